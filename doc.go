@@ -1,0 +1,11 @@
+// Package evenkeel is the map of a toolkit that keeps the tail of a Go service's
+// latency flat. It holds no API of its own: each package beside it can be adopted alone.
+//
+//   - [evenkeel.dev/loadgen] measures: open-loop and closed-loop HTTP load, latency from
+//     the intended send time, HDR histograms.
+//   - [evenkeel.dev/gctrace] measures: what the garbage collector cost, from the lines of
+//     GODEBUG=gctrace=1 or from runtime/metrics.
+//
+// The command evenkeel (cmd/evenkeel) runs a service under load, reports both side by
+// side, and compares variants of it.
+package evenkeel

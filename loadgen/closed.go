@@ -1,0 +1,78 @@
+package loadgen
+
+import (
+	"context"
+	"errors"
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// redial is how long a worker of the closed loop waits after it could not connect, so that a
+// service that is down is not hammered.
+const redial = 10 * time.Millisecond
+
+// closedLoop sends the next request of a connection when the last is answered.
+type closedLoop struct {
+	e     *engine
+	lanes []lane
+}
+
+func (l *closedLoop) run(ctx context.Context, p phase, rec *recorder) {
+	until := int64(math.MaxInt64)
+	if p.duration > 0 {
+		until = rec.from + int64(p.duration)
+	}
+	n := l.e.o.Connections
+	if p.requests > 0 {
+		n = int(min(int64(n), p.requests))
+	} else {
+		p.requests = math.MaxInt64
+	}
+	for len(l.lanes) < n {
+		l.lanes = append(l.lanes, l.e.newLane())
+	}
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for _, ln := range l.lanes[:n] {
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				due := l.e.now()
+				j := job{index: next.Add(1) - 1, due: due}
+				if due >= until || j.index >= p.requests {
+					return
+				}
+				if err := l.e.record(ctx, ln, j, rec); errors.As(err, new(dialError)) {
+					sleep(ctx, redial)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func (l *closedLoop) wait() {}
+
+// record exchanges one request and records how it ended, unless the run was stopped.
+func (e *engine) record(ctx context.Context, ln lane, j job, rec *recorder) error {
+	sent, a, err := ln.exchange(ctx, j)
+	end := e.now()
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		rec.failed(j, sent, end, err)
+	default:
+		rec.answered(j, sent, end, a)
+	}
+	return err
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}

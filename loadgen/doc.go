@@ -1,0 +1,26 @@
+// Package loadgen puts HTTP load on a service and measures latency as its clients would.
+//
+// Two loops, as the field names them (Schroeder, Wierman, Harchol-Balter: "Open Versus
+// Closed: A Cautionary Tale", NSDI 2006):
+//
+//   - Closed ([Options].Rate is 0): each of Connections sends its next request when it has
+//     the answer to the last. It finds a service's capacity. Its tail flatters: a stalled
+//     service is sent less ("coordinated omission").
+//   - Open (Rate > 0): requests are due at fixed times, whatever the service does. Latency
+//     runs from the time a request was due, not from when it could be sent. This is the loop
+//     for a p99.9.
+//
+// [Run] blocks until the load is over or its context ends; either way it returns a
+// [Result]: HDR histograms, counts by status and by class of error, a time series. A request
+// that timed out is in the histograms with the time it took, since a tail without it would
+// look best when the service is worst; requests that failed otherwise are counted apart.
+//
+// The built-in client speaks HTTP/1.1 with keep-alive over TCP or TLS, does not follow
+// redirects and asks for no compression. In the open loop one goroutine, locked to its
+// thread, keeps the schedule and writes the requests itself, so that no hand-off stands
+// between the time due and the wire; one pacer sends about 100,000 requests/s. For other
+// protocols set Options.Transport.
+//
+// Package loadgen starts goroutines only inside Run and leaves none. Errors are in the
+// Result; Run itself fails only on options that make no sense ([*OptionError]).
+package loadgen

@@ -1,0 +1,68 @@
+package loadgen
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"syscall"
+)
+
+// Class names a kind of failed request.
+type Class string
+
+// The classes of failure, from the wire up.
+const (
+	ClassDNS      Class = "dns"      // the host's name did not resolve
+	ClassRefused  Class = "refused"  // nobody listens
+	ClassConnect  Class = "connect"  // any other failure to connect
+	ClassTLS      Class = "tls"      // the handshake failed
+	ClassTimeout  Class = "timeout"  // not answered within Options.Timeout
+	ClassReset    Class = "reset"    // the peer reset the connection
+	ClassClosed   Class = "closed"   // the peer closed it before the answer was whole
+	ClassProtocol Class = "protocol" // the answer is not HTTP/1.1
+	ClassUnsent   Class = "unsent"   // open loop: due, but no connection was free for Timeout after the last was due
+	ClassOther    Class = "other"
+)
+
+// waited reports whether a failure's latency belongs in the histograms: the request was given
+// up only because it took too long.
+func (c Class) waited() bool { return c == ClassTimeout || c == ClassUnsent }
+
+// dialError marks an error as one of connecting.
+type dialError struct{ error }
+
+func (e dialError) Unwrap() error { return e.error }
+
+func classify(err error) Class {
+	var dns *net.DNSError
+	var dial dialError
+	var alert tls.AlertError
+	var record tls.RecordHeaderError
+	var cert *tls.CertificateVerificationError
+	var unknown x509.UnknownAuthorityError
+	var timeout interface{ Timeout() bool }
+	switch {
+	case errors.As(err, &dns):
+		return ClassDNS
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded),
+		errors.As(err, &timeout) && timeout.Timeout():
+		return ClassTimeout
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return ClassRefused
+	case errors.As(err, &alert), errors.As(err, &record), errors.As(err, &cert), errors.As(err, &unknown):
+		return ClassTLS
+	case errors.As(err, &dial):
+		return ClassConnect
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+		return ClassReset
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed):
+		return ClassClosed
+	case errors.Is(err, errProtocol):
+		return ClassProtocol
+	}
+	return ClassOther
+}

@@ -1,0 +1,121 @@
+package loadgen
+
+import (
+	"encoding/json"
+	"fmt"
+	"iter"
+	"time"
+
+	hdr "github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// A histogram's range and resolution: 1 µs to 1 h, three significant digits.
+const (
+	histogramLowest  = int64(time.Microsecond)
+	histogramHighest = int64(time.Hour)
+	histogramDigits  = 3
+)
+
+// Histogram counts durations in an HDR histogram (hdrhistogram.org) of nanoseconds, from
+// 1 µs to 1 h within 0.1%. Its zero value is empty. It is not safe for concurrent use.
+//
+// In JSON it is one string: HdrHistogram's V2 compressed encoding in base64, as HdrHistogram
+// log files hold it.
+type Histogram struct{ h *hdr.Histogram }
+
+func (h *Histogram) record(ns int64) {
+	if h.h == nil {
+		h.h = hdr.New(histogramLowest, histogramHighest, histogramDigits)
+	}
+	// In range, so it cannot fail.
+	_ = h.h.RecordValue(min(max(ns, 0), histogramHighest))
+}
+
+// Count returns the number of durations.
+func (h *Histogram) Count() int64 {
+	if h.h == nil {
+		return 0
+	}
+	return h.h.TotalCount()
+}
+
+// Quantile returns the duration that a fraction q (0 to 1) of all does not exceed, within
+// 0.1%; 0 where there are none.
+func (h *Histogram) Quantile(q float64) time.Duration {
+	if h.Count() == 0 {
+		return 0
+	}
+	return time.Duration(h.h.ValueAtQuantile(q * 100))
+}
+
+// Max returns the longest duration, within 0.1%.
+func (h *Histogram) Max() time.Duration {
+	if h.Count() == 0 {
+		return 0
+	}
+	return time.Duration(h.h.Max())
+}
+
+// Mean returns the mean, within 0.1%.
+func (h *Histogram) Mean() time.Duration {
+	if h.Count() == 0 {
+		return 0
+	}
+	return time.Duration(h.h.Mean())
+}
+
+// Merge adds the durations of from.
+func (h *Histogram) Merge(from *Histogram) {
+	if from.Count() == 0 {
+		return
+	}
+	if h.h == nil {
+		h.h = hdr.New(histogramLowest, histogramHighest, histogramDigits)
+	}
+	h.h.Merge(from.h)
+}
+
+// All yields each bucket that holds something, in rising order: its longest duration and its
+// count.
+func (h *Histogram) All() iter.Seq2[time.Duration, int64] {
+	return func(yield func(time.Duration, int64) bool) {
+		if h.h == nil {
+			return
+		}
+		for _, b := range h.h.Distribution() {
+			if b.Count > 0 && !yield(time.Duration(b.To), b.Count) {
+				return
+			}
+		}
+	}
+}
+
+// MarshalJSON writes the V2 compressed encoding in base64, "" for an empty histogram.
+func (h Histogram) MarshalJSON() ([]byte, error) {
+	if h.Count() == 0 {
+		return []byte(`""`), nil
+	}
+	b, err := h.h.EncodeV2()
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(string(b))
+}
+
+// UnmarshalJSON reads what MarshalJSON or any other HdrHistogram wrote.
+func (h *Histogram) UnmarshalJSON(b []byte) error {
+	h.h = nil
+	var s string
+	if err := json.Unmarshal(b, &s); err != nil {
+		return err
+	}
+	if s == "" {
+		return nil
+	}
+	d, err := hdr.Decode([]byte(s))
+	if err != nil {
+		return fmt.Errorf("histogram: not HdrHistogram's V2 compressed encoding in base64: %w", err)
+	}
+	h.h = d
+	return nil
+}

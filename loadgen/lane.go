@@ -1,0 +1,121 @@
+package loadgen
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"syscall"
+)
+
+// lane carries one request at a time. It is owned by one worker.
+type lane interface {
+	// exchange sends a request and reads its answer to the end. sent is when it went out, or
+	// when it was tried first where it could not.
+	exchange(ctx context.Context, j job) (sent int64, a answer, err error)
+	// ready reports whether a connection stands that the next request can use.
+	ready() bool
+}
+
+func (e *engine) newLane() lane {
+	if e.o.Transport != nil {
+		return &tripLane{e}
+	}
+	return &socketLane{e: e, conns: make([]*conn, len(e.hosts))}
+}
+
+// socketLane is the built-in client: one connection a host.
+type socketLane struct {
+	e     *engine
+	conns []*conn // by host; nil where there is none
+}
+
+func (l *socketLane) ready() bool { return len(l.conns) > 1 || l.conns[0] != nil }
+
+func (l *socketLane) exchange(ctx context.Context, j job) (int64, answer, error) {
+	r := l.e.request(j)
+	for {
+		kept := l.conns[r.host] != nil
+		if !kept {
+			began := l.e.now()
+			c, err := l.e.dial(ctx, l.e.hosts[r.host])
+			if err != nil {
+				return began, answer{}, err
+			}
+			l.conns[r.host] = c
+		}
+		c := l.conns[r.host]
+		sent := l.e.now()
+		got := c.got
+		err := l.send(r, sent)
+		if err == nil {
+			var a answer
+			if a, err = l.receive(r); err == nil {
+				return sent, a, nil
+			}
+		}
+		l.discard(r.host)
+		if !l.again(r, kept, c.got == got, err) {
+			return sent, answer{}, err
+		}
+	}
+}
+
+// send writes a request to its host's connection, which must stand.
+func (l *socketLane) send(r *request, sent int64) error {
+	c := l.conns[r.host]
+	if err := c.SetDeadline(l.e.deadline(sent)); err != nil {
+		return err
+	}
+	_, err := c.Write(r.wire)
+	return err
+}
+
+// receive reads the answer and keeps the connection where it can be kept.
+func (l *socketLane) receive(r *request) (answer, error) {
+	c := l.conns[r.host]
+	a, err := readAnswer(c.br, r.head)
+	if err == nil && (a.close || l.e.o.DisableKeepAlive || c.br.Buffered() > 0) {
+		l.discard(r.host)
+	}
+	return a, err
+}
+
+func (l *socketLane) discard(host int) {
+	l.e.drop(l.conns[host])
+	l.conns[host] = nil
+}
+
+// again reports whether a failed request may be sent once more: the server closed a kept
+// connection just as the request went out, which is no failure of the service (RFC 9112,
+// 9.3.1). It happens once, since the next connection is new.
+func (l *socketLane) again(r *request, kept, untouched bool, err error) bool {
+	return kept && untouched && r.replayable &&
+		(errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, net.ErrClosed))
+}
+
+// tripLane carries requests over Options.Transport.
+type tripLane struct{ e *engine }
+
+func (l *tripLane) ready() bool { return true }
+
+func (l *tripLane) exchange(ctx context.Context, j job) (int64, answer, error) {
+	sent := l.e.now()
+	ctx, cancel := context.WithTimeout(ctx, l.e.o.Timeout)
+	defer cancel()
+	req, err := l.e.request(j).target.httpRequest()
+	if err != nil {
+		return sent, answer{}, err
+	}
+	resp, err := l.e.o.Transport.RoundTrip(req.WithContext(ctx))
+	if err != nil {
+		return sent, answer{}, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode < 100 || resp.StatusCode > 999 {
+		return sent, answer{}, fmt.Errorf("%w: status %d", errProtocol, resp.StatusCode)
+	}
+	n, err := io.Copy(io.Discard, resp.Body)
+	return sent, answer{status: resp.StatusCode, bytes: n}, err
+}

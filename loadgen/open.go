@@ -1,0 +1,197 @@
+package loadgen
+
+import (
+	"context"
+	"errors"
+	"math"
+	"sync"
+	"time"
+)
+
+// directBytes is the largest request that the pacer writes itself: it fits any socket's empty
+// send buffer, so that the write cannot block the schedule.
+const directBytes = 4 << 10
+
+var errUnsent = errors.New("due, but no connection was free in time: the rate is more than the service takes over these connections")
+
+// openLoop sends requests when they are due. The pacer hands each to an idle worker, to a new
+// one while there are fewer than Connections, or to the backlog, which workers take from when
+// they have an answer.
+//
+// Lock order: openLoop.mu, then worker.mu.
+type openLoop struct {
+	e      *engine
+	ctx    context.Context // of the run; workers outlive a phase
+	direct bool            // the pacer writes requests itself
+	wg     sync.WaitGroup
+
+	mu      sync.Mutex // guards all below
+	rec     *recorder
+	due     func(index int64) int64
+	head    int64     // the backlog is the jobs head <= index < tail
+	tail    int64     // jobs before it were due
+	idle    []*worker // last in, first out: hot connections first
+	workers int
+	pending int64         // due and not ended
+	quiet   chan struct{} // closed when drained; nil while pacing
+}
+
+func newOpenLoop(ctx context.Context, e *engine) *openLoop {
+	l := &openLoop{e: e, ctx: ctx, direct: e.o.Transport == nil && len(e.hosts) == 1}
+	for _, r := range e.reqs {
+		l.direct = l.direct && len(r.wire) <= directBytes
+	}
+	return l
+}
+
+func (l *openLoop) run(ctx context.Context, p phase, rec *recorder) {
+	n := int64(math.MaxInt64)
+	if p.requests > 0 {
+		n = p.requests
+	}
+	if p.duration > 0 {
+		n = min(n, int64(math.Ceil(p.duration.Seconds()*l.e.o.Rate)))
+	}
+	interval := 1e9 / l.e.o.Rate
+	l.mu.Lock()
+	l.rec, l.head, l.tail, l.quiet = rec, 0, 0, nil
+	l.due = func(i int64) int64 { return rec.from + int64(float64(i)*interval) }
+	l.mu.Unlock()
+
+	paced := make(chan struct{})
+	go func() {
+		defer close(paced)
+		lockPacer()
+		for i := int64(0); i < n && l.e.sleepUntil(ctx, l.due(i)); i++ {
+			l.release()
+		}
+	}()
+	<-paced
+	l.drain(ctx)
+}
+
+// sleepUntil reports whether the time came before ctx ended.
+func (e *engine) sleepUntil(ctx context.Context, t int64) bool {
+	const slice = int64(50 * time.Millisecond) // how long ctx may go unseen
+	for ctx.Err() == nil {
+		left := t - e.now()
+		if left <= 0 {
+			return true
+		}
+		nap(min(left, slice))
+	}
+	return false
+}
+
+// release makes the next job due.
+func (l *openLoop) release() {
+	l.mu.Lock()
+	l.tail++
+	l.pending++
+	j := job{index: l.head, due: l.due(l.head)} // the oldest, which may not be the newest
+	switch n := len(l.idle); {
+	case n > 0:
+		l.head++
+		w := l.idle[n-1]
+		l.idle = l.idle[:n-1]
+		if !l.direct {
+			l.mu.Unlock()
+			w.jobs <- j
+			return
+		}
+		w.mu.Lock()
+		l.mu.Unlock()
+		w.assign(j)
+		w.mu.Unlock()
+	case l.workers < l.e.o.Connections:
+		l.head++
+		l.workers++
+		rec := l.rec
+		l.mu.Unlock()
+		w := &worker{l: l, lane: l.e.newLane(), jobs: make(chan job, 1)}
+		l.wg.Go(func() { w.run(j, rec) })
+	default:
+		l.mu.Unlock()
+	}
+}
+
+// next ends a worker's job and gives it the oldest of the backlog. Without one the worker is
+// idle if it can be, else it has to end.
+func (l *openLoop) next(w *worker) (j job, rec *recorder, ok, idle bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.pending--
+	if l.pending == 0 && l.quiet != nil {
+		close(l.quiet)
+		l.quiet = nil
+	}
+	switch {
+	case l.ctx.Err() != nil:
+		l.workers--
+	case l.head < l.tail:
+		j = job{index: l.head, due: l.due(l.head)}
+		l.head++
+		return j, l.rec, true, false
+	case w.lane.ready():
+		l.idle = append(l.idle, w)
+		return job{}, nil, false, true
+	default:
+		l.workers--
+	}
+	return job{}, nil, false, false
+}
+
+// retire takes an idle worker out; false when the pacer has just given it a job.
+func (l *openLoop) retire(w *worker) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, v := range l.idle {
+		if v == w {
+			l.idle = append(l.idle[:i], l.idle[i+1:]...)
+			l.workers--
+			return true
+		}
+	}
+	return false
+}
+
+// drain waits until every job has ended. The backlog has Timeout from now.
+func (l *openLoop) drain(ctx context.Context) {
+	l.mu.Lock()
+	if l.pending == 0 {
+		l.mu.Unlock()
+		return
+	}
+	quiet := make(chan struct{})
+	l.quiet = quiet
+	l.mu.Unlock()
+	t := time.NewTimer(l.e.o.Timeout)
+	defer t.Stop()
+	select {
+	case <-quiet:
+		return
+	case <-ctx.Done():
+	case <-t.C:
+	}
+	l.giveUp(ctx.Err() == nil)
+	<-quiet // what is in flight ends by its own timeout, or because its connection is closed
+}
+
+// giveUp empties the backlog, recording it as unsent if asked to.
+func (l *openLoop) giveUp(record bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.e.now()
+	for ; l.head < l.tail; l.head++ {
+		if record {
+			l.rec.failed(job{l.head, l.due(l.head)}, now, now, errUnsent)
+		}
+		l.pending--
+	}
+	if l.pending == 0 && l.quiet != nil {
+		close(l.quiet)
+		l.quiet = nil
+	}
+}
+
+func (l *openLoop) wait() { l.wg.Wait() }

@@ -1,0 +1,9 @@
+//go:build !linux
+
+package loadgen
+
+import "time"
+
+func lockPacer() {}
+
+func nap(ns int64) { time.Sleep(time.Duration(ns)) }

@@ -1,0 +1,112 @@
+package loadgen
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+)
+
+// job is one request to send: which, and when it was due. Times are nanoseconds since the
+// engine's clock started.
+type job struct {
+	index int64 // into the requests, in turn
+	due   int64
+}
+
+// recorder gathers what a phase measures. One lock: about 100 ns a request.
+type recorder struct {
+	open bool // the loop
+	from int64
+
+	mu       sync.Mutex // guards all below
+	last     int64      // end of the last answer
+	res      Result
+	statuses [1000]int64
+	failures map[Class]*Failure
+	series   *series
+}
+
+func newRecorder(open bool, from int64) *recorder {
+	return &recorder{open: open, from: from, last: from, failures: map[Class]*Failure{}, series: newSeries()}
+}
+
+// answered records one answer.
+func (r *recorder) answered(j job, sent, end int64, a answer) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.res.Answered++
+	r.res.Bytes += a.bytes
+	r.statuses[a.status]++
+	r.took(j, sent, end)
+	b := r.series.at(j.due - r.from)
+	b.count++
+	b.record(end - j.due)
+}
+
+// failed records one failure.
+func (r *recorder) failed(j job, sent, end int64, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := classify(err)
+	f := r.failures[c]
+	if f == nil {
+		f = &Failure{Class: c, Example: err.Error()}
+		r.failures[c] = f
+	}
+	f.Count++
+	r.res.Failed++
+	b := r.series.at(j.due - r.from)
+	b.failed++
+	if c.waited() {
+		r.took(j, sent, end)
+		b.record(end - j.due)
+	}
+	r.last = max(r.last, end)
+}
+
+// took records the times of a request. Called with mu held.
+func (r *recorder) took(j job, sent, end int64) {
+	r.last = max(r.last, end)
+	r.res.Latency.record(end - j.due)
+	if !r.open {
+		return
+	}
+	r.res.Service.record(end - sent)
+	late := time.Duration(sent - j.due)
+	if late > LateAfter {
+		r.res.Late++
+	}
+	r.res.LateMax = max(r.res.LateMax, late)
+}
+
+func (r *recorder) result() *Result {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	res := r.res
+	res.Duration = time.Duration(r.last - r.from)
+	res.Series = r.series.result()
+	for s, n := range r.statuses {
+		if n > 0 {
+			if res.Statuses == nil {
+				res.Statuses = map[int]int64{}
+			}
+			res.Statuses[s] = n
+		}
+	}
+	for _, f := range r.failures {
+		res.Failures = append(res.Failures, *f)
+	}
+	slices.SortFunc(res.Failures, func(a, b Failure) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Class, b.Class))
+	})
+	return &res
+}
+
+// progress fills in what the recorder knows.
+func (r *recorder) progress(p *Progress) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p.Done, p.Failed = r.res.Requests(), r.res.Failed
+	p.P50, p.P99 = r.res.Latency.Quantile(.5), r.res.Latency.Quantile(.99)
+}

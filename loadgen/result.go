@@ -1,0 +1,55 @@
+package loadgen
+
+import "time"
+
+// Result is what a run measured. The time-outs among the failures are in the histograms
+// (see the package comment), the other failures are not.
+type Result struct {
+	Targets     []string      `json:"targets"` // "GET http://..."
+	Connections int           `json:"connections"`
+	Rate        float64       `json:"rate,omitempty"` // asked for; 0: closed loop
+	Timeout     time.Duration `json:"timeout_ns"`
+	Warmup      time.Duration `json:"warmup_ns,omitempty"`
+
+	Started     time.Time     `json:"started"`     // when measuring began
+	Duration    time.Duration `json:"duration_ns"` // from the first measured request to the last answer
+	Interrupted bool          `json:"interrupted,omitempty"`
+
+	Answered int64         `json:"answered"`
+	Failed   int64         `json:"failed"`
+	Statuses map[int]int64 `json:"statuses,omitempty"` // of the answered
+	Failures []Failure     `json:"failures,omitempty"` // by class, most first
+	Bytes    int64         `json:"body_bytes"`         // of the answers' bodies; a Transport may have decompressed them
+	Connects int64         `json:"connects"`           // connections opened since the start of warm-up; 0 with Options.Transport
+
+	Latency Histogram `json:"latency"` // open loop: from the time due; closed loop: from sending
+
+	// Open loop only.
+	Service Histogram     `json:"service,omitzero"` // from sending: what a closed-loop tool would call latency
+	Late    int64         `json:"late,omitempty"`   // sent more than LateAfter after they were due
+	LateMax time.Duration `json:"late_max_ns,omitempty"`
+
+	Series Series `json:"series"`
+}
+
+// LateAfter is how long after it was due a request counts as sent late. Late requests are
+// measured from the time they were due all the same.
+const LateAfter = time.Millisecond
+
+// Failure counts the failures of one class.
+type Failure struct {
+	Class   Class  `json:"class"`
+	Count   int64  `json:"count"`
+	Example string `json:"example"` // the first one's text
+}
+
+// Requests is the number of measured requests that ended, answered or failed.
+func (r *Result) Requests() int64 { return r.Answered + r.Failed }
+
+// Throughput is answers per second.
+func (r *Result) Throughput() float64 {
+	if r.Duration <= 0 {
+		return 0
+	}
+	return float64(r.Answered) / r.Duration.Seconds()
+}

@@ -1,0 +1,127 @@
+package loadgen
+
+import (
+	"context"
+	"math"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Run puts load on the targets until the options' bounds are reached or ctx ends, and returns
+// what it measured. When ctx ends, what was in flight is dropped and not counted, and
+// Result.Interrupted is set. The only errors are of type *OptionError: a service that is down
+// gives a Result full of failures.
+func Run(ctx context.Context, o Options) (*Result, error) {
+	o, err := o.normal()
+	if err != nil {
+		return nil, err
+	}
+	e := &engine{o: o, epoch: time.Now(), conns: map[*conn]struct{}{}}
+	if e.reqs, e.hosts, err = prepare(o); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stop := context.AfterFunc(ctx, e.closeConns)
+	defer stop()
+
+	var l loop = &closedLoop{e: e}
+	if o.Rate > 0 {
+		l = newOpenLoop(ctx, e)
+	}
+	if o.Warmup > 0 {
+		e.run(ctx, l, phase{warmup: true, duration: o.Warmup})
+	}
+	if ctx.Err() == nil && o.OnMeasure != nil {
+		o.OnMeasure()
+	}
+	started := time.Now()
+	rec := e.run(ctx, l, phase{requests: int64(o.Requests), duration: o.Duration})
+	interrupted := ctx.Err() != nil
+	e.closeConns()
+	cancel()
+	l.wait()
+
+	res := rec.result()
+	res.Started, res.Interrupted = started, interrupted
+	res.Connections, res.Rate, res.Timeout, res.Warmup = o.Connections, o.Rate, o.Timeout, o.Warmup
+	res.Connects = e.connects.Load()
+	for _, r := range e.reqs {
+		res.Targets = append(res.Targets, r.target.Method+" "+r.target.URL)
+	}
+	return res, nil
+}
+
+// engine is what the loops share.
+type engine struct {
+	o        Options
+	reqs     []request
+	hosts    []host
+	epoch    time.Time
+	dialer   net.Dialer
+	connects atomic.Int64
+
+	mu    sync.Mutex         // guards conns
+	conns map[*conn]struct{} // open ones; nil when the run is over
+}
+
+// now returns nanoseconds of monotonic time.
+func (e *engine) now() int64 { return int64(time.Since(e.epoch)) }
+
+func (e *engine) request(j job) *request { return &e.reqs[j.index%int64(len(e.reqs))] }
+
+// phase is one stretch of load: the warm-up or the measurement.
+type phase struct {
+	warmup   bool
+	requests int64         // 0: no bound
+	duration time.Duration // 0: no bound
+}
+
+// loop is a way to decide when to send.
+type loop interface {
+	// run puts load on until the phase's bounds or ctx, and until no request is in flight.
+	run(ctx context.Context, p phase, rec *recorder)
+	// wait returns when the loop's goroutines have ended; connections are closed by then.
+	wait()
+}
+
+func (e *engine) run(ctx context.Context, l loop, p phase) *recorder {
+	rec := newRecorder(e.o.Rate > 0, e.now())
+	if e.o.OnProgress != nil {
+		done := make(chan struct{})
+		var wg sync.WaitGroup
+		wg.Go(func() { e.report(p, rec, done) })
+		defer wg.Wait()
+		defer close(done)
+	}
+	l.run(ctx, p, rec)
+	return rec
+}
+
+// report calls OnProgress until done.
+func (e *engine) report(p phase, rec *recorder, done <-chan struct{}) {
+	t := time.NewTicker(e.o.ProgressInterval)
+	defer t.Stop()
+	var last Progress
+	for {
+		select {
+		case <-done:
+			return
+		case <-t.C:
+		}
+		now := Progress{Warmup: p.warmup, Elapsed: time.Duration(e.now() - rec.from)}
+		rec.progress(&now)
+		now.Rate = float64(now.Done-now.Failed-last.Done+last.Failed) / (now.Elapsed - last.Elapsed).Seconds()
+		if p.duration > 0 {
+			now.Fraction = now.Elapsed.Seconds() / p.duration.Seconds()
+		}
+		if p.requests > 0 {
+			now.Fraction = max(now.Fraction, float64(now.Done)/float64(p.requests))
+		}
+		now.Fraction = math.Min(now.Fraction, 1)
+		e.o.OnProgress(now)
+		last = now
+	}
+}
