@@ -1,0 +1,141 @@
+//go:build unix
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+)
+
+// browserTimeout bounds all that one test does in its browser.
+const browserTimeout = 2 * time.Minute
+
+// browser starts headless Chromium with a new profile and returns the context that
+// chromedp takes. The test fails if a page logs an error: a blocked style sheet, a missing
+// file, an exception.
+func browser(t *testing.T) context.Context {
+	t.Helper()
+	opts := append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(chromium(t)),
+		chromedp.NoSandbox, // the sandbox refuses to start as root, which CI often is
+		chromedp.DisableGPU,
+		chromedp.Flag("disable-quic", true),
+		chromedp.Flag("disable-component-update", true),
+	)
+	ctx, cancelTimeout := context.WithTimeout(context.Background(), browserTimeout)
+	ctx, cancelAllocator := chromedp.NewExecAllocator(ctx, opts...)
+	ctx, _ = chromedp.NewContext(ctx)
+	messages := chromedp.Console(ctx)
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		for m, err := range messages {
+			if err == nil && (m.IsException() || m.Type == chromedp.ConsoleError) {
+				t.Errorf("the page logged: %s (%s)", m.Text, m.URL)
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		if err := chromedp.Cancel(ctx); err != nil {
+			t.Errorf("close the browser: %v", err)
+		}
+		cancelAllocator() // waits for the process and removes the profile
+		cancelTimeout()
+		<-watched
+	})
+	do(t, ctx) // the first run starts the browser
+	return ctx
+}
+
+// chromium returns the browser's path. Where the browser is required, a missing one is a
+// failure.
+func chromium(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	const missing = "chromium is missing: no chromium, chromium-browser, google-chrome or chrome in PATH"
+	if os.Getenv("CI") != "" || os.Getenv("EVENKEEL_E2E") == "1" {
+		t.Fatal(missing)
+	}
+	t.Skip(missing)
+	return ""
+}
+
+// do runs actions and ends the test if one fails.
+func do(t *testing.T, ctx context.Context, actions ...chromedp.Action[chromedp.Void]) {
+	t.Helper()
+	if err := chromedp.Do(ctx, actions...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// read runs an action and returns its value, or ends the test.
+func read[T any](t *testing.T, ctx context.Context, action chromedp.Action[T]) T {
+	t.Helper()
+	v, err := chromedp.Run(ctx, action)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// texts returns the text of each element that matches a CSS selector.
+func texts(t *testing.T, ctx context.Context, selector string) []string {
+	t.Helper()
+	return read(t, ctx, chromedp.Evaluate[[]string](
+		fmt.Sprintf(`[...document.querySelectorAll(%q)].map(e => e.textContent.trim())`, selector)))
+}
+
+// screen is what a screenshot is taken on.
+type screen struct {
+	name   string
+	width  int64
+	height int64
+	scheme string // prefers-color-scheme
+}
+
+var screens = []screen{
+	{"desktop-light", 1280, 900, "light"},
+	{"desktop-dark", 1280, 900, "dark"},
+	{"phone-light", 390, 844, "light"},
+	{"phone-dark", 390, 844, "dark"},
+}
+
+// shoot takes a screenshot of the open page on each screen, and fails if the page is wider
+// than the screen.
+func shoot(t *testing.T, ctx context.Context, name string) {
+	t.Helper()
+	dir := os.Getenv("EVENKEEL_SHOTS")
+	if dir == "" {
+		dir = t.ArtifactDir()
+	} else if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range screens {
+		do(t, ctx, chromedp.EmulateViewport(s.width, s.height))
+		if _, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: s.scheme}},
+		}); err != nil {
+			t.Fatal(err)
+		}
+		overflow := read(t, ctx, chromedp.Evaluate[int](`document.documentElement.scrollWidth - document.documentElement.clientWidth`))
+		png := read(t, ctx, chromedp.CaptureScreenshot())
+		if overflow > 0 {
+			t.Errorf("%s on %s: the page is %d pixels wider than the screen", name, s.name, overflow)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name+"-"+s.name+".png"), png, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,170 @@
+package feed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// ErrClosed is what Get returns when the cache was closed before it had a copy.
+var ErrClosed = errors.New("feed cache closed")
+
+// Options configures a [Cache]. The zero value works.
+type Options struct {
+	TTL        time.Duration // age at which a copy is refreshed; 0: 15 minutes
+	Timeout    time.Duration // of one fetch; 0: 5 seconds
+	MinBackoff time.Duration // wait after a first failure, doubled at each further one; 0: 5 seconds
+	MaxBackoff time.Duration // longest such wait; 0: 5 minutes
+	Logger     *slog.Logger  // Info for refreshes, Warn for failures; nil: slog.Default()
+}
+
+func (o Options) withDefaults() Options {
+	o.TTL = orDefault(o.TTL, 15*time.Minute)
+	o.Timeout = orDefault(o.Timeout, 5*time.Second)
+	o.MinBackoff = orDefault(o.MinBackoff, 5*time.Second)
+	o.MaxBackoff = max(orDefault(o.MaxBackoff, 5*time.Minute), o.MinBackoff)
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	return o
+}
+
+func orDefault(d, def time.Duration) time.Duration {
+	if d <= 0 {
+		return def
+	}
+	return d
+}
+
+// Copy is a feed as it was fetched. Requests share Items: do not write to them.
+type Copy struct {
+	Items   []Item
+	Fetched time.Time
+	Stale   error // why the last refresh failed; nil if it did not
+}
+
+// Cache keeps the last good copy of one feed. It is safe for concurrent use.
+type Cache struct {
+	fetch func(context.Context) ([]Item, error)
+	opts  Options
+
+	mu       sync.Mutex         // guards what follows; never held during a fetch
+	items    []Item             // last good copy
+	fetched  time.Time          // when; zero: there is none
+	err      error              // of the last fetch; nil if it succeeded
+	failures int                // fetches failed since the last success
+	due      time.Time          // earliest time of the next fetch
+	running  chan struct{}      // closed when the fetch under way ends; nil: none is
+	cancel   context.CancelFunc // of the fetch under way
+	closed   bool
+}
+
+// NewCache returns an empty cache over fetch, which is called by one goroutine at a time.
+func NewCache(fetch func(context.Context) ([]Item, error), opts Options) *Cache {
+	return &Cache{fetch: fetch, opts: opts.withDefaults()}
+}
+
+// Get returns the newest copy without waiting for a newer one, and starts a refresh in the
+// background where one is due. It waits only for the first fetch of all, until ctx is done
+// at most. With no copy at all it returns the error of the last fetch.
+func (c *Cache) Get(ctx context.Context) (Copy, error) {
+	for {
+		c.mu.Lock()
+		c.refreshLocked()
+		switch {
+		case !c.fetched.IsZero():
+			copied := Copy{Items: c.items, Fetched: c.fetched, Stale: c.err}
+			c.mu.Unlock()
+			return copied, nil
+		case c.err != nil: // never loaded, and known to fail: nobody waits for the next attempt
+			err := c.err
+			c.mu.Unlock()
+			return Copy{}, err
+		case c.closed:
+			c.mu.Unlock()
+			return Copy{}, ErrClosed
+		}
+		first := c.running
+		c.mu.Unlock()
+
+		select {
+		case <-first:
+		case <-ctx.Done():
+			return Copy{}, context.Cause(ctx)
+		}
+	}
+}
+
+// Refresh starts a fetch in the background if one is due. A program calls it when it
+// starts, so that no request has to wait.
+func (c *Cache) Refresh() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.refreshLocked()
+}
+
+// Close ends a fetch under way and waits for its goroutine. Copies stay readable.
+func (c *Cache) Close() {
+	c.mu.Lock()
+	c.closed = true
+	running := c.running
+	if running != nil {
+		c.cancel()
+	}
+	c.mu.Unlock()
+	if running != nil {
+		<-running
+	}
+}
+
+func (c *Cache) refreshLocked() {
+	if c.closed || c.running != nil || time.Now().Before(c.due) {
+		return
+	}
+	// The fetch belongs to the cache, not to the request that happened to start it: that
+	// one may leave, and others wait for the same fetch.
+	ctx, cancel := context.WithTimeout(context.Background(), c.opts.Timeout)
+	c.cancel, c.running = cancel, make(chan struct{})
+	go c.refresh(ctx)
+}
+
+func (c *Cache) refresh(ctx context.Context) {
+	start := time.Now()
+	items, err := c.fetch(ctx)
+	now := time.Now()
+
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	defer close(c.running)
+	c.cancel()
+	c.running = nil
+	switch {
+	case err == nil:
+		c.items, c.fetched, c.err, c.failures = items, now, nil, 0
+		c.due = now.Add(c.opts.TTL)
+		c.opts.Logger.Info("feed refreshed", "items", len(items), "took", now.Sub(start))
+	case c.closed: // the error is our own doing
+	default:
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = fmt.Errorf("no complete answer within %v: %w", c.opts.Timeout, err)
+		}
+		wait := c.backoffLocked()
+		c.err, c.due = err, now.Add(wait)
+		c.opts.Logger.Warn("feed failed", "err", err, "retry_in", wait, "kept_items", len(c.items))
+	}
+}
+
+// backoffLocked counts a failure and returns the wait that follows it.
+func (c *Cache) backoffLocked() time.Duration {
+	wait := c.opts.MinBackoff
+	for range c.failures {
+		if wait *= 2; wait >= c.opts.MaxBackoff {
+			return c.opts.MaxBackoff // the count stops here: it can only lead here again
+		}
+	}
+	c.failures++
+	return wait
+}

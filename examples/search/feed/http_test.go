@@ -1,0 +1,89 @@
+package feed
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestFetch(t *testing.T) {
+	const maxBytes = 4 << 10
+	exact := rss("<item><title>x</title></item>")
+	exact += strings.Repeat("\n", maxBytes-len(exact))
+	timeout := func(err error) bool { return errors.Is(err, context.DeadlineExceeded) }
+	tests := []struct {
+		name    string
+		handler http.HandlerFunc
+		ok      func(error) bool
+	}{
+		{"good", reply(rss("<item><title>x</title></item>")), func(err error) bool { return err == nil }},
+		{"as large as allowed", reply(exact), func(err error) bool { return err == nil }},
+		{"one byte too large", reply(exact + "\n"), func(err error) bool { return errors.Is(err, ErrTooLarge) }},
+		{"endless", endless, func(err error) bool { return errors.Is(err, ErrTooLarge) }},
+		{"not found", http.NotFound, func(err error) bool {
+			e, ok := errors.AsType[*StatusError](err)
+			return ok && e.Code == http.StatusNotFound && strings.Contains(err.Error(), "404 Not Found")
+		}},
+		{"bad XML", reply("<rss><channel><item>"), func(err error) bool { return err != nil }},
+		{"not RSS", reply("<html></html>"), func(err error) bool { return errors.Is(err, ErrNotRSS) }},
+		{"silent", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, timeout},
+		{"stops halfway", func(w http.ResponseWriter, r *http.Request) {
+			io.WriteString(w, "<rss><channel>")
+			http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		}, timeout},
+		{"hangs up", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, func(err error) bool {
+			return errors.Is(err, io.EOF) && !strings.Contains(err.Error(), "127.0.0.1")
+		}},
+		{"redirects in a circle", func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "/", http.StatusFound)
+		}, func(err error) bool { return err != nil }},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			srv := httptest.NewServer(tt.handler)
+			defer srv.Close()
+			wait := 10 * time.Second
+			if tt.name == "silent" || tt.name == "stops halfway" {
+				wait = 50 * time.Millisecond
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), wait)
+			defer cancel()
+			items, err := HTTP{URL: srv.URL, Client: srv.Client(), MaxBytes: maxBytes}.Fetch(ctx)
+			if !tt.ok(err) {
+				t.Errorf("%d items, error %v", len(items), err)
+			}
+		})
+	}
+}
+
+func TestFetchDown(t *testing.T) {
+	srv := httptest.NewServer(http.NotFoundHandler())
+	url := srv.URL
+	srv.Close()
+	_, err := HTTP{URL: url}.Fetch(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "refused") || strings.Contains(err.Error(), "127.0.0.1") {
+		t.Errorf("error %v, want the cause without the address", err)
+	}
+	if _, err := (HTTP{URL: "http://a b/"}).Fetch(t.Context()); err == nil {
+		t.Error("no error from an address that is none")
+	}
+}
+
+func reply(body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, body) }
+}
+
+func endless(w http.ResponseWriter, _ *http.Request) {
+	io.WriteString(w, "<rss><channel>")
+	for {
+		if _, err := io.WriteString(w, "<item><title>more</title></item>"); err != nil {
+			return
+		}
+	}
+}

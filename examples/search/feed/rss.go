@@ -1,0 +1,118 @@
+package feed
+
+import (
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+)
+
+// What Parse keeps of a document at most. Longer texts are cut, further items are left out.
+const (
+	MaxItems     = 2000
+	maxTitleLen  = 512  // bytes
+	maxTextLen   = 4096 // bytes
+	maxLinkLen   = 2048 // bytes; a longer link is dropped, because a cut one leads nowhere
+	maxXMLDepth  = 64
+	rootElement  = "rss"
+	itemsElement = "item"
+)
+
+// ErrNotRSS is what Parse returns for a document that is not RSS 2.0: an HTML page, say.
+var ErrNotRSS = errors.New("not an RSS 2.0 document; give the address of the feed itself")
+
+// Item is one entry of a feed. It is immutable: requests share it.
+type Item struct {
+	Title string // plain text, unescaped
+	Text  string // plain text, unescaped
+	Link  string // absolute http or https URL, or empty
+
+	LowerTitle string // strings.ToLower(Title), once and for all
+	LowerText  string // strings.ToLower(Text)
+}
+
+// Parse reads an RSS 2.0 document. It stops after [MaxItems] items.
+func Parse(r io.Reader) ([]Item, error) {
+	d := xml.NewDecoder(r)
+	d.Entity = xml.HTMLEntity // many feeds say &nbsp;
+	var items []Item
+	isRSS, depth := false, 0
+	for {
+		tok, err := d.Token()
+		switch {
+		case errors.Is(err, io.EOF) && isRSS:
+			return items, nil
+		case errors.Is(err, io.EOF):
+			return nil, ErrNotRSS
+		case err != nil:
+			return nil, fmt.Errorf("read RSS: %w", err)
+		}
+		switch t := tok.(type) {
+		case xml.StartElement:
+			if isRSS = isRSS || t.Name.Local == rootElement; !isRSS {
+				return nil, ErrNotRSS
+			}
+			if t.Name.Local != itemsElement {
+				if depth++; depth > maxXMLDepth {
+					return nil, fmt.Errorf("read RSS: elements nested deeper than %d", maxXMLDepth)
+				}
+				continue
+			}
+			var e entry
+			if err := d.DecodeElement(&e, &t); err != nil {
+				return nil, fmt.Errorf("read RSS item %d: %w", len(items)+1, err)
+			}
+			if items = append(items, e.item(t.Name.Space)); len(items) == MaxItems {
+				return items, nil
+			}
+		case xml.EndElement:
+			depth--
+		}
+	}
+}
+
+// entry is an item as it stands in the document. Its fields are lists because encoding/xml
+// also matches the elements of other vocabularies by their local names: <media:title>
+// would overwrite <title>.
+type entry struct {
+	Titles []element `xml:"title"`
+	Texts  []element `xml:"description"`
+	Links  []element `xml:"link"`
+}
+
+type element struct {
+	XMLName xml.Name
+	Value   string `xml:",chardata"`
+}
+
+// item takes the elements that share the item's own namespace.
+func (e entry) item(space string) Item {
+	it := Item{
+		Title: plainText(first(e.Titles, space), maxTitleLen),
+		Text:  plainText(first(e.Texts, space), maxTextLen),
+		Link:  webLink(first(e.Links, space)),
+	}
+	it.LowerTitle, it.LowerText = strings.ToLower(it.Title), strings.ToLower(it.Text)
+	return it
+}
+
+func first(es []element, space string) string {
+	for _, e := range es {
+		if e.XMLName.Space == space {
+			return e.Value
+		}
+	}
+	return ""
+}
+
+// webLink returns link if a page may offer it, else the empty string.
+func webLink(link string) string {
+	link = strings.TrimSpace(link)
+	u, err := url.Parse(link)
+	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") || len(link) > maxLinkLen {
+		return ""
+	}
+	return link
+}

@@ -1,0 +1,24 @@
+package feeds
+
+import (
+	"embed"
+	"net/http"
+)
+
+//go:embed bbc.xml cnn.xml nyt.xml
+var files embed.FS
+
+// Handler serves the sample feeds: /bbc.xml, /cnn.xml and /nyt.xml.
+func Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{file}", func(w http.ResponseWriter, r *http.Request) {
+		b, err := files.ReadFile(r.PathValue("file"))
+		if err != nil {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "application/rss+xml; charset=utf-8")
+		w.Write(b) // an error here means that the reader has left
+	})
+	return mux
+}

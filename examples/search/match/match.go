@@ -1,0 +1,42 @@
+package match
+
+import (
+	"fmt"
+	"strings"
+
+	"evenkeel.dev/examples/search/feed"
+)
+
+// Func returns, for a term, the test that an item holds it, whatever the case.
+type Func func(term string) func(*feed.Item) bool
+
+// Modes are the names that [ByName] knows.
+const Modes = "extra, lean"
+
+// ByName returns Extra or Lean.
+func ByName(mode string) (Func, error) {
+	switch mode {
+	case "extra":
+		return Extra, nil
+	case "lean":
+		return Lean, nil
+	}
+	return nil, fmt.Errorf("unknown mode %q; choose one of %s", mode, Modes)
+}
+
+// Extra folds the case inside the loop: two copies an item, and one of the term if it has
+// capitals.
+func Extra(term string) func(*feed.Item) bool {
+	return func(it *feed.Item) bool {
+		return strings.Contains(strings.ToLower(it.Title), strings.ToLower(term)) ||
+			strings.Contains(strings.ToLower(it.Text), strings.ToLower(term))
+	}
+}
+
+// Lean folds the term once and takes the item's texts as the feed's copy has them.
+func Lean(term string) func(*feed.Item) bool {
+	term = strings.ToLower(term)
+	return func(it *feed.Item) bool {
+		return strings.Contains(it.LowerTitle, term) || strings.Contains(it.LowerText, term)
+	}
+}

@@ -1,0 +1,129 @@
+package proc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Options say what to start. Only Args is required.
+type Options struct {
+	Args   []string  // the program, looked up in PATH, and its arguments
+	Env    []string  // NAME=VALUE on top of this process's environment; default none
+	Stdout io.Writer // default nil: discarded
+	// Stderr is read to its end by one goroutine. Default nil: discarded.
+	Stderr func(io.Reader)
+}
+
+// lingering is how long output is awaited after the process has ended: what it started may
+// hold the pipes open.
+const lingering = 500 * time.Millisecond
+
+// Process is a started command. Its methods are safe for concurrent use.
+type Process struct {
+	cmd  *exec.Cmd
+	done chan struct{}
+
+	err error // of Wait; set before done is closed
+}
+
+// Start starts the command. It gets no standard input. Where the system can (Linux), it is
+// killed when this process dies.
+func Start(o Options) (*Process, error) {
+	if len(o.Args) == 0 || o.Args[0] == "" {
+		return nil, errors.New("no command: write it after --, as in: evenkeel run -url http://127.0.0.1:8080/ -- ./server")
+	}
+	cmd := exec.Command(o.Args[0], o.Args[1:]...)
+	cmd.Env = append(os.Environ(), o.Env...)
+	cmd.Stdout = o.Stdout
+	cmd.SysProcAttr = attributes()
+	var readers sync.WaitGroup
+	var pipe *os.File
+	if o.Stderr != nil {
+		r, w, err := os.Pipe()
+		if err != nil {
+			return nil, err
+		}
+		cmd.Stderr, pipe = w, r
+		defer w.Close() // the child has its own
+		readers.Go(func() {
+			o.Stderr(r)
+			_, _ = io.Copy(io.Discard, r) // a child must not block on a full pipe
+		})
+	}
+	cmd.WaitDelay = lingering
+
+	p := &Process{cmd: cmd, done: make(chan struct{})}
+	started := make(chan error)
+	go func() {
+		lockToParent() // the child dies with this thread, so it must live as long
+		err := cmd.Start()
+		started <- err
+		if err != nil {
+			return
+		}
+		p.err = cmd.Wait()
+		p.kill() // what it started
+		if pipe != nil {
+			// Killed writers leave the rest of their output in the pipe; then comes its end.
+			_ = pipe.SetReadDeadline(time.Now().Add(lingering))
+			readers.Wait()
+			pipe.Close()
+		}
+		close(p.done)
+	}()
+	if err := <-started; err != nil {
+		if pipe != nil {
+			cmd.Stderr.(*os.File).Close()
+			readers.Wait()
+			pipe.Close()
+		}
+		return nil, fmt.Errorf("cannot start %s: %w", o.Args[0], err)
+	}
+	return p, nil
+}
+
+// Pid returns the process's id, which is its group's too.
+func (p *Process) Pid() int { return p.cmd.Process.Pid }
+
+// Done is closed when the process has ended and its output has been read.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Exit says how the process ended: "exit status 1", "signal: terminated". Valid after Done.
+func (p *Process) Exit() string {
+	if s := p.cmd.ProcessState; s != nil {
+		return s.String()
+	}
+	return fmt.Sprint(p.err)
+}
+
+// State returns what the system knows of the ended process. Valid after Done.
+func (p *Process) State() *os.ProcessState { return p.cmd.ProcessState }
+
+// ErrKilled is returned by Stop when the process did not end when told to.
+var ErrKilled = errors.New("killed")
+
+// Stop sends SIGTERM to the group and waits for the process to end; after grace, or when ctx
+// ends, it kills the group and returns an error that wraps ErrKilled.
+func (p *Process) Stop(ctx context.Context, grace time.Duration) error {
+	p.signal(syscall.SIGTERM)
+	t := time.NewTimer(grace)
+	defer t.Stop()
+	why := fmt.Errorf("%w: it had not ended %v after SIGTERM", ErrKilled, grace)
+	select {
+	case <-p.done:
+		return nil
+	case <-t.C:
+	case <-ctx.Done():
+		why = fmt.Errorf("%w: %w", ErrKilled, context.Cause(ctx))
+	}
+	p.kill()
+	<-p.done
+	return why
+}

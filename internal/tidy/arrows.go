@@ -1,0 +1,69 @@
+package tidy
+
+// arrow is a row of the table: the packages at dir and what they may import besides std.
+//
+// A dir or an import that ends in "/..." stands for itself and all below it. An import whose
+// first element has no dot is a package of this repository. In nested modules, anyPublic and
+// anyThird stand for whole classes of imports.
+type arrow struct {
+	dir string
+	may []string
+}
+
+const (
+	anyPublic = "(public)" // every package of the root module that others can import
+	anyThird  = "(third)"  // every module of others, except [onlyInSys]
+)
+
+// arrows says who may import whom. The first row that covers a package decides; a package
+// in no row is a finding. ARCHITECTURE.md draws the same arrows.
+var arrows = []arrow{
+	{".", nil},
+
+	// Commands.
+	{"cmd/evenkeel", []string{
+		"internal/report", "internal/proc", "loadgen", "gctrace", "reqtrace",
+		"github.com/google/pprof/profile",
+	}},
+	{"cmd/fastcgen", nil},
+
+	// Bytes -> aio -> httpd; gcgate meets httpd only at http.Handler.
+	{"httpd", []string{"aio"}},
+	{"aio", []string{"internal/proactor", "internal/uring", "internal/poller"}},
+	{"aio/aiotest", []string{"aio", "internal/proactor"}},
+	{"gcgate", nil},
+	{"fastc", nil},
+
+	// Offline; gctrace and reqtrace meet only in internal/report.
+	{"gctrace", nil},
+	{"reqtrace", []string{"reqtrace/region", "golang.org/x/exp/trace"}},
+	{"reqtrace/region", nil},
+	{"loadgen", []string{"github.com/HdrHistogram/hdrhistogram-go", "golang.org/x/net/..."}},
+
+	// Inside.
+	{"internal/report", []string{"gctrace", "reqtrace", "loadgen"}},
+	{"internal/proc", nil},
+	{"internal/proactor", nil},
+	{"internal/uring", []string{"internal/proactor", "internal/sys"}},
+	{"internal/poller", []string{"internal/proactor", "internal/sys"}},
+	{"internal/sys", []string{onlyInSys}},
+	{"internal/tidy", nil},
+
+	// Nested modules.
+	{"contrib/...", []string{anyPublic, "contrib/...", anyThird}},
+	{"examples/...", []string{anyPublic, "contrib/...", "examples/...", anyThird}},
+	{"bench/...", []string{anyPublic, "contrib/...", "bench/...", anyThird}},
+	{"e2e/...", []string{anyPublic, "contrib/...", "e2e/...", anyThird}},
+}
+
+// onlyInSys is what internal/sys alone may import, in every module.
+const onlyInSys = "golang.org/x/sys/..."
+
+// testArrows is what a test file may import besides: the usual helpers. It may also import its
+// own package and the helpers in its own testdata.
+var testArrows = []string{
+	"github.com/google/go-cmp/cmp/...",
+	"go.uber.org/goleak",
+	"pgregory.net/rapid",
+	"golang.org/x/net/nettest",
+}

@@ -1,0 +1,101 @@
+package tidy_test
+
+import (
+	"fmt"
+	"testing"
+
+	"evenkeel.dev/internal/tidy"
+)
+
+// importing returns Go source, its build tag never true, that imports name on line 5.
+func importing(file, name string) files {
+	return files{file: fmt.Sprintf("//go:build never\n\npackage p\n\nimport _ %q\n", name)}
+}
+
+func TestArrowsAllow(t *testing.T) {
+	for _, tt := range []struct{ file, imports string }{
+		{"gcgate/a.go", "net/http"},
+		{"cmd/evenkeel/a.go", "evenkeel.dev/internal/report"},
+		{"cmd/evenkeel/a.go", "github.com/google/pprof/profile"},
+		{"httpd/a.go", "evenkeel.dev/aio"},
+		{"loadgen/a.go", "github.com/HdrHistogram/hdrhistogram-go"},
+		{"loadgen/a.go", "golang.org/x/net/http/httpguts"},
+		{"internal/sys/a.go", "golang.org/x/sys/unix"},
+		{"gcgate/a_test.go", "evenkeel.dev/gcgate"},
+		{"gcgate/a_test.go", "evenkeel.dev/gcgate/testdata/heap"},
+		{"gcgate/a_test.go", "github.com/google/go-cmp/cmp"},
+		{"gcgate/a_test.go", "github.com/google/go-cmp/cmp/cmpopts"},
+		{"aio/a_test.go", "golang.org/x/net/nettest"},
+		{"contrib/etcdturn/a.go", "go.etcd.io/etcd/client/v3"},
+		{"contrib/etcdturn/a.go", "evenkeel.dev/gcgate"},
+		{"examples/hello/a.go", "evenkeel.dev/contrib/etcdturn"},
+		{"examples/search/a.go", "evenkeel.dev/examples/search/internal/feed"},
+		{"bench/a.go", "evenkeel.dev/reqtrace/region"},
+		{"e2e/a_test.go", "evenkeel.dev"},
+	} {
+		for _, f := range tidy.CheckArrows(importing(tt.file, tt.imports).load(t)) {
+			t.Errorf("%s importing %s: %v", tt.file, tt.imports, f)
+		}
+	}
+}
+
+func TestArrowsForbid(t *testing.T) {
+	for _, tt := range []struct{ file, imports string }{
+		{"a.go", "evenkeel.dev/aio"},
+		{"httpd/a.go", "evenkeel.dev/gcgate"},
+		{"httpd/a.go", "evenkeel.dev/internal/uring"},
+		{"gctrace/a.go", "evenkeel.dev/reqtrace"},
+		{"gcgate/a.go", "github.com/google/go-cmp/cmp"}, // not a test
+		{"gcgate/a_test.go", "evenkeel.dev/httpd"},
+		{"gcgate/a_test.go", "evenkeel.dev/aio/testdata/heap"},
+		{"loadgen/a.go", "golang.org/x/netip"},
+		{"internal/uring/a.go", "golang.org/x/sys/unix"},
+		{"bench/a.go", "golang.org/x/sys/unix"},
+		{"internal/report/a.go", "evenkeel.dev/contrib/etcdturn"},
+		{"contrib/etcdturn/a.go", "evenkeel.dev/internal/proc"},
+		{"contrib/etcdturn/a.go", "evenkeel.dev/examples/hello"},
+		{"examples/hello/a.go", "evenkeel.dev/bench"},
+		{"bench/a_test.go", "evenkeel.dev/internal/uring"},
+		{"e2e/a_test.go", "evenkeel.dev/internal/proc"},
+		{"e2e/a_test.go", "evenkeel.dev/cmd/evenkeel"},
+	} {
+		found := tidy.CheckArrows(importing(tt.file, tt.imports).load(t))
+		if len(found) != 1 || found[0].Path != tt.file || found[0].Line != 5 {
+			t.Errorf("%s importing %s: found %v, want one finding at line 5", tt.file, tt.imports, found)
+		}
+	}
+}
+
+func TestArrowsRow(t *testing.T) {
+	runRule(t, tidy.CheckArrows, []ruleTest{
+		{"new package", files{"util/a.go": "package util\n", "util/b.go": "package util\n", "internal/report/x/x.go": "package x\n"}, []string{
+			"internal/report/x/x.go:1: package evenkeel.dev/internal/report/x is in no row of the import arrows",
+			"util/a.go:1: package evenkeel.dev/util is in no row of the import arrows",
+		}},
+	})
+}
+
+func TestLowLevel(t *testing.T) {
+	runRule(t, tidy.CheckLowLevel, []ruleTest{
+		{"where it may be", files{
+			"internal/uring/a.go": "package uring\n\nimport \"unsafe\"\n",
+			"fastc/a.go":          "package fastc\n\nimport \"C\"\n",
+			"fastc/a_amd64.s":     "",
+			"bench/cgo/a.go":      "package cgo\n\nimport \"C\"\n",
+			"aio/testdata/a.go":   "package a\n\nimport \"unsafe\"\n",
+		}, nil},
+		{"elsewhere", files{
+			"aio/a.go":          "package aio\n\nimport (\n\t\"io\"\n\t\"unsafe\"\n)\n",
+			"aio/a_arm64.s":     "",
+			"aio/a_test.go":     "//go:build cgo\n\npackage aio\n\nimport \"C\"\n",
+			"fastcserver/a.go":  "package a\n\nimport u \"unsafe\"\n",
+			"internal/sysx/a.S": "",
+		}, []string{
+			`aio/a.go:5: imports "unsafe"`,
+			"aio/a_arm64.s:1: assembly in aio",
+			`aio/a_test.go:5: imports "C"`,
+			`fastcserver/a.go:3: imports "unsafe"`,
+			"internal/sysx/a.S:1: assembly in internal/sysx",
+		}},
+	})
+}
