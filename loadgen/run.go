@@ -24,8 +24,11 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stop := context.AfterFunc(ctx, e.closeConns)
-	defer stop()
+	closed := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(closed)
+		e.closeConns()
+	})
 
 	var l loop = &closedLoop{e: e}
 	if o.Rate > 0 {
@@ -40,7 +43,11 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	started := time.Now()
 	rec := e.run(ctx, l, phase{requests: int64(o.Requests), duration: o.Duration})
 	interrupted := ctx.Err() != nil
-	e.closeConns()
+	if stop() {
+		e.closeConns()
+	} else {
+		<-closed
+	}
 	cancel()
 	l.wait()
 
@@ -52,6 +59,15 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		res.Targets = append(res.Targets, r.target.Method+" "+r.target.URL)
 	}
 	return res, nil
+}
+
+// Check returns what Run would say of the options, without running them.
+func Check(o Options) error {
+	o, err := o.normal()
+	if err == nil {
+		_, _, err = prepare(o)
+	}
+	return err
 }
 
 // engine is what the loops share.

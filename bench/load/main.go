@@ -1,0 +1,168 @@
+// Command load puts evenkeel load beside the field's load generators, hey (closed loop) and
+// vegeta (open loop), interleaved in one run against one server: is it cheap, and is what it
+// measures true? make bench-load runs it.
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"evenkeel.dev/bench/figure"
+	"evenkeel.dev/loadgen"
+)
+
+// bench is what the three comparisons share.
+type bench struct {
+	bin    string // folder of the built programs
+	dir    string // scratch
+	rounds int
+	length time.Duration // of one run
+	server string        // URL
+	set    *figure.Set
+}
+
+func main() {
+	log.SetFlags(0)
+	bin := flag.String("bin", "../bin", "`folder` of the built evenkeel, hey, vegeta and server")
+	results := flag.String("results", "results", "`folder` for the raw results")
+	rounds := flag.Int("rounds", 10, "interleaved rounds")
+	length := flag.Duration("length", 5*time.Second, "length of one run")
+	flag.Parse()
+	if err := run(*bin, *results, *rounds, *length); err != nil {
+		log.Fatal("bench-load: ", err)
+	}
+}
+
+func run(bin, results string, rounds int, length time.Duration) error {
+	dir, err := os.MkdirTemp("", "bench-load-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	b := &bench{bin: bin, dir: dir, rounds: rounds, length: length, set: figure.New("load")}
+	stop, err := b.start()
+	if err != nil {
+		return err
+	}
+	defer stop()
+	b.set.Versions = versions()
+	for _, step := range []func() error{b.closed, b.open, b.stall} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return b.set.Save(results)
+}
+
+// start starts the server on a free port.
+func (b *bench) start() (stop func(), err error) {
+	cmd := exec.Command(filepath.Join(b.bin, "server"))
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	b.server = strings.TrimSpace(line)
+	return func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}, err
+}
+
+// sample is one run of one tool.
+type sample struct {
+	Tool       string                   `json:"tool"`
+	Requests   float64                  `json:"requests"`
+	Throughput float64                  `json:"requests_per_second"`
+	CPU        time.Duration            `json:"cpu_ns_a_request"` // of the tool
+	Latency    map[string]time.Duration `json:"latency_ns"`       // by percentile
+}
+
+// command runs a tool to its end and returns its output and CPU time.
+func (b *bench) command(name string, args ...string) ([]byte, time.Duration, error) {
+	cmd := exec.Command(filepath.Join(b.bin, name), args...)
+	out, err := cmd.Output()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		err = fmt.Errorf("%w\n%s", err, exit.Stderr)
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("%s %s: %w", name, strings.Join(args, " "), err)
+	}
+	return out, cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), nil
+}
+
+var quantiles = map[string]float64{"p50": .5, "p90": .9, "p95": .95, "p99": .99, "p99.9": .999}
+
+// evenkeel runs evenkeel load.
+func (b *bench) evenkeel(path string, args ...string) (sample, error) {
+	file := filepath.Join(b.dir, "run.json")
+	_, cpu, err := b.command("evenkeel", append([]string{"load", "-o", file, b.server + path}, args...)...)
+	if err != nil {
+		return sample{}, err
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return sample{}, err
+	}
+	var f struct {
+		Machine any `json:"machine"`
+		Runs    []struct {
+			Load *loadgen.Result `json:"load"`
+		} `json:"runs"`
+	}
+	if err := json.Unmarshal(text, &f); err != nil {
+		return sample{}, err
+	}
+	b.set.Machine = f.Machine
+	r := f.Runs[0].Load
+	if r.Failed > 0 {
+		return sample{}, fmt.Errorf("evenkeel: %d requests failed: %v", r.Failed, r.Failures)
+	}
+	s := sample{Tool: "evenkeel", Requests: float64(r.Answered), Throughput: r.Throughput(), CPU: cpu / time.Duration(r.Answered), Latency: map[string]time.Duration{}}
+	for name, q := range quantiles {
+		s.Latency[name] = r.Latency.Quantile(q)
+	}
+	return s, nil
+}
+
+// versions tells what was compared.
+func versions() map[string]any {
+	v := map[string]any{"go": runtime.Version()}
+	out, err := exec.Command("go", "list", "-m", "github.com/rakyll/hey", "github.com/tsenart/vegeta/v12").Output()
+	if err == nil {
+		v["peers"] = strings.Fields(string(out))
+	}
+	if bi, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range bi.Settings {
+			if s.Key == "vcs.revision" {
+				v["revision"] = s.Value
+			}
+		}
+	}
+	return v
+}
+
+// seconds takes one percentile out of samples, in seconds.
+func seconds(ss []sample, percentile string) []float64 {
+	var xs []float64
+	for _, s := range ss {
+		xs = append(xs, s.Latency[percentile].Seconds())
+	}
+	return xs
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"evenkeel.dev/bench/figure"
+)
+
+// open compares the open loop with vegeta's at 30% of capacity: of what the server gives hey's
+// closed loop, since at 30% of what it gives ours, client and server on one machine, vegeta
+// itself is what queues.
+func (b *bench) open() error {
+	top, err := b.hey("/", "-c", connections, "-z", b.length.String())
+	if err != nil {
+		return err
+	}
+	rate := int(top.Throughput * .3)
+	var ours, theirs []sample
+	for i := range b.rounds {
+		one := func() error {
+			e, err := b.evenkeel("/", "-rate", fmt.Sprint(rate), "-z", b.length.String())
+			ours = append(ours, e)
+			return err
+		}
+		two := func() error {
+			v, err := b.vegeta("/", rate)
+			theirs = append(theirs, v)
+			return err
+		}
+		if i%2 == 1 { // neither is always the first
+			one, two = two, one
+		}
+		if err := one(); err != nil {
+			return err
+		}
+		if err := two(); err != nil {
+			return err
+		}
+	}
+	b.set.Raw["open"] = append(slices.Clone(ours), theirs...)
+	b.set.Raw["open rate"] = rate
+	e, v := figure.Median(seconds(ours, "p99")), figure.Median(seconds(theirs, "p99"))
+	apart := math.Abs(e - v)
+	b.set.Add(fmt.Sprintf("open loop at %d/s: p99, evenkeel less vegeta", rate), []float64{(e - v) * 1e6}, " µs",
+		"within 15% or 100 µs", apart <= .15*v || apart <= 100e-6)
+	for _, q := range []string{"p50", "p99", "p99.9"} {
+		fmt.Fprintf(b.set.Out, "  %s: evenkeel %.0f µs, vegeta %.0f µs\n", q, figure.Median(seconds(ours, q))*1e6, figure.Median(seconds(theirs, q))*1e6)
+	}
+	return nil
+}
+
+// vegeta runs vegeta attack, and vegeta report over what it wrote.
+func (b *bench) vegeta(path string, rate int) (sample, error) {
+	targets, results := filepath.Join(b.dir, "targets"), filepath.Join(b.dir, "results.bin")
+	if err := os.WriteFile(targets, []byte("GET "+b.server+path+"\n"), 0o600); err != nil {
+		return sample{}, err
+	}
+	_, cpu, err := b.command("vegeta", "attack", "-targets", targets, "-rate", fmt.Sprint(rate), "-duration", b.length.String(), "-output", results)
+	if err != nil {
+		return sample{}, err
+	}
+	out, _, err := b.command("vegeta", "encode", "-to", "csv", results)
+	if err != nil {
+		return sample{}, err
+	}
+	// vegeta's own report estimates percentiles by t-digest; these are exact. CSV: time, code,
+	// latency in ns, ...
+	var xs []time.Duration
+	for line := range strings.Lines(string(out)) {
+		f := strings.Split(line, ",")
+		if len(f) < 3 || f[1] != "200" {
+			return sample{}, fmt.Errorf("vegeta: a request failed: %.200s", line)
+		}
+		var ns time.Duration
+		if err := json.Unmarshal([]byte(f[2]), &ns); err != nil {
+			return sample{}, err
+		}
+		xs = append(xs, ns)
+	}
+	if len(xs) == 0 {
+		return sample{}, fmt.Errorf("vegeta: no results")
+	}
+	slices.Sort(xs)
+	s := sample{Tool: "vegeta", Requests: float64(len(xs)), Throughput: float64(len(xs)) / b.length.Seconds(), CPU: cpu / time.Duration(len(xs)), Latency: map[string]time.Duration{}}
+	for name, q := range quantiles {
+		s.Latency[name] = xs[min(len(xs)-1, int(q*float64(len(xs))))]
+	}
+	return s, nil
+}

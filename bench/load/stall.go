@@ -1,0 +1,66 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"evenkeel.dev/bench/figure"
+)
+
+// The service of "/stall": see server.
+const (
+	stallPeriod  = time.Second
+	stallLength  = 200 * time.Millisecond
+	stallService = 20 * time.Millisecond
+	stallRate    = 500 // requests a second
+)
+
+// stallQuantile is the latency that a share q of requests, due evenly over time, does not
+// exceed: four in five take the service time, the others up to a stall more, evenly.
+func stallQuantile(q float64) time.Duration {
+	calm := 1 - float64(stallLength)/float64(stallPeriod)
+	if q <= calm {
+		return stallService
+	}
+	return (stallService + time.Duration((q-calm)/(1-calm)*float64(stallLength))).Round(time.Microsecond)
+}
+
+// stall shows that the open loop measures a stalling service as its clients would see it, and
+// that hey, asked for the same rate, does not.
+func (b *bench) stall() error {
+	length := 4 * b.length
+	var ours, heys []sample
+	for range 3 {
+		e, err := b.evenkeel("/stall", "-rate", fmt.Sprint(stallRate), "-z", length.String(), "-warmup", "1s")
+		if err != nil {
+			return err
+		}
+		h, err := b.heyLatencies("/stall", "-c", "20", "-q", fmt.Sprint(stallRate/20), "-z", length.String())
+		if err != nil {
+			return err
+		}
+		ours, heys = append(ours, e), append(heys, h)
+	}
+	b.set.Raw["stall"] = append(append([]sample(nil), ours...), heys...)
+	off := func(ss []sample, q string) []float64 {
+		want := stallQuantile(quantiles[q]).Seconds()
+		xs := seconds(ss, q)
+		for i := range xs {
+			xs[i] = (xs[i]/want - 1) * 100
+		}
+		return xs
+	}
+	for _, q := range []string{"p50", "p90", "p95", "p99", "p99.9"} {
+		xs := off(ours, q)
+		m := figure.Median(xs)
+		b.set.Add(fmt.Sprintf("stalling service: %s against the computed %v", q, stallQuantile(quantiles[q])), xs, " %", "within 5 %", m >= -5 && m <= 5)
+	}
+	worst, at := 0.0, ""
+	for q := range quantiles {
+		if m := figure.Median(off(heys, q)); m < worst {
+			worst, at = m, q
+		}
+	}
+	b.set.Add("stalling service: hey's worst miss ("+at+")", off(heys, at), " %", "below -5 %", worst < -5)
+	return nil
+}

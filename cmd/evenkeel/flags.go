@@ -1,0 +1,77 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// newFlags makes the flags of a subcommand. help is what -h says before them.
+func (a *app) newFlags(name, help string) *flag.FlagSet {
+	fs := flag.NewFlagSet(name, flag.ContinueOnError)
+	fs.SetOutput(a.stderr)
+	fs.Usage = func() {
+		fmt.Fprintf(fs.Output(), "%s\n\nFlags, before or after the operands:\n", strings.TrimSpace(help))
+		fs.PrintDefaults()
+	}
+	return fs
+}
+
+// parse reads flags that stand before or after operands and returns the operands; everything
+// after -- is in rest. Asked-for help goes to standard output, as what was asked for.
+func (a *app) parse(fs *flag.FlagSet, args []string) (operands, rest []string, err error) {
+	if i := slices.Index(args, "--"); i >= 0 {
+		args, rest = args[:i], args[i+1:]
+	}
+	for _, h := range []string{"-h", "-help", "--help"} {
+		if slices.Contains(args, h) {
+			fs.SetOutput(a.stdout)
+			fs.Usage()
+			return nil, nil, flag.ErrHelp
+		}
+	}
+	fs.Usage = func() {} // a wrong flag gets one line, not a page
+	for {
+		if err := fs.Parse(args); err != nil {
+			fmt.Fprintf(a.stderr, "evenkeel %s -h lists the flags\n", fs.Name())
+			return nil, nil, errUsage
+		}
+		if fs.NArg() == 0 {
+			return operands, rest, nil
+		}
+		operands = append(operands, fs.Arg(0))
+		args = fs.Args()[1:]
+	}
+}
+
+// wrong reports a wrong command line.
+func (a *app) wrong(fs *flag.FlagSet, format string, args ...any) error {
+	fmt.Fprintf(a.stderr, "evenkeel %s: %s\nevenkeel %s -h tells more\n", fs.Name(), fmt.Sprintf(format, args...), fs.Name())
+	return errUsage
+}
+
+// list is a flag that may be given several times.
+type list []string
+
+func (l *list) String() string     { return strings.Join(*l, ", ") }
+func (l *list) Set(s string) error { *l = append(*l, s); return nil }
+
+// period is a duration flag that takes a bare number as seconds, as hey and ab do.
+type period time.Duration
+
+func (p *period) String() string { return time.Duration(*p).String() }
+
+func (p *period) Set(s string) error {
+	d, err := time.ParseDuration(s)
+	if n, nerr := strconv.ParseFloat(s, 64); nerr == nil {
+		d, err = time.Duration(n*float64(time.Second)), nil
+	}
+	if err != nil || d < 0 {
+		return fmt.Errorf("write a duration such as 500ms, 10s or 2m")
+	}
+	*p = period(d)
+	return nil
+}

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"crypto/tls"
+	"encoding/base64"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"evenkeel.dev/loadgen"
+)
+
+// loadFlags are the flags that load and run share; hey's names where hey has them.
+type loadFlags struct {
+	requests    int
+	connections int
+	duration    period
+	rate        float64
+	warmup      period
+	timeout     period
+
+	method      string
+	headers     list
+	body        string
+	bodyFile    string
+	contentType string
+	basicAuth   string
+	hostHeader  string
+
+	noKeepAlive bool
+	insecure    bool
+
+	output string
+}
+
+const maxBodyBytes = 1 << 30
+
+func (l *loadFlags) register(fs *flag.FlagSet) {
+	l.timeout = period(20 * time.Second)
+	fs.IntVar(&l.requests, "n", 0, "end after `N` requests (default 200 without -z)")
+	fs.IntVar(&l.connections, "c", 0, "`connections` at a time (default 50; with -rate the most to open, default 1000)")
+	fs.Var(&l.duration, "z", "end after this `duration`, such as 30s")
+	fs.Float64Var(&l.rate, "rate", 0, "open loop: send so many requests `a second`, whatever the service does (default: closed loop)")
+	fs.Var(&l.warmup, "warmup", "load for this `duration` before measuring")
+	fs.Var(&l.timeout, "t", "`timeout` of one request; a bare number is seconds")
+	fs.StringVar(&l.method, "m", "", "HTTP `method` (default GET, or POST with a body)")
+	fs.Var(&l.headers, "H", "`header` to send, such as 'Accept: text/html'; may be repeated")
+	fs.StringVar(&l.body, "d", "", "request `body`")
+	fs.StringVar(&l.bodyFile, "D", "", "`file` that holds the request body, - for standard input")
+	fs.StringVar(&l.contentType, "T", "", "Content-Type of the body (default application/x-www-form-urlencoded)")
+	fs.StringVar(&l.basicAuth, "a", "", "basic authentication, `user:password`")
+	fs.StringVar(&l.hostHeader, "host", "", "Host `header`")
+	fs.BoolVar(&l.noKeepAlive, "disable-keepalive", false, "open a connection for each request")
+	fs.BoolVar(&l.insecure, "insecure", false, "accept any TLS certificate")
+	fs.StringVar(&l.output, "o", "", "write the runs to this JSON `file`, for evenkeel compare")
+}
+
+// options makes loadgen's options for these URLs.
+func (l *loadFlags) options(urls []string) (loadgen.Options, error) {
+	o := loadgen.Options{
+		Connections:      l.connections,
+		Requests:         l.requests,
+		Duration:         time.Duration(l.duration),
+		Rate:             l.rate,
+		Warmup:           time.Duration(l.warmup),
+		Timeout:          time.Duration(l.timeout),
+		DisableKeepAlive: l.noKeepAlive,
+	}
+	if l.insecure {
+		o.TLS = &tls.Config{InsecureSkipVerify: true}
+	}
+	h, err := l.header()
+	if err != nil {
+		return o, err
+	}
+	body, err := l.readBody()
+	if err != nil {
+		return o, err
+	}
+	method := l.method
+	if method == "" {
+		method = http.MethodGet
+		if len(body) > 0 {
+			method = http.MethodPost
+		}
+	}
+	if len(body) > 0 && h.Get("Content-Type") == "" {
+		h.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	for _, u := range urls {
+		if !strings.Contains(u, "://") {
+			u = "http://" + u
+		}
+		o.Targets = append(o.Targets, loadgen.Target{Method: method, URL: u, Header: h, Body: body})
+	}
+	return o, nil
+}
+
+func (l *loadFlags) header() (http.Header, error) {
+	h := http.Header{}
+	for _, s := range l.headers {
+		k, v, ok := strings.Cut(s, ":")
+		if !ok || strings.TrimSpace(k) == "" {
+			return nil, fmt.Errorf("-H %q: write it as 'Name: value'", s)
+		}
+		h.Add(strings.TrimSpace(k), strings.TrimSpace(v))
+	}
+	if l.contentType != "" {
+		h.Set("Content-Type", l.contentType)
+	}
+	if l.hostHeader != "" {
+		h.Set("Host", l.hostHeader)
+	}
+	if l.basicAuth != "" {
+		if !strings.Contains(l.basicAuth, ":") {
+			return nil, fmt.Errorf("-a: write it as user:password")
+		}
+		h.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(l.basicAuth)))
+	}
+	return h, nil
+}
+
+func (l *loadFlags) readBody() ([]byte, error) {
+	if l.bodyFile == "" {
+		return []byte(l.body), nil
+	}
+	if l.body != "" {
+		return nil, fmt.Errorf("-d and -D both give a body; leave one out")
+	}
+	in := os.Stdin
+	if l.bodyFile != "-" {
+		f, err := os.Open(l.bodyFile)
+		if err != nil {
+			return nil, fmt.Errorf("-D: %w", err)
+		}
+		defer f.Close()
+		in = f
+	}
+	b, err := io.ReadAll(io.LimitReader(in, maxBodyBytes+1))
+	if err == nil && len(b) > maxBodyBytes {
+		err = fmt.Errorf("over %d bytes", maxBodyBytes)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("-D %s: %w", l.bodyFile, err)
+	}
+	return b, nil
+}

@@ -1,0 +1,146 @@
+// Command evenkeel measures a Go service's latency under load and says what its garbage
+// collector costs.
+//
+//	evenkeel load [flags] URL...              put load on a service that runs already
+//	evenkeel run [flags] -- COMMAND ARGS...   start a service, load it, report its collector
+//	evenkeel compare run.json...              put runs side by side, as a table or a page
+//	evenkeel gctrace [FILE]                   summarise a GODEBUG=gctrace=1 log
+//
+// evenkeel COMMAND -h tells more. Exit codes: 0 done; 1 it could not be done, or no request was
+// answered; 2 the command line was wrong; 130 interrupted, after reporting what there was.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"evenkeel.dev/internal/report"
+)
+
+// Exit codes.
+const (
+	exitOK          = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitInterrupted = 130
+)
+
+// errUsage says that the command line was wrong, and that it was said already.
+var errUsage = errors.New("usage")
+
+// errInterrupted says that a signal ended the work early.
+var errInterrupted = errors.New("interrupted")
+
+// app is what a subcommand works with.
+type app struct {
+	stdout, stderr io.Writer
+	style          report.Style // of stdout
+	terminal       bool         // stderr is one: draw progress there
+	view           bool         // stdout is one: a view may redraw itself
+	hurry          <-chan struct{}
+}
+
+type subcommand struct {
+	name, args, what string
+	run              func(context.Context, *app, []string) error
+}
+
+var subcommands = []subcommand{
+	{"load", "[flags] URL...", "put HTTP load on a service that runs already", runLoad},
+	{"run", "[flags] -- COMMAND ARGS...", "start a Go service, load it, say what its collector costs", runRun},
+	{"compare", "[flags] run.json...", "put runs side by side, as a table or a page", runCompare},
+	{"gctrace", "[flags] [FILE]", "summarise a GODEBUG=gctrace=1 log", runGCTrace},
+}
+
+func main() {
+	ctx, hurry := signals()
+	a := &app{
+		stdout:   os.Stdout,
+		stderr:   os.Stderr,
+		style:    report.Style{Color: isTerminal(os.Stdout) && os.Getenv("NO_COLOR") == ""},
+		terminal: isTerminal(os.Stderr),
+		view:     isTerminal(os.Stdout),
+		hurry:    hurry,
+	}
+	os.Exit(a.main(ctx, os.Args[1:]))
+}
+
+func (a *app) main(ctx context.Context, args []string) int {
+	if len(args) == 0 {
+		a.usage(a.stderr)
+		return exitUsage
+	}
+	switch args[0] {
+	case "help", "-h", "-help", "--help":
+		if len(args) < 2 {
+			a.usage(a.stdout)
+			return exitOK
+		}
+		args = []string{args[1], "-h"}
+	case "version", "-version", "--version":
+		fmt.Fprintln(a.stdout, report.Tool())
+		return exitOK
+	}
+	for _, c := range subcommands {
+		if c.name == args[0] {
+			return a.exit(c.name, c.run(ctx, a, args[1:]))
+		}
+	}
+	fmt.Fprintf(a.stderr, "evenkeel: no command %q; there are load, run, compare and gctrace (evenkeel -h)\n", args[0])
+	return exitUsage
+}
+
+// exit turns a subcommand's error into an exit code.
+func (a *app) exit(name string, err error) int {
+	switch {
+	case err == nil, errors.Is(err, flag.ErrHelp):
+		return exitOK
+	case errors.Is(err, errUsage):
+		return exitUsage
+	case errors.Is(err, errInterrupted):
+		fmt.Fprintf(a.stderr, "evenkeel %s: interrupted\n", name)
+		return exitInterrupted
+	}
+	fmt.Fprintf(a.stderr, "evenkeel %s: %v\n", name, err)
+	return exitFailed
+}
+
+func (a *app) usage(w io.Writer) {
+	fmt.Fprint(w, "evenkeel measures a Go service's latency under load and says what its collector costs.\n\n")
+	for _, c := range subcommands {
+		fmt.Fprintf(w, "  evenkeel %-8s%-28s%s\n", c.name, c.args, c.what)
+	}
+	fmt.Fprint(w, "\nevenkeel COMMAND -h tells more; evenkeel version says which this is.\n")
+}
+
+// signals returns a context that the first SIGINT, SIGTERM or SIGHUP ends, and a channel that
+// the second closes: the first ends the work and reports, the second does not wait for anyone.
+func signals() (context.Context, <-chan struct{}) {
+	ctx, cancel := context.WithCancel(context.Background())
+	hurry := make(chan struct{})
+	c := make(chan os.Signal, 2)
+	signal.Notify(c, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	go func() {
+		<-c
+		cancel()
+		<-c
+		close(hurry)
+	}()
+	return ctx, hurry
+}
+
+// isTerminal reports whether f is a terminal that takes control characters.
+func isTerminal(f *os.File) bool {
+	fi, err := f.Stat()
+	if err != nil || fi.Mode()&os.ModeCharDevice == 0 || os.Getenv("TERM") == "dumb" {
+		return false
+	}
+	null, err := os.Stat(os.DevNull) // a character device too
+	return err == nil && !os.SameFile(fi, null)
+}

@@ -1,0 +1,199 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"evenkeel.dev/gctrace"
+	"evenkeel.dev/internal/proc"
+	"evenkeel.dev/internal/report"
+)
+
+// measurement is one run of one variant.
+type measurement struct {
+	*runner
+	variant
+	repeat int
+
+	progress *progress
+	trace    trace
+	pass     *passer
+	server   *proc.Process
+	run      report.Run
+
+	profiler      *profiler // nil: off
+	before, after *allocations
+}
+
+// measure starts a variant, loads it, stops it, and returns what was measured.
+func (r *runner) measure(ctx context.Context, v variant, repeat int) (*report.Run, error) {
+	m := &measurement{runner: r, variant: v, repeat: repeat, pass: &passer{w: r.stderr, all: r.flags.verbose}}
+	m.progress = &progress{w: r.stderr, terminal: r.terminal}
+	if len(r.variants)*r.flags.repeat > 1 {
+		m.progress.label = fmt.Sprintf("%s %d/%d", v.label, repeat, r.flags.repeat)
+	}
+	if r.flags.pprof != "off" {
+		m.profiler = newProfiler(r.flags.pprof)
+	}
+	command := append(append([]string(nil), r.command...), v.args...)
+	m.run = report.Run{Label: v.label, Repeat: repeat, Command: command, Env: v.env}
+
+	ready := newReadiness(r.flags.ready)
+	if err := ready.free(ctx); err != nil {
+		return nil, err
+	}
+	m.progress.say("starting %s", strings.Join(append(append([]string(nil), v.env...), command...), " "))
+	server, err := proc.Start(proc.Options{
+		Args: command, Env: withGCTrace(v.env),
+		Stderr: func(r io.Reader) { m.trace.read(r, m.pass) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	m.server = server
+	err = ready.wait(ctx, server, time.Duration(r.flags.readyTimeout))
+	if err == nil {
+		err = m.loadServer(ctx)
+	}
+	stopErr := m.stop()
+	m.progress.clear()
+	if err != nil {
+		return nil, m.explain(err)
+	}
+	m.assemble(stopErr)
+	return &m.run, nil
+}
+
+// withGCTrace adds gctrace=1 to what the variant or the environment has in GODEBUG.
+func withGCTrace(env []string) []string {
+	debug := os.Getenv("GODEBUG")
+	for _, e := range env {
+		if v, ok := strings.CutPrefix(e, "GODEBUG="); ok {
+			debug = v
+		}
+	}
+	if debug != "" {
+		debug += ","
+	}
+	return append(append([]string(nil), env...), "GODEBUG="+debug+"gctrace=1")
+}
+
+// loadServer puts the load on, with the allocation profile taken right before and after.
+func (m *measurement) loadServer(ctx context.Context) error {
+	loadCtx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-m.server.Done():
+			cancel()
+		case <-loadCtx.Done():
+		}
+	}()
+	o := m.load
+	o.OnMeasure = func() { m.before = m.takeProfile(loadCtx, false) }
+	res, err := m.progress.load(loadCtx, o)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-m.server.Done():
+		return fmt.Errorf("the server ended under load after %s answers: %s", report.FormatCount(float64(res.Answered)), m.server.Exit())
+	default:
+	}
+	m.run.Load = res
+	if m.before != nil && ctx.Err() == nil {
+		m.after = m.takeProfile(ctx, true)
+	}
+	return nil
+}
+
+func (m *measurement) takeProfile(ctx context.Context, totalFirst bool) *allocations {
+	if m.profiler == nil {
+		return nil
+	}
+	a, err := m.profiler.take(ctx, totalFirst)
+	if err != nil && ctx.Err() == nil {
+		m.note("%v: allocations are estimated from gctrace; import net/http/pprof in the server, or say where with -pprof", err)
+	}
+	return a
+}
+
+func (m *measurement) note(format string, a ...any) {
+	m.run.Notes = append(m.run.Notes, fmt.Sprintf(format, a...))
+}
+
+// stop ends the server gently; a second signal to evenkeel makes it quick.
+func (m *measurement) stop() error {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	go func() {
+		select {
+		case <-m.hurry:
+			cancel(errors.New("interrupted again"))
+		case <-ctx.Done():
+		}
+	}()
+	return m.server.Stop(ctx, time.Duration(m.flags.stopTimeout))
+}
+
+// explain adds the last words of a server that failed.
+func (m *measurement) explain(err error) error {
+	last := m.pass.last()
+	if len(last) == 0 || errors.Is(err, errInterrupted) {
+		return err
+	}
+	return fmt.Errorf("%w\nthe last it wrote to standard error:\n  %s", err, strings.Join(last, "\n  "))
+}
+
+// assemble puts the parts together when the server has ended.
+func (m *measurement) assemble(stopErr error) {
+	m.run.Server = &report.Server{PeakRSSBytes: m.server.PeakRSS(), CPU: m.server.CPU(), Exit: m.server.Exit()}
+	if stopErr != nil {
+		m.note("the server did not stop gently: %v", stopErr)
+	}
+	m.assembleGC()
+	if m.after != nil {
+		a, err := m.after.since(m.before, m.flags.top)
+		if err == nil {
+			m.run.Alloc = a
+			return
+		}
+		m.note("%v", err)
+	}
+	if m.run.GC != nil {
+		if n, ok := m.run.GC.Summary.AllocBytes.Get(); ok && m.run.GC.Summary.Collections > 0 {
+			m.run.Alloc = &report.Alloc{Bytes: n, Source: report.AllocFromTrace}
+		}
+	}
+}
+
+// assembleGC keeps the collections of the window.
+func (m *measurement) assembleGC() {
+	t := &m.trace
+	switch {
+	case len(t.cycles) == 0:
+		m.note("the server printed no gctrace line: it never collected, or it is no Go program, or something between (a script, sudo, a container) drops GODEBUG or standard error")
+		return
+	case t.stats.Lost > 0:
+		m.note("%d gctrace lines could not be read: the server's own output stood in them", t.stats.Lost)
+	}
+	load := m.run.Load
+	from := load.Started.Sub(t.start)
+	w := gctrace.Window{From: from, To: from + load.Duration}
+	gc := &report.GC{Summary: gctrace.Summarize(slices.Values(t.cycles), w), Collections: []report.Collection{}}
+	for _, c := range t.cycles {
+		if end := c.End(); w.From < end && end <= w.To {
+			gc.Collections = append(gc.Collections, report.Collection{
+				At: c.At - from, Wall: c.Wall.Total(), Pause: c.Wall.Pause(),
+				Before: c.HeapBefore, After: c.HeapAfter, Live: c.HeapLive,
+			})
+		}
+	}
+	m.run.GC = gc
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	"evenkeel.dev/internal/proc"
+)
+
+const (
+	readyPoll    = 20 * time.Millisecond
+	readyTimeout = 2 * time.Second // of one attempt
+)
+
+// readiness waits until a service answers.
+type readiness struct {
+	url    string
+	client *http.Client
+}
+
+func newReadiness(url string) *readiness {
+	t := &http.Transport{DisableKeepAlives: true}
+	return &readiness{url, &http.Client{
+		Transport: t, Timeout: readyTimeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+// free reports an error when somebody listens where the service should: it would be measured
+// in the service's place.
+func (r *readiness) free(ctx context.Context) error {
+	u, err := url.Parse(r.url)
+	if err != nil {
+		return err
+	}
+	addr := u.Host
+	if u.Port() == "" {
+		addr = net.JoinHostPort(u.Hostname(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
+	}
+	d := net.Dialer{Timeout: readyTimeout}
+	c, err := d.DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return nil
+	}
+	c.Close()
+	return fmt.Errorf("something listens at %s already, before the server is started: stop it, or give both the server and -url another port", addr)
+}
+
+// wait polls the URL until it answers with a status below 500, the process ends, or the time
+// is up.
+func (r *readiness) wait(ctx context.Context, p *proc.Process, timeout time.Duration) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errNotReady)
+	defer cancel()
+	last := "nobody listened"
+	for {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.url, nil)
+		if err != nil {
+			return err
+		}
+		resp, err := r.client.Do(req)
+		if err == nil {
+			resp.Body.Close()
+			if resp.StatusCode < 500 {
+				return nil
+			}
+			last = "it answered " + resp.Status
+		} else if ctx.Err() == nil {
+			last = err.Error()
+		}
+		select {
+		case <-p.Done():
+			return fmt.Errorf("the server ended before it was ready: %s", p.Exit())
+		case <-ctx.Done():
+			if context.Cause(ctx) == errNotReady {
+				return fmt.Errorf("the server was not ready within %v (%s): look at its output, at -ready %s, or give it more with -ready-timeout", timeout, last, r.url)
+			}
+			return errInterrupted
+		case <-time.After(readyPoll):
+		}
+	}
+}
+
+var errNotReady = errors.New("not ready")

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	"evenkeel.dev/internal/report"
+	"evenkeel.dev/loadgen"
+)
+
+const runHelp = `
+evenkeel run [flags] -- COMMAND ARGS...
+
+Starts a Go server with GODEBUG=gctrace=1, waits until it answers, puts load on it as evenkeel
+load does, stops it with SIGTERM, and prints its throughput, its latency and what its garbage
+collector cost. Where the server has /debug/pprof/ (net/http/pprof) it also says where it
+allocated. The server's standard error is passed through; its standard output is discarded.
+
+  evenkeel run -url http://127.0.0.1:8080/ -c 100 -n 10000 -- ./server -addr 127.0.0.1:8080
+
+Several ways to start it can be compared, interleaved, each -repeat times. What follows the
+label goes into the environment (NAME=VALUE) or behind the command's own arguments:
+
+  evenkeel run -url http://127.0.0.1:8080/ -rate 2000 -z 20s -repeat 3 -o run.json \
+    -variant 'default:' -variant 'no gc: GOGC=off' -variant 'twice: GOGC=200' -- ./server
+
+All figures cover the window from the first measured request to the last answer.
+`
+
+type runFlags struct {
+	loadFlags
+	urls         list
+	ready        string
+	readyTimeout period
+	stopTimeout  period
+	pprof        string
+	variants     list
+	repeat       int
+	top          int
+	html         string
+	verbose      bool
+}
+
+// runner measures variants of one service.
+type runner struct {
+	*app
+	flags    *runFlags
+	command  []string
+	load     loadgen.Options
+	variants []variant
+	file     report.File
+}
+
+func runRun(ctx context.Context, a *app, args []string) error {
+	f := &runFlags{readyTimeout: period(30 * time.Second), stopTimeout: period(10 * time.Second)}
+	fs := a.newFlags("run", runHelp)
+	f.register(fs)
+	fs.Var(&f.urls, "url", "`URL` to load; may be repeated, then sent in turn")
+	fs.StringVar(&f.ready, "ready", "", "`URL` that answers when the server is ready (default: the first -url)")
+	fs.Var(&f.readyTimeout, "ready-timeout", "how long the server may take to get ready")
+	fs.Var(&f.stopTimeout, "stop-timeout", "how long the server may take to stop after SIGTERM, before it is killed")
+	fs.StringVar(&f.pprof, "pprof", "", "`URL` of the server's /debug/pprof/, or off (default: on the host of the first -url)")
+	fs.Var(&f.variants, "variant", "a way to start it, `'LABEL: [NAME=VALUE...] [ARG...]'`; may be repeated")
+	fs.IntVar(&f.repeat, "repeat", 1, "measure each variant so many `times`, interleaved")
+	fs.IntVar(&f.top, "top", 0, "list so many `places` that allocate (default 8, or 3 where variants are compared)")
+	fs.StringVar(&f.html, "html", "", "write a self-contained page to this `file`, as evenkeel compare -html does")
+	fs.BoolVar(&f.verbose, "v", false, "pass the collector's own lines through too")
+	operands, command, err := a.parse(fs, args)
+	if err != nil {
+		return err
+	}
+	r := &runner{app: a, flags: f, command: command}
+	switch {
+	case len(operands) > 0:
+		return a.wrong(fs, "%q stands before --; the load's URL goes behind -url, the command behind --", operands[0])
+	case len(command) == 0:
+		return a.wrong(fs, "no command; write it after --, as in: evenkeel run -url http://127.0.0.1:8080/ -- ./server")
+	case len(f.urls) == 0:
+		return a.wrong(fs, "no URL to load; write it behind -url")
+	case f.repeat < 1 || f.top < 0:
+		return a.wrong(fs, "-repeat must be at least 1, -top at least 0")
+	}
+	if err := r.prepare(); err != nil {
+		return a.wrong(fs, "%v", err)
+	}
+	return r.run(ctx)
+}
+
+// prepare works out what the flags leave open.
+func (r *runner) prepare() error {
+	f := r.flags
+	var err error
+	if r.load, err = f.options(f.urls); err != nil {
+		return err
+	}
+	first, err := url.Parse(r.load.Targets[0].URL)
+	if err != nil {
+		return err
+	}
+	if f.ready == "" {
+		f.ready = first.String()
+	}
+	if f.pprof == "" {
+		f.pprof = (&url.URL{Scheme: first.Scheme, Host: first.Host, Path: "/debug/pprof/"}).String()
+	}
+	seen := map[string]bool{}
+	for _, s := range f.variants {
+		v, err := parseVariant(s)
+		if err != nil {
+			return err
+		}
+		if seen[v.label] {
+			return fmt.Errorf("two variants are called %q; give each a label of its own", v.label)
+		}
+		seen[v.label] = true
+		r.variants = append(r.variants, v)
+	}
+	if len(r.variants) == 0 {
+		r.variants = []variant{{label: "run"}}
+	}
+	if f.top == 0 {
+		f.top = 8
+		if len(r.variants) > 1 {
+			f.top = 3
+		}
+	}
+	r.file = report.File{Version: report.Version, Tool: report.Tool(), Machine: report.ThisMachine()}
+	return loadgen.Check(r.load)
+}
+
+// run measures all, interleaved, and reports what there is even when it is cut short.
+func (r *runner) run(ctx context.Context) error {
+	err := r.measureAll(ctx)
+	if len(r.file.Runs) == 0 {
+		return err
+	}
+	c := report.Compare([]*report.File{&r.file}, []string{r.flags.output})
+	if terr := c.Text(r.stdout, r.style); terr != nil {
+		return terr
+	}
+	for _, col := range c.Columns {
+		a := col.Median().Alloc
+		if a == nil || len(a.Flat) == 0 {
+			continue
+		}
+		fmt.Fprintf(r.stdout, "\n%s allocated %s\n", col.Label, report.FormatBytes(float64(a.Bytes)))
+		if terr := a.Text(r.stdout, r.style); terr != nil {
+			return terr
+		}
+	}
+	if perr := r.page(c, r.flags.html); perr != nil {
+		return perr
+	}
+	return errors.Join(err, r.finish(&r.file, r.flags.output))
+}
+
+func (r *runner) measureAll(ctx context.Context) error {
+	for i := 1; i <= r.flags.repeat; i++ {
+		for _, v := range r.variants {
+			run, err := r.measure(ctx, v, i)
+			if run != nil {
+				r.file.Runs = append(r.file.Runs, *run)
+			}
+			if err == nil && ctx.Err() != nil {
+				err = errInterrupted
+			}
+			if err != nil {
+				if len(r.variants) > 1 {
+					err = fmt.Errorf("%s: %w", v.label, err)
+				}
+				return err
+			}
+		}
+	}
+	return nil
+}

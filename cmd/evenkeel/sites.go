@@ -1,0 +1,133 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/google/pprof/profile"
+
+	"evenkeel.dev/internal/report"
+)
+
+// since returns what was allocated between two profiles: the total, and the top places by it.
+func (a *allocations) since(before *allocations, top int) (*report.Alloc, error) {
+	before.profile.Scale(-1)
+	delta, err := profile.Merge([]*profile.Profile{a.profile, before.profile})
+	if err != nil {
+		return nil, fmt.Errorf("allocation profiles before and after do not fit together: %w", err)
+	}
+	index := slices.IndexFunc(delta.SampleType, func(t *profile.ValueType) bool { return t.Type == "alloc_space" })
+	if index < 0 {
+		return nil, fmt.Errorf("%w: the heap profile has no alloc_space", errNoProfile)
+	}
+	functions, lines, sampled := sites{}, sites{}, int64(0)
+	for _, s := range delta.Sample {
+		sampled += s.Value[index]
+		addSample(frames(s), s.Value[index], functions, lines)
+	}
+	own := maps.Clone(functions)
+	maps.DeleteFunc(own, func(s report.Site, _ *sums) bool { return standard(s.Name) })
+	return &report.Alloc{
+		Bytes:      a.total - before.total,
+		Source:     report.AllocFromMemStats,
+		Sampled:    sampled,
+		Flat:       functions.top(top, func(s report.Site) int64 { return s.Flat }),
+		Cumulative: own.top(top, func(s report.Site) int64 { return s.Cum }),
+		Lines:      lines.top(top, func(s report.Site) int64 { return s.Flat }),
+	}, nil
+}
+
+// sites sums bytes by place; its keys have no sums.
+type sites map[report.Site]*sums
+
+type sums struct{ flat, cum int64 }
+
+// frames returns a sample's stack, innermost first, inlined calls included.
+func frames(s *profile.Sample) []report.Site {
+	var fs []report.Site
+	for _, loc := range s.Location {
+		for _, l := range loc.Line {
+			if l.Function != nil {
+				fs = append(fs, report.Site{Name: l.Function.Name, File: shortFile(l.Function.Filename), Line: l.Line})
+			}
+		}
+	}
+	return fs
+}
+
+// addSample adds one stack to the sums. A function that stands in it twice counts once. The
+// line is the innermost that is not the standard library's, for that is where something can be
+// done about it.
+func addSample(stack []report.Site, bytes int64, functions, lines sites) {
+	seen := map[string]bool{}
+	line := -1
+	for i, f := range stack {
+		sum := functions.of(report.Site{Name: f.Name})
+		if i == 0 {
+			sum.flat += bytes
+		}
+		if !seen[f.Name] {
+			sum.cum += bytes
+			seen[f.Name] = true
+		}
+		if line < 0 && !standard(f.Name) {
+			line = i
+		}
+	}
+	if len(stack) > 0 {
+		lines.of(stack[max(line, 0)]).flat += bytes
+	}
+}
+
+func (m sites) of(k report.Site) *sums {
+	s := m[k]
+	if s == nil {
+		s = &sums{}
+		m[k] = s
+	}
+	return s
+}
+
+func (m sites) top(n int, by func(report.Site) int64) []report.Site {
+	var ss []report.Site
+	for k, s := range m {
+		k.Flat, k.Cum = s.flat, s.cum
+		if by(k) > 0 {
+			ss = append(ss, k)
+		}
+	}
+	slices.SortFunc(ss, func(a, b report.Site) int {
+		return cmp.Or(cmp.Compare(by(b), by(a)), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Line, b.Line))
+	})
+	return ss[:min(n, len(ss))]
+}
+
+// shortFile keeps a file's name and its folder's.
+func shortFile(f string) string {
+	dir, file := path.Split(f)
+	return path.Join(path.Base(dir), file)
+}
+
+// standardRoots are the first elements of the standard library's package paths, but for main
+// programs (a test compares them with go list std).
+var standardRoots = strings.Fields(`archive bufio bytes cmp compress container context crypto
+	database debug embed encoding errors expvar flag fmt go hash html image index internal io
+	iter log maps math mime net os path plugin reflect regexp runtime slices sort strconv
+	strings structs sync syscall testing text time unicode unique unsafe vendor weak`)
+
+// standard reports whether a function, by its full name, belongs to the standard library.
+func standard(function string) bool {
+	pkg := function
+	if i := strings.IndexByte(pkg, '['); i >= 0 { // type arguments may hold paths
+		pkg = pkg[:i]
+	}
+	root, _, ok := strings.Cut(pkg, "/")
+	if !ok {
+		root, _, _ = strings.Cut(pkg, ".")
+	}
+	return slices.Contains(standardRoots, root)
+}

@@ -1,0 +1,172 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Comparison is variants side by side. The first column is what ratios refer to.
+type Comparison struct {
+	Columns  []Column
+	Rows     []Row
+	Machines []Machine // distinct
+	Notes    []string  // what a reader must know before believing the table
+}
+
+// Column is one variant: the repeats of one label.
+type Column struct {
+	Label string
+	Runs  []*Run
+}
+
+// Row is one figure over all columns.
+type Row struct {
+	Figure
+	Cells []Cell
+}
+
+// Ratio returns a cell's median over the first column's.
+func (r *Row) Ratio(column int) (float64, bool) {
+	base, c := r.Cells[0], r.Cells[column]
+	if column == 0 || !base.Known || !c.Known || base.Median == 0 {
+		return 0, false
+	}
+	return c.Median / base.Median, true
+}
+
+// Repeats returns the largest number of repeats of a column.
+func (c *Comparison) Repeats() int {
+	n := 0
+	for _, col := range c.Columns {
+		n = max(n, len(col.Runs))
+	}
+	return n
+}
+
+// Median returns the run whose p99 is the column's median, the earlier of two: the one to
+// draw on a time line.
+func (c *Column) Median() *Run {
+	runs := slices.Clone(c.Runs)
+	slices.SortStableFunc(runs, func(a, b *Run) int {
+		return int(a.Load.Latency.Quantile(.99) - b.Load.Latency.Quantile(.99))
+	})
+	return runs[(len(runs)-1)/2]
+}
+
+// Compare puts the runs of files side by side, a column a label. names are the files' names;
+// labels that several files share are told apart by them.
+func Compare(files []*File, names []string) *Comparison {
+	c := &Comparison{}
+	seen := map[string]int{} // label -> number of files that have it
+	for _, f := range files {
+		for _, l := range labels(f) {
+			seen[l]++
+		}
+	}
+	for i, f := range files {
+		if !slices.Contains(c.Machines, f.Machine) {
+			c.Machines = append(c.Machines, f.Machine)
+		}
+		ls := labels(f)
+		first := len(c.Columns)
+		for _, l := range ls {
+			c.Columns = append(c.Columns, Column{Label: columnLabel(l, names[i], len(ls), seen[l])})
+		}
+		for k := range f.Runs {
+			r := &f.Runs[k]
+			col := &c.Columns[first+slices.Index(ls, r.Label)]
+			col.Runs = append(col.Runs, r)
+		}
+	}
+	for _, f := range Figures {
+		row := Row{Figure: f}
+		known := false
+		for _, col := range c.Columns {
+			cell := newCell(f, col.Runs)
+			known = known || cell.Known
+			row.Cells = append(row.Cells, cell)
+		}
+		if known {
+			c.Rows = append(c.Rows, row)
+		}
+	}
+	c.Notes = c.notes()
+	return c
+}
+
+func labels(f *File) []string {
+	var ls []string
+	for _, r := range f.Runs {
+		if !slices.Contains(ls, r.Label) {
+			ls = append(ls, r.Label)
+		}
+	}
+	return ls
+}
+
+func columnLabel(label, file string, inFile, inAll int) string {
+	base := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
+	switch {
+	case inAll < 2:
+		return label
+	case inFile < 2:
+		return base
+	}
+	return base + ": " + label
+}
+
+// notes says where columns are not alike, and passes on what the runs have to say.
+func (c *Comparison) notes() []string {
+	var ns []string
+	add := func(format string, a ...any) {
+		if n := fmt.Sprintf(format, a...); !slices.Contains(ns, n) {
+			ns = append(ns, n)
+		}
+	}
+	if len(c.Machines) > 1 {
+		add("measured on %d different machines: ratios between them say little", len(c.Machines))
+	}
+	for _, col := range c.Columns {
+		for _, r := range col.Runs {
+			if r.Load.Interrupted {
+				add("%s: repeat %d was interrupted", col.Label, r.Repeat)
+			}
+			for _, f := range r.Load.Failures {
+				add("%s: repeat %d: %s failed (%s), for instance: %s", col.Label, r.Repeat, FormatCount(float64(f.Count)), f.Class, f.Example)
+			}
+			if l := r.Load; l.Rate > 0 && float64(l.Late) > .01*float64(l.Requests()) {
+				add("%s: repeat %d: %s of %s requests were sent more than 1 ms late; latency counts from the time they were due",
+					col.Label, r.Repeat, FormatCount(float64(l.Late)), FormatCount(float64(l.Requests())))
+			}
+			for _, n := range r.Notes {
+				add("%s: repeat %d: %s", col.Label, r.Repeat, n)
+			}
+		}
+	}
+	base := c.Columns[0].Runs[0].Load
+	for _, col := range c.Columns[1:] {
+		l := col.Runs[0].Load
+		if l.Rate != base.Rate || l.Rate == 0 && l.Connections != base.Connections {
+			add("%s and %s had different loads: %s against %s", c.Columns[0].Label, col.Label, loadText(base.Rate, base.Connections), loadText(l.Rate, l.Connections))
+		}
+	}
+	return ns
+}
+
+func loadText(rate float64, connections int) string {
+	if rate > 0 {
+		return FormatCount(rate) + " requests/s (open loop)"
+	}
+	return fmt.Sprintf("%d connections (closed loop)", connections)
+}
+
+// spread is half the range over the median, in percent.
+func (c Cell) spread() float64 {
+	if c.Median == 0 {
+		return 0
+	}
+	return math.Abs((c.Max - c.Min) / 2 / c.Median * 100)
+}

@@ -1,0 +1,124 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"evenkeel.dev/loadgen"
+)
+
+const barCells = 40
+
+// Load writes what one load measured: its figures, statuses, failures and a histogram.
+func Load(w io.Writer, r *Run, s Style) error {
+	var b strings.Builder
+	l := r.Load
+	fmt.Fprintf(&b, "%s\n%s\n\n", s.bold(strings.Join(l.Targets, "\n")), s.dim(LoadText(l)))
+	c := Compare([]*File{{Runs: []Run{*r}}}, []string{""})
+	t := newTable(2)
+	for _, row := range c.Rows {
+		t.add(nil, []string{row.Name, row.Format(row.Cells[0].Median)})
+	}
+	for _, st := range slices.Sorted(maps.Keys(l.Statuses)) {
+		t.add(nil, []string{fmt.Sprintf("status %d", st), FormatCount(float64(l.Statuses[st]))})
+	}
+	t.write(&b)
+	if l.Latency.Count() > 0 {
+		fmt.Fprintf(&b, "\n%s\n", s.bold("latency"))
+		histogramText(&b, &l.Latency)
+	}
+	for _, n := range c.Notes {
+		fmt.Fprintf(&b, "! %s\n", strings.TrimPrefix(n, r.Label+": repeat 1: "))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// LoadText says in one line how a load was put on.
+func LoadText(l *loadgen.Result) string {
+	t := loadText(l.Rate, l.Connections)
+	if l.Rate > 0 {
+		t += fmt.Sprintf(", at most %d connections", l.Connections)
+	}
+	if l.Warmup > 0 {
+		t += ", after " + FormatDuration(l.Warmup) + " of warm-up"
+	}
+	return t + ", timeout " + FormatDuration(l.Timeout)
+}
+
+// LogBin is a bar of a histogram on a log axis.
+type LogBin struct {
+	From, To time.Duration
+	Count    int64
+}
+
+// LogBins groups durations in bins of a 1-2-5 sequence, from the shortest to the longest.
+func LogBins(h *loadgen.Histogram) []LogBin {
+	var bins []LogBin
+	for d, n := range h.All() {
+		if len(bins) == 0 {
+			from := floor125(d)
+			bins = append(bins, LogBin{From: from, To: next125(from)})
+		}
+		for d >= bins[len(bins)-1].To {
+			from := bins[len(bins)-1].To
+			bins = append(bins, LogBin{From: from, To: next125(from)})
+		}
+		bins[len(bins)-1].Count += n
+	}
+	return bins
+}
+
+// floor125 returns the largest of 1, 2, 5, 10, ... ns that d is not below.
+func floor125(d time.Duration) time.Duration {
+	x := math.Pow(10, math.Floor(math.Log10(float64(max(d, 1)))))
+	f := time.Duration(math.Round(x))
+	for next125(f) <= d {
+		f = next125(f)
+	}
+	return f
+}
+
+func next125(d time.Duration) time.Duration {
+	for p := time.Duration(1); ; p *= 10 {
+		switch d {
+		case p:
+			return 2 * p
+		case 2 * p:
+			return 5 * p
+		case 5 * p:
+			return 10 * p
+		}
+		if p > d {
+			return p
+		}
+	}
+}
+
+// histogramText draws a bar a bin. A bin that holds anything shows at least a dot: the tail is
+// what matters.
+func histogramText(b *strings.Builder, h *loadgen.Histogram) {
+	bins := LogBins(h)
+	most := int64(1)
+	for _, x := range bins {
+		most = max(most, x.Count)
+	}
+	t := newTable(4)
+	for _, x := range bins {
+		cells := int(math.Round(float64(x.Count) / float64(most) * barCells))
+		bar := strings.Repeat("█", cells)
+		if cells == 0 && x.Count > 0 {
+			bar = "·"
+		}
+		t.add(nil, []string{
+			FormatDuration(x.From), "to " + FormatDuration(x.To), FormatCount(float64(x.Count)),
+			bar + strings.Repeat(" ", barCells-len([]rune(bar))),
+		})
+	}
+	t.write(b)
+}
