@@ -18,7 +18,7 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// study is what the study published: 10,000 requests over 100 connections, 2 x 6 threads, Go 1.12.
+// study is what the study published: 10,000 requests over 100 connections.
 var study = map[string]any{
 	"source":     "https://www.ardanlabs.com/blog/2019/05/garbage-collection-in-go-part2-gctraces.html",
 	"extra":      map[string]float64{"requests/s": 1882, "time in GC %": 14, "collections": 2551, "requests/collection": 3.98},
