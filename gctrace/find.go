@@ -1,0 +1,39 @@
+package gctrace
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+const (
+	ones  = 0x0101010101010101
+	highs = 0x8080808080808080
+)
+
+// findGC returns the index of the first "gc " in b, or -1.
+//
+// Almost every line of a log has none, and this is most of the work on such a line.
+// bytes.Index would stop at each 'g', of which logs are full; this looks at eight pairs of
+// bytes at a time and stops only where a 'g' is followed by a 'c'.
+func findGC(b []byte) int {
+	i := 0
+	for ; i+9 <= len(b); i += 8 {
+		g := zeroBytes(binary.LittleEndian.Uint64(b[i:]) ^ ones*'g')
+		c := zeroBytes(binary.LittleEndian.Uint64(b[i+1:]) ^ ones*'c')
+		for m := g & c; m != 0; m &= m - 1 {
+			if at := i + bits.TrailingZeros64(m)/8; hasPrefix(b[at:], "gc ") {
+				return at
+			}
+		}
+	}
+	for ; i+3 <= len(b); i++ {
+		if b[i] == 'g' && b[i+1] == 'c' && b[i+2] == ' ' {
+			return i
+		}
+	}
+	return -1
+}
+
+// zeroBytes sets the high bit of each byte of x that is 0. A borrow may also set that of a
+// byte of 1 above one of 0, so a hit has to be looked at; none is missed.
+func zeroBytes(x uint64) uint64 { return (x - ones) &^ x & highs }

@@ -1,0 +1,104 @@
+package gctrace
+
+// progress says how far match came.
+type progress struct {
+	next position // first token not matched
+	used int      // bytes matched
+	last int      // where the last matched token starts
+	cut  bool     // others' text was seen to begin right there
+}
+
+// match matches the tokens from position from on at the start of b, as far as it can, and
+// stores what they say in v. It does not look at what follows the last one. In a line that
+// may be torn, h tells where a number ends or foreign digits begin; a whole line needs none.
+func match(v *values, from position, b []byte, h *hints) progress {
+	p := progress{next: from}
+	for p.next < posEnd {
+		t := &grammar[p.next]
+		rest := b[p.used:]
+		if t.scale != 0 {
+			n, x := t.number(rest)
+			if n == 0 {
+				return p
+			}
+			if h != nil {
+				if at := h.foreignIn(rest, n); at >= 0 {
+					p.cut = true
+					return p.number(v, rest, at)
+				}
+			}
+			v[p.next] = x
+			p.last = p.used
+			p.used += n
+			p.next++
+			continue
+		}
+		switch {
+		case hasPrefix(rest, t.lit):
+			v[p.next] = 1
+			p.last = p.used
+			p.used += len(t.lit)
+			p.next++
+		case t.alt != "" && hasPrefix(rest, t.alt):
+			v[p.next] = 0
+			p.last = p.used
+			p.used += len(t.alt)
+			p.next = t.altNext
+		default:
+			return p
+		}
+	}
+	return p
+}
+
+// number takes the first n bytes of rest for the next token, if they are just a number.
+func (p progress) number(v *values, rest []byte, n int) progress {
+	used, x := grammar[p.next].number(rest[:n])
+	if used == 0 || used != n {
+		return p
+	}
+	v[p.next] = x
+	p.last = p.used
+	p.used += n
+	p.next++
+	return p
+}
+
+// complete reports whether b held all tokens to the end of the line.
+func (p progress) complete(b []byte) bool { return p.next >= posForced && p.used == len(b) }
+
+// number reads the longest number at the start of b that is in range: its length (0: there
+// is none) and its value in the token's unit. A digit behind it says that it goes on.
+func (t *token) number(b []byte) (n int, x int64) {
+	for n < len(b) && isDigit(b[n]) {
+		next := x*10 + int64(b[n]-'0')
+		if next > t.max {
+			return n, x * t.scale
+		}
+		x = next
+		n++
+	}
+	if n == 0 {
+		return 0, 0
+	}
+	x *= t.scale
+	if !t.decimal || n+1 >= len(b) || b[n] != '.' || !isDigit(b[n+1]) {
+		return n, x
+	}
+	n++
+	unit := t.scale
+	for places := 0; places < 3 && n < len(b) && isDigit(b[n]); places++ {
+		unit /= 10
+		x += int64(b[n]-'0') * unit
+		n++
+	}
+	return n, x
+}
+
+func isDigit(c byte) bool { return c-'0' <= 9 }
+
+func hasPrefix(b []byte, s string) bool { return len(b) >= len(s) && string(b[:len(s)]) == s }
+
+func hasSuffix(b []byte, s string) bool {
+	return len(b) >= len(s) && string(b[len(b)-len(s):]) == s
+}

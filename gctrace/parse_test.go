@@ -1,0 +1,183 @@
+package gctrace
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const (
+	µs  = time.Microsecond
+	ms  = time.Millisecond
+	mib = int64(1 << 20)
+)
+
+// compareValues lets go-cmp look into Value.
+var compareValues = cmp.AllowUnexported(Value[int64]{}, Value[int]{}, Value[float64]{}, Value[time.Duration]{})
+
+// forcedLine is a whole line as Go 1.26 prints it, and forcedCycle what it says.
+const forcedLine = "gc 6 @0.044s 13%: 0.071+3.1+0.009 ms clock, 0.14+0/0.56/4.8+0.018 ms cpu, " +
+	"11->12->8 MB, 20 MB goal, 1 MB stacks, 2 MB globals, 2 P (forced)"
+
+var forcedCycle = Cycle{
+	N: 6, At: 44 * ms, UtilPercent: 13,
+	Wall:       WallPhases{71 * µs, 3100 * µs, 9 * µs},
+	CPU:        CPUPhases{140 * µs, 0, 560 * µs, 4800 * µs, 18 * µs},
+	HeapBefore: 11 * mib, HeapAfter: 12 * mib, HeapLive: 8 * mib, Goal: Of(20 * mib),
+	Stacks: Of(mib), Globals: Of(2 * mib), Procs: 2, Forced: true,
+}
+
+func with(c Cycle, change func(*Cycle)) Cycle {
+	change(&c)
+	return c
+}
+
+func TestParse(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, line string
+		want       Cycle
+	}{
+		{"forced", forcedLine, forcedCycle},
+		{"newline", forcedLine + "\n", forcedCycle},
+		{"CRLF", forcedLine + "\r\n", forcedCycle},
+		{"automatic", strings.TrimSuffix(forcedLine, " (forced)"), with(forcedCycle, func(c *Cycle) { c.Forced = false })},
+		{
+			"leak check", strings.Replace(forcedLine, "%:", "% (checking for goroutine leaks):", 1),
+			with(forcedCycle, func(c *Cycle) { c.LeakCheck = true }),
+		},
+		{
+			"without stacks and globals", strings.Replace(forcedLine, "1 MB stacks, 2 MB globals, ", "", 1),
+			with(forcedCycle, func(c *Cycle) { c.Stacks, c.Globals = Value[int64]{}, Value[int64]{} }),
+		},
+		{
+			"GOGC=off", strings.Replace(forcedLine, "20 MB goal", "8532210231537 MB goal", 1),
+			with(forcedCycle, func(c *Cycle) { c.Goal = Value[int64]{} }),
+		},
+		{
+			"GOGC=off as all ones", strings.Replace(forcedLine, "20 MB goal", "17592186044415 MB goal", 1),
+			with(forcedCycle, func(c *Cycle) { c.Goal = Value[int64]{} }),
+		},
+		{
+			"whole milliseconds", strings.Replace(forcedLine, "+3.1+", "+1234+", 1),
+			with(forcedCycle, func(c *Cycle) { c.Wall.Mark = 1234 * ms }),
+		},
+		{
+			"long-running", strings.Replace(forcedLine, "gc 6 @0.044s 13%", "gc 4294967295 @31536000.001s 0%", 1),
+			with(forcedCycle, func(c *Cycle) { c.N, c.At, c.UtilPercent = 1<<32-1, 365*24*time.Hour+ms, 0 }),
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := Parse([]byte(tt.line))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(tt.want, got, compareValues); d != "" {
+				t.Errorf("-want +got:\n%s", d)
+			}
+		})
+	}
+}
+
+func TestParseError(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, line string
+		offset     int
+		want       string // in the message
+	}{
+		{"empty", "", 0, `want "gc "`},
+		{"other text", "GC forced", 0, `want "gc "`},
+		{"text before", "x" + forcedLine, 0, `want "gc "`},
+		{"text behind", forcedLine + " x", len(forcedLine), "the end of the line"},
+		{"two newlines", forcedLine + "\n\n", len(forcedLine), "the end of the line"},
+		{"cut", forcedLine[:40], 33, "ms clock"},
+		{"no number", strings.Replace(forcedLine, "gc 6", "gc x", 1), 3, "the collection's number"},
+		{"number out of range", strings.Replace(forcedLine, "gc 6", "gc 4294967296", 1), 3, "the collection's number"},
+		{"size out of range", strings.Replace(forcedLine, "11->", "99999999999999999999->", 1), 74, "MB before"},
+		{"time out of range", strings.Replace(forcedLine, "+3.1+", "+9223372036854775807+", 1), 24, "milliseconds of marking"},
+		{"negative", strings.Replace(forcedLine, "+3.1+", "+-3.1+", 1), 24, "milliseconds of marking"},
+		{"point without places", strings.Replace(forcedLine, "+3.1+", "+3.+", 1), 25, `want "+"`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c, err := Parse([]byte(tt.line))
+			var syntax *SyntaxError
+			if !errors.As(err, &syntax) {
+				t.Fatalf("Parse = %+v, %v; want a *SyntaxError", c, err)
+			}
+			if syntax.Offset != tt.offset || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("byte %d, want %d; message %q, want %q in it", syntax.Offset, tt.offset, err, tt.want)
+			}
+			if d := cmp.Diff(Cycle{}, c, compareValues); d != "" {
+				t.Errorf("a cycle besides the error: %s", d)
+			}
+		})
+	}
+}
+
+func TestParseDoesNotAllocate(t *testing.T) {
+	line := []byte(forcedLine)
+	if n := testing.AllocsPerRun(100, func() {
+		if _, err := Parse(line); err != nil {
+			t.Fatal(err)
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations, want 0", n)
+	}
+}
+
+func TestCycleMethods(t *testing.T) {
+	t.Parallel()
+	c := forcedCycle
+	if got, want := c.End(), 44*ms+3180*µs; got != want {
+		t.Errorf("End = %v, want %v", got, want)
+	}
+	if got, want := c.Wall.Pause(), 80*µs; got != want {
+		t.Errorf("Wall.Pause = %v, want %v", got, want)
+	}
+	if got, want := c.CPU.Total(), 718*µs; got != want {
+		t.Errorf("CPU.Total = %v, want %v: idle workers take nothing from the program", got, want)
+	}
+	if got, want := c.CPU.Pause(), 158*µs; got != want {
+		t.Errorf("CPU.Pause = %v, want %v", got, want)
+	}
+}
+
+// FuzzParse holds Parse against format: what Parse took, printed as the runtime prints it,
+// reads the same again but for places that the runtime would not have printed.
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(forcedLine))
+	f.Add([]byte("gc 1 @0.000s 0%: 0+0+0 ms clock, 0+0/0/0+0 ms cpu, 0->0->0 MB, 4 MB goal, 1 P\r\n"))
+	f.Add([]byte(strings.Replace(forcedLine, "%:", "% (checking for goroutine leaks):", 1)))
+	f.Add([]byte(strings.Replace(forcedLine, "20 MB goal", "8796093022207 MB goal", 1)))
+	f.Fuzz(func(t *testing.T, line []byte) {
+		c, err := Parse(line)
+		if err != nil {
+			return
+		}
+		if c.End() < c.At || c.CPU.Total() < 0 || c.HeapBefore < 0 || c.HeapAfter < 0 || c.HeapLive < 0 {
+			t.Fatalf("overflow in %+v", c)
+		}
+		printed := format(c)
+		again, err := Parse([]byte(printed))
+		if err != nil {
+			t.Fatalf("%q was printed as %q: %v", line, printed, err)
+		}
+		if second := format(again); second != printed {
+			t.Fatalf("%q was printed as %q, then as %q", line, printed, second)
+		}
+		if cut := c.Wall.Mark - again.Wall.Mark; cut < 0 || cut >= quantum(c.Wall.Mark) {
+			t.Fatalf("%q: marking %v became %v", line, c.Wall.Mark, again.Wall.Mark)
+		}
+		if string(trimEOL(line)) == printed {
+			if d := cmp.Diff(c, again, compareValues); d != "" {
+				t.Fatalf("the same line read twice:\n%s", d)
+			}
+		}
+	})
+}

@@ -1,0 +1,144 @@
+package gctrace
+
+import (
+	"strconv"
+	"time"
+)
+
+// hints are what the log has shown so far that tells a number from foreign digits behind it.
+type hints struct {
+	lastN     int64
+	lastAt    time.Duration
+	lastProcs int64
+	other     shape // of the last line of others that began with a digit
+}
+
+// match is the function match for a line that may be torn.
+func (h *hints) match(v *values, from position, b []byte) progress {
+	p := match(v, from, b, h)
+	if p.next == from || p.used == len(b) || p.cut {
+		return p
+	}
+	return h.settle(v, p, b)
+}
+
+// settle looks at a match that ended in a number with foreign text right behind it. Where
+// that text may begin with digits ("13" and "17 things" make "1317 things"), the number may
+// be shorter than it looks; where its length cannot be known it is taken back, for a wrong
+// figure would be worse than a lost one.
+func (h *hints) settle(v *values, p progress, b []byte) progress {
+	pos := p.next - 1
+	t := &grammar[pos]
+	if t.scale == 0 {
+		return p
+	}
+	end := p.used
+	for end < len(b) && isDigit(b[end]) {
+		end++ // the digits were more than the number can have
+	}
+	text, rest := b[p.last:end], b[end:]
+	var n int
+	switch {
+	case pos == posAt:
+		n = placesLen(text, 3)
+	case t.decimal:
+		n = millisLen(text, rest)
+	default:
+		n = h.wholeLen(pos, text, rest)
+	}
+	if n == 0 {
+		return progress{next: pos, used: p.last, last: p.last}
+	}
+	p = progress{next: pos, used: p.last, last: p.last}
+	return p.number(v, text, n)
+}
+
+// placesLen is the length of a number with exactly that many decimal places, or 0.
+func placesLen(text []byte, places int) int {
+	for i, c := range text {
+		if c == '.' && len(text) > i+places {
+			return i + 1 + places
+		}
+	}
+	return 0
+}
+
+// millisLen is the length of a time as fmtNSAsMS (runtime/mgc.go) writes it: 0, 0.071, 0.56,
+// 3.1, and whole from 10 on. Only the last has no end of its own.
+func millisLen(text, rest []byte) int {
+	switch {
+	case text[0] == '0' && (len(text) == 1 || text[1] != '.'):
+		return 1
+	case hasPrefix(text, "0.0"):
+		return placesLen(text, 3)
+	case text[0] == '0':
+		return placesLen(text, 2)
+	case len(text) > 1 && text[1] == '.':
+		return placesLen(text, 1)
+	}
+	n := digitsLen(text, rest)
+	if n < 2 {
+		return 0
+	}
+	return n
+}
+
+// wholeLen is the length of a whole number that the digits text begin with.
+func (h *hints) wholeLen(pos position, text, rest []byte) int {
+	switch pos {
+	case posN:
+		if n := prefixLen(text, h.lastN+1); n > 0 {
+			return n
+		}
+	case posProcs:
+		if n := prefixLen(text, h.lastProcs); n > 0 && len(rest) > 0 && !startsLine(rest) {
+			return n
+		}
+	}
+	if text[0] == '0' {
+		return 1
+	}
+	return digitsLen(text, rest)
+}
+
+// prefixLen is the length of x in decimal if text begins with it, else 0.
+func prefixLen(text []byte, x int64) int {
+	var buf [20]byte
+	if s := strconv.AppendInt(buf[:0], x, 10); hasPrefix(text, string(s)) {
+		return len(s)
+	}
+	return 0
+}
+
+// digitsLen is the length of a run of digits if all of it may be the number: then the rest
+// looks like the start of what a program writes.
+func digitsLen(text, rest []byte) int {
+	for _, c := range text {
+		if c == '.' { // the number has no point, so the text behind it begins with digits
+			return 0
+		}
+	}
+	if len(rest) > 0 && !startsLine(rest) {
+		return 0
+	}
+	return len(text)
+}
+
+// startsLine reports whether text may be the start of what a program writes. Few begin with
+// a space or a comma; behind digits those are more likely the middle of "17 things".
+func startsLine(b []byte) bool {
+	c := b[0]
+	switch {
+	case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= 0x80, c < ' ':
+		return true
+	case c == ' ':
+		return len(b) > 1 && (b[1] == ' ' || b[1] == '\t')
+	case c == '.':
+		return len(b) == 1 || !isDigit(b[1])
+	}
+	switch c {
+	case '{', '[', '(', '<', '>', '"', '\'', '`', '=', '*', '#', '$', '!', '|', '_', '\\', '@':
+		return true
+	}
+	return false
+}

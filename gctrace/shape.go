@@ -1,0 +1,93 @@
+package gctrace
+
+// shapeBytes of a line that begins with digits tell what others like it begin with.
+const shapeBytes = 12
+
+// A shape is the start of a line with a 0 for each digit and an a for each letter, so that
+// one timestamp has the shape of the next. A shorter line leaves the rest 0 bytes.
+type shape [shapeBytes]byte
+
+// Timestamps of package log, and of log/slog and RFC 3339.
+var dates = [...]string{"0000/00/00", "0000-00-00"}
+
+// learn remembers the shape of a line of others that begins with a digit.
+func (h *hints) learn(b []byte) {
+	n := digits(b)
+	if n == len(b) || h.other[0] != 0 && n < shapeBytes && h.other[n] == b[n] && h.other[n-1] == '0' {
+		return // says nothing, or nothing new
+	}
+	// It may be left over from a gctrace line that was given up, and end in one of its
+	// literals or a number with text behind it. But "/" stands in dates, too.
+	for i := range grammar {
+		if l := grammar[i].lit; l != "" && l != "/" && hasPrefix(b[n:], l) {
+			return
+		}
+	}
+	if b[n] == '.' || startsLine(b[n:]) {
+		return
+	}
+	h.other = shape{}
+	for i := range min(len(b), shapeBytes) {
+		h.other[i] = class(b[i])
+	}
+}
+
+// foreignIn looks for the start of a line of others at the digits of a number of n bytes
+// that b begins with, and returns its index (0: there is no number at all), or -1.
+func (h *hints) foreignIn(b []byte, n int) int {
+	end := n + digits(b[n:])
+	for _, d := range dates {
+		if at := end - len("0000"); at >= 0 && hasShape(b[at:], d) {
+			return at
+		}
+	}
+	run := 0
+	for run < shapeBytes && h.other[run] == '0' {
+		run++
+	}
+	if at := end - run; run > 0 && run < shapeBytes && at >= 0 && h.other.fits(b[at:]) {
+		return at
+	}
+	return -1
+}
+
+// fits reports whether b begins as the line did that s was taken of.
+func (s *shape) fits(b []byte) bool {
+	for i, c := range s {
+		if c == 0 {
+			return true
+		}
+		if i == len(b) || class(b[i]) != c {
+			return false
+		}
+	}
+	return true
+}
+
+func hasShape(b []byte, s string) bool {
+	for i := range len(s) {
+		if i == len(b) || class(b[i]) != s[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func class(c byte) byte {
+	switch {
+	case isDigit(c):
+		return '0'
+	case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z':
+		return 'a'
+	}
+	return c
+}
+
+// digits counts the digits that b begins with.
+func digits(b []byte) int {
+	n := 0
+	for n < len(b) && isDigit(b[n]) {
+		n++
+	}
+	return n
+}

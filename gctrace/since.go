@@ -1,0 +1,93 @@
+package gctrace
+
+import "time"
+
+// Since says what the collector cost between two snapshots of this process, before being
+// the earlier one. Against the zero Snapshot it counts from the program's start, and Window
+// and what follows from it are absent. If before is later than s, all is absent.
+//
+// The runtime books a collection's CPU time when that collection ends, so the figures are
+// those of the cycles that ended in between, give or take the pause that begins one. Until
+// the program's first collection has ended the runtime has booked nothing, and CPU and
+// CPUPercent are absent; from then on a window without a collection has 0.
+//
+// It has no wall time by phase, and no heap sizes before and after. Heap.Live is as of the
+// last collection and Heap.Goal is that of the next; both have no mean. Wall.Pause is an
+// estimate from a histogram, right to an eighth for pauses above a microsecond. CPU.Pause is
+// lower than gctrace's: it leaves out the idle Ps' wait for the world to stop. If GOMAXPROCS
+// was not the same at both snapshots, CPUPercent is absent, for when it changed is not known.
+func (s Snapshot) Since(before Snapshot) Summary {
+	out := Summary{}
+	fromStart := before.at.IsZero()
+	if s.at.IsZero() || s.at.Before(before.at) {
+		return out
+	}
+	if fromStart {
+		before = atStart()
+	} else {
+		out.Window = Of(s.at.Sub(before.at))
+	}
+	cycles := delta(s.cycles, before.cycles)
+	out.Collections, _ = cycles.Get()
+	out.Forced = delta(s.forced, before.forced)
+	out.AllocBytes = delta(s.allocs, before.allocs)
+	if p, ok := s.procs.Get(); ok {
+		out.Procs = Of(int(p))
+	}
+	if n, ok := s.cycles.Get(); ok && n > 0 {
+		out.CPU = s.cpu.since(before.cpu)
+		// The figure is 0 until a collection has marked.
+		out.Heap.Live = Range{Last: s.live}
+	}
+	out.Heap.Goal = Range{Last: s.goal}
+	out.Wall.Pause, out.Wall.PauseMax = s.pauses.since(before.pauses)
+
+	window, known := out.Window.Get()
+	if !known || window <= 0 {
+		return out
+	}
+	if n, ok := cycles.Get(); ok && n > 0 {
+		out.Pace = Of(window / time.Duration(n))
+	}
+	cpu, ok := out.CPU.Total.Get()
+	if p, pok := s.procs.Get(); ok && pok && p > 0 && s.procs == before.procs {
+		out.CPUPercent = Of(float64(cpu) / (float64(window) * float64(p)) * 100)
+	}
+	return out
+}
+
+// atStart is the snapshot of a program that has not begun.
+func atStart() Snapshot {
+	zero, none := Of(int64(0)), Of(time.Duration(0))
+	return Snapshot{
+		cycles: zero, forced: zero, allocs: zero,
+		cpu:    cpuClasses{assist: none, dedicated: none, idle: none, pause: none, total: none},
+		pauses: pauses{known: true},
+	}
+}
+
+// since is the CPU time booked between two snapshots.
+func (c cpuClasses) since(b cpuClasses) CPU {
+	cpu := CPU{
+		Assist:     delta(c.assist, b.assist),
+		Background: delta(c.dedicated, b.dedicated),
+		Idle:       delta(c.idle, b.idle),
+		Pause:      delta(c.pause, b.pause),
+	}
+	total, ok1 := delta(c.total, b.total).Get()
+	idle, ok2 := cpu.Idle.Get()
+	if ok1 && ok2 {
+		cpu.Total = Of(max(total-idle, 0))
+	}
+	return cpu
+}
+
+// delta is the growth of a counter, absent unless both ends are known.
+func delta[T int64 | time.Duration](s, before Value[T]) Value[T] {
+	a, ok1 := s.Get()
+	b, ok2 := before.Get()
+	if !ok1 || !ok2 {
+		return Value[T]{}
+	}
+	return Of(max(a-b, 0))
+}
