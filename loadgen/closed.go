@@ -43,7 +43,8 @@ func (l *closedLoop) run(ctx context.Context, p phase, rec *recorder) {
 				if due >= until || j.index >= p.requests {
 					return
 				}
-				if err := l.e.record(ctx, ln, j, rec); errors.As(err, new(dialError)) {
+				err := l.e.record(ctx, ln, j, rec)
+				if err != nil && errors.As(err, new(dialError)) {
 					sleep(ctx, redial)
 				}
 			}

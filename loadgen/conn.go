@@ -30,7 +30,7 @@ func (e *engine) dial(ctx context.Context, h host) (*conn, error) {
 	defer cancel()
 	nc, err := e.dialer.DialContext(ctx, "tcp", h.addr)
 	if err != nil {
-		return nil, dialError{err}
+		return nil, dialError{err, ClassConnect}
 	}
 	if h.tls != "" {
 		cfg := e.o.TLS.Clone()
@@ -44,14 +44,14 @@ func (e *engine) dial(ctx context.Context, h host) (*conn, error) {
 		tc := tls.Client(nc, cfg)
 		if err := tc.HandshakeContext(ctx); err != nil {
 			nc.Close()
-			return nil, dialError{err}
+			return nil, dialError{err, ClassTLS}
 		}
 		nc = tc
 	}
 	c := &conn{Conn: nc}
 	c.br = bufio.NewReaderSize(c, readBufferBytes)
 	if !e.track(c) {
-		return nil, dialError{net.ErrClosed}
+		return nil, dialError{net.ErrClosed, ClassConnect}
 	}
 	e.connects.Add(1)
 	return c, nil

@@ -16,10 +16,11 @@
 // look best when the service is worst; requests that failed otherwise are counted apart.
 //
 // The built-in client speaks HTTP/1.1 with keep-alive over TCP or TLS, does not follow
-// redirects and asks for no compression. In the open loop one goroutine, locked to its
-// thread, keeps the schedule and writes the requests itself, so that no hand-off stands
-// between the time due and the wire; one pacer sends about 100,000 requests/s. For other
-// protocols set Options.Transport.
+// redirects, asks for no compression, and has sent a request whole before it reads the answer
+// (so a service that echoes megabytes as they come needs Options.Transport). In the open loop
+// one goroutine, locked to its thread, keeps the schedule and writes the requests itself, so
+// that no hand-off stands between the time due and the wire; one pacer sends some 75,000
+// requests/s. For other protocols set Options.Transport.
 //
 // Package loadgen starts goroutines only inside Run and leaves none. Errors are in the
 // Result; Run itself fails only on options that make no sense ([*OptionError]).

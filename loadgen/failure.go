@@ -32,8 +32,11 @@ const (
 // up only because it took too long.
 func (c Class) waited() bool { return c == ClassTimeout || c == ClassUnsent }
 
-// dialError marks an error as one of connecting.
-type dialError struct{ error }
+// dialError marks an error as one of connecting: class is ClassConnect or ClassTLS.
+type dialError struct {
+	error
+	class Class
+}
 
 func (e dialError) Unwrap() error { return e.error }
 
@@ -44,6 +47,7 @@ func classify(err error) Class {
 	var record tls.RecordHeaderError
 	var cert *tls.CertificateVerificationError
 	var unknown x509.UnknownAuthorityError
+	var op *net.OpError
 	var timeout interface{ Timeout() bool }
 	switch {
 	case errors.As(err, &dns):
@@ -53,14 +57,18 @@ func classify(err error) Class {
 		return ClassTimeout
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return ClassRefused
+	case errors.As(err, &dial):
+		return dial.class
 	case errors.As(err, &alert), errors.As(err, &record), errors.As(err, &cert), errors.As(err, &unknown):
 		return ClassTLS
-	case errors.As(err, &dial):
+	case errors.As(err, &op) && op.Op == "dial": // a Transport's
 		return ClassConnect
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
 		return ClassReset
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed):
 		return ClassClosed
+	case errors.Is(err, errUnsent):
+		return ClassUnsent
 	case errors.Is(err, errProtocol):
 		return ClassProtocol
 	}

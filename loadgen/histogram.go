@@ -17,7 +17,8 @@ const (
 )
 
 // Histogram counts durations in an HDR histogram (hdrhistogram.org) of nanoseconds, from
-// 1 µs to 1 h within 0.1%. Its zero value is empty. It is not safe for concurrent use.
+// 1 µs to 1 h, within 0.1% or 0.5 µs, whichever is more; a longer one counts as 1 h. Its zero
+// value is empty. It is not safe for concurrent use.
 //
 // In JSON it is one string: HdrHistogram's V2 compressed encoding in base64, as HdrHistogram
 // log files hold it.
@@ -39,8 +40,8 @@ func (h *Histogram) Count() int64 {
 	return h.h.TotalCount()
 }
 
-// Quantile returns the duration that a fraction q (0 to 1) of all does not exceed, within
-// 0.1%; 0 where there are none.
+// Quantile returns the duration that a fraction q (0 to 1) of all does not exceed; 0 where
+// there are none.
 func (h *Histogram) Quantile(q float64) time.Duration {
 	if h.Count() == 0 {
 		return 0
@@ -48,7 +49,7 @@ func (h *Histogram) Quantile(q float64) time.Duration {
 	return time.Duration(h.h.ValueAtQuantile(q * 100))
 }
 
-// Max returns the longest duration, within 0.1%.
+// Max returns the longest duration.
 func (h *Histogram) Max() time.Duration {
 	if h.Count() == 0 {
 		return 0
@@ -56,7 +57,7 @@ func (h *Histogram) Max() time.Duration {
 	return time.Duration(h.h.Max())
 }
 
-// Mean returns the mean, within 0.1%.
+// Mean returns the mean.
 func (h *Histogram) Mean() time.Duration {
 	if h.Count() == 0 {
 		return 0
@@ -64,7 +65,8 @@ func (h *Histogram) Mean() time.Duration {
 	return time.Duration(h.h.Mean())
 }
 
-// Merge adds the durations of from.
+// Merge adds the durations of from. Those that are beyond the range of h, which can be when
+// either was decoded, count as the longest that h can hold.
 func (h *Histogram) Merge(from *Histogram) {
 	if from.Count() == 0 {
 		return
@@ -72,7 +74,9 @@ func (h *Histogram) Merge(from *Histogram) {
 	if h.h == nil {
 		h.h = hdr.New(histogramLowest, histogramHighest, histogramDigits)
 	}
-	h.h.Merge(from.h)
+	if beyond := h.h.Merge(from.h); beyond > 0 {
+		_ = h.h.RecordValues(h.h.HighestTrackableValue(), beyond) // in range
+	}
 }
 
 // All yields each bucket that holds something, in rising order: its longest duration and its

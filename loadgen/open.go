@@ -50,7 +50,7 @@ func (l *openLoop) run(ctx context.Context, p phase, rec *recorder) {
 		n = p.requests
 	}
 	if p.duration > 0 {
-		n = min(n, int64(math.Ceil(p.duration.Seconds()*l.e.o.Rate)))
+		n = min(n, requestsIn(p.duration, l.e.o.Rate))
 	}
 	interval := 1e9 / l.e.o.Rate
 	l.mu.Lock()
@@ -68,6 +68,12 @@ func (l *openLoop) run(ctx context.Context, p phase, rec *recorder) {
 	}()
 	<-paced
 	l.drain(ctx)
+}
+
+// requestsIn returns how many requests at a rate are due before d is over. What rounding may
+// put a millionth of an interval before the end was meant for the end.
+func requestsIn(d time.Duration, rate float64) int64 {
+	return max(1, int64(math.Ceil(float64(d)*rate/1e9-1e-6)))
 }
 
 // sleepUntil reports whether the time came before ctx ended.
@@ -99,9 +105,10 @@ func (l *openLoop) release() {
 			w.jobs <- j
 			return
 		}
+		rec := l.rec
 		w.mu.Lock()
 		l.mu.Unlock()
-		w.assign(j)
+		w.assign(j, rec)
 		w.mu.Unlock()
 	case l.workers < l.e.o.Connections:
 		l.head++

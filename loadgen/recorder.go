@@ -58,14 +58,18 @@ func (r *recorder) failed(j job, sent, end int64, err error) {
 	r.res.Failed++
 	b := r.series.at(j.due - r.from)
 	b.failed++
-	if c.waited() {
+	r.last = max(r.last, end)
+	switch {
+	case c == ClassUnsent: // it waited, but has no time of sending
+		r.res.Latency.record(end - j.due)
+		b.record(end - j.due)
+	case c.waited():
 		r.took(j, sent, end)
 		b.record(end - j.due)
 	}
-	r.last = max(r.last, end)
 }
 
-// took records the times of a request. Called with mu held.
+// took records the times of a request that was sent. Called with mu held.
 func (r *recorder) took(j job, sent, end int64) {
 	r.last = max(r.last, end)
 	r.res.Latency.record(end - j.due)

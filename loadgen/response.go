@@ -26,9 +26,9 @@ type answer struct {
 }
 
 // readAnswer reads one response and throws its body away (RFC 9112, sections 4, 6 and 7).
-// It allocates nothing for a well-formed answer.
+// It allocates nothing for a well-formed answer with a length or in chunks.
 func readAnswer(br *bufio.Reader, head bool) (answer, error) {
-	for range maxInformational {
+	for range maxInformational + 1 {
 		a, f, err := readHead(br)
 		if err != nil {
 			return a, err
@@ -44,9 +44,11 @@ func readAnswer(br *bufio.Reader, head bool) (answer, error) {
 
 // framing says where a body ends.
 type framing struct {
-	length  int64 // -1: not given
-	chunked bool
-	coding  bool // Transfer-Encoding was given
+	length    int64 // -1: not given
+	chunked   bool
+	close     bool // Connection: close
+	keepAlive bool // Connection: keep-alive
+	took      bool // the last header line was one of these
 }
 
 func readHead(br *bufio.Reader) (answer, framing, error) {
@@ -57,7 +59,7 @@ func readHead(br *bufio.Reader) (answer, framing, error) {
 		return a, f, err
 	}
 	// HTTP/1.x SP 3DIGIT
-	if len(line) < 12 || !bytes.HasPrefix(line, []byte("HTTP/1.")) || line[8] != ' ' || len(line) > 12 && line[12] != ' ' {
+	if len(line) < 12 || !bytes.HasPrefix(line, []byte("HTTP/1.")) || line[7] < '0' || line[7] > '9' || line[8] != ' ' || len(line) > 12 && line[12] != ' ' {
 		return a, f, fmt.Errorf("%w: status line %.40q", errProtocol, line)
 	}
 	for _, c := range line[9:12] {
@@ -69,28 +71,41 @@ func readHead(br *bufio.Reader) (answer, framing, error) {
 	if a.status < 100 {
 		return a, f, fmt.Errorf("%w: status %d", errProtocol, a.status)
 	}
-	a.close = line[7] == '0'
-	for {
+	old := line[7] == '0'
+	for first := true; ; first = false {
 		line, err := readLine(br, &left)
 		if err != nil {
 			return a, f, unexpected(err)
 		}
 		if len(line) == 0 {
-			return a, f, nil
+			break
 		}
-		if err := f.header(line, &a); err != nil {
+		if err := f.header(line, first); err != nil {
 			return a, f, err
 		}
 	}
+	if old && f.chunked { // RFC 9112, 6.1
+		return a, f, fmt.Errorf("%w: Transfer-Encoding in HTTP/1.0", errProtocol)
+	}
+	a.close = f.close || old && !f.keepAlive
+	return a, f, nil
 }
 
-// header takes the three fields that matter.
-func (f *framing) header(line []byte, a *answer) error {
+// header takes the three fields that matter. A line that continues the one before (obsolete
+// folding: RFC 9112, 5.2) is passed over, but those three must not be folded.
+func (f *framing) header(line []byte, first bool) error {
+	if line[0] == ' ' || line[0] == '\t' {
+		if first || f.took {
+			return fmt.Errorf("%w: folded header line %.40q", errProtocol, line)
+		}
+		return nil
+	}
 	i := bytes.IndexByte(line, ':')
-	if i <= 0 {
+	if i <= 0 || line[i-1] == ' ' || line[i-1] == '\t' {
 		return fmt.Errorf("%w: header line %.40q", errProtocol, line)
 	}
 	name, value := line[:i], bytes.Trim(line[i+1:], " \t")
+	f.took = true
 	switch {
 	case asciiEqualFold(name, "content-length"):
 		n, err := strconv.ParseUint(string(value), 10, 63)
@@ -99,19 +114,18 @@ func (f *framing) header(line []byte, a *answer) error {
 		}
 		f.length = int64(n)
 	case asciiEqualFold(name, "transfer-encoding"):
-		if f.coding || !asciiEqualFold(value, "chunked") {
+		if f.chunked || !asciiEqualFold(value, "chunked") {
 			return fmt.Errorf("%w: Transfer-Encoding %.40q", errProtocol, value)
 		}
-		f.coding, f.chunked = true, true
+		f.chunked = true
 	case asciiEqualFold(name, "connection"):
 		for part := range bytes.SplitSeq(value, []byte(",")) {
 			part = bytes.Trim(part, " \t")
-			if asciiEqualFold(part, "close") {
-				a.close = true
-			} else if asciiEqualFold(part, "keep-alive") {
-				a.close = false
-			}
+			f.close = f.close || asciiEqualFold(part, "close")
+			f.keepAlive = f.keepAlive || asciiEqualFold(part, "keep-alive")
 		}
+	default:
+		f.took = false
 	}
 	return nil
 }
@@ -162,13 +176,17 @@ func discardChunks(br *bufio.Reader) (total int64, err error) {
 			return total, fmt.Errorf("%w: a chunk is longer than its size says", errProtocol)
 		}
 	}
-	for { // trailers
+	for first := true; ; first = false { // trailers
 		line, err := readLine(br, &left)
 		if err != nil {
 			return total, unexpected(err)
 		}
 		if len(line) == 0 {
 			return total, nil
+		}
+		folded := line[0] == ' ' || line[0] == '\t'
+		if folded && first || !folded && bytes.IndexByte(line, ':') <= 0 {
+			return total, fmt.Errorf("%w: trailer line %.40q", errProtocol, line)
 		}
 	}
 }

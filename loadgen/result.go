@@ -2,8 +2,8 @@ package loadgen
 
 import "time"
 
-// Result is what a run measured. The time-outs among the failures are in the histograms
-// (see the package comment), the other failures are not.
+// Result is what a run measured. The failures of ClassTimeout and ClassUnsent are in the
+// histograms (see the package comment), the others are not.
 type Result struct {
 	Targets     []string      `json:"targets"` // "GET http://..."
 	Connections int           `json:"connections"`
@@ -22,10 +22,10 @@ type Result struct {
 	Bytes    int64         `json:"body_bytes"`         // of the answers' bodies; a Transport may have decompressed them
 	Connects int64         `json:"connects"`           // connections opened since the start of warm-up; 0 with Options.Transport
 
-	Latency Histogram `json:"latency"` // open loop: from the time due; closed loop: from sending
+	Latency Histogram `json:"latency"` // open loop: from the time due; closed loop: from sending, or from dialling where that came first
 
 	// Open loop only.
-	Service Histogram     `json:"service,omitzero"` // from sending: what a closed-loop tool would call latency
+	Service Histogram     `json:"service,omitzero"` // from sending: what a closed-loop tool would call latency; without ClassUnsent
 	Late    int64         `json:"late,omitempty"`   // sent more than LateAfter after they were due
 	LateMax time.Duration `json:"late_max_ns,omitempty"`
 

@@ -22,11 +22,18 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if e.reqs, e.hosts, err = prepare(o); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithCancel(ctx)
+	// The loops see no deadline, only the end: else a dial could fail by a deadline of ctx just
+	// before ctx is over, and count as a time-out of the service.
+	caller := ctx
+	ctx, cancel := context.WithCancel(context.WithoutCancel(caller))
 	defer cancel()
+	if caller.Err() != nil {
+		cancel()
+	}
 	closed := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() {
+	stop := context.AfterFunc(caller, func() {
 		defer close(closed)
+		cancel()
 		e.closeConns()
 	})
 

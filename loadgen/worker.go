@@ -50,7 +50,11 @@ func (w *worker) run(j job, rec *recorder) {
 		case j = <-w.jobs:
 			ok, rec = true, w.l.recorder()
 		case <-w.l.ctx.Done():
-			return
+			if w.l.retire(w) {
+				return
+			}
+			j = <-w.jobs // the pacer has just taken it: the job must be ended
+			ok, rec = true, w.l.recorder()
 		}
 	}
 }
@@ -69,10 +73,10 @@ func (w *worker) calm() {
 }
 
 // assign sends a job on an idle direct worker's connection. The pacer calls it with mu held.
-func (w *worker) assign(j job) {
+func (w *worker) assign(j job, rec *recorder) {
 	e := w.l.e
 	s := w.lane.(*socketLane)
-	w.assigned, w.job, w.sent, w.rec = true, j, e.now(), w.l.rec
+	w.assigned, w.job, w.sent, w.rec = true, j, e.now(), rec
 	if err := s.send(e.request(j), w.sent); err != nil {
 		s.conns[0].Close() // its reader learns of it and tries again where that is allowed
 	}

@@ -1,0 +1,227 @@
+package loadgen
+
+import (
+	"bufio"
+	"context"
+	"flag"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// TestMain fails when the tests leave goroutines or open files behind.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if l, err := net.Listen("tcp", "127.0.0.1:0"); err == nil {
+		l.Close() // the runtime's poller keeps its files once it has them
+	}
+	before := openFiles()
+	code := m.Run()
+	if f := flag.Lookup("test.fuzz"); code == 0 && (f == nil || f.Value.String() == "") {
+		if err := goleak.Find(); err != nil {
+			fmt.Fprintln(os.Stderr, "goroutines left:", err)
+			code = 1
+		}
+		if left := filesBeyond(before); left != "" {
+			fmt.Fprintln(os.Stderr, "files left open:", left)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// openFiles counts this process's open files by what they are; nil where /proc is missing.
+func openFiles() map[string]int {
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return nil
+	}
+	n := map[string]int{}
+	for _, e := range entries {
+		if what, err := os.Readlink("/proc/self/fd/" + e.Name()); err == nil {
+			kind, _, _ := strings.Cut(what, ":[") // socket:[1234]
+			n[kind]++
+		}
+	}
+	return n
+}
+
+// filesBeyond names what stays open and was not before; it gives sockets 2 s to close.
+func filesBeyond(before map[string]int) (left string) {
+	for range 100 {
+		left = ""
+		for kind, n := range openFiles() {
+			if n > before[kind] && !strings.HasPrefix(kind, "/proc/") {
+				left += fmt.Sprintf(" %d x %s", n-before[kind], kind)
+			}
+		}
+		if left == "" {
+			return ""
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	return left
+}
+
+// leakFree fails the test when it ends with more goroutines or files than now. It must come
+// before what the test's own clean-up closes.
+func leakFree(t *testing.T) {
+	t.Helper()
+	files, running := openFiles(), goleak.IgnoreCurrent()
+	t.Cleanup(func() {
+		goleak.VerifyNone(t, running)
+		if left := filesBeyond(files); left != "" {
+			t.Error("files left open:", left)
+		}
+	})
+}
+
+func serve(t testing.TB, h http.HandlerFunc) *httptest.Server {
+	t.Helper()
+	s := httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	return s
+}
+
+// serveRaw runs handle for each connection to a listener and returns the listener's address.
+// The connection is closed when handle returns, or when the test ends.
+func serveRaw(t testing.TB, handle func(c *net.TCPConn, br *bufio.Reader)) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	open, ended := map[net.Conn]bool{}, false
+	wg.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			mu.Lock()
+			open[c] = true
+			if ended {
+				c.Close()
+			}
+			mu.Unlock()
+			wg.Go(func() {
+				defer func() {
+					mu.Lock()
+					delete(open, c)
+					mu.Unlock()
+					c.Close()
+				}()
+				handle(c.(*net.TCPConn), bufio.NewReader(c))
+			})
+		}
+	})
+	t.Cleanup(func() {
+		l.Close()
+		mu.Lock()
+		ended = true
+		for c := range open {
+			c.Close()
+		}
+		mu.Unlock()
+		wg.Wait()
+	})
+	return l.Addr().String()
+}
+
+// okAnswer is the least that a server can say.
+const okAnswer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+// skipRequest reads one request without allocating; false at the end of the connection.
+func skipRequest(br *bufio.Reader) bool {
+	for {
+		line, err := br.ReadSlice('\n')
+		if err != nil {
+			return false
+		}
+		if len(line) <= 2 {
+			return true
+		}
+	}
+}
+
+// run is Run for options that must be right, and holds every result to its own sums.
+func run(t testing.TB, o Options) *Result {
+	t.Helper()
+	return runContext(t, t.Context(), o)
+}
+
+func runContext(t testing.TB, ctx context.Context, o Options) *Result {
+	t.Helper()
+	r, err := Run(ctx, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var byStatus, byClass, waited, unsent, seriesCount, seriesFailed int64
+	for _, n := range r.Statuses {
+		byStatus += n
+	}
+	for _, f := range r.Failures {
+		byClass += f.Count
+		if f.Class.waited() {
+			waited += f.Count
+		}
+		if f.Class == ClassUnsent {
+			unsent += f.Count
+		}
+	}
+	for _, p := range r.Series.Points {
+		seriesCount += p.Count
+		seriesFailed += p.Failed
+	}
+	sums := []struct {
+		what      string
+		got, want int64
+	}{
+		{"sum of Statuses", byStatus, r.Answered},
+		{"sum of Failures", byClass, r.Failed},
+		{"latencies", r.Latency.Count(), r.Answered + waited},
+		{"answers in the series", seriesCount, r.Answered},
+		{"failures in the series", seriesFailed, r.Failed},
+	}
+	if o.Rate > 0 {
+		sums = append(sums, struct {
+			what      string
+			got, want int64
+		}{"service times", r.Service.Count(), r.Latency.Count() - unsent})
+	}
+	for _, s := range sums {
+		if s.got != s.want {
+			t.Errorf("%s: %d, want %d", s.what, s.got, s.want)
+		}
+	}
+	return r
+}
+
+// class returns how many requests failed so.
+func class(r *Result, c Class) int64 {
+	for _, f := range r.Failures {
+		if f.Class == c {
+			return f.Count
+		}
+	}
+	return 0
+}
+
+// wantAll fails the test unless n requests were answered with 200 and none failed.
+func wantAll(t testing.TB, r *Result, n int64) {
+	t.Helper()
+	if r.Answered != n || r.Failed != 0 || r.Statuses[200] != n || r.Interrupted {
+		t.Errorf("answered %d (%v), failed %d %v, interrupted %v; want %d answers of 200",
+			r.Answered, r.Statuses, r.Failed, r.Failures, r.Interrupted, n)
+	}
+}

@@ -1,0 +1,156 @@
+package loadgen
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+)
+
+// Target is one request to send.
+type Target struct {
+	Method string      // default GET
+	URL    string      // absolute, http or https
+	Header http.Header // default none; "Host" here overrides the URL's
+	Body   []byte      // default empty; not changed, must not change during Run
+}
+
+// request is a Target made ready to send.
+type request struct {
+	host       int    // index into hosts of the run
+	wire       []byte // head and body as HTTP/1.1 sends them
+	head       bool   // the answer has no body
+	replayable bool   // may be sent again when a kept connection turns out to be dead
+	target     Target // for Options.Transport
+}
+
+// host is where a connection goes.
+type host struct {
+	addr string // host:port
+	tls  string // server name, or "" for plain TCP
+}
+
+func prepare(o Options) (reqs []request, hosts []host, err error) {
+	seen := map[host]int{}
+	for i, t := range o.Targets {
+		r, h, err := t.prepare(o.DisableKeepAlive)
+		if err != nil {
+			return nil, nil, &OptionError{fmt.Sprintf("Targets[%d]", i), err.Error()}
+		}
+		k, ok := seen[h]
+		if !ok {
+			k = len(hosts)
+			seen[h], hosts = k, append(hosts, h)
+		}
+		r.host = k
+		reqs = append(reqs, r)
+	}
+	return reqs, hosts, nil
+}
+
+func (t Target) prepare(closeAfter bool) (request, host, error) {
+	if t.Method == "" {
+		t.Method = http.MethodGet
+	}
+	u, err := url.Parse(t.URL)
+	switch {
+	case err != nil:
+		return request{}, host{}, err
+	case u.Scheme != "http" && u.Scheme != "https":
+		return request{}, host{}, fmt.Errorf("%q is no http or https URL; write it as http://HOST:PORT/PATH", t.URL)
+	case u.Hostname() == "":
+		return request{}, host{}, fmt.Errorf("%q names no host; write it as http://HOST:PORT/PATH", t.URL)
+	case u.User != nil:
+		return request{}, host{}, fmt.Errorf("%q names a user; send the header Authorization instead", u.Redacted())
+	case t.Method == http.MethodConnect:
+		return request{}, host{}, fmt.Errorf("method CONNECT opens a tunnel; it is no load")
+	}
+	port := u.Port()
+	h := host{}
+	if u.Scheme == "https" {
+		h.tls = u.Hostname()
+	}
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
+		return request{}, host{}, fmt.Errorf("%q: port %s is not between 1 and 65535", t.URL, port)
+	}
+	h.addr = net.JoinHostPort(u.Hostname(), port)
+
+	wire, err := t.wire(closeAfter)
+	if err != nil {
+		return request{}, host{}, err
+	}
+	return request{wire: wire, head: t.Method == http.MethodHead, replayable: replayable(t), target: t}, h, nil
+}
+
+// wire lays the request out as net/http does, and reads it back to see that no header was
+// dropped or changed on the way.
+func (t Target) wire(closeAfter bool) ([]byte, error) {
+	r, err := t.httpRequest()
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range []string{"Content-Length", "Transfer-Encoding", "Connection", "Trailer"} {
+		if r.Header.Values(k) != nil {
+			return nil, fmt.Errorf("header %s is set by the client; leave it out", k)
+		}
+	}
+	r.Close = closeAfter
+	if r.Header.Get("User-Agent") == "" {
+		r.Header.Set("User-Agent", "evenkeel")
+	}
+	var b bytes.Buffer
+	if err := r.Write(&b); err != nil {
+		return nil, err
+	}
+	back, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(b.Bytes())))
+	if err != nil {
+		return nil, fmt.Errorf("the request cannot be sent as HTTP/1.1: %w", err)
+	}
+	for k, vs := range r.Header {
+		if !slices.Equal(back.Header[k], vs) {
+			return nil, fmt.Errorf("header %q: %q has a character that a header cannot carry, or space around it", k, vs)
+		}
+	}
+	if back.Host == "" { // net/http leaves out what it finds invalid
+		return nil, fmt.Errorf("host %q has a character that the header Host cannot carry", r.Host)
+	}
+	return b.Bytes(), nil
+}
+
+// replayable follows net/http's (*Request).isReplayable: RFC 9110, 9.2.2.
+func replayable(t Target) bool {
+	switch t.Method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
+		return true
+	}
+	return t.Header.Get("Idempotency-Key") != "" || t.Header.Get("X-Idempotency-Key") != ""
+}
+
+func (t Target) httpRequest() (*http.Request, error) {
+	var body io.Reader
+	if len(t.Body) > 0 {
+		body = bytes.NewReader(t.Body)
+	}
+	r, err := http.NewRequest(t.Method, t.URL, body)
+	if err != nil {
+		return nil, err
+	}
+	for k, vs := range t.Header {
+		for _, v := range vs {
+			r.Header.Add(k, v)
+		}
+	}
+	if v := r.Header.Get("Host"); v != "" {
+		r.Host = v
+	}
+	r.Header.Del("Host")
+	return r, nil
+}
