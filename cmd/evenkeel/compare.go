@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
+	"os"
 
 	"evenkeel.dev/internal/report"
 )
@@ -12,7 +12,7 @@ const compareHelp = `
 evenkeel compare [flags] run.json...
 
 Puts the runs of one or more files side by side, a column a variant, with ratios to the first.
-Runs of one label in a file are repeats: the table has their median.
+Runs of one label in a file are repeats: the table has their median. - is standard input.
 
   evenkeel compare before.json after.json
   evenkeel compare -html page.html run.json     one page that needs nothing else: latency
@@ -31,31 +31,29 @@ func runCompare(_ context.Context, a *app, args []string) error {
 		return a.wrong(fs, "no file; evenkeel run -o run.json and evenkeel load -o run.json write them")
 	}
 	var files []*report.File
-	for _, n := range names {
-		f, err := report.ReadFile(n)
+	for i, n := range names {
+		var f *report.File
+		var err error
+		if n == "-" {
+			names[i] = "standard input"
+			f, err = report.Read(os.Stdin)
+			if err != nil {
+				err = fmt.Errorf("standard input: %w", err)
+			}
+		} else {
+			f, err = report.ReadFile(n)
+		}
 		if err != nil {
 			return err
 		}
 		files = append(files, f)
 	}
 	c := report.Compare(files, names)
-	if *html == "-" {
+	if *html == toStdout {
 		return c.HTML(a.stdout)
 	}
-	if err := c.Text(a.stdout, a.style); err != nil {
+	if err := a.page(c, *html); err != nil {
 		return err
 	}
-	return a.page(c, *html)
-}
-
-// page writes the comparison's page where asked to.
-func (a *app) page(c *report.Comparison, name string) error {
-	if name == "" {
-		return nil
-	}
-	if err := report.SaveTo(name, func(w io.Writer) error { return c.HTML(w) }); err != nil {
-		return err
-	}
-	fmt.Fprintf(a.stderr, "wrote %s (open it in a browser)\n", name)
-	return nil
+	return c.Text(a.stdout, a.style)
 }

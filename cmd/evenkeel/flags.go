@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,16 +28,14 @@ func (a *app) parse(fs *flag.FlagSet, args []string) (operands, rest []string, e
 	if i := slices.Index(args, "--"); i >= 0 {
 		args, rest = args[:i], args[i+1:]
 	}
-	for _, h := range []string{"-h", "-help", "--help"} {
-		if slices.Contains(args, h) {
-			fs.SetOutput(a.stdout)
-			fs.Usage()
-			return nil, nil, flag.ErrHelp
-		}
-	}
+	help := fs.Usage
 	fs.Usage = func() {} // a wrong flag gets one line, not a page
 	for {
-		if err := fs.Parse(args); err != nil {
+		if err := fs.Parse(args); errors.Is(err, flag.ErrHelp) {
+			fs.SetOutput(a.stdout)
+			help()
+			return nil, nil, err
+		} else if err != nil {
 			fmt.Fprintf(a.stderr, "evenkeel %s -h lists the flags\n", fs.Name())
 			return nil, nil, errUsage
 		}
@@ -66,11 +66,11 @@ func (p *period) String() string { return time.Duration(*p).String() }
 
 func (p *period) Set(s string) error {
 	d, err := time.ParseDuration(s)
-	if n, nerr := strconv.ParseFloat(s, 64); nerr == nil {
-		d, err = time.Duration(n*float64(time.Second)), nil
+	if n, nerr := strconv.ParseFloat(s, 64); nerr == nil && math.Abs(n) < math.MaxInt64/1e9 { // not NaN
+		d, err = time.Duration(n*1e9), nil
 	}
 	if err != nil || d < 0 {
-		return fmt.Errorf("write a duration such as 500ms, 10s or 2m")
+		return errors.New("write a duration such as 500ms, 10s or 2m; a bare number is seconds")
 	}
 	*p = period(d)
 	return nil

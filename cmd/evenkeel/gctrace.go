@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -32,6 +33,7 @@ const (
 	followPoll   = 200 * time.Millisecond
 	followEvery  = time.Second
 	followWindow = time.Minute
+	followRest   = 500 * time.Millisecond // after Ctrl-C
 )
 
 func runGCTrace(ctx context.Context, a *app, args []string) error {
@@ -54,30 +56,35 @@ func runGCTrace(ctx context.Context, a *app, args []string) error {
 		}
 		defer f.Close()
 		in, name = f, names[0]
-		if *follow {
-			in = &tail{ctx, f}
-		}
+	}
+	ctx, release := a.catch(ctx)
+	defer release()
+	if *follow && in != os.Stdin {
+		in = &tail{ctx, in}
 	}
 	v := &gcView{app: a, follow: *follow && !*asJSON, log: scanLog(in)}
 	sum := gctrace.Summarize(v.cycles(ctx), gctrace.Window{})
-	return v.end(name, &sum, *asJSON)
+	err = v.end(name, &sum, *asJSON)
+	if ctx.Err() != nil && !*follow {
+		err = errors.Join(err, errInterrupted)
+	}
+	return err
 }
 
-// tail reads a growing file until its context ends.
+// tail reads a growing file until its context ends, and then to where its end is.
 type tail struct {
 	ctx context.Context
-	f   *os.File
+	f   io.Reader
 }
 
 func (t *tail) Read(b []byte) (int, error) {
 	for {
 		n, err := t.f.Read(b)
-		if n > 0 || err != io.EOF {
+		if n > 0 || err != io.EOF || t.ctx.Err() != nil {
 			return n, err
 		}
 		select {
 		case <-t.ctx.Done():
-			return 0, io.EOF
 		case <-time.After(followPoll):
 		}
 	}
@@ -114,7 +121,8 @@ type gcView struct {
 	drawn  int             // lines of the view on the terminal
 }
 
-// cycles yields the log's cycles until it or ctx ends, and refreshes the view on the way.
+// cycles yields the log's cycles until it ends, or ctx and a little time for what is on its
+// way, and refreshes the view.
 func (v *gcView) cycles(ctx context.Context) iter.Seq[gctrace.Cycle] {
 	return func(yield func(gctrace.Cycle) bool) {
 		var tick <-chan time.Time
@@ -123,6 +131,7 @@ func (v *gcView) cycles(ctx context.Context) iter.Seq[gctrace.Cycle] {
 			defer t.Stop()
 			tick = t.C
 		}
+		interrupted, enough := ctx.Done(), (<-chan time.Time)(nil)
 		for {
 			select {
 			case c, ok := <-v.log.cycles:
@@ -136,7 +145,11 @@ func (v *gcView) cycles(ctx context.Context) iter.Seq[gctrace.Cycle] {
 				}
 			case <-tick:
 				v.refresh()
-			case <-ctx.Done():
+			case <-interrupted:
+				interrupted, enough = nil, time.After(followRest)
+			case <-enough:
+				return
+			case <-v.hurry:
 				return
 			}
 		}

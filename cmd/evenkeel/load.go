@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"evenkeel.dev/internal/report"
 	"evenkeel.dev/loadgen"
@@ -40,22 +39,28 @@ func runLoad(ctx context.Context, a *app, args []string) error {
 	if len(o.Targets) == 0 {
 		return a.wrong(fs, "no URL; write one, such as http://127.0.0.1:8080/")
 	}
+	if err := loadgen.Check(o); err != nil {
+		return a.wrong(fs, "%v", flagError(err))
+	}
+	if err := canSave(l.output); err != nil {
+		return err
+	}
+	ctx, release := a.catch(ctx)
+	defer release()
 	p := &progress{w: a.stderr, terminal: a.terminal}
 	res, err := p.load(ctx, o)
-	var oe *loadgen.OptionError
-	if errors.As(err, &oe) {
-		return a.wrong(fs, "%v", err)
-	} else if err != nil {
+	if err != nil {
 		return err
 	}
 	f := &report.File{
 		Version: report.Version, Tool: report.Tool(), Machine: report.ThisMachine(),
 		Runs: []report.Run{{Label: *label, Repeat: 1, Load: res}},
 	}
-	if err := report.Load(a.stdout, &f.Runs[0], a.style); err != nil {
-		return err
+	err = a.save(f, l.output) // before printing, which a closed pipe may end
+	if l.output != toStdout {
+		err = errors.Join(err, report.Load(a.stdout, &f.Runs[0], a.style))
 	}
-	return a.finish(f, l.output)
+	return errors.Join(err, verdict(f))
 }
 
 // load runs loadgen with the progress shown.
@@ -63,23 +68,4 @@ func (p *progress) load(ctx context.Context, o loadgen.Options) (*loadgen.Result
 	o.OnProgress, o.ProgressInterval = p.update, p.interval()
 	defer p.clear()
 	return loadgen.Run(ctx, o)
-}
-
-// finish writes run.json where asked to, and says whether the runs were any good.
-func (a *app) finish(f *report.File, output string) error {
-	if output != "" {
-		if err := f.Save(output); err != nil {
-			return err
-		}
-		fmt.Fprintf(a.stderr, "wrote %s (evenkeel compare reads it)\n", output)
-	}
-	for _, r := range f.Runs {
-		switch {
-		case r.Load.Interrupted:
-			return errInterrupted
-		case r.Load.Answered == 0:
-			return fmt.Errorf("%s: no request was answered", r.Label)
-		}
-	}
-	return nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"crypto/tls"
 	"encoding/base64"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -43,20 +44,20 @@ func (l *loadFlags) register(fs *flag.FlagSet) {
 	l.timeout = period(20 * time.Second)
 	fs.IntVar(&l.requests, "n", 0, "end after `N` requests (default 200 without -z)")
 	fs.IntVar(&l.connections, "c", 0, "`connections` at a time (default 50; with -rate the most to open, default 1000)")
-	fs.Var(&l.duration, "z", "end after this `duration`, such as 30s")
-	fs.Float64Var(&l.rate, "rate", 0, "open loop: send so many requests `a second`, whatever the service does (default: closed loop)")
+	fs.Var(&l.duration, "z", "end after this `duration`, such as 30s; a bare number is seconds")
+	fs.Float64Var(&l.rate, "rate", 0, "open loop: `requests` to send a second, whatever the service does (default 0: closed loop)")
 	fs.Var(&l.warmup, "warmup", "load for this `duration` before measuring")
-	fs.Var(&l.timeout, "t", "`timeout` of one request; a bare number is seconds")
+	fs.Var(&l.timeout, "t", "`timeout` of one request")
 	fs.StringVar(&l.method, "m", "", "HTTP `method` (default GET, or POST with a body)")
 	fs.Var(&l.headers, "H", "`header` to send, such as 'Accept: text/html'; may be repeated")
 	fs.StringVar(&l.body, "d", "", "request `body`")
 	fs.StringVar(&l.bodyFile, "D", "", "`file` that holds the request body, - for standard input")
-	fs.StringVar(&l.contentType, "T", "", "Content-Type of the body (default application/x-www-form-urlencoded)")
+	fs.StringVar(&l.contentType, "T", "", "Content-`Type` of the body (default application/x-www-form-urlencoded)")
 	fs.StringVar(&l.basicAuth, "a", "", "basic authentication, `user:password`")
 	fs.StringVar(&l.hostHeader, "host", "", "Host `header`")
 	fs.BoolVar(&l.noKeepAlive, "disable-keepalive", false, "open a connection for each request")
 	fs.BoolVar(&l.insecure, "insecure", false, "accept any TLS certificate")
-	fs.StringVar(&l.output, "o", "", "write the runs to this JSON `file`, for evenkeel compare")
+	fs.StringVar(&l.output, "o", "", "write the runs to this JSON `file`, for evenkeel compare (- for standard output, instead of the table)")
 }
 
 // options makes loadgen's options for these URLs.
@@ -92,12 +93,34 @@ func (l *loadFlags) options(urls []string) (loadgen.Options, error) {
 		h.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
 	for _, u := range urls {
-		if !strings.Contains(u, "://") {
-			u = "http://" + u
-		}
-		o.Targets = append(o.Targets, loadgen.Target{Method: method, URL: u, Header: h, Body: body})
+		o.Targets = append(o.Targets, loadgen.Target{Method: method, URL: withScheme(u), Header: h, Body: body})
 	}
 	return o, nil
+}
+
+// withScheme lets HOST:PORT/PATH stand for http://HOST:PORT/PATH.
+func withScheme(u string) string {
+	if strings.Contains(u, "://") {
+		return u
+	}
+	return "http://" + u
+}
+
+// flagOf names the flags by the fields of loadgen.Options that they set.
+var flagOf = map[string]string{
+	"Requests": "-n", "Connections": "-c", "Duration": "-z", "Rate": "-rate", "Warmup": "-warmup", "Timeout": "-t",
+}
+
+// flagError puts an error of loadgen's options in terms of the command line.
+func flagError(err error) error {
+	var oe *loadgen.OptionError
+	if !errors.As(err, &oe) {
+		return err
+	}
+	if name := flagOf[oe.Field]; name != "" {
+		return fmt.Errorf("%s %s", name, oe.Reason)
+	}
+	return errors.New(oe.Reason)
 }
 
 func (l *loadFlags) header() (http.Header, error) {

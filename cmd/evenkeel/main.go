@@ -17,8 +17,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"evenkeel.dev/internal/report"
 )
@@ -40,10 +38,10 @@ var errInterrupted = errors.New("interrupted")
 // app is what a subcommand works with.
 type app struct {
 	stdout, stderr io.Writer
-	style          report.Style // of stdout
-	terminal       bool         // stderr is one: draw progress there
-	view           bool         // stdout is one: a view may redraw itself
-	hurry          <-chan struct{}
+	style          report.Style    // of stdout
+	terminal       bool            // stderr is one: draw progress there
+	view           bool            // stdout is one: a view may redraw itself
+	hurry          <-chan struct{} // closed by the second signal, see catch
 }
 
 type subcommand struct {
@@ -59,16 +57,14 @@ var subcommands = []subcommand{
 }
 
 func main() {
-	ctx, hurry := signals()
 	a := &app{
 		stdout:   os.Stdout,
 		stderr:   os.Stderr,
 		style:    report.Style{Color: isTerminal(os.Stdout) && os.Getenv("NO_COLOR") == ""},
 		terminal: isTerminal(os.Stderr),
 		view:     isTerminal(os.Stdout),
-		hurry:    hurry,
 	}
-	os.Exit(a.main(ctx, os.Args[1:]))
+	os.Exit(a.main(context.Background(), os.Args[1:]))
 }
 
 func (a *app) main(ctx context.Context, args []string) int {
@@ -103,11 +99,11 @@ func (a *app) exit(name string, err error) int {
 		return exitOK
 	case errors.Is(err, errUsage):
 		return exitUsage
-	case errors.Is(err, errInterrupted):
-		fmt.Fprintf(a.stderr, "evenkeel %s: interrupted\n", name)
-		return exitInterrupted
 	}
 	fmt.Fprintf(a.stderr, "evenkeel %s: %v\n", name, err)
+	if errors.Is(err, errInterrupted) {
+		return exitInterrupted
+	}
 	return exitFailed
 }
 
@@ -117,22 +113,6 @@ func (a *app) usage(w io.Writer) {
 		fmt.Fprintf(w, "  evenkeel %-8s%-28s%s\n", c.name, c.args, c.what)
 	}
 	fmt.Fprint(w, "\nevenkeel COMMAND -h tells more; evenkeel version says which this is.\n")
-}
-
-// signals returns a context that the first SIGINT, SIGTERM or SIGHUP ends, and a channel that
-// the second closes: the first ends the work and reports, the second does not wait for anyone.
-func signals() (context.Context, <-chan struct{}) {
-	ctx, cancel := context.WithCancel(context.Background())
-	hurry := make(chan struct{})
-	c := make(chan os.Signal, 2)
-	signal.Notify(c, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	go func() {
-		<-c
-		cancel()
-		<-c
-		close(hurry)
-	}()
-	return ctx, hurry
 }
 
 // isTerminal reports whether f is a terminal that takes control characters.

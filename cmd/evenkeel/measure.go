@@ -13,6 +13,7 @@ import (
 	"evenkeel.dev/gctrace"
 	"evenkeel.dev/internal/proc"
 	"evenkeel.dev/internal/report"
+	"evenkeel.dev/loadgen"
 )
 
 // measurement is one run of one variant.
@@ -29,22 +30,30 @@ type measurement struct {
 
 	profiler      *profiler // nil: off
 	before, after *allocations
+	unprofiled    error // why one of them is missing
+
+	// Numbers of collections known of when measuring began and ended.
+	seenBefore, seenAfter int
 }
+
+// diedWithin is how long after its last answers a server that died is known to be dead.
+const diedWithin = 2 * time.Second
 
 // measure starts a variant, loads it, stops it, and returns what was measured.
 func (r *runner) measure(ctx context.Context, v variant, repeat int) (*report.Run, error) {
-	m := &measurement{runner: r, variant: v, repeat: repeat, pass: &passer{w: r.stderr, all: r.flags.verbose}}
-	m.progress = &progress{w: r.stderr, terminal: r.terminal}
+	m := &measurement{runner: r, variant: v, repeat: repeat, progress: &progress{w: r.stderr, terminal: r.terminal}}
+	m.pass = &passer{w: m.progress, all: r.flags.verbose}
+	defer m.progress.clear()
 	if len(r.variants)*r.flags.repeat > 1 {
 		m.progress.label = fmt.Sprintf("%s %d/%d", v.label, repeat, r.flags.repeat)
 	}
 	if r.flags.pprof != "off" {
-		m.profiler = newProfiler(r.flags.pprof)
+		m.profiler = newProfiler(r.flags.pprof, r.load.TLS)
 	}
 	command := append(append([]string(nil), r.command...), v.args...)
 	m.run = report.Run{Label: v.label, Repeat: repeat, Command: command, Env: v.env}
 
-	ready := newReadiness(r.flags.ready)
+	ready := newReadiness(r.flags.ready, r.load.TLS)
 	if err := ready.free(ctx); err != nil {
 		return nil, err
 	}
@@ -62,7 +71,6 @@ func (r *runner) measure(ctx context.Context, v variant, repeat int) (*report.Ru
 		err = m.loadServer(ctx)
 	}
 	stopErr := m.stop()
-	m.progress.clear()
 	if err != nil {
 		return nil, m.explain(err)
 	}
@@ -96,15 +104,17 @@ func (m *measurement) loadServer(ctx context.Context) error {
 		}
 	}()
 	o := m.load
-	o.OnMeasure = func() { m.before = m.takeProfile(loadCtx, false) }
+	o.OnMeasure = func() {
+		m.before = m.takeProfile(loadCtx, false)
+		m.seenBefore = m.trace.count()
+	}
 	res, err := m.progress.load(loadCtx, o)
 	if err != nil {
 		return err
 	}
-	select {
-	case <-m.server.Done():
+	m.seenAfter = m.trace.count()
+	if m.died(ctx, res) {
 		return fmt.Errorf("the server ended under load after %s answers: %s", report.FormatCount(float64(res.Answered)), m.server.Exit())
-	default:
 	}
 	m.run.Load = res
 	if m.before != nil && ctx.Err() == nil {
@@ -113,13 +123,34 @@ func (m *measurement) loadServer(ctx context.Context) error {
 	return nil
 }
 
+// died reports whether the server has ended. Where requests failed it gives it time to be
+// found dead.
+func (m *measurement) died(ctx context.Context, res *loadgen.Result) bool {
+	within := time.Duration(0)
+	if res.Failed > 0 && ctx.Err() == nil {
+		within = diedWithin
+	}
+	select {
+	case <-m.server.Done():
+		return true
+	case <-time.After(within):
+	case <-ctx.Done():
+	}
+	select {
+	case <-m.server.Done():
+		return true
+	default:
+		return false
+	}
+}
+
 func (m *measurement) takeProfile(ctx context.Context, totalFirst bool) *allocations {
 	if m.profiler == nil {
 		return nil
 	}
 	a, err := m.profiler.take(ctx, totalFirst)
 	if err != nil && ctx.Err() == nil {
-		m.note("%v: allocations are estimated from gctrace; import net/http/pprof in the server, or say where with -pprof", err)
+		m.unprofiled = err
 	}
 	return a
 }
@@ -166,10 +197,15 @@ func (m *measurement) assemble(stopErr error) {
 		}
 		m.note("%v", err)
 	}
+	estimated := ""
 	if m.run.GC != nil {
 		if n, ok := m.run.GC.Summary.AllocBytes.Get(); ok && m.run.GC.Summary.Collections > 0 {
 			m.run.Alloc = &report.Alloc{Bytes: n, Source: report.AllocFromTrace}
+			estimated = "; allocated/request is estimated from gctrace"
 		}
+	}
+	if m.unprofiled != nil {
+		m.note("%v: import net/http/pprof in the server, or say with -pprof where it is, or off%s", m.unprofiled, estimated)
 	}
 }
 
@@ -183,17 +219,37 @@ func (m *measurement) assembleGC() {
 	case t.stats.Lost > 0:
 		m.note("%d gctrace lines could not be read: the server's own output stood in them", t.stats.Lost)
 	}
-	load := m.run.Load
-	from := load.Started.Sub(t.start)
-	w := gctrace.Window{From: from, To: from + load.Duration}
-	gc := &report.GC{Summary: gctrace.Summarize(slices.Values(t.cycles), w), Collections: []report.Collection{}}
-	for _, c := range t.cycles {
+	cycles, w := m.window()
+	gc := &report.GC{Summary: gctrace.Summarize(slices.Values(cycles), w), Collections: []report.Collection{}}
+	for _, c := range cycles {
 		if end := c.End(); w.From < end && end <= w.To {
 			gc.Collections = append(gc.Collections, report.Collection{
-				At: c.At - from, Wall: c.Wall.Total(), Pause: c.Wall.Pause(),
+				At: c.At - w.From, Wall: c.Wall.Total(), Pause: c.Wall.Pause(),
 				Before: c.HeapBefore, After: c.HeapAfter, Live: c.HeapLive,
 			})
 		}
 	}
 	m.run.GC = gc
+}
+
+// window returns the measured window in the server's own time, and the collections without
+// the one that the allocation profile after it asked for. The server's clock is known to a few
+// milliseconds only, since its lines round down and take time to arrive. What was read before
+// measuring began had ended by then; that bounds it.
+func (m *measurement) window() ([]gctrace.Cycle, gctrace.Window) {
+	t, load := &m.trace, m.run.Load
+	from := load.Started.Sub(t.start)
+	if m.seenBefore > 0 {
+		from = max(from, t.cycles[m.seenBefore-1].End())
+	}
+	cycles := t.cycles
+	if m.before != nil {
+		for i := m.seenAfter; i < len(cycles); i++ {
+			if cycles[i].Forced {
+				cycles = cycles[:i]
+				break
+			}
+		}
+	}
+	return cycles, gctrace.Window{From: from, To: from + load.Duration}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -35,8 +36,8 @@ type profiler struct {
 	client *http.Client
 }
 
-func newProfiler(base string) *profiler {
-	t := &http.Transport{DisableKeepAlives: true} // no connection of ours is left at the server
+func newProfiler(base string, c *tls.Config) *profiler {
+	t := &http.Transport{DisableKeepAlives: true, TLSClientConfig: c} // no connection of ours is left at the server
 	return &profiler{base: strings.TrimSuffix(base, "/") + "/", client: &http.Client{Transport: t, Timeout: profileTimeout}}
 }
 

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"time"
 
 	"evenkeel.dev/internal/report"
@@ -16,13 +18,36 @@ type progress struct {
 	w        io.Writer
 	terminal bool
 	label    string
-	drawn    int // width of the line on the terminal
 	last     time.Duration
+
+	mu  sync.Mutex // guards all below, w and last
+	bar string     // on the terminal; "" for none
+}
+
+// Write passes on what the server says, above the bar.
+func (p *progress) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.bar == "" {
+		return p.w.Write(b)
+	}
+	fmt.Fprint(p.w, eraseLine)
+	n, err := p.w.Write(b)
+	if bytes.HasSuffix(b, []byte("\n")) {
+		p.draw(p.bar)
+	} else {
+		p.bar = ""
+	}
+	return n, err
 }
 
 const (
 	plainInterval = 10 * time.Second
 	barWidth      = 24
+
+	// A line that is wider than the terminal must be cut, since \r goes back over one line only.
+	barLine   = "\r\x1b[?7l%s\x1b[K\x1b[?7h"
+	eraseLine = "\r\x1b[K"
 )
 
 // interval is how often loadgen should call.
@@ -35,6 +60,8 @@ func (p *progress) interval() time.Duration {
 
 // update shows where the load stands.
 func (p *progress) update(s loadgen.Progress) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	text := p.text(s)
 	if p.terminal {
 		full := int(s.Fraction * barWidth)
@@ -52,6 +79,8 @@ func (p *progress) update(s loadgen.Progress) {
 
 // say shows a state that has no figures.
 func (p *progress) say(format string, a ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	text := p.prefix() + fmt.Sprintf(format, a...)
 	if p.terminal {
 		p.draw(text)
@@ -62,10 +91,11 @@ func (p *progress) say(format string, a ...any) {
 
 // clear takes the bar off the terminal.
 func (p *progress) clear() {
-	if p.terminal && p.drawn > 0 {
-		p.draw("")
-		fmt.Fprint(p.w, "\r")
-		p.drawn = 0
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.bar != "" {
+		fmt.Fprint(p.w, eraseLine)
+		p.bar = ""
 	}
 }
 
@@ -87,8 +117,8 @@ func (p *progress) text(s loadgen.Progress) string {
 	return t
 }
 
+// draw puts the bar on the terminal. Called with mu held.
 func (p *progress) draw(text string) {
-	n := len([]rune(text))
-	fmt.Fprintf(p.w, "\r%s%s", text, strings.Repeat(" ", max(0, p.drawn-n)))
-	p.drawn = n
+	fmt.Fprintf(p.w, barLine, text)
+	p.bar = text
 }

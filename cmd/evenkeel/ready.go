@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -23,8 +24,8 @@ type readiness struct {
 	client *http.Client
 }
 
-func newReadiness(url string) *readiness {
-	t := &http.Transport{DisableKeepAlives: true}
+func newReadiness(url string, c *tls.Config) *readiness {
+	t := &http.Transport{DisableKeepAlives: true, TLSClientConfig: c}
 	return &readiness{url, &http.Client{
 		Transport: t, Timeout: readyTimeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

@@ -60,8 +60,8 @@ func runRun(ctx context.Context, a *app, args []string) error {
 	f.register(fs)
 	fs.Var(&f.urls, "url", "`URL` to load; may be repeated, then sent in turn")
 	fs.StringVar(&f.ready, "ready", "", "`URL` that answers when the server is ready (default: the first -url)")
-	fs.Var(&f.readyTimeout, "ready-timeout", "how long the server may take to get ready")
-	fs.Var(&f.stopTimeout, "stop-timeout", "how long the server may take to stop after SIGTERM, before it is killed")
+	fs.Var(&f.readyTimeout, "ready-timeout", "`duration` that the server may take to get ready")
+	fs.Var(&f.stopTimeout, "stop-timeout", "`duration` that the server may take to stop after SIGTERM, before it is killed")
 	fs.StringVar(&f.pprof, "pprof", "", "`URL` of the server's /debug/pprof/, or off (default: on the host of the first -url)")
 	fs.Var(&f.variants, "variant", "a way to start it, `'LABEL: [NAME=VALUE...] [ARG...]'`; may be repeated")
 	fs.IntVar(&f.repeat, "repeat", 1, "measure each variant so many `times`, interleaved")
@@ -80,11 +80,16 @@ func runRun(ctx context.Context, a *app, args []string) error {
 		return a.wrong(fs, "no command; write it after --, as in: evenkeel run -url http://127.0.0.1:8080/ -- ./server")
 	case len(f.urls) == 0:
 		return a.wrong(fs, "no URL to load; write it behind -url")
+	case f.html == toStdout:
+		return a.wrong(fs, "-html - would mix with the table; write the runs with -o, then: evenkeel compare -html - FILE")
 	case f.repeat < 1 || f.top < 0:
 		return a.wrong(fs, "-repeat must be at least 1, -top at least 0")
 	}
 	if err := r.prepare(); err != nil {
 		return a.wrong(fs, "%v", err)
+	}
+	if err := canSave(f.output, f.html); err != nil {
+		return err
 	}
 	return r.run(ctx)
 }
@@ -96,15 +101,21 @@ func (r *runner) prepare() error {
 	if r.load, err = f.options(f.urls); err != nil {
 		return err
 	}
+	if err := loadgen.Check(r.load); err != nil {
+		return flagError(err)
+	}
 	first, err := url.Parse(r.load.Targets[0].URL)
 	if err != nil {
 		return err
 	}
-	if f.ready == "" {
-		f.ready = first.String()
+	if f.ready, err = absolute("-ready", f.ready, first); err != nil {
+		return err
 	}
-	if f.pprof == "" {
-		f.pprof = (&url.URL{Scheme: first.Scheme, Host: first.Host, Path: "/debug/pprof/"}).String()
+	if f.pprof != "off" {
+		base := &url.URL{Scheme: first.Scheme, Host: first.Host, Path: "/debug/pprof/"}
+		if f.pprof, err = absolute("-pprof", f.pprof, base); err != nil {
+			return err
+		}
 	}
 	seen := map[string]bool{}
 	for _, s := range f.variants {
@@ -128,18 +139,48 @@ func (r *runner) prepare() error {
 		}
 	}
 	r.file = report.File{Version: report.Version, Tool: report.Tool(), Machine: report.ThisMachine()}
-	return loadgen.Check(r.load)
+	return nil
+}
+
+// absolute completes a flag's URL; where it is empty it is otherwise.
+func absolute(flag, s string, otherwise *url.URL) (string, error) {
+	if s == "" {
+		return otherwise.String(), nil
+	}
+	u, err := url.Parse(withScheme(s))
+	if err == nil && (u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "") {
+		err = errors.New("no http or https URL")
+	}
+	if err != nil {
+		return "", fmt.Errorf("%s %q: %w; write it as http://HOST:PORT/PATH", flag, s, err)
+	}
+	return u.String(), nil
 }
 
 // run measures all, interleaved, and reports what there is even when it is cut short.
 func (r *runner) run(ctx context.Context) error {
+	ctx, release := r.catch(ctx)
+	defer release()
 	err := r.measureAll(ctx)
 	if len(r.file.Runs) == 0 {
 		return err
 	}
 	c := report.Compare([]*report.File{&r.file}, []string{r.flags.output})
-	if terr := c.Text(r.stdout, r.style); terr != nil {
-		return terr
+	// Files first: printing may be ended by a closed pipe.
+	err = errors.Join(err, r.save(&r.file, r.flags.output), r.page(c, r.flags.html))
+	if r.flags.output != toStdout {
+		err = errors.Join(err, r.print(c))
+	}
+	if !errors.Is(err, errInterrupted) {
+		err = errors.Join(err, verdict(&r.file))
+	}
+	return err
+}
+
+// print writes the table, and where each variant allocated.
+func (r *runner) print(c *report.Comparison) error {
+	if err := c.Text(r.stdout, r.style); err != nil {
+		return err
 	}
 	for _, col := range c.Columns {
 		a := col.Median().Alloc
@@ -147,17 +188,15 @@ func (r *runner) run(ctx context.Context) error {
 			continue
 		}
 		fmt.Fprintf(r.stdout, "\n%s allocated %s\n", col.Label, report.FormatBytes(float64(a.Bytes)))
-		if terr := a.Text(r.stdout, r.style); terr != nil {
-			return terr
+		if err := a.Text(r.stdout, r.style); err != nil {
+			return err
 		}
 	}
-	if perr := r.page(c, r.flags.html); perr != nil {
-		return perr
-	}
-	return errors.Join(err, r.finish(&r.file, r.flags.output))
+	return nil
 }
 
 func (r *runner) measureAll(ctx context.Context) error {
+	defer outlivePipe()()
 	for i := 1; i <= r.flags.repeat; i++ {
 		for _, v := range r.variants {
 			run, err := r.measure(ctx, v, i)

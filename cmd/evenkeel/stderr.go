@@ -44,6 +44,13 @@ func (t *trace) read(r io.Reader, pass *passer) {
 	pass.flush()
 }
 
+// count returns how many collections were read so far.
+func (t *trace) count() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.cycles)
+}
+
 // passer writes a server's standard error on, without the lines that were asked for by us, and
 // keeps its end.
 type passer struct {

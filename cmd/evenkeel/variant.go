@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode"
 )
 
 // variant is one way to start the service.
@@ -39,48 +38,48 @@ func parseVariant(s string) (variant, error) {
 func isAssignment(w string) bool {
 	name, _, ok := strings.Cut(w, "=")
 	for i, c := range name {
-		if c != '_' && !unicode.IsLetter(c) && (i == 0 || !unicode.IsDigit(c)) {
+		letter := c == '_' || 'a' <= c|0x20 && c|0x20 <= 'z'
+		if !letter && (i == 0 || c < '0' || c > '9') {
 			return false
 		}
 	}
 	return ok && name != ""
 }
 
-// splitWords splits at white space outside quotes; a backslash outside single quotes takes
-// the next character as it is (POSIX shell, 2.2; no expansions).
+// splitWords splits at blanks outside quotes. A backslash takes the next character as it is:
+// outside quotes any, in double quotes one of $`"\ (POSIX shell, 2.2; no expansions).
 func splitWords(s string) ([]string, error) {
 	var words []string
-	var word strings.Builder
-	inWord, quote, escaped := false, rune(0), false
-	for _, c := range s {
+	var word []byte
+	inWord, quote := false, byte(0)
+	for i := 0; i < len(s); i++ {
+		c := s[i]
 		switch {
-		case escaped:
-			word.WriteRune(c)
-			escaped = false
 		case c == '\\' && quote != '\'':
-			inWord, escaped = true, true
-		case quote != 0 && c == quote:
+			if i++; i == len(s) {
+				return nil, errors.New("nothing follows the backslash at its end")
+			}
+			if quote == '"' && !strings.ContainsRune("$`\"\\", rune(s[i])) {
+				word = append(word, '\\')
+			}
+			inWord, word = true, append(word, s[i])
+		case c == quote && quote != 0:
 			quote = 0
 		case quote != 0:
-			word.WriteRune(c)
+			word = append(word, c)
 		case c == '\'' || c == '"':
 			inWord, quote = true, c
-		case unicode.IsSpace(c):
-			if inWord {
-				words = append(words, word.String())
-				word.Reset()
-				inWord = false
-			}
-		default:
-			inWord = true
-			word.WriteRune(c)
+		case strings.IndexByte(" \t\r\n", c) < 0:
+			inWord, word = true, append(word, c)
+		case inWord:
+			words, word, inWord = append(words, string(word)), word[:0], false
 		}
 	}
-	if quote != 0 || escaped {
-		return nil, errors.New("a quote or backslash is not closed")
+	if quote != 0 {
+		return nil, fmt.Errorf("the quote %c is not closed", quote)
 	}
 	if inWord {
-		words = append(words, word.String())
+		words = append(words, string(word))
 	}
 	return words, nil
 }

@@ -109,9 +109,14 @@ func (p *Process) State() *os.ProcessState { return p.cmd.ProcessState }
 // ErrKilled is returned by Stop when the process did not end when told to.
 var ErrKilled = errors.New("killed")
 
-// Stop sends SIGTERM to the group and waits for the process to end; after grace, or when ctx
+// Stop sends SIGTERM to the group and waits for the process to end (nil if it had); after grace, or when ctx
 // ends, it kills the group and returns an error that wraps ErrKilled.
 func (p *Process) Stop(ctx context.Context, grace time.Duration) error {
+	select {
+	case <-p.done: // its id may be somebody else's by now
+		return nil
+	default:
+	}
 	p.signal(syscall.SIGTERM)
 	t := time.NewTimer(grace)
 	defer t.Stop()

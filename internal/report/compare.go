@@ -66,6 +66,7 @@ func Compare(files []*File, names []string) *Comparison {
 			seen[l]++
 		}
 	}
+	stems := stems(names)
 	for i, f := range files {
 		if !slices.Contains(c.Machines, f.Machine) {
 			c.Machines = append(c.Machines, f.Machine)
@@ -73,7 +74,7 @@ func Compare(files []*File, names []string) *Comparison {
 		ls := labels(f)
 		first := len(c.Columns)
 		for _, l := range ls {
-			c.Columns = append(c.Columns, Column{Label: columnLabel(l, names[i], len(ls), seen[l])})
+			c.Columns = append(c.Columns, Column{Label: c.distinct(columnLabel(l, stems[i], len(ls), seen[l]))})
 		}
 		for k := range f.Runs {
 			r := &f.Runs[k]
@@ -107,15 +108,43 @@ func labels(f *File) []string {
 	return ls
 }
 
-func columnLabel(label, file string, inFile, inAll int) string {
-	base := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
+func columnLabel(label, stem string, inFile, inAll int) string {
 	switch {
 	case inAll < 2:
 		return label
 	case inFile < 2:
-		return base
+		return stem
 	}
-	return base + ": " + label
+	return stem + ": " + label
+}
+
+// stems returns the files' names without folder and extension, or with both where that does
+// not tell them apart.
+func stems(names []string) []string {
+	ss := make([]string, len(names))
+	n := map[string]int{}
+	for i, name := range names {
+		ss[i] = strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
+		n[ss[i]]++
+	}
+	for i := range ss {
+		if n[ss[i]] > 1 {
+			ss[i] = names[i]
+		}
+	}
+	return ss
+}
+
+// distinct numbers a label that a column has already.
+func (c *Comparison) distinct(label string) string {
+	has := func(l string) bool {
+		return slices.ContainsFunc(c.Columns, func(col Column) bool { return col.Label == l })
+	}
+	l := label
+	for n := 2; has(l); n++ {
+		l = fmt.Sprintf("%s (%d)", label, n)
+	}
+	return l
 }
 
 // notes says where columns are not alike, and passes on what the runs have to say.
@@ -131,18 +160,29 @@ func (c *Comparison) notes() []string {
 	}
 	for _, col := range c.Columns {
 		for _, r := range col.Runs {
+			who := col.Label
+			if len(col.Runs) > 1 {
+				who = fmt.Sprintf("%s: repeat %d", col.Label, r.Repeat)
+			}
 			if r.Load.Interrupted {
 				add("%s: repeat %d was interrupted", col.Label, r.Repeat)
 			}
 			for _, f := range r.Load.Failures {
-				add("%s: repeat %d: %s failed (%s), for instance: %s", col.Label, r.Repeat, FormatCount(float64(f.Count)), f.Class, f.Example)
+				add("%s: %s failed (%s), for instance: %s", who, FormatCount(float64(f.Count)), f.Class, f.Example)
 			}
 			if l := r.Load; l.Rate > 0 && float64(l.Late) > .01*float64(l.Requests()) {
-				add("%s: repeat %d: %s of %s requests were sent more than 1 ms late; latency counts from the time they were due",
-					col.Label, r.Repeat, FormatCount(float64(l.Late)), FormatCount(float64(l.Requests())))
+				add("%s: %s of %s requests were sent more than 1 ms late; latency counts from the time they were due",
+					who, FormatCount(float64(l.Late)), FormatCount(float64(l.Requests())))
 			}
 			for _, n := range r.Notes {
-				add("%s: repeat %d: %s", col.Label, r.Repeat, n)
+				switch {
+				case c.allSay(n):
+					add("%s", n)
+				case col.allSay(n):
+					add("%s: %s", col.Label, n)
+				default:
+					add("%s: %s", who, n)
+				}
 			}
 		}
 	}
@@ -156,9 +196,21 @@ func (c *Comparison) notes() []string {
 	return ns
 }
 
+// allSay reports whether every run of every column has this note.
+func (c *Comparison) allSay(note string) bool {
+	return len(c.Columns) > 1 && !slices.ContainsFunc(c.Columns, func(col Column) bool { return !col.allSay(note) })
+}
+
+func (c *Column) allSay(note string) bool {
+	return !slices.ContainsFunc(c.Runs, func(r *Run) bool { return !slices.Contains(r.Notes, note) })
+}
+
 func loadText(rate float64, connections int) string {
 	if rate > 0 {
 		return FormatCount(rate) + " requests/s (open loop)"
+	}
+	if connections == 1 {
+		return "1 connection (closed loop)"
 	}
 	return fmt.Sprintf("%d connections (closed loop)", connections)
 }

@@ -99,33 +99,6 @@ func (f *File) Write(w io.Writer) error {
 	return e.Encode(f)
 }
 
-// Save writes f to a file, whole or not at all.
-func (f *File) Save(name string) error {
-	return SaveTo(name, f.Write)
-}
-
-// SaveTo makes a file of what write writes, whole or not at all.
-func SaveTo(name string, write func(io.Writer) error) (err error) {
-	tmp := name + ".tmp"
-	out, err := os.Create(tmp)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			os.Remove(tmp)
-		}
-	}()
-	if err = write(out); err != nil {
-		out.Close()
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	if err = out.Close(); err != nil {
-		return err
-	}
-	return os.Rename(tmp, name)
-}
-
 // ReadFile reads what Save wrote.
 func ReadFile(name string) (*File, error) {
 	in, err := os.Open(name)
@@ -150,8 +123,11 @@ func Read(r io.Reader) (*File, error) {
 		}
 		return nil, fmt.Errorf("not a file that evenkeel wrote: %w", err)
 	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil, errors.New("something follows the end of it: give each run.json as a file of its own")
+	}
 	switch {
-	case f.Version == 0:
+	case f.Version < 1:
 		return nil, errors.New("not a file that evenkeel wrote: it has no version")
 	case f.Version > Version:
 		return nil, fmt.Errorf("version %d is newer than this evenkeel reads (%d): update evenkeel", f.Version, Version)

@@ -24,18 +24,18 @@ func FormatBytes(b float64) string {
 
 // FormatDuration writes a duration with three digits, in the unit that suits it.
 func FormatDuration(d time.Duration) string {
-	s := d.Seconds()
-	switch a := math.Abs(s); {
+	ns := float64(d)
+	switch a := math.Abs(ns); {
 	case a == 0:
 		return "0"
-	case a < 999.5e-9:
-		return digits(s*1e9) + " ns"
-	case a < 999.5e-6:
-		return digits(s*1e6) + " µs"
-	case a < .9995:
-		return digits(s*1e3) + " ms"
+	case a < 999.5:
+		return digits(ns) + " ns"
+	case a < 999.5e3:
+		return digits(ns/1e3) + " µs"
+	case a < 999.5e6:
+		return digits(ns/1e6) + " ms"
 	}
-	return digits(s) + " s"
+	return digits(ns/1e9) + " s"
 }
 
 // FormatCount writes a number with separators between thousands, with decimals where it is small.
@@ -72,6 +72,9 @@ func FormatRatio(r float64) string {
 	}
 	if r >= 9.95 {
 		return fmt.Sprintf("%.1fx", r)
+	}
+	if r > 0 && r < .00995 { // not 0
+		return strconv.FormatFloat(r, 'g', 2, 64) + "x"
 	}
 	return fmt.Sprintf("%.2fx", r)
 }

@@ -21,7 +21,11 @@ func GCText(w io.Writer, s *gctrace.Summary, st Style) error {
 	line("collections", FormatCount(float64(s.Collections))+forced)
 	line("window", value(s.Window, FormatDuration))
 	line("average pace", value(s.Pace, FormatDuration))
-	line("time in GC", value(s.CPUPercent, FormatPercent)+value(s.Procs, func(n int) string { return fmt.Sprintf(" of %d P", n) }))
+	procs := ""
+	if n, ok := s.Procs.Get(); ok {
+		procs = fmt.Sprintf(" of %d P", n)
+	}
+	line("time in GC", value(s.CPUPercent, FormatPercent)+procs)
 	line("allocated", value(s.AllocBytes, bytesText))
 	head.write(&b)
 

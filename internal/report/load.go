@@ -33,7 +33,8 @@ func Load(w io.Writer, r *Run, s Style) error {
 		histogramText(&b, &l.Latency)
 	}
 	for _, n := range c.Notes {
-		fmt.Fprintf(&b, "! %s\n", strings.TrimPrefix(n, r.Label+": repeat 1: "))
+		n = strings.TrimPrefix(n, r.Label+": ")
+		fmt.Fprintf(&b, "! %s\n", strings.Replace(n, "repeat 1 was", "the load was", 1))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -65,7 +66,7 @@ func LogBins(h *loadgen.Histogram) []LogBin {
 			from := floor125(d)
 			bins = append(bins, LogBin{From: from, To: next125(from)})
 		}
-		for d >= bins[len(bins)-1].To {
+		for d >= bins[len(bins)-1].To && bins[len(bins)-1].To < math.MaxInt64 {
 			from := bins[len(bins)-1].To
 			bins = append(bins, LogBin{From: from, To: next125(from)})
 		}
@@ -76,28 +77,29 @@ func LogBins(h *loadgen.Histogram) []LogBin {
 
 // floor125 returns the largest of 1, 2, 5, 10, ... ns that d is not below.
 func floor125(d time.Duration) time.Duration {
-	x := math.Pow(10, math.Floor(math.Log10(float64(max(d, 1)))))
-	f := time.Duration(math.Round(x))
-	for next125(f) <= d {
-		f = next125(f)
+	f := time.Duration(1)
+	for n := next125(f); n <= d && n > f; n = next125(f) {
+		f = n
 	}
 	return f
 }
 
+// next125 returns the next of the sequence after one of it; the last is the longest duration.
 func next125(d time.Duration) time.Duration {
-	for p := time.Duration(1); ; p *= 10 {
-		switch d {
-		case p:
-			return 2 * p
-		case 2 * p:
-			return 5 * p
-		case 5 * p:
-			return 10 * p
-		}
-		if p > d {
-			return p
-		}
+	lead := d
+	for lead >= 10 {
+		lead /= 10
 	}
+	if lead == 2 {
+		if d > math.MaxInt64/5*2 {
+			return math.MaxInt64
+		}
+		return d / 2 * 5
+	}
+	if d > math.MaxInt64/2 {
+		return math.MaxInt64
+	}
+	return 2 * d
 }
 
 // histogramText draws a bar a bin. A bin that holds anything shows at least a dot: the tail is

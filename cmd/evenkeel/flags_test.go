@@ -1,0 +1,122 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestParsePermutes(t *testing.T) {
+	for _, tt := range []struct {
+		args           string
+		operands, rest []string
+		n              int
+		b              bool
+	}{
+		{"", nil, nil, 0, false},
+		{"x y", []string{"x", "y"}, nil, 0, false},
+		{"-n 3 x", []string{"x"}, nil, 3, false},
+		{"x -n 3", []string{"x"}, nil, 3, false},
+		{"x -n 3 y -b z", []string{"x", "y", "z"}, nil, 3, true},
+		{"--n=3 x --b", []string{"x"}, nil, 3, true},
+		{"x -b=false -n 4", []string{"x"}, nil, 4, false},
+		{"-n 3 -- -b x", nil, []string{"-b", "x"}, 3, false},
+		{"x -- y -- z", []string{"x"}, []string{"y", "--", "z"}, 0, false},
+		{"-- -h", nil, []string{"-h"}, 0, false},
+		{"- -b", []string{"-"}, nil, 0, true},
+		{"-s -h x", []string{"x"}, nil, 0, false}, // a flag's value, not a flag
+	} {
+		a := &app{stdout: t.Output(), stderr: t.Output()}
+		fs := a.newFlags("test", "help")
+		n, b := fs.Int("n", 0, ""), fs.Bool("b", false, "")
+		fs.String("s", "", "")
+		operands, rest, err := a.parse(fs, strings.Fields(tt.args))
+		if err != nil {
+			t.Errorf("%s: %v", tt.args, err)
+		}
+		if len(rest) == 0 {
+			rest = nil
+		}
+		if d := cmp.Diff(tt.operands, operands) + cmp.Diff(tt.rest, rest); d != "" || *n != tt.n || *b != tt.b {
+			t.Errorf("%s: n=%d b=%v %s", tt.args, *n, *b, d)
+		}
+	}
+}
+
+func TestParseHelpAndErrors(t *testing.T) {
+	for _, tt := range []struct {
+		args           string
+		want           error
+		stdout, stderr string // parts; "" for nothing at all
+	}{
+		{"-h", flag.ErrHelp, "what it does", ""},
+		{"x --help", flag.ErrHelp, "-n", ""},
+		{"-n 3 -help -- x", flag.ErrHelp, "before or after", ""},
+		{"-bogus", errUsage, "", "-bogus\nevenkeel test -h lists the flags\n"},
+		{"x -n", errUsage, "", "-n"},
+		{"-n much", errUsage, "", "much"},
+	} {
+		var out, err bytes.Buffer
+		a := &app{stdout: &out, stderr: &err}
+		fs := a.newFlags("test", "what it does")
+		fs.Int("n", 0, "number")
+		_, _, got := a.parse(fs, strings.Fields(tt.args))
+		if !errors.Is(got, tt.want) {
+			t.Errorf("%s: %v, want %v", tt.args, got, tt.want)
+		}
+		for _, o := range []struct{ name, got, want string }{{"output", out.String(), tt.stdout}, {"error", err.String(), tt.stderr}} {
+			if !strings.Contains(o.got, o.want) || o.want == "" && o.got != "" {
+				t.Errorf("%s: standard %s is %q, want %q in it", tt.args, o.name, o.got, o.want)
+			}
+		}
+	}
+}
+
+func TestPeriod(t *testing.T) {
+	for _, tt := range []struct {
+		in   string
+		want time.Duration // -1: an error
+	}{
+		{"0", 0},
+		{"10", 10 * time.Second},
+		{"1.5", 1500 * time.Millisecond},
+		{"500ms", 500 * time.Millisecond},
+		{"2m30s", 150 * time.Second},
+		{"1e2", 100 * time.Second},
+		{"", -1},
+		{"-1", -1},
+		{"-1s", -1},
+		{"NaN", -1},
+		{"Inf", -1},
+		{"-Inf", -1},
+		{"1e300", -1},
+		{"9223372037", -1},
+		{"10 s", -1},
+		{"ten", -1},
+	} {
+		var p period
+		err := p.Set(tt.in)
+		if got := time.Duration(p); (err != nil) != (tt.want < 0) || err == nil && got != tt.want {
+			t.Errorf("%q: %v, %v, want %v", tt.in, got, err, tt.want)
+		}
+	}
+	p := period(90 * time.Second)
+	if got := p.String(); got != "1m30s" {
+		t.Errorf("String: %q", got)
+	}
+}
+
+func TestList(t *testing.T) {
+	var l list
+	for _, s := range []string{"a", "", "b, c"} {
+		_ = l.Set(s)
+	}
+	if d := cmp.Diff(list{"a", "", "b, c"}, l); d != "" || l.String() != "a, , b, c" {
+		t.Errorf("%q %s", l.String(), d)
+	}
+}

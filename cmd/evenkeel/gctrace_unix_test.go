@@ -1,0 +1,152 @@
+//go:build unix
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"evenkeel.dev/gctrace"
+)
+
+// gcLog has lines of collections from..to, a tenth of a second apart, and of the program's own.
+func gcLog(from, to int) string {
+	var b strings.Builder
+	for i := from; i <= to; i++ {
+		fmt.Fprintf(&b, "the program says %d\ngc %d @%.3fs 4%%: 0.020+1.0+0.030 ms clock, 0.040+0.20/1.0/0.50+0.060 ms cpu, 6->7->3 MB, 8 MB goal, 0 MB stacks, 0 MB globals, 2 P\n", i, i, float64(i)/10)
+	}
+	return b.String()
+}
+
+func logFile(t *testing.T, text string) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "server.log")
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+func TestGCTrace(t *testing.T) {
+	t.Parallel()
+	log := gcLog(1, 20)
+	want := []string{"collections 20\n", "of 2 P", "live", "3 MiB"}
+	call("gctrace", logFile(t, log)).check(t, exitOK, want, nil)
+	startWith(t, log, "gctrace").wait().check(t, exitOK, want, nil)
+	startWith(t, log, "gctrace", "-").wait().check(t, exitOK, want, nil)
+	startWith(t, log, "gctrace", "-f").wait().check(t, exitOK, want, nil) // ends with its input
+
+	r := call("gctrace", "-json", logFile(t, log))
+	r.check(t, exitOK, nil, nil)
+	var got struct {
+		Summary gctrace.Summary
+		Log     gctrace.Stats
+	}
+	if err := json.Unmarshal([]byte(r.stdout), &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Summary.Collections != 20 || got.Log.Lines != 40 || got.Log.Foreign != 20 {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestGCTraceOddLogs(t *testing.T) {
+	t.Parallel()
+	random := make([]byte, 1<<20)
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for i := range random {
+		random[i] = byte(rnd.Uint32())
+	}
+	const what = "start the program with GODEBUG=gctrace=1"
+	call("gctrace", logFile(t, "")).check(t, exitFailed, nil, []string{"no gctrace line", what})
+	call("gctrace", logFile(t, "listening\n")).check(t, exitFailed, nil, []string{what})
+	call("gctrace", logFile(t, string(random))).check(t, exitFailed, nil, []string{what})
+	call("gctrace", logFile(t, strings.Repeat("x", 5<<20))).check(t, exitFailed, nil, []string{what})
+	call("gctrace", logFile(t, string(random)+"\n"+gcLog(1, 3))).check(t, exitOK, []string{"collections 3\n"}, nil)
+	call("gctrace", logFile(t, gcLog(1, 3)+gcLog(7, 9))).check(t, exitOK, []string{"collections 6\n", "! 3 collections are missing"}, nil)
+	call("gctrace", logFile(t, gcLog(1, 3)+"gc 4 @0.400s 4%: 0.02")).check(t, exitOK, []string{"! the log ends in the middle of a line"}, nil)
+	startWith(t, "", "gctrace").wait().check(t, exitFailed, nil, []string{"standard input: no gctrace line", what})
+}
+
+// TestGCTraceFollows has a log grow, the last time right before the end.
+func TestGCTraceFollows(t *testing.T) {
+	t.Parallel()
+	for _, flags := range []string{"-f", "-f -json"} {
+		name := logFile(t, gcLog(1, 10))
+		f, err := os.OpenFile(name, os.O_APPEND|os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		grow := func(s string) {
+			if _, err := f.WriteString(s); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c := start(t, append(strings.Fields("gctrace "+flags), name)...)
+		half := gcLog(11, 11)
+		grow(half[:len(half)/2])
+		if flags == "-f" {
+			until(t, "the first view", func() bool { return c.stdout.has("gc 10: 10 collections in ") })
+		}
+		grow(half[len(half)/2:] + gcLog(12, 20))
+		if flags == "-f" {
+			until(t, "the next view", func() bool { return c.stdout.has("gc 20: 20 collections in ") })
+		} else {
+			until(t, "it has begun", func() bool { return readsFile(c.cmd.Process.Pid, name) })
+		}
+		grow(gcLog(21, 25))
+		c.signal(syscall.SIGINT)
+		r := c.wait()
+		if flags == "-f" {
+			r.check(t, exitOK, []string{"collections 25\n"}, nil)
+		} else {
+			r.check(t, exitOK, []string{`"collections": 25,`, `"lines": 50,`}, nil)
+		}
+	}
+}
+
+// readsFile reports whether a process has a file open; where that cannot be known it says yes.
+func readsFile(pid int, name string) bool {
+	fds, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
+	if err != nil || len(fds) == 0 {
+		return true
+	}
+	for _, fd := range fds {
+		if to, _ := os.Readlink(fd); to == name {
+			return true
+		}
+	}
+	return false
+}
+
+// TestGCTraceInterrupted reads standard input that does not end.
+func TestGCTraceInterrupted(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		flags string
+		code  int
+	}{{"-f", exitOK}, {"", exitInterrupted}} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+		c := command(t, append([]string{"gctrace"}, strings.Fields(tt.flags)...)...)
+		c.cmd.Stdin = r
+		c.start()
+		r.Close()
+		// Once over a pipe's capacity is written, it has read and so caught signals.
+		if _, err := w.WriteString(gcLog(1, 2000)); err != nil {
+			t.Fatal(err)
+		}
+		c.signal(syscall.SIGINT)
+		c.wait().check(t, tt.code, []string{"collections 2,000\n"}, nil)
+	}
+}

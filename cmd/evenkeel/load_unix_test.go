@@ -1,0 +1,225 @@
+//go:build unix
+
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"evenkeel.dev/internal/report"
+)
+
+func serve(t *testing.T, h http.HandlerFunc) string {
+	t.Helper()
+	s := httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+func TestLoad(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	url := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") })
+	one, two := filepath.Join(dir, "one.json"), filepath.Join(dir, "two.json")
+	r := run(t, "load", url, "-n", "100", "-c", "4", "-o", one)
+	r.check(t, exitOK, []string{url, "4 connections (closed loop)", "requests/s", "p99.9", "status 200", "latency", "█"}, []string{"wrote " + one})
+	if strings.Contains(r.stdout, "\x1b") {
+		t.Error("attributes in what is no terminal")
+	}
+	r = run(t, "load", "-rate", "500", "-n", "100", "-label", "open", "-o", two, url)
+	r.check(t, exitOK, []string{"500 requests/s (open loop)", "p99 from sending", "sent late"}, nil)
+
+	call("compare", one, two).check(t, exitOK, []string{"load", "open", "had different loads"}, nil)
+	call("compare", one, one).check(t, exitOK, []string{one, one + " (2)"}, nil)
+
+	piped := run(t, "load", "-n", "10", "-o", "-", url)
+	piped.check(t, exitOK, nil, nil)
+	startWith(t, piped.stdout, "compare", "-", one).wait().check(t, exitOK, []string{"standard input", "one"}, nil)
+}
+
+// TestLoadEnds takes the bound that comes first.
+func TestLoadEnds(t *testing.T) {
+	t.Parallel()
+	url := serve(t, func(http.ResponseWriter, *http.Request) {})
+	for _, tt := range []struct {
+		flags string
+		n     int64 // 0: more than 0
+	}{
+		{"-n 30 -z 1m", 30},
+		{"-n 1000000000 -z 200ms", 0},
+		{"-z .2", 0},
+		{"", 200},
+		{"-rate 0 -n 10", 10},
+		{"-n 1 -c 10", 1},
+		{"-n 10 -disable-keepalive", 10},
+		{"-rate 1000 -n 50 -z 1m", 50},
+	} {
+		r := run(t, append(strings.Fields("load -o - "+tt.flags), url)...)
+		r.check(t, exitOK, nil, nil)
+		f, err := report.Read(strings.NewReader(r.stdout))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := f.Runs[0].Load.Answered; n == 0 || tt.n > 0 && n != tt.n {
+			t.Errorf("%s: %d answered, want %d", tt.flags, n, tt.n)
+		}
+	}
+}
+
+func TestLoadSends(t *testing.T) {
+	t.Parallel()
+	body := filepath.Join(t.TempDir(), "body")
+	if err := os.WriteFile(body, []byte("from a file"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	type request struct{ Method, Host, Path, Type, Auth, X, Body string }
+	var mu sync.Mutex
+	var last request
+	url := serve(t, func(_ http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		user, password, _ := r.BasicAuth()
+		mu.Lock()
+		defer mu.Unlock()
+		last = request{r.Method, r.Host, r.RequestURI, r.Header.Get("Content-Type"), user + ":" + password, strings.Join(r.Header["X"], "|"), string(b)}
+	})
+	host := strings.TrimPrefix(url, "http://")
+	const form = "application/x-www-form-urlencoded"
+	for _, tt := range []struct {
+		args  []string
+		stdin string
+		want  request
+	}{
+		{[]string{url}, "", request{"GET", host, "/", "", ":", "", ""}},
+		{[]string{host + "/a?b=c%20d"}, "", request{"GET", host, "/a?b=c%20d", "", ":", "", ""}},
+		{[]string{url, "-d", "x=1"}, "", request{"POST", host, "/", form, ":", "", "x=1"}},
+		{[]string{url, "-D", body, "-m", "PUT", "-T", "text/plain"}, "", request{"PUT", host, "/", "text/plain", ":", "", "from a file"}},
+		{[]string{url, "-D", "-"}, "piped", request{"POST", host, "/", form, ":", "", "piped"}},
+		{[]string{url, "-a", "me:a:b", "-host", "example.com"}, "", request{"GET", "example.com", "/", "", "me:a:b", "", ""}},
+		{[]string{"-H", "x: 1", url, "-H", "X:2", "-H", "Content-Type: a/b", "-d", "y"}, "", request{"POST", host, "/", "a/b", ":", "1|2", "y"}},
+	} {
+		startWith(t, tt.stdin, append([]string{"load", "-n", "1"}, tt.args...)...).wait().check(t, exitOK, nil, nil)
+		mu.Lock()
+		if d := cmp.Diff(tt.want, last); d != "" {
+			t.Errorf("%q: -want +got %s", tt.args, d)
+		}
+		mu.Unlock()
+	}
+}
+
+func TestLoadMixed(t *testing.T) {
+	t.Parallel()
+	var a, b atomic.Int64
+	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/b" {
+			b.Add(1)
+			w.WriteHeader(503)
+			return
+		}
+		a.Add(1)
+	})
+	run(t, "load", "-n", "50", "-c", "5", url+"/a", url+"/b").
+		check(t, exitOK, []string{url + "/a\nGET " + url + "/b", "status 200 25", "status 503 25", "not 2xx or 3xx"}, nil)
+	if a.Load() != 25 || b.Load() != 25 {
+		t.Errorf("%d and %d requests, want 25 each", a.Load(), b.Load())
+	}
+}
+
+func TestLoadFails(t *testing.T) {
+	t.Parallel()
+	run(t, "load", "-n", "5", "http://"+freeAddr(t)).
+		check(t, exitFailed, []string{"failed (refused)"}, []string{"no request was answered: ", "refused"})
+	run(t, "load", "-n", "2", "http://host.invalid").
+		check(t, exitFailed, []string{"failed (dns)"}, []string{"host.invalid"})
+	hang := make(chan struct{})
+	url := serve(t, func(http.ResponseWriter, *http.Request) { <-hang })
+	defer close(hang)
+	run(t, "load", "-n", "2", "-t", "100ms", url).check(t, exitFailed, []string{"failed (timeout)"}, nil)
+}
+
+func TestLoadInterrupted(t *testing.T) {
+	t.Parallel()
+	for _, flags := range []string{"-z 1m -c 4", "-z 1m -rate 200", "-warmup 1m -z 1m"} {
+		var n atomic.Int64
+		url := serve(t, func(http.ResponseWriter, *http.Request) { n.Add(1) })
+		out := filepath.Join(t.TempDir(), "run.json")
+		c := start(t, append(strings.Fields("load -o "+out+" "+flags), url)...)
+		until(t, "requests come", func() bool { return n.Load() > 20 })
+		c.signal(syscall.SIGINT)
+		c.wait().check(t, exitInterrupted, []string{"requests", "! the load was interrupted"}, []string{"interrupted", "wrote " + out})
+		if f := readRuns(t, out); !f.Runs[0].Load.Interrupted {
+			t.Error("run.json does not say that it was interrupted")
+		}
+	}
+}
+
+// TestInterruptBeforeWork has a signal just end what has nothing to report yet.
+func TestInterruptBeforeWork(t *testing.T) {
+	t.Parallel()
+	for _, args := range []string{"load -D - x", "compare -", "run -url x -D - -- y"} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+		cmd := exec.Command(binary, strings.Fields(args)...)
+		cmd.Stdin = r
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		r.Close()
+		time.Sleep(200 * time.Millisecond) // it reads by now
+		_ = cmd.Process.Signal(syscall.SIGINT)
+		kill := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
+		_ = cmd.Wait()
+		if !kill.Stop() || cmd.ProcessState.Success() {
+			t.Errorf("%s: %v", args, cmd.ProcessState)
+		}
+	}
+}
+
+// TestSpecialOutputs writes to what must not be replaced by a file.
+func TestSpecialOutputs(t *testing.T) {
+	t.Parallel()
+	url := serve(t, func(http.ResponseWriter, *http.Request) {})
+	dir := t.TempDir()
+	fifo := filepath.Join(dir, "fifo")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got := make(chan error, 1)
+	go func() {
+		b, err := os.ReadFile(fifo)
+		if err == nil && !json.Valid(b) {
+			err = os.ErrInvalid
+		}
+		got <- err
+	}()
+	run(t, "load", "-n", "3", "-o", fifo, url).check(t, exitOK, nil, nil)
+	if err := <-got; err != nil {
+		t.Error(err)
+	}
+	link, file := filepath.Join(dir, "link"), filepath.Join(dir, "file")
+	if err := os.Symlink(file, link); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // when the file is not there, and when it is
+		run(t, "load", "-n", "3", "-o", link, url).check(t, exitOK, nil, nil)
+	}
+	readRuns(t, link)
+	if fi, err := os.Lstat(link); err != nil || fi.Mode()&os.ModeSymlink == 0 {
+		t.Errorf("the link was replaced: %v %v", fi, err)
+	}
+}

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"evenkeel.dev/internal/report"
+)
+
+// toStdout as the name of an output is standard output.
+const toStdout = "-"
+
+// canSave looks at where results shall go before they are worked for.
+func canSave(names ...string) error {
+	var errs []error
+	for _, n := range names {
+		if n != "" && n != toStdout {
+			errs = append(errs, report.CanSave(n))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// save writes run.json where asked to.
+func (a *app) save(f *report.File, name string) error {
+	switch name {
+	case "":
+		return nil
+	case toStdout:
+		return f.Write(a.stdout)
+	}
+	if err := f.Save(name); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.stderr, "wrote %s (evenkeel compare reads it)\n", name)
+	return nil
+}
+
+// page writes the comparison's page where asked to.
+func (a *app) page(c *report.Comparison, name string) error {
+	if name == "" {
+		return nil
+	}
+	if err := report.SaveTo(name, func(w io.Writer) error { return c.HTML(w) }); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.stderr, "wrote %s (open it in a browser)\n", name)
+	return nil
+}
+
+// verdict says whether the runs were any good.
+func verdict(f *report.File) error {
+	for _, r := range f.Runs {
+		switch {
+		case r.Load.Interrupted:
+			return errInterrupted
+		case r.Load.Answered == 0 && len(r.Load.Failures) > 0:
+			return fmt.Errorf("no request was answered: %s", r.Load.Failures[0].Example)
+		case r.Load.Answered == 0:
+			return errors.New("no request was answered")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,254 @@
+//go:build unix
+
+package main
+
+import (
+	"net"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"evenkeel.dev/internal/report"
+)
+
+func TestRun(t *testing.T) {
+	t.Parallel()
+	s, out := newService(t), filepath.Join(t.TempDir(), "run.json")
+	const allocated = 100 << 10
+	r := run(t, s.args("-n 1500 -c 8 -o "+out, "-pprof", "-alloc", "102400", "-say", "2")...)
+	r.check(t, exitOK, []string{
+		"requests/s", "time in GC", "collections", "total GC time", "average pace", "requests/collection", "allocated/request",
+		"p50", "p90", "p99", "p99.9", "max", "flat", "main.waste", "server/main.go:",
+	}, []string{"starting ", "server says 2", "wrote " + out})
+	if strings.Contains(r.stderr, "clock") {
+		t.Errorf("the collector's lines are passed on:\n%s", r.stderr)
+	}
+	s.gone(1)
+	run := readRuns(t, out).Runs[0]
+	if run.Load.Answered != 1500 || run.Load.Statuses[200] != 1500 || len(run.Notes) > 0 {
+		t.Errorf("answered %d, statuses %v, notes %q", run.Load.Answered, run.Load.Statuses, run.Notes)
+	}
+	if a := run.Alloc; a == nil || a.Source != report.AllocFromMemStats {
+		t.Fatalf("allocations: %+v", a)
+	}
+	// net/http allocates too: 1 to 2 KiB a request, besides the 100 KiB.
+	if x := float64(run.Alloc.Bytes) / 1500 / allocated; x < .95 || x > 1.1 {
+		t.Errorf("allocated %.3f of what the server is known to allocate", x)
+	}
+	if a := run.Alloc; float64(a.Cumulative[0].Cum) < .7*float64(a.Sampled) || a.Lines[0].Name != "main.waste" || a.Lines[0].Line == 0 {
+		t.Errorf("top function %+v, top line %+v", a.Cumulative[0], a.Lines[0])
+	}
+	if gc := run.GC; gc == nil || gc.Summary.Collections == 0 || int(gc.Summary.Collections) != len(gc.Collections) {
+		t.Fatalf("collections: %+v", gc)
+	}
+	if run.Server.PeakRSSBytes == 0 || run.Server.Exit != "signal: terminated" {
+		t.Errorf("server: %+v", run.Server)
+	}
+}
+
+// TestRunWindow has a server collect at its first requests only, which are the warm-up's.
+func TestRunWindow(t *testing.T) {
+	t.Parallel()
+	for _, pprof := range []string{"-pprof", "-pprof=false"} {
+		s, out := newService(t), filepath.Join(t.TempDir(), "run.json")
+		r := run(t, s.args("-warmup 500ms -n 200 -c 4 -o "+out+" -variant x:GOGC=off", "-collect", "20", pprof)...)
+		r.check(t, exitOK, []string{"collections"}, nil)
+		run := readRuns(t, out).Runs[0]
+		if run.GC == nil {
+			t.Fatalf("no collections seen: %q", run.Notes)
+		}
+		if n := run.GC.Summary.Collections; n != 0 || len(run.GC.Collections) != 0 {
+			t.Errorf("%s: %d collections in the window, %v, want none", pprof, n, run.GC.Collections)
+		}
+		if p, ok := run.GC.Summary.CPUPercent.Get(); !ok || p != 0 {
+			t.Errorf("%s: %v%% of time in GC, want 0", pprof, p)
+		}
+	}
+}
+
+// TestRunCounts has a server collect at each of 50 measured requests, and but for those never.
+func TestRunCounts(t *testing.T) {
+	t.Parallel()
+	s, out := newService(t), filepath.Join(t.TempDir(), "run.json")
+	// The first request is -ready's. The last answers stand after the last collection.
+	args := s.args("-n 200 -c 1 -o "+out+" -variant x:GOGC=off", "-collect", "51", "-slow", "2ms", "-pprof")
+	run(t, args...).check(t, exitOK, nil, nil)
+	// The runtime's clock is read to a few milliseconds: the first may seem to lie before the window.
+	if n := readRuns(t, out).Runs[0].GC.Summary.Collections; n < 48 || n > 50 {
+		t.Errorf("%d collections in the window, want 50", n)
+	}
+}
+
+func TestRunVariants(t *testing.T) {
+	t.Parallel()
+	s, dir := newService(t), t.TempDir()
+	out, page := filepath.Join(dir, "run.json"), filepath.Join(dir, "page.html")
+	args := s.args("-n 60 -repeat 2 -v -o "+out+" -html "+page, "-alloc", "200000")
+	args = append(args[:1:1], append([]string{"-variant", "a:", "-variant", "no gc: GOGC=off X='1 2' -say 1"}, args[1:]...)...)
+	r := run(t, args...)
+	r.check(t, exitOK, []string{"no gc", "median of 2 repeats", `ratio to "a"`, "-pprof"}, []string{
+		"a 1/2: starting", "a 2/2: starting", "no gc 2/2: starting GOGC=off X=1 2", "server says 1", "clock", "wrote " + page,
+	})
+	var order []string
+	for _, run := range readRuns(t, out).Runs {
+		order = append(order, run.Label)
+		if a := run.Alloc; a != nil && a.Source != report.AllocFromTrace {
+			t.Errorf("%s: allocations from %s, want the trace", run.Label, a.Source)
+		}
+	}
+	if got := strings.Join(order, ","); got != "a,no gc,a,no gc" {
+		t.Errorf("order %s: not interleaved", got)
+	}
+	s.gone(1)
+
+	c := call("compare", out)
+	c.check(t, exitOK, []string{"no gc"}, nil)
+	if !strings.HasPrefix(r.stdout, c.stdout) {
+		t.Errorf("compare prints\n%s\nrun printed\n%s", c.stdout, r.stdout)
+	}
+}
+
+func TestRunToStdout(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	r := run(t, s.args("-n 20 -o -")...)
+	r.check(t, exitOK, nil, nil)
+	if f, err := report.Read(strings.NewReader(r.stdout)); err != nil || len(f.Runs) != 1 {
+		t.Errorf("%v\n%s", err, r.stdout)
+	}
+}
+
+// TestRunFails has everything go wrong that can; whatever happens, nothing is left behind.
+func TestRunFails(t *testing.T) {
+	for _, tt := range []struct {
+		name, flags string
+		server      []string
+		code        int
+		stdout      []string
+		stderr      []string
+		processes   int
+	}{
+		{
+			"dies at the start", "",
+			[]string{"-die-at-start", "-say", "2"},
+			exitFailed, nil,
+			[]string{"ended before it was ready: exit status 3", "the last it wrote", "  server says 2\n  fatal: the database is gone"},
+			1,
+		},
+		{
+			"dies under load", "-z 30s",
+			[]string{"-die-after", "100"},
+			exitFailed, nil,
+			[]string{"ended under load after", "exit status 4", "  fatal: out of coffee"},
+			1,
+		},
+		{"dies under a short load", "-n 300 -c 2", []string{"-die-after", "100"}, exitFailed, nil, []string{"ended under load after", "exit status 4"}, 1},
+		{"dies in warm-up", "-warmup 30s -z 30s", []string{"-die-after", "100"}, exitFailed, nil, []string{"exit status 4"}, 1},
+		{
+			"never ready", "-ready-timeout 300ms",
+			[]string{"-never-ready"},
+			exitFailed, nil,
+			[]string{"not ready within 300ms", "connection refused", "-ready-timeout"},
+			1,
+		},
+		{
+			"answers 500", "-ready-timeout 300ms",
+			[]string{"-status", "500"},
+			exitFailed, nil,
+			[]string{"not ready within 300ms", "it answered 500 Internal Server Error"},
+			1,
+		},
+		{"answers 404", "-n 20", []string{"-status", "404"}, exitOK, []string{"not 2xx or 3xx"}, nil, 1},
+		{
+			"ignores SIGTERM", "-n 20 -stop-timeout 200ms",
+			[]string{"-ignore-term"},
+			exitOK,
+			[]string{"! run: the server did not stop gently: killed", "200ms after SIGTERM"},
+			nil, 1,
+		},
+		{"starts another", "-n 20", []string{"-fork"}, exitOK, []string{"requests/s"}, nil, 2},
+		{"starts another and dies", "", []string{"-fork", "-die-at-start"}, exitFailed, nil, []string{"exit status 3"}, 2},
+		{"no pprof", "-n 20", nil, exitOK, []string{"answered 404 Not Found", "import net/http/pprof", "-pprof"}, nil, 1},
+		{"pprof is off", "-n 20 -pprof off", nil, exitOK, []string{"requests/s"}, nil, 1},
+		{"writes much", "-n 20", []string{"-say", "20000"}, exitOK, nil, []string{"server says 20000"}, 1},
+		{"wrong flag", "", []string{"-bogus"}, exitFailed, nil, []string{"exit status 2", "-bogus"}, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := newService(t)
+			run(t, s.args(tt.flags, tt.server...)...).check(t, tt.code, tt.stdout, tt.stderr)
+			s.gone(tt.processes)
+		})
+	}
+}
+
+func TestRunFailsBeforeStarting(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	args := s.args("")
+	l, err := net.Listen("tcp", s.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	run(t, args...).check(t, exitFailed, nil, []string{"something listens at " + s.addr, "another port"})
+	s.gone(0)
+	url := "http://" + freeAddr(t) + "/"
+	run(t, "run", "-url", url, "--", "no-such-program-anywhere").check(t, exitFailed, nil, []string{"cannot start no-such-program-anywhere"})
+	run(t, "run", "-url", url, "--", t.TempDir()).check(t, exitFailed, nil, []string{"cannot start", "permission denied"})
+	run(t, s.args("-o "+t.TempDir())...).check(t, exitFailed, nil, []string{"is a folder"})
+	s.gone(0)
+}
+
+// TestRunWithoutTrace loads what prints no gctrace lines.
+func TestRunWithoutTrace(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("env"); err != nil {
+		t.Skip("env is not installed")
+	}
+	s := newService(t)
+	run(t, "run", "-url", s.url(), "-n", "20", "--", "env", "-i", testServer, "-addr", s.addr, "-pids", s.pids).
+		check(t, exitOK, []string{"requests/s", "printed no gctrace line", "drops GODEBUG"}, nil)
+	s.gone(1)
+}
+
+// TestRunKeepsWhatThereIs has the second variant fail.
+func TestRunKeepsWhatThereIs(t *testing.T) {
+	t.Parallel()
+	s, out := newService(t), filepath.Join(t.TempDir(), "run.json")
+	args := s.args("-n 20 -o " + out)
+	args = append(args[:1:1], append([]string{"-variant", "good:", "-variant", "bad: -die-at-start"}, args[1:]...)...)
+	run(t, args...).check(t, exitFailed, []string{"good", "requests/s"}, []string{"wrote " + out, "evenkeel run: bad: the server ended"})
+	if n := len(readRuns(t, out).Runs); n != 1 {
+		t.Errorf("%d runs in run.json, want the good one", n)
+	}
+}
+
+// TestRunClosedPipe has nobody read what is printed: the server must not be left behind, nor
+// the runs be lost.
+func TestRunClosedPipe(t *testing.T) {
+	t.Parallel()
+	s, out := newService(t), filepath.Join(t.TempDir(), "run.json")
+	cmd := exec.Command(binary, s.args("-z 300ms -o "+out, "-say", "1000")...)
+	o, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	o.Close()
+	e.Close()
+	if err := cmd.Wait(); err == nil {
+		t.Error("it did not notice")
+	}
+	s.gone(1)
+	if n := len(readRuns(t, out).Runs); n != 1 {
+		t.Errorf("%d runs in run.json", n)
+	}
+}

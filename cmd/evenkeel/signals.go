@@ -1,0 +1,41 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// catch has the first SIGINT, SIGTERM or SIGHUP end the context, so that the work ends and is
+// reported; the second close a.hurry, so that nobody is waited for; and the third do what it
+// does by default. To be called where something is to be ended gently, and not before: until
+// then a signal ends the program at once. release undoes it.
+func (a *app) catch(ctx context.Context) (_ context.Context, release func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	hurry := make(chan struct{})
+	a.hurry = hurry
+	c := make(chan os.Signal, 2)
+	signal.Notify(c, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	released := make(chan struct{})
+	go func() {
+		defer signal.Stop(c)
+		for _, act := range []func(){cancel, func() { close(hurry) }} {
+			select {
+			case <-c:
+				act()
+			case <-released:
+				return
+			}
+		}
+	}()
+	return ctx, func() { close(released); cancel() }
+}
+
+// outlivePipe has a write to a closed pipe fail instead of ending the program, which would
+// leave children behind. release undoes it.
+func outlivePipe() (release func()) {
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, syscall.SIGPIPE)
+	return func() { signal.Stop(c) }
+}

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/pprof/profile"
+
+	"evenkeel.dev/internal/report"
+)
+
+func TestStandardRoots(t *testing.T) {
+	out, err := exec.Command("go", "list", "std").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var roots []string
+	for pkg := range strings.FieldsSeq(string(out)) {
+		root, _, _ := strings.Cut(pkg, "/")
+		roots = append(roots, root)
+	}
+	slices.Sort(roots)
+	if d := cmp.Diff(slices.Compact(roots), standardRoots); d != "" {
+		t.Errorf("-go list std +standardRoots: %s", d)
+	}
+}
+
+func TestStandard(t *testing.T) {
+	for name, want := range map[string]bool{
+		"runtime.mallocgc":                                           true,
+		"net/http.(*conn).serve":                                     true,
+		"net/http.HandlerFunc.ServeHTTP":                             true,
+		"bytes.growSlice":                                            true,
+		"slices.SortFunc[go.shape.[]main.T]":                         true,
+		"vendor/golang.org/x/net/http/httpguts.ValidHeaderFieldName": true,
+		"main.main":                              false,
+		"main.sum[go.shape.[]net/http.Handler]":  false,
+		"example.com/net/http.F":                 false,
+		"github.com/a/b.(*T).M.func1":            false,
+		"golang.org/x/net/http2.(*Server).serve": false,
+		"":                                       false,
+	} {
+		if got := standard(name); got != want {
+			t.Errorf("standard(%q) = %v", name, got)
+		}
+	}
+}
+
+// heap makes a profile of stacks, each written innermost first as "function:line" with "+"
+// between calls that were inlined into one another, and bytes.
+func heap(stacks map[string]int64) *profile.Profile {
+	p := &profile.Profile{
+		SampleType: []*profile.ValueType{{Type: "alloc_objects", Unit: "count"}, {Type: "alloc_space", Unit: "bytes"}},
+		PeriodType: &profile.ValueType{Type: "space", Unit: "bytes"}, Period: 1,
+	}
+	functions := map[string]*profile.Function{}
+	for stack, n := range stacks {
+		s := &profile.Sample{Value: []int64{1, n}}
+		for loc := range strings.FieldsSeq(stack) {
+			l := &profile.Location{ID: uint64(len(p.Location) + 1)}
+			for call := range strings.SplitSeq(loc, "+") {
+				name, line, _ := strings.Cut(call, ":")
+				if functions[name] == nil {
+					functions[name] = &profile.Function{ID: uint64(len(functions) + 1), Name: name, Filename: "/src/dir/file.go"}
+					p.Function = append(p.Function, functions[name])
+				}
+				l.Line = append(l.Line, profile.Line{Function: functions[name], Line: int64(len(line))})
+			}
+			p.Location = append(p.Location, l)
+			s.Location = append(s.Location, l)
+		}
+		p.Sample = append(p.Sample, s)
+	}
+	return p
+}
+
+func TestSince(t *testing.T) {
+	before := &allocations{total: 1000, profile: heap(map[string]int64{
+		"main.a:1 main.main:1": 50,
+		"main.gone:1":          7,
+	})}
+	after := &allocations{total: 5000, profile: heap(map[string]int64{
+		"main.a:1 main.main:1": 150, // 100 of it in the window
+		"main.gone:1":          7,   // none
+		"main.rec:1 main.rec:11 main.rec:11 main.main:1":             30,  // recursion
+		"bytes.growSlice:1+bytes.grow:1+main.page:111 main.main:1":   400, // inlined into one location
+		"runtime.mallocgc:1 net/http.serve:1":                        20,  // standard to the end
+		"bytes.growSlice:1 bytes.grow:1 main.page:1111 main.main:11": 5,
+	})}
+	got, err := after.since(before, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := func(name string, line, n int64) report.Site {
+		return report.Site{Name: name, File: "dir/file.go", Line: line, Flat: n}
+	}
+	want := &report.Alloc{
+		Bytes: 4000, Source: report.AllocFromMemStats, Sampled: 555,
+		Flat: []report.Site{
+			{Name: "bytes.growSlice", Flat: 405, Cum: 405},
+			{Name: "main.a", Flat: 100, Cum: 100},
+			{Name: "main.rec", Flat: 30, Cum: 30},
+			{Name: "runtime.mallocgc", Flat: 20, Cum: 20},
+		},
+		Cumulative: []report.Site{
+			{Name: "main.main", Cum: 535},
+			{Name: "main.page", Cum: 405},
+			{Name: "main.a", Flat: 100, Cum: 100},
+			{Name: "main.rec", Flat: 30, Cum: 30},
+		},
+		Lines: []report.Site{
+			line("main.page", 3, 400), line("main.a", 1, 100), line("main.rec", 1, 30),
+			line("runtime.mallocgc", 1, 20), line("main.page", 4, 5),
+		},
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("-want +got: %s", d)
+	}
+	if short, err := after.since(&allocations{profile: heap(nil)}, 1); err != nil || len(short.Flat) != 1 || len(short.Lines) != 1 {
+		t.Errorf("top 1: %+v, %v", short, err)
+	}
+}
+
+func TestSinceNoAllocSpace(t *testing.T) {
+	p := heap(nil)
+	p.SampleType[1].Type = "cpu"
+	if _, err := (&allocations{profile: p}).since(&allocations{profile: p.Copy()}, 1); err == nil {
+		t.Error("no error")
+	}
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestUsage(t *testing.T) {
+	for _, tt := range []struct {
+		args           string
+		code           int
+		stdout, stderr string
+	}{
+		{"", exitUsage, "", "evenkeel COMMAND -h"},
+		{"-h", exitOK, "evenkeel gctrace", ""},
+		{"--help", exitOK, "evenkeel run", ""},
+		{"help", exitOK, "evenkeel load", ""},
+		{"help load", exitOK, "open loop", ""},
+		{"load -h", exitOK, "-rate requests", ""},
+		{"run -h", exitOK, "-stop-timeout", ""},
+		{"compare --help", exitOK, "-html", ""},
+		{"gctrace -help", exitOK, "GODEBUG=gctrace=1", ""},
+		{"version", exitOK, "evenkeel ", ""},
+		{"lode", exitUsage, "", `no command "lode"`},
+		{"help lode", exitUsage, "", `no command "lode"`},
+
+		{"load", exitUsage, "", "no URL"},
+		{"load -n 5", exitUsage, "", "no URL"},
+		{"load ftp://x/", exitUsage, "", "http://HOST:PORT/PATH"},
+		{"load http://", exitUsage, "", "names no host"},
+		{"load x:99999", exitUsage, "", "99999"},
+		{"load -n -5 x", exitUsage, "", "load: -n -5; it must be positive"},
+		{"load -c -1 x", exitUsage, "", "load: -c -1"},
+		{"load -rate -1 x", exitUsage, "", "load: -rate -1"},
+		{"load -rate NaN x", exitUsage, "", "load: -rate NaN"},
+		{"load -rate Inf x", exitUsage, "", "load: -rate +Inf"},
+		{"load -z -5s x", exitUsage, "", "500ms, 10s or 2m"},
+		{"load -z 1000h x", exitUsage, "", "load: -z 1000h"},
+		{"load -H nonsense x", exitUsage, "", "'Name: value'"},
+		{"load -H :nonsense x", exitUsage, "", "'Name: value'"},
+		{"load -a nonsense x", exitUsage, "", "user:password"},
+		{"load -d a -D b x", exitUsage, "", "leave one out"},
+		{"load -D /no/such/file x", exitUsage, "", "/no/such/file"},
+		{"load -m CONNECT x", exitUsage, "", "CONNECT"},
+		{"load -o /no/such/folder/run.json x", exitFailed, "", "cannot write /no/such/folder/run.json: no such file"},
+		{"load -o / x", exitFailed, "", "it is a folder"},
+
+		{"run", exitUsage, "", "no command"},
+		{"run ./server", exitUsage, "", `"./server" stands before --`},
+		{"run -- ./server", exitUsage, "", "no URL"},
+		{"run -url x -repeat 0 -- y", exitUsage, "", "-repeat must be at least 1"},
+		{"run -url x -ready ftp://x -- y", exitUsage, "", "-ready"},
+		{"run -url x -ready http:// -- y", exitUsage, "", "-ready"},
+		{"run -url x -pprof /debug/pprof -- y", exitUsage, "", "-pprof"},
+		{"run -url x -variant nonsense -- y", exitUsage, "", "no label"},
+		{"run -url x -variant a:b -variant a:c -- y", exitUsage, "", `two variants are called "a"`},
+		{"run -url x -n -1 -- y", exitUsage, "", "run: -n -1"},
+		{"run -url x -html - -- y", exitUsage, "", "compare -html -"},
+		{"run -url x -o /no/such/folder/run.json -- y", exitFailed, "", "cannot write"},
+		{"run -url x -html /no/such/folder/page -- y", exitFailed, "", "cannot write"},
+
+		{"compare", exitUsage, "", "no file"},
+		{"compare /no/such/file", exitFailed, "", "/no/such/file"},
+		{"gctrace a b", exitUsage, "", "it reads one"},
+		{"gctrace /no/such/file", exitFailed, "", "/no/such/file"},
+		{"gctrace /", exitFailed, "", "directory"},
+	} {
+		t.Run(tt.args, func(t *testing.T) {
+			r := call(strings.Fields(tt.args)...)
+			r.check(t, tt.code, []string{tt.stdout}, []string{tt.stderr})
+			if tt.stdout == "" && r.stdout != "" || tt.stderr == "" && r.stderr != "" {
+				t.Errorf("too much said:\n%s\n%s", r.stdout, r.stderr)
+			}
+			if tt.code != exitOK && len(tt.args) > 0 && !strings.Contains(r.stderr, "evenkeel") {
+				t.Errorf("%q does not say who says it", r.stderr)
+			}
+		})
+	}
+}
+
+// TestHelpHasOneDash keeps the documentation to one way of writing flags.
+func TestHelpHasOneDash(t *testing.T) {
+	for _, c := range subcommands {
+		help := call(c.name, "-h").stdout
+		for line := range strings.Lines(help) {
+			if i := strings.Index(line, " --"); i >= 0 && i+3 < len(line) && line[i+3] >= 'a' && line[i+3] <= 'z' {
+				t.Errorf("%s -h: %q", c.name, line)
+			}
+		}
+	}
+}

@@ -1,0 +1,228 @@
+//go:build unix
+
+package proc
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// patience is how long anything may take on a busy machine.
+const patience = 30 * time.Second
+
+// shell starts a script whose first line of standard error is given back when it is there.
+func shell(t *testing.T, script string) (*Process, string) {
+	t.Helper()
+	first := make(chan string, 1)
+	p, err := Start(Options{Args: []string{"sh", "-c", script}, Stderr: func(r io.Reader) {
+		s, _ := bufio.NewReader(r).ReadString('\n')
+		first <- strings.TrimSpace(s)
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.Stop(canceled(), 0) })
+	select {
+	case s := <-first:
+		return p, s
+	case <-time.After(patience):
+		t.Fatal("the script wrote nothing")
+		return nil, ""
+	}
+}
+
+func canceled() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}
+
+func await(t *testing.T, p *Process) {
+	t.Helper()
+	select {
+	case <-p.Done():
+	case <-time.After(patience):
+		t.Fatal("the process is not done")
+	}
+}
+
+// awaitGone waits until a process has ended. One that nobody has asked about is as good as gone.
+func awaitGone(t *testing.T, pid string) {
+	t.Helper()
+	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		if !alive(pid) {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("process %s is still there", pid)
+		}
+	}
+}
+
+func alive(pid string) bool {
+	n, err := strconv.Atoi(pid)
+	if err != nil || n < 2 {
+		panic(fmt.Sprintf("pid %q", pid))
+	}
+	if stat, err := os.ReadFile(filepath.Join("/proc", pid, "stat")); err == nil {
+		_, state, _ := strings.Cut(string(stat), ") ")
+		return state[0] != 'Z' && state[0] != 'X'
+	}
+	return syscall.Kill(n, 0) == nil
+}
+
+func TestExit(t *testing.T) {
+	for _, tt := range []struct{ script, want string }{
+		{"exit 0", "exit status 0"},
+		{"exit 3", "exit status 3"},
+		{"kill -9 $$", "signal: killed"},
+	} {
+		p, err := Start(Options{Args: []string{"sh", "-c", tt.script}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		await(t, p)
+		if got := p.Exit(); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.script, got, tt.want)
+		}
+		if p.PeakRSS() <= 0 || p.CPU() < 0 {
+			t.Errorf("%s: peak resident set %d, CPU %v", tt.script, p.PeakRSS(), p.CPU())
+		}
+		if err := p.Stop(context.Background(), time.Hour); err != nil {
+			t.Errorf("%s: Stop after its end: %v", tt.script, err)
+		}
+	}
+}
+
+func TestEnvironmentAndStdout(t *testing.T) {
+	t.Setenv("EVENKEEL_A", "inherited")
+	t.Setenv("EVENKEEL_B", "inherited")
+	var out bytes.Buffer
+	p, err := Start(Options{
+		Args: []string{"sh", "-c", `echo $EVENKEEL_A $EVENKEEL_B; cat`}, // no standard input
+		Env:  []string{"EVENKEEL_B=given"}, Stdout: &out,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	await(t, p)
+	if got := out.String(); got != "inherited given\n" {
+		t.Errorf("standard output %q", got)
+	}
+}
+
+func TestStderrIsReadToItsEnd(t *testing.T) {
+	const lines = 20000
+	for _, tt := range []struct {
+		name string
+		read func(io.Reader, *int)
+		want int
+	}{
+		{"all", func(r io.Reader, n *int) {
+			for sc := bufio.NewScanner(r); sc.Scan(); {
+				*n++
+			}
+		}, lines},
+		{"reader gives up", func(r io.Reader, n *int) { _, _ = r.Read(make([]byte, 10)) }, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			n := 0
+			p, err := Start(Options{
+				Args:   []string{"sh", "-c", fmt.Sprintf("i=0; while [ $i -lt %d ]; do echo line $i; i=$((i+1)); done >&2; exit 7", lines)},
+				Stderr: func(r io.Reader) { tt.read(r, &n) },
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			await(t, p)
+			if n != tt.want || p.Exit() != "exit status 7" {
+				t.Errorf("%d lines and %s, want %d and exit status 7", n, p.Exit(), tt.want)
+			}
+		})
+	}
+}
+
+func TestStopGently(t *testing.T) {
+	p, _ := shell(t, `trap 'echo bye >&2; exit 5' TERM; echo ready >&2; while :; do sleep .02; done`)
+	if err := p.Stop(context.Background(), patience); err != nil {
+		t.Fatal(err)
+	}
+	if p.Exit() != "exit status 5" {
+		t.Errorf("%s, want exit status 5", p.Exit())
+	}
+}
+
+const stubborn = `trap '' TERM; echo ready >&2; while :; do sleep .02; done`
+
+func TestStopKills(t *testing.T) {
+	p, _ := shell(t, stubborn)
+	err := p.Stop(context.Background(), 50*time.Millisecond)
+	if !errors.Is(err, ErrKilled) || !strings.Contains(err.Error(), "50ms") {
+		t.Errorf("Stop: %v, want ErrKilled and the time", err)
+	}
+	if p.Exit() != "signal: killed" {
+		t.Errorf("%s, want signal: killed", p.Exit())
+	}
+}
+
+func TestStopEndsWithItsContext(t *testing.T) {
+	p, _ := shell(t, stubborn)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	why := errors.New("no patience")
+	time.AfterFunc(50*time.Millisecond, func() { cancel(why) })
+	if err := p.Stop(ctx, time.Hour); !errors.Is(err, ErrKilled) || !errors.Is(err, why) {
+		t.Errorf("Stop: %v, want ErrKilled and the context's cause", err)
+	}
+}
+
+func TestStopByMany(t *testing.T) {
+	p, _ := shell(t, stubborn)
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			if err := p.Stop(context.Background(), 50*time.Millisecond); err != nil && !errors.Is(err, ErrKilled) {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	await(t, p)
+}
+
+// TestGrandchildren has what the child started end with it, however it ends.
+func TestGrandchildren(t *testing.T) {
+	for _, tt := range []struct {
+		name, script string
+		stop         bool
+	}{
+		{"stopped", `sleep 1000 & echo $! >&2; wait`, true},
+		{"they ignore SIGTERM", `(trap '' TERM; while :; do sleep .02; done) & echo $! >&2; wait`, true},
+		{"it exits by itself", `sleep 1000 & echo $! >&2; exit 0`, false},
+		{"it crashes", `sleep 1000 & echo $! >&2; kill -9 $$`, false},
+		{"they hold its output", `sleep 1000 >&2 & echo $! >&2; exit 0`, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			p, grandchild := shell(t, tt.script)
+			if tt.stop {
+				if err := p.Stop(context.Background(), patience); err != nil {
+					t.Error(err)
+				}
+			}
+			await(t, p)
+			awaitGone(t, grandchild)
+		})
+	}
+}

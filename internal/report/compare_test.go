@@ -1,0 +1,128 @@
+package report
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"evenkeel.dev/loadgen"
+)
+
+// answered is a run in which that many requests were answered in a second.
+func answered(label string, repeat int, n int64) Run {
+	return Run{Label: label, Repeat: repeat, Load: &loadgen.Result{Answered: n, Duration: time.Second, Connections: 50}}
+}
+
+func TestCompareColumns(t *testing.T) {
+	ab := &File{Runs: []Run{answered("a", 1, 10), answered("b", 1, 1), answered("a", 2, 20), answered("b", 2, 2)}}
+	a := &File{Runs: []Run{answered("a", 1, 30)}}
+	for _, tt := range []struct {
+		files []*File
+		names string
+		want  string // label and number of runs
+	}{
+		{[]*File{ab}, "run.json", "a 2, b 2"},
+		{[]*File{ab, a}, "x/one.json two.json", "one: a 2, b 2, two 1"},
+		{[]*File{a, a}, "x/run.json y/run.json", "x/run.json 1, y/run.json 1"},
+		{[]*File{a, a, a}, "run.json run.json z.json", "run.json 1, run.json (2) 1, z 1"},
+		{[]*File{ab, ab}, "one.json two.json", "one: a 2, one: b 2, two: a 2, two: b 2"},
+		{[]*File{a, ab}, "b.json c.json", "b 1, c: a 2, b (2) 2"},
+	} {
+		var got []string
+		for _, col := range Compare(tt.files, strings.Fields(tt.names)).Columns {
+			got = append(got, col.Label+" "+FormatCount(float64(len(col.Runs))))
+		}
+		if d := cmp.Diff(tt.want, strings.Join(got, ", ")); d != "" {
+			t.Errorf("%s: %s", tt.names, d)
+		}
+	}
+}
+
+func TestCompareRatios(t *testing.T) {
+	c := Compare([]*File{{Runs: []Run{
+		answered("a", 1, 10), answered("b", 1, 40), answered("a", 2, 30), answered("b", 2, 50), answered("none", 1, 0),
+	}}}, []string{""})
+	requests := c.Rows[0]
+	if requests.Name != "requests" {
+		t.Fatalf("first row %q", requests.Name)
+	}
+	if d := cmp.Diff([]Cell{{true, 20, 10, 30}, {true, 45, 40, 50}, {true, 0, 0, 0}}, requests.Cells); d != "" {
+		t.Error(d)
+	}
+	for col, want := range []float64{0, 2.25, 0} {
+		got, ok := requests.Ratio(col)
+		if got != want || ok != (col > 0) {
+			t.Errorf("ratio of column %d: %v, %v, want %v", col, got, ok, want)
+		}
+	}
+	if c.Repeats() != 2 {
+		t.Errorf("%d repeats", c.Repeats())
+	}
+	base0 := Compare([]*File{{Runs: []Run{answered("none", 1, 0), answered("a", 1, 5)}}}, []string{""})
+	if x, ok := base0.Rows[0].Ratio(1); ok {
+		t.Errorf("ratio to 0: %v", x)
+	}
+}
+
+func TestMedianRun(t *testing.T) {
+	var col Column
+	for _, ms := range []int64{5, 1, 4, 2} {
+		col.Runs = append(col.Runs, &Run{Repeat: int(ms), Load: &loadgen.Result{Latency: histogramOf(t, ms*1e6)}})
+	}
+	if r := col.Median(); r.Repeat != 2 {
+		t.Errorf("the run with %d ms, want 2: the lower of the middle two", r.Repeat)
+	}
+	col.Runs = col.Runs[:3]
+	if r := col.Median(); r.Repeat != 4 {
+		t.Errorf("the run with %d ms, want 4", r.Repeat)
+	}
+}
+
+func TestCompareNotes(t *testing.T) {
+	run := func(label string, repeat int, change func(*Run)) Run {
+		r := answered(label, repeat, 100)
+		if change != nil {
+			change(&r)
+		}
+		return r
+	}
+	note := func(n string) func(*Run) { return func(r *Run) { r.Notes = []string{n} } }
+	open := func(r *Run) { r.Load.Rate, r.Load.Late = 2000, 2 }
+	for _, tt := range []struct {
+		name string
+		runs []Run
+		want []string
+	}{
+		{"nothing to say", []Run{run("a", 1, nil), run("b", 1, nil)}, nil},
+		{"one run", []Run{run("a", 1, note("n"))}, []string{"a: n"}},
+		{"one of two repeats", []Run{run("a", 1, nil), run("a", 2, note("n"))}, []string{"a: repeat 2: n"}},
+		{"all of a column", []Run{run("a", 1, note("n")), run("a", 2, note("n")), run("b", 1, nil)}, []string{"a: n"}},
+		{"all", []Run{run("a", 1, note("n")), run("a", 2, note("n")), run("b", 1, note("n"))}, []string{"n"}},
+		{"interrupted", []Run{run("a", 1, func(r *Run) { r.Load.Interrupted = true })}, []string{"a: repeat 1 was interrupted"}},
+		{"failures", []Run{run("a", 1, func(r *Run) {
+			r.Load.Failed, r.Load.Failures = 1234, []loadgen.Failure{{Class: loadgen.ClassTimeout, Count: 1234, Example: "too slow"}}
+		})}, []string{"a: 1,234 failed (timeout), for instance: too slow"}},
+		{"late", []Run{run("a", 1, open)}, []string{"a: 2 of 100 requests were sent more than 1 ms late; latency counts from the time they were due"}},
+		{"loads", []Run{run("a", 1, nil), run("b", 1, open)}, []string{
+			"b: 2 of 100 requests were sent more than 1 ms late; latency counts from the time they were due",
+			"a and b had different loads: 50 connections (closed loop) against 2,000 requests/s (open loop)",
+		}},
+		{
+			"connections",
+			[]Run{run("a", 1, nil), run("b", 1, func(r *Run) { r.Load.Connections = 4 })},
+			[]string{"a and b had different loads: 50 connections (closed loop) against 4 connections (closed loop)"},
+		},
+	} {
+		c := Compare([]*File{{Runs: tt.runs}}, []string{""})
+		if d := cmp.Diff(tt.want, c.Notes); d != "" {
+			t.Errorf("%s: %s", tt.name, d)
+		}
+	}
+	files := []*File{{Runs: []Run{answered("a", 1, 1)}}, {Machine: Machine{Cores: 8}, Runs: []Run{answered("b", 1, 1)}}}
+	c := Compare(files, []string{"a", "b"})
+	if len(c.Machines) != 2 || len(c.Notes) != 1 || !strings.Contains(c.Notes[0], "2 different machines") {
+		t.Errorf("machines %v, notes %q", c.Machines, c.Notes)
+	}
+}
