@@ -38,7 +38,7 @@ lint:
 golden:
 	gctrace/testdata/gen.sh
 	cd examples && go generate ./...
-	go test ./gctrace ./internal/report ./cmd/evenkeel -update
+	go test ./gctrace ./internal/report -update
 
 .PHONY: bench bench-gc bench-load
 bench: bench-gc bench-load

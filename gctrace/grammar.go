@@ -83,6 +83,7 @@ func quote(s string) string  { return `"` + s + `"` }
 func whole(max int64, want string) token {
 	return token{scale: 1, max: max, want: want}
 }
+
 func millis(want string) token {
 	return token{scale: int64(time.Millisecond), decimal: true, max: maxMillis, want: "milliseconds of " + want}
 }

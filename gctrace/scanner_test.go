@@ -60,64 +60,79 @@ func TestScanner(t *testing.T) {
 		{
 			"other GODEBUG lines", "GC forced\n" + six + "\nscan: total 36+122+73=231 objs, 19+6=25 spans\n" +
 				"pacer: assist ratio=2.1 (scan 0 MB in 3->4 MB) workers=0+0.25\nscav 0 KiB work (bg), 0 KiB work (eager), 2672 KiB now, 62% util\nxGC forced\r\n",
-			[]string{six}, Stats{Lines: 6, Foreign: 3, ForcedLines: 2, Cycles: 1},
+			[]string{six},
+			Stats{Lines: 6, Foreign: 3, ForcedLines: 2, Cycles: 1},
 		},
 		{"text before", "partial text" + six + "\n", []string{six}, Stats{Lines: 1, Cycles: 1, Recovered: 1}},
 		{"NULs before", strings.Repeat("\x00", 5000) + six + "\n", []string{six}, Stats{Lines: 1, Cycles: 1, Recovered: 1}},
 		{
-			"log line inside", atA + "2026/11/21 10:00:00 log line\n" + atB + "\n", []string{six},
+			"log line inside", atA + "2026/11/21 10:00:00 log line\n" + atB + "\n",
+			[]string{six},
 			Stats{Lines: 2, Foreign: 1, Cycles: 1, Recovered: 1},
 		},
 		{
-			"date behind a number", percentA + "2026/11/21 10:00:00 log line\n" + percentB + "\n", []string{six},
+			"date behind a number", percentA + "2026/11/21 10:00:00 log line\n" + percentB + "\n",
+			[]string{six},
 			Stats{Lines: 2, Cycles: 1, Recovered: 1},
 		},
 		{
-			"date where a number belongs", utilA + "2026/11/21 10:00:00 log line\n" + utilB + "\n", []string{six},
+			"date where a number belongs", utilA + "2026/11/21 10:00:00 log line\n" + utilB + "\n",
+			[]string{six},
 			Stats{Lines: 2, Cycles: 1, Recovered: 1},
 		},
 		{
-			"other digits, known from the log", "1732165200 x\n" + percentA + "1732165201 y\n" + percentB + "\n", []string{six},
+			"other digits, known from the log", "1732165200 x\n" + percentA + "1732165201 y\n" + percentB + "\n",
+			[]string{six},
 			Stats{Lines: 3, Foreign: 1, Cycles: 1, Recovered: 1},
 		},
 		{
-			"digits that could be the number's", five17(percentA) + percentB + "\n" + seven + "\n", []string{seven},
+			"digits that could be the number's", five17(percentA) + percentB + "\n" + seven + "\n",
+			[]string{seven},
 			Stats{Lines: 3, Foreign: 1, Cycles: 1, Lost: 1},
 		},
 		{
-			"several deep", atA + "{\"a\":1}\n" + "2026/11/21 b\n" + "13 things\n" + "main.go:12 +0x1d\n" + "/usr/bin\n" + atB + "\n", []string{six},
+			"several deep", atA + "{\"a\":1}\n" + "2026/11/21 b\n" + "13 things\n" + "main.go:12 +0x1d\n" + "/usr/bin\n" + atB + "\n",
+			[]string{six},
 			Stats{Lines: 6, Foreign: 5, Cycles: 1, Recovered: 1},
 		},
 		{
-			"twice", nA + "level=INFO msg=gc\n" + atA[len(nA):] + "\n" + "x\n" + atB + "\n" + seven + "\n", []string{six, seven},
+			"twice", nA + "level=INFO msg=gc\n" + atA[len(nA):] + "\n" + "x\n" + atB + "\n" + seven + "\n",
+			[]string{six, seven},
 			Stats{Lines: 5, Foreign: 2, Cycles: 2, Recovered: 1},
 		},
 		{
-			"without a newline", atA + "progress... " + atB + "\n", []string{six},
+			"without a newline", atA + "progress... " + atB + "\n",
+			[]string{six},
 			Stats{Lines: 1, Cycles: 1, Recovered: 1},
 		},
 		{
-			"dots behind a number", termA + "..." + termB + "\n", []string{six},
+			"dots behind a number", termA + "..." + termB + "\n",
+			[]string{six},
 			Stats{Lines: 1, Cycles: 1, Recovered: 1},
 		},
 		{
-			"behind text on a later line", termA + "x\n" + "y " + termB + "\n", []string{six},
+			"behind text on a later line", termA + "x\n" + "y " + termB + "\n",
+			[]string{six},
 			Stats{Lines: 2, Cycles: 1, Recovered: 1},
 		},
 		{
-			"before the newline", six + "log line\n" + "\n" + seven + "\n", []string{six, seven},
+			"before the newline", six + "log line\n" + "\n" + seven + "\n",
+			[]string{six, seven},
 			Stats{Lines: 3, Cycles: 2, Recovered: 1},
 		},
 		{
-			"before forced", six + "log line\n" + " (forced)\n", []string{forced(six)},
+			"before forced", six + "log line\n" + " (forced)\n",
+			[]string{forced(six)},
 			Stats{Lines: 2, Cycles: 1, Recovered: 1},
 		},
 		{
-			"text behind, and no end", six + "log line\n" + "x\n" + seven + "\n", []string{six, seven},
+			"text behind, and no end", six + "log line\n" + "x\n" + seven + "\n",
+			[]string{six, seven},
 			Stats{Lines: 3, Foreign: 1, Cycles: 2, Recovered: 1},
 		},
 		{
-			"no continuation", atA + "x\n" + utilA + "y\n" + eight + "\n", []string{eight},
+			"no continuation", atA + "x\n" + utilA + "y\n" + eight + "\n",
+			[]string{eight},
 			Stats{Lines: 3, Foreign: 1, Cycles: 1, Lost: 1},
 		},
 		{
@@ -125,19 +140,23 @@ func TestScanner(t *testing.T) {
 			Stats{Lines: maxBetween + 3, Foreign: maxBetween + 2, Lost: 1},
 		},
 		{
-			"gap", plain(3) + "\n" + six + "\n", []string{plain(3), six},
+			"gap", plain(3) + "\n" + six + "\n",
+			[]string{plain(3), six},
 			Stats{Lines: 2, Cycles: 2, Lost: 2},
 		},
 		{
-			"a second process", seven + "\n" + plain(1) + "\n", []string{seven, plain(1)},
+			"a second process", seven + "\n" + plain(1) + "\n",
+			[]string{seven, plain(1)},
 			Stats{Lines: 2, Cycles: 2},
 		},
 		{
-			"cut off", six + "\n" + strings.Replace(utilA, "gc 6", "gc 7", 1), []string{six},
+			"cut off", six + "\n" + strings.Replace(utilA, "gc 6", "gc 7", 1),
+			[]string{six},
 			Stats{Lines: 2, Cycles: 1, Truncated: true},
 		},
 		{
-			"cut off when broken", six + "\n" + strings.Replace(utilA, "gc 6", "gc 7", 1) + "x\n13%: 0.0", []string{six},
+			"cut off when broken", six + "\n" + strings.Replace(utilA, "gc 6", "gc 7", 1) + "x\n13%: 0.0",
+			[]string{six},
 			Stats{Lines: 3, Cycles: 1, Truncated: true},
 		},
 		{
@@ -145,11 +164,13 @@ func TestScanner(t *testing.T) {
 			Stats{Lines: 2, Foreign: 1, Lost: 1},
 		},
 		{
-			"behind a long text", long + six + "\n" + long + "\n" + seven + "\n", []string{six, seven},
+			"behind a long text", long + six + "\n" + long + "\n" + seven + "\n",
+			[]string{six, seven},
 			Stats{Lines: 3, Foreign: 1, Cycles: 2, Recovered: 1},
 		},
 		{
-			"long line inside", utilA + long + "\n" + utilB + "\n", []string{six},
+			"long line inside", utilA + long + "\n" + utilB + "\n",
+			[]string{six},
 			Stats{Lines: 2, Cycles: 1, Recovered: 1},
 		},
 		{"long last line", long, nil, Stats{Lines: 1, Foreign: 1}},

@@ -90,8 +90,10 @@ func TestCancelledBefore(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, rate := range []float64{0, 100} {
-		r := runContext(t, ctx, Options{Targets: []Target{{URL: "http://127.0.0.1:1"}}, Rate: rate, Warmup: time.Hour,
-			OnMeasure: func() { t.Error("OnMeasure called") }})
+		r := runContext(t, ctx, Options{
+			Targets: []Target{{URL: "http://127.0.0.1:1"}}, Rate: rate, Warmup: time.Hour,
+			OnMeasure: func() { t.Error("OnMeasure called") },
+		})
 		if !r.Interrupted || r.Requests() != 0 || r.Connects != 0 {
 			t.Errorf("%+v", r)
 		}
@@ -104,8 +106,10 @@ func TestCancelInHandOver(t *testing.T) {
 	leakFree(t)
 	for range 50 {
 		ctx, cancel := context.WithCancel(t.Context())
-		e := &engine{o: Options{Transport: instant{}, Connections: 2, Timeout: time.Hour}, epoch: time.Now(),
-			reqs: []request{{target: Target{URL: "http://h/"}}}}
+		e := &engine{
+			o: Options{Transport: instant{}, Connections: 2, Timeout: time.Hour}, epoch: time.Now(),
+			reqs: []request{{target: Target{URL: "http://h/"}}},
+		}
 		l := newOpenLoop(ctx, e)
 		l.rec, l.due = newRecorder(true, 0), func(int64) int64 { return 0 }
 		l.release()

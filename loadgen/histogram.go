@@ -32,6 +32,9 @@ func (h *Histogram) record(ns int64) {
 	_ = h.h.RecordValue(min(max(ns, 0), histogramHighest))
 }
 
+// Record adds a duration; one out of range counts as the nearest in range.
+func (h *Histogram) Record(d time.Duration) { h.record(int64(d)) }
+
 // Count returns the number of durations.
 func (h *Histogram) Count() int64 {
 	if h.h == nil {

@@ -20,10 +20,19 @@ func TestRequestsIn(t *testing.T) {
 		rate float64
 		want int64
 	}{
-		{time.Second, 1, 1}, {time.Second, 3, 3}, {1100 * time.Millisecond, 10, 11}, {300 * time.Millisecond, 10, 3},
-		{time.Second, 1.5, 2}, {time.Millisecond, 1, 1}, {1, MinRate, 1}, {10 * time.Second, .1, 1}, {30 * time.Second, .1, 3},
-		{time.Second + 1, 1, 1}, {time.Second + time.Millisecond, 1, 2},
-		{24 * time.Hour, MaxRate, 86400e6}, {24 * time.Hour, 99999, 86400 * 99999},
+		{time.Second, 1, 1},
+		{time.Second, 3, 3},
+		{1100 * time.Millisecond, 10, 11},
+		{300 * time.Millisecond, 10, 3},
+		{time.Second, 1.5, 2},
+		{time.Millisecond, 1, 1},
+		{1, MinRate, 1},
+		{10 * time.Second, .1, 1},
+		{30 * time.Second, .1, 3},
+		{time.Second + 1, 1, 1},
+		{time.Second + time.Millisecond, 1, 2},
+		{24 * time.Hour, MaxRate, 86400e6},
+		{24 * time.Hour, 99999, 86400 * 99999},
 	} {
 		if got := requestsIn(c.d, c.rate); got != c.want {
 			t.Errorf("%v at %v/s: %d, want %d", c.d, c.rate, got, c.want)

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Comparison is variants side by side. The first column is what ratios refer to.
@@ -13,6 +14,7 @@ type Comparison struct {
 	Columns  []Column
 	Rows     []Row
 	Machines []Machine // distinct
+	Tools    []string  // what measured them, distinct
 	Notes    []string  // what a reader must know before believing the table
 }
 
@@ -70,6 +72,9 @@ func Compare(files []*File, names []string) *Comparison {
 	for i, f := range files {
 		if !slices.Contains(c.Machines, f.Machine) {
 			c.Machines = append(c.Machines, f.Machine)
+		}
+		if !slices.Contains(c.Tools, f.Tool) {
+			c.Tools = append(c.Tools, f.Tool)
 		}
 		ls := labels(f)
 		first := len(c.Columns)
@@ -173,6 +178,9 @@ func (c *Comparison) notes() []string {
 			if l := r.Load; l.Rate > 0 && float64(l.Late) > .01*float64(l.Requests()) {
 				add("%s: %s of %s requests were sent more than 1 ms late; latency counts from the time they were due",
 					who, FormatCount(float64(l.Late)), FormatCount(float64(l.Requests())))
+			}
+			if d := r.Load.Duration; d < time.Second && r.Load.Answered > 0 {
+				add("%s: %s is too short to say much; give -n or -z more", col.Label, FormatDuration(d))
 			}
 			for _, n := range r.Notes {
 				switch {

@@ -34,7 +34,7 @@ func Load(w io.Writer, r *Run, s Style) error {
 	}
 	for _, n := range c.Notes {
 		n = strings.TrimPrefix(n, r.Label+": ")
-		fmt.Fprintf(&b, "! %s\n", strings.Replace(n, "repeat 1 was", "the load was", 1))
+		fmt.Fprintf(&b, "! %s\n", printable(strings.Replace(n, "repeat 1 was", "the load was", 1)))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -83,7 +83,7 @@ func (c *Comparison) HTML(w io.Writer) error {
 		HasGC:    c.hasGC(),
 		Setup:    c.pageSetup(),
 		Machines: c.Machines,
-		Tool:     Tool(),
+		Tool:     strings.Join(c.Tools, ", "),
 	}
 	return pageTmpl.Execute(w, &p)
 }

@@ -1,14 +1,11 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
 	"time"
-
-	hdr "github.com/HdrHistogram/hdrhistogram-go"
 
 	"evenkeel.dev/gctrace"
 	"evenkeel.dev/loadgen"
@@ -28,33 +25,19 @@ type fake struct {
 }
 
 func newFake(t *testing.T) *fake {
-	return &fake{t: t, rnd: rand.New(rand.NewPCG(1, 2)), seconds: 20, rate: 2500, collections: 60,
-		wall: 30 * time.Millisecond, live: 64 << 20, points: 200}
+	return &fake{
+		t: t, rnd: rand.New(rand.NewPCG(1, 2)), seconds: 20, rate: 2500, collections: 60,
+		wall: 30 * time.Millisecond, live: 64 << 20, points: 200,
+	}
 }
 
 func histogramOf(t *testing.T, ns ...int64) loadgen.Histogram {
 	t.Helper()
-	h := hdr.New(1000, 3600e9, 3)
+	var h loadgen.Histogram
 	for _, v := range ns {
-		if err := h.RecordValue(v); err != nil {
-			t.Fatal(err)
-		}
+		h.Record(time.Duration(v))
 	}
-	var r loadgen.Histogram
-	if len(ns) == 0 {
-		return r
-	}
-	b, err := h.EncodeV2()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if b, err = json.Marshal(string(b)); err != nil {
-		t.Fatal(err)
-	}
-	if err = json.Unmarshal(b, &r); err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return h
 }
 
 // run returns a run whose median latency is about median.
@@ -63,10 +46,7 @@ func (f *fake) run(label string, repeat int, median time.Duration) Run {
 	window := time.Duration(f.seconds) * time.Second
 	all := make([]int64, n)
 	step := window / time.Duration(f.points)
-	bins := make([]*hdr.Histogram, f.points)
-	for i := range bins {
-		bins[i] = hdr.New(1000, 3600e9, 2)
-	}
+	bins := make([]loadgen.Histogram, f.points)
 	for i := range all {
 		at := time.Duration(i) * window / time.Duration(n)
 		ns := float64(median) * math.Exp(.35*f.rnd.NormFloat64())
@@ -74,7 +54,7 @@ func (f *fake) run(label string, repeat int, median time.Duration) Run {
 			ns += f.rnd.Float64() * float64(f.wall)
 		}
 		all[i] = int64(ns)
-		_ = bins[min(int(at/step), f.points-1)].RecordValue(all[i])
+		bins[min(int(at/step), f.points-1)].Record(time.Duration(all[i]))
 	}
 	l := &loadgen.Result{
 		Targets: []string{"GET http://127.0.0.1:8080/search?q=go"}, Connections: 50, Timeout: 30 * time.Second,
@@ -83,11 +63,12 @@ func (f *fake) run(label string, repeat int, median time.Duration) Run {
 		Latency: histogramOf(f.t, all...), Series: loadgen.Series{Interval: step},
 	}
 	for _, b := range bins {
-		l.Series.Points = append(l.Series.Points, loadgen.Point{Count: b.TotalCount(), P50: time.Duration(b.ValueAtQuantile(50)),
-			P99: time.Duration(b.ValueAtQuantile(99)), Max: time.Duration(b.Max())})
+		l.Series.Points = append(l.Series.Points, loadgen.Point{Count: b.Count(), P50: b.Quantile(.5), P99: b.Quantile(.99), Max: b.Max()})
 	}
-	return Run{Label: label, Repeat: repeat, Load: l, GC: f.gc(window),
-		Command: []string{"./search", "-index", "/srv/index"}, Env: []string{"GOGC=" + label}}
+	return Run{
+		Label: label, Repeat: repeat, Load: l, GC: f.gc(window),
+		Command: []string{"./search", "-index", "/srv/index"}, Env: []string{"GOGC=" + label},
+	}
 }
 
 func (f *fake) gc(window time.Duration) *GC {
@@ -97,16 +78,20 @@ func (f *fake) gc(window time.Duration) *GC {
 	every := window / time.Duration(max(f.collections, 1))
 	for i := range f.collections {
 		live := f.live + f.rnd.Int64N(f.live/8)
-		gc.Collections = append(gc.Collections, Collection{At: time.Duration(i) * every, Wall: f.wall + time.Duration(f.rnd.Int64N(int64(f.wall))),
-			Pause: time.Microsecond * 200, Before: live * 2, After: live*2 + f.live/16, Live: live})
+		gc.Collections = append(gc.Collections, Collection{
+			At: time.Duration(i) * every, Wall: f.wall + time.Duration(f.rnd.Int64N(int64(f.wall))),
+			Pause: time.Microsecond * 200, Before: live * 2, After: live*2 + f.live/16, Live: live,
+		})
 	}
 	return gc
 }
 
 // fakeComparison has a column a label, each slower than the one before.
 func (f *fake) comparison(repeats int, labels ...string) *Comparison {
-	file := &File{Version: Version, Tool: "evenkeel test", Machine: Machine{OS: "linux", Arch: "amd64", Kernel: "6.8.0",
-		CPU: "Example CPU", Cores: 8, MemoryBytes: 16 << 30, Go: "go1.26"}}
+	file := &File{Version: Version, Tool: "evenkeel test", Machine: Machine{
+		OS: "linux", Arch: "amd64", Kernel: "6.8.0",
+		CPU: "Example CPU", Cores: 8, MemoryBytes: 16 << 30, Go: "go1.26",
+	}}
 	for i, l := range labels {
 		for k := range repeats {
 			file.Runs = append(file.Runs, f.run(l, k+1, time.Duration(float64(time.Millisecond)*math.Pow(1.6, float64(i)))))

@@ -49,7 +49,7 @@ func smallComparison(t *testing.T) *Comparison {
 }
 
 func TestHTMLGolden(t *testing.T) {
-	got := strings.ReplaceAll(pageOf(t, smallComparison(t)), html.EscapeString(Tool()), "evenkeel (test)")
+	got := pageOf(t, smallComparison(t))
 	name := filepath.Join("testdata", "page.golden.html")
 	if *update {
 		if err := os.WriteFile(name, []byte(got), 0o644); err != nil {
@@ -111,8 +111,10 @@ func escaped(s string) string {
 
 func TestHTMLLoadsNothing(t *testing.T) {
 	p := pageOf(t, smallComparison(t))
-	for _, bad := range []string{`(?i)\b(src|href|srcset|action|poster|background)\s*=\s*["'a-z]`, `(?i)\burl\(`, `(?i)@import`, `(?i)<link`,
-		`\bfetch\(`, `XMLHttpRequest`, `\beval\(`, `new Function`, `innerHTML`, `(?i)\sstyle=`, `(?i)\son[a-z]+=`, `import\(`} {
+	for _, bad := range []string{
+		`(?i)\b(src|href|srcset|action|poster|background)\s*=\s*["'a-z]`, `(?i)\burl\(`, `(?i)@import`, `(?i)<link`,
+		`\bfetch\(`, `XMLHttpRequest`, `\beval\(`, `new Function`, `innerHTML`, `(?i)\sstyle=`, `(?i)\son[a-z]+=`, `import\(`,
+	} {
 		if m := regexp.MustCompile(bad).FindString(p); m != "" {
 			t.Errorf("the page has %q", m)
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -45,7 +46,7 @@ func (c *Comparison) Text(w io.Writer, s Style) error {
 		fmt.Fprintf(&b, "%s\n", s.dim(foot))
 	}
 	for _, n := range c.Notes {
-		fmt.Fprintf(&b, "! %s\n", n)
+		fmt.Fprintf(&b, "! %s\n", printable(n))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -101,6 +102,16 @@ func (a *Alloc) Text(w io.Writer, s Style) error {
 	return err
 }
 
+// printable makes text from a file safe for a terminal: no control characters.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, s)
+}
+
 // table sets cells in columns: the first to the left, the others to the right.
 type table struct {
 	widths []int
@@ -115,6 +126,9 @@ type tableRow struct {
 func newTable(columns int) *table { return &table{widths: make([]int, columns)} }
 
 func (t *table) add(style func(string) string, cells []string) {
+	for i := range cells {
+		cells[i] = printable(cells[i])
+	}
 	for i, c := range cells {
 		t.widths[i] = max(t.widths[i], utf8.RuneCountInString(c))
 	}

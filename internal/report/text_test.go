@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"evenkeel.dev/gctrace"
+	"evenkeel.dev/loadgen"
 )
 
 // golden compares text with a file of testdata.
@@ -122,5 +123,17 @@ func Test125(t *testing.T) {
 	}
 	if floor125(0) != 1 || floor125(-5) != 1 {
 		t.Error("floor of what is not positive")
+	}
+}
+
+func TestTextHasNoControlCharacters(t *testing.T) {
+	r := Run{Label: "\x1b[2Jevil", Repeat: 1, Load: &loadgen.Result{Answered: 1, Duration: time.Minute}, Notes: []string{"a\x1b]0;title\x07note"}}
+	var b strings.Builder
+	c := Compare([]*File{{Runs: []Run{r}}}, []string{"run.json"})
+	if err := c.Text(&b, Style{}); err != nil {
+		t.Fatal(err)
+	}
+	if strings.ContainsAny(b.String(), "\x1b\x07") || !strings.Contains(b.String(), "evil") {
+		t.Errorf("%q", b.String())
 	}
 }
