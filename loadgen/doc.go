@@ -20,7 +20,8 @@
 // (so a service that echoes megabytes as they come needs Options.Transport). In the open loop
 // one goroutine, locked to its thread, keeps the schedule and writes the requests itself, so
 // that no hand-off stands between the time due and the wire; one pacer sends some 75,000
-// requests/s. For other protocols set Options.Transport.
+// requests/s. It needs GOMAXPROCS of at least 2 for that, and one more than there are CPUs is
+// better; with 1 it is late by up to a millisecond. For other protocols set Options.Transport.
 //
 // Package loadgen starts goroutines only inside Run and leaves none. Errors are in the
 // Result; Run itself fails only on options that make no sense ([*OptionError]).

@@ -61,8 +61,8 @@ func (l *openLoop) run(ctx context.Context, p phase, rec *recorder) {
 	paced := make(chan struct{})
 	go func() {
 		defer close(paced)
-		lockPacer()
-		for i := int64(0); i < n && l.e.sleepUntil(ctx, l.due(i)); i++ {
+		nap := newNap()
+		for i := int64(0); i < n && l.e.sleepUntil(ctx, l.due(i), nap); i++ {
 			l.release()
 		}
 	}()
@@ -77,7 +77,7 @@ func requestsIn(d time.Duration, rate float64) int64 {
 }
 
 // sleepUntil reports whether the time came before ctx ended.
-func (e *engine) sleepUntil(ctx context.Context, t int64) bool {
+func (e *engine) sleepUntil(ctx context.Context, t int64, nap func(ns int64)) bool {
 	const slice = int64(50 * time.Millisecond) // how long ctx may go unseen
 	for ctx.Err() == nil {
 		left := t - e.now()

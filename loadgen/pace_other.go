@@ -4,6 +4,7 @@ package loadgen
 
 import "time"
 
-func lockPacer() {}
-
-func nap(ns int64) { time.Sleep(time.Duration(ns)) }
+// newNap returns a sleep for the calling goroutine.
+func newNap() (nap func(ns int64)) {
+	return func(ns int64) { time.Sleep(time.Duration(ns)) }
+}

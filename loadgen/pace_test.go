@@ -12,10 +12,10 @@ func TestSleepUntilIsNeverEarly(t *testing.T) {
 	done := make(chan struct{})
 	go func() { // its thread ends with it
 		defer close(done)
-		lockPacer()
+		nap := newNap()
 		for range 300 {
 			until := e.now() + rand.Int64N(2e6) - 1e5
-			if !e.sleepUntil(t.Context(), until) {
+			if !e.sleepUntil(t.Context(), until, nap) {
 				t.Error("no cancellation, and false")
 			}
 			if now := e.now(); now < until {
@@ -30,10 +30,11 @@ func TestSleepUntilCancelled(t *testing.T) {
 	e := &engine{epoch: time.Now()}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	if e.sleepUntil(ctx, int64(time.Hour)) || e.now() > int64(10*time.Second) {
+	nap := func(ns int64) { time.Sleep(time.Duration(ns)) }
+	if e.sleepUntil(ctx, int64(time.Hour), nap) || e.now() > int64(10*time.Second) {
 		t.Errorf("slept %v", time.Duration(e.now()))
 	}
-	if e.sleepUntil(ctx, 0) {
+	if e.sleepUntil(ctx, 0, nap) {
 		t.Error("true after the end")
 	}
 }

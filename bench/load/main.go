@@ -51,12 +51,12 @@ func run(bin, results string, rounds int, length time.Duration) error {
 	}
 	defer os.RemoveAll(dir)
 	b := &bench{bin: bin, dir: dir, rounds: rounds, length: length, set: figure.New("load")}
+	b.set.Versions = versions()
 	stop, err := b.start()
 	if err != nil {
 		return err
 	}
 	defer stop()
-	b.set.Versions = versions()
 	for _, step := range []func() error{b.closed, b.open, b.stall} {
 		if err := step(); err != nil {
 			return err

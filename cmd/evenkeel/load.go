@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"os"
+	"runtime"
 
 	"evenkeel.dev/internal/report"
 	"evenkeel.dev/loadgen"
@@ -67,5 +69,9 @@ func runLoad(ctx context.Context, a *app, args []string) error {
 func (p *progress) load(ctx context.Context, o loadgen.Options) (*loadgen.Result, error) {
 	o.OnProgress, o.ProgressInterval = p.update, p.interval()
 	defer p.clear()
+	if o.Rate > 0 && os.Getenv("GOMAXPROCS") == "" {
+		// The pacer's thread sleeps in the kernel and holds a P there: one for it alone.
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1))
+	}
 	return loadgen.Run(ctx, o)
 }

@@ -1,9 +1,12 @@
-// Command server answers what bench/load sends: "/" at once, and "/stall" as a service that
-// stalls for 200 ms at the start of each second and needs 20 ms a request otherwise.
+// Command server answers what bench/load sends: "/" at once; "/work" after some 0.5 ms of
+// computing; "/wait" after 20 ms of waiting; "/stall" as a service that stalls for 200 ms at the start of each second and needs
+// 20 ms a request otherwise.
 package main
 
 import (
+	"crypto/sha256"
 	"flag"
+	"fmt"
 	"io"
 	"log"
 	"net"
@@ -19,6 +22,14 @@ func main() {
 	flag.Parse()
 	start := time.Now()
 	http.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		io.WriteString(w, "hello, world\n")
+	})
+	block := make([]byte, 1<<20)
+	http.HandleFunc("/work", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, "%x\n", sha256.Sum256(block))
+	})
+	http.HandleFunc("/wait", func(w http.ResponseWriter, _ *http.Request) {
+		time.Sleep(*service)
 		io.WriteString(w, "hello, world\n")
 	})
 	http.HandleFunc("/stall", func(w http.ResponseWriter, _ *http.Request) {
