@@ -1,6 +1,6 @@
 // Command server answers what bench/load sends: "/" at once; "/work" after some 0.5 ms of
-// computing; "/wait" after 20 ms of waiting; "/stall" as a service that stalls for 200 ms at the start of each second and needs
-// 20 ms a request otherwise.
+// computing; "/wait" after 20 ms of waiting; "/stall" as a service that stalls for 200 ms at the
+// start of each second and needs 20 ms a request otherwise.
 package main
 
 import (
