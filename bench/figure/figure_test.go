@@ -1,0 +1,57 @@
+package figure
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestMedianAndRatios(t *testing.T) {
+	for _, c := range []struct {
+		xs   []float64
+		want float64
+	}{{nil, 0}, {[]float64{3}, 3}, {[]float64{9, 1, 2}, 2}, {[]float64{4, 1, 3, 2}, 2.5}} {
+		if got := Median(c.xs); got != c.want {
+			t.Errorf("Median(%v) = %v, want %v", c.xs, got, c.want)
+		}
+	}
+	if got := Ratios([]float64{2, 3, 4}, []float64{1, 0, 8, 9}); !slices.Equal(got, []float64{2, .5}) {
+		t.Errorf("Ratios = %v", got)
+	}
+}
+
+func TestSet(t *testing.T) {
+	var out bytes.Buffer
+	s := New("x")
+	s.Out = &out
+	s.AtLeast("speed", []float64{1, 3, 2}, 2, " MB/s")
+	s.AtMost("cost", []float64{1.01}, 1, "x")
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	for i, want := range [][]string{{"speed", "2 MB/s [1..3]", ">= 2", "met"}, {"cost", "1.01x", "<= 1", "missed"}} {
+		for _, w := range want {
+			if !strings.Contains(lines[i], w) {
+				t.Errorf("line %d is %q, without %q", i, lines[i], w)
+			}
+		}
+	}
+	dir := t.TempDir()
+	if err := s.Save(dir); err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "x-*.json"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("saved %v, %v", files, err)
+	}
+	b, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back Set
+	if err := json.Unmarshal(b, &back); err != nil || len(back.Figures) != 2 || !back.Figures[0].Met || back.Figures[1].Met {
+		t.Errorf("read back %+v, %v", back.Figures, err)
+	}
+}
