@@ -9,35 +9,39 @@ import (
 	"testing"
 )
 
-// TestReadmeAdoption follows the README: its go mod edit line and its program, in a module of
+// TestReadmeAdoption follows the README: its go mod lines and its program, in a module of
 // somebody else's.
 func TestReadmeAdoption(t *testing.T) {
 	readme, err := os.ReadFile("../README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	edit := regexp.MustCompile(`(?m)^ +(go mod edit .*)$`).FindSubmatch(readme)
 	program := regexp.MustCompile("(?s)```go\n(package main\n.*?)```").FindSubmatch(readme)
-	if edit == nil || program == nil {
-		t.Fatal("README.md has no go mod edit line or no program")
+	lines := regexp.MustCompile(`(?m)^ {4}(go mod [^#\n]*)`).FindAllStringSubmatch(string(readme), -1)
+	if program == nil || len(lines) == 0 {
+		t.Fatal("README.md has no go mod lines or no program")
 	}
 	clone, err := filepath.Abs("..")
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "main.go"), program[1], 0o644); err != nil {
-		t.Fatal(err)
-	}
-	command := strings.Fields(strings.ReplaceAll(string(edit[1]), "/path/to/clone", clone))
-	var out string
-	for _, args := range [][]string{
-		{"go", "mod", "init", "example.com/service"},
-		command,
-		{"go", "mod", "tidy"},
-		{"go", "vet", "./..."},
-		{"go", "run", "."},
+	for name, text := range map[string]string{
+		"go.mod":  "module example.com/service\n\ngo 1.26\n",
+		"main.go": string(program[1]),
+		"load.go": "package main\n\nimport \"evenkeel.dev/loadgen\"\n\nvar _ loadgen.Options // has dependencies of its own\n",
 	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var commands [][]string
+	for _, l := range lines {
+		commands = append(commands, strings.Fields(strings.ReplaceAll(l[1], "/path/to/clone", clone)))
+	}
+	commands = append(commands, []string{"go", "vet", "./..."}, []string{"go", "run", "."})
+	var out string
+	for _, args := range commands {
 		cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
 		cmd.Dir = dir
 		b, err := cmd.CombinedOutput()

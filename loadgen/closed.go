@@ -55,17 +55,10 @@ func (l *closedLoop) run(ctx context.Context, p phase, rec *recorder) {
 
 func (l *closedLoop) wait() {}
 
-// record exchanges one request and records how it ended, unless the run was stopped.
+// record exchanges one request and records how it ended.
 func (e *engine) record(ctx context.Context, ln lane, j job, rec *recorder) error {
 	sent, a, err := ln.exchange(ctx, j)
-	end := e.now()
-	switch {
-	case ctx.Err() != nil:
-	case err != nil:
-		rec.failed(j, sent, end, err)
-	default:
-		rec.answered(j, sent, end, a)
-	}
+	rec.ended(ctx, j, sent, e.now(), a, err)
 	return err
 }
 

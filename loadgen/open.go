@@ -184,14 +184,16 @@ func (l *openLoop) drain(ctx context.Context) {
 	<-quiet // what is in flight ends by its own timeout, or because its connection is closed
 }
 
-// giveUp empties the backlog, recording it as unsent if asked to.
-func (l *openLoop) giveUp(record bool) {
+// giveUp empties the backlog: as unsent where its time is over, else as unfinished.
+func (l *openLoop) giveUp(late bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.e.now()
 	for ; l.head < l.tail; l.head++ {
-		if record {
-			l.rec.failed(job{l.head, l.due(l.head)}, now, now, errUnsent)
+		if j := (job{l.head, l.due(l.head)}); late {
+			l.rec.failed(j, now, now, errUnsent)
+		} else {
+			l.rec.unfinished(j, now)
 		}
 		l.pending--
 	}

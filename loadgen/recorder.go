@@ -2,6 +2,7 @@ package loadgen
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"sync"
 	"time"
@@ -66,6 +67,26 @@ func (r *recorder) failed(j job, sent, end int64, err error) {
 	case c.waited():
 		r.took(j, sent, end)
 		b.record(end - j.due)
+	}
+}
+
+// unfinished records a request that the end of the run cut off.
+func (r *recorder) unfinished(j job, end int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.res.Unfinished++
+	r.res.UnfinishedMax = max(r.res.UnfinishedMax, time.Duration(end-j.due))
+}
+
+// ended records how a request ended; ctx is the run's.
+func (r *recorder) ended(ctx context.Context, j job, sent, end int64, a answer, err error) {
+	switch {
+	case err == nil:
+		r.answered(j, sent, end, a)
+	case ctx.Err() != nil:
+		r.unfinished(j, end)
+	default:
+		r.failed(j, sent, end, err)
 	}
 }
 

@@ -15,6 +15,11 @@ type Result struct {
 	Duration    time.Duration `json:"duration_ns"` // from the first measured request to the last answer
 	Interrupted bool          `json:"interrupted,omitempty"`
 
+	// Interrupted runs only: requests that were due and had no answer yet, and the longest
+	// that one of them had waited. They are in no other figure.
+	Unfinished    int64         `json:"unfinished,omitempty"`
+	UnfinishedMax time.Duration `json:"unfinished_max_ns,omitempty"`
+
 	Answered int64         `json:"answered"`
 	Failed   int64         `json:"failed"`
 	Statuses map[int]int64 `json:"statuses,omitempty"` // of the answered

@@ -117,13 +117,6 @@ func (w *worker) await() bool {
 			return true
 		}
 	}
-	end := e.now()
-	switch {
-	case w.l.ctx.Err() != nil:
-	case err != nil:
-		rec.failed(j, sent, end, err)
-	default:
-		rec.answered(j, sent, end, a)
-	}
+	rec.ended(w.l.ctx, j, sent, e.now(), a, err)
 	return true
 }

@@ -28,6 +28,8 @@ type measurement struct {
 	server   *proc.Process
 	run      report.Run
 
+	peakRSS int64 // of the server, before it is stopped
+
 	profiler      *profiler // nil: off
 	before, after *allocations
 	unprofiled    error // why one of them is missing
@@ -70,6 +72,7 @@ func (r *runner) measure(ctx context.Context, v variant, repeat int) (*report.Ru
 	if err == nil {
 		err = m.loadServer(ctx)
 	}
+	m.peakRSS = server.PeakRSS()
 	stopErr := m.stop()
 	if err != nil {
 		return nil, m.explain(err)
@@ -184,7 +187,7 @@ func (m *measurement) explain(err error) error {
 
 // assemble puts the parts together when the server has ended.
 func (m *measurement) assemble(stopErr error) {
-	m.run.Server = &report.Server{PeakRSSBytes: m.server.PeakRSS(), CPU: m.server.CPU(), Exit: m.server.Exit()}
+	m.run.Server = &report.Server{PeakRSSBytes: m.peakRSS, CPU: m.server.CPU(), Exit: m.server.Exit()}
 	if stopErr != nil {
 		m.note("the server did not stop gently: %v", stopErr)
 	}

@@ -5,8 +5,6 @@ import (
 	"syscall"
 )
 
-const maxrssUnit = 1 << 10 // getrusage(2): kilobytes
-
 // attributes puts the child into a group of its own and has the kernel kill it when the
 // thread that started it ends (prctl(2), PR_SET_PDEATHSIG).
 func attributes() *syscall.SysProcAttr {

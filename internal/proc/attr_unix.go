@@ -2,12 +2,7 @@
 
 package proc
 
-import (
-	"runtime"
-	"syscall"
-)
-
-var maxrssUnit = map[bool]int64{true: 1, false: 1 << 10}[runtime.GOOS == "darwin"] // getrusage(2)
+import "syscall"
 
 func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 

@@ -2,21 +2,7 @@
 
 package proc
 
-import (
-	"syscall"
-	"time"
-)
-
-// PeakRSS returns 0: not known here.
-func (p *Process) PeakRSS() int64 { return 0 }
-
-// CPU returns the user and system time of the ended process.
-func (p *Process) CPU() time.Duration {
-	if s := p.State(); s != nil {
-		return s.UserTime() + s.SystemTime()
-	}
-	return 0
-}
+import "syscall"
 
 func attributes() *syscall.SysProcAttr { return nil }
 
@@ -26,3 +12,6 @@ func lockToParent() {}
 func (p *Process) signal(syscall.Signal) { p.kill() }
 
 func (p *Process) kill() { _ = p.cmd.Process.Kill() }
+
+// alive knows of nobody but the process itself.
+func (p *Process) alive() bool { return false }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -25,10 +26,14 @@ type Options struct {
 // hold the pipes open.
 const lingering = 500 * time.Millisecond
 
+const lingerPoll = 10 * time.Millisecond
+
 // Process is a started command. Its methods are safe for concurrent use.
 type Process struct {
 	cmd  *exec.Cmd
 	done chan struct{}
+
+	grace atomic.Int64 // Unix ns until which Stop waits for the group; 0: not told to stop
 
 	err error // of Wait; set before done is closed
 }
@@ -69,6 +74,7 @@ func Start(o Options) (*Process, error) {
 			return
 		}
 		p.err = cmd.Wait()
+		p.linger()
 		p.kill() // what it started
 		if pipe != nil {
 			// Killed writers leave the rest of their output in the pipe; then comes its end.
@@ -89,6 +95,14 @@ func Start(o Options) (*Process, error) {
 	return p, nil
 }
 
+// linger gives what the process started the rest of Stop's grace: a script's server may take
+// longer to end than the script.
+func (p *Process) linger() {
+	for p.alive() && time.Now().UnixNano() < p.grace.Load() {
+		time.Sleep(lingerPoll)
+	}
+}
+
 // Pid returns the process's id, which is its group's too.
 func (p *Process) Pid() int { return p.cmd.Process.Pid }
 
@@ -103,20 +117,27 @@ func (p *Process) Exit() string {
 	return fmt.Sprint(p.err)
 }
 
-// State returns what the system knows of the ended process. Valid after Done.
-func (p *Process) State() *os.ProcessState { return p.cmd.ProcessState }
+// CPU returns the user and system time of the ended process. Valid after Done.
+func (p *Process) CPU() time.Duration {
+	if s := p.cmd.ProcessState; s != nil {
+		return s.UserTime() + s.SystemTime()
+	}
+	return 0
+}
 
 // ErrKilled is returned by Stop when the process did not end when told to.
 var ErrKilled = errors.New("killed")
 
-// Stop sends SIGTERM to the group and waits for the process to end (nil if it had); after grace, or when ctx
-// ends, it kills the group and returns an error that wraps ErrKilled.
+// Stop sends SIGTERM to the group and waits for the process, and what it started in the group,
+// to end (nil if it had). After grace, or when ctx ends, it kills the group and returns an error
+// that wraps ErrKilled.
 func (p *Process) Stop(ctx context.Context, grace time.Duration) error {
 	select {
 	case <-p.done: // its id may be somebody else's by now
 		return nil
 	default:
 	}
+	p.grace.Store(time.Now().Add(grace).UnixNano())
 	p.signal(syscall.SIGTERM)
 	t := time.NewTimer(grace)
 	defer t.Stop()

@@ -115,3 +115,32 @@ func descriptors(t *testing.T) int {
 	}
 	return len(fds)
 }
+
+// TestPeakRSSIsTheChilds has a parent far larger than its child: getrusage(2) would tell the
+// parent's size.
+func TestPeakRSSIsTheChilds(t *testing.T) {
+	const size = 128 << 20
+	big := make([]byte, size)
+	for i := 0; i < size; i += os.Getpagesize() {
+		big[i] = 1
+	}
+	p, err := Start(Options{Args: []string{"sleep", "1000"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var peak int64
+	for range 250 {
+		// Until its exec the child is a copy of this process.
+		if peak = p.PeakRSS(); peak > 0 && peak < size/4 {
+			break
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	if peak <= 0 || peak >= size/4 {
+		t.Errorf("peak resident set of sleep(1): %d bytes, the parent has %d", peak, len(big))
+	}
+	if err := p.Stop(t.Context(), time.Minute); err != nil {
+		t.Error(err)
+	}
+	runtime.KeepAlive(big)
+}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"evenkeel.dev/loadgen"
 )
 
 // Comparison is variants side by side. The first column is what ratios refer to.
@@ -170,7 +172,12 @@ func (c *Comparison) notes() []string {
 				who = fmt.Sprintf("%s: repeat %d", col.Label, r.Repeat)
 			}
 			if r.Load.Interrupted {
-				add("%s: repeat %d was interrupted", col.Label, r.Repeat)
+				cut := ""
+				if n := r.Load.Unfinished; n > 0 {
+					cut = fmt.Sprintf("; %s requests were still unanswered then, after up to %s, and are in no figure",
+						FormatCount(float64(n)), FormatDuration(r.Load.UnfinishedMax))
+				}
+				add("%s: repeat %d was interrupted%s", col.Label, r.Repeat, cut)
 			}
 			for _, f := range r.Load.Failures {
 				add("%s: %s failed (%s), for instance: %s", who, FormatCount(float64(f.Count)), f.Class, f.Example)
@@ -181,6 +188,10 @@ func (c *Comparison) notes() []string {
 			}
 			if d := r.Load.Duration; d < time.Second && r.Load.Answered > 0 {
 				add("%s: %s is too short to say much; give -n or -z more", col.Label, FormatDuration(d))
+			}
+			if s, n := worstStatus(r.Load); float64(n) > .5*float64(r.Load.Answered) {
+				add("%s: %s of %s answers had status %d: is the URL, the method or the scheme (http, https) right?",
+					who, FormatCount(float64(n)), FormatCount(float64(r.Load.Answered)), s)
 			}
 			for _, n := range r.Notes {
 				switch {
@@ -229,4 +240,14 @@ func (c Cell) spread() float64 {
 		return 0
 	}
 	return math.Abs((c.Max - c.Min) / 2 / c.Median * 100)
+}
+
+// worstStatus returns the most frequent status that is not 2xx or 3xx, and its count.
+func worstStatus(l *loadgen.Result) (status int, count int64) {
+	for s, n := range l.Statuses {
+		if (s < 200 || s >= 400) && n > count {
+			status, count = s, n
+		}
+	}
+	return status, count
 }

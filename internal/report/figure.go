@@ -52,7 +52,7 @@ var Figures = []Figure{
 		v, ok := r.GC.Summary.Heap.After.Max.Get()
 		return float64(v), ok
 	}},
-	{"peak memory", "resident set of the process over its whole life", FormatBytes, func(r *Run) (float64, bool) {
+	{"peak memory", "largest resident set of its processes, from their start to the end of the load", FormatBytes, func(r *Run) (float64, bool) {
 		return serverBytes(r)
 	}},
 	quantile("p50", .5), quantile("p90", .9), quantile("p99", .99), quantile("p99.9", .999),

@@ -85,7 +85,7 @@ type Site struct {
 	Cum  int64  `json:"cum,omitempty"` // bytes allocated there and in what it called; not of a line
 }
 
-// Server is what the operating system says of the service's process, over its whole life.
+// Server is what the operating system says of the service's process.
 type Server struct {
 	PeakRSSBytes int64         `json:"peak_rss_bytes,omitempty"`
 	CPU          time.Duration `json:"cpu_ns"` // user and system

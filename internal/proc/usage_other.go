@@ -1,0 +1,7 @@
+//go:build !linux
+
+package proc
+
+// PeakRSS returns 0: not known here. getrusage(2) would tell the largest of the parent's own at
+// the time of the fork.
+func (p *Process) PeakRSS() int64 { return 0 }
