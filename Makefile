@@ -16,7 +16,7 @@ help:
 .PHONY: build
 build:
 	@$(GO_BUILD) -o bin/ ./cmd/...
-	@cd examples && $(GO_BUILD) -o ../bin/ ./...
+	@cd examples && $(GO_BUILD) -o ../bin/ ./search
 
 .PHONY: demo
 demo: build
@@ -47,5 +47,5 @@ bench-gc: build
 	cd bench && go run ./gc
 
 bench-load: build
-	cd bench && $(GO_BUILD) -o ../bin/ tool ./load/...
+	cd bench && $(GO_BUILD) -o ../bin/ tool ./load/server
 	cd bench && go run ./load

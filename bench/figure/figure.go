@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -36,7 +39,19 @@ type Set struct {
 
 // New returns an empty set that prints to standard output.
 func New(benchmark string) *Set {
-	return &Set{Benchmark: benchmark, Started: time.Now().UTC(), Versions: map[string]any{}, Raw: map[string]any{}, Out: os.Stdout}
+	return &Set{
+		Benchmark: benchmark, Started: time.Now().UTC(), Raw: map[string]any{}, Out: os.Stdout,
+		Versions: map[string]any{"go": runtime.Version(), "revision": revision()},
+	}
+}
+
+// revision names the commit that is measured, and whether the work tree differs from it.
+func revision() string {
+	out, err := exec.Command("git", "describe", "--always", "--dirty", "--abbrev=12").Output()
+	if err != nil {
+		return "not known: " + err.Error()
+	}
+	return strings.TrimSpace(string(out))
 }
 
 // AtLeast adds a figure that has to reach a bound.
@@ -67,13 +82,13 @@ func (s *Set) Add(name string, xs []float64, unit, target string, met bool) {
 	s.Figures = append(s.Figures, f)
 }
 
-// Save writes the set to dir/BENCHMARK-DATE.json and says so.
+// Save writes the set to dir/BENCHMARK-DATE-TIME.json and says so.
 func (s *Set) Save(dir string) error {
 	b, err := json.MarshalIndent(s, "", " ")
 	if err != nil {
 		return err
 	}
-	name := filepath.Join(dir, s.Benchmark+"-"+s.Started.Format("2006-01-02")+".json")
+	name := filepath.Join(dir, s.Benchmark+"-"+s.Started.Format("2006-01-02-1504")+".json")
 	if err := os.WriteFile(name, append(b, '\n'), 0o644); err != nil {
 		return err
 	}

@@ -38,6 +38,8 @@ type runFile struct {
 			Summary gctrace.Summary `json:"summary"`
 		} `json:"gc"`
 	} `json:"runs"`
+
+	raw json.RawMessage
 }
 
 func main() {
@@ -60,7 +62,7 @@ func run(bin, results string, repeat, requests int) error {
 	}
 	s.Machine, s.Versions["tool"] = f.Machine, f.Tool
 	s.Raw["study"] = study
-	s.Raw["run.json"] = f
+	s.Raw["run.json"] = f.raw
 	extra, lean := column(f, "extra"), column(f, "lean")
 	fewer := func(a, b []float64) []float64 {
 		r := figure.Ratios(b, a)
@@ -106,7 +108,7 @@ func measure(bin string, repeat, requests int) (*runFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	var f runFile
+	f := runFile{raw: b}
 	return &f, json.Unmarshal(b, &f)
 }
 

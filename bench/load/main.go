@@ -13,8 +13,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -51,7 +49,7 @@ func run(bin, results string, rounds int, length time.Duration) error {
 	}
 	defer os.RemoveAll(dir)
 	b := &bench{bin: bin, dir: dir, rounds: rounds, length: length, set: figure.New("load")}
-	b.set.Versions = versions()
+	b.set.Versions["peers"] = peers()
 	stop, err := b.start()
 	if err != nil {
 		return err
@@ -91,6 +89,9 @@ type sample struct {
 	Throughput float64                  `json:"requests_per_second"`
 	CPU        time.Duration            `json:"cpu_ns_a_request"` // of the tool
 	Latency    map[string]time.Duration `json:"latency_ns"`       // by percentile
+	Max        time.Duration            `json:"max_ns"`
+	Late       int64                    `json:"late,omitempty"` // of evenkeel's open loop
+	LateMax    time.Duration            `json:"late_max_ns,omitempty"`
 }
 
 // command runs a tool to its end and returns its output and CPU time.
@@ -135,27 +136,20 @@ func (b *bench) evenkeel(path string, args ...string) (sample, error) {
 		return sample{}, fmt.Errorf("evenkeel: %d requests failed: %v", r.Failed, r.Failures)
 	}
 	s := sample{Tool: "evenkeel", Requests: float64(r.Answered), Throughput: r.Throughput(), CPU: cpu / time.Duration(r.Answered), Latency: map[string]time.Duration{}}
+	s.Max, s.Late, s.LateMax = r.Latency.Max(), r.Late, r.LateMax
 	for name, q := range quantiles {
 		s.Latency[name] = r.Latency.Quantile(q)
 	}
 	return s, nil
 }
 
-// versions tells what was compared.
-func versions() map[string]any {
-	v := map[string]any{"go": runtime.Version()}
+// peers names the versions of what is compared with.
+func peers() any {
 	out, err := exec.Command("go", "list", "-m", "github.com/rakyll/hey", "github.com/tsenart/vegeta/v12").Output()
-	if err == nil {
-		v["peers"] = strings.Fields(string(out))
+	if err != nil {
+		return err.Error()
 	}
-	if bi, ok := debug.ReadBuildInfo(); ok {
-		for _, s := range bi.Settings {
-			if s.Key == "vcs.revision" {
-				v["revision"] = s.Value
-			}
-		}
-	}
-	return v
+	return strings.Fields(string(out))
 }
 
 // seconds takes one percentile out of samples, in seconds.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -29,15 +30,15 @@ func (a *app) parse(fs *flag.FlagSet, args []string) (operands, rest []string, e
 		args, rest = args[:i], args[i+1:]
 	}
 	help := fs.Usage
-	fs.Usage = func() {} // a wrong flag gets one line, not a page
+	fs.Usage = func() {} // a wrong flag gets a line, not a page
+	fs.SetOutput(io.Discard)
 	for {
 		if err := fs.Parse(args); errors.Is(err, flag.ErrHelp) {
 			fs.SetOutput(a.stdout)
 			help()
 			return nil, nil, err
 		} else if err != nil {
-			fmt.Fprintf(a.stderr, "evenkeel %s -h lists the flags\n", fs.Name())
-			return nil, nil, errUsage
+			return nil, nil, a.wrong(fs, "%v", err)
 		}
 		if fs.NArg() == 0 {
 			return operands, rest, nil

@@ -57,7 +57,7 @@ func TestParseHelpAndErrors(t *testing.T) {
 		{"-h", flag.ErrHelp, "what it does", ""},
 		{"x --help", flag.ErrHelp, "-n", ""},
 		{"-n 3 -help -- x", flag.ErrHelp, "before or after", ""},
-		{"-bogus", errUsage, "", "-bogus\nevenkeel test -h lists the flags\n"},
+		{"-bogus", errUsage, "", "-bogus\nevenkeel test -h tells more\n"},
 		{"x -n", errUsage, "", "-n"},
 		{"-n much", errUsage, "", "much"},
 	} {

@@ -226,10 +226,10 @@ func (v *gcView) end(name string, sum *gctrace.Summary, asJSON bool) error {
 		return err
 	}
 	if stats.Recovered > 0 {
-		fmt.Fprintf(v.stdout, "! %d lines had the program's own output in them and were put together again\n", stats.Recovered)
+		fmt.Fprintf(v.stdout, "! lines that had the program's own output in them, and were put together again: %d\n", stats.Recovered)
 	}
 	if stats.Lost > 0 {
-		fmt.Fprintf(v.stdout, "! %d collections are missing: their lines could not be read\n", stats.Lost)
+		fmt.Fprintf(v.stdout, "! collections that are missing, since their lines could not be read: %d\n", stats.Lost)
 	}
 	if stats.Truncated {
 		fmt.Fprintln(v.stdout, "! the log ends in the middle of a line")

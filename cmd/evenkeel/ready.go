@@ -70,6 +70,8 @@ func (r *readiness) wait(ctx context.Context, p *proc.Process, timeout time.Dura
 				return nil
 			}
 			last = "it answered " + resp.Status
+		} else if errors.As(err, new(*tls.CertificateVerificationError)) {
+			return fmt.Errorf("%w: -insecure accepts any certificate", err)
 		} else if ctx.Err() == nil {
 			last = err.Error()
 		}
