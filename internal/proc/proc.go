@@ -141,7 +141,7 @@ func (p *Process) Stop(ctx context.Context, grace time.Duration) error {
 	p.signal(syscall.SIGTERM)
 	t := time.NewTimer(grace)
 	defer t.Stop()
-	why := fmt.Errorf("%w: it had not ended %v after SIGTERM", ErrKilled, grace)
+	why := fmt.Errorf("%w: it, or what it started, had not ended %v after SIGTERM", ErrKilled, grace)
 	select {
 	case <-p.done:
 		return nil

@@ -205,20 +205,21 @@ func TestStopByMany(t *testing.T) {
 func TestGrandchildren(t *testing.T) {
 	for _, tt := range []struct {
 		name, script string
-		stop         bool
+		grace        time.Duration // of Stop; 0: it is not called
+		killed       bool
 	}{
-		{"stopped", `sleep 1000 & echo $! >&2; wait`, true},
-		{"they ignore SIGTERM", `(trap '' TERM; while :; do sleep .02; done) & echo $! >&2; wait`, true},
-		{"it exits by itself", `sleep 1000 & echo $! >&2; exit 0`, false},
-		{"it crashes", `sleep 1000 & echo $! >&2; kill -9 $$`, false},
-		{"they hold its output", `sleep 1000 >&2 & echo $! >&2; exit 0`, false},
+		{"stopped", `sleep 1000 & echo $! >&2; wait`, patience, false},
+		{"they ignore SIGTERM", `(trap '' TERM; while :; do sleep .02; done) & echo $! >&2; wait`, 300 * time.Millisecond, true},
+		{"it exits by itself", `sleep 1000 & echo $! >&2; exit 0`, 0, false},
+		{"it crashes", `sleep 1000 & echo $! >&2; kill -9 $$`, 0, false},
+		{"they hold its output", `sleep 1000 >&2 & echo $! >&2; exit 0`, 0, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			p, grandchild := shell(t, tt.script)
-			if tt.stop {
-				if err := p.Stop(context.Background(), patience); err != nil {
-					t.Error(err)
+			if tt.grace > 0 {
+				if err := p.Stop(context.Background(), tt.grace); errors.Is(err, ErrKilled) != tt.killed {
+					t.Errorf("Stop: %v; killed should be %v", err, tt.killed)
 				}
 			}
 			await(t, p)
