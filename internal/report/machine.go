@@ -31,10 +31,7 @@ func ThisMachine() Machine {
 	return m
 }
 
-// AvailableMemory returns what the machine can give without swapping, in bytes, or 0 where it
-// does not tell.
-func AvailableMemory() int64 { return memInfo("MemAvailable") }
-
+// memInfo returns a field of /proc/meminfo in bytes, 0 where there is none.
 func memInfo(field string) int64 {
 	var kib int64
 	if _, err := fmt.Sscanf(procField("/proc/meminfo", field), "%d kB", &kib); err != nil {
