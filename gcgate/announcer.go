@@ -1,0 +1,168 @@
+package gcgate
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// Times of the announcements.
+const (
+	signalTimeout = time.Second            // of one call of a Signal
+	drainAgain    = 100 * time.Millisecond // between two announcements of one drain
+	retryMin      = 5 * time.Millisecond   // pause after a call that failed, doubled each time
+	retryMax      = time.Second
+	checkFor      = 10 * time.Second // how long a peer may take to appear after the start
+	checkEvery    = 500 * time.Millisecond
+)
+
+// wish is what a peer shall be told.
+type wish struct {
+	drain bool
+	until time.Time     // when this process expects to be back
+	done  chan struct{} // closed when the peer has acted on it
+}
+
+// announcer tells one peer, in a goroutine of its own: a slow peer holds up nothing else.
+type announcer struct {
+	signal Signal
+	log    *slog.Logger
+	kick   chan struct{} // a new wish, capacity 1
+
+	mu     sync.Mutex
+	wish   *wish              // newest; guarded by mu
+	cancel context.CancelFunc // of the call that runs; guarded by mu
+	failed bool               // the last call failed, and the log knows; announcer's goroutine
+}
+
+func newAnnouncer(s Signal, log *slog.Logger) *announcer {
+	return &announcer{signal: s, log: log.With("signal", s.String()), kick: make(chan struct{}, 1)}
+}
+
+// want replaces what the peer shall be told, and interrupts the call that says otherwise.
+func (a *announcer) want(drain bool, until time.Time) *wish {
+	w := &wish{drain: drain, until: until, done: make(chan struct{})}
+	a.mu.Lock()
+	a.wish = w
+	if a.cancel != nil {
+		a.cancel()
+	}
+	a.mu.Unlock()
+	select {
+	case a.kick <- struct{}{}:
+	default:
+	}
+	return w
+}
+
+// run tells the peer what is wanted until ctx ends.
+func (a *announcer) run(ctx context.Context) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	timer.Stop()
+	var last *wish
+	pause := retryMin
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-a.kick:
+		case <-timer.C:
+		}
+		w, err := a.tell(ctx)
+		if w == nil {
+			continue
+		}
+		if w != last {
+			last, pause = w, retryMin
+		}
+		timer.Stop()
+		switch {
+		case err != nil:
+			timer.Reset(pause)
+			pause = min(2*pause, retryMax)
+		case w.drain:
+			pause = retryMin
+			timer.Reset(drainAgain)
+		}
+	}
+}
+
+// tell calls the signal once, and closes the wish when it came true. It returns a nil wish
+// when there is none, or when another took its place meanwhile.
+func (a *announcer) tell(ctx context.Context) (*wish, error) {
+	ctx, cancel := context.WithTimeout(ctx, signalTimeout)
+	defer cancel()
+	a.mu.Lock()
+	w := a.wish
+	a.cancel = cancel
+	a.mu.Unlock()
+	if w == nil {
+		return nil, nil
+	}
+	var err error
+	if w.drain {
+		err = a.signal.Drain(ctx, max(time.Until(w.until), time.Millisecond))
+	} else {
+		err = a.signal.Ready(ctx)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.cancel = nil
+	if a.wish != w {
+		return nil, nil // the kick of the new one is there
+	}
+	if err == nil {
+		select {
+		case <-w.done: // a repetition
+		default:
+			close(w.done)
+		}
+	}
+	a.report(w, err)
+	return w, err
+}
+
+// report logs a failure once, and its end.
+func (a *announcer) report(w *wish, err error) {
+	what := "ready"
+	if w.drain {
+		what = "drain"
+	}
+	switch {
+	case err != nil && !a.failed:
+		a.log.Warn("gcgate: cannot tell a peer; trying again, and collecting all the same", "wanted", what, "error", err)
+	case err == nil && a.failed:
+		a.log.Warn("gcgate: the peer hears again", "told", what)
+	}
+	a.failed = err != nil
+}
+
+// check looks for the peer after the start, and tells the log when it is not there.
+func (a *announcer) check(ctx context.Context) {
+	c, ok := a.signal.(Checker)
+	if !ok {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, checkFor)
+	defer cancel()
+	var last error
+	for {
+		err := c.Check(ctx)
+		if err == nil {
+			return
+		}
+		if ctx.Err() == nil || last == nil {
+			last = err
+		}
+		select {
+		case <-ctx.Done():
+			if context.Cause(ctx) == context.DeadlineExceeded {
+				a.log.Warn("gcgate: a signal without a peer", "error", last)
+			}
+			return
+		case <-time.After(checkEvery):
+		}
+	}
+}

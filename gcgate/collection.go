@@ -1,0 +1,397 @@
+package gcgate
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Times of a collection.
+const (
+	tick         = time.Millisecond // between two looks while waiting
+	readyTimeout = time.Second      // for the peers to see that this process is back
+	turnTimeout  = time.Second      // of one TryAcquire or Release
+	turnPause    = 10 * time.Millisecond
+	turnPauseMax = 500 * time.Millisecond
+	overdueAfter = 10 * time.Second // or ten times what was expected
+)
+
+// round is one collection, from Wanting to Serving.
+type round struct {
+	reason   Reason
+	lease    Lease // nil: none
+	alone    bool  // Turns are configured, and this collection goes without one
+	expected time.Duration
+	told     []*announcer // that were asked to drain
+	wishes   []*wish
+}
+
+// unturned is a signal that can be used without holding the turn: when all replicas announce
+// at once through it, requests are still served.
+type unturned interface{ safeWithoutTurn() bool }
+
+// collection takes the process through the states, and back to Serving whatever happens.
+func (g *Gate) collection(reason Reason) {
+	r := &round{reason: reason}
+	g.mu.Lock()
+	waiters := g.waiters
+	g.waiters = nil
+	g.mu.Unlock()
+	g.to(Wanting, r)
+	if g.takeTurn(r) {
+		r.expected = g.predict.expect(g.at.live)
+		if g.policy == Drain || g.policy == Shed {
+			g.announce(r)
+			g.drain(r)
+		}
+		if !g.stopping.Load() && !r.lost() {
+			g.collect(r)
+		}
+		g.ready(r)
+		g.giveBack(r)
+	}
+	g.to(Serving, r)
+	var err error
+	if g.stopping.Load() {
+		err = ErrStopped
+	}
+	for _, w := range waiters {
+		w <- err
+	}
+}
+
+// to changes the state.
+func (g *Gate) to(s State, r *round) {
+	now := time.Now()
+	old := State(g.state.Swap(uint32(s)))
+	inFlight, _ := g.requests.read()
+	if old != Serving {
+		g.mu.Lock()
+		d := g.stats.Phases[old]
+		d.add(now.Sub(g.entered))
+		g.stats.Phases[old] = d
+		g.mu.Unlock()
+	}
+	g.entered = now
+	g.log.Debug("gcgate: state", "state", s, "reason", r.reason, "heap", g.used, "live", g.at.live, "in_flight", inFlight)
+	if g.options.OnEvent != nil {
+		g.options.OnEvent(Event{Time: now, State: s, Reason: r.reason, Heap: g.used, InFlight: inFlight, Expected: r.expected, WithoutTurn: r.alone})
+	}
+}
+
+// pause waits, and reports whether the gate goes on.
+func (g *Gate) pause(d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-g.stop:
+		return false
+	case <-t.C:
+		return true
+	}
+}
+
+// answer is what TryAcquire returned.
+type answer struct {
+	lease Lease
+	err   error
+}
+
+// takeTurn waits until this replica may collect. It reports false when it shall not: the gate
+// stops, or the reason to collect is gone.
+func (g *Gate) takeTurn(r *round) bool {
+	if g.options.Turns == nil {
+		return !g.stopping.Load()
+	}
+	pause := turnPause
+	var last error
+	for !g.stopping.Load() {
+		a, ok := g.tryAcquire(r)
+		switch {
+		case !ok: // the hard threshold was reached meanwhile
+		case a.err == nil:
+			r.lease = a.lease
+			return true
+		case errors.Is(a.err, ErrHeld):
+			pause = turnPause
+		default:
+			g.warn("turns", "gcgate: cannot take the turn; waiting for it up to the hard threshold", "error", a.err)
+			pause = min(2*pause, turnPauseMax)
+		}
+		if ok {
+			last = a.err
+		}
+		if r.reason == IdleGap {
+			g.holdOff = time.Now().Add(100 * time.Millisecond)
+			return false
+		}
+		if g.pastHard(r) {
+			if errors.Is(last, ErrHeld) {
+				g.warn("alone", "gcgate: another replica holds the turn for too long; collecting without it", "heap", g.used, "hard", g.at.hard)
+			} else {
+				g.warn("alone", "gcgate: no turn to be had; collecting without it", "heap", g.used, "hard", g.at.hard, "error", last)
+			}
+			r.alone = true
+			g.count(func(s *Stats) { s.WithoutTurn++ })
+			return true
+		}
+		for waited := time.Duration(0); waited < pause; waited += sampleIdle {
+			if !g.pause(sampleIdle) {
+				return false
+			}
+			if g.sample(); g.pastHard(r) {
+				break
+			}
+		}
+	}
+	return false
+}
+
+// pastHard reports whether the turn must not be waited for any longer.
+func (g *Gate) pastHard(r *round) bool {
+	if g.charged && g.used >= g.at.hard {
+		r.reason = Hard
+		return true
+	}
+	return false
+}
+
+// tryAcquire asks for the turn once, but does not wait for the answer past the hard
+// threshold. A turn that comes later goes back at once.
+func (g *Gate) tryAcquire(r *round) (answer, bool) {
+	if g.asking != nil {
+		// The answer of the last time is still out: the interface promises one at a time.
+		select {
+		case <-g.asking:
+		default:
+			g.pause(sampleIdle)
+			g.sample()
+			return answer{}, false
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), turnTimeout)
+	answers := make(chan answer)
+	asking, leave := make(chan struct{}), make(chan struct{})
+	g.asking = asking
+	g.others.Go(func() {
+		defer close(asking)
+		defer cancel()
+		lease, err := g.options.Turns.TryAcquire(ctx)
+		if err == nil && lease == nil {
+			err = errors.New("Turns returned no lease and no error: it must return one of them")
+		}
+		select {
+		case answers <- answer{lease, err}:
+		case <-leave:
+			if err == nil {
+				g.release(lease)
+			}
+		}
+	})
+	timer := time.NewTimer(sampleIdle)
+	defer timer.Stop()
+	for {
+		select {
+		case a := <-answers:
+			g.asking = nil
+			return a, true
+		case <-g.stop:
+			cancel()
+			close(leave)
+			return answer{}, false
+		case <-timer.C:
+			g.sample()
+			if g.pastHard(r) {
+				cancel()
+				close(leave)
+				return answer{}, false
+			}
+			timer.Reset(sampleIdle)
+		}
+	}
+}
+
+// lost reports whether the turn was lost before the collection began: another replica may be
+// collecting.
+func (r *round) lost() bool {
+	if r.lease == nil || r.reason == Hard {
+		return false
+	}
+	select {
+	case <-r.lease.Lost():
+		return true
+	default:
+		return false
+	}
+}
+
+// giveBack releases the turn, if any. The gate does not wait for it.
+func (g *Gate) giveBack(r *round) {
+	if r.lease == nil {
+		return
+	}
+	if r.lost() {
+		g.warn("lost", "gcgate: the turn was lost while it was held; another replica may have collected at the same time")
+	}
+	g.others.Go(func() { g.release(r.lease) })
+}
+
+func (g *Gate) release(l Lease) {
+	ctx, cancel := context.WithTimeout(context.Background(), turnTimeout)
+	defer cancel()
+	if err := l.Release(ctx); err != nil {
+		g.log.Warn("gcgate: cannot give the turn back; the others must wait until it expires", "error", err)
+	}
+}
+
+// announce tells the peers, and waits until all have acted, or the bound.
+func (g *Gate) announce(r *round) {
+	back := time.Now().Add(g.lead + r.expected)
+	g.back.Store(max(int64(back.Sub(g.epoch)), 1))
+	g.to(Announcing, r)
+	for i, a := range g.announcers {
+		if u, ok := g.options.Signals[i].(unturned); r.alone && !(ok && u.safeWithoutTurn()) {
+			continue // another replica may be away: the peer would have nobody to send to
+		}
+		r.told = append(r.told, a)
+		r.wishes = append(r.wishes, a.want(true, back))
+	}
+	g.refuse.Store(g.policy == Shed && !r.alone)
+	g.await(r.wishes, g.options.AnnounceTimeout, r)
+}
+
+// await waits until the wishes came true, for a bounded time. It reports whether all did.
+func (g *Gate) await(wishes []*wish, most time.Duration, r *round) bool {
+	timer := time.NewTimer(most)
+	defer timer.Stop()
+	var lost <-chan struct{}
+	if r.lease != nil {
+		lost = r.lease.Lost()
+	}
+	for _, w := range wishes {
+		select {
+		case <-w.done:
+		case <-timer.C:
+			return false
+		case <-lost:
+			return false
+		case <-g.stop:
+			return false
+		}
+	}
+	return true
+}
+
+// drain waits until no request was in flight nor came for QuietFor, or the bound.
+func (g *Gate) drain(r *round) {
+	g.to(Draining, r)
+	begin := time.Now()
+	quiet := begin
+	_, seen := g.requests.read()
+	for now := begin; now.Sub(begin) < g.options.DrainTimeout && !r.lost(); now = time.Now() {
+		inFlight, entered := g.requests.read()
+		if inFlight > 0 || entered != seen {
+			quiet = now
+		} else if now.Sub(quiet) >= g.options.QuietFor {
+			break
+		}
+		seen = entered
+		if !g.pause(min(tick, g.options.QuietFor)) {
+			return
+		}
+	}
+	// The next announcement tells the time that announcing takes, too.
+	g.lead += (time.Since(g.entered) - g.lead) / 4
+}
+
+// collect runs the collector, beside this goroutine, until its marking is over.
+func (g *Gate) collect(r *round) {
+	g.to(Collecting, r)
+	begin := time.Now()
+	_, before := g.requests.read()
+	cycles := g.gc.read().cycles
+	returned := make(chan struct{})
+	g.running = returned
+	go func() { // not counted in others: it may block for long after marking
+		defer close(returned)
+		g.gc.collect()
+	}()
+	overdue := max(overdueAfter, 10*r.expected)
+	ended := false
+	for time.Since(begin) < overdue {
+		if !g.pause(tick) {
+			break
+		}
+		if now := g.gc.read(); now.cycles > cycles {
+			ended = true
+			g.last.cycles, g.last.automatic = now.cycles, now.automatic
+			g.rebase(now)
+			break
+		}
+	}
+	took := time.Since(begin)
+	_, after := g.requests.read()
+	g.count(func(s *Stats) {
+		s.Stragglers += uint64(after - before)
+		if ended {
+			s.Collections[r.reason]++
+		}
+	})
+	if ended {
+		g.predict.learn(took, g.at.live)
+	} else if !g.stopping.Load() {
+		g.warn("overdue", "gcgate: a collection does not end; serving meanwhile, and collecting no more until it has", "took", took, "expected", r.expected)
+	}
+}
+
+// returned reports whether the last collect is over, its sweep included.
+func (g *Gate) returned() bool {
+	if g.running == nil {
+		return true
+	}
+	select {
+	case <-g.running:
+		g.running = nil
+		return true
+	default:
+		return false
+	}
+}
+
+// ready tells the peers that this process is back, and waits until those have seen it that
+// had acted on the announcement. Before the gate stops it waits for all: a peer may have acted
+// although its answer did not come.
+func (g *Gate) ready(r *round) {
+	g.refuse.Store(false)
+	g.back.Store(0)
+	if len(r.told) == 0 {
+		return
+	}
+	g.to(Readying, r)
+	var wait []*wish
+	for i, a := range r.told {
+		w := a.want(false, time.Time{})
+		select {
+		case <-r.wishes[i].done:
+			wait = append(wait, w)
+		case <-g.stop:
+			wait = append(wait, w)
+		default:
+		}
+	}
+	timer := time.NewTimer(readyTimeout)
+	defer timer.Stop()
+	for _, w := range wait {
+		select {
+		case <-w.done:
+		case <-timer.C:
+			return
+		}
+	}
+}
+
+func (g *Gate) count(f func(*Stats)) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	f(&g.stats)
+}

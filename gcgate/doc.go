@@ -1,0 +1,58 @@
+// Package gcgate lets no request meet a garbage collection.
+//
+// A [Gate] switches the runtime's own pacing off (GOGC) and decides itself when to collect. It
+// tells the load balancer first, waits until the process is quiet, collects with all cores,
+// and comes back; a group of replicas takes turns, so that the others carry the load:
+//
+//	                   heap at the trigger, or a gap, or asked
+//	+---------+ ------------------------------------------------> +---------+
+//	| Serving |                                                   | Wanting |  TryAcquire a turn,
+//	+---------+ <---------- a gap, and the turn is held --------- +---------+  or hard threshold
+//	     ^                                                             |
+//	     | the peers have seen Ready (1 s at most); turn released      v
+//	+----------+                                                 +------------+  Signal.Drain,
+//	| Readying | <----------------- turn lost ------------------ | Announcing |  AnnounceTimeout
+//	+----------+ <--------------+                                +------------+
+//	     ^                      |                                      | the peers have acted
+//	     | the cycle has ended  |                                      v
+//	+------------+              +------------------------------- +------------+  no request for
+//	| Collecting | <-------------------------------------------- |  Draining  |  QuietFor, or
+//	+------------+               nobody is here                  +------------+  DrainTimeout
+//
+// The gate never refuses a request, unless its policy is [Shed]: one that comes all the same
+// runs beside the collection, as it always did.
+//
+// # Use
+//
+// Wrap the handlers with [Gate.Middleware], or count requests with [Gate.Enter] and
+// [Ticket.Exit]. Tell the gate its peers: [HAProxy], [AgentCheck], [Health], [InBand] (for Go
+// clients with a [Transport]), or a [Signal] of your own; and how the replicas take turns:
+// [FileTurns] on one host, evenkeel.dev/contrib/etcdturn on many. Without peers, [Auto] sees
+// whether collecting in gaps or without assists would help, and says what it chose.
+//
+// # When it helps
+//
+// At GOMAXPROCS 1 to 3 the collector's mark workers take whole time slices from requests, and
+// assists follow as the load rises (golang/go #21698, #18534): a live heap of hundreds of
+// megabytes then costs milliseconds at the 99th percentile. With four cores or more, with a
+// small heap, or with memory to spare for GOGC=400, measure first: docs/guides/gcgate.md has
+// figures. Draining one of n replicas moves its load to the others for the time of a
+// collection; they need the capacity.
+//
+// # Memory
+//
+// With live the heap after the last collection, the gate collects at 2 x live and, when no
+// turn is to be had, at 2.75 x live; a memory limit lowers both (to 0.8 and 0.9 of what it
+// leaves to the heap). The runtime's own limit stays above as a net; when it acts, the log
+// says so. The limit is GOMEMLIMIT or Options.MemoryLimitBytes. In a container, the package
+// github.com/KimMachineGun/automemlimit sets GOMEMLIMIT from the control group before
+// Start looks:
+//
+//	import _ "github.com/KimMachineGun/automemlimit"
+//
+// # Sources
+//
+// The idea is that of the Garbage Collector Control Interceptor (Fireman, Lopes, Brunet:
+// "Using Load Shedding to Fight Tail-Latency on Runtime-Based Services", SBRC 2017) and of
+// Blade (Terei, Levy: "Blade: A Data Center Garbage Collector", arXiv 1504.02578).
+package gcgate

@@ -1,0 +1,51 @@
+package gcgate
+
+import "time"
+
+// Bounds of what counts as an unusual silence.
+const (
+	gapMin     = 5 * time.Millisecond
+	gapMax     = 100 * time.Millisecond
+	gapSpacing = 20 // times the usual time between two requests: by chance, once in e^20
+)
+
+// gap watches for times without requests. Owned by the control goroutine.
+type gap struct {
+	entered uint32    // at the last look
+	looked  time.Time // the last look
+	since   time.Time // when silence began; zero: requests are in flight
+	spacing float64   // moving average of the time between two requests while they come, seconds
+}
+
+// see takes a look at the counters in.
+func (p *gap) see(now time.Time, inFlight int, entered uint32) {
+	came := entered - p.entered
+	dt := now.Sub(p.looked).Seconds()
+	if came > 0 && !p.looked.IsZero() {
+		spacing := dt / float64(came)
+		if p.spacing == 0 {
+			p.spacing = spacing
+		}
+		p.spacing += (spacing - p.spacing) * min(1, float64(came)/100)
+	}
+	if came > 0 || inFlight > 0 {
+		p.since = time.Time{}
+	}
+	if inFlight == 0 && p.since.IsZero() {
+		p.since = now
+	}
+	p.entered, p.looked = entered, now
+}
+
+// silence is how long no request has been here.
+func (p *gap) silence(now time.Time) time.Duration {
+	if p.since.IsZero() {
+		return 0
+	}
+	return now.Sub(p.since)
+}
+
+// unusual is a silence that the usual traffic does not have.
+func (p *gap) unusual() time.Duration {
+	return min(max(time.Duration(gapSpacing*p.spacing*float64(time.Second)), gapMin), gapMax)
+}

@@ -1,0 +1,452 @@
+package gcgate
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestRoundGoesThroughAllStates(t *testing.T) {
+	s, turns := &fakeSignal{takes: 3 * time.Millisecond}, &fakeTurns{}
+	inTime(t, Options{Signals: []Signal{s}, Turns: turns, Jitter: -1}, func(t *testing.T, r *rig) {
+		r.traffic()
+		r.until(t, Collecting)
+		if !s.isAway() || turns.holders() != 1 {
+			t.Errorf("while it collects the peer thinks away=%v, turns held %d", s.isAway(), turns.holders())
+		}
+		if left := r.remaining(); left <= 0 || left > time.Second {
+			t.Errorf("remaining %v", left)
+		}
+		r.until(t, Serving)
+		want := []State{Wanting, Announcing, Draining, Collecting, Readying, Serving}
+		if d := cmp.Diff(want, r.states()); d != "" {
+			t.Errorf("states (-want +got):\n%s", d)
+		}
+		if s.isAway() || turns.holders() != 0 || r.remaining() != 0 {
+			t.Errorf("back, and the peer thinks away=%v, turns held %d, remaining %v", s.isAway(), turns.holders(), r.remaining())
+		}
+		got := r.Stats()
+		if got.Collections[Trigger] != 1 || got.Escaped != 0 || got.WithoutTurn != 0 || got.Policy != Drain {
+			t.Errorf("stats %+v", got)
+		}
+		if p := got.Phases[Collecting]; p.Count != 1 || p.Total < 50*time.Millisecond || p.Total > 55*time.Millisecond {
+			t.Errorf("collecting %+v, the heap marks for 50 ms", p)
+		}
+		if got.Live != 100*mib || got.Trigger != 200*mib || got.Hard != 275*mib {
+			t.Errorf("live %d, trigger %d, hard %d", got.Live/mib, got.Trigger/mib, got.Hard/mib)
+		}
+		if !r.heap.offByGate() {
+			t.Error("GOGC is not off while the gate is in charge")
+		}
+	})
+}
+
+func (h *fakeHeap) offByGate() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.percent == -1 && h.limit > 275*mib && h.limit < 1000*mib
+}
+
+func TestDrainWaitsForRequests(t *testing.T) {
+	inTime(t, Options{Signals: []Signal{&fakeSignal{}}, DrainTimeout: time.Second}, func(t *testing.T, r *rig) {
+		ticket := r.Enter()
+		r.until(t, Draining)
+		time.Sleep(300 * time.Millisecond)
+		if r.State() != Draining {
+			t.Errorf("with a request in flight: %v", r.State())
+		}
+		ticket.Exit()
+		time.Sleep(10 * time.Millisecond)
+		if r.State() != Collecting {
+			t.Errorf("10 ms after the last request: %v", r.State())
+		}
+	})
+}
+
+func TestDrainIsBoundedByStuckRequest(t *testing.T) {
+	inTime(t, Options{Signals: []Signal{&fakeSignal{}}}, func(t *testing.T, r *rig) {
+		defer r.Enter().Exit()
+		r.until(t, Draining)
+		r.until(t, Collecting)
+		r.until(t, Serving)
+		if p := r.Stats().Phases[Draining]; p.Total > 105*time.Millisecond || p.Total < 100*time.Millisecond {
+			t.Errorf("drained for %v, the bound is 100 ms", p.Total)
+		}
+	})
+}
+
+func TestStragglersAreServedAndCounted(t *testing.T) {
+	inTime(t, Options{Signals: []Signal{&fakeSignal{}}}, func(t *testing.T, r *rig) {
+		r.traffic()
+		r.until(t, Collecting)
+		if r.refusing() {
+			t.Error("policy Drain refuses requests")
+		}
+		r.Enter().Exit()
+		r.until(t, Serving)
+		if n := r.Stats().Stragglers; n != 1 {
+			t.Errorf("%d stragglers, want 1", n)
+		}
+	})
+}
+
+func TestBrokenPeerDoesNotHoldUp(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		signal *fakeSignal
+	}{
+		{"it fails", &fakeSignal{err: errPeer}},
+		{"it hangs", &fakeSignal{takes: time.Hour}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			good := &fakeSignal{}
+			inTime(t, Options{Signals: []Signal{c.signal, good}}, func(t *testing.T, r *rig) {
+				r.until(t, Collecting)
+				if !good.isAway() {
+					t.Error("the other peer was not told")
+				}
+				r.until(t, Serving)
+				p := r.Stats().Phases
+				if p[Announcing].Total > 105*time.Millisecond || p[Readying].Total > 50*time.Millisecond {
+					t.Errorf("announcing took %v, readying %v", p[Announcing].Total, p[Readying].Total)
+				}
+				if c.signal.takes == 0 && strings.Count(r.logged.String(), errPeer.Error()) != 1 {
+					t.Errorf("the log must name the failure once:\n%s", r.logged.String())
+				}
+				if c.signal.most > 1 {
+					t.Errorf("%d calls of one signal at once", c.signal.most)
+				}
+			})
+		})
+	}
+}
+
+func TestPeerThatForgotIsToldAgain(t *testing.T) {
+	s := &fakeSignal{}
+	inTime(t, Options{Signals: []Signal{s}}, func(t *testing.T, r *rig) {
+		r.traffic()
+		r.heap.set(func() { r.heap.marks = time.Second })
+		r.until(t, Collecting)
+		s.set(func() { s.away = false }) // reloaded
+		time.Sleep(150 * time.Millisecond)
+		if !s.isAway() {
+			t.Error("150 ms later the peer was not told again")
+		}
+		s.set(func() { s.err = errPeer })
+		r.until(t, Serving)
+		s.set(func() { s.err = nil })
+		r.heap.set(func() { r.heap.rate = 0 })
+		time.Sleep(2 * time.Second)
+		if s.isAway() {
+			t.Error("Ready failed, and was not tried again")
+		}
+	})
+}
+
+func TestHeldTurnIsAwaited(t *testing.T) {
+	turns := &fakeTurns{}
+	inTime(t, Options{Signals: []Signal{&fakeSignal{}}, Turns: turns, Jitter: -1}, func(t *testing.T, r *rig) {
+		r.traffic()
+		other, _ := turns.TryAcquire(t.Context())
+		r.until(t, Wanting)
+		time.Sleep(300 * time.Millisecond)
+		if r.State() != Wanting {
+			t.Fatalf("the turn is held, and it is %v", r.State())
+		}
+		other.Release(t.Context())
+		r.until(t, Collecting)
+		if r.Stats().WithoutTurn != 0 {
+			t.Error("it did not wait for the turn")
+		}
+	})
+}
+
+func TestHardThresholdDoesNotWaitForTurn(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		turns *fakeTurns
+		log   string
+	}{
+		{"held", &fakeTurns{k: 1}, "another replica holds the turn"},
+		{"store away", &fakeTurns{err: errors.New("no etcd")}, "no etcd"},
+		{"store hangs", &fakeTurns{takes: time.Hour}, "no turn to be had"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			blind, sighted := &fakeSignal{}, &safeSignal{}
+			turns := c.turns
+			inTime(t, Options{Signals: []Signal{blind, sighted}, Turns: turns, Jitter: -1}, func(t *testing.T, r *rig) {
+				r.traffic()
+				turns.TryAcquire(timeout(t, time.Millisecond))
+				r.until(t, Wanting)
+				r.until(t, Collecting)
+				if heap := r.Stats().Heap / mib; heap < 274 || heap > 300 {
+					t.Errorf("it collected at %d MiB, the hard threshold is 275", heap)
+				}
+				if blind.isAway() || !sighted.isAway() {
+					t.Error("without a turn only the signal that is safe so must announce")
+				}
+				r.until(t, Serving)
+				if s := r.Stats(); s.WithoutTurn != 1 || s.Collections[Hard] != 1 || s.Escaped != 0 {
+					t.Errorf("stats %+v", s)
+				}
+				if !strings.Contains(r.logged.String(), c.log) {
+					t.Errorf("the log does not say %q:\n%s", c.log, r.logged.String())
+				}
+				turns.lose()
+			})
+		})
+	}
+}
+
+type safeSignal struct{ fakeSignal }
+
+func (*safeSignal) safeWithoutTurn() bool { return true }
+
+func TestLostTurnEndsTheRound(t *testing.T) {
+	turns := &fakeTurns{}
+	slow := &fakeSignal{takes: 80 * time.Millisecond}
+	inTime(t, Options{Signals: []Signal{slow}, Turns: turns}, func(t *testing.T, r *rig) {
+		r.traffic()
+		r.until(t, Announcing)
+		turns.lose()
+		r.until(t, Serving)
+		if s := r.states(); slices.Contains(s, Collecting) {
+			t.Errorf("it collected after the turn was lost: %v", s)
+		}
+		if !strings.Contains(r.logged.String(), "turn was lost") {
+			t.Error("the log does not say so")
+		}
+		r.until(t, Collecting) // the next time
+	})
+}
+
+func TestCollectionThatDoesNotEnd(t *testing.T) {
+	s := &fakeSignal{}
+	inTime(t, Options{Signals: []Signal{s}}, func(t *testing.T, r *rig) {
+		r.heap.set(func() { r.heap.hang = make(chan struct{}) })
+		r.until(t, Collecting)
+		r.until(t, Serving)
+		if s.isAway() {
+			t.Error("it serves, and the peer was not told")
+		}
+		if !strings.Contains(r.logged.String(), "does not end") {
+			t.Errorf("the log does not say so:\n%s", r.logged.String())
+		}
+		time.Sleep(5 * time.Second)
+		if n := r.heap.collects; n != 1 {
+			t.Errorf("%d collections run at once", n)
+		}
+		close(r.heap.hang)
+		r.until(t, Collecting)
+	})
+}
+
+func TestReopensBeforeTheSweep(t *testing.T) {
+	inTime(t, Options{Signals: []Signal{&fakeSignal{}}}, func(t *testing.T, r *rig) {
+		r.heap.set(func() { r.heap.sweeps = time.Hour })
+		r.until(t, Collecting)
+		r.until(t, Serving)
+		if p := r.Stats().Phases[Collecting].Total; p > 60*time.Millisecond {
+			t.Errorf("away for %v, marking takes 50 ms", p)
+		}
+		time.Sleep(time.Hour) // the fake's goroutine must end inside the bubble
+	})
+}
+
+func TestStopInEachState(t *testing.T) {
+	for _, state := range []State{Serving, Wanting, Announcing, Draining, Collecting, Readying} {
+		t.Run(state.String(), func(t *testing.T) {
+			s, turns := &fakeSignal{takes: 20 * time.Millisecond}, &fakeTurns{}
+			inTime(t, Options{Signals: []Signal{s}, Turns: turns, Jitter: -1}, func(t *testing.T, r *rig) {
+				r.traffic()
+				var other Lease
+				if state == Wanting {
+					other, _ = turns.TryAcquire(t.Context())
+				}
+				r.until(t, state)
+				stopped := time.Now()
+				r.Stop()
+				if took := time.Since(stopped); took > 200*time.Millisecond {
+					t.Errorf("Stop took %v", took)
+				}
+				if other != nil {
+					other.Release(t.Context())
+				}
+				if s.isAway() || turns.holders() != 0 || r.remaining() != 0 {
+					t.Errorf("after Stop the peer thinks away=%v, turns held %d", s.isAway(), turns.holders())
+				}
+				if state != Serving && state != Wanting && s.drains == 0 && s.readys == 0 {
+					t.Error("the peer was never called")
+				}
+				r.Enter().Exit()
+				time.Sleep(time.Second) // a collection that runs ends
+			})
+		})
+	}
+}
+
+func TestIdlePolicyCollectsInGaps(t *testing.T) {
+	inTime(t, Options{Policy: Idle, Jitter: -1}, func(t *testing.T, r *rig) {
+		r.heap.set(func() { r.heap.rate = 0 })
+		for range 40 {
+			r.heap.set(func() { r.heap.rate = 400 * mib })
+			for range 200 { // 100 ms on
+				ticket := r.Enter()
+				time.Sleep(500 * time.Microsecond)
+				ticket.Exit()
+			}
+			r.heap.set(func() { r.heap.rate = 0 })
+			time.Sleep(600 * time.Millisecond)
+		}
+		s := r.Stats()
+		if s.Collections[IdleGap] < 30 || s.Collections[Trigger] > 2 || s.Stragglers > 0 {
+			t.Errorf("collections %v, stragglers %d: want about 40 in gaps", s.Collections, s.Stragglers)
+		}
+	})
+}
+
+func TestDrainDoesNotTakeEachPauseForGap(t *testing.T) {
+	inTime(t, Options{Signals: []Signal{&fakeSignal{}}, Jitter: -1}, func(t *testing.T, r *rig) {
+		for range 2000 { // a request each 10 ms: mostly idle
+			r.Enter().Exit()
+			time.Sleep(10 * time.Millisecond)
+		}
+		if s := r.Stats(); s.Collections[IdleGap] > 0 || s.Collections[Trigger] == 0 {
+			t.Errorf("collections %v: want them at the trigger", s.Collections)
+		}
+	})
+}
+
+func TestThroughSaysNothing(t *testing.T) {
+	inTime(t, Options{Policy: Through}, func(t *testing.T, r *rig) {
+		defer r.Enter().Exit()
+		r.until(t, Collecting)
+		r.until(t, Serving)
+		if d := cmp.Diff([]State{Wanting, Collecting, Serving}, r.states()); d != "" {
+			t.Error(d)
+		}
+	})
+}
+
+func TestShedRefusesWhileAway(t *testing.T) {
+	inTime(t, Options{Policy: Shed}, func(t *testing.T, r *rig) {
+		r.traffic()
+		for range 10_000 {
+			time.Sleep(time.Millisecond)
+			away := slices.Contains([]State{Announcing, Draining, Collecting}, r.State())
+			if r.refusing() != away {
+				t.Fatalf("refusing=%v while %v", r.refusing(), r.State())
+			}
+		}
+		if r.Stats().Collections[Trigger] == 0 {
+			t.Error("no collection")
+		}
+	})
+}
+
+func TestPeriodicCollectionOfAnIdleProcess(t *testing.T) {
+	inTime(t, Options{Policy: Through}, func(t *testing.T, r *rig) {
+		r.heap.set(func() { r.heap.rate = 0 })
+		time.Sleep(5 * time.Minute)
+		if n := r.Stats().Collections[Periodic]; n != 2 {
+			t.Errorf("%d collections in 5 minutes, want one each 2", n)
+		}
+	})
+}
+
+func TestEscapedCycleIsToldAndCounted(t *testing.T) {
+	inTime(t, Options{Policy: Through}, func(t *testing.T, r *rig) {
+		r.traffic()
+		r.until(t, Collecting)
+		r.until(t, Serving)
+		r.heap.set(func() { r.heap.rate, r.heap.limit = 10*mib, 120*mib })
+		time.Sleep(5 * time.Second)
+		if r.Stats().Escaped == 0 || !strings.Contains(r.logged.String(), "collected by itself") {
+			t.Errorf("stats %+v\n%s", r.Stats(), r.logged.String())
+		}
+		r.heap.set(func() { r.heap.limit = math.MaxInt64 })
+	})
+}
+
+func TestCollectOnRequest(t *testing.T) {
+	inTime(t, Options{Policy: Through}, func(t *testing.T, r *rig) {
+		r.heap.set(func() { r.heap.rate = 0 })
+		if err := r.Collect(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if r.Stats().Collections[Requested] != 1 {
+			t.Errorf("stats %+v", r.Stats())
+		}
+	})
+}
+
+func TestCrowdedHeapStaysWithTheRuntime(t *testing.T) {
+	inTime(t, Options{Policy: Through, MemoryLimitBytes: 120 * mib}, func(t *testing.T, r *rig) {
+		time.Sleep(20 * time.Second)
+		if !strings.Contains(r.logged.String(), "no room") {
+			t.Errorf("no warning:\n%s", r.logged.String())
+		}
+		r.heap.mu.Lock()
+		percent, limit := r.heap.percent, r.heap.limit
+		r.heap.mu.Unlock()
+		if percent != 100 || limit != 120*mib {
+			t.Errorf("GOGC %d, limit %d MiB", percent, limit/mib)
+		}
+		r.heap.set(func() { r.heap.live = 20 * mib }) // it shrinks: the gate takes over
+		time.Sleep(20 * time.Second)
+		if r.heap.percent != -1 {
+			t.Error("the gate did not take over")
+		}
+	})
+}
+
+func TestAuto(t *testing.T) {
+	busy := func(r *rig, on, off time.Duration) {
+		for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(off) {
+			ticket := r.Enter()
+			time.Sleep(on)
+			ticket.Exit()
+		}
+	}
+	for _, c := range []struct {
+		want    Policy
+		assist  float64
+		on, off time.Duration
+		signals []Signal
+	}{
+		{want: Drain, on: time.Second, signals: []Signal{&fakeSignal{}}},
+		{want: Idle, on: 300 * time.Millisecond, off: 400 * time.Millisecond, assist: 0.5},
+		{want: Through, on: 5 * time.Millisecond, off: time.Millisecond, assist: 0.5},
+		{want: stock, on: 5 * time.Millisecond, off: time.Millisecond},
+	} {
+		t.Run(c.want.String(), func(t *testing.T) {
+			inTime(t, Options{Signals: c.signals}, func(t *testing.T, r *rig) {
+				r.heap.set(func() { r.heap.assist = c.assist })
+				busy(r, c.on, c.off)
+				if p := r.Stats().Policy; p != c.want {
+					t.Errorf("chose %v\n%s", p, r.logged.String())
+				}
+				if !strings.Contains(r.logged.String(), "policy="+c.want.String()) {
+					t.Errorf("it does not explain itself:\n%s", r.logged.String())
+				}
+			})
+		})
+	}
+}
+
+func TestNothingLeaksFromManyGates(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for range 20 {
+			r := startRig(t, Options{Signals: []Signal{&fakeSignal{takes: time.Hour}}}, newFakeHeap())
+			time.Sleep(700 * time.Millisecond)
+			r.Stop()
+			time.Sleep(time.Second)
+		}
+	})
+}

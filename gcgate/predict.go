@@ -1,0 +1,50 @@
+package gcgate
+
+import (
+	"runtime"
+	"time"
+)
+
+// predictor tells how long the next collection will take: marking is linear in the live heap.
+// It keeps moving averages of both, so that large collections weigh more. Owned by the control
+// goroutine.
+type predictor struct {
+	seconds, bytes float64
+}
+
+const (
+	predictWeight = 0.3  // of the newest collection in the averages
+	predictMargin = 1.25 // the longest of a run of collections is up to 1.35 of their mean
+
+	// A first guess of one nanosecond a byte and core keeps the collection of a process that
+	// has just started, with almost no heap, from telling anything about a heap of 300 MB.
+	priorBytes   = 32 << 20
+	priorPerByte = 1e-9
+
+	predictMin, predictMax = time.Millisecond, 10 * time.Second
+)
+
+func newPredictor() predictor {
+	return predictor{
+		seconds: priorBytes * priorPerByte / float64(min(runtime.GOMAXPROCS(0), 4)),
+		bytes:   priorBytes,
+	}
+}
+
+// seed takes the collection at the start in.
+func (p *predictor) seed(took time.Duration, live uint64) {
+	p.seconds += took.Seconds()
+	p.bytes += float64(live)
+}
+
+// learn takes a collection in.
+func (p *predictor) learn(took time.Duration, live uint64) {
+	p.seconds += predictWeight * (took.Seconds() - p.seconds)
+	p.bytes += predictWeight * (float64(live) - p.bytes)
+}
+
+// expect returns how long a collection of live bytes will take at most, nearly always.
+func (p *predictor) expect(live uint64) time.Duration {
+	s := p.seconds / max(p.bytes, 1) * float64(live) * predictMargin
+	return min(max(time.Duration(s*float64(time.Second)), predictMin), predictMax)
+}

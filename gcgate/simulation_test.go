@@ -1,0 +1,155 @@
+package gcgate
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+var seedFlag = flag.Uint64("seed", 0, "run the simulation with this `seed` only")
+
+// TestSimulation runs groups of replicas, with faults, for some minutes of fake time, and
+// holds the invariants:
+//   - never more than k replicas of a group are away with the turn
+//   - nothing is refused under Drain
+//   - each gate comes back, and collects again once the faults have ended
+func TestSimulation(t *testing.T) {
+	seeds := make([]uint64, 8)
+	for i := range seeds {
+		seeds[i] = rand.Uint64()
+	}
+	if *seedFlag != 0 {
+		seeds = []uint64{*seedFlag}
+	}
+	for _, seed := range seeds {
+		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { simulate(t, rand.New(rand.NewPCG(seed, 1))) })
+		})
+	}
+}
+
+// replica is one process of the simulation.
+type replica struct {
+	*rig
+	signal  *fakeSignal
+	running bool
+}
+
+func simulate(t *testing.T, rng *rand.Rand) {
+	n := 2 + rng.IntN(4)
+	turns := &fakeTurns{k: 1 + rng.IntN(n-1)}
+	var replicas []*replica
+	for range n {
+		h, s := newFakeHeap(), &fakeSignal{takes: time.Duration(rng.IntN(20)) * time.Millisecond}
+		h.live = uint64(20+rng.IntN(500)) * mib
+		h.rate = float64(rng.IntN(400)) * mib
+		h.marks = time.Duration(1+rng.IntN(600)) * time.Millisecond
+		o := Options{Policy: Drain, Signals: []Signal{s}, Turns: turns, DrainTimeout: time.Duration(1+rng.IntN(200)) * time.Millisecond}
+		r := &replica{rig: startRig(t, o, h), signal: s, running: true}
+		r.traffic()
+		replicas = append(replicas, r)
+	}
+	var most atomic.Int64
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(time.Duration(1+rng.IntN(50)) * time.Millisecond) {
+		fault(rng, turns, replicas[rng.IntN(n)])
+		with := 0
+		for _, r := range replicas {
+			if r.refusing() {
+				t.Fatal("policy Drain refuses")
+			}
+			if r.running && r.State() == Collecting {
+				with++
+			}
+		}
+		with -= alone(replicas)
+		most.Store(max(most.Load(), int64(with)))
+		if with > turns.k {
+			t.Fatalf("%d replicas collect with a turn, %d may", with, turns.k)
+		}
+	}
+	turns.mu.Lock()
+	turns.err, turns.takes = nil, 0
+	turns.mu.Unlock()
+	for _, r := range replicas {
+		r.signal.set(func() { r.signal.err = nil })
+		if !r.running {
+			continue
+		}
+		r.heap.set(func() { r.heap.rate = 100 * mib; r.heap.live = min(r.heap.live, 100*mib) })
+	}
+	time.Sleep(30 * time.Second)
+	for i, r := range replicas {
+		if !r.running {
+			continue
+		}
+		before := r.Stats()
+		r.until(t, Collecting)
+		r.until(t, Serving)
+		if before.Policy != Drain {
+			t.Errorf("replica %d: %+v", i, before)
+		}
+		r.Stop()
+		if r.signal.isAway() {
+			t.Errorf("replica %d stopped, and its peer thinks that it is away", i)
+		}
+	}
+	time.Sleep(2 * time.Second)
+	if turns.holders() > 0 {
+		t.Errorf("%d turns are held by nobody", turns.holders())
+	}
+	if most.Load() == 0 {
+		t.Error("the simulation never saw a collection")
+	}
+}
+
+// alone counts the replicas that collect without a turn, as they must at the hard threshold.
+func alone(replicas []*replica) (n int) {
+	for _, r := range replicas {
+		r.mu.Lock()
+		if k := len(r.events); r.running && k > 0 && r.State() == Collecting && r.events[k-1].WithoutTurn {
+			n++
+		}
+		r.mu.Unlock()
+	}
+	return n
+}
+
+// fault breaks something, or mends it.
+func fault(rng *rand.Rand, turns *fakeTurns, r *replica) {
+	switch rng.IntN(200) {
+	case 0:
+		turns.mu.Lock()
+		turns.err = errors.New("the store is away")
+		turns.mu.Unlock()
+	case 1, 2:
+		turns.mu.Lock()
+		turns.err = nil
+		turns.takes = time.Duration(rng.IntN(30)) * time.Millisecond
+		turns.mu.Unlock()
+	case 3:
+		r.signal.set(func() { r.signal.err = errPeer })
+	case 4, 5:
+		r.signal.set(func() { r.signal.err = nil })
+	case 6:
+		r.signal.set(func() { r.signal.away = false }) // it was restarted
+	case 7:
+		r.heap.set(func() { r.heap.rate = float64(rng.IntN(1000)) * mib })
+	case 8:
+		r.heap.set(func() { r.heap.live = uint64(1+rng.IntN(500)) * mib })
+	case 9:
+		if r.running && rng.IntN(4) == 0 {
+			r.Stop()
+			r.running = false
+		}
+	case 10:
+		if r.running {
+			ticket := r.Enter()
+			time.AfterFunc(time.Duration(rng.IntN(3000))*time.Millisecond, ticket.Exit)
+		}
+	}
+}

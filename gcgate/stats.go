@@ -1,0 +1,49 @@
+package gcgate
+
+import "time"
+
+// Stats tell what a [Gate] did since its start. Sizes are in bytes.
+type Stats struct {
+	Policy Policy
+	State  State
+
+	// Collections counts the gate's own by reason; Escaped those that the runtime started by
+	// itself while the gate was in charge (a limit hit, a runtime.GC elsewhere is not
+	// counted).
+	Collections map[Reason]uint64
+	Escaped     uint64
+
+	// Phases are the times spent in each state by collections that ended, Wanting to Readying.
+	Phases map[State]Duration
+
+	// Stragglers entered while the gate was collecting or announced to be; Shed were refused.
+	Stragglers, Shed uint64
+
+	// WithoutTurn counts collections at the hard threshold, or after the lease was lost.
+	WithoutTurn uint64
+
+	InFlight int    // requests
+	Live     uint64 // heap after the last collection
+	Heap     uint64 // heap at the last sample, dead objects included
+	Trigger  uint64 // heap at which the next collection is due
+	Hard     uint64 // heap at which it does not wait for a turn
+	Limit    uint64 // memory limit; math.MaxInt64 is none
+
+	// Expected is how long the next collection is expected to take, from its announcement;
+	// Next when it is expected at the present rate of allocation, zero when not known.
+	Expected time.Duration
+	Next     time.Time
+}
+
+// Duration sums up durations.
+type Duration struct {
+	Count uint64
+	Total time.Duration
+	Max   time.Duration
+}
+
+func (d *Duration) add(x time.Duration) {
+	d.Count++
+	d.Total += x
+	d.Max = max(d.Max, x)
+}

@@ -1,0 +1,22 @@
+package gcgate
+
+import "context"
+
+// Turns says which replica of a group may collect now, so that the others carry its load.
+type Turns interface {
+	// TryAcquire takes the turn without waiting for its holder: it returns [ErrHeld] (wrapped
+	// or not) when another replica has it, and any other error when the turn cannot be
+	// decided. The gate tries again until the hard threshold, where it collects without a
+	// turn. It is called with a deadline, from one goroutine at a time.
+	TryAcquire(ctx context.Context) (Lease, error)
+}
+
+// A Lease is a turn that is held. Its methods may be called from any goroutine.
+type Lease interface {
+	// Lost is closed when the turn was lost before Release: another replica may have it now.
+	// It may be nil where that cannot happen.
+	Lost() <-chan struct{}
+
+	// Release gives the turn back. The gate calls it once, when every peer has seen Ready.
+	Release(ctx context.Context) error
+}
