@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 
 	"evenkeel.dev/internal/report"
 )
@@ -17,11 +18,21 @@ Runs of one label in a file are repeats: the table has their median. - is standa
   evenkeel compare before.json after.json
   evenkeel compare -html page.html run.json     one page that needs nothing else: latency
                                                 histogram and CCDF, latency and heap over time
+  evenkeel compare -events events.ndjson -html page.html run.json
+                                                and what happened meanwhile: collections under
+                                                gcgate, deployments, failovers
+
+An events file has a line each time that something enters a state, in which it stays until its
+next line; events are placed on the runs during which they happened, by the clock:
+
+  {"t":"2026-11-21T10:00:00.5Z","source":"replica 1","state":"collecting"}
 `
 
 func runCompare(_ context.Context, a *app, args []string) error {
 	fs := a.newFlags("compare", compareHelp)
 	html := fs.String("html", "", "write a self-contained page to this `file` (- for standard output)")
+	var eventNames list
+	fs.Var(&eventNames, "events", "place the events of this `file` on the time line (- for standard input); can be repeated")
 	names, rest, err := a.parse(fs, args)
 	if err != nil {
 		return err
@@ -30,25 +41,30 @@ func runCompare(_ context.Context, a *app, args []string) error {
 	if len(names) == 0 {
 		return a.wrong(fs, "no file; evenkeel run -o run.json and evenkeel load -o run.json write them")
 	}
+	if i := slices.Index(eventNames, "-"); i >= 0 && (slices.Contains(names, "-") || slices.Contains(eventNames[i+1:], "-")) {
+		return a.wrong(fs, "-events - and another - both read standard input; give one of them as a file")
+	}
 	var files []*report.File
 	for i, n := range names {
-		var f *report.File
-		var err error
-		if n == "-" {
-			names[i] = "standard input"
-			f, err = report.Read(os.Stdin)
-			if err != nil {
-				err = fmt.Errorf("standard input: %w", err)
-			}
-		} else {
-			f, err = report.ReadFile(n)
-		}
+		f, err := readRunFile(n)
 		if err != nil {
 			return err
 		}
+		if n == "-" {
+			names[i] = stdinName
+		}
 		files = append(files, f)
 	}
+	var events []*report.Events
+	for _, n := range eventNames {
+		e, err := readEvents(n)
+		if err != nil {
+			return err
+		}
+		events = append(events, e)
+	}
 	c := report.Compare(files, names)
+	c.SetEvents(events)
 	if *html == toStdout {
 		return c.HTML(a.stdout)
 	}
@@ -56,4 +72,25 @@ func runCompare(_ context.Context, a *app, args []string) error {
 		return err
 	}
 	return c.Text(a.stdout, a.style)
+}
+
+// stdinName is standard input in messages.
+const stdinName = "standard input"
+
+func readRunFile(name string) (*report.File, error) {
+	if name != "-" {
+		return report.ReadFile(name)
+	}
+	f, err := report.Read(os.Stdin)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", stdinName, err)
+	}
+	return f, nil
+}
+
+func readEvents(name string) (*report.Events, error) {
+	if name != "-" {
+		return report.ReadEventsFile(name)
+	}
+	return report.ReadEvents(os.Stdin, stdinName)
 }

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"evenkeel.dev/internal/report"
 	"evenkeel.dev/loadgen"
@@ -100,4 +101,59 @@ func TestComparePage(t *testing.T) {
 		t.Error("-html - and -html FILE differ")
 	}
 	call("compare", "-html", filepath.Join(dir, "no", "page.html"), file).check(t, exitFailed, nil, []string{"cannot write", "no such file or directory"})
+}
+
+func TestCompareEvents(t *testing.T) {
+	dir := t.TempDir()
+	file, page := filepath.Join(dir, "run.json"), filepath.Join(dir, "page.html")
+	started := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+	f := &report.File{Version: report.Version, Runs: []report.Run{
+		{Label: "v", Repeat: 1, Load: &loadgen.Result{Answered: 7, Started: started, Duration: 10 * time.Second}},
+	}}
+	if err := f.Save(file); err != nil {
+		t.Fatal(err)
+	}
+	events := func(name, text string) string {
+		name = filepath.Join(dir, name)
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	line := func(at, source, state string) string {
+		return `{"t":"2026-11-21T` + at + `Z","source":"` + source + `","state":"` + state + `"}` + "\n"
+	}
+	gate := events("gate.ndjson", line("10:00:01.5", "replica 1", "collecting")+line("10:00:01.81", "replica 1", "serving"))
+	deploy := events("deploy.ndjson", line("10:00:09", "deployment", "v2"))
+	late := events("late.ndjson", line("11:00:00", "deployment", "v3"))
+	bad := events("bad.ndjson", line("10:00:09", "deployment", "v2")+"deployed v3\n\n")
+
+	call("compare", "-events", gate, file, "-events", deploy, "-html", page).check(t, exitOK,
+		[]string{"events during v\n deployment: v2 1x, 1 s in all, longest 1 s\n replica 1: collecting 1x, 310 ms in all, longest 310 ms\n"}, nil)
+	b, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(b), `id="lanes-0"`) {
+		t.Error("the page has no lanes")
+	}
+	call("compare", "-events", late, file).check(t, exitOK, []string{"! " + late + ": no event in it (2026-11-21T11:00:00.000Z to"}, nil)
+	for _, tt := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"-events", bad, file}, exitFailed, bad + ":2: not one JSON object"},
+		{[]string{"-events", filepath.Join(dir, "none"), file}, exitFailed, filepath.Join(dir, "none")},
+		{[]string{"-events", dir, file}, exitFailed, dir},
+		{[]string{"-events", gate}, exitUsage, "no file"},
+		{[]string{"-events", "-", "-"}, exitUsage, "both read standard input"},
+		{[]string{"-events", "-", "-events", "-", file}, exitUsage, "both read standard input"},
+	} {
+		r := call(append([]string{"compare"}, tt.args...)...)
+		r.check(t, tt.code, nil, []string{tt.want})
+		if r.stdout != "" {
+			t.Errorf("%q: a table was printed: %s", tt.args, r.stdout)
+		}
+	}
 }

@@ -18,6 +18,8 @@ type Comparison struct {
 	Machines []Machine // distinct
 	Tools    []string  // what measured them, distinct
 	Notes    []string  // what a reader must know before believing the table
+
+	lanes map[*Run][]lane // where SetEvents placed events
 }
 
 // Column is one variant: the repeats of one label.

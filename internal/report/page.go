@@ -43,6 +43,9 @@ type page struct {
 	Hist     chart
 	Panels   []panel
 	HasGC    bool
+	HasLanes bool
+	States   []pageState // of the lanes
+	LaneNote []string
 	Setup    pageSetup
 	Machines []Machine
 	Tool     string
@@ -81,6 +84,9 @@ func (c *Comparison) HTML(w io.Writer) error {
 		Hist:     histChart(d),
 		Panels:   c.panels(d),
 		HasGC:    c.hasGC(),
+		HasLanes: d.hasLanes(),
+		States:   d.States,
+		LaneNote: d.laneNotes,
 		Setup:    c.pageSetup(),
 		Machines: c.Machines,
 		Tool:     strings.Join(c.Tools, ", "),

@@ -171,7 +171,27 @@
   };
   readers.heap = readers.time;
 
+  // fillLane says which state is under the pointer, or a narrow one next to it.
+  function fillLane(chart, f, fy) {
+    const { lanes } = data.columns[chart.column], lane = lanes[Math.min(lanes.length - 1, Math.floor(fy * lanes.length))];
+    const us = f * data.end * 1e6, near = (groups.time.to - groups.time.from) * data.end * 3e6 / chart.hit.clientWidth;
+    const at = lane.at || [], i = before(at, us);
+    let hit = i >= 0 && us <= at[i] + lane.for[i] ? i : -1;
+    for (let k = Math.max(0, i - 2); k <= i + 1 && k < at.length; k++) {
+      if (lane.for[k] < near && us > at[k] - near && us < at[k] + lane.for[k] + near && (hit < 0 || lane.for[k] < lane.for[hit])) hit = k;
+    }
+    tooltip.replaceChildren();
+    html("strong", "", lane.source, tooltip);
+    if (hit < 0) return html("div", "", us < lane.known ? "no event yet" : "serving", tooltip);
+    const state = data.states[lane.state[hit]], row = html("div", "", "", tooltip), many = lane.count && lane.count[hit];
+    element("path", { class: "state " + state.class, d: "M1 1h12v10h-12z" }, element("svg", { class: "swatch", width: 14, height: 12 }, row));
+    row.append(many ? `${many} states, mostly ${state.name}` : state.name);
+    html("div", "", `from ${(at[hit] / 1e6).toFixed(3)} s for ${duration(lane.for[hit])}${lane.open && hit === at.length - 1 ? ", to the end" : ""}`, tooltip);
+    if (lane.note && lane.note[hit]) html("div", "", lane.note[hit], tooltip);
+  }
+
   function fillTooltip(chart, f, fy) {
+    if (chart.kind === "lanes") return fillLane(chart, f, fy);
     const g = groups[chart.group];
     const [head, read, corner] = readers[chart.kind](g.scale.value(f), fy, f);
     tooltip.replaceChildren();
@@ -263,6 +283,7 @@
   for (const root of document.querySelectorAll(".chart")) {
     const hit = root.querySelector(".hit");
     const chart = { kind: root.dataset.kind, group: root.dataset.group, hit, ticks: root.querySelector(".xticks"), data: root.querySelector(".data") };
+    chart.column = root.closest(".panelbox")?.dataset.v;
     chart.crossX = html("div", "cross x", "", hit);
     chart.crossY = html("div", "cross y", "", hit);
     chart.drag = html("div", "range-drag", "", hit);

@@ -16,6 +16,9 @@ type pageData struct {
 	Top     float64      `json:"top"`     // greatest share in a bin
 	End     float64      `json:"end"`     // of the time axis
 	Columns []pageColumn `json:"columns"`
+	States  []pageState  `json:"states,omitempty"` // of the lanes
+
+	laneNotes []string // what the lanes leave out
 }
 
 type pageRange struct {
@@ -30,6 +33,7 @@ type pageColumn struct {
 	Hist   []float64  `json:"hist"` // share by bin
 	Series pageSeries `json:"series"`
 	GC     pageGC     `json:"gc"`
+	Lanes  []pageLane `json:"lanes,omitempty"`
 }
 
 // pageCCDF is a falling staircase: Share[i] of the requests took longer than X[i].
@@ -81,6 +85,7 @@ func newPageData(c *Comparison) *pageData {
 		col.Series = newPageSeries(&run.Load.Series)
 		col.GC = newPageGC(mergeCollections(run.GC, d.End))
 	}
+	d.addLanes(c)
 	return d
 }
 

@@ -21,14 +21,16 @@ type chart struct {
 	X, Y            []tick
 	Percentiles     []tick
 	Lines           []line
+	Height          string // in pixels; "": the style sheet's
 	Message         string // in place of what there is not
 }
 
 // line is one path.
 type line struct {
-	Class   string
-	Variant int
-	D       string
+	Class     string
+	Variant   int
+	D         string
+	Transform string // "": none
 }
 
 // path writes the path data of SVG in whole units and relative steps, which is short.
@@ -75,11 +77,13 @@ func (p *path) step(x, y int) {
 }
 
 // rect draws a rectangle from the plot's top.
-func (p *path) rect(x, width, height int) {
-	p.move(x, 0)
-	p.line(x+width, 0)
-	p.line(x+width, height)
-	p.line(x, height)
+func (p *path) rect(x, width, height int) { p.box(x, 0, width, height) }
+
+func (p *path) box(x, y, width, height int) {
+	p.move(x, y)
+	p.line(x+width, y)
+	p.line(x+width, y+height)
+	p.line(x, y+height)
 	p.close()
 }
 

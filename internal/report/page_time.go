@@ -12,6 +12,7 @@ import (
 type panel struct {
 	pageVariant
 	Caption string
+	Lanes   *chart // nil where no event was placed
 	Latency chart
 	Heap    *chart // nil where no variant has collections measured
 }
@@ -27,6 +28,7 @@ func (c *Comparison) panels(d *pageData) []panel {
 		run := c.Columns[i].Median()
 		gc := mergeCollections(run.GC, d.End)
 		p := panel{pageVariant: variants[i], Caption: panelCaption(&c.Columns[i], run)}
+		p.Lanes = lanesPanel(d, c, i)
 		p.Latency = latencyPanel(d, i, run, gc, latency)
 		if c.hasGC() {
 			p.Latency.Class += " above"

@@ -45,6 +45,7 @@ func (c *Comparison) Text(w io.Writer, s Style) error {
 	if foot != "" {
 		fmt.Fprintf(&b, "%s\n", s.dim(foot))
 	}
+	c.eventsText(&b, s)
 	for _, n := range c.Notes {
 		fmt.Fprintf(&b, "! %s\n", printable(n))
 	}
