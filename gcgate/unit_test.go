@@ -1,0 +1,169 @@
+package gcgate
+
+import (
+	"errors"
+	"log/slog"
+	"math"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+func TestCounterCountsFromAllGoroutines(t *testing.T) {
+	c := newCounter()
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for i := range 10_000 {
+				ticket := c.enter()
+				if i%100 == 0 {
+					runtime.Gosched()
+				}
+				done := make(chan struct{})
+				if i%1000 == 0 { // leaves on another goroutine
+					go func() { ticket.Exit(); close(done) }()
+					<-done
+					continue
+				}
+				ticket.Exit()
+			}
+		})
+	}
+	wg.Wait()
+	if inFlight, entered := c.read(); inFlight != 0 || entered != 80_000 {
+		t.Errorf("in flight %d, entered %d", inFlight, entered)
+	}
+	a, b := c.enter(), c.enter()
+	if n, _ := c.read(); n != 2 {
+		t.Errorf("in flight %d, want 2", n)
+	}
+	a.Exit()
+	b.Exit()
+}
+
+func TestCounterSurvivesTheWrapOfEntered(t *testing.T) {
+	c := newCounter()
+	for i := range c.shards {
+		c.shards[i].n.Store(math.MaxUint32 << 32)
+	}
+	before := func() uint32 { _, e := c.read(); return e }()
+	c.enter()
+	if n, e := c.read(); n != 1 || e-before != 1 {
+		t.Errorf("in flight %d, entered %d more", n, e-before)
+	}
+}
+
+func TestEnterExitDoNotAllocate(t *testing.T) {
+	c := newCounter()
+	if n := testing.AllocsPerRun(1000, func() { c.enter().Exit() }); n > 0.01 { // -race drops from pools
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func TestThresholds(t *testing.T) {
+	o, err := Options{}.normal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const none = math.MaxInt64
+	for _, c := range []struct {
+		name           string
+		live, overhead uint64
+		limit          int64
+		jitter         float64
+		want           [4]uint64 // idle, trigger, hard, net; MiB
+		crowded        bool
+	}{
+		{"no limit", 400, 0, none, 0, [4]uint64{520, 800, 1100, 1439}, false},
+		{"jitter lowers the trigger alone", 400, 0, none, 0.1, [4]uint64{520, 760, 1100, 1439}, false},
+		{"small heap", 1, 0, none, 0, [4]uint64{9, 32, 44, 119}, false},
+		{"the limit lowers both", 400, 0, 800 * mib, 0, [4]uint64{520, 640, 720, 800}, false},
+		{"what is not heap counts", 400, 100, 900 * mib, 0, [4]uint64{520, 640, 720, 900}, false},
+		{"no room", 400, 0, 500 * mib, 0, [4]uint64{500, 500, 450, 500}, true},
+		{"overhead over the limit", 400, 900, 500 * mib, 0, [4]uint64{500, 500, 0, 500}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := thresholdsFor(&o, c.live*mib, c.overhead*mib, c.limit, c.jitter)
+			in := [4]uint64{got.idle / mib, got.trigger / mib, got.hard / mib, got.net / mib}
+			if in != c.want || got.crowded != c.crowded {
+				t.Errorf("got %v crowded=%v, want %v crowded=%v", in, got.crowded, c.want, c.crowded)
+			}
+		})
+	}
+}
+
+// TestEnoughIsEnough: the limit that a warning names gives the thresholds all their room.
+func TestEnoughIsEnough(t *testing.T) {
+	o, _ := Options{}.normal()
+	for _, live := range []uint64{40, 400, 4000} {
+		limit := limitFor(&o, live*mib, 50*mib)
+		free := thresholdsFor(&o, live*mib, 50*mib, math.MaxInt64, 0)
+		with := thresholdsFor(&o, live*mib, 50*mib, int64(limit)+2, 0)
+		if with.trigger < free.trigger-1 || with.hard < free.hard-1 || with.crowded {
+			t.Errorf("live %d: with the limit %d trigger %d and hard %d, without %d and %d", live, limit/mib, with.trigger, with.hard, free.trigger, free.hard)
+		}
+	}
+}
+
+func TestPredictionIsSeededAndLearns(t *testing.T) {
+	p := newPredictor()
+	p.seed(200*time.Microsecond, mib) // a process that has just started
+	if d := p.expect(300 * mib); d < 50*time.Millisecond || d > time.Second {
+		t.Errorf("300 MiB after a seed of 1 MiB: %v", d)
+	}
+	for range 20 {
+		p.learn(400*time.Millisecond, 300*mib)
+	}
+	if d := p.expect(300 * mib); d < 450*time.Millisecond || d > 550*time.Millisecond {
+		t.Errorf("%v, want about 500 ms: 400 and a quarter", d)
+	}
+	if d := p.expect(1 << 50); d != predictMax {
+		t.Errorf("%v, the bound is %v", d, predictMax)
+	}
+}
+
+func TestOptionsThatCannotWork(t *testing.T) {
+	for _, c := range []struct {
+		o    Options
+		want string
+	}{
+		{Options{Policy: 9}, "Options.Policy: unknown policy 9"},
+		{Options{Policy: Drain}, "add a Signal"},
+		{Options{TriggerRatio: 1.1}, "use 1.25 to 100"},
+		{Options{TriggerRatio: math.NaN()}, "Options.TriggerRatio"},
+		{Options{TriggerRatio: 3}, "Options.HardRatio: 2.75 must be above TriggerRatio, which is 3, and at most 200: use 4.125"},
+		{Options{IdleRatio: 3}, "Options.IdleRatio: 3 must be above 1"},
+		{Options{Jitter: 0.6}, "at most 0.5"},
+		{Options{MemoryLimitBytes: -1}, "use 0"},
+		{Options{MinTriggerBytes: -1}, "use 0"},
+		{Options{DrainTimeout: -1}, "Options.DrainTimeout"},
+		{Options{AnnounceTimeout: time.Hour}, "use up to 10s"},
+		{Options{QuietFor: time.Minute}, "use up to 1s"},
+		{Options{Signals: []Signal{nil}}, "signal 0 is nil"},
+		{Options{MemoryLimitBytes: 32 << 20}, "raise the limit to 83886080"},
+	} {
+		_, err := Start(c.o)
+		var oe *OptionError
+		if !errors.As(err, &oe) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: error %v, want %q", c.o, err, c.want)
+		}
+	}
+	g, err := Start(Options{Jitter: -1, Period: -1, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal("a refused Start must leave no gate behind:", err)
+	}
+	g.Stop()
+}
+
+func TestNames(t *testing.T) {
+	for got, want := range map[string]string{
+		Collecting.String(): "collecting", State(17).String(): "unknown (17)",
+		IdleGap.String(): "idle gap", Shed.String(): "shed", stock.String(): "stock",
+	} {
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
