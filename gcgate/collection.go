@@ -304,32 +304,41 @@ func (g *Gate) drain(r *round) {
 	g.lead += (time.Since(g.entered) - g.lead) / 4
 }
 
-// collect runs the collector, beside this goroutine, until its marking is over.
+// collect runs the collector, beside this goroutine, until its marking is over, and most often
+// its sweep: runtime.GC sweeps a span per Gosched, and while some goroutine is always runnable
+// on the only P, the network is looked at every 10 ms only (runtime/proc.go, sysmon). But
+// under load that sweep may take very long, so the wait for it is as bounded as the marking was.
 func (g *Gate) collect(r *round) {
 	g.to(Collecting, r)
 	begin := time.Now()
 	_, before := g.requests.read()
-	cycles := g.gc.read().cycles
 	returned := make(chan struct{})
 	g.running = returned
+	cycles := g.gc.read().cycles
 	go func() { // not counted in others: it may block for long after marking
 		defer close(returned)
 		g.gc.collect()
 	}()
 	overdue := max(overdueAfter, 10*r.expected)
 	ended := false
-	for time.Since(begin) < overdue {
-		if !g.pause(tick) {
-			break
-		}
-		if now := g.gc.read(); now.cycles > cycles {
-			ended = true
-			g.last.cycles, g.last.automatic = now.cycles, now.automatic
-			g.rebase(now)
-			break
-		}
+	for waited := time.Duration(0); waited < overdue && !ended && g.pause(tick); waited = time.Since(begin) {
+		now := g.gc.read()
+		ended = now.cycles > cycles
+		g.last.cycles, g.last.automatic = now.cycles, now.automatic
 	}
-	took := time.Since(begin)
+	if marked := time.Since(begin); ended {
+		sweep := time.NewTimer(marked)
+		select {
+		case <-returned:
+		case <-sweep.C:
+		case <-g.stop:
+		}
+		sweep.Stop()
+		g.rebase(g.gc.read())
+		g.predict.learn(time.Since(begin), g.at.live)
+	} else if !g.stopping.Load() {
+		g.warn("overdue", "gcgate: a collection does not end; serving meanwhile, and collecting no more until it has", "took", marked, "expected", r.expected)
+	}
 	_, after := g.requests.read()
 	g.count(func(s *Stats) {
 		s.Stragglers += uint64(after - before)
@@ -337,11 +346,6 @@ func (g *Gate) collect(r *round) {
 			s.Collections[r.reason]++
 		}
 	})
-	if ended {
-		g.predict.learn(took, g.at.live)
-	} else if !g.stopping.Load() {
-		g.warn("overdue", "gcgate: a collection does not end; serving meanwhile, and collecting no more until it has", "took", took, "expected", r.expected)
-	}
 }
 
 // returned reports whether the last collect is over, its sweep included.

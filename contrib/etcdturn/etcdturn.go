@@ -1,0 +1,220 @@
+package etcdturn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"evenkeel.dev/gcgate"
+)
+
+// closeTimeout bounds what Close waits for etcd.
+const closeTimeout = time.Second
+
+// Turns is one replica's part in a group. It holds at most one turn. Its methods may be called
+// from any goroutine.
+type Turns struct {
+	options Options
+	client  *clientv3.Client
+	own     bool   // Close closes client
+	prefix  string // of the group's keys
+
+	busy       chan struct{} // has an element while a TryAcquire runs, and for good after Close
+	closing    chan struct{} // closed by Close
+	ended      chan struct{} // has an element when janitor has a lease to revoke
+	dismiss    context.CancelFunc
+	background sync.WaitGroup
+
+	mu      sync.Mutex         // never held during a request
+	session *session           // guarded by mu; nil: the next TryAcquire opens one
+	stale   clientv3.LeaseID   // guarded by mu; of the session before, to be revoked; 0: none
+	held    *lease             // guarded by mu; of session; nil: none
+	cancel  context.CancelFunc // guarded by mu; ends the TryAcquire that runs
+}
+
+var _ gcgate.Turns = (*Turns)(nil)
+
+// New returns the part of this process in a group. It does not wait for etcd: a server that is
+// away fails TryAcquire, not New. Close it at the end.
+func New(o Options) (*Turns, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	t := &Turns{
+		options: o,
+		client:  o.Client,
+		prefix:  "/evenkeel/gcgate/" + o.Group + "/",
+		busy:    make(chan struct{}, 1),
+		closing: make(chan struct{}),
+		ended:   make(chan struct{}, 1),
+		cancel:  func() {},
+	}
+	if t.client == nil {
+		t.own = true
+		if t.client, err = clientv3.New(ClientConfig(o.Endpoints...)); err != nil {
+			return nil, fmt.Errorf("etcdturn: Options.Endpoints %v: %w", o.Endpoints, err)
+		}
+	}
+	ctx, dismiss := context.WithCancel(context.Background())
+	t.dismiss = dismiss
+	t.background.Go(func() { t.janitor(ctx) })
+	return t, nil
+}
+
+// TryAcquire takes a free slot, or returns [gcgate.ErrHeld] when there is none, and when this
+// Turns holds one already. It waits for etcd, until ctx or Options.TTL ends.
+func (t *Turns) TryAcquire(ctx context.Context) (gcgate.Lease, error) {
+	ctx, cancel := context.WithTimeout(ctx, t.options.TTL)
+	defer cancel()
+	select {
+	case t.busy <- struct{}{}:
+		defer func() { <-t.busy }()
+	case <-t.closing:
+		return nil, ErrClosed
+	case <-ctx.Done():
+		return nil, t.explain(ctx.Err())
+	}
+	if err := t.begin(ctx, cancel); err != nil {
+		return nil, err
+	}
+	l, err := t.tryOnce(ctx)
+	if errors.Is(err, rpctypes.ErrLeaseNotFound) { // ended at etcd's, and not noticed here yet
+		l, err = t.tryOnce(ctx)
+	}
+	switch {
+	case errors.Is(err, gcgate.ErrHeld):
+		return nil, err
+	case err != nil:
+		return nil, t.explain(err)
+	}
+	return l, nil
+}
+
+// begin lets Close cancel a TryAcquire, unless the answer is known without asking etcd.
+func (t *Turns) begin(ctx context.Context, cancel context.CancelFunc) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	select {
+	case <-t.closing:
+		return ErrClosed
+	default:
+	}
+	if t.held != nil {
+		return fmt.Errorf("etcdturn: group %q: %w: this process itself", t.options.Group, gcgate.ErrHeld)
+	}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("etcdturn: not asked: %w", err)
+	}
+	t.cancel = cancel
+	return nil
+}
+
+// tryOnce takes a slot for the session, which it opens if there is none.
+func (t *Turns) tryOnce(ctx context.Context) (*lease, error) {
+	s, err := t.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	done, err := t.client.Do(ctx, s.acquire)
+	if err != nil { // perhaps applied all the same
+		t.retire(s, err)
+		return nil, err
+	}
+	slot, holders := outcome(done.Txn())
+	if slot < 0 {
+		return nil, fmt.Errorf("etcdturn: group %q: %w: %q", t.options.Group, gcgate.ErrHeld, holders)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	l := &lease{
+		turns: t, session: s, stop: stop, lost: make(chan struct{}),
+		key: t.key(slot), revision: done.Txn().Header.Revision,
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.session != s { // ended meanwhile, and is being revoked with the slot
+		stop()
+		return nil, errEnded
+	}
+	t.held = l
+	t.background.Go(func() { l.watch(ctx) })
+	return l, nil
+}
+
+func (t *Turns) key(slot int) string { return t.prefix + strconv.Itoa(slot) }
+
+// acquisition is the transaction that takes the first free slot for the lease id, or else
+// reads who has them.
+func (t *Turns) acquisition(id clientv3.LeaseID) clientv3.Op {
+	op := clientv3.OpGet(t.prefix, clientv3.WithPrefix(), clientv3.WithLimit(int64(t.options.K)))
+	for slot := t.options.K - 1; slot >= 0; slot-- {
+		key := t.key(slot)
+		op = clientv3.OpTxn(
+			[]clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(key), "=", 0)},
+			[]clientv3.Op{clientv3.OpPut(key, t.options.Holder, clientv3.WithLease(id))},
+			[]clientv3.Op{op},
+		)
+	}
+	return op
+}
+
+// outcome reads the answer to an acquisition: the slot that was taken, or -1 and the holders.
+func outcome(txn *clientv3.TxnResponse) (slot int, holders []string) {
+	for !txn.Succeeded {
+		next := txn.Responses[0]
+		if inner := next.GetResponseTxn(); inner != nil {
+			txn = (*clientv3.TxnResponse)(inner)
+			slot++
+			continue
+		}
+		for _, kv := range next.GetResponseRange().Kvs {
+			holders = append(holders, string(kv.Value))
+		}
+		return -1, holders
+	}
+	return slot, nil
+}
+
+// Close gives back what is held, whose Lost is closed, and ends the lease. It waits at most a
+// second for etcd; when that was too short, the error says so, and the TTL ends the lease.
+func (t *Turns) Close() error {
+	t.mu.Lock()
+	select {
+	case <-t.closing:
+		t.mu.Unlock()
+		return nil
+	default:
+	}
+	close(t.closing)
+	t.cancel()
+	t.mu.Unlock()
+	t.busy <- struct{}{} // no TryAcquire runs any more
+
+	t.dismiss()
+	t.mu.Lock()
+	s := t.session
+	t.mu.Unlock()
+	if s != nil {
+		t.retire(s, ErrClosed)
+	}
+	t.background.Wait()
+
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	err := t.settle(ctx)
+	if err != nil {
+		err = fmt.Errorf("etcdturn: lease not revoked, it ends by itself in %v: %w", t.options.TTL, err)
+	}
+	if t.own {
+		if cerr := t.client.Close(); cerr != nil && !errors.Is(cerr, context.Canceled) {
+			err = errors.Join(err, cerr)
+		}
+	}
+	return err
+}

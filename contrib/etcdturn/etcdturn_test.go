@@ -1,0 +1,263 @@
+package etcdturn_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+
+	"evenkeel.dev/contrib/etcdturn"
+	"evenkeel.dev/gcgate"
+)
+
+func TestOptions(t *testing.T) {
+	for _, tt := range []struct {
+		field string
+		o     etcdturn.Options
+	}{
+		{"Group", etcdturn.Options{Group: "a/b"}},
+		{"Group", etcdturn.Options{Group: strings.Repeat("a", 256)}},
+		{"K", etcdturn.Options{K: -1}},
+		{"K", etcdturn.Options{K: 65}},
+		{"Holder", etcdturn.Options{Holder: strings.Repeat("a", 256)}},
+		{"TTL", etcdturn.Options{TTL: -1}},
+		{"TTL", etcdturn.Options{TTL: time.Hour}},
+		{"Endpoints", etcdturn.Options{Endpoints: []string{"a"}, Client: new(clientv3.Client)}},
+	} {
+		if _, err := etcdturn.New(tt.o); err == nil || !strings.Contains(err.Error(), "Options."+tt.field) {
+			t.Errorf("%+v: error %v, want one about %s", tt.o, err, tt.field)
+		}
+	}
+	turns, err := etcdturn.New(etcdturn.Options{}) // works, without an etcd too
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := turns.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestNobodyThere needs no etcd: nothing listens where it looks.
+func TestNobodyThere(t *testing.T) {
+	turns := newTurns(t, etcdturn.Options{Endpoints: []string{freeAddr(t)}})
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	_, err := turns.TryAcquire(ctx)
+	wantNoAnswer(t, err)
+	done := make(chan error)
+	go func() { // Close ends a TryAcquire that waits
+		_, err := turns.TryAcquire(context.Background())
+		done <- err
+	}()
+	time.Sleep(20 * time.Millisecond)
+	if err := turns.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+	if err := <-done; !errors.Is(err, etcdturn.ErrClosed) {
+		t.Errorf("TryAcquire during Close: %v, want ErrClosed", err)
+	}
+	if _, err := turns.TryAcquire(t.Context()); !errors.Is(err, etcdturn.ErrClosed) {
+		t.Errorf("TryAcquire after Close: %v, want ErrClosed", err)
+	}
+	if err := turns.Close(); err != nil {
+		t.Errorf("second Close: %v", err)
+	}
+}
+
+func TestTurns(t *testing.T) {
+	s := newServer(t)
+	a := newTurns(t, etcdturn.Options{Endpoints: []string{s.addr}, Holder: "replica a"})
+	b := newTurns(t, etcdturn.Options{Endpoints: []string{s.addr}})
+	other := newTurns(t, etcdturn.Options{Endpoints: []string{s.addr}, Group: "gg"})
+
+	l := take(t, a)
+	wantHeld(t, a)
+	if _, err := tryAcquire(b); !errors.Is(err, gcgate.ErrHeld) || !strings.Contains(err.Error(), "replica a") {
+		t.Errorf("TryAcquire: %v, want ErrHeld that names the holder", err)
+	}
+	release(t, take(t, other)) // groups are apart
+	wantNotLost(t, l)
+	release(t, l)
+	next := take(t, b)
+	release(t, l) // idempotent: the turn is another's now
+	wantHeld(t, a)
+	wantNotLost(t, next)
+	release(t, next)
+	wantNotLost(t, l)
+	if _, err := a.TryAcquire(canceled()); err == nil || errors.Is(err, gcgate.ErrHeld) {
+		t.Errorf("TryAcquire with a context that is done: %v", err)
+	}
+}
+
+func canceled() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}
+
+func TestManySlots(t *testing.T) {
+	s := newServer(t)
+	client := newClient(t, s)
+	const k = 64
+	for range k {
+		take(t, newTurns(t, etcdturn.Options{Client: client, K: k}))
+	}
+	wantHeld(t, newTurns(t, etcdturn.Options{Client: client, K: k}))
+}
+
+// TestRoundTrips counts the calls of a turn when the lease is there already.
+func TestRoundTrips(t *testing.T) {
+	s := newServer(t)
+	var calls atomic.Int64
+	config := etcdturn.ClientConfig(s.addr)
+	config.DialOptions = append(config.DialOptions, grpc.WithChainUnaryInterceptor(
+		func(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, call grpc.UnaryInvoker, o ...grpc.CallOption) error {
+			calls.Add(1)
+			return call(ctx, method, req, reply, conn, o...)
+		}))
+	client, err := clientv3.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	take(t, newTurns(t, etcdturn.Options{Endpoints: []string{s.addr}, K: 3})) // so that the first slot is taken
+	turns := newTurns(t, etcdturn.Options{Client: client, K: 3})
+	defer turns.Close()
+	release(t, take(t, turns))
+	calls.Store(0)
+	l := take(t, turns)
+	if n := calls.Load(); n != 1 {
+		t.Errorf("TryAcquire took %d calls, want 1", n)
+	}
+	release(t, l)
+	if n := calls.Load(); n != 2 {
+		t.Errorf("TryAcquire and Release took %d calls, want 2", n)
+	}
+}
+
+func newClient(t testing.TB, s *server) *clientv3.Client {
+	t.Helper()
+	client, err := clientv3.New(etcdturn.ClientConfig(s.addr))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	return client
+}
+
+// TestRandom lets many replicas take turns for a while, some of them impatient.
+func TestRandom(t *testing.T) {
+	s := newServer(t)
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	const k, n, rounds = 2, 6, 80
+	var holders, most, taken, refused, gaveUp atomic.Int64
+	var running sync.WaitGroup
+	for i := range uint64(n) {
+		random := rand.New(rand.NewPCG(seed, i))
+		turns := newTurns(t, etcdturn.Options{Endpoints: []string{s.addr}, K: k, TTL: time.Minute})
+		running.Go(func() {
+			for range rounds {
+				patience := time.Minute
+				if random.IntN(8) == 0 {
+					patience = time.Duration(random.IntN(2000)) * time.Microsecond // may be applied, unheard
+				}
+				ctx, cancel := context.WithTimeout(context.Background(), patience)
+				l, err := turns.TryAcquire(ctx)
+				cancel()
+				switch {
+				case errors.Is(err, gcgate.ErrHeld):
+					refused.Add(1)
+				case err != nil:
+					gaveUp.Add(1)
+				default:
+					taken.Add(1)
+					now := holders.Add(1)
+					for old := most.Load(); now > old && !most.CompareAndSwap(old, now); old = most.Load() {
+					}
+					time.Sleep(time.Duration(random.IntN(3000)) * time.Microsecond)
+					select {
+					case <-l.Lost():
+						t.Error("lost a turn")
+					default:
+					}
+					holders.Add(-1)
+					ctx := context.Background()
+					if random.IntN(8) == 0 {
+						ctx = canceled()
+					}
+					l.Release(ctx) // an error is the canceled context's; the turn is freed all the same
+				}
+				time.Sleep(time.Duration(random.IntN(3000)) * time.Microsecond)
+			}
+		})
+	}
+	running.Wait()
+	t.Logf("%d taken, %d refused, %d given up, at most %d at once", taken.Load(), refused.Load(), gaveUp.Load(), most.Load())
+	if most.Load() > k {
+		t.Errorf("%d at once, want at most %d", most.Load(), k)
+	}
+	if taken.Load() == 0 || refused.Load() == 0 {
+		t.Error("the run tried nothing")
+	}
+	for range k { // every slot is free again, long before the TTL
+		take(t, newTurns(t, etcdturn.Options{Endpoints: []string{s.addr}, K: k}))
+	}
+}
+
+func TestCloseLeavesNothing(t *testing.T) {
+	s := newServer(t)
+	before := goleak.IgnoreCurrent()
+	for range 3 {
+		turns, err := etcdturn.New(etcdturn.Options{Endpoints: []string{s.addr}, Group: "g", TTL: time.Minute, Logger: quiet})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := take(t, turns) // at once: the one before was revoked
+		if err := turns.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+		wantLost(t, l)
+		if err := l.Release(t.Context()); err != nil {
+			t.Errorf("Release after Close: %v", err)
+		}
+		goleak.VerifyNone(t, before)
+	}
+
+	client := newClient(t, s)
+	warm := newTurns(t, etcdturn.Options{Client: client})
+	release(t, take(t, warm))
+	warm.Close()
+	before = goleak.IgnoreCurrent() // the client's own goroutines stay
+	turns := newTurns(t, etcdturn.Options{Client: client})
+	release(t, take(t, turns))
+	if err := turns.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+	goleak.VerifyNone(t, before)
+	if leases, err := client.Leases(t.Context()); err != nil || len(leases.Leases) != 0 {
+		t.Errorf("leases left: %v, %v", leases, err) // and the client is open
+	}
+}
+
+func BenchmarkTryAcquireRelease(b *testing.B) {
+	turns := newTurns(b, etcdturn.Options{Endpoints: []string{newServer(b).addr}})
+	ctx := b.Context()
+	for b.Loop() {
+		l, err := turns.TryAcquire(ctx)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := l.Release(ctx); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,121 @@
+package etcdturn_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"evenkeel.dev/contrib/etcdturn"
+	"evenkeel.dev/gcgate"
+)
+
+// childEndpoint makes this binary a holder of the turn that lives until it is killed.
+const childEndpoint = "ETCDTURN_TEST_CHILD"
+
+func TestMain(m *testing.M) {
+	if endpoint := os.Getenv(childEndpoint); endpoint != "" {
+		holdForever(endpoint)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func holdForever(endpoint string) {
+	turns, err := etcdturn.New(etcdturn.Options{Endpoints: []string{endpoint}, Group: "g", TTL: 2 * time.Second})
+	if err == nil {
+		_, err = turns.TryAcquire(context.Background())
+	}
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	fmt.Println("held")
+	io.Copy(io.Discard, os.Stdin) // ends with the parent, if that dies first
+	os.Exit(1)
+}
+
+var quiet = slog.New(slog.DiscardHandler)
+
+// newTurns returns Turns in group g that are closed when the test ends.
+func newTurns(t testing.TB, o etcdturn.Options) *etcdturn.Turns {
+	t.Helper()
+	if o.Group == "" {
+		o.Group = "g"
+	}
+	o.Logger = quiet
+	turns, err := etcdturn.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { turns.Close() })
+	return turns
+}
+
+// tryAcquire gives etcd some seconds.
+func tryAcquire(turns *etcdturn.Turns) (gcgate.Lease, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	return turns.TryAcquire(ctx)
+}
+
+// take takes the turn, at once or else soon, and fails the test if that takes too long.
+func take(t testing.TB, turns *etcdturn.Turns) gcgate.Lease {
+	t.Helper()
+	for end := time.Now().Add(eventTimeout); ; time.Sleep(20 * time.Millisecond) {
+		l, err := tryAcquire(turns)
+		if err == nil {
+			return l
+		}
+		if time.Now().After(end) {
+			t.Fatalf("no turn after %v: %v", eventTimeout, err)
+		}
+	}
+}
+
+func release(t testing.TB, l gcgate.Lease) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), eventTimeout)
+	defer cancel()
+	if err := l.Release(ctx); err != nil {
+		t.Fatalf("Release: %v", err)
+	}
+}
+
+func wantHeld(t testing.TB, turns *etcdturn.Turns) {
+	t.Helper()
+	if _, err := tryAcquire(turns); !errors.Is(err, gcgate.ErrHeld) {
+		t.Fatalf("TryAcquire: %v, want ErrHeld", err)
+	}
+}
+
+func wantLost(t testing.TB, l gcgate.Lease) {
+	t.Helper()
+	select {
+	case <-l.Lost():
+	case <-time.After(eventTimeout):
+		t.Fatalf("not lost after %v", eventTimeout)
+	}
+}
+
+func wantNotLost(t testing.TB, l gcgate.Lease) {
+	t.Helper()
+	select {
+	case <-l.Lost():
+		t.Fatal("lost")
+	default:
+	}
+}
+
+func wantNoAnswer(t testing.TB, err error) {
+	t.Helper()
+	if err == nil || errors.Is(err, gcgate.ErrHeld) || !strings.Contains(err.Error(), "no answer from etcd") {
+		t.Fatalf("error %v, want no answer", err)
+	}
+}

@@ -1,0 +1,96 @@
+package etcdturn
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// Limits of [Options].
+const (
+	maxK     = 64 // a slot is a level of the transaction, and etcd allows 128
+	maxName  = 255
+	maxTTL   = time.Minute
+	localURL = "http://127.0.0.1:2379"
+)
+
+// Options configure [Turns]. The zero value works where an etcd listens on this machine.
+type Options struct {
+	// Client talks to etcd, and stays open after Close. Start from [ClientConfig] to make it.
+	// Default: nil, which is a client of Endpoints that Close closes.
+	Client *clientv3.Client
+
+	// Endpoints are the addresses of etcd's servers, as host:port or URL, if Client is nil.
+	// Default: none, which is http://127.0.0.1:2379.
+	Endpoints []string
+
+	// Group names the replicas that take turns with one another: those behind one balancer.
+	// Default: empty, which is the program's file name. Limit: 255 bytes, without '/'.
+	Group string
+
+	// K is how many of the group may collect at once; it must be the same in all of them,
+	// else the largest counts. Default: 0, which is 1. Limit: 64.
+	K int
+
+	// Holder says to operators who has a slot; it is the value of the key. Default: empty,
+	// which is host:pid. Limit: 255 bytes.
+	Holder string
+
+	// TTL is how long the slot of a dead holder stays taken, and the longest wait for an
+	// answer. It is rounded up to whole seconds, and etcd raises it to its own minimum, which
+	// is 2 s in its default configuration. Default: 0, which is 5 s. Limit: 1 minute.
+	TTL time.Duration
+
+	// Logger gets Warn for a turn that was lost and Debug for the rest. Default: nil, which
+	// is slog.Default().
+	Logger *slog.Logger
+}
+
+// withDefaults returns o with its zero fields filled in, or an error that says what to mend.
+func (o Options) withDefaults() (Options, error) {
+	if o.Client != nil && len(o.Endpoints) > 0 {
+		return o, errors.New("etcdturn: Options.Endpoints is set beside Client: set one of them")
+	}
+	if len(o.Endpoints) == 0 {
+		o.Endpoints = []string{localURL}
+	}
+	if o.Group == "" {
+		o.Group = filepath.Base(os.Args[0])
+	}
+	if len(o.Group) > maxName || strings.Contains(o.Group, "/") {
+		return o, fmt.Errorf("etcdturn: Options.Group %.40q: use at most %d bytes and no '/'", o.Group, maxName)
+	}
+	if o.K == 0 {
+		o.K = 1
+	}
+	if o.K < 0 || o.K > maxK {
+		return o, fmt.Errorf("etcdturn: Options.K is %d: use 1 to %d", o.K, maxK)
+	}
+	if o.Holder == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			host = "unknown"
+		}
+		o.Holder = fmt.Sprintf("%s:%d", host, os.Getpid())
+	}
+	if len(o.Holder) > maxName {
+		return o, fmt.Errorf("etcdturn: Options.Holder has %d bytes: use at most %d", len(o.Holder), maxName)
+	}
+	if o.TTL == 0 {
+		o.TTL = 5 * time.Second
+	}
+	if o.TTL < 0 || o.TTL > maxTTL {
+		return o, fmt.Errorf("etcdturn: Options.TTL is %v: use 1s to %v", o.TTL, maxTTL)
+	}
+	o.TTL = (o.TTL + time.Second - 1).Truncate(time.Second)
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	return o, nil
+}

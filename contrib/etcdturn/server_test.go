@@ -1,0 +1,184 @@
+package etcdturn_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Bounds of what a test waits for.
+const (
+	startTimeout = 20 * time.Second
+	eventTimeout = 20 * time.Second
+)
+
+// server is an etcd of the test's own.
+type server struct {
+	addr string // of its clients, host:port
+	peer string
+	dir  string
+	cmd  *exec.Cmd // nil: not running
+	log  *bytes.Buffer
+}
+
+// newServer starts an etcd on free ports, which is killed when the test ends.
+func newServer(t testing.TB) *server {
+	t.Helper()
+	need(t)
+	s := &server{addr: freeAddr(t), peer: freeAddr(t), dir: t.TempDir()}
+	s.start(t)
+	t.Cleanup(func() {
+		s.kill()
+		if t.Failed() {
+			t.Logf("etcd said:\n%s", s.log)
+		}
+	})
+	return s
+}
+
+// need skips the test unless it may use a real etcd; then a missing one fails it.
+func need(t testing.TB) {
+	t.Helper()
+	if os.Getenv("EVENKEEL_E2E") != "1" {
+		t.Skip("needs a real etcd: set EVENKEEL_E2E=1")
+	}
+	if _, err := exec.LookPath("etcd"); err != nil {
+		t.Fatal("etcd is missing: install it (Debian: etcd-server), or unset EVENKEEL_E2E")
+	}
+}
+
+func freeAddr(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// start runs etcd, with the data of before if it ran already, and waits until it is healthy.
+func (s *server) start(t testing.TB) {
+	t.Helper()
+	s.log = new(bytes.Buffer)
+	s.cmd = exec.Command("etcd",
+		"--name", "test", "--data-dir", s.dir, "--unsafe-no-fsync", "--logger", "zap", "--log-level", "error",
+		"--listen-client-urls", "http://"+s.addr, "--advertise-client-urls", "http://"+s.addr,
+		"--listen-peer-urls", "http://"+s.peer, "--initial-advertise-peer-urls", "http://"+s.peer,
+		"--initial-cluster", "test=http://"+s.peer,
+		"--heartbeat-interval", "50", "--election-timeout", "500") // for leases of a second
+	s.cmd.Stdout, s.cmd.Stderr = s.log, s.log
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	client := http.Client{Timeout: time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	for end := time.Now().Add(startTimeout); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		resp, err := client.Get("http://" + s.addr + "/health")
+		if err != nil {
+			continue
+		}
+		body, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if strings.Contains(string(body), `"true"`) {
+			return
+		}
+	}
+	s.kill()
+	t.Fatalf("etcd was not healthy after %v:\n%s", startTimeout, s.log)
+}
+
+// kill ends etcd without warning.
+func (s *server) kill() {
+	if s.cmd != nil {
+		s.cmd.Process.Kill()
+		s.cmd.Wait()
+		s.cmd = nil
+	}
+}
+
+// proxy is a way to a server that can be made to swallow what passes.
+type proxy struct {
+	addr string
+
+	mu       sync.Mutex
+	open     *sync.Cond
+	requests bool       // guarded by mu; swallowed while true
+	answers  bool       // guarded by mu; swallowed while true
+	conns    []net.Conn // guarded by mu
+	closed   bool       // guarded by mu
+}
+
+// newProxy passes connections on to addr until the test ends.
+func newProxy(t testing.TB, addr string) *proxy {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &proxy{addr: l.Addr().String()}
+	p.open = sync.NewCond(&p.mu)
+	var running sync.WaitGroup
+	running.Go(func() {
+		for {
+			down, err := l.Accept()
+			if err != nil {
+				return
+			}
+			up, err := new(net.Dialer).DialContext(context.Background(), "tcp", addr)
+			if err != nil {
+				down.Close()
+				continue
+			}
+			p.mu.Lock()
+			p.conns = append(p.conns, down, up)
+			p.mu.Unlock()
+			running.Go(func() { p.pass(up, down, &p.requests) })
+			running.Go(func() { p.pass(down, up, &p.answers) })
+		}
+	})
+	t.Cleanup(func() {
+		l.Close()
+		p.mu.Lock()
+		p.closed = true
+		for _, c := range p.conns {
+			c.Close()
+		}
+		p.open.Broadcast()
+		p.mu.Unlock()
+		running.Wait()
+	})
+	return p
+}
+
+// pass copies, but holds back what it has read while *stopped.
+func (p *proxy) pass(to, from net.Conn, stopped *bool) {
+	defer to.Close()
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buf)
+		p.mu.Lock()
+		for *stopped && !p.closed {
+			p.open.Wait()
+		}
+		p.mu.Unlock()
+		if _, werr := to.Write(buf[:n]); err != nil || werr != nil {
+			return
+		}
+	}
+}
+
+// hold holds back requests or answers from now on.
+func (p *proxy) hold(requests, answers bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.requests, p.answers = requests, answers
+	p.open.Broadcast()
+}

@@ -1,0 +1,147 @@
+package etcdturn
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// retryPause is between attempts to revoke a lease.
+const retryPause = 250 * time.Millisecond
+
+// A session is an etcd lease that is kept alive. It is over when [Turns.session] is another.
+type session struct {
+	id      clientv3.LeaseID
+	acquire clientv3.Op        // takes a slot for id
+	stop    context.CancelFunc // ends the keepalive
+}
+
+// open returns the session, after making one if there is none. One TryAcquire runs at a time,
+// and so one open.
+func (t *Turns) open(ctx context.Context) (*session, error) {
+	t.mu.Lock()
+	s := t.session
+	t.mu.Unlock()
+	if s != nil {
+		return s, nil
+	}
+	if err := t.settle(ctx); err != nil {
+		return nil, err
+	}
+	asked := time.Now()
+	grant, err := t.client.Grant(ctx, int64(t.options.TTL/time.Second))
+	if err != nil {
+		return nil, err // if it was granted all the same, nothing hangs on it and it expires
+	}
+	keep, stop := context.WithCancel(context.Background())
+	alive, err := t.client.KeepAlive(keep, grant.ID)
+	if err != nil {
+		stop()
+		return nil, err
+	}
+	s = &session{id: grant.ID, acquire: t.acquisition(grant.ID), stop: stop}
+	t.mu.Lock()
+	t.session = s
+	t.mu.Unlock()
+	expires := time.NewTimer(time.Until(asked.Add(seconds(grant.TTL))))
+	t.background.Go(func() { t.keep(s, alive, expires) })
+	t.options.Logger.Debug("etcdturn: lease granted", "group", t.options.Group, "lease", grant.ID, "ttl", seconds(grant.TTL))
+	return s, nil
+}
+
+// keep retires s when its lease cannot be relied on any more. The client alone would tell up
+// to a second late.
+func (t *Turns) keep(s *session, alive <-chan *clientv3.LeaseKeepAliveResponse, expires *time.Timer) {
+	defer expires.Stop()
+	for {
+		select {
+		case answer, ok := <-alive:
+			if !ok {
+				t.retire(s, errEnded)
+				return
+			}
+			expires.Reset(seconds(answer.TTL))
+		case <-expires.C:
+			t.retire(s, context.DeadlineExceeded)
+			return
+		}
+	}
+}
+
+// retire ends s: what is held is lost, unless it is being released, and what s left at etcd is
+// revoked in the background. It does nothing if s is over.
+func (t *Turns) retire(s *session, why error) {
+	s.stop()
+	t.mu.Lock()
+	if t.session != s {
+		t.mu.Unlock()
+		return
+	}
+	held := t.held
+	t.session, t.held, t.stale = nil, nil, s.id
+	t.mu.Unlock()
+	if held != nil {
+		held.stop()
+	}
+	select {
+	case t.ended <- struct{}{}:
+	default: // it will look at the newest
+	}
+	t.options.Logger.Debug("etcdturn: lease given up", "group", t.options.Group, "lease", s.id, "reason", why)
+}
+
+// janitor revokes the leases of retired sessions, until ctx is done.
+func (t *Turns) janitor(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.ended:
+			t.revokeSoon(ctx)
+		}
+	}
+}
+
+// revokeSoon tries to settle for as long as a lease may live. Past that the lease has expired,
+// or etcd is still away; then the next TryAcquire settles.
+func (t *Turns) revokeSoon(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, t.options.TTL)
+	defer cancel()
+	for {
+		err := t.settle(ctx)
+		if err == nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			t.options.Logger.Debug("etcdturn: lease not revoked, left to its TTL", "group", t.options.Group, "error", err)
+			return
+		case <-time.After(retryPause):
+		}
+	}
+}
+
+// settle revokes the lease of the session before, and with it every key that it left, even one
+// whose transaction is still on its way.
+func (t *Turns) settle(ctx context.Context) error {
+	t.mu.Lock()
+	id := t.stale
+	t.mu.Unlock()
+	if id == clientv3.NoLease {
+		return nil
+	}
+	if _, err := t.client.Revoke(ctx, id); err != nil && !errors.Is(err, rpctypes.ErrLeaseNotFound) {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.stale == id {
+		t.stale = clientv3.NoLease
+	}
+	return nil
+}
+
+func seconds(n int64) time.Duration { return time.Duration(n) * time.Second }
