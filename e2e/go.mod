@@ -3,6 +3,7 @@ module evenkeel.dev/e2e
 go 1.26.0
 
 require (
+	evenkeel.dev v0.0.0
 	github.com/chromedp/cdproto v0.159.0
 	github.com/chromedp/chromedp v0.22.1
 )

@@ -2,6 +2,7 @@ package gcgate
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -44,16 +45,21 @@ func newAnnouncer(s Signal, log *slog.Logger) *announcer {
 func (a *announcer) want(drain bool, until time.Time) *wish {
 	w := &wish{drain: drain, until: until, done: make(chan struct{})}
 	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.wishLocked(w)
+	return w
+}
+
+// wishLocked makes w the newest wish. mu is held.
+func (a *announcer) wishLocked(w *wish) {
 	a.wish = w
 	if a.cancel != nil {
 		a.cancel()
 	}
-	a.mu.Unlock()
 	select {
 	case a.kick <- struct{}{}:
 	default:
 	}
-	return w
 }
 
 // run tells the peer what is wanted until ctx ends.
@@ -139,10 +145,12 @@ func (a *announcer) report(w *wish, err error) {
 	a.failed = err != nil
 }
 
-// check looks for the peer after the start, and tells the log when it is not there.
-func (a *announcer) check(ctx context.Context) {
+// greet looks for the peer after the start, and tells the log when it is not there. It tells it
+// that this process is ready: the one before may have died while it was away.
+func (a *announcer) greet(ctx context.Context) {
 	c, ok := a.signal.(Checker)
 	if !ok {
+		a.wantFirst()
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkFor)
@@ -151,6 +159,7 @@ func (a *announcer) check(ctx context.Context) {
 	for {
 		err := c.Check(ctx)
 		if err == nil {
+			a.wantFirst()
 			return
 		}
 		if ctx.Err() == nil || last == nil {
@@ -158,11 +167,20 @@ func (a *announcer) check(ctx context.Context) {
 		}
 		select {
 		case <-ctx.Done():
-			if context.Cause(ctx) == context.DeadlineExceeded {
+			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 				a.log.Warn("gcgate: a signal without a peer", "error", last)
 			}
 			return
 		case <-time.After(checkEvery):
 		}
+	}
+}
+
+// wantFirst wants the peer to know that this process is ready, unless it was told anything yet.
+func (a *announcer) wantFirst() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.wish == nil {
+		a.wishLocked(&wish{done: make(chan struct{})})
 	}
 }

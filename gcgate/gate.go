@@ -85,7 +85,7 @@ func start(o Options, gc collector, freed func()) (*Gate, error) {
 	g.end = cancel
 	for _, a := range g.announcers {
 		g.others.Go(func() { a.run(ctx) })
-		g.others.Go(func() { a.check(ctx) })
+		g.others.Go(func() { a.greet(ctx) })
 	}
 	g.control.init(g, limit)
 	go g.run()

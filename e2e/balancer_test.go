@@ -1,0 +1,221 @@
+//go:build unix
+
+package e2e
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// server returns the path of a balancer's program. Where it is required, a missing one is a
+// failure.
+func server(t *testing.T, name string) string {
+	t.Helper()
+	for _, name := range []string{name, filepath.Join("/usr/sbin", name)} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	missing := name + " is missing: neither in PATH nor in /usr/sbin"
+	if os.Getenv("CI") != "" || os.Getenv("EVENKEEL_E2E") == "1" {
+		t.Fatal(missing)
+	}
+	t.Skip(missing)
+	return ""
+}
+
+// startServer runs a program that writes its log to stderr, and waits until addr accepts.
+func startServer(t *testing.T, addr string, env []string, bin string, args ...string) *process {
+	t.Helper()
+	args = append(append([]string{"-c", `echo starting; exec env "$@" 2>&1`, "sh"}, env...), append([]string{bin}, args...)...)
+	p, _ := start(t, regexp.MustCompile("^(starting)"), "/bin/sh", args...)
+	eventually(t, addr+" accepts", func() bool {
+		select {
+		case <-p.exited:
+			t.Fatalf("%s left: %v", bin, p.cmd.ProcessState)
+		default:
+		}
+		conn, err := net.Dial("tcp", addr)
+		if err == nil {
+			conn.Close()
+		}
+		return err == nil
+	})
+	return p
+}
+
+// eventually waits until ok, or ends the test.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(stopTimeout); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within %v: %s", stopTimeout, what)
+		}
+	}
+}
+
+// portOnly returns the port of an address.
+func portOnly(addr string) string { return addr[strings.LastIndexByte(addr, ':')+1:] }
+
+// markHeader marks requests that replicas count apart.
+const markHeader = "X-Mark"
+
+// replica is an HTTP server in this process that says its name, its method and the body.
+type replica struct {
+	port    string
+	refuse  atomic.Bool  // answer 503 before anything else, as a gate under Shed does
+	die     atomic.Bool  // run the request, and close the connection without an answer
+	ran     atomic.Int64 // requests that were not refused
+	refused atomic.Int64
+	marked  atomic.Int64 // requests with markHeader
+	control atomic.Int64 // requests with the header of GCI
+}
+
+// startReplica serves until the test ends; health may be nil.
+func startReplica(t *testing.T, name string, health http.Handler) *replica {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := new(replica)
+	_, r.port, _ = net.SplitHostPort(l.Addr().String())
+	mux := http.NewServeMux()
+	if health != nil {
+		mux.Handle("/health", health)
+	}
+	mux.HandleFunc("/", func(w http.ResponseWriter, req *http.Request) {
+		if req.Header.Get("gci") != "" {
+			r.control.Add(1)
+		}
+		if req.Header.Get(markHeader) != "" {
+			r.marked.Add(1)
+		}
+		if r.refuse.Load() {
+			r.refused.Add(1)
+			w.Header().Set("Retry-After", "1")
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		r.ran.Add(1)
+		if r.die.Load() {
+			panic(http.ErrAbortHandler) // net/http closes the connection, and logs nothing
+		}
+		body, _ := io.ReadAll(req.Body)
+		fmt.Fprintf(w, "%s %s %s", name, req.Method, body)
+	})
+	s := &http.Server{Handler: mux}
+	go s.Serve(l)
+	t.Cleanup(func() { s.Close() })
+	return r
+}
+
+// caller sends requests to a balancer.
+type caller struct {
+	url    string
+	client http.Client
+}
+
+func newCaller(t *testing.T, port string) *caller {
+	c := &caller{url: "http://127.0.0.1:" + port + "/", client: http.Client{
+		Transport: &http.Transport{MaxIdleConnsPerHost: 16},
+		Timeout:   5 * time.Second,
+	}}
+	t.Cleanup(c.client.CloseIdleConnections)
+	return c
+}
+
+// call sends one request, and returns an error for any other answer than its own.
+func (c *caller) call(method, mark string) error {
+	body := ""
+	if method == http.MethodPost {
+		body = "the body"
+	}
+	r, err := http.NewRequest(method, c.url, strings.NewReader(body))
+	if err != nil {
+		return err
+	}
+	r.Header.Set("gci", "gen1")
+	if mark != "" {
+		r.Header.Set(markHeader, mark)
+	}
+	answer, err := c.client.Do(r)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	b, err := io.ReadAll(answer.Body)
+	if answer.StatusCode != http.StatusOK || !strings.HasSuffix(string(b), " "+method+" "+body) {
+		return fmt.Errorf("%s got %s %q: %w", method, answer.Status, b, cmp.Or(err, io.ErrUnexpectedEOF))
+	}
+	return nil
+}
+
+// calls sends n marked requests from four callers at a time, and reports those that fail.
+func (c *caller) calls(t *testing.T, n int, method string) {
+	t.Helper()
+	var left, failed atomic.Int64
+	left.Store(int64(n))
+	var running sync.WaitGroup
+	for range 4 {
+		running.Go(func() {
+			for left.Add(-1) >= 0 {
+				if err := c.call(method, "1"); err != nil && failed.Add(1) == 1 {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	running.Wait()
+	if f := failed.Load(); f > 0 {
+		t.Errorf("%d of %d requests failed", f, n)
+	}
+}
+
+// runsOnce proves that a POST which a replica has run and left without an answer is not run
+// again by the other.
+func (c *caller) runsOnce(t *testing.T, a, b *replica) {
+	t.Helper()
+	a.die.Store(true)
+	b.die.Store(true)
+	was := a.ran.Load() + b.ran.Load()
+	if err := c.call(http.MethodPost, ""); err == nil {
+		t.Error("a POST was answered that no replica has answered")
+	}
+	if n := a.ran.Load() + b.ran.Load() - was; n != 1 {
+		t.Errorf("a POST ran %d times, want once", n)
+	}
+	a.die.Store(false)
+	b.die.Store(false)
+}
+
+// load sends GETs until the test ends, and reports those that fail.
+func (c *caller) load(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	for range 2 {
+		running.Go(func() {
+			for ctx.Err() == nil {
+				if err := c.call(http.MethodGet, ""); err != nil {
+					t.Errorf("in the background: %v", err)
+					return
+				}
+				time.Sleep(time.Millisecond)
+			}
+		})
+	}
+	t.Cleanup(func() { cancel(); running.Wait() })
+}

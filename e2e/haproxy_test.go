@@ -1,0 +1,287 @@
+//go:build unix
+
+package e2e
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"evenkeel.dev/gcgate"
+)
+
+// signalTimeout is what a signal gets here; a gate gives it 100 ms.
+const signalTimeout = 5 * time.Second
+
+// haproxy is a running HAProxy with the replicas a and b behind it.
+type haproxy struct {
+	*process
+	*caller
+	a, b  *replica
+	admin string // port of the stats socket
+	agent string // port where HAProxy asks for a's agent-check
+}
+
+// startHAProxy runs HAProxy in master-worker mode with a configuration of deploy/haproxy, whose
+// text edit may change.
+func startHAProxy(t *testing.T, config string, edit func(string) string, healthA, healthB http.Handler) *haproxy {
+	t.Helper()
+	bin := server(t, "haproxy")
+	text, err := os.ReadFile(filepath.Join("../deploy/haproxy", config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if edit != nil {
+		text = []byte(edit(string(text)))
+	}
+	path := filepath.Join(t.TempDir(), config)
+	if err := os.WriteFile(path, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	h := &haproxy{
+		a: startReplica(t, "a", healthA), b: startReplica(t, "b", healthB),
+		admin: portOnly(freePort(t)), agent: portOnly(freePort(t)),
+	}
+	port := portOnly(freePort(t))
+	h.caller = newCaller(t, port)
+	h.process = startServer(t, "127.0.0.1:"+port, []string{
+		"LISTEN_PORT=" + port, "ADMIN_PORT=" + h.admin, "A_PORT=" + h.a.port, "B_PORT=" + h.b.port,
+		"A_AGENT_PORT=" + h.agent, "B_AGENT_PORT=" + portOnly(freePort(t)),
+	}, bin, "-W", "-db", "-f", path)
+	return h
+}
+
+// serving waits until a gets requests.
+func (h *haproxy) serving(t *testing.T) {
+	t.Helper()
+	eventually(t, "requests reach replica a", func() bool {
+		before := h.a.ran.Load()
+		h.calls(t, 4, http.MethodGet)
+		return h.a.ran.Load() > before
+	})
+}
+
+// drains proves that s drains replica a for real: of those sent after Drain has returned, none
+// reaches it, and no request fails, ever.
+func (h *haproxy) drains(t *testing.T, s gcgate.Signal) {
+	t.Helper()
+	do := func(what string, f func(context.Context) error) {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), signalTimeout)
+		defer cancel()
+		start := time.Now()
+		if err := f(ctx); err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		t.Logf("%s took %v", what, time.Since(start))
+	}
+	do("Check", s.(gcgate.Checker).Check)
+	h.serving(t)
+	h.load(t)
+	for range 3 {
+		do("Drain", func(ctx context.Context) error { return s.Drain(ctx, time.Second) })
+		before := h.a.marked.Load()
+		h.calls(t, 300, http.MethodGet)
+		if n := h.a.marked.Load() - before; n != 0 {
+			t.Errorf("%d of 300 requests reached the drained replica", n)
+		}
+		do("Drain again", func(ctx context.Context) error { return s.Drain(ctx, time.Second) })
+		do("Ready", s.Ready)
+		before = h.a.marked.Load()
+		h.calls(t, 300, http.MethodGet)
+		if n := h.a.marked.Load() - before; n < 50 {
+			t.Errorf("%d of 300 requests reached the replica that is back, want about half", n)
+		}
+	}
+	if n := h.a.control.Load() + h.b.control.Load(); n != 0 {
+		t.Errorf("%d requests reached a replica with a gci header of the client's", n)
+	}
+}
+
+func TestHAProxyRuntimeAPIDrains(t *testing.T) {
+	h := startHAProxy(t, "runtime-api.cfg", nil, nil, nil)
+	h.drains(t, &gcgate.HAProxy{Addr: "127.0.0.1:" + h.admin, Backend: "be", Server: "a"})
+}
+
+func TestHAProxyAgentCheckDrains(t *testing.T) {
+	h := startHAProxy(t, "agent-check.cfg", nil, nil, nil)
+	s := h.serveAgent(t)
+	h.drains(t, s)
+	if n := s.Strangers(); n != 0 {
+		t.Errorf("%d strangers", n)
+	}
+}
+
+// With agent-send HAProxy writes before it reads: a close must not reset its connection.
+func TestHAProxyAgentCheckThatSendsDrains(t *testing.T) {
+	h := startHAProxy(t, "agent-check.cfg", func(s string) string {
+		return strings.Replace(s, "agent-inter", `agent-send "be/a\n" agent-inter`, 1)
+	}, nil, nil)
+	h.drains(t, h.serveAgent(t))
+}
+
+func (h *haproxy) serveAgent(t *testing.T) *gcgate.AgentCheck {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:"+h.agent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := new(gcgate.AgentCheck)
+	go s.Serve(l)
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func TestHAProxyHealthCheckDrains(t *testing.T) {
+	s := new(gcgate.Health)
+	h := startHAProxy(t, "health.cfg", nil, s, new(gcgate.Health))
+	h.drains(t, s)
+}
+
+// HAProxy's defaults are fall 3 and rise 2.
+func TestHAProxyHealthCheckWithFallAndRiseDrains(t *testing.T) {
+	s := &gcgate.Health{Fall: 3, Rise: 2}
+	h := startHAProxy(t, "health.cfg", func(s string) string {
+		return strings.Replace(s, "rise 1 fall 1", "rise 2 fall 3", 1)
+	}, s, new(gcgate.Health))
+	h.drains(t, s)
+}
+
+func TestHAProxyReloadWhileDrainedIsMendedByRepeatingDrain(t *testing.T) {
+	h := startHAProxy(t, "runtime-api.cfg", nil, nil, nil)
+	s := &gcgate.HAProxy{Addr: "127.0.0.1:" + h.admin, Backend: "be", Server: "a"}
+	h.serving(t)
+	if err := s.Drain(t.Context(), time.Second); err != nil {
+		t.Fatal(err)
+	}
+	old := h.worker(t)
+	var sent time.Time
+	eventually(t, "a new worker answers", func() bool {
+		// HAProxy 2.6 loses a signal that comes in the first moments of the master.
+		if time.Since(sent) > 3*time.Second {
+			sent = time.Now()
+			h.cmd.Process.Signal(syscall.SIGUSR2)
+		}
+		return h.worker(t) != old
+	})
+	h.serving(t) // the new worker does not know of the drain
+	if err := s.Drain(t.Context(), time.Second); err != nil {
+		t.Fatal(err)
+	}
+	before := h.a.marked.Load()
+	h.calls(t, 300, http.MethodGet)
+	if n := h.a.marked.Load() - before; n != 0 {
+		t.Errorf("%d of 300 requests reached the replica drained in the new worker", n)
+	}
+	if err := s.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	h.serving(t)
+}
+
+// worker returns the process id of the worker that answers.
+func (h *haproxy) worker(t *testing.T) string {
+	t.Helper()
+	if m := regexp.MustCompile(`(?m)^Pid: (\d+)`).FindStringSubmatch(h.ask(t, "show info")); m != nil {
+		return m[1]
+	}
+	t.Fatal("show info names no Pid")
+	return ""
+}
+
+// ask sends a command to the stats socket.
+func (h *haproxy) ask(t *testing.T, command string) string {
+	t.Helper()
+	conn, err := net.Dial("tcp", "127.0.0.1:"+h.admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	io.WriteString(conn, command+"\n")
+	b, err := io.ReadAll(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func TestHAProxyErrorsAreTold(t *testing.T) {
+	h := startHAProxy(t, "runtime-api.cfg", func(s string) string {
+		const admin = `stats socket "ipv4@127.0.0.1:${ADMIN_PORT}" level admin`
+		if !strings.Contains(s, admin) {
+			t.Fatal("the configuration has another stats socket than this test knows")
+		}
+		// The port of an agent that nobody runs serves for a socket at a lower level.
+		s = strings.Replace(s, admin, `stats socket "ipv4@127.0.0.1:${A_AGENT_PORT}" level operator`+"\n    "+admin, 1)
+		return s + "\nbackend lone\n    server a \"127.0.0.1:${A_PORT}\"\n"
+	}, nil, nil)
+	tests := []struct {
+		name  string
+		s     gcgate.HAProxy
+		drain error // in Drain's error and Check's
+		say   string
+	}{
+		{"server", gcgate.HAProxy{Addr: h.admin, Backend: "be", Server: "x"}, fs.ErrNotExist, "no such server"},
+		{"backend", gcgate.HAProxy{Addr: h.admin, Backend: "x", Server: "a"}, fs.ErrNotExist, "no such backend"},
+		{"level", gcgate.HAProxy{Addr: h.agent, Backend: "be", Server: "a"}, fs.ErrPermission, "level admin"},
+		{"alone", gcgate.HAProxy{Addr: h.admin, Backend: "lone", Server: "a"}, gcgate.ErrLastServer, "503"},
+		{"port", gcgate.HAProxy{Addr: portOnly(freePort(t)), Backend: "be", Server: "a"}, syscall.ECONNREFUSED, "cannot connect"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.s.Addr = "127.0.0.1:" + tt.s.Addr
+			for _, err := range []error{tt.s.Check(t.Context()), tt.s.Drain(t.Context(), time.Second)} {
+				if !errors.Is(err, tt.drain) || !strings.Contains(err.Error(), tt.say) {
+					t.Errorf("got %v, want %q and %v", err, tt.say, tt.drain)
+				}
+			}
+		})
+	}
+}
+
+func TestHAProxyMaintenanceOfTheOperatorStays(t *testing.T) {
+	h := startHAProxy(t, "runtime-api.cfg", nil, nil, nil)
+	s := &gcgate.HAProxy{Addr: "127.0.0.1:" + h.admin, Backend: "be", Server: "a"}
+	h.ask(t, "set server be/a state maint")
+	if err := errors.Join(s.Drain(t.Context(), time.Second), s.Ready(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	before := h.a.marked.Load()
+	h.calls(t, 300, http.MethodGet)
+	if n := h.a.marked.Load() - before; n != 0 {
+		t.Errorf("%d of 300 requests reached a server in maintenance", n)
+	}
+	h.ask(t, "set server be/a state ready")
+	h.serving(t)
+}
+
+// Draining the last server would make HAProxy answer 503 to everybody.
+func TestHAProxyServesWhileTheOtherReplicaIsDown(t *testing.T) {
+	h := startHAProxy(t, "runtime-api.cfg", nil, nil, nil)
+	s := &gcgate.HAProxy{Addr: "127.0.0.1:" + h.admin, Backend: "be", Server: "a"}
+	h.load(t)
+	h.ask(t, "set server be/b state maint")
+	if err := s.Drain(t.Context(), time.Second); !errors.Is(err, gcgate.ErrLastServer) {
+		t.Errorf("got %v, want %v", err, gcgate.ErrLastServer)
+	}
+	h.calls(t, 300, http.MethodGet)
+	h.ask(t, "set server be/b state ready")
+	if err := s.Drain(t.Context(), time.Second); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestHAProxyRunsNoPostTwice(t *testing.T) {
+	h := startHAProxy(t, "runtime-api.cfg", nil, nil, nil)
+	h.runsOnce(t, h.a, h.b)
+}

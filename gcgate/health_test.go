@@ -1,0 +1,113 @@
+package gcgate
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestHealthAnswers(t *testing.T) {
+	tests := []struct {
+		name, method, remote, network string
+		draining                      bool
+		status                        int
+		body                          string
+	}{
+		{"ready", "GET", "127.0.0.1:1", "tcp", false, 200, "ready\n"},
+		{"draining", "GET", "127.0.0.1:1", "tcp", true, 503, "draining\n"},
+		{"HEAD", "HEAD", "[::1]:1", "tcp", true, 503, "draining\n"}, // the server drops the body
+		{"allowed", "GET", "10.1.2.3:1", "tcp", false, 200, "ready\n"},
+		{"allowed, IPv4 in IPv6", "GET", "[::ffff:10.1.2.3]:1", "tcp", false, 200, "ready\n"},
+		{"stranger", "GET", "10.2.2.3:1", "tcp", true, 403, "forbidden\n"},
+		{"stranger's POST", "POST", "10.2.2.3:1", "tcp", false, 403, "forbidden\n"},
+		{"POST", "POST", "127.0.0.1:1", "tcp", false, 405, "use GET or HEAD\n"},
+		{"no address", "GET", "@", "tcp", false, 403, "forbidden\n"},
+		{"Unix socket", "GET", "@", "unix", false, 200, "ready\n"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			h := &Health{Allow: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")}, polls: polls{draining: tt.draining}}
+			var local net.Addr = &net.TCPAddr{}
+			if tt.network == "unix" {
+				local = &net.UnixAddr{Net: "unix"}
+			}
+			ctx := context.WithValue(t.Context(), http.LocalAddrContextKey, local)
+			r := httptest.NewRequestWithContext(ctx, tt.method, "/health", nil)
+			r.RemoteAddr = tt.remote
+			for _, header := range []string{"X-Forwarded-For", "X-Real-Ip", "Forwarded"} {
+				r.Header.Set(header, "127.0.0.1") // must not let a stranger in
+			}
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, r)
+			if w.Code != tt.status || w.Body.String() != tt.body {
+				t.Errorf("got %d %q, want %d %q", w.Code, w.Body, tt.status, tt.body)
+			}
+			if got := w.Header().Get("Cache-Control"); got != "no-store" {
+				t.Errorf("Cache-Control is %q", got)
+			}
+			if got := w.Header().Get("Content-Type"); !strings.HasPrefix(got, "text/plain") {
+				t.Errorf("Content-Type is %q", got)
+			}
+			if tt.status == 405 && w.Header().Get("Allow") != "GET, HEAD" {
+				t.Errorf("Allow is %q", w.Header().Get("Allow"))
+			}
+		})
+	}
+}
+
+func TestHealthTellsWhoPolls(t *testing.T) {
+	leakCheck(t)
+	h := &Health{Fall: 3, Rise: 2}
+	statuses := make(chan int, 1000)
+	r := httptest.NewRequest("GET", "/health", nil)
+	r.RemoteAddr = "127.0.0.1:1"
+	keep(t, func() {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		select {
+		case statuses <- w.Code:
+		default:
+		}
+	})
+	if err := errors.Join(h.Check(t.Context()), h.Drain(t.Context(), time.Second), h.Ready(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	count := map[int]int{}
+	for len(statuses) > 0 {
+		count[<-statuses]++
+	}
+	if count[503] < 3 || count[200] < 2 {
+		t.Errorf("Drain and Ready returned after %v answers; fall is 3, rise is 2", count)
+	}
+}
+
+func TestHealthWithoutPollsNamesTheLineToAdd(t *testing.T) {
+	var log bytes.Buffer
+	h := &Health{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	for _, err := range []error{h.Check(ctx), h.Drain(ctx, time.Second), h.Ready(ctx)} {
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "option httpchk") {
+			t.Errorf("got %v, want a deadline and the line to add", err)
+		}
+	}
+	for range 2 {
+		r := httptest.NewRequest("GET", "/health", nil)
+		r.RemoteAddr = "10.0.0.1:1"
+		h.ServeHTTP(httptest.NewRecorder(), r)
+	}
+	if err := h.Check(ctx); err == nil || !strings.Contains(err.Error(), "Health.Allow") {
+		t.Errorf("got %v, want Health.Allow", err)
+	}
+	if n := strings.Count(log.String(), "stranger"); n != 1 || h.Strangers() != 2 {
+		t.Errorf("counted %d strangers, logged %d times; want 2 and 1", h.Strangers(), n)
+	}
+}
