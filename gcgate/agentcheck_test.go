@@ -33,7 +33,7 @@ func serveAgent(t *testing.T, a *AgentCheck) (addr string) {
 }
 
 // ask asks an agent as HAProxy does, and returns its answer.
-func ask(t *testing.T, addr, send string) string {
+func pollAgent(t *testing.T, addr, send string) string {
 	t.Helper()
 	conn, err := net.Dial("tcp", addr)
 	if err != nil {
@@ -71,7 +71,7 @@ func TestAgentCheckTellsWhoAsks(t *testing.T) {
 	var mu sync.Mutex
 	var last string
 	keep(t, func() {
-		s := ask(t, addr, "")
+		s := pollAgent(t, addr, "")
 		mu.Lock()
 		last = s
 		mu.Unlock()
@@ -104,7 +104,7 @@ func TestAgentCheckAnswersWhatever(t *testing.T) {
 	var a AgentCheck
 	addr := serveAgent(t, &a)
 	for _, send := range []string{"", "be/a\n", strings.Repeat("x", agentInput)} {
-		if got := ask(t, addr, send); got != agentReady {
+		if got := pollAgent(t, addr, send); got != agentReady {
 			t.Errorf("got %q after %.10q", got, send)
 		}
 	}
@@ -212,7 +212,7 @@ func TestAgentCheckBoundsConnectionsAndTheirTime(t *testing.T) {
 		}
 		defer conn.Close()
 	}
-	if got := ask(t, addr, ""); got != agentReady {
+	if got := pollAgent(t, addr, ""); got != agentReady {
 		t.Errorf("got %q", got)
 	}
 	if d := time.Since(start); d < agentTimeout {

@@ -91,8 +91,8 @@ func (g *Gate) pause(d time.Duration) bool {
 	}
 }
 
-// answer is what TryAcquire returned.
-type answer struct {
+// turnAnswer is what TryAcquire returned.
+type turnAnswer struct {
 	lease Lease
 	err   error
 }
@@ -158,7 +158,7 @@ func (g *Gate) pastHard(r *round) bool {
 
 // tryAcquire asks for the turn once, but does not wait for the answer past the hard
 // threshold. A turn that comes later goes back at once.
-func (g *Gate) tryAcquire(r *round) (answer, bool) {
+func (g *Gate) tryAcquire(r *round) (turnAnswer, bool) {
 	if g.asking != nil {
 		// The answer of the last time is still out: the interface promises one at a time.
 		select {
@@ -166,11 +166,11 @@ func (g *Gate) tryAcquire(r *round) (answer, bool) {
 		default:
 			g.pause(sampleIdle)
 			g.sample()
-			return answer{}, false
+			return turnAnswer{}, false
 		}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), turnTimeout)
-	answers := make(chan answer)
+	answers := make(chan turnAnswer)
 	asking, leave := make(chan struct{}), make(chan struct{})
 	g.asking = asking
 	g.others.Go(func() {
@@ -181,7 +181,7 @@ func (g *Gate) tryAcquire(r *round) (answer, bool) {
 			err = errors.New("Turns returned no lease and no error: it must return one of them")
 		}
 		select {
-		case answers <- answer{lease, err}:
+		case answers <- turnAnswer{lease, err}:
 		case <-leave:
 			if err == nil {
 				g.release(lease)
@@ -198,13 +198,13 @@ func (g *Gate) tryAcquire(r *round) (answer, bool) {
 		case <-g.stop:
 			cancel()
 			close(leave)
-			return answer{}, false
+			return turnAnswer{}, false
 		case <-timer.C:
 			g.sample()
 			if g.pastHard(r) {
 				cancel()
 				close(leave)
-				return answer{}, false
+				return turnAnswer{}, false
 			}
 			timer.Reset(sampleIdle)
 		}

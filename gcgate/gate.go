@@ -25,6 +25,7 @@ type Gate struct {
 	shed     atomic.Uint64
 	heapNow  atomic.Uint64 // bytes, as of the last sample
 	stopping atomic.Bool
+	gci      gciLimit
 
 	stop   chan struct{}      // closed by Stop
 	done   chan struct{}      // closed when the gate has left the collector to the runtime

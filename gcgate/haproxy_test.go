@@ -50,7 +50,7 @@ func TestHAProxyChangesOnlyWhatIsItsOwn(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			leakCheck(t)
 			f := &fakeHAProxy{servers: slices.Clone(tt.servers), level: "admin"}
-			h := &HAProxy{Addr: serve(t, "tcp", "127.0.0.1:0", f.answer), Backend: "be", Server: "a"}
+			h := &HAProxy{Addr: serveFake(t, "tcp", "127.0.0.1:0", f.answer), Backend: "be", Server: "a"}
 			for range 2 { // both must be idempotent
 				if err := h.Drain(t.Context(), time.Second); !errors.Is(err, tt.drain) {
 					t.Errorf("Drain: %v, want %v", err, tt.drain)
@@ -71,7 +71,7 @@ func TestHAProxyChangesOnlyWhatIsItsOwn(t *testing.T) {
 func TestHAProxyUndoesADrainThatRacedWithAnother(t *testing.T) {
 	f := &fakeHAProxy{servers: []haproxyServer{{"a", 2, 0, 1}, {"b", 2, 0, 1}}, level: "admin"}
 	f.after = func() { f.servers[1].admin = drained; f.after = nil }
-	h := &HAProxy{Addr: serve(t, "tcp", "127.0.0.1:0", f.answer), Backend: "be", Server: "a"}
+	h := &HAProxy{Addr: serveFake(t, "tcp", "127.0.0.1:0", f.answer), Backend: "be", Server: "a"}
 	if err := h.Drain(t.Context(), time.Second); !errors.Is(err, ErrLastServer) {
 		t.Errorf("got %v, want %v", err, ErrLastServer)
 	}
@@ -111,7 +111,7 @@ func TestHAProxyErrorsSayWhatToDo(t *testing.T) {
 			leakCheck(t)
 			addr := closed.Addr().String()
 			if tt.answer != nil {
-				addr = serve(t, "tcp", "127.0.0.1:0", tt.answer)
+				addr = serveFake(t, "tcp", "127.0.0.1:0", tt.answer)
 			}
 			h := &HAProxy{Addr: addr, Backend: tt.backend, Server: "a"}
 			err := h.Drain(t.Context(), time.Second)
@@ -144,7 +144,7 @@ func TestHAProxyCheck(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			f := &fakeHAProxy{servers: slices.Clone(tt.servers), level: tt.level}
-			var c Checker = &HAProxy{Addr: serve(t, "tcp", "127.0.0.1:0", f.answer), Backend: tt.backend, Server: "a"}
+			var c Checker = &HAProxy{Addr: serveFake(t, "tcp", "127.0.0.1:0", f.answer), Backend: tt.backend, Server: "a"}
 			err := c.Check(t.Context())
 			if tt.say == "" && err != nil || tt.say != "" && (err == nil || !strings.Contains(err.Error(), tt.say)) {
 				t.Errorf("got %v, want %q", err, tt.say)
@@ -159,7 +159,7 @@ func TestHAProxyCheck(t *testing.T) {
 func TestHAProxyHoldsToTheContext(t *testing.T) {
 	leakCheck(t)
 	silence := make(chan struct{})
-	addr := serve(t, "tcp", "127.0.0.1:0", func(string) string { <-silence; return "" })
+	addr := serveFake(t, "tcp", "127.0.0.1:0", func(string) string { <-silence; return "" })
 	defer close(silence)
 	h := &HAProxy{Addr: addr, Backend: "be", Server: "a"}
 	deadline, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
@@ -176,7 +176,7 @@ func TestHAProxyHoldsToTheContext(t *testing.T) {
 
 func TestHAProxyOverUnixSocket(t *testing.T) {
 	f := &fakeHAProxy{servers: []haproxyServer{{"a", 2, 0, 1}, {"b", 2, 0, 1}}, level: "admin"}
-	path := serve(t, "unix", filepath.Join(t.TempDir(), "s"), f.answer)
+	path := serveFake(t, "unix", filepath.Join(t.TempDir(), "s"), f.answer)
 	for _, addr := range []string{path, "unix:" + path} {
 		h := &HAProxy{Addr: addr, Backend: "be", Server: "a"}
 		if err := errors.Join(h.Check(t.Context()), h.Drain(t.Context(), 0), h.Ready(t.Context())); err != nil {

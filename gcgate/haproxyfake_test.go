@@ -85,8 +85,8 @@ func (f *fakeHAProxy) set(name, state string) string {
 	return "\n"
 }
 
-// serve answers each connection once at an address of the network, until the test ends.
-func serve(t *testing.T, network, addr string, answer func(line string) string) (at string) {
+// serveFake answers each connection once at an address of the network, until the test ends.
+func serveFake(t *testing.T, network, addr string, answer func(line string) string) (at string) {
 	t.Helper()
 	l, err := net.Listen(network, addr)
 	if err != nil {

@@ -40,7 +40,7 @@ func TestParseHAProxy(t *testing.T) {
 }
 
 func TestHAProxySendsNoNameThatIsACommand(t *testing.T) {
-	addr := serve(t, "tcp", "127.0.0.1:0", func(line string) string {
+	addr := serveFake(t, "tcp", "127.0.0.1:0", func(line string) string {
 		t.Errorf("sent %q", line)
 		return ""
 	})

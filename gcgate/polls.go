@@ -175,7 +175,7 @@ func (p *polls) wait(ctx context.Context, check func(now time.Time) error) error
 
 // mayPoll reports whether a peer at from may poll: this machine and the prefixes in allow.
 func mayPoll(from netip.Addr, allow []netip.Prefix) bool {
-	return from.IsLoopback() || slices.ContainsFunc(allow, func(p netip.Prefix) bool { return p.Contains(from) })
+	return from.IsLoopback() || contains(allow, from)
 }
 
 // pollerAddr returns who is at the other end of a connection, whose local and remote addresses

@@ -33,8 +33,8 @@ func TestSimulation(t *testing.T) {
 	}
 }
 
-// replica is one process of the simulation.
-type replica struct {
+// simulated is a process of the simulation.
+type simulated struct {
 	*rig
 	signal  *fakeSignal
 	running bool
@@ -43,14 +43,14 @@ type replica struct {
 func simulate(t *testing.T, rng *rand.Rand) {
 	n := 2 + rng.IntN(4)
 	turns := &fakeTurns{k: 1 + rng.IntN(n-1)}
-	var replicas []*replica
+	var replicas []*simulated
 	for range n {
 		h, s := newFakeHeap(), &fakeSignal{takes: time.Duration(rng.IntN(20)) * time.Millisecond}
 		h.live = uint64(20+rng.IntN(500)) * mib
 		h.rate = float64(rng.IntN(400)) * mib
 		h.marks = time.Duration(1+rng.IntN(600)) * time.Millisecond
 		o := Options{Policy: Drain, Signals: []Signal{s}, Turns: turns, DrainTimeout: time.Duration(1+rng.IntN(200)) * time.Millisecond}
-		r := &replica{rig: startRig(t, o, h), signal: s, running: true}
+		r := &simulated{rig: startRig(t, o, h), signal: s, running: true}
 		r.traffic()
 		replicas = append(replicas, r)
 	}
@@ -108,7 +108,7 @@ func simulate(t *testing.T, rng *rand.Rand) {
 }
 
 // alone counts the replicas that collect without a turn, as they must at the hard threshold.
-func alone(replicas []*replica) (n int) {
+func alone(replicas []*simulated) (n int) {
 	for _, r := range replicas {
 		r.mu.Lock()
 		if k := len(r.events); r.running && k > 0 && r.State() == Collecting && r.events[k-1].WithoutTurn {
@@ -120,7 +120,7 @@ func alone(replicas []*replica) (n int) {
 }
 
 // fault breaks something, or mends it.
-func fault(rng *rand.Rand, turns *fakeTurns, r *replica) {
+func fault(rng *rand.Rand, turns *fakeTurns, r *simulated) {
 	switch rng.IntN(200) {
 	case 0:
 		turns.mu.Lock()
