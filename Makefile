@@ -6,21 +6,23 @@ FUZZTIME ?= 5s
 
 .PHONY: help
 help:
-	@echo "make demo        run the search service in four ways under load: a table and a page"
+	@echo "make demo        run the search service in four ways, then two replicas stock and gated: tables and pages"
 	@echo "make test        all checks: lint, tests with the race detector, browser, fuzzing, benchmarks once"
 	@echo "make lint        gofumpt, go vet, staticcheck, go mod tidy over every module"
 	@echo "make golden      write the golden files again, from real programs under real toolchains"
-	@echo "make bench       bench-gc and bench-load: each figure with its target, raw results in bench/results"
-	@echo "make build       bin/evenkeel and bin/search"
+	@echo "make bench       bench-gc, bench-load and bench-gate: each figure with its target, raw results in bench/results"
+	@echo "make build       bin/: evenkeel, the examples, and the driver of bench-gate"
 
 .PHONY: build
 build:
 	@$(GO_BUILD) -o bin/ ./cmd/...
-	@cd examples && $(GO_BUILD) -o ../bin/ ./search
+	@cd examples && $(GO_BUILD) -o ../bin/ ./search ./hello ./msgpush
+	@cd bench && $(GO_BUILD) -o ../bin/ ./gate ./gate/peer
 
 .PHONY: demo
 demo: build
 	@examples/search/demo.sh
+	@bench/gate/demo.sh
 
 .PHONY: test
 test:
@@ -40,8 +42,8 @@ golden:
 	cd examples && go generate ./...
 	go test ./gctrace ./internal/report -update
 
-.PHONY: bench bench-gc bench-load
-bench: bench-gc bench-load
+.PHONY: bench bench-gc bench-load bench-gate
+bench: bench-gc bench-load bench-gate
 
 bench-gc: build
 	cd bench && go run ./gc
@@ -49,3 +51,7 @@ bench-gc: build
 bench-load: build
 	cd bench && $(GO_BUILD) -o ../bin/ tool ./load/server
 	cd bench && go run ./load
+
+bench-gate: build
+	cd bench && ../bin/gate
+	cd bench && ../bin/gate -faults

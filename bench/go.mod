@@ -2,7 +2,12 @@ module evenkeel.dev/bench
 
 go 1.26.0
 
-require evenkeel.dev v0.0.0
+require (
+	evenkeel.dev v0.0.0
+	evenkeel.dev/examples v0.0.0
+	github.com/KimMachineGun/automemlimit v1.0.1
+	github.com/bytedance/gopkg v0.1.4
+)
 
 require (
 	github.com/HdrHistogram/hdrhistogram-go v1.4.0 // indirect
@@ -13,6 +18,7 @@ require (
 	github.com/josharian/intern v1.0.0 // indirect
 	github.com/mailru/easyjson v0.7.7 // indirect
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
+	github.com/pbnjay/memory v0.0.0-20210728143218-7b4eea64cf58 // indirect
 	github.com/prometheus/client_golang v1.19.1 // indirect
 	github.com/prometheus/client_model v0.6.1 // indirect
 	github.com/prometheus/common v0.55.0 // indirect
@@ -25,10 +31,14 @@ require (
 	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 	golang.org/x/text v0.43.0 // indirect
-	google.golang.org/protobuf v1.34.2 // indirect
+	google.golang.org/protobuf v1.36.11 // indirect
 )
 
 replace evenkeel.dev => ../
+
+replace evenkeel.dev/contrib/etcdturn => ../contrib/etcdturn
+
+replace evenkeel.dev/examples => ../examples
 
 tool (
 	github.com/rakyll/hey

@@ -225,7 +225,7 @@ func (r *round) lost() bool {
 	}
 }
 
-// giveBack releases the turn, if any. The gate does not wait for it.
+// giveBack releases the turn, if any, after HoldTurn. The gate does not wait for it.
 func (g *Gate) giveBack(r *round) {
 	if r.lease == nil {
 		return
@@ -233,7 +233,12 @@ func (g *Gate) giveBack(r *round) {
 	if r.lost() {
 		g.warn("lost", "gcgate: the turn was lost while it was held; another replica may have collected at the same time")
 	}
-	g.others.Go(func() { g.release(r.lease) })
+	g.others.Go(func() {
+		if g.options.HoldTurn > 0 {
+			g.pause(g.options.HoldTurn)
+		}
+		g.release(r.lease)
+	})
 }
 
 func (g *Gate) release(l Lease) {

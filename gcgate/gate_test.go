@@ -350,6 +350,30 @@ func TestShedRefusesWhileAway(t *testing.T) {
 	})
 }
 
+func TestShedHoldsTheTurnUntilPeersCameBack(t *testing.T) {
+	turns := &fakeTurns{}
+	inTime(t, Options{Policy: Shed, Turns: turns}, func(t *testing.T, r *rig) {
+		r.traffic()
+		r.until(t, Collecting)
+		r.until(t, Serving)
+		r.heap.set(func() { r.heap.rate = 0 })
+		time.Sleep(1190 * time.Millisecond)
+		if turns.holders() != 1 {
+			t.Error("the turn was given back before nginx comes back")
+		}
+		time.Sleep(20 * time.Millisecond)
+		if turns.holders() != 0 {
+			t.Error("the turn is held for too long")
+		}
+		r.heap.set(func() { r.heap.rate = 100 * mib })
+		r.until(t, Collecting)
+		r.until(t, Serving)
+		if r.Stop(); turns.holders() != 0 {
+			t.Error("the turn outlives the gate")
+		}
+	})
+}
+
 func TestPeriodicCollectionOfAnIdleProcess(t *testing.T) {
 	inTime(t, Options{Policy: Through}, func(t *testing.T, r *rig) {
 		r.heap.set(func() { r.heap.rate = 0 })

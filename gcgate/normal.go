@@ -31,6 +31,10 @@ func (o Options) normal() (Options, error) {
 			*d.value = d.initial
 		}
 	}
+	if o.HoldTurn == 0 && o.Policy == Shed {
+		o.HoldTurn = 1200 * time.Millisecond
+	}
+	o.HoldTurn = max(o.HoldTurn, 0)
 	if o.MinTriggerBytes == 0 {
 		o.MinTriggerBytes = 32 << 20
 	}
@@ -77,6 +81,7 @@ func (o *Options) check() error {
 		{"AnnounceTimeout", o.AnnounceTimeout, 10 * time.Second},
 		{"DrainTimeout", o.DrainTimeout, 10 * time.Second},
 		{"QuietFor", o.QuietFor, time.Second},
+		{"HoldTurn", o.HoldTurn, time.Minute},
 		{"Period", o.Period, math.MaxInt64},
 	} {
 		if d.value < 0 && d.field != "Period" || d.value > d.most {

@@ -19,6 +19,12 @@ type Options struct {
 	// replicas behind one balancer that fails requests when two collect at once.
 	Turns Turns
 
+	// HoldTurn is how long to keep the turn once this process is back, so that a peer that
+	// stays away for a time after a refusal has come back before the next replica refuses.
+	// Default: 0, which is 1.2 s under Shed (nginx's fail_timeout in deploy/nginx is 1 s), and
+	// none otherwise; negative: none. Limit: 1 minute.
+	HoldTurn time.Duration
+
 	// MemoryLimitBytes is what the process may take of memory. Default: 0, the runtime's own
 	// limit (GOMEMLIMIT, or what automemlimit set from the cgroup); math.MaxInt64 is none.
 	MemoryLimitBytes int64

@@ -53,6 +53,11 @@ type Options struct {
 	// Default nil: nothing.
 	OnMeasure func()
 
+	// OnLatency is called for each measured request that counts in Result.Latency: when it was
+	// due and how long it took from then. Calls come one at a time, from the goroutines that
+	// carry the load: it must not block. Default nil: nothing.
+	OnLatency func(due time.Time, latency time.Duration)
+
 	// Timeout of one request, from its sending to the last byte of its answer; also of
 	// dialling, and of the open loop's backlog after the last request was due. Default 20 s,
 	// at most 24 h.

@@ -19,6 +19,7 @@ type job struct {
 type recorder struct {
 	open bool // the loop
 	from int64
+	seen func(due, end int64) // called with mu held
 
 	mu       sync.Mutex // guards all below
 	last     int64      // end of the last answer
@@ -29,7 +30,7 @@ type recorder struct {
 }
 
 func newRecorder(open bool, from int64) *recorder {
-	return &recorder{open: open, from: from, last: from, failures: map[Class]*Failure{}, series: newSeries()}
+	return &recorder{open: open, from: from, last: from, seen: func(int64, int64) {}, failures: map[Class]*Failure{}, series: newSeries()}
 }
 
 // answered records one answer.
@@ -62,7 +63,7 @@ func (r *recorder) failed(j job, sent, end int64, err error) {
 	r.last = max(r.last, end)
 	switch {
 	case c == ClassUnsent: // it waited, but has no time of sending
-		r.res.Latency.record(end - j.due)
+		r.latency(j.due, end)
 		b.record(end - j.due)
 	case c.waited():
 		r.took(j, sent, end)
@@ -93,7 +94,7 @@ func (r *recorder) ended(ctx context.Context, j job, sent, end int64, a answer, 
 // took records the times of a request that was sent. Called with mu held.
 func (r *recorder) took(j job, sent, end int64) {
 	r.last = max(r.last, end)
-	r.res.Latency.record(end - j.due)
+	r.latency(j.due, end)
 	if !r.open {
 		return
 	}
@@ -103,6 +104,12 @@ func (r *recorder) took(j job, sent, end int64) {
 		r.res.Late++
 	}
 	r.res.LateMax = max(r.res.LateMax, late)
+}
+
+// latency records one request's time. Called with mu held.
+func (r *recorder) latency(due, end int64) {
+	r.res.Latency.record(end - due)
+	r.seen(due, end)
 }
 
 func (r *recorder) result() *Result {

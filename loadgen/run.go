@@ -112,6 +112,9 @@ type loop interface {
 
 func (e *engine) run(ctx context.Context, l loop, p phase) *recorder {
 	rec := newRecorder(e.o.Rate > 0, e.now())
+	if e.o.OnLatency != nil && !p.warmup {
+		rec.seen = func(due, end int64) { e.o.OnLatency(e.epoch.Add(time.Duration(due)), time.Duration(end-due)) }
+	}
 	if e.o.OnProgress != nil {
 		done := make(chan struct{})
 		var wg sync.WaitGroup

@@ -31,6 +31,7 @@ func TestArrowsAllow(t *testing.T) {
 		{"examples/hello/a.go", "evenkeel.dev/contrib/etcdturn"},
 		{"examples/search/a.go", "evenkeel.dev/examples/search/internal/feed"},
 		{"bench/a.go", "evenkeel.dev/reqtrace/region"},
+		{"bench/gate/peer/a.go", "evenkeel.dev/examples/msgpush/window"},
 		{"e2e/a_test.go", "evenkeel.dev"},
 	} {
 		for _, f := range tidy.CheckArrows(importing(tt.file, tt.imports).load(t)) {

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+)
+
+// The balancers.
+const (
+	haproxy      = "haproxy"
+	haproxyRetry = "haproxy, retry on 503"
+	nginx        = "nginx"
+)
+
+// front is a balancer that runs.
+type front struct {
+	cmd    *exec.Cmd
+	exited chan struct{}
+	output bytes.Buffer
+}
+
+// startFront starts a balancer of this kind before the replicas.
+func (d *driver) startFront(ctx context.Context, kind string) (*front, error) {
+	argv, env, err := d.config(kind)
+	if err != nil {
+		return nil, err
+	}
+	f := &front{cmd: exec.Command(argv[0], argv[1:]...), exited: make(chan struct{})}
+	f.cmd.Env = append(os.Environ(), env...)
+	f.cmd.Stdout, f.cmd.Stderr = &f.output, &f.output
+	if err := f.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("%w; install %s, for instance: sudo apt-get install %s", err, argv[0], argv[0])
+	}
+	go func() {
+		_ = f.cmd.Wait()
+		close(f.exited)
+	}()
+	if err := f.await(ctx, d.front); err != nil {
+		f.stop()
+		return nil, fmt.Errorf("%s: %w\n%s", argv[0], err, f.output.String())
+	}
+	return f, nil
+}
+
+// await returns when something listens at addr.
+func (f *front) await(ctx context.Context, addr string) error {
+	for end := time.Now().Add(5 * time.Second); time.Now().Before(end) && ctx.Err() == nil; {
+		c, err := net.Dial("tcp", addr)
+		if err == nil {
+			return c.Close()
+		}
+		select {
+		case <-f.exited:
+			return fmt.Errorf("ended at once")
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	return fmt.Errorf("does not listen at %s", addr)
+}
+
+// reload makes HAProxy's master start a new worker.
+func (f *front) reload() error { return f.cmd.Process.Signal(syscall.SIGUSR2) }
+
+// stop ends it and returns when it has ended.
+func (f *front) stop() {
+	_ = f.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-f.exited:
+	case <-time.After(2 * time.Second):
+		_ = f.cmd.Process.Kill()
+		<-f.exited
+	}
+}
+
+// freeAddr returns an address on which nothing listens just now.
+func freeAddr() (string, error) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer ln.Close()
+	return ln.Addr().String(), nil
+}

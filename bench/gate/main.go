@@ -1,0 +1,187 @@
+// Command gate measures what gcgate does to the tail of a service: two replicas of
+// examples/msgpush behind a balancer, a core each, beside the stock runtime and its rivals. make
+// bench-gate runs it; docs/guides/gcgate-benchmarks.md says how it is measured and what came out.
+//
+//	go run ./gate                   # all, some 45 minutes: figures with targets, raw results
+//	go run ./gate -quick            # is everything there? A few seconds, no figures
+//	go run ./gate -only pairs -modes default,gated -rounds 1
+//	go run ./gate -faults           # 1,000,000 requests while replicas, etcd and HAProxy fail
+//	go run ./gate -demo ../demo     # the step of make demo
+//
+// It needs Linux, and HAProxy, nginx and etcd for what is measured with them.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"os/signal"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"syscall"
+	"time"
+
+	"evenkeel.dev/bench/figure"
+)
+
+// driver is what the measurements share.
+type driver struct {
+	bin    string // folder of the built programs
+	deploy string // folder of the balancers' configurations
+	dir    string // scratch
+	rounds int
+	rivals int           // rounds of the modes on which no target hangs
+	length time.Duration // of one run
+	warmup time.Duration
+	quick  bool
+	steps  int // of a calibration, at most
+	loads  []load
+	modes  []mode
+	work   []string // the workload, as flags of msgpush
+	live   int64    // bytes of a replica's window
+	cores  int
+	set    *figure.Set
+	out    io.Writer
+
+	front, socket, etcd string   // addresses
+	addrs               []string // of the replicas
+
+	samples             []sample // all, in order
+	lastRate, lastShare float64  // of the calibration before
+}
+
+func main() {
+	log.SetFlags(0)
+	var d driver
+	flag.StringVar(&d.bin, "bin", "../bin", "`folder` of the built msgpush and peer")
+	flag.StringVar(&d.deploy, "deploy", "../deploy", "`folder` of the balancers' configurations")
+	results := flag.String("results", "results", "`folder` for the raw results; empty: keep none")
+	flag.IntVar(&d.rounds, "rounds", 5, "interleaved rounds")
+	flag.IntVar(&d.rivals, "rivals", 2, "rounds of the rivals and of nginx")
+	flag.DurationVar(&d.length, "length", 12*time.Second, "length of one run")
+	flag.DurationVar(&d.warmup, "warmup", 2*time.Second, "load before each run")
+	list := flag.String("modes", "", "comma-separated `modes` of two replicas (default: all)")
+	loads := flag.String("loads", "moderate,high", "comma-separated `loads` on two replicas")
+	only := flag.String("only", "", "`part` to measure: pairs, single or cost (default: all)")
+	flag.BoolVar(&d.quick, "quick", false, "a few seconds, to see that everything works")
+	faults := flag.Bool("faults", false, "fail replicas, etcd and HAProxy under load, and count failed requests")
+	requests := flag.Int("n", 1_000_000, "requests of -faults")
+	demo := flag.String("demo", "", "run the demo, and write its files to this `folder`")
+	flag.Parse()
+
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := d.prepare(*list, *loads)
+	if err == nil {
+		switch {
+		case *demo != "":
+			err = d.demo(ctx, *demo)
+		case *faults:
+			err = d.faults(ctx, *requests, *results)
+		default:
+			err = d.bench(ctx, *only, *results)
+		}
+		err = errors.Join(err, os.RemoveAll(d.dir))
+	}
+	stop()
+	if err != nil {
+		log.Fatal("bench-gate: ", err)
+	}
+}
+
+// prepare fills in what the flags leave open.
+func (d *driver) prepare(modes, loads string) (err error) {
+	d.steps, d.cores, d.set = 5, runtime.NumCPU(), figure.New("gate")
+	if d.out == nil {
+		d.out = os.Stdout
+	}
+	d.set.Out = d.out
+	const size, window = 1024, 300_000
+	d.live = size * window
+	d.work = []string{"-shape", "ptr", "-size", fmt.Sprint(size), "-batch", "64", "-window", fmt.Sprint(window)}
+	if d.quick {
+		d.steps = 1
+		d.rounds, d.length, d.warmup, d.live = 1, time.Second, 100*time.Millisecond, 20<<20
+		d.work = []string{"-shape", "ptr", "-batch", "64", "-window", "20000"}
+	}
+	if d.modes, err = choose(modes); err != nil {
+		return err
+	}
+	for _, name := range strings.Split(loads, ",") {
+		l, ok := map[string]load{"moderate": {name: "moderate", share: .22}, "high": {name: "high", share: .5}}[name]
+		if !ok {
+			return fmt.Errorf("-loads: no load %q; they are moderate, high", name)
+		}
+		d.loads = append(d.loads, l)
+	}
+	if d.dir, err = os.MkdirTemp("", "bench-gate-"); err != nil {
+		return err
+	}
+	for _, a := range []*string{&d.front, &d.socket, &d.etcd} {
+		if *a, err = freeAddr(); err != nil {
+			return err
+		}
+	}
+	for range 2 {
+		a, err := freeAddr()
+		if err != nil {
+			return err
+		}
+		d.addrs = append(d.addrs, a)
+	}
+	d.set.Machine = thisMachine()
+	d.set.Versions["peers"] = versions()
+	if !d.quick {
+		d.client()
+	}
+	return nil
+}
+
+// client makes this process a load generator that leaves the replicas alone as far as it can.
+func (d *driver) client() {
+	if os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(runtime.NumCPU() + 1) // the pacer's thread holds one
+	}
+	debug.SetGCPercent(400)
+	how := fmt.Sprintf("nice %d against %d", -niceness, 0)
+	if err := raise(); err != nil {
+		how = fmt.Sprintf("nice 0 against %d", niceness) // only root may raise
+	}
+	d.set.Raw["priority"] = how
+	fmt.Fprintf(d.out, "Replicas have a core each (of %d). Client and balancer share these cores and stand for other machines, so they go first: %s.\n", d.cores, how)
+}
+
+// bench measures everything, or a part.
+func (d *driver) bench(ctx context.Context, only, results string) error {
+	parts := map[string]func(context.Context) error{"pairs": d.pairs, "single": d.single, "cost": d.cost}
+	names := []string{"pairs", "single", "cost"}
+	if only != "" {
+		if parts[only] == nil {
+			return fmt.Errorf("-only: no part %q; they are %s", only, strings.Join(names, ", "))
+		}
+		names = []string{only}
+	}
+	need := 2 * (d.live + int64(mostGrowth*(d.length+d.warmup).Seconds())) // GOGC=off
+	if free := memory("MemAvailable"); free > 0 && free < need {
+		return fmt.Errorf("GOGC=off may take %d MB in %v and %d are available: shorten it with -length", need/1e6, d.length, free/1e6)
+	}
+	d.announce(names)
+	var err error
+	for _, n := range names {
+		if err = parts[n](ctx); err != nil {
+			break // what was measured is kept
+		}
+	}
+	d.set.Raw["runs"] = d.samples
+	if results != "" && len(d.samples) > 0 {
+		err = errors.Join(err, d.set.Save(results))
+	}
+	return err
+}
+
+// mostGrowth bounds what one replica allocates a second: half a core's worth.
+const mostGrowth = 400e6

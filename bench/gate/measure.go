@@ -1,0 +1,298 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"time"
+
+	"evenkeel.dev/gcgate"
+	"evenkeel.dev/loadgen"
+)
+
+// Runs with more steal than this, or in which a core stood still for longer, are thrown away and
+// repeated, so many times.
+const (
+	mostSteal = .01
+	mostTries = 5
+
+	mostOthers = .03 // of the machine's CPU, used by other processes: said, not repeated
+)
+
+// load is how requests come.
+type load struct {
+	name  string
+	share float64 // of each replica's core that the stock runtime uses
+	rate  float64 // requests a second, over all replicas
+	burst bool    // 100 ms on, 600 ms off
+}
+
+// system is replicas that run and the way to them.
+type system struct {
+	replicas []*replica
+	front    *front            // nil: none
+	url      string            // to load
+	client   *http.Transport   // nil: loadgen's own
+	inBand   *gcgate.Transport // nil: none
+}
+
+// open starts n replicas in a mode, and what stands before them.
+func (d *driver) open(ctx context.Context, m mode, n int, extra func(i int, s *spec)) (*system, error) {
+	s := &system{}
+	var urls []string
+	for i := range n {
+		sp := spec{mode: m, addr: d.addrs[i], core: i % d.cores, args: d.work, place: place{
+			replica: i, socket: d.socket, turns: filepath.Join(d.dir, "turns"), etcd: d.etcd, memory: d.gatedPeak(),
+		}}
+		if extra != nil {
+			extra(i, &sp)
+		}
+		r, err := d.startReplica(ctx, sp)
+		if err != nil {
+			s.close()
+			return nil, err
+		}
+		s.replicas = append(s.replicas, r)
+		urls = append(urls, "http://"+r.addr)
+	}
+	s.url = urls[0] + "/push"
+	switch {
+	case m.front != "":
+		var err error
+		if s.front, err = d.startFront(ctx, m.front); err != nil {
+			s.close()
+			return nil, err
+		}
+		s.url = "http://" + d.front + "/push"
+	case n > 1:
+		s.client = &http.Transport{MaxIdleConnsPerHost: 1000}
+		s.inBand = &gcgate.Transport{Base: s.client, Targets: urls}
+	}
+	return s, nil
+}
+
+func (s *system) close() {
+	if s.front != nil {
+		s.front.stop()
+	}
+	if s.inBand != nil {
+		_ = s.inBand.Close() // it has only idle probes to end
+	}
+	if s.client != nil {
+		s.client.CloseIdleConnections()
+	}
+	for _, r := range s.replicas {
+		r.stop()
+	}
+}
+
+// options are those of a load on s.
+func (s *system) options(l load, length, warmup time.Duration) loadgen.Options {
+	o := loadgen.Options{
+		Targets: []loadgen.Target{{Method: http.MethodGet, URL: s.url}},
+		Rate:    l.rate, Duration: length, Warmup: warmup,
+	}
+	if s.inBand != nil {
+		o.Transport = s.inBand
+	}
+	return o
+}
+
+// state is what is read before and after a load.
+type state struct {
+	at      time.Time
+	cpu     []time.Duration
+	stats   []*stats
+	jiffies jiffies
+	ours    time.Duration // CPU time of client, balancer and replicas
+}
+
+func (s *system) state(ctx context.Context) (st state, err error) {
+	for _, r := range s.replicas {
+		x, serr := r.stats(ctx)
+		cpu, cerr := cpuTime(r.cmd.Process.Pid)
+		st.stats, st.cpu = append(st.stats, x), append(st.cpu, cpu)
+		err = errors.Join(err, serr, cerr)
+	}
+	// The replicas and the balancer are children of this process, the balancer's workers theirs.
+	var oerr error
+	if st.ours, oerr = familyCPU(os.Getpid()); s.front != nil && oerr == nil {
+		pid := s.front.cmd.Process.Pid
+		var all, master time.Duration
+		all, oerr = familyCPU(pid)
+		master, _ = cpuTime(pid) // counted above
+		st.ours += all - master
+	}
+	err = errors.Join(err, oerr)
+	var jerr error
+	st.jiffies, jerr = readJiffies()
+	st.at = time.Now()
+	return st, errors.Join(err, jerr)
+}
+
+// measure runs one mode under one load. A run that others disturbed is repeated.
+func (d *driver) measure(ctx context.Context, m mode, n int, l load, round int) (sample, error) {
+	for try := 1; ; try++ {
+		s, err := d.measureOnce(ctx, m, n, l)
+		if err != nil {
+			return s, fmt.Errorf("%s, %s: %w", l.name, m.name, err)
+		}
+		s.Round, s.Try = round, try
+		d.samples = append(d.samples, s)
+		void := s.disturbed() && try < mostTries && !d.quick
+		d.printSample(s, void)
+		if !void {
+			return s, nil
+		}
+	}
+}
+
+func (d *driver) measureOnce(ctx context.Context, m mode, n int, l load) (sample, error) {
+	sys, err := d.open(ctx, m, n, nil)
+	if err != nil {
+		return sample{}, err
+	}
+	defer sys.close()
+	return d.loadOn(ctx, sys, m, l)
+}
+
+// loadOn loads s and says what became of it.
+func (d *driver) loadOn(ctx context.Context, sys *system, m mode, l load) (sample, error) {
+	s := sample{Mode: m.name, Load: l.name, Rate: l.rate}
+	var before state
+	var err error
+	var still *stalls
+	o := sys.options(l, d.length, d.warm(m, l, len(sys.replicas)))
+	var all []request // one call at a time appends to it
+	o.OnLatency = func(due time.Time, latency time.Duration) { all = append(all, request{due, latency}) }
+	o.OnMeasure = func() {
+		all = slices.Grow(all, int(1.1*l.rate*d.length.Seconds()))
+		still = watchStalls(runtime.NumCPU())
+		before, err = sys.state(ctx)
+	}
+	var r *loadgen.Result
+	if l.burst {
+		o.OnMeasure()
+		r = bursts(ctx, o)
+	} else {
+		var lerr error
+		if r, lerr = loadgen.Run(ctx, o); lerr != nil {
+			return s, lerr
+		}
+	}
+	if still != nil {
+		stood := still.end()
+		s.Stalls, s.Stall = len(stood), longest(stood)
+		s.Latency, s.Touched = apart(all, stood)
+	}
+	s.Raw = r.Latency
+	if ctx.Err() != nil {
+		return s, context.Cause(ctx)
+	}
+	after, aerr := sys.state(ctx)
+	if err := errors.Join(err, aerr); err != nil {
+		return s, err
+	}
+	s.take(r)
+	window := after.at.Sub(before.at).Seconds()
+	for i, rep := range sys.replicas {
+		s.CPU = append(s.CPU, (after.cpu[i]-before.cpu[i]).Seconds()/window)
+		s.Collections = append(s.Collections, after.stats[i].Runtime.Collections-before.stats[i].Runtime.Collections)
+		if g := after.stats[i].Gate; len(g) > 0 {
+			s.Gates = append(s.Gates, g)
+			s.Escaped = append(s.Escaped, after.stats[i].escaped())
+		}
+		peak, perr := peakRSS(rep.cmd.Process.Pid)
+		err = errors.Join(err, perr)
+		s.PeakRSS = append(s.PeakRSS, peak)
+	}
+	s.Steal = after.jiffies.stealSince(before.jiffies)
+	used := (after.jiffies.used - before.jiffies.used) * tick.Seconds()
+	s.Busy = used / window / float64(runtime.NumCPU())
+	s.Others = max(0, used-(after.ours-before.ours).Seconds()) / window / float64(runtime.NumCPU())
+	return s, err
+}
+
+// warm returns how long to load before measuring: until each replica has allocated its live heap
+// once more and a bit, so that its first collection lies behind it and its memory is no longer
+// new to the kernel.
+func (d *driver) warm(m mode, l load, replicas int) time.Duration {
+	cycles := 1.3
+	if m.name == "auto" {
+		cycles = 5 // it watches the runtime for three
+	}
+	first := cycles * float64(d.live) / (l.rate / float64(replicas) * requestBytes) // seconds
+	return min(d.warmup+time.Duration(first*float64(time.Second)), mostWarmup)
+}
+
+const (
+	requestBytes = 64 << 10 // that a request allocates
+	mostWarmup   = 12 * time.Second
+)
+
+// The bursts of a bursty load.
+const (
+	burstOn  = 100 * time.Millisecond
+	burstOff = 600 * time.Millisecond
+)
+
+// bursts runs o in bursts for o.Duration, over connections that stay open, and adds them up.
+func bursts(ctx context.Context, o loadgen.Options) *loadgen.Result {
+	if o.Transport == nil {
+		t := &http.Transport{MaxIdleConnsPerHost: 1000}
+		defer t.CloseIdleConnections()
+		o.Transport = t
+	}
+	sum := &loadgen.Result{Statuses: map[int]int64{}}
+	length, warmup := o.Duration, o.Warmup
+	seen := o.OnLatency
+	o.Duration, o.Warmup, o.OnMeasure, o.OnLatency = burstOn, 0, nil, nil
+	start := time.Now()
+	for time.Since(start) < warmup+length && ctx.Err() == nil {
+		due := time.Now()
+		if due.Sub(start) >= warmup {
+			o.OnLatency = seen
+		}
+		r, err := loadgen.Run(ctx, o)
+		if err != nil {
+			break // options that Run refused would have been refused at the first burst
+		}
+		if due.Sub(start) >= warmup {
+			add(sum, r)
+		}
+		time.Sleep(time.Until(due.Add(burstOn + burstOff)))
+	}
+	return sum
+}
+
+func add(sum, r *loadgen.Result) {
+	sum.Answered += r.Answered
+	sum.Failed += r.Failed
+	sum.Failures = append(sum.Failures, r.Failures...)
+	sum.Late += r.Late
+	sum.LateMax = max(sum.LateMax, r.LateMax)
+	for status, n := range r.Statuses {
+		sum.Statuses[status] += n
+	}
+	sum.Latency.Merge(&r.Latency)
+}
+
+// gatedPeak returns the most memory that a gated replica has taken so far; an estimate before
+// there was one.
+func (d *driver) gatedPeak() int64 {
+	peak := int64(0)
+	for _, s := range d.samples {
+		if s.Mode == "gated" {
+			peak = max(peak, slices.Max(s.PeakRSS))
+		}
+	}
+	if peak == 0 {
+		peak = d.live * 23 / 10
+	}
+	return peak
+}

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"evenkeel.dev/bench/figure"
+)
+
+// announce says how long the parts take.
+func (d *driver) announce(parts []string) {
+	runs := 0
+	for _, p := range parts {
+		switch p {
+		case "pairs":
+			runs += len(d.loads) * 3 // of calibration
+			for _, m := range d.modes {
+				rounds := d.rounds
+				if m.rival {
+					rounds = min(rounds, d.rivals)
+				}
+				runs += rounds * len(d.loads)
+			}
+		case "single":
+			runs += d.rounds*(len(singleHigh)+len(singleBursty)) + 2
+		case "cost":
+			runs += 2 * d.rounds
+		}
+	}
+	fmt.Fprintf(d.out, "%d runs of %v and warm-up: some %v\n", runs, d.length, d.estimate(runs).Round(time.Minute))
+}
+
+// pairs measures two replicas in every mode under each load.
+func (d *driver) pairs(ctx context.Context) error {
+	for i := range d.loads {
+		var err error
+		if d.loads[i], err = d.calibrate(ctx, modeNamed(modes, "default"), 2, d.loads[i]); err != nil {
+			return err
+		}
+	}
+	for round := 1; round <= d.rounds; round++ {
+		for _, l := range d.loads {
+			for _, m := range order(d.modes, round) {
+				if m.rival && round > d.rivals {
+					continue
+				}
+				if _, err := d.measure(ctx, m, 2, l, round); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	for _, l := range d.loads {
+		d.table(l.name, d.modes)
+	}
+	if !d.quick {
+		d.pairFigures()
+	}
+	return nil
+}
+
+// target is a ratio that must be reached.
+type target struct {
+	over, under string // modes
+	quantile    string
+	bound       float64
+	atLeast     bool
+}
+
+var pairTargets = map[string][]target{
+	"moderate": {
+		{"default", "gated", "p99", 20, true},
+		{"default", "gated", "p99.9", 6, true},
+		{"gated", "off", "p99", .8, false},
+		{"gated", "off", "p99.9", 1.1, false},
+		{"in-band", "off, no balancer", "p99", 1, false},
+		{"in-band", "off, no balancer", "p99.9", 1.5, false},
+		{"gated", "default", "peak memory", 1.15, false},
+	},
+	"high": {
+		{"default", "gated", "p99", 40, true},
+		{"default", "gated", "p99.9", 12, true},
+		{"gated", "off", "p99", .8, false},
+		{"gated", "off", "p99.9", 1.1, false},
+		{"in-band", "off, no balancer", "p99", 1, false},
+		{"in-band", "off, no balancer", "p99.9", 1.5, false},
+		{"gated", "default", "peak memory", 1.15, false},
+	},
+}
+
+func (d *driver) pairFigures() {
+	for _, l := range d.loads {
+		d.ratios(l.name, pairTargets[l.name])
+	}
+	for _, mode := range []string{"gated", "in-band"} {
+		var failed []float64
+		for _, s := range d.good(mode, "") {
+			failed = append(failed, float64(s.Failed))
+		}
+		if len(failed) > 0 {
+			d.set.AtMost(mode+": failed requests a run", failed, 0, "")
+		}
+	}
+}
+
+// ratios adds the figures of targets whose modes were measured.
+func (d *driver) ratios(load string, targets []target) {
+	for _, t := range targets {
+		over, under := d.column(t.over, load, t.quantile), d.column(t.under, load, t.quantile)
+		xs := figure.Ratios(over, under)
+		if len(xs) == 0 {
+			continue
+		}
+		name := fmt.Sprintf("%s: %s / %s, %s", load, t.over, t.under, t.quantile)
+		if t.atLeast {
+			d.set.AtLeast(name, xs, t.bound, "x")
+		} else {
+			d.set.AtMost(name, xs, t.bound, "x")
+		}
+	}
+}
+
+// good returns the samples of a mode that count, by round; load "" is all.
+func (d *driver) good(mode, load string) []sample {
+	var ss []sample
+	for i, s := range d.samples {
+		void := i+1 < len(d.samples) && d.samples[i+1].Try > s.Try // it was repeated
+		if s.Mode == mode && (s.Load == load || load == "") && !void {
+			ss = append(ss, s)
+		}
+	}
+	return ss
+}
+
+// column returns one figure of a mode, by round.
+func (d *driver) column(mode, load, what string) []float64 {
+	var xs []float64
+	for _, s := range d.good(mode, load) {
+		xs = append(xs, s.figure(what))
+	}
+	return xs
+}
+
+// table prints the medians of the modes under one load.
+func (d *driver) table(load string, ms []mode) {
+	fmt.Fprintf(d.out, "\n%-20s %9s %9s %9s %12s %10s   medians of the rounds\n", load, "p50 µs", "p99 µs", "p99.9 µs", "peak MB each", "failed")
+	for _, m := range ms {
+		ss := d.good(m.name, load)
+		if len(ss) == 0 {
+			continue
+		}
+		failed, all := int64(0), int64(0)
+		for _, s := range ss {
+			failed, all = failed+s.Failed, all+s.Requests
+		}
+		median := func(what string) float64 { return figure.Median(d.column(m.name, load, what)) }
+		fmt.Fprintf(d.out, "%-20s %9.0f %9.0f %9.0f %12.0f %10s   %s\n", m.name, median("p50")*1e6, median("p99")*1e6, median("p99.9")*1e6,
+			median("peak memory")/1e6, fmt.Sprintf("%.3g%%", 100*float64(failed)/float64(all)), m.what)
+	}
+	fmt.Fprintln(d.out)
+}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// replica is a process of the service that runs.
+type replica struct {
+	addr   string
+	cmd    *exec.Cmd
+	exited chan struct{}
+	log    bytes.Buffer // standard output; read it after exited
+}
+
+// spec is how to start a replica.
+type spec struct {
+	mode   mode
+	place  place
+	addr   string
+	core   int
+	args   []string  // the workload's, and more
+	env    []string  // beside the mode's
+	stderr io.Writer // nil: the driver's own
+}
+
+// startReplica starts a process and returns when it answers.
+func (d *driver) startReplica(ctx context.Context, s spec) (*replica, error) {
+	argv := append([]string{filepath.Join(d.bin, s.mode.binary()), "-addr", s.addr}, s.args...)
+	argv = pinned(s.core, append(argv, s.mode.arguments(s.place)...)...)
+	r := &replica{addr: s.addr, cmd: exec.Command(argv[0], argv[1:]...), exited: make(chan struct{})}
+	r.cmd.Env = append(append(os.Environ(), s.mode.environment(s.place)...), s.env...)
+	r.cmd.Stdout, r.cmd.Stderr = &r.log, s.stderr
+	if s.stderr == nil {
+		r.cmd.Stderr = os.Stderr
+	}
+	if err := r.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() {
+		_ = r.cmd.Wait()
+		close(r.exited)
+	}()
+	if err := r.await(ctx); err != nil {
+		r.stop()
+		return nil, fmt.Errorf("%s: %w\n%s", s.mode.binary(), err, r.log.String())
+	}
+	return r, nil
+}
+
+// await returns when the replica answers.
+func (r *replica) await(ctx context.Context) error {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
+		if _, err := r.stats(ctx); err == nil {
+			return nil
+		}
+		select {
+		case <-r.exited:
+			return fmt.Errorf("ended before it answered")
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	return fmt.Errorf("does not answer at %s", r.addr)
+}
+
+// stats are what a replica says of itself.
+type stats struct {
+	Gate    json.RawMessage `json:"gate,omitempty"`
+	Runtime struct {
+		Collections int64  `json:"collections"`
+		PauseNs     int64  `json:"pause_ns"`
+		HeapBytes   uint64 `json:"heap_bytes"`
+		AllocBytes  uint64 `json:"alloc_bytes"`
+		SysBytes    uint64 `json:"sys_bytes"`
+	} `json:"runtime"`
+}
+
+// escaped returns the collections that the runtime started by itself under a gate.
+func (s *stats) escaped() int64 {
+	var g struct{ Escaped int64 }
+	if len(s.Gate) > 0 {
+		_ = json.Unmarshal(s.Gate, &g) // another form: 0
+	}
+	return g.Escaped
+}
+
+// state returns where the gate stands, "" without a gate.
+func (s *stats) state() string {
+	var g struct{ State string }
+	if len(s.Gate) > 0 {
+		_ = json.Unmarshal(s.Gate, &g)
+	}
+	return g.State
+}
+
+func (r *replica) stats(ctx context.Context) (*stats, error) {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+r.addr+"/stats", nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Close = true // it does not stay in the service's way
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s: %s", req.URL, resp.Status)
+	}
+	s := new(stats)
+	return s, json.NewDecoder(resp.Body).Decode(s)
+}
+
+// stop ends the process and returns when it has ended.
+func (r *replica) stop() {
+	_ = r.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-r.exited:
+	case <-time.After(10 * time.Second):
+		r.kill()
+	}
+}
+
+// kill ends it as a crash would.
+func (r *replica) kill() {
+	_ = r.cmd.Process.Kill()
+	<-r.exited
+}

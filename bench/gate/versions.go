@@ -1,0 +1,24 @@
+package main
+
+import (
+	"os/exec"
+	"regexp"
+)
+
+var versionNumber = regexp.MustCompile(`\d+\.\d+(\.\d+)?`)
+
+// versions says which peers stand beside the gate; one that is missing is left out.
+func versions() map[string]string {
+	v := map[string]string{}
+	for name, argv := range map[string][]string{
+		"haproxy": {"haproxy", "-v"}, "nginx": {"nginx", "-v"}, "etcd": {"etcd", "--version"},
+		"automemlimit": {"go", "list", "-m", "github.com/KimMachineGun/automemlimit"},
+		"gctuner":      {"go", "list", "-m", "github.com/bytedance/gopkg"},
+	} {
+		out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput()
+		if n := versionNumber.Find(out); err == nil && n != nil {
+			v[name] = string(n)
+		}
+	}
+	return v
+}

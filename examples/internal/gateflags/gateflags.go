@@ -1,0 +1,246 @@
+// Package gateflags is a gate on a command line: the flags that the examples share, and what
+// they stand for.
+package gateflags
+
+import (
+	"flag"
+	"fmt"
+	"log/slog"
+	"math"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"evenkeel.dev/contrib/etcdturn"
+	"evenkeel.dev/gcgate"
+)
+
+// Flags are the flags, parsed.
+type Flags struct {
+	policy  policy
+	haproxy peers
+	agent   string
+	health  bool
+	inBand  bool
+	turns   string
+	etcd    string
+	group   string
+	limit   size
+	events  string
+}
+
+// Register adds the flags to fs.
+func (f *Flags) Register(fs *flag.FlagSet) {
+	fs.Var(&f.policy, "gate", "put a gate before the collector; -gate=`policy` chooses one of "+strings.Join(policies(), ", "))
+	fs.Var(&f.haproxy, "haproxy", "drain this server by HAProxy's runtime socket, `ADDR,BACKEND/SERVER`; may be repeated")
+	fs.StringVar(&f.agent, "agent", "", "answer HAProxy's agent-check at `host:port`")
+	fs.BoolVar(&f.health, "health", false, "serve /health, which answers 503 while the gate is away")
+	fs.BoolVar(&f.inBand, "inband", false, "tell clients in the answers' headers")
+	fs.StringVar(&f.turns, "turns", "", "take turns with other replicas by locks on this `file`, the same for all on one machine")
+	fs.StringVar(&f.etcd, "etcd", "", "take turns with other replicas by etcd at these `endpoints`, such as 127.0.0.1:2379,10.0.0.2:2379")
+	fs.StringVar(&f.group, "group", "example", "`name` of the replicas that take turns by -etcd")
+	fs.Var(&f.limit, "limit", "memory limit, such as `900MiB` (default: the runtime's own, GOMEMLIMIT)")
+	fs.StringVar(&f.events, "events", "", "write each change of the gate's state to this `file`, a line of JSON each: t, source, state")
+}
+
+// Check says which flags do not go together.
+func (f *Flags) Check() error {
+	if f.turns != "" && f.etcd != "" {
+		return fmt.Errorf("-turns and -etcd both say whose turn it is: leave one out")
+	}
+	if f.policy.on {
+		return nil
+	}
+	for _, x := range []struct {
+		name string
+		set  bool
+	}{
+		{"-haproxy", len(f.haproxy) > 0},
+		{"-agent", f.agent != ""},
+		{"-health", f.health},
+		{"-inband", f.inBand},
+		{"-turns", f.turns != ""},
+		{"-etcd", f.etcd != ""},
+		{"-limit", f.limit != 0},
+		{"-events", f.events != ""},
+	} {
+		if x.set {
+			return fmt.Errorf("%s is of no use without a gate: add -gate", x.name)
+		}
+	}
+	return nil
+}
+
+// Gate is what the flags ask for. Without -gate it is there all the same and does nothing.
+type Gate struct {
+	gate   *gcgate.Gate
+	health *gcgate.Health
+	closes []func()
+}
+
+// Start starts what the flags ask for. source names this process in the events.
+func (f *Flags) Start(source string, log *slog.Logger) (*Gate, error) {
+	g := &Gate{}
+	if !f.policy.on {
+		return g, nil
+	}
+	if err := g.start(f, source, log); err != nil {
+		g.Close()
+		return nil, err
+	}
+	return g, nil
+}
+
+func (g *Gate) start(f *Flags, source string, log *slog.Logger) error {
+	o := gcgate.Options{Policy: f.policy.policy, MemoryLimitBytes: int64(f.limit), Logger: log}
+	for _, p := range f.haproxy {
+		o.Signals = append(o.Signals, p)
+	}
+	if f.agent != "" {
+		ln, err := net.Listen("tcp", f.agent)
+		if err != nil {
+			return fmt.Errorf("cannot listen for HAProxy's agent-check: %w; choose another address with -agent", err)
+		}
+		agent := &gcgate.AgentCheck{}
+		go agent.Serve(ln) // until ln is closed
+		g.closes = append(g.closes, func() { ln.Close() })
+		o.Signals = append(o.Signals, agent)
+	}
+	if f.health {
+		g.health = &gcgate.Health{}
+		o.Signals = append(o.Signals, g.health)
+	}
+	if f.inBand {
+		o.Signals = append(o.Signals, &gcgate.InBand{})
+	}
+	switch {
+	case f.turns != "":
+		o.Turns = &gcgate.FileTurns{Path: f.turns}
+	case f.etcd != "":
+		turns, err := etcdturn.New(etcdturn.Options{Endpoints: strings.Split(f.etcd, ","), Group: f.group})
+		if err != nil {
+			return fmt.Errorf("-etcd: %w", err)
+		}
+		g.closes = append(g.closes, func() { turns.Close() })
+		o.Turns = turns
+	}
+	if f.events != "" {
+		e, err := createEvents(f.events, source)
+		if err != nil {
+			return fmt.Errorf("-events: %w", err)
+		}
+		g.closes = append(g.closes, e.close)
+		o.OnEvent = e.add
+	}
+	gate, err := gcgate.Start(o)
+	if err != nil {
+		return err
+	}
+	g.gate = gate
+	g.closes = append(g.closes, gate.Stop)
+	return nil
+}
+
+// Close stops the gate, and then what it used.
+func (g *Gate) Close() {
+	for i := len(g.closes) - 1; i >= 0; i-- {
+		g.closes[i]()
+	}
+	g.closes = nil
+}
+
+// Wrap lets the gate count the requests of next.
+func (g *Gate) Wrap(next http.Handler) http.Handler {
+	if g.gate == nil {
+		return next
+	}
+	return g.gate.Middleware(next)
+}
+
+// Register serves /health where -health asks for it.
+func (g *Gate) Register(mux *http.ServeMux) {
+	if g.health != nil {
+		mux.Handle("GET /health", g.health)
+	}
+}
+
+// Stats returns the gate's [gcgate.Stats], nil without a gate.
+func (g *Gate) Stats() any {
+	if g.gate == nil {
+		return nil
+	}
+	return g.gate.Stats()
+}
+
+// policy is the value of -gate: a flag that may stand alone.
+type policy struct {
+	on     bool
+	policy gcgate.Policy
+}
+
+// IsBoolFlag lets -gate stand without a value.
+func (p *policy) IsBoolFlag() bool { return true }
+
+func (p *policy) String() string {
+	if p == nil || !p.on {
+		return ""
+	}
+	return p.policy.String()
+}
+
+func (p *policy) Set(s string) error {
+	if on, err := strconv.ParseBool(s); err == nil {
+		*p = policy{on: on}
+		return nil
+	}
+	for i, name := range policies() {
+		if s == name {
+			*p = policy{true, gcgate.Policy(i)}
+			return nil
+		}
+	}
+	return fmt.Errorf("no such policy: choose one of %s", strings.Join(policies(), ", "))
+}
+
+func policies() []string {
+	var names []string
+	for p := gcgate.Auto; p <= gcgate.Shed; p++ {
+		names = append(names, p.String())
+	}
+	return names
+}
+
+// peers are the values of -haproxy.
+type peers []*gcgate.HAProxy
+
+func (p *peers) String() string { return "" }
+
+func (p *peers) Set(s string) error {
+	h, err := gcgate.ParseHAProxy(s)
+	if err != nil {
+		return err
+	}
+	*p = append(*p, h)
+	return nil
+}
+
+// size is a number of bytes, written as GOMEMLIMIT is.
+type size int64
+
+func (s *size) String() string { return strconv.FormatInt(int64(*s), 10) }
+
+func (s *size) Set(text string) error {
+	digits, shift := text, 0
+	for i, unit := range []string{"B", "KiB", "MiB", "GiB", "TiB"} {
+		if d, ok := strings.CutSuffix(text, unit); ok {
+			digits, shift = d, 10*i
+		}
+	}
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || n <= 0 || n > math.MaxInt64>>shift {
+		return fmt.Errorf("write it as 900MiB or 2GiB")
+	}
+	*s = size(n << shift)
+	return nil
+}

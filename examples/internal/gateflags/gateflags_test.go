@@ -1,0 +1,123 @@
+package gateflags
+
+import (
+	"bufio"
+	"encoding/json"
+	"flag"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"evenkeel.dev/gcgate"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func parse(args ...string) (*Flags, error) {
+	f := new(Flags)
+	fs := flag.NewFlagSet("test", flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	f.Register(fs)
+	if err := fs.Parse(args); err != nil {
+		return nil, err
+	}
+	return f, f.Check()
+}
+
+func TestFlags(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want policy
+	}{
+		{nil, policy{}},
+		{[]string{"-gate"}, policy{true, gcgate.Auto}},
+		{[]string{"-gate=false"}, policy{}},
+		{[]string{"-gate=drain", "-inband"}, policy{true, gcgate.Drain}},
+		{[]string{"-gate=shed"}, policy{true, gcgate.Shed}},
+	} {
+		f, err := parse(c.args...)
+		if err != nil || f.policy != c.want {
+			t.Errorf("%v: %+v, %v, want %+v", c.args, f, err, c.want)
+		}
+	}
+	f, err := parse("-gate", "-haproxy", "127.0.0.1:9199,be/a", "-haproxy", "unix:/run/h.sock,be/a", "-limit", "2GiB")
+	if err != nil || len(f.haproxy) != 2 || f.haproxy[1].Server != "a" || f.limit != 2<<30 {
+		t.Errorf("got %+v, %v", f, err)
+	}
+}
+
+func TestFlagsRefused(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"-gate=stock"}, "choose one of auto, drain, idle, through, shed"},
+		{[]string{"-haproxy", "127.0.0.1:9199,be/a"}, "-haproxy is of no use without a gate"},
+		{[]string{"-events", "x"}, "-events is of no use without a gate"},
+		{[]string{"-gate", "-haproxy", "be/a"}, "ADDR,BACKEND/SERVER"},
+		{[]string{"-gate", "-turns", "f", "-etcd", "127.0.0.1:2379"}, "leave one out"},
+		{[]string{"-gate", "-limit", "2GB"}, "900MiB"},
+		{[]string{"-gate", "-limit", "0"}, "900MiB"},
+		{[]string{"-gate", "-limit", "99999999999TiB"}, "900MiB"},
+	} {
+		if _, err := parse(c.args...); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v: %v, want %q", c.args, err, c.want)
+		}
+	}
+}
+
+// TestEvents collects once and reads what was written of it.
+func TestEvents(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "events.ndjson")
+	f, err := parse("-gate=through", "-events", file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := f.Start("replica 1", slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.gate.Collect(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if s, ok := g.Stats().(gcgate.Stats); !ok || s.Policy != gcgate.Through {
+		t.Errorf("stats %+v", g.Stats())
+	}
+	g.Close()
+	in, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	var states []string
+	for sc := bufio.NewScanner(in); sc.Scan(); {
+		var e struct {
+			T             string
+			Source, State string
+		}
+		if err := json.Unmarshal(sc.Bytes(), &e); err != nil || e.T == "" || e.Source != "replica 1" {
+			t.Errorf("%s: %v", sc.Text(), err)
+		}
+		states = append(states, e.State)
+	}
+	all := strings.Join(states, " ")
+	if !strings.Contains(all, "collecting") || !strings.HasSuffix(all, "serving") {
+		t.Errorf("states %q", all)
+	}
+}
+
+func TestWithoutGate(t *testing.T) {
+	f, err := parse()
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := f.Start("", slog.Default())
+	if err != nil || g.Stats() != nil || g.Wrap(nil) != nil {
+		t.Errorf("%+v, %v", g, err)
+	}
+	g.Close()
+}

@@ -1,0 +1,141 @@
+// Package service is what the examples with a gate share: one HTTP server from its command
+// line to its graceful end. What an example shows is then all that is in its own folder.
+package service
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"evenkeel.dev/examples/internal/gateflags"
+)
+
+// What a process leaves with.
+const (
+	exitOK    = 0
+	exitError = 1
+	exitUsage = 2
+)
+
+// shutdownTimeout bounds the wait for requests under way when the program is told to stop.
+const shutdownTimeout = 10 * time.Second
+
+// Service is one example.
+type Service struct {
+	Name string
+	Addr string // default of -addr
+
+	Flags   func(*flag.FlagSet)                   // adds flags of its own; may be nil
+	Check   func() error                          // says what is wrong with them; may be nil
+	Prepare func(*slog.Logger)                    // runs before the gate starts; may be nil
+	Handler func() http.Handler                   // serves the requests that the gate counts
+	Beside  func(*http.ServeMux, *gateflags.Gate) // adds what it does not count; may be nil
+}
+
+// Main runs s as the whole program.
+func Main(s Service) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal kills
+	os.Exit(Run(ctx, s, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// Run runs s until ctx is done and returns its exit code. It logs to stdout; stderr is for the
+// runtime's gctrace lines and for what keeps the program from starting.
+func Run(ctx context.Context, s Service, args []string, stdout, stderr io.Writer) int {
+	var gate gateflags.Flags
+	fs := flag.NewFlagSet(s.Name, flag.ContinueOnError)
+	fs.SetOutput(stderr)
+	addr := fs.String("addr", s.Addr, "`host:port` to listen on; port 0 lets the kernel choose")
+	if s.Flags != nil {
+		s.Flags(fs)
+	}
+	gate.Register(fs)
+	if err := fs.Parse(args); errors.Is(err, flag.ErrHelp) {
+		return exitOK
+	} else if err != nil {
+		return exitUsage // fs has said why
+	}
+	if err := s.check(fs, &gate); err != nil {
+		fmt.Fprintf(stderr, "%s: %v\n", s.Name, err)
+		fs.Usage()
+		return exitUsage
+	}
+	// Listen before anything else starts: a busy port is the likeliest mishap.
+	ln, err := net.Listen("tcp", *addr)
+	if err != nil {
+		fmt.Fprintf(stderr, "%s: cannot listen: %v; choose another address with -addr\n", s.Name, err)
+		return exitError
+	}
+	defer ln.Close()
+	if err := s.serve(ctx, ln, &gate, slog.New(slog.NewTextHandler(stdout, nil))); err != nil {
+		fmt.Fprintf(stderr, "%s: %v\n", s.Name, err)
+		return exitError
+	}
+	return exitOK
+}
+
+func (s *Service) check(fs *flag.FlagSet, gate *gateflags.Flags) error {
+	if fs.NArg() > 0 {
+		return fmt.Errorf("unexpected argument %q", fs.Arg(0))
+	}
+	if s.Check != nil {
+		if err := s.Check(); err != nil {
+			return err
+		}
+	}
+	return gate.Check()
+}
+
+// serve answers on ln until ctx is done, then finishes what is under way.
+func (s *Service) serve(ctx context.Context, ln net.Listener, flags *gateflags.Flags, log *slog.Logger) error {
+	if s.Prepare != nil {
+		s.Prepare(log)
+	}
+	g, err := flags.Start(ln.Addr().String(), log)
+	if err != nil {
+		return err
+	}
+	defer g.Close()
+	mux := http.NewServeMux()
+	mux.Handle("/", g.Wrap(s.Handler()))
+	g.Register(mux)
+	if s.Beside != nil {
+		s.Beside(mux, g)
+	}
+
+	srv := &http.Server{
+		Handler:           mux,
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       10 * time.Second,
+		WriteTimeout:      30 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn), // not stderr
+	}
+	served := make(chan error, 1)
+	go func() { served <- srv.Serve(ln) }()
+	log.Info("listening", "url", "http://"+ln.Addr().String())
+	select {
+	case err := <-served:
+		return fmt.Errorf("serve: %w", err)
+	case <-ctx.Done():
+	}
+	log.Info("stopping", "cause", context.Cause(ctx))
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
+	defer cancel()
+	err = srv.Shutdown(end)
+	if errors.Is(err, context.DeadlineExceeded) {
+		srv.Close()
+		return fmt.Errorf("requests were still under way after %v and were cut off", shutdownTimeout)
+	}
+	return err
+}

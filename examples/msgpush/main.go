@@ -1,0 +1,70 @@
+// Command msgpush is a service that its collector keeps busy: it holds the last messages that
+// were pushed, hundreds of megabytes of them, and each request pushes more.
+//
+//	go run ./msgpush              # from examples/; GET http://127.0.0.1:5100/push
+//	go run ./msgpush -gate        # the same, with a gate before the collector
+//
+// The workload is the message push of the "Garbage Collector Control Interceptor", with a window
+// that really lives. README.md has the flags, and how to run two behind HAProxy.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"evenkeel.dev/examples/internal/gateflags"
+	"evenkeel.dev/examples/internal/service"
+	"evenkeel.dev/examples/msgpush/window"
+)
+
+// msgpush is the program's flags and what they make.
+type msgpush struct {
+	size, batch, length int
+	shape               string
+	window              *window.Window
+}
+
+func main() { service.Main(newService()) }
+
+func newService() service.Service {
+	m := &msgpush{}
+	return service.Service{
+		Name: "msgpush", Addr: "127.0.0.1:5100",
+		Flags: m.flags, Check: m.check, Prepare: m.prepare, Handler: m.handler, Beside: beside,
+	}
+}
+
+func (m *msgpush) flags(fs *flag.FlagSet) {
+	fs.IntVar(&m.size, "size", 1024, "`bytes` of a message")
+	fs.IntVar(&m.batch, "batch", 64, "`messages` that a request pushes")
+	fs.IntVar(&m.length, "window", 300_000, "`messages` that live")
+	fs.StringVar(&m.shape, "shape", "ptr", "`shape` of a message, one of "+strings.Join(window.Shapes, ", "))
+}
+
+func (m *msgpush) check() error {
+	if m.batch < 1 || m.batch > m.length {
+		return fmt.Errorf("-batch %d: choose 1 to %d, the window", m.batch, m.length)
+	}
+	return window.Check(m.shape, m.size, m.length)
+}
+
+// prepare fills the window, so that the gate finds the heap as it will be.
+func (m *msgpush) prepare(log *slog.Logger) {
+	start := time.Now()
+	m.window = window.New(m.shape, m.size, m.length)
+	log.Info("filled", "bytes", m.window.Live(), "shape", m.shape, "took", time.Since(start))
+}
+
+func (m *msgpush) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /push", m.window.Handler(m.batch))
+	return mux
+}
+
+func beside(mux *http.ServeMux, g *gateflags.Gate) {
+	mux.Handle("GET /stats", window.StatsHandler(g.Stats))
+}

@@ -1,0 +1,144 @@
+// Package window is the workload of msgpush: messages come in, and the last of them stay.
+//
+// It is what makes a collector work: a large heap that lives, of which a little dies at each
+// request. How the messages are made decides what marking them costs: see [Shapes].
+package window
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Shapes are the ways to keep a message.
+//
+//   - flat: one slice of bytes, in a ring. Marking is a look at each message.
+//   - ptr: linked nodes of 64 bytes, in a ring. Marking follows each pointer.
+//   - map: one slice of bytes, in a map by number.
+var Shapes = []string{"flat", "ptr", "map"}
+
+// Limits of a window.
+const (
+	MaxSize = 64 << 20 // bytes of a message
+	MaxLive = 64 << 30 // bytes of all that live
+)
+
+// Window keeps the messages that were pushed last. Its methods may be called from any goroutine.
+type Window struct {
+	size, length int
+	store        store
+}
+
+// store keeps n messages, the latest ones.
+type store interface {
+	push(n int) (pushed uint64)
+}
+
+// Check says what is wrong with a window that New is to make.
+func Check(shape string, size, length int) error {
+	switch {
+	case !slices.Contains(Shapes, shape):
+		return fmt.Errorf("shape %q: choose one of %s", shape, strings.Join(Shapes, ", "))
+	case size < 1 || size > MaxSize:
+		return fmt.Errorf("messages of %d bytes: choose 1 to %d", size, MaxSize)
+	case length < 1 || length > MaxLive/size:
+		return fmt.Errorf("%d messages of %d bytes: choose at least 1, and at most %d bytes in all", length, size, int64(MaxLive))
+	}
+	return nil
+}
+
+// New returns a window that is full: length messages of size bytes in a shape of [Shapes],
+// which [Check] found right.
+func New(shape string, size, length int) *Window {
+	w := &Window{size: size, length: length}
+	switch shape {
+	case "ptr":
+		w.store = &ring[*node]{slots: make([]*node, length), message: func() *node { return chain(size) }}
+	case "map":
+		w.store = &table{size: size, length: uint64(length), messages: make(map[uint64][]byte, length)}
+	default:
+		w.store = &ring[[]byte]{slots: make([][]byte, length), message: func() []byte { return flat(size) }}
+	}
+	w.store.push(length)
+	return w
+}
+
+// Push makes n messages and keeps them, as many of the oldest go. It returns how many were
+// pushed so far, those that filled the window apart.
+func (w *Window) Push(n int) uint64 { return w.store.push(n) - uint64(w.length) }
+
+// Live returns the bytes of the messages that are kept.
+func (w *Window) Live() int64 { return int64(w.size) * int64(w.length) }
+
+func flat(size int) []byte {
+	m := make([]byte, size)
+	m[0] = 1
+	return m
+}
+
+// nodeBytes is the size of a node.
+const nodeBytes = 64
+
+type node struct {
+	next *node
+	text [nodeBytes - 8]byte
+}
+
+// chain returns a message as nodes, as many as size takes.
+func chain(size int) *node {
+	var first *node
+	for range (size + nodeBytes - 1) / nodeBytes {
+		first = &node{next: first}
+		first.text[0] = 1
+	}
+	return first
+}
+
+// ring keeps messages by their number modulo its length.
+type ring[M any] struct {
+	message func() M
+
+	mu    sync.Mutex // guards all below
+	slots []M
+	next  uint64
+}
+
+func (r *ring[M]) push(n int) uint64 {
+	var next uint64
+	for range n {
+		m := r.message()
+		r.mu.Lock()
+		r.slots[r.next%uint64(len(r.slots))] = m
+		r.next++
+		next = r.next
+		r.mu.Unlock()
+	}
+	return next
+}
+
+// table keeps messages by their number.
+type table struct {
+	size   int
+	length uint64
+
+	mu       sync.Mutex // guards all below
+	messages map[uint64][]byte
+	next     uint64
+}
+
+func (t *table) push(n int) uint64 {
+	var next uint64
+	for range n {
+		m := flat(t.size)
+		t.mu.Lock()
+		t.messages[t.next] = m
+		if t.next >= t.length {
+			delete(t.messages, t.next-t.length)
+		}
+		t.next++
+		next = t.next
+		t.mu.Unlock()
+	}
+	return next
+}
