@@ -357,7 +357,7 @@ func TestShedHoldsTheTurnUntilPeersCameBack(t *testing.T) {
 		r.until(t, Collecting)
 		r.until(t, Serving)
 		r.heap.set(func() { r.heap.rate = 0 })
-		time.Sleep(1190 * time.Millisecond)
+		time.Sleep(1990 * time.Millisecond)
 		if turns.holders() != 1 {
 			t.Error("the turn was given back before nginx comes back")
 		}

@@ -32,7 +32,7 @@ func (o Options) normal() (Options, error) {
 		}
 	}
 	if o.HoldTurn == 0 && o.Policy == Shed {
-		o.HoldTurn = 1200 * time.Millisecond
+		o.HoldTurn = 2 * time.Second
 	}
 	o.HoldTurn = max(o.HoldTurn, 0)
 	if o.MinTriggerBytes == 0 {

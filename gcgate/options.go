@@ -21,8 +21,9 @@ type Options struct {
 
 	// HoldTurn is how long to keep the turn once this process is back, so that a peer that
 	// stays away for a time after a refusal has come back before the next replica refuses.
-	// Default: 0, which is 1.2 s under Shed (nginx's fail_timeout in deploy/nginx is 1 s), and
-	// none otherwise; negative: none. Limit: 1 minute.
+	// Default: 0, which is 2 s under Shed (nginx counts whole seconds, so that its fail_timeout
+	// of 1 s in deploy/nginx lasts up to two), and none otherwise; negative: none. Limit: 1
+	// minute.
 	HoldTurn time.Duration
 
 	// MemoryLimitBytes is what the process may take of memory. Default: 0, the runtime's own

@@ -92,6 +92,11 @@ var pairTargets = map[string][]target{
 func (d *driver) pairFigures() {
 	for _, l := range d.loads {
 		d.ratios(l.name, pairTargets[l.name])
+		for _, q := range []string{"p99", "p99.9"} {
+			if xs := figure.Ratios(d.column("gated", l.name, q), d.column("floor", l.name, q)); len(xs) > 0 {
+				fmt.Fprintf(d.out, "beside it (not a target): %s: gated / floor, %s %.2fx\n", l.name, q, figure.Median(xs))
+			}
+		}
 	}
 	for _, mode := range []string{"gated", "in-band"} {
 		var failed []float64
