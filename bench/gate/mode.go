@@ -36,7 +36,7 @@ var modes = []mode{
 		return []string{"-gate=drain", "-haproxy", p.server(), "-turns", p.turns}
 	}},
 	{name: "off", what: "GOGC=off: no collection at all", front: haproxy, env: []string{"GOGC=off"}},
-	{name: "floor", what: "nearly no heap, so nearly nothing to mark: the rest of the tail is the machine's", front: haproxy, env: []string{"GOGC=3000"}, args: func(place) []string {
+	{name: "floor", rival: true, what: "nearly no heap, so nearly nothing to mark: the rest of the tail is the machine's", front: haproxy, env: []string{"GOGC=3000"}, args: func(place) []string {
 		return []string{"-window", "1000"}
 	}},
 	{name: "in-band", what: "policy drain, no balancer: the client reads the answers' headers", args: func(p place) []string {
