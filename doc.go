@@ -5,6 +5,8 @@
 //     the intended send time, HDR histograms.
 //   - [evenkeel.dev/gctrace] measures: what the garbage collector cost, from the lines of
 //     GODEBUG=gctrace=1 or from runtime/metrics.
+//   - [evenkeel.dev/gcgate] removes: it decides when to collect, and tells the load balancer
+//     first, so that no request meets a collection.
 //
 // The command evenkeel (cmd/evenkeel) runs a service under load, reports both side by
 // side, and compares variants of it.

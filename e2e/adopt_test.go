@@ -9,17 +9,36 @@ import (
 	"testing"
 )
 
-// TestReadmeAdoption follows the README: its go mod lines and its program, in a module of
+// service is a program around the README's lines, which the README leaves to its reader.
+const service = `package main
+
+import (
+	"fmt"
+	"log"
+	"net/http"
+
+	"evenkeel.dev/gcgate"
+)
+
+var hello = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "hello") })
+
+func main() {
+	LINES
+	fmt.Println("the gate is", g.State())
+}
+`
+
+// TestReadmeAdoption follows the README: its go mod lines and its Go lines, in a module of
 // somebody else's.
 func TestReadmeAdoption(t *testing.T) {
 	readme, err := os.ReadFile("../README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	program := regexp.MustCompile("(?s)```go\n(package main\n.*?)```").FindSubmatch(readme)
+	program := regexp.MustCompile("(?s)```go\n(.*?)```").FindSubmatch(readme)
 	lines := regexp.MustCompile(`(?m)^ {4}(go mod [^#\n]*)`).FindAllStringSubmatch(string(readme), -1)
 	if program == nil || len(lines) == 0 {
-		t.Fatal("README.md has no go mod lines or no program")
+		t.Fatal("README.md has no go mod lines or no Go lines")
 	}
 	clone, err := filepath.Abs("..")
 	if err != nil {
@@ -28,7 +47,7 @@ func TestReadmeAdoption(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"go.mod":  "module example.com/service\n\ngo 1.26\n",
-		"main.go": string(program[1]),
+		"main.go": strings.Replace(service, "LINES", string(program[1]), 1),
 		"load.go": "package main\n\nimport \"evenkeel.dev/loadgen\"\n\nvar _ loadgen.Options // has dependencies of its own\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
@@ -50,7 +69,7 @@ func TestReadmeAdoption(t *testing.T) {
 		}
 		out = string(b)
 	}
-	if !regexp.MustCompile(`(?m)^[1-9]\d* collections, stopped for [0-9.]+[µm]?s in all$`).MatchString(out) {
+	if !strings.Contains(out, "the gate is serving\n") {
 		t.Errorf("the README's program printed %q", out)
 	}
 }

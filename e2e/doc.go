@@ -1,9 +1,10 @@
 // Package e2e drives built binaries as a person would: it starts the program, opens it in
 // headless Chromium, clicks, types, reads the page, stops the program with a signal and
-// looks at how it left. It holds tests only.
+// looks at how it left. And it runs the balancers of deploy, the real ones, against the signals
+// of gcgate. It holds tests only.
 //
-//	go test ./...                             # a missing browser skips, and says so
-//	EVENKEEL_E2E=1 go test ./...              # a missing browser fails, as it does where CI is set
+//	go test ./...                             # a missing browser or server skips, and says so
+//	EVENKEEL_E2E=1 go test ./...              # it fails, as it does where CI is set
 //	EVENKEEL_SHOTS=/some/folder go test ./... # keeps the screenshots there
 //
 // Without EVENKEEL_SHOTS the screenshots go to the test's artifact directory, which

@@ -9,8 +9,9 @@ import (
 
 // The bounds of watch.
 const (
+	probeFrom     = 0.7                    // of the announced time, which has a margin: see predictMargin
 	probeEvery    = 20 * time.Millisecond  // pause between two probes of a target that is away
-	maxStillAway  = 100 * time.Millisecond // pause when it says that it takes longer
+	probeSeldom   = 100 * time.Millisecond // pause when it says that it takes over a second yet
 	maxProbePause = 500 * time.Millisecond // pause after errors, doubling from probeEvery
 	probeTimeout  = time.Second            // of one probe
 	probeLife     = 30 * time.Second       // from the first probe to giving up
@@ -25,14 +26,14 @@ func (t *Transport) leave(g *target, sent int64, d time.Duration, req *http.Requ
 	}
 	g.away.Store(sent + int64(d))
 	if g.stop != nil {
-		return // its watch sees the new time
+		return // its watch finds out
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), maxAway+probeLife)
 	g.stop = cancel
 	host := hostOf(req) // the gate's middleware answers for it
 	t.probes.Go(func() {
 		defer t.comeBack(g)
-		t.watch(ctx, g, host)
+		t.watch(ctx, g, host, sent+int64(probeFrom*float64(d)))
 	})
 }
 
@@ -46,17 +47,12 @@ func (t *Transport) comeBack(g *target) {
 	g.away.Store(0)
 }
 
-// watch waits until g said to be back, then probes it until it is. It gives up at ctx's end, or
+// watch waits until from, when most of the time that g announced is over, and then probes it
+// until it is back. It gives up at ctx's end, or
 // probeLife after the first probe: then the next request finds out.
-func (t *Transport) watch(ctx context.Context, g *target, host string) {
-	for {
-		wait := time.Duration(g.away.Load() - t.clock())
-		if wait <= 0 {
-			break
-		}
-		if !sleep(ctx, wait) {
-			return
-		}
+func (t *Transport) watch(ctx context.Context, g *target, host string, from int64) {
+	if !sleep(ctx, time.Duration(from-t.clock())) {
+		return
 	}
 	giveUp := t.clock() + int64(probeLife)
 	pause := probeEvery
@@ -69,7 +65,9 @@ func (t *Transport) watch(ctx context.Context, g *target, host string) {
 			g.answered()
 			return
 		case err == nil:
-			pause = min(max(wait, probeEvery), maxStillAway)
+			if pause = probeEvery; wait > time.Second {
+				pause = probeSeldom
+			}
 			g.away.Store(t.clock() + int64(wait))
 		default:
 			pause = min(2*pause, maxProbePause)
@@ -119,7 +117,10 @@ func (t *Transport) probe(ctx context.Context, g *target, host string) (time.Dur
 		return d, nil
 	case resp.StatusCode >= http.StatusInternalServerError:
 		return 0, errors.New(resp.Status)
-	default: // what is no 204 is from in front of the middleware: then the estimate has to do
+	case resp.StatusCode != http.StatusNoContent:
+		// From in front of the middleware: then the announced time has to do.
+		return max(0, time.Duration(g.away.Load()-t.clock())), nil
+	default:
 		return 0, nil
 	}
 }

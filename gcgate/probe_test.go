@@ -27,36 +27,36 @@ func TestProbeSchedule(t *testing.T) {
 	}
 	back := status(204)
 	for _, tt := range []schedule{
-		{"back at once", []func() (*http.Response, error){back}, []int{200}, 1, 200 * time.Millisecond},
+		{"back at once", []func() (*http.Response, error){back}, []int{140}, 1, 140 * time.Millisecond},
 		{
 			"any moment now",
 			[]func() (*http.Response, error){away("1"), away("1"), back},
-			[]int{200, 220, 240},
-			3, 240 * time.Millisecond,
+			[]int{140, 160, 180},
+			3, 180 * time.Millisecond,
 		},
 		{
 			"a while yet",
 			[]func() (*http.Response, error){away("50"), away("5000"), back},
-			[]int{200, 250, 350},
-			3, 350 * time.Millisecond,
+			[]int{140, 160, 260},
+			3, 260 * time.Millisecond,
 		},
 		{
 			"errors",
 			[]func() (*http.Response, error){noDial, noDial, status(502), noDial, noDial, noDial, noDial, back},
-			[]int{200, 240, 320, 480, 800, 1300, 1800, 2300},
-			8, 2300 * time.Millisecond,
+			[]int{140, 180, 260, 420, 740, 1240, 1740, 2240},
+			8, 2240 * time.Millisecond,
 		},
 		{
 			"not answered by the middleware",
 			[]func() (*http.Response, error){status(404)},
-			[]int{200},
-			1, 200 * time.Millisecond,
+			[]int{140, 160, 180},
+			4, 200 * time.Millisecond,
 		},
 		{
 			"away for ever", // 100 ms each, for 30 s
 			[]func() (*http.Response, error){away("600000")},
-			[]int{200, 300, 400},
-			301, 30200 * time.Millisecond,
+			[]int{140, 240, 340},
+			301, 30140 * time.Millisecond,
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -152,8 +152,8 @@ func TestSlowAnnouncement(t *testing.T) {
 		do(t, tr)
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if probed != 100*time.Millisecond {
-			t.Errorf("probed after %v, want 100ms", probed)
+		if probed != 80*time.Millisecond {
+			t.Errorf("probed after %v, want 80ms: at once, 0.7 of the time is over", probed)
 		}
 	})
 }
