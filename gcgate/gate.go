@@ -63,7 +63,9 @@ func Start(o Options) (*Gate, error) {
 }
 
 // attacher is a signal that works inside the gate's middleware.
-type attacher interface{ attach(*Gate) error }
+type attacher interface{ attach(*Gate) }
+
+var _ attacher = (*InBand)(nil)
 
 func start(o Options, gc collector, freed func()) (*Gate, error) {
 	g := &Gate{
@@ -76,9 +78,7 @@ func start(o Options, gc collector, freed func()) (*Gate, error) {
 	}
 	for _, s := range o.Signals {
 		if a, ok := s.(attacher); ok {
-			if err := a.attach(g); err != nil {
-				return nil, err
-			}
+			a.attach(g)
 		}
 		g.announcers = append(g.announcers, newAnnouncer(s, g.log))
 	}

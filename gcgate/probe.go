@@ -48,8 +48,8 @@ func (t *Transport) comeBack(g *target) {
 }
 
 // watch waits until from, when most of the time that g announced is over, and then probes it
-// until it is back. It gives up at ctx's end, or
-// probeLife after the first probe: then the next request finds out.
+// until it is back. It gives up at ctx's end, or probeLife after the first probe: then the next
+// request finds out.
 func (t *Transport) watch(ctx context.Context, g *target, host string, from int64) {
 	if !sleep(ctx, time.Duration(from-t.clock())) {
 		return
