@@ -52,11 +52,11 @@ func TestReadiness(t *testing.T) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
-	err := newReadiness(s.URL+"/broken", c).wait(t.Context(), server, 200*time.Millisecond)
+	err := newReadiness(s.URL+"/broken", c).wait(t.Context(), server, 2*time.Second)
 	if err == nil || !strings.Contains(err.Error(), "503") || !strings.Contains(err.Error(), "-ready-timeout") {
 		t.Errorf("answers 503: %v", err)
 	}
-	err = newReadiness(s.URL+"/ok", nil).wait(t.Context(), server, 200*time.Millisecond)
+	err = newReadiness(s.URL+"/ok", nil).wait(t.Context(), server, 2*time.Second)
 	if err == nil || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("unknown certificate: %v", err)
 	}
