@@ -88,8 +88,8 @@ func (a *AgentCheck) Serve(l net.Listener) error {
 			continue
 		}
 		failed = 0
-		from, ok := pollerAddr(conn.LocalAddr().Network(), conn.RemoteAddr().String())
-		if !ok || from.IsValid() && !mayPoll(from, a.Allow) {
+		from, ok := poller(conn.LocalAddr().Network(), conn.RemoteAddr().String(), a.Allow)
+		if !ok {
 			conn.Close()
 			a.stranger(conn.RemoteAddr())
 			continue

@@ -64,8 +64,8 @@ func (h *Health) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if a, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok {
 		network = a.Network()
 	}
-	from, ok := pollerAddr(network, r.RemoteAddr)
-	if !ok || from.IsValid() && !mayPoll(from, h.Allow) {
+	from, ok := poller(network, r.RemoteAddr, h.Allow)
+	if !ok {
 		h.stranger(r.RemoteAddr)
 		w.WriteHeader(http.StatusForbidden)
 		io.WriteString(w, "forbidden\n")

@@ -173,18 +173,12 @@ func (p *polls) wait(ctx context.Context, check func(now time.Time) error) error
 	}
 }
 
-// mayPoll reports whether a peer at from may poll: this machine and the prefixes in allow.
-func mayPoll(from netip.Addr, allow []netip.Prefix) bool {
-	return from.IsLoopback() || contains(allow, from)
-}
-
-// pollerAddr returns who is at the other end of a connection, whose local and remote addresses
-// are given as text. It is the zero Addr on a Unix socket, whose permissions say who may
-// connect; and not ok when it cannot be told.
-func pollerAddr(network, remote string) (from netip.Addr, ok bool) {
+// poller returns who polls from remote, and whether they may. It is the zero Addr on a Unix
+// socket, whose permissions say who may connect.
+func poller(network, remote string, allow []netip.Prefix) (from netip.Addr, ok bool) {
 	if network == "unix" {
 		return netip.Addr{}, true
 	}
-	ap, err := netip.ParseAddrPort(remote)
-	return ap.Addr().Unmap().WithZone(""), err == nil
+	from, ok = remoteIP(remote)
+	return from, ok && allowed(remote, allow)
 }
