@@ -37,26 +37,28 @@ func (g *Gate) collection(reason Reason) {
 	waiters := g.waiters
 	g.waiters = nil
 	g.mu.Unlock()
+	collected := false
 	g.to(Wanting, r)
 	if g.takeTurn(r) {
 		r.expected = g.predict.expect(g.at.live)
-		if g.policy == Drain || g.policy == Shed {
-			g.announce(r)
+		if g.announce(r) {
 			g.drain(r)
 		}
 		if !g.stopping.Load() && !r.lost() {
-			g.collect(r)
+			collected = g.collect(r)
 		}
 		g.ready(r)
 		g.giveBack(r)
 	}
 	g.to(Serving, r)
-	var err error
-	if g.stopping.Load() {
-		err = ErrStopped
+	if !collected { // the next round is for them; after Stop there is none, see leave
+		g.mu.Lock()
+		g.waiters = append(waiters, g.waiters...)
+		g.mu.Unlock()
+		return
 	}
 	for _, w := range waiters {
-		w <- err
+		w <- nil
 	}
 }
 
@@ -211,10 +213,11 @@ func (g *Gate) tryAcquire(r *round) (turnAnswer, bool) {
 	}
 }
 
-// lost reports whether the turn was lost before the collection began: another replica may be
-// collecting.
+// lost reports whether the turn was lost: another replica may be collecting. Before the
+// collection that ends the round; at the hard threshold the next one then goes without a turn,
+// if there is none to be had.
 func (r *round) lost() bool {
-	if r.lease == nil || r.reason == Hard {
+	if r.lease == nil {
 		return false
 	}
 	select {
@@ -231,6 +234,7 @@ func (g *Gate) giveBack(r *round) {
 		return
 	}
 	if r.lost() {
+		g.count(func(s *Stats) { s.LostTurns++ })
 		g.warn("lost", "gcgate: the turn was lost while it was held; another replica may have collected at the same time")
 	}
 	g.others.Go(func() {
@@ -249,42 +253,52 @@ func (g *Gate) release(l Lease) {
 	}
 }
 
-// announce tells the peers, and waits until all have acted, or the bound.
-func (g *Gate) announce(r *round) {
-	back := time.Now().Add(g.lead + r.expected)
-	g.back.Store(max(int64(back.Sub(g.epoch)), 1))
-	g.to(Announcing, r)
+// announce tells the peers, and waits until all have acted, or the bound. It reports false when
+// there is nobody to tell, by policy or because it cannot be done without the turn.
+func (g *Gate) announce(r *round) bool {
+	if g.policy != Drain && g.policy != Shed {
+		return false
+	}
 	for i, a := range g.announcers {
 		if u, ok := g.options.Signals[i].(unturned); r.alone && !(ok && u.safeWithoutTurn()) {
 			continue // another replica may be away: the peer would have nobody to send to
 		}
 		r.told = append(r.told, a)
+	}
+	refuse := g.policy == Shed && !r.alone
+	if len(r.told) == 0 && !refuse {
+		return false
+	}
+	back := time.Now().Add(g.lead + r.expected)
+	g.back.Store(max(int64(back.Sub(g.epoch)), 1))
+	g.to(Announcing, r)
+	for _, a := range r.told {
 		r.wishes = append(r.wishes, a.want(true, back))
 	}
-	g.refuse.Store(g.policy == Shed && !r.alone)
-	g.await(r.wishes, g.options.AnnounceTimeout, r)
+	g.refuse.Store(refuse)
+	g.await(r)
+	return true
 }
 
-// await waits until the wishes came true, for a bounded time. It reports whether all did.
-func (g *Gate) await(wishes []*wish, most time.Duration, r *round) bool {
-	timer := time.NewTimer(most)
+// await waits until the peers have acted, or the bound.
+func (g *Gate) await(r *round) {
+	timer := time.NewTimer(g.options.AnnounceTimeout)
 	defer timer.Stop()
 	var lost <-chan struct{}
 	if r.lease != nil {
 		lost = r.lease.Lost()
 	}
-	for _, w := range wishes {
+	for _, w := range r.wishes {
 		select {
 		case <-w.done:
 		case <-timer.C:
-			return false
+			return
 		case <-lost:
-			return false
+			return
 		case <-g.stop:
-			return false
+			return
 		}
 	}
-	return true
 }
 
 // drain waits until no request was in flight nor came for QuietFor, or the bound.
@@ -309,11 +323,12 @@ func (g *Gate) drain(r *round) {
 	g.lead += (time.Since(g.entered) - g.lead) / 4
 }
 
-// collect runs the collector, beside this goroutine, until its marking is over, and most often
-// its sweep: runtime.GC sweeps a span per Gosched, and while some goroutine is always runnable
-// on the only P, the network is looked at every 10 ms only (runtime/proc.go, sysmon). But
-// under load that sweep may take very long, so the wait for it is as bounded as the marking was.
-func (g *Gate) collect(r *round) {
+// collect runs the collector, beside this goroutine, until its marking is over; it reports
+// false when it was not within bounds. A process that is away waits for the sweep too:
+// runtime.GC sweeps a span per Gosched, and while some goroutine is always runnable on the only
+// P, the network is looked at every 10 ms only (runtime/proc.go, sysmon). But under load that
+// sweep may take very long, so the wait for it is as bounded as the marking was.
+func (g *Gate) collect(r *round) (ended bool) {
 	g.to(Collecting, r)
 	begin := time.Now()
 	_, before := g.requests.read()
@@ -325,21 +340,23 @@ func (g *Gate) collect(r *round) {
 		g.gc.collect()
 	}()
 	overdue := max(overdueAfter, 10*r.expected)
-	ended := false
 	for waited := time.Duration(0); waited < overdue && !ended && g.pause(tick); waited = time.Since(begin) {
 		now := g.gc.read()
-		ended = now.cycles > cycles
-		g.last.cycles, g.last.automatic = now.cycles, now.automatic
+		if ended = now.cycles > cycles; ended {
+			g.last.cycles, g.last.automatic = now.cycles, now.automatic
+			g.rebase(now)
+		}
 	}
 	if marked := time.Since(begin); ended {
-		sweep := time.NewTimer(marked)
-		select {
-		case <-returned:
-		case <-sweep.C:
-		case <-g.stop:
+		if g.away() {
+			sweep := time.NewTimer(marked)
+			select {
+			case <-returned:
+			case <-sweep.C:
+			case <-g.stop:
+			}
+			sweep.Stop()
 		}
-		sweep.Stop()
-		g.rebase(g.gc.read())
 		g.predict.learn(time.Since(begin), g.at.live)
 	} else if !g.stopping.Load() {
 		g.warn("overdue", "gcgate: a collection does not end; serving meanwhile, and collecting no more until it has", "took", marked, "expected", r.expected)
@@ -351,6 +368,7 @@ func (g *Gate) collect(r *round) {
 			s.Collections[r.reason]++
 		}
 	})
+	return ended
 }
 
 // returned reports whether the last collect is over, its sweep included.

@@ -219,7 +219,7 @@ func TestLostTurnEndsTheRound(t *testing.T) {
 		if s := r.states(); slices.Contains(s, Collecting) {
 			t.Errorf("it collected after the turn was lost: %v", s)
 		}
-		if !strings.Contains(r.logged.String(), "turn was lost") {
+		if !strings.Contains(r.logged.String(), "turn was lost") || r.Stats().LostTurns != 1 {
 			t.Error("the log does not say so")
 		}
 		r.until(t, Collecting) // the next time
@@ -256,6 +256,45 @@ func TestReopensBeforeALongSweep(t *testing.T) {
 			t.Errorf("away for %v: marking takes 50 ms, and the sweep gets as much", p)
 		}
 		time.Sleep(time.Hour) // the fake's goroutine must end inside the bubble
+	})
+}
+
+// TestServingCollectionDoesNotWaitForTheSweep: nobody is away, so nothing is gained by it, and
+// what is allocated meanwhile counts.
+func TestServingCollectionDoesNotWaitForTheSweep(t *testing.T) {
+	inTime(t, Options{Policy: Through}, func(t *testing.T, r *rig) {
+		r.heap.set(func() { r.heap.sweeps = 500 * time.Millisecond })
+		r.until(t, Collecting)
+		r.until(t, Serving)
+		if p := r.Stats().Phases[Collecting].Total; p > 55*time.Millisecond {
+			t.Errorf("collecting for %v, marking takes 50 ms", p)
+		}
+		time.Sleep(400 * time.Millisecond)
+		if heap := r.Stats().Heap / mib; heap < 130 || heap > 142 {
+			t.Errorf("heap %d MiB 400 ms after marking: 100 are live, and 100 a second come", heap)
+		}
+		time.Sleep(time.Second)
+	})
+}
+
+func TestCollectWaitsForACollection(t *testing.T) {
+	turns := &fakeTurns{}
+	slow := &fakeSignal{takes: 80 * time.Millisecond}
+	inTime(t, Options{Signals: []Signal{slow}, Turns: turns}, func(t *testing.T, r *rig) {
+		r.heap.set(func() { r.heap.rate = 0 })
+		ended := make(chan error, 1)
+		go func() { ended <- r.Collect(t.Context()) }()
+		r.until(t, Announcing)
+		turns.lose() // this round collects nothing
+		r.until(t, Serving)
+		select {
+		case err := <-ended:
+			t.Errorf("Collect returned %v, and nothing was collected", err)
+		default:
+		}
+		if err := <-ended; err != nil || r.Stats().Collections[Requested] != 1 {
+			t.Errorf("Collect: %v, collections %v", err, r.Stats().Collections)
+		}
 	})
 }
 

@@ -19,8 +19,9 @@ type Stats struct {
 	// Stragglers entered while the gate was collecting or announced to be; Shed were refused.
 	Stragglers, Shed uint64
 
-	// WithoutTurn counts collections at the hard threshold, or after the lease was lost.
-	WithoutTurn uint64
+	// WithoutTurn counts collections at the hard threshold that did not have the turn, and
+	// LostTurns turns that were lost while they were held.
+	WithoutTurn, LostTurns uint64
 
 	InFlight int    // requests
 	Live     uint64 // heap after the last collection
