@@ -7,4 +7,5 @@ require (
 	github.com/google/go-cmp v0.7.0
 	github.com/google/pprof v0.0.0-20260906184651-6331bc6350fe
 	go.uber.org/goleak v1.3.0
+	golang.org/x/sys v0.49.0
 )

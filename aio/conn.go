@@ -1,0 +1,186 @@
+package aio
+
+import (
+	"net"
+	"reflect"
+	"runtime"
+	"time"
+	"weak"
+
+	"evenkeel.dev/internal/proactor"
+)
+
+// Conn is a delegated connection, by itself: see [Watcher.Attach]. It implements net.Conn so that
+// it can stand where one is expected; its own Read, Write and deadlines return ErrUnsupported for
+// now.
+type Conn struct {
+	loop          *loop
+	desc          *proactor.Desc
+	local, remote net.Addr
+}
+
+var _ net.Conn = (*Conn)(nil)
+
+// Read returns ErrUnsupported: use [Watcher.Read].
+func (c *Conn) Read([]byte) (int, error) { return 0, ErrUnsupported }
+
+// Write returns ErrUnsupported: use [Watcher.Write].
+func (c *Conn) Write([]byte) (int, error) { return 0, ErrUnsupported }
+
+// Close is [Watcher.Free].
+func (c *Conn) Close() error {
+	if c.loop == nil {
+		return ErrUnsupported // no Attach has made it
+	}
+	return c.loop.freeConn(c)
+}
+
+// LocalAddr returns the address on this side.
+func (c *Conn) LocalAddr() net.Addr { return c.local }
+
+// RemoteAddr returns the peer's address.
+func (c *Conn) RemoteAddr() net.Addr { return c.remote }
+
+// SetDeadline returns ErrUnsupported: deadlines are an operation's.
+func (c *Conn) SetDeadline(time.Time) error { return ErrUnsupported }
+
+// SetReadDeadline returns ErrUnsupported: see [Watcher.ReadTimeout].
+func (c *Conn) SetReadDeadline(time.Time) error { return ErrUnsupported }
+
+// SetWriteDeadline returns ErrUnsupported: see [Watcher.WriteTimeout].
+func (c *Conn) SetWriteDeadline(time.Time) error { return ErrUnsupported }
+
+// identity returns where conn is. A connection that is not a pointer has no identity: a copy
+// would be another one.
+func identity(conn net.Conn) (*byte, error) {
+	v := reflect.ValueOf(conn)
+	if v.Kind() != reflect.Pointer || v.IsNil() {
+		return nil, ErrUnsupported
+	}
+	return (*byte)(v.UnsafePointer()), nil
+}
+
+// find returns the descriptor of conn, or nil when it has none here. The caller holds subMu.
+//
+// The table has addresses as keys, and does not keep connections alive. So an address may have
+// become another's before the clean-up of the first ran; the weak pointer tells.
+func (l *loop) find(at *byte) *proactor.Desc {
+	if d := l.conns[addr(at)]; d != nil && d.Ident.Value() == at {
+		return d
+	}
+	return nil
+}
+
+func addr(at *byte) uintptr { return reflect.ValueOf(at).Pointer() }
+
+// delegate takes conn's descriptor over, for the connection at ident, which is conn or a handle.
+func (l *loop) delegate(conn net.Conn, ident *byte) (*proactor.Desc, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	d := &proactor.Desc{Key: addr(ident)}
+	l.subMu.Lock()
+	closed, known, before := l.closed, l.find(ident), l.conns[d.Key]
+	l.subMu.Unlock()
+	switch {
+	case closed:
+		return nil, ErrWatcherClosed
+	case known != nil:
+		return known, nil // another goroutine was faster
+	case before != nil:
+		l.release(before, proactor.Freed) // of a connection that was collected; forget counts it
+	}
+	if err := l.backend.Open(conn, d); err != nil {
+		return nil, bare(err)
+	}
+	_ = conn.Close() // the descriptor has a duplicate, which is ours
+	l.live++
+	d.Ident = weak.Make(ident)
+	d.Cleanup = runtime.AddCleanup(ident, l.forgotten, d)
+	l.subMu.Lock()
+	l.conns[d.Key] = d
+	l.subMu.Unlock()
+	return d, nil
+}
+
+// attach is Attach.
+func (l *loop) attach(conn net.Conn) (*Conn, error) {
+	if _, err := identity(conn); err != nil {
+		return nil, err
+	}
+	if _, ok := conn.(*Conn); ok {
+		return nil, ErrUnsupported
+	}
+	c := &Conn{loop: l, local: conn.LocalAddr(), remote: conn.RemoteAddr()}
+	ident, _ := identity(c)
+	d, err := l.delegate(conn, ident)
+	if err != nil {
+		return nil, err
+	}
+	c.desc = d
+	return c, nil
+}
+
+// forget is the collector's clean-up: nobody can use the connection of d any more, and no
+// operation is pending, which would keep it alive.
+func (l *loop) forget(d *proactor.Desc) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.gcFound++
+	if d.Gone == proactor.None {
+		l.release(d, proactor.Freed)
+	}
+	l.gcClosed++
+}
+
+// freeConn is Free.
+func (l *loop) freeConn(conn net.Conn) error {
+	at, err := identity(conn)
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.shut {
+		return ErrWatcherClosed
+	}
+	l.intake(-1)
+	var d *proactor.Desc
+	if c, ok := conn.(*Conn); ok {
+		if c.loop != l {
+			return ErrUnsupported
+		}
+		d = c.desc
+	} else {
+		l.subMu.Lock()
+		d = l.find(at)
+		l.subMu.Unlock()
+		if d == nil {
+			_ = conn.Close() // never delegated, or freed before
+		}
+	}
+	if d != nil && d.Gone == proactor.None {
+		l.release(d, proactor.Freed)
+	}
+	l.rouse()
+	return nil
+}
+
+// release ends the operations of d and closes its descriptor. The caller holds mu.
+func (l *loop) release(d *proactor.Desc, cause proactor.Cause) {
+	l.subMu.Lock()
+	d.Gone = cause
+	if l.conns[d.Key] == d {
+		delete(l.conns, d.Key)
+	}
+	l.subMu.Unlock()
+	d.Cleanup.Stop()
+	for dir, q := range d.Queues {
+		if op := q.Head; op != nil && op.InFlight && l.backend.Cancel(op) {
+			op.Err = errOf(cause)
+			l.finish(op)
+		}
+		l.run(d, proactor.Dir(dir))
+	}
+	l.backend.Close(d)
+	l.live--
+}

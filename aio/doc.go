@@ -1,0 +1,2 @@
+// Package aio is a proactor: one goroutine drives tens of thousands of connections.
+package aio

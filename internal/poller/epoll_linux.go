@@ -1,0 +1,112 @@
+package poller
+
+import (
+	"net"
+	"syscall"
+	"time"
+
+	"evenkeel.dev/internal/proactor"
+	"evenkeel.dev/internal/sys"
+)
+
+// epoll is the kernel of Linux (epoll(7)). Its descriptor stands in the runtime's poller while
+// nothing is to be done; epoll descriptors may be nested.
+type epoll struct {
+	fd     int
+	wakeFd int
+	parker *sys.Parker
+	raw    [batch]sys.EpollEvent
+}
+
+// NewEpoll returns a backend over edge-triggered epoll.
+func NewEpoll() (*Poller, error) {
+	fd, err := sys.EpollCreate()
+	if err != nil {
+		return nil, err
+	}
+	k := &epoll{fd: fd}
+	p := &Poller{kernel: k, woken: make(chan struct{}, 1)}
+	if k.parker, err = sys.NewParker(fd, "epoll", p.fetched); err != nil {
+		return nil, err
+	}
+	if k.wakeFd, err = sys.Eventfd(); err == nil {
+		err = sys.EpollAdd(fd, k.wakeFd, &sys.EpollEvent{Events: sys.EPOLLIN | sys.EPOLLET&0xffffffff, Fd: -1})
+	}
+	if err != nil {
+		k.parker.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (k *epoll) name() string { return "epoll" }
+
+func (k *epoll) dup(conn net.Conn) (fd int, stream bool, err error) {
+	if fd, err = sys.Dup(conn); err != nil {
+		return -1, false, err
+	}
+	if fd < 0 {
+		return -1, false, proactor.ErrNoDescriptor
+	}
+	return fd, sys.IsStream(fd), nil
+}
+
+func (k *epoll) add(d *proactor.Desc) error {
+	return sys.EpollAdd(k.fd, int(d.Num), &sys.EpollEvent{
+		Events: sys.EPOLLIN | sys.EPOLLOUT | sys.EPOLLRDHUP | sys.EPOLLET&0xffffffff,
+		Fd:     d.Num,
+		Pad:    int32(d.Gen),
+	})
+}
+
+// remove matters where the socket has other descriptors, in a child for instance: only the last
+// one's close would end the registration.
+func (k *epoll) remove(d *proactor.Desc) { _ = sys.EpollDelete(k.fd, int(d.Num)) }
+
+func (k *epoll) close(d *proactor.Desc) { sys.Close(int(d.Num)) }
+
+func (k *epoll) recv(num int32, buf []byte) (int, syscall.Errno) { return sys.Recv(int(num), buf) }
+
+func (k *epoll) send(num int32, buf []byte) (int, syscall.Errno) { return sys.Send(int(num), buf) }
+
+func (k *epoll) wait(events []event) (int, error) {
+	n, err := sys.EpollPoll(k.fd, k.raw[:len(events)])
+	if err != nil {
+		return 0, err
+	}
+	kept := 0
+	for i := range k.raw[:n] {
+		e := &k.raw[i]
+		if e.Fd < 0 {
+			continue // wake
+		}
+		var r proactor.Ready
+		if e.Events&sys.EPOLLIN != 0 {
+			r |= proactor.CanRead
+		}
+		if e.Events&sys.EPOLLOUT != 0 {
+			r |= proactor.CanWrite
+		}
+		if e.Events&(sys.EPOLLRDHUP|sys.EPOLLHUP|sys.EPOLLERR) != 0 {
+			r |= proactor.CanRead | proactor.Hup
+		}
+		if e.Events&(sys.EPOLLHUP|sys.EPOLLERR) != 0 {
+			r |= proactor.CanWrite
+		}
+		events[kept] = event{num: e.Fd, gen: uint32(e.Pad), ready: r}
+		kept++
+	}
+	return kept, nil
+}
+
+func (k *epoll) park(most time.Duration) error { return k.parker.Park(most) }
+
+func (k *epoll) wake() { sys.EventfdSignal(k.wakeFd) }
+
+func (k *epoll) shut() {
+	k.parker.Close()
+	sys.Close(k.wakeFd)
+}
+
+// SetAffinity binds the calling thread to a CPU.
+func SetAffinity(cpu int) error { return sys.SetAffinity(cpu) }

@@ -1,0 +1,209 @@
+// Package poller has the backends that are told when a descriptor is ready, and transfer
+// themselves: edge-triggered epoll on Linux, kqueue on macOS and the BSDs.
+package poller
+
+import (
+	"io"
+	"net"
+	"syscall"
+	"time"
+
+	"evenkeel.dev/internal/proactor"
+)
+
+// batch is the most events that are fetched at once.
+const batch = 128
+
+// event says what became possible on a descriptor.
+type event struct {
+	num   int32
+	gen   uint32
+	ready proactor.Ready
+}
+
+// kernel is what epoll and kqueue differ in.
+type kernel interface {
+	name() string
+	// dup duplicates the descriptor of conn, for us to own.
+	dup(conn net.Conn) (fd int, stream bool, err error)
+	// add has the edges of d reported; remove ends that.
+	add(d *proactor.Desc) error
+	remove(d *proactor.Desc)
+	close(d *proactor.Desc)
+	recv(num int32, buf []byte) (int, syscall.Errno)
+	send(num int32, buf []byte) (int, syscall.Errno)
+	// wait fetches events without blocking.
+	wait(events []event) (int, error)
+	// park blocks until ready says true, asked at the start and after each edge; or for the
+	// given time.
+	park(most time.Duration) error
+	wake()
+	shut()
+}
+
+// Poller is a backend over readiness.
+//
+// What it knows of a descriptor's readiness saves the call that would only say EAGAIN: a stream
+// socket that gave less than was asked for is empty, and its next byte is a new edge (epoll(7),
+// question 9; kqueue(2), EV_CLEAR). After the peer's end no edge comes any more: Hup.
+type Poller struct {
+	kernel
+	table  []*proactor.Desc // by descriptor
+	gen    uint32
+	events [batch]event // fetched and not yet handled. Owned by the goroutine in WaitIO
+	n      int
+	woken  chan struct{}
+}
+
+// Name implements [proactor.Backend].
+func (p *Poller) Name() string { return p.name() }
+
+// Open implements [proactor.Backend].
+func (p *Poller) Open(conn net.Conn, d *proactor.Desc) error {
+	fd, stream, err := p.dup(conn)
+	if err != nil {
+		return err
+	}
+	p.gen++
+	d.Num, d.Gen, d.Stream, d.Ready = int32(fd), p.gen, stream, proactor.CanRead|proactor.CanWrite
+	for len(p.table) <= fd {
+		p.table = append(p.table, nil)
+	}
+	if err := p.add(d); err != nil {
+		p.kernel.close(d)
+		return err
+	}
+	p.table[fd] = d
+	return nil
+}
+
+// Close implements [proactor.Backend].
+func (p *Poller) Close(d *proactor.Desc) {
+	p.remove(d)
+	p.table[d.Num] = nil // before the number can be given out again
+	p.kernel.close(d)
+}
+
+// Start implements [proactor.Backend].
+func (p *Poller) Start(op *proactor.Op) bool {
+	op.InFlight = !p.try(op)
+	return !op.InFlight
+}
+
+// Cancel implements [proactor.Backend].
+func (p *Poller) Cancel(op *proactor.Op) bool {
+	op.InFlight = false
+	return true
+}
+
+// try transfers what can be. It reports false when the operation has to wait for an edge.
+func (p *Poller) try(op *proactor.Op) bool {
+	d := op.Desc
+	switch op.Kind {
+	case proactor.Readable:
+		return d.Ready&proactor.CanRead != 0
+	case proactor.Send:
+		if d.Ready&proactor.CanWrite == 0 {
+			return false
+		}
+		buf := op.Buf[op.Size:]
+		n, errno := p.send(d.Num, buf)
+		op.Size += n
+		if errno == syscall.EAGAIN || errno == 0 && n < len(buf) && d.Stream && d.Ready&proactor.Hup == 0 {
+			d.Ready &^= proactor.CanWrite
+		}
+		if errno != 0 && errno != syscall.EAGAIN {
+			op.Err = errno
+		}
+		return errno != syscall.EAGAIN
+	default:
+		if d.Ready&proactor.CanRead == 0 {
+			return false
+		}
+		n, err := p.Recv(d, op.Buf[op.Size:])
+		op.Size += n
+		if err == syscall.EAGAIN {
+			return false
+		}
+		op.Err = err
+		return true
+	}
+}
+
+// Recv implements [proactor.Backend].
+func (p *Poller) Recv(d *proactor.Desc, buf []byte) (int, error) {
+	n, errno := p.recv(d.Num, buf)
+	switch {
+	case errno == syscall.EAGAIN:
+		d.Ready &^= proactor.CanRead
+		return 0, errno
+	case errno != 0:
+		return 0, errno
+	case n == 0:
+		return 0, io.EOF
+	}
+	if n < len(buf) && d.Stream && d.Ready&proactor.Hup == 0 {
+		d.Ready &^= proactor.CanRead
+	}
+	return n, nil
+}
+
+// Poll implements [proactor.Backend].
+func (p *Poller) Poll(done []*proactor.Op) ([]*proactor.Op, error) {
+	if p.n == 0 {
+		n, err := p.wait(p.events[:])
+		if err != nil {
+			return done, err
+		}
+		p.n = n
+	}
+	for _, e := range p.events[:p.n] {
+		if int(e.num) >= len(p.table) {
+			continue
+		}
+		d := p.table[e.num]
+		if d == nil || d.Gen != e.gen {
+			continue // of a descriptor that was closed meanwhile
+		}
+		d.Ready |= e.ready
+		for dir := range d.Queues {
+			if op := d.Queues[dir].Head; op != nil && op.InFlight && p.try(op) {
+				op.InFlight = false
+				done = append(done, op)
+			}
+		}
+	}
+	p.n = 0
+	return done, nil
+}
+
+// fetched is asked by park: whether there is something to handle.
+func (p *Poller) fetched() bool {
+	select {
+	case <-p.woken:
+		return true
+	default:
+	}
+	if p.n == 0 {
+		p.n, _ = p.wait(p.events[:])
+	}
+	return p.n > 0
+}
+
+// Park implements [proactor.Backend].
+func (p *Poller) Park(most time.Duration) error { return p.park(most) }
+
+// Wake implements [proactor.Backend].
+func (p *Poller) Wake() {
+	select {
+	case p.woken <- struct{}{}:
+		p.wake()
+	default: // it was, and has not been seen yet
+	}
+}
+
+// Shut implements [proactor.Backend].
+func (p *Poller) Shut(done []*proactor.Op) []*proactor.Op {
+	p.shut()
+	return done
+}

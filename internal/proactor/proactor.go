@@ -1,0 +1,204 @@
+// Package proactor is what package aio and its backends agree on: an operation, the descriptor
+// that it moves bytes of, and the backend that carries it out.
+//
+// The logic of operations (queues, deadlines, what a full read is, swap buffers) stands above the
+// interface, in package aio, once. A backend starts a transfer, and says when it has ended.
+// Operations that do not belong to a descriptor's two directions (accept, connect, timers,
+// datagrams) need a new [Kind], and nothing else here.
+package proactor
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"runtime"
+	"time"
+	"weak"
+)
+
+// Kind says what an operation transfers.
+type Kind uint8
+
+const (
+	Recv     Kind = iota // into Buf[Size:]; the peer's end is io.EOF
+	Send                 // Buf[Size:]; may send less
+	Readable             // nothing: ends when a Recv would not block
+)
+
+// Dir is one of the two directions of a descriptor.
+type Dir uint8
+
+const (
+	In Dir = iota
+	Out
+)
+
+// Dir returns the direction that the kind uses.
+func (k Kind) Dir() Dir {
+	if k == Send {
+		return Out
+	}
+	return In
+}
+
+// Op is an operation. From [Backend.Start] until it comes back, the backend owns it and its
+// buffer; else it is the watcher's, under the watcher's mu.
+type Op struct {
+	Desc *Desc
+	Next *Op // in the one list that the operation is in
+
+	// Of the transfer: the backend adds to Size and sets Err (io.EOF, or a syscall.Errno).
+	Buf  []byte
+	Size int
+	Err  error
+	Kind Kind
+
+	InFlight bool   // the backend has it
+	Cause    Cause  // why it was cancelled
+	Full     bool   // ends only when Buf is full
+	Swap     bool   // Buf is a part of the swap buffer
+	Slot     uint32 // the backend's
+
+	// Of the watcher.
+	Tag      any
+	Conn     net.Conn      // as the user knows it; keeps it alive
+	Deadline time.Duration // since the watcher's start; 0: none
+	Index    int           // in the heap of deadlines; -1: not in it
+}
+
+// Cause says why a descriptor or an operation was ended before its time.
+type Cause uint8
+
+const (
+	None Cause = iota
+	TimedOut
+	Freed
+	Closed
+)
+
+// Queue holds the operations of one direction in the order of their submission.
+type Queue struct{ Head, Tail *Op }
+
+// Push appends op.
+func (q *Queue) Push(op *Op) {
+	op.Next = nil
+	if q.Tail == nil {
+		q.Head = op
+	} else {
+		q.Tail.Next = op
+	}
+	q.Tail = op
+}
+
+// Pop removes the first operation and returns it, or nil.
+func (q *Queue) Pop() *Op {
+	op := q.Head
+	if op == nil {
+		return nil
+	}
+	if q.Head = op.Next; q.Head == nil {
+		q.Tail = nil
+	}
+	op.Next = nil
+	return op
+}
+
+// Remove removes op, wherever it stands in the queue.
+func (q *Queue) Remove(op *Op) {
+	if q.Head == op {
+		q.Pop()
+		return
+	}
+	for before := q.Head; before != nil; before = before.Next {
+		if before.Next == op {
+			if before.Next = op.Next; op.Next == nil {
+				q.Tail = before
+			}
+			op.Next = nil
+			return
+		}
+	}
+}
+
+// Desc is a delegated descriptor.
+type Desc struct {
+	// The backend's, under the watcher's mu.
+	Num    int32  // the descriptor
+	Gen    uint32 // tells it from others that had the same number before
+	Ready  Ready
+	Stream bool // a short transfer tells that there is no more
+
+	// The watcher's. Gone is guarded by its subMu, the rest by its mu.
+	Gone    Cause    // it was freed, or its watcher closed
+	Queues  [2]Queue // by Dir. Only the head may be in flight
+	Starved bool     // a send waits for the kernel to have memory
+	Key     uintptr
+	Queued  int32 // atomic: operations submitted and not yet delivered
+	Ident   weak.Pointer[byte]
+	Cleanup runtime.Cleanup
+}
+
+// Ready is what a readiness backend knows of a descriptor.
+type Ready uint8
+
+const (
+	CanRead  Ready = 1 << iota // a receive may succeed
+	CanWrite                   // a send may succeed
+	Hup                        // the peer has ended or the socket has failed: no more edges will come
+)
+
+// Backend carries out operations. All methods but Park and Wake are called under the watcher's
+// mu; Park by the one goroutine in WaitIO, without it; Wake by any goroutine.
+type Backend interface {
+	// Name is that of Options.Backend: io_uring, epoll, kqueue.
+	Name() string
+
+	// Open duplicates the descriptor of conn, registers it, and fills d's part. The caller closes
+	// conn when it succeeded. It fails with a bare syscall.Errno, with ErrNoDescriptor for a conn
+	// that has none, or with what conn's SyscallConn said.
+	Open(conn net.Conn, d *Desc) error
+
+	// Close unregisters the descriptor and closes it, at once. Operations of it that are in flight
+	// have been cancelled; those of which Cancel said false still come from Poll.
+	Close(d *Desc)
+
+	// Start begins the transfer of op. True: it is over, or failed. False: the backend has it, and
+	// it comes from Poll. There is one op in flight per descriptor and direction.
+	Start(op *Op) bool
+
+	// Recv receives at once what is there into buf, or fails with EAGAIN, io.EOF or another error.
+	Recv(d *Desc, buf []byte) (int, error)
+
+	// Cancel ends op, which is in flight, early. True: it is back, with what it has transferred.
+	// False: it comes from Poll, soon.
+	Cancel(op *Op) bool
+
+	// Poll submits what is queued and appends operations that have ended, at most some hundred.
+	// It does not block.
+	Poll(done []*Op) ([]*Op, error)
+
+	// Park blocks until there may be something to Poll, Wake was called since the last Park, or
+	// the time is over (none when negative).
+	Park(most time.Duration) error
+	Wake()
+
+	// Shut cancels all that is in flight, appends it to done, closes the backend, and ends a
+	// Park. Descriptors are closed by Close before.
+	Shut(done []*Op) []*Op
+}
+
+// UnsupportedError says what this system lacks. errors.Is(err, errors.ErrUnsupported) holds.
+type UnsupportedError struct {
+	Feature string // such as "io_uring"
+	Need    string // what would have to be there
+}
+
+func (e *UnsupportedError) Error() string {
+	return fmt.Sprintf("aio: %s is not available here: %s", e.Feature, e.Need)
+}
+
+// Is reports whether target is errors.ErrUnsupported.
+func (e *UnsupportedError) Is(target error) bool { return target == errors.ErrUnsupported }
+
+// ErrNoDescriptor is Open's for a conn that has no descriptor, such as a net.Pipe.
+var ErrNoDescriptor = errors.New("aio: the connection has no file descriptor")

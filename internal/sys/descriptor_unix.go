@@ -1,0 +1,43 @@
+//go:build linux || darwin || freebsd || openbsd || netbsd || dragonfly
+
+package sys
+
+import (
+	"net"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Dup duplicates the descriptor of conn: -1 and no error when conn has none. The duplicate is not
+// inherited by other programs. It shares the socket's options and its non-blocking mode
+// (fcntl(2), F_DUPFD_CLOEXEC).
+func Dup(conn net.Conn) (fd int, err error) {
+	sc, ok := conn.(syscall.Conn)
+	if !ok {
+		return -1, nil
+	}
+	rc, err := sc.SyscallConn()
+	if err != nil {
+		return -1, err
+	}
+	var dup error
+	if err := rc.Control(func(old uintptr) {
+		fd, dup = unix.FcntlInt(old, unix.F_DUPFD_CLOEXEC, 3)
+	}); err != nil {
+		return -1, err
+	}
+	if dup != nil {
+		return -1, dup
+	}
+	return fd, nil
+}
+
+// IsStream reports whether fd is a stream socket, of which a short read tells that it is drained.
+func IsStream(fd int) bool {
+	kind, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
+	return err == nil && kind == unix.SOCK_STREAM
+}
+
+// Close closes fd. It is closed even where the call was interrupted (close(2)).
+func Close(fd int) { _ = unix.Close(fd) }
