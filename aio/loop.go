@@ -1,7 +1,6 @@
 package aio
 
 import (
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -44,7 +43,7 @@ type loop struct {
 	pending   int            // begun, not ended
 	polled    []*proactor.Op
 	deadlines deadlines
-	starved   []*proactor.Desc // whose sends the kernel had no memory for
+	starved   []*proactor.Desc // for whose transfers the kernel had no memory
 	swap      []byte
 	swapUsed  int
 	live      int           // delegated connections
@@ -108,11 +107,13 @@ func (l *loop) turn() error {
 	l.intake(batch)
 	for _, d := range l.starved {
 		d.Starved = false
+	}
+	starved := len(l.starved)
+	for _, d := range l.starved[:starved] {
+		l.run(d, proactor.In)
 		l.run(d, proactor.Out)
 	}
-	if n := len(l.starved); n > 0 { // run may have appended to it again
-		l.starved = l.starved[:copy(l.starved, l.starved[n:])]
-	}
+	l.starved = l.starved[:copy(l.starved, l.starved[starved:])] // run may have appended
 	// What could be done at once is over; then the kernel is asked the next time, so that a few
 	// busy connections do not keep the others waiting.
 	if l.ended.Head != nil && !l.skipped {
@@ -174,10 +175,15 @@ func (l *loop) rouse() {
 		return
 	}
 	l.subMu.Lock()
-	asleep := l.asleep
-	l.asleep = false
+	l.wake()
 	l.subMu.Unlock()
-	if asleep {
+}
+
+// wake ends a park. The caller holds subMu and knows that the watcher is open: the backend could
+// not be woken after Shut.
+func (l *loop) wake() {
+	if l.asleep {
+		l.asleep = false
 		l.backend.Wake()
 	}
 }
@@ -190,7 +196,7 @@ func (l *loop) yield() {
 	}
 	l.unyielded = 0
 	if now := l.now(); now-l.yielded > yieldAfter {
-		runtime.Gosched()
+		l.backend.Yield()
 		l.yielded = l.now()
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"evenkeel.dev/internal/proactor"
 )
 
-// starvedRetry is when a send is tried again for which the kernel had no memory.
+// starvedRetry is when a transfer is tried again for which the kernel had no memory.
 const starvedRetry = time.Millisecond
 
 // run starts what is first in a queue of d, until something stays in flight or nothing is left.
@@ -22,7 +22,7 @@ func (l *loop) run(d *proactor.Desc, dir proactor.Dir) {
 			l.finish(op)
 			continue
 		}
-		if dir == proactor.Out && d.Starved {
+		if d.Starved {
 			return
 		}
 		if l.backend.Start(op) && l.over(op) {
@@ -56,10 +56,12 @@ func (l *loop) over(op *proactor.Op) bool {
 		op.Err = errOf(cause)
 		return op.Err != nil
 	}
-	if op.Kind == proactor.Send && op.Err == syscall.ENOBUFS && cause == proactor.None {
+	if (op.Err == syscall.ENOBUFS || op.Err == syscall.EAGAIN) && cause == proactor.None {
 		op.Err = nil
-		d.Starved = true
-		l.starved = append(l.starved, d)
+		if !d.Starved {
+			d.Starved = true
+			l.starved = append(l.starved, d)
+		}
 		return false
 	}
 	return true

@@ -66,12 +66,8 @@ func (l *loop) submit(r request) error {
 		atomic.AddInt32(&d.Queued, 1)
 	}
 	l.subs.Push(op)
-	asleep := l.asleep
-	l.asleep = false
+	l.wake()
 	l.subMu.Unlock()
-	if asleep {
-		l.backend.Wake()
-	}
 	return nil
 }
 

@@ -26,7 +26,7 @@ func NewEpoll() (*Poller, error) {
 	}
 	k := &epoll{fd: fd}
 	p := &Poller{kernel: k, woken: make(chan struct{}, 1)}
-	if k.parker, err = sys.NewParker(fd, "epoll", p.fetched); err != nil {
+	if k.parker, err = sys.NewParker(fd, "epoll", p.fetched, k.wake); err != nil {
 		return nil, err
 	}
 	if k.wakeFd, err = sys.Eventfd(); err == nil {
@@ -100,6 +100,8 @@ func (k *epoll) wait(events []event) (int, error) {
 }
 
 func (k *epoll) park(most time.Duration) error { return k.parker.Park(most) }
+
+func (k *epoll) yield() { k.parker.Yield() }
 
 func (k *epoll) wake() { sys.EventfdSignal(k.wakeFd) }
 

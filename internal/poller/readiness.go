@@ -37,6 +37,7 @@ type kernel interface {
 	// park blocks until ready says true, asked at the start and after each edge; or for the
 	// given time.
 	park(most time.Duration) error
+	yield()
 	wake()
 	shut()
 }
@@ -192,6 +193,9 @@ func (p *Poller) fetched() bool {
 
 // Park implements [proactor.Backend].
 func (p *Poller) Park(most time.Duration) error { return p.park(most) }
+
+// Yield implements [proactor.Backend].
+func (p *Poller) Yield() { p.yield() }
 
 // Wake implements [proactor.Backend].
 func (p *Poller) Wake() {

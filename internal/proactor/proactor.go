@@ -131,7 +131,7 @@ type Desc struct {
 	// The watcher's. Gone is guarded by its subMu, the rest by its mu.
 	Gone    Cause    // it was freed, or its watcher closed
 	Queues  [2]Queue // by Dir. Only the head may be in flight
-	Starved bool     // a send waits for the kernel to have memory
+	Starved bool     // transfers wait for the kernel to have memory
 	Key     uintptr
 	Queued  int32 // atomic: operations submitted and not yet delivered
 	Ident   weak.Pointer[byte]
@@ -147,8 +147,9 @@ const (
 	Hup                        // the peer has ended or the socket has failed: no more edges will come
 )
 
-// Backend carries out operations. All methods but Park and Wake are called under the watcher's
-// mu; Park by the one goroutine in WaitIO, without it; Wake by any goroutine.
+// Backend carries out operations. All methods but Park, Yield and Wake are called under the
+// watcher's mu; Park and Yield by the one goroutine in WaitIO, without it; Wake by any goroutine,
+// under subMu, and not after Shut.
 type Backend interface {
 	// Name is that of Options.Backend: io_uring, epoll, kqueue.
 	Name() string
@@ -181,6 +182,10 @@ type Backend interface {
 	// the time is over (none when negative).
 	Park(most time.Duration) error
 	Wake()
+
+	// Yield lets other goroutines run, those too that wait for the network in the runtime's own
+	// poller. It is called as Park is.
+	Yield()
 
 	// Shut cancels all that is in flight, appends it to done, closes the backend, and ends a
 	// Park. Descriptors are closed by Close before.

@@ -80,7 +80,7 @@ func open() (*Backend, error) {
 		r.close()
 		return nil, err
 	}
-	if b.parker, err = sys.NewParker(b.event, "io_uring's eventfd", b.ready); err == nil {
+	if b.parker, err = sys.NewParker(b.event, "io_uring's eventfd", b.ready, func() { sys.EventfdSignal(b.event) }); err == nil {
 		err = r.registerEventfd(b.event)
 	}
 	if err != nil {
@@ -274,6 +274,9 @@ func (b *Backend) ready() bool {
 
 // Park implements [proactor.Backend].
 func (b *Backend) Park(most time.Duration) error { return b.parker.Park(most) }
+
+// Yield implements [proactor.Backend].
+func (b *Backend) Yield() { b.parker.Yield() }
 
 // Wake implements [proactor.Backend].
 func (b *Backend) Wake() {
