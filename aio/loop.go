@@ -3,6 +3,7 @@ package aio
 import (
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"evenkeel.dev/internal/proactor"
@@ -44,6 +45,7 @@ type loop struct {
 	polled    []*proactor.Op
 	deadlines deadlines
 	starved   []*proactor.Desc // for whose transfers the kernel had no memory
+	busy      bool             // the backend could not submit all, for lack of memory
 	swap      []byte
 	swapUsed  int
 	live      int           // delegated connections
@@ -81,11 +83,14 @@ func (l *loop) waitIO() ([]OpResult, error) {
 
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.swapUsed = 0
+	if l.ended.Head == nil { // else Free has had reads end, whose bytes are still to be returned
+		l.swapUsed = 0
+	}
 	for {
+		var idle bool
 		var err error
 		if !l.shut {
-			err = l.turn()
+			idle, err = l.turn()
 		}
 		if l.ended.Head != nil {
 			return l.collect(), nil
@@ -93,7 +98,7 @@ func (l *loop) waitIO() ([]OpResult, error) {
 		if l.shut {
 			return nil, ErrWatcherClosed
 		}
-		if err == nil {
+		if idle && err == nil {
 			err = l.park()
 		}
 		if err != nil && !l.shut {
@@ -103,7 +108,8 @@ func (l *loop) waitIO() ([]OpResult, error) {
 }
 
 // turn begins what was submitted, continues what the kernel has finished, and ends what is late.
-func (l *loop) turn() error {
+// It was idle when it has given the backend nothing that the next Poll would have to submit.
+func (l *loop) turn() (idle bool, err error) {
 	l.intake(batch)
 	for _, d := range l.starved {
 		d.Starved = false
@@ -118,10 +124,13 @@ func (l *loop) turn() error {
 	// busy connections do not keep the others waiting.
 	if l.ended.Head != nil && !l.skipped {
 		l.skipped = true
-		return nil
+		return false, nil
 	}
 	l.skipped = false
 	polled, err := l.backend.Poll(l.polled[:0])
+	if l.busy = err == syscall.EAGAIN; l.busy {
+		err = nil
+	}
 	for _, op := range polled {
 		if l.over(op) {
 			l.finish(op)
@@ -131,10 +140,11 @@ func (l *loop) turn() error {
 	clear(polled)
 	l.polled = polled
 	l.stats.Polls++
-	if len(l.deadlines) > 0 {
-		l.expire()
+	idle = len(polled) == 0
+	if len(l.deadlines) > 0 && l.expire() {
+		idle = false
 	}
-	return err
+	return idle, err
 }
 
 // park waits until there is something to do. The caller holds mu, which is released meanwhile.
@@ -154,7 +164,7 @@ func (l *loop) park() error {
 	if len(l.deadlines) > 0 {
 		most = max(l.deadlines[0].Deadline-l.now(), 0)
 	}
-	if len(l.starved) > 0 && (most < 0 || most > starvedRetry) {
+	if (len(l.starved) > 0 || l.busy) && (most < 0 || most > starvedRetry) {
 		most = starvedRetry
 	}
 	l.stats.Parks++

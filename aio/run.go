@@ -109,13 +109,14 @@ func (l *loop) finish(op *proactor.Op) {
 	l.ended.Push(op)
 }
 
-// expire ends what is late.
-func (l *loop) expire() {
+// expire ends what is late. It reports whether anything was.
+func (l *loop) expire() (late bool) {
 	now := l.now()
 	for len(l.deadlines) > 0 && l.deadlines[0].Deadline <= now {
-		op := heap.Pop(&l.deadlines).(*proactor.Op)
-		l.cancel(op, proactor.TimedOut)
+		l.cancel(heap.Pop(&l.deadlines).(*proactor.Op), proactor.TimedOut)
+		late = true
 	}
+	return late
 }
 
 // cancel ends an operation early; one that the backend cannot give back at once comes from Poll.

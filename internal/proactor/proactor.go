@@ -159,7 +159,8 @@ type Backend interface {
 	// that has none, or with what conn's SyscallConn said.
 	Open(conn net.Conn, d *Desc) error
 
-	// Close unregisters the descriptor and closes it, at once. Operations of it that are in flight
+	// Close unregisters the descriptor and closes it, at once, when what was started before has been
+	// tried. Operations of it that are in flight
 	// have been cancelled; those of which Cancel said false still come from Poll.
 	Close(d *Desc)
 
@@ -175,7 +176,8 @@ type Backend interface {
 	Cancel(op *Op) bool
 
 	// Poll submits what is queued and appends operations that have ended, at most some hundred.
-	// It does not block.
+	// It does not block. The error is EAGAIN when the kernel did not take all for lack of memory;
+	// any other says that the backend is of no use any more.
 	Poll(done []*Op) ([]*Op, error)
 
 	// Park blocks until there may be something to Poll, Wake was called since the last Park, or

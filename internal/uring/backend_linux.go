@@ -20,8 +20,8 @@ const (
 	entries = 128
 	// batch is the most completions that are taken at once.
 	batch = 256
-	// ours marks completions of cancellations.
-	ours = ^uint64(0)
+	// ofCancel marks the completion of a cancellation; the rest is the user data of what it cancels.
+	ofCancel = 1 << 63
 )
 
 // Backend carries operations out through a ring.
@@ -116,7 +116,8 @@ func (b *Backend) Close(d *proactor.Desc) {
 }
 
 // flush submits all entries, and closes what waited for that. Where the kernel takes no more
-// before completions are taken (EBUSY, EAGAIN), it keeps these for Poll.
+// before completions are taken (EBUSY), it keeps these for Poll. When it has no memory just now
+// the error is EAGAIN.
 func (b *Backend) flush() error {
 	for range 4 {
 		err := b.ring.submit()
@@ -138,7 +139,7 @@ func (b *Backend) flush() error {
 			b.early = append(b.early, c)
 		}
 	}
-	return nil // later
+	return syscall.EAGAIN
 }
 
 // entry returns a free entry, if need be after the kernel has taken the others.
@@ -200,7 +201,7 @@ func (b *Backend) userData(at uint32) uint64 { return uint64(b.slots[at].uses)<<
 // Cancel implements [proactor.Backend].
 func (b *Backend) Cancel(op *proactor.Op) bool {
 	e := b.entry()
-	e.opcode, e.fd, e.addr, e.userData = opAsyncCancel, -1, b.userData(op.Slot), ours
+	e.opcode, e.fd, e.addr, e.userData = opAsyncCancel, -1, b.userData(op.Slot), b.userData(op.Slot)|ofCancel
 	return false
 }
 
@@ -231,19 +232,28 @@ func (b *Backend) Poll(done []*proactor.Op) ([]*proactor.Op, error) {
 		}
 		done = b.complete(done, c)
 	}
+	if b.ring.unsubmitted() > 0 {
+		err = b.flush()
+	}
 	return done, err
 }
 
 // complete appends the operation that c ends.
 func (b *Backend) complete(done []*proactor.Op, c cqe) []*proactor.Op {
 	at := uint32(c.userData)
-	if c.userData == ours || int(at) >= len(b.slots) || b.slots[at].op == nil || b.userData(at) != c.userData {
+	if int(at) >= len(b.slots) || b.slots[at].op == nil || b.userData(at) != c.userData&^ofCancel {
 		return done
 	}
 	s := &b.slots[at]
 	op := s.op
+	if c.userData&ofCancel != 0 {
+		if syscall.Errno(-c.res) == syscall.EALREADY { // it was under way, and may wait anew
+			b.Cancel(op)
+		}
+		return done
+	}
 	s.op = nil
-	s.uses = (s.uses + 1) & 0x7fffffff // so that no user data is ours
+	s.uses = (s.uses + 1) &^ (ofCancel >> 32)
 	b.free = append(b.free, at)
 	b.inFlight--
 

@@ -214,7 +214,7 @@ func (r *Ring) submit() error {
 // Ready is io_uring_cq_ready: whether a completion is there, or one that needs a call to be seen.
 func (r *Ring) Ready() bool {
 	return atomic.LoadUint32(r.cqTail) != atomic.LoadUint32(r.cqHead) ||
-		atomic.LoadUint32(r.sqFlags)&(sqCQOverflow|sqTaskrun) != 0
+		atomic.LoadUint32(r.sqFlags)&sqCQOverflow != 0
 }
 
 // next is io_uring_peek_cqe and io_uring_cqe_seen: it takes a completion.

@@ -1,0 +1,277 @@
+package aio_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"evenkeel.dev/aio"
+)
+
+// TestSoak drives both backends for the time in EVENKEEL_SOAK (make soak): connections come and
+// go, send and are sent bytes of all sizes, time out, are half-closed, reset and freed. What it
+// asks for at the end: each operation was returned once, every byte came back, and neither
+// descriptors, goroutines nor the heap grew.
+func TestSoak(t *testing.T) {
+	length, err := time.ParseDuration(os.Getenv("EVENKEEL_SOAK"))
+	if err != nil {
+		t.Skip("EVENKEEL_SOAK has no duration: make soak sets it")
+	}
+	for _, b := range []aio.Backend{aio.IOUring, aio.Epoll} {
+		t.Run(b.String(), func(t *testing.T) {
+			t.Parallel()
+			w, err := aio.New(aio.Options{Backend: b})
+			if errors.Is(err, errors.ErrUnsupported) {
+				t.Skip(err)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			soak(t, w, length)
+		})
+	}
+}
+
+// soaker is an echo server that counts, and its clients.
+type soaker struct {
+	w  *aio.Watcher
+	ln net.Listener
+
+	submitted, returned, twice, late  atomic.Int64 // operations
+	conns, messages, bytes            atomic.Int64 // of clients
+	resets, halves, slow, freed, lost atomic.Int64
+	wrong                             atomic.Pointer[string]
+}
+
+// soakOp is the tag of an operation.
+type soakOp struct {
+	returned bool
+	full     bool
+}
+
+func soak(t *testing.T, w *aio.Watcher, length time.Duration) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &soaker{w: w, ln: ln}
+	var server, clients sync.WaitGroup
+	server.Go(s.accept)
+	server.Go(s.serve)
+	end := time.Now().Add(length)
+	for i := range uint64(60) {
+		clients.Go(func() { s.client(rand.New(rand.NewPCG(i, 7)), end) })
+	}
+	var heap []uint64
+	for time.Now().Before(end) && s.wrong.Load() == nil {
+		time.Sleep(min(time.Minute, time.Until(end)))
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		heap = append(heap, m.HeapAlloc)
+		t.Logf("%s heap %d KiB, %d goroutines, %d descriptors", s, m.HeapAlloc>>10, runtime.NumGoroutine(), descriptors(t))
+	}
+	clients.Wait()
+	_ = ln.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err := w.Shutdown(ctx); err != nil {
+		t.Error("Shutdown:", err)
+	}
+	server.Wait()
+	if why := s.wrong.Load(); why != nil {
+		t.Error(*why)
+	}
+	if s.submitted.Load() != s.returned.Load() || s.twice.Load() != 0 {
+		t.Errorf("%d operations submitted, %d returned, %d of them twice", s.submitted.Load(), s.returned.Load(), s.twice.Load())
+	}
+	if n := len(heap); n > 4 && heap[n-1] > 2*heap[1]+8<<20 {
+		t.Errorf("the heap has grown: %v", heap)
+	}
+	t.Log("at the end:", s, w.Stats())
+}
+
+func (s *soaker) String() string {
+	return fmt.Sprintf("%d connections, %d messages, %d MiB, %d operations (%d past their deadline), %d resets, %d half-closed, %d slow readers, %d freed in flight, %d cut;",
+		s.conns.Load(), s.messages.Load(), s.bytes.Load()>>20, s.returned.Load(), s.late.Load(), s.resets.Load(), s.halves.Load(), s.slow.Load(), s.freed.Load(), s.lost.Load())
+}
+
+func descriptors(t testing.TB) int {
+	d, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Skip("no /proc/self/fd here:", err)
+	}
+	return len(d)
+}
+
+func (s *soaker) fail(format string, a ...any) {
+	why := fmt.Sprintf(format, a...)
+	s.wrong.CompareAndSwap(nil, &why)
+}
+
+func (s *soaker) accept() {
+	for i := 0; ; i++ {
+		c, err := s.ln.Accept()
+		if err != nil {
+			return
+		}
+		if i%2 == 0 {
+			h, err := s.w.Attach(c)
+			if err != nil {
+				s.fail("Attach: %v", err)
+				return
+			}
+			c = h
+		}
+		s.read(c, rand.IntN(4))
+	}
+}
+
+// read submits the next read of c, of one kind or another.
+func (s *soaker) read(c net.Conn, kind int) {
+	op := &soakOp{}
+	var err error
+	s.submitted.Add(1)
+	switch kind {
+	case 0:
+		err = s.w.Read(op, c, nil)
+	case 1:
+		err = s.w.Read(op, c, make([]byte, 1+rand.IntN(8192)))
+	case 2:
+		op.full = true
+		err = s.w.ReadFull(op, c, make([]byte, 1+rand.IntN(512)), time.Now().Add(time.Duration(rand.IntN(30))*time.Millisecond))
+	default:
+		err = s.w.ReadTimeout(op, c, make([]byte, 1024), time.Now().Add(time.Duration(rand.IntN(30))*time.Millisecond))
+	}
+	if err != nil {
+		s.submitted.Add(-1)
+		if err != aio.ErrWatcherClosed {
+			s.fail("read: %v", err)
+		}
+	}
+}
+
+func (s *soaker) serve() {
+	for {
+		results, err := s.w.WaitIO()
+		if err == aio.ErrWatcherClosed {
+			return
+		}
+		if err != nil {
+			s.fail("WaitIO: %v", err)
+			return
+		}
+		for _, r := range results {
+			op := r.Context.(*soakOp)
+			if op.returned {
+				s.twice.Add(1)
+			}
+			op.returned = true
+			s.returned.Add(1)
+			s.answer(r)
+		}
+	}
+}
+
+// answer sends back what was read, and then reads on.
+func (s *soaker) answer(r aio.OpResult) {
+	if r.Error == aio.ErrDeadline {
+		s.late.Add(1)
+	} else if r.Error != nil && (r.Error != io.EOF || r.Size == 0) {
+		_ = s.w.Free(r.Conn)
+		return
+	}
+	if r.Operation == aio.OpWrite || r.Size == 0 {
+		s.read(r.Conn, rand.IntN(4))
+		return
+	}
+	s.submitted.Add(1)
+	err := s.w.Write(&soakOp{}, r.Conn, bytes.Clone(r.Buffer[:r.Size]))
+	if err != nil {
+		s.submitted.Add(-1)
+		return
+	}
+	if r.Size > 7000 && rand.IntN(200) == 0 {
+		s.freed.Add(1)
+		_ = s.w.Free(r.Conn)
+	}
+}
+
+// client connects again and again, and checks what comes back.
+func (s *soaker) client(rng *rand.Rand, end time.Time) {
+	for time.Now().Before(end) && s.wrong.Load() == nil {
+		c, err := net.Dial("tcp", s.ln.Addr().String())
+		if err != nil {
+			s.fail("dial: %v", err)
+			return
+		}
+		s.conns.Add(1)
+		_ = c.SetDeadline(time.Now().Add(time.Minute))
+		for range 1 + rng.IntN(20) {
+			if !s.exchange(c.(*net.TCPConn), rng) {
+				break
+			}
+			time.Sleep(time.Duration(rng.IntN(60)) * time.Millisecond)
+		}
+		_ = c.Close()
+	}
+}
+
+// exchange sends a message and reads it back. It reports whether the connection is still good.
+func (s *soaker) exchange(c *net.TCPConn, rng *rand.Rand) bool {
+	message := make([]byte, 1+rng.IntN(1<<rng.IntN(18)))
+	for i := range message {
+		message[i] = byte(rng.Uint32())
+	}
+	sent := make(chan error, 1)
+	go func() {
+		_, err := c.Write(message)
+		sent <- err
+	}()
+	switch rng.IntN(40) {
+	case 0: // gone in the middle
+		s.resets.Add(1)
+		_ = c.SetLinger(0)
+		_ = c.Close()
+		<-sent
+		return false
+	case 1:
+		s.slow.Add(1)
+		time.Sleep(100 * time.Millisecond)
+	}
+	back := make([]byte, len(message))
+	n, err := io.ReadFull(c, back)
+	if !bytes.Equal(back[:n], message[:n]) {
+		s.fail("other bytes came back than were sent")
+	}
+	err = errors.Join(err, <-sent)
+	if err != nil {
+		s.lost.Add(1) // freed by the server, which closes it
+		var timeout net.Error
+		if errors.As(err, &timeout) && timeout.Timeout() {
+			s.fail("no answer for a minute: %d of %d bytes; %v", n, len(message), s.w.Stats())
+		}
+		return false
+	}
+	s.messages.Add(1)
+	s.bytes.Add(int64(len(message)))
+	if rng.IntN(30) == 0 {
+		s.halves.Add(1)
+		_ = c.CloseWrite()
+		if _, err := c.Read(back); err != io.EOF {
+			s.fail("after CloseWrite: %v, want EOF", err)
+		}
+		return false
+	}
+	return true
+}
