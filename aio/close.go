@@ -72,7 +72,7 @@ func (l *loop) refuse() {
 	l.subMu.Unlock()
 }
 
-// each calls f for every delegated connection.
+// each calls f for every delegated connection. The caller holds mu.
 func (l *loop) each(f func(*proactor.Desc)) {
 	l.subMu.Lock()
 	all := make([]*proactor.Desc, 0, len(l.conns))
@@ -80,6 +80,9 @@ func (l *loop) each(f func(*proactor.Desc)) {
 		all = append(all, d)
 	}
 	l.subMu.Unlock()
+	for d := range l.handles {
+		all = append(all, d)
+	}
 	for _, d := range all {
 		f(d)
 	}

@@ -2,6 +2,7 @@ package aio
 
 import (
 	"net"
+	"net/netip"
 	"reflect"
 	"runtime"
 	"time"
@@ -14,9 +15,11 @@ import (
 // it can stand where one is expected; its own Read, Write and deadlines return ErrUnsupported for
 // now.
 type Conn struct {
-	loop          *loop
-	desc          *proactor.Desc
-	local, remote net.Addr
+	loop   *loop
+	desc   *proactor.Desc
+	local  net.Addr       // shared with the connections before, mostly
+	tcp    netip.AddrPort // the peer, when that is all there is to its address: it takes less room
+	remote net.Addr       // else
 }
 
 var _ net.Conn = (*Conn)(nil)
@@ -39,7 +42,12 @@ func (c *Conn) Close() error {
 func (c *Conn) LocalAddr() net.Addr { return c.local }
 
 // RemoteAddr returns the peer's address.
-func (c *Conn) RemoteAddr() net.Addr { return c.remote }
+func (c *Conn) RemoteAddr() net.Addr {
+	if c.tcp.IsValid() {
+		return net.TCPAddrFromAddrPort(c.tcp)
+	}
+	return c.remote
+}
 
 // SetDeadline returns ErrUnsupported: deadlines are an operation's.
 func (c *Conn) SetDeadline(time.Time) error { return ErrUnsupported }
@@ -73,32 +81,47 @@ func (l *loop) find(at *byte) *proactor.Desc {
 
 func addr(at *byte) uintptr { return reflect.ValueOf(at).Pointer() }
 
-// delegate takes conn's descriptor over, for the connection at ident, which is conn or a handle.
+// delegate takes over the descriptor of conn, which stands for itself from now on.
 func (l *loop) delegate(conn net.Conn, ident *byte) (*proactor.Desc, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	d := &proactor.Desc{Key: addr(ident)}
+	key := addr(ident)
 	l.subMu.Lock()
-	closed, known, before := l.closed, l.find(ident), l.conns[d.Key]
+	known, before := l.find(ident), l.conns[key]
 	l.subMu.Unlock()
-	switch {
-	case closed:
-		return nil, ErrWatcherClosed
-	case known != nil:
+	if known != nil {
 		return known, nil // another goroutine was faster
-	case before != nil:
+	}
+	if before != nil {
 		l.release(before, proactor.Freed) // of a connection that was collected; forget counts it
 	}
-	if err := l.backend.Open(conn, d); err != nil {
-		return nil, bare(err)
+	d, err := l.open(conn)
+	if err != nil {
+		return nil, err
 	}
-	_ = conn.Close() // the descriptor has a duplicate, which is ours
-	l.live++
+	d.Key = key
 	d.Ident = weak.Make(ident)
 	d.Cleanup = runtime.AddCleanup(ident, l.forgotten, d)
 	l.subMu.Lock()
-	l.conns[d.Key] = d
+	l.conns[key] = d
 	l.subMu.Unlock()
+	return d, nil
+}
+
+// open has the backend take over conn's descriptor. The caller holds mu.
+func (l *loop) open(conn net.Conn) (*proactor.Desc, error) {
+	l.subMu.Lock()
+	closed := l.closed
+	l.subMu.Unlock()
+	if closed {
+		return nil, ErrWatcherClosed
+	}
+	d := &proactor.Desc{}
+	if err := l.backend.Open(conn, d); err != nil {
+		return nil, bare(err)
+	}
+	_ = conn.Close() // the backend has a duplicate
+	l.live++
 	return d, nil
 }
 
@@ -111,12 +134,22 @@ func (l *loop) attach(conn net.Conn) (*Conn, error) {
 		return nil, ErrUnsupported
 	}
 	c := &Conn{loop: l, local: conn.LocalAddr(), remote: conn.RemoteAddr()}
-	ident, _ := identity(c)
-	d, err := l.delegate(conn, ident)
+	if a, ok := c.remote.(*net.TCPAddr); ok {
+		c.tcp, c.remote = a.AddrPort(), nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	d, err := l.open(conn)
 	if err != nil {
 		return nil, err
 	}
+	if l.local != nil && c.local != nil && l.local.Network() == c.local.Network() && l.local.String() == c.local.String() {
+		c.local = l.local
+	}
+	l.local = c.local
+	l.handles[d] = struct{}{}
 	c.desc = d
+	d.Cleanup = runtime.AddCleanup(c, l.forgotten, d)
 	return c, nil
 }
 
@@ -172,6 +205,7 @@ func (l *loop) release(d *proactor.Desc, cause proactor.Cause) {
 	if l.conns[d.Key] == d {
 		delete(l.conns, d.Key)
 	}
+	delete(l.handles, d)
 	l.subMu.Unlock()
 	d.Cleanup.Stop()
 	for dir, q := range d.Queues {

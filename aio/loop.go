@@ -1,6 +1,7 @@
 package aio
 
 import (
+	"net"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -48,9 +49,11 @@ type loop struct {
 	busy      bool             // the backend could not submit all, for lack of memory
 	swap      []byte
 	swapUsed  int
-	live      int           // delegated connections
-	shut      bool          // the backend is closed
-	drained   chan struct{} // not nil: Shutdown waits until nothing is pending
+	live      int                         // delegated connections
+	handles   map[*proactor.Desc]struct{} // those of Attach
+	local     net.Addr                    // of the last of them
+	shut      bool                        // the backend is closed
+	drained   chan struct{}               // not nil: Shutdown waits until nothing is pending
 	gcFound   uint32
 	gcClosed  uint32
 	stats     Stats
@@ -65,7 +68,10 @@ type loop struct {
 }
 
 func newLoop(o Options, b proactor.Backend) *loop {
-	l := &loop{options: o, backend: b, start: time.Now(), swap: make([]byte, o.SwapSize), conns: map[uintptr]*proactor.Desc{}}
+	l := &loop{
+		options: o, backend: b, start: time.Now(), swap: make([]byte, o.SwapSize),
+		conns: map[uintptr]*proactor.Desc{}, handles: map[*proactor.Desc]struct{}{},
+	}
 	l.forgotten = l.forget
 	return l
 }
