@@ -10,7 +10,8 @@ help:
 	@echo "make test        all checks: lint, tests with the race detector, browser, fuzzing, benchmarks once"
 	@echo "make lint        gofumpt, go vet, staticcheck, go mod tidy over every module"
 	@echo "make golden      write the golden files again, from real programs under real toolchains"
-	@echo "make bench       bench-gc, bench-load and bench-gate: each figure with its target, raw results in bench/results"
+	@echo "make bench       bench-gc, bench-load, bench-gate and bench-aio: each figure with its target, raw results in bench/results"
+	@echo "make bench-aio   aio beside its peers, at most an hour; QUICK=1: five minutes"
 	@echo "make build       bin/: evenkeel, the examples, and the driver of bench-gate"
 
 .PHONY: build
@@ -42,8 +43,8 @@ golden:
 	cd examples && go generate ./...
 	go test ./gctrace ./internal/report -update
 
-.PHONY: bench bench-gc bench-load bench-gate
-bench: bench-gc bench-load bench-gate
+.PHONY: bench bench-gc bench-load bench-gate bench-aio build-aio
+bench: bench-gc bench-load bench-gate bench-aio
 
 bench-gc: build
 	cd bench && go run ./gc
@@ -55,3 +56,13 @@ bench-load: build
 bench-gate: build
 	cd bench && ../bin/gate
 	cd bench && ../bin/gate -faults
+
+# QUICK=1: five minutes instead of an hour.
+bench-aio: build-aio
+	cd bench && ../bin/aio/driver $(if $(QUICK),-quick)
+
+build-aio:
+	@mkdir -p bin/aio && rm -f bin/aio/cepoll
+	@cd bench && $(GO_BUILD) -o ../bin/aio/driver ./aio && $(GO_BUILD) -o ../bin/aio/ ./aio/server ./aio/client
+	@if command -v cc >/dev/null; then cc -O2 -Wall -o bin/aio/cepoll bench/aio/cepoll/cepoll.c; \
+	else echo "no C compiler: install gcc for the limit in C"; fi

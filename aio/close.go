@@ -59,6 +59,7 @@ func (l *loop) close() {
 		l.run(op.Desc, op.Kind.Dir())
 	}
 	l.shut = true
+	l.swap = nil // collected connections that are still referenced keep the loop
 	if l.drained != nil {
 		close(l.drained)
 		l.drained = nil
@@ -80,9 +81,7 @@ func (l *loop) each(f func(*proactor.Desc)) {
 		all = append(all, d)
 	}
 	l.subMu.Unlock()
-	for d := range l.handles {
-		all = append(all, d)
-	}
+	all = append(all, l.handles...)
 	for _, d := range all {
 		f(d)
 	}

@@ -17,9 +17,10 @@ import (
 type Conn struct {
 	loop   *loop
 	desc   *proactor.Desc
-	local  net.Addr       // shared with the connections before, mostly
-	tcp    netip.AddrPort // the peer, when that is all there is to its address: it takes less room
-	remote net.Addr       // else
+	local  net.Addr // shared with the connections before, mostly
+	remote net.Addr // nil when it is peer4
+	peer4  [4]byte  // of TCP over IPv4, which takes less room so
+	port4  uint16
 }
 
 var _ net.Conn = (*Conn)(nil)
@@ -43,8 +44,8 @@ func (c *Conn) LocalAddr() net.Addr { return c.local }
 
 // RemoteAddr returns the peer's address.
 func (c *Conn) RemoteAddr() net.Addr {
-	if c.tcp.IsValid() {
-		return net.TCPAddrFromAddrPort(c.tcp)
+	if c.remote == nil && c.port4 != 0 {
+		return net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.AddrFrom4(c.peer4), c.port4))
 	}
 	return c.remote
 }
@@ -93,7 +94,9 @@ func (l *loop) delegate(conn net.Conn, ident *byte) (*proactor.Desc, error) {
 		return known, nil // another goroutine was faster
 	}
 	if before != nil {
-		l.release(before, proactor.Freed) // of a connection that was collected; forget counts it
+		l.gcFound++ // a connection that was collected; forget has not come yet
+		l.release(before, proactor.Freed)
+		l.gcClosed++
 	}
 	d, err := l.open(conn)
 	if err != nil {
@@ -101,7 +104,7 @@ func (l *loop) delegate(conn net.Conn, ident *byte) (*proactor.Desc, error) {
 	}
 	d.Key = key
 	d.Ident = weak.Make(ident)
-	d.Cleanup = runtime.AddCleanup(ident, l.forgotten, d)
+	runtime.AddCleanup(ident, l.forgotten, d)
 	l.subMu.Lock()
 	l.conns[key] = d
 	l.subMu.Unlock()
@@ -134,8 +137,8 @@ func (l *loop) attach(conn net.Conn) (*Conn, error) {
 		return nil, ErrUnsupported
 	}
 	c := &Conn{loop: l, local: conn.LocalAddr(), remote: conn.RemoteAddr()}
-	if a, ok := c.remote.(*net.TCPAddr); ok {
-		c.tcp, c.remote = a.AddrPort(), nil
+	if a, ok := c.remote.(*net.TCPAddr); ok && a.IP.To4() != nil && a.Port != 0 {
+		c.peer4, c.port4, c.remote = [4]byte(a.IP.To4()), uint16(a.Port), nil
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -147,21 +150,23 @@ func (l *loop) attach(conn net.Conn) (*Conn, error) {
 		c.local = l.local
 	}
 	l.local = c.local
-	l.handles[d] = struct{}{}
+	d.Key = uintptr(len(l.handles))
+	l.handles = append(l.handles, d)
 	c.desc = d
-	d.Cleanup = runtime.AddCleanup(c, l.forgotten, d)
+	runtime.AddCleanup(c, l.forgotten, d)
 	return c, nil
 }
 
 // forget is the collector's clean-up: nobody can use the connection of d any more, and no
-// operation is pending, which would keep it alive.
+// operation is pending, which would keep it alive. Most often it was freed before.
 func (l *loop) forget(d *proactor.Desc) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.gcFound++
-	if d.Gone == proactor.None {
-		l.release(d, proactor.Freed)
+	if d.Gone != proactor.None {
+		return
 	}
+	l.gcFound++
+	l.release(d, proactor.Freed)
 	l.gcClosed++
 }
 
@@ -205,9 +210,12 @@ func (l *loop) release(d *proactor.Desc, cause proactor.Cause) {
 	if l.conns[d.Key] == d {
 		delete(l.conns, d.Key)
 	}
-	delete(l.handles, d)
 	l.subMu.Unlock()
-	d.Cleanup.Stop()
+	if at, last := int(d.Key), len(l.handles)-1; at <= last && l.handles[at] == d {
+		l.handles[at], l.handles[last].Key = l.handles[last], d.Key
+		l.handles[last] = nil
+		l.handles = l.handles[:last]
+	}
 	for dir, q := range d.Queues {
 		if op := q.Head; op != nil && op.InFlight && l.backend.Cancel(op) {
 			op.Err = errOf(cause)

@@ -49,11 +49,11 @@ type loop struct {
 	busy      bool             // the backend could not submit all, for lack of memory
 	swap      []byte
 	swapUsed  int
-	live      int                         // delegated connections
-	handles   map[*proactor.Desc]struct{} // those of Attach
-	local     net.Addr                    // of the last of them
-	shut      bool                        // the backend is closed
-	drained   chan struct{}               // not nil: Shutdown waits until nothing is pending
+	live      int              // delegated connections
+	handles   []*proactor.Desc // those of Attach, each at its Key
+	local     net.Addr         // of the last of them
+	shut      bool             // the backend is closed
+	drained   chan struct{}    // not nil: Shutdown waits until nothing is pending
 	gcFound   uint32
 	gcClosed  uint32
 	stats     Stats
@@ -70,7 +70,7 @@ type loop struct {
 func newLoop(o Options, b proactor.Backend) *loop {
 	l := &loop{
 		options: o, backend: b, start: time.Now(), swap: make([]byte, o.SwapSize),
-		conns: map[uintptr]*proactor.Desc{}, handles: map[*proactor.Desc]struct{}{},
+		conns: map[uintptr]*proactor.Desc{},
 	}
 	l.forgotten = l.forget
 	return l

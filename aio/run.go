@@ -98,7 +98,7 @@ func (l *loop) finish(op *proactor.Op) {
 		atomic.AddInt32(&d.Queued, -1)
 	}
 	if op.Index >= 0 {
-		heap.Remove(&l.deadlines, op.Index)
+		heap.Remove(&l.deadlines, int(op.Index))
 	}
 	l.pending--
 	if op.Kind == proactor.Send {
@@ -152,13 +152,13 @@ func (h deadlines) Less(i, j int) bool { return h[i].Deadline < h[j].Deadline }
 
 func (h deadlines) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]
-	h[i].Index, h[j].Index = i, j
+	h[i].Index, h[j].Index = int32(i), int32(j)
 }
 
 // Push implements heap.Interface.
 func (h *deadlines) Push(x any) {
 	op := x.(*proactor.Op)
-	op.Index = len(*h)
+	op.Index = int32(len(*h))
 	*h = append(*h, op)
 }
 

@@ -54,10 +54,9 @@ func (l *loop) submit(r request) error {
 	}
 	op := l.spare.Pop()
 	if op == nil {
-		op = new(proactor.Op)
-	} else {
-		l.spares--
+		op = l.refill()
 	}
+	l.spares--
 	op.Kind, op.Tag, op.Conn, op.Buf, op.Full, op.Desc, op.Index, op.Err = r.kind, r.tag, r.conn, r.buf, r.full, d, -1, refused
 	if !r.deadline.IsZero() {
 		op.Deadline = max(r.deadline.Sub(l.start), 1)
@@ -69,6 +68,17 @@ func (l *loop) submit(r request) error {
 	l.wake()
 	l.subMu.Unlock()
 	return nil
+}
+
+// refill allocates operations, of which it returns one. Together they share no memory page with
+// what becomes garbage when a connection is delegated. The caller holds subMu.
+func (l *loop) refill() *proactor.Op {
+	ops := make([]proactor.Op, 32)
+	for i := range ops[1:] {
+		l.spare.Push(&ops[i+1])
+	}
+	l.spares += len(ops)
+	return &ops[0]
 }
 
 // bare returns the error of a delegation as OpResult has it.

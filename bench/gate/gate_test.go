@@ -34,9 +34,6 @@ func TestThisProcess(t *testing.T) {
 	if got := (jiffies{total: 200, steal: 5}).stealSince(jiffies{total: 100, steal: 3}); got != .02 {
 		t.Errorf("steal %v, want 0.02", got)
 	}
-	if m := thisMachine(); m.Kernel == "" || m.MemoryBytes == 0 {
-		t.Errorf("%+v", m)
-	}
 }
 
 func TestChoose(t *testing.T) {

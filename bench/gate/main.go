@@ -27,6 +27,7 @@ import (
 	"time"
 
 	"evenkeel.dev/bench/figure"
+	"evenkeel.dev/bench/machine"
 )
 
 // driver is what the measurements share.
@@ -133,7 +134,7 @@ func (d *driver) prepare(modes, loads string) (err error) {
 		}
 		d.addrs = append(d.addrs, a)
 	}
-	d.set.Machine = thisMachine()
+	d.set.Machine = machine.This()
 	d.set.Versions["peers"] = versions()
 	if !d.quick {
 		d.client()
@@ -166,7 +167,7 @@ func (d *driver) bench(ctx context.Context, only, results string) error {
 		names = []string{only}
 	}
 	need := 2 * (d.live + int64(mostGrowth*(d.length+d.warmup).Seconds())) // GOGC=off
-	if free := memory("MemAvailable"); free > 0 && free < need {
+	if free := machine.Memory("MemAvailable"); free > 0 && free < need {
 		return fmt.Errorf("GOGC=off may take %d MB in %v and %d are available: shorten it with -length", need/1e6, d.length, free/1e6)
 	}
 	d.announce(names)

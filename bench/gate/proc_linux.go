@@ -1,16 +1,16 @@
 package main
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"evenkeel.dev/bench/machine"
 )
 
 // tick is the unit of times in /proc (USER_HZ, which is 100 wherever Go runs).
@@ -39,23 +39,8 @@ func parseCPUTime(stat string) (time.Duration, error) {
 
 // peakRSS returns the most memory that a process has had resident, in bytes.
 func peakRSS(pid int) (int64, error) {
-	kib, err := strconv.ParseInt(strings.TrimSuffix(field(fmt.Sprintf("/proc/%d/status", pid), "VmHWM"), " kB"), 10, 64)
+	kib, err := strconv.ParseInt(strings.TrimSuffix(machine.Field(fmt.Sprintf("/proc/%d/status", pid), "VmHWM"), " kB"), 10, 64)
 	return kib << 10, err
-}
-
-// field returns the value of the first "name : value" line of a file of proc(5), or "".
-func field(file, name string) string {
-	f, err := os.Open(file)
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	for sc := bufio.NewScanner(f); sc.Scan(); {
-		if k, v, _ := strings.Cut(sc.Text(), ":"); strings.TrimSpace(k) == name {
-			return strings.TrimSpace(v)
-		}
-	}
-	return ""
 }
 
 // familyCPU returns the CPU time of a process and of its children that run.
@@ -129,31 +114,4 @@ const niceness = 10
 // pinned returns the command line that runs argv on one core, nicer than this process.
 func pinned(core int, argv ...string) []string {
 	return append([]string{"nice", "-n", strconv.Itoa(niceness), "taskset", "-c", strconv.Itoa(core)}, argv...)
-}
-
-// machine describes where figures come from.
-type machine struct {
-	OS          string `json:"os"`
-	Arch        string `json:"arch"`
-	Kernel      string `json:"kernel,omitempty"`
-	CPU         string `json:"cpu,omitempty"`
-	Cores       int    `json:"cores"`
-	MemoryBytes int64  `json:"memory_bytes,omitempty"`
-	Go          string `json:"go"`
-}
-
-func thisMachine() machine {
-	m := machine{OS: runtime.GOOS, Arch: runtime.GOARCH, Cores: runtime.NumCPU(), Go: runtime.Version(), CPU: field("/proc/cpuinfo", "model name")}
-	if b, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
-		m.Kernel = strings.TrimSpace(string(b))
-	}
-	m.MemoryBytes = memory("MemTotal")
-	return m
-}
-
-// memory returns a field of /proc/meminfo in bytes, 0 where there is none.
-func memory(name string) int64 {
-	var kib int64
-	_, _ = fmt.Sscanf(field("/proc/meminfo", name), "%d kB", &kib)
-	return kib << 10
 }

@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"runtime"
 	"time"
 	"weak"
 )
@@ -60,10 +59,10 @@ type Op struct {
 	Slot     uint32 // the backend's
 
 	// Of the watcher.
+	Index    int32 // in the heap of deadlines; -1: not in it
 	Tag      any
 	Conn     net.Conn      // as the user knows it; keeps it alive
 	Deadline time.Duration // since the watcher's start; 0: none
-	Index    int           // in the heap of deadlines; -1: not in it
 }
 
 // Cause says why a descriptor or an operation was ended before its time.
@@ -120,7 +119,8 @@ func (q *Queue) Remove(op *Op) {
 	}
 }
 
-// Desc is a delegated descriptor.
+// Desc is a delegated descriptor. An idle one costs this and a pending read, so both are kept
+// small.
 type Desc struct {
 	// The backend's, under the watcher's mu.
 	Num    int32  // the descriptor
@@ -130,12 +130,11 @@ type Desc struct {
 
 	// The watcher's. Gone is guarded by its subMu, the rest by its mu.
 	Gone    Cause    // it was freed, or its watcher closed
-	Queues  [2]Queue // by Dir. Only the head may be in flight
 	Starved bool     // transfers wait for the kernel to have memory
-	Key     uintptr
-	Queued  int32 // atomic: operations submitted and not yet delivered
+	Queued  int32    // atomic: operations submitted and not yet delivered
+	Queues  [2]Queue // by Dir. Only the head may be in flight
+	Key     uintptr  // in one of the tables of connections
 	Ident   weak.Pointer[byte]
-	Cleanup runtime.Cleanup
 }
 
 // Ready is what a readiness backend knows of a descriptor.

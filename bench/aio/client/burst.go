@@ -1,0 +1,141 @@
+package main
+
+import (
+	"fmt"
+	"syscall"
+	"time"
+
+	"evenkeel.dev/bench/aio/wire"
+)
+
+const (
+	connecting = 1000        // clients of a burst that connect at once, at most
+	stall      = time.Second // a client without its answer for longer has stalled
+)
+
+// burster is a burst under way.
+type burster struct {
+	*fleet
+	state    []byte // by connection
+	pending  int    // clients that connect
+	answered int
+	stalls   int
+}
+
+// The states of a client.
+const (
+	dialing = iota
+	waiting
+	done
+)
+
+// burst connects many clients at once, each of which sends one message and reads it back, as
+// gaio's Test8k does. The result's time is from the first connect to the last answer.
+func burst(c config) (*wire.Result, error) {
+	c.first = 0
+	f, err := newFleet(c)
+	if err != nil {
+		return nil, err
+	}
+	b := &burster{fleet: f, state: make([]byte, c.conns)}
+	f.conns = f.conns[:c.conns]
+	arena := make([]byte, c.conns*c.size)
+	for i := range f.conns {
+		f.conns[i].rx = arena[i*c.size : (i+1)*c.size]
+		if f.conns[i].fd, err = socket(); err != nil {
+			return nil, err
+		}
+	}
+	still()
+	before, err := cpuTime(c.pid)
+	if err != nil {
+		return nil, err
+	}
+	start := now()
+	if err := b.run(start); err != nil {
+		return nil, err
+	}
+	took := time.Duration(b.last - start)
+	after, err := cpuTime(c.pid)
+	if err != nil {
+		return nil, err
+	}
+	r := &wire.Result{
+		Messages: int64(c.conns), Seconds: took.Seconds(), Stalls: b.stalls, CPU: float64(after-before) / float64(c.conns),
+	}
+	r.Latency, err = wire.Summary(f.hist)
+	return r, err
+}
+
+func (b *burster) run(start int64) error {
+	b.last = start
+	for next := 0; b.answered < len(b.conns); {
+		for ; next < len(b.conns) && b.pending < connecting; next++ {
+			if err := b.begin(next); err != nil {
+				return fmt.Errorf("connection %d: %w", next, err)
+			}
+		}
+		events, err := b.poll.wait()
+		if err != nil {
+			return err
+		}
+		for _, e := range events {
+			if err := b.advance(int(e.Fd), e.Events); err != nil {
+				return fmt.Errorf("connection %d: %w", e.Fd, err)
+			}
+		}
+		if len(events) == 0 && now()-b.last > int64(b.patience) {
+			return fmt.Errorf("the server is stuck: no answer for %v, %d of %d clients have theirs", b.patience, b.answered, len(b.conns))
+		}
+	}
+	return nil
+}
+
+// begin starts a client's connect.
+func (b *burster) begin(i int) error {
+	c := &b.conns[i]
+	c.sent = now()
+	b.pending++
+	if err := syscall.Connect(c.fd, &b.to); err != nil && err != syscall.EINPROGRESS {
+		return err
+	}
+	const edge = 1 << 31 // EPOLLET; package syscall's is negative
+	return b.poll.add(c.fd, i, syscall.EPOLLIN|syscall.EPOLLOUT|edge)
+}
+
+// advance moves client i on by what its socket reports.
+func (b *burster) advance(i int, events uint32) error {
+	c := &b.conns[i]
+	if b.state[i] == dialing && events&(syscall.EPOLLOUT|syscall.EPOLLERR|syscall.EPOLLHUP) != 0 {
+		if e, err := syscall.GetsockoptInt(c.fd, syscall.SOL_SOCKET, syscall.SO_ERROR); err != nil || e != 0 {
+			return fmt.Errorf("connect: %w", syscall.Errno(e))
+		}
+		b.state[i] = waiting
+		b.pending--
+		if err := b.fleet.send(i, c.sent); err != nil { // the clock runs from connect on
+			return err
+		}
+	}
+	if b.state[i] != waiting || events&(syscall.EPOLLIN|syscall.EPOLLERR|syscall.EPOLLHUP) == 0 {
+		return nil
+	}
+	for c.got < len(c.rx) {
+		n, err := read(c.fd, c.rx[c.got:])
+		if err != nil || n == 0 {
+			return err
+		}
+		c.got += n
+	}
+	t := now()
+	message(b.tx, i, c.seq)
+	if err := check(c.rx, b.tx, i); err != nil {
+		return err
+	}
+	b.state[i] = done
+	b.answered++
+	b.last = t
+	if t-c.sent > int64(stall) {
+		b.stalls++
+	}
+	return b.hist.RecordValue(t - c.sent)
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"syscall"
+	"time"
+	"unsafe"
+)
+
+// This file hands addresses of Go memory to the kernel. That is safe because each call returns
+// before its memory can go: no call keeps an address, and what is addressed lives on the heap.
+
+// base is what times are measured from; a difference of nanoseconds is all that is kept.
+var base = time.Now()
+
+func now() int64 { return int64(time.Since(base)) }
+
+// read and write leave the scheduler out of it: the thread is the client's alone.
+func read(fd int, p []byte) (int, error)  { return transfer(syscall.SYS_READ, fd, p) }
+func write(fd int, p []byte) (int, error) { return transfer(syscall.SYS_WRITE, fd, p) }
+
+// transfer returns 0 and nil where the call would have to wait.
+func transfer(call uintptr, fd int, p []byte) (int, error) {
+	for {
+		n, _, e := syscall.RawSyscall(call, uintptr(fd), uintptr(unsafe.Pointer(&p[0])), uintptr(len(p)))
+		switch {
+		case e == syscall.EINTR:
+			continue
+		case e == syscall.EAGAIN:
+			return 0, nil
+		case e != 0:
+			return 0, e
+		case n == 0:
+			return 0, errors.New("the server closed the connection")
+		}
+		return int(n), nil
+	}
+}
+
+// poller is an epoll instance that is asked without waiting.
+type poller struct {
+	fd     int
+	events []syscall.EpollEvent
+}
+
+func newPoller() (*poller, error) {
+	fd, err := syscall.EpollCreate1(syscall.EPOLL_CLOEXEC)
+	return &poller{fd: fd, events: make([]syscall.EpollEvent, 1024)}, err
+}
+
+// add registers fd; what wait returns for it holds index.
+func (p *poller) add(fd, index int, events uint32) error {
+	return syscall.EpollCtl(p.fd, syscall.EPOLL_CTL_ADD, fd, &syscall.EpollEvent{Events: events, Fd: int32(index)})
+}
+
+// wait returns the events there are.
+func (p *poller) wait() ([]syscall.EpollEvent, error) {
+	n, _, e := syscall.RawSyscall6(syscall.SYS_EPOLL_PWAIT, uintptr(p.fd), uintptr(unsafe.Pointer(&p.events[0])), uintptr(len(p.events)), 0, 0, 0)
+	if e == syscall.EINTR {
+		return nil, nil
+	}
+	if e != 0 {
+		return nil, e
+	}
+	return p.events[:n], nil
+}
+
+// socket returns a non-blocking socket that resets its connection when it is closed, so that no
+// run leaves thousands of ports in TIME_WAIT to the next.
+func socket() (int, error) {
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_NONBLOCK|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return -1, err
+	}
+	return fd, errors.Join(
+		syscall.SetsockoptLinger(fd, syscall.SOL_SOCKET, syscall.SO_LINGER, &syscall.Linger{Onoff: 1}),
+		syscall.SetsockoptInt(fd, syscall.IPPROTO_TCP, syscall.TCP_NODELAY, 1))
+}
+
+// message writes what connection i sends as its message seq into p, whose rest is a pattern.
+func message(p []byte, i int, seq uint32) {
+	binary.LittleEndian.PutUint32(p, uint32(i))
+	binary.LittleEndian.PutUint32(p[4:], seq)
+	binary.LittleEndian.PutUint32(p[len(p)-4:], seq)
+}
+
+// pattern returns a message but for what [message] writes.
+func pattern(size int) []byte {
+	p := make([]byte, size)
+	for i := range p {
+		p[i] = byte(i*7 + i>>8)
+	}
+	return p
+}
+
+// check compares an answer with what was sent.
+func check(got, want []byte, i int) error {
+	if bytes.Equal(got, want) {
+		return nil
+	}
+	return fmt.Errorf("connection %d: the answer is not what was sent: %x, want %x", i, got[:8], want[:8])
+}

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"syscall"
+	"time"
+
+	"evenkeel.dev/bench/aio/wire"
+)
+
+// exists reports whether a program is built.
+func (d *driver) exists(name string) bool {
+	_, err := os.Stat(d.path(name))
+	return err == nil
+}
+
+// measure runs all rounds. A run that fails is kept as such, and the others go on.
+func (d *driver) measure(ctx context.Context) error {
+	for round := range d.rounds {
+		start := time.Now()
+		for li, l := range d.loads {
+			for pi, p := range l.points {
+				for i := range l.servers {
+					s := l.servers[(i+round+li+pi)%len(l.servers)] // none is always the first
+					one, err := d.one(ctx, s, p)
+					if ctx.Err() != nil {
+						return fmt.Errorf("interrupted in round %d of %d; what is shown is of the runs before", round+1, d.rounds)
+					}
+					if err != nil {
+						failure := fmt.Sprintf("round %d: %s: %v: %v", round+1, s.name, p, err)
+						fmt.Fprintln(d.out, failure)
+						d.raw.Failures = append(d.raw.Failures, failure)
+						continue
+					}
+					one.Round = round
+					d.raw.Samples = append(d.raw.Samples, one)
+				}
+			}
+		}
+		fmt.Fprintf(d.out, "round %d of %d: %v\n", round+1, d.rounds, time.Since(start).Round(time.Second))
+	}
+	return nil
+}
+
+// one is one run: a fresh server, a fresh client.
+func (d *driver) one(ctx context.Context, s server, p point) (sample, error) {
+	out := sample{Server: s.name, Workload: p.workload, Size: p.size, Conns: p.conns}
+	srv, err := d.start(ctx, d.argv(s, p), serverCore)
+	if err != nil {
+		return out, err
+	}
+	defer srv.end()
+	addr, err := srv.line(ctx, 5*time.Second)
+	if err != nil {
+		return out, err
+	}
+	if p.workload == "idle" {
+		return out, d.idle(ctx, srv, addr, p, &out)
+	}
+	argv := []string{
+		d.path("client"), "-addr", addr, "-pid", fmt.Sprint(srv.cmd.Process.Pid), "-load", d.clientLoad(p),
+		"-size", fmt.Sprint(p.size), "-conns", fmt.Sprint(p.conns),
+		"-length", d.length.String(), "-warmup", d.warmup.String(), "-traced", d.traced(p).String(),
+	}
+	if p.workload == "sleeper" {
+		argv = append(argv, "-usr2")
+	}
+	client, err := d.start(ctx, argv, clientCore)
+	if err != nil {
+		return out, err
+	}
+	defer client.end()
+	line, err := client.line(ctx, d.length+d.warmup+d.traced(p)+30*time.Second)
+	if err != nil {
+		return out, err
+	}
+	if err := json.Unmarshal([]byte(line), &out.Result); err != nil {
+		return out, fmt.Errorf("the client said %.80q: %w", line, err)
+	}
+	if p.workload == "sleeper" {
+		out.Sleeper, err = lateness(ctx, srv)
+	}
+	return out, err
+}
+
+func (d *driver) clientLoad(p point) string {
+	switch p.workload {
+	case "echo64k":
+		return "echo"
+	case "burst", "regression":
+		return "burst"
+	}
+	return "pingpong"
+}
+
+// lateness reads what the server said at the two ends of the measured time.
+func lateness(ctx context.Context, srv *child) (*wire.Latency, error) {
+	var l wire.Latency
+	for range 2 { // the first is of the time before
+		line, err := srv.line(ctx, 5*time.Second)
+		if err != nil {
+			return nil, err
+		}
+		text, err := wire.CutSleeper(line)
+		if err != nil {
+			return nil, err
+		}
+		if err := json.Unmarshal([]byte(text), &l); err != nil {
+			return nil, err
+		}
+	}
+	return &l, nil
+}
+
+// idle measures what connections that have spoken once keep resident in the server. Those before
+// them have had the code and the fixed pools brought in.
+func (d *driver) idle(ctx context.Context, srv *child, addr string, p point, out *sample) error {
+	const first = 100
+	client, err := d.start(ctx, []string{
+		d.path("client"), "-addr", addr, "-load", "hold", "-size", fmt.Sprint(p.size), "-conns", fmt.Sprint(p.conns), "-first", fmt.Sprint(first),
+	}, clientCore)
+	if err != nil {
+		return err
+	}
+	defer client.end()
+	if err := await(ctx, client, wire.Warm); err != nil {
+		return err
+	}
+	all, own, err := settle(ctx, srv)
+	if err != nil {
+		return err
+	}
+	if _, err := io.WriteString(client.input, "\n"); err != nil {
+		return err
+	}
+	if err := await(ctx, client, wire.Held); err != nil {
+		return err
+	}
+	allAfter, ownAfter, err := settle(ctx, srv)
+	out.Idle = &idle{Resident: (allAfter - all) / float64(p.conns), Anonymous: (ownAfter - own) / float64(p.conns)}
+	return err
+}
+
+// settle has the server give back what it does not need, and returns what is left.
+func settle(ctx context.Context, srv *child) (all, own float64, err error) {
+	time.Sleep(100 * time.Millisecond) // what the last answers left to do
+	if err := srv.cmd.Process.Signal(syscall.SIGUSR1); err != nil {
+		return 0, 0, err
+	}
+	if err := await(ctx, srv, wire.Settled); err != nil {
+		return 0, 0, err
+	}
+	return resident(srv.cmd.Process.Pid)
+}
+
+// await waits for a line.
+func await(ctx context.Context, c *child, want string) error {
+	line, err := c.line(ctx, 30*time.Second)
+	if err == nil && line != want {
+		err = fmt.Errorf("%s said %.80q instead of %q", c.name, line, want)
+	}
+	return err
+}

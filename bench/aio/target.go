@@ -1,0 +1,178 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"evenkeel.dev/bench/figure"
+)
+
+// judge holds a run to the targets. They are for aio with the backend that it chooses itself;
+// what the other backend reaches stands below as information.
+type judge struct {
+	set   *figure.Set
+	raw   *recorded
+	ours  string
+	other string
+}
+
+// targets prints every figure that has a target, met or missed.
+func targets(set *figure.Set, raw *recorded) {
+	j := judge{set: set, raw: raw, ours: raw.Default, other: aioEpoll}
+	if j.ours == aioEpoll {
+		j.other = aioURing
+	}
+	fmt.Fprintf(set.Out, "\nFigures: medians over rounds of the ratio in each; aio is %s\n", j.ours)
+	j.syscalls()
+	j.rates()
+	j.cpu()
+	j.latency()
+	j.sleeper()
+	j.idle()
+	j.echo()
+	j.burst()
+}
+
+func pingpongAt(size int, conns ...int) (ps []point) {
+	for _, n := range conns {
+		ps = append(ps, point{"pingpong", size, n})
+	}
+	return ps
+}
+
+// atMost and atLeast add a figure of our server and a line about the other.
+func (j judge) atMost(name string, bound float64, of func(server string) []float64) {
+	if xs := of(j.ours); j.measured(name, xs) {
+		j.set.AtMost(name, xs, bound, "x")
+		j.inform(of(j.other))
+	}
+}
+
+func (j judge) atLeast(name string, bound float64, of func(server string) []float64) {
+	if xs := of(j.ours); j.measured(name, xs) {
+		j.set.AtLeast(name, xs, bound, "x")
+		j.inform(of(j.other))
+	}
+}
+
+func (j judge) measured(name string, xs []float64) bool {
+	if len(xs) == 0 {
+		fmt.Fprintf(j.set.Out, "%-58s not measured\n", name)
+	}
+	return len(xs) > 0
+}
+
+func (j judge) inform(xs []float64) {
+	if len(xs) > 0 {
+		fmt.Fprintf(j.set.Out, "  %s: %.4g [%.4g..%.4g]\n", j.other, figure.Median(xs), slices.Min(xs), slices.Max(xs))
+	}
+}
+
+// over returns the ratios to a peer.
+func (j judge) over(peer string, of func(sample) float64, ps ...point) func(string) []float64 {
+	return func(server string) []float64 { return j.raw.ratios(server, peer, of, ps...) }
+}
+
+func (j judge) syscalls() {
+	n, reason := 0, ""
+	for _, s := range j.raw.Samples {
+		if s.Untraced != "" {
+			n, reason = n+1, s.Untraced
+		}
+	}
+	if n > 0 {
+		fmt.Fprintf(j.set.Out, "%d runs have no count of system calls; of the last: %s\n", n, reason)
+	}
+	for i, conns := range []int{100, 1000} {
+		bound := []float64{.10, .02}[i]
+		name := fmt.Sprintf("system calls a message, %d connections, io_uring / gnet", conns)
+		if xs := j.raw.ratios(aioURing, gnet, syscalls, pingpongAt(64, conns)...); j.measured(name, xs) {
+			j.set.AtMost(name, xs, bound, "x")
+		}
+	}
+}
+
+func (j judge) rates() {
+	three := pingpongAt(64, 100, 1000, 8000)
+	j.atLeast("msg/s, 64 B, mean over 100, 1000, 8000 connections, / gnet", 1.10, j.over(gnet, rate, three...))
+	j.atLeast("msg/s, 64 B, the worst of these points, / gnet", .95, func(server string) []float64 {
+		worst := math.Inf(1)
+		for _, p := range three {
+			if xs := j.raw.ratios(server, gnet, rate, p); len(xs) > 0 {
+				worst = min(worst, figure.Median(xs))
+			}
+		}
+		if math.IsInf(worst, 1) {
+			return nil
+		}
+		return []float64{worst}
+	})
+	for _, p := range pingpongAt(64, 100, 1000) {
+		j.atLeast(fmt.Sprintf("msg/s, 64 B, %d connections, / gaio", p.conns), 2, j.over(gaio, rate, p))
+	}
+	if xs := j.raw.ratios(j.ours, gnet, rate, pingpongAt(512, 100, 1000, 8000)...); len(xs) > 0 {
+		fmt.Fprintf(j.set.Out, "  with 512 B, the same mean: %.4g of gnet [%.4g..%.4g], no target\n", figure.Median(xs), slices.Min(xs), slices.Max(xs))
+	}
+}
+
+func (j judge) cpu() {
+	three := pingpongAt(64, 100, 1000, 8000)
+	j.atMost("server CPU a message, 64 B, the same mean, / C epoll", 1.05, j.over(cepoll, cpu, three...))
+	j.atMost("server CPU a message, 64 B, the same mean, / gnet", .90, j.over(gnet, cpu, three...))
+}
+
+func (j judge) latency() {
+	hundred := point{"pingpong", 64, 100}
+	j.atMost("p99.9, 64 B, 100 connections, / gnet", 1, j.over(gnet, p999, hundred))
+	j.atMost("p99.9, 64 B, 100 connections, / gaio", .10, j.over(gaio, p999, hundred))
+	j.atMost("p50, 64 B, one connection, / gaio", .17, j.over(gaio, p50, point{"pingpong", 64, 1}))
+}
+
+func (j judge) sleeper() {
+	p := point{"sleeper", 64, sleeperConns}
+	j.atMost("mean lateness of a 5 ms sleeper under load, / gnet", .2, j.over(gnet, lateMean, p))
+}
+
+func (j judge) idle() {
+	p := point{"idle", 64, idleConns}
+	j.atMost("resident bytes an idle connection, / gnet", 1, j.over(gnet, anonymous, p))
+	j.atMost("resident bytes an idle connection, / net", .10, j.over(std, anonymous, p))
+	if xs := j.raw.ratios(j.ours+attachedTo, gnet, anonymous, p); len(xs) > 0 {
+		fmt.Fprintf(j.set.Out, "  attached: %.4g of gnet\n", figure.Median(xs))
+	}
+}
+
+func (j judge) echo() {
+	p := point{"echo64k", 64 << 10, 1}
+	j.atLeast("64 KiB echo, / the best peer of the round", 1, func(server string) (xs []float64) {
+		best := map[int]float64{}
+		for _, peer := range peersOnly {
+			for i, x := range j.raw.rounds(peer, p, megabytes) {
+				best[i] = max(best[i], x)
+			}
+		}
+		for i, x := range j.raw.rounds(server, p, megabytes) {
+			if best[i] > 0 {
+				xs = append(xs, x/best[i])
+			}
+		}
+		return xs
+	})
+	j.atLeast("64 KiB echo, / gaio", 1.8, j.over(gaio, megabytes, p))
+}
+
+func (j judge) burst() {
+	p := point{"burst", 1024, burstConns}
+	j.atMost("8,192 clients x 1 KiB, / gnet", 1.3, j.over(gnet, wall, p))
+	j.atMost("8,192 clients x 1 KiB, / gaio", .8, j.over(gaio, wall, p))
+	const name = "8,192 clients x 1 KiB: clients that stalled, most of a round"
+	xs := j.raw.all(j.ours, p, stalls)
+	if !j.measured(name, xs) {
+		return
+	}
+	j.set.AtMost(name, []float64{slices.Max(xs)}, 0, "")
+	if others := j.raw.all(j.other, p, stalls); len(others) > 0 {
+		fmt.Fprintf(j.set.Out, "  %s: %.0f\n", j.other, slices.Max(others))
+	}
+}

@@ -1,0 +1,74 @@
+// Package wire is what the programs of the aio benchmark tell one another: the client its
+// driver, and a server its driver about the goroutine that sleeps in it.
+package wire
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// Result is what one run of the client measured. The client prints it as one line of JSON.
+type Result struct {
+	Messages int64   `json:"messages"` // answered in the measured time
+	Seconds  float64 `json:"seconds"`  // of it
+	Latency  Latency `json:"latency"`  // of a message; in a burst of a client, from connect to answer
+	CPU      float64 `json:"cpu_ns"`   // of the server for each message
+	Stalls   int     `json:"stalls"`   // clients of a burst without their answer after a second
+
+	// Syscalls of the server for each message, from a window of its own; Untraced says why
+	// there are none.
+	Syscalls float64 `json:"syscalls,omitempty"`
+	Untraced string  `json:"untraced,omitempty"`
+}
+
+// Latency is a distribution of durations: the percentiles that the tables show, in
+// microseconds, and all of it as raw data.
+type Latency struct {
+	Mean float64 `json:"mean_us"`
+	P50  float64 `json:"p50_us"`
+	P99  float64 `json:"p99_us"`
+	P999 float64 `json:"p99.9_us"`
+	Max  float64 `json:"max_us"`
+	HDR  string  `json:"hdr"` // nanoseconds to two digits, V2 compressed, base64
+}
+
+// NewHistogram returns a histogram of nanoseconds, up to a minute, of three digits.
+func NewHistogram() *hdrhistogram.Histogram {
+	return hdrhistogram.New(1, 60e9, 3)
+}
+
+// Summary reads the percentiles off h.
+func Summary(h *hdrhistogram.Histogram) (Latency, error) {
+	raw := hdrhistogram.New(1, 60e9, 2) // two digits take a third of the space
+	raw.Merge(h)
+	b, err := raw.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
+	us := func(q float64) float64 { return float64(h.ValueAtQuantile(q)) / 1e3 }
+	return Latency{
+		Mean: h.Mean() / 1e3, P50: us(50), P99: us(99), P999: us(99.9), Max: float64(h.Max()) / 1e3, HDR: string(b),
+	}, err
+}
+
+// Decode returns the histogram behind l.
+func (l Latency) Decode() (*hdrhistogram.Histogram, error) {
+	return hdrhistogram.Decode([]byte(l.HDR))
+}
+
+// What a server and a holding client say on their standard output, a line each. A server's
+// first line is its address alone.
+const (
+	Settled = "settled"  // SIGUSR1: what memory can go back to the system is back
+	Sleeper = "sleeper " // SIGUSR2: Latency as JSON, of the time since the one before
+	Warm    = "warm"     // the client holds its first connections, and waits for a line
+	Held    = "held"     // it holds them all, until its input ends
+)
+
+// CutSleeper returns the JSON of a line about the sleeper.
+func CutSleeper(line string) (string, error) {
+	text, ok := strings.CutPrefix(line, Sleeper)
+	if !ok {
+		return "", fmt.Errorf("the server said %.80q instead of %q", line, Sleeper)
+	}
+	return text, nil
+}
