@@ -185,9 +185,10 @@ func (l *loop) park() error {
 	return err
 }
 
-// rouse ends a park, if there is something to return. The caller holds mu.
+// rouse ends a park: there may be something to return, or a cancellation to submit. The caller
+// holds mu.
 func (l *loop) rouse() {
-	if l.ended.Head == nil && !l.shut && l.incoming.Head == nil {
+	if l.shut {
 		return
 	}
 	l.subMu.Lock()

@@ -51,20 +51,16 @@ func (l *loop) over(op *proactor.Op) bool {
 			}
 		}
 	}
-	if op.Err == nil || op.Err == syscall.ECANCELED {
-		// A cancellation that is none of ours: the thread ended that had submitted it.
+	switch op.Err {
+	case nil, syscall.ECANCELED: // by us; or because the thread ended that had submitted it
 		op.Err = errOf(cause)
-		return op.Err != nil
-	}
-	if (op.Err == syscall.ENOBUFS || op.Err == syscall.EAGAIN) && cause == proactor.None {
-		op.Err = nil
-		if !d.Starved {
+	case syscall.ENOBUFS, syscall.EAGAIN: // no memory for it just now
+		if op.Err = errOf(cause); op.Err == nil && !d.Starved {
 			d.Starved = true
 			l.starved = append(l.starved, d)
 		}
-		return false
 	}
-	return true
+	return op.Err != nil
 }
 
 // tinySize is what a read without a buffer gets when the swap buffer is full.
