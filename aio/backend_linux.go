@@ -19,7 +19,7 @@ func open(o Options) (proactor.Backend, error) {
 	case Kqueue:
 		return nil, &UnsupportedError{Feature: "kqueue", Need: "macOS or a BSD; on Linux use Auto, IOUring or Epoll"}
 	}
-	b, err := uring.New()
+	b, err := uring.New(o.SwapSize)
 	if err == nil {
 		return b, nil
 	}

@@ -69,10 +69,13 @@ type loop struct {
 
 func newLoop(o Options, b proactor.Backend) *loop {
 	l := &loop{
-		options: o, backend: b, start: time.Now(), swap: make([]byte, o.SwapSize),
+		options: o, backend: b, start: time.Now(),
 		conns: map[uintptr]*proactor.Desc{},
 	}
 	l.forgotten = l.forget
+	if !b.Recycle() {
+		l.swap = make([]byte, o.SwapSize)
+	}
 	return l
 }
 
@@ -89,8 +92,9 @@ func (l *loop) waitIO() ([]OpResult, error) {
 
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.ended.Head == nil { // else Free has had reads end, whose bytes are still to be returned
+	if l.ended.Head == nil && !l.shut { // else Free has had reads end, whose bytes are still to be returned
 		l.swapUsed = 0
+		l.backend.Recycle()
 	}
 	for {
 		var idle bool

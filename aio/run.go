@@ -38,7 +38,7 @@ func (l *loop) over(op *proactor.Op) bool {
 	if op.Err == nil {
 		switch op.Kind {
 		case proactor.Readable:
-			if d.Gone == proactor.None && l.readSwap(op) { // else the descriptor is another's by now
+			if op.Swap || d.Gone == proactor.None && l.readSwap(op) { // the descriptor of one that is gone is another's
 				return true
 			}
 		case proactor.Recv:

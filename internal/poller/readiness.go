@@ -149,6 +149,9 @@ func (p *Poller) Recv(d *proactor.Desc, buf []byte) (int, error) {
 	return n, nil
 }
 
+// Recycle implements [proactor.Backend]. The watcher's swap buffer is used here.
+func (p *Poller) Recycle() bool { return false }
+
 // Poll implements [proactor.Backend].
 func (p *Poller) Poll(done []*proactor.Op) ([]*proactor.Op, error) {
 	if p.n == 0 {

@@ -21,7 +21,7 @@ type Kind uint8
 const (
 	Recv     Kind = iota // into Buf[Size:]; the peer's end is io.EOF
 	Send                 // Buf[Size:]; may send less
-	Readable             // nothing: ends when a Recv would not block
+	Readable             // into the backend's swap memory (Buf and Swap are set); or nothing: a Recv would not block
 )
 
 // Dir is one of the two directions of a descriptor.
@@ -169,6 +169,10 @@ type Backend interface {
 
 	// Recv receives at once what is there into buf, or fails with EAGAIN, io.EOF or another error.
 	Recv(d *Desc, buf []byte) (int, error)
+
+	// Recycle says that what was received into the backend's swap memory was returned, and is over.
+	// It reports false when the backend has none: Readable operations receive nothing then.
+	Recycle() bool
 
 	// Cancel ends op, which is in flight, early. True: it is back, with what it has transferred.
 	// False: it comes from Poll, soon.

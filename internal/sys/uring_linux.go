@@ -38,5 +38,10 @@ func MapShared(fd int, offset int64, size int) ([]byte, error) {
 	return unix.Mmap(fd, offset, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_POPULATE)
 }
 
-// Unmap ends a MapShared.
+// MapAnonymous is mmap(2) of memory of our own, at the start of a page.
+func MapAnonymous(size int) ([]byte, error) {
+	return unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+}
+
+// Unmap ends a mapping.
 func Unmap(mem []byte) { _ = unix.Munmap(mem) }

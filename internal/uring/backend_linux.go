@@ -34,6 +34,7 @@ type Backend struct {
 	event  int // eventfd that completions and Wake signal
 	woken  atomic.Bool
 
+	buffers  *buffers // nil: the watcher has its own
 	slots    []slot
 	free     []uint32
 	inFlight int
@@ -46,8 +47,9 @@ type slot struct {
 	uses uint32
 }
 
-// New returns a backend over a new ring, or an UnsupportedError that says what is missing.
-func New() (*Backend, error) {
+// New returns a backend over a new ring, with swap memory of the given size, or an
+// UnsupportedError that says what is missing.
+func New(swap int) (*Backend, error) {
 	b, err := open()
 	if err != nil {
 		need := err.Error()
@@ -63,6 +65,7 @@ func New() (*Backend, error) {
 		}
 		return nil, &proactor.UnsupportedError{Feature: "io_uring", Need: need}
 	}
+	b.buffers = newBuffers(b.ring, swap)
 	return b, nil
 }
 
@@ -163,25 +166,32 @@ func (b *Backend) Start(op *proactor.Op) bool {
 	b.slots[at].op = op
 	op.Slot, op.InFlight = at, true
 	b.inFlight++
-
-	e := b.entry()
-	e.fd, e.userData = op.Desc.Num, b.userData(at)
-	switch op.Kind {
-	case proactor.Readable:
-		e.opcode, e.opFlags = opPollAdd, pollIn()
-	case proactor.Send:
-		e.opcode, e.opFlags = opSend, syscall.MSG_NOSIGNAL
-	default:
-		e.opcode = opRecv
-		if b.ring.pollFirst && op.Desc.Ready&proactor.CanRead == 0 {
-			e.ioprio = recvPollFirst // it was empty: a first try would be in vain
-		}
-	}
-	if op.Kind != proactor.Readable {
-		buf := op.Buf[op.Size:]
-		e.addr, e.length = uint64(uintptr(unsafe.Pointer(unsafe.SliceData(buf)))), uint32(min(len(buf), 1<<30))
-	}
+	b.queue(op, b.buffers == nil)
 	return false
+}
+
+// queue queues the entry of op. A read without a buffer takes one of ours, or waits until it
+// could.
+func (b *Backend) queue(op *proactor.Op, wait bool) {
+	e := b.entry()
+	e.fd, e.userData = op.Desc.Num, b.userData(op.Slot)
+	if op.Kind == proactor.Readable && wait {
+		e.opcode, e.opFlags = opPollAdd, pollIn()
+		return
+	}
+	buf := op.Buf[op.Size:]
+	e.addr, e.length = uint64(uintptr(unsafe.Pointer(unsafe.SliceData(buf)))), uint32(min(len(buf), 1<<30))
+	if op.Kind == proactor.Send {
+		e.opcode, e.opFlags = opSend, syscall.MSG_NOSIGNAL
+		return
+	}
+	e.opcode = opRecv
+	if b.ring.pollFirst && op.Desc.Ready&proactor.CanRead == 0 {
+		e.ioprio = recvPollFirst // it was empty: a first try would be in vain
+	}
+	if op.Kind == proactor.Readable {
+		e.flags = sqeBufferSelect
+	}
 }
 
 // pollIn is POLLIN|POLLRDHUP as poll32_events has it, whose halves are swapped on big-endian
@@ -189,8 +199,7 @@ func (b *Backend) Start(op *proactor.Op) bool {
 func pollIn() uint32 {
 	const pollin, pollrdhup = 0x1, 0x2000
 	const mask uint32 = pollin | pollrdhup
-	one := uint16(1)
-	if *(*byte)(unsafe.Pointer(&one)) == 1 {
+	if littleEndian() {
 		return mask
 	}
 	return mask<<16 | mask>>16
@@ -203,6 +212,17 @@ func (b *Backend) Cancel(op *proactor.Op) bool {
 	e := b.entry()
 	e.opcode, e.fd, e.addr, e.userData = opAsyncCancel, -1, b.userData(op.Slot), b.userData(op.Slot)|ofCancel
 	return false
+}
+
+// Recycle implements [proactor.Backend].
+func (b *Backend) Recycle() bool {
+	if b.buffers == nil {
+		return false
+	}
+	if len(b.buffers.spent) > 0 {
+		b.buffers.recycle()
+	}
+	return true
 }
 
 // Recv implements [proactor.Backend].
@@ -252,6 +272,10 @@ func (b *Backend) complete(done []*proactor.Op, c cqe) []*proactor.Op {
 		}
 		return done
 	}
+	if op.Kind == proactor.Readable && syscall.Errno(-c.res) == syscall.ENOBUFS && op.Cause == proactor.None && op.Desc.Gone == proactor.None {
+		b.queue(op, true) // all buffers are used up, and the watcher has some bytes
+		return done
+	}
 	s.op = nil
 	s.uses = (s.uses + 1) &^ (ofCancel >> 32)
 	b.free = append(b.free, at)
@@ -261,13 +285,16 @@ func (b *Backend) complete(done []*proactor.Op, c cqe) []*proactor.Op {
 	switch {
 	case c.res < 0:
 		op.Err = syscall.Errno(-c.res)
-	case op.Kind == proactor.Readable:
-	case c.res == 0 && op.Kind == proactor.Recv:
+	case c.res == 0 && op.Kind != proactor.Send:
 		op.Err = io.EOF
+	case c.flags&cqeBuffer != 0:
+		op.Buf, op.Swap = b.buffers.take(c), true
+		op.Size = len(op.Buf)
+	case op.Kind == proactor.Readable: // it could be read now
 	default:
 		op.Size += int(c.res)
 	}
-	if op.Kind == proactor.Recv {
+	if op.Kind != proactor.Send {
 		if op.Desc.Ready = proactor.CanRead; c.res > 0 && c.flags&cqeSockNonempty == 0 {
 			op.Desc.Ready = 0
 		}
@@ -309,5 +336,8 @@ func (b *Backend) Shut(done []*proactor.Op) []*proactor.Op {
 	_ = b.flush()
 	b.parker.Close()
 	b.ring.close()
+	if b.buffers != nil {
+		b.buffers.close()
+	}
 	return done
 }

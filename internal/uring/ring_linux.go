@@ -21,7 +21,8 @@ type sqe struct {
 	length   uint32
 	opFlags  uint32 // msg_flags, poll32_events, cancel_flags
 	userData uint64
-	_        [3]uint64
+	group    uint16 // of provided buffers
+	_        [22]byte
 }
 
 // cqe is struct io_uring_cqe.
@@ -52,25 +53,31 @@ const (
 	opSend        = 26
 	opRecv        = 27
 
-	setupCQSize       = 1 << 3
-	setupClamp        = 1 << 4
-	setupSubmitAll    = 1 << 7
-	setupCoopTaskrun  = 1 << 8
-	setupTaskrunFlag  = 1 << 9
-	featSingleMmap    = 1 << 0
-	featNoDrop        = 1 << 1
-	featFastPoll      = 1 << 5
-	enterGetEvents    = 1 << 0
-	sqCQOverflow      = 1 << 1
-	sqTaskrun         = 1 << 2
-	cqEventfdDisabled = 1 << 0
-	registerEventfd   = 4
-	registerProbe     = 8
-	recvPollFirst     = 1 << 0 // ioprio of a receive (Linux 5.19)
-	cqeSockNonempty   = 1 << 2
-	offSQRing         = 0
-	offSQEs           = 0x10000000
-	probeSupported    = 1 << 0
+	setupCQSize        = 1 << 3
+	setupClamp         = 1 << 4
+	setupSubmitAll     = 1 << 7
+	setupCoopTaskrun   = 1 << 8
+	setupTaskrunFlag   = 1 << 9
+	featSingleMmap     = 1 << 0
+	featNoDrop         = 1 << 1
+	featFastPoll       = 1 << 5
+	enterGetEvents     = 1 << 0
+	sqCQOverflow       = 1 << 1
+	sqTaskrun          = 1 << 2
+	cqEventfdDisabled  = 1 << 0
+	registerEventfd    = 4
+	registerProbe      = 8
+	registerBufferRing = 22
+	bufferRingInc      = 1 << 1
+	sqeBufferSelect    = 1 << 5
+	cqeBuffer          = 1 << 0
+	cqeBufferMore      = 1 << 4
+	cqeBufferShift     = 16
+	recvPollFirst      = 1 << 0 // ioprio of a receive (Linux 5.19)
+	cqeSockNonempty    = 1 << 2
+	offSQRing          = 0
+	offSQEs            = 0x10000000
+	probeSupported     = 1 << 0
 )
 
 // Ring is one io_uring. It is not safe for concurrent use, but for Ready.

@@ -1,0 +1,105 @@
+package uring
+
+import (
+	"sync/atomic"
+	"unsafe"
+
+	"evenkeel.dev/internal/sys"
+)
+
+// bufferCount is how many buffers the swap memory is cut into. One that is partly used up stays so
+// over a WaitIO, the others are whole again.
+const bufferCount = 8
+
+// buffers is a ring of provided buffers (io_uring_register_buf_ring(3)) that the kernel uses up
+// incrementally (IOU_PBUF_RING_INC, Linux 6.12): a receive takes as many bytes as have come, when
+// they have, and the next one goes on behind them. So idle connections hold no memory, and small
+// messages stand side by side.
+type buffers struct {
+	entries []bufferEntry // shared with the kernel
+	page    []byte        // mapped, for the entries
+	memory  [bufferCount][]byte
+	used    [bufferCount]int
+	spent   []uint16 // used up; their bytes may still be read
+	tail    uint16
+}
+
+// bufferEntry is struct io_uring_buf. The first one's last field is the ring's tail.
+type bufferEntry struct {
+	addr   uint64
+	length uint32
+	id     uint16
+	tail   uint16
+}
+
+// newBuffers is io_uring_setup_buf_ring for group 0. It returns nil where the kernel has not what
+// it takes.
+func newBuffers(r *Ring, size int) *buffers {
+	each := size / bufferCount
+	if each == 0 {
+		return nil
+	}
+	page, err := sys.MapAnonymous(int(unsafe.Sizeof(bufferEntry{})) * bufferCount)
+	if err != nil {
+		return nil
+	}
+	b := &buffers{page: page, entries: unsafe.Slice((*bufferEntry)(unsafe.Pointer(&page[0])), bufferCount)}
+	reg := struct {
+		addr    uint64
+		entries uint32
+		group   uint16
+		flags   uint16
+		_       [3]uint64
+	}{addr: uint64(uintptr(unsafe.Pointer(&page[0]))), entries: bufferCount, flags: bufferRingInc}
+	if sys.IoUringRegister(r.fd, registerBufferRing, unsafe.Pointer(&reg), 1) != nil {
+		sys.Unmap(page)
+		return nil
+	}
+	memory := make([]byte, each*bufferCount)
+	for i := range b.memory {
+		b.memory[i] = memory[i*each : (i+1)*each]
+		b.spent = append(b.spent, uint16(i))
+	}
+	b.recycle()
+	return b
+}
+
+// recycle is io_uring_buf_ring_add and io_uring_buf_ring_advance for what was used up: the last
+// used first, while it is in the cache.
+func (b *buffers) recycle() {
+	for n := len(b.spent); n > 0; n-- {
+		id := b.spent[n-1]
+		e := &b.entries[b.tail%bufferCount]
+		e.addr = uint64(uintptr(unsafe.Pointer(&b.memory[id][0])))
+		e.length, e.id = uint32(len(b.memory[id])), id
+		b.used[id] = 0
+		b.tail++
+	}
+	b.spent = b.spent[:0]
+	// The tail is the upper half of the word of which the first entry's id is the lower.
+	word := (*uint32)(unsafe.Pointer(&b.entries[0].id))
+	first := b.entries[0].id
+	if littleEndian() {
+		atomic.StoreUint32(word, uint32(first)|uint32(b.tail)<<16)
+	} else {
+		atomic.StoreUint32(word, uint32(first)<<16|uint32(b.tail))
+	}
+}
+
+// take returns the bytes that a completion is about.
+func (b *buffers) take(c cqe) []byte {
+	id := uint16(c.flags >> cqeBufferShift)
+	from := b.used[id]
+	b.used[id] += int(c.res)
+	if c.flags&cqeBufferMore == 0 {
+		b.spent = append(b.spent, id)
+	}
+	return b.memory[id][from:b.used[id]:b.used[id]]
+}
+
+func (b *buffers) close() { sys.Unmap(b.page) }
+
+func littleEndian() bool {
+	one := uint16(1)
+	return *(*byte)(unsafe.Pointer(&one)) == 1
+}
