@@ -7,6 +7,8 @@
 //     GODEBUG=gctrace=1 or from runtime/metrics.
 //   - [evenkeel.dev/gcgate] removes: it decides when to collect, and tells the load balancer
 //     first, so that no request meets a collection.
+//   - [evenkeel.dev/aio] removes: one goroutine drives tens of thousands of connections, by
+//     io_uring or epoll, instead of a goroutine and its buffers for each.
 //
 // The command evenkeel (cmd/evenkeel) runs a service under load, reports both side by
 // side, and compares variants of it.

@@ -93,7 +93,6 @@ type Ring struct {
 	sqes                    []sqe
 	cqes                    []cqe
 	tail                    uint32 // of the submissions, ours; the kernel sees it at submit
-	submitted               uint32 // up to which the kernel has taken them
 }
 
 // setup is io_uring_queue_init_params: it maps the rings. Of the optional features, each is left

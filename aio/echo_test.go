@@ -1,0 +1,209 @@
+//go:build unix
+
+package aio_test
+
+import (
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"evenkeel.dev/aio"
+)
+
+// The tests and benchmarks in this file have gaio's names and do what those do, so that the two
+// can be put side by side: go test -v -run=8k ./aio; go test -run=^$ -bench Echo ./aio.
+
+func Test1k(t *testing.T)  { manyEchoes(t, 1<<10, 1<<10) }
+func Test2k(t *testing.T)  { manyEchoes(t, 2<<10, 1<<10) }
+func Test4k(t *testing.T)  { manyEchoes(t, 4<<10, 1<<10) }
+func Test8k(t *testing.T)  { manyEchoes(t, 8<<10, 1<<10) }
+func Test10k(t *testing.T) { manyEchoes(t, 10<<10, 1<<10) }
+func Test12k(t *testing.T) { manyEchoes(t, 12<<10, 1<<10) }
+
+func Test1kTiny(t *testing.T) { manyEchoes(t, 1<<10, 16) }
+func Test8kTiny(t *testing.T) { manyEchoes(t, 8<<10, 16) }
+
+func TestDeadline1k(t *testing.T) { manyDeadlines(t, 1<<10) }
+func TestDeadline8k(t *testing.T) { manyDeadlines(t, 8<<10) }
+
+// echoServer echoes until the test ends.
+func echoServer(t testing.TB, b aio.Backend, size int) net.Addr {
+	w := open(t, aio.Options{Backend: b})
+	pump(t, w, func(r aio.OpResult) { echo(w, r) })
+	return accept(t, func(c net.Conn) {
+		lingerNot(c)
+		_ = w.Read(nil, c, make([]byte, size))
+	})
+}
+
+// lingerNot has c's close leave no TIME_WAIT behind, of which ten thousand would be too many.
+func lingerNot(c net.Conn) { _ = c.(*net.TCPConn).SetLinger(0) }
+
+// needTime skips a test with many connections where it would take long. Test8k stays with the race
+// detector on one backend, as one of its kind.
+func needTime(t *testing.T, n int) {
+	t.Helper()
+	switch {
+	case n <= 1<<10:
+	case testing.Short():
+		t.Skip("needs some seconds, and -short is set")
+	case raceDetector && !strings.HasPrefix(t.Name(), "Test8k/"+backends()[0].String()):
+		t.Skip("needs a build without the race detector, which makes it take ten times as long")
+	}
+}
+
+// client is what manyEchoes knows of a connection.
+type client struct {
+	name byte
+	left int // bytes to come
+}
+
+// manyEchoes has n clients send a message of so many bytes each, and read it back by the swap
+// buffer, as gaio's do. Server and clients are in this process, a Watcher each.
+func manyEchoes(t *testing.T, n, size int) {
+	needDescriptors(t, 2*n)
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		needTime(t, n)
+		addr := echoServer(t, b, size)
+		// Room for what one WaitIO may return. With the default 64 KiB most reads would find it full,
+		// and get 16 bytes each: gaio's test does not come to its end then.
+		w := open(t, aio.Options{Backend: b, SwapSize: 512 << 10})
+		start := time.Now()
+		done := make(chan struct{})
+		over := 0
+		pump(t, w, func(r aio.OpResult) {
+			c := r.Context.(*client)
+			if r.Error == aio.ErrWatcherClosed {
+				return
+			}
+			if r.Error != nil {
+				t.Errorf("%d results of %d: %v", over, n, r.Error)
+				w.Close()
+				close(done)
+				return
+			}
+			if r.Operation == aio.OpRead {
+				for _, got := range r.Buffer {
+					if got != c.name {
+						t.Errorf("client %d got %d", c.name, got)
+						break
+					}
+				}
+				if c.left -= r.Size; c.left == 0 {
+					if over++; over == n {
+						close(done)
+					}
+					return
+				}
+			}
+			_ = w.Read(c, r.Conn, nil)
+		})
+		conns := dialAll(t, addr.String(), n, func(conn net.Conn) {
+			lingerNot(conn)
+			c := &client{name: byte(conn.LocalAddr().(*net.TCPAddr).Port), left: size}
+			message := make([]byte, size)
+			for i := range message {
+				message[i] = c.name
+			}
+			if err := w.Write(c, conn, message); err != nil {
+				t.Error(err)
+			}
+		})
+		<-done
+		t.Logf("%d clients x %d B: %v, %d reads found the swap buffer full", len(conns), size, time.Since(start).Round(time.Millisecond), w.Stats().SwapFull)
+	})
+}
+
+// manyDeadlines has n connections on which nothing comes.
+func manyDeadlines(t *testing.T, n int) {
+	needDescriptors(t, 2*n)
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		needTime(t, n)
+		addr := echoServer(t, b, 128)
+		w := open(t, aio.Options{Backend: b})
+		start := time.Now()
+		dialAll(t, addr.String(), n, func(c net.Conn) {
+			lingerNot(c)
+			if err := w.ReadTimeout(nil, c, nil, time.Now().Add(500*time.Millisecond)); err != nil {
+				t.Error(err)
+			}
+		})
+		for _, r := range wait(t, w, n) {
+			if r.Error != aio.ErrDeadline {
+				t.Fatalf("%v, want %v", r.Error, aio.ErrDeadline)
+			}
+		}
+		t.Logf("%d deadlines: %v", n, time.Since(start).Round(time.Millisecond))
+	})
+}
+
+func BenchmarkEcho128B(b *testing.B)           { benchmarkEcho(b, aio.Auto, 128, 1) }
+func BenchmarkEcho1K(b *testing.B)             { benchmarkEcho(b, aio.Auto, 1<<10, 1) }
+func BenchmarkEcho4K(b *testing.B)             { benchmarkEcho(b, aio.Auto, 4<<10, 1) }
+func BenchmarkEcho64K(b *testing.B)            { benchmarkEcho(b, aio.Auto, 64<<10, 1) }
+func BenchmarkEcho128K(b *testing.B)           { benchmarkEcho(b, aio.Auto, 128<<10, 1) }
+func BenchmarkEcho128BParallel(b *testing.B)   { benchmarkEcho(b, aio.Auto, 128, 128) }
+func BenchmarkEcho1KParallel(b *testing.B)     { benchmarkEcho(b, aio.Auto, 1<<10, 128) }
+func BenchmarkEcho4KParallel(b *testing.B)     { benchmarkEcho(b, aio.Auto, 4<<10, 128) }
+func BenchmarkEcho64KParallel(b *testing.B)    { benchmarkEcho(b, aio.Auto, 64<<10, 128) }
+func BenchmarkEcho128KParallel(b *testing.B)   { benchmarkEcho(b, aio.Auto, 128<<10, 128) }
+func BenchmarkEcho4KParallel1024(b *testing.B) { benchmarkEcho(b, aio.Auto, 4<<10, 1024) }
+
+// BenchmarkEcho16KParallel1024 has messages of 16 KiB; gaio's of that name has 4.
+func BenchmarkEcho16KParallel1024(b *testing.B) { benchmarkEcho(b, aio.Auto, 16<<10, 1024) }
+
+// BenchmarkEchoBackend is some of the above with the backend named.
+func BenchmarkEchoBackend(b *testing.B) {
+	for _, backend := range backends() {
+		for _, conns := range []int{1, 128} {
+			for _, size := range []int{128, 4 << 10, 64 << 10} {
+				b.Run(fmt.Sprintf("%v/%dB/%d", backend, size, conns), func(b *testing.B) {
+					benchmarkEcho(b, backend, size, conns)
+				})
+			}
+		}
+	}
+}
+
+// benchmarkEcho sends b.N messages over each connection and reads them back. A connection's next
+// message follows when the one before has been sent, echoed or not.
+func benchmarkEcho(b *testing.B, backend aio.Backend, size, conns int) {
+	needDescriptors(b, 2*conns)
+	addr := echoServer(b, backend, size)
+	w := open(b, aio.Options{Backend: backend})
+	total := b.N * size // of one connection
+	type progress struct{ written, read int }
+	message := make([]byte, size)
+	all := dialAll(b, addr.String(), conns, lingerNot)
+	b.ReportAllocs()
+	b.SetBytes(int64(size * conns))
+	b.ResetTimer()
+	for _, c := range all {
+		p := &progress{written: size}
+		must(b, w.Write(p, c, message))
+		must(b, w.Read(p, c, make([]byte, size)))
+	}
+	for over := 0; over < conns; {
+		results, err := w.WaitIO()
+		must(b, err)
+		for _, r := range results {
+			must(b, r.Error)
+			p := r.Context.(*progress)
+			if r.Operation == aio.OpWrite {
+				if p.written < total {
+					p.written += size
+					must(b, w.Write(p, r.Conn, message))
+				}
+				continue
+			}
+			if p.read += r.Size; p.read == total {
+				over++
+			} else {
+				must(b, w.Read(p, r.Conn, r.Buffer))
+			}
+		}
+	}
+	b.StopTimer()
+}

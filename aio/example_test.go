@@ -1,0 +1,128 @@
+package aio_test
+
+import (
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"time"
+
+	"evenkeel.dev/aio"
+)
+
+// A server that echoes: one goroutine waits for all connections. Each connection has one buffer,
+// which is either being read into or being written, so a peer that does not read is not read from.
+func Example() {
+	w, err := aio.NewWatcher()
+	if err != nil {
+		log.Fatal(err)
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		log.Fatal(err)
+	}
+	go func() {
+		for {
+			conn, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			w.Read(nil, conn, make([]byte, 4096)) // delegates conn
+		}
+	}()
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		for {
+			results, err := w.WaitIO()
+			if err != nil {
+				return // ErrWatcherClosed
+			}
+			for _, r := range results {
+				switch {
+				case r.Error != nil: // io.EOF among them
+					w.Free(r.Conn)
+				case r.Operation == aio.OpRead:
+					w.Write(nil, r.Conn, r.Buffer[:r.Size])
+				default:
+					w.Read(nil, r.Conn, r.Buffer[:cap(r.Buffer)])
+				}
+			}
+		}
+	}()
+
+	client, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		log.Fatal(err)
+	}
+	answer := make([]byte, len("hello, keel"))
+	fmt.Fprint(client, "hello, keel")
+	if _, err := io.ReadFull(client, answer); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%s\n", answer)
+
+	client.Close()
+	ln.Close()
+	w.Close()
+	<-served
+	// Output:
+	// hello, keel
+}
+
+// A request whose answer must be complete before a deadline: ReadFull ends when its buffer is
+// full, or at the deadline with what came until then.
+func ExampleWatcher_ReadFull() {
+	w, err := aio.New(aio.Options{SwapSize: 16 << 10})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer w.Close()
+	a, b := connected()
+	defer b.Close()
+
+	fmt.Fprint(b, "head")
+	if err := w.ReadFull("header", a, make([]byte, 4), time.Now().Add(time.Minute)); err != nil {
+		log.Fatal(err)
+	}
+	results, err := w.WaitIO()
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, r := range results {
+		fmt.Printf("%v: %q, %v\n", r.Context, r.Buffer[:r.Size], r.Error)
+	}
+
+	fmt.Fprint(b, "half")
+	if err := w.ReadFull("body", a, make([]byte, 8), time.Now().Add(100*time.Millisecond)); err != nil {
+		log.Fatal(err)
+	}
+	results, err = w.WaitIO()
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, r := range results {
+		fmt.Printf("%v: %q, late: %v\n", r.Context, r.Buffer[:r.Size], r.Error == aio.ErrDeadline)
+	}
+	// Output:
+	// header: "head", <nil>
+	// body: "half", late: true
+}
+
+// connected returns the two ends of a connection.
+func connected() (net.Conn, net.Conn) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer ln.Close()
+	b, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		log.Fatal(err)
+	}
+	a, err := ln.Accept()
+	if err != nil {
+		log.Fatal(err)
+	}
+	return a, b
+}

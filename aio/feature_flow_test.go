@@ -1,0 +1,195 @@
+package aio_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"evenkeel.dev/aio"
+)
+
+// flood writes to c until it blocks for longer than a short time, and returns how much it wrote.
+func flood(t *testing.T, c *net.TCPConn) int {
+	t.Helper()
+	chunk := make([]byte, 16<<10)
+	for total := 0; ; {
+		must(t, c.SetWriteDeadline(time.Now().Add(100*time.Millisecond)))
+		n, err := c.Write(chunk)
+		total += n
+		switch {
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			return total
+		case err != nil:
+			t.Fatal(err)
+		case total > 64<<20:
+			t.Fatal("the peer can write without end")
+		}
+	}
+}
+
+// TestFeatureBackPressureReachesThePeer: while no read is submitted, a peer that writes fills the
+// socket's buffers and blocks; with reads it goes on.
+func TestFeatureBackPressureReachesThePeer(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		w := open(t, aio.Options{Backend: b})
+		here, there := pair(t)
+		must(t, here.SetReadBuffer(16<<10))
+		must(t, there.SetWriteBuffer(16<<10))
+		_, err := there.Write([]byte("x"))
+		must(t, err)
+		must(t, w.Read(nil, here, make([]byte, 1))) // delegates it
+		must(t, only(t, w).Error)
+
+		var read atomic.Int64
+		pump(t, w, func(r aio.OpResult) {
+			if read.Add(int64(r.Size)); r.Error == nil {
+				_ = w.Read(nil, r.Conn, nil)
+			}
+		})
+		wrote := flood(t, there)
+		if n := read.Load(); n != 0 {
+			t.Errorf("%d bytes were read without a read", n)
+		}
+		must(t, w.Read(nil, here, nil))
+		eventually(t, "all that was written is read", func() bool { return read.Load() == int64(wrote) })
+	})
+}
+
+// TestFeatureBackPressureFromSlowToFast: a copy from a fast A to a slow B holds one buffer, and
+// A's pace becomes B's.
+func TestFeatureBackPressureFromSlowToFast(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		w := open(t, aio.Options{Backend: b})
+		from, fast := pair(t)
+		to, slow := pair(t)
+		for _, c := range []*net.TCPConn{from, fast, to, slow} {
+			must(t, c.SetReadBuffer(256<<10)) // less than loopback's segments makes TCP crawl
+			must(t, c.SetWriteBuffer(256<<10))
+		}
+		pump(t, w, func(r aio.OpResult) {
+			switch {
+			case r.Error == io.EOF:
+				_ = w.Free(to)
+			case r.Error != nil:
+			case r.Operation == aio.OpRead:
+				_ = w.Write(nil, to, r.Buffer[:r.Size])
+			default:
+				_ = w.Read(nil, from, r.Buffer[:cap(r.Buffer)])
+			}
+		})
+		const size = 8 << 20
+		data := make([]byte, size)
+		_, _ = rand.NewChaCha8([32]byte{}).Read(data)
+		var written atomic.Int64
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for rest := data; len(rest) > 0; {
+				n, err := fast.Write(rest[:min(32<<10, len(rest))])
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				written.Add(int64(n))
+				rest = rest[n:]
+			}
+			_ = fast.CloseWrite()
+		}()
+		must(t, w.Read(nil, from, make([]byte, 16<<10)))
+
+		last := int64(-1)
+		eventually(t, "A blocks while B does not read", func() bool {
+			time.Sleep(50 * time.Millisecond)
+			n := written.Load()
+			blocked := n > 0 && n == last
+			last = n
+			return blocked
+		})
+		if last > size/2 {
+			t.Errorf("A wrote %d bytes that B did not read", last)
+		}
+		got, err := io.ReadAll(slow)
+		<-done
+		if err != nil || sha256.Sum256(got) != sha256.Sum256(data) {
+			t.Errorf("B got %d bytes, %v; equal to A's %d: %v", len(got), err, size, bytes.Equal(got, data))
+		}
+	})
+}
+
+// TestFeatureAmortisedContextSwitches: tiny messages of many connections come in few returns of
+// WaitIO, none of which waited.
+func TestFeatureAmortisedContextSwitches(t *testing.T) {
+	const conns, rounds = 256, 8
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		w := open(t, aio.Options{Backend: b})
+		var mine, theirs []net.Conn
+		for range conns {
+			here, there := pair(t)
+			mine, theirs = append(mine, here), append(theirs, there)
+		}
+		before, calls := w.Stats(), 0
+		for range rounds {
+			for i, c := range theirs {
+				_, err := io.WriteString(c, "tick")
+				must(t, err)
+				must(t, w.Read(nil, mine[i], nil))
+			}
+			for left := conns; left > 0; calls++ {
+				results, err := w.WaitIO()
+				must(t, err)
+				for _, r := range results {
+					if string(r.Buffer) != "tick" {
+						t.Fatalf("%q, %v", r.Buffer, r.Error)
+					}
+				}
+				left -= len(results)
+			}
+		}
+		s := w.Stats()
+		polls, parks := s.Polls-before.Polls, s.Parks-before.Parks
+		t.Logf("%d messages: %d calls of WaitIO, the kernel was asked %d times and waited for %d times", conns*rounds, calls, polls, parks)
+		if most := conns * rounds / 16; calls > most || polls > uint64(most) || parks > uint64(calls) {
+			t.Errorf("more than %d calls", most)
+		}
+	})
+}
+
+// TestFeatureLightweight: what is read to know the package is little, and each backend less.
+func TestFeatureLightweight(t *testing.T) {
+	for _, part := range []struct {
+		name  string
+		most  int
+		files []string
+	}{
+		{"package aio and what it agrees on with its backends", 1700, []string{"*.go", "../internal/proactor/*.go"}},
+		{"the io_uring backend", 400, []string{"../internal/uring/backend*.go"}},
+		{"its rings, as liburing has them", 400, []string{"../internal/uring/ring*.go", "../internal/uring/buffers*.go"}},
+		{"the epoll backend", 400, []string{"../internal/poller/readiness.go", "../internal/poller/epoll*.go"}},
+		{"the kqueue backend", 400, []string{"../internal/poller/readiness.go", "../internal/poller/kqueue*.go"}},
+	} {
+		lines := 0
+		for _, pattern := range part.files {
+			names, err := filepath.Glob(pattern)
+			must(t, err)
+			for _, name := range names {
+				if match, _ := filepath.Match("*_test.go", filepath.Base(name)); match {
+					continue
+				}
+				text, err := os.ReadFile(name)
+				must(t, err)
+				lines += bytes.Count(text, []byte("\n"))
+			}
+		}
+		if lines == 0 || lines > part.most {
+			t.Errorf("%s: %d lines, want 1 to %d", part.name, lines, part.most)
+		}
+	}
+}

@@ -1,0 +1,5 @@
+//go:build race
+
+package aio_test
+
+const raceDetector = true

@@ -1,0 +1,128 @@
+// Command echoserver sends back what it receives, to any number of connections, with one
+// goroutine and one buffer a connection:
+//
+//	go run ./echoserver           # from examples/; then: nc 127.0.0.1 7000
+//
+// README.md says more.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"evenkeel.dev/aio"
+)
+
+const (
+	bufferSize = 16 << 10 // of a connection
+	lastWords  = 3 * time.Second
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal kills
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// run serves until ctx is done and returns the exit code.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	flags := flag.NewFlagSet("echoserver", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	addr := flags.String("addr", "127.0.0.1:7000", "`host:port` to listen on; port 0 lets the kernel choose")
+	name := flags.String("backend", "auto", "how to ask the kernel: auto, io_uring or epoll (kqueue on macOS and the BSDs)")
+	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+		return 0
+	} else if err != nil {
+		return 2 // flags has said why
+	}
+	backend, err := aio.ParseBackend(*name)
+	if flags.NArg() > 0 {
+		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "echoserver: %v\n", err)
+		flags.Usage()
+		return 2
+	}
+	log := slog.New(slog.NewTextHandler(stdout, nil))
+	ln, err := net.Listen("tcp", *addr)
+	if err != nil {
+		fmt.Fprintf(stderr, "echoserver: cannot listen: %v; choose another address with -addr\n", err)
+		return 1
+	}
+	defer ln.Close()
+	w, err := aio.New(aio.Options{Backend: backend, Logger: log})
+	if err != nil {
+		fmt.Fprintf(stderr, "echoserver: %v; choose another with -backend, or leave it out\n", err)
+		return 1
+	}
+	log.Info("listening", "addr", ln.Addr(), "backend", w.Stats().Backend)
+
+	go accept(ln, w, log)
+	stopped := make(chan error, 1)
+	go func() {
+		<-ctx.Done()
+		ln.Close()
+		end, cancel := context.WithTimeout(context.Background(), lastWords)
+		defer cancel()
+		stopped <- w.Shutdown(end) // the echo in WaitIO finishes its writes meanwhile
+	}()
+	echo(w)
+	if err := <-stopped; err != nil {
+		log.Warn("echoes that peers did not read were cut off", "after", lastWords)
+	}
+	s := w.Stats()
+	log.Info("stopped", "operations", s.Operations, "read", s.BytesRead, "written", s.BytesWritten)
+	return 0
+}
+
+// accept delegates each connection to w.
+func accept(ln net.Listener, w *aio.Watcher, log *slog.Logger) {
+	for {
+		conn, err := ln.Accept()
+		switch {
+		case errors.Is(err, net.ErrClosed):
+			return
+		case err != nil:
+			log.Warn("cannot accept", "error", err) // such as too many open files
+			time.Sleep(100 * time.Millisecond)
+			continue
+		}
+		if err := w.Read(nil, conn, make([]byte, bufferSize)); err != nil {
+			conn.Close() // stopping
+		}
+	}
+}
+
+// echo is the whole service. A connection's buffer is either read into or written, so a peer that
+// does not read its echo is not read from: it blocks, and nobody else does.
+func echo(w *aio.Watcher) {
+	for {
+		results, err := w.WaitIO()
+		if err != nil {
+			return
+		}
+		for _, r := range results {
+			err := r.Error
+			switch {
+			case err != nil:
+			case r.Operation == aio.OpRead:
+				err = w.Write(nil, r.Conn, r.Buffer[:r.Size])
+			default:
+				err = w.Read(nil, r.Conn, r.Buffer[:cap(r.Buffer)])
+			}
+			if err != nil { // io.EOF most of the time
+				w.Free(r.Conn)
+			}
+		}
+	}
+}

@@ -1,0 +1,65 @@
+//go:build unix
+
+package main
+
+import (
+	"io"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"evenkeel.dev/aio"
+	"evenkeel.dev/examples/internal/program"
+)
+
+func TestEchoserver(t *testing.T) {
+	path := program.Build(t)
+	for _, backend := range []aio.Backend{aio.Auto, aio.IOUring, aio.Epoll} {
+		t.Run(backend.String(), func(t *testing.T) {
+			if w, err := aio.New(aio.Options{Backend: backend}); err != nil {
+				t.Skipf("needs %v: %v", backend, err)
+			} else {
+				w.Close()
+			}
+			p := program.Start(t, path, "-backend", backend.String())
+			var clients sync.WaitGroup
+			for i := range 20 {
+				c := p.Dial()
+				clients.Go(func() {
+					message := strings.Repeat("to and fro ", 1+i*1000)
+					go func() {
+						_, _ = io.WriteString(c, message)
+						_ = c.CloseWrite()
+					}()
+					if got, err := io.ReadAll(c); err != nil || string(got) != message {
+						t.Errorf("client %d: %d bytes of %d, %v", i, len(got), len(message), err)
+					}
+				})
+			}
+			clients.Wait()
+			idle := p.Dial()
+			if log := p.Stop(syscall.SIGINT); !strings.Contains(log, "msg=stopped") {
+				t.Errorf("the log ends so:\n%s", log)
+			}
+			if _, err := idle.Read(make([]byte, 1)); err != io.EOF {
+				t.Errorf("an idle connection at the end: %v, want io.EOF", err)
+			}
+		})
+	}
+}
+
+func TestEchoserverRefuses(t *testing.T) {
+	path := program.Build(t)
+	program.Refuses(t, path, 2, "flag provided but not defined: -port", "-port", "7000")
+	program.Refuses(t, path, 2, `unexpected argument "7000"`, "7000")
+	program.Refuses(t, path, 2, `no backend "iocp": it is auto, io_uring, epoll or kqueue`, "-backend", "iocp")
+	p := program.Start(t, path)
+	program.Refuses(t, path, 1, "address already in use; choose another address with -addr", "-addr", p.Addr)
+	p.Stop(syscall.SIGTERM)
+	if w, err := aio.New(aio.Options{Backend: aio.Kqueue}); err == nil {
+		w.Close()
+	} else {
+		program.Refuses(t, path, 1, "kqueue is not available here", "-addr", "127.0.0.1:0", "-backend", "kqueue")
+	}
+}

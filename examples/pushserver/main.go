@@ -1,0 +1,125 @@
+// Command pushserver pushes a line a second to everybody who is connected:
+//
+//	go run ./pushserver           # from examples/; then: nc 127.0.0.1 7001
+//
+// Who does not read fast enough has a bounded backlog, and does not delay the others. README.md
+// says more.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"evenkeel.dev/aio"
+)
+
+const (
+	lastWords  = 3 * time.Second
+	maxBacklog = 1 << 16 // lines
+	maxSize    = 1 << 20 // bytes
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal kills
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// settings is the command line.
+type settings struct {
+	addr    string
+	backend aio.Backend
+	every   time.Duration
+	size    int
+	backlog int
+	slow    string
+}
+
+func parse(args []string, stderr io.Writer) (settings, error) {
+	var s settings
+	flags := flag.NewFlagSet("pushserver", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.StringVar(&s.addr, "addr", "127.0.0.1:7001", "`host:port` to listen on; port 0 lets the kernel choose")
+	backend := flags.String("backend", "auto", "how to ask the kernel: auto, io_uring or epoll (kqueue on macOS and the BSDs)")
+	flags.DurationVar(&s.every, "every", time.Second, "push a line so often")
+	flags.IntVar(&s.size, "size", 0, "fill lines up to so many `bytes`")
+	flags.IntVar(&s.backlog, "backlog", 16, "`lines` that may wait for one connection, beside what the kernel buffers")
+	flags.StringVar(&s.slow, "slow", "drop", "`policy` for a connection with a full backlog: drop (it misses lines) or disconnect")
+	if err := flags.Parse(args); err != nil {
+		return s, err // flags has said why
+	}
+	var err error
+	s.backend, err = aio.ParseBackend(*backend)
+	switch {
+	case err != nil:
+	case flags.NArg() > 0:
+		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	case s.every < time.Millisecond:
+		err = fmt.Errorf("-every %v: it must be a millisecond or more", s.every)
+	case s.size < 0 || s.size > maxSize:
+		err = fmt.Errorf("-size %d: it must be 0 to %d", s.size, maxSize)
+	case s.backlog < 1 || s.backlog > maxBacklog:
+		err = fmt.Errorf("-backlog %d: it must be 1 to %d", s.backlog, maxBacklog)
+	case s.slow != "drop" && s.slow != "disconnect":
+		err = fmt.Errorf("-slow %s: it must be drop or disconnect", s.slow)
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "pushserver: %v\n", err)
+		flags.Usage()
+	}
+	return s, err
+}
+
+// run serves until ctx is done and returns the exit code.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	s, err := parse(args, stderr)
+	if errors.Is(err, flag.ErrHelp) {
+		return 0
+	} else if err != nil {
+		return 2
+	}
+	log := slog.New(slog.NewTextHandler(stdout, nil))
+	ln, err := net.Listen("tcp", s.addr)
+	if err != nil {
+		fmt.Fprintf(stderr, "pushserver: cannot listen: %v; choose another address with -addr\n", err)
+		return 1
+	}
+	defer ln.Close()
+	w, err := aio.New(aio.Options{
+		Backend:   s.backend,
+		MaxQueued: s.backlog + 1, // the writes, and the read that sees the end
+		SwapSize:  4 << 10,       // nobody has to say anything
+		Logger:    log,
+	})
+	if err != nil {
+		fmt.Fprintf(stderr, "pushserver: %v; choose another with -backend, or leave it out\n", err)
+		return 1
+	}
+	log.Info("listening", "addr", ln.Addr(), "backend", w.Stats().Backend)
+
+	p := &pusher{settings: s, watcher: w, log: log, clients: map[*client]bool{}}
+	go p.accept(ln)
+	stopped := make(chan error, 1)
+	go func() {
+		p.push(ctx)
+		ln.Close()
+		end, cancel := context.WithTimeout(context.Background(), lastWords)
+		defer cancel()
+		stopped <- w.Shutdown(end) // p.wait finishes the writes meanwhile
+	}()
+	p.wait()
+	if err := <-stopped; err != nil {
+		log.Warn("lines that peers did not read were cut off", "after", lastWords)
+	}
+	log.Info("stopped", "lines", p.lines, "dropped", p.dropped, "disconnected", p.disconnected)
+	return 0
+}

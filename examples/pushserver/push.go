@@ -1,0 +1,137 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"evenkeel.dev/aio"
+)
+
+// pusher has a goroutine for each of accept, push and wait.
+type pusher struct {
+	settings
+	watcher *aio.Watcher
+	log     *slog.Logger
+
+	mu           sync.Mutex
+	clients      map[*client]bool
+	lines        int
+	dropped      int // lines, because of a full backlog
+	disconnected int // clients, because of it
+}
+
+// client is a connection; it is the tag of its operations.
+type client struct {
+	conn    *aio.Conn
+	waiting int // lines written and not done. Guarded by pusher.mu
+}
+
+func (p *pusher) accept(ln net.Listener) {
+	for {
+		conn, err := ln.Accept()
+		switch {
+		case errors.Is(err, net.ErrClosed):
+			return
+		case err != nil:
+			p.log.Warn("cannot accept", "error", err) // such as too many open files
+			time.Sleep(100 * time.Millisecond)
+			continue
+		}
+		c, err := p.watcher.Attach(conn)
+		if err != nil {
+			p.log.Warn("cannot serve", "peer", conn.RemoteAddr(), "error", err)
+			conn.Close()
+			continue
+		}
+		cl := &client{conn: c}
+		p.mu.Lock()
+		p.clients[cl] = true
+		p.mu.Unlock()
+		if err := p.watcher.Read(cl, c, nil); err != nil { // until it ends
+			p.remove(cl)
+		}
+	}
+}
+
+// push writes a line to everybody, so often, until ctx is done.
+func (p *pusher) push(ctx context.Context) {
+	tick := time.NewTicker(p.every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-tick.C:
+			p.pushLine(now)
+		}
+	}
+}
+
+// pushLine submits one write for each client, of one and the same buffer. None of them waits.
+func (p *pusher) pushLine(now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lines++
+	line := fmt.Appendf(nil, "%d %s", p.lines, now.Format(time.RFC3339Nano))
+	if n := p.size - len(line) - 1; n > 0 {
+		line = append(line, bytes.Repeat([]byte(" "), n)...)
+	}
+	line = append(line, '\n')
+	for c := range p.clients {
+		switch {
+		case c.waiting < p.backlog:
+			c.waiting++
+			if err := p.watcher.Write(c, c.conn, line); err != nil {
+				p.drop(c)
+			}
+		case p.slow == "disconnect":
+			p.disconnected++
+			p.log.Info("disconnected a slow reader", "peer", c.conn.RemoteAddr(), "lines waiting", c.waiting)
+			p.drop(c)
+		default:
+			p.dropped++
+		}
+	}
+}
+
+// wait takes the completions until the watcher is closed.
+func (p *pusher) wait() {
+	for {
+		results, err := p.watcher.WaitIO()
+		if err != nil {
+			return
+		}
+		for _, r := range results {
+			c := r.Context.(*client)
+			err := r.Error
+			if r.Operation == aio.OpWrite {
+				p.mu.Lock()
+				c.waiting--
+				p.mu.Unlock()
+			} else if err == nil {
+				err = p.watcher.Read(c, c.conn, nil) // what it says is not of interest
+			}
+			if err != nil && err != aio.ErrWatcherClosed { // at the end, the writes still go out
+				p.remove(c)
+			}
+		}
+	}
+}
+
+func (p *pusher) remove(c *client) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.drop(c)
+}
+
+// drop closes a connection. The caller holds mu.
+func (p *pusher) drop(c *client) {
+	delete(p.clients, c)
+	_ = p.watcher.Free(c.conn)
+}
