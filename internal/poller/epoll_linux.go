@@ -53,7 +53,7 @@ func (k *epoll) dup(conn net.Conn) (fd int, stream bool, err error) {
 
 func (k *epoll) add(d *proactor.Desc) error {
 	return sys.EpollAdd(k.fd, int(d.Num), &sys.EpollEvent{
-		Events: sys.EPOLLIN | sys.EPOLLOUT | sys.EPOLLRDHUP | sys.EPOLLET&0xffffffff,
+		Events: sys.EPOLLIN | sys.EPOLLPRI | sys.EPOLLOUT | sys.EPOLLRDHUP | sys.EPOLLET&0xffffffff,
 		Fd:     d.Num,
 		Pad:    int32(d.Gen),
 	})
@@ -87,8 +87,8 @@ func (k *epoll) wait(events []event) (int, error) {
 		if e.Events&sys.EPOLLOUT != 0 {
 			r |= proactor.CanWrite
 		}
-		if e.Events&(sys.EPOLLRDHUP|sys.EPOLLHUP|sys.EPOLLERR) != 0 {
-			r |= proactor.CanRead | proactor.Hup
+		if e.Events&(sys.EPOLLRDHUP|sys.EPOLLHUP|sys.EPOLLERR|sys.EPOLLPRI) != 0 {
+			r |= proactor.CanRead | proactor.Hup // at urgent data a receive stops short, too
 		}
 		if e.Events&(sys.EPOLLHUP|sys.EPOLLERR) != 0 {
 			r |= proactor.CanWrite
@@ -97,6 +97,19 @@ func (k *epoll) wait(events []event) (int, error) {
 		kept++
 	}
 	return kept, nil
+}
+
+// fetched is asked by park: whether there is something to handle.
+func (p *Poller) fetched() bool {
+	select {
+	case <-p.woken:
+		return true
+	default:
+	}
+	if p.n == 0 {
+		p.n, _ = p.wait(p.events[:])
+	}
+	return p.n > 0
 }
 
 func (k *epoll) park(most time.Duration) error { return k.parker.Park(most) }

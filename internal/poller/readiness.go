@@ -181,19 +181,6 @@ func (p *Poller) Poll(done []*proactor.Op) ([]*proactor.Op, error) {
 	return done, nil
 }
 
-// fetched is asked by park: whether there is something to handle.
-func (p *Poller) fetched() bool {
-	select {
-	case <-p.woken:
-		return true
-	default:
-	}
-	if p.n == 0 {
-		p.n, _ = p.wait(p.events[:])
-	}
-	return p.n > 0
-}
-
 // Park implements [proactor.Backend].
 func (p *Poller) Park(most time.Duration) error { return p.park(most) }
 

@@ -143,7 +143,7 @@ type Ready uint8
 const (
 	CanRead  Ready = 1 << iota // a receive may succeed
 	CanWrite                   // a send may succeed
-	Hup                        // the peer has ended or the socket has failed: no more edges will come
+	Hup                        // the peer has ended, or something else: a short transfer tells nothing, and edges may not come any more
 )
 
 // Backend carries out operations. All methods but Park, Yield and Wake are called under the

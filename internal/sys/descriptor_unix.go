@@ -33,10 +33,19 @@ func Dup(conn net.Conn) (fd int, err error) {
 	return fd, nil
 }
 
-// IsStream reports whether fd is a stream socket, of which a short read tells that it is drained.
+// IsStream reports whether fd is a stream of bytes over IP, of which a short read tells that it is
+// drained. A Unix socket's may also stop where descriptors were sent.
 func IsStream(fd int) bool {
 	kind, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
-	return err == nil && kind == unix.SOCK_STREAM
+	if err != nil || kind != unix.SOCK_STREAM {
+		return false
+	}
+	addr, err := unix.Getsockname(fd)
+	switch addr.(type) {
+	case *unix.SockaddrInet4, *unix.SockaddrInet6:
+		return err == nil
+	}
+	return false
 }
 
 // Close closes fd. It is closed even where the call was interrupted (close(2)).

@@ -13,6 +13,7 @@ type EpollEvent = unix.EpollEvent
 // Events and flags of epoll_ctl(2).
 const (
 	EPOLLIN    = unix.EPOLLIN
+	EPOLLPRI   = unix.EPOLLPRI
 	EPOLLOUT   = unix.EPOLLOUT
 	EPOLLRDHUP = unix.EPOLLRDHUP
 	EPOLLHUP   = unix.EPOLLHUP

@@ -1,0 +1,130 @@
+package aio_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"testing"
+	"time"
+
+	"evenkeel.dev/aio"
+)
+
+// dialBuffer is less than what is sent, and more than a segment of the loopback interface: less
+// has the kernel wait for timers.
+const dialBuffer = 128 << 10
+
+// dial returns n connections over loopback, accepted and dialed ends.
+func dial(t *testing.T, n int) (conns, peers []net.Conn) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	for range n {
+		peer, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _, _ = peer.Close(), conn.Close() })
+		_ = peer.(*net.TCPConn).SetReadBuffer(dialBuffer)
+		_ = conn.(*net.TCPConn).SetWriteBuffer(dialBuffer)
+		conns, peers = append(conns, conn), append(peers, peer)
+	}
+	return conns, peers
+}
+
+// kqueueEcho answers what comes, until the watcher closes.
+func kqueueEcho(t *testing.T, w *aio.Watcher, ended chan<- error) {
+	for {
+		results, err := w.WaitIO()
+		if err != nil {
+			ended <- err
+			return
+		}
+		for _, r := range results {
+			switch {
+			case r.Error != nil:
+				_ = w.Free(r.Conn)
+			case r.Operation == aio.OpRead:
+				err = w.Write(nil, r.Conn, bytes.Clone(r.Buffer[:r.Size]))
+			default:
+				err = w.Read(nil, r.Conn, nil)
+			}
+			if err != nil && err != aio.ErrWatcherClosed {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+// TestKqueueEcho has connections echoed by the kqueue backend: many at once and one after
+// the other, with slow readers, submitted while WaitIO is parked, and with no buffers.
+func TestKqueueEcho(t *testing.T) {
+	for name, noBuffer := range map[string]bool{"plain": false, "ENOBUFS": true} {
+		t.Run(name, func(t *testing.T) {
+			w := newKqueue(t, aio.Options{}, noBuffer)
+			ended := make(chan error)
+			go kqueueEcho(t, w, ended)
+			conns, peers := dial(t, 16)
+			failed := make(chan error)
+			data := bytes.Repeat([]byte("0123456789abcdef"), 1<<20/16)
+			for i, conn := range conns {
+				if err := w.Read(nil, conn, nil); err != nil {
+					t.Fatal(err)
+				}
+				go func() { failed <- exchange(peers[i], data) }()
+			}
+			for range conns {
+				if err := <-failed; err != nil {
+					t.Error(err)
+				}
+			}
+			if err := w.Close(); err != nil {
+				t.Error(err)
+			}
+			if err := <-ended; err != aio.ErrWatcherClosed {
+				t.Error(err)
+			}
+			if s := w.Stats(); s.Conns != 0 || s.Backend != "kqueue" || s.Pending != 0 {
+				t.Errorf("at the end: %+v", s)
+			}
+		})
+	}
+}
+
+// exchange writes data, ends its direction, and reads them back, slowly at first.
+func exchange(peer net.Conn, data []byte) error {
+	_ = peer.SetDeadline(time.Now().Add(20 * time.Second))
+	sent := make(chan error, 1)
+	go func() {
+		_, err := peer.Write(data)
+		sent <- err
+	}()
+	time.Sleep(20 * time.Millisecond)
+	got := make([]byte, len(data))
+	if n, err := io.ReadFull(peer, got); err != nil {
+		return fmt.Errorf("after %d bytes: %w", n, err)
+	}
+	if err := <-sent; err != nil {
+		return err
+	}
+	for i := range got {
+		if got[i] != data[i] {
+			return fmt.Errorf("byte %d differs: %q", i, got[i:i+40])
+		}
+	}
+	if err := peer.(*net.TCPConn).CloseWrite(); err != nil {
+		return err
+	}
+	if n, err := peer.Read(got); n != 0 || err != io.EOF {
+		return err // the watcher frees the connection
+	}
+	return nil
+}

@@ -1,0 +1,18 @@
+//go:build freebsd || openbsd || netbsd || dragonfly
+
+package sys
+
+import (
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// noSignal has a write fail with EPIPE and without a signal (send(2)).
+const noSignal = unix.MSG_NOSIGNAL
+
+// NoSigpipe does nothing: see noSignal.
+func NoSigpipe(int) {}
+
+// sendAgain reports whether to send again.
+func sendAgain(errno syscall.Errno) bool { return errno == unix.EINTR }
