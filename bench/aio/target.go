@@ -136,10 +136,10 @@ func (j judge) sleeper() {
 
 func (j judge) idle() {
 	p := point{"idle", 64, idleConns}
-	j.atMost("resident bytes an idle connection, / gnet", 1, j.over(gnet, anonymous, p))
-	j.atMost("resident bytes an idle connection, / net", .10, j.over(std, anonymous, p))
-	if xs := j.raw.ratios(j.ours+attachedTo, gnet, anonymous, p); len(xs) > 0 {
-		fmt.Fprintf(j.set.Out, "  attached: %.4g of gnet\n", figure.Median(xs))
+	for _, how := range []struct{ name, suffix string }{{"a net.Conn that is kept", ""}, {"attached", attachedTo}} {
+		of := judge{set: j.set, raw: j.raw, ours: j.ours + how.suffix, other: j.other + how.suffix}
+		of.atMost("resident bytes an idle connection, "+how.name+", / gnet", 1, of.over(gnet, anonymous, p))
+		of.atMost("resident bytes an idle connection, "+how.name+", / net", .10, of.over(std, anonymous, p))
 	}
 }
 
