@@ -12,6 +12,7 @@ help:
 	@echo "make golden      write the golden files again, from real programs under real toolchains"
 	@echo "make bench       bench-gc, bench-load, bench-gate and bench-aio: each figure with its target, raw results in bench/results"
 	@echo "make bench-aio   aio beside its peers, at most an hour; QUICK=1: five minutes"
+	@echo "make soak        connections of package aio that come and go for an hour (SOAK=2m: two minutes)"
 	@echo "make build       bin/: evenkeel, the examples, and the driver of bench-gate"
 
 .PHONY: build
@@ -42,6 +43,12 @@ golden:
 	gctrace/testdata/gen.sh
 	cd examples && go generate ./...
 	go test ./gctrace ./internal/report -update
+
+# Bounded: SOAK=2m for a short one. It leaves most of the machine to others.
+SOAK ?= 1h
+.PHONY: soak
+soak:
+	EVENKEEL_SOAK=$(SOAK) go test -count=1 -v -timeout 0 -run '^TestSoak$$' ./aio
 
 .PHONY: bench bench-gc bench-load bench-gate bench-aio build-aio
 bench: bench-gc bench-load bench-gate bench-aio

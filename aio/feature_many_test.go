@@ -76,6 +76,12 @@ func TestClientsOfScales(t *testing.T) {
 	if err != nil {
 		return
 	}
+	var all []int
+	defer func() {
+		for _, fd := range all {
+			_ = syscall.Close(fd)
+		}
+	}()
 	const group = 500
 	message := make([]byte, 64)
 	for range many / group {
@@ -83,6 +89,7 @@ func TestClientsOfScales(t *testing.T) {
 		for i := range fds {
 			fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
 			must(t, err)
+			all = append(all, fd)
 			must(t, syscall.SetsockoptLinger(fd, syscall.SOL_SOCKET, syscall.SO_LINGER, &syscall.Linger{Onoff: 1})) // no TIME_WAIT
 			must(t, syscall.Connect(fd, &syscall.SockaddrInet4{Addr: addr.Addr().As4(), Port: int(addr.Port())}))
 			_, err = syscall.Write(fd, message)

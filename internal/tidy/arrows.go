@@ -66,4 +66,5 @@ var testArrows = []string{
 	"go.uber.org/goleak",
 	"pgregory.net/rapid",
 	"golang.org/x/net/nettest",
+	module + "/aio/aiotest", // the suite that a backend's own test runs
 }

@@ -330,14 +330,32 @@ func (b *Backend) Shut(done []*proactor.Op) []*proactor.Op {
 		}
 	}
 	for b.inFlight > 0 {
-		done, _ = b.Poll(done)
+		var err error
+		if done, err = b.Poll(done); err != nil && err != syscall.EAGAIN {
+			done = b.abandon(done) // the ring is of no use any more
+		}
 		runtime.Gosched()
 	}
 	_ = b.flush()
+	for _, fd := range b.closing {
+		sys.Close(int(fd))
+	}
 	b.parker.Close()
 	b.ring.close()
 	if b.buffers != nil {
 		b.buffers.close()
 	}
+	return done
+}
+
+// abandon appends all that is in flight.
+func (b *Backend) abandon(done []*proactor.Op) []*proactor.Op {
+	for i := range b.slots {
+		if op := b.slots[i].op; op != nil {
+			op.InFlight, op.Err = false, syscall.ECANCELED
+			done = append(done, op)
+		}
+	}
+	b.slots, b.inFlight = nil, 0
 	return done
 }

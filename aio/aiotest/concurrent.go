@@ -1,0 +1,277 @@
+package aiotest
+
+import (
+	"io"
+	"math/rand/v2"
+	"net"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"evenkeel.dev/aio"
+)
+
+var concurrentTests = []test{
+	{"WokenBySubmission", wokenBySubmission, false},
+	{"SubmissionWhileParking", submissionWhileParking, true},
+	{"ManySubmitters", manySubmitters, false},
+	{"ConcurrentWaitIO", concurrentWaitIO, true},
+	{"FreeInTheMidst", freeInTheMidst, false},
+	{"CloseInTheMidst", closeInTheMidst, false},
+}
+
+// wokenBySubmission: a parked WaitIO begins what another goroutine submits.
+func wokenBySubmission(r *rig) {
+	conn, peer := r.pair()
+	r.read(conn, 1)
+	go func() { _, _ = io.Copy(io.Discard, peer) }()
+	for range 20 {
+		done := make(chan *ticket)
+		go func() {
+			time.Sleep(soon / 10)
+			k, _ := r.submit(ticket{op: aio.OpWrite, conn: conn, buf: []byte("x")})
+			done <- k
+		}()
+		_, err := r.wait()
+		k := <-done
+		if err != nil || k == nil {
+			r.t.Fatal(err)
+		}
+		r.want(k, 1, nil)
+	}
+}
+
+// submissionWhileParking: one that comes at any moment of WaitIO's way to its park is begun.
+func submissionWhileParking(r *rig) {
+	const rounds = 100        // up to 10 ms each, as it spins: the runtime looks for events then
+	conn, other := net.Pipe() // its operations end at once, in WaitIO
+	defer func() { _, _ = conn.Close(), other.Close() }()
+	w := r.w
+	var returned, spin atomic.Int32
+	var failed atomic.Bool
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for i := range int32(rounds) {
+			// It does not wait for the goroutine in WaitIO, which would have parked by then.
+			for spins := 0; returned.Load() < i && !failed.Load(); spins++ {
+				if spins > 1000 {
+					runtime.Gosched()
+				}
+			}
+			for range rand.IntN(300) { // some moments later
+				spin.Add(1)
+			}
+			_ = w.Write(nil, conn, []byte("x"))
+		}
+	}()
+	watchdog := time.AfterFunc(stuck, func() {
+		r.t.Errorf("WaitIO has returned nothing for %v: a submission is lost", stuck)
+		failed.Store(true)
+		_ = w.Close()
+	})
+	defer watchdog.Stop()
+	for range rounds {
+		if _, err := w.WaitIO(); err != nil {
+			break
+		}
+		returned.Add(1)
+	}
+	<-ended
+	r.open(aio.Options{}) // for the ledger, which has none of these
+}
+
+// manySubmitters: any goroutine submits while one is in WaitIO.
+func manySubmitters(r *rig) {
+	const submitters, rounds = 8, 40
+	r.rough = true
+	var wg sync.WaitGroup
+	shared, sharedPeer := r.pair()
+	delivered := sink(sharedPeer)
+	for id := range submitters {
+		conn, peer := r.pair()
+		wg.Go(func() { _, _ = io.Copy(peer, peer) })
+		wg.Go(func() {
+			rng := rand.New(rand.NewPCG(uint64(id), 4))
+			for range rounds {
+				n := 1 + rng.IntN(300)
+				for _, k := range []ticket{
+					{conn: conn, buf: make([]byte, n), full: true},
+					{op: aio.OpWrite, conn: conn, buf: pattern(id, 0, n)},
+					{op: aio.OpWrite, conn: shared, buf: []byte{byte(id)}},
+				} {
+					if _, err := r.submit(k); err != nil {
+						r.t.Error(err)
+					}
+				}
+				time.Sleep(upTo(rng, 300*time.Microsecond))
+			}
+		})
+	}
+	for returned := 0; returned < 3*submitters*rounds; {
+		results, err := r.wait()
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		returned += len(results)
+		for _, res := range results {
+			if k := res.Context.(*ticket); res.Error != nil || k.full && res.Size > 0 && k.buf[0] != res.Buffer[0] {
+				r.t.Errorf("%+v", res)
+			}
+		}
+	}
+	r.mu.Lock()
+	for _, c := range r.kept {
+		if c != sharedPeer {
+			_ = r.w.Free(c) // an own end's peer reads its end
+		}
+	}
+	r.mu.Unlock()
+	wg.Wait()
+	data, _ := delivered()
+	counts := make([]int, submitters)
+	for _, id := range data {
+		counts[id]++
+	}
+	for id, n := range counts {
+		if n != rounds {
+			r.t.Errorf("%d bytes of submitter %d came, want %d", n, id, rounds)
+		}
+	}
+}
+
+// concurrentWaitIO: calls take turns; each result is returned by one of them.
+func concurrentWaitIO(r *rig) {
+	const waiters, messages = 3, 200
+	w := r.w
+	conn, peer := r.sys.Pair(r.t)
+	defer func() { _ = peer.Close() }()
+	var wg sync.WaitGroup
+	var returned, ended atomic.Int32
+	for range waiters {
+		wg.Go(func() {
+			for {
+				results, err := w.WaitIO() // its elements may be another call's by now
+				returned.Add(int32(len(results)))
+				if err != nil {
+					if err != aio.ErrWatcherClosed {
+						r.t.Error(err)
+					}
+					ended.Add(1)
+					return
+				}
+			}
+		})
+	}
+	go func() { _, _ = io.Copy(io.Discard, peer) }()
+	for range messages {
+		if err := w.Write(nil, conn, []byte("x")); err != nil {
+			r.t.Error(err)
+		}
+		time.Sleep(20 * time.Microsecond)
+	}
+	for deadline := time.Now().Add(stuck); returned.Load() < messages; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			r.t.Errorf("%d of %d operations were returned", returned.Load(), messages)
+			break
+		}
+	}
+	_ = w.Close()
+	wg.Wait()
+	if returned.Load() != messages || ended.Load() != waiters {
+		r.t.Errorf("%d of %d operations, %d of %d calls ended", returned.Load(), messages, ended.Load(), waiters)
+	}
+	r.open(aio.Options{}) // for the ledger, which has none of these
+}
+
+// freeInTheMidst: connections are freed by others while they are busy.
+func freeInTheMidst(r *rig) {
+	const conns = 20
+	r.rough = true
+	var wg sync.WaitGroup
+	left := atomic.Int32{}
+	for id := range conns {
+		conn, peer := r.pair()
+		wg.Go(func() { _, _ = io.Copy(peer, peer) })
+		left.Add(1)
+		wg.Go(func() {
+			defer left.Add(-1)
+			rng := rand.New(rand.NewPCG(uint64(id), 5))
+			freeAfter := rng.IntN(30)
+			for i := range 30 {
+				if i == freeAfter {
+					if err := r.w.Free(conn); err != nil {
+						r.t.Error(err)
+					}
+				}
+				_, _ = r.submit(ticket{conn: conn})
+				_, _ = r.submit(ticket{op: aio.OpWrite, conn: conn, buf: pattern(id, 0, 100)})
+				time.Sleep(upTo(rng, 200*time.Microsecond))
+			}
+		})
+	}
+	for left.Load() > 0 || r.w.Stats().Pending > 1 {
+		results, err := r.idleOnce()
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		for _, res := range results {
+			switch res.Error {
+			case nil, io.ErrClosedPipe, aio.ErrConnClosed, aio.ErrDeadline:
+			default:
+				r.t.Errorf("%v", res.Error)
+			}
+		}
+	}
+	wg.Wait()
+	if s := r.w.Stats(); s.Conns != 1 { // the clock
+		r.t.Errorf("all were freed: %+v", s)
+	}
+}
+
+// idleOnce is one WaitIO that does not wait long. One operation stays pending.
+func (r *rig) idleOnce() ([]aio.OpResult, error) {
+	if r.clock == nil {
+		conn, _ := r.pair()
+		r.clock = &ticket{conn: conn, times: 1}
+	}
+	if r.times(r.clock) > 0 {
+		r.clock = r.must(ticket{conn: r.clock.conn, buf: make([]byte, 1), deadline: time.Now().Add(time.Millisecond)})
+	}
+	return r.wait()
+}
+
+// closeInTheMidst: Close comes while others submit and WaitIO works.
+func closeInTheMidst(r *rig) {
+	r.rough = true
+	var wg sync.WaitGroup
+	for id := range 8 {
+		conn, peer := r.pair()
+		wg.Go(func() { _, _ = io.Copy(peer, peer) })
+		wg.Go(func() { submitUntilClosed(r, conn, id) })
+	}
+	wg.Go(func() {
+		time.Sleep(soon / 3)
+		_ = r.w.Close()
+	})
+	r.drain()
+	wg.Wait()
+}
+
+func submitUntilClosed(r *rig, conn net.Conn, id int) {
+	for {
+		for _, k := range []ticket{{conn: conn}, {op: aio.OpWrite, conn: conn, buf: pattern(id, 0, 50)}} {
+			switch _, err := r.submit(k); err {
+			case nil, aio.ErrQueueFull:
+			case aio.ErrWatcherClosed:
+				_ = conn.Close() // in case that not one was in time
+				return
+			default:
+				r.t.Error(err)
+				return
+			}
+		}
+		time.Sleep(50 * time.Microsecond)
+	}
+}

@@ -1,0 +1,69 @@
+package aiotest_test
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"evenkeel.dev/aio/aiotest"
+)
+
+var seedFlag = flag.Uint64("seed", 0, "run the simulation with this `seed` only")
+
+// TestSimulation plays random programs over the fake backend with random faults.
+func TestSimulation(t *testing.T) {
+	seeds := make([]uint64, 150)
+	for i := range seeds {
+		seeds[i] = rand.Uint64()
+	}
+	if *seedFlag != 0 {
+		seeds = []uint64{*seedFlag}
+	}
+	for _, seed := range seeds {
+		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(seed, 1))
+			o := aiotest.Options{Seed: seed, Mode: aiotest.Mode(rng.IntN(2)), Faults: faults(rng)}
+			program := make([]byte, rng.IntN(1600))
+			for i := range program {
+				program[i] = byte(rng.Uint32())
+			}
+			aiotest.Play(t, aiotest.Fake(o), program)
+		})
+	}
+}
+
+// faults draws how often what goes wrong: of a quarter of the seeds nothing.
+func faults(rng *rand.Rand) aiotest.Faults {
+	all := aiotest.AllFaults
+	if rng.IntN(4) == 0 {
+		return aiotest.Faults{}
+	}
+	for _, chance := range []*float64{
+		&all.ShortRead, &all.ShortWrite, &all.Again, &all.Spurious, &all.Delay, &all.Reorder, &all.NoBuffers, &all.Cancelled, &all.LateCancel,
+	} {
+		*chance *= 1.6 * rng.Float64()
+		if rng.IntN(3) == 0 {
+			*chance = 0
+		}
+	}
+	return all
+}
+
+// FuzzOperations plays a program that the fuzzer writes; its first two bytes are the fake's.
+func FuzzOperations(f *testing.F) {
+	for _, program := range aiotest.Programs() {
+		f.Add(program)
+	}
+	f.Fuzz(func(t *testing.T, program []byte) {
+		var o aiotest.Options
+		if len(program) > 1 {
+			o.Mode = aiotest.Mode(program[0] & 1)
+			if o.Seed = uint64(program[1]); program[0]&2 != 0 {
+				o.Faults = aiotest.AllFaults
+			}
+			program = program[2:]
+		}
+		aiotest.Play(t, aiotest.Fake(o), program)
+	})
+}

@@ -1,0 +1,176 @@
+package aio_test
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"evenkeel.dev/aio"
+	"evenkeel.dev/aio/aiotest"
+)
+
+// TestReuse frees connections from other goroutines, while operations of them are submitted and
+// in flight, and opens new ones at once, to which the kernel gives the same descriptor numbers.
+// Every connection has its identity in all of its bytes, in both directions: one that comes to
+// another's peer shows (gnet #621).
+func TestReuse(t *testing.T) {
+	for _, b := range []aio.Backend{aio.IOUring, aio.Epoll} {
+		t.Run(b.String(), func(t *testing.T) {
+			w := aiotest.Real(b, "tcp").New(t, aio.Options{})
+			r := &reuse{t: t, w: w, end: time.Now().Add(1200 * time.Millisecond)}
+			var churn, wait sync.WaitGroup
+			wait.Go(r.wait)
+			for seed := range uint64(4) {
+				churn.Go(func() { r.churn(rand.New(rand.NewPCG(seed, 1))) })
+			}
+			churn.Wait()
+			if err := w.Close(); err != nil {
+				t.Error(err)
+			}
+			wait.Wait()
+			if n := r.submitted.Load(); n != r.returned.Load() {
+				t.Errorf("%d operations were submitted, %d returned", n, r.returned.Load())
+			}
+			if s := w.Stats(); r.conns.Load() < 100 || s.BytesRead == 0 {
+				t.Errorf("%d connections: %+v", r.conns.Load(), s)
+			}
+		})
+	}
+}
+
+type reuse struct {
+	t         *testing.T
+	w         *aio.Watcher
+	end       time.Time
+	conns     atomic.Uint32
+	submitted atomic.Int64
+	returned  atomic.Int64
+}
+
+// reuseTag is a connection's identity; the peer sends it, inverted, too.
+type reuseTag uint32
+
+func identityBytes(id uint32, n int) []byte {
+	buf := make([]byte, 0, 4*n)
+	for range n {
+		buf = binary.BigEndian.AppendUint32(buf, id)
+	}
+	return buf
+}
+
+// wait checks that reads get their own peer's bytes.
+func (r *reuse) wait() {
+	for {
+		results, err := r.w.WaitIO()
+		if err != nil {
+			if err != aio.ErrWatcherClosed {
+				r.t.Error(err)
+			}
+			return
+		}
+		r.returned.Add(int64(len(results)))
+		for _, res := range results {
+			id := ^uint32(res.Context.(reuseTag))
+			if res.Operation == aio.OpRead {
+				checkIdentity(r.t, "read", res.Buffer[:res.Size], id)
+			}
+		}
+	}
+}
+
+// checkIdentity checks bytes that are whole words: all is sent in words, and the sockets are
+// never full.
+func checkIdentity(t *testing.T, what string, data []byte, id uint32) {
+	for ; len(data) >= 4; data = data[4:] {
+		if got := binary.BigEndian.Uint32(data); got != id {
+			t.Errorf("%s on connection %#x: the bytes %#x are another's", what, id, got)
+			return
+		}
+	}
+}
+
+// churn opens connections, has them work, and frees them in the midst of it.
+func (r *reuse) churn(rng *rand.Rand) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		r.t.Error(err)
+		return
+	}
+	defer func() { _ = l.Close() }()
+	var peers sync.WaitGroup
+	defer peers.Wait()
+	var last net.Conn
+	for time.Now().Before(r.end) && !r.t.Failed() {
+		peer, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			r.t.Error(err)
+			return
+		}
+		_ = peer.(*net.TCPConn).SetLinger(0) // no port is kept waiting
+		conn, err := l.Accept()
+		if err != nil {
+			r.t.Error(err)
+			return
+		}
+		id := r.conns.Add(1)
+		peers.Go(func() { r.peer(peer, id) })
+		r.use(conn, id, rng)
+		// The one before goes while this one begins: its number is for the next.
+		if last != nil {
+			if err := r.w.Free(last); err != nil {
+				r.t.Error(err)
+			}
+		}
+		last = conn
+		if rng.IntN(8) == 0 {
+			time.Sleep(time.Duration(rng.IntN(300)) * time.Microsecond)
+		}
+	}
+	if last != nil {
+		_ = r.w.Free(last)
+	}
+}
+
+// use submits some operations.
+func (r *reuse) use(conn net.Conn, id uint32, rng *rand.Rand) {
+	for range 1 + rng.IntN(4) {
+		var err error
+		switch rng.IntN(4) {
+		case 0:
+			err = r.w.Read(reuseTag(id), conn, nil)
+		case 1:
+			err = r.w.Read(reuseTag(id), conn, make([]byte, 64))
+		default:
+			err = r.w.Write(reuseTag(id), conn, identityBytes(id, 1+rng.IntN(16)))
+		}
+		if err != nil {
+			r.t.Error(err)
+			return
+		}
+		r.submitted.Add(1)
+	}
+}
+
+// peer sends its identity, and checks what comes.
+func (r *reuse) peer(peer net.Conn, id uint32) {
+	defer func() { _ = peer.Close() }()
+	_, _ = peer.Write(identityBytes(^id, 16))
+	buf := make([]byte, 1024)
+	for {
+		_ = peer.SetReadDeadline(time.Now().Add(10 * time.Second))
+		n, err := io.ReadAtLeast(peer, buf, 4)
+		checkIdentity(r.t, "at the peer", buf[:n], id)
+		if err != nil {
+			if ne := net.Error(nil); errors.As(err, &ne) && ne.Timeout() {
+				r.t.Errorf("connection %#x was freed, and its peer has waited 10 s for its end", id)
+			}
+			return
+		}
+	}
+}
