@@ -35,7 +35,7 @@ type loop struct {
 
 	waiting   sync.Mutex // held by the goroutine in WaitIO, to which the next four belong
 	results   []OpResult
-	unyielded int           // results since the clock was looked at
+	unyielded int           // transfers since the clock was looked at
 	yielded   time.Duration // when other goroutines last had their turn
 	skipped   bool          // the last turn did not ask the kernel
 
@@ -86,6 +86,7 @@ func (l *loop) waitIO() ([]OpResult, error) {
 	if l.affinity.Load() != 0 {
 		l.bind()
 	}
+	l.unyielded += len(l.results)
 	l.yield()
 	clear(l.results) // they keep connections alive
 	l.results = l.results[:0]
@@ -108,8 +109,14 @@ func (l *loop) waitIO() ([]OpResult, error) {
 		if l.shut {
 			return nil, ErrWatcherClosed
 		}
-		if idle && err == nil {
+		switch {
+		case err != nil:
+		case idle:
 			err = l.park()
+		default: // transfers of operations that are not over yet
+			l.mu.Unlock()
+			l.yield()
+			l.mu.Lock()
 		}
 		if err != nil && !l.shut {
 			return nil, err
@@ -149,6 +156,7 @@ func (l *loop) turn() (idle bool, err error) {
 	}
 	clear(polled)
 	l.polled = polled
+	l.unyielded += len(polled)
 	l.stats.Polls++
 	idle = len(polled) == 0
 	if len(l.deadlines) > 0 && l.expire() {
@@ -211,7 +219,6 @@ func (l *loop) wake() {
 
 // yield lets other goroutines run, now and then. Parking does, but under load there is none.
 func (l *loop) yield() {
-	l.unyielded += len(l.results)
 	if l.unyielded < yieldCount {
 		return
 	}
