@@ -84,6 +84,15 @@ func addr(at *byte) uintptr { return reflect.ValueOf(at).Pointer() }
 
 // delegate takes over the descriptor of conn, which stands for itself from now on.
 func (l *loop) delegate(conn net.Conn, ident *byte) (*proactor.Desc, error) {
+	d, err := l.enter(conn, ident)
+	if err == nil {
+		_ = conn.Close() // the backend has a duplicate. It may be the user's code: no lock is held
+	}
+	return d, err
+}
+
+// enter is delegate, but for closing conn.
+func (l *loop) enter(conn net.Conn, ident *byte) (*proactor.Desc, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	key := addr(ident)
@@ -123,7 +132,6 @@ func (l *loop) open(conn net.Conn) (*proactor.Desc, error) {
 	if err := l.backend.Open(conn, d); err != nil {
 		return nil, bare(err)
 	}
-	_ = conn.Close() // the backend has a duplicate
 	l.live++
 	return d, nil
 }
@@ -140,11 +148,20 @@ func (l *loop) attach(conn net.Conn) (*Conn, error) {
 	if a, ok := c.remote.(*net.TCPAddr); ok && a.IP.To4() != nil && a.Port != 0 {
 		c.peer4, c.port4, c.remote = [4]byte(a.IP.To4()), uint16(a.Port), nil
 	}
+	if err := l.enterHandle(conn, c); err != nil {
+		return nil, err
+	}
+	_ = conn.Close()
+	return c, nil
+}
+
+// enterHandle is attach, but for closing conn.
+func (l *loop) enterHandle(conn net.Conn, c *Conn) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	d, err := l.open(conn)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if l.local != nil && c.local != nil && l.local.Network() == c.local.Network() && l.local.String() == c.local.String() {
 		c.local = l.local
@@ -154,7 +171,7 @@ func (l *loop) attach(conn net.Conn) (*Conn, error) {
 	l.handles = append(l.handles, d)
 	c.desc = d
 	runtime.AddCleanup(c, l.forgotten, d)
-	return c, nil
+	return nil
 }
 
 // forget is the collector's clean-up: nobody can use the connection of d any more, and no
@@ -168,6 +185,7 @@ func (l *loop) forget(d *proactor.Desc) {
 	l.gcFound++
 	l.release(d, proactor.Freed)
 	l.gcClosed++
+	l.rouse()
 }
 
 // freeConn is Free.
@@ -176,31 +194,37 @@ func (l *loop) freeConn(conn net.Conn) error {
 	if err != nil {
 		return err
 	}
+	known, err := l.freeKnown(conn, at)
+	if err == nil && !known {
+		_ = conn.Close() // never delegated, or freed before. No lock is held
+	}
+	return err
+}
+
+// freeKnown frees conn if it is delegated, and reports whether it was.
+func (l *loop) freeKnown(conn net.Conn, at *byte) (bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.shut {
-		return ErrWatcherClosed
+		return false, ErrWatcherClosed
 	}
 	l.intake(-1)
 	var d *proactor.Desc
 	if c, ok := conn.(*Conn); ok {
 		if c.loop != l {
-			return ErrUnsupported
+			return false, ErrUnsupported
 		}
 		d = c.desc
 	} else {
 		l.subMu.Lock()
 		d = l.find(at)
 		l.subMu.Unlock()
-		if d == nil {
-			_ = conn.Close() // never delegated, or freed before
-		}
 	}
 	if d != nil && d.Gone == proactor.None {
 		l.release(d, proactor.Freed)
 	}
 	l.rouse()
-	return nil
+	return d != nil, nil
 }
 
 // release ends the operations of d and closes its descriptor. The caller holds mu.
@@ -211,7 +235,7 @@ func (l *loop) release(d *proactor.Desc, cause proactor.Cause) {
 		delete(l.conns, d.Key)
 	}
 	l.subMu.Unlock()
-	if at, last := int(d.Key), len(l.handles)-1; at <= last && l.handles[at] == d {
+	if at, last := d.Key, len(l.handles)-1; at < uintptr(len(l.handles)) && l.handles[at] == d {
 		l.handles[at], l.handles[last].Key = l.handles[last], d.Key
 		l.handles[last] = nil
 		l.handles = l.handles[:last]

@@ -19,7 +19,7 @@
 //
 // Every method may be called by any goroutine, WaitIO included: concurrent calls take turns. With
 // nothing to do WaitIO waits in the runtime's own network poller, as a blocked net.Conn does, and
-// holds neither a thread nor a P. Under load it lets other goroutines run every half millisecond.
+// holds neither a thread nor a P (on macOS and the BSDs it blocks a thread). Under load it lets other goroutines run every half millisecond.
 //
 // The operations of a connection in one direction are carried out, and returned, in the order of
 // their submission; reads and writes are independent of each other. A write is over when all of it
@@ -40,7 +40,8 @@
 //
 // A connection is the program's until its first operation, which delegates it: the watcher
 // duplicates its descriptor and closes the original, so Read, Write, Close and the setters of conn
-// fail with net.ErrClosed, its addresses stay known, and options set before stay in force.
+// fail with net.ErrClosed, its addresses stay known, and options set before stay in force. Only a
+// linger time above zero ends with the connection: no close waits, and the kernel sends the rest.
 // [Watcher.Free] closes it. A connection that is forgotten without Free is closed by the garbage
 // collector, as is a Watcher that is forgotten without Close. A connection with an operation
 // pending is not forgotten; neither is a Watcher that a pending operation's tag, buffer or

@@ -49,6 +49,7 @@ type loop struct {
 	busy      bool             // the backend could not submit all, for lack of memory
 	swap      []byte
 	swapUsed  int
+	swapHeld  bool             // by operations that have ended and were not returned
 	live      int              // delegated connections
 	handles   []*proactor.Desc // those of Attach, each at its Key
 	local     net.Addr         // of the last of them
@@ -93,7 +94,7 @@ func (l *loop) waitIO() ([]OpResult, error) {
 
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.ended.Head == nil && !l.shut { // else Free has had reads end, whose bytes are still to be returned
+	if !l.swapHeld && !l.shut { // reads may have ended in Free
 		l.swapUsed = 0
 		l.backend.Recycle()
 	}
@@ -241,11 +242,15 @@ func (l *loop) collect() []OpResult {
 			r.Operation = OpWrite
 		}
 		l.results = append(l.results, r)
+		if op.Desc != nil {
+			atomic.AddInt32(&op.Desc.Queued, -1)
+		}
 		*op = proactor.Op{}
 		spare.Push(op)
 		n++
 	}
 	l.stats.Results += uint64(n)
+	l.swapHeld = false
 	l.subMu.Lock()
 	if l.spares < maxFree {
 		spare.Tail.Next = l.spare.Head // the hottest first

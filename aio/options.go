@@ -41,8 +41,8 @@ type Options struct {
 	Backend Backend
 
 	// SwapSize is the size of the buffer for reads that bring none, in bytes. It is shared by the
-	// reads of one WaitIO; when it is full, these get 16 bytes each. On io_uring it is cut into
-	// eighths, and one read gets what is left of one of them at most. Default: 64 KiB. Limit: 1 GiB.
+	// reads of one WaitIO; when it is full, these get 16 bytes each. On io_uring (Linux 6.12) it
+	// is cut into eighths, and one read gets what is left of one of them at most. Default: 64 KiB. Limit: 1 GiB.
 	SwapSize int
 
 	// MaxQueued is how many operations one connection may have submitted that WaitIO has not

@@ -3,7 +3,6 @@ package aio
 import (
 	"container/heap"
 	"io"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -91,12 +90,12 @@ func (l *loop) readSwap(op *proactor.Op) bool {
 func (l *loop) finish(op *proactor.Op) {
 	if d := op.Desc; d != nil {
 		d.Queues[op.Kind.Dir()].Remove(op)
-		atomic.AddInt32(&d.Queued, -1)
 	}
 	if op.Index >= 0 {
 		heap.Remove(&l.deadlines, int(op.Index))
 	}
 	l.pending--
+	l.swapHeld = l.swapHeld || op.Swap
 	if op.Kind == proactor.Send {
 		l.stats.BytesWritten += uint64(op.Size)
 	} else {

@@ -117,7 +117,10 @@ func (l *loop) begin(op *proactor.Op) {
 	l.pending++
 	l.stats.Operations++
 	d := op.Desc
-	if d == nil {
+	if d != nil && d.Gone == proactor.Freed {
+		op.Err = ErrConnClosed // Free has begun what was submitted before it
+	}
+	if op.Err != nil {
 		l.finish(op)
 		return
 	}

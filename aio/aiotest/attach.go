@@ -117,7 +117,7 @@ func handleOfAnother(r *rig) {
 	}
 }
 
-// handleFreed: operations on a freed handle come back with io.ErrClosedPipe.
+// handleFreed: operations on a freed handle come back with ErrConnClosed.
 func handleFreed(r *rig) {
 	conn, peer := r.pair()
 	c, err := r.w.Attach(conn)
@@ -137,7 +137,7 @@ func handleFreed(r *rig) {
 	r.until(after...)
 	r.want(before, 1, io.ErrClosedPipe)
 	for _, k := range after {
-		r.want(k, 0, io.ErrClosedPipe)
+		r.want(k, 0, aio.ErrConnClosed)
 	}
 	if s := r.w.Stats(); s.Conns != 1 { // the clock
 		r.t.Errorf("%+v", s)

@@ -144,7 +144,7 @@ func (m *model) allows(k *ticket) string {
 			return "it was not freed"
 		}
 	case aio.ErrConnClosed:
-		if !m.freed || m.conn != m.own {
+		if !m.freed {
 			return "it was not closed"
 		}
 	case syscall.ECONNRESET, syscall.EPIPE:

@@ -27,7 +27,11 @@ func EpollCreate() (int, error) {
 	if err != nil {
 		return -1, err
 	}
-	return fd, unix.SetNonblock(fd, true)
+	if err := unix.SetNonblock(fd, true); err != nil {
+		Close(fd)
+		return -1, err
+	}
+	return fd, nil
 }
 
 // EpollAdd registers fd with the events and the user data of e.

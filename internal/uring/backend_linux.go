@@ -20,6 +20,8 @@ const (
 	entries = 128
 	// batch is the most completions that are taken at once.
 	batch = 256
+	// patience is how long Shut waits for the kernel to give back what was cancelled.
+	patience = 2 * time.Second
 	// ofCancel marks the completion of a cancellation; the rest is the user data of what it cancels.
 	ofCancel = 1 << 63
 )
@@ -39,7 +41,10 @@ type Backend struct {
 	free     []uint32
 	inFlight int
 	closing  []int32 // descriptors whose entries the kernel would not take yet
-	early    []cqe   // taken to make room
+	early    []cqe   // taken to make room, in their order
+	earlyAt  int     // the first of them that was not looked at
+	hasEarly atomic.Bool
+	spoilt   sqe // what is queued when the ring is of no use any more
 }
 
 type slot struct {
@@ -87,7 +92,9 @@ func open() (*Backend, error) {
 		err = r.registerEventfd(b.event)
 	}
 	if err != nil {
-		b.parker.Close()
+		if b.parker != nil {
+			b.parker.Close()
+		}
 		r.close()
 		return nil, err
 	}
@@ -126,7 +133,7 @@ func (b *Backend) flush() error {
 		err := b.ring.submit()
 		if err == nil {
 			for _, fd := range b.closing {
-				sys.Close(int(fd))
+				sys.CloseSocket(int(fd))
 			}
 			b.closing = b.closing[:0]
 			return nil
@@ -140,16 +147,33 @@ func (b *Backend) flush() error {
 				break
 			}
 			b.early = append(b.early, c)
+			b.hasEarly.Store(true)
 		}
 	}
 	return syscall.EAGAIN
 }
 
-// entry returns a free entry, if need be after the kernel has taken the others.
+// next takes the next completion.
+func (b *Backend) next() (cqe, bool) {
+	if b.earlyAt == len(b.early) {
+		return b.ring.next()
+	}
+	c := b.early[b.earlyAt]
+	if b.earlyAt++; b.earlyAt == len(b.early) {
+		b.early, b.earlyAt = b.early[:0], 0
+		b.hasEarly.Store(false)
+	}
+	return c, true
+}
+
+// entry returns a free entry, if need be after the kernel has taken the others. Of a ring that is
+// of no use any more, which Poll reports, it is none.
 func (b *Backend) entry() *sqe {
 	e := b.ring.get()
 	for ; e == nil; e = b.ring.get() {
-		_ = b.flush()
+		if err := b.flush(); err != nil && err != syscall.EAGAIN {
+			return &b.spoilt
+		}
 	}
 	return e
 }
@@ -241,12 +265,8 @@ func (b *Backend) Recv(d *proactor.Desc, buf []byte) (int, error) {
 func (b *Backend) Poll(done []*proactor.Op) ([]*proactor.Op, error) {
 	b.ring.silence(true) // after a Park
 	err := b.flush()
-	for _, c := range b.early {
-		done = b.complete(done, c)
-	}
-	b.early = b.early[:0]
 	for range batch {
-		c, ok := b.ring.next()
+		c, ok := b.next()
 		if !ok {
 			break
 		}
@@ -260,6 +280,9 @@ func (b *Backend) Poll(done []*proactor.Op) ([]*proactor.Op, error) {
 
 // complete appends the operation that c ends.
 func (b *Backend) complete(done []*proactor.Op, c cqe) []*proactor.Op {
+	if c.flags&cqeBuffer != 0 && c.res <= 0 {
+		b.buffers.take(cqe{flags: c.flags}) // a buffer was used up for nothing
+	}
 	at := uint32(c.userData)
 	if int(at) >= len(b.slots) || b.slots[at].op == nil || b.userData(at) != c.userData&^ofCancel {
 		return done
@@ -274,6 +297,10 @@ func (b *Backend) complete(done []*proactor.Op, c cqe) []*proactor.Op {
 	}
 	if op.Kind == proactor.Readable && syscall.Errno(-c.res) == syscall.ENOBUFS && op.Cause == proactor.None && op.Desc.Gone == proactor.None {
 		b.queue(op, true) // all buffers are used up, and the watcher has some bytes
+		return done
+	}
+	if op.Kind == proactor.Readable && c.res > 0 && c.flags&cqeBuffer == 0 && op.Cause == proactor.None && b.buffers.some() {
+		b.queue(op, false) // it could be read now, and there are buffers again
 		return done
 	}
 	s.op = nil
@@ -306,7 +333,7 @@ func (b *Backend) complete(done []*proactor.Op, c cqe) []*proactor.Op {
 // it runs, the parker cannot be closed, and so the ring is mapped.
 func (b *Backend) ready() bool {
 	b.ring.silence(false)
-	return b.woken.Swap(false) || b.ring.Ready()
+	return b.woken.Swap(false) || b.hasEarly.Load() || b.ring.Ready()
 }
 
 // Park implements [proactor.Backend].
@@ -329,26 +356,26 @@ func (b *Backend) Shut(done []*proactor.Op) []*proactor.Op {
 			b.Cancel(op)
 		}
 	}
-	for b.inFlight > 0 {
-		var err error
-		if done, err = b.Poll(done); err != nil && err != syscall.EAGAIN {
-			done = b.abandon(done) // the ring is of no use any more
-		}
+	var err error
+	for end := time.Now().Add(patience); b.inFlight > 0 && (err == nil || err == syscall.EAGAIN) && time.Now().Before(end); {
+		done, err = b.Poll(done)
 		runtime.Gosched()
 	}
 	_ = b.flush()
 	for _, fd := range b.closing {
-		sys.Close(int(fd))
+		sys.CloseSocket(int(fd))
 	}
 	b.parker.Close()
 	b.ring.close()
 	if b.buffers != nil {
 		b.buffers.close()
+		b.buffers = nil
 	}
-	return done
+	return b.abandon(done)
 }
 
-// abandon appends all that is in flight.
+// abandon appends what a ring has not given back that was of no use any more. It is closed, which
+// ends whatever the kernel still had.
 func (b *Backend) abandon(done []*proactor.Op) []*proactor.Op {
 	for i := range b.slots {
 		if op := b.slots[i].op; op != nil {

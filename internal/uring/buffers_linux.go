@@ -97,6 +97,9 @@ func (b *buffers) take(c cqe) []byte {
 	return b.memory[id][from:b.used[id]:b.used[id]]
 }
 
+// some reports whether the kernel has a buffer left.
+func (b *buffers) some() bool { return b != nil && len(b.spent) < bufferCount }
+
 func (b *buffers) close() { sys.Unmap(b.page) }
 
 func littleEndian() bool {

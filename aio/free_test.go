@@ -1,0 +1,71 @@
+package aio_test
+
+import (
+	"net"
+	"testing"
+	"time"
+
+	"evenkeel.dev/aio"
+)
+
+// TestFreeDoesNotLinger: with a linger time, and a peer that does not read, a close blocks for that
+// time, even in non-blocking mode. Free does not, nor does anything after it.
+func TestFreeDoesNotLinger(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		w := open(t, aio.Options{Backend: b})
+		pump(t, w, func(r aio.OpResult) {
+			if r.Conn != nil && r.Operation == aio.OpRead {
+				echo(w, r)
+			}
+		})
+		accepted := make(chan net.Conn, 2)
+		addr := accept(t, func(c net.Conn) { accepted <- c })
+		stuck, err := net.Dial("tcp", addr.String())
+		must(t, err)
+		defer stuck.Close()
+		full := <-accepted
+		must(t, full.(*net.TCPConn).SetLinger(20))
+		must(t, w.Write(nil, full, make([]byte, 16<<20)))
+		time.Sleep(50 * time.Millisecond) // until its socket is full
+
+		other, err := net.Dial("tcp", addr.String())
+		must(t, err)
+		defer other.Close()
+		must(t, w.Read(nil, <-accepted, make([]byte, 8)))
+		must(t, w.Free(full))
+		must(t, other.SetDeadline(time.Now().Add(10*time.Second)))
+		_, err = other.Write([]byte("alive"))
+		must(t, err)
+		if n, err := other.Read(make([]byte, 8)); n != 5 || err != nil {
+			t.Errorf("an echo beside it: %d bytes, %v", n, err)
+		}
+	})
+}
+
+// selfFreeing frees itself when it is closed.
+type selfFreeing struct {
+	*net.TCPConn
+	w *aio.Watcher
+}
+
+func (c *selfFreeing) Close() error {
+	_ = c.w.Stats()
+	return c.TCPConn.Close()
+}
+
+// TestCloseOfTheUsersOwn: the user's Close may use the Watcher.
+func TestCloseOfTheUsersOwn(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		w := open(t, aio.Options{Backend: b})
+		addr := accept(t, func(c net.Conn) { c.Close() })
+		for _, use := range []func(net.Conn) error{
+			func(c net.Conn) error { return w.Read(nil, c, nil) },
+			func(c net.Conn) error { _, err := w.Attach(c); return err },
+			w.Free,
+		} {
+			c, err := net.Dial("tcp", addr.String())
+			must(t, err)
+			must(t, use(&selfFreeing{c.(*net.TCPConn), w}))
+		}
+	})
+}
