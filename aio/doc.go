@@ -19,7 +19,8 @@
 //
 // Every method may be called by any goroutine, WaitIO included: concurrent calls take turns. With
 // nothing to do WaitIO waits in the runtime's own network poller, as a blocked net.Conn does, and
-// holds neither a thread nor a P (on macOS and the BSDs it blocks a thread). Under load it lets other goroutines run every half millisecond.
+// holds neither a thread nor a P (on macOS and the BSDs it blocks a thread). Under load it lets
+// other goroutines run every millisecond.
 //
 // The operations of a connection in one direction are carried out, and returned, in the order of
 // their submission; reads and writes are independent of each other. A write is over when all of it

@@ -16,7 +16,7 @@ const (
 
 	// yieldAfter is how long WaitIO keeps its P from other goroutines while there is always
 	// something to return; yieldCount saves looking at the clock.
-	yieldAfter = 500 * time.Microsecond
+	yieldAfter = time.Millisecond
 	yieldCount = 32
 
 	// maxFree is how many operations are kept for reuse.
