@@ -51,7 +51,9 @@ func (b *Backend) Poll(done []*proactor.Op) ([]*proactor.Op, error) {
 	now := time.Now()
 	kept := b.flights[:0]
 	for _, fl := range b.flights {
-		b.advance(fl, now)
+		if limit > 0 || b.o.Mode == Completion { // readiness moves what it returns, and nothing else
+			b.advance(fl, now)
+		}
 		if !fl.moved || fl.due.After(now) || limit == 0 {
 			kept = append(kept, fl)
 			continue
