@@ -42,13 +42,13 @@ func TestFreeDoesNotLinger(t *testing.T) {
 	})
 }
 
-// selfFreeing frees itself when it is closed.
-type selfFreeing struct {
+// asking asks its Watcher when it is closed, which takes the Watcher's lock.
+type asking struct {
 	*net.TCPConn
 	w *aio.Watcher
 }
 
-func (c *selfFreeing) Close() error {
+func (c *asking) Close() error {
 	_ = c.w.Stats()
 	return c.TCPConn.Close()
 }
@@ -65,7 +65,7 @@ func TestCloseOfTheUsersOwn(t *testing.T) {
 		} {
 			c, err := net.Dial("tcp", addr.String())
 			must(t, err)
-			must(t, use(&selfFreeing{c.(*net.TCPConn), w}))
+			must(t, use(&asking{c.(*net.TCPConn), w}))
 		}
 	})
 }

@@ -159,8 +159,8 @@ type Backend interface {
 	Open(conn net.Conn, d *Desc) error
 
 	// Close unregisters the descriptor and closes it, at once, when what was started before has been
-	// tried. Operations of it that are in flight
-	// have been cancelled; those of which Cancel said false still come from Poll.
+	// tried. Operations of it that are in flight have been cancelled; those of which Cancel said
+	// false still come from Poll.
 	Close(d *Desc)
 
 	// Start begins the transfer of op. True: it is over, or failed. False: the backend has it, and

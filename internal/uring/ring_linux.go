@@ -46,6 +46,14 @@ type params struct {
 	}
 }
 
+// The kernel's sizes; another one here does not build.
+var (
+	_ [64]byte  = [unsafe.Sizeof(sqe{})]byte{}
+	_ [16]byte  = [unsafe.Sizeof(cqe{})]byte{}
+	_ [120]byte = [unsafe.Sizeof(params{})]byte{}
+	_ [16]byte  = [unsafe.Sizeof(bufferEntry{})]byte{}
+)
+
 // From include/uapi/linux/io_uring.h.
 const (
 	opPollAdd     = 6
@@ -82,9 +90,8 @@ const (
 
 // Ring is one io_uring. It is not safe for concurrent use, but for Ready.
 type Ring struct {
-	fd                 int
-	features           uint32
-	pollFirst, taskrun bool
+	fd        int
+	pollFirst bool // the kernel knows recvPollFirst
 
 	rings, sqeMem           []byte // mapped
 	sqHead, sqTail, sqFlags *uint32
@@ -113,8 +120,8 @@ func setup(entries uint32) (*Ring, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Ring{fd: fd, features: p.features, taskrun: p.flags&setupTaskrunFlag != 0}
-	r.pollFirst = r.taskrun // both came with Linux 5.19, and neither can be asked for
+	// That receive came with Linux 5.19, as the flag did, and cannot be asked for by itself.
+	r := &Ring{fd: fd, pollFirst: p.flags&setupTaskrunFlag != 0}
 	if missing := p.features&(featSingleMmap|featNoDrop|featFastPoll) ^ (featSingleMmap | featNoDrop | featFastPoll); missing != 0 {
 		r.close()
 		return nil, fmt.Errorf("the kernel's io_uring lacks features %#x (Linux 5.7 has them)", missing)
