@@ -32,8 +32,8 @@ func TestFreeDoesNotLinger(t *testing.T) {
 		must(t, err)
 		defer other.Close()
 		must(t, w.Read(nil, <-accepted, make([]byte, 8)))
+		must(t, other.SetDeadline(time.Now().Add(10*time.Second))) // Free and the echo: before the linger time
 		must(t, w.Free(full))
-		must(t, other.SetDeadline(time.Now().Add(10*time.Second)))
 		_, err = other.Write([]byte("alive"))
 		must(t, err)
 		if n, err := other.Read(make([]byte, 8)); n != 5 || err != nil {
