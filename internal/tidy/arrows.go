@@ -33,6 +33,7 @@ var arrows = []arrow{
 	{"aio/aiotest", []string{"aio", "internal/proactor"}},
 	{"gcgate", nil},
 	{"fastc", nil},
+	{"fastc/internal/leaf", nil},
 
 	// Offline; gctrace and reqtrace meet only in internal/report.
 	{"gctrace", nil},
@@ -66,5 +67,6 @@ var testArrows = []string{
 	"go.uber.org/goleak",
 	"pgregory.net/rapid",
 	"golang.org/x/net/nettest",
-	module + "/aio/aiotest", // the suite that a backend's own test runs
+	module + "/aio/aiotest",         // the suite that a backend's own test runs
+	module + "/fastc/internal/leaf", // C for fastc's tests: they may not hold any
 }

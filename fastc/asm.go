@@ -1,0 +1,140 @@
+//go:build cgo && !nofastc && (((amd64 || arm64) && (linux || darwin || freebsd || netbsd || openbsd || dragonfly)) || (ppc64le && linux))
+
+// Invariant: runtime.asmcgocall(fn, arg unsafe.Pointer) int32 stands in the same assembly file
+// as runtime.goexit, takes its arguments as [asmcall] passes them, and runs fn on the thread's
+// system stack. discover checks the first by name and file, selfTest the rest by a call.
+
+package fastc
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+)
+
+// target is the code that asmcall jumps to: resolve at first, then what resolve chose. Written
+// atomically, once; read by asmcall.
+var target uintptr
+
+func init() { target = resolvePC() } // not in the declaration: resolve refers to target
+
+// asmcall jumps to target with the frame that it was called with.
+//
+//go:noescape
+func asmcall(fn, arg unsafe.Pointer) int32
+
+// probe calls the code at pc as asmcall would, and so that code of the register-based calling
+// convention finds its arguments too: selfTest tells which it is without a crash.
+//
+//go:noescape
+func probe(pc uintptr, fn, arg unsafe.Pointer) int32
+
+// leafPC returns a function of C's calling convention: int32_t leaf(struct leafFrame *).
+func leafPC() uintptr
+
+// leafFrame is the frame of leaf, which stores its stack pointer in sp and returns in + 1.
+type leafFrame struct {
+	in int32
+	sp uintptr
+}
+
+func call(fn, arg unsafe.Pointer) int32 { return asmcall(fn, arg) }
+
+// resolve is the first target.
+func resolve(fn, arg unsafe.Pointer) int32 {
+	chosen()
+	return asmcall(fn, arg)
+}
+
+func slow(fn, arg unsafe.Pointer) int32 { return cgocall(fn, arg) }
+
+// chosen finds the way that Call takes, sets target to it and says why.
+var chosen = sync.OnceValue(func() choice {
+	pc, source, err := find()
+	if err != nil {
+		atomic.StoreUintptr(&target, slowPC())
+		return choice{source: fmt.Sprintf("runtime.cgocall: %v (%s %s/%s)", err, runtime.Version(), runtime.GOOS, runtime.GOARCH)}
+	}
+	atomic.StoreUintptr(&target, pc)
+	return choice{short: true, source: source}
+})
+
+// find returns the code of asmcgocall, tried.
+func find() (pc uintptr, source string, err error) {
+	switch v := os.Getenv("FASTC"); v {
+	case "", "on":
+	case "off":
+		return 0, "", fmt.Errorf("FASTC=off")
+	default:
+		return 0, "", fmt.Errorf("FASTC=%s is neither on nor off", v)
+	}
+	done := make(chan struct{})
+	go func() { // a goroutine's last caller is goexit, and its stack is small
+		defer close(done)
+		if pc, source, err = discover(); err == nil {
+			err = selfTest(pc)
+		}
+	}()
+	<-done
+	return pc, source, err
+}
+
+const (
+	entryName  = "runtime.asmcgocall"
+	anchorName = "runtime.goexit"
+	maxSteps   = 64 // functions between the two; 12 on amd64, 5 on arm64 in Go 1.26
+)
+
+// discover walks from goexit back to asmcgocall, function by function. Two functions have that
+// name: the one in assembly, and a wrapper by the compiler for Go's other calling convention,
+// which is in no assembly file.
+func discover() (pc uintptr, source string, err error) {
+	pcs := make([]uintptr, 16)
+	pcs = pcs[:runtime.Callers(0, pcs)]
+	if len(pcs) == 0 {
+		return 0, "", fmt.Errorf("no callers to be seen")
+	}
+	anchor := runtime.FuncForPC(pcs[len(pcs)-1])
+	if anchor.Name() != anchorName {
+		return 0, "", fmt.Errorf("a goroutine's first function is %q, not %s", anchor.Name(), anchorName)
+	}
+	file, _ := anchor.FileLine(anchor.Entry())
+	for f, steps := anchor, 1; steps <= maxSteps; steps++ {
+		if f = runtime.FuncForPC(f.Entry() - 1); f == nil {
+			break
+		}
+		if f.Name() != entryName {
+			continue
+		}
+		if in, _ := f.FileLine(f.Entry()); in == file {
+			return f.Entry(), fmt.Sprintf("%s, %d functions before %s in %s (%s %s/%s)",
+				entryName, steps, anchorName, path.Base(file), runtime.Version(), runtime.GOOS, runtime.GOARCH), nil
+		}
+	}
+	return 0, "", fmt.Errorf("no %s within %d functions before %s in %s", entryName, maxSteps, anchorName, path.Base(file))
+}
+
+// selfTest calls leaf through pc and looks at what comes back and which stack it ran on.
+func selfTest(pc uintptr) error {
+	const (
+		in   = 20261121
+		near = 64 << 10 // more than the stack of a goroutine that has just begun
+	)
+	leaf := leafPC()
+	f := leafFrame{in: in}
+	got := probe(pc, *(*unsafe.Pointer)(unsafe.Pointer(&leaf)), unsafe.Pointer(&f))
+	here := uintptr(unsafe.Pointer(&f))
+	switch {
+	case got != in+1:
+		return fmt.Errorf("%s did not return what its function returned", entryName)
+	case max(f.sp, here)-min(f.sp, here) < near:
+		return fmt.Errorf("%s did not change the stack", entryName)
+	case f.sp%16 != leafAlign:
+		return fmt.Errorf("%s did not align the stack", entryName)
+	}
+	return nil
+}

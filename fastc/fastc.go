@@ -1,0 +1,33 @@
+package fastc
+
+import "unsafe"
+
+// Call runs the C function fn, which is int32_t fn(void *frame), with arg as its frame and
+// returns its value. It runs on the thread's system stack without telling the scheduler: no
+// other goroutine gets this processor, and no stop of the world completes, until fn returns.
+// fn must therefore be a leaf: it neither blocks nor calls back into Go, and its time is bounded.
+//
+// arg does not escape: the frame may live on the goroutine's stack, and it and all Go memory it
+// points to stays where it is during the call. C must keep no pointer to any of it.
+//
+// Where the short way is not to be had ([Available]), Call is [Slow]. Any goroutine may call
+// it, any number at a time; what fn itself touches is the caller's business.
+func Call(fn, arg unsafe.Pointer) int32 { return call(fn, arg) }
+
+// Slow is [Call] through ordinary cgo: the scheduler knows, so fn may block and take any time.
+// It must not call back into Go all the same: its frame may move then. It returns -1 when the
+// program was built without cgo.
+func Slow(fn, arg unsafe.Pointer) int32 { return cgocall(fn, arg) }
+
+// Available reports whether [Call] takes the short way. The answer is found once, at the first
+// call of this function, of [Call] or of [Source], and stays.
+func Available() bool { return chosen().short }
+
+// Source says, for a log or a bug report, which function [Call] goes through and why.
+func Source() string { return chosen().source }
+
+// choice is the way that Call takes.
+type choice struct {
+	short  bool
+	source string
+}

@@ -1,0 +1,50 @@
+//go:build cgo
+
+package fastc_test
+
+import (
+	"testing"
+	"unsafe"
+
+	"evenkeel.dev/fastc"
+	"evenkeel.dev/fastc/internal/leaf"
+)
+
+func TestCall(t *testing.T) {
+	t.Log(fastc.Source())
+	for name, call := range map[string]func(fn, arg unsafe.Pointer) int32{"Call": fastc.Call, "Slow": fastc.Slow} {
+		t.Run(name, func(t *testing.T) {
+			f := leaf.AddFrame{A: 1 << 40, B: 2}
+			if r := call(leaf.Add, unsafe.Pointer(&f)); r != 0 || f.Sum != 1<<40+2 {
+				t.Errorf("returned %d, sum %d", r, f.Sum)
+			}
+			for _, v := range []int64{-1, 1 << 31, 1<<32 - 7, -1 << 31} {
+				if r := call(leaf.Low, unsafe.Pointer(&v)); r != int32(v) {
+					t.Errorf("low of %#x: %d", v, r)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkCall(b *testing.B) {
+	var f leaf.AddFrame
+	for b.Loop() {
+		fastc.Call(leaf.Add, unsafe.Pointer(&f))
+	}
+}
+
+func BenchmarkSlow(b *testing.B) {
+	var f leaf.AddFrame
+	for b.Loop() {
+		fastc.Slow(leaf.Add, unsafe.Pointer(&f))
+	}
+}
+
+func BenchmarkSite(b *testing.B) {
+	var f leaf.AddFrame
+	s := fastc.NewSite("add", fastc.Options{})
+	for b.Loop() {
+		s.Call(leaf.Add, unsafe.Pointer(&f))
+	}
+}

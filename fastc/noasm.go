@@ -1,0 +1,14 @@
+//go:build !cgo || nofastc || !((amd64 || arm64 || ppc64le) && (linux || darwin || freebsd || netbsd || openbsd || dragonfly)) || (ppc64le && !linux)
+
+package fastc
+
+import (
+	"runtime"
+	"unsafe"
+)
+
+func call(fn, arg unsafe.Pointer) int32 { return cgocall(fn, arg) }
+
+func chosen() choice {
+	return choice{source: "runtime.cgocall: " + whyNot + " (" + runtime.GOOS + "/" + runtime.GOARCH + ")"}
+}

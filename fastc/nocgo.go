@@ -1,0 +1,8 @@
+//go:build !cgo
+
+package fastc
+
+import "unsafe"
+
+// cgocall says that there is no C to call; no shim of fastcgen returns -1.
+func cgocall(fn, arg unsafe.Pointer) int32 { return -1 }

@@ -1,0 +1,5 @@
+//go:build cgo && nofastc
+
+package fastc
+
+const whyNot = "built with the tag nofastc"
