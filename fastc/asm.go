@@ -20,7 +20,7 @@ import (
 // atomically, once; read by asmcall.
 var target uintptr
 
-func init() { target = resolvePC() } // not in the declaration: resolve refers to target
+func init() { target, _, _ = codes() } // not in the declaration: resolve refers to target
 
 // asmcall jumps to target with the frame that it was called with.
 //
@@ -33,10 +33,8 @@ func asmcall(fn, arg unsafe.Pointer) int32
 //go:noescape
 func probe(pc uintptr, fn, arg unsafe.Pointer) int32
 
-// leafPC returns a function of C's calling convention: int32_t leaf(struct leafFrame *).
-func leafPC() uintptr
-
-// leafFrame is the frame of leaf, which stores its stack pointer in sp and returns in + 1.
+// leafFrame is the frame of the function leaf, in assembly and of C's calling convention. It
+// stores its stack pointer in sp and returns in + 1.
 type leafFrame struct {
 	in int32
 	sp uintptr
@@ -56,7 +54,8 @@ func slow(fn, arg unsafe.Pointer) int32 { return cgocall(fn, arg) }
 var chosen = sync.OnceValue(func() choice {
 	pc, source, err := find()
 	if err != nil {
-		atomic.StoreUintptr(&target, slowPC())
+		_, slow, _ := codes()
+		atomic.StoreUintptr(&target, slow)
 		return choice{source: fmt.Sprintf("runtime.cgocall: %v (%s %s/%s)", err, runtime.Version(), runtime.GOOS, runtime.GOARCH)}
 	}
 	atomic.StoreUintptr(&target, pc)
@@ -124,7 +123,7 @@ func selfTest(pc uintptr) error {
 		in   = 20261121
 		near = 64 << 10 // more than the stack of a goroutine that has just begun
 	)
-	leaf := leafPC()
+	_, _, leaf := codes()
 	f := leafFrame{in: in}
 	got := probe(pc, *(*unsafe.Pointer)(unsafe.Pointer(&leaf)), unsafe.Pointer(&f))
 	here := uintptr(unsafe.Pointer(&f))

@@ -2,8 +2,15 @@
 
 package fastc
 
+import "unsafe"
+
 const leafAlign = 8 // of the stack pointer modulo 16 when a function is entered (System V ABI)
 
-// resolvePC and slowPC return the code that the assembler calls by these names: ABI0's.
-func resolvePC() uintptr
-func slowPC() uintptr
+// codes returns the code of resolve and slow as asmcall jumps to it, which is ABI0's, and the
+// code of leaf.
+func codes() (resolve, slow, leaf uintptr)
+
+// siteCall is [Site.Call]: it counts down in s and jumps to target as asmcall does, or to watch.
+//
+//go:noescape
+func siteCall(s *Site, arg unsafe.Pointer) int32

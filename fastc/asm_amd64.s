@@ -1,16 +1,31 @@
 //go:build cgo && !nofastc && (linux || darwin || freebsd || netbsd || openbsd || dragonfly)
 
 // Invariant: runtime.asmcgocall follows ABI0: its frame is (fn, arg, ret) above the return
-// address, which is asmcall's own, so asmcall jumps and is no frame of its own.
+// address, which is that of asmcall and siteCall, so these jump and are no frames of their own.
 
+#include "go_asm.h"
 #include "textflag.h"
 
-// func asmcall(fn, arg unsafe.Pointer) int32
 TEXT ·asmcall(SB), NOSPLIT|NOFRAME, $0-20
 	MOVQ ·target(SB), AX
 	JMP  AX
 
-// func probe(pc uintptr, fn, arg unsafe.Pointer) int32
+TEXT ·siteCall(SB), NOSPLIT|NOFRAME, $0-20
+	MOVQ s+0(FP), AX
+	CMPL Site_trusted(AX), $0
+	JEQ  watch
+	MOVQ SP, CX         // a goroutine's stack chooses its cell
+	SHRQ $5, CX
+	ANDQ $(31<<6), CX
+	SUBL $1, Site_countdowns(AX)(CX*1) // not atomic: see sample.go
+	JLE  watch
+	MOVQ Site_fn(AX), AX
+	MOVQ AX, s+0(FP)    // the frame is asmcall's now
+	MOVQ ·target(SB), AX
+	JMP  AX
+watch:
+	JMP ·watch(SB)
+
 TEXT ·probe(SB), NOSPLIT, $24-28
 	MOVQ pc+0(FP), CX
 	MOVQ fn+8(FP), AX   // AX and BX: the first two arguments of ABIInternal
@@ -23,22 +38,13 @@ TEXT ·probe(SB), NOSPLIT, $24-28
 	MOVL AX, ret+24(FP)
 	RET
 
-// func resolvePC() uintptr
-TEXT ·resolvePC(SB), NOSPLIT, $0-8
+TEXT ·codes(SB), NOSPLIT, $0-24
 	MOVQ $·resolve(SB), AX
-	MOVQ AX, ret+0(FP)
-	RET
-
-// func slowPC() uintptr
-TEXT ·slowPC(SB), NOSPLIT, $0-8
+	MOVQ AX, resolve+0(FP)
 	MOVQ $·slow(SB), AX
-	MOVQ AX, ret+0(FP)
-	RET
-
-// func leafPC() uintptr
-TEXT ·leafPC(SB), NOSPLIT, $0-8
+	MOVQ AX, slow+8(FP)
 	MOVQ $leaf<>(SB), AX
-	MOVQ AX, ret+0(FP)
+	MOVQ AX, leaf+16(FP)
 	RET
 
 // int32_t leaf(struct leafFrame *)

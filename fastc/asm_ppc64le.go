@@ -6,9 +6,11 @@ import "unsafe"
 
 const leafAlign = 0 // of the stack pointer modulo 16 (OpenPOWER ELFv2 ABI)
 
-// resolvePC and slowPC return code that takes its arguments in registers.
-func resolvePC() uintptr { return codeOf(resolve) }
-func slowPC() uintptr    { return codeOf(slow) }
+// codes returns the code of resolve and slow as asmcall calls it, which is ABIInternal's, and the
+// code of leaf.
+func codes() (first, cgo, leaf uintptr) { return codeOf(resolve), codeOf(slow), leafCode() }
+
+func leafCode() uintptr
 
 // codeOf relies on a func value being a pointer to a word that points to the code
 // (runtime2.go, funcval).

@@ -6,7 +6,6 @@
 #include "textflag.h"
 #include "funcdata.h"
 
-// func asmcall(fn, arg unsafe.Pointer) int32
 TEXT ·asmcall(SB), NOSPLIT, $32-20
 	NO_LOCAL_POINTERS     // resolve and slow are Go: they may be where a goroutine is scanned
 	MOVD fn+0(FP), R3
@@ -17,7 +16,6 @@ TEXT ·asmcall(SB), NOSPLIT, $32-20
 	MOVW R3, ret+16(FP)
 	RET
 
-// func probe(pc uintptr, fn, arg unsafe.Pointer) int32
 TEXT ·probe(SB), NOSPLIT, $32-28
 	MOVD pc+0(FP), R12
 	MOVD fn+8(FP), R3
@@ -29,8 +27,7 @@ TEXT ·probe(SB), NOSPLIT, $32-28
 	MOVW R3, ret+24(FP)
 	RET
 
-// func leafPC() uintptr
-TEXT ·leafPC(SB), NOSPLIT, $0-8
+TEXT ·leafCode(SB), NOSPLIT, $0-8
 	MOVD $leaf<>(SB), R3
 	MOVD R3, ret+0(FP)
 	RET

@@ -43,8 +43,21 @@ func BenchmarkSlow(b *testing.B) {
 
 func BenchmarkSite(b *testing.B) {
 	var f leaf.AddFrame
-	s := fastc.NewSite("add", fastc.Options{})
+	s := fastc.NewSite(leaf.Add, "add", fastc.Options{})
 	for b.Loop() {
-		s.Call(leaf.Add, unsafe.Pointer(&f))
+		s.Call(unsafe.Pointer(&f))
+	}
+}
+
+func TestSite(t *testing.T) {
+	s := fastc.NewSite(leaf.Add, "add", fastc.Options{Budget: -1})
+	for i := range int64(10_000) {
+		f := leaf.AddFrame{A: i, B: 2}
+		if r := s.Call(unsafe.Pointer(&f)); r != 0 || f.Sum != i+2 {
+			t.Fatalf("call %d: returned %d, sum %d", i, r, f.Sum)
+		}
+	}
+	if st := s.Stats(); st.Timed < 20 || st.Timed > 1000 || st.Calls < 5_000 || st.Calls > 20_000 || st.Longest == 0 {
+		t.Errorf("%+v", st)
 	}
 }

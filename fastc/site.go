@@ -2,7 +2,6 @@ package fastc
 
 import (
 	"log/slog"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,9 +13,8 @@ const (
 	defaultHold   = 10 * time.Second
 	maxHoldFactor = 16
 
-	sampleOneIn = 64 // calls of a trusted function
-	strikes     = 3  // calls over the budget that divert a function
-	probation   = 16 // calls within the budget, one after the other, that make it trusted
+	strikes   = 3  // calls over the budget that divert a function
+	probation = 16 // calls within the budget, one after the other, that make it trusted
 )
 
 // Options configure a [Site]. The zero value works.
@@ -36,7 +34,7 @@ type Options struct {
 }
 
 // Site calls one C function with a budget of time. It times some of the calls: each of the first
-// ones, then one in 64. When one exceeds the budget it times every call; at the third that does,
+// ones, then one in 128. When one exceeds the budget it times every call; at the third that does,
 // before 16 in a row do not, the function is diverted: it goes through ordinary cgo for a while
 // ([Options.Hold]), and then has to prove itself again. At most three timed calls exceed the
 // budget before the switch, and as many again as are under way in other threads.
@@ -46,14 +44,17 @@ type Options struct {
 //
 // Any goroutine may use it, any number at a time.
 type Site struct {
-	name string
-	opts Options
+	fn      unsafe.Pointer
+	trusted atomic.Uint32 // 1: only samples are timed
+	name    string
+	opts    Options
 
-	trusted  atomic.Bool // the fast path's only state
 	diverted atomic.Bool
 
 	calls, timed, over, slow atomic.Uint64
 	longest                  atomic.Int64 // ns
+
+	countdowns countdowns // of a trusted function
 
 	mu         sync.Mutex // guards what follows; taken by timed calls only
 	struck     int        // calls over the budget since the function was trusted
@@ -74,30 +75,25 @@ type Stats struct {
 	Diverted   bool          // now
 }
 
-// NewSite returns a Site for the function that logs call name.
-func NewSite(name string, opts Options) *Site {
+// NewSite returns a Site for calls of the C function fn, which logs call name.
+func NewSite(fn unsafe.Pointer, name string, opts Options) *Site {
 	if opts.Budget == 0 {
 		opts.Budget = defaultBudget
 	}
 	if opts.Hold == 0 {
 		opts.Hold = defaultHold
 	}
-	return &Site{name: name, opts: opts, hold: opts.Hold}
+	return &Site{fn: fn, name: name, opts: opts, hold: opts.Hold}
 }
 
-// Call is [Call], or [Slow] while the function is diverted.
-func (s *Site) Call(fn, arg unsafe.Pointer) int32 {
-	if s.trusted.Load() && rand.Uint32()%sampleOneIn != 0 {
-		return call(fn, arg)
-	}
-	return s.watched(fn, arg)
-}
+// Call is the package's [Call] of the function, or [Slow] while it is diverted.
+func (s *Site) Call(arg unsafe.Pointer) int32 { return siteCall(s, arg) }
 
 // Slow is the package's [Slow], counted.
-func (s *Site) Slow(fn, arg unsafe.Pointer) int32 {
+func (s *Site) Slow(arg unsafe.Pointer) int32 {
 	s.calls.Add(1)
 	s.slow.Add(1)
-	return cgocall(fn, arg)
+	return cgocall(s.fn, arg)
 }
 
 // Stats returns the counters. They are read one after the other while calls go on.
@@ -115,17 +111,18 @@ func (s *Site) Stats() Stats {
 	}
 }
 
-// watched is a call that is looked at.
-func (s *Site) watched(fn, arg unsafe.Pointer) int32 {
+// watch is a call that is looked at. siteCall jumps here.
+func watch(s *Site, arg unsafe.Pointer) int32 {
 	if s.diverted.Load() && !s.returned(time.Now()) {
-		return s.Slow(fn, arg)
+		return s.Slow(arg)
 	}
 	weight := uint64(1)
-	if s.trusted.Load() {
+	if s.trusted.Load() != 0 {
+		s.countdowns.restart()
 		weight = sampleOneIn
 	}
 	start := time.Now()
-	r := call(fn, arg)
+	r := call(s.fn, arg)
 	took := time.Since(start)
 
 	s.calls.Add(weight)
@@ -140,27 +137,27 @@ func (s *Site) watched(fn, arg unsafe.Pointer) int32 {
 // judge takes note of a call on the short way.
 func (s *Site) judge(took time.Duration) {
 	within := s.opts.Budget < 0 || took <= s.opts.Budget
-	if within && s.trusted.Load() {
+	if within && s.trusted.Load() != 0 {
 		return
 	}
 	if !within {
 		s.over.Add(1)
 	}
 	if !Available() {
-		s.trusted.Store(true) // there is one way
+		s.trusted.Store(1) // there is one way
 		return
 	}
 	s.mu.Lock()
 	if within {
 		if s.clean++; s.clean >= probation && !s.diverted.Load() {
 			s.struck, s.hold = 0, s.opts.Hold
-			s.trusted.Store(true)
+			s.trusted.Store(1)
 		}
 		s.mu.Unlock()
 		return
 	}
 	s.clean = 0
-	s.trusted.Store(false)
+	s.trusted.Store(0)
 	if s.struck++; s.struck < strikes || s.diverted.Load() {
 		s.mu.Unlock()
 		return
