@@ -50,17 +50,28 @@ func resolve(fn, arg unsafe.Pointer) int32 {
 
 func slow(fn, arg unsafe.Pointer) int32 { return cgocall(fn, arg) }
 
-// chosen finds the way that Call takes, sets target to it and says why.
-var chosen = sync.OnceValue(func() choice {
+var (
+	once sync.Once
+	way  choice // written under once
+)
+
+// chosen returns the way that Call takes. The first call finds it and sets target.
+func chosen() choice {
+	once.Do(choose)
+	return way
+}
+
+func choose() {
 	pc, source, err := find()
 	if err != nil {
 		_, slow, _ := codes()
 		atomic.StoreUintptr(&target, slow)
-		return choice{source: fmt.Sprintf("runtime.cgocall: %v (%s %s/%s)", err, runtime.Version(), runtime.GOOS, runtime.GOARCH)}
+		way.source = fmt.Sprintf("runtime.cgocall: %v (%s %s/%s)", err, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+		return
 	}
 	atomic.StoreUintptr(&target, pc)
-	return choice{short: true, source: source}
-})
+	way = choice{short: true, source: source}
+}
 
 // find returns the code of asmcgocall, tried.
 func find() (pc uintptr, source string, err error) {
