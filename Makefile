@@ -10,8 +10,9 @@ help:
 	@echo "make test        all checks: lint, tests with the race detector, browser, fuzzing, benchmarks once"
 	@echo "make lint        gofumpt, go vet, staticcheck, go mod tidy over every module"
 	@echo "make golden      write the golden files again, from real programs under real toolchains"
-	@echo "make bench       bench-gc, bench-load, bench-gate and bench-aio: each figure with its target, raw results in bench/results"
+	@echo "make bench       bench-gc, -load, -gate, -aio and -fastc: each figure with its target, raw results in bench/results"
 	@echo "make bench-aio   aio beside its peers, at most an hour; QUICK=1: five minutes"
+	@echo "make bench-fastc calls of C: fastc beside cgo, purego and fastcgo's technique; QUICK=1: a minute"
 	@echo "make soak        connections of package aio that come and go for an hour (SOAK=2m: two minutes)"
 	@echo "make build       bin/: evenkeel, the examples, and the driver of bench-gate"
 
@@ -42,7 +43,7 @@ lint:
 golden:
 	gctrace/testdata/gen.sh
 	cd examples && go generate ./...
-	go test ./gctrace ./internal/report -update
+	go test ./gctrace ./internal/report ./cmd/fastcgen -update
 
 # Bounded: SOAK=2m for a short one. It leaves most of the machine to others.
 SOAK ?= 1h
@@ -50,8 +51,8 @@ SOAK ?= 1h
 soak:
 	EVENKEEL_SOAK=$(SOAK) go test -count=1 -v -timeout 0 -run '^TestSoak$$' ./aio
 
-.PHONY: bench bench-gc bench-load bench-gate bench-aio build-aio
-bench: bench-gc bench-load bench-gate bench-aio
+.PHONY: bench bench-gc bench-load bench-gate bench-aio build-aio bench-fastc
+bench: bench-gc bench-load bench-gate bench-aio bench-fastc
 
 bench-gc: build
 	cd bench && go run ./gc
@@ -67,6 +68,10 @@ bench-gate: build
 # QUICK=1: five minutes instead of an hour.
 bench-aio: build-aio
 	cd bench && ../bin/aio/driver $(if $(QUICK),-quick)
+
+# QUICK=1: a minute instead of ten, nothing kept.
+bench-fastc: build
+	cd bench && $(GO_BUILD) -o ../bin/bench-fastc ./fastc && ../bin/bench-fastc $(if $(QUICK),-quick)
 
 build-aio:
 	@mkdir -p bin/aio && rm -f bin/aio/cepoll

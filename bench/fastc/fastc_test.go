@@ -1,0 +1,71 @@
+//go:build cgo && unix
+
+package main
+
+import (
+	"context"
+	"math"
+	"runtime/metrics"
+	"strings"
+	"testing"
+	"time"
+
+	"evenkeel.dev/bench/fastc/sig"
+	"evenkeel.dev/bench/figure"
+)
+
+// TestWaysAgree: each way computes what C does.
+func TestWaysAgree(t *testing.T) {
+	for _, s := range sig.Signatures {
+		want := s.C(1000)
+		for _, w := range ways {
+			loop := w.loop(s)
+			if loop == nil {
+				t.Logf("%s: no %s here", s.Name, w.name)
+				continue
+			}
+			if got := loop(1000); math.Abs(got-want) > 1e-9*math.Abs(want) {
+				t.Errorf("%s by %s: %v, want %v", s.Name, w.name, got, want)
+			}
+		}
+	}
+}
+
+// TestCrash: the report of a crash below fastc names the signal and the caller.
+func TestCrash(t *testing.T) {
+	var out strings.Builder
+	b := &bench{ctx: context.Background(), set: figure.New("test")}
+	b.set.Out = &out
+	if err := b.crash(); err != nil {
+		t.Fatal(err)
+	}
+	if len(b.set.Figures) != 1 || !b.set.Figures[0].Met {
+		t.Errorf("%s%.3000s", &out, b.set.Raw["crash by fast"])
+	}
+}
+
+func TestQuantile(t *testing.T) {
+	edges := []float64{0, 1, 2, 4, math.Inf(1)}
+	before := &metrics.Float64Histogram{Counts: []uint64{5, 0, 7, 0}, Buckets: edges}
+	after := &metrics.Float64Histogram{Counts: []uint64{5 + 90, 9, 7 + 1, 0}, Buckets: edges}
+	for q, want := range map[float64]float64{.5: 1, .9: 1, .91: 2, .99: 2, 1: 4} {
+		if got := quantile(before, after, q); got != want {
+			t.Errorf("%v: %v, want %v", q, got, want)
+		}
+	}
+	if got := quantile(after, after, .99); got != 0 {
+		t.Errorf("of nothing: %v", got)
+	}
+}
+
+// TestPerCall: a loop that takes a microsecond a turn is found to.
+func TestPerCall(t *testing.T) {
+	loop := func(n int) float64 {
+		for end := time.Now().Add(time.Duration(n) * time.Microsecond); time.Now().Before(end); {
+		}
+		return 0
+	}
+	if ns := perCall(loop, 5*time.Millisecond); ns < 1000 {
+		t.Errorf("%v ns", ns)
+	}
+}

@@ -1,0 +1,111 @@
+//go:build cgo && unix
+
+// Command fastc compares leaf calls through package fastc with ordinary cgo, purego and the
+// technique of fastcgo: a call, a request of examples/fastcserver, a budget. make bench-fastc
+// runs it.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"evenkeel.dev/bench/fastc/sig"
+	"evenkeel.dev/bench/figure"
+	"evenkeel.dev/bench/machine"
+	"evenkeel.dev/fastc"
+)
+
+// bench is one run of the command.
+type bench struct {
+	ctx    context.Context
+	set    *figure.Set
+	bin    string        // folder of evenkeel and fastcserver
+	rounds int           // of everything
+	length time.Duration // of a run against the server
+}
+
+var parts = []struct {
+	name string
+	run  func(*bench) error
+}{
+	{"calls", (*bench).calls},
+	{"crash", (*bench).crash},
+	{"budget", (*bench).budget},
+	{"server", (*bench).server},
+}
+
+func main() {
+	log.SetFlags(0)
+	bin := flag.String("bin", "../bin", "`folder` of the built evenkeel and fastcserver")
+	results := flag.String("results", "results", "`folder` for the raw results")
+	quick := flag.Bool("quick", false, "a minute: few and short rounds, nothing is kept")
+	only := flag.String("only", "", "one `part`: calls, crash, budget or server")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	b := &bench{ctx: ctx, set: figure.New("fastc"), bin: *bin, rounds: 10, length: 4 * time.Second}
+	if *quick {
+		b.rounds, b.length = 2, time.Second
+	}
+	b.set.Machine = machine.This()
+	b.set.Versions["fastc"] = fastc.Source()
+	fmt.Println(fastc.Source())
+	found := false
+	for _, p := range parts {
+		if *only != "" && *only != p.name {
+			continue
+		}
+		found = true
+		if err := p.run(b); err != nil {
+			stop()
+			if errors.Is(err, context.Canceled) {
+				err = errors.New("interrupted; nothing is kept")
+			}
+			log.Fatalf("bench-fastc: %s: %v", p.name, err)
+		}
+	}
+	if !found {
+		log.Fatalf("bench-fastc: no part %q: calls, crash, budget or server", *only)
+	}
+	if *quick {
+		return
+	}
+	if err := b.set.Save(*results); err != nil {
+		log.Fatal("bench-fastc: ", err)
+	}
+}
+
+// way is one way to call, in the tables.
+type way struct {
+	name string
+	loop func(sig.Signature) func(int) float64
+}
+
+var ways = []way{
+	{"C", func(s sig.Signature) func(int) float64 { return s.C }},
+	{"cgo", func(s sig.Signature) func(int) float64 { return s.Cgo }},
+	{"fast", func(s sig.Signature) func(int) float64 { return s.Fast }},
+	{"Site", func(s sig.Signature) func(int) float64 { return s.Measured }},
+	{"purego", func(s sig.Signature) func(int) float64 { return s.Purego }},
+	{"fastcgo's technique", func(s sig.Signature) func(int) float64 { return s.Technique }},
+}
+
+// table prints a line a row: its name, then cells under the heads.
+func table(heads []string, rows [][]string) {
+	for _, row := range slices.Insert(slices.Clone(rows), 0, heads) {
+		var line strings.Builder
+		for i, cell := range row {
+			fmt.Fprintf(&line, "%-*s", []int{22, 20}[min(i, 1)], cell)
+		}
+		fmt.Println("  " + strings.TrimRight(line.String(), " "))
+	}
+}

@@ -1,0 +1,91 @@
+//go:build fastcgen
+
+package sig
+
+/*
+#cgo CFLAGS: -O2 -Wall
+#include "sig.h"
+*/
+import "C"
+
+// Vec is a vector of three dimensions.
+type Vec C.struct_sig_vec
+
+// Add2 adds.
+//
+//fastc:call sig_add2(a, b)
+func Add2(a, b int64) int64
+
+// Add6 adds.
+//
+//fastc:call sig_add6(a, b, c, d, e, f)
+func Add6(a, b, c, d, e, f int64) int64
+
+// AddDouble adds.
+//
+//fastc:call sig_adddouble(a, b)
+func AddDouble(a, b float64) float64
+
+// Dot returns the dot product of a and b.
+//
+//fastc:call sig_dot(a, b, len(a))
+//fastc:require len(b) >= len(a)
+func Dot(a, b []float64) float64
+
+// Cross returns the cross product of a and b.
+//
+//fastc:call sig_cross(a, b)
+func Cross(a, b Vec) Vec
+
+// MeasuredAdd2 is Add2 through a Site.
+//
+//fastc:call sig_add2(a, b)
+//fastc:budget
+func MeasuredAdd2(a, b int64) int64
+
+// MeasuredAdd6 is Add6 through a Site.
+//
+//fastc:call sig_add6(a, b, c, d, e, f)
+//fastc:budget
+func MeasuredAdd6(a, b, c, d, e, f int64) int64
+
+// MeasuredAddDouble is AddDouble through a Site.
+//
+//fastc:call sig_adddouble(a, b)
+//fastc:budget
+func MeasuredAddDouble(a, b float64) float64
+
+// MeasuredDot is Dot through a Site.
+//
+//fastc:call sig_dot(a, b, len(a))
+//fastc:require len(b) >= len(a)
+//fastc:budget
+func MeasuredDot(a, b []float64) float64
+
+// MeasuredCross is Cross through a Site.
+//
+//fastc:call sig_cross(a, b)
+//fastc:budget
+func MeasuredCross(a, b Vec) Vec
+
+// Spin computes for ns nanoseconds, whatever the budget says.
+//
+//fastc:call sig_spin(ns)
+func Spin(ns int64) int64
+
+// MeasuredSpin computes for ns nanoseconds, within a budget of 200 µs a call.
+//
+//fastc:call sig_spin(ns)
+//fastc:budget 200us
+func MeasuredSpin(ns int64) int64
+
+// SlowSpin computes for ns nanoseconds, through ordinary cgo.
+//
+//fastc:call sig_spin(ns)
+//fastc:slow
+func SlowSpin(ns int64) int64
+
+// Crash ends the program with a segmentation fault in C.
+//
+//fastc:call sig_crash()
+func Crash()

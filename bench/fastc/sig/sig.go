@@ -1,0 +1,40 @@
+//go:build cgo
+
+// Package sig has the functions of bench-fastc, in C, and each way to call them in a loop: from
+// C, by cgo, by the functions that fastcgen makes, by purego, and by the technique of fastcgo.
+package sig
+
+//go:generate go run evenkeel.dev/cmd/fastcgen fast.go
+
+/*
+#cgo CFLAGS: -O2 -Wall
+#include "sig.h"
+*/
+import "C"
+
+// A Signature is one function and the loops that call it n times. Each call takes what the one
+// before returned, or a compiler could leave calls out; the loops return the last of them.
+type Signature struct {
+	Name      string
+	C         func(n int) float64 // from C: the limit
+	Cgo       func(n int) float64
+	Fast      func(n int) float64
+	Measured  func(n int) float64 // fast through a Site
+	Purego    func(n int) float64 // nil: purego refuses the signature
+	Technique func(n int) float64 // nil: not on this platform
+}
+
+// Signatures are the five of the benchmark.
+var Signatures = []Signature{
+	{"add2", cAdd2, cgoAdd2, fastAdd2, measuredAdd2, puregoAdd2, techniques[0]},
+	{"six int64", cAdd6, cgoAdd6, fastAdd6, measuredAdd6, puregoAdd6, techniques[1]},
+	{"add double", cAddDouble, cgoAddDouble, fastAddDouble, measuredAddDouble, puregoAddDouble, techniques[2]},
+	{"dot of 8", cDot, cgoDot, fastDot, measuredDot, puregoDot, techniques[3]},
+	{"struct by value", cCross, cgoCross, fastCross, measuredCross, puregoCross, techniques[4]},
+}
+
+func cAdd2(n int) float64      { return float64(C.sig_loop_add2(C.int64_t(n))) }
+func cAdd6(n int) float64      { return float64(C.sig_loop_add6(C.int64_t(n))) }
+func cAddDouble(n int) float64 { return float64(C.sig_loop_adddouble(C.int64_t(n))) }
+func cDot(n int) float64       { return float64(C.sig_loop_dot(C.int64_t(n))) }
+func cCross(n int) float64     { return float64(C.sig_loop_cross(C.int64_t(n))) }

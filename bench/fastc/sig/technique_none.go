@@ -1,0 +1,5 @@
+//go:build cgo && !(linux && amd64)
+
+package sig
+
+var techniques [5]func(n int) float64

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"go/ast"
+	"go/build/constraint"
+	"go/token"
+	"strings"
+	"time"
+)
+
+// The tag that keeps a declaration file from being compiled, and the one that the generated
+// file carries in its place.
+const (
+	declarationTag = "fastcgen"
+	generatedTag   = "cgo"
+)
+
+// declaration is a parsed declaration file.
+type declaration struct {
+	path       string // as it was named
+	build      constraint.Expr
+	doc        []string // lines of the package comment, with their //
+	pkg        string
+	pkgAt      token.Position
+	preamble   string // the comment above import "C", without its marks, #cgo lines included
+	preambleAt token.Position
+	types      []*typeDecl
+	consts     []constDecl
+	funcs      []*funcDecl
+}
+
+// typeDecl is: type Point C.struct_v_point.
+type typeDecl struct {
+	name   string
+	cName  string // struct_v_point
+	doc    []string
+	opaque bool // by //fastc:opaque
+	at     token.Position
+}
+
+// constDecl is a const declaration, copied.
+type constDecl struct {
+	text  string         // from its comment to its end
+	at    token.Position // of text
+	names []name
+	uses  []name // constants of C
+}
+
+// name is an identifier and its place.
+type name struct {
+	text string
+	at   token.Position
+}
+
+// funcDecl is a function with its directives.
+type funcDecl struct {
+	name     string
+	at       token.Position
+	doc      []string
+	params   []param
+	results  []param // without the error; unnamed ones have no name
+	hasError bool
+	errName  string
+	named    bool // the results have names
+
+	call     callDirective
+	requires []condition
+	slow     *condition // nil: never; empty text: always
+	fails    *condition // an expression of C
+	budget   *budget
+	given    map[string]bool // directives seen
+}
+
+type param struct {
+	name string
+	typ  *goType
+	at   token.Position
+}
+
+// callDirective is: //fastc:call v_dot(a, b, len(a)).
+type callDirective struct {
+	cName string
+	args  []callArg
+	at    token.Position
+}
+
+// condition is an expression in a directive.
+type condition struct {
+	text string
+	at   token.Position
+	uses []name // constants of C
+}
+
+// budget is: //fastc:budget 300us.
+type budget struct {
+	limit time.Duration // 0: the default
+}
+
+// argKind says what an argument of the C call is.
+type argKind int
+
+const (
+	argParam  argKind = iota // a
+	argLen                   // len(a)
+	argCap                   // cap(a)
+	argResult                // &q
+	argInt                   // 16, -1
+	argFloat                 // 0.5
+	argBool                  // true
+	argNil                   // nil
+	argC                     // C.V_FAST
+)
+
+// callArg is an argument of the C call.
+type callArg struct {
+	kind argKind
+	text string // the name of the parameter, result or constant, or the literal
+	at   token.Position
+}
+
+func (a callArg) String() string {
+	switch a.kind {
+	case argLen:
+		return "len(" + a.text + ")"
+	case argCap:
+		return "cap(" + a.text + ")"
+	case argResult:
+		return "&" + a.text
+	case argC:
+		return "C." + a.text
+	}
+	return a.text
+}
+
+// param returns the parameter of that name, nil when there is none.
+func (f *funcDecl) param(name string) *param {
+	for i := range f.params {
+		if f.params[i].name == name {
+			return &f.params[i]
+		}
+	}
+	return nil
+}
+
+// out reports whether the result of that name is an out parameter of the C call.
+func (f *funcDecl) out(name string) bool {
+	for _, a := range f.call.args {
+		if a.kind == argResult && a.text == name && name != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// alwaysSlow reports whether the function never takes the fast way.
+func (f *funcDecl) alwaysSlow() bool { return f.slow != nil && f.slow.text == "" }
+
+// commentLines returns the lines of a doc comment without directives.
+func commentLines(g *ast.CommentGroup) []string {
+	if g == nil {
+		return nil
+	}
+	text := strings.TrimRight(g.Text(), "\n")
+	if text == "" {
+		return nil
+	}
+	lines := strings.Split(text, "\n")
+	for i, l := range lines {
+		lines[i] = strings.TrimRight("// "+strings.ReplaceAll(l, "\r", ""), " \t")
+	}
+	return lines
+}

@@ -1,0 +1,226 @@
+package main
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"regexp"
+	"strings"
+	"time"
+)
+
+const directivePrefix = "//fastc:"
+
+// nearDirective matches what was meant as a directive and is a comment.
+var nearDirective = regexp.MustCompile(`^//[ \t]*(fastc|fastcgen)[ \t]*:`)
+
+// directive is a line //fastc:WORD REST.
+type directive struct {
+	word, rest string
+	at, restAt token.Position
+}
+
+// directives returns the directives in a doc comment, and marks them as read.
+func (p *fileParser) directives(doc *ast.CommentGroup) []directive {
+	if doc == nil {
+		return nil
+	}
+	var list []directive
+	for _, c := range doc.List {
+		text, ok := strings.CutPrefix(strings.TrimRight(c.Text, "\r"), directivePrefix)
+		if !ok {
+			continue
+		}
+		p.done[c] = true
+		i := strings.IndexAny(text, " \t")
+		if i < 0 {
+			i = len(text)
+		}
+		word, rest := text[:i], strings.TrimLeft(text[i:], " \t")
+		at := p.at(c.Pos())
+		restAt := moved(at, len(directivePrefix)+len(text)-len(rest))
+		list = append(list, directive{word, strings.TrimRight(rest, " \t"), at, restAt})
+	}
+	return list
+}
+
+// moved returns the position n bytes on in the same line.
+func moved(at token.Position, n int) token.Position {
+	at.Column += n
+	at.Offset += n
+	return at
+}
+
+// strays finds directives that belong to no declaration, and comments that look like one.
+func (p *fileParser) strays() {
+	for _, g := range p.file.Comments {
+		for _, c := range g.List {
+			switch {
+			case p.done[c]:
+			case strings.HasPrefix(c.Text, directivePrefix):
+				p.refuse(c.Pos(), "a directive that belongs to no function or type", "put it in the comment right above one")
+			case strings.HasPrefix(c.Text, "//export "):
+				p.refuse(c.Pos(), c.Text+" in a declaration file", "leave it out: a leaf function cannot call back")
+			case nearDirective.MatchString(c.Text):
+				p.refuse(c.Pos(), "a comment that looks like a directive", "write it as //fastc:WORD, without blanks, or reword it")
+			}
+		}
+	}
+}
+
+// directive reads one directive of a function.
+func (p *fileParser) directive(f *funcDecl, dir directive) {
+	const words = "write call, require, slow, budget or fails"
+	switch dir.word {
+	case "call", "require", "slow", "budget", "fails":
+	case "opaque":
+		p.bad.add(dir.at, "//fastc:opaque on a function", "put it on a type")
+		return
+	default:
+		p.bad.add(dir.at, "no directive //fastc:"+dir.word, words)
+		return
+	}
+	if f.given[dir.word] && dir.word != "require" {
+		p.bad.add(dir.at, "a second //fastc:"+dir.word, "leave one out")
+		return
+	}
+	f.given[dir.word] = true
+	if dir.rest == "" && dir.word != "slow" && dir.word != "budget" {
+		do := map[string]string{"call": "NAME(ARGUMENTS)", "require": "CONDITION", "fails": "CONDITION of C over ret"}
+		p.bad.add(dir.at, "//fastc:"+dir.word+" says nothing", "write //fastc:"+dir.word+" "+do[dir.word])
+		return
+	}
+	switch dir.word {
+	case "call":
+		p.callDirective(f, dir)
+	case "require":
+		if c, ok := p.condition(dir); ok {
+			f.requires = append(f.requires, c)
+		}
+	case "slow":
+		f.slow = &condition{at: dir.at}
+		if dir.rest != "" {
+			c, _ := p.condition(dir)
+			f.slow = &c
+		}
+	case "fails":
+		p.failsDirective(f, dir)
+	case "budget":
+		p.budgetDirective(f, dir)
+	}
+}
+
+// expression parses a Go expression at a place in the file.
+func (p *fileParser) expression(dir directive) (e ast.Expr, at func(token.Pos) token.Position, ok bool) {
+	fset := token.NewFileSet()
+	e, err := parser.ParseExprFrom(fset, "", dir.rest, parser.SkipObjectResolution)
+	at = func(pos token.Pos) token.Position { return moved(dir.restAt, fset.PositionFor(pos, false).Offset) }
+	if err == nil {
+		return e, at, true
+	}
+	where, what := dir.restAt, err.Error()
+	if list, ok := syntax(err).(problems); ok && len(list) > 0 {
+		where, what = moved(dir.restAt, list[0].at.Offset), list[0].what
+	}
+	p.bad.add(where, "//fastc:"+dir.word+": "+what, "write an expression of Go")
+	return nil, nil, false
+}
+
+func (p *fileParser) callDirective(f *funcDecl, dir directive) {
+	e, at, ok := p.expression(dir)
+	if !ok {
+		return
+	}
+	call, isCall := e.(*ast.CallExpr)
+	if !isCall {
+		p.bad.add(dir.restAt, "//fastc:call "+dir.rest+" is not a call", "write //fastc:call NAME(ARGUMENTS)")
+		return
+	}
+	id, isIdent := call.Fun.(*ast.Ident)
+	switch {
+	case !isIdent:
+		p.bad.add(at(call.Pos()), "//fastc:call does not name a C function", "write its bare name, as in //fastc:call v_dot(a)")
+		return
+	case !cIdentifier.MatchString(id.Name):
+		p.bad.add(at(call.Pos()), id.Name+" is not a name in C", "write the name of a C function")
+		return
+	case call.Ellipsis.IsValid():
+		p.bad.add(at(call.Ellipsis), "... in //fastc:call", "leave it out: a slice is passed as a pointer, its length as len(x)")
+		return
+	}
+	f.call = callDirective{cName: id.Name, at: at(id.Pos())}
+	for _, x := range call.Args {
+		if a, ok := p.parseArg(f, x, at(x.Pos())); ok {
+			f.call.args = append(f.call.args, a)
+		}
+	}
+}
+
+var cIdentifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+func (p *fileParser) condition(dir directive) (condition, bool) {
+	e, at, ok := p.expression(dir)
+	if !ok {
+		return condition{}, false
+	}
+	literal := false
+	ast.Inspect(e, func(n ast.Node) bool {
+		switch n.(type) {
+		case *ast.FuncLit, *ast.CompositeLit:
+			literal = true
+		}
+		return !literal
+	})
+	if literal {
+		p.bad.add(dir.restAt, "//fastc:"+dir.word+" holds a function or composite literal", "compare parameters, lengths and constants")
+		return condition{}, false
+	}
+	return condition{exprText(e), dir.restAt, constantsOfC(e, at)}, true
+}
+
+// exprText prints an expression on one line.
+func exprText(e ast.Expr) string { return types.ExprString(e) }
+
+var goConstant = regexp.MustCompile(`\bC\.[A-Za-z_]\w*`)
+
+// failsDirective takes an expression of C; the C compiler checks it later.
+func (p *fileParser) failsDirective(f *funcDecl, dir directive) {
+	f.fails = &condition{text: dir.rest, at: dir.restAt}
+	if m := goConstant.FindString(dir.rest); m != "" {
+		p.bad.add(dir.restAt, m+" in an expression of C", "write "+m[2:])
+		return
+	}
+	depth := 0
+	for _, r := range dir.rest {
+		switch r {
+		case '(':
+			depth++
+		case ')':
+			depth--
+		}
+		if depth < 0 {
+			break
+		}
+	}
+	if depth != 0 || strings.ContainsAny(dir.rest, ";{}#\\") || strings.Contains(dir.rest, "//") ||
+		strings.Contains(dir.rest, "/*") || strings.Contains(dir.rest, "*/") {
+		p.bad.add(dir.restAt, "//fastc:fails is not one expression of C", "write a condition over ret, as in ret < 0")
+	}
+}
+
+// maxBudget bounds //fastc:budget; a longer call stops every other goroutine for too long.
+const maxBudget = 10 * time.Second
+
+func (p *fileParser) budgetDirective(f *funcDecl, dir directive) {
+	f.budget = &budget{}
+	if dir.rest == "" {
+		return
+	}
+	d, err := time.ParseDuration(dir.rest)
+	if err != nil || d <= 0 || d > maxBudget {
+		p.bad.add(dir.restAt, "the budget "+quote(dir.rest)+" is no duration of 1ns to "+maxBudget.String(), "write it as in 300us")
+		return
+	}
+	f.budget.limit = d
+}

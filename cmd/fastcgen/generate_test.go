@@ -1,0 +1,150 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// command runs a program in dir.
+func command(t *testing.T, dir string, env []string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
+	cmd.Dir = dir
+	cmd.Env = append(append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod", "GOPROXY=off"), env...)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Errorf("%s %s: %v\n%s", strings.Join(env, " "), strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// TestEveryForm generates from declarations of every accepted form, compares the result with
+// the golden file, and runs it against what Go works out (testdata/vec/vec_test.go).
+func TestEveryForm(t *testing.T) {
+	needsC(t)
+	t.Parallel()
+	dir := folder(t, testdata(t, "vec"))
+	if r := call(t.Context(), filepath.Join(dir, "decl.go")); r.code != exitOK || r.stderr != "" || r.stdout != "" {
+		t.Fatalf("code %d\n%s%s", r.code, r.stdout, r.stderr)
+	}
+	generated := filepath.Join(dir, "decl_fastc.go")
+	text, err := os.ReadFile(generated)
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "vec/decl_fastc.golden", string(text))
+
+	command(t, dir, nil, "go", "vet", ".")
+	program := filepath.Join(dir, "vec.test")
+	command(t, dir, nil, "go", "test", "-c", "-o", program)
+	for _, env := range []string{"FASTC=", "FASTC=off", "GOGC=1"} {
+		command(t, dir, []string{env}, program)
+	}
+	command(t, dir, []string{"CGO_ENABLED=0"}, "go", "build", ".")
+	if out := command(t, dir, nil, "gofmt", "-l", generated); out != "" {
+		t.Errorf("gofmt -l: %s", out)
+	}
+	for _, linter := range []string{"gofumpt -l", "staticcheck"} {
+		args := strings.Fields(linter)
+		program, err := filepath.Abs("../../.bin/" + args[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(program); err != nil {
+			t.Logf("%s left out: make lint builds it", args[0])
+			continue
+		}
+		if out := command(t, dir, nil, append([]string{program}, append(args[1:], ".")...)...); out != "" {
+			t.Errorf("%s: %s", args[0], out)
+		}
+	}
+}
+
+// TestRefusals compares what is said about wrong declarations, a file of them each, with golden files.
+func TestRefusals(t *testing.T) {
+	needsGCC(t)
+	t.Parallel()
+	for _, name := range []string{"match", "types", "missing", "preamble", "conditions", "fails"} {
+		r := call(t.Context(), "testdata/refuse/"+name+".go")
+		if r.code != exitFailed || r.stdout != "" {
+			t.Errorf("%s: code %d\n%s", name, r.code, r.stdout)
+		}
+		golden(t, "refuse/"+name+".golden", strings.ReplaceAll(r.stderr, "testdata/refuse/", ""))
+	}
+	for _, n := range list(t, "testdata/refuse") {
+		if strings.Contains(n, "_fastc") || strings.HasPrefix(n, ".") {
+			t.Errorf("left %s behind", n)
+		}
+	}
+}
+
+// TestTwoPackages links packages of one name, with functions of one name.
+func TestTwoPackages(t *testing.T) {
+	needsC(t)
+	t.Parallel()
+	const decl = "//go:build fastcgen\n\npackage twin\n\n// static inline int twin(void) { return NUMBER; }\nimport \"C\"\n\n//fastc:call twin()\nfunc Twin() int32\n"
+	dir := folder(t, map[string]string{"main.go": `package main
+
+import (
+	one "example.test/vec/one/twin"
+	two "example.test/vec/two/twin"
+)
+
+func main() { println(one.Twin(), two.Twin()) }
+`})
+	for sub, n := range map[string]string{"one": "1", "two": "2"} {
+		p := filepath.Join(dir, sub, "twin")
+		if err := os.MkdirAll(p, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(p, "decl.go")
+		if err := os.WriteFile(file, []byte(strings.Replace(decl, "NUMBER", n, 1)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if r := call(t.Context(), file); r.code != exitOK || r.stderr != "" {
+			t.Fatalf("code %d\n%s", r.code, r.stderr)
+		}
+	}
+	if out := command(t, dir, nil, "go", "run", "."); out != "1 2\n" {
+		t.Errorf("%q", out)
+	}
+}
+
+// TestChangedC changes C under generated code: it must not compile then.
+func TestChangedC(t *testing.T) {
+	needsC(t)
+	t.Parallel()
+	const header = "struct pair { long a; int b; };\nstatic inline int first(struct pair *p, unsigned n) { return (int)p[n].a; }\nenum { LIMIT = 100 };\n"
+	dir := folder(t, map[string]string{
+		"c.h":     header,
+		"decl.go": "//go:build fastcgen\n\npackage vec\n\n// #include \"c.h\"\nimport \"C\"\n\ntype Pair C.struct_pair\n\n//fastc:call first(p, C.LIMIT)\nfunc First(p *Pair) int32\n",
+	})
+	if r := call(t.Context(), filepath.Join(dir, "decl.go")); r.code != exitOK || r.stderr != "" {
+		t.Fatalf("code %d\n%s", r.code, r.stderr)
+	}
+	for _, change := range [][2]string{
+		{"", ""},
+		{"int b", "unsigned b"},
+		{"long a", "int a"},
+		{"int b", "int b, c, d"},
+		{"long a; int b", "int b; long a"},
+		{"unsigned n", "int n"},
+		{"inline int", "inline long"},
+		{"pair *p,", "pair *p, int m,"},
+		{"LIMIT = 100", "LIMIT = -1LL << 40"},
+	} {
+		changed := strings.Replace(header, change[0], change[1], 1)
+		if err := os.WriteFile(filepath.Join(dir, "c.h"), []byte(changed), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.CommandContext(t.Context(), "go", "build", ".")
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod", "GOPROXY=off")
+		out, err := cmd.CombinedOutput()
+		if said := strings.Contains(string(out), "C has changed: run go generate") || strings.Contains(string(out), "does not fit"); (change[0] == "") != (err == nil) || (err != nil) != said {
+			t.Errorf("%q: %v\n%s", change, err, out)
+		}
+	}
+}

@@ -1,0 +1,211 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"go/ast"
+	"go/build"
+	"go/build/constraint"
+	"go/parser"
+	"go/token"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// goPackage is the package that a declaration file belongs to, without the file generated from it.
+type goPackage struct {
+	shell
+	importPath string
+	fset       *token.FileSet
+	files      []*ast.File // the ordinary ones, and other generated ones
+	cFiles     []string
+	cFlags     []string
+	cppFlags   []string
+	pkgConfig  []string
+}
+
+// load reads the package around a declaration file.
+func load(ctx context.Context, d *declaration, out, temp string) (*goPackage, error) {
+	near, base := filepath.Split(d.path)
+	dir, err := filepath.Abs(near) // ${SRCDIR} in flags becomes this
+	if err != nil {
+		return nil, err
+	}
+	if err := checkName(base); err != nil {
+		return nil, err
+	}
+	bctx := build.Default
+	bctx.CgoEnabled, bctx.BuildTags = true, append(userTags(d.build), declarationTag)
+	bctx.ReadDir = func(name string) ([]fs.FileInfo, error) { return entries(name, filepath.Base(out)) }
+	bp, err := bctx.ImportDir(dir, 0)
+	if err != nil {
+		return nil, err
+	}
+	pkg := &goPackage{
+		shell: shell{dir, temp}, fset: token.NewFileSet(), cFiles: bp.CFiles, cFlags: bp.CgoCFLAGS, cppFlags: bp.CgoCPPFLAGS, pkgConfig: bp.CgoPkgConfig,
+	}
+	names := slices.Concat(bp.GoFiles, bp.CgoFiles)
+	if !slices.Contains(names, base) {
+		return nil, fmt.Errorf("%s: its //go:build line leaves this platform out: run fastcgen where it holds", d.path)
+	}
+	for _, n := range names {
+		if n == base {
+			continue
+		}
+		f, err := parser.ParseFile(pkg.fset, filepath.Join(near, n), nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return nil, syntax(err)
+		}
+		if !isDeclaration(f) {
+			pkg.files = append(pkg.files, f)
+		}
+	}
+	path, err := pkg.run(ctx, "", "go", "list", "-e", "-find", "-tags", declarationTag, "-f", "{{.ImportPath}}", ".")
+	if err != nil {
+		return nil, fmt.Errorf("%s: no import path, which the names of C functions are made from: %w", d.path, err)
+	}
+	pkg.importPath = strings.TrimSpace(path)
+	return pkg, nil
+}
+
+// checkName refuses names that the go command gives a meaning.
+func checkName(base string) error {
+	switch {
+	case !strings.HasSuffix(base, ".go"):
+		return fmt.Errorf("%s: not a Go file: a declaration file's name ends in .go", base)
+	case strings.HasSuffix(base, "_test.go"):
+		return fmt.Errorf("%s: a test file cannot use cgo: rename it", base)
+	case strings.HasSuffix(base, outputSuffix):
+		return fmt.Errorf("%s: generated: name the declaration file that it was made from", base)
+	case namesPlatform(base):
+		return fmt.Errorf("%s: a platform in the name of the file is lost in that of the generated one: rename it and write the platform into its //go:build line", base)
+	}
+	return nil
+}
+
+// namesPlatform reports whether the go command reads an operating system or architecture out of
+// the name of a Go file.
+func namesPlatform(base string) bool {
+	nowhere := build.Default
+	nowhere.GOOS, nowhere.GOARCH = "none", "none"
+	nowhere.OpenFile = func(string) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader("package p\n")), nil }
+	match, err := nowhere.MatchFile(".", base)
+	return err == nil && !match
+}
+
+// userTags returns the tags that a declaration file asks for and that go build gets with -tags,
+// as in fastcgen && libdeflate. Those of the platform and the toolchain are as they are.
+func userTags(x constraint.Expr) []string {
+	switch x := x.(type) {
+	case *constraint.AndExpr:
+		return append(userTags(x.X), userTags(x.Y)...)
+	case *constraint.TagExpr:
+		given := slices.Contains([]string{"unix", "cgo", "gc", "gccgo"}, x.Tag) || strings.HasPrefix(x.Tag, "go1.")
+		if !given && !namesPlatform("x_"+x.Tag+".go") {
+			return []string{x.Tag}
+		}
+	}
+	return nil
+}
+
+// entries lists a directory without one file.
+func entries(dir, without string) ([]fs.FileInfo, error) {
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var infos []fs.FileInfo
+	for _, e := range list {
+		if e.Name() == without {
+			continue
+		}
+		if fi, err := e.Info(); err == nil {
+			infos = append(infos, fi)
+		}
+	}
+	return infos, nil
+}
+
+// isDeclaration reports whether f is another declaration file.
+func isDeclaration(f *ast.File) bool {
+	for _, g := range f.Comments {
+		for _, c := range g.List {
+			if c.Pos() < f.Package && constraint.IsGoBuild(c.Text) {
+				x, err := constraint.Parse(c.Text)
+				return err == nil && !x.Eval(func(tag string) bool { return tag != declarationTag })
+			}
+		}
+	}
+	return false
+}
+
+// exports finds //export lines. cgo compiles the preamble a second time in a package that has
+// one, and a function called back from a leaf ends the process.
+func (pkg *goPackage) exports() problems {
+	var bad problems
+	for _, f := range pkg.files {
+		for _, g := range f.Comments {
+			for _, c := range g.List {
+				if strings.HasPrefix(c.Text, "//export ") {
+					bad.add(pkg.fset.Position(c.Pos()), c.Text+" in a package with a declaration file",
+						"move the exported function to another package; a leaf function cannot call it")
+				}
+			}
+		}
+	}
+	return bad
+}
+
+// declared returns what the package's files declare, with the type expressions of types.
+func (pkg *goPackage) declared() (names map[string]token.Position, typeOf map[string]ast.Expr) {
+	names, typeOf = map[string]token.Position{}, map[string]ast.Expr{}
+	note := func(id *ast.Ident) { names[id.Name] = pkg.fset.Position(id.Pos()) }
+	for _, f := range pkg.files {
+		for _, decl := range f.Decls {
+			switch decl := decl.(type) {
+			case *ast.FuncDecl:
+				if decl.Recv == nil && decl.Name.Name != "init" && decl.Name.Name != "_" {
+					note(decl.Name)
+				}
+			case *ast.GenDecl:
+				for _, spec := range decl.Specs {
+					switch s := spec.(type) {
+					case *ast.TypeSpec:
+						note(s.Name)
+						if s.TypeParams == nil {
+							typeOf[s.Name.Name] = s.Type
+						}
+					case *ast.ValueSpec:
+						for _, id := range s.Names {
+							if id.Name != "_" {
+								note(id)
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+	return names, typeOf
+}
+
+// clashes finds names that the generated file and another file of the package both declare.
+func (pkg *goPackage) clashes(d *declaration) problems {
+	var bad problems
+	names, _ := pkg.declared()
+	for _, n := range d.declared() {
+		if at, ok := names[n.text]; ok {
+			bad.add(n.at, fmt.Sprintf("%s is declared in %s too", n.text, at), "rename one")
+		}
+	}
+	for _, n := range []string{"C", "unsafe", "fastc", "runtime", "errors", "syscall", "time", "cgo"} {
+		if at, ok := names[n]; ok {
+			bad.add(at, n+" is the name of a package that the generated file imports", "rename it")
+		}
+	}
+	return bad
+}

@@ -1,0 +1,47 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// TestInterruptedCompiler interrupts the command while the C compiler works.
+func TestInterruptedCompiler(t *testing.T) {
+	temp := t.TempDir()
+	dir := folder(t, map[string]string{"add.go": declare("", "")})
+	started := filepath.Join(dir, "started")
+	cc := filepath.Join(dir, "cc")
+	if err := os.WriteFile(cc, []byte("#!/bin/sh\n: >\"$TMPDIR/left\"\n: >"+started+"\nexec sleep 60\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TMPDIR", temp)
+	t.Setenv("CC", cc)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		defer cancel()
+		for range 500 {
+			if _, err := os.Stat(started); err == nil {
+				return
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+	}()
+	begin := time.Now()
+	if r := call(ctx, filepath.Join(dir, "add.go")); r.code != exitInterrupted {
+		t.Errorf("code %d, %q", r.code, r.stderr)
+	}
+	if took := time.Since(begin); took > 50*time.Second {
+		t.Errorf("took %s", took)
+	}
+	if left := list(t, temp); len(left) != 0 {
+		t.Errorf("left %q", left)
+	}
+	if _, err := os.Stat(started); err != nil {
+		t.Error(err)
+	}
+}

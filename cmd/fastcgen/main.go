@@ -1,0 +1,180 @@
+// Command fastcgen writes typed Go wrappers that run C functions through evenkeel.dev/fastc: as
+// leaf calls on the system stack, without the scheduler's round trip.
+//
+//	fastcgen [flags] FILE...
+//
+//	-check    write nothing; exit 1 when a generated file is not up to date
+//	-o FILE   write to FILE; with one FILE only
+//
+// FILE is a declaration file: a Go file that is never compiled, since it stands under
+// //go:build fastcgen. From dot.go fastcgen makes dot_fastc.go, under //go:build cgo, in one step
+// and only when everything is right. An ordinary file of the package says how:
+//
+//	//go:generate go run evenkeel.dev/cmd/fastcgen dot.go
+//
+// A declaration file has a preamble as for cgo, and functions without bodies:
+//
+//	//go:build fastcgen
+//
+//	package vec
+//
+//	/*
+//	#cgo CFLAGS: -O2
+//	#include "vec.h"
+//	*/
+//	import "C"
+//
+//	// Point is laid out as struct v_point.
+//	type Point C.struct_v_point
+//
+//	// Dot returns the dot product of a and b.
+//	//
+//	//fastc:call v_dot(a, b, len(a))
+//	//fastc:require len(b) >= len(a)
+//	//fastc:slow len(a) > 4096
+//	func Dot(a, b []float64) float64
+//
+//	// Divide returns the quotient and the remainder of a and b.
+//	//
+//	//fastc:call v_div(a, b, &q, &r)
+//	//fastc:fails ret < 0
+//	//fastc:budget 300us
+//	func Divide(a, b int32) (q, r int32, err error)
+//
+// The directives, above a function:
+//
+//	//fastc:call NAME(ARGS)  the C function; an argument is a parameter, len(x), cap(x),
+//	                         &result, a number, true, false, nil or C.NAME
+//	//fastc:require EXPR     Go, repeatable: when false, the wrapper returns an error, or
+//	                         panics if it has no error result
+//	//fastc:slow             always by ordinary cgo: for what may block or take long
+//	//fastc:slow EXPR        Go: by ordinary cgo when true
+//	//fastc:fails CEXPR      C over ret, the C function's result: when true, errno is the
+//	                         error; without it, any errno that C leaves is
+//	//fastc:budget [TIME]    through a fastc.Site, FUNCTIONSite; without TIME its default
+//
+// and above a type: //fastc:opaque, only pointers to it exist in Go.
+//
+// The C compiler says what C's types are (its debugging information does); Go's have to match
+// in width, signedness and kind. What does not is refused, with its place and what to write
+// instead. The generated file asserts what it relies on, so that C that has changed does
+// not compile. docs/guides/fastcgen.md has the table of types and what is refused.
+//
+// Exit codes: 0 done; 1 something is wrong, or with -check stale; 2 the command line was wrong;
+// 130 interrupted.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// Exit codes.
+const (
+	exitOK          = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitInterrupted = 130
+)
+
+const usage = `fastcgen writes typed Go wrappers that run C functions through evenkeel.dev/fastc.
+
+  fastcgen [flags] FILE...
+
+Each FILE is a declaration file, a Go file under //go:build fastcgen. For dot.go it writes
+dot_fastc.go beside it, once everything in the file is right. In an ordinary file of the package:
+
+  //go:generate go run evenkeel.dev/cmd/fastcgen dot.go
+
+go doc evenkeel.dev/cmd/fastcgen tells what a declaration file may say.
+
+Flags:
+`
+
+// app is what the command works with.
+type app struct {
+	stdout, stderr io.Writer
+	check          bool   // compare, write nothing
+	output         string // in place of the name made from the declaration's
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	a := &app{stdout: os.Stdout, stderr: os.Stderr}
+	code := a.main(ctx, os.Args[1:])
+	stop()
+	os.Exit(code)
+}
+
+func (a *app) main(ctx context.Context, args []string) int {
+	fs := flag.NewFlagSet("fastcgen", flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	fs.BoolVar(&a.check, "check", false, "write nothing; exit 1 when a generated file is not up to date")
+	fs.StringVar(&a.output, "o", "", "write to this `file`; with one FILE only")
+	switch err := fs.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprint(a.stdout, usage)
+		fs.SetOutput(a.stdout)
+		fs.PrintDefaults()
+		return exitOK
+	case err != nil:
+		return a.wrong("%v", err)
+	case fs.NArg() == 0:
+		return a.wrong("no file: name the declaration file, as in fastcgen dot.go")
+	case fs.NArg() > 1 && a.output != "":
+		return a.wrong("-o with %d files: give one, or leave -o out", fs.NArg())
+	}
+	code := exitOK
+	for _, name := range fs.Args() {
+		if err := a.file(ctx, name); ctx.Err() != nil {
+			fmt.Fprintln(a.stderr, "fastcgen: interrupted")
+			return exitInterrupted
+		} else if err != nil {
+			a.report(err)
+			code = exitFailed
+		}
+	}
+	return code
+}
+
+// wrong reports a wrong command line.
+func (a *app) wrong(format string, args ...any) int {
+	fmt.Fprintf(a.stderr, "fastcgen: %s\nfastcgen -h tells more\n", fmt.Sprintf(format, args...))
+	return exitUsage
+}
+
+// report prints what is wrong, a problem a line.
+func (a *app) report(err error) {
+	if list, ok := errors.AsType[problems](err); ok {
+		for _, p := range list.sorted() {
+			fmt.Fprintln(a.stderr, p)
+		}
+		return
+	}
+	fmt.Fprintf(a.stderr, "fastcgen: %v\n", err)
+}
+
+// file generates from the declaration file of that name.
+func (a *app) file(ctx context.Context, name string) error {
+	out := a.output
+	if out == "" {
+		out = outputName(name)
+	}
+	text, warnings, err := generate(ctx, name, out)
+	for _, w := range warnings {
+		fmt.Fprintln(a.stderr, w)
+	}
+	if err != nil {
+		return err
+	}
+	if a.check {
+		return compare(name, out, text)
+	}
+	return write(out, text)
+}

@@ -1,0 +1,252 @@
+package main
+
+import (
+	"debug/dwarf"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// length passes len(x) or cap(x).
+func (m *matcher) length(i int, a callArg, c dwarf.Type, field string) {
+	g, ok := m.resolve(m.f.param(a.text).typ, 0)
+	pointed := ok && g.kind == goPointer && g.elem.kind == goArray
+	if !ok || g.kind != goSlice && g.kind != goArray && !pointed && (g.kind != goString || a.kind == argCap) {
+		m.bad.add(a.at, fmt.Sprintf("%s, and %s is %s", a, a.text, g), "pass a slice, an array or a string")
+		return
+	}
+	n, ok := m.facts.number(c)
+	if !ok || n.class == float || n.enum != nil || n.size < 4 {
+		m.bad.add(a.at, fmt.Sprintf("%s for argument %d of %s, which is %s", a, i+1, m.f.call.cName, m.facts.describe(c)),
+			"pass a length to an integer of at least 32 bits, or declare a parameter for it")
+		return
+	}
+	m.numberSize(c)
+	m.field(n.cName()+" ", field, "C."+n.cName()+"("+a.String()+")")
+	if n.size == 4 {
+		bits := map[class]int{signed: 31, unsigned: 32}[n.class]
+		m.p.checks = append(m.p.checks, fmt.Sprintf("%s <= %d", a, uint64(1)<<bits-1))
+	}
+}
+
+// literal passes a literal or a constant of C. It returns what is wrong.
+func (m *matcher) literal(a callArg, c dwarf.Type) string {
+	b, _ := m.facts.bare(c)
+	n, isNumber := m.facts.number(c)
+	_, isBool := b.(*dwarf.BoolType)
+	_, isPtr := b.(*dwarf.PtrType)
+	text, ok := a.text, true
+	switch a.kind {
+	case argInt:
+		ok = isNumber && (n.class == float || fits(a.text, n))
+	case argFloat:
+		ok = isNumber && n.class == float
+		text = strings.ReplaceAll(text, "_", "")
+	case argBool:
+		ok = isBool
+		text = map[string]string{"true": "1", "false": "0"}[text]
+	case argNil:
+		ok = isPtr
+		text = "(void *)0"
+	case argC:
+		ok = m.constantFits(a.text, c)
+		if t := cText(unqualified(c), ""); ok && isNumber && !anonymous(c) {
+			m.p.fits = append(m.p.fits, fmt.Sprintf("_Static_assert(__builtin_choose_expr(__builtin_constant_p(%s), (%s)(%s) == (%s), 1), %q);",
+				a.text, t, a.text, a.text, a.text+" does not fit "+t))
+		}
+	}
+	m.p.args = append(m.p.args, text)
+	if !ok {
+		return a.String()
+	}
+	return ""
+}
+
+// constantFits reports whether C's constant can be passed for c as it is.
+func (m *matcher) constantFits(name string, c dwarf.Type) bool {
+	b, _ := m.facts.bare(c)
+	has, _ := m.facts.bare(m.facts.consts[name])
+	n, isNumber := m.facts.number(b)
+	k, fromNumber := m.facts.number(has)
+	switch {
+	case isNumber:
+		return fromNumber && (k.class != float || n.class == float)
+	case has == nil:
+		return false
+	}
+	switch b.(type) {
+	case *dwarf.BoolType:
+		_, isBool := has.(*dwarf.BoolType)
+		return isBool || fromNumber && k.class != float
+	case *dwarf.PtrType:
+		switch has.(type) {
+		case *dwarf.PtrType, *dwarf.ArrayType:
+			return true
+		}
+	}
+	return false
+}
+
+// fits reports whether an integer literal is a value of n.
+func fits(text string, n cNumber) bool {
+	bits := int(n.size * 8)
+	if n.plainChar {
+		bits = 7
+		_, err := strconv.ParseUint(text, 10, bits)
+		return err == nil
+	}
+	if n.class == unsigned {
+		_, err := strconv.ParseUint(text, 10, bits)
+		return err == nil
+	}
+	_, err := strconv.ParseInt(text, 10, bits)
+	return err == nil
+}
+
+// outParam passes the address of a place in the frame, from which the result is read.
+func (m *matcher) outParam(i int, a callArg, c dwarf.Type) {
+	var q param
+	for _, r := range m.f.results {
+		if r.name == a.text {
+			q = r
+		}
+	}
+	refuse := func(what, do string) { m.bad.add(q.at, what, do) }
+	if _, twice := m.p.outs[a.text]; twice {
+		m.bad.add(a.at, "&"+a.text+" is passed twice", "name another result")
+		return
+	}
+	m.p.outs[a.text] = ""
+	g, ok := m.resolve(q.typ, 0)
+	if !ok {
+		refuse("the type "+g.String()+" is not known, or cannot come from C", "write a Go type, or declare type "+g.String()+" C.NAME")
+		return
+	}
+	field := "out" + itoa(i)
+	b, _ := m.facts.bare(c)
+	ptr, isPtr := b.(*dwarf.PtrType)
+	mismatch := func() {
+		refuse(fmt.Sprintf("%s is %s, and argument %d of %s is %s", q.name, g.words(), i+1, m.f.call.cName, m.facts.describe(c)), m.suggestOut(c))
+	}
+	if !isPtr {
+		m.bad.add(a.at, fmt.Sprintf("&%s for argument %d of %s, which is %s", a.text, i+1, m.f.call.cName, m.facts.describe(c)), "pass a parameter, not a result")
+		return
+	}
+	target, _ := m.facts.bare(ptr.Type)
+	_, toVoid := target.(*dwarf.VoidType)
+	if isConst(ptr.Type) {
+		m.bad.add(a.at, fmt.Sprintf("&%s for argument %d of %s, which is %s: C does not write to it", a.text, i+1, m.f.call.cName, m.facts.describe(c)), "pass a parameter, not a result")
+		return
+	}
+	decl, value := m.place(g, field)
+	switch {
+	case decl == "":
+		refuse("the result "+q.name+" is "+g.String(), "write a number, bool, array, pointer to an opaque type or struct declared as C's")
+		return
+	case g.kind == goPointer:
+		inner, isPtr := target.(*dwarf.PtrType)
+		if !isPtr || !m.sameData(g.elem, inner.Type) {
+			mismatch()
+			return
+		}
+	case g.kind == goArray && toVoid:
+	case g.kind == goArray:
+		if !m.points(g, ptr.Type) {
+			mismatch()
+			return
+		}
+		m.numberSize(ptr.Type)
+	default:
+		if toVoid || !m.sameData(g, ptr.Type) {
+			mismatch()
+			return
+		}
+		m.numberSize(ptr.Type)
+	}
+	m.p.fields = append(m.p.fields, decl)
+	m.p.args = append(m.p.args, "(void *)&f->"+field)
+	m.p.outs[a.text] = value
+}
+
+// place returns a field for a value that C gives, and the Go expression that reads it.
+func (m *matcher) place(g *goType, field string) (decl, value string) {
+	from := "f." + field
+	switch g.kind {
+	case goNumber:
+		return g.num.cName() + " " + field, g.name + "(" + from + ")"
+	case goBool:
+		return "_Bool " + field, g.name + "(" + from + ")"
+	case goMirror:
+		return g.decl.cText() + " " + field, "*(*" + g.name + ")(unsafe.Pointer(&" + from + "))"
+	case goArray:
+		decl, _ := m.place(g.elem, field)
+		if decl == "" {
+			return "", ""
+		}
+		return decl + "[" + strconv.FormatInt(g.n, 10) + "]", "*(*" + g.String() + ")(unsafe.Pointer(&" + from + "))"
+	case goPointer:
+		if g.elem.kind == goOpaque {
+			return "void *" + field, "(" + g.String() + ")(" + from + ")"
+		}
+	}
+	return "", ""
+}
+
+// results compares the Go results with C's.
+func (m *matcher) results(c dwarf.Type) {
+	b, _ := m.facts.bare(c)
+	_, m.p.voidC = b.(*dwarf.VoidType)
+	cName := m.f.call.cName
+	var direct *param
+	for i, r := range m.f.results {
+		if value, ok := m.p.outs[r.name]; ok && r.name != "" {
+			m.p.values = append(m.p.values, value)
+			continue
+		}
+		if direct != nil {
+			continue // said by the parser
+		}
+		direct = &m.f.results[i]
+		m.p.values = append(m.p.values, m.direct(direct, c))
+	}
+	switch {
+	case m.f.fails != nil && m.p.voidC:
+		m.bad.add(m.f.fails.at, "//fastc:fails, and "+cName+" returns nothing", "leave it out: without it any errno is an error")
+	case direct == nil && !m.p.voidC && m.f.fails == nil && m.f.hasError:
+		m.bad.add(m.f.at, fmt.Sprintf("%s returns %s, and %s only an error", cName, m.facts.describe(c), m.f.name),
+			"say when it failed, as in //fastc:fails ret != 0, or declare a result for it")
+	case direct == nil && !m.p.voidC && m.f.fails == nil:
+		m.bad.add(m.f.at, fmt.Sprintf("%s returns %s, and %s does not", cName, m.facts.describe(c), m.f.name),
+			m.suggest(c)+" as its result, or wrap it in a static inline void function in the preamble")
+	}
+}
+
+// direct reads the C function's own result.
+func (m *matcher) direct(r *param, c dwarf.Type) string {
+	cName := m.f.call.cName
+	if m.p.voidC {
+		m.bad.add(r.at, cName+" returns nothing, and "+m.f.name+" a result", "leave it out, or pass it as &NAME in //fastc:call")
+		return ""
+	}
+	g, ok := m.resolve(r.typ, 0)
+	if !ok {
+		m.bad.add(r.at, "the type "+g.String()+" is not known, or cannot come from C", "write a Go type, or declare type "+g.String()+" C.NAME")
+		return ""
+	}
+	decl, value := m.place(g, "ret")
+	b, _ := m.facts.bare(c)
+	ptr, isPtr := b.(*dwarf.PtrType)
+	switch {
+	case g.kind == goOpaque:
+		m.bad.add(r.at, "the result is a value of "+g.name+", which C keeps to itself", "declare it *"+g.name)
+	case isPtr && g.kind != goPointer || isPtr && decl == "":
+		m.bad.add(r.at, fmt.Sprintf("the result is %s, and %s returns %s: Go cannot know how long what it points to stays", g, cName, m.facts.describe(c)),
+			"let C write into a slice or an out parameter, or declare a pointer to an opaque type")
+	case decl == "" || g.kind == goArray || isPtr && !m.sameData(g.elem, ptr.Type) || !isPtr && !m.sameData(g, c):
+		m.bad.add(r.at, fmt.Sprintf("the result is %s, and %s returns %s", g.words(), cName, m.facts.describe(c)), m.suggest(c))
+	}
+	m.numberSize(c)
+	m.p.fields = append(m.p.fields, decl)
+	m.p.retField = true
+	return value
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+const outputSuffix = "_fastc.go"
+
+// outputName returns the name of the file generated from a declaration file.
+func outputName(name string) string {
+	return strings.TrimSuffix(name, ".go") + outputSuffix
+}
+
+// compare says whether the file out holds text.
+func compare(name, out string, text []byte) error {
+	const do = "run go generate, or fastcgen %s"
+	old, err := os.ReadFile(out)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s does not exist: "+do, out, name)
+	case err != nil:
+		return err
+	case !bytes.Equal(old, text):
+		return fmt.Errorf("%s is stale: "+do, out, name)
+	}
+	return nil
+}
+
+// write puts text into the file out in one step: whoever reads it sees the old or the new.
+func write(out string, text []byte) (err error) {
+	mode := fs.FileMode(0o644)
+	if fi, err := os.Stat(out); err == nil {
+		mode = fi.Mode().Perm()
+	}
+	temp, err := os.CreateTemp(filepath.Dir(out), ".fastcgen-*")
+	if err != nil {
+		return fmt.Errorf("cannot write %s: %w", out, err)
+	}
+	defer func() {
+		if err != nil {
+			temp.Close()
+			os.Remove(temp.Name())
+			err = fmt.Errorf("cannot write %s: %w", out, err)
+		}
+	}()
+	if _, err := temp.Write(text); err != nil {
+		return err
+	}
+	if err := temp.Chmod(mode); err != nil {
+		return err
+	}
+	if err := temp.Close(); err != nil {
+		return err
+	}
+	return os.Rename(temp.Name(), out)
+}

@@ -1,0 +1,277 @@
+package main
+
+import (
+	"errors"
+	"go/ast"
+	"go/build/constraint"
+	"go/parser"
+	"go/scanner"
+	"go/token"
+	"strings"
+)
+
+// maxDeclaration bounds a declaration file, in bytes.
+const maxDeclaration = 1 << 20
+
+// fileParser reads one declaration file.
+type fileParser struct {
+	fset *token.FileSet
+	file *ast.File
+	src  string
+	d    *declaration
+	bad  problems
+	done map[*ast.Comment]bool // the directives that were read
+}
+
+// parse reads a declaration file. What it returns is complete only without an error.
+func parse(path string, src []byte) (*declaration, error) {
+	if len(src) > maxDeclaration {
+		return nil, problems{{token.Position{Filename: path, Line: 1, Column: 1}, "more than 1 MiB", "split the file"}}
+	}
+	p := &fileParser{fset: token.NewFileSet(), src: string(src), d: &declaration{path: path}, done: map[*ast.Comment]bool{}}
+	file, err := parser.ParseFile(p.fset, path, src, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		return nil, syntax(err)
+	}
+	p.file = file
+	p.header()
+	p.imports()
+	for _, decl := range file.Decls {
+		switch decl := decl.(type) {
+		case *ast.GenDecl:
+			p.general(decl)
+		case *ast.FuncDecl:
+			p.function(decl)
+		}
+	}
+	p.strays()
+	p.clashes()
+	if err := p.bad.err(); err != nil {
+		return nil, err
+	}
+	return p.d, nil
+}
+
+// syntax turns the errors of Go's parser into problems.
+func syntax(err error) error {
+	list, ok := errors.AsType[scanner.ErrorList](err)
+	if !ok {
+		return err
+	}
+	var bad problems
+	for _, e := range list {
+		bad.add(e.Pos, e.Msg, "")
+	}
+	return bad
+}
+
+func (p *fileParser) at(pos token.Pos) token.Position { return p.fset.PositionFor(pos, false) }
+
+// refuse notes a problem.
+func (p *fileParser) refuse(pos token.Pos, what, do string) { p.bad.add(p.at(pos), what, do) }
+
+// header reads the build constraint, the package comment and the package clause.
+func (p *fileParser) header() {
+	p.d.pkg, p.d.pkgAt = p.file.Name.Name, p.at(p.file.Name.Pos())
+	p.d.doc = commentLines(p.file.Doc)
+	for _, g := range p.file.Comments {
+		for _, c := range g.List {
+			if c.Pos() > p.file.Package || !constraint.IsGoBuild(c.Text) {
+				continue
+			}
+			x, err := constraint.Parse(c.Text)
+			if err != nil {
+				p.refuse(c.Pos(), err.Error(), "write //go:build fastcgen")
+				return
+			}
+			p.d.build = x
+		}
+	}
+	if p.d.build == nil || p.d.build.Eval(func(tag string) bool { return tag != declarationTag }) ||
+		p.d.build.Eval(func(string) bool { return false }) {
+		p.refuse(p.file.Package, "Go would compile this file", "write //go:build fastcgen above the package clause")
+	}
+}
+
+// imports reads import "C" and its preamble.
+func (p *fileParser) imports() {
+	seen := false
+	for _, decl := range p.file.Decls {
+		g, ok := decl.(*ast.GenDecl)
+		if !ok || g.Tok != token.IMPORT {
+			continue
+		}
+		for _, spec := range g.Specs {
+			s := spec.(*ast.ImportSpec)
+			switch {
+			case s.Path.Value != `"C"`:
+				p.refuse(s.Pos(), "imports "+s.Path.Value, `leave it out: a declaration file imports only "C"`)
+			case s.Name != nil:
+				p.refuse(s.Pos(), `a name for import "C"`, "leave it out")
+			case seen:
+				p.refuse(s.Pos(), `a second import "C"`, "put both preambles above one")
+			default:
+				seen = true
+				doc := g.Doc
+				if s.Doc != nil {
+					doc = s.Doc
+				}
+				p.preamble(doc, s.Pos())
+			}
+		}
+	}
+	if !seen {
+		p.refuse(p.file.Name.Pos(), `no import "C"`, `write it, under a comment with the #include lines`)
+	}
+}
+
+// preamble takes the C out of the comment above import "C".
+func (p *fileParser) preamble(doc *ast.CommentGroup, pos token.Pos) {
+	p.d.preambleAt = p.at(pos)
+	if doc == nil {
+		p.refuse(pos, `no preamble above import "C"`, "write a comment with the #include lines right above it")
+		return
+	}
+	p.d.preambleAt = p.at(doc.Pos())
+	line, text := p.d.preambleAt.Line, strings.Builder{}
+	for _, c := range doc.List {
+		for ; line < p.at(c.Pos()).Line; line++ {
+			text.WriteByte('\n')
+		}
+		body := strings.TrimPrefix(c.Text[2:], " ")
+		if c.Text[1] == '*' {
+			body = strings.TrimSuffix(body, "*/")
+		}
+		text.WriteString(body)
+		line += strings.Count(body, "\n")
+	}
+	p.d.preamble = strings.ReplaceAll(text.String(), "\r", "")
+}
+
+// general reads a type or const declaration.
+func (p *fileParser) general(g *ast.GenDecl) {
+	switch g.Tok {
+	case token.VAR:
+		p.refuse(g.Pos(), "a variable in a declaration file", "move it to an ordinary file of the package")
+	case token.CONST:
+		p.constants(g)
+	case token.TYPE:
+		for _, spec := range g.Specs {
+			s := spec.(*ast.TypeSpec)
+			doc := s.Doc
+			if doc == nil && !g.Lparen.IsValid() {
+				doc = g.Doc
+			}
+			p.typeSpec(s, doc)
+		}
+	}
+}
+
+func (p *fileParser) typeSpec(s *ast.TypeSpec, doc *ast.CommentGroup) {
+	const do = "write type NAME C.NAME, as in type Point C.struct_point"
+	sel, ok := s.Type.(*ast.SelectorExpr)
+	x, isIdent := ast.Expr(nil), false
+	if ok {
+		x = sel.X
+		var id *ast.Ident
+		id, isIdent = x.(*ast.Ident)
+		isIdent = isIdent && id.Name == "C"
+	}
+	switch {
+	case s.TypeParams != nil:
+		p.refuse(s.Pos(), s.Name.Name+" has type parameters", do)
+		return
+	case s.Assign.IsValid():
+		p.refuse(s.Pos(), s.Name.Name+" is an alias", do+", without =")
+		return
+	case !isIdent:
+		p.refuse(s.Type.Pos(), s.Name.Name+" is not a type of C", do+"; Go types belong in an ordinary file of the package")
+		return
+	}
+	t := &typeDecl{name: s.Name.Name, cName: sel.Sel.Name, doc: commentLines(doc), at: p.at(s.Name.Pos())}
+	for _, dir := range p.directives(doc) {
+		switch {
+		case dir.word != "opaque":
+			p.bad.add(dir.at, "//fastc:"+dir.word+" on a type", "leave it out: a type takes //fastc:opaque only")
+		case dir.rest != "":
+			p.bad.add(dir.at, "//fastc:opaque takes no argument", "leave out "+quote(dir.rest))
+		case t.opaque:
+			p.bad.add(dir.at, "a second //fastc:opaque", "leave one out")
+		}
+		t.opaque = true
+	}
+	p.d.types = append(p.d.types, t)
+}
+
+// constants copies a const declaration.
+func (p *fileParser) constants(g *ast.GenDecl) {
+	c := constDecl{}
+	for _, spec := range g.Specs {
+		s := spec.(*ast.ValueSpec)
+		for _, n := range s.Names {
+			c.names = append(c.names, name{n.Name, p.at(n.Pos())})
+		}
+		for _, v := range s.Values {
+			c.uses = append(c.uses, constantsOfC(v, func(pos token.Pos) token.Position { return p.at(pos) })...)
+		}
+	}
+	start, end := g.Pos(), g.End()
+	if g.Doc != nil {
+		start = g.Doc.Pos()
+	}
+	c.at = p.at(start)
+	c.text = strings.ReplaceAll(p.src[p.at(start).Offset:p.at(end).Offset], "\r", "")
+	p.d.consts = append(p.d.consts, c)
+}
+
+// constantsOfC returns the C.NAMEs in an expression.
+func constantsOfC(e ast.Expr, at func(token.Pos) token.Position) []name {
+	var uses []name
+	ast.Inspect(e, func(n ast.Node) bool {
+		if sel, ok := n.(*ast.SelectorExpr); ok {
+			if x, ok := sel.X.(*ast.Ident); ok && x.Name == "C" {
+				uses = append(uses, name{sel.Sel.Name, at(sel.Pos())})
+			}
+		}
+		return true
+	})
+	return uses
+}
+
+// clashes finds names that are declared twice, and those that the generated file needs.
+func (p *fileParser) clashes() {
+	seen := map[string]token.Position{}
+	for _, n := range p.d.declared() {
+		if first, ok := seen[n.text]; ok && n.text != "_" {
+			p.bad.add(n.at, n.text+" is declared at line "+itoa(first.Line)+" too", "rename one")
+		}
+		seen[n.text] = n.at
+		if reserved[n.text] {
+			p.bad.add(n.at, n.text+" hides what the generated code uses by that name", "rename it")
+		}
+	}
+	if len(p.d.funcs) == 0 && len(p.bad) == 0 {
+		p.refuse(p.file.Name.Pos(), "declares no function", "declare one under a //fastc:call line")
+	}
+}
+
+// declared returns the names that the generated file will declare.
+func (d *declaration) declared() []name {
+	var names []name
+	for _, t := range d.types {
+		names = append(names, name{t.name, t.at})
+	}
+	for _, c := range d.consts {
+		names = append(names, c.names...)
+	}
+	for _, f := range d.funcs {
+		names = append(names, name{f.name, f.at})
+		if f.budget != nil {
+			names = append(names, name{f.siteName(), f.at})
+		}
+	}
+	return names
+}
+
+// siteName returns the name of the variable that holds the function's fastc.Site.
+func (f *funcDecl) siteName() string { return f.name + "Site" }

@@ -1,0 +1,304 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const head = "//go:build fastcgen\n\npackage p\n\n// #include <x.h>\nimport \"C\"\n\n"
+
+// refusals has a case for each thing that is wrong whatever C says: after head, from line 8 on,
+// unless it starts with a !.
+var refusals = []struct{ src, want string }{
+	{"", "3:9: declares no function; declare one under a //fastc:call line"},
+	{"func F(\n", "8:9: expected ')', found 'EOF'"},
+
+	// The file.
+	{"!package p\n\n// c\nimport \"C\"\n\n//fastc:call f()\nfunc F()\n", "1:1: Go would compile this file; write //go:build fastcgen above the package clause"},
+	{"!//go:build fastcgen || linux\n\npackage p\n\n// c\nimport \"C\"\n\n//fastc:call f()\nfunc F()\n", "3:1: Go would compile this file; write //go:build fastcgen above the package clause"},
+	{"!//go:build fastcgen &&\n\npackage p\n\n// c\nimport \"C\"\n\n//fastc:call f()\nfunc F()\n", "1:1: unexpected end of expression; write //go:build fastcgen"},
+	{"!//go:build fastcgen\n\npackage p\n\n//fastc:call f()\nfunc F()\n", `3:9: no import "C"; write it, under a comment with the #include lines`},
+	{"!//go:build fastcgen\n\npackage p\n\nimport \"C\"\n\n//fastc:call f()\nfunc F()\n", `5:8: no preamble above import "C"; write a comment with the #include lines right above it`},
+	{"!//go:build fastcgen\n\npackage p\n\n// c\nimport c \"C\"\n\n//fastc:call f()\nfunc F()\n", "6:8: a name for import \"C\"; leave it out\n3:9: no import \"C\"; write it, under a comment with the #include lines"},
+	{"import \"C\"\n\n//fastc:call f()\nfunc F()\n", `8:8: a second import "C"; put both preambles above one`},
+	{"import \"unsafe\"\n\n//fastc:call f()\nfunc F()\n", `8:8: imports "unsafe"; leave it out: a declaration file imports only "C"`},
+	{"var x int\n", "8:1: a variable in a declaration file; move it to an ordinary file of the package"},
+	{"//" + strings.Repeat("x", maxDeclaration), "1:1: more than 1 MiB; split the file"},
+
+	// Types and constants.
+	{"type T struct{}\n", "8:8: T is not a type of C; write type NAME C.NAME, as in type Point C.struct_point; Go types belong in an ordinary file of the package"},
+	{"type T = C.t\n", "8:6: T is an alias; write type NAME C.NAME, as in type Point C.struct_point, without ="},
+	{"type T[P any] C.t\n", "8:6: T has type parameters; write type NAME C.NAME, as in type Point C.struct_point"},
+	{"type T x.t\n", "8:8: T is not a type of C; write type NAME C.NAME, as in type Point C.struct_point; Go types belong in an ordinary file of the package"},
+	{"//fastc:call f()\ntype T C.t\n", "8:1: //fastc:call on a type; leave it out: a type takes //fastc:opaque only"},
+	{"//fastc:opaque yes\ntype T C.t\n", `8:1: //fastc:opaque takes no argument; leave out "yes"`},
+	{"//fastc:opaque\n//fastc:opaque\ntype T C.t\n", "9:1: a second //fastc:opaque; leave one out"},
+	{"type unsafe C.t\n", "8:6: unsafe hides what the generated code uses by that name; rename it"},
+	{"type F C.t\n\n//fastc:call f()\nfunc F()\n", "11:6: F is declared at line 8 too; rename one"},
+	{"const FSite = 1\n\n//fastc:call f()\n//fastc:budget\nfunc F()\n", "12:6: FSite is declared at line 8 too; rename one"},
+	{"//fastc:slow\nconst c = 1\n", "8:1: a directive that belongs to no function or type; put it in the comment right above one"},
+
+	// Directives.
+	{"func F()\n", "8:6: F does not say what to call; write //fastc:call NAME(ARGUMENTS) above it"},
+	{"//fastc:call f()\n\nfunc F()\n", "10:6: F does not say what to call; write //fastc:call NAME(ARGUMENTS) above it\n8:1: a directive that belongs to no function or type; put it in the comment right above one"},
+	{"// fastc:call f()\nfunc F()\n", "9:6: F does not say what to call; write //fastc:call NAME(ARGUMENTS) above it\n8:1: a comment that looks like a directive; write it as //fastc:WORD, without blanks, or reword it"},
+	{"//fastcgen:call f()\nfunc F()\n", "9:6: F does not say what to call; write //fastc:call NAME(ARGUMENTS) above it\n8:1: a comment that looks like a directive; write it as //fastc:WORD, without blanks, or reword it"},
+	{"//fastc:cal f()\nfunc F()\n", "8:1: no directive //fastc:cal; write call, require, slow, budget or fails"},
+	{"//fastc: call f()\nfunc F()\n", "8:1: no directive //fastc:; write call, require, slow, budget or fails"},
+	{"//fastc:opaque\n//fastc:call f()\nfunc F()\n", "8:1: //fastc:opaque on a function; put it on a type"},
+	{"//fastc:call f()\n//fastc:call f()\nfunc F()\n", "9:1: a second //fastc:call; leave one out"},
+	{"//fastc:call f()\n//fastc:slow\n//fastc:slow\nfunc F()\n", "10:1: a second //fastc:slow; leave one out"},
+	{"//fastc:call\nfunc F()\n", "8:1: //fastc:call says nothing; write //fastc:call NAME(ARGUMENTS)"},
+	{"//fastc:call f()\n//fastc:require\nfunc F()\n", "9:1: //fastc:require says nothing; write //fastc:require CONDITION"},
+	{"//fastc:call f()\n//fastc:fails\nfunc F() error\n", "9:1: //fastc:fails says nothing; write //fastc:fails CONDITION of C over ret"},
+	{"//fastc:call f\nfunc F()\n", "8:14: //fastc:call f is not a call; write //fastc:call NAME(ARGUMENTS)"},
+	{"//fastc:call f(\nfunc F()\n", "8:16: //fastc:call: expected ')', found 'EOF'; write an expression of Go"},
+	{"//fastc:call C.f()\nfunc F()\n", "8:14: //fastc:call does not name a C function; write its bare name, as in //fastc:call v_dot(a)"},
+	{"//fastc:call größe()\nfunc F()\n", "8:14: größe is not a name in C; write the name of a C function"},
+	{"//fastc:call f(a...)\nfunc F(a []int32)\n", "8:17: ... in //fastc:call; leave it out: a slice is passed as a pointer, its length as len(x)"},
+	{"//fastc:call f()\n//fastc:require a b\nfunc F()\n", "9:19: //fastc:require: expected 'EOF', found b; write an expression of Go"},
+	{"//fastc:call f()\n//fastc:slow func() bool { return true }()\nfunc F()\n", "9:14: //fastc:slow holds a function or composite literal; compare parameters, lengths and constants"},
+	{"//fastc:call f()\n//fastc:fails ret < 0; x()\nfunc F() error\n", "9:15: //fastc:fails is not one expression of C; write a condition over ret, as in ret < 0"},
+	{"//fastc:call f()\n//fastc:fails ret != C.OK\nfunc F() error\n", "9:15: C.OK in an expression of C; write OK"},
+	{"//fastc:call f()\n//fastc:fails ret) + (0\nfunc F() error\n", "9:15: //fastc:fails is not one expression of C; write a condition over ret, as in ret < 0"},
+	{"//fastc:call f()\n//fastc:fails ret */ < 0\nfunc F() error\n", "9:15: //fastc:fails is not one expression of C; write a condition over ret, as in ret < 0"},
+	{"//fastc:call f()\n//fastc:fails ret < 0\nfunc F() int32\n", "9:15: //fastc:fails without an error result; add error as the last result"},
+	{"//fastc:call f()\n//fastc:budget soon\nfunc F()\n", `9:16: the budget "soon" is no duration of 1ns to 10s; write it as in 300us`},
+	{"//fastc:call f()\n//fastc:budget -1us\nfunc F()\n", `9:16: the budget "-1us" is no duration of 1ns to 10s; write it as in 300us`},
+	{"//fastc:call f()\n//fastc:budget 1h\nfunc F()\n", `9:16: the budget "1h" is no duration of 1ns to 10s; write it as in 300us`},
+	{"//fastc:call f()\n//fastc:budget\n//fastc:slow\nfunc F()\n", "11:6: //fastc:budget on a function that is always slow; leave one of the two out"},
+
+	{"//export F\n//fastc:call f()\nfunc F()\n", "8:1: //export F in a declaration file; leave it out: a leaf function cannot call back"},
+
+	// Functions.
+	{"//fastc:call f()\nfunc F() {}\n", "9:10: F has a body; leave it out, or move the function to an ordinary file of the package"},
+	{"//fastc:call f()\nfunc (t T) F()\n", "9:6: F is a method; declare a function, and call it from the method in an ordinary file"},
+	{"//fastc:call f(a)\nfunc F[T any](a T)\n", "9:7: F has type parameters; declare a function for each type"},
+	{"//fastc:call f(a)\nfunc F(a ...int32)\n", "9:10: F has variadic parameters; declare a slice"},
+	{"//fastc:call f()\nfunc F(int32)\n", "9:8: a parameter without a name; name it: //fastc:call says where it goes"},
+	{"//fastc:call f()\nfunc F(_ int32)\n", "9:8: a blank parameter; name it: //fastc:call says where it goes"},
+	{"//fastc:call f(len)\nfunc F(len int32)\n", "9:8: the parameter len hides what the generated code uses by that name; rename it"},
+	{"//fastc:call f(a)\nfunc F(a, a int32)\n", "9:11: a second parameter a; rename one"},
+	{"//fastc:call f(a, &a)\nfunc F(a int32) (a int32)\n", "9:18: a second a; rename one"},
+	{"//fastc:call f(&nil)\nfunc F() (nil int32)\n", "9:11: the result nil hides what the generated code uses by that name; rename it"},
+	{"//fastc:call f(a)\nfunc F(a, b int32)\n", "9:11: the parameter b is not passed to C; add it to //fastc:call, or leave it out"},
+	{"//fastc:call f()\nfunc F() (int32, int32)\n", "9:18: two results, and a C function returns one; name the results and pass the others as &NAME in //fastc:call"},
+	{"//fastc:call f()\nfunc F() (error, int32)\n", "9:11: an error that is not the last result; move it to the end"},
+	{"//fastc:call f()\nfunc init()\n", "9:6: init hides what the generated code uses by that name; rename it"},
+
+	// Their types.
+	{"//fastc:call f(a)\nfunc F(a map[string]int)\n", "9:10: a map cannot be passed to C; pass slices of its keys and values"},
+	{"//fastc:call f(a)\nfunc F(a chan int)\n", "9:10: a channel cannot be passed to C; leave it out: a leaf function neither sends nor receives"},
+	{"//fastc:call f(a)\nfunc F(a any, b interface{})\n", "9:17: an interface cannot be passed to C; write the type of the value"},
+	{"//fastc:call f(a)\nfunc F(a func())\n", "9:10: a function cannot be passed to C; a leaf function cannot call back: use ordinary cgo for this one"},
+	{"//fastc:call f(a)\nfunc F(a struct{})\n", "9:10: a struct without a name; declare type NAME C.struct_NAME and use that"},
+	{"//fastc:call f(a)\nfunc F(a C.int)\n", "9:10: a type of another package, or of C; write the Go type, or declare type NAME C.NAME and use that"},
+	{"//fastc:call f(a)\nfunc F(a [n]int32)\n", "9:11: the length of an array is not a number; write it as a literal, as in [16]byte"},
+	{"//fastc:call f(a)\nfunc F(a [0]int32)\n", "9:11: an array of 0 elements; write 1 to 8192, or pass a slice"},
+	{"//fastc:call f(a)\nfunc F(a []map[int]int)\n", "9:12: a map cannot be passed to C; pass slices of its keys and values"},
+
+	// Arguments.
+	{"//fastc:call f(Mode)\nfunc F(Mode Mode) *Mode\n", "9:19: Mode is a type here, and the name of a parameter or result; rename that"},
+	{"//fastc:call f(b)\nfunc F()\n", "8:16: F has no parameter b; write a parameter, len(x), cap(x), &result, a literal or C.NAME"},
+	{"//fastc:call f(&b)\nfunc F(b int32)\n", "8:16: F has no result b; name the result, as in (b int32); a parameter is passed without &"},
+	{"//fastc:call f(g(1))\nfunc F()\n", "8:16: a call of g as an argument; write a parameter, len(x), cap(x), &result, a literal or C.NAME"},
+	{"//fastc:call f(len(b))\nfunc F()\n", "8:16: len of what is no parameter of F; write len(PARAMETER)"},
+	{"//fastc:call f(a + 1)\nfunc F(a int32)\n", "8:16: a + 1 as an argument; write a parameter, len(x), cap(x), &result, a literal or C.NAME"},
+	{"//fastc:call f(!true)\nfunc F()\n", "8:16: !true as an argument; write a parameter, len(x), cap(x), &result, a literal or C.NAME"},
+	{"//fastc:call f(\"s\")\nfunc F()\n", `8:16: "s" as an argument; write a parameter, len(x), cap(x), &result, a literal or C.NAME`},
+}
+
+// refused returns a case's file.
+func refused(src string) string {
+	if s, ok := strings.CutPrefix(src, "!"); ok {
+		return s
+	}
+	return head + src
+}
+
+func TestParseRefusals(t *testing.T) {
+	for _, tt := range refusals {
+		_, err := parse("x.go", []byte(refused(tt.src)))
+		if err == nil {
+			t.Errorf("%q is not refused; want %s", tt.src, tt.want)
+			continue
+		}
+		if got := strings.ReplaceAll(err.Error(), "x.go:", ""); !sameLines(got, tt.want) {
+			t.Errorf("%.200q\n got %s\nwant %s", tt.src, got, tt.want)
+		}
+	}
+}
+
+// sameLines compares lines in whatever order.
+func sameLines(a, b string) bool {
+	count := map[string]int{}
+	for l := range strings.SplitSeq(a, "\n") {
+		count[l]++
+	}
+	for l := range strings.SplitSeq(b, "\n") {
+		count[l]--
+	}
+	for _, n := range count {
+		if n != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func TestParsePreamble(t *testing.T) {
+	for src, want := range map[string]string{
+		"/*\n#include <a.h>\n*/\nimport \"C\"":                      "\n#include <a.h>\n",
+		"// #include <a.h>\n// int b;\nimport \"C\"":                "#include <a.h>\nint b;",
+		"/* a */ // b\n/* c\n */\nimport \"C\"":                     "a b\nc\n ",
+		"/* a */\n\n// b\nimport (\n\t// c\n\t\"C\"\n)":             "c",
+		"/* not this */\n\n//\timport \"C\" is below\nimport \"C\"": "\timport \"C\" is below",
+	} {
+		d, err := parse("x.go", []byte("//go:build fastcgen\n\npackage p\n\n"+src+"\n\n//fastc:call f()\nfunc F()\n"))
+		if err != nil {
+			t.Errorf("%q: %v", src, err)
+			continue
+		}
+		if d.preamble != want {
+			t.Errorf("%q: preamble %q, want %q", src, d.preamble, want)
+		}
+	}
+}
+
+func TestBuildLine(t *testing.T) {
+	for src, want := range map[string]string{
+		"fastcgen":                        "cgo",
+		"fastcgen && linux":               "cgo && linux",
+		"linux && fastcgen && !race":      "linux && cgo && !race",
+		"fastcgen && (linux || darwin)":   "cgo && (linux || darwin)",
+		"fastcgen && !(linux && race)":    "cgo && !(linux && race)",
+		"(fastcgen && amd64) && (a || b)": "cgo && amd64 && (a || b)",
+	} {
+		d, err := parse("x.go", []byte("//go:build "+src+"\n\npackage p\n\n// c\nimport \"C\"\n\n//fastc:call f()\nfunc F()\n"))
+		if err != nil {
+			t.Errorf("%s: %v", src, err)
+			continue
+		}
+		if got := buildLine(d.build); got != want {
+			t.Errorf("%s: %s, want %s", src, got, want)
+		}
+	}
+}
+
+// source prints a declaration file that says what d says.
+func source(d *declaration) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "//go:build %s\n\n", d.build)
+	lines := func(list []string) {
+		for _, l := range list {
+			b.WriteString(l + "\n")
+		}
+	}
+	lines(d.doc)
+	fmt.Fprintf(&b, "package %s\n\n", d.pkg)
+	if strings.Contains(d.preamble, "*/") {
+		b.WriteString("// " + strings.ReplaceAll(d.preamble, "\n", "\n// ") + "\n")
+	} else {
+		b.WriteString("/* " + d.preamble + "*/\n")
+	}
+	b.WriteString("import \"C\"\n")
+	for _, t := range d.types {
+		b.WriteString("\n")
+		lines(t.doc)
+		if t.opaque {
+			b.WriteString("//fastc:opaque\n")
+		}
+		fmt.Fprintf(&b, "type %s C.%s\n", t.name, t.cName)
+	}
+	for _, c := range d.consts {
+		b.WriteString("\n" + c.text + "\n")
+	}
+	for _, f := range d.funcs {
+		b.WriteString("\n")
+		lines(f.doc)
+		if len(f.doc) > 0 {
+			b.WriteString("//\n")
+		}
+		args := make([]string, len(f.call.args))
+		for i, a := range f.call.args {
+			args[i] = a.String()
+		}
+		fmt.Fprintf(&b, "//fastc:call %s(%s)\n", f.call.cName, strings.Join(args, ", "))
+		for _, c := range f.requires {
+			fmt.Fprintf(&b, "//fastc:require %s\n", c.text)
+		}
+		if f.slow != nil {
+			b.WriteString(strings.TrimRight("//fastc:slow "+f.slow.text, " ") + "\n")
+		}
+		if f.fails != nil {
+			fmt.Fprintf(&b, "//fastc:fails %s\n", f.fails.text)
+		}
+		if f.budget != nil && f.budget.limit == 0 {
+			b.WriteString("//fastc:budget\n")
+		} else if f.budget != nil {
+			fmt.Fprintf(&b, "//fastc:budget %s\n", f.budget.limit)
+		}
+		fmt.Fprintf(&b, "func %s(%s)%s\n", f.name, goParams(f), goResults(f))
+	}
+	return b.String()
+}
+
+// FuzzDeclaration: the parser never panics, places each problem in the file, and what it takes
+// can be printed and is then taken again for the same.
+func FuzzDeclaration(f *testing.F) {
+	names, err := filepath.Glob("testdata/vec/decl.go")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, n := range names {
+		src, err := os.ReadFile(n)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(src))
+	}
+	f.Add(declare("", ""))
+	for _, tt := range refusals {
+		if len(tt.src) < 1000 {
+			f.Add(refused(tt.src))
+		}
+	}
+	f.Fuzz(func(t *testing.T, src string) {
+		d, err := parse("x.go", []byte(src))
+		if bad, ok := err.(problems); ok {
+			for _, p := range bad {
+				if p.at.Filename != "x.go" || p.at.Line < 1 || p.at.Line > strings.Count(src, "\n")+2 || p.what == "" {
+					t.Fatalf("a problem out of place: %s", p)
+				}
+			}
+		}
+		if err != nil {
+			return
+		}
+		first := source(d)
+		again, err := parse("x.go", []byte(first))
+		if err != nil {
+			t.Fatalf("taken, printed and refused: %v\n%s", err, first)
+		}
+		if diff := cmp.Diff(first, source(again)); diff != "" {
+			t.Fatalf("printed and taken for something else (-first +again):\n%s", diff)
+		}
+	})
+}
+
+func TestGoDuration(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		300 * time.Microsecond: "300 * time.Microsecond", time.Second: "time.Second", 1500 * time.Millisecond: "1500 * time.Millisecond",
+		1: "1 * time.Nanosecond", 1001: "1001 * time.Nanosecond",
+	} {
+		if got := goDuration(d); got != want {
+			t.Errorf("%s: %s, want %s", d, got, want)
+		}
+	}
+}

@@ -1,0 +1,240 @@
+package main
+
+import (
+	"go/ast"
+	"go/token"
+	"strconv"
+)
+
+// reserved are the names that generated code uses; a parameter or a declaration of that name
+// would hide them.
+var reserved = map[string]bool{
+	"C": true, "unsafe": true, "fastc": true, "runtime": true, "errors": true, "syscall": true, "time": true, "cgo": true,
+	"len": true, "cap": true, "panic": true, "nil": true, "true": true, "false": true, "error": true, "string": true,
+	"bool": true, "byte": true, "rune": true, "int": true, "uint": true, "uintptr": true, "int8": true, "int16": true, "int32": true,
+	"int64": true, "uint8": true, "uint16": true, "uint32": true, "uint64": true, "float32": true, "float64": true,
+	"init": true, "_": true,
+}
+
+func itoa(n int) string     { return strconv.Itoa(n) }
+func quote(s string) string { return strconv.Quote(s) }
+
+// function reads a function declaration.
+func (p *fileParser) function(decl *ast.FuncDecl) {
+	f := &funcDecl{name: decl.Name.Name, at: p.at(decl.Name.Pos()), doc: commentLines(decl.Doc), given: map[string]bool{}}
+	before := len(p.bad)
+	switch {
+	case decl.Recv != nil:
+		p.refuse(decl.Recv.Pos(), f.name+" is a method", "declare a function, and call it from the method in an ordinary file")
+	case decl.Type.TypeParams != nil:
+		p.refuse(decl.Type.TypeParams.Pos(), f.name+" has type parameters", "declare a function for each type")
+	}
+	if decl.Body != nil {
+		p.refuse(decl.Body.Pos(), f.name+" has a body", "leave it out, or move the function to an ordinary file of the package")
+	}
+	p.params(f, decl.Type.Params)
+	p.results(f, decl.Type.Results)
+	for _, dir := range p.directives(decl.Doc) {
+		p.directive(f, dir)
+	}
+	if !f.given["call"] && len(p.bad) == before {
+		p.bad.add(f.at, f.name+" does not say what to call", "write //fastc:call NAME(ARGUMENTS) above it")
+	}
+	if len(p.bad) == before {
+		p.consistent(f)
+	}
+	p.d.funcs = append(p.d.funcs, f)
+}
+
+func (p *fileParser) params(f *funcDecl, list *ast.FieldList) {
+	for _, field := range list.List {
+		t, at, what, do := parseType(field.Type)
+		if e, ok := field.Type.(*ast.Ellipsis); ok {
+			at, what, do = e.Pos(), f.name+" has variadic parameters", "declare a slice"
+		}
+		if what != "" {
+			p.refuse(at, what, do)
+			t = &goType{} // so that //fastc:call knows the names
+		}
+		if len(field.Names) == 0 {
+			p.refuse(field.Pos(), "a parameter without a name", "name it: //fastc:call says where it goes")
+		}
+		for _, id := range field.Names {
+			switch {
+			case id.Name == "_":
+				p.refuse(id.Pos(), "a blank parameter", "name it: //fastc:call says where it goes")
+			case reserved[id.Name]:
+				p.refuse(id.Pos(), "the parameter "+id.Name+" hides what the generated code uses by that name", "rename it")
+			case f.param(id.Name) != nil:
+				p.refuse(id.Pos(), "a second parameter "+id.Name, "rename one")
+			}
+			f.params = append(f.params, param{id.Name, t, p.at(id.Pos())})
+		}
+	}
+}
+
+func (p *fileParser) results(f *funcDecl, list *ast.FieldList) {
+	if list == nil {
+		return
+	}
+	for i, field := range list.List {
+		t, at, what, do := parseType(field.Type)
+		if what != "" {
+			p.refuse(at, what, do)
+			continue
+		}
+		isError := t.kind == goNamed && t.name == "error"
+		if isError && (i != len(list.List)-1 || len(field.Names) > 1) {
+			p.refuse(field.Pos(), "an error that is not the last result", "move it to the end")
+			continue
+		}
+		if len(field.Names) == 0 {
+			if !isError {
+				f.results = append(f.results, param{"", t, p.at(field.Pos())})
+			}
+			f.hasError = f.hasError || isError
+			continue
+		}
+		f.named = true
+		for _, id := range field.Names {
+			switch {
+			case reserved[id.Name] && id.Name != "_":
+				p.refuse(id.Pos(), "the result "+id.Name+" hides what the generated code uses by that name", "rename it")
+			case id.Name != "_" && f.nameTaken(id.Name):
+				p.refuse(id.Pos(), "a second "+id.Name, "rename one")
+			}
+			if isError {
+				f.hasError, f.errName = true, id.Name
+			} else {
+				f.results = append(f.results, param{id.Name, t, p.at(id.Pos())})
+			}
+		}
+	}
+}
+
+// nameTaken reports whether a parameter or result has that name.
+func (f *funcDecl) nameTaken(name string) bool {
+	for _, r := range f.results {
+		if r.name == name {
+			return true
+		}
+	}
+	return f.param(name) != nil || f.errName == name
+}
+
+// consistent checks what can be said before C is asked.
+func (p *fileParser) consistent(f *funcDecl) {
+	passed := map[string]bool{}
+	for _, a := range f.call.args {
+		passed[a.text] = true
+	}
+	for _, q := range f.params {
+		if !passed[q.name] {
+			p.bad.add(q.at, "the parameter "+q.name+" is not passed to C", "add it to //fastc:call, or leave it out")
+		}
+	}
+	var direct []param
+	for _, r := range f.results {
+		if !f.out(r.name) {
+			direct = append(direct, r)
+		}
+	}
+	if len(direct) > 1 {
+		p.bad.add(direct[1].at, "two results, and a C function returns one", "name the results and pass the others as &NAME in //fastc:call")
+	}
+	for _, r := range f.results {
+		if t := r.typ.base(); f.nameTaken(t) {
+			p.bad.add(r.at, t+" is a type here, and the name of a parameter or result", "rename that")
+		}
+	}
+	if f.fails != nil && !f.hasError {
+		p.bad.add(f.fails.at, "//fastc:fails without an error result", "add error as the last result")
+	}
+	if f.alwaysSlow() && f.budget != nil {
+		p.bad.add(f.at, "//fastc:budget on a function that is always slow", "leave one of the two out")
+	}
+}
+
+// parseArg reads an argument in //fastc:call.
+func (p *fileParser) parseArg(f *funcDecl, e ast.Expr, at token.Position) (callArg, bool) {
+	const do = "write a parameter, len(x), cap(x), &result, a literal or C.NAME"
+	refuse := func(what, do string) (callArg, bool) {
+		p.bad.add(at, what, do)
+		return callArg{}, false
+	}
+	switch e := e.(type) {
+	case *ast.ParenExpr:
+		return p.parseArg(f, e.X, at)
+	case *ast.Ident:
+		switch {
+		case f.param(e.Name) != nil:
+			return callArg{argParam, e.Name, at}, true
+		case e.Name == "true" || e.Name == "false":
+			return callArg{argBool, e.Name, at}, true
+		case e.Name == "nil":
+			return callArg{argNil, e.Name, at}, true
+		}
+		return refuse(f.name+" has no parameter "+e.Name, do)
+	case *ast.CallExpr:
+		fun, ok := e.Fun.(*ast.Ident)
+		if !ok || fun.Name != "len" && fun.Name != "cap" || len(e.Args) != 1 {
+			return refuse("a call of "+exprText(e.Fun)+" as an argument", do)
+		}
+		x, ok := e.Args[0].(*ast.Ident)
+		if !ok || f.param(x.Name) == nil {
+			return refuse(fun.Name+" of what is no parameter of "+f.name, "write "+fun.Name+"(PARAMETER)")
+		}
+		kind := argLen
+		if fun.Name == "cap" {
+			kind = argCap
+		}
+		return callArg{kind, x.Name, at}, true
+	case *ast.UnaryExpr:
+		return p.parseUnary(f, e, at)
+	case *ast.BasicLit:
+		switch e.Kind {
+		case token.INT:
+			return intLiteral(e.Value, at), true
+		case token.FLOAT:
+			return callArg{argFloat, e.Value, at}, true
+		}
+		return refuse(e.Value+" as an argument", do)
+	case *ast.SelectorExpr:
+		if x, ok := e.X.(*ast.Ident); ok && x.Name == "C" {
+			return callArg{argC, e.Sel.Name, at}, true
+		}
+	}
+	return refuse(exprText(e)+" as an argument", do)
+}
+
+// intLiteral writes an integer the same way for Go and C.
+func intLiteral(text string, at token.Position) callArg {
+	if n, err := strconv.ParseUint(text, 0, 64); err == nil {
+		text = strconv.FormatUint(n, 10)
+	}
+	return callArg{argInt, text, at}
+}
+
+func (p *fileParser) parseUnary(f *funcDecl, e *ast.UnaryExpr, at token.Position) (callArg, bool) {
+	if id, ok := e.X.(*ast.Ident); ok && e.Op == token.AND {
+		for _, r := range f.results {
+			if r.name == id.Name && id.Name != "_" {
+				return callArg{argResult, id.Name, at}, true
+			}
+		}
+		p.bad.add(at, f.name+" has no result "+id.Name, "name the result, as in ("+id.Name+" int32); a parameter is passed without &")
+		return callArg{}, false
+	}
+	if lit, ok := e.X.(*ast.BasicLit); ok && e.Op == token.SUB {
+		switch lit.Kind {
+		case token.INT:
+			a := intLiteral(lit.Value, at)
+			a.text = "-" + a.text
+			return a, true
+		case token.FLOAT:
+			return callArg{argFloat, "-" + lit.Value, at}, true
+		}
+	}
+	p.bad.add(at, exprText(e)+" as an argument", "write a parameter, len(x), cap(x), &result, a literal or C.NAME")
+	return callArg{}, false
+}

@@ -1,0 +1,208 @@
+package main
+
+import (
+	"context"
+	"debug/dwarf"
+	"fmt"
+	"path/filepath"
+	"strings"
+)
+
+// probe is a line of C whose debugging information answers a question about a declaration.
+type probe struct {
+	variable string // declared by the line
+	text     string
+	at       name // what is asked for, and where
+	missing  string
+	do       string
+}
+
+// probes returns the lines for the functions, types and constants of a declaration file.
+func probes(d *declaration) []probe {
+	var list []probe
+	add := func(kind, format string, n name, missing, do string) {
+		v := fmt.Sprintf("fastc_%s_%d", kind, len(list))
+		list = append(list, probe{v, fmt.Sprintf(format, v, n.text), n, missing, do})
+	}
+	constant := func(uses []name) {
+		for _, n := range uses {
+			add("const", "__typeof__(%[2]s) %[1]s = (%[2]s);", n, "C.%s is no constant that C knows", "include the header that defines it, or mend its name")
+		}
+	}
+	for _, t := range d.types {
+		add("type", "%[2]s *%[1]s;", name{t.cText(), t.at}, "C does not know the type %s", "include the header that declares it, or mend its name")
+	}
+	for _, c := range d.consts {
+		constant(c.uses)
+	}
+	for _, f := range d.funcs {
+		add("func", "__typeof__(&%[2]s) %[1]s;", name{f.call.cName, f.call.at}, "C does not know the function %s",
+			"include the header that declares it, or mend its name; wrap a macro in a static inline function in the preamble")
+		for _, c := range f.requires {
+			constant(c.uses)
+		}
+		if f.slow != nil {
+			constant(f.slow.uses)
+		}
+		for _, a := range f.call.args {
+			if a.kind == argC {
+				constant([]name{{a.text, a.at}})
+			}
+		}
+	}
+	return list
+}
+
+// cText returns the type as C writes it.
+func (t *typeDecl) cText() string {
+	for _, tag := range []string{"struct", "enum", "union"} {
+		if rest, ok := strings.CutPrefix(t.cName, tag+"_"); ok {
+			return tag + " " + rest
+		}
+	}
+	if c, ok := cgoNames[t.cName]; ok {
+		return c
+	}
+	return t.cName
+}
+
+// cgoNames are cgo's names for types of several words.
+var cgoNames = map[string]string{
+	"schar": "signed char", "uchar": "unsigned char", "ushort": "unsigned short", "uint": "unsigned int",
+	"ulong": "unsigned long", "longlong": "long long", "ulonglong": "unsigned long long",
+}
+
+// cPreamble returns the preamble for the C compiler, with the line numbers of the declaration
+// file and without #cgo lines.
+func cPreamble(d *declaration) string {
+	lines := strings.Split(d.preamble, "\n")
+	for i, l := range lines {
+		if f := strings.Fields(l); len(f) > 0 && f[0] == "#cgo" {
+			lines[i] = ""
+		}
+	}
+	return lineMark(d, d.preambleAt.Line) + strings.Join(lines, "\n") + "\n"
+}
+
+// lineMark tells the C compiler which line of the declaration file comes next.
+func lineMark(d *declaration, line int) string {
+	return fmt.Sprintf("#line %d %s\n", line, quote(filepath.Base(d.path)))
+}
+
+// cFacts is what the C compiler said about a declaration file.
+type cFacts struct {
+	funcs  map[string]dwarf.Type // by C name
+	types  map[string]dwarf.Type // by the text in C
+	consts map[string]dwarf.Type // by C name
+	odd    map[dwarf.Type]oddity
+}
+
+// ask compiles the probes and reads the answers.
+func ask(ctx context.Context, tc *toolchain, d *declaration) (*cFacts, error) {
+	list := probes(d)
+	source := strings.Builder{}
+	source.WriteString(cPreamble(d))
+	for _, p := range list {
+		source.WriteString(lineMark(d, p.at.at.Line) + p.text + "\n")
+	}
+	object, err := tc.compile(ctx, source.String(), "-g", "-O0")
+	if err != nil {
+		return nil, blame(ctx, tc, d, list, err)
+	}
+	data, err := readDWARF(object)
+	if err != nil {
+		return nil, err
+	}
+	return answers(data, list)
+}
+
+// blame finds out which probes the C compiler did not like.
+func blame(ctx context.Context, tc *toolchain, d *declaration, list []probe, all error) error {
+	var bad problems
+	if _, err := tc.compile(ctx, cPreamble(d)); err != nil {
+		return preambleProblems(d, err)
+	}
+	for _, p := range list {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		_, err := tc.compile(ctx, cPreamble(d)+lineMark(d, p.at.at.Line)+p.text+"\n")
+		if err == nil {
+			continue
+		}
+		said := firstLine(err.Error())
+		if c := complaints(err); len(c) > 0 {
+			said = c[0].text
+		}
+		bad.add(p.at.at, fmt.Sprintf(p.missing, p.at.text)+" ("+said+")", p.do)
+	}
+	if len(bad) == 0 {
+		return fmt.Errorf("%s: the C compiler failed:\n%w", d.path, all)
+	}
+	return bad
+}
+
+// preambleProblems places what the C compiler said about the preamble.
+func preambleProblems(d *declaration, err error) error {
+	list := complaints(err)
+	if len(list) == 0 {
+		return fmt.Errorf("%s: the C compiler failed:\n%w", d.path, err)
+	}
+	var bad problems
+	for _, c := range list {
+		at, what := d.preambleAt, "the C compiler says: "+c.text
+		if c.file == filepath.Base(d.path) {
+			at.Line, at.Column = c.line, 1
+		} else {
+			what += fmt.Sprintf(" (%s:%d)", c.file, c.line)
+		}
+		bad.add(at, what, "mend the preamble, or its #cgo lines")
+	}
+	return bad
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return line
+}
+
+// answers reads the types of the probes' variables.
+func answers(data *dwarf.Data, list []probe) (*cFacts, error) {
+	facts := &cFacts{funcs: map[string]dwarf.Type{}, types: map[string]dwarf.Type{}, odd: map[dwarf.Type]oddity{}, consts: map[string]dwarf.Type{}}
+	byVariable := map[string]probe{}
+	for _, p := range list {
+		byVariable[p.variable] = p
+	}
+	r := data.Reader()
+	for {
+		e, err := r.Next()
+		if err != nil {
+			return nil, err
+		}
+		if e == nil {
+			return facts, nil
+		}
+		if err := facts.note(data, e); err != nil {
+			return nil, err
+		}
+		variable, _ := e.Val(dwarf.AttrName).(string)
+		p, ok := byVariable[variable]
+		off, hasType := e.Val(dwarf.AttrType).(dwarf.Offset)
+		if e.Tag != dwarf.TagVariable || !ok || !hasType {
+			continue
+		}
+		t, err := data.Type(off)
+		if err != nil {
+			return nil, err
+		}
+		ptr, isPtr := t.(*dwarf.PtrType)
+		switch {
+		case strings.HasPrefix(variable, "fastc_func_") && isPtr:
+			facts.funcs[p.at.text] = ptr.Type
+		case strings.HasPrefix(variable, "fastc_const_"):
+			facts.consts[p.at.text] = t
+		case strings.HasPrefix(variable, "fastc_type_") && isPtr:
+			facts.types[p.at.text] = ptr.Type
+		}
+	}
+}

@@ -1,0 +1,165 @@
+package vec
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// check compares a result with what Go works out.
+func check[T comparable](t *testing.T, what string, got, want T) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s: %v, want %v", what, got, want)
+	}
+}
+
+func TestNumbers(t *testing.T) {
+	check(t, "I8", I8(math.MinInt8), math.MaxInt8)
+	check(t, "I16", I16(-2), -1)
+	check(t, "Sum", Sum(-1, -2, -3, -4, 5, 6, 7, 8), 16)
+	check(t, "Sum of large", Sum(0, 0, 0, math.MaxInt64-4, 0, 0, 4, 0), math.MaxInt64)
+	check(t, "Word", Word(1, -2, 3, 4), 6)
+	check(t, "Half", Half(3), 1.5)
+	check(t, "Not", Not(true), false)
+	check(t, "Not", Not(false), true)
+	check(t, "Flip", Flip(Fast), Careful)
+	check(t, "Flip", Flip(Careful), Fast)
+	check(t, "Signum", Signum(-9), Sign(-1))
+	check(t, "SignumInt", SignumInt(9), 1)
+	check(t, "Upper", Upper('x'), 'X')
+	check(t, "Inline", Inline(Celsius(7)), Celsius(21))
+	check(t, "Select", Select(5), 5)
+	check(t, "Limit", Limit, 1000)
+	Nop()
+}
+
+func TestMemory(t *testing.T) {
+	a, b := []float64{1, 2, 3}, []float64{4, 5, 6, 7}
+	check(t, "Dot", Dot(a, b), 32)
+	check(t, "Dot of nothing", Dot(nil, nil), 0)
+	long := slices.Repeat([]float64{1}, 5000) // by ordinary cgo
+	check(t, "Dot of many", Dot(long, long), 5000)
+	check(t, "Count", Count("seesaw", 's'), 2)
+	check(t, "Count in nothing", Count("", 's'), 0)
+	check(t, "Bytes", Bytes([]byte{1, 2, 250}), 253)
+	check(t, "CountText", CountText(Text("seesaw"), 'e'), 2)
+	check(t, "Trace", Trace(&[2][2]float64{{1, 2}, {3, 4}}), 5)
+	to := make([]byte, 2)
+	Copy(to, []byte{7, 8, 9})
+	check(t, "Copy", string(to), "\a\b")
+	row := Row{1, 2, 3}
+	Scale(row, 2)
+	check(t, "Scale", row[2], 6)
+	n := int64(41)
+	Incr(&n)
+	check(t, "Incr", n, 42)
+	x := [4]int32{1, 2, 3, 4}
+	check(t, "Max4", Max4(x), 4)
+	Rotate(&x)
+	check(t, "Rotate", x, [4]int32{2, 3, 4, 1})
+	check(t, "Digest", Digest([]byte{1, 2, 3, 4, 5}), [4]byte{4, 2, 3, 4})
+	f := make([]int32, 2, 5)
+	check(t, "Fill", Fill(f), 2)
+	check(t, "Fill", f[1], -9)
+	check(t, "FillCap", FillCap(f, 3), 5)
+	check(t, "FillCap", f[:5][4], 6)
+}
+
+func TestStructs(t *testing.T) {
+	check(t, "Mid", Mid(Point{0, 2}, Point{4, 4}), Point{2, 3})
+	p := Point{1, 1}
+	Move(&p, 2)
+	check(t, "Move", p, Point{3, 1.5})
+	check(t, "Path", Path([]Point{{0, 0}, {1, 1}, {1, -1}}), 4)
+	i := Make(7)
+	check(t, "Make", i, Item{ID: 7, Tag: 'v', At: Point{1.5, -2.5}, Key: [3]byte{1, 2, 3}, Mode: Fast, On: true, Grid: [2][3]int16{{1, 2, 3}, {4, 5, 6}}})
+	check(t, "Check", Check(&i), 7+'v'+1-2+6+7+1)
+	n := Nest{C: 1, Corner: [2]Point{{8, 0}, {0, 0}}}
+	n.Range.Lo, n.Range.Hi = 3, 4
+	m := Nested(n)
+	check(t, "Nested", m.C, 2)
+	check(t, "Nested", m.Range.Lo, 4)
+	check(t, "Nested", m.Range.Hi, 3)
+	check(t, "Nested", m.Corner[1], Point{0, 8})
+	lo, hi, err := Box([]Point{{1, 5}, {3, 2}})
+	check(t, "Box", lo, Point{1, 2})
+	check(t, "Box", hi, Point{3, 5})
+	check(t, "Box", err, nil)
+	c := New(5)
+	check(t, "Next", Next(c), 5)
+	check(t, "Next", Next(c), 6)
+	Free(c)
+	c, err = Open(1)
+	check(t, "Open", err, nil)
+	check(t, "Next", Next(c), 1)
+	Free(c)
+}
+
+func TestErrors(t *testing.T) {
+	q, r, err := Divide(17, 5)
+	check(t, "Divide", q, 3)
+	check(t, "Divide", r, 2)
+	check(t, "Divide", err, nil)
+	if _, _, err = Divide(1, 0); !errors.Is(err, syscall.EDOM) {
+		t.Errorf("Divide by zero: %v, want EDOM", err)
+	}
+	if err := NoErrno(1); err == nil || err.Error() != "vec.NoErrno: v_noerrno failed, and left errno as it was" {
+		t.Errorf("NoErrno: %v", err)
+	}
+	check(t, "NoErrno", NoErrno(0), nil)
+	check(t, "NopErr", NopErr(), nil)
+	x, err := Root(2)
+	if math.Abs(x-math.Sqrt2) > 1e-15 || err != nil {
+		t.Errorf("Root: %v, %v", x, err)
+	}
+	if _, err := Root(-1); !errors.Is(err, syscall.EDOM) {
+		t.Errorf("Root of -1: %v, want EDOM", err)
+	}
+	if _, _, err := Box(nil); err == nil || err.Error() != "vec.Box: requires len(p) > 0" {
+		t.Errorf("Box of nothing: %v", err)
+	}
+	for want, f := range map[string]func(){
+		"vec.Dot: requires len(b) >= len(a)":   func() { Dot([]float64{1}, nil) },
+		"vec.Path: requires len(p) <= maxPath": func() { Path(make([]Point, 101)) },
+		"vec.FillCap: requires v <= C.V_LIMIT": func() { FillCap(nil, 1001) },
+	} {
+		func() {
+			defer func() { check(t, "panic", recover(), any(want)) }()
+			f()
+		}()
+	}
+}
+
+func TestSites(t *testing.T) {
+	for range 1000 {
+		_, _, _ = Divide(1, 1)
+	}
+	if n := DivideSite.Stats().Calls; n < 500 { // an estimate
+		t.Errorf("DivideSite counted %d calls of 1000", n)
+	}
+	if FlipSite.Stats().Over != 0 {
+		t.Error("Flip exceeds its budget")
+	}
+}
+
+func TestAllocations(t *testing.T) {
+	a, p, s := make([]float64, 8), make([]Point, 3), strings.Repeat("s", 40)
+	var pt Point
+	var n int64
+	i := Make(1)
+	for name, f := range map[string]func(){
+		"Dot": func() { Dot(a, a) }, "Divide": func() { _, _, _ = Divide(7, 2) }, "Divide by zero": func() { _, _, _ = Divide(7, 0) },
+		"Count": func() { Count(s, 's') }, "Mid": func() { pt = Mid(pt, p[0]) }, "Path": func() { Path(p) }, "Move": func() { Move(&pt, 1) },
+		"Make": func() { i = Make(2) }, "Check": func() { Check(&i) }, "Nested": func() { Nested(Nest{}) }, "Incr": func() { Incr(&n) },
+		"Max4": func() { Max4([4]int32{1}) }, "Digest": func() { Digest(nil) }, "Box": func() { _, _, _ = Box(p) }, "Root": func() { _, _ = Root(2) },
+		"New": func() { Free(New(1)) }, "Open": func() { c, _ := Open(1); Free(c) }, "local": func() { q := Point{1, 1}; Move(&q, 1); x := [4]int32{}; Rotate(&x) },
+	} {
+		if n := testing.AllocsPerRun(100, f); n != 0 {
+			t.Errorf("%s allocates %v times", name, n)
+		}
+	}
+}

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// toolchain is the C compiler with the package's flags, as the go command would run it.
+type toolchain struct {
+	shell
+	cc    []string
+	flags []string
+	count int // of objects
+}
+
+// goEnv is what go env says.
+type goEnv struct {
+	CC        string
+	PkgConfig string `json:"PKG_CONFIG"`
+	CFlags    string `json:"CGO_CFLAGS"`
+	CPPFlags  string `json:"CGO_CPPFLAGS"`
+}
+
+// lingering is how long a program may take to end after an interrupt.
+const lingering = 2 * time.Second
+
+// shell runs programs that put their temporary files into one folder.
+type shell struct {
+	dir  string // where programs run
+	temp string
+}
+
+// run runs a program and returns its standard output; its error carries what it said. When ctx
+// ends, the program gets the chance to take its children along.
+func (sh shell) run(ctx context.Context, stdin string, command ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd.Dir, cmd.Env = sh.dir, append(os.Environ(), "LC_ALL=C", "TMPDIR="+sh.temp)
+	cmd.Cancel, cmd.WaitDelay = func() error { return cmd.Process.Signal(os.Interrupt) }, lingering
+	cmd.Stdin = strings.NewReader(stdin)
+	var out, said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &said
+	if err := cmd.Run(); err != nil {
+		if text := strings.TrimSpace(said.String()); text != "" {
+			return "", errors.New(text)
+		}
+		return "", fmt.Errorf("%s: %w", command[0], err)
+	}
+	return out.String(), nil
+}
+
+// newToolchain finds the compiler and the flags of a package.
+func newToolchain(ctx context.Context, pkg *goPackage) (*toolchain, error) {
+	out, err := pkg.run(ctx, "", "go", "env", "-json", "CC", "PKG_CONFIG", "CGO_CFLAGS", "CGO_CPPFLAGS")
+	if err != nil {
+		return nil, fmt.Errorf("go env: %w", err)
+	}
+	var env goEnv
+	if err := json.Unmarshal([]byte(out), &env); err != nil {
+		return nil, fmt.Errorf("go env: %w", err)
+	}
+	tc := &toolchain{shell: pkg.shell, cc: words(env.CC)}
+	if len(tc.cc) == 0 {
+		return nil, errors.New("go env CC is empty: set CC to a C compiler")
+	}
+	if _, err := exec.LookPath(tc.cc[0]); err != nil {
+		return nil, fmt.Errorf("no C compiler: %s, which go env CC names, is not there; "+
+			"install it (Debian: gcc and libc6-dev; macOS: xcode-select --install) or set CC", tc.cc[0])
+	}
+	tc.flags = append(tc.flags, words(env.CPPFlags)...)
+	tc.flags = append(tc.flags, words(env.CFlags)...)
+	if len(pkg.pkgConfig) > 0 {
+		flags, err := pkgConfig(ctx, env.PkgConfig, pkg)
+		if err != nil {
+			return nil, err
+		}
+		tc.flags = append(tc.flags, flags...)
+	}
+	tc.flags = append(tc.flags, pkg.cppFlags...)
+	tc.flags = append(tc.flags, pkg.cFlags...)
+	return tc, nil
+}
+
+// pkgConfig asks pkg-config for the compiler's flags.
+func pkgConfig(ctx context.Context, program string, pkg *goPackage) ([]string, error) {
+	asked := strings.Join(pkg.pkgConfig, " ")
+	if program == "" {
+		program = "pkg-config"
+	}
+	if _, err := exec.LookPath(program); err != nil {
+		return nil, fmt.Errorf("no %s, which #cgo pkg-config: %s needs: install it (Debian: pkg-config; macOS: brew install pkgconf) or set PKG_CONFIG",
+			program, asked)
+	}
+	out, err := pkg.run(ctx, "", append([]string{program, "--cflags"}, pkg.pkgConfig...)...)
+	if err != nil {
+		return nil, fmt.Errorf("#cgo pkg-config: %s: install the library's development package\n%w", asked, err)
+	}
+	return words(out), nil
+}
+
+// words splits a line at blanks outside of quotes.
+func words(s string) []string {
+	var list []string
+	var w []byte
+	in, quoted := false, byte(0)
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		switch {
+		case quoted != 0 && c == quoted:
+			quoted = 0
+		case quoted != 0:
+			w = append(w, c)
+		case c == '\'' || c == '"':
+			quoted, in = c, true
+		case c == '\\' && i+1 < len(s):
+			i++
+			w, in = append(w, s[i]), true
+		case c == ' ' || c == '\t' || c == '\n' || c == '\r':
+			if in {
+				list, w = append(list, string(w)), nil
+			}
+			in = false
+		default:
+			w, in = append(w, c), true
+		}
+	}
+	if in {
+		list = append(list, string(w))
+	}
+	return list
+}
+
+// compile compiles C source into an object file and returns its name. The package's warnings
+// are the go command's to show; link-time optimisation would leave nothing to look into.
+func (tc *toolchain) compile(ctx context.Context, source string, extra ...string) (string, error) {
+	return tc.object(ctx, source, append(extra, "-x", "c", "-")...)
+}
+
+// compileFile does the same with a file of the package.
+func (tc *toolchain) compileFile(ctx context.Context, name string) (string, error) {
+	return tc.object(ctx, "", name)
+}
+
+func (tc *toolchain) object(ctx context.Context, stdin string, args ...string) (string, error) {
+	tc.count++
+	out := filepath.Join(tc.temp, "o"+itoa(tc.count)+".o")
+	command := append([]string{}, tc.cc...)
+	command = append(command, "-I.")
+	command = append(command, tc.flags...)
+	command = append(command, "-w", "-fno-lto", "-fdiagnostics-color=never", "-c", "-o", out)
+	command = append(command, args...)
+	_, err := tc.run(ctx, stdin, command...)
+	return out, err
+}
+
+// complaint is an error message of the C compiler.
+type complaint struct {
+	file string
+	line int
+	text string
+}
+
+var complaintLine = regexp.MustCompile(`(?m)^(.+?):(\d+):(?:\d+:)? (?:fatal )?error: (.*)$`)
+
+// complaints takes the messages out of what the C compiler said.
+func complaints(err error) []complaint {
+	var list []complaint
+	for _, m := range complaintLine.FindAllStringSubmatch(err.Error(), -1) {
+		n := 0
+		fmt.Sscan(m[2], &n)
+		list = append(list, complaint{m[1], n, m[3]})
+	}
+	return list
+}
