@@ -14,6 +14,8 @@ help:
 	@echo "make bench-aio   aio beside its peers, at most an hour; QUICK=1: five minutes"
 	@echo "make bench-fastc calls of C: fastc beside cgo, purego and fastcgo's technique; QUICK=1: a minute"
 	@echo "make soak        connections of package aio that come and go for an hour (SOAK=2m: two minutes)"
+	@echo "make soak-fastc  package fastc's calls under collections, signals and profiles, as long as SOAK says"
+	@echo "make test-next   package fastc, which relies on the runtime's inside, under the next Go ($(NEXT))"
 	@echo "make build       bin/: evenkeel, the examples, and the driver of bench-gate"
 
 .PHONY: build
@@ -35,6 +37,13 @@ test:
 	@.ci/stage "fuzzing ($(FUZZTIME) a target)" .ci/modules "$(CURDIR)/.ci/fuzz" $(FUZZTIME)
 	@.ci/stage "benchmarks once" .ci/modules go test -run '^$$' -bench . -benchtime 1x ./...
 
+# Says in each mode and on each architecture what fastc resolved to, and ends as go test does.
+NEXT ?= go1.27.2
+.PHONY: test-next
+test-next:
+	@.ci/stage setup .ci/setup
+	@.ci/stage "fastc under $(NEXT)" env GOTOOLCHAIN=$(NEXT) go test -count=1 -v -shuffle=on ./fastc
+
 .PHONY: lint
 lint:
 	@.ci/lint
@@ -43,13 +52,17 @@ lint:
 golden:
 	gctrace/testdata/gen.sh
 	cd examples && go generate ./...
+	cd bench && go generate ./fastc/...
 	go test ./gctrace ./internal/report ./cmd/fastcgen -update
 
 # Bounded: SOAK=2m for a short one. It leaves most of the machine to others.
 SOAK ?= 1h
-.PHONY: soak
+.PHONY: soak soak-fastc
 soak:
 	EVENKEEL_SOAK=$(SOAK) go test -count=1 -v -timeout 0 -run '^TestSoak$$' ./aio
+
+soak-fastc:
+	EVENKEEL_SOAK=$(SOAK) go test -count=1 -v -timeout 0 -run '^TestSoak$$' ./fastc
 
 .PHONY: bench bench-gc bench-load bench-gate bench-aio build-aio bench-fastc
 bench: bench-gc bench-load bench-gate bench-aio bench-fastc

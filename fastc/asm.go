@@ -62,7 +62,7 @@ func chosen() choice {
 }
 
 func choose() {
-	pc, source, err := find()
+	pc, source, err := find(selfTest)
 	if err != nil {
 		_, slow, _ := codes()
 		atomic.StoreUintptr(&target, slow)
@@ -73,8 +73,8 @@ func choose() {
 	way = choice{short: true, source: source}
 }
 
-// find returns the code of asmcgocall, tried.
-func find() (pc uintptr, source string, err error) {
+// find returns the code of asmcgocall, if it passes test.
+func find(test func(pc uintptr) error) (pc uintptr, source string, err error) {
 	switch v := os.Getenv("FASTC"); v {
 	case "", "on":
 	case "off":
@@ -85,8 +85,8 @@ func find() (pc uintptr, source string, err error) {
 	done := make(chan struct{})
 	go func() { // a goroutine's last caller is goexit, and its stack is small
 		defer close(done)
-		if pc, source, err = discover(); err == nil {
-			err = selfTest(pc)
+		if pc, source, err = discover(entryName, maxSteps); err == nil {
+			err = test(pc)
 		}
 	}()
 	<-done
@@ -99,10 +99,10 @@ const (
 	maxSteps   = 64 // functions between the two; 12 on amd64, 5 on arm64 in Go 1.26
 )
 
-// discover walks from goexit back to asmcgocall, function by function. Two functions have that
-// name: the one in assembly, and a wrapper by the compiler for Go's other calling convention,
-// which is in no assembly file.
-func discover() (pc uintptr, source string, err error) {
+// discover walks from goexit back to entry, over that many functions at most. Two functions have
+// that name: the one in assembly, and a wrapper by the compiler for Go's other calling
+// convention, which is in no assembly file.
+func discover(entry string, most int) (pc uintptr, source string, err error) {
 	pcs := make([]uintptr, 16)
 	pcs = pcs[:runtime.Callers(0, pcs)]
 	if len(pcs) == 0 {
@@ -113,19 +113,19 @@ func discover() (pc uintptr, source string, err error) {
 		return 0, "", fmt.Errorf("a goroutine's first function is %q, not %s", anchor.Name(), anchorName)
 	}
 	file, _ := anchor.FileLine(anchor.Entry())
-	for f, steps := anchor, 1; steps <= maxSteps; steps++ {
+	for f, steps := anchor, 1; steps <= most; steps++ {
 		if f = runtime.FuncForPC(f.Entry() - 1); f == nil {
 			break
 		}
-		if f.Name() != entryName {
+		if f.Name() != entry {
 			continue
 		}
 		if in, _ := f.FileLine(f.Entry()); in == file {
 			return f.Entry(), fmt.Sprintf("%s, %d functions before %s in %s (%s %s/%s)",
-				entryName, steps, anchorName, path.Base(file), runtime.Version(), runtime.GOOS, runtime.GOARCH), nil
+				entry, steps, anchorName, path.Base(file), runtime.Version(), runtime.GOOS, runtime.GOARCH), nil
 		}
 	}
-	return 0, "", fmt.Errorf("no %s within %d functions before %s in %s", entryName, maxSteps, anchorName, path.Base(file))
+	return 0, "", fmt.Errorf("no %s within %d functions before %s in %s", entry, most, anchorName, path.Base(file))
 }
 
 // selfTest calls leaf through pc and looks at what comes back and which stack it ran on.
@@ -139,6 +139,8 @@ func selfTest(pc uintptr) error {
 	got := probe(pc, *(*unsafe.Pointer)(unsafe.Pointer(&leaf)), unsafe.Pointer(&f))
 	here := uintptr(unsafe.Pointer(&f))
 	switch {
+	case f.sp == 0:
+		return fmt.Errorf("%s did not call its function", entryName)
 	case got != in+1:
 		return fmt.Errorf("%s did not return what its function returned", entryName)
 	case max(f.sp, here)-min(f.sp, here) < near:

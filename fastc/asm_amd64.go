@@ -10,6 +10,9 @@ const leafAlign = 8 // of the stack pointer modulo 16 when a function is entered
 // code of leaf.
 func codes() (resolve, slow, leaf uintptr)
 
+// Assembly alone refers to these.
+var _, _, _ = resolve, slow, watch
+
 // siteCall is [Site.Call]: it counts down in s and jumps to target as asmcall does, or to watch.
 //
 //go:noescape

@@ -3,12 +3,16 @@
 package fastc_test
 
 import (
+	"log/slog"
 	"testing"
 	"unsafe"
 
 	"evenkeel.dev/fastc"
 	"evenkeel.dev/fastc/internal/leaf"
 )
+
+// silent is for sites that are to be diverted.
+var silent = slog.New(slog.DiscardHandler)
 
 func TestCall(t *testing.T) {
 	t.Log(fastc.Source())

@@ -148,8 +148,12 @@ func (s *Site) judge(took time.Duration) {
 		return
 	}
 	s.mu.Lock()
+	if s.diverted.Load() { // the call began before the switch
+		s.mu.Unlock()
+		return
+	}
 	if within {
-		if s.clean++; s.clean >= probation && !s.diverted.Load() {
+		if s.clean++; s.clean >= probation {
 			s.struck, s.hold = 0, s.opts.Hold
 			s.trusted.Store(1)
 		}
@@ -158,15 +162,19 @@ func (s *Site) judge(took time.Duration) {
 	}
 	s.clean = 0
 	s.trusted.Store(0)
-	if s.struck++; s.struck < strikes || s.diverted.Load() {
+	if s.struck++; s.struck < strikes {
 		s.mu.Unlock()
 		return
 	}
 	hold := s.hold
 	s.divert(time.Now())
 	s.mu.Unlock()
-	s.logger().Warn("fastc: calls keep exceeding their budget and go through cgo for a while; choose Slow by the size of the input, or a larger budget",
-		"function", s.name, "budget", s.opts.Budget, "took", took, "hold", hold)
+	until := hold.String()
+	if hold < 0 {
+		until = "the end of the process"
+	}
+	s.logger().Warn("fastc: calls keep exceeding their budget and go through cgo for now; choose Slow by the size of the input, or a larger budget",
+		"function", s.name, "budget", s.opts.Budget, "took", took, "for", until)
 }
 
 // divert begins a hold. mu is held.

@@ -16,6 +16,7 @@ struct add_frame { int64_t a, b, sum; };
 struct dot_frame { const double *a, *b; size_t n; double dot; };
 struct spin_frame { int64_t ns; uint64_t turns; };
 struct deep_frame { int64_t bytes; int64_t sum; };
+struct gate_frame { int64_t ns; int32_t entered, open, left; };
 
 int32_t leaf_nop(void *frame) { (void)frame; return 0; }
 
@@ -47,6 +48,20 @@ int32_t leaf_spin(void *frame) {
 	return 0;
 }
 
+// leaf_gate waits, computing, until another thread opens the gate: 0. 1: it took ns until then.
+int32_t leaf_gate(void *frame) {
+	struct gate_frame *f = frame;
+	struct spin_frame step = {f->ns / 1000, 0};
+	int32_t shut = 1;
+	__atomic_store_n(&f->entered, 1, __ATOMIC_SEQ_CST);
+	for (int i = 0; i < 1000 && shut; i++) {
+		leaf_spin(&step);
+		shut = !__atomic_load_n(&f->open, __ATOMIC_SEQ_CST);
+	}
+	__atomic_store_n(&f->left, 1, __ATOMIC_SEQ_CST);
+	return shut;
+}
+
 // leaf_deep uses that much of the stack.
 int32_t leaf_deep(void *frame) {
 	struct deep_frame *f = frame;
@@ -64,6 +79,11 @@ int32_t leaf_sleep(void *frame) {
 
 int *volatile leaf_nowhere;
 int32_t leaf_crash(void *frame) { (void)frame; *leaf_nowhere = 1; return 0; }
+
+int32_t leaf_fuse(void *frame) {
+	if (--*(int64_t *)frame <= 0) *leaf_nowhere = 1;
+	return 0;
+}
 */
 import "C"
 
@@ -76,9 +96,11 @@ var (
 	Low   = unsafe.Pointer(C.leaf_low)   // *int64, of which it returns the low 32 bits
 	Dot   = unsafe.Pointer(C.leaf_dot)   // *DotFrame
 	Spin  = unsafe.Pointer(C.leaf_spin)  // *SpinFrame
+	Gate  = unsafe.Pointer(C.leaf_gate)  // *GateFrame
 	Deep  = unsafe.Pointer(C.leaf_deep)  // *DeepFrame
 	Sleep = unsafe.Pointer(C.leaf_sleep) // *int64, nanoseconds below a second
 	Crash = unsafe.Pointer(C.leaf_crash) // any frame; a segmentation fault
+	Fuse  = unsafe.Pointer(C.leaf_fuse)  // *int64, less one a call; a segmentation fault at 0
 )
 
 // AddFrame is the frame of [Add]: Sum = A + B.
@@ -100,10 +122,18 @@ type SpinFrame struct {
 // DeepFrame is the frame of [Deep], which uses Bytes of the C stack.
 type DeepFrame struct{ Bytes, Sum int64 }
 
+// GateFrame is the frame of [Gate], which sets Entered, returns once Open is set or NS
+// nanoseconds are over, and sets Left before that. The three are for sync/atomic.
+type GateFrame struct {
+	NS                  int64
+	Entered, Open, Left int32
+}
+
 // The frames above are those of C.
 const (
 	_ = -(unsafe.Sizeof(AddFrame{}) ^ C.sizeof_struct_add_frame)
 	_ = -(unsafe.Sizeof(DotFrame{}) ^ C.sizeof_struct_dot_frame)
 	_ = -(unsafe.Sizeof(SpinFrame{}) ^ C.sizeof_struct_spin_frame)
+	_ = -(unsafe.Sizeof(GateFrame{}) ^ C.sizeof_struct_gate_frame)
 	_ = -(unsafe.Sizeof(DeepFrame{}) ^ C.sizeof_struct_deep_frame)
 )

@@ -1,0 +1,52 @@
+//go:build cgo
+
+package fastc_test
+
+import (
+	"testing"
+	"time"
+	"unsafe"
+
+	"evenkeel.dev/fastc"
+	"evenkeel.dev/fastc/internal/leaf"
+)
+
+// TestAllocs holds that no call allocates: neither the frame nor what it points to leaves the stack.
+func TestAllocs(t *testing.T) {
+	counted := fastc.NewSite(leaf.Dot, "counted", fastc.Options{Budget: -1})
+	timed := fastc.NewSite(leaf.Dot, "timed", fastc.Options{Budget: time.Hour})
+	diverted := fastc.NewSite(leaf.Dot, "diverted", fastc.Options{Budget: 1, Hold: -1, Logger: silent})
+	for range 5 { // three are over the budget
+		var f leaf.DotFrame
+		diverted.Call(unsafe.Pointer(&f))
+	}
+	all := map[string]float64{
+		"Call": testing.AllocsPerRun(1000, func() {
+			a, b := [2]float64{1, 2}, [2]float64{3, 4}
+			f := leaf.DotFrame{A: &a[0], B: &b[0], N: 2}
+			fastc.Call(leaf.Dot, unsafe.Pointer(&f))
+		}),
+		"Slow": testing.AllocsPerRun(1000, func() {
+			a, b := [2]float64{1, 2}, [2]float64{3, 4}
+			f := leaf.DotFrame{A: &a[0], B: &b[0], N: 2}
+			fastc.Slow(leaf.Dot, unsafe.Pointer(&f))
+		}),
+	}
+	for name, site := range map[string]*fastc.Site{"counted": counted, "timed": timed, "diverted": diverted} {
+		all["Site "+name] = testing.AllocsPerRun(1000, func() {
+			a, b := [2]float64{1, 2}, [2]float64{3, 4}
+			f := leaf.DotFrame{A: &a[0], B: &b[0], N: 2}
+			site.Call(unsafe.Pointer(&f))
+		})
+		all["Site.Slow "+name] = testing.AllocsPerRun(1000, func() {
+			a, b := [2]float64{1, 2}, [2]float64{3, 4}
+			f := leaf.DotFrame{A: &a[0], B: &b[0], N: 2}
+			site.Slow(unsafe.Pointer(&f))
+		})
+	}
+	for name, n := range all {
+		if n != 0 {
+			t.Errorf("%s: %v allocations a call", name, n)
+		}
+	}
+}

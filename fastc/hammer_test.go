@@ -1,0 +1,208 @@
+//go:build cgo && unix
+
+package fastc_test
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"runtime"
+	"runtime/debug"
+	"runtime/pprof"
+	"runtime/trace"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+
+	"evenkeel.dev/fastc"
+	"evenkeel.dev/fastc/internal/leaf"
+)
+
+// TestHammer calls C from many goroutines while the runtime does all that could hurt.
+func TestHammer(t *testing.T) {
+	length := 2 * time.Second
+	if testing.Short() {
+		length = 500 * time.Millisecond
+	}
+	hammer(t, length)
+}
+
+// TestSoak is TestHammer for the time in EVENKEEL_SOAK (make soak-fastc).
+func TestSoak(t *testing.T) {
+	length, err := time.ParseDuration(os.Getenv("EVENKEEL_SOAK"))
+	if err != nil {
+		t.Skip("EVENKEEL_SOAK has no duration: make soak-fastc sets it")
+	}
+	hammer(t, length)
+}
+
+// hammer collects all the time, grows stacks between and around calls, sends signals, and
+// profiles and traces. Every result is compared.
+func hammer(t *testing.T, length time.Duration) {
+	defer debug.SetGCPercent(debug.SetGCPercent(1))
+	stopProfiles := profile(t)
+	stopSignals := storm(t)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+
+	h := &hammering{
+		plain: fastc.NewSite(leaf.Add, "plain", fastc.Options{Budget: -1}),
+		// Each call is over the budget: it goes to and fro between the two ways.
+		restless: fastc.NewSite(leaf.Dot, "restless", fastc.Options{Budget: 1, Hold: time.Millisecond, Logger: silent}),
+	}
+	end := time.Now().Add(length)
+	var wg sync.WaitGroup
+	for g := range 128 {
+		wg.Go(func() {
+			r := rand.New(rand.NewPCG(uint64(g), 1))
+			for time.Now().Before(end) && h.failed.Load() == nil {
+				h.grow(r, 1+r.IntN(60))
+			}
+		})
+	}
+	wg.Wait()
+	signals := stopSignals()
+	stopProfiles()
+	runtime.ReadMemStats(&after)
+	if failed := h.failed.Load(); failed != nil {
+		t.Error(*failed)
+	}
+	st := h.restless.Stats()
+	t.Logf("%v: %d calls, %d collections, %d signals, %d diversions, %s",
+		length, h.calls.Load(), after.NumGC-before.NumGC, signals, st.Diversions, fastc.Source())
+	if calls := h.calls.Load(); calls < 1000 || after.NumGC == before.NumGC || signals == 0 {
+		t.Errorf("%d calls, %d collections and %d signals are none to speak of", calls, after.NumGC-before.NumGC, signals)
+	}
+	if fastc.Available() != (st.Diversions > 0) {
+		t.Errorf("diversions of a function over its budget: %+v", st)
+	}
+}
+
+// hammering is what the goroutines of hammer share.
+type hammering struct {
+	plain, restless *fastc.Site
+	calls           atomic.Int64
+	failed          atomic.Pointer[string] // the first wrong result
+}
+
+func (h *hammering) fail(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	h.failed.CompareAndSwap(nil, &text)
+}
+
+// grow calls C on a stack that is depth times half a KiB deeper each way: it has to move now
+// and then between two calls, with frames that C has written to.
+//
+//go:noinline
+func (h *hammering) grow(r *rand.Rand, depth int) {
+	var pad [64]int64
+	for i := range pad {
+		pad[i] = int64(depth + i)
+	}
+	f := leaf.AddFrame{A: r.Int64(), B: pad[r.IntN(64)]}
+	want := f.A + f.B
+	h.around(r, &f)
+	if depth > 0 {
+		h.grow(r, depth-1)
+	}
+	if f.Sum != want {
+		h.fail("add at depth %d: %d, want %d", depth, f.Sum, want)
+	}
+	for i := range pad {
+		if pad[i] != int64(depth+i) {
+			h.fail("the stack at depth %d has changed", depth)
+		}
+	}
+	h.dot(r)
+}
+
+// around adds by one of the ways, with a frame on its caller's stack.
+func (h *hammering) around(r *rand.Rand, f *leaf.AddFrame) {
+	h.calls.Add(1)
+	switch r.IntN(8) {
+	case 0:
+		fastc.Slow(leaf.Add, unsafe.Pointer(f))
+	case 1, 2, 3:
+		h.plain.Call(unsafe.Pointer(f))
+	default:
+		fastc.Call(leaf.Add, unsafe.Pointer(f))
+	}
+}
+
+// dot multiplies a vector on the stack and one on the heap, whose neighbours are garbage.
+func (h *hammering) dot(r *rand.Rand) {
+	h.calls.Add(1)
+	var onStack [8]float64
+	n := 1 + r.IntN(8)
+	onHeap := make([]float64, n)
+	want := 0.0
+	for i := range n {
+		onStack[i], onHeap[i] = float64(r.IntN(100)), float64(r.IntN(100))
+		want += onStack[i] * onHeap[i]
+	}
+	f := leaf.DotFrame{A: &onStack[0], B: &onHeap[0], N: uintptr(n)}
+	switch r.IntN(8) {
+	case 0:
+		fastc.Slow(leaf.Dot, unsafe.Pointer(&f))
+	case 1, 2, 3:
+		h.restless.Call(unsafe.Pointer(&f))
+	default:
+		fastc.Call(leaf.Dot, unsafe.Pointer(&f))
+	}
+	if f.Dot != want {
+		h.fail("dot of %v and %v: %v, want %v", onStack[:n], onHeap, f.Dot, want)
+	}
+}
+
+// storm sends this process a signal every 100 µs, beside those by which Go preempts.
+func storm(t *testing.T) (stop func() (received int)) {
+	arrive, end := make(chan os.Signal, 1), make(chan struct{})
+	signal.Notify(arrive, syscall.SIGUSR1)
+	received := 0
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		tick := time.NewTicker(100 * time.Microsecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-end:
+				return
+			case <-arrive:
+				received++
+			case <-tick.C:
+				if err := syscall.Kill(syscall.Getpid(), syscall.SIGUSR1); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	})
+	return func() int {
+		close(end)
+		wg.Wait()
+		signal.Stop(arrive)
+		return received
+	}
+}
+
+// profile turns on the CPU profile and the execution trace, unless go test has them on.
+func profile(t *testing.T) (stop func()) {
+	profiling, tracing := pprof.StartCPUProfile(io.Discard), trace.Start(io.Discard)
+	for _, err := range []error{profiling, tracing} {
+		if err != nil {
+			t.Log(err)
+		}
+	}
+	return func() {
+		if profiling == nil {
+			pprof.StopCPUProfile()
+		}
+		if tracing == nil {
+			trace.Stop()
+		}
+	}
+}

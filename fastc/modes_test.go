@@ -1,0 +1,148 @@
+//go:build linux && (amd64 || arm64 || ppc64le)
+
+package fastc_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// shortWay and longWay match what Source says on an architecture.
+func shortWay(arch string) string {
+	file := "asm_" + strings.Replace(arch, "ppc64le", "ppc64x", 1)
+	return `runtime\.asmcgocall, \d+ functions before runtime\.goexit in ` + file + `\.s \(.+ linux/` + arch + `\)`
+}
+
+func longWay(why string) string {
+	return `runtime\.cgocall: ` + regexp.QuoteMeta(why) + ` \((.+ )?linux/` + runtime.GOARCH + `\)`
+}
+
+// mode is a way to build a program, and what Source says in it.
+type mode struct {
+	name   string
+	flags  []string // of go build
+	env    []string // of go build
+	run    []string // environment of the program
+	source string   // "": the short way
+	needs  []string
+}
+
+var modes = []mode{
+	{name: "default"},
+	{name: "FASTC=on", run: []string{"FASTC=on"}},
+	{name: "FASTC=off", run: []string{"FASTC=off"}, source: longWay("FASTC=off")},
+	{name: "FASTC=bogus", run: []string{"FASTC=bogus"}, source: longWay("FASTC=bogus is neither on nor off")},
+	{name: "nofastc", flags: []string{"-tags=nofastc"}, source: longWay("built with the tag nofastc")},
+	{name: "CGO_ENABLED=0", env: []string{"CGO_ENABLED=0"}, source: longWay("built without cgo: there is no C to call")},
+	{name: "-buildmode=pie", flags: []string{"-buildmode=pie", "-ldflags=-linkmode=internal"}},
+	{name: "-buildmode=pie, external", flags: []string{"-buildmode=pie", "-ldflags=-linkmode=external"}},
+	{name: "-linkmode=external", flags: []string{"-ldflags=-linkmode=external"}},
+	{name: "static", flags: []string{"-ldflags=-linkmode=external -extldflags=-static"}},
+	{name: "-trimpath", flags: []string{"-trimpath"}},
+	{name: "-race", flags: []string{"-race"}},
+	{name: "-N -l", flags: []string{"-gcflags=all=-N -l"}},
+	{name: "-s -w", flags: []string{"-ldflags=-s -w"}},
+	{name: "-cover", flags: []string{"-cover"}},
+}
+
+// TestModes builds a program that calls C in each way that Go knows, and runs it.
+func TestModes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: needs a minute and Go's tools")
+	}
+	needTools(t, "go", "gcc")
+	readTestdata(t)
+	for _, m := range modes {
+		t.Run(m.name, func(t *testing.T) {
+			t.Parallel()
+			needTools(t, m.needs...)
+			dir := t.TempDir()
+			if m.source == "" {
+				m.source = shortWay(runtime.GOARCH)
+			}
+			wantReport(t, m.source, append(m.run, "GOCOVERDIR="+dir), m.build(t, filepath.Join(dir, "plain"), "./testdata/plain"))
+		})
+	}
+	for name, test := range map[string]func(t *testing.T, dir string){
+		"strip": testStrip, "-asan": testASan, "c-shared": testCShared, "c-archive": testCArchive,
+		"plugin": testPlugin, "callback": testCallback, "own tests": testOwn,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, t.TempDir())
+		})
+	}
+}
+
+// build builds a package of testdata and returns the path that it wrote to.
+func (m mode) build(t *testing.T, to, pkg string) string {
+	t.Helper()
+	env := append([]string{"CGO_ENABLED=1"}, m.env...)
+	command(t, env, "go", append(append([]string{"build", "-o", to}, m.flags...), pkg)...)
+	return to
+}
+
+func testStrip(t *testing.T, dir string) {
+	needTools(t, "strip")
+	bin := mode{}.build(t, filepath.Join(dir, "plain"), "./testdata/plain")
+	command(t, nil, "strip", bin)
+	wantReport(t, shortWay(runtime.GOARCH), nil, bin)
+}
+
+// testASan skips where gcc has no library for it.
+func testASan(t *testing.T, dir string) {
+	library := command(t, nil, "gcc", "-print-file-name=libasan.so")
+	if !filepath.IsAbs(library) {
+		t.Skip("needs libasan: install libgcc-dev of your gcc's version")
+	}
+	bin := mode{flags: []string{"-asan"}}.build(t, filepath.Join(dir, "plain"), "./testdata/plain")
+	wantReport(t, shortWay(runtime.GOARCH), nil, bin)
+}
+
+func testCShared(t *testing.T, dir string) {
+	mode{flags: []string{"-buildmode=c-shared"}}.build(t, filepath.Join(dir, "libexported.so"), "./testdata/exported")
+	bin := filepath.Join(dir, "main")
+	command(t, nil, "gcc", "-o", bin, "testdata/exported/c/main.c", "-L"+dir, "-lexported", "-Wl,-rpath,"+dir, "-pthread")
+	wantReport(t, shortWay(runtime.GOARCH), nil, bin)
+	wantReport(t, longWay("FASTC=off"), []string{"FASTC=off"}, bin)
+}
+
+func testCArchive(t *testing.T, dir string) {
+	library := mode{flags: []string{"-buildmode=c-archive"}}.build(t, filepath.Join(dir, "libexported.a"), "./testdata/exported")
+	bin := filepath.Join(dir, "main")
+	command(t, nil, "gcc", "-o", bin, "testdata/exported/c/main.c", library, "-pthread")
+	wantReport(t, shortWay(runtime.GOARCH), nil, bin)
+}
+
+func testPlugin(t *testing.T, dir string) {
+	library := mode{flags: []string{"-buildmode=plugin"}}.build(t, filepath.Join(dir, "plugin.so"), "./testdata/plugin")
+	bin := mode{}.build(t, filepath.Join(dir, "host"), "./testdata/host")
+	wantReport(t, shortWay(runtime.GOARCH), nil, bin, library)
+}
+
+// testOwn runs this package's other tests where there is one way.
+func testOwn(t *testing.T, dir string) {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	command(t, []string{"FASTC=off"}, exe, "-test.short")
+	for name, m := range map[string]mode{
+		"nofastc": {flags: []string{"-tags=nofastc"}}, "nocgo": {env: []string{"CGO_ENABLED=0"}},
+	} {
+		exe := filepath.Join(dir, name)
+		command(t, append([]string{"CGO_ENABLED=1"}, m.env...), "go", append([]string{"test", "-c", "-o", exe}, m.flags...)...)
+		command(t, nil, exe, "-test.short")
+	}
+}
+
+// testCallback breaks the rule that a leaf does not call Go: the program ends, it does not go on
+// with a wrong stack.
+func testCallback(t *testing.T, dir string) {
+	bin := mode{}.build(t, filepath.Join(dir, "callback"), "./testdata/callback")
+	wantCrash(t, `(?m)^fatal error: .*`, "main.callsGoFromLeaf", os.Environ(), bin)
+}
