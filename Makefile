@@ -21,7 +21,7 @@ help:
 .PHONY: build
 build:
 	@$(GO_BUILD) -o bin/ ./cmd/...
-	@cd examples && $(GO_BUILD) -o ../bin/ ./search ./hello ./msgpush ./echoserver ./pushserver
+	@cd examples && $(GO_BUILD) -o ../bin/ ./search ./hello ./msgpush ./echoserver ./pushserver ./fastcserver
 	@cd bench && $(GO_BUILD) -o ../bin/ ./gate ./gate/peer
 
 .PHONY: demo

@@ -9,6 +9,7 @@ require (
 	github.com/KimMachineGun/automemlimit v1.0.1
 	github.com/bytedance/gopkg v0.1.4
 	github.com/cloudwego/netpoll v0.7.2
+	github.com/ebitengine/purego v0.11.3
 	github.com/lesismal/nbio v1.6.12
 	github.com/panjf2000/gnet/v2 v2.10.0
 	github.com/xtaci/gaio v1.2.34
@@ -26,7 +27,6 @@ require (
 	github.com/c2h5oh/datasize v0.0.0-20231215233829-aa82cc1e6500 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/cloudwego/gopkg v0.1.4 // indirect
-	github.com/ebitengine/purego v0.11.3 // indirect
 	github.com/golang/freetype v0.0.0-20170609003504-e2365dfdc4a0 // indirect
 	github.com/influxdata/tdigest v0.0.1 // indirect
 	github.com/josharian/intern v1.0.0 // indirect

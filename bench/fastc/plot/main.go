@@ -1,0 +1,139 @@
+// Command plot draws the latencies that evenkeel load has recorded, as a histogram and as the
+// fraction of requests that took longer (CCDF), one colour a label: runs of one label are counted
+// together. The script of examples/fastcserver runs it.
+//
+//	go run ./fastc/plot -o latency.png cgo-1.json fastc-1.json cgo-2.json fastc-2.json
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"time"
+
+	"evenkeel.dev/loadgen"
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stderr)) }
+
+// run returns the exit code.
+func run(args []string, stderr io.Writer) int {
+	flags := flag.NewFlagSet("plot", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	out := flags.String("o", "latency.png", "`file` to write; its ending (png, svg, pdf) is its format")
+	title := flags.String("title", "Latency as clients see it", "`text` above the picture")
+	flags.Usage = func() {
+		fmt.Fprintln(stderr, "plot [flags] FILE...\n\nEach FILE is what evenkeel load -o wrote. Those of one label are counted together.\n\nFlags:")
+		flags.PrintDefaults()
+	}
+	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+		return 0
+	} else if err != nil {
+		return 2 // flags has said why
+	}
+	if flags.NArg() == 0 {
+		fmt.Fprintln(stderr, "plot: name the files of evenkeel load -o")
+		return 2
+	}
+	all, err := readAll(flags.Args())
+	if err != nil {
+		fmt.Fprintf(stderr, "plot: %v\n", err)
+		return 1
+	}
+	if err := draw(all, *title, *out); err != nil {
+		fmt.Fprintf(stderr, "plot: %v\n", err)
+		return 1
+	}
+	return 0
+}
+
+// series is what the runs of one label have recorded.
+type series struct {
+	label   string
+	latency *loadgen.Histogram
+}
+
+// readAll reads files of evenkeel load -o, and returns a series a label in the order of the first.
+func readAll(names []string) ([]series, error) {
+	var all []series
+	for _, name := range names {
+		s, err := read(name)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w: give a file of evenkeel load -o", name, err)
+		}
+		if i := slices.IndexFunc(all, func(have series) bool { return have.label == s.label }); i >= 0 {
+			all[i].latency.Merge(s.latency)
+		} else {
+			all = append(all, s)
+		}
+	}
+	if len(all) > len(colours) {
+		return nil, fmt.Errorf("%d labels: there are colours for %d", len(all), len(colours))
+	}
+	return all, nil
+}
+
+// read returns the first run in a file.
+func read(name string) (series, error) {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return series{}, err
+	}
+	var file struct {
+		Runs []struct {
+			Label string
+			Load  loadgen.Result
+		}
+	}
+	if err := json.Unmarshal(text, &file); err != nil {
+		return series{}, err
+	}
+	if len(file.Runs) == 0 || file.Runs[0].Load.Latency.Count() == 0 {
+		return series{}, errors.New("no latencies")
+	}
+	return series{file.Runs[0].Label, &file.Runs[0].Load.Latency}, nil
+}
+
+// binsPerDecade is how fine the histogram is.
+const binsPerDecade = 20
+
+// bin is a bar of the histogram: from low to high in milliseconds, and the percentage in it.
+type bin struct{ low, high, percent float64 }
+
+// bins counts latencies in bars of equal width on a logarithmic axis, without gaps.
+func bins(h *loadgen.Histogram) []bin {
+	counts, first, last := map[int]int64{}, math.MaxInt, math.MinInt
+	for d, n := range h.All() {
+		i := int(math.Floor(math.Log10(millis(d)) * binsPerDecade))
+		counts[i] += n
+		first, last = min(first, i), max(last, i)
+	}
+	var all []bin
+	for i := first; i <= last; i++ {
+		at := func(i int) float64 { return math.Pow(10, float64(i)/binsPerDecade) }
+		all = append(all, bin{at(i), at(i + 1), 100 * float64(counts[i]) / float64(h.Count())})
+	}
+	return all
+}
+
+// point is a step of the CCDF: the fraction of requests that took longer than ms.
+type point struct{ ms, longer float64 }
+
+// ccdf returns a step for each latency but the longest, which nothing exceeds.
+func ccdf(h *loadgen.Histogram) []point {
+	var points []point
+	left := h.Count()
+	for d, n := range h.All() {
+		if left -= n; left > 0 {
+			points = append(points, point{millis(d), float64(left) / float64(h.Count())})
+		}
+	}
+	return points
+}
+
+func millis(d time.Duration) float64 { return float64(max(d, 1)) / float64(time.Millisecond) }

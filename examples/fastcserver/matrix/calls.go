@@ -1,0 +1,41 @@
+//go:build fastcgen
+
+package matrix
+
+/*
+#cgo CFLAGS: -O2
+#include "matrix.h"
+*/
+import "C"
+
+// Multiply sets out to loops times the product of a and b, all of them n x n.
+//
+//fastc:call matrix_multiply(a, b, out, n, loops)
+//fastc:require n >= 0 && n <= MaxSize && min(len(a), len(b), len(out)) >= n*n
+func Multiply(a, b, out []float64, n, loops int)
+
+// MultiplyCgo is Multiply through ordinary cgo.
+//
+//fastc:call matrix_multiply(a, b, out, n, loops)
+//fastc:require n >= 0 && n <= MaxSize && min(len(a), len(b), len(out)) >= n*n
+//fastc:slow
+func MultiplyCgo(a, b, out []float64, n, loops int)
+
+// MultiplyAdaptive is Multiply with a budget: while calls keep exceeding it, they go through
+// ordinary cgo.
+//
+//fastc:call matrix_multiply(a, b, out, n, loops)
+//fastc:require n >= 0 && n <= MaxSize && min(len(a), len(b), len(out)) >= n*n
+//fastc:budget 500us
+func MultiplyAdaptive(a, b, out []float64, n, loops int)
+
+// Add returns a + b.
+//
+//fastc:call matrix_add(a, b)
+func Add(a, b int64) int64
+
+// AddCgo is Add through ordinary cgo.
+//
+//fastc:call matrix_add(a, b)
+//fastc:slow
+func AddCgo(a, b int64) int64

@@ -1,0 +1,53 @@
+// Package matrix multiplies square matrices, and adds two numbers, in C: by fastc, by ordinary
+// cgo, and by fastc within a budget. All C is called through what fastcgen makes of calls.go.
+//
+// Its numbers are small and whole, so that every way, and Go's own [Product], gives the same
+// result to the last bit.
+package matrix
+
+//go:generate go run evenkeel.dev/cmd/fastcgen calls.go
+
+// MaxSize bounds the rows and columns of a matrix.
+const MaxSize = 512
+
+// Fill writes the two factors of that many rows and columns.
+func Fill(a, b []float64, size int) {
+	for i := range size * size {
+		a[i] = float64((i*7+size)%17 - 8)
+		b[i] = float64((i*5+size)%13 - 6)
+	}
+}
+
+// Product is Multiply in Go.
+func Product(a, b, out []float64, n, loops int) {
+	clear(out[:n*n])
+	for range loops {
+		for i := range n {
+			row := out[i*n : (i+1)*n]
+			for k := range n {
+				x := a[i*n+k]
+				for j, y := range b[k*n : (k+1)*n] {
+					row[j] += x * y
+				}
+			}
+		}
+	}
+}
+
+// Trace returns the sum of the diagonal.
+func Trace(m []float64, size int) float64 {
+	sum := 0.0
+	for i := range size {
+		sum += m[i*size+i]
+	}
+	return sum
+}
+
+// Sum returns the sum of all elements.
+func Sum(m []float64, size int) float64 {
+	sum := 0.0
+	for _, x := range m[:size*size] {
+		sum += x
+	}
+	return sum
+}

@@ -1,0 +1,96 @@
+//go:build cgo
+
+package main
+
+import (
+	"io"
+	"net/http"
+	"os"
+	"time"
+
+	"evenkeel.dev/examples/fastcserver/matrix"
+	"evenkeel.dev/fastc"
+	"github.com/gin-gonic/gin"
+)
+
+const usage = `GET /cgo/SIZE/LOOP         multiplies two SIZE x SIZE matrices LOOP times in C, by ordinary cgo
+GET /blockcall/SIZE/LOOP   the same by fastc
+GET /adaptive/SIZE/LOOP    the same by fastc, within a budget
+GET /many/cgo/CALLS        CALLS calls that add two numbers, by ordinary cgo; 1000 without a number
+GET /many/fast/CALLS       the same by fastc
+GET /stats                 which way fastc goes, and the counters of /adaptive
+`
+
+// newHandler returns the service, and which way fastc goes. Gin writes its access log to stdout.
+func newHandler(stdout, stderr io.Writer) (http.Handler, string, error) {
+	if os.Getenv(gin.EnvGinMode) == "" {
+		gin.SetMode(gin.ReleaseMode)
+	}
+	r := gin.New()
+	if err := r.SetTrustedProxies(nil); err != nil {
+		return nil, "", err
+	}
+	r.Use(gin.LoggerWithWriter(stdout), gin.RecoveryWithWriter(stderr))
+	r.GET("/", func(c *gin.Context) { c.String(http.StatusOK, usage) })
+	r.GET("/cgo/:size/:loop", multiply(matrix.MultiplyCgo))
+	r.GET("/blockcall/:size/:loop", multiply(matrix.Multiply))
+	r.GET("/adaptive/:size/:loop", multiply(matrix.MultiplyAdaptive))
+	for path, add := range map[string]func(a, b int64) int64{"/many/cgo": matrix.AddCgo, "/many/fast": matrix.Add} {
+		r.GET(path, many(add))
+		r.GET(path+"/:calls", many(add))
+	}
+	r.GET("/stats", stats)
+	return r, fastc.Source(), nil
+}
+
+// product is the answer of the endpoints that multiply. Trace and sum are those of the result.
+type product struct {
+	Size  int     `json:"size"`
+	Loop  int     `json:"loop"`
+	Trace float64 `json:"trace"`
+	Sum   float64 `json:"sum"`
+}
+
+// multiply answers /:size/:loop by one of the ways into C.
+func multiply(in func(a, b, out []float64, n, loops int)) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		size, loop, err := work(c.Param("size"), c.Param("loop"))
+		if err != nil {
+			c.JSON(http.StatusBadRequest, gin.H{"error": err.Error()})
+			return
+		}
+		m := take(size)
+		defer m.give()
+		in(m.a, m.b, m.out, size, loop)
+		c.JSON(http.StatusOK, product{size, loop, matrix.Trace(m.out, size), matrix.Sum(m.out, size)})
+	}
+}
+
+// many answers /:calls by that many small calls, one after the other.
+func many(add func(a, b int64) int64) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		calls, err := count(c.Param("calls"))
+		if err != nil {
+			c.JSON(http.StatusBadRequest, gin.H{"error": err.Error()})
+			return
+		}
+		sum := int64(0)
+		for i := range int64(calls) {
+			sum = add(sum, i)
+		}
+		c.JSON(http.StatusOK, gin.H{"calls": calls, "sum": sum})
+	}
+}
+
+// stats answers /stats.
+func stats(c *gin.Context) {
+	s := matrix.MultiplyAdaptiveSite.Stats()
+	c.JSON(http.StatusOK, gin.H{
+		"fastc": fastc.Source(),
+		"adaptive": gin.H{
+			"calls": s.Calls, "timed": s.Timed, "over_budget": s.Over, "slow": s.Slow,
+			"longest_us": float64(s.Longest) / float64(time.Microsecond),
+			"diversions": s.Diversions, "diverted": s.Diverted,
+		},
+	})
+}
