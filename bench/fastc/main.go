@@ -104,7 +104,7 @@ func table(heads []string, rows [][]string) {
 	for _, row := range slices.Insert(slices.Clone(rows), 0, heads) {
 		var line strings.Builder
 		for i, cell := range row {
-			fmt.Fprintf(&line, "%-*s", []int{22, 20}[min(i, 1)], cell)
+			fmt.Fprintf(&line, "%-*s", []int{30, 22}[min(i, 1)], cell)
 		}
 		fmt.Println("  " + strings.TrimRight(line.String(), " "))
 	}
