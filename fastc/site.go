@@ -11,6 +11,7 @@ import (
 const (
 	defaultBudget = 200 * time.Microsecond
 	defaultHold   = 10 * time.Second
+	maxHold       = 24 * time.Hour
 	maxHoldFactor = 16
 
 	strikes   = 3  // calls over the budget that divert a function
@@ -25,7 +26,7 @@ type Options struct {
 
 	// Hold is how long calls go through cgo once they keep exceeding the budget. It doubles
 	// each time that they exceed it again right after it, up to 16 times this. Default: 0, which
-	// is 10 s; negative: for ever.
+	// is 10 s; negative: for ever. Limit: 24 h.
 	Hold time.Duration
 
 	// Logger gets Warn when calls begin to go through cgo, and Debug when they no longer do.
@@ -83,6 +84,7 @@ func NewSite(fn unsafe.Pointer, name string, opts Options) *Site {
 	if opts.Hold == 0 {
 		opts.Hold = defaultHold
 	}
+	opts.Hold = min(opts.Hold, maxHold)
 	return &Site{fn: fn, name: name, opts: opts, hold: opts.Hold}
 }
 
@@ -116,6 +118,7 @@ func watch(s *Site, arg unsafe.Pointer) int32 {
 	if s.diverted.Load() && !s.returned(time.Now()) {
 		return s.Slow(arg)
 	}
+	chosen() // or the first call would be timed with the search
 	weight := uint64(1)
 	if s.trusted.Load() != 0 {
 		s.countdowns.restart()
@@ -155,6 +158,7 @@ func (s *Site) judge(took time.Duration) {
 	if within {
 		if s.clean++; s.clean >= probation {
 			s.struck, s.hold = 0, s.opts.Hold
+			s.countdowns.restart()
 			s.trusted.Store(1)
 		}
 		s.mu.Unlock()
@@ -184,7 +188,9 @@ func (s *Site) divert(now time.Time) {
 	s.until = time.Time{}
 	if s.hold >= 0 {
 		s.until = now.Add(s.hold)
-		s.hold = min(2*s.hold, maxHoldFactor*s.opts.Hold)
+		if s.hold < maxHoldFactor*s.opts.Hold {
+			s.hold *= 2
+		}
 	}
 	s.diverted.Store(true)
 }
@@ -193,14 +199,16 @@ func (s *Site) divert(now time.Time) {
 // hold is over.
 func (s *Site) returned(now time.Time) bool {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.diverted.Load() {
-		return true
+	still := s.diverted.Load()
+	over := still && !s.until.IsZero() && !now.Before(s.until)
+	if over {
+		s.struck, s.clean = 0, 0
+		s.diverted.Store(false)
 	}
-	if s.until.IsZero() || now.Before(s.until) {
-		return false
+	s.mu.Unlock() // before logging: the handler may use this Site
+	if !over {
+		return !still
 	}
-	s.diverted.Store(false)
 	s.logger().Debug("fastc: calls take the short way again", "function", s.name)
 	return true
 }
