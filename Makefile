@@ -6,7 +6,7 @@ FUZZTIME ?= 5s
 
 .PHONY: help
 help:
-	@echo "make demo        run the search service in four ways, then two replicas stock and gated: tables and pages"
+	@echo "make demo        run the search service in four ways, then two replicas stock and gated, then why the search is slow: tables and pages"
 	@echo "make test        all checks: lint, tests with the race detector, browser, fuzzing, benchmarks once"
 	@echo "make lint        gofumpt, go vet, staticcheck, go mod tidy over every module"
 	@echo "make golden      write the golden files again, from real programs under real toolchains"
@@ -28,6 +28,7 @@ build:
 demo: build
 	@examples/search/demo.sh
 	@bench/gate/demo.sh
+	@examples/search/explain.sh
 
 .PHONY: test
 test:

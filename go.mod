@@ -9,3 +9,5 @@ require (
 	go.uber.org/goleak v1.3.0
 	golang.org/x/sys v0.49.0
 )
+
+require golang.org/x/exp v0.0.0-20261014143641-f0251eb4aa3e

@@ -69,6 +69,11 @@ func runLoad(ctx context.Context, a *app, args []string) error {
 func (p *progress) load(ctx context.Context, o loadgen.Options) (*loadgen.Result, error) {
 	o.OnProgress, o.ProgressInterval = p.update, p.interval()
 	defer p.clear()
+	return putLoad(ctx, o)
+}
+
+// putLoad runs loadgen with the processors that it needs.
+func putLoad(ctx context.Context, o loadgen.Options) (*loadgen.Result, error) {
 	if o.Rate > 0 && os.Getenv("GOMAXPROCS") == "" {
 		// The pacer's thread sleeps in the kernel and holds a P there: one for it alone.
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1))

@@ -1,13 +1,15 @@
-// Command evenkeel measures a Go service's latency under load and says what its garbage
-// collector costs.
+// Command evenkeel measures a Go service's latency under load, and says what its garbage
+// collector costs and why its slowest requests are slow.
 //
 //	evenkeel load [flags] URL...              put load on a service that runs already
 //	evenkeel run [flags] -- COMMAND ARGS...   start a service, load it, report its collector
+//	evenkeel explain TRACE                    say from an execution trace why requests were slow
 //	evenkeel compare run.json...              put runs side by side, as a table or a page
 //	evenkeel gctrace [FILE]                   summarise a GODEBUG=gctrace=1 log
 //
 // evenkeel COMMAND -h tells more. Exit codes: 0 done; 1 it could not be done, or no request was
-// answered; 2 the command line was wrong; 130 interrupted, after reporting what there was.
+// answered; 2 the command line was wrong; 3 a -fail-if was hit; 130 interrupted, after reporting
+// what there was.
 package main
 
 import (
@@ -26,6 +28,7 @@ const (
 	exitOK          = 0
 	exitFailed      = 1
 	exitUsage       = 2
+	exitLimit       = 3
 	exitInterrupted = 130
 )
 
@@ -52,6 +55,7 @@ type subcommand struct {
 var subcommands = []subcommand{
 	{"load", "[flags] URL...", "put HTTP load on a service that runs already", runLoad},
 	{"run", "[flags] -- COMMAND ARGS...", "start a Go service, load it, say what its collector costs", runRun},
+	{"explain", "[flags] TRACE", "say from an execution trace why the slowest requests were slow", runExplain},
 	{"compare", "[flags] run.json...", "put runs side by side, as a table or a page", runCompare},
 	{"gctrace", "[flags] [FILE]", "summarise a GODEBUG=gctrace=1 log", runGCTrace},
 }
@@ -88,7 +92,7 @@ func (a *app) main(ctx context.Context, args []string) int {
 			return a.exit(c.name, c.run(ctx, a, args[1:]))
 		}
 	}
-	fmt.Fprintf(a.stderr, "evenkeel: no command %q; there are load, run, compare and gctrace (evenkeel -h)\n", args[0])
+	fmt.Fprintf(a.stderr, "evenkeel: no command %q; there are load, run, explain, compare and gctrace (evenkeel -h)\n", args[0])
 	return exitUsage
 }
 
@@ -99,6 +103,8 @@ func (a *app) exit(name string, err error) int {
 		return exitOK
 	case errors.Is(err, errUsage):
 		return exitUsage
+	case err == errLimit:
+		return exitLimit
 	}
 	fmt.Fprintf(a.stderr, "evenkeel %s: %v\n", name, err)
 	if errors.Is(err, errInterrupted) {
@@ -108,7 +114,7 @@ func (a *app) exit(name string, err error) int {
 }
 
 func (a *app) usage(w io.Writer) {
-	fmt.Fprint(w, "evenkeel measures a Go service's latency under load and says what its collector costs.\n\n")
+	fmt.Fprint(w, "evenkeel measures a Go service's latency under load, and says what its collector costs and why\nits slowest requests are slow.\n\n")
 	for _, c := range subcommands {
 		fmt.Fprintf(w, "  evenkeel %-8s%-28s%s\n", c.name, c.args, c.what)
 	}

@@ -73,6 +73,9 @@ func (r *runner) measure(ctx context.Context, v variant, repeat int) (*report.Ru
 		err = m.loadServer(ctx)
 	}
 	m.peakRSS = server.PeakRSS()
+	if err == nil && r.flags.explain && repeat == r.flags.repeat {
+		m.explainWindow(ctx)
+	}
 	stopErr := m.stop()
 	if err != nil {
 		return nil, m.explain(err)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ Starts a Go server with GODEBUG=gctrace=1, waits until it answers, puts load on 
 load does, stops it with SIGTERM, and prints its throughput, its latency and what its garbage
 collector cost. Where the server has /debug/pprof/ (net/http/pprof) it also says where it
 allocated. The server's standard error is passed through; its standard output is discarded.
+-explain traces a few seconds more of the same load and says why the slowest requests were slow.
 
   evenkeel run -url http://127.0.0.1:8080/ -c 100 -n 10000 -- ./server -addr 127.0.0.1:8080
 
@@ -41,6 +43,8 @@ type runFlags struct {
 	repeat       int
 	top          int
 	html         string
+	explain      bool
+	explainHTML  string
 	verbose      bool
 }
 
@@ -52,6 +56,9 @@ type runner struct {
 	load     loadgen.Options
 	variants []variant
 	file     report.File
+
+	explanations []explained
+	unexplained  error // why one of them is missing
 }
 
 func runRun(ctx context.Context, a *app, args []string) error {
@@ -67,6 +74,8 @@ func runRun(ctx context.Context, a *app, args []string) error {
 	fs.IntVar(&f.repeat, "repeat", 1, "measure each variant so many `times`, interleaved")
 	fs.IntVar(&f.top, "top", 0, "list so many `places` that allocate (default 8, or 3 where variants are compared)")
 	fs.StringVar(&f.html, "html", "", "write a self-contained page to this `file`, as evenkeel compare -html does")
+	fs.BoolVar(&f.explain, "explain", false, "after measuring, trace the same load for 5 s and say why its slowest requests were slow, as evenkeel explain does")
+	fs.StringVar(&f.explainHTML, "explain-html", "", "write the page of that explanation to this `file`; implies -explain")
 	fs.BoolVar(&f.verbose, "v", false, "pass the collector's own lines through too")
 	operands, command, err := a.parse(fs, args)
 	if err != nil {
@@ -85,10 +94,10 @@ func runRun(ctx context.Context, a *app, args []string) error {
 	case f.repeat < 1 || f.top < 0:
 		return a.wrong(fs, "-repeat must be at least 1, -top at least 0")
 	}
-	if err := r.prepare(); err != nil {
+	if err := cmp.Or(r.checkExplain(), r.prepare()); err != nil {
 		return a.wrong(fs, "%v", err)
 	}
-	if err := canSave(f.output, f.html); err != nil {
+	if err := canSave(f.output, f.html, f.explainHTML); err != nil {
 		return err
 	}
 	return r.run(ctx)
@@ -168,12 +177,16 @@ func (r *runner) run(ctx context.Context) error {
 	c := report.Compare([]*report.File{&r.file}, []string{r.flags.output})
 	// Files first: printing may be ended by a closed pipe.
 	err = errors.Join(err, r.save(&r.file, r.flags.output), r.page(c, r.flags.html))
+	for _, x := range r.explanations {
+		err = errors.Join(err, r.explainPage(x.explanation, r.flags.explainHTML))
+	}
 	if r.flags.output != toStdout {
 		err = errors.Join(err, r.print(c))
 	}
 	if !errors.Is(err, errInterrupted) {
 		err = errors.Join(err, verdict(&r.file))
 	}
+	err = errors.Join(err, r.unexplained)
 	return err
 }
 
@@ -189,6 +202,12 @@ func (r *runner) print(c *report.Comparison) error {
 		}
 		fmt.Fprintf(r.stdout, "\n%s allocated %s\n", col.Label, report.FormatBytes(float64(a.Bytes)))
 		if err := a.Text(r.stdout, r.style); err != nil {
+			return err
+		}
+	}
+	for _, x := range r.explanations {
+		fmt.Fprintf(r.stdout, "\n%s\n", x.heading(len(r.variants)))
+		if err := x.explanation.Text(r.stdout, r.style); err != nil {
 			return err
 		}
 	}

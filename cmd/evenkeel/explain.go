@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"evenkeel.dev/internal/report"
+	"evenkeel.dev/reqtrace"
+)
+
+const explainHelp = `
+evenkeel explain [flags] TRACE
+
+Says why the slowest requests of a Go server were slow. TRACE is an execution trace: a file, - for
+standard input, or the URL of a /debug/pprof/trace, which is taken for 5 s where it says no
+seconds. The server needs no change if it is net/http's; package evenkeel.dev/reqtrace/region
+marks requests elsewhere.
+
+  evenkeel explain http://127.0.0.1:6060/debug/pprof/trace?seconds=5
+  evenkeel explain -html page.html trace.out      and a page with the slowest requests' paths
+  evenkeel explain -fail-if 'gc>30%' trace.out    for CI: exit code 3 when the collector took
+                                                  more than 30% of what p99+ takes more than
+                                                  the median
+
+Each -fail-if is [BAND:]CAUSE[.direct|.whatif]>N%. BAND (default p99+) and CAUSE are:
+
+  ` + bandList + `
+  ` + causeHelp + `
+  gc (assist, assist-wait, sweep, stopped, runqueue-gc), assists (the first two),
+  queue (runqueue, runqueue-gc, runqueue-idle)
+
+.direct, the default, is what was measured; gc.whatif (p99+ only) is what a replay without the
+collector takes away. docs/guides/explain.md says how to read the report.
+`
+
+// errLimit says that a -fail-if was hit, and that it was said already.
+var errLimit = errors.New("limit hit")
+
+type explainFlags struct {
+	json    bool
+	html    string
+	failIf  limits
+	region  string
+	slowest int
+}
+
+func runExplain(ctx context.Context, a *app, args []string) error {
+	var f explainFlags
+	fs := a.newFlags("explain", explainHelp)
+	fs.BoolVar(&f.json, "json", false, "print the report as JSON (docs/reference/explain-json.md)")
+	fs.StringVar(&f.html, "html", "", "write a self-contained page to this `file` (- for standard output, instead of the text)")
+	fs.Var(&f.failIf, "fail-if", "exit with 3 if this `limit` is passed, such as 'gc>30%' or 'p99.9+:lock>50%'; may be repeated")
+	fs.StringVar(&f.region, "region", "", "`type` of the program's own regions that are requests (default: those of reqtrace/region, else net/http's)")
+	fs.IntVar(&f.slowest, "slowest", 10, "show so many of the slowest `requests`, at most 1000")
+	names, rest, err := a.parse(fs, args)
+	if err != nil {
+		return err
+	}
+	names = append(names, rest...)
+	switch {
+	case len(names) == 0:
+		return a.wrong(fs, "no trace; write a file, - for standard input, or http://HOST:PORT/debug/pprof/trace?seconds=5")
+	case len(names) > 1:
+		return a.wrong(fs, "%d traces; it reads one", len(names))
+	case f.slowest < 1 || f.slowest > 1000:
+		return a.wrong(fs, "-slowest %d; it must be from 1 to 1000", f.slowest)
+	case f.json && f.html == toStdout:
+		return a.wrong(fs, "-json and -html - both go to standard output; give the page a file")
+	}
+	if err := canSave(f.html); err != nil {
+		return err
+	}
+	ctx, release := a.catch(ctx)
+	defer release()
+	x, err := a.explain(ctx, names[0], reqtrace.Options{Region: f.region, Slowest: f.slowest})
+	if err != nil {
+		return err
+	}
+	err = errors.Join(a.explainPage(x, f.html), a.printExplanation(x, &f)) // the page first: printing may be ended by a closed pipe
+	if x.Report.Requests == 0 {
+		return errors.Join(err, errors.New(x.Verdict.Sentence))
+	}
+	hit, limitErr := f.failIf.check(x.Report)
+	for _, h := range hit {
+		fmt.Fprintf(a.stderr, "evenkeel explain: %s\n", h)
+	}
+	if err = errors.Join(err, limitErr); err == nil && len(hit) > 0 {
+		err = errLimit
+	}
+	return err
+}
+
+func (a *app) printExplanation(x *report.Explanation, f *explainFlags) error {
+	switch {
+	case f.json:
+		return x.JSON(a.stdout)
+	case f.html == toStdout:
+		return nil
+	}
+	return x.Text(a.stdout, a.style)
+}
+
+// explainPage writes the page of an explanation where asked to.
+func (a *app) explainPage(x *report.Explanation, name string) error {
+	switch name {
+	case "":
+		return nil
+	case toStdout:
+		return x.HTML(a.stdout)
+	}
+	if err := report.SaveTo(name, func(w io.Writer) error { return x.HTML(w) }); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.stderr, "wrote %s (open it in a browser)\n", name)
+	return nil
+}
+
+// explain reads the trace of that name.
+func (a *app) explain(ctx context.Context, name string, o reqtrace.Options) (*report.Explanation, error) {
+	if strings.HasPrefix(name, "http://") || strings.HasPrefix(name, "https://") {
+		s, err := newTraceSource(name, nil)
+		if err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(a.stderr, "taking a trace of %g s from %s\n", s.seconds, s.url)
+		b, err := s.fetch(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return analyze(ctx, s.url, b, o)
+	}
+	if name == "-" {
+		return analyze(ctx, stdinName, os.Stdin, o)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		if strings.Contains(name, "/debug/pprof/") {
+			err = fmt.Errorf("%w; if it is a URL, write http:// before it", err)
+		}
+		return nil, err
+	}
+	defer f.Close()
+	return analyze(ctx, name, f, o)
+}
+
+// analyze reads a trace, and returns at once when ctx ends: a read of standard input cannot be
+// interrupted.
+func analyze(ctx context.Context, name string, in io.Reader, o reqtrace.Options) (*report.Explanation, error) {
+	type result struct {
+		report *reqtrace.Report
+		err    error
+	}
+	c := make(chan result, 1)
+	go func() {
+		r, err := reqtrace.Analyze(ctx, in, o)
+		c <- result{r, err}
+	}()
+	select {
+	case <-ctx.Done():
+		return nil, errInterrupted
+	case r := <-c:
+		switch {
+		case ctx.Err() != nil:
+			return nil, errInterrupted
+		case errors.Is(r.err, reqtrace.ErrNoRequests) && o.Region != "":
+			return nil, fmt.Errorf("%s: no region of type %q has begun and ended in it; look at the type that runtime/trace.StartRegion was given", name, o.Region)
+		case r.err != nil:
+			return nil, fmt.Errorf("%s: %w", name, r.err)
+		}
+		return report.NewExplanation(name, r.report), nil
+	}
+}

@@ -1,0 +1,196 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	runtimetrace "runtime/trace"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"evenkeel.dev/reqtrace"
+)
+
+// lockTrace returns the trace of a server, of which every twentieth request waits for a lock that
+// somebody holds for some milliseconds.
+var lockTrace = sync.OnceValues(func() ([]byte, error) {
+	var mu sync.Mutex
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer runtimetrace.StartRegion(r.Context(), "evenkeel.request").End() // as reqtrace/region does
+		defer runtimetrace.StartRegion(r.Context(), "own").End()
+		held(&mu)
+		_, _ = io.WriteString(w, "hello")
+	}))
+	defer srv.Close()
+	client := srv.Client()
+	var b bytes.Buffer
+	if err := runtimetrace.Start(&b); err != nil {
+		return nil, err
+	}
+	defer runtimetrace.Stop()
+	for i := range 400 {
+		if i%20 == 19 {
+			has := make(chan bool)
+			go func() {
+				mu.Lock()
+				close(has)
+				time.Sleep(12 * time.Millisecond)
+				mu.Unlock()
+			}()
+			<-has
+		}
+		res, err := client.Get(srv.URL)
+		if err != nil {
+			return nil, err
+		}
+		_, _ = io.Copy(io.Discard, res.Body)
+		res.Body.Close()
+	}
+	time.Sleep(time.Millisecond) // the last one's connection waits by now
+	runtimetrace.Stop()
+	return b.Bytes(), nil
+})
+
+//go:noinline
+func held(mu *sync.Mutex) {
+	mu.Lock()
+	defer mu.Unlock()
+}
+
+// traceFile writes that trace to a file.
+func traceFile(t *testing.T) string {
+	t.Helper()
+	b, err := lockTrace()
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), "trace.out")
+	if err := os.WriteFile(name, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+func TestExplain(t *testing.T) {
+	file := traceFile(t)
+	page := filepath.Join(t.TempDir(), "page.html")
+	r := call("explain", "-html", page, "-slowest", "3", file)
+	r.check(t, exitOK, []string{
+		"p99+ requests take 1", "% lock at evenkeel.held (explain_test.go:", "400 whole requests (marked by regions)",
+		"the collector's share", "model error", "p0-50 200", "what a trace cannot show",
+	}, []string{"wrote " + page})
+	if n := strings.Count(r.stdout, " ms at "); n != 3 {
+		t.Errorf("%d of the slowest requests, want 3", n)
+	}
+	if b, err := os.ReadFile(page); err != nil || !bytes.Contains(b, []byte("% lock at evenkeel.held")) {
+		t.Errorf("the page: %v, %d bytes", err, len(b))
+	}
+	call("explain", "-html", "-", file).check(t, exitOK, []string{"<!DOCTYPE html>"}, nil)
+	call("explain", "-region", "own", file).check(t, exitOK, []string{"400 whole requests (marked by regions)"}, nil)
+}
+
+func TestExplainJSON(t *testing.T) {
+	r := call("explain", "-json", traceFile(t))
+	r.check(t, exitOK, nil, nil)
+	var got struct {
+		Version  int
+		Requests int
+		Verdict  struct {
+			Named  bool
+			Causes []struct{ Cause string }
+		}
+		Bands []struct {
+			Mean  time.Duration            `json:"mean_ns"`
+			Parts map[string]time.Duration `json:"parts_ns"`
+		}
+		Slowest []struct {
+			Start time.Duration            `json:"start_ns"`
+			End   time.Duration            `json:"end_ns"`
+			Parts map[string]time.Duration `json:"parts_ns"`
+		}
+	}
+	if err := json.Unmarshal([]byte(r.stdout), &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Version != 1 || got.Requests != 400 || !got.Verdict.Named || got.Verdict.Causes[0].Cause != "lock" || len(got.Slowest) != 10 {
+		t.Errorf("%+v", got)
+	}
+	for _, q := range got.Slowest {
+		var sum time.Duration
+		for _, d := range q.Parts {
+			sum += d
+		}
+		if sum != q.End-q.Start {
+			t.Errorf("the parts add up to %v of %v", sum, q.End-q.Start)
+		}
+	}
+}
+
+func TestExplainFailIf(t *testing.T) {
+	file := traceFile(t)
+	for _, tt := range []struct {
+		limits []string
+		code   int
+		stderr string
+	}{
+		{[]string{"lock>99.9%"}, exitOK, ""},
+		{[]string{"lock>50%"}, exitLimit, "evenkeel explain: -fail-if lock>50%: it is "},
+		{[]string{"gc>90%", "p99-99.9:lock>50%"}, exitLimit, "points too much"},
+	} {
+		var args []string
+		for _, l := range tt.limits {
+			args = append(args, "-fail-if", l)
+		}
+		r := call(append(append([]string{"explain"}, args...), file)...)
+		r.check(t, tt.code, []string{"p99+ requests take"}, []string{tt.stderr})
+		if n := strings.Count(r.stderr, "\n"); tt.code == exitOK && n != 0 || tt.code == exitLimit && n != 1 {
+			t.Errorf("%v: %d lines of errors\n%s", tt.limits, n, r.stderr)
+		}
+	}
+}
+
+func TestExplainFails(t *testing.T) {
+	b, err := lockTrace()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for name, content := range map[string][]byte{"empty": nil, "text": []byte("no trace at all"), "cut": b[:len(b)/2], "whole": b} {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tt := range []struct{ name, flags, stderr string }{
+		{"empty", "", "no execution trace of Go"},
+		{"text", "", "no execution trace of Go"},
+		{"whole", "-region nobody", `no region of type "nobody"`},
+		{"nothing", "", "no such file"},
+	} {
+		r := call(append(append([]string{"explain"}, strings.Fields(tt.flags)...), filepath.Join(dir, tt.name))...)
+		r.check(t, exitFailed, nil, []string{"evenkeel explain: ", tt.name, tt.stderr})
+		if r.stdout != "" {
+			t.Errorf("%s: printed\n%s", tt.name, r.stdout)
+		}
+	}
+	if r := call("explain", filepath.Join(dir, "cut")); r.code != exitFailed && r.code != exitOK {
+		t.Errorf("a trace that is cut in the middle: exit code %d\n%s", r.code, r.stderr)
+	}
+}
+
+// TestAnalyzeInterrupted has a source that never ends.
+func TestAnalyzeInterrupted(t *testing.T) {
+	in, out := io.Pipe()
+	defer out.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	time.AfterFunc(20*time.Millisecond, cancel)
+	if _, err := analyze(ctx, "pipe", in, reqtrace.Options{}); err != errInterrupted {
+		t.Errorf("%v, want %v", err, errInterrupted)
+	}
+}

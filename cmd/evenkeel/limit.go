@@ -1,0 +1,145 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"evenkeel.dev/internal/report"
+	"evenkeel.dev/reqtrace"
+)
+
+// limit is a -fail-if: how much of a band's excess over the median a cause may be.
+type limit struct {
+	text    string // as it was given
+	band    string
+	cause   string // as it is called
+	causes  []reqtrace.Cause
+	whatIf  bool
+	percent float64
+}
+
+// limits is a flag that may be given several times.
+type limits []limit
+
+func (l *limits) String() string {
+	var t []string
+	for _, x := range *l {
+		t = append(t, x.text)
+	}
+	return strings.Join(t, ", ")
+}
+
+func (l *limits) Set(s string) error {
+	x, err := parseLimit(s)
+	if err == nil {
+		*l = append(*l, x)
+	}
+	return err
+}
+
+const (
+	limitForm = "write it as [BAND:]CAUSE[.direct|.whatif]>N%, such as 'gc>30%', 'p99.9+:lock>50%' or 'gc.whatif>40%'"
+
+	tailBand  = "p99+"
+	bandList  = "p0-50 p50-90 p90-99 p99-99.9 p99.9+ p99+"
+	causeHelp = "assist assist-wait sweep stopped runqueue-gc runqueue runqueue-idle lock channel network\n" +
+		"  syscall cgo sleep running unknown"
+)
+
+// parseLimit reads [BAND:]CAUSE[.direct|.whatif]>N%.
+func parseLimit(s string) (limit, error) {
+	l := limit{text: s, band: tailBand}
+	what, number, ok := strings.Cut(s, ">")
+	if !ok {
+		return l, fmt.Errorf("no > in it; %s", limitForm)
+	}
+	number = strings.TrimSpace(number)
+	digits, ok := strings.CutSuffix(number, "%")
+	if !ok {
+		return l, fmt.Errorf("%q does not end in %%; %s", number, limitForm)
+	}
+	var err error
+	l.percent, err = strconv.ParseFloat(strings.TrimSpace(digits), 64)
+	if err != nil || math.IsNaN(l.percent) || l.percent < 0 || l.percent >= 100 {
+		return l, fmt.Errorf("%q is no share; write 0%% or more, less than 100%%", number)
+	}
+	if band, cause, ok := strings.Cut(what, ":"); ok {
+		l.band, what = strings.TrimSpace(band), cause
+		if !slices.Contains(strings.Fields(bandList), l.band) {
+			return l, fmt.Errorf("no band %q; there are %s", l.band, bandList)
+		}
+	}
+	what = strings.TrimSpace(what)
+	name, kind, dotted := strings.Cut(what, ".")
+	switch {
+	case !dotted || kind == "direct":
+	case kind == "whatif":
+		l.whatIf = true
+	default:
+		return l, fmt.Errorf("%q is neither .direct nor .whatif; %s", "."+kind, limitForm)
+	}
+	l.cause = name
+	if l.causes = causesOf(name); l.causes == nil {
+		return l, fmt.Errorf("no cause %q; there are %s, and the groups gc, assists and queue", name, strings.Join(strings.Fields(causeHelp), " "))
+	}
+	if l.whatIf && (l.cause != "gc" || l.band != tailBand) {
+		return l, fmt.Errorf(".whatif is known of gc in %s only: the replay leaves out the collector and nothing else", tailBand)
+	}
+	return l, nil
+}
+
+// causesOf returns the causes of a group, or the cause of that name.
+func causesOf(name string) []reqtrace.Cause {
+	for _, g := range report.CauseGroups {
+		if g.Name == name {
+			return g.Causes
+		}
+	}
+	c, err := reqtrace.ParseCause(name)
+	if err != nil {
+		return nil
+	}
+	return []reqtrace.Cause{c}
+}
+
+// check says which limits are passed, and by how much; its error, which of them cannot be known.
+func (l limits) check(r *reqtrace.Report) (hit []string, err error) {
+	for _, x := range l {
+		share, err := x.share(r)
+		if err != nil {
+			return hit, err
+		}
+		if over := share*100 - x.percent; over > 0 {
+			hit = append(hit, fmt.Sprintf("-fail-if %s: it is %.1f%%, %s points too much", x.text, share*100, points(over)))
+		}
+	}
+	return hit, nil
+}
+
+func points(x float64) string {
+	if x < .1 {
+		return "less than 0.1"
+	}
+	return fmt.Sprintf("%.1f", x)
+}
+
+func (l *limit) share(r *reqtrace.Report) (float64, error) {
+	if l.whatIf {
+		if r.WhatIf.Replayed.P99 == 0 {
+			return 0, fmt.Errorf("-fail-if %s: there was nothing to replay; take a longer trace, or ask for gc.direct", l.text)
+		}
+		return r.WhatIf.TailShare, nil
+	}
+	if l.band == tailBand {
+		return r.Tail.Share(l.causes...), nil
+	}
+	for i := range r.Bands {
+		if r.Bands[i].Name == l.band {
+			return r.Bands[i].Share(l.causes...), nil
+		}
+	}
+	return 0, fmt.Errorf("-fail-if %s: no request is in that band, of %d; take a longer trace", l.text, r.Requests)
+}

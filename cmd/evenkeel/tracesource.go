@@ -1,0 +1,159 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+const (
+	traceSeconds   = 5 // of a trace, where the URL does not say
+	maxTraceBytes  = 1 << 30
+	traceConnect   = 10 * time.Second
+	tracePatience  = 30 * time.Second
+	maxTraceWindow = time.Hour
+)
+
+// traceSource is a /debug/pprof/trace. All of a trace is fetched before it is read: the service
+// may be on the same machine, and reading takes processors.
+type traceSource struct {
+	url      string
+	seconds  float64
+	client   *http.Client
+	patience time.Duration // without a byte, beyond seconds
+	most     int64         // bytes
+}
+
+var (
+	errTraceSilent = errors.New("no byte came in time")
+	errTraceLong   = errors.New("it did not end in time")
+)
+
+// newTraceSource completes a URL with the seconds that it lacks.
+func newTraceSource(name string, c *tls.Config) (*traceSource, error) {
+	u, err := url.Parse(name)
+	if err != nil || u.Hostname() == "" {
+		return nil, fmt.Errorf("%q is no URL of a trace; write it as http://HOST:PORT/debug/pprof/trace?seconds=5", name)
+	}
+	q, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		return nil, fmt.Errorf("%q: %w; write it as http://HOST:PORT/debug/pprof/trace?seconds=5", name, err)
+	}
+	if q.Get("seconds") == "" {
+		q.Set("seconds", strconv.Itoa(traceSeconds))
+		u.RawQuery = q.Encode()
+	}
+	seconds, err := strconv.ParseFloat(q.Get("seconds"), 64)
+	if err != nil || math.IsNaN(seconds) || seconds <= 0 || seconds > maxTraceWindow.Seconds() {
+		return nil, fmt.Errorf("seconds=%s; it must be more than 0 and at most %g", q.Get("seconds"), maxTraceWindow.Seconds())
+	}
+	t := &http.Transport{
+		DisableKeepAlives: true, TLSClientConfig: c, Proxy: http.ProxyFromEnvironment,
+		DialContext: (&net.Dialer{Timeout: traceConnect}).DialContext, TLSHandshakeTimeout: traceConnect,
+	}
+	return &traceSource{url: u.String(), seconds: seconds, client: &http.Client{Transport: t}, patience: tracePatience, most: maxTraceBytes}, nil
+}
+
+// fetch takes the trace. It gives up when nothing comes for some time.
+func (s *traceSource) fetch(ctx context.Context) (*bytes.Buffer, error) {
+	window := time.Duration(s.seconds * 1e9)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	silent := time.AfterFunc(window+s.patience, func() { cancel(errTraceSilent) })
+	defer silent.Stop()
+	long := time.AfterFunc(window+10*s.patience, func() { cancel(errTraceLong) })
+	defer long.Stop()
+	b, err := s.get(ctx, func() { silent.Reset(window + s.patience) })
+	if err == nil {
+		return b, nil
+	}
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, errTraceSilent):
+		return nil, fmt.Errorf("%s: no byte came for %v: is it a /debug/pprof/trace? With fewer seconds it is done sooner", s.url, window+s.patience)
+	case errors.Is(cause, errTraceLong):
+		return nil, fmt.Errorf("%s: it goes on after %v: ask for fewer seconds", s.url, window+10*s.patience)
+	case cause != nil:
+		return nil, errInterrupted
+	}
+	return nil, err
+}
+
+// get reads the answer; progress is called as it comes.
+func (s *traceSource) get(ctx context.Context, progress func()) (*bytes.Buffer, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := s.client.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("%w: is the server running, and is this its /debug/pprof/?", err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s answered %s%s: %s", s.url, resp.Status, firstLine(resp.Body), adviceOn(resp.StatusCode))
+	}
+	b := &bytes.Buffer{}
+	n, err := b.ReadFrom(io.LimitReader(&watched{resp.Body, progress}, s.most+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s: the answer broke off after %d bytes: %w; did the server end?", s.url, n, err)
+	case n > s.most:
+		return nil, fmt.Errorf("%s: the trace is over %d MiB: ask for fewer seconds", s.url, s.most>>20)
+	}
+	return b, nil
+}
+
+func adviceOn(status int) string {
+	switch status {
+	case http.StatusNotFound, http.StatusMethodNotAllowed:
+		return "import net/http/pprof in the server, or say where its /debug/pprof/ is (evenkeel run: with -pprof)"
+	case http.StatusBadRequest:
+		return "ask for fewer seconds, or give the server a longer WriteTimeout"
+	case http.StatusInternalServerError:
+		return "a server takes one trace at a time: try again when the other is done"
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return "fetch it with curl and its credentials, and give evenkeel explain the file"
+	}
+	return "it must answer 200"
+}
+
+// firstLine returns what an error's body begins with, fit for a terminal.
+func firstLine(r io.Reader) string {
+	b, _ := io.ReadAll(io.LimitReader(r, 200))
+	line, _, _ := strings.Cut(strings.TrimSpace(string(b)), "\n")
+	line = strings.Map(func(c rune) rune {
+		if !unicode.IsPrint(c) {
+			return -1
+		}
+		return c
+	}, line)
+	if line == "" {
+		return ""
+	}
+	return " (" + line + ")"
+}
+
+// watched calls progress after each read that gave something.
+type watched struct {
+	r        io.Reader
+	progress func()
+}
+
+func (w *watched) Read(b []byte) (int, error) {
+	n, err := w.r.Read(b)
+	if n > 0 {
+		w.progress()
+	}
+	return n, err
+}

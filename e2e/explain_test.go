@@ -1,0 +1,136 @@
+//go:build unix
+
+package e2e
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
+)
+
+// explained loads the search service, takes its trace with evenkeel explain, and returns what that
+// printed and the page it wrote.
+func explained(t *testing.T) (text, page string) {
+	t.Helper()
+	evenkeel := build(t, "../cmd/evenkeel")
+	p, url := start(t, searchListens, build(t, "../examples/search"), "-addr", "127.0.0.1:0")
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	defer func() { cancel(); wg.Wait(); p.stop(t) }()
+	for range 8 {
+		wg.Go(func() { ask(ctx, url+"/search?term=president&cnn=on&bbc=on&nyt=on") })
+	}
+	page = filepath.Join(t.TempDir(), "page.html")
+	out, err := exec.CommandContext(t.Context(), evenkeel, "explain", "-html", page, url+"/debug/pprof/trace?seconds=1").CombinedOutput()
+	if err != nil {
+		t.Fatalf("evenkeel explain: %v\n%s", err, out)
+	}
+	if _, err := os.Stat(page); err != nil {
+		t.Fatal(err)
+	}
+	return string(out), page
+}
+
+// ask sends requests until ctx ends.
+func ask(ctx context.Context, url string) {
+	client := &http.Client{Transport: &http.Transport{}}
+	defer client.CloseIdleConnections()
+	for ctx.Err() == nil {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		if err != nil {
+			return
+		}
+		res, err := client.Do(req)
+		if err != nil {
+			time.Sleep(10 * time.Millisecond)
+			continue
+		}
+		_, _ = io.Copy(io.Discard, res.Body)
+		res.Body.Close()
+	}
+}
+
+// TestExplain explains the search service under load, and uses the page.
+func TestExplain(t *testing.T) {
+	ctx := browser(t)
+	out, page := explained(t)
+	do(t, ctx, chromedp.EmulateViewport(1280, 900), chromedp.Navigate("file://"+page), chromedp.WaitVisible(chromedp.CSS("#ccdf")))
+	shoot(t, ctx, "explain")
+	do(t, ctx, chromedp.EmulateViewport(1280, 900))
+
+	t.Run("same verdict as the terminal", func(t *testing.T) {
+		verdict := strings.Join(texts(t, ctx, "#verdict"), "")
+		if verdict == "" || !strings.Contains(out, verdict+"\n") {
+			t.Errorf("the page says %q, the terminal\n%s", verdict, out)
+		}
+		for _, name := range texts(t, ctx, "#bands tbody th") {
+			if !strings.Contains(out, "\n"+name+" ") {
+				t.Errorf("the page has a band %q, the terminal has not", name)
+			}
+		}
+	})
+	t.Run("pointing at a bar says what it is", func(t *testing.T) {
+		b := box(t, ctx, "#bands rect.k")
+		do(t, ctx, chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, b.X+b.Width/2, b.Y+b.Height/2))
+		if tip := texts(t, ctx, "#tooltip:not([hidden])"); len(tip) != 1 || !strings.HasPrefix(tip[0], "p0-50, ") || !strings.Contains(tip[0], "%") {
+			t.Errorf("the tooltip says %q", tip)
+		}
+	})
+	t.Run("pointing at the distribution says a share", func(t *testing.T) {
+		b := box(t, ctx, "#ccdf .hit")
+		do(t, ctx, chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, b.X+b.Width*.5, b.Y+b.Height/2))
+		if tip := texts(t, ctx, "#tooltip:not([hidden])"); len(tip) != 1 || !strings.Contains(tip[0], "% slower than ") {
+			t.Errorf("the tooltip says %q", tip)
+		}
+	})
+	t.Run("a click opens a request's path, another closes it", func(t *testing.T) {
+		open := func() int { return len(texts(t, ctx, "details.request[open]")) }
+		if n := len(texts(t, ctx, "details.request")); n != 10 || open() != 0 {
+			t.Fatalf("%d requests, %d of them open", n, open())
+		}
+		box(t, ctx, "details.request summary")
+		do(t, ctx, chromedp.Click(chromedp.CSS("details.request summary")))
+		if open() != 1 {
+			t.Fatalf("%d are open after a click", open())
+		}
+		rows := texts(t, ctx, "details.request[open] div table.path tbody tr")
+		if len(rows) == 0 || !strings.HasPrefix(rows[0], "+0") {
+			t.Errorf("its path: %q", rows)
+		}
+		if wide := read(t, ctx, chromedp.Evaluate[bool](`document.querySelector("details.request[open] table.path").getBoundingClientRect().height > 0`)); !wide {
+			t.Error("its path is not to be seen")
+		}
+		shoot(t, ctx, "explain-path")
+		do(t, ctx, chromedp.EmulateViewport(1280, 900), chromedp.Click(chromedp.CSS("details.request summary")))
+		if open() != 0 {
+			t.Error("it stays open after a second click")
+		}
+	})
+	t.Run("the keyboard opens one too", func(t *testing.T) {
+		do(t, ctx, chromedp.Focus(chromedp.CSS("details.request:nth-of-type(2) summary")), chromedp.KeyEvent("\r"))
+		if n := len(texts(t, ctx, "details.request:nth-of-type(2)[open]")); n != 1 {
+			t.Error("Enter does not open it")
+		}
+	})
+	t.Run("a cause alone, and all again", func(t *testing.T) {
+		dim := func() int { return len(texts(t, ctx, ".k.dim")) }
+		do(t, ctx, chromedp.Click(chromedp.CSS("button.cause")))
+		if dim() == 0 || len(texts(t, ctx, `button.cause[aria-pressed="true"]`)) != 1 {
+			t.Errorf("%d pieces are dimmed", dim())
+		}
+		do(t, ctx, chromedp.KeyEvent("\x1b"))
+		if dim() != 0 {
+			t.Errorf("%d pieces are dimmed after Escape", dim())
+		}
+	})
+}

@@ -1,0 +1,84 @@
+package report
+
+import (
+	"time"
+
+	"evenkeel.dev/reqtrace"
+)
+
+const ms = time.Millisecond
+
+// bandOf makes a band of requests that took p each.
+func bandOf(name string, n int, p reqtrace.Parts, median *reqtrace.Parts, sites ...reqtrace.Blame) reqtrace.Band {
+	b := reqtrace.Band{Name: name, Requests: n, Mean: p.Total(), Min: p.Total() / 2, Max: p.Total() * 2, Parts: p, Sites: sites}
+	for c := range p {
+		b.Excess[c] = p[c] - median[c]
+	}
+	return b
+}
+
+// fakeReport makes up a trace whose median request and p99+ requests take these parts.
+func fakeReport(median, tail reqtrace.Parts, sites ...reqtrace.Blame) *reqtrace.Report {
+	r := &reqtrace.Report{
+		Trace: 5 * time.Second, Requests: 12000, CutStart: 12, CutEnd: 11, Procs: 2,
+		Median: bandOf("p45-55", 1200, median, &median),
+		Tail:   bandOf("p99+", 120, tail, &median, sites...),
+		WhatIf: reqtrace.WhatIf{
+			Actual:    reqtrace.Quantiles{P50: 3 * ms, P90: 9 * ms, P99: 20 * ms, P999: 30 * ms, Tail: 22 * ms},
+			Replayed:  reqtrace.Quantiles{P50: 3 * ms, P90: 8 * ms, P99: 22 * ms, P999: 33 * ms, Tail: 24 * ms},
+			WithoutGC: reqtrace.Quantiles{P50: 2 * ms, P90: 4 * ms, P99: 6 * ms, P999: 9 * ms, Tail: 7 * ms},
+			TailShare: .8, ModelError: .1,
+		},
+		Spans: []reqtrace.Span{{Start: 1000 * ms, End: 1010 * ms}, {Start: 1010 * ms, End: 1011 * ms, Stopped: true}},
+	}
+	for c := range median {
+		r.Total[c] = 11880*median[c] + 120*tail[c]
+	}
+	r.Bands = []reqtrace.Band{
+		bandOf("p0-50", 6000, median, &median), bandOf("p50-90", 4800, median, &median), bandOf("p90-99", 1080, median, &median),
+		bandOf("p99-99.9", 108, tail, &median, sites...), bandOf("p99.9+", 12, tail, &median, sites...),
+	}
+	for i := range 10 {
+		q := 1 - 1/float64(int(1)<<i)
+		r.CCDF = append(r.CCDF, reqtrace.Quantile{Q: q, Time: time.Duration(i+1) * 2 * ms})
+	}
+	r.CCDF = append(r.CCDF, reqtrace.Quantile{Q: 1, Time: 44 * ms})
+	r.Slowest = []reqtrace.Request{fakeRequest("", tail, sites...), fakeRequest("order-7", median)}
+	return r
+}
+
+// fakeRequest makes a request that takes p, one cause after the other.
+func fakeRequest(id string, p reqtrace.Parts, sites ...reqtrace.Blame) reqtrace.Request {
+	q := reqtrace.Request{ID: id, Goroutine: 34, Start: 1000 * ms, End: 1000*ms + p.Total(), Parts: p, Sites: sites}
+	at := q.Start
+	for c, d := range p {
+		if d > 0 {
+			q.Path = append(q.Path, reqtrace.Tile{Start: at, End: at + d, Cause: reqtrace.Cause(c), Site: siteOf(reqtrace.Cause(c), sites)})
+			at += d
+		}
+	}
+	return q
+}
+
+func siteOf(c reqtrace.Cause, sites []reqtrace.Blame) string {
+	for _, s := range sites {
+		if s.Cause == c {
+			return s.Site
+		}
+	}
+	return ""
+}
+
+// knownReport is the report of the golden files.
+func knownReport() *reqtrace.Report {
+	return fakeReport(
+		reqtrace.Parts{reqtrace.Running: 2 * ms, reqtrace.Syscall: 800 * time.Microsecond, reqtrace.Network: 200 * time.Microsecond},
+		reqtrace.Parts{
+			reqtrace.Running: 3 * ms, reqtrace.Syscall: 700 * time.Microsecond, reqtrace.RunqueueGC: 12 * ms, reqtrace.Lock: 4 * ms,
+			reqtrace.AssistMark: 1500 * time.Microsecond, reqtrace.Stopped: 300 * time.Microsecond, reqtrace.Network: 200 * time.Microsecond,
+		},
+		reqtrace.Blame{Cause: reqtrace.Lock, Site: "main.(*cache).get (cache.go:51)", Time: 4 * ms},
+		reqtrace.Blame{Cause: reqtrace.AssistMark, Site: "main.render (page.go:12)", Time: 900 * time.Microsecond},
+		reqtrace.Blame{Cause: reqtrace.AssistMark, Time: 600 * time.Microsecond},
+	)
+}

@@ -1,0 +1,228 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"evenkeel.dev/reqtrace"
+)
+
+// When a tail has an excess worth naming, and which causes of it are named.
+const (
+	worthTimes  = 2                // p99+ takes more than so many times the median
+	worthTime   = time.Millisecond // and at least so much more
+	worthShare  = .1               // of the excess: a cause that is named beside the first
+	worthCauses = 4
+	worthSite   = .5  // of a cause's excess: a place that is named with it
+	worthReplay = .1  // more than direct attribution: what the replay says stands in the sentence
+	modelLimit  = .5  // of the replay's error, beyond which it says nothing
+	fewRequests = 10  // in p99+
+	manyCut     = .05 // of all requests
+	muchUnknown = .01 // of the time of p99+
+)
+
+// Verdict says what makes p99+ requests slower than the median.
+type Verdict struct {
+	Sentence string        `json:"sentence"`
+	Named    bool          `json:"named"` // there is an excess worth naming
+	Excess   time.Duration `json:"excess_ns"`
+	Causes   []NamedCause  `json:"causes"` // with a share, the largest first
+	GC       GCShare       `json:"gc"`
+	Caveats  []string      `json:"caveats"`
+}
+
+// NamedCause is a part of the excess.
+type NamedCause struct {
+	Cause  reqtrace.Cause `json:"cause"` // of several, such as both assists, the larger one
+	Phrase string         `json:"phrase"`
+	Share  float64        `json:"share"` // of the excess, 0 to 1
+	Excess time.Duration  `json:"excess_ns"`
+	Site   string         `json:"site,omitempty"` // where at least half of it is
+}
+
+// GCShare is the collector's part of the excess.
+type GCShare struct {
+	Direct     float64 `json:"direct"`            // assists, sweeping, stops, and its workers on the processors
+	WhatIf     float64 `json:"what_if"`           // what a replay without the collector takes away
+	ModelError float64 `json:"model_error"`       // of that replay's p99
+	Replayed   bool    `json:"replayed"`          // WhatIf and ModelError are known
+	Trusted    bool    `json:"trusted,omitempty"` // and the error is at most half
+}
+
+// NewVerdict passes the verdict on r.
+func NewVerdict(r *reqtrace.Report) Verdict {
+	v := Verdict{Causes: []NamedCause{}, Caveats: caveats(r)}
+	if r.Requests == 0 {
+		v.Sentence = fmt.Sprintf("no whole request in %s of trace: %d are cut off by its edges; trace for longer", FormatDuration(r.Trace), r.CutStart+r.CutEnd)
+		return v
+	}
+	v.Excess = r.Tail.Mean - r.Median.Mean
+	w := &r.WhatIf
+	v.GC = GCShare{Direct: r.Tail.Share(gcCauses...), WhatIf: w.TailShare, ModelError: w.ModelError, Replayed: w.Replayed.P99 > 0}
+	v.GC.Trusted = v.GC.Replayed && math.Abs(w.ModelError) <= modelLimit
+	v.Causes = namedCauses(r)
+	v.Named = worth(r) && len(v.Causes) > 0
+	v.Sentence = v.sentence(r)
+	return v
+}
+
+// worth reports whether there is an excess worth naming.
+func worth(r *reqtrace.Report) bool {
+	return r.Tail.Mean-r.Median.Mean >= worthTime && r.Tail.Mean > worthTimes*r.Median.Mean
+}
+
+func (v *Verdict) sentence(r *reqtrace.Report) string {
+	median := FormatDuration(r.Median.Mean)
+	if v.Excess <= 0 {
+		return fmt.Sprintf("p99+ requests take as long as the median (%s): no cause to name", median)
+	}
+	s := fmt.Sprintf("p99+ requests take %s more than the median (%s): ", FormatDuration(v.Excess), median)
+	if !v.Named {
+		return s + "no cause to name"
+	}
+	var named []string
+	for i, c := range v.Causes {
+		if i == worthCauses || i > 0 && c.Share < worthShare {
+			break
+		}
+		t := wholePercent(c.Share) + " " + c.Phrase
+		if c.Site != "" {
+			t += " at " + c.Site
+		}
+		named = append(named, t)
+	}
+	s += strings.Join(named, ", ")
+	if v.GC.Trusted && v.GC.WhatIf >= v.GC.Direct+worthReplay {
+		s += fmt.Sprintf("; a replay without the collector takes %s of it away", wholePercent(v.GC.WhatIf))
+	}
+	return s
+}
+
+// namedCauses returns all that p99+ takes more of than the median. Both kinds of assist are one:
+// which of them it is depends on how busy the workers are, not on the program.
+func namedCauses(r *reqtrace.Report) []NamedCause {
+	list := []NamedCause{}
+	add := func(cs ...reqtrace.Cause) {
+		n := NamedCause{Cause: cs[0], Phrase: phrase(cs[0]), Share: r.Tail.Share(cs...)}
+		for _, c := range cs {
+			n.Excess += max(r.Tail.Excess[c], 0)
+			if r.Tail.Excess[c] > r.Tail.Excess[n.Cause] {
+				n.Cause = c
+			}
+		}
+		if n.Excess > 0 {
+			n.Site = worstSite(r, n.Excess, cs)
+			list = append(list, n)
+		}
+	}
+	for _, c := range causeOrder {
+		switch c {
+		case reqtrace.AssistMark:
+			add(reqtrace.AssistMark, reqtrace.AssistWait)
+		case reqtrace.AssistWait:
+		default:
+			add(c)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b NamedCause) int { return cmp.Compare(b.Excess, a.Excess) })
+	return list
+}
+
+// worstSite returns the place at which most of a cause's excess is, if that is much of it.
+func worstSite(r *reqtrace.Report, excess time.Duration, cs []reqtrace.Cause) string {
+	more := map[string]time.Duration{}
+	var worst string
+	for _, s := range moreSites(r) {
+		if !slices.Contains(cs, s.Cause) || s.Site == "" {
+			continue
+		}
+		more[s.Site] += s.more
+		if more[s.Site] > more[worst] {
+			worst = s.Site
+		}
+	}
+	if float64(more[worst]) < worthSite*float64(excess) {
+		return ""
+	}
+	return worst
+}
+
+// siteMore is a place with what p99+ takes there, and what it takes more than the median.
+type siteMore struct {
+	reqtrace.Blame
+	more time.Duration
+}
+
+// moreSites returns the places of p99+, those first that take most more than in the median.
+func moreSites(r *reqtrace.Report) []siteMore {
+	var list []siteMore
+	for _, t := range r.Tail.Sites {
+		s := siteMore{t, t.Time}
+		for _, m := range r.Median.Sites {
+			if m.Cause == t.Cause && m.Site == t.Site {
+				s.more -= m.Time
+			}
+		}
+		list = append(list, s)
+	}
+	slices.SortStableFunc(list, func(a, b siteMore) int { return cmp.Compare(b.more, a.more) })
+	return list
+}
+
+// caveats says what makes a report less than it seems.
+func caveats(r *reqtrace.Report) []string {
+	list := []string{}
+	add := func(format string, a ...any) { list = append(list, fmt.Sprintf(format, a...)) }
+	if r.Requests == 0 {
+		return list
+	}
+	if n := r.Tail.Requests; n < fewRequests {
+		add("p99+ is %s of %s: trace for longer, or under more load, before you believe its shares", plural(n, "request"), FormatCount(float64(r.Requests)))
+	}
+	if cut := r.CutStart + r.CutEnd; float64(cut) > manyCut*float64(r.Requests+cut) {
+		add("%s are cut off by the trace's edges, beside %s whole ones: the slowest are the likeliest to be cut; trace for longer", plural(cut, "request"), FormatCount(float64(r.Requests)))
+	}
+	if u := part(&r.Tail.Parts, reqtrace.Unknown); u > muchUnknown {
+		add("%s of the time of p99+ is unknown", FormatPercent(u*100))
+	}
+	if list := namedCauses(r); len(list) > 0 && list[0].Cause == reqtrace.Running && worth(r) {
+		add("running has in it what the kernel and the hypervisor took from the threads: see that the machine has processors to spare, then take a CPU profile")
+	}
+	if w := &r.WhatIf; w.Replayed.P99 > 0 && math.Abs(w.ModelError) > modelLimit {
+		add("the replay misses the measured p99 by %s: do not rely on the what-if share", signedPercent(w.ModelError))
+	}
+	return list
+}
+
+// part returns the share of c in p.
+func part(p *reqtrace.Parts, c reqtrace.Cause) float64 {
+	if t := p.Total(); t > 0 {
+		return float64(p[c]) / float64(t)
+	}
+	return 0
+}
+
+func wholePercent(share float64) string {
+	if share > 0 && share < .005 {
+		return "<1%"
+	}
+	return fmt.Sprintf("%.0f%%", share*100)
+}
+
+func signedPercent(x float64) string {
+	if math.Abs(x) < .005 {
+		return "0%"
+	}
+	return fmt.Sprintf("%+.0f%%", x*100)
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return FormatCount(float64(n)) + " " + what + "s"
+}

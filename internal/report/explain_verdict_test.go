@@ -1,0 +1,173 @@
+package report
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"evenkeel.dev/reqtrace"
+)
+
+func TestVerdict(t *testing.T) {
+	type parts = reqtrace.Parts
+	const us = time.Microsecond
+	base := parts{reqtrace.Running: 2 * ms}
+	plus := func(c reqtrace.Cause, d time.Duration, more ...any) parts {
+		p := base
+		p[c] += d
+		for i := 0; i < len(more); i += 2 {
+			p[more[i].(reqtrace.Cause)] += more[i+1].(time.Duration)
+		}
+		return p
+	}
+	// noReplay has the replay say as much as direct attribution.
+	noReplay := func(r *reqtrace.Report) { r.WhatIf.TailShare = 0 }
+	for _, tt := range []struct {
+		name  string
+		tail  parts
+		sites []reqtrace.Blame
+		edit  func(*reqtrace.Report)
+		want  string
+		named bool
+		first reqtrace.Cause
+	}{
+		{
+			"queue, lock at its place",
+			plus(reqtrace.RunqueueGC, 12*ms, reqtrace.Lock, 4*ms),
+			[]reqtrace.Blame{{Cause: reqtrace.Lock, Site: "(*cache).get (c.go:5)", Time: 3 * ms}, {Cause: reqtrace.Lock, Site: "other (c.go:9)", Time: ms}},
+			noReplay,
+			"p99+ requests take 16 ms more than the median (2 ms): 75% run queue behind mark workers, 25% lock at (*cache).get (c.go:5)",
+			true, reqtrace.RunqueueGC,
+		},
+		{
+			"no place has half of it",
+			plus(reqtrace.Channel, 9*ms),
+			[]reqtrace.Blame{{Cause: reqtrace.Channel, Site: "a", Time: 4 * ms}, {Cause: reqtrace.Channel, Site: "b", Time: 3 * ms}, {Cause: reqtrace.Network, Site: "n", Time: 9 * ms}},
+			noReplay, "p99+ requests take 9 ms more than the median (2 ms): 100% channel", true, reqtrace.Channel,
+		},
+		{
+			"both assists are one, and first together",
+			plus(reqtrace.AssistMark, 3*ms, reqtrace.AssistWait, 4*ms, reqtrace.Syscall, 5*ms),
+			[]reqtrace.Blame{{Cause: reqtrace.AssistMark, Site: "alloc", Time: 2 * ms}, {Cause: reqtrace.AssistWait, Site: "alloc", Time: 2 * ms}},
+			noReplay, "p99+ requests take 12 ms more than the median (2 ms): 58% mark assist at alloc, 42% system call", true, reqtrace.AssistWait,
+		},
+		{
+			"four are named, and none below a tenth",
+			plus(reqtrace.Sweep, 5*ms, reqtrace.Stopped, 4*ms, reqtrace.Cgo, 3*ms, reqtrace.Sleep, 2*ms, reqtrace.Network, 2*ms, reqtrace.Lock, 500*us),
+			nil, noReplay,
+			"p99+ requests take 16.5 ms more than the median (2 ms): 30% sweeping for its allocations, 24% stopped world, 18% C (cgo), 12% upstream or client (network)",
+			true, reqtrace.Sweep,
+		},
+		{
+			"the replay has more than was measured",
+			plus(reqtrace.RunqueueBusy, 8*ms, reqtrace.RunqueueGC, 2*ms), nil, nil,
+			"p99+ requests take 10 ms more than the median (2 ms): 80% run queue behind other goroutines, 20% run queue behind mark workers; a replay without the collector takes 80% of it away",
+			true, reqtrace.RunqueueBusy,
+		},
+		{
+			"a replay that is far off says nothing",
+			plus(reqtrace.RunqueueBusy, 8*ms), nil, func(r *reqtrace.Report) { r.WhatIf.ModelError = -.6 },
+			"p99+ requests take 8 ms more than the median (2 ms): 100% run queue behind other goroutines", true, reqtrace.RunqueueBusy,
+		},
+		{
+			"a place that the median has as well is none",
+			plus(reqtrace.Lock, 3*ms),
+			[]reqtrace.Blame{{Cause: reqtrace.Lock, Site: "always", Time: 3 * ms}},
+			func(r *reqtrace.Report) {
+				noReplay(r)
+				r.Median.Sites = []reqtrace.Blame{{Cause: reqtrace.Lock, Site: "always", Time: 2 * ms}}
+			},
+			"p99+ requests take 3 ms more than the median (2 ms): 100% lock", true, reqtrace.Lock,
+		},
+		{"less than twice the median", plus(reqtrace.Lock, 1990*us), nil, noReplay, "p99+ requests take 1.99 ms more than the median (2 ms): no cause to name", false, reqtrace.Lock},
+		{
+			"less than a millisecond",
+			parts{reqtrace.Running: 990 * us},
+			nil,
+			func(r *reqtrace.Report) {
+				median := parts{reqtrace.Running: 10 * us}
+				r.Median, r.Tail = bandOf("p45-55", 9, median, &median), bandOf("p99+", 99, r.Tail.Parts, &median)
+			},
+			"p99+ requests take 980 µs more than the median (10 µs): no cause to name", false, reqtrace.Running,
+		},
+		{"nothing more", base, nil, noReplay, "p99+ requests take as long as the median (2 ms): no cause to name", false, reqtrace.Unknown},
+		{
+			"no whole request", base, nil, func(r *reqtrace.Report) { r.Requests = 0 },
+			"no whole request in 5 s of trace: 23 are cut off by its edges; trace for longer", false, reqtrace.Unknown,
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := fakeReport(base, tt.tail, tt.sites...)
+			if tt.edit != nil {
+				tt.edit(r)
+			}
+			v := NewVerdict(r)
+			if v.Sentence != tt.want || v.Named != tt.named {
+				t.Errorf("verdict %v %q\nwant    %v %q", v.Named, v.Sentence, tt.named, tt.want)
+			}
+			if len(v.Causes) > 0 && v.Causes[0].Cause != tt.first {
+				t.Errorf("first is %s, want %s", v.Causes[0].Cause, tt.first)
+			}
+			sum := 0.
+			for _, c := range v.Causes {
+				sum += c.Share
+			}
+			if len(v.Causes) > 0 && (sum < .999 || sum > 1.001) {
+				t.Errorf("shares add up to %f", sum)
+			}
+		})
+	}
+}
+
+func TestVerdictCaveats(t *testing.T) {
+	lock := reqtrace.Parts{reqtrace.Running: 2 * ms, reqtrace.Lock: 8 * ms}
+	for _, tt := range []struct {
+		name string
+		tail reqtrace.Parts
+		edit func(*reqtrace.Report)
+		want string
+	}{
+		{"none", lock, func(*reqtrace.Report) {}, ""},
+		{"few", lock, func(r *reqtrace.Report) { r.Tail.Requests = 9 }, "p99+ is 9 requests of 12,000"},
+		{"enough", lock, func(r *reqtrace.Report) { r.Tail.Requests = 10 }, ""},
+		{"cut", lock, func(r *reqtrace.Report) { r.CutEnd = 640 }, "652 requests are cut off"},
+		{"little cut", lock, func(r *reqtrace.Report) { r.CutEnd = 600 }, ""},
+		{"unknown", reqtrace.Parts{reqtrace.Running: 2 * ms, reqtrace.Lock: 7 * ms, reqtrace.Unknown: ms}, func(*reqtrace.Report) {}, "10.0% of the time of p99+ is unknown"},
+		{"running", reqtrace.Parts{reqtrace.Running: 20 * ms}, func(*reqtrace.Report) {}, "running has in it"},
+		{"a little running", reqtrace.Parts{reqtrace.Running: 3 * ms}, func(*reqtrace.Report) {}, ""},
+		{"model", lock, func(r *reqtrace.Report) { r.WhatIf.ModelError = .51 }, "misses the measured p99 by +51%"},
+	} {
+		r := fakeReport(reqtrace.Parts{reqtrace.Running: 2 * ms}, tt.tail)
+		tt.edit(r)
+		got := strings.Join(NewVerdict(r).Caveats, "\n")
+		if tt.want == "" && got != "" || !strings.Contains(got, tt.want) {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+// TestCauseWords has every cause said in words, and no two alike.
+func TestCauseWords(t *testing.T) {
+	phrases, letters := map[string]bool{}, map[byte]bool{}
+	for c, w := range causeWords {
+		if w.phrase == "" || w.letter == 0 || w.ansi == "" || phrases[w.phrase] || letters[w.letter] {
+			t.Errorf("%s: %+v is incomplete, or not its own", reqtrace.Cause(c), w)
+		}
+		phrases[w.phrase], letters[w.letter] = true, true
+		for _, want := range []string{"." + causeClass(reqtrace.Cause(c)) + " { --k: var(--" + causeClass(reqtrace.Cause(c)) + "); }", "--" + causeClass(reqtrace.Cause(c)) + ": #"} {
+			if !strings.Contains(explainStyle, want) {
+				t.Errorf("explain.css lacks %q", want)
+			}
+		}
+		if n := strings.Count(explainStyle, "--"+causeClass(reqtrace.Cause(c))+": #"); n != 2 {
+			t.Errorf("explain.css has %d colours for %s, want a light and a dark one", n, reqtrace.Cause(c))
+		}
+	}
+	seen := map[reqtrace.Cause]bool{}
+	for _, c := range causeOrder {
+		seen[c] = true
+	}
+	if len(seen) != reqtrace.NumCauses || len(causeOrder) != reqtrace.NumCauses {
+		t.Errorf("causeOrder has %d of %d causes", len(seen), reqtrace.NumCauses)
+	}
+}

@@ -1,0 +1,237 @@
+package reqtrace
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"math"
+	"slices"
+	"time"
+
+	"evenkeel.dev/reqtrace/region"
+)
+
+// Report says where the time of a trace's requests went.
+type Report struct {
+	Trace    time.Duration `json:"trace_ns"` // from the first event to the last
+	Requests int           `json:"requests"` // whole ones
+	CutStart int           `json:"cut_start"`
+	CutEnd   int           `json:"cut_end"`
+	Marked   bool          `json:"marked"` // they were marked by regions, else they are turns of net/http's connections
+	Procs    int           `json:"procs"`  // GOMAXPROCS
+	Total    Parts         `json:"total_ns"`
+	Bands    []Band        `json:"bands"`  // from the fastest requests to the slowest, without empty ones
+	Median   Band          `json:"median"` // p45 to p55: what the others are compared with
+	Tail     Band          `json:"tail"`   // p99 and above
+	WhatIf   WhatIf        `json:"what_if"`
+	CCDF     []Quantile    `json:"ccdf"`
+	Slowest  []Request     `json:"slowest"`
+	Spans    []Span        `json:"spans"` // when the collector marked, and when the world was stopped
+}
+
+// Band is the requests between two percentiles.
+type Band struct {
+	Name     string        `json:"name"` // such as p90-99
+	Requests int           `json:"requests"`
+	Min      time.Duration `json:"min_ns"`
+	Max      time.Duration `json:"max_ns"`
+	Mean     time.Duration `json:"mean_ns"`
+	Parts    Parts         `json:"parts_ns"`  // of a request, in the mean
+	Excess   Parts         `json:"excess_ns"` // Parts less those of the median
+	Sites    []Blame       `json:"sites"`     // of a request, in the mean; largest first, at most 16
+}
+
+// Quantile is a point of the distribution of requests' times.
+type Quantile struct {
+	Q    float64       `json:"q"`
+	Time time.Duration `json:"ns"`
+}
+
+// The bands of a report, by their lower ends.
+var bandNames = []struct {
+	name string
+	from float64
+}{{"p0-50", 0}, {"p50-90", .5}, {"p90-99", .9}, {"p99-99.9", .99}, {"p99.9+", .999}}
+
+// Share returns which part of the band's excess over the median c is, from 0 to 1: causes that
+// take less time than in the median count as none.
+func (b *Band) Share(c ...Cause) float64 {
+	var sum, all time.Duration
+	for i, d := range b.Excess {
+		if d > 0 {
+			all += d
+			if slices.Contains(c, Cause(i)) {
+				sum += d
+			}
+		}
+	}
+	if all == 0 {
+		return 0
+	}
+	return float64(sum) / float64(all)
+}
+
+// Analyze reads an execution trace and says where the time of its requests went. It fails as
+// [Read] does.
+func Analyze(ctx context.Context, r io.Reader, o Options) (*Report, error) {
+	if o.Slowest == 0 {
+		o.Slowest = 20
+	}
+	a := analysis{slowest: min(o.Slowest, 1000)}
+	m := newModel(o, cmp.Or(o.Region, region.Name))
+	m.replay = &replay{}
+	err := m.read(ctx, r, func() bool {
+		for i := range m.done {
+			a.add(&m.done[i], m)
+		}
+		m.done = m.done[:0]
+		return true
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case len(a.requests) == 0 && a.report.CutStart+a.report.CutEnd == 0:
+		return nil, ErrNoRequests
+	}
+	return a.finish(m), nil
+}
+
+// analysis collects requests.
+type analysis struct {
+	report   Report
+	requests []record
+	details  packed // of the requests: causes and times, then causes, sites and times
+	slowest  int
+	floor    time.Duration // of the slowest: a request has to exceed it
+}
+
+// record is what is kept of every request.
+type record struct {
+	time    int64
+	details int // offset
+}
+
+func (a *analysis) add(r *served, m *model) {
+	switch r.Cut {
+	case CutStart:
+		a.report.CutStart++
+		return
+	case CutEnd:
+		a.report.CutEnd++
+		return
+	}
+	a.requests = append(a.requests, record{time: int64(r.Duration()), details: len(a.details)})
+	for c, d := range r.Parts {
+		if d != 0 {
+			a.details.put(int64(c) + 1)
+			a.details.put(int64(d))
+		}
+	}
+	a.details.put(0)
+	a.details.put(int64(len(r.sites)))
+	for _, s := range r.sites {
+		a.details.put(int64(s.cause))
+		a.details.put(int64(s.site))
+		a.details.put(s.time)
+	}
+	a.report.Total.Add(&r.Parts)
+	if r.Duration() <= a.floor {
+		return
+	}
+	a.report.Slowest = append(a.report.Slowest, r.out(m))
+	if len(a.report.Slowest) >= 2*a.slowest {
+		a.cull()
+	}
+}
+
+// cull keeps the slowest.
+func (a *analysis) cull() {
+	s := a.report.Slowest
+	slices.SortStableFunc(s, func(p, q Request) int { return cmp.Compare(q.Duration(), p.Duration()) })
+	if len(s) > a.slowest {
+		clear(s[a.slowest:])
+		s = s[:a.slowest]
+		a.floor = s[len(s)-1].Duration()
+	}
+	a.report.Slowest = s
+}
+
+func (a *analysis) finish(m *model) *Report {
+	a.cull()
+	r := &a.report
+	r.Trace, r.Requests, r.Marked, r.Procs, r.Spans = dur(m.now-m.origin), len(a.requests), m.marked, m.clock.max, m.gc
+	if r.Requests == 0 {
+		return r
+	}
+	slices.SortFunc(a.requests, func(p, q record) int { return cmp.Compare(p.time, q.time) })
+	r.Median = a.band(m, "p45-55", .45, .55)
+	for i, b := range bandNames {
+		to := 1.0
+		if i+1 < len(bandNames) {
+			to = bandNames[i+1].from
+		}
+		if band := a.band(m, b.name, b.from, to); band.Requests > 0 {
+			r.Bands = append(r.Bands, band)
+		}
+	}
+	r.Tail = a.band(m, "p99+", .99, 1)
+	r.CCDF = a.ccdf()
+	times := make([]int64, len(a.requests))
+	for i, q := range a.requests {
+		times[i] = q.time
+	}
+	r.WhatIf = m.replay.whatIf(times, m)
+	return r
+}
+
+// band takes the requests from one quantile to another together. The slowest request is in the
+// last band, however few there are.
+func (a *analysis) band(m *model, name string, from, to float64) Band {
+	n := float64(len(a.requests))
+	i, j := int(math.Floor(from*n)), int(math.Floor(to*n))
+	if j <= i && (to == 1 || name == "p45-55") {
+		i, j = min(i, len(a.requests)-1), min(i, len(a.requests)-1)+1
+	}
+	b := Band{Name: name, Requests: j - i}
+	if j <= i {
+		b.Requests = 0
+		return b
+	}
+	var sum int64
+	var parts [numCauses]int64
+	sites := map[blameOf]int64{}
+	for _, r := range a.requests[i:j] {
+		sum += r.time
+		in := cursor{a.details, r.details}
+		for c := in.next(); c != 0; c = in.next() {
+			parts[c-1] += in.next()
+		}
+		for n := in.next(); n > 0; n-- {
+			s := blameOf{cause: Cause(in.next()), site: siteID(in.next())}
+			sites[s] += in.next()
+		}
+	}
+	b.Min, b.Max, b.Mean = dur(a.requests[i].time), dur(a.requests[j-1].time), dur(sum/int64(j-i))
+	for c, ns := range parts {
+		b.Parts[c] = dur(ns / int64(j-i))
+		b.Excess[c] = b.Parts[c] - a.report.Median.Parts[c]
+	}
+	for s, ns := range sites {
+		b.Sites = append(b.Sites, Blame{s.cause, m.sites.name(s.site), dur(ns / int64(j-i))})
+	}
+	slices.SortFunc(b.Sites, func(p, q Blame) int {
+		return cmp.Or(cmp.Compare(q.Time, p.Time), cmp.Compare(p.Cause, q.Cause), cmp.Compare(p.Site, q.Site))
+	})
+	b.Sites = b.Sites[:min(len(b.Sites), 16)]
+	return b
+}
+
+// ccdf returns a point for each step of the curve that can be seen: some twenty a decade.
+func (a *analysis) ccdf() (points []Quantile) {
+	n := len(a.requests)
+	for above := float64(n); above >= 1; above /= 1.122 {
+		i := n - int(above)
+		points = append(points, Quantile{float64(i) / float64(n), dur(a.requests[i].time)})
+	}
+	return append(points, Quantile{1, dur(a.requests[n-1].time)})
+}

@@ -1,0 +1,259 @@
+package reqtrace
+
+import "slices"
+
+// maxSteps bounds how many pieces of goroutines' time are looked at for one request; what is
+// left of a wait beyond that stays with its own cause.
+const maxSteps = 1 << 20
+
+// maxSites is how many places a request names.
+const maxSites = 8
+
+// blamer takes a request's time apart. Its slices are used again and again.
+type blamer struct {
+	m     *model
+	todo  []piece
+	sites []blameOf
+	path  []tileOf
+}
+
+// piece is a part of goroutine g's time that the request's goroutine waited through.
+type piece struct {
+	g    *goroutine
+	a, b int64
+	for_ Cause  // what waiting for g counts as; Running: g works for the request
+	site siteID // where the request waits
+}
+
+type blameOf struct {
+	cause Cause
+	site  siteID
+	time  int64
+}
+
+// served is a request with its places and path as the model knows them.
+type served struct {
+	Request
+	sites []blameOf // largest first, at most maxSites
+	path  []tileOf
+}
+
+type tileOf struct {
+	a, b  int64
+	cause Cause
+	site  siteID
+}
+
+// out fills in what users see of the places and the path.
+func (r *served) out(m *model) Request {
+	for _, s := range r.sites {
+		r.Sites = append(r.Sites, Blame{Cause: s.cause, Site: m.sites.name(s.site), Time: dur(s.time)})
+	}
+	for _, t := range r.path {
+		r.Path = append(r.Path, Tile{Start: dur(t.a - m.origin), End: dur(t.b - m.origin), Cause: t.cause, Site: m.sites.name(t.site)})
+	}
+	return r.Request
+}
+
+// blame fills in the parts, sites and path of r, which g served from a to b. Sites and path are
+// the blamer's own until its next call.
+func (x *blamer) blame(q *served, g *goroutine, a, b int64) {
+	r := &q.Request
+	x.path = x.path[:0]
+	x.sites = x.sites[:0]
+	steps := maxSteps
+	p := x.m.replay
+	if p != nil {
+		p.begin(a)
+	}
+	for i, t := max(g.at(a), 0), a; t < b; i++ { // the path: g's own segments
+		s, end := g.segment(i, b)
+		if s.start > t { // forgotten
+			r.Parts[Unknown] += dur(s.start - t)
+			t = s.start
+		}
+		if end <= t {
+			continue
+		}
+		before := r.Parts
+		x.todo = append(x.todo[:0], piece{g: g, a: t, b: end, for_: Running})
+		steps = x.run(r, g.seq, steps)
+		if p != nil {
+			var parts Parts
+			for c := range parts {
+				parts[c] = r.Parts[c] - before[c]
+			}
+			p.piece(s.state, &parts)
+		}
+		x.path = append(x.path, tileOf{t, end, most(&before, &r.Parts), s.site})
+		t = end
+	}
+	if p != nil {
+		p.end()
+	}
+	slices.SortFunc(x.sites, func(p, q blameOf) int { return int(min(max(q.time-p.time, -1), 1)) })
+	q.sites, q.path = x.sites[:min(len(x.sites), maxSites)], x.path
+}
+
+// most returns what after has most more of than before.
+func most(before, after *Parts) (cause Cause) {
+	most := dur(0)
+	for c := range after {
+		if d := after[c] - before[c]; d > most {
+			most, cause = d, Cause(c)
+		}
+	}
+	return cause
+}
+
+// segment returns the i-th segment of g and where it ends, b at the latest.
+func (g *goroutine) segment(i int, b int64) (segment, int64) {
+	if i >= len(g.segments) {
+		return segment{start: b}, b
+	}
+	if i+1 < len(g.segments) {
+		b = min(b, g.segments[i+1].start)
+	}
+	return g.segments[i], b
+}
+
+// run takes apart all that is to do, in at most so many steps, and returns how many are left.
+func (x *blamer) run(r *Request, seq uint64, steps int) int {
+	for len(x.todo) > 0 {
+		p := x.todo[len(x.todo)-1]
+		x.todo = x.todo[:len(x.todo)-1]
+		if steps <= 0 {
+			x.add(r, p.for_, p.site, p.b-p.a)
+			continue
+		}
+		steps -= x.take(r, seq, p)
+	}
+	return steps
+}
+
+// take takes p apart: adds what is clear, and puts what leads to other goroutines on the list. It
+// returns how many segments it saw.
+func (x *blamer) take(r *Request, seq uint64, p piece) (steps int) {
+	i, t := p.g.at(p.a), p.a
+	if i < 0 { // it did not exist yet, or it is forgotten what it did
+		begin := p.b
+		if len(p.g.segments) > 0 {
+			begin = min(begin, p.g.segments[0].start)
+		}
+		if p.g.parent != nil && p.g.born <= begin && p.g.born > p.a {
+			x.todo = append(x.todo, piece{p.g.parent, p.a, min(p.g.born, p.b), p.for_, p.site})
+			x.lost(r, p, begin-min(p.g.born, p.b))
+		} else {
+			x.lost(r, p, begin-p.a)
+		}
+		i, t = 0, begin
+	}
+	for ; t < p.b; i++ {
+		s, end := p.g.segment(i, p.b)
+		if i >= len(p.g.segments) {
+			x.lost(r, p, end-t)
+			return steps
+		}
+		if end > t {
+			x.segment(r, seq, p, s, t, end)
+			steps++
+			t = end
+		}
+	}
+	return steps + 1
+}
+
+// lost is time of which nothing is known but what it is waited for.
+func (x *blamer) lost(r *Request, p piece, ns int64) {
+	if p.for_ == Running {
+		r.Parts[Unknown] += dur(ns)
+	} else {
+		x.add(r, p.for_, p.site, ns)
+	}
+}
+
+// segment takes s apart, from a to b.
+func (x *blamer) segment(r *Request, seq uint64, p piece, s segment, a, b int64) {
+	ns := b - a
+	switch s.state {
+	case stateAssistMark:
+		x.add(r, AssistMark, s.site, ns)
+	case stateAssistWait:
+		x.add(r, AssistWait, s.site, ns)
+	case stateSweep:
+		x.add(r, Sweep, s.site, ns)
+	case stateStopping:
+		x.add(r, Stopped, s.site, ns)
+	case stateRunnable:
+		before := r.Parts[RunqueueBusy]
+		x.m.clock.wait(&r.Parts, a, b)
+		if busy := r.Parts[RunqueueBusy] - before; busy > 0 && s.site != 0 {
+			x.place(RunqueueBusy, s.site, int64(busy))
+		}
+	case stateLock, stateChannel:
+		x.wait(r, seq, p, s, a, b)
+	case stateUnknown, stateDead:
+		x.lost(r, p, ns)
+	default:
+		cause, site := p.for_, p.site
+		if cause == Running { // its own, or somebody's who works for it
+			cause, site = ownCause[s.state], s.site
+		}
+		if cause == Running {
+			r.Parts[Running] += dur(ns)
+		} else {
+			x.add(r, cause, site, ns)
+		}
+	}
+}
+
+var ownCause = [...]Cause{
+	stateRunning: Running, stateSyscall: Syscall, stateCgo: Cgo, stateNetwork: Network, stateSleep: Sleep, stateDead: Unknown,
+}
+
+// wait follows who ended a wait for a lock or a channel.
+func (x *blamer) wait(r *Request, seq uint64, p piece, s segment, a, b int64) {
+	w := s.waker
+	cause, site := Lock, s.site
+	if s.state == stateChannel {
+		cause = Channel
+	}
+	switch {
+	case w == nil && p.for_ != Running: // nobody knows; it is waited for all the same
+		x.add(r, p.for_, p.site, b-a)
+	case w == nil:
+		if cause == Channel {
+			cause = Sleep // a timer's channel
+		}
+		x.add(r, cause, site, b-a)
+	case p.for_ != Running: // a convoy: the place where the request waits is what counts
+		x.todo = append(x.todo, piece{w, a, b, p.for_, p.site})
+	case seq != 0 && w.owner == seq: // its own child
+		x.todo = append(x.todo, piece{w, a, b, Running, 0})
+	case cause == Lock:
+		x.todo = append(x.todo, piece{w, a, b, Lock, site})
+	default: // since w last woke somebody else it works for this one
+		if since := w.wokeBefore(b); since > a {
+			x.todo = append(x.todo, piece{w, a, since, Channel, site})
+			a = since
+		}
+		x.todo = append(x.todo, piece{w, a, b, Running, 0})
+	}
+}
+
+// add adds a time with its place.
+func (x *blamer) add(r *Request, cause Cause, site siteID, ns int64) {
+	r.Parts[cause] += dur(ns)
+	x.place(cause, site, ns)
+}
+
+// place adds to the times of a place.
+func (x *blamer) place(cause Cause, site siteID, ns int64) {
+	for i := range x.sites {
+		if s := &x.sites[i]; s.cause == cause && s.site == site {
+			s.time += ns
+			return
+		}
+	}
+	x.sites = append(x.sites, blameOf{cause, site, ns})
+}

@@ -1,0 +1,193 @@
+package reqtrace
+
+import (
+	"testing"
+	"time"
+
+	"golang.org/x/exp/trace"
+)
+
+// serve lets goroutine 1 be woken by the network at 100 µs, run at once on processor 1, and begin
+// its request.
+func serve(s *script) *script {
+	return s.at(10).born(1).at(100).wake(0, 1).run(1, 1).begin(1)
+}
+
+// done ends the request of goroutine 1.
+func done(s *script) *script { return s.end(1).wait(1, "network", "main.serve") }
+
+func TestRunning(t *testing.T) {
+	s := newScript(t, 2)
+	done(serve(s).at(130)).want(map[Cause]int64{Running: 30})
+}
+
+// TestBeforeTheHandler: a request begins when its connection is woken.
+func TestBeforeTheHandler(t *testing.T) {
+	s := newScript(t, 2)
+	s.at(10).born(1).at(50).wake(0, 1).at(90).run(1, 1).at(100).begin(1)
+	done(s.at(130)).want(map[Cause]int64{RunqueueIdle: 40, Running: 40})
+}
+
+func TestSyscallNetworkSleep(t *testing.T) {
+	s := serve(newScript(t, 2))
+	s.at(110).move(1, 1, trace.GoRunning, trace.GoSyscall, "", stack("syscall.fsync", "main.save"))
+	s.at(150).move(1, 1, trace.GoSyscall, trace.GoRunning, "", trace.NoStack)
+	s.at(160).move(1, 1, trace.GoRunning, trace.GoSyscall, "", stack("runtime.cgocall", "main._Cfunc_f", "main.call"))
+	s.at(190).move(1, 1, trace.GoSyscall, trace.GoRunning, "", trace.NoStack)
+	s.at(200).wait(1, "network", "net.(*conn).Read", "main.ask").at(300).wake(0, 1).run(1, 1)
+	s.at(310).wait(1, "sleep", "time.Sleep", "main.rest").at(350).wake(0, 1).run(1, 1)
+	s.at(360).wait(1, "select", "runtime.selectgo", "main.patience").at(400).wake(0, 1).run(1, 1)
+	r := done(s.at(410)).want(map[Cause]int64{Running: 60, Syscall: 40, Cgo: 30, Network: 100, Sleep: 80})
+	if b := r.Sites[0]; b != (Blame{Network, "main.ask (x.go:7)", 100 * time.Microsecond}) {
+		t.Errorf("%+v", b)
+	}
+	if n := len(r.Path); n != 11 {
+		t.Errorf("%d tiles: %+v", n, r.Path)
+	}
+}
+
+func TestRunqueue(t *testing.T) {
+	s := newScript(t, 2)
+	s.at(10).born(1)
+	s.create(0, 2).run(2, 2)
+	s.create(0, 3).run(3, 3) // both processors are held
+	s.at(100).wake(0, 1)     // nobody marks
+	s.at(200)                // from here on goroutine 3 does
+	feed(s, 3, trace.EventLabel, trace.Label{Label: "GC (dedicated)", Resource: trace.MakeResourceID(trace.GoID(3))}, trace.NoStack)
+	s.at(300).rangeOf(2, trace.EventRangeBegin, "stop-the-world (GC mark termination)")
+	s.at(340).rangeOf(2, trace.EventRangeEnd, "stop-the-world (GC mark termination)")
+	s.at(400).wait(2, "chan receive", "main.hog") // its processor is idle
+	s.at(405).run(1, 2).begin(1)                  // on the processor that 2 had
+	r := done(s.at(410)).want(map[Cause]int64{
+		RunqueueBusy: 100 + 50 + 30, RunqueueGC: 50 + 30, Stopped: 40, RunqueueIdle: 5, Running: 5,
+	})
+	if b := r.Sites[0]; b != (Blame{RunqueueBusy, "main.entry", 180 * time.Microsecond}) {
+		t.Errorf("%+v", b)
+	}
+}
+
+func TestCollector(t *testing.T) {
+	s := serve(newScript(t, 2))
+	s.at(110).rangeOf(1, trace.EventRangeBegin, "GC mark assist", "runtime.gcAssistAlloc", "main.grow")
+	s.at(120).wait(1, "GC mark assist wait for work", "runtime.gcParkAssist", "main.grow")
+	s.at(150).wake(0, 1).run(1, 1)
+	s.at(160).rangeOf(1, trace.EventRangeEnd, "GC mark assist")
+	s.at(170).rangeOf(1, trace.EventRangeBegin, "GC incremental sweep", "runtime.mallocgc", "main.more")
+	s.at(175).rangeOf(1, trace.EventRangeEnd, "GC incremental sweep")
+	s.at(180).rangeOf(1, trace.EventRangeBegin, "stop-the-world (read mem stats)")
+	s.at(189).rangeOf(1, trace.EventRangeEnd, "stop-the-world (read mem stats)")
+	r := done(s.at(200)).want(map[Cause]int64{Running: 10 + 10 + 5 + 11, AssistMark: 20, AssistWait: 30, Sweep: 5, Stopped: 9})
+	if b := r.Sites[0]; b != (Blame{AssistWait, "main.grow (x.go:7)", 30 * time.Microsecond}) {
+		t.Errorf("%+v", b)
+	}
+}
+
+// TestCollectorsLocks: who allocates may have to wait for the one that starts a cycle.
+func TestCollectorsLocks(t *testing.T) {
+	s := newScript(t, 2)
+	s.at(10).create(0, 2).run(2, 2)
+	serve(s).at(110).wait(1, "sync", "runtime.semacquire1", "runtime.gcStart", "runtime.mallocgc", "main.grow")
+	s.at(150).wake(2, 1).run(1, 1)
+	r := done(s.at(160)).want(map[Cause]int64{Running: 20, AssistWait: 40})
+	if b := r.Sites[0]; b != (Blame{AssistWait, "main.grow (x.go:7)", 40 * time.Microsecond}) {
+		t.Errorf("%+v", b)
+	}
+}
+
+// TestConvoy: a lock goes from hand to hand, thousands of hands, before the request has it; each
+// holds it for a microsecond. One holder has to assist, one is off its processor meanwhile.
+func TestConvoy(t *testing.T) {
+	const hands = 5000
+	s := newScript(t, hands+10)
+	s.at(10).born(1)
+	for i := range hands {
+		s.create(0, 10+i).run(10+i, 10+i)
+	}
+	s.at(20)
+	for i := 1; i < hands; i++ { // all but the first wait
+		s.wait(10+i, "sync", "sync.(*Mutex).Lock", "main.hand")
+	}
+	s.at(100).wake(0, 1).run(1, 1).begin(1).at(101).wait(1, "sync", "sync.(*Mutex).Lock", "main.(*cache).get")
+	for i := range hands {
+		if i == 7 {
+			s.rangeOf(17, trace.EventRangeBegin, "GC mark assist", "main.hand").at(s.now + 1)
+			s.rangeOf(17, trace.EventRangeEnd, "GC mark assist")
+		}
+		s.at(int64(102 + i))
+		next := 11 + i
+		if i == hands-1 {
+			next = 1
+		}
+		s.wake(10+i, next).run(next, next)
+	}
+	r := done(s.at(102 + hands)).want(map[Cause]int64{Running: 2, Lock: hands - 1, AssistMark: 1})
+	if b := r.Sites[0]; b != (Blame{Lock, "main.(*cache).get (x.go:7)", (hands - 1) * time.Microsecond}) {
+		t.Errorf("%+v", b)
+	}
+}
+
+// TestChildren: what a request starts and waits for works for it.
+func TestChildren(t *testing.T) {
+	s := serve(newScript(t, 3))
+	s.at(110).create(1, 2).wait(1, "sync", "sync.(*WaitGroup).Wait", "main.fan")
+	s.at(120).run(2, 2)
+	s.at(150).wait(2, "network", "main.ask").at(170).wake(0, 2).run(2, 2)
+	s.at(180).create(2, 3).run(3, 3).wait(2, "chan receive", "main.grandchild")
+	s.at(200).wake(3, 2).run(2, 2).off(3, trace.GoNotExist, "")
+	s.at(210).wake(2, 1).run(1, 1).off(2, trace.GoNotExist, "")
+	done(s.at(220)).want(map[Cause]int64{Running: 10 + 30 + 10 + 20 + 10 + 10, RunqueueIdle: 10, Network: 20})
+}
+
+// TestWakerBornLater: who ends a wait did not exist when it began; before, it is up to who made it.
+func TestWakerBornLater(t *testing.T) {
+	s := newScript(t, 3)
+	s.at(10).create(0, 2).run(2, 2)
+	serve(s).at(110).wait(1, "chan receive", "main.pool")
+	s.at(115).wait(2, "network", "main.dial").at(140).wake(0, 2).run(2, 2)
+	s.at(150).create(2, 3).run(3, 3)
+	s.at(170).wake(3, 1).run(1, 1)
+	done(s.at(180)).want(map[Cause]int64{Running: 10 + 5 + 10 + 20 + 10, Network: 25})
+}
+
+// TestWorkers: a worker takes jobs; until it has answered the last one, it does not work for the
+// next.
+func TestWorkers(t *testing.T) {
+	s := newScript(t, 3)
+	s.at(10).create(0, 2).run(2, 2) // the worker
+	s.at(20).create(0, 3).run(3, 3).wait(3, "chan receive", "main.other")
+	serve(s).at(105).wait(1, "chan receive", "main.submit")
+	s.at(150).wake(2, 3) // the other one's job is done
+	s.at(180).wait(2, "network", "main.work").at(190).wake(0, 2).run(2, 2)
+	s.at(200).wake(2, 1).run(1, 1)
+	r := done(s.at(210)).want(map[Cause]int64{Running: 5 + 30 + 10 + 10, Channel: 45, Network: 10})
+	if b := r.Sites[0]; b != (Blame{Channel, "main.submit (x.go:7)", 45 * time.Microsecond}) {
+		t.Errorf("%+v", b)
+	}
+}
+
+// TestUpstream: net/http's client waits for a goroutine that waits for the network.
+func TestUpstream(t *testing.T) {
+	s := newScript(t, 3)
+	s.at(10).create(0, 2).run(2, 2).at(20).wait(2, "network", "net/http.(*persistConn).readLoop")
+	serve(s).at(110).wait(1, "select", "net/http.(*persistConn).roundTrip", "main.ask")
+	s.at(300).wake(0, 2).run(2, 2).at(305).wake(2, 1).run(1, 1)
+	done(s.at(310)).want(map[Cause]int64{Running: 10 + 5 + 5, Network: 190})
+}
+
+// TestTimer: a channel that nobody sends to was a timer's.
+func TestTimer(t *testing.T) {
+	s := serve(newScript(t, 1))
+	s.at(110).wait(1, "chan receive", "main.pause").at(200).wake(0, 1).run(1, 1)
+	done(s.at(210)).want(map[Cause]int64{Running: 20, Sleep: 90})
+}
+
+// TestLockHolderIsAway: a lock counts as a lock whatever its holder does with it, but for what
+// the scheduler and the collector do to the holder.
+func TestLockHolderIsAway(t *testing.T) {
+	s := newScript(t, 2)
+	s.at(10).create(0, 2).run(2, 2)
+	serve(s).at(110).wait(1, "sync", "main.get")
+	s.at(120).wait(2, "network", "main.refresh").at(150).wake(0, 2)
+	s.at(155).run(2, 2).at(160).wake(2, 1).run(1, 1)
+	done(s.at(170)).want(map[Cause]int64{Running: 20, Lock: 10 + 30 + 5, RunqueueIdle: 5})
+}

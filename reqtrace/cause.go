@@ -1,0 +1,83 @@
+package reqtrace
+
+import (
+	"fmt"
+	"time"
+)
+
+// Cause is what a moment of a request's time went into. Each nanosecond has exactly one.
+type Cause uint8
+
+// The causes.
+const (
+	Unknown      Cause = iota
+	Running            // on a processor, in its own code or in that of goroutines it waits for
+	AssistMark         // marking for the collector, to pay for its allocations
+	AssistWait         // waiting for others to mark for it
+	Sweep              // sweeping, to pay for its allocations
+	Stopped            // the world is stopped, or it is the one that stops it
+	RunqueueGC         // runnable, and a mark worker of the collector has the processor
+	RunqueueBusy       // runnable, and other goroutines have the processors
+	RunqueueIdle       // runnable, and a processor is idle: on the way to it
+	Syscall            // in a system call
+	Cgo                // in C
+	Network            // waiting for a connection
+	Lock               // waiting for a lock, a wait group or a condition
+	Channel            // waiting for a channel, while others had what it waits for
+	Sleep              // waiting for time to pass
+	numCauses
+)
+
+// NumCauses is how many causes there are.
+const NumCauses = int(numCauses)
+
+var causeNames = [...]string{
+	Unknown: "unknown", Running: "running", AssistMark: "assist", AssistWait: "assist-wait", Sweep: "sweep", Stopped: "stopped",
+	RunqueueGC: "runqueue-gc", RunqueueBusy: "runqueue", RunqueueIdle: "runqueue-idle", Syscall: "syscall", Cgo: "cgo",
+	Network: "network", Lock: "lock", Channel: "channel", Sleep: "sleep",
+}
+
+func (c Cause) String() string {
+	if int(c) < len(causeNames) {
+		return causeNames[c]
+	}
+	return fmt.Sprintf("Cause(%d)", uint8(c))
+}
+
+// ParseCause returns the cause of that name.
+func ParseCause(name string) (Cause, error) {
+	for c, n := range causeNames {
+		if n == name {
+			return Cause(c), nil
+		}
+	}
+	return 0, fmt.Errorf("reqtrace: no cause %q: it is one of %v", name, causeNames)
+}
+
+// MarshalText returns the cause's name.
+func (c Cause) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+// UnmarshalText is [ParseCause].
+func (c *Cause) UnmarshalText(text []byte) (err error) {
+	*c, err = ParseCause(string(text))
+	return err
+}
+
+// Parts is a time by its causes.
+type Parts [NumCauses]time.Duration
+
+// Total returns the sum of p.
+func (p *Parts) Total() time.Duration {
+	var sum time.Duration
+	for _, d := range p {
+		sum += d
+	}
+	return sum
+}
+
+// Add adds q to p.
+func (p *Parts) Add(q *Parts) {
+	for c := range p {
+		p[c] += q[c]
+	}
+}

@@ -1,0 +1,149 @@
+package reqtrace
+
+import "sort"
+
+// clock knows what kept runnable goroutines from running, at any time: the world was stopped, or
+// a processor was idle (and the goroutine on its way to it), or all were held, some of them by
+// mark workers. It is a step function of time, kept as running sums.
+type clock struct {
+	steps []step // in order of time; pruned from the front
+
+	procs   map[int64]*proc
+	max     int // GOMAXPROCS; 0: not known yet
+	running int // procs that run
+	marking int // of them, those that run mark workers
+	stops   int // ranges of stop-the-world that are open
+}
+
+type proc struct {
+	running, marking bool
+	holder           *goroutine // nil: none
+	last             siteID     // who had it before: where it was preempted, or what it began with
+}
+
+// step is a piece of time during which nothing changed.
+type step struct {
+	start         int64
+	stopped, idle int64 // ns until start
+	marked        int64 // ns until start, in shares of the processors
+	now           runqueue
+}
+
+// runqueue is what a runnable goroutine waits for.
+type runqueue struct {
+	stopped, idle bool
+	marking, all  int32
+}
+
+// update takes note of a change at t.
+func (c *clock) update(t int64) {
+	all := max(c.max, 1)
+	now := runqueue{stopped: c.stops > 0, idle: c.running < all, marking: int32(min(c.marking, all)), all: int32(max(all, c.running))}
+	if now.stopped {
+		now = runqueue{stopped: true, all: 1}
+	} else if now.idle {
+		now = runqueue{idle: true, all: 1}
+	}
+	n := len(c.steps)
+	if n == 0 {
+		c.steps = append(c.steps, step{start: t, now: now})
+		return
+	}
+	last := &c.steps[n-1]
+	if last.now == now {
+		return
+	}
+	next := last.until(t)
+	next.now = now
+	if last.start == t {
+		*last = next
+		return
+	}
+	c.steps = append(c.steps, next)
+}
+
+// until returns the sums at t, which is in s.
+func (s *step) until(t int64) step {
+	next := *s
+	dt := t - s.start
+	next.start = t
+	switch {
+	case s.now.stopped:
+		next.stopped += dt
+	case s.now.idle:
+		next.idle += dt
+	default:
+		next.marked += dt * int64(s.now.marking) / int64(s.now.all)
+	}
+	return next
+}
+
+// wait adds to p what a goroutine that was runnable from a to b waited for.
+func (c *clock) wait(p *Parts, a, b int64) {
+	from, ok := c.sums(a)
+	to, _ := c.sums(b)
+	if !ok {
+		p[RunqueueBusy] += dur(b - a)
+		return
+	}
+	stopped, idle, marked := to.stopped-from.stopped, to.idle-from.idle, to.marked-from.marked
+	p[Stopped] += dur(stopped)
+	p[RunqueueIdle] += dur(idle)
+	p[RunqueueGC] += dur(marked)
+	p[RunqueueBusy] += dur(b - a - stopped - idle - marked)
+}
+
+func (c *clock) sums(t int64) (step, bool) {
+	i := sort.Search(len(c.steps), func(i int) bool { return c.steps[i].start > t }) - 1
+	if i < 0 {
+		return step{}, false
+	}
+	return c.steps[i].until(t), true
+}
+
+func (c *clock) prune(horizon int64) {
+	if i := sort.Search(len(c.steps), func(i int) bool { return c.steps[i].start > horizon }) - 1; i > 0 {
+		c.steps = append(c.steps[:0], c.steps[i:]...)
+	}
+}
+
+func (c *clock) proc(id int64) *proc {
+	p := c.procs[id]
+	if p == nil {
+		p = &proc{}
+		c.procs[id] = p
+	}
+	return p
+}
+
+// run takes note of whether a processor runs.
+func (c *clock) run(t, id int64, running bool) {
+	p := c.proc(id)
+	if p.running == running {
+		return
+	}
+	p.running = running
+	if running {
+		c.running++
+	} else {
+		c.running--
+		c.hold(t, id, nil)
+	}
+	c.update(t)
+}
+
+// hold takes note of who has a processor.
+func (c *clock) hold(t, id int64, g *goroutine) {
+	p := c.proc(id)
+	p.holder = g
+	marking := g != nil && g.gcWorker
+	if p.marking != marking {
+		p.marking = marking
+		if marking {
+			c.marking++
+		} else {
+			c.marking--
+		}
+		c.update(t)
+	}
+}

@@ -1,0 +1,94 @@
+package reqtrace
+
+import "sort"
+
+// state is what a goroutine does from the start of a segment to the start of the next.
+type state uint8
+
+const (
+	stateUnknown state = iota
+	stateRunning
+	stateRunnable
+	stateSyscall
+	stateCgo
+	stateNetwork
+	stateLock
+	stateChannel
+	stateSleep
+	stateAssistMark
+	stateAssistWait
+	stateSweep
+	stateStopping // it stops the world
+	stateDead
+)
+
+// segment is a piece of a goroutine's time. It ends where the next begins.
+type segment struct {
+	start int64
+	waker *goroutine // who ended a wait, nil: nobody that is a goroutine
+	site  siteID     // of a wait or an assist
+	state state
+}
+
+// goroutine is what is known of one. Times are nanoseconds of the trace's clock.
+type goroutine struct {
+	id       int64
+	segments []segment // in order of time; pruned from the front
+	wakes    []int64   // when it woke others, in order of time; pruned likewise
+	parent   *goroutine
+	born     int64 // when parent created it; 0: before the trace
+	entry    siteID
+	owner    uint64 // the turn that it was created in
+
+	gcWorker  bool
+	gcIdle    bool // and runs only where nobody else would
+	assisting bool
+	assistAt  siteID
+	stopping  int // worlds that it stops
+
+	turn
+}
+
+// at returns the index of the segment that t lies in, -1 when that is not known.
+func (g *goroutine) at(t int64) int {
+	return sort.Search(len(g.segments), func(i int) bool { return g.segments[i].start > t }) - 1
+}
+
+// push begins a segment.
+func (g *goroutine) push(t int64, s state, site siteID) {
+	if n := len(g.segments); n > 0 && g.segments[n-1].start == t {
+		g.segments[n-1] = segment{start: t, state: s, site: site} // nothing happened in no time
+		return
+	}
+	g.segments = append(g.segments, segment{start: t, state: s, site: site})
+}
+
+// last returns the current segment's state.
+func (g *goroutine) last() state {
+	if n := len(g.segments); n > 0 {
+		return g.segments[n-1].state
+	}
+	return stateUnknown
+}
+
+// wokeBefore returns when g last woke another goroutine before t, 0 when that is not known.
+func (g *goroutine) wokeBefore(t int64) int64 {
+	i := sort.Search(len(g.wakes), func(i int) bool { return g.wakes[i] >= t })
+	if i == 0 {
+		return 0
+	}
+	return g.wakes[i-1]
+}
+
+// prune forgets what was over before horizon.
+func (g *goroutine) prune(horizon int64) {
+	if i := g.at(horizon); i > 0 {
+		g.segments = append(g.segments[:0], g.segments[i:]...)
+	}
+	if i := sort.Search(len(g.wakes), func(i int) bool { return g.wakes[i] >= horizon }); i > 1 {
+		g.wakes = append(g.wakes[:0], g.wakes[i-1:]...) // the last one before it too
+	}
+	if p := g.parent; p != nil && g.born < horizon {
+		g.parent = nil
+	}
+}

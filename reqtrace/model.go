@@ -1,0 +1,360 @@
+package reqtrace
+
+import (
+	"cmp"
+	"strings"
+	"time"
+
+	"golang.org/x/exp/trace"
+)
+
+func dur(ns int64) time.Duration { return time.Duration(ns) }
+
+// model follows a trace event by event and finds the requests in it.
+type model struct {
+	opts   Options
+	region string
+
+	origin     int64 // time of the first event
+	now        int64
+	events     int
+	goroutines map[int64]*goroutine
+	clock      clock
+	sites      *sites
+	blamer     blamer
+	replay     *replay // nil: none
+
+	turns    uint64   // that began
+	marked   bool     // the trace has regions of requests
+	held     []served // turns of connections, kept back
+	released bool     // the trace has no regions: turns are requests
+	done     []served // finished, to be handed out
+	gc       []Span
+	marking  int64 // when the cycle's concurrent mark began; 0: none
+	stopping int64
+}
+
+// Span is a time in which the collector marked, or in which the world was stopped.
+type Span struct {
+	Start   time.Duration `json:"start_ns"`
+	End     time.Duration `json:"end_ns"`
+	Stopped bool          `json:"stopped,omitempty"`
+}
+
+const pruneEvery = 1 << 14 // events
+
+func newModel(opts Options, region string) *model {
+	m := &model{opts: opts, region: region, goroutines: map[int64]*goroutine{}, sites: newSites()}
+	m.clock.procs = map[int64]*proc{}
+	m.blamer.m = m
+	return m
+}
+
+// event takes the next event of the trace.
+func (m *model) event(e *trace.Event) {
+	t := int64(e.Time())
+	if m.origin == 0 {
+		m.origin = t
+	}
+	m.now = max(m.now, t)
+	switch e.Kind() {
+	case trace.EventStateTransition:
+		st := e.StateTransition()
+		switch st.Resource.Kind {
+		case trace.ResourceGoroutine:
+			m.transition(e, &st, t)
+		case trace.ResourceProc:
+			_, to := st.Proc()
+			m.clock.run(t, int64(st.Resource.Proc()), to == trace.ProcRunning)
+		}
+	case trace.EventRangeBegin, trace.EventRangeActive:
+		m.rangeBegin(e, t)
+	case trace.EventRangeEnd:
+		m.rangeEnd(e, t)
+	case trace.EventRegionBegin:
+		if e.Region().Type == m.region {
+			m.regionBegin(m.goroutine(int64(e.Goroutine())), t)
+		}
+	case trace.EventRegionEnd:
+		if e.Region().Type == m.region {
+			m.regionEnd(m.goroutine(int64(e.Goroutine())), t)
+		}
+	case trace.EventLog:
+		if l := e.Log(); l.Category == idCategory {
+			m.goroutine(int64(e.Goroutine())).name(l.Message)
+		}
+	case trace.EventLabel:
+		m.label(e, t)
+	case trace.EventMetric:
+		if v := e.Metric(); v.Name == "/sched/gomaxprocs:threads" {
+			m.clock.max = int(v.Value.Uint64())
+			m.clock.update(t)
+		}
+	case trace.EventSync:
+		m.sites.forget()
+	}
+	if m.events++; m.events%pruneEvery == 0 {
+		m.prune()
+	}
+}
+
+func (m *model) goroutine(id int64) *goroutine {
+	g := m.goroutines[id]
+	if g == nil {
+		g = &goroutine{id: id}
+		m.goroutines[id] = g
+	}
+	return g
+}
+
+// label marks the collector's workers.
+func (m *model) label(e *trace.Event, t int64) {
+	l := e.Label()
+	if l.Resource.Kind != trace.ResourceGoroutine || !strings.HasPrefix(l.Label, "GC (") {
+		return
+	}
+	g := m.goroutine(int64(l.Resource.Goroutine()))
+	g.gcWorker, g.gcIdle = true, l.Label == "GC (idle)"
+	if g.last() == stateRunning && e.Proc() != trace.NoProc {
+		m.clock.hold(t, int64(e.Proc()), g)
+	}
+}
+
+// transition takes a goroutine into its next state.
+func (m *model) transition(e *trace.Event, st *trace.StateTransition, t int64) {
+	g := m.goroutine(int64(st.Resource.Goroutine()))
+	from, to := st.Goroutine()
+	if from == to {
+		return // the state at the start of a generation, known already
+	}
+	if from == trace.GoRunning {
+		if e.Proc() != trace.NoProc && to != trace.GoSyscall {
+			m.clock.hold(t, int64(e.Proc()), nil)
+			last := g.entry
+			if to == trace.GoRunnable {
+				last = cmp.Or(m.sites.look(st.Stack).site, last)
+			}
+			m.clock.proc(int64(e.Proc())).last = last
+		}
+		if m.replay != nil {
+			m.computed(g, t)
+		}
+	}
+	switch to {
+	case trace.GoRunnable:
+		m.runnable(e, g, from, t, st)
+	case trace.GoRunning:
+		if e.Proc() != trace.NoProc {
+			m.clock.hold(t, int64(e.Proc()), g)
+			if n := len(g.segments); n > 0 && g.last() == stateRunnable {
+				g.segments[n-1].site = m.clock.proc(int64(e.Proc())).last
+			}
+		}
+		m.run(g, t)
+	case trace.GoWaiting:
+		info := m.sites.look(st.Stack)
+		s := waitState(st.Reason)
+		if info.gc && s == stateLock {
+			s = stateAssistWait // the collector's own semaphores
+		}
+		g.push(t, s, info.site)
+		g.enter(info)
+		g.idle = s == stateNetwork && (!info.serve || !info.handler && (info.peek || info.header))
+		m.waits(g, s, info, t)
+	case trace.GoSyscall:
+		info := m.sites.look(st.Stack)
+		s := stateSyscall
+		if info.cgo {
+			s = stateCgo
+		}
+		g.push(t, s, info.site)
+		g.enter(info)
+		g.answered = g.answered || info.answer
+		if info.serve && !info.handler && (info.peek || info.header) {
+			m.reads(g, t)
+		}
+	case trace.GoNotExist:
+		g.push(t, stateDead, 0)
+		m.dies(g, t)
+		delete(m.goroutines, g.id)
+	}
+}
+
+// runnable takes note of who made g runnable.
+func (m *model) runnable(e *trace.Event, g *goroutine, from trace.GoState, t int64, st *trace.StateTransition) {
+	var by *goroutine
+	if id := e.Goroutine(); id != trace.NoGoroutine && int64(id) != g.id {
+		by = m.goroutine(int64(id))
+	}
+	switch from {
+	case trace.GoNotExist:
+		g.born, g.parent = t, by
+		if by != nil {
+			g.owner = by.turnOf()
+		}
+		g.mark, g.known = t, true
+		g.enter(m.sites.look(st.Stack))
+	case trace.GoWaiting:
+		if by != nil {
+			by.wakes = append(by.wakes, t)
+			if n := len(g.segments); n > 0 {
+				g.segments[n-1].waker = by
+			}
+		}
+		m.wakes(g, t)
+	case trace.GoRunning:
+		g.enter(m.sites.look(st.Stack))
+	}
+	g.push(t, stateRunnable, 0)
+}
+
+// run sets what g does on its processor.
+func (m *model) run(g *goroutine, t int64) {
+	switch {
+	case g.stopping > 0:
+		g.push(t, stateStopping, 0)
+	case g.assisting:
+		g.push(t, stateAssistMark, g.assistAt)
+	default:
+		g.push(t, stateRunning, 0)
+	}
+}
+
+func waitState(reason string) state {
+	switch reason {
+	case "network":
+		return stateNetwork
+	case "sync", "sync.(*Cond).Wait":
+		return stateLock
+	case "chan send", "chan receive", "select":
+		return stateChannel
+	case "sleep":
+		return stateSleep
+	case "GC mark assist wait for work", "wait until GC ends", "GC weak to strong wait":
+		return stateAssistWait
+	case "preempted":
+		return stateRunnable // the collector scans its stack
+	}
+	return stateUnknown
+}
+
+func (m *model) rangeBegin(e *trace.Event, t int64) {
+	r := e.Range()
+	switch {
+	case r.Name == "GC concurrent mark phase":
+		if m.marking == 0 {
+			m.marking = t
+		}
+		return
+	case strings.HasPrefix(r.Name, "stop-the-world"):
+		if g := m.rangeOf(e, r); g != nil && g.stopping > 0 {
+			return // known already
+		}
+		if m.clock.stops++; m.clock.stops == 1 {
+			m.stopping = t
+		}
+		m.clock.update(t)
+	}
+	g := m.rangeOf(e, r)
+	if g == nil {
+		return
+	}
+	switch {
+	case strings.HasPrefix(r.Name, "stop-the-world"):
+		g.stopping++
+		if g.last() == stateRunning {
+			g.push(t, stateStopping, m.sites.intern(r.Name))
+		}
+	case r.Name == "GC mark assist":
+		g.assisting = true
+		g.assistAt = m.sites.look(e.Stack()).site
+		if g.last() == stateRunning {
+			m.run(g, t)
+		}
+	case r.Name == "GC incremental sweep":
+		if g.last() == stateRunning {
+			g.push(t, stateSweep, m.sites.look(e.Stack()).site)
+		}
+	}
+}
+
+func (m *model) rangeEnd(e *trace.Event, t int64) {
+	r := e.Range()
+	switch {
+	case r.Name == "GC concurrent mark phase":
+		if m.marking != 0 {
+			m.gc = append(m.gc, Span{Start: dur(m.marking - m.origin), End: dur(t - m.origin)})
+		}
+		m.marking = 0
+		return
+	case strings.HasPrefix(r.Name, "stop-the-world"):
+		if m.clock.stops--; m.clock.stops <= 0 {
+			m.clock.stops = 0
+			m.gc = append(m.gc, Span{Start: dur(m.stopping - m.origin), End: dur(t - m.origin), Stopped: true})
+		}
+		m.clock.update(t)
+	}
+	g := m.rangeOf(e, r)
+	if g == nil {
+		return
+	}
+	switch {
+	case strings.HasPrefix(r.Name, "stop-the-world"):
+		g.stopping = max(g.stopping-1, 0)
+	case r.Name == "GC mark assist":
+		g.assisting = false
+	case r.Name != "GC incremental sweep":
+		return
+	}
+	if s := g.last(); s == stateStopping || s == stateAssistMark || s == stateSweep {
+		m.run(g, t)
+	}
+}
+
+// computed takes note of computing that is no request's, for the replay.
+func (m *model) computed(g *goroutine, t int64) {
+	n := len(g.segments)
+	if n == 0 || g.start != 0 || g.woken != 0 && g.serve {
+		return
+	}
+	s := g.segments[n-1]
+	j := job{at: s.start, ns: t - s.start}
+	switch {
+	case g.gcWorker && g.gcIdle: // it gives way
+	case g.gcWorker:
+		m.replay.markers = append(m.replay.markers, j)
+	case s.state == stateRunning:
+		m.replay.other(j)
+	case s.state == stateAssistMark, s.state == stateSweep:
+		j.gc, j.ns = j.ns, 0
+		m.replay.other(j)
+	}
+}
+
+// rangeOf returns the goroutine whose time a range is.
+func (m *model) rangeOf(e *trace.Event, r trace.Range) *goroutine {
+	id := e.Goroutine()
+	if r.Scope.Kind == trace.ResourceGoroutine {
+		id = r.Scope.Goroutine()
+	}
+	if id == trace.NoGoroutine {
+		return nil
+	}
+	return m.goroutine(int64(id))
+}
+
+// prune forgets what no request can need any more: what was over before the oldest goroutine
+// that is awake began its turn.
+func (m *model) prune() {
+	const patience = int64(50 * time.Millisecond) // with a goroutine that waits outside of a request
+	horizon := m.now
+	for _, g := range m.goroutines {
+		if since, ok := g.since(m.now, patience); ok {
+			horizon = min(horizon, since)
+		}
+	}
+	for _, g := range m.goroutines {
+		g.prune(horizon)
+	}
+	m.clock.prune(horizon)
+}

@@ -1,0 +1,185 @@
+package reqtrace
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"sync/atomic"
+
+	"golang.org/x/exp/trace"
+
+	"evenkeel.dev/reqtrace/region"
+)
+
+// ErrNoRequests is the error of a trace without requests.
+var ErrNoRequests = errors.New("reqtrace: the trace has no requests: wrap the handlers with region.Middleware (evenkeel.dev/reqtrace/region), name the program's own regions with Options.Region, or take the trace while net/http's server is under load")
+
+// Read reads an execution trace and hands out its requests, in the order of their ends, while it
+// reads. It stops at the first error, which says where in the trace it is: a trace of an unknown
+// version, a truncated or a corrupt one. A trace without requests ends with [ErrNoRequests].
+//
+// A request's Path is its own; nothing that Read hands out is used again.
+func Read(ctx context.Context, r io.Reader, o Options) iter.Seq2[Request, error] {
+	return func(yield func(Request, error) bool) {
+		m := newModel(o, cmp.Or(o.Region, region.Name))
+		found := false
+		flush := func() bool {
+			for _, q := range m.done {
+				found = true
+				if !yield(q.out(m), nil) {
+					return false
+				}
+			}
+			m.done = m.done[:0]
+			return true
+		}
+		err := m.read(ctx, r, flush)
+		switch {
+		case errors.Is(err, errStopped):
+			return
+		case err == nil && !found:
+			err = ErrNoRequests
+		}
+		if err != nil {
+			yield(Request{}, err)
+		}
+	}
+}
+
+var errStopped = errors.New("stopped")
+
+// read feeds the whole trace to m, and calls flush when requests may be done.
+func (m *model) read(ctx context.Context, r io.Reader, flush func() bool) error {
+	count := &counter{r: r}
+	batches, stop := readAhead(ctx, count)
+	defer stop()
+	for {
+		var b *batch
+		select {
+		case b = <-batches:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		for i := range b.events {
+			if err := m.take(&b.events[i]); err != nil {
+				return broken(m.events, count.n.Load(), err)
+			}
+			if len(m.done) > 0 && !flush() {
+				return errStopped
+			}
+		}
+		switch b.err {
+		case nil:
+			b.free <- b
+		case io.EOF:
+			if m.events == 0 {
+				return fmt.Errorf("reqtrace: the trace is empty; %s", takeOne)
+			}
+			m.end()
+			if !flush() {
+				return errStopped
+			}
+			return nil
+		default:
+			if m.events == 0 {
+				return fmt.Errorf("reqtrace: no execution trace of Go: %w; %s", b.err, takeOne)
+			}
+			return broken(m.events, count.n.Load(), b.err)
+		}
+	}
+}
+
+const takeOne = "take one with runtime/trace, go test -trace, or /debug/pprof/trace?seconds=5"
+
+// broken says where a trace is.
+func broken(events int, bytes int64, err error) error {
+	return fmt.Errorf("reqtrace: after %d events, within the first %d bytes: %w; the trace is cut off or corrupt: take it again, and wait for its end", events, bytes, err)
+}
+
+// batch is some events of the trace, in order. The last one has an error: io.EOF, or what is
+// wrong.
+type batch struct {
+	events []trace.Event
+	err    error
+	free   chan *batch // where to return it
+}
+
+// readAhead reads the trace in a goroutine of its own, a few batches ahead. stop ends it and
+// waits until it is gone, but not when ctx is done: it may be in a Read that does not return.
+func readAhead(parent context.Context, r io.Reader) (batches <-chan *batch, stop func()) {
+	const ahead, events = 4, 512
+	ctx, cancel := context.WithCancel(parent)
+	full, free, gone := make(chan *batch, ahead), make(chan *batch, ahead), make(chan struct{})
+	for range ahead {
+		free <- &batch{events: make([]trace.Event, 0, events), free: free}
+	}
+	go func() {
+		defer close(gone)
+		tr, err := newReader(r)
+		for {
+			var b *batch
+			select {
+			case b = <-free:
+			case <-ctx.Done():
+				return
+			}
+			b.events, b.err = b.events[:0], err
+			for len(b.events) < events && b.err == nil {
+				var e trace.Event
+				if e, b.err = readEvent(tr); b.err == nil {
+					b.events = append(b.events, e)
+				}
+			}
+			full <- b // there is room for all that are free
+			if b.err != nil {
+				return
+			}
+		}
+	}()
+	return full, func() {
+		cancel()
+		select {
+		case <-gone:
+		case <-parent.Done():
+		}
+	}
+}
+
+// newReader and readEvent turn the panics of the trace reader into errors: it checks its input
+// nearly everywhere.
+func newReader(r io.Reader) (tr *trace.Reader, err error) {
+	defer recovered(&err)
+	return trace.NewReader(r)
+}
+
+func readEvent(tr *trace.Reader) (e trace.Event, err error) {
+	defer recovered(&err)
+	return tr.ReadEvent()
+}
+
+func (m *model) take(e *trace.Event) (err error) {
+	defer recovered(&err) // stacks and strings are looked up when they are asked for
+	m.event(e)
+	return nil
+}
+
+func recovered(err *error) {
+	if v := recover(); v != nil {
+		*err = fmt.Errorf("the reader of x/exp/trace gave up: %v", v)
+	}
+}
+
+// counter counts what was read.
+type counter struct {
+	r io.Reader
+	n atomic.Int64
+}
+
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n.Add(int64(n))
+	return n, err
+}

@@ -1,0 +1,269 @@
+package reqtrace
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"runtime/trace"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"evenkeel.dev/reqtrace/region"
+)
+
+// traced returns the trace of a server under n requests by each of c clients.
+func traced(t testing.TB, h http.Handler, c, n int) []byte {
+	t.Helper()
+	srv := httptest.NewServer(h)
+	defer srv.Close()
+	var buf bytes.Buffer
+	if err := trace.Start(&buf); err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for range c {
+		wg.Go(func() {
+			client := &http.Client{Transport: &http.Transport{}}
+			defer client.CloseIdleConnections()
+			for range n {
+				req, err := http.NewRequest("GET", srv.URL, nil)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				req.Header.Set("X-Request-Id", "the id")
+				res, err := client.Do(req)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				_, _ = io.Copy(io.Discard, res.Body)
+				res.Body.Close()
+			}
+		})
+	}
+	wg.Wait()
+	trace.Stop()
+	return buf.Bytes()
+}
+
+var sink atomic.Pointer[[]byte]
+
+// work does something of everything.
+func work() http.Handler {
+	var mu sync.Mutex
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for range 50 {
+			b := make([]byte, 10000)
+			sink.Store(&b)
+		}
+		mu.Lock()
+		time.Sleep(50 * time.Microsecond)
+		mu.Unlock()
+		done := make(chan bool)
+		go func() { done <- true }()
+		<-done
+		_, _ = io.WriteString(w, "hello")
+	})
+}
+
+// TestRead: all requests of a real server are found, with and without regions; the parts of each
+// sum to its time, and hardly any is unknown.
+func TestRead(t *testing.T) {
+	const clients, each = 4, 100
+	for name, h := range map[string]http.Handler{"turns": work(), "regions": region.Middleware(work())} {
+		t.Run(name, func(t *testing.T) {
+			b := traced(t, h, clients, each)
+			n, ids, cut := 0, 0, 0
+			var total Parts
+			last := time.Duration(0)
+			for r, err := range Read(t.Context(), bytes.NewReader(b), Options{}) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if r.Cut != Whole {
+					cut++
+					continue
+				}
+				n++
+				if r.ID == "the id" {
+					ids++
+				}
+				check(t, r)
+				if r.End < last {
+					t.Errorf("ended at %v, after one that ended at %v", r.End, last)
+				}
+				last = r.End
+				total.Add(&r.Parts)
+			}
+			if n+cut < clients*each || n < clients*(each-1) || n > clients*each {
+				t.Errorf("%d requests, %d cut", n, cut)
+			}
+			if name == "regions" && ids != n {
+				t.Errorf("%d ids of %d", ids, n)
+			}
+			if unknown := total[Unknown]; unknown > total.Total()/1000 {
+				t.Errorf("unknown: %v of %v", unknown, total.Total())
+			}
+			for _, c := range []Cause{Running, Lock, Sleep, Syscall} {
+				if total[c] == 0 {
+					t.Errorf("no %v", c)
+				}
+			}
+		})
+	}
+}
+
+// check: parts and path cover the request, without a gap.
+func check(t testing.TB, r Request) {
+	t.Helper()
+	if r.Parts.Total() != r.Duration() {
+		t.Fatalf("parts of %v, request of %v: %+v", r.Parts.Total(), r.Duration(), r)
+	}
+	for c, d := range r.Parts {
+		if d < 0 {
+			t.Fatalf("%v: %v", Cause(c), d)
+		}
+	}
+	at := r.Start
+	for _, tile := range r.Path {
+		if tile.Start < at || tile.End <= tile.Start {
+			t.Fatalf("tile %+v after %v", tile, at)
+		}
+		at = tile.End
+	}
+	if at > r.End {
+		t.Fatalf("the path ends at %v, the request at %v", at, r.End)
+	}
+}
+
+func TestAnalyze(t *testing.T) {
+	const clients, each = 4, 300
+	b := traced(t, region.Middleware(work()), clients, each)
+	r, err := Analyze(t.Context(), bytes.NewReader(b), Options{Slowest: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !r.Marked || r.Procs == 0 || r.Requests+r.CutStart+r.CutEnd < clients*each || len(r.Slowest) != 5 {
+		t.Errorf("%+v", r)
+	}
+	n, sum := 0, time.Duration(0)
+	for i, band := range r.Bands {
+		n += band.Requests
+		sum += band.Mean * time.Duration(band.Requests)
+		if band.Min > band.Mean || band.Mean > band.Max || i > 0 && band.Min < r.Bands[i-1].Max {
+			t.Errorf("%+v", band)
+		}
+		if d := band.Mean - band.Parts.Total(); d < 0 || d > time.Duration(NumCauses) {
+			t.Errorf("%s: parts of %v, mean %v", band.Name, band.Parts.Total(), band.Mean)
+		}
+	}
+	if n != r.Requests || r.Total.Total()-sum < 0 || r.Total.Total()-sum > time.Duration(n) {
+		t.Errorf("bands of %d requests and %v, in all %d and %v", n, sum, r.Requests, r.Total.Total())
+	}
+	for i, q := range r.Slowest {
+		check(t, q)
+		if len(q.Path) == 0 || i > 0 && q.Duration() > r.Slowest[i-1].Duration() {
+			t.Errorf("slowest %d: %+v", i, q)
+		}
+	}
+	if r.Slowest[0].Duration() != r.CCDF[len(r.CCDF)-1].Time || r.WhatIf.Actual.P99 == 0 || r.WhatIf.Replayed.P50 == 0 || r.WhatIf.WithoutGC.P50 == 0 {
+		t.Errorf("%+v", r.WhatIf)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	whole := traced(t, region.Middleware(work()), 2, 20)
+	none := func() []byte {
+		var buf bytes.Buffer
+		if err := trace.Start(&buf); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Millisecond)
+		trace.Stop()
+		return buf.Bytes()
+	}()
+	for name, c := range map[string]struct {
+		trace []byte
+		want  string
+	}{
+		"empty":     {nil, "no execution trace of Go"},
+		"text":      {[]byte("<html>not found</html> and so on and so on"), "no execution trace of Go"},
+		"header":    {whole[:16], "the trace has no requests"},
+		"future":    {append([]byte("go 1.99 trace\x00\x00\x00"), whole[16:]...), "no execution trace of Go"},
+		"truncated": {whole[:len(whole)*2/3], "within the first"},
+		"corrupt":   {append(bytes.Clone(whole[:len(whole)/2]), bytes.Repeat([]byte{0xff}, len(whole)/2)...), "within the first"},
+		"none":      {none, "wrap the handlers with region.Middleware"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Analyze(t.Context(), bytes.NewReader(c.trace), Options{})
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v, want %q in it", err, c.want)
+			}
+			for _, rerr := range Read(t.Context(), bytes.NewReader(c.trace), Options{}) {
+				if rerr != nil && rerr.Error() != err.Error() {
+					t.Errorf("Read: %v, Analyze: %v", rerr, err)
+				}
+			}
+		})
+	}
+}
+
+// TestCancel: a reader that gives nothing more does not hold Analyze up.
+func TestCancel(t *testing.T) {
+	r, w := io.Pipe()
+	defer w.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(10*time.Millisecond, cancel)
+	if _, err := Analyze(ctx, r, Options{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestBreak: a loop over requests may be left.
+func TestBreak(t *testing.T) {
+	b := traced(t, region.Middleware(work()), 2, 20)
+	n := 0
+	for range Read(t.Context(), bytes.NewReader(b), Options{}) {
+		if n++; n == 3 {
+			break
+		}
+	}
+	if n != 3 {
+		t.Errorf("%d requests", n)
+	}
+}
+
+// FuzzRead: whatever the bytes, an answer or an error, and no request whose parts do not fit.
+func FuzzRead(f *testing.F) {
+	var buf bytes.Buffer // a small one: few goroutines, two requests
+	if err := trace.Start(&buf); err != nil {
+		f.Fatal(err)
+	}
+	done := make(chan bool)
+	for range 2 {
+		go func() {
+			r := region.Start(context.Background(), "id")
+			time.Sleep(time.Microsecond)
+			r.End()
+			done <- true
+		}()
+		<-done
+	}
+	trace.Stop()
+	f.Add(buf.Bytes())
+	f.Add([]byte("go 1.26 trace\x00\x00\x00"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		for r, err := range Read(t.Context(), bytes.NewReader(b), Options{}) {
+			if err == nil && r.Cut == Whole {
+				check(t, r)
+			}
+		}
+	})
+}

@@ -1,0 +1,160 @@
+package reqtrace
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// WhatIf is what the requests would have taken without the collector: a replay of what they did
+// on the same processors, first come first served, without assists, sweeping, mark workers and
+// stops of the world. The same replay with them shows how far the model can be trusted.
+//
+// The model knows processors and their queue. It does not know what else changes without a
+// collector: more memory, more page faults, colder caches, no write barriers; and a lock that is
+// held for a shorter time is waited for as long as before, less the collector's part of it.
+type WhatIf struct {
+	Actual     Quantiles `json:"actual"`
+	Replayed   Quantiles `json:"replayed"`    // with the collector
+	WithoutGC  Quantiles `json:"without_gc"`  // replayed without it
+	ModelError float64   `json:"model_error"` // of the 99th percentile: Replayed / Actual - 1
+	TailShare  float64   `json:"tail_share"`  // the collector's part of what p99+ takes more than the median, 0 to 1
+}
+
+// Quantiles of the requests' times, and the mean of those from the 99th percentile up.
+type Quantiles struct {
+	P50  time.Duration `json:"p50_ns"`
+	P90  time.Duration `json:"p90_ns"`
+	P99  time.Duration `json:"p99_ns"`
+	P999 time.Duration `json:"p999_ns"`
+	Tail time.Duration `json:"p99+_mean_ns"`
+}
+
+func quantiles(sorted []int64) (q Quantiles) {
+	n := len(sorted)
+	if n == 0 {
+		return q
+	}
+	at := func(p float64) time.Duration { return dur(sorted[min(int(p*float64(n)), n-1)]) }
+	q.P50, q.P90, q.P99, q.P999 = at(.5), at(.9), at(.99), at(.999)
+	tail, sum := sorted[min(int(.99*float64(n)), n-1):], 0.0
+	for _, ns := range tail {
+		sum += float64(ns)
+	}
+	q.Tail = dur(int64(sum / float64(len(tail))))
+	return q
+}
+
+// replay keeps what a replay needs: a request is bursts of computing, each followed by a wait.
+type replay struct {
+	requests []replayed
+	bursts   packed // of four numbers each, see burst
+	others   []job  // computing outside of requests
+	markers  []job  // mark workers that had a processor to themselves
+	stops    []job  // stops of the world
+
+	now    burst // that is being recorded
+	filled bool  // it has something
+}
+
+type replayed struct {
+	arrival     int64
+	first, last int // of bursts: offsets
+}
+
+// burst is computing, then waiting, in nanoseconds.
+type burst struct {
+	cpu, gc      int64 // own, and for the collector
+	wait, waitGC int64 // likewise: for time, others and the network; for the collector
+}
+
+// job is computing that is nobody's request. Jobs that follow each other closely are one.
+type job struct {
+	at int64
+	ns int64
+	gc int64
+}
+
+const together = 50_000 // ns from the start of a job in which others join it
+
+func (p *replay) other(j job) {
+	if n := len(p.others); n > 0 {
+		if last := &p.others[n-1]; j.at >= last.at && j.at-last.at < together {
+			last.ns += j.ns
+			last.gc += j.gc
+			return
+		}
+	}
+	p.others = append(p.others, j)
+}
+
+// begin begins a request, which pieces and an end follow.
+func (p *replay) begin(arrival int64) {
+	p.requests = append(p.requests, replayed{arrival: arrival, first: len(p.bursts)})
+}
+
+// piece adds a segment of the request's goroutine, with the causes that it went into.
+func (p *replay) piece(s state, parts *Parts) {
+	gc := int64(parts[AssistMark] + parts[AssistWait] + parts[Sweep] + parts[Stopped] + parts[RunqueueGC])
+	all := int64(parts.Total())
+	switch s {
+	case stateStopping: // the replay stops the world itself
+	case stateRunnable: // the replay's own business, too; it ends a burst
+		p.flush()
+	case stateRunning, stateAssistMark, stateSweep:
+		if p.now.wait+p.now.waitGC > 0 {
+			p.flush()
+		}
+		p.now.cpu += all - gc
+		p.now.gc += gc
+		p.filled = true
+	default:
+		p.now.wait += all - gc
+		p.now.waitGC += gc
+		p.filled = true
+	}
+}
+
+func (p *replay) end() {
+	p.flush()
+	p.requests[len(p.requests)-1].last = len(p.bursts)
+}
+
+func (p *replay) flush() {
+	if p.filled {
+		p.bursts.put(p.now.cpu)
+		p.bursts.put(p.now.gc)
+		p.bursts.put(p.now.wait)
+		p.bursts.put(p.now.waitGC)
+	}
+	p.now, p.filled = burst{}, false
+}
+
+// whatIf replays what was recorded. actual are the requests' times, in order.
+func (p *replay) whatIf(actual []int64, m *model) WhatIf {
+	w := WhatIf{Actual: quantiles(actual)}
+	if len(p.requests) == 0 {
+		return w
+	}
+	for _, s := range m.gc {
+		if s.Stopped {
+			p.stops = append(p.stops, job{at: int64(s.Start) + m.origin, ns: int64(s.End - s.Start)})
+		}
+	}
+	byTime := func(a, b job) int { return cmp.Compare(a.at, b.at) }
+	slices.SortFunc(p.others, byTime)
+	slices.SortFunc(p.markers, byTime)
+	slices.SortFunc(p.requests, func(a, b replayed) int { return cmp.Compare(a.arrival, b.arrival) })
+	procs := max(m.clock.max, 1)
+	done := make(chan []int64)
+	go func() { done <- p.simulate(procs, false) }()
+	with := p.simulate(procs, true)
+	w.Replayed, w.WithoutGC = quantiles(with), quantiles(<-done)
+	if w.Actual.P99 > 0 {
+		w.ModelError = float64(w.Replayed.P99)/float64(w.Actual.P99) - 1
+	}
+	if more := w.Replayed.Tail - w.Replayed.P50; more > 0 {
+		w.TailShare = min(max(float64(w.Replayed.Tail-w.WithoutGC.Tail)/float64(more), 0), 1)
+	}
+	return w
+}

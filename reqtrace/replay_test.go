@@ -1,0 +1,120 @@
+package reqtrace
+
+import (
+	"slices"
+	"testing"
+
+	"golang.org/x/exp/trace"
+)
+
+// record adds a request that arrives at at and has these bursts.
+func (p *replay) record(at int64, bursts ...burst) {
+	p.begin(at)
+	for _, b := range bursts {
+		p.now, p.filled = b, true
+		p.flush()
+	}
+	p.end()
+}
+
+func TestSimulate(t *testing.T) {
+	for name, c := range map[string]struct {
+		procs   int
+		fill    func(p *replay)
+		with    []int64
+		without []int64
+	}{
+		"alone": {1, func(p *replay) { p.record(0, burst{cpu: 10, gc: 5, wait: 100, waitGC: 7}, burst{cpu: 1}) },
+			[]int64{123}, []int64{111}},
+		"queue": {1, func(p *replay) {
+			for i := range int64(3) {
+				p.record(i, burst{cpu: 10})
+			}
+		}, []int64{10, 19, 28}, []int64{10, 19, 28}},
+		"two processors": {2, func(p *replay) {
+			for range 3 {
+				p.record(0, burst{cpu: 10})
+			}
+		}, []int64{10, 10, 20}, []int64{10, 10, 20}},
+		"others": {1, func(p *replay) { p.other(job{at: 0, ns: 30, gc: 3}); p.record(5, burst{cpu: 10}) },
+			[]int64{38}, []int64{35}},
+		"a mark worker": {2, func(p *replay) {
+			p.markers = []job{{at: 0, ns: 1000}}
+			p.record(1, burst{cpu: 10})
+			p.record(2, burst{cpu: 10})
+		}, []int64{10, 19}, []int64{10, 10}},
+		"a stop": {2, func(p *replay) { p.stops = []job{{at: 0, ns: 50}}; p.record(20, burst{cpu: 10}) },
+			[]int64{40}, []int64{10}},
+		"who waits gives way": {1, func(p *replay) {
+			p.record(0, burst{cpu: 10, wait: 20}, burst{cpu: 5})
+			p.record(1, burst{cpu: 12})
+		}, []int64{21, 35}, []int64{21, 35}},
+		"nothing to compute": {1, func(p *replay) {
+			p.other(job{at: 0, ns: 1000})
+			p.record(1, burst{wait: 9})
+		}, []int64{9}, []int64{9}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var p replay
+			c.fill(&p)
+			if got := p.simulate(c.procs, true); !slices.Equal(got, c.with) {
+				t.Errorf("with the collector: %v, want %v", got, c.with)
+			}
+			if got := p.simulate(c.procs, false); !slices.Equal(got, c.without) {
+				t.Errorf("without: %v, want %v", got, c.without)
+			}
+		})
+	}
+}
+
+// TestRecorded: what the model sees of a request and of the rest is what is replayed.
+func TestRecorded(t *testing.T) {
+	s := newScript(t, 2)
+	s.m.replay = &replay{}
+	s.at(10).create(0, 2).run(2, 2)
+	serve(s)
+	s.at(110).rangeOf(1, trace.EventRangeBegin, "GC mark assist", "main.grow")
+	s.at(120).rangeOf(1, trace.EventRangeEnd, "GC mark assist")
+	s.at(130).wait(1, "network", "main.ask").at(200).wake(0, 1).at(230).run(1, 1)
+	s.at(240).wait(2, "chan receive", "main.other")
+	done(s.at(250))
+	p := s.m.replay
+	c := cursor{p: p.bursts}
+	var got []int64
+	for c.at < p.requests[0].last {
+		got = append(got, c.next()/1000)
+	}
+	if want := []int64{20, 10, 70, 0, 20, 0, 0, 0}; !slices.Equal(got, want) { // cpu, gc, wait, waitGC
+		t.Errorf("bursts %v, want %v", got, want)
+	}
+	if len(p.others) == 0 || p.others[len(p.others)-1].ns != 230_000 {
+		t.Errorf("others: %v", p.others)
+	}
+}
+
+func TestPacked(t *testing.T) {
+	var p packed
+	want := []int64{0, 1, 127, 128, 1 << 40, 0}
+	for _, v := range want {
+		p.put(v)
+	}
+	c := cursor{p: p}
+	for i, v := range want {
+		if got := c.next(); got != v {
+			t.Errorf("%d: %d, want %d", i, got, v)
+		}
+	}
+}
+
+func TestCauses(t *testing.T) {
+	for c := range Cause(NumCauses) {
+		text, _ := c.MarshalText()
+		var back Cause
+		if err := back.UnmarshalText(text); err != nil || back != c {
+			t.Errorf("%v: %v, %v", c, back, err)
+		}
+	}
+	if _, err := ParseCause("gremlins"); err == nil {
+		t.Error("no error")
+	}
+}

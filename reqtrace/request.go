@@ -1,0 +1,64 @@
+package reqtrace
+
+import (
+	"log/slog"
+	"time"
+)
+
+// Options configure [Read] and [Analyze]. The zero value works.
+type Options struct {
+	// Region is the type of the regions that are requests (runtime/trace.StartRegion). Default:
+	// "", which is that of package reqtrace/region; where the trace has none of those, requests
+	// are the turns of net/http's connection goroutines.
+	Region string
+
+	// Slowest is how many requests [Analyze] keeps with their path. Default: 0, which is 20;
+	// limit: 1000.
+	Slowest int
+
+	// Logger gets Debug. Default: nil, which is slog.Default().
+	Logger *slog.Logger
+}
+
+// Cut says at which edge of the trace a request was cut off.
+type Cut uint8
+
+// The edges. A request that is cut has no breakdown.
+const (
+	Whole    Cut = iota
+	CutStart     // it was under way when the trace began
+	CutEnd       // it was under way when the trace ended
+)
+
+// Request is one request. Times count from the start of the trace.
+type Request struct {
+	ID        string // as given to region.Start, or ""
+	Goroutine int64  // that served it
+	Start     time.Duration
+	End       time.Duration
+	Cut       Cut
+	Parts     Parts   // of End - Start, to the nanosecond
+	Sites     []Blame // where in the code its waits and assists were, largest first, at most 8
+	Path      []Tile  // of the goroutine that served it, in order; [Read] sets it, Analyze keeps it for the slowest
+
+}
+
+// Duration is the request's time in the server.
+func (r *Request) Duration() time.Duration { return r.End - r.Start }
+
+// Blame is a time at a place in the code: where the request waited or assisted, and for
+// [RunqueueBusy] who had the processor last, for [Stopped] what the world was stopped for.
+type Blame struct {
+	Cause Cause         `json:"cause"`
+	Site  string        `json:"site"` // function (file:line)
+	Time  time.Duration `json:"time_ns"`
+}
+
+// Tile is a piece of a request's time on the goroutine that served it. A wait has the cause that
+// took most of it.
+type Tile struct {
+	Start time.Duration `json:"start_ns"`
+	End   time.Duration `json:"end_ns"`
+	Cause Cause         `json:"cause"`
+	Site  string        `json:"site,omitempty"`
+}

@@ -1,0 +1,140 @@
+package reqtrace
+
+import (
+	"testing"
+	"time"
+
+	"golang.org/x/exp/trace"
+
+	"evenkeel.dev/reqtrace/region"
+)
+
+// script feeds a model with events made by hand. Times are microseconds. A goroutine runs on the
+// processor that has its number, unless it says otherwise.
+type script struct {
+	t    testing.TB
+	m    *model
+	now  int64
+	proc map[int]int
+}
+
+func newScript(t testing.TB, procs int) *script {
+	s := &script{t: t, m: newModel(Options{}, region.Name), proc: map[int]int{}}
+	s.at(1)
+	feed(s, 0, trace.EventMetric, trace.Metric{Name: "/sched/gomaxprocs:threads", Value: trace.Uint64Value(uint64(procs))}, trace.NoStack)
+	return s
+}
+
+// at sets the time of what follows.
+func (s *script) at(us int64) *script { s.now = us; return s }
+
+func feed[T trace.EventDetails](s *script, g int, kind trace.EventKind, details T, stack trace.Stack) {
+	s.t.Helper()
+	c := trace.EventConfig[T]{Time: trace.Time(s.now * 1000), Kind: kind, Goroutine: trace.GoID(g), Proc: trace.NoProc, Stack: stack, Details: details}
+	if g == 0 {
+		c.Goroutine = trace.NoGoroutine
+	}
+	if p, ok := s.proc[g]; ok {
+		c.Proc = trace.ProcID(p)
+	}
+	e, err := trace.MakeEvent(c)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.m.event(&e)
+}
+
+// stack is a stack of functions, innermost first.
+func stack(funcs ...string) trace.Stack {
+	var frames []trace.StackFrame
+	for i, f := range funcs {
+		frames = append(frames, trace.StackFrame{PC: uint64(i + 1), Func: f, File: "/src/x.go", Line: 7})
+	}
+	return trace.MakeStack(frames)
+}
+
+func (s *script) move(by, g int, from, to trace.GoState, reason string, st trace.Stack) *script {
+	s.t.Helper()
+	tr := trace.MakeGoStateTransition(trace.GoID(g), from, to)
+	tr.Reason, tr.Stack = reason, st
+	feed(s, by, trace.EventStateTransition, tr, st)
+	return s
+}
+
+func (s *script) create(by, g int) *script {
+	return s.move(by, g, trace.GoNotExist, trace.GoRunnable, "", stack("main.entry"))
+}
+
+// run starts g on processor p.
+func (s *script) run(g, p int) *script {
+	s.t.Helper()
+	s.proc[g] = p
+	s.m.clock.run(s.now*1000, int64(p), true)
+	return s.move(g, g, trace.GoRunnable, trace.GoRunning, "", trace.NoStack)
+}
+
+// off takes g off its processor, which goes idle unless somebody else starts at once.
+func (s *script) off(g int, to trace.GoState, reason string, funcs ...string) *script {
+	s.t.Helper()
+	s.move(g, g, trace.GoRunning, to, reason, stack(funcs...))
+	s.m.clock.run(s.now*1000, int64(s.proc[g]), false)
+	delete(s.proc, g)
+	return s
+}
+
+func (s *script) wait(g int, reason string, funcs ...string) *script {
+	return s.off(g, trace.GoWaiting, reason, funcs...)
+}
+
+func (s *script) wake(by, g int) *script {
+	return s.move(by, g, trace.GoWaiting, trace.GoRunnable, "", trace.NoStack)
+}
+
+// born makes a goroutine that waits for the network, as a connection does.
+func (s *script) born(g int) *script {
+	return s.create(0, g).run(g, g).wait(g, "network", "internal/poll.(*FD).Read", "main.serve")
+}
+
+func (s *script) begin(g int) *script {
+	feed(s, g, trace.EventRegionBegin, trace.Region{Type: region.Name}, trace.NoStack)
+	return s
+}
+
+func (s *script) end(g int) *script {
+	feed(s, g, trace.EventRegionEnd, trace.Region{Type: region.Name}, trace.NoStack)
+	return s
+}
+
+func (s *script) rangeOf(g int, kind trace.EventKind, name string, funcs ...string) *script {
+	scope := trace.MakeResourceID(trace.GoID(g))
+	if name == "GC incremental sweep" {
+		scope = trace.MakeResourceID(trace.ProcID(s.proc[g]))
+	}
+	feed(s, g, kind, trace.Range{Name: name, Scope: scope}, stack(funcs...))
+	return s
+}
+
+// one returns the only request that is done.
+func (s *script) one() Request {
+	s.t.Helper()
+	if len(s.m.done) != 1 {
+		s.t.Fatalf("%d requests are done", len(s.m.done))
+	}
+	r := s.m.done[0].out(s.m)
+	if r.Parts.Total() != r.Duration() || r.Cut != Whole {
+		s.t.Fatalf("%+v", r)
+	}
+	return r
+}
+
+// want checks the parts of the only request, in microseconds, and that there are no others.
+func (s *script) want(parts map[Cause]int64) Request {
+	s.t.Helper()
+	r := s.one()
+	for c, d := range r.Parts {
+		if want := time.Duration(parts[Cause(c)]) * time.Microsecond; d != want {
+			s.t.Errorf("%v: %v, want %v", Cause(c), d, want)
+		}
+	}
+	return r
+}

@@ -1,0 +1,174 @@
+package reqtrace
+
+import (
+	"testing"
+	"time"
+
+	"golang.org/x/exp/trace"
+)
+
+const us = time.Microsecond
+
+// times returns the starts and ends of what is done, in microseconds, and -1 for what is cut.
+func (s *script) times() (out [][2]int64) {
+	for _, r := range s.m.done {
+		if r.Cut != Whole {
+			out = append(out, [2]int64{-1, int64(r.Cut)})
+			continue
+		}
+		if r.Parts.Total() != r.Duration() {
+			s.t.Errorf("%+v", r)
+		}
+		out = append(out, [2]int64{int64(r.Start/us) + s.m.origin/1000, int64(r.End/us) + s.m.origin/1000})
+	}
+	return out
+}
+
+func (s *script) wantTimes(want ...[2]int64) {
+	s.t.Helper()
+	got := s.times()
+	if len(got) != len(want) {
+		s.t.Fatalf("%v, want %v", got, want)
+	}
+	for i := range got {
+		if got[i] != want[i] {
+			s.t.Errorf("%v, want %v", got, want)
+		}
+	}
+}
+
+// TestTurns: a connection's requests last from wake-up to the wait after the answer.
+func TestTurns(t *testing.T) {
+	s := serve(newScript(t, 1))
+	done(s.at(130))
+	s.at(200).wake(0, 1).at(210).run(1, 1).begin(1)
+	s.at(220).wait(1, "sync", "main.lock").at(230).wake(0, 1).run(1, 1) // not over yet
+	s.at(240).end(1)
+	s.at(250).wait(1, "GC mark assist wait for work", "main.finish").at(260).wake(0, 1).run(1, 1) // nor by this
+	s.at(270).wait(1, "network", "main.serve")
+	s.wantTimes([2]int64{100, 130}, [2]int64{200, 270})
+}
+
+// TestPipelined: the next request was there before the wait for it.
+func TestPipelined(t *testing.T) {
+	s := serve(newScript(t, 1))
+	s.at(120).end(1).at(125).begin(1)
+	done(s.at(140))
+	s.wantTimes([2]int64{100, 125}, [2]int64{125, 140})
+}
+
+// TestNested: a region in a region is the same request.
+func TestNested(t *testing.T) {
+	s := serve(newScript(t, 1))
+	s.at(110).begin(1).at(120).end(1)
+	done(s.at(130))
+	s.wantTimes([2]int64{100, 130})
+}
+
+// TestEndOfGoroutine ends its request too.
+func TestEndOfGoroutine(t *testing.T) {
+	s := serve(newScript(t, 1))
+	s.at(120).end(1).at(130).off(1, trace.GoNotExist, "")
+	s.wantTimes([2]int64{100, 130})
+}
+
+// TestWorkerWithRegions has no network: its requests begin when it was woken.
+func TestWorkerWithRegions(t *testing.T) {
+	s := newScript(t, 1)
+	s.at(10).create(0, 1).run(1, 1).wait(1, "chan receive", "main.work")
+	s.at(50).wake(0, 1).run(1, 1).at(60).begin(1).at(80).end(1).at(90).wait(1, "chan receive", "main.work")
+	s.wantTimes([2]int64{50, 90})
+}
+
+// TestCutAtTheEdges: what was under way when the trace began or ended has no breakdown.
+func TestCutAtTheEdges(t *testing.T) {
+	s := newScript(t, 4)
+	s.at(10)
+	s.proc[1] = 1
+	s.move(1, 1, trace.GoUndetermined, trace.GoRunning, "", trace.NoStack).at(20)
+	done(s) // its region began before
+	s.at(30)
+	s.proc[2] = 2
+	s.move(2, 2, trace.GoUndetermined, trace.GoRunning, "", trace.NoStack)
+	s.at(40).begin(2).at(50).end(2).wait(2, "network", "main.serve") // who knows when it was woken
+	s.at(60).born(3).at(70).wake(0, 3).run(3, 3).begin(3)
+	s.m.end()
+	s.wantTimes([2]int64{-1, int64(CutStart)}, [2]int64{-1, int64(CutStart)}, [2]int64{-1, int64(CutEnd)})
+}
+
+// conn are stacks of net/http's server, from the inside.
+var (
+	peek   = []string{"internal/poll.(*FD).Read", "net/http.(*connReader).Read", "bufio.(*Reader).Peek", "net/http.(*conn).serve"}
+	header = []string{"internal/poll.(*FD).Read", "net/http.(*connReader).Read", "net/http.(*conn).readRequest", "net/http.(*conn).serve"}
+	answer = []string{"syscall.write", "net/http.checkConnErrorWriter.Write", "net/http.(*response).finishRequest", "net/http.(*conn).serve"}
+	inside = []string{"internal/poll.(*FD).Read", "main.ask", "net/http.serverHandler.ServeHTTP", "net/http.(*conn).serve"}
+	abort  = []string{"sync.(*Cond).Wait", "net/http.(*connReader).abortPendingRead", "net/http.(*conn).serve"}
+)
+
+func (s *script) syscall(g int, to int64, funcs []string) *script {
+	s.move(g, g, trace.GoRunning, trace.GoSyscall, "", stack(funcs...))
+	return s.at(to).move(g, g, trace.GoSyscall, trace.GoRunning, "", trace.NoStack)
+}
+
+// TestUnmarked: without regions, a turn of a connection that writes an answer is a request.
+func TestUnmarked(t *testing.T) {
+	s := newScript(t, 1)
+	s.at(10).create(0, 1).run(1, 1)
+	s.syscall(1, 12, header).wait(1, "network", header...) // nothing yet
+	s.at(100).wake(0, 1).at(105).run(1, 1)
+	s.at(110).wait(1, "network", header...).at(120).wake(0, 1).run(1, 1) // the header comes in two pieces
+	s.at(130).wait(1, "network", inside...).at(150).wake(0, 1).run(1, 1) // and the handler asks somebody
+	s.at(160).syscall(1, 165, answer)
+	s.at(170).wait(1, "sync.(*Cond).Wait", abort...).at(172).wake(0, 1).run(1, 1)
+	s.at(175).syscall(1, 177, peek) // the next request is there
+	s.at(180).syscall(1, 182, answer).at(185).wait(1, "network", peek...)
+	s.at(300).wake(0, 1).run(1, 1).at(310).off(1, trace.GoNotExist, "") // the end: no request
+	s.m.end()
+	s.wantTimes([2]int64{100, 170}, [2]int64{175, 185})
+}
+
+// TestAfterTheAnswer: what a connection writes after its request was over is no other request.
+func TestAfterTheAnswer(t *testing.T) {
+	s := newScript(t, 1)
+	s.at(10).create(0, 1).run(1, 1).wait(1, "network", header...)
+	s.at(100).wake(0, 1).run(1, 1).syscall(1, 110, answer)
+	s.at(120).wait(1, "sync", "sync.(*Mutex).Lock", "net/http.(*conn).serve").at(130).wake(0, 1).run(1, 1)
+	s.syscall(1, 140, answer).at(150).wait(1, "network", peek...)
+	s.m.end()
+	s.wantTimes([2]int64{100, 120})
+}
+
+// TestMarkedOnly: where some requests are marked, turns that are not are none.
+func TestMarkedOnly(t *testing.T) {
+	s := newScript(t, 2)
+	s.at(10).create(0, 2).run(2, 2).wait(2, "network", peek...)
+	s.at(20).wake(0, 2).run(2, 2).syscall(2, 30, answer).at(40).wait(2, "network", peek...)
+	done(serve(s).at(130))
+	s.at(140).wake(0, 2).run(2, 2).syscall(2, 150, answer).at(160).wait(2, "network", peek...)
+	s.m.end()
+	s.wantTimes([2]int64{100, 130})
+}
+
+// TestPrune: what a long request needs is not forgotten.
+func TestPrune(t *testing.T) {
+	s := newScript(t, 3)
+	s.at(10).create(0, 2).run(2, 2).create(2, 3).run(3, 3).wait(3, "sleep", "main.tick")
+	serve(s).at(101).wait(1, "sync", "main.get")
+	now := int64(102)
+	for s.m.events < 3*pruneEvery { // goroutine 3 works all the time, and has the lock at the end
+		s.at(now).run(3, 3).at(now+1).wait(3, "network", "main.slow").at(now+2).wake(0, 3)
+		now += 2
+	}
+	s.at(now).run(3, 3).wake(3, 1).run(1, 1)
+	r := done(s.at(now + 1)).want(map[Cause]int64{Running: 2, Lock: now - 101})
+	if r.Parts[Unknown] != 0 {
+		t.Errorf("%+v", r)
+	}
+	for range pruneEvery {
+		s.at(now + 10).begin(2).end(2)
+	}
+	s.m.done = nil
+	if n := len(s.m.goroutine(3).segments); n > pruneEvery {
+		t.Errorf("%d segments are kept", n)
+	}
+}
