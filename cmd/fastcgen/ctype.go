@@ -18,23 +18,21 @@ const (
 )
 
 // note keeps the oddities of the type at e.
-func (facts *cFacts) note(data *dwarf.Data, e *dwarf.Entry) error {
+func (facts *cFacts) note(data *dwarf.Data, e *dwarf.Entry) {
 	var o oddity
 	o.vector, _ = e.Val(attrGNUVector).(bool)
 	o.align, _ = e.Val(attrAlignment).(int64)
 	switch e.Tag {
 	case dwarf.TagArrayType, dwarf.TagTypedef, dwarf.TagStructType, dwarf.TagUnionType, dwarf.TagBaseType:
 	default:
-		return nil
+		return
 	}
 	if o == (oddity{}) {
-		return nil
+		return
 	}
-	t, err := data.Type(e.Offset)
-	if err == nil {
+	if t, err := data.Type(e.Offset); err == nil { // what cannot be read is said where it is used
 		facts.odd[t] = o
 	}
-	return err
 }
 
 // bare strips typedefs and qualifiers. aligned is the strictest alignment that they ask for.
@@ -236,8 +234,8 @@ func (facts *cFacts) describe(t dwarf.Type) string {
 		}
 		return text + ", " + n.words()
 	}
-	if text == "" {
-		return "a type that fastcgen does not know (atomic, perhaps)"
+	if what := facts.unwritable(t); what != "" {
+		return what
 	}
 	if s, ok := b.(*dwarf.StructType); ok && text != s.Kind+" "+s.StructName {
 		return text + ", a " + s.Kind

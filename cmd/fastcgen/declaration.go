@@ -44,6 +44,13 @@ type constDecl struct {
 	at    token.Position // of text
 	names []name
 	uses  []name // constants of C
+	typed []typedConst
+}
+
+// typedConst is a constant of C that a const declaration gives a type.
+type typedConst struct {
+	goType string
+	name
 }
 
 // name is an identifier and its place.

@@ -128,6 +128,11 @@ func (p *fileParser) expression(dir directive) (e ast.Expr, at func(token.Pos) t
 }
 
 func (p *fileParser) callDirective(f *funcDecl, dir directive) {
+	if name, _, ok := strings.Cut(dir.rest, "("); ok && token.Lookup(strings.TrimSpace(name)).IsKeyword() {
+		name = strings.TrimSpace(name)
+		p.bad.add(dir.restAt, name+" is a keyword of Go", "wrap the C function in a static inline one of another name in the preamble")
+		return
+	}
 	e, at, ok := p.expression(dir)
 	if !ok {
 		return
@@ -182,6 +187,8 @@ func (p *fileParser) condition(dir directive) (condition, bool) {
 // exprText prints an expression on one line.
 func exprText(e ast.Expr) string { return types.ExprString(e) }
 
+var resultOfC = regexp.MustCompile(`\bret\b`)
+
 var goConstant = regexp.MustCompile(`\bC\.[A-Za-z_]\w*`)
 
 // failsDirective takes an expression of C; the C compiler checks it later.
@@ -206,6 +213,8 @@ func (p *fileParser) failsDirective(f *funcDecl, dir directive) {
 	if depth != 0 || strings.ContainsAny(dir.rest, ";{}#\\") || strings.Contains(dir.rest, "//") ||
 		strings.Contains(dir.rest, "/*") || strings.Contains(dir.rest, "*/") {
 		p.bad.add(dir.restAt, "//fastc:fails is not one expression of C", "write a condition over ret, as in ret < 0")
+	} else if !resultOfC.MatchString(dir.rest) {
+		p.bad.add(dir.restAt, "//fastc:fails does not look at what C returned", "write a condition over ret, as in ret < 0")
 	}
 }
 

@@ -1,12 +1,9 @@
 package main
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"path/filepath"
-	"regexp"
 	"strings"
 )
 
@@ -41,27 +38,6 @@ func cPart(name string) string {
 // frame returns the name of a function's frame.
 func frame(f *funcDecl) string { return "fastc_" + cPart(f.name) + "_frame" }
 
-// tryC compiles the generated C. Problems are placed in the declaration file.
-func (g *generator) tryC(ctx context.Context, tc *toolchain) (object string, err error) {
-	object, err = tc.compile(ctx, cPreamble(g.d)+g.c(true))
-	if err == nil {
-		return object, nil
-	}
-	var bad problems
-	for _, c := range complaints(err) {
-		if c.file != filepath.Base(g.d.path) {
-			continue
-		}
-		at := g.d.preambleAt
-		at.Line, at.Column = c.line, 1
-		bad.add(at, "the C compiler says: "+c.text, "mend what this line says about C")
-	}
-	if len(bad) == 0 {
-		return "", fmt.Errorf("%s: the C compiler does not take the generated code:\n%w", g.d.path, err)
-	}
-	return "", bad
-}
-
 // c returns the generated C, with line marks for the C compiler's messages or without.
 func (g *generator) c(marks bool) string {
 	b := &strings.Builder{}
@@ -76,51 +52,16 @@ func (g *generator) c(marks bool) string {
 	g.sizes(b)
 	for _, mr := range g.r.mirrors {
 		mark(mr.decl.at.Line)
-		mr.cAsserts(b)
+		mr.cAsserts(b, marks)
+	}
+	if marks {
+		g.constants(b, mark)
 	}
 	for _, p := range g.plans {
 		b.WriteString("\n")
 		g.cFunction(b, p, mark)
 	}
 	return b.String()
-}
-
-const stale = "C has changed: run go generate"
-
-// sizes asserts the sizes of the C numbers that the Go side relies on.
-func (g *generator) sizes(b *strings.Builder) {
-	seen := map[string]bool{}
-	assert := func(list []cTypeSize) {
-		for _, n := range list {
-			if !seen[n.text] && !fixedSize.MatchString(n.text) {
-				fmt.Fprintf(b, "_Static_assert(sizeof(%s) == %d, %q);\n", n.text, n.size, stale)
-			}
-			seen[n.text] = true
-		}
-	}
-	for _, mr := range g.r.mirrors {
-		assert(mr.numbers)
-	}
-	for _, p := range g.plans {
-		assert(p.numbers)
-	}
-}
-
-// fixedSize matches the types whose size the C standard says.
-var fixedSize = regexp.MustCompile(`^(u?int(8|16|32|64)_t|(un)?signed char|char)$`)
-
-// cAsserts asserts the layout of a mirrored struct.
-func (mr *mirror) cAsserts(b *strings.Builder) {
-	c := mr.decl.cText()
-	fmt.Fprintf(b, "_Static_assert(sizeof(%s) == %d && _Alignof(%s) <= %d, %q);\n", c, mr.size, c, mr.align, stale)
-	for _, f := range mr.offsets {
-		if f.cType == "" {
-			fmt.Fprintf(b, "_Static_assert(offsetof(%s, %s) == %d, %q);\n", c, f.cPath, f.offset, stale)
-			continue
-		}
-		fmt.Fprintf(b, "_Static_assert(offsetof(%s, %s) == %d && __builtin_types_compatible_p(__typeof__(((%s *)0)->%s), %s), %q);\n",
-			c, f.cPath, f.offset, c, f.cPath, f.cType, stale)
-	}
 }
 
 // cFunction writes a function's frame and shim.
@@ -138,35 +79,51 @@ func (g *generator) cFunction(b *strings.Builder, p *plan, mark func(int)) {
 		}
 		b.WriteString("};\n")
 	}
-	fmt.Fprintf(b, "int32_t %s(void *frame);\nint32_t %s(void *frame) {\n", g.shim(f), g.shim(f))
+	if f.fails != nil { // a function of its own, so that ret hides nothing that the arguments name
+		mark(f.fails.at.Line)
+		fmt.Fprintf(b, "static inline int %s(const __typeof__(%s) ret) {\n", failed(f), p.result)
+		mark(f.fails.at.Line)
+		fmt.Fprintf(b, "\tif (%s)\n\t\treturn 1;\n\treturn 0;\n}\n", f.fails.text)
+		mark(f.call.at.Line)
+	}
+	fmt.Fprintf(b, "int32_t %s(void *fastc_frame);\nint32_t %s(void *fastc_frame) {\n", g.shim(f), g.shim(f))
 	if len(p.fields) > 0 {
-		fmt.Fprintf(b, "\tstruct %s *f = frame;\n", frame(f))
+		fmt.Fprintf(b, "\tstruct %s *fastc_f = fastc_frame;\n", frame(f))
 	} else {
-		b.WriteString("\t(void)frame;\n")
+		b.WriteString("\t(void)fastc_frame;\n")
 	}
 	if f.hasError {
 		b.WriteString("\terrno = 0;\n")
 	}
-	call := cName + "(" + strings.Join(p.args, ", ") + ")"
+	mark(f.call.at.Line)
+	p.cCall(b, "("+cName+")("+strings.Join(p.args, ", ")+")")
 	switch {
 	case f.fails != nil:
-		fmt.Fprintf(b, "\t__typeof__(%s) ret = %s;\n", call, call)
-		if p.retField {
-			b.WriteString("\tf->ret = ret;\n")
-		}
-		mark(f.fails.at.Line)
-		fmt.Fprintf(b, "\tif (%s)\n\t\treturn errno != 0 ? errno : INT32_MIN;\n\treturn 0;\n", f.fails.text)
-	case p.retField:
-		fmt.Fprintf(b, "\tf->ret = %s;\n", call)
-	default:
-		fmt.Fprintf(b, "\t%s;\n", call)
-	}
-	switch {
-	case f.fails != nil:
+		fmt.Fprintf(b, "\tif (%s(fastc_ret))\n\t\treturn errno != 0 ? errno : INT32_MIN;\n\treturn 0;\n", failed(f))
 	case f.hasError:
 		b.WriteString("\treturn errno;\n")
 	default:
 		b.WriteString("\treturn 0;\n")
 	}
 	b.WriteString("}\n")
+}
+
+// failed returns the name of the C function that holds a function's //fastc:fails condition.
+func failed(f *funcDecl) string { return "fastc_" + cPart(f.name) + "_failed" }
+
+// cCall writes the call and what becomes of its result. The name stands in parentheses, so that
+// a macro of that name is not meant.
+func (p *plan) cCall(b *strings.Builder, call string) {
+	if p.fn.fails != nil || p.retConst {
+		fmt.Fprintf(b, "\tconst __typeof__(%s) fastc_ret = %s;\n", p.result, call)
+		call = "fastc_ret"
+	}
+	switch {
+	case p.retConst: // which C does not assign
+		b.WriteString("\t__builtin_memcpy((void *)&fastc_f->ret, &fastc_ret, sizeof fastc_ret);\n")
+	case p.retField:
+		fmt.Fprintf(b, "\tfastc_f->ret = %s%s;\n", p.retCast, call)
+	case p.fn.fails == nil:
+		fmt.Fprintf(b, "\t%s;\n", call)
+	}
 }

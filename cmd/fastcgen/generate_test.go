@@ -67,7 +67,7 @@ func TestEveryForm(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	needsGCC(t)
 	t.Parallel()
-	for _, name := range []string{"match", "types", "missing", "preamble", "conditions", "fails"} {
+	for _, name := range []string{"match", "types", "missing", "preamble", "conditions", "fails", "decimal", "short"} {
 		r := call(t.Context(), "testdata/refuse/"+name+".go")
 		if r.code != exitFailed || r.stdout != "" {
 			t.Errorf("%s: code %d\n%s", name, r.code, r.stdout)
@@ -117,10 +117,12 @@ func main() { println(one.Twin(), two.Twin()) }
 func TestChangedC(t *testing.T) {
 	needsC(t)
 	t.Parallel()
-	const header = "struct pair { long a; int b; };\nstatic inline int first(struct pair *p, unsigned n) { return (int)p[n].a; }\nenum { LIMIT = 100 };\n"
+	const header = "typedef double real; struct three { real x; }; enum way { AWAY = -1, BACK };\n" +
+		"static inline real sum(struct three t, enum way w) { return t.x + w; }\nstruct pair { long a; int b; };\nstatic inline int first(struct pair *p, unsigned n) { return (int)p[n].a; }\nenum { LIMIT = 100 };\n"
 	dir := folder(t, map[string]string{
-		"c.h":     header,
-		"decl.go": "//go:build fastcgen\n\npackage vec\n\n// #include \"c.h\"\nimport \"C\"\n\ntype Pair C.struct_pair\n\n//fastc:call first(p, C.LIMIT)\nfunc First(p *Pair) int32\n",
+		"c.h": header,
+		"decl.go": "//go:build fastcgen\n\npackage vec\n\n// #include \"c.h\"\nimport \"C\"\n\ntype Pair C.struct_pair\n\n//fastc:call first(p, C.LIMIT)\nfunc First(p *Pair) int32\n" +
+			"\ntype Three C.struct_three\n\ntype Way C.enum_way\n\n//fastc:call sum(t, w)\nfunc Sum(t Three, w Way) float64\n",
 	})
 	if r := call(t.Context(), filepath.Join(dir, "decl.go")); r.code != exitOK || r.stderr != "" {
 		t.Fatalf("code %d\n%s", r.code, r.stderr)
@@ -128,6 +130,10 @@ func TestChangedC(t *testing.T) {
 	for _, change := range [][2]string{
 		{"", ""},
 		{"int b", "unsigned b"},
+		{"double real", "long real"},
+		{"double real", "unsigned long real"},
+		{"AWAY = -1", "AWAY = 1"},
+		{"struct three {", "struct __attribute__((packed)) three {"},
 		{"long a", "int a"},
 		{"int b", "int b, c, d"},
 		{"long a; int b", "int b; long a"},

@@ -166,6 +166,9 @@ func (a *app) file(ctx context.Context, name string) error {
 	if out == "" {
 		out = outputName(name)
 	}
+	if err := overwritable(out); err != nil {
+		return err
+	}
 	text, warnings, err := generate(ctx, name, out)
 	for _, w := range warnings {
 		fmt.Fprintln(a.stderr, w)

@@ -14,20 +14,17 @@ type plan struct {
 	args     []string // of the call, in C
 	sets     []string // statements of Go that fill the frame
 	checks   []string // lengths that have to fit, as conditions of Go
-	retField bool     // the frame has the C function's result
+	result   string   // the C function's, its type
+	retField bool     // the frame has it
+	retCast  string   // what it is cast to for that
+	retConst bool     // it is a struct with members that C does not assign
 	voidC    bool
 	values   []string // the results, as expressions of Go
 	outs     map[string]string
 	pointers bool     // the frame holds some
 	strings  []string // parameters that C sees without a zero at the end
-	numbers  []cTypeSize
+	numbers  []cTypeFact
 	fits     []string // assertions of C about its constants
-}
-
-// cTypeSize is a number type of C with the size that generated code relies on.
-type cTypeSize struct {
-	text string
-	size int64
 }
 
 // matcher compares a function's declaration with C's.
@@ -35,18 +32,19 @@ type matcher struct {
 	*resolver
 	f *funcDecl
 	p *plan
+	c *dwarf.FuncType
 }
 
 // match makes a function's plan; what is wrong goes to r.bad.
 func (r *resolver) match(f *funcDecl) *plan {
-	m := &matcher{r, f, &plan{fn: f, outs: map[string]string{}}}
+	m := &matcher{r, f, &plan{fn: f, outs: map[string]string{}}, nil}
 	b, _ := r.facts.bare(r.facts.funcs[f.call.cName])
 	fn, ok := b.(*dwarf.FuncType)
 	if !ok {
 		m.bad.add(f.call.at, f.call.cName+" is not a function in C", "name a function")
 		return nil
 	}
-	m.p.sig = cText(r.facts.funcs[f.call.cName], "")
+	m.c, m.p.sig, m.p.result = fn, cText(r.facts.funcs[f.call.cName], ""), cText(unqualified(fn.ReturnType), "")
 	if n := len(fn.ParamType); n > 0 {
 		if _, ok := fn.ParamType[n-1].(*dwarf.DotDotDotType); ok {
 			m.bad.add(f.call.at, f.call.cName+" has variable arguments, or no prototype",
@@ -60,6 +58,9 @@ func (r *resolver) match(f *funcDecl) *plan {
 		return nil
 	}
 	before := len(r.bad)
+	if m.nameless() {
+		return nil
+	}
 	for i, a := range f.call.args {
 		m.argument(i, a, fn.ParamType[i])
 	}
@@ -106,7 +107,7 @@ func (m *matcher) argument(i int, a callArg, c dwarf.Type) {
 // field adds a field to the frame that a Go expression fills, and passes it to C.
 func (m *matcher) field(cType, field, value string) {
 	m.p.fields = append(m.p.fields, cType+field)
-	m.p.args = append(m.p.args, "f->"+field)
+	m.p.args = append(m.p.args, "fastc_f->"+field)
 	m.p.sets = append(m.p.sets, "f."+field+" = "+value)
 }
 
@@ -116,12 +117,16 @@ func (m *matcher) pointer(field, value string) {
 	m.p.pointers = true
 }
 
-// numberSize has the generated file assert a size.
-func (m *matcher) numberSize(c dwarf.Type) {
-	if n, ok := m.facts.number(c); ok && !anonymous(c) {
-		m.p.numbers = append(m.p.numbers, cTypeSize{cText(unqualified(c), ""), n.size})
-	}
+// handle does it with an address of C's. Go's collector must not take it for one of Go's: it may be
+// a number in C, such as (struct ctx *)1.
+func (m *matcher) handle(field, value string) {
+	m.p.fields = append(m.p.fields, "uintptr_t "+field)
+	m.p.args = append(m.p.args, "(void *)fastc_f->"+field)
+	m.p.sets = append(m.p.sets, "f."+field+" = C.uintptr_t(uintptr(unsafe.Pointer("+value+")))")
 }
+
+// numberSize has the generated file assert what c is.
+func (m *matcher) numberSize(c dwarf.Type) { m.p.numbers = append(m.p.numbers, m.facts.factsOf(c)...) }
 
 func unqualified(t dwarf.Type) dwarf.Type {
 	for {
@@ -149,13 +154,14 @@ func (m *matcher) parameter(q *param, g *goType, c dwarf.Type, field string) (wh
 		if _, ok := b.(*dwarf.BoolType); !ok {
 			return is, suggestion
 		}
+		m.numberSize(c)
 		m.field("_Bool ", field, "C._Bool("+q.name+")")
 	case goMirror:
 		if !m.sameData(g, c) {
 			return is, suggestion
 		}
 		m.p.fields = append(m.p.fields, "void *"+field)
-		m.p.args = append(m.p.args, "*("+g.decl.cText()+" *)f->"+field)
+		m.p.args = append(m.p.args, "*("+g.decl.cText()+" *)fastc_f->"+field)
 		m.p.sets = append(m.p.sets, "f."+field+" = unsafe.Pointer(&"+q.name+")")
 		m.p.pointers = true
 	case goOpaque:
@@ -182,6 +188,9 @@ func (m *matcher) pointerParameter(q *param, g *goType, ptr *dwarf.PtrType, fiel
 			return is, suggestion
 		case !isConst(ptr.Type):
 			return is + ": C may write to it", "declare it []byte, or const in C"
+		case !m.passesLen(q.name):
+			return is + ": C would look for a zero byte, which does not end Go's strings", fmt.Sprintf(
+				"pass len(%[1]s) too, or take a []byte with //fastc:require len(%[1]s) > 0 && %[1]s[len(%[1]s)-1] == 0", q.name)
 		}
 		m.p.strings = append(m.p.strings, q.name)
 		value := q.name
@@ -200,45 +209,18 @@ func (m *matcher) pointerParameter(q *param, g *goType, ptr *dwarf.PtrType, fiel
 	if !toVoid {
 		m.numberSize(ptr.Type)
 	}
-	switch g.kind {
-	case goSlice:
+	switch {
+	case g.kind == goSlice:
 		m.pointer(field, "unsafe.SliceData("+q.name+")")
-	case goPointer:
+	case g.kind == goPointer && g.elem.kind == goOpaque:
+		m.handle(field, q.name)
+	case g.kind == goPointer:
 		m.pointer(field, q.name)
-	case goArray:
+	case g.kind == goArray:
 		if !isConst(ptr.Type) {
 			return is + ": C may write to it, and the caller would not see it", "declare it *" + g.String() + ", or const in C"
 		}
 		m.pointer(field, "&"+q.name)
 	}
 	return "", ""
-}
-
-// element refuses what a slice, array or pointer may not hold.
-func (m *matcher) element(g *goType) (bad, do string) {
-	e := g.elem
-	for e.kind == goArray {
-		e = e.elem
-	}
-	switch {
-	case e.kind == goNumber, e.kind == goBool, e.kind == goMirror, e.kind == goOpaque && g.kind == goPointer && g.elem == e:
-		return "", ""
-	case e.kind == goOpaque:
-		return "values of " + e.name + " do not exist in Go", "pass a *" + e.name
-	}
-	return "C would find Go's " + e.String() + " in it", "pass numbers, bools, or structs declared as C's"
-}
-
-// points reports whether C's pointer to c can be Go's g, a slice, pointer or array.
-func (m *matcher) points(g *goType, c dwarf.Type) bool {
-	if m.sameData(g.elem, c) {
-		return true
-	}
-	switch { // an array decays to a pointer to its first element, or keeps its type behind one
-	case g.kind == goPointer && g.elem.kind == goArray:
-		return m.sameData(g.elem.elem, c)
-	case g.kind == goArray:
-		return m.sameData(&goType{kind: goArray, n: g.n, elem: g.elem}, c)
-	}
-	return false
 }

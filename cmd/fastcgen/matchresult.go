@@ -4,7 +4,6 @@ import (
 	"debug/dwarf"
 	"fmt"
 	"strconv"
-	"strings"
 )
 
 // length passes len(x) or cap(x).
@@ -14,6 +13,16 @@ func (m *matcher) length(i int, a callArg, c dwarf.Type, field string) {
 	if !ok || g.kind != goSlice && g.kind != goArray && !pointed && (g.kind != goString || a.kind == argCap) {
 		m.bad.add(a.at, fmt.Sprintf("%s, and %s is %s", a, a.text, g), "pass a slice, an array or a string")
 		return
+	}
+	if elem := g.elem; elem != nil && m.asVoid(a.text) {
+		if pointed {
+			elem = elem.elem
+		}
+		if elem.kind != goBool && (elem.kind != goNumber || elem.num.size != 1) {
+			m.bad.add(a.at, fmt.Sprintf("%s, and %s gets %s, a %s, as a pointer to void: C counts bytes there, Go elements", a, m.f.call.cName, a.text, g),
+				"take a []byte, or wrap the function in a static inline one in the preamble that takes a pointer to the elements and how many there are")
+			return
+		}
 	}
 	n, ok := m.facts.number(c)
 	if !ok || n.class == float || n.enum != nil || n.size < 4 {
@@ -27,80 +36,6 @@ func (m *matcher) length(i int, a callArg, c dwarf.Type, field string) {
 		bits := map[class]int{signed: 31, unsigned: 32}[n.class]
 		m.p.checks = append(m.p.checks, fmt.Sprintf("%s <= %d", a, uint64(1)<<bits-1))
 	}
-}
-
-// literal passes a literal or a constant of C. It returns what is wrong.
-func (m *matcher) literal(a callArg, c dwarf.Type) string {
-	b, _ := m.facts.bare(c)
-	n, isNumber := m.facts.number(c)
-	_, isBool := b.(*dwarf.BoolType)
-	_, isPtr := b.(*dwarf.PtrType)
-	text, ok := a.text, true
-	switch a.kind {
-	case argInt:
-		ok = isNumber && (n.class == float || fits(a.text, n))
-	case argFloat:
-		ok = isNumber && n.class == float
-		text = strings.ReplaceAll(text, "_", "")
-	case argBool:
-		ok = isBool
-		text = map[string]string{"true": "1", "false": "0"}[text]
-	case argNil:
-		ok = isPtr
-		text = "(void *)0"
-	case argC:
-		ok = m.constantFits(a.text, c)
-		if t := cText(unqualified(c), ""); ok && isNumber && !anonymous(c) {
-			m.p.fits = append(m.p.fits, fmt.Sprintf("_Static_assert(__builtin_choose_expr(__builtin_constant_p(%s), (%s)(%s) == (%s), 1), %q);",
-				a.text, t, a.text, a.text, a.text+" does not fit "+t))
-		}
-	}
-	m.p.args = append(m.p.args, text)
-	if !ok {
-		return a.String()
-	}
-	return ""
-}
-
-// constantFits reports whether C's constant can be passed for c as it is.
-func (m *matcher) constantFits(name string, c dwarf.Type) bool {
-	b, _ := m.facts.bare(c)
-	has, _ := m.facts.bare(m.facts.consts[name])
-	n, isNumber := m.facts.number(b)
-	k, fromNumber := m.facts.number(has)
-	switch {
-	case isNumber:
-		return fromNumber && (k.class != float || n.class == float)
-	case has == nil:
-		return false
-	}
-	switch b.(type) {
-	case *dwarf.BoolType:
-		_, isBool := has.(*dwarf.BoolType)
-		return isBool || fromNumber && k.class != float
-	case *dwarf.PtrType:
-		switch has.(type) {
-		case *dwarf.PtrType, *dwarf.ArrayType:
-			return true
-		}
-	}
-	return false
-}
-
-// fits reports whether an integer literal is a value of n.
-func fits(text string, n cNumber) bool {
-	bits := int(n.size * 8)
-	if n.plainChar {
-		bits = 7
-		_, err := strconv.ParseUint(text, 10, bits)
-		return err == nil
-	}
-	if n.class == unsigned {
-		_, err := strconv.ParseUint(text, 10, bits)
-		return err == nil
-	}
-	_, err := strconv.ParseInt(text, 10, bits)
-	return err == nil
 }
 
 // outParam passes the address of a place in the frame, from which the result is read.
@@ -164,7 +99,7 @@ func (m *matcher) outParam(i int, a callArg, c dwarf.Type) {
 		m.numberSize(ptr.Type)
 	}
 	m.p.fields = append(m.p.fields, decl)
-	m.p.args = append(m.p.args, "(void *)&f->"+field)
+	m.p.args = append(m.p.args, "(void *)&fastc_f->"+field)
 	m.p.outs[a.text] = value
 }
 
@@ -186,7 +121,7 @@ func (m *matcher) place(g *goType, field string) (decl, value string) {
 		return decl + "[" + strconv.FormatInt(g.n, 10) + "]", "*(*" + g.String() + ")(unsafe.Pointer(&" + from + "))"
 	case goPointer:
 		if g.elem.kind == goOpaque {
-			return "void *" + field, "(" + g.String() + ")(" + from + ")"
+			return "uintptr_t " + field, "*(*" + g.String() + ")(unsafe.Pointer(&" + from + "))"
 		}
 	}
 	return "", ""
@@ -248,5 +183,9 @@ func (m *matcher) direct(r *param, c dwarf.Type) string {
 	m.numberSize(c)
 	m.p.fields = append(m.p.fields, decl)
 	m.p.retField = true
+	m.p.retConst = g.kind == goMirror && m.facts.constMembers(m.facts.types[g.decl.cText()])
+	if g.kind == goPointer {
+		m.p.retCast = "(uintptr_t)"
+	}
 	return value
 }

@@ -13,7 +13,7 @@ type mirror struct {
 	align   int64
 	lines   []string      // of the struct
 	offsets []mirrorField // for the assertions
-	numbers []cTypeSize
+	numbers []cTypeFact
 }
 
 // mirrorField is a field's place, as Go and C write its name.
@@ -99,9 +99,7 @@ func (r *resolver) fieldType(t *typeDecl, mr *mirror, c dwarf.Type, goPath, cPat
 	const opaque = "put //fastc:opaque above the type to pass pointers to it only"
 	b, aligned := r.facts.bare(c)
 	if n, ok := r.facts.number(c); ok {
-		if !anonymous(c) {
-			mr.numbers = append(mr.numbers, cTypeSize{cText(unqualified(c), ""), n.size})
-		}
+		mr.numbers = append(mr.numbers, r.facts.factsOf(c)...)
 		name := n.number.goName()
 		if n.plainChar {
 			name = "byte"
@@ -119,6 +117,7 @@ func (r *resolver) fieldType(t *typeDecl, mr *mirror, c dwarf.Type, goPath, cPat
 	}
 	switch b := b.(type) {
 	case *dwarf.BoolType:
+		mr.numbers = append(mr.numbers, r.facts.factsOf(c)...)
 		return "bool", 1, 1, "", ""
 	case *dwarf.ArrayType:
 		switch {

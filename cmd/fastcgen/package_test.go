@@ -75,6 +75,25 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+// TestNotOverwritten: a file that somebody wrote stays, whatever name fastcgen is given.
+func TestNotOverwritten(t *testing.T) {
+	needsC(t)
+	t.Parallel()
+	const text = "package small\n"
+	dir := folder(t, map[string]string{"add.go": declare("", ""), "add_fastc.go": text, "sum.go": text})
+	for _, args := range [][]string{{"-check"}, {}, {"-o", filepath.Join(dir, "sum.go")}, {"-o", filepath.Join(dir, "add.go")}} {
+		r := call(t.Context(), append(args, filepath.Join(dir, "add.go"))...)
+		if r.code != exitFailed || !strings.Contains(r.stderr, "is not a file that fastcgen generated, and stays as it is") {
+			t.Errorf("%q: code %d, %q", args, r.code, r.stderr)
+		}
+	}
+	for name, want := range map[string]string{"add.go": declare("", ""), "add_fastc.go": text, "sum.go": text} {
+		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(got) != want {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+}
+
 func TestInterrupted(t *testing.T) {
 	needsC(t)
 	temp := t.TempDir()
@@ -231,6 +250,9 @@ func TestEnvironment(t *testing.T) {
 		"no compiler":   {"CC", "no-such-compiler -m64", "", "fastcgen: no C compiler: no-such-compiler, which go env CC names, is not there; install it (Debian: gcc and libc6-dev; macOS: xcode-select --install) or set CC\n"},
 		"no pkg-config": {"PKG_CONFIG", "no-such-config", "#cgo pkg-config: zlib\n", "fastcgen: no no-such-config, which #cgo pkg-config: zlib needs: install it (Debian: pkg-config; macOS: brew install pkgconf) or set PKG_CONFIG\n"},
 		"cgo off":       {"CGO_ENABLED", "0", "", ""},
+		"wrapper":       {"CGO_CFLAGS", "-O2", "#cgo CFLAGS: -O1 -wrapper /bin/false\n", "fastcgen: #cgo CFLAGS: the flag -wrapper is not one that chooses how to compile, and cgo refuses it too: leave it out, or set CGO_CFLAGS_ALLOW to a pattern of it\n"},
+		"allowed":       {"CGO_CFLAGS_ALLOW", "-Xpreprocessor|-DALL.*", "#cgo CFLAGS: -Xpreprocessor -DALLOWED\n#ifndef ALLOWED\n#error ALLOWED\n#endif\n", ""},
+		"disallowed":    {"CGO_CFLAGS_DISALLOW", "-O3", "#cgo CFLAGS: -O3\n", "fastcgen: #cgo CFLAGS: the flag -O3 is not one that chooses how to compile, and cgo refuses it too: leave it out, or set CGO_CFLAGS_ALLOW to a pattern of it\n"},
 		"flags":         {"CGO_CFLAGS", "'-DNEEDED=1 + 0' -flto -Wall -Werror", "#if NEEDED != 1\n#error NEEDED\n#endif\nstatic int unused(void) { return 0; }\n", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -241,5 +263,20 @@ func TestEnvironment(t *testing.T) {
 				t.Errorf("code %d, %q; want %q", r.code, r.stderr, tt.want)
 			}
 		})
+	}
+}
+
+// TestFlags holds the flags of #cgo lines to those that choose how to compile.
+func TestFlags(t *testing.T) {
+	for flags, refused := range map[string]bool{
+		"-O2 -g -Wall -Wextra -Werror -std=gnu11 -pthread -w -pedantic": false, "-DA -DB=1 -D C=2 -UA -I. -I ${SRCDIR}/x -isystem /usr/include": false,
+		"-march=native -mavx2 -m64 -mno-sse4.2 -fno-strict-aliasing -fPIC -fsanitize=address -fvisibility=hidden -include x.h": false,
+		"-wrapper x": true, "-fplugin=x.so": true, "-fpass-plugin=x.so": true, "-Wa,-a=x": true, "-Wl,-x": true, "-B.": true, "@x": true, "-I@x": true, "-I @x": true,
+		"-specs=x": true, "-o x": true, "x.c": true, "-Xclang -load": true, "-mllvm -x": true, "-MF x": true, "-save-temps": true, "-fdump-tree-all": true, "-include -x": true,
+		"-fmodule-mapper=|x": true, "-fprofile-use=x": true, "-D": true,
+	} {
+		if err := checkFlags("CFLAGS", "CGO_CFLAGS", "", "", strings.Fields(flags)); (err != nil) != refused {
+			t.Errorf("%s: %v", flags, err)
+		}
 	}
 }

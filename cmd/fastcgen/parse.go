@@ -90,6 +90,8 @@ func (p *fileParser) header() {
 	if p.d.build == nil || p.d.build.Eval(func(tag string) bool { return tag != declarationTag }) ||
 		p.d.build.Eval(func(string) bool { return false }) {
 		p.refuse(p.file.Package, "Go would compile this file", "write //go:build fastcgen above the package clause")
+	} else if !plainOperand(p.d.build) {
+		p.refuse(p.file.Package, "fastcgen is hidden in the //go:build line", "write //go:build fastcgen, or fastcgen && OTHERS")
 	}
 }
 
@@ -212,7 +214,12 @@ func (p *fileParser) constants(g *ast.GenDecl) {
 			c.names = append(c.names, name{n.Name, p.at(n.Pos())})
 		}
 		for _, v := range s.Values {
-			c.uses = append(c.uses, constantsOfC(v, func(pos token.Pos) token.Position { return p.at(pos) })...)
+			if t, ok := s.Type.(*ast.Ident); ok {
+				if n := constantsOfC(v, p.at); len(n) == 1 && "C."+n[0].text == exprText(v) {
+					c.typed = append(c.typed, typedConst{t.Name, n[0]})
+				}
+			}
+			c.uses = append(c.uses, constantsOfC(v, p.at)...)
 		}
 	}
 	start, end := g.Pos(), g.End()
@@ -262,7 +269,11 @@ func (d *declaration) declared() []name {
 		names = append(names, name{t.name, t.at})
 	}
 	for _, c := range d.consts {
-		names = append(names, c.names...)
+		for _, n := range c.names {
+			if n.text != "_" {
+				names = append(names, n)
+			}
+		}
 	}
 	for _, f := range d.funcs {
 		names = append(names, name{f.name, f.at})

@@ -74,6 +74,11 @@ var refusals = []struct{ src, want string }{
 	{"//fastc:call f()\n//fastc:budget 1h\nfunc F()\n", `9:16: the budget "1h" is no duration of 1ns to 10s; write it as in 300us`},
 	{"//fastc:call f()\n//fastc:budget\n//fastc:slow\nfunc F()\n", "11:6: //fastc:budget on a function that is always slow; leave one of the two out"},
 
+	{"//fastc:call f()\n//fastc:fails rett < 0\nfunc F() error\n", "9:15: //fastc:fails does not look at what C returned; write a condition over ret, as in ret < 0"},
+	{"//fastc:call type(a)\nfunc F(a int32)\n", "8:14: type is a keyword of Go; wrap the C function in a static inline one of another name in the preamble"},
+	{"//fastc:call f(FSite)\n//fastc:budget\nfunc F(FSite int32)\n", "10:6: FSite is the name of a parameter or result, and of the variable that holds the budget; rename the parameter or result"},
+	{"!//go:build !(!fastcgen)\n\npackage p\n\n// c\nimport \"C\"\n\n//fastc:call f()\nfunc F()\n", "3:1: fastcgen is hidden in the //go:build line; write //go:build fastcgen, or fastcgen && OTHERS"},
+
 	{"//export F\n//fastc:call f()\nfunc F()\n", "8:1: //export F in a declaration file; leave it out: a leaf function cannot call back"},
 
 	// Functions.

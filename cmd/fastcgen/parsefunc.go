@@ -147,6 +147,9 @@ func (p *fileParser) consistent(f *funcDecl) {
 			p.bad.add(r.at, t+" is a type here, and the name of a parameter or result", "rename that")
 		}
 	}
+	if site := f.siteName(); f.budget != nil && f.nameTaken(site) {
+		p.bad.add(f.at, site+" is the name of a parameter or result, and of the variable that holds the budget", "rename the parameter or result")
+	}
 	if f.fails != nil && !f.hasError {
 		p.bad.add(f.fails.at, "//fastc:fails without an error result", "add error as the last result")
 	}

@@ -168,6 +168,7 @@ func firstLine(s string) string {
 
 // answers reads the types of the probes' variables.
 func answers(data *dwarf.Data, list []probe) (*cFacts, error) {
+	var bad problems
 	facts := &cFacts{funcs: map[string]dwarf.Type{}, types: map[string]dwarf.Type{}, odd: map[dwarf.Type]oddity{}, consts: map[string]dwarf.Type{}}
 	byVariable := map[string]probe{}
 	for _, p := range list {
@@ -180,11 +181,9 @@ func answers(data *dwarf.Data, list []probe) (*cFacts, error) {
 			return nil, err
 		}
 		if e == nil {
-			return facts, nil
+			return facts, bad.err()
 		}
-		if err := facts.note(data, e); err != nil {
-			return nil, err
-		}
+		facts.note(data, e)
 		variable, _ := e.Val(dwarf.AttrName).(string)
 		p, ok := byVariable[variable]
 		off, hasType := e.Val(dwarf.AttrType).(dwarf.Offset)
@@ -193,7 +192,8 @@ func answers(data *dwarf.Data, list []probe) (*cFacts, error) {
 		}
 		t, err := data.Type(off)
 		if err != nil {
-			return nil, err
+			bad.add(p.at.at, p.at.text+" has a type in C that fastcgen cannot read ("+err.Error()+")", wrapIt)
+			continue
 		}
 		ptr, isPtr := t.(*dwarf.PtrType)
 		switch {

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -28,6 +29,7 @@ type goEnv struct {
 	PkgConfig string `json:"PKG_CONFIG"`
 	CFlags    string `json:"CGO_CFLAGS"`
 	CPPFlags  string `json:"CGO_CPPFLAGS"`
+	flagRules
 }
 
 // lingering is how long a program may take to end after an interrupt.
@@ -59,7 +61,8 @@ func (sh shell) run(ctx context.Context, stdin string, command ...string) (strin
 
 // newToolchain finds the compiler and the flags of a package.
 func newToolchain(ctx context.Context, pkg *goPackage) (*toolchain, error) {
-	out, err := pkg.run(ctx, "", "go", "env", "-json", "CC", "PKG_CONFIG", "CGO_CFLAGS", "CGO_CPPFLAGS")
+	out, err := pkg.run(ctx, "", "go", "env", "-json", "CC", "PKG_CONFIG", "CGO_CFLAGS", "CGO_CPPFLAGS",
+		"CGO_CFLAGS_ALLOW", "CGO_CFLAGS_DISALLOW", "CGO_CPPFLAGS_ALLOW", "CGO_CPPFLAGS_DISALLOW")
 	if err != nil {
 		return nil, fmt.Errorf("go env: %w", err)
 	}
@@ -82,10 +85,20 @@ func newToolchain(ctx context.Context, pkg *goPackage) (*toolchain, error) {
 		if err != nil {
 			return nil, err
 		}
+		if err := checkFlags("pkg-config: "+strings.Join(pkg.pkgConfig, " "), "CGO_CFLAGS", env.CFlagsAllow, env.CFlagsDisallow, flags); err != nil {
+			return nil, err
+		}
 		tc.flags = append(tc.flags, flags...)
+	}
+	if err := checkFlags("CPPFLAGS", "CGO_CPPFLAGS", env.CPPFlagsAllow, env.CPPFlagsDisallow, pkg.cppFlags); err != nil {
+		return nil, err
+	}
+	if err := checkFlags("CFLAGS", "CGO_CFLAGS", env.CFlagsAllow, env.CFlagsDisallow, pkg.cFlags); err != nil {
+		return nil, err
 	}
 	tc.flags = append(tc.flags, pkg.cppFlags...)
 	tc.flags = append(tc.flags, pkg.cFlags...)
+	tc.flags = slices.DeleteFunc(tc.flags, func(f string) bool { return f == "-w" }) // which a trial's errors would obey
 	return tc, nil
 }
 
@@ -141,12 +154,17 @@ func words(s string) []string {
 // compile compiles C source into an object file and returns its name. The package's warnings
 // are the go command's to show; link-time optimisation would leave nothing to look into.
 func (tc *toolchain) compile(ctx context.Context, source string, extra ...string) (string, error) {
-	return tc.object(ctx, source, append(extra, "-x", "c", "-")...)
+	return tc.object(ctx, source, append([]string{"-w"}, append(extra, "-x", "c", "-")...)...)
+}
+
+// strictly compiles C source that turns some warnings into errors itself. Some of them take -O2.
+func (tc *toolchain) strictly(ctx context.Context, source string) (string, error) {
+	return tc.object(ctx, source, "-Wno-error", "-O2", "-x", "c", "-")
 }
 
 // compileFile does the same with a file of the package.
 func (tc *toolchain) compileFile(ctx context.Context, name string) (string, error) {
-	return tc.object(ctx, "", name)
+	return tc.object(ctx, "", "-w", name)
 }
 
 func (tc *toolchain) object(ctx context.Context, stdin string, args ...string) (string, error) {
@@ -155,7 +173,7 @@ func (tc *toolchain) object(ctx context.Context, stdin string, args ...string) (
 	command := append([]string{}, tc.cc...)
 	command = append(command, "-I.")
 	command = append(command, tc.flags...)
-	command = append(command, "-w", "-fno-lto", "-fdiagnostics-color=never", "-c", "-o", out)
+	command = append(command, "-fno-lto", "-fdiagnostics-color=never", "-c", "-o", out)
 	command = append(command, args...)
 	_, err := tc.run(ctx, stdin, command...)
 	return out, err

@@ -14,51 +14,51 @@ package deflate
 
 _Static_assert(sizeof(void *) == 8, "this file is for 64-bit platforms");
 _Static_assert(sizeof(int) == 4, "C has changed: run go generate");
-_Static_assert(sizeof(size_t) == 8, "C has changed: run go generate");
-_Static_assert(sizeof(enum libdeflate_result) == 4, "C has changed: run go generate");
+_Static_assert(sizeof(size_t) == 8 && (size_t)0.5 == 0 && (size_t)-1 > 0, "C has changed: run go generate");
+_Static_assert(sizeof(enum libdeflate_result) == 4 && (enum libdeflate_result)0.5 == 0 && (enum libdeflate_result)-1 > 0, "C has changed: run go generate");
 
 _Static_assert(__builtin_types_compatible_p(__typeof__(libdeflate_alloc_compressor), struct libdeflate_compressor *(int)), "C has changed: run go generate");
 struct fastc_newCompressor_frame {
 	int32_t arg0;
-	void *ret;
+	uintptr_t ret;
 };
-int32_t fastc_deflate_f48fbc4b_newCompressor(void *frame);
-int32_t fastc_deflate_f48fbc4b_newCompressor(void *frame) {
-	struct fastc_newCompressor_frame *f = frame;
-	f->ret = libdeflate_alloc_compressor(f->arg0);
+int32_t fastc_deflate_f48fbc4b_newCompressor(void *fastc_frame);
+int32_t fastc_deflate_f48fbc4b_newCompressor(void *fastc_frame) {
+	struct fastc_newCompressor_frame *fastc_f = fastc_frame;
+	fastc_f->ret = (uintptr_t)(libdeflate_alloc_compressor)(fastc_f->arg0);
 	return 0;
 }
 
 _Static_assert(__builtin_types_compatible_p(__typeof__(libdeflate_free_compressor), void (struct libdeflate_compressor *)), "C has changed: run go generate");
 struct fastc_freeCompressor_frame {
-	void *arg0;
+	uintptr_t arg0;
 };
-int32_t fastc_deflate_f48fbc4b_freeCompressor(void *frame);
-int32_t fastc_deflate_f48fbc4b_freeCompressor(void *frame) {
-	struct fastc_freeCompressor_frame *f = frame;
-	libdeflate_free_compressor(f->arg0);
+int32_t fastc_deflate_f48fbc4b_freeCompressor(void *fastc_frame);
+int32_t fastc_deflate_f48fbc4b_freeCompressor(void *fastc_frame) {
+	struct fastc_freeCompressor_frame *fastc_f = fastc_frame;
+	(libdeflate_free_compressor)((void *)fastc_f->arg0);
 	return 0;
 }
 
 _Static_assert(__builtin_types_compatible_p(__typeof__(libdeflate_alloc_decompressor), struct libdeflate_decompressor *(void)), "C has changed: run go generate");
 struct fastc_newDecompressor_frame {
-	void *ret;
+	uintptr_t ret;
 };
-int32_t fastc_deflate_f48fbc4b_newDecompressor(void *frame);
-int32_t fastc_deflate_f48fbc4b_newDecompressor(void *frame) {
-	struct fastc_newDecompressor_frame *f = frame;
-	f->ret = libdeflate_alloc_decompressor();
+int32_t fastc_deflate_f48fbc4b_newDecompressor(void *fastc_frame);
+int32_t fastc_deflate_f48fbc4b_newDecompressor(void *fastc_frame) {
+	struct fastc_newDecompressor_frame *fastc_f = fastc_frame;
+	fastc_f->ret = (uintptr_t)(libdeflate_alloc_decompressor)();
 	return 0;
 }
 
 _Static_assert(__builtin_types_compatible_p(__typeof__(libdeflate_free_decompressor), void (struct libdeflate_decompressor *)), "C has changed: run go generate");
 struct fastc_freeDecompressor_frame {
-	void *arg0;
+	uintptr_t arg0;
 };
-int32_t fastc_deflate_f48fbc4b_freeDecompressor(void *frame);
-int32_t fastc_deflate_f48fbc4b_freeDecompressor(void *frame) {
-	struct fastc_freeDecompressor_frame *f = frame;
-	libdeflate_free_decompressor(f->arg0);
+int32_t fastc_deflate_f48fbc4b_freeDecompressor(void *fastc_frame);
+int32_t fastc_deflate_f48fbc4b_freeDecompressor(void *fastc_frame) {
+	struct fastc_freeDecompressor_frame *fastc_f = fastc_frame;
+	(libdeflate_free_decompressor)((void *)fastc_f->arg0);
 	return 0;
 }
 
@@ -67,48 +67,48 @@ struct fastc_bound_frame {
 	uint64_t arg1;
 	uint64_t ret;
 };
-int32_t fastc_deflate_f48fbc4b_bound(void *frame);
-int32_t fastc_deflate_f48fbc4b_bound(void *frame) {
-	struct fastc_bound_frame *f = frame;
-	f->ret = libdeflate_deflate_compress_bound((void *)0, f->arg1);
+int32_t fastc_deflate_f48fbc4b_bound(void *fastc_frame);
+int32_t fastc_deflate_f48fbc4b_bound(void *fastc_frame) {
+	struct fastc_bound_frame *fastc_f = fastc_frame;
+	fastc_f->ret = (libdeflate_deflate_compress_bound)((void *)0, fastc_f->arg1);
 	return 0;
 }
 
 _Static_assert(__builtin_types_compatible_p(__typeof__(libdeflate_deflate_compress), size_t (struct libdeflate_compressor *, const void *, size_t, void *, size_t)), "C has changed: run go generate");
 struct fastc_compress_frame {
-	void *arg0;
+	uintptr_t arg0;
 	void *arg1;
 	uint64_t arg2;
 	void *arg3;
 	uint64_t arg4;
 	uint64_t ret;
 };
-int32_t fastc_deflate_f48fbc4b_compress(void *frame);
-int32_t fastc_deflate_f48fbc4b_compress(void *frame) {
-	struct fastc_compress_frame *f = frame;
-	f->ret = libdeflate_deflate_compress(f->arg0, f->arg1, f->arg2, f->arg3, f->arg4);
+int32_t fastc_deflate_f48fbc4b_compress(void *fastc_frame);
+int32_t fastc_deflate_f48fbc4b_compress(void *fastc_frame) {
+	struct fastc_compress_frame *fastc_f = fastc_frame;
+	fastc_f->ret = (libdeflate_deflate_compress)((void *)fastc_f->arg0, fastc_f->arg1, fastc_f->arg2, fastc_f->arg3, fastc_f->arg4);
 	return 0;
 }
 
 _Static_assert(__builtin_types_compatible_p(__typeof__(libdeflate_deflate_compress), size_t (struct libdeflate_compressor *, const void *, size_t, void *, size_t)), "C has changed: run go generate");
 struct fastc_compressCgo_frame {
-	void *arg0;
+	uintptr_t arg0;
 	void *arg1;
 	uint64_t arg2;
 	void *arg3;
 	uint64_t arg4;
 	uint64_t ret;
 };
-int32_t fastc_deflate_f48fbc4b_compressCgo(void *frame);
-int32_t fastc_deflate_f48fbc4b_compressCgo(void *frame) {
-	struct fastc_compressCgo_frame *f = frame;
-	f->ret = libdeflate_deflate_compress(f->arg0, f->arg1, f->arg2, f->arg3, f->arg4);
+int32_t fastc_deflate_f48fbc4b_compressCgo(void *fastc_frame);
+int32_t fastc_deflate_f48fbc4b_compressCgo(void *fastc_frame) {
+	struct fastc_compressCgo_frame *fastc_f = fastc_frame;
+	fastc_f->ret = (libdeflate_deflate_compress)((void *)fastc_f->arg0, fastc_f->arg1, fastc_f->arg2, fastc_f->arg3, fastc_f->arg4);
 	return 0;
 }
 
 _Static_assert(__builtin_types_compatible_p(__typeof__(libdeflate_deflate_decompress), enum libdeflate_result (struct libdeflate_decompressor *, const void *, size_t, void *, size_t, size_t *)), "C has changed: run go generate");
 struct fastc_decompress_frame {
-	void *arg0;
+	uintptr_t arg0;
 	void *arg1;
 	uint64_t arg2;
 	void *arg3;
@@ -116,16 +116,16 @@ struct fastc_decompress_frame {
 	uint64_t out5;
 	uint32_t ret;
 };
-int32_t fastc_deflate_f48fbc4b_decompress(void *frame);
-int32_t fastc_deflate_f48fbc4b_decompress(void *frame) {
-	struct fastc_decompress_frame *f = frame;
-	f->ret = libdeflate_deflate_decompress(f->arg0, f->arg1, f->arg2, f->arg3, f->arg4, (void *)&f->out5);
+int32_t fastc_deflate_f48fbc4b_decompress(void *fastc_frame);
+int32_t fastc_deflate_f48fbc4b_decompress(void *fastc_frame) {
+	struct fastc_decompress_frame *fastc_f = fastc_frame;
+	fastc_f->ret = (libdeflate_deflate_decompress)((void *)fastc_f->arg0, fastc_f->arg1, fastc_f->arg2, fastc_f->arg3, fastc_f->arg4, (void *)&fastc_f->out5);
 	return 0;
 }
 
 _Static_assert(__builtin_types_compatible_p(__typeof__(libdeflate_deflate_decompress), enum libdeflate_result (struct libdeflate_decompressor *, const void *, size_t, void *, size_t, size_t *)), "C has changed: run go generate");
 struct fastc_decompressCgo_frame {
-	void *arg0;
+	uintptr_t arg0;
 	void *arg1;
 	uint64_t arg2;
 	void *arg3;
@@ -133,10 +133,10 @@ struct fastc_decompressCgo_frame {
 	uint64_t out5;
 	uint32_t ret;
 };
-int32_t fastc_deflate_f48fbc4b_decompressCgo(void *frame);
-int32_t fastc_deflate_f48fbc4b_decompressCgo(void *frame) {
-	struct fastc_decompressCgo_frame *f = frame;
-	f->ret = libdeflate_deflate_decompress(f->arg0, f->arg1, f->arg2, f->arg3, f->arg4, (void *)&f->out5);
+int32_t fastc_deflate_f48fbc4b_decompressCgo(void *fastc_frame);
+int32_t fastc_deflate_f48fbc4b_decompressCgo(void *fastc_frame) {
+	struct fastc_decompressCgo_frame *fastc_f = fastc_frame;
+	fastc_f->ret = (libdeflate_deflate_decompress)((void *)fastc_f->arg0, fastc_f->arg1, fastc_f->arg2, fastc_f->arg3, fastc_f->arg4, (void *)&fastc_f->out5);
 	return 0;
 }
 
@@ -147,10 +147,10 @@ struct fastc_updateCRC32_frame {
 	uint64_t arg2;
 	uint32_t ret;
 };
-int32_t fastc_deflate_f48fbc4b_updateCRC32(void *frame);
-int32_t fastc_deflate_f48fbc4b_updateCRC32(void *frame) {
-	struct fastc_updateCRC32_frame *f = frame;
-	f->ret = libdeflate_crc32(f->arg0, f->arg1, f->arg2);
+int32_t fastc_deflate_f48fbc4b_updateCRC32(void *fastc_frame);
+int32_t fastc_deflate_f48fbc4b_updateCRC32(void *fastc_frame) {
+	struct fastc_updateCRC32_frame *fastc_f = fastc_frame;
+	fastc_f->ret = (libdeflate_crc32)(fastc_f->arg0, fastc_f->arg1, fastc_f->arg2);
 	return 0;
 }
 
@@ -161,10 +161,10 @@ struct fastc_updateCRC32Cgo_frame {
 	uint64_t arg2;
 	uint32_t ret;
 };
-int32_t fastc_deflate_f48fbc4b_updateCRC32Cgo(void *frame);
-int32_t fastc_deflate_f48fbc4b_updateCRC32Cgo(void *frame) {
-	struct fastc_updateCRC32Cgo_frame *f = frame;
-	f->ret = libdeflate_crc32(f->arg0, f->arg1, f->arg2);
+int32_t fastc_deflate_f48fbc4b_updateCRC32Cgo(void *fastc_frame);
+int32_t fastc_deflate_f48fbc4b_updateCRC32Cgo(void *fastc_frame) {
+	struct fastc_updateCRC32Cgo_frame *fastc_f = fastc_frame;
+	fastc_f->ret = (libdeflate_crc32)(fastc_f->arg0, fastc_f->arg1, fastc_f->arg2);
 	return 0;
 }
 
@@ -175,10 +175,10 @@ struct fastc_updateAdler32_frame {
 	uint64_t arg2;
 	uint32_t ret;
 };
-int32_t fastc_deflate_f48fbc4b_updateAdler32(void *frame);
-int32_t fastc_deflate_f48fbc4b_updateAdler32(void *frame) {
-	struct fastc_updateAdler32_frame *f = frame;
-	f->ret = libdeflate_adler32(f->arg0, f->arg1, f->arg2);
+int32_t fastc_deflate_f48fbc4b_updateAdler32(void *fastc_frame);
+int32_t fastc_deflate_f48fbc4b_updateAdler32(void *fastc_frame) {
+	struct fastc_updateAdler32_frame *fastc_f = fastc_frame;
+	fastc_f->ret = (libdeflate_adler32)(fastc_f->arg0, fastc_f->arg1, fastc_f->arg2);
 	return 0;
 }
 */
@@ -217,7 +217,7 @@ func newCompressor(level int32) *compressor {
 	var f C.struct_fastc_newCompressor_frame
 	f.arg0 = C.int32_t(level)
 	fastc.Slow(unsafe.Pointer(C.fastc_deflate_f48fbc4b_newCompressor), unsafe.Pointer(&f))
-	return (*compressor)(f.ret)
+	return *(**compressor)(unsafe.Pointer(&f.ret))
 }
 
 // freeCompressor ends c.
@@ -225,9 +225,8 @@ func newCompressor(level int32) *compressor {
 // It calls the C function libdeflate_free_compressor by ordinary cgo.
 func freeCompressor(c *compressor) {
 	var f C.struct_fastc_freeCompressor_frame
-	f.arg0 = unsafe.Pointer(c)
+	f.arg0 = C.uintptr_t(uintptr(unsafe.Pointer(c)))
 	fastc.Slow(unsafe.Pointer(C.fastc_deflate_f48fbc4b_freeCompressor), unsafe.Pointer(&f))
-	runtime.KeepAlive(&f)
 }
 
 // newDecompressor returns nil without memory.
@@ -236,7 +235,7 @@ func freeCompressor(c *compressor) {
 func newDecompressor() *decompressor {
 	var f C.struct_fastc_newDecompressor_frame
 	fastc.Slow(unsafe.Pointer(C.fastc_deflate_f48fbc4b_newDecompressor), unsafe.Pointer(&f))
-	return (*decompressor)(f.ret)
+	return *(**decompressor)(unsafe.Pointer(&f.ret))
 }
 
 // freeDecompressor ends d.
@@ -244,9 +243,8 @@ func newDecompressor() *decompressor {
 // It calls the C function libdeflate_free_decompressor by ordinary cgo.
 func freeDecompressor(d *decompressor) {
 	var f C.struct_fastc_freeDecompressor_frame
-	f.arg0 = unsafe.Pointer(d)
+	f.arg0 = C.uintptr_t(uintptr(unsafe.Pointer(d)))
 	fastc.Slow(unsafe.Pointer(C.fastc_deflate_f48fbc4b_freeDecompressor), unsafe.Pointer(&f))
-	runtime.KeepAlive(&f)
 }
 
 // bound returns how long n bytes can be once they are compressed.
@@ -265,7 +263,7 @@ func bound(n uint) uint {
 // It calls the C function libdeflate_deflate_compress as a leaf.
 func compress(c *compressor, in, out []byte) uint {
 	var f C.struct_fastc_compress_frame
-	f.arg0 = unsafe.Pointer(c)
+	f.arg0 = C.uintptr_t(uintptr(unsafe.Pointer(c)))
 	f.arg1 = unsafe.Pointer(unsafe.SliceData(in))
 	f.arg2 = C.uint64_t(len(in))
 	f.arg3 = unsafe.Pointer(unsafe.SliceData(out))
@@ -280,7 +278,7 @@ func compress(c *compressor, in, out []byte) uint {
 // It calls the C function libdeflate_deflate_compress by ordinary cgo.
 func compressCgo(c *compressor, in, out []byte) uint {
 	var f C.struct_fastc_compressCgo_frame
-	f.arg0 = unsafe.Pointer(c)
+	f.arg0 = C.uintptr_t(uintptr(unsafe.Pointer(c)))
 	f.arg1 = unsafe.Pointer(unsafe.SliceData(in))
 	f.arg2 = C.uint64_t(len(in))
 	f.arg3 = unsafe.Pointer(unsafe.SliceData(out))
@@ -297,7 +295,7 @@ func compressCgo(c *compressor, in, out []byte) uint {
 // << 10 || len(out) > 64 << 10.
 func decompress(d *decompressor, in, out []byte) (result Result, size uint) {
 	var f C.struct_fastc_decompress_frame
-	f.arg0 = unsafe.Pointer(d)
+	f.arg0 = C.uintptr_t(uintptr(unsafe.Pointer(d)))
 	f.arg1 = unsafe.Pointer(unsafe.SliceData(in))
 	f.arg2 = C.uint64_t(len(in))
 	f.arg3 = unsafe.Pointer(unsafe.SliceData(out))
@@ -316,7 +314,7 @@ func decompress(d *decompressor, in, out []byte) (result Result, size uint) {
 // It calls the C function libdeflate_deflate_decompress by ordinary cgo.
 func decompressCgo(d *decompressor, in, out []byte) (result Result, size uint) {
 	var f C.struct_fastc_decompressCgo_frame
-	f.arg0 = unsafe.Pointer(d)
+	f.arg0 = C.uintptr_t(uintptr(unsafe.Pointer(d)))
 	f.arg1 = unsafe.Pointer(unsafe.SliceData(in))
 	f.arg2 = C.uint64_t(len(in))
 	f.arg3 = unsafe.Pointer(unsafe.SliceData(out))

@@ -14,8 +14,8 @@ package sig
 
 _Static_assert(sizeof(void *) == 8, "this file is for 64-bit platforms");
 _Static_assert(sizeof(double) == 8, "C has changed: run go generate");
-_Static_assert(sizeof(size_t) == 8, "C has changed: run go generate");
-_Static_assert(sizeof(struct sig_vec) == 24 && _Alignof(struct sig_vec) <= 8, "C has changed: run go generate");
+_Static_assert(sizeof(size_t) == 8 && (size_t)0.5 == 0 && (size_t)-1 > 0, "C has changed: run go generate");
+_Static_assert(sizeof(struct sig_vec) == 24 && _Alignof(struct sig_vec) == 8, "C has changed: run go generate");
 _Static_assert(offsetof(struct sig_vec, x) == 0 && __builtin_types_compatible_p(__typeof__(((struct sig_vec *)0)->x), double), "C has changed: run go generate");
 _Static_assert(offsetof(struct sig_vec, y) == 8 && __builtin_types_compatible_p(__typeof__(((struct sig_vec *)0)->y), double), "C has changed: run go generate");
 _Static_assert(offsetof(struct sig_vec, z) == 16 && __builtin_types_compatible_p(__typeof__(((struct sig_vec *)0)->z), double), "C has changed: run go generate");
@@ -26,10 +26,10 @@ struct fastc_Add2_frame {
 	int64_t arg1;
 	int64_t ret;
 };
-int32_t fastc_sig_ac899eab_Add2(void *frame);
-int32_t fastc_sig_ac899eab_Add2(void *frame) {
-	struct fastc_Add2_frame *f = frame;
-	f->ret = sig_add2(f->arg0, f->arg1);
+int32_t fastc_sig_ac899eab_Add2(void *fastc_frame);
+int32_t fastc_sig_ac899eab_Add2(void *fastc_frame) {
+	struct fastc_Add2_frame *fastc_f = fastc_frame;
+	fastc_f->ret = (sig_add2)(fastc_f->arg0, fastc_f->arg1);
 	return 0;
 }
 
@@ -43,10 +43,10 @@ struct fastc_Add6_frame {
 	int64_t arg5;
 	int64_t ret;
 };
-int32_t fastc_sig_ac899eab_Add6(void *frame);
-int32_t fastc_sig_ac899eab_Add6(void *frame) {
-	struct fastc_Add6_frame *f = frame;
-	f->ret = sig_add6(f->arg0, f->arg1, f->arg2, f->arg3, f->arg4, f->arg5);
+int32_t fastc_sig_ac899eab_Add6(void *fastc_frame);
+int32_t fastc_sig_ac899eab_Add6(void *fastc_frame) {
+	struct fastc_Add6_frame *fastc_f = fastc_frame;
+	fastc_f->ret = (sig_add6)(fastc_f->arg0, fastc_f->arg1, fastc_f->arg2, fastc_f->arg3, fastc_f->arg4, fastc_f->arg5);
 	return 0;
 }
 
@@ -56,10 +56,10 @@ struct fastc_AddDouble_frame {
 	double arg1;
 	double ret;
 };
-int32_t fastc_sig_ac899eab_AddDouble(void *frame);
-int32_t fastc_sig_ac899eab_AddDouble(void *frame) {
-	struct fastc_AddDouble_frame *f = frame;
-	f->ret = sig_adddouble(f->arg0, f->arg1);
+int32_t fastc_sig_ac899eab_AddDouble(void *fastc_frame);
+int32_t fastc_sig_ac899eab_AddDouble(void *fastc_frame) {
+	struct fastc_AddDouble_frame *fastc_f = fastc_frame;
+	fastc_f->ret = (sig_adddouble)(fastc_f->arg0, fastc_f->arg1);
 	return 0;
 }
 
@@ -70,10 +70,10 @@ struct fastc_Dot_frame {
 	uint64_t arg2;
 	double ret;
 };
-int32_t fastc_sig_ac899eab_Dot(void *frame);
-int32_t fastc_sig_ac899eab_Dot(void *frame) {
-	struct fastc_Dot_frame *f = frame;
-	f->ret = sig_dot(f->arg0, f->arg1, f->arg2);
+int32_t fastc_sig_ac899eab_Dot(void *fastc_frame);
+int32_t fastc_sig_ac899eab_Dot(void *fastc_frame) {
+	struct fastc_Dot_frame *fastc_f = fastc_frame;
+	fastc_f->ret = (sig_dot)(fastc_f->arg0, fastc_f->arg1, fastc_f->arg2);
 	return 0;
 }
 
@@ -83,10 +83,10 @@ struct fastc_Cross_frame {
 	void *arg1;
 	struct sig_vec ret;
 };
-int32_t fastc_sig_ac899eab_Cross(void *frame);
-int32_t fastc_sig_ac899eab_Cross(void *frame) {
-	struct fastc_Cross_frame *f = frame;
-	f->ret = sig_cross(*(struct sig_vec *)f->arg0, *(struct sig_vec *)f->arg1);
+int32_t fastc_sig_ac899eab_Cross(void *fastc_frame);
+int32_t fastc_sig_ac899eab_Cross(void *fastc_frame) {
+	struct fastc_Cross_frame *fastc_f = fastc_frame;
+	fastc_f->ret = (sig_cross)(*(struct sig_vec *)fastc_f->arg0, *(struct sig_vec *)fastc_f->arg1);
 	return 0;
 }
 
@@ -96,10 +96,10 @@ struct fastc_MeasuredAdd2_frame {
 	int64_t arg1;
 	int64_t ret;
 };
-int32_t fastc_sig_ac899eab_MeasuredAdd2(void *frame);
-int32_t fastc_sig_ac899eab_MeasuredAdd2(void *frame) {
-	struct fastc_MeasuredAdd2_frame *f = frame;
-	f->ret = sig_add2(f->arg0, f->arg1);
+int32_t fastc_sig_ac899eab_MeasuredAdd2(void *fastc_frame);
+int32_t fastc_sig_ac899eab_MeasuredAdd2(void *fastc_frame) {
+	struct fastc_MeasuredAdd2_frame *fastc_f = fastc_frame;
+	fastc_f->ret = (sig_add2)(fastc_f->arg0, fastc_f->arg1);
 	return 0;
 }
 
@@ -113,10 +113,10 @@ struct fastc_MeasuredAdd6_frame {
 	int64_t arg5;
 	int64_t ret;
 };
-int32_t fastc_sig_ac899eab_MeasuredAdd6(void *frame);
-int32_t fastc_sig_ac899eab_MeasuredAdd6(void *frame) {
-	struct fastc_MeasuredAdd6_frame *f = frame;
-	f->ret = sig_add6(f->arg0, f->arg1, f->arg2, f->arg3, f->arg4, f->arg5);
+int32_t fastc_sig_ac899eab_MeasuredAdd6(void *fastc_frame);
+int32_t fastc_sig_ac899eab_MeasuredAdd6(void *fastc_frame) {
+	struct fastc_MeasuredAdd6_frame *fastc_f = fastc_frame;
+	fastc_f->ret = (sig_add6)(fastc_f->arg0, fastc_f->arg1, fastc_f->arg2, fastc_f->arg3, fastc_f->arg4, fastc_f->arg5);
 	return 0;
 }
 
@@ -126,10 +126,10 @@ struct fastc_MeasuredAddDouble_frame {
 	double arg1;
 	double ret;
 };
-int32_t fastc_sig_ac899eab_MeasuredAddDouble(void *frame);
-int32_t fastc_sig_ac899eab_MeasuredAddDouble(void *frame) {
-	struct fastc_MeasuredAddDouble_frame *f = frame;
-	f->ret = sig_adddouble(f->arg0, f->arg1);
+int32_t fastc_sig_ac899eab_MeasuredAddDouble(void *fastc_frame);
+int32_t fastc_sig_ac899eab_MeasuredAddDouble(void *fastc_frame) {
+	struct fastc_MeasuredAddDouble_frame *fastc_f = fastc_frame;
+	fastc_f->ret = (sig_adddouble)(fastc_f->arg0, fastc_f->arg1);
 	return 0;
 }
 
@@ -140,10 +140,10 @@ struct fastc_MeasuredDot_frame {
 	uint64_t arg2;
 	double ret;
 };
-int32_t fastc_sig_ac899eab_MeasuredDot(void *frame);
-int32_t fastc_sig_ac899eab_MeasuredDot(void *frame) {
-	struct fastc_MeasuredDot_frame *f = frame;
-	f->ret = sig_dot(f->arg0, f->arg1, f->arg2);
+int32_t fastc_sig_ac899eab_MeasuredDot(void *fastc_frame);
+int32_t fastc_sig_ac899eab_MeasuredDot(void *fastc_frame) {
+	struct fastc_MeasuredDot_frame *fastc_f = fastc_frame;
+	fastc_f->ret = (sig_dot)(fastc_f->arg0, fastc_f->arg1, fastc_f->arg2);
 	return 0;
 }
 
@@ -153,10 +153,10 @@ struct fastc_MeasuredCross_frame {
 	void *arg1;
 	struct sig_vec ret;
 };
-int32_t fastc_sig_ac899eab_MeasuredCross(void *frame);
-int32_t fastc_sig_ac899eab_MeasuredCross(void *frame) {
-	struct fastc_MeasuredCross_frame *f = frame;
-	f->ret = sig_cross(*(struct sig_vec *)f->arg0, *(struct sig_vec *)f->arg1);
+int32_t fastc_sig_ac899eab_MeasuredCross(void *fastc_frame);
+int32_t fastc_sig_ac899eab_MeasuredCross(void *fastc_frame) {
+	struct fastc_MeasuredCross_frame *fastc_f = fastc_frame;
+	fastc_f->ret = (sig_cross)(*(struct sig_vec *)fastc_f->arg0, *(struct sig_vec *)fastc_f->arg1);
 	return 0;
 }
 
@@ -165,10 +165,10 @@ struct fastc_Spin_frame {
 	int64_t arg0;
 	int64_t ret;
 };
-int32_t fastc_sig_ac899eab_Spin(void *frame);
-int32_t fastc_sig_ac899eab_Spin(void *frame) {
-	struct fastc_Spin_frame *f = frame;
-	f->ret = sig_spin(f->arg0);
+int32_t fastc_sig_ac899eab_Spin(void *fastc_frame);
+int32_t fastc_sig_ac899eab_Spin(void *fastc_frame) {
+	struct fastc_Spin_frame *fastc_f = fastc_frame;
+	fastc_f->ret = (sig_spin)(fastc_f->arg0);
 	return 0;
 }
 
@@ -177,10 +177,10 @@ struct fastc_MeasuredSpin_frame {
 	int64_t arg0;
 	int64_t ret;
 };
-int32_t fastc_sig_ac899eab_MeasuredSpin(void *frame);
-int32_t fastc_sig_ac899eab_MeasuredSpin(void *frame) {
-	struct fastc_MeasuredSpin_frame *f = frame;
-	f->ret = sig_spin(f->arg0);
+int32_t fastc_sig_ac899eab_MeasuredSpin(void *fastc_frame);
+int32_t fastc_sig_ac899eab_MeasuredSpin(void *fastc_frame) {
+	struct fastc_MeasuredSpin_frame *fastc_f = fastc_frame;
+	fastc_f->ret = (sig_spin)(fastc_f->arg0);
 	return 0;
 }
 
@@ -189,18 +189,18 @@ struct fastc_SlowSpin_frame {
 	int64_t arg0;
 	int64_t ret;
 };
-int32_t fastc_sig_ac899eab_SlowSpin(void *frame);
-int32_t fastc_sig_ac899eab_SlowSpin(void *frame) {
-	struct fastc_SlowSpin_frame *f = frame;
-	f->ret = sig_spin(f->arg0);
+int32_t fastc_sig_ac899eab_SlowSpin(void *fastc_frame);
+int32_t fastc_sig_ac899eab_SlowSpin(void *fastc_frame) {
+	struct fastc_SlowSpin_frame *fastc_f = fastc_frame;
+	fastc_f->ret = (sig_spin)(fastc_f->arg0);
 	return 0;
 }
 
 _Static_assert(__builtin_types_compatible_p(__typeof__(sig_crash), void (void)), "C has changed: run go generate");
-int32_t fastc_sig_ac899eab_Crash(void *frame);
-int32_t fastc_sig_ac899eab_Crash(void *frame) {
-	(void)frame;
-	sig_crash();
+int32_t fastc_sig_ac899eab_Crash(void *fastc_frame);
+int32_t fastc_sig_ac899eab_Crash(void *fastc_frame) {
+	(void)fastc_frame;
+	(sig_crash)();
 	return 0;
 }
 */

@@ -23,10 +23,10 @@ struct fastc_Multiply_frame {
 	int64_t arg3;
 	int64_t arg4;
 };
-int32_t fastc_matrix_9fbd162e_Multiply(void *frame);
-int32_t fastc_matrix_9fbd162e_Multiply(void *frame) {
-	struct fastc_Multiply_frame *f = frame;
-	matrix_multiply(f->arg0, f->arg1, f->arg2, f->arg3, f->arg4);
+int32_t fastc_matrix_9fbd162e_Multiply(void *fastc_frame);
+int32_t fastc_matrix_9fbd162e_Multiply(void *fastc_frame) {
+	struct fastc_Multiply_frame *fastc_f = fastc_frame;
+	(matrix_multiply)(fastc_f->arg0, fastc_f->arg1, fastc_f->arg2, fastc_f->arg3, fastc_f->arg4);
 	return 0;
 }
 
@@ -38,10 +38,10 @@ struct fastc_MultiplyCgo_frame {
 	int64_t arg3;
 	int64_t arg4;
 };
-int32_t fastc_matrix_9fbd162e_MultiplyCgo(void *frame);
-int32_t fastc_matrix_9fbd162e_MultiplyCgo(void *frame) {
-	struct fastc_MultiplyCgo_frame *f = frame;
-	matrix_multiply(f->arg0, f->arg1, f->arg2, f->arg3, f->arg4);
+int32_t fastc_matrix_9fbd162e_MultiplyCgo(void *fastc_frame);
+int32_t fastc_matrix_9fbd162e_MultiplyCgo(void *fastc_frame) {
+	struct fastc_MultiplyCgo_frame *fastc_f = fastc_frame;
+	(matrix_multiply)(fastc_f->arg0, fastc_f->arg1, fastc_f->arg2, fastc_f->arg3, fastc_f->arg4);
 	return 0;
 }
 
@@ -53,10 +53,10 @@ struct fastc_MultiplyAdaptive_frame {
 	int64_t arg3;
 	int64_t arg4;
 };
-int32_t fastc_matrix_9fbd162e_MultiplyAdaptive(void *frame);
-int32_t fastc_matrix_9fbd162e_MultiplyAdaptive(void *frame) {
-	struct fastc_MultiplyAdaptive_frame *f = frame;
-	matrix_multiply(f->arg0, f->arg1, f->arg2, f->arg3, f->arg4);
+int32_t fastc_matrix_9fbd162e_MultiplyAdaptive(void *fastc_frame);
+int32_t fastc_matrix_9fbd162e_MultiplyAdaptive(void *fastc_frame) {
+	struct fastc_MultiplyAdaptive_frame *fastc_f = fastc_frame;
+	(matrix_multiply)(fastc_f->arg0, fastc_f->arg1, fastc_f->arg2, fastc_f->arg3, fastc_f->arg4);
 	return 0;
 }
 
@@ -66,10 +66,10 @@ struct fastc_Add_frame {
 	int64_t arg1;
 	int64_t ret;
 };
-int32_t fastc_matrix_9fbd162e_Add(void *frame);
-int32_t fastc_matrix_9fbd162e_Add(void *frame) {
-	struct fastc_Add_frame *f = frame;
-	f->ret = matrix_add(f->arg0, f->arg1);
+int32_t fastc_matrix_9fbd162e_Add(void *fastc_frame);
+int32_t fastc_matrix_9fbd162e_Add(void *fastc_frame) {
+	struct fastc_Add_frame *fastc_f = fastc_frame;
+	fastc_f->ret = (matrix_add)(fastc_f->arg0, fastc_f->arg1);
 	return 0;
 }
 
@@ -79,10 +79,10 @@ struct fastc_AddCgo_frame {
 	int64_t arg1;
 	int64_t ret;
 };
-int32_t fastc_matrix_9fbd162e_AddCgo(void *frame);
-int32_t fastc_matrix_9fbd162e_AddCgo(void *frame) {
-	struct fastc_AddCgo_frame *f = frame;
-	f->ret = matrix_add(f->arg0, f->arg1);
+int32_t fastc_matrix_9fbd162e_AddCgo(void *fastc_frame);
+int32_t fastc_matrix_9fbd162e_AddCgo(void *fastc_frame) {
+	struct fastc_AddCgo_frame *fastc_f = fastc_frame;
+	fastc_f->ret = (matrix_add)(fastc_f->arg0, fastc_f->arg1);
 	return 0;
 }
 */

@@ -6,7 +6,7 @@ package refuse
 import "C"
 
 //fastc:call r_i32(a)
-//fastc:fails rett < 0
+//fastc:fails ret < R_LEAST
 func Misspelt(a int32) (int32, error)
 
 //fastc:call r_i8(C.R_WIDE)
@@ -17,3 +17,25 @@ type Point C.struct_r_point
 //fastc:call r_mid(a, b)
 //fastc:fails ret < 0
 func Mid(a, b Point) (Point, error)
+
+//fastc:call r_size(a)
+//fastc:fails ret < 0
+func Never(a int32) (uint, error)
+
+//fastc:call r_i32(a)
+//fastc:fails ret = -1
+func Assigns(a int32) error
+
+//fastc:call r_i32(a)
+//fastc:fails ret == -1, 0
+func Comma(a int32) error
+
+type Evenly C.struct_r_evenly
+
+//fastc:call r_evenly()
+func Packed() Evenly
+
+//fastc:call r_f64(1e-400)
+func Tiny() float64
+
+const Limit uint8 = C.R_WIDE

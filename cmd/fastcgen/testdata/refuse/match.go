@@ -274,3 +274,29 @@ func Grid(m *[2][3]float64) float64
 
 //fastc:call r_lanes(v)
 func Lanes(v *[4]float32) float32
+
+// Strings that nothing ends, bytes that are none, types without names.
+
+//fastc:call r_text(s)
+func Text(s string)
+
+//fastc:call r_bytes(p, len(p))
+func Bytes(p []float64) float64
+
+//fastc:call r_bytes(p, len(p))
+func BytesOfArray(p *[4]uint16) float64
+
+//fastc:call r_nameless(a)
+func Nameless(a int32) uint32
+
+//fastc:call r_nameless_struct(nil)
+func NamelessStruct() int32
+
+//fastc:call r_atomic(a)
+func Atomic(a *int32) int32
+
+//fastc:call r_f64(1e400)
+func Infinite() float64
+
+//fastc:call r_f32(1e39)
+func InfiniteFloat() float32

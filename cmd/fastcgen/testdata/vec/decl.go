@@ -185,3 +185,67 @@ func Select(f int32) int32
 
 //fastc:call v_inline(a)
 func Inline(a Celsius) Celsius
+
+// Fixed has a member that C does not assign.
+type Fixed C.struct_v_fixed
+
+//fastc:call v_fixed(k)
+func MakeFixed(k int32) Fixed
+
+//fastc:call v_fixed(k)
+//fastc:fails ret.k < 0
+func MakePositive(k int32) (Fixed, error)
+
+// Handle is a pointer in C, and 1.
+type Handle C.v_handle
+
+//fastc:call v_handle_one()
+func HandleOne() *Handle
+
+//fastc:call v_handle_out(&h)
+func HandleOut() (h *Handle)
+
+//fastc:call v_handle_use(h)
+func HandleUse(h *Handle) int64
+
+//fastc:call v_handle_use(h)
+//fastc:budget
+func HandleMeasured(h *Handle) int64
+
+//fastc:call v_handle_use(h)
+//fastc:slow
+func HandleSlow(h *Handle) int64
+
+//fastc:call v_wide(a)
+func Wide(a int64) int64
+
+//fastc:call v_select(C.f, nil)
+//fastc:fails ret != 3
+func EnumF() error
+
+//fastc:call v_select(C.frame, nil)
+func EnumFrame() int32
+
+//fastc:call v_select(C.ret, nil)
+//fastc:fails ret != 5
+func EnumRet() error
+
+//fastc:call v_u64(18446744073709551615)
+func MostUnsigned() uint64
+
+//fastc:call v_s64(-9223372036854775808)
+func LeastSigned() int64
+
+//fastc:call v_same(99999999999999999999)
+func Nines() float64
+
+//fastc:call v_same(-0x1_0000_0000_0000_0000)
+func Float64() float64
+
+// Blanks are left out by their names.
+const (
+	_ = iota
+	One
+	_
+	Three
+)

@@ -117,3 +117,11 @@ double v_root(double x) {
 	return r;
 }
 int v_select(int n, int (*hook)(int)) { return hook ? hook(n) : n; }
+struct v_fixed v_fixed(int32_t k) { return (struct v_fixed){k, k + 1}; }
+v_handle *v_handle_one(void) { return (v_handle *)1; }
+void v_handle_out(v_handle **h) { *h = (v_handle *)1; }
+int64_t v_handle_use(const v_handle *h) { return (int64_t)(intptr_t)h; }
+int64_t (v_wide)(int64_t a) { return a; }
+uint64_t v_u64(uint64_t a) { return a; }
+int64_t v_s64(int64_t a) { return a; }
+double v_same(double a) { return a; }

@@ -49,5 +49,17 @@ void v_nop(void);
 int v_fill(int *x, size_t n, int v, bool twice, double scale, void *hook);
 int v_noerrno(int x);
 double v_root(double x);
+struct v_fixed { const int32_t k; int32_t n; };
+typedef struct v_handle v_handle;
+enum { f = 3, frame, ret = 5 };
+struct v_fixed v_fixed(int32_t k);
+v_handle *v_handle_one(void);
+void v_handle_out(v_handle **h);
+int64_t v_handle_use(const v_handle *h);
+int64_t v_wide(int64_t a);
+#define v_wide(a) ((int)(a))
+uint64_t v_u64(uint64_t a);
+int64_t v_s64(int64_t a);
+double v_same(double a);
 int v_select(int n, int (*hook)(int));
 #endif

@@ -34,6 +34,15 @@ func TestNumbers(t *testing.T) {
 	check(t, "Inline", Inline(Celsius(7)), Celsius(21))
 	check(t, "Select", Select(5), 5)
 	check(t, "Limit", Limit, 1000)
+	check(t, "Wide", Wide(1<<40), 1<<40)
+	check(t, "EnumF", EnumF(), nil)
+	check(t, "EnumFrame", EnumFrame(), 4)
+	check(t, "EnumRet", EnumRet(), nil)
+	check(t, "MostUnsigned", MostUnsigned(), math.MaxUint64)
+	check(t, "LeastSigned", LeastSigned(), math.MinInt64)
+	check(t, "Nines", Nines(), 99999999999999999999)
+	check(t, "Float64", Float64(), -0x1p64)
+	check(t, "Three", Three, 3)
 	Nop()
 }
 
@@ -89,6 +98,13 @@ func TestStructs(t *testing.T) {
 	check(t, "Box", lo, Point{1, 2})
 	check(t, "Box", hi, Point{3, 5})
 	check(t, "Box", err, nil)
+	check(t, "MakeFixed", MakeFixed(4), Fixed{4, 5})
+	fixed, err := MakePositive(6)
+	check(t, "MakePositive", fixed, Fixed{6, 7})
+	check(t, "MakePositive", err, nil)
+	if _, err := MakePositive(-1); err == nil {
+		t.Error("MakePositive(-1) does not fail")
+	}
 	c := New(5)
 	check(t, "Next", Next(c), 5)
 	check(t, "Next", Next(c), 6)
@@ -160,6 +176,32 @@ func TestAllocations(t *testing.T) {
 	} {
 		if n := testing.AllocsPerRun(100, f); n != 0 {
 			t.Errorf("%s allocates %v times", name, n)
+		}
+	}
+}
+
+// deep calls use with a handle that is no address, so many frames down a stack.
+//
+//go:noinline
+func deep(n int, h *Handle, use func(*Handle) int64) int64 {
+	var b [64]byte
+	b[n&63] = 1
+	if n == 0 {
+		return use(h)
+	}
+	return deep(n-1, h, use) + int64(b[(n+1)&63])
+}
+
+// TestHandles: the collector, and a stack that grows on the way into C, must not take C's handles
+// for addresses of Go's.
+func TestHandles(t *testing.T) {
+	h := HandleOne()
+	check(t, "HandleOut", HandleOut(), h)
+	for name, use := range map[string]func(*Handle) int64{"HandleUse": HandleUse, "HandleMeasured": HandleMeasured, "HandleSlow": HandleSlow} {
+		for i := range 1500 {
+			done := make(chan int64)
+			go func() { done <- deep(i%150, h, use) }()
+			check(t, name, <-done, 1)
 		}
 	}
 }
