@@ -195,6 +195,11 @@ func (x *blamer) segment(r *Request, seq uint64, p piece, s segment, a, b int64)
 	case stateUnknown, stateDead:
 		x.lost(r, p, ns)
 	default:
+		if s.state == stateNetwork || s.state == stateSleep {
+			held := x.m.clock.held(a, b)
+			r.Parts[Stopped] += dur(held)
+			ns -= held
+		}
 		cause, site := p.for_, p.site
 		if cause == Running { // its own, or somebody's who works for it
 			cause, site = ownCause[s.state], s.site

@@ -16,7 +16,7 @@ const (
 	AssistWait         // waiting for others to mark for it
 	Sweep              // sweeping, to pay for its allocations
 	Stopped            // the world is stopped, or it is the one that stops it
-	RunqueueGC         // runnable, and a mark worker of the collector has the processor
+	RunqueueGC         // runnable, and who marks for the collector has the processor: a worker, or an assist
 	RunqueueBusy       // runnable, and other goroutines have the processors
 	RunqueueIdle       // runnable, and a processor is idle: on the way to it
 	Syscall            // in a system call

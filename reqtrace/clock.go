@@ -11,7 +11,7 @@ type clock struct {
 	procs   map[int64]*proc
 	max     int // GOMAXPROCS; 0: not known yet
 	running int // procs that run
-	marking int // of them, those that run mark workers
+	marking int // of them, those whose goroutine marks
 	stops   int // ranges of stop-the-world that are open
 }
 
@@ -93,6 +93,25 @@ func (c *clock) wait(p *Parts, a, b int64) {
 	p[RunqueueBusy] += dur(b - a - stopped - idle - marked)
 }
 
+// held returns how much of a wait from a to b, for time to pass or for a connection, a stopped
+// world adds: such a wait does not end while the world is stopped, but with its end. Where it does
+// so, what it waited for may have come at any time before.
+func (c *clock) held(a, b int64) int64 {
+	const soon = 1e6 // ns that the wake-up of many may take
+	i := sort.Search(len(c.steps), func(i int) bool { return c.steps[i].start > b }) - 1
+	for end := b; i >= 0 && end > a && b-end <= soon; i-- {
+		s := &c.steps[i]
+		if s.now.stopped {
+			if b-end > end-s.start { // a short stop does not matter for long
+				return 0
+			}
+			return end - max(s.start, a)
+		}
+		end = s.start
+	}
+	return 0
+}
+
 func (c *clock) sums(t int64) (step, bool) {
 	i := sort.Search(len(c.steps), func(i int) bool { return c.steps[i].start > t }) - 1
 	if i < 0 {
@@ -136,7 +155,7 @@ func (c *clock) run(t, id int64, running bool) {
 func (c *clock) hold(t, id int64, g *goroutine) {
 	p := c.proc(id)
 	p.holder = g
-	marking := g != nil && g.gcWorker
+	marking := g != nil && (g.gcWorker || g.assisting)
 	if p.marking != marking {
 		p.marking = marking
 		if marking {

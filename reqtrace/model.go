@@ -127,6 +127,10 @@ func (m *model) transition(e *trace.Event, st *trace.StateTransition, t int64) {
 	if from == to {
 		return // the state at the start of a generation, known already
 	}
+	began := t
+	if from == trace.GoUndetermined && len(g.segments) == 0 {
+		began = m.origin // its state is told when it is first met
+	}
 	if from == trace.GoRunning {
 		if e.Proc() != trace.NoProc && to != trace.GoSyscall {
 			m.clock.hold(t, int64(e.Proc()), nil)
@@ -150,14 +154,19 @@ func (m *model) transition(e *trace.Event, st *trace.StateTransition, t int64) {
 				g.segments[n-1].site = m.clock.proc(int64(e.Proc())).last
 			}
 		}
-		m.run(g, t)
+		m.run(g, began)
 	case trace.GoWaiting:
 		info := m.sites.look(st.Stack)
 		s := waitState(st.Reason)
-		if info.gc && s == stateLock {
+		switch {
+		case info.gc && s == stateLock:
 			s = stateAssistWait // the collector's own semaphores
+		case from == trace.GoNotExist: // a coroutine begins
+			m.born(e, g, t, st)
+		case from == trace.GoRunning && st.Reason == "": // a coroutine takes over (iter.Pull), until it gives back
+			s = stateChannel
 		}
-		g.push(t, s, info.site)
+		g.push(began, s, info.site)
 		g.enter(info)
 		g.idle = s == stateNetwork && (!info.serve || !info.handler && (info.peek || info.header))
 		m.waits(g, s, info, t)
@@ -167,7 +176,7 @@ func (m *model) transition(e *trace.Event, st *trace.StateTransition, t int64) {
 		if info.cgo {
 			s = stateCgo
 		}
-		g.push(t, s, info.site)
+		g.push(began, s, info.site)
 		g.enter(info)
 		g.answered = g.answered || info.answer
 		if info.serve && !info.handler && (info.peek || info.header) {
@@ -182,30 +191,44 @@ func (m *model) transition(e *trace.Event, st *trace.StateTransition, t int64) {
 
 // runnable takes note of who made g runnable.
 func (m *model) runnable(e *trace.Event, g *goroutine, from trace.GoState, t int64, st *trace.StateTransition) {
-	var by *goroutine
-	if id := e.Goroutine(); id != trace.NoGoroutine && int64(id) != g.id {
-		by = m.goroutine(int64(id))
-	}
+	by := m.other(e, g)
 	switch from {
 	case trace.GoNotExist:
-		g.born, g.parent = t, by
-		if by != nil {
-			g.owner = by.turnOf()
-		}
-		g.mark, g.known = t, true
-		g.enter(m.sites.look(st.Stack))
+		m.born(e, g, t, st)
 	case trace.GoWaiting:
-		if by != nil {
+		n := len(g.segments)
+		switch {
+		case by != nil:
 			by.wakes = append(by.wakes, t)
-			if n := len(g.segments); n > 0 {
+			if n > 0 {
 				g.segments[n-1].waker = by
 			}
+		case n > 0 && g.last() == stateUnknown: // since before the trace, and no goroutine ended it
+			g.segments[n-1].state = stateNetwork
 		}
 		m.wakes(g, t)
 	case trace.GoRunning:
 		g.enter(m.sites.look(st.Stack))
 	}
 	g.push(t, stateRunnable, 0)
+}
+
+// born takes note of who created g.
+func (m *model) born(e *trace.Event, g *goroutine, t int64, st *trace.StateTransition) {
+	g.born, g.parent = t, m.other(e, g)
+	if g.parent != nil {
+		g.owner = g.parent.turnOf()
+	}
+	g.mark, g.known = t, true
+	g.enter(m.sites.look(st.Stack))
+}
+
+// other returns the goroutine that e happened on, nil if that is g or none.
+func (m *model) other(e *trace.Event, g *goroutine) *goroutine {
+	if id := e.Goroutine(); id != trace.NoGoroutine && int64(id) != g.id {
+		return m.goroutine(int64(id))
+	}
+	return nil
 }
 
 // run sets what g does on its processor.
@@ -269,6 +292,7 @@ func (m *model) rangeBegin(e *trace.Event, t int64) {
 		g.assisting = true
 		g.assistAt = m.sites.look(e.Stack()).site
 		if g.last() == stateRunning {
+			m.hold(e, g, t)
 			m.run(g, t)
 		}
 	case r.Name == "GC incremental sweep":
@@ -307,7 +331,15 @@ func (m *model) rangeEnd(e *trace.Event, t int64) {
 		return
 	}
 	if s := g.last(); s == stateStopping || s == stateAssistMark || s == stateSweep {
+		m.hold(e, g, t)
 		m.run(g, t)
+	}
+}
+
+// hold takes note of what g, which runs, does on its processor.
+func (m *model) hold(e *trace.Event, g *goroutine, t int64) {
+	if e.Proc() != trace.NoProc && int64(e.Goroutine()) == g.id {
+		m.clock.hold(t, int64(e.Proc()), g)
 	}
 }
 

@@ -99,7 +99,11 @@ func (p *replay) piece(s state, parts *Parts) {
 	all := int64(parts.Total())
 	switch s {
 	case stateStopping: // the replay stops the world itself
-	case stateRunnable: // the replay's own business, too; it ends a burst
+	case stateRunnable: // it ends a burst; the queue is the replay's own business, the way to an idle processor is not
+		if idle := int64(parts[RunqueueIdle]); idle > 0 {
+			p.now.wait += idle
+			p.filled = true
+		}
 		p.flush()
 	case stateRunning, stateAssistMark, stateSweep:
 		if p.now.wait+p.now.waitGC > 0 {

@@ -49,8 +49,11 @@ func (g *goroutine) enter(info stackInfo) {
 
 // since returns from when on a request that g serves may need the past.
 func (g *goroutine) since(now, patience int64) (int64, bool) {
-	if g.start != 0 {
+	switch {
+	case g.start != 0:
 		return g.start, true
+	case g.serve && g.woken != 0:
+		return g.woken, true
 	}
 	n := len(g.segments)
 	if n == 0 {
@@ -60,9 +63,6 @@ func (g *goroutine) since(now, patience int64) (int64, bool) {
 	switch last.state {
 	case stateRunning, stateRunnable, stateSyscall, stateCgo, stateAssistMark, stateAssistWait, stateSweep, stateStopping:
 	default:
-		if g.serve && g.woken != 0 {
-			return g.woken, true
-		}
 		if now-last.start > patience || g.serve {
 			return 0, false
 		}

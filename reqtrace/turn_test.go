@@ -172,3 +172,21 @@ func TestPrune(t *testing.T) {
 		t.Errorf("%d segments are kept", n)
 	}
 }
+
+// TestPruneUnmarked: nor what a long turn of a connection needs, though it never waits.
+func TestPruneUnmarked(t *testing.T) {
+	s := newScript(t, 3)
+	s.at(10).create(0, 2).run(2, 2)
+	s.at(20).create(0, 1).run(1, 1).wait(1, "network", peek...)
+	s.at(100).wake(0, 1).run(1, 1)
+	now := int64(100)
+	for s.m.events < 3*pruneEvery {
+		now += 1000
+		s.at(now).syscall(1, now+1, []string{"syscall.fsync", "main.save", "net/http.serverHandler.ServeHTTP", "net/http.(*conn).serve"})
+	}
+	s.syscall(1, now+2, answer).at(now+3).wait(1, "network", peek...)
+	s.m.end()
+	if r := s.one(); r.Parts[Unknown] != 0 || r.Start != 99*us {
+		t.Errorf("from %v, unknown %v of %v", r.Start, r.Parts[Unknown], r.Duration())
+	}
+}
