@@ -13,7 +13,7 @@ const (
 	Unknown      Cause = iota
 	Running            // on a processor, in its own code or in that of goroutines it waits for
 	AssistMark         // marking for the collector, to pay for its allocations
-	AssistWait         // waiting for others to mark for it
+	AssistWait         // waiting for the collector when it allocates: for others to mark, or for a cycle to begin or end
 	Sweep              // sweeping, to pay for its allocations
 	Stopped            // the world is stopped, or it is the one that stops it
 	RunqueueGC         // runnable, and who marks for the collector has the processor: a worker, or an assist

@@ -18,7 +18,7 @@ var causeWords = [reqtrace.NumCauses]causeWord{
 	reqtrace.Unknown:      {"unknown", '?', "2"},
 	reqtrace.Running:      {"running", 'r', "90"},
 	reqtrace.AssistMark:   {"mark assist", 'A', "31"},
-	reqtrace.AssistWait:   {"mark assist, waiting for others", 'a', "91"},
+	reqtrace.AssistWait:   {"waiting for the collector", 'a', "91"},
 	reqtrace.Sweep:        {"sweeping for its allocations", 'w', "31"},
 	reqtrace.Stopped:      {"stopped world", 'X', "1;31"},
 	reqtrace.RunqueueGC:   {"run queue behind mark workers", 'G', "35"},

@@ -102,18 +102,20 @@ func (v *Verdict) sentence(r *reqtrace.Report) string {
 	return s
 }
 
-// namedCauses returns all that p99+ takes more of than the median. Both kinds of assist are one:
-// which of them it is depends on how busy the workers are, not on the program.
+// namedCauses returns all that p99+ takes more of than the median. Both kinds of assist are one,
+// by the name of the larger: which of them it is depends on how busy the workers are, not on the
+// program.
 func namedCauses(r *reqtrace.Report) []NamedCause {
 	list := []NamedCause{}
 	add := func(cs ...reqtrace.Cause) {
-		n := NamedCause{Cause: cs[0], Phrase: phrase(cs[0]), Share: r.Tail.Share(cs...)}
+		n := NamedCause{Cause: cs[0], Share: r.Tail.Share(cs...)}
 		for _, c := range cs {
 			n.Excess += max(r.Tail.Excess[c], 0)
 			if r.Tail.Excess[c] > r.Tail.Excess[n.Cause] {
 				n.Cause = c
 			}
 		}
+		n.Phrase = phrase(n.Cause)
 		if n.Excess > 0 {
 			n.Site = worstSite(r, n.Excess, cs)
 			list = append(list, n)

@@ -49,7 +49,7 @@ func TestVerdict(t *testing.T) {
 			"both assists are one, and first together",
 			plus(reqtrace.AssistMark, 3*ms, reqtrace.AssistWait, 4*ms, reqtrace.Syscall, 5*ms),
 			[]reqtrace.Blame{{Cause: reqtrace.AssistMark, Site: "alloc", Time: 2 * ms}, {Cause: reqtrace.AssistWait, Site: "alloc", Time: 2 * ms}},
-			noReplay, "p99+ requests take 12 ms more than the median (2 ms): 58% mark assist at alloc, 42% system call", true, reqtrace.AssistWait,
+			noReplay, "p99+ requests take 12 ms more than the median (2 ms): 58% waiting for the collector at alloc, 42% system call", true, reqtrace.AssistWait,
 		},
 		{
 			"four are named, and none below a tenth",
