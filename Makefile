@@ -10,9 +10,10 @@ help:
 	@echo "make test        all checks: lint, tests with the race detector, browser, fuzzing, benchmarks once"
 	@echo "make lint        gofumpt, go vet, staticcheck, go mod tidy over every module"
 	@echo "make golden      write the golden files again, from real programs under real toolchains"
-	@echo "make bench       bench-gc, -load, -gate, -aio and -fastc: each figure with its target, raw results in bench/results"
+	@echo "make bench       bench-gc, -load, -gate, -aio, -fastc and -explain: each figure with its target, raw results in bench/results"
 	@echo "make bench-aio   aio beside its peers, at most an hour; QUICK=1: five minutes"
 	@echo "make bench-fastc calls of C: fastc beside cgo, purego and fastcgo's technique; QUICK=1: a minute"
+	@echo "make bench-explain  reqtrace on services with known causes, twenty minutes; QUICK=1: three"
 	@echo "make soak        connections of package aio that come and go for an hour (SOAK=2m: two minutes)"
 	@echo "make soak-fastc  package fastc's calls under collections, signals and profiles, as long as SOAK says"
 	@echo "make test-next   package fastc, which relies on the runtime's inside, under the next Go ($(NEXT))"
@@ -65,8 +66,8 @@ soak:
 soak-fastc:
 	EVENKEEL_SOAK=$(SOAK) go test -count=1 -v -timeout 0 -run '^TestSoak$$' ./fastc
 
-.PHONY: bench bench-gc bench-load bench-gate bench-aio build-aio bench-fastc
-bench: bench-gc bench-load bench-gate bench-aio bench-fastc
+.PHONY: bench bench-gc bench-load bench-gate bench-aio build-aio bench-fastc bench-explain
+bench: bench-gc bench-load bench-gate bench-aio bench-fastc bench-explain
 
 bench-gc: build
 	cd bench && go run ./gc
@@ -92,3 +93,10 @@ build-aio:
 	@cd bench && $(GO_BUILD) -o ../bin/aio/driver ./aio && $(GO_BUILD) -o ../bin/aio/ ./aio/server ./aio/client
 	@if command -v cc >/dev/null; then cc -O2 -Wall -o bin/aio/cepoll bench/aio/cepoll/cepoll.c; \
 	else echo "no C compiler: install gcc for the limit in C"; fi
+
+# QUICK=1: three minutes instead of twenty. The plants bear no names.
+bench-explain:
+	@mkdir -p bin/explain
+	@cd examples && $(GO_BUILD) -o ../bin/explain/ ./search ./msgpush
+	@cd bench && $(GO_BUILD) -ldflags=-s -o ../bin/explain/ ./explain/plant && $(GO_BUILD) -o ../bin/explain/driver ./explain
+	cd bench && ../bin/explain/driver $(if $(QUICK),-quick)

@@ -13,6 +13,7 @@ require (
 	github.com/lesismal/nbio v1.6.12
 	github.com/panjf2000/gnet/v2 v2.10.0
 	github.com/xtaci/gaio v1.2.34
+	golang.org/x/exp v0.0.0-20261014143641-f0251eb4aa3e
 	gonum.org/v1/gonum v0.17.0
 	gonum.org/v1/plot v0.17.0
 )

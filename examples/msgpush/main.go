@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/http/pprof"
 	"strings"
 	"time"
 
@@ -67,4 +68,6 @@ func (m *msgpush) handler() http.Handler {
 
 func beside(mux *http.ServeMux, g *gateflags.Gate) {
 	mux.Handle("GET /stats", window.StatsHandler(g.Stats))
+	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 }

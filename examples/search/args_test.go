@@ -53,6 +53,8 @@ func TestRunRefusesArgs(t *testing.T) {
 		{"unknown flag", []string{"-verbose"}, "-verbose"},
 		{"argument", []string{"storm"}, `unexpected argument "storm"`},
 		{"mode", []string{"-alloc=medium"}, "choose one of extra, lean"},
+		{"refresh", []string{"-refresh=slow"}, "choose one of free, locked"},
+		{"no age", []string{"-ttl=0"}, "choose 1ms or more"},
 		{"unknown feed", []string{"-feeds", "abc=http://a.example/"}, "the names are cnn, bbc, nyt"},
 		{"no feed name", []string{"-feeds", "=http://a.example/"}, "unknown feed"},
 		{"trailing comma", []string{"-feeds", "cnn=http://a.example/,"}, "unknown feed"},

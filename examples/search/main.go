@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"evenkeel.dev/examples/search/match"
 )
@@ -34,6 +35,9 @@ type config struct {
 	mode  string
 	match match.Func
 	feeds []address // none: the samples
+
+	ttl    time.Duration // of the feeds' copies
+	locked bool          // fetch with the cache's lock held
 }
 
 // run is the program until ctx is done. It logs to stdout; stderr is for the runtime's
@@ -67,6 +71,8 @@ func parseArgs(args []string, stderr io.Writer) (config, error) {
 	fs.SetOutput(stderr)
 	fs.StringVar(&cfg.addr, "addr", "127.0.0.1:5000", "`host:port` to listen on; port 0 lets the kernel choose")
 	fs.StringVar(&cfg.mode, "alloc", "extra", "`mode` of matching: "+match.Modes)
+	fs.DurationVar(&cfg.ttl, "ttl", 15*time.Minute, "`age` at which a feed is fetched again, at least 1ms")
+	refresh := fs.String("refresh", "free", "`how` a feed is fetched again: free, or locked, with the cache's lock held: a mistake to look at")
 	feeds := fs.String("feeds", "", "comma-separated `name=URL` of real feeds, names "+feedNames()+"; empty: built-in samples")
 	if err := fs.Parse(args); err != nil {
 		return config{}, err
@@ -77,6 +83,12 @@ func parseArgs(args []string, stderr io.Writer) (config, error) {
 		}
 		if cfg.match, err = match.ByName(cfg.mode); err != nil {
 			return fmt.Errorf("-alloc: %w", err)
+		}
+		if cfg.ttl < time.Millisecond {
+			return fmt.Errorf("-ttl %v: choose 1ms or more", cfg.ttl)
+		}
+		if cfg.locked = *refresh == "locked"; !cfg.locked && *refresh != "free" {
+			return fmt.Errorf("-refresh %q: choose one of free, locked", *refresh)
 		}
 		if cfg.feeds, err = parseFeeds(*feeds); err != nil {
 			return fmt.Errorf("-feeds: %w", err)

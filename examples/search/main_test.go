@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
+	"evenkeel.dev/examples/search/feed"
 	"evenkeel.dev/examples/search/feeds"
 	"evenkeel.dev/examples/search/match"
 	"go.uber.org/goleak"
@@ -27,7 +28,7 @@ func sampleSearcher(t testing.TB, found match.Func) *searcher {
 func newSearcher(t testing.TB, found match.Func, addrs []address) *searcher {
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
-	sources := newSources(addrs, &http.Client{Transport: transport}, quiet)
+	sources := newSources(addrs, &http.Client{Transport: transport}, feed.Options{Logger: quiet})
 	t.Cleanup(func() {
 		for _, src := range sources {
 			src.cache.Close()

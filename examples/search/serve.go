@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"time"
 
+	"evenkeel.dev/examples/search/feed"
 	"evenkeel.dev/examples/search/feeds"
 )
 
@@ -30,7 +31,7 @@ func serve(ctx context.Context, ln net.Listener, cfg config, log *slog.Logger) e
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	defer transport.CloseIdleConnections()
 	s := &searcher{
-		sources: newSources(addrs, &http.Client{Transport: transport}, log),
+		sources: newSources(addrs, &http.Client{Transport: transport}, feed.Options{TTL: cfg.ttl, HoldLock: cfg.locked, Logger: log}),
 		match:   cfg.match,
 		sample:  cfg.feeds == nil,
 		log:     log,

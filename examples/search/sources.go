@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"log/slog"
 	"net/http"
 	"net/url"
 	"slices"
@@ -34,8 +33,8 @@ type source struct {
 	cache *feed.Cache
 }
 
-// newSources makes a cache for each address and starts to fill it.
-func newSources(addrs []address, client *http.Client, log *slog.Logger) []source {
+// newSources makes a cache for each address and starts to fill it. o has a logger.
+func newSources(addrs []address, client *http.Client, o feed.Options) []source {
 	var sources []source
 	for _, k := range known {
 		i := slices.IndexFunc(addrs, func(a address) bool { return a.name == k.name })
@@ -43,7 +42,9 @@ func newSources(addrs []address, client *http.Client, log *slog.Logger) []source
 			continue
 		}
 		at := feed.HTTP{URL: addrs[i].url, Client: client}
-		cache := feed.NewCache(at.Fetch, feed.Options{Logger: log.With("feed", k.name)})
+		each := o
+		each.Logger = o.Logger.With("feed", k.name)
+		cache := feed.NewCache(at.Fetch, each)
 		cache.Refresh()
 		sources = append(sources, source{name: k.name, label: k.label, cache: cache})
 	}

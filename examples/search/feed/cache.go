@@ -18,6 +18,7 @@ type Options struct {
 	Timeout    time.Duration // of one fetch; 0: 5 seconds
 	MinBackoff time.Duration // wait after a first failure, doubled at each further one; 0: 5 seconds
 	MaxBackoff time.Duration // longest such wait; 0: 5 minutes
+	HoldLock   bool          // fetch with the lock held, so that all wait: a mistake to look at
 	Logger     *slog.Logger  // Info for refreshes, Warn for failures; nil: slog.Default()
 }
 
@@ -51,7 +52,7 @@ type Cache struct {
 	fetch func(context.Context) ([]Item, error)
 	opts  Options
 
-	mu       sync.Mutex         // guards what follows; never held during a fetch
+	mu       sync.Mutex         // guards what follows; held during a fetch by Options.HoldLock alone
 	items    []Item             // last good copy
 	fetched  time.Time          // when; zero: there is none
 	err      error              // of the last fetch; nil if it succeeded
@@ -128,6 +129,12 @@ func (c *Cache) refreshLocked() {
 	// one may leave, and others wait for the same fetch.
 	ctx, cancel := context.WithTimeout(context.Background(), c.opts.Timeout)
 	c.cancel, c.running = cancel, make(chan struct{})
+	if c.opts.HoldLock {
+		start := time.Now()
+		items, err := c.fetch(ctx)
+		c.fetchedLocked(items, err, start, time.Now())
+		return
+	}
 	go c.refresh(ctx)
 }
 
@@ -138,6 +145,11 @@ func (c *Cache) refresh(ctx context.Context) {
 
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.fetchedLocked(items, err, start, now)
+}
+
+// fetchedLocked ends a refresh.
+func (c *Cache) fetchedLocked(items []Item, err error, start, now time.Time) {
 	defer close(c.running)
 	c.cancel()
 	c.running = nil

@@ -270,3 +270,22 @@ func TestCacheClose(t *testing.T) {
 		src.wantFetches(t, 1)
 	})
 }
+
+// TestCacheHoldLock sees who asks wait for the fetch, which is what the option is for.
+func TestCacheHoldLock(t *testing.T) {
+	src := &source{takes: time.Second}
+	inBubble(t, src, Options{TTL: time.Minute, HoldLock: true}, func(t *testing.T, c *Cache) {
+		for _, want := range []string{"copy 1", "copy 2"} {
+			start := time.Now()
+			got, err := c.Get(t.Context())
+			if err != nil || len(got.Items) != 1 || got.Items[0].Title != want {
+				t.Errorf("Get = %+v, %v, want %s", got, err, want)
+			}
+			if d := time.Since(start); d != src.takes {
+				t.Errorf("it took %v, want that of the fetch, %v", d, src.takes)
+			}
+			get(t, c, want)
+			time.Sleep(2 * time.Minute)
+		}
+	})
+}

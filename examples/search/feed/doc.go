@@ -6,6 +6,7 @@
 //   - Its lock is never held while a feed is fetched. Requests that come during a refresh
 //     are answered from the old copy; a lock held across the fetch would queue them all
 //     behind it, and that queue, not the collector, would be the tail.
+//     [Options.HoldLock] makes that mistake, so that evenkeel explain can be seen to find it.
 //   - At most one goroutine refreshes, however many requests find the copy too old.
 //   - A feed that fails is tried again after a back-off that doubles, not at each request,
 //     and its last good copy stays in use.

@@ -1,0 +1,210 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"evenkeel.dev/bench/figure"
+	"evenkeel.dev/reqtrace"
+)
+
+var bin string // folder of the built services
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		var err error
+		if bin, err = os.MkdirTemp("", "explain-"); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer os.RemoveAll(bin)
+		if out, err := exec.Command("go", "build", "-o", bin, "./plant", "evenkeel.dev/examples/search").CombinedOutput(); err != nil {
+			fmt.Fprintf(os.Stderr, "%v\n%s", err, out)
+			return 1
+		}
+		return m.Run()
+	}())
+}
+
+func newDriver() *driver {
+	d := &driver{bin: bin, rounds: 1, length: 1200 * time.Millisecond, warmup: 200 * time.Millisecond, set: figure.New("test"), out: io.Discard}
+	d.set.Out = io.Discard
+	return d
+}
+
+// TestPlants lets each plant grow once: it is what is named first, and every request's parts are
+// its time to the nanosecond.
+func TestPlants(t *testing.T) {
+	d := newDriver()
+	for i := range plants {
+		p := &plants[i]
+		t.Run(strings.ReplaceAll(p.name, " ", "-"), func(t *testing.T) {
+			s, err := d.grow(t.Context(), p, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			conserved(t, s.trace)
+			first := s.Shares.order()
+			if p.cause != "" && (len(first) == 0 || first[0] != p.cause) {
+				t.Errorf("named %v, want %s first; server %+v, client %+v", s.Shares, p.cause, s.Server, s.Client)
+			}
+			if p.cause != "" {
+				return
+			}
+			for _, none := range []string{"assist", "lock", "channel", "network", "sleep", "cgo"} {
+				if x := s.Shares[none]; x > .02 {
+					t.Errorf("%s has %.0f%% of the excess where there is none", none, 100*x)
+				}
+			}
+		})
+	}
+}
+
+// TestSearchLock sees the search service's lock named where it is held during a refresh.
+func TestSearchLock(t *testing.T) {
+	d := newDriver()
+	d.length = 3 * time.Second
+	feeds, stop, err := serveFeeds()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	locked := map[string]time.Duration{} // that the slowest waited for locks, more than the median
+	for _, how := range []string{"locked", "free"} {
+		s, err := d.refresh(t.Context(), how, feeds)
+		if err != nil {
+			t.Fatal(err)
+		}
+		conserved(t, s.trace)
+		locked[how] = time.Duration(s.Shares["lock"] * (s.Server.Tail - s.Server.Median) * 1e9)
+		first := append(s.Shares.order(), "nothing")[0]
+		if how == "locked" && first != "lock" || how == "free" && first == "lock" && locked["free"] > locked["locked"]/4 {
+			t.Errorf("refresh %s: named %v; server %+v, client %+v", how, s.Shares, s.Server, s.Client)
+		}
+	}
+}
+
+// TestFound counts the requests of a trace that nobody marked requests in.
+func TestFound(t *testing.T) {
+	d := newDriver()
+	percent, err := d.found(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if percent < 99 || percent > 100 {
+		t.Errorf("%.2f%% of the client's requests are in the trace, want 99 to 100", percent)
+	}
+}
+
+func conserved(t *testing.T, trace []byte) {
+	t.Helper()
+	n := 0
+	for r, err := range reqtrace.Read(t.Context(), bytes.NewReader(trace), reqtrace.Options{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n++; r.Cut == reqtrace.Whole && r.Parts.Total() != r.Duration() {
+			t.Fatalf("the parts of %+v sum up to %v, want %v", r, r.Parts.Total(), r.Duration())
+		}
+	}
+	if n == 0 {
+		t.Fatal("no request")
+	}
+}
+
+// TestPlantRefuses sees the server say what is wrong.
+func TestPlantRefuses(t *testing.T) {
+	d := newDriver()
+	plant := filepath.Join(d.bin, "plant")
+	if _, err := start(t.Context(), nil, plant, "-plant=9"); err == nil || !strings.Contains(err.Error(), "ended early") {
+		t.Errorf("plant 9: %v", err)
+	}
+	if _, err := start(t.Context(), nil, plant+"-not-there"); err == nil || !strings.Contains(err.Error(), "make bench-explain") {
+		t.Errorf("no such file: %v", err)
+	}
+	c, err := start(t.Context(), nil, plant)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.end()
+	res, err := http.Get(c.url + "/?cpu=much")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if b, _ := io.ReadAll(res.Body); res.StatusCode != http.StatusBadRequest || !strings.Contains(string(b), "say cpu=") {
+		t.Errorf("%s: %s", res.Status, b)
+	}
+}
+
+func TestTruth(t *testing.T) {
+	with, without := distribution{Median: 1, Tail: 11}, distribution{Median: 1, Tail: 3}
+	if got := truth(with, without); got != .8 {
+		t.Errorf("truth = %v, want .8", got)
+	}
+	if got := truth(without, with); got != -4 {
+		t.Errorf("truth = %v, want -4: the plant made it faster", got)
+	}
+	if got := truth(distribution{Median: 1, Tail: 1}, without); got != 0 {
+		t.Errorf("truth = %v of no excess, want 0", got)
+	}
+	p := pair{
+		With:    &sample{latency: []float64{1, 11, 21, math.NaN()}, Client: distribution{Median: 1, P99: 11}},
+		Without: &sample{latency: []float64{1, 1, 16, 1}},
+	}
+	if got := p.each(); got != .5 {
+		t.Errorf("each = %v, want .5: (10 + 5) of (10 + 20)", got)
+	}
+}
+
+func TestShares(t *testing.T) {
+	var b reqtrace.Band
+	b.Excess[reqtrace.AssistMark], b.Excess[reqtrace.AssistWait], b.Excess[reqtrace.RunqueueGC] = 20, 10, 10
+	b.Excess[reqtrace.Lock], b.Excess[reqtrace.Running] = 60, -50
+	s := sharesOf(&b)
+	if got := s.String(); got != "lock 60%, assist 30%, queue-gc 10%" {
+		t.Errorf("shares: %s", got)
+	}
+	if got := s["collector"]; math.Abs(got-.4) > 1e-9 {
+		t.Errorf("collector = %v, want .4", got)
+	}
+	named := map[reqtrace.Cause]bool{}
+	for _, causes := range groups {
+		for _, c := range causes {
+			if named[c] {
+				t.Errorf("%v is in two groups", c)
+			}
+			named[c] = true
+		}
+	}
+	if len(named) != reqtrace.NumCauses {
+		t.Errorf("%d causes are in groups, want %d", len(named), reqtrace.NumCauses)
+	}
+}
+
+func TestNothingNamed(t *testing.T) {
+	for _, tt := range []struct {
+		first        []string
+		median, tail float64
+		want         bool
+	}{
+		{[]string{"lock"}, .001, .0019, true}, // less than a millisecond more
+		{[]string{"lock"}, .010, .019, true},  // less than twice the median
+		{[]string{"lock"}, .001, .005, false},
+		{[]string{"running", "lock"}, .001, .005, true}, // its own work
+		{nil, 0, 0, true},
+	} {
+		if got := nothingNamed(tt.first, tt.median, tt.tail); got != tt.want {
+			t.Errorf("nothingNamed(%v, %v, %v) = %v", tt.first, tt.median, tt.tail, got)
+		}
+	}
+}

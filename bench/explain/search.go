@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"evenkeel.dev/bench/figure"
+	"evenkeel.dev/loadgen"
+)
+
+// searchTarget is a request to the search service.
+func searchTarget(url string) []loadgen.Target {
+	return []loadgen.Target{{Method: http.MethodPost, URL: url + "/search?term=president&cnn=on&bbc=on&nyt=on"}}
+}
+
+// search looks at the study's search service, which nobody marked requests in: are they all found,
+// and is its lock found that is held during a refresh?
+func (d *driver) search(ctx context.Context) error {
+	if d.only != 0 {
+		return nil
+	}
+	var found []float64
+	for range d.rounds {
+		x, err := d.found(ctx)
+		if err != nil {
+			return err
+		}
+		found = append(found, x)
+	}
+	d.set.AtLeast("search, not marked: of the client's requests, found", found, 99, " %")
+
+	feeds, stop, err := serveFeeds()
+	if err != nil {
+		return err
+	}
+	defer stop()
+	for _, refresh := range []string{"locked", "free"} {
+		var lock []float64
+		var all []shares
+		var raw []*sample
+		var median, tail []float64
+		for range d.rounds {
+			s, err := d.refresh(ctx, refresh, feeds)
+			if err != nil {
+				return err
+			}
+			raw = append(raw, s)
+			lock = append(lock, 100*s.Shares["lock"])
+			all = append(all, s.Shares)
+			median, tail = append(median, s.Server.Median), append(tail, s.Server.Tail)
+		}
+		d.set.Raw["search, refresh "+refresh] = raw
+		m := mean(all)
+		first := append(m.order(), "nothing")[0]
+		fmt.Fprintf(d.out, "search, refresh %s: median %.2f ms, p99+ %.2f ms: %v\n", refresh, 1e3*figure.Median(median), 1e3*figure.Median(tail), m)
+		if refresh == "locked" {
+			d.set.Add("search, lock held while it refreshes: lock named first", lock, " %", "first", first == "lock")
+		} else {
+			d.set.Add("search, not held: lock not named first", lock, " %", "not first", first != "lock")
+		}
+	}
+	return nil
+}
+
+// found returns how many of the client's requests, in percent, are in a trace that began before
+// the first and ended after the last.
+func (d *driver) found(ctx context.Context) (float64, error) {
+	c, err := start(ctx, nil, filepath.Join(d.bin, "search"), "-addr=127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer c.end()
+	type taken struct {
+		trace []byte
+		err   error
+	}
+	time.Sleep(500 * time.Millisecond) // its own requests, for the feeds
+	done := make(chan taken, 1)
+	go func() {
+		b, err := fetch(ctx, c.url, d.length+2*time.Second)
+		done <- taken{b, err}
+	}()
+	time.Sleep(time.Second)
+	r, err := loadgen.Run(ctx, loadgen.Options{Targets: searchTarget(c.url), Rate: 300, Duration: d.length})
+	t := <-done
+	switch {
+	case err != nil:
+		return 0, err
+	case t.err != nil:
+		return 0, t.err
+	case r.Failed > 0:
+		return 0, fmt.Errorf("search: %d requests failed: %v", r.Failed, r.Failures)
+	}
+	s := sample{trace: t.trace}
+	if err := s.analyze(ctx); err != nil {
+		return 0, err
+	}
+	if d.verbose {
+		fmt.Fprintf(d.out, "  %d requests answered, %d in the trace, %d cut off\n", r.Answered, s.Requests, s.Cut)
+	}
+	return 100 * float64(s.Requests) / float64(r.Answered), nil
+}
+
+// refresh measures the search service while its feeds are fetched every 1.5 s, by whoever finds
+// them too old: its own wait is for the feed. The load is such that the slowest hundredth are four
+// or five for each time, most of them those behind it.
+func (d *driver) refresh(ctx context.Context, how, feeds string) (*sample, error) {
+	c, err := start(ctx, nil, filepath.Join(d.bin, "search"), "-addr=127.0.0.1:0", "-alloc=lean", "-ttl=1500ms", "-refresh="+how, "-feeds="+feeds)
+	if err != nil {
+		return nil, err
+	}
+	defer c.end()
+	return d.measure(ctx, c, load{rate: 300, length: d.length, warmup: time.Second, targets: searchTarget(c.url)}, "search-"+how)
+}
+
+// serveFeeds serves feeds that take 40 ms, as real ones may, and returns where.
+func serveFeeds() (feeds string, stop func(), err error) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", nil, err
+	}
+	item := "<item><title>A president speaks</title><description>" + strings.Repeat("Of ships and the president's keel. ", 40) + "</description><link>http://a.example/</link></item>"
+	doc := []byte(`<rss version="2.0"><channel><title>News</title>` + strings.Repeat(item, 30) + "</channel></rss>")
+	srv := &http.Server{ReadHeaderTimeout: time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		time.Sleep(40 * time.Millisecond)
+		_, _ = w.Write(doc)
+	})}
+	go func() { _ = srv.Serve(ln) }()
+	at := "http://" + ln.Addr().String() + "/"
+	return "cnn=" + at + "cnn,bbc=" + at + "bbc,nyt=" + at + "nyt", func() { srv.Close() }, nil
+}
