@@ -75,17 +75,21 @@ func (x *blamer) blame(q *served, g *goroutine, a, b int64) {
 		if end <= t {
 			continue
 		}
-		before := r.Parts
-		x.todo = append(x.todo[:0], piece{g: g, a: t, b: end, for_: Running})
-		steps = x.run(r, g.seq, steps)
-		if p != nil {
-			var parts Parts
-			for c := range parts {
-				parts[c] = r.Parts[c] - before[c]
-			}
-			p.piece(s.state, &parts)
+		tile := tileOf{t, end, Running, s.site}
+		var gc, idle int64
+		if s.state == stateRunning { // the most frequent, and nothing to take apart
+			r.Parts[Running] += dur(end - t)
+		} else {
+			before := r.Parts
+			x.todo = append(x.todo[:0], piece{g: g, a: t, b: end, for_: Running})
+			steps = x.run(r, g.seq, steps)
+			tile.cause = most(&before, &r.Parts)
+			gc, idle = collector(&r.Parts)-collector(&before), int64(r.Parts[RunqueueIdle]-before[RunqueueIdle])
 		}
-		x.path = append(x.path, tileOf{t, end, most(&before, &r.Parts), s.site})
+		if p != nil {
+			p.piece(s.state, end-t, gc, idle)
+		}
+		x.path = append(x.path, tile)
 		t = end
 	}
 	if p != nil {
@@ -93,6 +97,11 @@ func (x *blamer) blame(q *served, g *goroutine, a, b int64) {
 	}
 	slices.SortFunc(x.sites, func(p, q blameOf) int { return int(min(max(q.time-p.time, -1), 1)) })
 	q.sites, q.path = x.sites[:min(len(x.sites), maxSites)], x.path
+}
+
+// collector returns the nanoseconds that the collector took of p.
+func collector(p *Parts) int64 {
+	return int64(p[AssistMark] + p[AssistWait] + p[Sweep] + p[Stopped] + p[RunqueueGC])
 }
 
 // most returns what after has most more of than before.

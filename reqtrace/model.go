@@ -19,6 +19,7 @@ type model struct {
 	now        int64
 	events     int
 	goroutines map[int64]*goroutine
+	recent     [64]*goroutine // of goroutines, by the end of their numbers: most events are of few
 	clock      clock
 	sites      *sites
 	blamer     blamer
@@ -99,11 +100,16 @@ func (m *model) event(e *trace.Event) {
 }
 
 func (m *model) goroutine(id int64) *goroutine {
+	recent := &m.recent[uint64(id)%uint64(len(m.recent))]
+	if g := *recent; g != nil && g.id == id {
+		return g
+	}
 	g := m.goroutines[id]
 	if g == nil {
 		g = &goroutine{id: id}
 		m.goroutines[id] = g
 	}
+	*recent = g
 	return g
 }
 
@@ -186,6 +192,7 @@ func (m *model) transition(e *trace.Event, st *trace.StateTransition, t int64) {
 		g.push(t, stateDead, 0)
 		m.dies(g, t)
 		delete(m.goroutines, g.id)
+		m.recent[uint64(g.id)%uint64(len(m.recent))] = nil
 	}
 }
 

@@ -63,11 +63,12 @@ func (m *model) read(ctx context.Context, r io.Reader, flush func() bool) error 
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-		for i := range b.events {
-			if err := m.take(&b.events[i]); err != nil {
+		for rest := b.events; len(rest) > 0; {
+			n, err := m.take(rest)
+			if err != nil {
 				return broken(m.events, count.n.Load(), err)
 			}
-			if len(m.done) > 0 && !flush() {
+			if rest = rest[n:]; len(m.done) > 0 && !flush() {
 				return errStopped
 			}
 		}
@@ -127,11 +128,8 @@ func readAhead(parent context.Context, r io.Reader) (batches <-chan *batch, stop
 				return
 			}
 			b.events, b.err = b.events[:0], err
-			for len(b.events) < events && b.err == nil {
-				var e trace.Event
-				if e, b.err = readEvent(tr); b.err == nil {
-					b.events = append(b.events, e)
-				}
+			if err == nil {
+				b.fill(tr)
 			}
 			full <- b // there is room for all that are free
 			if b.err != nil {
@@ -148,22 +146,33 @@ func readAhead(parent context.Context, r io.Reader) (batches <-chan *batch, stop
 	}
 }
 
-// newReader and readEvent turn the panics of the trace reader into errors: it checks its input
-// nearly everywhere.
+// newReader and fill turn the panics of the trace reader into errors: it checks its input nearly
+// everywhere.
 func newReader(r io.Reader) (tr *trace.Reader, err error) {
 	defer recovered(&err)
 	return trace.NewReader(r)
 }
 
-func readEvent(tr *trace.Reader) (e trace.Event, err error) {
-	defer recovered(&err)
-	return tr.ReadEvent()
+func (b *batch) fill(tr *trace.Reader) {
+	defer recovered(&b.err)
+	for len(b.events) < cap(b.events) {
+		e, err := tr.ReadEvent()
+		if err != nil {
+			b.err = err
+			return
+		}
+		b.events = append(b.events, e)
+	}
 }
 
-func (m *model) take(e *trace.Event) (err error) {
+// take takes events until one has ended a request, and returns how many.
+func (m *model) take(events []trace.Event) (n int, err error) {
 	defer recovered(&err) // stacks and strings are looked up when they are asked for
-	m.event(e)
-	return nil
+	for n < len(events) && len(m.done) == 0 {
+		m.event(&events[n])
+		n++
+	}
+	return n, nil
 }
 
 func recovered(err *error) {

@@ -48,18 +48,20 @@ func quantiles(sorted []int64) (q Quantiles) {
 // replay keeps what a replay needs: a request is bursts of computing, each followed by a wait.
 type replay struct {
 	requests []replayed
-	bursts   packed // of four numbers each, see burst
-	others   []job  // computing outside of requests
+	bursts   packed // of four numbers each, see burst; a request's end with a number too many
+	others   packed // computing outside of requests: jobs, each with the distance from the last one
 	markers  []job  // mark workers that had a processor to themselves
 	stops    []job  // stops of the world
 
-	now    burst // that is being recorded
-	filled bool  // it has something
+	now      burst // that is being recorded
+	filled   bool  // it has something
+	together job   // of others: what joins it may be to come
+	last     int64 // when the last of others was
 }
 
 type replayed struct {
-	arrival     int64
-	first, last int // of bursts: offsets
+	arrival int64
+	first   int // of bursts: an offset
 }
 
 // burst is computing, then waiting, in nanoseconds.
@@ -75,17 +77,36 @@ type job struct {
 	gc int64
 }
 
-const together = 50_000 // ns from the start of a job in which others join it
+// joined is in which time from the start of a job others join it.
+const joined = 50_000 // ns
 
 func (p *replay) other(j job) {
-	if n := len(p.others); n > 0 {
-		if last := &p.others[n-1]; j.at >= last.at && j.at-last.at < together {
-			last.ns += j.ns
-			last.gc += j.gc
-			return
-		}
+	if d := j.at - p.together.at; d >= 0 && d < joined && p.together.ns+p.together.gc > 0 {
+		p.together.ns += j.ns
+		p.together.gc += j.gc
+		return
 	}
-	p.others = append(p.others, j)
+	p.flushOthers()
+	p.together = j
+}
+
+func (p *replay) flushOthers() {
+	j := p.together
+	if p.together = (job{}); j.ns+j.gc == 0 {
+		return
+	}
+	p.others.putSigned(j.at - p.last) // they come by their ends: one may begin before the last one
+	p.others.put(j.ns)
+	p.others.put(j.gc)
+	p.last = j.at
+}
+
+// nextOther returns the job after one that was at last, or false at the end.
+func nextOther(c *cursor, last int64) (job, bool) {
+	if c.at >= len(c.p) {
+		return job{}, false
+	}
+	return job{at: last + c.nextSigned(), ns: c.next(), gc: c.next()}, true
 }
 
 // begin begins a request, which pieces and an end follow.
@@ -93,14 +114,13 @@ func (p *replay) begin(arrival int64) {
 	p.requests = append(p.requests, replayed{arrival: arrival, first: len(p.bursts)})
 }
 
-// piece adds a segment of the request's goroutine, with the causes that it went into.
-func (p *replay) piece(s state, parts *Parts) {
-	gc := int64(parts[AssistMark] + parts[AssistWait] + parts[Sweep] + parts[Stopped] + parts[RunqueueGC])
-	all := int64(parts.Total())
+// piece adds a segment of the request's goroutine: its time, what of it was the collector's, and
+// what the way to an idle processor.
+func (p *replay) piece(s state, all, gc, idle int64) {
 	switch s {
 	case stateStopping: // the replay stops the world itself
 	case stateRunnable: // it ends a burst; the queue is the replay's own business, the way to an idle processor is not
-		if idle := int64(parts[RunqueueIdle]); idle > 0 {
+		if idle > 0 {
 			p.now.wait += idle
 			p.filled = true
 		}
@@ -121,12 +141,12 @@ func (p *replay) piece(s state, parts *Parts) {
 
 func (p *replay) end() {
 	p.flush()
-	p.requests[len(p.requests)-1].last = len(p.bursts)
+	p.bursts.put(0)
 }
 
 func (p *replay) flush() {
 	if p.filled {
-		p.bursts.put(p.now.cpu)
+		p.bursts.put(p.now.cpu + 1)
 		p.bursts.put(p.now.gc)
 		p.bursts.put(p.now.wait)
 		p.bursts.put(p.now.waitGC)
@@ -146,7 +166,7 @@ func (p *replay) whatIf(actual []int64, m *model) WhatIf {
 		}
 	}
 	byTime := func(a, b job) int { return cmp.Compare(a.at, b.at) }
-	slices.SortFunc(p.others, byTime)
+	p.flushOthers()
 	slices.SortFunc(p.markers, byTime)
 	slices.SortFunc(p.requests, func(a, b replayed) int { return cmp.Compare(a.arrival, b.arrival) })
 	procs := max(m.clock.max, 1)

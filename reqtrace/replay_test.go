@@ -24,8 +24,11 @@ func TestSimulate(t *testing.T) {
 		with    []int64
 		without []int64
 	}{
-		"alone": {1, func(p *replay) { p.record(0, burst{cpu: 10, gc: 5, wait: 100, waitGC: 7}, burst{cpu: 1}) },
-			[]int64{123}, []int64{111}},
+		"alone": {
+			1, func(p *replay) { p.record(0, burst{cpu: 10, gc: 5, wait: 100, waitGC: 7}, burst{cpu: 1}) },
+			[]int64{123},
+			[]int64{111},
+		},
 		"queue": {1, func(p *replay) {
 			for i := range int64(3) {
 				p.record(i, burst{cpu: 10})
@@ -36,15 +39,21 @@ func TestSimulate(t *testing.T) {
 				p.record(0, burst{cpu: 10})
 			}
 		}, []int64{10, 10, 20}, []int64{10, 10, 20}},
-		"others": {1, func(p *replay) { p.other(job{at: 0, ns: 30, gc: 3}); p.record(5, burst{cpu: 10}) },
-			[]int64{38}, []int64{35}},
+		"others": {
+			1, func(p *replay) { p.other(job{at: 0, ns: 30, gc: 3}); p.record(5, burst{cpu: 10}) },
+			[]int64{38},
+			[]int64{35},
+		},
 		"a mark worker": {2, func(p *replay) {
 			p.markers = []job{{at: 0, ns: 1000}}
 			p.record(1, burst{cpu: 10})
 			p.record(2, burst{cpu: 10})
 		}, []int64{10, 19}, []int64{10, 10}},
-		"a stop": {2, func(p *replay) { p.stops = []job{{at: 0, ns: 50}}; p.record(20, burst{cpu: 10}) },
-			[]int64{40}, []int64{10}},
+		"a stop": {
+			2, func(p *replay) { p.stops = []job{{at: 0, ns: 50}}; p.record(20, burst{cpu: 10}) },
+			[]int64{40},
+			[]int64{10},
+		},
 		"who waits gives way": {1, func(p *replay) {
 			p.record(0, burst{cpu: 10, wait: 20}, burst{cpu: 5})
 			p.record(1, burst{cpu: 12})
@@ -57,6 +66,7 @@ func TestSimulate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var p replay
 			c.fill(&p)
+			p.flushOthers()
 			if got := p.simulate(c.procs, true); !slices.Equal(got, c.with) {
 				t.Errorf("with the collector: %v, want %v", got, c.with)
 			}
@@ -81,14 +91,19 @@ func TestRecorded(t *testing.T) {
 	p := s.m.replay
 	c := cursor{p: p.bursts}
 	var got []int64
-	for c.at < p.requests[0].last {
-		got = append(got, c.next()/1000)
+	for cpu := c.next(); cpu != 0; cpu = c.next() {
+		got = append(got, (cpu-1)/1000, c.next()/1000, c.next()/1000, c.next()/1000)
 	}
 	if want := []int64{20, 10, 100, 0, 20, 0, 0, 0}; !slices.Equal(got, want) { // cpu, gc, wait, waitGC; 30 of the way to an idle processor
 		t.Errorf("bursts %v, want %v", got, want)
 	}
-	if len(p.others) == 0 || p.others[len(p.others)-1].ns != 230_000 {
-		t.Errorf("others: %v", p.others)
+	p.flushOthers()
+	others, last := cursor{p: p.others}, job{}
+	for j, ok := nextOther(&others, 0); ok; j, ok = nextOther(&others, j.at) {
+		last = j
+	}
+	if last.at != 10_000 || last.ns != 230_000 {
+		t.Errorf("the last of others: %+v", last)
 	}
 }
 

@@ -40,7 +40,6 @@ type Request struct {
 	Parts     Parts   // of End - Start, to the nanosecond
 	Sites     []Blame // where in the code its waits and assists were, largest first, at most 8
 	Path      []Tile  // of the goroutine that served it, in order; [Read] sets it, Analyze keeps it for the slowest
-
 }
 
 // Duration is the request's time in the server.

@@ -18,54 +18,67 @@ type simulation struct {
 // underWay is a request between two bursts: at is when the next is ready.
 type underWay struct {
 	at, arrival int64
-	next, last  int
+	next        int
 }
 
 // simulate returns the requests' times, in order.
 func (p *replay) simulate(procs int, gc bool) []int64 {
 	s := simulation{p: p, gc: gc, free: make([]int64, procs), times: make([]int64, 0, len(p.requests))}
-	lists := [][]job{p.others}
+	var lists [2][]job
 	if gc {
-		lists = append(lists, p.markers, p.stops)
+		lists = [2][]job{p.markers, p.stops}
 	}
 	arrivals := p.requests
+	others := cursor{p: p.others}
+	other, more := nextOther(&others, 0)
 	for {
-		// What is ready first: a job of a list, an arrival, or a request under way.
-		first, which := int64(math.MaxInt64), -1
+		// What is ready first: a job, an arrival, or a request under way.
+		first, which := int64(math.MaxInt64), nothing
+		if more {
+			first, which = other.at, anOther
+		}
 		for i, l := range lists {
 			if len(l) > 0 && l[0].at < first {
-				first, which = l[0].at, i
+				first, which = l[0].at, aMarker+i
 			}
 		}
 		if len(arrivals) > 0 && arrivals[0].arrival < first {
-			first, which = arrivals[0].arrival, len(lists)
+			first, which = arrivals[0].arrival, anArrival
 		}
 		if len(s.ready) > 0 && s.ready[0].at <= first {
-			first, which = s.ready[0].at, len(lists)+1
+			which = aRequest
 		}
-		switch {
-		case which < 0:
+		switch which {
+		case nothing:
 			slices.Sort(s.times)
 			return s.times
-		case which == len(lists)+1:
+		case aRequest:
 			s.burst()
-		case which == len(lists):
-			r := arrivals[0]
+		case anArrival:
+			s.push(underWay{at: first, arrival: first, next: arrivals[0].first})
 			arrivals = arrivals[1:]
-			if r.first < r.last {
-				s.push(underWay{at: r.arrival, arrival: r.arrival, next: r.first, last: r.last})
-			}
-		default:
-			j := lists[which][0]
-			lists[which] = lists[which][1:]
-			if which == 2 {
-				s.stop(j)
-			} else {
-				s.run(j.at, j.ns, j.gc)
-			}
+		case anOther:
+			s.run(other.at, other.ns, other.gc)
+			other, more = nextOther(&others, other.at)
+		case aMarker:
+			s.run(first, lists[0][0].ns, 0)
+			lists[0] = lists[0][1:]
+		case aStop:
+			s.stop(lists[1][0])
+			lists[1] = lists[1][1:]
 		}
 	}
 }
+
+// What may be ready first.
+const (
+	nothing = iota
+	anOther
+	aMarker
+	aStop
+	anArrival
+	aRequest
+)
 
 // run gives a processor to what is ready at at, and returns when it has ended.
 func (s *simulation) run(at, ns, gc int64) int64 {
@@ -92,25 +105,27 @@ func (s *simulation) stop(j job) {
 	}
 }
 
-// burst takes the request that is ready first through its next burst.
+// burst takes the request that is ready first through its next burst, or out where it has none.
 func (s *simulation) burst() {
 	u := s.ready[0]
 	c := cursor{s.p.bursts, u.next}
-	cpu, gc, wait, waitGC := c.next(), c.next(), c.next(), c.next()
-	end := s.run(u.at, cpu, gc) + wait
-	if s.gc {
-		end += waitGC
-	}
-	if c.at < u.last {
-		u.at, u.next = end, c.at
-		s.ready[0] = u
+	cpu := c.next()
+	if cpu == 0 {
+		if u.at > u.arrival { // a request without a burst never was
+			s.times = append(s.times, u.at-u.arrival)
+		}
+		n := len(s.ready) - 1
+		s.ready[0] = s.ready[n]
+		s.ready = s.ready[:n]
 		s.down(0)
 		return
 	}
-	s.times = append(s.times, end-u.arrival)
-	n := len(s.ready) - 1
-	s.ready[0] = s.ready[n]
-	s.ready = s.ready[:n]
+	gc, wait, waitGC := c.next(), c.next(), c.next()
+	u.at, u.next = s.run(u.at, cpu-1, gc)+wait, c.at
+	if s.gc {
+		u.at += waitGC
+	}
+	s.ready[0] = u
 	s.down(0)
 }
 

@@ -146,7 +146,7 @@ func (m *model) waits(g *goroutine, s state, info stackInfo, t int64) {
 	case g.answered && !g.known:
 		m.hand(served{Request: Request{Goroutine: g.id, End: dur(t - m.origin), Cut: CutStart}}, false)
 		g.reset(t)
-	case info.peek || g.trying || g.answered:
+	case g.answered, s == stateNetwork && (info.peek || g.trying): // it found nothing
 		g.reset(t)
 	}
 }

@@ -127,6 +127,18 @@ func TestUnmarked(t *testing.T) {
 	s.wantTimes([2]int64{100, 170}, [2]int64{175, 185})
 }
 
+// TestWaitBeforeTheHandler: a request that was there already is not lost by a wait for a lock.
+func TestWaitBeforeTheHandler(t *testing.T) {
+	s := newScript(t, 1)
+	s.at(10).create(0, 1).run(1, 1).wait(1, "network", header...)
+	s.at(100).wake(0, 1).run(1, 1).syscall(1, 110, answer).at(120).wait(1, "sync.(*Cond).Wait", abort...)
+	s.at(130).wake(0, 1).run(1, 1).syscall(1, 132, peek)
+	s.at(140).wait(1, "sync", "sync.(*Mutex).Lock", "net/http.(*conn).readRequest", "net/http.(*conn).serve").at(150).wake(0, 1).run(1, 1)
+	s.syscall(1, 160, answer).at(170).wait(1, "network", peek...)
+	s.m.end()
+	s.wantTimes([2]int64{100, 120}, [2]int64{130, 170})
+}
+
 // TestAfterTheAnswer: what a connection writes after its request was over is no other request.
 func TestAfterTheAnswer(t *testing.T) {
 	s := newScript(t, 1)
