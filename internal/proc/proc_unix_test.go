@@ -209,7 +209,7 @@ func TestGrandchildren(t *testing.T) {
 		killed       bool
 	}{
 		{"stopped", `sleep 1000 & echo $! >&2; wait`, patience, false},
-		{"they ignore SIGTERM", `(trap '' TERM; while :; do sleep .02; done) & echo $! >&2; wait`, 300 * time.Millisecond, true},
+		{"they ignore SIGTERM", `sh -c 'trap "" TERM; echo $$ >&2; while :; do sleep .02; done' & wait`, 300 * time.Millisecond, true},
 		{"it exits by itself", `sleep 1000 & echo $! >&2; exit 0`, 0, false},
 		{"it crashes", `sleep 1000 & echo $! >&2; kill -9 $$`, 0, false},
 		{"they hold its output", `sleep 1000 >&2 & echo $! >&2; exit 0`, 0, false},
