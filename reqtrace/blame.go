@@ -152,6 +152,8 @@ func (x *blamer) take(r *Request, seq uint64, p piece) (steps int) {
 		if p.g.parent != nil && p.g.born <= begin && p.g.born > p.a {
 			x.todo = append(x.todo, piece{p.g.parent, p.a, min(p.g.born, p.b), p.for_, p.site})
 			x.lost(r, p, begin-min(p.g.born, p.b))
+		} else if p.g.ofNobody && p.for_ == Running && p.g.born > p.a && p.g.born <= begin {
+			x.add(r, Sleep, p.site, begin-p.a)
 		} else {
 			x.lost(r, p, begin-p.a)
 		}
@@ -243,7 +245,7 @@ func (x *blamer) wait(r *Request, seq uint64, p piece, s segment, a, b int64) {
 	case p.for_ != Running: // a convoy: the place where the request waits is what counts
 		x.todo = append(x.todo, piece{w, a, b, p.for_, p.site})
 	case seq != 0 && w.owner == seq: // its own child
-		x.todo = append(x.todo, piece{w, a, b, Running, 0})
+		x.todo = append(x.todo, piece{w, a, b, Running, site})
 	case cause == Lock:
 		x.todo = append(x.todo, piece{w, a, b, Lock, site})
 	default: // since w last woke somebody else it works for this one
@@ -251,7 +253,7 @@ func (x *blamer) wait(r *Request, seq uint64, p piece, s segment, a, b int64) {
 			x.todo = append(x.todo, piece{w, a, since, Channel, site})
 			a = since
 		}
-		x.todo = append(x.todo, piece{w, a, b, Running, 0})
+		x.todo = append(x.todo, piece{w, a, b, Running, site})
 	}
 }
 

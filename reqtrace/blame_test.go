@@ -181,6 +181,17 @@ func TestTimer(t *testing.T) {
 	done(s.at(210)).want(map[Cause]int64{Running: 20, Sleep: 90})
 }
 
+// TestTimersGoroutine: who ended the wait was made by a timer (context.WithTimeout, AfterFunc).
+func TestTimersGoroutine(t *testing.T) {
+	s := serve(newScript(t, 2))
+	s.at(110).wait(1, "select", "main.patience").at(300).create(0, 2).at(305).run(2, 2)
+	s.at(310).wake(2, 1).run(1, 1)
+	r := done(s.at(320)).want(map[Cause]int64{Running: 10 + 5 + 10, Sleep: 190, RunqueueIdle: 5})
+	if b := r.Sites[0]; b != (Blame{Sleep, "main.patience (x.go:7)", 190 * time.Microsecond}) {
+		t.Errorf("%+v", b)
+	}
+}
+
 // TestLockHolderIsAway: a lock counts as a lock whatever its holder does with it, but for what
 // the scheduler and the collector do to the holder.
 func TestLockHolderIsAway(t *testing.T) {

@@ -39,6 +39,7 @@ type goroutine struct {
 	born     int64 // when parent created it; 0: before the trace
 	entry    siteID
 	owner    uint64 // the turn that it was created in
+	ofNobody bool   // no goroutine created it: a timer did
 
 	gcWorker  bool
 	gcIdle    bool // and runs only where nobody else would

@@ -2,6 +2,7 @@ package reqtrace
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,6 +20,7 @@ type model struct {
 	now        int64
 	events     int
 	goroutines map[int64]*goroutine
+	dead       []*goroutine   // those that a wait may still name
 	recent     [64]*goroutine // of goroutines, by the end of their numbers: most events are of few
 	clock      clock
 	sites      *sites
@@ -175,6 +177,9 @@ func (m *model) transition(e *trace.Event, st *trace.StateTransition, t int64) {
 		g.push(began, s, info.site)
 		g.enter(info)
 		g.idle = s == stateNetwork && (!info.serve || !info.handler && (info.peek || info.header))
+		if !info.serve && g.start == 0 && (s == stateSleep || st.Reason == "chan receive" || st.Reason == "select") {
+			g.woken = 0 // what it waited for before was no request
+		}
 		m.waits(g, s, info, t)
 	case trace.GoSyscall:
 		info := m.sites.look(st.Stack)
@@ -186,12 +191,13 @@ func (m *model) transition(e *trace.Event, st *trace.StateTransition, t int64) {
 		g.enter(info)
 		g.answered = g.answered || info.answer
 		if info.serve && !info.handler && (info.peek || info.header) {
-			m.reads(g, t)
+			m.reads(g, info, t)
 		}
 	case trace.GoNotExist:
 		g.push(t, stateDead, 0)
 		m.dies(g, t)
 		delete(m.goroutines, g.id)
+		m.dead = append(m.dead, g)
 		m.recent[uint64(g.id)%uint64(len(m.recent))] = nil
 	}
 }
@@ -226,6 +232,7 @@ func (m *model) born(e *trace.Event, g *goroutine, t int64, st *trace.StateTrans
 	if g.parent != nil {
 		g.owner = g.parent.turnOf()
 	}
+	g.ofNobody = g.parent == nil
 	g.mark, g.known = t, true
 	g.enter(m.sites.look(st.Stack))
 }
@@ -395,5 +402,12 @@ func (m *model) prune() {
 	for _, g := range m.goroutines {
 		g.prune(horizon)
 	}
+	m.dead = slices.DeleteFunc(m.dead, func(g *goroutine) bool {
+		over := g.segments[len(g.segments)-1].start < horizon
+		if over { // or each would keep those alive that it names
+			g.segments, g.wakes, g.parent = nil, nil, nil
+		}
+		return over
+	})
 	m.clock.prune(horizon)
 }

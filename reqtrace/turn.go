@@ -104,8 +104,13 @@ func (m *model) wakes(g *goroutine, t int64) {
 
 // reads takes note of a read between requests, on a connection: it finds the next request, or it
 // finds nothing, and a wait follows.
-func (m *model) reads(g *goroutine, t int64) {
+func (m *model) reads(g *goroutine, info stackInfo, t int64) {
 	switch {
+	case !g.known && !g.answered && info.peek && len(g.segments) > 1 && g.segments[0].state == stateNetwork && g.segments[1].start == g.awake:
+		// It was idle when the trace began: a request has woken it.
+		m.turns++
+		g.known, g.woken, g.seq = true, g.awake, m.turns
+		return
 	case g.start != 0 && g.ended:
 		m.finish(g, t, true)
 	case g.start == 0 && g.depth == 0 && g.answered && g.woken != 0:
@@ -146,7 +151,7 @@ func (m *model) waits(g *goroutine, s state, info stackInfo, t int64) {
 	case g.answered && !g.known:
 		m.hand(served{Request: Request{Goroutine: g.id, End: dur(t - m.origin), Cut: CutStart}}, false)
 		g.reset(t)
-	case g.answered, s == stateNetwork && (info.peek || g.trying): // it found nothing
+	case g.answered, s == stateNetwork && (info.peek || g.trying && info.header): // it found nothing
 		g.reset(t)
 	}
 }
@@ -218,7 +223,14 @@ const maxHeld = 1024
 func (m *model) hand(r served, marked bool) {
 	switch {
 	case marked:
+		for _, h := range m.held {
+			if h.Cut == CutStart {
+				m.done = append(m.done, h)
+			}
+		}
 		m.held = nil
+		m.done = append(m.done, r)
+	case m.marked && m.opts.Region == "" && r.Cut == CutStart: // its region would have begun before the trace
 		m.done = append(m.done, r)
 	case m.marked || m.opts.Region != "":
 	case m.released:

@@ -80,6 +80,48 @@ func TestWorkerWithRegions(t *testing.T) {
 	s.wantTimes([2]int64{50, 90})
 }
 
+// TestWorkerThatAsks: a worker's own questions to the network are not where its next job begins.
+func TestWorkerThatAsks(t *testing.T) {
+	s := newScript(t, 1)
+	s.at(10).create(0, 1).run(1, 1).wait(1, "network", "main.dial").at(20).wake(0, 1).run(1, 1)
+	s.at(30).wait(1, "chan receive", "main.work")
+	s.at(50).wake(0, 1).run(1, 1).at(60).begin(1).at(80).end(1).at(90).wait(1, "network", "main.report")
+	s.at(100).wake(0, 1).run(1, 1).at(110).wait(1, "chan receive", "main.work")
+	s.at(150).wake(0, 1).run(1, 1).at(160).begin(1).at(180).end(1).at(190).wait(1, "network", "main.report")
+	s.wantTimes([2]int64{50, 90}, [2]int64{150, 190})
+}
+
+// TestIdleWhenTheTraceBegan: a connection that waited already is served from its first wake-up on.
+func TestIdleWhenTheTraceBegan(t *testing.T) {
+	s := newScript(t, 1)
+	s.at(10).move(0, 1, trace.GoUndetermined, trace.GoWaiting, "", trace.NoStack)
+	s.at(100).wake(0, 1).run(1, 1).syscall(1, 101, peek).syscall(1, 110, answer).at(120).wait(1, "network", peek...)
+	s.m.end()
+	s.wantTimes([2]int64{100, 120})
+}
+
+// TestUnreadBody: the server reads what the handler left, and that is no wait for a request.
+func TestUnreadBody(t *testing.T) {
+	s := newScript(t, 1)
+	s.at(10).create(0, 1).run(1, 1).syscall(1, 12, header)
+	s.at(20).wait(1, "network", "internal/poll.(*FD).Read", "net/http.(*response).finishRequest", "net/http.(*conn).serve")
+	s.at(30).wake(0, 1).run(1, 1).syscall(1, 40, answer).at(50).wait(1, "network", peek...)
+	s.m.end()
+	s.wantTimes([2]int64{10, 50})
+}
+
+// TestChainOfTheDead: goroutines that are over do not keep each other.
+func TestChainOfTheDead(t *testing.T) {
+	s := newScript(t, 1)
+	s.at(10).create(0, 1).run(1, 1)
+	for i := 1; s.m.events < 3*pruneEvery; i++ { // each makes the next, and dies
+		s.at(int64(10+i*1000)).create(i, i+1).off(i, trace.GoNotExist, "").run(i+1, 1)
+	}
+	if n := len(s.m.dead); n > pruneEvery/2 {
+		t.Errorf("%d are kept", n)
+	}
+}
+
 // TestCutAtTheEdges: what was under way when the trace began or ended has no breakdown.
 func TestCutAtTheEdges(t *testing.T) {
 	s := newScript(t, 4)

@@ -86,8 +86,8 @@ func TestSearchLock(t *testing.T) {
 		}
 		conserved(t, s.trace)
 		locked[how] = time.Duration(s.Shares["lock"] * (s.Server.Tail - s.Server.Median) * 1e9)
-		first := append(s.Shares.order(), "nothing")[0]
-		if how == "locked" && first != "lock" || how == "free" && first == "lock" && locked["free"] > locked["locked"]/4 {
+		// On a busy machine what the locked requests do when they are let go may take longer.
+		if how == "locked" && s.Shares["lock"] < .05 || how == "free" && locked["free"] > locked["locked"]/4 {
 			t.Errorf("refresh %s: named %v; server %+v, client %+v", how, s.Shares, s.Server, s.Client)
 		}
 	}

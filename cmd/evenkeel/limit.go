@@ -131,6 +131,9 @@ func (l *limit) share(r *reqtrace.Report) (float64, error) {
 		if r.WhatIf.Replayed.P99 == 0 {
 			return 0, fmt.Errorf("-fail-if %s: there was nothing to replay; take a longer trace, or ask for gc.direct", l.text)
 		}
+		if e := r.WhatIf.ModelError; e > .5 || e < -.5 {
+			return 0, fmt.Errorf("the replay is %+.0f%% off what was measured: gc.whatif cannot be judged; use gc.direct", 100*e)
+		}
 		return r.WhatIf.TailShare, nil
 	}
 	if l.band == tailBand {
