@@ -14,11 +14,11 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"net/http"
 	"os"
 	"os/signal"
 	"syscall"
-	"time"
+
+	"evenkeel.dev/examples/internal/httpserver"
 )
 
 // What a process leaves with.
@@ -27,9 +27,6 @@ const (
 	exitError = 1
 	exitUsage = 2
 )
-
-// shutdownTimeout bounds the wait for requests under way when the program is told to stop.
-const shutdownTimeout = 10 * time.Second
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -65,39 +62,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return exitError
 	}
 	defer ln.Close()
-	log.Info("listening", "addr", ln.Addr(), "fastc", source)
-	if err := serve(ctx, ln, handler, log); err != nil {
+	if err := httpserver.Serve(ctx, ln, handler, log, "fastc", source); err != nil {
 		fmt.Fprintf(stderr, "fastcserver: %v\n", err)
 		return exitError
 	}
 	return exitOK
-}
-
-// serve answers on ln until ctx is done, then finishes what is under way.
-func serve(ctx context.Context, ln net.Listener, handler http.Handler, log *slog.Logger) error {
-	srv := &http.Server{
-		Handler:           handler,
-		ReadHeaderTimeout: 5 * time.Second,
-		ReadTimeout:       10 * time.Second,
-		WriteTimeout:      30 * time.Second,
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    64 << 10,
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
-	}
-	served := make(chan error, 1)
-	go func() { served <- srv.Serve(ln) }()
-	select {
-	case err := <-served:
-		return fmt.Errorf("serve: %w", err)
-	case <-ctx.Done():
-	}
-	log.Info("stopping", "cause", context.Cause(ctx))
-	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
-	defer cancel()
-	err := srv.Shutdown(end)
-	if errors.Is(err, context.DeadlineExceeded) {
-		srv.Close()
-		return fmt.Errorf("requests were still under way after %v and were cut off", shutdownTimeout)
-	}
-	return err
 }

@@ -2,19 +2,15 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
-	"time"
 
+	"evenkeel.dev/examples/internal/httpserver"
 	"evenkeel.dev/examples/search/feed"
 	"evenkeel.dev/examples/search/feeds"
 )
-
-// shutdownTimeout bounds the wait for requests under way when the program is told to stop.
-const shutdownTimeout = 10 * time.Second
 
 // serve answers on ln until ctx is done, then finishes what is under way.
 func serve(ctx context.Context, ln net.Listener, cfg config, log *slog.Logger) error {
@@ -42,39 +38,7 @@ func serve(ctx context.Context, ln net.Listener, cfg config, log *slog.Logger) e
 		}
 	}()
 
-	srv := newServer(s.routes(), log)
-	served := make(chan error, 1)
-	go func() { served <- srv.Serve(ln) }()
-	log.Info("listening", "url", "http://"+ln.Addr().String(), "alloc", cfg.mode)
-
-	select {
-	case err := <-served:
-		return fmt.Errorf("serve: %w", err)
-	case <-ctx.Done():
-	}
-	log.Info("stopping", "cause", context.Cause(ctx))
-	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
-	defer cancel()
-	err := srv.Shutdown(end)
-	if errors.Is(err, context.DeadlineExceeded) {
-		srv.Close()
-		return fmt.Errorf("requests were still under way after %v and were cut off", shutdownTimeout)
-	}
-	return err
-}
-
-// newServer bounds what one client can hold up. Profiles extend the write timeout by
-// themselves.
-func newServer(h http.Handler, log *slog.Logger) *http.Server {
-	return &http.Server{
-		Handler:           h,
-		ReadHeaderTimeout: 5 * time.Second,
-		ReadTimeout:       10 * time.Second,
-		WriteTimeout:      30 * time.Second,
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    64 << 10,
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn), // not stderr
-	}
+	return httpserver.Serve(ctx, ln, s.routes(), log, "alloc", cfg.mode)
 }
 
 // serveSamples starts the feed server that stands in for the publishers, and returns where
@@ -84,7 +48,7 @@ func serveSamples(log *slog.Logger) (addrs []address, stop func(), err error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("start the sample feeds: %w; or give real ones with -feeds", err)
 	}
-	srv := newServer(feeds.Handler(), log)
+	srv := httpserver.New(feeds.Handler(), log)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -88,7 +88,7 @@ ${on_server[@]+"${on_server[@]}"} "$bin/fastcserver" -addr 127.0.0.1:0 >>"$tmp/s
 server=$!
 addr=''
 for _ in {1..100}; do
-  addr=$(sed -n 's/.*msg=listening addr=\([^ ]*\).*/\1/p' "$tmp/server.log")
+  addr=$(sed -n 's/.*msg=listening url=http:\/\/\([^ ]*\).*/\1/p' "$tmp/server.log")
   [ -z "$addr" ] || break
   kill -0 "$server" 2>/dev/null || break
   sleep .1

@@ -41,7 +41,7 @@ type Program struct {
 	done chan struct{}
 }
 
-var listening = regexp.MustCompile(`msg=listening addr=(\S+)`)
+var listening = regexp.MustCompile(`msg=listening (?:addr=|url=http://)(\S+)`)
 
 // Start starts it on a free port and waits until it listens.
 func Start(t *testing.T, path string, args ...string) *Program {

@@ -14,9 +14,9 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-	"time"
 
 	"evenkeel.dev/examples/internal/gateflags"
+	"evenkeel.dev/examples/internal/httpserver"
 )
 
 // What a process leaves with.
@@ -25,9 +25,6 @@ const (
 	exitError = 1
 	exitUsage = 2
 )
-
-// shutdownTimeout bounds the wait for requests under way when the program is told to stop.
-const shutdownTimeout = 10 * time.Second
 
 // Service is one example.
 type Service struct {
@@ -112,30 +109,5 @@ func (s *Service) serve(ctx context.Context, ln net.Listener, flags *gateflags.F
 		s.Beside(mux, g)
 	}
 
-	srv := &http.Server{
-		Handler:           mux,
-		ReadHeaderTimeout: 5 * time.Second,
-		ReadTimeout:       10 * time.Second,
-		WriteTimeout:      30 * time.Second,
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    64 << 10,
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn), // not stderr
-	}
-	served := make(chan error, 1)
-	go func() { served <- srv.Serve(ln) }()
-	log.Info("listening", "url", "http://"+ln.Addr().String())
-	select {
-	case err := <-served:
-		return fmt.Errorf("serve: %w", err)
-	case <-ctx.Done():
-	}
-	log.Info("stopping", "cause", context.Cause(ctx))
-	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
-	defer cancel()
-	err = srv.Shutdown(end)
-	if errors.Is(err, context.DeadlineExceeded) {
-		srv.Close()
-		return fmt.Errorf("requests were still under way after %v and were cut off", shutdownTimeout)
-	}
-	return err
+	return httpserver.Serve(ctx, ln, mux, log)
 }
