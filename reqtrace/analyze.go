@@ -3,12 +3,11 @@ package reqtrace
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"math"
 	"slices"
 	"time"
-
-	"evenkeel.dev/reqtrace/region"
 )
 
 // Report says where the time of a trace's requests went.
@@ -17,8 +16,9 @@ type Report struct {
 	Requests int           `json:"requests"` // whole ones
 	CutStart int           `json:"cut_start"`
 	CutEnd   int           `json:"cut_end"`
-	Marked   bool          `json:"marked"` // they were marked by regions, else they are turns of net/http's connections
-	Procs    int           `json:"procs"`  // GOMAXPROCS
+	Unmarked int           `json:"unmarked,omitempty"` // turns of net/http's connections that are left out: they have no region, others have
+	Marked   bool          `json:"marked"`             // they were marked by regions, else they are turns of net/http's connections
+	Procs    int           `json:"procs"`              // GOMAXPROCS
 	Total    Parts         `json:"total_ns"`
 	Bands    []Band        `json:"bands"`  // from the fastest requests to the slowest, without empty ones
 	Median   Band          `json:"median"` // p45 to p55: what the others are compared with
@@ -71,14 +71,19 @@ func (b *Band) Share(c ...Cause) float64 {
 	return float64(sum) / float64(all)
 }
 
+const (
+	defaultSlowest = 20
+	maxSlowest     = 1000
+)
+
 // Analyze reads an execution trace and says where the time of its requests went. It fails as
 // [Read] does.
 func Analyze(ctx context.Context, r io.Reader, o Options) (*Report, error) {
-	if o.Slowest == 0 {
-		o.Slowest = 20
+	if o.Slowest < 0 || o.Slowest > maxSlowest {
+		return nil, fmt.Errorf("reqtrace: Options.Slowest is %d; it must be from 1 to %d, or 0 for %d", o.Slowest, maxSlowest, defaultSlowest)
 	}
-	a := analysis{slowest: min(o.Slowest, 1000)}
-	m := newModel(o, cmp.Or(o.Region, region.Name))
+	a := analysis{slowest: cmp.Or(o.Slowest, defaultSlowest)}
+	m := newModel(o)
 	m.replay = &replay{}
 	err := m.read(ctx, r, func() bool {
 		for i := range m.done {
@@ -159,7 +164,8 @@ func (a *analysis) cull() {
 func (a *analysis) finish(m *model) *Report {
 	a.cull()
 	r := &a.report
-	r.Trace, r.Requests, r.Marked, r.Procs, r.Spans = dur(m.now-m.origin), len(a.requests), m.marked, m.clock.max, m.gc
+	r.Trace, r.Procs, r.Spans = dur(m.now-m.origin), m.clock.max, m.gc
+	r.Requests, r.Marked, r.Unmarked = len(a.requests), m.marked, m.unmarked
 	if r.Requests == 0 {
 		return r
 	}

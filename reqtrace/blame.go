@@ -1,9 +1,12 @@
 package reqtrace
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // maxSteps bounds how many pieces of goroutines' time are looked at for one request; what is
-// left of a wait beyond that stays with its own cause.
+// left of a wait beyond that is not followed.
 const maxSteps = 1 << 20
 
 // maxSites is how many places a request names.
@@ -21,7 +24,7 @@ type blamer struct {
 type piece struct {
 	g    *goroutine
 	a, b int64
-	for_ Cause  // what waiting for g counts as; Running: g works for the request
+	as   Cause  // what waiting for g counts as; Running: g works for the request
 	site siteID // where the request waits
 }
 
@@ -81,7 +84,7 @@ func (x *blamer) blame(q *served, g *goroutine, a, b int64) {
 			r.Parts[Running] += dur(end - t)
 		} else {
 			before := r.Parts
-			x.todo = append(x.todo[:0], piece{g: g, a: t, b: end, for_: Running})
+			x.todo = append(x.todo[:0], piece{g: g, a: t, b: end, as: Running})
 			steps = x.run(r, g.seq, steps)
 			tile.cause = most(&before, &r.Parts)
 			gc, idle = collector(&r.Parts)-collector(&before), int64(r.Parts[RunqueueIdle]-before[RunqueueIdle])
@@ -95,7 +98,7 @@ func (x *blamer) blame(q *served, g *goroutine, a, b int64) {
 	if p != nil {
 		p.end()
 	}
-	slices.SortFunc(x.sites, func(p, q blameOf) int { return int(min(max(q.time-p.time, -1), 1)) })
+	slices.SortFunc(x.sites, func(p, q blameOf) int { return cmp.Compare(q.time, p.time) })
 	q.sites, q.path = x.sites[:min(len(x.sites), maxSites)], x.path
 }
 
@@ -115,24 +118,13 @@ func most(before, after *Parts) (cause Cause) {
 	return cause
 }
 
-// segment returns the i-th segment of g and where it ends, b at the latest.
-func (g *goroutine) segment(i int, b int64) (segment, int64) {
-	if i >= len(g.segments) {
-		return segment{start: b}, b
-	}
-	if i+1 < len(g.segments) {
-		b = min(b, g.segments[i+1].start)
-	}
-	return g.segments[i], b
-}
-
 // run takes apart all that is to do, in at most so many steps, and returns how many are left.
 func (x *blamer) run(r *Request, seq uint64, steps int) int {
 	for len(x.todo) > 0 {
 		p := x.todo[len(x.todo)-1]
 		x.todo = x.todo[:len(x.todo)-1]
 		if steps <= 0 {
-			x.add(r, p.for_, p.site, p.b-p.a)
+			x.lost(r, p, p.b-p.a)
 			continue
 		}
 		steps -= x.take(r, seq, p)
@@ -150,9 +142,9 @@ func (x *blamer) take(r *Request, seq uint64, p piece) (steps int) {
 			begin = min(begin, p.g.segments[0].start)
 		}
 		if p.g.parent != nil && p.g.born <= begin && p.g.born > p.a {
-			x.todo = append(x.todo, piece{p.g.parent, p.a, min(p.g.born, p.b), p.for_, p.site})
+			x.todo = append(x.todo, piece{p.g.parent, p.a, min(p.g.born, p.b), p.as, p.site})
 			x.lost(r, p, begin-min(p.g.born, p.b))
-		} else if p.g.ofNobody && p.for_ == Running && p.g.born > p.a && p.g.born <= begin {
+		} else if p.g.ofNobody && p.as == Running && p.g.born > p.a && p.g.born <= begin {
 			x.add(r, Sleep, p.site, begin-p.a)
 		} else {
 			x.lost(r, p, begin-p.a)
@@ -176,10 +168,10 @@ func (x *blamer) take(r *Request, seq uint64, p piece) (steps int) {
 
 // lost is time of which nothing is known but what it is waited for.
 func (x *blamer) lost(r *Request, p piece, ns int64) {
-	if p.for_ == Running {
+	if p.as == Running {
 		r.Parts[Unknown] += dur(ns)
 	} else {
-		x.add(r, p.for_, p.site, ns)
+		x.add(r, p.as, p.site, ns)
 	}
 }
 
@@ -211,14 +203,13 @@ func (x *blamer) segment(r *Request, seq uint64, p piece, s segment, a, b int64)
 			r.Parts[Stopped] += dur(held)
 			ns -= held
 		}
-		cause, site := p.for_, p.site
-		if cause == Running { // its own, or somebody's who works for it
-			cause, site = ownCause[s.state], s.site
-		}
-		if cause == Running {
+		switch own := ownCause[s.state]; {
+		case p.as != Running:
+			x.add(r, p.as, p.site, ns)
+		case own == Running: // which has no place
 			r.Parts[Running] += dur(ns)
-		} else {
-			x.add(r, cause, site, ns)
+		default:
+			x.add(r, own, s.site, ns)
 		}
 	}
 }
@@ -235,15 +226,15 @@ func (x *blamer) wait(r *Request, seq uint64, p piece, s segment, a, b int64) {
 		cause = Channel
 	}
 	switch {
-	case w == nil && p.for_ != Running: // nobody knows; it is waited for all the same
-		x.add(r, p.for_, p.site, b-a)
+	case w == nil && p.as != Running: // nobody knows; it is waited for all the same
+		x.add(r, p.as, p.site, b-a)
 	case w == nil:
 		if cause == Channel {
 			cause = Sleep // a timer's channel
 		}
 		x.add(r, cause, site, b-a)
-	case p.for_ != Running: // a convoy: the place where the request waits is what counts
-		x.todo = append(x.todo, piece{w, a, b, p.for_, p.site})
+	case p.as != Running: // a convoy: the place where the request waits is what counts
+		x.todo = append(x.todo, piece{w, a, b, p.as, p.site})
 	case seq != 0 && w.owner == seq: // its own child
 		x.todo = append(x.todo, piece{w, a, b, Running, site})
 	case cause == Lock:

@@ -17,8 +17,7 @@ type clock struct {
 
 type proc struct {
 	running, marking bool
-	holder           *goroutine // nil: none
-	last             siteID     // who had it before: where it was preempted, or what it began with
+	last             siteID // who had it before: where it was preempted, or what it began with
 }
 
 // step is a piece of time during which nothing changed.
@@ -154,7 +153,6 @@ func (c *clock) run(t, id int64, running bool) {
 // hold takes note of who has a processor.
 func (c *clock) hold(t, id int64, g *goroutine) {
 	p := c.proc(id)
-	p.holder = g
 	marking := g != nil && (g.gcWorker || g.assisting)
 	if p.marking != marking {
 		p.marking = marking

@@ -55,6 +55,17 @@ func (g *goroutine) at(t int64) int {
 	return sort.Search(len(g.segments), func(i int) bool { return g.segments[i].start > t }) - 1
 }
 
+// segment returns the i-th segment of g and where it ends, b at the latest.
+func (g *goroutine) segment(i int, b int64) (segment, int64) {
+	if i >= len(g.segments) {
+		return segment{start: b}, b
+	}
+	if i+1 < len(g.segments) {
+		b = min(b, g.segments[i+1].start)
+	}
+	return g.segments[i], b
+}
+
 // push begins a segment.
 func (g *goroutine) push(t int64, s state, site siteID) {
 	if n := len(g.segments); n > 0 && g.segments[n-1].start == t {

@@ -7,14 +7,16 @@ import (
 	"time"
 
 	"golang.org/x/exp/trace"
+
+	"evenkeel.dev/reqtrace/region"
 )
 
 func dur(ns int64) time.Duration { return time.Duration(ns) }
 
 // model follows a trace event by event and finds the requests in it.
 type model struct {
-	opts   Options
-	region string
+	region   string // type of the regions that are requests
+	anybodys bool   // where there are none, net/http's turns are
 
 	origin     int64 // time of the first event
 	now        int64
@@ -31,6 +33,7 @@ type model struct {
 	marked   bool     // the trace has regions of requests
 	held     []served // turns of connections, kept back
 	released bool     // the trace has no regions: turns are requests
+	unmarked int      // turns that were left out, as the trace has regions
 	done     []served // finished, to be handed out
 	gc       []Span
 	marking  int64 // when the cycle's concurrent mark began; 0: none
@@ -44,10 +47,15 @@ type Span struct {
 	Stopped bool          `json:"stopped,omitempty"`
 }
 
+const maxProcs = 1 << 16 // more than any machine has: a corrupt trace may say anything
+
 const pruneEvery = 1 << 14 // events
 
-func newModel(opts Options, region string) *model {
-	m := &model{opts: opts, region: region, goroutines: map[int64]*goroutine{}, sites: newSites()}
+func newModel(o Options) *model {
+	m := &model{
+		region: cmp.Or(o.Region, region.Name), anybodys: o.Region == "",
+		goroutines: map[int64]*goroutine{}, sites: newSites(),
+	}
 	m.clock.procs = map[int64]*proc{}
 	m.blamer.m = m
 	return m
@@ -83,14 +91,14 @@ func (m *model) event(e *trace.Event) {
 			m.regionEnd(m.goroutine(int64(e.Goroutine())), t)
 		}
 	case trace.EventLog:
-		if l := e.Log(); l.Category == idCategory {
+		if l := e.Log(); l.Category == region.IDCategory {
 			m.goroutine(int64(e.Goroutine())).name(l.Message)
 		}
 	case trace.EventLabel:
 		m.label(e, t)
 	case trace.EventMetric:
 		if v := e.Metric(); v.Name == "/sched/gomaxprocs:threads" {
-			m.clock.max = int(v.Value.Uint64())
+			m.clock.max = int(min(v.Value.Uint64(), maxProcs))
 			m.clock.update(t)
 		}
 	case trace.EventSync:
@@ -275,88 +283,6 @@ func waitState(reason string) state {
 	return stateUnknown
 }
 
-func (m *model) rangeBegin(e *trace.Event, t int64) {
-	r := e.Range()
-	switch {
-	case r.Name == "GC concurrent mark phase":
-		if m.marking == 0 {
-			m.marking = t
-		}
-		return
-	case strings.HasPrefix(r.Name, "stop-the-world"):
-		if g := m.rangeOf(e, r); g != nil && g.stopping > 0 {
-			return // known already
-		}
-		if m.clock.stops++; m.clock.stops == 1 {
-			m.stopping = t
-		}
-		m.clock.update(t)
-	}
-	g := m.rangeOf(e, r)
-	if g == nil {
-		return
-	}
-	switch {
-	case strings.HasPrefix(r.Name, "stop-the-world"):
-		g.stopping++
-		if g.last() == stateRunning {
-			g.push(t, stateStopping, m.sites.intern(r.Name))
-		}
-	case r.Name == "GC mark assist":
-		g.assisting = true
-		g.assistAt = m.sites.look(e.Stack()).site
-		if g.last() == stateRunning {
-			m.hold(e, g, t)
-			m.run(g, t)
-		}
-	case r.Name == "GC incremental sweep":
-		if g.last() == stateRunning {
-			g.push(t, stateSweep, m.sites.look(e.Stack()).site)
-		}
-	}
-}
-
-func (m *model) rangeEnd(e *trace.Event, t int64) {
-	r := e.Range()
-	switch {
-	case r.Name == "GC concurrent mark phase":
-		if m.marking != 0 {
-			m.gc = append(m.gc, Span{Start: dur(m.marking - m.origin), End: dur(t - m.origin)})
-		}
-		m.marking = 0
-		return
-	case strings.HasPrefix(r.Name, "stop-the-world"):
-		if m.clock.stops--; m.clock.stops <= 0 {
-			m.clock.stops = 0
-			m.gc = append(m.gc, Span{Start: dur(m.stopping - m.origin), End: dur(t - m.origin), Stopped: true})
-		}
-		m.clock.update(t)
-	}
-	g := m.rangeOf(e, r)
-	if g == nil {
-		return
-	}
-	switch {
-	case strings.HasPrefix(r.Name, "stop-the-world"):
-		g.stopping = max(g.stopping-1, 0)
-	case r.Name == "GC mark assist":
-		g.assisting = false
-	case r.Name != "GC incremental sweep":
-		return
-	}
-	if s := g.last(); s == stateStopping || s == stateAssistMark || s == stateSweep {
-		m.hold(e, g, t)
-		m.run(g, t)
-	}
-}
-
-// hold takes note of what g, which runs, does on its processor.
-func (m *model) hold(e *trace.Event, g *goroutine, t int64) {
-	if e.Proc() != trace.NoProc && int64(e.Goroutine()) == g.id {
-		m.clock.hold(t, int64(e.Proc()), g)
-	}
-}
-
 // computed takes note of computing that is no request's, for the replay.
 func (m *model) computed(g *goroutine, t int64) {
 	n := len(g.segments)
@@ -375,18 +301,6 @@ func (m *model) computed(g *goroutine, t int64) {
 		j.gc, j.ns = j.ns, 0
 		m.replay.other(j)
 	}
-}
-
-// rangeOf returns the goroutine whose time a range is.
-func (m *model) rangeOf(e *trace.Event, r trace.Range) *goroutine {
-	id := e.Goroutine()
-	if r.Scope.Kind == trace.ResourceGoroutine {
-		id = r.Scope.Goroutine()
-	}
-	if id == trace.NoGoroutine {
-		return nil
-	}
-	return m.goroutine(int64(id))
 }
 
 // prune forgets what no request can need any more: what was over before the oldest goroutine

@@ -1,7 +1,6 @@
 package reqtrace
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,8 +9,6 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/exp/trace"
-
-	"evenkeel.dev/reqtrace/region"
 )
 
 // ErrNoRequests is the error of a trace without requests.
@@ -24,7 +21,7 @@ var ErrNoRequests = errors.New("reqtrace: the trace has no requests: wrap the ha
 // A request's Path is its own; nothing that Read hands out is used again.
 func Read(ctx context.Context, r io.Reader, o Options) iter.Seq2[Request, error] {
 	return func(yield func(Request, error) bool) {
-		m := newModel(o, cmp.Or(o.Region, region.Name))
+		m := newModel(o)
 		found := false
 		flush := func() bool {
 			for _, q := range m.done {

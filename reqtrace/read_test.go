@@ -215,6 +215,14 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+func TestSlowest(t *testing.T) {
+	for _, n := range []int{-1, 1001} {
+		if _, err := Analyze(t.Context(), strings.NewReader(""), Options{Slowest: n}); err == nil || !strings.Contains(err.Error(), "it must be from 1 to 1000") {
+			t.Errorf("%d: %v", n, err)
+		}
+	}
+}
+
 // TestCancel: a reader that gives nothing more does not hold Analyze up.
 func TestCancel(t *testing.T) {
 	r, w := io.Pipe()
@@ -240,7 +248,8 @@ func TestBreak(t *testing.T) {
 	}
 }
 
-// FuzzRead: whatever the bytes, an answer or an error, and no request whose parts do not fit.
+// FuzzRead: whatever the bytes, an answer or an error, and no request whose parts do not fit; and
+// Analyze says the same.
 func FuzzRead(f *testing.F) {
 	var buf bytes.Buffer // a small one: few goroutines, two requests
 	if err := trace.Start(&buf); err != nil {
@@ -260,10 +269,17 @@ func FuzzRead(f *testing.F) {
 	f.Add(buf.Bytes())
 	f.Add([]byte("go 1.26 trace\x00\x00\x00"))
 	f.Fuzz(func(t *testing.T, b []byte) {
+		whole, failed := 0, false
 		for r, err := range Read(t.Context(), bytes.NewReader(b), Options{}) {
 			if err == nil && r.Cut == Whole {
+				whole++
 				check(t, r)
 			}
+			failed = failed || err != nil
+		}
+		r, err := Analyze(t.Context(), bytes.NewReader(b), Options{})
+		if failed != (err != nil) || err == nil && r.Requests != whole {
+			t.Errorf("Read: %d requests, failed %v; Analyze: %+v, %v", whole, failed, r, err)
 		}
 	})
 }

@@ -1,9 +1,6 @@
 package reqtrace
 
-import (
-	"log/slog"
-	"time"
-)
+import "time"
 
 // Options configure [Read] and [Analyze]. The zero value works.
 type Options struct {
@@ -13,11 +10,8 @@ type Options struct {
 	Region string
 
 	// Slowest is how many requests [Analyze] keeps with their path. Default: 0, which is 20;
-	// limit: 1000.
+	// limits: 1 to 1000.
 	Slowest int
-
-	// Logger gets Debug. Default: nil, which is slog.Default().
-	Logger *slog.Logger
 }
 
 // Cut says at which edge of the trace a request was cut off.

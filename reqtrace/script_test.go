@@ -19,7 +19,7 @@ type script struct {
 }
 
 func newScript(t testing.TB, procs int) *script {
-	s := &script{t: t, m: newModel(Options{}, region.Name), proc: map[int]int{}}
+	s := &script{t: t, m: newModel(Options{}), proc: map[int]int{}}
 	s.at(1)
 	feed(s, 0, trace.EventMetric, trace.Metric{Name: "/sched/gomaxprocs:threads", Value: trace.Uint64Value(uint64(procs))}, trace.NoStack)
 	return s

@@ -2,9 +2,6 @@ package reqtrace
 
 import "slices"
 
-// idCategory is that of region.Start's log events.
-const idCategory = "evenkeel.request.id"
-
 // turn is where a goroutine is in serving requests: from one wait for work to the next.
 type turn struct {
 	known bool   // the goroutine was seen to begin, or to end a turn
@@ -164,7 +161,7 @@ func (g *goroutine) reset(t int64) {
 }
 
 func (m *model) regionBegin(g *goroutine, t int64) {
-	m.marked = true
+	m.marked = !m.released       // a region that comes late changes nothing
 	if g.start != 0 && g.ended { // the next request was there already
 		m.finish(g, t, true)
 	}
@@ -219,28 +216,36 @@ func (m *model) finish(g *goroutine, t int64, marked bool) {
 // regions of requests.
 const maxHeld = 1024
 
-// hand hands r out: turns without a region only where the trace has no regions.
+// hand hands r out: turns without a region only where the trace has no regions. Those that were
+// under way when it began may have had theirs before.
 func (m *model) hand(r served, marked bool) {
 	switch {
 	case marked:
 		for _, h := range m.held {
-			if h.Cut == CutStart {
-				m.done = append(m.done, h)
-			}
+			m.leaveOut(h)
 		}
 		m.held = nil
 		m.done = append(m.done, r)
-	case m.marked && m.opts.Region == "" && r.Cut == CutStart: // its region would have begun before the trace
-		m.done = append(m.done, r)
-	case m.marked || m.opts.Region != "":
+	case !m.anybodys:
 	case m.released:
 		m.done = append(m.done, r)
+	case m.marked:
+		m.leaveOut(r)
 	default:
 		r.sites, r.path = slices.Clone(r.sites), slices.Clone(r.path)
 		m.held = append(m.held, r)
 		if len(m.held) == maxHeld {
 			m.done, m.held, m.released = append(m.done, m.held...), nil, true
 		}
+	}
+}
+
+// leaveOut counts a turn without a region.
+func (m *model) leaveOut(r served) {
+	if r.Cut == CutStart {
+		m.done = append(m.done, r)
+	} else {
+		m.unmarked++
 	}
 }
 
@@ -252,7 +257,7 @@ func (m *model) end() {
 	m.held = nil
 	for _, g := range m.goroutines {
 		switch {
-		case g.start != 0, g.serve && !m.marked && g.woken != 0 && m.opts.Region == "":
+		case g.start != 0, g.serve && !m.marked && g.woken != 0 && m.anybodys:
 			m.done = append(m.done, served{Request: Request{ID: g.reqID, Goroutine: g.id, Start: dur(g.begin() - m.origin), End: dur(m.now - m.origin), Cut: CutEnd}})
 		}
 	}

@@ -201,6 +201,29 @@ func TestMarkedOnly(t *testing.T) {
 	s.at(140).wake(0, 2).run(2, 2).syscall(2, 150, answer).at(160).wait(2, "network", peek...)
 	s.m.end()
 	s.wantTimes([2]int64{100, 130})
+	if s.m.unmarked != 2 {
+		t.Errorf("%d turns were left out, want 2", s.m.unmarked)
+	}
+}
+
+// TestLateMark: where turns were taken for requests, a region does not make them vanish.
+func TestLateMark(t *testing.T) {
+	s := newScript(t, 2)
+	turn := func() {
+		now := s.now + 10
+		s.at(now).wake(0, 2).run(2, 2).syscall(2, now+1, answer).at(now+2).wait(2, "network", peek...)
+	}
+	s.at(10).create(0, 2).run(2, 2).wait(2, "network", peek...)
+	for range maxHeld {
+		turn()
+	}
+	now := s.now
+	s.at(now+10).wake(0, 2).run(2, 2).begin(2).at(now+12).end(2).syscall(2, now+14, answer).at(now+15).wait(2, "network", peek...)
+	turn()
+	s.m.end()
+	if n := len(s.m.done); n != maxHeld+2 || s.m.marked || s.m.unmarked != 0 {
+		t.Errorf("%d requests of %d, marked %v, %d left out", n, maxHeld+2, s.m.marked, s.m.unmarked)
+	}
 }
 
 // TestPrune: what a long request needs is not forgotten.

@@ -84,7 +84,7 @@ func runExplain(ctx context.Context, a *app, args []string) error {
 	if x.Report.Requests == 0 {
 		return errors.Join(err, errors.New(x.Verdict.Sentence))
 	}
-	hit, limitErr := f.failIf.check(x.Report)
+	hit, limitErr := f.failIf.check(x)
 	for _, h := range hit {
 		fmt.Fprintf(a.stderr, "evenkeel explain: %s\n", h)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -106,11 +107,11 @@ func causesOf(name string) []reqtrace.Cause {
 }
 
 // check says which limits are passed, and by how much; its error, which of them cannot be known.
-func (l limits) check(r *reqtrace.Report) (hit []string, err error) {
+func (l limits) check(e *report.Explanation) (hit []string, err error) {
 	for _, x := range l {
-		share, err := x.share(r)
+		share, err := x.share(e)
 		if err != nil {
-			return hit, err
+			return hit, fmt.Errorf("-fail-if %s: %w", x.text, err)
 		}
 		if over := share*100 - x.percent; over > 0 {
 			hit = append(hit, fmt.Sprintf("-fail-if %s: it is %.1f%%, %s points too much", x.text, share*100, points(over)))
@@ -126,17 +127,16 @@ func points(x float64) string {
 	return fmt.Sprintf("%.1f", x)
 }
 
-func (l *limit) share(r *reqtrace.Report) (float64, error) {
-	if l.whatIf {
-		if r.WhatIf.Replayed.P99 == 0 {
-			return 0, fmt.Errorf("-fail-if %s: there was nothing to replay; take a longer trace, or ask for gc.direct", l.text)
-		}
-		if e := r.WhatIf.ModelError; e > .5 || e < -.5 {
-			return 0, fmt.Errorf("the replay is %+.0f%% off what was measured: gc.whatif cannot be judged; use gc.direct", 100*e)
-		}
-		return r.WhatIf.TailShare, nil
-	}
-	if l.band == tailBand {
+func (l *limit) share(e *report.Explanation) (float64, error) {
+	r, gc := e.Report, &e.Verdict.GC
+	switch {
+	case l.whatIf && !gc.Replayed:
+		return 0, errors.New("there was nothing to replay; take a longer trace, or ask for gc.direct")
+	case l.whatIf && !gc.Trusted:
+		return 0, fmt.Errorf("the replay misses the measured p99 by %+.0f%% and cannot be relied on; ask for gc.direct", 100*gc.ModelError)
+	case l.whatIf:
+		return gc.WhatIf, nil
+	case l.band == tailBand:
 		return r.Tail.Share(l.causes...), nil
 	}
 	for i := range r.Bands {
@@ -144,5 +144,5 @@ func (l *limit) share(r *reqtrace.Report) (float64, error) {
 			return r.Bands[i].Share(l.causes...), nil
 		}
 	}
-	return 0, fmt.Errorf("-fail-if %s: no request is in that band, of %d; take a longer trace", l.text, r.Requests)
+	return 0, fmt.Errorf("no request is in that band, of %d; take a longer trace", r.Requests)
 }

@@ -101,20 +101,24 @@ func TestLimitCheck(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		hit, err := limits{l}.check(r)
+		hit, err := limits{l}.check(report.NewExplanation("", r))
 		if got := strings.Join(hit, "\n"); err != nil || tt.hit == "" && got != "" || !strings.Contains(got, tt.hit) {
 			t.Errorf("%s: %q, %v, want %q", tt.limits, got, err, tt.hit)
 		}
 	}
-	l, _ := parseLimit("p99.9+:gc>1%")
-	if _, err := (limits{l}).check(r); err == nil || !strings.Contains(err.Error(), "no request is in that band") {
-		t.Errorf("a band without requests: %v", err)
+	unknown := func(text, want string) {
+		t.Helper()
+		l, _ := parseLimit(text)
+		hit, err := limits{l}.check(report.NewExplanation("", r))
+		if len(hit) > 0 || err == nil || !strings.HasPrefix(err.Error(), "-fail-if "+text+": ") || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %q, %v, want %q", text, hit, err, want)
+		}
 	}
+	unknown("p99.9+:gc>1%", "no request is in that band")
+	r.WhatIf.ModelError = -.51
+	unknown("gc.whatif>1%", "misses the measured p99 by -51%")
 	r.WhatIf.Replayed.P99 = 0
-	l, _ = parseLimit("gc.whatif>1%")
-	if _, err := (limits{l}).check(r); err == nil || !strings.Contains(err.Error(), "nothing to replay") {
-		t.Errorf("without a replay: %v", err)
-	}
+	unknown("gc.whatif>1%", "nothing to replay")
 }
 
 // FuzzParseLimit has what is understood mean the same when it is written out.
@@ -138,7 +142,7 @@ func FuzzParseLimit(f *testing.F) {
 		if err != nil || again.band != l.band || again.cause != l.cause || again.whatIf != l.whatIf || again.percent != l.percent || !slices.Equal(again.causes, l.causes) {
 			t.Fatalf("%q is %+v, written out it is %+v, %v", s, l, again, err)
 		}
-		if _, err := (limits{l}).check(&reqtrace.Report{Requests: 1}); err == nil && l.whatIf {
+		if _, err := (limits{l}).check(report.NewExplanation("", &reqtrace.Report{Requests: 1})); err == nil && l.whatIf {
 			t.Fatalf("%q is judged without a replay", s)
 		}
 	})

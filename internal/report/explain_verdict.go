@@ -188,6 +188,9 @@ func caveats(r *reqtrace.Report) []string {
 	if cut := r.CutStart + r.CutEnd; float64(cut) > manyCut*float64(r.Requests+cut) {
 		add("%s are cut off by the trace's edges, beside %s whole ones: the slowest are the likeliest to be cut; trace for longer", plural(cut, "request"), FormatCount(float64(r.Requests)))
 	}
+	if r.Unmarked > 0 {
+		add("%s of net/http's connections without a region are left out, as others have one", plural(r.Unmarked, "request"))
+	}
 	if u := part(&r.Tail.Parts, reqtrace.Unknown); u > muchUnknown {
 		add("%s of the time of p99+ is unknown", FormatPercent(u*100))
 	}

@@ -1,0 +1,102 @@
+package reqtrace
+
+import (
+	"strings"
+
+	"golang.org/x/exp/trace"
+)
+
+// The ranges of the runtime that matter.
+const (
+	rangeMark   = "GC concurrent mark phase"
+	rangeAssist = "GC mark assist"
+	rangeSweep  = "GC incremental sweep"
+	rangeStop   = "stop-the-world" // and why, in brackets
+)
+
+// rangeBegin takes note of the begin of a range, or of its being told again at the start of a
+// generation.
+func (m *model) rangeBegin(e *trace.Event, t int64) {
+	r := e.Range()
+	if r.Name == rangeMark {
+		if m.marking == 0 {
+			m.marking = t
+		}
+		return
+	}
+	g := m.rangeOf(e, r)
+	if g == nil {
+		return
+	}
+	running := g.last() == stateRunning
+	switch {
+	case strings.HasPrefix(r.Name, rangeStop) && g.stopping == 0:
+		g.stopping++
+		if m.clock.stops++; m.clock.stops == 1 {
+			m.stopping = t
+		}
+		m.clock.update(t)
+		if running {
+			g.push(t, stateStopping, m.sites.intern(r.Name))
+		}
+	case r.Name == rangeAssist:
+		g.assisting = true
+		g.assistAt = m.sites.look(e.Stack()).site
+		if running {
+			m.hold(e, g, t)
+			m.run(g, t)
+		}
+	case r.Name == rangeSweep && running:
+		g.push(t, stateSweep, m.sites.look(e.Stack()).site)
+	}
+}
+
+func (m *model) rangeEnd(e *trace.Event, t int64) {
+	r := e.Range()
+	if r.Name == rangeMark {
+		if m.marking != 0 {
+			m.gc = append(m.gc, Span{Start: dur(m.marking - m.origin), End: dur(t - m.origin)})
+		}
+		m.marking = 0
+		return
+	}
+	g := m.rangeOf(e, r)
+	if g == nil {
+		return
+	}
+	switch {
+	case strings.HasPrefix(r.Name, rangeStop) && g.stopping > 0:
+		g.stopping--
+		if m.clock.stops--; m.clock.stops == 0 {
+			m.gc = append(m.gc, Span{Start: dur(m.stopping - m.origin), End: dur(t - m.origin), Stopped: true})
+		}
+		m.clock.update(t)
+	case r.Name == rangeAssist:
+		g.assisting = false
+	case r.Name != rangeSweep:
+		return
+	}
+	if s := g.last(); s == stateStopping || s == stateAssistMark || s == stateSweep {
+		m.hold(e, g, t)
+		m.run(g, t)
+	}
+}
+
+// hold takes note of what g, which runs, does on its processor.
+func (m *model) hold(e *trace.Event, g *goroutine, t int64) {
+	if e.Proc() != trace.NoProc && int64(e.Goroutine()) == g.id {
+		m.clock.hold(t, int64(e.Proc()), g)
+	}
+}
+
+// rangeOf returns the goroutine whose time a range is.
+func (m *model) rangeOf(e *trace.Event, r trace.Range) *goroutine {
+	id := e.Goroutine()
+	if r.Scope.Kind == trace.ResourceGoroutine {
+		id = r.Scope.Goroutine()
+	}
+	if id == trace.NoGoroutine {
+		return nil
+	}
+	return m.goroutine(int64(id))
+}
