@@ -11,10 +11,10 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
+
+	"evenkeel.dev/bench/machine"
 )
 
 // child is a service that the driver started, and ends by its process id.
@@ -93,17 +93,4 @@ func (c *child) end() {
 }
 
 // cpu returns the CPU time that the child has used.
-func (c *child) cpu() (time.Duration, error) {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", c.cmd.Process.Pid))
-	if err != nil {
-		return 0, err
-	}
-	f := strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+1:]))
-	if len(f) < 13 {
-		return 0, fmt.Errorf("/proc/PID/stat has %d fields", len(f))
-	}
-	user, err := strconv.Atoi(f[11])
-	system, serr := strconv.Atoi(f[12])
-	const tick = 10 * time.Millisecond // USER_HZ, the same on all Linux
-	return time.Duration(user+system) * tick, errors.Join(err, serr)
-}
+func (c *child) cpu() (time.Duration, error) { return machine.CPUTime(c.cmd.Process.Pid) }

@@ -158,7 +158,7 @@ func (d *driver) plants(ctx context.Context) error {
 		fmt.Fprintf(d.out, "%-20s %6.2f ms %6.2f ms  %5.0f%% %5.0f%% %5.0f%%  %v; each request beside itself %.0f%%\n", p.name, 1e3*figure.Median(median), 1e3*figure.Median(tail),
 			100*figure.Median(share), 100*figure.Median(server), 100*figure.Median(client), m, 100*figure.Median(each))
 		if p.cause == "" {
-			if nothingNamed(first, figure.Median(median), figure.Median(tail)) {
+			if nothingNamed(figure.Median(median), figure.Median(tail)) {
 				named++
 			}
 			continue
@@ -181,10 +181,10 @@ func (d *driver) plants(ctx context.Context) error {
 	return nil
 }
 
-// nothingNamed reports whether a service without a plant is left in peace: its tail is near its
-// median, or it is its own computing.
-func nothingNamed(first []string, median, tail float64) bool {
-	return tail < median+nothing || tail < nothingTimes*median || len(first) > 0 && first[0] == "running"
+// nothingNamed reports whether a service without a plant is left in peace, as the report's verdict
+// would: its tail is near its median.
+func nothingNamed(median, tail float64) bool {
+	return tail < median+nothing || tail <= nothingTimes*median
 }
 
 func worstOf(xs []float64) (worst float64) {

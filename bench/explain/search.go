@@ -106,19 +106,20 @@ func (d *driver) found(ctx context.Context) (float64, error) {
 	return 100 * float64(s.Requests) / float64(r.Answered), nil
 }
 
-// refresh measures the search service while its feeds are fetched every 1.5 s, by whoever finds
+// refresh measures the search service while its feeds are fetched every 2 s, by whoever finds
 // them too old: its own wait is for the feed. The load is such that the slowest hundredth are four
-// or five for each time, most of them those behind it.
+// for each time, most of them those behind it; and so light that these are computed in a fraction
+// of their wait, on a busy machine too.
 func (d *driver) refresh(ctx context.Context, how, feeds string) (*sample, error) {
-	c, err := start(ctx, nil, filepath.Join(d.bin, "search"), "-addr=127.0.0.1:0", "-alloc=lean", "-ttl=1500ms", "-refresh="+how, "-feeds="+feeds)
+	c, err := start(ctx, nil, filepath.Join(d.bin, "search"), "-addr=127.0.0.1:0", "-alloc=lean", "-ttl=2s", "-refresh="+how, "-feeds="+feeds)
 	if err != nil {
 		return nil, err
 	}
 	defer c.end()
-	return d.measure(ctx, c, load{rate: 300, length: d.length, warmup: time.Second, targets: searchTarget(c.url)}, "search-"+how)
+	return d.measure(ctx, c, load{rate: 200, length: d.length, warmup: time.Second, targets: searchTarget(c.url)}, "search-"+how)
 }
 
-// serveFeeds serves feeds that take 40 ms, as real ones may, and returns where.
+// serveFeeds serves feeds that take 100 ms, as real ones may, and returns where.
 func serveFeeds() (feeds string, stop func(), err error) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -127,7 +128,7 @@ func serveFeeds() (feeds string, stop func(), err error) {
 	item := "<item><title>A president speaks</title><description>" + strings.Repeat("Of ships and the president's keel. ", 40) + "</description><link>http://a.example/</link></item>"
 	doc := []byte(`<rss version="2.0"><channel><title>News</title>` + strings.Repeat(item, 30) + "</channel></rss>")
 	srv := &http.Server{ReadHeaderTimeout: time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		time.Sleep(40 * time.Millisecond)
+		time.Sleep(100 * time.Millisecond)
 		_, _ = w.Write(doc)
 	})}
 	go func() { _ = srv.Serve(ln) }()

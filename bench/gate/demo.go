@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"evenkeel.dev/bench/machine"
 	"evenkeel.dev/gctrace"
 	"evenkeel.dev/loadgen"
 )
@@ -115,7 +116,7 @@ func (d *driver) demoOnce(ctx context.Context, label string, m mode, l load) (de
 	run.Command = append([]string{m.binary()}, append(d.work, m.arguments(place{socket: d.socket, turns: "turns"})...)...)
 	for _, rep := range sys.replicas {
 		peak, _ := peakRSS(rep.cmd.Process.Pid)
-		cpu, _ := cpuTime(rep.cmd.Process.Pid)
+		cpu, _ := machine.CPUTime(rep.cmd.Process.Pid)
 		run.Server.PeakRSSBytes += peak
 		run.Server.CPU += cpu
 	}

@@ -9,20 +9,12 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"evenkeel.dev/bench/machine"
 )
 
-func TestParseCPUTime(t *testing.T) {
-	const line = "123 (a (b) c) S 1 123 123 0 -1 4194560 100 0 0 0 250 50 0 0 20 0 7 0 1000 0 0\n"
-	if got, err := parseCPUTime(line); got != 3*time.Second || err != nil {
-		t.Errorf("%v, %v, want 3 s", got, err)
-	}
-	if _, err := parseCPUTime("123 (x) S"); err == nil {
-		t.Error("a short line is read")
-	}
-}
-
 func TestThisProcess(t *testing.T) {
-	if _, err := cpuTime(os.Getpid()); err != nil {
+	if _, err := machine.CPUTime(os.Getpid()); err != nil {
 		t.Error(err)
 	}
 	if n, err := peakRSS(os.Getpid()); n < 1<<20 || err != nil {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"evenkeel.dev/bench/machine"
 	"evenkeel.dev/gcgate"
 	"evenkeel.dev/loadgen"
 )
@@ -115,7 +116,7 @@ type state struct {
 func (s *system) state(ctx context.Context) (st state, err error) {
 	for _, r := range s.replicas {
 		x, serr := r.stats(ctx)
-		cpu, cerr := cpuTime(r.cmd.Process.Pid)
+		cpu, cerr := machine.CPUTime(r.cmd.Process.Pid)
 		st.stats, st.cpu = append(st.stats, x), append(st.cpu, cpu)
 		err = errors.Join(err, serr, cerr)
 	}
@@ -125,7 +126,7 @@ func (s *system) state(ctx context.Context) (st state, err error) {
 		pid := s.front.cmd.Process.Pid
 		var all, master time.Duration
 		all, oerr = familyCPU(pid)
-		master, _ = cpuTime(pid) // counted above
+		master, _ = machine.CPUTime(pid) // counted above
 		st.ours += all - master
 	}
 	err = errors.Join(err, oerr)
@@ -212,7 +213,7 @@ func (d *driver) loadOn(ctx context.Context, sys *system, m mode, l load) (sampl
 		s.PeakRSS = append(s.PeakRSS, peak)
 	}
 	s.Steal = after.jiffies.stealSince(before.jiffies)
-	used := (after.jiffies.used - before.jiffies.used) * tick.Seconds()
+	used := (after.jiffies.used - before.jiffies.used) * machine.Tick.Seconds()
 	s.Busy = used / window / float64(runtime.NumCPU())
 	s.Others = max(0, used-(after.ours-before.ours).Seconds()) / window / float64(runtime.NumCPU())
 	return s, err

@@ -13,30 +13,6 @@ import (
 	"evenkeel.dev/bench/machine"
 )
 
-// tick is the unit of times in /proc (USER_HZ, which is 100 wherever Go runs).
-const tick = 10 * time.Millisecond
-
-// cpuTime returns the CPU time that a process has used.
-func cpuTime(pid int) (time.Duration, error) {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0, err
-	}
-	return parseCPUTime(string(b))
-}
-
-// parseCPUTime adds up utime and stime of a line of /proc/PID/stat. The command's name, in
-// parentheses, may hold anything.
-func parseCPUTime(stat string) (time.Duration, error) {
-	f := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
-	if len(f) < 13 {
-		return 0, fmt.Errorf("not a line of /proc/PID/stat: %.80q", stat)
-	}
-	user, err1 := strconv.ParseInt(f[11], 10, 64)
-	system, err2 := strconv.ParseInt(f[12], 10, 64)
-	return time.Duration(user+system) * tick, errors.Join(err1, err2)
-}
-
 // peakRSS returns the most memory that a process has had resident, in bytes.
 func peakRSS(pid int) (int64, error) {
 	kib, err := strconv.ParseInt(strings.TrimSuffix(machine.Field(fmt.Sprintf("/proc/%d/status", pid), "VmHWM"), " kB"), 10, 64)
@@ -45,13 +21,13 @@ func peakRSS(pid int) (int64, error) {
 
 // familyCPU returns the CPU time of a process and of its children that run.
 func familyCPU(pid int) (time.Duration, error) {
-	all, err := cpuTime(pid)
+	all, err := machine.CPUTime(pid)
 	files, cerr := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid)) // by the thread that started them
 	for _, name := range files {
 		b, _ := os.ReadFile(name) // a thread may have ended
 		for _, s := range strings.Fields(string(b)) {
 			child, aerr := strconv.Atoi(s)
-			cpu, _ := cpuTime(child) // it may have ended
+			cpu, _ := machine.CPUTime(child) // it may have ended
 			all += cpu
 			cerr = errors.Join(cerr, aerr)
 		}

@@ -1,0 +1,34 @@
+package machine
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Tick is the unit of times in /proc (USER_HZ, which is 100 wherever Go runs).
+const Tick = 10 * time.Millisecond
+
+// CPUTime returns the CPU time that a process has used.
+func CPUTime(pid int) (time.Duration, error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, err
+	}
+	return parseStat(string(b))
+}
+
+// parseStat adds up utime and stime of a line of /proc/PID/stat. The command's name, in
+// parentheses, may hold anything.
+func parseStat(stat string) (time.Duration, error) {
+	f := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
+	if len(f) < 13 {
+		return 0, fmt.Errorf("not a line of /proc/PID/stat: %.80q", stat)
+	}
+	user, err1 := strconv.ParseInt(f[11], 10, 64)
+	system, err2 := strconv.ParseInt(f[12], 10, 64)
+	return time.Duration(user+system) * Tick, errors.Join(err1, err2)
+}
