@@ -150,10 +150,25 @@ func (s *Site) judge(took time.Duration) {
 		s.trusted.Store(1) // there is one way
 		return
 	}
-	s.mu.Lock()
-	if s.diverted.Load() { // the call began before the switch
-		s.mu.Unlock()
+	hold, diverted := s.weigh(within)
+	if !diverted {
 		return
+	}
+	until := hold.String()
+	if hold < 0 {
+		until = "the end of the process"
+	}
+	s.logger().Warn("fastc: calls keep exceeding their budget and go through cgo for now; choose Slow by the size of the input, or a larger budget",
+		"function", s.name, "budget", s.opts.Budget, "took", took, "for", until)
+}
+
+// weigh trusts the function after enough calls within the budget, and diverts it, for hold, at
+// the last of too many that were not.
+func (s *Site) weigh(within bool) (hold time.Duration, diverted bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.diverted.Load() { // the call began before the switch
+		return 0, false
 	}
 	if within {
 		if s.clean++; s.clean >= probation {
@@ -161,24 +176,16 @@ func (s *Site) judge(took time.Duration) {
 			s.countdowns.restart()
 			s.trusted.Store(1)
 		}
-		s.mu.Unlock()
-		return
+		return 0, false
 	}
 	s.clean = 0
 	s.trusted.Store(0)
 	if s.struck++; s.struck < strikes {
-		s.mu.Unlock()
-		return
+		return 0, false
 	}
-	hold := s.hold
+	hold = s.hold
 	s.divert(time.Now())
-	s.mu.Unlock()
-	until := hold.String()
-	if hold < 0 {
-		until = "the end of the process"
-	}
-	s.logger().Warn("fastc: calls keep exceeding their budget and go through cgo for now; choose Slow by the size of the input, or a larger budget",
-		"function", s.name, "budget", s.opts.Budget, "took", took, "for", until)
+	return hold, true
 }
 
 // divert begins a hold. mu is held.

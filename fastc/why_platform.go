@@ -1,4 +1,4 @@
-//go:build cgo && !nofastc && !((amd64 || arm64 || ppc64le) && (linux || darwin || freebsd || netbsd || openbsd || dragonfly) && !(ppc64le && !linux))
+//go:build cgo && !nofastc && !(((amd64 || arm64) && (linux || darwin || freebsd || netbsd || openbsd || dragonfly)) || (ppc64le && linux))
 
 package fastc
 
