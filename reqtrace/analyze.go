@@ -95,7 +95,7 @@ func Analyze(ctx context.Context, r io.Reader, o Options) (*Report, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case len(a.requests) == 0 && a.report.CutStart+a.report.CutEnd == 0:
+	case a.adding.n == 0 && a.report.CutStart+a.report.CutEnd == 0:
 		return nil, ErrNoRequests
 	}
 	return a.finish(m), nil
@@ -104,8 +104,10 @@ func Analyze(ctx context.Context, r io.Reader, o Options) (*Report, error) {
 // analysis collects requests.
 type analysis struct {
 	report   Report
-	requests []record
-	details  packed // of the requests: causes and times, then causes, sites and times
+	adding   list[record]
+	requests []record // in the end, by time
+	details  store    // of the requests: causes and times, then causes, sites and times
+	scratch  packed
 	slowest  int
 	floor    time.Duration // of the slowest: a request has to exceed it
 }
@@ -113,7 +115,7 @@ type analysis struct {
 // record is what is kept of every request.
 type record struct {
 	time    int64
-	details int // offset
+	details place
 }
 
 func (a *analysis) add(r *served, m *model) {
@@ -125,20 +127,22 @@ func (a *analysis) add(r *served, m *model) {
 		a.report.CutEnd++
 		return
 	}
-	a.requests = append(a.requests, record{time: int64(r.Duration()), details: len(a.details)})
+	p := a.scratch[:0]
 	for c, d := range r.Parts {
 		if d != 0 {
-			a.details.put(int64(c) + 1)
-			a.details.put(int64(d))
+			p.put(int64(c) + 1)
+			p.put(int64(d))
 		}
 	}
-	a.details.put(0)
-	a.details.put(int64(len(r.sites)))
+	p.put(0)
+	p.put(int64(len(r.sites)))
 	for _, s := range r.sites {
-		a.details.put(int64(s.cause))
-		a.details.put(int64(s.site))
-		a.details.put(s.time)
+		p.put(int64(s.cause))
+		p.put(int64(s.site))
+		p.put(s.time)
 	}
+	a.scratch = p
+	a.adding.add(record{time: int64(r.Duration()), details: a.details.keep(p)})
 	a.report.Total.Add(&r.Parts)
 	if r.Duration() <= a.floor {
 		return
@@ -163,12 +167,19 @@ func (a *analysis) cull() {
 
 func (a *analysis) finish(m *model) *Report {
 	a.cull()
+	a.requests = a.adding.all()
 	r := &a.report
 	r.Trace, r.Procs, r.Spans = dur(m.now-m.origin), m.clock.max, m.gc
 	r.Requests, r.Marked, r.Unmarked = len(a.requests), m.marked, m.unmarked
 	if r.Requests == 0 {
 		return r
 	}
+	var with, without []int64
+	replayed := make(chan bool)
+	go func() {
+		with, without = m.replay.run(m)
+		close(replayed)
+	}()
 	slices.SortFunc(a.requests, func(p, q record) int { return cmp.Compare(p.time, q.time) })
 	r.Median = a.band(m, "p45-55", .45, .55)
 	for i, b := range bandNames {
@@ -186,7 +197,8 @@ func (a *analysis) finish(m *model) *Report {
 	for i, q := range a.requests {
 		times[i] = q.time
 	}
-	r.WhatIf = m.replay.whatIf(times, m)
+	<-replayed
+	r.WhatIf = newWhatIf(times, with, without)
 	return r
 }
 
@@ -205,15 +217,16 @@ func (a *analysis) band(m *model, name string, from, to float64) Band {
 	}
 	var sum int64
 	var parts [numCauses]int64
-	sites := map[blameOf]int64{}
+	sites := map[uint64]int64{} // by site and cause
 	for _, r := range a.requests[i:j] {
 		sum += r.time
-		in := cursor{a.details, r.details}
+		in := a.details.at(r.details)
 		for c := in.next(); c != 0; c = in.next() {
 			parts[c-1] += in.next()
 		}
 		for n := in.next(); n > 0; n-- {
-			s := blameOf{cause: Cause(in.next()), site: siteID(in.next())}
+			s := uint64(in.next())
+			s |= uint64(in.next()) << 8
 			sites[s] += in.next()
 		}
 	}
@@ -223,7 +236,7 @@ func (a *analysis) band(m *model, name string, from, to float64) Band {
 		b.Excess[c] = b.Parts[c] - a.report.Median.Parts[c]
 	}
 	for s, ns := range sites {
-		b.Sites = append(b.Sites, Blame{s.cause, m.sites.name(s.site), dur(ns / int64(j-i))})
+		b.Sites = append(b.Sites, Blame{Cause(s), m.sites.name(siteID(s >> 8)), dur(ns / int64(j-i))})
 	}
 	slices.SortFunc(b.Sites, func(p, q Blame) int {
 		return cmp.Or(cmp.Compare(q.Time, p.Time), cmp.Compare(p.Cause, q.Cause), cmp.Compare(p.Site, q.Site))

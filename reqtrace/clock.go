@@ -8,11 +8,12 @@ import "sort"
 type clock struct {
 	steps []step // in order of time; pruned from the front
 
-	procs   map[int64]*proc
-	max     int // GOMAXPROCS; 0: not known yet
-	running int // procs that run
-	marking int // of them, those whose goroutine marks
-	stops   int // ranges of stop-the-world that are open
+	procs   []*proc         // by their numbers; nil: not met yet
+	beyond  map[int64]*proc // with numbers that no machine has: the trace is corrupt
+	max     int             // GOMAXPROCS; 0: not known yet
+	running int             // procs that run
+	marking int             // of them, those whose goroutine marks
+	stops   int             // ranges of stop-the-world that are open
 }
 
 type proc struct {
@@ -126,12 +127,27 @@ func (c *clock) prune(horizon int64) {
 }
 
 func (c *clock) proc(id int64) *proc {
-	p := c.procs[id]
-	if p == nil {
-		p = &proc{}
-		c.procs[id] = p
+	if uint64(id) < uint64(len(c.procs)) && c.procs[id] != nil {
+		return c.procs[id]
 	}
-	return p
+	return c.newProc(id)
+}
+
+func (c *clock) newProc(id int64) *proc {
+	if id < 0 || id >= maxProcs {
+		if c.beyond == nil {
+			c.beyond = map[int64]*proc{}
+		}
+		if c.beyond[id] == nil {
+			c.beyond[id] = &proc{}
+		}
+		return c.beyond[id]
+	}
+	for int64(len(c.procs)) <= id {
+		c.procs = append(c.procs, nil)
+	}
+	c.procs[id] = &proc{}
+	return c.procs[id]
 }
 
 // run takes note of whether a processor runs.

@@ -23,6 +23,7 @@ type model struct {
 	events     int
 	goroutines map[int64]*goroutine
 	dead       []*goroutine   // those that a wait may still name
+	spare      []*goroutine   // those that none can name, for use again
 	recent     [64]*goroutine // of goroutines, by the end of their numbers: most events are of few
 	clock      clock
 	sites      *sites
@@ -49,14 +50,18 @@ type Span struct {
 
 const maxProcs = 1 << 16 // more than any machine has: a corrupt trace may say anything
 
-const pruneEvery = 1 << 14 // events
+const (
+	pruneEvery = 1 << 14 // events
+	maxSpare   = 1 << 12
+
+	maxSpareSegments = 64
+)
 
 func newModel(o Options) *model {
 	m := &model{
 		region: cmp.Or(o.Region, region.Name), anybodys: o.Region == "",
 		goroutines: map[int64]*goroutine{}, sites: newSites(),
 	}
-	m.clock.procs = map[int64]*proc{}
 	m.blamer.m = m
 	return m
 }
@@ -116,10 +121,21 @@ func (m *model) goroutine(id int64) *goroutine {
 	}
 	g := m.goroutines[id]
 	if g == nil {
-		g = &goroutine{id: id}
+		g = m.newGoroutine(id)
 		m.goroutines[id] = g
 	}
 	*recent = g
+	return g
+}
+
+func (m *model) newGoroutine(id int64) *goroutine {
+	n := len(m.spare)
+	if n == 0 {
+		return &goroutine{id: id}
+	}
+	g := m.spare[n-1]
+	m.spare = m.spare[:n-1]
+	*g = goroutine{id: id, segments: g.segments[:0], wakes: g.wakes[:0]}
 	return g
 }
 
@@ -316,9 +332,16 @@ func (m *model) prune() {
 	for _, g := range m.goroutines {
 		g.prune(horizon)
 	}
+	// What a goroutine woke or created was before its end: nobody names one that ended before horizon.
 	m.dead = slices.DeleteFunc(m.dead, func(g *goroutine) bool {
-		over := g.segments[len(g.segments)-1].start < horizon
-		if over { // or each would keep those alive that it names
+		g.prune(horizon)
+		over := g.last() == stateDead && len(g.segments) == 1 && g.segments[0].start < horizon
+		switch {
+		case !over:
+		case len(m.spare) < maxSpare && cap(g.segments) <= maxSpareSegments:
+			clear(g.segments[:cap(g.segments)])
+			m.spare = append(m.spare, g)
+		default: // or it would keep those in memory that it names
 			g.segments, g.wakes, g.parent = nil, nil, nil
 		}
 		return over

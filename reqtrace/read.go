@@ -108,7 +108,7 @@ type batch struct {
 // readAhead reads the trace in a goroutine of its own, a few batches ahead. stop ends it and
 // waits until it is gone, but not when ctx is done: it may be in a Read that does not return.
 func readAhead(parent context.Context, r io.Reader) (batches <-chan *batch, stop func()) {
-	const ahead, events = 4, 512
+	const ahead, events = 16, 512
 	ctx, cancel := context.WithCancel(parent)
 	full, free, gone := make(chan *batch, ahead), make(chan *batch, ahead), make(chan struct{})
 	for range ahead {

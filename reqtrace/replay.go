@@ -2,6 +2,7 @@ package reqtrace
 
 import (
 	"cmp"
+	"encoding/binary"
 	"slices"
 	"time"
 )
@@ -47,21 +48,24 @@ func quantiles(sorted []int64) (q Quantiles) {
 
 // replay keeps what a replay needs: a request is bursts of computing, each followed by a wait.
 type replay struct {
-	requests []replayed
-	bursts   packed // of four numbers each, see burst; a request's end with a number too many
-	others   packed // computing outside of requests: jobs, each with the distance from the last one
-	markers  []job  // mark workers that had a processor to themselves
-	stops    []job  // stops of the world
+	adding   list[replayed]
+	requests []replayed // in the end, by arrival
+	bursts   store      // of four numbers each, see burst; a request's end with a number too many
+	others   store      // computing outside of requests: jobs, each with the distance from the last one
+	markers  []job      // mark workers that had a processor to themselves
+	stops    []job      // stops of the world
 
-	now      burst // that is being recorded
-	filled   bool  // it has something
-	together job   // of others: what joins it may be to come
-	last     int64 // when the last of others was
+	arrival  int64  // of the request that is being recorded
+	now      burst  // its last
+	filled   bool   // it has something
+	scratch  packed // those before it
+	together job    // of others: what joins it may be to come
+	last     int64  // when the last of others was
 }
 
 type replayed struct {
 	arrival int64
-	first   int // of bursts: an offset
+	first   place // of bursts
 }
 
 // burst is computing, then waiting, in nanoseconds.
@@ -95,23 +99,37 @@ func (p *replay) flushOthers() {
 	if p.together = (job{}); j.ns+j.gc == 0 {
 		return
 	}
-	p.others.putSigned(j.at - p.last) // they come by their ends: one may begin before the last one
-	p.others.put(j.ns)
-	p.others.put(j.gc)
+	var buf [3 * binary.MaxVarintLen64]byte
+	s := packed(buf[:0])
+	s.putSigned(j.at - p.last) // they come by their ends: one may begin before the last one
+	s.put(j.ns)
+	s.put(j.gc)
+	p.others.keep(s)
 	p.last = j.at
 }
 
-// nextOther returns the job after one that was at last, or false at the end.
-func nextOther(c *cursor, last int64) (job, bool) {
-	if c.at >= len(c.p) {
-		return job{}, false
+// jobs reads others.
+type jobs struct {
+	now  packed
+	rest store
+	at   int64
+}
+
+// next returns the next one, or false at the end.
+func (s *jobs) next() (job, bool) {
+	if len(s.now) == 0 {
+		if len(s.rest) == 0 {
+			return job{}, false
+		}
+		s.now, s.rest = s.rest[0], s.rest[1:]
 	}
-	return job{at: last + c.nextSigned(), ns: c.next(), gc: c.next()}, true
+	s.at += s.now.nextSigned()
+	return job{at: s.at, ns: s.now.next(), gc: s.now.next()}, true
 }
 
 // begin begins a request, which pieces and an end follow.
 func (p *replay) begin(arrival int64) {
-	p.requests = append(p.requests, replayed{arrival: arrival, first: len(p.bursts)})
+	p.arrival, p.scratch = arrival, p.scratch[:0]
 }
 
 // piece adds a segment of the request's goroutine: its time, what of it was the collector's, and
@@ -141,39 +159,48 @@ func (p *replay) piece(s state, all, gc, idle int64) {
 
 func (p *replay) end() {
 	p.flush()
-	p.bursts.put(0)
+	p.scratch.put(0)
+	p.adding.add(replayed{arrival: p.arrival, first: p.bursts.keep(p.scratch)})
+}
+
+// recorded ends the recording.
+func (p *replay) recorded() {
+	p.flushOthers()
+	p.requests = p.adding.all()
+	slices.SortStableFunc(p.requests, func(a, b replayed) int { return cmp.Compare(a.arrival, b.arrival) })
 }
 
 func (p *replay) flush() {
 	if p.filled {
-		p.bursts.put(p.now.cpu + 1)
-		p.bursts.put(p.now.gc)
-		p.bursts.put(p.now.wait)
-		p.bursts.put(p.now.waitGC)
+		p.scratch.put(p.now.cpu + 1)
+		p.scratch.put(p.now.gc)
+		p.scratch.put(p.now.wait)
+		p.scratch.put(p.now.waitGC)
 	}
 	p.now, p.filled = burst{}, false
 }
 
-// whatIf replays what was recorded. actual are the requests' times, in order.
-func (p *replay) whatIf(actual []int64, m *model) WhatIf {
-	w := WhatIf{Actual: quantiles(actual)}
-	if len(p.requests) == 0 {
-		return w
-	}
+// run replays what was recorded, with the collector and without, and returns the requests' times,
+// in order.
+func (p *replay) run(m *model) (with, without []int64) {
 	for _, s := range m.gc {
 		if s.Stopped {
 			p.stops = append(p.stops, job{at: int64(s.Start) + m.origin, ns: int64(s.End - s.Start)})
 		}
 	}
 	byTime := func(a, b job) int { return cmp.Compare(a.at, b.at) }
-	p.flushOthers()
 	slices.SortFunc(p.markers, byTime)
-	slices.SortFunc(p.requests, func(a, b replayed) int { return cmp.Compare(a.arrival, b.arrival) })
+	p.recorded()
 	procs := max(m.clock.max, 1)
 	done := make(chan []int64)
 	go func() { done <- p.simulate(procs, false) }()
-	with := p.simulate(procs, true)
-	w.Replayed, w.WithoutGC = quantiles(with), quantiles(<-done)
+	with = p.simulate(procs, true)
+	return with, <-done
+}
+
+// newWhatIf compares requests' times, each in order.
+func newWhatIf(actual, with, without []int64) WhatIf {
+	w := WhatIf{Actual: quantiles(actual), Replayed: quantiles(with), WithoutGC: quantiles(without)}
 	if w.Actual.P99 > 0 {
 		w.ModelError = float64(w.Replayed.P99)/float64(w.Actual.P99) - 1
 	}

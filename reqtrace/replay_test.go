@@ -66,7 +66,7 @@ func TestSimulate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var p replay
 			c.fill(&p)
-			p.flushOthers()
+			p.recorded()
 			if got := p.simulate(c.procs, true); !slices.Equal(got, c.with) {
 				t.Errorf("with the collector: %v, want %v", got, c.with)
 			}
@@ -89,7 +89,8 @@ func TestRecorded(t *testing.T) {
 	s.at(240).wait(2, "chan receive", "main.other")
 	done(s.at(250))
 	p := s.m.replay
-	c := cursor{p: p.bursts}
+	p.recorded()
+	c := p.bursts.at(p.requests[0].first)
 	var got []int64
 	for cpu := c.next(); cpu != 0; cpu = c.next() {
 		got = append(got, (cpu-1)/1000, c.next()/1000, c.next()/1000, c.next()/1000)
@@ -97,27 +98,12 @@ func TestRecorded(t *testing.T) {
 	if want := []int64{20, 10, 100, 0, 20, 0, 0, 0}; !slices.Equal(got, want) { // cpu, gc, wait, waitGC; 30 of the way to an idle processor
 		t.Errorf("bursts %v, want %v", got, want)
 	}
-	p.flushOthers()
-	others, last := cursor{p: p.others}, job{}
-	for j, ok := nextOther(&others, 0); ok; j, ok = nextOther(&others, j.at) {
+	others, last := jobs{rest: p.others}, job{}
+	for j, ok := others.next(); ok; j, ok = others.next() {
 		last = j
 	}
 	if last.at != 10_000 || last.ns != 230_000 {
 		t.Errorf("the last of others: %+v", last)
-	}
-}
-
-func TestPacked(t *testing.T) {
-	var p packed
-	want := []int64{0, 1, 127, 128, 1 << 40, 0}
-	for _, v := range want {
-		p.put(v)
-	}
-	c := cursor{p: p}
-	for i, v := range want {
-		if got := c.next(); got != v {
-			t.Errorf("%d: %d, want %d", i, got, v)
-		}
 	}
 }
 

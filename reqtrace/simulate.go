@@ -8,29 +8,36 @@ import (
 // simulation is a replay under way: requests, others and mark workers are served in the order in
 // which they become ready, each by the processor that is free first.
 type simulation struct {
-	p     *replay
 	gc    bool
 	free  []int64 // when each processor is
-	ready []underWay
+	ready []ready // a heap: requests under way, between two bursts
+	slots []underWay
+	empty []int32 // of slots
 	times []int64
 }
 
-// underWay is a request between two bursts: at is when the next is ready.
+// ready is when the next burst of a request is ready.
+type ready struct {
+	at   int64
+	slot int32
+}
+
+// underWay is a request that has arrived.
 type underWay struct {
-	at, arrival int64
-	next        int
+	arrival int64
+	rest    packed // its bursts
 }
 
 // simulate returns the requests' times, in order.
 func (p *replay) simulate(procs int, gc bool) []int64 {
-	s := simulation{p: p, gc: gc, free: make([]int64, procs), times: make([]int64, 0, len(p.requests))}
+	s := simulation{gc: gc, free: make([]int64, procs), times: make([]int64, 0, len(p.requests))}
 	var lists [2][]job
 	if gc {
 		lists = [2][]job{p.markers, p.stops}
 	}
 	arrivals := p.requests
-	others := cursor{p: p.others}
-	other, more := nextOther(&others, 0)
+	others := jobs{rest: p.others}
+	other, more := others.next()
 	for {
 		// What is ready first: a job, an arrival, or a request under way.
 		first, which := int64(math.MaxInt64), nothing
@@ -55,11 +62,11 @@ func (p *replay) simulate(procs int, gc bool) []int64 {
 		case aRequest:
 			s.burst()
 		case anArrival:
-			s.push(underWay{at: first, arrival: first, next: arrivals[0].first})
+			s.arrive(underWay{first, p.bursts.at(arrivals[0].first)})
 			arrivals = arrivals[1:]
 		case anOther:
 			s.run(other.at, other.ns, other.gc)
-			other, more = nextOther(&others, other.at)
+			other, more = others.next()
 		case aMarker:
 			s.run(first, lists[0][0].ns, 0)
 			lists[0] = lists[0][1:]
@@ -107,31 +114,44 @@ func (s *simulation) stop(j job) {
 
 // burst takes the request that is ready first through its next burst, or out where it has none.
 func (s *simulation) burst() {
-	u := s.ready[0]
-	c := cursor{s.p.bursts, u.next}
-	cpu := c.next()
+	next := &s.ready[0]
+	u := &s.slots[next.slot]
+	cpu := u.rest.next()
 	if cpu == 0 {
-		if u.at > u.arrival { // a request without a burst never was
-			s.times = append(s.times, u.at-u.arrival)
+		if next.at > u.arrival { // a request without a burst never was
+			s.times = append(s.times, next.at-u.arrival)
 		}
+		s.empty = append(s.empty, next.slot)
 		n := len(s.ready) - 1
 		s.ready[0] = s.ready[n]
 		s.ready = s.ready[:n]
 		s.down(0)
 		return
 	}
-	gc, wait, waitGC := c.next(), c.next(), c.next()
-	u.at, u.next = s.run(u.at, cpu-1, gc)+wait, c.at
+	gc, wait, waitGC := u.rest.next(), u.rest.next(), u.rest.next()
+	next.at = s.run(next.at, cpu-1, gc) + wait
 	if s.gc {
-		u.at += waitGC
+		next.at += waitGC
 	}
-	s.ready[0] = u
 	s.down(0)
 }
 
+// arrive adds a request, which is ready at once.
+func (s *simulation) arrive(u underWay) {
+	slot := int32(len(s.slots))
+	if n := len(s.empty); n > 0 {
+		slot = s.empty[n-1]
+		s.empty = s.empty[:n-1]
+		s.slots[slot] = u
+	} else {
+		s.slots = append(s.slots, u)
+	}
+	s.push(ready{u.arrival, slot})
+}
+
 // push and down keep ready a heap: container/heap would allocate for each of millions.
-func (s *simulation) push(u underWay) {
-	s.ready = append(s.ready, u)
+func (s *simulation) push(r ready) {
+	s.ready = append(s.ready, r)
 	for i := len(s.ready) - 1; i > 0; {
 		parent := (i - 1) / 2
 		if s.ready[parent].at <= s.ready[i].at {

@@ -17,6 +17,13 @@ type sites struct {
 	names  []string // function (file:line)
 	byName map[string]siteID
 	cache  map[trace.Stack]stackInfo
+	recent [8]knownStack // of cache: the same few again and again
+	next   int           // of recent
+}
+
+type knownStack struct {
+	stack trace.Stack
+	info  stackInfo
 }
 
 // stackInfo is what matters of a stack.
@@ -50,17 +57,27 @@ func (s *sites) intern(name string) siteID {
 }
 
 // forget empties the cache: a generation of the trace has ended.
-func (s *sites) forget() { clear(s.cache) }
+func (s *sites) forget() {
+	clear(s.cache)
+	clear(s.recent[:])
+}
 
 func (s *sites) look(stack trace.Stack) stackInfo {
 	if stack == trace.NoStack {
 		return stackInfo{}
+	}
+	for i := range s.recent {
+		if s.recent[i].stack == stack {
+			return s.recent[i].info
+		}
 	}
 	info, ok := s.cache[stack]
 	if !ok {
 		info = s.read(stack)
 		s.cache[stack] = info
 	}
+	s.recent[s.next] = knownStack{stack, info}
+	s.next = (s.next + 1) % len(s.recent)
 	return info
 }
 
