@@ -105,14 +105,16 @@ type batch struct {
 	free   chan *batch // where to return it
 }
 
-// readAhead reads the trace in a goroutine of its own, a few batches ahead. stop ends it and
+// readAhead reads the trace in a goroutine of its own, some batches ahead. stop ends it and
 // waits until it is gone, but not when ctx is done: it may be in a Read that does not return.
 func readAhead(parent context.Context, r io.Reader) (batches <-chan *batch, stop func()) {
-	const ahead, events = 16, 512
+	// A generation of the trace comes in one go: fewer batches, and one side waits for the other
+	// more often than it works. They take 2 MB.
+	const ahead, events = 32, 512
 	ctx, cancel := context.WithCancel(parent)
 	full, free, gone := make(chan *batch, ahead), make(chan *batch, ahead), make(chan struct{})
 	for range ahead {
-		free <- &batch{events: make([]trace.Event, 0, events), free: free}
+		free <- nil // made when it is needed
 	}
 	go func() {
 		defer close(gone)
@@ -123,6 +125,9 @@ func readAhead(parent context.Context, r io.Reader) (batches <-chan *batch, stop
 			case b = <-free:
 			case <-ctx.Done():
 				return
+			}
+			if b == nil {
+				b = &batch{events: make([]trace.Event, 0, events), free: free}
 			}
 			b.events, b.err = b.events[:0], err
 			if err == nil {
