@@ -67,7 +67,7 @@ func (x *blamer) blame(q *served, g *goroutine, a, b int64) {
 	steps := maxSteps
 	p := x.m.replay
 	if p != nil {
-		p.begin(a)
+		p.begin(a, g.early(a))
 	}
 	for i, t := max(g.at(a), 0), a; t < b; i++ { // the path: g's own segments
 		s, end := g.segment(i, b)

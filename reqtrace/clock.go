@@ -14,6 +14,7 @@ type clock struct {
 	running int             // procs that run
 	marking int             // of them, those whose goroutine marks
 	stops   int             // ranges of stop-the-world that are open
+	idled   int64           // when a processor was last idle; 0: never; not kept up while one is
 }
 
 type proc struct {
@@ -52,6 +53,9 @@ func (c *clock) update(t int64) {
 	last := &c.steps[n-1]
 	if last.now == now {
 		return
+	}
+	if last.now.idle {
+		c.idled = t
 	}
 	next := last.until(t)
 	next.now = now
@@ -166,10 +170,11 @@ func (c *clock) run(t, id int64, running bool) {
 	c.update(t)
 }
 
-// hold takes note of who has a processor.
+// hold takes note of who has a processor, until somebody else has it or it is idle: the scheduler's
+// own time, between two, is the former's.
 func (c *clock) hold(t, id int64, g *goroutine) {
 	p := c.proc(id)
-	marking := g != nil && (g.gcWorker || g.assisting)
+	marking := g != nil && (g.gcWorker || g.assisting || g.sweeping)
 	if p.marking != marking {
 		p.marking = marking
 		if marking {

@@ -45,6 +45,7 @@ type goroutine struct {
 	gcIdle    bool // and runs only where nobody else would
 	assisting bool
 	assistAt  siteID
+	sweeping  bool
 	stopping  int // worlds that it stops
 
 	turn

@@ -29,6 +29,8 @@ type model struct {
 	sites      *sites
 	blamer     blamer
 	replay     *replay // nil: none
+	looked     int64   // when the network was last seen to be looked at with success
+	poll       *poll   // that is under way; nil: the collector had not held it up
 
 	turns    uint64   // that began
 	marked   bool     // the trace has regions of requests
@@ -165,7 +167,6 @@ func (m *model) transition(e *trace.Event, st *trace.StateTransition, t int64) {
 	}
 	if from == trace.GoRunning {
 		if e.Proc() != trace.NoProc && to != trace.GoSyscall {
-			m.clock.hold(t, int64(e.Proc()), nil)
 			last := g.entry
 			if to == trace.GoRunnable {
 				last = cmp.Or(m.sites.look(st.Stack).site, last)
@@ -242,6 +243,11 @@ func (m *model) runnable(e *trace.Event, g *goroutine, from trace.GoState, t int
 			}
 		case n > 0 && g.last() == stateUnknown: // since before the trace, and no goroutine ended it
 			g.segments[n-1].state = stateNetwork
+		}
+		if by == nil && n > 0 && g.segments[n-1].state == stateNetwork {
+			m.looks(t)
+		} else {
+			m.poll = nil
 		}
 		m.wakes(g, t)
 	case trace.GoRunning:

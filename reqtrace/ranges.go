@@ -47,6 +47,8 @@ func (m *model) rangeBegin(e *trace.Event, t int64) {
 			m.run(g, t)
 		}
 	case r.Name == rangeSweep && running:
+		g.sweeping = true
+		m.hold(e, g, t)
 		g.push(t, stateSweep, m.sites.look(e.Stack()).site)
 	}
 }
@@ -73,7 +75,9 @@ func (m *model) rangeEnd(e *trace.Event, t int64) {
 		m.clock.update(t)
 	case r.Name == rangeAssist:
 		g.assisting = false
-	case r.Name != rangeSweep:
+	case r.Name == rangeSweep:
+		g.sweeping = false
+	default:
 		return
 	}
 	if s := g.last(); s == stateStopping || s == stateAssistMark || s == stateSweep {

@@ -11,15 +11,19 @@ import (
 // on the same processors, first come first served, without assists, sweeping, mark workers and
 // stops of the world. The same replay with them shows how far the model can be trusted.
 //
+// A look at the network that the collector has held up finds many requests at once. They came at
+// any time since the look before: the replay without the collector spreads them evenly.
+//
 // The model knows processors and their queue. It does not know what else changes without a
 // collector: more memory, more page faults, colder caches, no write barriers; and a lock that is
 // held for a shorter time is waited for as long as before, less the collector's part of it.
 type WhatIf struct {
-	Actual     Quantiles `json:"actual"`
-	Replayed   Quantiles `json:"replayed"`    // with the collector
-	WithoutGC  Quantiles `json:"without_gc"`  // replayed without it
-	ModelError float64   `json:"model_error"` // of the 99th percentile: Replayed / Actual - 1
-	TailShare  float64   `json:"tail_share"`  // the collector's part of what p99+ takes more than the median, 0 to 1
+	Actual     Quantiles     `json:"actual"`
+	Replayed   Quantiles     `json:"replayed"`        // with the collector
+	WithoutGC  Quantiles     `json:"without_gc"`      // replayed without it
+	ModelError float64       `json:"model_error"`     // of the 99th percentile: Replayed / Actual - 1
+	Forecast   time.Duration `json:"forecast_p99_ns"` // the 99th percentile without the collector: WithoutGC, put right by ModelError
+	TailShare  float64       `json:"tail_share"`      // the collector's part of what p99+ takes more than the median, 0 to 1
 }
 
 // Quantiles of the requests' times, and the mean of those from the 99th percentile up.
@@ -50,7 +54,8 @@ func quantiles(sorted []int64) (q Quantiles) {
 type replay struct {
 	adding   list[replayed]
 	requests []replayed // in the end, by arrival
-	bursts   store      // of four numbers each, see burst; a request's end with a number too many
+	bursts   store      // of a request: by how much it came early, four numbers for each burst, one too many
+	batched  bool       // some came earlier than they were seen
 	others   store      // computing outside of requests: jobs, each with the distance from the last one
 	markers  []job      // mark workers that had a processor to themselves
 	stops    []job      // stops of the world
@@ -127,9 +132,12 @@ func (s *jobs) next() (job, bool) {
 	return job{at: s.at, ns: s.now.next(), gc: s.now.next()}, true
 }
 
-// begin begins a request, which pieces and an end follow.
-func (p *replay) begin(arrival int64) {
+// begin begins a request, which pieces and an end follow. Without the collector it would have been
+// seen earlier, by so much.
+func (p *replay) begin(arrival, early int64) {
 	p.arrival, p.scratch = arrival, p.scratch[:0]
+	p.scratch.put(early)
+	p.batched = p.batched || early > 0
 }
 
 // piece adds a segment of the request's goroutine: its time, what of it was the collector's, and
@@ -167,7 +175,25 @@ func (p *replay) end() {
 func (p *replay) recorded() {
 	p.flushOthers()
 	p.requests = p.adding.all()
-	slices.SortStableFunc(p.requests, func(a, b replayed) int { return cmp.Compare(a.arrival, b.arrival) })
+	byArrival(p.requests)
+}
+
+func byArrival(r []replayed) {
+	slices.SortStableFunc(r, func(a, b replayed) int { return cmp.Compare(a.arrival, b.arrival) })
+}
+
+// arrivals returns the requests in the order in which they are seen.
+func (p *replay) arrivals(gc bool) []replayed {
+	if gc || !p.batched {
+		return p.requests
+	}
+	r := slices.Clone(p.requests)
+	for i := range r {
+		bursts := p.bursts.at(r[i].first)
+		r[i].arrival -= bursts.next()
+	}
+	byArrival(r)
+	return r
 }
 
 func (p *replay) flush() {
@@ -203,6 +229,9 @@ func newWhatIf(actual, with, without []int64) WhatIf {
 	w := WhatIf{Actual: quantiles(actual), Replayed: quantiles(with), WithoutGC: quantiles(without)}
 	if w.Actual.P99 > 0 {
 		w.ModelError = float64(w.Replayed.P99)/float64(w.Actual.P99) - 1
+	}
+	if w.Replayed.P99 > 0 {
+		w.Forecast = dur(int64(float64(w.WithoutGC.P99) / float64(w.Replayed.P99) * float64(w.Actual.P99)))
 	}
 	if more := w.Replayed.Tail - w.Replayed.P50; more > 0 {
 		w.TailShare = min(max(float64(w.Replayed.Tail-w.WithoutGC.Tail)/float64(more), 0), 1)

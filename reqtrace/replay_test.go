@@ -9,7 +9,7 @@ import (
 
 // record adds a request that arrives at at and has these bursts.
 func (p *replay) record(at int64, bursts ...burst) {
-	p.begin(at)
+	p.begin(at, 0)
 	for _, b := range bursts {
 		p.now, p.filled = b, true
 		p.flush()
@@ -91,6 +91,9 @@ func TestRecorded(t *testing.T) {
 	p := s.m.replay
 	p.recorded()
 	c := p.bursts.at(p.requests[0].first)
+	if early := c.next(); early != 0 {
+		t.Errorf("it came early, by %d", early)
+	}
 	var got []int64
 	for cpu := c.next(); cpu != 0; cpu = c.next() {
 		got = append(got, (cpu-1)/1000, c.next()/1000, c.next()/1000, c.next()/1000)
@@ -117,5 +120,15 @@ func TestCauses(t *testing.T) {
 	}
 	if _, err := ParseCause("gremlins"); err == nil {
 		t.Error("no error")
+	}
+}
+
+func TestForecast(t *testing.T) {
+	sorted := func(p99 int64) []int64 { return slices.Repeat([]int64{p99}, 100) }
+	if w := newWhatIf(sorted(20), sorted(25), sorted(5)); w.Forecast != 4 || w.ModelError != .25 {
+		t.Errorf("%+v", w)
+	}
+	if w := newWhatIf(sorted(20), nil, nil); w.Forecast != 0 {
+		t.Errorf("nothing was replayed: %+v", w)
 	}
 }

@@ -35,7 +35,7 @@ func (p *replay) simulate(procs int, gc bool) []int64 {
 	if gc {
 		lists = [2][]job{p.markers, p.stops}
 	}
-	arrivals := p.requests
+	arrivals := p.arrivals(gc)
 	others := jobs{rest: p.others}
 	other, more := others.next()
 	for {
@@ -62,7 +62,7 @@ func (p *replay) simulate(procs int, gc bool) []int64 {
 		case aRequest:
 			s.burst()
 		case anArrival:
-			s.arrive(underWay{first, p.bursts.at(arrivals[0].first)})
+			s.arrive(first, p.bursts.at(arrivals[0].first))
 			arrivals = arrivals[1:]
 		case anOther:
 			s.run(other.at, other.ns, other.gc)
@@ -137,7 +137,9 @@ func (s *simulation) burst() {
 }
 
 // arrive adds a request, which is ready at once.
-func (s *simulation) arrive(u underWay) {
+func (s *simulation) arrive(at int64, bursts packed) {
+	bursts.next() // by how much it was early
+	u := underWay{at, bursts}
 	slot := int32(len(s.slots))
 	if n := len(s.empty); n > 0 {
 		slot = s.empty[n-1]

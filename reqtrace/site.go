@@ -32,6 +32,7 @@ type stackInfo struct {
 	entry siteID // the function that the goroutine began with
 	cgo   bool
 	gc    bool // in the allocator, for the collector: assists, or starts or ends a cycle
+	sweep bool // the runtime's background sweeper
 	serve bool // a connection of net/http's server
 	// Within it:
 	handler bool // in the handler
@@ -99,6 +100,8 @@ func (s *sites) read(stack trace.Stack) (info stackInfo) {
 		switch f.Func {
 		case "runtime.gcAssistAlloc", "runtime.gcStart", "runtime.gcMarkDone":
 			info.gc = true
+		case "runtime.bgsweep":
+			info.sweep = true
 		case "runtime.cgocall":
 			info.cgo = true
 		case "net/http.(*conn).serve":

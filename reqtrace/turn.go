@@ -18,6 +18,9 @@ type turn struct {
 	start    int64 // of the request; 0: none
 	ended    bool  // its region has ended: it lasts until the next wait
 	reqID    string
+
+	poll *poll // that found its request, where the collector had kept it waiting; nil: none
+	nth  int   // of what that found
 }
 
 func (g *goroutine) name(s string) {
@@ -41,6 +44,9 @@ func (g *goroutine) enter(info stackInfo) {
 	}
 	if info.entry != 0 {
 		g.entry = info.entry
+	}
+	if info.sweep { // it gives way after each span, but not to the network
+		g.gcWorker, g.gcIdle = true, true
 	}
 }
 
@@ -94,6 +100,10 @@ func (m *model) wakes(g *goroutine, t int64) {
 	}
 	g.idle = false
 	g.woken = t
+	if g.poll = m.poll; g.poll != nil {
+		g.nth = g.poll.n
+		g.poll.n++
+	}
 	g.known = true
 	m.turns++
 	g.seq = m.turns
@@ -156,7 +166,7 @@ func (m *model) waits(g *goroutine, s state, info stackInfo, t int64) {
 // reset begins the wait for the next request.
 func (g *goroutine) reset(t int64) {
 	g.mark, g.known = t, true
-	g.woken, g.start, g.seq, g.reqID = 0, 0, 0, ""
+	g.woken, g.start, g.seq, g.reqID, g.poll = 0, 0, 0, "", nil
 	g.answered, g.ended, g.trying = false, false, false
 }
 

@@ -27,7 +27,7 @@ func fakeReport(median, tail reqtrace.Parts, sites ...reqtrace.Blame) *reqtrace.
 			Actual:    reqtrace.Quantiles{P50: 3 * ms, P90: 9 * ms, P99: 20 * ms, P999: 30 * ms, Tail: 22 * ms},
 			Replayed:  reqtrace.Quantiles{P50: 3 * ms, P90: 8 * ms, P99: 22 * ms, P999: 33 * ms, Tail: 24 * ms},
 			WithoutGC: reqtrace.Quantiles{P50: 2 * ms, P90: 4 * ms, P99: 6 * ms, P999: 9 * ms, Tail: 7 * ms},
-			TailShare: .8, ModelError: .1,
+			TailShare: .8, ModelError: .1, Forecast: 5455 * time.Microsecond,
 		},
 		Spans: []reqtrace.Span{{Start: 1000 * ms, End: 1010 * ms}, {Start: 1010 * ms, End: 1011 * ms, Stopped: true}},
 	}

@@ -78,9 +78,11 @@ func (x *Explanation) gcText(b *strings.Builder, s Style) {
 		fmt.Fprintf(b, "  what-if     -  there was nothing to replay\n")
 		return
 	}
-	fmt.Fprintf(b, "  what-if  %4s  replayed without the collector: p99 %s instead of %s;\n", wholePercent(g.WhatIf),
-		FormatDuration(r.WhatIf.WithoutGC.P99), FormatDuration(r.WhatIf.Replayed.P99))
-	fmt.Fprintf(b, "                 model error %s: measured was %s\n", signedPercent(g.ModelError), FormatDuration(r.WhatIf.Actual.P99))
+	w := &r.WhatIf
+	fmt.Fprintf(b, "  what-if  %4s  without the collector the p99 of %s would be %s, by a replay:\n", wholePercent(g.WhatIf),
+		FormatDuration(w.Actual.P99), FormatDuration(w.Forecast))
+	fmt.Fprintf(b, "                 %s with it, %s without; model error %s\n",
+		FormatDuration(w.Replayed.P99), FormatDuration(w.WithoutGC.P99), signedPercent(g.ModelError))
 }
 
 func (x *Explanation) bandsText(b *strings.Builder, s Style) {
