@@ -13,6 +13,7 @@ import (
 	"slices"
 	"time"
 
+	"evenkeel.dev/bench/machine"
 	"evenkeel.dev/loadgen"
 	"evenkeel.dev/reqtrace"
 )
@@ -30,8 +31,9 @@ type sample struct {
 	Requests int             `json:"requests"` // whole ones in the trace
 	Cut      int             `json:"cut"`
 	Bytes    int             `json:"trace_bytes"`
-	CPU      float64         `json:"cpu"`    // of the service, in shares of a core
-	Server   distribution    `json:"server"` // by the trace
+	CPU      float64         `json:"cpu"`      // of the service, in shares of a core
+	PeakRSS  int64           `json:"peak_rss"` // of the service, in bytes, until the end of the load
+	Server   distribution    `json:"server"`   // by the trace
 	Client   distribution    `json:"client"`
 	Shares   shares          `json:"shares"` // of the tail's excess, by group of causes
 	Unknown  [2]float64      `json:"unknown"`
@@ -102,6 +104,9 @@ func (d *driver) measure(ctx context.Context, c *child, l load, name string) (*s
 		return nil, fmt.Errorf("%s: %d requests failed: %v, statuses %v", name, r.Failed, r.Failures, r.Statuses)
 	}
 	s.answered, s.trace, s.CPU = r.Answered, t.trace, t.cpu
+	if s.PeakRSS, err = machine.PeakRSS(c.cmd.Process.Pid); err != nil {
+		return nil, err
+	}
 	if d.traces != "" {
 		if err := os.WriteFile(filepath.Join(d.traces, name+".trace"), t.trace, 0o644); err != nil {
 			return nil, err

@@ -115,7 +115,7 @@ func (d *driver) demoOnce(ctx context.Context, label string, m mode, l load) (de
 	run := demoRun{Label: label, Repeat: 1, Load: r, Server: demoServer{Exit: "stopped"}, Env: []string{"GOMAXPROCS=1"}}
 	run.Command = append([]string{m.binary()}, append(d.work, m.arguments(place{socket: d.socket, turns: "turns"})...)...)
 	for _, rep := range sys.replicas {
-		peak, _ := peakRSS(rep.cmd.Process.Pid)
+		peak, _ := machine.PeakRSS(rep.cmd.Process.Pid)
 		cpu, _ := machine.CPUTime(rep.cmd.Process.Pid)
 		run.Server.PeakRSSBytes += peak
 		run.Server.CPU += cpu

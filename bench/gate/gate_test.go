@@ -17,7 +17,7 @@ func TestThisProcess(t *testing.T) {
 	if _, err := machine.CPUTime(os.Getpid()); err != nil {
 		t.Error(err)
 	}
-	if n, err := peakRSS(os.Getpid()); n < 1<<20 || err != nil {
+	if n, err := machine.PeakRSS(os.Getpid()); n < 1<<20 || err != nil {
 		t.Errorf("peak memory %d, %v", n, err)
 	}
 	if j, err := readJiffies(); j.total == 0 || err != nil {

@@ -208,7 +208,7 @@ func (d *driver) loadOn(ctx context.Context, sys *system, m mode, l load) (sampl
 			s.Gates = append(s.Gates, g)
 			s.Escaped = append(s.Escaped, after.stats[i].escaped())
 		}
-		peak, perr := peakRSS(rep.cmd.Process.Pid)
+		peak, perr := machine.PeakRSS(rep.cmd.Process.Pid)
 		err = errors.Join(err, perr)
 		s.PeakRSS = append(s.PeakRSS, peak)
 	}

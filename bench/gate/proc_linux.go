@@ -13,12 +13,6 @@ import (
 	"evenkeel.dev/bench/machine"
 )
 
-// peakRSS returns the most memory that a process has had resident, in bytes.
-func peakRSS(pid int) (int64, error) {
-	kib, err := strconv.ParseInt(strings.TrimSuffix(machine.Field(fmt.Sprintf("/proc/%d/status", pid), "VmHWM"), " kB"), 10, 64)
-	return kib << 10, err
-}
-
 // familyCPU returns the CPU time of a process and of its children that run.
 func familyCPU(pid int) (time.Duration, error) {
 	all, err := machine.CPUTime(pid)

@@ -32,3 +32,9 @@ func parseStat(stat string) (time.Duration, error) {
 	system, err2 := strconv.ParseInt(f[12], 10, 64)
 	return time.Duration(user+system) * Tick, errors.Join(err1, err2)
 }
+
+// PeakRSS returns the most memory that a process has had resident, in bytes.
+func PeakRSS(pid int) (int64, error) {
+	kib, err := strconv.ParseInt(strings.TrimSuffix(Field(fmt.Sprintf("/proc/%d/status", pid), "VmHWM"), " kB"), 10, 64)
+	return kib << 10, err
+}
