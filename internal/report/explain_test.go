@@ -24,6 +24,27 @@ func TestExplanationText(t *testing.T) {
 	golden(t, "explain-cut.golden.txt", func(b *bytes.Buffer) error { return cut.Text(b, Style{}) })
 }
 
+// TestWhatIfText: what cannot be relied on is no forecast.
+func TestWhatIfText(t *testing.T) {
+	for want, change := range map[string]func(*reqtrace.WhatIf){
+		"would be 5.46 ms, by a replay:":   func(*reqtrace.WhatIf) {},
+		"-60%, too much for a forecast":    func(w *reqtrace.WhatIf) { w.ModelError = -.6 },
+		"what-if     -  there was nothing": func(w *reqtrace.WhatIf) { *w = reqtrace.WhatIf{} },
+	} {
+		r := knownReport()
+		change(&r.WhatIf)
+		var b strings.Builder
+		if err := NewExplanation("trace.out", r).Text(&b, Style{}); err != nil || !strings.Contains(b.String(), want) {
+			t.Errorf("no %q: %v\n%s", want, err, b.String())
+		}
+		for l := range strings.Lines(b.String()) {
+			if strings.Contains(l, "what-if") && len(l) > 100 {
+				t.Errorf("%d columns: %s", len(l), l)
+			}
+		}
+	}
+}
+
 func TestExplanationTextFits(t *testing.T) {
 	var b strings.Builder
 	if err := NewExplanation("trace.out", knownReport()).Text(&b, Style{}); err != nil {

@@ -79,6 +79,12 @@ func (x *Explanation) gcText(b *strings.Builder, s Style) {
 		return
 	}
 	w := &r.WhatIf
+	if !g.Trusted {
+		fmt.Fprintf(b, "  what-if  %4s  replayed: p99 %s with the collector, %s without; measured %s:\n", wholePercent(g.WhatIf),
+			FormatDuration(w.Replayed.P99), FormatDuration(w.WithoutGC.P99), FormatDuration(w.Actual.P99))
+		fmt.Fprintf(b, "                 model error %s, too much for a forecast\n", signedPercent(g.ModelError))
+		return
+	}
 	fmt.Fprintf(b, "  what-if  %4s  without the collector the p99 of %s would be %s, by a replay:\n", wholePercent(g.WhatIf),
 		FormatDuration(w.Actual.P99), FormatDuration(w.Forecast))
 	fmt.Fprintf(b, "                 %s with it, %s without; model error %s\n",
