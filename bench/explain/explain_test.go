@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"math"
@@ -48,11 +47,12 @@ func TestPlants(t *testing.T) {
 	for i := range plants {
 		p := &plants[i]
 		t.Run(strings.ReplaceAll(p.name, " ", "-"), func(t *testing.T) {
+			d.traces = t.TempDir()
 			s, err := d.grow(t.Context(), p, false)
 			if err != nil {
 				t.Fatal(err)
 			}
-			conserved(t, s.trace)
+			conserved(t, d.traces)
 			first := s.Shares.order()
 			if p.cause != "" && (len(first) == 0 || first[0] != p.cause) {
 				t.Errorf("named %v, want %s first; server %+v, client %+v", s.Shares, p.cause, s.Server, s.Client)
@@ -80,11 +80,12 @@ func TestSearchLock(t *testing.T) {
 	defer stop()
 	locked := map[string]time.Duration{} // that the slowest waited for locks, more than the median
 	for _, how := range []string{"locked", "free"} {
+		d.traces = t.TempDir()
 		s, err := d.refresh(t.Context(), how, feeds)
 		if err != nil {
 			t.Fatal(err)
 		}
-		conserved(t, s.trace)
+		conserved(t, d.traces)
 		locked[how] = time.Duration(s.Shares["lock"] * (s.Server.Tail - s.Server.Median) * 1e9)
 		first := append(s.Shares.order(), "nothing")[0]
 		if how == "locked" && first != "lock" || how == "free" && first == "lock" && locked["free"] > locked["locked"]/4 {
@@ -105,10 +106,20 @@ func TestFound(t *testing.T) {
 	}
 }
 
-func conserved(t *testing.T, trace []byte) {
+// conserved checks the only trace in a folder: each request's parts are its time.
+func conserved(t *testing.T, dir string) {
 	t.Helper()
+	names, _ := filepath.Glob(filepath.Join(dir, "*.trace"))
+	if len(names) != 1 {
+		t.Fatalf("traces %v, want one", names)
+	}
+	f, err := os.Open(names[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
 	n := 0
-	for r, err := range reqtrace.Read(t.Context(), bytes.NewReader(trace), reqtrace.Options{}) {
+	for r, err := range reqtrace.Read(t.Context(), f, reqtrace.Options{}) {
 		if err != nil {
 			t.Fatal(err)
 		}

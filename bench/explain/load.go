@@ -41,7 +41,6 @@ type sample struct {
 
 	answered int64
 	latency  []float64 // by request, NaN: not measured
-	trace    []byte
 }
 
 // distribution is what matters of requests' times, in seconds.
@@ -103,7 +102,7 @@ func (d *driver) measure(ctx context.Context, c *child, l load, name string) (*s
 	case r.Failed > 0 || r.Statuses[http.StatusOK] != r.Answered:
 		return nil, fmt.Errorf("%s: %d requests failed: %v, statuses %v", name, r.Failed, r.Failures, r.Statuses)
 	}
-	s.answered, s.trace, s.CPU = r.Answered, t.trace, t.cpu
+	s.answered, s.CPU = r.Answered, t.cpu
 	if s.PeakRSS, err = machine.PeakRSS(c.cmd.Process.Pid); err != nil {
 		return nil, err
 	}
@@ -112,7 +111,7 @@ func (d *driver) measure(ctx context.Context, c *child, l load, name string) (*s
 			return nil, err
 		}
 	}
-	return s, s.analyze(ctx)
+	return s, s.analyze(ctx, t.trace)
 }
 
 // fetch takes a trace from a service.
@@ -134,12 +133,12 @@ func fetch(ctx context.Context, url string, length time.Duration) ([]byte, error
 }
 
 // analyze fills in what the trace and the client say.
-func (s *sample) analyze(ctx context.Context) error {
-	r, err := reqtrace.Analyze(ctx, bytes.NewReader(s.trace), reqtrace.Options{})
+func (s *sample) analyze(ctx context.Context, trace []byte) error {
+	r, err := reqtrace.Analyze(ctx, bytes.NewReader(trace), reqtrace.Options{})
 	if err != nil {
 		return err
 	}
-	s.Requests, s.Cut, s.Bytes, s.WhatIf = r.Requests, r.CutStart+r.CutEnd, len(s.trace), r.WhatIf
+	s.Requests, s.Cut, s.Bytes, s.WhatIf = r.Requests, r.CutStart+r.CutEnd, len(trace), r.WhatIf
 	s.Server = distribution{r.Median.Mean.Seconds(), r.WhatIf.Actual.P99.Seconds(), r.Tail.Mean.Seconds()}
 	s.Client = distributionOf(s.latency)
 	s.Shares = sharesOf(&r.Tail)

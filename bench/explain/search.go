@@ -96,8 +96,8 @@ func (d *driver) found(ctx context.Context) (float64, error) {
 	case r.Failed > 0:
 		return 0, fmt.Errorf("search: %d requests failed: %v", r.Failed, r.Failures)
 	}
-	s := sample{trace: t.trace}
-	if err := s.analyze(ctx); err != nil {
+	var s sample
+	if err := s.analyze(ctx, t.trace); err != nil {
 		return 0, err
 	}
 	if d.verbose {
