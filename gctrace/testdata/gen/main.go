@@ -27,6 +27,7 @@ func main() {
 	switch *mode {
 	case "alloc":
 		alloc(40)
+		runtime.GC() // not forced where the pacer has just begun the cycle that it waits for
 		runtime.GC()
 	case "forced":
 		for range [6]int{} {
