@@ -53,10 +53,9 @@ type Span struct {
 const maxProcs = 1 << 16 // more than any machine has: a corrupt trace may say anything
 
 const (
-	pruneEvery = 1 << 14 // events
-	maxSpare   = 1 << 12
-
-	maxSpareSegments = 64
+	pruneEvery       = 1 << 14 // events
+	maxSpare         = 1 << 12 // goroutines
+	maxSpareSegments = 64      // of each: more room than that is given back
 )
 
 func newModel(o Options) *model {

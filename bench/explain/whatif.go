@@ -98,14 +98,14 @@ func (d *driver) point(ctx context.Context, s *service, share, rate float64) (*p
 	if p.New, err = d.serve(ctx, s, without, rate); err != nil {
 		return nil, err
 	}
-	var replayed, model, on, off []float64
+	var forecast, model, on, off []float64
 	for range runs {
 		r, err := d.serve(ctx, s, nil, rate)
 		if err != nil {
 			return nil, err
 		}
 		p.On = append(p.On, r)
-		on, replayed, model = append(on, r.Server.P99), append(replayed, r.WhatIf.Forecast.Seconds()), append(model, r.WhatIf.ModelError)
+		on, forecast, model = append(on, r.Server.P99), append(forecast, r.WhatIf.Forecast.Seconds()), append(model, r.WhatIf.ModelError)
 		page, err := machine.Touch(ctx, p.New.PeakRSS*5/4)
 		if err != nil {
 			return nil, err
@@ -118,7 +118,7 @@ func (d *driver) point(ctx context.Context, s *service, share, rate float64) (*p
 		off = append(off, r.Server.P99)
 	}
 	p.Actual, p.Model = [2]float64{figure.Median(on), figure.Median(off)}, figure.Median(model)
-	p.Error = figure.Median(replayed)/p.Actual[1] - 1
+	p.Error = figure.Median(forecast)/p.Actual[1] - 1
 	return p, nil
 }
 

@@ -114,8 +114,11 @@ func (x *Explanation) fill(p *explainPage) {
 		{"the collector, direct", wholePercent(g.Direct), "of the excess"},
 	}
 	if g.Replayed {
-		p.Headline = append(p.Headline, pageFigure{"the collector, what-if", wholePercent(g.WhatIf), "model error " + signedPercent(g.ModelError)})
-		w := &r.WhatIf
+		w, note := &r.WhatIf, "model error "+signedPercent(g.ModelError)
+		if g.Trusted {
+			note = "p99 " + FormatDuration(w.Forecast) + ", " + note
+		}
+		p.Headline = append(p.Headline, pageFigure{"the collector, what-if", wholePercent(g.WhatIf), note})
 		for _, q := range []struct {
 			name string
 			of   *reqtrace.Quantiles

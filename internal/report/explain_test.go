@@ -24,20 +24,27 @@ func TestExplanationText(t *testing.T) {
 	golden(t, "explain-cut.golden.txt", func(b *bytes.Buffer) error { return cut.Text(b, Style{}) })
 }
 
-// TestWhatIfText: what cannot be relied on is no forecast.
-func TestWhatIfText(t *testing.T) {
-	for want, change := range map[string]func(*reqtrace.WhatIf){
-		"would be 5.46 ms, by a replay:":   func(*reqtrace.WhatIf) {},
-		"-60%, too much for a forecast":    func(w *reqtrace.WhatIf) { w.ModelError = -.6 },
-		"what-if     -  there was nothing": func(w *reqtrace.WhatIf) { *w = reqtrace.WhatIf{} },
+// TestWhatIfForecast: what cannot be relied on is no forecast.
+func TestWhatIfForecast(t *testing.T) {
+	for _, tt := range []struct {
+		text, page string
+		change     func(*reqtrace.WhatIf)
+	}{
+		{"would be 5.46 ms, by a replay:", "p99 5.46 ms, model error &#43;10%", func(*reqtrace.WhatIf) {}},
+		{"-60%, too much for a forecast", "<small>model error -60%", func(w *reqtrace.WhatIf) { w.ModelError = -.6 }},
+		{"what-if     -  there was nothing", "", func(w *reqtrace.WhatIf) { *w = reqtrace.WhatIf{} }},
 	} {
 		r := knownReport()
-		change(&r.WhatIf)
-		var b strings.Builder
-		if err := NewExplanation("trace.out", r).Text(&b, Style{}); err != nil || !strings.Contains(b.String(), want) {
-			t.Errorf("no %q: %v\n%s", want, err, b.String())
+		tt.change(&r.WhatIf)
+		x := NewExplanation("trace.out", r)
+		var text, page strings.Builder
+		if err := x.Text(&text, Style{}); err != nil || !strings.Contains(text.String(), tt.text) {
+			t.Errorf("no %q: %v\n%s", tt.text, err, text.String())
 		}
-		for l := range strings.Lines(b.String()) {
+		if err := x.HTML(&page); err != nil || !strings.Contains(page.String(), tt.page) {
+			t.Errorf("the page has no %q, %v", tt.page, err)
+		}
+		for l := range strings.Lines(text.String()) {
 			if strings.Contains(l, "what-if") && len(l) > 100 {
 				t.Errorf("%d columns: %s", len(l), l)
 			}
