@@ -13,7 +13,7 @@ func TestPoll(t *testing.T) {
 	const end = 10_300 // µs: sysmon looks
 	for name, tt := range map[string]struct {
 		entry string // of the goroutine that has the processor until then
-		idle  bool   // the processor is idle before that, and looks at once
+		idle  bool   // the processor is idle a while before that, and looks at once
 		want  []int64
 	}{
 		"the sweeper":  {entry: "runtime.bgsweep", want: []int64{2822, 5315, 7807, 10300}},
@@ -30,7 +30,7 @@ func TestPoll(t *testing.T) {
 			s.at(300).wake(0, 1).run(1, 0).syscall(1, 310, answer).at(320).wait(1, "network", peek...)
 			s.at(330).move(0, 9, trace.GoNotExist, trace.GoRunnable, "", stack(tt.entry)).run(9, 0)
 			if tt.idle {
-				s.at(400).wait(9, "chan receive", tt.entry)
+				s.at(9000).wait(9, "chan receive", tt.entry)
 			}
 			s.at(end)
 			for g := 1; g <= 4; g++ {
