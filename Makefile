@@ -2,12 +2,12 @@
 export GOWORK = off
 
 GO_BUILD = go build -trimpath
-FUZZTIME ?= 5s
-
 .PHONY: help
 help:
 	@echo "make demo        run the search service in four ways, then two replicas stock and gated, then why the search is slow: tables and pages"
-	@echo "make test        all checks: lint, tests with the race detector, browser, fuzzing, benchmarks once"
+	@echo "make test        set-up, build, vet, all tests with the race detector, shuffled: at most 8 minutes the first time, then 4"
+	@echo "make check       what takes longer: lint, other systems and architectures, fuzzing, benchmarks once"
+	@echo "make flake       all tests $(ROUNDS) times beside busy loops and a compiler, to find those that fail by chance"
 	@echo "make lint        gofumpt, go vet, staticcheck, go mod tidy over every module"
 	@echo "make golden      write the golden files again, from real programs under real toolchains"
 	@echo "make bench       bench-gc, -load, -gate, -aio, -fastc and -explain: each figure with its target, raw results in bench/results"
@@ -31,23 +31,31 @@ demo: build
 	@bench/gate/demo.sh
 	@examples/search/explain.sh
 
-.PHONY: test
+.PHONY: test check
 test:
-	@.ci/stage setup .ci/setup
-	@.ci/stage lint .ci/lint
-	@.ci/stage "tests (race, shuffle)" env EVENKEEL_E2E=1 .ci/modules go test -race -shuffle=on ./...
-	@.ci/stage "fuzzing ($(FUZZTIME) a target)" .ci/modules "$(CURDIR)/.ci/fuzz" $(FUZZTIME)
-	@.ci/stage "benchmarks once" .ci/modules go test -run '^$$' -bench . -benchtime 1x ./...
+	@.ci/test
+
+# FUZZTIME=1m: a minute for each fuzz target.
+export FUZZTIME ?= 5s
+check:
+	@.ci/check
+
+# ROUNDS=3: fewer rounds. RUN=./aio/...: these packages of the root module alone.
+ROUNDS ?= 10
+.PHONY: flake
+flake:
+	@.ci/flake $(ROUNDS) $(RUN)
 
 # Says in each mode and on each architecture what fastc resolved to, and ends as go test does.
 NEXT ?= go1.27.2
 .PHONY: test-next
 test-next:
-	@.ci/stage setup .ci/setup
-	@.ci/stage "fastc under $(NEXT)" env GOTOOLCHAIN=$(NEXT) go test -count=1 -v -shuffle=on ./fastc
+	@.ci/setup
+	@env GOTOOLCHAIN=$(NEXT) go test -count=1 -v -shuffle=on ./fastc
 
 .PHONY: lint
 lint:
+	@go -C tools build -o ../.bin/ tool
 	@.ci/lint
 
 .PHONY: golden

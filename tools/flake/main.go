@@ -1,0 +1,120 @@
+// Command flake looks for tests that fail by chance. It runs test binaries again and again, shuffled, with GOMAXPROCS
+// 1, 2 and 4 in turn, beside a busy loop for each core and a compiler that never ends:
+//
+//	flake [-rounds 10] [-p 4] [-seed N] [-logs DIR] LIST
+//
+// LIST has a line for each package: its import path, its folder and its test binary, with tabs between them. Each
+// failure is printed with what it takes to run it again, its whole output goes to a file in DIR. The last thing printed
+// is a table of the packages. The exit status is 1 when anything failed, 2 when the rounds could not be run.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+)
+
+func main() {
+	if os.Getenv(busyEnv) != "" {
+		beBusy()
+	}
+	rounds := flag.Int("rounds", 10, "how many times each package runs")
+	parallel := flag.Int("p", 4, "how many packages run at once")
+	seed := flag.Int64("seed", time.Now().UnixNano(), "of the shuffling; each run prints its own")
+	logs := flag.String("logs", os.TempDir(), "folder for the output of what failed")
+	flag.Parse()
+	if flag.NArg() != 1 || *rounds < 1 || *parallel < 1 {
+		flag.Usage()
+		os.Exit(2)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	failures, err := flake(ctx, flag.Arg(0), *rounds, *parallel, *seed, *logs)
+	switch {
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "flake:", err)
+		os.Exit(2)
+	case failures > 0:
+		os.Exit(1)
+	}
+}
+
+// processors are the values of GOMAXPROCS that rounds take in turn.
+var processors = []int{1, 2, 4}
+
+// flake runs all rounds and returns how many runs failed. When ctx ends it still prints the table of what it has seen.
+func flake(ctx context.Context, list string, rounds, parallel int, seed int64, logs string) (failures int, err error) {
+	packages, err := readList(list)
+	if err != nil {
+		return 0, err
+	}
+	if err := os.MkdirAll(logs, 0o755); err != nil {
+		return 0, err
+	}
+	neighbours, err := startNeighbours(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer neighbours.stop()
+	fmt.Printf("%d packages, %d rounds, %d at once, beside %s\n", len(packages), rounds, parallel, neighbours)
+	for round := range rounds {
+		begin := time.Now()
+		procs := processors[round%len(processors)]
+		failed := runRound(ctx, packages, parallel, run{round: round + 1, procs: procs, seed: seed + int64(round), logs: logs})
+		if ctx.Err() != nil {
+			err = errors.New("interrupted")
+			break
+		}
+		failures += failed
+		fmt.Printf("round %d, GOMAXPROCS=%d, seed %d: %d failed, %.0f s\n", round+1, procs, seed+int64(round), failed, time.Since(begin).Seconds())
+	}
+	printTable(os.Stdout, packages)
+	fmt.Printf("%d runs of packages, %d failed\n", countRuns(packages), failures)
+	return failures, err
+}
+
+// runRound runs each package once and returns how many failed. Runs that ctx cut off do not count.
+func runRound(ctx context.Context, packages []*testPackage, parallel int, r run) (failed int) {
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	turns := make(chan struct{}, parallel)
+	for _, p := range packages {
+		turns <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-turns }()
+			result := p.run(ctx, r)
+			if ctx.Err() != nil {
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			p.note(result)
+			if result.err != nil {
+				failed++
+				report(p, r, result)
+			}
+		})
+	}
+	wg.Wait()
+	return failed
+}
+
+// report prints a failure and how to run it again, and keeps its output.
+func report(p *testPackage, r run, result result) {
+	file := filepath.Join(r.logs, fmt.Sprintf("%s-round%d.log", p.fileName(), r.round))
+	fmt.Printf("--- FAILED %s: %v\n", p.path, result.err)
+	fmt.Printf("    again: cd %s && GOMAXPROCS=%d go test -race -count=1 -shuffle=%d .\n", p.dir, r.procs, r.seed)
+	if err := os.WriteFile(file, result.output, 0o644); err != nil {
+		fmt.Printf("    its output could not be kept: %v\n", err)
+	} else {
+		fmt.Printf("    output: %s\n", file)
+	}
+	os.Stdout.Write(failedPart(result.output))
+}

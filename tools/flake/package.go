@@ -1,0 +1,127 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"text/tabwriter"
+	"time"
+)
+
+// testPackage is a package and what its runs came to. Only runRound changes it, under its lock.
+type testPackage struct {
+	path, dir, binary string
+	runs, failures    int
+	longest           time.Duration
+}
+
+// readList reads the packages to run.
+func readList(file string) ([]*testPackage, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var packages []*testPackage
+	for line := range strings.Lines(string(text)) {
+		fields := strings.Split(strings.TrimSpace(line), "\t")
+		if len(fields) != 3 {
+			return nil, fmt.Errorf("%s: want an import path, a folder and a binary with tabs between them, have %q", file, line)
+		}
+		packages = append(packages, &testPackage{path: fields[0], dir: fields[1], binary: fields[2]})
+	}
+	if len(packages) == 0 {
+		return nil, fmt.Errorf("%s names no package", file)
+	}
+	return packages, nil
+}
+
+// run is how a round runs its packages.
+type run struct {
+	round, procs int
+	seed         int64
+	logs         string
+}
+
+// result is what a run came to.
+type result struct {
+	err    error
+	output []byte
+	took   time.Duration
+}
+
+// runLimit ends a run that hangs; the test binary then prints the stacks of its goroutines.
+const runLimit = 10 * time.Minute
+
+// run runs the package's tests once, as go test does.
+func (p *testPackage) run(ctx context.Context, r run) result {
+	cmd := command(ctx, p.binary, "-test.paniconexit0", "-test.timeout="+runLimit.String(), fmt.Sprintf("-test.shuffle=%d", r.seed))
+	cmd.Dir = p.dir
+	cmd.Env = append(os.Environ(), fmt.Sprintf("GOMAXPROCS=%d", r.procs), "PWD="+p.dir)
+	begin := time.Now()
+	out, err := cmd.CombinedOutput()
+	return result{err, out, time.Since(begin)}
+}
+
+// command is a command whose whole process group is killed when ctx ends.
+func command(ctx context.Context, name string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = 10 * time.Second // for the output of what left the group
+	return cmd
+}
+
+// note counts a run.
+func (p *testPackage) note(r result) {
+	p.runs++
+	if r.err != nil {
+		p.failures++
+	}
+	p.longest = max(p.longest, r.took)
+}
+
+// fileName is the import path as the name of a file.
+func (p *testPackage) fileName() string {
+	return strings.ReplaceAll(strings.TrimPrefix(filepath.ToSlash(p.path), "evenkeel.dev/"), "/", "-")
+}
+
+// outputLimit bounds what is printed of a failure; its file has the whole.
+const outputLimit = 4 << 10
+
+// failedPart is the output from its first failure on, bounded.
+func failedPart(output []byte) []byte {
+	for _, mark := range []string{"--- FAIL", "WARNING: DATA RACE", "panic: "} {
+		if i := bytes.Index(output, []byte(mark)); i >= 0 {
+			return output[i:min(len(output), i+outputLimit)]
+		}
+	}
+	return output[max(0, len(output)-outputLimit):]
+}
+
+// printTable prints a row for each package, the longest run first.
+func printTable(w io.Writer, packages []*testPackage) {
+	sorted := slices.SortedFunc(slices.Values(packages), func(a, b *testPackage) int {
+		return cmp.Or(cmp.Compare(b.failures, a.failures), cmp.Compare(b.longest, a.longest))
+	})
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "runs\tfailed\tlongest\t package")
+	for _, p := range sorted {
+		fmt.Fprintf(t, "%d\t%d\t%.1f s\t %s\n", p.runs, p.failures, p.longest.Seconds(), p.path)
+	}
+	t.Flush()
+}
+
+func countRuns(packages []*testPackage) (n int) {
+	for _, p := range packages {
+		n += p.runs
+	}
+	return n
+}
