@@ -55,6 +55,7 @@ var arrows = []arrow{
 	{"examples/...", []string{anyPublic, "contrib/...", "examples/...", anyThird}},
 	{"bench/...", []string{anyPublic, "contrib/...", "bench/...", "examples/...", anyThird}}, // one workload, in examples
 	{"e2e/...", []string{anyPublic, "contrib/...", "e2e/...", anyThird}},
+	{"tools/...", nil},
 }
 
 // onlyInSys is what internal/sys alone may import, in every module.
