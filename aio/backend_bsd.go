@@ -3,6 +3,8 @@
 package aio
 
 import (
+	"runtime"
+
 	"evenkeel.dev/internal/poller"
 	"evenkeel.dev/internal/proactor"
 )
@@ -18,3 +20,6 @@ func open(o Options) (proactor.Backend, error) {
 func setAffinity(int) error {
 	return &UnsupportedError{Feature: "CPU affinity", Need: "Linux"}
 }
+
+// mayRunOn reports whether there may be such a CPU: bind finds out.
+func mayRunOn(cpu int) bool { return cpu >= 0 && cpu < runtime.NumCPU() }

@@ -33,3 +33,14 @@ func open(o Options) (proactor.Backend, error) {
 }
 
 func setAffinity(cpu int) error { return poller.SetAffinity(cpu) }
+
+// mayRunOn reports whether this process may run on a CPU. It asks on the thread of a new goroutine:
+// the caller's may be bound already. Where the kernel does not say, setAffinity finds out.
+func mayRunOn(cpu int) bool {
+	answer := make(chan bool)
+	go func() {
+		may, err := poller.MayRunOn(cpu)
+		answer <- may || err != nil && cpu >= 0
+	}()
+	return <-answer
+}

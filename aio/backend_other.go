@@ -18,3 +18,6 @@ func open(o Options) (proactor.Backend, error) {
 func setAffinity(int) error {
 	return &UnsupportedError{Feature: "CPU affinity", Need: "Linux"}
 }
+
+// mayRunOn reports whether there may be such a CPU: bind finds out.
+func mayRunOn(cpu int) bool { return cpu >= 0 && cpu < runtime.NumCPU() }

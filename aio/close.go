@@ -125,14 +125,14 @@ func (l *loop) shutdown(ctx context.Context) error {
 
 // setAffinity is SetLoopAffinity.
 func (l *loop) setAffinity(cpu int) error {
-	if cpu < 0 || cpu >= runtime.NumCPU() {
-		return ErrCPUID
-	}
 	l.subMu.Lock()
 	closed := l.closed
 	l.subMu.Unlock()
 	if closed {
 		return ErrWatcherClosed
+	}
+	if !mayRunOn(cpu) {
+		return ErrCPUID
 	}
 	l.affinity.Store(int32(cpu) + 1)
 	return nil

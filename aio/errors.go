@@ -32,8 +32,8 @@ var (
 	// of Read or ReadTimeout is none of these: it asks for the swap buffer.
 	ErrEmptyBuffer = errors.New("aio: empty buffer")
 
-	// ErrCPUID says that there is no such CPU.
-	ErrCPUID = errors.New("aio: no such CPU")
+	// ErrCPUID says that there is no such CPU, or that this process may not run on it.
+	ErrCPUID = errors.New("aio: no such CPU for this process: taskset -cp lists those that it may run on")
 
 	// ErrQueueFull says that the connection has Options.MaxQueued operations that have not been
 	// returned by WaitIO yet: wait for one. The operation was not submitted.

@@ -150,7 +150,8 @@ func (w *Watcher) Shutdown(ctx context.Context) error { return w.l.shutdown(ctx)
 func (w *Watcher) SetPollerAffinity(cpu int) error { return w.l.setAffinity(cpu) }
 
 // SetLoopAffinity locks the goroutine that is in WaitIO, from its next call on, to its thread,
-// and that to a CPU. It fails with ErrCPUID when there is no such CPU.
+// and that to a CPU, by the system's number of it: under taskset -c 1 that is 1. It fails with
+// ErrCPUID when there is no such CPU, or this process may not run on it.
 func (w *Watcher) SetLoopAffinity(cpu int) error { return w.l.setAffinity(cpu) }
 
 // GetGC returns how many delegated connections the garbage collector has found forgotten, and

@@ -123,5 +123,8 @@ func (k *epoll) shut() {
 	sys.Close(k.wakeFd)
 }
 
+// MayRunOn reports whether the calling thread may run on a CPU.
+func MayRunOn(cpu int) (bool, error) { return sys.MayRunOn(cpu) }
+
 // SetAffinity binds the calling thread to a CPU.
 func SetAffinity(cpu int) error { return sys.SetAffinity(cpu) }

@@ -92,6 +92,16 @@ func EventfdSignal(fd int) {
 	_, _, _ = unix.RawSyscall(unix.SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(&one)), 8)
 }
 
+// MayRunOn reports whether the calling thread may run on a CPU (sched_getaffinity(2)). The numbers
+// of the CPUs that it may run on need not begin with 0, nor be without gaps.
+func MayRunOn(cpu int) (bool, error) {
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &set); err != nil {
+		return false, err
+	}
+	return cpu >= 0 && set.IsSet(cpu), nil
+}
+
 // SetAffinity binds the calling thread to a CPU (sched_setaffinity(2)). The caller has locked
 // its goroutine to the thread.
 func SetAffinity(cpu int) error {
