@@ -19,7 +19,10 @@ type epoll struct {
 }
 
 // NewEpoll returns a backend over edge-triggered epoll.
-func NewEpoll() (*Poller, error) {
+func NewEpoll() (*Poller, error) { return newEpoll(sys.EpollAdd) }
+
+// newEpoll is NewEpoll; add registers the descriptor that wakes.
+func newEpoll(add func(epfd, fd int, e *sys.EpollEvent) error) (*Poller, error) {
 	fd, err := sys.EpollCreate()
 	if err != nil {
 		return nil, err
@@ -29,11 +32,12 @@ func NewEpoll() (*Poller, error) {
 	if k.parker, err = sys.NewParker(fd, "epoll", p.fetched, k.wake); err != nil {
 		return nil, err
 	}
-	if k.wakeFd, err = sys.Eventfd(); err == nil {
-		err = sys.EpollAdd(fd, k.wakeFd, &sys.EpollEvent{Events: sys.EPOLLIN | sys.EPOLLET&0xffffffff, Fd: -1})
-	}
-	if err != nil {
+	if k.wakeFd, err = sys.Eventfd(); err != nil {
 		k.parker.Close()
+		return nil, err
+	}
+	if err = add(fd, k.wakeFd, &sys.EpollEvent{Events: sys.EPOLLIN | sys.EPOLLET&0xffffffff, Fd: -1}); err != nil {
+		k.shut()
 		return nil, err
 	}
 	return p, nil
