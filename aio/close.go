@@ -17,6 +17,7 @@ type Stats struct {
 	BytesRead, BytesWritten uint64
 	Cancelled               uint64 // at their deadline, or by Shutdown
 	SwapFull                uint64 // reads that found the swap buffer full
+	Leaked                  uint64 // whose memory the kernel did not give back: see Close
 	Polls, Parks            uint64 // how often the kernel was asked, and how often waited for
 }
 
@@ -44,15 +45,26 @@ func (l *loop) getGC() (found, closed uint32) {
 
 // close is Close.
 func (l *loop) close() {
+	if leaked := l.end(); leaked > 0 {
+		l.options.Logger.Warn("aio: the kernel did not give memory back when the watcher was closed: it is never freed; look for a thread that hangs in a system call (state D in ps -eLo pid,tid,stat,wchan,comm)",
+			"operations", leaked)
+	}
+}
+
+// end closes the watcher, if it is open, and returns how many operations were leaked.
+func (l *loop) end() (leaked uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.shut {
-		return
+		return 0
 	}
 	l.refuse()
 	l.each(func(d *proactor.Desc) { l.release(d, proactor.Closed) })
 	l.intake(-1) // finds its connections gone
 	for _, op := range l.backend.Shut(nil) {
+		if op.Leaked {
+			leaked++
+		}
 		if l.over(op) {
 			l.finish(op)
 		}
@@ -64,6 +76,8 @@ func (l *loop) close() {
 		close(l.drained)
 		l.drained = nil
 	}
+	l.stats.Leaked = leaked
+	return leaked
 }
 
 // refuse ends submissions.

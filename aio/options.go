@@ -49,8 +49,8 @@ type Options struct {
 	// returned. One more is refused with ErrQueueFull. Default: 1024. Limit: 2^20.
 	MaxQueued int
 
-	// Logger gets Warn for what needs an operator: io_uring not available where Auto wanted it.
-	// Default: slog.Default().
+	// Logger gets Warn for what needs an operator: io_uring not available where Auto wanted it, a
+	// thread that could not be bound, memory that the kernel did not give back. Default: slog.Default().
 	Logger *slog.Logger
 }
 

@@ -25,7 +25,8 @@ type OpResult struct {
 
 	// Buffer is the user's buffer, theirs again. For a read without one, it is a part of the
 	// watcher's swap buffer (IsSwapBuffer) that is valid until the next WaitIO, or 16 bytes of
-	// its own where that was full. Buffer[:Size] was transferred.
+	// its own where that was full. Buffer[:Size] was transferred. It is nil where the kernel kept
+	// the user's: see Watcher.Close.
 	Buffer       []byte
 	IsSwapBuffer bool
 	Size         int
@@ -135,6 +136,11 @@ func (w *Watcher) Attach(conn net.Conn) (*Conn, error) { return w.l.attach(conn)
 
 // Close closes all delegated connections and ends a WaitIO. What is pending is returned by WaitIO
 // with ErrWatcherClosed. It may be called again.
+//
+// What the kernel was to give back and, on io_uring, has not for two seconds, is returned with a
+// nil Buffer and Size 0: the kernel may use the buffer that was submitted still, so it is never
+// freed, and must not be used again. Stats.Leaked counts these, and the Logger gets a Warn. It takes
+// a thread of the program that hangs in a system call, or a ring that failed.
 func (w *Watcher) Close() error {
 	w.l.close()
 	return nil

@@ -56,6 +56,7 @@ type Op struct {
 	Cause    Cause  // why it was cancelled
 	Full     bool   // ends only when Buf is full
 	Swap     bool   // Buf is a part of the swap buffer
+	Leaked   bool   // the kernel may still use what was Buf, after Shut
 	Slot     uint32 // the backend's
 
 	// Of the watcher.
@@ -193,7 +194,8 @@ type Backend interface {
 	Yield()
 
 	// Shut cancels all that is in flight, appends it to done, closes the backend, and ends a
-	// Park. Descriptors are closed by Close before.
+	// Park. Descriptors are closed by Close before. What the kernel does not give back is Leaked,
+	// without its Buf and with Size 0: the backend keeps that memory for ever.
 	Shut(done []*Op) []*Op
 }
 

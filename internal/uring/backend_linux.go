@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"net"
-	"runtime"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -20,8 +19,9 @@ const (
 	entries = 128
 	// batch is the most completions that are taken at once.
 	batch = 256
-	// patience is how long Shut waits for the kernel to give back what was cancelled.
-	patience = 2 * time.Second
+	// patience is how often Shut looks in vain, a millisecond apart, before it gives up what was
+	// cancelled and does not come back.
+	patience = 2000
 	// ofCancel marks the completion of a cancellation; the rest is the user data of what it cancels.
 	ofCancel = 1 << 63
 )
@@ -45,6 +45,7 @@ type Backend struct {
 	earlyAt  int     // the first of them that was not looked at
 	hasEarly atomic.Bool
 	spoilt   sqe // what is queued when the ring is of no use any more
+	patience int
 }
 
 type slot struct {
@@ -79,7 +80,7 @@ func open() (*Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Backend{ring: r}
+	b := &Backend{ring: r, patience: patience}
 	if err = r.supports(opPollAdd, opAsyncCancel, opSend, opRecv); err != nil {
 		r.close()
 		return nil, err
@@ -218,17 +219,6 @@ func (b *Backend) queue(op *proactor.Op, wait bool) {
 	}
 }
 
-// pollIn is POLLIN|POLLRDHUP as poll32_events has it, whose halves are swapped on big-endian
-// machines.
-func pollIn() uint32 {
-	const pollin, pollrdhup = 0x1, 0x2000
-	const mask uint32 = pollin | pollrdhup
-	if littleEndian() {
-		return mask
-	}
-	return mask<<16 | mask>>16
-}
-
 func (b *Backend) userData(at uint32) uint64 { return uint64(b.slots[at].uses)<<32 | uint64(at) }
 
 // Cancel implements [proactor.Backend].
@@ -356,33 +346,48 @@ func (b *Backend) Shut(done []*proactor.Op) []*proactor.Op {
 			b.Cancel(op)
 		}
 	}
-	var err error
-	for end := time.Now().Add(patience); b.inFlight > 0 && (err == nil || err == syscall.EAGAIN) && time.Now().Before(end); {
-		done, err = b.Poll(done)
-		runtime.Gosched()
-	}
+	done = b.await(done)
 	_ = b.flush()
 	for _, fd := range b.closing {
 		sys.CloseSocket(int(fd))
 	}
 	b.parker.Close()
 	b.ring.close()
-	if b.buffers != nil {
+	if b.inFlight > 0 {
+		done = b.abandon(done)
+	} else {
 		b.buffers.close()
-		b.buffers = nil
 	}
-	return b.abandon(done)
+	b.slots, b.buffers = nil, nil
+	return done
 }
 
-// abandon appends what a ring has not given back that was of no use any more. It is closed, which
-// ends whatever the kernel still had.
+// await polls until all is back, or nothing comes any more.
+func (b *Backend) await(done []*proactor.Op) []*proactor.Op {
+	var err error
+	for vain := 0; b.inFlight > 0 && vain < b.patience && (err == nil || err == syscall.EAGAIN); {
+		before := b.inFlight
+		if done, err = b.Poll(done); b.inFlight < before {
+			vain = 0
+			continue
+		}
+		vain++
+		time.Sleep(time.Millisecond)
+	}
+	return done
+}
+
+// abandon appends what the kernel did not give back. It may use the memory of it still, as a
+// ring's close does not wait for that: nobody else may.
 func (b *Backend) abandon(done []*proactor.Op) []*proactor.Op {
+	leak(b.buffers)
 	for i := range b.slots {
 		if op := b.slots[i].op; op != nil {
-			op.InFlight, op.Err = false, syscall.ECANCELED
+			leak(op.Buf)
+			op.Buf, op.Size = nil, 0
+			op.InFlight, op.Leaked, op.Err = false, true, syscall.ECANCELED
 			done = append(done, op)
 		}
 	}
-	b.slots, b.inFlight = nil, 0
 	return done
 }

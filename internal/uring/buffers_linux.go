@@ -1,6 +1,7 @@
 package uring
 
 import (
+	"sync"
 	"sync/atomic"
 	"unsafe"
 
@@ -100,7 +101,25 @@ func (b *buffers) take(c cqe) []byte {
 // some reports whether the kernel has a buffer left.
 func (b *buffers) some() bool { return b != nil && len(b.spent) < bufferCount }
 
-func (b *buffers) close() { sys.Unmap(b.page) }
+// close is for a ring that has nothing in flight any more.
+func (b *buffers) close() {
+	if b != nil {
+		sys.Unmap(b.page)
+	}
+}
+
+// leaked is memory that the kernel may use although the ring is closed. It is never freed.
+var leaked struct {
+	mu     sync.Mutex
+	memory []any
+}
+
+// leak has memory never be freed.
+func leak(memory any) {
+	leaked.mu.Lock()
+	defer leaked.mu.Unlock()
+	leaked.memory = append(leaked.memory, memory)
+}
 
 func littleEndian() bool {
 	one := uint16(1)

@@ -88,6 +88,17 @@ const (
 	probeSupported     = 1 << 0
 )
 
+// pollIn is POLLIN|POLLRDHUP as poll32_events has it, whose halves are swapped on big-endian
+// machines.
+func pollIn() uint32 {
+	const pollin, pollrdhup = 0x1, 0x2000
+	const mask uint32 = pollin | pollrdhup
+	if littleEndian() {
+		return mask
+	}
+	return mask<<16 | mask>>16
+}
+
 // Ring is one io_uring. It is not safe for concurrent use, but for Ready.
 type Ring struct {
 	fd        int
