@@ -3,8 +3,6 @@
 package aio
 
 import (
-	"runtime"
-
 	"evenkeel.dev/internal/poller"
 	"evenkeel.dev/internal/proactor"
 )
@@ -16,10 +14,3 @@ func open(o Options) (proactor.Backend, error) {
 	}
 	return poller.NewKqueue()
 }
-
-func setAffinity(int) error {
-	return &UnsupportedError{Feature: "CPU affinity", Need: "Linux"}
-}
-
-// mayRunOn reports whether there may be such a CPU: bind finds out.
-func mayRunOn(cpu int) bool { return cpu >= 0 && cpu < runtime.NumCPU() }

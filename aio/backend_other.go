@@ -14,10 +14,3 @@ func open(o Options) (proactor.Backend, error) {
 		Need:    "Linux, macOS, FreeBSD, OpenBSD, NetBSD or DragonFly BSD; this is " + runtime.GOOS,
 	}
 }
-
-func setAffinity(int) error {
-	return &UnsupportedError{Feature: "CPU affinity", Need: "Linux"}
-}
-
-// mayRunOn reports whether there may be such a CPU: bind finds out.
-func mayRunOn(cpu int) bool { return cpu >= 0 && cpu < runtime.NumCPU() }

@@ -17,7 +17,8 @@
 // delays all connections of that Watcher. Several Watchers, each with its goroutine, use several
 // processors.
 //
-// Every method may be called by any goroutine, WaitIO included: concurrent calls take turns. With
+// Every method may be called by any goroutine, but WaitIO by one at a time: what it returned is
+// taken back by the next call, so the second of two at once is refused with [ErrWaiting]. With
 // nothing to do WaitIO waits in the runtime's own network poller, as a blocked net.Conn does, and
 // holds neither a thread nor a P (on macOS and the BSDs it blocks a thread). Under load it lets
 // other goroutines run every millisecond.
@@ -63,6 +64,8 @@
 // Errors are compared with ==. What differs, on purpose:
 //
 //   - WaitIO drives. gaio has goroutines that work while nobody waits.
+//   - A second goroutine in WaitIO is refused with ErrWaiting. In gaio each takes the other's results
+//     away.
 //   - There is one swap buffer rather than three in turn, so slices of it are valid until the next
 //     WaitIO and not a call longer. They have no spare capacity: an append copies.
 //   - A part of the swap buffer must be copied to be written.

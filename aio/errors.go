@@ -25,6 +25,10 @@ var (
 	// ErrConnClosed says that the connection was freed, or closed before it was delegated.
 	ErrConnClosed = errors.New("aio: the connection is closed")
 
+	// ErrWaiting says that another goroutine is in WaitIO: results and swap buffers are valid until
+	// the next WaitIO, so two would take each other's away. One goroutine drives a Watcher.
+	ErrWaiting = errors.New("aio: another goroutine is in WaitIO: have one goroutine a Watcher call it, and make a Watcher for each that shall")
+
 	// ErrDeadline says that the operation's deadline passed before it was over.
 	ErrDeadline = os.ErrDeadlineExceeded
 

@@ -82,7 +82,9 @@ func newLoop(o Options, b proactor.Backend) *loop {
 
 // waitIO is WaitIO.
 func (l *loop) waitIO() ([]OpResult, error) {
-	l.waiting.Lock()
+	if !l.waiting.TryLock() {
+		return nil, ErrWaiting
+	}
 	defer l.waiting.Unlock()
 	if l.affinity.Load() != 0 {
 		l.bind()

@@ -38,7 +38,7 @@ type OpResult struct {
 }
 
 // Watcher carries out operations on the connections that are delegated to it. Its methods may be
-// called by any goroutine. A Watcher that is forgotten is closed by the garbage collector.
+// called by any goroutine, WaitIO by one at a time. A Watcher that is forgotten is closed by the garbage collector.
 type Watcher struct{ l *loop }
 
 // NewWatcher returns a Watcher with all defaults.
@@ -116,8 +116,9 @@ func (w *Watcher) WriteTimeout(tag any, conn net.Conn, buf []byte, deadline time
 }
 
 // WaitIO drives the watcher until operations are over, and returns them; each is returned once.
-// Operations progress only while a goroutine is in WaitIO. Concurrent calls take turns. The slice
-// and swap buffers in it are valid until the next call.
+// Operations progress only while a goroutine is in WaitIO. The slice and swap buffers in it are
+// valid until the next call, by whatever goroutine: while one is in WaitIO, a call by another
+// returns ErrWaiting and does nothing.
 //
 // After Close it returns the operations that were pending with ErrWatcherClosed, and then
 // ErrWatcherClosed itself. Another error is the operating system's refusal to be waited for.
@@ -137,10 +138,9 @@ func (w *Watcher) Attach(conn net.Conn) (*Conn, error) { return w.l.attach(conn)
 // Close closes all delegated connections and ends a WaitIO. What is pending is returned by WaitIO
 // with ErrWatcherClosed. It may be called again.
 //
-// What the kernel was to give back and, on io_uring, has not for two seconds, is returned with a
-// nil Buffer and Size 0: the kernel may use the buffer that was submitted still, so it is never
-// freed, and must not be used again. Stats.Leaked counts these, and the Logger gets a Warn. It takes
-// a thread of the program that hangs in a system call, or a ring that failed.
+// What the kernel does not give back on io_uring within two seconds, as the thread that submitted it
+// hangs in a system call, is returned with a nil Buffer and Size 0: the kernel may still use the one
+// submitted, so it is never freed, nor to be used again. Stats.Leaked counts these; Logger gets a Warn.
 func (w *Watcher) Close() error {
 	w.l.close()
 	return nil

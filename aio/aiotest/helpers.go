@@ -19,6 +19,17 @@ func (r *rig) send(peer net.Conn, data []byte) {
 	}
 }
 
+// parked returns a function that waits until a WaitIO that begins after this call waits for
+// something to do.
+func (r *rig) parked() (wait func()) {
+	before := r.w.Stats().Parks
+	return func() {
+		for r.w.Stats().Parks == before {
+			time.Sleep(time.Millisecond)
+		}
+	}
+}
+
 // idle is in WaitIO for that long. What comes is in the ledger.
 func (r *rig) idle(long time.Duration) {
 	r.t.Helper()

@@ -14,7 +14,7 @@ import (
 
 const (
 	// stuck is when a WaitIO that returns nothing is taken for lost.
-	stuck = 20 * time.Second
+	stuck = time.Minute
 	// soon is long for what happens at once, and short for a test.
 	soon = 30 * time.Millisecond
 )
