@@ -81,7 +81,7 @@ func ExampleWatcher_ReadFull() {
 	a, b := connected()
 	defer b.Close()
 
-	fmt.Fprint(b, "head")
+	fmt.Fprint(b, "headhalf")
 	if err := w.ReadFull("header", a, make([]byte, 4), time.Now().Add(time.Minute)); err != nil {
 		log.Fatal(err)
 	}
@@ -93,7 +93,6 @@ func ExampleWatcher_ReadFull() {
 		fmt.Printf("%v: %q, %v\n", r.Context, r.Buffer[:r.Size], r.Error)
 	}
 
-	fmt.Fprint(b, "half")
 	if err := w.ReadFull("body", a, make([]byte, 8), time.Now().Add(100*time.Millisecond)); err != nil {
 		log.Fatal(err)
 	}

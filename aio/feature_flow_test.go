@@ -16,7 +16,8 @@ import (
 	"evenkeel.dev/aio"
 )
 
-// flood writes to c until it blocks for longer than a short time, and returns how much it wrote.
+// flood writes to c until it blocks for longer than a short time, and returns how much it wrote. If
+// it does so although there was room, it has written less.
 func flood(t *testing.T, c *net.TCPConn) int {
 	t.Helper()
 	chunk := make([]byte, 16<<10)
@@ -41,8 +42,8 @@ func TestFeatureBackPressureReachesThePeer(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		w := open(t, aio.Options{Backend: b})
 		here, there := pair(t)
-		must(t, here.SetReadBuffer(16<<10))
-		must(t, there.SetWriteBuffer(16<<10))
+		must(t, here.SetReadBuffer(256<<10)) // less than loopback's segments makes TCP crawl
+		must(t, there.SetWriteBuffer(256<<10))
 		_, err := there.Write([]byte("x"))
 		must(t, err)
 		must(t, w.Read(nil, here, make([]byte, 1))) // delegates it
@@ -71,7 +72,7 @@ func TestFeatureBackPressureFromSlowToFast(t *testing.T) {
 		from, fast := pair(t)
 		to, slow := pair(t)
 		for _, c := range []*net.TCPConn{from, fast, to, slow} {
-			must(t, c.SetReadBuffer(256<<10)) // less than loopback's segments makes TCP crawl
+			must(t, c.SetReadBuffer(256<<10))
 			must(t, c.SetWriteBuffer(256<<10))
 		}
 		pump(t, w, func(r aio.OpResult) {

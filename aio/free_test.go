@@ -24,15 +24,16 @@ func TestFreeDoesNotLinger(t *testing.T) {
 		must(t, err)
 		defer stuck.Close()
 		full := <-accepted
-		must(t, full.(*net.TCPConn).SetLinger(20))
+		must(t, full.(*net.TCPConn).SetLinger(int(2*patience/time.Second)))
+		must(t, full.(*net.TCPConn).SetWriteBuffer(16<<10)) // so it is full at once
 		must(t, w.Write(nil, full, make([]byte, 16<<20)))
-		time.Sleep(50 * time.Millisecond) // until its socket is full
+		eventually(t, "the write waits", func() bool { s := w.Stats(); return s.Operations == 1 && s.Parks > 0 })
 
 		other, err := net.Dial("tcp", addr.String())
 		must(t, err)
 		defer other.Close()
 		must(t, w.Read(nil, <-accepted, make([]byte, 8)))
-		must(t, other.SetDeadline(time.Now().Add(10*time.Second))) // Free and the echo: before the linger time
+		must(t, other.SetDeadline(time.Now().Add(patience))) // Free and the echo: before the linger time
 		must(t, w.Free(full))
 		_, err = other.Write([]byte("alive"))
 		must(t, err)

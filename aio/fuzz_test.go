@@ -1,10 +1,14 @@
 package aio_test
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
+	"iter"
 	"math/rand/v2"
+	"os"
 	"testing"
+	"time"
 
 	"evenkeel.dev/aio"
 	"evenkeel.dev/aio/aiotest"
@@ -12,19 +16,33 @@ import (
 
 var seedFlag = flag.Uint64("seed", 0, "play the program of this `seed` only")
 
+// seeds are those of a random test: one that the flag names, else 1 to n. While EVENKEEL_SOAK says
+// (a duration), they are fresh ones, which stand in the names of the tests.
+func seeds(t *testing.T, n uint64) iter.Seq[uint64] {
+	t.Helper()
+	soak, err := time.ParseDuration(cmp.Or(os.Getenv("EVENKEEL_SOAK"), "0"))
+	must(t, err)
+	end := time.Now().Add(soak)
+	return func(yield func(uint64) bool) {
+		switch {
+		case *seedFlag != 0:
+			yield(*seedFlag)
+		case soak == 0:
+			for seed := uint64(1); seed <= n && yield(seed); seed++ {
+			}
+		default:
+			for time.Now().Before(end) && !t.Failed() && yield(rand.Uint64()) {
+			}
+		}
+	}
+}
+
 // TestPrograms plays random programs over the backends of this system.
 func TestPrograms(t *testing.T) {
-	seeds := make([]uint64, 8)
-	for i := range seeds {
-		seeds[i] = rand.Uint64()
-	}
-	if *seedFlag != 0 {
-		seeds = []uint64{*seedFlag}
-	}
-	for _, b := range []aio.Backend{aio.IOUring, aio.Epoll} {
-		for i, seed := range seeds {
-			network := []string{"tcp", "unix"}[i%2]
-			t.Run(fmt.Sprintf("%v/%s/seed=%d", b, network, seed), func(t *testing.T) {
+	for seed := range seeds(t, 8) {
+		network := []string{"tcp", "unix"}[seed%2]
+		for _, b := range []aio.Backend{aio.IOUring, aio.Epoll} {
+			t.Run(fmt.Sprintf("seed=%d/%v/%s", seed, b, network), func(t *testing.T) {
 				rng := rand.New(rand.NewPCG(seed, 1))
 				program := make([]byte, rng.IntN(500))
 				for i := range program {

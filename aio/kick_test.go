@@ -42,8 +42,12 @@ func TestReadFullInPieces(t *testing.T) {
 		buf := make([]byte, 4)
 		must(t, w.ReadFull(nil, here, buf, time.Time{}))
 		go func() {
+			parks := uint64(0)
 			for _, piece := range []string{"a", "b", "c", "d"} {
-				time.Sleep(20 * time.Millisecond)
+				for w.Stats().Parks == parks { // nothing else to do
+					time.Sleep(time.Millisecond)
+				}
+				parks = w.Stats().Parks
 				_, _ = there.Write([]byte(piece))
 			}
 		}()

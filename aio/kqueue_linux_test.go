@@ -101,13 +101,13 @@ func TestKqueueEcho(t *testing.T) {
 
 // exchange writes data, ends its direction, and reads them back, slowly at first.
 func exchange(peer net.Conn, data []byte) error {
-	_ = peer.SetDeadline(time.Now().Add(20 * time.Second))
+	_ = peer.SetDeadline(time.Now().Add(patience))
 	sent := make(chan error, 1)
 	go func() {
 		_, err := peer.Write(data)
 		sent <- err
 	}()
-	time.Sleep(20 * time.Millisecond)
+	time.Sleep(20 * time.Millisecond) // has the socket be full, most often
 	got := make([]byte, len(data))
 	if n, err := io.ReadFull(peer, got); err != nil {
 		return fmt.Errorf("after %d bytes: %w", n, err)

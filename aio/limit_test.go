@@ -110,7 +110,7 @@ func testLimit(t *testing.T, b aio.Backend) {
 			_ = c.Close()
 		}
 	}
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(patience)
 	for {
 		c, err := net.Dial("tcp", at)
 		if err != nil {
@@ -129,7 +129,7 @@ func testLimit(t *testing.T, b aio.Backend) {
 }
 
 func echoOnce(c net.Conn, message string) bool {
-	_ = c.SetDeadline(time.Now().Add(500 * time.Millisecond))
+	_ = c.SetDeadline(time.Now().Add(patience)) // it is echoed, or closed
 	if _, err := io.WriteString(c, message); err != nil {
 		return false
 	}

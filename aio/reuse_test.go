@@ -23,10 +23,10 @@ func TestReuse(t *testing.T) {
 	for _, b := range []aio.Backend{aio.IOUring, aio.Epoll} {
 		t.Run(b.String(), func(t *testing.T) {
 			w := aiotest.Real(b, "tcp").New(t, aio.Options{})
-			r := &reuse{t: t, w: w, end: time.Now().Add(1200 * time.Millisecond)}
+			r := &reuse{t: t, w: w}
 			var churn, wait sync.WaitGroup
 			wait.Go(r.wait)
-			for seed := range uint64(4) {
+			for seed := range uint64(churners) {
 				churn.Go(func() { r.churn(rand.New(rand.NewPCG(seed, 1))) })
 			}
 			churn.Wait()
@@ -37,17 +37,21 @@ func TestReuse(t *testing.T) {
 			if n := r.submitted.Load(); n != r.returned.Load() {
 				t.Errorf("%d operations were submitted, %d returned", n, r.returned.Load())
 			}
-			if s := w.Stats(); r.conns.Load() < 100 || s.BytesRead == 0 {
+			if s := w.Stats(); r.conns.Load() != churners*churned || s.BytesRead == 0 {
 				t.Errorf("%d connections: %+v", r.conns.Load(), s)
 			}
 		})
 	}
 }
 
+const (
+	churners = 4
+	churned  = 150 // connections of each
+)
+
 type reuse struct {
 	t         *testing.T
 	w         *aio.Watcher
-	end       time.Time
 	conns     atomic.Uint32
 	submitted atomic.Int64
 	returned  atomic.Int64
@@ -106,7 +110,10 @@ func (r *reuse) churn(rng *rand.Rand) {
 	var peers sync.WaitGroup
 	defer peers.Wait()
 	var last net.Conn
-	for time.Now().Before(r.end) && !r.t.Failed() {
+	for range churned {
+		if r.t.Failed() {
+			break
+		}
 		peer, err := net.Dial("tcp", l.Addr().String())
 		if err != nil {
 			r.t.Error(err)
@@ -163,12 +170,12 @@ func (r *reuse) peer(peer net.Conn, id uint32) {
 	_, _ = peer.Write(identityBytes(^id, 16))
 	buf := make([]byte, 1024)
 	for {
-		_ = peer.SetReadDeadline(time.Now().Add(10 * time.Second))
+		_ = peer.SetReadDeadline(time.Now().Add(patience))
 		n, err := io.ReadAtLeast(peer, buf, 4)
 		checkIdentity(r.t, "at the peer", buf[:n], id)
 		if err != nil {
 			if ne := net.Error(nil); errors.As(err, &ne) && ne.Timeout() {
-				r.t.Errorf("connection %#x was freed, and its peer has waited 10 s for its end", id)
+				r.t.Errorf("connection %#x was freed, and its peer has waited %v for its end", id, patience)
 			}
 			return
 		}

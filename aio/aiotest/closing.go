@@ -29,11 +29,11 @@ var closeTests = []test{
 func (r *rig) busy() (conn, peer net.Conn, reads, writes []*ticket) {
 	r.t.Helper()
 	conn, peer = r.pair()
-	r.send(peer, pattern(1, 0, 10))
+	r.sendThere(conn, peer, pattern(1, 0, 10))
 	reads = []*ticket{r.readFull(conn, 20, time.Time{}), r.readSwap(conn), r.read(conn, 5), r.must(ticket{
 		conn: conn, buf: make([]byte, 9), deadline: time.Now().Add(time.Hour),
 	})}
-	writes = []*ticket{r.write(conn, pattern(2, 0, large)), r.write(conn, []byte("behind"))}
+	writes = []*ticket{r.write(conn, pattern(2, 0, r.large)), r.write(conn, []byte("behind"))}
 	r.idle(soon)
 	r.wantPending(append(reads, writes...)...)
 	return conn, peer, reads, writes
@@ -132,9 +132,9 @@ func freeWhileParked(r *rig) {
 	conn, peer := r.pair()
 	k := r.read(conn, 1)
 	got := sink(peer)
-	freed := make(chan error)
+	freed, parked := make(chan error), r.parked()
 	go func() {
-		time.Sleep(soon)
+		parked()
 		freed <- r.w.Free(conn)
 	}()
 	r.until(k)
@@ -218,9 +218,9 @@ func closeBeforeWaitIO(r *rig) {
 func closeWhileParked(r *rig) {
 	conn, _ := r.pair()
 	k := r.read(conn, 1)
-	done := make(chan error)
+	done, parked := make(chan error), r.parked()
 	go func() {
-		time.Sleep(soon)
+		parked()
 		done <- r.w.Close()
 	}()
 	r.drain()
@@ -233,9 +233,9 @@ func closeWhileParked(r *rig) {
 
 // closeIdleWhileParked: a WaitIO that has nothing to wait for ends with Close.
 func closeIdleWhileParked(r *rig) {
-	done := make(chan error)
+	done, parked := make(chan error), r.parked()
 	go func() {
-		time.Sleep(soon)
+		parked()
 		done <- r.w.Close()
 	}()
 	r.drain()

@@ -27,9 +27,9 @@ func wokenBySubmission(r *rig) {
 	r.read(conn, 1)
 	go func() { _, _ = io.Copy(io.Discard, peer) }()
 	for range 20 {
-		done := make(chan *ticket)
+		done, parked := make(chan *ticket), r.parked()
 		go func() {
-			time.Sleep(soon / 10)
+			parked()
 			k, _ := r.submit(ticket{op: aio.OpWrite, conn: conn, buf: []byte("x")})
 			done <- k
 		}()
@@ -44,13 +44,14 @@ func wokenBySubmission(r *rig) {
 
 // submissionWhileParking: one that comes at any moment of WaitIO's way to its park is begun.
 func submissionWhileParking(r *rig) {
-	const rounds = 100        // up to 10 ms each, as it spins: the runtime looks for events then
+	const rounds = 30         // up to 10 ms each, as it spins: the runtime looks for events then
 	conn, other := net.Pipe() // its operations end at once, in WaitIO
 	defer func() { _, _ = conn.Close(), other.Close() }()
 	w := r.w
 	var returned, spin atomic.Int32
 	var failed atomic.Bool
 	ended := make(chan struct{})
+	rng := rand.New(rand.NewPCG(1, 6))
 	go func() {
 		defer close(ended)
 		for i := range int32(rounds) {
@@ -60,7 +61,7 @@ func submissionWhileParking(r *rig) {
 					runtime.Gosched()
 				}
 			}
-			for range rand.IntN(300) { // some moments later
+			for range rng.IntN(300) { // some moments later
 				spin.Add(1)
 			}
 			_ = w.Write(nil, conn, []byte("x"))

@@ -27,7 +27,7 @@ func pastDeadline(r *rig) {
 		r.until(k)
 		r.want(k, 0, aio.ErrDeadline)
 
-		r.send(peer, []byte("abc"))
+		r.sendThere(conn, peer, []byte("abc"))
 		k = r.must(ticket{conn: conn, buf: buf, deadline: past})
 		r.until(k)
 		if !r.sys.Faulty {
@@ -127,7 +127,7 @@ func manyDeadlines(r *rig) {
 func fullUntilDeadline(r *rig) {
 	conn, peer := r.pair()
 	data := pattern(6, 0, 30)
-	r.send(peer, data[:10])
+	r.sendThere(conn, peer, data[:10])
 	k := r.readFull(conn, 20, time.Now().Add(soon))
 	r.until(k)
 	r.want(k, 10, aio.ErrDeadline)
@@ -159,7 +159,7 @@ func fullUntilEnd(r *rig) {
 // writeUntilDeadline: what a write has sent is in its size; the next one continues there.
 func writeUntilDeadline(r *rig) {
 	conn, peer := r.pair()
-	all := pattern(8, 0, large)
+	all := pattern(8, 0, r.large)
 	k := r.must(ticket{op: aio.OpWrite, conn: conn, buf: all, deadline: time.Now().Add(soon)})
 	r.until(k)
 	sent := k.result.Size
@@ -180,11 +180,11 @@ func earlierDeadline(r *rig) {
 	a, _ := r.pair()
 	b, _ := r.pair()
 	late := r.must(ticket{conn: a, buf: make([]byte, 1), deadline: time.Now().Add(time.Hour)})
-	done := make(chan struct{})
+	done, parked := make(chan struct{}), r.parked()
 	var early *ticket
 	go func() {
 		defer close(done)
-		time.Sleep(soon)
+		parked()
 		early, _ = r.submit(ticket{conn: b, buf: make([]byte, 1), deadline: time.Now().Add(soon)})
 	}()
 	_, err := r.wait()

@@ -19,6 +19,16 @@ func (r *rig) send(peer net.Conn, data []byte) {
 	}
 }
 
+// sendThere is send, and has the data be there to be read when it returns: a byte before it, which
+// comes with it, was read by then.
+func (r *rig) sendThere(conn, peer net.Conn, data []byte) {
+	r.t.Helper()
+	r.send(peer, append([]byte{'-'}, data...))
+	k := r.read(conn, 1)
+	r.until(k)
+	r.wantData(k, []byte{'-'})
+}
+
 // parked returns a function that waits until a WaitIO that begins after this call waits for
 // something to do.
 func (r *rig) parked() (wait func()) {

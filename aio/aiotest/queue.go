@@ -17,9 +17,6 @@ var queueTests = []test{
 	{"PerfectCopy", perfectCopy, false},
 }
 
-// large is more than a connection of [Sockets] or [Pair] buffers.
-const large = 1 << 20
-
 // fifo: operations of a direction end in the order of their submission, each with its part.
 func fifo(r *rig) {
 	conn, peer := r.pair()
@@ -91,7 +88,7 @@ func maxQueuedOfWrites(r *rig) {
 	conn, peer := r.pair()
 	var sent []byte
 	for {
-		part := pattern(3, len(sent), large/8)
+		part := pattern(3, len(sent), r.large/8)
 		k, err := r.submit(ticket{op: aio.OpWrite, conn: conn, buf: part})
 		if err == aio.ErrQueueFull {
 			break
@@ -109,7 +106,7 @@ func maxQueuedOfWrites(r *rig) {
 	for _, k := range r.tickets {
 		if k.conn == conn {
 			r.until(k)
-			r.want(k, large/8, nil)
+			r.want(k, r.large/8, nil)
 		}
 	}
 	_ = r.w.Free(conn)
@@ -121,7 +118,7 @@ func maxQueuedOfWrites(r *rig) {
 func slowReader(r *rig) {
 	slow, slowPeer := r.pair()
 	quick, quickPeer := r.pair()
-	all := pattern(4, 0, large)
+	all := pattern(4, 0, r.large)
 	k := r.write(slow, all)
 	for i := range 10 {
 		ping := pattern(i, 0, 64)
@@ -144,7 +141,7 @@ func backPressure(r *rig) {
 	conn, peer := r.pair()
 	first := r.read(conn, 1)
 	done := make(chan int)
-	all := pattern(5, 0, 2*large)
+	all := pattern(5, 0, 2*r.large)
 	go func() {
 		n, _ := peer.Write(all)
 		_ = closeWrite(peer)

@@ -15,8 +15,9 @@ import (
 const (
 	// stuck is when a WaitIO that returns nothing is taken for lost.
 	stuck = time.Minute
-	// soon is long for what happens at once, and short for a test.
-	soon = 30 * time.Millisecond
+	// soon is long for what happens at once, and short for a test. What is wanted never depends on
+	// it: that nothing happened meanwhile is true at any time.
+	soon = 10 * time.Millisecond
 )
 
 // rig is a Watcher and its ledger: every operation that it takes has to be returned once.
@@ -24,6 +25,8 @@ type rig struct {
 	t   *testing.T
 	sys System
 	w   *aio.Watcher
+
+	large int // more than a connection buffers
 
 	mu      sync.Mutex
 	tickets []*ticket
@@ -55,7 +58,10 @@ type ticket struct {
 }
 
 func newRig(t *testing.T, sys System, o aio.Options) *rig {
-	r := &rig{t: t, sys: sys, last: map[queue]int{}}
+	r := &rig{t: t, sys: sys, large: 16 * realBuffer, last: map[queue]int{}}
+	if sys.Bubble {
+		r.large = 16 * fakeBuffer
+	}
 	r.open(o)
 	t.Cleanup(func() { r.end() })
 	return r

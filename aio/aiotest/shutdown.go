@@ -40,7 +40,7 @@ func shutdown(r *rig) {
 	if err != nil {
 		r.t.Error("the peer:", err)
 	}
-	r.same("at the peer", data, append(pattern(2, 0, large), "behind"...))
+	r.same("at the peer", data, append(pattern(2, 0, r.large), "behind"...))
 	r.closed(conn)
 }
 
@@ -81,9 +81,9 @@ func shutdownIdle(r *rig) {
 func shutdownWhileParked(r *rig) {
 	conn, _ := r.pair()
 	ks := []*ticket{r.read(conn, 1), r.readSwap(conn)}
-	done := make(chan error)
+	done, parked := make(chan error), r.parked()
 	go func() {
-		time.Sleep(soon)
+		parked()
 		done <- r.w.Shutdown(context.Background())
 	}()
 	r.drain()

@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 	"testing/synctest"
 
@@ -123,7 +124,8 @@ func Sockets(t testing.TB, network string) (conn, peer net.Conn) {
 	return conn, peer
 }
 
-// reset ends a connection with an RST. It reports false where peer cannot.
+// reset ends a connection such that the other end finds ECONNRESET, when it has sent something that
+// peer did not read. It reports false where peer cannot.
 func reset(peer net.Conn) bool {
 	switch c := peer.(type) {
 	case interface{ Reset() error }:
@@ -131,6 +133,11 @@ func reset(peer net.Conn) bool {
 	case *net.TCPConn:
 		_ = c.SetLinger(0)
 		_ = c.Close()
+	case *net.UnixConn:
+		if runtime.GOOS != "linux" {
+			return false
+		}
+		_ = c.Close() // a reset when there is something that it has not read
 	default:
 		return false
 	}
