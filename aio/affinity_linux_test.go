@@ -3,7 +3,6 @@ package aio_test
 import (
 	"errors"
 	"os"
-	"os/exec"
 	"runtime"
 	"slices"
 	"strconv"
@@ -78,7 +77,8 @@ func TestAffinityOfTheLastCPU(t *testing.T) {
 	if last == 0 {
 		t.Skip("needs a CPU whose number is not 0: this process may run on CPU 0 only")
 	}
-	child := exec.Command(os.Args[0], "-test.run=^TestGaioAffinity$", "-test.v")
+	child := child(t, "TestGaioAffinity")
+	child.Args = append(child.Args, "-test.v")
 	ended := make(chan error)
 	go func() { // the child inherits the affinity of the thread, which ends with the goroutine
 		runtime.LockOSThread()

@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"os/exec"
 	"syscall"
 	"testing"
 	"time"
@@ -44,8 +43,7 @@ func TestFeatureScalesBeyond10KConnections(t *testing.T) {
 		addr := accept(t, func(c net.Conn) { _ = w.Read(nil, c, make([]byte, 64)) })
 
 		start := time.Now()
-		clients := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestClientsOfScales$")
-		clients.Env = append(os.Environ(), manyEnv+"="+addr.String())
+		clients := child(t, "TestClientsOfScales", manyEnv+"="+addr.String())
 		clients.Stderr = os.Stderr
 		hold, err := clients.StdinPipe()
 		must(t, err)

@@ -5,6 +5,8 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"os"
+	"os/exec"
 	"runtime"
 	"testing"
 	"time"
@@ -14,6 +16,15 @@ import (
 
 // patience bounds every wait of a test: a watcher is closed after it, so that WaitIO ends.
 const patience = time.Minute
+
+// child returns this test binary as a command that runs one test. With the race detector a process
+// sleeps for a second before it exits, for the sake of races at its end: this one does not.
+func child(t *testing.T, test string, env ...string) *exec.Cmd {
+	c := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+test+"$")
+	c.Env = append(os.Environ(), "GORACE="+os.Getenv("GORACE")+" atexit_sleep_ms=0")
+	c.Env = append(c.Env, env...)
+	return c
+}
 
 // backends returns those that this system may have.
 func backends() []aio.Backend {

@@ -9,7 +9,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
@@ -42,8 +41,7 @@ func TestDescriptorLimit(t *testing.T) {
 }
 
 func testLimit(t *testing.T, b aio.Backend) {
-	child := exec.Command(os.Args[0], "-test.run=^TestDescriptorLimit$")
-	child.Env = append(os.Environ(), limitEnv+"="+b.String())
+	child := child(t, "TestDescriptorLimit", limitEnv+"="+b.String())
 	stop, err := child.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
