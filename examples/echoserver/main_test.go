@@ -54,19 +54,17 @@ func TestEchoserver(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestEchoserverRefuses(t *testing.T) {
-	path := program.Build(t)
-	program.Refuses(t, path, 2, "flag provided but not defined: -port", "-port", "7000")
-	program.Refuses(t, path, 2, `unexpected argument "7000"`, "7000")
-	program.Refuses(t, path, 2, `no backend "iocp": it is auto, io_uring, epoll or kqueue`, "-backend", "iocp")
-	p := program.Start(t, path)
-	program.Refuses(t, path, 1, "address already in use; choose another address with -addr", "-addr", p.Addr)
-	p.Stop(syscall.SIGTERM)
-	if w, err := aio.New(aio.Options{Backend: aio.Kqueue}); err == nil {
-		w.Close()
-	} else {
-		program.Refuses(t, path, 1, "kqueue is not available here", "-addr", "127.0.0.1:0", "-backend", "kqueue")
-	}
+	t.Run("refuses", func(t *testing.T) {
+		program.Refuses(t, path, 2, "flag provided but not defined: -port", "-port", "7000")
+		program.Refuses(t, path, 2, `unexpected argument "7000"`, "7000")
+		program.Refuses(t, path, 2, `no backend "iocp": it is auto, io_uring, epoll or kqueue`, "-backend", "iocp")
+		p := program.Start(t, path)
+		program.Refuses(t, path, 1, "address already in use; choose another address with -addr", "-addr", p.Addr)
+		p.Stop(syscall.SIGTERM)
+		if w, err := aio.New(aio.Options{Backend: aio.Kqueue}); err == nil {
+			w.Close()
+		} else {
+			program.Refuses(t, path, 1, "kqueue is not available here", "-addr", "127.0.0.1:0", "-backend", "kqueue")
+		}
+	})
 }

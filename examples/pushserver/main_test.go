@@ -4,12 +4,18 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
+	"log/slog"
+	"net"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
+	"time"
 
+	"evenkeel.dev/aio"
 	"evenkeel.dev/examples/internal/program"
 )
 
@@ -27,62 +33,153 @@ func number(t *testing.T, r *bufio.Reader) int {
 	return n
 }
 
-// TestPushserver: somebody who never reads does not delay the others, and has a bounded backlog.
 func TestPushserver(t *testing.T) {
 	path := program.Build(t)
+	t.Run("pushes", func(t *testing.T) {
+		p := program.Start(t, path, "-every", "10ms", "-backlog", "65536") // whatever the machine does, none is full
+		a, b := p.Dial(), p.Dial()
+		for _, r := range []*bufio.Reader{bufio.NewReader(a), bufio.NewReader(b)} {
+			first := number(t, r)
+			for i := 1; i < 10; i++ {
+				if n := number(t, r); n != first+i {
+					t.Fatalf("line %d follows line %d", n, first+i-1)
+				}
+			}
+		}
+		if log := p.Stop(syscall.SIGTERM); !strings.Contains(log, "msg=stopped") || !strings.Contains(log, "dropped=0 disconnected=0") {
+			t.Errorf("the log ends so:\n%s", log)
+		}
+	})
+	t.Run("refuses", func(t *testing.T) {
+		program.Refuses(t, path, 2, "flag provided but not defined: -port", "-port", "7001")
+		program.Refuses(t, path, 2, "-every 0s: it must be a millisecond or more", "-every", "0s")
+		program.Refuses(t, path, 2, "-backlog 0: it must be 1 to 65536", "-backlog", "0")
+		program.Refuses(t, path, 2, "-size -1: it must be 0 to 1048576", "-size", "-1")
+		program.Refuses(t, path, 2, "-slow wait: it must be drop or disconnect", "-slow", "wait")
+		program.Refuses(t, path, 2, `no backend "poll"`, "-backend", "poll")
+		p := program.Start(t, path)
+		program.Refuses(t, path, 1, "address already in use; choose another address with -addr", "-addr", p.Addr)
+		p.Stop(syscall.SIGINT)
+	})
+}
+
+// patience bounds every wait.
+const patience = 30 * time.Second
+
+// TestSlowReader: somebody who never reads does not delay the others, and has a bounded backlog.
+// It pushes a line when the others have the one before, so none of them is slow.
+func TestSlowReader(t *testing.T) {
 	for _, slow := range []string{"drop", "disconnect"} {
 		t.Run(slow, func(t *testing.T) {
 			// The kernel buffers some megabytes of a connection: lines are large.
-			p := program.Start(t, path, "-every", "20ms", "-size", "262144", "-backlog", "60", "-slow", slow)
-			never := p.Dial()
+			p, dial := start(t, settings{size: 256 << 10, backlog: 8, slow: slow})
+			never := dial()
 			if err := never.SetReadBuffer(64 << 10); err != nil {
 				t.Fatal(err)
 			}
-			readers := []*bufio.Reader{bufio.NewReader(p.Dial()), bufio.NewReader(p.Dial())}
-			var last [2]int
-			for i, r := range readers {
-				last[i] = number(t, r)
-			}
-			for range 120 { // 30 MB: more than the one who never reads can have
+			readers := []*bufio.Reader{bufio.NewReader(dial()), bufio.NewReader(dial())}
+			push := func(line int) {
+				t.Helper()
+				p.pushLine(time.Now())
 				for i, r := range readers {
-					n := number(t, r)
-					if n != last[i]+1 {
-						t.Fatalf("reader %d: line %d follows line %d", i, n, last[i])
+					if n := number(t, r); n != line {
+						t.Fatalf("reader %d: line %d, want %d", i, n, line)
 					}
-					last[i] = n
 				}
 			}
-			lines, err := 0, error(nil)
-			for r := bufio.NewReader(never); lines < 110 && err == nil; lines++ {
-				_, err = r.ReadString('\n')
+			full := 0 // lines that were pushed until the backlog was full
+			for p.given() == 0 {
+				if full++; full > 1000 {
+					t.Fatal("the backlog of who never reads has 1000 lines, and is not full")
+				}
+				push(full)
 			}
-			if slow == "disconnect" && err == nil {
-				t.Error("who never reads was not disconnected")
+			for line := full + 1; line <= full+10; line++ {
+				push(line)
 			}
-			if slow == "drop" && err != nil {
-				t.Errorf("who did not read: %v after %d lines", err, lines)
+			lines := bufio.NewReader(never)
+			if slow == "disconnect" {
+				if n, err := io.Copy(io.Discard, lines); n > int64(full)*int64(p.size) || err != nil && !errors.Is(err, syscall.ECONNRESET) {
+					t.Errorf("who never reads got %d bytes of %d lines, and then %v; want its end", n, full, err)
+				}
+				if n := p.given(); n != 1 {
+					t.Errorf("%d were disconnected, want one", n)
+				}
+				return
 			}
-			never.Close()
-			for _, c := range readers {
-				go io.Copy(io.Discard, c)
+			for want := 1; want < full; want++ { // what waited for it
+				if n := number(t, lines); n != want {
+					t.Fatalf("who never read got line %d, want %d", n, want)
+				}
 			}
-			log := p.Stop(syscall.SIGTERM)
-			if !strings.Contains(log, "msg=stopped") || slow == "drop" == strings.Contains(log, "dropped=0") || slow == "disconnect" != strings.Contains(log, "disconnected=1") {
-				t.Errorf("the log ends so:\n%s", log)
+			for !p.idle() {
+				time.Sleep(time.Millisecond)
+			}
+			push(full + 11)
+			if n := number(t, lines); n <= full {
+				t.Errorf("who never read got line %d, which was pushed when its backlog was full", n)
 			}
 		})
 	}
 }
 
-func TestPushserverRefuses(t *testing.T) {
-	path := program.Build(t)
-	program.Refuses(t, path, 2, "flag provided but not defined: -port", "-port", "7001")
-	program.Refuses(t, path, 2, "-every 0s: it must be a millisecond or more", "-every", "0s")
-	program.Refuses(t, path, 2, "-backlog 0: it must be 1 to 65536", "-backlog", "0")
-	program.Refuses(t, path, 2, "-size -1: it must be 0 to 1048576", "-size", "-1")
-	program.Refuses(t, path, 2, "-slow wait: it must be drop or disconnect", "-slow", "wait")
-	program.Refuses(t, path, 2, `no backend "poll"`, "-backend", "poll")
-	p := program.Start(t, path)
-	program.Refuses(t, path, 1, "address already in use; choose another address with -addr", "-addr", p.Addr)
-	p.Stop(syscall.SIGINT)
+// given returns how often a full backlog had its consequence.
+func (p *pusher) given() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.dropped + p.disconnected
+}
+
+// idle reports whether no line waits for anybody.
+func (p *pusher) idle() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for c := range p.clients {
+		if c.waiting > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// start serves without a clock until the test ends. dial connects, and waits until that is known.
+func start(t *testing.T, s settings) (p *pusher, dial func() *net.TCPConn) {
+	t.Helper()
+	log := slog.New(slog.DiscardHandler)
+	w, err := aio.New(aio.Options{MaxQueued: s.backlog + 1, SwapSize: 4 << 10, Logger: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p = &pusher{settings: s, watcher: w, log: log, clients: map[*client]bool{}}
+	var ended sync.WaitGroup
+	ended.Go(func() { p.accept(ln) })
+	ended.Go(p.wait)
+	t.Cleanup(func() {
+		ln.Close()
+		w.Close()
+		ended.Wait()
+	})
+	clients := 0
+	return p, func() *net.TCPConn {
+		c, err := net.Dial("tcp", ln.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		if err := c.SetDeadline(time.Now().Add(patience)); err != nil {
+			t.Fatal(err)
+		}
+		for clients++; ; time.Sleep(time.Millisecond) {
+			p.mu.Lock()
+			n := len(p.clients)
+			p.mu.Unlock()
+			if n == clients {
+				return c.(*net.TCPConn)
+			}
+		}
+	}
 }
