@@ -24,6 +24,14 @@ type report struct {
 	Wrong     []string
 }
 
+// needCheck skips what takes minutes from cold caches: make check runs it.
+func needCheck(t *testing.T) {
+	t.Helper()
+	if os.Getenv("EVENKEEL_CHECK") != "1" {
+		t.Skip("needs EVENKEEL_CHECK=1: make check runs it")
+	}
+}
+
 // needTools skips the test when a tool is missing, and says where it comes from.
 func needTools(t *testing.T, tools ...string) {
 	t.Helper()

@@ -18,8 +18,9 @@ var crosses = []struct{ arch, cc, emulator, libs, libc string }{
 // TestCross runs the matrix's program and this package's own tests on other architectures.
 func TestCross(t *testing.T) {
 	if testing.Short() {
-		t.Skip("-short: needs a minute and Go's tools")
+		t.Skip("-short: needs minutes and Go's tools")
 	}
+	needCheck(t)
 	needTools(t, "go")
 	readTestdata(t)
 	for _, c := range crosses {
@@ -42,7 +43,7 @@ func TestCross(t *testing.T) {
 			emulator := c.emulator + " -L " + c.libs
 			for _, fastc := range []string{"on", "off"} {
 				env := []string{"FASTC=" + fastc, "EVENKEEL_EMULATOR=" + emulator}
-				command(t, env, c.emulator, "-L", c.libs, tests, "-test.short", "-test.shuffle=on", "-test.timeout=2m")
+				command(t, env, c.emulator, "-L", c.libs, tests, "-test.short", "-test.shuffle=on", "-test.timeout=4m")
 			}
 		})
 	}

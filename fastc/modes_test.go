@@ -26,16 +26,10 @@ type mode struct {
 	name   string
 	flags  []string // of go build
 	env    []string // of go build
-	run    []string // environment of the program
 	source string   // "": the short way
-	needs  []string
 }
 
 var modes = []mode{
-	{name: "default"},
-	{name: "FASTC=on", run: []string{"FASTC=on"}},
-	{name: "FASTC=off", run: []string{"FASTC=off"}, source: longWay("FASTC=off")},
-	{name: "FASTC=bogus", run: []string{"FASTC=bogus"}, source: longWay("FASTC=bogus is neither on nor off")},
 	{name: "nofastc", flags: []string{"-tags=nofastc"}, source: longWay("built with the tag nofastc")},
 	{name: "CGO_ENABLED=0", env: []string{"CGO_ENABLED=0"}, source: longWay("built without cgo: there is no C to call")},
 	{name: "-buildmode=pie", flags: []string{"-buildmode=pie", "-ldflags=-linkmode=internal"}},
@@ -49,27 +43,53 @@ var modes = []mode{
 	{name: "-cover", flags: []string{"-cover"}},
 }
 
-// TestModes builds a program that calls C in each way that Go knows, and runs it.
+// TestModes builds a program that calls C as go build does, and runs it in each way that its
+// environment may ask for; so it runs this package's other tests, too.
 func TestModes(t *testing.T) {
 	if testing.Short() {
-		t.Skip("-short: needs a minute and Go's tools")
+		t.Skip("-short: this test runs the others with it, and needs Go's tools")
 	}
+	needTools(t, "go", "gcc")
+	readTestdata(t)
+	bin := mode{}.build(t, filepath.Join(t.TempDir(), "plain"), "./testdata/plain")
+	for env, source := range map[string]string{
+		"": shortWay(runtime.GOARCH), "on": shortWay(runtime.GOARCH),
+		"off": longWay("FASTC=off"), "bogus": longWay("FASTC=bogus is neither on nor off"),
+	} {
+		t.Run("FASTC="+env, func(t *testing.T) { wantReport(t, source, []string{"FASTC=" + env}, bin) })
+	}
+	t.Run("callback", testCallback)
+	t.Run("own tests, FASTC=off", func(t *testing.T) {
+		exe, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		command(t, []string{"FASTC=off"}, exe, "-test.short")
+	})
+}
+
+// TestBuilds does so in each other way to build that Go knows: most compile the standard library
+// again.
+func TestBuilds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: needs minutes and Go's tools")
+	}
+	needCheck(t)
 	needTools(t, "go", "gcc")
 	readTestdata(t)
 	for _, m := range modes {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
-			needTools(t, m.needs...)
 			dir := t.TempDir()
 			if m.source == "" {
 				m.source = shortWay(runtime.GOARCH)
 			}
-			wantReport(t, m.source, append(m.run, "GOCOVERDIR="+dir), m.build(t, filepath.Join(dir, "plain"), "./testdata/plain"))
+			wantReport(t, m.source, []string{"GOCOVERDIR=" + dir}, m.build(t, filepath.Join(dir, "plain"), "./testdata/plain"))
 		})
 	}
 	for name, test := range map[string]func(t *testing.T, dir string){
 		"strip": testStrip, "-asan": testASan, "c-shared": testCShared, "c-archive": testCArchive,
-		"plugin": testPlugin, "callback": testCallback, "own tests": testOwn,
+		"plugin": testPlugin, "own tests": testOwn,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -124,13 +144,8 @@ func testPlugin(t *testing.T, dir string) {
 	wantReport(t, shortWay(runtime.GOARCH), nil, bin, library)
 }
 
-// testOwn runs this package's other tests where there is one way.
+// testOwn runs this package's other tests where they are built with one way.
 func testOwn(t *testing.T, dir string) {
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	command(t, []string{"FASTC=off"}, exe, "-test.short")
 	for name, m := range map[string]mode{
 		"nofastc": {flags: []string{"-tags=nofastc"}}, "nocgo": {env: []string{"CGO_ENABLED=0"}},
 	} {
@@ -142,7 +157,7 @@ func testOwn(t *testing.T, dir string) {
 
 // testCallback breaks the rule that a leaf does not call Go: the program ends, it does not go on
 // with a wrong stack.
-func testCallback(t *testing.T, dir string) {
-	bin := mode{}.build(t, filepath.Join(dir, "callback"), "./testdata/callback")
+func testCallback(t *testing.T) {
+	bin := mode{}.build(t, filepath.Join(t.TempDir(), "callback"), "./testdata/callback")
 	wantCrash(t, `(?m)^fatal error: .*`, "main.callsGoFromLeaf", os.Environ(), bin)
 }
