@@ -15,8 +15,9 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// browserTimeout bounds all that one test does in its browser.
-const browserTimeout = 2 * time.Minute
+// browserTimeout bounds the start of the browser, and all that one test does in it: only what
+// hangs meets it.
+const browserTimeout = 5 * time.Minute
 
 // browser starts headless Chromium with a new profile and returns the context that
 // chromedp takes. The test fails if a page logs an error: a blocked style sheet, a missing
@@ -25,6 +26,7 @@ func browser(t *testing.T) context.Context {
 	t.Helper()
 	opts := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(chromium(t)),
+		chromedp.WSURLReadTimeout(browserTimeout),
 		chromedp.NoSandbox, // the sandbox refuses to start as root, which CI often is
 		chromedp.DisableGPU,
 		chromedp.Flag("disable-quic", true),

@@ -5,7 +5,9 @@ package e2e
 import (
 	"bufio"
 	"bytes"
+	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -15,16 +17,34 @@ import (
 	"time"
 )
 
-// Bounds of what a test waits for.
+// Bounds of what a test waits for: only what hangs meets them.
 const (
-	startTimeout = 30 * time.Second
-	stopTimeout  = 20 * time.Second
+	startTimeout = time.Minute
+	stopTimeout  = time.Minute
 )
 
-// build compiles the package in dir, a folder relative to this one, and returns the binary.
+var binDir string // of what build has built; TestMain makes and removes it
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		var err error
+		if binDir, err = os.MkdirTemp("", "e2e-"); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer os.RemoveAll(binDir)
+		return m.Run()
+	}())
+}
+
+// build compiles the package in dir, a folder relative to this one, unless a test before this one
+// did, and returns the binary.
 func build(t *testing.T, dir string) string {
 	t.Helper()
-	bin := filepath.Join(t.TempDir(), filepath.Base(dir))
+	bin := filepath.Join(binDir, filepath.Base(dir))
+	if _, err := os.Stat(bin); err == nil {
+		return bin
+	}
 	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", bin, ".")
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {

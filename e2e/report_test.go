@@ -29,8 +29,9 @@ func freePort(t *testing.T) string {
 
 // TestReport measures the search service in two ways, as make demo does, and uses the page.
 func TestReport(t *testing.T) {
-	ctx := browser(t)
+	chromium(t) // or skip now
 	evenkeel, search := build(t, "../cmd/evenkeel"), build(t, "../examples/search")
+	ctx := browser(t)
 	page := filepath.Join(t.TempDir(), "page.html")
 	addr := freePort(t)
 	cmd := exec.CommandContext(t.Context(), evenkeel, "run", "-n", "400", "-c", "20", "-repeat", "2", "-html", page,
