@@ -87,7 +87,7 @@ fi
 ${on_server[@]+"${on_server[@]}"} "$bin/fastcserver" -addr 127.0.0.1:0 >>"$tmp/server.log" 2>"$tmp/server.err" &
 server=$!
 addr=''
-for _ in {1..100}; do
+for _ in {1..600}; do
   addr=$(sed -n 's/.*msg=listening url=http:\/\/\([^ ]*\).*/\1/p' "$tmp/server.log")
   [ -z "$addr" ] || break
   kill -0 "$server" 2>/dev/null || break
