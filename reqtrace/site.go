@@ -87,10 +87,10 @@ func (s *sites) read(stack trace.Stack) (info stackInfo) {
 	best, place, entry := none, "", ""
 	for f := range stack.Frames() {
 		kind := inProgram
-		switch first, _, _ := strings.Cut(strings.SplitN(f.Func, ".", 2)[0], "/"); {
-		case first == "runtime" || first == "sync" || first == "internal":
+		switch root := pathRoot(f.Func); {
+		case root == "runtime" || root == "sync" || root == "internal":
 			kind = inRuntime
-		case isStd[first]:
+		case stdRoots[root]:
 			kind = inStd
 		}
 		if kind > best {
@@ -125,15 +125,3 @@ func (s *sites) read(stack trace.Stack) (info stackInfo) {
 
 // shortFunc drops the path of a function's package, not its name.
 func shortFunc(f string) string { return f[strings.LastIndexByte(f, '/')+1:] }
-
-// isStd has the first elements of the standard library's import paths.
-var isStd = func() map[string]bool {
-	m := map[string]bool{}
-	for _, s := range strings.Fields(`archive bufio bytes cmp compress container context crypto database debug embed
-		encoding errors expvar flag fmt go hash html image index internal io iter log maps math mime net os path plugin
-		reflect regexp runtime slices sort strconv strings structs sync syscall testing text time unicode unique unsafe
-		vendor weak`) {
-		m[s] = true
-	}
-	return m
-}()

@@ -6,11 +6,11 @@ import (
 	"maps"
 	"path"
 	"slices"
-	"strings"
 
 	"github.com/google/pprof/profile"
 
 	"evenkeel.dev/internal/report"
+	"evenkeel.dev/reqtrace"
 )
 
 // since returns what was allocated between two profiles: the total, and the top places by it.
@@ -30,7 +30,7 @@ func (a *allocations) since(before *allocations, top int) (*report.Alloc, error)
 		addSample(frames(s), s.Value[index], functions, lines)
 	}
 	own := maps.Clone(functions)
-	maps.DeleteFunc(own, func(s report.Site, _ *sums) bool { return standard(s.Name) })
+	maps.DeleteFunc(own, func(s report.Site, _ *sums) bool { return reqtrace.InStandardLibrary(s.Name) })
 	return &report.Alloc{
 		Bytes:      a.total - before.total,
 		Source:     report.AllocFromMemStats,
@@ -74,7 +74,7 @@ func addSample(stack []report.Site, bytes int64, functions, lines sites) {
 			sum.cum += bytes
 			seen[f.Name] = true
 		}
-		if line < 0 && !standard(f.Name) {
+		if line < 0 && !reqtrace.InStandardLibrary(f.Name) {
 			line = i
 		}
 	}
@@ -110,24 +110,4 @@ func (m sites) top(n int, by func(report.Site) int64) []report.Site {
 func shortFile(f string) string {
 	dir, file := path.Split(f)
 	return path.Join(path.Base(dir), file)
-}
-
-// standardRoots are the first elements of the standard library's package paths, but for main
-// programs (a test compares them with go list std).
-var standardRoots = strings.Fields(`archive bufio bytes cmp compress container context crypto
-	database debug embed encoding errors expvar flag fmt go hash html image index internal io
-	iter log maps math mime net os path plugin reflect regexp runtime slices sort strconv
-	strings structs sync syscall testing text time unicode unique unsafe vendor weak`)
-
-// standard reports whether a function, by its full name, belongs to the standard library.
-func standard(function string) bool {
-	pkg := function
-	if i := strings.IndexByte(pkg, '['); i >= 0 { // type arguments may hold paths
-		pkg = pkg[:i]
-	}
-	root, _, ok := strings.Cut(pkg, "/")
-	if !ok {
-		root, _, _ = strings.Cut(pkg, ".")
-	}
-	return slices.Contains(standardRoots, root)
 }

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"os/exec"
-	"slices"
 	"strings"
 	"testing"
 
@@ -11,43 +9,6 @@ import (
 
 	"evenkeel.dev/internal/report"
 )
-
-func TestStandardRoots(t *testing.T) {
-	out, err := exec.Command("go", "list", "std").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var roots []string
-	for pkg := range strings.FieldsSeq(string(out)) {
-		root, _, _ := strings.Cut(pkg, "/")
-		roots = append(roots, root)
-	}
-	slices.Sort(roots)
-	if d := cmp.Diff(slices.Compact(roots), standardRoots); d != "" {
-		t.Errorf("-go list std +standardRoots: %s", d)
-	}
-}
-
-func TestStandard(t *testing.T) {
-	for name, want := range map[string]bool{
-		"runtime.mallocgc":                                           true,
-		"net/http.(*conn).serve":                                     true,
-		"net/http.HandlerFunc.ServeHTTP":                             true,
-		"bytes.growSlice":                                            true,
-		"slices.SortFunc[go.shape.[]main.T]":                         true,
-		"vendor/golang.org/x/net/http/httpguts.ValidHeaderFieldName": true,
-		"main.main":                              false,
-		"main.sum[go.shape.[]net/http.Handler]":  false,
-		"example.com/net/http.F":                 false,
-		"github.com/a/b.(*T).M.func1":            false,
-		"golang.org/x/net/http2.(*Server).serve": false,
-		"":                                       false,
-	} {
-		if got := standard(name); got != want {
-			t.Errorf("standard(%q) = %v", name, got)
-		}
-	}
-}
 
 // heap makes a profile of stacks, each written innermost first as "function:line" with "+"
 // between calls that were inlined into one another, and bytes.

@@ -1,0 +1,32 @@
+package reqtrace
+
+import "strings"
+
+// InStandardLibrary reports whether a function, by its full name as stacks and profiles have it,
+// is one of the standard library's.
+func InStandardLibrary(function string) bool { return stdRoots[pathRoot(function)] }
+
+// stdRoots has the first elements of the standard library's import paths, but for main programs (a
+// test compares them with go list std).
+var stdRoots = func() map[string]bool {
+	m := map[string]bool{}
+	for _, s := range strings.Fields(`archive bufio bytes cmp compress container context crypto database debug embed
+		encoding errors expvar flag fmt go hash html image index internal io iter log maps math mime net os path plugin
+		reflect regexp runtime slices sort strconv strings structs sync syscall testing text time unicode unique unsafe
+		vendor weak`) {
+		m[s] = true
+	}
+	return m
+}()
+
+// pathRoot returns the first element of the import path of a function's package. It ends at a slash;
+// in a path of one element alone it ends at the dot before the function's name, for the first element
+// of a longer one may have dots in it: go.uber.org.
+func pathRoot(function string) string {
+	pkg, _, _ := strings.Cut(function, "[") // type arguments may hold paths
+	root, _, ok := strings.Cut(pkg, "/")
+	if !ok {
+		root, _, _ = strings.Cut(pkg, ".")
+	}
+	return root
+}

@@ -1,0 +1,69 @@
+package reqtrace
+
+import (
+	"maps"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestStdRoots(t *testing.T) {
+	out, err := exec.Command("go", "list", "std").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var roots []string
+	for pkg := range strings.FieldsSeq(string(out)) {
+		root, _, _ := strings.Cut(pkg, "/")
+		roots = append(roots, root)
+	}
+	slices.Sort(roots)
+	if d := cmp.Diff(slices.Compact(roots), slices.Sorted(maps.Keys(stdRoots))); d != "" {
+		t.Errorf("-go list std +stdRoots: %s", d)
+	}
+}
+
+func TestInStandardLibrary(t *testing.T) {
+	for name, want := range map[string]bool{
+		"runtime.mallocgc":                                           true,
+		"net/http.(*conn).serve":                                     true,
+		"net/http.HandlerFunc.ServeHTTP":                             true,
+		"bytes.growSlice":                                            true,
+		"slices.SortFunc[go.shape.[]main.T]":                         true,
+		"sync.OnceValue[go.shape.*uint8].func1":                      true,
+		"internal/poll.(*FD).Read":                                   true,
+		"vendor/golang.org/x/net/http/httpguts.ValidHeaderFieldName": true,
+		"main.main":                              false,
+		"main.sum[go.shape.[]net/http.Handler]":  false,
+		"example.com/net/http.F":                 false,
+		"github.com/a/b.(*T).M.func1":            false,
+		"golang.org/x/net/http2.(*Server).serve": false,
+		"go.uber.org/zap.(*Logger).Info":         false,
+		"go.opentelemetry.io/otel/trace.F":       false,
+		"go.etcd.io/bbolt.(*DB).Update":          false,
+		"internal.corp/x.F":                      false,
+		"sync.corp/locks.(*Pool).Get":            false,
+		"net.example/http.Serve":                 false,
+		"":                                       false,
+	} {
+		if got := InStandardLibrary(name); got != want {
+			t.Errorf("InStandardLibrary(%q) = %v", name, got)
+		}
+	}
+}
+
+// TestSiteOfProgram: a place is the program's innermost function, whatever its import path begins
+// with.
+func TestSiteOfProgram(t *testing.T) {
+	for _, path := range []string{"go.uber.org/zap", "go.opentelemetry.io/otel/trace", "go.etcd.io/bbolt", "internal.corp/x", "sync.corp/x", "example.com/x"} {
+		s := newSites()
+		info := s.look(stack("sync.(*Mutex).Lock", "io.Copy", path+".(*T).Flush", "main.handle", "net/http.(*conn).serve"))
+		name := path[strings.LastIndexByte(path, '/')+1:]
+		if got, want := s.name(info.site), name+".(*T).Flush (x.go:7)"; got != want {
+			t.Errorf("%s: %s, want %s", path, got, want)
+		}
+	}
+}
