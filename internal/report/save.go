@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 )
@@ -12,83 +13,143 @@ import (
 // Save writes f to a file as SaveTo does.
 func (f *File) Save(name string) error { return SaveTo(name, f.Write) }
 
-// SaveTo makes a file of what write writes, whole or not at all. What is there and is no
-// regular file (a pipe, a device) is written to as it is.
+// SaveTo makes a file of what write writes, whole or not at all: the text goes into a new file beside
+// it, which takes its place when all of it is on the disk, with the permissions of what was there.
+// A link stays, and leads to the new file. What is no regular file (a pipe, a device), and the file
+// that standard output or error go to, is written to as it is. No other file is touched; after a
+// kill, a hidden file .evenkeel-*.tmp may be left beside it.
 func SaveTo(name string, write func(io.Writer) error) error {
-	name, special, err := target(name)
+	t, err := lookAt(name)
 	if err != nil {
-		return err
+		return unwritable(name, err)
 	}
-	if special {
-		out, err := os.OpenFile(name, os.O_WRONLY, 0)
-		if err != nil {
+	out := t.stream
+	if t.special {
+		if out, err = os.OpenFile(t.path, os.O_WRONLY, 0); err != nil {
 			return unwritable(name, err)
 		}
 		return unwritable(name, errors.Join(write(out), out.Close()))
 	}
-	tmp := name + ".tmp"
-	out, err := os.Create(tmp)
+	if out != nil {
+		return unwritable(name, write(out))
+	}
+	if out, err = t.beside(); err != nil {
+		return unwritable(name, err)
+	}
+	if err = write(out); err == nil {
+		err = out.Sync()
+	}
+	if err = errors.Join(err, out.Close()); err == nil {
+		err = os.Rename(out.Name(), t.path)
+	}
 	if err != nil {
-		return unwritable(name, err)
+		os.Remove(out.Name())
 	}
-	if err := errors.Join(write(out), out.Close()); err != nil {
-		os.Remove(tmp)
-		return unwritable(name, err)
-	}
-	if err := os.Rename(tmp, name); err != nil {
-		os.Remove(tmp)
-		return unwritable(name, err)
-	}
-	return nil
+	return unwritable(name, err)
 }
 
 // CanSave says why SaveTo could not make this file: worth asking before work that takes long.
 func CanSave(name string) error {
-	name, special, err := target(name)
-	if err != nil || special {
-		return err
+	t, err := lookAt(name)
+	if err != nil || t.special || t.stream != nil {
+		return unwritable(name, err)
 	}
-	tmp := name + ".tmp"
-	out, err := os.Create(tmp)
+	out, err := t.beside()
 	if err != nil {
 		return unwritable(name, err)
 	}
-	out.Close()
-	return unwritable(name, os.Remove(tmp))
+	return unwritable(name, errors.Join(out.Close(), os.Remove(out.Name())))
 }
 
-// target follows links, and says whether there is something special that must not be replaced.
-func target(name string) (path string, special bool, err error) {
+// target is where SaveTo writes to.
+type target struct {
+	path    string      // with links followed
+	old     fs.FileInfo // of the file that is there, nil: none
+	special bool        // it is no regular file, and must not be replaced
+	stream  *os.File    // that goes there already, nil: none
+}
+
+func lookAt(name string) (target, error) {
+	t := target{path: name}
 	fi, err := os.Stat(name)
-	switch {
-	case err != nil: // a link may lead to what is not there yet
-		if to, err := os.Readlink(name); err == nil && filepath.IsAbs(to) {
-			name = to
-		} else if err == nil {
-			name = filepath.Join(filepath.Dir(name), to)
+	if err != nil { // a link may lead to what is not there yet
+		for range 40 { // as many as Linux follows
+			to, err := os.Readlink(t.path)
+			if err != nil {
+				break
+			}
+			if !filepath.IsAbs(to) {
+				to = filepath.Join(filepath.Dir(t.path), to)
+			}
+			t.path = to
 		}
-		return name, false, nil
-	case fi.IsDir():
-		return name, false, fmt.Errorf("cannot write %s: it is a folder; name a file", name)
-	case !fi.Mode().IsRegular():
-		return name, true, nil
+		return t, nil
 	}
-	name, err = filepath.EvalSymlinks(name)
-	return name, false, err
+	if fi.IsDir() {
+		return t, errors.New("it is a folder; name a file")
+	}
+	for _, f := range []*os.File{os.Stdout, os.Stderr} {
+		if is, err := f.Stat(); err == nil && os.SameFile(is, fi) {
+			t.stream = f
+			return t, nil
+		}
+	}
+	if t.special = !fi.Mode().IsRegular(); t.special {
+		return t, nil
+	}
+	t.old = fi
+	f, err := os.OpenFile(name, os.O_WRONLY, 0) // who must not write to it must not replace it
+	if err != nil {
+		return t, err
+	}
+	f.Close()
+	t.path, err = filepath.EvalSymlinks(name)
+	return t, err
 }
 
-// unwritable leaves out the temporary file's name, which nobody asked for.
+// beside makes a new file in the target's folder, with the target's permissions.
+func (t *target) beside() (*os.File, error) {
+	dir, mode := filepath.Dir(t.path), fs.FileMode(0o666)
+	if t.old != nil {
+		mode = t.old.Mode().Perm()
+	}
+	for range 100 {
+		f, err := os.OpenFile(filepath.Join(dir, fmt.Sprintf(".evenkeel-%08x.tmp", rand.Uint32())), os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+		switch {
+		case errors.Is(err, fs.ErrExist):
+			continue
+		case errors.Is(err, fs.ErrPermission): // of the folder: the file may be fine
+			return nil, fmt.Errorf("no file can be made in %s: %w", dir, plain(err))
+		case err != nil:
+			return nil, err
+		case t.old == nil:
+			return f, nil
+		}
+		if err := f.Chmod(mode); err != nil { // the umask took some of them
+			return nil, errors.Join(err, f.Close(), os.Remove(f.Name()))
+		}
+		return f, nil
+	}
+	return nil, fmt.Errorf("%s is full of files .evenkeel-*.tmp: remove them", dir)
+}
+
+// unwritable says which file could not be written, and why.
 func unwritable(name string, err error) error {
 	if err == nil {
 		return nil
 	}
+	return fmt.Errorf("cannot write %s: %w", name, plain(err))
+}
+
+// plain leaves out the temporary file's name, which nobody asked for.
+func plain(err error) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
-		err = pe.Err
+		return pe.Err
 	}
 	var le *os.LinkError
 	if errors.As(err, &le) {
-		err = le.Err
+		return le.Err
 	}
-	return fmt.Errorf("cannot write %s: %w", name, err)
+	return err
 }
