@@ -3,14 +3,17 @@ package reqtrace
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"math"
 	"slices"
+	"strconv"
 	"time"
 )
 
-// Report says where the time of a trace's requests went.
+// Report says where the time of a trace's requests went. Its JSON is described in
+// docs/reference/explain-json.md.
 type Report struct {
 	Trace    time.Duration `json:"trace_ns"` // from the first event to the last
 	Requests int           `json:"requests"` // whole ones
@@ -57,7 +60,7 @@ var bandNames = []struct {
 // take less time than in the median count as none.
 func (b *Band) Share(c ...Cause) float64 {
 	var sum, all time.Duration
-	for i, d := range b.Excess {
+	for i, d := range b.Excess.ns {
 		if d > 0 {
 			all += d
 			if slices.Contains(c, Cause(i)) {
@@ -69,6 +72,22 @@ func (b *Band) Share(c ...Cause) float64 {
 		return 0
 	}
 	return float64(sum) / float64(all)
+}
+
+// MarshalJSON adds the share of each cause.
+func (b Band) MarshalJSON() ([]byte, error) {
+	type fields Band
+	b.Sites = notNil(b.Sites)
+	shares := map[Cause]float64{}
+	for c := range b.Excess.All() {
+		if s := b.Share(c); s > 0 {
+			shares[c], _ = strconv.ParseFloat(strconv.FormatFloat(s, 'g', 4, 64), 64)
+		}
+	}
+	return json.Marshal(struct {
+		fields
+		Shares map[Cause]float64 `json:"shares"`
+	}{fields(b), shares})
 }
 
 const (
@@ -128,11 +147,9 @@ func (a *analysis) add(r *served, m *model) {
 		return
 	}
 	p := a.scratch[:0]
-	for c, d := range r.Parts {
-		if d != 0 {
-			p.put(int64(c) + 1)
-			p.put(int64(d))
-		}
+	for c, d := range r.Parts.All() {
+		p.put(int64(c) + 1)
+		p.put(int64(d))
 	}
 	p.put(0)
 	p.put(int64(len(r.sites)))
@@ -143,7 +160,7 @@ func (a *analysis) add(r *served, m *model) {
 	}
 	a.scratch = p
 	a.adding.add(record{time: int64(r.Duration()), details: a.details.keep(p)})
-	a.report.Total.Add(&r.Parts)
+	a.report.Total.AddAll(r.Parts)
 	if r.Duration() <= a.floor {
 		return
 	}
@@ -232,8 +249,8 @@ func (a *analysis) band(m *model, name string, from, to float64) Band {
 	}
 	b.Min, b.Max, b.Mean = dur(a.requests[i].time), dur(a.requests[j-1].time), dur(sum/int64(j-i))
 	for c, ns := range parts {
-		b.Parts[c] = dur(ns / int64(j-i))
-		b.Excess[c] = b.Parts[c] - a.report.Median.Parts[c]
+		b.Parts.ns[c] = dur(ns / int64(j-i))
+		b.Excess.ns[c] = b.Parts.ns[c] - a.report.Median.Parts.ns[c]
 	}
 	for s, ns := range sites {
 		b.Sites = append(b.Sites, Blame{Cause(s), m.sites.name(siteID(s >> 8)), dur(ns / int64(j-i))})

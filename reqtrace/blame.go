@@ -72,7 +72,7 @@ func (x *blamer) blame(q *served, g *goroutine, a, b int64) {
 	for i, t := max(g.at(a), 0), a; t < b; i++ { // the path: g's own segments
 		s, end := g.segment(i, b)
 		if s.start > t { // forgotten
-			r.Parts[Unknown] += dur(s.start - t)
+			r.Parts.ns[Unknown] += dur(s.start - t)
 			t = s.start
 		}
 		if end <= t {
@@ -81,13 +81,13 @@ func (x *blamer) blame(q *served, g *goroutine, a, b int64) {
 		tile := tileOf{t, end, Running, s.site}
 		var gc, idle int64
 		if s.state == stateRunning { // the most frequent, and nothing to take apart
-			r.Parts[Running] += dur(end - t)
+			r.Parts.ns[Running] += dur(end - t)
 		} else {
 			before := r.Parts
 			x.todo = append(x.todo[:0], piece{g: g, a: t, b: end, as: Running})
 			steps = x.run(r, g.seq, steps)
 			tile.cause = most(&before, &r.Parts)
-			gc, idle = collector(&r.Parts)-collector(&before), int64(r.Parts[RunqueueIdle]-before[RunqueueIdle])
+			gc, idle = collector(&r.Parts)-collector(&before), int64(r.Parts.ns[RunqueueIdle]-before.ns[RunqueueIdle])
 		}
 		if p != nil {
 			p.piece(s.state, end-t, gc, idle)
@@ -104,14 +104,14 @@ func (x *blamer) blame(q *served, g *goroutine, a, b int64) {
 
 // collector returns the nanoseconds that the collector took of p.
 func collector(p *Parts) int64 {
-	return int64(p[AssistMark] + p[AssistWait] + p[Sweep] + p[Stopped] + p[RunqueueGC])
+	return int64(p.ns[AssistMark] + p.ns[AssistWait] + p.ns[Sweep] + p.ns[Stopped] + p.ns[RunqueueGC])
 }
 
 // most returns what after has most more of than before.
 func most(before, after *Parts) (cause Cause) {
 	most := dur(0)
-	for c := range after {
-		if d := after[c] - before[c]; d > most {
+	for c := range after.ns {
+		if d := after.ns[c] - before.ns[c]; d > most {
 			most, cause = d, Cause(c)
 		}
 	}
@@ -169,7 +169,7 @@ func (x *blamer) take(r *Request, seq uint64, p piece) (steps int) {
 // lost is time of which nothing is known but what it is waited for.
 func (x *blamer) lost(r *Request, p piece, ns int64) {
 	if p.as == Running {
-		r.Parts[Unknown] += dur(ns)
+		r.Parts.ns[Unknown] += dur(ns)
 	} else {
 		x.add(r, p.as, p.site, ns)
 	}
@@ -188,9 +188,9 @@ func (x *blamer) segment(r *Request, seq uint64, p piece, s segment, a, b int64)
 	case stateStopping:
 		x.add(r, Stopped, s.site, ns)
 	case stateRunnable:
-		before := r.Parts[RunqueueBusy]
+		before := r.Parts.ns[RunqueueBusy]
 		x.m.clock.wait(&r.Parts, a, b)
-		if busy := r.Parts[RunqueueBusy] - before; busy > 0 && s.site != 0 {
+		if busy := r.Parts.ns[RunqueueBusy] - before; busy > 0 && s.site != 0 {
 			x.place(RunqueueBusy, s.site, int64(busy))
 		}
 	case stateLock, stateChannel:
@@ -200,14 +200,14 @@ func (x *blamer) segment(r *Request, seq uint64, p piece, s segment, a, b int64)
 	default:
 		if s.state == stateNetwork || s.state == stateSleep {
 			held := x.m.clock.held(a, b)
-			r.Parts[Stopped] += dur(held)
+			r.Parts.ns[Stopped] += dur(held)
 			ns -= held
 		}
 		switch own := ownCause[s.state]; {
 		case p.as != Running:
 			x.add(r, p.as, p.site, ns)
 		case own == Running: // which has no place
-			r.Parts[Running] += dur(ns)
+			r.Parts.ns[Running] += dur(ns)
 		default:
 			x.add(r, own, s.site, ns)
 		}
@@ -250,7 +250,7 @@ func (x *blamer) wait(r *Request, seq uint64, p piece, s segment, a, b int64) {
 
 // add adds a time with its place.
 func (x *blamer) add(r *Request, cause Cause, site siteID, ns int64) {
-	r.Parts[cause] += dur(ns)
+	r.Parts.ns[cause] += dur(ns)
 	x.place(cause, site, ns)
 }
 

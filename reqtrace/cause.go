@@ -1,14 +1,17 @@
 package reqtrace
 
-import (
-	"fmt"
-	"time"
-)
+import "fmt"
 
 // Cause is what a moment of a request's time went into. Each nanosecond has exactly one.
+//
+// Releases may add causes; none changes its meaning or its name. What is written down has names, so
+// a number means something only within one build. [Causes] lists them, and code that treats some
+// of them alike needs a default for those that it does not know.
 type Cause uint8
 
-// The causes.
+// The causes. To add one: a constant at the end of this list, its name in causeNames, its words and
+// its place in internal/report/explain_cause.go, its colour in explain.css, its rows in
+// docs/guides/explain.md and docs/reference/explain-json.md. Tests tell what of it is missing.
 const (
 	Unknown      Cause = iota
 	Running            // on a processor, in its own code or in that of goroutines it waits for
@@ -28,10 +31,16 @@ const (
 	numCauses
 )
 
-// NumCauses is how many causes there are.
-const NumCauses = int(numCauses)
+// Causes returns all causes.
+func Causes() []Cause {
+	list := make([]Cause, numCauses)
+	for c := range list {
+		list[c] = Cause(c)
+	}
+	return list
+}
 
-var causeNames = [...]string{
+var causeNames = [numCauses]string{
 	Unknown: "unknown", Running: "running", AssistMark: "assist", AssistWait: "assist-wait", Sweep: "sweep", Stopped: "stopped",
 	RunqueueGC: "runqueue-gc", RunqueueBusy: "runqueue", RunqueueIdle: "runqueue-idle", Syscall: "syscall", Cgo: "cgo",
 	Network: "network", Lock: "lock", Channel: "channel", Sleep: "sleep",
@@ -61,23 +70,4 @@ func (c Cause) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 func (c *Cause) UnmarshalText(text []byte) (err error) {
 	*c, err = ParseCause(string(text))
 	return err
-}
-
-// Parts is a time by its causes.
-type Parts [NumCauses]time.Duration
-
-// Total returns the sum of p.
-func (p *Parts) Total() time.Duration {
-	var sum time.Duration
-	for _, d := range p {
-		sum += d
-	}
-	return sum
-}
-
-// Add adds q to p.
-func (p *Parts) Add(q *Parts) {
-	for c := range p {
-		p[c] += q[c]
-	}
 }

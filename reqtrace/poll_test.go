@@ -58,7 +58,7 @@ func TestPoll(t *testing.T) {
 					t.Errorf("with the collector one is seen at %v", r.arrival)
 				}
 			}
-			if p := s.m.done[len(s.m.done)-1].Parts; !tt.idle && tt.entry == "main.compute" && p[RunqueueGC] != 0 {
+			if p := s.m.done[len(s.m.done)-1].Parts; !tt.idle && tt.entry == "main.compute" && p.Of(RunqueueGC) != 0 {
 				t.Errorf("the collector had nothing: %v", p)
 			}
 		})

@@ -100,7 +100,7 @@ func TestRead(t *testing.T) {
 					t.Errorf("ended at %v, after one that ended at %v", r.End, last)
 				}
 				last = r.End
-				total.Add(&r.Parts)
+				total.AddAll(r.Parts)
 			}
 			if n+cut < clients*each || n < clients*(each-1) || n > clients*each {
 				t.Errorf("%d requests, %d cut", n, cut)
@@ -108,11 +108,11 @@ func TestRead(t *testing.T) {
 			if name == "regions" && ids != n {
 				t.Errorf("%d ids of %d", ids, n)
 			}
-			if unknown := total[Unknown]; unknown > total.Total()/1000 {
+			if unknown := total.Of(Unknown); unknown > total.Total()/1000 {
 				t.Errorf("unknown: %v of %v", unknown, total.Total())
 			}
 			for _, c := range []Cause{Running, Lock, Sleep, Syscall} {
-				if total[c] == 0 {
+				if total.Of(c) == 0 {
 					t.Errorf("no %v", c)
 				}
 			}
@@ -126,9 +126,9 @@ func check(t testing.TB, r Request) {
 	if r.Parts.Total() != r.Duration() {
 		t.Fatalf("parts of %v, request of %v: %+v", r.Parts.Total(), r.Duration(), r)
 	}
-	for c, d := range r.Parts {
+	for c, d := range r.Parts.All() {
 		if d < 0 {
-			t.Fatalf("%v: %v", Cause(c), d)
+			t.Fatalf("%v: %v", c, d)
 		}
 	}
 	at := r.Start
@@ -160,7 +160,7 @@ func TestAnalyze(t *testing.T) {
 		if band.Min > band.Mean || band.Mean > band.Max || i > 0 && band.Min < r.Bands[i-1].Max {
 			t.Errorf("%+v", band)
 		}
-		if d := band.Mean - band.Parts.Total(); d < 0 || d > time.Duration(NumCauses) {
+		if d := band.Mean - band.Parts.Total(); d < 0 || d > time.Duration(numCauses) {
 			t.Errorf("%s: parts of %v, mean %v", band.Name, band.Parts.Total(), band.Mean)
 		}
 	}

@@ -111,7 +111,7 @@ func TestRecorded(t *testing.T) {
 }
 
 func TestCauses(t *testing.T) {
-	for c := range Cause(NumCauses) {
+	for c := range numCauses {
 		text, _ := c.MarshalText()
 		var back Cause
 		if err := back.UnmarshalText(text); err != nil || back != c {

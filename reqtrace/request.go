@@ -1,6 +1,11 @@
 package reqtrace
 
-import "time"
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+)
 
 // Options configure [Read] and [Analyze]. The zero value works.
 type Options struct {
@@ -24,16 +29,52 @@ const (
 	CutEnd       // it was under way when the trace ended
 )
 
+var cutNames = [...]string{Whole: "whole", CutStart: "start", CutEnd: "end"}
+
+func (c Cut) String() string {
+	if int(c) < len(cutNames) {
+		return cutNames[c]
+	}
+	return fmt.Sprintf("Cut(%d)", uint8(c))
+}
+
+// MarshalText returns the edge's name.
+func (c Cut) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+// UnmarshalText reads what MarshalText wrote.
+func (c *Cut) UnmarshalText(text []byte) error {
+	i := slices.Index(cutNames[:], string(text))
+	if i < 0 {
+		return fmt.Errorf("reqtrace: no edge %q: it is one of %v", text, cutNames)
+	}
+	*c = Cut(i)
+	return nil
+}
+
 // Request is one request. Times count from the start of the trace.
 type Request struct {
-	ID        string // as given to region.Start, or ""
-	Goroutine int64  // that served it
-	Start     time.Duration
-	End       time.Duration
-	Cut       Cut
-	Parts     Parts   // of End - Start, to the nanosecond
-	Sites     []Blame // where in the code its waits and assists were, largest first, at most 8
-	Path      []Tile  // of the goroutine that served it, in order; [Read] sets it, Analyze keeps it for the slowest
+	ID        string        `json:"id,omitempty"` // that region.Start was given
+	Goroutine int64         `json:"goroutine"`    // that served it
+	Start     time.Duration `json:"start_ns"`
+	End       time.Duration `json:"end_ns"`
+	Cut       Cut           `json:"cut,omitzero"`
+	Parts     Parts         `json:"parts_ns"` // of End - Start, to the nanosecond
+	Sites     []Blame       `json:"sites"`    // where in the code its waits and assists were, largest first, at most 8
+	Path      []Tile        `json:"path"`     // of the goroutine that served it, in order; [Read] sets it, Analyze keeps it for the slowest
+}
+
+// MarshalJSON has lists be lists where they are empty.
+func (r Request) MarshalJSON() ([]byte, error) {
+	type fields Request
+	r.Sites, r.Path = notNil(r.Sites), notNil(r.Path)
+	return json.Marshal(fields(r))
+}
+
+func notNil[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
 }
 
 // Duration is the request's time in the server.

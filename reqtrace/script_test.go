@@ -131,9 +131,9 @@ func (s *script) one() Request {
 func (s *script) want(parts map[Cause]int64) Request {
 	s.t.Helper()
 	r := s.one()
-	for c, d := range r.Parts {
-		if want := time.Duration(parts[Cause(c)]) * time.Microsecond; d != want {
-			s.t.Errorf("%v: %v, want %v", Cause(c), d, want)
+	for _, c := range Causes() {
+		if d, want := r.Parts.Of(c), time.Duration(parts[c])*time.Microsecond; d != want {
+			s.t.Errorf("%v: %v, want %v", c, d, want)
 		}
 	}
 	return r

@@ -238,7 +238,7 @@ func TestPrune(t *testing.T) {
 	}
 	s.at(now).run(3, 3).wake(3, 1).run(1, 1)
 	r := done(s.at(now + 1)).want(map[Cause]int64{Running: 2, Lock: now - 101})
-	if r.Parts[Unknown] != 0 {
+	if r.Parts.Of(Unknown) != 0 {
 		t.Errorf("%+v", r)
 	}
 	for range pruneEvery {
@@ -263,7 +263,7 @@ func TestPruneUnmarked(t *testing.T) {
 	}
 	s.syscall(1, now+2, answer).at(now+3).wait(1, "network", peek...)
 	s.m.end()
-	if r := s.one(); r.Parts[Unknown] != 0 || r.Start != 99*us {
-		t.Errorf("from %v, unknown %v of %v", r.Start, r.Parts[Unknown], r.Duration())
+	if r := s.one(); r.Parts.Of(Unknown) != 0 || r.Start != 99*us {
+		t.Errorf("from %v, unknown %v of %v", r.Start, r.Parts.Of(Unknown), r.Duration())
 	}
 }

@@ -151,7 +151,7 @@ func share(p *reqtrace.Parts) float64 {
 	if p.Total() == 0 {
 		return 0
 	}
-	return p[reqtrace.Unknown].Seconds() / p.Total().Seconds()
+	return p.Of(reqtrace.Unknown).Seconds() / p.Total().Seconds()
 }
 
 func distributionOf(latency []float64) (d distribution) {

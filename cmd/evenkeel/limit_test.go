@@ -62,12 +62,12 @@ func TestParseLimit(t *testing.T) {
 
 // TestLimitNamesAllCauses keeps the help complete.
 func TestLimitNamesAllCauses(t *testing.T) {
-	for c := range reqtrace.NumCauses {
-		name := reqtrace.Cause(c).String()
+	for _, c := range reqtrace.Causes() {
+		name := c.String()
 		if !slices.Contains(strings.Fields(causeHelp), name) {
 			t.Errorf("the help lacks %s", name)
 		}
-		if l, err := parseLimit(name + ">1%"); err != nil || !slices.Equal(l.causes, []reqtrace.Cause{reqtrace.Cause(c)}) {
+		if l, err := parseLimit(name + ">1%"); err != nil || !slices.Equal(l.causes, []reqtrace.Cause{c}) {
 			t.Errorf("%s: %+v, %v", name, l, err)
 		}
 	}
@@ -80,9 +80,11 @@ func TestLimitNamesAllCauses(t *testing.T) {
 
 func TestLimitCheck(t *testing.T) {
 	r := &reqtrace.Report{Requests: 100}
-	r.Tail.Excess[reqtrace.Lock], r.Tail.Excess[reqtrace.AssistMark], r.Tail.Excess[reqtrace.Running] = 60*time.Millisecond, 40*time.Millisecond, -time.Second
+	r.Tail.Excess = reqtrace.PartsOf(map[reqtrace.Cause]time.Duration{
+		reqtrace.Lock: 60 * time.Millisecond, reqtrace.AssistMark: 40 * time.Millisecond, reqtrace.Running: -time.Second,
+	})
 	r.Bands = []reqtrace.Band{{Name: "p0-50"}, {Name: "p90-99"}}
-	r.Bands[1].Excess[reqtrace.Sleep] = time.Second
+	r.Bands[1].Excess.Add(reqtrace.Sleep, time.Second)
 	r.WhatIf.TailShare, r.WhatIf.Replayed.P99 = .5, time.Second
 	for _, tt := range []struct{ limits, hit string }{
 		{"lock>59.9%", "-fail-if lock>59.9%: it is 60.0%, 0.1 points too much"},

@@ -14,7 +14,7 @@ type causeWord struct {
 }
 
 // causeWords is the one place that says in words what a cause is.
-var causeWords = [reqtrace.NumCauses]causeWord{
+var causeWords = [...]causeWord{
 	reqtrace.Unknown:      {"unknown", '?', "2"},
 	reqtrace.Running:      {"running", 'r', "90"},
 	reqtrace.AssistMark:   {"mark assist", 'A', "31"},
@@ -67,7 +67,7 @@ var gcCauses = CauseGroups[0].Causes
 func present(least float64, parts ...*reqtrace.Parts) []reqtrace.Cause {
 	return slices.DeleteFunc(slices.Clone(causeOrder), func(c reqtrace.Cause) bool {
 		return !slices.ContainsFunc(parts, func(p *reqtrace.Parts) bool {
-			return p[c] > 0 && float64(p[c]) >= least*float64(p.Total())
+			return p.Of(c) > 0 && float64(p.Of(c)) >= least*float64(p.Total())
 		})
 	})
 }

@@ -8,11 +8,15 @@ import (
 
 const ms = time.Millisecond
 
+type times = map[reqtrace.Cause]time.Duration
+
+func partsOf(t times) reqtrace.Parts { return reqtrace.PartsOf(t) }
+
 // bandOf makes a band of requests that took p each.
 func bandOf(name string, n int, p reqtrace.Parts, median *reqtrace.Parts, sites ...reqtrace.Blame) reqtrace.Band {
 	b := reqtrace.Band{Name: name, Requests: n, Mean: p.Total(), Min: p.Total() / 2, Max: p.Total() * 2, Parts: p, Sites: sites}
-	for c := range p {
-		b.Excess[c] = p[c] - median[c]
+	for _, c := range reqtrace.Causes() {
+		b.Excess.Add(c, p.Of(c)-median.Of(c))
 	}
 	return b
 }
@@ -31,8 +35,8 @@ func fakeReport(median, tail reqtrace.Parts, sites ...reqtrace.Blame) *reqtrace.
 		},
 		Spans: []reqtrace.Span{{Start: 1000 * ms, End: 1010 * ms}, {Start: 1010 * ms, End: 1011 * ms, Stopped: true}},
 	}
-	for c := range median {
-		r.Total[c] = 11880*median[c] + 120*tail[c]
+	for _, c := range reqtrace.Causes() {
+		r.Total.Add(c, 11880*median.Of(c)+120*tail.Of(c))
 	}
 	r.Bands = []reqtrace.Band{
 		bandOf("p0-50", 6000, median, &median), bandOf("p50-90", 4800, median, &median), bandOf("p90-99", 1080, median, &median),
@@ -51,9 +55,9 @@ func fakeReport(median, tail reqtrace.Parts, sites ...reqtrace.Blame) *reqtrace.
 func fakeRequest(id string, p reqtrace.Parts, sites ...reqtrace.Blame) reqtrace.Request {
 	q := reqtrace.Request{ID: id, Goroutine: 34, Start: 1000 * ms, End: 1000*ms + p.Total(), Parts: p, Sites: sites}
 	at := q.Start
-	for c, d := range p {
+	for c, d := range p.All() {
 		if d > 0 {
-			q.Path = append(q.Path, reqtrace.Tile{Start: at, End: at + d, Cause: reqtrace.Cause(c), Site: siteOf(reqtrace.Cause(c), sites)})
+			q.Path = append(q.Path, reqtrace.Tile{Start: at, End: at + d, Cause: c, Site: siteOf(c, sites)})
 			at += d
 		}
 	}
@@ -72,11 +76,11 @@ func siteOf(c reqtrace.Cause, sites []reqtrace.Blame) string {
 // knownReport is the report of the golden files.
 func knownReport() *reqtrace.Report {
 	return fakeReport(
-		reqtrace.Parts{reqtrace.Running: 2 * ms, reqtrace.Syscall: 800 * time.Microsecond, reqtrace.Network: 200 * time.Microsecond},
-		reqtrace.Parts{
+		partsOf(times{reqtrace.Running: 2 * ms, reqtrace.Syscall: 800 * time.Microsecond, reqtrace.Network: 200 * time.Microsecond}),
+		partsOf(times{
 			reqtrace.Running: 3 * ms, reqtrace.Syscall: 700 * time.Microsecond, reqtrace.RunqueueGC: 12 * ms, reqtrace.Lock: 4 * ms,
 			reqtrace.AssistMark: 1500 * time.Microsecond, reqtrace.Stopped: 300 * time.Microsecond, reqtrace.Network: 200 * time.Microsecond,
-		},
+		}),
 		reqtrace.Blame{Cause: reqtrace.Lock, Site: "main.(*cache).get (cache.go:51)", Time: 4 * ms},
 		reqtrace.Blame{Cause: reqtrace.AssistMark, Site: "main.render (page.go:12)", Time: 900 * time.Microsecond},
 		reqtrace.Blame{Cause: reqtrace.AssistMark, Time: 600 * time.Microsecond},

@@ -150,8 +150,8 @@ func (x *Explanation) fill(p *explainPage) {
 func (p *explainPage) causes(r *reqtrace.Report) {
 	for _, c := range byExcess(r) {
 		row := causeRow{
-			pageCause: newPageCause(c), Median: FormatDuration(r.Median.Parts[c]), Tail: FormatDuration(r.Tail.Parts[c]),
-			More: signedDuration(r.Tail.Excess[c]),
+			pageCause: newPageCause(c), Median: FormatDuration(r.Median.Parts.Of(c)), Tail: FormatDuration(r.Tail.Parts.Of(c)),
+			More: signedDuration(r.Tail.Excess.Of(c)),
 		}
 		if share := r.Tail.Share(c); share > 0 {
 			row.Share, row.Width = wholePercent(share), labelNumber(significant(share*100, 3))
@@ -174,11 +174,11 @@ func newBandBar(b *reqtrace.Band) bandBar {
 	total, at := float64(max(b.Parts.Total(), 1)), 0.
 	var desc []string
 	for _, c := range causeOrder {
-		share := float64(b.Parts[c]) / total
+		share := float64(b.Parts.Of(c)) / total
 		if share < leastPart {
 			continue
 		}
-		tip := fmt.Sprintf("%s: %s of %s (%s)", phrase(c), FormatDuration(b.Parts[c]), FormatDuration(b.Mean), FormatPercent(share*100))
+		tip := fmt.Sprintf("%s: %s of %s (%s)", phrase(c), FormatDuration(b.Parts.Of(c)), FormatDuration(b.Mean), FormatPercent(share*100))
 		bar.Bar = append(bar.Bar, barPart{causeClass(c), thousandths(at), thousandths(share), b.Name + ", " + tip})
 		desc = append(desc, tip)
 		at += share

@@ -84,19 +84,22 @@ func behind(spans []reqtrace.Span, from, to time.Duration, x axis, height, least
 
 // tilePaths draws a request's path, a path of SVG for each cause.
 func tilePaths(q *reqtrace.Request, x axis) []tilePath {
-	var paths [reqtrace.NumCauses]path
+	paths := map[reqtrace.Cause]*path{}
 	var sum reqtrace.Parts
 	for _, t := range joinNarrow(q.Path, func(d time.Duration) bool { return plotX(float64(d)/(x.hi-x.lo)) < leastTile }) {
 		left, right := plotX(x.frac(float64(t.Start))), plotX(x.frac(float64(t.End)))
+		if paths[t.Cause] == nil {
+			paths[t.Cause] = &path{}
+		}
 		paths[t.Cause].box(left, tileTop, max(right-left, 1), rowHeight-2*tileTop)
 	}
 	for _, t := range q.Path {
-		sum[t.Cause] += t.End - t.Start
+		sum.Add(t.Cause, t.End-t.Start)
 	}
 	var list []tilePath
 	for _, c := range causeOrder {
-		if len(paths[c].b) > 0 {
-			list = append(list, tilePath{causeClass(c), paths[c].String(), fmt.Sprintf("%s: %s of %s", phrase(c), FormatDuration(sum[c]), FormatDuration(q.Duration()))})
+		if p := paths[c]; p != nil {
+			list = append(list, tilePath{causeClass(c), p.String(), fmt.Sprintf("%s: %s of %s", phrase(c), FormatDuration(sum.Of(c)), FormatDuration(q.Duration()))})
 		}
 	}
 	return list
@@ -111,16 +114,16 @@ func joinNarrow(tiles []reqtrace.Tile, narrow func(time.Duration) bool) []reqtra
 		t := tiles[i]
 		parts = reqtrace.Parts{}
 		for {
-			parts[tiles[i].Cause] += tiles[i].End - tiles[i].Start
+			parts.Add(tiles[i].Cause, tiles[i].End-tiles[i].Start)
 			t.End = tiles[i].End
 			i++
 			if i == len(tiles) || !narrow(t.End-t.Start) || !narrow(tiles[i].End-tiles[i].Start) {
 				break
 			}
 		}
-		for c, d := range parts {
-			if d > parts[t.Cause] {
-				t.Cause = reqtrace.Cause(c)
+		for c, d := range parts.All() {
+			if d > parts.Of(t.Cause) {
+				t.Cause = c
 			}
 		}
 		list = append(list, t)

@@ -81,7 +81,7 @@ func TestExplanationTextHasNoControlCharacters(t *testing.T) {
 func hostileExplanation() *Explanation {
 	evil := "\x1b[2J\x07evil</script><script>alert(1)</script><img src=x onerror=alert(1)><!--\"'"
 	site := reqtrace.Blame{Cause: reqtrace.Lock, Site: evil, Time: 9 * ms}
-	r := fakeReport(reqtrace.Parts{reqtrace.Running: 2 * ms}, reqtrace.Parts{reqtrace.Running: 2 * ms, reqtrace.Lock: 9 * ms}, site)
+	r := fakeReport(partsOf(times{reqtrace.Running: 2 * ms}), partsOf(times{reqtrace.Running: 2 * ms, reqtrace.Lock: 9 * ms}), site)
 	r.Slowest[0].ID, r.Slowest[1].ID = evil, evil
 	r.Bands[0].Name = evil
 	return NewExplanation(evil, r)
@@ -123,7 +123,7 @@ func TestExplanationJSON(t *testing.T) {
 
 // TestExplanationJSONHasNoNull has lists be lists even where there is nothing to list.
 func TestExplanationJSONHasNoNull(t *testing.T) {
-	for _, r := range []*reqtrace.Report{{}, fakeReport(reqtrace.Parts{1: ms}, reqtrace.Parts{1: ms})} {
+	for _, r := range []*reqtrace.Report{{}, fakeReport(partsOf(times{1: ms}), partsOf(times{1: ms}))} {
 		r.Spans, r.CCDF = nil, nil
 		var b strings.Builder
 		if err := NewExplanation("-", r).JSON(&b); err != nil {
@@ -213,7 +213,7 @@ func longRequest(n int) reqtrace.Request {
 			d = 5 * ms
 		}
 		c := reqtrace.Cause(1 + i%3)
-		q.Parts[c] += d
+		q.Parts.Add(c, d)
 		q.Path = append(q.Path, reqtrace.Tile{Start: at, End: at + d, Cause: c, Site: fmt.Sprintf("main.f%d (main.go:%d)", i%4, i%4)})
 		at += d
 	}
@@ -236,7 +236,7 @@ func TestPathRows(t *testing.T) {
 	if long != 10 {
 		t.Errorf("%d of the 10 long pieces are listed", long)
 	}
-	short := fakeRequest("", reqtrace.Parts{reqtrace.Running: ms, reqtrace.Lock: 2 * ms}, reqtrace.Blame{Cause: reqtrace.Lock, Site: "here"})
+	short := fakeRequest("", partsOf(times{reqtrace.Running: ms, reqtrace.Lock: 2 * ms}), reqtrace.Blame{Cause: reqtrace.Lock, Site: "here"})
 	short.Path = append(short.Path, reqtrace.Tile{Start: short.End, End: short.End + ms, Cause: reqtrace.Lock, Site: "here"})
 	want := []pathRow{
 		{newPageCause(reqtrace.Running), "+0", "1 ms", ""},

@@ -120,7 +120,7 @@ func mix(p *reqtrace.Parts, width int, s Style) string {
 	var b strings.Builder
 	sum, at := 0., 0
 	for _, c := range causeOrder {
-		sum += float64(max(p[c], 0)) / total * float64(width)
+		sum += float64(max(p.Of(c), 0)) / total * float64(width)
 		if to := min(int(math.Round(sum)), width); to > at {
 			b.WriteString(s.attr(causeWords[c].ansi, strings.Repeat(string(causeWords[c].letter), to-at)))
 			at = to
@@ -140,7 +140,7 @@ func (x *Explanation) excessText(b *strings.Builder, s Style) {
 			text, bar = wholePercent(share), strings.Repeat("█", int(math.Round(share*shareWidth)))
 		}
 		t.add(nil, []string{
-			"  " + phrase(c), FormatDuration(r.Median.Parts[c]), FormatDuration(r.Tail.Parts[c]), signedDuration(r.Tail.Excess[c]), text,
+			"  " + phrase(c), FormatDuration(r.Median.Parts.Of(c)), FormatDuration(r.Tail.Parts.Of(c)), signedDuration(r.Tail.Excess.Of(c)), text,
 			bar + strings.Repeat(" ", shareWidth-len([]rune(bar))),
 		})
 	}
@@ -153,7 +153,7 @@ func (x *Explanation) excessText(b *strings.Builder, s Style) {
 func byExcess(r *reqtrace.Report) []reqtrace.Cause {
 	list := present(leastPart, &r.Tail.Parts, &r.Median.Parts)
 	slices.SortStableFunc(list, func(a, b reqtrace.Cause) int {
-		switch x, y := r.Tail.Excess[a], r.Tail.Excess[b]; {
+		switch x, y := r.Tail.Excess.Of(a), r.Tail.Excess.Of(b); {
 		case x > y:
 			return -1
 		case x < y:
@@ -204,7 +204,7 @@ func (x *Explanation) slowestText(b *strings.Builder, s Style) {
 // breakdown says what a request was, and its largest parts.
 func breakdown(q *reqtrace.Request) string {
 	parts := slices.Clone(causeOrder)
-	slices.SortStableFunc(parts, func(a, b reqtrace.Cause) int { return int(min(max(q.Parts[b]-q.Parts[a], -1), 1)) })
+	slices.SortStableFunc(parts, func(a, b reqtrace.Cause) int { return int(min(max(q.Parts.Of(b)-q.Parts.Of(a), -1), 1)) })
 	var t []string
 	for _, c := range parts[:3] {
 		if share := part(&q.Parts, c); share >= .05 {

@@ -110,8 +110,8 @@ func namedCauses(r *reqtrace.Report) []NamedCause {
 	add := func(cs ...reqtrace.Cause) {
 		n := NamedCause{Cause: cs[0], Share: r.Tail.Share(cs...)}
 		for _, c := range cs {
-			n.Excess += max(r.Tail.Excess[c], 0)
-			if r.Tail.Excess[c] > r.Tail.Excess[n.Cause] {
+			n.Excess += max(r.Tail.Excess.Of(c), 0)
+			if r.Tail.Excess.Of(c) > r.Tail.Excess.Of(n.Cause) {
 				n.Cause = c
 			}
 		}
@@ -206,7 +206,7 @@ func caveats(r *reqtrace.Report) []string {
 // part returns the share of c in p.
 func part(p *reqtrace.Parts, c reqtrace.Cause) float64 {
 	if t := p.Total(); t > 0 {
-		return float64(p[c]) / float64(t)
+		return float64(p.Of(c)) / float64(t)
 	}
 	return 0
 }

@@ -9,14 +9,13 @@ import (
 )
 
 func TestVerdict(t *testing.T) {
-	type parts = reqtrace.Parts
 	const us = time.Microsecond
-	base := parts{reqtrace.Running: 2 * ms}
-	plus := func(c reqtrace.Cause, d time.Duration, more ...any) parts {
+	base := partsOf(times{reqtrace.Running: 2 * ms})
+	plus := func(c reqtrace.Cause, d time.Duration, more ...any) reqtrace.Parts {
 		p := base
-		p[c] += d
+		p.Add(c, d)
 		for i := 0; i < len(more); i += 2 {
-			p[more[i].(reqtrace.Cause)] += more[i+1].(time.Duration)
+			p.Add(more[i].(reqtrace.Cause), more[i+1].(time.Duration))
 		}
 		return p
 	}
@@ -24,7 +23,7 @@ func TestVerdict(t *testing.T) {
 	noReplay := func(r *reqtrace.Report) { r.WhatIf.TailShare = 0 }
 	for _, tt := range []struct {
 		name  string
-		tail  parts
+		tail  reqtrace.Parts
 		sites []reqtrace.Blame
 		edit  func(*reqtrace.Report)
 		want  string
@@ -82,10 +81,10 @@ func TestVerdict(t *testing.T) {
 		{"less than twice the median", plus(reqtrace.Lock, 1990*us), nil, noReplay, "p99+ requests take 1.99 ms more than the median (2 ms): no cause to name", false, reqtrace.Lock},
 		{
 			"less than a millisecond",
-			parts{reqtrace.Running: 990 * us},
+			partsOf(times{reqtrace.Running: 990 * us}),
 			nil,
 			func(r *reqtrace.Report) {
-				median := parts{reqtrace.Running: 10 * us}
+				median := partsOf(times{reqtrace.Running: 10 * us})
 				r.Median, r.Tail = bandOf("p45-55", 9, median, &median), bandOf("p99+", 99, r.Tail.Parts, &median)
 			},
 			"p99+ requests take 980 µs more than the median (10 µs): no cause to name", false, reqtrace.Running,
@@ -120,7 +119,7 @@ func TestVerdict(t *testing.T) {
 }
 
 func TestVerdictCaveats(t *testing.T) {
-	lock := reqtrace.Parts{reqtrace.Running: 2 * ms, reqtrace.Lock: 8 * ms}
+	lock := partsOf(times{reqtrace.Running: 2 * ms, reqtrace.Lock: 8 * ms})
 	for _, tt := range []struct {
 		name string
 		tail reqtrace.Parts
@@ -132,12 +131,12 @@ func TestVerdictCaveats(t *testing.T) {
 		{"enough", lock, func(r *reqtrace.Report) { r.Tail.Requests = 10 }, ""},
 		{"cut", lock, func(r *reqtrace.Report) { r.CutEnd = 640 }, "652 requests are cut off"},
 		{"little cut", lock, func(r *reqtrace.Report) { r.CutEnd = 600 }, ""},
-		{"unknown", reqtrace.Parts{reqtrace.Running: 2 * ms, reqtrace.Lock: 7 * ms, reqtrace.Unknown: ms}, func(*reqtrace.Report) {}, "10.0% of the time of p99+ is unknown"},
-		{"running", reqtrace.Parts{reqtrace.Running: 20 * ms}, func(*reqtrace.Report) {}, "running has in it"},
-		{"a little running", reqtrace.Parts{reqtrace.Running: 3 * ms}, func(*reqtrace.Report) {}, ""},
+		{"unknown", partsOf(times{reqtrace.Running: 2 * ms, reqtrace.Lock: 7 * ms, reqtrace.Unknown: ms}), func(*reqtrace.Report) {}, "10.0% of the time of p99+ is unknown"},
+		{"running", partsOf(times{reqtrace.Running: 20 * ms}), func(*reqtrace.Report) {}, "running has in it"},
+		{"a little running", partsOf(times{reqtrace.Running: 3 * ms}), func(*reqtrace.Report) {}, ""},
 		{"model", lock, func(r *reqtrace.Report) { r.WhatIf.ModelError = .51 }, "misses the measured p99 by +51%"},
 	} {
-		r := fakeReport(reqtrace.Parts{reqtrace.Running: 2 * ms}, tt.tail)
+		r := fakeReport(partsOf(times{reqtrace.Running: 2 * ms}), tt.tail)
 		tt.edit(r)
 		got := strings.Join(NewVerdict(r).Caveats, "\n")
 		if tt.want == "" && got != "" || !strings.Contains(got, tt.want) {
@@ -149,6 +148,9 @@ func TestVerdictCaveats(t *testing.T) {
 // TestCauseWords has every cause said in words, and no two alike.
 func TestCauseWords(t *testing.T) {
 	phrases, letters := map[string]bool{}, map[byte]bool{}
+	if len(causeWords) != len(reqtrace.Causes()) {
+		t.Errorf("%d of %d causes have words", len(causeWords), len(reqtrace.Causes()))
+	}
 	for c, w := range causeWords {
 		if w.phrase == "" || w.letter == 0 || w.ansi == "" || phrases[w.phrase] || letters[w.letter] {
 			t.Errorf("%s: %+v is incomplete, or not its own", reqtrace.Cause(c), w)
@@ -167,7 +169,7 @@ func TestCauseWords(t *testing.T) {
 	for _, c := range causeOrder {
 		seen[c] = true
 	}
-	if len(seen) != reqtrace.NumCauses || len(causeOrder) != reqtrace.NumCauses {
-		t.Errorf("causeOrder has %d of %d causes", len(seen), reqtrace.NumCauses)
+	if len(seen) != len(reqtrace.Causes()) || len(causeOrder) != len(reqtrace.Causes()) {
+		t.Errorf("causeOrder has %d of %d causes", len(seen), len(reqtrace.Causes()))
 	}
 }

@@ -1,0 +1,108 @@
+package reqtrace
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Parts is a time by its causes. Its zero value is no time. Two of them are equal, by ==, where all
+// their causes are. In JSON it is an object of nanoseconds by the names of those causes that took
+// some: {"running":2000000,"lock":4000000}.
+type Parts struct {
+	ns [numCauses]time.Duration // not exported: another cause must not change the type
+}
+
+// PartsOf returns Parts with these times.
+func PartsOf(times map[Cause]time.Duration) (p Parts) {
+	for c, d := range times {
+		p.Add(c, d)
+	}
+	return p
+}
+
+// Of returns the time of one cause.
+func (p Parts) Of(c Cause) time.Duration {
+	if c >= numCauses {
+		return 0
+	}
+	return p.ns[c]
+}
+
+// All yields the causes that have a time, in the order of [Causes].
+func (p Parts) All() iter.Seq2[Cause, time.Duration] {
+	return func(yield func(Cause, time.Duration) bool) {
+		for c, d := range p.ns {
+			if d != 0 && !yield(Cause(c), d) {
+				return
+			}
+		}
+	}
+}
+
+// Total returns the sum of p.
+func (p Parts) Total() (sum time.Duration) {
+	for _, d := range p.ns {
+		sum += d
+	}
+	return sum
+}
+
+// Add adds to the time of a cause; where there is no such cause, to that of Unknown.
+func (p *Parts) Add(c Cause, d time.Duration) {
+	if c >= numCauses {
+		c = Unknown
+	}
+	p.ns[c] += d
+}
+
+// AddAll adds all of q.
+func (p *Parts) AddAll(q Parts) {
+	for c, d := range q.ns {
+		p.ns[c] += d
+	}
+}
+
+// String lists the causes, the largest first: "lock 4ms, running 2ms", or "no time".
+func (p Parts) String() string {
+	type part struct {
+		c Cause
+		d time.Duration
+	}
+	var parts []part
+	for c, d := range p.All() {
+		parts = append(parts, part{c, d})
+	}
+	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(b.d, a.d) })
+	var list []string
+	for _, q := range parts {
+		list = append(list, fmt.Sprintf("%v %v", q.c, q.d))
+	}
+	if len(list) == 0 {
+		return "no time"
+	}
+	return strings.Join(list, ", ")
+}
+
+// MarshalJSON writes the causes that have a time.
+func (p Parts) MarshalJSON() ([]byte, error) {
+	times := map[Cause]time.Duration{}
+	for c, d := range p.All() {
+		times[c] = d
+	}
+	return json.Marshal(times)
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote; a cause that this build does not know is an error.
+func (p *Parts) UnmarshalJSON(b []byte) error {
+	var times map[Cause]time.Duration
+	if err := json.Unmarshal(b, &times); err != nil {
+		return err
+	}
+	*p = PartsOf(times)
+	return nil
+}

@@ -1,0 +1,113 @@
+package reqtrace
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"evenkeel.dev/reqtrace/region"
+)
+
+func TestParts(t *testing.T) {
+	const ms = time.Millisecond
+	p := PartsOf(map[Cause]time.Duration{Running: 2 * ms, Lock: 3 * ms})
+	p.Add(Lock, ms)
+	p.Add(numCauses, 5*ms) // of a cause that there is not
+	var sum Parts
+	sum.AddAll(p)
+	sum.AddAll(p)
+	if p.Of(Lock) != 4*ms || p.Of(Unknown) != 5*ms || p.Of(numCauses) != 0 || p.Total() != 11*ms || sum.Total() != 22*ms {
+		t.Errorf("%v, %v", p, sum)
+	}
+	for text, p := range map[string]fmt.Stringer{
+		"unknown 5ms, lock 4ms, running 2ms": p,
+		"no time":                            Parts{},
+		"running 1ms, lock -1ms":             PartsOf(map[Cause]time.Duration{Lock: -ms, Running: ms}),
+	} {
+		if got := p.String(); got != text {
+			t.Errorf("%q, want %q", got, text)
+		}
+	}
+	if got, want := fmt.Sprintf("%+v", Request{Parts: p}), "Parts:unknown 5ms, lock 4ms, running 2ms "; !strings.Contains(got, want) {
+		t.Errorf("%s lacks %q", got, want)
+	}
+}
+
+// TestPartsAreOpaque: another cause must not change what users' programs are compiled against.
+func TestPartsAreOpaque(t *testing.T) {
+	p := reflect.TypeFor[Parts]()
+	if p.Kind() != reflect.Struct {
+		t.Fatalf("Parts is a %v", p.Kind())
+	}
+	for i := range p.NumField() {
+		if f := p.Field(i); f.IsExported() {
+			t.Errorf("%s is exported", f.Name)
+		}
+	}
+	if list := Causes(); len(list) != int(numCauses) || list[0] != Unknown || list[Sleep] != Sleep {
+		t.Errorf("%v", list)
+	}
+	for c, name := range causeNames {
+		if name == "" {
+			t.Errorf("cause %d has no name", c)
+		}
+	}
+}
+
+func TestPartsJSON(t *testing.T) {
+	p := PartsOf(map[Cause]time.Duration{RunqueueGC: 3, Lock: 5})
+	b, err := json.Marshal(p)
+	if err != nil || string(b) != `{"lock":5,"runqueue-gc":3}` {
+		t.Errorf("%s, %v", b, err)
+	}
+	var back Parts
+	if err := json.Unmarshal(b, &back); err != nil || back != p {
+		t.Errorf("%v, %v", back, err)
+	}
+	if err := json.Unmarshal([]byte(`{"gremlins":1}`), &back); err == nil || !strings.Contains(err.Error(), "gremlins") {
+		t.Errorf("a cause that there is not: %v", err)
+	}
+}
+
+// TestReportJSON: a report is read back as it was written, has its causes by name, its lists where they
+// are empty, and the shares of each band.
+func TestReportJSON(t *testing.T) {
+	r, err := Analyze(t.Context(), bytes.NewReader(traced(t, region.Middleware(work()), 2, 50)), Options{Slowest: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back Report
+	if err := json.Unmarshal(b, &back); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(*r, back, cmp.Comparer(func(a, b Parts) bool { return a == b }), cmpopts.EquateEmpty()); d != "" {
+		t.Errorf("-written +read\n%s", d)
+	}
+	band := Band{Excess: PartsOf(map[Cause]time.Duration{Lock: 3, Sleep: 1, Running: -2})}
+	if b, err := json.Marshal(band); err != nil || !strings.HasSuffix(string(b), `"excess_ns":{"lock":3,"running":-2,"sleep":1},"sites":[],"shares":{"lock":0.75,"sleep":0.25}}`) {
+		t.Errorf("%s, %v", b, err)
+	}
+	q := Request{ID: "a", Cut: CutEnd}
+	want := `{"id":"a","goroutine":0,"start_ns":0,"end_ns":0,"cut":"end","parts_ns":{},"sites":[],"path":[]}`
+	if b, err := json.Marshal(q); err != nil || string(b) != want {
+		t.Errorf("%s, %v", b, err)
+	}
+	var cut Cut
+	if err := cut.UnmarshalText([]byte("start")); err != nil || cut != CutStart {
+		t.Errorf("%v, %v", cut, err)
+	}
+	if err := cut.UnmarshalText([]byte("middle")); err == nil {
+		t.Error("there is no such edge")
+	}
+}
