@@ -179,8 +179,9 @@ func TestTruth(t *testing.T) {
 
 func TestShares(t *testing.T) {
 	var b reqtrace.Band
-	b.Excess[reqtrace.AssistMark], b.Excess[reqtrace.AssistWait], b.Excess[reqtrace.RunqueueGC] = 20, 10, 10
-	b.Excess[reqtrace.Lock], b.Excess[reqtrace.Running] = 60, -50
+	b.Excess = reqtrace.PartsOf(map[reqtrace.Cause]time.Duration{
+		reqtrace.AssistMark: 20, reqtrace.AssistWait: 10, reqtrace.RunqueueGC: 10, reqtrace.Lock: 60, reqtrace.Running: -50,
+	})
 	s := sharesOf(&b)
 	if got := s.String(); got != "lock 60%, assist 30%, queue-gc 10%" {
 		t.Errorf("shares: %s", got)
