@@ -13,6 +13,11 @@ type Window struct {
 	From, To time.Duration
 }
 
+// Holds reports whether a cycle belongs to the window.
+func (w Window) Holds(c Cycle) bool {
+	return (w.From == 0 || c.End() > w.From) && (w.To == 0 || c.End() <= w.To)
+}
+
 // Summarize says what the cycles of a window cost. The sequence is read once, and has to be
 // of one process in order; it may begin before the window and go on after it.
 //
@@ -38,11 +43,10 @@ func Summarize(cycles iter.Seq[Cycle], w Window) Summary {
 	end := w.From
 	for c := range cycles {
 		t.alloc.see(c)
-		if c.End() <= w.From && w.From != 0 || w.To != 0 && c.End() > w.To {
-			continue
+		if w.Holds(c) {
+			t.add(c, end)
+			end = max(end, c.End())
 		}
-		t.add(c, end)
-		end = max(end, c.End())
 	}
 	if w.To != 0 {
 		end = w.To

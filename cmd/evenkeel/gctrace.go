@@ -6,10 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"os"
-	"slices"
-	"strings"
 	"time"
 
 	"evenkeel.dev/gctrace"
@@ -24,29 +21,44 @@ it. Without FILE, or with -, it reads standard input.
 
   GODEBUG=gctrace=1 ./server 2> server.log
   evenkeel gctrace server.log
+  evenkeel gctrace -from 10s -to 40s server.log
+                                        only collections that ended from the program's 10th to
+                                        its 40th second, as its @ says
+  evenkeel gctrace -skip 20 server.log  all but the first 20, for instance those of the start
+  tail -100 server.log | evenkeel gctrace
+                                        from where the first line of these begins
   evenkeel gctrace -f server.log        follow it while it grows: the last minute, every second;
                                         Ctrl-C ends with the summary of all
   GODEBUG=gctrace=1 ./server 2>&1 >/dev/null | evenkeel gctrace -f
+
+A log of a program that was started again holds several processes one after the other: each has
+a summary of its own, and -from, -to and -skip apply to each. Lines of programs that write into
+one log at once cannot be told apart: give each its own.
+
+The runtime's own percentage, in its lines, is the share since the program's start, however
+little of it the log or the window covers; "time in GC" is that of the window.
 `
 
-const (
-	followPoll   = 200 * time.Millisecond
-	followEvery  = time.Second
-	followWindow = time.Minute
-	followRest   = 500 * time.Millisecond // after Ctrl-C
-)
-
 func runGCTrace(ctx context.Context, a *app, args []string) error {
+	var part gcPart
 	fs := a.newFlags("gctrace", gctraceHelp)
 	follow := fs.Bool("f", false, "follow: show the last minute again and again while the log grows")
-	asJSON := fs.Bool("json", false, "print the summary, and what the log was like, as JSON")
+	asJSON := fs.Bool("json", false, "print the summary of each process, and what the log was like, as JSON")
+	fs.Var(&part.from, "from", "leave out collections that ended up to this `time` since the program's start, such as 10s; a bare number is seconds")
+	fs.Var(&part.to, "to", "leave out collections that ended after this `time` since the program's start")
+	fs.Int64Var(&part.skip, "skip", 0, "leave out the first `N` collections of the log (default 0)")
 	names, rest, err := a.parse(fs, args)
 	if err != nil {
 		return err
 	}
 	names = append(names, rest...)
-	if len(names) > 1 {
+	switch {
+	case len(names) > 1:
 		return a.wrong(fs, "%d files; it reads one", len(names))
+	case part.skip < 0:
+		return a.wrong(fs, "-skip %d; write how many collections to leave out", part.skip)
+	case part.to != 0 && part.to <= part.from:
+		return a.wrong(fs, "-to %v is not after -from %v", &part.to, &part.from)
 	}
 	in, name := io.Reader(os.Stdin), "standard input"
 	if len(names) == 1 && names[0] != "-" {
@@ -59,150 +71,21 @@ func runGCTrace(ctx context.Context, a *app, args []string) error {
 	}
 	ctx, release := a.catch(ctx)
 	defer release()
-	if *follow && in != os.Stdin {
+	toEnd := *follow && in != os.Stdin
+	if toEnd {
 		in = &tail{ctx, in}
 	}
-	v := &gcView{app: a, follow: *follow && !*asJSON, log: scanLog(in)}
-	sum := gctrace.Summarize(v.cycles(ctx), gctrace.Window{})
-	err = v.end(name, &sum, *asJSON)
+	v := &gcView{app: a, follow: *follow && !*asJSON, toEnd: toEnd, log: scanLog(in)}
+	r := part.summarize(v.cycles(ctx))
+	err = v.end(name, r, *asJSON)
 	if ctx.Err() != nil && !*follow {
 		err = errors.Join(err, errInterrupted)
 	}
 	return err
 }
 
-// tail reads a growing file until its context ends, and then to where its end is.
-type tail struct {
-	ctx context.Context
-	f   io.Reader
-}
-
-func (t *tail) Read(b []byte) (int, error) {
-	for {
-		n, err := t.f.Read(b)
-		if n > 0 || err != io.EOF || t.ctx.Err() != nil {
-			return n, err
-		}
-		select {
-		case <-t.ctx.Done():
-		case <-time.After(followPoll):
-		}
-	}
-}
-
-// logScan scans a log in a goroutine of its own, since a read of standard input cannot be
-// interrupted. stats and err are valid when cycles is closed.
-type logScan struct {
-	cycles chan gctrace.Cycle
-	stats  gctrace.Stats
-	err    error
-}
-
-func scanLog(in io.Reader) *logScan {
-	l := &logScan{cycles: make(chan gctrace.Cycle, 256)}
-	go func() {
-		defer close(l.cycles)
-		sc := gctrace.NewScanner(in)
-		for sc.Scan() {
-			l.cycles <- sc.Cycle()
-		}
-		l.stats, l.err = sc.Stats(), sc.Err()
-	}()
-	return l
-}
-
-// gcView shows a log's summary.
-type gcView struct {
-	*app
-	follow bool
-	log    *logScan
-	ended  bool            // the log was read to its end
-	recent []gctrace.Cycle // of followWindow
-	drawn  int             // lines of the view on the terminal
-}
-
-// cycles yields the log's cycles until it ends, or ctx and a little time for what is on its
-// way, and refreshes the view.
-func (v *gcView) cycles(ctx context.Context) iter.Seq[gctrace.Cycle] {
-	return func(yield func(gctrace.Cycle) bool) {
-		var tick <-chan time.Time
-		if v.follow {
-			t := time.NewTicker(followEvery)
-			defer t.Stop()
-			tick = t.C
-		}
-		interrupted, enough := ctx.Done(), (<-chan time.Time)(nil)
-		for {
-			select {
-			case c, ok := <-v.log.cycles:
-				if !ok {
-					v.ended = true
-					return
-				}
-				v.see(c)
-				if !yield(c) {
-					return
-				}
-			case <-tick:
-				v.refresh()
-			case <-interrupted:
-				interrupted, enough = nil, time.After(followRest)
-			case <-enough:
-				return
-			case <-v.hurry:
-				return
-			}
-		}
-	}
-}
-
-func (v *gcView) see(c gctrace.Cycle) {
-	if !v.follow {
-		return
-	}
-	old := 0
-	for old < len(v.recent) && v.recent[old].End() < c.End()-followWindow {
-		old++
-	}
-	v.recent = append(slices.Delete(v.recent, 0, old), c)
-}
-
-// refresh draws the last minute: in place on a terminal, a line otherwise.
-func (v *gcView) refresh() {
-	n := len(v.recent)
-	if n == 0 {
-		return
-	}
-	last := v.recent[n-1]
-	s := gctrace.Summarize(slices.Values(v.recent), gctrace.Window{From: max(v.recent[0].At, last.End()-followWindow), To: last.End()})
-	if !v.view {
-		window, _ := s.Window.Get()
-		percent, _ := s.CPUPercent.Get()
-		live, _ := s.Heap.Live.Last.Get()
-		fmt.Fprintf(v.stdout, "gc %d: %s collections in %s, %s in GC, live heap %s\n", last.N, report.FormatCount(float64(s.Collections)),
-			report.FormatDuration(window), report.FormatPercent(percent), report.FormatBytes(float64(live)))
-		return
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "collection %d, the last minute:\n\n", last.N)
-	if err := report.GCText(&b, &s, v.style); err != nil {
-		return
-	}
-	v.erase()
-	v.drawn = strings.Count(b.String(), "\n")
-	fmt.Fprint(v.stdout, b.String())
-}
-
-// erase takes the last view off the terminal.
-func (v *gcView) erase() {
-	if v.drawn > 0 {
-		fmt.Fprintf(v.stdout, "\x1b[%dA\x1b[J", v.drawn)
-		v.drawn = 0
-	}
-}
-
-// end prints the summary of the whole log.
-func (v *gcView) end(name string, sum *gctrace.Summary, asJSON bool) error {
+// end prints the summaries of the whole log.
+func (v *gcView) end(name string, r *gcReport, asJSON bool) error {
 	v.erase()
 	var stats gctrace.Stats
 	if v.ended {
@@ -212,27 +95,80 @@ func (v *gcView) end(name string, sum *gctrace.Summary, asJSON bool) error {
 		}
 	}
 	if asJSON {
-		e := json.NewEncoder(v.stdout)
-		e.SetIndent("", "  ")
-		return e.Encode(struct {
-			Summary *gctrace.Summary `json:"summary"`
-			Log     gctrace.Stats    `json:"log"`
-		}{sum, stats})
+		return v.json(r, &stats)
 	}
-	if sum.Collections == 0 {
+	if r.total == 0 {
 		return fmt.Errorf("%s: no gctrace line in it; start the program with GODEBUG=gctrace=1 and keep its standard error", name)
 	}
-	if err := report.GCText(v.stdout, sum, v.style); err != nil {
-		return err
+	counted := int64(0)
+	for i := range r.processes {
+		counted += r.processes[i].Summary.Collections
+	}
+	if counted == 0 {
+		return fmt.Errorf("%s: no collection of it is in the window; it has %s: change -from, -to or -skip", name, r.extent())
+	}
+	for i := range r.processes {
+		p := &r.processes[i]
+		if r.total > 1 {
+			fmt.Fprintf(v.stdout, "%sprocess %d of %d: ", lineUnless(i == 0), r.total-len(r.processes)+i+1, r.total)
+		}
+		fmt.Fprintf(v.stdout, "%s\n\n", p.head())
+		if err := report.GCText(v.stdout, &p.Summary, v.style); err != nil {
+			return err
+		}
+	}
+	v.notes(r, &stats)
+	return nil
+}
+
+// lineUnless returns an empty line unless the text that follows is the first.
+func lineUnless(first bool) string {
+	if first {
+		return ""
+	}
+	return "\n"
+}
+
+// json prints all as JSON. summary is there for a log of one process only, so that nobody takes
+// a part of a longer one for the whole.
+func (v *gcView) json(r *gcReport, stats *gctrace.Stats) error {
+	var one *gctrace.Summary
+	switch {
+	case r.total == 0:
+		one = &gctrace.Summary{}
+	case r.total == 1:
+		one = &r.processes[0].Summary
+	}
+	e := json.NewEncoder(v.stdout)
+	e.SetIndent("", "  ")
+	return e.Encode(struct {
+		Summary   *gctrace.Summary `json:"summary,omitempty"`
+		Processes []gcProcess      `json:"processes"`
+		Log       *gctrace.Stats   `json:"log"`
+	}{one, r.processes, stats})
+}
+
+// notes says what a reader must know before believing the figures.
+func (v *gcView) notes(r *gcReport, stats *gctrace.Stats) {
+	note := func(format string, a ...any) { fmt.Fprintf(v.stdout, "! "+format+"\n", a...) }
+	if r.total > 1 {
+		note("collections of %d processes, one after the other: their numbers or times begin anew", r.total)
+	}
+	if n := r.total - len(r.processes); n > 0 {
+		note("the first %d processes are left out: did several programs write into this log at once?", n)
+	}
+	if r.total == 1 && r.part.to != 0 {
+		if p := &r.processes[0]; p.until < time.Duration(r.part.to) {
+			note("the log ends at %s, before -to: that nothing was collected from then on is a guess", report.FormatDuration(p.until))
+		}
 	}
 	if stats.Recovered > 0 {
-		fmt.Fprintf(v.stdout, "! lines that had the program's own output in them, and were put together again: %d\n", stats.Recovered)
+		note("lines that had the program's own output in them, and were put together again: %d", stats.Recovered)
 	}
 	if stats.Lost > 0 {
-		fmt.Fprintf(v.stdout, "! collections that are missing, since their lines could not be read: %d\n", stats.Lost)
+		note("collections that are missing, since their lines could not be read: %d", stats.Lost)
 	}
 	if stats.Truncated {
-		fmt.Fprintln(v.stdout, "! the log ends in the middle of a line")
+		note("the log ends in the middle of a line")
 	}
-	return nil
 }

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"evenkeel.dev/gctrace"
+	"evenkeel.dev/internal/report"
+)
+
+const (
+	followPoll   = 200 * time.Millisecond
+	followEvery  = time.Second
+	followWindow = time.Minute
+	followRest   = 500 * time.Millisecond // after Ctrl-C
+)
+
+// tail reads a growing file until its context ends, and then to where its end is.
+type tail struct {
+	ctx context.Context
+	f   io.Reader
+}
+
+func (t *tail) Read(b []byte) (int, error) {
+	for {
+		n, err := t.f.Read(b)
+		if n > 0 || err != io.EOF || t.ctx.Err() != nil {
+			return n, err
+		}
+		select {
+		case <-t.ctx.Done():
+		case <-time.After(followPoll):
+		}
+	}
+}
+
+// logScan scans a log in a goroutine of its own, since a read of standard input cannot be
+// interrupted. stats and err are valid when cycles is closed.
+type logScan struct {
+	cycles chan gctrace.Cycle
+	stats  gctrace.Stats
+	err    error
+}
+
+func scanLog(in io.Reader) *logScan {
+	l := &logScan{cycles: make(chan gctrace.Cycle, 256)}
+	go func() {
+		defer close(l.cycles)
+		sc := gctrace.NewScanner(in)
+		for sc.Scan() {
+			l.cycles <- sc.Cycle()
+		}
+		l.stats, l.err = sc.Stats(), sc.Err()
+	}()
+	return l
+}
+
+// gcView shows a log's summary.
+type gcView struct {
+	*app
+	follow bool
+	toEnd  bool // the log ends by itself once ctx has ended: nothing on its way is left out
+	log    *logScan
+	ended  bool            // the log was read to its end
+	recent []gctrace.Cycle // of followWindow
+	drawn  int             // lines of the view on the terminal
+}
+
+// cycles yields the log's cycles until it ends, or ctx and a little time for what is on its
+// way, and refreshes the view. A file that is followed ends with ctx, and is read to there.
+func (v *gcView) cycles(ctx context.Context) iter.Seq[gctrace.Cycle] {
+	return func(yield func(gctrace.Cycle) bool) {
+		var tick <-chan time.Time
+		if v.follow {
+			t := time.NewTicker(followEvery)
+			defer t.Stop()
+			tick = t.C
+		}
+		interrupted, enough := ctx.Done(), (<-chan time.Time)(nil)
+		for {
+			select {
+			case c, ok := <-v.log.cycles:
+				if !ok {
+					v.ended = true
+					return
+				}
+				v.see(c)
+				if !yield(c) {
+					return
+				}
+			case <-tick:
+				v.refresh()
+			case <-interrupted:
+				interrupted = nil
+				if !v.toEnd {
+					enough = time.After(followRest)
+				}
+			case <-enough:
+				return
+			case <-v.hurry:
+				return
+			}
+		}
+	}
+}
+
+func (v *gcView) see(c gctrace.Cycle) {
+	if !v.follow {
+		return
+	}
+	if n := len(v.recent); n > 0 && restarted(v.recent[n-1], c) {
+		v.recent = v.recent[:0]
+	}
+	old := 0
+	for old < len(v.recent) && v.recent[old].End() < c.End()-followWindow {
+		old++
+	}
+	v.recent = append(slices.Delete(v.recent, 0, old), c)
+}
+
+// refresh draws the last minute: in place on a terminal, a line otherwise.
+func (v *gcView) refresh() {
+	n := len(v.recent)
+	if n == 0 {
+		return
+	}
+	last := v.recent[n-1]
+	s := gctrace.Summarize(slices.Values(v.recent), gctrace.Window{From: max(v.recent[0].At, last.End()-followWindow), To: last.End()})
+	if !v.view {
+		window, _ := s.Window.Get()
+		percent, _ := s.CPUPercent.Get()
+		live, _ := s.Heap.Live.Last.Get()
+		fmt.Fprintf(v.stdout, "gc %d: %s collections in %s, %s in GC, live heap %s\n", last.N, report.FormatCount(float64(s.Collections)),
+			report.FormatDuration(window), report.FormatPercent(percent), report.FormatBytes(float64(live)))
+		return
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "collection %d, the last minute:\n\n", last.N)
+	if err := report.GCText(&b, &s, v.style); err != nil {
+		return
+	}
+	v.erase()
+	v.drawn = strings.Count(b.String(), "\n")
+	fmt.Fprint(v.stdout, b.String())
+}
+
+// erase takes the last view off the terminal.
+func (v *gcView) erase() {
+	if v.drawn > 0 {
+		fmt.Fprintf(v.stdout, "\x1b[%dA\x1b[J", v.drawn)
+		v.drawn = 0
+	}
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"fmt"
+	"iter"
+	"time"
+
+	"evenkeel.dev/gctrace"
+	"evenkeel.dev/internal/report"
+)
+
+// maxProcesses of one log are kept, the last ones.
+const maxProcesses = 1000
+
+// gcPart is which of a process's collections count.
+type gcPart struct {
+	from, to period // since the program's start; 0: no bound
+	skip     int64  // collections at the front
+}
+
+// gcReport is what a log holds.
+type gcReport struct {
+	part      gcPart
+	processes []gcProcess // the last maxProcesses of them
+	total     int         // processes
+}
+
+// gcProcess is one process of a log.
+type gcProcess struct {
+	First   int64           `json:"first_gc"`     // number of the first collection that counts
+	Last    int64           `json:"last_gc"`      // and of the last; both 0 without any
+	From    time.Duration   `json:"from_ns"`      // the window, since the program's start
+	To      time.Duration   `json:"to_ns"`        // its end
+	Util    int             `json:"util_percent"` // what the runtime says in the last of them: since the program's start
+	Summary gctrace.Summary `json:"summary"`
+
+	read  int64         // collections, counted or not
+	until time.Duration // end of the last of them
+}
+
+// summarize reads a log's cycles once and sums up each process.
+func (part gcPart) summarize(cycles iter.Seq[gctrace.Cycle]) *gcReport {
+	r := &gcReport{part: part, processes: []gcProcess{}}
+	next, stop := iter.Pull(cycles)
+	defer stop()
+	for c, ok := next(); ok; {
+		r.total++
+		if len(r.processes) == maxProcesses {
+			r.processes = append(r.processes[:0], r.processes[1:]...)
+		}
+		var p gcProcess
+		p, c, ok = part.process(c, next)
+		r.processes = append(r.processes, p)
+	}
+	return r
+}
+
+// process sums up the process whose first cycle is c; it returns the first one of the next.
+//
+// A log without its beginning says nothing of what came before its first line, so the window
+// begins there, and not at the program's start. Behind collections that are skipped it begins
+// at the end of the last of them.
+func (part gcPart) process(c gctrace.Cycle, next func() (gctrace.Cycle, bool)) (gcProcess, gctrace.Cycle, bool) {
+	var p gcProcess
+	ok := true
+	w := gctrace.Window{From: time.Duration(part.from), To: time.Duration(part.to)}
+	if c.N > 1 {
+		w.From = max(w.From, c.At)
+	}
+	// take moves on to the next cycle of this process.
+	take := func() bool {
+		last := c
+		p.read++
+		p.until = max(p.until, c.End())
+		c, ok = next()
+		return ok && !restarted(last, c)
+	}
+	var skipped []gctrace.Cycle // the last of them: its heap tells what the next has allocated
+	more := true
+	for ; more && p.read < part.skip; more = take() {
+		w.From = max(w.From, c.End())
+		skipped = append(skipped[:0], c)
+	}
+	p.Summary = gctrace.Summarize(func(yield func(gctrace.Cycle) bool) {
+		for _, s := range skipped {
+			yield(s)
+		}
+		for ; more; more = take() {
+			if w.Holds(c) {
+				if p.First == 0 {
+					p.First = c.N
+				}
+				p.Last, p.Util = c.N, c.UtilPercent
+			}
+			if !yield(c) {
+				return
+			}
+		}
+	}, w)
+	p.From, p.To = w.From, w.To
+	if w.To == 0 {
+		p.To = max(w.From, p.until)
+	}
+	return p, c, ok
+}
+
+// restarted reports whether c is of another process than the cycle before it: a process counts
+// its collections up, and so does its clock.
+func restarted(last, c gctrace.Cycle) bool { return c.N <= last.N || c.At < last.At }
+
+// head says which collections a summary is of, and what the runtime itself says of them.
+func (p *gcProcess) head() string {
+	if p.First == 0 {
+		return fmt.Sprintf("no collection from %s to %s after the program's start", report.FormatDuration(p.From), report.FormatDuration(p.To))
+	}
+	return fmt.Sprintf("gc %d to gc %d, from %s to %s after the program's start; the last line says %d%% since that start",
+		p.First, p.Last, report.FormatDuration(p.From), report.FormatDuration(p.To), p.Util)
+}
+
+// extent says what there is to choose from.
+func (r *gcReport) extent() string {
+	p := &r.processes[len(r.processes)-1]
+	s := fmt.Sprintf("%s collections up to %s after the program's start", report.FormatCount(float64(p.read)), report.FormatDuration(p.until))
+	if r.total > 1 {
+		s = "in its last process " + s
+	}
+	return s
+}
