@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"io"
+	"math"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -123,7 +124,7 @@ func TestCancelInHandOver(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			l.drain(ctx)
+			l.drain(ctx, math.MaxInt64)
 			l.wait()
 		}()
 		select {

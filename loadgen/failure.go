@@ -24,7 +24,7 @@ const (
 	ClassReset    Class = "reset"    // the peer reset the connection
 	ClassClosed   Class = "closed"   // the peer closed it before the answer was whole
 	ClassProtocol Class = "protocol" // the answer is not HTTP/1.1
-	ClassUnsent   Class = "unsent"   // open loop: due, but no connection was free for Timeout after the last was due
+	ClassUnsent   Class = "unsent"   // open loop: due, but no connection was free for Options.Drain after the last was due
 	ClassOther    Class = "other"
 )
 

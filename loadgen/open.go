@@ -58,16 +58,34 @@ func (l *openLoop) run(ctx context.Context, p phase, rec *recorder) {
 	l.due = func(i int64) int64 { return rec.from + int64(float64(i)*interval) }
 	l.mu.Unlock()
 
+	// A phase with a duration ends Drain after it, even if the pacer itself is late.
+	end := int64(math.MaxInt64)
+	if p.duration > 0 {
+		end = rec.from + int64(p.duration+l.e.o.Drain)
+	}
 	paced := make(chan struct{})
 	go func() {
 		defer close(paced)
 		nap := newNap()
-		for i := int64(0); i < n && l.e.sleepUntil(ctx, l.due(i), nap); i++ {
+		i := int64(0)
+		for i < n && l.e.now() < end && l.e.sleepUntil(ctx, l.due(i), nap) {
 			l.release()
+			i++
+		}
+		if ctx.Err() == nil {
+			l.behind(n - i)
 		}
 	}()
 	<-paced
-	l.drain(ctx)
+	l.drain(ctx, end)
+}
+
+// behind puts the last n requests of a phase, which the pacer had no time for, into the backlog.
+func (l *openLoop) behind(n int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tail += n
+	l.pending += n
 }
 
 // requestsIn returns how many requests at a rate are due before d is over. What rounding may
@@ -162,8 +180,8 @@ func (l *openLoop) retire(w *worker) bool {
 	return false
 }
 
-// drain waits until every job has ended. The backlog has Timeout from now.
-func (l *openLoop) drain(ctx context.Context) {
+// drain waits until every job has ended. The backlog has Drain from now, and until end at most.
+func (l *openLoop) drain(ctx context.Context, end int64) {
 	l.mu.Lock()
 	if l.pending == 0 {
 		l.mu.Unlock()
@@ -172,7 +190,7 @@ func (l *openLoop) drain(ctx context.Context) {
 	quiet := make(chan struct{})
 	l.quiet = quiet
 	l.mu.Unlock()
-	t := time.NewTimer(l.e.o.Timeout)
+	t := time.NewTimer(min(l.e.o.Drain, time.Duration(end-l.e.now())))
 	defer t.Stop()
 	select {
 	case <-quiet:
@@ -191,7 +209,7 @@ func (l *openLoop) giveUp(late bool) {
 	now := l.e.now()
 	for ; l.head < l.tail; l.head++ {
 		if j := (job{l.head, l.due(l.head)}); late {
-			l.rec.failed(j, now, now, errUnsent)
+			l.rec.unsent(j, now)
 		} else {
 			l.rec.unfinished(j, now)
 		}

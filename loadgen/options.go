@@ -37,9 +37,14 @@ type Options struct {
 	// where Duration is 0 too (as hey).
 	Requests int
 
-	// Duration ends the run after that time; what is in flight may finish. Default: no
-	// bound. At most 24 h.
+	// Duration ends the run after that time; what is in flight may finish, which takes Timeout
+	// at most, and the open loop's backlog has Drain. Default: no bound. At most 24 h.
 	Duration time.Duration
+
+	// Drain is how long the open loop's backlog may take after the last request was due. What
+	// has no connection by then is given up, as ClassUnsent. Default 0: as long as Timeout. At
+	// most 24 h.
+	Drain time.Duration
 
 	// Rate is requests per second in the open loop, from MinRate to MaxRate. Default 0: closed
 	// loop.
@@ -59,8 +64,7 @@ type Options struct {
 	OnLatency func(due time.Time, latency time.Duration)
 
 	// Timeout of one request, from its sending to the last byte of its answer; also of
-	// dialling, and of the open loop's backlog after the last request was due. Default 20 s,
-	// at most 24 h.
+	// dialling. Default 20 s, at most 24 h.
 	Timeout time.Duration
 
 	// DisableKeepAlive opens a connection for each request. Default false.
@@ -111,6 +115,8 @@ func (o Options) normal() (Options, error) {
 		return bad("Warmup", "%v; it goes from 0 (none) to %v", o.Warmup, maxDuration)
 	case o.Timeout < 0 || o.Timeout > maxDuration:
 		return bad("Timeout", "%v; it goes from 0 (20 s) to %v", o.Timeout, maxDuration)
+	case o.Drain < 0 || o.Drain > maxDuration:
+		return bad("Drain", "%v; it goes from 0 (as long as Timeout) to %v", o.Drain, maxDuration)
 	case o.ProgressInterval < 0:
 		return bad("ProgressInterval", "%v; it must be positive, or 0 for 1 s", o.ProgressInterval)
 	}
@@ -125,6 +131,9 @@ func (o Options) normal() (Options, error) {
 	}
 	if o.Timeout == 0 {
 		o.Timeout = 20 * time.Second
+	}
+	if o.Drain == 0 {
+		o.Drain = o.Timeout
 	}
 	if o.ProgressInterval == 0 {
 		o.ProgressInterval = time.Second

@@ -48,9 +48,21 @@ func (r *recorder) answered(j job, sent, end int64, a answer) {
 
 // failed records one failure.
 func (r *recorder) failed(j job, sent, end int64, err error) {
+	c := classify(err)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	c := classify(err)
+	r.failure(c, j, sent, end, err)
+}
+
+// unsent records a request that no connection was free for in time. A backlog may have millions.
+func (r *recorder) unsent(j job, end int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.failure(ClassUnsent, j, end, end, errUnsent)
+}
+
+// failure records a failure of a class. Called with mu held.
+func (r *recorder) failure(c Class, j job, sent, end int64, err error) {
 	f := r.failures[c]
 	if f == nil {
 		f = &Failure{Class: c, Example: err.Error()}

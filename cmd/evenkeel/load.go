@@ -23,6 +23,8 @@ in turn.
 
 Use the open loop for a tail: in a closed loop a stalled service is sent less, so its slowest
 requests are hardly seen ("coordinated omission"). Ctrl-C ends early and still reports.
+
+Exit code 1 says that no request was answered, or none with a status of 2xx or 3xx.
 `
 
 func runLoad(ctx context.Context, a *app, args []string) error {
@@ -33,6 +35,9 @@ func runLoad(ctx context.Context, a *app, args []string) error {
 	urls, rest, err := a.parse(fs, args)
 	if err != nil {
 		return err
+	}
+	if err := l.checkGiven(fs); err != nil {
+		return a.wrong(fs, "%v", err)
 	}
 	o, err := l.options(append(urls, rest...))
 	if err != nil {
@@ -68,6 +73,7 @@ func runLoad(ctx context.Context, a *app, args []string) error {
 // load runs loadgen with the progress shown.
 func (p *progress) load(ctx context.Context, o loadgen.Options) (*loadgen.Result, error) {
 	o.OnProgress, o.ProgressInterval = p.update, p.interval()
+	p.duration, p.timeout = o.Duration, o.Timeout
 	defer p.clear()
 	return putLoad(ctx, o)
 }

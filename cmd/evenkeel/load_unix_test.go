@@ -149,6 +149,30 @@ func TestLoadFails(t *testing.T) {
 	run(t, "load", "-n", "2", "-t", "100ms", url).check(t, exitFailed, []string{"failed (timeout)"}, nil)
 }
 
+// TestLoadGoesOn has a server answer only when the load has said that it waits for that: what
+// could not be sent was given up by then.
+func TestLoadGoesOn(t *testing.T) {
+	t.Parallel()
+	said := make(chan struct{})
+	once := sync.OnceFunc(func() { close(said) })
+	defer once()
+	url := serve(t, func(http.ResponseWriter, *http.Request) { <-said })
+	c := start(t, "load", "-rate", "1000", "-c", "2", "-z", "200ms", "-t", "5m", url)
+	until(t, "it says why it goes on", func() bool {
+		return c.stderr.has("200ms are over; waiting for answers to what was sent, each for 5m0s at most (-t)")
+	})
+	once()
+	c.wait().check(t, exitOK, []string{"failed 198\n", "status 200 2\n", "! 198 failed (unsent)"}, nil)
+}
+
+// TestLoadAnswersAreBad has a service that answers, and nothing that was asked for.
+func TestLoadAnswersAreBad(t *testing.T) {
+	t.Parallel()
+	url := serve(t, http.NotFound)
+	r := call("load", "-n", "5", url)
+	r.check(t, exitFailed, []string{"status 404 5"}, []string{"none of 5 answers had a status of 2xx or 3xx"})
+}
+
 func TestLoadInterrupted(t *testing.T) {
 	t.Parallel()
 	for _, flags := range []string{"-z 1m -c 4", "-z 1m -rate 200", "-warmup 1m -z 1m"} {

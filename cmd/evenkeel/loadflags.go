@@ -40,11 +40,14 @@ type loadFlags struct {
 
 const maxBodyBytes = 1 << 30
 
+// drain is how long a load goes on after -z for what was due and could not be sent in time.
+const drain = time.Second
+
 func (l *loadFlags) register(fs *flag.FlagSet) {
 	l.timeout = period(20 * time.Second)
 	fs.IntVar(&l.requests, "n", 0, "end after `N` requests (default 200 without -z)")
 	fs.IntVar(&l.connections, "c", 0, "`connections` at a time (default 50; with -rate the most to open, default 1000)")
-	fs.Var(&l.duration, "z", "end after this `duration`, such as 30s; a bare number is seconds")
+	fs.Var(&l.duration, "z", "end after this `duration`, such as 30s; a bare number is seconds. What was sent by then has -t to be answered; with -rate, what was due and could not be sent has 1 s")
 	fs.Float64Var(&l.rate, "rate", 0, "open loop: `requests` to send a second, whatever the service does (default 0: closed loop)")
 	fs.Var(&l.warmup, "warmup", "load for this `duration` before measuring")
 	fs.Var(&l.timeout, "t", "`timeout` of one request")
@@ -60,6 +63,25 @@ func (l *loadFlags) register(fs *flag.FlagSet) {
 	fs.StringVar(&l.output, "o", "", "write the runs to this JSON `file`, for evenkeel compare (- for standard output, instead of the table)")
 }
 
+// notZero are the flags of which 0 would silently stand for the default.
+var notZero = map[string]string{
+	"n": "end after 1 request or more, or leave it out",
+	"c": "write 1 or more, or leave it out for 50 (with -rate 1000)",
+	"z": "write how long to load, such as 10s, or leave it out",
+	"t": "write how long a request may take, such as 5s, or leave it out for 20s",
+}
+
+// checkGiven finds a flag that was given as 0 and must not be.
+func (l *loadFlags) checkGiven(fs *flag.FlagSet) (err error) {
+	zero := map[string]bool{"n": l.requests == 0, "c": l.connections == 0, "z": l.duration == 0, "t": l.timeout == 0}
+	fs.Visit(func(f *flag.Flag) {
+		if zero[f.Name] && err == nil {
+			err = fmt.Errorf("-%s 0: %s", f.Name, notZero[f.Name])
+		}
+	})
+	return err
+}
+
 // options makes loadgen's options for these URLs.
 func (l *loadFlags) options(urls []string) (loadgen.Options, error) {
 	o := loadgen.Options{
@@ -70,6 +92,9 @@ func (l *loadFlags) options(urls []string) (loadgen.Options, error) {
 		Warmup:           time.Duration(l.warmup),
 		Timeout:          time.Duration(l.timeout),
 		DisableKeepAlive: l.noKeepAlive,
+	}
+	if l.duration > 0 {
+		o.Drain = drain
 	}
 	if l.insecure {
 		o.TLS = &tls.Config{InsecureSkipVerify: true}

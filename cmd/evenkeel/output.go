@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"evenkeel.dev/internal/report"
+	"evenkeel.dev/loadgen"
 )
 
 // toStdout as the name of an output is standard output.
@@ -59,7 +60,20 @@ func verdict(f *report.File) error {
 			return fmt.Errorf("no request was answered: %s", r.Load.Failures[0].Example)
 		case r.Load.Answered == 0:
 			return errors.New("no request was answered")
+		case !anyGood(r.Load):
+			return fmt.Errorf("none of %s answers had a status of 2xx or 3xx: is the URL, the method or the scheme (http, https) right?",
+				report.FormatCount(float64(r.Load.Answered)))
 		}
 	}
 	return nil
+}
+
+// anyGood reports whether any answer did what was asked for.
+func anyGood(l *loadgen.Result) bool {
+	for status := range l.Statuses {
+		if status >= 200 && status < 400 {
+			return true
+		}
+	}
+	return false
 }

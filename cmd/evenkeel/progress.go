@@ -20,8 +20,11 @@ type progress struct {
 	label    string
 	last     time.Duration
 
-	mu  sync.Mutex // guards all below, w and last
-	bar string     // on the terminal; "" for none
+	duration, timeout time.Duration // of the load and of one request; duration 0: no bound
+
+	mu      sync.Mutex // guards all below, w and last
+	bar     string     // on the terminal; "" for none
+	awaited bool       // said that answers are awaited
 }
 
 // Write passes on what the server says, above the bar.
@@ -63,6 +66,10 @@ func (p *progress) update(s loadgen.Progress) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	text := p.text(s)
+	late := p.duration > 0 && !s.Warmup && s.Elapsed >= p.duration+drain
+	if late {
+		text += "  " + p.awaiting()
+	}
 	if p.terminal {
 		full := int(s.Fraction * barWidth)
 		p.draw(fmt.Sprintf("%s[%s%s] %3.0f%%  %s", p.prefix(), strings.Repeat("=", full), strings.Repeat(" ", barWidth-full), s.Fraction*100, text))
@@ -71,10 +78,19 @@ func (p *progress) update(s loadgen.Progress) {
 	if s.Elapsed < p.last {
 		p.last = 0 // the warm-up is over
 	}
+	if late && !p.awaited {
+		p.awaited = true
+		fmt.Fprintf(p.w, "%s%v are over; %s\n", p.prefix(), p.duration, p.awaiting())
+	}
 	if s.Elapsed-p.last >= plainInterval {
 		p.last = s.Elapsed
 		fmt.Fprintf(p.w, "%s%3.0f%%  %s\n", p.prefix(), s.Fraction*100, text)
 	}
+}
+
+// awaiting says why a load goes on after its time.
+func (p *progress) awaiting() string {
+	return fmt.Sprintf("waiting for answers to what was sent, each for %v at most (-t); Ctrl-C ends now", p.timeout)
 }
 
 // say shows a state that has no figures.

@@ -30,6 +30,29 @@ func TestProgressPlain(t *testing.T) {
 	}
 }
 
+// TestProgressLate says once why a load goes on after its time, which is not the warm-up's.
+func TestProgressLate(t *testing.T) {
+	for _, terminal := range []bool{false, true} {
+		var b bytes.Buffer
+		p := &progress{w: &b, terminal: terminal, duration: 3 * time.Second, timeout: 20 * time.Second}
+		p.update(loadgen.Progress{Warmup: true, Elapsed: 9 * time.Second})
+		p.update(loadgen.Progress{Elapsed: 3999 * time.Millisecond, Fraction: 1})
+		if strings.Contains(b.String(), "waiting") {
+			t.Errorf("too early: %q", b.String())
+		}
+		for i := range 3 {
+			p.update(loadgen.Progress{Elapsed: time.Duration(4+i) * time.Second, Fraction: 1})
+		}
+		want := 1
+		if terminal {
+			want = 3 // each time it is drawn
+		}
+		if n := strings.Count(b.String(), "waiting for answers to what was sent, each for 20s at most (-t)"); n != want {
+			t.Errorf("said %d times, want %d:\n%s", n, want, b.String())
+		}
+	}
+}
+
 func TestProgressTerminal(t *testing.T) {
 	var b bytes.Buffer
 	p := &progress{w: &b, terminal: true}

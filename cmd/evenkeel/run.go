@@ -94,7 +94,7 @@ func runRun(ctx context.Context, a *app, args []string) error {
 	case f.repeat < 1 || f.top < 0:
 		return a.wrong(fs, "-repeat must be at least 1, -top at least 0")
 	}
-	if err := cmp.Or(r.checkExplain(), r.prepare()); err != nil {
+	if err := cmp.Or(f.checkGiven(fs), r.checkExplain(), r.prepare()); err != nil {
 		return a.wrong(fs, "%v", err)
 	}
 	if err := canSave(f.output, f.html, f.explainHTML); err != nil {

@@ -159,7 +159,13 @@ func TestRunFails(t *testing.T) {
 			[]string{"not ready within 300ms", "it answered 500 Internal Server Error"},
 			1,
 		},
-		{"answers 404", "-n 20", []string{"-status", "404"}, exitOK, []string{"not 2xx or 3xx"}, nil, 1},
+		{
+			"answers 404", "-n 20",
+			[]string{"-status", "404"},
+			exitFailed,
+			[]string{"status 404", "not 2xx or 3xx"},
+			[]string{"none of 20 answers had a status of 2xx or 3xx"}, 1,
+		},
 		{
 			"ignores SIGTERM", "-n 20 -stop-timeout 200ms",
 			[]string{"-ignore-term"},
