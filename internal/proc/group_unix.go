@@ -4,10 +4,17 @@ package proc
 
 import "syscall"
 
-// signal reaches the whole group. ESRCH means that nobody is left, which is well.
-func (p *Process) signal(s syscall.Signal) { _ = syscall.Kill(-p.Pid(), s) }
+// kill is kill(2).
+var kill = syscall.Kill
+
+// signal reaches the whole group, unless its number may be another's by now. ESRCH means that
+// nobody is left, which is well.
+func (p *Process) signal(s syscall.Signal) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.over {
+		_ = kill(-p.Pid(), s)
+	}
+}
 
 func (p *Process) kill() { p.signal(syscall.SIGKILL) }
-
-// alive reports whether anybody is left in the group.
-func (p *Process) alive() bool { return syscall.Kill(-p.Pid(), 0) == nil }

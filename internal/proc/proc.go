@@ -22,9 +22,9 @@ type Options struct {
 	Stderr func(io.Reader)
 }
 
-// lingering is how long output is awaited after the process has ended: what it started may
-// hold the pipes open.
-const lingering = 500 * time.Millisecond
+// lingering is how long output is awaited after the group has ended: somebody who left the group
+// may hold the pipes open. Else they end at once, and a busy machine has time to read them.
+const lingering = 3 * time.Second
 
 const lingerPoll = 10 * time.Millisecond
 
@@ -35,7 +35,11 @@ type Process struct {
 
 	grace atomic.Int64 // Unix ns until which Stop waits for the group; 0: not told to stop
 
-	err error // of Wait; set before done is closed
+	mu   sync.Mutex // guards over
+	over bool       // the group is dead and its leader about to be reaped: no signal from here on
+
+	reaped bool  // owned by the goroutine that started it
+	err    error // of Wait; set before done is closed
 }
 
 // Start starts the command. It gets no standard input. Where the system can (Linux), it is
@@ -73,9 +77,13 @@ func Start(o Options) (*Process, error) {
 		if err != nil {
 			return
 		}
-		p.err = cmd.Wait()
+		p.awaitExit()
 		p.linger()
 		p.kill() // what it started
+		p.mu.Lock()
+		p.over = true
+		p.mu.Unlock()
+		p.reap()
 		if pipe != nil {
 			// Killed writers leave the rest of their output in the pipe; then comes its end.
 			_ = pipe.SetReadDeadline(time.Now().Add(lingering))
@@ -93,6 +101,14 @@ func Start(o Options) (*Process, error) {
 		return nil, fmt.Errorf("cannot start %s: %w", o.Args[0], err)
 	}
 	return p, nil
+}
+
+// reap collects the ended process's state and the rest of its standard output.
+func (p *Process) reap() {
+	if !p.reaped {
+		p.reaped = true
+		p.err = p.cmd.Wait()
+	}
 }
 
 // linger gives what the process started the rest of Stop's grace: a script's server may take

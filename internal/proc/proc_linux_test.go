@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -72,13 +73,59 @@ func TestChildOutlivesThreads(t *testing.T) {
 	_ = p.Stop(canceled(), 0)
 }
 
+// TestGroupIsSignalledBeforeItsLeaderIsReaped looks at each signal that a group gets: its number
+// must be its own still, and so the leader, alive or a zombie, must be there.
+func TestGroupIsSignalledBeforeItsLeaderIsReaped(t *testing.T) {
+	var mu sync.Mutex
+	var signals, strays int
+	kill = func(pid int, s syscall.Signal) error {
+		_, err := os.Stat(fmt.Sprintf("/proc/%d", -pid))
+		mu.Lock()
+		signals++
+		if err != nil {
+			strays++
+		}
+		mu.Unlock()
+		return syscall.Kill(pid, s)
+	}
+	defer func() { kill = syscall.Kill }()
+	for _, tt := range []struct {
+		name, script string
+		stop         bool
+	}{
+		{"it ends by itself", `echo ready >&2; exit 0`, false},
+		{"it ends when told to", `echo ready >&2; exec sleep 1000`, true},
+		{"what it started goes on", `sleep 1000 & echo ready >&2; exit 0`, false},
+		{"what it started ends later", `sh -c 'trap "sleep .1; exit" TERM; echo ready >&2; while :; do sleep .02; done' & wait`, true},
+	} {
+		p, _ := shell(t, tt.script)
+		if tt.stop {
+			if err := p.Stop(t.Context(), patience); err != nil {
+				t.Errorf("%s: Stop: %v", tt.name, err)
+			}
+		}
+		await(t, p)
+		if err := p.Stop(t.Context(), patience); err != nil {
+			t.Errorf("%s: Stop again: %v", tt.name, err)
+		}
+		mu.Lock()
+		if signals == 0 || strays > 0 {
+			t.Errorf("%s: %d of %d signals went to a number that was free", tt.name, strays, signals)
+		}
+		signals, strays = 0, 0
+		mu.Unlock()
+	}
+}
+
 // TestOutputHeldByAnEscaped has a grandchild in a session of its own hold standard error open:
 // it cannot be killed with the group, and must not be waited for.
 func TestOutputHeldByAnEscaped(t *testing.T) {
 	if _, err := exec.LookPath("setsid"); err != nil {
 		t.Skip("setsid is not installed")
 	}
-	p, escaped := shell(t, `setsid sh -c 'echo $$ >&2; exec sleep 1000' & sleep .2; exit 4`)
+	t.Parallel() // it takes the time that output is awaited
+	out := filepath.Join(t.TempDir(), "out")
+	p, escaped := shell(t, fmt.Sprintf(`setsid sh -c 'echo $$ >&2; : >%[1]s; exec sleep 1000' & while [ ! -e %[1]s ]; do sleep .02; done; exit 4`, out))
 	pid, err := strconv.Atoi(escaped)
 	if err != nil {
 		t.Fatal(err)
@@ -129,12 +176,11 @@ func TestPeakRSSIsTheChilds(t *testing.T) {
 		t.Fatal(err)
 	}
 	var peak int64
-	for range 250 {
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		// Until its exec the child is a copy of this process.
 		if peak = p.PeakRSS(); peak > 0 && peak < size/4 {
 			break
 		}
-		time.Sleep(20 * time.Millisecond)
 	}
 	if peak <= 0 || peak >= size/4 {
 		t.Errorf("peak resident set of sleep(1): %d bytes, the parent has %d", peak, len(big))

@@ -238,11 +238,13 @@ func TestGraceForTheGroup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 500 {
+	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 		if _, err := os.Stat(up); err == nil {
 			break
 		}
-		time.Sleep(20 * time.Millisecond)
+		if time.Now().After(end) {
+			t.Fatal("the script's server is not up")
+		}
 	}
 	if err := p.Stop(context.Background(), time.Minute); err != nil {
 		t.Errorf("Stop: %v", err)

@@ -11,22 +11,8 @@ import (
 // bytes (proc(5): VmHWM). Call it while they run. getrusage(2) would not do: its figure begins
 // with the resident set of the parent at the time of the fork.
 func (p *Process) PeakRSS() (sum int64) {
-	stats, err := filepath.Glob("/proc/[0-9]*/stat")
-	if err != nil {
-		return 0
-	}
-	for _, name := range stats {
-		stat, err := os.ReadFile(name)
-		if err != nil {
-			continue // it has ended
-		}
-		// pid (comm) state ppid pgrp ...; comm may hold anything.
-		var state string
-		var ppid, pgrp int
-		rest := stat[strings.LastIndexByte(string(stat), ')')+1:]
-		if _, err := fmt.Sscan(string(rest), &state, &ppid, &pgrp); err == nil && pgrp == p.Pid() {
-			sum += peak(filepath.Dir(name))
-		}
+	for dir := range p.members() {
+		sum += peak(dir)
 	}
 	return sum
 }
@@ -39,7 +25,7 @@ func peak(dir string) int64 {
 	_, rest, _ := strings.Cut(string(status), "VmHWM:")
 	var kib int64
 	if _, err := fmt.Sscan(rest, &kib); err != nil {
-		return 0 // a zombie has none
+		return 0 // it has just ended
 	}
 	return kib << 10
 }
