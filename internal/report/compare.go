@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -57,7 +58,7 @@ func (c *Comparison) Repeats() int {
 func (c *Column) Median() *Run {
 	runs := slices.Clone(c.Runs)
 	slices.SortStableFunc(runs, func(a, b *Run) int {
-		return int(a.Load.Latency.Quantile(.99) - b.Load.Latency.Quantile(.99))
+		return cmp.Compare(a.Load.Latency.Quantile(.99), b.Load.Latency.Quantile(.99))
 	})
 	return runs[(len(runs)-1)/2]
 }
@@ -244,10 +245,11 @@ func (c Cell) spread() float64 {
 	return math.Abs((c.Max - c.Min) / 2 / c.Median * 100)
 }
 
-// worstStatus returns the most frequent status that is not 2xx or 3xx, and its count.
+// worstStatus returns the most frequent status that is not 2xx or 3xx, the lowest of several,
+// and its count.
 func worstStatus(l *loadgen.Result) (status int, count int64) {
 	for s, n := range l.Statuses {
-		if (s < 200 || s >= 400) && n > count {
+		if (s < 200 || s >= 400) && (n > count || n == count && s < status) {
 			status, count = s, n
 		}
 	}

@@ -75,8 +75,26 @@ func TestMedianRun(t *testing.T) {
 		t.Errorf("the run with %d ms, want 2: the lower of the middle two", r.Repeat)
 	}
 	col.Runs = col.Runs[:3]
+	// Seconds apart, which an int of 32 bits does not hold in nanoseconds.
+	var far Column
+	for _, s := range []int64{9, 1, 5} {
+		far.Runs = append(far.Runs, &Run{Repeat: int(s), Load: &loadgen.Result{Latency: histogramOf(t, s*1e9)}})
+	}
+	if r := far.Median(); r.Repeat != 5 {
+		t.Errorf("the run with %d s, want 5", r.Repeat)
+	}
 	if r := col.Median(); r.Repeat != 4 {
 		t.Errorf("the run with %d ms, want 4", r.Repeat)
+	}
+}
+
+// TestWorstStatus has statuses tie, which a map returns in any order.
+func TestWorstStatus(t *testing.T) {
+	l := &loadgen.Result{Statuses: map[int]int64{200: 90, 302: 80, 404: 7, 500: 7, 503: 7, 429: 3}}
+	for range 100 {
+		if s, n := worstStatus(l); s != 404 || n != 7 {
+			t.Fatalf("status %d, %d times; want 404, 7 times", s, n)
+		}
 	}
 }
 
