@@ -27,8 +27,7 @@ var arrows = []arrow{
 	}},
 	{"cmd/fastcgen", nil},
 
-	// Bytes -> aio -> httpd; gcgate meets httpd only at http.Handler.
-	{"httpd", []string{"aio"}},
+	// Online.
 	{"aio", []string{"internal/proactor", "internal/uring", "internal/poller"}},
 	{"aio/aiotest", []string{"aio", "internal/proactor"}},
 	{"gcgate", nil},
@@ -39,7 +38,7 @@ var arrows = []arrow{
 	{"gctrace", nil},
 	{"reqtrace", []string{"reqtrace/region", "golang.org/x/exp/trace"}},
 	{"reqtrace/region", nil},
-	{"loadgen", []string{"github.com/HdrHistogram/hdrhistogram-go", "golang.org/x/net/..."}},
+	{"loadgen", []string{"github.com/HdrHistogram/hdrhistogram-go"}},
 
 	// Inside.
 	{"internal/report", []string{"gctrace", "reqtrace", "loadgen"}},
@@ -66,8 +65,6 @@ const onlyInSys = "golang.org/x/sys/..."
 var testArrows = []string{
 	"github.com/google/go-cmp/cmp/...",
 	"go.uber.org/goleak",
-	"pgregory.net/rapid",
-	"golang.org/x/net/nettest",
 	module + "/aio/aiotest",         // the suite that a backend's own test runs
 	module + "/fastc/internal/leaf", // C for fastc's tests: they may not hold any
 }

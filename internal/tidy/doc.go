@@ -7,7 +7,8 @@
 //	go test ./internal/tidy                           # every rule
 //	go test ./internal/tidy -run TestRepository/links # one rule
 //
-// A finding reads "file:line: what is wrong: what to do". A rule is a function from a [Tree]
+// A finding reads "file:line: what is wrong: what to do", and cites the rule of CONTRIBUTING.md
+// that it breaks. A rule is a function from a [Tree]
 // to its findings, so that each has a test of its own over a small tree that breaks it. The
 // import arrows are one table, in arrows.go; it and the arrows in ARCHITECTURE.md change together.
 //

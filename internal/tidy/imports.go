@@ -14,7 +14,7 @@ func CheckArrows(t *Tree) []Finding {
 	unlisted := map[string]bool{}
 	for _, f := range t.source() {
 		dir := f.Dir()
-		row := slices.IndexFunc(arrows, func(a arrow) bool { return covers(a.dir, dir) })
+		row := rowOf(dir)
 		if row < 0 {
 			if !unlisted[dir] {
 				found = append(found, f.at(f.Go.Name.Pos(), "package "+importPath(dir)+" is in no row of the import arrows",
@@ -25,7 +25,7 @@ func CheckArrows(t *Tree) []Finding {
 		}
 		for _, spec := range f.Go.Imports {
 			name, _ := strconv.Unquote(spec.Path.Value)
-			if isStd(name) || mayImport(arrows[row], name) || f.Test() && testMayImport(dir, name) {
+			if isStd(name) || mayImport(arrows[row], name) != "" || f.Test() && testMayImport(dir, name) != "" {
 				continue
 			}
 			found = append(found, f.at(spec.Pos(), fmt.Sprintf("%s may not import %s", importPath(dir), name), advice(f, name)))
@@ -47,25 +47,44 @@ func advice(f *File, name string) string {
 	return "remove the import, or draw the arrow in internal/tidy/arrows.go and ARCHITECTURE.md"
 }
 
-func mayImport(a arrow, name string) bool {
-	return slices.ContainsFunc(a.may, func(may string) bool {
-		switch may {
-		case anyPublic:
-			return isPublic(name)
-		case anyThird:
-			return !covers(module+"/...", name) && !covers(onlyInSys, name)
-		}
-		if isStd(may) {
-			may = importPath(may)
-		}
-		return covers(may, name)
-	})
+// rowOf returns the row of the table that decides for the package at dir, or -1.
+func rowOf(dir string) int {
+	return slices.IndexFunc(arrows, func(a arrow) bool { return covers(a.dir, dir) })
 }
 
-func testMayImport(dir, name string) bool {
+// mayImport returns what of the row allows the import of name, or "".
+func mayImport(a arrow, name string) string {
+	for _, may := range a.may {
+		allowed := false
+		switch {
+		case may == anyPublic:
+			allowed = isPublic(name)
+		case may == anyThird:
+			allowed = !isStd(name) && !covers(module+"/...", name) && !covers(onlyInSys, name)
+		case isStd(may):
+			allowed = covers(importPath(may), name)
+		default:
+			allowed = covers(may, name)
+		}
+		if allowed {
+			return may
+		}
+	}
+	return ""
+}
+
+// testMayImport returns what allows a test in dir the import of name besides its row, or "".
+func testMayImport(dir, name string) string {
 	own := importPath(dir)
-	return name == own || covers(own+"/testdata/...", name) ||
-		slices.ContainsFunc(testArrows, func(may string) bool { return covers(may, name) })
+	if name == own || covers(own+"/testdata/...", name) {
+		return own
+	}
+	for _, may := range testArrows {
+		if covers(may, name) {
+			return may
+		}
+	}
+	return ""
 }
 
 // isPublic reports whether name is a package of the root module that other modules can import.

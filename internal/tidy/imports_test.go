@@ -2,6 +2,7 @@ package tidy_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"evenkeel.dev/internal/tidy"
@@ -17,15 +18,12 @@ func TestArrowsAllow(t *testing.T) {
 		{"gcgate/a.go", "net/http"},
 		{"cmd/evenkeel/a.go", "evenkeel.dev/internal/report"},
 		{"cmd/evenkeel/a.go", "github.com/google/pprof/profile"},
-		{"httpd/a.go", "evenkeel.dev/aio"},
 		{"loadgen/a.go", "github.com/HdrHistogram/hdrhistogram-go"},
-		{"loadgen/a.go", "golang.org/x/net/http/httpguts"},
 		{"internal/sys/a.go", "golang.org/x/sys/unix"},
 		{"gcgate/a_test.go", "evenkeel.dev/gcgate"},
 		{"gcgate/a_test.go", "evenkeel.dev/gcgate/testdata/heap"},
 		{"gcgate/a_test.go", "github.com/google/go-cmp/cmp"},
 		{"gcgate/a_test.go", "github.com/google/go-cmp/cmp/cmpopts"},
-		{"aio/a_test.go", "golang.org/x/net/nettest"},
 		{"contrib/etcdturn/a.go", "go.etcd.io/etcd/client/v3"},
 		{"contrib/etcdturn/a.go", "evenkeel.dev/gcgate"},
 		{"examples/hello/a.go", "evenkeel.dev/contrib/etcdturn"},
@@ -43,13 +41,13 @@ func TestArrowsAllow(t *testing.T) {
 func TestArrowsForbid(t *testing.T) {
 	for _, tt := range []struct{ file, imports string }{
 		{"a.go", "evenkeel.dev/aio"},
-		{"httpd/a.go", "evenkeel.dev/gcgate"},
-		{"httpd/a.go", "evenkeel.dev/internal/uring"},
+		{"aio/a.go", "evenkeel.dev/gcgate"},
 		{"gctrace/a.go", "evenkeel.dev/reqtrace"},
 		{"gcgate/a.go", "github.com/google/go-cmp/cmp"}, // not a test
-		{"gcgate/a_test.go", "evenkeel.dev/httpd"},
+		{"gcgate/a_test.go", "evenkeel.dev/aio"},
 		{"gcgate/a_test.go", "evenkeel.dev/aio/testdata/heap"},
-		{"loadgen/a.go", "golang.org/x/netip"},
+		{"loadgen/a.go", "github.com/HdrHistogram/hdrhistogram-gone"},
+		{"aio/a_test.go", "golang.org/x/net/nettest"},
 		{"internal/uring/a.go", "golang.org/x/sys/unix"},
 		{"bench/a.go", "golang.org/x/sys/unix"},
 		{"internal/report/a.go", "evenkeel.dev/contrib/etcdturn"},
@@ -74,6 +72,44 @@ func TestArrowsRow(t *testing.T) {
 			"util/a.go:1: package evenkeel.dev/util is in no row of the import arrows",
 		}},
 	})
+}
+
+func TestArrowsNeeded(t *testing.T) {
+	table := `package tidy
+
+var arrows = []arrow{
+	{"aio", nil}, {"loadgen", []string{"github.com/HdrHistogram/hdrhistogram-go"}},
+	{"cmd/evenkeel", []string{"internal/report", "loadgen"}},
+}
+`
+	tree := files{
+		"internal/tidy/arrows.go": table,
+		"aio/a.go":                "package aio\n",
+		"loadgen/a.go":            "package loadgen\n\nimport _ \"github.com/HdrHistogram/hdrhistogram-go\"\n",
+		"cmd/evenkeel/a.go":       "package main\n\nimport _ \"evenkeel.dev/loadgen\"\n",
+		"cmd/evenkeel/a_test.go":  "package main\n\nimport _ \"github.com/google/go-cmp/cmp\"\n",
+	}.load(t)
+	got := map[string]int{} // what is wrong -> line
+	for _, f := range tidy.CheckNeeded(tree) {
+		got[f.What] = f.Line
+	}
+	for what, line := range map[string]int{
+		"the row of cmd/evenkeel allows internal/report, which nothing there imports": 5,
+		"tests may import go.uber.org/goleak, and none needs that":                    1,
+		"the row of fastc covers no package":                                          1,
+	} {
+		if got[what] != line {
+			t.Errorf("%q is found in line %d, want %d", what, got[what], line)
+		}
+		delete(got, what)
+	}
+	for what := range got {
+		for _, used := range []string{"row of aio covers", "row of loadgen ", "allows loadgen", "go-cmp"} {
+			if strings.Contains(what, used) {
+				t.Errorf("found %q", what)
+			}
+		}
+	}
 }
 
 func TestLowLevel(t *testing.T) {

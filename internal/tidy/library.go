@@ -9,7 +9,7 @@ import (
 )
 
 // CheckLibraries finds libraries that print, exit, log past Options.Logger, or read the
-// environment as they are initialised: house rule 4. A library is a package that is neither
+// environment as they are initialised. A library is a package that is neither
 // main nor internal, in any module.
 func CheckLibraries(t *Tree) []Finding {
 	var found []Finding

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// lowLevelDirs is where unsafe, cgo and assembly may be: house rule 10.
+// lowLevelDirs is where unsafe, cgo and assembly may be.
 var lowLevelDirs = []string{"internal/uring/...", "internal/sys/...", "fastc/...", "bench/..."}
 
 // CheckLowLevel finds unsafe, cgo and assembly outside the few packages that may use them. What

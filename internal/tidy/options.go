@@ -10,7 +10,7 @@ import (
 var saysDefault = regexp.MustCompile(`(?i)\bdefault|\b(zero|nil|empty)\b`)
 
 // CheckOptions finds exported fields of an Options struct, in a public package, whose comment
-// does not name their default: house rule 5.
+// does not name their default.
 func CheckOptions(t *Tree) []Finding {
 	var found []Finding
 	for _, pkg := range publicPackages(t) {

@@ -2,22 +2,24 @@ package tidy
 
 // Rule is one rule of the house, under the name by which the test runs it.
 type Rule struct {
-	Name  string
-	Check func(*Tree) []Finding
+	Name   string
+	Number int // of the rule in CONTRIBUTING.md that it holds
+	Check  func(*Tree) []Finding
 }
 
 // Rules are all the rules, in the order in which the test runs them.
 var Rules = []Rule{
-	{"syntax", CheckSyntax},
-	{"arrows", CheckArrows},
-	{"lowlevel", CheckLowLevel},
-	{"modules", CheckModules},
-	{"docs", CheckDocs},
-	{"options", CheckOptions},
-	{"library", CheckLibraries},
-	{"tests", CheckTests},
-	{"readme", CheckReadme},
-	{"paths", CheckPaths},
-	{"links", CheckLinks},
-	{"size", CheckSize},
+	{"arrows", 1, CheckArrows},
+	{"needed", 1, CheckNeeded},
+	{"modules", 1, CheckModules},
+	{"docs", 2, CheckDocs},
+	{"options", 3, CheckOptions},
+	{"library", 4, CheckLibraries},
+	{"lowlevel", 6, CheckLowLevel},
+	{"size", 7, CheckSize},
+	{"readme", 7, CheckReadme},
+	{"tests", 8, CheckTests},
+	{"syntax", 11, CheckSyntax},
+	{"links", 11, CheckLinks},
+	{"paths", 11, CheckPaths},
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// CheckTests finds tests skipped without a reason, and //go:norace: house rule 11.
+// CheckTests finds tests skipped without a reason, and //go:norace.
 func CheckTests(t *Tree) []Finding {
 	var found []Finding
 	for _, f := range t.source() {

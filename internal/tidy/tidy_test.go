@@ -2,6 +2,9 @@ package tidy_test
 
 import (
 	"os"
+	"regexp"
+	"strconv"
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -20,9 +23,43 @@ func TestRepository(t *testing.T) {
 	for _, rule := range tidy.Rules {
 		t.Run(rule.Name, func(t *testing.T) {
 			for _, f := range rule.Check(tree) {
-				t.Error(f)
+				t.Errorf("%v (CONTRIBUTING.md, rule %d)", f, rule.Number)
 			}
 		})
+	}
+}
+
+// TestRulesAreWritten holds the numbers that findings cite to those in CONTRIBUTING.md: each rule
+// there names the checks that hold it, in brackets at its end.
+func TestRulesAreWritten(t *testing.T) {
+	text, err := os.ReadFile("../../CONTRIBUTING.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(text), "\n## Rules\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	written := map[string]int{} // check -> number of its rule
+	number, rules := 0, 0
+	item, check := regexp.MustCompile(`^(\d+)\. `), regexp.MustCompile("`(\\w+)`")
+	for line := range strings.Lines(section) {
+		if m := item.FindStringSubmatch(line); m != nil {
+			rules++
+			if number, _ = strconv.Atoi(m[1]); number != rules {
+				t.Errorf("rule %d has the number %d", rules, number)
+			}
+		}
+		if i := strings.LastIndex(line, "["); number > 0 && i >= 0 && strings.HasSuffix(line, "]\n") {
+			for _, m := range check.FindAllStringSubmatch(line[i:], -1) {
+				written[m[1]] = number
+			}
+		}
+	}
+	want := map[string]int{}
+	for _, r := range tidy.Rules {
+		want[r.Name] = r.Number
+	}
+	if d := cmp.Diff(want, written); d != "" {
+		t.Errorf("the rules' numbers (-cited +in CONTRIBUTING.md):\n%s", d)
 	}
 }
 
