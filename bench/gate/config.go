@@ -11,11 +11,15 @@ import (
 // The balancers' configurations are those of deploy, with other ports.
 const (
 	haproxyFile = "haproxy/runtime-api.cfg"
+	polledFile  = "haproxy/health.cfg"
 	nginxFile   = "nginx/nginx.conf"
 )
 
 // retryLine is what HAProxy tries again; the original way adds 503.
 const retryLine = "retry-on conn-failure empty-response"
+
+// pollLine is how often HAProxy polls in polledFile, and after how many answers it acts.
+const pollLine = "check inter 10ms fastinter 10ms downinter 10ms rise 1 fall 1"
 
 // config writes the configuration of a balancer, and returns the command line that runs it and
 // what its environment has to hold.
@@ -24,6 +28,9 @@ func (d *driver) config(kind string) (argv, env []string, err error) {
 	switch kind {
 	case haproxyRetry:
 		edits[retryLine] = retryLine + " 503"
+	case haproxyPolls:
+		p := d.polling
+		file, edits[pollLine] = polledFile, fmt.Sprintf("check inter %v fastinter %[1]v downinter %[1]v rise %d fall %d", p.every, p.rise, p.fall)
 	case nginx:
 		file = nginxFile
 		const quiet = "access_log off;"

@@ -15,6 +15,7 @@ import (
 const (
 	haproxy      = "haproxy"
 	haproxyRetry = "haproxy, retry on 503"
+	haproxyPolls = "haproxy, polls" // as driver.polling says
 	nginx        = "nginx"
 )
 

@@ -2,11 +2,14 @@ package main
 
 import (
 	"bytes"
+	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -19,6 +22,12 @@ func TestThisProcess(t *testing.T) {
 	}
 	if n, err := machine.PeakRSS(os.Getpid()); n < 1<<20 || err != nil {
 		t.Errorf("peak memory %d, %v", n, err)
+	}
+	if n, err := switches(os.Getpid()); n <= 0 || err != nil {
+		t.Errorf("%d switches, %v", n, err)
+	}
+	if _, err := switches(-1); err == nil {
+		t.Error("a process that is not there has switches")
 	}
 	if j, err := readJiffies(); j.total == 0 || err != nil {
 		t.Errorf("%+v, %v", j, err)
@@ -88,26 +97,48 @@ func TestGoodLeavesOutVoidRuns(t *testing.T) {
 	}
 }
 
-// quick returns a driver with short runs, over programs that it builds.
+// programs is the folder in which build builds.
+var programs string
+
+func TestMain(m *testing.M) {
+	var err error
+	if programs, err = os.MkdirTemp("", "gate-test-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	os.RemoveAll(programs)
+	os.Exit(code)
+}
+
+// build builds what the driver runs, once, and returns its folder.
+var build = sync.OnceValues(func() (bin string, err error) {
+	for dir, pkgs := range map[string][]string{"../../examples": {"./msgpush"}, "..": {"./gate/peer", "./gate/subject"}} {
+		cmd := exec.Command("go", append([]string{"build", "-o", programs}, pkgs...)...)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return "", fmt.Errorf("%w\n%s", err, out)
+		}
+	}
+	return programs, nil
+})
+
+// quick returns a driver with short runs.
 func quick(t *testing.T) *driver {
 	t.Helper()
 	for _, name := range []string{"nice", "taskset"} {
 		need(t, name)
 	}
-	bin := t.TempDir()
-	for dir, pkgs := range map[string][]string{"../../examples": {"./msgpush"}, "..": {"./gate/peer"}} {
-		cmd := exec.Command("go", append([]string{"build", "-o", bin}, pkgs...)...)
-		cmd.Dir = dir
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
+	bin, err := build()
+	if err != nil {
+		t.Fatal(err)
 	}
 	d := &driver{bin: bin, deploy: "../../deploy", quick: true, out: t.Output()}
 	if err := d.prepare("", "moderate"); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(d.dir) })
-	d.length = 300 * time.Millisecond
+	d.length, d.settle, d.idleFor, d.polledFor = 300*time.Millisecond, 100*time.Millisecond, 100*time.Millisecond, 300*time.Millisecond
 	return d
 }
 
@@ -142,6 +173,116 @@ func TestModes(t *testing.T) {
 	})
 }
 
+// TestIdle sees that each policy runs, and that all are counted.
+func TestIdle(t *testing.T) {
+	d := quick(t)
+	if err := d.idle(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	figures := d.set.Raw["idle"].([]idleFigures)
+	if len(figures) != len(idleModes) {
+		t.Errorf("%+v", figures)
+	}
+	for _, f := range figures {
+		if f.Window < d.idleFor || f.CPU < 0 || f.Switches < 0 {
+			t.Errorf("%+v", f)
+		}
+	}
+}
+
+// TestPolls sees that HAProxy polls in each way, and that both replicas collect when asked.
+func TestPolls(t *testing.T) {
+	need(t, "haproxy")
+	d := quick(t)
+	if err := d.polls(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	all := d.set.Raw["polls"].([]polled)
+	if len(all) != len(pollings) {
+		t.Errorf("%+v", all)
+	}
+	for _, p := range all {
+		if p.Requests != 150 || len(p.Gates) != 2 || p.Collections < 2*p.Asked {
+			t.Errorf("%+v", p)
+		}
+	}
+}
+
+// TestHello runs a program that is not the driver's in the place of the original.
+func TestHello(t *testing.T) {
+	d := quick(t)
+	d.original = writeForeign(t)
+	if err := d.hello(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range d.helloModes() {
+		ss := d.good(m.name, "hello")
+		if len(ss) != 1 || ss[0].Requests != 45 {
+			t.Fatalf("%s: %+v", m.name, ss)
+		}
+		ungated := m.name == "default" || m.foreign() // a gate may have no reason to collect yet
+		if ungated && ss[0].Collections[0] == 0 {
+			t.Errorf("%s: no collection was counted", m.name)
+		}
+	}
+}
+
+// writeForeign builds a program that has an -addr, answers /, and has no /stats.
+func writeForeign(t *testing.T) (program string) {
+	t.Helper()
+	dir := t.TempDir()
+	source, program := filepath.Join(dir, "foreign.go"), filepath.Join(dir, "foreign")
+	const text = `package main
+
+import (
+	"flag"
+	"net/http"
+	"runtime"
+)
+
+func main() {
+	addr := flag.String("addr", "", "")
+	flag.Parse()
+	http.HandleFunc("/{$}", func(http.ResponseWriter, *http.Request) { runtime.GC() })
+	http.ListenAndServe(*addr, nil)
+}
+`
+	if err := os.WriteFile(source, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("go", "build", "-o", program, source).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return program
+}
+
+// TestPushed reads what go test prints, with and without a number of processors.
+func TestPushed(t *testing.T) {
+	ns := map[string][]float64{}
+	names := pushed(`cpu: some
+BenchmarkMessagePush_GCI1KB-2               	     225	      1509 ns/op	   0.68 MB/s	 100 p99.9-ns
+BenchmarkMessagePushLiteral/NoGCI/1KB       	     100	 3707979.5 ns/op	 282.79 MB/s
+BenchmarkEnterExit/gate-2                   	 1000000	      18.2 ns/op
+PASS
+`, ns)
+	want := map[string][]float64{"_GCI1KB": {1509}, "Literal/NoGCI/1KB": {3707979.5}}
+	if !slices.Equal(names, []string{"_GCI1KB", "Literal/NoGCI/1KB"}) || !maps.EqualFunc(ns, want, slices.Equal) {
+		t.Errorf("%v, %v", names, ns)
+	}
+}
+
+// TestCycles counts the collections of a program whose standard error has other lines too.
+func TestCycles(t *testing.T) {
+	c := newCycles()
+	for i := 1; i <= 3; i++ {
+		fmt.Fprintf(c, "serving\ngc %d @0.%d00s 7%%: 0.071+3.1+0.009 ms clock, 0.14+0/0.56/4.8+0.018 ms cpu, 11->11->8 MB, 20 MB goal, 0 MB stacks, 0 MB globals, 2 P\n", i, i)
+	}
+	c.close()
+	if n := c.n.Load(); n != 3 {
+		t.Errorf("%d collections, want 3", n)
+	}
+}
+
 // TestFaults breaks each thing once or twice and sees that the driver puts it right again.
 func TestFaults(t *testing.T) {
 	need(t, "haproxy")
@@ -164,13 +305,15 @@ func TestConfig(t *testing.T) {
 	}{
 		{haproxy, []string{"haproxy", "-c", "-f"}, retryLine + "\n"},
 		{haproxyRetry, []string{"haproxy", "-c", "-f"}, retryLine + " 503\n"},
+		{haproxyPolls, []string{"haproxy", "-c", "-f"}, "check inter 500ms fastinter 500ms downinter 500ms rise 2 fall 3\n"},
 		{nginx, []string{"nginx", "-t", "-c"}, "daemon off;"},
 	} {
 		t.Run(c.kind, func(t *testing.T) {
 			need(t, c.argv[0])
 			d := &driver{
 				deploy: "../../deploy", dir: t.TempDir(), front: "127.0.0.1:18000", socket: "127.0.0.1:19199",
-				addrs: []string{"127.0.0.1:18081", "127.0.0.1:18082"},
+				addrs:   []string{"127.0.0.1:18081", "127.0.0.1:18082"},
+				polling: polling{every: 500 * time.Millisecond, fall: 3, rise: 2},
 			}
 			_, env, err := d.config(c.kind)
 			if err != nil {

@@ -2,9 +2,13 @@
 // examples/msgpush behind a balancer, a core each, beside the stock runtime and its rivals. make
 // bench-gate runs it; docs/guides/gcgate-benchmarks.md says how it is measured and what came out.
 //
-//	go run ./gate                   # all, some 45 minutes: figures with targets, raw results
+//	go run ./gate                   # all, over an hour: figures with targets, raw results
 //	go run ./gate -quick            # is everything there? A few seconds, no figures
 //	go run ./gate -only pairs -modes default,gated -rounds 1
+//	go run ./gate -only idle        # what a gate costs a process that has nothing to do: 10 minutes
+//	go run ./gate -only polls       # health checks from 10 ms to HAProxy's default: 6 minutes
+//	go run ./gate -only hello -original PROGRAM   # the original's own example, beside the original
+//	go run ./gate -only push        # the original's own benchmark, literally and as it is here
 //	go run ./gate -faults           # 1,000,000 requests while replicas, etcd and HAProxy fail
 //	go run ./gate -demo ../demo     # the step of make demo
 //
@@ -22,6 +26,7 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -46,8 +51,15 @@ type driver struct {
 	work   []string // the workload, as flags of msgpush
 	live   int64    // bytes of a replica's window
 	cores  int
-	set    *figure.Set
-	out    io.Writer
+
+	settle, idleFor time.Duration // of the part idle
+	polledFor       time.Duration // of one case of the part polls
+	asks            int           // for a collection in both replicas, in one case of polls, at most
+	polling         polling       // how HAProxy polls just now
+	original        string        // program with gci-go
+
+	set *figure.Set
+	out io.Writer
 
 	front, socket, etcd string   // addresses
 	addrs               []string // of the replicas
@@ -68,7 +80,12 @@ func main() {
 	flag.DurationVar(&d.warmup, "warmup", 2*time.Second, "load before each run")
 	list := flag.String("modes", "", "comma-separated `modes` of two replicas (default: all)")
 	loads := flag.String("loads", "moderate,high", "comma-separated `loads` on two replicas")
-	only := flag.String("only", "", "`part` to measure: pairs, single or cost (default: all)")
+	only := flag.String("only", "", "`part` to measure, one of "+strings.Join(parts, ", ")+" (default: all)")
+	flag.DurationVar(&d.settle, "settle", time.Minute, "idle: time without a request before measuring")
+	flag.DurationVar(&d.idleFor, "idle", 5*time.Minute, "idle: time without a request that is measured")
+	flag.DurationVar(&d.polledFor, "polled", time.Minute, "polls: time under load for each way to poll")
+	flag.IntVar(&d.asks, "asks", 100, "polls: collections asked of both replicas at once, at most, for each way to poll")
+	flag.StringVar(&d.original, "original", "", "hello: `program` with gci-go before the same handler, to run beside; it takes -addr host:port, and answers GET / with 503 while it collects")
 	flag.BoolVar(&d.quick, "quick", false, "a few seconds, to see that everything works")
 	faults := flag.Bool("faults", false, "fail replicas, etcd and HAProxy under load, and count failed requests")
 	requests := flag.Int("n", 1_000_000, "requests of -faults")
@@ -105,7 +122,8 @@ func (d *driver) prepare(modes, loads string) (err error) {
 	d.live = size * window
 	d.work = []string{"-shape", "ptr", "-size", fmt.Sprint(size), "-batch", "64", "-window", fmt.Sprint(window)}
 	if d.quick {
-		d.steps = 1
+		d.steps, d.asks = 1, 2
+		d.settle, d.idleFor, d.polledFor = time.Second, time.Second, time.Second
 		d.rounds, d.length, d.warmup, d.live = 1, time.Second, 100*time.Millisecond, 20<<20
 		d.work = []string{"-shape", "ptr", "-batch", "64", "-window", "20000"}
 	}
@@ -156,29 +174,40 @@ func (d *driver) client() {
 	fmt.Fprintf(d.out, "Replicas have a core each (of %d). Client and balancer share these cores and stand for other machines, so they go first: %s.\n", d.cores, how)
 }
 
+// parts are what can be measured alone, in the order of the whole.
+var parts = []string{"pairs", "single", "cost", "idle", "polls", "hello", "push"}
+
 // bench measures everything, or a part.
 func (d *driver) bench(ctx context.Context, only, results string) error {
-	parts := map[string]func(context.Context) error{"pairs": d.pairs, "single": d.single, "cost": d.cost}
-	names := []string{"pairs", "single", "cost"}
+	measures := map[string]func(context.Context) error{
+		"pairs": d.pairs, "single": d.single, "cost": d.cost, "idle": d.idle, "polls": d.polls, "hello": d.hello, "push": d.push,
+	}
+	names := parts
 	if only != "" {
-		if parts[only] == nil {
-			return fmt.Errorf("-only: no part %q; they are %s", only, strings.Join(names, ", "))
+		if measures[only] == nil {
+			return fmt.Errorf("-only: no part %q; they are %s", only, strings.Join(parts, ", "))
 		}
 		names = []string{only}
+		d.set.Benchmark += "-" + only
 	}
-	need := 2 * (d.live + int64(mostGrowth*(d.length+d.warmup).Seconds())) // GOGC=off
-	if free := machine.Memory("MemAvailable"); free > 0 && free < need {
-		return fmt.Errorf("GOGC=off may take %d MB in %v and %d are available: shorten it with -length", need/1e6, d.length, free/1e6)
+	if slices.Contains(names, "pairs") {
+		need := 2 * (d.live + int64(mostGrowth*(d.length+d.warmup).Seconds())) // GOGC=off
+		if free := machine.Memory("MemAvailable"); free > 0 && free < need {
+			return fmt.Errorf("GOGC=off may take %d MB in %v and %d are available: shorten it with -length", need/1e6, d.length, free/1e6)
+		}
 	}
 	d.announce(names)
 	var err error
 	for _, n := range names {
-		if err = parts[n](ctx); err != nil {
+		if err = measures[n](ctx); err != nil {
+			err = fmt.Errorf("%s: %w", n, err)
 			break // what was measured is kept
 		}
 	}
-	d.set.Raw["runs"] = d.samples
-	if results != "" && len(d.samples) > 0 {
+	if len(d.samples) > 0 {
+		d.set.Raw["runs"] = d.samples
+	}
+	if results != "" && !d.quick && (err == nil || len(d.samples)+len(d.set.Figures) > 0) {
 		err = errors.Join(err, d.set.Save(results))
 	}
 	return err

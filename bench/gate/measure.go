@@ -47,7 +47,11 @@ func (d *driver) open(ctx context.Context, m mode, n int, extra func(i int, s *s
 	s := &system{}
 	var urls []string
 	for i := range n {
-		sp := spec{mode: m, addr: d.addrs[i], core: i % d.cores, args: d.work, place: place{
+		work := d.work
+		if m.work != nil {
+			work = m.work
+		}
+		sp := spec{mode: m, addr: d.addrs[i], core: i % d.cores, args: work, place: place{
 			replica: i, socket: d.socket, turns: filepath.Join(d.dir, "turns"), etcd: d.etcd, memory: d.gatedPeak(),
 		}}
 		if extra != nil {
@@ -61,7 +65,7 @@ func (d *driver) open(ctx context.Context, m mode, n int, extra func(i int, s *s
 		s.replicas = append(s.replicas, r)
 		urls = append(urls, "http://"+r.addr)
 	}
-	s.url = urls[0] + "/push"
+	s.url = urls[0] + m.target()
 	switch {
 	case m.front != "":
 		var err error
@@ -69,7 +73,7 @@ func (d *driver) open(ctx context.Context, m mode, n int, extra func(i int, s *s
 			s.close()
 			return nil, err
 		}
-		s.url = "http://" + d.front + "/push"
+		s.url = "http://" + d.front + m.target()
 	case n > 1:
 		s.client = &http.Transport{MaxIdleConnsPerHost: 1000}
 		s.inBand = &gcgate.Transport{Base: s.client, Targets: urls}
@@ -221,8 +225,12 @@ func (d *driver) loadOn(ctx context.Context, sys *system, m mode, l load) (sampl
 
 // warm returns how long to load before measuring: until each replica has allocated its live heap
 // once more and a bit, so that its first collection lies behind it and its memory is no longer
-// new to the kernel.
+// new to the kernel. A mode with a workload of its own keeps
+// next to nothing, and -quick measures nothing.
 func (d *driver) warm(m mode, l load, replicas int) time.Duration {
+	if m.work != nil || d.quick {
+		return d.warmup
+	}
 	cycles := 1.3
 	if m.name == "auto" {
 		cycles = 5 // it watches the runtime for three

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -11,7 +12,10 @@ type mode struct {
 	name    string
 	what    string   // for the reader
 	front   string   // of [fronts]; "": the client spreads the requests itself
-	program string   // default msgpush
+	program string   // default msgpush; with a slash: not one of the driver's
+	work    []string // the program's workload; nil: the driver's
+	path    string   // of a request; default /push
+	all     bool     // the process may use all cores, not one
 	env     []string // for the replicas
 	args    func(p place) []string
 	rival   bool // no target hangs on it
@@ -97,7 +101,13 @@ func choose(list string) ([]mode, error) {
 
 // environment is what a replica's environment has beside the driver's.
 func (m mode) environment(p place) []string {
-	env := append([]string{"GOMAXPROCS=1"}, m.env...)
+	env := m.env
+	if !m.all {
+		env = append([]string{"GOMAXPROCS=1"}, env...)
+	}
+	if m.foreign() {
+		env = append(env, "GODEBUG=gctrace=1") // it has no /stats
+	}
 	if m.name == "GOMEMLIMIT" {
 		env = append(env, "GOGC=off", fmt.Sprintf("GOMEMLIMIT=%d", p.memory))
 	}
@@ -111,9 +121,24 @@ func (m mode) arguments(p place) []string {
 	return m.args(p)
 }
 
-func (m mode) binary() string {
-	if m.program == "" {
-		return "msgpush"
+// binary returns the program's path; bin is the folder of the driver's.
+func (m mode) binary(bin string) string {
+	switch {
+	case m.program == "":
+		return filepath.Join(bin, "msgpush")
+	case m.foreign():
+		return m.program
 	}
-	return m.program
+	return filepath.Join(bin, m.program)
+}
+
+// foreign reports whether the program is not one of the driver's: it is only known to listen at
+// -addr and to answer path.
+func (m mode) foreign() bool { return strings.ContainsRune(m.program, '/') }
+
+func (m mode) target() string {
+	if m.path == "" {
+		return "/push"
+	}
+	return m.path
 }

@@ -10,7 +10,7 @@ import (
 
 // announce says how long the parts take.
 func (d *driver) announce(parts []string) {
-	runs := 0
+	runs, beside := 0, time.Duration(0)
 	for _, p := range parts {
 		switch p {
 		case "pairs":
@@ -26,9 +26,18 @@ func (d *driver) announce(parts []string) {
 			runs += d.rounds*(len(singleHigh)+len(singleBursty)) + 2
 		case "cost":
 			runs += 2 * d.rounds
+		case "idle":
+			runs += 2 * d.rounds
+			beside += d.settle + d.idleFor
+		case "polls":
+			beside += time.Duration(len(pollings)) * (d.polledFor + 10*time.Second) // to fill the windows
+		case "hello":
+			runs += d.rounds * len(d.helloModes())
+		case "push":
+			beside += time.Duration(d.rounds) * pushRound
 		}
 	}
-	fmt.Fprintf(d.out, "%d runs of %v and warm-up: some %v\n", runs, d.length, d.estimate(runs).Round(time.Minute))
+	fmt.Fprintf(d.out, "%d runs of %v and warm-up, and %v of other kinds: some %v\n", runs, d.length, beside, (d.estimate(runs) + beside).Round(time.Minute))
 }
 
 // pairs measures two replicas in every mode under each load.

@@ -81,7 +81,29 @@ func raise() error {
 // niceness is how much nicer the replicas are than client and balancer.
 const niceness = 10
 
-// pinned returns the command line that runs argv on one core, nicer than this process.
+// pinned returns the command line that runs argv on one core.
 func pinned(core int, argv ...string) []string {
-	return append([]string{"nice", "-n", strconv.Itoa(niceness), "taskset", "-c", strconv.Itoa(core)}, argv...)
+	return append([]string{"taskset", "-c", strconv.Itoa(core)}, argv...)
+}
+
+// nicer returns the command line that runs argv nicer than this process.
+func nicer(argv ...string) []string {
+	return append([]string{"nice", "-n", strconv.Itoa(niceness)}, argv...)
+}
+
+// switches returns how often the threads of a process were switched, of their own accord and not.
+func switches(pid int) (n int64, err error) {
+	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
+	if err == nil && len(files) == 0 {
+		err = fmt.Errorf("no process %d", pid)
+	}
+	for _, name := range files {
+		for _, field := range []string{"voluntary_ctxt_switches", "nonvoluntary_ctxt_switches"} {
+			x, perr := strconv.ParseInt(strings.TrimSpace(machine.Field(name, field)), 10, 64)
+			if perr == nil { // a thread may have ended
+				n += x
+			}
+		}
+	}
+	return n, err
 }

@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"syscall"
 	"time"
 )
@@ -17,9 +17,11 @@ import (
 // replica is a process of the service that runs.
 type replica struct {
 	addr   string
+	probe  string // path that answers when it is up
 	cmd    *exec.Cmd
 	exited chan struct{}
 	log    bytes.Buffer // standard output; read it after exited
+	cycles *cycles      // of a program without /stats; nil: it has them
 }
 
 // spec is how to start a replica.
@@ -35,24 +37,33 @@ type spec struct {
 
 // startReplica starts a process and returns when it answers.
 func (d *driver) startReplica(ctx context.Context, s spec) (*replica, error) {
-	argv := append([]string{filepath.Join(d.bin, s.mode.binary()), "-addr", s.addr}, s.args...)
-	argv = pinned(s.core, append(argv, s.mode.arguments(s.place)...)...)
-	r := &replica{addr: s.addr, cmd: exec.Command(argv[0], argv[1:]...), exited: make(chan struct{})}
+	argv := append([]string{s.mode.binary(d.bin), "-addr", s.addr}, s.args...)
+	argv = append(argv, s.mode.arguments(s.place)...)
+	if !s.mode.all {
+		argv = pinned(s.core, argv...)
+	}
+	argv = nicer(argv...)
+	r := &replica{addr: s.addr, probe: "/stats", cmd: exec.Command(argv[0], argv[1:]...), exited: make(chan struct{})}
 	r.cmd.Env = append(append(os.Environ(), s.mode.environment(s.place)...), s.env...)
 	r.cmd.Stdout, r.cmd.Stderr = &r.log, s.stderr
 	if s.stderr == nil {
 		r.cmd.Stderr = os.Stderr
+	}
+	if s.mode.foreign() {
+		r.probe, r.cycles = s.mode.target(), newCycles()
+		r.cmd.Stderr = r.cycles
 	}
 	if err := r.cmd.Start(); err != nil {
 		return nil, err
 	}
 	go func() {
 		_ = r.cmd.Wait()
+		r.cycles.close()
 		close(r.exited)
 	}()
 	if err := r.await(ctx); err != nil {
 		r.stop()
-		return nil, fmt.Errorf("%s: %w\n%s", s.mode.binary(), err, r.log.String())
+		return nil, fmt.Errorf("%s: %w\n%s", s.mode.binary(d.bin), err, r.log.String())
 	}
 	return r, nil
 }
@@ -60,8 +71,8 @@ func (d *driver) startReplica(ctx context.Context, s spec) (*replica, error) {
 // await returns when the replica answers.
 func (r *replica) await(ctx context.Context) error {
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
-		if _, err := r.stats(ctx); err == nil {
-			return nil
+		if resp, err := r.get(ctx, r.probe); err == nil {
+			return resp.Body.Close()
 		}
 		select {
 		case <-r.exited:
@@ -105,23 +116,38 @@ func (s *stats) state() string {
 }
 
 func (r *replica) stats(ctx context.Context) (*stats, error) {
+	s := new(stats)
+	if r.cycles != nil {
+		s.Runtime.Collections = r.cycles.n.Load()
+		return s, nil
+	}
+	return s, r.tell(ctx, "/stats", s)
+}
+
+// tell reads the JSON at a path of the replica into x.
+func (r *replica) tell(ctx context.Context, path string, x any) error {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+r.addr+"/stats", nil)
+	resp, err := r.get(ctx, path)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	return json.NewDecoder(resp.Body).Decode(x)
+}
+
+// get returns an answer with status 200. Its body must be closed.
+func (r *replica) get(ctx context.Context, path string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+r.addr+path, nil)
 	if err != nil {
 		return nil, err
 	}
 	req.Close = true // it does not stay in the service's way
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return nil, err
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = errors.Join(fmt.Errorf("%s: %s", req.URL, resp.Status), resp.Body.Close())
 	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s: %s", req.URL, resp.Status)
-	}
-	s := new(stats)
-	return s, json.NewDecoder(resp.Body).Decode(s)
+	return resp, err
 }
 
 // stop ends the process and returns when it has ended.

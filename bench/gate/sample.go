@@ -61,7 +61,8 @@ func notOK(r *loadgen.Result) (n int64) {
 	return n
 }
 
-// figure returns a latency in seconds, or the mean peak memory of the replicas in bytes.
+// figure returns a latency in seconds, the share of requests that failed, the mean share of a
+// core, or the mean peak memory of the replicas in bytes.
 func (s *sample) figure(what string) float64 {
 	switch what {
 	case "p50":
@@ -70,6 +71,14 @@ func (s *sample) figure(what string) float64 {
 		return s.P99.Seconds()
 	case "p99.9":
 		return s.P999.Seconds()
+	case "failed":
+		return float64(s.Failed) / float64(max(s.Requests, 1))
+	case "CPU":
+		total := 0.0
+		for _, x := range s.CPU {
+			total += x / float64(len(s.CPU))
+		}
+		return total
 	}
 	return float64(sum(s.PeakRSS)) / float64(len(s.PeakRSS))
 }

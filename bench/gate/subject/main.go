@@ -1,0 +1,129 @@
+// Command subject is the service of the driver's parts polls and hello: a program with a gate as
+// its guide says, or without one, that counts which of its requests met a collection.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"log/slog"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"evenkeel.dev/examples/msgpush/window"
+	"evenkeel.dev/gcgate"
+)
+
+func main() {
+	log.SetFlags(0)
+	addr := flag.String("addr", "127.0.0.1:5100", "`host:port` to listen on")
+	policy := flag.String("gate", "", "`policy` of a gate; empty: the stock runtime, no gate")
+	turns := flag.String("turns", "", "take turns by locks on this `file`")
+	polled := flag.Bool("health", false, "serve /health, a signal of the gate")
+	var health gcgate.Health
+	flag.IntVar(&health.Fall, "fall", 0, "`answers` that take this replica out of service")
+	flag.IntVar(&health.Rise, "rise", 0, "`answers` that put it back")
+	hello := flag.Bool("hello", false, "each request makes 10 x 1 MB and keeps nothing, in the place of messages")
+	size := flag.Int("size", 1024, "`bytes` of a message")
+	batch := flag.Int("batch", 64, "`messages` that a request pushes")
+	length := flag.Int("window", 300_000, "`messages` that live")
+	shape := flag.String("shape", "ptr", "`shape` of a message")
+	flag.Parse()
+
+	s := &subject{handler: http.HandlerFunc(garbage)}
+	if !*hello {
+		if err := window.Check(*shape, *size, *length); err != nil {
+			log.Fatal("subject: ", err)
+		}
+		s.handler = window.New(*shape, *size, *length).Handler(*batch)
+	}
+	o := gcgate.Options{OnEvent: s.met.see, Logger: slog.New(slog.NewTextHandler(os.Stdout, nil))}
+	if *polled {
+		o.Signals = append(o.Signals, &health)
+	}
+	if *turns != "" {
+		o.Turns = &gcgate.FileTurns{Path: *turns}
+	}
+	if err := s.run(*addr, *policy, o, &health); err != nil {
+		log.Fatal("subject: ", err)
+	}
+}
+
+// subject is the service.
+type subject struct {
+	handler http.Handler
+	gate    *gcgate.Gate // nil: none
+	met     met
+}
+
+// garbage is the workload of the hello that came with gci-go: 10 MB a request, of which nothing stays.
+func garbage(w http.ResponseWriter, _ *http.Request) {
+	sum := 0
+	for i := range 10 {
+		b := make([]byte, 1e6)
+		b[i] = byte(i)
+		sum += int(b[0]) + int(b[i]) // so that the slice is made
+	}
+	fmt.Fprintln(w, "hello", sum)
+}
+
+// run serves until SIGINT or SIGTERM.
+func (s *subject) run(addr, policy string, o gcgate.Options, health http.Handler) (err error) {
+	mux := http.NewServeMux()
+	if policy != "" {
+		if o.Policy, err = policyNamed(policy); err != nil {
+			return err
+		}
+		if s.gate, err = gcgate.Start(o); err != nil {
+			return err
+		}
+		defer s.gate.Stop()
+		mux.Handle("GET /health", health)
+		mux.HandleFunc("POST /collect", s.collect)
+		s.handler = s.gate.Middleware(s.met.count(s.handler))
+	}
+	mux.Handle("/", s.handler)
+	mux.Handle("GET /stats", window.StatsHandler(s.stats))
+	mux.HandleFunc("GET /met", func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(s.met.sum()) // the client went away
+	})
+
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	srv := &http.Server{Addr: addr, Handler: mux, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute}
+	context.AfterFunc(ctx, func() { srv.Close() })
+	o.Logger.Info("listening", "addr", addr, "policy", policy)
+	if err := srv.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+func policyNamed(name string) (gcgate.Policy, error) {
+	for p := gcgate.Auto; p <= gcgate.Shed; p++ {
+		if p.String() == name {
+			return p, nil
+		}
+	}
+	return 0, fmt.Errorf("-gate: no policy %q", name)
+}
+
+func (s *subject) stats() any {
+	if s.gate == nil {
+		return nil
+	}
+	return s.gate.Stats()
+}
+
+// collect asks for a collection, and answers when it has ended.
+func (s *subject) collect(w http.ResponseWriter, r *http.Request) {
+	if err := s.gate.Collect(r.Context()); err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+	}
+}
