@@ -289,7 +289,7 @@ func TestFaults(t *testing.T) {
 	if err := d.faults(t.Context(), 6000, ""); err != nil {
 		t.Fatal(err)
 	}
-	if d.set.Raw["faults"] == nil {
+	if faults, _ := d.set.Raw["faults"].([]fault); len(faults) == 0 {
 		t.Error("nothing was broken")
 	}
 }

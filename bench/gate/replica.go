@@ -54,6 +54,7 @@ func (d *driver) startReplica(ctx context.Context, s spec) (*replica, error) {
 		r.cmd.Stderr = r.cycles
 	}
 	if err := r.cmd.Start(); err != nil {
+		r.cycles.close()
 		return nil, err
 	}
 	go func() {
@@ -70,8 +71,10 @@ func (d *driver) startReplica(ctx context.Context, s spec) (*replica, error) {
 
 // await returns when the replica answers.
 func (r *replica) await(ctx context.Context) error {
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
-		if resp, err := r.get(ctx, r.probe); err == nil {
+	within, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for {
+		if resp, err := r.get(within, r.probe); err == nil {
 			return resp.Body.Close()
 		}
 		select {
@@ -79,10 +82,11 @@ func (r *replica) await(ctx context.Context) error {
 			return fmt.Errorf("ended before it answered")
 		case <-ctx.Done():
 			return ctx.Err()
+		case <-within.Done():
+			return fmt.Errorf("does not answer at %s", r.addr)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
-	return fmt.Errorf("does not answer at %s", r.addr)
 }
 
 // stats are what a replica says of itself.
