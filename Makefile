@@ -23,7 +23,7 @@ help:
 build:
 	@$(GO_BUILD) -o bin/ ./cmd/...
 	@cd examples && $(GO_BUILD) -o ../bin/ ./search ./hello ./msgpush ./echoserver ./pushserver ./fastcserver
-	@cd bench && $(GO_BUILD) -o ../bin/ ./gate ./gate/peer
+	@cd bench && $(GO_BUILD) -o ../bin/ ./gate ./gate/peer ./gate/subject
 
 .PHONY: demo
 demo: build
