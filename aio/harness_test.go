@@ -15,7 +15,7 @@ import (
 )
 
 // patience bounds every wait of a test: a watcher is closed after it, so that WaitIO ends.
-const patience = time.Minute
+const patience = 2 * time.Minute
 
 // child returns this test binary as a command that runs one test. With the race detector a process
 // sleeps for a second before it exits, for the sake of races at its end: this one does not.

@@ -115,10 +115,12 @@ func exchange(peer net.Conn, data []byte) error {
 	if err := <-sent; err != nil {
 		return err
 	}
-	for i := range got {
-		if got[i] != data[i] {
-			return fmt.Errorf("byte %d differs: %q", i, got[i:i+40])
+	if !bytes.Equal(got, data) {
+		at := 0
+		for got[at] == data[at] {
+			at++
 		}
+		return fmt.Errorf("byte %d differs: %q", at, got[at:min(at+40, len(got))])
 	}
 	if err := peer.(*net.TCPConn).CloseWrite(); err != nil {
 		return err

@@ -83,7 +83,7 @@ func soak(t *testing.T, w *aio.Watcher, length time.Duration) {
 	}
 	clients.Wait()
 	_ = ln.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if err := w.Shutdown(ctx); err != nil {
 		t.Error("Shutdown:", err)
