@@ -46,7 +46,7 @@ func (l *loop) getGC() (found, closed uint32) {
 // close is Close.
 func (l *loop) close() {
 	if leaked := l.end(); leaked > 0 {
-		l.options.Logger.Warn("aio: the kernel did not give memory back when the watcher was closed: it is never freed; look for a thread that hangs in a system call (state D in ps -eLo pid,tid,stat,wchan,comm)",
+		l.options.Logger.Warn("aio: the kernel did not give memory back when the watcher was closed: it is never freed. Look for a thread that hangs in a system call (state D in ps -eLo pid,tid,stat,wchan,comm), or for what WaitIO said of a ring that failed",
 			"operations", leaked)
 	}
 }
