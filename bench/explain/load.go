@@ -50,8 +50,10 @@ type distribution struct {
 	Tail   float64 `json:"tail"` // the mean of the slowest hundredth
 }
 
-// edge is load before the trace and after it.
-const edge = 200 * time.Millisecond
+const (
+	edge    = 200 * time.Millisecond // load before the trace and after it
+	timeout = 5 * time.Minute        // of a request: one that fails spoils a run, one that is late does not
+)
 
 // measure puts load on a service, takes a trace meanwhile and looks at it.
 func (d *driver) measure(ctx context.Context, c *child, l load, name string) (*sample, error) {
@@ -68,7 +70,7 @@ func (d *driver) measure(ctx context.Context, c *child, l load, name string) (*s
 	done := make(chan taken, 1)
 	var first time.Time
 	o := loadgen.Options{
-		Targets: l.targets, Rate: l.rate, Requests: n, Warmup: l.warmup, Connections: 400,
+		Targets: l.targets, Rate: l.rate, Requests: n, Warmup: l.warmup, Connections: 400, Timeout: timeout,
 		OnMeasure: func() {
 			first = time.Now()
 			go func() {
@@ -116,6 +118,17 @@ func (d *driver) measure(ctx context.Context, c *child, l load, name string) (*s
 
 // fetch takes a trace from a service.
 func fetch(ctx context.Context, url string, length time.Duration) ([]byte, error) {
+	res, err := begin(ctx, url, length)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	return io.ReadAll(res.Body)
+}
+
+// begin begins a trace and returns when its first bytes are there. The caller reads the rest, and
+// closes the body.
+func begin(ctx context.Context, url string, length time.Duration) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("%s/debug/pprof/trace?seconds=%g", url, length.Seconds()), nil)
 	if err != nil {
 		return nil, err
@@ -124,12 +137,12 @@ func fetch(ctx context.Context, url string, length time.Duration) ([]byte, error
 	if err != nil {
 		return nil, err
 	}
-	defer res.Body.Close()
-	b, err := io.ReadAll(res.Body)
-	if err == nil && res.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s: %s: %s", req.URL, res.Status, b)
+	if res.StatusCode != http.StatusOK {
+		defer res.Body.Close()
+		text, err := io.ReadAll(res.Body)
+		return nil, errors.Join(fmt.Errorf("%s: %s: %s", req.URL, res.Status, text), err)
 	}
-	return b, err
+	return res, nil
 }
 
 // analyze fills in what the trace and the client say.
