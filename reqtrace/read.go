@@ -19,6 +19,11 @@ var ErrNoRequests = errors.New("reqtrace: the trace has no requests: wrap the ha
 // version, a truncated or a corrupt one. A trace without requests ends with [ErrNoRequests].
 //
 // A request's Path is its own; nothing that Read hands out is used again.
+//
+// A goroutine of Read's own reads r ahead. Where the loop is left early, or ctx ends, Read returns
+// without waiting for r: no call of r's Read begins any more, but one that is under way goes on until it
+// returns, with that goroutine. So r may then be closed, which ends a Read of a pipe or a
+// connection, and must not be used otherwise.
 func Read(ctx context.Context, r io.Reader, o Options) iter.Seq2[Request, error] {
 	return func(yield func(Request, error) bool) {
 		m := newModel(o)
@@ -50,8 +55,8 @@ var errStopped = errors.New("stopped")
 
 // read feeds the whole trace to m, and calls flush when requests may be done.
 func (m *model) read(ctx context.Context, r io.Reader, flush func() bool) error {
-	count := &counter{r: r}
-	batches, stop := readAhead(ctx, count)
+	from := &source{r: r}
+	batches, stop := readAhead(ctx, from)
 	defer stop()
 	for {
 		var b *batch
@@ -63,7 +68,7 @@ func (m *model) read(ctx context.Context, r io.Reader, flush func() bool) error 
 		for rest := b.events; len(rest) > 0; {
 			n, err := m.take(rest)
 			if err != nil {
-				return broken(m.events, count.n.Load(), err)
+				return broken(m.events, from.n.Load(), err)
 			}
 			if rest = rest[n:]; len(m.done) > 0 && !flush() {
 				return errStopped
@@ -85,7 +90,7 @@ func (m *model) read(ctx context.Context, r io.Reader, flush func() bool) error 
 			if m.events == 0 {
 				return fmt.Errorf("reqtrace: no execution trace of Go: %w; %s", b.err, takeOne)
 			}
-			return broken(m.events, count.n.Load(), b.err)
+			return broken(m.events, from.n.Load(), b.err)
 		}
 	}
 }
@@ -105,13 +110,13 @@ type batch struct {
 	free   chan *batch // where to return it
 }
 
-// readAhead reads the trace in a goroutine of its own, some batches ahead. stop ends it and
-// waits until it is gone, but not when ctx is done: it may be in a Read that does not return.
-func readAhead(parent context.Context, r io.Reader) (batches <-chan *batch, stop func()) {
+// readAhead reads the trace in a goroutine of its own, some batches ahead. stop ends it and waits until
+// it is gone, but for one that is in a Read: that may not return.
+func readAhead(ctx context.Context, r *source) (batches <-chan *batch, stop func()) {
 	// A generation of the trace comes in one go: fewer batches, and one side waits for the other
 	// more often than it works. They take 2 MB.
 	const ahead, events = 32, 512
-	ctx, cancel := context.WithCancel(parent)
+	ctx, cancel := context.WithCancel(ctx)
 	full, free, gone := make(chan *batch, ahead), make(chan *batch, ahead), make(chan struct{})
 	for range ahead {
 		free <- nil // made when it is needed
@@ -141,9 +146,8 @@ func readAhead(parent context.Context, r io.Reader) (batches <-chan *batch, stop
 	}()
 	return full, func() {
 		cancel()
-		select {
-		case <-gone:
-		case <-parent.Done():
+		if !r.stop() {
+			<-gone
 		}
 	}
 }
@@ -183,14 +187,28 @@ func recovered(err *error) {
 	}
 }
 
-// counter counts what was read.
-type counter struct {
-	r io.Reader
-	n atomic.Int64
+// source is the reader of a trace, which one goroutine reads and another may stop.
+type source struct {
+	r     io.Reader
+	n     atomic.Int64 // bytes that were read
+	state atomic.Int32 // waiting, in a Read, or stopped
 }
 
-func (c *counter) Read(p []byte) (int, error) {
-	n, err := c.r.Read(p)
-	c.n.Add(int64(n))
+const (
+	sourceWaits = iota
+	sourceReads
+	sourceStopped
+)
+
+func (s *source) Read(p []byte) (int, error) {
+	if !s.state.CompareAndSwap(sourceWaits, sourceReads) {
+		return 0, errStopped
+	}
+	n, err := s.r.Read(p)
+	s.n.Add(int64(n))
+	s.state.CompareAndSwap(sourceReads, sourceWaits)
 	return n, err
 }
+
+// stop lets no Read begin any more, and reports whether one is under way.
+func (s *source) stop() (reading bool) { return s.state.Swap(sourceStopped) == sourceReads }

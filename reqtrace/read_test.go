@@ -53,6 +53,28 @@ func traced(t testing.TB, h http.Handler, c, n int) []byte {
 	return buf.Bytes()
 }
 
+// regions returns the trace of n requests that do nothing.
+func regions(t testing.TB, n int) []byte {
+	t.Helper()
+	var buf bytes.Buffer
+	if err := trace.Start(&buf); err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan bool)
+	go func() {
+		defer close(served)
+		for range n {
+			r := region.Start(context.Background(), "id")
+			served <- true
+			r.End()
+		}
+	}()
+	for range served {
+	}
+	trace.Stop()
+	return buf.Bytes()
+}
+
 var sink atomic.Pointer[[]byte]
 
 // work does something of everything.
@@ -223,14 +245,74 @@ func TestSlowest(t *testing.T) {
 	}
 }
 
-// TestCancel: a reader that gives nothing more does not hold Analyze up.
+// stalling gives the bytes of a trace, and then nothing until it is released.
+type stalling struct {
+	bytes.Reader
+	stalled  chan struct{} // closed when it has nothing more to give
+	release  chan struct{}
+	returned chan struct{} // closed when that Read returns
+}
+
+func newStalling(b []byte) *stalling {
+	s := &stalling{stalled: make(chan struct{}), release: make(chan struct{}), returned: make(chan struct{})}
+	s.Reset(b)
+	return s
+}
+
+func (s *stalling) Read(p []byte) (int, error) {
+	if s.Len() > 0 {
+		return s.Reader.Read(p)
+	}
+	close(s.stalled) // once: after it, no Read may begin
+	<-s.release
+	defer close(s.returned)
+	return 0, io.ErrUnexpectedEOF
+}
+
+// soon fails the test if what should return at once hangs.
+func soon(t *testing.T, what string, f func()) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() { defer close(done); f() }()
+	select {
+	case <-done:
+	case <-time.After(time.Minute):
+		t.Fatalf("%s hangs", what)
+	}
+}
+
+// TestCancel: a reader that gives nothing more does not hold Analyze up, and is not read again.
 func TestCancel(t *testing.T) {
-	r, w := io.Pipe()
-	defer w.Close()
+	s := newStalling([]byte("go 1.26 "))
 	ctx, cancel := context.WithCancel(t.Context())
-	time.AfterFunc(10*time.Millisecond, cancel)
-	if _, err := Analyze(ctx, r, Options{}); !errors.Is(err, context.Canceled) {
-		t.Errorf("%v", err)
+	go func() { <-s.stalled; cancel() }()
+	soon(t, "Analyze", func() {
+		if _, err := Analyze(ctx, s, Options{}); !errors.Is(err, context.Canceled) {
+			t.Errorf("%v", err)
+		}
+	})
+	close(s.release)
+	<-s.returned
+}
+
+// TestStopWhileStalled: nor does it hold up who leaves the loop over requests.
+func TestStopWhileStalled(t *testing.T) {
+	s := newStalling([]byte("go 1.26 "))
+	_, stop := readAhead(t.Context(), &source{r: s})
+	<-s.stalled
+	soon(t, "stop", stop)
+	close(s.release)
+	<-s.returned
+}
+
+// TestBreakLeavesTheReader: after the loop no Read begins.
+func TestBreakLeavesTheReader(t *testing.T) {
+	s := &source{r: strings.NewReader("text")}
+	if s.stop() {
+		t.Error("a Read is under way")
+	}
+	if n, err := s.Read(make([]byte, 1)); n != 0 || err == nil {
+		t.Errorf("%d bytes were read, %v", n, err)
 	}
 }
 
@@ -251,22 +333,7 @@ func TestBreak(t *testing.T) {
 // FuzzRead: whatever the bytes, an answer or an error, and no request whose parts do not fit; and
 // Analyze says the same.
 func FuzzRead(f *testing.F) {
-	var buf bytes.Buffer // a small one: few goroutines, two requests
-	if err := trace.Start(&buf); err != nil {
-		f.Fatal(err)
-	}
-	done := make(chan bool)
-	for range 2 {
-		go func() {
-			r := region.Start(context.Background(), "id")
-			time.Sleep(time.Microsecond)
-			r.End()
-			done <- true
-		}()
-		<-done
-	}
-	trace.Stop()
-	f.Add(buf.Bytes())
+	f.Add(regions(f, 2))
 	f.Add([]byte("go 1.26 trace\x00\x00\x00"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		whole, failed := 0, false
