@@ -67,7 +67,7 @@ func startWith(t *testing.T, stdin string, args ...string) *session {
 func command(t *testing.T, args ...string) *session {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
 	t.Cleanup(cancel)
-	s := &session{t: t, cmd: exec.CommandContext(ctx, binary, args...)}
+	s := &session{t: t, cmd: evenkeel(ctx, args...)}
 	s.cmd.Stdout, s.cmd.Stderr = &s.stdout, &s.stderr
 	s.cmd.WaitDelay = time.Second
 	return s
@@ -127,13 +127,15 @@ func freeAddr(t *testing.T) string {
 
 // service is testdata/server, to be started by evenkeel.
 type service struct {
-	t    *testing.T
-	addr string
-	pids string
+	t       *testing.T
+	program string
+	addr    string
+	pids    string
 }
 
 func newService(t *testing.T) *service {
-	return &service{t, freeAddr(t), filepath.Join(t.TempDir(), "pids")}
+	t.Helper()
+	return &service{t, testServer(t), freeAddr(t), filepath.Join(t.TempDir(), "pids")}
 }
 
 func (s *service) url() string { return "http://" + s.addr + "/" }
@@ -141,7 +143,7 @@ func (s *service) url() string { return "http://" + s.addr + "/" }
 // args are those of evenkeel run for it: flags, --, the server and its own flags.
 func (s *service) args(flags string, server ...string) []string {
 	args := append([]string{"run", "-url", s.url()}, strings.Fields(flags)...)
-	return append(append(args, "--", testServer, "-addr", s.addr, "-pids", s.pids), server...)
+	return append(append(args, "--", s.program, "-addr", s.addr, "-pids", s.pids), server...)
 }
 
 func (s *service) processes() []string {

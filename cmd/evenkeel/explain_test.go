@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
+	"flag"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -18,9 +20,46 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-// lockTrace returns the trace of a server, of which every twentieth request waits for a lock that
-// somebody holds for some milliseconds.
+// lockTraceFile has the trace that takeLockTrace took once, so that its figures are always the
+// same. This takes it anew, on an idle machine: go test -trimpath ./cmd/evenkeel -run Explain -update
+const lockTraceFile = "testdata/lock.trace.gz"
+
+var update = flag.Bool("update", false, "take the trace in testdata anew")
+
+// lockTrace returns the trace in testdata.
 var lockTrace = sync.OnceValues(func() ([]byte, error) {
+	if *update {
+		b, err := takeLockTrace()
+		if err != nil {
+			return nil, err
+		}
+		var z bytes.Buffer
+		w, _ := gzip.NewWriterLevel(&z, gzip.BestCompression)
+		if _, err := w.Write(b); err != nil {
+			return nil, err
+		}
+		if err := w.Close(); err != nil {
+			return nil, err
+		}
+		if err := os.WriteFile(lockTraceFile, z.Bytes(), 0o644); err != nil {
+			return nil, err
+		}
+	}
+	f, err := os.Open(lockTraceFile)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(z)
+})
+
+// takeLockTrace traces a server, of which every twentieth request waits for a lock that somebody
+// holds for some milliseconds.
+func takeLockTrace() ([]byte, error) {
 	var mu sync.Mutex
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer runtimetrace.StartRegion(r.Context(), "evenkeel.request").End() // as reqtrace/region does
@@ -53,10 +92,10 @@ var lockTrace = sync.OnceValues(func() ([]byte, error) {
 		_, _ = io.Copy(io.Discard, res.Body)
 		res.Body.Close()
 	}
-	time.Sleep(time.Millisecond) // the last one's connection waits by now
+	time.Sleep(10 * time.Millisecond) // the last one's connection waits by now
 	runtimetrace.Stop()
 	return b.Bytes(), nil
-})
+}
 
 //go:noinline
 func held(mu *sync.Mutex) {

@@ -96,7 +96,7 @@ func (m *measurement) traceUnderLoad(ctx context.Context, source *traceSource) (
 	}()
 	o := m.load
 	o.Requests, o.Warmup, o.OnMeasure = 0, explainSettle, nil
-	o.Duration = time.Duration(source.seconds*1e9) + 11*source.patience // the trace's end ends it
+	o.Duration = time.Duration(source.seconds*1e9) + source.longest + source.patience // the trace's end ends it
 	loaded := make(chan error, 1)
 	go func() {
 		_, err := putLoad(loadCtx, o)

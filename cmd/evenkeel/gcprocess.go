@@ -10,7 +10,7 @@ import (
 )
 
 // maxProcesses of one log are kept, the last ones.
-const maxProcesses = 1000
+const maxProcesses = 100
 
 // gcPart is which of a process's collections count.
 type gcPart struct {

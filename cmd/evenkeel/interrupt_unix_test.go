@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // TestInterrupt ends evenkeel run in every state that it can be in.
@@ -55,7 +54,8 @@ func TestInterruptTwice(t *testing.T) {
 	c := start(t, s.args("-z 60s -stop-timeout 10m -o "+out, "-ignore-term", "-say-at", "20")...)
 	until(t, "it loads", func() bool { return c.stderr.has("request 20") })
 	c.signal(syscall.SIGINT)
-	time.Sleep(300 * time.Millisecond) // two signals at once would count as one
+	// Two signals at once would count as one.
+	until(t, "it has told the server to stop", func() bool { return c.stderr.has("server says no to SIGTERM") })
 	c.signal(syscall.SIGINT)
 	c.wait().check(t, exitInterrupted, []string{"requests/s", "killed: interrupted again"}, []string{"wrote " + out})
 	s.gone(1)

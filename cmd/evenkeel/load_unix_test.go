@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -198,13 +197,13 @@ func TestInterruptBeforeWork(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer w.Close()
-		cmd := exec.Command(binary, strings.Fields(args)...)
+		cmd := evenkeel(t.Context(), strings.Fields(args)...)
 		cmd.Stdin = r
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
 		r.Close()
-		time.Sleep(200 * time.Millisecond) // it reads by now
+		time.Sleep(100 * time.Millisecond) // it reads by now, or has not begun to: no matter
 		_ = cmd.Process.Signal(syscall.SIGINT)
 		kill := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
 		_ = cmd.Wait()

@@ -9,46 +9,57 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"go.uber.org/goleak"
 )
 
-// Programs that TestMain builds: the command itself, and testdata/server.
-var binary, testServer string
+// asCommand in the environment has the test binary be the command itself.
+const asCommand = "EVENKEEL_TEST_AS_COMMAND=1"
+
+// built is where testServer builds, for TestMain to remove.
+var built struct {
+	sync.Once
+	dir, server string
+	err         error
+}
 
 func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "evenkeel-test-")
-	if err == nil {
-		err = build(dir)
+	if name, value, _ := strings.Cut(asCommand, "="); os.Getenv(name) == value {
+		main() // it exits
 	}
 	// A program built for the race detector sleeps at its end otherwise.
 	os.Setenv("GORACE", strings.TrimSpace(os.Getenv("GORACE")+" atexit_sleep_ms=0"))
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
-		os.RemoveAll(dir)
+		os.RemoveAll(built.dir)
 		os.Exit(code)
 	}), goleak.IgnoreTopFunction("os/signal.loop"))
 }
 
-func build(dir string) error {
-	binary, testServer = filepath.Join(dir, "evenkeel"), filepath.Join(dir, "server")
-	race := []string{}
-	if raceEnabled {
-		race = append(race, "-race")
-	}
-	for _, args := range [][]string{
-		append(race, "-o", binary, "."),
-		{"-o", testServer, "./testdata/server"},
-	} {
-		if out, err := exec.Command("go", append([]string{"build"}, args...)...).CombinedOutput(); err != nil {
-			return fmt.Errorf("go build %s: %w\n%s", strings.Join(args, " "), err, out)
+// testServer builds testdata/server, once.
+func testServer(t *testing.T) string {
+	t.Helper()
+	built.Do(func() {
+		if built.dir, built.err = os.MkdirTemp("", "evenkeel-test-"); built.err != nil {
+			return
 		}
+		built.server = filepath.Join(built.dir, "server")
+		if out, err := exec.Command("go", "build", "-o", built.server, "./testdata/server").CombinedOutput(); err != nil {
+			built.err = fmt.Errorf("go build ./testdata/server: %w\n%s", err, out)
+		}
+	})
+	if built.err != nil {
+		t.Fatal(built.err)
 	}
-	return nil
+	return built.server
+}
+
+// evenkeel is the command, not started.
+func evenkeel(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, os.Args[0], args...)
+	cmd.Env = append(os.Environ(), asCommand)
+	return cmd
 }
 
 // result is what a call of the command gave.

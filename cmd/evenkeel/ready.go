@@ -53,13 +53,18 @@ func (r *readiness) free(ctx context.Context) error {
 }
 
 // wait polls the URL until it answers with a status below 500, the process ends, or the time
-// is up.
+// is up. The first look is taken to its end, so that there is something to say.
 func (r *readiness) wait(ctx context.Context, p *proc.Process, timeout time.Duration) error {
+	first := ctx
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errNotReady)
 	defer cancel()
-	last := "nobody listened"
+	last := ""
 	for {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.url, nil)
+		look := ctx
+		if last == "" {
+			look = first
+		}
+		req, err := http.NewRequestWithContext(look, http.MethodGet, r.url, nil)
 		if err != nil {
 			return err
 		}
@@ -72,7 +77,7 @@ func (r *readiness) wait(ctx context.Context, p *proc.Process, timeout time.Dura
 			last = "it answered " + resp.Status
 		} else if errors.As(err, new(*tls.CertificateVerificationError)) {
 			return fmt.Errorf("%w: -insecure accepts any certificate", err)
-		} else if ctx.Err() == nil {
+		} else if look.Err() == nil {
 			last = err.Error()
 		}
 		select {

@@ -52,11 +52,26 @@ func TestReadiness(t *testing.T) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
-	err := newReadiness(s.URL+"/broken", c).wait(t.Context(), server, 2*time.Second)
+	// The time is up at the third look at what answers 503.
+	timeUp, end := context.WithCancelCause(t.Context())
+	defer end(nil)
+	looks := 0
+	mux.HandleFunc("/broken-for-long", func(w http.ResponseWriter, _ *http.Request) {
+		if looks++; looks == 3 {
+			end(errNotReady)
+		}
+		w.WriteHeader(503)
+	})
+	err := newReadiness(s.URL+"/broken-for-long", c).wait(timeUp, server, time.Minute)
 	if err == nil || !strings.Contains(err.Error(), "503") || !strings.Contains(err.Error(), "-ready-timeout") {
 		t.Errorf("answers 503: %v", err)
 	}
-	err = newReadiness(s.URL+"/ok", nil).wait(t.Context(), server, 2*time.Second)
+	// However short the time is, one look is taken.
+	err = newReadiness("http://127.0.0.1:1/", c).wait(t.Context(), server, time.Nanosecond)
+	if err == nil || !strings.Contains(err.Error(), "within 1ns") || !strings.Contains(err.Error(), "refused") {
+		t.Errorf("no time: %v", err)
+	}
+	err = newReadiness(s.URL+"/ok", nil).wait(t.Context(), server, time.Minute)
 	if err == nil || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("unknown certificate: %v", err)
 	}
@@ -73,11 +88,11 @@ func TestReadiness(t *testing.T) {
 
 func TestFree(t *testing.T) {
 	s := httptest.NewServer(http.NotFoundHandler())
+	defer s.Close()
 	if err := newReadiness(s.URL, nil).free(t.Context()); err == nil || !strings.Contains(err.Error(), "another port") {
 		t.Errorf("somebody listens: %v", err)
 	}
-	s.Close()
-	if err := newReadiness(s.URL, nil).free(t.Context()); err != nil {
+	if err := newReadiness("http://127.0.0.1:1/", nil).free(t.Context()); err != nil { // a port that nobody is given
 		t.Errorf("nobody listens: %v", err)
 	}
 }

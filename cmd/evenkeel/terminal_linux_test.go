@@ -5,7 +5,9 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // TestTerminal runs the command on a terminal, with and without colour.
@@ -15,7 +17,6 @@ func TestTerminal(t *testing.T) {
 	if err != nil {
 		t.Skip("script (util-linux) is not installed")
 	}
-	url := serve(t, func(http.ResponseWriter, *http.Request) {})
 	for _, tt := range []struct {
 		env        string
 		bar, color bool
@@ -25,19 +26,34 @@ func TestTerminal(t *testing.T) {
 		{"NO_COLOR=", true, true},
 		{"TERM=dumb", false, false},
 	} {
-		cmd := exec.Command(script, "-qec", binary+" load -z 1s -c 2 "+url, "/dev/null")
-		cmd.Env = append(os.Environ(), "TERM=xterm", tt.env)
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Fatalf("%s: %v\n%s", tt.env, err, out)
+		var n atomic.Int64
+		var written output
+		url := serve(t, func(_ http.ResponseWriter, r *http.Request) {
+			if n.Add(1) < 10 {
+				return
+			}
+			if tt.bar { // the load ends when it was drawn
+				for r.Context().Err() == nil && !written.has("[=") {
+					time.Sleep(10 * time.Millisecond)
+				}
+			} else {
+				time.Sleep(300 * time.Millisecond) // for a bar to be drawn
+			}
+		})
+		cmd := exec.CommandContext(t.Context(), script, "-qec", os.Args[0]+" load -n 10 -c 1 "+url, "/dev/null")
+		cmd.Env = append(os.Environ(), asCommand, "TERM=xterm", tt.env)
+		cmd.Stdout, cmd.Stderr = &written, &written
+		if err := cmd.Run(); err != nil {
+			t.Fatalf("%s: %v\n%s", tt.env, err, &written)
 		}
-		if got := strings.Contains(string(out), "[="); got != tt.bar {
+		out := written.String()
+		if got := strings.Contains(out, "[="); got != tt.bar {
 			t.Errorf("%s: bar %v, want %v:\n%q", tt.env, got, tt.bar, out)
 		}
-		if got := strings.Contains(string(out), "\x1b[1m"); got != tt.color {
+		if got := strings.Contains(out, "\x1b[1m"); got != tt.color {
 			t.Errorf("%s: colour %v, want %v:\n%q", tt.env, got, tt.color, out)
 		}
-		if !strings.Contains(string(out), "requests/s") {
+		if !strings.Contains(out, "requests/s") {
 			t.Errorf("%s: no report:\n%q", tt.env, out)
 		}
 	}

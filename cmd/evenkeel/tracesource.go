@@ -32,6 +32,7 @@ type traceSource struct {
 	seconds  float64
 	client   *http.Client
 	patience time.Duration // without a byte, beyond seconds
+	longest  time.Duration // for all of it, beyond seconds
 	most     int64         // bytes
 }
 
@@ -62,7 +63,7 @@ func newTraceSource(name string, c *tls.Config) (*traceSource, error) {
 		DisableKeepAlives: true, TLSClientConfig: c, Proxy: http.ProxyFromEnvironment,
 		DialContext: (&net.Dialer{Timeout: traceConnect}).DialContext, TLSHandshakeTimeout: traceConnect,
 	}
-	return &traceSource{url: u.String(), seconds: seconds, client: &http.Client{Transport: t}, patience: tracePatience, most: maxTraceBytes}, nil
+	return &traceSource{url: u.String(), seconds: seconds, client: &http.Client{Transport: t}, patience: tracePatience, longest: 10 * tracePatience, most: maxTraceBytes}, nil
 }
 
 // fetch takes the trace. It gives up when nothing comes for some time.
@@ -72,7 +73,7 @@ func (s *traceSource) fetch(ctx context.Context) (*bytes.Buffer, error) {
 	defer cancel(nil)
 	silent := time.AfterFunc(window+s.patience, func() { cancel(errTraceSilent) })
 	defer silent.Stop()
-	long := time.AfterFunc(window+10*s.patience, func() { cancel(errTraceLong) })
+	long := time.AfterFunc(window+s.longest, func() { cancel(errTraceLong) })
 	defer long.Stop()
 	b, err := s.get(ctx, func() { silent.Reset(window + s.patience) })
 	if err == nil {
@@ -82,7 +83,7 @@ func (s *traceSource) fetch(ctx context.Context) (*bytes.Buffer, error) {
 	case errors.Is(cause, errTraceSilent):
 		return nil, fmt.Errorf("%s: no byte came for %v: is it a /debug/pprof/trace? With fewer seconds it is done sooner", s.url, window+s.patience)
 	case errors.Is(cause, errTraceLong):
-		return nil, fmt.Errorf("%s: it goes on after %v: ask for fewer seconds", s.url, window+10*s.patience)
+		return nil, fmt.Errorf("%s: it goes on after %v: ask for fewer seconds", s.url, window+s.longest)
 	case cause != nil:
 		return nil, errInterrupted
 	}

@@ -23,6 +23,8 @@ var (
 	status     = flag.Int("status", 200, "of the answers")
 	alloc      = flag.Int("alloc", 0, "bytes to allocate a request")
 	collect    = flag.Int64("collect", 0, "collect at each of the first so many requests")
+	collectAt  = flag.Int("collect-at-start", 0, "collect so many times before listening")
+	await      = flag.String("await", "", "`files` without which not to listen; each is asked for on standard error, one after the other")
 	slow       = flag.Duration("slow", 0, "time of a request")
 	dieAtStart = flag.Bool("die-at-start", false, "exit with 3 before listening")
 	dieAfter   = flag.Int64("die-after", 0, "exit with 4 at this request")
@@ -59,12 +61,36 @@ func main() {
 		os.Exit(3)
 	}
 	if *ignoreTerm {
-		signal.Ignore(syscall.SIGTERM)
+		c := make(chan os.Signal, 1)
+		signal.Notify(c, syscall.SIGTERM)
+		go func() {
+			for range c {
+				fmt.Fprintln(os.Stderr, "server says no to SIGTERM")
+			}
+		}()
+	}
+	for range *collectAt {
+		runtime.GC()
+	}
+	for name := range strings.SplitSeq(*await, ",") {
+		if name != "" {
+			awaitFile(name)
+		}
 	}
 	if *neverReady {
 		time.Sleep(time.Hour)
 	}
 	log.Fatal(http.ListenAndServe(*addr, http.HandlerFunc(serve)))
+}
+
+func awaitFile(name string) {
+	fmt.Fprintln(os.Stderr, "server says it waits for", name)
+	for {
+		if _, err := os.Stat(name); err == nil {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
 }
 
 var requests atomic.Int64
