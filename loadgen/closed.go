@@ -40,7 +40,8 @@ func (l *closedLoop) run(ctx context.Context, p phase, rec *recorder) {
 			for ctx.Err() == nil {
 				due := l.e.now()
 				j := job{index: next.Add(1) - 1, due: due}
-				if due >= until || j.index >= p.requests {
+				// The first is sent however late it is.
+				if due >= until && j.index > 0 || j.index >= p.requests {
 					return
 				}
 				err := l.e.record(ctx, ln, j, rec)

@@ -39,7 +39,8 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// A pacer that is late itself does not make a phase longer: what it had no time for is unsent.
+// A pacer that is late itself does not make a phase longer: what it had no time for is unsent, but
+// for the first.
 func TestDrainOfALatePacer(t *testing.T) {
 	e := &engine{
 		o:     Options{Transport: instant{}, Connections: 2, Rate: 1000, Timeout: patience, Drain: time.Second},
@@ -51,7 +52,15 @@ func TestDrainOfALatePacer(t *testing.T) {
 	l.run(ctx, phase{duration: 5 * time.Second}, rec)
 	cancel()
 	l.wait()
-	if r := rec.result(); r.Answered != 0 || class(r, ClassUnsent) != 5000 {
-		t.Errorf("%d answered, %+v; want 5,000 given up", r.Answered, r.Failures)
+	if r := rec.result(); r.Answered != 1 || class(r, ClassUnsent) != 4999 {
+		t.Errorf("%d answered, %+v; want the first, and 4,999 given up", r.Answered, r.Failures)
+	}
+}
+
+// However short the time is, one request is sent: a run says something.
+func TestDurationOfNothing(t *testing.T) {
+	srv := serve(t, answerOK)
+	for _, rate := range []float64{0, 1000} {
+		wantAll(t, run(t, Options{Targets: []Target{{URL: srv.URL}}, Duration: 1, Rate: rate}), 1)
 	}
 }

@@ -68,7 +68,7 @@ func (l *openLoop) run(ctx context.Context, p phase, rec *recorder) {
 		defer close(paced)
 		nap := newNap()
 		i := int64(0)
-		for i < n && l.e.now() < end && l.e.sleepUntil(ctx, l.due(i), nap) {
+		for i < n && (i == 0 || l.e.now() < end) && l.e.sleepUntil(ctx, l.due(i), nap) {
 			l.release()
 			i++
 		}

@@ -37,7 +37,7 @@ type Options struct {
 	// where Duration is 0 too (as hey).
 	Requests int
 
-	// Duration ends the run after that time; what is in flight may finish, which takes Timeout
+	// Duration ends the run after that time, and after one request at least; what is in flight may finish, which takes Timeout
 	// at most, and the open loop's backlog has Drain. Default: no bound. At most 24 h.
 	Duration time.Duration
 
