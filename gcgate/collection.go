@@ -330,11 +330,12 @@ func (g *Gate) drain(r *round) {
 // sweep may take very long, so the wait for it is as bounded as the marking was.
 func (g *Gate) collect(r *round) (ended bool) {
 	g.to(Collecting, r)
+	g.sample() // a cycle of the runtime's own since the last look is told, and is not this one
 	begin := time.Now()
 	_, before := g.requests.read()
 	returned := make(chan struct{})
-	g.running = returned
-	cycles := g.gc.read().cycles
+	g.running, g.marked = returned, false
+	cycles := g.last.cycles
 	go func() { // not counted in others: it may block for long after marking
 		defer close(returned)
 		g.gc.collect()
@@ -343,7 +344,7 @@ func (g *Gate) collect(r *round) (ended bool) {
 	for waited := time.Duration(0); waited < overdue && !ended && g.pause(tick); waited = time.Since(begin) {
 		now := g.gc.read()
 		if ended = now.cycles > cycles; ended {
-			g.last.cycles, g.last.automatic = now.cycles, now.automatic
+			g.last.cycles, g.last.automatic, g.marked = now.cycles, now.automatic, true
 			g.rebase(now)
 		}
 	}

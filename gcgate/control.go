@@ -1,6 +1,7 @@
 package gcgate
 
 import (
+	"math"
 	"math/rand/v2"
 	"time"
 )
@@ -8,28 +9,37 @@ import (
 // Bounds of the time between two samples.
 const (
 	sampleMin  = time.Millisecond
-	sampleMax  = 100 * time.Millisecond
-	sampleIdle = 2 * time.Millisecond // while a gap would be used
+	sampleIdle = 2 * time.Millisecond   // while a gap would be used, or the turn is waited for
+	sampleMax  = 100 * time.Millisecond // while requests come
+	sampleRest = 250 * time.Millisecond // after as long without a request; the next one wakes the gate
+
+	memoryEvery = 10 * time.Second // between two looks at what memory there is
 )
 
 // control is what the control goroutine knows. No other goroutine touches it.
 type control struct {
 	policy   Policy // never Auto
-	limit    int64
-	percent  int   // GOGC of before
-	original int64 // memory limit of before
-	charged  bool  // GOGC is off: the gate is in charge
-	net      int64 // the runtime's limit as set by the gate
+	asked    int64  // memory limit that somebody set: the options, or GOMEMLIMIT
+	allowed  allowance
+	surveyed time.Time // when allowed was found
+	percent  int       // GOGC of before
+	original int64     // memory limit of before
+	charged  bool      // GOGC is off: the gate is in charge
+	fresh    bool      // charged, and no cycle has ended since: one may have begun before
+	net      int64     // the runtime's limit as set by the gate
 
 	at        thresholds
+	jitter    float64 // of the trigger, in this cycle
 	predict   predictor
 	last      reading
 	base      uint64 // allocated when live was counted
 	used      uint64 // bytes of objects, dead ones included
 	sampled   time.Time
 	rate      float64   // of allocation, bytes a second: the higher of now and of late
+	pace      float64   // of allocation, bytes a second: mean of about the last second
 	collected time.Time // when the last cycle ended
 
+	step     time.Duration // bound of the time to the next sample since a request came
 	gap      gap
 	observer observer
 	entered  time.Time       // when the state began
@@ -37,16 +47,18 @@ type control struct {
 	asking   <-chan struct{} // closed when the TryAcquire that is out has returned; nil: none is
 	holdOff  time.Time       // no collection in a gap before: the turn was held
 	running  <-chan struct{} // closed when the last collect has returned; nil: it has
+	marked   bool            // its marking is over
 	warned   map[string]time.Time
 }
 
-// init reads the collector, collects once, and takes charge.
-func (c *control) init(g *Gate, limit int64) {
-	c.limit, c.original = limit, g.gc.setLimit(-1)
+// init reads the collector, collects once, and takes charge. asked is the memory limit that
+// somebody set.
+func (c *control) init(g *Gate, asked int64) {
+	c.asked, c.original = asked, g.gc.setLimit(-1)
 	c.net = c.original
 	c.warned = make(map[string]time.Time)
 	c.policy = g.options.Policy
-	g.stats.Limit = uint64(limit)
+	c.step = sampleMin
 	g.stats.Collections = make(map[Reason]uint64)
 	g.stats.Phases = make(map[State]Duration)
 	begin := time.Now()
@@ -64,6 +76,24 @@ func (c *control) init(g *Gate, limit int64) {
 		g.explain()
 	}
 	g.rebase(c.last)
+	g.publish()
+	g.introduce()
+	g.requests.wake = g.wake
+}
+
+// introduce tells the log the rule that the trigger follows, and its figures.
+func (g *Gate) introduce() {
+	ceiling, why := g.allowed.most(&g.options, g.gc.overhead())
+	if floor := float64(g.options.MinTriggerBytes); ceiling < floor {
+		ceiling, why = floor, "MinTriggerBytes ("+why+")"
+	}
+	g.log.Info("gcgate: the trigger is the heap after two seconds of allocation, at least the floor and TriggerRatio times the live heap, at most the ceiling",
+		"floor", g.options.MinTriggerBytes, "ceiling", uint64(ceiling), "ceiling_is", why,
+		"limit", g.allowed.limit, "limit_from", g.allowed.from)
+	if set := g.asked; set != math.MaxInt64 && g.allowed.limit < set {
+		g.log.Warn("gcgate: the memory limit is above that of the control group, which would be hit first: the lower one holds; lower GOMEMLIMIT or Options.MemoryLimitBytes, or give the container more memory",
+			"limit", set, "instead", g.allowed.limit)
+	}
 }
 
 // run samples the heap and collects until Stop.
@@ -76,8 +106,10 @@ func (g *Gate) run() {
 		case <-g.stop:
 			return
 		case <-g.wake:
+			g.step = sampleMin // nobody knows yet what this request allocates
 		case <-timer.C:
 		}
+		g.requests.unwatch()
 		g.sample()
 		if g.policy == stock {
 			g.observe()
@@ -86,7 +118,11 @@ func (g *Gate) run() {
 			g.collection(reason)
 			g.sample()
 		}
-		timer.Reset(g.interval())
+		d := g.interval()
+		if d > sampleMax && g.policy != stock && !g.requests.watch(g.gap.entered) {
+			d = sampleMin
+		}
+		timer.Reset(d)
 	}
 }
 
@@ -114,62 +150,92 @@ func (g *Gate) sample() {
 	if dt := now.Sub(g.sampled).Seconds(); dt > 0 {
 		rate := float64(r.allocated-g.last.allocated) / dt
 		g.rate = max(rate, g.rate+(rate-g.rate)*min(1, dt)) // falls with a time constant of a second
+		g.pace += (rate - g.pace) * -math.Expm1(-dt)
 	}
 	inFlight, entered := g.requests.read()
 	g.gap.see(now, inFlight, entered)
-	foreign := r.cycles != g.last.cycles
-	escaped := r.automatic - g.last.automatic
+	before := g.last
+	mine := g.running != nil && !g.marked // a collection that took too long may have ended
+	swept := g.running == nil
+	g.returned()
+	g.used = g.at.live + r.allocated - g.base
 	g.last, g.sampled = r, now
-	if foreign {
+	if r.cycles != before.cycles {
+		was, heap, charged := g.at, g.used, g.charged && !g.fresh
+		g.marked = true
 		g.rebase(r)
-		if escaped > 0 && g.charged {
-			g.escaped(escaped)
+		automatic := r.automatic - before.automatic
+		switch {
+		case !charged || mine:
+		case automatic > 0:
+			g.escaped(automatic, was, heap)
+		case swept:
+			g.warn("forced", "gcgate: the program collected by itself (runtime.GC or debug.FreeOSMemory): requests may have met that collection; call Gate.Collect instead")
 		}
 	}
-	g.used = g.at.live + r.allocated - g.base
+	g.at.follow(g.pace, g.jitter)
 	g.heapNow.Store(g.used)
 	g.publish()
 }
 
-// escaped tells that the runtime collected although the gate is in charge.
-func (g *Gate) escaped(n uint64) {
+// escaped tells that the runtime collected although the gate is in charge. was are the
+// thresholds of then, heap is what it had grown to.
+func (g *Gate) escaped(n uint64, was thresholds, heap uint64) {
 	g.mu.Lock()
 	g.stats.Escaped += n
 	g.mu.Unlock()
-	g.warn("escaped", "gcgate: the runtime collected by itself: its memory limit was hit; give the process more memory, or lower HardRatio",
-		"limit", g.net, "live", g.at.live, "enough", limitFor(&g.options, g.at.live, g.gc.overhead()))
+	overhead := g.gc.overhead()
+	switch {
+	case g.net >= g.allowed.limit:
+		g.warn("escaped", "gcgate: the runtime collected by itself: the memory limit was hit; raise it, or lower HardRatio and MaxTriggerBytes so that the gate collects earlier",
+			"limit", g.allowed.limit, "from", g.allowed.from, "heap", heap, "live", g.at.live, "enough", limitFor(&g.options, g.at.live, overhead))
+	case heap < was.hard:
+		g.warn("escaped", "gcgate: the runtime collected by itself: memory beside the heap (stacks, fragmentation) grew into the gate's own net, which was moved; nothing to do, unless this is said often: then look for goroutines that pile up",
+			"net", was.net, "heap", heap, "beside", overhead)
+	default:
+		g.warn("escaped", "gcgate: the runtime collected by itself: the heap outgrew the hard threshold up to the gate's own net before the gate had collected, no memory limit was hit; raise HardRatio for a higher net, or shorten AnnounceTimeout and DrainTimeout",
+			"heap", heap, "trigger", was.trigger, "hard", was.hard, "net", was.net, "bytes_a_second", uint64(g.rate))
+	}
 }
 
 // rebase starts from the heap that a cycle left.
 func (g *Gate) rebase(r reading) {
 	g.base, g.collected = r.allocated, time.Now()
+	if g.surveyed.IsZero() || g.collected.Sub(g.surveyed) >= memoryEvery {
+		g.surveyed = g.collected
+		g.allowed = allow(&g.options, g.asked, g.gc.memory())
+	}
 	overhead := g.gc.overhead()
-	g.at = thresholdsFor(&g.options, r.live, overhead, g.limit, g.options.Jitter*rand.Float64())
+	g.at = thresholdsFor(&g.options, g.allowed, r.live, overhead)
+	g.jitter = g.options.Jitter * rand.Float64()
+	g.at.follow(g.pace, g.jitter)
 	g.used = r.live
 	g.heapNow.Store(g.used)
+	g.fresh = false
 	g.charge(overhead)
 }
 
 // charge switches the runtime's own pacing off, or on again where the limit leaves no room.
 func (g *Gate) charge(overhead uint64) {
 	want := g.policy != stock && !g.at.crowded
-	if g.at.crowded && g.policy != stock {
+	net := int64(g.at.net)
+	switch {
+	case g.policy == stock:
+		net = g.asked // the rest is the runtime's business
+	case g.at.crowded:
+		net = g.allowed.limit
 		g.warn("crowded", "gcgate: the memory limit leaves no room beside the live heap; the runtime stays in charge",
-			"limit", g.limit, "live", g.at.live, "enough", limitFor(&g.options, g.at.live, overhead))
-	}
-	net := g.limit
-	if want {
-		net = int64(g.at.net)
+			"limit", net, "from", g.allowed.from, "live", g.at.live, "enough", limitFor(&g.options, g.at.live, overhead))
 	}
 	// Each call stops the world: not for a change that does not matter.
-	if net > g.net+g.net/16 || net < g.net-g.net/16 {
+	if max(net, g.net)-min(net, g.net) > g.net/16 {
 		g.net = net
 		g.gc.setLimit(net)
 	}
 	if want == g.charged {
 		return
 	}
-	g.charged = want
+	g.charged, g.fresh = want, want
 	if want {
 		g.percent = g.gc.setPercent(-1)
 	} else {
@@ -179,11 +245,11 @@ func (g *Gate) charge(overhead uint64) {
 
 // due says whether to collect now, and why.
 func (g *Gate) due() (Reason, bool) {
-	if !g.returned() {
-		return 0, false
+	if !g.returned() && !g.marked {
+		return 0, false // its sweep needs no waiting for: the next collection ends it
 	}
 	switch {
-	case g.asked():
+	case g.wanted():
 		return Requested, true
 	case !g.charged:
 		return 0, false
@@ -199,38 +265,54 @@ func (g *Gate) due() (Reason, bool) {
 	return 0, false
 }
 
-// asked reports whether someone waits for a collection.
-func (g *Gate) asked() bool {
+// wanted reports whether someone waits for a collection.
+func (g *Gate) wanted() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return len(g.waiters) > 0
 }
 
-// quietEnough reports whether this looks like a gap long enough to collect in. With peers to
-// carry the load there is no hurry: at a low rate any two requests have a gap between them,
-// and a collection at the idle threshold is worth less than one at the trigger.
-func (g *Gate) quietEnough() bool {
+// quietEnough reports whether this looks like a gap long enough to collect in.
+func (g *Gate) quietEnough() bool { return g.gap.silence(g.sampled) >= g.leastGap() }
+
+// leastGap is the silence that is taken for a gap. With peers to carry the load there is no
+// hurry: at a low rate any two requests have a gap between them, and a collection at the idle
+// threshold is worth less than one at the trigger.
+func (g *Gate) leastGap() time.Duration {
 	least := g.gap.unusual()
-	if g.policy != Idle {
-		least = max(least, 100*time.Millisecond, g.predict.expect(g.at.live))
+	switch g.policy {
+	case Idle:
+		return least
+	case stock: // would Idle help?
+		return max(least, g.predict.expect(g.at.live))
 	}
-	return g.gap.silence(g.sampled) >= least
+	return max(least, 100*time.Millisecond, g.predict.expect(g.at.live))
 }
 
-// interval is the time to the next sample: an eighth of what the heap takes to the next
-// threshold at the present rate.
+// interval is the time to the next sample: an eighth of what the heap takes to the trigger at
+// the present rate, and less while a gap would be used. After a silence the first request is
+// looked at after a millisecond, then after two, and so on, up to sampleMax.
 func (g *Gate) interval() time.Duration {
 	if g.policy == stock {
-		return sampleIdle
+		return g.glance()
 	}
-	d := sampleMax
-	if g.rate > 0 && g.at.trigger > g.used {
-		d = time.Duration(float64(g.at.trigger-g.used) / g.rate / 8 * float64(time.Second))
+	d := min(g.step, sampleMax)
+	g.step = min(2*g.step, sampleMax)
+	if g.gap.silence(g.sampled) >= sampleRest {
+		d = sampleRest
+	}
+	if !g.charged {
+		return max(d, sampleMin)
+	}
+	if g.used < g.at.trigger { // as a float: after a minute of nothing it is centuries
+		if eighth := float64(g.at.trigger-g.used) / 8; g.rate*d.Seconds() > eighth {
+			d = time.Duration(eighth / g.rate * float64(time.Second))
+		}
 	}
 	if g.used >= g.at.idle && g.policy != Through {
-		d = min(d, sampleIdle)
+		d = min(d, max(sampleIdle, g.leastGap()/4))
 	}
-	return min(max(d, sampleMin), sampleMax)
+	return max(d, sampleMin)
 }
 
 // publish shows other goroutines what is known.
@@ -239,6 +321,7 @@ func (g *Gate) publish() {
 	defer g.mu.Unlock()
 	s := &g.stats
 	s.Policy, s.Live, s.Trigger, s.Hard = g.policy, g.at.live, g.at.trigger, g.at.hard
+	s.Limit = uint64(g.allowed.limit)
 	s.Expected = g.predict.expect(g.at.live)
 	s.Next = time.Time{}
 	if g.rate > 0 && g.charged {

@@ -26,6 +26,8 @@ type fakeHeap struct {
 	sweeps    time.Duration // how long collect blocks after that
 	hang      chan struct{} // not nil: marking does not end before it is closed
 	overheads uint64
+	group     int64  // limit of the control group
+	available uint64 // of the machine
 
 	percent   int
 	limit     int64
@@ -37,10 +39,13 @@ type fakeHeap struct {
 	automatic uint64
 	assist    float64 // CPU seconds each automatic cycle
 	collects  int     // that run now
+	marking   int     // of them those that mark
+	reads     int     // calls of read: each wake-up of the gate's loop makes one
+	limits    int     // calls of setLimit that set one
 }
 
 func newFakeHeap() *fakeHeap {
-	return &fakeHeap{rate: 100 * mib, live: 100 * mib, marks: 50 * time.Millisecond, percent: 100, limit: math.MaxInt64, at: time.Now()}
+	return &fakeHeap{rate: 100 * mib, live: 100 * mib, marks: 50 * time.Millisecond, percent: 100, limit: math.MaxInt64, group: math.MaxInt64, at: time.Now()}
 }
 
 // advance brings allocated up to now, and collects as the runtime would.
@@ -50,7 +55,7 @@ func (h *fakeHeap) advance() {
 	h.at = now
 	heap := float64(h.marked) + h.allocated - h.base
 	pace := h.percent >= 0 && heap > float64(h.marked)*(1+float64(h.percent)/100)
-	if h.collects == 0 && (pace || heap+float64(h.overheads) > float64(h.limit)) && heap > 4*mib {
+	if h.marking == 0 && (pace || heap+float64(h.overheads) > float64(h.limit)) && heap > 4*mib {
 		h.end()
 		h.automatic++
 	}
@@ -64,6 +69,7 @@ func (h *fakeHeap) end() {
 func (h *fakeHeap) read() reading {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.reads++
 	h.advance()
 	return reading{cycles: h.cycles, automatic: h.automatic, allocated: uint64(h.allocated), live: h.marked}
 }
@@ -71,6 +77,7 @@ func (h *fakeHeap) read() reading {
 func (h *fakeHeap) collect() {
 	h.mu.Lock()
 	h.collects++
+	h.marking++
 	marks, sweeps, hang := h.marks, h.sweeps, h.hang
 	h.mu.Unlock()
 	time.Sleep(marks)
@@ -80,6 +87,7 @@ func (h *fakeHeap) collect() {
 	h.mu.Lock()
 	h.advance()
 	h.end()
+	h.marking--
 	h.mu.Unlock()
 	time.Sleep(sweeps)
 	h.mu.Lock()
@@ -101,6 +109,7 @@ func (h *fakeHeap) setLimit(l int64) int64 {
 	defer h.mu.Unlock()
 	old := h.limit
 	if l >= 0 {
+		h.limits++
 		h.limit = l
 	}
 	return old
@@ -113,6 +122,12 @@ func (h *fakeHeap) running() bool {
 }
 
 func (h *fakeHeap) overhead() uint64 { return h.overheads }
+
+func (h *fakeHeap) memory() memory {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return memory{h.group, h.available}
+}
 
 func (h *fakeHeap) cpu() (assist, user float64) {
 	h.mu.Lock()
@@ -259,12 +274,17 @@ type rig struct {
 	logged logBuffer
 }
 
-// inTime runs f in a bubble of fake time with a gate over h (nil: the usual heap), and stops
-// the gate.
+// inTime runs f in a bubble of fake time with a gate over the usual heap, and stops the gate.
 func inTime(t *testing.T, o Options, f func(t *testing.T, r *rig)) {
 	t.Helper()
+	inTimeOver(t, o, newFakeHeap, f)
+}
+
+// inTimeOver is inTime over another heap.
+func inTimeOver(t *testing.T, o Options, heap func() *fakeHeap, f func(t *testing.T, r *rig)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		r := startRig(t, o, newFakeHeap())
+		r := startRig(t, o, heap())
 		f(t, r)
 		if h := r.heap; h.hang != nil {
 			select {

@@ -70,6 +70,8 @@ func (o *Options) check() error {
 		return refuse("MemoryLimitBytes", "%d is negative: use 0 for the runtime's own limit", o.MemoryLimitBytes)
 	case o.MinTriggerBytes < 0:
 		return refuse("MinTriggerBytes", "%d is negative: use 0 for 32 MiB", o.MinTriggerBytes)
+	case o.MaxTriggerBytes != 0 && o.MaxTriggerBytes < o.MinTriggerBytes:
+		return refuse("MaxTriggerBytes", "%d is below MinTriggerBytes, which is %d: use at least that (then the trigger does not follow the allocation), or 0 for the default", o.MaxTriggerBytes, o.MinTriggerBytes)
 	case o.Policy == Drain && len(o.Signals) == 0:
 		return refuse("Policy", "Drain has nobody to tell: add a Signal, or use Auto, Idle or Through")
 	}

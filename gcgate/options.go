@@ -27,7 +27,8 @@ type Options struct {
 	HoldTurn time.Duration
 
 	// MemoryLimitBytes is what the process may take of memory. Default: 0, the runtime's own
-	// limit (GOMEMLIMIT, or what automemlimit set from the cgroup); math.MaxInt64 is none.
+	// limit (GOMEMLIMIT, or what automemlimit set), or 0.9 of the control group's where that is
+	// lower; math.MaxInt64 leaves the control group's out. Limit: the lower one holds.
 	MemoryLimitBytes int64
 
 	// TriggerRatio, HardRatio and IdleRatio are the heaps at which to collect, in multiples of
@@ -37,8 +38,14 @@ type Options struct {
 	// is 2, 2.75 and 1.3.
 	TriggerRatio, HardRatio, IdleRatio float64
 
-	// MinTriggerBytes is the smallest trigger. Default: 0, which is 32 MiB.
-	MinTriggerBytes int64
+	// MinTriggerBytes and MaxTriggerBytes bound the trigger while it follows the allocation: it
+	// is the heap that there is after two seconds at the present rate, at least MinTriggerBytes
+	// and TriggerRatio times the live heap, at most MaxTriggerBytes. Default of the first: 0,
+	// which is 32 MiB. Default of the second: 0, which is half of the memory limit, or without
+	// any limit a 32nd of the memory that the machine has available, up to 512 MiB (32 MiB
+	// where neither can be known). Both the same: the trigger follows nothing but the live heap.
+	// Limit: 0.8 of the memory limit.
+	MinTriggerBytes, MaxTriggerBytes int64
 
 	// Jitter lowers each trigger by a random share up to this, so that replicas do not
 	// collect in step. Default: 0, which is 0.1; negative: none. Limit: 0.5.
@@ -68,8 +75,8 @@ type Options struct {
 	// Control Interceptor (docs/reference/protocol.md). Default: none, the protocol is off.
 	GCIPeers []netip.Prefix
 
-	// Logger gets Warn for what needs an operator and Debug for changes of state; Auto's
-	// choice is at Info. Default: nil, which is slog.Default().
+	// Logger gets Warn for what needs an operator and Debug for changes of state; the trigger's
+	// rule and Auto's choice are at Info. Default: nil, which is slog.Default().
 	Logger *slog.Logger
 
 	// OnEvent is called at each change of state, from the gate's goroutine: it must not

@@ -46,5 +46,5 @@ func (p *predictor) learn(took time.Duration, live uint64) {
 // expect returns how long a collection of live bytes will take at most, nearly always.
 func (p *predictor) expect(live uint64) time.Duration {
 	s := p.seconds / max(p.bytes, 1) * float64(live) * predictMargin
-	return min(max(time.Duration(s*float64(time.Second)), predictMin), predictMax)
+	return max(time.Duration(min(s, predictMax.Seconds())*float64(time.Second)), predictMin)
 }

@@ -1,6 +1,7 @@
 package gcgate
 
 import (
+	"os"
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
@@ -14,6 +15,7 @@ type collector interface {
 	setPercent(int) int          // as debug.SetGCPercent
 	setLimit(bytes int64) int64  // as debug.SetMemoryLimit
 	overhead() (bytes uint64)    // what the limit counts beside the heap's objects
+	memory() memory              // reads some files
 	cpu() (assist, user float64) // seconds, as of the last cycle
 }
 
@@ -44,13 +46,13 @@ const (
 
 // goRuntime is the collector of this process.
 type goRuntime struct {
-	samples, memory, seconds []metrics.Sample
+	samples, classes, seconds []metrics.Sample
 }
 
 func newGoRuntime() *goRuntime {
 	return &goRuntime{
 		samples: named(metricCycles, metricAutomatic, metricAllocated, metricLive),
-		memory:  named(metricTotal, metricReleased, metricObjects, metricFree),
+		classes: named(metricTotal, metricReleased, metricObjects, metricFree),
 		seconds: named(metricAssist, metricUser),
 	}
 }
@@ -80,11 +82,13 @@ func (r *goRuntime) setLimit(bytes int64) int64 { return debug.SetMemoryLimit(by
 // overhead is stacks, metadata and memory lost to fragmentation. Free spans do not count: the
 // heap grows into them.
 func (r *goRuntime) overhead() uint64 {
-	metrics.Read(r.memory)
-	total := r.memory[0].Value.Uint64()
-	rest := r.memory[1].Value.Uint64() + r.memory[2].Value.Uint64() + r.memory[3].Value.Uint64()
+	metrics.Read(r.classes)
+	total := r.classes[0].Value.Uint64()
+	rest := r.classes[1].Value.Uint64() + r.classes[2].Value.Uint64() + r.classes[3].Value.Uint64()
 	return total - min(rest, total)
 }
+
+func (r *goRuntime) memory() memory { return readMemory(os.DirFS("/")) }
 
 func (r *goRuntime) cpu() (assist, user float64) {
 	metrics.Read(r.seconds)

@@ -1,8 +1,13 @@
 package gcgate
 
-import "math"
+import (
+	"math"
+	"time"
+)
 
-// thresholds are heap sizes in bytes at which something happens.
+// thresholds are heap sizes in bytes at which something happens. Only the trigger, and the idle
+// threshold below it, moves between two collections: a net that moves stops the world, and a
+// hard threshold that falls would collect without the turn although no memory is short.
 type thresholds struct {
 	live    uint64 // after the last collection
 	idle    uint64 // collect in a gap
@@ -10,10 +15,13 @@ type thresholds struct {
 	hard    uint64 // collect at once
 	net     uint64 // the runtime's own limit, above them: it collects where the gate failed to
 	crowded bool   // the limit leaves the gate no room: the runtime must stay in charge
+
+	least, most float64 // bounds of the trigger, before its jitter
+	gap         uint64  // the idle threshold where the trigger is higher
 }
 
 const (
-	// heapShare is the part of the limit that the thresholds may use.
+	// triggerShare and hardShare are the parts of the limit that the thresholds may use.
 	triggerShare, hardShare = 0.8, 0.9
 
 	// room is the least trigger in multiples of live. Below it the gate would collect all the
@@ -25,27 +33,88 @@ const (
 	netRatio, netBytes = 1.25, 64 << 20
 
 	idleBytes = 8 << 20 // less than that is not worth a collection in a gap
+
+	// fillTime is how long the heap shall take to the trigger while there is memory for it.
+	fillTime = 2 * time.Second
+
+	// Up to where the trigger goes for that. A limit was set for this process, so half of it may be
+	// used; what the machine has available is for others, too.
+	limitShare     = 0.5
+	availableShare = 1. / 32
+	availableMost  = 512 << 20
+
+	// groupShare of a control group's limit is this process's memory limit. The group counts
+	// more than the Go runtime knows of, and kills.
+	groupShare = 0.9
 )
 
-// thresholdsFor returns the thresholds for a live heap. overhead is what the limit counts
-// beside the heap; jitter is in [0, Options.Jitter].
-func thresholdsFor(o *Options, live, overhead uint64, limit int64, jitter float64) thresholds {
+// allowance is the memory that the gate may use.
+type allowance struct {
+	limit     int64  // of the process, in bytes; math.MaxInt64: none
+	from      string // who set it
+	available uint64 // what the machine has to spare, in bytes; 0: not known
+}
+
+// allow combines the limit that was asked for with what memory there is.
+func allow(o *Options, asked int64, m memory) allowance {
+	a := allowance{asked, "GOMEMLIMIT", m.available}
+	switch {
+	case m.group < asked && o.MemoryLimitBytes != math.MaxInt64:
+		a.limit, a.from = int64(groupShare*float64(m.group)), "control group"
+	case asked == math.MaxInt64:
+		a.from = "none"
+	case asked == o.MemoryLimitBytes:
+		a.from = "Options.MemoryLimitBytes"
+	}
+	return a
+}
+
+// heap is what the limit leaves to objects.
+func (a allowance) heap(overhead uint64) float64 {
+	if a.limit == math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return max(0, float64(a.limit)-float64(overhead))
+}
+
+// most returns the heap up to which the trigger follows the allocation, and why.
+func (a allowance) most(o *Options, overhead uint64) (bytes float64, why string) {
+	switch {
+	case o.MaxTriggerBytes > 0:
+		return float64(o.MaxTriggerBytes), "Options.MaxTriggerBytes"
+	case a.limit != math.MaxInt64:
+		return limitShare * a.heap(overhead), "half of the memory limit"
+	case a.available > 0:
+		return min(availableShare*float64(a.available), availableMost), "a 32nd of the machine's available memory, up to 512 MiB: no limit is set"
+	}
+	return 0, "neither a limit nor the machine's available memory is known: set GOMEMLIMIT or MaxTriggerBytes"
+}
+
+// thresholdsFor returns the thresholds for a live heap, the trigger still at its least. overhead
+// is what the limit counts beside the heap.
+func thresholdsFor(o *Options, a allowance, live, overhead uint64) thresholds {
 	t := thresholds{live: live}
-	budget := float64(limit)
-	if limit != math.MaxInt64 {
-		budget = max(0, budget-float64(overhead))
-	}
-	grow := func(ratio float64) float64 {
-		return max(ratio*float64(live), ratio/o.TriggerRatio*float64(o.MinTriggerBytes))
-	}
-	trigger := min(grow(o.TriggerRatio), triggerShare*budget)
-	hard := min(grow(o.HardRatio), hardShare*budget)
-	t.crowded = trigger < room*float64(live)
+	budget := a.heap(overhead)
+	least := max(o.TriggerRatio*float64(live), float64(o.MinTriggerBytes))
+	most, _ := a.most(o, overhead)
+	most = max(least, most)
+	hard := min(o.HardRatio/o.TriggerRatio*most, hardShare*budget)
+	t.least, t.most = min(least, triggerShare*budget), min(most, triggerShare*budget)
+	t.crowded = t.least < room*float64(live)
 	t.hard = uint64(hard)
-	t.trigger = uint64(max(trigger-jitter*(trigger-float64(live)), room*float64(live)))
-	t.idle = min(uint64(max(o.IdleRatio*float64(live), float64(live)+idleBytes)), t.trigger)
-	t.net = uint64(min(float64(limit), netRatio*hard+netBytes+float64(overhead)))
+	t.gap = uint64(max(o.IdleRatio*float64(live), float64(live)+idleBytes))
+	t.net = uint64(min(float64(a.limit), netRatio*hard+netBytes+float64(overhead), 1<<62)) // an int64
+	t.follow(0, 0)
 	return t
+}
+
+// follow moves the trigger to where the heap gets within fillTime at a rate of allocation in
+// bytes a second. jitter is in [0, Options.Jitter].
+func (t *thresholds) follow(rate, jitter float64) {
+	live := float64(t.live)
+	trigger := min(max(t.least, live+rate*fillTime.Seconds()), t.most)
+	t.trigger = uint64(max(trigger-jitter*(trigger-live), room*live))
+	t.idle = min(t.gap, t.trigger)
 }
 
 // limitFor is the memory limit in bytes that gives a live heap all the room that it can use.

@@ -32,6 +32,9 @@ type counter struct {
 	shards []shard
 	next   atomic.Uint32
 	pool   sync.Pool // of *shard
+
+	watched atomic.Bool     // the gate rests: the next request wakes it
+	wake    chan<- struct{} // capacity 1; set before the first request
 }
 
 func newCounter() *counter {
@@ -44,7 +47,36 @@ func (c *counter) enter() Ticket {
 	s := c.pool.Get().(*shard)
 	s.n.Add(oneEntered)
 	c.pool.Put(s)
+	if c.watched.Load() {
+		c.rouse()
+	}
 	return Ticket{s}
+}
+
+// rouse wakes the gate that rests.
+func (c *counter) rouse() {
+	if c.watched.Swap(false) {
+		select {
+		case c.wake <- struct{}{}:
+		default: // it wakes already
+		}
+	}
+}
+
+// watch lets the next request wake the gate. It reports false when requests have entered since
+// the count was entered.
+func (c *counter) watch(entered uint32) bool {
+	c.watched.Store(true)
+	_, now := c.read()
+	return now == entered
+}
+
+// unwatch ends what watch began, without a write to the requests' cache line where there is
+// nothing to end.
+func (c *counter) unwatch() {
+	if c.watched.Load() {
+		c.watched.Store(false)
+	}
 }
 
 // read returns the requests in flight, and a count of all that entered, modulo 2^32. It is no

@@ -85,7 +85,8 @@ func TestThresholds(t *testing.T) {
 		{"overhead over the limit", 400, 900, 500 * mib, 0, [4]uint64{500, 500, 0, 500}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := thresholdsFor(&o, c.live*mib, c.overhead*mib, c.limit, c.jitter)
+			got := thresholdsFor(&o, allowance{limit: c.limit}, c.live*mib, c.overhead*mib)
+			got.follow(0, c.jitter)
 			in := [4]uint64{got.idle / mib, got.trigger / mib, got.hard / mib, got.net / mib}
 			if in != c.want || got.crowded != c.crowded {
 				t.Errorf("got %v crowded=%v, want %v crowded=%v", in, got.crowded, c.want, c.crowded)
@@ -99,8 +100,8 @@ func TestEnoughIsEnough(t *testing.T) {
 	o, _ := Options{}.normal()
 	for _, live := range []uint64{40, 400, 4000} {
 		limit := limitFor(&o, live*mib, 50*mib)
-		free := thresholdsFor(&o, live*mib, 50*mib, math.MaxInt64, 0)
-		with := thresholdsFor(&o, live*mib, 50*mib, int64(limit)+2, 0)
+		free := thresholdsFor(&o, allowance{limit: math.MaxInt64}, live*mib, 50*mib)
+		with := thresholdsFor(&o, allowance{limit: int64(limit) + 2}, live*mib, 50*mib)
 		if with.trigger < free.trigger-1 || with.hard < free.hard-1 || with.crowded {
 			t.Errorf("live %d: with the limit %d trigger %d and hard %d, without %d and %d", live, limit/mib, with.trigger, with.hard, free.trigger, free.hard)
 		}

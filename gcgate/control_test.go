@@ -1,0 +1,387 @@
+package gcgate
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+)
+
+// wakeUps counts the gate's wake-ups while f runs.
+func (r *rig) wakeUps(f func()) int {
+	before := 0
+	r.heap.set(func() { before = r.heap.reads })
+	f()
+	after := 0
+	r.heap.set(func() { after = r.heap.reads })
+	return after - before
+}
+
+// TestIdleGateRests: five minutes without a request cost a handful of wake-ups a second, and
+// the burst after them is noticed before the heap is at the hard threshold.
+func TestIdleGateRests(t *testing.T) {
+	signals := []Signal{&fakeSignal{}}
+	for _, c := range []struct {
+		name string
+		o    Options
+	}{
+		{"auto", Options{}},
+		{"auto with a signal", Options{Signals: signals}},
+		{"drain", Options{Policy: Drain, Signals: signals, Turns: &fakeTurns{}}},
+		{"idle", Options{Policy: Idle}},
+		{"through", Options{Policy: Through}},
+		{"shed", Options{Policy: Shed}},
+		{"no room", Options{Policy: Idle, MemoryLimitBytes: 41 * mib}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inTime(t, c.o, func(t *testing.T, r *rig) {
+				live := uint64(mib)
+				if c.name == "no room" {
+					live = 40 * mib
+				}
+				r.heap.set(func() { r.heap.rate, r.heap.live, r.heap.marks = 10*mib, live, time.Millisecond })
+				for range 18 {
+					r.Enter().Exit()
+					time.Sleep(50 * time.Millisecond)
+				}
+				r.heap.set(func() { r.heap.rate = 0 })
+				if n := r.wakeUps(func() { time.Sleep(5 * time.Minute) }); n > 300*6 {
+					t.Errorf("%d wake-ups in five minutes, want at most 6 a second", n)
+				}
+				if c.name == "no room" || c.name == "auto" {
+					return // the runtime is in charge
+				}
+				for i := range 10 { // at any time between two looks
+					time.Sleep(5*time.Second + time.Duration(i)*37*time.Millisecond)
+					r.mu.Lock()
+					from := len(r.events)
+					r.mu.Unlock()
+					ticket := r.Enter()
+					r.heap.set(func() { r.heap.rate = 800 * mib })
+					r.until(t, Collecting)
+					r.heap.set(func() { r.heap.rate = 0 })
+					ticket.Exit()
+					s := r.Stats()
+					if heap := r.events[from].Heap; heap >= s.Hard || s.Escaped > 0 {
+						t.Errorf("burst %d was noticed at %d MiB, the hard threshold is %d: %+v", i, heap/mib, s.Hard/mib, s)
+					}
+					r.until(t, Serving)
+				}
+			})
+		})
+	}
+}
+
+// TestAutoLooksSeldom: watching the stock runtime under a steady load is cheap, before Auto has
+// chosen and after.
+func TestAutoLooksSeldom(t *testing.T) {
+	for _, rate := range []float64{0, 100 * mib} {
+		inTime(t, Options{}, func(t *testing.T, r *rig) {
+			r.heap.set(func() { r.heap.rate, r.heap.marks = rate, 5*time.Millisecond })
+			n := r.wakeUps(func() {
+				for range 250 * 60 {
+					r.Enter().Exit()
+					time.Sleep(4 * time.Millisecond)
+				}
+			})
+			if n > 60*15 {
+				t.Errorf("allocating %g MiB/s: %d wake-ups in a minute at 250 requests/s, want at most 15 a second", rate/mib, n)
+			}
+			if p := r.Stats().Policy; p != stock {
+				t.Errorf("chose %v", p)
+			}
+			if rate > 0 && strings.Count(r.logged.String(), "policy=stock why") != 1 {
+				t.Errorf("its choice must be told once:\n%s", r.logged.String())
+			}
+		})
+	}
+}
+
+// TestStockRuntimeKeepsItsLimit: SetMemoryLimit stops the world, and what the control group
+// allows is not the gate's business before it is in charge.
+func TestStockRuntimeKeepsItsLimit(t *testing.T) {
+	for _, group := range []int64{math.MaxInt64, 400 * mib} {
+		inTime(t, Options{}, func(t *testing.T, r *rig) {
+			r.traffic()
+			r.heap.set(func() { r.heap.group = group })
+			time.Sleep(time.Minute)
+			if r.heap.automatic < 30 || r.heap.limits != 0 {
+				t.Errorf("group %d: in %d cycles the memory limit was set %d times", group, r.heap.automatic, r.heap.limits)
+			}
+		})
+	}
+}
+
+// TestTriggerFollowsTheAllocation at steady rates: what it comes to, and how far apart
+// collections are.
+func TestTriggerFollowsTheAllocation(t *testing.T) {
+	const gib = 1 << 10 // in MiB, as all figures here
+	for _, c := range []struct {
+		name             string
+		o                Options
+		group, available uint64
+		live, rate       uint64
+		trigger, hard    uint64
+		apart            time.Duration
+	}{
+		{name: "hello on 24 GiB", available: 24 * gib, live: 1, rate: 1500, trigger: 512, hard: 704, apart: 300 * time.Millisecond},
+		{name: "two seconds", available: 24 * gib, live: 1, rate: 50, trigger: 101, hard: 704, apart: 1900 * time.Millisecond},
+		{name: "hardly any allocation", available: 24 * gib, live: 1, rate: 1, trigger: 32, hard: 704, apart: 30 * time.Second},
+		{name: "twice the live heap is more", available: 24 * gib, live: 300, rate: 50, trigger: 600, hard: 825, apart: 5 * time.Second},
+		{name: "little available", available: 2 * gib, live: 1, rate: 500, trigger: 64, hard: 88, apart: 100 * time.Millisecond},
+		{name: "half of a limit", o: Options{MemoryLimitBytes: 2 * gib * mib}, available: 24 * gib, live: 1, rate: 1500, trigger: gib, hard: 1408, apart: 600 * time.Millisecond},
+		{name: "two seconds in a control group", group: 8 * gib, available: 64 * gib, live: 1, rate: 500, trigger: 1001, hard: 5068, apart: 1900 * time.Millisecond},
+		{name: "half of a control group", group: gib, available: 64 * gib, live: 1, rate: 1500, trigger: 460, hard: 633, apart: 250 * time.Millisecond},
+		{name: "the limit is below the group's", o: Options{MemoryLimitBytes: gib * mib}, group: 2 * gib, live: 1, rate: 1500, trigger: 512, hard: 704, apart: 300 * time.Millisecond},
+		{name: "nothing is known", live: 1, rate: 1500, trigger: 32, hard: 44, apart: 10 * time.Millisecond},
+		{name: "a floor", o: Options{MinTriggerBytes: 700 * mib}, available: 24 * gib, live: 1, rate: 50, trigger: 700, hard: 962, apart: 10 * time.Second},
+		{name: "a ceiling", o: Options{MaxTriggerBytes: 3 * gib * mib}, live: 1, rate: 1000, trigger: 2001, hard: 4224, apart: 1900 * time.Millisecond},
+		{name: "fixed", o: Options{MinTriggerBytes: 64 * mib, MaxTriggerBytes: 64 * mib}, available: 24 * gib, live: 1, rate: 500, trigger: 64, hard: 88, apart: 100 * time.Millisecond},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.o.Policy, c.o.Jitter = Through, -1
+			h := func() *fakeHeap {
+				h := newFakeHeap()
+				h.rate, h.live, h.marks, h.available = 0, c.live*mib, time.Millisecond, c.available*mib
+				if c.group > 0 {
+					h.group = int64(c.group * mib)
+				}
+				return h
+			}
+			inTimeOver(t, c.o, h, func(t *testing.T, r *rig) {
+				time.Sleep(time.Minute)
+				r.Enter().Exit()
+				r.heap.set(func() { r.heap.rate = float64(c.rate * mib) })
+				time.Sleep(20 * time.Second)
+				limits, from := r.heap.limits, len(r.events)
+				time.Sleep(time.Minute)
+				s := r.Stats()
+				if d := max(s.Trigger/mib, c.trigger) - min(s.Trigger/mib, c.trigger); d > c.trigger/50 || s.Hard/mib != c.hard {
+					t.Errorf("trigger %d, hard %d, want %d and %d", s.Trigger/mib, s.Hard/mib, c.trigger, c.hard)
+				}
+				if s.Collections[Hard] > 0 || s.Escaped > 0 {
+					t.Errorf("stats %+v", s)
+				}
+				var last time.Time
+				for _, e := range r.events[from:] {
+					if e.State != Collecting {
+						continue
+					}
+					if d := e.Time.Sub(last); d < c.apart {
+						t.Fatalf("collections %v apart, want at least %v", d, c.apart)
+					}
+					last = e.Time
+					if e.Heap/mib > c.trigger+c.trigger/8+c.rate/100 {
+						t.Fatalf("collected at %d MiB", e.Heap/mib)
+					}
+				}
+				if r.heap.limits > limits {
+					t.Errorf("the memory limit was set %d times at a steady rate: each stops the world", r.heap.limits-limits)
+				}
+				if !strings.Contains(r.logged.String(), "ceiling_is=") {
+					t.Errorf("the log does not tell the rule:\n%s", r.logged.String())
+				}
+			})
+		})
+	}
+}
+
+// TestTriggerMovesWithoutStoppingTheWorld: traffic comes and goes, the runtime's limit stays.
+func TestTriggerMovesWithoutStoppingTheWorld(t *testing.T) {
+	inTimeOver(t, Options{Policy: Through}, roomy, func(t *testing.T, r *rig) {
+		limits := r.heap.limits
+		for i := range 200 {
+			r.heap.set(func() { r.heap.rate = float64((i * 37 % 400) * mib) })
+			time.Sleep(700 * time.Millisecond)
+		}
+		if r.heap.limits > limits {
+			t.Errorf("the memory limit was set %d times", r.heap.limits-limits)
+		}
+		if s := r.Stats(); s.Escaped > 0 || s.Collections[Hard] > 0 {
+			t.Errorf("stats %+v", s)
+		}
+	})
+}
+
+// TestTriggerSinksAfterABurst: the garbage of a burst does not stay; but that is no reason to
+// collect without the turn.
+func TestTriggerSinksAfterABurst(t *testing.T) {
+	turns := &fakeTurns{}
+	inTimeOver(t, Options{Signals: []Signal{&fakeSignal{}}, Turns: turns, Jitter: -1}, roomy, func(t *testing.T, r *rig) {
+		defer r.Enter().Exit() // no gap
+		r.heap.set(func() { r.heap.rate = 150 * mib })
+		time.Sleep(1500 * time.Millisecond)
+		if s := r.Stats(); s.Heap < 150*mib || s.Collections[Trigger] > 0 {
+			t.Fatalf("within a second and a half: %+v", s)
+		}
+		other, _ := turns.TryAcquire(t.Context())
+		r.heap.set(func() { r.heap.rate = 0 })
+		time.Sleep(30 * time.Second)
+		if s := r.Stats(); s.State != Wanting || s.WithoutTurn > 0 {
+			t.Errorf("30 s after the burst, the turn is held: %+v", s)
+		}
+		other.Release(t.Context())
+		r.until(t, Serving)
+		if s := r.Stats(); s.Collections[Trigger] != 1 || s.Heap > 2*mib {
+			t.Errorf("with the turn: %+v", s)
+		}
+	})
+}
+
+// roomy is a small heap on a large machine.
+func roomy() *fakeHeap {
+	h := newFakeHeap()
+	h.rate, h.live, h.marks, h.available = 0, mib, time.Millisecond, 24<<10*mib
+	return h
+}
+
+// TestMemoryIsLookedAtAgain: a container may get another limit while it runs.
+func TestMemoryIsLookedAtAgain(t *testing.T) {
+	inTimeOver(t, Options{Policy: Through}, roomy, func(t *testing.T, r *rig) {
+		r.heap.set(func() { r.heap.rate, r.heap.group = 500*mib, 400*mib })
+		time.Sleep(30 * time.Second)
+		if s := r.Stats(); s.Limit != 360*mib || s.Trigger > 180*mib || s.Escaped > 0 {
+			t.Errorf("in a control group of 400 MiB: %+v", s)
+		}
+	})
+}
+
+// TestSmallControlGroupIsNoError: nobody asked for a trigger that does not fit.
+func TestSmallControlGroupIsNoError(t *testing.T) {
+	h := func() *fakeHeap {
+		h := roomy()
+		h.group = 32 * mib
+		return h
+	}
+	inTimeOver(t, Options{Policy: Through}, h, func(t *testing.T, r *rig) {
+		r.heap.set(func() { r.heap.rate = 10 * mib })
+		time.Sleep(time.Minute)
+		if s := r.Stats(); s.Collections[Trigger] < 10 || s.Hard > 26*mib || s.Escaped > 0 {
+			t.Errorf("%+v\n%s", s, r.logged.String())
+		}
+	})
+}
+
+// TestLimitAboveTheControlGroup is told.
+func TestLimitAboveTheControlGroup(t *testing.T) {
+	h := func() *fakeHeap {
+		h := roomy()
+		h.group = 1000 * mib
+		return h
+	}
+	for limit, want := range map[int64]uint64{2000 * mib: 900 * mib, 950 * mib: 950 * mib, math.MaxInt64: math.MaxInt64} {
+		inTimeOver(t, Options{Policy: Through, MemoryLimitBytes: limit}, h, func(t *testing.T, r *rig) {
+			if s := r.Stats(); s.Limit != want || strings.Contains(r.logged.String(), "lower one holds") != (limit == 2000*mib) {
+				t.Errorf("limit %d: %d, want %d\n%s", limit, s.Limit, want, r.logged.String())
+			}
+		})
+	}
+}
+
+// TestNextCollectionDoesNotWaitForTheSweep: under load runtime.GC may sweep for seconds after
+// marking, and the heap grows meanwhile.
+func TestNextCollectionDoesNotWaitForTheSweep(t *testing.T) {
+	inTime(t, Options{Policy: Through}, func(t *testing.T, r *rig) {
+		r.heap.set(func() { r.heap.rate, r.heap.sweeps = 400*mib, 10*time.Second })
+		time.Sleep(10 * time.Second)
+		s := r.Stats()
+		if s.Escaped > 0 || s.Collections[Trigger] < 20 {
+			t.Errorf("stats %+v\n%s", s, r.logged.String())
+		}
+		if strings.Contains(r.logged.String(), "program collected") {
+			t.Errorf("it takes its own collections for the program's:\n%s", r.logged.String())
+		}
+	})
+}
+
+// TestCyclesOfOthersAreExplained: what was hit, and what to do.
+func TestCyclesOfOthersAreExplained(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		o       Options
+		do      func(r *rig)
+		escaped uint64
+		want    string
+		not     string
+	}{
+		{
+			"the limit", Options{MemoryLimitBytes: 300 * mib},
+			func(r *rig) { r.heap.set(func() { r.heap.overheads = 160 * mib }) },
+			1, "the memory limit was hit; raise it", "own net",
+		},
+		{
+			"the limit's origin", Options{MemoryLimitBytes: 300 * mib},
+			func(r *rig) { r.heap.set(func() { r.heap.overheads = 160 * mib }) },
+			1, "from=Options.MemoryLimitBytes", "give the process",
+		},
+		{
+			"memory beside the heap", Options{},
+			func(r *rig) { r.heap.set(func() { r.heap.overheads = 300 * mib }) },
+			1, "memory beside the heap", "limit was hit;",
+		},
+		{
+			"the gate was late", Options{Signals: []Signal{&fakeSignal{takes: time.Hour}}, AnnounceTimeout: time.Second},
+			func(r *rig) { r.heap.set(func() { r.heap.rate = 600 * mib }) },
+			1, "no memory limit was hit; raise HardRatio", "raise it",
+		},
+		{
+			"runtime.GC", Options{},
+			func(r *rig) { r.heap.set(func() { r.heap.end() }) },
+			0, "call Gate.Collect instead", "limit was hit",
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.o.Signals == nil {
+				c.o.Policy = Through
+			}
+			c.o.Jitter = -1
+			inTime(t, c.o, func(t *testing.T, r *rig) {
+				defer r.Enter().Exit()
+				r.until(t, Collecting)
+				r.until(t, Serving)
+				time.Sleep(500 * time.Millisecond)
+				c.do(r)
+				time.Sleep(1500 * time.Millisecond)
+				r.heap.set(func() { r.heap.rate, r.heap.overheads = 10*mib, 0 })
+				log := r.logged.String()
+				if n := r.Stats().Escaped; (n > 0) != (c.escaped > 0) || !strings.Contains(log, c.want) || strings.Contains(log, c.not) {
+					t.Errorf("escaped %d, want %q and not %q in\n%s", n, c.want, c.not, log)
+				}
+			})
+		})
+	}
+}
+
+// TestOwnCycleBehindAnother: runtime.GC waits for a cycle that runs and then runs its own; the
+// first ends the gate's collection, the second is not the program's.
+func TestOwnCycleBehindAnother(t *testing.T) {
+	inTime(t, Options{Policy: Through}, func(t *testing.T, r *rig) {
+		r.heap.set(func() { r.heap.marks = 200 * time.Millisecond })
+		r.until(t, Collecting)
+		r.heap.set(func() { r.heap.end(); r.heap.automatic++ })
+		r.until(t, Serving)
+		time.Sleep(500 * time.Millisecond)
+		if strings.Contains(r.logged.String(), "program collected") {
+			t.Errorf("%s", r.logged.String())
+		}
+	})
+}
+
+// TestCycleOfBeforeIsNotTheGates: one that ran when the gate took charge has not escaped it.
+func TestCycleOfBeforeIsNotTheGates(t *testing.T) {
+	inTime(t, Options{Policy: Through}, func(t *testing.T, r *rig) {
+		r.heap.set(func() { r.heap.end(); r.heap.automatic++ })
+		time.Sleep(200 * time.Millisecond)
+		if s := r.Stats(); s.Escaped > 0 || strings.Contains(r.logged.String(), "by itself") {
+			t.Errorf("%+v\n%s", s, r.logged.String())
+		}
+	})
+}
+
+func TestMaxTriggerBelowMin(t *testing.T) {
+	_, err := Options{MaxTriggerBytes: 16 * mib}.normal()
+	if want := fmt.Sprint("which is ", 32*mib, ": use at least that"); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %q", err, want)
+	}
+}
