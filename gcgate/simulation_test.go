@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -18,19 +19,34 @@ var seedFlag = flag.Uint64("seed", 0, "run the simulation with this `seed` only"
 //   - never more than k replicas of a group are away with the turn
 //   - nothing is refused under Drain
 //   - each gate comes back, and collects again once the faults have ended
+//
+// The seeds are fixed; TestSoak takes fresh ones.
 func TestSimulation(t *testing.T) {
-	seeds := make([]uint64, 8)
-	for i := range seeds {
-		seeds[i] = rand.Uint64()
-	}
+	seeds := []uint64{1, 2, 3, 4, 5, 6, 7, 8}
 	if *seedFlag != 0 {
 		seeds = []uint64{*seedFlag}
 	}
 	for _, seed := range seeds {
-		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { simulate(t, rand.New(rand.NewPCG(seed, 1))) })
-		})
+		simulateSeed(t, seed)
 	}
+}
+
+// TestSoak is TestSimulation with fresh seeds for the time in EVENKEEL_SOAK (make soak).
+func TestSoak(t *testing.T) {
+	length, err := time.ParseDuration(os.Getenv("EVENKEEL_SOAK"))
+	if err != nil {
+		t.Skip("EVENKEEL_SOAK has no duration: make soak sets it")
+	}
+	for end := time.Now().Add(length); time.Now().Before(end) && !t.Failed(); {
+		simulateSeed(t, rand.Uint64())
+	}
+}
+
+// simulateSeed names the seed, which -seed runs again.
+func simulateSeed(t *testing.T, seed uint64) {
+	t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) { simulate(t, rand.New(rand.NewPCG(seed, 1))) })
+	})
 }
 
 // simulated is a process of the simulation.
@@ -49,6 +65,8 @@ func simulate(t *testing.T, rng *rand.Rand) {
 		h.live = uint64(20+rng.IntN(500)) * mib
 		h.rate = float64(rng.IntN(400)) * mib
 		h.marks = time.Duration(1+rng.IntN(600)) * time.Millisecond
+		h.sweeps = time.Duration(rng.IntN(2000)) * time.Millisecond
+		h.available = uint64(rng.IntN(32<<10)) * mib
 		o := Options{Policy: Drain, Signals: []Signal{s}, Turns: turns, DrainTimeout: time.Duration(1+rng.IntN(200)) * time.Millisecond}
 		r := &simulated{rig: startRig(t, o, h), signal: s, running: true}
 		r.traffic()

@@ -1,0 +1,98 @@
+package gcgate
+
+import (
+	"math"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+// files makes a file system of names and contents.
+func files(names ...string) fstest.MapFS {
+	m := make(fstest.MapFS)
+	for i := 0; i+1 < len(names); i += 2 {
+		m[names[i]] = &fstest.MapFile{Data: []byte(names[i+1])}
+	}
+	return m
+}
+
+func TestReadMemory(t *testing.T) {
+	const (
+		none    = math.MaxInt64
+		meminfo = "MemTotal:       24684092 kB\nMemFree:        22639412 kB\nMemAvailable:   23971488 kB\nBuffers:           27180 kB\n"
+		v1      = "9:name=systemd:/\n4:memory:/docker/abc\n3:cpuset:/docker/abc\n0::/\n"
+	)
+	for _, c := range []struct {
+		name  string
+		files fstest.MapFS
+		group int64
+	}{
+		{"no Linux", files(), none},
+		{"v2, a container of its own", files("proc/self/cgroup", "0::/\n", "sys/fs/cgroup/memory.max", "536870912\n"), 512 * mib},
+		{"v2, no limit", files("proc/self/cgroup", "0::/a\n", "sys/fs/cgroup/a/memory.max", "max\n"), none},
+		{"v2, the limit is further up", files(
+			"proc/self/cgroup", "0::/system.slice/a.service\n",
+			"sys/fs/cgroup/system.slice/a.service/memory.max", "max\n",
+			"sys/fs/cgroup/system.slice/memory.max", "1073741824\n"), 1024 * mib},
+		{"v2, the lowest holds", files(
+			"proc/self/cgroup", "0::/a/b\n",
+			"sys/fs/cgroup/a/b/memory.max", "2147483648\n",
+			"sys/fs/cgroup/a/memory.max", "1073741824\n"), 1024 * mib},
+		{"v2, moved out of its namespace", files("proc/self/cgroup", "0::/../../x\n", "sys/fs/cgroup/memory.max", "536870912\n"), 512 * mib},
+		{"v2, a colon in the name", files("proc/self/cgroup", "0::/a:b\n", "sys/fs/cgroup/a:b/memory.max", "536870912\n"), 512 * mib},
+		{"v1", files("proc/self/cgroup", v1, "sys/fs/cgroup/memory/docker/abc/memory.limit_in_bytes", "536870912\n"), 512 * mib},
+		{"v1, in a container whose /proc has the host's path", files("proc/self/cgroup", v1, "sys/fs/cgroup/memory/memory.limit_in_bytes", "536870912\n"), 512 * mib},
+		{"v1, with another controller", files("proc/self/cgroup", "4:cpu,memory:/a\n", "sys/fs/cgroup/memory/a/memory.limit_in_bytes", "536870912\n"), 512 * mib},
+		{"v1, no limit", files("proc/self/cgroup", v1, "sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n"), none},
+		{"more than the machine has", files("proc/self/cgroup", "0::/\n", "sys/fs/cgroup/memory.max", "34359738368\n"), none},
+		{"nonsense", files("proc/self/cgroup", "0:\n::\n\n4:memory\n0::/a\n", "sys/fs/cgroup/a/memory.max", "-1\n"), none},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.files["proc/meminfo"] = files("x", meminfo)["x"]
+			if got, want := readMemory(c.files), (memory{c.group, 23971488 << 10}); got != want {
+				t.Errorf("%+v, want %+v", got, want)
+			}
+			delete(c.files, "proc/meminfo")
+			if got := readMemory(c.files); got.available != 0 {
+				t.Errorf("without meminfo: %+v", got)
+			}
+		})
+	}
+}
+
+// TestReadThisMachine: on Linux there is something to read.
+func TestReadThisMachine(t *testing.T) {
+	m := newGoRuntime().memory()
+	if runtime.GOOS == "linux" && (m.available == 0 || m.available > 1<<50) || m.group <= 0 {
+		t.Errorf("%+v", m)
+	}
+	if _, err := os.Stat("/proc/meminfo"); err != nil && m.available != 0 {
+		t.Errorf("%+v without /proc/meminfo", m)
+	}
+}
+
+// FuzzReadMemory: whatever the files say, nothing panics, and a limit is a number that one of
+// them holds.
+func FuzzReadMemory(f *testing.F) {
+	f.Add("0::/a/b\n", "max\n", "1073741824\n", "MemTotal: 24684092 kB\nMemAvailable: 1 kB\n")
+	f.Add("4:memory:/a/b\n0::/\n", "4096", "9223372036854771712\n", "MemAvailable:99999999999999999999 kB")
+	f.Add("4:memory:../../..//a/./b", "-1", "0", "MemTotal:\n")
+	f.Fuzz(func(t *testing.T, groups, leaf, top, meminfo string) {
+		m := readMemory(files(
+			"proc/self/cgroup", groups, "proc/meminfo", meminfo,
+			"sys/fs/cgroup/a/b/memory.max", leaf, "sys/fs/cgroup/memory.max", top,
+			"sys/fs/cgroup/memory/a/b/memory.limit_in_bytes", leaf, "sys/fs/cgroup/memory/memory.limit_in_bytes", top))
+		if m.group == math.MaxInt64 {
+			return
+		}
+		for _, text := range []string{leaf, top} {
+			if n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64); err == nil && n == m.group && n > 0 {
+				return
+			}
+		}
+		t.Errorf("limit %d of %q and %q", m.group, leaf, top)
+	})
+}
