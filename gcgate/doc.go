@@ -41,12 +41,18 @@
 //
 // # Memory
 //
-// With live the heap after the last collection, the gate collects at 2 x live and, when no
-// turn is to be had, at 2.75 x live; a memory limit lowers both (to 0.8 and 0.9 of what it
-// leaves to the heap). The runtime's own limit stays above as a net; when it acts, the log
-// says so. The limit is GOMEMLIMIT or Options.MemoryLimitBytes. In a container, the package
-// github.com/KimMachineGun/automemlimit sets GOMEMLIMIT from the control group before
-// Start looks:
+// With live the heap after the last collection, the gate collects at the trigger and, when no
+// turn is to be had, at 1.375 times the highest trigger that there may be. The trigger is the
+// heap that there is after two seconds at the present rate of allocation, at least 2 x live and
+// 32 MiB, at most half of the memory limit, or without any limit a 32nd of the memory that the
+// machine has available, up to 512 MiB ([Options].MinTriggerBytes and MaxTriggerBytes change
+// these bounds). So collections are seconds apart where there is memory for it. A memory limit
+// lowers all of it to 0.8 and 0.9 of what it leaves to the heap. The runtime's own limit stays
+// above as a net; when it acts, the log says which limit was hit, and what to do.
+//
+// The limit is GOMEMLIMIT or Options.MemoryLimitBytes, or 0.9 of the control group's where that
+// is lower. The package github.com/KimMachineGun/automemlimit sets GOMEMLIMIT from the control
+// group before Start looks, so that the runtime keeps it without a gate, too:
 //
 //	import _ "github.com/KimMachineGun/automemlimit"
 //

@@ -33,9 +33,10 @@ type Options struct {
 
 	// TriggerRatio, HardRatio and IdleRatio are the heaps at which to collect, in multiples of
 	// the heap that was live after the last collection: at the trigger when the turn comes, at
-	// the hard threshold at once, at the idle one when no request is in flight. The limit
-	// lowers them: the trigger is at most 0.8, the hard threshold 0.9 of it. Default: 0, which
-	// is 2, 2.75 and 1.3.
+	// the hard threshold at once, at the idle one when no request is in flight. Where the
+	// bounds below let the trigger be higher, the hard threshold is as many times higher than
+	// it as the ratios say. The limit lowers them: the trigger is at most 0.8, the hard
+	// threshold 0.9 of it. Default: 0, which is 2, 2.75 and 1.3.
 	TriggerRatio, HardRatio, IdleRatio float64
 
 	// MinTriggerBytes and MaxTriggerBytes bound the trigger while it follows the allocation: it

@@ -7,7 +7,8 @@ const (
 	// Auto is Drain when there is a signal. Without one it watches the stock runtime for its
 	// first collections and then chooses: Idle where requests leave gaps to collect in,
 	// Through where assists take a notable share of the CPU, else the stock runtime stays in
-	// charge. The choice and its figures are logged.
+	// charge, and is watched again after 10 s, 20 s, and so on, up to 10 minutes. The choice and
+	// its figures are logged.
 	Auto Policy = iota
 
 	// Drain tells the peers, waits until the process is quiet, collects, and comes back. It

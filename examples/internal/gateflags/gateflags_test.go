@@ -57,6 +57,9 @@ func TestFlagsRefused(t *testing.T) {
 	}{
 		{[]string{"-gate=stock"}, "choose one of auto, drain, idle, through, shed"},
 		{[]string{"-haproxy", "127.0.0.1:9199,be/a"}, "-haproxy is of no use without a gate"},
+		{[]string{"-max-trigger", "1GiB"}, "-max-trigger is of no use without a gate"},
+		{[]string{"-min-trigger", "1GiB"}, "-min-trigger is of no use without a gate"},
+		{[]string{"-gate", "-max-trigger", "1GB"}, "900MiB"},
 		{[]string{"-events", "x"}, "-events is of no use without a gate"},
 		{[]string{"-gate", "-haproxy", "be/a"}, "ADDR,BACKEND/SERVER"},
 		{[]string{"-gate", "-turns", "f", "-etcd", "127.0.0.1:2379"}, "leave one out"},
@@ -67,6 +70,27 @@ func TestFlagsRefused(t *testing.T) {
 		if _, err := parse(c.args...); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: %v, want %q", c.args, err, c.want)
 		}
+	}
+}
+
+// TestTriggerFlags reach the gate.
+func TestTriggerFlags(t *testing.T) {
+	f, err := parse("-gate=through", "-min-trigger", "64MiB", "-max-trigger", "3GiB")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := f.Start("", slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	if s := g.Stats().(gcgate.Stats); s.Hard < 3<<30 || s.Trigger < 57<<20 {
+		t.Errorf("trigger %d, hard %d", s.Trigger, s.Hard)
+	}
+	f, _ = parse("-gate", "-min-trigger", "2GiB", "-max-trigger", "1GiB")
+	if g, err := f.Start("", slog.New(slog.DiscardHandler)); err == nil {
+		g.Close()
+		t.Error("a ceiling below the floor was accepted")
 	}
 }
 
