@@ -3,19 +3,28 @@ package gcgate
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 )
 
-// wakeUps counts the gate's wake-ups while f runs.
-func (r *rig) wakeUps(f func()) int {
-	before := 0
-	r.heap.set(func() { before = r.heap.reads })
+// wakeUps counts the gate's wake-ups while f runs, and how often it set the memory limit.
+func (r *rig) wakeUps(f func()) (looks, limits int) {
+	count := func(sign int) {
+		r.heap.set(func() { looks, limits = looks+sign*r.heap.reads, limits+sign*r.heap.limits })
+	}
+	count(-1)
 	f()
-	after := 0
-	r.heap.set(func() { after = r.heap.reads })
-	return after - before
+	count(1)
+	return looks, limits
+}
+
+// since returns the events from the n-th on.
+func (r *rig) since(n int) []Event {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.events[n:])
 }
 
 // TestIdleGateRests: five minutes without a request cost a handful of wake-ups a second, and
@@ -46,7 +55,7 @@ func TestIdleGateRests(t *testing.T) {
 					time.Sleep(50 * time.Millisecond)
 				}
 				r.heap.set(func() { r.heap.rate = 0 })
-				if n := r.wakeUps(func() { time.Sleep(5 * time.Minute) }); n > 300*6 {
+				if n, _ := r.wakeUps(func() { time.Sleep(5 * time.Minute) }); n > 300*6 {
 					t.Errorf("%d wake-ups in five minutes, want at most 6 a second", n)
 				}
 				if c.name == "no room" || c.name == "auto" {
@@ -54,16 +63,14 @@ func TestIdleGateRests(t *testing.T) {
 				}
 				for i := range 10 { // at any time between two looks
 					time.Sleep(5*time.Second + time.Duration(i)*37*time.Millisecond)
-					r.mu.Lock()
-					from := len(r.events)
-					r.mu.Unlock()
+					from := len(r.since(0))
 					ticket := r.Enter()
 					r.heap.set(func() { r.heap.rate = 800 * mib })
 					r.until(t, Collecting)
 					r.heap.set(func() { r.heap.rate = 0 })
 					ticket.Exit()
 					s := r.Stats()
-					if heap := r.events[from].Heap; heap >= s.Hard || s.Escaped > 0 {
+					if heap := r.since(from)[0].Heap; heap >= s.Hard || s.Escaped > 0 {
 						t.Errorf("burst %d was noticed at %d MiB, the hard threshold is %d: %+v", i, heap/mib, s.Hard/mib, s)
 					}
 					r.until(t, Serving)
@@ -79,7 +86,7 @@ func TestAutoLooksSeldom(t *testing.T) {
 	for _, rate := range []float64{0, 100 * mib} {
 		inTime(t, Options{}, func(t *testing.T, r *rig) {
 			r.heap.set(func() { r.heap.rate, r.heap.marks = rate, 5*time.Millisecond })
-			n := r.wakeUps(func() {
+			n, _ := r.wakeUps(func() {
 				for range 250 * 60 {
 					r.Enter().Exit()
 					time.Sleep(4 * time.Millisecond)
@@ -105,9 +112,13 @@ func TestStockRuntimeKeepsItsLimit(t *testing.T) {
 		inTime(t, Options{}, func(t *testing.T, r *rig) {
 			r.traffic()
 			r.heap.set(func() { r.heap.group = group })
-			time.Sleep(time.Minute)
-			if r.heap.automatic < 30 || r.heap.limits != 0 {
-				t.Errorf("group %d: in %d cycles the memory limit was set %d times", group, r.heap.automatic, r.heap.limits)
+			var cycles uint64
+			_, limits := r.wakeUps(func() {
+				time.Sleep(time.Minute)
+				r.heap.set(func() { cycles = r.heap.automatic })
+			})
+			if cycles < 30 || limits != 0 {
+				t.Errorf("group %d: in %d cycles the memory limit was set %d times", group, cycles, limits)
 			}
 		})
 	}
@@ -154,8 +165,8 @@ func TestTriggerFollowsTheAllocation(t *testing.T) {
 				r.Enter().Exit()
 				r.heap.set(func() { r.heap.rate = float64(c.rate * mib) })
 				time.Sleep(20 * time.Second)
-				limits, from := r.heap.limits, len(r.events)
-				time.Sleep(time.Minute)
+				from := len(r.since(0))
+				_, limits := r.wakeUps(func() { time.Sleep(time.Minute) })
 				s := r.Stats()
 				if d := max(s.Trigger/mib, c.trigger) - min(s.Trigger/mib, c.trigger); d > c.trigger/50 || s.Hard/mib != c.hard {
 					t.Errorf("trigger %d, hard %d, want %d and %d", s.Trigger/mib, s.Hard/mib, c.trigger, c.hard)
@@ -164,7 +175,7 @@ func TestTriggerFollowsTheAllocation(t *testing.T) {
 					t.Errorf("stats %+v", s)
 				}
 				var last time.Time
-				for _, e := range r.events[from:] {
+				for _, e := range r.since(from) {
 					if e.State != Collecting {
 						continue
 					}
@@ -176,8 +187,8 @@ func TestTriggerFollowsTheAllocation(t *testing.T) {
 						t.Fatalf("collected at %d MiB", e.Heap/mib)
 					}
 				}
-				if r.heap.limits > limits {
-					t.Errorf("the memory limit was set %d times at a steady rate: each stops the world", r.heap.limits-limits)
+				if limits > 0 {
+					t.Errorf("the memory limit was set %d times at a steady rate: each stops the world", limits)
 				}
 				if !strings.Contains(r.logged.String(), "ceiling_is=") {
 					t.Errorf("the log does not tell the rule:\n%s", r.logged.String())
@@ -190,13 +201,14 @@ func TestTriggerFollowsTheAllocation(t *testing.T) {
 // TestTriggerMovesWithoutStoppingTheWorld: traffic comes and goes, the runtime's limit stays.
 func TestTriggerMovesWithoutStoppingTheWorld(t *testing.T) {
 	inTimeOver(t, Options{Policy: Through}, roomy, func(t *testing.T, r *rig) {
-		limits := r.heap.limits
-		for i := range 200 {
-			r.heap.set(func() { r.heap.rate = float64((i * 37 % 400) * mib) })
-			time.Sleep(700 * time.Millisecond)
-		}
-		if r.heap.limits > limits {
-			t.Errorf("the memory limit was set %d times", r.heap.limits-limits)
+		_, limits := r.wakeUps(func() {
+			for i := range 200 {
+				r.heap.set(func() { r.heap.rate = float64((i * 37 % 400) * mib) })
+				time.Sleep(700 * time.Millisecond)
+			}
+		})
+		if limits > 0 {
+			t.Errorf("the memory limit was set %d times", limits)
 		}
 		if s := r.Stats(); s.Escaped > 0 || s.Collections[Hard] > 0 {
 			t.Errorf("stats %+v", s)
@@ -306,27 +318,32 @@ func TestCyclesOfOthersAreExplained(t *testing.T) {
 		not     string
 	}{
 		{
-			"the limit", Options{MemoryLimitBytes: 300 * mib},
+			"the limit",
+			Options{MemoryLimitBytes: 300 * mib},
 			func(r *rig) { r.heap.set(func() { r.heap.overheads = 160 * mib }) },
 			1, "the memory limit was hit; raise it", "own net",
 		},
 		{
-			"the limit's origin", Options{MemoryLimitBytes: 300 * mib},
+			"the limit's origin",
+			Options{MemoryLimitBytes: 300 * mib},
 			func(r *rig) { r.heap.set(func() { r.heap.overheads = 160 * mib }) },
 			1, "from=Options.MemoryLimitBytes", "give the process",
 		},
 		{
-			"memory beside the heap", Options{},
+			"memory beside the heap",
+			Options{},
 			func(r *rig) { r.heap.set(func() { r.heap.overheads = 300 * mib }) },
 			1, "memory beside the heap", "limit was hit;",
 		},
 		{
-			"the gate was late", Options{Signals: []Signal{&fakeSignal{takes: time.Hour}}, AnnounceTimeout: time.Second},
+			"the gate was late",
+			Options{Signals: []Signal{&fakeSignal{takes: time.Hour}}, AnnounceTimeout: time.Second},
 			func(r *rig) { r.heap.set(func() { r.heap.rate = 600 * mib }) },
 			1, "no memory limit was hit; raise HardRatio", "raise it",
 		},
 		{
-			"runtime.GC", Options{},
+			"runtime.GC",
+			Options{},
 			func(r *rig) { r.heap.set(func() { r.heap.end() }) },
 			0, "call Gate.Collect instead", "limit was hit",
 		},

@@ -121,7 +121,11 @@ func (h *fakeHeap) running() bool {
 	return h.collects > 0
 }
 
-func (h *fakeHeap) overhead() uint64 { return h.overheads }
+func (h *fakeHeap) overhead() uint64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.overheads
+}
 
 func (h *fakeHeap) memory() memory {
 	h.mu.Lock()

@@ -463,7 +463,10 @@ func TestCrowdedHeapStaysWithTheRuntime(t *testing.T) {
 		}
 		r.heap.set(func() { r.heap.live = 20 * mib }) // it shrinks: the gate takes over
 		time.Sleep(20 * time.Second)
-		if r.heap.percent != -1 {
+		r.heap.mu.Lock()
+		percent = r.heap.percent
+		r.heap.mu.Unlock()
+		if percent != -1 {
 			t.Error("the gate did not take over")
 		}
 	})
