@@ -186,7 +186,7 @@ func (g *Gate) escaped(n uint64, was thresholds, heap uint64) {
 	g.mu.Unlock()
 	overhead := g.gc.overhead()
 	switch {
-	case g.net >= g.allowed.limit:
+	case int64(was.net) >= g.allowed.limit:
 		g.warn("escaped", "gcgate: the runtime collected by itself: the memory limit was hit; raise it, or lower HardRatio and MaxTriggerBytes so that the gate collects earlier",
 			"limit", g.allowed.limit, "from", g.allowed.from, "heap", heap, "live", g.at.live, "enough", limitFor(&g.options, g.at.live, overhead))
 	case heap < was.hard:

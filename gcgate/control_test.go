@@ -145,7 +145,7 @@ func TestTriggerFollowsTheAllocation(t *testing.T) {
 		{name: "two seconds in a control group", group: 8 * gib, available: 64 * gib, live: 1, rate: 500, trigger: 1001, hard: 5068, apart: 1900 * time.Millisecond},
 		{name: "half of a control group", group: gib, available: 64 * gib, live: 1, rate: 1500, trigger: 460, hard: 633, apart: 250 * time.Millisecond},
 		{name: "the limit is below the group's", o: Options{MemoryLimitBytes: gib * mib}, group: 2 * gib, live: 1, rate: 1500, trigger: 512, hard: 704, apart: 300 * time.Millisecond},
-		{name: "nothing is known", live: 1, rate: 1500, trigger: 32, hard: 44, apart: 10 * time.Millisecond},
+		{name: "nothing is known", live: 1, rate: 200, trigger: 32, hard: 44, apart: 100 * time.Millisecond},
 		{name: "a floor", o: Options{MinTriggerBytes: 700 * mib}, available: 24 * gib, live: 1, rate: 50, trigger: 700, hard: 962, apart: 10 * time.Second},
 		{name: "a ceiling", o: Options{MaxTriggerBytes: 3 * gib * mib}, live: 1, rate: 1000, trigger: 2001, hard: 4224, apart: 1900 * time.Millisecond},
 		{name: "fixed", o: Options{MinTriggerBytes: 64 * mib, MaxTriggerBytes: 64 * mib}, available: 24 * gib, live: 1, rate: 500, trigger: 64, hard: 88, apart: 100 * time.Millisecond},
