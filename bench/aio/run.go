@@ -46,6 +46,9 @@ func (d *driver) measure(ctx context.Context) error {
 	return nil
 }
 
+// stuck is how long a child may say nothing, beyond what it measures for.
+const stuck = time.Minute
+
 // one is one run: a fresh server, a fresh client.
 func (d *driver) one(ctx context.Context, s server, p point) (sample, error) {
 	out := sample{Server: s.name, Workload: p.workload, Size: p.size, Conns: p.conns}
@@ -54,7 +57,7 @@ func (d *driver) one(ctx context.Context, s server, p point) (sample, error) {
 		return out, err
 	}
 	defer srv.end()
-	addr, err := srv.line(ctx, 5*time.Second)
+	addr, err := srv.line(ctx, stuck)
 	if err != nil {
 		return out, err
 	}
@@ -74,7 +77,7 @@ func (d *driver) one(ctx context.Context, s server, p point) (sample, error) {
 		return out, err
 	}
 	defer client.end()
-	line, err := client.line(ctx, d.length+d.warmup+d.traced(p)+30*time.Second)
+	line, err := client.line(ctx, d.length+d.warmup+d.traced(p)+stuck)
 	if err != nil {
 		return out, err
 	}
@@ -101,7 +104,7 @@ func (d *driver) clientLoad(p point) string {
 func lateness(ctx context.Context, srv *child) (*wire.Latency, error) {
 	var l wire.Latency
 	for range 2 { // the first is of the time before
-		line, err := srv.line(ctx, 5*time.Second)
+		line, err := srv.line(ctx, stuck)
 		if err != nil {
 			return nil, err
 		}
@@ -159,7 +162,7 @@ func settle(ctx context.Context, srv *child) (all, own float64, err error) {
 
 // await waits for a line.
 func await(ctx context.Context, c *child, want string) error {
-	line, err := c.line(ctx, 30*time.Second)
+	line, err := c.line(ctx, stuck)
 	if err == nil && line != want {
 		err = fmt.Errorf("%s said %.80q instead of %q", c.name, line, want)
 	}

@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
-	"time"
 )
 
 // server is one of those that are compared.
@@ -90,7 +89,7 @@ func (d *driver) findDefault(ctx context.Context) error {
 		return fmt.Errorf("aio's default backend is not known: %w", err)
 	}
 	defer c.end()
-	if _, err := c.line(ctx, 5*time.Second); err != nil {
+	if _, err := c.line(ctx, stuck); err != nil {
 		return fmt.Errorf("aio's default backend is not known: %w", err)
 	}
 	fds := fmt.Sprintf("/proc/%d/fd", c.cmd.Process.Pid)

@@ -46,7 +46,7 @@ func main() {
 	flag.DurationVar(&c.length, "length", time.Second, "measured `time`")
 	flag.DurationVar(&c.warmup, "warmup", 200*time.Millisecond, "load before the measured time")
 	flag.DurationVar(&c.traced, "traced", 0, "load after it, in which the server's system calls are counted")
-	flag.DurationVar(&c.patience, "patience", 10*time.Second, "give up when no answer arrives for this `time`")
+	flag.DurationVar(&c.patience, "patience", 30*time.Second, "give up when no answer arrives for this `time`")
 	flag.IntVar(&c.pid, "pid", 0, "process `id` of the server, to read its CPU time")
 	flag.BoolVar(&c.usr2, "usr2", false, "send the server SIGUSR2 before and after the measured time")
 	flag.Parse()
