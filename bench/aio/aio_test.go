@@ -114,6 +114,7 @@ func echoes(t *testing.T, s server, p point) {
 			t.Errorf("%v: %+v, %v", p, one, err)
 			return
 		}
+		t.Logf("%v: nothing to see in %v: %v", p, d.length, err)
 	}
 }
 
