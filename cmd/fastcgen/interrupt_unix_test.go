@@ -16,7 +16,7 @@ func TestInterruptedCompiler(t *testing.T) {
 	dir := folder(t, map[string]string{"add.go": declare("", "")})
 	started := filepath.Join(dir, "started")
 	cc := filepath.Join(dir, "cc")
-	if err := os.WriteFile(cc, []byte("#!/bin/sh\n: >\"$TMPDIR/left\"\n: >"+started+"\nexec sleep 60\n"), 0o755); err != nil {
+	if err := os.WriteFile(cc, []byte("#!/bin/sh\n: >\"$TMPDIR/left\"\n: >"+started+"\nexec sleep 600\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("TMPDIR", temp)
@@ -24,7 +24,7 @@ func TestInterruptedCompiler(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		defer cancel()
-		for range 500 {
+		for ctx.Err() == nil {
 			if _, err := os.Stat(started); err == nil {
 				return
 			}
@@ -35,8 +35,8 @@ func TestInterruptedCompiler(t *testing.T) {
 	if r := call(ctx, filepath.Join(dir, "add.go")); r.code != exitInterrupted {
 		t.Errorf("code %d, %q", r.code, r.stderr)
 	}
-	if took := time.Since(begin); took > 50*time.Second {
-		t.Errorf("took %s", took)
+	if took := time.Since(begin); took > 5*time.Minute {
+		t.Errorf("took %s: it waited for the compiler, which takes ten minutes", took)
 	}
 	if left := list(t, temp); len(left) != 0 {
 		t.Errorf("left %q", left)
