@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -15,8 +16,9 @@ import (
 // Report says where the time of a trace's requests went. Its JSON is described in
 // docs/reference/explain-json.md.
 type Report struct {
-	Trace    time.Duration `json:"trace_ns"` // from the first event to the last
-	Requests int           `json:"requests"` // whole ones
+	Trace    time.Duration `json:"trace_ns"`         // from the first event to the last
+	Broken   string        `json:"broken,omitempty"` // where and why the trace could not be read any further; "": it was read to its end
+	Requests int           `json:"requests"`         // whole ones
 	CutStart int           `json:"cut_start"`
 	CutEnd   int           `json:"cut_end"`
 	Unmarked int           `json:"unmarked,omitempty"` // turns of net/http's connections that are left out: they have no region, others have
@@ -96,7 +98,8 @@ const (
 )
 
 // Analyze reads an execution trace and says where the time of its requests went. It fails as
-// [Read] does.
+// [Read] does, but for a trace that is cut off or corrupt after whole requests: then the report is of
+// what could be read, and Report.Broken says where that ends.
 func Analyze(ctx context.Context, r io.Reader, o Options) (*Report, error) {
 	if o.Slowest < 0 || o.Slowest > maxSlowest {
 		return nil, fmt.Errorf("reqtrace: Options.Slowest is %d; it must be from 1 to %d, or 0 for %d", o.Slowest, maxSlowest, defaultSlowest)
@@ -111,7 +114,10 @@ func Analyze(ctx context.Context, r io.Reader, o Options) (*Report, error) {
 		m.done = m.done[:0]
 		return true
 	})
+	var broken *brokenError
 	switch {
+	case errors.As(err, &broken) && a.adding.n > 0:
+		a.report.Broken = broken.where()
 	case err != nil:
 		return nil, err
 	case a.adding.n == 0 && a.report.CutStart+a.report.CutEnd == 0:

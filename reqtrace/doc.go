@@ -37,5 +37,6 @@
 //
 // A trace cannot show what the kernel did: a thread that waits for a core, steal, page faults
 // and what happens inside a system call or C all look like running, or like the call. Nor does it know locks: their
-// place in the code is what is reported. Traces of Go 1.22 and later are read, by golang.org/x/exp/trace.
+// place in the code is what is reported. Traces of Go 1.22 and later are read, by golang.org/x/exp/trace;
+// of one that is cut off, what comes before ([ErrBroken]).
 package reqtrace

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"strings"
 	"sync/atomic"
 
 	"golang.org/x/exp/trace"
@@ -14,9 +15,14 @@ import (
 // ErrNoRequests is the error of a trace without requests.
 var ErrNoRequests = errors.New("reqtrace: the trace has no requests: wrap the handlers with region.Middleware (evenkeel.dev/reqtrace/region), name the program's own regions with Options.Region, or take the trace while net/http's server is under load")
 
+// ErrBroken is the error of a trace that is cut off or corrupt: what stands before was read.
+var ErrBroken = errors.New("the trace is cut off or corrupt; take it again, and wait for its end")
+
 // Read reads an execution trace and hands out its requests, in the order of their ends, while it
-// reads. It stops at the first error, which says where in the trace it is: a trace of an unknown
-// version, a truncated or a corrupt one. A trace without requests ends with [ErrNoRequests].
+// reads. It stops at the first error: a trace of an unknown version, or one that is cut off or corrupt.
+// That one is an [ErrBroken] and says where; it comes after the requests of what could be read, which
+// are the trace's complete generations, of up to a second each. A trace without requests ends with
+// [ErrNoRequests].
 //
 // A request's Path is its own; nothing that Read hands out is used again.
 //
@@ -68,7 +74,7 @@ func (m *model) read(ctx context.Context, r io.Reader, flush func() bool) error 
 		for rest := b.events; len(rest) > 0; {
 			n, err := m.take(rest)
 			if err != nil {
-				return broken(m.events, from.n.Load(), err)
+				return m.broken(from, err, flush)
 			}
 			if rest = rest[n:]; len(m.done) > 0 && !flush() {
 				return errStopped
@@ -90,16 +96,37 @@ func (m *model) read(ctx context.Context, r io.Reader, flush func() bool) error 
 			if m.events == 0 {
 				return fmt.Errorf("reqtrace: no execution trace of Go: %w; %s", b.err, takeOne)
 			}
-			return broken(m.events, from.n.Load(), b.err)
+			return m.broken(from, b.err, flush)
 		}
 	}
 }
 
 const takeOne = "take one with runtime/trace, go test -trace, or /debug/pprof/trace?seconds=5"
 
-// broken says where a trace is.
-func broken(events int, bytes int64, err error) error {
-	return fmt.Errorf("reqtrace: after %d events, within the first %d bytes: %w; the trace is cut off or corrupt: take it again, and wait for its end", events, bytes, err)
+// broken ends the reading of a trace that cannot be read to its end.
+func (m *model) broken(from *source, err error, flush func() bool) error {
+	m.end()
+	if !flush() {
+		return errStopped
+	}
+	return &brokenError{m.events, from.n.Load(), err}
+}
+
+// brokenError says where a trace is broken.
+type brokenError struct {
+	events int
+	bytes  int64
+	err    error
+}
+
+func (e *brokenError) Error() string { return fmt.Sprintf("reqtrace: %s: %v", e.where(), ErrBroken) }
+
+func (e *brokenError) Unwrap() []error { return []error{ErrBroken, e.err} }
+
+// where leaves out the reader's dumps, which follow its first line.
+func (e *brokenError) where() string {
+	why, _, _ := strings.Cut(e.err.Error(), "\n")
+	return fmt.Sprintf("after %d events, within the first %d bytes: %s", e.events, e.bytes, strings.TrimSuffix(why, ":"))
 }
 
 // batch is some events of the trace, in order. The last one has an error: io.EOF, or what is

@@ -88,10 +88,15 @@ func runExplain(ctx context.Context, a *app, args []string) error {
 	for _, h := range hit {
 		fmt.Fprintf(a.stderr, "evenkeel explain: %s\n", h)
 	}
-	if err = errors.Join(err, limitErr); err == nil && len(hit) > 0 {
-		err = errLimit
+	switch err = errors.Join(err, limitErr); {
+	case err != nil:
+		return err
+	case len(hit) > 0:
+		return errLimit
+	case x.Report.Broken != "": // a limit that a part of the trace keeps is not kept
+		return fmt.Errorf("%s: %w: the report is of what stands before (%s)", x.Source, reqtrace.ErrBroken, x.Report.Broken)
 	}
-	return err
+	return nil
 }
 
 func (a *app) printExplanation(x *report.Explanation, f *explainFlags) error {

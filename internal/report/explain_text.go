@@ -42,7 +42,7 @@ func (x *Explanation) Text(w io.Writer, s Style) error {
 			FormatPercent(100*part(&r.Total, reqtrace.Unknown)), FormatPercent(100*part(&r.Tail.Parts, reqtrace.Unknown)))
 	}
 	for _, c := range x.Verdict.Caveats {
-		fmt.Fprintf(&b, "! %s\n", c)
+		fmt.Fprintf(&b, "! %s\n", printable(c))
 	}
 	fmt.Fprintf(&b, "\n%s\n", s.bold("what a trace cannot show"))
 	for _, l := range Limits {

@@ -179,6 +179,9 @@ func moreSites(r *reqtrace.Report) []siteMore {
 func caveats(r *reqtrace.Report) []string {
 	list := []string{}
 	add := func(format string, a ...any) { list = append(list, fmt.Sprintf(format, a...)) }
+	if r.Broken != "" {
+		add("the trace is cut off or corrupt, and the report is of the %s before that alone: take it again, and wait for its end (%s)", FormatDuration(r.Trace), r.Broken)
+	}
 	if r.Requests == 0 {
 		return list
 	}

@@ -127,6 +127,7 @@ func TestVerdictCaveats(t *testing.T) {
 		want string
 	}{
 		{"none", lock, func(*reqtrace.Report) {}, ""},
+		{"broken", lock, func(r *reqtrace.Report) { r.Broken = "after 7 events: unexpected EOF" }, "the report is of the 5 s before that alone: take it again, and wait for its end (after 7 events: unexpected EOF)"},
 		{"few", lock, func(r *reqtrace.Report) { r.Tail.Requests = 9 }, "p99+ is 9 requests of 12,000"},
 		{"enough", lock, func(r *reqtrace.Report) { r.Tail.Requests = 10 }, ""},
 		{"cut", lock, func(r *reqtrace.Report) { r.CutEnd = 640 }, "652 requests are cut off"},

@@ -1,0 +1,37 @@
+package main
+
+import (
+	"compress/gzip"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestExplainCutOff: what can be read of a trace that is cut off is explained, but it is no success: a
+// limit that a part of the trace keeps is not kept. A limit that the part passes is passed.
+func TestExplainCutOff(t *testing.T) {
+	packed, err := os.Open("../../reqtrace/testdata/go1.26.trace.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer packed.Close()
+	z, err := gzip.NewReader(packed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), "cut.trace")
+	if err := os.WriteFile(name, b[:len(b)*3/4], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	stdout := []string{"% lock at main.(*cache).get", "! the trace is cut off or corrupt, and the report is of the "}
+	said := []string{"evenkeel explain: " + name + ": the trace is cut off or corrupt; take it again, and wait for its end"}
+	call("explain", name).check(t, exitFailed, stdout, said)
+	call("explain", "-fail-if", "gc>90%", name).check(t, exitFailed, stdout, said)
+	call("explain", "-fail-if", "lock>50%", name).check(t, exitLimit, stdout, []string{"-fail-if lock>50%: it is "})
+	call("explain", "-json", name).check(t, exitFailed, []string{`"broken": "after `, "cut off or corrupt"}, said)
+}
