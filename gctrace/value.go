@@ -1,6 +1,9 @@
 package gctrace
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"fmt"
+)
 
 // Value is a figure that a source may lack. Its zero value is absent; in JSON an absent
 // figure is left out (tag its field omitzero).
@@ -20,6 +23,14 @@ func (v Value[T]) Known() bool { return v.known }
 
 // IsZero reports whether the figure is absent; encoding/json's omitzero asks it.
 func (v Value[T]) IsZero() bool { return !v.known }
+
+// String returns the figure as fmt prints it, or "absent".
+func (v Value[T]) String() string {
+	if !v.known {
+		return "absent"
+	}
+	return fmt.Sprint(v.v)
+}
 
 // MarshalJSON writes the figure alone, or null where it is absent.
 func (v Value[T]) MarshalJSON() ([]byte, error) {

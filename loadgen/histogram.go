@@ -44,10 +44,14 @@ func (h *Histogram) Count() int64 {
 }
 
 // Quantile returns the duration that a fraction q (0 to 1) of all does not exceed; 0 where
-// there are none.
+// there are none. The 99th percentile is Quantile(.99): what is below 0 counts as 0, and what is above 1
+// as 1, as NaN does, so that Quantile(99) is the maximum.
 func (h *Histogram) Quantile(q float64) time.Duration {
 	if h.Count() == 0 {
 		return 0
+	}
+	if q = max(q, 0); !(q <= 1) {
+		q = 1
 	}
 	return time.Duration(h.h.ValueAtQuantile(q * 100))
 }

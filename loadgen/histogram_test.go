@@ -68,8 +68,16 @@ func TestHistogramEdges(t *testing.T) {
 	if h.Count() != 2 || h.Quantile(0) > time.Microsecond || h.Max().Round(time.Minute) != time.Hour {
 		t.Errorf("%d, %v to %v", h.Count(), h.Quantile(0), h.Max())
 	}
-	for _, q := range []float64{math.NaN(), math.Inf(1), -1, 2} {
-		h.Quantile(q)
+	for q, want := range map[float64]time.Duration{
+		99: h.Quantile(1), 1.001: h.Quantile(1), math.Inf(1): h.Quantile(1), math.NaN(): h.Quantile(1),
+		-1: h.Quantile(0), math.Inf(-1): h.Quantile(0),
+	} {
+		if got := h.Quantile(q); got != want {
+			t.Errorf("quantile %v: %v, want %v", q, got, want)
+		}
+	}
+	if h.Quantile(0) == h.Quantile(1) {
+		t.Errorf("from %v to %v", h.Quantile(0), h.Quantile(1))
 	}
 	var sum Histogram
 	sum.Merge(&h)
