@@ -63,7 +63,9 @@ func TestLoopsAllocate(t *testing.T) {
 		}
 		few, many := allocated(200), allocated(4200)
 		t.Logf("rate %v: %d allocations for 200 requests, %d for 4,200", o.Rate, few, many)
-		if many > few+400 { // bins of the series, and the runtime's own
+		// One for every second request would show. The bins of the series, as many as the run
+		// has fiftieths of a second, and the runtime's own are far fewer, however slow the machine is.
+		if many > few+2000 {
 			t.Errorf("rate %v: %d allocations for 200 requests, %d for 4,200", o.Rate, few, many)
 		}
 	}

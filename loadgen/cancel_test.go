@@ -70,7 +70,7 @@ func TestCancel(t *testing.T) {
 			defer cancel()
 			began := time.Now()
 			r := runContext(t, ctx, o)
-			if d := time.Since(began); d > 10*time.Second {
+			if d := time.Since(began); d > patience {
 				t.Errorf("it took %v", d)
 			}
 			if !r.Interrupted || class(r, ClassRefused) != r.Failed {
@@ -129,7 +129,7 @@ func TestCancelInHandOver(t *testing.T) {
 		}()
 		select {
 		case <-done:
-		case <-time.After(10 * time.Second):
+		case <-time.After(patience):
 			t.Fatal("the run does not end")
 		}
 	}
@@ -138,7 +138,7 @@ func TestCancelInHandOver(t *testing.T) {
 // Cancelling at any moment.
 func TestCancelAnyTime(t *testing.T) {
 	leakFree(t)
-	seed := rand.Uint64()
+	const seed = 1
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	one, two := serve(t, answerOK), serve(t, answerOK)
 	paths := openPaths(one.URL, two.URL)
@@ -165,7 +165,7 @@ func TestCancelAnyTime(t *testing.T) {
 			}()
 			select {
 			case <-done:
-			case <-time.After(30 * time.Second):
+			case <-time.After(patience):
 				t.Fatalf("%s, seed %d: the run does not end", name, seed)
 			}
 			cancel()

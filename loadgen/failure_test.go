@@ -82,7 +82,7 @@ func TestFailures(t *testing.T) {
 				continue
 			}
 			o.Targets = []Target{{URL: c.url}}
-			o.Requests, o.Connections, o.Timeout = 4, 2, 10*time.Second
+			o.Requests, o.Connections, o.Timeout = 4, 2, patience
 			if c.want == ClassTimeout {
 				o.Timeout, o.Connections = 60*time.Millisecond, 4
 			}

@@ -1,13 +1,15 @@
 package loadgen
 
 import (
+	"io"
+	"net/http"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 )
 
 func TestProgress(t *testing.T) {
-	g := &gauge{work: 2 * time.Millisecond}
-	srv := serve(t, g.ServeHTTP)
 	for _, o := range []Options{
 		{Duration: 150 * time.Millisecond},
 		{Requests: 300},
@@ -15,12 +17,36 @@ func TestProgress(t *testing.T) {
 		{Duration: 150 * time.Millisecond, Rate: 500},
 		{Requests: 75, Rate: 500},
 	} {
-		o.Targets, o.Connections = []Target{{URL: srv.URL}}, 4
-		o.Warmup, o.ProgressInterval = 100*time.Millisecond, 10*time.Millisecond
+		// A request is held in each phase until a call has come, of which one knows of answers.
+		var warmCalls, knowing, measured atomic.Int64
+		var isMeasuring atomic.Bool
+		srv := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			time.Sleep(2 * time.Millisecond)
+			switch {
+			case !isMeasuring.Load():
+				await(r, &warmCalls)
+			case measured.Add(1) == 5:
+				await(r, &knowing)
+			}
+			io.WriteString(w, "ok")
+		})
+		o.Targets, o.Connections, o.Timeout = []Target{{URL: srv.URL}}, 4, patience
+		o.Warmup, o.ProgressInterval = 20*time.Millisecond, 10*time.Millisecond
 		var calls []Progress // no lock: from one goroutine at a time, and none after Run
 		measuring := 0
-		o.OnMeasure = func() { measuring = len(calls) }
-		o.OnProgress = func(p Progress) { calls = append(calls, p) }
+		o.OnMeasure = func() {
+			measuring = len(calls)
+			isMeasuring.Store(true)
+		}
+		o.OnProgress = func(p Progress) {
+			calls = append(calls, p)
+			switch {
+			case p.Warmup:
+				warmCalls.Add(1)
+			case p.Done > 0:
+				knowing.Add(1)
+			}
+		}
 		r := run(t, o)
 		if measuring == 0 || measuring == len(calls) {
 			t.Fatalf("%+v: %d calls in warm-up, %d in all", o, measuring, len(calls))
@@ -47,11 +73,32 @@ func TestProgress(t *testing.T) {
 	}
 }
 
+// await returns when n has been counted up, or the request was given up.
+func await(r *http.Request, n *atomic.Int64) {
+	for n.Load() == 0 && r.Context().Err() == nil {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// refusing is a Transport whose last request fails when some failure was told of.
+type refusing struct{ sent, told atomic.Int64 }
+
+func (f *refusing) RoundTrip(r *http.Request) (*http.Response, error) {
+	if f.sent.Add(1) == 20 {
+		await(r, &f.told)
+	}
+	return nil, syscall.ECONNREFUSED
+}
+
 func TestProgressOfFailures(t *testing.T) {
 	var last Progress
+	f := &refusing{}
 	r := run(t, Options{
-		Targets: []Target{{URL: "http://" + refusedAddr(t)}}, Connections: 2, Requests: 20,
-		ProgressInterval: 5 * time.Millisecond, OnProgress: func(p Progress) { last = p },
+		Targets: []Target{{URL: "http://h/"}}, Connections: 2, Requests: 20, Transport: f, Timeout: patience,
+		ProgressInterval: 5 * time.Millisecond, OnProgress: func(p Progress) {
+			last = p
+			f.told.Store(p.Done)
+		},
 	})
 	if class(r, ClassRefused) != 20 || last.Done != last.Failed || last.Done == 0 || last.Rate != 0 || last.P50 != 0 {
 		t.Errorf("%+v; %+v", last, r.Failures)
