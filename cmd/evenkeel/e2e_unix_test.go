@@ -69,7 +69,7 @@ func command(t *testing.T, args ...string) *session {
 	t.Cleanup(cancel)
 	s := &session{t: t, cmd: evenkeel(ctx, args...)}
 	s.cmd.Stdout, s.cmd.Stderr = &s.stdout, &s.stderr
-	s.cmd.WaitDelay = time.Second
+	s.cmd.WaitDelay = patience // a busy machine has time to copy its output
 	return s
 }
 

@@ -38,8 +38,12 @@ type measurement struct {
 	seenBefore, seenAfter int
 }
 
-// diedWithin is how long after its last answers a server that died is known to be dead.
-const diedWithin = 2 * time.Second
+const (
+	// diedWithin is how long after its last answers a server that died is known to be dead.
+	diedWithin = 2 * time.Second
+	// goneWithin is how long that may take where nobody listens any more: it surely is dying.
+	goneWithin = 30 * time.Second
+)
 
 // measure starts a variant, loads it, stops it, and returns what was measured.
 func (r *runner) measure(ctx context.Context, v variant, repeat int) (*report.Run, error) {
@@ -135,6 +139,9 @@ func (m *measurement) died(ctx context.Context, res *loadgen.Result) bool {
 	within := time.Duration(0)
 	if res.Failed > 0 && ctx.Err() == nil {
 		within = diedWithin
+		if newReadiness(m.flags.ready, nil).refused(ctx) {
+			within = goneWithin
+		}
 	}
 	select {
 	case <-m.server.Done():

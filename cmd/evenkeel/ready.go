@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"syscall"
 	"time"
 
 	"evenkeel.dev/internal/proc"
@@ -35,21 +36,38 @@ func newReadiness(url string, c *tls.Config) *readiness {
 // free reports an error when somebody listens where the service should: it would be measured
 // in the service's place.
 func (r *readiness) free(ctx context.Context) error {
-	u, err := url.Parse(r.url)
-	if err != nil {
+	addr, err := r.dial(ctx)
+	if addr == "" {
 		return err
 	}
-	addr := u.Host
+	if err != nil {
+		return nil
+	}
+	return fmt.Errorf("something listens at %s already, before the server is started: stop it, or give both the server and -url another port", addr)
+}
+
+// refused reports whether nobody listens where the service did.
+func (r *readiness) refused(ctx context.Context) bool {
+	_, err := r.dial(ctx)
+	return errors.Is(err, syscall.ECONNREFUSED)
+}
+
+// dial connects to where the service is, and no more. addr is "" for a URL that is none.
+func (r *readiness) dial(ctx context.Context) (addr string, err error) {
+	u, err := url.Parse(r.url)
+	if err != nil {
+		return "", err
+	}
+	addr = u.Host
 	if u.Port() == "" {
 		addr = net.JoinHostPort(u.Hostname(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
 	}
 	d := net.Dialer{Timeout: readyTimeout}
 	c, err := d.DialContext(ctx, "tcp", addr)
-	if err != nil {
-		return nil
+	if err == nil {
+		c.Close()
 	}
-	c.Close()
-	return fmt.Errorf("something listens at %s already, before the server is started: stop it, or give both the server and -url another port", addr)
+	return addr, err
 }
 
 // wait polls the URL until it answers with a status below 500, the process ends, or the time

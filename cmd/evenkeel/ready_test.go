@@ -86,6 +86,17 @@ func TestReadiness(t *testing.T) {
 	}
 }
 
+func TestRefused(t *testing.T) {
+	s := httptest.NewServer(http.NotFoundHandler())
+	defer s.Close()
+	if newReadiness(s.URL, nil).refused(t.Context()) {
+		t.Error("refused where somebody listens")
+	}
+	if !newReadiness("http://127.0.0.1:1/", nil).refused(t.Context()) {
+		t.Error("not refused where nobody does")
+	}
+}
+
 func TestFree(t *testing.T) {
 	s := httptest.NewServer(http.NotFoundHandler())
 	defer s.Close()

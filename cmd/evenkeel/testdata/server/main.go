@@ -104,6 +104,9 @@ func serve(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
+	if r.URL.Path == "/ready" { // not counted
+		return
+	}
 	n := requests.Add(1)
 	if *dieAfter > 0 && n >= *dieAfter {
 		fmt.Fprintln(os.Stderr, "fatal: out of coffee")
