@@ -99,8 +99,6 @@ func TestFeedFailures(t *testing.T) {
 		io.WriteString(w, `<rss version="2.0"><channel><item><title>A Storm</title></item></channel></rss>`)
 	}))
 	defer good.Close()
-	down := httptest.NewServer(http.NotFoundHandler())
-	down.Close()
 	tests := []struct {
 		name    string
 		handler http.HandlerFunc // nil: nobody listens
@@ -121,7 +119,7 @@ func TestFeedFailures(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			url := down.URL
+			url := "http://127.0.0.1:1/" // a port that nobody is given
 			if tt.handler != nil {
 				bad := httptest.NewServer(tt.handler)
 				defer bad.Close()

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"evenkeel.dev/examples/search/feed"
 	"evenkeel.dev/examples/search/feeds"
@@ -28,7 +29,8 @@ func sampleSearcher(t testing.TB, found match.Func) *searcher {
 func newSearcher(t testing.TB, found match.Func, addrs []address) *searcher {
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
-	sources := newSources(addrs, &http.Client{Transport: transport}, feed.Options{Logger: quiet})
+	// A busy machine may take long to read a feed that is too large.
+	sources := newSources(addrs, &http.Client{Transport: transport}, feed.Options{Logger: quiet, Timeout: time.Minute})
 	t.Cleanup(func() {
 		for _, src := range sources {
 			src.cache.Close()
