@@ -166,7 +166,8 @@ func TestRunFails(t *testing.T) {
 			[]string{"-status", "404"},
 			exitFailed,
 			[]string{"status 404", "not 2xx or 3xx"},
-			[]string{"none of 20 answers had a status of 2xx or 3xx"}, 1,
+			[]string{"none of 20 answers had a status of 2xx or 3xx"},
+			1,
 		},
 		{
 			"ignores SIGTERM", "-n 20 -stop-timeout 200ms",
