@@ -34,9 +34,13 @@ const (
 // deploy/haproxy/agent-check.cfg. Every HAProxy process that asks is told; after a reload the
 // new worker hears the state with its first question.
 //
-// Drain and Ready return when each address that asks regularly has asked once more than it
-// was answered: then it has acted. An address that asked once, or not for 3 s, is not waited
-// for.
+// HAProxy must ask often, every 10 ms: when it has asked so seldom of late that it would not act
+// on a drain within [Options.AnnounceTimeout], or too few times to tell, the signal is silent,
+// and the log names the interval. It is used again when HAProxy asks more often.
+//
+// Drain returns when each address that asks regularly has asked once more than it was answered:
+// then it has acted. So does Ready, for each that was told to drain. Such an address that has
+// not asked for 30 s is gone.
 //
 // "drain" and "ready" end an operator's maintenance too, within one interval. To take a
 // server out, write "disable agent B/S" before "set server B/S state maint".
@@ -110,7 +114,7 @@ func (a *AgentCheck) answer(conn net.Conn, from netip.Addr) {
 	}
 	defer a.untrack(conn)
 	conn.SetDeadline(time.Now().Add(agentTimeout))
-	draining := a.polls.begin(from, time.Now())
+	draining := a.polls.begin(from, peerSilent, time.Now())
 	text := agentReady
 	if draining {
 		text = agentDrain
@@ -140,13 +144,21 @@ func (a *AgentCheck) Close() error {
 
 // Drain answers "drain" from now on. See [AgentCheck] for when it returns.
 func (a *AgentCheck) Drain(ctx context.Context, _ time.Duration) error {
-	return a.explain(a.polls.announce(ctx, true, 1, a.Pollers))
+	return a.explain(a.polls.drain(ctx, a.demand()))
 }
 
 // Ready answers "ready up" from now on. See [AgentCheck] for when it returns.
 func (a *AgentCheck) Ready(ctx context.Context) error {
-	return a.explain(a.polls.announce(ctx, false, 1, a.Pollers))
+	return a.explain(a.polls.ready(ctx, a.demand()))
 }
+
+// CanConfirm implements [Confirmer].
+func (a *AgentCheck) CanConfirm(within time.Duration) error {
+	return a.explain(a.polls.canConfirm(within, a.demand(), time.Now()))
+}
+
+// demand is what HAProxy takes to act: one answer, by its protocol.
+func (a *AgentCheck) demand() demand { return demand{rounds: 1, each: max(a.Pollers, 1)} }
 
 // Check waits until HAProxy has asked.
 func (a *AgentCheck) Check(ctx context.Context) error { return a.explain(a.polls.heard(ctx)) }

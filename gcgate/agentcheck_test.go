@@ -114,10 +114,13 @@ func TestAgentCheckWithoutPollsNamesTheLineToAdd(t *testing.T) {
 	var a AgentCheck
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	for _, err := range []error{a.Check(ctx), a.Drain(ctx, time.Second), a.Ready(ctx)} {
-		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "agent-check agent-port") {
-			t.Errorf("got %v, want a deadline and the line to add", err)
+	for _, err := range []error{a.Check(ctx), a.Drain(ctx, time.Second), a.CanConfirm(time.Second)} {
+		if !errors.Is(err, errNobodyPolls) || !strings.Contains(err.Error(), "agent-check agent-port") {
+			t.Errorf("got %v, want the line to add", err)
 		}
+	}
+	if err := a.Ready(ctx); err != nil {
+		t.Errorf("Ready, where nobody was told to drain: %v", err)
 	}
 }
 

@@ -10,17 +10,19 @@ import (
 
 // Times of the announcements.
 const (
-	signalTimeout = time.Second            // of one call of a Signal
-	drainAgain    = 100 * time.Millisecond // between two announcements of one drain
-	retryMin      = 5 * time.Millisecond   // pause after a call that failed, doubled each time
-	retryMax      = time.Second
-	checkFor      = 10 * time.Second // how long a peer may take to appear after the start
-	checkEvery    = 500 * time.Millisecond
+	drainTimeout = time.Second            // of one call of Signal.Drain
+	backTimeout  = 10 * time.Second       // of one call of Signal.Ready
+	drainAgain   = 100 * time.Millisecond // between two announcements of one drain
+	retryMin     = 5 * time.Millisecond   // pause after a call that failed, doubled each time
+	retryMax     = time.Second
+	checkFor     = 10 * time.Second // how long a peer may take to appear after the start
+	checkEvery   = 500 * time.Millisecond
 )
 
 // wish is what a peer shall be told.
 type wish struct {
 	drain bool
+	first bool          // said before this process has ever drained
 	until time.Time     // when this process expects to be back
 	done  chan struct{} // closed when the peer has acted on it
 }
@@ -28,17 +30,68 @@ type wish struct {
 // announcer tells one peer, in a goroutine of its own: a slow peer holds up nothing else.
 type announcer struct {
 	signal Signal
+	safe   bool // see TurnFree
 	log    *slog.Logger
+	calls  *calls
 	kick   chan struct{} // a new wish, capacity 1
+	silent bool          // it cannot be used, and the log knows; control goroutine
 
 	mu     sync.Mutex
 	wish   *wish              // newest; guarded by mu
 	cancel context.CancelFunc // of the call that runs; guarded by mu
-	failed bool               // the last call failed, and the log knows; announcer's goroutine
+	failed bool               // the last call failed, and the log knows; guarded by mu
 }
 
-func newAnnouncer(s Signal, log *slog.Logger) *announcer {
-	return &announcer{signal: s, log: log.With("signal", s.String()), kick: make(chan struct{}, 1)}
+func newAnnouncer(s Signal, log *slog.Logger, calls *calls) *announcer {
+	a := &announcer{signal: s, log: log.With("signal", s.String()), calls: calls, kick: make(chan struct{}, 1)}
+	if f, ok := s.(TurnFree); ok {
+		a.safe = f.SafeWithoutTurn()
+	}
+	return a
+}
+
+// call notes a call of the signal's method until end is called.
+func (a *announcer) call(method string) (end func()) {
+	return a.calls.begin(method + " of signal " + a.signal.String())
+}
+
+// usable reports whether to announce through this signal, and tells the log when that changes.
+func (a *announcer) usable(within time.Duration) bool {
+	var err error
+	if c, ok := a.signal.(Confirmer); ok {
+		end := a.call("CanConfirm")
+		err = c.CanConfirm(within)
+		end()
+	}
+	if err == nil && !a.safe && a.owed() {
+		err = errNotBack
+	}
+	switch {
+	case err != nil && !a.silent:
+		a.log.Warn("gcgate: a signal cannot be used now; collecting without it", "error", err)
+	case err == nil && a.silent:
+		a.log.Warn("gcgate: the signal is used again")
+	}
+	a.silent = err != nil
+	return err == nil
+}
+
+// errNotBack is why a signal is silent whose last Ready has not returned nil.
+var errNotBack = errors.New("its peer has not confirmed yet that it has this process back: is it there?")
+
+// owed reports whether the peer has still to be told that this process is ready.
+func (a *announcer) owed() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.wish == nil || a.wish.drain || a.wish.first && !a.failed {
+		return false
+	}
+	select {
+	case <-a.wish.done:
+		return false
+	default:
+		return true
+	}
 }
 
 // want replaces what the peer shall be told, and interrupts the call that says otherwise.
@@ -98,7 +151,7 @@ func (a *announcer) run(ctx context.Context) {
 // tell calls the signal once, and closes the wish when it came true. It returns a nil wish
 // when there is none, or when another took its place meanwhile.
 func (a *announcer) tell(ctx context.Context) (*wish, error) {
-	ctx, cancel := context.WithTimeout(ctx, signalTimeout)
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	a.mu.Lock()
 	w := a.wish
@@ -107,12 +160,7 @@ func (a *announcer) tell(ctx context.Context) (*wish, error) {
 	if w == nil {
 		return nil, nil
 	}
-	var err error
-	if w.drain {
-		err = a.signal.Drain(ctx, max(time.Until(w.until), time.Millisecond))
-	} else {
-		err = a.signal.Ready(ctx)
-	}
+	err := a.do(ctx, w)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.cancel = nil
@@ -130,7 +178,21 @@ func (a *announcer) tell(ctx context.Context) (*wish, error) {
 	return w, err
 }
 
-// report logs a failure once, and its end.
+// do calls the signal.
+func (a *announcer) do(ctx context.Context, w *wish) error {
+	if w.drain {
+		ctx, cancel := context.WithTimeout(ctx, drainTimeout)
+		defer cancel()
+		defer a.call("Drain")()
+		return a.signal.Drain(ctx, max(time.Until(w.until), time.Millisecond))
+	}
+	ctx, cancel := context.WithTimeout(ctx, backTimeout)
+	defer cancel()
+	defer a.call("Ready")()
+	return a.signal.Ready(ctx)
+}
+
+// report logs a failure once, and its end. mu is held.
 func (a *announcer) report(w *wish, err error) {
 	what := "ready"
 	if w.drain {
@@ -157,7 +219,9 @@ func (a *announcer) greet(ctx context.Context) {
 	defer cancel()
 	var last error
 	for {
+		end := a.call("Check")
 		err := c.Check(ctx)
+		end()
 		if err == nil {
 			a.wantFirst()
 			return
@@ -181,6 +245,6 @@ func (a *announcer) wantFirst() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.wish == nil {
-		a.wishLocked(&wish{done: make(chan struct{})})
+		a.wishLocked(&wish{first: true, done: make(chan struct{})})
 	}
 }

@@ -1,6 +1,7 @@
 package gcgate_test
 
 import (
+	"context"
 	"log/slog"
 	"math/bits"
 	"runtime"
@@ -46,7 +47,7 @@ func messagePush(b *testing.B, size int, gated bool) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		defer g.Stop()
+		defer g.Stop(context.Background())
 		ungated := push
 		push = func(i int) {
 			t := g.Enter()
@@ -167,7 +168,7 @@ func BenchmarkEnterExit(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		defer g.Stop()
+		defer g.Stop(context.Background())
 		b.RunParallel(func(pb *testing.PB) {
 			for pb.Next() {
 				g.Enter().Exit()

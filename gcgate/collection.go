@@ -3,17 +3,24 @@ package gcgate
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
 	"time"
 )
 
 // Times of a collection.
 const (
 	tick         = time.Millisecond // between two looks while waiting
-	readyTimeout = time.Second      // for the peers to see that this process is back
+	readyTimeout = time.Second      // in state Readying; the turn is held for longer if need be
 	turnTimeout  = time.Second      // of one TryAcquire or Release
-	turnPause    = 10 * time.Millisecond
-	turnPauseMax = 500 * time.Millisecond
-	overdueAfter = 10 * time.Second // or ten times what was expected
+
+	// returnTimeout is how long the turn is held for peers that do not have this process back.
+	// A balancer that needs longer has lost it, or is gone.
+	returnTimeout = time.Minute
+	turnPause     = 10 * time.Millisecond
+	turnPauseMax  = 500 * time.Millisecond
+	overdueAfter  = 10 * time.Second // or ten times what was expected
 )
 
 // round is one collection, from Wanting to Serving.
@@ -23,19 +30,16 @@ type round struct {
 	alone    bool  // Turns are configured, and this collection goes without one
 	expected time.Duration
 	told     []*announcer // that were asked to drain
-	wishes   []*wish
+	wishes   []*wish      // what each of told was asked
+	returns  []*wish      // what each of told was asked in the end: to have this process back
+	refused  bool         // new requests, for a time
 }
-
-// unturned is a signal that can be used without holding the turn: when all replicas announce
-// at once through it, requests are still served.
-type unturned interface{ safeWithoutTurn() bool }
 
 // collection takes the process through the states, and back to Serving whatever happens.
 func (g *Gate) collection(reason Reason) {
 	r := &round{reason: reason}
 	g.mu.Lock()
-	waiters := g.waiters
-	g.waiters = nil
+	asked := slices.Collect(maps.Keys(g.waiters)) // who asks from now on wants another collection
 	g.mu.Unlock()
 	collected := false
 	g.to(Wanting, r)
@@ -52,13 +56,15 @@ func (g *Gate) collection(reason Reason) {
 	}
 	g.to(Serving, r)
 	if !collected { // the next round is for them; after Stop there is none, see leave
-		g.mu.Lock()
-		g.waiters = append(waiters, g.waiters...)
-		g.mu.Unlock()
 		return
 	}
-	for _, w := range waiters {
-		w <- nil
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, id := range asked {
+		if w, waits := g.waiters[id]; waits {
+			w <- nil
+			delete(g.waiters, id)
+		}
 	}
 }
 
@@ -77,6 +83,7 @@ func (g *Gate) to(s State, r *round) {
 	g.entered = now
 	g.log.Debug("gcgate: state", "state", s, "reason", r.reason, "heap", g.used, "live", g.at.live, "in_flight", inFlight)
 	if g.options.OnEvent != nil {
+		defer g.calls.begin("Options.OnEvent")()
 		g.options.OnEvent(Event{Time: now, State: s, Reason: r.reason, Heap: g.used, InFlight: inFlight, Expected: r.expected, WithoutTurn: r.alone})
 	}
 }
@@ -178,7 +185,9 @@ func (g *Gate) tryAcquire(r *round) (turnAnswer, bool) {
 	g.others.Go(func() {
 		defer close(asking)
 		defer cancel()
+		end := g.calls.begin(fmt.Sprintf("TryAcquire of Turns %T", g.options.Turns))
 		lease, err := g.options.Turns.TryAcquire(ctx)
+		end()
 		if err == nil && lease == nil {
 			err = errors.New("Turns returned no lease and no error: it must return one of them")
 		}
@@ -228,7 +237,9 @@ func (r *round) lost() bool {
 	}
 }
 
-// giveBack releases the turn, if any, after HoldTurn. The gate does not wait for it.
+// giveBack releases the turn, if any, once the peers have this process back, and after
+// HoldTurn. The gate does not wait for it; but it does so when it stops, too: to a peer that has
+// this process out, a gate that has stopped is as far away as any.
 func (g *Gate) giveBack(r *round) {
 	if r.lease == nil {
 		return
@@ -237,17 +248,39 @@ func (g *Gate) giveBack(r *round) {
 		g.count(func(s *Stats) { s.LostTurns++ })
 		g.warn("lost", "gcgate: the turn was lost while it was held; another replica may have collected at the same time")
 	}
-	g.others.Go(func() {
-		if g.options.HoldTurn > 0 {
-			g.pause(g.options.HoldTurn)
+	g.backs.Go(func() {
+		g.awaitReturn(r)
+		if g.options.HoldTurn > 0 && (r.refused || len(r.told) > 0) {
+			time.Sleep(g.options.HoldTurn)
 		}
 		g.release(r.lease)
 	})
 }
 
+// awaitReturn waits until all peers that must not lose two replicas have this one back, or the
+// bound, or until the turn is lost.
+func (g *Gate) awaitReturn(r *round) {
+	timer := time.NewTimer(returnTimeout)
+	defer timer.Stop()
+	for i, w := range r.returns {
+		if r.told[i].safe {
+			continue
+		}
+		select {
+		case <-w.done:
+		case <-r.lease.Lost():
+			return
+		case <-timer.C:
+			r.told[i].log.Warn("gcgate: a peer does not have this process back; the turn is given back all the same, and this signal is silent until it has", "after", returnTimeout)
+			return
+		}
+	}
+}
+
 func (g *Gate) release(l Lease) {
 	ctx, cancel := context.WithTimeout(context.Background(), turnTimeout)
 	defer cancel()
+	defer g.calls.begin(fmt.Sprintf("Release of Lease %T", l))()
 	if err := l.Release(ctx); err != nil {
 		g.log.Warn("gcgate: cannot give the turn back; the others must wait until it expires", "error", err)
 	}
@@ -259,14 +292,16 @@ func (g *Gate) announce(r *round) bool {
 	if g.policy != Drain && g.policy != Shed {
 		return false
 	}
-	for i, a := range g.announcers {
-		if u, ok := g.options.Signals[i].(unturned); r.alone && !(ok && u.safeWithoutTurn()) {
+	for _, a := range g.announcers {
+		if r.alone && !a.safe {
 			continue // another replica may be away: the peer would have nobody to send to
 		}
-		r.told = append(r.told, a)
+		if a.usable(g.options.AnnounceTimeout) {
+			r.told = append(r.told, a)
+		}
 	}
-	refuse := g.policy == Shed && !r.alone
-	if len(r.told) == 0 && !refuse {
+	r.refused = g.policy == Shed && !r.alone
+	if len(r.told) == 0 && !r.refused {
 		return false
 	}
 	back := time.Now().Add(g.lead + r.expected)
@@ -275,7 +310,7 @@ func (g *Gate) announce(r *round) bool {
 	for _, a := range r.told {
 		r.wishes = append(r.wishes, a.want(true, back))
 	}
-	g.refuse.Store(refuse)
+	g.refuse.Store(r.refused)
 	g.await(r)
 	return true
 }
@@ -386,9 +421,9 @@ func (g *Gate) returned() bool {
 	}
 }
 
-// ready tells the peers that this process is back, and waits until those have seen it that
-// had acted on the announcement. Before the gate stops it waits for all: a peer may have acted
-// although its answer did not come.
+// ready tells the peers that this process is back, and waits for a moment until those have seen
+// it that had acted on the announcement; awaitReturn waits for the others, beside the heap.
+// Before the gate stops it waits for all: a peer may have acted although its answer did not come.
 func (g *Gate) ready(r *round) {
 	g.refuse.Store(false)
 	g.back.Store(0)
@@ -399,6 +434,7 @@ func (g *Gate) ready(r *round) {
 	var wait []*wish
 	for i, a := range r.told {
 		w := a.want(false, time.Time{})
+		r.returns = append(r.returns, w)
 		select {
 		case <-r.wishes[i].done:
 			wait = append(wait, w)

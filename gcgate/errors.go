@@ -14,7 +14,7 @@ var (
 	// collector is one for the whole process. Stop the other first.
 	ErrRunning = errors.New("gcgate: this process has a gate already: stop it first, or share it")
 
-	// ErrStopped is what [Gate.Collect] returns after [Gate.Stop].
+	// ErrStopped is what [Gate.Collect] returns from the call of [Gate.Stop] on.
 	ErrStopped = errors.New("gcgate: the gate was stopped")
 )
 

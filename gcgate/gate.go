@@ -27,16 +27,19 @@ type Gate struct {
 	stopping atomic.Bool
 	gci      gciLimit
 
-	stop   chan struct{}      // closed by Stop
-	done   chan struct{}      // closed when the gate has left the collector to the runtime
-	wake   chan struct{}      // someone waits for a collection; capacity 1
-	end    context.CancelFunc // of the announcers
-	others sync.WaitGroup     // goroutines beside the control goroutine
-	freed  func()             // lets another gate start
+	stop   chan struct{}  // closed by Stop
+	done   chan struct{}  // closed when the gate has left the collector to the runtime
+	wake   chan struct{}  // someone waits for a collection; capacity 1
+	end    func()         // ends the announcers, when the turns are given back
+	backs  sync.WaitGroup // goroutines that give a turn back; the announcers outlive them
+	others sync.WaitGroup // all other goroutines beside the control goroutine
+	freed  func()         // lets another gate start; once
+	calls  calls          // of the user's code
 
 	mu      sync.Mutex
-	stats   Stats          // guarded by mu
-	waiters []chan<- error // of Collect, each with capacity 1; guarded by mu
+	stats   Stats                   // guarded by mu
+	waiters map[uint64]chan<- error // of Collect, each with capacity 1; guarded by mu
+	asks    uint64                  // the number of the last one; guarded by mu
 
 	control // owned by the control goroutine
 }
@@ -62,28 +65,33 @@ func Start(o Options) (*Gate, error) {
 	return g, err
 }
 
-// attacher is a signal that works inside the gate's middleware.
-type attacher interface{ attach(*Gate) }
-
-var _ attacher = (*InBand)(nil)
-
 func start(o Options, gc collector, freed func()) (*Gate, error) {
+	paced := newPacing(gc)
 	g := &Gate{
-		options: o, log: o.Logger, gc: gc, requests: newCounter(), epoch: time.Now(), freed: freed,
+		options: o, log: o.Logger, gc: paced, requests: newCounter(), epoch: time.Now(),
 		stop: make(chan struct{}), done: make(chan struct{}), wake: make(chan struct{}, 1),
+		waiters: make(map[uint64]chan<- error),
 	}
+	g.freed = sync.OnceFunc(func() {
+		paced.giveBack()
+		freed()
+	})
 	limit, err := g.memoryLimit()
 	if err != nil {
 		return nil, err
 	}
 	for _, s := range o.Signals {
-		if a, ok := s.(attacher); ok {
-			a.attach(g)
+		if a, ok := s.(Attacher); ok {
+			a.Attach(g)
 		}
-		g.announcers = append(g.announcers, newAnnouncer(s, g.log))
+		g.announcers = append(g.announcers, newAnnouncer(s, g.log, &g.calls))
 	}
+	g.warnWithoutTurns()
 	ctx, cancel := context.WithCancel(context.Background())
-	g.end = cancel
+	g.end = func() {
+		g.backs.Wait() // the peers must go on hearing until then
+		cancel()
+	}
 	for _, a := range g.announcers {
 		g.others.Go(func() { a.run(ctx) })
 		g.others.Go(func() { a.greet(ctx) })
@@ -106,19 +114,55 @@ func (g *Gate) memoryLimit() (int64, error) {
 	return limit, g.options.checkLimit(limit)
 }
 
-// Stop gives the collector back to the runtime with the GOGC and memory limit of before, and
-// tells the peers that this process is ready if they think that it is not. It waits until that
-// is done; a balancer that does not answer holds it up for a second at most. Middleware and
-// Tickets go on working. It may be called again.
-func (g *Gate) Stop() {
+// warnWithoutTurns tells what happens when several replicas announce at once.
+func (g *Gate) warnWithoutTurns() {
+	if g.options.Turns != nil {
+		return
+	}
+	const fix = "with more than one replica set Options.Turns (gcgate.FileTurns, contrib/etcdturn), so that one collects at a time"
+	switch g.options.Policy {
+	case Shed:
+		g.log.Warn("gcgate: policy Shed without Turns: when all replicas collect at once, all refuse, and requests fail: " + fix)
+	case Auto, Drain:
+		for _, a := range g.announcers {
+			if !a.safe {
+				a.log.Warn("gcgate: a signal without Turns: when all replicas collect at once, the peer has nobody to send to, and requests fail: " + fix)
+			}
+		}
+	}
+}
+
+// Stop gives the collector back to the runtime with the GOGC and memory limit of before. Peers
+// that think that this process is away are told that it is ready, and the turn, if it is held,
+// goes back when they have acted on it. Call it before the server's Shutdown, so that a peer
+// that polls still gets its answers.
+//
+// When ctx ends first, Stop returns its error: the collector has been given back all the same,
+// another gate may start, and what hangs in a Signal, in Turns or in OnEvent is named in the log
+// and left behind. Middleware and Tickets go on working. It may be called again.
+func (g *Gate) Stop(ctx context.Context) error {
 	if g.stopping.CompareAndSwap(false, true) {
 		close(g.stop)
 	}
-	<-g.done
+	select {
+	case <-g.done:
+		return nil
+	case <-ctx.Done():
+	}
+	g.freed()
+	if hang := g.calls.names(); len(hang) > 0 {
+		g.log.Warn("gcgate: stopped, but these calls have not returned: each must return when its context ends", "calls", hang)
+	}
+	return ctx.Err()
 }
 
 // Enter counts a request in. Its answer written, [Ticket.Exit] it.
 func (g *Gate) Enter() Ticket { return g.requests.enter() }
+
+// Requests returns how many requests are in flight, and a count of all that entered so far,
+// modulo 2^32: a [Signal] sees by it whether its peer still sends some. It costs some
+// nanoseconds a core. It is no snapshot: a request that enters meanwhile may be missing.
+func (g *Gate) Requests() (inFlight int, entered uint32) { return g.requests.read() }
 
 // State returns where the gate stands.
 func (g *Gate) State() State { return State(g.state.Load()) }
@@ -151,8 +195,15 @@ func (g *Gate) Collect(ctx context.Context) error {
 		g.mu.Unlock()
 		return ErrStopped
 	}
-	g.waiters = append(g.waiters, ended)
+	g.asks++
+	id := g.asks
+	g.waiters[id] = ended
 	g.mu.Unlock()
+	defer func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		delete(g.waiters, id)
+	}()
 	select {
 	case g.wake <- struct{}{}:
 	default:
@@ -160,7 +211,7 @@ func (g *Gate) Collect(ctx context.Context) error {
 	select {
 	case err := <-ended:
 		return err
-	case <-g.done:
+	case <-g.stop:
 		return ErrStopped
 	case <-ctx.Done():
 		return ctx.Err()

@@ -207,7 +207,7 @@ func TestHardThresholdDoesNotWaitForTurn(t *testing.T) {
 
 type safeSignal struct{ fakeSignal }
 
-func (*safeSignal) safeWithoutTurn() bool { return true }
+func (*safeSignal) SafeWithoutTurn() bool { return true }
 
 func TestLostTurnEndsTheRound(t *testing.T) {
 	turns := &fakeTurns{}

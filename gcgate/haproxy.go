@@ -141,8 +141,8 @@ func (h *HAProxy) Check(ctx context.Context) error {
 	return nil
 }
 
-// safeWithoutTurn reports true: the last server is never drained.
-func (h *HAProxy) safeWithoutTurn() bool { return true }
+// SafeWithoutTurn implements [TurnFree]: the last server is never drained.
+func (h *HAProxy) SafeWithoutTurn() bool { return true }
 
 // String returns "HAProxy BACKEND/SERVER at ADDR".
 func (h *HAProxy) String() string { return "HAProxy " + h.Backend + "/" + h.Server + " at " + h.Addr }

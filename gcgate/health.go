@@ -9,14 +9,18 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"strings"
 	"sync/atomic"
 	"time"
 )
 
 // Health is a [Signal] and a [Checker] that answers HTTP health checks: it is the handler of
 // the path that a balancer polls (HAProxy's "option httpchk", Envoy, and others). See
-// deploy/haproxy/health.cfg. A peer must poll fast, every 10 ms, and act on one answer, or it
-// learns of a collection when that is over.
+// deploy/haproxy/health.cfg.
+//
+// The peer must poll fast, every 10 ms: when its polls of late are so slow that it would not act
+// on a drain within [Options.AnnounceTimeout], or when it has polled too few times to tell, the
+// signal is silent, and the log names the interval. It is used again when the polls are fast.
 //
 // It answers GET and HEAD, with 200 "ready" or 503 "draining", to the addresses in Allow and
 // 403 to others. Who asks is the connection's other end: headers such as X-Forwarded-For are
@@ -25,8 +29,18 @@ import (
 // Mount it outside of [Gate.Middleware]: under [Shed] that would refuse the polls that end a
 // drain. Do not mount it where a peer forwards the requests of others to it.
 //
-// Drain and Ready return when each address that polls regularly has polled once more than it
-// takes to make it act. An address that polled once, or not for 3 s, is not waited for.
+// Drain returns when each address that polls regularly has polled once more than it takes to
+// make it act, Fall times. Ready returns when each that was told to drain has this process back,
+// which takes a proof, since Rise may not be what the balancer is set to, and two replicas that
+// are out at once leave nobody to serve:
+//
+//   - HAProxy says so in its polls, with "http-check send-state" (X-Haproxy-Server-State). Then
+//     Fall and Rise do not matter, in neither direction; or
+//   - Rise answers, and a request that came after them, where the gate counts requests; or
+//   - Rise answers and at least ten, where no request came in the 5 s before the drain; or
+//   - Rise answers and 5 s, which the log tells.
+//
+// An address that was told to drain and has not polled for 30 s is gone.
 //
 // The fields must not change once the signal is in use. Methods may be called from any
 // goroutine.
@@ -39,7 +53,8 @@ type Health struct {
 	Allow []netip.Prefix
 
 	// Fall and Rise are how many answers in a row it takes to make the peer act: "fall" and
-	// "rise" in HAProxy, which are 3 and 2 there if not written. Default: 0, which is 1.
+	// "rise" in HAProxy. Default: 0, which is HAProxy's default, 3 and 2; with "fall 1 rise 1"
+	// write 1 and 1: the drain then takes two polls, not four.
 	Fall, Rise int
 
 	// Pollers is how many poll from one address: HAProxy processes, times the backends with
@@ -52,7 +67,15 @@ type Health struct {
 
 	polls     polls
 	strangers atomic.Uint64
+	warned    atomic.Bool // that a peer was taken for back without a proof
 }
+
+const (
+	defaultFall = 3
+	defaultRise = 2
+
+	headerServerState = "X-Haproxy-Server-State" // of "http-check send-state"
+)
 
 // ServeHTTP answers a poll.
 func (h *Health) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -77,7 +100,7 @@ func (h *Health) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, "use GET or HEAD\n")
 		return
 	}
-	draining := h.polls.begin(from, time.Now())
+	draining := h.polls.begin(from, serverState(r), time.Now())
 	status, text := http.StatusOK, "ready\n"
 	if draining {
 		status, text = http.StatusServiceUnavailable, "draining\n"
@@ -90,12 +113,50 @@ func (h *Health) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // Drain answers 503 from now on. See [Health] for when it returns.
 func (h *Health) Drain(ctx context.Context, _ time.Duration) error {
-	return h.explain(h.polls.announce(ctx, true, h.Fall, h.Pollers))
+	return h.explain(h.polls.drain(ctx, h.demand(h.Fall, defaultFall)))
 }
 
 // Ready answers 200 from now on. See [Health] for when it returns.
 func (h *Health) Ready(ctx context.Context) error {
-	return h.explain(h.polls.announce(ctx, false, h.Rise, h.Pollers))
+	err := h.polls.ready(ctx, h.demand(h.Rise, defaultRise))
+	if unproven := h.polls.tookUnproven(); err == nil && h.warned.Swap(unproven) != unproven && unproven {
+		signalLogger(h.Logger).Warn("gcgate: no request came since the health check is \"ready\" again; the balancer is taken to have this process back: if it has not, set Health.Rise to its rise, or let HAProxy tell (http-check send-state)", "after", sightTimeout)
+	}
+	return h.explain(err)
+}
+
+// Attach implements [Attacher]: a request that comes is a proof that the peer has this process
+// back.
+func (h *Health) Attach(g *Gate) { h.polls.attach(g) }
+
+// CanConfirm implements [Confirmer].
+func (h *Health) CanConfirm(within time.Duration) error {
+	return h.explain(h.polls.canConfirm(within, h.demand(h.Fall, defaultFall), time.Now()))
+}
+
+// demand is what each poller takes to act.
+func (h *Health) demand(rounds, initial int) demand {
+	if rounds <= 0 {
+		rounds = initial
+	}
+	return demand{rounds: rounds, each: max(h.Pollers, 1), proof: true}
+}
+
+// serverState returns what HAProxy says of this server, as in "UP 2/3; name=be/a; node=lb1".
+func serverState(r *http.Request) peerState {
+	v := r.Header[headerServerState]
+	if len(v) != 1 {
+		return peerSilent
+	}
+	state, _, _ := strings.Cut(v[0], ";")
+	word, _, _ := strings.Cut(state, " ")
+	switch word {
+	case "UP":
+		return peerUp
+	case "DOWN", "NOLB":
+		return peerDown
+	}
+	return peerSilent
 }
 
 // Check waits until somebody has polled.

@@ -94,10 +94,13 @@ func TestHealthWithoutPollsNamesTheLineToAdd(t *testing.T) {
 	h := &Health{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	for _, err := range []error{h.Check(ctx), h.Drain(ctx, time.Second), h.Ready(ctx)} {
-		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "option httpchk") {
-			t.Errorf("got %v, want a deadline and the line to add", err)
+	for _, err := range []error{h.Check(ctx), h.Drain(ctx, time.Second), h.CanConfirm(time.Second)} {
+		if !errors.Is(err, errNobodyPolls) || !strings.Contains(err.Error(), "option httpchk") {
+			t.Errorf("got %v, want the line to add", err)
 		}
+	}
+	if err := h.Ready(ctx); err != nil {
+		t.Errorf("Ready, where nobody was told to drain: %v", err)
 	}
 	for range 2 {
 		r := httptest.NewRequest("GET", "/health", nil)

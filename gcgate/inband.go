@@ -30,10 +30,10 @@ type InBand struct {
 	// secret among services, but a server that faces the public may keep it to itself.
 	Allow []netip.Prefix
 
-	requests atomic.Pointer[counter] // nil before attach
-	until    atomic.Int64            // when back, in ns of clock; 0: not announcing
-	told     atomic.Bool             // an answer of this absence carried the header
-	seen     atomic.Bool             // a probe was told that this process is back
+	gate  atomic.Pointer[Gate] // nil before Attach
+	until atomic.Int64         // when back, in ns of clock; 0: not announcing
+	told  atomic.Bool          // an answer of this absence carried the header
+	seen  atomic.Bool          // a probe was told that this process is back
 
 	mu      sync.Mutex // guards what follows: Drain and Ready against a wrong caller
 	entered uint32     // requests when the announcement ended
@@ -53,11 +53,12 @@ var firstMoment = time.Now()
 // clock is nanoseconds since the program's start, on the monotonic clock; never 0.
 func clock() int64 { return int64(time.Since(firstMoment)) | 1 }
 
-// attach implements what [Start] calls first.
-func (b *InBand) attach(g *Gate) { b.requests.Store(g.requests) }
+// Attach implements [Attacher].
+func (b *InBand) Attach(g *Gate) { b.gate.Store(g) }
 
-// safeWithoutTurn reports true: when all targets are away, a [Transport] uses them all the same.
-func (b *InBand) safeWithoutTurn() bool { return true }
+// SafeWithoutTurn implements [TurnFree]: when all targets are away, a [Transport] uses them all
+// the same.
+func (b *InBand) SafeWithoutTurn() bool { return true }
 
 // String implements [Signal].
 func (b *InBand) String() string { return "in-band (" + headerDrain + ")" }
@@ -65,8 +66,8 @@ func (b *InBand) String() string { return "in-band (" + headerDrain + ")" }
 // Drain announces the absence, and returns nil when no request has entered for QuietFor.
 // At ctx's end it fails with what still comes; the announcement stays. It may be called again.
 func (b *InBand) Drain(ctx context.Context, expected time.Duration) error {
-	requests := b.requests.Load()
-	if requests == nil {
+	gate := b.gate.Load()
+	if gate == nil {
 		return errUnattached
 	}
 	b.mu.Lock()
@@ -80,7 +81,7 @@ func (b *InBand) Drain(ctx context.Context, expected time.Duration) error {
 	if quietFor <= 0 {
 		quietFor = defaultInBandQuiet
 	}
-	_, first := requests.read()
+	_, first := gate.Requests()
 	last, since := first, time.Now()
 	tick := time.NewTicker(max(quietFor/5, time.Millisecond))
 	defer tick.Stop()
@@ -91,7 +92,7 @@ func (b *InBand) Drain(ctx context.Context, expected time.Duration) error {
 				"their clients do not read the header, give them another signal: %w", b, last-first, ctx.Err())
 		case <-tick.C:
 		}
-		if _, n := requests.read(); n != last {
+		if _, n := gate.Requests(); n != last {
 			last, since = n, time.Now()
 		} else if time.Since(since) >= quietFor {
 			return nil
@@ -103,13 +104,13 @@ func (b *InBand) Drain(ctx context.Context, expected time.Duration) error {
 // or a request entered. It also returns nil when no client was told, and when those that were
 // have not come back long after they should have.
 func (b *InBand) Ready(ctx context.Context) error {
-	requests := b.requests.Load()
-	if requests == nil {
+	gate := b.gate.Load()
+	if gate == nil {
 		return errUnattached
 	}
 	b.mu.Lock()
 	if until := b.until.Load(); until != 0 {
-		_, b.entered = requests.read()
+		_, b.entered = gate.Requests()
 		b.patient = max(until, clock()) + int64(sightPatience)
 		b.seen.Store(false)
 		b.until.Store(0)
@@ -120,7 +121,7 @@ func (b *InBand) Ready(ctx context.Context) error {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for {
-		_, n := requests.read()
+		_, n := gate.Requests()
 		if !b.told.Load() || b.seen.Load() || n != entered || clock() > patient {
 			b.told.Store(false)
 			return nil

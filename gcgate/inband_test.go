@@ -27,9 +27,9 @@ func TestInBandUnattached(t *testing.T) {
 func TestInBandAttach(t *testing.T) {
 	g := &Gate{requests: newCounter()}
 	b := &InBand{}
-	b.attach(g)
-	if b.requests.Load() != g.requests {
-		t.Error("attach did not take the gate's counter")
+	b.Attach(g)
+	if b.gate.Load() != g {
+		t.Error("Attach did not take the gate")
 	}
 }
 

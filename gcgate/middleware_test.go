@@ -24,7 +24,7 @@ func newMiddleware(next http.HandlerFunc) *middleware {
 // withInBand gives m an in-band signal, attached.
 func withInBand(m *middleware) *InBand {
 	m.inBand = &InBand{QuietFor: time.Millisecond}
-	m.inBand.requests.Store(m.requests)
+	m.inBand.Attach(&Gate{requests: m.requests})
 	return m.inBand
 }
 

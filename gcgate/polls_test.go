@@ -14,7 +14,7 @@ import (
 func poll(ctx context.Context, p *polls, addr string, interval time.Duration) {
 	from := netip.MustParseAddr(addr)
 	for ctx.Err() == nil {
-		p.told(from, p.begin(from, time.Now()))
+		p.told(from, p.begin(from, peerSilent, time.Now()))
 		select {
 		case <-time.After(interval):
 		case <-ctx.Done():
@@ -22,17 +22,28 @@ func poll(ctx context.Context, p *polls, addr string, interval time.Duration) {
 	}
 }
 
+// announce is drain or ready.
+func (p *polls) announce(ctx context.Context, draining bool, d demand) error {
+	if draining {
+		return p.drain(ctx, d)
+	}
+	return p.ready(ctx, d)
+}
+
+var once = demand{rounds: 1, each: 1} // one answer makes the peer act
+
 func TestAnnounceReturnsWhenEachPollerHasActed(t *testing.T) {
 	tests := []struct {
-		name         string
-		pollers      map[string]time.Duration // interval by address
-		rounds, each int
-		least, most  time.Duration // the wait
+		name        string
+		pollers     map[string]time.Duration // interval by address
+		d           demand
+		least, most time.Duration // the wait
 	}{
-		{"one", map[string]time.Duration{"127.0.0.1": 10 * time.Millisecond}, 0, 0, 10 * time.Millisecond, 20 * time.Millisecond},
-		{"slowest of two", map[string]time.Duration{"127.0.0.1": 10 * time.Millisecond, "10.0.0.1": time.Second}, 1, 1, time.Second, 2 * time.Second},
-		{"fall 3", map[string]time.Duration{"127.0.0.1": 10 * time.Millisecond}, 3, 1, 30 * time.Millisecond, 40 * time.Millisecond},
-		{"two at one address", map[string]time.Duration{"127.0.0.1": 5 * time.Millisecond}, 1, 2, 15 * time.Millisecond, 20 * time.Millisecond},
+		{"one", map[string]time.Duration{"127.0.0.1": 10 * time.Millisecond}, once, 10 * time.Millisecond, 20 * time.Millisecond},
+		{"slowest of two", map[string]time.Duration{"127.0.0.1": 10 * time.Millisecond, "10.0.0.1": time.Second}, once, time.Second, 2 * time.Second},
+		{"ten seconds", map[string]time.Duration{"127.0.0.1": 10 * time.Second}, once, 10 * time.Second, 20 * time.Second},
+		{"fall 3", map[string]time.Duration{"127.0.0.1": 10 * time.Millisecond}, demand{rounds: 3, each: 1}, 30 * time.Millisecond, 40 * time.Millisecond},
+		{"two at one address", map[string]time.Duration{"127.0.0.1": 5 * time.Millisecond}, demand{rounds: 1, each: 2}, 15 * time.Millisecond, 20 * time.Millisecond},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -44,16 +55,16 @@ func TestAnnounceReturnsWhenEachPollerHasActed(t *testing.T) {
 					go poll(ctx, &p, addr, interval)
 				}
 				for _, draining := range []bool{true, false} {
-					time.Sleep(2*time.Second + 3*time.Millisecond)
+					time.Sleep(12*time.Second + 3*time.Millisecond)
 					start := time.Now()
-					if err := p.announce(ctx, draining, tt.rounds, tt.each); err != nil {
+					if err := p.announce(ctx, draining, tt.d); err != nil {
 						t.Fatal(err)
 					}
 					if d := time.Since(start); d < tt.least || d > tt.most {
 						t.Errorf("draining %v took %v, want %v to %v", draining, d, tt.least, tt.most)
 					}
 					start = time.Now()
-					if err := p.announce(ctx, draining, tt.rounds, tt.each); err != nil || time.Since(start) != 0 {
+					if err := p.announce(ctx, draining, tt.d); err != nil || time.Since(start) != 0 {
 						t.Errorf("announcing %v again: %v after %v, want nil at once", draining, err, time.Since(start))
 					}
 				}
@@ -62,7 +73,7 @@ func TestAnnounceReturnsWhenEachPollerHasActed(t *testing.T) {
 	}
 }
 
-func TestAnnounceDoesNotWaitForTheSilentNorForPassers(t *testing.T) {
+func TestDrainDoesNotWaitForTheSilentNorForPassers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -72,63 +83,226 @@ func TestAnnounceDoesNotWaitForTheSilentNorForPassers(t *testing.T) {
 		go poll(ctx, &p, "127.0.0.1", 10*time.Millisecond)
 		time.Sleep(time.Second)
 		passer := netip.MustParseAddr("10.0.0.2")
-		p.told(passer, p.begin(passer, time.Now()))
+		p.told(passer, p.begin(passer, peerSilent, time.Now()))
 		stop()
 		start := time.Now()
-		if err := p.announce(ctx, true, 1, 1); err != nil {
+		if err := p.drain(ctx, once); err != nil {
 			t.Fatal(err)
 		}
-		if d := time.Since(start); d < pollRecent-20*time.Millisecond || d > pollRecent+pollTick {
-			t.Errorf("waited %v for a peer that went silent, want about %v", d, pollRecent)
+		if d := time.Since(start); d < pollGone-20*time.Millisecond || d > pollGone+pollTick {
+			t.Errorf("waited %v for a peer that went silent, want about %v", d, pollGone)
 		}
 	})
 }
 
-func TestAnnounceAtItsDeadlineSaysWhoIsMissing(t *testing.T) {
+// TestReadyWaitsForWhomItTold: a peer that was told to drain is waited for until it has this
+// process back, however seldom it polls by then, and no longer than it takes to be gone.
+func TestReadyWaitsForWhomItTold(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		again       time.Duration // when it polls next; 0: never
+		least, most time.Duration
+	}{
+		{"downinter", 20 * time.Second, 20 * time.Second, 20*time.Second + 20*time.Millisecond},
+		{"gone", 0, pollForget, pollForget + 2*pollTick},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				var p polls
+				fast, slow := context.WithCancel(ctx)
+				go poll(fast, &p, "10.0.0.1", 10*time.Millisecond)
+				time.Sleep(time.Second)
+				start := time.Now()
+				if err := p.ready(ctx, once); err != nil || time.Since(start) != 0 {
+					t.Fatalf("nobody was told to drain: %v after %v", err, time.Since(start))
+				}
+				if err := p.drain(ctx, once); err != nil {
+					t.Fatal(err)
+				}
+				slow()
+				synctest.Wait()
+				start = time.Now()
+				if c.again > 0 {
+					time.AfterFunc(c.again, func() { poll(ctx, &p, "10.0.0.1", 10*time.Millisecond) })
+				}
+				if err := p.ready(ctx, once); err != nil {
+					t.Fatal(err)
+				}
+				if d := time.Since(start); d < c.least-20*time.Millisecond || d > c.most {
+					t.Errorf("waited %v, want %v to %v", d, c.least, c.most)
+				}
+			})
+		})
+	}
+}
+
+func TestWaitAtItsDeadlineSaysWhoIsMissing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var p polls
-		fail := func(want string) {
+		fail := func(draining bool, want string) {
 			t.Helper()
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			defer cancel()
-			err := p.announce(ctx, true, 1, 1)
+			err := p.announce(ctx, draining, once)
 			if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), want) {
 				t.Errorf("got %v, want a deadline and %q", err, want)
 			}
 		}
-		fail("nobody polls")
+		fail(true, "nobody polls")
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		go poll(ctx, &p, "10.0.0.1", time.Second)
 		time.Sleep(2500 * time.Millisecond)
-		if err := p.announce(ctx, false, 1, 1); err != nil {
+		fail(false, "10.0.0.1 does not have this process back, and has polled 0 of 1 times")
+		if err := p.ready(ctx, once); err != nil {
 			t.Fatal(err)
 		}
-		fail("10.0.0.1 has polled 0 of 1 times")
+		time.Sleep(500 * time.Millisecond)
+		fail(true, "10.0.0.1 has polled 0 of 1 times")
 	})
+}
+
+// TestCanConfirm: what is said of a peer follows its polls of late.
+func TestCanConfirm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var p polls
+		fall3 := demand{rounds: 3, each: 1, proof: true}
+		want := func(says string) {
+			t.Helper()
+			err := p.canConfirm(100*time.Millisecond, fall3, time.Now())
+			if says == "" && err != nil || says != "" && (err == nil || !strings.Contains(err.Error(), says)) {
+				t.Errorf("got %v, want %q", err, says)
+			}
+		}
+		stop := func() {}
+		every := func(interval time.Duration) {
+			stop()
+			ctx, cancel := context.WithCancel(t.Context())
+			stop = cancel
+			go poll(ctx, &p, "10.0.0.1", interval)
+			synctest.Wait()
+		}
+		want("nobody polls")
+		every(10 * time.Millisecond)
+		time.Sleep(25 * time.Millisecond)
+		want("10.0.0.1 has polled 3 times, the last two 10ms apart")
+		time.Sleep(30 * time.Millisecond)
+		want("")
+		every(time.Second) // a reload
+		want("")           // it has just polled
+		time.Sleep(500 * time.Millisecond)
+		want("polls every 1")
+		time.Sleep(10 * time.Second)
+		want("10.0.0.1 polls every 1s: to act on a drain takes it 4s, and Options.AnnounceTimeout is 100ms: let it poll more often")
+		every(10 * time.Millisecond)
+		time.Sleep(55 * time.Millisecond)
+		want("")
+		every(10 * time.Second)
+		time.Sleep(55 * time.Second)
+		want("polls every 10s")
+		stop()
+		time.Sleep(31 * time.Second)
+		want("nobody polls")
+	})
+}
+
+// TestReadyWantsAProof: Rise may be wrong, so a number of answers alone proves nothing while
+// requests could.
+func TestReadyWantsAProof(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		before      bool          // requests came before the drain
+		after       time.Duration // when they come again; 0: they do not
+		least, most time.Duration
+		unproven    bool
+	}{
+		{"a request", true, 300 * time.Millisecond, 300 * time.Millisecond, 320 * time.Millisecond, false},
+		{"none came before", false, 0, 100 * time.Millisecond, 120 * time.Millisecond, false},
+		{"none comes again", true, 0, sightTimeout, sightTimeout + 100*time.Millisecond, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				g := &Gate{requests: newCounter()}
+				d := demand{rounds: 1, each: 1, proof: true}
+				var p polls
+				p.attach(g)
+				go poll(ctx, &p, "10.0.0.1", 10*time.Millisecond)
+				time.Sleep(time.Minute)
+				if c.before {
+					g.Enter().Exit()
+				}
+				time.Sleep(3 * time.Second)
+				if err := p.drain(ctx, d); err != nil {
+					t.Fatal(err)
+				}
+				start := time.Now()
+				if c.after > 0 {
+					time.AfterFunc(c.after, func() { g.Enter().Exit() })
+				}
+				if err := p.ready(ctx, d); err != nil {
+					t.Fatal(err)
+				}
+				if took := time.Since(start); took < c.least || took > c.most || p.tookUnproven() != c.unproven {
+					t.Errorf("took %v, unproven %v; want %v to %v, %v", took, p.tookUnproven(), c.least, c.most, c.unproven)
+				}
+			})
+		})
+	}
+}
+
+// TestPeerThatSaysWhereItStands is believed, and not counted.
+func TestPeerThatSaysWhereItStands(t *testing.T) {
+	var p polls
+	from, now := netip.MustParseAddr("10.0.0.1"), time.Now()
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	d := demand{rounds: 1, each: 1, proof: true}
+	step := func(says peerState) { p.told(from, p.begin(from, says, now)) }
+	step(peerUp)
+	step(peerUp)
+	for _, turn := range []struct {
+		draining  bool
+		is, wants peerState
+	}{{true, peerUp, peerDown}, {false, peerDown, peerUp}} {
+		p.set(turn.draining)
+		for range 20 {
+			step(turn.is)
+			if err := p.announce(ended, turn.draining, d); err == nil {
+				t.Fatalf("draining %v: confirmed although it says otherwise", turn.draining)
+			}
+		}
+		step(turn.wants)
+		if err := p.announce(ended, turn.draining, d); err != nil {
+			t.Errorf("draining %v: %v although it says so", turn.draining, err)
+		}
+	}
 }
 
 func TestAnswerFromBeforeTheChangeDoesNotCount(t *testing.T) {
 	var p polls
 	from, now := netip.MustParseAddr("10.0.0.1"), time.Now()
-	p.told(from, p.begin(from, now))
-	was := p.begin(from, now)
+	p.told(from, p.begin(from, peerSilent, now))
+	was := p.begin(from, peerSilent, now)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := p.announce(ctx, true, 1, 1); err == nil {
+	if err := p.drain(ctx, once); err == nil {
 		t.Error("a drain is confirmed that nobody was told")
 	}
 	p.told(from, was) // "ready" is written late
-	p.begin(from, now)
-	if err := p.announce(ctx, true, 1, 1); err == nil {
+	p.begin(from, peerSilent, now)
+	if err := p.drain(ctx, once); err == nil {
 		t.Error("a poll answered \"ready\" counts as one told to drain")
 	}
 	p.told(from, true)
-	if err := p.announce(ctx, true, 1, 1); err == nil {
+	if err := p.drain(ctx, once); err == nil {
 		t.Error("a peer that was told counts as one that acted, before it polls again")
 	}
-	p.begin(from, now)
-	if err := p.announce(ctx, true, 1, 1); err != nil {
+	p.begin(from, peerSilent, now)
+	if err := p.drain(ctx, once); err != nil {
 		t.Errorf("told, and polled again: %v", err)
 	}
 }
@@ -137,14 +311,19 @@ func TestPollersAreBounded(t *testing.T) {
 	var p polls
 	now := time.Now()
 	addr := netip.MustParseAddr("10.0.0.1")
-	for range 10 * maxPollers {
-		p.told(addr, p.begin(addr, now))
+	p.set(true)
+	for i := range 10 * maxPollers {
+		draining := p.begin(addr, peerSilent, now)
+		if draining != (i < maxPollers) {
+			t.Errorf("poller %d is told draining=%v: who is not remembered must not be", i, draining)
+		}
+		p.told(addr, draining)
 		addr = addr.Next()
 	}
 	if n := len(p.pollers); n != maxPollers {
 		t.Errorf("remembers %d pollers, want %d", n, maxPollers)
 	}
-	p.begin(addr, now.Add(pollRecent+1))
+	p.begin(addr, peerSilent, now.Add(pollForget+1))
 	if n := len(p.pollers); n != 1 {
 		t.Errorf("remembers %d pollers after the others went silent, want 1", n)
 	}

@@ -1,6 +1,7 @@
 package gcgate
 
 import (
+	"context"
 	"errors"
 	"runtime"
 	"runtime/debug"
@@ -29,8 +30,8 @@ func TestRealRuntime(t *testing.T) {
 		if s.Escaped > 0 || s.Collections[Requested] != 1 {
 			t.Errorf("stats: %+v", s)
 		}
-		g.Stop()
-		g.Stop()
+		g.Stop(context.Background())
+		g.Stop(context.Background())
 		if err := g.Collect(t.Context()); !errors.Is(err, ErrStopped) {
 			t.Errorf("Collect after Stop: %v", err)
 		}

@@ -9,23 +9,55 @@ import (
 // process is about to collect, and that it is back.
 //
 // The gate calls Drain and Ready of one Signal from one goroutine, never both at once. Each
-// call has a deadline; what fails is tried again, with a pause, until it succeeds or until the
-// gate wants the opposite. While the gate is away it calls Drain again every 100 ms, so that a
-// peer that lost its state (a restart, a reload) hears of it: both calls must be idempotent.
+// call has a deadline, 1 s for Drain and 10 s for Ready; what fails is tried again, with a
+// pause, until it succeeds or until the gate wants the opposite. While the gate is away it calls
+// Drain again every 100 ms, so that a peer that lost its state (a restart, a reload) hears of
+// it: both calls must be idempotent.
 //
 // Neither a slow nor a failing Signal holds up serving or collecting: the gate waits for Drain
-// at most [Options.AnnounceTimeout].
+// at most [Options.AnnounceTimeout]. But the turn is held until Ready has returned nil, for a
+// minute at most, whether Drain had succeeded or not: the peer may have acted on a Drain whose
+// answer was lost. Until Ready has returned nil, Drain is not called again.
+//
+// A Signal may have more to say by implementing [Attacher], [Checker], [Confirmer] or
+// [TurnFree].
 type Signal interface {
 	// Drain asks the peer to send no new requests, and returns nil when the peer has acted on
 	// it. expected is how long this process expects to be away, from now.
 	Drain(ctx context.Context, expected time.Duration) error
 
-	// Ready tells the peer that this process is back, and returns nil when the peer has seen
-	// it. The gate holds its turn until then.
+	// Ready tells the peer that this process is back, and returns nil when the peer sends
+	// requests again for sure, or was never told: the next replica drains then.
 	Ready(ctx context.Context) error
 
 	// String names the signal and its peer, for the log.
 	String() string
+}
+
+// An Attacher is a [Signal] that works inside this process: one that tells its clients in the
+// answers to their requests, say. [Start] calls Attach before any other method; only
+// [Gate.Requests] works before Start has returned.
+type Attacher interface {
+	Attach(g *Gate)
+}
+
+// A Confirmer is a [Signal] that knows beforehand whether its peer would act in time. Without a
+// peer that does, a drain is all cost: the process collects before anybody has acted, and is out
+// of service long after.
+type Confirmer interface {
+	// CanConfirm returns nil when the peer is expected to act on a Drain within the given time,
+	// which is [Options.AnnounceTimeout]; else an error that says why not, and what to set: the
+	// signal is then silent at this collection, and the log tells when that begins and ends.
+	// It is called before each announcement, and must not block.
+	CanConfirm(within time.Duration) error
+}
+
+// A TurnFree is a [Signal] that can be used without holding the turn, and whose peer needs not
+// be waited for before the next replica drains.
+type TurnFree interface {
+	// SafeWithoutTurn reports whether requests are served even when all replicas have
+	// announced at once.
+	SafeWithoutTurn() bool
 }
 
 // A Checker is a [Signal] that can tell before the first collection whether its peer is

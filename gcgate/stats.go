@@ -16,7 +16,9 @@ type Stats struct {
 	// Phases are the times spent in each state by collections that ended, Wanting to Readying.
 	Phases map[State]Duration
 
-	// Stragglers entered while the gate was collecting or announced to be; Shed were refused.
+	// Stragglers are the requests that entered while the gate was collecting: they met the
+	// collector, although the peers were told before. Those that come from the announcement
+	// until then are awaited, and do not count. Shed were refused.
 	Stragglers, Shed uint64
 
 	// WithoutTurn counts collections at the hard threshold that did not have the turn, and

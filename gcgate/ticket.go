@@ -9,8 +9,13 @@ import (
 // A Ticket stands for a request in flight, from [Gate.Enter] to Exit.
 type Ticket struct{ s *shard }
 
-// Exit ends the request. Call it exactly once, from any goroutine.
-func (t Ticket) Exit() { t.s.n.Add(^uint64(0)) }
+// Exit ends the request. Call it exactly once, from any goroutine. The zero Ticket stands for
+// no request: its Exit does nothing.
+func (t Ticket) Exit() {
+	if t.s != nil {
+		t.s.n.Add(^uint64(0))
+	}
+}
 
 // shard counts the requests of about one P in one word, so that Enter and Exit are one atomic
 // operation each on a cache line that is seldom another core's:

@@ -1,6 +1,7 @@
 package gcgate
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -16,7 +17,7 @@ func TestGateAndTransportTogether(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer g.Stop()
+	defer g.Stop(context.Background())
 	var gated, other atomic.Int64
 	count := func(n *atomic.Int64) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { n.Add(1) })

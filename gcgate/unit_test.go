@@ -1,6 +1,7 @@
 package gcgate
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"math"
@@ -155,7 +156,7 @@ func TestOptionsThatCannotWork(t *testing.T) {
 	if err != nil {
 		t.Fatal("a refused Start must leave no gate behind:", err)
 	}
-	g.Stop()
+	g.Stop(context.Background())
 }
 
 func TestNames(t *testing.T) {

@@ -1,6 +1,7 @@
 package etcdturn_test
 
 import (
+	"context"
 	"fmt"
 	"log"
 	"net/http"
@@ -24,7 +25,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer gate.Stop()
+	defer gate.Stop(context.Background())
 	log.Fatal(http.ListenAndServe(":8080", gate.Middleware(http.DefaultServeMux)))
 }
 

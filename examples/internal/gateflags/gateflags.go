@@ -3,6 +3,7 @@
 package gateflags
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"log/slog"
@@ -11,10 +12,14 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"evenkeel.dev/contrib/etcdturn"
 	"evenkeel.dev/gcgate"
 )
+
+// stopTimeout bounds what stopping the gate may take: its peers must hear of it.
+const stopTimeout = 5 * time.Second
 
 // Flags are the flags, parsed.
 type Flags struct {
@@ -147,7 +152,13 @@ func (g *Gate) start(f *Flags, source string, log *slog.Logger) error {
 		return err
 	}
 	g.gate = gate
-	g.closes = append(g.closes, gate.Stop)
+	g.closes = append(g.closes, func() {
+		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+		defer cancel()
+		if err := gate.Stop(ctx); err != nil {
+			log.Warn("the gate does not stop in time; a peer may think that this process is away", "error", err)
+		}
+	})
 	return nil
 }
 

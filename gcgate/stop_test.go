@@ -1,0 +1,151 @@
+package gcgate
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Stop stops the gate, however long that takes.
+func (r *rig) Stop() { r.Gate.Stop(context.Background()) }
+
+// deafSignal hangs in the methods that it names, whatever their context says.
+type deafSignal struct {
+	fakeSignal
+	drain, ready bool
+	wake         chan struct{}
+}
+
+func (s *deafSignal) Drain(ctx context.Context, d time.Duration) error {
+	if s.drain {
+		<-s.wake
+	}
+	return s.fakeSignal.Drain(ctx, d)
+}
+
+func (s *deafSignal) Ready(ctx context.Context) error {
+	if s.ready {
+		<-s.wake
+	}
+	return s.fakeSignal.Ready(ctx)
+}
+
+// deafTurns hang.
+type deafTurns struct{ wake chan struct{} }
+
+func (t *deafTurns) TryAcquire(context.Context) (Lease, error) {
+	<-t.wake
+	return nil, errors.New("too late")
+}
+
+// TestStopIsBounded: whatever of the user's code hangs, Stop returns when its context ends, names
+// the call, and the collector is the runtime's again.
+func TestStopIsBounded(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		options func(wake chan struct{}) Options
+		state   State // in which the gate stops
+		says    string
+	}{
+		{"Drain", func(wake chan struct{}) Options {
+			return Options{Signals: []Signal{&deafSignal{drain: true, wake: wake}}}
+		}, Announcing, "Drain of signal fake"},
+		{"Ready", func(wake chan struct{}) Options {
+			return Options{Signals: []Signal{&deafSignal{ready: true, wake: wake}}}
+		}, Serving, "Ready of signal fake"},
+		{"TryAcquire", func(wake chan struct{}) Options {
+			return Options{Signals: []Signal{&fakeSignal{}}, Turns: &deafTurns{wake}}
+		}, Wanting, "TryAcquire of Turns *gcgate.deafTurns"},
+		{"OnEvent", func(wake chan struct{}) Options {
+			return Options{Policy: Through, OnEvent: func(Event) { <-wake }}
+		}, Wanting, "Options.OnEvent"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				wake := make(chan struct{})
+				o := c.options(wake)
+				h, freed := newFakeHeap(), 0
+				r := &rig{heap: h}
+				o.Logger = slog.New(slog.NewTextHandler(&r.logged, nil))
+				o, err := o.normal()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if r.Gate, err = start(o, h, func() { freed++ }); err != nil {
+					t.Fatal(err)
+				}
+				r.until(t, c.state)
+				time.Sleep(20 * time.Millisecond)
+				ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+				defer cancel()
+				stopped := time.Now()
+				if err := r.Gate.Stop(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(stopped) != 3*time.Second {
+					t.Errorf("Stop: %v after %v, want the deadline at 3s", err, time.Since(stopped))
+				}
+				h.set(func() {
+					if h.percent != 100 || h.limit != math.MaxInt64 {
+						t.Errorf("GOGC is %d, the limit %d: not what it was", h.percent, h.limit)
+					}
+				})
+				if freed != 1 {
+					t.Errorf("another gate may start: told %d times, want once", freed)
+				}
+				if log := r.logged.String(); !strings.Contains(log, c.says) {
+					t.Errorf("the log does not name %q:\n%s", c.says, log)
+				}
+				close(wake)
+				if err := r.Gate.Stop(t.Context()); err != nil {
+					t.Errorf("Stop once nothing hangs: %v", err)
+				}
+				time.Sleep(time.Second) // a collection that runs ends
+				h.set(func() {
+					if h.percent != 100 || h.limit != math.MaxInt64 || freed != 1 {
+						t.Errorf("in the end GOGC is %d, the limit %d, freed %d times", h.percent, h.limit, freed)
+					}
+				})
+			})
+		})
+	}
+}
+
+// TestCollectLeavesNoWaiter: who gives up waiting for a collection is forgotten.
+func TestCollectLeavesNoWaiter(t *testing.T) {
+	turns := &fakeTurns{}
+	inTime(t, Options{Signals: []Signal{&fakeSignal{}}, Turns: turns}, func(t *testing.T, r *rig) {
+		r.heap.set(func() { r.heap.rate = 0 })
+		other, _ := turns.TryAcquire(t.Context())
+		for range 1000 {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+			if err := r.Collect(ctx); !errors.Is(err, context.DeadlineExceeded) {
+				t.Fatalf("Collect: %v, want its deadline", err)
+			}
+			cancel()
+		}
+		r.guarded(func() {
+			if n := len(r.waiters); n != 0 {
+				t.Errorf("%d of 1000 waiters stayed", n)
+			}
+		})
+		other.Release(t.Context())
+		r.until(t, Serving)
+		if err := r.Collect(t.Context()); err != nil { // and the gate goes on
+			t.Error(err)
+		}
+	})
+}
+
+func (r *rig) guarded(f func()) {
+	r.Gate.mu.Lock()
+	defer r.Gate.mu.Unlock()
+	f()
+}
+
+func TestZeroTicket(t *testing.T) {
+	var ticket Ticket
+	ticket.Exit() // must not panic
+}
