@@ -5,13 +5,14 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // Times of the announcements.
 const (
 	drainTimeout = time.Second            // of one call of Signal.Drain
-	backTimeout  = 10 * time.Second       // of one call of Signal.Ready
+	backTimeout  = 20 * time.Second       // of one call of Signal.Ready
 	drainAgain   = 100 * time.Millisecond // between two announcements of one drain
 	retryMin     = 5 * time.Millisecond   // pause after a call that failed, doubled each time
 	retryMax     = time.Second
@@ -35,6 +36,7 @@ type announcer struct {
 	calls  *calls
 	kick   chan struct{} // a new wish, capacity 1
 	silent bool          // it cannot be used, and the log knows; control goroutine
+	slow   atomic.Bool   // its peer took long to have this process back, and the log knows
 
 	mu     sync.Mutex
 	wish   *wish              // newest; guarded by mu

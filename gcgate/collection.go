@@ -18,6 +18,7 @@ const (
 	// returnTimeout is how long the turn is held for peers that do not have this process back.
 	// A balancer that needs longer has lost it, or is gone.
 	returnTimeout = time.Minute
+	slowReturn    = 2 * time.Second // is worth a warning
 	turnPause     = 10 * time.Millisecond
 	turnPauseMax  = 500 * time.Millisecond
 	overdueAfter  = 10 * time.Second // or ten times what was expected
@@ -260,6 +261,7 @@ func (g *Gate) giveBack(r *round) {
 // awaitReturn waits until all peers that must not lose two replicas have this one back, or the
 // bound, or until the turn is lost.
 func (g *Gate) awaitReturn(r *round) {
+	begin := time.Now()
 	timer := time.NewTimer(returnTimeout)
 	defer timer.Stop()
 	for i, w := range r.returns {
@@ -268,6 +270,10 @@ func (g *Gate) awaitReturn(r *round) {
 		}
 		select {
 		case <-w.done:
+			took := time.Since(begin)
+			if slow := took > slowReturn; r.told[i].slow.Swap(slow) != slow && slow {
+				r.told[i].log.Warn("gcgate: a peer took long to have this process back, and no other replica could collect meanwhile: let it poll faster while a server is down (downinter and fastinter in HAProxy)", "took", took)
+			}
 		case <-r.lease.Lost():
 			return
 		case <-timer.C:

@@ -36,9 +36,8 @@ import (
 //
 //   - HAProxy says so in its polls, with "http-check send-state" (X-Haproxy-Server-State). Then
 //     Fall and Rise do not matter, in neither direction; or
-//   - Rise answers, and a request that came after them, where the gate counts requests; or
-//   - Rise answers and at least ten, where no request came in the 5 s before the drain; or
-//   - Rise answers and 5 s, which the log tells.
+//   - Rise answers, and a request that came after them; or
+//   - Rise answers and 10 s without a request, which the log tells.
 //
 // An address that was told to drain and has not polled for 30 s is gone.
 //

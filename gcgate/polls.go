@@ -22,13 +22,9 @@ const (
 	// pollsKept is how many polls of a peer are remembered, to tell how fast it polls.
 	pollsKept = 16
 
-	// pollsUnproven is how many answers in a row make sure, where nothing else can tell, that a
-	// peer has this process back: more than balancers are set to ask for.
-	pollsUnproven = 10
-
 	// sightTimeout is how long to wait for a request as a proof that a peer has this process
-	// back, when requests came before.
-	sightTimeout = 5 * time.Second
+	// back, once it should have.
+	sightTimeout = 10 * time.Second
 
 	// maxPollers bounds the peers that are remembered. Another is told "ready" at all times.
 	maxPollers = 64
@@ -57,11 +53,8 @@ type polls struct {
 	pollers  map[netip.Addr]*pollers // guarded by mu; at most maxPollers
 	changed  chan struct{}           // guarded by mu; closed at the next poll, nil when nobody waits
 
-	gate      *Gate     // counts requests; guarded by mu; nil: nobody does
-	entered   uint32    // requests, when that was last looked at; guarded by mu
-	requestAt time.Time // when it was last seen to have grown; guarded by mu
-	busy      bool      // requests came before this drain; guarded by mu
-	unproven  bool      // a peer was taken for back without the request that would prove it; guarded by mu
+	gate     *Gate // counts requests; guarded by mu; nil: nobody does
+	unproven bool  // a peer was taken for back without the request that would prove it; guarded by mu
 }
 
 // pollers are all who poll from one address.
@@ -98,7 +91,6 @@ func (p *polls) attach(g *Gate) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.gate = g
-	_, p.entered = g.Requests()
 }
 
 // begin notes that from begins a poll, and returns what to tell it.
@@ -123,22 +115,11 @@ func (p *polls) begin(from netip.Addr, says peerState, now time.Time) (draining 
 		q.agree = 0
 	}
 	q.out = q.out || p.draining
-	p.look(now)
 	if p.changed != nil {
 		close(p.changed)
 		p.changed = nil
 	}
 	return p.draining
-}
-
-// look notes whether requests have come. mu is held.
-func (p *polls) look(now time.Time) {
-	if p.gate == nil {
-		return
-	}
-	if _, entered := p.gate.Requests(); entered != p.entered {
-		p.entered, p.requestAt = entered, now
-	}
 }
 
 // add remembers from in the place of one that went silent, or not at all when full.
@@ -252,10 +233,6 @@ func (p *polls) set(draining bool) {
 	for _, q := range p.pollers {
 		q.told, q.acted, q.agree, q.due = 0, 0, 0, time.Time{}
 	}
-	if now := time.Now(); draining {
-		p.look(now)
-		p.busy = now.Sub(p.requestAt) < sightTimeout
-	}
 }
 
 // heard waits until somebody polls, or has polled lately.
@@ -298,7 +275,6 @@ func (p *polls) missing(d demand, now time.Time) error {
 // who has not. It is called with mu held.
 func (p *polls) absent(d demand, now time.Time) error {
 	var late []string
-	p.look(now)
 	for a, q := range p.pollers {
 		q.out = q.out && !q.isGone(now) && !p.hasBack(q, d, now)
 		if q.out {
@@ -320,21 +296,15 @@ func (p *polls) hasBack(q *pollers, d demand, now time.Time) bool {
 		return q.says == peerUp && q.agree >= d.agreeing()
 	case q.acted < d.answers():
 		return false
-	case !d.proof:
-		return true
-	case q.due.IsZero():
-		q.due, q.entered = now, p.entered
-		return false
-	case q.entered != p.entered:
-		p.unproven = false
-		return true
-	case !p.busy: // no request would come: enough answers must do
-		return q.acted >= max(d.answers(), pollsUnproven*d.each)
-	case now.Sub(q.due) >= sightTimeout:
-		p.unproven = true
+	case !d.proof || p.gate == nil:
 		return true
 	}
-	return false
+	_, entered := p.gate.Requests()
+	if q.due.IsZero() {
+		q.due, q.entered = now, entered
+	}
+	p.unproven = entered == q.entered
+	return !p.unproven || now.Sub(q.due) >= sightTimeout
 }
 
 // tookUnproven reports whether the last wait ended without the proof.

@@ -9,7 +9,7 @@ import (
 // process is about to collect, and that it is back.
 //
 // The gate calls Drain and Ready of one Signal from one goroutine, never both at once. Each
-// call has a deadline, 1 s for Drain and 10 s for Ready; what fails is tried again, with a
+// call has a deadline, 1 s for Drain and 20 s for Ready; what fails is tried again, with a
 // pause, until it succeeds or until the gate wants the opposite. While the gate is away it calls
 // Drain again every 100 ms, so that a peer that lost its state (a restart, a reload) hears of
 // it: both calls must be idempotent.

@@ -1,0 +1,322 @@
+package gcgate
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// model is a balancer in front of some replicas, as HAProxy is one (src/check.c of 2.6).
+type model struct {
+	inter, fast, down time.Duration // between two polls: as usual, while the state changes, while it is down
+	fall, rise        int
+	says              bool // http-check send-state
+	agent             bool // it asks for an agent-check, and does what that says at once
+
+	mu      sync.Mutex
+	rng     *rand.Rand     // guarded by mu
+	servers []*modelServer // guarded by mu
+	next    int            // guarded by mu
+	failed  int            // requests that found no server; guarded by mu
+	outages int            // moments in which the last server went; guarded by mu
+	downs   int            // times that a server went; guarded by mu
+	longest time.Duration  // that a server was out; guarded by mu
+}
+
+// modelServer is a replica as the balancer sees it.
+type modelServer struct {
+	m      *model
+	health int // rise to rise+fall-1 is up, and below it is down
+	since  time.Time
+	poll   func(header string) (ready bool)
+	enter  func() // a request
+}
+
+func (s *modelServer) up() bool { return s.health >= s.m.rise }
+
+// step takes the answer to a poll.
+func (s *modelServer) step(ready bool) {
+	m := s.m
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	was, full := s.up(), m.rise+m.fall-1
+	switch {
+	case ready:
+		if s.health++; s.up() {
+			s.health = full
+		}
+	case was:
+		if s.health--; !s.up() {
+			s.health = 0
+		}
+	default:
+		s.health = 0
+	}
+	if was == s.up() {
+		return
+	}
+	if s.up() {
+		m.longest = max(m.longest, time.Since(s.since))
+		return
+	}
+	s.since = time.Now()
+	m.downs++
+	for _, other := range m.servers {
+		if other.up() {
+			return
+		}
+	}
+	m.outages++
+}
+
+// pause is the time to the next poll, and header what it says.
+func (s *modelServer) pause() (d time.Duration, header string) {
+	m := s.m
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case s.health == m.rise+m.fall-1:
+		d, header = m.inter, "UP"
+	case s.up():
+		d, header = m.fast, fmt.Sprintf("UP %d/%d", s.health-m.rise+1, m.fall)
+	case s.health > 0:
+		d, header = m.fast, fmt.Sprintf("DOWN %d/%d", s.health, m.rise)
+	default:
+		d, header = m.down, "DOWN"
+	}
+	if m.agent {
+		d = m.inter
+	}
+	return d, header + "; name=be/a; node=lb"
+}
+
+// run polls a server until ctx ends. Answers take their time to come.
+func (s *modelServer) run(ctx context.Context) {
+	for d := s.m.random(s.m.inter); sleep(ctx, d); d, _ = s.pause() {
+		_, header := s.pause()
+		ready := s.poll(header)
+		if !sleep(ctx, s.m.random(min(2*time.Millisecond, s.m.inter))) {
+			return
+		}
+		s.step(ready)
+	}
+}
+
+func (m *model) random(d time.Duration) time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return time.Duration(m.rng.Int64N(int64(d)))
+}
+
+// request sends one to a server that is up.
+func (m *model) request() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for range m.servers {
+		s := m.servers[m.next%len(m.servers)]
+		if m.next++; s.up() {
+			s.enter()
+			return
+		}
+	}
+	m.failed++
+}
+
+// modelCase is a balancer, and what the replicas were told of it.
+type modelCase struct {
+	name              string
+	inter, fast, down time.Duration
+	fall, rise        int
+	says, agent       bool
+	options           [2]int        // Health.Fall and Rise
+	within            time.Duration // Options.AnnounceTimeout
+	traffic           time.Duration // between two requests
+	rate              float64       // of allocation, bytes a second
+	stops             bool          // gates are stopped, and started again, in the middle of it
+	rounds            int           // default: 100
+	silent            bool          // the signal must not be used
+	used              bool          // it must
+}
+
+// TestTwoAtOnceBehindABalancer asks two replicas to collect at once a hundred times behind
+// balancers of all kinds. No request may find both out.
+func TestTwoAtOnceBehindABalancer(t *testing.T) {
+	const ms = time.Millisecond
+	var cases []modelCase
+	for _, inter := range []time.Duration{ms, 10 * ms, 20 * ms, 100 * ms, 200 * ms, 500 * ms, time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second} {
+		c := modelCase{inter: inter, fall: 3, rise: 2, traffic: 5 * ms, used: inter <= 20*ms, silent: inter >= 100*ms}
+		c.name = fmt.Sprintf("every %v", inter)
+		cases = append(cases, c)
+		c.name += ", agent-check"
+		c.agent, c.fall, c.rise = true, 1, 1
+		cases = append(cases, c)
+	}
+	cases = append(cases,
+		modelCase{name: "fall and rise 1, defaults here", inter: 10 * ms, fall: 1, rise: 1, traffic: 5 * ms, used: true},
+		modelCase{name: "rise 2, 1 said", inter: 10 * ms, fall: 3, rise: 2, options: [2]int{1, 1}, traffic: 5 * ms, used: true},
+		modelCase{name: "rise 100, 1 said", rounds: 15, inter: 10 * ms, fall: 1, rise: 100, options: [2]int{1, 1}, traffic: 5 * ms, used: true},
+		modelCase{name: "rise 100, 1 said, little traffic", rounds: 15, inter: 10 * ms, fall: 1, rise: 100, options: [2]int{1, 1}, traffic: 3 * time.Second, used: true},
+		modelCase{name: "rise 100, 1 said, state told", rounds: 15, inter: 10 * ms, fall: 1, rise: 100, options: [2]int{1, 1}, says: true, traffic: time.Minute, used: true},
+		modelCase{name: "fall 10, 1 said", inter: 10 * ms, fall: 10, rise: 2, options: [2]int{1, 1}, traffic: 5 * ms},
+		modelCase{name: "slow while down", rounds: 15, inter: 10 * ms, down: 10 * time.Second, fall: 1, rise: 2, options: [2]int{1, 1}, traffic: 50 * ms, used: true},
+		modelCase{name: "slow while it changes", rounds: 15, inter: 10 * ms, fast: 10 * time.Second, fall: 2, rise: 3, traffic: 50 * ms},
+		modelCase{name: "slow while down, and memory fills", rounds: 15, inter: 10 * ms, down: 5 * time.Second, fall: 1, rise: 2, traffic: 50 * ms, rate: 50 * mib},
+		modelCase{name: "slow, and waited for", rounds: 15, inter: time.Second, fall: 3, rise: 2, within: 10 * time.Second, traffic: 50 * ms, used: true},
+		modelCase{name: "slow, waited for, and wrong", rounds: 15, inter: 2 * time.Second, fall: 1, rise: 4, options: [2]int{1, 1}, within: 10 * time.Second, traffic: 50 * ms, used: true},
+		modelCase{name: "gates stop", inter: 10 * ms, fall: 1, rise: 3, options: [2]int{1, 1}, traffic: 5 * ms, stops: true, used: true},
+		modelCase{name: "gates stop, slow while down", rounds: 15, inter: 10 * ms, down: 10 * time.Second, fall: 1, rise: 3, traffic: 50 * ms, stops: true, used: true},
+	)
+	rng := rand.New(rand.NewPCG(1, 2))
+	one := func(of ...time.Duration) time.Duration { return of[rng.IntN(len(of))] }
+	for i := range 12 {
+		cases = append(cases, modelCase{
+			name:  fmt.Sprintf("any %d", i),
+			inter: one(ms, 10*ms, 30*ms, 100*ms, time.Second, 10*time.Second),
+			fast:  one(0, ms, 100*ms, 3*time.Second), down: one(0, ms, 100*ms, 3*time.Second, 10*time.Second),
+			fall: 1 + rng.IntN(6), rise: 1 + rng.IntN(6), says: rng.IntN(3) == 0,
+			options: [2]int{rng.IntN(6), rng.IntN(6)}, within: one(0, 0, time.Second, 10*time.Second),
+			rounds: 15, traffic: one(20*ms, 100*ms, time.Second), rate: float64(rng.IntN(2) * 30 * mib), stops: rng.IntN(4) == 0,
+		})
+	}
+	for i, c := range cases {
+		if c.rounds == 0 {
+			c.rounds = 100
+		}
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { c.try(t, rand.New(rand.NewPCG(uint64(i), 3))) })
+		})
+	}
+}
+
+// modelReplica is a process.
+type modelReplica struct {
+	mu     sync.Mutex
+	rig    *rig // guarded by mu
+	signal Signal
+	start  func() *rig
+}
+
+func (r *modelReplica) gate() *rig {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.rig
+}
+
+func (c modelCase) try(t *testing.T, rng *rand.Rand) {
+	m := &model{inter: c.inter, fast: c.fast, down: c.down, fall: c.fall, rise: c.rise, says: c.says, agent: c.agent, rng: rng}
+	if m.fast == 0 {
+		m.fast = m.inter
+	}
+	if m.down == 0 {
+		m.down = m.inter
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	turns := &fakeTurns{}
+	var replicas [2]*modelReplica
+	for i := range replicas {
+		r := &modelReplica{}
+		server := &modelServer{m: m, health: m.rise + m.fall - 1, enter: func() { r.gate().Enter().Exit() }}
+		if c.agent {
+			r.signal, server.poll = c.agentCheck()
+		} else {
+			r.signal, server.poll = c.healthCheck()
+		}
+		m.servers = append(m.servers, server)
+		r.start = func() *rig {
+			h := newFakeHeap()
+			h.rate, h.marks = c.rate, time.Duration(1+rng.IntN(200))*time.Millisecond
+			return startRig(t, Options{Policy: Drain, Signals: []Signal{r.signal}, Turns: turns, AnnounceTimeout: c.within}, h)
+		}
+		r.rig = r.start()
+		replicas[i] = r
+	}
+	for _, s := range m.servers {
+		go s.run(ctx)
+	}
+	go func() {
+		for sleep(ctx, c.traffic) {
+			m.request()
+		}
+	}()
+	time.Sleep(7*m.inter + 100*time.Millisecond)
+	for n := range c.rounds {
+		var asked sync.WaitGroup
+		for _, r := range replicas {
+			asked.Go(func() { r.gate().Collect(ctx) })
+		}
+		if c.stops && n%10 == 5 {
+			replicas[n/10%2].restart(time.Duration(rng.IntN(300)) * time.Millisecond)
+		}
+		asked.Wait()
+	}
+	for _, r := range replicas {
+		r.gate().Stop()
+	}
+	cancel()
+	synctest.Wait()
+	c.judge(t, m, replicas[0].gate())
+	time.Sleep(time.Second) // what the fakes still do
+}
+
+// restart stops the gate, after d, and starts another.
+func (r *modelReplica) restart(d time.Duration) {
+	time.Sleep(d)
+	r.gate().Stop()
+	time.Sleep(time.Second)
+	rig := r.start()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.rig = rig
+}
+
+func (c modelCase) judge(t *testing.T, m *model, r *rig) {
+	log := r.logged.String()
+	if m.failed > 0 || m.outages > 0 {
+		t.Errorf("%d requests failed, and %d times both replicas were out\n%s", m.failed, m.outages, log)
+	}
+	t.Logf("out %d times, %v at most", m.downs, m.longest)
+	if c.used && m.downs < c.rounds {
+		t.Errorf("the balancer had a replica out %d times in %d collections: the signal is of no use\n%s", m.downs, 2*c.rounds, log)
+	}
+	if c.silent {
+		if m.downs > 0 {
+			t.Errorf("the balancer had a replica out %d times: the signal must be silent", m.downs)
+		}
+		want := []string{r.options.Signals[0].String(), "127.0.0.1 polls every", "AnnounceTimeout is 100ms", "10ms"}
+		for _, w := range want {
+			if strings.Count(log, "cannot be used now") != 1 || !strings.Contains(log, w) {
+				t.Errorf("the log does not say %q, once:\n%s", w, log)
+			}
+		}
+	}
+}
+
+func (c modelCase) healthCheck() (Signal, func(string) bool) {
+	h := &Health{Fall: c.options[0], Rise: c.options[1]}
+	return h, func(header string) bool {
+		r := httptest.NewRequest("GET", "/health", nil)
+		r.RemoteAddr = "127.0.0.1:1"
+		if c.says {
+			r.Header.Set("X-Haproxy-Server-State", header)
+		}
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return w.Code == 200
+	}
+}
+
+func (c modelCase) agentCheck() (Signal, func(string) bool) {
+	a := &AgentCheck{}
+	return a, func(string) bool {
+		conn := new(fuzzConn)
+		from, _ := poller("tcp", "127.0.0.1:1", nil)
+		a.answer(conn, from)
+		return conn.out.String() == agentReady
+	}
+}

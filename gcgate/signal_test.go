@@ -1,0 +1,170 @@
+package gcgate_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"evenkeel.dev/gcgate"
+)
+
+// ownSignal is a signal as a user writes one, with all that a built-in one can do.
+type ownSignal struct {
+	mu     sync.Mutex
+	gate   *gcgate.Gate  // guarded by mu
+	within time.Duration // that CanConfirm was asked for; guarded by mu
+	refuse error         // of CanConfirm; guarded by mu
+	calls  []string      // guarded by mu
+	seen   uint32        // requests, when Drain was called; guarded by mu
+	safe   bool
+}
+
+var (
+	_ gcgate.Attacher  = (*ownSignal)(nil)
+	_ gcgate.Confirmer = (*ownSignal)(nil)
+	_ gcgate.TurnFree  = (*ownSignal)(nil)
+)
+
+func (s *ownSignal) Attach(g *gcgate.Gate) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.gate = g
+	g.Requests() // works already
+}
+
+func (s *ownSignal) CanConfirm(within time.Duration) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.within = within
+	return s.refuse
+}
+
+func (s *ownSignal) SafeWithoutTurn() bool { return s.safe }
+
+func (s *ownSignal) Drain(context.Context, time.Duration) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls = append(s.calls, "drain")
+	_, s.seen = s.gate.Requests()
+	return nil
+}
+
+func (s *ownSignal) Ready(context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls = append(s.calls, "ready")
+	return nil
+}
+
+func (s *ownSignal) String() string { return "own signal" }
+
+// logText is a logger for several goroutines.
+type logText struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logText) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logText) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// TestUsersSignal: what the gate needs of a signal beyond Drain and Ready, a user's has too.
+func TestUsersSignal(t *testing.T) {
+	s, l := &ownSignal{}, &logText{}
+	g, err := gcgate.Start(gcgate.Options{
+		Policy: gcgate.Drain, Signals: []gcgate.Signal{s}, Period: -1, AnnounceTimeout: 10 * time.Second,
+		Logger: slog.New(slog.NewTextHandler(l, nil)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Stop(t.Context())
+	for range 3 {
+		g.Enter().Exit()
+	}
+	collect := func() []string {
+		t.Helper()
+		if err := g.Collect(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		calls := s.calls
+		s.calls = nil
+		return calls
+	}
+	if calls := collect(); !slices.Contains(calls, "drain") || s.within != 10*time.Second || s.seen != 3 {
+		t.Errorf("calls %q, asked for %v, saw %d requests; want a drain, AnnounceTimeout, 3", calls, s.within, s.seen)
+	}
+	s.mu.Lock()
+	s.refuse = errors.New("the peer sleeps: wake it")
+	s.mu.Unlock()
+	for range 3 {
+		if calls := collect(); slices.Contains(calls, "drain") {
+			t.Errorf("calls %q: it was announced through a signal that cannot be used", calls)
+		}
+	}
+	s.mu.Lock()
+	s.refuse = nil
+	s.mu.Unlock()
+	for n := 0; !slices.Contains(collect(), "drain"); n++ { // once its last Ready has come true
+		if time.Sleep(10 * time.Millisecond); n == 1000 {
+			t.Fatal("the signal is not used again")
+		}
+	}
+	for _, want := range []string{`signal="own signal" error="the peer sleeps: wake it"`, "used again"} {
+		if strings.Count(l.String(), want) != 1 {
+			t.Errorf("the log does not say %q once:\n%s", want, l)
+		}
+	}
+}
+
+// heldTurns are always another's.
+type heldTurns struct{}
+
+func (heldTurns) TryAcquire(context.Context) (gcgate.Lease, error) { return nil, gcgate.ErrHeld }
+
+// TestStartWarnsOfSignalsWithoutTurns: two replicas that are out at once leave nobody to serve.
+func TestStartWarnsOfSignalsWithoutTurns(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		options gcgate.Options
+		says    string // "" for no warning
+	}{
+		{"own signal", gcgate.Options{Signals: []gcgate.Signal{&ownSignal{}}}, `signal="own signal"`},
+		{"health check", gcgate.Options{Policy: gcgate.Drain, Signals: []gcgate.Signal{&gcgate.Health{}}}, `signal="health check"`},
+		{"agent-check", gcgate.Options{Signals: []gcgate.Signal{&gcgate.AgentCheck{}}}, "signal=agent-check"},
+		{"shed", gcgate.Options{Policy: gcgate.Shed}, "policy Shed"},
+		{"one that needs no turn", gcgate.Options{Signals: []gcgate.Signal{&ownSignal{safe: true}, &gcgate.InBand{}}}, ""},
+		{"turns", gcgate.Options{Policy: gcgate.Shed, Signals: []gcgate.Signal{&ownSignal{}}, Turns: heldTurns{}}, ""},
+		{"a signal that is not used", gcgate.Options{Policy: gcgate.Through, Signals: []gcgate.Signal{&ownSignal{}}}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l := &logText{}
+			c.options.Logger, c.options.Period = slog.New(slog.NewTextHandler(l, nil)), -1
+			g, err := gcgate.Start(c.options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer g.Stop(t.Context())
+			warned := strings.Contains(l.String(), "without Turns")
+			if warned != (c.says != "") || !strings.Contains(l.String(), c.says) || warned && !strings.Contains(l.String(), "set Options.Turns") {
+				t.Errorf("want a warning with %q, got:\n%s", c.says, l)
+			}
+		})
+	}
+}
