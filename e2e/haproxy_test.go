@@ -27,14 +27,26 @@ const signalTimeout = 5 * time.Second
 type haproxy struct {
 	*process
 	*caller
-	a, b  *replica
-	admin string // port of the stats socket
-	agent string // port where HAProxy asks for a's agent-check
+	a, b   *replica
+	admin  string // port of the stats socket
+	agent  string // port where HAProxy asks for a's agent-check
+	agentB string // and for b's
 }
 
 // startHAProxy runs HAProxy in master-worker mode with a configuration of deploy/haproxy, whose
 // text edit may change.
 func startHAProxy(t *testing.T, config string, edit func(string) string, healthA, healthB http.Handler) *haproxy {
+	t.Helper()
+	h := &haproxy{
+		a: startReplica(t, "a", healthA), b: startReplica(t, "b", healthB),
+		admin: portOnly(freePort(t)), agent: portOnly(freePort(t)), agentB: portOnly(freePort(t)),
+	}
+	h.run(t, config, edit)
+	return h
+}
+
+// run starts it, and returns when it accepts.
+func (h *haproxy) run(t *testing.T, config string, edit func(string) string) {
 	t.Helper()
 	bin := server(t, "haproxy")
 	text, err := os.ReadFile(filepath.Join("../deploy/haproxy", config))
@@ -48,17 +60,12 @@ func startHAProxy(t *testing.T, config string, edit func(string) string, healthA
 	if err := os.WriteFile(path, text, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	h := &haproxy{
-		a: startReplica(t, "a", healthA), b: startReplica(t, "b", healthB),
-		admin: portOnly(freePort(t)), agent: portOnly(freePort(t)),
-	}
 	port := portOnly(freePort(t))
 	h.caller = newCaller(t, port)
 	h.process = startServer(t, "127.0.0.1:"+port, []string{
 		"LISTEN_PORT=" + port, "ADMIN_PORT=" + h.admin, "A_PORT=" + h.a.port, "B_PORT=" + h.b.port,
-		"A_AGENT_PORT=" + h.agent, "B_AGENT_PORT=" + portOnly(freePort(t)),
+		"A_AGENT_PORT=" + h.agent, "B_AGENT_PORT=" + h.agentB,
 	}, bin, "-W", "-db", "-f", path)
-	return h
 }
 
 // serving waits until a gets requests.

@@ -40,7 +40,10 @@ const (
 // it. So take a server out with "set server B/S state maint", never with "drain".
 //
 // A server is not drained when no other in its backend is up, and a drain is undone when the
-// others go down meanwhile: see [ErrLastServer]. The gate then collects while it serves.
+// others go down meanwhile: see [ErrLastServer]. The gate then collects while it serves. That
+// is no replacement for Turns: HAProxy has no way to drain a server only if another is up, so two
+// that are drained within the same millisecond see each other too late, and requests that come
+// before one is put back get 503.
 //
 // A reload (SIGUSR2 in master-worker mode) starts a new worker with the states of the
 // configuration, where this server is ready. It is drained there when the gate repeats Drain,
@@ -140,9 +143,6 @@ func (h *HAProxy) Check(ctx context.Context) error {
 	}
 	return nil
 }
-
-// SafeWithoutTurn implements [TurnFree]: the last server is never drained.
-func (h *HAProxy) SafeWithoutTurn() bool { return true }
 
 // String returns "HAProxy BACKEND/SERVER at ADDR".
 func (h *HAProxy) String() string { return "HAProxy " + h.Backend + "/" + h.Server + " at " + h.Addr }

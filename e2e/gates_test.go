@@ -1,0 +1,379 @@
+//go:build unix
+
+package e2e
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"evenkeel.dev/gcgate"
+)
+
+// gatedEnv makes this binary a replica with a gate, which lives until it is killed.
+const gatedEnv = "EVENKEEL_E2E_GATED"
+
+func TestMain(m *testing.M) {
+	if setup := os.Getenv(gatedEnv); setup != "" {
+		if err := runGated(setup); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// gatedSetup is what a replica shall be.
+type gatedSetup struct {
+	Name            string
+	Shed            bool   // policy Shed, in the place of Drain
+	Turns           string // path of the lock; "" for none
+	Health          *struct{ Fall, Rise int }
+	Agent           string // port
+	HAProxy         string // as ParseHAProxy reads it
+	AnnounceTimeout time.Duration
+}
+
+// gatedStats is what a replica tells of itself.
+type gatedStats struct {
+	Polls                  int64
+	Collections, Announced uint64
+}
+
+// runGated serves: / counted by the gate, /health, /collect and /stats.
+func runGated(setup string) error {
+	var s gatedSetup
+	if err := json.Unmarshal([]byte(setup), &s); err != nil {
+		return err
+	}
+	o := gcgate.Options{
+		Policy: gcgate.Drain, AnnounceTimeout: s.AnnounceTimeout, Period: -1, MemoryLimitBytes: math.MaxInt64,
+		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+	}
+	if s.Shed {
+		o.Policy = gcgate.Shed
+	}
+	if s.Turns != "" {
+		o.Turns = gcgate.FileTurns{Path: s.Turns}
+	}
+	mux := http.NewServeMux()
+	var polls atomic.Int64
+	if s.Health != nil {
+		h := &gcgate.Health{Fall: s.Health.Fall, Rise: s.Health.Rise}
+		o.Signals = append(o.Signals, h)
+		mux.HandleFunc("/health", func(w http.ResponseWriter, r *http.Request) {
+			polls.Add(1)
+			h.ServeHTTP(w, r)
+		})
+	}
+	if s.Agent != "" {
+		l, err := net.Listen("tcp", "127.0.0.1:"+s.Agent)
+		if err != nil {
+			return err
+		}
+		a := new(gcgate.AgentCheck)
+		o.Signals = append(o.Signals, a)
+		go a.Serve(countedListener{l, &polls})
+	}
+	if s.HAProxy != "" {
+		h, err := gcgate.ParseHAProxy(s.HAProxy)
+		if err != nil {
+			return err
+		}
+		o.Signals = append(o.Signals, h)
+	}
+	g, err := gcgate.Start(o)
+	if err != nil {
+		return err
+	}
+	mux.HandleFunc("/collect", func(_ http.ResponseWriter, r *http.Request) { g.Collect(r.Context()) })
+	mux.HandleFunc("/stats", func(w http.ResponseWriter, _ *http.Request) {
+		now := g.Stats()
+		json.NewEncoder(w).Encode(gatedStats{polls.Load(), now.Collections[gcgate.Requested], now.Phases[gcgate.Announcing].Count})
+	})
+	mux.Handle("/", g.Middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		fmt.Fprintf(w, "%s %s %s", s.Name, r.Method, body)
+	})))
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	fmt.Println("listening on", l.Addr())
+	return http.Serve(l, mux)
+}
+
+// countedListener counts what it accepts.
+type countedListener struct {
+	net.Listener
+	n *atomic.Int64
+}
+
+func (l countedListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err == nil {
+		l.n.Add(1)
+	}
+	return c, err
+}
+
+// gated is a running replica with a gate.
+type gated struct {
+	*process
+	*replica // its port
+	client   http.Client
+}
+
+func startGated(t *testing.T, s gatedSetup) *gated {
+	t.Helper()
+	setup, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, addr := start(t, regexp.MustCompile(`^listening on (\S+)`), "/usr/bin/env", gatedEnv+"="+string(setup), os.Args[0])
+	g := &gated{process: p, replica: &replica{port: portOnly(addr)}, client: http.Client{Timeout: time.Minute}}
+	t.Cleanup(g.client.CloseIdleConnections)
+	return g
+}
+
+// get asks the replica itself, not by the balancer.
+func (g *gated) get(t *testing.T, path string) []byte {
+	t.Helper()
+	resp, err := g.client.Get("http://127.0.0.1:" + g.port + path)
+	if err != nil {
+		t.Error(err)
+		return nil
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Error(err)
+	}
+	return b
+}
+
+func (g *gated) stats(t *testing.T) (s gatedStats) {
+	t.Helper()
+	if err := json.Unmarshal(g.get(t, "/stats"), &s); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// polled waits until it was polled n times more.
+func (g *gated) polled(t *testing.T, n int64) {
+	t.Helper()
+	was := g.stats(t).Polls
+	eventually(t, fmt.Sprintf("%d polls", n), func() bool { return g.stats(t).Polls >= was+n })
+}
+
+// together asks both replicas to collect at once so many times while requests come by c, and
+// reports those that fail. It returns when the balancer has sent some more.
+func together(t *testing.T, c *caller, rounds int, replicas [2]*gated, meanwhile func()) {
+	t.Helper()
+	var sent, failed atomic.Int64
+	stop := make(chan struct{})
+	var load, asked sync.WaitGroup
+	for range 2 {
+		load.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				sent.Add(1)
+				if err := c.call(http.MethodGet, ""); err != nil && failed.Add(1) == 1 {
+					t.Error(err)
+				}
+				time.Sleep(time.Millisecond)
+			}
+		})
+	}
+	for range rounds {
+		for _, g := range replicas {
+			asked.Go(func() { g.get(t, "/collect") })
+		}
+		asked.Wait()
+	}
+	if meanwhile != nil {
+		meanwhile()
+	}
+	was := sent.Load()
+	eventually(t, "more requests", func() bool { return sent.Load() > was+20 })
+	close(stop)
+	load.Wait()
+	t.Logf("%d of %d requests failed", failed.Load(), sent.Load())
+	if failed.Load() > 0 {
+		t.Errorf("%d of %d requests failed", failed.Load(), sent.Load())
+	}
+	for _, g := range replicas {
+		if n := g.stats(t).Collections; n != uint64(rounds) {
+			t.Errorf("%d collections, want %d", n, rounds)
+		}
+	}
+}
+
+// wide is an AnnounceTimeout that no stall of the machine makes too short.
+const wide = 10 * time.Second
+
+// TestHAProxyTwoAtOnce: two replicas that are asked to collect at once, time and again, fail no
+// request behind the real HAProxy, however it polls. Where its polls are too slow for the
+// signal to be used the log says so.
+func TestHAProxyTwoAtOnce(t *testing.T) {
+	t.Parallel()
+	const line = "check inter 10ms fastinter 10ms downinter 10ms rise 1 fall 1"
+	type options struct{ Fall, Rise int }
+	for _, c := range []struct {
+		name   string
+		health options
+		line   string // in the place of line
+		says   bool   // http-check send-state stays
+		within time.Duration
+		rounds int
+		polls  int64  // to wait for meanwhile
+		silent string // what the log says; "" where the signal must be used
+	}{
+		{"as deployed", options{}, line, true, wide, 30, 0, ""},
+		{"as deployed, and wrong options", options{1, 1}, "check inter 10ms fall 4 rise 6", true, wide, 10, 0, ""},
+		{"defaults for fall and rise", options{}, "check inter 10ms", false, wide, 15, 0, ""},
+		{"wrong options", options{1, 1}, "check inter 10ms fall 1 rise 6", false, wide, 10, 0, ""},
+		{"slow while down", options{1, 1}, "check inter 10ms downinter 500ms fall 1 rise 2", false, wide, 2, 0, ""},
+		{"every 500 ms", options{}, "check inter 500ms fall 1 rise 1", false, 0, 100, 3, "cannot be used now"},
+		{"all defaults", options{}, "check", true, 0, 100, 2, "cannot be used now"}, // every 2 s
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel() // they wait for HAProxy most of the time
+			s := gatedSetup{
+				Turns: filepath.Join(t.TempDir(), "turn"), AnnounceTimeout: c.within,
+				Health: (*struct{ Fall, Rise int })(&c.health),
+			}
+			h, replicas := startGatedHAProxy(t, "health.cfg", s, s, func(text string) string {
+				text = replace(t, text, line, c.line)
+				if !c.says {
+					text = replace(t, text, "    http-check send-state\n", "")
+				}
+				return text
+			})
+			h.twoAtOnce(t, replicas, c.rounds, c.polls, c.silent)
+		})
+	}
+}
+
+func TestHAProxyTwoAtOnceByAgentCheck(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		inter  string
+		within time.Duration
+		rounds int
+		polls  int64
+		silent string
+	}{
+		{"10ms", wide, 15, 0, ""},
+		{"500ms", 0, 100, 3, "cannot be used now"},
+	} {
+		t.Run(c.inter, func(t *testing.T) {
+			t.Parallel()
+			agents := [2]string{portOnly(freePort(t)), portOnly(freePort(t))}
+			s := gatedSetup{Turns: filepath.Join(t.TempDir(), "turn"), AnnounceTimeout: c.within}
+			a, b := s, s
+			a.Agent, b.Agent = agents[0], agents[1]
+			h, replicas := startGatedHAProxy(t, "agent-check.cfg", a, b, func(text string) string {
+				return replace(t, text, "agent-inter 10ms", "agent-inter "+c.inter)
+			})
+			h.twoAtOnce(t, replicas, c.rounds, c.polls, c.silent)
+		})
+	}
+}
+
+func TestHAProxyTwoAtOnceByRuntimeAPI(t *testing.T) {
+	t.Parallel()
+	admin := portOnly(freePort(t))
+	s := gatedSetup{Turns: filepath.Join(t.TempDir(), "turn"), AnnounceTimeout: wide}
+	a, b := s, s
+	a.HAProxy, b.HAProxy = "127.0.0.1:"+admin+",be/a", "127.0.0.1:"+admin+",be/b"
+	h, replicas := startGatedHAProxy(t, "runtime-api.cfg", a, b, nil)
+	h.twoAtOnce(t, replicas, 30, 0, "")
+}
+
+// startGatedHAProxy runs two replicas with gates, and HAProxy before them.
+func startGatedHAProxy(t *testing.T, config string, a, b gatedSetup, edit func(string) string) (*haproxy, [2]*gated) {
+	t.Helper()
+	server(t, "haproxy") // or skip before anything is started
+	a.Name, b.Name = "a", "b"
+	h := &haproxy{agent: cmp.Or(a.Agent, "1"), agentB: cmp.Or(b.Agent, "1")}
+	if addr, _, ok := strings.Cut(a.HAProxy, ","); ok {
+		h.admin = portOnly(addr)
+	}
+	replicas := [2]*gated{startGated(t, a), startGated(t, b)}
+	h.a, h.b = replicas[0].replica, replicas[1].replica
+	h.run(t, config, func(text string) string {
+		text = replace(t, text, "timeout check 1s", "timeout check 20s") // a stall of the machine is no failure
+		if edit != nil {
+			text = edit(text)
+		}
+		return text
+	})
+	return h, replicas
+}
+
+// replace replaces what must be there.
+func replace(t *testing.T, text, old, by string) string {
+	t.Helper()
+	if !strings.Contains(text, old) {
+		t.Fatalf("the configuration has no %q", old)
+	}
+	return strings.Replace(text, old, by, 1)
+}
+
+// twoAtOnce is together, and looks whether the signal was used, or why not.
+func (h *haproxy) twoAtOnce(t *testing.T, replicas [2]*gated, rounds int, polls int64, silent string) {
+	t.Helper()
+	if silent == "" && h.admin == "" {
+		for _, g := range replicas {
+			g.polled(t, 20) // until the pace is known
+		}
+	}
+	together(t, h.caller, rounds, replicas, func() {
+		for _, g := range replicas {
+			if polls > 0 {
+				g.polled(t, polls)
+			}
+		}
+	})
+	for _, g := range replicas {
+		s := g.stats(t)
+		_, log := g.output()
+		switch {
+		case silent == "" && s.Announced < uint64(rounds):
+			t.Errorf("%d of %d collections were announced", s.Announced, rounds)
+		case silent != "" && (s.Announced > 0 || strings.Count(log, silent) != 1 || !strings.Contains(log, "let it poll more often") && !strings.Contains(log, "nobody polls")):
+			t.Errorf("%d collections were announced by polls that are too slow, or the log does not say once that %q:\n%s", s.Announced, silent, log)
+		}
+	}
+}
+
+// TestNginxTwoAtOnce is the same behind nginx, which stays away for up to two seconds after a
+// refusal.
+func TestNginxTwoAtOnce(t *testing.T) {
+	server(t, "nginx")
+	t.Parallel()
+	s := gatedSetup{Shed: true, Turns: filepath.Join(t.TempDir(), "turn")}
+	a, b := s, s
+	a.Name, b.Name = "a", "b"
+	replicas := [2]*gated{startGated(t, a), startGated(t, b)}
+	together(t, startNginx(t, replicas[0].replica, replicas[1].replica), 2, replicas, nil)
+}
