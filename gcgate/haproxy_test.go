@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"net"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -83,11 +82,6 @@ func TestHAProxyUndoesADrainThatRacedWithAnother(t *testing.T) {
 func TestHAProxyErrorsSayWhatToDo(t *testing.T) {
 	two := []haproxyServer{{"a", 2, 0, 1}, {"b", 2, 0, 1}}
 	is := func(text string) func(string) string { return func(string) string { return text } }
-	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	closed.Close()
 	tests := []struct {
 		name    string
 		answer  func(string) string // nil: nobody listens
@@ -109,7 +103,7 @@ func TestHAProxyErrorsSayWhatToDo(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			leakCheck(t)
-			addr := closed.Addr().String()
+			addr := strings.TrimPrefix(refusedURL, "http://")
 			if tt.answer != nil {
 				addr = serveFake(t, "tcp", "127.0.0.1:0", tt.answer)
 			}

@@ -115,5 +115,5 @@ func serveFake(t *testing.T, network, addr string, answer func(line string) stri
 func leakCheck(t *testing.T) {
 	t.Helper()
 	before := goleak.IgnoreCurrent()
-	t.Cleanup(func() { goleak.VerifyNone(t, before) })
+	t.Cleanup(func() { verifyNoLeak(t, before) })
 }

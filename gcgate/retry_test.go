@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -129,19 +128,13 @@ func TestTransportBrokenConnection(t *testing.T) {
 	}
 }
 
-// refusedURL is the URL of a port on which nobody listens.
-func refusedURL(t *testing.T) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return "http://" + l.Addr().String()
-}
+// refusedURL is the URL of a port on which nobody listens: one that was free a moment ago may be
+// somebody's by now.
+const refusedURL = "http://127.0.0.1:1"
 
 func TestTransportDeadTarget(t *testing.T) {
 	good := newReplica(t, nil)
-	tr := newTransport(t, good.URL, refusedURL(t))
+	tr := newTransport(t, good.URL, refusedURL)
 	for range 50 {
 		if status := send(t, tr, "POST", "x"); status != 200 {
 			t.Fatalf("status %d", status)
@@ -150,7 +143,7 @@ func TestTransportDeadTarget(t *testing.T) {
 	if good.served.Load() != 50 {
 		t.Errorf("%d served, want 50", good.served.Load())
 	}
-	alone := newTransport(t, refusedURL(t))
+	alone := newTransport(t, refusedURL)
 	for range 2 { // there is no other
 		req, _ := http.NewRequest("GET", "http://service.test/", nil)
 		if _, err := alone.RoundTrip(req); !isDial(err) {
