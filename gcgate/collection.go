@@ -136,9 +136,12 @@ func (g *Gate) takeTurn(r *round) bool {
 			return false
 		}
 		if g.pastHard(r) {
-			if errors.Is(last, ErrHeld) {
+			switch {
+			case g.holding.Load() > 0:
+				g.warn("alone", "gcgate: this process itself holds the turn yet, since a peer does not have it back from the last collection; collecting without one", "heap", g.used, "hard", g.at.hard)
+			case errors.Is(last, ErrHeld):
 				g.warn("alone", "gcgate: another replica holds the turn for too long; collecting without it", "heap", g.used, "hard", g.at.hard)
-			} else {
+			default:
 				g.warn("alone", "gcgate: no turn to be had; collecting without it", "heap", g.used, "hard", g.at.hard, "error", last)
 			}
 			r.alone = true
@@ -249,7 +252,9 @@ func (g *Gate) giveBack(r *round) {
 		g.count(func(s *Stats) { s.LostTurns++ })
 		g.warn("lost", "gcgate: the turn was lost while it was held; another replica may have collected at the same time")
 	}
+	g.holding.Add(1)
 	g.backs.Go(func() {
+		defer g.holding.Add(-1)
 		g.awaitReturn(r)
 		if g.options.HoldTurn > 0 && (r.refused || len(r.told) > 0) {
 			time.Sleep(g.options.HoldTurn)

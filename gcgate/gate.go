@@ -27,14 +27,16 @@ type Gate struct {
 	stopping atomic.Bool
 	gci      gciLimit
 
-	stop   chan struct{}  // closed by Stop
-	done   chan struct{}  // closed when the gate has left the collector to the runtime
-	wake   chan struct{}  // someone waits for a collection; capacity 1
-	end    func()         // ends the announcers, when the turns are given back
-	backs  sync.WaitGroup // goroutines that give a turn back; the announcers outlive them
-	others sync.WaitGroup // all other goroutines beside the control goroutine
-	freed  func()         // lets another gate start; once
-	calls  calls          // of the user's code
+	stop  chan struct{}  // closed by Stop
+	done  chan struct{}  // closed when the gate has left the collector to the runtime
+	wake  chan struct{}  // someone waits for a collection; capacity 1
+	end   func()         // ends the announcers, when the turns are given back
+	backs sync.WaitGroup // goroutines that give a turn back; the announcers outlive them
+
+	holding atomic.Int32   // turns that are still to be given back
+	others  sync.WaitGroup // all other goroutines beside the control goroutine
+	freed   func()         // lets another gate start; once
+	calls   calls          // of the user's code
 
 	mu      sync.Mutex
 	stats   Stats                   // guarded by mu

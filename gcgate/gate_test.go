@@ -83,8 +83,12 @@ func TestDrainIsBoundedByStuckRequest(t *testing.T) {
 }
 
 func TestStragglersAreServedAndCounted(t *testing.T) {
-	inTime(t, Options{Signals: []Signal{&fakeSignal{}}}, func(t *testing.T, r *rig) {
+	inTime(t, Options{Signals: []Signal{&fakeSignal{takes: 20 * time.Millisecond}}}, func(t *testing.T, r *rig) {
 		r.traffic()
+		r.until(t, Announcing)
+		r.Enter().Exit() // these are awaited, and meet no collection
+		r.until(t, Draining)
+		r.Enter().Exit()
 		r.until(t, Collecting)
 		if r.refusing() {
 			t.Error("policy Drain refuses requests")
@@ -250,7 +254,7 @@ func TestCollectionThatDoesNotEnd(t *testing.T) {
 
 func TestReopensBeforeALongSweep(t *testing.T) {
 	inTime(t, Options{Signals: []Signal{&fakeSignal{}}}, func(t *testing.T, r *rig) {
-		r.heap.set(func() { r.heap.sweeps = time.Hour })
+		r.heap.set(func() { r.heap.sweeps = time.Minute })
 		r.until(t, Collecting)
 		r.until(t, Serving)
 		if p := r.Stats().Phases[Collecting].Total; p > 110*time.Millisecond {

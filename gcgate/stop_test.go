@@ -149,3 +149,75 @@ func TestZeroTicket(t *testing.T) {
 	var ticket Ticket
 	ticket.Exit() // must not panic
 }
+
+// TestStopKeepsTheTurnUntilPeersCameBack: a gate that stops is as far away as any to a peer that
+// has this process out.
+func TestStopKeepsTheTurnUntilPeersCameBack(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		o     Options
+		takes time.Duration // each call, from the drain on
+		held  time.Duration // after the stop
+	}{
+		{"shed", Options{Policy: Shed}, 0, 2 * time.Second},
+		{"a peer that is slow", Options{Policy: Drain}, 5 * time.Second, 5 * time.Second},
+		{"a peer that is lost", Options{Policy: Drain}, time.Hour, returnTimeout},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			turns := &fakeTurns{}
+			c.o.Turns = turns
+			s := &fakeSignal{}
+			if c.o.Policy == Drain {
+				c.o.Signals = []Signal{s}
+			}
+			inTime(t, c.o, func(t *testing.T, r *rig) {
+				r.traffic()
+				r.until(t, Draining)
+				s.set(func() { s.takes = c.takes })
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				stopped := time.Now()
+				if err := r.Gate.Stop(ctx); !errors.Is(err, context.DeadlineExceeded) || turns.holders() != 1 {
+					t.Errorf("Stop: %v after %v, turns held: %d", err, time.Since(stopped), turns.holders())
+				}
+				r.Stop()
+				if took := time.Since(stopped); turns.holders() != 0 || took < c.held || took > c.held+readyTimeout+100*time.Millisecond {
+					t.Errorf("the turn was held for %v, want %v", took, c.held)
+				}
+				if says := strings.Contains(r.logged.String(), "does not have this process back"); says != (c.held == returnTimeout) {
+					t.Errorf("the log says so: %v\n%s", says, r.logged.String())
+				}
+			})
+		})
+	}
+}
+
+// TestTurnIsHeldForPeersThatMayHaveActed: a drain that was not confirmed may have been heard.
+func TestTurnIsHeldForPeersThatMayHaveActed(t *testing.T) {
+	s, turns := &fakeSignal{}, &fakeTurns{}
+	inTime(t, Options{Signals: []Signal{s}, Turns: turns}, func(t *testing.T, r *rig) {
+		r.traffic()
+		time.Sleep(500 * time.Millisecond)
+		s.set(func() { s.takes = 3 * time.Second }) // longer than AnnounceTimeout, and than a call of Drain
+		r.until(t, Collecting)
+		r.until(t, Serving)
+		r.heap.set(func() { r.heap.rate = 50 * mib })
+		begin := time.Now()
+		if turns.holders() != 1 {
+			t.Fatal("the turn was given back, and the peer has not said that it has this process back")
+		}
+		for turns.holders() > 0 {
+			time.Sleep(time.Millisecond)
+		}
+		if took := time.Since(begin); took < 1900*time.Millisecond || took > 3100*time.Millisecond || s.isAway() {
+			t.Errorf("held for %v more, away %v", took, s.isAway())
+		}
+		s.set(func() { s.takes = time.Hour })
+		for r.Stats().WithoutTurn == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		if log := r.logged.String(); !strings.Contains(log, "this process itself holds the turn") {
+			t.Errorf("the log does not say who holds the turn:\n%s", log)
+		}
+	})
+}
