@@ -7,12 +7,14 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -65,6 +67,28 @@ func eventually(t *testing.T, what string, ok func() bool) {
 			t.Fatalf("not within %v: %s", stopTimeout, what)
 		}
 	}
+}
+
+// ports are those that freeServerPort has given out.
+var ports sync.Map
+
+// freeServerPort returns a port for a server that is started later. It is none of those that the
+// kernel gives to connections, so that nobody has it meanwhile.
+func freeServerPort(t *testing.T) string {
+	t.Helper()
+	for range 1000 {
+		port := strconv.Itoa(20000 + rand.IntN(12000))
+		l, err := net.Listen("tcp", "127.0.0.1:"+port)
+		if err != nil {
+			continue
+		}
+		l.Close()
+		if _, taken := ports.LoadOrStore(port, true); !taken {
+			return port
+		}
+	}
+	t.Fatal("no port is free from 20000 to 32000")
+	return ""
 }
 
 // portOnly returns the port of an address.
@@ -132,7 +156,7 @@ type caller struct {
 func newCaller(t *testing.T, port string) *caller {
 	c := &caller{url: "http://127.0.0.1:" + port + "/", client: http.Client{
 		Transport: &http.Transport{MaxIdleConnsPerHost: 16},
-		Timeout:   5 * time.Second,
+		Timeout:   time.Minute,
 	}}
 	t.Cleanup(c.client.CloseIdleConnections)
 	return c

@@ -18,7 +18,7 @@ func startNginx(t *testing.T, a, b *replica) *caller {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, port := t.TempDir(), portOnly(freePort(t))
+	dir, port := t.TempDir(), freeServerPort(t)
 	http := "http {\n"
 	for _, kind := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
 		http += kind + "_temp_path " + filepath.Join(dir, kind) + ";\n"
@@ -57,7 +57,7 @@ func TestNginxRetriesWhatAReplicaRefuses(t *testing.T) {
 				if x, y := a.ran.Load()-ranA, b.ran.Load()-ranB; x != 0 || y != 300 {
 					t.Errorf("of 300 requests %d ran where they are refused and %d on the other replica", x, y)
 				}
-				if n := a.refused.Load(); n == 0 || n > 100 {
+				if n := a.refused.Load(); n == 0 || n >= 150 { // a half each, if nginx did not leave it out
 					t.Errorf("the replica refused %d requests, want some, until nginx leaves it out for a second", n)
 				}
 				a.refuse.Store(false)

@@ -9,7 +9,7 @@
 //	| Serving |                                                   | Wanting |  TryAcquire a turn,
 //	+---------+ <---------- a gap, and the turn is held --------- +---------+  or hard threshold
 //	     ^                                                             |
-//	     | the peers have seen Ready (1 s at most); turn released      v
+//	     | the peers have seen Ready, 1 s at most                      v
 //	+----------+                                                 +------------+  Signal.Drain,
 //	| Readying | <----------------- turn lost ------------------ | Announcing |  AnnounceTimeout
 //	+----------+ <--------------+                                +------------+
@@ -19,6 +19,8 @@
 //	| Collecting | <-------------------------------------------- |  Draining  |  QuietFor, or
 //	+------------+               nobody is here                  +------------+  DrainTimeout
 //
+// The turn is released when the peers have this process back, in Readying or later.
+//
 // The gate never refuses a request, unless its policy is [Shed]: one that comes all the same
 // runs beside the collection, as it always did.
 //
@@ -26,7 +28,7 @@
 //
 // Wrap the handlers with [Gate.Middleware], or count requests with [Gate.Enter] and
 // [Ticket.Exit]. Tell the gate its peers: [HAProxy], [AgentCheck], [Health], [InBand] (for Go
-// clients with a [Transport]), or a [Signal] of your own; and how the replicas take turns:
+// clients with a [Transport]), or a [Signal] of your own, which can do all that those can; and how the replicas take turns:
 // [FileTurns] on one host, evenkeel.dev/contrib/etcdturn on many. Without peers, [Auto] sees
 // whether collecting in gaps or without assists would help, and says what it chose.
 //

@@ -20,6 +20,22 @@ import (
 // childEndpoint makes this binary a holder of the turn that lives until it is killed.
 const childEndpoint = "ETCDTURN_TEST_CHILD"
 
+// holderTTL is its TTL: the child may stall for two thirds of it.
+const holderTTL = 5 * time.Second
+
+// verifyNoLeak waits until no goroutine is left but those that ignore names: goleak alone waits
+// for a second or so.
+func verifyNoLeak(t testing.TB, ignore goleak.Option) {
+	t.Helper()
+	err := goleak.Find(ignore)
+	for n := 0; err != nil && n < 20; n++ {
+		err = goleak.Find(ignore)
+	}
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 func TestMain(m *testing.M) {
 	if endpoint := os.Getenv(childEndpoint); endpoint != "" {
 		holdForever(endpoint)
@@ -28,7 +44,7 @@ func TestMain(m *testing.M) {
 }
 
 func holdForever(endpoint string) {
-	turns, err := etcdturn.New(etcdturn.Options{Endpoints: []string{endpoint}, Group: "g", TTL: 2 * time.Second})
+	turns, err := etcdturn.New(etcdturn.Options{Endpoints: []string{endpoint}, Group: "g", TTL: holderTTL})
 	if err == nil {
 		_, err = turns.TryAcquire(context.Background())
 	}
@@ -58,9 +74,9 @@ func newTurns(t testing.TB, o etcdturn.Options) *etcdturn.Turns {
 	return turns
 }
 
-// tryAcquire gives etcd some seconds.
+// tryAcquire gives etcd as long as Options.TTL does.
 func tryAcquire(turns *etcdturn.Turns) (gcgate.Lease, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), eventTimeout)
 	defer cancel()
 	return turns.TryAcquire(ctx)
 }
