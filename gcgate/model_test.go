@@ -160,28 +160,28 @@ func TestTwoAtOnceBehindABalancer(t *testing.T) {
 	cases = append(cases,
 		modelCase{name: "fall and rise 1, defaults here", inter: 10 * ms, fall: 1, rise: 1, traffic: 5 * ms, used: true},
 		modelCase{name: "rise 2, 1 said", inter: 10 * ms, fall: 3, rise: 2, options: [2]int{1, 1}, traffic: 5 * ms, used: true},
-		modelCase{name: "rise 100, 1 said", rounds: 15, inter: 10 * ms, fall: 1, rise: 100, options: [2]int{1, 1}, traffic: 5 * ms, used: true},
-		modelCase{name: "rise 100, 1 said, little traffic", rounds: 15, inter: 10 * ms, fall: 1, rise: 100, options: [2]int{1, 1}, traffic: 3 * time.Second, used: true},
-		modelCase{name: "rise 100, 1 said, state told", rounds: 15, inter: 10 * ms, fall: 1, rise: 100, options: [2]int{1, 1}, says: true, traffic: time.Minute, used: true},
+		modelCase{name: "rise 100, 1 said", rounds: 6, inter: 10 * ms, fall: 1, rise: 100, options: [2]int{1, 1}, traffic: 5 * ms, used: true},
+		modelCase{name: "rise 100, 1 said, little traffic", rounds: 6, inter: 10 * ms, fall: 1, rise: 100, options: [2]int{1, 1}, traffic: 3 * time.Second, used: true},
+		modelCase{name: "rise 100, 1 said, state told", rounds: 6, inter: 10 * ms, fall: 1, rise: 100, options: [2]int{1, 1}, says: true, traffic: time.Minute, used: true},
 		modelCase{name: "fall 10, 1 said", inter: 10 * ms, fall: 10, rise: 2, options: [2]int{1, 1}, traffic: 5 * ms},
-		modelCase{name: "slow while down", rounds: 15, inter: 10 * ms, down: 10 * time.Second, fall: 1, rise: 2, options: [2]int{1, 1}, traffic: 50 * ms, used: true},
-		modelCase{name: "slow while it changes", rounds: 15, inter: 10 * ms, fast: 10 * time.Second, fall: 2, rise: 3, traffic: 50 * ms},
-		modelCase{name: "slow while down, and memory fills", rounds: 15, inter: 10 * ms, down: 5 * time.Second, fall: 1, rise: 2, traffic: 50 * ms, rate: 50 * mib},
-		modelCase{name: "slow, and waited for", rounds: 15, inter: time.Second, fall: 3, rise: 2, within: 10 * time.Second, traffic: 50 * ms, used: true},
-		modelCase{name: "slow, waited for, and wrong", rounds: 15, inter: 2 * time.Second, fall: 1, rise: 4, options: [2]int{1, 1}, within: 10 * time.Second, traffic: 50 * ms, used: true},
+		modelCase{name: "slow while down", rounds: 4, inter: 10 * ms, down: 10 * time.Second, fall: 1, rise: 2, options: [2]int{1, 1}, traffic: 50 * ms, used: true},
+		modelCase{name: "slow while it changes", rounds: 6, inter: 10 * ms, fast: 10 * time.Second, fall: 2, rise: 3, traffic: 50 * ms},
+		modelCase{name: "slow while down, and memory fills", rounds: 6, inter: 10 * ms, down: 5 * time.Second, fall: 1, rise: 2, traffic: 50 * ms, rate: 50 * mib},
+		modelCase{name: "slow, and waited for", rounds: 6, inter: time.Second, fall: 3, rise: 2, within: 10 * time.Second, traffic: 50 * ms, used: true},
+		modelCase{name: "slow, waited for, and wrong", rounds: 6, inter: 2 * time.Second, fall: 1, rise: 4, options: [2]int{1, 1}, within: 10 * time.Second, traffic: 50 * ms, used: true},
 		modelCase{name: "gates stop", inter: 10 * ms, fall: 1, rise: 3, options: [2]int{1, 1}, traffic: 5 * ms, stops: true, used: true},
-		modelCase{name: "gates stop, slow while down", rounds: 15, inter: 10 * ms, down: 10 * time.Second, fall: 1, rise: 3, traffic: 50 * ms, stops: true, used: true},
+		modelCase{name: "gates stop, slow while down", rounds: 6, inter: 10 * ms, down: 10 * time.Second, fall: 1, rise: 3, traffic: 50 * ms, stops: true, used: true},
 	)
 	rng := rand.New(rand.NewPCG(1, 2))
 	one := func(of ...time.Duration) time.Duration { return of[rng.IntN(len(of))] }
-	for i := range 12 {
+	for i := range 10 {
 		cases = append(cases, modelCase{
 			name:  fmt.Sprintf("any %d", i),
 			inter: one(ms, 10*ms, 30*ms, 100*ms, time.Second, 10*time.Second),
 			fast:  one(0, ms, 100*ms, 3*time.Second), down: one(0, ms, 100*ms, 3*time.Second, 10*time.Second),
 			fall: 1 + rng.IntN(6), rise: 1 + rng.IntN(6), says: rng.IntN(3) == 0,
 			options: [2]int{rng.IntN(6), rng.IntN(6)}, within: one(0, 0, time.Second, 10*time.Second),
-			rounds: 15, traffic: one(20*ms, 100*ms, time.Second), rate: float64(rng.IntN(2) * 30 * mib), stops: rng.IntN(4) == 0,
+			rounds: 6, traffic: one(20*ms, 100*ms, time.Second), rate: float64(rng.IntN(2) * 30 * mib), stops: rng.IntN(4) == 0,
 		})
 	}
 	for i, c := range cases {
@@ -230,7 +230,7 @@ func (c modelCase) try(t *testing.T, rng *rand.Rand) {
 		m.servers = append(m.servers, server)
 		r.start = func() *rig {
 			h := newFakeHeap()
-			h.rate, h.marks = c.rate, time.Duration(1+rng.IntN(200))*time.Millisecond
+			h.rate, h.marks = c.rate, time.Millisecond+m.random(40*time.Millisecond)
 			return startRig(t, Options{Policy: Drain, Signals: []Signal{r.signal}, Turns: turns, AnnounceTimeout: c.within}, h)
 		}
 		r.rig = r.start()
@@ -251,7 +251,7 @@ func (c modelCase) try(t *testing.T, rng *rand.Rand) {
 			asked.Go(func() { r.gate().Collect(ctx) })
 		}
 		if c.stops && n%10 == 5 {
-			replicas[n/10%2].restart(time.Duration(rng.IntN(300)) * time.Millisecond)
+			replicas[n/10%2].restart(m.random(150 * time.Millisecond))
 		}
 		asked.Wait()
 	}
