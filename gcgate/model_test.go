@@ -16,7 +16,6 @@ import (
 type model struct {
 	inter, fast, down time.Duration // between two polls: as usual, while the state changes, while it is down
 	fall, rise        int
-	says              bool // http-check send-state
 	agent             bool // it asks for an agent-check, and does what that says at once
 
 	mu      sync.Mutex
@@ -209,7 +208,7 @@ func (r *modelReplica) gate() *rig {
 }
 
 func (c modelCase) try(t *testing.T, rng *rand.Rand) {
-	m := &model{inter: c.inter, fast: c.fast, down: c.down, fall: c.fall, rise: c.rise, says: c.says, agent: c.agent, rng: rng}
+	m := &model{inter: c.inter, fast: c.fast, down: c.down, fall: c.fall, rise: c.rise, agent: c.agent, rng: rng}
 	if m.fast == 0 {
 		m.fast = m.inter
 	}
