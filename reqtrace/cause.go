@@ -11,7 +11,7 @@ type Cause uint8
 
 // The causes. To add one: a constant at the end of this list, its name in causeNames, its words and
 // its place in internal/report/explain_cause.go, its colour in explain.css, its rows in
-// docs/guides/explain.md and docs/reference/explain-json.md. Tests tell what of it is missing.
+// docs/guides/explain.md and docs/reference/explain-json.md. Tests tell what of the code is missing.
 const (
 	Unknown      Cause = iota
 	Running            // on a processor, in its own code or in that of goroutines it waits for
