@@ -1,7 +1,7 @@
 # make demo and make test do all set-up that they need.
 export GOWORK = off
 
-GO_BUILD = go build -trimpath
+GO_BUILD = go build
 .PHONY: help
 help:
 	@echo "make demo        run the search service in four ways, then two replicas stock and gated, then why the search is slow: tables and pages"

@@ -26,16 +26,6 @@ import (
 // gatedEnv makes this binary a replica with a gate, which lives until it is killed.
 const gatedEnv = "EVENKEEL_E2E_GATED"
 
-func TestMain(m *testing.M) {
-	if setup := os.Getenv(gatedEnv); setup != "" {
-		if err := runGated(setup); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-	}
-	os.Exit(m.Run())
-}
-
 // gatedSetup is what a replica shall be.
 type gatedSetup struct {
 	Name            string

@@ -96,7 +96,7 @@ func messagePushLiteral(b *testing.B, policy string, size int) {
 		if g, err = gcgate.Start(gcgate.Options{Policy: p, Logger: slog.New(slog.DiscardHandler)}); err != nil {
 			b.Fatal(err)
 		}
-		defer g.Stop()
+		defer g.Stop(context.Background())
 	}
 	b.SetBytes(int64(size))
 	b.StopTimer()

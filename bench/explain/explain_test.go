@@ -147,7 +147,7 @@ func conserved(t *testing.T, dir string, causes []reqtrace.Cause) (longest, all 
 		}
 		var waited time.Duration
 		for _, c := range causes {
-			waited += r.Parts[c]
+			waited += r.Parts.Of(c)
 		}
 		longest, all = max(longest, waited), all+waited
 	}

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -83,7 +84,7 @@ func (s *subject) run(addr, policy string, o gcgate.Options, health http.Handler
 		if s.gate, err = gcgate.Start(o); err != nil {
 			return err
 		}
-		defer s.gate.Stop()
+		defer func() { err = cmp.Or(err, s.gate.Stop(context.Background())) }()
 		mux.Handle("GET /health", health)
 		mux.HandleFunc("POST /collect", s.collect)
 		s.handler = s.gate.Middleware(s.met.count(s.handler))
