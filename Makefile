@@ -61,9 +61,11 @@ lint:
 .PHONY: golden
 golden:
 	gctrace/testdata/gen.sh
+	reqtrace/testdata/gen.sh
 	cd examples && go generate ./...
 	cd bench && go generate ./fastc/...
-	go test ./gctrace ./internal/report ./cmd/fastcgen -update
+	go test ./gctrace ./reqtrace ./internal/report ./cmd/fastcgen -update
+	go test -trimpath ./cmd/evenkeel -run Explain -update
 
 # Bounded: SOAK=2m for a short one. It leaves most of the machine to others.
 SOAK ?= 1h
