@@ -51,7 +51,7 @@ NEXT ?= go1.27.2
 .PHONY: test-next
 test-next:
 	@.ci/setup
-	@env GOTOOLCHAIN=$(NEXT) go test -count=1 -v -shuffle=on ./fastc
+	@env EVENKEEL_CHECK=1 GOTOOLCHAIN=$(NEXT) go test -count=1 -timeout 30m -v -shuffle=on ./fastc
 
 .PHONY: lint
 lint:
