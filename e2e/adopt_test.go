@@ -13,6 +13,7 @@ import (
 const service = `package main
 
 import (
+	"context"
 	"fmt"
 	"log"
 	"net/http"

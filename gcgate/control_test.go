@@ -309,6 +309,7 @@ func TestNextCollectionDoesNotWaitForTheSweep(t *testing.T) {
 
 // TestCyclesOfOthersAreExplained: what was hit, and what to do.
 func TestCyclesOfOthersAreExplained(t *testing.T) {
+	slow := &fakeSignal{}
 	for _, c := range []struct {
 		name    string
 		o       Options
@@ -337,8 +338,11 @@ func TestCyclesOfOthersAreExplained(t *testing.T) {
 		},
 		{
 			"the gate was late",
-			Options{Signals: []Signal{&fakeSignal{takes: time.Hour}}, AnnounceTimeout: time.Second},
-			func(r *rig) { r.heap.set(func() { r.heap.rate = 600 * mib }) },
+			Options{Signals: []Signal{slow}, AnnounceTimeout: time.Second},
+			func(r *rig) {
+				slow.set(func() { slow.takes = time.Hour })
+				r.heap.set(func() { r.heap.rate = 600 * mib })
+			},
 			1, "no memory limit was hit; raise HardRatio", "raise it",
 		},
 		{
