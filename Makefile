@@ -14,7 +14,7 @@ help:
 	@echo "make bench-aio   aio beside its peers, at most an hour; QUICK=1: five minutes"
 	@echo "make bench-fastc calls of C: fastc beside cgo, purego and fastcgo's technique; QUICK=1: a minute"
 	@echo "make bench-explain  reqtrace on services with known causes, twenty minutes; QUICK=1: three"
-	@echo "make soak        packages aio and gcgate under random histories for an hour (SOAK=2m: two minutes)"
+	@echo "make soak        packages aio, gcgate and gctrace under random histories, each for an hour (SOAK=2m: two minutes)"
 	@echo "make soak-fastc  package fastc's calls under collections, signals and profiles, as long as SOAK says"
 	@echo "make test-next   package fastc, which relies on the runtime's inside, under the next Go ($(NEXT))"
 	@echo "make build       bin/: evenkeel, the examples, and the driver of bench-gate"
@@ -71,7 +71,7 @@ golden:
 SOAK ?= 1h
 .PHONY: soak soak-fastc
 soak:
-	EVENKEEL_SOAK=$(SOAK) go test -count=1 -v -timeout 0 -run '^(TestSoak|TestSimulation|TestPrograms)$$' ./aio/... ./gcgate
+	EVENKEEL_SOAK=$(SOAK) go test -count=1 -v -timeout 0 -run '^(TestSoak|TestSimulation|TestPrograms)$$' ./aio/... ./gcgate ./gctrace
 
 soak-fastc:
 	EVENKEEL_SOAK=$(SOAK) go test -count=1 -v -timeout 0 -run '^TestSoak$$' ./fastc

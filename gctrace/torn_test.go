@@ -3,6 +3,7 @@ package gctrace
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -103,40 +104,59 @@ func (w *writer) cycle(last Cycle) Cycle {
 }
 
 // TestTorn tears every gctrace line of a log at random token boundaries, several lines deep
-// and several times, and wants every cycle back.
+// and several times, and wants every cycle back. The seeds are fixed; TestSoak takes fresh ones.
 func TestTorn(t *testing.T) {
 	t.Parallel()
-	seed := uint64(time.Now().UnixNano())
-	for style := range 6 {
+	for style := range styles {
 		t.Run(fmt.Sprint("style=", style), func(t *testing.T) {
-			for round := range uint64(200) {
-				w := &writer{rand.New(rand.NewPCG(seed, round)), style}
-				var log strings.Builder
-				var want []string
-				last := Cycle{}
-				for range 20 {
-					log.WriteString(w.line())
-					last = w.cycle(last)
-					want = append(want, format(last))
-					for _, token := range append(tokens(last), "\n") {
-						log.WriteString(token)
-						for n := w.IntN(48); token != "\n" && n < 4; n++ {
-							line := w.line()
-							if token == " P" && line == "\n" {
-								continue // looks like the end of the line, and "(forced)" may follow
-							}
-							log.WriteString(line)
-						}
-					}
-				}
-				got, st := scan(t, strings.NewReader(log.String()))
-				if d := cmp.Diff(want, got); d != "" {
-					t.Fatalf("seed %d round %d: -want +got:\n%s\n%+v", seed, round, d, st)
-				}
-				if st.Lost != 0 || st.Truncated {
-					t.Fatalf("seed %d round %d: %+v", seed, round, st)
-				}
+			for seed := range uint64(40) {
+				tear(t, style, seed)
 			}
 		})
+	}
+}
+
+// TestSoak is TestTorn with fresh seeds for the time in EVENKEEL_SOAK (make soak).
+func TestSoak(t *testing.T) {
+	length, err := time.ParseDuration(os.Getenv("EVENKEEL_SOAK"))
+	if err != nil {
+		t.Skip("EVENKEEL_SOAK has no duration: make soak sets it")
+	}
+	for end := time.Now().Add(length); time.Now().Before(end); {
+		tear(t, rand.IntN(styles), rand.Uint64())
+	}
+}
+
+// styles is how many styles a writer has.
+const styles = 6
+
+// tear writes a log, tears it and reads it.
+func tear(t *testing.T, style int, seed uint64) {
+	t.Helper()
+	w := &writer{rand.New(rand.NewPCG(seed, 1)), style}
+	var log strings.Builder
+	var want []string
+	last := Cycle{}
+	for range 20 {
+		log.WriteString(w.line())
+		last = w.cycle(last)
+		want = append(want, format(last))
+		for _, token := range append(tokens(last), "\n") {
+			log.WriteString(token)
+			for n := w.IntN(48); token != "\n" && n < 4; n++ {
+				line := w.line()
+				if token == " P" && line == "\n" {
+					continue // looks like the end of the line, and "(forced)" may follow
+				}
+				log.WriteString(line)
+			}
+		}
+	}
+	got, st := scan(t, strings.NewReader(log.String()))
+	if d := cmp.Diff(want, got); d != "" {
+		t.Fatalf("style %d, seed %d: -want +got:\n%s\n%+v", style, seed, d, st)
+	}
+	if st.Lost != 0 || st.Truncated {
+		t.Fatalf("style %d, seed %d: %+v", style, seed, st)
 	}
 }
