@@ -53,7 +53,8 @@ type Options struct {
 	Jitter float64
 
 	// AnnounceTimeout bounds the wait for the peers to act on the announcement; past it the
-	// gate goes on. Default: 0, which is 100 ms.
+	// gate goes on. A [Confirmer] whose peer would not act in time is silent, as a health check
+	// that is polled too seldom. Default: 0, which is 100 ms. Limit: 10 s.
 	AnnounceTimeout time.Duration
 
 	// DrainTimeout bounds the wait for requests in flight; past it the gate collects beside
