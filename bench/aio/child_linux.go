@@ -85,6 +85,8 @@ func (c *child) line(ctx context.Context, patience time.Duration) (string, error
 	select {
 	case s, ok := <-c.lines:
 		if !ok {
+			c.cancel()
+			_ = c.cmd.Wait() // what it said on its standard error is whole then
 			return "", fmt.Errorf("%s ended early: %s", c.name, c.errors)
 		}
 		return s, nil

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -34,6 +35,21 @@ func verifyNoLeak(t testing.TB, ignore goleak.Option) {
 	if err != nil {
 		t.Error(err)
 	}
+}
+
+// verifyNoneOfOurs waits until no goroutine runs a method of this package, or was started by one.
+func verifyNoneOfOurs(t testing.TB) {
+	t.Helper()
+	const ours = "evenkeel.dev/contrib/etcdturn.("
+	stacks := make([]byte, 1<<20)
+	for range 600 {
+		text := string(stacks[:runtime.Stack(stacks, true)])
+		if !strings.Contains(text, ours) {
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	t.Errorf("goroutines of etcdturn are left:\n%s", stacks[:runtime.Stack(stacks, true)])
 }
 
 func TestMain(m *testing.M) {
