@@ -27,7 +27,7 @@ func TestCancel(t *testing.T) {
 	}{
 		{"handshake", "https://", hang, Options{}, true},
 		{"handshake, open", "https://", hang, Options{Rate: 1000}, true},
-		{"refused", "http://", refusedAddr, Options{}, true},
+		{"refused", "http://", func(*testing.T) string { return refusedAddr }, Options{}, true},
 		{"warm-up", "http://", ok, Options{Warmup: time.Hour}, true},
 		{"warm-up, open", "http://", ok, Options{Warmup: time.Hour, Rate: 1000}, true},
 		{"warm-up, in flight", "http://", hang, Options{Warmup: time.Hour}, true},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -79,12 +80,15 @@ func (f *front) stop() {
 	}
 }
 
-// freeAddr returns an address on which nothing listens just now.
-func freeAddr() (string, error) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
+// freeAddr returns an address on which nothing listens just now. Its port is none of those that the kernel gives to
+// connections, so that nobody has it before the server that it is for.
+func freeAddr() (addr string, err error) {
+	for range 1000 {
+		addr = fmt.Sprintf("127.0.0.1:%d", 31000+rand.IntN(1700))
+		var ln net.Listener
+		if ln, err = net.Listen("tcp", addr); err == nil {
+			return addr, ln.Close()
+		}
 	}
-	defer ln.Close()
-	return ln.Addr().String(), nil
+	return "", err
 }

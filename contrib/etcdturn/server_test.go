@@ -3,13 +3,16 @@ package etcdturn_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -55,15 +58,24 @@ func need(t testing.TB) {
 	}
 }
 
+// freeAddr returns an address for a server that is started later. Its port is none of those that the kernel gives to
+// connections, nor that the tests of other packages take (10000 to 29999), so that nobody has it meanwhile.
 func freeAddr(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 1000 {
+		addr := fmt.Sprintf("127.0.0.1:%d", 30000+nextPort.Add(1)%1000)
+		if l, err := net.Listen("tcp", addr); err == nil {
+			l.Close()
+			return addr
+		}
 	}
-	defer l.Close()
-	return l.Addr().String()
+	t.Fatal("no port is free from 30000 to 30999")
+	return ""
 }
+
+var nextPort atomic.Uint32
+
+func init() { nextPort.Store(rand.Uint32N(1000)) }
 
 // start runs etcd, with the data of before if it ran already, and waits until it is healthy.
 func (s *server) start(t testing.TB) {
