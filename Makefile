@@ -19,11 +19,13 @@ help:
 	@echo "make test-next   package fastc, which relies on the runtime's inside, under the next Go ($(NEXT))"
 	@echo "make build       bin/: evenkeel, the examples, and the driver of bench-gate"
 
-.PHONY: build
-build:
+.PHONY: build build-main
+build: build-main
+	@cd bench && $(GO_BUILD) -o ../bin/ ./gate ./gate/peer ./gate/subject
+
+build-main:
 	@$(GO_BUILD) -o bin/ ./cmd/...
 	@cd examples && $(GO_BUILD) -o ../bin/ ./search ./hello ./msgpush ./echoserver ./pushserver ./fastcserver
-	@cd bench && $(GO_BUILD) -o ../bin/ ./gate ./gate/peer ./gate/subject
 
 .PHONY: demo
 demo: build
