@@ -81,10 +81,11 @@ func TestDrainDoesNotWaitForTheSilentNorForPassers(t *testing.T) {
 		gone, stop := context.WithCancel(ctx)
 		go poll(gone, &p, "10.0.0.1", 10*time.Millisecond)
 		go poll(ctx, &p, "127.0.0.1", 10*time.Millisecond)
-		time.Sleep(time.Second)
+		time.Sleep(time.Second + 3*time.Millisecond) // between two polls
 		passer := netip.MustParseAddr("10.0.0.2")
 		p.told(passer, p.begin(passer, peerSilent, time.Now()))
 		stop()
+		synctest.Wait() // or it might poll once more, and be told
 		start := time.Now()
 		if err := p.drain(ctx, once); err != nil {
 			t.Fatal(err)

@@ -72,6 +72,9 @@ type target struct {
 func lookAt(name string) (target, error) {
 	t := target{path: name}
 	fi, err := os.Stat(name)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return t, err // as of a name that is too long
+	}
 	if err != nil { // a link may lead to what is not there yet
 		for range 40 { // as many as Linux follows
 			to, err := os.Readlink(t.path)

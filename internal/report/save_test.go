@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 )
 
@@ -139,4 +140,12 @@ func TestSaveStream(t *testing.T) {
 	}
 	_, _ = io.WriteString(os.Stdout, "after\n")
 	has(t, dir, map[string]string{"out": "before\nthe page\nafter\n"})
+}
+
+// TestSaveLongName: what cannot be made is refused before the work, not after it.
+func TestSaveLongName(t *testing.T) {
+	name := filepath.Join(t.TempDir(), strings.Repeat("a", 300)+".json")
+	if err := CanSave(name); err == nil {
+		t.Error("CanSave takes a name that is too long for a file")
+	}
 }
