@@ -150,6 +150,11 @@ func (g *Gate) Stop(ctx context.Context) error {
 	case <-g.done:
 		return nil
 	case <-ctx.Done():
+		select {
+		case <-g.done: // both: it has stopped
+			return nil
+		default:
+		}
 	}
 	g.freed()
 	if hang := g.calls.names(); len(hang) > 0 {

@@ -27,7 +27,7 @@ import (
 // not looked at.
 //
 // Mount it outside of [Gate.Middleware]: under [Shed] that would refuse the polls that end a
-// drain. Do not mount it where a peer forwards the requests of others to it.
+// drain, and elsewhere the polls would count as requests, which prove that the peer is back. Do not mount it where a peer forwards the requests of others to it.
 //
 // Drain returns when each address that polls regularly has polled once more than it takes to
 // make it act, Fall times. Ready returns when each that was told to drain has this process back,

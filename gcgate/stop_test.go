@@ -222,3 +222,17 @@ func TestTurnIsHeldForPeersThatMayHaveActed(t *testing.T) {
 		}
 	})
 }
+
+// TestStopAgain: a gate that has stopped has stopped, whatever the context of another Stop.
+func TestStopAgain(t *testing.T) {
+	inTime(t, Options{Policy: Through}, func(t *testing.T, r *rig) {
+		r.Stop()
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		for range 100 {
+			if err := r.Gate.Stop(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}

@@ -44,7 +44,7 @@ type counter struct {
 
 func newCounter() *counter {
 	c := &counter{shards: make([]shard, runtime.GOMAXPROCS(0))}
-	c.pool.New = func() any { return &c.shards[int(c.next.Add(1))%len(c.shards)] }
+	c.pool.New = func() any { return &c.shards[c.next.Add(1)%uint32(len(c.shards))] }
 	return c
 }
 
