@@ -18,6 +18,11 @@ func (f *File) Save(name string) error { return SaveTo(name, f.Write) }
 // A link stays, and leads to the new file. What is no regular file (a pipe, a device), and the file
 // that standard output or error go to, is written to as it is. No other file is touched; after a
 // kill, a hidden file .evenkeel-*.tmp may be left beside it.
+//
+// A file may refuse to be replaced: one of somebody else's in a folder like /tmp, one that is
+// mounted (as a container's), one that is open on Windows. Then it is written over. A full disk
+// leaves it as it was, a kill meanwhile leaves both texts mixed. What could not take its place
+// after all stays in the new file, which the error names.
 func SaveTo(name string, write func(io.Writer) error) error {
 	t, err := lookAt(name)
 	if err != nil {
@@ -39,13 +44,14 @@ func SaveTo(name string, write func(io.Writer) error) error {
 	if err = write(out); err == nil {
 		err = out.Sync()
 	}
-	if err = errors.Join(err, out.Close()); err == nil {
-		err = os.Rename(out.Name(), t.path)
-	}
-	if err != nil {
+	if err = errors.Join(err, out.Close()); err != nil {
 		os.Remove(out.Name())
+		return unwritable(name, err)
 	}
-	return unwritable(name, err)
+	if err = t.place(out.Name()); err != nil {
+		return fmt.Errorf("%w; what it should hold is in %s", unwritable(name, err), out.Name())
+	}
+	return nil
 }
 
 // CanSave says why SaveTo could not make this file: worth asking before work that takes long.
@@ -134,6 +140,55 @@ func (t *target) beside() (*os.File, error) {
 		return f, nil
 	}
 	return nil, fmt.Errorf("%s is full of files .evenkeel-*.tmp: remove them", dir)
+}
+
+// rename is os.Rename.
+var rename = os.Rename
+
+// place puts a file that is whole where the target is, and leaves it where it is if it cannot.
+func (t *target) place(whole string) error {
+	err := rename(whole, t.path)
+	if err == nil || t.old == nil {
+		return err
+	}
+	if err := overwrite(t.path, whole); err != nil {
+		return err
+	}
+	return os.Remove(whole)
+}
+
+// overwrite copies one file over another. What has no room in the old text comes first, so that
+// a full disk is met while that is still whole.
+func overwrite(to, from string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer out.Close() // Sync has said whether all is there
+	was, err := out.Stat()
+	if err != nil {
+		return err
+	}
+	is, err := in.Stat()
+	if err != nil {
+		return err
+	}
+	part := func(begin, end int64) error {
+		_, err := io.Copy(io.NewOffsetWriter(out, begin), io.NewSectionReader(in, begin, max(0, end-begin)))
+		return errors.Join(err, out.Sync())
+	}
+	if err := part(was.Size(), is.Size()); err != nil {
+		return errors.Join(err, out.Truncate(was.Size()))
+	}
+	if err := part(0, min(was.Size(), is.Size())); err != nil {
+		return err
+	}
+	return errors.Join(out.Truncate(is.Size()), out.Sync())
 }
 
 // unwritable says which file could not be written, and why.

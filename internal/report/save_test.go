@@ -149,3 +149,39 @@ func TestSaveLongName(t *testing.T) {
 		t.Error("CanSave takes a name that is too long for a file")
 	}
 }
+
+// TestSaveOver has a file that cannot be replaced: it is written over, whichever text is longer.
+func TestSaveOver(t *testing.T) {
+	defer func() { rename = os.Rename }()
+	rename = func(string, string) error { return fs.ErrPermission }
+	dir := t.TempDir()
+	name := filepath.Join(dir, "file")
+	put(t, name, "the old text", 0o600)
+	before, err := os.Stat(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"new", "a new text that is longer", "", "as long", "the end"} {
+		if err := saves(name, text); err != nil {
+			t.Error(err)
+		}
+		has(t, dir, map[string]string{"file": text})
+	}
+	if after, err := os.Stat(name); err != nil || !os.SameFile(before, after) {
+		t.Errorf("it is another file: %v", err)
+	}
+}
+
+// TestSaveKeepsTheText: what cannot take its place is not thrown away after the work, and the error says where it is.
+func TestSaveKeepsTheText(t *testing.T) {
+	why := errors.New("no way")
+	defer func() { rename = os.Rename }()
+	rename = func(string, string) error { return why }
+	dir := t.TempDir()
+	err := saves(filepath.Join(dir, "file"), "new")
+	left, _ := filepath.Glob(filepath.Join(dir, ".evenkeel-*.tmp"))
+	if !errors.Is(err, why) || len(left) != 1 || !strings.Contains(err.Error(), left[0]) {
+		t.Fatalf("%v; there is %q", err, left)
+	}
+	has(t, dir, map[string]string{filepath.Base(left[0]): "new"})
+}
