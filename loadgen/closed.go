@@ -17,6 +17,7 @@ const redial = 10 * time.Millisecond
 type closedLoop struct {
 	e     *engine
 	lanes []lane
+	busy  atomic.Int64 // connections that have a request to send or to be answered
 }
 
 func (l *closedLoop) run(ctx context.Context, p phase, rec *recorder) {
@@ -35,8 +36,10 @@ func (l *closedLoop) run(ctx context.Context, p phase, rec *recorder) {
 	}
 	var next atomic.Int64
 	var wg sync.WaitGroup
+	l.busy.Store(int64(n))
 	for _, ln := range l.lanes[:n] {
 		wg.Go(func() {
+			defer l.busy.Add(-1)
 			for ctx.Err() == nil {
 				due := l.e.now()
 				j := job{index: next.Add(1) - 1, due: due}
@@ -53,6 +56,8 @@ func (l *closedLoop) run(ctx context.Context, p phase, rec *recorder) {
 	}
 	wg.Wait()
 }
+
+func (l *closedLoop) load() (inFlight, backlog int64) { return l.busy.Load(), 0 }
 
 func (l *closedLoop) wait() {}
 

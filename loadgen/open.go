@@ -221,4 +221,11 @@ func (l *openLoop) giveUp(late bool) {
 	}
 }
 
+func (l *openLoop) load() (inFlight, backlog int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	backlog = l.tail - l.head
+	return l.pending - backlog, backlog
+}
+
 func (l *openLoop) wait() { l.wg.Wait() }

@@ -78,8 +78,8 @@ type Options struct {
 	// business.
 	Transport http.RoundTripper
 
-	// OnProgress is called about every ProgressInterval (default 1 s) from one goroutine.
-	// Default nil: nothing.
+	// OnProgress is called about every ProgressInterval (default 1 s) from one goroutine, and
+	// 250 ms after the end of Duration or Warmup where answers are still awaited then. Default nil: nothing.
 	OnProgress       func(Progress)
 	ProgressInterval time.Duration // default 1 s
 }
@@ -93,6 +93,8 @@ type Progress struct {
 	Rate     float64       // answers per second since the last call
 	P50, P99 time.Duration // so far, in this phase
 	Fraction float64       // of this phase, 0 to 1
+	InFlight int64         // begun and not ended: what answers are awaited for
+	Backlog  int64         // due in the open loop, with no connection to be sent on yet
 }
 
 // normal returns o with defaults filled in, or what is wrong with it.

@@ -104,3 +104,59 @@ func TestProgressOfFailures(t *testing.T) {
 		t.Errorf("%+v; %+v", last, r.Failures)
 	}
 }
+
+// TestProgressOvertime has no interval end, and a service that answers when it is told that a phase is over.
+func TestProgressOvertime(t *testing.T) {
+	for _, rate := range []float64{0, 1000} {
+		told := make(chan struct{})
+		srv := serve(t, func(_ http.ResponseWriter, r *http.Request) {
+			select {
+			case <-told:
+			case <-r.Context().Done():
+			}
+		})
+		o := Options{
+			Targets: []Target{{URL: srv.URL}}, Connections: 1, Rate: rate, Timeout: patience, ProgressInterval: time.Hour,
+			Warmup: 20 * time.Millisecond, Duration: 20 * time.Millisecond, Drain: time.Millisecond,
+		}
+		var warm, measured int
+		o.OnProgress = func(p Progress) {
+			if p.Warmup {
+				warm++
+			} else {
+				measured++
+			}
+			if p.InFlight != 1 || p.Elapsed < o.Duration+overtime {
+				t.Errorf("%+v, want 1 in flight", p)
+			}
+			told <- struct{}{}
+		}
+		if run(t, o); warm != 1 || measured != 1 {
+			t.Errorf("at a rate of %v: %d calls in warm-up and %d after it, want one each", rate, warm, measured)
+		}
+	}
+}
+
+// TestProgressOfTheBacklog has requests fall due that no connection is free for, until it was told of all.
+func TestProgressOfTheBacklog(t *testing.T) {
+	all := make(chan struct{})
+	srv := serve(t, func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-all:
+		case <-r.Context().Done():
+		}
+	})
+	told := false
+	run(t, Options{
+		Targets: []Target{{URL: srv.URL}}, Connections: 2, Rate: 1000, Requests: 7, Timeout: patience, ProgressInterval: time.Millisecond,
+		OnProgress: func(p Progress) {
+			if !told && p.InFlight == 2 && p.Backlog == 5 {
+				told = true
+				close(all)
+			}
+		},
+	})
+	if !told {
+		t.Error("nothing was said of 2 requests in flight and 5 that are due")
+	}
+}

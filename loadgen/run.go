@@ -106,6 +106,8 @@ type phase struct {
 type loop interface {
 	// run puts load on until the phase's bounds or ctx, and until no request is in flight.
 	run(ctx context.Context, p phase, rec *recorder)
+	// load returns how many requests are in flight, and how many are due and could not be sent yet.
+	load() (inFlight, backlog int64)
 	// wait returns when the loop's goroutines have ended; connections are closed by then.
 	wait()
 }
@@ -118,7 +120,7 @@ func (e *engine) run(ctx context.Context, l loop, p phase) *recorder {
 	if e.o.OnProgress != nil {
 		done := make(chan struct{})
 		var wg sync.WaitGroup
-		wg.Go(func() { e.report(p, rec, done) })
+		wg.Go(func() { e.report(l, p, rec, done) })
 		defer wg.Wait()
 		defer close(done)
 	}
@@ -126,19 +128,29 @@ func (e *engine) run(ctx context.Context, l loop, p phase) *recorder {
 	return rec
 }
 
+// overtime is how long after a phase's duration the answers to what was sent last may take
+// unmentioned.
+const overtime = 250 * time.Millisecond
+
 // report calls OnProgress until done.
-func (e *engine) report(p phase, rec *recorder, done <-chan struct{}) {
+func (e *engine) report(l loop, p phase, rec *recorder, done <-chan struct{}) {
 	t := time.NewTicker(e.o.ProgressInterval)
 	defer t.Stop()
+	var over <-chan time.Time
+	if p.duration > 0 {
+		over = time.After(p.duration + overtime)
+	}
 	var last Progress
 	for {
 		select {
 		case <-done:
 			return
 		case <-t.C:
+		case <-over:
 		}
 		now := Progress{Warmup: p.warmup, Elapsed: time.Duration(e.now() - rec.from)}
 		rec.progress(&now)
+		now.InFlight, now.Backlog = l.load()
 		now.Rate = float64(now.Done-now.Failed-last.Done+last.Failed) / (now.Elapsed - last.Elapsed).Seconds()
 		if p.duration > 0 {
 			now.Fraction = now.Elapsed.Seconds() / p.duration.Seconds()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -73,7 +74,7 @@ func runLoad(ctx context.Context, a *app, args []string) error {
 // load runs loadgen with the progress shown.
 func (p *progress) load(ctx context.Context, o loadgen.Options) (*loadgen.Result, error) {
 	o.OnProgress, o.ProgressInterval = p.update, p.interval()
-	p.duration, p.timeout = o.Duration, o.Timeout
+	p.warmup, p.duration, p.timeout, p.drain = o.Warmup, o.Duration, o.Timeout, cmp.Or(o.Drain, o.Timeout)
 	defer p.clear()
 	return putLoad(ctx, o)
 }

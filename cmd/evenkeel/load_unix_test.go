@@ -148,20 +148,31 @@ func TestLoadFails(t *testing.T) {
 	run(t, "load", "-n", "2", "-t", "100ms", url).check(t, exitFailed, []string{"failed (timeout)"}, nil)
 }
 
-// TestLoadGoesOn has a server answer only when the load has said that it waits for that: what
-// could not be sent was given up by then.
+// TestLoadGoesOn has a server answer only when the load has said that it waits for that.
 func TestLoadGoesOn(t *testing.T) {
 	t.Parallel()
-	said := make(chan struct{})
-	once := sync.OnceFunc(func() { close(said) })
-	defer once()
-	url := serve(t, func(http.ResponseWriter, *http.Request) { <-said })
-	c := start(t, "load", "-rate", "1000", "-c", "2", "-z", "200ms", "-t", "5m", url)
-	until(t, "it says why it goes on", func() bool {
-		return c.stderr.has("200ms are over; waiting for answers to what was sent, each for 5m0s at most (-t)")
-	})
-	once()
-	c.wait().check(t, exitOK, []string{"\nstatus 200 ", " failed (unsent), "}, nil)
+	for _, flags := range []string{"-c 1", "-c 1 -rate 1000"} {
+		said := make(chan struct{})
+		once := sync.OnceFunc(func() { close(said) })
+		defer once()
+		url := serve(t, func(http.ResponseWriter, *http.Request) { <-said })
+		c := start(t, append(strings.Fields("load -z 200ms -t 5m "+flags), url)...)
+		until(t, "it says why it goes on", func() bool {
+			return c.stderr.has("200ms are over; waiting up to 5m0s (-t) for 1 answer that is still out")
+		})
+		once()
+		c.wait().check(t, exitOK, []string{"\nstatus 200 "}, nil)
+	}
+}
+
+// TestLoadGivesUp has a server that never answers, so that most of what is due cannot be sent.
+func TestLoadGivesUp(t *testing.T) {
+	t.Parallel()
+	hang := make(chan struct{})
+	url := serve(t, func(http.ResponseWriter, *http.Request) { <-hang })
+	defer close(hang)
+	run(t, "load", "-rate", "1000", "-c", "2", "-z", "200ms", "-t", "2s", url).
+		check(t, exitFailed, []string{" failed (unsent), ", " failed (timeout), "}, nil)
 }
 
 // TestLoadAnswersAreBad has a service that answers, and nothing that was asked for.

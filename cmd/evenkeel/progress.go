@@ -20,11 +20,13 @@ type progress struct {
 	label    string
 	last     time.Duration
 
-	duration, timeout time.Duration // of the load and of one request; duration 0: no bound
+	warmup, duration time.Duration // of the load; 0: none, no bound
+	timeout, drain   time.Duration // of one request, and of those due that could not be sent
 
 	mu      sync.Mutex // guards all below, w and last
 	bar     string     // on the terminal; "" for none
-	awaited bool       // said that answers are awaited
+	warm    bool       // the last update was of the warm-up
+	awaited bool       // said that answers are awaited, in this phase
 }
 
 // Write passes on what the server says, above the bar.
@@ -48,6 +50,10 @@ const (
 	plainInterval = 10 * time.Second
 	barWidth      = 24
 
+	// overtime is how late the last answers may be without a word: nobody waits for that. It is
+	// less than that after which loadgen says where it stands.
+	overtime = 200 * time.Millisecond
+
 	// A line that is wider than the terminal must be cut, since \r goes back over one line only.
 	barLine   = "\r\x1b[?7l%s\x1b[K\x1b[?7h"
 	eraseLine = "\r\x1b[K"
@@ -66,21 +72,26 @@ func (p *progress) update(s loadgen.Progress) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	text := p.text(s)
-	late := p.duration > 0 && !s.Warmup && s.Elapsed >= p.duration+drain
-	if late {
-		text += "  " + p.awaiting()
+	planned := p.duration
+	if s.Warmup {
+		planned = p.warmup
 	}
-	if p.terminal {
+	late := planned > 0 && s.Elapsed >= planned+overtime && s.InFlight > 0
+	switch {
+	case p.terminal && late: // alone, since a bar leaves no room for it
+		p.draw(p.prefix() + p.awaiting(s))
+		return
+	case p.terminal:
 		full := int(s.Fraction * barWidth)
 		p.draw(fmt.Sprintf("%s[%s%s] %3.0f%%  %s", p.prefix(), strings.Repeat("=", full), strings.Repeat(" ", barWidth-full), s.Fraction*100, text))
 		return
 	}
-	if s.Elapsed < p.last {
-		p.last = 0 // the warm-up is over
+	if p.warm != s.Warmup {
+		p.warm, p.last, p.awaited = s.Warmup, 0, false
 	}
 	if late && !p.awaited {
 		p.awaited = true
-		fmt.Fprintf(p.w, "%s%v are over; %s\n", p.prefix(), p.duration, p.awaiting())
+		fmt.Fprintf(p.w, "%s%v are over; %s\n", p.prefix(), planned, p.awaiting(s))
 	}
 	if s.Elapsed-p.last >= plainInterval {
 		p.last = s.Elapsed
@@ -89,8 +100,15 @@ func (p *progress) update(s loadgen.Progress) {
 }
 
 // awaiting says why a load goes on after its time.
-func (p *progress) awaiting() string {
-	return fmt.Sprintf("waiting for answers to what was sent, each for %v at most (-t); Ctrl-C ends now", p.timeout)
+func (p *progress) awaiting(s loadgen.Progress) string {
+	answers, backlog := "1 answer that is", ""
+	if s.InFlight != 1 {
+		answers = report.FormatCount(float64(s.InFlight)) + " answers that are"
+	}
+	if s.Backlog > 0 {
+		backlog = fmt.Sprintf(", and up to %v to send %s more", p.drain, report.FormatCount(float64(s.Backlog)))
+	}
+	return fmt.Sprintf("waiting up to %v (-t) for %s still out%s; Ctrl-C ends now", p.timeout, answers, backlog)
 }
 
 // say shows a state that has no figures.
