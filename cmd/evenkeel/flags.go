@@ -54,11 +54,45 @@ func (a *app) wrong(fs *flag.FlagSet, format string, args ...any) error {
 	return errUsage
 }
 
+// given reports whether a flag stands on the command line.
+func given(fs *flag.FlagSet, name string) (is bool) {
+	fs.Visit(func(f *flag.Flag) { is = is || f.Name == name })
+	return is
+}
+
 // list is a flag that may be given several times.
 type list []string
 
 func (l *list) String() string     { return strings.Join(*l, ", ") }
 func (l *list) Set(s string) error { *l = append(*l, s); return nil }
+
+// whole is a flag of a whole number.
+type whole int
+
+func (w *whole) String() string { return strconv.Itoa(int(*w)) }
+
+func (w *whole) Set(s string) error {
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		return errors.New("write a whole number, such as 20")
+	}
+	*w = whole(n)
+	return nil
+}
+
+// decimal is a flag of a number.
+type decimal float64
+
+func (d *decimal) String() string { return strconv.FormatFloat(float64(*d), 'g', -1, 64) }
+
+func (d *decimal) Set(s string) error {
+	n, err := strconv.ParseFloat(s, 64)
+	if err != nil {
+		return errors.New("write a number, such as 2000 or 0.5")
+	}
+	*d = decimal(n)
+	return nil
+}
 
 // period is a duration flag that takes a bare number as seconds, as hey and ab do.
 type period time.Duration

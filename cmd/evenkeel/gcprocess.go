@@ -14,8 +14,8 @@ const maxProcesses = 100
 
 // gcPart is which of a process's collections count.
 type gcPart struct {
-	from, to period // since the program's start; 0: no bound
-	skip     int64  // collections at the front
+	from, to period // since the program's start; to 0: no bound
+	skip     int    // collections at the front
 }
 
 // gcReport is what a log holds.
@@ -77,7 +77,7 @@ func (part gcPart) process(c gctrace.Cycle, next func() (gctrace.Cycle, bool)) (
 	}
 	var skipped []gctrace.Cycle // the last of them: its heap tells what the next has allocated
 	more := true
-	for ; more && p.read < part.skip; more = take() {
+	for ; more && p.read < int64(part.skip); more = take() {
 		w.From = max(w.From, c.End())
 		skipped = append(skipped[:0], c)
 	}

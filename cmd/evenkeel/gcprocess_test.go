@@ -43,6 +43,8 @@ func TestGCTraceWindow(t *testing.T) {
 		{"without its beginning", gcLog(50, sixty), "", []string{"gc 50 to gc 60, from 5 s to 6.00 s", "collections 11\n", "window 1.00 s\n", "pace 91.0 ms\n"}},
 		{"from the first on", gcLog(50, sixty), "-from 1s", []string{"collections 11\n", "window 1.00 s\n"}},
 		{"-from", gcLog(1, sixty), "-from 2s", []string{"gc 20 to gc 60, from 2 s to 6.00 s", "collections 41\n", "window 4.00 s\n"}},
+		{"-from the start", gcLog(1, sixty), "-from 0", []string{"gc 1 to gc 60, from 0 to 6.00 s", "collections 60\n", "window 6.00 s\n"}},
+		{"-from the start of what has none", gcLog(50, sixty), "-from 0", []string{"gc 50 to gc 60, from 5 s to 6.00 s", "window 1.00 s\n"}},
 		{"-to", gcLog(1, sixty), "-to 2", []string{"gc 1 to gc 19, from 0 to 2 s", "collections 19\n", "window 2 s\n"}},
 		{"-from and -to", gcLog(1, sixty), "-from 2s -to 4s", []string{"gc 20 to gc 39", "collections 20\n", "window 2 s\n", "allocated 80 MiB"}},
 		{"-skip", gcLog(1, sixty), "-skip 20", []string{"gc 21 to gc 60, from 2.00 s to 6.00 s", "collections 40\n", "window 4 s\n", "allocated 160 MiB"}},
@@ -74,11 +76,15 @@ func TestGCTraceWindowFails(t *testing.T) {
 		{"-skip 20", exitFailed, "no collection of it is in the window; it has 20 collections up to 2.00 s after the program's start: change -from, -to or -skip"},
 		{"-from 2.01s", exitFailed, "change -from"},
 		{"-to 99ms", exitFailed, "change -from, -to"},
+		{"-to 0", exitUsage, "-to 0: write when the window ends, such as 40s, or leave it out"},
+		{"-skip x", exitUsage, `"x" for flag -skip: write a whole number, such as 20`},
 	} {
-		r := call(append(append([]string{"gctrace"}, strings.Fields(tt.flags)...), logFile(t, gcLog(1, 20)))...)
-		r.check(t, tt.code, nil, []string{tt.want})
-		if r.stdout != "" {
-			t.Errorf("%s: printed\n%s", tt.flags, r.stdout)
+		for _, json := range []string{"", " -json"} {
+			r := call(append(append([]string{"gctrace"}, strings.Fields(tt.flags+json)...), logFile(t, gcLog(1, 20)))...)
+			r.check(t, tt.code, nil, []string{tt.want})
+			if r.stdout != "" {
+				t.Errorf("%s%s: printed\n%s", tt.flags, json, r.stdout)
+			}
 		}
 	}
 }

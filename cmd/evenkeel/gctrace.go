@@ -44,9 +44,9 @@ func runGCTrace(ctx context.Context, a *app, args []string) error {
 	fs := a.newFlags("gctrace", gctraceHelp)
 	follow := fs.Bool("f", false, "follow: show the last minute again and again while the log grows")
 	asJSON := fs.Bool("json", false, "print the summary of each process, and what the log was like, as JSON")
-	fs.Var(&part.from, "from", "leave out collections that ended up to this `time` since the program's start, such as 10s; a bare number is seconds")
-	fs.Var(&part.to, "to", "leave out collections that ended after this `time` since the program's start")
-	fs.Int64Var(&part.skip, "skip", 0, "leave out the first `N` collections of the log (default 0)")
+	fs.Var(&part.from, "from", "leave out collections that ended up to this `time` since the program's start, such as 10s; a bare number is seconds (default 0)")
+	fs.Var(&part.to, "to", "leave out collections that ended after this `time` since the program's start (default: none)")
+	fs.Var((*whole)(&part.skip), "skip", "leave out the first `N` collections of the log (default 0)")
 	names, rest, err := a.parse(fs, args)
 	if err != nil {
 		return err
@@ -57,6 +57,8 @@ func runGCTrace(ctx context.Context, a *app, args []string) error {
 		return a.wrong(fs, "%d files; it reads one", len(names))
 	case part.skip < 0:
 		return a.wrong(fs, "-skip %d; write how many collections to leave out", part.skip)
+	case given(fs, "to") && part.to == 0:
+		return a.wrong(fs, "-to 0: write when the window ends, such as 40s, or leave it out for the end of the log")
 	case part.to != 0 && part.to <= part.from:
 		return a.wrong(fs, "-to %v is not after -from %v", &part.to, &part.from)
 	}
@@ -94,9 +96,6 @@ func (v *gcView) end(name string, r *gcReport, asJSON bool) error {
 			return fmt.Errorf("%s: %w", name, v.log.err)
 		}
 	}
-	if asJSON {
-		return v.json(r, &stats)
-	}
 	if r.total == 0 {
 		return fmt.Errorf("%s: no gctrace line in it; start the program with GODEBUG=gctrace=1 and keep its standard error", name)
 	}
@@ -106,6 +105,9 @@ func (v *gcView) end(name string, r *gcReport, asJSON bool) error {
 	}
 	if counted == 0 {
 		return fmt.Errorf("%s: no collection of it is in the window; it has %s: change -from, -to or -skip", name, r.extent())
+	}
+	if asJSON {
+		return v.json(r, &stats)
 	}
 	for i := range r.processes {
 		p := &r.processes[i]
@@ -133,10 +135,7 @@ func lineUnless(first bool) string {
 // a part of a longer one for the whole.
 func (v *gcView) json(r *gcReport, stats *gctrace.Stats) error {
 	var one *gctrace.Summary
-	switch {
-	case r.total == 0:
-		one = &gctrace.Summary{}
-	case r.total == 1:
+	if r.total == 1 {
 		one = &r.processes[0].Summary
 	}
 	e := json.NewEncoder(v.stdout)

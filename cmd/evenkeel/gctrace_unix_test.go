@@ -48,6 +48,7 @@ func TestGCTraceOddLogs(t *testing.T) {
 	const what = "start the program with GODEBUG=gctrace=1"
 	call("gctrace", logFile(t, "")).check(t, exitFailed, nil, []string{"no gctrace line", what})
 	call("gctrace", logFile(t, "listening\n")).check(t, exitFailed, nil, []string{what})
+	call("gctrace", "-json", logFile(t, "listening\n")).check(t, exitFailed, nil, []string{what})
 	call("gctrace", logFile(t, string(random))).check(t, exitFailed, nil, []string{what})
 	call("gctrace", logFile(t, strings.Repeat("x", 5<<20))).check(t, exitFailed, nil, []string{what})
 	call("gctrace", logFile(t, string(random)+"\n"+gcLog(1, 3))).check(t, exitOK, []string{"collections 3\n"}, nil)

@@ -45,10 +45,10 @@ const drain = time.Second
 
 func (l *loadFlags) register(fs *flag.FlagSet) {
 	l.timeout = period(20 * time.Second)
-	fs.IntVar(&l.requests, "n", 0, "end after `N` requests (default 200 without -z)")
-	fs.IntVar(&l.connections, "c", 0, "`connections` at a time (default 50; with -rate the most to open, default 1000)")
+	fs.Var((*whole)(&l.requests), "n", "end after `N` requests (default 200 without -z)")
+	fs.Var((*whole)(&l.connections), "c", "`connections` at a time (default 50; with -rate the most to open, default 1000)")
 	fs.Var(&l.duration, "z", "end after this `duration`, such as 30s; a bare number is seconds. What was sent by then has -t to be answered; with -rate, what was due and could not be sent has 1 s")
-	fs.Float64Var(&l.rate, "rate", 0, "open loop: `requests` to send a second, whatever the service does (default 0: closed loop)")
+	fs.Var((*decimal)(&l.rate), "rate", "open loop: `requests` to send a second, whatever the service does (default 0: closed loop)")
 	fs.Var(&l.warmup, "warmup", "load for this `duration` before measuring")
 	fs.Var(&l.timeout, "t", "`timeout` of one request")
 	fs.StringVar(&l.method, "m", "", "HTTP `method` (default GET, or POST with a body)")

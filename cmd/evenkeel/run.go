@@ -71,8 +71,9 @@ func runRun(ctx context.Context, a *app, args []string) error {
 	fs.Var(&f.stopTimeout, "stop-timeout", "`duration` that the server may take to stop after SIGTERM, before it is killed")
 	fs.StringVar(&f.pprof, "pprof", "", "`URL` of the server's /debug/pprof/, or off (default: on the host of the first -url)")
 	fs.Var(&f.variants, "variant", "a way to start it, `'LABEL: [NAME=VALUE...] [ARG...]'`; may be repeated")
-	fs.IntVar(&f.repeat, "repeat", 1, "measure each variant so many `times`, interleaved")
-	fs.IntVar(&f.top, "top", 0, "list so many `places` that allocate (default 8, or 3 where variants are compared)")
+	f.repeat = 1
+	fs.Var((*whole)(&f.repeat), "repeat", "measure each variant so many `times`, interleaved")
+	fs.Var((*whole)(&f.top), "top", "list so many `places` that allocate (default 8, or 3 where variants are compared)")
 	fs.StringVar(&f.html, "html", "", "write a self-contained page to this `file`, as evenkeel compare -html does")
 	fs.BoolVar(&f.explain, "explain", false, "after measuring, trace the same load for 5 s and say why its slowest requests were slow, as evenkeel explain does")
 	fs.StringVar(&f.explainHTML, "explain-html", "", "write the page of that explanation to this `file`; implies -explain")
