@@ -1,12 +1,15 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 )
 
 func TestMain(m *testing.M) {
@@ -58,6 +61,67 @@ func TestInterrupted(t *testing.T) {
 	if failures, err := flake(ctx, list, 3, 1, 1, t.TempDir()); err == nil || failures != 0 {
 		t.Errorf("got %d failures and %v, want no failure and that it was interrupted", failures, err)
 	}
+}
+
+// TestInterruptEndsAll has a test binary that has started others, one of them in a process group of its own.
+func TestInterruptEndsAll(t *testing.T) {
+	if _, err := os.Stat("/proc/self/stat"); err != nil {
+		t.Skipf("what has a group of its own is found in /proc: %v", err)
+	}
+	dir := t.TempDir()
+	begun, binary, list := filepath.Join(dir, "begun"), filepath.Join(dir, "p.test"), filepath.Join(dir, "list")
+	if err := syscall.Mkfifo(begun, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	lines, err := os.OpenFile(begun, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lines.Close()
+	script := "#!/usr/bin/env bash\nsleep 1000 &\na=$!\nset -m\nsleep 1000 &\necho $$ $a $! >" + begun + "\nwait\n"
+	if err := os.WriteFile(binary, []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(list, fmt.Appendf(nil, "p\t%s\t%s\n", dir, binary), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := flake(ctx, list, 1, 1, 1, dir)
+		ended <- err
+	}()
+	var pids [3]int
+	_ = lines.SetReadDeadline(time.Now().Add(time.Minute))
+	if _, err := fmt.Fscanln(bufio.NewReader(lines), &pids[0], &pids[1], &pids[2]); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	select {
+	case err := <-ended:
+		if err == nil {
+			t.Error("it does not say that it was interrupted")
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("it goes on")
+	}
+	for _, pid := range pids {
+		for end := time.Now().Add(time.Minute); runs(pid); time.Sleep(20 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Errorf("process %d of %v is still there", pid, pids)
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+				break
+			}
+		}
+	}
+}
+
+// runs reports whether a process has not ended. One that nobody has asked about has.
+func runs(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	_, state, _ := strings.Cut(string(stat), ") ")
+	return err == nil && state != "" && state[0] != 'Z' && state[0] != 'X'
 }
 
 func TestReadList(t *testing.T) {

@@ -70,13 +70,50 @@ func (p *testPackage) run(ctx context.Context, r run) result {
 	return result{err, out, time.Since(begin)}
 }
 
-// command is a command whose whole process group is killed when ctx ends.
+// command is a command that is killed when ctx ends, with all that it has started: its process group, and where there is
+// a /proc what has a group of its own, too. Only who begins a session of his own gets away.
 func command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = 10 * time.Second // for the output of what left the group
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	cmd.Cancel = func() error {
+		session := cmd.Process.Pid
+		err := syscall.Kill(-session, syscall.SIGKILL)
+		for range 100 { // as often as somebody has started another meanwhile
+			left := members(session)
+			if len(left) == 0 {
+				break
+			}
+			for _, pid := range left {
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
+			time.Sleep(10 * time.Millisecond) // for them to be gone
+		}
+		return err
+	}
+	cmd.WaitDelay = 10 * time.Second // for the output of what got away
 	return cmd
+}
+
+// members returns the processes of a session that have not ended, as far as there is a /proc.
+func members(session int) (pids []int) {
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, name := range stats {
+		stat, err := os.ReadFile(name)
+		if err != nil {
+			continue // it has ended
+		}
+		// pid (comm) state ppid pgrp session ...; comm may hold anything.
+		var state string
+		var pid, ppid, group, of int
+		_, err = fmt.Sscan(string(stat[bytes.LastIndexByte(stat, ')')+1:]), &state, &ppid, &group, &of)
+		if err != nil || of != session || state == "Z" || state == "X" {
+			continue
+		}
+		if _, err := fmt.Sscan(string(stat), &pid); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
 }
 
 // note counts a run.
