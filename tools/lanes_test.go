@@ -79,10 +79,10 @@ func TestLanesEnd(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
 			begun := filepath.Join(t.TempDir(), "begun")
 			lines := fifo(t, begun)
 			cmd := lanesOf(t, fmt.Sprintf("%ssleep 1000 &\necho $$ $! >%s\nwait\n", tt.lane, begun))
+			t.Parallel() // not before: a child could have the script open for writing
 			if tt.terminal {
 				script, err := exec.LookPath("script")
 				if err != nil {

@@ -4,8 +4,10 @@ package proc
 
 import "syscall"
 
-// awaitExit reaps the process, since its end cannot be seen otherwise here. From then on its
-// group keeps its number only as long as anybody is in it.
+// awaitExit reaps the process. kqueue(2) would tell its end and leave it a zombie, as Linux's
+// waitid does; but nothing simple would then tell whether anybody else is left in the group, since
+// to kill(2) a zombie can be somebody. So from here on the group keeps its number only as long as
+// anybody is in it: what is signalled in the moments after that may be another's.
 func (p *Process) awaitExit() { p.reap() }
 
 // alive reports whether anybody is left in the group.
