@@ -44,6 +44,9 @@ func runCompare(_ context.Context, a *app, args []string) error {
 	if i := slices.Index(eventNames, "-"); i >= 0 && (slices.Contains(names, "-") || slices.Contains(eventNames[i+1:], "-")) {
 		return a.wrong(fs, "-events - and another - both read standard input; give one of them as a file")
 	}
+	if err := canSave(append(slices.Clip(eventNames), names...), *html); err != nil {
+		return err
+	}
 	var files []*report.File
 	for i, n := range names {
 		f, err := readRunFile(n)

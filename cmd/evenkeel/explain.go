@@ -72,7 +72,7 @@ func runExplain(ctx context.Context, a *app, args []string) error {
 	case f.json && f.html == toStdout:
 		return a.wrong(fs, "-json and -html - both go to standard output; give the page a file")
 	}
-	if err := canSave(f.html); err != nil {
+	if err := canSave(names, f.html); err != nil {
 		return err
 	}
 	ctx, release := a.catch(ctx)
@@ -150,6 +150,9 @@ func (a *app) explain(ctx context.Context, name string, o reqtrace.Options) (*re
 		return nil, err
 	}
 	defer f.Close()
+	if fi, err := f.Stat(); err == nil && fi.IsDir() {
+		return nil, fmt.Errorf("%s is a folder; name the file of a trace", name)
+	}
 	return analyze(ctx, name, f, o)
 }
 

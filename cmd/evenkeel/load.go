@@ -50,7 +50,7 @@ func runLoad(ctx context.Context, a *app, args []string) error {
 	if err := loadgen.Check(o); err != nil {
 		return a.wrong(fs, "%v", flagError(err))
 	}
-	if err := canSave(l.output); err != nil {
+	if err := canSave([]string{l.bodyFile}, l.output); err != nil {
 		return err
 	}
 	ctx, release := a.catch(ctx)

@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
+	"slices"
 
 	"evenkeel.dev/internal/report"
 	"evenkeel.dev/loadgen"
@@ -12,15 +15,35 @@ import (
 // toStdout as the name of an output is standard output.
 const toStdout = "-"
 
-// canSave looks at where results shall go before they are worked for.
-func canSave(names ...string) error {
+// canSave looks at where results shall go before they are worked for: not over what is read, nor
+// over each other.
+func canSave(inputs []string, outputs ...string) error {
 	var errs []error
-	for _, n := range names {
-		if n != "" && n != toStdout {
-			errs = append(errs, report.CanSave(n))
+	for i, out := range outputs {
+		if out == "" || out == toStdout {
+			continue
+		}
+		is := func(name string) bool { return sameFile(name, out) }
+		switch {
+		case slices.ContainsFunc(inputs, is):
+			errs = append(errs, fmt.Errorf("%s is read, and would be written over: name another file for the result", out))
+		case slices.ContainsFunc(outputs[:i], is):
+			errs = append(errs, fmt.Errorf("%s is to be written twice: give each result a file of its own", out))
+		default:
+			errs = append(errs, report.CanSave(out))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// sameFile reports whether two names are of one file; a device or a pipe is none.
+func sameFile(a, b string) bool {
+	is, err := os.Stat(a)
+	if err != nil {
+		return a != "" && filepath.Clean(a) == filepath.Clean(b) // not there yet
+	}
+	other, err := os.Stat(b)
+	return err == nil && is.Mode().IsRegular() && os.SameFile(is, other)
 }
 
 // save writes run.json where asked to.

@@ -98,7 +98,7 @@ func runRun(ctx context.Context, a *app, args []string) error {
 	if err := cmp.Or(f.checkGiven(fs), r.checkExplain(), r.prepare()); err != nil {
 		return a.wrong(fs, "%v", err)
 	}
-	if err := canSave(f.output, f.html, f.explainHTML); err != nil {
+	if err := canSave([]string{f.bodyFile}, f.output, f.html, f.explainHTML); err != nil {
 		return err
 	}
 	return r.run(ctx)

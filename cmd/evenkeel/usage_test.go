@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -69,6 +71,9 @@ func TestUsage(t *testing.T) {
 		{"run -url x -o /no/such/folder/run.json -- y", exitFailed, "", "cannot write"},
 		{"run -url x -html /no/such/folder/page -- y", exitFailed, "", "cannot write"},
 
+		{"run -url x -o no-such -html ./no-such -- y", exitFailed, "", "./no-such is to be written twice"},
+		{"run -url x -html no-such -explain-html no-such -- y", exitFailed, "", "no-such is to be written twice"},
+
 		{"run -url x -explain -pprof off -- y", exitUsage, "", "-pprof is off"},
 		{"run -url x -explain -o - -- y", exitUsage, "", "-o - leaves it out"},
 		{"run -url x -explain-html - -- y", exitUsage, "", "give the page a file"},
@@ -84,6 +89,7 @@ func TestUsage(t *testing.T) {
 		{"explain -fail-if x>1% a", exitUsage, "", "there are assist assist-wait"},
 		{"explain -json -html - a", exitUsage, "", "give the page a file"},
 		{"explain -html /no/such/folder/page a", exitFailed, "", "cannot write"},
+		{"explain /", exitFailed, "", "/ is a folder; name the file of a trace"},
 		{"explain /no/such/file", exitFailed, "", "/no/such/file"},
 		{"explain x:1/debug/pprof/trace", exitFailed, "", "write http:// before it"},
 		{"explain http:///debug/pprof/trace", exitFailed, "", "no URL of a trace"},
@@ -117,5 +123,26 @@ func TestHelpHasOneDash(t *testing.T) {
 				t.Errorf("%s -h: %q", c.name, line)
 			}
 		}
+	}
+}
+
+// TestOutputIsNoInput does not write over what is read, as where the name of a result was left out.
+func TestOutputIsNoInput(t *testing.T) {
+	t.Parallel()
+	const text = "the user's own"
+	name := logFile(t, text)
+	link := filepath.Join(filepath.Dir(name), "link")
+	if err := os.Symlink(name, link); err != nil {
+		t.Skipf("no symbolic links here: %v", err)
+	}
+	for _, args := range []string{
+		"compare -html FILE FILE", "compare -html LINK FILE", "compare -html FILE -events LINK /no/such", "explain -html FILE FILE",
+		"load -D FILE -o LINK x", "run -url x -D FILE -o FILE -- y",
+	} {
+		r := call(strings.Fields(strings.NewReplacer("FILE", name, "LINK", link).Replace(args))...)
+		r.check(t, exitFailed, nil, []string{" is read, and would be written over: name another file for the result"})
+	}
+	if b, err := os.ReadFile(name); err != nil || string(b) != text {
+		t.Errorf("it has %q, %v", b, err)
 	}
 }
