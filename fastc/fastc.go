@@ -12,6 +12,11 @@ import "unsafe"
 //
 // Where the short way is not to be had ([Available]), Call is [Slow]. Any goroutine may call
 // it, any number at a time; what fn itself touches is the caller's business.
+//
+// Call is never inlined: where it begins the goroutine can be preempted, and nothing below it can
+// be. A loop of calls would keep its processor for good, and hold up every stop of the world.
+//
+//go:noinline
 func Call(fn, arg unsafe.Pointer) int32 { return call(fn, arg) }
 
 // Slow is [Call] through ordinary cgo: the scheduler knows, so fn may block and take any time.

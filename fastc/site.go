@@ -88,7 +88,10 @@ func NewSite(fn unsafe.Pointer, name string, opts Options) *Site {
 	return &Site{fn: fn, name: name, opts: opts, hold: opts.Hold}
 }
 
-// Call is the package's [Call] of the function, or [Slow] while it is diverted.
+// Call is the package's [Call] of the function, or [Slow] while it is diverted. It is never inlined,
+// for the same reason.
+//
+//go:noinline
 func (s *Site) Call(arg unsafe.Pointer) int32 { return siteCall(s, arg) }
 
 // Slow is the package's [Slow], counted.
