@@ -1,8 +1,8 @@
 //go:build cgo && unix
 
 // Command fastc compares leaf calls through package fastc with ordinary cgo, purego and the
-// technique of fastcgo: a call, a request of examples/fastcserver, a budget. make bench-fastc
-// runs it.
+// technique of fastcgo: a call, a stop of the world beside loops of calls, a budget, a request of
+// examples/fastcserver. make bench-fastc runs it.
 package main
 
 import (
@@ -39,6 +39,7 @@ var parts = []struct {
 }{
 	{"calls", (*bench).calls},
 	{"crash", (*bench).crash},
+	{"stop", (*bench).stop},
 	{"budget", (*bench).budget},
 	{"server", (*bench).server},
 }
@@ -48,7 +49,7 @@ func main() {
 	bin := flag.String("bin", "../bin", "`folder` of the built evenkeel and fastcserver")
 	results := flag.String("results", "results", "`folder` for the raw results")
 	quick := flag.Bool("quick", false, "a minute: few and short rounds, nothing is kept")
-	only := flag.String("only", "", "one `part`: calls, crash, budget or server")
+	only := flag.String("only", "", "one `part`: calls, crash, stop, budget or server")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -74,7 +75,7 @@ func main() {
 		}
 	}
 	if !found {
-		log.Fatalf("bench-fastc: no part %q: calls, crash, budget or server", *only)
+		log.Fatalf("bench-fastc: no part %q: calls, crash, stop, budget or server", *only)
 	}
 	if *quick {
 		return

@@ -9,6 +9,9 @@ import "C"
 
 import "unsafe"
 
+// SpinCode is sig_spin_frame, for fastc.Call with a frame that is an int64.
+var SpinCode = unsafe.Pointer(C.sig_spin_frame)
+
 // By ordinary cgo, as every Go program does it.
 
 func cgoAdd2(n int) float64 {

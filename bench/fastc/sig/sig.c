@@ -35,3 +35,8 @@ int64_t sig_spin(int64_t ns) {
 static int *volatile nowhere;
 
 void sig_crash(void) { *nowhere = 1; }
+
+int32_t sig_spin_frame(void *frame) {
+	sig_spin(*(int64_t *)frame);
+	return 0;
+}

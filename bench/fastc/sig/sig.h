@@ -19,5 +19,7 @@ double sig_loop_cross(int64_t n);
 
 // sig_spin computes for ns nanoseconds.
 int64_t sig_spin(int64_t ns);
+// sig_spin_frame does so for the int64_t at frame: the form that fastc calls.
+int32_t sig_spin_frame(void *frame);
 // sig_crash ends in a segmentation fault.
 void sig_crash(void);
