@@ -15,11 +15,9 @@ import (
 func TestAllocs(t *testing.T) {
 	counted := fastc.NewSite(leaf.Dot, "counted", fastc.Options{Budget: -1})
 	timed := fastc.NewSite(leaf.Dot, "timed", fastc.Options{Budget: time.Hour})
-	diverted := fastc.NewSite(leaf.Dot, "diverted", fastc.Options{Budget: 1, Hold: -1, Logger: silent})
-	for range 5 { // three are over the budget
-		var f leaf.DotFrame
-		diverted.Call(unsafe.Pointer(&f))
-	}
+	doubted := fastc.NewSite(leaf.Dot, "doubted", fastc.Options{Budget: 1, Logger: silent})
+	diverted := fastc.NewSite(leaf.Dot, "diverted", fastc.Options{Hold: -1, Logger: silent})
+	fastc.Divert(diverted)
 	all := map[string]float64{
 		"Call": testing.AllocsPerRun(1000, func() {
 			a, b := [2]float64{1, 2}, [2]float64{3, 4}
@@ -32,7 +30,7 @@ func TestAllocs(t *testing.T) {
 			fastc.Slow(leaf.Dot, unsafe.Pointer(&f))
 		}),
 	}
-	for name, site := range map[string]*fastc.Site{"counted": counted, "timed": timed, "diverted": diverted} {
+	for name, site := range map[string]*fastc.Site{"counted": counted, "timed": timed, "doubted": doubted, "diverted": diverted} {
 		all["Site "+name] = testing.AllocsPerRun(1000, func() {
 			a, b := [2]float64{1, 2}, [2]float64{3, 4}
 			f := leaf.DotFrame{A: &a[0], B: &b[0], N: 2}

@@ -61,7 +61,7 @@ func TestSite(t *testing.T) {
 			t.Fatalf("call %d: returned %d, sum %d", i, r, f.Sum)
 		}
 	}
-	if st := s.Stats(); st.Timed < 20 || st.Timed > 1000 || st.Calls < 5_000 || st.Calls > 20_000 || st.Longest == 0 {
+	if st := s.Stats(); st.Timed < 20 || st.Calls < 1000 || st.Calls > 10_000 || st.Longest == 0 {
 		t.Errorf("%+v", st)
 	}
 }

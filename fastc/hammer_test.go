@@ -52,7 +52,7 @@ func hammer(t *testing.T, length time.Duration) {
 	defer debug.SetGCPercent(debug.SetGCPercent(1))
 	h := &hammering{
 		plain: fastc.NewSite(leaf.Add, "plain", fastc.Options{Budget: -1}),
-		// Each call is over the budget: it goes to and fro between the two ways.
+		// It goes to and fro between the two ways, and each call of it is over the budget.
 		restless: fastc.NewSite(leaf.Dot, "restless", fastc.Options{Budget: 1, Hold: time.Millisecond, Logger: silent}),
 	}
 	stopProfiles := profile(t)
@@ -73,6 +73,9 @@ func hammer(t *testing.T, length time.Duration) {
 	}
 	for h.failed.Load() == nil && time.Since(began) < length+hangs && (time.Since(began) < length || !h.enough(before)) {
 		time.Sleep(time.Millisecond)
+		if fastc.Available() && !h.restless.Stats().Diverted {
+			fastc.Divert(h.restless)
+		}
 	}
 	over.Store(true)
 	wg.Wait()

@@ -2,6 +2,7 @@ package fastc
 
 import (
 	"log/slog"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,8 +15,8 @@ const (
 	maxHold       = 24 * time.Hour
 	maxHoldFactor = 16
 
-	strikes   = 3  // calls over the budget that divert a function
-	probation = 16 // calls within the budget, one after the other, that make it trusted
+	probation = 16          // calls within the budget, one after the other, that make a function trusted
+	doubtful  = time.Second // how long the thread is asked too after a call over the budget
 )
 
 // Options configure a [Site]. The zero value works.
@@ -24,8 +25,8 @@ type Options struct {
 	// Default: 0, which is 200 µs; negative: none, calls are only counted.
 	Budget time.Duration
 
-	// Hold is how long calls go through cgo once they keep exceeding the budget. It doubles
-	// each time that they exceed it again right after it, up to 16 times this. Default: 0, which
+	// Hold is how long calls go through cgo once they exceed the budget too much. It doubles each
+	// time that they do so again within as long a time after it, up to 16 times this. Default: 0, which
 	// is 10 s; negative: for ever. Limit: 24 h.
 	Hold time.Duration
 
@@ -34,11 +35,15 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Site calls one C function with a budget of time. It times some of the calls: each of the first
-// ones, then one in 128. When one exceeds the budget it times every call; at the third that does,
-// before 16 in a row do not, the function is diverted: it goes through ordinary cgo for a while
-// ([Options.Hold]), and then has to prove itself again. At most three timed calls exceed the
-// budget before the switch, and as many again as are under way in other threads.
+// Site calls one C function with a budget of time: when the calls took more than 10 ms beyond it in a
+// second of use, three of them at least, the function is diverted. It goes through ordinary cgo for a
+// while ([Options.Hold]), and then has to prove itself again.
+//
+// The time is an estimate from the calls that are timed: the first 16 each, then one in 128 at least,
+// and more where one hundredth of the time is enough for more: at first, and again for a second after
+// a call over the budget. So a function most of whose calls are short is diverted too. For that second
+// the thread is asked as well (Linux): what the kernel took away from a call that computed is not held
+// against it.
 //
 // That is no bound for a single call: nothing can stop one that runs. Where the time follows
 // from the size of the input, choose [Slow] before the call (fastcgen: //fastc:slow).
@@ -51,6 +56,11 @@ type Site struct {
 	opts    Options
 
 	diverted atomic.Bool
+	doubt    atomic.Int64 // until when the thread is asked too; ns since born
+	born     time.Time
+
+	pace      pace
+	curiosity atomic.Int32 // how many calls may still be timed beyond one in sampleOneIn
 
 	calls, timed, over, slow atomic.Uint64
 	longest                  atomic.Int64 // ns
@@ -58,16 +68,17 @@ type Site struct {
 	countdowns countdowns // of a trusted function
 
 	mu         sync.Mutex // guards what follows; taken by timed calls only
-	struck     int        // calls over the budget since the function was trusted
-	clean      int        // calls within the budget since the last that was not
-	hold       time.Duration
-	until      time.Time // diverted until; zero: for ever
+	overtime   overtime
+	clean      int           // calls within the budget since the last that was not
+	hold       time.Duration // of the last diversion
+	until      time.Time     // diverted until; zero: for ever
+	back       time.Time     // when it was last brought back
 	diversions uint64
 }
 
 // Stats are the counters of a [Site].
 type Stats struct {
-	Calls      uint64        // of the function; an estimate from the timed ones
+	Calls      uint64        // of the function; up to some that wait for the next timed one
 	Timed      uint64        // of the calls on the short way
 	Over       uint64        // of the timed calls, beyond the budget
 	Slow       uint64        // calls through ordinary cgo, by diversion or by [Site.Slow]
@@ -85,7 +96,9 @@ func NewSite(fn unsafe.Pointer, name string, opts Options) *Site {
 		opts.Hold = defaultHold
 	}
 	opts.Hold = min(opts.Hold, maxHold)
-	return &Site{fn: fn, name: name, opts: opts, hold: opts.Hold}
+	s := &Site{fn: fn, name: name, opts: opts, born: time.Now()}
+	s.curiosity.Store(maxCuriosity)
+	return s
 }
 
 // Call is the package's [Call] of the function, or [Slow] while it is diverted. It is never inlined,
@@ -121,39 +134,85 @@ func watch(s *Site, arg unsafe.Pointer) int32 {
 	if s.diverted.Load() && !s.returned(time.Now()) {
 		return s.Slow(arg)
 	}
-	chosen() // or the first call would be timed with the search
-	weight := uint64(1)
-	if s.trusted.Load() != 0 {
-		s.countdowns.restart()
-		weight = sampleOneIn
+	short := chosen().short // or the first call would be timed with the search
+	now := time.Since(s.born)
+	ask := short && s.opts.Budget >= 0 && (s.trusted.Load() == 0 || int64(now) < s.doubt.Load())
+	cost := costOfTiming
+	if ask {
+		cost = costOfDoubt
 	}
-	start := time.Now()
-	r := call(s.fn, arg)
-	took := time.Since(start)
+	calls, oneIn := int32(1), int32(sampleOneIn)
+	if s.curiosity.Load() > 0 {
+		if oneIn = s.pace.oneIn(now, cost); oneIn < sampleOneIn {
+			s.curiosity.Add(-1)
+		}
+	}
+	if s.trusted.Load() != 0 {
+		calls = max(1, s.countdowns.restart(oneIn))
+	}
+	s.pace.add(calls)
+	r, clock, took := s.measure(arg, ask)
 
-	s.calls.Add(weight)
+	s.calls.Add(uint64(calls))
 	s.timed.Add(1)
-	for old := s.longest.Load(); int64(took) > old && !s.longest.CompareAndSwap(old, int64(took)); {
+	for old := s.longest.Load(); int64(clock) > old && !s.longest.CompareAndSwap(old, int64(clock)); {
 		old = s.longest.Load()
 	}
-	s.judge(took)
+	s.judge(took, calls, ask)
 	return r
 }
 
-// judge takes note of a call on the short way.
-func (s *Site) judge(took time.Duration) {
+// measure calls the function and says how long it took by the clock, and what of that the function is
+// to be charged with, for which it asks the thread if ask is set.
+func (s *Site) measure(arg unsafe.Pointer, ask bool) (r int32, clock, charged time.Duration) {
+	if !ask {
+		start := time.Now()
+		r = call(s.fn, arg)
+		clock = time.Since(start)
+		return r, clock, clock
+	}
+	runtime.LockOSThread() // both answers are to be one thread's
+	before, known := readThread()
+	start := time.Now()
+	r = call(s.fn, arg)
+	clock = time.Since(start)
+	after, _ := readThread()
+	runtime.UnlockOSThread()
+	if !known {
+		return r, clock, clock
+	}
+	return r, clock, charge(clock, before, after)
+}
+
+// charge returns what of a call's time by the clock counts: not what others had of the processor, unless
+// the call waited, which no leaf does.
+func charge(clock time.Duration, before, after thread) time.Duration {
+	if after.waits != before.waits {
+		return clock
+	}
+	return min(clock, after.used-before.used)
+}
+
+// judge takes note of a timed call on the short way that stands for as many calls. A call over the
+// budget for which the thread was not asked only raises doubt.
+func (s *Site) judge(took time.Duration, calls int32, asked bool) {
 	within := s.opts.Budget < 0 || took <= s.opts.Budget
 	if within && s.trusted.Load() != 0 {
 		return
 	}
 	if !within {
 		s.over.Add(1)
+		s.doubt.Store(int64(time.Since(s.born) + doubtful))
+		s.curiosity.Store(maxCuriosity)
 	}
 	if !Available() {
 		s.trusted.Store(1) // there is one way
 		return
 	}
-	hold, diverted := s.weigh(within)
+	if !within && !asked {
+		return
+	}
+	hold, diverted := s.weigh(time.Duration(calls)*(took-s.opts.Budget), within)
 	if !diverted {
 		return
 	}
@@ -161,13 +220,13 @@ func (s *Site) judge(took time.Duration) {
 	if hold < 0 {
 		until = "the end of the process"
 	}
-	s.logger().Warn("fastc: calls keep exceeding their budget and go through cgo for now; choose Slow by the size of the input, or a larger budget",
+	s.logger().Warn("fastc: calls exceed their budget by more than 10 ms a second and go through cgo for now; choose Slow by the size of the input, or a larger budget",
 		"function", s.name, "budget", s.opts.Budget, "took", took, "for", until)
 }
 
-// weigh trusts the function after enough calls within the budget, and diverts it, for hold, at
-// the last of too many that were not.
-func (s *Site) weigh(within bool) (hold time.Duration, diverted bool) {
+// weigh trusts the function after enough calls within the budget, and diverts it, for hold, when
+// there is too much beyond it.
+func (s *Site) weigh(beyond time.Duration, within bool) (hold time.Duration, diverted bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.diverted.Load() { // the call began before the switch
@@ -175,33 +234,34 @@ func (s *Site) weigh(within bool) (hold time.Duration, diverted bool) {
 	}
 	if within {
 		if s.clean++; s.clean >= probation {
-			s.struck, s.hold = 0, s.opts.Hold
-			s.countdowns.restart()
+			s.countdowns.restart(sampleOneIn)
 			s.trusted.Store(1)
 		}
 		return 0, false
 	}
 	s.clean = 0
-	s.trusted.Store(0)
-	if s.struck++; s.struck < strikes {
-		return 0, false
+	if now := time.Now(); s.overtime.add(now, beyond) {
+		s.divert(now)
+		return s.hold, true
 	}
-	hold = s.hold
-	s.divert(time.Now())
-	return hold, true
+	return 0, false
 }
 
 // divert begins a hold. mu is held.
 func (s *Site) divert(now time.Time) {
-	s.struck = 0
+	switch {
+	case s.opts.Hold < 0 || s.diversions == 0 || now.Sub(s.back) >= s.hold:
+		s.hold = s.opts.Hold
+	case s.hold < maxHoldFactor*s.opts.Hold:
+		s.hold *= 2
+	}
 	s.diversions++
 	s.until = time.Time{}
 	if s.hold >= 0 {
 		s.until = now.Add(s.hold)
-		if s.hold < maxHoldFactor*s.opts.Hold {
-			s.hold *= 2
-		}
 	}
+	s.overtime, s.clean = overtime{}, 0
+	s.trusted.Store(0)
 	s.diverted.Store(true)
 }
 
@@ -212,7 +272,7 @@ func (s *Site) returned(now time.Time) bool {
 	still := s.diverted.Load()
 	over := still && !s.until.IsZero() && !now.Before(s.until)
 	if over {
-		s.struck, s.clean = 0, 0
+		s.back = now
 		s.diverted.Store(false)
 	}
 	s.mu.Unlock() // before logging: the handler may use this Site

@@ -2,13 +2,11 @@
 
 package fastc
 
-import (
-	"math/rand/v2"
-	"unsafe"
-)
+import "unsafe"
 
 func siteCall(s *Site, arg unsafe.Pointer) int32 {
-	if s.trusted.Load() != 0 && rand.Uint32()%sampleOneIn != 0 {
+	cell := uintptr(unsafe.Pointer(&s)) >> 11 % uintptr(len(s.countdowns)) // by the stack, as in assembly
+	if s.trusted.Load() != 0 && s.countdowns[cell].left.Add(-1) > 0 {
 		return call(s.fn, arg)
 	}
 	return watch(s, arg)

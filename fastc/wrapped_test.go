@@ -1,4 +1,4 @@
-//go:build linux && (amd64 || arm64 || ppc64le)
+//go:build cgo && linux && (amd64 || arm64 || ppc64le)
 
 package fastc_test
 

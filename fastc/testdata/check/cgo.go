@@ -83,9 +83,10 @@ func stack() string {
 
 // budget exceeds one: that diverts the function exactly where there is another way.
 func budget() string {
-	site := fastc.NewSite(leaf.Spin, "spin", fastc.Options{Budget: time.Microsecond, Hold: -1})
+	site := fastc.NewSite(leaf.Turn, "turn", fastc.Options{Budget: time.Microsecond, Hold: -1})
 	for range 5 {
-		site.Call(unsafe.Pointer(&leaf.SpinFrame{NS: 100_000}))
+		turns := int64(20_000_000) // many milliseconds
+		site.Call(unsafe.Pointer(&turns))
 	}
 	want := fastc.Stats{Calls: 5, Timed: 3, Over: 3, Slow: 2, Diversions: 1, Diverted: true}
 	if !fastc.Available() {
