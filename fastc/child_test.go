@@ -14,6 +14,7 @@ import (
 
 func init() {
 	roles["crash in Call"] = crashInCall
+	roles["overflow in Call"] = overflowInCall
 	roles["crash in Slow"] = crashInSlow
 	roles["crash in Site"] = crashInSite
 	roles["crash in sampled Site"] = crashInTrustedSite
@@ -23,6 +24,12 @@ func init() {
 func crashInCall() {
 	var frame int
 	fastc.Call(leaf.Crash, unsafe.Pointer(&frame))
+}
+
+//go:noinline
+func overflowInCall() {
+	var frame int
+	fastc.Call(leaf.Overflow, unsafe.Pointer(&frame))
 }
 
 //go:noinline
@@ -46,7 +53,7 @@ func crashInTrustedSite() {
 	}
 }
 
-// TestCrash holds that a segmentation fault in C says which Go function called it.
+// TestCrash holds that a segmentation fault in C, also that of a stack which overflows, says which Go function called it.
 func TestCrash(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -54,7 +61,7 @@ func TestCrash(t *testing.T) {
 	}
 	command := append(strings.Fields(os.Getenv("EVENKEEL_EMULATOR")), exe)
 	for role, caller := range map[string]string{
-		"crash in Call": "crashInCall", "crash in Slow": "crashInSlow",
+		"overflow in Call": "overflowInCall", "crash in Call": "crashInCall", "crash in Slow": "crashInSlow",
 		"crash in Site": "crashInSite", "crash in sampled Site": "crashInTrustedSite",
 	} {
 		t.Run(role, func(t *testing.T) {

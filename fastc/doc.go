@@ -13,11 +13,11 @@
 // system call that waits, no sleep), does not call back into Go, does not longjmp out, keeps no
 // pointer to Go memory, and its time is bounded. docs/guides/fastc.md says what happens otherwise. Until
 // the call returns, the goroutine cannot be preempted and the collector cannot stop the world:
-// the time of the call is added to the pause. Up to some 200 µs the neighbours are better off
+// the time of the call is added to the pause. Before each call it can be. Up to some 200 µs the neighbours are better off
 // than with cgo, from a millisecond on they are worse off.
 //
-// A [Site] measures the calls of one function and sends them through cgo while they keep
-// exceeding a budget. It does not bound a single call: a function whose time depends on its
+// A [Site] measures the calls of one function and sends them through cgo when they take more than
+// 10 ms beyond a budget in a second of use. It does not bound a single call: a function whose time depends on its
 // input goes through [Slow] from some size on, before it is called.
 //
 // # Use

@@ -83,6 +83,13 @@ int32_t leaf_sleep(void *frame) {
 	return nanosleep(&t, NULL) == 0 ? 0 : errno;
 }
 
+// leaf_overflow calls itself until the stack is used up.
+int32_t leaf_overflow(void *frame) {
+	volatile char on_stack[4096];
+	on_stack[0] = 1;
+	return leaf_overflow(frame) + on_stack[0];
+}
+
 int *volatile leaf_nowhere;
 int32_t leaf_crash(void *frame) { (void)frame; *leaf_nowhere = 1; return 0; }
 
@@ -97,17 +104,18 @@ import "unsafe"
 
 // The functions, to be called with the frames below.
 var (
-	Nop   = unsafe.Pointer(C.leaf_nop)   // any frame
-	Add   = unsafe.Pointer(C.leaf_add)   // *AddFrame
-	Low   = unsafe.Pointer(C.leaf_low)   // *int64, of which it returns the low 32 bits
-	Dot   = unsafe.Pointer(C.leaf_dot)   // *DotFrame
-	Spin  = unsafe.Pointer(C.leaf_spin)  // *SpinFrame
-	Turn  = unsafe.Pointer(C.leaf_turn)  // *int64, turns of a nanosecond or so each
-	Gate  = unsafe.Pointer(C.leaf_gate)  // *GateFrame
-	Deep  = unsafe.Pointer(C.leaf_deep)  // *DeepFrame
-	Sleep = unsafe.Pointer(C.leaf_sleep) // *int64, nanoseconds below a second
-	Crash = unsafe.Pointer(C.leaf_crash) // any frame; a segmentation fault
-	Fuse  = unsafe.Pointer(C.leaf_fuse)  // *int64, less one a call; a segmentation fault at 0
+	Nop      = unsafe.Pointer(C.leaf_nop)      // any frame
+	Add      = unsafe.Pointer(C.leaf_add)      // *AddFrame
+	Low      = unsafe.Pointer(C.leaf_low)      // *int64, of which it returns the low 32 bits
+	Dot      = unsafe.Pointer(C.leaf_dot)      // *DotFrame
+	Spin     = unsafe.Pointer(C.leaf_spin)     // *SpinFrame
+	Turn     = unsafe.Pointer(C.leaf_turn)     // *int64, turns of a nanosecond or so each
+	Gate     = unsafe.Pointer(C.leaf_gate)     // *GateFrame
+	Deep     = unsafe.Pointer(C.leaf_deep)     // *DeepFrame
+	Sleep    = unsafe.Pointer(C.leaf_sleep)    // *int64, nanoseconds below a second
+	Crash    = unsafe.Pointer(C.leaf_crash)    // any frame; a segmentation fault
+	Overflow = unsafe.Pointer(C.leaf_overflow) // any frame; a segmentation fault
+	Fuse     = unsafe.Pointer(C.leaf_fuse)     // *int64, less one a call; a segmentation fault at 0
 )
 
 // AddFrame is the frame of [Add]: Sum = A + B.
