@@ -28,7 +28,7 @@ func crashInCall() {
 
 //go:noinline
 func overflowInCall() {
-	var frame int
+	var frame int32
 	fastc.Call(leaf.Overflow, unsafe.Pointer(&frame))
 }
 

@@ -87,6 +87,7 @@ int32_t leaf_sleep(void *frame) {
 int32_t leaf_overflow(void *frame) {
 	volatile char on_stack[4096];
 	on_stack[0] = 1;
+	if (--*(int32_t *)frame == 0) return 0; // not before four billion: the compiler wants an end
 	return leaf_overflow(frame) + on_stack[0];
 }
 
@@ -114,7 +115,7 @@ var (
 	Deep     = unsafe.Pointer(C.leaf_deep)     // *DeepFrame
 	Sleep    = unsafe.Pointer(C.leaf_sleep)    // *int64, nanoseconds below a second
 	Crash    = unsafe.Pointer(C.leaf_crash)    // any frame; a segmentation fault
-	Overflow = unsafe.Pointer(C.leaf_overflow) // any frame; a segmentation fault
+	Overflow = unsafe.Pointer(C.leaf_overflow) // *int32, 0; a segmentation fault
 	Fuse     = unsafe.Pointer(C.leaf_fuse)     // *int64, less one a call; a segmentation fault at 0
 )
 
