@@ -28,6 +28,9 @@ const (
 // budget measures how long the collector waits for calls of a millisecond: through a Site once it
 // has switched, by ordinary cgo, and without a budget.
 func (b *bench) budget() error {
+	if err := b.rare(); err != nil {
+		return err
+	}
 	// The Site switches first; its state is the process's.
 	b.stops(time.Second, sig.MeasuredSpin)
 	before := sig.MeasuredSpinSite.Stats()
@@ -35,9 +38,6 @@ func (b *bench) budget() error {
 		return fmt.Errorf("the Site did not switch: %+v", before)
 	}
 	b.set.Raw["site_at_switch"] = before
-	if err := b.rare(); err != nil {
-		return err
-	}
 	p99 := map[string][]float64{}
 	for range b.rounds / 2 {
 		for _, w := range []struct {
