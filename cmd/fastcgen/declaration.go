@@ -75,7 +75,17 @@ type funcDecl struct {
 	slow     *condition // nil: never; empty text: always
 	fails    *condition // an expression of C
 	budget   *budget
-	given    map[string]bool // directives seen
+	copies   bool                 // C's string result is copied
+	inouts   map[string]callArg   // what results begin as, by their names
+	writes   map[string]condition // how many elements C writes to a result at most, constants of C
+	atOf     []resultClause       // where both stand
+	given    map[string]bool      // directives seen
+}
+
+// resultClause is a directive about one result.
+type resultClause struct {
+	word, result string
+	at           token.Position
 }
 
 type param struct {
@@ -137,6 +147,21 @@ func (a callArg) String() string {
 		return "C." + a.text
 	}
 	return a.text
+}
+
+// passes reports whether C gets the parameter of that name.
+func (f *funcDecl) passes(name string) bool {
+	for _, a := range f.call.args {
+		if a.kind != argResult && a.text == name {
+			return true
+		}
+	}
+	for _, a := range f.inouts {
+		if a.text == name {
+			return true
+		}
+	}
+	return false
 }
 
 // param returns the parameter of that name, nil when there is none.

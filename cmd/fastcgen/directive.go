@@ -71,9 +71,9 @@ func (p *fileParser) strays() {
 
 // directive reads one directive of a function.
 func (p *fileParser) directive(f *funcDecl, dir directive) {
-	const words = "write call, require, slow, budget or fails"
+	const words = "write call, require, slow, budget, fails, copy, inout or writes"
 	switch dir.word {
-	case "call", "require", "slow", "budget", "fails":
+	case "call", "require", "slow", "budget", "fails", "copy", "inout", "writes":
 	case "opaque":
 		p.bad.add(dir.at, "//fastc:opaque on a function", "put it on a type")
 		return
@@ -81,13 +81,16 @@ func (p *fileParser) directive(f *funcDecl, dir directive) {
 		p.bad.add(dir.at, "no directive //fastc:"+dir.word, words)
 		return
 	}
-	if f.given[dir.word] && dir.word != "require" {
+	if f.given[dir.word] && dir.word != "require" && dir.word != "inout" && dir.word != "writes" {
 		p.bad.add(dir.at, "a second //fastc:"+dir.word, "leave one out")
 		return
 	}
 	f.given[dir.word] = true
-	if dir.rest == "" && dir.word != "slow" && dir.word != "budget" {
-		do := map[string]string{"call": "NAME(ARGUMENTS)", "require": "CONDITION", "fails": "CONDITION of C over ret"}
+	if dir.rest == "" && dir.word != "slow" && dir.word != "budget" && dir.word != "copy" {
+		do := map[string]string{
+			"call": "NAME(ARGUMENTS)", "require": "CONDITION", "fails": "CONDITION of C over ret",
+			"inout": "RESULT = VALUE", "writes": "RESULT NUMBER",
+		}
 		p.bad.add(dir.at, "//fastc:"+dir.word+" says nothing", "write //fastc:"+dir.word+" "+do[dir.word])
 		return
 	}
@@ -108,6 +111,15 @@ func (p *fileParser) directive(f *funcDecl, dir directive) {
 		p.failsDirective(f, dir)
 	case "budget":
 		p.budgetDirective(f, dir)
+	case "copy":
+		f.copies = true
+		if dir.rest != "" {
+			p.bad.add(dir.restAt, "//fastc:copy takes no argument", "leave out "+quote(dir.rest))
+		}
+	case "inout":
+		p.inoutDirective(f, dir)
+	case "writes":
+		p.writesDirective(f, dir)
 	}
 }
 
@@ -187,19 +199,29 @@ func (p *fileParser) condition(dir directive) (condition, bool) {
 // exprText prints an expression on one line.
 func exprText(e ast.Expr) string { return types.ExprString(e) }
 
-var resultOfC = regexp.MustCompile(`\bret\b`)
+var resultOfC = regexp.MustCompile(`\b(ret|errno)\b`)
+
+var returnOfC = regexp.MustCompile(`\bret\b`)
 
 var goConstant = regexp.MustCompile(`\bC\.[A-Za-z_]\w*`)
 
 // failsDirective takes an expression of C; the C compiler checks it later.
 func (p *fileParser) failsDirective(f *funcDecl, dir directive) {
+	const do = "write a condition over ret or errno, as in ret < 0"
 	f.fails = &condition{text: dir.rest, at: dir.restAt}
-	if m := goConstant.FindString(dir.rest); m != "" {
+	if p.expressionOfC(dir, dir.rest, do) && !resultOfC.MatchString(dir.rest) {
+		p.bad.add(dir.restAt, "//fastc:fails does not look at what C returned", do)
+	}
+}
+
+// expressionOfC refuses what is more or less than one expression of C.
+func (p *fileParser) expressionOfC(dir directive, text, do string) bool {
+	if m := goConstant.FindString(text); m != "" {
 		p.bad.add(dir.restAt, m+" in an expression of C", "write "+m[2:])
-		return
+		return false
 	}
 	depth := 0
-	for _, r := range dir.rest {
+	for _, r := range text {
 		switch r {
 		case '(':
 			depth++
@@ -210,12 +232,12 @@ func (p *fileParser) failsDirective(f *funcDecl, dir directive) {
 			break
 		}
 	}
-	if depth != 0 || strings.ContainsAny(dir.rest, ";{}#\\") || strings.Contains(dir.rest, "//") ||
-		strings.Contains(dir.rest, "/*") || strings.Contains(dir.rest, "*/") {
-		p.bad.add(dir.restAt, "//fastc:fails is not one expression of C", "write a condition over ret, as in ret < 0")
-	} else if !resultOfC.MatchString(dir.rest) {
-		p.bad.add(dir.restAt, "//fastc:fails does not look at what C returned", "write a condition over ret, as in ret < 0")
+	if depth != 0 || strings.ContainsAny(text, ";{}#\\") || strings.Contains(text, "//") ||
+		strings.Contains(text, "/*") || strings.Contains(text, "*/") {
+		p.bad.add(dir.restAt, "//fastc:"+dir.word+" is not one expression of C", do)
+		return false
 	}
+	return true
 }
 
 // maxBudget bounds //fastc:budget; a longer call stops every other goroutine for too long.

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -54,6 +55,9 @@ func (g *generator) c(marks bool) string {
 		mark(mr.decl.at.Line)
 		mr.cAsserts(b, marks)
 	}
+	if slices.ContainsFunc(g.plans, func(p *plan) bool { return len(p.outs) > 0 }) {
+		b.WriteString(overflowIsError)
+	}
 	if marks {
 		g.constants(b, mark)
 	}
@@ -81,7 +85,11 @@ func (g *generator) cFunction(b *strings.Builder, p *plan, mark func(int)) {
 	}
 	if f.fails != nil { // a function of its own, so that ret hides nothing that the arguments name
 		mark(f.fails.at.Line)
-		fmt.Fprintf(b, "static inline int %s(const __typeof__(%s) ret) {\n", failed(f), p.result)
+		if p.fails() {
+			fmt.Fprintf(b, "static inline int %s(const __typeof__(%s) ret) {\n", failed(f), p.result)
+		} else {
+			fmt.Fprintf(b, "static inline int %s(void) {\n", failed(f))
+		}
 		mark(f.fails.at.Line)
 		fmt.Fprintf(b, "\tif (%s)\n\t\treturn 1;\n\treturn 0;\n}\n", f.fails.text)
 		mark(f.call.at.Line)
@@ -92,16 +100,21 @@ func (g *generator) cFunction(b *strings.Builder, p *plan, mark func(int)) {
 	} else {
 		b.WriteString("\t(void)fastc_frame;\n")
 	}
-	if f.hasError {
+	if f.fails != nil {
 		b.WriteString("\terrno = 0;\n")
+	}
+	for _, s := range p.begins {
+		b.WriteString("\t" + s + ";\n")
 	}
 	mark(f.call.at.Line)
 	p.cCall(b, "("+cName+")("+strings.Join(p.args, ", ")+")")
 	switch {
 	case f.fails != nil:
-		fmt.Fprintf(b, "\tif (%s(fastc_ret))\n\t\treturn errno != 0 ? errno : INT32_MIN;\n\treturn 0;\n", failed(f))
-	case f.hasError:
-		b.WriteString("\treturn errno;\n")
+		ret := ""
+		if p.fails() {
+			ret = "fastc_ret"
+		}
+		fmt.Fprintf(b, "\tif (%s(%s))\n\t\treturn errno != 0 ? errno : INT32_MIN;\n\treturn 0;\n", failed(f), ret)
 	default:
 		b.WriteString("\treturn 0;\n")
 	}
@@ -111,10 +124,13 @@ func (g *generator) cFunction(b *strings.Builder, p *plan, mark func(int)) {
 // failed returns the name of the C function that holds a function's //fastc:fails condition.
 func failed(f *funcDecl) string { return "fastc_" + cPart(f.name) + "_failed" }
 
+// fails reports whether the condition looks at what C returned, and not at errno alone.
+func (p *plan) fails() bool { return p.fn.fails != nil && returnOfC.MatchString(p.fn.fails.text) }
+
 // cCall writes the call and what becomes of its result. The name stands in parentheses, so that
 // a macro of that name is not meant.
 func (p *plan) cCall(b *strings.Builder, call string) {
-	if p.fn.fails != nil || p.retConst {
+	if p.fails() || p.retConst {
 		fmt.Fprintf(b, "\tconst __typeof__(%s) fastc_ret = %s;\n", p.result, call)
 		call = "fastc_ret"
 	}
@@ -123,7 +139,10 @@ func (p *plan) cCall(b *strings.Builder, call string) {
 		b.WriteString("\t__builtin_memcpy((void *)&fastc_f->ret, &fastc_ret, sizeof fastc_ret);\n")
 	case p.retField:
 		fmt.Fprintf(b, "\tfastc_f->ret = %s%s;\n", p.retCast, call)
-	case p.fn.fails == nil:
+		if p.copied {
+			b.WriteString("\tfastc_f->ret_len = fastc_f->ret ? __builtin_strlen(fastc_f->ret) : 0;\n")
+		}
+	case !p.fails():
 		fmt.Fprintf(b, "\t%s;\n", call)
 	}
 }

@@ -218,7 +218,7 @@ func (g *generator) call(b *strings.Builder, p *plan, v locals, arg string) {
 		return fmt.Sprintf("fastc.%s(unsafe.Pointer(C.%s), %s)", how, g.shim(f), arg)
 	}
 	set := ""
-	if f.hasError {
+	if f.fails != nil {
 		set = v.code + " := "
 	}
 	switch {
@@ -227,7 +227,7 @@ func (g *generator) call(b *strings.Builder, p *plan, v locals, arg string) {
 	case f.slow == nil:
 		fmt.Fprintf(b, "\t%s%s\n", set, call("Call"))
 	default:
-		if f.hasError {
+		if f.fails != nil {
 			fmt.Fprintf(b, "\tvar %s int32\n", v.code)
 			set = v.code + " = "
 		}
@@ -276,9 +276,11 @@ func (p *plan) returns(b *strings.Builder, full string, v locals) {
 		}
 		return
 	}
-	if p.fn.fails != nil {
-		fmt.Fprintf(b, "\tif %s < 0 {\n\t\treturn %s\n\t}\n", v.code, join(fmt.Sprintf("errors.New(%q)", full+": "+p.fn.call.cName+" failed, and left errno as it was")))
+	if p.fn.fails == nil {
+		fmt.Fprintf(b, "\treturn %s\n", join("nil"))
+		return
 	}
+	fmt.Fprintf(b, "\tif %s < 0 {\n\t\treturn %s\n\t}\n", v.code, join(fmt.Sprintf("errors.New(%q)", full+": "+p.fn.call.cName+" failed, and left errno as it was")))
 	fmt.Fprintf(b, "\tif %s != 0 {\n\t\treturn %s\n\t}\n\treturn %s\n", v.code, join("syscall.Errno("+v.code+")"), join("nil"))
 }
 

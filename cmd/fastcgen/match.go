@@ -25,6 +25,9 @@ type plan struct {
 	strings  []string // parameters that C sees without a zero at the end
 	numbers  []cTypeFact
 	fits     []string // assertions of C about its constants
+	begins   []string // statements of C before the call
+	arrays   []outArray
+	copied   bool // the result is a string of C's
 }
 
 // matcher compares a function's declaration with C's.

@@ -98,9 +98,23 @@ func (m *matcher) outParam(i int, a callArg, c dwarf.Type) {
 		}
 		m.numberSize(ptr.Type)
 	}
+	count := int64(1)
+	address := "(void *)&fastc_f->" + field
+	if g.kind == goArray {
+		count = g.n
+		address = "(void *)fastc_f->" + field // an array to clang, which compares its length with [static N]
+		one, _ := m.place(&goType{kind: goArray, n: 1, elem: g.elem}, field)
+		m.p.arrays = append(m.p.arrays, outArray{q, len(m.p.fields), one})
+	}
+	if w, ok := m.f.writes[a.text]; ok {
+		m.p.fits = append(m.p.fits, fmt.Sprintf("_Static_assert((%s) <= %d, %q);", w.text, count, "C writes more to "+a.text+" than it holds"))
+	}
 	m.p.fields = append(m.p.fields, decl)
-	m.p.args = append(m.p.args, "(void *)&fastc_f->"+field)
+	m.p.args = append(m.p.args, address)
 	m.p.outs[a.text] = value
+	if begin, ok := m.f.inouts[a.text]; ok {
+		m.begin(q, g, ptr.Type, field, begin)
+	}
 }
 
 // place returns a field for a value that C gives, and the Go expression that reads it.
@@ -144,12 +158,20 @@ func (m *matcher) results(c dwarf.Type) {
 		direct = &m.f.results[i]
 		m.p.values = append(m.p.values, m.direct(direct, c))
 	}
+	if m.f.copies && (direct == nil || !m.p.copied) && len(m.bad) == 0 {
+		m.bad.add(m.f.at, "//fastc:copy, and "+m.f.name+" gives no string that "+cName+" returns", "leave it out")
+	}
+	failure := "errno != 0"
+	if _, isStruct := b.(*dwarf.StructType); !m.p.voidC && !isStruct && direct == nil {
+		failure = "ret != 0"
+	}
 	switch {
-	case m.f.fails != nil && m.p.voidC:
-		m.bad.add(m.f.fails.at, "//fastc:fails, and "+cName+" returns nothing", "leave it out: without it any errno is an error")
+	case m.f.fails != nil && m.p.voidC && returnOfC.MatchString(m.f.fails.text):
+		m.bad.add(m.f.fails.at, "//fastc:fails looks at ret, and "+cName+" returns nothing", "write //fastc:fails errno != 0")
+	case m.f.hasError && m.f.fails == nil && len(m.f.requires)+len(m.p.checks) == 0:
+		m.bad.add(m.f.at, fmt.Sprintf("the error of %s would always be nil: nothing says when %s fails", m.f.name, cName), "add //fastc:fails "+failure)
 	case direct == nil && !m.p.voidC && m.f.fails == nil && m.f.hasError:
-		m.bad.add(m.f.at, fmt.Sprintf("%s returns %s, and %s only an error", cName, m.facts.describe(c), m.f.name),
-			"say when it failed, as in //fastc:fails ret != 0, or declare a result for it")
+		m.bad.add(m.f.at, fmt.Sprintf("%s returns %s, and %s only an error", cName, m.facts.describe(c), m.f.name), "add //fastc:fails "+failure)
 	case direct == nil && !m.p.voidC && m.f.fails == nil:
 		m.bad.add(m.f.at, fmt.Sprintf("%s returns %s, and %s does not", cName, m.facts.describe(c), m.f.name),
 			m.suggest(c)+" as its result, or wrap it in a static inline void function in the preamble")
@@ -171,6 +193,9 @@ func (m *matcher) direct(r *param, c dwarf.Type) string {
 	decl, value := m.place(g, "ret")
 	b, _ := m.facts.bare(c)
 	ptr, isPtr := b.(*dwarf.PtrType)
+	if g.kind == goString && isPtr {
+		return m.text(r, g, ptr, c)
+	}
 	switch {
 	case g.kind == goOpaque:
 		m.bad.add(r.at, "the result is a value of "+g.name+", which C keeps to itself", "declare it *"+g.name)

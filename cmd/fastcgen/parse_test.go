@@ -49,8 +49,8 @@ var refusals = []struct{ src, want string }{
 	{"//fastc:call f()\n\nfunc F()\n", "10:6: F does not say what to call; write //fastc:call NAME(ARGUMENTS) above it\n8:1: a directive that belongs to no function or type; put it in the comment right above one"},
 	{"// fastc:call f()\nfunc F()\n", "9:6: F does not say what to call; write //fastc:call NAME(ARGUMENTS) above it\n8:1: a comment that looks like a directive; write it as //fastc:WORD, without blanks, or reword it"},
 	{"//fastcgen:call f()\nfunc F()\n", "9:6: F does not say what to call; write //fastc:call NAME(ARGUMENTS) above it\n8:1: a comment that looks like a directive; write it as //fastc:WORD, without blanks, or reword it"},
-	{"//fastc:cal f()\nfunc F()\n", "8:1: no directive //fastc:cal; write call, require, slow, budget or fails"},
-	{"//fastc: call f()\nfunc F()\n", "8:1: no directive //fastc:; write call, require, slow, budget or fails"},
+	{"//fastc:cal f()\nfunc F()\n", "8:1: no directive //fastc:cal; write call, require, slow, budget, fails, copy, inout or writes"},
+	{"//fastc: call f()\nfunc F()\n", "8:1: no directive //fastc:; write call, require, slow, budget, fails, copy, inout or writes"},
 	{"//fastc:opaque\n//fastc:call f()\nfunc F()\n", "8:1: //fastc:opaque on a function; put it on a type"},
 	{"//fastc:call f()\n//fastc:call f()\nfunc F()\n", "9:1: a second //fastc:call; leave one out"},
 	{"//fastc:call f()\n//fastc:slow\n//fastc:slow\nfunc F()\n", "10:1: a second //fastc:slow; leave one out"},
@@ -64,17 +64,27 @@ var refusals = []struct{ src, want string }{
 	{"//fastc:call f(a...)\nfunc F(a []int32)\n", "8:17: ... in //fastc:call; leave it out: a slice is passed as a pointer, its length as len(x)"},
 	{"//fastc:call f()\n//fastc:require a b\nfunc F()\n", "9:19: //fastc:require: expected 'EOF', found b; write an expression of Go"},
 	{"//fastc:call f()\n//fastc:slow func() bool { return true }()\nfunc F()\n", "9:14: //fastc:slow holds a function or composite literal; compare parameters, lengths and constants"},
-	{"//fastc:call f()\n//fastc:fails ret < 0; x()\nfunc F() error\n", "9:15: //fastc:fails is not one expression of C; write a condition over ret, as in ret < 0"},
+	{"//fastc:call f()\n//fastc:fails ret < 0; x()\nfunc F() error\n", "9:15: //fastc:fails is not one expression of C; write a condition over ret or errno, as in ret < 0"},
 	{"//fastc:call f()\n//fastc:fails ret != C.OK\nfunc F() error\n", "9:15: C.OK in an expression of C; write OK"},
-	{"//fastc:call f()\n//fastc:fails ret) + (0\nfunc F() error\n", "9:15: //fastc:fails is not one expression of C; write a condition over ret, as in ret < 0"},
-	{"//fastc:call f()\n//fastc:fails ret */ < 0\nfunc F() error\n", "9:15: //fastc:fails is not one expression of C; write a condition over ret, as in ret < 0"},
+	{"//fastc:call f()\n//fastc:fails ret) + (0\nfunc F() error\n", "9:15: //fastc:fails is not one expression of C; write a condition over ret or errno, as in ret < 0"},
+	{"//fastc:call f()\n//fastc:fails ret */ < 0\nfunc F() error\n", "9:15: //fastc:fails is not one expression of C; write a condition over ret or errno, as in ret < 0"},
 	{"//fastc:call f()\n//fastc:fails ret < 0\nfunc F() int32\n", "9:15: //fastc:fails without an error result; add error as the last result"},
+	{"//fastc:call f()\n//fastc:copy it\nfunc F() string\n", `9:14: //fastc:copy takes no argument; leave out "it"`},
+	{"//fastc:call f(&n)\n//fastc:inout n\nfunc F() (n int32)\n", "9:15: //fastc:inout n does not say what a result begins as; write //fastc:inout RESULT = VALUE, as in n = len(dst)"},
+	{"//fastc:call f(&n)\n//fastc:inout\nfunc F() (n int32)\n", "9:1: //fastc:inout says nothing; write //fastc:inout RESULT = VALUE"},
+	{"//fastc:call f(&n)\n//fastc:inout n = &n\nfunc F() (n int32)\n", "9:19: &n as what a result begins as; write a parameter, len(x), cap(x), a literal or C.NAME"},
+	{"//fastc:call f(&n)\n//fastc:inout n = 1\n//fastc:inout n = 2\nfunc F() (n int32)\n", "10:1: a second //fastc:inout of n; leave one out"},
+	{"//fastc:call f()\n//fastc:inout n = 1\nfunc F() (n int32)\n", "9:15: //fastc:inout n, which C gets no address of; pass &n in //fastc:call"},
+	{"//fastc:call f(&n)\n//fastc:inout n = m\nfunc F() (n int32)\n", "9:19: F has no parameter m; write a parameter, len(x), cap(x), &result, a literal or C.NAME"},
+	{"//fastc:call f(&s)\n//fastc:writes s\nfunc F() (s [4]int32)\n", "9:16: //fastc:writes s does not say how many elements C writes; write //fastc:writes RESULT NUMBER, as in sum 16; the number may be a constant of C"},
+	{"//fastc:call f(&s)\n//fastc:writes s 4; x\nfunc F() (s [4]int32)\n", "9:16: //fastc:writes is not one expression of C; write //fastc:writes RESULT NUMBER, as in sum 16; the number may be a constant of C"},
+	{"//fastc:call f()\n//fastc:writes s 4\nfunc F() (s [4]int32)\n", "9:16: //fastc:writes s, which C gets no address of; pass &s in //fastc:call"},
 	{"//fastc:call f()\n//fastc:budget soon\nfunc F()\n", `9:16: the budget "soon" is no duration of 1ns to 10s; write it as in 300us`},
 	{"//fastc:call f()\n//fastc:budget -1us\nfunc F()\n", `9:16: the budget "-1us" is no duration of 1ns to 10s; write it as in 300us`},
 	{"//fastc:call f()\n//fastc:budget 1h\nfunc F()\n", `9:16: the budget "1h" is no duration of 1ns to 10s; write it as in 300us`},
 	{"//fastc:call f()\n//fastc:budget\n//fastc:slow\nfunc F()\n", "11:6: //fastc:budget on a function that is always slow; leave one of the two out"},
 
-	{"//fastc:call f()\n//fastc:fails rett < 0\nfunc F() error\n", "9:15: //fastc:fails does not look at what C returned; write a condition over ret, as in ret < 0"},
+	{"//fastc:call f()\n//fastc:fails rett < 0\nfunc F() error\n", "9:15: //fastc:fails does not look at what C returned; write a condition over ret or errno, as in ret < 0"},
 	{"//fastc:call type(a)\nfunc F(a int32)\n", "8:14: type is a keyword of Go; wrap the C function in a static inline one of another name in the preamble"},
 	{"//fastc:call f(FSite)\n//fastc:budget\nfunc F(FSite int32)\n", "10:6: FSite is the name of a parameter or result, and of the variable that holds the budget; rename the parameter or result"},
 	{"!//go:build !(!fastcgen)\n\npackage p\n\n// c\nimport \"C\"\n\n//fastc:call f()\nfunc F()\n", "3:1: fastcgen is hidden in the //go:build line; write //go:build fastcgen, or fastcgen && OTHERS"},
@@ -243,6 +253,16 @@ func source(d *declaration) string {
 		}
 		if f.fails != nil {
 			fmt.Fprintf(&b, "//fastc:fails %s\n", f.fails.text)
+		}
+		if f.copies {
+			b.WriteString("//fastc:copy\n")
+		}
+		for _, c := range f.atOf {
+			if c.word == "inout" {
+				fmt.Fprintf(&b, "//fastc:inout %s = %s\n", c.result, f.inouts[c.result])
+			} else {
+				fmt.Fprintf(&b, "//fastc:writes %s %s\n", c.result, f.writes[c.result].text)
+			}
 		}
 		if f.budget != nil && f.budget.limit == 0 {
 			b.WriteString("//fastc:budget\n")

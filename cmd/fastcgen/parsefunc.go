@@ -21,7 +21,10 @@ func quote(s string) string { return strconv.Quote(s) }
 
 // function reads a function declaration.
 func (p *fileParser) function(decl *ast.FuncDecl) {
-	f := &funcDecl{name: decl.Name.Name, at: p.at(decl.Name.Pos()), doc: commentLines(decl.Doc), given: map[string]bool{}}
+	f := &funcDecl{
+		name: decl.Name.Name, at: p.at(decl.Name.Pos()), doc: commentLines(decl.Doc), given: map[string]bool{},
+		inouts: map[string]callArg{}, writes: map[string]condition{},
+	}
 	before := len(p.bad)
 	switch {
 	case decl.Recv != nil:
@@ -124,12 +127,8 @@ func (f *funcDecl) nameTaken(name string) bool {
 
 // consistent checks what can be said before C is asked.
 func (p *fileParser) consistent(f *funcDecl) {
-	passed := map[string]bool{}
-	for _, a := range f.call.args {
-		passed[a.text] = true
-	}
 	for _, q := range f.params {
-		if !passed[q.name] {
+		if !f.passes(q.name) {
 			p.bad.add(q.at, "the parameter "+q.name+" is not passed to C", "add it to //fastc:call, or leave it out")
 		}
 	}
@@ -147,6 +146,7 @@ func (p *fileParser) consistent(f *funcDecl) {
 			p.bad.add(r.at, t+" is a type here, and the name of a parameter or result", "rename that")
 		}
 	}
+	p.ofResults(f)
 	if site := f.siteName(); f.budget != nil && f.nameTaken(site) {
 		p.bad.add(f.at, site+" is the name of a parameter or result, and of the variable that holds the budget", "rename the parameter or result")
 	}

@@ -4,7 +4,9 @@ import (
 	"context"
 	"debug/dwarf"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -44,7 +46,8 @@ func probes(d *declaration) []probe {
 		if f.slow != nil {
 			constant(f.slow.uses)
 		}
-		for _, a := range f.call.args {
+		args := slices.AppendSeq(f.call.args[:len(f.call.args):len(f.call.args)], maps.Values(f.inouts))
+		for _, a := range args {
 			if a.kind == argC {
 				constant([]name{{a.text, a.at}})
 			}

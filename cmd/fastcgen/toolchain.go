@@ -18,9 +18,10 @@ import (
 // toolchain is the C compiler with the package's flags, as the go command would run it.
 type toolchain struct {
 	shell
-	cc    []string
-	flags []string
-	count int // of objects
+	cc     []string
+	flags  []string
+	count  int  // of objects
+	silent bool // -w is among the package's flags
 }
 
 // goEnv is what go env says.
@@ -98,6 +99,7 @@ func newToolchain(ctx context.Context, pkg *goPackage) (*toolchain, error) {
 	}
 	tc.flags = append(tc.flags, pkg.cppFlags...)
 	tc.flags = append(tc.flags, pkg.cFlags...)
+	tc.silent = slices.Contains(tc.flags, "-w")
 	tc.flags = slices.DeleteFunc(tc.flags, func(f string) bool { return f == "-w" }) // which a trial's errors would obey
 	return tc, nil
 }

@@ -96,10 +96,13 @@ func (p *plan) sentence() string {
 		b.WriteString(" " + verb + strings.Join(conditions, " and ") + ".")
 	}
 	switch {
-	case f.fails != nil:
+	case p.fails():
 		b.WriteString(" It returns errno as an error when " + f.fails.text + ", ret being what C returned.")
-	case f.hasError:
-		b.WriteString(" It returns errno as an error when C sets it.")
+	case f.fails != nil:
+		b.WriteString(" It returns errno as an error when " + f.fails.text + " after the call.")
+	}
+	if p.copied {
+		b.WriteString(" The string is a copy of C's, empty for NULL.")
 	}
 	if len(p.strings) > 0 {
 		b.WriteString(" C gets " + strings.Join(p.strings, " and ") + " without a zero byte at the end.")

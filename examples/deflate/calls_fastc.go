@@ -16,6 +16,11 @@ _Static_assert(sizeof(void *) == 8, "this file is for 64-bit platforms");
 _Static_assert(sizeof(int) == 4, "C has changed: run go generate");
 _Static_assert(sizeof(size_t) == 8 && (size_t)0.5 == 0 && (size_t)-1 > 0, "C has changed: run go generate");
 _Static_assert(sizeof(enum libdeflate_result) == 4 && (enum libdeflate_result)0.5 == 0 && (enum libdeflate_result)-1 > 0, "C has changed: run go generate");
+#if defined(__clang__)
+#pragma clang diagnostic error "-Warray-bounds"
+#elif __GNUC__ >= 7
+#pragma GCC diagnostic error "-Wstringop-overflow"
+#endif
 
 _Static_assert(__builtin_types_compatible_p(__typeof__(libdeflate_alloc_compressor), struct libdeflate_compressor *(int)), "C has changed: run go generate");
 struct fastc_newCompressor_frame {

@@ -138,6 +138,7 @@ func Check(i *Item) int32
 func Nested(n Nest) Nest
 
 //fastc:call v_digest(p, len(p), &sum)
+//fastc:writes sum V_STATES + 1
 func Digest(p []byte) (sum [4]byte)
 
 //fastc:call v_box(p, len(p), &lo, &hi)
@@ -161,8 +162,42 @@ func Free(c *Ctx)
 //fastc:call v_nop()
 func Nop()
 
-//fastc:call v_nop()
-func NopErr() error
+//fastc:call v_last(n)
+//fastc:fails errno != 0
+func Last(n int32) error
+
+//fastc:call v_state(&s)
+func State() (s [4]uint32)
+
+// Trim begins with what its results are given.
+//
+//fastc:call v_trim(s, &n, &cut, &at, &row, &next)
+//fastc:inout n = len(s)
+//fastc:inout cut = false
+//fastc:inout at = from
+//fastc:inout row = begin
+//fastc:inout next = c
+//fastc:fails ret < 0
+func Trim(s []byte, from Point, begin [2]int16, c *Ctx) (n uint64, cut bool, at Point, row [2]int16, next *Ctx, err error)
+
+// TrimLimit begins with a constant of C.
+//
+//fastc:call v_trim(s, &n, &cut, &at, &row, &next)
+//fastc:inout n = C.V_FAST
+//fastc:inout cut = was
+//fastc:require len(s) >= C.V_FAST
+func TrimLimit(s []byte, was bool) (ret int32, n uint64, cut bool, at Point, row [2]int16, next *Ctx)
+
+// Name is the name of a mode.
+//
+//fastc:call v_name(m)
+//fastc:copy
+func Name(m Mode) string
+
+//fastc:call v_word_of(n)
+//fastc:copy
+//fastc:fails ret == 0
+func WordOf(n int32) (Text, error)
 
 //fastc:call v_fill(x, len(x), -3, true, 1.5, nil)
 func Fill(x []int32) int32
@@ -178,6 +213,7 @@ func NoErrno(x int32) error
 // Root returns the square root of x.
 //
 //fastc:call v_root(x)
+//fastc:fails errno != 0
 func Root(x float64) (float64, error)
 
 //fastc:call v_select(f, nil)

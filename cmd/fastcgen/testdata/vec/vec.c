@@ -125,3 +125,24 @@ int64_t (v_wide)(int64_t a) { return a; }
 uint64_t v_u64(uint64_t a) { return a; }
 int64_t v_s64(int64_t a) { return a; }
 double v_same(double a) { return a; }
+void v_state(uint32_t s[static 4]) {
+	for (uint32_t i = 0; i < 4; i++) s[i] = i * i;
+}
+int v_trim(char *s, size_t *n, bool *cut, struct v_point *at, int16_t row[2], v_ctx **next) {
+	size_t all = *n;
+	while (*n > 0 && s[*n - 1] == ' ') --*n;
+	*cut = !*cut && *n < all;
+	at->x += 1;
+	row[1] = (int16_t)(row[0] + row[1]);
+	*next = *next == (v_ctx *)0 ? (v_ctx *)1 : *next;
+	return *n == 0 ? -1 : 0;
+}
+const char *v_name(enum v_mode m) { return m == V_FAST ? "fast" : m == V_SLOW ? "" : NULL; }
+const unsigned char *v_word_of(int n) {
+	static unsigned char buffer[2];
+	buffer[0] = (unsigned char)('a' + n);
+	return n < 0 ? NULL : buffer;
+}
+void v_last(int n) {
+	if (n < 0) errno = ERANGE;
+}

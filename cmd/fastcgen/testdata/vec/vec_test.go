@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"unsafe"
 )
 
 // check compares a result with what Go works out.
@@ -127,7 +128,13 @@ func TestErrors(t *testing.T) {
 		t.Errorf("NoErrno: %v", err)
 	}
 	check(t, "NoErrno", NoErrno(0), nil)
-	check(t, "NopErr", NopErr(), nil)
+	check(t, "Last", Last(1), nil)
+	if err := Last(-1); !errors.Is(err, syscall.ERANGE) {
+		t.Errorf("Last(-1): %v, want ERANGE", err)
+	}
+	if s, err := WordOf(-1); err == nil || s != "" {
+		t.Errorf("WordOf(-1): %q, %v", s, err)
+	}
 	x, err := Root(2)
 	if math.Abs(x-math.Sqrt2) > 1e-15 || err != nil {
 		t.Errorf("Root: %v, %v", x, err)
@@ -204,4 +211,35 @@ func TestHandles(t *testing.T) {
 			check(t, name, <-done, 1)
 		}
 	}
+}
+
+// TestInOut: a result begins as what the declaration says, and comes back as C left it.
+func TestInOut(t *testing.T) {
+	n, cut, at, row, next, err := Trim([]byte("ab  "), Point{1, 2}, [2]int16{3, 4}, nil)
+	check(t, "n", n, 2)
+	check(t, "cut", cut, true)
+	check(t, "at", at, Point{2, 2})
+	check(t, "row", row, [2]int16{3, 7})
+	check(t, "next", next, (*Ctx)(unsafe.Pointer(HandleOne())))
+	check(t, "err", err, nil)
+	if n, _, _, _, again, err := Trim([]byte("  "), Point{}, [2]int16{}, next); n != 0 || again != next || err == nil {
+		t.Errorf("Trim of blanks: %d, %p, %v", n, again, err)
+	}
+	ret, n, cut, _, _, _ := TrimLimit([]byte("ab     cd"), true)
+	check(t, "ret", ret, 0)
+	check(t, "n", n, 2)
+	check(t, "cut", cut, false)
+}
+
+// TestCopies: a string result is Go's own, whatever C does to its buffer.
+func TestCopies(t *testing.T) {
+	check(t, "Name", Name(Fast), "fast")
+	check(t, "Name", Name(Careful), "")
+	check(t, "Name of NULL", Name(1), "")
+	first, err := WordOf(1)
+	check(t, "WordOf", err, nil)
+	if second, _ := WordOf(2); first != "b" || second != "c" {
+		t.Errorf("WordOf: %q, %q", first, second)
+	}
+	check(t, "State", State(), [4]uint32{0, 1, 4, 9})
 }
