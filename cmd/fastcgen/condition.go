@@ -146,7 +146,7 @@ func (g *generator) unused() {
 	}
 	for _, t := range g.r.order {
 		if t.kind == goOpaque && !used[t.decl] {
-			g.r.bad.add(t.decl.at, "no function uses "+t.name+", of which C may know no more than the name", "mend its name, or leave it out")
+			g.r.bad.add(t.decl.at, "no function uses "+t.name+", of which C may know no more than the name", "leave it out")
 		}
 	}
 }

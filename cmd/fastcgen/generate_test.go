@@ -155,7 +155,7 @@ func TestChangedC(t *testing.T) {
 		out, err := cmd.CombinedOutput()
 		said := strings.Contains(string(out), "C has changed: run go generate") || strings.Contains(string(out), "does not fit") ||
 			strings.Contains(string(out), "accessing 64 bytes in a region of size 16") || strings.Contains(string(out), "callee requires at least 64") ||
-			strings.Contains(string(out), "C writes more to w than it holds")
+			strings.Contains(string(out), "C writes WORDS elements to w, which has 2")
 		if (change[0] == "") != (err == nil) || (err != nil) != said {
 			t.Errorf("%q: %v\n%s", change, err, out)
 		}

@@ -93,7 +93,7 @@ func (m *matcher) argument(i int, a callArg, c dwarf.Type) {
 		q := m.f.param(a.text)
 		g, ok := m.resolve(q.typ, 0)
 		if !ok {
-			m.bad.add(q.at, "the type "+g.String()+" is not known, or cannot be passed to C", "write a Go type, or declare type "+g.String()+" C.NAME")
+			m.bad.add(q.at, "the type "+g.String()+" is not known, or cannot be passed to C", m.suggest(c))
 			return
 		}
 		what, do := m.parameter(q, g, c, field)
@@ -102,7 +102,7 @@ func (m *matcher) argument(i int, a callArg, c dwarf.Type) {
 		}
 	default:
 		if what := m.literal(a, c); what != "" {
-			m.bad.add(a.at, fmt.Sprintf("%s for argument %d of %s, which is %s", what, i+1, m.f.call.cName, m.facts.describe(c)), "pass a value of that type")
+			m.bad.add(a.at, fmt.Sprintf("%s for argument %d of %s, which is %s", what, i+1, m.f.call.cName, m.facts.describe(c)), "pass a parameter there: "+m.suggest(c))
 		}
 	}
 }
@@ -168,6 +168,9 @@ func (m *matcher) parameter(q *param, g *goType, c dwarf.Type, field string) (wh
 		m.p.sets = append(m.p.sets, "f."+field+" = unsafe.Pointer(&"+q.name+")")
 		m.p.pointers = true
 	case goOpaque:
+		if !isPtr {
+			return is + ", a value of a type that C keeps to itself", wrapIt
+		}
 		return "cannot be a value of a type that C keeps to itself", "declare it *" + g.name
 	case goError:
 		return is, suggestion
@@ -190,10 +193,10 @@ func (m *matcher) pointerParameter(q *param, g *goType, ptr *dwarf.PtrType, fiel
 		case !toVoid && (!ok || n.enum != nil || !n.plainChar && n.number != number{unsigned, 1}):
 			return is, suggestion
 		case !isConst(ptr.Type):
-			return is + ": C may write to it", "declare it []byte, or const in C"
+			return is + ": C may write to it", "declare it []byte"
 		case !m.passesLen(q.name):
 			return is + ": C would look for a zero byte, which does not end Go's strings", fmt.Sprintf(
-				"pass len(%[1]s) too, or take a []byte with //fastc:require len(%[1]s) > 0 && %[1]s[len(%[1]s)-1] == 0", q.name)
+				"declare it []byte, with //fastc:require len(%[1]s) > 0 && %[1]s[len(%[1]s)-1] == 0", q.name)
 		}
 		m.p.strings = append(m.p.strings, q.name)
 		value := q.name
@@ -221,7 +224,7 @@ func (m *matcher) pointerParameter(q *param, g *goType, ptr *dwarf.PtrType, fiel
 		m.pointer(field, q.name)
 	case g.kind == goArray:
 		if !isConst(ptr.Type) {
-			return is + ": C may write to it, and the caller would not see it", "declare it *" + g.String() + ", or const in C"
+			return is + ": C may write to it, and the caller would not see it", "declare it *" + g.String()
 		}
 		m.pointer(field, "&"+q.name)
 	}

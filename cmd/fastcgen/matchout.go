@@ -20,7 +20,7 @@ func (m *matcher) begin(q param, g *goType, c dwarf.Type, field string, a callAr
 	switch a.kind {
 	case argLen, argCap:
 		if g.kind != goNumber || g.num.class == float || g.num.size < 4 {
-			refuse(fmt.Sprintf("%s for %s, which is %s", a, q.name, g), "declare "+q.name+" uint64, or what C has")
+			refuse(fmt.Sprintf("%s for %s, which is %s", a, q.name, g), "write a parameter in place of "+a.String())
 			return
 		}
 		fields, args := len(m.p.fields), len(m.p.args)

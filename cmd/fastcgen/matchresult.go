@@ -20,14 +20,14 @@ func (m *matcher) length(i int, a callArg, c dwarf.Type, field string) {
 		}
 		if elem.kind != goBool && (elem.kind != goNumber || elem.num.size != 1) {
 			m.bad.add(a.at, fmt.Sprintf("%s, and %s gets %s, a %s, as a pointer to void: C counts bytes there, Go elements", a, m.f.call.cName, a.text, g),
-				"take a []byte, or wrap the function in a static inline one in the preamble that takes a pointer to the elements and how many there are")
+				"declare "+a.text+" []byte")
 			return
 		}
 	}
 	n, ok := m.facts.number(c)
 	if !ok || n.class == float || n.enum != nil || n.size < 4 {
 		m.bad.add(a.at, fmt.Sprintf("%s for argument %d of %s, which is %s", a, i+1, m.f.call.cName, m.facts.describe(c)),
-			"pass a length to an integer of at least 32 bits, or declare a parameter for it")
+			"pass a parameter there: "+m.suggest(c))
 		return
 	}
 	m.numberSize(c)
@@ -54,14 +54,26 @@ func (m *matcher) outParam(i int, a callArg, c dwarf.Type) {
 	m.p.outs[a.text] = ""
 	g, ok := m.resolve(q.typ, 0)
 	if !ok {
-		refuse("the type "+g.String()+" is not known, or cannot come from C", "write a Go type, or declare type "+g.String()+" C.NAME")
+		do := "pass a parameter, not a result"
+		if b, _ := m.facts.bare(c); b != nil {
+			if _, isPtr := b.(*dwarf.PtrType); isPtr {
+				do = m.suggestOut(c)
+			}
+		}
+		refuse("the type "+g.String()+" is not known, or cannot come from C", do)
 		return
 	}
 	field := "out" + itoa(i)
 	b, _ := m.facts.bare(c)
 	ptr, isPtr := b.(*dwarf.PtrType)
 	mismatch := func() {
-		refuse(fmt.Sprintf("%s is %s, and argument %d of %s is %s", q.name, g.words(), i+1, m.f.call.cName, m.facts.describe(c)), m.suggestOut(c))
+		do := m.suggestOut(c)
+		if g.kind == goArray {
+			if ptr := b.(*dwarf.PtrType); m.goFor(ptr.Type) != "" {
+				do = fmt.Sprintf("declare [%d]%s", g.n, m.goFor(ptr.Type))
+			}
+		}
+		refuse(fmt.Sprintf("%s is %s, and argument %d of %s is %s", q.name, g.words(), i+1, m.f.call.cName, m.facts.describe(c)), do)
 	}
 	if !isPtr {
 		m.bad.add(a.at, fmt.Sprintf("&%s for argument %d of %s, which is %s", a.text, i+1, m.f.call.cName, m.facts.describe(c)), "pass a parameter, not a result")
@@ -76,7 +88,7 @@ func (m *matcher) outParam(i int, a callArg, c dwarf.Type) {
 	decl, value := m.place(g, field)
 	switch {
 	case decl == "":
-		refuse("the result "+q.name+" is "+g.String(), "write a number, bool, array, pointer to an opaque type or struct declared as C's")
+		refuse("the result "+q.name+" is "+g.String(), m.suggestOut(c))
 		return
 	case g.kind == goPointer:
 		inner, isPtr := target.(*dwarf.PtrType)
@@ -107,7 +119,8 @@ func (m *matcher) outParam(i int, a callArg, c dwarf.Type) {
 		m.p.arrays = append(m.p.arrays, outArray{q, len(m.p.fields), one})
 	}
 	if w, ok := m.f.writes[a.text]; ok {
-		m.p.fits = append(m.p.fits, fmt.Sprintf("_Static_assert((%s) <= %d, %q);", w.text, count, "C writes more to "+a.text+" than it holds"))
+		m.p.fits = append(m.p.fits, fmt.Sprintf("_Static_assert((%s) <= %d, %q);", w.text, count,
+			saidByUs+fmt.Sprintf("C writes %s elements to %s, which has %d; declare the array as long as what C writes", w.text, a.text, count)))
 	}
 	m.p.fields = append(m.p.fields, decl)
 	m.p.args = append(m.p.args, address)
@@ -174,7 +187,7 @@ func (m *matcher) results(c dwarf.Type) {
 		m.bad.add(m.f.at, fmt.Sprintf("%s returns %s, and %s only an error", cName, m.facts.describe(c), m.f.name), "add //fastc:fails "+failure)
 	case direct == nil && !m.p.voidC && m.f.fails == nil:
 		m.bad.add(m.f.at, fmt.Sprintf("%s returns %s, and %s does not", cName, m.facts.describe(c), m.f.name),
-			m.suggest(c)+" as its result, or wrap it in a static inline void function in the preamble")
+			m.suggestResult(c))
 	}
 }
 
@@ -182,12 +195,12 @@ func (m *matcher) results(c dwarf.Type) {
 func (m *matcher) direct(r *param, c dwarf.Type) string {
 	cName := m.f.call.cName
 	if m.p.voidC {
-		m.bad.add(r.at, cName+" returns nothing, and "+m.f.name+" a result", "leave it out, or pass it as &NAME in //fastc:call")
+		m.bad.add(r.at, cName+" returns nothing, and "+m.f.name+" a result", "leave the result out")
 		return ""
 	}
 	g, ok := m.resolve(r.typ, 0)
 	if !ok {
-		m.bad.add(r.at, "the type "+g.String()+" is not known, or cannot come from C", "write a Go type, or declare type "+g.String()+" C.NAME")
+		m.bad.add(r.at, "the type "+g.String()+" is not known, or cannot come from C", m.suggestResult(c))
 		return ""
 	}
 	decl, value := m.place(g, "ret")
@@ -198,12 +211,12 @@ func (m *matcher) direct(r *param, c dwarf.Type) string {
 	}
 	switch {
 	case g.kind == goOpaque:
-		m.bad.add(r.at, "the result is a value of "+g.name+", which C keeps to itself", "declare it *"+g.name)
+		m.bad.add(r.at, "the result is a value of "+g.name+", which C keeps to itself", m.suggestResult(c))
 	case isPtr && g.kind != goPointer || isPtr && decl == "":
 		m.bad.add(r.at, fmt.Sprintf("the result is %s, and %s returns %s: Go cannot know how long what it points to stays", g, cName, m.facts.describe(c)),
-			"let C write into a slice or an out parameter, or declare a pointer to an opaque type")
+			m.suggestResult(c))
 	case decl == "" || g.kind == goArray || isPtr && !m.sameData(g.elem, ptr.Type) || !isPtr && !m.sameData(g, c):
-		m.bad.add(r.at, fmt.Sprintf("the result is %s, and %s returns %s", g.words(), cName, m.facts.describe(c)), m.suggest(c))
+		m.bad.add(r.at, fmt.Sprintf("the result is %s, and %s returns %s", g.words(), cName, m.facts.describe(c)), m.suggestResult(c))
 	}
 	m.numberSize(c)
 	m.p.fields = append(m.p.fields, decl)

@@ -58,10 +58,10 @@ func (r *resolver) fields(t *typeDecl, mr *mirror, s *dwarf.StructType, goPath, 
 			refuse(f, "is a bit-field, which Go does not have", opaque)
 			continue
 		case name == "":
-			refuse(f, "cannot be named in Go", "name it in C, or "+opaque)
+			refuse(f, "cannot be named in Go", opaque)
 			continue
 		case names[name]:
-			refuse(f, "would be a second "+name+" in Go", "rename it in C, or "+opaque)
+			refuse(f, "would be a second "+name+" in Go", opaque)
 			continue
 		}
 		names[name] = true
@@ -124,7 +124,7 @@ func (r *resolver) fieldType(t *typeDecl, mr *mirror, c dwarf.Type, goPath, cPat
 		case r.facts.odd[b].vector:
 			return "", 0, 0, "is a vector, which Go does not have", opaque
 		case b.Count <= 0:
-			return "", 0, 0, "is an array without a length", "pass it as an argument of its own, or " + opaque
+			return "", 0, 0, "is an array without a length", opaque
 		}
 		text, size, align, what, do = r.fieldType(t, mr, b.Type, goPath, cPath, base, indent)
 		if strings.HasPrefix(text, "struct {") {
@@ -139,7 +139,7 @@ func (r *resolver) fieldType(t *typeDecl, mr *mirror, c dwarf.Type, goPath, cPat
 				return "", 0, 0, "is a pointer to a function, and a leaf function cannot call back", opaque
 			}
 		}
-		return "", 0, 0, "is a pointer: Go's collector does not look into C's structs", "pass the pointer as an argument of its own, or " + opaque
+		return "", 0, 0, "is a pointer: Go's collector does not look into C's structs", opaque
 	}
 	return "", 0, 0, "is " + r.facts.describe(c) + ", which Go does not have", opaque
 }
@@ -149,9 +149,13 @@ func (r *resolver) structField(t *typeDecl, mr *mirror, b *dwarf.StructType, c d
 	if b.Kind == "union" {
 		return "", 0, 0, "is a union, which Go does not have", "put //fastc:opaque above the type to pass pointers to it only"
 	}
+	const opaque = "put //fastc:opaque above the type to pass pointers to it only"
+	if !r.mirrorable(t, b) { // or the advice would lead to that struct, and from there back
+		return "", 0, 0, "is " + cText(c, "") + ", of which Go can have no mirror", opaque
+	}
 	if g := r.structName(b); g != nil {
 		if g.kind == goOpaque {
-			return "", 0, 0, "is a value of " + g.name + ", which C keeps to itself", "declare that one without //fastc:opaque"
+			return "", 0, 0, "is a value of " + g.name + ", which C keeps to itself", opaque
 		}
 		inner := r.layoutOf(g)
 		return g.name, inner.size, inner.align, "", ""
@@ -165,6 +169,44 @@ func (r *resolver) structField(t *typeDecl, mr *mirror, b *dwarf.StructType, c d
 	}
 	lines, align := r.fields(t, mr, b, goPath, cPath, base, indent+"\t")
 	return "struct {\n" + strings.Join(lines, "\n") + "\n" + indent + "}", b.ByteSize, align, "", ""
+}
+
+// mirrorable reports whether a Go struct can be laid out as s, a field of t, once the structs within it
+// are declared.
+func (r *resolver) mirrorable(t *typeDecl, s *dwarf.StructType) bool {
+	if s.Incomplete {
+		return false
+	}
+	kept, order := r.bad, r.order
+	defer func() { r.bad, r.order = kept, order }()
+	r.bad = nil
+	var declare func(s *dwarf.StructType)
+	declare = func(s *dwarf.StructType) {
+		for _, f := range s.Field {
+			c := f.Type
+			if a, ok := c.(*dwarf.ArrayType); ok {
+				c = a.Type
+			}
+			b, _ := r.facts.bare(c)
+			if inner, ok := b.(*dwarf.StructType); ok && inner.Kind == "struct" && !anonymous(c) && r.structName(inner) == nil {
+				r.order = append(r.order, &goType{kind: goMirror, name: "_", decl: r.stand(inner, c)})
+				declare(inner)
+			}
+		}
+	}
+	declare(s)
+	r.fields(t, &mirror{decl: t}, s, "", "", 0, "")
+	return len(r.bad) == 0
+}
+
+// stand returns a declaration for a struct that has none.
+func (r *resolver) stand(s *dwarf.StructType, c dwarf.Type) *typeDecl {
+	t := &typeDecl{name: "_", cName: "struct_" + s.StructName}
+	if s.StructName == "" {
+		t.cName = cText(unqualified(c), "")
+	}
+	r.facts.types[t.cText()] = s
+	return t
 }
 
 // layoutOf returns size and alignment of a mirror that another one holds. What is wrong with it is

@@ -56,7 +56,7 @@ func (r *resolver) declare(t *typeDecl) {
 		case b.Kind == "struct":
 			g.kind = goMirror
 		default:
-			r.bad.add(t.at, t.cText()+" is a union, which Go does not have", "put //fastc:opaque above it to pass pointers to it, or "+wrapIt)
+			r.bad.add(t.at, t.cText()+" is a union, which Go does not have", "put //fastc:opaque above it to pass pointers to it")
 			return
 		}
 	case *dwarf.VoidType:

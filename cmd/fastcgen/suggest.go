@@ -13,6 +13,9 @@ func (r *resolver) suggest(c dwarf.Type) string {
 	b, _ := r.facts.bare(c)
 	switch b := b.(type) {
 	case *dwarf.StructType:
+		if b.Incomplete || r.structName(b) != nil || !r.mirrorable(&typeDecl{}, b) {
+			return wrapIt
+		}
 		if b.Kind == "struct" && b.StructName != "" {
 			return "declare type NAME C.struct_" + b.StructName + ", and NAME here"
 		}
@@ -79,11 +82,56 @@ func (r *resolver) suggestOut(c dwarf.Type) string {
 	b, _ := r.facts.bare(c)
 	ptr := b.(*dwarf.PtrType)
 	target, _ := r.facts.bare(ptr.Type)
-	if _, isPtr := target.(*dwarf.PtrType); isPtr {
-		return "declare the result as a pointer to an opaque type"
+	switch t := target.(type) {
+	case *dwarf.PtrType:
+		return r.suggestHandle(t.Type)
+	case *dwarf.StructType:
+		if g := r.structName(t); g == nil && r.mirrorable(&typeDecl{}, t) || g != nil && g.kind == goMirror {
+			return r.suggest(ptr.Type)
+		}
+	default:
+		if text := r.goFor(ptr.Type); text != "" {
+			return "declare " + text
+		}
 	}
-	if text := r.goFor(ptr.Type); text != "" {
-		return "declare " + text + " or an array of it"
+	return "pass a parameter, not a result: " + r.suggest(c)
+}
+
+// suggestResult says what to declare for C's own result.
+func (r *resolver) suggestResult(c dwarf.Type) string {
+	b, _ := r.facts.bare(c)
+	ptr, isPtr := b.(*dwarf.PtrType)
+	if !isPtr {
+		if text := r.suggest(c); text != wrapIt {
+			return text + " as the result"
+		}
+		return wrapIt
 	}
-	return "pass a parameter, not a result, or " + wrapIt
+	n, isNumber := r.facts.number(ptr.Type)
+	if isNumber && n.plainChar && isConst(ptr.Type) {
+		return "declare string as the result, under //fastc:copy"
+	}
+	return r.suggestHandle(ptr.Type)
+}
+
+// suggestHandle says what to declare for a pointer that C gives.
+func (r *resolver) suggestHandle(c dwarf.Type) string {
+	b, _ := r.facts.bare(c)
+	s, ok := b.(*dwarf.StructType)
+	if _, isFunc := b.(*dwarf.FuncType); isFunc {
+		return "use ordinary cgo for this one: a leaf function cannot call back"
+	}
+	if !ok {
+		return "wrap the function in a static inline one in the preamble that writes what it points to into a slice"
+	}
+	for _, g := range r.order {
+		if g.kind == goOpaque && r.cType(g.decl) == b {
+			return "declare *" + g.name
+		}
+	}
+	name := cText(unqualified(c), "")
+	if s.StructName != "" {
+		name = s.Kind + "_" + s.StructName
+	}
+	return "declare type NAME C." + name + " under //fastc:opaque, and *NAME here"
 }

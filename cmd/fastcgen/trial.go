@@ -62,6 +62,7 @@ func (g *generator) place(c complaint) problem {
 	at := g.d.preambleAt
 	at.Line, at.Column = c.line, 1
 	if _, ours, ok := strings.Cut(c.text, saidByUs); ok {
+		ours = strings.ReplaceAll(ours, `\"`, `"`)
 		what, do, _ := strings.Cut(strings.TrimRight(ours, `"`), "; ")
 		return problem{at, what, do}
 	}
