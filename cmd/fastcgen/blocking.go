@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"debug/elf"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -47,39 +50,173 @@ func libcName(symbol string) string {
 	return s
 }
 
-// blocking looks for calls that a leaf function must not make, in the preamble with its shims
-// and in the package's own C files. Linked libraries cannot be looked into.
-func blocking(ctx context.Context, tc *toolchain, d *declaration, pkg *goPackage, object string) []string {
+// blocking looks for calls that a leaf function must not make and that the declared functions get to:
+// in the preamble and in the package's own C files by a graph of calls, in shared libraries by
+// what they import.
+func (g *generator) blocking(ctx context.Context, tc *toolchain) []string {
+	d := g.d
 	if !slices.ContainsFunc(d.funcs, func(f *funcDecl) bool { return !f.alwaysSlow() }) {
 		return nil
 	}
 	at := fmt.Sprintf("%s:%d", d.path, d.preambleAt.Line)
 	var list []string
-	look := func(what, object string) {
-		symbols, err := undefined(object)
+	graph := &callGraph{}
+	look := func(what, stdin string, args ...string) {
+		text, err := tc.assembly(ctx, stdin, args...)
 		if err != nil {
-			list = append(list, fmt.Sprintf("%s: warning: cannot look into the object code of %s: %v", at, what, err))
+			list = append(list, fmt.Sprintf("%s: warning: cannot look into %s for calls that block: %s", at, what, firstLine(err.Error())))
 			return
 		}
-		slices.Sort(symbols)
-		for _, s := range slices.Compact(symbols) {
-			switch {
-			case isCallback(s):
-				list = append(list, fmt.Sprintf("%s: warning: %s calls %s, which leads into Go: a leaf function that gets there ends the process", at, what, s))
-			case slices.Contains(blockingCalls, libcName(s)):
-				list = append(list, fmt.Sprintf("%s: warning: %s calls %s, which may block: "+
-					"a leaf function must not; put //fastc:slow above those that get there (linked libraries are not looked into)", at, what, s))
+		graph.add(text)
+	}
+	look("the preamble", g.trial(), "-x", "c", "-")
+	for _, name := range g.pkg.cFiles {
+		look(name, "", name)
+	}
+	libraries := g.libraries(ctx, tc)
+	said := map[string]bool{}
+	for _, p := range g.plans {
+		f := p.fn
+		if f.alwaysSlow() || said[f.call.cName] {
+			continue
+		}
+		said[f.call.cName] = true
+		found := graph.reach(g.root(graph, f), func(s string) bool { return isCallback(s) || slices.Contains(blockingCalls, libcName(s)) })
+		if len(found) > 0 {
+			list = append(list, fmt.Sprintf("%s: warning: %s", f.call.at, graph.sentence(f.call.cName, found)))
+		}
+		for _, l := range libraries {
+			if l.exports[f.call.cName] && len(l.blocking) > 0 {
+				list = append(list, fmt.Sprintf("%s: warning: %s is in %s, which calls %s: whether it gets there cannot be seen; put //fastc:slow above %s unless you know",
+					f.call.at, f.call.cName, l.name, some(l.blocking), f.name))
 			}
 		}
 	}
-	look("the preamble", object)
-	for _, name := range pkg.cFiles {
-		object, err := tc.compileFile(ctx, name)
-		if err != nil {
-			list = append(list, fmt.Sprintf("%s: warning: cannot look into %s for calls that block: %s", at, name, firstLine(err.Error())))
+	return list
+}
+
+// root returns the node of the C function that f calls: a static one of the preamble, which is the first
+// file, or a global one.
+func (g *generator) root(graph *callGraph, f *funcDecl) string {
+	if key := f.call.cName + "#1"; graph.nodes[key] != nil {
+		return key
+	}
+	return f.call.cName
+}
+
+// sentence says what the ways lead to.
+func (g *callGraph) sentence(cName string, found []*step) string {
+	first := found[0]
+	end := first.key
+	what := "which may block: a leaf function must not; put //fastc:slow above it"
+	if isCallback(end) {
+		what = "which leads into Go: a leaf function that gets there ends the process; use ordinary cgo for it"
+	}
+	others := ""
+	if len(found) > 1 {
+		names := make([]string, 0, len(found)-1)
+		for _, s := range found[1:] {
+			names = append(names, s.key)
+		}
+		others = " (and to " + some(names) + ")"
+	}
+	ways := g.path(first)
+	worst := slices.MinFunc(found, func(a, b *step) int { return rank(a.key) - rank(b.key) })
+	if rank(worst.key) < rank(end) {
+		ways += "; " + g.path(worst)
+	}
+	return fmt.Sprintf("%s gets to %s%s, %s: %s", cName, end, others, what, ways)
+}
+
+// rank orders blocking calls: input and output, which stand first, say most.
+func rank(symbol string) int {
+	if i := slices.Index(blockingCalls, libcName(symbol)); i >= 0 {
+		return i
+	}
+	return len(blockingCalls)
+}
+
+// some lists names, the first few of many.
+func some(names []string) string {
+	const most = 3
+	if len(names) <= most+1 {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}
+
+// library is a shared library that the package links.
+type library struct {
+	name     string
+	exports  map[string]bool
+	blocking []string // what it imports of blockingCalls
+}
+
+// libraries reads the dynamic symbols of the libraries on the package's #cgo lines. Those of the system,
+// and files that are no ELF, are left out.
+func (g *generator) libraries(ctx context.Context, tc *toolchain) []library {
+	flags := slices.Clone(g.pkg.ldFlags)
+	if len(g.pkg.pkgConfig) > 0 {
+		if out, err := g.pkg.run(ctx, "", append([]string{tc.pkgConfig, "--libs"}, g.pkg.pkgConfig...)...); err == nil {
+			flags = append(flags, words(out)...)
+		}
+	}
+	var dirs []string
+	for _, f := range flags {
+		if dir, ok := strings.CutPrefix(f, "-L"); ok && dir != "" {
+			dirs = append(dirs, dir)
+		}
+	}
+	var list []library
+	for _, f := range flags {
+		name, ok := strings.CutPrefix(f, "-l")
+		if !ok || slices.Contains([]string{"c", "m", "pthread", "dl", "rt"}, name) {
 			continue
 		}
-		look(name, object)
+		file := ""
+		for _, dir := range dirs {
+			if p := filepath.Join(dir, "lib"+name+".so"); file == "" && exists(p) {
+				file = p
+			}
+		}
+		if file == "" {
+			out, err := tc.run(ctx, "", append(slices.Clone(tc.cc), "-print-file-name=lib"+name+".so")...)
+			if file = strings.TrimSpace(out); err != nil || !filepath.IsAbs(file) {
+				continue
+			}
+		}
+		if l, ok := readLibrary(file); ok {
+			list = append(list, l)
+		}
 	}
 	return list
+}
+
+func exists(name string) bool {
+	_, err := os.Stat(name)
+	return err == nil
+}
+
+// readLibrary reads the dynamic symbols of a shared library.
+func readLibrary(file string) (library, bool) {
+	l := library{name: filepath.Base(file), exports: map[string]bool{}}
+	f, err := elf.Open(file)
+	if err != nil {
+		return l, false
+	}
+	defer f.Close()
+	symbols, err := f.DynamicSymbols()
+	if err != nil {
+		return l, false
+	}
+	for _, s := range symbols {
+		switch {
+		case s.Section != elf.SHN_UNDEF:
+			l.exports[s.Name] = true
+		case slices.Contains(blockingCalls, libcName(s.Name)):
+			l.blocking = append(l.blocking, s.Name)
+		}
+	}
+	slices.Sort(l.blocking)
+	return l, true
 }

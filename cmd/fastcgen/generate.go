@@ -40,8 +40,7 @@ func generate(ctx context.Context, path, out string) (text []byte, warnings []st
 	if err != nil {
 		return nil, nil, err
 	}
-	object, err := g.tryC(ctx, tc)
-	if err != nil {
+	if err := g.tryC(ctx, tc); err != nil {
 		return nil, nil, err
 	}
 	if err := g.unchecked(ctx, tc); err != nil {
@@ -51,7 +50,7 @@ func generate(ctx context.Context, path, out string) (text []byte, warnings []st
 	if err != nil {
 		return nil, nil, err
 	}
-	return text, blocking(ctx, tc, d, pkg, object), nil
+	return text, g.blocking(ctx, tc), nil
 }
 
 // plans compares the declarations with C and checks their conditions.

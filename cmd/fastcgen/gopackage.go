@@ -26,6 +26,7 @@ type goPackage struct {
 	cFlags     []string
 	cppFlags   []string
 	pkgConfig  []string
+	ldFlags    []string
 }
 
 // load reads the package around a declaration file.
@@ -46,7 +47,7 @@ func load(ctx context.Context, d *declaration, out, temp string) (*goPackage, er
 		return nil, err
 	}
 	pkg := &goPackage{
-		shell: shell{dir, temp}, fset: token.NewFileSet(), cFiles: bp.CFiles, cFlags: bp.CgoCFLAGS, cppFlags: bp.CgoCPPFLAGS, pkgConfig: bp.CgoPkgConfig,
+		shell: shell{dir, temp}, fset: token.NewFileSet(), cFiles: bp.CFiles, cFlags: bp.CgoCFLAGS, cppFlags: bp.CgoCPPFLAGS, pkgConfig: bp.CgoPkgConfig, ldFlags: bp.CgoLDFLAGS,
 	}
 	names := slices.Concat(bp.GoFiles, bp.CgoFiles)
 	if !slices.Contains(names, base) {

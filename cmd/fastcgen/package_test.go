@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -177,15 +178,35 @@ func TestPackages(t *testing.T) {
 		},
 		"blocking": {
 			files: map[string]string{
-				"add.go":  declare("#cgo CFLAGS: -O2 -D_FORTIFY_SOURCE=2\nstatic inline int nap(int us) { return usleep(us); }\nstatic inline int unused(int fd) { return fsync(fd); }\n", "\n//fastc:call nap(us)\nfunc Nap(us int32) int32\n"),
+				"add.go":  declare("#cgo CFLAGS: -O2 -D_FORTIFY_SOURCE=2\nstatic inline int nap(int us) { return usleep(us); }\nint load(int fd, char *p, int n);\nstatic inline int unused(int fd) { return fsync(fd); }\n", "\n//fastc:call nap(us)\nfunc Nap(us int32) int32\n\n//fastc:call load(fd, p, len(p))\nfunc Load(fd int32, p []byte) int32\n"),
 				"load.c":  "#include <stdio.h>\n#include <stdlib.h>\n#include <unistd.h>\nextern int crosscall2(void);\nint load(int fd, char *p, int n) { char b[8]; printf(\"%d\\n\", n); free(malloc(n)); crosscall2(); return read(fd, b, n) + b[0]; }\n",
 				"wrong.c": "#include \"_cgo_export.h\"\n",
 			},
-			want: "DIR/add.go:5: warning: the preamble calls usleep, which may block: a leaf function must not; put //fastc:slow above those that get there (linked libraries are not looked into)\n" +
-				"DIR/add.go:5: warning: load.c calls __printf_chk, which may block: a leaf function must not; put //fastc:slow above those that get there (linked libraries are not looked into)\n" +
-				"DIR/add.go:5: warning: load.c calls __read_chk, which may block: a leaf function must not; put //fastc:slow above those that get there (linked libraries are not looked into)\n" +
-				"DIR/add.go:5: warning: load.c calls crosscall2, which leads into Go: a leaf function that gets there ends the process\n" +
-				"DIR/add.go:5: warning: cannot look into wrong.c for calls that block: wrong.c:1:10: fatal error: _cgo_export.h: No such file or directory\n",
+			want: "DIR/add.go:5: warning: cannot look into wrong.c for calls that block: wrong.c:1:10: fatal error: _cgo_export.h: No such file or directory\n" +
+				"DIR/add.go:20:14: warning: nap gets to usleep, which may block: a leaf function must not; put //fastc:slow above it: nap -> usleep\n" +
+				"DIR/add.go:23:14: warning: load gets to crosscall2 (and to printf, read), which leads into Go: a leaf function that gets there ends the process; " +
+				"use ordinary cgo for it: load -> crosscall2; load -> read\n",
+		},
+		"pointers": { // a table of functions, put where a call finds it by another one
+			files: map[string]string{
+				"add.go": declare("#include \"vfs.h\"\n", "\n//fastc:opaque\ntype File C.file\n\n//fastc:call file_step(f)\nfunc Step(f *File) int32\n\n"+
+					"//fastc:call file_size(f)\nfunc Size(f *File) int32\n\n//fastc:call file_sync(f)\n//fastc:slow\nfunc Sync(f *File) int32\n"),
+				"vfs.h": "typedef struct file file;\nint file_step(file *f);\nint file_size(const file *f);\nint file_sync(file *f);\n",
+				"vfs.c": "#include <unistd.h>\n#include \"vfs.h\"\nstruct methods { int (*put)(file *, const char *, int); };\n" +
+					"struct file { const struct methods *methods; int fd, size; };\n" +
+					"static struct { const char *name; long (*current)(int, const void *, unsigned long, long); } calls[] = {{\"pwrite\", pwrite}};\n" +
+					"static int disk_put(file *f, const char *p, int n) { return (int)calls[0].current(f->fd, p, n, 0); }\n" +
+					"static const struct methods disk = {disk_put};\nvoid file_open(file *f) { f->methods = &disk; }\n" +
+					"int file_step(file *f) { return f->methods->put(f, \"a\", 1); }\nint file_size(const file *f) { return f->size; }\nint file_sync(file *f) { return fsync(f->fd); }\n",
+			},
+			want: "DIR/add.go:20:14: warning: file_step gets to pwrite, which may block: a leaf function must not; put //fastc:slow above it: file_step => disk_put => pwrite\n",
+		},
+		"library": {
+			files: map[string]string{
+				"add.go": declare("#cgo LDFLAGS: -L${SRCDIR} -lslowly\nint put(int n);\n", "\n//fastc:call put(n)\nfunc Put(n int32) int32\n"),
+				"doc.go": "package small\n",
+			},
+			want: "DIR/add.go:18:14: warning: put is in libslowly.so, which calls fsync: whether it gets there cannot be seen; put //fastc:slow above Put unless you know\n",
 		},
 		"slow": { // all of it: nothing to warn of
 			files: map[string]string{"add.go": strings.Replace(declare("", ""), "//fastc:call", "//fastc:slow\n//fastc:call", 1), "load.c": "int read(void);\nint load(void) { return read(); }\n"},
@@ -196,10 +217,22 @@ func TestPackages(t *testing.T) {
 			switch name {
 			case "no library":
 				needsPkgConfig(t)
-			case "blocking":
+			case "blocking", "pointers", "library":
 				needsGCC(t) // and its C library
 			}
 			dir := folder(t, tt.files)
+			before := len(tt.files) + 2
+			if name == "library" {
+				if runtime.GOOS == "darwin" {
+					t.Skip("needs a shared library in ELF: those of macOS are not looked into")
+				}
+				c := filepath.Join(t.TempDir(), "put.c")
+				if err := os.WriteFile(c, []byte("int fsync(int);\nint put(int n) { return fsync(n); }\n"), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				command(t, dir, nil, "gcc", "-shared", "-fPIC", "-o", "libslowly.so", c)
+				before++
+			}
 			file := tt.file
 			if file == "" {
 				file = "add.go"
@@ -209,7 +242,7 @@ func TestPackages(t *testing.T) {
 			if r.code != tt.code || !strings.HasPrefix(got, tt.want) || tt.want == "" && got != "" {
 				t.Errorf("code %d, want %d\n got %s\nwant %s", r.code, tt.code, got, tt.want)
 			}
-			if n := len(list(t, dir)); tt.code != exitOK && n != len(tt.files)+2 {
+			if n := len(list(t, dir)); tt.code != exitOK && n != before {
 				t.Errorf("left %q, made of %q", list(t, dir), slices.Collect(maps.Keys(tt.files)))
 			}
 		})

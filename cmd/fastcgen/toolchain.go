@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,10 +19,11 @@ import (
 // toolchain is the C compiler with the package's flags, as the go command would run it.
 type toolchain struct {
 	shell
-	cc     []string
-	flags  []string
-	count  int  // of objects
-	silent bool // -w is among the package's flags
+	cc        []string
+	flags     []string
+	pkgConfig string
+	count     int  // of objects
+	silent    bool // -w is among the package's flags
 }
 
 // goEnv is what go env says.
@@ -71,7 +73,7 @@ func newToolchain(ctx context.Context, pkg *goPackage) (*toolchain, error) {
 	if err := json.Unmarshal([]byte(out), &env); err != nil {
 		return nil, fmt.Errorf("go env: %w", err)
 	}
-	tc := &toolchain{shell: pkg.shell, cc: words(env.CC)}
+	tc := &toolchain{shell: pkg.shell, cc: words(env.CC), pkgConfig: cmp.Or(env.PkgConfig, "pkg-config")}
 	if len(tc.cc) == 0 {
 		return nil, errors.New("go env CC is empty: set CC to a C compiler")
 	}
@@ -164,11 +166,6 @@ func (tc *toolchain) strictly(ctx context.Context, source string) (string, error
 	return tc.object(ctx, source, "-Wno-error", "-O2", "-x", "c", "-")
 }
 
-// compileFile does the same with a file of the package.
-func (tc *toolchain) compileFile(ctx context.Context, name string) (string, error) {
-	return tc.object(ctx, "", "-w", name)
-}
-
 func (tc *toolchain) object(ctx context.Context, stdin string, args ...string) (string, error) {
 	tc.count++
 	out := filepath.Join(tc.temp, "o"+itoa(tc.count)+".o")
@@ -179,6 +176,21 @@ func (tc *toolchain) object(ctx context.Context, stdin string, args ...string) (
 	command = append(command, args...)
 	_, err := tc.run(ctx, stdin, command...)
 	return out, err
+}
+
+// assembly compiles C source into assembly, with each call to be seen. The package's warnings are the go
+// command's to show.
+func (tc *toolchain) assembly(ctx context.Context, stdin string, args ...string) (string, error) {
+	tc.count++
+	out := filepath.Join(tc.temp, "o"+itoa(tc.count)+".s")
+	command := append(slices.Clone(tc.cc), "-I.")
+	command = append(command, tc.flags...)
+	command = append(command, "-w", "-O0", "-g0", "-fno-lto", "-fno-jump-tables", "-fno-inline", "-fdiagnostics-color=never", "-S", "-o", out)
+	if _, err := tc.run(ctx, stdin, append(command, args...)...); err != nil {
+		return "", err
+	}
+	text, err := os.ReadFile(out)
+	return string(text), err
 }
 
 // complaint is an error message of the C compiler.

@@ -28,10 +28,10 @@ func (g *generator) trial() string {
 }
 
 // tryC compiles the generated C. Problems are placed in the declaration file.
-func (g *generator) tryC(ctx context.Context, tc *toolchain) (object string, err error) {
-	object, err = tc.strictly(ctx, g.trial())
+func (g *generator) tryC(ctx context.Context, tc *toolchain) error {
+	_, err := tc.strictly(ctx, g.trial())
 	if err == nil {
-		return object, nil
+		return nil
 	}
 	var bad, changed problems
 	for _, c := range complaints(err) {
@@ -49,9 +49,9 @@ func (g *generator) tryC(ctx context.Context, tc *toolchain) (object string, err
 		bad = changed
 	}
 	if len(bad) == 0 {
-		return "", fmt.Errorf("%s: the C compiler does not take the generated code:\n%w", g.d.path, err)
+		return fmt.Errorf("%s: the C compiler does not take the generated code:\n%w", g.d.path, err)
 	}
-	return "", bad
+	return bad
 }
 
 // warningName is what compilers put behind a warning that is an error.
