@@ -49,8 +49,13 @@
 //	                         panics if it has no error result
 //	//fastc:slow             always by ordinary cgo: for what may block or take long
 //	//fastc:slow EXPR        Go: by ordinary cgo when true
-//	//fastc:fails CEXPR      C over ret, the C function's result: when true, errno is the
-//	                         error; without it, any errno that C leaves is
+//	//fastc:fails CEXPR      C over ret, the C function's result, or errno, which is 0 before the
+//	                         call: when true, errno is the error
+//	//fastc:copy             a string result is a copy of C's, which C keeps
+//	//fastc:inout R = VALUE  the result R, passed as &R, begins as a parameter, len(x), cap(x), a
+//	                         number, true, false or C.NAME; it begins as 0 otherwise
+//	//fastc:writes R NUMBER  C writes at most that many elements to the array R: your word,
+//	                         where C's declaration does not say it
 //	//fastc:budget [TIME]    through a fastc.Site, FUNCTIONSite; without TIME its default
 //
 // and above a type: //fastc:opaque, only pointers to it exist in Go.
