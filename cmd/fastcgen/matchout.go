@@ -91,7 +91,7 @@ func (g *generator) unchecked(ctx context.Context, tc *toolchain) error {
 	b.WriteString(cPreamble(g.d) + lineMark(g.d, g.d.preambleAt.Line) + "#include <stddef.h>\n#include <stdint.h>\n" + overflowIsError)
 	for _, p := range g.plans {
 		for _, a := range p.arrays {
-			if _, said := p.fn.writes[a.result.name]; said || p.fields[a.field] == a.one {
+			if _, said := p.fn.writes[a.result.name]; said {
 				continue
 			}
 			trials = append(trials, trial{p, a})

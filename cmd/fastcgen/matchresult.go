@@ -90,6 +90,9 @@ func (m *matcher) outParam(i int, a callArg, c dwarf.Type) {
 	case decl == "":
 		refuse("the result "+q.name+" is "+g.String(), m.suggestOut(c))
 		return
+	case g.kind == goArray && g.n == 1: // C compilers take it for one without a length
+		refuse("the result "+q.name+" is an array of one element", "declare "+g.elem.String())
+		return
 	case g.kind == goPointer:
 		inner, isPtr := target.(*dwarf.PtrType)
 		if !isPtr || !m.sameData(g.elem, inner.Type) {

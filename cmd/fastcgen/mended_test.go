@@ -99,6 +99,14 @@ var mended = map[string]struct {
 		"void digest(uint8_t *sum);", "//fastc:call digest(&sum)\nfunc Digest() (sum [16]byte)\n",
 		[]edit{{"nothing in C says how many elements digest writes to sum; add //fastc:writes sum 16 if that is the most that it writes", "func Digest", "//fastc:writes sum 16\nfunc Digest"}},
 	},
+	"array in silence": {
+		"#cgo CFLAGS: -w\nvoid digest(uint8_t sum[static 16]);", "//fastc:call digest(&sum)\nfunc Digest() (sum [16]byte)\n",
+		[]edit{{"-w among the flags keeps the C compiler from saying when digest writes more to sum than it holds; add //fastc:writes sum 16", "func Digest", "//fastc:writes sum 16\nfunc Digest"}},
+	},
+	"array of one": {
+		"void digest(uint8_t sum[static 1]);", "//fastc:call digest(&sum)\nfunc Digest() (sum [1]byte)\n",
+		[]edit{{"the result sum is an array of one element; declare byte", "[1]byte", "byte"}},
+	},
 	"array too short": {
 		"void digest(uint8_t sum[static 64]);", "//fastc:call digest(&sum)\nfunc Digest() (sum [16]byte)\n",
 		[]edit{{"accessing 64 bytes in a region of size 16; declare the array as long as what C writes", "[16]byte", "[64]byte"}},

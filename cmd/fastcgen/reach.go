@@ -56,7 +56,7 @@ func (g *callGraph) add(text string) {
 	}
 	global := map[string]bool{}
 	for l := range strings.SplitSeq(text, "\n") {
-		if f := strings.Fields(l); len(f) == 2 && (f[0] == ".globl" || f[0] == ".global" || f[0] == ".weak") {
+		if f := strings.Fields(l); len(f) >= 2 && (f[0] == ".globl" || f[0] == ".global" || f[0] == ".weak") {
 			global[f[1]] = true
 		} else if m := asmLabel.FindStringSubmatch(l); m != nil {
 			local[m[1]] = true

@@ -9,7 +9,7 @@ import (
 func TestCallGraph(t *testing.T) {
 	const amd64 = `
 	.text
-	.globl	step
+	.globl	step                # -- Begin function step
 	.type	step, @function
 step:
 	movq	8(%rdi), %rax
@@ -45,7 +45,7 @@ calls:
 `
 	const arm64 = `
 	.text
-	.globl	step
+	.globl	step                # -- Begin function step
 	.type	step,@function
 step:
 	ldr	x8, [x0]

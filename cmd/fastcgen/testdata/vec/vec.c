@@ -128,7 +128,7 @@ double v_same(double a) { return a; }
 void v_state(uint32_t s[static 4]) {
 	for (uint32_t i = 0; i < 4; i++) s[i] = i * i;
 }
-int v_trim(char *s, size_t *n, bool *cut, struct v_point *at, int16_t row[2], v_ctx **next) {
+int v_trim(char *s, size_t *n, bool *cut, struct v_point *at, int16_t row[static 2], v_ctx **next) {
 	size_t all = *n;
 	while (*n > 0 && s[*n - 1] == ' ') --*n;
 	*cut = !*cut && *n < all;

@@ -62,7 +62,7 @@ uint64_t v_u64(uint64_t a);
 int64_t v_s64(int64_t a);
 double v_same(double a);
 void v_state(uint32_t s[static 4]);
-int v_trim(char *s, size_t *n, bool *cut, struct v_point *at, int16_t row[2], v_ctx **next);
+int v_trim(char *s, size_t *n, bool *cut, struct v_point *at, int16_t row[static 2], v_ctx **next);
 #define V_STATES 3
 const char *v_name(enum v_mode m);
 const unsigned char *v_word_of(int n);
