@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"go/token"
 	"strings"
 )
 
@@ -9,7 +10,7 @@ import (
 func (p *fileParser) inoutDirective(f *funcDecl, dir directive) {
 	name, value, ok := strings.Cut(dir.rest, "=")
 	name = strings.TrimSpace(name)
-	if !ok || !cIdentifier.MatchString(name) {
+	if !ok || !token.IsIdentifier(name) {
 		p.bad.add(dir.restAt, "//fastc:inout "+dir.rest+" does not say what a result begins as", "write //fastc:inout RESULT = VALUE, as in n = len(dst)")
 		return
 	}
@@ -37,7 +38,7 @@ func (p *fileParser) inoutDirective(f *funcDecl, dir directive) {
 // writesDirective reads how much C writes: //fastc:writes sum DIGEST_LENGTH.
 func (p *fileParser) writesDirective(f *funcDecl, dir directive) {
 	const do = "write //fastc:writes RESULT NUMBER, as in sum 16; the number may be a constant of C"
-	name, text, _ := strings.Cut(dir.rest, " ")
+	name, text, _ := strings.Cut(strings.ReplaceAll(dir.rest, "\t", " "), " ")
 	text = strings.TrimSpace(text)
 	if text == "" {
 		p.bad.add(dir.restAt, "//fastc:writes "+dir.rest+" does not say how many elements C writes", do)

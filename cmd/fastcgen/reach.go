@@ -35,6 +35,7 @@ var (
 	asmFunction = regexp.MustCompile(`^\s*\.type\s+([\w.$]+),\s*[@%]function`)
 	asmLabel    = regexp.MustCompile(`^"?([\w.$]+)"?:`)
 	asmLocal    = regexp.MustCompile(`^\s*\.local\s+([\w.$]+)`)
+	asmAlias    = regexp.MustCompile(`^\s*\.set\s+([\w.$]+),\s*([A-Za-z_][\w.$]*)\s*$`)
 	asmOperand  = regexp.MustCompile(`[A-Za-z_.$][\w.$]*`)
 	asmData     = regexp.MustCompile(`^\s*\.(quad|xword|8byte|dword|long|word)\s+(.*)`)
 	asmIndirect = regexp.MustCompile(`^\s*(notrack\s+)?(call|jmp)q?\s+\*|^\s*(blr|br)\s|^\s*bctrl?\b|^\s*jalr\s`)
@@ -72,6 +73,11 @@ func (g *callGraph) add(text string) {
 	}
 	var at *graphNode
 	for l := range strings.SplitSeq(text, "\n") {
+		if m := asmAlias.FindStringSubmatch(l); m != nil {
+			alias := g.node(key(m[1]), m[1])
+			alias.function, alias.calls[key(m[2])] = true, true
+			continue
+		}
 		if m := asmLabel.FindStringSubmatch(l); m != nil {
 			if at == nil || !at.function || !strings.HasPrefix(m[1], ".L") {
 				at = g.node(key(m[1]), m[1])

@@ -31,6 +31,8 @@ size:
 	.type	last, @function
 last:
 	jmp	fsync@PLT
+	.globl	other
+	.set	other,last
 	.section	.data.rel.ro.local,"aw"
 	.type	table, @object
 table:
@@ -66,6 +68,8 @@ size:
 	.type	last,@function
 last:
 	b	fsync
+	.globl	other
+	.set	other, last
 	.data
 table:
 	.xword	put
@@ -75,7 +79,7 @@ calls:
 	for name, text := range map[string]string{"amd64": amd64, "arm64": arm64} {
 		g := &callGraph{}
 		g.add(text)
-		for from, want := range map[string]string{"step": "step => put => pwrite", "size": "", "last": "last -> fsync"} {
+		for from, want := range map[string]string{"step": "step => put => pwrite", "size": "", "last": "last -> fsync", "other": "other -> last -> fsync"} {
 			found := g.reach(from, func(s string) bool { return slices.Contains(blockingCalls, s) })
 			got := ""
 			if len(found) > 0 {
