@@ -148,6 +148,10 @@ var mended = map[string]struct {
 		"//fastc:call row()\nfunc Row() *float64\n",
 		[]edit{{"wrap the function in a static inline one in the preamble that writes what it points to into a slice", "call row()\nfunc Row() *float64", "call row_to(to)\n//fastc:require len(to) > 0\nfunc Row(to []float64)"}},
 	},
+	"struct within": {
+		"struct in { int a; }; struct out { struct { struct in x[2][2]; } u; }; void put(struct out *o);", "type Out C.struct_out\n\n//fastc:call put(o)\nfunc Put(o *Out)\n",
+		[]edit{{"declare type NAME C.struct_in too", "type Out", "type In C.struct_in\n\ntype Out"}},
+	},
 	"union": {
 		"union u { int i; float f; }; void put(union u *u);", "type U C.union_u\n\n//fastc:call put(u)\nfunc Put(u *U)\n",
 		[]edit{{"put //fastc:opaque above it", "type U", "//fastc:opaque\ntype U"}},

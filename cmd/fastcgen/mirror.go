@@ -184,14 +184,23 @@ func (r *resolver) mirrorable(t *typeDecl, s *dwarf.StructType) bool {
 	declare = func(s *dwarf.StructType) {
 		for _, f := range s.Field {
 			c := f.Type
-			if a, ok := c.(*dwarf.ArrayType); ok {
-				c = a.Type
-			}
 			b, _ := r.facts.bare(c)
-			if inner, ok := b.(*dwarf.StructType); ok && inner.Kind == "struct" && !anonymous(c) && r.structName(inner) == nil {
-				r.order = append(r.order, &goType{kind: goMirror, name: "_", decl: r.stand(inner, c)})
-				declare(inner)
+			for {
+				a, ok := b.(*dwarf.ArrayType)
+				if !ok {
+					break
+				}
+				c = a.Type
+				b, _ = r.facts.bare(c)
 			}
+			inner, ok := b.(*dwarf.StructType)
+			if !ok || inner.Kind != "struct" || r.structName(inner) != nil {
+				continue
+			}
+			if !anonymous(c) {
+				r.order = append(r.order, &goType{kind: goMirror, name: "_", decl: r.stand(inner, c)})
+			}
+			declare(inner)
 		}
 	}
 	declare(s)
