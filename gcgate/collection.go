@@ -18,10 +18,12 @@ const (
 	// returnTimeout is how long the turn is held for peers that do not have this process back.
 	// A balancer that needs longer has lost it, or is gone.
 	returnTimeout = time.Minute
-	slowReturn    = 2 * time.Second // is worth a warning
-	turnPause     = 10 * time.Millisecond
-	turnPauseMax  = 500 * time.Millisecond
-	overdueAfter  = 10 * time.Second // or ten times what was expected
+	slowReturn    = 2 * time.Second        // is worth a warning
+	turnPause     = 10 * time.Millisecond  // between two calls of TryAcquire: at first, and under load
+	turnPauseMax  = 500 * time.Millisecond // doubled up to this while it fails, or nothing presses
+	gapPause      = 100 * time.Millisecond // after the turn was not to be had in a gap
+	calmFor       = time.Minute            // this far away the hard threshold does not press
+	overdueAfter  = 10 * time.Second       // or ten times what was expected
 )
 
 // round is one collection, from Wanting to Serving.
@@ -113,51 +115,61 @@ func (g *Gate) takeTurn(r *round) bool {
 	if g.options.Turns == nil {
 		return !g.stopping.Load()
 	}
-	pause := turnPause
 	var last error
-	for !g.stopping.Load() {
+	for pause := turnPause; !g.stopping.Load(); pause = min(2*pause, turnPauseMax) {
 		a, ok := g.tryAcquire(r)
+		held := errors.Is(a.err, ErrHeld)
 		switch {
 		case !ok: // the hard threshold was reached meanwhile
+			if last == nil {
+				last = errNoAnswer
+			}
 		case a.err == nil:
 			r.lease = a.lease
 			return true
-		case errors.Is(a.err, ErrHeld):
-			pause = turnPause
 		default:
-			g.warn("turns", "gcgate: cannot take the turn; waiting for it up to the hard threshold", "error", a.err)
-			pause = min(2*pause, turnPauseMax)
-		}
-		if ok {
 			last = a.err
+			if !held {
+				g.warn("turns", "gcgate: cannot take the turn; waiting for it up to the hard threshold", "error", a.err)
+			}
 		}
 		if r.reason == IdleGap {
-			g.holdOff = time.Now().Add(100 * time.Millisecond)
+			g.holdOff = time.Now().Add(gapPause)
+			if g.calm() {
+				g.holdOff = time.Now().Add(turnPauseMax)
+			}
 			return false
 		}
-		if g.pastHard(r) {
-			switch {
-			case g.holding.Load() > 0:
-				g.warn("alone", "gcgate: this process itself holds the turn yet, since a peer does not have it back from the last collection; collecting without one", "heap", g.used, "hard", g.at.hard)
-			case errors.Is(last, ErrHeld):
-				g.warn("alone", "gcgate: another replica holds the turn for too long; collecting without it", "heap", g.used, "hard", g.at.hard)
-			default:
-				g.warn("alone", "gcgate: no turn to be had; collecting without it", "heap", g.used, "hard", g.at.hard, "error", last)
+		for begin := time.Now(); !g.stopping.Load() && !g.pastHard(r); {
+			if held && !g.calm() {
+				pause = turnPause // it may be free at any time, and is needed
 			}
-			r.alone = true
-			g.count(func(s *Stats) { s.WithoutTurn++ })
-			return true
-		}
-		for waited := time.Duration(0); waited < pause; waited += sampleIdle {
-			if !g.pause(sampleIdle) {
-				return false
-			}
-			if g.sample(); g.pastHard(r) {
+			left := pause - time.Since(begin)
+			if left <= 0 {
 				break
 			}
+			g.look(min(left, g.wait()), nil)
+		}
+		if g.pastHard(r) && !g.stopping.Load() {
+			g.goAlone(r, last)
+			return true
 		}
 	}
 	return false
+}
+
+// goAlone has the round go on without the turn, and says why there is none.
+func (g *Gate) goAlone(r *round, err error) {
+	switch {
+	case g.holding.Load() > 0:
+		g.warn("alone", "gcgate: this process itself holds the turn yet, since a peer does not have it back from the last collection; collecting without one", "heap", g.used, "hard", g.at.hard)
+	case errors.Is(err, ErrHeld):
+		g.warn("alone", "gcgate: another replica holds the turn for too long; collecting without it", "heap", g.used, "hard", g.at.hard)
+	default:
+		g.warn("alone", "gcgate: no turn to be had; collecting without it", "heap", g.used, "hard", g.at.hard, "error", err)
+	}
+	r.alone = true
+	g.count(func(s *Stats) { s.WithoutTurn++ })
 }
 
 // pastHard reports whether the turn must not be waited for any longer.
@@ -169,59 +181,58 @@ func (g *Gate) pastHard(r *round) bool {
 	return false
 }
 
+// calm reports whether the hard threshold is far away at the present rate, so that the turn may
+// as well come a little later.
+func (g *Gate) calm() bool {
+	return !g.charged || float64(g.used)+g.rate*calmFor.Seconds() < float64(g.at.hard)
+}
+
+// wait is the time to the next sample while the turn is waited for.
+func (g *Gate) wait() time.Duration { return max(g.ahead(g.at.hard), sampleIdle) }
+
+var errNoAnswer = errors.New("TryAcquire of Turns has not returned: it must return when its context ends")
+
 // tryAcquire asks for the turn once, but does not wait for the answer past the hard
 // threshold. A turn that comes later goes back at once.
 func (g *Gate) tryAcquire(r *round) (turnAnswer, bool) {
 	if g.asking != nil {
-		// The answer of the last time is still out: the interface promises one at a time.
+		// The answer of the last time may still be out: the interface promises one at a time.
 		select {
 		case <-g.asking:
 		default:
-			g.pause(sampleIdle)
-			g.sample()
-			return turnAnswer{}, false
+			return turnAnswer{err: errNoAnswer}, true
 		}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), turnTimeout)
-	answers := make(chan turnAnswer)
-	asking, leave := make(chan struct{}), make(chan struct{})
+	var a turnAnswer // valid once asking is closed
+	asking := make(chan struct{})
 	g.asking = asking
 	g.others.Go(func() {
 		defer close(asking)
 		defer cancel()
 		end := g.calls.begin(fmt.Sprintf("TryAcquire of Turns %T", g.options.Turns))
-		lease, err := g.options.Turns.TryAcquire(ctx)
+		a.lease, a.err = g.options.Turns.TryAcquire(ctx)
 		end()
-		if err == nil && lease == nil {
-			err = errors.New("Turns returned no lease and no error: it must return one of them")
-		}
-		select {
-		case answers <- turnAnswer{lease, err}:
-		case <-leave:
-			if err == nil {
-				g.release(lease)
-			}
+		if a.err == nil && a.lease == nil {
+			a.err = errors.New("Turns returned no lease and no error: it must return one of them")
 		}
 	})
-	timer := time.NewTimer(sampleIdle)
-	defer timer.Stop()
 	for {
+		g.look(g.wait(), asking)
 		select {
-		case a := <-answers:
+		case <-asking:
 			g.asking = nil
 			return a, true
-		case <-g.stop:
+		default:
+		}
+		if g.stopping.Load() || g.pastHard(r) {
 			cancel()
-			close(leave)
+			g.others.Go(func() {
+				if <-asking; a.err == nil {
+					g.release(a.lease)
+				}
+			})
 			return turnAnswer{}, false
-		case <-timer.C:
-			g.sample()
-			if g.pastHard(r) {
-				cancel()
-				close(leave)
-				return turnAnswer{}, false
-			}
-			timer.Reset(sampleIdle)
 		}
 	}
 }

@@ -13,6 +13,12 @@ const (
 	sampleMax  = 100 * time.Millisecond // while requests come
 	sampleRest = 250 * time.Millisecond // after as long without a request; the next one wakes the gate
 
+	// burstRate is what a process may begin to allocate without a request, in bytes a second: of
+	// objects up to a kilobyte a core allocates 1 to 3 GiB. The gate rests for as long as that
+	// takes to the hard threshold, sampleMax at least. Nearly: the look before may have seen the
+	// burst's beginning, a ninth of the way, and not how fast it is.
+	burstRate = 3 << 30
+
 	memoryEvery = 10 * time.Second // between two looks at what memory there is
 )
 
@@ -39,6 +45,7 @@ type control struct {
 	pace      float64   // of allocation, bytes a second: mean of about the last second
 	collected time.Time // when the last cycle ended
 
+	timer    *time.Timer   // of look
 	step     time.Duration // bound of the time to the next sample since a request came
 	gap      gap
 	observer observer
@@ -78,7 +85,6 @@ func (c *control) init(g *Gate, asked int64) {
 	g.rebase(c.last)
 	g.publish()
 	g.introduce()
-	g.requests.wake = g.wake
 }
 
 // introduce tells the log the rule that the trigger follows, and its figures.
@@ -99,18 +105,13 @@ func (g *Gate) introduce() {
 // run samples the heap and collects until Stop.
 func (g *Gate) run() {
 	defer g.leave()
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for {
-		select {
-		case <-g.stop:
+	g.timer = time.NewTimer(0)
+	defer g.timer.Stop()
+	for d := time.Duration(0); ; d = g.interval() {
+		g.look(d, g.wake)
+		if g.stopping.Load() {
 			return
-		case <-g.wake:
-			g.step = sampleMin // nobody knows yet what this request allocates
-		case <-timer.C:
 		}
-		g.requests.unwatch()
-		g.sample()
 		if g.policy == stock {
 			g.observe()
 		}
@@ -118,13 +119,29 @@ func (g *Gate) run() {
 			g.collection(reason)
 			g.sample()
 		}
-		d := g.interval()
-		if d > sampleMax && g.policy != stock && !g.requests.watch(g.gap.entered) {
-			d = sampleMin
-		}
-		timer.Reset(d)
 	}
 }
+
+// look samples after d, or sooner: when the gate stops, when sooner is sent to or closed, and
+// when a request ends a silence.
+func (g *Gate) look(d time.Duration, sooner <-chan struct{}) {
+	if g.policy != stock && g.silent() && !g.requests.watch(g.gap.entered) {
+		d = min(d, sampleMin)
+	}
+	g.timer.Reset(d)
+	select {
+	case <-g.stop:
+	case <-sooner:
+	case <-g.requests.wake:
+		g.step = sampleMin // nobody knows yet what this request allocates
+	case <-g.timer.C:
+	}
+	g.requests.unwatch()
+	g.sample()
+}
+
+// silent reports whether no request has been here for so long that the gate rests.
+func (g *Gate) silent() bool { return g.gap.silence(g.sampled) >= sampleRest }
 
 // leave gives the collector back.
 func (g *Gate) leave() {
@@ -289,28 +306,40 @@ func (g *Gate) leastGap() time.Duration {
 	return max(least, 100*time.Millisecond, g.predict.expect(g.at.live))
 }
 
-// interval is the time to the next sample: an eighth of what the heap takes to the trigger at
-// the present rate, and less while a gap would be used. After a silence the first request is
-// looked at after a millisecond, then after two, and so on, up to sampleMax.
+// interval is the time to the next sample: so that the trigger is not passed unseen, and less
+// while a gap would be used, but not for long where nothing moves: a request may hang, or the
+// turn not be to be had.
 func (g *Gate) interval() time.Duration {
 	if g.policy == stock {
 		return g.glance()
 	}
+	d := g.ahead(g.at.trigger)
+	if g.charged && g.used >= g.at.idle && g.policy != Through {
+		d = min(d, max(sampleIdle, g.leastGap()/4, g.gap.still(g.sampled)/8))
+	}
+	return d
+}
+
+// ahead is the time to a sample before the heap passes a threshold: an eighth of what it takes
+// to there at the present rate. After a silence the first request is looked at after a
+// millisecond, then after two, and so on, up to sampleMax.
+func (g *Gate) ahead(threshold uint64) time.Duration {
 	d := min(g.step, sampleMax)
 	g.step = min(2*g.step, sampleMax)
-	if g.gap.silence(g.sampled) >= sampleRest {
+	if g.silent() {
 		d = sampleRest
 	}
 	if !g.charged {
-		return max(d, sampleMin)
+		return d
 	}
-	if g.used < g.at.trigger { // as a float: after a minute of nothing it is centuries
-		if eighth := float64(g.at.trigger-g.used) / 8; g.rate*d.Seconds() > eighth {
+	if g.silent() {
+		left := (float64(g.at.hard) - float64(g.used)) / burstRate
+		d = max(time.Duration(min(left, d.Seconds())*float64(time.Second)), sampleMax)
+	}
+	if g.used < threshold { // as a float: after a minute of nothing it is centuries
+		if eighth := float64(threshold-g.used) / 8; g.rate*d.Seconds() > eighth {
 			d = time.Duration(eighth / g.rate * float64(time.Second))
 		}
-	}
-	if g.used >= g.at.idle && g.policy != Through {
-		d = min(d, max(sampleIdle, g.leastGap()/4))
 	}
 	return max(d, sampleMin)
 }

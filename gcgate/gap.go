@@ -13,6 +13,8 @@ const (
 type gap struct {
 	entered uint32    // at the last look
 	looked  time.Time // the last look
+	running int       // requests in flight then
+	moved   time.Time // the last look that saw a request come or end
 	since   time.Time // when silence began; zero: requests are in flight
 	spacing float64   // moving average of the time between two requests while they come, seconds
 }
@@ -34,8 +36,14 @@ func (p *gap) see(now time.Time, inFlight int, entered uint32) {
 	if inFlight == 0 && p.since.IsZero() {
 		p.since = now
 	}
-	p.entered, p.looked = entered, now
+	if came > 0 || inFlight != p.running {
+		p.moved = now
+	}
+	p.entered, p.looked, p.running = entered, now, inFlight
 }
+
+// still is how long no request has come or ended.
+func (p *gap) still(now time.Time) time.Duration { return now.Sub(p.moved) }
 
 // silence is how long no request has been here.
 func (p *gap) silence(now time.Time) time.Duration {

@@ -38,12 +38,12 @@ type counter struct {
 	next   atomic.Uint32
 	pool   sync.Pool // of *shard
 
-	watched atomic.Bool     // the gate rests: the next request wakes it
-	wake    chan<- struct{} // capacity 1; set before the first request
+	watched atomic.Bool   // the gate rests: the next request wakes it
+	wake    chan struct{} // capacity 1
 }
 
 func newCounter() *counter {
-	c := &counter{shards: make([]shard, runtime.GOMAXPROCS(0))}
+	c := &counter{shards: make([]shard, runtime.GOMAXPROCS(0)), wake: make(chan struct{}, 1)}
 	c.pool.New = func() any { return &c.shards[c.next.Add(1)%uint32(len(c.shards))] }
 	return c
 }

@@ -7,7 +7,9 @@ type Turns interface {
 	// TryAcquire takes the turn without waiting for its holder: it returns [ErrHeld] (wrapped
 	// or not) when another replica has it, and any other error when the turn cannot be
 	// decided. The gate tries again until the hard threshold, where it collects without a
-	// turn. It is called with a deadline, from one goroutine at a time.
+	// turn: every 10 ms while the turn is held, and more seldom, up to every 500 ms, after
+	// other errors and while the hard threshold is a minute or more away. It is called with a
+	// deadline, from one goroutine at a time.
 	TryAcquire(ctx context.Context) (Lease, error)
 }
 

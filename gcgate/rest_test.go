@@ -1,0 +1,233 @@
+package gcgate
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestIdleGateRests: five minutes without a request cost a handful of wake-ups a second, and
+// the burst after them is noticed before the heap is at the hard threshold.
+func TestIdleGateRests(t *testing.T) {
+	signals := []Signal{&fakeSignal{}}
+	for _, c := range []struct {
+		name string
+		o    Options
+		heap func() *fakeHeap
+		most int // wake-ups a second
+	}{
+		{"auto", Options{}, newFakeHeap, 5},
+		{"auto with a signal", Options{Signals: signals}, newFakeHeap, 11},
+		{"drain", Options{Policy: Drain, Signals: signals, Turns: &fakeTurns{}}, newFakeHeap, 11},
+		{"idle", Options{Policy: Idle}, newFakeHeap, 11},
+		{"through", Options{Policy: Through}, newFakeHeap, 11},
+		{"shed", Options{Policy: Shed}, newFakeHeap, 11},
+		{"no room", Options{Policy: Idle, MemoryLimitBytes: 41 * mib}, newFakeHeap, 5},
+		{"drain, a large machine", Options{Policy: Drain, Signals: signals, Turns: &fakeTurns{}}, roomy, 5},
+		{"idle, a large machine", Options{Policy: Idle}, roomy, 5},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inTimeOver(t, c.o, c.heap, func(t *testing.T, r *rig) {
+				live := uint64(mib)
+				if c.name == "no room" {
+					live = 40 * mib
+				}
+				r.fewRequests(live)
+				if n, _ := r.wakeUps(func() { time.Sleep(5 * time.Minute) }); n > 300*c.most {
+					t.Errorf("%d wake-ups in five minutes, want at most %d a second", n, c.most)
+				}
+				if c.name == "no room" || c.name == "auto" {
+					return // the runtime is in charge
+				}
+				for i := range 10 { // at any time between two looks
+					time.Sleep(5*time.Second + time.Duration(i)*37*time.Millisecond)
+					from := len(r.since(0))
+					ticket := r.Enter()
+					r.heap.set(func() { r.heap.rate = 800 * mib })
+					r.until(t, Collecting)
+					r.heap.set(func() { r.heap.rate = 0 })
+					ticket.Exit()
+					s := r.Stats()
+					if heap := r.since(from)[0].Heap; heap >= s.Hard || s.Escaped > 0 {
+						t.Errorf("burst %d was noticed at %d MiB, the hard threshold is %d: %+v", i, heap/mib, s.Hard/mib, s)
+					}
+					r.until(t, Serving)
+				}
+			})
+		})
+	}
+}
+
+// fewRequests sends 18 requests that allocate 9 MiB in all, and then none.
+func (r *rig) fewRequests(live uint64) {
+	r.heap.set(func() { r.heap.rate, r.heap.live, r.heap.marks = 10*mib, live, time.Millisecond })
+	for range 18 {
+		r.Enter().Exit()
+		time.Sleep(50 * time.Millisecond)
+	}
+	r.heap.set(func() { r.heap.rate = 0 })
+}
+
+// TestIdleGateRestsWithoutTheTurn: neither a turn that is not to be had nor a request that hangs
+// keeps an idle process awake; and the load that comes then is noticed, with requests and
+// without, before the runtime collects by itself.
+func TestIdleGateRestsWithoutTheTurn(t *testing.T) {
+	signals := []Signal{&fakeSignal{}}
+	for _, c := range []struct {
+		name  string
+		o     Options
+		turns Turns
+		hangs bool // a request
+	}{
+		{"held, drain", Options{Policy: Drain, Signals: signals}, &fakeTurns{err: ErrHeld}, false},
+		{"held, shed", Options{Policy: Shed}, &fakeTurns{err: ErrHeld}, false},
+		{"held, idle", Options{Policy: Idle}, &fakeTurns{err: ErrHeld}, false},
+		{"held, through", Options{Policy: Through}, &fakeTurns{err: ErrHeld}, false},
+		{"failing", Options{Policy: Drain, Signals: signals}, &fakeTurns{err: errPeer}, false},
+		{"failing, idle", Options{Policy: Idle}, &fakeTurns{err: errPeer}, false},
+		{"silent", Options{Policy: Drain, Signals: signals}, &fakeTurns{takes: time.Hour}, false},
+		{"silent, idle", Options{Policy: Idle}, &fakeTurns{takes: time.Hour}, false},
+		{"held, a request hangs", Options{Policy: Drain, Signals: signals}, &fakeTurns{err: ErrHeld}, true},
+		{"a request hangs", Options{Policy: Idle}, nil, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.o.Turns = c.turns
+			small := func() *fakeHeap {
+				h := roomy()
+				h.available = 0
+				return h
+			}
+			inTimeOver(t, c.o, small, func(t *testing.T, r *rig) {
+				if c.hangs {
+					defer r.Enter().Exit()
+				}
+				r.fewRequests(mib)
+				time.Sleep(5 * time.Second)                                                 // it calms down
+				for _, phase := range []time.Duration{100 * time.Second, 5 * time.Minute} { // Period falls between them
+					n, _ := r.wakeUps(func() { time.Sleep(phase) })
+					if n > int(phase/time.Second)*15 {
+						t.Errorf("%d wake-ups in %v, want at most 15 a second", n, phase)
+					}
+				}
+				if c.turns == nil {
+					return
+				}
+				if s := r.Stats(); s.State != Wanting || s.WithoutTurn > 0 {
+					t.Errorf("after Period: %+v", s)
+				}
+				for i := range 10 { // at any time between two looks
+					was := r.Stats().WithoutTurn
+					if i%2 == 0 {
+						r.Enter().Exit()
+					}
+					r.heap.set(func() { r.heap.rate = 700 * mib })
+					for n := 0; r.Stats().WithoutTurn == was && n < 10_000; n++ {
+						time.Sleep(time.Millisecond)
+					}
+					r.heap.set(func() { r.heap.rate = 0 })
+					if s := r.Stats(); s.WithoutTurn != was+1 || s.Escaped > 0 {
+						t.Errorf("burst %d: %+v", i, s)
+					}
+					time.Sleep(130*time.Second + time.Duration(i)*37*time.Millisecond) // Period: it wants the turn again
+				}
+			})
+		})
+	}
+}
+
+// TestTurnIsTakenPromptlyUnderLoad: the turn is asked for seldom by a process that has time, and
+// each 10 ms by one that has not, also by one that had it a moment ago.
+func TestTurnIsTakenPromptlyUnderLoad(t *testing.T) {
+	turns := &fakeTurns{}
+	inTime(t, Options{Policy: Through, Turns: turns}, func(t *testing.T, r *rig) {
+		other, _ := turns.TryAcquire(t.Context())
+		r.heap.set(func() { r.heap.rate, r.heap.live = 0, 10*mib })
+		time.Sleep(3 * time.Minute)
+		if s := r.State(); s != Wanting {
+			t.Fatalf("after Period: %v", s)
+		}
+		r.heap.set(func() { r.heap.rate = 10 * mib })
+		time.Sleep(time.Second)
+		for range 5 {
+			other.Release(t.Context())
+			free := time.Now()
+			r.until(t, Collecting)
+			if took := time.Since(free); took > turnPause+2*time.Millisecond {
+				t.Errorf("the turn was free for %v", took)
+			}
+			for r.State() != Serving || turns.holders() > 0 {
+				time.Sleep(time.Millisecond)
+			}
+			other, _ = turns.TryAcquire(t.Context())
+			r.until(t, Wanting)
+			time.Sleep(500 * time.Millisecond)
+		}
+	})
+}
+
+// TestBurstWithoutRequests: what is allocated beside requests does not wake a gate that rests.
+// The hard threshold holds up to nearly burstRate on a large machine, and up to less on a small
+// one; then there is the net.
+func TestBurstWithoutRequests(t *testing.T) {
+	for _, c := range []struct {
+		available, rate uint64 // MiB
+		hard            bool   // may be passed, but not the net
+	}{
+		{24 << 10, 2600, false},
+		{24 << 10, 3700, true},
+		{2 << 10, 720, false},
+		{2 << 10, 1600, true},
+		{0, 360, false},
+		{0, 1000, true},
+	} {
+		t.Run(fmt.Sprintf("%d MiB each second of %d", c.rate, c.available), func(t *testing.T) {
+			h := func() *fakeHeap {
+				h := roomy()
+				h.available = c.available * mib
+				return h
+			}
+			inTimeOver(t, Options{Policy: Through}, h, func(t *testing.T, r *rig) {
+				for i := range 40 {
+					time.Sleep(10*time.Second + time.Duration(i)*17*time.Millisecond)
+					from := len(r.since(0))
+					r.heap.set(func() { r.heap.rate = float64(c.rate * mib) })
+					for n := 0; len(r.since(from)) == 0 && r.Stats().Escaped == 0 && n < 10_000; n++ {
+						time.Sleep(time.Millisecond)
+					}
+					r.heap.set(func() { r.heap.rate = 0 })
+					first := r.since(from)
+					if s := r.Stats(); s.Escaped > 0 || len(first) == 0 || first[0].Reason == Hard && !c.hard {
+						t.Errorf("burst %d: %+v, %+v", i, first, s)
+						return
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestAutoLooksSeldom: watching the stock runtime under a steady load is cheap, before Auto has
+// chosen and after.
+func TestAutoLooksSeldom(t *testing.T) {
+	for _, rate := range []float64{0, 100 * mib} {
+		inTime(t, Options{}, func(t *testing.T, r *rig) {
+			r.heap.set(func() { r.heap.rate, r.heap.marks = rate, 5*time.Millisecond })
+			n, _ := r.wakeUps(func() {
+				for range 250 * 60 {
+					r.Enter().Exit()
+					time.Sleep(4 * time.Millisecond)
+				}
+			})
+			if n > 60*15 {
+				t.Errorf("allocating %g MiB/s: %d wake-ups in a minute at 250 requests/s, want at most 15 a second", rate/mib, n)
+			}
+			if p := r.Stats().Policy; p != stock {
+				t.Errorf("chose %v", p)
+			}
+			if rate > 0 && strings.Count(r.logged.String(), "policy=stock why") != 1 {
+				t.Errorf("its choice must be told once:\n%s", r.logged.String())
+			}
+		})
+	}
+}
