@@ -36,6 +36,7 @@ type announcer struct {
 	calls  *calls
 	kick   chan struct{} // a new wish, capacity 1
 	silent bool          // it cannot be used, and the log knows; control goroutine
+	told   time.Time     // when the log was last told so; control goroutine
 	slow   atomic.Bool   // its peer took long to have this process back, and the log knows
 
 	mu     sync.Mutex
@@ -57,7 +58,8 @@ func (a *announcer) call(method string) (end func()) {
 	return a.calls.begin(method + " of signal " + a.signal.String())
 }
 
-// usable reports whether to announce through this signal, and tells the log when that changes.
+// usable reports whether to announce through this signal, and tells the log when that changes:
+// of a signal that comes and goes at most each ten seconds.
 func (a *announcer) usable(within time.Duration) bool {
 	var err error
 	if c, ok := a.signal.(Confirmer); ok {
@@ -68,13 +70,14 @@ func (a *announcer) usable(within time.Duration) bool {
 	if err == nil && !a.safe && a.owed() {
 		err = errNotBack
 	}
-	switch {
-	case err != nil && !a.silent:
+	switch now := time.Now(); {
+	case err != nil && !a.silent && now.Sub(a.told) >= warnEvery:
+		a.silent, a.told = true, now
 		a.log.Warn("gcgate: a signal cannot be used now; collecting without it", "error", err)
 	case err == nil && a.silent:
+		a.silent = false
 		a.log.Warn("gcgate: the signal is used again")
 	}
-	a.silent = err != nil
 	return err == nil
 }
 

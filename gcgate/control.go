@@ -20,6 +20,7 @@ const (
 	burstRate = 3 << 30
 
 	memoryEvery = 10 * time.Second // between two looks at what memory there is
+	warnEvery   = 10 * time.Second // between two warnings of one kind
 )
 
 // control is what the control goroutine knows. No other goroutine touches it.
@@ -32,7 +33,7 @@ type control struct {
 	original int64     // memory limit of before
 	charged  bool      // GOGC is off: the gate is in charge
 	fresh    bool      // charged, and no cycle has ended since: one may have begun before
-	net      int64     // the runtime's limit as set by the gate
+	net      int64     // the runtime's limit as set by the gate; 0: it has not
 
 	at        thresholds
 	jitter    float64 // of the trigger, in this cycle
@@ -62,7 +63,6 @@ type control struct {
 // somebody set.
 func (c *control) init(g *Gate, asked int64) {
 	c.asked, c.original = asked, g.gc.setLimit(-1)
-	c.net = c.original
 	c.warned = make(map[string]time.Time)
 	c.policy = g.options.Policy
 	c.step = sampleMin
@@ -244,8 +244,9 @@ func (g *Gate) charge(overhead uint64) {
 		g.warn("crowded", "gcgate: the memory limit leaves no room beside the live heap; the runtime stays in charge",
 			"limit", net, "from", g.allowed.from, "live", g.at.live, "enough", limitFor(&g.options, g.at.live, overhead))
 	}
-	// Each call stops the world: not for a change that does not matter.
-	if max(net, g.net)-min(net, g.net) > g.net/16 {
+	// Each call stops the world: not for a change that does not matter. But the limit is kept to.
+	lowered := net < g.net && net == g.allowed.limit
+	if lowered || max(net, g.net)-min(net, g.net) > g.net/16 {
 		g.net = net
 		g.gc.setLimit(net)
 	}
@@ -359,10 +360,10 @@ func (g *Gate) publish() {
 	}
 }
 
-// warn logs one kind of warning at most each ten seconds.
+// warn logs one kind of warning at most once each warnEvery.
 func (g *Gate) warn(kind, message string, args ...any) {
 	now := time.Now()
-	if last, ok := g.warned[kind]; ok && now.Sub(last) < 10*time.Second {
+	if last, ok := g.warned[kind]; ok && now.Sub(last) < warnEvery {
 		return
 	}
 	g.warned[kind] = now

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -177,6 +178,53 @@ func TestMemoryIsLookedAtAgain(t *testing.T) {
 		time.Sleep(30 * time.Second)
 		if s := r.Stats(); s.Limit != 360*mib || s.Trigger > 180*mib || s.Escaped > 0 {
 			t.Errorf("in a control group of 400 MiB: %+v", s)
+		}
+	})
+}
+
+// TestLimitIsKeptTo also where what there was before, or the last one, is little higher; but what
+// is the gate's own net moves by much or not at all.
+func TestLimitIsKeptTo(t *testing.T) {
+	for _, p := range []Policy{Through, Auto} {
+		synctest.Test(t, func(t *testing.T) {
+			h := newFakeHeap()
+			h.rate, h.live, h.limit = 0, 700*mib, 1000*mib
+			r := startRig(t, Options{Policy: p, MemoryLimitBytes: 950 * mib}, h)
+			h.set(func() {
+				if h.limit != 950*mib {
+					t.Errorf("%v: the runtime's limit is %d MiB, want 950", p, h.limit/mib)
+				}
+			})
+			r.Stop()
+			h.set(func() {
+				if h.limit != 1000*mib {
+					t.Errorf("%v: after Stop it is %d MiB, want 1000", p, h.limit/mib)
+				}
+			})
+		})
+	}
+	small := func() *fakeHeap {
+		h := newFakeHeap()
+		h.live, h.rate, h.group = 200*mib, 100*mib, 500*mib
+		return h
+	}
+	inTimeOver(t, Options{Policy: Through}, small, func(t *testing.T, r *rig) {
+		for _, c := range []struct {
+			group, limit int64
+			sets         int
+		}{
+			{500, 450, 0},
+			{490, 441, 1}, // it is lower: at once
+			{500, 441, 0}, // it is hardly higher: not worth stopping the world
+			{600, 540, 1},
+		} {
+			r.heap.set(func() { r.heap.group = c.group * mib })
+			_, sets := r.wakeUps(func() { time.Sleep(30 * time.Second) })
+			r.heap.set(func() {
+				if r.heap.limit != c.limit*mib || sets != c.sets {
+					t.Errorf("in a control group of %d MiB the limit is %d MiB, set %d times; want %d and %d", c.group, r.heap.limit/mib, sets, c.limit, c.sets)
+				}
+			})
 		}
 	})
 }
