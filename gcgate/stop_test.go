@@ -44,7 +44,8 @@ func (t *deafTurns) TryAcquire(context.Context) (Lease, error) {
 }
 
 // TestStopIsBounded: whatever of the user's code hangs, Stop returns when its context ends, names
-// the call, and the collector is the runtime's again.
+// the call, and the collector is the runtime's again. Then it may be another gate's: what hung
+// changes nothing any more.
 func TestStopIsBounded(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -98,14 +99,28 @@ func TestStopIsBounded(t *testing.T) {
 				if log := r.logged.String(); !strings.Contains(log, c.says) {
 					t.Errorf("the log does not name %q:\n%s", c.says, log)
 				}
+				next := startRig(t, Options{Policy: Through}, h)
+				var percent int
+				var limit int64
+				h.set(func() { percent, limit = h.percent, h.limit })
+				if percent != -1 || limit == math.MaxInt64 {
+					t.Errorf("the next gate is not in charge: GOGC is %d, the limit %d", percent, limit)
+				}
 				close(wake)
 				if err := r.Gate.Stop(t.Context()); err != nil {
 					t.Errorf("Stop once nothing hangs: %v", err)
 				}
 				time.Sleep(time.Second) // a collection that runs ends
 				h.set(func() {
-					if h.percent != 100 || h.limit != math.MaxInt64 || freed != 1 {
-						t.Errorf("in the end GOGC is %d, the limit %d, freed %d times", h.percent, h.limit, freed)
+					if h.percent != percent || h.limit != limit || freed != 1 {
+						t.Errorf("under the next gate GOGC is %d, the limit %d, want %d and %d; freed %d times", h.percent, h.limit, percent, limit, freed)
+					}
+				})
+				next.Stop()
+				time.Sleep(time.Second)
+				h.set(func() {
+					if h.percent != 100 || h.limit != math.MaxInt64 {
+						t.Errorf("in the end GOGC is %d, the limit %d: not what it was before the first", h.percent, h.limit)
 					}
 				})
 			})

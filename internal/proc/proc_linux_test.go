@@ -109,6 +109,14 @@ func TestGroupIsSignalledBeforeItsLeaderIsReaped(t *testing.T) {
 			t.Errorf("%s: Stop again: %v", tt.name, err)
 		}
 		mu.Lock()
+		late := signals
+		mu.Unlock()
+		p.signal(syscall.SIGTERM) // as a Stop that was overtaken by the end
+		p.kill()
+		mu.Lock()
+		if late != signals {
+			t.Errorf("%s: %d signals after its leader was reaped", tt.name, signals-late)
+		}
 		if signals == 0 || strays > 0 {
 			t.Errorf("%s: %d of %d signals went to a number that was free", tt.name, strays, signals)
 		}
