@@ -136,6 +136,27 @@ func TestIdleGateRestsWithoutTheTurn(t *testing.T) {
 	}
 }
 
+// TestIdleGateRestsWhileItHoldsTheTurn for a peer that does not take it back.
+func TestIdleGateRestsWhileItHoldsTheTurn(t *testing.T) {
+	s := &fakeSignal{}
+	inTimeOver(t, Options{Policy: Drain, Signals: []Signal{s}, Turns: &fakeTurns{}}, roomy, func(t *testing.T, r *rig) {
+		go r.Collect(t.Context())
+		r.until(t, Draining)
+		s.set(func() { s.takes = time.Hour })
+		r.until(t, Serving)
+		go r.Collect(t.Context())
+		r.until(t, Wanting)
+		n, _ := r.wakeUps(func() { time.Sleep(50 * time.Second) })
+		if r.State() != Wanting || n > 50*10 {
+			t.Errorf("%v: %d wake-ups in 50 s, want at most 10 a second", r.State(), n)
+		}
+		r.until(t, Serving) // after returnTimeout
+		if s := r.Stats(); s.Collections[Requested] != 2 || s.WithoutTurn > 0 {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
 // TestTurnIsTakenPromptlyUnderLoad: the turn is asked for seldom by a process that has time, and
 // each 10 ms by one that has not, also by one that had it a moment ago.
 func TestTurnIsTakenPromptlyUnderLoad(t *testing.T) {
