@@ -148,7 +148,7 @@ func (g *Gate) takeTurn(r *round) bool {
 			if left <= 0 {
 				break
 			}
-			g.look(min(left, g.wait()), nil)
+			g.look(min(left, g.wantingInterval()), nil)
 		}
 		if g.pastHard(r) && !g.stopping.Load() {
 			g.goAlone(r, last)
@@ -187,8 +187,8 @@ func (g *Gate) calm() bool {
 	return !g.charged || float64(g.used)+g.rate*calmFor.Seconds() < float64(g.at.hard)
 }
 
-// wait is the time to the next sample while the turn is waited for.
-func (g *Gate) wait() time.Duration { return max(g.ahead(g.at.hard), sampleIdle) }
+// wantingInterval is the time to the next sample while the turn is waited for.
+func (g *Gate) wantingInterval() time.Duration { return max(g.ahead(g.at.hard), sampleIdle) }
 
 var errNoAnswer = errors.New("TryAcquire of Turns has not returned: it must return when its context ends")
 
@@ -218,7 +218,7 @@ func (g *Gate) tryAcquire(r *round) (turnAnswer, bool) {
 		}
 	})
 	for {
-		g.look(g.wait(), asking)
+		g.look(g.wantingInterval(), asking)
 		select {
 		case <-asking:
 			g.asking = nil
