@@ -1,0 +1,52 @@
+package gcgate
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// lateTurns answer when they are let, whatever their context says.
+type lateTurns struct {
+	fakeTurns
+	calls  atomic.Int32
+	answer chan struct{}
+}
+
+func (t *lateTurns) TryAcquire(context.Context) (Lease, error) {
+	t.calls.Add(1)
+	<-t.answer
+	return t.fakeTurns.TryAcquire(context.Background())
+}
+
+// TestLateTurnGoesBack: Turns that do not answer are not asked again, and the log names them; the
+// turn that comes after all is given back, and the next collection has one.
+func TestLateTurnGoesBack(t *testing.T) {
+	turns := &lateTurns{}
+	heap := func() *fakeHeap {
+		turns.answer = make(chan struct{}) // of the bubble
+		return newFakeHeap()
+	}
+	inTimeOver(t, Options{Policy: Through, Turns: turns}, heap, func(t *testing.T, r *rig) {
+		for n := 0; r.Stats().WithoutTurn < 3 && n < 10_000; n++ {
+			time.Sleep(10 * time.Millisecond)
+		}
+		r.until(t, Serving)
+		if n, log := turns.calls.Load(), r.logged.String(); n != 1 || !strings.Contains(log, "no turn to be had") || !strings.Contains(log, errNoAnswer.Error()) || strings.Contains(log, "error=<nil>") {
+			t.Errorf("asked %d times, want once; the log must say why there is no turn:\n%s", n, log)
+		}
+		r.heap.set(func() { r.heap.rate = 0 })
+		time.Sleep(5 * time.Second) // no turn is wanted
+		close(turns.answer)
+		time.Sleep(time.Second)
+		if n := turns.holders(); n != 0 {
+			t.Errorf("%d turns are held by nobody", n)
+		}
+		alone := r.Stats().WithoutTurn
+		if err := r.Collect(t.Context()); err != nil || r.Stats().WithoutTurn != alone || turns.calls.Load() != 2 {
+			t.Errorf("the next collection: %v, %+v", err, r.Stats())
+		}
+	})
+}
