@@ -99,6 +99,22 @@ func (a *announcer) owed() bool {
 	}
 }
 
+// awaitReturn waits until the peer has this process back, if it was told otherwise, or until the
+// bound. It is for a gate that stops, and wants nothing new of the peer.
+func (a *announcer) awaitReturn(bound context.Context) {
+	a.mu.Lock()
+	w := a.wish
+	a.mu.Unlock()
+	if w == nil || w.first {
+		return
+	}
+	select {
+	case <-w.done:
+	case <-bound.Done():
+		a.log.Warn("gcgate: stopped, and a peer has not confirmed that it has this process back: look whether it sends requests here, and tell it by hand if not", "after", returnTimeout)
+	}
+}
+
 // want replaces what the peer shall be told, and interrupts the call that says otherwise.
 func (a *announcer) want(drain bool, until time.Time) *wish {
 	w := &wish{drain: drain, until: until, done: make(chan struct{})}

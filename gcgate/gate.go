@@ -30,7 +30,7 @@ type Gate struct {
 	stop  chan struct{}  // closed by Stop
 	done  chan struct{}  // closed when the gate has left the collector to the runtime
 	wake  chan struct{}  // someone waits for a collection; capacity 1
-	end   func()         // ends the announcers, when the turns are given back
+	end   func()         // ends the announcers, when the turns are given back and all peers know
 	backs sync.WaitGroup // goroutines that give a turn back; the announcers outlive them
 
 	holding atomic.Int32   // turns that are still to be given back
@@ -91,7 +91,12 @@ func start(o Options, gc collector, freed func()) (*Gate, error) {
 	g.warnWithoutTurns()
 	ctx, cancel := context.WithCancel(context.Background())
 	g.end = func() {
+		bound, done := context.WithTimeout(context.Background(), returnTimeout)
+		defer done()
 		g.backs.Wait() // the peers must go on hearing until then
+		for _, a := range g.announcers {
+			a.awaitReturn(bound)
+		}
 		cancel()
 	}
 	for _, a := range g.announcers {
@@ -136,8 +141,8 @@ func (g *Gate) warnWithoutTurns() {
 
 // Stop gives the collector back to the runtime with the GOGC and memory limit of before. Peers
 // that think that this process is away are told that it is ready, and the turn, if it is held,
-// goes back when they have acted on it. Call it before the server's Shutdown, so that a peer
-// that polls still gets its answers.
+// goes back when they have acted on it; with or without a turn Stop waits for that, for a minute
+// at most. Call it before the server's Shutdown, so that a peer that polls still gets its answers.
 //
 // When ctx ends first, Stop returns its error: the collector has been given back all the same,
 // another gate may start, and what hangs in a Signal, in Turns or in OnEvent is named in the log

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -27,7 +28,8 @@ import (
 // not looked at.
 //
 // Mount it outside of [Gate.Middleware]: under [Shed] that would refuse the polls that end a
-// drain, and elsewhere the polls would count as requests, which prove that the peer is back. Do not mount it where a peer forwards the requests of others to it.
+// drain, and elsewhere the polls would count as requests. Do not mount it where a peer forwards
+// the requests of others to it.
 //
 // Drain returns when each address that polls regularly has polled once more than it takes to
 // make it act, Fall times. Ready returns when each that was told to drain has this process back,
@@ -36,8 +38,12 @@ import (
 //
 //   - HAProxy says so in its polls, with "http-check send-state" (X-Haproxy-Server-State). Then
 //     Fall and Rise do not matter, in neither direction; or
-//   - Rise answers, and a request that came after them; or
-//   - Rise answers and 10 s without a request, which the log tells.
+//   - Rise answers, and after them more requests than can have come past the peer: at least
+//     eight, and four times as often as while the peer had this process out, in the drains of
+//     late. This holds for one address, with one poller, and not where two were told to drain:
+//     nobody knows which of them sends; or
+//   - Rise answers and 10 s, which the log tells once. The turn is held meanwhile. A balancer
+//     that needs longer than that is lost sight of: let it tell, or set Rise.
 //
 // An address that was told to drain and has not polled for 30 s is gone.
 //
@@ -66,7 +72,7 @@ type Health struct {
 
 	polls     polls
 	strangers atomic.Uint64
-	warned    atomic.Bool // that a peer was taken for back without a proof
+	warned    sync.Once // that a peer was taken for back without a proof
 }
 
 const (
@@ -118,13 +124,15 @@ func (h *Health) Drain(ctx context.Context, _ time.Duration) error {
 // Ready answers 200 from now on. See [Health] for when it returns.
 func (h *Health) Ready(ctx context.Context) error {
 	err := h.polls.ready(ctx, h.demand(h.Rise, defaultRise))
-	if unproven := h.polls.tookUnproven(); err == nil && h.warned.Swap(unproven) != unproven && unproven {
-		signalLogger(h.Logger).Warn("gcgate: no request came since the health check is \"ready\" again; the balancer is taken to have this process back: if it has not, set Health.Rise to its rise, or let HAProxy tell (http-check send-state)", "after", sightTimeout)
+	if err == nil && h.polls.tookUnproven() {
+		h.warned.Do(func() {
+			signalLogger(h.Logger).Warn("gcgate: no proof that the balancer has this process back: too few requests come by it, as many come past it, or several balancers poll; it is taken to have it after a time, for which the turn is held, and this is said once: let HAProxy tell (http-check send-state), and set Health.Fall and Rise to the balancer's", "after", sightTimeout)
+		})
 	}
 	return h.explain(err)
 }
 
-// Attach implements [Attacher]: a request that comes is a proof that the peer has this process
+// Attach implements [Attacher]: the requests that come may prove that the peer has this process
 // back.
 func (h *Health) Attach(g *Gate) { h.polls.attach(g) }
 

@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -113,4 +114,31 @@ func TestHealthWithoutPollsNamesTheLineToAdd(t *testing.T) {
 	if n := strings.Count(log.String(), "stranger"); n != 1 || h.Strangers() != 2 {
 		t.Errorf("counted %d strangers, logged %d times; want 2 and 1", h.Strangers(), n)
 	}
+}
+
+// TestHealthWithoutAProofSaysSoOnce: the log names what to set.
+func TestHealthWithoutAProofSaysSoOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log logBuffer
+		h := &Health{Logger: slog.New(slog.NewTextHandler(&log, nil))}
+		h.Attach(&Gate{requests: newCounter()})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		r := httptest.NewRequest("GET", "/health", nil)
+		r.RemoteAddr = "127.0.0.1:1"
+		go func() {
+			for sleep(ctx, 10*time.Millisecond) {
+				h.ServeHTTP(httptest.NewRecorder(), r)
+			}
+		}()
+		time.Sleep(time.Second)
+		for n := range 3 {
+			if err := errors.Join(h.Drain(ctx, time.Second), h.Ready(ctx)); err != nil {
+				t.Fatal(err)
+			}
+			if strings.Count(log.String(), "no proof") != 1 || !strings.Contains(log.String(), "http-check send-state") {
+				t.Errorf("after %d drains the log does not say it once:\n%s", n+1, log.String())
+			}
+		}
+	})
 }

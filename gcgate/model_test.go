@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 
 // model is a balancer in front of some replicas, as HAProxy is one (src/check.c of 2.6).
 type model struct {
+	addr              string        // from which it polls
 	inter, fast, down time.Duration // between two polls: as usual, while the state changes, while it is down
 	fall, rise        int
 	agent             bool // it asks for an agent-check, and does what that says at once
@@ -33,7 +35,7 @@ type modelServer struct {
 	m      *model
 	health int // rise to rise+fall-1 is up, and below it is down
 	since  time.Time
-	poll   func(header string) (ready bool)
+	poll   func(addr, header string) (ready bool)
 	enter  func() // a request
 }
 
@@ -99,7 +101,7 @@ func (s *modelServer) pause() (d time.Duration, header string) {
 func (s *modelServer) run(ctx context.Context) {
 	for d := s.m.random(s.m.inter); sleep(ctx, d); d, _ = s.pause() {
 		_, header := s.pause()
-		ready := s.poll(header)
+		ready := s.poll(s.m.addr, header)
 		if !sleep(ctx, s.m.random(min(2*time.Millisecond, s.m.inter))) {
 			return
 		}
@@ -132,7 +134,10 @@ type modelCase struct {
 	name              string
 	inter, fast, down time.Duration
 	fall, rise        int
+	second            int // rise of another balancer, which sends as many requests; 0: none
 	says, agent       bool
+	inside            bool          // Health is mounted inside of Gate.Middleware
+	past              time.Duration // mean time between two requests to a replica past the balancer; 0: none
 	options           [2]int        // Health.Fall and Rise
 	within            time.Duration // Options.AnnounceTimeout
 	traffic           time.Duration // between two requests
@@ -140,7 +145,8 @@ type modelCase struct {
 	stops             bool          // gates are stopped, and started again, in the middle of it
 	rounds            int           // default: 100
 	silent            bool          // the signal must not be used
-	used              bool          // it must
+	used              bool          // it must, each time
+	some              bool          // it must, sometimes
 }
 
 // TestTwoAtOnceBehindABalancer asks two replicas to collect at once a hundred times behind
@@ -158,31 +164,35 @@ func TestTwoAtOnceBehindABalancer(t *testing.T) {
 	}
 	cases = append(cases,
 		modelCase{name: "fall and rise 1, defaults here", inter: 10 * ms, fall: 1, rise: 1, traffic: 5 * ms, used: true},
-		modelCase{name: "rise 2, 1 said", inter: 10 * ms, fall: 3, rise: 2, options: [2]int{1, 1}, traffic: 5 * ms, used: true},
+		modelCase{name: "fall 3, rise 2, 1 said", rounds: 4, inter: 10 * ms, fall: 3, rise: 2, options: [2]int{1, 1}, traffic: 5 * ms, used: true},
 		modelCase{name: "rise 100, 1 said", rounds: 6, inter: 10 * ms, fall: 1, rise: 100, options: [2]int{1, 1}, traffic: 5 * ms, used: true},
 		modelCase{name: "rise 100, 1 said, little traffic", rounds: 6, inter: 10 * ms, fall: 1, rise: 100, options: [2]int{1, 1}, traffic: 3 * time.Second, used: true},
 		modelCase{name: "rise 100, 1 said, state told", rounds: 6, inter: 10 * ms, fall: 1, rise: 100, options: [2]int{1, 1}, says: true, traffic: time.Minute, used: true},
-		modelCase{name: "fall 10, 1 said", inter: 10 * ms, fall: 10, rise: 2, options: [2]int{1, 1}, traffic: 5 * ms},
+		modelCase{name: "fall 4, 1 said", rounds: 6, inter: 10 * ms, fall: 4, rise: 2, options: [2]int{1, 1}, traffic: 5 * ms, some: true},
 		modelCase{name: "slow while down", rounds: 4, inter: 10 * ms, down: 10 * time.Second, fall: 1, rise: 2, options: [2]int{1, 1}, traffic: 50 * ms, used: true},
-		modelCase{name: "slow while it changes", rounds: 6, inter: 10 * ms, fast: 10 * time.Second, fall: 2, rise: 3, traffic: 50 * ms},
-		modelCase{name: "slow while down, and memory fills", rounds: 6, inter: 10 * ms, down: 5 * time.Second, fall: 1, rise: 2, traffic: 50 * ms, rate: 50 * mib},
+		modelCase{name: "slow while it rises", rounds: 6, inter: 10 * ms, fast: 10 * time.Second, fall: 1, rise: 3, traffic: 50 * ms, used: true},
+		modelCase{name: "slow while it changes", rounds: 6, inter: 10 * ms, fast: 300 * ms, fall: 2, rise: 3, within: 10 * time.Second, traffic: 50 * ms, used: true},
+		modelCase{name: "slow while down, and memory fills", rounds: 6, inter: 10 * ms, down: 5 * time.Second, fall: 1, rise: 2, traffic: 50 * ms, rate: 50 * mib, some: true},
 		modelCase{name: "slow, and waited for", rounds: 6, inter: time.Second, fall: 3, rise: 2, within: 10 * time.Second, traffic: 50 * ms, used: true},
 		modelCase{name: "slow, waited for, and wrong", rounds: 6, inter: 2 * time.Second, fall: 1, rise: 4, options: [2]int{1, 1}, within: 10 * time.Second, traffic: 50 * ms, used: true},
 		modelCase{name: "gates stop", inter: 10 * ms, fall: 1, rise: 3, options: [2]int{1, 1}, traffic: 5 * ms, stops: true, used: true},
 		modelCase{name: "gates stop, slow while down", rounds: 6, inter: 10 * ms, down: 10 * time.Second, fall: 1, rise: 3, traffic: 50 * ms, stops: true, used: true},
 	)
-	rng := rand.New(rand.NewPCG(1, 2))
-	one := func(of ...time.Duration) time.Duration { return of[rng.IntN(len(of))] }
-	for i := range 10 {
-		cases = append(cases, modelCase{
-			name:  fmt.Sprintf("any %d", i),
-			inter: one(ms, 10*ms, 30*ms, 100*ms, time.Second, 10*time.Second),
-			fast:  one(0, ms, 100*ms, 3*time.Second), down: one(0, ms, 100*ms, 3*time.Second, 10*time.Second),
-			fall: 1 + rng.IntN(6), rise: 1 + rng.IntN(6), says: rng.IntN(3) == 0,
-			options: [2]int{rng.IntN(6), rng.IntN(6)}, within: one(0, 0, time.Second, 10*time.Second),
-			rounds: 6, traffic: one(20*ms, 100*ms, time.Second), rate: float64(rng.IntN(2) * 30 * mib), stops: rng.IntN(4) == 0,
-		})
+	for _, rise := range []int{10, 100} {
+		add := func(name string, change func(c *modelCase)) {
+			c := modelCase{name: fmt.Sprintf("%s, rise %d", name, rise), inter: 10 * ms, fall: 1, rise: rise, traffic: 5 * ms, rounds: 3, used: true}
+			change(&c)
+			cases = append(cases, c)
+		}
+		add("some requests past the balancer", func(c *modelCase) { c.past = 20 * ms })
+		add("as many past the balancer", func(c *modelCase) { c.past = 5 * ms })
+		add("two balancers, the second quicker", func(c *modelCase) { c.second = 1 })
+		add("two balancers, the second slower", func(c *modelCase) { c.rise, c.second = 2, rise })
+		add("inside of Middleware", func(c *modelCase) { c.inside = true })
+		add("inside of Middleware, 1 said", func(c *modelCase) { c.inside, c.options = true, [2]int{1, 1} })
 	}
+	cases = append(cases, modelCase{name: "few requests past the balancer, rise 100", inter: 10 * ms, fall: 1, rise: 100, traffic: 5 * ms, rounds: 6, past: time.Second, used: true})
+	cases = append(cases, anyCases(rand.New(rand.NewPCG(1, 2)))...)
 	for i, c := range cases {
 		if c.rounds == 0 {
 			c.rounds = 100
@@ -191,6 +201,45 @@ func TestTwoAtOnceBehindABalancer(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { c.try(t, rand.New(rand.NewPCG(uint64(i), 3))) })
 		})
 	}
+}
+
+// anyCases draws cases that do drain: the others are silent, as those above that are so slow.
+func anyCases(rng *rand.Rand) []modelCase {
+	const ms = time.Millisecond
+	one := func(of ...time.Duration) time.Duration { return of[rng.IntN(len(of))] }
+	var cases []modelCase
+	for len(cases) < 12 {
+		c := modelCase{
+			name:  fmt.Sprintf("any %d", len(cases)),
+			inter: one(ms, 10*ms, 30*ms, 100*ms, time.Second, 10*time.Second),
+			fast:  one(0, ms, 100*ms, 3*time.Second), down: one(0, ms, 100*ms, 3*time.Second, 10*time.Second),
+			fall: 1 + rng.IntN(6), rise: 1 + rng.IntN(6), says: rng.IntN(3) == 0,
+			options: [2]int{rng.IntN(6), rng.IntN(6)}, within: one(0, 0, time.Second, 10*time.Second),
+			rounds: 6, traffic: one(20*ms, 100*ms, time.Second), rate: float64(rng.IntN(2) * 30 * mib), stops: rng.IntN(4) == 0,
+			past: one(0, 0, 30*ms, time.Second), inside: rng.IntN(4) == 0, some: true,
+		}
+		if rng.IntN(4) == 0 {
+			c.second = 1 + rng.IntN(6)
+		}
+		if c.drains() {
+			cases = append(cases, c)
+		}
+	}
+	return cases
+}
+
+// drains reports whether a replica is out for sure when it is asked: the polls are as fast as it
+// takes, and Fall is enough.
+func (c modelCase) drains() bool {
+	said, within := c.options[0], c.within
+	if said == 0 {
+		said = defaultFall
+	}
+	if within == 0 {
+		within = 100 * time.Millisecond
+	}
+	answered := c.inter + 2*time.Millisecond
+	return c.fall <= said && (c.fall == 1 || c.fast <= c.inter) && time.Duration(said+1)*answered <= within
 }
 
 // modelReplica is a process.
@@ -208,25 +257,25 @@ func (r *modelReplica) gate() *rig {
 }
 
 func (c modelCase) try(t *testing.T, rng *rand.Rand) {
-	m := &model{inter: c.inter, fast: c.fast, down: c.down, fall: c.fall, rise: c.rise, agent: c.agent, rng: rng}
-	if m.fast == 0 {
-		m.fast = m.inter
-	}
-	if m.down == 0 {
-		m.down = m.inter
+	m := c.balancer("127.0.0.1", c.rise, rng)
+	balancers := []*model{m}
+	if c.second > 0 {
+		balancers = append(balancers, c.balancer("127.0.0.2", c.second, rand.New(rand.NewPCG(rng.Uint64(), 4))))
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	turns := &fakeTurns{}
 	var replicas [2]*modelReplica
 	for i := range replicas {
 		r := &modelReplica{}
-		server := &modelServer{m: m, health: m.rise + m.fall - 1, enter: func() { r.gate().Enter().Exit() }}
+		var poll func(addr, header string) bool
 		if c.agent {
-			r.signal, server.poll = c.agentCheck()
+			r.signal, poll = c.agentCheck()
 		} else {
-			r.signal, server.poll = c.healthCheck()
+			r.signal, poll = c.healthCheck(r)
 		}
-		m.servers = append(m.servers, server)
+		for _, b := range balancers {
+			b.servers = append(b.servers, &modelServer{m: b, health: b.rise + b.fall - 1, poll: poll, enter: r.enter})
+		}
 		r.start = func() *rig {
 			h := newFakeHeap()
 			h.rate, h.marks = c.rate, time.Millisecond+m.random(40*time.Millisecond)
@@ -235,14 +284,23 @@ func (c modelCase) try(t *testing.T, rng *rand.Rand) {
 		r.rig = r.start()
 		replicas[i] = r
 	}
-	for _, s := range m.servers {
-		go s.run(ctx)
-	}
-	go func() {
-		for sleep(ctx, c.traffic) {
-			m.request()
+	for _, b := range balancers {
+		for _, s := range b.servers {
+			go s.run(ctx)
 		}
-	}()
+		go func() {
+			for sleep(ctx, c.traffic) {
+				b.request()
+			}
+		}()
+	}
+	for _, r := range replicas {
+		go func() {
+			for c.past > 0 && sleep(ctx, m.random(2*c.past)) {
+				r.enter()
+			}
+		}()
+	}
 	time.Sleep(7*m.inter + 100*time.Millisecond)
 	for n := range c.rounds {
 		var asked sync.WaitGroup
@@ -259,9 +317,25 @@ func (c modelCase) try(t *testing.T, rng *rand.Rand) {
 	}
 	cancel()
 	synctest.Wait()
-	c.judge(t, m, replicas[0].gate())
+	for _, b := range balancers {
+		c.judge(t, b, replicas[0].gate())
+	}
 	time.Sleep(time.Second) // what the fakes still do
 }
+
+// balancer returns one that polls from addr.
+func (c modelCase) balancer(addr string, rise int, rng *rand.Rand) *model {
+	m := &model{addr: addr, inter: c.inter, fast: c.fast, down: c.down, fall: c.fall, rise: rise, agent: c.agent, rng: rng}
+	if m.fast == 0 {
+		m.fast = m.inter
+	}
+	if m.down == 0 {
+		m.down = m.inter
+	}
+	return m
+}
+
+func (r *modelReplica) enter() { r.gate().Enter().Exit() }
 
 // restart stops the gate, after d, and starts another.
 func (r *modelReplica) restart(d time.Duration) {
@@ -283,6 +357,9 @@ func (c modelCase) judge(t *testing.T, m *model, r *rig) {
 	if c.used && m.downs < c.rounds {
 		t.Errorf("the balancer had a replica out %d times in %d collections: the signal is of no use\n%s", m.downs, 2*c.rounds, log)
 	}
+	if c.some && m.downs == 0 {
+		t.Errorf("the balancer never had a replica out: the case tests nothing\n%s", log)
+	}
 	if c.silent {
 		if m.downs > 0 {
 			t.Errorf("the balancer had a replica out %d times: the signal must be silent", m.downs)
@@ -296,25 +373,29 @@ func (c modelCase) judge(t *testing.T, m *model, r *rig) {
 	}
 }
 
-func (c modelCase) healthCheck() (Signal, func(string) bool) {
+func (c modelCase) healthCheck(replica *modelReplica) (Signal, func(addr, header string) bool) {
 	h := &Health{Fall: c.options[0], Rise: c.options[1]}
-	return h, func(header string) bool {
+	return h, func(addr, header string) bool {
 		r := httptest.NewRequest("GET", "/health", nil)
-		r.RemoteAddr = "127.0.0.1:1"
+		r.RemoteAddr = addr + ":1"
 		if c.says {
 			r.Header.Set("X-Haproxy-Server-State", header)
 		}
+		var handler http.Handler = h
+		if c.inside {
+			handler = replica.gate().Middleware(h)
+		}
 		w := httptest.NewRecorder()
-		h.ServeHTTP(w, r)
+		handler.ServeHTTP(w, r)
 		return w.Code == 200
 	}
 }
 
-func (c modelCase) agentCheck() (Signal, func(string) bool) {
+func (c modelCase) agentCheck() (Signal, func(addr, header string) bool) {
 	a := &AgentCheck{}
-	return a, func(string) bool {
+	return a, func(addr, _ string) bool {
 		conn := new(fuzzConn)
-		from, _ := poller("tcp", "127.0.0.1:1", nil)
+		from, _ := poller("tcp", addr+":1", nil)
 		a.answer(conn, from)
 		return conn.out.String() == agentReady
 	}

@@ -22,10 +22,6 @@ const (
 	// pollsKept is how many polls of a peer are remembered, to tell how fast it polls.
 	pollsKept = 16
 
-	// sightTimeout is how long to wait for a request as a proof that a peer has this process
-	// back, once it should have.
-	sightTimeout = 10 * time.Second
-
 	// maxPollers bounds the peers that are remembered. Another is told "ready" at all times.
 	maxPollers = 64
 
@@ -53,8 +49,9 @@ type polls struct {
 	pollers  map[netip.Addr]*pollers // guarded by mu; at most maxPollers
 	changed  chan struct{}           // guarded by mu; closed at the next poll, nil when nobody waits
 
-	gate     *Gate // counts requests; guarded by mu; nil: nobody does
-	unproven bool  // a peer was taken for back without the request that would prove it; guarded by mu
+	sight    sight // guarded by mu
+	outs     int   // addresses that had this process out when it was ready again; guarded by mu
+	unproven bool  // one of them was taken for back without a proof; guarded by mu
 }
 
 // pollers are all who poll from one address.
@@ -70,6 +67,7 @@ type pollers struct {
 
 	out     bool      // it was told to drain, and is not known to have this process back
 	due     time.Time // when it should have this process back, as far as answers tell; zero: not yet
+	still   time.Time // no request had come from then on
 	entered uint32    // requests by then
 }
 
@@ -86,11 +84,14 @@ func (d demand) answers() int { return (d.rounds+1)*d.each - 1 }
 // agreeing is how many polls in a row must say so, for each poller to have said it.
 func (d demand) agreeing() int { return 2*d.each - 1 }
 
-// attach lets p see requests.
+// attach lets p see requests. Those of a gate before do not count.
 func (p *polls) attach(g *Gate) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.gate = g
+	p.sight.gate, p.sight.since = g, time.Time{}
+	for _, q := range p.pollers {
+		q.due = time.Time{}
+	}
 }
 
 // begin notes that from begins a poll, and returns what to tell it.
@@ -115,6 +116,9 @@ func (p *polls) begin(from netip.Addr, says peerState, now time.Time) (draining 
 		q.agree = 0
 	}
 	q.out = q.out || p.draining
+	if !p.draining {
+		p.sight.back(now) // the first that hears of it
+	}
 	if p.changed != nil {
 		close(p.changed)
 		p.changed = nil
@@ -212,7 +216,13 @@ func (p *polls) canConfirm(within time.Duration, d demand, now time.Time) error 
 // same again waits for newcomers only.
 func (p *polls) drain(ctx context.Context, d demand) error {
 	p.set(true)
-	return p.wait(ctx, func(now time.Time) error { return p.missing(d, now) })
+	return p.wait(ctx, func(now time.Time) error {
+		err := p.missing(d, now)
+		if err == nil {
+			p.sight.out(now)
+		}
+		return err
+	})
 }
 
 // ready makes polls say "ready", and waits until every peer that was told to drain has this
@@ -230,8 +240,16 @@ func (p *polls) set(draining bool) {
 		return
 	}
 	p.draining = draining
+	p.outs, p.unproven = 0, false
+	if draining {
+		p.sight.since = time.Time{}
+	}
+	now := time.Now()
 	for _, q := range p.pollers {
 		q.told, q.acted, q.agree, q.due = 0, 0, 0, time.Time{}
+		if q.out && !q.isGone(now) {
+			p.outs++
+		}
 	}
 }
 
@@ -288,26 +306,37 @@ func (p *polls) absent(d demand, now time.Time) error {
 	return nil
 }
 
-// hasBack reports whether q sends requests here again: it says so, or enough answers, and a
-// request after them, prove it. mu is held.
+// hasBack reports whether q sends requests here again: it says so, or enough answers, and the
+// requests after them, prove it. mu is held.
 func (p *polls) hasBack(q *pollers, d demand, now time.Time) bool {
 	switch {
 	case q.says != peerSilent:
 		return q.says == peerUp && q.agree >= d.agreeing()
 	case q.acted < d.answers():
 		return false
-	case !d.proof || p.gate == nil:
+	case !d.proof || p.sight.gate == nil:
 		return true
 	}
-	_, entered := p.gate.Requests()
+	_, entered := p.sight.gate.Requests()
 	if q.due.IsZero() {
 		q.due, q.entered = now, entered
 	}
-	p.unproven = entered == q.entered
-	return !p.unproven || now.Sub(q.due) >= sightTimeout
+	if entered == q.entered {
+		q.still = now
+	}
+	// Of two that were told nobody knows which one sends.
+	if p.outs == 1 && d.each == 1 && p.sight.proves(entered-q.entered, now.Sub(q.still)) {
+		return true
+	}
+	if now.Sub(q.due) < sightTimeout {
+		return false
+	}
+	p.unproven = true
+	return true
 }
 
-// tookUnproven reports whether the last wait ended without the proof.
+// tookUnproven reports whether, since this process is ready again, any peer was taken for back
+// without a proof.
 func (p *polls) tookUnproven() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

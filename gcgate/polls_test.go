@@ -209,42 +209,175 @@ func TestCanConfirm(t *testing.T) {
 	})
 }
 
-// TestReadyWantsAProof: Rise may be wrong, so a number of answers alone proves nothing while
-// requests could.
+// TestReadyWantsAProof: Rise may be wrong, so a number of answers alone proves nothing, and
+// requests do only where they must have come by the peer.
 func TestReadyWantsAProof(t *testing.T) {
+	const ms = time.Millisecond
+	one, two := []string{"10.0.0.1"}, []string{"10.0.0.1", "10.0.0.2"}
 	for _, c := range []struct {
-		name        string
-		after       time.Duration // when a request comes
-		least, most time.Duration
-		unproven    bool
+		name   string
+		addrs  []string
+		each   int
+		past   time.Duration // between two requests, all the time; 0: none
+		by     time.Duration // between two more, from 300 ms after Ready on; 0: none
+		proven bool
 	}{
-		{"a request", 300 * time.Millisecond, 300 * time.Millisecond, 320 * time.Millisecond, false},
-		{"none comes", time.Minute, sightTimeout, sightTimeout + 100*time.Millisecond, true},
+		{"requests", one, 1, 0, ms, true},
+		{"none", one, 1, 0, 0, false},
+		{"fewer than it takes", one, 1, 0, 2 * time.Second, false},
+		{"too slow for a proof", one, 1, 0, 900 * ms, false},
+		{"a few past the peer, too", one, 1, 50 * ms, ms, true},
+		{"past the peer alone", one, 1, ms, 0, false},
+		{"as many past the peer", one, 1, ms, ms, false},
+		{"two peers", two, 1, 0, ms, false},
+		{"two at one address", one, 2, 0, ms, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				g := &Gate{requests: newCounter()}
-				d := demand{rounds: 1, each: 1, proof: true}
+				requests := func(after, every time.Duration) {
+					for every > 0 && sleep(ctx, after) {
+						g.Enter().Exit()
+						after = every
+					}
+				}
+				d := demand{rounds: 1, each: c.each, proof: true}
 				var p polls
 				p.attach(g)
-				go poll(ctx, &p, "10.0.0.1", 10*time.Millisecond)
+				for _, addr := range c.addrs {
+					go poll(ctx, &p, addr, 10*ms)
+				}
+				go requests(0, c.past)
 				time.Sleep(time.Second)
 				if err := p.drain(ctx, d); err != nil {
 					t.Fatal(err)
 				}
+				time.Sleep(time.Second)
 				start := time.Now()
-				defer time.AfterFunc(c.after, func() { g.Enter().Exit() }).Stop()
+				go requests(300*ms, c.by)
 				if err := p.ready(ctx, d); err != nil {
 					t.Fatal(err)
 				}
-				if took := time.Since(start); took < c.least || took > c.most || p.tookUnproven() != c.unproven {
-					t.Errorf("took %v, unproven %v; want %v to %v, %v", took, p.tookUnproven(), c.least, c.most, c.unproven)
+				least, most := 300*ms, 320*ms
+				if !c.proven {
+					least, most = sightTimeout, sightTimeout+100*ms
+				}
+				if took := time.Since(start); took < least || took > most || p.tookUnproven() == c.proven {
+					t.Errorf("took %v, unproven %v; want %v to %v, proven %v", took, p.tookUnproven(), least, most, c.proven)
 				}
 			})
 		})
 	}
+}
+
+// TestUnprovenIsOfAllPeers: that one peer was taken for back without a proof is not forgotten
+// when another is back, later, but with the next drain.
+func TestUnprovenIsOfAllPeers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		d := demand{rounds: 1, each: 1, proof: true}
+		var p polls
+		p.attach(&Gate{requests: newCounter()})
+		silent, stop := context.WithCancel(ctx)
+		go poll(silent, &p, "10.0.0.1", 10*time.Millisecond)
+		other := netip.MustParseAddr("10.0.0.2")
+		says := func(state peerState) { p.told(other, p.begin(other, state, time.Now())) }
+		says(peerUp)
+		time.Sleep(time.Second)
+		says(peerUp)
+		drained := time.AfterFunc(time.Second, func() { says(peerDown) })
+		defer drained.Stop()
+		if err := p.drain(ctx, d); err != nil {
+			t.Fatal(err)
+		}
+		short, end := context.WithTimeout(ctx, sightTimeout+time.Second)
+		defer end()
+		if err := p.ready(short, d); err == nil || !strings.Contains(err.Error(), "10.0.0.2 does not have") {
+			t.Errorf("got %v, want the one that is down", err)
+		}
+		says(peerUp)
+		if err := p.ready(ctx, d); err != nil || !p.tookUnproven() {
+			t.Errorf("got %v, unproven %v; one of two gave no proof", err, p.tookUnproven())
+		}
+		stop()
+		synctest.Wait()
+		time.Sleep(pollGone + time.Second) // the silent one is gone
+		says(peerUp)
+		p.set(true)
+		says(peerDown)
+		p.set(false)
+		says(peerUp)
+		if err := p.ready(ctx, d); err != nil || p.tookUnproven() {
+			t.Errorf("got %v, unproven %v; who was told has said it", err, p.tookUnproven())
+		}
+	})
+}
+
+// TestLookEndsWithItsDrain: what comes after a drain of a peer that is gone was not seen while
+// anybody had this process out.
+func TestLookEndsWithItsDrain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := demand{rounds: 1, each: 1, proof: true}
+		var p polls
+		p.attach(&Gate{requests: newCounter()})
+		for _, gone := range []bool{true, false} {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			early, end := context.WithTimeout(ctx, time.Second)
+			defer end()
+			if err := p.drain(early, d); !errors.Is(err, errNobodyPolls) {
+				t.Fatal(err)
+			}
+			go poll(ctx, &p, "10.0.0.1", 10*time.Millisecond)
+			if err := p.drain(ctx, d); err != nil {
+				t.Fatal(err)
+			}
+			if gone {
+				cancel()
+				synctest.Wait()
+			}
+			if err := p.ready(t.Context(), d); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Minute)
+		}
+		if looked := p.sight.looked; looked <= 0 || looked > 1 {
+			t.Errorf("looked for %.3f s, and one drain of far less than a second was seen to its end", looked)
+		}
+	})
+}
+
+// TestProofIsOfOneGate: another gate counts from zero.
+func TestProofIsOfOneGate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		d := demand{rounds: 1, each: 1, proof: true}
+		old := &Gate{requests: newCounter()}
+		for range 1000 {
+			old.Enter().Exit()
+		}
+		var p polls
+		p.attach(old)
+		go poll(ctx, &p, "10.0.0.1", 10*time.Millisecond)
+		time.Sleep(time.Second)
+		if err := p.drain(ctx, d); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		stopped, end := context.WithTimeout(ctx, time.Second)
+		defer end()
+		if err := p.ready(stopped, d); err == nil {
+			t.Fatal("back without a proof")
+		}
+		p.attach(&Gate{requests: newCounter()})
+		if err := p.ready(ctx, d); err != nil || !p.tookUnproven() {
+			t.Errorf("got %v, unproven %v; the new gate counted no request", err, p.tookUnproven())
+		}
+	})
 }
 
 // TestPeerThatSaysWhereItStands is believed, and not counted.

@@ -251,3 +251,133 @@ func TestStopAgain(t *testing.T) {
 		}
 	})
 }
+
+// TestStopWaitsForPeersWithoutATurn: a gate that stops does not leave a peer behind that has this
+// process out, with nobody to tell it.
+func TestStopWaitsForPeersWithoutATurn(t *testing.T) {
+	for _, at := range []State{Draining, Serving} {
+		t.Run(at.String(), func(t *testing.T) {
+			a, b := &fakeSignal{}, &safeSignal{}
+			inTime(t, Options{Policy: Drain, Signals: []Signal{a, b}}, func(t *testing.T, r *rig) {
+				r.traffic()
+				r.until(t, Draining)
+				for _, s := range []*fakeSignal{a, &b.fakeSignal} {
+					s.set(func() { s.err = errPeer }) // a balancer's socket is away for a time
+					defer time.AfterFunc(10*time.Second, func() { s.set(func() { s.err = nil }) }).Stop()
+				}
+				r.until(t, at)
+				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+				defer cancel()
+				begin := time.Now()
+				if err := r.Gate.Stop(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) != 2*time.Second {
+					t.Errorf("Stop: %v after %v, want its deadline", err, time.Since(begin))
+				}
+				if r.Stop(); a.isAway() || b.isAway() {
+					t.Errorf("stopped after %v, and the peers have this process out: %v, %v", time.Since(begin), a.isAway(), b.isAway())
+				}
+				if log := r.logged.String(); strings.Contains(log, "has not confirmed") {
+					t.Errorf("they have confirmed:\n%s", log)
+				}
+			})
+		})
+	}
+}
+
+// TestStopDoesNotWaitForLostPeers: the bound is one for all of them.
+func TestStopDoesNotWaitForLostPeers(t *testing.T) {
+	a, b := &fakeSignal{}, &fakeSignal{}
+	inTime(t, Options{Policy: Drain, Signals: []Signal{a, b}}, func(t *testing.T, r *rig) {
+		r.traffic()
+		r.until(t, Collecting)
+		for _, s := range []*fakeSignal{a, b} {
+			s.set(func() { s.err = errPeer })
+		}
+		r.until(t, Serving)
+		begin := time.Now()
+		r.Stop()
+		if took := time.Since(begin); took != returnTimeout {
+			t.Errorf("waited %v for peers that are lost, want %v", took, returnTimeout)
+		}
+		if log := r.logged.String(); strings.Count(log, "has not confirmed") != 2 {
+			t.Errorf("the log does not name both:\n%s", log)
+		}
+	})
+}
+
+// TestStopDoesNotWaitForPeersThatWereToldNothing: it has nothing to take back.
+func TestStopDoesNotWaitForPeersThatWereToldNothing(t *testing.T) {
+	inTime(t, Options{Policy: Drain, Signals: []Signal{&fakeSignal{err: errPeer}}}, func(t *testing.T, r *rig) {
+		time.Sleep(10 * time.Second)
+		begin := time.Now()
+		if r.Stop(); time.Since(begin) > time.Second {
+			t.Errorf("Stop took %v", time.Since(begin))
+		}
+	})
+}
+
+// TestSignalIsSilentUntilItsPeerIsBack: a peer that may have this process out is not told to
+// drain again, and so nobody loses sight of it.
+func TestSignalIsSilentUntilItsPeerIsBack(t *testing.T) {
+	s := &fakeSignal{}
+	inTime(t, Options{Policy: Drain, Signals: []Signal{s}}, func(t *testing.T, r *rig) {
+		r.traffic()
+		r.until(t, Collecting)
+		s.set(func() { s.err = errPeer })
+		r.until(t, Serving)
+		was := r.Stats()
+		time.Sleep(20 * time.Second)
+		now := r.Stats()
+		if now.Phases[Announcing].Count != was.Phases[Announcing].Count || now.Phases[Collecting].Count < was.Phases[Collecting].Count+2 {
+			t.Errorf("it announced: before %+v, after %+v", was.Phases, now.Phases)
+		}
+		s.set(func() { s.err = nil })
+		time.Sleep(20 * time.Second)
+		if r.Stats().Phases[Announcing].Count == now.Phases[Announcing].Count {
+			t.Error("the peer is back, and the signal is not used again")
+		}
+		for _, want := range []string{errNotBack.Error(), "used again"} {
+			if log := r.logged.String(); strings.Count(log, want) != 1 {
+				t.Errorf("the log does not say %q once:\n%s", want, log)
+			}
+		}
+	})
+}
+
+// TestSignalBeforeItsPeerWasGreeted is used while its first Ready runs, and not when that failed.
+func TestSignalBeforeItsPeerWasGreeted(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		s    *fakeSignal
+		used bool
+	}{
+		{"runs", &fakeSignal{takes: time.Hour}, true},
+		{"failed", &fakeSignal{err: errPeer}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inTime(t, Options{Policy: Drain, Signals: []Signal{c.s}}, func(t *testing.T, r *rig) {
+				r.traffic()
+				r.until(t, Collecting)
+				if used := r.Stats().Phases[Announcing].Count > 0; used != c.used {
+					t.Errorf("announced: %v, want %v\n%s", used, c.used, r.logged.String())
+				}
+				c.s.set(func() { c.s.takes, c.s.err = 0, nil })
+			})
+		})
+	}
+}
+
+// TestTurnIsNotHeldForPeersThatNeedNone: two may be away at once to them.
+func TestTurnIsNotHeldForPeersThatNeedNone(t *testing.T) {
+	s, turns := &safeSignal{}, &fakeTurns{}
+	inTime(t, Options{Policy: Drain, Signals: []Signal{s}, Turns: turns}, func(t *testing.T, r *rig) {
+		r.traffic()
+		r.until(t, Collecting)
+		s.set(func() { s.err = errPeer })
+		r.heap.set(func() { r.heap.rate = 0 })
+		r.until(t, Serving)
+		if synctest.Wait(); turns.holders() != 0 || !s.isAway() {
+			t.Errorf("the turn is held: %v; the peer has this process out: %v", turns.holders() != 0, s.isAway())
+		}
+		s.set(func() { s.err = nil })
+	})
+}
