@@ -12,10 +12,11 @@ const (
 	sampleIdle = 2 * time.Millisecond   // while a gap would be used, or the turn is waited for
 	sampleMax  = 100 * time.Millisecond // while requests come
 	sampleRest = 250 * time.Millisecond // after as long without a request; the next one wakes the gate
+	restLeast  = 150 * time.Millisecond // a look wakes the whole runtime: 0.3 ms of CPU
 
 	// burstRate is what a process may begin to allocate without a request, in bytes a second: of
 	// objects up to a kilobyte a core allocates 1 to 3 GiB. The gate rests for as long as that
-	// takes to the hard threshold, sampleMax at least. Nearly: the look before may have seen the
+	// takes to the hard threshold, restLeast at least. Nearly: the look before may have seen the
 	// burst's beginning, a ninth of the way, and not how fast it is.
 	burstRate = 3 << 30
 
@@ -335,7 +336,7 @@ func (g *Gate) ahead(threshold uint64) time.Duration {
 	}
 	if g.silent() {
 		left := (float64(g.at.hard) - float64(g.used)) / burstRate
-		d = max(time.Duration(min(left, d.Seconds())*float64(time.Second)), sampleMax)
+		d = max(time.Duration(min(left, d.Seconds())*float64(time.Second)), restLeast)
 	}
 	if g.used < threshold { // as a float: after a minute of nothing it is centuries
 		if eighth := float64(threshold-g.used) / 8; g.rate*d.Seconds() > eighth {

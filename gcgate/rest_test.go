@@ -18,11 +18,11 @@ func TestIdleGateRests(t *testing.T) {
 		most int // wake-ups a second
 	}{
 		{"auto", Options{}, newFakeHeap, 5},
-		{"auto with a signal", Options{Signals: signals}, newFakeHeap, 11},
-		{"drain", Options{Policy: Drain, Signals: signals, Turns: &fakeTurns{}}, newFakeHeap, 11},
-		{"idle", Options{Policy: Idle}, newFakeHeap, 11},
-		{"through", Options{Policy: Through}, newFakeHeap, 11},
-		{"shed", Options{Policy: Shed}, newFakeHeap, 11},
+		{"auto with a signal", Options{Signals: signals}, newFakeHeap, 8},
+		{"drain", Options{Policy: Drain, Signals: signals, Turns: &fakeTurns{}}, newFakeHeap, 8},
+		{"idle", Options{Policy: Idle}, newFakeHeap, 8},
+		{"through", Options{Policy: Through}, newFakeHeap, 8},
+		{"shed", Options{Policy: Shed}, newFakeHeap, 8},
 		{"no room", Options{Policy: Idle, MemoryLimitBytes: 41 * mib}, newFakeHeap, 5},
 		{"drain, a large machine", Options{Policy: Drain, Signals: signals, Turns: &fakeTurns{}}, roomy, 5},
 		{"idle, a large machine", Options{Policy: Idle}, roomy, 5},
@@ -197,10 +197,10 @@ func TestBurstWithoutRequests(t *testing.T) {
 	}{
 		{24 << 10, 2600, false},
 		{24 << 10, 3700, true},
-		{2 << 10, 720, false},
-		{2 << 10, 1600, true},
-		{0, 360, false},
-		{0, 1000, true},
+		{2 << 10, 500, false},
+		{2 << 10, 1100, true},
+		{0, 250, false},
+		{0, 700, true},
 	} {
 		t.Run(fmt.Sprintf("%d MiB each second of %d", c.rate, c.available), func(t *testing.T) {
 			h := func() *fakeHeap {
