@@ -26,7 +26,7 @@ func lanesOf(t *testing.T, script string) *exec.Cmd {
 		t.Fatal(err)
 	}
 	cmd := exec.Command("../.ci/lanes", file)
-	cmd.Env = append(os.Environ(), "MODULES=. tools")
+	cmd.Env = append(os.Environ(), "MODULES=.,tools")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	return cmd
 }
