@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,10 +11,10 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 
+	"evenkeel.dev/bench/fastc/ginlog"
 	"evenkeel.dev/bench/figure"
 	"evenkeel.dev/loadgen"
 )
@@ -44,6 +43,7 @@ var (
 	many   = [2]string{"/many/cgo", "/many/fast"}
 	matrix = [2]string{"/cgo/62/2", "/blockcall/62/2"} // some 240 µs of C
 	single = [2]string{"/cgo/8/1", "/blockcall/8/1"}
+	inGo   = [2]string{"/go/62/2", "/blockcall/62/2"} // a control: what any Go of that length does
 )
 
 // server loads the example's server, ten connections in a closed loop as ab -k -c 10 does.
@@ -161,9 +161,6 @@ func (c *child) end() error {
 	return errors.Join(err, c.log.Close(), os.Remove(c.log.Name()))
 }
 
-// latency is that of a line of Gin's access log.
-var latency = regexp.MustCompile(`\| 200 \| +([0-9.]+[nµm]?s) \|`)
-
 // load runs evenkeel load against path and looks at both sides' times.
 func (b *bench) load(c *child, path string) (sample, error) {
 	before, err := os.Stat(c.log.Name())
@@ -194,17 +191,15 @@ func (b *bench) load(c *child, path string) (sample, error) {
 	if err != nil {
 		return sample{}, err
 	}
+	handlers, err := ginlog.Read(text[before.Size():])
+	if err != nil {
+		return sample{}, err
+	}
 	var inside loadgen.Histogram
-	for line := range bytes.Lines(text[before.Size():]) {
-		m := latency.FindSubmatch(line)
-		if m == nil || !strings.Contains(string(line), path+`"`) {
-			continue
+	for _, h := range handlers {
+		if h.Path == path {
+			inside.Merge(&h.Times)
 		}
-		d, err := time.ParseDuration(string(m[1]))
-		if err != nil {
-			return sample{}, err
-		}
-		inside.Record(d)
 	}
 	if inside.Count() < r.Requests() {
 		return sample{}, fmt.Errorf("%s: %d of %d requests are in the access log", path, inside.Count(), r.Requests())

@@ -3,6 +3,8 @@
 package main
 
 import (
+	"bytes"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -95,17 +97,48 @@ func testRunOnce(t *testing.T, path string) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	for _, want := range []string{"/cgo/20/1 ", "/blockcall/20/1 ", "/adaptive/20/1 ", "/many/cgo ", "/many/fast ", "failed"} {
+	for _, want := range []string{"/cgo/20/1 ", "/blockcall/20/1 ", "/adaptive/20/1 ", "/go/20/1 ", "/many/cgo ", "/many/fast ", "failed"} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("the table lacks %q:\n%s", want, text)
 		}
 	}
-	if picture, err := os.ReadFile(filepath.Join(out, "latency.png")); err != nil || http.DetectContentType(picture) != "image/png" {
-		t.Errorf("the picture: %v", err)
+	wantPictures(t, out)
+	if log, err := os.ReadFile(filepath.Join(out, "server.log")); err != nil || bytes.Count(log, []byte("[GIN] ")) < 6*200 {
+		t.Errorf("the server's log: %v, %d bytes", err, len(log))
+	}
+
+	log, script := filepath.Join(out, "running.log"), filepath.Join(bin, "in another terminal")
+	if err := os.WriteFile(script, fmt.Appendf(nil, "#!/bin/bash\nexec %q \"$@\" > >(tee %q)\n", path, log), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	running := program.Start(t, script)
+	again := func(addr string) (string, error) {
+		cmd := exec.Command("tests/run_once.sh", "200", "4", "20", "1")
+		cmd.Env = append(os.Environ(), "OUT="+filepath.Join(out, "running"), "BIN="+bin, "SERVER="+addr, "LOG="+log)
+		text, err := cmd.CombinedOutput()
+		return string(text), err
+	}
+	if text, err := again(running.Addr); err != nil {
+		t.Errorf("SERVER=%s: %v\n%s", running.Addr, err, text)
+	}
+	wantPictures(t, filepath.Join(out, "running"))
+	running.Stop(syscall.SIGINT)
+	if text, err := again(running.Addr); err == nil || !strings.Contains(text, "nothing listens at "+running.Addr) {
+		t.Errorf("without the server: %v\n%s", err, text)
 	}
 	cmd = exec.Command("tests/run_once.sh", "200", "x", "20", "1")
 	if text, err := cmd.CombinedOutput(); err == nil || cmd.ProcessState.ExitCode() != 2 || !strings.Contains(string(text), "usage: ") {
 		t.Errorf("%v\n%s", err, text)
+	}
+}
+
+// wantPictures wants both pictures of run_once.sh.
+func wantPictures(t *testing.T, dir string) {
+	t.Helper()
+	for _, name := range []string{"latency.png", "handlers.png"} {
+		if picture, err := os.ReadFile(filepath.Join(dir, name)); err != nil || http.DetectContentType(picture) != "image/png" {
+			t.Errorf("the picture: %v", err)
+		}
 	}
 }
 

@@ -1,8 +1,9 @@
-// Command plot draws the latencies that evenkeel load has recorded, as a histogram and as the
-// fraction of requests that took longer (CCDF), one colour a label: runs of one label are counted
-// together. The script of examples/fastcserver runs it.
+// Command plot draws latencies as a histogram and as the fraction of requests that took longer
+// (CCDF), one colour a label: what clients have seen, as evenkeel load has recorded it, or what
+// handlers took, from an access log of Gin. The script of examples/fastcserver runs it.
 //
 //	go run ./fastc/plot -o latency.png cgo-1.json fastc-1.json cgo-2.json fastc-2.json
+//	go run ./fastc/plot -o handlers.png -only /cgo/62/2,/blockcall/62/2 server.log
 package main
 
 import (
@@ -14,8 +15,10 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
+	"evenkeel.dev/bench/fastc/ginlog"
 	"evenkeel.dev/loadgen"
 )
 
@@ -27,8 +30,9 @@ func run(args []string, stderr io.Writer) int {
 	flags.SetOutput(stderr)
 	out := flags.String("o", "latency.png", "`file` to write; its ending (png, svg, pdf) is its format")
 	title := flags.String("title", "Latency as clients see it", "`text` above the picture")
+	only := flags.String("only", "", "draw these `labels` alone, with commas between them, and in this order")
 	flags.Usage = func() {
-		fmt.Fprintln(stderr, "plot [flags] FILE...\n\nEach FILE is what evenkeel load -o wrote. Those of one label are counted together.\n\nFlags:")
+		fmt.Fprintln(stderr, "plot [flags] FILE...\n\nEach FILE is what evenkeel load -o wrote, or an access log of Gin, whose labels are its paths.\nRuns of one label are counted together.\n\nFlags:")
 		flags.PrintDefaults()
 	}
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
@@ -37,10 +41,13 @@ func run(args []string, stderr io.Writer) int {
 		return 2 // flags has said why
 	}
 	if flags.NArg() == 0 {
-		fmt.Fprintln(stderr, "plot: name the files of evenkeel load -o")
+		fmt.Fprintln(stderr, "plot: name the files of evenkeel load -o, or of Gin's access log")
 		return 2
 	}
 	all, err := readAll(flags.Args())
+	if err == nil {
+		all, err = choose(all, *only)
+	}
 	if err != nil {
 		fmt.Fprintf(stderr, "plot: %v\n", err)
 		return 1
@@ -58,32 +65,71 @@ type series struct {
 	latency *loadgen.Histogram
 }
 
-// readAll reads files of evenkeel load -o, and returns a series a label in the order of the first.
+// readAll reads files, and returns a series a label in the order of the first.
 func readAll(names []string) ([]series, error) {
 	var all []series
 	for _, name := range names {
-		s, err := read(name)
+		read, err := read(name)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w: give a file of evenkeel load -o", name, err)
+			return nil, fmt.Errorf("%s: %w: give a file of evenkeel load -o, or an access log of Gin", name, err)
 		}
-		if i := slices.IndexFunc(all, func(have series) bool { return have.label == s.label }); i >= 0 {
-			all[i].latency.Merge(s.latency)
-		} else {
-			all = append(all, s)
+		for _, s := range read {
+			if i := slices.IndexFunc(all, func(have series) bool { return have.label == s.label }); i >= 0 {
+				all[i].latency.Merge(s.latency)
+			} else {
+				all = append(all, s)
+			}
 		}
-	}
-	if len(all) > len(colours) {
-		return nil, fmt.Errorf("%d labels: there are colours for %d", len(all), len(colours))
 	}
 	return all, nil
 }
 
-// read returns the first run in a file.
-func read(name string) (series, error) {
+// choose returns the series that the flag -only names, or all, as far as there are colours.
+func choose(all []series, only string) ([]series, error) {
+	chosen := all
+	if only != "" {
+		chosen = nil
+		for label := range strings.SplitSeq(only, ",") {
+			i := slices.IndexFunc(all, func(s series) bool { return s.label == label })
+			if i < 0 {
+				return nil, fmt.Errorf("-only: nothing has the label %q; there is %s", label, labels(all))
+			}
+			chosen = append(chosen, all[i])
+		}
+	}
+	if len(chosen) > len(colours) {
+		return nil, fmt.Errorf("there are colours for %d labels: choose with -only from %s", len(colours), labels(chosen))
+	}
+	return chosen, nil
+}
+
+func labels(all []series) string {
+	var names []string
+	for _, s := range all {
+		names = append(names, s.label)
+	}
+	return strings.Join(names, ", ")
+}
+
+// read returns what a file holds: the first run of a JSON object, or the paths of an access log.
+func read(name string) ([]series, error) {
 	text, err := os.ReadFile(name)
 	if err != nil {
-		return series{}, err
+		return nil, err
 	}
+	var all []series
+	if strings.HasPrefix(strings.TrimSpace(string(text)), "{") {
+		all, err = readRun(text)
+	} else {
+		all, err = readLog(text)
+	}
+	if err == nil && len(all) == 0 {
+		err = errors.New("no latencies")
+	}
+	return all, err
+}
+
+func readRun(text []byte) ([]series, error) {
 	var file struct {
 		Runs []struct {
 			Label string
@@ -91,12 +137,21 @@ func read(name string) (series, error) {
 		}
 	}
 	if err := json.Unmarshal(text, &file); err != nil {
-		return series{}, err
+		return nil, err
 	}
 	if len(file.Runs) == 0 || file.Runs[0].Load.Latency.Count() == 0 {
-		return series{}, errors.New("no latencies")
+		return nil, nil
 	}
-	return series{file.Runs[0].Label, &file.Runs[0].Load.Latency}, nil
+	return []series{{file.Runs[0].Label, &file.Runs[0].Load.Latency}}, nil
+}
+
+func readLog(text []byte) ([]series, error) {
+	handlers, err := ginlog.Read(text)
+	var all []series
+	for _, h := range handlers {
+		all = append(all, series{h.Path, &h.Times})
+	}
+	return all, err
 }
 
 // binsPerDecade is how fine the histogram is.

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"math"
 	"net/http"
 	"os"
@@ -69,6 +70,14 @@ func TestRun(t *testing.T) {
 	single := file("single.json", entry{"runs": []entry{{"label": "b", "load": loadgen.Result{Latency: one}}}})
 	empty := file("empty.json", entry{"runs": []entry{}})
 	out := filepath.Join(dir, "out.png")
+	log := filepath.Join(dir, "server.log")
+	var lines bytes.Buffer
+	for i := range 10 {
+		fmt.Fprintf(&lines, "[GIN] 2026/11/22 - 10:00:01 | 200 |  %dµs |  127.0.0.1 | GET  \"/%d\"\n", 100+i, i%5)
+	}
+	if err := os.WriteFile(log, lines.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, tt := range []struct {
 		args []string
 		code int
@@ -76,6 +85,9 @@ func TestRun(t *testing.T) {
 	}{
 		{[]string{"-o", out, good, single, good}, 0, ""},
 		{[]string{"-h"}, 0, "what evenkeel load -o wrote"},
+		{[]string{"-o", out, "-only", "/3,/1", log}, 0, ""},
+		{[]string{"-o", out, log}, 1, "colours for 4 labels: choose with -only from /0, /1, /2, /3, /4"},
+		{[]string{"-o", out, "-only", "/5", log}, 1, `nothing has the label "/5"; there is /0`},
 		{nil, 2, "name the files"},
 		{[]string{"-x"}, 2, "-x"},
 		{[]string{"-o", out, empty}, 1, "no latencies"},
@@ -90,6 +102,9 @@ func TestRun(t *testing.T) {
 	all, err := readAll([]string{good, single, good})
 	if err != nil || len(all) != 2 || all[0].label != "a" || all[0].latency.Count() != 200 || all[1].latency.Count() != 1 {
 		t.Errorf("%v, %v", all, err)
+	}
+	if chosen, err := choose(all, "b"); err != nil || len(chosen) != 1 || chosen[0].label != "b" {
+		t.Errorf("%v, %v", chosen, err)
 	}
 	if picture, err := os.ReadFile(out); err != nil || http.DetectContentType(picture) != "image/png" {
 		t.Errorf("the picture: %v", err)

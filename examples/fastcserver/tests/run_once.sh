@@ -1,13 +1,17 @@
 #!/usr/bin/env bash
 # run_once.sh REQUESTS CONCURRENCY SIZE LOOP: drive every endpoint of fastcserver once with
-# ApacheBench for a table, then /cgo and /blockcall with evenkeel load for a picture of what
-# their clients wait for (ab's own data for each request are whole milliseconds).
+# ApacheBench for a table, then /cgo and /blockcall with evenkeel load for two pictures: of what
+# their clients wait for (ab's own data for each request are whole milliseconds), and of what the
+# handlers took, from the server's access log.
 #
 #   tests/run_once.sh 10000 10 62 2
 #
 # The server has the first half of the cores and the clients the rest, where taskset can say so;
-# SHARED=1 lets them share all. OUT is the folder of the picture and its data (demo/fastcserver),
-# BIN the one of the programs (bin); those that are missing are built.
+# SHARED=1 lets them share all. OUT is the folder of the pictures, their data and the server's log
+# (demo/fastcserver), BIN the one of the programs (bin); those that are missing are built.
+#
+# SERVER=127.0.0.1:8080 drives a server that runs already, in another terminal, on the cores that it
+# was given there; LOG is the file that its standard output goes to, for the second picture.
 set -euo pipefail
 
 usage() {
@@ -63,7 +67,7 @@ build() {
   [ -x "$bin/$1" ] || during env GOWORK=off go -C "$2" build -trimpath -o "$bin/$1" "$3"
 }
 mkdir -p "$bin" "$out"
-build fastcserver examples ./fastcserver
+[ -n "${SERVER:-}" ] || build fastcserver examples ./fastcserver
 build evenkeel . ./cmd/evenkeel
 build fastcplot bench ./fastc/plot
 
@@ -83,19 +87,33 @@ if [ -z "${SHARED:-}" ] && command -v taskset >/dev/null; then
   fi
 fi
 
-: >"$tmp/server.log" # the server makes it when it starts, and it is read now
-${on_server[@]+"${on_server[@]}"} "$bin/fastcserver" -addr 127.0.0.1:0 >>"$tmp/server.log" 2>"$tmp/server.err" &
-server=$!
-addr=''
-for _ in {1..600}; do
-  addr=$(sed -n 's/.*msg=listening url=http:\/\/\([^ ]*\).*/\1/p' "$tmp/server.log")
-  [ -z "$addr" ] || break
-  kill -0 "$server" 2>/dev/null || break
-  sleep .1
-done
-if [ -z "$addr" ]; then
-  echo "run_once.sh: the server does not listen: $(cat "$tmp/server.err")" >&2
-  exit 1
+# reachable: whether something listens at $addr.
+reachable() { (exec 3<>"/dev/tcp/${addr%:*}/${addr##*:}") 2>/dev/null; }
+
+if [ -n "${SERVER:-}" ]; then
+  addr=$SERVER log=${LOG:+$(absolute "$LOG")}
+  [[ $addr =~ ^[^:/]+:[0-9]+$ ]] || usage "SERVER=$addr is no HOST:PORT"
+  [ -z "$log" ] || [ -r "$log" ] || usage "LOG=$log cannot be read"
+  if ! reachable; then
+    echo "run_once.sh: nothing listens at $addr: start it, from examples/: go run ./fastcserver -addr $addr | tee server.log" >&2
+    exit 1
+  fi
+  on_clients=() cores="the server at $addr, on the cores that it was given"
+else
+  log=$out/server.log addr=''
+  : >"$log" # the server makes it when it starts, and it is read now
+  ${on_server[@]+"${on_server[@]}"} "$bin/fastcserver" -addr 127.0.0.1:0 >>"$log" 2>"$tmp/server.err" &
+  server=$!
+  for _ in {1..600}; do
+    addr=$(sed -n 's/.*msg=listening url=http:\/\/\([^ ]*\).*/\1/p' "$log")
+    [ -z "$addr" ] || break
+    kill -0 "$server" 2>/dev/null || break
+    sleep .1
+  done
+  if [ -z "$addr" ]; then
+    echo "run_once.sh: the server does not listen: $(cat "$tmp/server.err")" >&2
+    exit 1
+  fi
 fi
 
 # get PATH: the answer to one request, with its headers.
@@ -116,7 +134,7 @@ echo "$requests requests a line, $connections connections; $cores"
 row='%-24s %12s %9s %9s %9s %9s %7s\n'
 # shellcheck disable=SC2059
 printf "$row" endpoint requests/s 'mean ms' p50 p99 max failed
-for path in "/cgo/$size/$loop" "/blockcall/$size/$loop" "/adaptive/$size/$loop" /many/cgo /many/fast; do
+for path in "/cgo/$size/$loop" "/blockcall/$size/$loop" "/adaptive/$size/$loop" "/go/$size/$loop" /many/cgo /many/fast; do
   if ! during ${on_clients[@]+"${on_clients[@]}"} ab -k -q -n "$requests" -c "$connections" -e "$tmp/ab.csv" "http://$addr$path" >"$tmp/ab.txt" 2>"$tmp/ab.err"; then
     echo "run_once.sh: ab $path: $(cat "$tmp/ab.err")" >&2
     exit 1
@@ -142,10 +160,19 @@ load() {
 }
 rounds=5 # in turn, so that what else the machine does falls on both
 rm -f "$out"/{cgo,blockcall}-*.json
+from=$(wc -c <"${log:-/dev/null}") # what handlers took with ab's requests is not in the picture
 for ((round = 1; round <= rounds; round++)); do
   load "$out/cgo-$round.json" 'ordinary cgo' "/cgo/$size/$loop"
   load "$out/blockcall-$round.json" fastc "/blockcall/$size/$loop"
 done
 during "$bin/fastcplot" -o "$out/latency.png" \
   -title "$connections clients, $size x $size matrices, $loop times: $cores" "$out"/{cgo,blockcall}-*.json
-echo "histogram and CCDF of /cgo and /blockcall: ${out#"$caller/"}/latency.png"
+echo "histogram and CCDF of /cgo and /blockcall, as clients see them: ${out#"$caller/"}/latency.png"
+if [ -n "$log" ]; then
+  tail -c "+$((from + 1))" "$log" >"$tmp/handlers.log"
+  during "$bin/fastcplot" -o "$out/handlers.png" -only "/cgo/$size/$loop,/blockcall/$size/$loop" \
+    -title "What the handlers took: $connections clients, $size x $size matrices, $loop times" "$tmp/handlers.log"
+  echo "of what the handlers took, by the access log: ${out#"$caller/"}/handlers.png"
+else
+  echo "LOG is not set, so there is no picture of what the handlers took"
+fi
