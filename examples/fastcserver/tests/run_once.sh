@@ -64,7 +64,7 @@ during() {
 
 # build NAME MODULE PACKAGE: unless it is there.
 build() {
-  [ -x "$bin/$1" ] || during env GOWORK=off go -C "$2" build -trimpath -o "$bin/$1" "$3"
+  [ -x "$bin/$1" ] || during env GOWORK=off go -C "$2" build -o "$bin/$1" "$3"
 }
 mkdir -p "$bin" "$out"
 [ -n "${SERVER:-}" ] || build fastcserver examples ./fastcserver
