@@ -43,8 +43,12 @@ var (
 	many   = [2]string{"/many/cgo", "/many/fast"}
 	matrix = [2]string{"/cgo/62/2", "/blockcall/62/2"} // some 240 µs of C
 	single = [2]string{"/cgo/8/1", "/blockcall/8/1"}
-	inGo   = [2]string{"/go/62/2", "/blockcall/62/2"} // a control: what any Go of that length does
+	greedy = [2]string{"/cgo/62/2", "/greedy/62/2"} // without letting others run first
+	inGo   = [2]string{"/cgo/62/2", "/go/62/2"}     // what any Go of that length does
 )
+
+// paths are all of them.
+var paths = []string{many[0], many[1], matrix[0], matrix[1], greedy[1], inGo[1], single[0], single[1]}
 
 // server loads the example's server, ten connections in a closed loop as ab -k -c 10 does.
 func (b *bench) server() error {
@@ -55,17 +59,16 @@ func (b *bench) server() error {
 			return err
 		}
 		for round := range b.rounds / 2 {
-			for _, pair := range [][2]string{many, matrix, single} {
-				if round%2 == 1 { // neither is always first
-					pair[0], pair[1] = pair[1], pair[0]
+			order := slices.Clone(paths)
+			if round%2 == 1 { // neither of two is always first
+				slices.Reverse(order)
+			}
+			for _, path := range order {
+				one, err := b.load(s, path)
+				if err != nil {
+					return errors.Join(err, s.end())
 				}
-				for _, path := range pair {
-					one, err := b.load(s, path)
-					if err != nil {
-						return errors.Join(err, s.end())
-					}
-					all = append(all, one)
-				}
+				all = append(all, one)
 			}
 		}
 		if err := s.end(); err != nil {
@@ -75,7 +78,7 @@ func (b *bench) server() error {
 	b.set.Raw["server"] = all
 	var rows [][]string
 	for _, l := range layouts {
-		for _, path := range slices.Concat(many[:], matrix[:], single[:]) {
+		for _, path := range paths {
 			row := []string{l.name + " " + path}
 			for _, of := range []func(sample) float64{rps, p50, p99, p999, handler} {
 				row = append(row, fmt.Sprintf("%.4g", figure.Median(column(all, l, path, of))))
@@ -87,12 +90,13 @@ func (b *bench) server() error {
 	ratios := func(l layout, pair [2]string, of func(sample) float64) []float64 {
 		return figure.Ratios(column(all, l, pair[1], of), column(all, l, pair[0], of))
 	}
-	own := layouts[0]
+	own, shared := layouts[0], layouts[1]
 	b.set.AtLeast("1,000 small calls: requests/s, fast / cgo", ratios(own, many, rps), 1.6, "x")
 	b.set.AtMost("1,000 small calls: client p99, fast / cgo", ratios(own, many, p99), .6, "x")
 	b.set.AtMost("a call of 240 µs: handler p99.9, fast / cgo", ratios(own, matrix, handler), .1, "x")
+	b.set.AtMost("a call of 240 µs, shared cores: client p99, fast / cgo", ratios(shared, matrix, p99), 1, "x")
 	for _, l := range layouts {
-		for _, pair := range [][2]string{many, matrix, single} {
+		for _, pair := range [][2]string{many, matrix, greedy, inGo, single} {
 			fmt.Printf("  beside it, %s, %s / %s: requests/s %.2f, client p50 %.2f, p99 %.2f, p99.9 %.2f, handler p99.9 %.2f\n", l.name, pair[1], pair[0],
 				figure.Median(ratios(l, pair, rps)), figure.Median(ratios(l, pair, p50)), figure.Median(ratios(l, pair, p99)),
 				figure.Median(ratios(l, pair, p999)), figure.Median(ratios(l, pair, handler)))

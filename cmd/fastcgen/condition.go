@@ -20,11 +20,7 @@ func (g *generator) conditions() problems {
 		fmt.Fprintf(b, "/*line %s:%d:%d*/%s\n", filepath.Base(g.d.path), c.at.Line, c.at.Column, c.text)
 	}
 	for _, f := range g.d.funcs {
-		list := f.requires
-		if f.slow != nil && !f.alwaysSlow() {
-			list = append(list[:len(list):len(list)], *f.slow)
-		}
-		for _, c := range list {
+		for _, c := range f.conditions() {
 			fmt.Fprintf(b, "func _(%s) { _ = bool(/*line %s:%d:%d*/%s) }\n", goParams(f), filepath.Base(g.d.path), c.at.Line, c.at.Column, c.text)
 		}
 	}
@@ -56,11 +52,8 @@ func (g *generator) floats() {
 		uses = append(uses, c.uses...)
 	}
 	for _, f := range g.d.funcs {
-		for _, c := range f.requires {
+		for _, c := range f.conditions() {
 			uses = append(uses, c.uses...)
-		}
-		if f.slow != nil {
-			uses = append(uses, f.slow.uses...)
 		}
 	}
 	for _, n := range uses {

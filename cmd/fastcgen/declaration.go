@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/build/constraint"
 	"go/token"
+	"slices"
 	"strings"
 	"time"
 )
@@ -73,6 +74,7 @@ type funcDecl struct {
 	call     callDirective
 	requires []condition
 	slow     *condition // nil: never; empty text: always
+	yields   *condition // the same, before the call
 	fails    *condition // an expression of C
 	budget   *budget
 	copies   bool                 // C's string result is copied
@@ -182,6 +184,17 @@ func (f *funcDecl) out(name string) bool {
 		}
 	}
 	return false
+}
+
+// conditions returns what is said of the function as expressions of Go.
+func (f *funcDecl) conditions() []condition {
+	list := slices.Clone(f.requires)
+	for _, c := range []*condition{f.slow, f.yields} {
+		if c != nil && c.text != "" {
+			list = append(list, *c)
+		}
+	}
+	return list
 }
 
 // alwaysSlow reports whether the function never takes the fast way.

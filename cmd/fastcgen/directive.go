@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"go/types"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -71,9 +72,9 @@ func (p *fileParser) strays() {
 
 // directive reads one directive of a function.
 func (p *fileParser) directive(f *funcDecl, dir directive) {
-	const words = "write call, require, slow, budget, fails, copy, inout or writes"
+	const words = "write call, require, slow, yield, budget, fails, copy, inout or writes"
 	switch dir.word {
-	case "call", "require", "slow", "budget", "fails", "copy", "inout", "writes":
+	case "call", "require", "slow", "yield", "budget", "fails", "copy", "inout", "writes":
 	case "opaque":
 		p.bad.add(dir.at, "//fastc:opaque on a function", "put it on a type")
 		return
@@ -86,7 +87,7 @@ func (p *fileParser) directive(f *funcDecl, dir directive) {
 		return
 	}
 	f.given[dir.word] = true
-	if dir.rest == "" && dir.word != "slow" && dir.word != "budget" && dir.word != "copy" {
+	if dir.rest == "" && !slices.Contains([]string{"slow", "yield", "budget", "copy"}, dir.word) {
 		do := map[string]string{
 			"call": "NAME(ARGUMENTS)", "require": "CONDITION", "fails": "CONDITION of C over ret",
 			"inout": "RESULT = VALUE", "writes": "RESULT NUMBER",
@@ -101,11 +102,15 @@ func (p *fileParser) directive(f *funcDecl, dir directive) {
 		if c, ok := p.condition(dir); ok {
 			f.requires = append(f.requires, c)
 		}
-	case "slow":
-		f.slow = &condition{at: dir.at}
+	case "slow", "yield":
+		c := condition{at: dir.at}
 		if dir.rest != "" {
-			c, _ := p.condition(dir)
+			c, _ = p.condition(dir)
+		}
+		if dir.word == "slow" {
 			f.slow = &c
+		} else {
+			f.yields = &c
 		}
 	case "fails":
 		p.failsDirective(f, dir)

@@ -192,6 +192,13 @@ func (g *generator) wrapper(b *strings.Builder, p *plan) {
 	for _, c := range p.checks {
 		p.require(b, full, c, v)
 	}
+	switch {
+	case f.yields == nil:
+	case f.yields.text == "":
+		b.WriteString("\truntime.Gosched()\n")
+	default:
+		fmt.Fprintf(b, "\tif %s {\n\t\truntime.Gosched()\n\t}\n", f.yields.text)
+	}
 	arg := "nil"
 	if len(p.fields) > 0 {
 		fmt.Fprintf(b, "\tvar %s C.struct_%s\n", v.frame, frame(f))

@@ -49,6 +49,7 @@
 //	                         panics if it has no error result
 //	//fastc:slow             always by ordinary cgo: for what may block or take long
 //	//fastc:slow EXPR        Go: by ordinary cgo when true
+//	//fastc:yield [EXPR]     let other goroutines run before the call (when true): see docs/guides/fastc.md
 //	//fastc:fails CEXPR      C over ret, the C function's result, or errno, which is 0 before the
 //	                         call: when true, errno is the error
 //	//fastc:copy             a string result is a copy of C's, which C keeps

@@ -49,8 +49,8 @@ var refusals = []struct{ src, want string }{
 	{"//fastc:call f()\n\nfunc F()\n", "10:6: F does not say what to call; write //fastc:call NAME(ARGUMENTS) above it\n8:1: a directive that belongs to no function or type; put it in the comment right above one"},
 	{"// fastc:call f()\nfunc F()\n", "9:6: F does not say what to call; write //fastc:call NAME(ARGUMENTS) above it\n8:1: a comment that looks like a directive; write it as //fastc:WORD, without blanks, or reword it"},
 	{"//fastcgen:call f()\nfunc F()\n", "9:6: F does not say what to call; write //fastc:call NAME(ARGUMENTS) above it\n8:1: a comment that looks like a directive; write it as //fastc:WORD, without blanks, or reword it"},
-	{"//fastc:cal f()\nfunc F()\n", "8:1: no directive //fastc:cal; write call, require, slow, budget, fails, copy, inout or writes"},
-	{"//fastc: call f()\nfunc F()\n", "8:1: no directive //fastc:; write call, require, slow, budget, fails, copy, inout or writes"},
+	{"//fastc:cal f()\nfunc F()\n", "8:1: no directive //fastc:cal; write call, require, slow, yield, budget, fails, copy, inout or writes"},
+	{"//fastc: call f()\nfunc F()\n", "8:1: no directive //fastc:; write call, require, slow, yield, budget, fails, copy, inout or writes"},
 	{"//fastc:opaque\n//fastc:call f()\nfunc F()\n", "8:1: //fastc:opaque on a function; put it on a type"},
 	{"//fastc:call f()\n//fastc:call f()\nfunc F()\n", "9:1: a second //fastc:call; leave one out"},
 	{"//fastc:call f()\n//fastc:slow\n//fastc:slow\nfunc F()\n", "10:1: a second //fastc:slow; leave one out"},
@@ -82,6 +82,9 @@ var refusals = []struct{ src, want string }{
 	{"//fastc:call f()\n//fastc:budget soon\nfunc F()\n", `9:16: the budget "soon" is no duration of 1ns to 10s; write it as in 300us`},
 	{"//fastc:call f()\n//fastc:budget -1us\nfunc F()\n", `9:16: the budget "-1us" is no duration of 1ns to 10s; write it as in 300us`},
 	{"//fastc:call f()\n//fastc:budget 1h\nfunc F()\n", `9:16: the budget "1h" is no duration of 1ns to 10s; write it as in 300us`},
+	{"//fastc:call f()\n//fastc:yield\n//fastc:slow\nfunc F()\n", "11:6: //fastc:yield on a function that is always slow, where cgo lets others run; leave //fastc:yield out"},
+	{"//fastc:call f()\n//fastc:yield\n//fastc:yield\nfunc F()\n", "10:1: a second //fastc:yield; leave one out"},
+	{"//fastc:call f()\n//fastc:yield []int{1} != nil\nfunc F()\n", "9:15: //fastc:yield holds a function or composite literal; compare parameters, lengths and constants"},
 	{"//fastc:call f()\n//fastc:budget\n//fastc:slow\nfunc F()\n", "11:6: //fastc:budget on a function that is always slow; leave one of the two out"},
 
 	{"//fastc:call f()\n//fastc:fails rett < 0\nfunc F() error\n", "9:15: //fastc:fails does not look at what C returned; write a condition over ret or errno, as in ret < 0"},
@@ -250,6 +253,9 @@ func source(d *declaration) string {
 		}
 		if f.slow != nil {
 			b.WriteString(strings.TrimRight("//fastc:slow "+f.slow.text, " ") + "\n")
+		}
+		if f.yields != nil {
+			b.WriteString(strings.TrimRight("//fastc:yield "+f.yields.text, " ") + "\n")
 		}
 		if f.fails != nil {
 			fmt.Fprintf(&b, "//fastc:fails %s\n", f.fails.text)

@@ -156,6 +156,9 @@ func (p *fileParser) consistent(f *funcDecl) {
 	if f.alwaysSlow() && f.budget != nil {
 		p.bad.add(f.at, "//fastc:budget on a function that is always slow", "leave one of the two out")
 	}
+	if f.alwaysSlow() && f.yields != nil {
+		p.bad.add(f.at, "//fastc:yield on a function that is always slow, where cgo lets others run", "leave //fastc:yield out")
+	}
 }
 
 // parseArg reads an argument in //fastc:call.

@@ -40,11 +40,8 @@ func probes(d *declaration) []probe {
 	for _, f := range d.funcs {
 		add("func", "__typeof__(&%[2]s) %[1]s;", name{f.call.cName, f.call.at}, "C does not know the function %s",
 			"include the header that declares it, or mend its name; wrap a macro in a static inline function in the preamble")
-		for _, c := range f.requires {
+		for _, c := range f.conditions() {
 			constant(c.uses)
-		}
-		if f.slow != nil {
-			constant(f.slow.uses)
 		}
 		args := slices.AppendSeq(f.call.args[:len(f.call.args):len(f.call.args)], maps.Values(f.inouts))
 		for _, a := range args {

@@ -32,12 +32,7 @@ func (f *funcDecl) mentions(name string) bool {
 		}
 		return false
 	}
-	for _, c := range f.requires {
-		if has(c) {
-			return true
-		}
-	}
-	return f.slow != nil && has(*f.slow)
+	return slices.ContainsFunc(f.conditions(), has)
 }
 
 // converts reports whether a result's type has that name.
@@ -72,6 +67,13 @@ func (p *plan) sentence() string {
 		b.WriteString(" as a leaf, by ordinary cgo when " + f.slow.text + ".")
 	default:
 		b.WriteString(" as a leaf.")
+	}
+	if f.yields != nil {
+		b.WriteString(" Other goroutines run first")
+		if f.yields.text != "" {
+			b.WriteString(" when " + f.yields.text)
+		}
+		b.WriteString(".")
 	}
 	if f.budget != nil {
 		limit := "fastc's default"

@@ -15,6 +15,7 @@ import (
 
 const usage = `GET /cgo/SIZE/LOOP         multiplies two SIZE x SIZE matrices LOOP times in C, by ordinary cgo
 GET /blockcall/SIZE/LOOP   the same by fastc
+GET /greedy/SIZE/LOOP      the same by fastc, without letting other requests run first
 GET /go/SIZE/LOOP          the same in Go
 GET /adaptive/SIZE/LOOP    the same by fastc, within a budget
 GET /many/cgo/CALLS        CALLS calls that add two numbers, by ordinary cgo; 1000 without a number
@@ -36,6 +37,7 @@ func newHandler(stdout, stderr io.Writer) (http.Handler, string, error) {
 	r.GET("/cgo/:size/:loop", multiply(matrix.MultiplyCgo))
 	r.GET("/blockcall/:size/:loop", multiply(matrix.Multiply))
 	r.GET("/go/:size/:loop", multiply(matrix.Product))
+	r.GET("/greedy/:size/:loop", multiply(matrix.MultiplyGreedy))
 	r.GET("/adaptive/:size/:loop", multiply(matrix.MultiplyAdaptive))
 	for path, add := range map[string]func(a, b int64) int64{"/many/cgo": matrix.AddCgo, "/many/fast": matrix.Add} {
 		r.GET(path, many(add))

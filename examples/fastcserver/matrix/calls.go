@@ -12,7 +12,14 @@ import "C"
 //
 //fastc:call matrix_multiply(a, b, out, n, loops)
 //fastc:require n >= 0 && n <= MaxSize && min(len(a), len(b), len(out)) >= n*n
+//fastc:yield n > 32
 func Multiply(a, b, out []float64, n, loops int)
+
+// MultiplyGreedy is Multiply without letting others run first.
+//
+//fastc:call matrix_multiply(a, b, out, n, loops)
+//fastc:require n >= 0 && n <= MaxSize && min(len(a), len(b), len(out)) >= n*n
+func MultiplyGreedy(a, b, out []float64, n, loops int)
 
 // MultiplyCgo is Multiply through ordinary cgo.
 //
@@ -21,12 +28,13 @@ func Multiply(a, b, out []float64, n, loops int)
 //fastc:slow
 func MultiplyCgo(a, b, out []float64, n, loops int)
 
-// MultiplyAdaptive is Multiply with a budget: while calls keep exceeding it, they go through
-// ordinary cgo.
+// MultiplyAdaptive is Multiply with a budget: when calls exceed it by too much, they go through
+// ordinary cgo for a while.
 //
 //fastc:call matrix_multiply(a, b, out, n, loops)
 //fastc:require n >= 0 && n <= MaxSize && min(len(a), len(b), len(out)) >= n*n
 //fastc:budget 500us
+//fastc:yield n > 32
 func MultiplyAdaptive(a, b, out []float64, n, loops int)
 
 // Add returns a + b.

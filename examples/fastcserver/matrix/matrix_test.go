@@ -15,7 +15,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var ways = map[string]func(a, b, out []float64, n, loops int){
-	"fastc": Multiply, "cgo": MultiplyCgo, "adaptive": MultiplyAdaptive,
+	"fastc": Multiply, "greedy": MultiplyGreedy, "cgo": MultiplyCgo, "adaptive": MultiplyAdaptive,
 }
 
 // TestMultiply compares each way with Go's own multiplication.

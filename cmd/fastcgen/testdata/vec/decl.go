@@ -42,6 +42,7 @@ type Ctx C.v_ctx
 //fastc:call v_dot(a, b, len(a))
 //fastc:require len(b) >= len(a)
 //fastc:slow len(a) > 4096
+//fastc:yield len(a) > 1024
 func Dot(a, b []float64) float64
 
 // Divide returns the quotient and the remainder of a and b.
@@ -49,6 +50,7 @@ func Dot(a, b []float64) float64
 //fastc:call v_div(a, b, &q, &r)
 //fastc:fails ret < 0
 //fastc:budget 300us
+//fastc:yield
 func Divide(a, b int32) (q, r int32, err error)
 
 //fastc:call v_i8(a)
