@@ -93,20 +93,23 @@ func TestSearchLock(t *testing.T) {
 	defer stop()
 	locks := func(how string) (longest, all time.Duration) {
 		d.traces = t.TempDir()
-		if _, err := d.refresh(t.Context(), how, feeds); err != nil {
+		// So few that no backlog of ten seconds forms beside a compiler: the service cuts such requests off.
+		if _, err := d.refresh(t.Context(), how, feeds, 30); err != nil {
 			t.Fatal(err)
 		}
 		return conserved(t, d.traces, groups["lock"])
 	}
 	for d.length = 3 * time.Second; ; d.length *= 2 {
 		longest, locked := locks("locked")
-		if longest < 50*time.Millisecond && d.length < patience { // of the 100 ms that a feed takes
-			continue
+		_, free := locks("free")
+		switch {
+		case longest >= 50*time.Millisecond && free <= locked/4: // of the 100 ms that a feed takes
+			return
+		case d.length > patience:
+			t.Fatalf("locked: requests waited %v for locks, one of them %v; free: %v", locked, longest, free)
 		}
-		if _, free := locks("free"); longest < 50*time.Millisecond || free > locked/4 {
-			t.Errorf("locked: requests waited %v for locks, one of them %v; free: %v", locked, longest, free)
-		}
-		return
+		// A processor taken from who holds another lock for a moment is a wait, too: more of them.
+		t.Logf("%v: requests waited %v for locks, one of them %v; free: %v", d.length, locked, longest, free)
 	}
 }
 

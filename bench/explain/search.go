@@ -47,7 +47,7 @@ func (d *driver) search(ctx context.Context) error {
 		var raw []*sample
 		var median, tail []float64
 		for range d.rounds {
-			s, err := d.refresh(ctx, refresh, feeds)
+			s, err := d.refresh(ctx, refresh, feeds, 200)
 			if err != nil {
 				return err
 			}
@@ -136,16 +136,16 @@ func (d *driver) tracedLoad(ctx context.Context, c *child, length time.Duration)
 }
 
 // refresh measures the search service while its feeds are fetched every 2 s, by whoever finds
-// them too old: its own wait is for the feed. The load is such that the slowest hundredth are four
-// for each time, most of them those behind it; and so light that these are computed in a fraction
-// of their wait, on a busy machine too.
-func (d *driver) refresh(ctx context.Context, how, feeds string) (*sample, error) {
+// them too old: its own wait is for the feed. At 200 requests/s the slowest hundredth are four
+// for each time, most of them those behind it; and the load is so light that these are computed in
+// a fraction of their wait.
+func (d *driver) refresh(ctx context.Context, how, feeds string, rate float64) (*sample, error) {
 	c, err := start(ctx, nil, filepath.Join(d.bin, "search"), "-addr=127.0.0.1:0", "-alloc=lean", "-ttl=2s", "-refresh="+how, "-feeds="+feeds)
 	if err != nil {
 		return nil, err
 	}
 	defer c.end()
-	return d.measure(ctx, c, load{rate: 200, length: d.length, warmup: time.Second, targets: searchTarget(c.url)}, "search-"+how)
+	return d.measure(ctx, c, load{rate: rate, length: d.length, warmup: time.Second, targets: searchTarget(c.url)}, "search-"+how)
 }
 
 // serveFeeds serves feeds that take 100 ms, as real ones may, and returns where.
