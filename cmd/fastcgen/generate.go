@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"go/parser"
+	"go/token"
 	"io/fs"
 	"os"
+	"strings"
 )
 
 // generate returns the Go file for the declaration file of that name.
@@ -18,7 +21,7 @@ func generate(ctx context.Context, path, out string) (text []byte, warnings []st
 	}
 	d, err := parse(path, src)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, ordinary(path, src, err)
 	}
 	temp, err := os.MkdirTemp("", "fastcgen-")
 	if err != nil {
@@ -74,4 +77,14 @@ func plans(ctx context.Context, tc *toolchain, d *declaration, pkg *goPackage) (
 	g.unused()
 	g.floats()
 	return g, append(g.r.bad, g.conditions()...).err()
+}
+
+// ordinary says what to do with a file that is no declaration file since it is one of ordinary cgo.
+func ordinary(path string, src []byte, otherwise error) error {
+	fset := token.NewFileSet()
+	f, err := parser.ParseFile(fset, path, src, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil || !isOrdinary(f) || strings.HasPrefix(string(src), mine) {
+		return otherwise
+	}
+	return problems{{fset.PositionFor(f.Package, false), "this is an ordinary cgo file", "fastcgen -init " + path + " writes its declarations"}}
 }

@@ -20,6 +20,7 @@ import (
 type goPackage struct {
 	shell
 	importPath string
+	holds      bool // the file is one of those that are built
 	fset       *token.FileSet
 	files      []*ast.File // the ordinary ones, and other generated ones
 	cFiles     []string
@@ -31,32 +32,41 @@ type goPackage struct {
 
 // load reads the package around a declaration file.
 func load(ctx context.Context, d *declaration, out, temp string) (*goPackage, error) {
-	near, base := filepath.Split(d.path)
+	base := filepath.Base(d.path)
+	if err := checkName(base); err != nil {
+		return nil, err
+	}
+	pkg, err := readPackage(ctx, d.path, userTags(d.build), out, temp)
+	if err != nil {
+		return nil, err
+	}
+	if !pkg.holds {
+		return nil, fmt.Errorf("%s: its //go:build line leaves this platform out: run fastcgen where it holds", d.path)
+	}
+	return pkg, nil
+}
+
+// readPackage reads the package that the file at path belongs to, as a build with
+// tags sees it and without the file out.
+func readPackage(ctx context.Context, path string, tags []string, out, temp string) (*goPackage, error) {
+	near, base := filepath.Split(path)
 	dir, err := filepath.Abs(near) // ${SRCDIR} in flags becomes this
 	if err != nil {
 		return nil, err
 	}
-	if err := checkName(base); err != nil {
-		return nil, err
-	}
 	bctx := build.Default
-	bctx.CgoEnabled, bctx.BuildTags = true, append(userTags(d.build), declarationTag)
+	bctx.CgoEnabled, bctx.BuildTags = true, append(tags, declarationTag)
 	bctx.ReadDir = func(name string) ([]fs.FileInfo, error) { return entries(name, filepath.Base(out)) }
 	bp, err := bctx.ImportDir(dir, 0)
 	if err != nil {
 		return nil, err
 	}
-	pkg := &goPackage{
-		shell: shell{dir, temp}, fset: token.NewFileSet(), cFiles: bp.CFiles, cFlags: bp.CgoCFLAGS, cppFlags: bp.CgoCPPFLAGS, pkgConfig: bp.CgoPkgConfig, ldFlags: bp.CgoLDFLAGS,
-	}
 	names := slices.Concat(bp.GoFiles, bp.CgoFiles)
-	if !slices.Contains(names, base) {
-		return nil, fmt.Errorf("%s: its //go:build line leaves this platform out: run fastcgen where it holds", d.path)
+	pkg := &goPackage{
+		shell: shell{dir, temp}, holds: slices.Contains(names, base), fset: token.NewFileSet(), cFiles: bp.CFiles,
+		cFlags: bp.CgoCFLAGS, cppFlags: bp.CgoCPPFLAGS, pkgConfig: bp.CgoPkgConfig, ldFlags: bp.CgoLDFLAGS,
 	}
 	for _, n := range names {
-		if n == base {
-			continue
-		}
 		f, err := parser.ParseFile(pkg.fset, filepath.Join(near, n), nil, parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
 			return nil, syntax(err)
@@ -65,11 +75,11 @@ func load(ctx context.Context, d *declaration, out, temp string) (*goPackage, er
 			pkg.files = append(pkg.files, f)
 		}
 	}
-	path, err := pkg.run(ctx, "", "go", "list", "-e", "-find", "-tags", declarationTag, "-f", "{{.ImportPath}}", ".")
+	importPath, err := pkg.run(ctx, "", "go", "list", "-e", "-find", "-tags", declarationTag, "-f", "{{.ImportPath}}", ".")
 	if err != nil {
-		return nil, fmt.Errorf("%s: no import path, which the names of C functions are made from: %w", d.path, err)
+		return nil, fmt.Errorf("%s: no import path, which the names of C functions are made from: %w", path, err)
 	}
-	pkg.importPath = strings.TrimSpace(path)
+	pkg.importPath = strings.TrimSpace(importPath)
 	return pkg, nil
 }
 

@@ -4,7 +4,10 @@
 //	fastcgen [flags] FILE...
 //
 //	-check    write nothing; exit 1 when a generated file is not up to date
-//	-o FILE   write to FILE; with one FILE only
+//	-init     FILEs are ordinary files of one package that use cgo: declare the C functions that they call
+//	-o FILE   write to FILE; with one FILE only, or with -init
+//
+// fastcgen -init p.go writes p_leaf.go, a declaration file to be read and edited, and changes no file.
 //
 // FILE is a declaration file: a Go file that is never compiled, since it stands under
 // //go:build fastcgen. From dot.go fastcgen makes dot_fastc.go, under //go:build cgo, in one step
@@ -98,6 +101,8 @@ dot_fastc.go beside it, once everything in the file is right. In an ordinary fil
 
   //go:generate go run evenkeel.dev/cmd/fastcgen dot.go
 
+With -init, p.go is an ordinary file that calls C: fastcgen -init p.go writes p_leaf.go, its declarations.
+
 go doc evenkeel.dev/cmd/fastcgen tells what a declaration file may say.
 
 Flags:
@@ -107,6 +112,7 @@ Flags:
 type app struct {
 	stdout, stderr io.Writer
 	check          bool   // compare, write nothing
+	init           bool   // write declarations
 	output         string // in place of the name made from the declaration's
 }
 
@@ -122,7 +128,8 @@ func (a *app) main(ctx context.Context, args []string) int {
 	fs := flag.NewFlagSet("fastcgen", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
 	fs.BoolVar(&a.check, "check", false, "write nothing; exit 1 when a generated file is not up to date")
-	fs.StringVar(&a.output, "o", "", "write to this `file`; with one FILE only")
+	fs.BoolVar(&a.init, "init", false, "FILEs are ordinary files of one package that use cgo: declare the C functions that they call in a new file")
+	fs.StringVar(&a.output, "o", "", "write to this `file`; with one FILE only, or with -init")
 	switch err := fs.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
 		fmt.Fprint(a.stdout, usage)
@@ -133,12 +140,18 @@ func (a *app) main(ctx context.Context, args []string) int {
 		return a.wrong("%v", err)
 	case fs.NArg() == 0:
 		return a.wrong("no file: name the declaration file, as in fastcgen dot.go")
-	case fs.NArg() > 1 && a.output != "":
+	case a.init && a.check:
+		return a.wrong("-check with -init: declarations are written once, and yours from then on; leave one out")
+	case fs.NArg() > 1 && a.output != "" && !a.init:
 		return a.wrong("-o with %d files: give one, or leave -o out", fs.NArg())
 	}
 	code := exitOK
-	for _, name := range fs.Args() {
-		if err := a.file(ctx, name); ctx.Err() != nil {
+	files, run := fs.Args(), func(name string) error { return a.file(ctx, name) }
+	if a.init {
+		files, run = files[:1], func(string) error { return a.initialize(ctx, fs.Args()) }
+	}
+	for _, name := range files {
+		if err := run(name); ctx.Err() != nil {
 			fmt.Fprintln(a.stderr, "fastcgen: interrupted")
 			return exitInterrupted
 		} else if err != nil {

@@ -1,0 +1,86 @@
+//go:build cgo && linux
+
+// Command fromcgo takes pinned Go modules that wrap C from cgo to leaf calls: fastcgen -init declares the
+// functions, a list of edits finishes the declarations and replaces the calls, and the module's own tests
+// say whether it is right. With -rounds it compares the speed, in interleaved rounds.
+//
+//	cd bench && go run ./fastc/fromcgo [-only NAME] [-rounds 10]
+//
+// The modules come from the module cache, or through the proxy; no source of theirs is kept here.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"evenkeel.dev/bench/figure"
+	"evenkeel.dev/bench/machine"
+)
+
+func main() {
+	log.SetFlags(0)
+	root := flag.String("root", "..", "`folder` of module evenkeel.dev")
+	only := flag.String("only", "", "one `module`, by its name")
+	rounds := flag.Int("rounds", 0, "interleaved `rounds` of benchmarks by cgo and by fastc; 0: none")
+	results := flag.String("results", "results", "`folder` for the raw results of the rounds")
+	keep := flag.String("keep", "", "leave the changed modules in this `folder`")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, *root, *only, *rounds, *results, *keep); err != nil {
+		log.Fatal("fromcgo: ", err)
+	}
+}
+
+func run(ctx context.Context, root, only string, rounds int, results, keep string) error {
+	root, err := filepath.Abs(root)
+	if err != nil {
+		return err
+	}
+	dir := keep
+	if dir == "" {
+		if dir, err = os.MkdirTemp("", "fromcgo-"); err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
+	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return err
+	}
+	w := &work{ctx: ctx, root: root, dir: dir, out: os.Stdout}
+	if err := w.build(); err != nil {
+		return err
+	}
+	set := figure.New("fromcgo")
+	set.Machine = machine.This()
+	var names []string
+	for _, m := range modules {
+		names = append(names, m.name)
+		if only != "" && only != m.name {
+			continue
+		}
+		if err := w.convert(m); err != nil {
+			return fmt.Errorf("%s: %w", m.name, err)
+		}
+		set.Versions[m.path] = m.version
+		if rounds > 0 {
+			if err := w.compare(m, set, rounds); err != nil {
+				return fmt.Errorf("%s: %w", m.name, err)
+			}
+		}
+	}
+	if len(set.Versions) == 2 {
+		return fmt.Errorf("no module %s: they are %s", only, strings.Join(names, ", "))
+	}
+	if rounds == 0 {
+		return nil
+	}
+	return set.Save(results)
+}

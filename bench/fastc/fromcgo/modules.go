@@ -1,0 +1,6 @@
+//go:build cgo && linux
+
+package main
+
+// modules are what is converted.
+var modules = []module{}

@@ -1,0 +1,280 @@
+//go:build cgo && linux
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"evenkeel.dev/bench/figure"
+)
+
+// module is a module that wraps C, and what it takes to get it to leaf calls.
+type module struct {
+	name, path, version string
+	folder              string   // of the package, within the module
+	files               []string // those that call C
+	declarations        []edit   // of what fastcgen -init writes
+	calls               []edit   // of the module's own files
+	bench               string   // a test file of the package, with benchmarks
+	tests               string   // a pattern of go test -run, empty for all
+}
+
+// edit replaces text in a file. It has to occur there, and once unless all are meant.
+type edit struct {
+	file, from, to string
+	all            bool
+}
+
+// work is where modules are changed.
+type work struct {
+	ctx       context.Context
+	root, dir string
+	out       io.Writer
+}
+
+// run runs a program in a folder and returns what it wrote.
+func (w *work) run(dir string, args ...string) (string, error) {
+	cmd := exec.CommandContext(w.ctx, args[0], args[1:]...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod", "GONOSUMDB=*")
+	var out, said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &said
+	if err := cmd.Run(); err != nil {
+		return out.String(), fmt.Errorf("%s: %w\n%s%s", strings.Join(args, " "), err, out.String(), said.String())
+	}
+	return out.String() + said.String(), nil
+}
+
+// build builds fastcgen.
+func (w *work) build() error {
+	if err := os.MkdirAll(w.dir, 0o755); err != nil {
+		return err
+	}
+	_, err := w.run(w.root, "go", "build", "-o", filepath.Join(w.dir, "fastcgen"), "./cmd/fastcgen")
+	return err
+}
+
+// errMissing says that a module is neither in the cache nor to be had.
+var errMissing = errors.New("the module is not in the module cache, and could not be fetched")
+
+// fetch copies a module twice: as it is, and to be changed.
+func (w *work) fetch(m module) (cgo, fast string, err error) {
+	empty := filepath.Join(w.dir, m.name, "empty")
+	if err := os.MkdirAll(empty, 0o755); err != nil {
+		return "", "", err
+	}
+	if err := os.WriteFile(filepath.Join(empty, "go.mod"), []byte("module empty\n\ngo 1.26.0\n"), 0o644); err != nil {
+		return "", "", err
+	}
+	said, err := w.run(empty, "go", "mod", "download", "-json", m.path+"@"+m.version)
+	if err != nil {
+		return "", "", fmt.Errorf("%w: %w", errMissing, err)
+	}
+	var from struct{ Dir string }
+	if err := json.Unmarshal([]byte(said), &from); err != nil {
+		return "", "", err
+	}
+	cgo, fast = filepath.Join(w.dir, m.name, "cgo"), filepath.Join(w.dir, m.name, "fastc")
+	for _, dir := range []string{cgo, fast} {
+		if err := copyFolder(dir, from.Dir); err != nil {
+			return "", "", err
+		}
+		if !exists(filepath.Join(dir, "go.mod")) {
+			if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module "+m.path+"\n"), 0o644); err != nil {
+				return "", "", err
+			}
+		}
+		for _, change := range []string{"-go=1.26.0", "-require=evenkeel.dev@v0.0.0", "-replace=evenkeel.dev=" + w.root} {
+			if _, err := w.run(dir, "go", "mod", "edit", change); err != nil {
+				return "", "", err
+			}
+		}
+		if err := os.WriteFile(filepath.Join(dir, m.folder, "fromcgo_test.go"), []byte(m.bench), 0o644); err != nil {
+			return "", "", err
+		}
+	}
+	return filepath.Join(cgo, m.folder), filepath.Join(fast, m.folder), nil
+}
+
+func exists(name string) bool {
+	_, err := os.Stat(name)
+	return err == nil
+}
+
+// copyFolder copies files that may be changed then: those of the module cache may not.
+func copyFolder(to, from string) error {
+	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			return os.MkdirAll(filepath.Join(to, rel), 0o755)
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(to, rel), text, info.Mode().Perm()|0o200)
+	})
+}
+
+// apply applies edits in a folder.
+func apply(dir string, edits []edit) error {
+	for _, e := range edits {
+		file := filepath.Join(dir, e.file)
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		switch n := strings.Count(string(text), e.from); {
+		case n == 0:
+			return fmt.Errorf("%s has no %q", e.file, e.from)
+		case n > 1 && !e.all:
+			return fmt.Errorf("%s has %q %d times", e.file, e.from, n)
+		}
+		if err := os.WriteFile(file, []byte(strings.ReplaceAll(string(text), e.from, e.to)), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// convert takes a module to leaf calls, and runs its tests before and after.
+func (w *work) convert(m module) error {
+	cgo, fast, err := w.fetch(m)
+	if err != nil {
+		return err
+	}
+	fastcgen := filepath.Join(w.dir, "fastcgen")
+	said, err := w.run(fast, append([]string{fastcgen, "-init"}, m.files...)...)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(w.out, "%s %s\n%s", m.path, m.version, indented(said))
+	leaf := strings.TrimSuffix(m.files[0], ".go") + "_leaf.go"
+	if said, err = w.run(fast, fastcgen, leaf); err != nil { // as it is
+		return err
+	}
+	fmt.Fprintf(w.out, "  generates as it is; edits: %d of declarations, %d of calls\n%s", len(m.declarations), len(m.calls), indented(said))
+	for i := range m.declarations {
+		m.declarations[i].file = leaf
+	}
+	if err := apply(fast, m.declarations); err != nil {
+		return err
+	}
+	if said, err = w.run(fast, fastcgen, leaf); err != nil {
+		return err
+	}
+	fmt.Fprint(w.out, indented(said))
+	before, err := countCalls(fast, m.files)
+	if err != nil {
+		return err
+	}
+	if err := apply(fast, m.calls); err != nil {
+		return err
+	}
+	after, err := countCalls(fast, m.files)
+	if err != nil {
+		return err
+	}
+	for _, dir := range []string{cgo, fast} {
+		args := []string{"go", "test", "-count=1", "-run=" + m.tests, "."}
+		if said, err = w.run(dir, args...); err != nil {
+			return err
+		}
+		fmt.Fprintf(w.out, "  %s: %s", filepath.Base(strings.TrimSuffix(dir, "/"+m.folder)), said)
+	}
+	fmt.Fprintf(w.out, "  calls of C in its files: %d before, %d after\n", before, after)
+	return nil
+}
+
+func indented(s string) string {
+	if s == "" {
+		return ""
+	}
+	return "    " + strings.ReplaceAll(strings.TrimSuffix(s, "\n"), "\n", "\n    ") + "\n"
+}
+
+var callOfC = regexp.MustCompile(`\bC\.[A-Za-z]\w*\(`)
+
+// helpers are conversions and what cgo itself gives.
+var helpers = regexp.MustCompile(`^C\.(u?int(8|16|32|64)?(_t)?|s?char|uchar|u?short|u?long|u?longlong|float|double|size_t|uintptr_t|bool|_Bool|CString|CBytes|GoString|GoStringN|GoBytes|H3Index|[a-z0-9]+_t)\($`)
+
+// countCalls counts the calls of C in files, by their text.
+func countCalls(dir string, files []string) (int, error) {
+	n := 0
+	for _, f := range files {
+		text, err := os.ReadFile(filepath.Join(dir, f))
+		if err != nil {
+			return 0, err
+		}
+		for _, call := range callOfC.FindAllString(string(text), -1) {
+			if !helpers.MatchString(call) {
+				n++
+			}
+		}
+	}
+	return n, nil
+}
+
+var benchLine = regexp.MustCompile(`(?m)^Benchmark(FromCgo\S*?)(?:-\d+)?\s+\d+\s+([\d.]+) ns/op`)
+
+// compare runs the benchmarks of both, round by round, in turns.
+func (w *work) compare(m module, set *figure.Set, rounds int) error {
+	cgo, fast := filepath.Join(w.dir, m.name, "cgo", m.folder), filepath.Join(w.dir, m.name, "fastc", m.folder)
+	times := map[string]map[string][]float64{}
+	for _, dir := range []string{cgo, fast} {
+		times[dir] = map[string][]float64{}
+		if _, err := w.run(dir, "go", "test", "-c", "-o", "bench.test", "."); err != nil {
+			return err
+		}
+	}
+	for round := range rounds {
+		dirs := []string{cgo, fast}
+		if round%2 == 1 {
+			slices.Reverse(dirs)
+		}
+		for _, dir := range dirs {
+			out, err := w.run(dir, filepath.Join(dir, "bench.test"), "-test.run=^$", "-test.bench=^BenchmarkFromCgo", "-test.benchtime=200ms")
+			if err != nil {
+				return err
+			}
+			for _, l := range benchLine.FindAllStringSubmatch(out, -1) {
+				ns, err := strconv.ParseFloat(l[2], 64)
+				if err != nil {
+					return err
+				}
+				times[dir][l[1]] = append(times[dir][l[1]], ns)
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(times[cgo])) {
+		a, b := times[cgo][name], times[fast][name]
+		set.Raw[m.name+" "+name] = map[string][]float64{"cgo ns": a, "fastc ns": b}
+		text := fmt.Sprintf("%s %s, cgo %.4g ns, fastc %.4g ns: cgo/fastc", m.name, strings.TrimPrefix(name, "FromCgo"), figure.Median(a), figure.Median(b))
+		set.AtLeast(text, figure.Ratios(a, b), 0.98, "")
+	}
+	return nil
+}

@@ -1,0 +1,312 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/build/constraint"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+const initSuffix = "_leaf.go"
+
+// initializer writes the declaration file for the C functions that ordinary files call.
+type initializer struct {
+	out     string // as it was named, or made from the first file's name
+	files   []*cgoFile
+	pkg     *goPackage
+	tc      *toolchain
+	own     string   // the preambles for the declaration file
+	list    []*guess // in the order of the first calls
+	types   []*guessType
+	warned  []string // what belongs to no function
+	notable []string // about the files: values, generated code
+}
+
+// at is where a file begins.
+func (f *cgoFile) at() token.Position { return token.Position{Filename: f.path, Line: 1, Column: 1} }
+
+// initialize writes the declarations of the C functions that the files call.
+func (a *app) initialize(ctx context.Context, names []string) error {
+	in := &initializer{out: a.output}
+	if in.out == "" {
+		in.out = strings.TrimSuffix(names[0], ".go") + initSuffix
+	}
+	if err := in.names(names); err != nil {
+		return err
+	}
+	temp, err := os.MkdirTemp("", "fastcgen-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(temp)
+	if err := in.read(ctx, names, temp); err != nil {
+		return err
+	}
+	if err := in.guess(ctx); err != nil {
+		return err
+	}
+	text, err := in.settle(ctx)
+	if err != nil {
+		return err
+	}
+	in.report(a)
+	if text == nil {
+		return fmt.Errorf("%s calls no C function that could be declared: nothing is written", strings.Join(names, " "))
+	}
+	if err := writeNew(in.out, text); err != nil {
+		return err
+	}
+	counts := in.counts()
+	fmt.Fprintf(a.stderr, "fastcgen: %s has %s; %s to decide are in comments there, and %s as they are. Read it, then run fastcgen %[1]s\n",
+		in.out, plural(counts[0], "declaration"), itoa(counts[1]), plural(counts[2], "function")+" stay")
+	return nil
+}
+
+// names refuses what -init cannot read or write.
+func (in *initializer) names(names []string) error {
+	if filepath.Dir(in.out) != filepath.Dir(names[0]) {
+		return fmt.Errorf("-o %s: the declarations belong into the folder of %s, whose package they are of", in.out, names[0])
+	}
+	if err := checkName(filepath.Base(in.out)); err != nil {
+		return err
+	}
+	for _, out := range []string{in.out, outputName(in.out)} {
+		if exists(out) {
+			return fmt.Errorf("%s is there and stays as it is: write to another file with -o, and move over what you want", out)
+		}
+	}
+	for _, n := range names {
+		if filepath.Dir(n) != filepath.Dir(names[0]) {
+			return fmt.Errorf("%s and %s are in two folders: run -init for each package", names[0], n)
+		}
+		if strings.HasSuffix(n, "_test.go") {
+			return fmt.Errorf("%s: a test file cannot use cgo: name the file that does", n)
+		}
+	}
+	return nil
+}
+
+// read reads the files and their package.
+func (in *initializer) read(ctx context.Context, names []string, temp string) error {
+	var tags []string
+	for _, n := range names {
+		src, err := os.ReadFile(n)
+		if errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("no file %s: name the Go file that calls C, as in fastcgen -init p.go", n)
+		} else if err != nil {
+			return err
+		}
+		fset := token.NewFileSet()
+		f, err := parser.ParseFile(fset, n, src, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return syntax(err)
+		}
+		at := fset.PositionFor(f.Name.Pos(), false)
+		switch {
+		case strings.HasPrefix(string(src), mine):
+			return problems{{at, "fastcgen generated this file", "name the file that calls C"}}
+		case isDeclaration(f):
+			return problems{{at, "this is a declaration file already", "run fastcgen " + n}}
+		case !importsC(f):
+			return problems{{at, `no import "C"`, "name the file that calls C"}}
+		}
+		if c := readCgo(n, fset, f); c.build != nil {
+			tags = append(tags, userTags(c.build)...)
+		}
+	}
+	pkg, err := readPackage(ctx, names[0], tags, in.out, temp)
+	if err != nil {
+		return err
+	}
+	if err := pkg.exports().err(); err != nil {
+		return err
+	}
+	in.pkg = pkg
+	for _, n := range names {
+		i := slices.IndexFunc(pkg.files, func(f *ast.File) bool {
+			return filepath.Base(pkg.fset.PositionFor(f.Package, false).Filename) == filepath.Base(n)
+		})
+		if i < 0 {
+			return fmt.Errorf("%s: its name or its //go:build line leaves this platform out: run fastcgen where it holds", n)
+		}
+		c := readCgo(n, pkg.fset, pkg.files[i])
+		in.files = append(in.files, c)
+		if ast.IsGenerated(c.file) {
+			in.notable = append(in.notable, fmt.Sprintf("%s is generated: its calls change where it is generated from", n))
+		}
+	}
+	in.tc, err = newToolchain(ctx, pkg)
+	return err
+}
+
+// guess finds the C functions that are called, and guesses their declarations.
+func (in *initializer) guess(ctx context.Context) error {
+	preamble, own := preamblesOf(in.files)
+	in.own = own
+	info := typeCheck(in.pkg)
+	uses := &cgoUses{values: map[string]token.Position{}, allocated: map[string]bool{}}
+	for _, f := range in.pkg.files {
+		uses.collect(in.pkg.fset, info, f, slices.ContainsFunc(in.files, func(c *cgoFile) bool { return c.file == f }))
+	}
+	asked := map[string]bool{}
+	for _, c := range uses.calls {
+		asked[c.name] = true
+	}
+	for name := range uses.values {
+		asked[name] = true
+	}
+	for name := range uses.allocated {
+		asked[name] = true
+	}
+	names, err := askNames(ctx, in.tc, preamble, sortedNames(asked))
+	if err != nil {
+		return preamblesFail(in.files, err)
+	}
+	d := &declaration{path: in.files[0].path, preamble: preamble, preambleAt: in.files[0].at()}
+	var functions []string
+	for _, name := range sortedNames(asked) {
+		switch c := (&typeDecl{cName: name}); {
+		case names.types[name]:
+			d.types = append(d.types, c)
+		case names.functions[name] && !token.IsKeyword(name):
+			functions = append(functions, name)
+			d.funcs = append(d.funcs, &funcDecl{call: callDirective{cName: name}})
+		}
+	}
+	facts, err := ask(ctx, in.tc, d)
+	if err != nil {
+		return err
+	}
+	for _, name := range functions {
+		if b, _ := facts.bare(facts.funcs[name]); !isFunction(b) {
+			delete(names.functions, name)
+		}
+	}
+	functions = slices.DeleteFunc(functions, func(n string) bool { return !names.functions[n] })
+	own2, err := askPreamble(ctx, in.tc, preamble, functions)
+	if err != nil {
+		return err
+	}
+	if err := in.twice(own2); err != nil {
+		return err
+	}
+	taken, _ := in.pkg.declared()
+	g := newGuesser(&resolver{facts: facts, declared: map[string]*goType{}}, uses, info, names, own2, keysOf(taken))
+	in.list = g.all()
+	for _, name := range functions {
+		if at, ok := uses.values[name]; ok {
+			in.notable = append(in.notable, fmt.Sprintf("%s: C.%s as a value is C's own: a function that fastcgen makes has no address in C", at, name))
+		}
+	}
+	for _, c := range uses.calls {
+		if said := names.unknown[c.name]; said != "" {
+			in.notable = append(in.notable, fmt.Sprintf("%s: C does not know %s in these preambles (%s)", c.at, c.name, said))
+		}
+	}
+	return nil
+}
+
+func keysOf[V any](m map[string]V) map[string]bool {
+	keys := map[string]bool{}
+	for k := range m {
+		keys[k] = true
+	}
+	return keys
+}
+
+// twice refuses preambles that define what may be defined once.
+func (in *initializer) twice(own *ownOfPreamble) error {
+	var bad problems
+	for _, name := range own.global {
+		at := in.files[0].at()
+		for _, f := range in.files {
+			for _, p := range f.preambles {
+				for i, l := range strings.Split(p.text, "\n") {
+					if at.Line == 1 && definition(name).MatchString(l) {
+						at = token.Position{Filename: f.path, Line: p.at.Line + i, Column: 1}
+					}
+				}
+			}
+		}
+		bad.add(at, "the preamble defines "+name+", and its copy in the declaration file would define it again",
+			"write static in front of it, or move it to a .c file of the package")
+	}
+	return bad.err()
+}
+
+// report says what the user has to know on standard error.
+func (in *initializer) report(a *app) {
+	for _, s := range in.notable {
+		fmt.Fprintf(a.stderr, "%s\n", s)
+	}
+	for _, s := range in.warned {
+		fmt.Fprintf(a.stderr, "%s\n", s)
+	}
+	for _, u := range in.list {
+		at := u.sites[0].at
+		switch {
+		case u.refused != "":
+			fmt.Fprintf(a.stderr, "%s: C.%s stays as it is: %s\n", at, u.cName, u.refused)
+		case len(u.questions) > 0:
+			for _, q := range u.questions {
+				fmt.Fprintf(a.stderr, "%s: C.%s is left to you: %s\n", at, u.cName, q)
+			}
+		case len(u.slow) > 0:
+			fmt.Fprintf(a.stderr, "%s: C.%s is declared //fastc:slow: %s\n", at, u.cName, strings.Join(u.slow, "; "))
+		}
+	}
+}
+
+// counts returns the number of functions that are declared, left to decide, and left as they are.
+func (in *initializer) counts() (n [3]int) {
+	for _, u := range in.list {
+		n[u.state()]++
+	}
+	return n
+}
+
+// constraint returns the //go:build line of the declaration file: what all files ask for.
+func (in *initializer) constraint() string {
+	parts := []string{declarationTag}
+	add := func(s string) {
+		if s != "" && !slices.Contains(parts, s) {
+			parts = append(parts, s)
+		}
+	}
+	for _, f := range in.files {
+		for _, tag := range platformTags(filepath.Base(f.path)) {
+			add(tag)
+		}
+		if f.build != nil {
+			add(withoutCgo(f.build))
+		}
+	}
+	return strings.Join(parts, " && ")
+}
+
+// withoutCgo writes a constraint without the tag cgo, which the generated file has anyway.
+func withoutCgo(x constraint.Expr) string {
+	switch x := x.(type) {
+	case *constraint.TagExpr:
+		if x.Tag == generatedTag {
+			return ""
+		}
+	case *constraint.AndExpr:
+		l, r := withoutCgo(x.X), withoutCgo(x.Y)
+		if l == "" || r == "" {
+			return l + r
+		}
+		return l + " && " + r
+	case *constraint.OrExpr:
+		return "(" + x.String() + ")"
+	}
+	return x.String()
+}

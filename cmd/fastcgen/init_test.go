@@ -1,0 +1,146 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestInit writes the declarations for ordinary cgo files, compares them with golden files, and has
+// fastcgen generate from them as they are.
+func TestInit(t *testing.T) {
+	needsGCC(t)
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		files string
+		out   string
+		build string // command that compiles the result
+	}{
+		"plain": {"geo.go", "geo_leaf.go", "go test ."},
+		"odd":   {"odd_linux.go", "odd_linux_leaf.go", ""},
+		"two":   {"a.go b.go", "a_leaf.go", "go vet ."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			files := testdata(t, "init/"+name)
+			for n := range files {
+				if strings.HasSuffix(n, ".golden") {
+					delete(files, n)
+				}
+			}
+			dir := folder(t, files)
+			args := []string{"-init"}
+			for f := range strings.FieldsSeq(tt.files) {
+				args = append(args, filepath.Join(dir, f))
+			}
+			r := call(t.Context(), args...)
+			if r.code != exitOK || r.stdout != "" {
+				t.Fatalf("code %d\n%s%s", r.code, r.stdout, r.stderr)
+			}
+			golden(t, "init/"+name+"/said.golden", strings.ReplaceAll(r.stderr, dir+"/", ""))
+			out := filepath.Join(dir, tt.out)
+			text, err := os.ReadFile(out)
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden(t, "init/"+name+"/leaf.golden", string(text))
+			if said := command(t, dir, nil, "gofmt", "-l", out); said != "" {
+				t.Errorf("gofmt -l: %s", said)
+			}
+			if r := call(t.Context(), out); r.code != exitOK || r.stderr != "" {
+				t.Fatalf("fastcgen of what -init wrote: code %d\n%s\n%s", r.code, r.stderr, text)
+			}
+			if tt.build != "" {
+				command(t, dir, nil, strings.Fields(tt.build)...)
+			}
+			if r := call(t.Context(), args...); r.code != exitFailed || !strings.Contains(r.stderr, tt.out+" is there and stays as it is") {
+				t.Errorf("a second time: code %d, %s", r.code, r.stderr)
+			}
+			if now, err := os.ReadFile(out); err != nil || string(now) != string(text) {
+				t.Errorf("the second time changed the file (%v)", err)
+			}
+		})
+	}
+}
+
+const useCgo = "package small\n\n// static int add(int a, int b) { return a + b; }\nimport \"C\"\n\nfunc use() int { return int(C.add(1, 2)) }\n"
+
+// TestInitRefuses is about what -init cannot read or must not write.
+func TestInitRefuses(t *testing.T) {
+	needsGCC(t)
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		files map[string]string
+		args  string
+		code  int
+		want  string
+	}{
+		"written already": {
+			map[string]string{"p.go": useCgo, "p_leaf.go": "package small\n"}, "-init p.go", exitFailed,
+			"fastcgen: DIR/p_leaf.go is there and stays as it is: write to another file with -o, and move over what you want\n",
+		},
+		"generated already": {
+			map[string]string{"p.go": useCgo, "p_leaf_fastc.go": "package small\n"}, "-init p.go", exitFailed,
+			"fastcgen: DIR/p_leaf_fastc.go is there and stays as it is",
+		},
+		"other name": {map[string]string{"p.go": useCgo}, "-init -o DIR/q.go p.go", exitOK, "fastcgen: DIR/q.go has 1 declaration;"},
+		"other folder": {
+			map[string]string{"p.go": useCgo}, "-init -o DIR/x/q.go p.go", exitFailed,
+			"fastcgen: -o DIR/x/q.go: the declarations belong into the folder of DIR/p.go, whose package they are of\n",
+		},
+		"with -check": {map[string]string{"p.go": useCgo}, "-init -check p.go", exitUsage, "fastcgen: -check with -init: "},
+		"without -init": {
+			map[string]string{"p.go": useCgo}, "p.go", exitFailed,
+			"DIR/p.go:1:1: this is an ordinary cgo file; fastcgen -init DIR/p.go writes its declarations\n",
+		},
+		"no file":     {nil, "-init p.go", exitFailed, "fastcgen: no file DIR/p.go: name the Go file that calls C, as in fastcgen -init p.go\n"},
+		"syntax":      {map[string]string{"p.go": "package small\n\nfunc {\n"}, "-init p.go", exitFailed, "DIR/p.go:3:6: expected 'IDENT', found '{'"},
+		"no C":        {map[string]string{"p.go": "package small\n"}, "-init p.go", exitFailed, "DIR/p.go:1:9: no import \"C\"; name the file that calls C\n"},
+		"no call":     {map[string]string{"p.go": "package small\n\n// typedef int number;\nimport \"C\"\n\nvar n C.number\n"}, "-init p.go", exitFailed, "fastcgen: DIR/p.go calls no C function that could be declared: nothing is written\n"},
+		"declaration": {map[string]string{"p.go": declare("", "")}, "-init p.go", exitFailed, "DIR/p.go:3:9: this is a declaration file already; run fastcgen DIR/p.go\n"},
+		"generated":   {map[string]string{"p.go": mine + " from q.go. DO NOT EDIT.\n\n" + useCgo}, "-init p.go", exitFailed, "DIR/p.go:3:9: fastcgen generated this file; name the file that calls C\n"},
+		"test":        {map[string]string{"p_test.go": useCgo}, "-init p_test.go", exitFailed, "fastcgen: DIR/p_test.go: a test file cannot use cgo: name the file that does\n"},
+		"platform":    {map[string]string{"p_plan9.go": useCgo, "q.go": "package small\n"}, "-init p_plan9.go", exitFailed, "fastcgen: DIR/p_plan9.go: its name or its //go:build line leaves this platform out: run fastcgen where it holds\n"},
+		"export": {
+			map[string]string{"p.go": useCgo, "q.go": "package small\n\nimport \"C\"\n\n//export back\nfunc back() {}\n"}, "-init p.go", exitFailed,
+			"DIR/q.go:5:1: //export back in a package with a declaration file; move the exported function to another package; a leaf function cannot call it\n",
+		},
+		"defined twice": {
+			map[string]string{"p.go": strings.Replace(useCgo, "static int", "int counter;\n// int", 1)}, "-init p.go", exitFailed,
+			"DIR/p.go:3:1: the preamble defines counter, and its copy in the declaration file would define it again; write static in front of it, or move it to a .c file of the package\n" +
+				"DIR/p.go:4:1: the preamble defines add, and its copy",
+		},
+		"preamble": {
+			map[string]string{"p.go": strings.Replace(useCgo, "int b)", "integer b)", 1)}, "-init p.go", exitFailed,
+			"DIR/p.go:3:1: the C compiler says: unknown type name 'integer'; mend the preamble, or the package's #cgo lines\n",
+		},
+		"preambles": {
+			map[string]string{"p.go": useCgo, "q.go": strings.NewReplacer("a + b", "b + a", "use", "used").Replace(useCgo)}, "-init p.go q.go", exitFailed,
+			"DIR/q.go:3:1: the C compiler says: redefinition of 'add'; mend the preamble, or the package's #cgo lines; preambles that do not go together need a -init each\n",
+		},
+		"callback": {
+			map[string]string{"p.go": strings.Replace(useCgo, "return a", "return crosscall2(), a", 1), "p.c": "int crosscall2(void);\n"}, "-init p.go", exitFailed, "DIR/p.go:6:29: C.add stays as it is: ",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := folder(t, tt.files)
+			var args []string
+			for a := range strings.FieldsSeq(tt.args) {
+				if strings.HasSuffix(a, ".go") && !strings.HasPrefix(a, "DIR/") {
+					a = "DIR/" + a
+				}
+				args = append(args, strings.ReplaceAll(a, "DIR", dir))
+			}
+			before := list(t, dir)
+			r := call(t.Context(), args...)
+			if got := strings.ReplaceAll(r.stderr, dir, "DIR"); r.code != tt.code || !strings.HasPrefix(got, tt.want) {
+				t.Errorf("code %d, want %d\n got %s\nwant %s", r.code, tt.code, got, tt.want)
+			}
+			if now := list(t, dir); r.code != exitOK && len(now) != len(before) {
+				t.Errorf("left %q", now)
+			}
+		})
+	}
+}

@@ -1,0 +1,286 @@
+package main
+
+import (
+	"debug/dwarf"
+	"fmt"
+	"go/token"
+	"go/types"
+	"slices"
+	"strings"
+)
+
+// guess is what -init makes of a C function that Go calls.
+type guess struct {
+	cName, goName string
+	sites         []*cgoCall
+	origins       [][]origin // by site and argument
+	params        []guessParam
+	results       []guessParam
+	hasError      bool
+	args          []string // of //fastc:call
+	clauses       []string // directives below it
+	types         []*guessType
+	questions     []string // what only the user knows: the declaration stands in a comment
+	words         bool     // and there is no declaration that could be finished
+	refused       string   // why it stays C.NAME()
+	slow          []string // why it goes by ordinary cgo
+	length        bool     // C gets the length of something
+}
+
+// guessParam is a parameter or result in Go.
+type guessParam struct{ name, typ string }
+
+// guessType is a type of C that declarations need.
+type guessType struct {
+	goName, cName string
+	opaque        bool
+}
+
+// guesser makes the guesses.
+type guesser struct {
+	r         *resolver
+	uses      *cgoUses
+	info      *types.Info
+	names     *cNames
+	own       *ownOfPreamble
+	allocated map[dwarf.Type]bool // structs of which Go has values
+	taken     map[string]bool     // names that declarations must not use
+	opaque    map[dwarf.Type]*guessType
+	mirrors   map[dwarf.Type]*guessType
+}
+
+// newGuesser says what the type names that Go uses are.
+func newGuesser(r *resolver, uses *cgoUses, info *types.Info, names *cNames, own *ownOfPreamble, taken map[string]bool) *guesser {
+	g := &guesser{r, uses, info, names, own, map[dwarf.Type]bool{}, taken, map[dwarf.Type]*guessType{}, map[dwarf.Type]*guessType{}}
+	for name := range uses.allocated {
+		if t := r.facts.types[(&typeDecl{cName: name}).cText()]; t != nil {
+			b, _ := r.facts.bare(t)
+			g.allocated[b] = true
+		}
+	}
+	return g
+}
+
+// all guesses for every function that is called, in the order of the first calls.
+func (g *guesser) all() []*guess {
+	var list []*guess
+	byName := map[string]*guess{}
+	for _, c := range g.uses.calls {
+		if !g.names.functions[c.name] {
+			continue
+		}
+		if byName[c.name] == nil {
+			byName[c.name] = &guess{cName: c.name}
+			list = append(list, byName[c.name])
+		}
+		byName[c.name].sites = append(byName[c.name].sites, c)
+	}
+	for _, u := range list {
+		u.goName = g.free(goName(u.cName))
+	}
+	for _, u := range list {
+		g.guess(u)
+	}
+	return list
+}
+
+// free returns a name that nothing else has, and takes it.
+func (g *guesser) free(name string) string {
+	for g.taken[name] || reserved[name] || token.IsKeyword(name) {
+		name += "C"
+	}
+	g.taken[name] = true
+	return name
+}
+
+// goName makes an unexported Go name of a C one: ZSTD_compressCCtx is zstdCompressCCtx.
+func goName(c string) string {
+	c = strings.TrimSuffix(strings.TrimPrefix(c, "struct_"), "_t")
+	var b strings.Builder
+	for part := range strings.SplitSeq(c, "_") {
+		switch {
+		case part == "":
+		case b.Len() > 0:
+			b.WriteString(strings.ToUpper(part[:1]) + part[1:])
+		case part == strings.ToUpper(part):
+			b.WriteString(strings.ToLower(part))
+		default:
+			b.WriteString(strings.ToLower(part[:1]) + part[1:])
+		}
+	}
+	if name := b.String(); token.IsIdentifier(name) || token.IsKeyword(name) {
+		return name
+	}
+	return "c" + c
+}
+
+// ask notes a question, which leaves the declaration in a comment.
+func (u *guess) ask(format string, args ...any) {
+	u.questions = append(u.questions, fmt.Sprintf(format, args...))
+}
+
+// refuse notes why a function stays C.NAME().
+func (u *guess) refuse(format string, args ...any) {
+	if u.refused == "" {
+		u.refused = fmt.Sprintf(format, args...)
+	}
+}
+
+// guess fills in one function.
+func (g *guesser) guess(u *guess) {
+	b, _ := g.r.facts.bare(g.r.facts.funcs[u.cName])
+	fn, ok := b.(*dwarf.FuncType)
+	if !ok {
+		u.refuse("it is no function in C")
+		return
+	}
+	for _, t := range append(slices.Clone(fn.ParamType), fn.ReturnType) {
+		if _, ok := t.(*dwarf.DotDotDotType); ok {
+			u.refuse("it has variable arguments, or no prototype: write (void) where C takes none")
+			return
+		}
+		if what := g.r.facts.unwritable(t); t != nil && what != "" {
+			u.refuse("its signature has %s", what)
+			return
+		}
+	}
+	if token.IsKeyword(u.cName) {
+		u.refuse("its name is a keyword of Go: wrap it in a static inline function of another name")
+		return
+	}
+	if g.own.functions[u.cName] && len(g.own.variables) > 0 {
+		u.ask("The preamble has the variable %s, and the copy of the preamble in this file has another one of that name. "+
+			"Move it to a .c file of the package if %s uses it.", strings.Join(slices.Compact(slices.Clone(g.own.variables)), " and "), u.cName)
+		u.words = true
+	}
+	for _, c := range u.sites {
+		if len(c.args) != len(fn.ParamType) {
+			u.refuse("%s passes %s, and C declares %s", short(c.at), plural(len(c.args), "argument"), plural(len(fn.ParamType), "argument"))
+			return
+		}
+		row := make([]origin, len(c.args))
+		for i, e := range c.args {
+			row[i] = g.tracer(c).trace(e)
+		}
+		u.origins = append(u.origins, row)
+	}
+	p := &parameters{guesser: g, u: u, fn: fn, names: map[string]bool{}, lengths: map[int]string{}, slices: map[int]string{}}
+	for i := range fn.ParamType { // what has a length, first
+		p.pair(i)
+	}
+	for i := range fn.ParamType {
+		p.parameter(i)
+	}
+	p.result()
+}
+
+func (g *guesser) tracer(c *cgoCall) *tracer {
+	return &tracer{info: g.info, in: c.in, isC: func(name string) bool { return g.names.functions[name] }}
+}
+
+// number returns the Go type of a number of C, empty when c is none.
+func (g *guesser) number(c dwarf.Type) string {
+	n, ok := g.r.facts.number(c)
+	b, _ := g.r.facts.bare(c)
+	_, isBool := b.(*dwarf.BoolType)
+	typedef, _ := unqualified(c).(*dwarf.TypedefType)
+	switch {
+	case isBool && b.Size() == 1:
+		return "bool"
+	case !ok:
+		return ""
+	case n.plainChar:
+		return "byte"
+	case typedef != nil && typedef.Name == "uintptr_t" && n.size == 8:
+		return "uintptr"
+	}
+	return n.goName()
+}
+
+// element returns the Go type of what a pointer of C points to, and its size: a byte for void.
+func (g *guesser) element(ptr *dwarf.PtrType) (name string, size int64) {
+	b, _ := g.r.facts.bare(ptr.Type)
+	if _, ok := b.(*dwarf.VoidType); ok || b == nil {
+		return "byte", 1
+	}
+	switch name = g.number(ptr.Type); name {
+	case "uintptr":
+		name = "uint64"
+	case "uint8":
+		name = "byte"
+	}
+	return name, b.Size()
+}
+
+// structOf returns the struct behind a type, nil when there is none.
+func (g *guesser) structOf(c dwarf.Type) *dwarf.StructType {
+	b, _ := g.r.facts.bare(c)
+	s, _ := b.(*dwarf.StructType)
+	return s
+}
+
+// cgoName returns what stands behind C. for a struct.
+func cgoName(c dwarf.Type) string {
+	switch t := unqualified(c).(type) {
+	case *dwarf.TypedefType:
+		return t.Name
+	case *dwarf.StructType:
+		return t.Kind + "_" + t.StructName
+	}
+	return ""
+}
+
+// handle returns the type for a struct that C keeps to itself.
+func (g *guesser) handle(u *guess, c dwarf.Type) *guessType {
+	s := g.structOf(c)
+	t := g.opaque[s]
+	if t == nil {
+		name := goName(cgoName(c))
+		if g.mirrors[s] != nil {
+			name += "Handle"
+		}
+		t = &guessType{g.free(name), cgoName(c), true}
+		g.opaque[s] = t
+	}
+	u.uses(t)
+	return t
+}
+
+// mirror returns the type for a struct of which Go has values, nil when it can have none.
+func (g *guesser) mirror(u *guess, c dwarf.Type) *guessType {
+	s := g.structOf(c)
+	if s == nil || s.Kind != "struct" || s.Incomplete || !g.r.mirrorable(&typeDecl{}, s) {
+		return nil
+	}
+	t := g.mirrors[s]
+	if t == nil {
+		name := goName(cgoName(c))
+		if g.opaque[s] != nil {
+			name += "Value"
+		}
+		t = &guessType{g.free(name), cgoName(c), false}
+		g.mirrors[s] = t
+	}
+	for _, f := range s.Field { // the structs within
+		inner := f.Type
+		for {
+			b, _ := g.r.facts.bare(inner)
+			a, ok := b.(*dwarf.ArrayType)
+			if !ok {
+				break
+			}
+			inner = a.Type
+		}
+		if g.structOf(inner) != nil && !anonymous(inner) {
+			g.mirror(u, inner)
+		}
+	}
+	u.uses(t)
+	return t
+}
+
+func (u *guess) uses(t *guessType) {
+	if !slices.Contains(u.types, t) {
+		u.types = append(u.types, t)
+	}
+}

@@ -1,0 +1,247 @@
+package main
+
+import (
+	"fmt"
+	"go/ast"
+	"go/build/constraint"
+	"go/token"
+	"go/types"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// cgoFile is an ordinary Go file that uses cgo.
+type cgoFile struct {
+	path      string
+	file      *ast.File
+	build     constraint.Expr
+	preambles []cgoPreamble
+}
+
+// cgoPreamble is the comment above one import "C", without #cgo lines.
+type cgoPreamble struct {
+	text string
+	at   token.Position
+}
+
+// cgoCall is a call C.NAME(...) in it.
+type cgoCall struct {
+	name   string
+	at     token.Position
+	args   []ast.Expr
+	in     *ast.FuncDecl // nil outside of functions
+	errno  bool          // r, err := C.NAME()
+	text   bool          // C.GoString(C.NAME())
+	result types.Object  // the variable that the result is assigned to, nil when there is none
+}
+
+// cgoUses is what the files say about C.
+type cgoUses struct {
+	calls     []*cgoCall
+	values    map[string]token.Position // names that are not called: types, constants, functions as values
+	allocated map[string]bool           // types of which Go has values, and not only pointers to them
+}
+
+// cgoOwn are what cgo gives besides C's functions.
+var cgoOwn = map[string]bool{
+	"CString": true, "CBytes": true, "GoString": true, "GoStringN": true, "GoBytes": true, "malloc": true, "free": true,
+}
+
+// importsC reports whether a file imports "C".
+func importsC(f *ast.File) bool {
+	return slices.ContainsFunc(f.Imports, func(s *ast.ImportSpec) bool { return s.Path.Value == `"C"` })
+}
+
+// isOrdinary reports whether f is an ordinary file that uses cgo, and was not meant as a declaration file.
+func isOrdinary(f *ast.File) bool {
+	for _, g := range f.Comments {
+		for _, c := range g.List {
+			if strings.HasPrefix(c.Text, directivePrefix) || nearDirective.MatchString(c.Text) {
+				return false
+			}
+		}
+	}
+	return importsC(f) && !isDeclaration(f) && slices.ContainsFunc(f.Decls, func(d ast.Decl) bool {
+		f, ok := d.(*ast.FuncDecl)
+		return ok && f.Body != nil
+	})
+}
+
+// readCgo reads the preambles and the build constraint of an ordinary file.
+func readCgo(path string, fset *token.FileSet, f *ast.File) *cgoFile {
+	c := &cgoFile{path: path, file: f}
+	for _, g := range f.Comments {
+		for _, line := range g.List {
+			if line.Pos() < f.Package && constraint.IsGoBuild(line.Text) {
+				c.build, _ = constraint.Parse(line.Text) // go build has read it
+			}
+		}
+	}
+	for _, decl := range f.Decls {
+		g, ok := decl.(*ast.GenDecl)
+		if !ok || g.Tok != token.IMPORT {
+			continue
+		}
+		for _, spec := range g.Specs {
+			s := spec.(*ast.ImportSpec)
+			doc := s.Doc
+			if doc == nil {
+				doc = g.Doc
+			}
+			if s.Path.Value != `"C"` || doc == nil {
+				continue
+			}
+			p := &fileParser{fset: fset, d: &declaration{path: path}}
+			p.preamble(doc, s.Pos())
+			c.preambles = append(c.preambles, cgoPreamble{withoutCgoLines(p.d.preamble), p.d.preambleAt})
+		}
+	}
+	return c
+}
+
+// withoutCgoLines empties the #cgo lines of a preamble: those of the package's files count for all.
+func withoutCgoLines(preamble string) string {
+	lines := strings.Split(preamble, "\n")
+	for i, l := range lines {
+		if f := strings.Fields(l); len(f) > 0 && f[0] == "#cgo" {
+			lines[i] = ""
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// platformTags returns what the name of a file says about its platform: p_linux_arm64.go is linux && arm64.
+func platformTags(base string) []string {
+	var tags []string
+	parts := strings.Split(strings.TrimSuffix(base, ".go"), "_")
+	for i := len(parts) - 1; i > 0 && len(tags) < 2 && namesPlatform("x_"+parts[i]+".go"); i-- {
+		tags = append(tags, parts[i])
+	}
+	slices.Reverse(tags)
+	return tags
+}
+
+// plainC returns NAME for C.NAME.
+func plainC(e ast.Node) (string, bool) {
+	if p, ok := e.(*ast.ParenExpr); ok {
+		return plainC(p.X)
+	}
+	sel, ok := e.(*ast.SelectorExpr)
+	if !ok {
+		return "", false
+	}
+	x, ok := sel.X.(*ast.Ident)
+	return sel.Sel.Name, ok && x.Name == "C"
+}
+
+// collect finds what a file says about C.
+func (u *cgoUses) collect(fset *token.FileSet, info *types.Info, f *ast.File, calls bool) {
+	var stack []ast.Node
+	parent := func(n int) ast.Node {
+		for i := len(stack) - 2; i >= 0; i-- {
+			if _, ok := stack[i].(*ast.ParenExpr); ok {
+				continue
+			}
+			if n--; n == 0 {
+				return stack[i]
+			}
+		}
+		return nil
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		if n == nil {
+			stack = stack[:len(stack)-1]
+			return true
+		}
+		stack = append(stack, n)
+		sel, ok := n.(*ast.SelectorExpr)
+		name, isC := "", false
+		if ok {
+			name, isC = plainC(sel)
+		}
+		if !isC {
+			return true
+		}
+		at := fset.PositionFor(sel.Pos(), false)
+		call, ok := parent(1).(*ast.CallExpr)
+		if !ok || ast.Unparen(call.Fun) != sel {
+			if _, star := parent(1).(*ast.StarExpr); !star {
+				u.allocated[name] = true
+			}
+			if _, seen := u.values[name]; !seen {
+				u.values[name] = at
+			}
+			return true
+		}
+		u.allocated[name] = true // when it is a conversion to a type
+		if !calls || cgoOwn[name] {
+			return true
+		}
+		c := &cgoCall{name: name, at: at, args: call.Args}
+		for _, s := range stack {
+			if fn, ok := s.(*ast.FuncDecl); ok {
+				c.in = fn
+			}
+		}
+		c.used(info, call, parent(2))
+		u.calls = append(u.calls, c)
+		return true
+	})
+}
+
+// used notes what becomes of a call's result.
+func (c *cgoCall) used(info *types.Info, call *ast.CallExpr, parent ast.Node) {
+	variable := func(e ast.Expr) types.Object {
+		if id, ok := e.(*ast.Ident); ok {
+			return info.ObjectOf(id)
+		}
+		return nil
+	}
+	switch p := parent.(type) {
+	case *ast.AssignStmt:
+		if len(p.Rhs) == 1 {
+			c.errno = len(p.Lhs) == 2
+			c.result = variable(p.Lhs[0])
+			return
+		}
+		for i, e := range p.Rhs {
+			if ast.Unparen(e) == call && i < len(p.Lhs) {
+				c.result = variable(p.Lhs[i])
+			}
+		}
+	case *ast.ValueSpec:
+		for i, e := range p.Values {
+			if ast.Unparen(e) == call && i < len(p.Names) {
+				c.result = info.ObjectOf(p.Names[i])
+			}
+		}
+		c.errno = len(p.Values) == 1 && len(p.Names) == 2
+	case *ast.CallExpr:
+		name, ok := plainC(p.Fun)
+		c.text = ok && name == "GoString"
+	}
+}
+
+// typeCheck has Go's type checker say what it knows without other packages and without C.
+func typeCheck(pkg *goPackage) *types.Info {
+	info := &types.Info{Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{}}
+	conf := types.Config{FakeImportC: true, Importer: unsafeImporter{}, Error: func(error) {}}
+	_, _ = conf.Check("p", pkg.fset, pkg.files, info) // what it does not know stays a question
+	return info
+}
+
+// unsafeImporter gives packages without contents, and unsafe.
+type unsafeImporter struct{ emptyImporter }
+
+func (i unsafeImporter) Import(path string) (*types.Package, error) {
+	if path == "unsafe" {
+		return types.Unsafe, nil
+	}
+	return i.emptyImporter.Import(path)
+}
+
+// short names a place for a comment: the file without its folder, and the line.
+func short(at token.Position) string {
+	return fmt.Sprintf("%s:%d", filepath.Base(at.Filename), at.Line)
+}

@@ -1,0 +1,315 @@
+package main
+
+import (
+	"context"
+	"debug/dwarf"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// What becomes of a function.
+const (
+	isDeclared = iota
+	isAsked
+	isLeft
+)
+
+func (u *guess) state() int {
+	switch {
+	case u.refused != "":
+		return isLeft
+	case len(u.questions) > 0:
+		return isAsked
+	}
+	return isDeclared
+}
+
+// block is a piece of the declaration file, and whose it is.
+type block struct {
+	text string
+	of   []*guess
+}
+
+// blocks returns the pieces of the declaration file.
+func (in *initializer) blocks() []block {
+	var names []string
+	for _, f := range in.files {
+		names = append(names, filepath.Base(f.path))
+	}
+	head := fmt.Sprintf("//go:build %s\n\n", in.constraint()) +
+		wrapped(fmt.Sprintf("The C functions that %s calls, as fastcgen -init declared them: read them, decide what is left to decide, and run "+
+			"fastcgen %s. What the C compiler cannot tell is guessed from the calls: which length belongs to which slice, what a variable "+
+			"holds before the call.", strings.Join(names, ", "), filepath.Base(in.out))) +
+		"\npackage " + in.files[0].file.Name.Name + "\n\n" + comment(in.own) + "import \"C\"\n"
+	list := []block{{text: head}}
+	list = append(list, in.typeBlocks()...)
+	for _, u := range in.list {
+		if u.state() == isDeclared {
+			list = append(list, block{"\n" + u.declaration(), []*guess{u}})
+		}
+	}
+	for _, u := range in.list {
+		if u.state() == isAsked {
+			list = append(list, block{text: "\n" + in.asked(u)})
+		}
+	}
+	left := ""
+	for _, u := range in.list {
+		if u.state() == isLeft {
+			left += wrapped(fmt.Sprintf("C.%s (%s): %s.", u.cName, short(u.sites[0].at), strings.TrimSuffix(u.refused, ".")))
+		}
+	}
+	if left != "" {
+		list = append(list, block{text: "\n// These stay as they are, calls of ordinary cgo.\n//\n" + left})
+	}
+	return list
+}
+
+// typeBlocks declares the types of the functions that are declared.
+func (in *initializer) typeBlocks() []block {
+	var list []block
+	of := map[*guessType]int{}
+	for _, u := range in.list {
+		if u.state() != isDeclared {
+			continue
+		}
+		for _, t := range u.types {
+			if i, ok := of[t]; ok {
+				list[i].of = append(list[i].of, u)
+				continue
+			}
+			of[t] = len(list)
+			list = append(list, block{"\n" + t.declaration(), []*guess{u}})
+		}
+	}
+	return list
+}
+
+// declaration writes a type.
+func (t *guessType) declaration() string {
+	s := fmt.Sprintf("// %s is C's %s", t.goName, (&typeDecl{cName: t.cName}).cText())
+	if t.opaque {
+		return s + fmt.Sprintf(", of which Go has only pointers.\n//\n//fastc:opaque\ntype %s C.%s\n", t.goName, t.cName)
+	}
+	return s + fmt.Sprintf(".\ntype %s C.%s\n", t.goName, t.cName)
+}
+
+// declaration writes a function with its directives.
+func (u *guess) declaration() string {
+	b := &strings.Builder{}
+	fmt.Fprintf(b, "// %s is C's %s.\n", u.goName, u.cName)
+	for _, s := range u.slow {
+		b.WriteString("//\n" + wrapped("By ordinary cgo, as "+s+". Leave //fastc:slow out if you know that it does not wait there."))
+	}
+	b.WriteString("//\n")
+	b.WriteString(u.bare())
+	return b.String()
+}
+
+// bare writes the directives and the function.
+func (u *guess) bare() string {
+	b := &strings.Builder{}
+	fmt.Fprintf(b, "//fastc:call %s(%s)\n", u.cName, strings.Join(u.args, ", "))
+	for _, c := range u.clauses {
+		b.WriteString("//fastc:" + c + "\n")
+	}
+	switch {
+	case len(u.slow) > 0:
+		b.WriteString("//fastc:slow\n")
+	case u.length: // what grows with its input may take long
+		b.WriteString("//fastc:budget\n")
+	}
+	fmt.Fprintf(b, "func %s(%s)%s\n", u.goName, joined(u.params), u.resultText())
+	return b.String()
+}
+
+// joined writes parameters, those of one type together.
+func joined(list []guessParam) string {
+	var b strings.Builder
+	for i, p := range list {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(p.name)
+		if i+1 == len(list) || list[i+1].typ != p.typ {
+			b.WriteString(" " + p.typ)
+		}
+	}
+	return b.String()
+}
+
+// resultText writes the results. They have names when one of them is written by C through its address.
+func (u *guess) resultText() string {
+	results := slices.Clone(u.results)
+	named := slices.ContainsFunc(u.args, func(a string) bool { return strings.HasPrefix(a, "&") })
+	if u.hasError {
+		results = append(results, guessParam{"err", "error"})
+	}
+	switch {
+	case len(results) == 0:
+		return ""
+	case named:
+		return " (" + joined(results) + ")"
+	case len(results) == 1:
+		return " " + results[0].typ
+	}
+	return " (" + results[0].typ + ", error)"
+}
+
+// asked writes a function that is left to decide: in words, and as a declaration that is a comment.
+func (in *initializer) asked(u *guess) string {
+	var b strings.Builder
+	for i, q := range u.questions {
+		lead := ""
+		if i == 0 {
+			lead = fmt.Sprintf("C.%s (%s): ", u.cName, short(u.sites[0].at))
+		}
+		b.WriteString(wrapped(lead + q))
+	}
+	if u.words {
+		return b.String()
+	}
+	b.WriteString("//\n")
+	text := ""
+	for _, t := range u.types {
+		if !slices.ContainsFunc(in.list, func(o *guess) bool { return o.state() == isDeclared && slices.Contains(o.types, t) }) {
+			text += t.declaration() + "\n"
+		}
+	}
+	for l := range strings.SplitSeq(strings.TrimSuffix(text+u.bare(), "\n"), "\n") {
+		b.WriteString(strings.TrimRight("// "+l, " ") + "\n")
+	}
+	return b.String()
+}
+
+// text joins the blocks and says which lines are whose.
+func (in *initializer) text() (text []byte, of map[int][]*guess) {
+	var b strings.Builder
+	of = map[int][]*guess{}
+	line := 1
+	for _, bl := range in.blocks() {
+		b.WriteString(bl.text)
+		for range strings.Count(bl.text, "\n") {
+			of[line] = bl.of
+			line++
+		}
+	}
+	return []byte(b.String()), of
+}
+
+// settle has fastcgen itself read what is to be written. What it refuses of a function becomes a question,
+// and what gets to a call that blocks goes by ordinary cgo.
+func (in *initializer) settle(ctx context.Context) ([]byte, error) {
+	looked := false
+	for {
+		if in.counts()[isDeclared]+in.counts()[isAsked] == 0 {
+			return nil, nil
+		}
+		text, of := in.text()
+		if in.counts()[isDeclared] == 0 {
+			return text, nil
+		}
+		g, err := in.generated(ctx, text)
+		if bad, ok := errors.AsType[problems](err); ok && in.blame(bad, of) {
+			continue
+		}
+		if err != nil || looked {
+			return text, err
+		}
+		looked = true
+		in.waits(g.blocking(ctx, in.tc), g, of)
+	}
+}
+
+// generated runs the stages of fastcgen over a declaration file that is not written yet.
+func (in *initializer) generated(ctx context.Context, text []byte) (*generator, error) {
+	d, err := parse(in.out, text)
+	if err != nil {
+		return nil, err
+	}
+	if err := in.pkg.clashes(d).err(); err != nil {
+		return nil, err
+	}
+	g, err := plans(ctx, in.tc, d, in.pkg)
+	if err != nil {
+		return nil, err
+	}
+	if err := g.tryC(ctx, in.tc); err != nil {
+		return nil, err
+	}
+	if err := g.unchecked(ctx, in.tc); err != nil {
+		return nil, err
+	}
+	_, err = g.file()
+	return g, err
+}
+
+// blame makes questions of problems. It reports whether that was possible.
+func (in *initializer) blame(bad problems, of map[int][]*guess) bool {
+	found := false
+	for _, p := range bad.sorted() {
+		for _, u := range of[p.at.Line] {
+			u.ask("fastcgen says of this: %s; %s.", p.what, p.do)
+			found = true
+		}
+	}
+	return found
+}
+
+// waits places what fastcgen warns of.
+func (in *initializer) waits(warnings []string, g *generator, of map[int][]*guess) {
+	for _, w := range warnings {
+		placed := false
+		for _, f := range g.d.funcs {
+			said, ok := strings.CutPrefix(w, f.call.at.String()+": warning: ")
+			for _, u := range of[f.call.at.Line] {
+				if !ok {
+					break
+				}
+				placed = true
+				if strings.Contains(said, "leads into Go") {
+					u.refuse("%s", said)
+				} else {
+					u.slow = append(u.slow, reason(said))
+				}
+			}
+		}
+		if !placed {
+			in.warned = append(in.warned, w)
+		}
+	}
+}
+
+// advice is what a warning tells to do, which -init has done.
+var advice = regexp.MustCompile(`(: a leaf function must not)?; put //fastc:slow above \w+( unless you know)?`)
+
+func reason(warning string) string { return advice.ReplaceAllString(warning, "") }
+
+// definition matches a line that defines a function or variable of C.
+func definition(name string) *regexp.Regexp { return regexp.MustCompile(`\b` + name + `\b`) }
+
+// writeNew puts text into a file that must not be there.
+func writeNew(out string, text []byte) error {
+	f, err := os.OpenFile(out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s is there and stays as it is: write to another file with -o", out)
+	} else if err != nil {
+		return err
+	}
+	if _, err := f.Write(text); err != nil {
+		f.Close()
+		return err
+	}
+	return f.Close()
+}
+
+func isFunction(t dwarf.Type) bool {
+	_, ok := t.(*dwarf.FuncType)
+	return ok
+}
