@@ -65,8 +65,12 @@ func (a *app) initialize(ctx context.Context, names []string) error {
 		return err
 	}
 	counts := in.counts()
-	fmt.Fprintf(a.stderr, "fastcgen: %s has %s; %s to decide are in comments there, and %s as they are. Read it, then run fastcgen %[1]s\n",
-		in.out, plural(counts[0], "declaration"), itoa(counts[1]), plural(counts[2], "function")+" stay")
+	next := "Read it, then run fastcgen " + in.out
+	if counts[isDeclared] == 0 {
+		next = "Decide some of them, then run fastcgen " + in.out
+	}
+	fmt.Fprintf(a.stderr, "fastcgen: %s declares %s; left to decide, in comments: %d; left to cgo: %d. %s\n",
+		in.out, plural(counts[isDeclared], "function"), counts[isAsked], counts[isLeft], next)
 	return nil
 }
 
@@ -198,8 +202,7 @@ func (in *initializer) guess(ctx context.Context) error {
 	if err := in.twice(own2); err != nil {
 		return err
 	}
-	taken, _ := in.pkg.declared()
-	g := newGuesser(&resolver{facts: facts, declared: map[string]*goType{}}, uses, info, names, own2, keysOf(taken))
+	g := newGuesser(&resolver{facts: facts, declared: map[string]*goType{}}, uses, info, in.pkg, names, own2)
 	in.list = g.all()
 	for _, name := range functions {
 		if at, ok := uses.values[name]; ok {
@@ -208,18 +211,10 @@ func (in *initializer) guess(ctx context.Context) error {
 	}
 	for _, c := range uses.calls {
 		if said := names.unknown[c.name]; said != "" {
-			in.notable = append(in.notable, fmt.Sprintf("%s: C does not know %s in these preambles (%s)", c.at, c.name, said))
+			in.notable = append(in.notable, fmt.Sprintf("%s: C does not know the function %s (%s): a macro, or of another preamble", c.at, c.name, said))
 		}
 	}
 	return nil
-}
-
-func keysOf[V any](m map[string]V) map[string]bool {
-	keys := map[string]bool{}
-	for k := range m {
-		keys[k] = true
-	}
-	return keys
 }
 
 // twice refuses preambles that define what may be defined once.

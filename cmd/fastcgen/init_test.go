@@ -84,7 +84,7 @@ func TestInitRefuses(t *testing.T) {
 			map[string]string{"p.go": useCgo, "p_leaf_fastc.go": "package small\n"}, "-init p.go", exitFailed,
 			"fastcgen: DIR/p_leaf_fastc.go is there and stays as it is",
 		},
-		"other name": {map[string]string{"p.go": useCgo}, "-init -o DIR/q.go p.go", exitOK, "fastcgen: DIR/q.go has 1 declaration;"},
+		"other name": {map[string]string{"p.go": useCgo}, "-init -o DIR/q.go p.go", exitOK, "fastcgen: DIR/q.go declares 1 function;"},
 		"other folder": {
 			map[string]string{"p.go": useCgo}, "-init -o DIR/x/q.go p.go", exitFailed,
 			"fastcgen: -o DIR/x/q.go: the declarations belong into the folder of DIR/p.go, whose package they are of\n",

@@ -60,9 +60,8 @@ func askNames(ctx context.Context, tc *toolchain, preamble string, names []strin
 
 // ownOfPreamble is what a preamble defines, and a copy of it would define again.
 type ownOfPreamble struct {
-	global    []string        // functions and variables that other files see
-	variables []string        // static ones that can change
-	functions map[string]bool // static ones
+	global    []string            // functions and variables that other files see
+	variables map[string][]string // static ones that can change, by the functions that get to them
 }
 
 // askPreamble compiles a preamble with what the calls need of it and looks into the object.
@@ -76,7 +75,7 @@ func askPreamble(ctx context.Context, tc *toolchain, preamble string, functions 
 	if err != nil {
 		return nil, err
 	}
-	own := &ownOfPreamble{functions: map[string]bool{}}
+	own, changing := &ownOfPreamble{variables: map[string][]string{}}, map[string]bool{}
 	f, err := elf.Open(object)
 	if err != nil {
 		return own, nil // Mach-O: the linker tells
@@ -94,16 +93,49 @@ func askPreamble(ctx context.Context, tc *toolchain, preamble string, functions 
 		switch {
 		case bind == elf.STB_GLOBAL:
 			own.global = append(own.global, s.Name)
-		case kind == elf.STT_FUNC:
-			own.functions[s.Name] = true
-		case bind == elf.STB_LOCAL && changeable(f, s):
-			name, _, _ := strings.Cut(s.Name, ".") // counter.0 is one within a function
-			own.variables = append(own.variables, name)
+		case kind != elf.STT_FUNC && bind == elf.STB_LOCAL && changeable(f, s):
+			changing[s.Name] = true
 		}
 	}
 	slices.Sort(own.global)
-	slices.Sort(own.variables)
+	if len(changing) == 0 {
+		return own, nil
+	}
+	text, err := tc.assembly(ctx, b.String(), "-x", "c", "-")
+	if err != nil {
+		return nil, err
+	}
+	graph := &callGraph{}
+	graph.add(text)
+	for _, name := range functions {
+		own.variables[name] = graph.variables(name, changing)
+	}
 	return own, nil
+}
+
+// variables returns those of a set that a function of the first file gets to.
+func (g *callGraph) variables(from string, wanted map[string]bool) []string {
+	var found []string
+	seen, queue := map[string]bool{}, []string{from, from + "#1"}
+	for len(queue) > 0 {
+		key := queue[0]
+		queue = queue[1:]
+		if seen[key] {
+			continue
+		}
+		seen[key] = true
+		if label := strings.TrimSuffix(key, "#1"); wanted[label] {
+			name, _, _ := strings.Cut(label, ".") // counter.0 is one within a function
+			found = append(found, name)
+		}
+		n := g.nodes[key]
+		if n == nil {
+			continue
+		}
+		queue = append(append(queue, sortedNames(n.calls)...), sortedNames(n.refers)...)
+	}
+	slices.Sort(found)
+	return found
 }
 
 // changeable reports whether a variable's section can be written to by the program.

@@ -3,6 +3,7 @@ package main
 import (
 	"debug/dwarf"
 	"fmt"
+	"go/ast"
 	"go/token"
 	"go/types"
 	"slices"
@@ -41,6 +42,7 @@ type guesser struct {
 	r         *resolver
 	uses      *cgoUses
 	info      *types.Info
+	funcs     map[types.Object]*ast.FuncDecl
 	names     *cNames
 	own       *ownOfPreamble
 	allocated map[dwarf.Type]bool // structs of which Go has values
@@ -50,8 +52,22 @@ type guesser struct {
 }
 
 // newGuesser says what the type names that Go uses are.
-func newGuesser(r *resolver, uses *cgoUses, info *types.Info, names *cNames, own *ownOfPreamble, taken map[string]bool) *guesser {
-	g := &guesser{r, uses, info, names, own, map[dwarf.Type]bool{}, taken, map[dwarf.Type]*guessType{}, map[dwarf.Type]*guessType{}}
+func newGuesser(r *resolver, uses *cgoUses, info *types.Info, pkg *goPackage, names *cNames, own *ownOfPreamble) *guesser {
+	declared, _ := pkg.declared()
+	g := &guesser{
+		r: r, uses: uses, info: info, funcs: map[types.Object]*ast.FuncDecl{}, names: names, own: own, allocated: map[dwarf.Type]bool{},
+		taken: map[string]bool{}, opaque: map[dwarf.Type]*guessType{}, mirrors: map[dwarf.Type]*guessType{},
+	}
+	for name := range declared {
+		g.taken[name] = true
+	}
+	for _, f := range pkg.files {
+		for _, d := range f.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok {
+				g.funcs[info.Defs[fn.Name]] = fn
+			}
+		}
+	}
 	for name := range uses.allocated {
 		if t := r.facts.types[(&typeDecl{cName: name}).cText()]; t != nil {
 			b, _ := r.facts.bare(t)
@@ -116,7 +132,9 @@ func goName(c string) string {
 
 // ask notes a question, which leaves the declaration in a comment.
 func (u *guess) ask(format string, args ...any) {
-	u.questions = append(u.questions, fmt.Sprintf(format, args...))
+	if q := fmt.Sprintf(format, args...); !slices.Contains(u.questions, q) {
+		u.questions = append(u.questions, q)
+	}
 }
 
 // refuse notes why a function stays C.NAME().
@@ -148,9 +166,9 @@ func (g *guesser) guess(u *guess) {
 		u.refuse("its name is a keyword of Go: wrap it in a static inline function of another name")
 		return
 	}
-	if g.own.functions[u.cName] && len(g.own.variables) > 0 {
-		u.ask("The preamble has the variable %s, and the copy of the preamble in this file has another one of that name. "+
-			"Move it to a .c file of the package if %s uses it.", strings.Join(slices.Compact(slices.Clone(g.own.variables)), " and "), u.cName)
+	if variables := g.own.variables[u.cName]; len(variables) > 0 {
+		u.ask("It uses the variable %s of the preamble, and the copy of the preamble in this file has another one of that name. Move it to a .c file of the package.",
+			strings.Join(variables, " and "))
 		u.words = true
 	}
 	for _, c := range u.sites {
@@ -175,7 +193,7 @@ func (g *guesser) guess(u *guess) {
 }
 
 func (g *guesser) tracer(c *cgoCall) *tracer {
-	return &tracer{info: g.info, in: c.in, isC: func(name string) bool { return g.names.functions[name] }}
+	return &tracer{info: g.info, in: c.in, funcs: g.funcs, isC: func(name string) bool { return g.names.functions[name] }}
 }
 
 // number returns the Go type of a number of C, empty when c is none.

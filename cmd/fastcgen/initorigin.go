@@ -43,6 +43,7 @@ type tracer struct {
 	info  *types.Info
 	isC   func(name string) bool // whether C.NAME is a function
 	in    *ast.FuncDecl
+	funcs map[types.Object]*ast.FuncDecl // of the package
 	depth int
 }
 
@@ -95,7 +96,7 @@ func (t *tracer) call(e *ast.CallExpr) origin {
 		return asNumber(t.trace(e.Args[0]))
 	}
 	if len(e.Args) != 1 {
-		return origin{}
+		return t.returned(ast.Unparen(e.Fun))
 	}
 	switch fun := ast.Unparen(e.Fun).(type) {
 	case *ast.StarExpr: // (*C.char)(p)
@@ -103,15 +104,20 @@ func (t *tracer) call(e *ast.CallExpr) origin {
 	case *ast.SelectorExpr:
 		x, ok := fun.X.(*ast.Ident)
 		if !ok || x.Name != "unsafe" {
-			return origin{}
+			return t.returned(fun)
 		}
 		switch fun.Sel.Name {
 		case "Pointer":
 			o := t.trace(e.Args[0])
+			if o.kind == fromConstant && o.text == "0" { // unsafe.Pointer(uintptr(0))
+				return origin{kind: fromNil}
+			}
 			o.cast = true
 			return o
 		case "SliceData", "StringData":
 			return t.first(e.Args[0], "")
+		case "Sizeof":
+			return origin{kind: fromConstant, text: exprText(e)}
 		}
 	case *ast.Ident:
 		switch _, isNumber := numbers[fun.Name]; {
@@ -124,6 +130,7 @@ func (t *tracer) call(e *ast.CallExpr) origin {
 		case isNumber:
 			return asNumber(t.trace(e.Args[0]))
 		}
+		return t.returned(fun)
 	}
 	return origin{}
 }
@@ -152,12 +159,55 @@ func (t *tracer) address(x ast.Expr) origin {
 		}
 		return origin{kind: fromAddress, name: x.Name, size: sizeOf(t.typeOf(x)), variable: t.info.ObjectOf(x)}
 	case *ast.SelectorExpr:
+		if indexed(x) { // &x[0].y may stand for more than one element
+			return origin{}
+		}
 		if _, ok := t.under(x).(*types.Array); ok {
 			return t.first(x, "")
 		}
 		return origin{kind: fromAddress, name: x.Sel.Name, size: sizeOf(t.typeOf(x))}
 	}
 	return origin{}
+}
+
+// indexed reports whether an expression has an index.
+func indexed(e ast.Expr) bool {
+	found := false
+	ast.Inspect(e, func(n ast.Node) bool {
+		_, is := n.(*ast.IndexExpr)
+		found = found || is
+		return true
+	})
+	return found
+}
+
+// returned is what a function of the package returns: the address of one value, or unknown.
+func (t *tracer) returned(fun ast.Expr) origin {
+	var id *ast.Ident
+	switch fun := fun.(type) {
+	case *ast.Ident:
+		id = fun
+	case *ast.SelectorExpr:
+		id = fun.Sel
+	}
+	decl := t.funcs[t.info.Uses[id]]
+	if id == nil || decl == nil || decl.Body == nil {
+		return origin{}
+	}
+	inner, all := &tracer{info: t.info, isC: t.isC, in: decl, funcs: t.funcs, depth: t.depth}, true
+	ast.Inspect(decl.Body, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncLit:
+			return false
+		case *ast.ReturnStmt:
+			all = all && len(n.Results) == 1 && inner.trace(n.Results[0]).kind == fromAddress
+		}
+		return true
+	})
+	if !all {
+		return origin{}
+	}
+	return origin{kind: fromAddress, size: -1, cast: true}
 }
 
 // first is the address of element i of x.

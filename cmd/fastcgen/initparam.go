@@ -45,7 +45,7 @@ func (p *parameters) name(i int) string {
 }
 
 func (p *parameters) unique(name string) string {
-	for n := name; ; n += "C" {
+	for n, i := name, 2; ; n, i = name+itoa(i), i+1 {
 		if !p.names[n] && !reserved[n] && !token.IsKeyword(n) && !p.isType(n) {
 			p.names[n] = true
 			return n
@@ -168,7 +168,9 @@ func (p *parameters) parameter(i int) {
 				break
 			}
 		}
-		p.pass(p.name(i), typ)
+		if !p.constant(i) {
+			p.pass(p.name(i), typ)
+		}
 		return
 	}
 	if t := p.mirror(p.u, c); t != nil {
@@ -176,6 +178,37 @@ func (p *parameters) parameter(i int) {
 		return
 	}
 	p.u.refuse("argument %d is %s, which Go does not have: wrap it in a static inline function whose types Go has too", i+1, p.r.facts.describe(c))
+}
+
+// constant passes an integer that is the same constant in all calls, where C gets memory of Go: it may say how
+// much of it C touches.
+func (p *parameters) constant(i int) bool {
+	n, ok := p.r.facts.number(p.fn.ParamType[i])
+	if !ok || n.class == float || !p.memory() {
+		return false
+	}
+	list, _ := p.at(i)
+	if !all(list, func(o origin) bool { return o.kind == fromConstant }) {
+		return false
+	}
+	if all(list, func(o origin) bool { return o.text == list[0].text }) {
+		p.u.args = append(p.u.args, list[0].text)
+		return true
+	}
+	p.u.ask("Argument %d is a constant, and not always the same (%s). Does it say how much memory C touches? If it does not, this is right.", i+1, p.sites())
+	return false
+}
+
+// memory reports whether C gets memory of Go.
+func (p *parameters) memory() bool {
+	for _, row := range p.u.origins {
+		for _, o := range row {
+			if o.kind == fromSlice || o.kind == fromAddress {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // pass adds a parameter that C gets.
@@ -349,10 +382,7 @@ func (p *parameters) structPointer(i int, ptr *dwarf.PtrType) {
 		return
 	}
 	list, _ := p.at(i)
-	ofGo := p.allocated[s]
-	for _, o := range list {
-		ofGo = ofGo || o.kind == fromSlice || o.kind == fromAddress
-	}
+	ofGo := p.allocated[s] || slices.ContainsFunc(list, func(o origin) bool { return o.kind == fromSlice || o.kind == fromAddress })
 	if !ofGo {
 		p.pass(p.name(i), "*"+p.handle(p.u, ptr.Type).goName)
 		return
@@ -368,7 +398,7 @@ func (p *parameters) structPointer(i int, ptr *dwarf.PtrType) {
 		p.pass(name, "[]"+t.goName)
 		return
 	}
-	if all(list, func(o origin) bool { return o.kind != fromSlice }) {
+	if all(list, func(o origin) bool { return o.kind == fromAddress }) {
 		p.pass(p.name(i), "*"+t.goName)
 		return
 	}

@@ -43,7 +43,7 @@ func (in *initializer) blocks() []block {
 		names = append(names, filepath.Base(f.path))
 	}
 	head := fmt.Sprintf("//go:build %s\n\n", in.constraint()) +
-		wrapped(fmt.Sprintf("The C functions that %s calls, as fastcgen -init declared them: read them, decide what is left to decide, and run "+
+		wrapped(fmt.Sprintf("The C functions called in %s, as fastcgen -init declared them: read them, decide what is left to decide, and run "+
 			"fastcgen %s. What the C compiler cannot tell is guessed from the calls: which length belongs to which slice, what a variable "+
 			"holds before the call.", strings.Join(names, ", "), filepath.Base(in.out))) +
 		"\npackage " + in.files[0].file.Name.Name + "\n\n" + comment(in.own) + "import \"C\"\n"
@@ -105,7 +105,8 @@ func (u *guess) declaration() string {
 	b := &strings.Builder{}
 	fmt.Fprintf(b, "// %s is C's %s.\n", u.goName, u.cName)
 	for _, s := range u.slow {
-		b.WriteString("//\n" + wrapped("By ordinary cgo, as "+s+". Leave //fastc:slow out if you know that it does not wait there."))
+		way, _, _ := strings.Cut(s, "; ") // the first is enough to look for
+		b.WriteString("//\n" + wrapped("By ordinary cgo, as "+way+". Leave //fastc:slow out if you know that it does not wait there."))
 	}
 	b.WriteString("//\n")
 	b.WriteString(u.bare())
