@@ -25,18 +25,13 @@ import (
 // module is a module that wraps C, and what it takes to get it to leaf calls.
 type module struct {
 	name, path, version string
-	folder              string   // of the package, within the module
-	files               []string // those that call C
-	declarations        []edit   // of what fastcgen -init writes
-	calls               []edit   // of the module's own files
-	bench               string   // a test file of the package, with benchmarks
-	tests               string   // a pattern of go test -run, empty for all
-}
-
-// edit replaces text in a file. It has to occur there, and once unless all are meant.
-type edit struct {
-	file, from, to string
-	all            bool
+	folder              string        // of the package, within the module
+	files               []string      // those that call C
+	finish              func(*editor) // edits the declarations that fastcgen -init wrote
+	replace             func(*editor) // edits the module's own files
+	bench               string        // what stands below the package clause of a test file: benchmarks
+	imports             string        // of that file
+	skip                string        // a pattern of tests that take minutes for what others test too
 }
 
 // work is where modules are changed.
@@ -103,7 +98,7 @@ func (w *work) fetch(m module) (cgo, fast string, err error) {
 				return "", "", err
 			}
 		}
-		if err := os.WriteFile(filepath.Join(dir, m.folder, "fromcgo_test.go"), []byte(m.bench), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, m.folder, "fromcgo_test.go"), []byte(m.benchmarks()), 0o644); err != nil {
 			return "", "", err
 		}
 	}
@@ -140,27 +135,6 @@ func copyFolder(to, from string) error {
 	})
 }
 
-// apply applies edits in a folder.
-func apply(dir string, edits []edit) error {
-	for _, e := range edits {
-		file := filepath.Join(dir, e.file)
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return err
-		}
-		switch n := strings.Count(string(text), e.from); {
-		case n == 0:
-			return fmt.Errorf("%s has no %q", e.file, e.from)
-		case n > 1 && !e.all:
-			return fmt.Errorf("%s has %q %d times", e.file, e.from, n)
-		}
-		if err := os.WriteFile(file, []byte(strings.ReplaceAll(string(text), e.from, e.to)), 0o644); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // convert takes a module to leaf calls, and runs its tests before and after.
 func (w *work) convert(m module) error {
 	cgo, fast, err := w.fetch(m)
@@ -172,42 +146,66 @@ func (w *work) convert(m module) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w.out, "%s %s\n%s", m.path, m.version, indented(said))
+	fmt.Fprintf(w.out, "%s %s\n%s", m.path, m.version, indented(summary(said)))
 	leaf := strings.TrimSuffix(m.files[0], ".go") + "_leaf.go"
-	if said, err = w.run(fast, fastcgen, leaf); err != nil { // as it is
+	generate := func() error {
+		said, err := w.run(fast, fastcgen, leaf)
+		if n := strings.Count(said, "warning: "); n > 0 {
+			said = fmt.Sprintf("%d warnings\n", n)
+		}
+		fmt.Fprint(w.out, indented(said))
 		return err
 	}
-	fmt.Fprintf(w.out, "  generates as it is; edits: %d of declarations, %d of calls\n%s", len(m.declarations), len(m.calls), indented(said))
-	for i := range m.declarations {
-		m.declarations[i].file = leaf
-	}
-	if err := apply(fast, m.declarations); err != nil {
+	if err := generate(); err != nil { // as it is
 		return err
 	}
-	if said, err = w.run(fast, fastcgen, leaf); err != nil {
+	declarations := &editor{dir: fast, leaf: leaf}
+	m.finish(declarations)
+	if declarations.err != nil {
+		return declarations.err
+	}
+	if err := generate(); err != nil {
 		return err
 	}
-	fmt.Fprint(w.out, indented(said))
-	before, err := countCalls(fast, m.files)
-	if err != nil {
-		return err
+	calls := &editor{dir: fast, leaf: leaf}
+	m.replace(calls)
+	if calls.err != nil {
+		return calls.err
 	}
-	if err := apply(fast, m.calls); err != nil {
-		return err
-	}
-	after, err := countCalls(fast, m.files)
-	if err != nil {
-		return err
-	}
+	fmt.Fprintf(w.out, "  generates as it is; %d edits of its declarations; %d calls replaced by name, %d other edits\n",
+		declarations.edits, calls.renamed, calls.edits)
 	for _, dir := range []string{cgo, fast} {
-		args := []string{"go", "test", "-count=1", "-run=" + m.tests, "."}
-		if said, err = w.run(dir, args...); err != nil {
+		if said, err = w.run(dir, "go", "test", "-count=1", "-timeout=300s", "-skip="+m.skip, "."); err != nil {
 			return err
 		}
-		fmt.Fprintf(w.out, "  %s: %s", filepath.Base(strings.TrimSuffix(dir, "/"+m.folder)), said)
+		said = said[strings.LastIndex(strings.TrimSpace(said), "\n")+1:] // without the C compiler's warnings
+		fmt.Fprintf(w.out, "  %-5s %s", strings.TrimPrefix(strings.TrimSuffix(dir, "/"+m.folder), filepath.Join(w.dir, m.name)+"/"), said)
 	}
-	fmt.Fprintf(w.out, "  calls of C in its files: %d before, %d after\n", before, after)
 	return nil
+}
+
+// summary counts what fastcgen -init said, and keeps its last line.
+func summary(said string) string {
+	lines := strings.Split(strings.TrimSpace(said), "\n")
+	slow, asked, left := 0, map[string]bool{}, ""
+	for _, l := range lines {
+		_, rest, _ := strings.Cut(l, ": C.")
+		name, what, _ := strings.Cut(rest, " ")
+		switch {
+		case strings.HasPrefix(what, "is declared //fastc:slow"):
+			slow++
+		case strings.HasPrefix(what, "is left to you"):
+			asked[name] = true
+		case strings.HasPrefix(what, "stays as it is"):
+			left += "  stays: C." + rest + "\n"
+		}
+	}
+	return fmt.Sprintf("%s\n  of these //fastc:slow: %d; asked: %s\n%s", lines[len(lines)-1], slow, strings.Join(slices.Sorted(maps.Keys(asked)), " "), left)
+}
+
+// benchmarks returns the test file with the module's benchmarks.
+func (m module) benchmarks() string {
+	return "package " + m.name + "\n\nimport (\n\t\"testing\"\n" + m.imports + ")\n" + m.bench
 }
 
 func indented(s string) string {
@@ -215,28 +213,6 @@ func indented(s string) string {
 		return ""
 	}
 	return "    " + strings.ReplaceAll(strings.TrimSuffix(s, "\n"), "\n", "\n    ") + "\n"
-}
-
-var callOfC = regexp.MustCompile(`\bC\.[A-Za-z]\w*\(`)
-
-// helpers are conversions and what cgo itself gives.
-var helpers = regexp.MustCompile(`^C\.(u?int(8|16|32|64)?(_t)?|s?char|uchar|u?short|u?long|u?longlong|float|double|size_t|uintptr_t|bool|_Bool|CString|CBytes|GoString|GoStringN|GoBytes|H3Index|[a-z0-9]+_t)\($`)
-
-// countCalls counts the calls of C in files, by their text.
-func countCalls(dir string, files []string) (int, error) {
-	n := 0
-	for _, f := range files {
-		text, err := os.ReadFile(filepath.Join(dir, f))
-		if err != nil {
-			return 0, err
-		}
-		for _, call := range callOfC.FindAllString(string(text), -1) {
-			if !helpers.MatchString(call) {
-				n++
-			}
-		}
-	}
-	return n, nil
 }
 
 var benchLine = regexp.MustCompile(`(?m)^Benchmark(FromCgo\S*?)(?:-\d+)?\s+\d+\s+([\d.]+) ns/op`)
