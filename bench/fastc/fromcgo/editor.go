@@ -29,7 +29,10 @@ func (e *editor) change(file string, by func(text string) string) {
 		e.err = err
 		return
 	}
-	e.err = os.WriteFile(name, []byte(by(string(text))), 0o644)
+	changed := by(string(text))
+	if e.err == nil {
+		e.err = os.WriteFile(name, []byte(changed), 0o644)
+	}
 }
 
 // all replaces each occurrence of a text.

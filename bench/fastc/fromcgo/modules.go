@@ -162,4 +162,60 @@ func BenchmarkFromCgoBoundary(b *testing.B) {
 }
 `,
 	},
+	{
+		name: "gozstd", path: "github.com/valyala/gozstd", version: "v1.24.0",
+		files: []string{"gozstd.go"},
+		finish: func(e *editor) { // its own wrappers take addresses as numbers: zstd's functions take their place
+			e.change(e.leaf, func(text string) string {
+				e.edits++
+				return text + `
+// zstdCompressCCtx is C's ZSTD_compressCCtx.
+//
+//fastc:call ZSTD_compressCCtx(ctx, dst, cap(dst), src, len(src), level)
+//fastc:slow len(src) > 16384
+//fastc:budget
+func zstdCompressCCtx(ctx *zstdCCtx, dst, src []byte, level int32) uint64
+
+// zstdDecompressDCtx is C's ZSTD_decompressDCtx.
+//
+//fastc:call ZSTD_decompressDCtx(ctx, dst, cap(dst), src, len(src))
+//fastc:slow len(src) > 16384
+//fastc:budget
+func zstdDecompressDCtx(ctx *zstdDCtx, dst, src []byte) uint64
+`
+			})
+		},
+		replace: func(e *editor) {
+			e.pattern("gozstd.go", `C.ZSTD_compressCCtx_wrapper\((?:.*\n){5}\s*C.int\(compressionLevel\)\)`,
+				"C.size_t(zstdCompressCCtx((*zstdCCtx)(unsafe.Pointer(cctx.cctx)), dst, src, int32(compressionLevel)))")
+			e.pattern("gozstd.go", `C.ZSTD_decompressDCtx_wrapper\((?:.*\n){5}.*C.size_t\(len\(src\)\)\)`,
+				"C.size_t(zstdDecompressDCtx((*zstdDCtx)(unsafe.Pointer(dctx.dctx)), dst, src))")
+			e.all("gozstd.go", "C.ZSTD_compressBound(C.size_t(len(src)))", "zstdCompressBound(uint64(len(src)))")
+		},
+		bench: `
+func BenchmarkFromCgoCompress100(b *testing.B) {
+	src, dst := benchmarkText(100), make([]byte, 0, 4096)
+	for b.Loop() {
+		CompressLevel(dst, src, 1)
+	}
+}
+
+func BenchmarkFromCgoDecompress100(b *testing.B) {
+	src, dst := CompressLevel(nil, benchmarkText(100), 1), make([]byte, 0, 4096)
+	for b.Loop() {
+		if _, err := Decompress(dst, src); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func benchmarkText(n int) []byte {
+	text := make([]byte, n)
+	for i := range text {
+		text[i] = "a leaf in the wind "[i*i%19]
+	}
+	return text
+}
+`,
+	},
 }

@@ -30,7 +30,6 @@ type module struct {
 	finish              func(*editor) // edits the declarations that fastcgen -init wrote
 	replace             func(*editor) // edits the module's own files
 	bench               string        // what stands below the package clause of a test file: benchmarks
-	imports             string        // of that file
 	skip                string        // a pattern of tests that take minutes for what others test too
 }
 
@@ -205,7 +204,7 @@ func summary(said string) string {
 
 // benchmarks returns the test file with the module's benchmarks.
 func (m module) benchmarks() string {
-	return "package " + m.name + "\n\nimport (\n\t\"testing\"\n" + m.imports + ")\n" + m.bench
+	return "package " + m.name + "\n\nimport \"testing\"\n" + m.bench
 }
 
 func indented(s string) string {
