@@ -25,7 +25,6 @@ type initializer struct {
 	tc      *toolchain
 	own     string   // the preambles for the declaration file
 	list    []*guess // in the order of the first calls
-	types   []*guessType
 	warned  []string // what belongs to no function
 	notable []string // about the files: values, generated code
 }

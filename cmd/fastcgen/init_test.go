@@ -77,21 +77,25 @@ func TestInitRefuses(t *testing.T) {
 		want  string
 	}{
 		"written already": {
-			map[string]string{"p.go": useCgo, "p_leaf.go": "package small\n"}, "-init p.go", exitFailed,
+			map[string]string{"p.go": useCgo, "p_leaf.go": "package small\n"},
+			"-init p.go", exitFailed,
 			"fastcgen: DIR/p_leaf.go is there and stays as it is: write to another file with -o, and move over what you want\n",
 		},
 		"generated already": {
-			map[string]string{"p.go": useCgo, "p_leaf_fastc.go": "package small\n"}, "-init p.go", exitFailed,
+			map[string]string{"p.go": useCgo, "p_leaf_fastc.go": "package small\n"},
+			"-init p.go", exitFailed,
 			"fastcgen: DIR/p_leaf_fastc.go is there and stays as it is",
 		},
 		"other name": {map[string]string{"p.go": useCgo}, "-init -o DIR/q.go p.go", exitOK, "fastcgen: DIR/q.go declares 1 function;"},
 		"other folder": {
-			map[string]string{"p.go": useCgo}, "-init -o DIR/x/q.go p.go", exitFailed,
+			map[string]string{"p.go": useCgo},
+			"-init -o DIR/x/q.go p.go", exitFailed,
 			"fastcgen: -o DIR/x/q.go: the declarations belong into the folder of DIR/p.go, whose package they are of\n",
 		},
 		"with -check": {map[string]string{"p.go": useCgo}, "-init -check p.go", exitUsage, "fastcgen: -check with -init: "},
 		"without -init": {
-			map[string]string{"p.go": useCgo}, "p.go", exitFailed,
+			map[string]string{"p.go": useCgo},
+			"p.go", exitFailed,
 			"DIR/p.go:1:1: this is an ordinary cgo file; fastcgen -init DIR/p.go writes its declarations\n",
 		},
 		"no file":     {nil, "-init p.go", exitFailed, "fastcgen: no file DIR/p.go: name the Go file that calls C, as in fastcgen -init p.go\n"},
@@ -103,20 +107,24 @@ func TestInitRefuses(t *testing.T) {
 		"test":        {map[string]string{"p_test.go": useCgo}, "-init p_test.go", exitFailed, "fastcgen: DIR/p_test.go: a test file cannot use cgo: name the file that does\n"},
 		"platform":    {map[string]string{"p_plan9.go": useCgo, "q.go": "package small\n"}, "-init p_plan9.go", exitFailed, "fastcgen: DIR/p_plan9.go: its name or its //go:build line leaves this platform out: run fastcgen where it holds\n"},
 		"export": {
-			map[string]string{"p.go": useCgo, "q.go": "package small\n\nimport \"C\"\n\n//export back\nfunc back() {}\n"}, "-init p.go", exitFailed,
+			map[string]string{"p.go": useCgo, "q.go": "package small\n\nimport \"C\"\n\n//export back\nfunc back() {}\n"},
+			"-init p.go", exitFailed,
 			"DIR/q.go:5:1: //export back in a package with a declaration file; move the exported function to another package; a leaf function cannot call it\n",
 		},
 		"defined twice": {
-			map[string]string{"p.go": strings.Replace(useCgo, "static int", "int counter;\n// int", 1)}, "-init p.go", exitFailed,
+			map[string]string{"p.go": strings.Replace(useCgo, "static int", "int counter;\n// int", 1)},
+			"-init p.go", exitFailed,
 			"DIR/p.go:3:1: the preamble defines counter, and its copy in the declaration file would define it again; write static in front of it, or move it to a .c file of the package\n" +
 				"DIR/p.go:4:1: the preamble defines add, and its copy",
 		},
 		"preamble": {
-			map[string]string{"p.go": strings.Replace(useCgo, "int b)", "integer b)", 1)}, "-init p.go", exitFailed,
+			map[string]string{"p.go": strings.Replace(useCgo, "int b)", "integer b)", 1)},
+			"-init p.go", exitFailed,
 			"DIR/p.go:3:1: the C compiler says: unknown type name 'integer'; mend the preamble, or the package's #cgo lines\n",
 		},
 		"preambles": {
-			map[string]string{"p.go": useCgo, "q.go": strings.NewReplacer("a + b", "b + a", "use", "used").Replace(useCgo)}, "-init p.go q.go", exitFailed,
+			map[string]string{"p.go": useCgo, "q.go": strings.NewReplacer("a + b", "b + a", "use", "used").Replace(useCgo)},
+			"-init p.go q.go", exitFailed,
 			"DIR/q.go:3:1: the C compiler says: redefinition of 'add'; mend the preamble, or the package's #cgo lines; preambles that do not go together need a -init each\n",
 		},
 		"callback": {

@@ -234,7 +234,7 @@ func (p *parameters) pointerTo(i int, ptr *dwarf.PtrType) {
 		return
 	}
 	target, _ := p.r.facts.bare(ptr.Type)
-	switch target.(type) {
+	switch target := target.(type) {
 	case *dwarf.FuncType:
 		p.u.refuse("it takes a pointer to a function: a leaf must not call back into Go")
 		return
@@ -242,7 +242,7 @@ func (p *parameters) pointerTo(i int, ptr *dwarf.PtrType) {
 		p.structPointer(i, ptr)
 		return
 	case *dwarf.PtrType:
-		p.outHandle(i, target.(*dwarf.PtrType), list)
+		p.outHandle(i, target, list)
 		return
 	}
 	elem, size := p.guesser.element(ptr)
