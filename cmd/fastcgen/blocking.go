@@ -2,34 +2,45 @@ package main
 
 import (
 	"context"
-	"debug/elf"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 )
 
-// blockingCalls are functions of the C library that may wait for something other than the
-// processor. malloc and free are not among them: they take a lock that is held for
-// nanoseconds, and every second library uses them.
-var blockingCalls = strings.Fields(`
-	read pread readv preadv write pwrite writev pwritev open openat creat close fsync fdatasync sync syncfs msync
-	flock lockf fcntl ioctl sendfile splice
-	poll ppoll select pselect epoll_wait epoll_pwait epoll_pwait2 kqueue kevent
-	nanosleep clock_nanosleep sleep usleep pause sigsuspend sigwait sigwaitinfo sigtimedwait alarm
+// blockingKinds are functions of the C library that may wait for something other than the
+// processor, in the order of how much they say to a reader. malloc and free are not among them: they
+// take a lock that is held for nanoseconds, and every second library uses them.
+var blockingKinds = []struct {
+	name  string
+	calls []string
+}{
+	{"files", strings.Fields(`
+	pwrite write pread read fsync fdatasync pwritev writev preadv readv fwrite fread fflush fputs fgets open openat fopen
+	creat close sync syncfs msync flock lockf fcntl ioctl sendfile splice
+	freopen fdopen fclose fgetc getc getchar getline getdelim fputc putc putchar puts
+	printf fprintf vprintf vfprintf dprintf vdprintf perror scanf fscanf vscanf vfscanf
+	opendir readdir closedir rename unlink mkdir rmdir stat lstat fstat access dlopen dlsym`)},
+	{"locks and threads", strings.Fields(`
 	pthread_mutex_lock pthread_mutex_timedlock pthread_cond_wait pthread_cond_timedwait pthread_rwlock_rdlock
 	pthread_rwlock_wrlock pthread_join pthread_barrier_wait pthread_spin_lock pthread_once
-	mtx_lock mtx_timedlock cnd_wait cnd_timedwait thrd_join thrd_sleep call_once
-	sem_wait sem_timedwait futex syscall
+	mtx_lock mtx_timedlock cnd_wait cnd_timedwait thrd_join call_once
+	sem_wait sem_timedwait semop futex syscall`)},
+	{"waiting, the network and processes", strings.Fields(`
+	nanosleep clock_nanosleep sleep usleep thrd_sleep poll ppoll select pselect epoll_wait epoll_pwait epoll_pwait2 kqueue kevent
 	connect accept accept4 recv recvfrom recvmsg recvmmsg send sendto sendmsg sendmmsg
+	pause sigsuspend sigwait sigwaitinfo sigtimedwait alarm
 	wait waitpid wait3 wait4 waitid system popen pclose fork vfork
 	getaddrinfo getnameinfo gethostbyname gethostbyaddr getpwnam getpwuid getgrnam getgrgid
-	fopen freopen fdopen fclose fflush fread fwrite fgets fgetc getc getchar getline getdelim fputs fputc putc putchar puts
-	printf fprintf vprintf vfprintf dprintf vdprintf perror scanf fscanf vscanf vfscanf
-	opendir readdir closedir stat lstat fstat access unlink rename mkdir rmdir
-	mq_send mq_receive msgrcv msgsnd semop getrandom getentropy dlopen dlsym
-`)
+	mq_send mq_receive msgrcv msgsnd getrandom getentropy`)},
+}
+
+// blockingCalls are those of all kinds.
+var blockingCalls = func() (list []string) {
+	for _, k := range blockingKinds {
+		list = append(list, k.calls...)
+	}
+	return list
+}()
 
 // callbacks are how C gets back into Go.
 func isCallback(symbol string) bool {
@@ -51,8 +62,7 @@ func libcName(symbol string) string {
 }
 
 // blocking looks for calls that a leaf function must not make and that the declared functions get to:
-// in the preamble and in the package's own C files by a graph of calls, in shared libraries by
-// what they import.
+// in the preamble and in the package's own C files by a graph of calls, in libraries by what they import.
 func (g *generator) blocking(ctx context.Context, tc *toolchain) []string {
 	d := g.d
 	if !slices.ContainsFunc(d.funcs, func(f *funcDecl) bool { return !f.alwaysSlow() }) {
@@ -89,9 +99,9 @@ func (g *generator) blocking(ctx context.Context, tc *toolchain) []string {
 			list = append(list, fmt.Sprintf("%s: warning: %s", f.call.at, graph.sentence(f.call.cName, found)))
 		}
 		for _, l := range libraries {
-			if l.exports[f.call.cName] && len(l.blocking) > 0 {
-				list = append(list, fmt.Sprintf("%s: warning: %s is in %s, which calls %s: whether it gets there cannot be seen; put //fastc:slow above %s unless you know",
-					f.call.at, f.call.cName, l.name, some(l.blocking), f.name))
+			if what := l.blocking(f.call.cName); what != "" {
+				list = append(list, fmt.Sprintf("%s: warning: %s is in %s: whether it gets there cannot be seen; put //fastc:slow above %s unless you know",
+					f.call.at, f.call.cName, what, f.name))
 			}
 		}
 	}
@@ -107,36 +117,62 @@ func (g *generator) root(graph *callGraph, f *funcDecl) string {
 	return f.call.cName
 }
 
-// sentence says what the ways lead to.
+// sentence says what the ways lead to, and shows the most telling one of each kind. Those that hang on a
+// pointer that may be anything are left out where there is another.
 func (g *callGraph) sentence(cName string, found []*step) string {
-	first := found[0]
-	end := first.key
+	if sure := slices.DeleteFunc(slices.Clone(found), func(s *step) bool { return !s.sure }); len(sure) > 0 {
+		found = sure
+	}
+	shown := telling(found)
 	what := "which may block: a leaf function must not; put //fastc:slow above it"
-	if isCallback(end) {
+	if isCallback(shown[0].key) {
 		what = "which leads into Go: a leaf function that gets there ends the process; use ordinary cgo for it"
 	}
-	others := ""
-	if len(found) > 1 {
-		names := make([]string, 0, len(found)-1)
-		for _, s := range found[1:] {
-			names = append(names, s.key)
+	var names, others, ways []string
+	for _, s := range shown {
+		names = append(names, libcName(s.key))
+		ways = append(ways, "\n\t"+g.path(s))
+	}
+	for _, s := range found {
+		if !slices.Contains(names, libcName(s.key)) {
+			others = append(others, libcName(s.key))
 		}
-		others = " (and to " + some(names) + ")"
 	}
-	ways := g.path(first)
-	worst := slices.MinFunc(found, func(a, b *step) int { return rank(a.key) - rank(b.key) })
-	if rank(worst.key) < rank(end) {
-		ways += "; " + g.path(worst)
+	more := ""
+	if len(others) > 0 {
+		more = " (and to " + some(others) + ")"
 	}
-	return fmt.Sprintf("%s gets to %s%s, %s: %s", cName, end, others, what, ways)
+	return fmt.Sprintf("%s gets to %s%s, %s%s", cName, strings.Join(names, " and "), more, what, strings.Join(ways, ""))
 }
 
-// rank orders blocking calls: input and output, which stand first, say most.
-func rank(symbol string) int {
-	if i := slices.Index(blockingCalls, libcName(symbol)); i >= 0 {
+// telling returns the step of each kind that says most, a way into Go first.
+func telling(found []*step) []*step {
+	var list []*step
+	for _, s := range found {
+		if len(list) == 0 && isCallback(s.key) {
+			list = append(list, s)
+		}
+	}
+	for _, k := range blockingKinds {
+		best := -1
+		for i, s := range found {
+			if rank(k.calls, s) < len(k.calls) && (best < 0 || rank(k.calls, s) < rank(k.calls, found[best])) {
+				best = i
+			}
+		}
+		if best >= 0 {
+			list = append(list, found[best])
+		}
+	}
+	return list
+}
+
+// rank returns the place of a step's symbol in a list, and the list's length where it is not in it.
+func rank(calls []string, s *step) int {
+	if i := slices.Index(calls, libcName(s.key)); i >= 0 {
 		return i
 	}
-	return len(blockingCalls)
+	return len(calls)
 }
 
 // some lists names, the first few of many.
@@ -146,80 +182,4 @@ func some(names []string) string {
 		return strings.Join(names, ", ")
 	}
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
-}
-
-// library is a shared library that the package links.
-type library struct {
-	name     string
-	exports  map[string]bool
-	blocking []string // what it imports of blockingCalls
-}
-
-// libraries reads the dynamic symbols of the libraries on the package's #cgo lines. Those of the system,
-// and files that are no ELF, are left out.
-func (g *generator) libraries(ctx context.Context, tc *toolchain) []library {
-	flags := slices.Clone(g.pkg.ldFlags)
-	if len(g.pkg.pkgConfig) > 0 {
-		if out, err := g.pkg.run(ctx, "", append([]string{tc.pkgConfig, "--libs"}, g.pkg.pkgConfig...)...); err == nil {
-			flags = append(flags, words(out)...)
-		}
-	}
-	var dirs []string
-	for _, f := range flags {
-		if dir, ok := strings.CutPrefix(f, "-L"); ok && dir != "" {
-			dirs = append(dirs, dir)
-		}
-	}
-	var list []library
-	for _, f := range flags {
-		name, ok := strings.CutPrefix(f, "-l")
-		if !ok || slices.Contains([]string{"c", "m", "pthread", "dl", "rt"}, name) {
-			continue
-		}
-		file := ""
-		for _, dir := range dirs {
-			if p := filepath.Join(dir, "lib"+name+".so"); file == "" && exists(p) {
-				file = p
-			}
-		}
-		if file == "" {
-			out, err := tc.run(ctx, "", append(slices.Clone(tc.cc), "-print-file-name=lib"+name+".so")...)
-			if file = strings.TrimSpace(out); err != nil || !filepath.IsAbs(file) {
-				continue
-			}
-		}
-		if l, ok := readLibrary(file); ok {
-			list = append(list, l)
-		}
-	}
-	return list
-}
-
-func exists(name string) bool {
-	_, err := os.Stat(name)
-	return err == nil
-}
-
-// readLibrary reads the dynamic symbols of a shared library.
-func readLibrary(file string) (library, bool) {
-	l := library{name: filepath.Base(file), exports: map[string]bool{}}
-	f, err := elf.Open(file)
-	if err != nil {
-		return l, false
-	}
-	defer f.Close()
-	symbols, err := f.DynamicSymbols()
-	if err != nil {
-		return l, false
-	}
-	for _, s := range symbols {
-		switch {
-		case s.Section != elf.SHN_UNDEF:
-			l.exports[s.Name] = true
-		case slices.Contains(blockingCalls, libcName(s.Name)):
-			l.blocking = append(l.blocking, s.Name)
-		}
-	}
-	slices.Sort(l.blocking)
-	return l, true
 }

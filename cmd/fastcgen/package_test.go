@@ -5,7 +5,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -183,9 +182,9 @@ func TestPackages(t *testing.T) {
 				"wrong.c": "#include \"_cgo_export.h\"\n",
 			},
 			want: "DIR/add.go:5: warning: cannot look into wrong.c for calls that block: wrong.c:1:10: fatal error: _cgo_export.h: No such file or directory\n" +
-				"DIR/add.go:20:14: warning: nap gets to usleep, which may block: a leaf function must not; put //fastc:slow above it: nap -> usleep\n" +
-				"DIR/add.go:23:14: warning: load gets to crosscall2 (and to printf, read), which leads into Go: a leaf function that gets there ends the process; " +
-				"use ordinary cgo for it: load -> crosscall2; load -> read\n",
+				"DIR/add.go:20:14: warning: nap gets to usleep, which may block: a leaf function must not; put //fastc:slow above it\n\tnap -> usleep\n" +
+				"DIR/add.go:23:14: warning: load gets to crosscall2 and read (and to printf), which leads into Go: a leaf function that gets there ends the process; " +
+				"use ordinary cgo for it\n\tload -> crosscall2\n\tload -> read\n",
 		},
 		"pointers": { // a table of functions, put where a call finds it by another one
 			files: map[string]string{
@@ -199,14 +198,7 @@ func TestPackages(t *testing.T) {
 					"static const struct methods disk = {disk_put};\nvoid file_open(file *f) { f->methods = &disk; }\n" +
 					"int file_step(file *f) { return f->methods->put(f, \"a\", 1); }\nint file_size(const file *f) { return f->size; }\nint file_sync(file *f) { return fsync(f->fd); }\n",
 			},
-			want: "DIR/add.go:20:14: warning: file_step gets to pwrite, which may block: a leaf function must not; put //fastc:slow above it: file_step => disk_put => pwrite\n",
-		},
-		"library": {
-			files: map[string]string{
-				"add.go": declare("#cgo LDFLAGS: -L${SRCDIR} -lslowly\nint put(int n);\n", "\n//fastc:call put(n)\nfunc Put(n int32) int32\n"),
-				"doc.go": "package small\n",
-			},
-			want: "DIR/add.go:18:14: warning: put is in libslowly.so, which calls fsync: whether it gets there cannot be seen; put //fastc:slow above Put unless you know\n",
+			want: "DIR/add.go:20:14: warning: file_step gets to pwrite, which may block: a leaf function must not; put //fastc:slow above it\n\tfile_step => disk_put => pwrite\n",
 		},
 		"slow": { // all of it: nothing to warn of
 			files: map[string]string{"add.go": strings.Replace(declare("", ""), "//fastc:call", "//fastc:slow\n//fastc:call", 1), "load.c": "int read(void);\nint load(void) { return read(); }\n"},
@@ -217,22 +209,11 @@ func TestPackages(t *testing.T) {
 			switch name {
 			case "no library":
 				needsPkgConfig(t)
-			case "blocking", "pointers", "library":
+			case "blocking", "pointers":
 				needsGCC(t) // and its C library
 			}
 			dir := folder(t, tt.files)
 			before := len(tt.files) + 2
-			if name == "library" {
-				if runtime.GOOS == "darwin" {
-					t.Skip("needs a shared library in ELF: those of macOS are not looked into")
-				}
-				c := filepath.Join(t.TempDir(), "put.c")
-				if err := os.WriteFile(c, []byte("int fsync(int);\nint put(int n) { return fsync(n); }\n"), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				command(t, dir, nil, "gcc", "-shared", "-fPIC", "-o", "libslowly.so", c)
-				before++
-			}
 			file := tt.file
 			if file == "" {
 				file = "add.go"

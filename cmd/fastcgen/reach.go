@@ -2,7 +2,6 @@ package main
 
 import (
 	"container/heap"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -10,134 +9,128 @@ import (
 // callGraph is what functions and data refer to, in the assembly that the C compiler writes.
 type callGraph struct {
 	nodes map[string]*graphNode
-	taken map[string]bool // functions whose address is in data, or that code hands on
+	holds map[value]map[value]bool  // what code puts into a place, and what it passes
+	inner map[string]map[int64]bool // the places within a variable whose address is taken; a function has it at 0
 	units int
+
+	pointers map[value]string // the names of the pointers that fields are read through: numbers of
+	origins  []value
+
+	linked   bool
+	fields   map[int64]map[value]bool // the addresses that stand at an offset of some struct
+	may      map[value]map[value]bool // the addresses that come to a place without standing in a field on the way
+	tables   map[int64][]value        // the addresses that stand at an offset of a table
+	resolved map[value]resolved       // by functions
+	stars    map[value]map[value]bool // the addresses that come to all functions that are called through pointers
+	known    map[value]near           // by pointed
+	taken    []string                 // the functions whose address is taken
 }
 
 // graphNode is a function or a variable.
 type graphNode struct {
 	name     string // for a reader: C's
 	function bool
-	indirect bool // it calls through a pointer
 	calls    map[string]bool
-	refers   map[string]bool
+	refers   map[string]bool // variables and functions whose address the function takes
+
+	sites     []site
+	hands     []hand
+	takes     map[int64]int // the arguments that it looks at, and how wide they are
+	addressed bool          // it takes the address of a variable of its own
+
+	holds map[int64]value // of a variable: addresses, and unknown for numbers that are not 0
+	size  int64
+
+	stride int64 // how long the elements are, 0: it is no array
+	table  bool  // it holds the address of a function
 }
 
-// What a step on a path costs: the cheapest path says most to a reader. A call through a pointer may go
-// to every function whose address is taken, and one outside of what is looked at is the least likely.
-const (
-	direct   = 1
-	through  = 10
-	throughX = 1000
-)
-
-var (
-	asmFunction = regexp.MustCompile(`^\s*\.type\s+([\w.$]+),\s*[@%]function`)
-	asmLabel    = regexp.MustCompile(`^"?([\w.$]+)"?:`)
-	asmLocal    = regexp.MustCompile(`^\s*\.local\s+([\w.$]+)`)
-	asmAlias    = regexp.MustCompile(`^\s*\.set\s+([\w.$]+),\s*([A-Za-z_][\w.$]*)\s*$`)
-	asmOperand  = regexp.MustCompile(`[A-Za-z_.$][\w.$]*`)
-	asmData     = regexp.MustCompile(`^\s*\.(quad|xword|8byte|dword|long|word)\s+(.*)`)
-	asmIndirect = regexp.MustCompile(`^\s*(notrack\s+)?(call|jmp)q?\s+\*|^\s*(blr|br)\s|^\s*bctrl?\b|^\s*jalr\s`)
-	asmCall     = regexp.MustCompile(`^\s*(callq?|jmpq?|bl|b|tail|j[a-z]+)\s+(.*)`)
-	asmCode     = regexp.MustCompile(`^\s*[a-z][\w.]*\s+(.*)`)
-)
-
-// add reads the assembly of one compiled file.
-func (g *callGraph) add(text string) {
-	if g.nodes == nil {
-		g.nodes, g.taken = map[string]*graphNode{}, map[string]bool{}
-	}
-	g.units++
-	functions, local := map[string]bool{}, map[string]bool{}
-	for l := range strings.SplitSeq(text, "\n") {
-		if m := asmFunction.FindStringSubmatch(l); m != nil {
-			functions[m[1]] = true
-		}
-	}
-	global := map[string]bool{}
-	for l := range strings.SplitSeq(text, "\n") {
-		if f := strings.Fields(l); len(f) >= 2 && (f[0] == ".globl" || f[0] == ".global" || f[0] == ".weak") {
-			global[f[1]] = true
-		} else if m := asmLabel.FindStringSubmatch(l); m != nil {
-			local[m[1]] = true
-		} else if m := asmLocal.FindStringSubmatch(l); m != nil {
-			local[m[1]] = true
-		}
-	}
-	key := func(name string) string { // what is static in one file is another thing in the next
-		if local[name] && !global[name] {
-			return name + "#" + itoa(g.units)
-		}
-		return name
-	}
-	var at *graphNode
-	for l := range strings.SplitSeq(text, "\n") {
-		if m := asmAlias.FindStringSubmatch(l); m != nil {
-			alias := g.node(key(m[1]), m[1])
-			alias.function, alias.calls[key(m[2])] = true, true
-			continue
-		}
-		if m := asmLabel.FindStringSubmatch(l); m != nil {
-			if at == nil || !at.function || !strings.HasPrefix(m[1], ".L") {
-				at = g.node(key(m[1]), m[1])
-				at.function = functions[m[1]]
-			}
-			continue
-		}
-		if f := strings.Fields(l); len(f) > 0 && (f[0] == ".section" || f[0] == ".data" || f[0] == ".text") {
-			at = nil
-		}
-		if at != nil {
-			g.line(at, l, key, local)
-		}
-	}
+// site is a call through a pointer.
+type site struct {
+	from   value
+	passes map[int64]int // the arguments that may be passed, and how wide they are; nil: not known
 }
 
+// hand is a function or variable whose address is passed to a function.
+type hand struct{ to, name string }
+
+// node returns the node of that key.
 func (g *callGraph) node(key, name string) *graphNode {
 	n := g.nodes[key]
 	if n == nil {
-		n = &graphNode{name: name, calls: map[string]bool{}, refers: map[string]bool{}}
+		n = &graphNode{name: name, calls: map[string]bool{}, refers: map[string]bool{}, holds: map[int64]value{}}
 		g.nodes[key] = n
 	}
 	return n
 }
 
-// line notes what one line of assembly refers to.
-func (g *callGraph) line(at *graphNode, l string, key func(string) string, local map[string]bool) {
-	names := func(operands string) []string {
-		var list []string
-		for _, s := range asmOperand.FindAllString(operands, -1) {
-			if !strings.HasPrefix(s, ".L") || local[s] {
-				list = append(list, key(s))
+// isFunction reports whether a symbol is a function, or nothing in these files and so one perhaps.
+func (g *callGraph) isFunction(key string) bool {
+	n := g.nodes[key]
+	return n == nil || n.function
+}
+
+// target is where a call through a pointer may go.
+type target struct {
+	key  string
+	cost int
+}
+
+// What a step on a path costs: the cheapest path says most to a reader.
+const (
+	direct   = 1
+	through  = 3       // a pointer, to a function that is put there and takes what is passed
+	mistaken = 60      // one that takes something else
+	guessed  = 1 << 20 // any function of a table at that offset or, where there is none, any whose address is taken
+)
+
+// targets returns where a call through a pointer may go: to the functions that are put where the
+// pointer is read, and among them to those that take what is passed. sure is false when nothing
+// says where: then it may be any function whose address is taken.
+func (g *callGraph) targets(n *graphNode, s site) (list []target, sure bool) {
+	candidates, kind := g.functions(s.from)
+	cost, sure := through, kind < copied
+	if !sure {
+		cost = guessed
+	}
+	if len(candidates) == 0 { // in a table that the function looks at, perhaps
+		for _, key := range sortedKeys(n.refers) {
+			if v := g.nodes[key]; v != nil && !v.function {
+				more, _ := g.functions(value{valElement, key, 0})
+				candidates = append(candidates, more...)
 			}
 		}
-		return list
+		cost, sure = through, true
 	}
-	if !at.function {
-		if m := asmData.FindStringSubmatch(l); m != nil {
-			for _, s := range names(m[2]) {
-				at.refers[s], g.taken[s] = true, true
-			}
-		}
-		return
+	if len(candidates) == 0 {
+		candidates, cost, sure = g.taken, guessed, false
 	}
-	if asmIndirect.MatchString(l) {
-		at.indirect = true
-	}
-	if m := asmCall.FindStringSubmatch(l); m != nil && !strings.Contains(m[2], "*") {
-		target, _, _ := strings.Cut(m[2], "@")
-		for _, s := range names(target) {
-			at.calls[s] = true
-		}
-		return
-	}
-	if m := asmCode.FindStringSubmatch(l); m != nil {
-		operands, _, _ := strings.Cut(m[1], "#")
-		for _, s := range names(operands) {
-			at.refers[s], g.taken[s] = true, true
+	for _, key := range candidates {
+		if extra, ok := g.takes(key, s); ok {
+			list = append(list, target{key, cost + extra})
 		}
 	}
+	if len(list) == 0 {
+		for _, key := range candidates {
+			list = append(list, target{key, cost + mistaken})
+		}
+	}
+	return list, sure
+}
+
+// takes reports whether a function takes what a call passes, and how much more that is.
+func (g *callGraph) takes(key string, s site) (extra int, ok bool) {
+	n := g.nodes[key]
+	if n == nil || s.passes == nil {
+		return 0, true
+	}
+	for number, width := range n.takes {
+		switch passed, is := s.passes[number]; {
+		case !is, passed != anyNumber && (passed == 8) != (width == 8):
+			return 0, false
+		}
+	}
+	return len(s.passes) - len(n.takes), true
 }
 
 // step is a place that was reached, and from where.
@@ -146,6 +139,7 @@ type step struct {
 	cost int
 	from *step
 	ptr  bool // by a call through a pointer
+	sure bool // no pointer on the way is one that may be anything
 }
 
 type steps []*step
@@ -160,18 +154,10 @@ func (s *steps) Pop() any     { l := *s; x := l[len(l)-1]; *s = l[:len(l)-1]; re
 
 // reach returns the cheapest way from a function to each of those that wanted holds.
 func (g *callGraph) reach(from string, wanted func(symbol string) bool) []*step {
+	g.link()
 	var found []*step
 	seen := map[string]bool{}
-	anywhere := slices.Sorted(func(yield func(string) bool) {
-		for s := range g.taken {
-			if n := g.nodes[s]; n != nil && n.function || n == nil && wanted(s) {
-				if !yield(s) {
-					return
-				}
-			}
-		}
-	})
-	queue := &steps{{key: from}}
+	queue := &steps{{key: from, sure: true}}
 	for queue.Len() > 0 {
 		s := heap.Pop(queue).(*step)
 		if seen[s.key] {
@@ -185,25 +171,23 @@ func (g *callGraph) reach(from string, wanted func(symbol string) bool) []*step 
 			}
 			continue
 		}
-		push := func(key string, cost int, ptr bool) {
-			if !seen[key] {
-				heap.Push(queue, &step{key, s.cost + cost, s, ptr})
+		push := func(key string, cost int, ptr, sure bool) {
+			if !seen[key] && (g.nodes[key] != nil || wanted(key)) {
+				heap.Push(queue, &step{key, s.cost + cost, s, ptr, s.sure && sure})
 			}
 		}
 		for _, key := range sortedKeys(n.calls) {
-			push(key, direct, false)
+			push(key, direct, false, true)
 		}
-		for _, key := range sortedKeys(n.refers) { // what its tables hold, and what it hands on
-			push(key, direct, g.nodes[key] == nil || g.nodes[key].function)
+		for _, h := range n.hands { // qsort calls what it is handed
+			if g.nodes[h.to] == nil && h.to != "*" && g.isFunction(h.name) {
+				push(h.name, through, true, true)
+			}
 		}
-		if !n.indirect {
-			continue
-		}
-		for _, key := range anywhere {
-			if g.nodes[key] != nil {
-				push(key, through, true)
-			} else {
-				push(key, throughX, true)
+		for _, site := range n.sites {
+			list, sure := g.targets(n, site)
+			for _, t := range list {
+				push(t.key, t.cost, true, sure)
 			}
 		}
 	}
@@ -219,14 +203,11 @@ func sortedKeys(m map[string]bool) []string {
 	return list
 }
 
-// path writes a way, -> for a call and => for one through a pointer. Variables on it are left out.
+// path writes a way: -> for a call, => for one through a pointer, ~> for one through a pointer that may be anything.
 func (g *callGraph) path(s *step) string {
 	var parts []string
 	for ; s != nil; s = s.from {
 		n := g.nodes[s.key]
-		if n != nil && !n.function {
-			continue
-		}
 		name := s.key
 		if n != nil {
 			name = n.name
@@ -234,6 +215,8 @@ func (g *callGraph) path(s *step) string {
 		arrow := ""
 		switch {
 		case s.from == nil:
+		case s.from.sure && !s.sure:
+			arrow = " ~> "
 		case s.ptr:
 			arrow = " => "
 		default:
