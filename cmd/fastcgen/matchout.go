@@ -47,7 +47,11 @@ func (m *matcher) begin(q param, g *goType, c dwarf.Type, field string, a callAr
 	default:
 		what := m.literal(a, c)
 		last := len(m.p.args) - 1
-		m.p.begins = append(m.p.begins, "fastc_f->"+field+" = "+m.p.args[last])
+		cast := ""
+		if g.kind == goPointer {
+			cast = "(uintptr_t)"
+		}
+		m.p.begins = append(m.p.begins, "fastc_f->"+field+" = "+cast+m.p.args[last])
 		m.p.args = m.p.args[:last]
 		if what != "" {
 			refuse(what+" for "+q.name+", which is "+m.facts.describe(c), "write a value of that type")
@@ -62,7 +66,7 @@ func (m *matcher) text(r *param, g *goType, ptr *dwarf.PtrType, c dwarf.Type) st
 	is := fmt.Sprintf("the result is %s, and %s returns %s", g, cName, m.facts.describe(c))
 	switch {
 	case !ok || n.enum != nil || !n.plainChar && n.number != number{unsigned, 1}:
-		m.bad.add(r.at, is, m.suggest(c))
+		m.bad.add(r.at, is, m.suggestResult(c))
 	case !isConst(ptr.Type):
 		m.bad.add(r.at, is+": a string that the caller has to free, perhaps", "wrap "+cName+" in a static inline function in the preamble that returns const char *, if C keeps the string")
 	case !m.f.copies:

@@ -66,7 +66,7 @@ func (r *resolver) declare(t *typeDecl) {
 	default:
 		if !isNumber {
 			r.bad.add(t.at, t.cText()+" is "+r.facts.describe(c)+", no struct, enum or number that Go has",
-				"leave it out and write the Go type at the parameter, or "+wrapIt)
+				"leave it out")
 			return
 		}
 		g.kind, g.num = goNumber, n.number
@@ -145,8 +145,10 @@ func (r *resolver) sameData(g *goType, c dwarf.Type) bool {
 	case goBool:
 		_, ok := b.(*dwarf.BoolType)
 		return ok && b.Size() == 1
-	case goMirror, goOpaque:
+	case goMirror:
 		return aligned <= 8 && r.cType(g.decl) == b
+	case goOpaque: // which C puts into memory, however it is aligned
+		return r.cType(g.decl) == b
 	case goArray:
 		a, ok := b.(*dwarf.ArrayType)
 		return ok && a.Count == g.n && aligned <= 1 && !r.facts.odd[b].vector && r.sameData(g.elem, a.Type)

@@ -186,6 +186,7 @@ func Trim(s []byte, from Point, begin [2]int16, c *Ctx) (n uint64, cut bool, at 
 //
 //fastc:call v_trim(s, &n, &cut, &at, &row, &next)
 //fastc:inout n = C.V_FAST
+//fastc:inout next = C.V_CTX
 //fastc:inout cut = was
 //fastc:require len(s) >= C.V_FAST
 func TrimLimit(s []byte, was bool) (ret int32, n uint64, cut bool, at Point, row [2]int16, next *Ctx)

@@ -64,6 +64,7 @@ double v_same(double a);
 void v_state(uint32_t s[static 4]);
 int v_trim(char *s, size_t *n, bool *cut, struct v_point *at, int16_t row[static 2], v_ctx **next);
 #define V_STATES 3
+#define V_CTX ((v_ctx *)2)
 const char *v_name(enum v_mode m);
 const unsigned char *v_word_of(int n);
 void v_last(int n);

@@ -225,7 +225,8 @@ func TestInOut(t *testing.T) {
 	if n, _, _, _, again, err := Trim([]byte("  "), Point{}, [2]int16{}, next); n != 0 || again != next || err == nil {
 		t.Errorf("Trim of blanks: %d, %p, %v", n, again, err)
 	}
-	ret, n, cut, _, _, _ := TrimLimit([]byte("ab     cd"), true)
+	ret, n, cut, _, _, next := TrimLimit([]byte("ab     cd"), true)
+	check(t, "next", uintptr(unsafe.Pointer(next)), 2)
 	check(t, "ret", ret, 0)
 	check(t, "n", n, 2)
 	check(t, "cut", cut, false)
