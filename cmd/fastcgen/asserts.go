@@ -94,7 +94,7 @@ func (mr *mirror) cAsserts(b *strings.Builder, trial bool) {
 	c := mr.decl.cText()
 	if trial {
 		fmt.Fprintf(b, "_Static_assert(_Alignof(%s) >= %d, %q);\n", c, mr.align, saidByUs+c+" is packed: C puts it where Go puts nothing of its kind; "+
-			"put //fastc:opaque above it to pass pointers from C, or "+wrapIt)
+			"put //fastc:opaque above it to pass pointers to it only")
 	}
 	fmt.Fprintf(b, "_Static_assert(sizeof(%s) == %d && _Alignof(%s) == %d, %q);\n", c, mr.size, c, mr.align, stale)
 	for _, f := range mr.offsets {

@@ -112,7 +112,7 @@ func (facts *cFacts) number(t dwarf.Type) (cNumber, bool) {
 // goName returns the Go type to write for a number.
 func (n cNumber) goName() string {
 	if n.plainChar {
-		return "int8 or uint8"
+		return "uint8"
 	}
 	return n.number.goName()
 }

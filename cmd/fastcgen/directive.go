@@ -64,7 +64,7 @@ func (p *fileParser) strays() {
 			case strings.HasPrefix(c.Text, "//export "):
 				p.refuse(c.Pos(), c.Text+" in a declaration file", "leave it out: a leaf function cannot call back")
 			case nearDirective.MatchString(c.Text):
-				p.refuse(c.Pos(), "a comment that looks like a directive", "write it as //fastc:WORD, without blanks, or reword it")
+				p.refuse(c.Pos(), "a comment that looks like a directive", "write it as //fastc:WORD, without blanks")
 			}
 		}
 	}

@@ -139,8 +139,11 @@ func parseType(e ast.Expr) (t *goType, at token.Pos, what, do string) {
 			return nil, e.Len.Pos(), "the length of an array is not a number", "write it as a literal, as in [16]byte"
 		}
 		n, err := strconv.ParseInt(lit.Value, 0, 64)
-		if err != nil || n < 1 || n > maxArray {
-			return nil, e.Len.Pos(), "an array of " + lit.Value + " elements", "write 1 to " + strconv.Itoa(maxArray) + ", or pass a slice"
+		switch {
+		case err == nil && n < 1:
+			return nil, e.Len.Pos(), "an array of " + lit.Value + " elements", "write 1 or more"
+		case err != nil || n > maxArray:
+			return nil, e.Len.Pos(), "an array of " + lit.Value + " elements", "pass a slice: an array of more than " + strconv.Itoa(maxArray) + " elements is too large for a frame"
 		}
 		return parseElem(&goType{kind: goArray, n: n}, e.Elt)
 	case *ast.MapType:
@@ -154,7 +157,10 @@ func parseType(e ast.Expr) (t *goType, at token.Pos, what, do string) {
 	case *ast.StructType:
 		return nil, e.Pos(), "a struct without a name", "declare type NAME C.struct_NAME and use that"
 	case *ast.SelectorExpr:
-		return nil, e.Pos(), "a type of another package, or of C", "write the Go type, or declare type NAME C.NAME and use that"
+		if x, ok := e.X.(*ast.Ident); ok && x.Name == "C" {
+			return nil, e.Pos(), "a type of C", "declare type NAME C." + e.Sel.Name + " and use that"
+		}
+		return nil, e.Pos(), "a type of another package", "write the number, string or slice that it is"
 	}
 	return nil, e.Pos(), "this type cannot be passed to C", "write a number, bool, string, slice, array, pointer or declared type"
 }

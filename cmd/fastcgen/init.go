@@ -82,7 +82,7 @@ func (in *initializer) names(names []string) error {
 		return err
 	}
 	for _, out := range []string{in.out, outputName(in.out)} {
-		if exists(out) {
+		if _, err := os.Lstat(out); err == nil {
 			return fmt.Errorf("%s is there and stays as it is: write to another file with -o, and move over what you want", out)
 		}
 	}

@@ -105,34 +105,51 @@ func askPreamble(ctx context.Context, tc *toolchain, preamble string, functions 
 	if err != nil {
 		return nil, err
 	}
-	graph := &callGraph{}
-	graph.add(text)
+	named := mentions(text)
 	for _, name := range functions {
-		own.variables[name] = graph.variables(name, changing)
+		own.variables[name] = reachable(named, name, changing)
 	}
 	return own, nil
 }
 
-// variables returns those of a set that a function of the first file gets to.
-func (g *callGraph) variables(from string, wanted map[string]bool) []string {
-	var found []string
-	seen, queue := map[string]bool{}, []string{from, from + "#1"}
-	for len(queue) > 0 {
-		key := queue[0]
-		queue = queue[1:]
-		if seen[key] {
+// mentions returns, by the labels of an assembly text, the names below each: of what a function calls,
+// reads and writes, whatever the instructions are.
+func mentions(text string) map[string][]string {
+	named, at := map[string][]string{}, ""
+	for l := range strings.SplitSeq(text, "\n") {
+		word, rest := statement(l)
+		if name, ok := label(word); ok {
+			if !strings.HasPrefix(name, ".L") {
+				at = name
+			}
 			continue
 		}
-		seen[key] = true
-		if label := strings.TrimSuffix(key, "#1"); wanted[label] {
+		if strings.HasPrefix(word, ".") && word != ".quad" && word != ".xword" { // what is said about the next one
+			continue
+		}
+		named[at] = append(named[at], strings.FieldsFunc(rest, func(r rune) bool {
+			return !(r == '_' || r == '.' || r == '$' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z')
+		})...)
+	}
+	return named
+}
+
+// reachable returns those of a set of variables that a function gets to.
+func reachable(named map[string][]string, from string, wanted map[string]bool) []string {
+	var found []string
+	seen, queue := map[string]bool{}, []string{from}
+	for len(queue) > 0 {
+		label := strings.TrimPrefix(queue[0], "$")
+		queue = queue[1:]
+		if seen[label] {
+			continue
+		}
+		seen[label] = true
+		if wanted[label] {
 			name, _, _ := strings.Cut(label, ".") // counter.0 is one within a function
 			found = append(found, name)
 		}
-		n := g.nodes[key]
-		if n == nil {
-			continue
-		}
-		queue = append(append(queue, sortedNames(n.calls)...), sortedNames(n.refers)...)
+		queue = append(queue, named[label]...)
 	}
 	slices.Sort(found)
 	return found

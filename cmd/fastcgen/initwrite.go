@@ -287,10 +287,13 @@ func (in *initializer) waits(warnings []string, g *generator, of map[int][]*gues
 	}
 }
 
-// advice is what a warning tells to do, which -init has done.
-var advice = regexp.MustCompile(`(: a leaf function must not)?; put //fastc:slow above \w+( unless you know)?`)
+// slowAdvice is what a warning tells to do, which -init has done.
+var slowAdvice = regexp.MustCompile(`(: a leaf function must not)?; put //fastc:slow above \w+( unless you know)?`)
 
-func reason(warning string) string { return advice.ReplaceAllString(warning, "") }
+func reason(warning string) string {
+	warning = strings.Replace(slowAdvice.ReplaceAllString(warning, ""), "\n\t", ": ", 1)
+	return strings.ReplaceAll(warning, "\n\t", "; ")
+}
 
 // definition matches a line that defines a function or variable of C.
 func definition(name string) *regexp.Regexp { return regexp.MustCompile(`\b` + name + `\b`) }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"debug/dwarf"
 	"fmt"
 	"strconv"
@@ -51,7 +52,7 @@ func (r *resolver) match(f *funcDecl) *plan {
 	if n := len(fn.ParamType); n > 0 {
 		if _, ok := fn.ParamType[n-1].(*dwarf.DotDotDotType); ok {
 			m.bad.add(f.call.at, f.call.cName+" has variable arguments, or no prototype",
-				"wrap it in a static inline function with fixed parameters in the preamble; write (void) where C takes none")
+				"wrap it in a static inline function with fixed parameters in the preamble")
 			return nil
 		}
 	}
@@ -207,7 +208,7 @@ func (m *matcher) pointerParameter(q *param, g *goType, ptr *dwarf.PtrType, fiel
 		return "", ""
 	}
 	if bad, do := m.element(g); bad != "" {
-		return is + "; " + bad, do
+		return is + ": " + bad, cmp.Or(do, suggestion)
 	}
 	if !toVoid && !m.points(g, ptr.Type) {
 		return is, suggestion

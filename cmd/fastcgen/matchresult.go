@@ -11,7 +11,11 @@ func (m *matcher) length(i int, a callArg, c dwarf.Type, field string) {
 	g, ok := m.resolve(m.f.param(a.text).typ, 0)
 	pointed := ok && g.kind == goPointer && g.elem.kind == goArray
 	if !ok || g.kind != goSlice && g.kind != goArray && !pointed && (g.kind != goString || a.kind == argCap) {
-		m.bad.add(a.at, fmt.Sprintf("%s, and %s is %s", a, a.text, g), "pass a slice, an array or a string")
+		do := "write " + a.text + " in place of " + a.String()
+		if ok && g.kind == goString {
+			do = "write len(" + a.text + ")"
+		}
+		m.bad.add(a.at, fmt.Sprintf("%s, and %s is %s", a, a.text, g), do)
 		return
 	}
 	if elem := g.elem; elem != nil && m.asVoid(a.text) {
@@ -69,8 +73,8 @@ func (m *matcher) outParam(i int, a callArg, c dwarf.Type) {
 	mismatch := func() {
 		do := m.suggestOut(c)
 		if g.kind == goArray {
-			if ptr := b.(*dwarf.PtrType); m.goFor(ptr.Type) != "" {
-				do = fmt.Sprintf("declare [%d]%s", g.n, m.goFor(ptr.Type))
+			if n, ok := m.facts.number(b.(*dwarf.PtrType).Type); ok {
+				do = fmt.Sprintf("declare [%d]%s", g.n, n.goName())
 			}
 		}
 		refuse(fmt.Sprintf("%s is %s, and argument %d of %s is %s", q.name, g.words(), i+1, m.f.call.cName, m.facts.describe(c)), do)

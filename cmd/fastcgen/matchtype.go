@@ -3,7 +3,6 @@ package main
 import (
 	"debug/dwarf"
 	"fmt"
-	"strings"
 )
 
 // passesLen reports whether C gets the length of a parameter too.
@@ -35,11 +34,7 @@ func (m *matcher) nameless() bool {
 	before := len(m.bad)
 	note := func(where string, t dwarf.Type) {
 		if what := m.facts.unwritable(t); what != "" {
-			do := wrapIt
-			if !strings.HasSuffix(what, unknownType) {
-				do = "give it a name in C, or " + wrapIt
-			}
-			m.bad.add(m.f.call.at, where+" of "+m.f.call.cName+" is "+what, do)
+			m.bad.add(m.f.call.at, where+" of "+m.f.call.cName+" is "+what, wrapIt)
 		}
 	}
 	for i, t := range m.c.ParamType {
@@ -117,7 +112,7 @@ func (m *matcher) element(g *goType) (bad, do string) {
 	case e.kind == goOpaque:
 		return "values of " + e.name + " do not exist in Go", "pass a *" + e.name
 	}
-	return "C would find Go's " + e.String() + " in it", "pass numbers, bools, or structs declared as C's"
+	return "C would find Go's " + e.String() + " in it", ""
 }
 
 // points reports whether C's pointer to c can be Go's g, a slice, pointer or array.

@@ -160,6 +160,157 @@ var mended = map[string]struct {
 		"void put(void);", "//fastc:call put()\nfunc Put() int32\n",
 		[]edit{{"put returns nothing, and Put a result; leave the result out", "Put() int32", "Put()"}},
 	},
+	// Numbers.
+	"number": {
+		"int8_t narrow(int8_t a); uint64_t wide(uint64_t a); char letter(char a);", "//fastc:call narrow(a)\nfunc Narrow(a int16) int32\n\n//fastc:call wide(a)\nfunc Wide(a int) int\n\n//fastc:call letter(a)\nfunc Letter(a int16) byte\n",
+		[]edit{
+			{"a is int16, and argument 1 of narrow is int8_t, a signed integer of 8 bits; declare int8", "a int16", "a int8"},
+			{"the result is int32, and narrow returns int8_t, a signed integer of 8 bits; declare int8 as the result", "int32", "int8"},
+			{"a is int (64 bits in Go), and argument 1 of wide is uint64_t, an unsigned integer of 64 bits; declare uint64", "a int)", "a uint64)"},
+			{"declare uint64 as the result", "int\n", "uint64\n"},
+			{"a is int16, and argument 1 of letter is char, a character; declare uint8", "a int16", "a uint8"},
+		},
+	},
+	"enum": {
+		"enum mode { SLOW, FAST }; int set(enum mode m);", "//fastc:call set(m)\nfunc Set(m float32) int32\n",
+		[]edit{{"m is float32, and argument 1 of set is enum mode, an enum of 32 bits; declare uint32", "float32", "uint32"}},
+	},
+	"long double": {
+		"long double root(long double x); static inline double root_of(double x) { return x < 0 ? 0 : x; }", "//fastc:call root(x)\nfunc Root(x float64) float64\n",
+		[]edit{{"x is float64, and argument 1 of root is long double; wrap the function in a static inline one in the preamble whose types Go has too", "call root(", "call root_of("}},
+	},
+	"result left out": {
+		"int put(int n);", "//fastc:call put(n)\nfunc Put(n int32)\n",
+		[]edit{{"put returns int, a signed integer of 32 bits, and Put does not; declare int32 as the result", "n int32)", "n int32) int32"}},
+	},
+	"too few arguments": {
+		"int put(int n, int m);", "//fastc:call put(n)\nfunc Put(n int32) int32\n",
+		[]edit{{"put takes 2 arguments, and //fastc:call passes 1; pass what C declares: int put(int, int)", "put(n)\nfunc Put(n ", "put(n, m)\nfunc Put(n, m "}},
+	},
+	"constant that does not fit": {
+		"#define LIMIT 1000\nint put(int n);", "//fastc:call put(n)\nfunc Put(n int32) int32\n\nconst Limit uint8 = C.LIMIT\n",
+		[]edit{{"C.LIMIT does not fit uint8; give the constant the type int64", "uint8", "int64"}},
+	},
+	"constant of six decimals": {
+		"#define SHARE 0.123456789\ndouble part(double x);", "//fastc:call part(x)\nfunc Part(x float64) float64\n\nconst Share = C.SHARE\n",
+		[]edit{{"C.SHARE is a floating-point constant, of which cgo keeps six decimals; write the number; as an argument in //fastc:call it is exact", "C.SHARE", "0.123456789"}},
+	},
+	"literal that does not fit": {
+		"int narrow(int8_t a);", "//fastc:call narrow(128)\nfunc Narrow() int32\n",
+		[]edit{{"128 for argument 1 of narrow, which is int8_t, a signed integer of 8 bits; pass a parameter there: declare int8", "narrow(128)\nfunc Narrow()", "narrow(a)\nfunc Narrow(a int8)"}},
+	},
+
+	// What C knows.
+	"misspelt": {
+		"int put_all(int n); enum { MOST_OF_ALL = 3 };", "//fastc:call put_al(n)\nfunc Put(n int32) int32\n\nconst Most = C.MOST_OF_AL\n",
+		[]edit{
+			{"C does not know the function put_al ('put_al' undeclared here (not in a function); did you mean 'put_all'?); write put_all in place of put_al", "put_al(", "put_all("},
+			{"C.MOST_OF_AL is no constant that C knows ('MOST_OF_AL' undeclared here (not in a function); did you mean 'MOST_OF_ALL'?); write MOST_OF_ALL in place of MOST_OF_AL", "MOST_OF_AL\n", "MOST_OF_ALL\n"},
+		},
+	},
+	"header left out": {
+		"", "type Division C.div_t\n\n//fastc:call abs(n)\nfunc Abs(n int32) int32\n\n//fastc:call div(a, b)\nfunc Div(a, b int32) Division\n\nconst Most = C.RAND_MAX\n",
+		[]edit{
+			{"C does not know the type div_t (unknown type name 'div_t'", "<stdint.h>", "<stdint.h>\n// #include <stdlib.h>"},
+		},
+	},
+	"macro": {
+		"#define twice(n) ((n) * 2)\nstatic inline int twice_of(int n) { return twice(n); }", "//fastc:call twice(n)\nfunc Twice(n int32) int32\n",
+		[]edit{{"it is a macro: wrap it in a static inline function in the preamble", "call twice(", "call twice_of("}},
+	},
+	"variable": {
+		"extern int count; int counted(void);", "//fastc:call count()\nfunc Count() int32\n",
+		[]edit{{"count is not a function in C; name a function", "call count(", "call counted("}},
+	},
+	"variable arguments": {
+		"int show(const char *format, ...); static inline int show_one(const char *format, size_t n) { return n ? show(format) : 0; }", "//fastc:call show(s)\nfunc Show(s []byte) int32\n",
+		[]edit{{"show has variable arguments, or no prototype; wrap it in a static inline function with fixed parameters in the preamble", "show(s)", "show_one(s, len(s))"}},
+	},
+	"type without a name": {
+		"enum { ONE } first(int a); static inline int first_of(int a) { return first(a); }", "//fastc:call first(a)\nfunc First(a int32) int32\n",
+		[]edit{{"the result of first is an enum without a name; wrap the function in a static inline one", "call first(", "call first_of("}},
+	},
+	"callback": {
+		"int each(int (*f)(int), int n);", "//fastc:call each(f, n)\nfunc Each(f []byte, n int32) int32\n",
+		[]edit{{"f is []byte, and argument 1 of each is int (*)(int); pass nil in place of it: a leaf function cannot call back", "each(f, n)\nfunc Each(f []byte, n", "each(nil, n)\nfunc Each(n"}},
+	},
+
+	// Pointers.
+	"pointer to another type": {
+		"double sum(const double *a, size_t n); void fill(float *x); float most(const float *x); void text(char *s, size_t n);", "//fastc:call sum(a, len(a))\nfunc Sum(a []float32) float64\n\n//fastc:call fill(x)\nfunc Fill(x [4]float32)\n\n//fastc:call most(x)\nfunc Most(x []string) float32\n\n//fastc:call text(s, len(s))\nfunc Text(s string)\n",
+		[]edit{
+			{"a is []float32, and argument 1 of sum is const double *; declare []float64", "[]float32", "[]float64"},
+			{"x is [4]float32, and argument 1 of fill is float *: C may write to it, and the caller would not see it; declare it *[4]float32", "[4]float32", "*[4]float32"},
+			{"x is []string, and argument 1 of most is const float *: C would find Go's string in it; declare []float32", "[]string", "[]float32"},
+			{"s is string, and argument 1 of text is char *: C may write to it; declare it []byte", "s string", "s []byte"},
+		},
+	},
+	"length of no slice": {
+		"int put(size_t n); int letters(const char *s, size_t n); void half(const uint8_t *p, uint8_t n);", "//fastc:call put(len(n))\nfunc Put(n uint64) int32\n\n//fastc:call letters(s, cap(s))\nfunc Letters(s string) int32\n\n//fastc:call half(p, len(p))\nfunc Half(p []byte)\n",
+		[]edit{
+			{"len(n), and n is uint64; write n in place of len(n)", "len(n)", "n"},
+			{"cap(s), and s is string; write len(s)", "cap(s)", "len(s)"},
+			{"len(p) for argument 2 of half, which is uint8_t, an unsigned integer of 8 bits; pass a parameter there: declare uint8", "half(p, len(p))\nfunc Half(p []byte)", "half(p, n)\nfunc Half(p []byte, n uint8)"},
+		},
+	},
+	"structs": {
+		"struct point { double x, y; }; struct point mid(struct point a); void move(struct point *p); typedef struct { int id; } item; item make(void);", "type Point C.struct_point\n\n//fastc:call mid(a)\nfunc Mid(a *Point) Point\n\n//fastc:call move(p)\nfunc Move(p Point)\n\n//fastc:call make(  )\nfunc Make() Point\n",
+		[]edit{
+			{"a is *Point, and argument 1 of mid is struct point; declare Point", "a *Point", "a Point"},
+			{"p is Point, and argument 1 of move is struct point *; declare *Point", "p Point", "p *Point"},
+			{"the result is Point, and make returns item, a struct; declare type NAME C.item, and NAME here as the result", "//fastc:call make(  )\nfunc Make() Point", "type Item C.item\n\n//fastc:call make()\nfunc Make() Item"},
+		},
+	},
+	"opaque": {
+		"struct hidden; int shut(struct hidden *h); int all(struct hidden *h); struct hidden *open_it(void);", "type Hidden C.struct_hidden\n\n//fastc:call shut(h)\nfunc Shut(h Hidden) int32\n\n//fastc:call all(h)\nfunc All(h []Hidden) int32\n\n//fastc:call open_it()\nfunc Open() Hidden\n",
+		[]edit{
+			{"h is Hidden, and argument 1 of shut cannot be a value of a type that C keeps to itself; declare it *Hidden", "h Hidden", "h *Hidden"},
+			{"h is []Hidden, and argument 1 of all is struct hidden *: values of Hidden do not exist in Go; pass a *Hidden", "h []Hidden", "h *Hidden"},
+			{"the result is a value of Hidden, which C keeps to itself; declare *Hidden", "() Hidden", "() *Hidden"},
+		},
+	},
+	"results by address": {
+		"int in(const int *a); int number(int a); int both(int *a, int *b); int numbers(int *s);", "//fastc:call in(&a)\nfunc In() (a int32, ret int32)\n\n//fastc:call number(&a)\nfunc Number() (ret, a int32)\n\n//fastc:call both(&a, &a)\nfunc Both() (ret, a int32)\n\n//fastc:call numbers(&s)\nfunc Numbers() (ret int32, s []int32)\n",
+		[]edit{
+			{"&a for argument 1 of in, which is const int *: C does not write to it; pass a parameter, not a result", "in(&a)\nfunc In() (a int32, ret int32)", "in(a)\nfunc In(a []int32) (ret int32)"},
+			{"&a for argument 1 of number, which is int, a signed integer of 32 bits; pass a parameter, not a result", "number(&a)\nfunc Number() (ret, a int32)", "number(a)\nfunc Number(a int32) (ret int32)"},
+			{"&a is passed twice; name another result", "both(&a, &a)\nfunc Both() (ret, a int32)", "both(&a, &b)\nfunc Both() (ret, a, b int32)"},
+			{"the result s is []int32; declare int32", "s []int32", "s int32"},
+		},
+	},
+	"result of pointers": {
+		"struct at { int *p; }; void fill(struct at *a);", "//fastc:call fill(&a)\nfunc Fill() (a int32)\n",
+		[]edit{
+			{"a is int32, and argument 1 of fill is struct at *; pass a parameter, not a result: declare type NAME C.struct_at, and *NAME here", "//fastc:call fill(&a)\nfunc Fill() (a int32)", "type At C.struct_at\n\n//fastc:call fill(a)\nfunc Fill(a *At)"},
+			{"put //fastc:opaque above the type", "type At", "//fastc:opaque\ntype At"},
+		},
+	},
+	"copy of no text": {
+		"const int *codes(void); static inline void codes_to(int *to, size_t n) { for (size_t i = 0; i < n; i++) to[i] = codes()[i]; }", "//fastc:call codes()\n//fastc:copy\nfunc Codes() string\n",
+		[]edit{{"the result is string, and codes returns const int *; wrap the function in a static inline one in the preamble that writes what it points to into a slice", "codes()\n//fastc:copy\nfunc Codes() string", "codes_to(to, len(to))\nfunc Codes(to []int32)"}},
+	},
+
+	// Types.
+	"mirrors": {
+		"struct bits { unsigned a : 3; }; struct at { int *p; }; struct packed { char c; int n; } __attribute__((packed)); struct wide { int n[4]; } __attribute__((aligned(16))); struct list { struct { int a; } items[3]; };\n" +
+			"struct __attribute__((packed)) even { int a, b; }; void use(struct bits *a, struct at *b, struct packed *c, struct wide *d, struct list *e, struct even *f);",
+		"type Bits C.struct_bits\n\ntype At C.struct_at\n\ntype Packed C.struct_packed\n\ntype Wide C.struct_wide\n\ntype List C.struct_list\n\ntype Even C.struct_even\n\n//fastc:call use(a, b, c, d, e, f)\nfunc Use(a *Bits, b *At, c *Packed, d *Wide, e *List, f *Even)\n",
+		[]edit{
+			{"struct bits: a is a bit-field, which Go does not have; put //fastc:opaque above the type to pass pointers to it only", "type Bits", "//fastc:opaque\ntype Bits"},
+			{"struct at: p is a pointer: Go's collector does not look into C's structs; put //fastc:opaque above the type", "type At", "//fastc:opaque\ntype At"},
+			{"struct packed: n is at offset 1, where Go puts nothing of its size (a packed struct); put //fastc:opaque above the type", "type Packed", "//fastc:opaque\ntype Packed"},
+			{"struct wide asks for an alignment that Go does not give; put //fastc:opaque above it to pass pointers to it only", "type Wide", "//fastc:opaque\ntype Wide"},
+			{"struct list: items is an array of structs without a name; put //fastc:opaque above the type", "type List", "//fastc:opaque\ntype List"},
+			{"struct even is packed: C puts it where Go puts nothing of its kind; put //fastc:opaque above it to pass pointers to it only", "type Even", "//fastc:opaque\ntype Even"},
+		},
+	},
+	"no struct": {
+		"typedef float lanes __attribute__((vector_size(16))); int put(int n);", "type Lanes C.lanes\n\n//fastc:opaque\ntype Number C.int\n\n//fastc:call put(n)\nfunc Put(n Number) int32\n",
+		[]edit{
+			{"lanes is lanes, no struct, enum or number that Go has; leave it out", "type Lanes C.lanes\n\n", ""},
+			{"//fastc:opaque on int, which is no struct or union; leave it out", "//fastc:opaque\n", ""},
+		},
+	},
 }
 
 // TestMended applies the edit that each message names: the next run has to get further, to the next

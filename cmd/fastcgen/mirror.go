@@ -30,7 +30,7 @@ func (r *resolver) mirror(t *typeDecl) *mirror {
 	before := len(r.bad)
 	mr.lines, mr.align = r.fields(t, mr, s, "", "", 0, "\t")
 	if o := r.facts.odd[r.facts.types[t.cText()]]; len(r.bad) == before && (o.align > mr.align || r.facts.odd[s].align > mr.align) {
-		r.bad.add(t.at, t.cText()+" asks for an alignment that Go does not give", "put //fastc:opaque above it to pass pointers from C, or "+wrapIt)
+		r.bad.add(t.at, t.cText()+" asks for an alignment that Go does not give", "put //fastc:opaque above it to pass pointers to it only")
 	}
 	return mr
 }
@@ -128,7 +128,7 @@ func (r *resolver) fieldType(t *typeDecl, mr *mirror, c dwarf.Type, goPath, cPat
 		}
 		text, size, align, what, do = r.fieldType(t, mr, b.Type, goPath, cPath, base, indent)
 		if strings.HasPrefix(text, "struct {") {
-			return "", 0, 0, "is an array of structs without a name", "name the struct in C and declare type NAME C.struct_NAME"
+			return "", 0, 0, "is an array of structs without a name", opaque
 		}
 		return fmt.Sprintf("[%d]%s", b.Count, text), size * b.Count, align, what, do
 	case *dwarf.StructType:

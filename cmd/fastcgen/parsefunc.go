@@ -33,7 +33,7 @@ func (p *fileParser) function(decl *ast.FuncDecl) {
 		p.refuse(decl.Type.TypeParams.Pos(), f.name+" has type parameters", "declare a function for each type")
 	}
 	if decl.Body != nil {
-		p.refuse(decl.Body.Pos(), f.name+" has a body", "leave it out, or move the function to an ordinary file of the package")
+		p.refuse(decl.Body.Pos(), f.name+" has a body", "leave it out")
 	}
 	p.params(f, decl.Type.Params)
 	p.results(f, decl.Type.Results)
@@ -129,7 +129,7 @@ func (f *funcDecl) nameTaken(name string) bool {
 func (p *fileParser) consistent(f *funcDecl) {
 	for _, q := range f.params {
 		if !f.passes(q.name) {
-			p.bad.add(q.at, "the parameter "+q.name+" is not passed to C", "add it to //fastc:call, or leave it out")
+			p.bad.add(q.at, "the parameter "+q.name+" is not passed to C", "add it to //fastc:call")
 		}
 	}
 	var direct []param
@@ -154,7 +154,7 @@ func (p *fileParser) consistent(f *funcDecl) {
 		p.bad.add(f.fails.at, "//fastc:fails without an error result", "add error as the last result")
 	}
 	if f.alwaysSlow() && f.budget != nil {
-		p.bad.add(f.at, "//fastc:budget on a function that is always slow", "leave one of the two out")
+		p.bad.add(f.at, "//fastc:budget on a function that is always slow", "leave //fastc:budget out")
 	}
 	if f.alwaysSlow() && f.yields != nil {
 		p.bad.add(f.at, "//fastc:yield on a function that is always slow, where cgo lets others run", "leave //fastc:yield out")

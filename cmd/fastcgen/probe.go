@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -28,18 +29,18 @@ func probes(d *declaration) []probe {
 	}
 	constant := func(uses []name) {
 		for _, n := range uses {
-			add("const", "__typeof__(%[2]s) %[1]s = (%[2]s);", n, "C.%s is no constant that C knows", "include the header that defines it, or mend its name")
+			add("const", "__typeof__(%[2]s) %[1]s = (%[2]s);", n, "C.%s is no constant that C knows", "include the header that defines it")
 		}
 	}
 	for _, t := range d.types {
-		add("type", "%[2]s *%[1]s;", name{t.cText(), t.at}, "C does not know the type %s", "include the header that declares it, or mend its name")
+		add("type", "%[2]s *%[1]s;", name{t.cText(), t.at}, "C does not know the type %s", "include the header that declares it")
 	}
 	for _, c := range d.consts {
 		constant(c.uses)
 	}
 	for _, f := range d.funcs {
 		add("func", "__typeof__(&%[2]s) %[1]s;", name{f.call.cName, f.call.at}, "C does not know the function %s",
-			"include the header that declares it, or mend its name; wrap a macro in a static inline function in the preamble")
+			"include the header that declares it")
 		for _, c := range f.conditions() {
 			constant(c.uses)
 		}
@@ -116,6 +117,9 @@ func ask(ctx context.Context, tc *toolchain, d *declaration) (*cFacts, error) {
 	return answers(data, list)
 }
 
+// meant matches the name that a compiler thinks was meant.
+var meant = regexp.MustCompile(`did you mean '([A-Za-z_]\w*)'`)
+
 // blame finds out which probes the C compiler did not like.
 func blame(ctx context.Context, tc *toolchain, d *declaration, list []probe, all error) error {
 	var bad problems
@@ -134,7 +138,15 @@ func blame(ctx context.Context, tc *toolchain, d *declaration, list []probe, all
 		if c := complaints(err); len(c) > 0 {
 			said = c[0].text
 		}
-		bad.add(p.at.at, fmt.Sprintf(p.missing, p.at.text)+" ("+said+")", p.do)
+		do := p.do
+		if m := meant.FindStringSubmatch(said); m != nil {
+			do = "write " + m[1] + " in place of " + p.at.text
+		}
+		macro := "#ifndef " + p.at.text + "\n#error\n#endif\n"
+		if _, err := tc.compile(ctx, cPreamble(d)+macro); err == nil && strings.HasPrefix(p.variable, "fastc_func_") {
+			do = "it is a macro: wrap it in a static inline function in the preamble"
+		}
+		bad.add(p.at.at, fmt.Sprintf(p.missing, p.at.text)+" ("+said+")", do)
 	}
 	if len(bad) == 0 {
 		return fmt.Errorf("%s: the C compiler failed:\n%w", d.path, all)

@@ -26,7 +26,7 @@ func (r *resolver) suggest(c dwarf.Type) string {
 		target, _ := r.facts.bare(b.Type)
 		switch t := target.(type) {
 		case *dwarf.FuncType:
-			return "a leaf function cannot call back: pass nil, or use ordinary cgo for this one"
+			return "pass nil in place of it: a leaf function cannot call back"
 		case *dwarf.StructType:
 			if strings.HasPrefix(t.StructName, "__") { // va_list, and other inner matters
 				return wrapIt
@@ -66,12 +66,10 @@ func (r *resolver) goFor(c dwarf.Type) string {
 			return ""
 		}
 		switch {
-		case isNumber && n.plainChar && isConst(b.Type):
-			return "string or []byte"
 		case isNumber && n.plainChar:
 			return "[]byte"
 		case isNumber:
-			return "[]" + n.goName() + " or *" + n.goName()
+			return "[]" + n.goName()
 		}
 	}
 	return ""

@@ -78,6 +78,14 @@ func (g *generator) place(c complaint) problem {
 	return problem{at, "the C compiler says: " + text, "mend what this line says about C"}
 }
 
+// wider returns the type of 64 bits for a constant that is too large for n.
+func wider(n number) string {
+	if n == (number{signed, 8}) {
+		return "uint64"
+	}
+	return "int64"
+}
+
 // constants asserts that constants of C fit the types that Go gives them. The Go compiler would find
 // out too, in the generated file.
 func (g *generator) constants(b *strings.Builder, mark func(int)) {
@@ -89,7 +97,7 @@ func (g *generator) constants(b *strings.Builder, mark func(int)) {
 			}
 			mark(t.at.Line)
 			fmt.Fprintf(b, "_Static_assert(__builtin_choose_expr(__builtin_constant_p(%[1]s), (%[2]s)(%[1]s) == (%[1]s), 1), %[3]q);\n",
-				t.text, g.num.cName(), saidByUs+"C."+t.text+" does not fit "+t.goType+"; give the constant another type")
+				t.text, g.num.cName(), saidByUs+"C."+t.text+" does not fit "+t.goType+"; give the constant the type "+wider(g.num))
 		}
 	}
 }
