@@ -154,9 +154,9 @@ type modelCase struct {
 // balancers of all kinds. No request may find both out.
 func TestTwoAtOnceBehindABalancer(t *testing.T) {
 	const ms = time.Millisecond
-	rounds, rises := 20, []int{100}
+	rounds, rises, drawn := 20, []int{100}, 4
 	if os.Getenv("EVENKEEL_CHECK") == "1" {
-		rounds, rises = 100, []int{10, 100}
+		rounds, rises, drawn = 100, []int{10, 100}, 10
 	}
 	var cases []modelCase
 	for _, inter := range []time.Duration{ms, 10 * ms, 20 * ms, 100 * ms, 200 * ms, 500 * ms, time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second} {
@@ -197,7 +197,7 @@ func TestTwoAtOnceBehindABalancer(t *testing.T) {
 		add("inside of Middleware, 1 said", func(c *modelCase) { c.inside, c.options = true, [2]int{1, 1} })
 	}
 	cases = append(cases, modelCase{name: "few requests past the balancer, rise 100", inter: 10 * ms, fall: 1, rise: 100, traffic: 5 * ms, rounds: 3, past: time.Second, used: true})
-	cases = append(cases, anyCases(rand.New(rand.NewPCG(1, 2)))...)
+	cases = append(cases, anyCases(rand.New(rand.NewPCG(1, 2)), drawn)...)
 	for i, c := range cases {
 		if c.rounds == 0 {
 			c.rounds = rounds
@@ -208,12 +208,12 @@ func TestTwoAtOnceBehindABalancer(t *testing.T) {
 	}
 }
 
-// anyCases draws cases that do drain: the others are silent, as those above that are so slow.
-func anyCases(rng *rand.Rand) []modelCase {
+// anyCases draws n cases that do drain: the others are silent, as those above that are so slow.
+func anyCases(rng *rand.Rand, n int) []modelCase {
 	const ms = time.Millisecond
 	one := func(of ...time.Duration) time.Duration { return of[rng.IntN(len(of))] }
 	var cases []modelCase
-	for len(cases) < 10 {
+	for len(cases) < n {
 		c := modelCase{
 			name:  fmt.Sprintf("any %d", len(cases)),
 			inter: one(3*ms, 10*ms, 30*ms, 100*ms, time.Second, 10*time.Second),
