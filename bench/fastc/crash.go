@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 
 	"evenkeel.dev/bench/fastc/sig"
@@ -37,6 +38,12 @@ func crashBy(way string) {
 //go:noinline
 func crashHere(crash func()) { crash() }
 
+// checkout is the folder in which this was built, which is nobody's business, with a slash.
+func checkout() string {
+	_, file, _, _ := runtime.Caller(0)
+	return strings.TrimSuffix(file, "bench/fastc/crash.go")
+}
+
 // crash shows what is left of a report when C crashes.
 func (b *bench) crash() error {
 	self, err := os.Executable()
@@ -54,7 +61,7 @@ func (b *bench) crash() error {
 		signal := strings.Contains(report, "SIGSEGV")
 		named := strings.Contains(report, ".crashHere(")
 		first, _, _ := strings.Cut(report, "\n")
-		b.set.Raw["crash by "+way] = report
+		b.set.Raw["crash by "+way] = strings.ReplaceAll(report, checkout(), "")
 		fmt.Printf("  a crash in C, %s: says SIGSEGV: %v, names the Go caller: %v; begins: %s\n", way, signal, named, first)
 		if way == "fast" {
 			whole := 0.0
