@@ -5,57 +5,6 @@ package main
 // modules are what is converted. What stays with cgo, and why, is in docs/guides/fastcgen.md.
 var modules = []module{
 	{
-		name: "zstd", path: "github.com/DataDog/zstd", version: "v1.5.7",
-		files: []string{"zstd.go", "zstd_ctx.go", "errors.go"},
-		finish: func(e *editor) { // one thread: no locks; what is large takes long
-			e.pattern(e.leaf, `(//fastc:call ZSTD_(?:de)?compress(?:CCtx|DCtx)?\(.*\n)//fastc:slow\n`, "$1//fastc:slow len(src) > 16384\n//fastc:budget\n")
-		},
-		replace: func(e *editor) {
-			e.all("zstd.go", "unsafe.Pointer(&src[0]), C.size_t(len(src))", "src")
-			for _, file := range []string{"zstd.go", "zstd_ctx.go"} {
-				e.pattern(file, `unsafe.Pointer\(&(dst|src)\[0\]\),\s*C.size_t\(len\((?:dst|src)\)\)`, "$1")
-				e.pattern(file, `unsafe.Pointer\(nil\),\s*C.size_t\(0\)`, "nil")
-				e.all(file, "var cWritten C.size_t", "var cWritten uint64")
-				e.calls(file)
-			}
-			e.all("zstd_ctx.go", "*C.ZSTD_CCtx", "*zstdCCtx")
-			e.all("zstd_ctx.go", "*C.ZSTD_DCtx", "*zstdDCtx")
-			e.calls("errors.go")
-			e.all("errors.go", "C.GoString(zstdGetErrorName(uint64(e)))", "zstdGetErrorName(uint64(e))")
-			e.all("errors.go", "/*\n#include \"zstd.h\"\n*/\nimport \"C\"\n", "")
-			e.all("zstd.go", "\t\"unsafe\"\n", "")
-			e.all("zstd_ctx.go", "\t\"unsafe\"\n", "")
-			e.all("zstd_ctx.go", "/*\n#include \"zstd.h\"\n*/\nimport \"C\"\n", "")
-		},
-		bench: `
-func BenchmarkFromCgoCompress100(b *testing.B) { benchmarkFromCgo(b, 100, NewCtx().Compress) }
-func BenchmarkFromCgoCompress1000(b *testing.B) { benchmarkFromCgo(b, 1000, NewCtx().Compress) }
-func BenchmarkFromCgoDecompress100(b *testing.B) { benchmarkFromCgo(b, 100, nil) }
-func BenchmarkFromCgoDecompress1000(b *testing.B) { benchmarkFromCgo(b, 1000, nil) }
-
-func benchmarkFromCgo(b *testing.B, n int, f func(dst, src []byte) ([]byte, error)) {
-	text := make([]byte, n)
-	for i := range text {
-		text[i] = "a leaf in the wind "[i*i%19]
-	}
-	c := NewCtx()
-	in, dst := text, make([]byte, 4096)
-	if f == nil {
-		var err error
-		if in, err = c.Compress(nil, text); err != nil {
-			b.Fatal(err)
-		}
-		f = func(dst, src []byte) ([]byte, error) { n, err := c.DecompressInto(dst, src); return dst[:n], err }
-	}
-	for b.Loop() {
-		if _, err := f(dst, in); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-`,
-	},
-	{
 		name: "gocroaring", path: "github.com/RoaringBitmap/gocroaring", version: "v0.4.0",
 		files: []string{"gocroaring.go"}, skip: "^(TestStressMemory|TestWriteFrozen)$",
 		finish: func(e *editor) { // it writes only when memory runs out, or to say that a bitmap is broken
@@ -159,62 +108,6 @@ func BenchmarkFromCgoBoundary(b *testing.B) {
 	for b.Loop() {
 		c.Boundary()
 	}
-}
-`,
-	},
-	{
-		name: "gozstd", path: "github.com/valyala/gozstd", version: "v1.24.0",
-		files: []string{"gozstd.go"},
-		finish: func(e *editor) { // its own wrappers take addresses as numbers: zstd's functions take their place
-			e.change(e.leaf, func(text string) string {
-				e.edits++
-				return text + `
-// zstdCompressCCtx is C's ZSTD_compressCCtx.
-//
-//fastc:call ZSTD_compressCCtx(ctx, dst, cap(dst), src, len(src), level)
-//fastc:slow len(src) > 16384
-//fastc:budget
-func zstdCompressCCtx(ctx *zstdCCtx, dst, src []byte, level int32) uint64
-
-// zstdDecompressDCtx is C's ZSTD_decompressDCtx.
-//
-//fastc:call ZSTD_decompressDCtx(ctx, dst, cap(dst), src, len(src))
-//fastc:slow len(src) > 16384
-//fastc:budget
-func zstdDecompressDCtx(ctx *zstdDCtx, dst, src []byte) uint64
-`
-			})
-		},
-		replace: func(e *editor) {
-			e.pattern("gozstd.go", `C.ZSTD_compressCCtx_wrapper\((?:.*\n){5}\s*C.int\(compressionLevel\)\)`,
-				"C.size_t(zstdCompressCCtx((*zstdCCtx)(unsafe.Pointer(cctx.cctx)), dst, src, int32(compressionLevel)))")
-			e.pattern("gozstd.go", `C.ZSTD_decompressDCtx_wrapper\((?:.*\n){5}.*C.size_t\(len\(src\)\)\)`,
-				"C.size_t(zstdDecompressDCtx((*zstdDCtx)(unsafe.Pointer(dctx.dctx)), dst, src))")
-			e.all("gozstd.go", "C.ZSTD_compressBound(C.size_t(len(src)))", "zstdCompressBound(uint64(len(src)))")
-		},
-		bench: `
-func BenchmarkFromCgoCompress100(b *testing.B) {
-	src, dst := benchmarkText(100), make([]byte, 0, 4096)
-	for b.Loop() {
-		CompressLevel(dst, src, 1)
-	}
-}
-
-func BenchmarkFromCgoDecompress100(b *testing.B) {
-	src, dst := CompressLevel(nil, benchmarkText(100), 1), make([]byte, 0, 4096)
-	for b.Loop() {
-		if _, err := Decompress(dst, src); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func benchmarkText(n int) []byte {
-	text := make([]byte, n)
-	for i := range text {
-		text[i] = "a leaf in the wind "[i*i%19]
-	}
-	return text
 }
 `,
 	},

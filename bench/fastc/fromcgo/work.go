@@ -25,7 +25,6 @@ import (
 // module is a module that wraps C, and what it takes to get it to leaf calls.
 type module struct {
 	name, path, version string
-	folder              string        // of the package, within the module
 	files               []string      // those that call C
 	finish              func(*editor) // edits the declarations that fastcgen -init wrote
 	replace             func(*editor) // edits the module's own files
@@ -44,7 +43,7 @@ type work struct {
 func (w *work) run(dir string, args ...string) (string, error) {
 	cmd := exec.CommandContext(w.ctx, args[0], args[1:]...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod", "GONOSUMDB=*")
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod")
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said
 	if err := cmd.Run(); err != nil {
@@ -97,11 +96,11 @@ func (w *work) fetch(m module) (cgo, fast string, err error) {
 				return "", "", err
 			}
 		}
-		if err := os.WriteFile(filepath.Join(dir, m.folder, "fromcgo_test.go"), []byte(m.benchmarks()), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, "fromcgo_test.go"), []byte(m.benchmarks()), 0o644); err != nil {
 			return "", "", err
 		}
 	}
-	return filepath.Join(cgo, m.folder), filepath.Join(fast, m.folder), nil
+	return cgo, fast, nil
 }
 
 func exists(name string) bool {
@@ -178,7 +177,7 @@ func (w *work) convert(m module) error {
 			return err
 		}
 		said = said[strings.LastIndex(strings.TrimSpace(said), "\n")+1:] // without the C compiler's warnings
-		fmt.Fprintf(w.out, "  %-5s %s", strings.TrimPrefix(strings.TrimSuffix(dir, "/"+m.folder), filepath.Join(w.dir, m.name)+"/"), said)
+		fmt.Fprintf(w.out, "  %-5s %s", filepath.Base(dir), said)
 	}
 	return nil
 }
@@ -218,7 +217,7 @@ var benchLine = regexp.MustCompile(`(?m)^Benchmark(FromCgo\S*?)(?:-\d+)?\s+\d+\s
 
 // compare runs the benchmarks of both, round by round, in turns.
 func (w *work) compare(m module, set *figure.Set, rounds int) error {
-	cgo, fast := filepath.Join(w.dir, m.name, "cgo", m.folder), filepath.Join(w.dir, m.name, "fastc", m.folder)
+	cgo, fast := filepath.Join(w.dir, m.name, "cgo"), filepath.Join(w.dir, m.name, "fastc")
 	times := map[string]map[string][]float64{}
 	for _, dir := range []string{cgo, fast} {
 		times[dir] = map[string][]float64{}
