@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"evenkeel.dev/bench/machine"
+	"evenkeel.dev/loadgen"
 )
 
 func TestThisProcess(t *testing.T) {
@@ -93,6 +94,18 @@ func TestGoodLeavesOutVoidRuns(t *testing.T) {
 	}
 	if got := d.column("default", "", "p99"); len(got) != 1 {
 		t.Errorf("p99 %v", got)
+	}
+}
+
+// TestAllSetAside sees that a run during which the machine stood still all the time counts with all
+// its requests, and as disturbed, and not with quantiles of nothing.
+func TestAllSetAside(t *testing.T) {
+	r := &loadgen.Result{Answered: 1}
+	r.Latency.Record(time.Second)
+	s := sample{Raw: r.Latency, Touched: 1}
+	s.take(r)
+	if s.P50 < 999*time.Millisecond || !s.disturbed() {
+		t.Errorf("p50 %v, disturbed %v", s.P50, s.disturbed())
 	}
 }
 
@@ -234,6 +247,7 @@ func writeForeign(t *testing.T) (program string) {
 	const text = `package main
 
 import (
+	"evenkeel.dev/loadgen"
 	"flag"
 	"net/http"
 	"runtime"

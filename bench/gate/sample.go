@@ -14,7 +14,7 @@ type sample struct {
 	Mode  string  `json:"mode"`
 	Load  string  `json:"load"`
 	Round int     `json:"round"`
-	Try   int     `json:"try"` // from 1; more where steal made it void
+	Try   int     `json:"try"` // from 1; more where steal or stalls made it void
 	Rate  float64 `json:"requests_per_second"`
 
 	Requests int64             `json:"requests"`
@@ -39,7 +39,7 @@ type sample struct {
 	Busy        float64       `json:"busy"`             // of the machine, 0 to 1
 	Others      float64       `json:"others_cpu"`       // of the machine, by processes that are not part of this
 
-	Latency loadgen.Histogram `json:"latency"`         // without those set aside
+	Latency loadgen.Histogram `json:"latency"`         // without those set aside, or of all where none is left
 	Raw     loadgen.Histogram `json:"latency_raw"`     // of all
 	Gates   []any             `json:"gates,omitempty"` // gcgate.Stats of each replica
 }
@@ -48,6 +48,9 @@ type sample struct {
 func (s *sample) take(r *loadgen.Result) {
 	s.Requests, s.Failed, s.Failures, s.Statuses = r.Requests(), r.Failed+notOK(r), r.Failures, r.Statuses
 	s.Late, s.LateMax = r.Late, r.LateMax
+	if s.Latency.Count() == 0 {
+		s.Latency = s.Raw // all were set aside: a quantile of nothing is 0, which would be the best of all
+	}
 	s.P50, s.P99, s.P999, s.Max = s.Latency.Quantile(.5), s.Latency.Quantile(.99), s.Latency.Quantile(.999), s.Latency.Max()
 }
 
@@ -83,15 +86,16 @@ func (s *sample) figure(what string) float64 {
 	return float64(sum(s.PeakRSS)) / float64(len(s.PeakRSS))
 }
 
-// disturbed reports whether the machine's own host got in the way.
-func (s *sample) disturbed() bool { return s.Steal > mostSteal }
+// disturbed reports whether the machine's own host got in the way: it took time, or stood still
+// during all requests.
+func (s *sample) disturbed() bool { return s.Steal > mostSteal || s.Touched == s.Requests }
 
 func (d *driver) printSample(s sample, void bool) {
 	note := ""
 	if void {
-		note = "  VOID: steal, repeated"
+		note = "  VOID: steal or stalls, repeated"
 	} else if s.disturbed() {
-		note = "  DISTURBED: steal"
+		note = "  DISTURBED: steal or stalls"
 	}
 	if s.Others > mostOthers {
 		note += "  DISTURBED: something else runs on this machine"
