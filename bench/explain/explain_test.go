@@ -44,6 +44,10 @@ func newDriver() *driver {
 // may hold little. Only what never shows it takes that long.
 const patience = 30 * time.Second
 
+// lightLoad is so few requests a second that no backlog of seconds forms beside a compiler and busy
+// loops: the search service cuts off what it has not begun to read after five.
+const lightLoad = 30
+
 // TestPlants lets each plant grow: some request waits for what was planted, and every request's
 // parts are its time to the nanosecond. That the plant is what is named first is a matter of an
 // idle machine: make bench-explain holds it, where another process's queue for the processor may
@@ -93,8 +97,7 @@ func TestSearchLock(t *testing.T) {
 	defer stop()
 	locks := func(how string) (longest, all time.Duration) {
 		d.traces = t.TempDir()
-		// So few that no backlog of ten seconds forms beside a compiler: the service cuts such requests off.
-		if _, err := d.refresh(t.Context(), how, feeds, 30); err != nil {
+		if _, err := d.refresh(t.Context(), how, feeds, lightLoad); err != nil {
 			t.Fatal(err)
 		}
 		return conserved(t, d.traces, groups["lock"])
@@ -116,7 +119,7 @@ func TestSearchLock(t *testing.T) {
 // TestFound counts the requests of a trace that nobody marked requests in.
 func TestFound(t *testing.T) {
 	d := newDriver()
-	percent, err := d.found(t.Context())
+	percent, err := d.found(t.Context(), lightLoad)
 	if err != nil {
 		t.Fatal(err)
 	}

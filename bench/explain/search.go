@@ -28,7 +28,7 @@ func (d *driver) search(ctx context.Context) error {
 	}
 	var found []float64
 	for range d.rounds {
-		x, err := d.found(ctx)
+		x, err := d.found(ctx, 300)
 		if err != nil {
 			return err
 		}
@@ -71,7 +71,7 @@ func (d *driver) search(ctx context.Context) error {
 
 // found returns how many of the client's requests, in percent, are in a trace that began before
 // the first and ended after the last.
-func (d *driver) found(ctx context.Context) (float64, error) {
+func (d *driver) found(ctx context.Context, rate float64) (float64, error) {
 	c, err := start(ctx, nil, filepath.Join(d.bin, "search"), "-addr=127.0.0.1:0")
 	if err != nil {
 		return 0, err
@@ -82,7 +82,7 @@ func (d *driver) found(ctx context.Context) (float64, error) {
 		return 0, err
 	}
 	for more := 2 * time.Second; more < 2*time.Minute; more *= 2 {
-		r, trace, err := d.tracedLoad(ctx, c, d.length+more)
+		r, trace, err := d.tracedLoad(ctx, c, rate, d.length+more)
 		if err != nil {
 			return 0, err
 		}
@@ -103,7 +103,7 @@ func (d *driver) found(ctx context.Context) (float64, error) {
 
 // tracedLoad puts load on the search service while it is traced, and returns no trace if that
 // was over before the load was, or so soon after that it cannot be told.
-func (d *driver) tracedLoad(ctx context.Context, c *child, length time.Duration) (*loadgen.Result, []byte, error) {
+func (d *driver) tracedLoad(ctx context.Context, c *child, rate float64, length time.Duration) (*loadgen.Result, []byte, error) {
 	res, err := begin(ctx, c.url, length)
 	if err != nil {
 		return nil, nil, err
@@ -119,7 +119,7 @@ func (d *driver) tracedLoad(ctx context.Context, c *child, length time.Duration)
 		b, err := io.ReadAll(res.Body)
 		done <- taken{b, time.Now(), err}
 	}()
-	r, err := loadgen.Run(ctx, loadgen.Options{Targets: searchTarget(c.url), Rate: 300, Duration: d.length, Timeout: timeout})
+	r, err := loadgen.Run(ctx, loadgen.Options{Targets: searchTarget(c.url), Rate: rate, Duration: d.length, Timeout: timeout})
 	over := time.Now()
 	t := <-done
 	switch {

@@ -247,7 +247,6 @@ func writeForeign(t *testing.T) (program string) {
 	const text = `package main
 
 import (
-	"evenkeel.dev/loadgen"
 	"flag"
 	"net/http"
 	"runtime"

@@ -75,7 +75,7 @@ func listen(h http.Handler) error {
 		return err
 	}
 	fmt.Println("http://" + ln.Addr().String())
-	return (&http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}).Serve(ln)
+	return (&http.Server{Handler: h, ReadHeaderTimeout: time.Minute}).Serve(ln)
 }
 
 // page is the answer to everything.
