@@ -328,7 +328,10 @@ func TestRarelyOver(t *testing.T) {
 // processor away from them: there are more threads than processors.
 func TestNeverOver(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2 * runtime.NumCPU()))
-	s := NewSite(leaf.Turn, "turn", Options{Logger: slog.New(&entries{})})
+	var log entries
+	// What a hypervisor takes without saying so is the thread's time, as far as its kernel knows: some
+	// hundred microseconds now and then, where turns among threads are milliseconds.
+	s := NewSite(leaf.Turn, "turn", Options{Budget: 5 * time.Millisecond, Logger: slog.New(&log)})
 	var wg sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		wg.Go(func() {
@@ -342,7 +345,7 @@ func TestNeverOver(t *testing.T) {
 	st := s.Stats()
 	t.Logf("%+v", st)
 	if st.Diversions != 0 {
-		t.Errorf("%+v", st)
+		t.Errorf("diverted: %v", log.all)
 	}
 }
 
