@@ -37,7 +37,7 @@ func TestReadmeAdoption(t *testing.T) {
 		t.Fatal(err)
 	}
 	program := regexp.MustCompile("(?s)```go\n(.*?)```").FindSubmatch(readme)
-	lines := regexp.MustCompile(`(?m)^ {4}(go mod [^#\n]*)`).FindAllStringSubmatch(string(readme), -1)
+	lines := regexp.MustCompile(`(?m)^(go mod [^#\n]*)`).FindAllStringSubmatch(string(readme), -1)
 	if program == nil || len(lines) == 0 {
 		t.Fatal("README.md has no go mod lines or no Go lines")
 	}
