@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -21,6 +22,9 @@ import (
 	"time"
 
 	"evenkeel.dev/gcgate"
+	"evenkeel.dev/gcgate/haproxy"
+	"evenkeel.dev/gcgate/health"
+	"evenkeel.dev/gcgate/httpgate"
 )
 
 // gatedEnv makes this binary a replica with a gate, which lives until it is killed.
@@ -33,7 +37,7 @@ type gatedSetup struct {
 	Turns           string // path of the lock; "" for none
 	Health          *struct{ Fall, Rise int }
 	Agent           string // port
-	HAProxy         string // as ParseHAProxy reads it
+	HAProxy         string // as haproxy.ParseRuntimeAPI reads it
 	AnnounceTimeout time.Duration
 }
 
@@ -50,11 +54,11 @@ func runGated(setup string) error {
 		return err
 	}
 	o := gcgate.Options{
-		Policy: gcgate.Drain, AnnounceTimeout: s.AnnounceTimeout, Period: -1, MemoryLimitBytes: math.MaxInt64,
+		Policy: gcgate.PolicyDrain, AnnounceTimeout: s.AnnounceTimeout, DisablePeriod: true, MemoryLimitBytes: math.MaxInt64,
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	}
 	if s.Shed {
-		o.Policy = gcgate.Shed
+		o.Policy = gcgate.PolicyShed
 	}
 	if s.Turns != "" {
 		o.Turns = gcgate.FileTurns{Path: s.Turns}
@@ -62,7 +66,7 @@ func runGated(setup string) error {
 	mux := http.NewServeMux()
 	var polls atomic.Int64
 	if s.Health != nil {
-		h := &gcgate.Health{Fall: s.Health.Fall, Rise: s.Health.Rise}
+		h := &health.Handler{Fall: s.Health.Fall, Rise: s.Health.Rise}
 		o.Signals = append(o.Signals, h)
 		mux.HandleFunc("/health", func(w http.ResponseWriter, r *http.Request) {
 			polls.Add(1)
@@ -74,27 +78,27 @@ func runGated(setup string) error {
 		if err != nil {
 			return err
 		}
-		a := new(gcgate.AgentCheck)
+		a := new(haproxy.AgentCheck)
 		o.Signals = append(o.Signals, a)
 		go a.Serve(countedListener{l, &polls})
 	}
 	if s.HAProxy != "" {
-		h, err := gcgate.ParseHAProxy(s.HAProxy)
+		h, err := haproxy.ParseRuntimeAPI(s.HAProxy)
 		if err != nil {
 			return err
 		}
 		o.Signals = append(o.Signals, h)
 	}
-	g, err := gcgate.Start(o)
+	g, err := gcgate.Start(context.Background(), o)
 	if err != nil {
 		return err
 	}
 	mux.HandleFunc("/collect", func(_ http.ResponseWriter, r *http.Request) { g.Collect(r.Context()) })
 	mux.HandleFunc("/stats", func(w http.ResponseWriter, _ *http.Request) {
 		now := g.Stats()
-		json.NewEncoder(w).Encode(gatedStats{polls.Load(), now.Collections[gcgate.Requested], now.Phases[gcgate.Announcing].Count})
+		json.NewEncoder(w).Encode(gatedStats{polls.Load(), now.Collections[gcgate.ReasonRequested], now.Phases[gcgate.StateAnnouncing].Count})
 	})
-	mux.Handle("/", g.Middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	mux.Handle("/", httpgate.Wrap(g, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		fmt.Fprintf(w, "%s %s %s", s.Name, r.Method, body)
 	})))
@@ -305,7 +309,7 @@ func TestHAProxyServesWhenAllAreOut(t *testing.T) {
 	for _, config := range []string{"health.cfg", "agent-check.cfg"} {
 		t.Run(config, func(t *testing.T) {
 			t.Parallel()
-			s := new(gcgate.Health)
+			s := new(health.Handler)
 			h := startHAProxy(t, config, func(text string) string {
 				return replace(t, text, `server b "127.0.0.1:${B_PORT}"`, `server b "127.0.0.1:1"`)
 			}, s, nil)
@@ -331,11 +335,11 @@ func TestHAProxyServesWhenAllAreOut(t *testing.T) {
 }
 
 // startGatedHAProxy runs two replicas with gates, and HAProxy before them.
-func startGatedHAProxy(t *testing.T, config string, a, b gatedSetup, edit func(string) string) (*haproxy, [2]*gated) {
+func startGatedHAProxy(t *testing.T, config string, a, b gatedSetup, edit func(string) string) (*haproxyServer, [2]*gated) {
 	t.Helper()
 	server(t, "haproxy") // or skip before anything is started
 	a.Name, b.Name = "a", "b"
-	h := &haproxy{agent: cmp.Or(a.Agent, "1"), agentB: cmp.Or(b.Agent, "1")}
+	h := &haproxyServer{agent: cmp.Or(a.Agent, "1"), agentB: cmp.Or(b.Agent, "1")}
 	if addr, _, ok := strings.Cut(a.HAProxy, ","); ok {
 		h.admin = portOnly(addr)
 	}
@@ -361,7 +365,7 @@ func replace(t *testing.T, text, old, by string) string {
 }
 
 // twoAtOnce is together, and looks whether the signal was used, or why not.
-func (h *haproxy) twoAtOnce(t *testing.T, replicas [2]*gated, rounds int, polls int64, silent string) {
+func (h *haproxyServer) twoAtOnce(t *testing.T, replicas [2]*gated, rounds int, polls int64, silent string) {
 	t.Helper()
 	if silent == "" && h.admin == "" {
 		for _, g := range replicas {

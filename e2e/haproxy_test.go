@@ -18,14 +18,16 @@ import (
 	"time"
 
 	"evenkeel.dev/gcgate"
+	"evenkeel.dev/gcgate/haproxy"
+	"evenkeel.dev/gcgate/health"
 )
 
 // signalTimeout is what a signal gets here, so that no stall of the machine is too long; a gate
 // waits for 100 ms.
 const signalTimeout = time.Minute
 
-// haproxy is a running HAProxy with the replicas a and b behind it.
-type haproxy struct {
+// haproxyServer is a running HAProxy with the replicas a and b behind it.
+type haproxyServer struct {
 	*process
 	*caller
 	a, b   *replica
@@ -36,9 +38,9 @@ type haproxy struct {
 
 // startHAProxy runs HAProxy in master-worker mode with a configuration of deploy/haproxy, whose
 // text edit may change.
-func startHAProxy(t *testing.T, config string, edit func(string) string, healthA, healthB http.Handler) *haproxy {
+func startHAProxy(t *testing.T, config string, edit func(string) string, healthA, healthB http.Handler) *haproxyServer {
 	t.Helper()
-	h := &haproxy{
+	h := &haproxyServer{
 		a: startReplica(t, "a", healthA), b: startReplica(t, "b", healthB),
 		admin: freeServerPort(t), agent: freeServerPort(t), agentB: freeServerPort(t),
 	}
@@ -47,7 +49,7 @@ func startHAProxy(t *testing.T, config string, edit func(string) string, healthA
 }
 
 // run starts it, and returns when it accepts.
-func (h *haproxy) run(t *testing.T, config string, edit func(string) string) {
+func (h *haproxyServer) run(t *testing.T, config string, edit func(string) string) {
 	t.Helper()
 	bin := server(t, "haproxy")
 	text, err := os.ReadFile(filepath.Join("../deploy/haproxy", config))
@@ -71,7 +73,7 @@ func (h *haproxy) run(t *testing.T, config string, edit func(string) string) {
 }
 
 // serving waits until a gets requests.
-func (h *haproxy) serving(t *testing.T) {
+func (h *haproxyServer) serving(t *testing.T) {
 	t.Helper()
 	eventually(t, "requests reach replica a", func() bool {
 		before := h.a.ran.Load()
@@ -82,7 +84,7 @@ func (h *haproxy) serving(t *testing.T) {
 
 // drains proves that s drains replica a for real: of those sent after Drain has returned, none
 // reaches it, and no request fails, ever.
-func (h *haproxy) drains(t *testing.T, s gcgate.Signal) {
+func (h *haproxyServer) drains(t *testing.T, s gcgate.Signal) {
 	t.Helper()
 	do := func(what string, f func(context.Context) error) {
 		t.Helper()
@@ -119,7 +121,7 @@ func (h *haproxy) drains(t *testing.T, s gcgate.Signal) {
 
 func TestHAProxyRuntimeAPIDrains(t *testing.T) {
 	h := startHAProxy(t, "runtime-api.cfg", nil, nil, nil)
-	h.drains(t, &gcgate.HAProxy{Addr: "127.0.0.1:" + h.admin, Backend: "be", Server: "a"})
+	h.drains(t, &haproxy.RuntimeAPI{Addr: "127.0.0.1:" + h.admin, Backend: "be", Server: "a"})
 }
 
 func TestHAProxyAgentCheckDrains(t *testing.T) {
@@ -139,36 +141,36 @@ func TestHAProxyAgentCheckThatSendsDrains(t *testing.T) {
 	h.drains(t, h.serveAgent(t))
 }
 
-func (h *haproxy) serveAgent(t *testing.T) *gcgate.AgentCheck {
+func (h *haproxyServer) serveAgent(t *testing.T) *haproxy.AgentCheck {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:"+h.agent)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := new(gcgate.AgentCheck)
+	s := new(haproxy.AgentCheck)
 	go s.Serve(l)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
 
 func TestHAProxyHealthCheckDrains(t *testing.T) {
-	s := new(gcgate.Health)
-	h := startHAProxy(t, "health.cfg", nil, s, new(gcgate.Health))
+	s := new(health.Handler)
+	h := startHAProxy(t, "health.cfg", nil, s, new(health.Handler))
 	h.drains(t, s)
 }
 
 // HAProxy's defaults are fall 3 and rise 2.
 func TestHAProxyHealthCheckWithFallAndRiseDrains(t *testing.T) {
-	s := &gcgate.Health{Fall: 3, Rise: 2}
+	s := &health.Handler{Fall: 3, Rise: 2}
 	h := startHAProxy(t, "health.cfg", func(s string) string {
 		return strings.Replace(s, "rise 1 fall 1", "rise 2 fall 3", 1)
-	}, s, new(gcgate.Health))
+	}, s, new(health.Handler))
 	h.drains(t, s)
 }
 
 func TestHAProxyReloadWhileDrainedIsMendedByRepeatingDrain(t *testing.T) {
 	h := startHAProxy(t, "runtime-api.cfg", nil, nil, nil)
-	s := &gcgate.HAProxy{Addr: "127.0.0.1:" + h.admin, Backend: "be", Server: "a"}
+	s := &haproxy.RuntimeAPI{Addr: "127.0.0.1:" + h.admin, Backend: "be", Server: "a"}
 	h.serving(t)
 	if err := s.Drain(t.Context(), time.Second); err != nil {
 		t.Fatal(err)
@@ -199,7 +201,7 @@ func TestHAProxyReloadWhileDrainedIsMendedByRepeatingDrain(t *testing.T) {
 }
 
 // worker returns the process id of the worker that answers.
-func (h *haproxy) worker(t *testing.T) string {
+func (h *haproxyServer) worker(t *testing.T) string {
 	t.Helper()
 	if m := regexp.MustCompile(`(?m)^Pid: (\d+)`).FindStringSubmatch(h.ask(t, "show info")); m != nil {
 		return m[1]
@@ -209,7 +211,7 @@ func (h *haproxy) worker(t *testing.T) string {
 }
 
 // ask sends a command to the stats socket.
-func (h *haproxy) ask(t *testing.T, command string) string {
+func (h *haproxyServer) ask(t *testing.T, command string) string {
 	t.Helper()
 	conn, err := net.Dial("tcp", "127.0.0.1:"+h.admin)
 	if err != nil {
@@ -236,15 +238,15 @@ func TestHAProxyErrorsAreTold(t *testing.T) {
 	}, nil, nil)
 	tests := []struct {
 		name  string
-		s     gcgate.HAProxy
+		s     haproxy.RuntimeAPI
 		drain error // in Drain's error and Check's
 		say   string
 	}{
-		{"server", gcgate.HAProxy{Addr: h.admin, Backend: "be", Server: "x"}, fs.ErrNotExist, "no such server"},
-		{"backend", gcgate.HAProxy{Addr: h.admin, Backend: "x", Server: "a"}, fs.ErrNotExist, "no such backend"},
-		{"level", gcgate.HAProxy{Addr: h.agent, Backend: "be", Server: "a"}, fs.ErrPermission, "level admin"},
-		{"alone", gcgate.HAProxy{Addr: h.admin, Backend: "lone", Server: "a"}, gcgate.ErrLastServer, "503"},
-		{"port", gcgate.HAProxy{Addr: freeServerPort(t), Backend: "be", Server: "a"}, syscall.ECONNREFUSED, "cannot connect"},
+		{"server", haproxy.RuntimeAPI{Addr: h.admin, Backend: "be", Server: "x"}, fs.ErrNotExist, "no such server"},
+		{"backend", haproxy.RuntimeAPI{Addr: h.admin, Backend: "x", Server: "a"}, fs.ErrNotExist, "no such backend"},
+		{"level", haproxy.RuntimeAPI{Addr: h.agent, Backend: "be", Server: "a"}, fs.ErrPermission, "level admin"},
+		{"alone", haproxy.RuntimeAPI{Addr: h.admin, Backend: "lone", Server: "a"}, haproxy.ErrLastServer, "503"},
+		{"port", haproxy.RuntimeAPI{Addr: freeServerPort(t), Backend: "be", Server: "a"}, syscall.ECONNREFUSED, "cannot connect"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -260,7 +262,7 @@ func TestHAProxyErrorsAreTold(t *testing.T) {
 
 func TestHAProxyMaintenanceOfTheOperatorStays(t *testing.T) {
 	h := startHAProxy(t, "runtime-api.cfg", nil, nil, nil)
-	s := &gcgate.HAProxy{Addr: "127.0.0.1:" + h.admin, Backend: "be", Server: "a"}
+	s := &haproxy.RuntimeAPI{Addr: "127.0.0.1:" + h.admin, Backend: "be", Server: "a"}
 	h.ask(t, "set server be/a state maint")
 	if err := errors.Join(s.Drain(t.Context(), time.Second), s.Ready(t.Context())); err != nil {
 		t.Fatal(err)
@@ -277,11 +279,11 @@ func TestHAProxyMaintenanceOfTheOperatorStays(t *testing.T) {
 // Draining the last server would make HAProxy answer 503 to everybody.
 func TestHAProxyServesWhileTheOtherReplicaIsDown(t *testing.T) {
 	h := startHAProxy(t, "runtime-api.cfg", nil, nil, nil)
-	s := &gcgate.HAProxy{Addr: "127.0.0.1:" + h.admin, Backend: "be", Server: "a"}
+	s := &haproxy.RuntimeAPI{Addr: "127.0.0.1:" + h.admin, Backend: "be", Server: "a"}
 	h.load(t)
 	h.ask(t, "set server be/b state maint")
-	if err := s.Drain(t.Context(), time.Second); !errors.Is(err, gcgate.ErrLastServer) {
-		t.Errorf("got %v, want %v", err, gcgate.ErrLastServer)
+	if err := s.Drain(t.Context(), time.Second); !errors.Is(err, haproxy.ErrLastServer) {
+		t.Errorf("got %v, want %v", err, haproxy.ErrLastServer)
 	}
 	h.calls(t, 300, http.MethodGet)
 	h.ask(t, "set server be/b state ready")

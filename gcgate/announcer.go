@@ -18,13 +18,18 @@ const (
 	retryMax     = time.Second
 	checkFor     = 10 * time.Second // how long a peer may take to appear after the start
 	checkEvery   = 500 * time.Millisecond
+	warnEvery    = 10 * time.Second // between two warnings of one kind
+
+	// returnTimeout is how long the turn is held for peers that do not have this process back.
+	// A balancer that needs longer has lost it, or is gone.
+	returnTimeout = time.Minute
 )
 
-// wish is what a peer shall be told.
-type wish struct {
+// notice is what a peer shall be told: to stay away, or that this process is ready.
+type notice struct {
 	drain bool
-	first bool          // said before this process has ever drained
-	until time.Time     // when this process expects to be back
+	first bool          // "ready", said before this process has ever drained
+	until time.Time     // of a drain: when this process expects to be back
 	done  chan struct{} // closed when the peer has acted on it
 }
 
@@ -34,19 +39,19 @@ type announcer struct {
 	safe   bool // see TurnFree
 	log    *slog.Logger
 	calls  *calls
-	kick   chan struct{} // a new wish, capacity 1
+	posted chan struct{} // there is a new notice; capacity 1
 	silent bool          // it cannot be used, and the log knows; control goroutine
 	told   time.Time     // when the log was last told so; control goroutine
 	slow   atomic.Bool   // its peer took long to have this process back, and the log knows
 
 	mu     sync.Mutex
-	wish   *wish              // newest; guarded by mu
+	newest *notice            // guarded by mu
 	cancel context.CancelFunc // of the call that runs; guarded by mu
 	failed bool               // the last call failed, and the log knows; guarded by mu
 }
 
 func newAnnouncer(s Signal, log *slog.Logger, calls *calls) *announcer {
-	a := &announcer{signal: s, log: log.With("signal", s.String()), calls: calls, kick: make(chan struct{}, 1)}
+	a := &announcer{signal: s, log: log.With("signal", s.String()), calls: calls, posted: make(chan struct{}, 1)}
 	if f, ok := s.(TurnFree); ok {
 		a.safe = f.SafeWithoutTurn()
 	}
@@ -67,7 +72,7 @@ func (a *announcer) usable(within time.Duration) bool {
 		err = c.CanConfirm(within)
 		end()
 	}
-	if err == nil && !a.safe && a.owed() {
+	if err == nil && !a.safe && a.unconfirmed() {
 		err = errNotBack
 	}
 	switch now := time.Now(); {
@@ -84,15 +89,15 @@ func (a *announcer) usable(within time.Duration) bool {
 // errNotBack is why a signal is silent whose last Ready has not returned nil.
 var errNotBack = errors.New("its peer has not confirmed yet that it has this process back: is it there?")
 
-// owed reports whether the peer has still to be told that this process is ready.
-func (a *announcer) owed() bool {
+// unconfirmed reports whether the peer has still to be told that this process is ready.
+func (a *announcer) unconfirmed() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.wish == nil || a.wish.drain || a.wish.first && !a.failed {
+	if a.newest == nil || a.newest.drain || a.newest.first && !a.failed {
 		return false
 	}
 	select {
-	case <-a.wish.done:
+	case <-a.newest.done:
 		return false
 	default:
 		return true
@@ -103,35 +108,35 @@ func (a *announcer) owed() bool {
 // bound. It is for a gate that stops, and wants nothing new of the peer.
 func (a *announcer) awaitReturn(bound context.Context) {
 	a.mu.Lock()
-	w := a.wish
+	n := a.newest
 	a.mu.Unlock()
-	if w == nil || w.first {
+	if n == nil || n.first {
 		return
 	}
 	select {
-	case <-w.done:
+	case <-n.done:
 	case <-bound.Done():
 		a.log.Warn("gcgate: stopped, and a peer has not confirmed that it has this process back: look whether it sends requests here, and tell it by hand if not", "after", returnTimeout)
 	}
 }
 
-// want replaces what the peer shall be told, and interrupts the call that says otherwise.
-func (a *announcer) want(drain bool, until time.Time) *wish {
-	w := &wish{drain: drain, until: until, done: make(chan struct{})}
+// post replaces what the peer shall be told, and interrupts the call that says otherwise.
+func (a *announcer) post(drain bool, until time.Time) *notice {
+	n := &notice{drain: drain, until: until, done: make(chan struct{})}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.wishLocked(w)
-	return w
+	a.postLocked(n)
+	return n
 }
 
-// wishLocked makes w the newest wish. mu is held.
-func (a *announcer) wishLocked(w *wish) {
-	a.wish = w
+// postLocked makes n the newest notice. mu is held.
+func (a *announcer) postLocked(n *notice) {
+	a.newest = n
 	if a.cancel != nil {
 		a.cancel()
 	}
 	select {
-	case a.kick <- struct{}{}:
+	case a.posted <- struct{}{}:
 	default:
 	}
 }
@@ -141,71 +146,71 @@ func (a *announcer) run(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	timer.Stop()
-	var last *wish
+	var last *notice
 	pause := retryMin
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-a.kick:
+		case <-a.posted:
 		case <-timer.C:
 		}
-		w, err := a.tell(ctx)
-		if w == nil {
+		n, err := a.tell(ctx)
+		if n == nil {
 			continue
 		}
-		if w != last {
-			last, pause = w, retryMin
+		if n != last {
+			last, pause = n, retryMin
 		}
 		timer.Stop()
 		switch {
 		case err != nil:
 			timer.Reset(pause)
 			pause = min(2*pause, retryMax)
-		case w.drain:
+		case n.drain:
 			pause = retryMin
 			timer.Reset(drainAgain)
 		}
 	}
 }
 
-// tell calls the signal once, and closes the wish when it came true. It returns a nil wish
-// when there is none, or when another took its place meanwhile.
-func (a *announcer) tell(ctx context.Context) (*wish, error) {
+// tell calls the signal once, and closes the notice when the peer has acted on it. It returns a
+// nil notice when there is none, or when another took its place meanwhile.
+func (a *announcer) tell(ctx context.Context) (*notice, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	a.mu.Lock()
-	w := a.wish
+	n := a.newest
 	a.cancel = cancel
 	a.mu.Unlock()
-	if w == nil {
+	if n == nil {
 		return nil, nil
 	}
-	err := a.do(ctx, w)
+	err := a.do(ctx, n)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.cancel = nil
-	if a.wish != w {
-		return nil, nil // the kick of the new one is there
+	if a.newest != n {
+		return nil, nil // posted says that there is a new one
 	}
 	if err == nil {
 		select {
-		case <-w.done: // a repetition
+		case <-n.done: // a repetition
 		default:
-			close(w.done)
+			close(n.done)
 		}
 	}
-	a.report(w, err)
-	return w, err
+	a.report(n, err)
+	return n, err
 }
 
 // do calls the signal.
-func (a *announcer) do(ctx context.Context, w *wish) error {
-	if w.drain {
+func (a *announcer) do(ctx context.Context, n *notice) error {
+	if n.drain {
 		ctx, cancel := context.WithTimeout(ctx, drainTimeout)
 		defer cancel()
 		defer a.call("Drain")()
-		return a.signal.Drain(ctx, max(time.Until(w.until), time.Millisecond))
+		return a.signal.Drain(ctx, max(time.Until(n.until), time.Millisecond))
 	}
 	ctx, cancel := context.WithTimeout(ctx, backTimeout)
 	defer cancel()
@@ -214,9 +219,9 @@ func (a *announcer) do(ctx context.Context, w *wish) error {
 }
 
 // report logs a failure once, and its end. mu is held.
-func (a *announcer) report(w *wish, err error) {
+func (a *announcer) report(n *notice, err error) {
 	what := "ready"
-	if w.drain {
+	if n.drain {
 		what = "drain"
 	}
 	switch {
@@ -228,12 +233,12 @@ func (a *announcer) report(w *wish, err error) {
 	a.failed = err != nil
 }
 
-// greet looks for the peer after the start, and tells the log when it is not there. It tells it
+// meet looks for the peer after the start, and tells the log when it is not there. It tells it
 // that this process is ready: the one before may have died while it was away.
-func (a *announcer) greet(ctx context.Context) {
+func (a *announcer) meet(ctx context.Context) {
 	c, ok := a.signal.(Checker)
 	if !ok {
-		a.wantFirst()
+		a.postFirst()
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkFor)
@@ -244,7 +249,7 @@ func (a *announcer) greet(ctx context.Context) {
 		err := c.Check(ctx)
 		end()
 		if err == nil {
-			a.wantFirst()
+			a.postFirst()
 			return
 		}
 		if ctx.Err() == nil || last == nil {
@@ -261,11 +266,11 @@ func (a *announcer) greet(ctx context.Context) {
 	}
 }
 
-// wantFirst wants the peer to know that this process is ready, unless it was told anything yet.
-func (a *announcer) wantFirst() {
+// postFirst has the peer told that this process is ready, unless it was told anything yet.
+func (a *announcer) postFirst() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.wish == nil {
-		a.wishLocked(&wish{first: true, done: make(chan struct{})})
+	if a.newest == nil {
+		a.postLocked(&notice{first: true, done: make(chan struct{})})
 	}
 }

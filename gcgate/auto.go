@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// What Auto looks for.
+// What PolicyAuto looks for.
 const (
 	observeCycles = 3 // of the stock runtime
 	observeFor    = 500 * time.Millisecond
 
-	// glanceMin is the shortest time between two looks: each costs a wake-up, and a pause among
+	// observeMin is the shortest time between two samples: each costs a wake-up, and a pause among
 	// many that is missed does not matter.
-	glanceMin = 10 * time.Millisecond
+	observeMin = 10 * time.Millisecond
 
 	// While the stock runtime stays, it is watched again after a pause, doubled each time.
 	againMin, againMax = 10 * time.Second, 10 * time.Minute
@@ -25,8 +25,11 @@ const (
 	assistShare = 0.02
 )
 
-// observer watches the stock runtime. Owned by the control goroutine.
+// observer watches the stock runtime for PolicyAuto. Owned by the control goroutine.
 type observer struct {
+	heap *heapWatch
+	log  *slog.Logger
+
 	begin        time.Time
 	cycles       uint64
 	entered      uint32
@@ -38,88 +41,89 @@ type observer struct {
 }
 
 // observe watches the runtime collect by itself, and decides after some cycles.
-func (g *Gate) observe() {
-	o := &g.observer
-	if g.sampled.Before(o.again) {
+func (o *observer) observe() {
+	h := o.heap
+	if h.sampled.Before(o.again) {
 		return
 	}
 	if o.begin.IsZero() || !o.again.IsZero() {
-		g.restart()
+		o.restart()
 		return
 	}
-	fits := g.gap.silence(g.sampled) >= g.leastGap()
+	fits := h.gap.silence(h.sampled) >= h.minGap()
 	if fits && !o.inGap {
 		o.gaps++
 	}
 	o.inGap = fits
-	cycles := g.last.cycles - o.cycles
-	if cycles < observeCycles || g.sampled.Sub(o.begin) < observeFor {
+	cycles := h.last.cycles - o.cycles
+	if cycles < observeCycles || h.sampled.Sub(o.begin) < observeFor {
 		return
 	}
-	if g.gap.entered == o.entered {
-		g.warn("unseen", "gcgate: collections, but no request has entered: wrap the handlers with Middleware, or call Enter")
-		g.restart()
+	if h.gap.entered == o.entered {
+		h.warn("unseen", "gcgate: collections, but no request has entered: wrap the handlers with httpgate.Wrap, or call Gate.Enter")
+		o.restart()
 		return
 	}
-	assist, user := g.gc.cpu()
+	assist, user := h.collector.CPU()
 	share := 0.0
 	if spent := assist - o.assist + user - o.user; spent > 0 {
 		share = (assist - o.assist) / spent
 	}
-	choice := stock
+	choice := PolicyStock
 	switch {
 	case uint64(o.gaps) >= cycles:
-		choice = Idle
+		choice = PolicyIdle
 	case share >= assistShare:
-		choice = Through
+		choice = PolicyThrough
 	}
 	level := slog.LevelInfo
-	if choice == stock && o.pause > 0 {
+	if choice == PolicyStock && o.pause > 0 {
 		level = slog.LevelDebug // as before
 	}
-	g.log.Log(context.Background(), level, "gcgate: auto: watched the runtime collect", "policy", choice, "why", why(choice),
+	o.log.Log(context.Background(), level, "gcgate: auto: watched the runtime collect", "policy", choice, "why", why(choice),
 		"cycles", cycles, "gaps", o.gaps, "assist_share", share, "assist_share_needed", assistShare,
-		"procs", runtime.GOMAXPROCS(0), "live", g.at.live)
-	if choice == stock {
+		"procs", runtime.GOMAXPROCS(0), "live", h.thresholds.live)
+	if choice == PolicyStock {
 		o.pause = min(max(2*o.pause, againMin), againMax)
-		o.again, o.inGap = g.sampled.Add(o.pause), false
+		o.again, o.inGap = h.sampled.Add(o.pause), false
 		return
 	}
-	g.policy = choice
-	g.rebase(g.last)
+	h.policy = choice
+	h.rebase(h.last)
 }
 
-// glance is the time to the next look at the stock runtime: as long as the pauses that are
+// interval is the time to the next sample of the stock runtime: as long as the pauses that are
 // looked for, which are long against the time between two requests.
-func (g *Gate) glance() time.Duration {
-	if g.observer.inGap || g.sampled.Before(g.observer.again) {
+func (o *observer) interval() time.Duration {
+	if o.inGap || o.heap.sampled.Before(o.again) {
 		return sampleRest
 	}
-	return min(max(g.leastGap(), glanceMin), sampleRest)
+	return min(max(o.heap.minGap(), observeMin), sampleRest)
 }
 
 // restart begins another observation.
-func (g *Gate) restart() {
-	g.observer = observer{begin: g.sampled, cycles: g.last.cycles, entered: g.gap.entered, pause: g.observer.pause}
-	g.observer.assist, g.observer.user = g.gc.cpu()
+func (o *observer) restart() {
+	h := o.heap
+	*o = observer{heap: h, log: o.log, begin: h.sampled, cycles: h.last.cycles, entered: h.gap.entered, pause: o.pause}
+	o.assist, o.user = h.collector.CPU()
 }
 
-// explain says what Auto does before it has seen anything.
-func (g *Gate) explain() {
-	if g.policy == Drain {
-		g.log.Info("gcgate: auto: there is a signal", "policy", Drain, "why", why(Drain))
+// logAuto says what PolicyAuto does before it has seen anything.
+func logAuto(log *slog.Logger, p Policy) {
+	if p == PolicyDrain {
+		log.Info("gcgate: auto: there is a signal", "policy", p, "why", why(p))
 		return
 	}
-	g.log.Info("gcgate: auto: no signal; watching the runtime for its next collections", "policy", stock)
+	log.Info("gcgate: auto: no signal; watching the runtime for its next collections", "policy", p)
 }
 
 func why(p Policy) string {
 	switch p {
-	case Drain:
+	case PolicyDrain:
 		return "another replica serves while this one collects"
-	case Idle:
+	case PolicyIdle:
 		return "requests leave gaps that a collection fits into"
-	case Through:
+	case PolicyThrough:
 		return "requests do the collector's work: without its pacing they need not"
 	default:
 		return "no gaps, and requests hardly assist: the gate would not help"

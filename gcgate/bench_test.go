@@ -43,7 +43,7 @@ func messagePush(b *testing.B, size int, gated bool) {
 	}
 	runtime.GC()
 	if gated {
-		g, err := gcgate.Start(gcgate.Options{Policy: gcgate.Through, Logger: slog.New(slog.DiscardHandler)})
+		g, err := gcgate.Start(context.Background(), gcgate.Options{Policy: gcgate.PolicyThrough, Logger: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -88,12 +88,12 @@ func BenchmarkMessagePushLiteral(b *testing.B) {
 // messagePushLiteral pushes under a gate with this policy, or under the stock runtime.
 func messagePushLiteral(b *testing.B, policy string, size int) {
 	var g *gcgate.Gate // nil: none
-	for p := gcgate.Auto; p <= gcgate.Shed; p++ {
+	for p := gcgate.PolicyAuto; p <= gcgate.PolicyShed; p++ {
 		if p.String() != policy {
 			continue
 		}
 		var err error
-		if g, err = gcgate.Start(gcgate.Options{Policy: p, Logger: slog.New(slog.DiscardHandler)}); err != nil {
+		if g, err = gcgate.Start(context.Background(), gcgate.Options{Policy: p, Logger: slog.New(slog.DiscardHandler)}); err != nil {
 			b.Fatal(err)
 		}
 		defer g.Stop(context.Background())
@@ -164,7 +164,7 @@ func TestHistogram(t *testing.T) {
 // BenchmarkEnterExit is what a request pays, on all cores at once, beside one shared counter.
 func BenchmarkEnterExit(b *testing.B) {
 	b.Run("gate", func(b *testing.B) {
-		g, err := gcgate.Start(gcgate.Options{Logger: slog.New(slog.DiscardHandler)})
+		g, err := gcgate.Start(context.Background(), gcgate.Options{Logger: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -8,12 +8,14 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"evenkeel.dev/gcgate/gcgatetest"
 )
 
 // wakeUps counts the gate's wake-ups while f runs, and how often it set the memory limit.
 func (r *rig) wakeUps(f func()) (looks, limits int) {
 	count := func(sign int) {
-		r.heap.set(func() { looks, limits = looks+sign*r.heap.reads, limits+sign*r.heap.limits })
+		r.heap.Do(func() { looks, limits = looks+sign*r.heap.Reads, limits+sign*r.heap.LimitsSet })
 	}
 	count(-1)
 	f()
@@ -34,11 +36,11 @@ func TestStockRuntimeKeepsItsLimit(t *testing.T) {
 	for _, group := range []int64{math.MaxInt64, 400 * mib} {
 		inTime(t, Options{}, func(t *testing.T, r *rig) {
 			r.traffic()
-			r.heap.set(func() { r.heap.group = group })
+			r.heap.Do(func() { r.heap.Group = group })
 			var cycles uint64
 			_, limits := r.wakeUps(func() {
 				time.Sleep(time.Minute)
-				r.heap.set(func() { cycles = r.heap.automatic })
+				r.heap.Do(func() { cycles = r.heap.Automatic })
 			})
 			if cycles < 30 || limits != 0 {
 				t.Errorf("group %d: in %d cycles the memory limit was set %d times", group, cycles, limits)
@@ -74,19 +76,19 @@ func TestTriggerFollowsTheAllocation(t *testing.T) {
 		{name: "fixed", o: Options{MinTriggerBytes: 64 * mib, MaxTriggerBytes: 64 * mib}, available: 24 * gib, live: 1, rate: 500, trigger: 64, hard: 88, apart: 100 * time.Millisecond},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			c.o.Policy, c.o.Jitter = Through, -1
-			h := func() *fakeHeap {
-				h := newFakeHeap()
-				h.rate, h.live, h.marks, h.available = 0, c.live*mib, time.Millisecond, c.available*mib
+			c.o.Policy, c.o.DisableJitter = PolicyThrough, true
+			h := func() *gcgatetest.Heap {
+				h := gcgatetest.NewHeap()
+				h.Rate, h.Live, h.Mark, h.Available = 0, c.live*mib, time.Millisecond, c.available*mib
 				if c.group > 0 {
-					h.group = int64(c.group * mib)
+					h.Group = int64(c.group * mib)
 				}
 				return h
 			}
 			inTimeOver(t, c.o, h, func(t *testing.T, r *rig) {
 				time.Sleep(time.Minute)
 				r.Enter().Exit()
-				r.heap.set(func() { r.heap.rate = float64(c.rate * mib) })
+				r.heap.Do(func() { r.heap.Rate = float64(c.rate * mib) })
 				time.Sleep(20 * time.Second)
 				from := len(r.since(0))
 				_, limits := r.wakeUps(func() { time.Sleep(time.Minute) })
@@ -94,12 +96,12 @@ func TestTriggerFollowsTheAllocation(t *testing.T) {
 				if d := max(s.Trigger/mib, c.trigger) - min(s.Trigger/mib, c.trigger); d > c.trigger/50 || s.Hard/mib != c.hard {
 					t.Errorf("trigger %d, hard %d, want %d and %d", s.Trigger/mib, s.Hard/mib, c.trigger, c.hard)
 				}
-				if s.Collections[Hard] > 0 || s.Escaped > 0 {
+				if s.Collections[ReasonHard] > 0 || s.Escaped > 0 {
 					t.Errorf("stats %+v", s)
 				}
 				var last time.Time
 				for _, e := range r.since(from) {
-					if e.State != Collecting {
+					if e.State != StateCollecting {
 						continue
 					}
 					if d := e.Time.Sub(last); d < c.apart {
@@ -123,17 +125,17 @@ func TestTriggerFollowsTheAllocation(t *testing.T) {
 
 // TestTriggerMovesWithoutStoppingTheWorld: traffic comes and goes, the runtime's limit stays.
 func TestTriggerMovesWithoutStoppingTheWorld(t *testing.T) {
-	inTimeOver(t, Options{Policy: Through}, roomy, func(t *testing.T, r *rig) {
+	inTimeOver(t, Options{Policy: PolicyThrough}, roomy, func(t *testing.T, r *rig) {
 		_, limits := r.wakeUps(func() {
 			for i := range 200 {
-				r.heap.set(func() { r.heap.rate = float64((i * 37 % 400) * mib) })
+				r.heap.Do(func() { r.heap.Rate = float64((i * 37 % 400) * mib) })
 				time.Sleep(700 * time.Millisecond)
 			}
 		})
 		if limits > 0 {
 			t.Errorf("the memory limit was set %d times", limits)
 		}
-		if s := r.Stats(); s.Escaped > 0 || s.Collections[Hard] > 0 {
+		if s := r.Stats(); s.Escaped > 0 || s.Collections[ReasonHard] > 0 {
 			t.Errorf("stats %+v", s)
 		}
 	})
@@ -143,38 +145,38 @@ func TestTriggerMovesWithoutStoppingTheWorld(t *testing.T) {
 // collect without the turn.
 func TestTriggerSinksAfterABurst(t *testing.T) {
 	turns := &fakeTurns{}
-	inTimeOver(t, Options{Signals: []Signal{&fakeSignal{}}, Turns: turns, Jitter: -1}, roomy, func(t *testing.T, r *rig) {
+	inTimeOver(t, Options{Signals: []Signal{&fakeSignal{}}, Turns: turns, DisableJitter: true}, roomy, func(t *testing.T, r *rig) {
 		defer r.Enter().Exit() // no gap
-		r.heap.set(func() { r.heap.rate = 150 * mib })
+		r.heap.Do(func() { r.heap.Rate = 150 * mib })
 		time.Sleep(1500 * time.Millisecond)
-		if s := r.Stats(); s.Heap < 150*mib || s.Collections[Trigger] > 0 {
+		if s := r.Stats(); s.Heap < 150*mib || s.Collections[ReasonTrigger] > 0 {
 			t.Fatalf("within a second and a half: %+v", s)
 		}
 		other, _ := turns.TryAcquire(t.Context())
-		r.heap.set(func() { r.heap.rate = 0 })
+		r.heap.Do(func() { r.heap.Rate = 0 })
 		time.Sleep(30 * time.Second)
-		if s := r.Stats(); s.State != Wanting || s.WithoutTurn > 0 {
+		if s := r.Stats(); s.State != StateWanting || s.WithoutTurn > 0 {
 			t.Errorf("30 s after the burst, the turn is held: %+v", s)
 		}
 		other.Release(t.Context())
-		r.until(t, Serving)
-		if s := r.Stats(); s.Collections[Trigger] != 1 || s.Heap > 2*mib {
+		r.until(t, StateServing)
+		if s := r.Stats(); s.Collections[ReasonTrigger] != 1 || s.Heap > 2*mib {
 			t.Errorf("with the turn: %+v", s)
 		}
 	})
 }
 
 // roomy is a small heap on a large machine.
-func roomy() *fakeHeap {
-	h := newFakeHeap()
-	h.rate, h.live, h.marks, h.available = 0, mib, time.Millisecond, 24<<10*mib
+func roomy() *gcgatetest.Heap {
+	h := gcgatetest.NewHeap()
+	h.Rate, h.Live, h.Mark, h.Available = 0, mib, time.Millisecond, 24<<10*mib
 	return h
 }
 
 // TestMemoryIsLookedAtAgain: a container may get another limit while it runs.
 func TestMemoryIsLookedAtAgain(t *testing.T) {
-	inTimeOver(t, Options{Policy: Through}, roomy, func(t *testing.T, r *rig) {
-		r.heap.set(func() { r.heap.rate, r.heap.group = 500*mib, 400*mib })
+	inTimeOver(t, Options{Policy: PolicyThrough}, roomy, func(t *testing.T, r *rig) {
+		r.heap.Do(func() { r.heap.Rate, r.heap.Group = 500*mib, 400*mib })
 		time.Sleep(30 * time.Second)
 		if s := r.Stats(); s.Limit != 360*mib || s.Trigger > 180*mib || s.Escaped > 0 {
 			t.Errorf("in a control group of 400 MiB: %+v", s)
@@ -185,30 +187,30 @@ func TestMemoryIsLookedAtAgain(t *testing.T) {
 // TestLimitIsKeptTo also where what there was before, or the last one, is little higher; but what
 // is the gate's own net moves by much or not at all.
 func TestLimitIsKeptTo(t *testing.T) {
-	for _, p := range []Policy{Through, Auto} {
+	for _, p := range []Policy{PolicyThrough, PolicyAuto} {
 		synctest.Test(t, func(t *testing.T) {
-			h := newFakeHeap()
-			h.rate, h.live, h.limit = 0, 700*mib, 1000*mib
+			h := gcgatetest.NewHeap()
+			h.Rate, h.Live, h.Limit = 0, 700*mib, 1000*mib
 			r := startRig(t, Options{Policy: p, MemoryLimitBytes: 950 * mib}, h)
-			h.set(func() {
-				if h.limit != 950*mib {
-					t.Errorf("%v: the runtime's limit is %d MiB, want 950", p, h.limit/mib)
+			h.Do(func() {
+				if h.Limit != 950*mib {
+					t.Errorf("%v: the runtime's limit is %d MiB, want 950", p, h.Limit/mib)
 				}
 			})
 			r.Stop()
-			h.set(func() {
-				if h.limit != 1000*mib {
-					t.Errorf("%v: after Stop it is %d MiB, want 1000", p, h.limit/mib)
+			h.Do(func() {
+				if h.Limit != 1000*mib {
+					t.Errorf("%v: after Stop it is %d MiB, want 1000", p, h.Limit/mib)
 				}
 			})
 		})
 	}
-	small := func() *fakeHeap {
-		h := newFakeHeap()
-		h.live, h.rate, h.group = 200*mib, 100*mib, 500*mib
+	small := func() *gcgatetest.Heap {
+		h := gcgatetest.NewHeap()
+		h.Live, h.Rate, h.Group = 200*mib, 100*mib, 500*mib
 		return h
 	}
-	inTimeOver(t, Options{Policy: Through}, small, func(t *testing.T, r *rig) {
+	inTimeOver(t, Options{Policy: PolicyThrough}, small, func(t *testing.T, r *rig) {
 		for _, c := range []struct {
 			group, limit int64
 			sets         int
@@ -218,11 +220,11 @@ func TestLimitIsKeptTo(t *testing.T) {
 			{500, 441, 0}, // it is hardly higher: not worth stopping the world
 			{600, 540, 1},
 		} {
-			r.heap.set(func() { r.heap.group = c.group * mib })
+			r.heap.Do(func() { r.heap.Group = c.group * mib })
 			_, sets := r.wakeUps(func() { time.Sleep(30 * time.Second) })
-			r.heap.set(func() {
-				if r.heap.limit != c.limit*mib || sets != c.sets {
-					t.Errorf("in a control group of %d MiB the limit is %d MiB, set %d times; want %d and %d", c.group, r.heap.limit/mib, sets, c.limit, c.sets)
+			r.heap.Do(func() {
+				if r.heap.Limit != c.limit*mib || sets != c.sets {
+					t.Errorf("in a control group of %d MiB the limit is %d MiB, set %d times; want %d and %d", c.group, r.heap.Limit/mib, sets, c.limit, c.sets)
 				}
 			})
 		}
@@ -231,15 +233,15 @@ func TestLimitIsKeptTo(t *testing.T) {
 
 // TestSmallControlGroupIsNoError: nobody asked for a trigger that does not fit.
 func TestSmallControlGroupIsNoError(t *testing.T) {
-	h := func() *fakeHeap {
+	h := func() *gcgatetest.Heap {
 		h := roomy()
-		h.group = 32 * mib
+		h.Group = 32 * mib
 		return h
 	}
-	inTimeOver(t, Options{Policy: Through}, h, func(t *testing.T, r *rig) {
-		r.heap.set(func() { r.heap.rate = 10 * mib })
+	inTimeOver(t, Options{Policy: PolicyThrough}, h, func(t *testing.T, r *rig) {
+		r.heap.Do(func() { r.heap.Rate = 10 * mib })
 		time.Sleep(time.Minute)
-		if s := r.Stats(); s.Collections[Trigger] < 10 || s.Hard > 26*mib || s.Escaped > 0 {
+		if s := r.Stats(); s.Collections[ReasonTrigger] < 10 || s.Hard > 26*mib || s.Escaped > 0 {
 			t.Errorf("%+v\n%s", s, r.logged.String())
 		}
 	})
@@ -247,13 +249,13 @@ func TestSmallControlGroupIsNoError(t *testing.T) {
 
 // TestLimitAboveTheControlGroup is told.
 func TestLimitAboveTheControlGroup(t *testing.T) {
-	h := func() *fakeHeap {
+	h := func() *gcgatetest.Heap {
 		h := roomy()
-		h.group = 1000 * mib
+		h.Group = 1000 * mib
 		return h
 	}
 	for limit, want := range map[int64]uint64{2000 * mib: 900 * mib, 950 * mib: 950 * mib, math.MaxInt64: math.MaxInt64} {
-		inTimeOver(t, Options{Policy: Through, MemoryLimitBytes: limit}, h, func(t *testing.T, r *rig) {
+		inTimeOver(t, Options{Policy: PolicyThrough, MemoryLimitBytes: limit}, h, func(t *testing.T, r *rig) {
 			if s := r.Stats(); s.Limit != want || strings.Contains(r.logged.String(), "lower one holds") != (limit == 2000*mib) {
 				t.Errorf("limit %d: %d, want %d\n%s", limit, s.Limit, want, r.logged.String())
 			}
@@ -264,11 +266,11 @@ func TestLimitAboveTheControlGroup(t *testing.T) {
 // TestNextCollectionDoesNotWaitForTheSweep: under load runtime.GC may sweep for seconds after
 // marking, and the heap grows meanwhile.
 func TestNextCollectionDoesNotWaitForTheSweep(t *testing.T) {
-	inTime(t, Options{Policy: Through}, func(t *testing.T, r *rig) {
-		r.heap.set(func() { r.heap.rate, r.heap.sweeps = 400*mib, 10*time.Second })
+	inTime(t, Options{Policy: PolicyThrough}, func(t *testing.T, r *rig) {
+		r.heap.Do(func() { r.heap.Rate, r.heap.Sweep = 400*mib, 10*time.Second })
 		time.Sleep(10 * time.Second)
 		s := r.Stats()
-		if s.Escaped > 0 || s.Collections[Trigger] < 20 {
+		if s.Escaped > 0 || s.Collections[ReasonTrigger] < 20 {
 			t.Errorf("stats %+v\n%s", s, r.logged.String())
 		}
 		if strings.Contains(r.logged.String(), "program collected") {
@@ -291,19 +293,19 @@ func TestCyclesOfOthersAreExplained(t *testing.T) {
 		{
 			"the limit",
 			Options{MemoryLimitBytes: 300 * mib},
-			func(r *rig) { r.heap.set(func() { r.heap.overheads = 160 * mib }) },
+			func(r *rig) { r.heap.Do(func() { r.heap.Beside = 160 * mib }) },
 			1, "the memory limit was hit; raise it", "own net",
 		},
 		{
 			"the limit's origin",
 			Options{MemoryLimitBytes: 300 * mib},
-			func(r *rig) { r.heap.set(func() { r.heap.overheads = 160 * mib }) },
+			func(r *rig) { r.heap.Do(func() { r.heap.Beside = 160 * mib }) },
 			1, "from=Options.MemoryLimitBytes", "give the process",
 		},
 		{
 			"memory beside the heap",
 			Options{},
-			func(r *rig) { r.heap.set(func() { r.heap.overheads = 300 * mib }) },
+			func(r *rig) { r.heap.Do(func() { r.heap.Beside = 300 * mib }) },
 			1, "memory beside the heap", "limit was hit;",
 		},
 		{
@@ -311,30 +313,30 @@ func TestCyclesOfOthersAreExplained(t *testing.T) {
 			Options{Signals: []Signal{slow}, AnnounceTimeout: time.Second},
 			func(r *rig) {
 				slow.set(func() { slow.takes = time.Hour })
-				r.heap.set(func() { r.heap.rate = 600 * mib })
+				r.heap.Do(func() { r.heap.Rate = 600 * mib })
 			},
 			1, "no memory limit was hit; raise HardRatio", "raise it",
 		},
 		{
 			"runtime.GC",
 			Options{},
-			func(r *rig) { r.heap.set(func() { r.heap.end() }) },
+			func(r *rig) { r.heap.Do(func() { r.heap.EndCycle() }) },
 			0, "call Gate.Collect instead", "limit was hit",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.o.Signals == nil {
-				c.o.Policy = Through
+				c.o.Policy = PolicyThrough
 			}
-			c.o.Jitter = -1
+			c.o.DisableJitter = true
 			inTime(t, c.o, func(t *testing.T, r *rig) {
 				defer r.Enter().Exit()
-				r.until(t, Collecting)
-				r.until(t, Serving)
+				r.until(t, StateCollecting)
+				r.until(t, StateServing)
 				time.Sleep(500 * time.Millisecond)
 				c.do(r)
 				time.Sleep(1500 * time.Millisecond)
-				r.heap.set(func() { r.heap.rate, r.heap.overheads = 10*mib, 0 })
+				r.heap.Do(func() { r.heap.Rate, r.heap.Beside = 10*mib, 0 })
 				log := r.logged.String()
 				if n := r.Stats().Escaped; (n > 0) != (c.escaped > 0) || !strings.Contains(log, c.want) || strings.Contains(log, c.not) {
 					t.Errorf("escaped %d, want %q and not %q in\n%s", n, c.want, c.not, log)
@@ -347,11 +349,11 @@ func TestCyclesOfOthersAreExplained(t *testing.T) {
 // TestOwnCycleBehindAnother: runtime.GC waits for a cycle that runs and then runs its own; the
 // first ends the gate's collection, the second is not the program's.
 func TestOwnCycleBehindAnother(t *testing.T) {
-	inTime(t, Options{Policy: Through}, func(t *testing.T, r *rig) {
-		r.heap.set(func() { r.heap.marks = 200 * time.Millisecond })
-		r.until(t, Collecting)
-		r.heap.set(func() { r.heap.end(); r.heap.automatic++ })
-		r.until(t, Serving)
+	inTime(t, Options{Policy: PolicyThrough}, func(t *testing.T, r *rig) {
+		r.heap.Do(func() { r.heap.Mark = 200 * time.Millisecond })
+		r.until(t, StateCollecting)
+		r.heap.Do(func() { r.heap.EndCycle(); r.heap.Automatic++ })
+		r.until(t, StateServing)
 		time.Sleep(500 * time.Millisecond)
 		if strings.Contains(r.logged.String(), "program collected") {
 			t.Errorf("%s", r.logged.String())
@@ -361,8 +363,8 @@ func TestOwnCycleBehindAnother(t *testing.T) {
 
 // TestCycleOfBeforeIsNotTheGates: one that ran when the gate took charge has not escaped it.
 func TestCycleOfBeforeIsNotTheGates(t *testing.T) {
-	inTime(t, Options{Policy: Through}, func(t *testing.T, r *rig) {
-		r.heap.set(func() { r.heap.end(); r.heap.automatic++ })
+	inTime(t, Options{Policy: PolicyThrough}, func(t *testing.T, r *rig) {
+		r.heap.Do(func() { r.heap.EndCycle(); r.heap.Automatic++ })
 		time.Sleep(200 * time.Millisecond)
 		if s := r.Stats(); s.Escaped > 0 || strings.Contains(r.logged.String(), "by itself") {
 			t.Errorf("%+v\n%s", s, r.logged.String())
@@ -371,7 +373,7 @@ func TestCycleOfBeforeIsNotTheGates(t *testing.T) {
 }
 
 func TestMaxTriggerBelowMin(t *testing.T) {
-	_, err := Options{MaxTriggerBytes: 16 * mib}.normal()
+	_, err := Options{MaxTriggerBytes: 16 * mib}.withDefaults()
 	if want := fmt.Sprint("which is ", 32*mib, ": use at least that"); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v, want %q", err, want)
 	}

@@ -21,7 +21,7 @@
 //
 // The turn is released when the peers have this process back, in Readying or later.
 //
-// The gate never refuses a request, unless its policy is [Shed]: one that comes all the same
+// The gate never refuses a request, unless its policy is [PolicyShed]: one that comes all the same
 // runs beside the collection, as it always did.
 //
 // # Use
@@ -29,7 +29,7 @@
 // Wrap the handlers with [Gate.Middleware], or count requests with [Gate.Enter] and
 // [Ticket.Exit]. Tell the gate its peers: [HAProxy], [AgentCheck], [Health], [InBand] (for Go
 // clients with a [Transport]), or a [Signal] of your own, which can do all that those can; and how the replicas take turns:
-// [FileTurns] on one host, evenkeel.dev/contrib/etcdturn on many. Without peers, [Auto] sees
+// [FileTurns] on one host, evenkeel.dev/contrib/etcdturn on many. Without peers, [PolicyAuto] sees
 // whether collecting in gaps or without assists would help, and says what it chose.
 //
 // # When it helps

@@ -20,10 +20,10 @@ var (
 
 // An OptionError says which field of [Options] cannot be used, and what would be right.
 type OptionError struct {
-	Field string // the field's name
-	Fix   string // what is wrong and what to set instead
+	Option string // the field's name
+	Reason string // what is wrong, and what to set instead
 }
 
 func (e *OptionError) Error() string {
-	return fmt.Sprintf("gcgate: Options.%s: %s", e.Field, e.Fix)
+	return fmt.Sprintf("gcgate: Options.%s: %s", e.Option, e.Reason)
 }

@@ -10,144 +10,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"evenkeel.dev/gcgate/gcgatetest"
 	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const mib = 1 << 20
-
-// fakeHeap is a collector whose heap grows with (fake) time.
-type fakeHeap struct {
-	mu        sync.Mutex
-	rate      float64       // allocation, bytes a second
-	live      uint64        // what a collection leaves
-	marks     time.Duration // how long a collection marks
-	sweeps    time.Duration // how long collect blocks after that
-	hang      chan struct{} // not nil: marking does not end before it is closed
-	overheads uint64
-	group     int64  // limit of the control group
-	available uint64 // of the machine
-
-	percent   int
-	limit     int64
-	at        time.Time // of allocated
-	allocated float64
-	base      float64 // allocated when the last cycle ended
-	marked    uint64
-	cycles    uint64
-	automatic uint64
-	assist    float64 // CPU seconds each automatic cycle
-	collects  int     // that run now
-	marking   int     // of them those that mark
-	reads     int     // calls of read: each wake-up of the gate's loop makes one
-	limits    int     // calls of setLimit that set one
-}
-
-func newFakeHeap() *fakeHeap {
-	return &fakeHeap{rate: 100 * mib, live: 100 * mib, marks: 50 * time.Millisecond, percent: 100, limit: math.MaxInt64, group: math.MaxInt64, at: time.Now()}
-}
-
-// advance brings allocated up to now, and collects as the runtime would.
-func (h *fakeHeap) advance() {
-	now := time.Now()
-	h.allocated += h.rate * now.Sub(h.at).Seconds()
-	h.at = now
-	heap := float64(h.marked) + h.allocated - h.base
-	pace := h.percent >= 0 && heap > float64(h.marked)*(1+float64(h.percent)/100)
-	if h.marking == 0 && (pace || heap+float64(h.overheads) > float64(h.limit)) && heap > 4*mib {
-		h.end()
-		h.automatic++
-	}
-}
-
-func (h *fakeHeap) end() {
-	h.base, h.marked = h.allocated, h.live
-	h.cycles++
-}
-
-func (h *fakeHeap) read() reading {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.reads++
-	h.advance()
-	return reading{cycles: h.cycles, automatic: h.automatic, allocated: uint64(h.allocated), live: h.marked}
-}
-
-func (h *fakeHeap) collect() {
-	h.mu.Lock()
-	h.collects++
-	h.marking++
-	marks, sweeps, hang := h.marks, h.sweeps, h.hang
-	h.mu.Unlock()
-	time.Sleep(marks)
-	if hang != nil {
-		<-hang
-	}
-	h.mu.Lock()
-	h.advance()
-	h.end()
-	h.marking--
-	h.mu.Unlock()
-	time.Sleep(sweeps)
-	h.mu.Lock()
-	h.collects--
-	h.mu.Unlock()
-}
-
-func (h *fakeHeap) setPercent(p int) int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.advance()
-	old := h.percent
-	h.percent = p
-	return old
-}
-
-func (h *fakeHeap) setLimit(l int64) int64 {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	old := h.limit
-	if l >= 0 {
-		h.limits++
-		h.limit = l
-	}
-	return old
-}
-
-func (h *fakeHeap) running() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.collects > 0
-}
-
-func (h *fakeHeap) overhead() uint64 {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.overheads
-}
-
-func (h *fakeHeap) memory() memory {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return memory{h.group, h.available}
-}
-
-func (h *fakeHeap) cpu() (assist, user float64) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return float64(h.automatic) * h.assist, time.Since(epoch).Seconds()
-}
-
-var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) // of synctest's clock
-
-// set changes the heap while it runs.
-func (h *fakeHeap) set(f func()) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.advance()
-	f()
-}
 
 // fakeSignal is a peer.
 type fakeSignal struct {
@@ -272,7 +141,7 @@ func (l *fakeLease) Release(context.Context) error {
 // rig is a gate over a fake heap, in fake time.
 type rig struct {
 	*Gate
-	heap   *fakeHeap
+	heap   *gcgatetest.Heap
 	mu     sync.Mutex
 	events []Event
 	logged logBuffer
@@ -281,33 +150,33 @@ type rig struct {
 // inTime runs f in a bubble of fake time with a gate over the usual heap, and stops the gate.
 func inTime(t *testing.T, o Options, f func(t *testing.T, r *rig)) {
 	t.Helper()
-	inTimeOver(t, o, newFakeHeap, f)
+	inTimeOver(t, o, gcgatetest.NewHeap, f)
 }
 
 // inTimeOver is inTime over another heap.
-func inTimeOver(t *testing.T, o Options, heap func() *fakeHeap, f func(t *testing.T, r *rig)) {
+func inTimeOver(t *testing.T, o Options, heap func() *gcgatetest.Heap, f func(t *testing.T, r *rig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		r := startRig(t, o, heap())
 		f(t, r)
-		if h := r.heap; h.hang != nil {
+		if h := r.heap; h.Hang != nil {
 			select {
-			case <-h.hang:
+			case <-h.Hang:
 			default:
-				close(h.hang)
+				close(h.Hang)
 			}
 		}
 		r.Stop()
-		for time.Sleep(time.Second); r.heap.running(); { // goroutines of the test and the fake end
+		for time.Sleep(time.Second); isCollecting(r.heap); { // goroutines of the test and the fake end
 			time.Sleep(time.Second)
 		}
-		if r.heap.percent != 100 || r.heap.limit != math.MaxInt64 {
-			t.Errorf("after Stop GOGC is %d and the limit %d: not what it was", r.heap.percent, r.heap.limit)
+		if r.heap.Percent != 100 || r.heap.Limit != math.MaxInt64 {
+			t.Errorf("after Stop GOGC is %d and the limit %d: not what it was", r.heap.Percent, r.heap.Limit)
 		}
 	})
 }
 
-func startRig(t *testing.T, o Options, h *fakeHeap) *rig {
+func startRig(t *testing.T, o Options, h *gcgatetest.Heap) *rig {
 	t.Helper()
 	r := &rig{heap: h}
 	o.Logger = slog.New(slog.NewTextHandler(&r.logged, &slog.HandlerOptions{Level: slog.LevelInfo}))
@@ -316,21 +185,25 @@ func startRig(t *testing.T, o Options, h *fakeHeap) *rig {
 		defer r.mu.Unlock()
 		r.events = append(r.events, e)
 	}
-	o, err := o.normal()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if r.Gate, err = start(o, h, func() {}); err != nil {
+	o.Collector = h
+	var err error
+	if r.Gate, err = Start(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
 	return r
+}
+
+// isCollecting reports whether a Collect runs.
+func isCollecting(h *gcgatetest.Heap) (yes bool) {
+	h.Do(func() { yes = h.Running > 0 })
+	return yes
 }
 
 // traffic sends a short request each millisecond from now on, to a process that is not away.
 func (r *rig) traffic() {
 	go func() {
 		for !r.stopping.Load() {
-			if !r.away() {
+			if !r.status.away() {
 				r.Enter().Exit()
 			}
 			time.Sleep(time.Millisecond)

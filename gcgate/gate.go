@@ -3,7 +3,9 @@ package gcgate
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -11,127 +13,132 @@ import (
 
 // A Gate decides when this process collects. Its methods may be called from any goroutine.
 type Gate struct {
-	options    Options // normalised
-	log        *slog.Logger
-	gc         collector
-	requests   *counter
-	announcers []*announcer
-	epoch      time.Time // of the clock in back
+	requests *counter
+	status   *status
+	waiters  *waiters
+	signals  []Signal
+	control  *control // its fields belong to the control goroutine
+	calls    *calls
+	log      *slog.Logger
 
-	// Read at each request.
-	state    atomic.Uint32
-	back     atomic.Int64 // when the gate expects to be back, since epoch in ns; 0: not away
-	refuse   atomic.Bool  // Shed: new requests are refused
-	shed     atomic.Uint64
-	heapNow  atomic.Uint64 // bytes, as of the last sample
 	stopping atomic.Bool
-	gci      gciLimit
+	stop     chan struct{} // closed by Stop
+	done     chan struct{} // closed when nothing of the gate runs any more
+	free     func()        // restores the collector and lets another gate start; once
+}
 
-	stop  chan struct{}  // closed by Stop
-	done  chan struct{}  // closed when the gate has left the collector to the runtime
-	wake  chan struct{}  // someone waits for a collection; capacity 1
-	end   func()         // ends the announcers, when the turns are given back and all peers know
-	backs sync.WaitGroup // goroutines that give a turn back; the announcers outlive them
-
-	holding atomic.Int32   // turns that are still to be given back
-	others  sync.WaitGroup // all other goroutines beside the control goroutine
-	freed   func()         // lets another gate start; once
-	calls   calls          // of the user's code
-
-	mu      sync.Mutex
-	stats   Stats                   // guarded by mu
-	waiters map[uint64]chan<- error // of Collect, each with capacity 1; guarded by mu
-	asks    uint64                  // the number of the last one; guarded by mu
-
-	control // owned by the control goroutine
+// An Attacher is a [Signal] that works inside this process: one that tells its clients in the
+// answers to their requests, say. [Start] calls Attach before any other method. The methods of
+// the gate may be called from then on, except Stop and Collect, which wait for Start to return.
+type Attacher interface {
+	Attach(g *Gate)
 }
 
 // running says that a gate is in charge of the process's collector.
 var running atomic.Bool
 
 // Start takes over the garbage collector of this process and returns the gate in charge. It
-// collects once, to learn how long that takes. It returns an [*OptionError] when the options
-// cannot work, and [ErrRunning] when there is a gate already.
-func Start(o Options) (*Gate, error) {
-	o, err := o.normal()
+// collects once, to learn how long that takes; ctx bounds that, and nothing after it. It returns
+// an [*OptionError] when the options cannot work, [ErrRunning] when there is a gate already, and
+// ctx's error when ctx ends first: then nothing has changed. [Gate.Stop] ends the gate.
+func Start(ctx context.Context, o Options) (*Gate, error) {
+	o, err := o.withDefaults()
 	if err != nil {
 		return nil, err
+	}
+	if o.Collector != nil {
+		return start(ctx, o, func() {})
 	}
 	if !running.CompareAndSwap(false, true) {
 		return nil, ErrRunning
 	}
-	g, err := start(o, newGoRuntime(), func() { running.Store(false) })
+	o.Collector = newGoRuntime()
+	g, err := start(ctx, o, func() { running.Store(false) })
 	if err != nil {
 		running.Store(false)
 	}
 	return g, err
 }
 
-func start(o Options, gc collector, freed func()) (*Gate, error) {
-	paced := newPacing(gc)
-	g := &Gate{
-		options: o, log: o.Logger, gc: paced, requests: newCounter(), epoch: time.Now(),
-		stop: make(chan struct{}), done: make(chan struct{}), wake: make(chan struct{}, 1),
-		waiters: make(map[uint64]chan<- error),
-	}
-	g.freed = sync.OnceFunc(func() {
-		paced.giveBack()
-		freed()
-	})
-	limit, err := g.memoryLimit()
+// start returns the gate over o.Collector; freed is called once that is nobody's again.
+func start(ctx context.Context, o Options, freed func()) (*Gate, error) {
+	limit, err := memoryLimit(&o)
 	if err != nil {
 		return nil, err
 	}
+	took, err := collectOnce(ctx, o.Collector)
+	if err != nil {
+		return nil, err
+	}
+	g := &Gate{
+		requests: newCounter(), status: newStatus(), waiters: &waiters{}, signals: slices.Clone(o.Signals),
+		calls: &calls{}, log: o.Logger, stop: make(chan struct{}), done: make(chan struct{}),
+	}
+	c := newControl(o, limit, g.requests, g.status, g.waiters, g.calls, g.stop)
+	g.control = c
+	g.free = sync.OnceFunc(func() {
+		c.pacing.restore()
+		freed()
+	})
 	for _, s := range o.Signals {
 		if a, ok := s.(Attacher); ok {
 			a.Attach(g)
 		}
-		g.announcers = append(g.announcers, newAnnouncer(s, g.log, &g.calls))
+		c.announcers = append(c.announcers, newAnnouncer(s, g.log, g.calls))
 	}
-	g.warnWithoutTurns()
-	ctx, cancel := context.WithCancel(context.Background())
-	g.end = func() {
-		bound, done := context.WithTimeout(context.Background(), returnTimeout)
-		defer done()
-		g.backs.Wait() // the peers must go on hearing until then
-		for _, a := range g.announcers {
-			a.awaitReturn(bound)
-		}
-		cancel()
+	warnWithoutTurns(&o, c.announcers)
+	running, cancel := context.WithCancel(context.Background())
+	for _, a := range c.announcers {
+		c.others.Go(func() { a.run(running) })
+		c.others.Go(func() { a.meet(running) })
 	}
-	for _, a := range g.announcers {
-		g.others.Go(func() { a.run(ctx) })
-		g.others.Go(func() { a.greet(ctx) })
-	}
-	g.control.init(g, limit)
-	go g.run()
+	c.begin(took)
+	go g.run(cancel)
 	return g, nil
 }
 
-// memoryLimit returns the memory limit to keep: that of the options or of the runtime, the lower.
-func (g *Gate) memoryLimit() (int64, error) {
-	limit := g.gc.setLimit(-1)
-	if o := g.options.MemoryLimitBytes; o > 0 {
-		if o > limit && o != math.MaxInt64 {
-			g.log.Warn("gcgate: Options.MemoryLimitBytes is above the runtime's own limit (GOMEMLIMIT), which would be hit first: the lower one holds",
-				"option", o, "runtime", limit)
-		}
-		limit = min(limit, o)
+// collectOnce runs the collection at the start, and returns how long it took.
+func collectOnce(ctx context.Context, c Collector) (took time.Duration, err error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
 	}
-	return limit, g.options.checkLimit(limit)
+	began, ended := time.Now(), make(chan struct{})
+	go func() {
+		defer close(ended)
+		c.Collect()
+	}()
+	select {
+	case <-ended:
+		return time.Since(began), nil
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+}
+
+// memoryLimit returns the memory limit to keep: that of the options or of the runtime, the lower.
+func memoryLimit(o *Options) (int64, error) {
+	limit := o.Collector.SetLimit(-1)
+	if set := o.MemoryLimitBytes; set > 0 {
+		if set > limit && set != math.MaxInt64 {
+			o.Logger.Warn("gcgate: Options.MemoryLimitBytes is above the runtime's own limit (GOMEMLIMIT), which would be hit first: the lower one holds",
+				"option", set, "runtime", limit)
+		}
+		limit = min(limit, set)
+	}
+	return limit, o.checkLimit(limit)
 }
 
 // warnWithoutTurns tells what happens when several replicas announce at once.
-func (g *Gate) warnWithoutTurns() {
-	if g.options.Turns != nil {
+func warnWithoutTurns(o *Options, announcers []*announcer) {
+	if o.Turns != nil {
 		return
 	}
 	const fix = "with more than one replica set Options.Turns (gcgate.FileTurns, contrib/etcdturn), so that one collects at a time"
-	switch g.options.Policy {
-	case Shed:
-		g.log.Warn("gcgate: policy Shed without Turns: when all replicas collect at once, all refuse, and requests fail: " + fix)
-	case Auto, Drain:
-		for _, a := range g.announcers {
+	switch o.Policy {
+	case PolicyShed:
+		o.Logger.Warn("gcgate: PolicyShed without Turns: when all replicas collect at once, all refuse, and requests fail: " + fix)
+	case PolicyAuto, PolicyDrain:
+		for _, a := range announcers {
 			if !a.safe {
 				a.log.Warn("gcgate: a signal without Turns: when all replicas collect at once, the peer has nobody to send to, and requests fail: " + fix)
 			}
@@ -139,14 +146,27 @@ func (g *Gate) warnWithoutTurns() {
 	}
 }
 
+// run is the control goroutine. It ends the announcers when the turns are released and all peers
+// know that this process is ready.
+func (g *Gate) run(endAnnouncers context.CancelFunc) {
+	g.control.run()
+	g.control.pacing.restore()
+	g.control.awaitPeers()
+	endAnnouncers()
+	g.control.others.Wait()
+	g.waiters.answer(g.waiters.ids(), ErrStopped)
+	g.free()
+	close(g.done)
+}
+
 // Stop gives the collector back to the runtime with the GOGC and memory limit of before. Peers
 // that think that this process is away are told that it is ready, and the turn, if it is held,
-// goes back when they have acted on it; with or without a turn Stop waits for that, for a minute
+// is released when they have acted on it; with or without a turn Stop waits for that, for a minute
 // at most. Call it before the server's Shutdown, so that a peer that polls still gets its answers.
 //
 // When ctx ends first, Stop returns its error: the collector has been given back all the same,
 // another gate may start, and what hangs in a Signal, in Turns or in OnEvent is named in the log
-// and left behind. Middleware and Tickets go on working. It may be called again.
+// and left behind. Requests are counted as before. Stop may be called again.
 func (g *Gate) Stop(ctx context.Context) error {
 	if g.stopping.CompareAndSwap(false, true) {
 		close(g.stop)
@@ -161,14 +181,15 @@ func (g *Gate) Stop(ctx context.Context) error {
 		default:
 		}
 	}
-	g.freed()
+	g.free()
 	if hang := g.calls.names(); len(hang) > 0 {
 		g.log.Warn("gcgate: stopped, but these calls have not returned: each must return when its context ends", "calls", hang)
 	}
 	return ctx.Err()
 }
 
-// Enter counts a request in. Its answer written, [Ticket.Exit] it.
+// Enter counts a request in. Call [Ticket.Exit] when its answer is written. It costs some ten
+// nanoseconds, and allocates nothing.
 func (g *Gate) Enter() Ticket { return g.requests.enter() }
 
 // Requests returns how many requests are in flight, and a count of all that entered so far,
@@ -176,24 +197,40 @@ func (g *Gate) Enter() Ticket { return g.requests.enter() }
 // nanoseconds a core. It is no snapshot: a request that enters meanwhile may be missing.
 func (g *Gate) Requests() (inFlight int, entered uint32) { return g.requests.read() }
 
-// State returns where the gate stands.
-func (g *Gate) State() State { return State(g.state.Load()) }
+// Refusing reports whether new requests shall be refused: under [PolicyShed], from the
+// announcement until this process is back. It is for adapters, which ask it for each request
+// before [Gate.Enter]: one that it says true for is answered with the protocol's own word for
+// "try elsewhere" (503, UNAVAILABLE), is counted with [Gate.CountRefused], and not entered. It
+// costs a nanosecond.
+func (g *Gate) Refusing() bool { return g.status.refusing.Load() }
 
-// Stats returns what the gate did since its start.
+// CountRefused counts a request that was refused, for [Stats].Refused.
+func (g *Gate) CountRefused() { g.status.refused.Add(1) }
+
+// Remaining returns how long this process expects to be away yet: what a refusal names as the
+// time to try again, and an announcement as the time to stay away. It is at least 1 ms while the
+// peers are told to stay away, however late it is, and 0 when they are not.
+func (g *Gate) Remaining() time.Duration { return g.status.remaining() }
+
+// State returns where the gate stands.
+func (g *Gate) State() State { return State(g.status.state.Load()) }
+
+// Heap returns the bytes of objects, dead ones included, as of the last sample. It costs a
+// nanosecond; [Gate.Stats] has more.
+func (g *Gate) Heap() uint64 { return g.status.heap.Load() }
+
+// Signals returns those of [Options], in their order: an adapter finds by it the one that belongs
+// to it, as httpgate finds its InBand.
+func (g *Gate) Signals() []Signal { return slices.Clone(g.signals) }
+
+// Stats returns what the gate did since its start. It allocates, and costs about a microsecond.
 func (g *Gate) Stats() Stats {
 	inFlight, _ := g.requests.read()
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	s := g.stats
-	s.Collections = make(map[Reason]uint64, len(g.stats.Collections))
-	for k, v := range g.stats.Collections {
-		s.Collections[k] = v
-	}
-	s.Phases = make(map[State]Duration, len(g.stats.Phases))
-	for k, v := range g.stats.Phases {
-		s.Phases[k] = v
-	}
-	s.State, s.InFlight, s.Heap, s.Shed = g.State(), inFlight, g.heap(), g.shed.Load()
+	g.status.mu.Lock()
+	defer g.status.mu.Unlock()
+	s := g.status.stats
+	s.Collections, s.Phases = maps.Clone(s.Collections), maps.Clone(s.Phases)
+	s.State, s.InFlight, s.Heap, s.Refused = g.State(), inFlight, g.Heap(), g.status.refused.Load()
 	return s
 }
 
@@ -201,25 +238,12 @@ func (g *Gate) Stats() Stats {
 // returns ctx's error when that comes first (the collection may still take place), and
 // [ErrStopped] when the gate stops.
 func (g *Gate) Collect(ctx context.Context) error {
-	ended := make(chan error, 1)
-	g.mu.Lock()
 	if g.stopping.Load() {
-		g.mu.Unlock()
 		return ErrStopped
 	}
-	g.asks++
-	id := g.asks
-	g.waiters[id] = ended
-	g.mu.Unlock()
-	defer func() {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		delete(g.waiters, id)
-	}()
-	select {
-	case g.wake <- struct{}{}:
-	default:
-	}
+	ended := make(chan error, 1)
+	defer g.waiters.remove(g.waiters.add(ended))
+	g.control.wakeUp()
 	select {
 	case err := <-ended:
 		return err
@@ -228,22 +252,4 @@ func (g *Gate) Collect(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-}
-
-// heap returns the bytes of objects as of the last sample, dead ones included.
-func (g *Gate) heap() uint64 { return g.heapNow.Load() }
-
-// refusing reports whether new requests must be refused: policy Shed, and away.
-func (g *Gate) refusing() bool { return g.refuse.Load() }
-
-// away reports whether the peers were told that this process is away.
-func (g *Gate) away() bool { return g.back.Load() != 0 }
-
-// remaining returns how long this process expects to be away yet; 0 when it is not away.
-func (g *Gate) remaining() time.Duration {
-	back := g.back.Load()
-	if back == 0 {
-		return 0
-	}
-	return max(time.Duration(back)-time.Since(g.epoch), time.Millisecond)
 }

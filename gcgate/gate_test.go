@@ -11,60 +11,61 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"evenkeel.dev/gcgate/gcgatetest"
 )
 
 func TestRoundGoesThroughAllStates(t *testing.T) {
 	s, turns := &fakeSignal{takes: 3 * time.Millisecond}, &fakeTurns{}
-	inTime(t, Options{Signals: []Signal{s}, Turns: turns, Jitter: -1}, func(t *testing.T, r *rig) {
+	inTime(t, Options{Signals: []Signal{s}, Turns: turns, DisableJitter: true}, func(t *testing.T, r *rig) {
 		r.traffic()
-		r.until(t, Collecting)
+		r.until(t, StateCollecting)
 		if !s.isAway() || turns.holders() != 1 {
 			t.Errorf("while it collects the peer thinks away=%v, turns held %d", s.isAway(), turns.holders())
 		}
-		if left := r.remaining(); left <= 0 || left > time.Second {
+		if left := r.Remaining(); left <= 0 || left > time.Second {
 			t.Errorf("remaining %v", left)
 		}
-		r.until(t, Serving)
-		want := []State{Wanting, Announcing, Draining, Collecting, Readying, Serving}
+		r.until(t, StateServing)
+		want := []State{StateWanting, StateAnnouncing, StateDraining, StateCollecting, StateReadying, StateServing}
 		if d := cmp.Diff(want, r.states()); d != "" {
 			t.Errorf("states (-want +got):\n%s", d)
 		}
-		if s.isAway() || turns.holders() != 0 || r.remaining() != 0 {
-			t.Errorf("back, and the peer thinks away=%v, turns held %d, remaining %v", s.isAway(), turns.holders(), r.remaining())
+		if s.isAway() || turns.holders() != 0 || r.Remaining() != 0 {
+			t.Errorf("back, and the peer thinks away=%v, turns held %d, remaining %v", s.isAway(), turns.holders(), r.Remaining())
 		}
 		got := r.Stats()
-		if got.Collections[Trigger] != 1 || got.Escaped != 0 || got.WithoutTurn != 0 || got.Policy != Drain {
+		if got.Collections[ReasonTrigger] != 1 || got.Escaped != 0 || got.WithoutTurn != 0 || got.Policy != PolicyDrain {
 			t.Errorf("stats %+v", got)
 		}
-		if p := got.Phases[Collecting]; p.Count != 1 || p.Total < 50*time.Millisecond || p.Total > 55*time.Millisecond {
+		if p := got.Phases[StateCollecting]; p.Count != 1 || p.Total < 50*time.Millisecond || p.Total > 55*time.Millisecond {
 			t.Errorf("collecting %+v, the heap marks for 50 ms", p)
 		}
 		if got.Live != 100*mib || got.Trigger != 200*mib || got.Hard != 275*mib {
 			t.Errorf("live %d, trigger %d, hard %d", got.Live/mib, got.Trigger/mib, got.Hard/mib)
 		}
-		if !r.heap.offByGate() {
+		if !offByGate(r.heap) {
 			t.Error("GOGC is not off while the gate is in charge")
 		}
 	})
 }
 
-func (h *fakeHeap) offByGate() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.percent == -1 && h.limit > 275*mib && h.limit < 1000*mib
+func offByGate(h *gcgatetest.Heap) (yes bool) {
+	h.Do(func() { yes = h.Percent == -1 && h.Limit > 275*mib && h.Limit < 1000*mib })
+	return yes
 }
 
 func TestDrainWaitsForRequests(t *testing.T) {
 	inTime(t, Options{Signals: []Signal{&fakeSignal{}}, DrainTimeout: time.Second}, func(t *testing.T, r *rig) {
 		ticket := r.Enter()
-		r.until(t, Draining)
+		r.until(t, StateDraining)
 		time.Sleep(300 * time.Millisecond)
-		if r.State() != Draining {
+		if r.State() != StateDraining {
 			t.Errorf("with a request in flight: %v", r.State())
 		}
 		ticket.Exit()
 		time.Sleep(10 * time.Millisecond)
-		if r.State() != Collecting {
+		if r.State() != StateCollecting {
 			t.Errorf("10 ms after the last request: %v", r.State())
 		}
 	})
@@ -73,10 +74,10 @@ func TestDrainWaitsForRequests(t *testing.T) {
 func TestDrainIsBoundedByStuckRequest(t *testing.T) {
 	inTime(t, Options{Signals: []Signal{&fakeSignal{}}}, func(t *testing.T, r *rig) {
 		defer r.Enter().Exit()
-		r.until(t, Draining)
-		r.until(t, Collecting)
-		r.until(t, Serving)
-		if p := r.Stats().Phases[Draining]; p.Total > 105*time.Millisecond || p.Total < 100*time.Millisecond {
+		r.until(t, StateDraining)
+		r.until(t, StateCollecting)
+		r.until(t, StateServing)
+		if p := r.Stats().Phases[StateDraining]; p.Total > 105*time.Millisecond || p.Total < 100*time.Millisecond {
 			t.Errorf("drained for %v, the bound is 100 ms", p.Total)
 		}
 	})
@@ -85,16 +86,16 @@ func TestDrainIsBoundedByStuckRequest(t *testing.T) {
 func TestStragglersAreServedAndCounted(t *testing.T) {
 	inTime(t, Options{Signals: []Signal{&fakeSignal{takes: 20 * time.Millisecond}}}, func(t *testing.T, r *rig) {
 		r.traffic()
-		r.until(t, Announcing)
+		r.until(t, StateAnnouncing)
 		r.Enter().Exit() // these are awaited, and meet no collection
-		r.until(t, Draining)
+		r.until(t, StateDraining)
 		r.Enter().Exit()
-		r.until(t, Collecting)
-		if r.refusing() {
+		r.until(t, StateCollecting)
+		if r.Refusing() {
 			t.Error("policy Drain refuses requests")
 		}
 		r.Enter().Exit()
-		r.until(t, Serving)
+		r.until(t, StateServing)
 		if n := r.Stats().Stragglers; n != 1 {
 			t.Errorf("%d stragglers, want 1", n)
 		}
@@ -112,14 +113,14 @@ func TestBrokenPeerDoesNotHoldUp(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			good := &fakeSignal{}
 			inTime(t, Options{Signals: []Signal{c.signal, good}}, func(t *testing.T, r *rig) {
-				r.until(t, Collecting)
+				r.until(t, StateCollecting)
 				if !good.isAway() {
 					t.Error("the other peer was not told")
 				}
-				r.until(t, Serving)
+				r.until(t, StateServing)
 				p := r.Stats().Phases
-				if p[Announcing].Total > 105*time.Millisecond || p[Readying].Total > 50*time.Millisecond {
-					t.Errorf("announcing took %v, readying %v", p[Announcing].Total, p[Readying].Total)
+				if p[StateAnnouncing].Total > 105*time.Millisecond || p[StateReadying].Total > 50*time.Millisecond {
+					t.Errorf("announcing took %v, readying %v", p[StateAnnouncing].Total, p[StateReadying].Total)
 				}
 				if c.signal.takes == 0 && strings.Count(r.logged.String(), errPeer.Error()) != 1 {
 					t.Errorf("the log must name the failure once:\n%s", r.logged.String())
@@ -136,17 +137,17 @@ func TestPeerThatForgotIsToldAgain(t *testing.T) {
 	s := &fakeSignal{}
 	inTime(t, Options{Signals: []Signal{s}}, func(t *testing.T, r *rig) {
 		r.traffic()
-		r.heap.set(func() { r.heap.marks = time.Second })
-		r.until(t, Collecting)
+		r.heap.Do(func() { r.heap.Mark = time.Second })
+		r.until(t, StateCollecting)
 		s.set(func() { s.away = false }) // reloaded
 		time.Sleep(150 * time.Millisecond)
 		if !s.isAway() {
 			t.Error("150 ms later the peer was not told again")
 		}
 		s.set(func() { s.err = errPeer })
-		r.until(t, Serving)
+		r.until(t, StateServing)
 		s.set(func() { s.err = nil })
-		r.heap.set(func() { r.heap.rate = 0 })
+		r.heap.Do(func() { r.heap.Rate = 0 })
 		time.Sleep(2 * time.Second)
 		if s.isAway() {
 			t.Error("Ready failed, and was not tried again")
@@ -156,16 +157,16 @@ func TestPeerThatForgotIsToldAgain(t *testing.T) {
 
 func TestHeldTurnIsAwaited(t *testing.T) {
 	turns := &fakeTurns{}
-	inTime(t, Options{Signals: []Signal{&fakeSignal{}}, Turns: turns, Jitter: -1}, func(t *testing.T, r *rig) {
+	inTime(t, Options{Signals: []Signal{&fakeSignal{}}, Turns: turns, DisableJitter: true}, func(t *testing.T, r *rig) {
 		r.traffic()
 		other, _ := turns.TryAcquire(t.Context())
-		r.until(t, Wanting)
+		r.until(t, StateWanting)
 		time.Sleep(300 * time.Millisecond)
-		if r.State() != Wanting {
+		if r.State() != StateWanting {
 			t.Fatalf("the turn is held, and it is %v", r.State())
 		}
 		other.Release(t.Context())
-		r.until(t, Collecting)
+		r.until(t, StateCollecting)
 		if r.Stats().WithoutTurn != 0 {
 			t.Error("it did not wait for the turn")
 		}
@@ -185,19 +186,21 @@ func TestHardThresholdDoesNotWaitForTurn(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			blind, sighted := &fakeSignal{}, &safeSignal{}
 			turns := c.turns
-			inTime(t, Options{Signals: []Signal{blind, sighted}, Turns: turns, Jitter: -1}, func(t *testing.T, r *rig) {
+			inTime(t, Options{Signals: []Signal{blind, sighted}, Turns: turns, DisableJitter: true}, func(t *testing.T, r *rig) {
 				r.traffic()
-				turns.TryAcquire(timeout(t, time.Millisecond))
-				r.until(t, Wanting)
-				r.until(t, Collecting)
+				short, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+				defer cancel()
+				turns.TryAcquire(short)
+				r.until(t, StateWanting)
+				r.until(t, StateCollecting)
 				if heap := r.Stats().Heap / mib; heap < 274 || heap > 300 {
 					t.Errorf("it collected at %d MiB, the hard threshold is 275", heap)
 				}
 				if blind.isAway() || !sighted.isAway() {
 					t.Error("without a turn only the signal that is safe so must announce")
 				}
-				r.until(t, Serving)
-				if s := r.Stats(); s.WithoutTurn != 1 || s.Collections[Hard] != 1 || s.Escaped != 0 {
+				r.until(t, StateServing)
+				if s := r.Stats(); s.WithoutTurn != 1 || s.Collections[ReasonHard] != 1 || s.Escaped != 0 {
 					t.Errorf("stats %+v", s)
 				}
 				if !strings.Contains(r.logged.String(), c.log) {
@@ -218,25 +221,25 @@ func TestLostTurnEndsTheRound(t *testing.T) {
 	slow := &fakeSignal{takes: 80 * time.Millisecond}
 	inTime(t, Options{Signals: []Signal{slow}, Turns: turns}, func(t *testing.T, r *rig) {
 		r.traffic()
-		r.until(t, Announcing)
+		r.until(t, StateAnnouncing)
 		turns.lose()
-		r.until(t, Serving)
-		if s := r.states(); slices.Contains(s, Collecting) {
+		r.until(t, StateServing)
+		if s := r.states(); slices.Contains(s, StateCollecting) {
 			t.Errorf("it collected after the turn was lost: %v", s)
 		}
 		if !strings.Contains(r.logged.String(), "turn was lost") || r.Stats().LostTurns != 1 {
 			t.Error("the log does not say so")
 		}
-		r.until(t, Collecting) // the next time
+		r.until(t, StateCollecting) // the next time
 	})
 }
 
 func TestCollectionThatDoesNotEnd(t *testing.T) {
 	s := &fakeSignal{}
 	inTime(t, Options{Signals: []Signal{s}}, func(t *testing.T, r *rig) {
-		r.heap.set(func() { r.heap.hang = make(chan struct{}) })
-		r.until(t, Collecting)
-		r.until(t, Serving)
+		r.heap.Do(func() { r.heap.Hang = make(chan struct{}) })
+		r.until(t, StateCollecting)
+		r.until(t, StateServing)
 		if s.isAway() {
 			t.Error("it serves, and the peer was not told")
 		}
@@ -244,23 +247,23 @@ func TestCollectionThatDoesNotEnd(t *testing.T) {
 			t.Errorf("the log does not say so:\n%s", r.logged.String())
 		}
 		time.Sleep(5 * time.Second)
-		if n := r.heap.collects; n != 1 {
+		if n := r.heap.Running; n != 1 {
 			t.Errorf("%d collections run at once", n)
 		}
-		close(r.heap.hang)
-		r.until(t, Collecting)
+		close(r.heap.Hang)
+		r.until(t, StateCollecting)
 	})
 }
 
 func TestReopensBeforeALongSweep(t *testing.T) {
 	inTime(t, Options{Signals: []Signal{&fakeSignal{}}}, func(t *testing.T, r *rig) {
-		r.heap.set(func() { r.heap.sweeps = time.Minute })
-		r.until(t, Collecting)
-		r.until(t, Serving)
-		if p := r.Stats().Phases[Collecting].Total; p > 110*time.Millisecond {
+		r.heap.Do(func() { r.heap.Sweep = time.Minute })
+		r.until(t, StateCollecting)
+		r.until(t, StateServing)
+		if p := r.Stats().Phases[StateCollecting].Total; p > 110*time.Millisecond {
 			t.Errorf("away for %v: marking takes 50 ms, and the sweep gets as much", p)
 		}
-		r.heap.set(func() { r.heap.rate = 0 })
+		r.heap.Do(func() { r.heap.Rate = 0 })
 		time.Sleep(time.Hour) // the fake's goroutine must end inside the bubble
 	})
 }
@@ -268,11 +271,11 @@ func TestReopensBeforeALongSweep(t *testing.T) {
 // TestServingCollectionDoesNotWaitForTheSweep: nobody is away, so nothing is gained by it, and
 // what is allocated meanwhile counts.
 func TestServingCollectionDoesNotWaitForTheSweep(t *testing.T) {
-	inTime(t, Options{Policy: Through}, func(t *testing.T, r *rig) {
-		r.heap.set(func() { r.heap.sweeps = 500 * time.Millisecond })
-		r.until(t, Collecting)
-		r.until(t, Serving)
-		if p := r.Stats().Phases[Collecting].Total; p > 55*time.Millisecond {
+	inTime(t, Options{Policy: PolicyThrough}, func(t *testing.T, r *rig) {
+		r.heap.Do(func() { r.heap.Sweep = 500 * time.Millisecond })
+		r.until(t, StateCollecting)
+		r.until(t, StateServing)
+		if p := r.Stats().Phases[StateCollecting].Total; p > 55*time.Millisecond {
 			t.Errorf("collecting for %v, marking takes 50 ms", p)
 		}
 		time.Sleep(400 * time.Millisecond)
@@ -287,30 +290,30 @@ func TestCollectWaitsForACollection(t *testing.T) {
 	turns := &fakeTurns{}
 	slow := &fakeSignal{takes: 80 * time.Millisecond}
 	inTime(t, Options{Signals: []Signal{slow}, Turns: turns}, func(t *testing.T, r *rig) {
-		r.heap.set(func() { r.heap.rate = 0 })
+		r.heap.Do(func() { r.heap.Rate = 0 })
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		ended := make(chan error, 1)
 		go func() { ended <- r.Collect(ctx) }()
-		r.until(t, Announcing)
+		r.until(t, StateAnnouncing)
 		turns.lose() // this round collects nothing
 		if err := <-ended; err != nil {
 			t.Fatalf("Collect: %v\n%+v", err, r.Stats())
 		}
-		if s := r.Stats(); s.LostTurns != 1 || s.Collections[Requested] != 1 {
-			t.Errorf("Collect returned after %d rounds without the turn and %d collections, want 1 of each", s.LostTurns, s.Collections[Requested])
+		if s := r.Stats(); s.LostTurns != 1 || s.Collections[ReasonRequested] != 1 {
+			t.Errorf("Collect returned after %d rounds without the turn and %d collections, want 1 of each", s.LostTurns, s.Collections[ReasonRequested])
 		}
 	})
 }
 
 func TestStopInEachState(t *testing.T) {
-	for _, state := range []State{Serving, Wanting, Announcing, Draining, Collecting, Readying} {
+	for _, state := range []State{StateServing, StateWanting, StateAnnouncing, StateDraining, StateCollecting, StateReadying} {
 		t.Run(state.String(), func(t *testing.T) {
 			s, turns := &fakeSignal{takes: 20 * time.Millisecond}, &fakeTurns{}
-			inTime(t, Options{Signals: []Signal{s}, Turns: turns, Jitter: -1}, func(t *testing.T, r *rig) {
+			inTime(t, Options{Signals: []Signal{s}, Turns: turns, DisableJitter: true}, func(t *testing.T, r *rig) {
 				r.traffic()
 				var other Lease
-				if state == Wanting {
+				if state == StateWanting {
 					other, _ = turns.TryAcquire(t.Context())
 				}
 				r.until(t, state)
@@ -322,10 +325,10 @@ func TestStopInEachState(t *testing.T) {
 				if other != nil {
 					other.Release(t.Context())
 				}
-				if s.isAway() || turns.holders() != 0 || r.remaining() != 0 {
+				if s.isAway() || turns.holders() != 0 || r.Remaining() != 0 {
 					t.Errorf("after Stop the peer thinks away=%v, turns held %d", s.isAway(), turns.holders())
 				}
-				if state != Serving && state != Wanting && s.drains == 0 && s.readys == 0 {
+				if state != StateServing && state != StateWanting && s.drains == 0 && s.readys == 0 {
 					t.Error("the peer was never called")
 				}
 				r.Enter().Exit()
@@ -336,59 +339,59 @@ func TestStopInEachState(t *testing.T) {
 }
 
 func TestIdlePolicyCollectsInGaps(t *testing.T) {
-	inTime(t, Options{Policy: Idle, Jitter: -1}, func(t *testing.T, r *rig) {
-		r.heap.set(func() { r.heap.rate = 0 })
+	inTime(t, Options{Policy: PolicyIdle, DisableJitter: true}, func(t *testing.T, r *rig) {
+		r.heap.Do(func() { r.heap.Rate = 0 })
 		for range 40 {
-			r.heap.set(func() { r.heap.rate = 400 * mib })
+			r.heap.Do(func() { r.heap.Rate = 400 * mib })
 			for range 200 { // 100 ms on
 				ticket := r.Enter()
 				time.Sleep(500 * time.Microsecond)
 				ticket.Exit()
 			}
-			r.heap.set(func() { r.heap.rate = 0 })
+			r.heap.Do(func() { r.heap.Rate = 0 })
 			time.Sleep(600 * time.Millisecond)
 		}
 		s := r.Stats()
-		if s.Collections[IdleGap] < 30 || s.Collections[Trigger] > 2 || s.Stragglers > 0 {
+		if s.Collections[ReasonIdleGap] < 30 || s.Collections[ReasonTrigger] > 2 || s.Stragglers > 0 {
 			t.Errorf("collections %v, stragglers %d: want about 40 in gaps", s.Collections, s.Stragglers)
 		}
 	})
 }
 
 func TestDrainDoesNotTakeEachPauseForGap(t *testing.T) {
-	inTime(t, Options{Signals: []Signal{&fakeSignal{}}, Jitter: -1}, func(t *testing.T, r *rig) {
+	inTime(t, Options{Signals: []Signal{&fakeSignal{}}, DisableJitter: true}, func(t *testing.T, r *rig) {
 		for range 2000 { // a request each 10 ms: mostly idle
 			r.Enter().Exit()
 			time.Sleep(10 * time.Millisecond)
 		}
-		if s := r.Stats(); s.Collections[IdleGap] > 0 || s.Collections[Trigger] == 0 {
+		if s := r.Stats(); s.Collections[ReasonIdleGap] > 0 || s.Collections[ReasonTrigger] == 0 {
 			t.Errorf("collections %v: want them at the trigger", s.Collections)
 		}
 	})
 }
 
 func TestThroughSaysNothing(t *testing.T) {
-	inTime(t, Options{Policy: Through}, func(t *testing.T, r *rig) {
+	inTime(t, Options{Policy: PolicyThrough}, func(t *testing.T, r *rig) {
 		defer r.Enter().Exit()
-		r.until(t, Collecting)
-		r.until(t, Serving)
-		if d := cmp.Diff([]State{Wanting, Collecting, Serving}, r.states()); d != "" {
+		r.until(t, StateCollecting)
+		r.until(t, StateServing)
+		if d := cmp.Diff([]State{StateWanting, StateCollecting, StateServing}, r.states()); d != "" {
 			t.Error(d)
 		}
 	})
 }
 
 func TestShedRefusesWhileAway(t *testing.T) {
-	inTime(t, Options{Policy: Shed}, func(t *testing.T, r *rig) {
+	inTime(t, Options{Policy: PolicyShed}, func(t *testing.T, r *rig) {
 		r.traffic()
 		for range 10_000 {
 			time.Sleep(time.Millisecond)
-			away := slices.Contains([]State{Announcing, Draining, Collecting}, r.State())
-			if r.refusing() != away {
-				t.Fatalf("refusing=%v while %v", r.refusing(), r.State())
+			away := slices.Contains([]State{StateAnnouncing, StateDraining, StateCollecting}, r.State())
+			if r.Refusing() != away {
+				t.Fatalf("refusing=%v while %v", r.Refusing(), r.State())
 			}
 		}
-		if r.Stats().Collections[Trigger] == 0 {
+		if r.Stats().Collections[ReasonTrigger] == 0 {
 			t.Error("no collection")
 		}
 	})
@@ -396,11 +399,11 @@ func TestShedRefusesWhileAway(t *testing.T) {
 
 func TestShedHoldsTheTurnUntilPeersCameBack(t *testing.T) {
 	turns := &fakeTurns{}
-	inTime(t, Options{Policy: Shed, Turns: turns}, func(t *testing.T, r *rig) {
+	inTime(t, Options{Policy: PolicyShed, Turns: turns}, func(t *testing.T, r *rig) {
 		r.traffic()
-		r.until(t, Collecting)
-		r.until(t, Serving)
-		r.heap.set(func() { r.heap.rate = 0 })
+		r.until(t, StateCollecting)
+		r.until(t, StateServing)
+		r.heap.Do(func() { r.heap.Rate = 0 })
 		time.Sleep(1990 * time.Millisecond)
 		if turns.holders() != 1 {
 			t.Error("the turn was given back before nginx comes back")
@@ -409,9 +412,9 @@ func TestShedHoldsTheTurnUntilPeersCameBack(t *testing.T) {
 		if turns.holders() != 0 {
 			t.Error("the turn is held for too long")
 		}
-		r.heap.set(func() { r.heap.rate = 100 * mib })
-		r.until(t, Collecting)
-		r.until(t, Serving)
+		r.heap.Do(func() { r.heap.Rate = 100 * mib })
+		r.until(t, StateCollecting)
+		r.until(t, StateServing)
 		if r.Stop(); turns.holders() != 0 {
 			t.Error("the turn outlives the gate")
 		}
@@ -419,58 +422,56 @@ func TestShedHoldsTheTurnUntilPeersCameBack(t *testing.T) {
 }
 
 func TestPeriodicCollectionOfAnIdleProcess(t *testing.T) {
-	inTime(t, Options{Policy: Through}, func(t *testing.T, r *rig) {
-		r.heap.set(func() { r.heap.rate = 0 })
+	inTime(t, Options{Policy: PolicyThrough}, func(t *testing.T, r *rig) {
+		r.heap.Do(func() { r.heap.Rate = 0 })
 		time.Sleep(5 * time.Minute)
-		if n := r.Stats().Collections[Periodic]; n != 2 {
+		if n := r.Stats().Collections[ReasonPeriodic]; n != 2 {
 			t.Errorf("%d collections in 5 minutes, want one each 2", n)
 		}
 	})
 }
 
 func TestEscapedCycleIsToldAndCounted(t *testing.T) {
-	inTime(t, Options{Policy: Through}, func(t *testing.T, r *rig) {
+	inTime(t, Options{Policy: PolicyThrough}, func(t *testing.T, r *rig) {
 		r.traffic()
-		r.until(t, Collecting)
-		r.until(t, Serving)
-		r.heap.set(func() { r.heap.rate, r.heap.limit = 10*mib, 120*mib })
+		r.until(t, StateCollecting)
+		r.until(t, StateServing)
+		r.heap.Do(func() { r.heap.Rate, r.heap.Limit = 10*mib, 120*mib })
 		time.Sleep(5 * time.Second)
 		if r.Stats().Escaped == 0 || !strings.Contains(r.logged.String(), "collected by itself") {
 			t.Errorf("stats %+v\n%s", r.Stats(), r.logged.String())
 		}
-		r.heap.set(func() { r.heap.limit = math.MaxInt64 })
+		r.heap.Do(func() { r.heap.Limit = math.MaxInt64 })
 	})
 }
 
 func TestCollectOnRequest(t *testing.T) {
-	inTime(t, Options{Policy: Through}, func(t *testing.T, r *rig) {
-		r.heap.set(func() { r.heap.rate = 0 })
+	inTime(t, Options{Policy: PolicyThrough}, func(t *testing.T, r *rig) {
+		r.heap.Do(func() { r.heap.Rate = 0 })
 		if err := r.Collect(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if r.Stats().Collections[Requested] != 1 {
+		if r.Stats().Collections[ReasonRequested] != 1 {
 			t.Errorf("stats %+v", r.Stats())
 		}
 	})
 }
 
 func TestCrowdedHeapStaysWithTheRuntime(t *testing.T) {
-	inTime(t, Options{Policy: Through, MemoryLimitBytes: 120 * mib}, func(t *testing.T, r *rig) {
+	inTime(t, Options{Policy: PolicyThrough, MemoryLimitBytes: 120 * mib}, func(t *testing.T, r *rig) {
 		time.Sleep(20 * time.Second)
 		if !strings.Contains(r.logged.String(), "no room") {
 			t.Errorf("no warning:\n%s", r.logged.String())
 		}
-		r.heap.mu.Lock()
-		percent, limit := r.heap.percent, r.heap.limit
-		r.heap.mu.Unlock()
+		var percent int
+		var limit int64
+		r.heap.Do(func() { percent, limit = r.heap.Percent, r.heap.Limit })
 		if percent != 100 || limit != 120*mib {
 			t.Errorf("GOGC %d, limit %d MiB", percent, limit/mib)
 		}
-		r.heap.set(func() { r.heap.live = 20 * mib }) // it shrinks: the gate takes over
+		r.heap.Do(func() { r.heap.Live = 20 * mib }) // it shrinks: the gate takes over
 		time.Sleep(20 * time.Second)
-		r.heap.mu.Lock()
-		percent = r.heap.percent
-		r.heap.mu.Unlock()
+		r.heap.Do(func() { percent = r.heap.Percent })
 		if percent != -1 {
 			t.Error("the gate did not take over")
 		}
@@ -491,14 +492,14 @@ func TestAuto(t *testing.T) {
 		on, off time.Duration
 		signals []Signal
 	}{
-		{want: Drain, on: time.Second, signals: []Signal{&fakeSignal{}}},
-		{want: Idle, on: 300 * time.Millisecond, off: 400 * time.Millisecond, assist: 0.5},
-		{want: Through, on: 5 * time.Millisecond, off: time.Millisecond, assist: 0.5},
-		{want: stock, on: 5 * time.Millisecond, off: time.Millisecond},
+		{want: PolicyDrain, on: time.Second, signals: []Signal{&fakeSignal{}}},
+		{want: PolicyIdle, on: 300 * time.Millisecond, off: 400 * time.Millisecond, assist: 0.5},
+		{want: PolicyThrough, on: 5 * time.Millisecond, off: time.Millisecond, assist: 0.5},
+		{want: PolicyStock, on: 5 * time.Millisecond, off: time.Millisecond},
 	} {
 		t.Run(c.want.String(), func(t *testing.T) {
 			inTime(t, Options{Signals: c.signals}, func(t *testing.T, r *rig) {
-				r.heap.set(func() { r.heap.assist = c.assist })
+				r.heap.Do(func() { r.heap.Assist = c.assist })
 				busy(r, c.on, c.off)
 				if p := r.Stats().Policy; p != c.want {
 					t.Errorf("chose %v\n%s", p, r.logged.String())
@@ -514,7 +515,7 @@ func TestAuto(t *testing.T) {
 func TestNothingLeaksFromManyGates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for range 20 {
-			r := startRig(t, Options{Signals: []Signal{&fakeSignal{takes: time.Hour}}}, newFakeHeap())
+			r := startRig(t, Options{Signals: []Signal{&fakeSignal{takes: time.Hour}}}, gcgatetest.NewHeap())
 			time.Sleep(700 * time.Millisecond)
 			r.Stop()
 			time.Sleep(time.Second)

@@ -1,15 +1,15 @@
 package gcgate
 
 import (
+	"fmt"
 	"log/slog"
-	"net/http"
-	"net/netip"
+	"math"
 	"time"
 )
 
-// Options configure a [Gate]. The zero value works: it is policy Auto without peers.
+// Options configure a [Gate]. The zero value works: it is PolicyAuto without peers.
 type Options struct {
-	// Policy says what to do around a collection. Default: Auto.
+	// Policy says what to do around a collection. Default: PolicyAuto.
 	Policy Policy
 
 	// Signals are the peers to tell; all of them are told at once. Default: none.
@@ -21,10 +21,12 @@ type Options struct {
 
 	// HoldTurn is how long to keep the turn once this process is back, so that a peer that
 	// stays away for a time after a refusal has come back before the next replica refuses.
-	// Default: 0, which is 2 s under Shed (nginx counts whole seconds, so that its fail_timeout
-	// of 1 s in deploy/nginx lasts up to two), and none otherwise; negative: none. Limit: 1
-	// minute.
+	// Default: 0, which is 2 s under PolicyShed (nginx counts whole seconds, so that its
+	// fail_timeout of 1 s in deploy/nginx lasts up to two), and none otherwise. Limit: 1 minute.
 	HoldTurn time.Duration
+
+	// DisableHoldTurn releases the turn at once under PolicyShed, too. Default: false.
+	DisableHoldTurn bool
 
 	// MemoryLimitBytes is what the process may take of memory. Default: 0, the runtime's own
 	// limit (GOMEMLIMIT, or what automemlimit set), or 0.9 of the control group's where that is
@@ -36,7 +38,8 @@ type Options struct {
 	// the hard threshold at once, at the idle one when no request is in flight. Where the
 	// bounds below let the trigger be higher, the hard threshold is as many times higher than
 	// it as the ratios say. The limit lowers them: the trigger is at most 0.8, the hard
-	// threshold 0.9 of it. Default: 0, which is 2, 2.75 and 1.3.
+	// threshold 0.9 of it. Default: 0, which is 2, 2.75 and 1.3. Limit: 1.25 to 100 for the
+	// trigger; the hard threshold above it, up to 200; the idle one above 1, up to the trigger.
 	TriggerRatio, HardRatio, IdleRatio float64
 
 	// MinTriggerBytes and MaxTriggerBytes bound the trigger while it follows the allocation: it
@@ -49,8 +52,12 @@ type Options struct {
 	MinTriggerBytes, MaxTriggerBytes int64
 
 	// Jitter lowers each trigger by a random share up to this, so that replicas do not
-	// collect in step. Default: 0, which is 0.1; negative: none. Limit: 0.5.
+	// collect in step. Default: 0, which is 0.1. Limit: 0.5.
 	Jitter float64
+
+	// DisableJitter makes the trigger exact: replicas that fill their heaps alike then collect
+	// in step. Default: false.
+	DisableJitter bool
 
 	// AnnounceTimeout bounds the wait for the peers to act on the announcement; past it the
 	// gate goes on. A [Confirmer] whose peer would not act in time is silent, as a health check
@@ -58,30 +65,142 @@ type Options struct {
 	AnnounceTimeout time.Duration
 
 	// DrainTimeout bounds the wait for requests in flight; past it the gate collects beside
-	// them, which is safe. Default: 0, which is 100 ms.
+	// them, which is safe. Default: 0, which is 100 ms. Limit: 10 s.
 	DrainTimeout time.Duration
 
 	// QuietFor is how long no request must be in flight nor enter before the collection
-	// starts. Default: 0, which is 2 ms.
+	// starts. Default: 0, which is 2 ms. Limit: 1 s.
 	QuietFor time.Duration
 
 	// Period is the longest time without a collection, so that finalizers run and idle memory
-	// goes back. Default: 0, which is 2 minutes as in the runtime; negative: none.
+	// goes back to the system. Default: 0, which is 2 minutes as in the runtime.
 	Period time.Duration
 
-	// Stream says which requests are long streams, that [Gate.Middleware] must not wait for.
-	// It is called for each request. Default: nil, which is [IsStream].
-	Stream func(*http.Request) bool
-
-	// GCIPeers are the addresses that may use the header protocol of the Garbage Collector
-	// Control Interceptor (docs/reference/protocol.md). Default: none, the protocol is off.
-	GCIPeers []netip.Prefix
+	// DisablePeriod lets an idle process go without a collection for ever. Default: false.
+	DisablePeriod bool
 
 	// Logger gets Warn for what needs an operator and Debug for changes of state; the trigger's
-	// rule and Auto's choice are at Info. Default: nil, which is slog.Default().
+	// rule and PolicyAuto's choice are at Info. Default: nil, which is slog.Default().
 	Logger *slog.Logger
 
 	// OnEvent is called at each change of state, from the gate's goroutine: it must not
 	// block. Default: nil.
 	OnEvent func(Event)
+
+	// Collector is what the gate is in charge of. Default: nil, the garbage collector of this
+	// process, of which only one gate can be in charge at a time. A test or a simulation gives a
+	// stand-in (evenkeel.dev/gcgate/gcgatetest has one), and may run several gates side by side,
+	// each over a stand-in of its own.
+	Collector Collector
+}
+
+// withDefaults returns o with its defaults in place, or an [*OptionError].
+func (o Options) withDefaults() (Options, error) {
+	if err := o.checkDisabled(); err != nil {
+		return o, err
+	}
+	setDefault(&o.TriggerRatio, 2)
+	setDefault(&o.HardRatio, 2.75)
+	setDefault(&o.IdleRatio, 1.3)
+	setDefault(&o.MinTriggerBytes, 32<<20)
+	setDefault(&o.AnnounceTimeout, 100*time.Millisecond)
+	setDefault(&o.DrainTimeout, 100*time.Millisecond)
+	setDefault(&o.QuietFor, 2*time.Millisecond)
+	if !o.DisableJitter {
+		setDefault(&o.Jitter, 0.1)
+	}
+	if !o.DisablePeriod {
+		setDefault(&o.Period, 2*time.Minute)
+	}
+	if !o.DisableHoldTurn && o.Policy == PolicyShed {
+		setDefault(&o.HoldTurn, 2*time.Second)
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	return o, o.check()
+}
+
+func setDefault[T comparable](value *T, initial T) {
+	var zero T
+	if *value == zero {
+		*value = initial
+	}
+}
+
+func refuseOption(option, format string, args ...any) error {
+	return &OptionError{Option: option, Reason: fmt.Sprintf(format, args...)}
+}
+
+// checkDisabled refuses a value beside the field that disables it.
+func (o *Options) checkDisabled() error {
+	for _, d := range []struct {
+		option   string
+		disabled bool
+		set      bool
+	}{
+		{"HoldTurn", o.DisableHoldTurn, o.HoldTurn != 0},
+		{"Jitter", o.DisableJitter, o.Jitter != 0},
+		{"Period", o.DisablePeriod, o.Period != 0},
+	} {
+		if d.disabled && d.set {
+			return refuseOption(d.option, "it is set, and Disable%s is, too: leave one of them out", d.option)
+		}
+	}
+	return nil
+}
+
+// check refuses what cannot work. A NaN fails each comparison below.
+func (o *Options) check() error {
+	switch {
+	case o.Policy >= PolicyStock:
+		return refuseOption("Policy", "%v is no policy to choose: use PolicyAuto, PolicyDrain, PolicyIdle, PolicyThrough or PolicyShed", o.Policy)
+	case !(o.TriggerRatio >= minTriggerRatio && o.TriggerRatio <= 100):
+		return refuseOption("TriggerRatio", "%g is out of range: use %g to 100 (2 by default)", o.TriggerRatio, minTriggerRatio)
+	case !(o.HardRatio > o.TriggerRatio && o.HardRatio <= 200):
+		return refuseOption("HardRatio", "%g must be above TriggerRatio, which is %g, and at most 200: use %g", o.HardRatio, o.TriggerRatio, 1.375*o.TriggerRatio)
+	case !(o.IdleRatio > 1 && o.IdleRatio <= o.TriggerRatio):
+		return refuseOption("IdleRatio", "%g must be above 1 and at most TriggerRatio, which is %g: use %g", o.IdleRatio, o.TriggerRatio, 1+0.3*(o.TriggerRatio-1))
+	case !(o.Jitter >= 0 && o.Jitter <= 0.5):
+		return refuseOption("Jitter", "%g is out of range: use at most 0.5, 0 for the default of 0.1, or DisableJitter", o.Jitter)
+	case o.MemoryLimitBytes < 0:
+		return refuseOption("MemoryLimitBytes", "%d is negative: use 0 for the runtime's own limit", o.MemoryLimitBytes)
+	case o.MinTriggerBytes < 0:
+		return refuseOption("MinTriggerBytes", "%d is negative: use 0 for 32 MiB", o.MinTriggerBytes)
+	case o.MaxTriggerBytes != 0 && o.MaxTriggerBytes < o.MinTriggerBytes:
+		return refuseOption("MaxTriggerBytes", "%d is below MinTriggerBytes, which is %d: use at least that (then the trigger does not follow the allocation), or 0 for the default", o.MaxTriggerBytes, o.MinTriggerBytes)
+	case o.Policy == PolicyDrain && len(o.Signals) == 0:
+		return refuseOption("Policy", "PolicyDrain has nobody to tell: add a Signal, or use PolicyAuto, PolicyIdle or PolicyThrough")
+	}
+	for _, d := range []struct {
+		option  string
+		value   time.Duration
+		limit   time.Duration
+		instead string
+	}{
+		{"AnnounceTimeout", o.AnnounceTimeout, 10 * time.Second, ""},
+		{"DrainTimeout", o.DrainTimeout, 10 * time.Second, ""},
+		{"QuietFor", o.QuietFor, time.Second, ""},
+		{"HoldTurn", o.HoldTurn, time.Minute, ", or DisableHoldTurn"},
+		{"Period", o.Period, math.MaxInt64, ", or DisablePeriod"},
+	} {
+		if d.value < 0 || d.value > d.limit {
+			return refuseOption(d.option, "%v is out of range: use up to %v, 0 for the default%s", d.value, d.limit, d.instead)
+		}
+	}
+	for i, s := range o.Signals {
+		if s == nil {
+			return refuseOption("Signals", "signal %d is nil: leave it out", i)
+		}
+	}
+	return nil
+}
+
+// checkLimit refuses thresholds that the memory limit cuts off.
+func (o *Options) checkLimit(limit int64) error {
+	if float64(o.MinTriggerBytes) > triggerShare*float64(limit) {
+		return refuseOption("MinTriggerBytes", "%d bytes are over %g of the memory limit, which is %d: lower it to %d, or raise the limit to %d",
+			o.MinTriggerBytes, triggerShare, limit, int64(triggerShare*float64(limit)/2), int64(2*float64(o.MinTriggerBytes)/triggerShare))
+	}
+	return nil
 }

@@ -2,52 +2,60 @@ package gcgate
 
 import "sync"
 
-// pacing is the collector, whose settings Stop can give back at any time, also while the
-// control goroutine hangs in the user's code: after that nobody changes them through it.
+// pacing is the settings of a Collector, which Stop can restore at any time, also while the control
+// goroutine hangs in the user's code: after that nobody changes them through it.
 type pacing struct {
-	collector
-	limit int64 // the memory limit of before
+	collector Collector
+	limit     int64 // the memory limit of before
 
-	mu      sync.Mutex
-	percent int  // GOGC of before; guarded by mu
-	changed bool // GOGC was changed; guarded by mu
-	over    bool // guarded by mu
+	mu       sync.Mutex
+	off      bool // guarded by mu
+	percent  int  // GOGC of before it was switched off; guarded by mu
+	restored bool // guarded by mu
 }
 
-func newPacing(gc collector) *pacing { return &pacing{collector: gc, limit: gc.setLimit(-1)} }
+func newPacing(c Collector) *pacing { return &pacing{collector: c, limit: c.SetLimit(-1)} }
 
-func (p *pacing) setPercent(percent int) int {
+// switchOff leaves nothing but the memory limit to start a cycle.
+func (p *pacing) switchOff() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.over {
-		return p.percent
+	if !p.restored && !p.off {
+		p.off, p.percent = true, p.collector.SetPercent(-1)
 	}
-	old := p.collector.setPercent(percent)
-	if !p.changed {
-		p.changed, p.percent = true, old
-	}
-	return old
 }
 
-func (p *pacing) setLimit(bytes int64) int64 {
+// switchOn restores GOGC alone.
+func (p *pacing) switchOn() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.over {
-		return p.limit
-	}
-	return p.collector.setLimit(bytes)
+	p.switchOnLocked()
 }
 
-// giveBack restores what was there before, once and for all.
-func (p *pacing) giveBack() {
+func (p *pacing) switchOnLocked() {
+	if !p.restored && p.off {
+		p.off = false
+		p.collector.SetPercent(p.percent)
+	}
+}
+
+// setLimit sets the memory limit.
+func (p *pacing) setLimit(bytes int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.over {
+	if !p.restored {
+		p.collector.SetLimit(bytes)
+	}
+}
+
+// restore sets all to what was there before, once and for all.
+func (p *pacing) restore() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.restored {
 		return
 	}
-	p.over = true
-	if p.changed {
-		p.collector.setPercent(p.percent)
-	}
-	p.collector.setLimit(p.limit)
+	p.switchOnLocked()
+	p.collector.SetLimit(p.limit)
+	p.restored = true
 }

@@ -15,11 +15,11 @@ func TestRealRuntime(t *testing.T) {
 	defer debug.SetGCPercent(percent)
 	limit := debug.SetMemoryLimit(-1)
 	for range 3 {
-		g, err := Start(Options{Policy: Through, Jitter: -1, MaxTriggerBytes: 32 * mib})
+		g, err := Start(t.Context(), Options{Policy: PolicyThrough, DisableJitter: true, MaxTriggerBytes: 32 * mib})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Start(Options{}); !errors.Is(err, ErrRunning) {
+		if _, err := Start(t.Context(), Options{}); !errors.Is(err, ErrRunning) {
 			t.Errorf("second Start: %v, want ErrRunning", err)
 		}
 		if err := g.Collect(t.Context()); err != nil {
@@ -27,7 +27,7 @@ func TestRealRuntime(t *testing.T) {
 		}
 		litter(t, g)
 		s := g.Stats()
-		if s.Escaped > 0 || s.Collections[Requested] != 1 {
+		if s.Escaped > 0 || s.Collections[ReasonRequested] != 1 {
 			t.Errorf("stats: %+v", s)
 		}
 		g.Stop(context.Background())
@@ -49,11 +49,11 @@ func TestRealRuntime(t *testing.T) {
 // the heap cannot outgrow the net, 75 MiB above the hard threshold.
 func litter(t *testing.T, g *Gate) {
 	var keep [64][]byte
-	serving := func() bool { return g.State() == Serving }
+	serving := func() bool { return g.State() == StateServing }
 	end := time.Now().Add(time.Minute)
 	for {
 		s := g.Stats()
-		if s.Collections[Trigger]+s.Collections[Hard] >= 3 {
+		if s.Collections[ReasonTrigger]+s.Collections[ReasonHard] >= 3 {
 			break
 		}
 		if time.Now().After(end) {
@@ -63,7 +63,7 @@ func litter(t *testing.T, g *Gate) {
 		for ; made < 8*mib/(64<<10) && serving(); made++ {
 			keep[made%len(keep)] = make([]byte, 64<<10)
 		}
-		for (made > 0 && g.heap() == s.Heap || !serving()) && time.Now().Before(end) {
+		for (made > 0 && g.Heap() == s.Heap || !serving()) && time.Now().Before(end) {
 			time.Sleep(100 * time.Microsecond)
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"evenkeel.dev/gcgate/gcgatetest"
 )
 
 // TestIdleGateRests: five minutes without a request cost a handful of wake-ups a second, and
@@ -14,18 +16,18 @@ func TestIdleGateRests(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		o    Options
-		heap func() *fakeHeap
+		heap func() *gcgatetest.Heap
 		most int // wake-ups a second
 	}{
-		{"auto", Options{}, newFakeHeap, 5},
-		{"auto with a signal", Options{Signals: signals}, newFakeHeap, 8},
-		{"drain", Options{Policy: Drain, Signals: signals, Turns: &fakeTurns{}}, newFakeHeap, 8},
-		{"idle", Options{Policy: Idle}, newFakeHeap, 8},
-		{"through", Options{Policy: Through}, newFakeHeap, 8},
-		{"shed", Options{Policy: Shed}, newFakeHeap, 8},
-		{"no room", Options{Policy: Idle, MemoryLimitBytes: 41 * mib}, newFakeHeap, 5},
-		{"drain, a large machine", Options{Policy: Drain, Signals: signals, Turns: &fakeTurns{}}, roomy, 5},
-		{"idle, a large machine", Options{Policy: Idle}, roomy, 5},
+		{"auto", Options{}, gcgatetest.NewHeap, 5},
+		{"auto with a signal", Options{Signals: signals}, gcgatetest.NewHeap, 8},
+		{"drain", Options{Policy: PolicyDrain, Signals: signals, Turns: &fakeTurns{}}, gcgatetest.NewHeap, 8},
+		{"idle", Options{Policy: PolicyIdle}, gcgatetest.NewHeap, 8},
+		{"through", Options{Policy: PolicyThrough}, gcgatetest.NewHeap, 8},
+		{"shed", Options{Policy: PolicyShed}, gcgatetest.NewHeap, 8},
+		{"no room", Options{Policy: PolicyIdle, MemoryLimitBytes: 41 * mib}, gcgatetest.NewHeap, 5},
+		{"drain, a large machine", Options{Policy: PolicyDrain, Signals: signals, Turns: &fakeTurns{}}, roomy, 5},
+		{"idle, a large machine", Options{Policy: PolicyIdle}, roomy, 5},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			inTimeOver(t, c.o, c.heap, func(t *testing.T, r *rig) {
@@ -44,15 +46,15 @@ func TestIdleGateRests(t *testing.T) {
 					time.Sleep(5*time.Second + time.Duration(i)*37*time.Millisecond)
 					from := len(r.since(0))
 					ticket := r.Enter()
-					r.heap.set(func() { r.heap.rate = 800 * mib })
-					r.until(t, Collecting)
-					r.heap.set(func() { r.heap.rate = 0 })
+					r.heap.Do(func() { r.heap.Rate = 800 * mib })
+					r.until(t, StateCollecting)
+					r.heap.Do(func() { r.heap.Rate = 0 })
 					ticket.Exit()
 					s := r.Stats()
 					if heap := r.since(from)[0].Heap; heap >= s.Hard || s.Escaped > 0 {
 						t.Errorf("burst %d was noticed at %d MiB, the hard threshold is %d: %+v", i, heap/mib, s.Hard/mib, s)
 					}
-					r.until(t, Serving)
+					r.until(t, StateServing)
 				}
 			})
 		})
@@ -61,12 +63,12 @@ func TestIdleGateRests(t *testing.T) {
 
 // fewRequests sends 18 requests that allocate 9 MiB in all, and then none.
 func (r *rig) fewRequests(live uint64) {
-	r.heap.set(func() { r.heap.rate, r.heap.live, r.heap.marks = 10*mib, live, time.Millisecond })
+	r.heap.Do(func() { r.heap.Rate, r.heap.Live, r.heap.Mark = 10*mib, live, time.Millisecond })
 	for range 18 {
 		r.Enter().Exit()
 		time.Sleep(50 * time.Millisecond)
 	}
-	r.heap.set(func() { r.heap.rate = 0 })
+	r.heap.Do(func() { r.heap.Rate = 0 })
 }
 
 // TestIdleGateRestsWithoutTheTurn: neither a turn that is not to be had nor a request that hangs
@@ -80,22 +82,22 @@ func TestIdleGateRestsWithoutTheTurn(t *testing.T) {
 		turns Turns
 		hangs bool // a request
 	}{
-		{"held, drain", Options{Policy: Drain, Signals: signals}, &fakeTurns{err: ErrHeld}, false},
-		{"held, shed", Options{Policy: Shed}, &fakeTurns{err: ErrHeld}, false},
-		{"held, idle", Options{Policy: Idle}, &fakeTurns{err: ErrHeld}, false},
-		{"held, through", Options{Policy: Through}, &fakeTurns{err: ErrHeld}, false},
-		{"failing", Options{Policy: Drain, Signals: signals}, &fakeTurns{err: errPeer}, false},
-		{"failing, idle", Options{Policy: Idle}, &fakeTurns{err: errPeer}, false},
-		{"silent", Options{Policy: Drain, Signals: signals}, &fakeTurns{takes: time.Hour}, false},
-		{"silent, idle", Options{Policy: Idle}, &fakeTurns{takes: time.Hour}, false},
-		{"held, a request hangs", Options{Policy: Drain, Signals: signals}, &fakeTurns{err: ErrHeld}, true},
-		{"a request hangs", Options{Policy: Idle}, nil, true},
+		{"held, drain", Options{Policy: PolicyDrain, Signals: signals}, &fakeTurns{err: ErrHeld}, false},
+		{"held, shed", Options{Policy: PolicyShed}, &fakeTurns{err: ErrHeld}, false},
+		{"held, idle", Options{Policy: PolicyIdle}, &fakeTurns{err: ErrHeld}, false},
+		{"held, through", Options{Policy: PolicyThrough}, &fakeTurns{err: ErrHeld}, false},
+		{"failing", Options{Policy: PolicyDrain, Signals: signals}, &fakeTurns{err: errPeer}, false},
+		{"failing, idle", Options{Policy: PolicyIdle}, &fakeTurns{err: errPeer}, false},
+		{"silent", Options{Policy: PolicyDrain, Signals: signals}, &fakeTurns{takes: time.Hour}, false},
+		{"silent, idle", Options{Policy: PolicyIdle}, &fakeTurns{takes: time.Hour}, false},
+		{"held, a request hangs", Options{Policy: PolicyDrain, Signals: signals}, &fakeTurns{err: ErrHeld}, true},
+		{"a request hangs", Options{Policy: PolicyIdle}, nil, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.o.Turns = c.turns
-			small := func() *fakeHeap {
+			small := func() *gcgatetest.Heap {
 				h := roomy()
-				h.available = 0
+				h.Available = 0
 				return h
 			}
 			inTimeOver(t, c.o, small, func(t *testing.T, r *rig) {
@@ -113,7 +115,7 @@ func TestIdleGateRestsWithoutTheTurn(t *testing.T) {
 				if c.turns == nil {
 					return
 				}
-				if s := r.Stats(); s.State != Wanting || s.WithoutTurn > 0 {
+				if s := r.Stats(); s.State != StateWanting || s.WithoutTurn > 0 {
 					t.Errorf("after Period: %+v", s)
 				}
 				for i := range 10 { // at any time between two looks
@@ -121,11 +123,11 @@ func TestIdleGateRestsWithoutTheTurn(t *testing.T) {
 					if i%2 == 0 {
 						r.Enter().Exit()
 					}
-					r.heap.set(func() { r.heap.rate = 700 * mib })
+					r.heap.Do(func() { r.heap.Rate = 700 * mib })
 					for n := 0; r.Stats().WithoutTurn == was && n < 10_000; n++ {
 						time.Sleep(time.Millisecond)
 					}
-					r.heap.set(func() { r.heap.rate = 0 })
+					r.heap.Do(func() { r.heap.Rate = 0 })
 					if s := r.Stats(); s.WithoutTurn != was+1 || s.Escaped > 0 {
 						t.Errorf("burst %d: %+v", i, s)
 					}
@@ -139,19 +141,19 @@ func TestIdleGateRestsWithoutTheTurn(t *testing.T) {
 // TestIdleGateRestsWhileItHoldsTheTurn for a peer that does not take it back.
 func TestIdleGateRestsWhileItHoldsTheTurn(t *testing.T) {
 	s := &fakeSignal{}
-	inTimeOver(t, Options{Policy: Drain, Signals: []Signal{s}, Turns: &fakeTurns{}}, roomy, func(t *testing.T, r *rig) {
+	inTimeOver(t, Options{Policy: PolicyDrain, Signals: []Signal{s}, Turns: &fakeTurns{}}, roomy, func(t *testing.T, r *rig) {
 		go r.Collect(t.Context())
-		r.until(t, Draining)
+		r.until(t, StateDraining)
 		s.set(func() { s.takes = time.Hour })
-		r.until(t, Serving)
+		r.until(t, StateServing)
 		go r.Collect(t.Context())
-		r.until(t, Wanting)
+		r.until(t, StateWanting)
 		n, _ := r.wakeUps(func() { time.Sleep(50 * time.Second) })
-		if r.State() != Wanting || n > 50*10 {
+		if r.State() != StateWanting || n > 50*10 {
 			t.Errorf("%v: %d wake-ups in 50 s, want at most 10 a second", r.State(), n)
 		}
-		r.until(t, Serving) // after returnTimeout
-		if s := r.Stats(); s.Collections[Requested] != 2 || s.WithoutTurn > 0 {
+		r.until(t, StateServing) // after returnTimeout
+		if s := r.Stats(); s.Collections[ReasonRequested] != 2 || s.WithoutTurn > 0 {
 			t.Errorf("%+v", s)
 		}
 	})
@@ -161,27 +163,27 @@ func TestIdleGateRestsWhileItHoldsTheTurn(t *testing.T) {
 // each 10 ms by one that has not, also by one that had it a moment ago.
 func TestTurnIsTakenPromptlyUnderLoad(t *testing.T) {
 	turns := &fakeTurns{}
-	inTime(t, Options{Policy: Through, Turns: turns}, func(t *testing.T, r *rig) {
+	inTime(t, Options{Policy: PolicyThrough, Turns: turns}, func(t *testing.T, r *rig) {
 		other, _ := turns.TryAcquire(t.Context())
-		r.heap.set(func() { r.heap.rate, r.heap.live = 0, 10*mib })
+		r.heap.Do(func() { r.heap.Rate, r.heap.Live = 0, 10*mib })
 		time.Sleep(3 * time.Minute)
-		if s := r.State(); s != Wanting {
+		if s := r.State(); s != StateWanting {
 			t.Fatalf("after Period: %v", s)
 		}
-		r.heap.set(func() { r.heap.rate = 10 * mib })
+		r.heap.Do(func() { r.heap.Rate = 10 * mib })
 		time.Sleep(time.Second)
 		for range 5 {
 			other.Release(t.Context())
 			free := time.Now()
-			r.until(t, Collecting)
+			r.until(t, StateCollecting)
 			if took := time.Since(free); took > turnPause+2*time.Millisecond {
 				t.Errorf("the turn was free for %v", took)
 			}
-			for r.State() != Serving || turns.holders() > 0 {
+			for r.State() != StateServing || turns.holders() > 0 {
 				time.Sleep(time.Millisecond)
 			}
 			other, _ = turns.TryAcquire(t.Context())
-			r.until(t, Wanting)
+			r.until(t, StateWanting)
 			time.Sleep(500 * time.Millisecond)
 		}
 	})
@@ -203,22 +205,22 @@ func TestBurstWithoutRequests(t *testing.T) {
 		{0, 700, true},
 	} {
 		t.Run(fmt.Sprintf("%d MiB each second of %d", c.rate, c.available), func(t *testing.T) {
-			h := func() *fakeHeap {
+			h := func() *gcgatetest.Heap {
 				h := roomy()
-				h.available = c.available * mib
+				h.Available = c.available * mib
 				return h
 			}
-			inTimeOver(t, Options{Policy: Through}, h, func(t *testing.T, r *rig) {
+			inTimeOver(t, Options{Policy: PolicyThrough}, h, func(t *testing.T, r *rig) {
 				for i := range 40 {
 					time.Sleep(10*time.Second + time.Duration(i)*17*time.Millisecond)
 					from := len(r.since(0))
-					r.heap.set(func() { r.heap.rate = float64(c.rate * mib) })
+					r.heap.Do(func() { r.heap.Rate = float64(c.rate * mib) })
 					for n := 0; len(r.since(from)) == 0 && r.Stats().Escaped == 0 && n < 10_000; n++ {
 						time.Sleep(time.Millisecond)
 					}
-					r.heap.set(func() { r.heap.rate = 0 })
+					r.heap.Do(func() { r.heap.Rate = 0 })
 					first := r.since(from)
-					if s := r.Stats(); s.Escaped > 0 || len(first) == 0 || first[0].Reason == Hard && !c.hard {
+					if s := r.Stats(); s.Escaped > 0 || len(first) == 0 || first[0].Reason == ReasonHard && !c.hard {
 						t.Errorf("burst %d: %+v, %+v", i, first, s)
 						return
 					}
@@ -233,7 +235,7 @@ func TestBurstWithoutRequests(t *testing.T) {
 func TestAutoLooksSeldom(t *testing.T) {
 	for _, rate := range []float64{0, 100 * mib} {
 		inTime(t, Options{}, func(t *testing.T, r *rig) {
-			r.heap.set(func() { r.heap.rate, r.heap.marks = rate, 5*time.Millisecond })
+			r.heap.Do(func() { r.heap.Rate, r.heap.Mark = rate, 5*time.Millisecond })
 			n, _ := r.wakeUps(func() {
 				for range 250 * 60 {
 					r.Enter().Exit()
@@ -243,7 +245,7 @@ func TestAutoLooksSeldom(t *testing.T) {
 			if n > 60*15 {
 				t.Errorf("allocating %g MiB/s: %d wake-ups in a minute at 250 requests/s, want at most 15 a second", rate/mib, n)
 			}
-			if p := r.Stats().Policy; p != stock {
+			if p := r.Stats().Policy; p != PolicyStock {
 				t.Errorf("chose %v", p)
 			}
 			if rate > 0 && strings.Count(r.logged.String(), "policy=stock why") != 1 {

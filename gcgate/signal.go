@@ -34,13 +34,6 @@ type Signal interface {
 	String() string
 }
 
-// An Attacher is a [Signal] that works inside this process: one that tells its clients in the
-// answers to their requests, say. [Start] calls Attach before any other method; only
-// [Gate.Requests] works before Start has returned.
-type Attacher interface {
-	Attach(g *Gate)
-}
-
 // A Confirmer is a [Signal] that knows beforehand whether its peer would act in time. Without a
 // peer that does, a drain is all cost: the process collects before anybody has acted, and is out
 // of service long after.

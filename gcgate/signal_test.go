@@ -85,8 +85,8 @@ func (l *logText) String() string {
 // TestUsersSignal: what the gate needs of a signal beyond Drain and Ready, a user's has too.
 func TestUsersSignal(t *testing.T) {
 	s, l := &ownSignal{}, &logText{}
-	g, err := gcgate.Start(gcgate.Options{
-		Policy: gcgate.Drain, Signals: []gcgate.Signal{s}, Period: -1, AnnounceTimeout: 10 * time.Second,
+	g, err := gcgate.Start(t.Context(), gcgate.Options{
+		Policy: gcgate.PolicyDrain, Signals: []gcgate.Signal{s}, DisablePeriod: true, AnnounceTimeout: 10 * time.Second,
 		Logger: slog.New(slog.NewTextHandler(l, nil)),
 	})
 	if err != nil {
@@ -146,17 +146,16 @@ func TestStartWarnsOfSignalsWithoutTurns(t *testing.T) {
 		says    string // "" for no warning
 	}{
 		{"own signal", gcgate.Options{Signals: []gcgate.Signal{&ownSignal{}}}, `signal="own signal"`},
-		{"health check", gcgate.Options{Policy: gcgate.Drain, Signals: []gcgate.Signal{&gcgate.Health{}}}, `signal="health check"`},
-		{"agent-check", gcgate.Options{Signals: []gcgate.Signal{&gcgate.AgentCheck{}}}, "signal=agent-check"},
-		{"shed", gcgate.Options{Policy: gcgate.Shed}, "policy Shed"},
-		{"one that needs no turn", gcgate.Options{Signals: []gcgate.Signal{&ownSignal{safe: true}, &gcgate.InBand{}}}, ""},
-		{"turns", gcgate.Options{Policy: gcgate.Shed, Signals: []gcgate.Signal{&ownSignal{}}, Turns: heldTurns{}}, ""},
-		{"a signal that is not used", gcgate.Options{Policy: gcgate.Through, Signals: []gcgate.Signal{&ownSignal{}}}, ""},
+		{"own signal, policy drain", gcgate.Options{Policy: gcgate.PolicyDrain, Signals: []gcgate.Signal{&ownSignal{}}}, `signal="own signal"`},
+		{"shed", gcgate.Options{Policy: gcgate.PolicyShed}, "PolicyShed"},
+		{"one that needs no turn", gcgate.Options{Signals: []gcgate.Signal{&ownSignal{safe: true}}}, ""},
+		{"turns", gcgate.Options{Policy: gcgate.PolicyShed, Signals: []gcgate.Signal{&ownSignal{}}, Turns: heldTurns{}}, ""},
+		{"a signal that is not used", gcgate.Options{Policy: gcgate.PolicyThrough, Signals: []gcgate.Signal{&ownSignal{}}}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			l := &logText{}
-			c.options.Logger, c.options.Period = slog.New(slog.NewTextHandler(l, nil)), -1
-			g, err := gcgate.Start(c.options)
+			c.options.Logger, c.options.DisablePeriod = slog.New(slog.NewTextHandler(l, nil)), true
+			g, err := gcgate.Start(t.Context(), c.options)
 			if err != nil {
 				t.Fatal(err)
 			}

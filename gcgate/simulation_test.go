@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"evenkeel.dev/gcgate/gcgatetest"
 )
 
 var seedFlag = flag.Uint64("seed", 0, "run the simulation with this `seed` only")
@@ -61,13 +63,13 @@ func simulate(t *testing.T, rng *rand.Rand) {
 	turns := &fakeTurns{k: 1 + rng.IntN(n-1)}
 	var replicas []*simulated
 	for range n {
-		h, s := newFakeHeap(), &fakeSignal{takes: time.Duration(rng.IntN(20)) * time.Millisecond}
-		h.live = uint64(20+rng.IntN(500)) * mib
-		h.rate = float64(rng.IntN(400)) * mib
-		h.marks = time.Duration(1+rng.IntN(600)) * time.Millisecond
-		h.sweeps = time.Duration(rng.IntN(2000)) * time.Millisecond
-		h.available = uint64(rng.IntN(32<<10)) * mib
-		o := Options{Policy: Drain, Signals: []Signal{s}, Turns: turns, DrainTimeout: time.Duration(1+rng.IntN(200)) * time.Millisecond}
+		h, s := gcgatetest.NewHeap(), &fakeSignal{takes: time.Duration(rng.IntN(20)) * time.Millisecond}
+		h.Live = uint64(20+rng.IntN(500)) * mib
+		h.Rate = float64(rng.IntN(400)) * mib
+		h.Mark = time.Duration(1+rng.IntN(600)) * time.Millisecond
+		h.Sweep = time.Duration(rng.IntN(2000)) * time.Millisecond
+		h.Available = uint64(rng.IntN(32<<10)) * mib
+		o := Options{Policy: PolicyDrain, Signals: []Signal{s}, Turns: turns, DrainTimeout: time.Duration(1+rng.IntN(200)) * time.Millisecond}
 		r := &simulated{rig: startRig(t, o, h), signal: s, running: true}
 		r.traffic()
 		replicas = append(replicas, r)
@@ -77,10 +79,10 @@ func simulate(t *testing.T, rng *rand.Rand) {
 		fault(rng, turns, replicas[rng.IntN(n)])
 		with := 0
 		for _, r := range replicas {
-			if r.refusing() {
+			if r.Refusing() {
 				t.Fatal("policy Drain refuses")
 			}
-			if r.running && r.State() == Collecting {
+			if r.running && r.State() == StateCollecting {
 				with++
 			}
 		}
@@ -98,7 +100,7 @@ func simulate(t *testing.T, rng *rand.Rand) {
 		if !r.running {
 			continue
 		}
-		r.heap.set(func() { r.heap.rate = 100 * mib; r.heap.live = min(r.heap.live, 100*mib) })
+		r.heap.Do(func() { r.heap.Rate = 100 * mib; r.heap.Live = min(r.heap.Live, 100*mib) })
 	}
 	time.Sleep(30 * time.Second)
 	for i, r := range replicas {
@@ -106,9 +108,9 @@ func simulate(t *testing.T, rng *rand.Rand) {
 			continue
 		}
 		before := r.Stats()
-		r.until(t, Collecting)
-		r.until(t, Serving)
-		if before.Policy != Drain {
+		r.until(t, StateCollecting)
+		r.until(t, StateServing)
+		if before.Policy != PolicyDrain {
 			t.Errorf("replica %d: %+v", i, before)
 		}
 		r.Stop()
@@ -129,7 +131,7 @@ func simulate(t *testing.T, rng *rand.Rand) {
 func alone(replicas []*simulated) (n int) {
 	for _, r := range replicas {
 		r.mu.Lock()
-		if k := len(r.events); r.running && k > 0 && r.State() == Collecting && r.events[k-1].WithoutTurn {
+		if k := len(r.events); r.running && k > 0 && r.State() == StateCollecting && r.events[k-1].WithoutTurn {
 			n++
 		}
 		r.mu.Unlock()
@@ -156,9 +158,9 @@ func fault(rng *rand.Rand, turns *fakeTurns, r *simulated) {
 	case 6:
 		r.signal.set(func() { r.signal.away = false }) // it was restarted
 	case 7:
-		r.heap.set(func() { r.heap.rate = float64(rng.IntN(1000)) * mib })
+		r.heap.Do(func() { r.heap.Rate = float64(rng.IntN(1000)) * mib })
 	case 8:
-		r.heap.set(func() { r.heap.live = uint64(1+rng.IntN(500)) * mib })
+		r.heap.Do(func() { r.heap.Live = uint64(1+rng.IntN(500)) * mib })
 	case 9:
 		if r.running && rng.IntN(4) == 0 {
 			r.Stop()

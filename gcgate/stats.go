@@ -2,6 +2,19 @@ package gcgate
 
 import "time"
 
+// An Event is one change of state.
+type Event struct {
+	Time     time.Time
+	State    State         // the state that begins
+	Reason   Reason        // why, from StateWanting to StateReadying
+	Heap     uint64        // bytes of objects, live and dead
+	InFlight int           // requests
+	Expected time.Duration // how long the collection is expected to take
+
+	// WithoutTurn says that there are Turns, and that this collection goes without one.
+	WithoutTurn bool
+}
+
 // Stats tell what a [Gate] did since its start. Sizes are in bytes.
 type Stats struct {
 	Policy Policy
@@ -13,13 +26,15 @@ type Stats struct {
 	Collections map[Reason]uint64
 	Escaped     uint64
 
-	// Phases are the times spent in each state by collections that ended, Wanting to Readying.
+	// Phases are the times spent in each state by collections that ended, StateWanting to
+	// StateReadying.
 	Phases map[State]Duration
 
 	// Stragglers are the requests that entered while the gate was collecting: they met the
 	// collector, although the peers were told before. Those that come from the announcement
-	// until then are awaited, and do not count. Shed were refused.
-	Stragglers, Shed uint64
+	// until then are awaited, and do not count. Refused counts requests that adapters refused,
+	// under PolicyShed.
+	Stragglers, Refused uint64
 
 	// WithoutTurn counts collections at the hard threshold that did not have the turn, and
 	// LostTurns turns that were lost while they were held.

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"evenkeel.dev/gcgate/gcgatetest"
 )
 
 // Stop stops the gate, however long that takes.
@@ -55,29 +57,30 @@ func TestStopIsBounded(t *testing.T) {
 	}{
 		{"Drain", func(wake chan struct{}) Options {
 			return Options{Signals: []Signal{&deafSignal{drain: true, wake: wake}}}
-		}, Announcing, "Drain of signal fake"},
+		}, StateAnnouncing, "Drain of signal fake"},
 		{"Ready", func(wake chan struct{}) Options {
 			return Options{Signals: []Signal{&deafSignal{ready: true, wake: wake}}}
-		}, Serving, "Ready of signal fake"},
+		}, StateServing, "Ready of signal fake"},
 		{"TryAcquire", func(wake chan struct{}) Options {
 			return Options{Signals: []Signal{&fakeSignal{}}, Turns: &deafTurns{wake}}
-		}, Wanting, "TryAcquire of Turns *gcgate.deafTurns"},
+		}, StateWanting, "TryAcquire of Turns *gcgate.deafTurns"},
 		{"OnEvent", func(wake chan struct{}) Options {
-			return Options{Policy: Through, OnEvent: func(Event) { <-wake }}
-		}, Wanting, "Options.OnEvent"},
+			return Options{Policy: PolicyThrough, OnEvent: func(Event) { <-wake }}
+		}, StateWanting, "Options.OnEvent"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				wake := make(chan struct{})
 				o := c.options(wake)
-				h, freed := newFakeHeap(), 0
+				h, freed := gcgatetest.NewHeap(), 0
 				r := &rig{heap: h}
 				o.Logger = slog.New(slog.NewTextHandler(&r.logged, nil))
-				o, err := o.normal()
+				o.Collector = h
+				o, err := o.withDefaults()
 				if err != nil {
 					t.Fatal(err)
 				}
-				if r.Gate, err = start(o, h, func() { freed++ }); err != nil {
+				if r.Gate, err = start(t.Context(), o, func() { freed++ }); err != nil {
 					t.Fatal(err)
 				}
 				r.until(t, c.state)
@@ -88,9 +91,9 @@ func TestStopIsBounded(t *testing.T) {
 				if err := r.Gate.Stop(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(stopped) != 3*time.Second {
 					t.Errorf("Stop: %v after %v, want the deadline at 3s", err, time.Since(stopped))
 				}
-				h.set(func() {
-					if h.percent != 100 || h.limit != math.MaxInt64 {
-						t.Errorf("GOGC is %d, the limit %d: not what it was", h.percent, h.limit)
+				h.Do(func() {
+					if h.Percent != 100 || h.Limit != math.MaxInt64 {
+						t.Errorf("GOGC is %d, the limit %d: not what it was", h.Percent, h.Limit)
 					}
 				})
 				if freed != 1 {
@@ -99,10 +102,10 @@ func TestStopIsBounded(t *testing.T) {
 				if log := r.logged.String(); !strings.Contains(log, c.says) {
 					t.Errorf("the log does not name %q:\n%s", c.says, log)
 				}
-				next := startRig(t, Options{Policy: Through}, h)
+				next := startRig(t, Options{Policy: PolicyThrough}, h)
 				var percent int
 				var limit int64
-				h.set(func() { percent, limit = h.percent, h.limit })
+				h.Do(func() { percent, limit = h.Percent, h.Limit })
 				if percent != -1 || limit == math.MaxInt64 {
 					t.Errorf("the next gate is not in charge: GOGC is %d, the limit %d", percent, limit)
 				}
@@ -111,16 +114,16 @@ func TestStopIsBounded(t *testing.T) {
 					t.Errorf("Stop once nothing hangs: %v", err)
 				}
 				time.Sleep(time.Second) // a collection that runs ends
-				h.set(func() {
-					if h.percent != percent || h.limit != limit || freed != 1 {
-						t.Errorf("under the next gate GOGC is %d, the limit %d, want %d and %d; freed %d times", h.percent, h.limit, percent, limit, freed)
+				h.Do(func() {
+					if h.Percent != percent || h.Limit != limit || freed != 1 {
+						t.Errorf("under the next gate GOGC is %d, the limit %d, want %d and %d; freed %d times", h.Percent, h.Limit, percent, limit, freed)
 					}
 				})
 				next.Stop()
 				time.Sleep(time.Second)
-				h.set(func() {
-					if h.percent != 100 || h.limit != math.MaxInt64 {
-						t.Errorf("in the end GOGC is %d, the limit %d: not what it was before the first", h.percent, h.limit)
+				h.Do(func() {
+					if h.Percent != 100 || h.Limit != math.MaxInt64 {
+						t.Errorf("in the end GOGC is %d, the limit %d: not what it was before the first", h.Percent, h.Limit)
 					}
 				})
 			})
@@ -132,7 +135,7 @@ func TestStopIsBounded(t *testing.T) {
 func TestCollectLeavesNoWaiter(t *testing.T) {
 	turns := &fakeTurns{}
 	inTime(t, Options{Signals: []Signal{&fakeSignal{}}, Turns: turns}, func(t *testing.T, r *rig) {
-		r.heap.set(func() { r.heap.rate = 0 })
+		r.heap.Do(func() { r.heap.Rate = 0 })
 		other, _ := turns.TryAcquire(t.Context())
 		for range 1000 {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
@@ -141,23 +144,15 @@ func TestCollectLeavesNoWaiter(t *testing.T) {
 			}
 			cancel()
 		}
-		r.guarded(func() {
-			if n := len(r.waiters); n != 0 {
-				t.Errorf("%d of 1000 waiters stayed", n)
-			}
-		})
+		if n := len(r.waiters.ids()); n != 0 {
+			t.Errorf("%d of 1000 waiters stayed", n)
+		}
 		other.Release(t.Context())
-		r.until(t, Serving)
+		r.until(t, StateServing)
 		if err := r.Collect(t.Context()); err != nil { // and the gate goes on
 			t.Error(err)
 		}
 	})
-}
-
-func (r *rig) guarded(f func()) {
-	r.Gate.mu.Lock()
-	defer r.Gate.mu.Unlock()
-	f()
 }
 
 func TestZeroTicket(t *testing.T) {
@@ -174,20 +169,20 @@ func TestStopKeepsTheTurnUntilPeersCameBack(t *testing.T) {
 		takes time.Duration // each call, from the drain on
 		held  time.Duration // after the stop
 	}{
-		{"shed", Options{Policy: Shed}, 0, 2 * time.Second},
-		{"a peer that is slow", Options{Policy: Drain}, 5 * time.Second, 5 * time.Second},
-		{"a peer that is lost", Options{Policy: Drain}, time.Hour, returnTimeout},
+		{"shed", Options{Policy: PolicyShed}, 0, 2 * time.Second},
+		{"a peer that is slow", Options{Policy: PolicyDrain}, 5 * time.Second, 5 * time.Second},
+		{"a peer that is lost", Options{Policy: PolicyDrain}, time.Hour, returnTimeout},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			turns := &fakeTurns{}
 			c.o.Turns = turns
 			s := &fakeSignal{}
-			if c.o.Policy == Drain {
+			if c.o.Policy == PolicyDrain {
 				c.o.Signals = []Signal{s}
 			}
 			inTime(t, c.o, func(t *testing.T, r *rig) {
 				r.traffic()
-				r.until(t, Draining)
+				r.until(t, StateDraining)
 				s.set(func() { s.takes = c.takes })
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()
@@ -214,9 +209,9 @@ func TestTurnIsHeldForPeersThatMayHaveActed(t *testing.T) {
 		r.traffic()
 		time.Sleep(500 * time.Millisecond)
 		s.set(func() { s.takes = 3 * time.Second }) // longer than AnnounceTimeout, and than a call of Drain
-		r.until(t, Collecting)
-		r.until(t, Serving)
-		r.heap.set(func() { r.heap.rate = 0 }) // or the next collection may take the turn at the very moment when it is free
+		r.until(t, StateCollecting)
+		r.until(t, StateServing)
+		r.heap.Do(func() { r.heap.Rate = 0 }) // or the next collection may take the turn at the very moment when it is free
 		begin := time.Now()
 		if turns.holders() != 1 {
 			t.Fatal("the turn was given back, and the peer has not said that it has this process back")
@@ -227,7 +222,7 @@ func TestTurnIsHeldForPeersThatMayHaveActed(t *testing.T) {
 		if took := time.Since(begin); took < 1900*time.Millisecond || took > 3100*time.Millisecond || s.isAway() {
 			t.Errorf("held for %v more, away %v", took, s.isAway())
 		}
-		r.heap.set(func() { r.heap.rate = 50 * mib })
+		r.heap.Do(func() { r.heap.Rate = 50 * mib })
 		s.set(func() { s.takes = time.Hour })
 		for r.Stats().WithoutTurn == 0 {
 			time.Sleep(time.Millisecond)
@@ -240,7 +235,7 @@ func TestTurnIsHeldForPeersThatMayHaveActed(t *testing.T) {
 
 // TestStopAgain: a gate that has stopped has stopped, whatever the context of another Stop.
 func TestStopAgain(t *testing.T) {
-	inTime(t, Options{Policy: Through}, func(t *testing.T, r *rig) {
+	inTime(t, Options{Policy: PolicyThrough}, func(t *testing.T, r *rig) {
 		r.Stop()
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -255,12 +250,12 @@ func TestStopAgain(t *testing.T) {
 // TestStopWaitsForPeersWithoutATurn: a gate that stops does not leave a peer behind that has this
 // process out, with nobody to tell it.
 func TestStopWaitsForPeersWithoutATurn(t *testing.T) {
-	for _, at := range []State{Draining, Serving} {
+	for _, at := range []State{StateDraining, StateServing} {
 		t.Run(at.String(), func(t *testing.T) {
 			a, b := &fakeSignal{}, &safeSignal{}
-			inTime(t, Options{Policy: Drain, Signals: []Signal{a, b}}, func(t *testing.T, r *rig) {
+			inTime(t, Options{Policy: PolicyDrain, Signals: []Signal{a, b}}, func(t *testing.T, r *rig) {
 				r.traffic()
-				r.until(t, Draining)
+				r.until(t, StateDraining)
 				for _, s := range []*fakeSignal{a, &b.fakeSignal} {
 					s.set(func() { s.err = errPeer }) // a balancer's socket is away for a time
 					defer time.AfterFunc(10*time.Second, func() { s.set(func() { s.err = nil }) }).Stop()
@@ -286,13 +281,13 @@ func TestStopWaitsForPeersWithoutATurn(t *testing.T) {
 // TestStopDoesNotWaitForLostPeers: the bound is one for all of them.
 func TestStopDoesNotWaitForLostPeers(t *testing.T) {
 	a, b := &fakeSignal{}, &fakeSignal{}
-	inTime(t, Options{Policy: Drain, Signals: []Signal{a, b}}, func(t *testing.T, r *rig) {
+	inTime(t, Options{Policy: PolicyDrain, Signals: []Signal{a, b}}, func(t *testing.T, r *rig) {
 		r.traffic()
-		r.until(t, Collecting)
+		r.until(t, StateCollecting)
 		for _, s := range []*fakeSignal{a, b} {
 			s.set(func() { s.err = errPeer })
 		}
-		r.until(t, Serving)
+		r.until(t, StateServing)
 		begin := time.Now()
 		r.Stop()
 		if took := time.Since(begin); took != returnTimeout {
@@ -306,7 +301,7 @@ func TestStopDoesNotWaitForLostPeers(t *testing.T) {
 
 // TestStopDoesNotWaitForPeersThatWereToldNothing: it has nothing to take back.
 func TestStopDoesNotWaitForPeersThatWereToldNothing(t *testing.T) {
-	inTime(t, Options{Policy: Drain, Signals: []Signal{&fakeSignal{err: errPeer}}}, func(t *testing.T, r *rig) {
+	inTime(t, Options{Policy: PolicyDrain, Signals: []Signal{&fakeSignal{err: errPeer}}}, func(t *testing.T, r *rig) {
 		time.Sleep(10 * time.Second)
 		begin := time.Now()
 		if r.Stop(); time.Since(begin) > time.Second {
@@ -319,20 +314,20 @@ func TestStopDoesNotWaitForPeersThatWereToldNothing(t *testing.T) {
 // drain again, and so nobody loses sight of it.
 func TestSignalIsSilentUntilItsPeerIsBack(t *testing.T) {
 	s := &fakeSignal{}
-	inTime(t, Options{Policy: Drain, Signals: []Signal{s}}, func(t *testing.T, r *rig) {
+	inTime(t, Options{Policy: PolicyDrain, Signals: []Signal{s}}, func(t *testing.T, r *rig) {
 		r.traffic()
-		r.until(t, Collecting)
+		r.until(t, StateCollecting)
 		s.set(func() { s.err = errPeer })
-		r.until(t, Serving)
+		r.until(t, StateServing)
 		was := r.Stats()
 		time.Sleep(20 * time.Second)
 		now := r.Stats()
-		if now.Phases[Announcing].Count != was.Phases[Announcing].Count || now.Phases[Collecting].Count < was.Phases[Collecting].Count+2 {
+		if now.Phases[StateAnnouncing].Count != was.Phases[StateAnnouncing].Count || now.Phases[StateCollecting].Count < was.Phases[StateCollecting].Count+2 {
 			t.Errorf("it announced: before %+v, after %+v", was.Phases, now.Phases)
 		}
 		s.set(func() { s.err = nil })
 		time.Sleep(20 * time.Second)
-		if r.Stats().Phases[Announcing].Count == now.Phases[Announcing].Count {
+		if r.Stats().Phases[StateAnnouncing].Count == now.Phases[StateAnnouncing].Count {
 			t.Error("the peer is back, and the signal is not used again")
 		}
 		for _, want := range []string{errNotBack.Error(), "used again"} {
@@ -354,10 +349,10 @@ func TestSignalBeforeItsPeerWasGreeted(t *testing.T) {
 		{"failed", &fakeSignal{err: errPeer}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			inTime(t, Options{Policy: Drain, Signals: []Signal{c.s}}, func(t *testing.T, r *rig) {
+			inTime(t, Options{Policy: PolicyDrain, Signals: []Signal{c.s}}, func(t *testing.T, r *rig) {
 				r.traffic()
-				r.until(t, Collecting)
-				if used := r.Stats().Phases[Announcing].Count > 0; used != c.used {
+				r.until(t, StateCollecting)
+				if used := r.Stats().Phases[StateAnnouncing].Count > 0; used != c.used {
 					t.Errorf("announced: %v, want %v\n%s", used, c.used, r.logged.String())
 				}
 				c.s.set(func() { c.s.takes, c.s.err = 0, nil })
@@ -369,12 +364,12 @@ func TestSignalBeforeItsPeerWasGreeted(t *testing.T) {
 // TestTurnIsNotHeldForPeersThatNeedNone: two may be away at once to them.
 func TestTurnIsNotHeldForPeersThatNeedNone(t *testing.T) {
 	s, turns := &safeSignal{}, &fakeTurns{}
-	inTime(t, Options{Policy: Drain, Signals: []Signal{s}, Turns: turns}, func(t *testing.T, r *rig) {
+	inTime(t, Options{Policy: PolicyDrain, Signals: []Signal{s}, Turns: turns}, func(t *testing.T, r *rig) {
 		r.traffic()
-		r.until(t, Collecting)
+		r.until(t, StateCollecting)
 		s.set(func() { s.err = errPeer })
-		r.heap.set(func() { r.heap.rate = 0 })
-		r.until(t, Serving)
+		r.heap.Do(func() { r.heap.Rate = 0 })
+		r.until(t, StateServing)
 		if synctest.Wait(); turns.holders() != 0 || !s.isAway() {
 			t.Errorf("the turn is held: %v; the peer has this process out: %v", turns.holders() != 0, s.isAway())
 		}

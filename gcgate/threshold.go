@@ -14,19 +14,19 @@ type thresholds struct {
 	trigger uint64 // collect when the turn comes
 	hard    uint64 // collect at once
 	net     uint64 // the runtime's own limit, above them: it collects where the gate failed to
-	crowded bool   // the limit leaves the gate no room: the runtime must stay in charge
+	noRoom  bool   // the limit leaves the gate no room: the runtime must stay in charge
 
-	least, most float64 // bounds of the trigger, before its jitter
-	gap         uint64  // the idle threshold where the trigger is higher
+	floor, ceiling float64 // bounds of the trigger, before its jitter
+	gap            uint64  // the idle threshold where the trigger is higher
 }
 
 const (
 	// triggerShare and hardShare are the parts of the limit that the thresholds may use.
 	triggerShare, hardShare = 0.8, 0.9
 
-	// room is the least trigger in multiples of live. Below it the gate would collect all the
-	// time.
-	room = 1.25
+	// minTriggerRatio is the lowest trigger in multiples of live. Below it the gate would collect
+	// all the time.
+	minTriggerRatio = 1.25
 
 	// netRatio and netBytes keep the runtime's limit clear of the hard threshold: it counts
 	// fragmentation, and what is allocated while the gate announces and drains.
@@ -41,7 +41,7 @@ const (
 	// used; what the machine has available is for others, too.
 	limitShare     = 0.5
 	availableShare = 1. / 32
-	availableMost  = 512 << 20
+	availableLimit = 512 << 20
 
 	// groupShare of a control group's limit is this process's memory limit. The group counts
 	// more than the Go runtime knows of, and kills.
@@ -55,15 +55,15 @@ type allowance struct {
 	available uint64 // what the machine has to spare, in bytes; 0: not known
 }
 
-// allow combines the limit that was asked for with what memory there is.
-func allow(o *Options, asked int64, m memory) allowance {
-	a := allowance{asked, "GOMEMLIMIT", m.available}
+// allow combines the limit that somebody set with what memory there is.
+func allow(o *Options, requested int64, m memory) allowance {
+	a := allowance{requested, "GOMEMLIMIT", m.available}
 	switch {
-	case m.group < asked && o.MemoryLimitBytes != math.MaxInt64:
+	case m.group < requested && o.MemoryLimitBytes != math.MaxInt64:
 		a.limit, a.from = int64(groupShare*float64(m.group)), "control group"
-	case asked == math.MaxInt64:
+	case requested == math.MaxInt64:
 		a.from = "none"
-	case asked == o.MemoryLimitBytes:
+	case requested == o.MemoryLimitBytes:
 		a.from = "Options.MemoryLimitBytes"
 	}
 	return a
@@ -77,30 +77,30 @@ func (a allowance) heap(overhead uint64) float64 {
 	return max(0, float64(a.limit)-float64(overhead))
 }
 
-// most returns the heap up to which the trigger follows the allocation, and why.
-func (a allowance) most(o *Options, overhead uint64) (bytes float64, why string) {
+// ceiling returns the heap up to which the trigger follows the allocation, and why.
+func (a allowance) ceiling(o *Options, overhead uint64) (bytes float64, why string) {
 	switch {
 	case o.MaxTriggerBytes > 0:
 		return float64(o.MaxTriggerBytes), "Options.MaxTriggerBytes"
 	case a.limit != math.MaxInt64:
 		return limitShare * a.heap(overhead), "half of the memory limit"
 	case a.available > 0:
-		return min(availableShare*float64(a.available), availableMost), "a 32nd of the machine's available memory, up to 512 MiB: no limit is set"
+		return min(availableShare*float64(a.available), availableLimit), "a 32nd of the machine's available memory, up to 512 MiB: no limit is set"
 	}
 	return 0, "neither a limit nor the machine's available memory is known: set GOMEMLIMIT or MaxTriggerBytes"
 }
 
-// thresholdsFor returns the thresholds for a live heap, the trigger still at its least. overhead
+// thresholdsFor returns the thresholds for a live heap, the trigger still at its floor. overhead
 // is what the limit counts beside the heap.
 func thresholdsFor(o *Options, a allowance, live, overhead uint64) thresholds {
 	t := thresholds{live: live}
 	budget := a.heap(overhead)
-	least := max(o.TriggerRatio*float64(live), float64(o.MinTriggerBytes))
-	most, _ := a.most(o, overhead)
-	most = max(least, most)
-	hard := min(o.HardRatio/o.TriggerRatio*most, hardShare*budget)
-	t.least, t.most = min(least, triggerShare*budget), min(most, triggerShare*budget)
-	t.crowded = t.least < room*float64(live)
+	floor := max(o.TriggerRatio*float64(live), float64(o.MinTriggerBytes))
+	ceiling, _ := a.ceiling(o, overhead)
+	ceiling = max(floor, ceiling)
+	hard := min(o.HardRatio/o.TriggerRatio*ceiling, hardShare*budget)
+	t.floor, t.ceiling = min(floor, triggerShare*budget), min(ceiling, triggerShare*budget)
+	t.noRoom = t.floor < minTriggerRatio*float64(live)
 	t.hard = uint64(hard)
 	t.gap = uint64(max(o.IdleRatio*float64(live), float64(live)+idleBytes))
 	t.net = uint64(min(float64(a.limit), netRatio*hard+netBytes+float64(overhead), 1<<62)) // an int64
@@ -112,8 +112,8 @@ func thresholdsFor(o *Options, a allowance, live, overhead uint64) thresholds {
 // bytes a second. jitter is in [0, Options.Jitter].
 func (t *thresholds) follow(rate, jitter float64) {
 	live := float64(t.live)
-	trigger := min(max(t.least, live+rate*fillTime.Seconds()), t.most)
-	t.trigger = uint64(max(trigger-jitter*(trigger-live), room*live))
+	trigger := min(max(t.floor, live+rate*fillTime.Seconds()), t.ceiling)
+	t.trigger = uint64(max(trigger-jitter*(trigger-live), minTriggerRatio*live))
 	t.idle = min(t.gap, t.trigger)
 }
 

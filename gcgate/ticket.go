@@ -53,13 +53,13 @@ func (c *counter) enter() Ticket {
 	s.n.Add(oneEntered)
 	c.pool.Put(s)
 	if c.watched.Load() {
-		c.rouse()
+		c.wakeGate()
 	}
 	return Ticket{s}
 }
 
-// rouse wakes the gate that rests.
-func (c *counter) rouse() {
+// wakeGate wakes the gate that rests.
+func (c *counter) wakeGate() {
 	if c.watched.Swap(false) {
 		select {
 		case c.wake <- struct{}{}:

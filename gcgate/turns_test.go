@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"evenkeel.dev/gcgate/gcgatetest"
 )
 
 // lateTurns answer when they are let, whatever their context says.
@@ -25,19 +27,19 @@ func (t *lateTurns) TryAcquire(context.Context) (Lease, error) {
 // turn that comes after all is given back, and the next collection has one.
 func TestLateTurnGoesBack(t *testing.T) {
 	turns := &lateTurns{}
-	heap := func() *fakeHeap {
+	heap := func() *gcgatetest.Heap {
 		turns.answer = make(chan struct{}) // of the bubble
-		return newFakeHeap()
+		return gcgatetest.NewHeap()
 	}
-	inTimeOver(t, Options{Policy: Through, Turns: turns}, heap, func(t *testing.T, r *rig) {
+	inTimeOver(t, Options{Policy: PolicyThrough, Turns: turns}, heap, func(t *testing.T, r *rig) {
 		for n := 0; r.Stats().WithoutTurn < 3 && n < 10_000; n++ {
 			time.Sleep(10 * time.Millisecond)
 		}
-		r.until(t, Serving)
+		r.until(t, StateServing)
 		if n, log := turns.calls.Load(), r.logged.String(); n != 1 || !strings.Contains(log, "no turn to be had") || !strings.Contains(log, errNoAnswer.Error()) || strings.Contains(log, "error=<nil>") {
 			t.Errorf("asked %d times, want once; the log must say why there is no turn:\n%s", n, log)
 		}
-		r.heap.set(func() { r.heap.rate = 0 })
+		r.heap.Do(func() { r.heap.Rate = 0 })
 		time.Sleep(5 * time.Second) // no turn is wanted
 		close(turns.answer)
 		time.Sleep(time.Second)

@@ -9,7 +9,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"evenkeel.dev/gcgate/gcgatetest"
 )
 
 func TestCounterCountsFromAllGoroutines(t *testing.T) {
@@ -64,7 +67,7 @@ func TestEnterExitDoNotAllocate(t *testing.T) {
 }
 
 func TestThresholds(t *testing.T) {
-	o, err := Options{}.normal()
+	o, err := Options{}.withDefaults()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,8 +92,8 @@ func TestThresholds(t *testing.T) {
 			got := thresholdsFor(&o, allowance{limit: c.limit}, c.live*mib, c.overhead*mib)
 			got.follow(0, c.jitter)
 			in := [4]uint64{got.idle / mib, got.trigger / mib, got.hard / mib, got.net / mib}
-			if in != c.want || got.crowded != c.crowded {
-				t.Errorf("got %v crowded=%v, want %v crowded=%v", in, got.crowded, c.want, c.crowded)
+			if in != c.want || got.noRoom != c.crowded {
+				t.Errorf("got %v crowded=%v, want %v crowded=%v", in, got.noRoom, c.want, c.crowded)
 			}
 		})
 	}
@@ -98,12 +101,12 @@ func TestThresholds(t *testing.T) {
 
 // TestEnoughIsEnough: the limit that a warning names gives the thresholds all their room.
 func TestEnoughIsEnough(t *testing.T) {
-	o, _ := Options{}.normal()
+	o, _ := Options{}.withDefaults()
 	for _, live := range []uint64{40, 400, 4000} {
 		limit := limitFor(&o, live*mib, 50*mib)
 		free := thresholdsFor(&o, allowance{limit: math.MaxInt64}, live*mib, 50*mib)
 		with := thresholdsFor(&o, allowance{limit: int64(limit) + 2}, live*mib, 50*mib)
-		if with.trigger < free.trigger-1 || with.hard < free.hard-1 || with.crowded {
+		if with.trigger < free.trigger-1 || with.hard < free.hard-1 || with.noRoom {
 			t.Errorf("live %d: with the limit %d trigger %d and hard %d, without %d and %d", live, limit/mib, with.trigger, with.hard, free.trigger, free.hard)
 		}
 	}
@@ -131,13 +134,19 @@ func TestOptionsThatCannotWork(t *testing.T) {
 		o    Options
 		want string
 	}{
-		{Options{Policy: 9}, "Options.Policy: unknown policy 9"},
-		{Options{Policy: Drain}, "add a Signal"},
+		{Options{Policy: 9}, "Options.Policy: unknown (9) is no policy to choose: use PolicyAuto"},
+		{Options{Policy: PolicyDrain}, "add a Signal"},
 		{Options{TriggerRatio: 1.1}, "use 1.25 to 100"},
 		{Options{TriggerRatio: math.NaN()}, "Options.TriggerRatio"},
 		{Options{TriggerRatio: 3}, "Options.HardRatio: 2.75 must be above TriggerRatio, which is 3, and at most 200: use 4.125"},
 		{Options{IdleRatio: 3}, "Options.IdleRatio: 3 must be above 1"},
+		{Options{Policy: PolicyStock}, "stock is no policy to choose"},
 		{Options{Jitter: 0.6}, "at most 0.5"},
+		{Options{Jitter: -1}, "or DisableJitter"},
+		{Options{Period: -1}, "or DisablePeriod"},
+		{Options{HoldTurn: -1}, "or DisableHoldTurn"},
+		{Options{Jitter: 0.2, DisableJitter: true}, "DisableJitter is, too"},
+		{Options{HoldTurn: time.Second, DisableHoldTurn: true}, "DisableHoldTurn is, too"},
 		{Options{MemoryLimitBytes: -1}, "use 0"},
 		{Options{MinTriggerBytes: -1}, "use 0"},
 		{Options{DrainTimeout: -1}, "Options.DrainTimeout"},
@@ -146,26 +155,79 @@ func TestOptionsThatCannotWork(t *testing.T) {
 		{Options{Signals: []Signal{nil}}, "signal 0 is nil"},
 		{Options{MemoryLimitBytes: 32 << 20}, "raise the limit to 83886080"},
 	} {
-		_, err := Start(c.o)
+		_, err := Start(t.Context(), c.o)
 		var oe *OptionError
 		if !errors.As(err, &oe) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: error %v, want %q", c.o, err, c.want)
 		}
 	}
-	g, err := Start(Options{Jitter: -1, Period: -1, Logger: slog.New(slog.DiscardHandler)})
+	g, err := Start(t.Context(), Options{DisableJitter: true, DisablePeriod: true, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal("a refused Start must leave no gate behind:", err)
 	}
 	g.Stop(context.Background())
 }
 
-func TestNames(t *testing.T) {
+// TestEnumsAreTextBothWays, and who writes what is none is told what there is.
+func TestEnumsAreTextBothWays(t *testing.T) {
+	for p := PolicyAuto; p <= PolicyStock; p++ {
+		back := p + 1
+		if text, err := p.MarshalText(); err != nil || back.UnmarshalText(text) != nil || back != p {
+			t.Errorf("%v is read as %v", p, back)
+		}
+	}
+	for s := StateServing; s <= StateReadying; s++ {
+		back := s + 1
+		if text, err := s.MarshalText(); err != nil || back.UnmarshalText(text) != nil || back != s {
+			t.Errorf("%v is read as %v", s, back)
+		}
+	}
+	for r := ReasonHard; r <= ReasonRequested; r++ {
+		back := r + 1
+		if text, err := r.MarshalText(); err != nil || back.UnmarshalText(text) != nil || back != r {
+			t.Errorf("%v is read as %v", r, back)
+		}
+	}
+	p := PolicyShed
+	if err := p.UnmarshalText([]byte("Idle")); err == nil || p != PolicyShed ||
+		!strings.Contains(err.Error(), `"Idle" is no policy: write one of auto, drain, idle, through, shed, stock`) {
+		t.Errorf("got %v and %v, want the known ones", p, err)
+	}
 	for got, want := range map[string]string{
-		Collecting.String(): "collecting", State(17).String(): "unknown (17)",
-		IdleGap.String(): "idle gap", Shed.String(): "shed", stock.String(): "stock",
+		StateCollecting.String(): "collecting", State(17).String(): "unknown (17)",
+		ReasonIdleGap.String(): "idle gap", PolicyShed.String(): "shed", PolicyStock.String(): "stock",
 	} {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
+}
+
+// TestStartIsBoundedByItsContext: a collection that does not end leaves no gate behind.
+func TestStartIsBoundedByItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := gcgatetest.NewHeap()
+		h.Hang = make(chan struct{})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		o := Options{Collector: h, Logger: slog.New(slog.DiscardHandler)}
+		if _, err := Start(ctx, o); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Start: %v, want its deadline", err)
+		}
+		if _, err := Start(ctx, o); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Start after the deadline: %v", err)
+		}
+		close(h.Hang)
+		synctest.Wait()
+		h.Do(func() {
+			if h.Percent != 100 || h.Limit != math.MaxInt64 || h.Running != 0 {
+				t.Errorf("GOGC is %d, the limit %d; %d collections run", h.Percent, h.Limit, h.Running)
+			}
+		})
+		g, err := Start(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.Stop(t.Context())
+	})
 }

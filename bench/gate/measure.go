@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"evenkeel.dev/bench/machine"
-	"evenkeel.dev/gcgate"
+	"evenkeel.dev/gcgate/client"
 	"evenkeel.dev/loadgen"
 )
 
@@ -39,7 +39,7 @@ type system struct {
 	front    *front            // nil: none
 	url      string            // to load
 	client   *http.Transport   // nil: loadgen's own
-	inBand   *gcgate.Transport // nil: none
+	inBand   *client.Transport // nil: none
 }
 
 // open starts n replicas in a mode, and what stands before them.
@@ -76,7 +76,7 @@ func (d *driver) open(ctx context.Context, m mode, n int, extra func(i int, s *s
 		s.url = "http://" + d.front + m.target()
 	case n > 1:
 		s.client = &http.Transport{MaxIdleConnsPerHost: 1000}
-		s.inBand = &gcgate.Transport{Base: s.client, Targets: urls}
+		s.inBand = &client.Transport{Base: s.client, Targets: urls}
 	}
 	return s, nil
 }

@@ -40,8 +40,8 @@ type Turns struct {
 
 var _ gcgate.Turns = (*Turns)(nil)
 
-// New returns the part of this process in a group. It does not wait for etcd: a server that is
-// away fails TryAcquire, not New. Close it at the end.
+// New returns the part of this process in a group, or an [*OptionError]. It does not wait for etcd:
+// a server that is away fails TryAcquire, not New. Close it at the end.
 func New(o Options) (*Turns, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -59,7 +59,7 @@ func New(o Options) (*Turns, error) {
 	if t.client == nil {
 		t.own = true
 		if t.client, err = clientv3.New(ClientConfig(o.Endpoints...)); err != nil {
-			return nil, fmt.Errorf("etcdturn: Options.Endpoints %v: %w", o.Endpoints, err)
+			return nil, refuse("Endpoints", "%v cannot be used: %v", o.Endpoints, err)
 		}
 	}
 	ctx, dismiss := context.WithCancel(context.Background())

@@ -32,7 +32,8 @@ func TestOptions(t *testing.T) {
 		{"TTL", etcdturn.Options{TTL: time.Hour}},
 		{"Endpoints", etcdturn.Options{Endpoints: []string{"a"}, Client: new(clientv3.Client)}},
 	} {
-		if _, err := etcdturn.New(tt.o); err == nil || !strings.Contains(err.Error(), "Options."+tt.field) {
+		var oe *etcdturn.OptionError
+		if _, err := etcdturn.New(tt.o); !errors.As(err, &oe) || oe.Option != tt.field {
 			t.Errorf("%+v: error %v, want one about %s", tt.o, err, tt.field)
 		}
 	}

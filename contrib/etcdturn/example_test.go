@@ -8,6 +8,7 @@ import (
 
 	"evenkeel.dev/contrib/etcdturn"
 	"evenkeel.dev/gcgate"
+	"evenkeel.dev/gcgate/httpgate"
 )
 
 // Example takes turns with the other replicas of a search service. It is not run: it needs
@@ -21,12 +22,12 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer turns.Close()
-	gate, err := gcgate.Start(gcgate.Options{Turns: turns}) // and Signals: what the balancer reads
+	gate, err := gcgate.Start(context.Background(), gcgate.Options{Turns: turns}) // and Signals: what the balancer reads
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer gate.Stop(context.Background())
-	log.Fatal(http.ListenAndServe(":8080", gate.Middleware(http.DefaultServeMux)))
+	log.Fatal(http.ListenAndServe(":8080", httpgate.Wrap(gate, http.DefaultServeMux)))
 }
 
 // New does not wait for etcd, but it checks its options.
@@ -34,5 +35,5 @@ func ExampleNew() {
 	_, err := etcdturn.New(etcdturn.Options{Group: "search", K: 100})
 	fmt.Println(err)
 	// Output:
-	// etcdturn: Options.K is 100: use 1 to 64
+	// etcdturn: Options.K: 100 is out of range: use 1 to 64
 }

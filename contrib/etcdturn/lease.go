@@ -46,7 +46,7 @@ func (l *lease) Release(ctx context.Context) error {
 	).Then(clientv3.OpDelete(l.key)).Commit()
 	if err != nil {
 		t.retire(l.session, err)
-		return fmt.Errorf("%s not given back yet, which goes on in the background: %w", l.key, t.explain(err))
+		return fmt.Errorf("%s not released yet, which goes on in the background: %w", l.key, t.explain(err))
 	}
 	l.drop()
 	return nil

@@ -1,7 +1,6 @@
 package etcdturn
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -52,10 +51,24 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// withDefaults returns o with its zero fields filled in, or an error that says what to mend.
+// An OptionError says which field of [Options] cannot be used, and what would be right.
+type OptionError struct {
+	Option string // the field's name
+	Reason string // what is wrong, and what to set instead
+}
+
+func (e *OptionError) Error() string {
+	return fmt.Sprintf("etcdturn: Options.%s: %s", e.Option, e.Reason)
+}
+
+func refuse(option, format string, args ...any) error {
+	return &OptionError{Option: option, Reason: fmt.Sprintf(format, args...)}
+}
+
+// withDefaults returns o with its zero fields filled in, or an [*OptionError].
 func (o Options) withDefaults() (Options, error) {
 	if o.Client != nil && len(o.Endpoints) > 0 {
-		return o, errors.New("etcdturn: Options.Endpoints is set beside Client: set one of them")
+		return o, refuse("Endpoints", "it is set beside Client: set one of them")
 	}
 	if len(o.Endpoints) == 0 {
 		o.Endpoints = []string{localURL}
@@ -64,13 +77,13 @@ func (o Options) withDefaults() (Options, error) {
 		o.Group = filepath.Base(os.Args[0])
 	}
 	if len(o.Group) > maxName || strings.Contains(o.Group, "/") {
-		return o, fmt.Errorf("etcdturn: Options.Group %.40q: use at most %d bytes and no '/'", o.Group, maxName)
+		return o, refuse("Group", "%.40q is no name: use at most %d bytes and no '/'", o.Group, maxName)
 	}
 	if o.K == 0 {
 		o.K = 1
 	}
 	if o.K < 0 || o.K > maxK {
-		return o, fmt.Errorf("etcdturn: Options.K is %d: use 1 to %d", o.K, maxK)
+		return o, refuse("K", "%d is out of range: use 1 to %d", o.K, maxK)
 	}
 	if o.Holder == "" {
 		host, err := os.Hostname()
@@ -80,13 +93,13 @@ func (o Options) withDefaults() (Options, error) {
 		o.Holder = fmt.Sprintf("%s:%d", host, os.Getpid())
 	}
 	if len(o.Holder) > maxName {
-		return o, fmt.Errorf("etcdturn: Options.Holder has %d bytes: use at most %d", len(o.Holder), maxName)
+		return o, refuse("Holder", "it has %d bytes: use at most %d", len(o.Holder), maxName)
 	}
 	if o.TTL == 0 {
 		o.TTL = 5 * time.Second
 	}
 	if o.TTL < 0 || o.TTL > maxTTL {
-		return o, fmt.Errorf("etcdturn: Options.TTL is %v: use 1s to %v", o.TTL, maxTTL)
+		return o, refuse("TTL", "%v is out of range: use 1s to %v", o.TTL, maxTTL)
 	}
 	o.TTL = (o.TTL + time.Second - 1).Truncate(time.Second)
 	if o.Logger == nil {

@@ -31,6 +31,12 @@ var arrows = []arrow{
 	{"aio", []string{"internal/proactor", "internal/uring", "internal/poller"}},
 	{"aio/aiotest", []string{"aio", "internal/proactor"}},
 	{"gcgate", nil},
+	{"gcgate/polled", nil},
+	{"gcgate/gcgatetest", []string{"gcgate"}}, // only its example: tests in gcgate import it
+	{"gcgate/client", nil},                    // no collector control in a client
+	{"gcgate/httpgate", []string{"gcgate", "gcgate/client", "gcgate/polled"}},
+	{"gcgate/haproxy", []string{"gcgate", "gcgate/polled"}},
+	{"gcgate/health", []string{"gcgate", "gcgate/polled"}},
 	{"fastc", nil},
 	{"fastc/internal/leaf", nil},
 
@@ -67,4 +73,7 @@ var testArrows = []string{
 	"go.uber.org/goleak",
 	module + "/aio/aiotest",         // the suite that a backend's own test runs
 	module + "/fastc/internal/leaf", // C for fastc's tests: they may not hold any
+	module + "/gcgate/gcgatetest",   // a collector that is none
+	module + "/gcgate/haproxy",      // the model of a balancer, with health
+	module + "/gcgate/httpgate",
 }

@@ -16,6 +16,7 @@ func importing(file, name string) files {
 func TestArrowsAllow(t *testing.T) {
 	for _, tt := range []struct{ file, imports string }{
 		{"gcgate/a.go", "net/http"},
+		{"gcgate/httpgate/a.go", "evenkeel.dev/gcgate/client"},
 		{"cmd/evenkeel/a.go", "evenkeel.dev/internal/report"},
 		{"cmd/evenkeel/a.go", "github.com/google/pprof/profile"},
 		{"loadgen/a.go", "github.com/HdrHistogram/hdrhistogram-go"},
@@ -42,6 +43,8 @@ func TestArrowsForbid(t *testing.T) {
 	for _, tt := range []struct{ file, imports string }{
 		{"a.go", "evenkeel.dev/aio"},
 		{"aio/a.go", "evenkeel.dev/gcgate"},
+		{"gcgate/a.go", "evenkeel.dev/gcgate/httpgate"},
+		{"gcgate/client/a.go", "evenkeel.dev/gcgate"},
 		{"gctrace/a.go", "evenkeel.dev/reqtrace"},
 		{"gcgate/a.go", "github.com/google/go-cmp/cmp"}, // not a test
 		{"gcgate/a_test.go", "evenkeel.dev/aio"},

@@ -19,6 +19,8 @@ import (
 
 	"evenkeel.dev/examples/msgpush/window"
 	"evenkeel.dev/gcgate"
+	"evenkeel.dev/gcgate/health"
+	"evenkeel.dev/gcgate/httpgate"
 )
 
 func main() {
@@ -27,9 +29,9 @@ func main() {
 	policy := flag.String("gate", "", "`policy` of a gate; empty: the stock runtime, no gate")
 	turns := flag.String("turns", "", "take turns by locks on this `file`")
 	polled := flag.Bool("health", false, "serve /health, a signal of the gate")
-	var health gcgate.Health
-	flag.IntVar(&health.Fall, "fall", 0, "`answers` that take this replica out of service")
-	flag.IntVar(&health.Rise, "rise", 0, "`answers` that put it back")
+	var check health.Handler
+	flag.IntVar(&check.Fall, "fall", 0, "`answers` that take this replica out of service")
+	flag.IntVar(&check.Rise, "rise", 0, "`answers` that put it back")
 	hello := flag.Bool("hello", false, "each request makes 10 x 1 MB and keeps nothing, in the place of messages")
 	size := flag.Int("size", 1024, "`bytes` of a message")
 	batch := flag.Int("batch", 64, "`messages` that a request pushes")
@@ -46,12 +48,12 @@ func main() {
 	}
 	o := gcgate.Options{OnEvent: s.met.see, Logger: slog.New(slog.NewTextHandler(os.Stdout, nil))}
 	if *polled {
-		o.Signals = append(o.Signals, &health)
+		o.Signals = append(o.Signals, &check)
 	}
 	if *turns != "" {
 		o.Turns = &gcgate.FileTurns{Path: *turns}
 	}
-	if err := s.run(*addr, *policy, o, &health); err != nil {
+	if err := s.run(*addr, *policy, o, &check); err != nil {
 		log.Fatal("subject: ", err)
 	}
 }
@@ -75,19 +77,19 @@ func garbage(w http.ResponseWriter, _ *http.Request) {
 }
 
 // run serves until SIGINT or SIGTERM.
-func (s *subject) run(addr, policy string, o gcgate.Options, health http.Handler) (err error) {
+func (s *subject) run(addr, policy string, o gcgate.Options, check http.Handler) (err error) {
 	mux := http.NewServeMux()
 	if policy != "" {
-		if o.Policy, err = policyNamed(policy); err != nil {
-			return err
+		if err := o.Policy.UnmarshalText([]byte(policy)); err != nil {
+			return fmt.Errorf("-gate: %w", err)
 		}
-		if s.gate, err = gcgate.Start(o); err != nil {
+		if s.gate, err = gcgate.Start(context.Background(), o); err != nil {
 			return err
 		}
 		defer func() { err = cmp.Or(err, s.gate.Stop(context.Background())) }()
-		mux.Handle("GET /health", health)
+		mux.Handle("GET /health", check)
 		mux.HandleFunc("POST /collect", s.collect)
-		s.handler = s.gate.Middleware(s.met.count(s.handler))
+		s.handler = httpgate.Wrap(s.gate, s.met.count(s.handler))
 	}
 	mux.Handle("/", s.handler)
 	mux.Handle("GET /stats", window.StatsHandler(s.stats))
@@ -104,15 +106,6 @@ func (s *subject) run(addr, policy string, o gcgate.Options, health http.Handler
 		return err
 	}
 	return nil
-}
-
-func policyNamed(name string) (gcgate.Policy, error) {
-	for p := gcgate.Auto; p <= gcgate.Shed; p++ {
-		if p.String() == name {
-			return p, nil
-		}
-	}
-	return 0, fmt.Errorf("-gate: no policy %q", name)
 }
 
 func (s *subject) stats() any {

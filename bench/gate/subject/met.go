@@ -28,7 +28,7 @@ type sums struct {
 func (m *met) see(e gcgate.Event) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if e.State == gcgate.Collecting {
+	if e.State == gcgate.StateCollecting {
 		m.collecting, m.now = true, m.inFlight
 		return
 	}

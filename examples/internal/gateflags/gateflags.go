@@ -10,12 +10,16 @@ import (
 	"math"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"evenkeel.dev/contrib/etcdturn"
 	"evenkeel.dev/gcgate"
+	"evenkeel.dev/gcgate/haproxy"
+	"evenkeel.dev/gcgate/health"
+	"evenkeel.dev/gcgate/httpgate"
 )
 
 // stopTimeout bounds what stopping the gate may take: its peers must hear of it.
@@ -86,7 +90,7 @@ func (f *Flags) Check() error {
 // Gate is what the flags ask for. Without -gate it is there all the same and does nothing.
 type Gate struct {
 	gate   *gcgate.Gate
-	health *gcgate.Health
+	health *health.Handler
 	closes []func()
 }
 
@@ -116,17 +120,17 @@ func (g *Gate) start(f *Flags, source string, log *slog.Logger) error {
 		if err != nil {
 			return fmt.Errorf("cannot listen for HAProxy's agent-check: %w; choose another address with -agent", err)
 		}
-		agent := &gcgate.AgentCheck{}
+		agent := &haproxy.AgentCheck{}
 		go agent.Serve(ln) // until ln is closed
 		g.closes = append(g.closes, func() { ln.Close() })
 		o.Signals = append(o.Signals, agent)
 	}
 	if f.health {
-		g.health = &gcgate.Health{}
+		g.health = &health.Handler{}
 		o.Signals = append(o.Signals, g.health)
 	}
 	if f.inBand {
-		o.Signals = append(o.Signals, &gcgate.InBand{})
+		o.Signals = append(o.Signals, &httpgate.InBand{})
 	}
 	switch {
 	case f.turns != "":
@@ -147,7 +151,7 @@ func (g *Gate) start(f *Flags, source string, log *slog.Logger) error {
 		g.closes = append(g.closes, e.close)
 		o.OnEvent = e.add
 	}
-	gate, err := gcgate.Start(o)
+	gate, err := gcgate.Start(context.Background(), o)
 	if err != nil {
 		return err
 	}
@@ -172,10 +176,7 @@ func (g *Gate) Close() {
 
 // Wrap lets the gate count the requests of next.
 func (g *Gate) Wrap(next http.Handler) http.Handler {
-	if g.gate == nil {
-		return next
-	}
-	return g.gate.Middleware(next)
+	return httpgate.Wrap(g.gate, next)
 }
 
 // Register serves /health where -health asks for it.
@@ -214,30 +215,28 @@ func (p *policy) Set(s string) error {
 		*p = policy{on: on}
 		return nil
 	}
-	for i, name := range policies() {
-		if s == name {
-			*p = policy{true, gcgate.Policy(i)}
-			return nil
-		}
+	if !slices.Contains(policies(), s) {
+		return fmt.Errorf("no such policy: choose one of %s", strings.Join(policies(), ", "))
 	}
-	return fmt.Errorf("no such policy: choose one of %s", strings.Join(policies(), ", "))
+	p.on = true
+	return p.policy.UnmarshalText([]byte(s))
 }
 
 func policies() []string {
 	var names []string
-	for p := gcgate.Auto; p <= gcgate.Shed; p++ {
+	for p := gcgate.PolicyAuto; p <= gcgate.PolicyShed; p++ {
 		names = append(names, p.String())
 	}
 	return names
 }
 
 // peers are the values of -haproxy.
-type peers []*gcgate.HAProxy
+type peers []*haproxy.RuntimeAPI
 
 func (p *peers) String() string { return "" }
 
 func (p *peers) Set(s string) error {
-	h, err := gcgate.ParseHAProxy(s)
+	h, err := haproxy.ParseRuntimeAPI(s)
 	if err != nil {
 		return err
 	}

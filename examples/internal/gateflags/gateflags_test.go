@@ -34,10 +34,10 @@ func TestFlags(t *testing.T) {
 		want policy
 	}{
 		{nil, policy{}},
-		{[]string{"-gate"}, policy{true, gcgate.Auto}},
+		{[]string{"-gate"}, policy{true, gcgate.PolicyAuto}},
 		{[]string{"-gate=false"}, policy{}},
-		{[]string{"-gate=drain", "-inband"}, policy{true, gcgate.Drain}},
-		{[]string{"-gate=shed"}, policy{true, gcgate.Shed}},
+		{[]string{"-gate=drain", "-inband"}, policy{true, gcgate.PolicyDrain}},
+		{[]string{"-gate=shed"}, policy{true, gcgate.PolicyShed}},
 	} {
 		f, err := parse(c.args...)
 		if err != nil || f.policy != c.want {
@@ -108,7 +108,7 @@ func TestEvents(t *testing.T) {
 	if err := g.gate.Collect(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if s, ok := g.Stats().(gcgate.Stats); !ok || s.Policy != gcgate.Through {
+	if s, ok := g.Stats().(gcgate.Stats); !ok || s.Policy != gcgate.PolicyThrough {
 		t.Errorf("stats %+v", g.Stats())
 	}
 	g.Close()

@@ -1,0 +1,125 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+)
+
+// The bounds of watch.
+const (
+	probeFrom    = 0.7                    // of the announced time: a gate adds a margin of a quarter
+	probeEvery   = 20 * time.Millisecond  // pause between two probes of a target that is away
+	probeSeldom  = 100 * time.Millisecond // pause when it says that it takes over a second yet
+	probeTimeout = time.Second            // of one probe
+	probeLife    = 30 * time.Second       // from the first probe to giving up
+)
+
+// leave takes g out of service for d from time sent, after an answer to req said so.
+func (t *Transport) leave(g *target, sent int64, d time.Duration, req *http.Request) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed.Load() || sent < g.back.Load() { // that absence is over
+		return
+	}
+	g.away.Store(sent + int64(d))
+	if g.stop != nil {
+		return // its watch finds out
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), MaxAway+probeLife)
+	g.stop = cancel
+	host := hostOf(req) // the gate's middleware answers for it
+	t.probes.Go(func() {
+		defer t.comeBack(g)
+		t.watch(ctx, g, host, sent+int64(probeFrom*float64(d)))
+	})
+}
+
+// comeBack puts g back into service.
+func (t *Transport) comeBack(g *target) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	g.stop()
+	g.stop = nil
+	g.back.Store(t.clock())
+	g.away.Store(0)
+}
+
+// watch waits until from, when most of the time that g announced is over, and then probes it
+// until it is back. It gives up at ctx's end, or probeLife after the first probe: then the next
+// request finds out.
+func (t *Transport) watch(ctx context.Context, g *target, host string, from int64) {
+	if !sleep(ctx, time.Duration(from-t.clock())) {
+		return
+	}
+	giveUp := t.clock() + int64(probeLife)
+	pause := probeEvery
+	for {
+		wait, err := t.probe(ctx, g, host)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err == nil && wait == 0:
+			g.answered()
+			return
+		case err == nil:
+			if pause = probeEvery; wait > time.Second {
+				pause = probeSeldom
+			}
+			g.away.Store(t.clock() + int64(wait))
+		default:
+			pause = min(2*pause, MaxProbePause)
+		}
+		if t.clock()+int64(pause) > giveUp {
+			if err != nil {
+				g.fail(t.clock())
+			}
+			return
+		}
+		if !sleep(ctx, pause) {
+			return
+		}
+	}
+}
+
+// sleep waits for d; it returns false when ctx ends first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// probe asks g whether it is back: 0 when it is, else how long it takes yet.
+func (t *Transport) probe(ctx context.Context, g *target, host string) (time.Duration, error) {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, g.scheme+"://"+g.host+"/", nil)
+	if err != nil {
+		return 0, err
+	}
+	req.Host = host
+	req.Header.Set(HeaderProbe, "1")
+	resp, err := t.base.RoundTrip(req)
+	if err != nil {
+		return 0, err
+	}
+	discard(resp.Body)
+	d, away := ParseMillis(resp.Header, HeaderDrain)
+	switch {
+	case away:
+		return d, nil
+	case resp.StatusCode >= http.StatusInternalServerError:
+		return 0, errors.New(resp.Status)
+	case resp.StatusCode != http.StatusNoContent:
+		// From in front of the middleware: then the announced time has to do.
+		return max(0, time.Duration(g.away.Load()-t.clock())), nil
+	default:
+		return 0, nil
+	}
+}

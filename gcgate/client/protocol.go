@@ -1,0 +1,57 @@
+package client
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// The headers of the in-band protocol (docs/reference/protocol.md), as net/http spells them. They
+// are here for both sides: a service's adapter imports this package, and not the reverse.
+const (
+	HeaderDrain      = "Gcgate-Drain"          // response: away, for so many milliseconds
+	HeaderProbe      = "Gcgate-Probe"          // request: "1" asks whether the service is back
+	HeaderRefused    = "Gcgate-Refused"        // response: "1" proves that no handler ran
+	HeaderRetryAfter = "Gcgate-Retry-After-Ms" // response: Retry-After in milliseconds
+)
+
+// MaxAway is the longest time that a header may say; more is a mistake and is not heeded.
+const MaxAway = 10 * time.Minute
+
+// MaxProbePause is the longest time that a Transport lets pass between the announced end of an
+// absence, or a probe, and the next probe. A service that waits to be seen again need not wait for
+// longer.
+const MaxProbePause = 500 * time.Millisecond
+
+// ParseMillis returns the duration in the one value of the header with this name, by the grammar
+//
+//	millis = %x31-39 *5DIGIT ; 1 to 600000
+//
+// Anything else, more than one value included, is no announcement: ok is false.
+func ParseMillis(h http.Header, name string) (d time.Duration, ok bool) {
+	v := h[name]
+	if len(v) != 1 || len(v[0]) == 0 || len(v[0]) > 6 || v[0][0] == '0' {
+		return 0, false
+	}
+	for _, c := range []byte(v[0]) {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		d = d*10 + time.Duration(c-'0')
+	}
+	d *= time.Millisecond
+	return d, d <= MaxAway
+}
+
+// FormatMillis is the inverse of ParseMillis; it rounds up, and into the grammar's range.
+func FormatMillis(d time.Duration) string {
+	d = min(max(d, 1), MaxAway)
+	return strconv.FormatInt(int64((d+time.Millisecond-1)/time.Millisecond), 10)
+}
+
+// IsOne reports whether the header with this name has the one value "1", as [HeaderProbe] and
+// [HeaderRefused] do.
+func IsOne(h http.Header, name string) bool {
+	v := h[name]
+	return len(v) == 1 && v[0] == "1"
+}

@@ -1,0 +1,119 @@
+package client
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/url"
+	"sync/atomic"
+	"time"
+)
+
+// target is one replica as a Transport sees it. Times are in ns of Transport.clock.
+//
+//	in service --announcement--> away --probe says back, or 30 s--> in service
+//	in service --dial fails--> left out --time is over: one request tries--> in service
+type target struct {
+	index  int
+	scheme string
+	host   string // with port
+
+	away  atomic.Int64  // until when it said that it is away; 0: in service
+	back  atomic.Int64  // when it last came back
+	out   atomic.Int64  // until when it is left out; 0: not
+	fails atomic.Uint32 // dials that failed in a row
+
+	stop context.CancelFunc // ends its watch; nil: none runs. Guarded by Transport.mu
+}
+
+const (
+	minOut = 100 * time.Millisecond
+	maxOut = 2 * time.Second
+)
+
+// aim returns a copy of req for this target. It shares all but the URL with req.
+func (g *target) aim(req *http.Request, body io.ReadCloser) *http.Request {
+	out := req.WithContext(req.Context())
+	u := new(url.URL)
+	*u = *req.URL
+	u.Scheme, u.Host = g.scheme, g.host
+	out.URL = u
+	out.Host = hostOf(req)
+	out.Body = body
+	return out
+}
+
+// hostOf is the Host header of req: what the caller set, else the host of its URL.
+func hostOf(req *http.Request) string {
+	if req.Host != "" {
+		return req.Host
+	}
+	return req.URL.Host
+}
+
+// fail leaves the target out after a dial that failed.
+func (g *target) fail(now int64) {
+	n := min(g.fails.Add(1)-1, 8)
+	g.out.Store(now + int64(min(minOut<<n, maxOut)))
+}
+
+// answered ends what fail began.
+func (g *target) answered() {
+	if g.out.Load() != 0 {
+		g.out.Store(0)
+		g.fails.Store(0)
+	}
+}
+
+// tries reports whether a request may try a target that is left out: one, when its time is over.
+func (g *target) tries(now int64) bool {
+	until := g.out.Load()
+	return until != 0 && now >= until && g.away.Load() == 0 && g.out.CompareAndSwap(until, now+int64(maxOut))
+}
+
+// serves reports whether the target is in service.
+func (g *target) serves() bool { return g.away.Load() == 0 && g.out.Load() == 0 }
+
+// pick returns the target for the next attempt, nil when all were tried: one in service, in
+// turn; else of those away the one that is back soonest, for it serves all the same; else of
+// those left out the one whose time is over soonest. Only a request that could go elsewhere
+// tries one that is left out while there are others.
+func (t *Transport) pick(tried []bool, again bool) *target {
+	now, n := t.clock(), uint32(0)
+	for i, g := range t.targets {
+		if tried[i] {
+			continue
+		}
+		if again && g.tries(now) {
+			return g
+		}
+		if g.serves() {
+			n++
+		}
+	}
+	if n > 0 {
+		k := t.next.Add(1) % n // over those in service: the one after a gap gets no double share
+		for i, g := range t.targets {
+			if tried[i] || !g.serves() {
+				continue
+			}
+			if k == 0 {
+				return g
+			}
+			k--
+		}
+	}
+	return t.soonest(tried)
+}
+
+func (t *Transport) soonest(tried []bool) *target {
+	var best *target
+	var bestOut, bestAway int64
+	for i, g := range t.targets {
+		out, away := g.out.Load(), g.away.Load()
+		if !tried[i] && (best == nil || out < bestOut || out == bestOut && away < bestAway) {
+			best, bestOut, bestAway = g, out, away
+		}
+	}
+	return best
+}

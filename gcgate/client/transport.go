@@ -1,0 +1,269 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A Transport is an [http.RoundTripper] that spreads requests over the replicas of a service
+// without a balancer, and keeps them off a replica that collects. Each must have a gate with an
+// httpgate.InBand signal, or gcgate.PolicyShed; one without a gate is never away.
+//
+// Targets take turns. One that announces an absence (Gcgate-Drain) gets no request until its
+// time is over and a probe, a GET of its "/" with the header Gcgate-Probe, says that it is back.
+// When all are away, the one that is back soonest serves. A target that cannot be dialed is
+// left out for 100 ms, doubling up to 2 s, while there are others.
+//
+// A request is sent again, once to each other target at most and only when its body can be had
+// again (none, or GetBody), when
+//
+//   - the answer is 503 with Gcgate-Refused, which proves that no handler ran; or
+//   - the connection could not be dialed, so nothing was sent; or
+//   - the connection broke before the answer's header had come, and the request is idempotent:
+//     GET, HEAD, OPTIONS, TRACE, PUT, DELETE (RFC 9110, 9.2.2), or one with an Idempotency-Key.
+//
+// One goroutine runs for each target that is away, until it is back, 30 s after the announced
+// time at the latest. Close ends them. A Transport may be used from many goroutines; it must not
+// be copied, nor its fields changed after the first request.
+type Transport struct {
+	// Base sends each request to its target. Default: nil, a clone of http.DefaultTransport of
+	// this Transport's own with up to 256 idle connections a target (instead of 2), no limit
+	// over all targets, and 1 s to dial. Its errors are trusted: a *net.OpError of Op "dial"
+	// means that nothing was sent.
+	Base http.RoundTripper
+
+	// Targets are the replicas' base URLs, as in "http://10.0.0.7:8080": scheme and host, no
+	// path. They replace scheme and host of each request's URL. The Host header stays what the
+	// caller set, which is the host of its URL by default: the service's name, not the replica's.
+	// No default. Limit: 1024.
+	Targets []string
+
+	once    sync.Once
+	err     error     // of once
+	epoch   time.Time // zero of clock
+	base    http.RoundTripper
+	own     bool // base is ours to close
+	targets []*target
+	next    atomic.Uint32 // whose turn it is
+
+	mu     sync.Mutex     // guards target.stop, and leave against Close
+	closed atomic.Bool    // set under mu
+	probes sync.WaitGroup // of the goroutines that watch targets
+}
+
+const (
+	maxTargets    = 1024
+	idlePerTarget = 256
+	dialTimeout   = time.Second
+)
+
+// init reads the fields, once.
+func (t *Transport) init() error {
+	t.once.Do(func() {
+		t.epoch = time.Now()
+		t.targets, t.err = parseTargets(t.Targets)
+		if t.base = t.Base; t.base == nil {
+			t.base, t.own = newBase(), true
+		}
+	})
+	return t.err
+}
+
+// clock is nanoseconds since the first request, on the monotonic clock; never 0.
+func (t *Transport) clock() int64 { return int64(time.Since(t.epoch)) | 1 }
+
+func newBase() *http.Transport {
+	b := &http.Transport{Proxy: http.ProxyFromEnvironment, IdleConnTimeout: 90 * time.Second, ForceAttemptHTTP2: true}
+	if d, ok := http.DefaultTransport.(*http.Transport); ok { // a program may have put another there
+		b = d.Clone()
+	}
+	b.DialContext = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext
+	b.MaxIdleConns = 0
+	b.MaxIdleConnsPerHost = idlePerTarget
+	return b
+}
+
+// parseTargets makes the targets, or says what to set.
+func parseTargets(urls []string) ([]*target, error) {
+	if len(urls) == 0 {
+		return nil, errors.New(`client: Transport.Targets is empty: set the replicas' base URLs, such as "http://127.0.0.1:8081"`)
+	}
+	if len(urls) > maxTargets {
+		return nil, fmt.Errorf("client: Transport.Targets: %d are too many: set at most %d", len(urls), maxTargets)
+	}
+	targets := make([]*target, len(urls))
+	for i, s := range urls {
+		u, err := url.Parse(s)
+		if err != nil {
+			return nil, fmt.Errorf("client: Transport.Targets[%d]: %w", i, err)
+		}
+		if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Path != "" && u.Path != "/" ||
+			u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+			return nil, fmt.Errorf(`client: Transport.Targets[%d]: %q is no base URL: want scheme and host alone, such as "http://127.0.0.1:8081"`,
+				i, u.Redacted())
+		}
+		targets[i] = &target{index: i, scheme: u.Scheme, host: u.Host}
+	}
+	return targets, nil
+}
+
+// RoundTrip implements [http.RoundTripper]. Its error is that of the last attempt.
+func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	if err := t.usable(req); err != nil {
+		if req.Body != nil {
+			req.Body.Close()
+		}
+		return nil, err
+	}
+	again := canResend(req)
+	tried := make([]bool, len(t.targets))
+	g := t.pick(tried, again)
+	body := req.Body
+	for {
+		tried[g.index] = true
+		sent := t.clock()
+		resp, err := t.base.RoundTrip(g.aim(req, body))
+		t.learn(g, req, resp, err, sent)
+		if !again || !retries(req, resp, err) {
+			return resp, err
+		}
+		next := t.pick(tried, again)
+		if next == nil {
+			return resp, err
+		}
+		if err == nil {
+			discard(resp.Body)
+		}
+		if g = next; body != nil && body != http.NoBody {
+			if body, err = req.GetBody(); err != nil {
+				return nil, fmt.Errorf("client: Transport: body to send again: %w", err)
+			}
+		}
+	}
+}
+
+func (t *Transport) usable(req *http.Request) error {
+	if err := t.init(); err != nil {
+		return err
+	}
+	if req.URL == nil {
+		return errors.New("client: Transport: the request has no URL")
+	}
+	if t.closed.Load() {
+		return fmt.Errorf("client: Transport: %w", net.ErrClosed)
+	}
+	return nil
+}
+
+// learn takes from the outcome of req, sent at time sent, what it says about g.
+func (t *Transport) learn(g *target, req *http.Request, resp *http.Response, err error, sent int64) {
+	if err != nil {
+		if isDial(err) && req.Context().Err() == nil {
+			g.fail(t.clock())
+		}
+		return
+	}
+	g.answered()
+	// The answer's header was written after the request was sent. Counting from there, at worst
+	// a probe comes early; counting from its arrival, a slow answer would keep g away too long.
+	if d, ok := ParseMillis(resp.Header, HeaderDrain); ok {
+		t.leave(g, sent, d, req)
+	} else if d, ok := ParseMillis(resp.Header, HeaderRetryAfter); ok && isRefused(resp) {
+		t.leave(g, sent, d, req)
+	}
+	// It speaks of this hop: a proxy that hands the answer on is not away.
+	delete(resp.Header, HeaderDrain)
+}
+
+// retries reports whether another target may get req after this outcome.
+func retries(req *http.Request, resp *http.Response, err error) bool {
+	switch {
+	case req.Context().Err() != nil:
+		return false
+	case err == nil:
+		return isRefused(resp)
+	default:
+		return isDial(err) || isIdempotent(req) && isBroken(err)
+	}
+}
+
+func isRefused(resp *http.Response) bool {
+	return resp.StatusCode == http.StatusServiceUnavailable && IsOne(resp.Header, HeaderRefused)
+}
+
+// canResend reports whether req's body can be sent a second time.
+func canResend(req *http.Request) bool {
+	return req.Body == nil || req.Body == http.NoBody || req.GetBody != nil
+}
+
+// isIdempotent reports whether running req twice is as good as once, or the caller says so by
+// the headers that net/http knows.
+func isIdempotent(req *http.Request) bool {
+	switch req.Method {
+	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace, http.MethodPut, http.MethodDelete:
+		return true
+	}
+	return req.Header["Idempotency-Key"] != nil || req.Header["X-Idempotency-Key"] != nil
+}
+
+func isDial(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial"
+}
+
+// isBroken reports whether the connection ended before the answer's header. A timeout is not
+// that: the target is slow, and sending more would make it slower.
+func isBroken(err error) bool {
+	var op *net.OpError
+	if errors.As(err, &op) {
+		return !op.Timeout()
+	}
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+// discard reads a short body to its end, so that its connection can be used again.
+func discard(body io.ReadCloser) {
+	_, _ = io.CopyN(io.Discard, body, 4<<10)
+	body.Close()
+}
+
+// Close ends the goroutines that probe, and waits for them. Requests that run are finished; new
+// ones fail with an error that is net.ErrClosed. The idle connections of a Base of our own are
+// closed. It always returns nil, and may be called again.
+func (t *Transport) Close() error {
+	if t.init() != nil {
+		return nil
+	}
+	t.mu.Lock()
+	t.closed.Store(true)
+	for _, g := range t.targets {
+		if g.stop != nil {
+			g.stop()
+		}
+	}
+	t.mu.Unlock()
+	t.probes.Wait()
+	if t.own {
+		t.CloseIdleConnections()
+	}
+	return nil
+}
+
+// CloseIdleConnections does so in Base where Base can: [http.Client.CloseIdleConnections] calls it.
+func (t *Transport) CloseIdleConnections() {
+	if t.init() != nil {
+		return
+	}
+	if c, ok := t.base.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}
+
+var _ http.RoundTripper = (*Transport)(nil)

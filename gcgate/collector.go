@@ -1,0 +1,116 @@
+package gcgate
+
+import (
+	"os"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+)
+
+// A Collector is what a [Gate] is in charge of: the garbage collector of this process, or in a
+// test or a simulation a stand-in for it, such as gcgatetest.Heap. See [Options].Collector.
+//
+// The gate calls all its methods from one goroutine, except Collect, beside which it calls the
+// others, and SetPercent and SetLimit, which [Gate.Stop] may call too. Sizes are in bytes.
+type Collector interface {
+	// Read returns the collector's counters: cycles that have ended, of them those that it began
+	// by itself, bytes allocated since the process began, and the bytes that the last cycle
+	// left, those allocated during it included. It is called up to a thousand times a second.
+	Read() (cycles, automatic, allocated, live uint64)
+
+	// Collect runs one whole cycle, and returns when it is over, its sweep included.
+	Collect()
+
+	// SetPercent is [debug.SetGCPercent]: a negative percent switches the pacing off.
+	SetPercent(percent int) (old int)
+
+	// SetLimit is [debug.SetMemoryLimit]: a negative limit changes nothing.
+	SetLimit(bytes int64) (old int64)
+
+	// Overhead is what the limit counts beside the heap's objects.
+	Overhead() uint64
+
+	// Memory returns the memory limit of the control group, math.MaxInt64 where there is none,
+	// and what the machine can give to new work, 0 where that is not known.
+	Memory() (groupLimit int64, available uint64)
+
+	// CPU returns the seconds of CPU that requests have spent on the collector's work, and those
+	// spent on the program's own, both as of the last cycle.
+	CPU() (assist, user float64)
+}
+
+// reading is a sample of a Collector's counters.
+type reading struct{ cycles, automatic, allocated, live uint64 }
+
+func readCollector(c Collector) (r reading) {
+	r.cycles, r.automatic, r.allocated, r.live = c.Read()
+	return r
+}
+
+// Names in runtime/metrics. /memory/classes/heap/objects would tell the heap at once, but
+// counts dead objects until they are swept, which may be long after the cycle ended.
+const (
+	metricCycles    = "/gc/cycles/total:gc-cycles"
+	metricAutomatic = "/gc/cycles/automatic:gc-cycles"
+	metricAllocated = "/gc/heap/allocs:bytes"
+	metricLive      = "/gc/heap/live:bytes"
+
+	metricTotal    = "/memory/classes/total:bytes"
+	metricReleased = "/memory/classes/heap/released:bytes"
+	metricObjects  = "/memory/classes/heap/objects:bytes"
+	metricFree     = "/memory/classes/heap/free:bytes"
+
+	metricAssist = "/cpu/classes/gc/mark/assist:cpu-seconds"
+	metricUser   = "/cpu/classes/user:cpu-seconds"
+)
+
+// goRuntime is the collector of this process.
+type goRuntime struct {
+	samples, classes, seconds []metrics.Sample
+}
+
+func newGoRuntime() *goRuntime {
+	return &goRuntime{
+		samples: named(metricCycles, metricAutomatic, metricAllocated, metricLive),
+		classes: named(metricTotal, metricReleased, metricObjects, metricFree),
+		seconds: named(metricAssist, metricUser),
+	}
+}
+
+func named(names ...string) []metrics.Sample {
+	s := make([]metrics.Sample, len(names))
+	for i, n := range names {
+		s[i].Name = n
+	}
+	return s
+}
+
+func (r *goRuntime) Read() (cycles, automatic, allocated, live uint64) {
+	metrics.Read(r.samples)
+	at := func(i int) uint64 { return r.samples[i].Value.Uint64() }
+	return at(0), at(1), at(2), at(3)
+}
+
+func (r *goRuntime) Collect()                   { runtime.GC() }
+func (r *goRuntime) SetPercent(percent int) int { return debug.SetGCPercent(percent) }
+func (r *goRuntime) SetLimit(bytes int64) int64 { return debug.SetMemoryLimit(bytes) }
+
+// Overhead is stacks, metadata and memory lost to fragmentation. Free spans do not count: the
+// heap grows into them.
+func (r *goRuntime) Overhead() uint64 {
+	metrics.Read(r.classes)
+	total := r.classes[0].Value.Uint64()
+	rest := r.classes[1].Value.Uint64() + r.classes[2].Value.Uint64() + r.classes[3].Value.Uint64()
+	return total - min(rest, total)
+}
+
+// Memory reads some files.
+func (r *goRuntime) Memory() (groupLimit int64, available uint64) {
+	m := readMemory(os.DirFS("/"))
+	return m.group, m.available
+}
+
+func (r *goRuntime) CPU() (assist, user float64) {
+	metrics.Read(r.seconds)
+	return r.seconds[0].Value.Float64(), r.seconds[1].Value.Float64()
+}

@@ -1,0 +1,116 @@
+package gcgate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Policy says what a [Gate] does around a collection.
+type Policy uint32
+
+const (
+	// PolicyAuto is PolicyDrain when there is a signal. Without one it watches the stock runtime
+	// for its first collections and then chooses: PolicyIdle where requests leave gaps to collect
+	// in, PolicyThrough where assists take a notable share of the CPU, else the stock runtime stays
+	// in charge (PolicyStock), and is watched again after 10 s, 20 s, and so on, up to 10 minutes.
+	// The choice and its figures are logged.
+	PolicyAuto Policy = iota
+
+	// PolicyDrain tells the peers, waits until the process is quiet, collects, and comes back. It
+	// refuses no request: one that comes all the same is served.
+	PolicyDrain
+
+	// PolicyIdle collects in gaps between requests once there is something to collect, and where
+	// no gap comes, at the trigger while serving. It needs no peer.
+	PolicyIdle
+
+	// PolicyThrough collects at the trigger while serving. The gain over the stock runtime is that
+	// requests do not assist. It needs no peer.
+	PolicyThrough
+
+	// PolicyShed is PolicyDrain that also refuses new requests from the announcement until it is
+	// back, for peers that know no other signal (nginx: proxy_next_upstream http_503). Requests
+	// that run already are finished. It works because it refuses before it collects, when the CPU
+	// is free to do so. Who counts the requests does the refusing: evenkeel.dev/gcgate/httpgate,
+	// or an adapter that asks [Gate.Refusing].
+	PolicyShed
+
+	// PolicyStock leaves the runtime in charge. It is what [Stats] say while PolicyAuto has chosen
+	// that; [Options] refuse it: a process that wants it has no use for a gate.
+	PolicyStock
+)
+
+var policyNames = []string{"auto", "drain", "idle", "through", "shed", "stock"}
+
+// String returns the policy's name in lower case.
+func (p Policy) String() string { return enumText(policyNames, p) }
+
+// MarshalText returns the policy's name.
+func (p Policy) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
+// UnmarshalText reads the policy's name.
+func (p *Policy) UnmarshalText(text []byte) error { return parseEnum(policyNames, "policy", text, p) }
+
+// State is where a [Gate] stands between two collections; the package documentation draws it.
+type State uint32
+
+// The states, in the order in which a collection goes through them.
+const (
+	StateServing    State = iota // requests run, nobody collects
+	StateWanting                 // a collection is due; waiting for the turn
+	StateAnnouncing              // the peers are being told
+	StateDraining                // waiting for the last requests
+	StateCollecting              // the collector runs, with all Ps
+	StateReadying                // the peers are being told that this process is back
+)
+
+var stateNames = []string{"serving", "wanting", "announcing", "draining", "collecting", "readying"}
+
+// String returns the state's name in lower case.
+func (s State) String() string { return enumText(stateNames, s) }
+
+// MarshalText returns the state's name.
+func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText reads the state's name.
+func (s *State) UnmarshalText(text []byte) error { return parseEnum(stateNames, "state", text, s) }
+
+// Reason says why a [Gate] collects.
+type Reason uint32
+
+// The reasons, the most pressing first.
+const (
+	ReasonHard      Reason = iota // the heap reached the hard threshold: no turn is waited for
+	ReasonTrigger                 // the heap reached the trigger
+	ReasonIdleGap                 // no request was in flight and there was something to collect
+	ReasonPeriodic                // nothing was collected for [Options.Period]
+	ReasonRequested               // somebody called [Gate.Collect], a peer by GCI's protocol say
+)
+
+var reasonNames = []string{"hard", "trigger", "idle gap", "periodic", "requested"}
+
+// String returns the reason's name in lower case.
+func (r Reason) String() string { return enumText(reasonNames, r) }
+
+// MarshalText returns the reason's name.
+func (r Reason) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
+// UnmarshalText reads the reason's name.
+func (r *Reason) UnmarshalText(text []byte) error { return parseEnum(reasonNames, "reason", text, r) }
+
+func enumText[T ~uint32](names []string, value T) string {
+	if int(value) < len(names) {
+		return names[value]
+	}
+	return fmt.Sprintf("unknown (%d)", uint32(value))
+}
+
+func parseEnum[T ~uint32](names []string, what string, text []byte, value *T) error {
+	i := slices.Index(names, string(text))
+	if i < 0 {
+		return fmt.Errorf("gcgate: %q is no %s: write one of %s", text, what, strings.Join(names, ", "))
+	}
+	*value = T(i)
+	return nil
+}

@@ -1,0 +1,152 @@
+package gcgatetest
+
+import (
+	"math"
+	"sync"
+	"time"
+)
+
+// A Heap stands in for a process's heap and its collector: it is a gcgate.Collector. It grows with
+// the time that passes. Make one with [NewHeap]; set its fields before the gate starts, and change
+// or read them by [Heap.Do] from then on. Its methods may be called from any goroutine.
+type Heap struct {
+	mu sync.Mutex
+
+	// How it behaves.
+	Rate      float64       // of allocation, bytes a second
+	Live      uint64        // bytes that a collection leaves
+	Mark      time.Duration // how long a collection marks
+	Sweep     time.Duration // how long Collect takes after that
+	Hang      chan struct{} // not nil: marking does not end before it is closed
+	Beside    uint64        // bytes that the memory limit counts beside the heap's objects
+	Group     int64         // memory limit of the control group; math.MaxInt64: none
+	Available uint64        // bytes that the machine can give to new work; 0: not known
+	Assist    float64       // CPU seconds of requests that each cycle of the runtime's own takes
+
+	// What was done to it.
+	Percent   int    // GOGC
+	Limit     int64  // memory limit in bytes; math.MaxInt64: none
+	LimitsSet int    // calls of SetLimit that set one: in a real process each stops the world
+	Automatic uint64 // cycles that the runtime began by itself
+	Running   int    // calls of Collect that have not returned
+	Reads     int    // calls of Read: a gate makes one each time it wakes up
+
+	made      time.Time
+	at        time.Time // of allocated
+	allocated float64   // bytes, in all
+	base      float64   // allocated when the last cycle ended
+	live      uint64    // what that cycle left
+	cycles    uint64
+	marking   int // of Running those that mark
+}
+
+// NewHeap returns a heap that allocates 100 MiB a second and has 100 MiB live after a collection,
+// which takes 50 ms, under GOGC=100 and without limits.
+func NewHeap() *Heap {
+	now := time.Now()
+	return &Heap{
+		Rate: 100 << 20, Live: 100 << 20, Mark: 50 * time.Millisecond,
+		Percent: 100, Limit: math.MaxInt64, Group: math.MaxInt64, made: now, at: now,
+	}
+}
+
+// Do calls f while nothing else happens to the heap: it may read and change the fields.
+func (h *Heap) Do(f func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.advance()
+	f()
+}
+
+// EndCycle has a cycle end that nobody called Collect for; call it within [Heap.Do]. It is the
+// runtime's own when Automatic is counted up, too, else one of a runtime.GC somewhere.
+func (h *Heap) EndCycle() {
+	h.base, h.live = h.allocated, h.Live
+	h.cycles++
+}
+
+// minAutomatic is the smallest heap that the runtime collects by itself.
+const minAutomatic = 4 << 20
+
+// advance brings allocated up to now, and collects as the runtime would. mu is held.
+func (h *Heap) advance() {
+	now := time.Now()
+	h.allocated += h.Rate * now.Sub(h.at).Seconds()
+	h.at = now
+	heap := float64(h.live) + h.allocated - h.base
+	paced := h.Percent >= 0 && heap > float64(h.live)*(1+float64(h.Percent)/100)
+	limited := heap+float64(h.Beside) > float64(h.Limit)
+	if h.marking == 0 && (paced || limited) && heap > minAutomatic {
+		h.EndCycle()
+		h.Automatic++
+	}
+}
+
+// Read implements gcgate.Collector.
+func (h *Heap) Read() (cycles, automatic, allocated, live uint64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.Reads++
+	h.advance()
+	return h.cycles, h.Automatic, uint64(h.allocated), h.live
+}
+
+// Collect implements gcgate.Collector: it takes Mark and Sweep of time, and ends with Hang.
+func (h *Heap) Collect() {
+	h.mu.Lock()
+	h.Running++
+	h.marking++
+	mark, sweep, hang := h.Mark, h.Sweep, h.Hang
+	h.mu.Unlock()
+	time.Sleep(mark)
+	if hang != nil {
+		<-hang
+	}
+	h.Do(func() {
+		h.EndCycle()
+		h.marking--
+	})
+	time.Sleep(sweep)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.Running--
+}
+
+// SetPercent implements gcgate.Collector.
+func (h *Heap) SetPercent(percent int) (old int) {
+	h.Do(func() { old, h.Percent = h.Percent, percent })
+	return old
+}
+
+// SetLimit implements gcgate.Collector.
+func (h *Heap) SetLimit(bytes int64) (old int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	old = h.Limit
+	if bytes >= 0 {
+		h.LimitsSet++
+		h.Limit = bytes
+	}
+	return old
+}
+
+// Overhead implements gcgate.Collector.
+func (h *Heap) Overhead() uint64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.Beside
+}
+
+// Memory implements gcgate.Collector.
+func (h *Heap) Memory() (groupLimit int64, available uint64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.Group, h.Available
+}
+
+// CPU implements gcgate.Collector: one core, all of it used.
+func (h *Heap) CPU() (assist, user float64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return float64(h.Automatic) * h.Assist, time.Since(h.made).Seconds()
+}

@@ -1,0 +1,222 @@
+package haproxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"evenkeel.dev/gcgate"
+	"evenkeel.dev/gcgate/polled"
+)
+
+var (
+	_ gcgate.Signal    = (*AgentCheck)(nil)
+	_ gcgate.Checker   = (*AgentCheck)(nil)
+	_ gcgate.Confirmer = (*AgentCheck)(nil)
+)
+
+const (
+	agentConns   = 64                     // at a time; others wait in the listener's queue
+	agentTimeout = 200 * time.Millisecond // for a connection
+	agentInput   = 1024                   // bytes that are read of what a peer sends
+	acceptRetry  = 100                    // failures of Accept in a row
+)
+
+// What AgentCheck answers. The end of the line counts: HAProxy 2.6 ignores an answer without.
+// Only "ready" ends a drain; "up" does not. "up" is there to end a "down" that an earlier
+// agent on this port may have left, which "ready" does not. "drain" says nothing of up or
+// down, so that a server that its health check finds down stays down.
+const (
+	agentReady = "ready up\n"
+	agentDrain = "drain\n"
+)
+
+// AgentCheck is a [gcgate.Signal] and a [gcgate.Checker] that answers HAProxy's agent-check: HAProxy asks,
+// every 10 ms if told so, and needs no socket that this process may write to. See
+// deploy/haproxy/agent-check.cfg. Every HAProxy process that asks is told; after a reload the
+// new worker hears the state with its first question.
+//
+// HAProxy must ask often, every 10 ms: when it has asked so seldom of late that it would not act
+// on a drain within [gcgate.Options].AnnounceTimeout, or too few times to tell, the signal is silent,
+// and the log names the interval. It is used again when HAProxy asks more often.
+//
+// Drain returns when each address that asks regularly has asked once more than it was answered:
+// then it has acted. So does Ready, for each that was told to drain. Such an address that has
+// not asked for 30 s is gone.
+//
+// "drain" and "ready" end an operator's maintenance too, within one interval. To take a
+// server out, write "disable agent B/S" before "set server B/S state maint".
+//
+// The fields must not change once the signal is in use. Methods may be called from any
+// goroutine.
+//
+// Source: HAProxy 2.6 configuration.txt, section 5.2, "agent-check", and trials of it.
+type AgentCheck struct {
+	// Allow are the addresses that may ask. Default: none but this machine's loopback.
+	// A Unix socket's permissions say who may ask there.
+	Allow []netip.Prefix
+
+	// Pollers is how many ask from one address: HAProxy processes, times the backends with
+	// this server. With more than one, who has asked again is an estimate: each is taken to
+	// ask as often as the others. Default: 0, which is 1.
+	Pollers int
+
+	// Logger gets Debug for the first stranger. Default: nil, which is slog.Default().
+	Logger *slog.Logger
+
+	peers     polled.Peers
+	strangers atomic.Uint64
+
+	mu     sync.Mutex
+	closed bool                   // guarded by mu
+	open   map[io.Closer]struct{} // guarded by mu; listeners and connections
+}
+
+// Serve answers the agent-checks that come to l, until l is closed or Close is called; it
+// closes l. When it returns, so have its goroutines. Its error is never nil: net.ErrClosed, or
+// that of Accept when it keeps failing.
+func (a *AgentCheck) Serve(l net.Listener) error {
+	defer l.Close()
+	if !a.track(l) {
+		return fmt.Errorf("haproxy: the agent-check was closed: make another: %w", net.ErrClosed)
+	}
+	defer a.untrack(l)
+	var running sync.WaitGroup
+	defer running.Wait()
+	slots := make(chan struct{}, agentConns)
+	for failed := 0; ; {
+		conn, err := l.Accept()
+		if err != nil {
+			if failed++; errors.Is(err, net.ErrClosed) || failed > acceptRetry {
+				return fmt.Errorf("haproxy: the agent-check has ended: %w", err)
+			}
+			time.Sleep(min(time.Duration(failed)*5*time.Millisecond, time.Second)) // no descriptors left, say
+			continue
+		}
+		failed = 0
+		from, ok := polled.Allowed(conn.LocalAddr().Network(), conn.RemoteAddr().String(), a.Allow)
+		if !ok {
+			conn.Close()
+			a.stranger(conn.RemoteAddr())
+			continue
+		}
+		slots <- struct{}{} // each is free again within agentTimeout
+		running.Go(func() {
+			a.answer(conn, from)
+			<-slots
+		})
+	}
+}
+
+// answer tells one peer, and closes conn.
+func (a *AgentCheck) answer(conn net.Conn, from netip.Addr) {
+	defer conn.Close()
+	if !a.track(conn) {
+		return
+	}
+	defer a.untrack(conn)
+	conn.SetDeadline(time.Now().Add(agentTimeout))
+	draining := a.peers.Begin(from, polled.SaysNothing)
+	text := agentReady
+	if draining {
+		text = agentDrain
+	}
+	if _, err := io.WriteString(conn, text); err != nil {
+		return
+	}
+	a.peers.Answered(from, draining)
+	// Read what it sent (agent-send) until it closes: a close with bytes unread is a reset,
+	// which may overtake the answer.
+	if c, ok := conn.(interface{ CloseWrite() error }); ok {
+		c.CloseWrite()
+	}
+	io.CopyN(io.Discard, conn, agentInput)
+}
+
+// Close ends Serve, and with it all connections. It may be called again.
+func (a *AgentCheck) Close() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.closed = true
+	for c := range a.open {
+		c.Close()
+	}
+	return nil
+}
+
+// Drain answers "drain" from now on. See [AgentCheck] for when it returns.
+func (a *AgentCheck) Drain(ctx context.Context, _ time.Duration) error {
+	return a.explain(a.peers.Drain(ctx, a.demand()))
+}
+
+// Ready answers "ready up" from now on. See [AgentCheck] for when it returns.
+func (a *AgentCheck) Ready(ctx context.Context) error {
+	return a.explain(a.peers.Ready(ctx, a.demand()))
+}
+
+// CanConfirm implements [gcgate.Confirmer].
+func (a *AgentCheck) CanConfirm(within time.Duration) error {
+	return a.explain(a.peers.CanConfirm(within, a.demand()))
+}
+
+// demand is what HAProxy takes to act: one answer, by its protocol.
+func (a *AgentCheck) demand() polled.Demand { return polled.Demand{Pollers: a.Pollers} }
+
+// Check waits until HAProxy has asked.
+func (a *AgentCheck) Check(ctx context.Context) error { return a.explain(a.peers.Heard(ctx)) }
+
+// String returns "agent-check".
+func (a *AgentCheck) String() string { return "agent-check" }
+
+// Strangers returns how many connections were closed because their address is not allowed.
+func (a *AgentCheck) Strangers() uint64 { return a.strangers.Load() }
+
+func (a *AgentCheck) explain(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, polled.ErrNobody) && a.strangers.Load() > 0:
+		return fmt.Errorf("haproxy: agent-check: %w but strangers: add HAProxy's address to AgentCheck.Allow", err)
+	case errors.Is(err, polled.ErrNobody):
+		return fmt.Errorf("haproxy: agent-check: %w: add \"agent-check agent-port PORT agent-inter 10ms\" to HAProxy's server line, with the port that Serve listens on", err)
+	default:
+		return fmt.Errorf("haproxy: agent-check: %w (agent-inter 10ms)", err)
+	}
+}
+
+func (a *AgentCheck) stranger(from net.Addr) {
+	if a.strangers.Add(1) == 1 {
+		log := a.Logger
+		if log == nil {
+			log = slog.Default()
+		}
+		log.Debug("haproxy: a stranger asks for the agent-check, and gets no answer; later ones are not logged: add the address to AgentCheck.Allow if it is HAProxy's", "from", from)
+	}
+}
+
+// track keeps c for Close, and reports false when that was called already.
+func (a *AgentCheck) track(c io.Closer) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed {
+		return false
+	}
+	if a.open == nil {
+		a.open = make(map[io.Closer]struct{})
+	}
+	a.open[c] = struct{}{}
+	return true
+}
+
+func (a *AgentCheck) untrack(c io.Closer) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.open, c)
+}

@@ -1,0 +1,291 @@
+package haproxy
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"evenkeel.dev/gcgate"
+	"evenkeel.dev/gcgate/polled"
+)
+
+// serveAgent runs a on a free port of loopback, and ends it with the test.
+func serveAgent(t *testing.T, a *AgentCheck) (addr string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error)
+	go func() { served <- a.Serve(l) }()
+	t.Cleanup(func() {
+		a.Close()
+		if err := <-served; !errors.Is(err, net.ErrClosed) {
+			t.Errorf("Serve: %v, want %v", err, net.ErrClosed)
+		}
+	})
+	return l.Addr().String()
+}
+
+// ask asks an agent as HAProxy does, and returns its answer.
+func pollAgent(t *testing.T, addr, send string) string {
+	t.Helper()
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Error(err)
+		return ""
+	}
+	defer conn.Close()
+	if send != "" {
+		io.WriteString(conn, send)
+	}
+	b, err := io.ReadAll(conn)
+	if err != nil {
+		t.Errorf("%v after %q", err, b)
+	}
+	return string(b)
+}
+
+// keep calls f every 5 ms in a goroutine until the test ends.
+func keep(t *testing.T, f func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() {
+		for ctx.Err() == nil {
+			f()
+			time.Sleep(5 * time.Millisecond)
+		}
+	})
+	t.Cleanup(func() { cancel(); running.Wait() })
+}
+
+// TestSignalsNeedTheTurn: HAProxy has nobody to send to when all servers are drained.
+func TestSignalsNeedTheTurn(t *testing.T) {
+	for _, s := range []gcgate.Signal{&AgentCheck{}, &RuntimeAPI{}} {
+		if _, ok := s.(gcgate.TurnFree); ok {
+			t.Errorf("%T says that it can do without the turn", s)
+		}
+	}
+}
+
+func TestAgentCheckTellsWhoAsks(t *testing.T) {
+	leakCheck(t)
+	var a AgentCheck
+	addr := serveAgent(t, &a)
+	var mu sync.Mutex
+	var last string
+	keep(t, func() {
+		s := pollAgent(t, addr, "")
+		mu.Lock()
+		defer mu.Unlock()
+		if s != "" { // else it took this machine longer than agentTimeout
+			last = s
+		}
+	})
+	if err := a.Check(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		for _, state := range []struct {
+			do   func(context.Context) error
+			word string
+		}{
+			{func(ctx context.Context) error { return a.Drain(ctx, time.Second) }, "drain\n"},
+			{a.Ready, "ready up\n"},
+		} {
+			if err := errors.Join(state.do(t.Context()), state.do(t.Context())); err != nil {
+				t.Fatal(err)
+			}
+			mu.Lock()
+			if last != state.word {
+				t.Errorf("the last answer is %q, want %q", last, state.word)
+			}
+			mu.Unlock()
+		}
+	}
+}
+
+func TestAgentCheckAnswersWhatever(t *testing.T) {
+	leakCheck(t)
+	var a AgentCheck
+	addr := serveAgent(t, &a)
+	for _, send := range []string{"", "be/a\n", strings.Repeat("x", agentInput)} {
+		if got := pollAgent(t, addr, send); got != agentReady {
+			t.Errorf("got %q after %.10q", got, send)
+		}
+	}
+}
+
+func TestAgentCheckWithoutPollsNamesTheLineToAdd(t *testing.T) {
+	var a AgentCheck
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	for _, err := range []error{a.Check(ctx), a.Drain(ctx, time.Second), a.CanConfirm(time.Second)} {
+		if !errors.Is(err, polled.ErrNobody) || !strings.Contains(err.Error(), "agent-check agent-port") {
+			t.Errorf("got %v, want the line to add", err)
+		}
+	}
+	if err := a.Ready(ctx); err != nil {
+		t.Errorf("Ready, where nobody was told to drain: %v", err)
+	}
+}
+
+// addrConn is a connection that says where it comes from.
+type addrConn struct {
+	net.Conn
+	local, remote net.Addr
+}
+
+func (c addrConn) LocalAddr() net.Addr  { return c.local }
+func (c addrConn) RemoteAddr() net.Addr { return c.remote }
+
+// connListener accepts the connections that it is sent.
+type connListener struct {
+	conns  chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (l *connListener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+func (l *connListener) Close() error   { l.once.Do(func() { close(l.closed) }); return nil }
+func (l *connListener) Addr() net.Addr { return new(net.TCPAddr) }
+
+func TestAgentCheckAnswersNoStranger(t *testing.T) {
+	leakCheck(t)
+	tcp := func(s string) net.Addr { return net.TCPAddrFromAddrPort(netip.MustParseAddrPort(s)) }
+	tests := []struct {
+		remote  net.Addr
+		network string
+		want    string
+	}{
+		{tcp("127.0.0.1:1"), "tcp", agentReady},
+		{tcp("[::1]:1"), "tcp", agentReady},
+		{tcp("[::ffff:127.0.0.1]:1"), "tcp", agentReady},
+		{tcp("10.1.2.3:1"), "tcp", agentReady},
+		{tcp("[::ffff:10.1.2.3]:1"), "tcp", agentReady},
+		{tcp("10.2.2.3:1"), "tcp", ""},
+		{tcp("[fe80::1%eth0]:1"), "tcp", ""},
+		{&net.UnixAddr{Name: "", Net: "unix"}, "tcp", ""},
+		{&net.UnixAddr{Name: "", Net: "unix"}, "unix", agentReady},
+	}
+	var log bytes.Buffer
+	a := AgentCheck{
+		Allow:  []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")},
+		Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	}
+	l := &connListener{conns: make(chan net.Conn), closed: make(chan struct{})}
+	served := make(chan error)
+	go func() { served <- a.Serve(l) }()
+	var strangers uint64
+	for _, tt := range tests {
+		ours, theirs := net.Pipe()
+		var local net.Addr = &net.TCPAddr{}
+		if tt.network == "unix" {
+			local = &net.UnixAddr{Net: "unix"}
+		}
+		l.conns <- addrConn{theirs, local, tt.remote}
+		if tt.want == "" {
+			strangers++
+		}
+		got := make([]byte, len(tt.want))
+		if _, err := io.ReadFull(ours, got); err != nil || string(got) != tt.want {
+			t.Errorf("%v over %s got %q, %v; want %q", tt.remote, tt.network, got, err, tt.want)
+		}
+		ours.Close()
+	}
+	l.Close() // ends Serve as Close does
+	if err := <-served; !errors.Is(err, net.ErrClosed) {
+		t.Errorf("Serve: %v", err)
+	}
+	if a.Strangers() != strangers || strings.Count(log.String(), "stranger") != 1 {
+		t.Errorf("counted %d strangers, want %d, logged once:\n%s", a.Strangers(), strangers, &log)
+	}
+}
+
+func TestAgentCheckBoundsConnectionsAndTheirTime(t *testing.T) {
+	leakCheck(t)
+	var a AgentCheck
+	addr := serveAgent(t, &a)
+	start := time.Now()
+	for range 2 * agentConns { // they ask, and then neither read nor close
+		conn, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+	}
+	if got := pollAgent(t, addr, ""); got != agentReady {
+		t.Errorf("got %q", got)
+	}
+	if d := time.Since(start); d < agentTimeout {
+		t.Errorf("the %dth connection was answered after %v: nothing bounds them", 2*agentConns+1, d)
+	}
+}
+
+func TestAgentCheckClosed(t *testing.T) {
+	leakCheck(t)
+	var a AgentCheck
+	a.Close()
+	a.Close()
+	l := &connListener{closed: make(chan struct{})}
+	if err := a.Serve(l); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("got %v, want %v", err, net.ErrClosed)
+	}
+	<-l.closed
+}
+
+// fuzzConn gives in to read and keeps what is written.
+type fuzzConn struct {
+	net.Conn
+	in     bytes.Reader
+	out    bytes.Buffer
+	closed int
+}
+
+func (c *fuzzConn) Read(b []byte) (int, error)  { return c.in.Read(b) }
+func (c *fuzzConn) Write(b []byte) (int, error) { return c.out.Write(b) }
+func (c *fuzzConn) Close() error                { c.closed++; return nil }
+func (c *fuzzConn) SetDeadline(time.Time) error { return nil }
+
+// FuzzAgentCheckInput: whatever a peer sends, it gets the exact word, and is not read without bound.
+func FuzzAgentCheckInput(f *testing.F) {
+	f.Add([]byte(nil), false)
+	f.Add([]byte("be/a\n"), true)
+	f.Add(bytes.Repeat([]byte("ready up\n"), 1000), true)
+	f.Fuzz(func(t *testing.T, in []byte, draining bool) {
+		var a AgentCheck
+		if draining {
+			ended, cancel := context.WithCancel(t.Context())
+			cancel()
+			a.Drain(ended, time.Second) // nobody polls: it answers so from now on
+		}
+		conn := new(fuzzConn)
+		conn.in.Reset(in)
+		a.answer(conn, netip.MustParseAddr("127.0.0.1"))
+		want := agentReady
+		if draining {
+			want = agentDrain
+		}
+		if got := conn.out.String(); got != want {
+			t.Errorf("answered %q, want %q", got, want)
+		}
+		if read := len(in) - conn.in.Len(); read > agentInput || conn.closed != 1 || len(a.open) != 0 {
+			t.Errorf("read %d bytes, closed %d times, %d connections kept", read, conn.closed, len(a.open))
+		}
+	})
+}

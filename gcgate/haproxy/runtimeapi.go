@@ -1,0 +1,274 @@
+package haproxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"strings"
+	"time"
+
+	"evenkeel.dev/gcgate"
+)
+
+var (
+	_ gcgate.Signal  = (*RuntimeAPI)(nil)
+	_ gcgate.Checker = (*RuntimeAPI)(nil)
+)
+
+// Errors of [RuntimeAPI], besides fs.ErrPermission (the socket is not at level admin),
+// fs.ErrNotExist (no such backend or server) and those of package net.
+var (
+	// ErrNotConfirmed is in the error when HAProxy answered, but its state is not the one
+	// asked for.
+	ErrNotConfirmed = errors.New("not confirmed")
+
+	// ErrLastServer is in the error when no other server of the backend can take requests: a
+	// drain would make HAProxy answer 503 to all of them.
+	ErrLastServer = errors.New("no other server is up")
+)
+
+const (
+	answerTimeout  = 5 * time.Second // for a question and its answer, where ctx has no earlier deadline
+	maxAnswerBytes = 1 << 20         // bytes: about 8,000 servers
+)
+
+// RuntimeAPI is a [gcgate.Signal] and a [gcgate.Checker] for one server of one backend, over
+// HAProxy's runtime API ("stats socket ... level admin"): the fastest signal that there is, and one
+// that is confirmed. See deploy/haproxy/runtime-api.cfg.
+//
+// Several HAProxy processes in front of this one are several signals, as are several backends
+// with this process in them. A server that tracks another follows it: name the one tracked.
+//
+// A server in forced maintenance is the operator's: neither Drain nor Ready touches it. A
+// drain is taken for this process's own, left by one of before that crashed, say: Ready ends
+// it. So take a server out with "set server B/S state maint", never with "drain".
+//
+// A server is not drained when no other in its backend is up, and a drain is undone when the
+// others go down meanwhile: see [ErrLastServer]. The gate then collects while it serves. That
+// is no replacement for Turns: HAProxy has no way to drain a server only if another is up, so two
+// that are drained within the same millisecond see each other too late, and requests that come
+// before one is put back get 503.
+//
+// A reload (SIGUSR2 in master-worker mode) starts a new worker with the states of the
+// configuration, where this server is ready. It is drained there when the gate repeats Drain,
+// within 100 ms. The socket must be a "stats socket" line of the configuration, which the new
+// worker takes over from the old; without master-worker mode that needs "expose-fd listeners"
+// in that line and -x. For the milliseconds in which both workers take questions, the old one
+// may confirm a Ready that the new one needed: the end of the next collection mends that.
+//
+// The fields must not change once the signal is in use. Methods may be called from any
+// goroutine; each opens a connection or two and closes them. ctx bounds them, and 5 s do.
+//
+// Source: HAProxy 2.6 management.txt, section 9.3, "set server", "show servers state" and
+// "show cli level".
+type RuntimeAPI struct {
+	// Addr is the stats socket's address: "127.0.0.1:9199", "unix:/run/haproxy.sock" or
+	// "/run/haproxy.sock".
+	Addr string
+
+	// Backend and Server are the names in the configuration.
+	Backend, Server string
+}
+
+// ParseRuntimeAPI reads the form of a flag, ADDR,BACKEND/SERVER:
+// "127.0.0.1:9199,be/a" or "unix:/run/haproxy.sock,be/a".
+func ParseRuntimeAPI(s string) (*RuntimeAPI, error) {
+	i := strings.LastIndexByte(s, ',')
+	backend, server, ok := strings.Cut(s[i+1:], "/")
+	if i < 0 || !ok {
+		return nil, fmt.Errorf("haproxy: %q: write ADDR,BACKEND/SERVER, for example 127.0.0.1:9199,be/a", s)
+	}
+	h := &RuntimeAPI{Addr: s[:i], Backend: backend, Server: server}
+	if err := h.validate(); err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+// Drain takes the server out of load balancing and confirms it. It returns nil, and has done
+// nothing, when the server is drained already or in maintenance.
+func (h *RuntimeAPI) Drain(ctx context.Context, _ time.Duration) error {
+	servers, me, err := h.look(ctx, "")
+	if err != nil || me.inMaint() {
+		return err
+	}
+	if !me.isDrained() && !h.alone(servers) {
+		servers, me, err = h.look(ctx, "drain")
+		if err != nil {
+			return err
+		}
+		if !me.isDrained() {
+			return h.errorf("%w: the server's admin state is %#x after \"state drain\": is something else setting it?", ErrNotConfirmed, me.admin)
+		}
+	}
+	if h.alone(servers) {
+		if me.isDrained() {
+			_, _, err = h.look(ctx, "ready")
+		}
+		return errors.Join(h.errorf("%w: not drained, else every request would get 503: bring another server of the backend up", ErrLastServer), err)
+	}
+	return nil
+}
+
+// Ready puts the server back and confirms it. It returns nil, and has done nothing, when the
+// server is not drained, or in maintenance. Whether a server that is not drained is up is up
+// to HAProxy's health check.
+func (h *RuntimeAPI) Ready(ctx context.Context) error {
+	_, me, err := h.look(ctx, "")
+	if err != nil || me.inMaint() || !me.isDrained() {
+		return err
+	}
+	_, me, err = h.look(ctx, "ready")
+	if err == nil && me.isDrained() {
+		return h.errorf("%w: the server is still drained after \"state ready\": is something else draining it?", ErrNotConfirmed)
+	}
+	return err
+}
+
+// Check verifies that HAProxy is there, lets this process change the server's state, and has
+// another server in the backend that can take its requests meanwhile.
+func (h *RuntimeAPI) Check(ctx context.Context) error {
+	answer, err := h.ask(ctx, "show cli level; show servers state "+h.Backend)
+	if err != nil {
+		return err
+	}
+	level, _, _ := strings.Cut(answer, "\n")
+	if level != "admin" {
+		return h.permissionError()
+	}
+	servers, me, err := h.read(answer)
+	switch {
+	case err != nil:
+		return err
+	case h.alone(servers):
+		return h.errorf("%w: a drain would give 503, so collections will not be announced: add a second server to the backend", ErrLastServer)
+	case me.inMaint():
+		return h.errorf("the server is in maintenance, and will be left so: \"set server %s/%s state ready\" puts it back", h.Backend, h.Server)
+	}
+	return nil
+}
+
+// String returns "HAProxy BACKEND/SERVER at ADDR".
+func (h *RuntimeAPI) String() string {
+	return "HAProxy " + h.Backend + "/" + h.Server + " at " + h.Addr
+}
+
+// look sets the server's state if one is given, and returns the servers of the backend
+// after that, and which one is this process.
+func (h *RuntimeAPI) look(ctx context.Context, state string) (servers []server, me server, err error) {
+	command := "show servers state " + h.Backend
+	if state != "" {
+		command = "set server " + h.Backend + "/" + h.Server + " state " + state + "; " + command
+	}
+	answer, err := h.ask(ctx, command)
+	if err != nil {
+		return nil, me, err
+	}
+	return h.read(answer)
+}
+
+// read finds the servers in an answer, or the error that HAProxy reports in it.
+func (h *RuntimeAPI) read(answer string) (servers []server, me server, err error) {
+	servers, parseErr := parseServers(answer, h.Backend)
+	for _, s := range servers {
+		if s.name == h.Server {
+			me = s
+		}
+	}
+	// What HAProxy says to a command that it refuses comes before the table, if that comes.
+	said, _, _ := strings.Cut(answer, "# be_id")
+	switch {
+	case strings.Contains(said, "Permission denied"):
+		return nil, me, h.permissionError()
+	case strings.Contains(said, "No such backend"), strings.Contains(said, "Can't find backend"):
+		return nil, me, h.errorf("%w: no such backend: write its name as in the configuration, after \"backend\"", fs.ErrNotExist)
+	case parseErr != nil:
+		return nil, me, h.errorf("%w: HAProxy answered %.100q: %w", ErrNotConfirmed, strings.TrimSpace(said), parseErr)
+	case me.name == "":
+		return nil, me, h.errorf("%w: no such server in this backend: write its name as in the configuration, after \"server\"", fs.ErrNotExist)
+	}
+	return servers, me, nil
+}
+
+func (h *RuntimeAPI) permissionError() error {
+	return h.errorf("%w: write \"level admin\" in the stats socket's line of the configuration", fs.ErrPermission)
+}
+
+// alone reports whether no other of the servers takes requests.
+func (h *RuntimeAPI) alone(servers []server) bool {
+	for _, s := range servers {
+		if s.name != h.Server && s.isUsable() {
+			return false
+		}
+	}
+	return true
+}
+
+// ask sends one line of commands and returns the whole answer; HAProxy ends it by closing.
+func (h *RuntimeAPI) ask(ctx context.Context, commands string) (string, error) {
+	if err := h.validate(); err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	network, addr := h.split()
+	conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+	if err != nil {
+		return "", h.errorf("cannot connect: %w: is HAProxy running, with a stats socket there that this user may open?", err)
+	}
+	defer conn.Close()
+	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	if _, err = io.WriteString(conn, commands+"\n"); err == nil {
+		var b []byte
+		b, err = io.ReadAll(io.LimitReader(conn, maxAnswerBytes+1))
+		if err == nil && len(b) <= maxAnswerBytes {
+			return string(b), nil
+		}
+	}
+	switch {
+	case ctx.Err() != nil:
+		return "", h.errorf("no answer in time: %w: is that HAProxy's stats socket?", ctx.Err())
+	case err != nil:
+		return "", h.errorf("cannot ask: %w: is that HAProxy's stats socket, and is HAProxy staying up?", err)
+	default:
+		return "", h.errorf("the answer is longer than %d bytes: is that HAProxy's stats socket? Else split the backend", maxAnswerBytes)
+	}
+}
+
+// split returns Addr as package net wants it.
+func (h *RuntimeAPI) split() (network, addr string) {
+	if path, ok := strings.CutPrefix(h.Addr, "unix:"); ok {
+		return "unix", path
+	}
+	if strings.HasPrefix(h.Addr, "/") {
+		return "unix", h.Addr
+	}
+	return "tcp", h.Addr
+}
+
+// validate keeps all but names and addresses off the command line: HAProxy's own names are
+// of letters, digits and "-_.:" (configuration.txt, section 2.1).
+func (h *RuntimeAPI) validate() error {
+	for _, name := range [...]string{h.Backend, h.Server} {
+		if name == "" || strings.Trim(name, nameChars) != "" || len(name) > 255 {
+			return fmt.Errorf("haproxy: %.100q is no name of a backend or server: write letters, digits, \"-\", \"_\", \".\" and \":\", at most 255", name)
+		}
+	}
+	network, addr := h.split()
+	if network == "tcp" {
+		if _, port, err := net.SplitHostPort(addr); err != nil || port == "" || strings.Contains(addr, "@") {
+			return fmt.Errorf("haproxy: %.100q is no address of a stats socket: write 127.0.0.1:9199 or unix:/run/haproxy.sock", h.Addr)
+		}
+	} else if addr == "" {
+		return fmt.Errorf("haproxy: %q has no path: write unix:/run/haproxy.sock", h.Addr)
+	}
+	return nil
+}
+
+func (h *RuntimeAPI) errorf(format string, args ...any) error {
+	return fmt.Errorf("haproxy: %s/%s at %s: %w", h.Backend, h.Server, h.Addr, fmt.Errorf(format, args...))
+}

@@ -1,0 +1,182 @@
+package haproxy
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"evenkeel.dev/gcgate"
+)
+
+const (
+	drained = forcedDrain
+	maint   = forcedMaint
+)
+
+func TestRuntimeAPIChangesOnlyWhatIsItsOwn(t *testing.T) {
+	up := func(admin uint64) server { return server{"a", 2, admin, 1} }
+	other := server{"b", 2, 0, 1}
+	lone := func(op, admin, weight uint64) []server {
+		return []server{up(0), {"b", op, admin, weight}}
+	}
+	tests := []struct {
+		name         string
+		servers      []server
+		drain, ready error
+		sets         string
+	}{
+		{"up", []server{up(0), other}, nil, nil, "a drain,a ready"},
+		{"drained by one that crashed", []server{up(drained), other}, nil, nil, "a ready"},
+		{"disabled in the configuration, then enabled", []server{up(0x04), other}, nil, nil, "a drain,a ready"},
+		{"down by its check", []server{{"a", 0, 0, 1}, other}, nil, nil, "a drain,a ready"},
+		{"the operator's maint", []server{up(maint), other}, nil, nil, ""},
+		{"the operator's maint, alone", []server{up(maint)}, nil, nil, ""},
+		{"the only server", []server{up(0)}, ErrLastServer, nil, ""},
+		{"the other is down", lone(0, 0, 1), ErrLastServer, nil, ""},
+		{"the other stops", lone(3, 0, 1), ErrLastServer, nil, ""},
+		{"the other is in maint", lone(2, maint, 1), ErrLastServer, nil, ""},
+		{"the other is drained", lone(2, drained, 1), ErrLastServer, nil, ""},
+		{"the other's name does not resolve", lone(2, 0x20, 1), ErrLastServer, nil, ""},
+		{"the other has weight 0", lone(2, 0, 0), ErrLastServer, nil, ""},
+		{"the other starts", lone(1, 0, 1), nil, nil, "a drain,a ready"},
+		{"drained while the other went down", []server{up(drained), {"b", 0, 0, 1}}, ErrLastServer, nil, "a ready"},
+		{"not there", []server{other}, fs.ErrNotExist, fs.ErrNotExist, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			leakCheck(t)
+			f := &fakeHAProxy{servers: slices.Clone(tt.servers), level: "admin"}
+			h := &RuntimeAPI{Addr: serveFake(t, "tcp", "127.0.0.1:0", f.answer), Backend: "be", Server: "a"}
+			for range 2 { // both must be idempotent
+				if err := h.Drain(t.Context(), time.Second); !errors.Is(err, tt.drain) {
+					t.Errorf("Drain: %v, want %v", err, tt.drain)
+				}
+			}
+			for range 2 {
+				if err := h.Ready(t.Context()); !errors.Is(err, tt.ready) {
+					t.Errorf("Ready: %v, want %v", err, tt.ready)
+				}
+			}
+			if got := strings.Join(f.sets, ","); got != tt.sets {
+				t.Errorf("set %q, want %q", got, tt.sets)
+			}
+		})
+	}
+}
+
+func TestRuntimeAPIUndoesADrainThatRacedWithAnother(t *testing.T) {
+	f := &fakeHAProxy{servers: []server{{"a", 2, 0, 1}, {"b", 2, 0, 1}}, level: "admin"}
+	f.after = func() { f.servers[1].admin = drained; f.after = nil }
+	h := &RuntimeAPI{Addr: serveFake(t, "tcp", "127.0.0.1:0", f.answer), Backend: "be", Server: "a"}
+	if err := h.Drain(t.Context(), time.Second); !errors.Is(err, ErrLastServer) {
+		t.Errorf("got %v, want %v", err, ErrLastServer)
+	}
+	if got := strings.Join(f.sets, ","); got != "a drain,a ready" {
+		t.Errorf("set %q, want the drain undone", got)
+	}
+}
+
+func TestRuntimeAPIErrorsSayWhatToDo(t *testing.T) {
+	two := []server{{"a", 2, 0, 1}, {"b", 2, 0, 1}}
+	is := func(text string) func(string) string { return func(string) string { return text } }
+	tests := []struct {
+		name    string
+		answer  func(string) string // nil: nobody listens
+		backend string
+		is      error
+		say     string
+	}{
+		{"nobody there", nil, "be", nil, "cannot connect"},
+		{"level operator", (&fakeHAProxy{servers: two, level: "operator"}).answer, "be", fs.ErrPermission, `write "level admin"`},
+		{"no backend", (&fakeHAProxy{servers: two, level: "admin"}).answer, "bee", fs.ErrNotExist, "no such backend"},
+		{"no server", (&fakeHAProxy{servers: two[1:], level: "admin"}).answer, "be", fs.ErrNotExist, "no such server"},
+		{"severity", is("[3]:Permission denied\n\n" + table("be", two...)), "be", fs.ErrPermission, "level admin"},
+		{"stuck", (&fakeHAProxy{servers: two, level: "admin", stuck: true}).answer, "be", ErrNotConfirmed, "something else"},
+		{"empty", is(""), "be", ErrNotConfirmed, "no table"},
+		{"not HAProxy", is("HTTP/1.1 400 Bad Request\r\n\r\n"), "be", ErrNotConfirmed, `"HTTP/1.1 400 Bad Request"`},
+		{"cut short", is(strings.TrimSuffix(table("be", two...), "\n")), "be", ErrNotConfirmed, "cut short"},
+		{"endless", is(strings.Repeat("x", maxAnswerBytes+1)), "be", nil, "longer than"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			leakCheck(t)
+			addr := "127.0.0.1:1" // nobody listens there; a port that was free a moment ago may be somebody's by now
+			if tt.answer != nil {
+				addr = serveFake(t, "tcp", "127.0.0.1:0", tt.answer)
+			}
+			h := &RuntimeAPI{Addr: addr, Backend: tt.backend, Server: "a"}
+			err := h.Drain(t.Context(), time.Second)
+			if err == nil || !strings.Contains(err.Error(), tt.say) || tt.is != nil && !errors.Is(err, tt.is) {
+				t.Errorf("got %v, want %q and %v", err, tt.say, tt.is)
+			}
+			if name := h.Backend + "/a at " + addr; err != nil && !strings.Contains(err.Error(), name) {
+				t.Errorf("%v does not name %s", err, name)
+			}
+		})
+	}
+}
+
+func TestRuntimeAPICheck(t *testing.T) {
+	two := []server{{"a", 2, 0, 1}, {"b", 2, 0, 1}}
+	tests := []struct {
+		name    string
+		servers []server
+		level   string
+		backend string
+		say     string // "" for nil
+	}{
+		{"well", two, "admin", "be", ""},
+		{"level user", two, "user", "be", "level admin"},
+		{"no backend", two, "admin", "bee", "no such backend"},
+		{"no server", two[1:], "admin", "be", "no such server"},
+		{"alone", two[:1], "admin", "be", "503"},
+		{"maint", []server{{"a", 0, maint, 1}, two[1]}, "admin", "be", "in maintenance"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			f := &fakeHAProxy{servers: slices.Clone(tt.servers), level: tt.level}
+			var c gcgate.Checker = &RuntimeAPI{Addr: serveFake(t, "tcp", "127.0.0.1:0", f.answer), Backend: tt.backend, Server: "a"}
+			err := c.Check(t.Context())
+			if tt.say == "" && err != nil || tt.say != "" && (err == nil || !strings.Contains(err.Error(), tt.say)) {
+				t.Errorf("got %v, want %q", err, tt.say)
+			}
+			if f.sets != nil {
+				t.Errorf("Check has changed states: %q", f.sets)
+			}
+		})
+	}
+}
+
+func TestRuntimeAPIHoldsToTheContext(t *testing.T) {
+	leakCheck(t)
+	silence := make(chan struct{})
+	addr := serveFake(t, "tcp", "127.0.0.1:0", func(string) string { <-silence; return "" })
+	defer close(silence)
+	h := &RuntimeAPI{Addr: addr, Backend: "be", Server: "a"}
+	deadline, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+	defer cancel()
+	if err := h.Ready(deadline); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v, want a deadline", err)
+	}
+	canceled, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(30*time.Millisecond, cancel)
+	if err := h.Drain(canceled, time.Second); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want it canceled", err)
+	}
+}
+
+func TestRuntimeAPIOverUnixSocket(t *testing.T) {
+	f := &fakeHAProxy{servers: []server{{"a", 2, 0, 1}, {"b", 2, 0, 1}}, level: "admin"}
+	path := serveFake(t, "unix", filepath.Join(t.TempDir(), "s"), f.answer)
+	for _, addr := range []string{path, "unix:" + path} {
+		h := &RuntimeAPI{Addr: addr, Backend: "be", Server: "a"}
+		if err := errors.Join(h.Check(t.Context()), h.Drain(t.Context(), 0), h.Ready(t.Context())); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -1,0 +1,84 @@
+package haproxy
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// server is a line of "show servers state".
+type server struct {
+	name   string
+	op     uint64 // operational state: 0 stopped, 1 starting, 2 running, 3 stopping
+	admin  uint64 // administrative state, a set of the bits below
+	weight uint64 // 0 takes no requests
+}
+
+// Bits of srv_admin_state, from management.txt, "show servers state". CMAINT (0x04) is a note
+// about the configuration, and stays when the server is put back.
+const (
+	forcedMaint    = 0x01
+	inheritedMaint = 0x02
+	forcedDrain    = 0x08
+	inheritedDrain = 0x10
+	resolveMaint   = 0x20
+)
+
+func (s server) inMaint() bool   { return s.admin&forcedMaint != 0 }
+func (s server) isDrained() bool { return s.admin&forcedDrain != 0 }
+
+// isUsable reports whether HAProxy sends new requests to s.
+func (s server) isUsable() bool {
+	const out = forcedMaint | inheritedMaint | forcedDrain | inheritedDrain | resolveMaint
+	return s.admin&out == 0 && s.weight > 0 && (s.op == 1 || s.op == 2)
+}
+
+// nameChars are what HAProxy's names are made of.
+const nameChars = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:"
+
+var (
+	errNoTable  = errors.New("the answer has no table of servers: is that HAProxy 1.6 or later?")
+	errBadTable = errors.New("the table of servers is cut short or not understood: please report it, with HAProxy's version")
+)
+
+// parseServers returns the servers of backend in an answer to "show servers state". The table
+// starts at the line of column names, "# be_id be_name ..."; columns are found by name, as
+// later versions may add some. It ends at an empty line.
+func parseServers(answer, backend string) ([]server, error) {
+	var columns []string
+	var servers []server
+	for line := range strings.Lines(answer) {
+		fields := strings.Fields(line)
+		switch {
+		case columns == nil:
+			if len(fields) > 1 && fields[0] == "#" && fields[1] == "be_id" {
+				columns = fields[1:]
+			}
+			continue
+		case len(fields) == 0:
+			return servers, nil
+		case strings.HasPrefix(fields[0], "#"):
+			continue // a comment
+		}
+		at := func(column string) string {
+			if i := slices.Index(columns, column); i >= 0 && i < len(fields) {
+				return fields[i]
+			}
+			return ""
+		}
+		op, err1 := strconv.ParseUint(at("srv_op_state"), 10, 32)
+		admin, err2 := strconv.ParseUint(at("srv_admin_state"), 10, 32)
+		weight, err3 := strconv.ParseUint(at("srv_uweight"), 10, 32)
+		if err := errors.Join(err1, err2, err3); err != nil || at("srv_name") == "" {
+			return nil, errBadTable
+		}
+		if at("be_name") == backend {
+			servers = append(servers, server{at("srv_name"), op, admin, weight})
+		}
+	}
+	if columns == nil {
+		return nil, errNoTable
+	}
+	return nil, errBadTable // no empty line: the end is missing
+}

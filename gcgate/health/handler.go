@@ -1,0 +1,212 @@
+package health
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"evenkeel.dev/gcgate"
+	"evenkeel.dev/gcgate/polled"
+)
+
+var (
+	_ gcgate.Signal    = (*Handler)(nil)
+	_ gcgate.Attacher  = (*Handler)(nil)
+	_ gcgate.Checker   = (*Handler)(nil)
+	_ gcgate.Confirmer = (*Handler)(nil)
+)
+
+// Handler is a [gcgate.Signal] that answers HTTP health checks: it is the [http.Handler] of
+// the path that a balancer polls (HAProxy's "option httpchk", Envoy, and others). See
+// deploy/haproxy/health.cfg.
+//
+// The peer must poll fast, every 10 ms: when its polls of late are so slow that it would not act
+// on a drain within [gcgate.Options].AnnounceTimeout, or when it has polled too few times to tell, the
+// signal is silent, and the log names the interval. It is used again when the polls are fast.
+//
+// It answers GET and HEAD, with 200 "ready" or 503 "draining", to the addresses in Allow and
+// 403 to others. Who asks is the connection's other end: headers such as X-Forwarded-For are
+// not looked at.
+//
+// Mount it outside of httpgate.Wrap: under [gcgate.PolicyShed] that would refuse the polls that end a
+// drain, and elsewhere the polls would count as requests. Do not mount it where a peer forwards
+// the requests of others to it.
+//
+// Drain returns when each address that polls regularly has polled once more than it takes to
+// make it act, Fall times. Ready returns when each that was told to drain has this process back,
+// which takes a proof, since Rise may not be what the balancer is set to, and two replicas that
+// are out at once leave nobody to serve:
+//
+//   - HAProxy says so in its polls, with "http-check send-state" (X-Haproxy-Server-State). Then
+//     Fall and Rise do not matter, in neither direction; or
+//   - Rise answers, and after them more requests than can have come past the peer: at least
+//     eight, and four times as often as while the peer had this process out, in the drains of
+//     late. This holds for one address, with one poller, and not where two were told to drain:
+//     nobody knows which of them sends; or
+//   - Rise answers and 10 s, which the log tells once. The turn is held meanwhile. A balancer
+//     that needs longer than that is lost sight of: let it tell, or set Rise.
+//
+// An address that was told to drain and has not polled for 30 s is gone.
+//
+// The fields must not change once the signal is in use. Methods may be called from any
+// goroutine.
+//
+// Source: HAProxy 2.6 configuration.txt, "option httpchk", and section 5.2, "check", "inter",
+// "rise" and "fall".
+type Handler struct {
+	// Allow are the addresses that may poll. Default: none but this machine's loopback.
+	// A Unix socket's permissions say who may poll there.
+	Allow []netip.Prefix
+
+	// Fall and Rise are how many answers in a row it takes to make the peer act: "fall" and
+	// "rise" in HAProxy. Default: 0, which is HAProxy's default, 3 and 2; with "fall 1 rise 1"
+	// write 1 and 1: the drain then takes two polls, not four.
+	Fall, Rise int
+
+	// Pollers is how many poll from one address: HAProxy processes, times the backends with
+	// this server. With more than one, who has polled again is an estimate: each is taken to
+	// poll as often as the others. Default: 0, which is 1.
+	Pollers int
+
+	// Logger gets Debug for the first stranger. Default: nil, which is slog.Default().
+	Logger *slog.Logger
+
+	peers     polled.Peers
+	strangers atomic.Uint64
+	warned    sync.Once // that a peer was taken for back without a proof
+}
+
+const (
+	defaultFall = 3
+	defaultRise = 2
+
+	headerServerState = "X-Haproxy-Server-State" // of "http-check send-state"
+)
+
+// ServeHTTP answers a poll.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	header := w.Header()
+	header.Set("Content-Type", "text/plain; charset=utf-8")
+	header.Set("Cache-Control", "no-store")
+	header.Set("X-Content-Type-Options", "nosniff")
+	network := "tcp"
+	if a, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok {
+		network = a.Network()
+	}
+	from, ok := polled.Allowed(network, r.RemoteAddr, h.Allow)
+	if !ok {
+		h.stranger(r.RemoteAddr)
+		w.WriteHeader(http.StatusForbidden)
+		io.WriteString(w, "forbidden\n")
+		return
+	}
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		header.Set("Allow", "GET, HEAD")
+		w.WriteHeader(http.StatusMethodNotAllowed)
+		io.WriteString(w, "use GET or HEAD\n")
+		return
+	}
+	draining := h.peers.Begin(from, serverState(r))
+	status, text := http.StatusOK, "ready\n"
+	if draining {
+		status, text = http.StatusServiceUnavailable, "draining\n"
+	}
+	w.WriteHeader(status)
+	if _, err := io.WriteString(w, text); err == nil {
+		h.peers.Answered(from, draining)
+	}
+}
+
+// Drain answers 503 from now on. See [Handler] for when it returns.
+func (h *Handler) Drain(ctx context.Context, _ time.Duration) error {
+	return h.explain(h.peers.Drain(ctx, h.demand(h.Fall, defaultFall)))
+}
+
+// Ready answers 200 from now on. See [Handler] for when it returns.
+func (h *Handler) Ready(ctx context.Context) error {
+	err := h.peers.Ready(ctx, h.demand(h.Rise, defaultRise))
+	if err == nil && h.peers.Unproven() {
+		h.warned.Do(func() {
+			h.log().Warn("health: no proof that the balancer has this process back: too few requests come by it, as many come past it, or several balancers poll; it is taken to have it after a time, for which the turn is held, and this is said once: let HAProxy tell (http-check send-state), and set Handler.Fall and Rise to the balancer's", "after", polled.ProofTimeout)
+		})
+	}
+	return h.explain(err)
+}
+
+// Attach implements [gcgate.Attacher]: the requests that come may prove that the peer has this process
+// back.
+func (h *Handler) Attach(g *gcgate.Gate) { h.peers.Attach(g) }
+
+// CanConfirm implements [gcgate.Confirmer].
+func (h *Handler) CanConfirm(within time.Duration) error {
+	return h.explain(h.peers.CanConfirm(within, h.demand(h.Fall, defaultFall)))
+}
+
+// demand is what each poller takes to act.
+func (h *Handler) demand(answers, initial int) polled.Demand {
+	if answers <= 0 {
+		answers = initial
+	}
+	return polled.Demand{Answers: answers, Pollers: h.Pollers, Prove: true}
+}
+
+// serverState returns what HAProxy says of this server, as in "UP 2/3; name=be/a; node=lb1".
+func serverState(r *http.Request) polled.Says {
+	v := r.Header[headerServerState]
+	if len(v) != 1 {
+		return polled.SaysNothing
+	}
+	state, _, _ := strings.Cut(v[0], ";")
+	word, _, _ := strings.Cut(state, " ")
+	switch word {
+	case "UP":
+		return polled.SaysUp
+	case "DOWN", "NOLB":
+		return polled.SaysDown
+	}
+	return polled.SaysNothing
+}
+
+// Check waits until somebody has polled.
+func (h *Handler) Check(ctx context.Context) error { return h.explain(h.peers.Heard(ctx)) }
+
+// String returns "health check".
+func (h *Handler) String() string { return "health check" }
+
+// Strangers returns how many polls got 403 because their address is not allowed.
+func (h *Handler) Strangers() uint64 { return h.strangers.Load() }
+
+func (h *Handler) explain(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, polled.ErrNobody) && h.strangers.Load() > 0:
+		return fmt.Errorf("health: %w but strangers: add the balancer's address to Handler.Allow", err)
+	case errors.Is(err, polled.ErrNobody):
+		return fmt.Errorf("health: %w: in HAProxy add \"option httpchk GET PATH\" to the backend, with the path of this handler, and \"check inter 10ms fastinter 10ms downinter 10ms rise 1 fall 1\" to the server line", err)
+	default:
+		return fmt.Errorf("health: %w (inter, fastinter and downinter 10ms in HAProxy)", err)
+	}
+}
+
+func (h *Handler) stranger(from string) {
+	if h.strangers.Add(1) == 1 {
+		h.log().Debug("health: a stranger polls the health check, and gets 403; later ones are not logged: add the address to Handler.Allow if it is a balancer's", "from", from)
+	}
+}
+
+func (h *Handler) log() *slog.Logger {
+	if h.Logger == nil {
+		return slog.Default()
+	}
+	return h.Logger
+}

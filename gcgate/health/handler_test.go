@@ -1,0 +1,215 @@
+package health
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"evenkeel.dev/gcgate"
+	"evenkeel.dev/gcgate/gcgatetest"
+	"evenkeel.dev/gcgate/polled"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// logBuffer is a buffer for several goroutines.
+type logBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// sleep returns false when ctx ends before d is over.
+func sleep(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// startGate starts a gate over h.
+func startGate(t *testing.T, o gcgate.Options, h *gcgatetest.Heap, log *logBuffer) *gcgate.Gate {
+	t.Helper()
+	o.Collector, o.Logger = h, slog.New(slog.NewTextHandler(log, nil))
+	g, err := gcgate.Start(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// TestHandlerNeedsTheTurn: a balancer that finds all down has nobody to send to.
+func TestHandlerNeedsTheTurn(t *testing.T) {
+	if _, ok := any(&Handler{}).(gcgate.TurnFree); ok {
+		t.Error("it says that it can do without the turn")
+	}
+}
+
+func TestHandlerAnswers(t *testing.T) {
+	tests := []struct {
+		name, method, remote, network string
+		draining                      bool
+		status                        int
+		body                          string
+	}{
+		{"ready", "GET", "127.0.0.1:1", "tcp", false, 200, "ready\n"},
+		{"draining", "GET", "127.0.0.1:1", "tcp", true, 503, "draining\n"},
+		{"HEAD", "HEAD", "[::1]:1", "tcp", true, 503, "draining\n"}, // the server drops the body
+		{"allowed", "GET", "10.1.2.3:1", "tcp", false, 200, "ready\n"},
+		{"allowed, IPv4 in IPv6", "GET", "[::ffff:10.1.2.3]:1", "tcp", false, 200, "ready\n"},
+		{"stranger", "GET", "10.2.2.3:1", "tcp", true, 403, "forbidden\n"},
+		{"stranger's POST", "POST", "10.2.2.3:1", "tcp", false, 403, "forbidden\n"},
+		{"POST", "POST", "127.0.0.1:1", "tcp", false, 405, "use GET or HEAD\n"},
+		{"no address", "GET", "@", "tcp", false, 403, "forbidden\n"},
+		{"Unix socket", "GET", "@", "unix", false, 200, "ready\n"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			h := &Handler{Allow: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")}}
+			if tt.draining {
+				ended, cancel := context.WithCancel(t.Context())
+				cancel()
+				h.Drain(ended, time.Second) // nobody polls: it answers so from now on
+			}
+			var local net.Addr = &net.TCPAddr{}
+			if tt.network == "unix" {
+				local = &net.UnixAddr{Net: "unix"}
+			}
+			ctx := context.WithValue(t.Context(), http.LocalAddrContextKey, local)
+			r := httptest.NewRequestWithContext(ctx, tt.method, "/health", nil)
+			r.RemoteAddr = tt.remote
+			for _, header := range []string{"X-Forwarded-For", "X-Real-Ip", "Forwarded"} {
+				r.Header.Set(header, "127.0.0.1") // must not let a stranger in
+			}
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, r)
+			if w.Code != tt.status || w.Body.String() != tt.body {
+				t.Errorf("got %d %q, want %d %q", w.Code, w.Body, tt.status, tt.body)
+			}
+			if got := w.Header().Get("Cache-Control"); got != "no-store" {
+				t.Errorf("Cache-Control is %q", got)
+			}
+			if got := w.Header().Get("Content-Type"); !strings.HasPrefix(got, "text/plain") {
+				t.Errorf("Content-Type is %q", got)
+			}
+			if tt.status == 405 && w.Header().Get("Allow") != "GET, HEAD" {
+				t.Errorf("Allow is %q", w.Header().Get("Allow"))
+			}
+		})
+	}
+}
+
+func TestHandlerTellsWhoPolls(t *testing.T) {
+	h := &Handler{Fall: 3, Rise: 2}
+	statuses := make(chan int, 1000)
+	r := httptest.NewRequest("GET", "/health", nil)
+	r.RemoteAddr = "127.0.0.1:1"
+	poll := func() {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		select {
+		case statuses <- w.Code:
+		default:
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() {
+		for ; ctx.Err() == nil; sleep(ctx, 5*time.Millisecond) {
+			poll()
+		}
+	})
+	defer running.Wait()
+	defer cancel()
+	if err := errors.Join(h.Check(t.Context()), h.Drain(t.Context(), time.Second), h.Ready(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	count := map[int]int{}
+	for len(statuses) > 0 {
+		count[<-statuses]++
+	}
+	if count[503] < 3 || count[200] < 2 {
+		t.Errorf("Drain and Ready returned after %v answers; fall is 3, rise is 2", count)
+	}
+}
+
+func TestHandlerWithoutPollsNamesTheLineToAdd(t *testing.T) {
+	var log bytes.Buffer
+	h := &Handler{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	for _, err := range []error{h.Check(ctx), h.Drain(ctx, time.Second), h.CanConfirm(time.Second)} {
+		if !errors.Is(err, polled.ErrNobody) || !strings.Contains(err.Error(), "option httpchk") {
+			t.Errorf("got %v, want the line to add", err)
+		}
+	}
+	if err := h.Ready(ctx); err != nil {
+		t.Errorf("Ready, where nobody was told to drain: %v", err)
+	}
+	for range 2 {
+		r := httptest.NewRequest("GET", "/health", nil)
+		r.RemoteAddr = "10.0.0.1:1"
+		h.ServeHTTP(httptest.NewRecorder(), r)
+	}
+	if err := h.Check(ctx); err == nil || !strings.Contains(err.Error(), "Handler.Allow") {
+		t.Errorf("got %v, want Handler.Allow", err)
+	}
+	if n := strings.Count(log.String(), "stranger"); n != 1 || h.Strangers() != 2 {
+		t.Errorf("counted %d strangers, logged %d times; want 2 and 1", h.Strangers(), n)
+	}
+}
+
+// TestHandlerWithoutAProofSaysSoOnce: the log names what to set.
+func TestHandlerWithoutAProofSaysSoOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log logBuffer
+		h := &Handler{Logger: slog.New(slog.NewTextHandler(&log, nil))}
+		heap := gcgatetest.NewHeap()
+		heap.Rate = 0
+		g := startGate(t, gcgate.Options{}, heap, new(logBuffer))
+		defer g.Stop(t.Context())
+		h.Attach(g)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		r := httptest.NewRequest("GET", "/health", nil)
+		r.RemoteAddr = "127.0.0.1:1"
+		go func() {
+			for sleep(ctx, 10*time.Millisecond) {
+				h.ServeHTTP(httptest.NewRecorder(), r)
+			}
+		}()
+		time.Sleep(time.Second)
+		for n := range 3 {
+			if err := errors.Join(h.Drain(ctx, time.Second), h.Ready(ctx)); err != nil {
+				t.Fatal(err)
+			}
+			if strings.Count(log.String(), "no proof") != 1 || !strings.Contains(log.String(), "http-check send-state") {
+				t.Errorf("after %d drains the log does not say it once:\n%s", n+1, log.String())
+			}
+		}
+	})
+}

@@ -1,0 +1,349 @@
+package gcgate
+
+import (
+	"log/slog"
+	"math"
+	"math/rand/v2"
+	"time"
+)
+
+// Bounds of the time between two samples.
+const (
+	sampleMin     = time.Millisecond
+	sampleIdle    = 2 * time.Millisecond   // while a gap would be used, or the turn is waited for
+	sampleMax     = 100 * time.Millisecond // while requests come
+	sampleRest    = 250 * time.Millisecond // after as long without a request; the next one wakes the gate
+	sampleRestMin = 150 * time.Millisecond // each sample wakes the whole runtime: 0.3 ms of CPU
+
+	// burstRate is what a process may begin to allocate without a request, in bytes a second: of
+	// objects up to a kilobyte a core allocates 1 to 3 GiB. The gate rests for as long as that
+	// takes to the hard threshold, sampleRestMin at least. Nearly: the sample before may have seen
+	// the burst's beginning, a ninth of the way, and not how fast it is.
+	burstRate = 3 << 30
+
+	memoryEvery = 10 * time.Second // between two looks at what memory there is
+)
+
+// heapWatch samples the heap and keeps the thresholds. It also holds the runtime's own pacing off
+// or on, since that belongs to the thresholds: with no room between them the runtime stays in
+// charge. Its fields are owned by the control goroutine.
+type heapWatch struct {
+	options   *Options
+	log       *slog.Logger
+	collector Collector
+	pacing    *pacing
+	requests  *counter
+	status    *status
+	stop      <-chan struct{} // closed when the gate stops
+
+	policy     Policy // never PolicyAuto
+	requested  int64  // memory limit that somebody set: the options, or GOMEMLIMIT
+	allowed    allowance
+	memoryRead time.Time // when allowed was found
+	inCharge   bool      // the runtime's pacing is off
+	fresh      bool      // in charge, and no cycle has ended since: one may have begun before
+	net        int64     // the runtime's limit as set by the gate; 0: it has not set any
+
+	thresholds thresholds
+	jitter     float64 // of the trigger, in this cycle
+	predict    predictor
+	gap        gap
+	last       reading   // the last sample
+	sampled    time.Time // when it was taken
+	base       uint64    // allocated when live was counted
+	used       uint64    // bytes of objects, dead ones included
+	rate       float64   // of allocation, bytes a second: the higher of now and of late
+	pace       float64   // of allocation, bytes a second: mean of about the last second
+	collected  time.Time // when the last cycle ended
+
+	cycle  <-chan struct{} // closed when the gate's last Collect has returned; nil: it has
+	marked bool            // its marking is over
+
+	timer  *time.Timer   // of sleep
+	step   time.Duration // bound of the time to the next sample since a request came
+	warned map[string]time.Time
+}
+
+// begin takes the collection at the start in, and takes charge.
+func (h *heapWatch) begin(took time.Duration) {
+	h.warned = make(map[string]time.Time)
+	h.step, h.timer = sampleMin, time.NewTimer(0)
+	h.predict = newPredictor()
+	h.last = readCollector(h.collector)
+	h.predict.seed(took, h.last.live)
+	h.sampled = time.Now()
+	h.gap.since = h.sampled
+	h.rebase(h.last)
+	h.publish()
+	h.logRule()
+}
+
+// logRule tells the log the rule that the trigger follows, and its figures.
+func (h *heapWatch) logRule() {
+	ceiling, why := h.allowed.ceiling(h.options, h.collector.Overhead())
+	if floor := float64(h.options.MinTriggerBytes); ceiling < floor {
+		ceiling, why = floor, "MinTriggerBytes ("+why+")"
+	}
+	h.log.Info("gcgate: the trigger is the heap after two seconds of allocation, at least the floor and TriggerRatio times the live heap, at most the ceiling",
+		"floor", h.options.MinTriggerBytes, "ceiling", uint64(ceiling), "ceiling_is", why,
+		"limit", h.allowed.limit, "limit_from", h.allowed.from)
+	if set := h.requested; set != math.MaxInt64 && h.allowed.limit < set {
+		h.log.Warn("gcgate: the memory limit is above that of the control group, which would be hit first: the lower one holds; lower GOMEMLIMIT or Options.MemoryLimitBytes, or give the container more memory",
+			"limit", set, "instead", h.allowed.limit)
+	}
+}
+
+// sleep waits for d, or less: until the gate stops, until sooner is sent to or closed, or until a
+// request ends a silence. Then it takes a sample.
+func (h *heapWatch) sleep(d time.Duration, sooner <-chan struct{}) {
+	if h.policy != PolicyStock && h.silent() && !h.requests.watch(h.gap.entered) {
+		d = min(d, sampleMin)
+	}
+	h.timer.Reset(d)
+	select {
+	case <-h.stop:
+	case <-sooner:
+	case <-h.requests.wake:
+		h.step = sampleMin // nobody knows yet what this request allocates
+	case <-h.timer.C:
+	}
+	h.requests.unwatch()
+	h.sample()
+}
+
+// silent reports whether no request has been here for so long that the gate rests.
+func (h *heapWatch) silent() bool { return h.gap.silence(h.sampled) >= sampleRest }
+
+// sample reads the heap, and notices cycles that were not the gate's.
+func (h *heapWatch) sample() {
+	now, r := time.Now(), readCollector(h.collector)
+	if dt := now.Sub(h.sampled).Seconds(); dt > 0 {
+		rate := float64(r.allocated-h.last.allocated) / dt
+		h.rate = max(rate, h.rate+(rate-h.rate)*min(1, dt)) // falls with a time constant of a second
+		h.pace += (rate - h.pace) * -math.Expm1(-dt)
+	}
+	inFlight, entered := h.requests.read()
+	h.gap.see(now, inFlight, entered)
+	before := h.last
+	mine := h.cycle != nil && !h.marked // a collection that took too long may have ended
+	swept := h.cycle == nil
+	h.returned()
+	h.used = h.thresholds.live + r.allocated - h.base
+	h.last, h.sampled = r, now
+	if r.cycles != before.cycles {
+		was, heap, inCharge := h.thresholds, h.used, h.inCharge && !h.fresh
+		h.marked = true
+		h.rebase(r)
+		automatic := r.automatic - before.automatic
+		switch {
+		case !inCharge || mine:
+		case automatic > 0:
+			h.escaped(automatic, was, heap)
+		case swept:
+			h.warn("forced", "gcgate: the program collected by itself (runtime.GC or debug.FreeOSMemory): requests may have met that collection; call Gate.Collect instead")
+		}
+	}
+	h.thresholds.follow(h.pace, h.jitter)
+	h.status.heap.Store(h.used)
+	h.publish()
+}
+
+// beginCycle has the collector collect, in a goroutine of its own: it may block for long after
+// marking. The channel is closed when it has returned.
+func (h *heapWatch) beginCycle() (returned <-chan struct{}) {
+	done := make(chan struct{})
+	h.cycle, h.marked = done, false
+	go func() { // Stop does not wait for it
+		defer close(done)
+		h.collector.Collect()
+	}()
+	return done
+}
+
+// cycleEnded reports whether a cycle has ended since the last sample, as the one that beginCycle
+// began does when its marking is over.
+func (h *heapWatch) cycleEnded() bool {
+	now := readCollector(h.collector)
+	if now.cycles == h.last.cycles {
+		return false
+	}
+	h.last.cycles, h.last.automatic, h.marked = now.cycles, now.automatic, true
+	h.rebase(now)
+	return true
+}
+
+// returned reports whether the gate's last Collect is over, its sweep included.
+func (h *heapWatch) returned() bool {
+	if h.cycle == nil {
+		return true
+	}
+	select {
+	case <-h.cycle:
+		h.cycle = nil
+		return true
+	default:
+		return false
+	}
+}
+
+// escaped tells that the runtime collected although the gate is in charge. was are the
+// thresholds of then, heap is what it had grown to.
+func (h *heapWatch) escaped(n uint64, was thresholds, heap uint64) {
+	h.status.update(func(s *Stats) { s.Escaped += n })
+	overhead := h.collector.Overhead()
+	switch {
+	case int64(was.net) >= h.allowed.limit:
+		h.warn("escaped", "gcgate: the runtime collected by itself: the memory limit was hit; raise it, or lower HardRatio and MaxTriggerBytes so that the gate collects earlier",
+			"limit", h.allowed.limit, "from", h.allowed.from, "heap", heap, "live", h.thresholds.live, "enough", limitFor(h.options, h.thresholds.live, overhead))
+	case heap < was.hard:
+		h.warn("escaped", "gcgate: the runtime collected by itself: memory beside the heap (stacks, fragmentation) grew into the gate's own net, which was moved; nothing to do, unless this is said often: then look for goroutines that pile up",
+			"net", was.net, "heap", heap, "beside", overhead)
+	default:
+		h.warn("escaped", "gcgate: the runtime collected by itself: the heap outgrew the hard threshold up to the gate's own net before the gate had collected, no memory limit was hit; raise HardRatio for a higher net, or shorten AnnounceTimeout and DrainTimeout",
+			"heap", heap, "trigger", was.trigger, "hard", was.hard, "net", was.net, "bytes_a_second", uint64(h.rate))
+	}
+}
+
+// rebase starts from the heap that a cycle left.
+func (h *heapWatch) rebase(r reading) {
+	h.base, h.collected = r.allocated, time.Now()
+	if h.memoryRead.IsZero() || h.collected.Sub(h.memoryRead) >= memoryEvery {
+		h.memoryRead = h.collected
+		var m memory
+		m.group, m.available = h.collector.Memory()
+		h.allowed = allow(h.options, h.requested, m)
+	}
+	overhead := h.collector.Overhead()
+	h.thresholds = thresholdsFor(h.options, h.allowed, r.live, overhead)
+	h.jitter = h.options.Jitter * rand.Float64()
+	h.thresholds.follow(h.pace, h.jitter)
+	h.used = r.live
+	h.status.heap.Store(h.used)
+	h.fresh = false
+	h.takeCharge(overhead)
+}
+
+// takeCharge switches the runtime's own pacing off, or on again where the limit leaves no room.
+func (h *heapWatch) takeCharge(overhead uint64) {
+	net := int64(h.thresholds.net)
+	switch {
+	case h.policy == PolicyStock:
+		net = h.requested // the rest is the runtime's business
+	case h.thresholds.noRoom:
+		net = h.allowed.limit
+		h.warn("no room", "gcgate: the memory limit leaves no room beside the live heap; the runtime stays in charge",
+			"limit", net, "from", h.allowed.from, "live", h.thresholds.live, "enough", limitFor(h.options, h.thresholds.live, overhead))
+	}
+	// Each call stops the world: not for a change that does not matter. But the limit is kept to.
+	lowered := net < h.net && net == h.allowed.limit
+	if lowered || max(net, h.net)-min(net, h.net) > h.net/16 {
+		h.net = net
+		h.pacing.setLimit(net)
+	}
+	want := h.policy != PolicyStock && !h.thresholds.noRoom
+	if want == h.inCharge {
+		return
+	}
+	h.inCharge, h.fresh = want, want
+	if want {
+		h.pacing.switchOff()
+	} else {
+		h.pacing.switchOn()
+	}
+}
+
+// pastHard reports whether to collect at once.
+func (h *heapWatch) pastHard() bool { return h.inCharge && h.used >= h.thresholds.hard }
+
+// farFromHard reports whether the hard threshold is more than farFor away at the present rate, so
+// that the turn may as well come a little later.
+func (h *heapWatch) farFromHard() bool {
+	return !h.inCharge || float64(h.used)+h.rate*farFor.Seconds() < float64(h.thresholds.hard)
+}
+
+const farFor = time.Minute
+
+// quietEnough reports whether this looks like a gap long enough to collect in.
+func (h *heapWatch) quietEnough() bool { return h.gap.silence(h.sampled) >= h.minGap() }
+
+// minGap is the silence that is taken for a gap. With peers to carry the load there is no
+// hurry: at a low rate any two requests have a gap between them, and a collection at the idle
+// threshold is worth less than one at the trigger.
+func (h *heapWatch) minGap() time.Duration {
+	least := h.gap.unusual()
+	switch h.policy {
+	case PolicyIdle:
+		return least
+	case PolicyStock: // would PolicyIdle help?
+		return max(least, h.expected())
+	}
+	return max(least, 100*time.Millisecond, h.expected())
+}
+
+// expected is how long the next collection will take at most, nearly always.
+func (h *heapWatch) expected() time.Duration { return h.predict.expect(h.thresholds.live) }
+
+// interval is the time to the next sample: so that the trigger is not passed unseen, and less
+// while a gap would be used, but not for long where nothing moves: a request may hang, or the
+// turn not be to be had.
+func (h *heapWatch) interval() time.Duration {
+	d := h.ahead(h.thresholds.trigger)
+	if h.inCharge && h.used >= h.thresholds.idle && h.policy != PolicyThrough {
+		d = min(d, max(sampleIdle, h.minGap()/4, h.gap.still(h.sampled)/8))
+	}
+	return d
+}
+
+// wantingInterval is the time to the next sample while the turn is waited for.
+func (h *heapWatch) wantingInterval() time.Duration {
+	return max(h.ahead(h.thresholds.hard), sampleIdle)
+}
+
+// ahead is the time to a sample before the heap passes a threshold: an eighth of what it takes
+// to there at the present rate. After a silence the first request is looked at after a
+// millisecond, then after two, and so on, up to sampleMax.
+func (h *heapWatch) ahead(threshold uint64) time.Duration {
+	d := min(h.step, sampleMax)
+	h.step = min(2*h.step, sampleMax)
+	if h.silent() {
+		d = sampleRest
+	}
+	if !h.inCharge {
+		return d
+	}
+	if h.silent() {
+		left := (float64(h.thresholds.hard) - float64(h.used)) / burstRate
+		d = max(time.Duration(min(left, d.Seconds())*float64(time.Second)), sampleRestMin)
+	}
+	if h.used < threshold { // as a float: after a minute of nothing it is centuries
+		if eighth := float64(threshold-h.used) / 8; h.rate*d.Seconds() > eighth {
+			d = time.Duration(eighth / h.rate * float64(time.Second))
+		}
+	}
+	return max(d, sampleMin)
+}
+
+// publish shows other goroutines what is known.
+func (h *heapWatch) publish() {
+	h.status.mu.Lock()
+	defer h.status.mu.Unlock()
+	s := &h.status.stats
+	s.Policy, s.Live, s.Trigger, s.Hard = h.policy, h.thresholds.live, h.thresholds.trigger, h.thresholds.hard
+	s.Limit = uint64(h.allowed.limit)
+	s.Expected = h.expected()
+	s.Next = time.Time{}
+	if h.rate > 0 && h.inCharge {
+		left := float64(h.thresholds.trigger) - float64(h.used)
+		s.Next = h.sampled.Add(time.Duration(min(max(left, 0)/h.rate, 1e6) * float64(time.Second)))
+	}
+}
+
+// warn logs one kind of warning at most once each warnEvery.
+func (h *heapWatch) warn(kind, message string, args ...any) {
+	now := time.Now()
+	if last, ok := h.warned[kind]; ok && now.Sub(last) < warnEvery {
+		return
+	}
+	h.warned[kind] = now
+	h.log.Warn(message, args...)
+}

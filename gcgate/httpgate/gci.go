@@ -1,0 +1,123 @@
+package httpgate
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"sync"
+	"time"
+
+	"evenkeel.dev/gcgate/polled"
+)
+
+// gci is the service's side of the header protocol of the Garbage Collector Control Interceptor
+// (the README of gcinterceptor/gci-proxy; docs/reference/protocol.md). gci-proxy exits at any
+// status but 200, so a collection that comes too soon after another is left out with 200 too.
+//
+// Its methods may be called from any goroutine.
+type gci struct {
+	peers    []netip.Prefix
+	heap     func() uint64 // bytes of objects now
+	collect  func(context.Context) error
+	expected func() time.Duration // of one collection, from its announcement
+
+	// What keeps peers from collecting all the time.
+	mu      sync.Mutex
+	running chan struct{} // closed when the collection has ended; nil: none runs
+	err     error         // of the last collection
+	next    time.Time     // when the next may start
+}
+
+const (
+	headerGCI = "Gci"
+
+	// gciSpacing is the least time between the starts of two collections that peers force, in
+	// expected durations of one: peers cannot keep the process away for more than a quarter
+	// of the time.
+	gciSpacing = 4
+
+	// gciMinSpacing is it when a collection is short, or its duration not known yet.
+	gciMinSpacing = 100 * time.Millisecond
+
+	// gciTimeout bounds one collection for a peer: gci-proxy's own timeout.
+	gciTimeout = 120 * time.Second
+)
+
+// serves reports whether r is of the protocol and from a peer that may use it. A request that
+// a proxy handed on is not, since the header may be its client's.
+func (c *gci) serves(r *http.Request) bool {
+	h := r.Header
+	if len(h[headerGCI]) == 0 ||
+		len(h["X-Forwarded-For"]) > 0 || len(h["Forwarded"]) > 0 || len(h["Via"]) > 0 {
+		return false
+	}
+	return polled.Covered(r.RemoteAddr, c.peers)
+}
+
+// ServeHTTP answers a request of the protocol: 200 with the heap's bytes in decimal for "ch",
+// 200 without a body after a collection for "gen1", "gen2" (Go has no generations) and "gc"
+// (what newer gci-proxies send), else 400.
+func (c *gci) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Cache-Control", "no-store")
+	switch values := r.Header[headerGCI]; {
+	case len(values) != 1:
+		http.Error(w, "gci: more than one value", http.StatusBadRequest)
+	case values[0] == "ch":
+		h.Set("Content-Type", "text/plain; charset=utf-8")
+		_, _ = io.WriteString(w, strconv.FormatUint(c.heap(), 10)) // a peer that has gone needs no answer
+	case values[0] == "gen1", values[0] == "gen2", values[0] == "gc":
+		wait, err := c.force(r.Context())
+		if err != nil {
+			http.Error(w, "not collected: "+err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		if wait > 0 {
+			h.Set("Gcgate-Skipped", "1")
+			h.Set("Retry-After", formatSeconds(wait))
+		}
+		h.Set("Content-Length", "0")
+		w.WriteHeader(http.StatusOK)
+	default:
+		http.Error(w, `gci: want "ch", "gen1", "gen2" or "gc"`, http.StatusBadRequest)
+	}
+}
+
+// force collects and waits for the end. While another peer's collection runs it waits for that
+// one instead. Too soon after the last it does nothing, and returns how long to wait.
+func (c *gci) force(ctx context.Context) (wait time.Duration, err error) {
+	c.mu.Lock()
+	if running := c.running; running != nil {
+		c.mu.Unlock()
+		select {
+		case <-running:
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return 0, c.err
+	}
+	now := time.Now()
+	if wait = c.next.Sub(now); wait > 0 {
+		c.mu.Unlock()
+		return wait, nil
+	}
+	c.running = make(chan struct{})
+	c.next = now.Add(max(gciSpacing*c.expected(), gciMinSpacing))
+	c.mu.Unlock()
+
+	// Others may wait for this collection: it goes on when the client of this one has gone.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), gciTimeout)
+	defer cancel()
+	err = c.collect(ctx)
+
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.err = err
+	close(c.running)
+	c.running = nil
+	return 0, err
+}

@@ -1,0 +1,178 @@
+package httpgate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"evenkeel.dev/gcgate"
+	"evenkeel.dev/gcgate/client"
+	"evenkeel.dev/gcgate/polled"
+)
+
+var (
+	_ gcgate.Signal   = (*InBand)(nil)
+	_ gcgate.Attacher = (*InBand)(nil)
+	_ gcgate.TurnFree = (*InBand)(nil)
+)
+
+// InBand is a [gcgate.Signal] to clients that need no balancer: while this process is away, each
+// answer of a wrapped handler carries the header Gcgate-Drain with the milliseconds until it is
+// back. A [client.Transport] reads it and sends its requests elsewhere.
+//
+// Drain returns when no request has entered for QuietFor, so clients that do not read the header
+// make it fail at its deadline, and the gate then goes on without them. Requests that ran before
+// Drain are not told: their answer may be on its way.
+//
+// Use one *InBand with one gate, in [gcgate.Options].Signals, where [Wrap] and [New] find it; of
+// several they use the first. The fields must not change after [gcgate.Start].
+type InBand struct {
+	// QuietFor is how long no request must enter for the clients to count as gone.
+	// Default: 0, which is 10 ms.
+	QuietFor time.Duration
+
+	// Allow are the clients to tell, beside those of this host's loopback; the address is that
+	// of the connection. Default: none, which is everybody: when a process collects is no
+	// secret among services, but a server that faces the public may keep it to itself.
+	Allow []netip.Prefix
+
+	gate  atomic.Pointer[gcgate.Gate] // nil before Attach
+	until atomic.Int64                // when back, in ns of clock; 0: not announcing
+	told  atomic.Bool                 // an answer of this absence carried the header
+	seen  atomic.Bool                 // a probe was told that this process is back
+
+	mu      sync.Mutex // guards what follows: Drain and Ready against a wrong caller
+	entered uint32     // requests when the announcement ended
+	patient int64      // until when Ready waits to be seen, in ns of clock
+}
+
+const (
+	defaultInBandQuiet = 10 * time.Millisecond
+
+	// returnPatience is how long past the announced time a client that heard it asks at the
+	// latest: the longest pause between the probes of a Transport, and some.
+	returnPatience = client.MaxProbePause + 100*time.Millisecond
+)
+
+var firstMoment = time.Now()
+
+// clock is nanoseconds since the program's start, on the monotonic clock; never 0.
+func clock() int64 { return int64(time.Since(firstMoment)) | 1 }
+
+// Attach implements [gcgate.Attacher].
+func (b *InBand) Attach(g *gcgate.Gate) { b.gate.Store(g) }
+
+// SafeWithoutTurn implements [gcgate.TurnFree]: when all targets are away, a [client.Transport] uses them all
+// the same.
+func (b *InBand) SafeWithoutTurn() bool { return true }
+
+// String implements [gcgate.Signal].
+func (b *InBand) String() string { return "in-band (" + client.HeaderDrain + ")" }
+
+// Drain announces the absence, and returns nil when no request has entered for QuietFor.
+// At ctx's end it fails with what still comes; the announcement stays. It may be called again.
+func (b *InBand) Drain(ctx context.Context, expected time.Duration) error {
+	gate := b.gate.Load()
+	if gate == nil {
+		return errUnattached
+	}
+	b.mu.Lock()
+	if b.until.Load() == 0 {
+		b.told.Store(false)
+	}
+	b.until.Store(clock() + max(int64(expected), 1))
+	b.mu.Unlock()
+
+	quietFor := b.QuietFor
+	if quietFor <= 0 {
+		quietFor = defaultInBandQuiet
+	}
+	_, first := gate.Requests()
+	last, since := first, time.Now()
+	tick := time.NewTicker(max(quietFor/5, time.Millisecond))
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("httpgate: %s: requests keep coming, %d since the announcement: "+
+				"their clients do not read the header, give them another signal: %w", b, last-first, ctx.Err())
+		case <-tick.C:
+		}
+		if _, n := gate.Requests(); n != last {
+			last, since = n, time.Now()
+		} else if time.Since(since) >= quietFor {
+			return nil
+		}
+	}
+}
+
+// Ready ends the announcement, and returns nil when a client has seen it: a probe was answered,
+// or a request entered. It also returns nil when no client was told, and when those that were
+// have not come back long after they should have.
+func (b *InBand) Ready(ctx context.Context) error {
+	gate := b.gate.Load()
+	if gate == nil {
+		return errUnattached
+	}
+	b.mu.Lock()
+	if until := b.until.Load(); until != 0 {
+		_, b.entered = gate.Requests()
+		b.patient = max(until, clock()) + int64(returnPatience)
+		b.seen.Store(false)
+		b.until.Store(0)
+	}
+	entered, patient := b.entered, b.patient
+	b.mu.Unlock()
+
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for {
+		_, n := gate.Requests()
+		if !b.told.Load() || b.seen.Load() || n != entered || clock() > patient {
+			b.told.Store(false)
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("httpgate: %s: no client has come back yet: %w", b, ctx.Err())
+		case <-tick.C:
+		}
+	}
+}
+
+var errUnattached = errors.New("httpgate: InBand: no gate: name it in gcgate.Options.Signals")
+
+// tell returns what the answer to a request from remoteAddr has to announce, 0 for nothing.
+func (b *InBand) tell(remoteAddr string) time.Duration {
+	d := b.away(remoteAddr)
+	if d > 0 && !b.told.Load() {
+		b.told.Store(true)
+	}
+	return d
+}
+
+// answer is tell for a probe: one that is told nothing has seen that this process is back.
+func (b *InBand) answer(remoteAddr string) time.Duration {
+	d := b.tell(remoteAddr)
+	if d == 0 {
+		b.seen.Store(true)
+	}
+	return d
+}
+
+func (b *InBand) away(remoteAddr string) time.Duration {
+	until := b.until.Load()
+	if until == 0 {
+		return 0
+	}
+	if len(b.Allow) > 0 {
+		if _, ok := polled.Allowed("tcp", remoteAddr, b.Allow); !ok {
+			return 0
+		}
+	}
+	return max(time.Duration(until-clock()), 1) // overdue: any moment
+}

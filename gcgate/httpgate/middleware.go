@@ -1,0 +1,162 @@
+package httpgate
+
+import (
+	"fmt"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"time"
+
+	"evenkeel.dev/gcgate"
+	"evenkeel.dev/gcgate/client"
+)
+
+// An OptionError says which field of [Options] cannot be used, and what would be right.
+type OptionError struct {
+	Option string // the field's name
+	Reason string // what is wrong, and what to set instead
+}
+
+func (e *OptionError) Error() string {
+	return fmt.Sprintf("httpgate: Options.%s: %s", e.Option, e.Reason)
+}
+
+// Options configure a [Middleware]. The zero value works.
+type Options struct {
+	// Stream says which requests are long streams, that no collection waits for. It is called for
+	// each request, from any goroutine. Default: nil, which is [IsStream].
+	Stream func(*http.Request) bool
+
+	// GCIPeers are the addresses that may use the header protocol of the Garbage Collector
+	// Control Interceptor (docs/reference/protocol.md). Default: none, the protocol is off.
+	GCIPeers []netip.Prefix
+}
+
+// A Middleware wraps handlers for one gate. Its methods may be called from any goroutine.
+type Middleware struct {
+	gate   *gcgate.Gate // nil: none, and nothing is wrapped
+	stream func(*http.Request) bool
+	gci    *gci    // nil: off
+	inBand *InBand // nil: no such signal
+}
+
+// Wrap returns next with its requests counted by g, without options: [New] has them. Where g is nil
+// it returns next itself, so that a service can be run without a gate.
+//
+// Put it outermost, around the server's whole handler: what is in front of it is not counted, and
+// a client's probe asks for "/". Wrapping several handlers of one server is fine.
+func Wrap(g *gcgate.Gate, next http.Handler) http.Handler {
+	return newMiddleware(g, Options{}).Wrap(next)
+}
+
+// New returns a Middleware for g, or an [*OptionError]. It starts nothing. Make one for all the
+// handlers of a process: what GCI's peers may do is bounded for each Middleware.
+func New(g *gcgate.Gate, o Options) (*Middleware, error) {
+	for _, p := range o.GCIPeers {
+		if !p.IsValid() {
+			return nil, &OptionError{"GCIPeers", "an entry is no valid prefix: use netip.MustParsePrefix(\"10.0.0.7/32\")"}
+		}
+	}
+	return newMiddleware(g, o), nil
+}
+
+func newMiddleware(g *gcgate.Gate, o Options) *Middleware {
+	m := &Middleware{gate: g, stream: o.Stream}
+	if m.stream == nil {
+		m.stream = IsStream
+	}
+	if g == nil {
+		return m
+	}
+	for _, s := range g.Signals() {
+		if b, ok := s.(*InBand); ok {
+			m.inBand = b
+			break
+		}
+	}
+	if len(o.GCIPeers) > 0 {
+		m.gci = &gci{
+			peers: o.GCIPeers, heap: g.Heap, collect: g.Collect,
+			expected: func() time.Duration { return g.Stats().Expected },
+		}
+	}
+	return m
+}
+
+// Wrap returns next with its requests counted; see [Wrap].
+func (m *Middleware) Wrap(next http.Handler) http.Handler {
+	if m.gate == nil {
+		return next
+	}
+	return &handler{m, next}
+}
+
+// handler is next, wrapped.
+type handler struct {
+	m    *Middleware
+	next http.Handler
+}
+
+// ServeHTTP implements [http.Handler].
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	m := h.m
+	switch {
+	case m.gci != nil && m.gci.serves(r):
+		m.gci.ServeHTTP(w, r)
+	case client.IsOne(r.Header, client.HeaderProbe):
+		m.answerProbe(w, r)
+	case m.stream(r):
+		h.next.ServeHTTP(w, r)
+	case m.gate.Refusing():
+		m.refuse(w)
+	default:
+		t := m.gate.Enter()
+		defer t.Exit()
+		if m.inBand != nil {
+			if d := m.inBand.tell(r.RemoteAddr); d > 0 {
+				w.Header().Set(client.HeaderDrain, client.FormatMillis(d))
+			}
+		}
+		h.next.ServeHTTP(w, r)
+	}
+}
+
+// answerProbe tells a client that heard of an absence whether it is over.
+func (m *Middleware) answerProbe(w http.ResponseWriter, r *http.Request) {
+	var d time.Duration
+	if m.inBand != nil {
+		d = m.inBand.answer(r.RemoteAddr)
+	}
+	if d == 0 && m.gate.Refusing() {
+		d = max(m.gate.Remaining(), 1)
+	}
+	h := w.Header()
+	if d > 0 {
+		h.Set(client.HeaderDrain, client.FormatMillis(d))
+	}
+	h.Set("Cache-Control", "no-store")
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// refuse answers 503 and says when to come again. The connection stays open: the client, or the
+// balancer in front, uses it when this process is back.
+func (m *Middleware) refuse(w http.ResponseWriter) {
+	m.gate.CountRefused()
+	d := m.gate.Remaining()
+	h := w.Header()
+	h.Set("Retry-After", formatSeconds(d))
+	h.Set(client.HeaderRetryAfter, client.FormatMillis(d))
+	h.Set(client.HeaderRefused, "1")
+	h.Set("Content-Type", "text/plain; charset=utf-8")
+	h.Set("Cache-Control", "no-store")
+	w.WriteHeader(http.StatusServiceUnavailable)
+	_, _ = w.Write(refusal) // a client that has gone needs no answer
+}
+
+var refusal = []byte("collecting garbage: try another replica, or again after Retry-After\n")
+
+// formatSeconds is d as the value of Retry-After: whole seconds, rounded up, at least 1.
+func formatSeconds(d time.Duration) string {
+	d = min(max(d, 1), client.MaxAway)
+	return strconv.FormatInt(int64((d+time.Second-1)/time.Second), 10)
+}

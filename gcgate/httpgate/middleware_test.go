@@ -1,0 +1,245 @@
+package httpgate
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httptrace"
+	"net/netip"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"evenkeel.dev/gcgate"
+	"evenkeel.dev/gcgate/client"
+)
+
+func TestIsStream(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		r    *http.Request
+		want bool
+	}{
+		{"plain", get(), false},
+		{"websocket", get("Upgrade", "websocket", "Connection", "Upgrade"), true},
+		{"upgrade in a list", get("Upgrade", "websocket", "Connection", "keep-alive, upgrade"), true},
+		{"upgrade in a second line", get("Upgrade", "x", "Connection", "keep-alive", "Connection", "upgrade"), true},
+		{"upgrade that is not asked for", get("Upgrade", "h2c"), false},
+		{"connection alone", get("Connection", "Upgrade"), false},
+		{"connection of another name", get("Upgrade", "x", "Connection", "upgrades"), false},
+		{"event stream", get("Accept", "text/event-stream"), true},
+		{"event stream in a list", get("Accept", "text/html, Text/Event-Stream;q=0.9"), true},
+		{"other media type", get("Accept", "text/event-streams, */*"), false},
+		{"connect", httptest.NewRequest("CONNECT", "host:80", nil), true},
+	} {
+		if got := IsStream(tt.r); got != tt.want {
+			t.Errorf("%s: got %v", tt.name, got)
+		}
+	}
+}
+
+func TestMiddlewareCounts(t *testing.T) {
+	var h *handler
+	h = newHandler(t, gcgate.Options{}, func(w http.ResponseWriter, r *http.Request) {
+		want := 1
+		if IsStream(r) {
+			want = 0
+		}
+		if n, _ := h.m.gate.Requests(); n != want {
+			t.Errorf("%d in flight, want %d", n, want)
+		}
+		if r.URL.Path == "/panic" {
+			panic(http.ErrAbortHandler)
+		}
+	})
+	serve(h, get())
+	serve(h, get("Accept", "text/event-stream"))
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("the panic did not come through")
+			}
+		}()
+		serve(h, httptest.NewRequest("GET", "/panic", nil))
+	}()
+	if n, entered := h.m.gate.Requests(); n != 0 || entered != 2 {
+		t.Errorf("%d in flight, %d entered, want 0 and 2", n, entered)
+	}
+}
+
+func TestMiddlewareRefuses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ran := 0
+		h := newRefusing(t, func(http.ResponseWriter, *http.Request) { ran++ })
+		g := h.m.gate
+		d := g.Remaining()
+		resp := serve(h, httptest.NewRequest("POST", "/", strings.NewReader("x")))
+		if resp.StatusCode != 503 || ran != 0 {
+			t.Errorf("status %d, the handler ran %d times", resp.StatusCode, ran)
+		}
+		if d < 5*time.Second {
+			t.Fatalf("%v are left of an absence of some 10 s", d)
+		}
+		for name, want := range map[string]string{
+			"Retry-After": formatSeconds(d), "Gcgate-Retry-After-Ms": client.FormatMillis(d), "Gcgate-Refused": "1", "Connection": "",
+		} {
+			if got := resp.Header.Get(name); got != want {
+				t.Errorf("%s: %q, want %q", name, got, want)
+			}
+		}
+		if body(resp) == "" {
+			t.Error("no body")
+		}
+		if n, entered := g.Requests(); g.Stats().Refused != 1 || n != 0 || entered != 0 {
+			t.Errorf("refused %d, in flight %d, entered %d, want 1, 0, 0", g.Stats().Refused, n, entered)
+		}
+		time.Sleep(20 * time.Second)
+		if got := serve(h, get()).Header.Get("Retry-After"); got != "1" {
+			t.Errorf("overdue: Retry-After %q, want 1", got)
+		}
+		if serve(h, get("Accept", "text/event-stream")); ran != 1 {
+			t.Error("a stream was refused")
+		}
+	})
+}
+
+func TestFormatSeconds(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		-time.Second: "1", 0: "1", 1: "1", time.Second: "1", time.Second + 1: "2", time.Hour: "600",
+	} {
+		if got := formatSeconds(d); got != want {
+			t.Errorf("formatSeconds(%v) = %s, want %s", d, got, want)
+		}
+	}
+}
+
+func TestRefusalKeepsConnection(t *testing.T) {
+	s := httptest.NewServer(newRefusing(t, func(http.ResponseWriter, *http.Request) {}))
+	defer s.Close()
+	for i := range 2 {
+		reused := false
+		ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
+			GotConn: func(c httptrace.GotConnInfo) { reused = c.Reused },
+		})
+		req, _ := http.NewRequestWithContext(ctx, "POST", s.URL, strings.NewReader("body"))
+		resp, err := s.Client().Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+		if reused != (i == 1) || resp.StatusCode != 503 {
+			t.Errorf("request %d: status %d, connection reused: %v", i, resp.StatusCode, reused)
+		}
+	}
+}
+
+func TestMiddlewareAnnounces(t *testing.T) {
+	h := newHandler(t, gcgate.Options{}, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "served") })
+	b := withInBand(h)
+	said := func(header ...string) (time.Duration, *http.Response) {
+		resp := serve(h, get(header...))
+		d, _ := client.ParseMillis(resp.Header, client.HeaderDrain)
+		return d, resp
+	}
+	if d, _ := said(); d != 0 {
+		t.Errorf("serving, it announced %v", d)
+	}
+	drain(t, b, time.Minute)
+	if d, resp := said(); d <= 0 || d > time.Minute || resp.StatusCode != 200 {
+		t.Errorf("away, it announced %v with status %d", d, resp.StatusCode)
+	}
+	if d, resp := said(client.HeaderProbe, "1"); d <= 0 || d > time.Minute || resp.StatusCode != 204 {
+		t.Errorf("away, a probe heard %v with status %d", d, resp.StatusCode)
+	}
+	if d, resp := said(client.HeaderProbe, "0"); d <= 0 || resp.StatusCode != 200 {
+		t.Errorf("no probe: %v with status %d", d, resp.StatusCode)
+	}
+	drain(t, b, -time.Second)
+	if d, _ := said(); d != time.Millisecond {
+		t.Errorf("overdue, it announced %v, want 1ms", d)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_ = b.Ready(ctx)
+	if d, _ := said(); d != 0 {
+		t.Errorf("back, it announced %v", d)
+	}
+	_, entered := h.m.gate.Requests()
+	if d, resp := said(client.HeaderProbe, "1"); d != 0 || resp.StatusCode != 204 {
+		t.Errorf("back, a probe heard %v with status %d", d, resp.StatusCode)
+	}
+	if _, n := h.m.gate.Requests(); n != entered {
+		t.Error("a probe was counted")
+	}
+}
+
+func TestProbeOfRefusing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newRefusing(t, func(http.ResponseWriter, *http.Request) { t.Error("the handler saw a probe") })
+		want := client.FormatMillis(h.m.gate.Remaining())
+		resp := serve(h, get(client.HeaderProbe, "1"))
+		if got := resp.Header.Get(client.HeaderDrain); got != want || resp.StatusCode != 204 {
+			t.Errorf("heard %q with status %d, want %s and 204", got, resp.StatusCode, want)
+		}
+		if h.m.gate.Stats().Refused != 0 {
+			t.Error("a probe was counted as refused")
+		}
+	})
+}
+
+func TestMiddlewareAllocates(t *testing.T) {
+	h := newHandler(t, gcgate.Options{}, func(http.ResponseWriter, *http.Request) {})
+	withInBand(h)
+	h.m.gci = &gci{}
+	r := get("Accept", "text/html, */*", "Connection", "keep-alive", "Upgrade", "h2c")
+	w := httptest.NewRecorder()
+	if n := testing.AllocsPerRun(1000, func() { h.ServeHTTP(w, r) }); n != 0 {
+		t.Errorf("%v allocations a request, want 0", n)
+	}
+}
+
+// TestNewFindsItsSignal among those of the gate, and takes no more of the options than it has.
+func TestNewFindsItsSignal(t *testing.T) {
+	b := &InBand{}
+	g, _ := startGate(t, gcgate.Options{Signals: []gcgate.Signal{b}})
+	m, err := New(g, Options{})
+	if err != nil || m.inBand != b || m.gci != nil || m.stream == nil {
+		t.Errorf("%+v, %v", m, err)
+	}
+	if _, ok := any(b).(gcgate.TurnFree); !ok || !b.SafeWithoutTurn() {
+		t.Error("clients that find all replicas away use them all the same: it needs no turn")
+	}
+	m, err = New(g, Options{GCIPeers: []netip.Prefix{netip.MustParsePrefix("10.0.0.7/32")}})
+	if err != nil || m.gci == nil {
+		t.Errorf("%+v, %v", m, err)
+	}
+	_, err = New(g, Options{GCIPeers: []netip.Prefix{{}}})
+	var oe *OptionError
+	if !errors.As(err, &oe) || oe.Option != "GCIPeers" || !strings.Contains(err.Error(), "httpgate: Options.GCIPeers: ") {
+		t.Errorf("got %v, want an OptionError", err)
+	}
+}
+
+// TestWrapWithoutAGate: a service can be run without one.
+func TestWrapWithoutAGate(t *testing.T) {
+	next := http.NewServeMux()
+	if Wrap(nil, next) != http.Handler(next) {
+		t.Error("it is wrapped")
+	}
+}
+
+func BenchmarkMiddleware(b *testing.B) {
+	h := newHandler(b, gcgate.Options{}, func(http.ResponseWriter, *http.Request) {})
+	withInBand(h)
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		r, w := get("Accept", "*/*"), httptest.NewRecorder()
+		for pb.Next() {
+			h.ServeHTTP(w, r)
+		}
+	})
+}

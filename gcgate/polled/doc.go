@@ -1,0 +1,19 @@
+// Package polled keeps the books of peers that poll a process: load balancers that ask, time and
+// again, whether to send it requests.
+//
+// Who polls can be told things only in the answers to its polls. So an announcement takes as long
+// as it takes until everyone has asked again, and whether a peer has acted has to be worked out
+// from when it asks, what it was answered, what it says, and from the requests that come. [Peers]
+// does that. A signal of gcgate that is polled, over whatever protocol, answers each poll between
+// [Peers.Begin] and [Peers.Answered], and hands its own Drain, Ready and CanConfirm on to those of
+// Peers; evenkeel.dev/gcgate/health and the agent-check of evenkeel.dev/gcgate/haproxy are made of
+// it. [Allowed] says who may poll.
+//
+// A peer is an address, since connections come and go. It is taken to poll one at a time: who
+// begins a poll has acted on the answers of before. Where several poll from one address
+// ([Demand].Pollers) each is taken to poll as often as the others, and who has polled again is an
+// estimate.
+//
+// Peers remembers at most 64 addresses with their last 16 polls. One more is answered "ready" at
+// all times, and waited for by nobody.
+package polled

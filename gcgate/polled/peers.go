@@ -1,0 +1,405 @@
+package polled
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+)
+
+const (
+	// forgetAfter is when a silent peer is gone, whatever it was told, and the longest interval
+	// that counts as regular: three times the slowest polls that are worth a thought.
+	forgetAfter = 30 * time.Second
+
+	// goneAfter is when a peer that was told nothing and that polled fast counts as gone. Should
+	// it come back and be told to drain, then it is waited for all the same.
+	goneAfter = 3 * time.Second
+
+	// pollsKept is how many polls of a peer are remembered, to tell how fast it polls.
+	pollsKept = 16
+
+	// maxPeers bounds the addresses that are remembered. Another is told "ready" at all times.
+	maxPeers = 64
+
+	// waitTick is how often a wait looks whether a peer went silent.
+	waitTick = 50 * time.Millisecond
+)
+
+// ErrNobody is in the errors of [Peers] when nobody polls: the user has to be told how to make
+// the peer do so, which its adapter knows.
+var ErrNobody = errors.New("nobody polls")
+
+// Says is what a peer says of this process when it polls, by a header say.
+type Says uint8
+
+const (
+	SaysNothing Says = iota // how it stands is told by the answers that it has got
+	SaysUp                  // it sends requests here
+	SaysDown                // it sends none
+)
+
+// Demand is what it takes to make a peer act.
+type Demand struct {
+	// Answers is how many of the same kind in a row make one poller act ("fall" and "rise" in
+	// HAProxy). Default: 0, which is 1.
+	Answers int
+
+	// Pollers is how many poll from one address by turns. Default: 0, which is 1.
+	Pollers int
+
+	// Prove says that Answers may not be what the peer is set to, so that Ready shall look for a
+	// proof that the peer has this process back: see [Peers.Ready]. Default: false, the protocol
+	// itself says how many answers it takes.
+	Prove bool
+}
+
+func (d Demand) pollers() int { return max(d.Pollers, 1) }
+
+// answers is how many answers to an address tell each of its pollers d.Answers times.
+func (d Demand) answers() int { return (max(d.Answers, 1)+1)*d.pollers() - 1 }
+
+// agreeing is how many polls in a row must say so, for each poller to have said it.
+func (d Demand) agreeing() int { return 2*d.pollers() - 1 }
+
+// A Counter counts requests: a gcgate.Gate does.
+type Counter interface {
+	// Requests returns a count of all requests that have entered, modulo 2^32.
+	Requests() (inFlight int, entered uint32)
+}
+
+// Peers remembers which peers poll, and what they have been told. The zero value says "ready". Its
+// methods may be called from any goroutine; a Peers must not be copied.
+type Peers struct {
+	mu       sync.Mutex
+	draining bool                 // guarded by mu
+	peers    map[netip.Addr]*peer // by address; guarded by mu; at most maxPeers
+	changed  chan struct{}        // guarded by mu; closed at the next poll, nil when nobody waits
+
+	proof    proof // guarded by mu
+	outs     int   // addresses that had this process out when it was ready again; guarded by mu
+	unproven bool  // one of them was taken for back without a proof; guarded by mu
+}
+
+// peer is all who poll from one address.
+type peer struct {
+	begun [pollsKept]time.Time // when the last polls began; a ring
+	n     int                  // polls in all
+	gap   time.Duration        // between the last two
+
+	told  int  // answers written since the state last changed
+	acted int  // of these, how many were written when the last poll began
+	says  Says // with the last poll
+	agree int  // polls in a row since the state changed with which it says the same
+
+	out     bool      // it was told to drain, and is not known to have this process back
+	due     time.Time // when it should have this process back, as far as answers tell; zero: not yet
+	still   time.Time // no request had come from then on
+	entered uint32    // requests by then
+}
+
+// Attach lets p count requests, which [Peers.Ready] may take for a proof. What another counter has
+// counted before is forgotten.
+func (p *Peers) Attach(c Counter) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.proof.counter, p.proof.since = c, time.Time{}
+	for _, q := range p.peers {
+		q.due = time.Time{}
+	}
+}
+
+// Begin notes that from begins a poll, and what it says with it; it returns whether to answer that
+// this process is draining. from is what [Allowed] returned. Call it before the answer is written,
+// and [Peers.Answered] after.
+func (p *Peers) Begin(from netip.Addr, says Says) (draining bool) {
+	now := time.Now()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	q := p.peers[from]
+	if q == nil {
+		if q = p.add(from, now); q == nil {
+			return false
+		}
+	} else {
+		q.gap = now.Sub(q.last())
+	}
+	q.begun[q.n%pollsKept] = now
+	q.n++
+	q.acted = q.told
+	q.says = says
+	if says == SaysDown && p.draining || says == SaysUp && !p.draining {
+		q.agree++
+	} else {
+		q.agree = 0
+	}
+	q.out = q.out || p.draining
+	if !p.draining {
+		p.proof.back(now) // the first that hears of it
+	}
+	if p.changed != nil {
+		close(p.changed)
+		p.changed = nil
+	}
+	return p.draining
+}
+
+// add remembers from in the place of one that went silent, or not at all when full.
+func (p *Peers) add(from netip.Addr, now time.Time) *peer {
+	if len(p.peers) >= maxPeers {
+		for a, q := range p.peers {
+			if q.isGone(now) {
+				delete(p.peers, a)
+			}
+		}
+		if len(p.peers) >= maxPeers {
+			return nil
+		}
+	}
+	if p.peers == nil {
+		p.peers = make(map[netip.Addr]*peer)
+	}
+	q := new(peer)
+	p.peers[from] = q
+	return q
+}
+
+func (q *peer) last() time.Time { return q.begun[(q.n-1)%pollsKept] }
+
+// isGone reports whether q will not poll again, as far as can be told.
+func (q *peer) isGone(now time.Time) bool {
+	silent := now.Sub(q.last())
+	return silent > forgetAfter || !q.out && silent > max(goneAfter, 3*q.gap)
+}
+
+// isRegular reports whether q polls time and again: no person's curl.
+func (q *peer) isRegular(now time.Time) bool {
+	return q.n > 1 && q.gap <= forgetAfter && !q.isGone(now)
+}
+
+// takes returns how long q took for its last polls gaps apart, the one that is open included.
+// It is 0 when q has not polled often enough.
+func (q *peer) takes(gaps int, now time.Time) time.Duration {
+	n := min(gaps, pollsKept-1)
+	if q.n <= n {
+		return 0
+	}
+	closed := q.last().Sub(q.begun[(q.n-1-n)%pollsKept])
+	open := now.Sub(q.begun[(q.n-n)%pollsKept])
+	return max(closed, open) * time.Duration(gaps) / time.Duration(n)
+}
+
+// Answered notes that the answer to from, with what Begin returned, was written without an error.
+// An answer of before the last change does not count.
+func (p *Peers) Answered(from netip.Addr, draining bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if q := p.peers[from]; q != nil && draining == p.draining {
+		q.told++
+	}
+}
+
+// CanConfirm returns nil when all who poll are expected to act on a drain within the time given,
+// and at least one does: it implements gcgate.Confirmer. The error says who polls how seldom, and is
+// [ErrNobody] when nobody does. It does not block.
+func (p *Peers) CanConfirm(within time.Duration, d Demand) error {
+	now := time.Now()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	gaps := d.answers() + 1
+	err := ErrNobody
+	var slow []string
+	for a, q := range p.peers {
+		if !q.isRegular(now) {
+			continue
+		}
+		switch takes := q.takes(gaps, now); {
+		case takes == 0:
+			slow = append(slow, fmt.Sprintf("%s has polled %d times, the last two %v apart: how fast it acts is known after %d",
+				peerName(a), q.n, q.gap.Round(time.Millisecond), min(gaps, pollsKept-1)+1))
+		case takes > within:
+			slow = append(slow, fmt.Sprintf("%s polls every %v: to act on a drain takes it %v, and Options.AnnounceTimeout is %v",
+				peerName(a), (takes/time.Duration(gaps)).Round(time.Millisecond), takes.Round(time.Millisecond), within))
+		default:
+			err = nil
+		}
+	}
+	if slow != nil {
+		slices.Sort(slow)
+		return fmt.Errorf("%s: let it poll more often, every 10 ms", slow[0])
+	}
+	return err
+}
+
+// Drain makes Begin say "draining" from now on, and waits until every peer that polls regularly has
+// acted on it: each address has polled once more after enough answers, or says so. The next Drain
+// before a Ready waits for newcomers only. At ctx's end the error says who has not acted.
+func (p *Peers) Drain(ctx context.Context, d Demand) error {
+	p.set(true)
+	return p.wait(ctx, func(now time.Time) error {
+		err := p.missing(d, now)
+		if err == nil {
+			p.proof.out(now)
+		}
+		return err
+	})
+}
+
+// Ready makes Begin say "ready" from now on, and waits until every peer that was told to drain has
+// this process back. It returns at once when none was; one that has not polled for 30 s is gone.
+// A peer has it back when it says so. Of one that says nothing it takes enough answers, and with
+// [Demand].Prove one of these after them:
+//
+//   - more requests than can have come past the peer: at least eight, and four times as often as
+//     while the peer had this process out, in the drains of late. They prove nothing where two
+//     addresses were told to drain, or where several poll from one: nobody knows who sends; or
+//   - 10 s without such a proof; then [Peers.Unproven] reports it.
+//
+// Without a [Counter] answers have to do.
+func (p *Peers) Ready(ctx context.Context, d Demand) error {
+	p.set(false)
+	return p.wait(ctx, func(now time.Time) error { return p.absent(d, now) })
+}
+
+// set changes what polls are answered.
+func (p *Peers) set(draining bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.draining == draining {
+		return
+	}
+	p.draining = draining
+	p.outs, p.unproven = 0, false
+	if draining {
+		p.proof.since = time.Time{}
+	}
+	now := time.Now()
+	for _, q := range p.peers {
+		q.told, q.acted, q.agree, q.due = 0, 0, 0, time.Time{}
+		if q.out && !q.isGone(now) {
+			p.outs++
+		}
+	}
+}
+
+// Heard waits until somebody polls, or has polled lately: it is what a gcgate.Checker asks. At ctx's
+// end its error is ErrNobody and that of ctx.
+func (p *Peers) Heard(ctx context.Context) error {
+	return p.wait(ctx, func(now time.Time) error {
+		for _, q := range p.peers {
+			if !q.isGone(now) {
+				return nil
+			}
+		}
+		return ErrNobody
+	})
+}
+
+// missing returns nil when all have acted on a drain, else who has not. It is called with mu
+// held.
+func (p *Peers) missing(d Demand, now time.Time) error {
+	err := ErrNobody
+	var late []string
+	for a, q := range p.peers {
+		switch {
+		case !q.isRegular(now):
+		case q.says == SaysNothing && q.acted >= d.answers(), q.says == SaysDown && q.agree >= d.agreeing():
+			err = nil
+		default:
+			late = append(late, fmt.Sprintf("%s has polled %d of %d times since", peerName(a), q.acted, d.answers()))
+		}
+	}
+	if late != nil {
+		slices.Sort(late)
+		return fmt.Errorf("%s: let it poll more often, every 10 ms", late[0])
+	}
+	return err
+}
+
+// absent returns nil when all who were told to drain have this process back, or are gone; else
+// who has not. It is called with mu held.
+func (p *Peers) absent(d Demand, now time.Time) error {
+	var late []string
+	for a, q := range p.peers {
+		q.out = q.out && !q.isGone(now) && !p.hasBack(q, d, now)
+		if q.out {
+			late = append(late, fmt.Sprintf("%s does not have this process back, and has polled %d of %d times since", peerName(a), q.acted, d.answers()))
+		}
+	}
+	if late != nil {
+		slices.Sort(late)
+		return errors.New(late[0])
+	}
+	return nil
+}
+
+// hasBack reports whether q sends requests here again: it says so, or enough answers, and the
+// requests after them, prove it. mu is held.
+func (p *Peers) hasBack(q *peer, d Demand, now time.Time) bool {
+	switch {
+	case q.says != SaysNothing:
+		return q.says == SaysUp && q.agree >= d.agreeing()
+	case q.acted < d.answers():
+		return false
+	case !d.Prove || p.proof.counter == nil:
+		return true
+	}
+	_, entered := p.proof.counter.Requests()
+	if q.due.IsZero() {
+		q.due, q.entered = now, entered
+	}
+	if entered == q.entered {
+		q.still = now
+	}
+	// Of two that were told nobody knows which one sends.
+	if p.outs == 1 && d.pollers() == 1 && p.proof.proves(entered-q.entered, now.Sub(q.still)) {
+		return true
+	}
+	if now.Sub(q.due) < ProofTimeout {
+		return false
+	}
+	p.unproven = true
+	return true
+}
+
+// Unproven reports whether, since the last Ready, any peer was taken for back without a proof.
+func (p *Peers) Unproven() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.unproven
+}
+
+// wait returns nil when check does, or at ctx's end its last error and ctx's. It calls check
+// with mu held.
+func (p *Peers) wait(ctx context.Context, check func(now time.Time) error) error {
+	tick := time.NewTicker(waitTick)
+	defer tick.Stop()
+	for {
+		p.mu.Lock()
+		err := check(time.Now())
+		if p.changed == nil {
+			p.changed = make(chan struct{})
+		}
+		changed := p.changed
+		p.mu.Unlock()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("%w (%w)", err, ctx.Err())
+		}
+	}
+}
+
+func peerName(a netip.Addr) string {
+	if !a.IsValid() {
+		return "the Unix socket"
+	}
+	return a.String()
+}

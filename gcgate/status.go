@@ -1,0 +1,105 @@
+package gcgate
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// status is what the control goroutine shows to all others.
+type status struct {
+	epoch time.Time // of the clock in back
+
+	// Read at each request.
+	state    atomic.Uint32
+	back     atomic.Int64  // when this process expects to be back, since epoch in ns; 0: not away
+	refusing atomic.Bool   // PolicyShed: new requests shall be refused
+	heap     atomic.Uint64 // bytes, as of the last sample
+	refused  atomic.Uint64 // requests; adapters count them
+
+	mu    sync.Mutex
+	stats Stats // guarded by mu
+}
+
+func newStatus() *status {
+	return &status{
+		epoch: time.Now(),
+		stats: Stats{Collections: make(map[Reason]uint64), Phases: make(map[State]Duration)},
+	}
+}
+
+// update changes the statistics.
+func (s *status) update(f func(*Stats)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f(&s.stats)
+}
+
+// leave notes that this process is away until back.
+func (s *status) leave(back time.Time) { s.back.Store(max(int64(back.Sub(s.epoch)), 1)) }
+
+// away reports whether the peers were told that this process is away.
+func (s *status) away() bool { return s.back.Load() != 0 }
+
+// remaining returns how long this process expects to be away yet; 0 when it is not away.
+func (s *status) remaining() time.Duration {
+	back := s.back.Load()
+	if back == 0 {
+		return 0
+	}
+	return max(time.Duration(back)-time.Since(s.epoch), time.Millisecond)
+}
+
+// waiters are the callers of Gate.Collect. The zero value is ready.
+type waiters struct {
+	mu    sync.Mutex
+	last  uint64                  // the number of the newest; guarded by mu
+	ended map[uint64]chan<- error // each with capacity 1; guarded by mu
+}
+
+// add takes a waiter, who hears at ended.
+func (w *waiters) add(ended chan<- error) (id uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ended == nil {
+		w.ended = make(map[uint64]chan<- error)
+	}
+	w.last++
+	w.ended[w.last] = ended
+	return w.last
+}
+
+func (w *waiters) remove(id uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.ended, id)
+}
+
+// ids returns who waits now.
+func (w *waiters) ids() (ids []uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for id := range w.ended {
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+// any reports whether somebody waits.
+func (w *waiters) any() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.ended) > 0
+}
+
+// answer tells those of ids that still wait.
+func (w *waiters) answer(ids []uint64, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, id := range ids {
+		if ended, waits := w.ended[id]; waits {
+			ended <- err
+			delete(w.ended, id)
+		}
+	}
+}

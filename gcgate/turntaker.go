@@ -1,0 +1,191 @@
+package gcgate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Times of turns.
+const (
+	turnTimeout  = time.Second            // of one TryAcquire or Release
+	turnPause    = 10 * time.Millisecond  // between two calls of TryAcquire: at first, and under load
+	turnPauseMax = 500 * time.Millisecond // doubled up to this while it fails, or nothing presses
+	gapPause     = 100 * time.Millisecond // after the turn was not to be had in a gap
+)
+
+// turnTaker takes turns, and releases them. Fields without a remark are owned by the control
+// goroutine, or do not change.
+type turnTaker struct {
+	turns  Turns // nil: collect at any time
+	hold   time.Duration
+	heap   *heapWatch
+	log    *slog.Logger
+	calls  *calls
+	others *sync.WaitGroup // goroutines that Stop waits for
+	stop   <-chan struct{} // closed when the gate stops
+
+	acquiring <-chan struct{} // closed when the TryAcquire that runs has returned; nil: none runs
+	holdOff   time.Time       // no collection in a gap before: another had the turn
+	holding   atomic.Int32    // turns that are still to be released
+	releases  sync.WaitGroup  // of them
+}
+
+// turnAnswer is what TryAcquire returned.
+type turnAnswer struct {
+	lease Lease
+	err   error
+}
+
+var errNoAnswer = errors.New("TryAcquire of Turns has not returned: it must return when its context ends")
+
+// take waits until this replica may collect, and returns the turn. At the hard threshold, which
+// becomes the reason then, it returns alone: the collection shall go without a turn. It returns
+// ok false when there shall be none: the gate stops, or the reason to collect is gone.
+func (t *turnTaker) take(reason *Reason) (lease Lease, alone, ok bool) {
+	if t.turns == nil {
+		return nil, false, !t.stopping()
+	}
+	var last error
+	for pause := turnPause; !t.stopping(); pause = min(2*pause, turnPauseMax) {
+		a, answered := t.try()
+		held := errors.Is(a.err, ErrHeld)
+		switch {
+		case !answered: // the hard threshold was reached meanwhile
+			if last == nil {
+				last = errNoAnswer
+			}
+		case a.err == nil:
+			return a.lease, false, true
+		default:
+			last = a.err
+			if !held {
+				t.heap.warn("turns", "gcgate: cannot take the turn; waiting for it up to the hard threshold", "error", a.err)
+			}
+		}
+		if *reason == ReasonIdleGap && !t.heap.pastHard() {
+			t.holdOff = time.Now().Add(gapPause)
+			if t.heap.farFromHard() {
+				t.holdOff = time.Now().Add(turnPauseMax)
+			}
+			return nil, false, false
+		}
+		for begin := time.Now(); !t.stopping() && !t.heap.pastHard(); {
+			if held && !t.heap.farFromHard() {
+				pause = turnPause // it may be free at any time, and is needed
+			}
+			left := pause - time.Since(begin)
+			if left <= 0 {
+				break
+			}
+			t.heap.sleep(min(left, t.heap.wantingInterval()), nil)
+		}
+		if t.heap.pastHard() && !t.stopping() {
+			*reason = ReasonHard
+			t.warnAlone(last)
+			return nil, true, true
+		}
+	}
+	return nil, false, false
+}
+
+// try calls TryAcquire once, but does not wait for the answer past the hard threshold: then it
+// returns answered false. A turn that comes later is released at once.
+func (t *turnTaker) try() (a turnAnswer, answered bool) {
+	if t.acquiring != nil {
+		// The last call may still run: the interface promises one at a time.
+		select {
+		case <-t.acquiring:
+		default:
+			return turnAnswer{err: errNoAnswer}, true
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), turnTimeout)
+	answer := new(turnAnswer) // valid once acquiring is closed
+	acquiring := make(chan struct{})
+	t.acquiring = acquiring
+	t.others.Go(func() {
+		defer close(acquiring)
+		defer cancel()
+		end := t.calls.begin(fmt.Sprintf("TryAcquire of Turns %T", t.turns))
+		answer.lease, answer.err = t.turns.TryAcquire(ctx)
+		end()
+		if answer.err == nil && answer.lease == nil {
+			answer.err = errors.New("Turns returned no lease and no error: it must return one of them")
+		}
+	})
+	for {
+		t.heap.sleep(t.heap.wantingInterval(), acquiring)
+		select {
+		case <-acquiring:
+			t.acquiring = nil
+			return *answer, true
+		default:
+		}
+		if t.stopping() || t.heap.pastHard() {
+			cancel()
+			t.others.Go(func() {
+				if <-acquiring; answer.err == nil {
+					t.release(answer.lease)
+				}
+			})
+			return turnAnswer{}, false
+		}
+	}
+}
+
+// warnAlone says why a collection goes without the turn.
+func (t *turnTaker) warnAlone(err error) {
+	used, hard := t.heap.used, t.heap.thresholds.hard
+	switch {
+	case t.holding.Load() > 0:
+		t.heap.warn("alone", "gcgate: this process itself holds the turn yet, since a peer does not have it back from the last collection; collecting without one", "heap", used, "hard", hard)
+	case errors.Is(err, ErrHeld):
+		t.heap.warn("alone", "gcgate: another replica holds the turn for too long; collecting without it", "heap", used, "hard", hard)
+	default:
+		t.heap.warn("alone", "gcgate: no turn to be had; collecting without it", "heap", used, "hard", hard, "error", err)
+	}
+}
+
+// isLost reports whether the turn was lost: another replica may be collecting.
+func isLost(lease Lease) bool {
+	if lease == nil {
+		return false
+	}
+	select {
+	case <-lease.Lost():
+		return true
+	default:
+		return false
+	}
+}
+
+// releaseAfter releases the turn once await has returned, and after HoldTurn where this process
+// was away. It does not wait for that, but [turnTaker.releases] does.
+func (t *turnTaker) releaseAfter(lease Lease, wasAway bool, await func()) {
+	t.holding.Add(1)
+	t.releases.Go(func() {
+		defer t.holding.Add(-1)
+		await()
+		if t.hold > 0 && wasAway {
+			time.Sleep(t.hold)
+		}
+		t.release(lease)
+	})
+}
+
+// release may be called from any goroutine.
+func (t *turnTaker) release(l Lease) {
+	ctx, cancel := context.WithTimeout(context.Background(), turnTimeout)
+	defer cancel()
+	defer t.calls.begin(fmt.Sprintf("Release of Lease %T", l))()
+	if err := l.Release(ctx); err != nil {
+		t.log.Warn("gcgate: cannot release the turn; the others must wait until it expires", "error", err)
+	}
+}
+
+func (t *turnTaker) stopping() bool { return isClosed(t.stop) }
