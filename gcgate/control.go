@@ -2,45 +2,38 @@ package gcgate
 
 import (
 	"context"
-	"log/slog"
 	"sync"
 	"time"
 )
 
-// control is the control goroutine: it alone takes the gate through its states. Fields without a
-// remark are owned by it, or do not change once it runs.
+// control is the control goroutine: it alone watches the heap and takes the gate through its states.
+// Its parts are owned by it.
 type control struct {
-	options    Options // with defaults
-	log        *slog.Logger
-	collector  Collector
-	pacing     *pacing // safe for all goroutines
-	requests   *counter
-	status     *status
-	waiters    *waiters
-	calls      *calls
-	announcers []*announcer
-	stop       <-chan struct{} // closed when the gate stops
-	wake       chan struct{}   // someone waits for a collection; capacity 1
-	others     sync.WaitGroup  // goroutines beside this one that Stop waits for
-
+	options  Options // with defaults
+	pacing   *pacing // safe for all goroutines
+	waiters  *waiters
+	stop     <-chan struct{} // closed when the gate stops
+	wake     chan struct{}   // someone waits for a collection; capacity 1
+	others   sync.WaitGroup  // goroutines beside this one that Stop waits for
 	heap     *heapWatch
 	turns    *turnTaker
+	rounds   *rounds
 	observer *observer
-	lead     time.Duration // from an announcement to the collection, moving average
-	entered  time.Time     // when the state began
 }
 
+// newControl returns one for a gate with options o and a memory limit to keep.
 func newControl(o Options, limit int64, requests *counter, status *status, w *waiters, calls *calls, stop <-chan struct{}) *control {
-	c := &control{
-		options: o, log: o.Logger, collector: o.Collector, pacing: newPacing(o.Collector),
-		requests: requests, status: status, waiters: w, calls: calls, stop: stop, wake: make(chan struct{}, 1),
-	}
+	c := &control{options: o, pacing: newPacing(o.Collector), waiters: w, stop: stop, wake: make(chan struct{}, 1)}
 	c.heap = &heapWatch{
-		options: &c.options, log: c.log, collector: c.collector, pacing: c.pacing,
+		options: &c.options, log: o.Logger, collector: o.Collector, pacing: c.pacing,
 		requests: requests, status: status, stop: stop, policy: o.Policy, requested: limit,
 	}
-	c.turns = &turnTaker{turns: o.Turns, hold: o.HoldTurn, heap: c.heap, log: c.log, calls: calls, others: &c.others, stop: stop}
-	c.observer = &observer{heap: c.heap, log: c.log}
+	c.turns = &turnTaker{turns: o.Turns, hold: o.HoldTurn, heap: c.heap, log: o.Logger, calls: calls, others: &c.others, stop: stop}
+	c.rounds = &rounds{
+		options: &c.options, log: o.Logger, requests: requests, status: status, waiters: w, calls: calls,
+		heap: c.heap, turns: c.turns, stop: stop,
+	}
+	c.observer = &observer{heap: c.heap, log: o.Logger}
 	return c
 }
 
@@ -49,10 +42,10 @@ func newControl(o Options, limit int64, requests *counter, status *status, w *wa
 func (c *control) begin(took time.Duration) {
 	if c.heap.policy == PolicyAuto {
 		c.heap.policy = PolicyStock
-		if len(c.announcers) > 0 {
+		if len(c.rounds.announcers) > 0 {
 			c.heap.policy = PolicyDrain
 		}
-		logAuto(c.log, c.heap.policy)
+		logAuto(c.options.Logger, c.heap.policy)
 	}
 	c.heap.begin(took)
 }
@@ -62,14 +55,14 @@ func (c *control) run() {
 	defer c.heap.timer.Stop()
 	for d := time.Duration(0); ; d = c.interval() {
 		c.heap.sleep(d, c.wake)
-		if c.stopping() {
+		if isClosed(c.stop) {
 			return
 		}
 		if c.heap.policy == PolicyStock {
 			c.observer.observe()
 		}
 		if reason, due := c.due(); due {
-			c.collection(reason)
+			c.rounds.run(reason)
 			c.heap.sample()
 		}
 	}
@@ -80,17 +73,6 @@ func (c *control) wakeUp() {
 	select {
 	case c.wake <- struct{}{}:
 	default: // it will look
-	}
-}
-
-func (c *control) stopping() bool { return isClosed(c.stop) }
-
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
 	}
 }
 
@@ -131,7 +113,7 @@ func (c *control) awaitPeers() {
 	bound, done := context.WithTimeout(context.Background(), returnTimeout)
 	defer done()
 	c.turns.releases.Wait()
-	for _, a := range c.announcers {
+	for _, a := range c.rounds.announcers {
 		a.awaitReturn(bound)
 	}
 }

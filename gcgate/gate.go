@@ -84,11 +84,11 @@ func start(ctx context.Context, o Options, freed func()) (*Gate, error) {
 		if a, ok := s.(Attacher); ok {
 			a.Attach(g)
 		}
-		c.announcers = append(c.announcers, newAnnouncer(s, g.log, g.calls))
+		c.rounds.announcers = append(c.rounds.announcers, newAnnouncer(s, g.log, g.calls))
 	}
-	warnWithoutTurns(&o, c.announcers)
+	warnWithoutTurns(&o, c.rounds.announcers)
 	running, cancel := context.WithCancel(context.Background())
-	for _, a := range c.announcers {
+	for _, a := range c.rounds.announcers {
 		c.others.Go(func() { a.run(running) })
 		c.others.Go(func() { a.meet(running) })
 	}
@@ -125,7 +125,7 @@ func memoryLimit(o *Options) (int64, error) {
 		}
 		limit = min(limit, set)
 	}
-	return limit, o.checkLimit(limit)
+	return limit, checkLimit(o, limit)
 }
 
 // warnWithoutTurns tells what happens when several replicas announce at once.

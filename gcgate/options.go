@@ -94,6 +94,10 @@ type Options struct {
 	Collector Collector
 }
 
+// minTriggerRatio is the lowest trigger in multiples of the live heap. Below it the gate would
+// collect all the time.
+const minTriggerRatio = 1.25
+
 // withDefaults returns o with its defaults in place, or an [*OptionError].
 func (o Options) withDefaults() (Options, error) {
 	if err := o.checkDisabled(); err != nil {
@@ -192,15 +196,6 @@ func (o *Options) check() error {
 		if s == nil {
 			return refuseOption("Signals", "signal %d is nil: leave it out", i)
 		}
-	}
-	return nil
-}
-
-// checkLimit refuses thresholds that the memory limit cuts off.
-func (o *Options) checkLimit(limit int64) error {
-	if float64(o.MinTriggerBytes) > triggerShare*float64(limit) {
-		return refuseOption("MinTriggerBytes", "%d bytes are over %g of the memory limit, which is %d: lower it to %d, or raise the limit to %d",
-			o.MinTriggerBytes, triggerShare, limit, int64(triggerShare*float64(limit)/2), int64(2*float64(o.MinTriggerBytes)/triggerShare))
 	}
 	return nil
 }

@@ -103,3 +103,13 @@ func (w *waiters) answer(ids []uint64, err error) {
 		}
 	}
 }
+
+// isClosed reports whether a channel that nobody sends to is closed.
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}

@@ -24,10 +24,6 @@ const (
 	// triggerShare and hardShare are the parts of the limit that the thresholds may use.
 	triggerShare, hardShare = 0.8, 0.9
 
-	// minTriggerRatio is the lowest trigger in multiples of live. Below it the gate would collect
-	// all the time.
-	minTriggerRatio = 1.25
-
 	// netRatio and netBytes keep the runtime's limit clear of the hard threshold: it counts
 	// fragmentation, and what is allocated while the gate announces and drains.
 	netRatio, netBytes = 1.25, 64 << 20
@@ -115,6 +111,15 @@ func (t *thresholds) follow(rate, jitter float64) {
 	trigger := min(max(t.floor, live+rate*fillTime.Seconds()), t.ceiling)
 	t.trigger = uint64(max(trigger-jitter*(trigger-live), minTriggerRatio*live))
 	t.idle = min(t.gap, t.trigger)
+}
+
+// checkLimit refuses thresholds that the memory limit cuts off.
+func checkLimit(o *Options, limit int64) error {
+	if float64(o.MinTriggerBytes) > triggerShare*float64(limit) {
+		return refuseOption("MinTriggerBytes", "%d bytes are over %g of the memory limit, which is %d: lower it to %d, or raise the limit to %d",
+			o.MinTriggerBytes, triggerShare, limit, int64(triggerShare*float64(limit)/2), int64(2*float64(o.MinTriggerBytes)/triggerShare))
+	}
+	return nil
 }
 
 // limitFor is the memory limit in bytes that gives a live heap all the room that it can use.

@@ -48,10 +48,10 @@ var errNoAnswer = errors.New("TryAcquire of Turns has not returned: it must retu
 // ok false when there shall be none: the gate stops, or the reason to collect is gone.
 func (t *turnTaker) take(reason *Reason) (lease Lease, alone, ok bool) {
 	if t.turns == nil {
-		return nil, false, !t.stopping()
+		return nil, false, !isClosed(t.stop)
 	}
 	var last error
-	for pause := turnPause; !t.stopping(); pause = min(2*pause, turnPauseMax) {
+	for pause := turnPause; !isClosed(t.stop); pause = min(2*pause, turnPauseMax) {
 		a, answered := t.try()
 		held := errors.Is(a.err, ErrHeld)
 		switch {
@@ -74,7 +74,7 @@ func (t *turnTaker) take(reason *Reason) (lease Lease, alone, ok bool) {
 			}
 			return nil, false, false
 		}
-		for begin := time.Now(); !t.stopping() && !t.heap.pastHard(); {
+		for begin := time.Now(); !isClosed(t.stop) && !t.heap.pastHard(); {
 			if held && !t.heap.farFromHard() {
 				pause = turnPause // it may be free at any time, and is needed
 			}
@@ -84,7 +84,7 @@ func (t *turnTaker) take(reason *Reason) (lease Lease, alone, ok bool) {
 			}
 			t.heap.sleep(min(left, t.heap.wantingInterval()), nil)
 		}
-		if t.heap.pastHard() && !t.stopping() {
+		if t.heap.pastHard() && !isClosed(t.stop) {
 			*reason = ReasonHard
 			t.warnAlone(last)
 			return nil, true, true
@@ -126,7 +126,7 @@ func (t *turnTaker) try() (a turnAnswer, answered bool) {
 			return *answer, true
 		default:
 		}
-		if t.stopping() || t.heap.pastHard() {
+		if isClosed(t.stop) || t.heap.pastHard() {
 			cancel()
 			t.others.Go(func() {
 				if <-acquiring; answer.err == nil {
@@ -187,5 +187,3 @@ func (t *turnTaker) release(l Lease) {
 		t.log.Warn("gcgate: cannot release the turn; the others must wait until it expires", "error", err)
 	}
 }
-
-func (t *turnTaker) stopping() bool { return isClosed(t.stop) }

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"time"
 )
@@ -17,10 +18,10 @@ const (
 )
 
 // leave takes g out of service for d from time sent, after an answer to req said so.
-func (t *Transport) leave(g *target, sent int64, d time.Duration, req *http.Request) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.closed.Load() || sent < g.back.Load() { // that absence is over
+func (p *pool) leave(g *target, sent int64, d time.Duration, req *http.Request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed.Load() || sent < g.back.Load() { // that absence is over
 		return
 	}
 	g.away.Store(sent + int64(d))
@@ -30,33 +31,46 @@ func (t *Transport) leave(g *target, sent int64, d time.Duration, req *http.Requ
 	ctx, cancel := context.WithTimeout(context.Background(), MaxAway+probeLife)
 	g.stop = cancel
 	host := hostOf(req) // the gate's middleware answers for it
-	t.probes.Go(func() {
-		defer t.comeBack(g)
-		t.watch(ctx, g, host, sent+int64(probeFrom*float64(d)))
+	p.probes.Go(func() {
+		defer p.comeBack(g)
+		p.watch(ctx, g, host, sent+int64(probeFrom*float64(d)))
 	})
 }
 
+// close ends the goroutines that watch targets, and waits for them.
+func (p *pool) close() {
+	p.mu.Lock()
+	p.closed.Store(true)
+	for _, g := range p.targets {
+		if g.stop != nil {
+			g.stop()
+		}
+	}
+	p.mu.Unlock()
+	p.probes.Wait()
+}
+
 // comeBack puts g back into service.
-func (t *Transport) comeBack(g *target) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+func (p *pool) comeBack(g *target) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	g.stop()
 	g.stop = nil
-	g.back.Store(t.clock())
+	g.back.Store(p.clock())
 	g.away.Store(0)
 }
 
 // watch waits until from, when most of the time that g announced is over, and then probes it
 // until it is back. It gives up at ctx's end, or probeLife after the first probe: then the next
 // request finds out.
-func (t *Transport) watch(ctx context.Context, g *target, host string, from int64) {
-	if !sleep(ctx, time.Duration(from-t.clock())) {
+func (p *pool) watch(ctx context.Context, g *target, host string, from int64) {
+	if !sleep(ctx, time.Duration(from-p.clock())) {
 		return
 	}
-	giveUp := t.clock() + int64(probeLife)
+	giveUp := p.clock() + int64(probeLife)
 	pause := probeEvery
 	for {
-		wait, err := t.probe(ctx, g, host)
+		wait, err := p.probe(ctx, g, host)
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -67,13 +81,13 @@ func (t *Transport) watch(ctx context.Context, g *target, host string, from int6
 			if pause = probeEvery; wait > time.Second {
 				pause = probeSeldom
 			}
-			g.away.Store(t.clock() + int64(wait))
+			g.away.Store(p.clock() + int64(wait))
 		default:
 			pause = min(2*pause, MaxProbePause)
 		}
-		if t.clock()+int64(pause) > giveUp {
+		if p.clock()+int64(pause) > giveUp {
 			if err != nil {
-				g.fail(t.clock())
+				g.fail(p.clock())
 			}
 			return
 		}
@@ -96,7 +110,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 }
 
 // probe asks g whether it is back: 0 when it is, else how long it takes yet.
-func (t *Transport) probe(ctx context.Context, g *target, host string) (time.Duration, error) {
+func (p *pool) probe(ctx context.Context, g *target, host string) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, g.scheme+"://"+g.host+"/", nil)
@@ -105,7 +119,7 @@ func (t *Transport) probe(ctx context.Context, g *target, host string) (time.Dur
 	}
 	req.Host = host
 	req.Header.Set(HeaderProbe, "1")
-	resp, err := t.base.RoundTrip(req)
+	resp, err := p.base.RoundTrip(req)
 	if err != nil {
 		return 0, err
 	}
@@ -118,8 +132,14 @@ func (t *Transport) probe(ctx context.Context, g *target, host string) (time.Dur
 		return 0, errors.New(resp.Status)
 	case resp.StatusCode != http.StatusNoContent:
 		// From in front of the middleware: then the announced time has to do.
-		return max(0, time.Duration(g.away.Load()-t.clock())), nil
+		return max(0, time.Duration(g.away.Load()-p.clock())), nil
 	default:
 		return 0, nil
 	}
+}
+
+// discard reads a short body to its end, so that its connection can be used again.
+func discard(body io.ReadCloser) {
+	_, _ = io.CopyN(io.Discard, body, 4<<10)
+	body.Close()
 }

@@ -102,7 +102,7 @@ func (tt *schedule) run(t *testing.T) {
 		t.Errorf("%d probes at %v, want %d at %v ...", len(at), at[:min(len(at), 20)], tt.total, tt.at)
 	}
 	synctest.Wait()
-	if tr.targets[1].stop != nil {
+	if tr.pool.targets[1].stop != nil {
 		t.Error("its goroutine has not ended")
 	}
 }
@@ -125,7 +125,7 @@ func TestStaleAnnouncement(t *testing.T) {
 		synctest.Wait()
 		do(t, tr) // announces until 100 ms
 		time.Sleep(200 * time.Millisecond)
-		g := tr.targets[0]
+		g := tr.pool.targets[0]
 		if g.away.Load() != 0 {
 			t.Fatal("not back after the probe")
 		}

@@ -183,7 +183,7 @@ func TestNoRetryAfterCancel(t *testing.T) {
 	if _, err := tr.RoundTrip(req); err == nil || n != 1 {
 		t.Errorf("error %v after %d attempts, want 1", err, n)
 	}
-	if tr.targets[0].out.Load() != 0 || tr.targets[1].out.Load() != 0 {
+	if tr.pool.targets[0].out.Load() != 0 || tr.pool.targets[1].out.Load() != 0 {
 		t.Error("the target was left out for the caller's cancellation")
 	}
 }

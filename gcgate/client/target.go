@@ -5,11 +5,12 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"sync"
 	"sync/atomic"
 	"time"
 )
 
-// target is one replica as a Transport sees it. Times are in ns of Transport.clock.
+// target is one replica as a Transport sees it. Times are in ns of pool.clock.
 //
 //	in service --announcement--> away --probe says back, or 30 s--> in service
 //	in service --dial fails--> left out --time is over: one request tries--> in service
@@ -23,7 +24,7 @@ type target struct {
 	out   atomic.Int64  // until when it is left out; 0: not
 	fails atomic.Uint32 // dials that failed in a row
 
-	stop context.CancelFunc // ends its watch; nil: none runs. Guarded by Transport.mu
+	stop context.CancelFunc // ends its watch; nil: none runs. Guarded by pool.mu
 }
 
 const (
@@ -74,13 +75,29 @@ func (g *target) tries(now int64) bool {
 // serves reports whether the target is in service.
 func (g *target) serves() bool { return g.away.Load() == 0 && g.out.Load() == 0 }
 
+// pool is the targets of a Transport, and what is known of them. All but what mu guards does not
+// change once it is used.
+type pool struct {
+	epoch   time.Time // zero of clock
+	base    http.RoundTripper
+	targets []*target
+	next    atomic.Uint32 // whose turn it is
+
+	mu     sync.Mutex     // guards target.stop, and leave against close
+	closed atomic.Bool    // set under mu
+	probes sync.WaitGroup // of the goroutines that watch targets
+}
+
+// clock is nanoseconds since the first request, on the monotonic clock; never 0.
+func (p *pool) clock() int64 { return int64(time.Since(p.epoch)) | 1 }
+
 // pick returns the target for the next attempt, nil when all were tried: one in service, in
 // turn; else of those away the one that is back soonest, for it serves all the same; else of
 // those left out the one whose time is over soonest. Only a request that could go elsewhere
 // tries one that is left out while there are others.
-func (t *Transport) pick(tried []bool, again bool) *target {
-	now, n := t.clock(), uint32(0)
-	for i, g := range t.targets {
+func (p *pool) pick(tried []bool, again bool) *target {
+	now, n := p.clock(), uint32(0)
+	for i, g := range p.targets {
 		if tried[i] {
 			continue
 		}
@@ -92,8 +109,8 @@ func (t *Transport) pick(tried []bool, again bool) *target {
 		}
 	}
 	if n > 0 {
-		k := t.next.Add(1) % n // over those in service: the one after a gap gets no double share
-		for i, g := range t.targets {
+		k := p.next.Add(1) % n // over those in service: the one after a gap gets no double share
+		for i, g := range p.targets {
 			if tried[i] || !g.serves() {
 				continue
 			}
@@ -103,13 +120,13 @@ func (t *Transport) pick(tried []bool, again bool) *target {
 			k--
 		}
 	}
-	return t.soonest(tried)
+	return p.soonest(tried)
 }
 
-func (t *Transport) soonest(tried []bool) *target {
+func (p *pool) soonest(tried []bool) *target {
 	var best *target
 	var bestOut, bestAway int64
-	for i, g := range t.targets {
+	for i, g := range p.targets {
 		out, away := g.out.Load(), g.away.Load()
 		if !tried[i] && (best == nil || out < bestOut || out == bestOut && away < bestAway) {
 			best, bestOut, bestAway = g, out, away

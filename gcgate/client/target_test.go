@@ -89,10 +89,10 @@ func TestPickShares(t *testing.T) {
 	if err := tr.init(); err != nil {
 		t.Fatal(err)
 	}
-	tr.targets[1].away.Store(tr.clock() + int64(time.Hour))
+	tr.pool.targets[1].away.Store(tr.pool.clock() + int64(time.Hour))
 	var n [4]int
 	for range 300 {
-		n[tr.pick(make([]bool, 4), true).index]++
+		n[tr.pool.pick(make([]bool, 4), true).index]++
 	}
 	if n != [4]int{100, 0, 100, 100} {
 		t.Errorf("shares %v, want 100, 0, 100, 100", n)
@@ -105,20 +105,20 @@ func TestPickLast(t *testing.T) {
 	if err := tr.init(); err != nil {
 		t.Fatal(err)
 	}
-	now := tr.clock()
-	tr.targets[0].out.Store(now + int64(time.Hour))
-	tr.targets[1].away.Store(now + int64(2*time.Hour))
-	tr.targets[2].away.Store(now + int64(time.Hour))
-	tr.targets[3].out.Store(now + int64(time.Minute))
+	now := tr.pool.clock()
+	tr.pool.targets[0].out.Store(now + int64(time.Hour))
+	tr.pool.targets[1].away.Store(now + int64(2*time.Hour))
+	tr.pool.targets[2].away.Store(now + int64(time.Hour))
+	tr.pool.targets[3].out.Store(now + int64(time.Minute))
 	tried := make([]bool, 4)
 	for _, want := range []int{2, 1, 3, 0} {
-		g := tr.pick(tried, true)
+		g := tr.pool.pick(tried, true)
 		if g == nil || g.index != want {
 			t.Fatalf("got %v, want target %d", g, want)
 		}
 		tried[want] = true
 	}
-	if g := tr.pick(tried, true); g != nil {
+	if g := tr.pool.pick(tried, true); g != nil {
 		t.Errorf("got %v after all were tried", g)
 	}
 }
@@ -130,8 +130,8 @@ func TestPickTries(t *testing.T) {
 	if err := tr.init(); err != nil {
 		t.Fatal(err)
 	}
-	a, b := tr.targets[0], tr.targets[1]
-	past := tr.clock()
+	a, b := tr.pool.targets[0], tr.pool.targets[1]
+	past := tr.pool.clock()
 	a.out.Store(past)
 	a.away.Store(past + int64(time.Hour))
 	b.out.Store(past)
@@ -140,7 +140,7 @@ func TestPickTries(t *testing.T) {
 		again bool
 		want  int
 	}{{false, 2}, {true, 1}, {true, 2}, {true, 2}} {
-		if g := tr.pick(make([]bool, 3), tt.again); g.index != tt.want {
+		if g := tr.pool.pick(make([]bool, 3), tt.again); g.index != tt.want {
 			t.Errorf("pick %d: target %d, want %d", i, g.index, tt.want)
 		}
 	}

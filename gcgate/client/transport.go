@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -45,17 +44,10 @@ type Transport struct {
 	// No default. Limit: 1024.
 	Targets []string
 
-	once    sync.Once
-	err     error     // of once
-	epoch   time.Time // zero of clock
-	base    http.RoundTripper
-	own     bool // base is ours to close
-	targets []*target
-	next    atomic.Uint32 // whose turn it is
-
-	mu     sync.Mutex     // guards target.stop, and leave against Close
-	closed atomic.Bool    // set under mu
-	probes sync.WaitGroup // of the goroutines that watch targets
+	once sync.Once
+	err  error // of once
+	own  bool  // the pool's base is ours to close
+	pool pool
 }
 
 const (
@@ -67,17 +59,14 @@ const (
 // init reads the fields, once.
 func (t *Transport) init() error {
 	t.once.Do(func() {
-		t.epoch = time.Now()
-		t.targets, t.err = parseTargets(t.Targets)
-		if t.base = t.Base; t.base == nil {
-			t.base, t.own = newBase(), true
+		t.pool.epoch = time.Now()
+		t.pool.targets, t.err = parseTargets(t.Targets)
+		if t.pool.base = t.Base; t.pool.base == nil {
+			t.pool.base, t.own = newBase(), true
 		}
 	})
 	return t.err
 }
-
-// clock is nanoseconds since the first request, on the monotonic clock; never 0.
-func (t *Transport) clock() int64 { return int64(time.Since(t.epoch)) | 1 }
 
 func newBase() *http.Transport {
 	b := &http.Transport{Proxy: http.ProxyFromEnvironment, IdleConnTimeout: 90 * time.Second, ForceAttemptHTTP2: true}
@@ -123,18 +112,18 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	again := canResend(req)
-	tried := make([]bool, len(t.targets))
-	g := t.pick(tried, again)
+	tried := make([]bool, len(t.pool.targets))
+	g := t.pool.pick(tried, again)
 	body := req.Body
 	for {
 		tried[g.index] = true
-		sent := t.clock()
-		resp, err := t.base.RoundTrip(g.aim(req, body))
+		sent := t.pool.clock()
+		resp, err := t.pool.base.RoundTrip(g.aim(req, body))
 		t.learn(g, req, resp, err, sent)
 		if !again || !retries(req, resp, err) {
 			return resp, err
 		}
-		next := t.pick(tried, again)
+		next := t.pool.pick(tried, again)
 		if next == nil {
 			return resp, err
 		}
@@ -156,7 +145,7 @@ func (t *Transport) usable(req *http.Request) error {
 	if req.URL == nil {
 		return errors.New("client: Transport: the request has no URL")
 	}
-	if t.closed.Load() {
+	if t.pool.closed.Load() {
 		return fmt.Errorf("client: Transport: %w", net.ErrClosed)
 	}
 	return nil
@@ -166,7 +155,7 @@ func (t *Transport) usable(req *http.Request) error {
 func (t *Transport) learn(g *target, req *http.Request, resp *http.Response, err error, sent int64) {
 	if err != nil {
 		if isDial(err) && req.Context().Err() == nil {
-			g.fail(t.clock())
+			g.fail(t.pool.clock())
 		}
 		return
 	}
@@ -174,9 +163,9 @@ func (t *Transport) learn(g *target, req *http.Request, resp *http.Response, err
 	// The answer's header was written after the request was sent. Counting from there, at worst
 	// a probe comes early; counting from its arrival, a slow answer would keep g away too long.
 	if d, ok := ParseMillis(resp.Header, HeaderDrain); ok {
-		t.leave(g, sent, d, req)
+		t.pool.leave(g, sent, d, req)
 	} else if d, ok := ParseMillis(resp.Header, HeaderRetryAfter); ok && isRefused(resp) {
-		t.leave(g, sent, d, req)
+		t.pool.leave(g, sent, d, req)
 	}
 	// It speaks of this hop: a proxy that hands the answer on is not away.
 	delete(resp.Header, HeaderDrain)
@@ -228,12 +217,6 @@ func isBroken(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// discard reads a short body to its end, so that its connection can be used again.
-func discard(body io.ReadCloser) {
-	_, _ = io.CopyN(io.Discard, body, 4<<10)
-	body.Close()
-}
-
 // Close ends the goroutines that probe, and waits for them. Requests that run are finished; new
 // ones fail with an error that is net.ErrClosed. The idle connections of a Base of our own are
 // closed. It always returns nil, and may be called again.
@@ -241,15 +224,7 @@ func (t *Transport) Close() error {
 	if t.init() != nil {
 		return nil
 	}
-	t.mu.Lock()
-	t.closed.Store(true)
-	for _, g := range t.targets {
-		if g.stop != nil {
-			g.stop()
-		}
-	}
-	t.mu.Unlock()
-	t.probes.Wait()
+	t.pool.close()
 	if t.own {
 		t.CloseIdleConnections()
 	}
@@ -261,7 +236,7 @@ func (t *Transport) CloseIdleConnections() {
 	if t.init() != nil {
 		return
 	}
-	if c, ok := t.base.(interface{ CloseIdleConnections() }); ok {
+	if c, ok := t.pool.base.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
 	}
 }

@@ -105,7 +105,7 @@ func newTransport(t *testing.T, urls ...string) *Transport {
 		if err := tr.Close(); err != nil {
 			t.Error(err)
 		}
-		for _, g := range tr.targets {
+		for _, g := range tr.pool.targets {
 			if g.stop != nil || g.away.Load() != 0 {
 				t.Errorf("target %d is watched after Close", g.index)
 			}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"evenkeel.dev/gcgate/client"
 	"evenkeel.dev/gcgate/polled"
 )
 
@@ -120,4 +121,10 @@ func (c *gci) force(ctx context.Context) (wait time.Duration, err error) {
 	close(c.running)
 	c.running = nil
 	return 0, err
+}
+
+// formatSeconds is d as the value of Retry-After: whole seconds, rounded up, at least 1.
+func formatSeconds(d time.Duration) string {
+	d = min(max(d, 1), client.MaxAway)
+	return strconv.FormatInt(int64((d+time.Second-1)/time.Second), 10)
 }

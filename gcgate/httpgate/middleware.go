@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
-	"strconv"
 	"time"
 
 	"evenkeel.dev/gcgate"
@@ -154,9 +153,3 @@ func (m *Middleware) refuse(w http.ResponseWriter) {
 }
 
 var refusal = []byte("collecting garbage: try another replica, or again after Retry-After\n")
-
-// formatSeconds is d as the value of Retry-After: whole seconds, rounded up, at least 1.
-func formatSeconds(d time.Duration) string {
-	d = min(max(d, 1), client.MaxAway)
-	return strconv.FormatInt(int64((d+time.Second-1)/time.Second), 10)
-}

@@ -65,12 +65,6 @@ func (d Demand) answers() int { return (max(d.Answers, 1)+1)*d.pollers() - 1 }
 // agreeing is how many polls in a row must say so, for each poller to have said it.
 func (d Demand) agreeing() int { return 2*d.pollers() - 1 }
 
-// A Counter counts requests: a gcgate.Gate does.
-type Counter interface {
-	// Requests returns a count of all requests that have entered, modulo 2^32.
-	Requests() (inFlight int, entered uint32)
-}
-
 // Peers remembers which peers poll, and what they have been told. The zero value says "ready". Its
 // methods may be called from any goroutine; a Peers must not be copied.
 type Peers struct {

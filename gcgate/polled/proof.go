@@ -18,6 +18,12 @@ const (
 	proofFades = 31. / 32
 )
 
+// A Counter counts requests: a gcgate.Gate does.
+type Counter interface {
+	// Requests returns a count of all requests that have entered, modulo 2^32.
+	Requests() (inFlight int, entered uint32)
+}
+
 // proof tells by the number of requests whether a peer sends them. Others may come past it, of a
 // scraper or a neighbour, and polls that are counted too; but those come as well while the peers
 // have this process out, and there they are seen.

@@ -1,6 +1,9 @@
 package gcgate
 
-import "time"
+import (
+	"log/slog"
+	"time"
+)
 
 // Times of a collection.
 const (
@@ -23,34 +26,52 @@ type round struct {
 	refused  bool         // new requests, for a time
 }
 
-// collection takes the process through the states, and back to StateServing whatever happens.
-func (c *control) collection(reason Reason) {
+// rounds goes through one collection after the other. Its fields are owned by the control goroutine,
+// or do not change once that runs.
+type rounds struct {
+	options    *Options
+	log        *slog.Logger
+	requests   *counter
+	status     *status
+	waiters    *waiters
+	calls      *calls
+	heap       *heapWatch
+	turns      *turnTaker
+	announcers []*announcer
+	stop       <-chan struct{} // closed when the gate stops
+
+	lead    time.Duration // from an announcement to the collection, moving average
+	entered time.Time     // when the state began
+}
+
+// run takes the process through the states, and back to StateServing whatever happens.
+func (rs *rounds) run(reason Reason) {
 	r := &round{reason: reason}
-	waiting := c.waiters.ids() // who asks from now on wants another collection
+	waiting := rs.waiters.ids() // who asks from now on wants another collection
 	collected := false
-	c.to(StateWanting, r)
-	if c.takeTurn(r) {
-		r.expected = c.heap.expected()
-		if c.announce(r) {
-			c.drain(r)
+	rs.to(StateWanting, r)
+	if rs.takeTurn(r) {
+		r.expected = rs.heap.expected()
+		if rs.announce(r) {
+			rs.drain(r)
 		}
-		if !c.stopping() && !isLost(r.lease) {
-			collected = c.collect(r)
+		if !isClosed(rs.stop) && !isLost(r.lease) {
+			collected = rs.collect(r)
 		}
-		c.ready(r)
-		c.releaseTurn(r)
+		rs.ready(r)
+		rs.releaseTurn(r)
 	}
-	c.to(StateServing, r)
+	rs.to(StateServing, r)
 	if collected { // else the next round is for them; Stop answers them itself
-		c.waiters.answer(waiting, nil)
+		rs.waiters.answer(waiting, nil)
 	}
 }
 
 // takeTurn waits until this replica may collect. It reports false when it shall not.
-func (c *control) takeTurn(r *round) (ok bool) {
-	r.lease, r.alone, ok = c.turns.take(&r.reason)
+func (rs *rounds) takeTurn(r *round) (ok bool) {
+	r.lease, r.alone, ok = rs.turns.take(&r.reason)
 	if r.alone {
-		c.status.update(func(s *Stats) { s.WithoutTurn++ })
+		rs.status.update(func(s *Stats) { s.WithoutTurn++ })
 	}
 	return ok
 }
@@ -58,15 +79,15 @@ func (c *control) takeTurn(r *round) (ok bool) {
 // releaseTurn releases the turn, if any, once the peers have this process back. The gate does not
 // wait for it; but it does so when it stops, too: to a peer that has this process out, a gate that
 // has stopped is as far away as any.
-func (c *control) releaseTurn(r *round) {
+func (rs *rounds) releaseTurn(r *round) {
 	if r.lease == nil {
 		return
 	}
 	if isLost(r.lease) {
-		c.status.update(func(s *Stats) { s.LostTurns++ })
-		c.heap.warn("lost", "gcgate: the turn was lost while it was held; another replica may have collected at the same time")
+		rs.status.update(func(s *Stats) { s.LostTurns++ })
+		rs.heap.warn("lost", "gcgate: the turn was lost while it was held; another replica may have collected at the same time")
 	}
-	c.turns.releaseAfter(r.lease, r.refused || len(r.told) > 0, r.awaitReturn)
+	rs.turns.releaseAfter(r.lease, r.refused || len(r.told) > 0, r.awaitReturn)
 }
 
 // awaitReturn waits until all peers that must not lose two replicas have this one back, or the
@@ -96,31 +117,31 @@ func (r *round) awaitReturn() {
 }
 
 // to changes the state.
-func (c *control) to(s State, r *round) {
+func (rs *rounds) to(s State, r *round) {
 	now := time.Now()
-	old := State(c.status.state.Swap(uint32(s)))
-	inFlight, _ := c.requests.read()
+	old := State(rs.status.state.Swap(uint32(s)))
+	inFlight, _ := rs.requests.read()
 	if old != StateServing {
-		c.status.update(func(s *Stats) {
-			d := s.Phases[old]
-			d.add(now.Sub(c.entered))
-			s.Phases[old] = d
+		rs.status.update(func(s *Stats) {
+			phase := s.Phases[old]
+			phase.add(now.Sub(rs.entered))
+			s.Phases[old] = phase
 		})
 	}
-	c.entered = now
-	c.log.Debug("gcgate: state", "state", s, "reason", r.reason, "heap", c.heap.used, "live", c.heap.thresholds.live, "in_flight", inFlight)
-	if c.options.OnEvent != nil {
-		defer c.calls.begin("Options.OnEvent")()
-		c.options.OnEvent(Event{Time: now, State: s, Reason: r.reason, Heap: c.heap.used, InFlight: inFlight, Expected: r.expected, WithoutTurn: r.alone})
+	rs.entered = now
+	rs.log.Debug("gcgate: state", "state", s, "reason", r.reason, "heap", rs.heap.used, "live", rs.heap.thresholds.live, "in_flight", inFlight)
+	if rs.options.OnEvent != nil {
+		defer rs.calls.begin("Options.OnEvent")()
+		rs.options.OnEvent(Event{Time: now, State: s, Reason: r.reason, Heap: rs.heap.used, InFlight: inFlight, Expected: r.expected, WithoutTurn: r.alone})
 	}
 }
 
 // pause waits, and reports whether the gate goes on.
-func (c *control) pause(d time.Duration) bool {
+func (rs *rounds) pause(d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
-	case <-c.stop:
+	case <-rs.stop:
 		return false
 	case <-t.C:
 		return true
@@ -129,36 +150,36 @@ func (c *control) pause(d time.Duration) bool {
 
 // announce tells the peers, and waits until all have acted, or the bound. It reports false when
 // there is nobody to tell, by policy or because it cannot be done without the turn.
-func (c *control) announce(r *round) bool {
-	if c.heap.policy != PolicyDrain && c.heap.policy != PolicyShed {
+func (rs *rounds) announce(r *round) bool {
+	if rs.heap.policy != PolicyDrain && rs.heap.policy != PolicyShed {
 		return false
 	}
-	for _, a := range c.announcers {
+	for _, a := range rs.announcers {
 		if r.alone && !a.safe {
 			continue // another replica may be away: the peer would have nobody to send to
 		}
-		if a.usable(c.options.AnnounceTimeout) {
+		if a.usable(rs.options.AnnounceTimeout) {
 			r.told = append(r.told, a)
 		}
 	}
-	r.refused = c.heap.policy == PolicyShed && !r.alone
+	r.refused = rs.heap.policy == PolicyShed && !r.alone
 	if len(r.told) == 0 && !r.refused {
 		return false
 	}
-	back := time.Now().Add(c.lead + r.expected)
-	c.status.leave(back)
-	c.to(StateAnnouncing, r)
+	back := time.Now().Add(rs.lead + r.expected)
+	rs.status.leave(back)
+	rs.to(StateAnnouncing, r)
 	for _, a := range r.told {
 		r.drains = append(r.drains, a.post(true, back))
 	}
-	c.status.refusing.Store(r.refused)
-	c.await(r)
+	rs.status.refusing.Store(r.refused)
+	rs.await(r)
 	return true
 }
 
 // await waits until the peers have acted, or the bound.
-func (c *control) await(r *round) {
-	timer := time.NewTimer(c.options.AnnounceTimeout)
+func (rs *rounds) await(r *round) {
+	timer := time.NewTimer(rs.options.AnnounceTimeout)
 	defer timer.Stop()
 	var lost <-chan struct{}
 	if r.lease != nil {
@@ -171,32 +192,32 @@ func (c *control) await(r *round) {
 			return
 		case <-lost:
 			return
-		case <-c.stop:
+		case <-rs.stop:
 			return
 		}
 	}
 }
 
 // drain waits until no request was in flight nor came for QuietFor, or the bound.
-func (c *control) drain(r *round) {
-	c.to(StateDraining, r)
+func (rs *rounds) drain(r *round) {
+	rs.to(StateDraining, r)
 	begin := time.Now()
 	quiet := begin
-	_, seen := c.requests.read()
-	for now := begin; now.Sub(begin) < c.options.DrainTimeout && !isLost(r.lease); now = time.Now() {
-		inFlight, entered := c.requests.read()
+	_, seen := rs.requests.read()
+	for now := begin; now.Sub(begin) < rs.options.DrainTimeout && !isLost(r.lease); now = time.Now() {
+		inFlight, entered := rs.requests.read()
 		if inFlight > 0 || entered != seen {
 			quiet = now
-		} else if now.Sub(quiet) >= c.options.QuietFor {
+		} else if now.Sub(quiet) >= rs.options.QuietFor {
 			break
 		}
 		seen = entered
-		if !c.pause(min(tick, c.options.QuietFor)) {
+		if !rs.pause(min(tick, rs.options.QuietFor)) {
 			return
 		}
 	}
 	// The next announcement tells the time that announcing takes, too.
-	c.lead += (time.Since(c.entered) - c.lead) / 4
+	rs.lead += (time.Since(rs.entered) - rs.lead) / 4
 }
 
 // collect runs the collector, beside this goroutine, until its marking is over; it reports
@@ -204,32 +225,32 @@ func (c *control) drain(r *round) {
 // runtime.GC sweeps a span per Gosched, and while some goroutine is always runnable on the only
 // P, the network is looked at every 10 ms only (runtime/proc.go, sysmon). But under load that
 // sweep may take very long, so the wait for it is as bounded as the marking was.
-func (c *control) collect(r *round) (ended bool) {
-	c.to(StateCollecting, r)
-	c.heap.sample() // a cycle of the runtime's own since the last look is told, and is not this one
+func (rs *rounds) collect(r *round) (ended bool) {
+	rs.to(StateCollecting, r)
+	rs.heap.sample() // a cycle of the runtime's own since the last look is told, and is not this one
 	begin := time.Now()
-	_, before := c.requests.read()
-	returned := c.heap.beginCycle()
+	_, before := rs.requests.read()
+	returned := rs.heap.beginCycle()
 	overdue := max(overdueAfter, 10*r.expected)
-	for waited := time.Duration(0); waited < overdue && !ended && c.pause(tick); waited = time.Since(begin) {
-		ended = c.heap.cycleEnded()
+	for waited := time.Duration(0); waited < overdue && !ended && rs.pause(tick); waited = time.Since(begin) {
+		ended = rs.heap.cycleEnded()
 	}
 	if marked := time.Since(begin); ended {
-		if c.status.away() {
+		if rs.status.away() {
 			sweep := time.NewTimer(marked)
 			select {
 			case <-returned:
 			case <-sweep.C:
-			case <-c.stop:
+			case <-rs.stop:
 			}
 			sweep.Stop()
 		}
-		c.heap.predict.learn(time.Since(begin), c.heap.thresholds.live)
-	} else if !c.stopping() {
-		c.heap.warn("overdue", "gcgate: a collection does not end; serving meanwhile, and collecting no more until it has", "took", marked, "expected", r.expected)
+		rs.heap.predict.learn(time.Since(begin), rs.heap.thresholds.live)
+	} else if !isClosed(rs.stop) {
+		rs.heap.warn("overdue", "gcgate: a collection does not end; serving meanwhile, and collecting no more until it has", "took", marked, "expected", r.expected)
 	}
-	_, after := c.requests.read()
-	c.status.update(func(s *Stats) {
+	_, after := rs.requests.read()
+	rs.status.update(func(s *Stats) {
 		s.Stragglers += uint64(after - before)
 		if ended {
 			s.Collections[r.reason]++
@@ -241,13 +262,13 @@ func (c *control) collect(r *round) (ended bool) {
 // ready tells the peers that this process is back, and waits for a moment until those have seen
 // it that had acted on the announcement; awaitReturn waits for the others, beside the heap.
 // Before the gate stops it waits for all: a peer may have acted although its answer did not come.
-func (c *control) ready(r *round) {
-	c.status.refusing.Store(false)
-	c.status.back.Store(0)
+func (rs *rounds) ready(r *round) {
+	rs.status.refusing.Store(false)
+	rs.status.back.Store(0)
 	if len(r.told) == 0 {
 		return
 	}
-	c.to(StateReadying, r)
+	rs.to(StateReadying, r)
 	var wait []*notice
 	for i, a := range r.told {
 		n := a.post(false, time.Time{})
@@ -255,7 +276,7 @@ func (c *control) ready(r *round) {
 		select {
 		case <-r.drains[i].done:
 			wait = append(wait, n)
-		case <-c.stop:
+		case <-rs.stop:
 			wait = append(wait, n)
 		default:
 		}
