@@ -4,7 +4,7 @@
 // tells the load balancer first, waits until the process is quiet, collects with all cores,
 // and comes back; a group of replicas takes turns, so that the others carry the load:
 //
-//	                   heap at the trigger, or a gap, or asked
+//	                   heap at the trigger, or a gap, or Collect
 //	+---------+ ------------------------------------------------> +---------+
 //	| Serving |                                                   | Wanting |  TryAcquire a turn,
 //	+---------+ <---------- a gap, and the turn is held --------- +---------+  or hard threshold
@@ -21,16 +21,37 @@
 //
 // The turn is released when the peers have this process back, in Readying or later.
 //
-// The gate never refuses a request, unless its policy is [PolicyShed]: one that comes all the same
-// runs beside the collection, as it always did.
+// The gate itself refuses no request: one that comes all the same runs beside the collection, as it
+// always did. Under [PolicyShed] those who count the requests refuse new ones meanwhile.
 //
 // # Use
 //
-// Wrap the handlers with [Gate.Middleware], or count requests with [Gate.Enter] and
-// [Ticket.Exit]. Tell the gate its peers: [HAProxy], [AgentCheck], [Health], [InBand] (for Go
-// clients with a [Transport]), or a [Signal] of your own, which can do all that those can; and how the replicas take turns:
-// [FileTurns] on one host, evenkeel.dev/contrib/etcdturn on many. Without peers, [PolicyAuto] sees
-// whether collecting in gaps or without assists would help, and says what it chose.
+// [Start] a gate and have the requests counted: evenkeel.dev/gcgate/httpgate wraps an http.Handler;
+// anything else calls [Gate.Enter] and [Ticket.Exit]. Tell the gate its peers, [Options].Signals:
+//
+//   - evenkeel.dev/gcgate/haproxy: HAProxy's runtime API, and its agent-check
+//   - evenkeel.dev/gcgate/health: health checks over HTTP, of HAProxy, Envoy and others
+//   - evenkeel.dev/gcgate/httpgate: InBand, for Go clients that use evenkeel.dev/gcgate/client
+//   - a [Signal] of your own
+//
+// and how the replicas take turns, [Options].Turns: [FileTurns] on one host,
+// evenkeel.dev/contrib/etcdturn on many. Without peers, [PolicyAuto] sees whether collecting in gaps
+// or without assists would help, and says what it chose.
+//
+// # Signals and adapters of your own
+//
+// The packages above use nothing but what is exported here, so that one for another balancer or
+// another protocol can do all that they can:
+//
+//   - what a signal may know beyond Drain and Ready are the interfaces [Attacher], [Checker],
+//     [Confirmer] and [TurnFree]
+//   - evenkeel.dev/gcgate/polled knows when a peer that polls has acted
+//   - an adapter that counts requests looks at [Gate.Refusing] first; a request that it refuses it
+//     tells [Gate.Remaining], and counts with [Gate.CountRefused]; [Gate.Signals] has the signal
+//     that belongs to the adapter
+//   - status pages and metrics read [Gate.Stats], and [Options].OnEvent
+//   - tests run any number of gates over a heap of evenkeel.dev/gcgate/gcgatetest, minutes of them
+//     in no time
 //
 // # When it helps
 //

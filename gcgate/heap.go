@@ -270,14 +270,14 @@ func (h *heapWatch) quietEnough() bool { return h.gap.silence(h.sampled) >= h.mi
 // hurry: at a low rate any two requests have a gap between them, and a collection at the idle
 // threshold is worth less than one at the trigger.
 func (h *heapWatch) minGap() time.Duration {
-	least := h.gap.unusual()
+	unusual := h.gap.unusual()
 	switch h.policy {
 	case PolicyIdle:
-		return least
+		return unusual
 	case PolicyStock: // would PolicyIdle help?
-		return max(least, h.expected())
+		return max(unusual, h.expected())
 	}
-	return max(least, 100*time.Millisecond, h.expected())
+	return max(unusual, 100*time.Millisecond, h.expected())
 }
 
 // expected is how long the next collection will take at most, nearly always.

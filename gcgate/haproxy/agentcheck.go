@@ -38,18 +38,18 @@ const (
 	agentDrain = "drain\n"
 )
 
-// AgentCheck is a [gcgate.Signal] and a [gcgate.Checker] that answers HAProxy's agent-check: HAProxy asks,
-// every 10 ms if told so, and needs no socket that this process may write to. See
-// deploy/haproxy/agent-check.cfg. Every HAProxy process that asks is told; after a reload the
-// new worker hears the state with its first question.
+// AgentCheck is a [gcgate.Signal] and a [gcgate.Checker] that answers HAProxy's agent-check:
+// HAProxy polls, every 10 ms if told so, and needs no socket that this process may write to. See
+// deploy/haproxy/agent-check.cfg. Every HAProxy process that polls is told; after a reload the
+// new worker hears the state with its first poll.
 //
-// HAProxy must ask often, every 10 ms: when it has asked so seldom of late that it would not act
+// HAProxy must poll often, every 10 ms: when it has polled so seldom of late that it would not act
 // on a drain within [gcgate.Options].AnnounceTimeout, or too few times to tell, the signal is silent,
-// and the log names the interval. It is used again when HAProxy asks more often.
+// and the log names the interval. It is used again when HAProxy polls more often.
 //
-// Drain returns when each address that asks regularly has asked once more than it was answered:
+// Drain returns when each address that polls regularly has polled once more than it was answered:
 // then it has acted. So does Ready, for each that was told to drain. Such an address that has
-// not asked for 30 s is gone.
+// not polled for 30 s is gone.
 //
 // "drain" and "ready" end an operator's maintenance too, within one interval. To take a
 // server out, write "disable agent B/S" before "set server B/S state maint".
@@ -59,13 +59,13 @@ const (
 //
 // Source: HAProxy 2.6 configuration.txt, section 5.2, "agent-check", and trials of it.
 type AgentCheck struct {
-	// Allow are the addresses that may ask. Default: none but this machine's loopback.
-	// A Unix socket's permissions say who may ask there.
+	// Allow are the addresses that may poll. Default: none but this machine's loopback.
+	// A Unix socket's permissions say who may poll there.
 	Allow []netip.Prefix
 
-	// Pollers is how many ask from one address: HAProxy processes, times the backends with
-	// this server. With more than one, who has asked again is an estimate: each is taken to
-	// ask as often as the others. Default: 0, which is 1.
+	// Pollers is how many poll from one address: HAProxy processes, times the backends with
+	// this server. With more than one, who has polled again is an estimate: each is taken to
+	// poll as often as the others. Default: 0, which is 1.
 	Pollers int
 
 	// Logger gets Debug for the first stranger. Default: nil, which is slog.Default().
@@ -169,7 +169,7 @@ func (a *AgentCheck) CanConfirm(within time.Duration) error {
 // demand is what HAProxy takes to act: one answer, by its protocol.
 func (a *AgentCheck) demand() polled.Demand { return polled.Demand{Pollers: a.Pollers} }
 
-// Check waits until HAProxy has asked.
+// Check waits until HAProxy has polled.
 func (a *AgentCheck) Check(ctx context.Context) error { return a.explain(a.peers.Heard(ctx)) }
 
 // String returns "agent-check".
@@ -197,7 +197,7 @@ func (a *AgentCheck) stranger(from net.Addr) {
 		if log == nil {
 			log = slog.Default()
 		}
-		log.Debug("haproxy: a stranger asks for the agent-check, and gets no answer; later ones are not logged: add the address to AgentCheck.Allow if it is HAProxy's", "from", from)
+		log.Debug("haproxy: a stranger polls the agent-check, and gets no answer; later ones are not logged: add the address to AgentCheck.Allow if it is HAProxy's", "from", from)
 	}
 }
 

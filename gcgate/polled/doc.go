@@ -1,10 +1,9 @@
-// Package polled keeps the books of peers that poll a process: load balancers that ask, time and
-// again, whether to send it requests.
+// Package polled keeps track of peers that poll a process: load balancers that ask, time and again,
+// whether to send it requests.
 //
-// Who polls can be told things only in the answers to its polls. So an announcement takes as long
-// as it takes until everyone has asked again, and whether a peer has acted has to be worked out
-// from when it asks, what it was answered, what it says, and from the requests that come. [Peers]
-// does that. A signal of gcgate that is polled, over whatever protocol, answers each poll between
+// Such a peer can be told something only in the answer to its next poll. So an announcement takes
+// until each has polled again, and whether a peer has acted has to be worked out from when it polls,
+// what it was answered, what it says itself, and from the requests that come. [Peers] does that. A signal of gcgate that is polled, over whatever protocol, answers each poll between
 // [Peers.Begin] and [Peers.Answered], and hands its own Drain, Ready and CanConfirm on to those of
 // Peers; evenkeel.dev/gcgate/health and the agent-check of evenkeel.dev/gcgate/haproxy are made of
 // it. [Allowed] says who may poll.
@@ -15,5 +14,5 @@
 // estimate.
 //
 // Peers remembers at most 64 addresses with their last 16 polls. One more is answered "ready" at
-// all times, and waited for by nobody.
+// all times, and no announcement waits for it.
 package polled
