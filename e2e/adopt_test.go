@@ -19,6 +19,8 @@ import (
 	"net/http"
 
 	"evenkeel.dev/gcgate"
+	"evenkeel.dev/gcgate/haproxy"
+	"evenkeel.dev/gcgate/httpgate"
 )
 
 var hello = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "hello") })
