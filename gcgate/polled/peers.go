@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -41,6 +42,29 @@ const (
 	SaysUp                  // it sends requests here
 	SaysDown                // it sends none
 )
+
+var saysNames = []string{"nothing", "up", "down"}
+
+// String returns the name in lower case.
+func (s Says) String() string {
+	if int(s) < len(saysNames) {
+		return saysNames[s]
+	}
+	return fmt.Sprintf("unknown (%d)", uint8(s))
+}
+
+// MarshalText returns the name.
+func (s Says) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText reads the name.
+func (s *Says) UnmarshalText(text []byte) error {
+	i := slices.Index(saysNames, string(text))
+	if i < 0 {
+		return fmt.Errorf("polled: %q is nothing that a peer says: write one of %s", text, strings.Join(saysNames, ", "))
+	}
+	*s = Says(i)
+	return nil
+}
 
 // Demand is what it takes to make a peer act.
 type Demand struct {

@@ -450,6 +450,19 @@ func TestAnswerFromBeforeTheChangeDoesNotCount(t *testing.T) {
 	}
 }
 
+func TestSaysIsTextBothWays(t *testing.T) {
+	for s := SaysNothing; s <= SaysDown; s++ {
+		back := s + 1
+		if text, err := s.MarshalText(); err != nil || back.UnmarshalText(text) != nil || back != s {
+			t.Errorf("%v is read as %v", s, back)
+		}
+	}
+	s := SaysUp
+	if err := s.UnmarshalText([]byte("UP")); err == nil || s != SaysUp || !strings.Contains(err.Error(), "one of nothing, up, down") {
+		t.Errorf("got %v and %v, want the known ones", s, err)
+	}
+}
+
 func TestPeersAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var p Peers

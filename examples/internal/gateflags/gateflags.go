@@ -27,18 +27,17 @@ const stopTimeout = 5 * time.Second
 
 // Flags are the flags, parsed.
 type Flags struct {
-	policy  policy
-	haproxy peers
-	agent   string
-	health  bool
-	inBand  bool
-	turns   string
-	etcd    string
-	group   string
-	limit   size
-	least   size
-	most    size
-	events  string
+	policy                 policy
+	haproxy                peers
+	agent                  string
+	health                 bool
+	inBand                 bool
+	turns                  string
+	etcd                   string
+	group                  string
+	limit                  size
+	minTrigger, maxTrigger size
+	events                 string
 }
 
 // Register adds the flags to fs.
@@ -52,8 +51,8 @@ func (f *Flags) Register(fs *flag.FlagSet) {
 	fs.StringVar(&f.etcd, "etcd", "", "take turns with other replicas by etcd at these `endpoints`, such as 127.0.0.1:2379,10.0.0.2:2379")
 	fs.StringVar(&f.group, "group", "example", "`name` of the replicas that take turns by -etcd")
 	fs.Var(&f.limit, "limit", "memory limit, such as `900MiB` (default: the runtime's own, GOMEMLIMIT, or 0.9 of the control group's)")
-	fs.Var(&f.least, "min-trigger", "collect at no smaller heap than this `size`, while there is no gap (default: 32MiB)")
-	fs.Var(&f.most, "max-trigger", "let the heap at which to collect follow the allocation up to this `size` (default: half of the memory limit; without one a 32nd of the machine's available memory, up to 512MiB)")
+	fs.Var(&f.minTrigger, "min-trigger", "collect at no smaller heap than this `size`, while there is no gap (default: 32MiB)")
+	fs.Var(&f.maxTrigger, "max-trigger", "let the heap at which to collect follow the allocation up to this `size` (default: half of the memory limit; without one a 32nd of the machine's available memory, up to 512MiB)")
 	fs.StringVar(&f.events, "events", "", "write each change of the gate's state to this `file`, a line of JSON each: t, source, state")
 }
 
@@ -76,8 +75,8 @@ func (f *Flags) Check() error {
 		{"-turns", f.turns != ""},
 		{"-etcd", f.etcd != ""},
 		{"-limit", f.limit != 0},
-		{"-min-trigger", f.least != 0},
-		{"-max-trigger", f.most != 0},
+		{"-min-trigger", f.minTrigger != 0},
+		{"-max-trigger", f.maxTrigger != 0},
 		{"-events", f.events != ""},
 	} {
 		if x.set {
@@ -110,7 +109,7 @@ func (f *Flags) Start(source string, log *slog.Logger) (*Gate, error) {
 func (g *Gate) start(f *Flags, source string, log *slog.Logger) error {
 	o := gcgate.Options{
 		Policy: f.policy.policy, MemoryLimitBytes: int64(f.limit),
-		MinTriggerBytes: int64(f.least), MaxTriggerBytes: int64(f.most), Logger: log,
+		MinTriggerBytes: int64(f.minTrigger), MaxTriggerBytes: int64(f.maxTrigger), Logger: log,
 	}
 	for _, p := range f.haproxy {
 		o.Signals = append(o.Signals, p)
