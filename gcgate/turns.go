@@ -19,6 +19,7 @@ type Lease interface {
 	// It may be nil where that cannot happen.
 	Lost() <-chan struct{}
 
-	// Release gives the turn back. The gate calls it once, when every peer has seen Ready.
+	// Release lets another replica take the turn. The gate calls it once, when every peer has this
+	// process back, or has been waited for long enough.
 	Release(ctx context.Context) error
 }

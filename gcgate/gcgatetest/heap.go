@@ -17,7 +17,7 @@ type Heap struct {
 	Live      uint64        // bytes that a collection leaves
 	Mark      time.Duration // how long a collection marks
 	Sweep     time.Duration // how long Collect takes after that
-	Hang      chan struct{} // not nil: marking does not end before it is closed
+	Hang      chan struct{} // not nil: marking does not end before it is closed; close it in the end
 	Beside    uint64        // bytes that the memory limit counts beside the heap's objects
 	Group     int64         // memory limit of the control group; math.MaxInt64: none
 	Available uint64        // bytes that the machine can give to new work; 0: not known

@@ -53,7 +53,7 @@ type InBand struct {
 const (
 	defaultInBandQuiet = 10 * time.Millisecond
 
-	// returnPatience is how long past the announced time a client that heard it asks at the
+	// returnPatience is how long past the announced time a client that was told it probes at the
 	// latest: the longest pause between the probes of a Transport, and some.
 	returnPatience = client.MaxProbePause + 100*time.Millisecond
 )
@@ -66,8 +66,8 @@ func clock() int64 { return int64(time.Since(firstMoment)) | 1 }
 // Attach implements [gcgate.Attacher].
 func (b *InBand) Attach(g *gcgate.Gate) { b.gate.Store(g) }
 
-// SafeWithoutTurn implements [gcgate.TurnFree]: when all targets are away, a [client.Transport] uses them all
-// the same.
+// SafeWithoutTurn implements [gcgate.TurnFree]: when all targets are away, a [client.Transport] uses
+// them all the same.
 func (b *InBand) SafeWithoutTurn() bool { return true }
 
 // String implements [gcgate.Signal].
