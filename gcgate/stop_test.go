@@ -376,3 +376,38 @@ func TestTurnIsNotHeldForPeersThatNeedNone(t *testing.T) {
 		s.set(func() { s.err = nil })
 	})
 }
+
+// TestPercentSetWhileTheRuntimeIsInCharge: GOGC is the program's while the limit leaves the gate no
+// room, and what it sets then is what Stop restores.
+func TestPercentSetWhileTheRuntimeIsInCharge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := gcgatetest.NewHeap()
+		r := startRig(t, Options{Policy: PolicyThrough, MemoryLimitBytes: 120 * mib}, h)
+		await := func(live uint64, percent int) {
+			t.Helper()
+			h.Do(func() { h.Live = live })
+			for range 60_000 {
+				now := 0
+				if h.Do(func() { now = h.Percent }); now == percent {
+					return
+				}
+				time.Sleep(time.Millisecond)
+			}
+			t.Fatalf("GOGC is %d, want %d", h.Percent, percent)
+		}
+		await(100*mib, 100)
+		await(20*mib, -1)
+		await(100*mib, 100)
+		h.Do(func() { h.Percent = 70 }) // debug.SetGCPercent
+		await(20*mib, -1)
+		await(100*mib, 70)
+		await(20*mib, -1)
+		r.Stop()
+		h.Do(func() {
+			if h.Percent != 70 {
+				t.Errorf("after Stop GOGC is %d, want 70", h.Percent)
+			}
+		})
+		time.Sleep(time.Second) // a collection that runs ends
+	})
+}
