@@ -17,9 +17,10 @@ func TestInit(t *testing.T) {
 		out   string
 		build string // command that compiles the result
 	}{
-		"plain": {"geo.go", "geo_leaf.go", "go test ."},
-		"odd":   {"odd_linux.go", "odd_linux_leaf.go", ""},
-		"two":   {"a.go b.go", "a_leaf.go", "go vet ."},
+		"plain":   {"geo.go", "geo_leaf.go", "go test ."},
+		"odd":     {"odd_linux.go", "odd_linux_leaf.go", ""},
+		"two":     {"a.go b.go", "a_leaf.go", "go vet ."},
+		"helpers": {"ring.go", "ring_leaf.go", "go vet ."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -35,6 +35,7 @@ type origin struct {
 	cast     bool   // it went through unsafe.Pointer, which forgets the type
 	str      bool   // of a string
 	number   bool   // and through uintptr, or a number of C
+	one      bool   // a pointer to a type of the package: to one value
 	variable types.Object
 }
 
@@ -68,7 +69,7 @@ func (t *tracer) trace(e ast.Expr) origin {
 		if name, ok := plainC(e); ok {
 			return origin{kind: fromConstant, text: "C." + name}
 		}
-		return origin{kind: fromValue, name: e.Sel.Name}
+		return origin{kind: fromValue, name: e.Sel.Name, one: pointsToOne(t.typeOf(e))}
 	case *ast.UnaryExpr:
 		if e.Op == token.AND {
 			return t.address(ast.Unparen(e.X))
@@ -96,7 +97,7 @@ func (t *tracer) call(e *ast.CallExpr) origin {
 		return asNumber(t.trace(e.Args[0]))
 	}
 	if len(e.Args) != 1 {
-		return t.returned(ast.Unparen(e.Fun))
+		return t.returned(ast.Unparen(e.Fun), e.Args)
 	}
 	switch fun := ast.Unparen(e.Fun).(type) {
 	case *ast.StarExpr: // (*C.char)(p)
@@ -104,7 +105,7 @@ func (t *tracer) call(e *ast.CallExpr) origin {
 	case *ast.SelectorExpr:
 		x, ok := fun.X.(*ast.Ident)
 		if !ok || x.Name != "unsafe" {
-			return t.returned(fun)
+			return t.returned(fun, e.Args)
 		}
 		switch fun.Sel.Name {
 		case "Pointer":
@@ -130,7 +131,7 @@ func (t *tracer) call(e *ast.CallExpr) origin {
 		case isNumber:
 			return asNumber(t.trace(e.Args[0]))
 		}
-		return t.returned(fun)
+		return t.returned(fun, e.Args)
 	}
 	return origin{}
 }
@@ -181,35 +182,6 @@ func indexed(e ast.Expr) bool {
 	return found
 }
 
-// returned is what a function of the package returns: the address of one value, or unknown.
-func (t *tracer) returned(fun ast.Expr) origin {
-	var id *ast.Ident
-	switch fun := fun.(type) {
-	case *ast.Ident:
-		id = fun
-	case *ast.SelectorExpr:
-		id = fun.Sel
-	}
-	decl := t.funcs[t.info.Uses[id]]
-	if id == nil || decl == nil || decl.Body == nil {
-		return origin{}
-	}
-	inner, all := &tracer{info: t.info, isC: t.isC, in: decl, funcs: t.funcs, depth: t.depth}, true
-	ast.Inspect(decl.Body, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.FuncLit:
-			return false
-		case *ast.ReturnStmt:
-			all = all && len(n.Results) == 1 && inner.trace(n.Results[0]).kind == fromAddress
-		}
-		return true
-	})
-	if !all {
-		return origin{}
-	}
-	return origin{kind: fromAddress, size: -1, cast: true}
-}
-
 // first is the address of element i of x.
 func (t *tracer) first(x ast.Expr, i string) origin {
 	x = ast.Unparen(x)
@@ -217,7 +189,11 @@ func (t *tracer) first(x ast.Expr, i string) origin {
 	if i != "" && i != "0" {
 		o.key += "[" + i + ":]"
 	}
-	switch u := t.under(x).(type) {
+	under := t.under(x)
+	if p, ok := under.(*types.Pointer); ok { // to an array
+		under = p.Elem().Underlying()
+	}
+	switch u := under.(type) {
 	case *types.Slice:
 		o.size = sizeOf(u.Elem())
 	case *types.Basic:
@@ -294,7 +270,7 @@ func (t *tracer) variable(id *ast.Ident) origin {
 	if c, ok := obj.(*types.Const); ok && c.Val().Kind() != constant.Unknown {
 		return origin{kind: fromConstant, text: c.Val().ExactString()}
 	}
-	plain := origin{kind: fromValue, name: id.Name}
+	plain := origin{kind: fromValue, name: id.Name, one: pointsToOne(t.typeOf(id))}
 	values, known := t.assigned(obj)
 	if !known {
 		return plain

@@ -398,7 +398,7 @@ func (p *parameters) structPointer(i int, ptr *dwarf.PtrType) {
 		p.pass(name, "[]"+t.goName)
 		return
 	}
-	if all(list, func(o origin) bool { return o.kind == fromAddress }) {
+	if all(list, func(o origin) bool { return o.kind == fromAddress || o.one && !o.number }) {
 		p.pass(p.name(i), "*"+t.goName)
 		return
 	}
