@@ -10,26 +10,28 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
-	"slices"
-	"strconv"
 	"strings"
-
-	"evenkeel.dev/bench/figure"
 )
 
-// module is a module that wraps C, and what it takes to get it to leaf calls.
+// module is a module that wraps C, and what a person says about it.
 type module struct {
-	name, path, version string
-	files               []string      // those that call C
-	finish              func(*editor) // edits the declarations that fastcgen -init wrote
-	replace             func(*editor) // edits the module's own files
-	bench               string        // what stands below the package clause of a test file: benchmarks
-	skip                string        // a pattern of tests that take minutes for what others test too
+	name, path, version, sum string // the name is that of the package that calls C
+	folder                   string // of that package in the module
+	files                    []string
+	answers                  answers
+	tests                    []tests
+	bench                    string // what stands below the package clause of a test file: benchmarks
+	leaf                     string // the benchmark of one leaf function
+}
+
+// tests are those of one package that call C.
+type tests struct {
+	folder string // in the module
+	name   string // of the package; with _test where the tests are beside it
+	skip   string // a pattern of tests that take minutes for what others test too
 }
 
 // work is where modules are changed.
@@ -57,7 +59,7 @@ func (w *work) build() error {
 	if err := os.MkdirAll(w.dir, 0o755); err != nil {
 		return err
 	}
-	_, err := w.run(w.root, "go", "build", "-o", filepath.Join(w.dir, "fastcgen"), "./cmd/fastcgen")
+	_, err := w.run(w.root, "go", "build", "-o", w.fastcgen(), "./cmd/fastcgen")
 	return err
 }
 
@@ -77,9 +79,12 @@ func (w *work) fetch(m module) (cgo, fast string, err error) {
 	if err != nil {
 		return "", "", fmt.Errorf("%w: %w", errMissing, err)
 	}
-	var from struct{ Dir string }
+	var from struct{ Dir, Sum string }
 	if err := json.Unmarshal([]byte(said), &from); err != nil {
 		return "", "", err
+	}
+	if from.Sum != m.sum {
+		return "", "", fmt.Errorf("%s %s has the sum %s, and had %s when it was chosen", m.path, m.version, from.Sum, m.sum)
 	}
 	cgo, fast = filepath.Join(w.dir, m.name, "cgo"), filepath.Join(w.dir, m.name, "fastc")
 	for _, dir := range []string{cgo, fast} {
@@ -96,7 +101,7 @@ func (w *work) fetch(m module) (cgo, fast string, err error) {
 				return "", "", err
 			}
 		}
-		if err := os.WriteFile(filepath.Join(dir, "fromcgo_test.go"), []byte(m.benchmarks()), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, m.folder, "fromcgo_test.go"), []byte(m.benchmarks()), 0o644); err != nil {
 			return "", "", err
 		}
 	}
@@ -131,124 +136,4 @@ func copyFolder(to, from string) error {
 		}
 		return os.WriteFile(filepath.Join(to, rel), text, info.Mode().Perm()|0o200)
 	})
-}
-
-// convert takes a module to leaf calls, and runs its tests before and after.
-func (w *work) convert(m module) error {
-	cgo, fast, err := w.fetch(m)
-	if err != nil {
-		return err
-	}
-	fastcgen := filepath.Join(w.dir, "fastcgen")
-	said, err := w.run(fast, append([]string{fastcgen, "-init"}, m.files...)...)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(w.out, "%s %s\n%s", m.path, m.version, indented(summary(said)))
-	leaf := strings.TrimSuffix(m.files[0], ".go") + "_leaf.go"
-	generate := func() error {
-		said, err := w.run(fast, fastcgen, leaf)
-		if n := strings.Count(said, "warning: "); n > 0 {
-			said = fmt.Sprintf("%d warnings\n", n)
-		}
-		fmt.Fprint(w.out, indented(said))
-		return err
-	}
-	if err := generate(); err != nil { // as it is
-		return err
-	}
-	declarations := &editor{dir: fast, leaf: leaf}
-	m.finish(declarations)
-	if declarations.err != nil {
-		return declarations.err
-	}
-	if err := generate(); err != nil {
-		return err
-	}
-	calls := &editor{dir: fast, leaf: leaf}
-	m.replace(calls)
-	if calls.err != nil {
-		return calls.err
-	}
-	fmt.Fprintf(w.out, "  generates as it is; %d edits of its declarations; %d calls replaced by name, %d other edits\n",
-		declarations.edits, calls.renamed, calls.edits)
-	for _, dir := range []string{cgo, fast} {
-		if said, err = w.run(dir, "go", "test", "-count=1", "-timeout=300s", "-skip="+m.skip, "."); err != nil {
-			return err
-		}
-		said = said[strings.LastIndex(strings.TrimSpace(said), "\n")+1:] // without the C compiler's warnings
-		fmt.Fprintf(w.out, "  %-5s %s", filepath.Base(dir), said)
-	}
-	return nil
-}
-
-// summary counts what fastcgen -init said, and keeps its last line.
-func summary(said string) string {
-	lines := strings.Split(strings.TrimSpace(said), "\n")
-	slow, asked, left := 0, map[string]bool{}, ""
-	for _, l := range lines {
-		_, rest, _ := strings.Cut(l, ": C.")
-		name, what, _ := strings.Cut(rest, " ")
-		switch {
-		case strings.HasPrefix(what, "is declared //fastc:slow"):
-			slow++
-		case strings.HasPrefix(what, "is left to you"):
-			asked[name] = true
-		case strings.HasPrefix(what, "stays as it is"):
-			left += "  stays: C." + rest + "\n"
-		}
-	}
-	return fmt.Sprintf("%s\n  of these //fastc:slow: %d; asked: %s\n%s", lines[len(lines)-1], slow, strings.Join(slices.Sorted(maps.Keys(asked)), " "), left)
-}
-
-// benchmarks returns the test file with the module's benchmarks.
-func (m module) benchmarks() string {
-	return "package " + m.name + "\n\nimport \"testing\"\n" + m.bench
-}
-
-func indented(s string) string {
-	if s == "" {
-		return ""
-	}
-	return "    " + strings.ReplaceAll(strings.TrimSuffix(s, "\n"), "\n", "\n    ") + "\n"
-}
-
-var benchLine = regexp.MustCompile(`(?m)^Benchmark(FromCgo\S*?)(?:-\d+)?\s+\d+\s+([\d.]+) ns/op`)
-
-// compare runs the benchmarks of both, round by round, in turns.
-func (w *work) compare(m module, set *figure.Set, rounds int) error {
-	cgo, fast := filepath.Join(w.dir, m.name, "cgo"), filepath.Join(w.dir, m.name, "fastc")
-	times := map[string]map[string][]float64{}
-	for _, dir := range []string{cgo, fast} {
-		times[dir] = map[string][]float64{}
-		if _, err := w.run(dir, "go", "test", "-c", "-o", "bench.test", "."); err != nil {
-			return err
-		}
-	}
-	for round := range rounds {
-		dirs := []string{cgo, fast}
-		if round%2 == 1 {
-			slices.Reverse(dirs)
-		}
-		for _, dir := range dirs {
-			out, err := w.run(dir, filepath.Join(dir, "bench.test"), "-test.run=^$", "-test.bench=^BenchmarkFromCgo", "-test.benchtime=200ms")
-			if err != nil {
-				return err
-			}
-			for _, l := range benchLine.FindAllStringSubmatch(out, -1) {
-				ns, err := strconv.ParseFloat(l[2], 64)
-				if err != nil {
-					return err
-				}
-				times[dir][l[1]] = append(times[dir][l[1]], ns)
-			}
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(times[cgo])) {
-		a, b := times[cgo][name], times[fast][name]
-		set.Raw[m.name+" "+name] = map[string][]float64{"cgo ns": a, "fastc ns": b}
-		text := fmt.Sprintf("%s %s, cgo %.4g ns, fastc %.4g ns: cgo/fastc", m.name, strings.TrimPrefix(name, "FromCgo"), figure.Median(a), figure.Median(b))
-		set.AtLeast(text, figure.Ratios(a, b), 0.98, "")
-	}
-	return nil
 }
