@@ -79,13 +79,14 @@ func (g *generator) blocking(ctx context.Context, tc *toolchain) []string {
 		}
 		graph.add(text)
 	}
-	look("the preamble", g.trial(), "-x", "c", "-")
+	look("the preamble", g.trial()+g.handed(ctx, tc), "-x", "c", "-")
 	if graph.nodes != nil && graph.nodes[g.shim(d.funcs[0])] == nil { // Mach-O's assembly has other marks
 		return append(list, at+": warning: the C compiler writes assembly that is not for ELF: run fastcgen on Linux to see what may block")
 	}
 	for _, name := range g.pkg.cFiles {
 		look(name, "", name)
 	}
+	graph.lead(g.pkg.exports())
 	libraries := g.libraries(ctx, tc)
 	said := map[string]bool{}
 	for _, p := range g.plans {

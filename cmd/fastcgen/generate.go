@@ -32,7 +32,7 @@ func generate(ctx context.Context, path, out string) (text []byte, warnings []st
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := append(pkg.exports(), pkg.clashes(d)...).err(); err != nil {
+	if err := pkg.clashes(d).err(); err != nil {
 		return nil, nil, err
 	}
 	tc, err := newToolchain(ctx, pkg)

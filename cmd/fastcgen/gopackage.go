@@ -154,23 +154,6 @@ func isDeclaration(f *ast.File) bool {
 	return false
 }
 
-// exports finds //export lines. cgo compiles the preamble a second time in a package that has
-// one, and a function called back from a leaf ends the process.
-func (pkg *goPackage) exports() problems {
-	var bad problems
-	for _, f := range pkg.files {
-		for _, g := range f.Comments {
-			for _, c := range g.List {
-				if strings.HasPrefix(c.Text, "//export ") {
-					bad.add(pkg.fset.Position(c.Pos()), c.Text+" in a package with a declaration file",
-						"move the exported function to another package; a leaf function cannot call it")
-				}
-			}
-		}
-	}
-	return bad
-}
-
 // declared returns what the package's files declare, with the type expressions of types.
 func (pkg *goPackage) declared() (names map[string]token.Position, typeOf map[string]ast.Expr) {
 	names, typeOf = map[string]token.Position{}, map[string]ast.Expr{}

@@ -129,9 +129,6 @@ func (in *initializer) read(ctx context.Context, names []string, temp string) er
 	if err != nil {
 		return err
 	}
-	if err := pkg.exports().err(); err != nil {
-		return err
-	}
 	in.pkg = pkg
 	for _, n := range names {
 		i := slices.IndexFunc(pkg.files, func(f *ast.File) bool {

@@ -20,6 +20,7 @@ func TestInit(t *testing.T) {
 		"plain":   {"geo.go", "geo_leaf.go", "go test ."},
 		"odd":     {"odd_linux.go", "odd_linux_leaf.go", ""},
 		"two":     {"a.go b.go", "a_leaf.go", "go vet ."},
+		"exports": {"odd.go", "odd_leaf.go", "go test ."},
 		"helpers": {"ring.go", "ring_leaf.go", "go vet ."},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -107,11 +108,6 @@ func TestInitRefuses(t *testing.T) {
 		"generated":   {map[string]string{"p.go": mine + " from q.go. DO NOT EDIT.\n\n" + useCgo}, "-init p.go", exitFailed, "DIR/p.go:3:9: fastcgen generated this file; name the file that calls C\n"},
 		"test":        {map[string]string{"p_test.go": useCgo}, "-init p_test.go", exitFailed, "fastcgen: DIR/p_test.go: a test file cannot use cgo: name the file that does\n"},
 		"platform":    {map[string]string{"p_plan9.go": useCgo, "q.go": "package small\n"}, "-init p_plan9.go", exitFailed, "fastcgen: DIR/p_plan9.go: its name or its //go:build line leaves this platform out: run fastcgen where it holds\n"},
-		"export": {
-			map[string]string{"p.go": useCgo, "q.go": "package small\n\nimport \"C\"\n\n//export back\nfunc back() {}\n"},
-			"-init p.go", exitFailed,
-			"DIR/q.go:5:1: //export back in a package with a declaration file; move the exported function to another package; a leaf function cannot call it\n",
-		},
 		"defined twice": {
 			map[string]string{"p.go": strings.Replace(useCgo, "static int", "int counter;\n// int", 1)},
 			"-init p.go", exitFailed,

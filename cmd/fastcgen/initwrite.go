@@ -274,16 +274,28 @@ func (in *initializer) waits(warnings []string, g *generator, of map[int][]*gues
 					break
 				}
 				placed = true
-				if strings.Contains(said, "leads into Go") {
-					u.refuse("%s", said)
-				} else {
-					u.slow = append(u.slow, reason(said))
-				}
+				u.gets(said)
 			}
 		}
 		if !placed {
 			in.warned = append(in.warned, w)
 		}
+	}
+}
+
+// gets notes what a function gets to. A way into Go through a pointer may be none of the program's: only the
+// user can know what the pointer is in the calls that are there.
+func (u *guess) gets(said string) {
+	ways := strings.Split(said, "\n\t")
+	plain := ways[0] + ": " + strings.Join(ways[1:], "; ")
+	into := slices.IndexFunc(ways, func(way string) bool { return isCallback(way[strings.LastIndexByte(way, ' ')+1:]) })
+	switch {
+	case !strings.Contains(said, "leads into Go"):
+		u.slow = append(u.slow, reason(said))
+	case into > 0 && strings.ContainsAny(ways[into], "=~"):
+		u.ask("%s. If the pointer leads there in none of the calls, and never will, this is right.", plain)
+	default:
+		u.refuse("%s", plain)
 	}
 }
 

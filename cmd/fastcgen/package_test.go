@@ -122,7 +122,13 @@ func TestPackages(t *testing.T) {
 	}{
 		"export": {
 			files: map[string]string{"add.go": declare("", ""), "call.go": "package small\n\nimport \"C\"\n\n//export back\nfunc back() {}\n"},
-			want:  "DIR/call.go:5:1: //export back in a package with a declaration file; move the exported function to another package; a leaf function cannot call it\n", code: exitFailed,
+		},
+		"export reached": {
+			files: map[string]string{
+				"add.go":  declare("void back(void);\nstatic inline int backs(int n) { back(); return n; }\n", "\n//fastc:call backs(n)\nfunc Backs(n int32) int32\n"),
+				"call.go": "package small\n\nimport \"C\"\n\n//export back\nfunc back() {}\n",
+			},
+			want: "DIR/add.go:18:14: warning: backs gets to _cgoexp_back, which leads into Go: a leaf function that gets there ends the process; use ordinary cgo for it\n\tbacks -> back -> _cgoexp_back\n",
 		},
 		"clash": {
 			files: map[string]string{"add.go": declare("", ""), "sum.go": "package small\n\nfunc Add() {}\n\ntype fastc int\n"},

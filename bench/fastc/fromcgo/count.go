@@ -10,6 +10,9 @@ import (
 // countTag is what counts leaf calls in the tests. Without it the counters are nothing.
 const countTag = "fromcgocount"
 
+// lastTest says what was counted in a package that has a TestMain of its own.
+const lastTest = "TestFromCgoCalls"
+
 // counters returns the files that count: an adapter calls fromcgoCount.
 func (c *converter) counters(m module) map[string]string {
 	var names, sites strings.Builder
@@ -58,11 +61,15 @@ func FromCgoCalls(say func(name string, calls, diverted uint64)) {
 	return map[string]string{"fromcgo_count.go": on, "fromcgo_nocount.go": off}
 }
 
-// counted returns the test file whose test is the last of a package, and says what was counted.
+// counted returns the test file that says what was counted, when all tests of a package have ended.
 func (m module) counted(t tests) string {
 	from, call := "", "FromCgoCalls"
 	if t.folder != m.folder {
 		from, call = fmt.Sprintf("\t%s %q\n", m.name, m.importPath()), m.name+".FromCgoCalls"
+	}
+	begin := "func TestMain(m *testing.M) {\n\tm.Run()"
+	if t.main { // the last test, where none are parallel
+		begin = "func " + lastTest + "(t *testing.T) {"
 	}
 	return fmt.Sprintf(`//go:build %s
 
@@ -75,11 +82,11 @@ import (
 	"evenkeel.dev/fastc"
 %s)
 
-func TestFromCgoCalls(t *testing.T) {
+%s
 	fmt.Println("fromcgo source", fastc.Source())
 	%s(func(name string, calls, diverted uint64) { fmt.Println("fromcgo calls", name, calls, diverted) })
 }
-`, countTag, t.name, from, call)
+`, countTag, t.name, from, begin, call)
 }
 
 // importPath returns that of the package that calls C.

@@ -10,7 +10,7 @@ var modules = []module{
 		files: []string{"gocroaring.go"},
 		// It writes only when memory runs out, or to say that a bitmap is broken.
 		answers: answers{quick: []string{"*"}},
-		tests:   []tests{{"", "gocroaring", "^(TestStressMemory|TestWriteFrozen)$"}},
+		tests:   []tests{{"", "gocroaring", "^(TestStressMemory|TestWriteFrozen)$", false}},
 		leaf:    "Contains", bench: `
 func BenchmarkFromCgoContains(b *testing.B) {
 	r := New(1, 2, 3, 100000)
@@ -47,7 +47,7 @@ func BenchmarkFromCgoAndCardinality(b *testing.B) {
 		name: "h3", path: "github.com/uber/h3-go/v4", version: "v4.1.0",
 		sum:   "h1:HWmEFiTxS3m4WgwDZjt4N73klOhrUZ/aFoY+RC6VFZk=",
 		files: []string{"h3.go"},
-		tests: []tests{{"", "h3", ""}},
+		tests: []tests{{"", "h3", "", false}},
 		leaf:  "Resolution", bench: `
 func BenchmarkFromCgoLatLngToCell(b *testing.B) {
 	for b.Loop() {
@@ -86,7 +86,7 @@ func BenchmarkFromCgoBoundary(b *testing.B) {
 			"blst_p1_uncompress": {"48"}, "blst_p1_deserialize": {"96"},
 			"blst_p2_uncompress": {"96"}, "blst_p2_deserialize": {"192"},
 		}},
-		tests: []tests{{"bindings/go", "blst", ""}},
+		tests: []tests{{"bindings/go", "blst", "", false}},
 		leaf:  "Equals", bench: `
 func BenchmarkFromCgoEquals(b *testing.B) {
 	var p, q P1Affine
@@ -114,7 +114,7 @@ func BenchmarkFromCgoKeyGen(b *testing.B) {
 		name: "cref", path: "github.com/bwesterb/go-ristretto", version: "v1.2.4",
 		sum:    "h1:8HUl/bYdUaLakTdT2mfYomzPego+qjs5dOrYgAo3+J0=",
 		folder: "cref", files: []string{"cref.go"},
-		tests: []tests{{"edwards25519", "edwards25519_test", ""}}, // which compare Go with C
+		tests: []tests{{"edwards25519", "edwards25519_test", "", true}}, // which compare Go with C
 		leaf:  "Negate", bench: `
 func BenchmarkFromCgoNegate(b *testing.B) {
 	var p GroupGe
@@ -149,7 +149,7 @@ func BenchmarkFromCgoPack(b *testing.B) {
 			"ZSTD_compressCCtx", "ZSTD_decompressDCtx", "ZSTD_compress_usingCDict", "ZSTD_decompress_usingDDict",
 			"ZSTD_createCDict", "ZSTD_createDDict", "ZSTD_freeCDict", "ZSTD_freeDDict",
 		}},
-		tests: []tests{{"", "zstd", ""}},
+		tests: []tests{{"", "zstd", "", false}},
 		leaf:  "Decompress", bench: `
 func BenchmarkFromCgoDecompress(b *testing.B) {
 	small, err := Compress(nil, []byte("a small message, as caches and queues have them"))

@@ -32,6 +32,7 @@ type tests struct {
 	folder string // in the module
 	name   string // of the package; with _test where the tests are beside it
 	skip   string // a pattern of tests that take minutes for what others test too
+	main   bool   // it has a TestMain
 }
 
 // work is where modules are changed.
