@@ -147,9 +147,22 @@ func isDeclaration(f *ast.File) bool {
 		for _, c := range g.List {
 			if c.Pos() < f.Package && constraint.IsGoBuild(c.Text) {
 				x, err := constraint.Parse(c.Text)
-				return err == nil && !x.Eval(func(tag string) bool { return tag != declarationTag })
+				return err == nil && asksFor(x, declarationTag)
 			}
 		}
+	}
+	return false
+}
+
+// asksFor reports whether a constraint holds nowhere but under a tag.
+func asksFor(x constraint.Expr, tag string) bool {
+	switch x := x.(type) {
+	case *constraint.TagExpr:
+		return x.Tag == tag
+	case *constraint.AndExpr:
+		return asksFor(x.X, tag) || asksFor(x.Y, tag)
+	case *constraint.OrExpr:
+		return asksFor(x.X, tag) && asksFor(x.Y, tag)
 	}
 	return false
 }

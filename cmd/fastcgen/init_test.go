@@ -89,6 +89,7 @@ func TestInitRefuses(t *testing.T) {
 			"fastcgen: DIR/p_leaf_fastc.go is there and stays as it is",
 		},
 		"other name": {map[string]string{"p.go": useCgo}, "-init -o DIR/q.go p.go", exitOK, "fastcgen: DIR/q.go declares 1 function;"},
+		"not a tag":  {map[string]string{"p.go": "//go:build !none && cgo\n\n" + useCgo}, "-init p.go", exitOK, "fastcgen: DIR/p_leaf.go declares 1 function;"},
 		"other folder": {
 			map[string]string{"p.go": useCgo},
 			"-init -o DIR/x/q.go p.go", exitFailed,
