@@ -189,7 +189,7 @@ func (a *adapter) scalar(p variable) error {
 				return nil
 			}
 		}
-		return fmt.Errorf("C gets %s nowhere", p.name)
+		return fmt.Errorf("no argument of C is %s", p.name)
 	}
 	switch _, pointer := p.typ.(*ast.StarExpr); {
 	case pointer:
@@ -218,7 +218,7 @@ func (a *adapter) slice(p variable) error {
 	}
 	switch {
 	case at < 0:
-		return fmt.Errorf("C gets %s nowhere", p.name)
+		return fmt.Errorf("no argument of C is %s", p.name)
 	case length == "":
 		return fmt.Errorf("no argument is the length of %s", p.name)
 	}

@@ -125,12 +125,14 @@ func summary(said string) string {
 			left += "left: C." + rest + "\n"
 		}
 	}
+	var declared, decide, cgo int
 	_, counts, _ := strings.Cut(lines[len(lines)-1], " declares ")
-	counts, _, _ = strings.Cut(counts, ". ")
-	text := "-init declares " + counts + "\n"
-	if len(slow) > 0 {
-		text += fmt.Sprintf("of these //fastc:slow: %d\n", len(slow))
+	counts = strings.Replace(counts, "1 function;", "1 functions;", 1)
+	if _, err := fmt.Sscanf(counts, "%d functions; left to decide, in comments: %d; left to cgo: %d.", &declared, &decide, &cgo); err != nil {
+		return "-init says: " + lines[len(lines)-1] + "\n"
 	}
+	text := fmt.Sprintf("%d functions of C are called: -init declares %d (%d of them //fastc:slow), asks about %d, leaves %d\n",
+		declared+decide+cgo, declared, len(slow), decide, cgo)
 	if len(asked) > 0 {
 		text += "asked: " + strings.Join(slices.Sorted(maps.Keys(asked)), " ") + "\n"
 	}
@@ -147,7 +149,7 @@ func (c *converter) summary() string {
 			leaves++
 		}
 	}
-	text := fmt.Sprintf("with what a person says: %d leaf functions, %d //fastc:slow; %d calls in the source are leaf calls, %d stay with cgo\n", leaves, slow, c.sites, c.stay)
+	text := fmt.Sprintf("with the answers: %d leaf functions, %d //fastc:slow; %d calls in the source are leaf calls now, %d are not\n", leaves, slow, c.sites, c.stay)
 	for _, name := range slices.Sorted(maps.Keys(c.left)) {
 		text += fmt.Sprintf("no leaf call: C.%s: %s\n", name, c.left[name])
 	}

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestModules takes each module to leaf calls; its own tests have to pass then.
+// TestModules takes each module to leaf calls; its own tests have to pass then, and to have made such calls.
 func TestModules(t *testing.T) {
 	if os.Getenv("EVENKEEL_CHECK") != "1" {
 		t.Skip("needs EVENKEEL_CHECK=1: it fetches modules and compiles their C, in minutes")
@@ -19,20 +19,21 @@ func TestModules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var out strings.Builder
-	w := &work{ctx: t.Context(), root: root, dir: t.TempDir(), out: &out}
-	if err := w.build(); err != nil {
+	dir := t.TempDir()
+	if err := (&work{ctx: t.Context(), root: root, dir: dir}).build(); err != nil {
 		t.Fatal(err)
 	}
 	for _, m := range modules {
 		t.Run(m.name, func(t *testing.T) {
-			out.Reset()
+			t.Parallel()
+			var out strings.Builder
+			w := &work{ctx: t.Context(), root: root, dir: dir, out: &out}
 			if err := w.convert(m); errors.Is(err, errMissing) {
 				t.Skipf("needs %s@%s in the module cache, or a proxy: %v", m.path, m.version, err)
 			} else if err != nil {
 				t.Fatalf("%v\n%s", err, out.String())
 			}
-			t.Log(out.String())
+			t.Log("\n" + out.String())
 		})
 	}
 }
@@ -182,5 +183,35 @@ func TestAnswers(t *testing.T) {
 	}
 	if _, err := (answers{elements: map[string][]string{"none": {"1"}}}).edit(before); err == nil {
 		t.Error("an answer to no question is no error")
+	}
+}
+
+// TestSummary counts what -init said.
+func TestSummary(t *testing.T) {
+	const said = "p.go:1:1: C.a is declared //fastc:slow: a gets to write\np.go:2:1: C.b is left to you: How many?\np.go:2:1: C.b is left to you: How many more?\n" +
+		"p.go:3:1: C.c stays as it is: it takes a pointer to a function\nfastcgen: p_leaf.go declares 1 function; left to decide, in comments: 1; left to cgo: 1. Read it, then run fastcgen p_leaf.go\n"
+	const want = "3 functions of C are called: -init declares 1 (1 of them //fastc:slow), asks about 1, leaves 1\nasked: b\nleft: C.c stays as it is: it takes a pointer to a function\n"
+	if got := summary(said); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestOutcome reads what go test -json writes.
+func TestOutcome(t *testing.T) {
+	o := &outcome{tests: map[string]string{}, calls: map[string]uint64{}}
+	failed := o.read("p", `{"Action":"pass","Test":"TestA/sub"}
+{"Action":"pass","Test":"TestA"}
+{"Action":"skip","Test":"TestB"}
+{"Action":"output","Test":"TestC","Output":"c.go:1: wrong\n"}
+{"Action":"fail","Test":"TestC"}
+{"Action":"output","Test":"TestFromCgoCalls","Output":"fromcgo calls v_add 12 2\n"}
+{"Action":"pass","Test":"TestFromCgoCalls"}
+{"Action":"output","Output":"fromcgo source runtime.asmcgocall, 12 functions before\n"}
+{"Action":"output","Output":"fromcgo calls v_add 30 0\n"}
+not of it
+`)
+	if failed != "c.go:1: wrong\n" || len(o.tests) != 2 || o.tests["p.TestA"] != "pass" || o.tests["p.TestB"] != "skip" ||
+		o.calls["v_add"] != 42 || o.diverted != 2 || !strings.HasPrefix(o.source, "runtime.asmcgocall") {
+		t.Errorf("%q, %+v", failed, o)
 	}
 }

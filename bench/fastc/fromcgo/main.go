@@ -1,12 +1,20 @@
 //go:build cgo && linux
 
-// Command fromcgo takes pinned Go modules that wrap C from cgo to leaf calls: fastcgen -init declares the
-// functions, a list of edits finishes the declarations and replaces the calls, and the module's own tests
-// say whether it is right. With -rounds it compares the speed, in interleaved rounds.
+// Command fromcgo takes pinned Go modules that wrap C from cgo to leaf calls, and runs their own tests before
+// and after. With -rounds it compares the speed, in interleaved rounds.
 //
 //	cd bench && go run ./fastc/fromcgo [-only NAME] [-rounds 10]
 //
-// The modules come from the module cache, or through the proxy; no source of theirs is kept here.
+// It does what a person does after fastcgen -init, by rule, and quotes nothing of a module:
+//
+//  1. The declarations generate as they are.
+//  2. The answers in modules.go go into them: a number in place of ELEMENTS, and //fastc:budget in place of
+//     //fastc:slow where the module rules out what fastcgen warns of.
+//  3. Each call C.f(...) of a leaf function becomes a call of an adapter, which has the signature of C.f and
+//     converts by what both types are: see adapter. Calls of other functions stay.
+//
+// The tests run with counters in the adapters: the same tests have to pass as before, by leaf calls. The
+// modules come from the module cache, or through the proxy; no source of theirs is kept here.
 package main
 
 import (

@@ -51,7 +51,7 @@ func (w *work) test(m module, cgo, fast string) error {
 		return fmt.Errorf("%w: %d calls, %d of them by cgo; fastc goes through %s", errVacuous, total, after.diverted, after.source)
 	}
 	fmt.Fprintf(w.out, "  tests passed by cgo and by fastc: %d%s\n", passed, leftOut(m, skipped))
-	fmt.Fprintf(w.out, "  leaf calls in them: %d of %d functions (%s); %d more calls went by cgo, over their budget\n",
+	fmt.Fprintf(w.out, "  leaf calls in them: %d, of %d functions (%s); by cgo, as over their budget: %d\n",
 		total-after.diverted, len(after.calls), after.most(), after.diverted)
 	return nil
 }
