@@ -28,3 +28,16 @@ int ring_zero(const ring_t *r) {
 	if (r == NULL) return 1;
 	return !(r->limb[0] | r->limb[1] | r->limb[2] | r->limb[3]);
 }
+
+struct view { const unsigned char *text; size_t n; };
+
+static view_t one, none;
+
+view_t *ring_view(const unsigned char *text, size_t n) {
+	one.text = text;
+	one.n = n;
+	return &one;
+}
+
+view_t *ring_none(void) { return &none; }
+size_t view_size(const view_t *v) { return v->n; }

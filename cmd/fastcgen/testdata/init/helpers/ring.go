@@ -50,3 +50,11 @@ func (r *Ring) Hash(text, salt []byte) {
 func (r *Ring) Other(text, salt []byte)   { C.ring_other(r.c(), first(text), C.size_t(len(salt))) }
 func (r *Ring) Late(text []byte)          { C.ring_late(r.c(), lower(text), C.size_t(len(text))) }
 func (r *Ring) Cast(p unsafe.Pointer) int { return int(C.ring_zero((*C.ring_t)(r))) }
+
+// View is a view of text, which C does not copy.
+func View(text []byte) uint64 {
+	return uint64(C.view_size(C.ring_view(first(text), C.size_t(len(text)))))
+}
+
+// None is a view of nothing.
+func None() uint64 { return uint64(C.view_size(C.ring_none())) }

@@ -12,4 +12,9 @@ void ring_first(ring_t *r, const ring_t *list);
 void ring_hash(ring_t *r, const unsigned char *text, size_t n, const unsigned char *salt, size_t m);
 void ring_other(ring_t *r, const unsigned char *text, size_t n);
 void ring_late(ring_t *r, const unsigned char *text, size_t n);
+typedef struct view view_t;
+view_t *ring_view(const unsigned char *text, size_t n);
+view_t *ring_none(void);
+size_t view_size(const view_t *v);
+
 int ring_zero(const ring_t *r);
