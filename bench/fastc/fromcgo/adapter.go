@@ -135,7 +135,7 @@ func (a *adapter) text() (string, error) {
 		}
 		a.line("if p%d != nil { *(*%s)(%s.Pointer(p%d)) = o%d }", at, types.ExprString(out.typ), unsafeName, at, i)
 	}
-	return a.function0(direct), nil
+	return a.whole(direct), nil
 }
 
 func (a *adapter) line(format string, args ...any) {
@@ -272,8 +272,8 @@ func (a *adapter) makeCall(outs int) {
 	a.line("%s%s%s(%s)", strings.Join(takes, ", "), assign, a.goName, strings.Join(gives, ", "))
 }
 
-// function0 writes the whole function, with the conversion of C's own result.
-func (a *adapter) function0(direct variable) string {
+// whole writes the whole function, with the conversion of C's own result.
+func (a *adapter) whole(direct variable) string {
 	var params []string
 	for i, t := range a.sig.params {
 		params = append(params, fmt.Sprintf("p%d %s", i, t))

@@ -13,7 +13,8 @@ import (
 type answers struct {
 	// quick are functions that get to a call that may block only in a case that the Go package rules out; *: all.
 	quick []string
-	// elements are how many elements C touches at each pointer of a function that -init asks about, in its order.
+	// elements are how many elements C touches at each pointer of a function that -init asks about, in its order;
+	// none where its declaration is right as it is.
 	elements map[string][]string
 }
 
