@@ -13,8 +13,8 @@ var modules = []module{
 			quick:    []string{"*"},
 			elements: map[string][]string{"roaring_bitmap_of_ptr": nil, "roaring_bitmap_portable_deserialize_safe": nil},
 		},
-		tests:   []tests{{"", "gocroaring", "^(TestStressMemory|TestWriteFrozen)$", false}},
-		leaf:    "Contains", bench: `
+		tests: []tests{{"", "gocroaring", "^(TestStressMemory|TestWriteFrozen)$", false}},
+		leaf:  "Contains", bench: `
 func BenchmarkFromCgoContains(b *testing.B) {
 	r := New(1, 2, 3, 100000)
 	for b.Loop() {
