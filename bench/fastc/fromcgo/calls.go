@@ -84,9 +84,8 @@ func (c *converter) convert(name string, text []byte) ([]byte, error) {
 		}
 		return true
 	})
-	if below.Len() > 0 {
-		last := file.Imports[len(file.Imports)-1]
-		end := last.End()
+	if strings.Contains(below.String(), unsafeName) {
+		end := file.Name.End()
 		for _, decl := range file.Decls {
 			if g, ok := decl.(*ast.GenDecl); ok && g.Tok == token.IMPORT {
 				end = max(end, g.End())

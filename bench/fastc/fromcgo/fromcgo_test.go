@@ -164,6 +164,23 @@ func TestConvert(t *testing.T) {
 	}
 }
 
+// TestConvertNumbers imports nothing that only pointers need.
+func TestConvertNumbers(t *testing.T) {
+	d, err := readDeclarations("small_leaf.go", []byte("package small\n\n//fastc:call v_add(a, b)\nfunc vAdd(a, b int32) int32\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	signatures, err := readSignatures([]byte(cgoText))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &converter{declarations: d, signatures: signatures, written: map[string]bool{}, left: map[string]string{}}
+	got, err := c.convert("small.go", []byte("package small\n\nimport \"C\"\n\nvar three = C.v_add(1, 2)\n"))
+	if err != nil || c.sites != 1 || strings.Contains(string(got), unsafeName) {
+		t.Errorf("%v\n%s", err, got)
+	}
+}
+
 // TestAnswers makes declarations of comments.
 func TestAnswers(t *testing.T) {
 	const before = "package p\n\n// f is C's f.\n//\n//fastc:call f(a)\n//fastc:slow\nfunc f(a int32)\n\n" +
