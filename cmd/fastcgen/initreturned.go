@@ -64,7 +64,7 @@ func (t *tracer) argument(o origin, decl *ast.FuncDecl, args []ast.Expr) origin 
 	i := 0
 	for _, field := range decl.Type.Params.List {
 		for _, name := range field.Names {
-			if name.Name == o.key && i < len(args) && !t.changes(decl, t.info.Defs[name]) {
+			if name.Name == o.key && i < len(args) && !assigns(decl, name.Name) {
 				o.key, o.name = exprText(ast.Unparen(args[i])), ""
 				if id, ok := ast.Unparen(args[i]).(*ast.Ident); ok {
 					o.name = id.Name
@@ -88,12 +88,12 @@ func pointsToOne(of types.Type) bool {
 	return ok && named.Obj().Pkg() != nil && named.Obj().Pkg().Name() != "C"
 }
 
-// changes reports whether a function assigns to a variable.
-func (t *tracer) changes(decl *ast.FuncDecl, variable types.Object) bool {
+// assigns reports whether a function assigns to a variable of that name, which may be another one within.
+func assigns(decl *ast.FuncDecl, name string) bool {
 	found := false
 	is := func(list ...ast.Expr) {
 		for _, e := range list {
-			if id, ok := e.(*ast.Ident); ok && t.info.ObjectOf(id) == variable {
+			if id, ok := e.(*ast.Ident); ok && id.Name == name {
 				found = true
 			}
 		}
@@ -104,6 +104,10 @@ func (t *tracer) changes(decl *ast.FuncDecl, variable types.Object) bool {
 			is(n.Lhs...)
 		case *ast.RangeStmt:
 			is(n.Key, n.Value)
+		case *ast.ValueSpec:
+			for _, id := range n.Names {
+				is(id)
+			}
 		}
 		return true
 	})
