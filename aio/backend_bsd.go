@@ -9,8 +9,8 @@ import (
 
 // open opens the backend that o asks for.
 func open(o Options) (proactor.Backend, error) {
-	if o.Backend == IOUring || o.Backend == Epoll {
-		return nil, &UnsupportedError{Feature: o.Backend.String(), Need: "Linux; here use Auto or Kqueue"}
+	if o.Backend == BackendIOUring || o.Backend == BackendEpoll {
+		return nil, &UnsupportedError{Feature: o.Backend.String(), Need: "Linux; here use BackendAuto or BackendKqueue"}
 	}
 	return poller.NewKqueue()
 }

@@ -1,6 +1,7 @@
 package aio
 
 import (
+	"errors"
 	"sync"
 
 	"evenkeel.dev/internal/poller"
@@ -8,39 +9,29 @@ import (
 	"evenkeel.dev/internal/uring"
 )
 
-// fellBack has Auto say once in a process that it uses epoll.
+// fellBack has BackendAuto say once in a process that it uses epoll.
 var fellBack sync.Once
 
 // open opens the backend that o asks for.
 func open(o Options) (proactor.Backend, error) {
 	switch o.Backend {
-	case Epoll:
+	case BackendEpoll:
 		return poller.NewEpoll()
-	case Kqueue:
-		return nil, &UnsupportedError{Feature: "kqueue", Need: "macOS or a BSD; on Linux use Auto, IOUring or Epoll"}
+	case BackendKqueue:
+		return nil, &UnsupportedError{Feature: "kqueue", Need: "macOS or a BSD; on Linux use BackendAuto, BackendIOUring or BackendEpoll"}
 	}
 	b, err := uring.New(o.SwapSize)
 	if err == nil {
 		return b, nil
 	}
-	if o.Backend == IOUring {
+	if o.Backend == BackendIOUring {
+		if missing := (*proactor.MissingError)(nil); errors.As(err, &missing) {
+			return nil, (*UnsupportedError)(missing)
+		}
 		return nil, err
 	}
 	fellBack.Do(func() {
-		o.Logger.Warn("aio: using epoll instead of io_uring; to choose epoll without this line set Options.Backend to Epoll", "reason", err)
+		o.Logger.Warn("aio: using epoll instead of io_uring; to choose epoll without this line set Options.Backend to BackendEpoll", "reason", err)
 	})
 	return poller.NewEpoll()
-}
-
-func setAffinity(cpu int) error { return poller.SetAffinity(cpu) }
-
-// mayRunOn reports whether this process may run on a CPU. It asks on the thread of a new goroutine:
-// the caller's may be bound already. Where the kernel does not say, setAffinity finds out.
-func mayRunOn(cpu int) bool {
-	answer := make(chan bool)
-	go func() {
-		may, err := poller.MayRunOn(cpu)
-		answer <- may || err != nil && cpu >= 0
-	}()
-	return <-answer
 }

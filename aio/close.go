@@ -2,164 +2,110 @@ package aio
 
 import (
 	"context"
-	"runtime"
 
 	"evenkeel.dev/internal/proactor"
 )
 
-// Stats counts what a Watcher did since it was made.
-type Stats struct {
-	Backend string // the one in use
-	Conns   int    // delegated at the moment
-	Pending int    // operations submitted and not yet over
-
-	Operations, Results     uint64 // begun, and returned by WaitIO
-	BytesRead, BytesWritten uint64
-	Cancelled               uint64 // at their deadline, or by Shutdown
-	SwapFull                uint64 // reads that found the swap buffer full
-	Leaked                  uint64 // whose memory the kernel did not give back: see Close
-	Polls, Parks            uint64 // how often the kernel was asked, and how often waited for
-}
-
-func (l *loop) readStats() Stats {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	s := l.stats
-	s.Backend, s.Conns, s.Pending = l.backend.Name(), l.live, l.pending
-	for op := l.incoming.Head; op != nil; op = op.Next {
-		s.Pending++
-	}
-	l.subMu.Lock()
-	defer l.subMu.Unlock()
-	for op := l.subs.Head; op != nil; op = op.Next {
-		s.Pending++
-	}
-	return s
-}
-
-func (l *loop) getGC() (found, closed uint32) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.gcFound, l.gcClosed
-}
-
-// close is Close.
-func (l *loop) close() {
-	if leaked := l.end(); leaked > 0 {
-		l.options.Logger.Warn("aio: the kernel did not give memory back when the watcher was closed: it is never freed. Look for a thread that hangs in a system call (state D in ps -eLo pid,tid,stat,wchan,comm), or for what WaitIO said of a ring that failed",
+// Close closes all connections and ends a WaitIO. What is pending is returned by WaitIO with
+// ErrWatcherClosed. It always returns nil, and may be called again.
+//
+// What the kernel does not give back on io_uring within two seconds, as the thread that submitted it
+// hangs in a system call, is returned with a nil Buffer and Size 0: the kernel may still use the one
+// submitted, so it is never freed, nor to be used again. Stats.Leaked counts these; Logger gets a Warn.
+func (w *Watcher) Close() error {
+	if leaked := w.end(); leaked > 0 {
+		w.options.Logger.Warn("aio: the kernel did not give memory back when the watcher was closed: it is never freed. Look for a thread that hangs in a system call (state D in ps -eLo pid,tid,stat,wchan,comm), or for what WaitIO said of a ring that failed",
 			"operations", leaked)
 	}
+	return nil
 }
 
 // end closes the watcher, if it is open, and returns how many operations were leaked.
-func (l *loop) end() (leaked uint64) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.shut {
+func (w *Watcher) end() (leaked uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
 		return 0
 	}
-	l.refuse()
-	l.each(func(d *proactor.Desc) { l.release(d, proactor.Closed) })
-	l.intake(-1) // finds its connections gone
-	for _, op := range l.backend.Shut(nil) {
+	w.refuse()
+	for len(w.conns) > 0 {
+		w.release(w.conns[len(w.conns)-1], proactor.WatcherClosed)
+	}
+	w.intake(-1) // finds its connections gone
+	for _, op := range w.backend.Close(nil) {
 		if op.Leaked {
 			leaked++
 		}
-		if l.over(op) {
-			l.finish(op)
+		if w.over(op) {
+			w.finish(op)
 		}
-		l.run(op.Desc, op.Kind.Dir())
+		w.run(op.Desc, op.Kind.Dir())
 	}
-	l.shut = true
-	l.swap = nil // collected connections that are still referenced keep the loop
-	if l.drained != nil {
-		close(l.drained)
-		l.drained = nil
-	}
-	l.stats.Leaked = leaked
+	w.closed = true
+	w.swap = nil // connections that are still referenced keep the watcher
+	w.stats.Leaked = leaked
+	w.checkDrained()
 	return leaked
 }
 
 // refuse ends submissions.
-func (l *loop) refuse() {
-	l.subMu.Lock()
-	l.closed = true
-	l.subMu.Unlock()
+func (w *Watcher) refuse() {
+	w.subMu.Lock()
+	w.refuses = true
+	w.subMu.Unlock()
 }
 
-// each calls f for every delegated connection. The caller holds mu.
-func (l *loop) each(f func(*proactor.Desc)) {
-	l.subMu.Lock()
-	all := make([]*proactor.Desc, 0, len(l.conns))
-	for _, d := range l.conns {
-		all = append(all, d)
-	}
-	l.subMu.Unlock()
-	all = append(all, l.handles...)
-	for _, d := range all {
-		f(d)
-	}
-}
-
-// shutdown is Shutdown.
-func (l *loop) shutdown(ctx context.Context) error {
-	l.mu.Lock()
-	if l.shut || l.drained != nil {
-		l.mu.Unlock()
-		return ErrWatcherClosed
-	}
-	l.refuse()
-	l.intake(-1)
-	l.each(func(d *proactor.Desc) {
-		for op := d.Queues[proactor.In].Head; op != nil; op = op.Next {
-			op.Cause = proactor.Closed
-		}
-		if op := d.Queues[proactor.In].Head; op != nil {
-			l.cancel(op, proactor.Closed)
-		}
-	})
-	drained := make(chan struct{})
-	if l.pending == 0 && l.ended.Head == nil {
-		close(drained)
-	} else {
-		l.drained = drained
-	}
-	l.rouse()
-	l.mu.Unlock()
-
+// Shutdown refuses new operations, ends the pending reads with ErrWatcherClosed, lets the pending
+// writes finish, and closes the Watcher when WaitIO has returned all of them: a goroutine has to
+// call it meanwhile. When ctx ends first the Watcher is closed as by Close, and ctx's error is
+// returned. It may be called again, and then waits for the same.
+func (w *Watcher) Shutdown(ctx context.Context) error {
+	drained := w.drain()
 	var err error
 	select {
 	case <-drained:
 	case <-ctx.Done():
-		err = ctx.Err()
+		select {
+		case <-drained: // too
+		default:
+			err = ctx.Err()
+		}
 	}
-	l.close()
+	_ = w.Close()
 	return err
 }
 
-// setAffinity is SetLoopAffinity.
-func (l *loop) setAffinity(cpu int) error {
-	l.subMu.Lock()
-	closed := l.closed
-	l.subMu.Unlock()
-	if closed {
-		return ErrWatcherClosed
+// drain begins a shutdown, if none has begun. The channel is closed when nothing is pending.
+func (w *Watcher) drain() <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.drained != nil {
+		return w.drained
 	}
-	if !mayRunOn(cpu) {
-		return ErrCPUID
+	w.drained = make(chan struct{})
+	w.refuse()
+	w.intake(-1)
+	for _, d := range w.conns {
+		for op := d.Queues[proactor.In].Head; op != nil; op = op.Next {
+			op.Cause = proactor.WatcherClosed
+		}
+		if op := d.Queues[proactor.In].Head; op != nil {
+			w.cancel(op, proactor.WatcherClosed)
+		}
 	}
-	l.affinity.Store(int32(cpu) + 1)
-	return nil
+	w.checkDrained()
+	w.wake()
+	return w.drained
 }
 
-// bind binds the goroutine in WaitIO.
-func (l *loop) bind() {
-	cpu := int(l.affinity.Swap(0)) - 1
-	if cpu < 0 {
+// checkDrained ends a Shutdown's waiting when nothing is pending any more. The caller holds mu.
+func (w *Watcher) checkDrained() {
+	if w.drained == nil || !w.closed && (w.pending > 0 || w.incoming.Head != nil || w.ended.Head != nil) {
 		return
 	}
-	runtime.LockOSThread()
-	if err := setAffinity(cpu); err != nil {
-		l.options.Logger.Warn("aio: the thread of WaitIO could not be bound", "cpu", cpu, "error", err)
+	select {
+	case <-w.drained:
+	default:
+		close(w.drained)
 	}
 }

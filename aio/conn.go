@@ -1,42 +1,132 @@
 package aio
 
 import (
+	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"reflect"
-	"runtime"
+	"syscall"
 	"time"
-	"weak"
 
 	"evenkeel.dev/internal/proactor"
 )
 
-// Conn is a delegated connection, by itself: see [Watcher.Attach]. It implements net.Conn so that
-// it can stand where one is expected; its own Read, Write and deadlines return ErrUnsupported for
-// now.
+// Conn is a connection that a Watcher has taken over: [Watcher.Attach] makes it. Its methods submit
+// operations and return at once; it is no net.Conn, whose methods block. All of them may be called
+// by any goroutine.
+//
+// It stays open until its Close or the Watcher's, whether or not the program still refers to it.
 type Conn struct {
-	loop   *loop
-	desc   *proactor.Desc
-	local  net.Addr // shared with the connections before, mostly
-	remote net.Addr // nil when it is peer4
-	peer4  [4]byte  // of TCP over IPv4, which takes less room so
-	port4  uint16
+	watcher *Watcher
+	desc    proactor.Desc
+	local   net.Addr // shared with the connection before, mostly
+	remote  net.Addr // nil when it is peer4
+	peer4   [4]byte  // of TCP over IPv4, which takes less room so
+	port4   uint16
 }
 
-var _ net.Conn = (*Conn)(nil)
-
-// Read returns ErrUnsupported: use [Watcher.Read].
-func (c *Conn) Read([]byte) (int, error) { return 0, ErrUnsupported }
-
-// Write returns ErrUnsupported: use [Watcher.Write].
-func (c *Conn) Write([]byte) (int, error) { return 0, ErrUnsupported }
-
-// Close is [Watcher.Free].
-func (c *Conn) Close() error {
-	if c.loop == nil {
-		return ErrUnsupported // no Attach has made it
+// Attach takes conn over, which has to have a file descriptor (a method SyscallConn, as
+// *net.TCPConn and *net.UnixConn have). The watcher duplicates the descriptor and closes conn, so
+// that conn's own methods fail with net.ErrClosed from then on. Options that were set before stay
+// in force; only a linger time above zero ends: no close waits, and the kernel sends the rest.
+//
+// When it fails, conn is the caller's still: with ErrNoDescriptor, with ErrClosed when conn was
+// closed before, with ErrWatcherClosed, with a syscall.Errno such as EMFILE (a duplicate takes one
+// descriptor more, for a moment), or with what conn's SyscallConn said.
+func (w *Watcher) Attach(conn net.Conn) (*Conn, error) {
+	if v := reflect.ValueOf(conn); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+		return nil, ErrNoDescriptor
 	}
-	return c.loop.freeConn(c)
+	c := &Conn{watcher: w, local: conn.LocalAddr(), remote: conn.RemoteAddr()}
+	if a, ok := c.remote.(*net.TCPAddr); ok && a.IP.To4() != nil && a.Port != 0 {
+		c.peer4, c.port4, c.remote = [4]byte(a.IP.To4()), uint16(a.Port), nil
+	}
+	if err := w.open(conn, c); err != nil {
+		return nil, err
+	}
+	_ = conn.Close() // the backend has a duplicate. It may be the caller's code: no lock is held
+	return c, nil
+}
+
+// open has the backend take over conn's descriptor for c.
+func (w *Watcher) open(conn net.Conn, c *Conn) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.subMu.Lock()
+	refuses := w.refuses
+	w.subMu.Unlock()
+	if refuses {
+		return ErrWatcherClosed
+	}
+	if err := w.backend.Open(conn, &c.desc); err != nil {
+		return openError(err)
+	}
+	c.desc.Owner, c.desc.Index = c, len(w.conns)
+	w.conns = append(w.conns, &c.desc)
+	if sameAddr(w.local, c.local) {
+		c.local = w.local
+	}
+	w.local = c.local
+	return nil
+}
+
+func sameAddr(a, b net.Addr) bool {
+	return a != nil && b != nil && a.Network() == b.Network() && a.String() == b.String()
+}
+
+// openError returns what Attach says when the backend says err.
+func openError(err error) error {
+	var errno syscall.Errno
+	switch {
+	case errors.Is(err, proactor.ErrNoDescriptor):
+		return ErrNoDescriptor
+	case errors.Is(err, net.ErrClosed):
+		return ErrClosed
+	case errors.As(err, &errno):
+		return errno
+	}
+	return fmt.Errorf("aio: the connection did not give its descriptor: %w", err)
+}
+
+// Read submits a read of whatever comes first, up to len(buf) bytes. With a nil buf the swap buffer
+// is used, when there is something to read and not before.
+//
+// This holds for Read, ReadFull and Write. The Result has the tag, which is anything that tells the
+// caller what to do with it. The watcher owns buf until WaitIO has returned the operation. At the
+// deadline it is returned with ErrDeadline, and Size says how much was transferred; [NoDeadline]
+// has none. An operation is tried in any case: what is there is read even when the deadline has
+// passed. It fails with ErrEmptyBuffer, ErrClosed, ErrQueueFull or ErrWatcherClosed, and then
+// nothing was submitted. It does not block, and allocates nothing once the watcher has seen as
+// many operations at a time.
+func (c *Conn) Read(tag any, buf []byte, deadline time.Time) error {
+	kind := proactor.Recv
+	if buf == nil {
+		kind = proactor.Readable
+	}
+	return c.submit(kind, false, tag, buf, deadline)
+}
+
+// ReadFull submits a read that is over when buf is full, or at the peer's end with io.EOF and what
+// came before it. See Read for the rest.
+func (c *Conn) ReadFull(tag any, buf []byte, deadline time.Time) error {
+	return c.submit(proactor.Recv, true, tag, buf, deadline)
+}
+
+// Write submits a write of all of buf. A part of the swap buffer can be written only if it is
+// copied, as it is used anew by then. See Read for the rest.
+func (c *Conn) Write(tag any, buf []byte, deadline time.Time) error {
+	return c.submit(proactor.Send, false, tag, buf, deadline)
+}
+
+func (c *Conn) submit(kind proactor.Kind, full bool, tag any, buf []byte, deadline time.Time) error {
+	if c.watcher == nil {
+		return ErrClosed // no Attach has made it
+	}
+	if kind != proactor.Readable && len(buf) == 0 {
+		return ErrEmptyBuffer
+	}
+	return c.watcher.submit(proactor.Op{Desc: &c.desc, Kind: kind, Full: full, Tag: tag, Buf: buf}, deadline)
 }
 
 // LocalAddr returns the address on this side.
@@ -50,203 +140,40 @@ func (c *Conn) RemoteAddr() net.Addr {
 	return c.remote
 }
 
-// SetDeadline returns ErrUnsupported: deadlines are an operation's.
-func (c *Conn) SetDeadline(time.Time) error { return ErrUnsupported }
-
-// SetReadDeadline returns ErrUnsupported: see [Watcher.ReadTimeout].
-func (c *Conn) SetReadDeadline(time.Time) error { return ErrUnsupported }
-
-// SetWriteDeadline returns ErrUnsupported: see [Watcher.WriteTimeout].
-func (c *Conn) SetWriteDeadline(time.Time) error { return ErrUnsupported }
-
-// identity returns where conn is. A connection that is not a pointer has no identity: a copy
-// would be another one.
-func identity(conn net.Conn) (*byte, error) {
-	v := reflect.ValueOf(conn)
-	if v.Kind() != reflect.Pointer || v.IsNil() {
-		return nil, ErrUnsupported
+// Close closes the connection at once. What was submitted before is tried once; what is not over
+// then is returned by WaitIO with ErrClosed. It always returns nil, and may be called again.
+func (c *Conn) Close() error {
+	w := c.watcher
+	if w == nil {
+		return nil // no Attach has made it
 	}
-	return (*byte)(v.UnsafePointer()), nil
-}
-
-// find returns the descriptor of conn, or nil when it has none here. The caller holds subMu.
-//
-// The table has addresses as keys, and does not keep connections alive. So an address may have
-// become another's before the clean-up of the first ran; the weak pointer tells.
-func (l *loop) find(at *byte) *proactor.Desc {
-	if d := l.conns[addr(at)]; d != nil && d.Ident.Value() == at {
-		return d
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if c.desc.Gone != proactor.None {
+		return nil
 	}
+	w.subMu.Lock()
+	c.desc.Closed = true // what intake takes is all that there will be
+	w.subMu.Unlock()
+	w.intake(-1)
+	w.release(&c.desc, proactor.ConnClosed)
+	w.wake()
 	return nil
-}
-
-func addr(at *byte) uintptr { return reflect.ValueOf(at).Pointer() }
-
-// delegate takes over the descriptor of conn, which stands for itself from now on.
-func (l *loop) delegate(conn net.Conn, ident *byte) (*proactor.Desc, error) {
-	d, err := l.enter(conn, ident)
-	if err == nil {
-		_ = conn.Close() // the backend has a duplicate. It may be the user's code: no lock is held
-	}
-	return d, err
-}
-
-// enter is delegate, but for closing conn.
-func (l *loop) enter(conn net.Conn, ident *byte) (*proactor.Desc, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	key := addr(ident)
-	l.subMu.Lock()
-	known, before := l.find(ident), l.conns[key]
-	l.subMu.Unlock()
-	if known != nil {
-		return known, nil // another goroutine was faster
-	}
-	if before != nil {
-		l.gcFound++ // a connection that was collected; forget has not come yet
-		l.release(before, proactor.Freed)
-		l.gcClosed++
-	}
-	d, err := l.open(conn)
-	if err != nil {
-		return nil, err
-	}
-	d.Key = key
-	d.Ident = weak.Make(ident)
-	runtime.AddCleanup(ident, l.forgotten, d)
-	l.subMu.Lock()
-	l.conns[key] = d
-	l.subMu.Unlock()
-	return d, nil
-}
-
-// open has the backend take over conn's descriptor. The caller holds mu.
-func (l *loop) open(conn net.Conn) (*proactor.Desc, error) {
-	l.subMu.Lock()
-	closed := l.closed
-	l.subMu.Unlock()
-	if closed {
-		return nil, ErrWatcherClosed
-	}
-	d := &proactor.Desc{}
-	if err := l.backend.Open(conn, d); err != nil {
-		return nil, bare(err)
-	}
-	l.live++
-	return d, nil
-}
-
-// attach is Attach.
-func (l *loop) attach(conn net.Conn) (*Conn, error) {
-	if _, err := identity(conn); err != nil {
-		return nil, err
-	}
-	if _, ok := conn.(*Conn); ok {
-		return nil, ErrUnsupported
-	}
-	c := &Conn{loop: l, local: conn.LocalAddr(), remote: conn.RemoteAddr()}
-	if a, ok := c.remote.(*net.TCPAddr); ok && a.IP.To4() != nil && a.Port != 0 {
-		c.peer4, c.port4, c.remote = [4]byte(a.IP.To4()), uint16(a.Port), nil
-	}
-	if err := l.enterHandle(conn, c); err != nil {
-		return nil, err
-	}
-	_ = conn.Close()
-	return c, nil
-}
-
-// enterHandle is attach, but for closing conn.
-func (l *loop) enterHandle(conn net.Conn, c *Conn) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	d, err := l.open(conn)
-	if err != nil {
-		return err
-	}
-	if l.local != nil && c.local != nil && l.local.Network() == c.local.Network() && l.local.String() == c.local.String() {
-		c.local = l.local
-	}
-	l.local = c.local
-	d.Key = uintptr(len(l.handles))
-	l.handles = append(l.handles, d)
-	c.desc = d
-	runtime.AddCleanup(c, l.forgotten, d)
-	return nil
-}
-
-// forget is the collector's clean-up: nobody can use the connection of d any more, and no
-// operation is pending, which would keep it alive. Most often it was freed before.
-func (l *loop) forget(d *proactor.Desc) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if d.Gone != proactor.None {
-		return
-	}
-	l.gcFound++
-	l.release(d, proactor.Freed)
-	l.gcClosed++
-	l.rouse()
-}
-
-// freeConn is Free.
-func (l *loop) freeConn(conn net.Conn) error {
-	at, err := identity(conn)
-	if err != nil {
-		return err
-	}
-	known, err := l.freeKnown(conn, at)
-	if err == nil && !known {
-		_ = conn.Close() // never delegated, or freed before. No lock is held
-	}
-	return err
-}
-
-// freeKnown frees conn if it is delegated, and reports whether it was.
-func (l *loop) freeKnown(conn net.Conn, at *byte) (bool, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.shut {
-		return false, ErrWatcherClosed
-	}
-	l.intake(-1)
-	var d *proactor.Desc
-	if c, ok := conn.(*Conn); ok {
-		if c.loop != l {
-			return false, ErrUnsupported
-		}
-		d = c.desc
-	} else {
-		l.subMu.Lock()
-		d = l.find(at)
-		l.subMu.Unlock()
-	}
-	if d != nil && d.Gone == proactor.None {
-		l.release(d, proactor.Freed)
-	}
-	l.rouse()
-	return d != nil, nil
 }
 
 // release ends the operations of d and closes its descriptor. The caller holds mu.
-func (l *loop) release(d *proactor.Desc, cause proactor.Cause) {
-	l.subMu.Lock()
+func (w *Watcher) release(d *proactor.Desc, cause proactor.Cause) {
 	d.Gone = cause
-	if l.conns[d.Key] == d {
-		delete(l.conns, d.Key)
-	}
-	l.subMu.Unlock()
-	if at, last := d.Key, len(l.handles)-1; at < uintptr(len(l.handles)) && l.handles[at] == d {
-		l.handles[at], l.handles[last].Key = l.handles[last], d.Key
-		l.handles[last] = nil
-		l.handles = l.handles[:last]
-	}
+	last := w.conns[len(w.conns)-1]
+	w.conns[d.Index], last.Index = last, d.Index
+	w.conns[len(w.conns)-1] = nil
+	w.conns = w.conns[:len(w.conns)-1]
 	for dir, q := range d.Queues {
-		if op := q.Head; op != nil && op.InFlight && l.backend.Cancel(op) {
+		if op := q.Head; op != nil && op.InFlight && w.backend.Cancel(op) {
 			op.Err = errOf(cause)
-			l.finish(op)
+			w.finish(op)
 		}
-		l.run(d, proactor.Dir(dir))
+		w.run(d, proactor.Dir(dir))
 	}
-	l.backend.Close(d)
-	l.live--
+	w.backend.Release(d)
 }

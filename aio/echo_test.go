@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"evenkeel.dev/aio"
+	"evenkeel.dev/internal/aiosuite"
 )
 
 // The tests and benchmarks in this file have gaio's names and do what those do, so that the two
@@ -30,10 +31,10 @@ func TestDeadline8k(t *testing.T) { manyDeadlines(t, 8<<10) }
 // echoServer echoes until the test ends.
 func echoServer(t testing.TB, b aio.Backend, size int) net.Addr {
 	w := open(t, aio.Options{Backend: b})
-	pump(t, w, func(r aio.OpResult) { echo(w, r) })
+	pump(t, w, func(r aio.Result) { echo(r) })
 	return accept(t, func(c net.Conn) {
 		lingerNot(c)
-		_ = w.Read(nil, c, make([]byte, size))
+		echoes(w, c, size)
 	})
 }
 
@@ -66,14 +67,12 @@ func manyEchoes(t *testing.T, n, size int) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		needTime(t, n)
 		addr := echoServer(t, b, size)
-		// Room for what one WaitIO may return. With the default 64 KiB most reads would find it full,
-		// and get 16 bytes each: gaio's test does not come to its end then.
-		w := open(t, aio.Options{Backend: b, SwapSize: 512 << 10})
+		w := open(t, aio.Options{Backend: b})
 		start := time.Now()
 		done := make(chan struct{})
 		over := 0
-		pump(t, w, func(r aio.OpResult) {
-			c := r.Context.(*client)
+		pump(t, w, func(r aio.Result) {
+			c := r.Tag.(*client)
 			if r.Error == aio.ErrWatcherClosed {
 				return
 			}
@@ -83,7 +82,7 @@ func manyEchoes(t *testing.T, n, size int) {
 				close(done)
 				return
 			}
-			if r.Operation == aio.OpRead {
+			if r.Op == aio.OpRead {
 				for _, got := range r.Buffer {
 					if got != c.name {
 						t.Errorf("client %d got %d", c.name, got)
@@ -97,7 +96,7 @@ func manyEchoes(t *testing.T, n, size int) {
 					return
 				}
 			}
-			_ = w.Read(c, r.Conn, nil)
+			_ = r.Conn.Read(c, nil, none)
 		})
 		conns := dialAll(t, addr.String(), n, func(conn net.Conn) {
 			lingerNot(conn)
@@ -106,7 +105,11 @@ func manyEchoes(t *testing.T, n, size int) {
 			for i := range message {
 				message[i] = c.name
 			}
-			if err := w.Write(c, conn, message); err != nil {
+			handle, err := w.Attach(conn)
+			if err == nil {
+				err = handle.Write(c, message, none)
+			}
+			if err != nil {
 				t.Error(err)
 			}
 		})
@@ -125,7 +128,7 @@ func manyDeadlines(t *testing.T, n int) {
 		conns := dialAll(t, addr.String(), n, lingerNot)
 		start := time.Now()
 		for i, c := range conns { // the first has the last deadline
-			must(t, w.ReadTimeout(nil, c, nil, start.Add(100*time.Millisecond-time.Duration(i))))
+			must(t, attach(t, w, c).Read(nil, nil, start.Add(100*time.Millisecond-time.Duration(i))))
 		}
 		for _, r := range wait(t, w, n) {
 			if r.Error != aio.ErrDeadline {
@@ -136,24 +139,24 @@ func manyDeadlines(t *testing.T, n int) {
 	})
 }
 
-func BenchmarkEcho128B(b *testing.B)           { benchmarkEcho(b, aio.Auto, 128, 1) }
-func BenchmarkEcho1K(b *testing.B)             { benchmarkEcho(b, aio.Auto, 1<<10, 1) }
-func BenchmarkEcho4K(b *testing.B)             { benchmarkEcho(b, aio.Auto, 4<<10, 1) }
-func BenchmarkEcho64K(b *testing.B)            { benchmarkEcho(b, aio.Auto, 64<<10, 1) }
-func BenchmarkEcho128K(b *testing.B)           { benchmarkEcho(b, aio.Auto, 128<<10, 1) }
-func BenchmarkEcho128BParallel(b *testing.B)   { benchmarkEcho(b, aio.Auto, 128, 128) }
-func BenchmarkEcho1KParallel(b *testing.B)     { benchmarkEcho(b, aio.Auto, 1<<10, 128) }
-func BenchmarkEcho4KParallel(b *testing.B)     { benchmarkEcho(b, aio.Auto, 4<<10, 128) }
-func BenchmarkEcho64KParallel(b *testing.B)    { benchmarkEcho(b, aio.Auto, 64<<10, 128) }
-func BenchmarkEcho128KParallel(b *testing.B)   { benchmarkEcho(b, aio.Auto, 128<<10, 128) }
-func BenchmarkEcho4KParallel1024(b *testing.B) { benchmarkEcho(b, aio.Auto, 4<<10, 1024) }
+func BenchmarkEcho128B(b *testing.B)           { benchmarkEcho(b, aio.BackendAuto, 128, 1) }
+func BenchmarkEcho1K(b *testing.B)             { benchmarkEcho(b, aio.BackendAuto, 1<<10, 1) }
+func BenchmarkEcho4K(b *testing.B)             { benchmarkEcho(b, aio.BackendAuto, 4<<10, 1) }
+func BenchmarkEcho64K(b *testing.B)            { benchmarkEcho(b, aio.BackendAuto, 64<<10, 1) }
+func BenchmarkEcho128K(b *testing.B)           { benchmarkEcho(b, aio.BackendAuto, 128<<10, 1) }
+func BenchmarkEcho128BParallel(b *testing.B)   { benchmarkEcho(b, aio.BackendAuto, 128, 128) }
+func BenchmarkEcho1KParallel(b *testing.B)     { benchmarkEcho(b, aio.BackendAuto, 1<<10, 128) }
+func BenchmarkEcho4KParallel(b *testing.B)     { benchmarkEcho(b, aio.BackendAuto, 4<<10, 128) }
+func BenchmarkEcho64KParallel(b *testing.B)    { benchmarkEcho(b, aio.BackendAuto, 64<<10, 128) }
+func BenchmarkEcho128KParallel(b *testing.B)   { benchmarkEcho(b, aio.BackendAuto, 128<<10, 128) }
+func BenchmarkEcho4KParallel1024(b *testing.B) { benchmarkEcho(b, aio.BackendAuto, 4<<10, 1024) }
 
 // BenchmarkEcho16KParallel1024 has messages of 16 KiB; gaio's of that name has 4.
-func BenchmarkEcho16KParallel1024(b *testing.B) { benchmarkEcho(b, aio.Auto, 16<<10, 1024) }
+func BenchmarkEcho16KParallel1024(b *testing.B) { benchmarkEcho(b, aio.BackendAuto, 16<<10, 1024) }
 
 // BenchmarkEchoBackend is some of the above with the backend named.
 func BenchmarkEchoBackend(b *testing.B) {
-	for _, backend := range backends() {
+	for _, backend := range aiosuite.Backends() {
 		for _, conns := range []int{1, 128} {
 			for _, size := range []int{128, 4 << 10, 64 << 10} {
 				b.Run(fmt.Sprintf("%v/%dB/%d", backend, size, conns), func(b *testing.B) {
@@ -177,28 +180,29 @@ func benchmarkEcho(b *testing.B, backend aio.Backend, size, conns int) {
 	b.ReportAllocs()
 	b.SetBytes(int64(size * conns))
 	b.ResetTimer()
-	for _, c := range all {
+	for _, own := range all {
+		c := attach(b, w, own)
 		p := &progress{written: size}
-		must(b, w.Write(p, c, message))
-		must(b, w.Read(p, c, make([]byte, size)))
+		must(b, c.Write(p, message, none))
+		must(b, c.Read(p, make([]byte, size), none))
 	}
 	for over := 0; over < conns; {
 		results, err := w.WaitIO()
 		must(b, err)
 		for _, r := range results {
 			must(b, r.Error)
-			p := r.Context.(*progress)
-			if r.Operation == aio.OpWrite {
+			p := r.Tag.(*progress)
+			if r.Op == aio.OpWrite {
 				if p.written < total {
 					p.written += size
-					must(b, w.Write(p, r.Conn, message))
+					must(b, r.Conn.Write(p, message, none))
 				}
 				continue
 			}
 			if p.read += r.Size; p.read == total {
 				over++
 			} else {
-				must(b, w.Read(p, r.Conn, r.Buffer))
+				must(b, r.Conn.Read(p, r.Buffer, none))
 			}
 		}
 	}

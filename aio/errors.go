@@ -2,48 +2,74 @@ package aio
 
 import (
 	"errors"
+	"fmt"
+	"net"
 	"os"
 
 	"evenkeel.dev/internal/proactor"
 )
 
-// Errors, as they are: returned by calls, or in OpResult.Error, never wrapped there.
+// Errors, as they are: returned by calls, or in Result.Error, never wrapped there.
 var (
-	// ErrUnsupported says that the watcher cannot work with this connection: it is nil, is no
-	// pointer, has no file descriptor (a net.Pipe, a tls.Conn), or is another watcher's.
-	ErrUnsupported = errors.New("aio: unsupported connection: it must be a pointer with a file descriptor, of no other watcher")
-
-	// ErrNoRawConn says that the connection did not give its descriptor away.
-	ErrNoRawConn = errors.New("aio: the connection's SyscallConn failed")
+	// ErrClosed says that the connection is closed: before the call, or while the operation was
+	// pending. It is net.ErrClosed.
+	ErrClosed = net.ErrClosed
 
 	// ErrWatcherClosed says that the watcher is closed, or is being shut down.
 	ErrWatcherClosed = errors.New("aio: the watcher is closed")
 
-	// ErrPollerClosed is ErrWatcherClosed: the poller is no part of its own here.
-	ErrPollerClosed = ErrWatcherClosed
-
-	// ErrConnClosed says that the connection was freed, or closed before it was delegated.
-	ErrConnClosed = errors.New("aio: the connection is closed")
+	// ErrNoDescriptor is Attach's for a connection that is nil, or has no file descriptor of its
+	// own, such as a net.Pipe or a tls.Conn.
+	ErrNoDescriptor = errors.New("aio: the connection has no file descriptor: attach the *net.TCPConn or *net.UnixConn below it")
 
 	// ErrWaiting says that another goroutine is in WaitIO: results and swap buffers are valid until
 	// the next WaitIO, so two would take each other's away. One goroutine drives a Watcher.
 	ErrWaiting = errors.New("aio: another goroutine is in WaitIO: have one goroutine a Watcher call it, and make a Watcher for each that shall")
 
-	// ErrDeadline says that the operation's deadline passed before it was over.
+	// ErrDeadline says that the operation's deadline passed before it was over. It is
+	// os.ErrDeadlineExceeded.
 	ErrDeadline = os.ErrDeadlineExceeded
 
 	// ErrEmptyBuffer says that there is nothing to write, or no room to read into. A nil buffer
-	// of Read or ReadTimeout is none of these: it asks for the swap buffer.
+	// of Read is neither: it asks for the swap buffer.
 	ErrEmptyBuffer = errors.New("aio: empty buffer")
 
-	// ErrCPUID says that there is no such CPU, or that this process may not run on it.
-	ErrCPUID = errors.New("aio: no such CPU for this process: taskset -cp lists those that it may run on")
-
-	// ErrQueueFull says that the connection has Options.MaxQueued operations that have not been
-	// returned by WaitIO yet: wait for one. The operation was not submitted.
-	ErrQueueFull = errors.New("aio: too many operations queued on the connection: wait for one to complete")
+	// ErrQueueFull says that Options.MaxQueued operations of the connection were not returned by
+	// WaitIO yet: wait for one. The operation was not submitted.
+	ErrQueueFull = errors.New("aio: too many operations queued: wait for one to be returned")
 )
 
-// UnsupportedError says what the system lacks for what was asked for. For it,
+// An OptionError says which field of [Options] cannot be used, and what would be right.
+type OptionError struct {
+	Option string // the field's name
+	Reason string // what is wrong, and what to write
+}
+
+func (e *OptionError) Error() string { return "aio: Options." + e.Option + ": " + e.Reason }
+
+// An UnsupportedError says what the system lacks for what was asked for. For it,
 // errors.Is(err, errors.ErrUnsupported) holds.
-type UnsupportedError = proactor.UnsupportedError
+type UnsupportedError struct {
+	Feature string // such as "io_uring"
+	Need    string // what would have to be there
+}
+
+func (e *UnsupportedError) Error() string {
+	return fmt.Sprintf("aio: %s is not available here: %s", e.Feature, e.Need)
+}
+
+// Is reports whether target is errors.ErrUnsupported.
+func (e *UnsupportedError) Is(target error) bool { return target == errors.ErrUnsupported }
+
+// errOf returns the error of an operation that was ended for that cause, or nil.
+func errOf(c proactor.Cause) error {
+	switch c {
+	case proactor.TimedOut:
+		return ErrDeadline
+	case proactor.ConnClosed:
+		return ErrClosed
+	case proactor.WatcherClosed:
+		return ErrWatcherClosed
+	}
+	return nil
+}

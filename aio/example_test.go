@@ -13,7 +13,7 @@ import (
 // A server that echoes: one goroutine waits for all connections. Each connection has one buffer,
 // which is either being read into or being written, so a peer that does not read is not read from.
 func Example() {
-	w, err := aio.NewWatcher()
+	w, err := aio.New(aio.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -27,7 +27,12 @@ func Example() {
 			if err != nil {
 				return
 			}
-			w.Read(nil, conn, make([]byte, 4096)) // delegates conn
+			c, err := w.Attach(conn)
+			if err != nil {
+				conn.Close()
+				continue
+			}
+			c.Read(nil, make([]byte, 4096), aio.NoDeadline)
 		}
 	}()
 	served := make(chan struct{})
@@ -41,11 +46,11 @@ func Example() {
 			for _, r := range results {
 				switch {
 				case r.Error != nil: // io.EOF among them
-					w.Free(r.Conn)
-				case r.Operation == aio.OpRead:
-					w.Write(nil, r.Conn, r.Buffer[:r.Size])
+					r.Conn.Close()
+				case r.Op == aio.OpRead:
+					r.Conn.Write(nil, r.Buffer[:r.Size], aio.NoDeadline)
 				default:
-					w.Read(nil, r.Conn, r.Buffer[:cap(r.Buffer)])
+					r.Conn.Read(nil, r.Buffer[:cap(r.Buffer)], aio.NoDeadline)
 				}
 			}
 		}
@@ -72,7 +77,7 @@ func Example() {
 
 // A request whose answer must be complete before a deadline: ReadFull ends when its buffer is
 // full, or at the deadline with what came until then.
-func ExampleWatcher_ReadFull() {
+func ExampleConn_ReadFull() {
 	w, err := aio.New(aio.Options{SwapSize: 16 << 10})
 	if err != nil {
 		log.Fatal(err)
@@ -80,9 +85,13 @@ func ExampleWatcher_ReadFull() {
 	defer w.Close()
 	a, b := connected()
 	defer b.Close()
+	c, err := w.Attach(a)
+	if err != nil {
+		log.Fatal(err)
+	}
 
 	fmt.Fprint(b, "headhalf")
-	if err := w.ReadFull("header", a, make([]byte, 4), time.Now().Add(time.Minute)); err != nil {
+	if err := c.ReadFull("header", make([]byte, 4), time.Now().Add(time.Minute)); err != nil {
 		log.Fatal(err)
 	}
 	results, err := w.WaitIO()
@@ -90,10 +99,10 @@ func ExampleWatcher_ReadFull() {
 		log.Fatal(err)
 	}
 	for _, r := range results {
-		fmt.Printf("%v: %q, %v\n", r.Context, r.Buffer[:r.Size], r.Error)
+		fmt.Printf("%v: %q, %v\n", r.Tag, r.Buffer[:r.Size], r.Error)
 	}
 
-	if err := w.ReadFull("body", a, make([]byte, 8), time.Now().Add(100*time.Millisecond)); err != nil {
+	if err := c.ReadFull("body", make([]byte, 8), time.Now().Add(100*time.Millisecond)); err != nil {
 		log.Fatal(err)
 	}
 	results, err = w.WaitIO()
@@ -101,7 +110,7 @@ func ExampleWatcher_ReadFull() {
 		log.Fatal(err)
 	}
 	for _, r := range results {
-		fmt.Printf("%v: %q, late: %v\n", r.Context, r.Buffer[:r.Size], r.Error == aio.ErrDeadline)
+		fmt.Printf("%v: %q, late: %v\n", r.Tag, r.Buffer[:r.Size], r.Error == aio.ErrDeadline)
 	}
 	// Output:
 	// header: "head", <nil>

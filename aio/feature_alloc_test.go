@@ -2,7 +2,6 @@ package aio_test
 
 import (
 	"io"
-	"net"
 	"testing"
 	"time"
 
@@ -10,22 +9,16 @@ import (
 )
 
 // TestFeatureHighPerformance: in the steady state an operation allocates nothing, whether it
-// names the net.Conn, a handle, or no buffer.
+// brings a buffer or none, or a deadline.
 func TestFeatureHighPerformance(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
-		for _, way := range []string{"net.Conn", "handle", "swap buffer", "deadline"} {
+		for _, way := range []string{"buffer", "swap buffer", "deadline"} {
 			t.Run(way, func(t *testing.T) {
 				w := open(t, aio.Options{Backend: b})
-				here, there := pair(t)
+				conn, there := attached(t, w)
 				deadline := time.Now().Add(time.Hour)
-				var conn net.Conn = here
-				if way == "handle" {
-					c, err := w.Attach(here)
-					must(t, err)
-					conn = c
-				}
 				message, answer, buf := make([]byte, 64), make([]byte, 64), make([]byte, 64)
-				one := func() aio.OpResult {
+				one := func() aio.Result {
 					results, err := w.WaitIO()
 					if err != nil || len(results) != 1 || results[0].Size != len(message) || results[0].Error != nil {
 						t.Fatalf("%v, %v", results, err)
@@ -39,15 +32,15 @@ func TestFeatureHighPerformance(t *testing.T) {
 					var err error
 					switch way {
 					case "swap buffer":
-						err = w.Read(nil, conn, nil)
+						err = conn.Read(nil, nil, none)
 					case "deadline":
-						err = w.ReadFull(nil, conn, buf, deadline)
+						err = conn.ReadFull(nil, buf, deadline)
 					default:
-						err = w.Read(nil, conn, buf)
+						err = conn.Read(nil, buf, none)
 					}
 					must(t, err)
 					copy(buf, one().Buffer)
-					must(t, w.Write(nil, conn, buf))
+					must(t, conn.Write(nil, buf, none))
 					one()
 					if _, err := io.ReadFull(there, answer); err != nil {
 						t.Fatal(err)

@@ -41,25 +41,26 @@ func flood(t *testing.T, c *net.TCPConn) int {
 func TestFeatureBackPressureReachesThePeer(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		w := open(t, aio.Options{Backend: b})
-		here, there := pair(t)
-		must(t, here.SetReadBuffer(256<<10)) // less than loopback's segments makes TCP crawl
+		own, there := pair(t)
+		must(t, own.SetReadBuffer(256<<10)) // less than loopback's segments makes TCP crawl
 		must(t, there.SetWriteBuffer(256<<10))
 		_, err := there.Write([]byte("x"))
 		must(t, err)
-		must(t, w.Read(nil, here, make([]byte, 1))) // delegates it
+		here := attach(t, w, own)
+		must(t, here.Read(nil, make([]byte, 1), none))
 		must(t, only(t, w).Error)
 
 		var read atomic.Int64
-		pump(t, w, func(r aio.OpResult) {
+		pump(t, w, func(r aio.Result) {
 			if read.Add(int64(r.Size)); r.Error == nil {
-				_ = w.Read(nil, r.Conn, nil)
+				_ = r.Conn.Read(nil, nil, none)
 			}
 		})
 		wrote := flood(t, there)
 		if n := read.Load(); n != 0 {
 			t.Errorf("%d bytes were read without a read", n)
 		}
-		must(t, w.Read(nil, here, nil))
+		must(t, here.Read(nil, nil, none))
 		eventually(t, "all that was written is read", func() bool { return read.Load() == int64(wrote) })
 	})
 }
@@ -67,23 +68,24 @@ func TestFeatureBackPressureReachesThePeer(t *testing.T) {
 // TestFeatureBackPressureFromSlowToFast: a copy from a fast A to a slow B holds one buffer, and
 // A's pace becomes B's.
 func TestFeatureBackPressureFromSlowToFast(t *testing.T) {
-	onEach(t, func(t *testing.T, b aio.Backend) {
-		w := open(t, aio.Options{Backend: b})
-		from, fast := pair(t)
-		to, slow := pair(t)
-		for _, c := range []*net.TCPConn{from, fast, to, slow} {
+	onEach(t, func(t *testing.T, backend aio.Backend) {
+		w := open(t, aio.Options{Backend: backend})
+		a, fast := pair(t)
+		b, slow := pair(t)
+		for _, c := range []*net.TCPConn{a, fast, b, slow} {
 			must(t, c.SetReadBuffer(256<<10))
 			must(t, c.SetWriteBuffer(256<<10))
 		}
-		pump(t, w, func(r aio.OpResult) {
+		from, to := attach(t, w, a), attach(t, w, b)
+		pump(t, w, func(r aio.Result) {
 			switch {
 			case r.Error == io.EOF:
-				_ = w.Free(to)
+				_ = to.Close()
 			case r.Error != nil:
-			case r.Operation == aio.OpRead:
-				_ = w.Write(nil, to, r.Buffer[:r.Size])
+			case r.Op == aio.OpRead:
+				_ = to.Write(nil, r.Buffer[:r.Size], none)
 			default:
-				_ = w.Read(nil, from, r.Buffer[:cap(r.Buffer)])
+				_ = from.Read(nil, r.Buffer[:cap(r.Buffer)], none)
 			}
 		})
 		const size = 8 << 20
@@ -104,7 +106,7 @@ func TestFeatureBackPressureFromSlowToFast(t *testing.T) {
 			}
 			_ = fast.CloseWrite()
 		}()
-		must(t, w.Read(nil, from, make([]byte, 16<<10)))
+		must(t, from.Read(nil, make([]byte, 16<<10), none))
 
 		last := int64(-1)
 		eventually(t, "A blocks while B does not read", func() bool {
@@ -131,9 +133,10 @@ func TestFeatureAmortisedContextSwitches(t *testing.T) {
 	const conns, rounds = 256, 8
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		w := open(t, aio.Options{Backend: b})
-		var mine, theirs []net.Conn
+		var mine []*aio.Conn
+		var theirs []net.Conn
 		for range conns {
-			here, there := pair(t)
+			here, there := attached(t, w)
 			mine, theirs = append(mine, here), append(theirs, there)
 		}
 		before, calls := w.Stats(), 0
@@ -141,7 +144,7 @@ func TestFeatureAmortisedContextSwitches(t *testing.T) {
 			for i, c := range theirs {
 				_, err := io.WriteString(c, "tick")
 				must(t, err)
-				must(t, w.Read(nil, mine[i], nil))
+				must(t, mine[i].Read(nil, nil, none))
 			}
 			for left := conns; left > 0; calls++ {
 				results, err := w.WaitIO()
@@ -155,10 +158,10 @@ func TestFeatureAmortisedContextSwitches(t *testing.T) {
 			}
 		}
 		s := w.Stats()
-		polls, parks := s.Polls-before.Polls, s.Parks-before.Parks
+		polls, parks := s.Polls-before.Polls, s.Waits-before.Waits
 		t.Logf("%d messages: %d calls of WaitIO, the kernel was asked %d times and waited for %d times", conns*rounds, calls, polls, parks)
-		if most := conns * rounds / 16; calls > most || polls > uint64(most) || parks > uint64(calls) {
-			t.Errorf("more than %d calls", most)
+		if limit := conns * rounds / 16; calls > limit || polls > uint64(limit) || parks > uint64(calls) {
+			t.Errorf("more than %d calls", limit)
 		}
 	})
 }
@@ -167,7 +170,7 @@ func TestFeatureAmortisedContextSwitches(t *testing.T) {
 func TestFeatureLightweight(t *testing.T) {
 	for _, part := range []struct {
 		name  string
-		most  int
+		limit int
 		files []string
 	}{
 		{"package aio and what it agrees on with its backends", 1700, []string{"*.go", "../internal/proactor/*.go"}},
@@ -189,8 +192,8 @@ func TestFeatureLightweight(t *testing.T) {
 				lines += bytes.Count(text, []byte("\n"))
 			}
 		}
-		if lines == 0 || lines > part.most {
-			t.Errorf("%s: %d lines, want 1 to %d", part.name, lines, part.most)
+		if lines == 0 || lines > part.limit {
+			t.Errorf("%s: %d lines, want 1 to %d", part.name, lines, part.limit)
 		}
 	}
 }

@@ -39,8 +39,8 @@ func TestFeatureScalesBeyond10KConnections(t *testing.T) {
 	needDescriptors(t, many)
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		w := open(t, aio.Options{Backend: b})
-		pump(t, w, func(r aio.OpResult) { echo(w, r) })
-		addr := accept(t, func(c net.Conn) { _ = w.Read(nil, c, make([]byte, 64)) })
+		pump(t, w, func(r aio.Result) { echo(r) })
+		addr := accept(t, func(c net.Conn) { echoes(w, c, 64) })
 
 		start := time.Now()
 		clients := child(t, "TestClientsOfScales", manyEnv+"="+addr.String())

@@ -7,11 +7,13 @@ import (
 	"io"
 	"net"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"evenkeel.dev/aio"
+	"evenkeel.dev/internal/aiosuite"
 )
 
 // The tests in this and the next files are named after what gaio's README promises: nine
@@ -23,18 +25,18 @@ func TestFeatureSwapBuffer(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		w := open(t, aio.Options{Backend: b})
 		for _, text := range []string{"first", "second", "third"} {
-			here, there := pair(t)
+			here, there := attached(t, w)
 			_, err := io.WriteString(there, text)
 			must(t, err)
-			must(t, w.Read(text, here, nil))
+			must(t, here.Read(text, nil, none))
 		}
 		for left := 3; left > 0; {
 			results, err := w.WaitIO()
 			must(t, err)
 			left -= len(results)
 			for _, r := range results { // all of one call are valid together
-				if got := string(r.Buffer); got != r.Context || !r.IsSwapBuffer || r.Size != len(got) || cap(r.Buffer) != r.Size || r.Error != nil {
-					t.Errorf("%q: size %d, capacity %d, swap %v, error %v; want %q", got, r.Size, cap(r.Buffer), r.IsSwapBuffer, r.Error, r.Context)
+				if got := string(r.Buffer); got != r.Tag || !r.Swap || r.Size != len(got) || cap(r.Buffer) != r.Size || r.Error != nil {
+					t.Errorf("%q: size %d, capacity %d, swap %v, error %v; want %q", got, r.Size, cap(r.Buffer), r.Swap, r.Error, r.Tag)
 				}
 			}
 		}
@@ -46,14 +48,14 @@ func TestFeatureSwapBufferIsUsedAnew(t *testing.T) {
 	const size = 1 << 10
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		w := open(t, aio.Options{Backend: b, SwapSize: size})
-		here, there := pair(t)
+		here, there := attached(t, w)
 		reads := 0
 		for total := 0; total < 10*size; reads++ {
 			_, err := io.WriteString(there, "tick")
 			must(t, err)
-			must(t, w.Read(nil, here, nil))
+			must(t, here.Read(nil, nil, none))
 			r := only(t, w)
-			if r.Error != nil || !r.IsSwapBuffer {
+			if r.Error != nil || !r.Swap {
 				t.Fatalf("%+v", r)
 			}
 			total += r.Size
@@ -64,24 +66,24 @@ func TestFeatureSwapBufferIsUsedAnew(t *testing.T) {
 	})
 }
 
-// TestFeatureSwapBufferFull: what does not fit comes in pieces of 16 bytes, and nothing is lost.
+// TestFeatureSwapBufferFull: what does not fit waits for the next WaitIO, and nothing is lost.
 func TestFeatureSwapBufferFull(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		w := open(t, aio.Options{Backend: b, SwapSize: 10})
-		here, there := pair(t)
-		want := []byte("ten bytes.sixteen bytes ..the rest")
+		here, there := attached(t, w)
+		want := []byte("ten bytes.ten bytes.the rest")
 		_, err := there.Write(want)
 		must(t, err)
 		must(t, there.CloseWrite())
-		must(t, w.Read(nil, here, nil))
-		must(t, w.Read(nil, here, nil))
+		must(t, here.Read(nil, nil, none))
+		must(t, here.Read(nil, nil, none))
 		var got []byte
 		for {
 			results, err := w.WaitIO()
 			must(t, err)
 			for _, r := range results {
-				if r.Size > 16 || r.IsSwapBuffer && r.Size > 10 {
-					t.Errorf("%d bytes, swap %v", r.Size, r.IsSwapBuffer)
+				if r.Size > 10 {
+					t.Errorf("%d bytes in a swap buffer of 10", r.Size)
 				}
 				got = append(got, r.Buffer[:r.Size]...)
 				if r.Error == io.EOF {
@@ -91,7 +93,7 @@ func TestFeatureSwapBufferFull(t *testing.T) {
 					return
 				}
 				must(t, r.Error)
-				must(t, w.Read(nil, here, nil))
+				must(t, here.Read(nil, nil, none))
 			}
 		}
 	})
@@ -110,7 +112,7 @@ func TestFeatureNonIntrusive(t *testing.T) {
 				ln, err := net.Listen(network, address)
 				must(t, err)
 				w := open(t, aio.Options{Backend: b})
-				pump(t, w, func(r aio.OpResult) { echo(w, r) })
+				pump(t, w, func(r aio.Result) { echo(r) })
 				serve(t, ln, func(c net.Conn) {
 					if raw, err := c.(syscall.Conn).SyscallConn(); err != nil || raw.Control(func(uintptr) {}) != nil {
 						t.Errorf("RawConn: %v", err)
@@ -120,9 +122,7 @@ func TestFeatureNonIntrusive(t *testing.T) {
 						t.Errorf("handshake: %q, %v", hello, err)
 					}
 					_, _ = io.WriteString(c, "WELCOME\n")
-					if err := w.Read(nil, c, make([]byte, 64)); err != nil { // in mid-stream
-						t.Error(err)
-					}
+					echoes(w, c, 64) // in mid-stream
 				})
 				c, err := net.Dial(network, ln.Addr().String())
 				must(t, err)
@@ -142,7 +142,7 @@ func TestFeatureNonIntrusive(t *testing.T) {
 }
 
 // TestFeatureDelegationWhenTheApplicationDecides: a connection is the application's, with all
-// that it can set, until the first operation, and no longer.
+// that it can set, until it is attached, and no longer.
 func TestFeatureDelegationWhenTheApplicationDecides(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		w := open(t, aio.Options{Backend: b})
@@ -153,9 +153,9 @@ func TestFeatureDelegationWhenTheApplicationDecides(t *testing.T) {
 			must(t, c.SetDeadline(time.Now().Add(patience)))
 		}
 		if n := w.Stats().Conns; n != 0 {
-			t.Errorf("%d connections delegated before an operation", n)
+			t.Errorf("%d connections before Attach", n)
 		}
-		must(t, w.Write(nil, theirs, []byte("delegated")))
+		must(t, attach(t, w, theirs).Write(nil, []byte("delegated"), none))
 		if n := w.Stats().Conns; n != 1 {
 			t.Errorf("%d connections delegated, want 1", n)
 		}
@@ -174,30 +174,55 @@ func TestFeatureDelegationWhenTheApplicationDecides(t *testing.T) {
 // TestFeatureLinuxAndBSD: each backend has its name, which the command lines of programs use, and
 // a foreign one says what it needs.
 func TestFeatureLinuxAndBSD(t *testing.T) {
-	here := map[aio.Backend]bool{aio.Auto: true}
-	for _, b := range backends() {
+	here := map[aio.Backend]bool{aio.BackendAuto: true}
+	for _, b := range aiosuite.Backends() {
 		here[b] = true
 	}
-	for name, want := range map[string]aio.Backend{"auto": aio.Auto, "io_uring": aio.IOUring, "epoll": aio.Epoll, "kqueue": aio.Kqueue} {
-		b, err := aio.ParseBackend(name)
-		if err != nil || b != want || b.String() != name {
-			t.Errorf("ParseBackend(%q) = %v, %v", name, b, err)
+	for name, want := range map[string]aio.Backend{"auto": aio.BackendAuto, "io_uring": aio.BackendIOUring, "epoll": aio.BackendEpoll, "kqueue": aio.BackendKqueue} {
+		var b aio.Backend
+		err := b.UnmarshalText([]byte(name))
+		text, err2 := b.MarshalText()
+		if err != nil || err2 != nil || b != want || b.String() != name || string(text) != name {
+			t.Errorf("%q: %v, %v; back to %q, %v", name, b, err, text, err2)
 		}
 		w, err := aio.New(aio.Options{Backend: b})
 		var unsupported *aio.UnsupportedError
 		switch {
 		case err == nil:
-			if got := w.Stats().Backend; b != aio.Auto && got != name || !here[b] {
+			if got := w.Stats().Backend; b != aio.BackendAuto && got != name || !here[b] {
 				t.Errorf("%v opened %s", b, got)
 			}
 			w.Close()
 		case !errors.As(err, &unsupported), !errors.Is(err, errors.ErrUnsupported), unsupported.Feature == "", unsupported.Need == "":
 			t.Errorf("%v: %v", b, err)
-		case b == aio.Auto:
+		case b == aio.BackendAuto:
 			t.Errorf("no backend here: %v", err)
 		}
 	}
-	if _, err := aio.ParseBackend("iocp"); err == nil {
-		t.Error("iocp is a backend")
+	var b aio.Backend
+	if err := b.UnmarshalText([]byte("iocp")); err == nil || err.Error() != `aio: no backend "iocp": it is auto, io_uring, epoll or kqueue` {
+		t.Errorf("iocp: %v", err)
+	}
+	if text, err := aio.Backend(9).MarshalText(); err == nil {
+		t.Errorf("a backend of no name: %q", text)
+	}
+	for name, want := range map[string]aio.Op{"read": aio.OpRead, "write": aio.OpWrite, "post": aio.OpPost} {
+		var op aio.Op
+		if err := op.UnmarshalText([]byte(name)); err != nil || op != want || op.String() != name {
+			t.Errorf("%q: %v, %v", name, op, err)
+		}
+	}
+}
+
+// TestOptionsRefused: each field that has a limit says it.
+func TestOptionsRefused(t *testing.T) {
+	for option, o := range map[string]aio.Options{
+		"SwapSize": {SwapSize: -1}, "MaxQueued": {MaxQueued: 1<<20 + 1}, "Backend": {Backend: 9},
+	} {
+		var refused *aio.OptionError
+		w, err := aio.New(o)
+		if w != nil || !errors.As(err, &refused) || refused.Option != option || !strings.HasPrefix(err.Error(), "aio: Options."+option+": ") {
+			t.Errorf("%s: %v", option, err)
+		}
 	}
 }

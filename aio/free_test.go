@@ -8,14 +8,14 @@ import (
 	"evenkeel.dev/aio"
 )
 
-// TestFreeDoesNotLinger: with a linger time, and a peer that does not read, a close blocks for that
-// time, even in non-blocking mode. Free does not, nor does anything after it.
-func TestFreeDoesNotLinger(t *testing.T) {
+// TestCloseDoesNotLinger: with a linger time, and a peer that does not read, a close blocks for that
+// time, even in non-blocking mode. Conn.Close does not, nor does anything after it.
+func TestCloseDoesNotLinger(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		w := open(t, aio.Options{Backend: b})
-		pump(t, w, func(r aio.OpResult) {
-			if r.Conn != nil && r.Operation == aio.OpRead {
-				echo(w, r)
+		pump(t, w, func(r aio.Result) {
+			if r.Op == aio.OpRead {
+				echo(r)
 			}
 		})
 		accepted := make(chan net.Conn, 2)
@@ -26,15 +26,16 @@ func TestFreeDoesNotLinger(t *testing.T) {
 		full := <-accepted
 		must(t, full.(*net.TCPConn).SetLinger(int(2*patience/time.Second)))
 		must(t, full.(*net.TCPConn).SetWriteBuffer(16<<10)) // so it is full at once
-		must(t, w.Write(nil, full, make([]byte, 16<<20)))
-		eventually(t, "the write waits", func() bool { s := w.Stats(); return s.Operations == 1 && s.Parks > 0 })
+		handle := attach(t, w, full)
+		must(t, handle.Write(nil, make([]byte, 16<<20), none))
+		eventually(t, "the write waits", func() bool { s := w.Stats(); return s.Operations == 1 && s.Waits > 0 })
 
 		other, err := net.Dial("tcp", addr.String())
 		must(t, err)
 		defer other.Close()
-		must(t, w.Read(nil, <-accepted, make([]byte, 8)))
-		must(t, other.SetDeadline(time.Now().Add(patience))) // Free and the echo: before the linger time
-		must(t, w.Free(full))
+		must(t, attach(t, w, <-accepted).Read(nil, make([]byte, 8), none))
+		must(t, other.SetDeadline(time.Now().Add(patience))) // Close and the echo: before the linger time
+		must(t, handle.Close())
 		_, err = other.Write([]byte("alive"))
 		must(t, err)
 		if n, err := other.Read(make([]byte, 8)); n != 5 || err != nil {
@@ -59,14 +60,8 @@ func TestCloseOfTheUsersOwn(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		w := open(t, aio.Options{Backend: b})
 		addr := accept(t, func(c net.Conn) { c.Close() })
-		for _, use := range []func(net.Conn) error{
-			func(c net.Conn) error { return w.Read(nil, c, nil) },
-			func(c net.Conn) error { _, err := w.Attach(c); return err },
-			w.Free,
-		} {
-			c, err := net.Dial("tcp", addr.String())
-			must(t, err)
-			must(t, use(&asking{c.(*net.TCPConn), w}))
-		}
+		c, err := net.Dial("tcp", addr.String())
+		must(t, err)
+		attach(t, w, &asking{c.(*net.TCPConn), w})
 	})
 }

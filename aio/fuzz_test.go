@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"evenkeel.dev/aio"
-	"evenkeel.dev/aio/aiotest"
+	"evenkeel.dev/internal/aiosuite"
 )
 
 var seedFlag = flag.Uint64("seed", 0, "play the program of this `seed` only")
@@ -41,14 +41,14 @@ func seeds(t *testing.T, n uint64) iter.Seq[uint64] {
 func TestPrograms(t *testing.T) {
 	for seed := range seeds(t, 8) {
 		network := []string{"tcp", "unix"}[seed%2]
-		for _, b := range []aio.Backend{aio.IOUring, aio.Epoll} {
+		for _, b := range []aio.Backend{aio.BackendIOUring, aio.BackendEpoll} {
 			t.Run(fmt.Sprintf("seed=%d/%v/%s", seed, b, network), func(t *testing.T) {
 				rng := rand.New(rand.NewPCG(seed, 1))
 				program := make([]byte, rng.IntN(500))
 				for i := range program {
 					program[i] = byte(rng.Uint32())
 				}
-				aiotest.Play(t, aiotest.Real(b, network), program)
+				aiosuite.Play(t, aiosuite.Real(b, network), program)
 			})
 		}
 	}
@@ -57,13 +57,13 @@ func TestPrograms(t *testing.T) {
 // FuzzOperations plays a program that the fuzzer writes, over the backends of this system. That
 // of package aiotest is the one that finds more: it has no kernel to wait for.
 func FuzzOperations(f *testing.F) {
-	for _, program := range aiotest.Programs() {
+	for _, program := range aiosuite.Programs() {
 		f.Add(program)
 	}
 	f.Fuzz(func(t *testing.T, program []byte) {
 		program = program[:min(len(program), 300)] // for the kernel's sake
-		for _, b := range []aio.Backend{aio.IOUring, aio.Epoll} {
-			aiotest.Play(t, aiotest.Real(b, "tcp"), program)
+		for _, b := range []aio.Backend{aio.BackendIOUring, aio.BackendEpoll} {
+			aiosuite.Play(t, aiosuite.Real(b, "tcp"), program)
 		}
 	})
 }

@@ -9,21 +9,19 @@ import (
 )
 
 // The tests in this file have WaitIO wait for something that began, or was cancelled, after the
-// kernel was asked last: it must get to the kernel before WaitIO parks.
+// kernel was asked last: it must get to the kernel before WaitIO waits.
 
 // TestDeadlineWhileNothingElseHappens: the deadline's cancellation is all that happens.
 func TestDeadlineWhileNothingElseHappens(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
-		for name, read := range map[string]func(w *aio.Watcher, c *aio.Conn, deadline time.Time) error{
-			"buffer":      func(w *aio.Watcher, c *aio.Conn, d time.Time) error { return w.ReadTimeout(nil, c, make([]byte, 1), d) },
-			"swap buffer": func(w *aio.Watcher, c *aio.Conn, d time.Time) error { return w.ReadTimeout(nil, c, nil, d) },
+		for name, read := range map[string]func(c *aio.Conn, deadline time.Time) error{
+			"buffer":      func(c *aio.Conn, d time.Time) error { return c.Read(nil, make([]byte, 1), d) },
+			"swap buffer": func(c *aio.Conn, d time.Time) error { return c.Read(nil, nil, d) },
 		} {
 			t.Run(name, func(t *testing.T) {
 				w := open(t, aio.Options{Backend: b})
-				here, _ := pair(t)
-				c, err := w.Attach(here)
-				must(t, err)
-				must(t, read(w, c, time.Now().Add(20*time.Millisecond)))
+				c, _ := attached(t, w)
+				must(t, read(c, time.Now().Add(20*time.Millisecond)))
 				start := time.Now()
 				r := only(t, w)
 				if took := time.Since(start); r.Error != aio.ErrDeadline || took > patience/2 {
@@ -38,16 +36,16 @@ func TestDeadlineWhileNothingElseHappens(t *testing.T) {
 func TestReadFullInPieces(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		w := open(t, aio.Options{Backend: b})
-		here, there := pair(t)
+		here, there := attached(t, w)
 		buf := make([]byte, 4)
-		must(t, w.ReadFull(nil, here, buf, time.Time{}))
+		must(t, here.ReadFull(nil, buf, none))
 		go func() {
 			parks := uint64(0)
 			for _, piece := range []string{"a", "b", "c", "d"} {
-				for w.Stats().Parks == parks { // nothing else to do
+				for w.Stats().Waits == parks { // nothing else to do
 					time.Sleep(time.Millisecond)
 				}
-				parks = w.Stats().Parks
+				parks = w.Stats().Waits
 				_, _ = there.Write([]byte(piece))
 			}
 		}()
@@ -61,11 +59,11 @@ func TestReadFullInPieces(t *testing.T) {
 func TestShutdownWhileWaiting(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		w := open(t, aio.Options{Backend: b})
-		here, _ := pair(t)
+		here, _ := attached(t, w)
 		got := make(chan error, 2)
-		pump(t, w, func(r aio.OpResult) { got <- r.Error })
-		must(t, w.Read(nil, here, make([]byte, 1)))
-		eventually(t, "WaitIO waits", func() bool { s := w.Stats(); return s.Operations == 1 && s.Parks > 0 })
+		pump(t, w, func(r aio.Result) { got <- r.Error })
+		must(t, here.Read(nil, make([]byte, 1), none))
+		eventually(t, "WaitIO waits", func() bool { s := w.Stats(); return s.Operations == 1 && s.Waits > 0 })
 		ctx, cancel := context.WithTimeout(t.Context(), patience/2)
 		defer cancel()
 		must(t, w.Shutdown(ctx))

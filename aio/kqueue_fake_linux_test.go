@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"evenkeel.dev/aio"
+	"evenkeel.dev/internal/aiosuite"
 	"evenkeel.dev/internal/poller"
 	"evenkeel.dev/internal/proactor"
 )
@@ -34,7 +35,7 @@ type knote struct {
 	filter int16
 }
 
-// fakeBatch is the most events that a wait gives.
+// fakeBatch limits how many events a wait gives.
 const fakeBatch = 3
 
 // newKqueue returns a Watcher over the kqueue backend and a fake kernel.
@@ -56,7 +57,7 @@ func newKqueue(t testing.TB, o aio.Options, noBuffer bool) *aio.Watcher {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := aio.NewOver(o, b)
+	w, err := aiosuite.NewWatcher(o, b)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +100,7 @@ func (f *fakeKqueue) Change(changes []poller.Kevent) error {
 }
 
 // Wait reports each filter in an event of its own, with the state at this time.
-func (f *fakeKqueue) Wait(events []poller.Kevent, most time.Duration) (int, error) {
+func (f *fakeKqueue) Wait(events []poller.Kevent, timeout time.Duration) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.open("Wait")
@@ -111,7 +112,7 @@ func (f *fakeKqueue) Wait(events []poller.Kevent, most time.Duration) (int, erro
 	if f.rng.IntN(8) == 0 {
 		return 0, syscall.EINTR
 	}
-	end := time.Now().Add(most)
+	end := time.Now().Add(timeout)
 	for {
 		n := f.collect(poller.EVFILT_READ, events[:min(len(events), fakeBatch)])
 		n += f.collect(poller.EVFILT_WRITE, events[n:min(len(events), fakeBatch)])

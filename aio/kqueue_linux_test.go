@@ -51,11 +51,11 @@ func kqueueEcho(t *testing.T, w *aio.Watcher, ended chan<- error) {
 		for _, r := range results {
 			switch {
 			case r.Error != nil:
-				_ = w.Free(r.Conn)
-			case r.Operation == aio.OpRead:
-				err = w.Write(nil, r.Conn, bytes.Clone(r.Buffer[:r.Size]))
+				_ = r.Conn.Close()
+			case r.Op == aio.OpRead:
+				err = r.Conn.Write(nil, bytes.Clone(r.Buffer[:r.Size]), none)
 			default:
-				err = w.Read(nil, r.Conn, nil)
+				err = r.Conn.Read(nil, nil, none)
 			}
 			if err != nil && err != aio.ErrWatcherClosed {
 				t.Error(err)
@@ -76,9 +76,7 @@ func TestKqueueEcho(t *testing.T) {
 			failed := make(chan error)
 			data := bytes.Repeat([]byte("0123456789abcdef"), 1<<20/16)
 			for i, conn := range conns {
-				if err := w.Read(nil, conn, nil); err != nil {
-					t.Fatal(err)
-				}
+				must(t, attach(t, w, conn).Read(nil, nil, none))
 				go func() { failed <- exchange(peers[i], data) }()
 			}
 			for range conns {

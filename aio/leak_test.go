@@ -8,15 +8,15 @@ import (
 	"testing"
 
 	"evenkeel.dev/aio"
-	"evenkeel.dev/aio/aiotest"
+	"evenkeel.dev/internal/aiosuite"
 	"evenkeel.dev/internal/proactor"
 )
 
 // keeping is a backend that does not get back what it has in flight.
-type keeping struct{ *aiotest.Backend }
+type keeping struct{ *aiosuite.Backend }
 
-func (b keeping) Shut(done []*proactor.Op) []*proactor.Op {
-	done = b.Backend.Shut(done)
+func (b keeping) Close(done []*proactor.Op) []*proactor.Op {
+	done = b.Backend.Close(done)
 	for _, op := range done {
 		op.Buf, op.Size, op.Leaked, op.Err = nil, 0, true, syscall.ECANCELED
 	}
@@ -32,26 +32,27 @@ func TestCloseSaysWhatLeaked(t *testing.T) {
 		_ = w.Stats() // as a user's handler may
 		return a
 	}})
-	w, err := aio.NewOver(aio.Options{Logger: slog.New(handler)}, keeping{aiotest.NewBackend(aiotest.Options{})})
+	w, err := aiosuite.NewWatcher(aio.Options{Logger: slog.New(handler)}, keeping{aiosuite.NewBackend(aiosuite.Options{})})
 	must(t, err)
-	conn, peer := aiotest.Pair(100)
+	end, peer := aiosuite.Pair(100)
 	defer peer.Close()
-	idle, idlePeer := aiotest.Pair(100)
+	idleEnd, idlePeer := aiosuite.Pair(100)
 	defer idlePeer.Close()
-	must(t, w.Write("done", idle, []byte("x")))
+	conn, idle := attach(t, w, end), attach(t, w, idleEnd)
+	must(t, idle.Write("done", []byte("x"), none))
 	must(t, only(t, w).Error)
 	mine := make([]byte, 9)
-	must(t, w.Read("in flight", conn, make([]byte, 9)))
-	must(t, w.Read("behind it", conn, mine))
-	must(t, w.Write("wakes", idle, []byte("x"))) // has WaitIO begin all three
+	must(t, conn.Read("in flight", make([]byte, 9), none))
+	must(t, conn.Read("behind it", mine, none))
+	must(t, idle.Write("wakes", []byte("x"), none)) // has WaitIO begin all three
 	must(t, only(t, w).Error)
 
 	must(t, w.Close())
 	results := wait(t, w, 2)
-	if r := results[0]; r.Context != "in flight" || r.Buffer != nil || r.Size != 0 || r.Error != aio.ErrWatcherClosed {
+	if r := results[0]; r.Tag != "in flight" || r.Buffer != nil || r.Size != 0 || r.Error != aio.ErrWatcherClosed {
 		t.Errorf("what the kernel kept: %+v; want no buffer, and %v", r, aio.ErrWatcherClosed)
 	}
-	if r := results[1]; r.Context != "behind it" || &r.Buffer[0] != &mine[0] || r.Size != 0 || r.Error != aio.ErrWatcherClosed {
+	if r := results[1]; r.Tag != "behind it" || &r.Buffer[0] != &mine[0] || r.Size != 0 || r.Error != aio.ErrWatcherClosed {
 		t.Errorf("what the kernel never had: %+v; want its buffer, and %v", r, aio.ErrWatcherClosed)
 	}
 	if s := w.Stats(); s.Leaked != 1 || s.Pending != 0 {

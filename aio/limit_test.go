@@ -28,7 +28,7 @@ func TestDescriptorLimit(t *testing.T) {
 		}
 		return
 	}
-	for _, b := range []aio.Backend{aio.IOUring, aio.Epoll} {
+	for _, b := range []aio.Backend{aio.BackendIOUring, aio.BackendEpoll} {
 		t.Run(b.String(), func(t *testing.T) {
 			if w, err := aio.New(aio.Options{Backend: b}); err != nil {
 				t.Skipf("needs the backend %v: %v", b, err)
@@ -138,8 +138,8 @@ func echoOnce(c net.Conn, message string) bool {
 
 // serveLimited is the child: it serves until its standard input ends.
 func serveLimited(backend string) error {
-	b, err := aio.ParseBackend(backend)
-	if err != nil {
+	var b aio.Backend
+	if err := b.UnmarshalText([]byte(backend)); err != nil {
 		return err
 	}
 	w, err := aio.New(aio.Options{Backend: b})
@@ -182,7 +182,7 @@ func acceptLimited(l net.Listener, w *aio.Watcher, bad chan<- error) (refused in
 		case err == nil:
 			c, err := w.Attach(conn)
 			if err == nil {
-				err = w.Read(nil, c, nil)
+				err = c.Read(nil, nil, none)
 			}
 			if err == nil {
 				continue
@@ -218,11 +218,11 @@ func echoAll(w *aio.Watcher) error {
 		for _, r := range results {
 			switch {
 			case r.Error != nil:
-				_ = w.Free(r.Conn)
-			case r.Operation == aio.OpRead:
-				_ = w.Write(nil, r.Conn, append([]byte(nil), r.Buffer...))
+				_ = r.Conn.Close()
+			case r.Op == aio.OpRead:
+				_ = r.Conn.Write(nil, append([]byte(nil), r.Buffer...), none)
 			default:
-				_ = w.Read(nil, r.Conn, nil)
+				_ = r.Conn.Read(nil, nil, none)
 			}
 		}
 	}

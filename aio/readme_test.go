@@ -22,7 +22,7 @@ import (
 )
 
 func main() {
-	w, err := aio.NewWatcher()
+	w, err := aio.New(aio.Options{})
 	if err != nil {
 		panic(err)
 	}
@@ -34,6 +34,10 @@ func main() {
 	go func() {
 		for {
 			conn, err := ln.Accept()
+			if err != nil {
+				panic(err)
+			}
+			c, err := w.Attach(conn)
 			if err != nil {
 				panic(err)
 			}
@@ -52,7 +56,7 @@ func serve(w *aio.Watcher) error {
 func TestReadmeServer(t *testing.T) {
 	readme, err := os.ReadFile("../README.md")
 	must(t, err)
-	first := regexp.MustCompile("`(w\\.Read\\(.*\\))`").FindSubmatch(readme)
+	first := regexp.MustCompile("`(c\\.Read\\(.*\\))`").FindSubmatch(readme)
 	loop := regexp.MustCompile("(?s)```go\n(for \\{.*?WaitIO.*?)```").FindSubmatch(readme)
 	if first == nil || loop == nil {
 		t.Fatal("README.md shows no server")

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"evenkeel.dev/aio"
-	"evenkeel.dev/aio/aiotest"
+	"evenkeel.dev/internal/aiosuite"
 )
 
 // TestReuse frees connections from other goroutines, while operations of them are submitted and
@@ -20,9 +20,9 @@ import (
 // Every connection has its identity in all of its bytes, in both directions: one that comes to
 // another's peer shows (gnet #621).
 func TestReuse(t *testing.T) {
-	for _, b := range []aio.Backend{aio.IOUring, aio.Epoll} {
+	for _, b := range []aio.Backend{aio.BackendIOUring, aio.BackendEpoll} {
 		t.Run(b.String(), func(t *testing.T) {
-			w := aiotest.Real(b, "tcp").New(t, aio.Options{})
+			w := aiosuite.Real(b, "tcp").New(t, aio.Options{})
 			r := &reuse{t: t, w: w}
 			var churn, wait sync.WaitGroup
 			wait.Go(r.wait)
@@ -80,8 +80,8 @@ func (r *reuse) wait() {
 		}
 		r.returned.Add(int64(len(results)))
 		for _, res := range results {
-			id := ^uint32(res.Context.(reuseTag))
-			if res.Operation == aio.OpRead {
+			id := ^uint32(res.Tag.(reuseTag))
+			if res.Op == aio.OpRead {
 				checkIdentity(r.t, "read", res.Buffer[:res.Size], id)
 			}
 		}
@@ -109,7 +109,7 @@ func (r *reuse) churn(rng *rand.Rand) {
 	defer func() { _ = l.Close() }()
 	var peers sync.WaitGroup
 	defer peers.Wait()
-	var last net.Conn
+	var last *aio.Conn
 	for range churned {
 		if r.t.Failed() {
 			break
@@ -120,7 +120,7 @@ func (r *reuse) churn(rng *rand.Rand) {
 			return
 		}
 		_ = peer.(*net.TCPConn).SetLinger(0) // no port is kept waiting
-		conn, err := l.Accept()
+		conn, err := r.accept(l)
 		if err != nil {
 			r.t.Error(err)
 			return
@@ -130,7 +130,7 @@ func (r *reuse) churn(rng *rand.Rand) {
 		r.use(conn, id, rng)
 		// The one before goes while this one begins: its number is for the next.
 		if last != nil {
-			if err := r.w.Free(last); err != nil {
+			if err := last.Close(); err != nil {
 				r.t.Error(err)
 			}
 		}
@@ -140,21 +140,30 @@ func (r *reuse) churn(rng *rand.Rand) {
 		}
 	}
 	if last != nil {
-		_ = r.w.Free(last)
+		_ = last.Close()
 	}
 }
 
+// accept attaches the next connection.
+func (r *reuse) accept(l net.Listener) (*aio.Conn, error) {
+	conn, err := l.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return r.w.Attach(conn)
+}
+
 // use submits some operations.
-func (r *reuse) use(conn net.Conn, id uint32, rng *rand.Rand) {
+func (r *reuse) use(conn *aio.Conn, id uint32, rng *rand.Rand) {
 	for range 1 + rng.IntN(4) {
 		var err error
 		switch rng.IntN(4) {
 		case 0:
-			err = r.w.Read(reuseTag(id), conn, nil)
+			err = conn.Read(reuseTag(id), nil, none)
 		case 1:
-			err = r.w.Read(reuseTag(id), conn, make([]byte, 64))
+			err = conn.Read(reuseTag(id), make([]byte, 64), none)
 		default:
-			err = r.w.Write(reuseTag(id), conn, identityBytes(id, 1+rng.IntN(16)))
+			err = conn.Write(reuseTag(id), identityBytes(id, 1+rng.IntN(16)), none)
 		}
 		if err != nil {
 			r.t.Error(err)

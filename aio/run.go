@@ -2,42 +2,41 @@ package aio
 
 import (
 	"container/heap"
-	"io"
 	"syscall"
 	"time"
 
 	"evenkeel.dev/internal/proactor"
 )
 
-// starvedRetry is when a transfer is tried again for which the kernel had no memory.
+// starvedRetry is when a transfer is tried again for which there was no memory.
 const starvedRetry = time.Millisecond
 
 // run starts what is first in a queue of d, until something stays in flight or nothing is left.
-func (l *loop) run(d *proactor.Desc, dir proactor.Dir) {
+func (w *Watcher) run(d *proactor.Desc, dir proactor.Dir) {
 	q := &d.Queues[dir]
 	for op := q.Head; op != nil && !op.InFlight; op = q.Head {
 		if cause := max(d.Gone, op.Cause); cause != proactor.None {
 			op.Err = errOf(cause)
-			l.finish(op)
+			w.finish(op)
 			continue
 		}
 		if d.Starved {
 			return
 		}
-		if l.backend.Start(op) && l.over(op) {
-			l.finish(op)
+		if w.backend.Start(op) && w.over(op) {
+			w.finish(op)
 		}
 	}
 }
 
 // over reports whether an operation has ended, of which a transfer has.
-func (l *loop) over(op *proactor.Op) bool {
+func (w *Watcher) over(op *proactor.Op) bool {
 	d := op.Desc
 	cause := max(d.Gone, op.Cause) // the stronger one
 	if op.Err == nil {
 		switch op.Kind {
 		case proactor.Readable:
-			if op.Swap || d.Gone == proactor.None && l.readSwap(op) { // the descriptor of one that is gone is another's
+			if op.Swap || d.Gone == proactor.None && w.readSwap(op) { // the descriptor of one that is gone is another's
 				return true
 			}
 		case proactor.Recv:
@@ -54,89 +53,75 @@ func (l *loop) over(op *proactor.Op) bool {
 	case nil, syscall.ECANCELED: // by us; or because the thread ended that had submitted it
 		op.Err = errOf(cause)
 	case syscall.ENOBUFS, syscall.EAGAIN: // no memory for it just now
-		if op.Err = errOf(cause); op.Err == nil && !d.Starved {
-			d.Starved = true
-			l.starved = append(l.starved, d)
+		if op.Err = errOf(cause); op.Err == nil {
+			w.starve(d)
 		}
 	}
 	return op.Err != nil
 }
 
-// tinySize is what a read without a buffer gets when the swap buffer is full.
-const tinySize = 16
-
-// readSwap reads into the swap buffer. It reports false when nothing was there after all.
-func (l *loop) readSwap(op *proactor.Op) bool {
-	buf := l.swap[l.swapUsed:]
-	op.Swap = len(buf) > 0
-	if !op.Swap {
-		buf = make([]byte, tinySize)
-		l.stats.SwapFull++
+// starve has transfers of d wait for the next turn, when there may be memory for them.
+func (w *Watcher) starve(d *proactor.Desc) {
+	if !d.Starved {
+		d.Starved = true
+		w.starved = append(w.starved, d)
 	}
-	n, err := l.backend.Recv(op.Desc, buf)
-	if err == syscall.EAGAIN {
-		op.Swap = false
+}
+
+// readSwap reads into the swap buffer. It reports false when that is full, or when nothing was
+// there after all: the operation goes on waiting.
+func (w *Watcher) readSwap(op *proactor.Op) bool {
+	buf := w.swap[w.swapUsed:]
+	if len(buf) == 0 {
+		w.stats.SwapFull++
+		w.starve(op.Desc)
 		return false
 	}
-	op.Size, op.Err = n, err
-	op.Buf = buf[:n:n]
-	if op.Swap {
-		l.swapUsed += n
+	n, err := w.backend.Recv(op.Desc, buf)
+	if err == syscall.EAGAIN {
+		return false
 	}
+	op.Buf, op.Size, op.Swap, op.Err = buf[:n:n], n, true, err
+	w.swapUsed += n
 	return true
 }
 
 // finish takes an operation off its queue, to be returned.
-func (l *loop) finish(op *proactor.Op) {
-	if d := op.Desc; d != nil {
-		d.Queues[op.Kind.Dir()].Remove(op)
-	}
+func (w *Watcher) finish(op *proactor.Op) {
+	op.Desc.Queues[op.Kind.Dir()].Remove(op)
 	if op.Index >= 0 {
-		heap.Remove(&l.deadlines, int(op.Index))
+		heap.Remove(&w.deadlines, int(op.Index))
 	}
-	l.pending--
-	l.swapHeld = l.swapHeld || op.Swap
+	w.pending--
+	w.swapHeld = w.swapHeld || op.Swap
 	if op.Kind == proactor.Send {
-		l.stats.BytesWritten += uint64(op.Size)
+		w.stats.BytesWritten += uint64(op.Size)
 	} else {
-		l.stats.BytesRead += uint64(op.Size)
+		w.stats.BytesRead += uint64(op.Size)
 	}
-	l.ended.Push(op)
+	w.ended.Push(op)
 }
 
 // expire ends what is late. It reports whether anything was.
-func (l *loop) expire() (late bool) {
-	now := l.now()
-	for len(l.deadlines) > 0 && l.deadlines[0].Deadline <= now {
-		l.cancel(heap.Pop(&l.deadlines).(*proactor.Op), proactor.TimedOut)
+func (w *Watcher) expire() (late bool) {
+	now := w.now()
+	for len(w.deadlines) > 0 && w.deadlines[0].Deadline <= now {
+		w.cancel(heap.Pop(&w.deadlines).(*proactor.Op), proactor.TimedOut)
 		late = true
 	}
 	return late
 }
 
 // cancel ends an operation early; one that the backend cannot give back at once comes from Poll.
-func (l *loop) cancel(op *proactor.Op, cause proactor.Cause) {
-	l.stats.Cancelled++
+func (w *Watcher) cancel(op *proactor.Op, cause proactor.Cause) {
+	w.stats.Cancelled++
 	op.Cause = cause
-	if op.InFlight && !l.backend.Cancel(op) {
+	if op.InFlight && !w.backend.Cancel(op) {
 		return
 	}
 	op.Err = errOf(cause)
-	l.finish(op)
-	l.run(op.Desc, op.Kind.Dir())
-}
-
-// errOf returns the error of an operation that was ended for that cause, or nil.
-func errOf(c proactor.Cause) error {
-	switch c {
-	case proactor.TimedOut:
-		return ErrDeadline
-	case proactor.Freed:
-		return io.ErrClosedPipe
-	case proactor.Closed:
-		return ErrWatcherClosed
-	}
-	return nil
+	w.finish(op)
+	w.run(op.Desc, op.Kind.Dir())
 }
 
 // deadlines is a heap of operations, the earliest deadline first.

@@ -27,7 +27,7 @@ func TestSoak(t *testing.T) {
 	if err != nil {
 		t.Skip("EVENKEEL_SOAK has no duration: make soak sets it")
 	}
-	for _, b := range []aio.Backend{aio.IOUring, aio.Epoll} {
+	for _, b := range []aio.Backend{aio.BackendIOUring, aio.BackendEpoll} {
 		t.Run(b.String(), func(t *testing.T) {
 			t.Parallel()
 			w, err := aio.New(aio.Options{Backend: b})
@@ -120,38 +120,35 @@ func (s *soaker) fail(format string, a ...any) {
 }
 
 func (s *soaker) accept() {
-	for i := 0; ; i++ {
+	for {
 		c, err := s.ln.Accept()
 		if err != nil {
 			return
 		}
-		if i%2 == 0 {
-			h, err := s.w.Attach(c)
-			if err != nil {
-				s.fail("Attach: %v", err)
-				return
-			}
-			c = h
+		conn, err := s.w.Attach(c)
+		if err != nil {
+			s.fail("Attach: %v", err)
+			return
 		}
-		s.read(c, rand.IntN(4))
+		s.read(conn, rand.IntN(4))
 	}
 }
 
 // read submits the next read of c, of one kind or another.
-func (s *soaker) read(c net.Conn, kind int) {
+func (s *soaker) read(c *aio.Conn, kind int) {
 	op := &soakOp{}
 	var err error
 	s.submitted.Add(1)
 	switch kind {
 	case 0:
-		err = s.w.Read(op, c, nil)
+		err = c.Read(op, nil, none)
 	case 1:
-		err = s.w.Read(op, c, make([]byte, 1+rand.IntN(8192)))
+		err = c.Read(op, make([]byte, 1+rand.IntN(8192)), none)
 	case 2:
 		op.full = true
-		err = s.w.ReadFull(op, c, make([]byte, 1+rand.IntN(512)), time.Now().Add(time.Duration(rand.IntN(30))*time.Millisecond))
+		err = c.ReadFull(op, make([]byte, 1+rand.IntN(512)), time.Now().Add(time.Duration(rand.IntN(30))*time.Millisecond))
 	default:
-		err = s.w.ReadTimeout(op, c, make([]byte, 1024), time.Now().Add(time.Duration(rand.IntN(30))*time.Millisecond))
+		err = c.Read(op, make([]byte, 1024), time.Now().Add(time.Duration(rand.IntN(30))*time.Millisecond))
 	}
 	if err != nil {
 		s.submitted.Add(-1)
@@ -172,7 +169,7 @@ func (s *soaker) serve() {
 			return
 		}
 		for _, r := range results {
-			op := r.Context.(*soakOp)
+			op := r.Tag.(*soakOp)
 			if op.returned {
 				s.twice.Add(1)
 			}
@@ -184,26 +181,26 @@ func (s *soaker) serve() {
 }
 
 // answer sends back what was read, and then reads on.
-func (s *soaker) answer(r aio.OpResult) {
+func (s *soaker) answer(r aio.Result) {
 	if r.Error == aio.ErrDeadline {
 		s.late.Add(1)
 	} else if r.Error != nil && (r.Error != io.EOF || r.Size == 0) {
-		_ = s.w.Free(r.Conn)
+		_ = r.Conn.Close()
 		return
 	}
-	if r.Operation == aio.OpWrite || r.Size == 0 {
+	if r.Op == aio.OpWrite || r.Size == 0 {
 		s.read(r.Conn, rand.IntN(4))
 		return
 	}
 	s.submitted.Add(1)
-	err := s.w.Write(&soakOp{}, r.Conn, bytes.Clone(r.Buffer[:r.Size]))
+	err := r.Conn.Write(&soakOp{}, bytes.Clone(r.Buffer[:r.Size]), none)
 	if err != nil {
 		s.submitted.Add(-1)
 		return
 	}
 	if r.Size > 7000 && rand.IntN(200) == 0 {
 		s.freed.Add(1)
-		_ = s.w.Free(r.Conn)
+		_ = r.Conn.Close()
 	}
 }
 

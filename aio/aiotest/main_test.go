@@ -1,79 +1,9 @@
 package aiotest_test
 
 import (
-	"flag"
-	"fmt"
-	"net"
-	"os"
-	"runtime"
-	"strings"
 	"testing"
-	"time"
 
-	"go.uber.org/goleak"
+	"evenkeel.dev/internal/leaks"
 )
 
-// TestMain fails when the tests leave goroutines or open files behind.
-func TestMain(m *testing.M) {
-	flag.Parse()
-	if l, err := net.Listen("tcp", "127.0.0.1:0"); err == nil {
-		_ = l.Close() // the runtime's poller keeps its files once it has them
-	}
-	before := openFiles()
-	code := m.Run()
-	if f := flag.Lookup("test.fuzz"); code == 0 && (f == nil || f.Value.String() == "") {
-		if err := goroutines(); err != nil {
-			fmt.Fprintln(os.Stderr, "goroutines left:", err)
-			code = 1
-		}
-		if left := filesBeyond(before); left != "" {
-			fmt.Fprintln(os.Stderr, "files left open:", left)
-			code = 1
-		}
-	}
-	os.Exit(code)
-}
-
-// goroutines says which are left. Some still end, by what the kernel tells them.
-func goroutines() (err error) {
-	for range 50 {
-		if err = goleak.Find(); err == nil { // looks for half a second
-			return nil
-		}
-	}
-	return err
-}
-
-// openFiles counts this process's open files by what they are; nil where /proc is missing.
-func openFiles() map[string]int {
-	entries, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		return nil
-	}
-	n := map[string]int{}
-	for _, e := range entries {
-		if what, err := os.Readlink("/proc/self/fd/" + e.Name()); err == nil {
-			kind, _, _ := strings.Cut(what, ":[") // socket:[1234]
-			n[kind]++
-		}
-	}
-	return n
-}
-
-// filesBeyond names what stays open and was not before; it gives the collector 10 s to close it.
-func filesBeyond(before map[string]int) (left string) {
-	for range 500 {
-		left = ""
-		for kind, n := range openFiles() {
-			if n > before[kind] && !strings.HasPrefix(kind, "/proc/") {
-				left += fmt.Sprintf(" %d x %s", n-before[kind], kind)
-			}
-		}
-		if left == "" {
-			return ""
-		}
-		runtime.GC()
-		time.Sleep(20 * time.Millisecond)
-	}
-	return left
-}
+func TestMain(m *testing.M) { leaks.Main(m) }

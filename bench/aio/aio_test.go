@@ -121,7 +121,7 @@ func echoes(t *testing.T, s server, p point) {
 // needURing skips where the kernel has no io_uring, or forbids it.
 func needURing(t *testing.T) {
 	t.Helper()
-	w, err := aio.New(aio.Options{Backend: aio.IOUring})
+	w, err := aio.New(aio.Options{Backend: aio.BackendIOUring})
 	if errors.Is(err, errors.ErrUnsupported) {
 		t.Skip(err)
 	}

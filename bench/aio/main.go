@@ -37,7 +37,6 @@ type driver struct {
 	warmup  time.Duration
 	quick   bool
 	swap    bool // aio reads into its shared buffers where messages are small
-	attach  bool // aio works through handles
 	servers []server
 	loads   []load
 	out     io.Writer
@@ -56,7 +55,6 @@ func main() {
 	only := flag.String("only", "", "comma-separated `workloads`: "+strings.Join(workloads, ", ")+" (default: all)")
 	servers := flag.String("servers", "", "comma-separated `servers`: "+strings.Join(names(allServers), ", ")+" (default: all)")
 	read := flag.String("read", "own", "what aio reads small messages into: own (a buffer a connection, as gaio's README does) or swap (its shared one)")
-	flag.BoolVar(&d.attach, "attach", false, "aio attaches its connections")
 	plots := flag.String("plots", "../docs/img", "`folder` for the plots; empty: draw none")
 	from := flag.String("from", "", "show the results in this `file`, and measure nothing")
 	flag.Parse()
@@ -98,7 +96,7 @@ func (d *driver) bench(ctx context.Context, results, plots string) error {
 	set.Out = d.out
 	set.Machine = machine.This()
 	set.Versions["peers"] = peers()
-	d.raw = recorded{Rounds: d.rounds, LengthMS: d.length.Milliseconds(), Quick: d.quick, Read: map[bool]string{true: "swap", false: "own"}[d.swap], Attach: d.attach}
+	d.raw = recorded{Rounds: d.rounds, LengthMS: d.length.Milliseconds(), Quick: d.quick, Read: map[bool]string{true: "swap", false: "own"}[d.swap]}
 	if err := d.findDefault(ctx); err != nil {
 		return err
 	}

@@ -14,7 +14,6 @@ type recorded struct {
 	LengthMS int64    `json:"length_ms"`
 	Quick    bool     `json:"quick,omitempty"`
 	Read     string   `json:"aio_reads"` // small messages into: swap, own
-	Attach   bool     `json:"aio_attaches,omitempty"`
 	Failures []string `json:"failures,omitempty"`
 	Samples  []sample `json:"samples"`
 }

@@ -20,13 +20,13 @@ type server struct {
 
 // The servers by the names that flags and results use.
 const (
-	std        = "std"
-	gaio       = "gaio"
-	gnet       = "gnet"
-	cepoll     = "cepoll"
-	aioEpoll   = "aio-epoll"
-	aioURing   = "aio-io_uring"
-	attachedTo = "+attach" // suffix of an aio server that works through handles
+	std      = "std"
+	gaio     = "gaio"
+	gnet     = "gnet"
+	cepoll   = "cepoll"
+	aioEpoll = "aio-epoll"
+	aioURing = "aio-io_uring"
+	overGaio = "+gaio" // suffix of an aio server that works through aio/gaio, by net.Conn
 )
 
 var allServers = []server{
@@ -38,8 +38,8 @@ var allServers = []server{
 	{name: cepoll, note: "C, the limit"},
 	{name: aioEpoll, kind: "aio", args: []string{"-backend", "epoll"}},
 	{name: aioURing, kind: "aio", args: []string{"-backend", "io_uring"}},
-	{name: aioEpoll + attachedTo, kind: "aio", args: []string{"-backend", "epoll", "-attach"}, info: true},
-	{name: aioURing + attachedTo, kind: "aio", args: []string{"-backend", "io_uring", "-attach"}, info: true},
+	{name: aioEpoll + overGaio, kind: "aio", args: []string{"-backend", "epoll", "-gaio"}, info: true},
+	{name: aioURing + overGaio, kind: "aio", args: []string{"-backend", "io_uring", "-gaio"}, info: true},
 }
 
 // peersOnly are those that the 64 KiB echo is compared with. C is the limit, no peer.
@@ -70,9 +70,6 @@ func (d *driver) argv(s server, p point) []string {
 	argv = append(argv, "-buf", fmt.Sprint(buf))
 	if p.workload == "sleeper" {
 		argv = append(argv, "-sleeper")
-	}
-	if d.attach && s.kind == "aio" && !s.info {
-		argv = append(argv, "-attach")
 	}
 	return argv
 }

@@ -136,7 +136,7 @@ func (j judge) sleeper() {
 
 func (j judge) idle() {
 	p := point{"idle", 64, idleConns}
-	for _, how := range []struct{ name, suffix string }{{"a net.Conn that is kept", ""}, {"attached", attachedTo}} {
+	for _, how := range []struct{ name, suffix string }{{"attached", ""}, {"a net.Conn of aio/gaio", overGaio}} {
 		of := judge{set: j.set, raw: j.raw, ours: j.ours + how.suffix, other: j.other + how.suffix}
 		of.atMost("resident bytes an idle connection, "+how.name+", / gnet", 1, of.over(gnet, anonymous, p))
 		of.atMost("resident bytes an idle connection, "+how.name+", / net", .10, of.over(std, anonymous, p))

@@ -38,18 +38,15 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("echoserver", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	addr := flags.String("addr", "127.0.0.1:7000", "`host:port` to listen on; port 0 lets the kernel choose")
-	name := flags.String("backend", "auto", "how to ask the kernel: auto, io_uring or epoll (kqueue on macOS and the BSDs)")
+	var backend aio.Backend
+	flags.TextVar(&backend, "backend", aio.BackendAuto, "how to ask the kernel: auto, io_uring or epoll (kqueue on macOS and the BSDs)")
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		return 0
 	} else if err != nil {
 		return 2 // flags has said why
 	}
-	backend, err := aio.ParseBackend(*name)
 	if flags.NArg() > 0 {
-		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
-	}
-	if err != nil {
-		fmt.Fprintf(stderr, "echoserver: %v\n", err)
+		fmt.Fprintf(stderr, "echoserver: unexpected argument %q\n", flags.Arg(0))
 		flags.Usage()
 		return 2
 	}
@@ -85,7 +82,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// accept delegates each connection to w.
+// accept hands each connection over to w.
 func accept(ln net.Listener, w *aio.Watcher, log *slog.Logger) {
 	for {
 		conn, err := ln.Accept()
@@ -97,9 +94,16 @@ func accept(ln net.Listener, w *aio.Watcher, log *slog.Logger) {
 			time.Sleep(100 * time.Millisecond)
 			continue
 		}
-		if err := w.Read(nil, conn, make([]byte, bufferSize)); err != nil {
-			conn.Close() // stopping
+		c, err := w.Attach(conn)
+		if err != nil {
+			conn.Close()
+			if err == aio.ErrWatcherClosed {
+				return // stopping
+			}
+			log.Warn("cannot serve", "peer", conn.RemoteAddr(), "error", err)
+			continue
 		}
+		_ = c.Read(nil, make([]byte, bufferSize), aio.NoDeadline) // fails when w is closed, and c with it
 	}
 }
 
@@ -115,13 +119,13 @@ func echo(w *aio.Watcher) {
 			err := r.Error
 			switch {
 			case err != nil:
-			case r.Operation == aio.OpRead:
-				err = w.Write(nil, r.Conn, r.Buffer[:r.Size])
+			case r.Op == aio.OpRead:
+				err = r.Conn.Write(nil, r.Buffer[:r.Size], aio.NoDeadline)
 			default:
-				err = w.Read(nil, r.Conn, r.Buffer[:cap(r.Buffer)])
+				err = r.Conn.Read(nil, r.Buffer[:cap(r.Buffer)], aio.NoDeadline)
 			}
 			if err != nil { // io.EOF most of the time
-				w.Free(r.Conn)
+				r.Conn.Close()
 			}
 		}
 	}

@@ -15,7 +15,7 @@ import (
 
 func TestEchoserver(t *testing.T) {
 	path := program.Build(t)
-	for _, backend := range []aio.Backend{aio.Auto, aio.IOUring, aio.Epoll} {
+	for _, backend := range []aio.Backend{aio.BackendAuto, aio.BackendIOUring, aio.BackendEpoll} {
 		t.Run(backend.String(), func(t *testing.T) {
 			if w, err := aio.New(aio.Options{Backend: backend}); err != nil {
 				t.Skipf("needs %v: %v", backend, err)
@@ -61,7 +61,7 @@ func TestEchoserver(t *testing.T) {
 		p := program.Start(t, path)
 		program.Refuses(t, path, 1, "address already in use; choose another address with -addr", "-addr", p.Addr)
 		p.Stop(syscall.SIGTERM)
-		if w, err := aio.New(aio.Options{Backend: aio.Kqueue}); err == nil {
+		if w, err := aio.New(aio.Options{Backend: aio.BackendKqueue}); err == nil {
 			w.Close()
 		} else {
 			program.Refuses(t, path, 1, "kqueue is not available here", "-addr", "127.0.0.1:0", "-backend", "kqueue")

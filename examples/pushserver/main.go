@@ -49,7 +49,7 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 	flags := flag.NewFlagSet("pushserver", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.StringVar(&s.addr, "addr", "127.0.0.1:7001", "`host:port` to listen on; port 0 lets the kernel choose")
-	backend := flags.String("backend", "auto", "how to ask the kernel: auto, io_uring or epoll (kqueue on macOS and the BSDs)")
+	flags.TextVar(&s.backend, "backend", aio.BackendAuto, "how to ask the kernel: auto, io_uring or epoll (kqueue on macOS and the BSDs)")
 	flags.DurationVar(&s.every, "every", time.Second, "push a line so often")
 	flags.IntVar(&s.size, "size", 0, "fill lines up to so many `bytes`")
 	flags.IntVar(&s.backlog, "backlog", 16, "`lines` that may wait for one connection, beside what the kernel buffers")
@@ -58,9 +58,7 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 		return s, err // flags has said why
 	}
 	var err error
-	s.backend, err = aio.ParseBackend(*backend)
 	switch {
-	case err != nil:
 	case flags.NArg() > 0:
 		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	case s.every < time.Millisecond:

@@ -53,7 +53,7 @@ func (p *pusher) accept(ln net.Listener) {
 		p.mu.Lock()
 		p.clients[cl] = true
 		p.mu.Unlock()
-		if err := p.watcher.Read(cl, c, nil); err != nil { // until it ends
+		if err := c.Read(cl, nil, aio.NoDeadline); err != nil { // until it ends
 			p.remove(cl)
 		}
 	}
@@ -87,7 +87,7 @@ func (p *pusher) pushLine(now time.Time) {
 		switch {
 		case c.waiting < p.backlog:
 			c.waiting++
-			if err := p.watcher.Write(c, c.conn, line); err != nil {
+			if err := c.conn.Write(c, line, aio.NoDeadline); err != nil {
 				p.drop(c)
 			}
 		case p.slow == "disconnect":
@@ -108,14 +108,14 @@ func (p *pusher) wait() {
 			return
 		}
 		for _, r := range results {
-			c := r.Context.(*client)
+			c := r.Tag.(*client)
 			err := r.Error
-			if r.Operation == aio.OpWrite {
+			if r.Op == aio.OpWrite {
 				p.mu.Lock()
 				c.waiting--
 				p.mu.Unlock()
 			} else if err == nil {
-				err = p.watcher.Read(c, c.conn, nil) // what it says is not of interest
+				err = c.conn.Read(c, nil, aio.NoDeadline) // what it says is not of interest
 			}
 			if err != nil && err != aio.ErrWatcherClosed { // at the end, the writes still go out
 				p.remove(c)
@@ -133,5 +133,5 @@ func (p *pusher) remove(c *client) {
 // drop closes a connection. The caller holds mu.
 func (p *pusher) drop(c *client) {
 	delete(p.clients, c)
-	_ = p.watcher.Free(c.conn)
+	_ = c.conn.Close()
 }

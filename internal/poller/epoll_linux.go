@@ -14,7 +14,7 @@ import (
 type epoll struct {
 	fd     int
 	wakeFd int
-	parker *sys.Parker
+	waiter *sys.Waiter
 	raw    [batch]sys.EpollEvent
 }
 
@@ -29,15 +29,15 @@ func newEpoll(add func(epfd, fd int, e *sys.EpollEvent) error) (*Poller, error) 
 	}
 	k := &epoll{fd: fd}
 	p := &Poller{kernel: k, woken: make(chan struct{}, 1)}
-	if k.parker, err = sys.NewParker(fd, "epoll", p.fetched, k.wake); err != nil {
+	if k.waiter, err = sys.NewWaiter(fd, "epoll", p.fetched, k.wake); err != nil {
 		return nil, err
 	}
 	if k.wakeFd, err = sys.Eventfd(); err != nil {
-		k.parker.Close()
+		k.waiter.Close()
 		return nil, err
 	}
 	if err = add(fd, k.wakeFd, &sys.EpollEvent{Events: sys.EPOLLIN | sys.EPOLLET&0xffffffff, Fd: -1}); err != nil {
-		k.shut()
+		k.close()
 		return nil, err
 	}
 	return p, nil
@@ -67,13 +67,13 @@ func (k *epoll) add(d *proactor.Desc) error {
 // one's close would end the registration.
 func (k *epoll) remove(d *proactor.Desc) { _ = sys.EpollDelete(k.fd, int(d.Num)) }
 
-func (k *epoll) close(d *proactor.Desc) { sys.CloseSocket(int(d.Num)) }
+func (k *epoll) release(d *proactor.Desc) { sys.CloseSocket(int(d.Num)) }
 
 func (k *epoll) recv(num int32, buf []byte) (int, syscall.Errno) { return sys.Recv(int(num), buf) }
 
 func (k *epoll) send(num int32, buf []byte) (int, syscall.Errno) { return sys.Send(int(num), buf) }
 
-func (k *epoll) wait(events []event) (int, error) {
+func (k *epoll) poll(events []event) (int, error) {
 	n, err := sys.EpollPoll(k.fd, k.raw[:len(events)])
 	if err != nil {
 		return 0, err
@@ -103,7 +103,7 @@ func (k *epoll) wait(events []event) (int, error) {
 	return kept, nil
 }
 
-// fetched is asked by park: whether there is something to handle.
+// fetched is asked by wait: whether there is something to handle.
 func (p *Poller) fetched() bool {
 	select {
 	case <-p.woken:
@@ -111,24 +111,18 @@ func (p *Poller) fetched() bool {
 	default:
 	}
 	if p.n == 0 {
-		p.n, _ = p.wait(p.events[:])
+		p.n, _ = p.poll(p.events[:])
 	}
 	return p.n > 0
 }
 
-func (k *epoll) park(most time.Duration) error { return k.parker.Park(most) }
+func (k *epoll) wait(timeout time.Duration) error { return k.waiter.Wait(timeout) }
 
-func (k *epoll) yield() { k.parker.Yield() }
+func (k *epoll) yield() { k.waiter.Yield() }
 
 func (k *epoll) wake() { sys.EventfdSignal(k.wakeFd) }
 
-func (k *epoll) shut() {
-	k.parker.Close()
+func (k *epoll) close() {
+	k.waiter.Close()
 	sys.Close(k.wakeFd)
 }
-
-// MayRunOn reports whether the calling thread may run on a CPU.
-func MayRunOn(cpu int) (bool, error) { return sys.MayRunOn(cpu) }
-
-// SetAffinity binds the calling thread to a CPU.
-func SetAffinity(cpu int) error { return sys.SetAffinity(cpu) }

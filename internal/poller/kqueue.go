@@ -29,9 +29,9 @@ const (
 type KqueueCalls interface {
 	// Change is kevent(2) without room for events. The first change that fails is its error.
 	Change(changes []Kevent) error
-	// Wait is kevent(2) without changes; most is its timeout. It runs at the same time as the
+	// Wait is kevent(2) without changes. It runs at the same time as the
 	// other calls, but Close.
-	Wait(events []Kevent, most time.Duration) (int, error)
+	Wait(events []Kevent, timeout time.Duration) (int, error)
 	// Close closes the queue. No other call follows, and none runs, but CloseFd.
 	Close()
 
@@ -47,8 +47,8 @@ type KqueueCalls interface {
 	Write(fd int, buf []byte) (int, error)
 }
 
-// maxPark bounds one kevent(2): Darwin refuses long timeouts (the bound in Go's runtime is 1e6 s).
-const maxPark = time.Hour
+// maxWait bounds one kevent(2): Darwin refuses long timeouts (the bound in Go's runtime is 1e6 s).
+const maxWait = time.Hour
 
 // wakeByte is what wakes; what it is does not matter.
 var wakeByte = make([]byte, 1)
@@ -62,7 +62,7 @@ var wakeByte = make([]byte, 1)
 // Waking is by a pipe, on all systems alike: OpenBSD and old NetBSD have no EVFILT_USER, and Go's
 // runtime has used pipes for this on all five. It is level-triggered, and emptied when reported.
 //
-// Parking is a kevent(2) that blocks the thread. The queue cannot stand in the runtime's own
+// To wait is a kevent(2) that blocks the thread. The queue cannot stand in the runtime's own
 // poller, as epoll's does: the runtime registers both filters (netpollopen in
 // runtime/netpoll_kqueue.go), and a kqueue refuses EVFILT_WRITE. While the thread is
 // blocked, sysmon gives its P to other goroutines.
@@ -75,10 +75,10 @@ type kqueue struct {
 	scrap        [16]byte      // likewise
 
 	// mu keeps a wake from a descriptor that was closed and given out again.
-	mu     sync.Mutex
-	parked bool       // guarded by mu: raw and the queue are in use
-	closed bool       // guarded by mu
-	ended  *sync.Cond // of parked
+	mu      sync.Mutex
+	waiting bool       // guarded by mu: raw and the queue are in use
+	closed  bool       // guarded by mu
+	ended   *sync.Cond // of waiting
 }
 
 // NewKqueueOver returns a backend over the queue of c, which it owns from now on.
@@ -93,7 +93,7 @@ func NewKqueueOver(c KqueueCalls) (*Poller, error) {
 	}
 	k.changes[0] = Kevent{Ident: k.wakeR, Filter: EVFILT_READ, Flags: EV_ADD}
 	if err = c.Change(k.changes[:1]); err != nil {
-		k.release()
+		k.closeCalls()
 		return nil, err
 	}
 	return k.p, nil
@@ -119,10 +119,10 @@ func (k *kqueue) add(d *proactor.Desc) error {
 // before, and not handled yet; by then another may have the number. Their generation tells.
 func (k *kqueue) remove(*proactor.Desc) {}
 
-// yield leaves the network to sysmon while others can run: see park.
+// yield leaves the network to sysmon while others can run: see kqueue.
 func (k *kqueue) yield() { runtime.Gosched() }
 
-func (k *kqueue) close(d *proactor.Desc) { k.calls.CloseFd(int(d.Num)) }
+func (k *kqueue) release(d *proactor.Desc) { k.calls.CloseFd(int(d.Num)) }
 
 func (k *kqueue) recv(num int32, buf []byte) (int, syscall.Errno) {
 	return k.calls.Recv(int(num), buf)
@@ -132,11 +132,11 @@ func (k *kqueue) send(num int32, buf []byte) (int, syscall.Errno) {
 	return k.calls.Send(int(num), buf)
 }
 
-func (k *kqueue) wait(events []event) (int, error) { return k.fetch(events, 0) }
+func (k *kqueue) poll(events []event) (int, error) { return k.fetch(events, 0) }
 
-// fetch waits for events for at most the given time, and not at all when it is 0.
-func (k *kqueue) fetch(events []event, most time.Duration) (int, error) {
-	n, err := k.calls.Wait(k.raw[:len(events)], most)
+// fetch waits for events until the timeout, and not at all when that is 0.
+func (k *kqueue) fetch(events []event, timeout time.Duration) (int, error) {
+	n, err := k.calls.Wait(k.raw[:len(events)], timeout)
 	if err == syscall.EINTR || err == syscall.ETIMEDOUT { // Darwin's, see golang/go #59679
 		return 0, nil
 	}
@@ -176,14 +176,14 @@ func readiness(e *Kevent) proactor.Ready {
 	return proactor.CanRead
 }
 
-// park holds the queue open while it waits.
-func (k *kqueue) park(most time.Duration) error {
+// wait holds the queue open while it waits.
+func (k *kqueue) wait(timeout time.Duration) error {
 	k.mu.Lock()
-	k.parked = true // before block asks whether it is closed
+	k.waiting = true // before block asks whether it is closed
 	k.mu.Unlock()
-	err := k.block(most)
+	err := k.block(timeout)
 	k.mu.Lock()
-	k.parked = false
+	k.waiting = false
 	k.ended.Signal()
 	k.mu.Unlock()
 	return err
@@ -191,7 +191,7 @@ func (k *kqueue) park(most time.Duration) error {
 
 // block waits. Poll may have emptied the pipe of a wake that nobody has seen, so what decides is
 // p.woken: it is looked at after whatever empties the pipe, and before the wait.
-func (k *kqueue) block(most time.Duration) error {
+func (k *kqueue) block(timeout time.Duration) error {
 	start := time.Now()
 	for k.p.n == 0 && !k.isClosed() {
 		select {
@@ -199,9 +199,9 @@ func (k *kqueue) block(most time.Duration) error {
 			return nil
 		default:
 		}
-		left := maxPark
-		if most >= 0 {
-			left = min(left, max(most-time.Since(start), 0))
+		left := maxWait
+		if timeout >= 0 {
+			left = min(left, max(timeout-time.Since(start), 0))
 		}
 		n, err := k.fetch(k.p.events[:], left)
 		if err != nil {
@@ -241,21 +241,21 @@ func (k *kqueue) signal() {
 // empty empties the pipe. What is too much for one read is reported again.
 func (k *kqueue) empty() { _, _ = k.calls.Read(k.wakeR, k.scrap[:]) }
 
-// shut waits for a park to end, so that no descriptor is closed that kevent(2) is using: its
+// close waits for a wait to end, so that no descriptor is closed that kevent(2) is using: its
 // number may be another's before the call looks at it, and Darwin was seen to lock up
 // (rdar://30231213).
-func (k *kqueue) shut() {
+func (k *kqueue) close() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.closed = true
-	for k.parked {
+	for k.waiting {
 		k.signal()
 		k.ended.Wait()
 	}
-	k.release()
+	k.closeCalls()
 }
 
-func (k *kqueue) release() {
+func (k *kqueue) closeCalls() {
 	k.calls.Close()
 	k.calls.CloseFd(k.wakeR)
 	k.calls.CloseFd(k.wakeW)

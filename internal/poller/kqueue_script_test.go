@@ -24,7 +24,7 @@ type script struct {
 	nextFd    int
 	pipe      int // bytes in the wake pipe
 	pipeErr   error
-	shut      bool
+	ended     bool
 	waiting   bool // in a wait that blocks
 	torn      bool // the queue was closed meanwhile
 }
@@ -57,7 +57,7 @@ func (s *script) Change(changes []Kevent) error {
 	return nil
 }
 
-func (s *script) Wait(events []Kevent, most time.Duration) (int, error) {
+func (s *script) Wait(events []Kevent, timeout time.Duration) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for {
@@ -75,7 +75,7 @@ func (s *script) Wait(events []Kevent, most time.Duration) (int, error) {
 			s.waits = s.waits[1:]
 			return n, nil
 		}
-		if most == 0 {
+		if timeout == 0 {
 			return 0, nil
 		}
 		s.blocked++
@@ -85,7 +85,7 @@ func (s *script) Wait(events []Kevent, most time.Duration) (int, error) {
 		case <-s.arrive:
 			s.mu.Lock()
 			s.waiting = false
-		case <-time.After(most):
+		case <-time.After(timeout):
 			s.mu.Lock()
 			s.waiting = false
 			return 0, nil
@@ -96,7 +96,7 @@ func (s *script) Wait(events []Kevent, most time.Duration) (int, error) {
 func (s *script) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.shut, s.torn = true, s.waiting
+	s.ended, s.torn = true, s.waiting
 }
 
 func (s *script) Dup(net.Conn) (int, bool, error) { return s.nextFd, true, nil }

@@ -146,10 +146,10 @@ func TestKqueueStaleAfterReuse(t *testing.T) {
 	p := newKqueue(t, s)
 	old := open(t, p)
 	s.waits = [][]Kevent{{{Ident: 5, Filter: EVFILT_READ, Flags: EV_CLEAR | EV_EOF, Udata: old.Gen}}}
-	if err := p.Park(-1); err != nil { // fetches
+	if err := p.Wait(-1); err != nil { // fetches
 		t.Fatal(err)
 	}
-	p.Close(old)
+	p.Release(old)
 	fresh := open(t, p) // the same number
 	op := &proactor.Op{Desc: fresh, Buf: make([]byte, 16)}
 	fresh.Queues[proactor.In].Push(op)

@@ -11,7 +11,7 @@ import (
 	"evenkeel.dev/internal/proactor"
 )
 
-// batch is the most events that are fetched at once.
+// batch limits how many events are fetched at once.
 const batch = 128
 
 // event says what became possible on a descriptor.
@@ -29,17 +29,17 @@ type kernel interface {
 	// add has the edges of d reported; remove ends that.
 	add(d *proactor.Desc) error
 	remove(d *proactor.Desc)
-	close(d *proactor.Desc)
+	release(d *proactor.Desc)
 	recv(num int32, buf []byte) (int, syscall.Errno)
 	send(num int32, buf []byte) (int, syscall.Errno)
-	// wait fetches events without blocking.
-	wait(events []event) (int, error)
-	// park blocks until ready says true, asked at the start and after each edge; or for the
-	// given time.
-	park(most time.Duration) error
+	// poll fetches events without blocking.
+	poll(events []event) (int, error)
+	// wait blocks until ready says true, asked at the start and after each edge, or until the
+	// timeout.
+	wait(timeout time.Duration) error
 	yield()
 	wake()
-	shut()
+	close()
 }
 
 // Poller is a backend over readiness.
@@ -71,18 +71,18 @@ func (p *Poller) Open(conn net.Conn, d *proactor.Desc) error {
 		p.table = append(p.table, nil)
 	}
 	if err := p.add(d); err != nil {
-		p.kernel.close(d)
+		p.kernel.release(d)
 		return err
 	}
 	p.table[fd] = d
 	return nil
 }
 
-// Close implements [proactor.Backend].
-func (p *Poller) Close(d *proactor.Desc) {
+// Release implements [proactor.Backend].
+func (p *Poller) Release(d *proactor.Desc) {
 	p.remove(d)
 	p.table[d.Num] = nil // before the number can be given out again
-	p.kernel.close(d)
+	p.kernel.release(d)
 }
 
 // Start implements [proactor.Backend].
@@ -155,7 +155,7 @@ func (p *Poller) Recycle() bool { return false }
 // Poll implements [proactor.Backend].
 func (p *Poller) Poll(done []*proactor.Op) ([]*proactor.Op, error) {
 	if p.n == 0 {
-		n, err := p.wait(p.events[:])
+		n, err := p.poll(p.events[:])
 		if err != nil {
 			return done, err
 		}
@@ -181,8 +181,8 @@ func (p *Poller) Poll(done []*proactor.Op) ([]*proactor.Op, error) {
 	return done, nil
 }
 
-// Park implements [proactor.Backend].
-func (p *Poller) Park(most time.Duration) error { return p.park(most) }
+// Wait implements [proactor.Backend].
+func (p *Poller) Wait(timeout time.Duration) error { return p.wait(timeout) }
 
 // Yield implements [proactor.Backend].
 func (p *Poller) Yield() { p.yield() }
@@ -196,8 +196,8 @@ func (p *Poller) Wake() {
 	}
 }
 
-// Shut implements [proactor.Backend].
-func (p *Poller) Shut(done []*proactor.Op) []*proactor.Op {
-	p.shut()
+// Close implements [proactor.Backend].
+func (p *Poller) Close(done []*proactor.Op) []*proactor.Op {
+	p.close()
 	return done
 }

@@ -21,14 +21,14 @@ func (k *oneNumber) dup(net.Conn) (int, bool, error) { return 7, true, nil }
 func (k *oneNumber) add(*proactor.Desc) error        { return nil }
 func (k *oneNumber) remove(*proactor.Desc)           { k.calls = append(k.calls, "remove") }
 
-func (k *oneNumber) close(*proactor.Desc)                    { k.calls = append(k.calls, "close") }
+func (k *oneNumber) release(*proactor.Desc)                  { k.calls = append(k.calls, "close") }
 func (k *oneNumber) recv(int32, []byte) (int, syscall.Errno) { return 0, syscall.EAGAIN }
 func (k *oneNumber) send(int32, []byte) (int, syscall.Errno) { return 0, syscall.EAGAIN }
-func (k *oneNumber) wait(events []event) (int, error)        { return copy(events, k.events), nil }
-func (k *oneNumber) park(time.Duration) error                { return nil }
+func (k *oneNumber) poll(events []event) (int, error)        { return copy(events, k.events), nil }
+func (k *oneNumber) wait(time.Duration) error                { return nil }
 func (k *oneNumber) yield()                                  {}
 func (k *oneNumber) wake()                                   {}
-func (k *oneNumber) shut()                                   {}
+func (k *oneNumber) close()                                  {}
 
 // TestStaleEvent: an event that was fetched before its descriptor was closed is neither the
 // closed one's, nor the one's that has its number by now.
@@ -41,10 +41,10 @@ func TestStaleEvent(t *testing.T) {
 	}
 	first.Ready = 0
 	k.events = []event{{num: first.Num, gen: first.Gen, ready: proactor.CanRead | proactor.Hup}}
-	if p.n, _ = p.wait(p.events[:]); p.n == 0 {
+	if p.n, _ = p.poll(p.events[:]); p.n == 0 {
 		t.Fatal("no event was fetched")
 	}
-	p.Close(&first)
+	p.Release(&first)
 	if want := []string{"remove", "close"}; !slices.Equal(k.calls, want) {
 		t.Errorf("Close calls %v, want %v: the number may be another's after close", k.calls, want)
 	}
@@ -59,7 +59,7 @@ func TestStaleEvent(t *testing.T) {
 		t.Fatalf("descriptors %d/%d and %d/%d: want one number, two generations", first.Num, first.Gen, second.Num, second.Gen)
 	}
 	second.Ready = 0
-	if p.n, _ = p.wait(p.events[:]); p.n == 0 {
+	if p.n, _ = p.poll(p.events[:]); p.n == 0 {
 		t.Fatal("no event was fetched")
 	}
 	if _, err := p.Poll(nil); err != nil || second.Ready != 0 {

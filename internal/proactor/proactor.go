@@ -5,14 +5,21 @@
 // interface, in package aio, once. A backend starts a transfer, and says when it has ended.
 // Operations that do not belong to a descriptor's two directions (accept, connect, timers,
 // datagrams) need a new [Kind], and nothing else here.
+//
+// An operation's way, from its submission to its return:
+//
+//	 aio: submit ─> begin ─> Queue ─> run ──────────────────> over ─> finish ─> WaitIO
+//	                            ↑       │ Start                 ↑
+//	the interface ──────────────│───────│───────────────────────│──────────────────────
+//	                            │       ├─ true: ended at once ─┤
+//	 a backend                  │       └─ false: in flight ─> Poll, Cancel or Close
+//	                            └────── not over yet: the rest of a full read, a spurious edge
 package proactor
 
 import (
 	"errors"
-	"fmt"
 	"net"
 	"time"
-	"weak"
 )
 
 // Kind says what an operation transfers.
@@ -22,6 +29,7 @@ const (
 	Recv     Kind = iota // into Buf[Size:]; the peer's end is io.EOF
 	Send                 // Buf[Size:]; may send less
 	Readable             // into the backend's swap memory (Buf and Swap are set); or nothing: a Recv would not block
+	Posted               // nothing: it goes from its submission to its return, and no backend sees it
 )
 
 // Dir is one of the two directions of a descriptor.
@@ -56,13 +64,12 @@ type Op struct {
 	Cause    Cause  // why it was cancelled
 	Full     bool   // ends only when Buf is full
 	Swap     bool   // Buf is a part of the swap buffer
-	Leaked   bool   // the kernel may still use what was Buf, after Shut
+	Leaked   bool   // the kernel may still use what was Buf, after Close
 	Slot     uint32 // the backend's
 
 	// Of the watcher.
 	Index    int32 // in the heap of deadlines; -1: not in it
 	Tag      any
-	Conn     net.Conn      // as the user knows it; keeps it alive
 	Deadline time.Duration // since the watcher's start; 0: none
 }
 
@@ -72,8 +79,8 @@ type Cause uint8
 const (
 	None Cause = iota
 	TimedOut
-	Freed
-	Closed
+	ConnClosed
+	WatcherClosed
 )
 
 // Queue holds the operations of one direction in the order of their submission.
@@ -129,13 +136,14 @@ type Desc struct {
 	Ready  Ready
 	Stream bool // a short transfer tells that there is no more
 
-	// The watcher's. Gone is guarded by its subMu, the rest by its mu.
-	Gone    Cause    // it was freed, or its watcher closed
-	Starved bool     // transfers wait for the kernel to have memory
-	Queued  int32    // atomic: operations submitted and not yet delivered
+	// The watcher's, under its mu but for Closed.
+	Gone    Cause    // it was released, since the connection or the watcher was closed
+	Starved bool     // transfers wait for memory: the kernel's, or the swap buffer's
+	Closed  bool     // under subMu: no more submissions
+	Queued  int32    // atomic: operations submitted and not yet returned
 	Queues  [2]Queue // by Dir. Only the head may be in flight
-	Key     uintptr  // in one of the tables of connections
-	Ident   weak.Pointer[byte]
+	Index   int      // in the table of connections
+	Owner   any      // the connection, as the user knows it
 }
 
 // Ready is what a readiness backend knows of a descriptor.
@@ -147,9 +155,9 @@ const (
 	Hup                        // the peer has ended, or something else: a short transfer tells nothing, and edges may not come any more
 )
 
-// Backend carries out operations. All methods but Park, Yield and Wake are called under the
-// watcher's mu; Park and Yield by the one goroutine in WaitIO, without it; Wake by any goroutine,
-// under subMu, and not after Shut.
+// Backend carries out operations. All methods but Wait, Yield and Wake are called under the
+// watcher's mu; Wait and Yield by the one goroutine in WaitIO, without it; Wake by any goroutine,
+// under subMu, and not after Close.
 type Backend interface {
 	// Name is that of Options.Backend: io_uring, epoll, kqueue.
 	Name() string
@@ -159,10 +167,10 @@ type Backend interface {
 	// that has none, or with what conn's SyscallConn said.
 	Open(conn net.Conn, d *Desc) error
 
-	// Close unregisters the descriptor and closes it, at once, when what was started before has been
-	// tried. Operations of it that are in flight have been cancelled; those of which Cancel said
-	// false still come from Poll.
-	Close(d *Desc)
+	// Release unregisters the descriptor and closes it, at once, when what was started before has
+	// been tried. Operations of it that are in flight have been cancelled; those of which Cancel
+	// said false still come from Poll.
+	Release(d *Desc)
 
 	// Start begins the transfer of op. True: it is over, or failed. False: the backend has it, and
 	// it comes from Poll. There is one op in flight per descriptor and direction.
@@ -179,38 +187,38 @@ type Backend interface {
 	// False: it comes from Poll, soon.
 	Cancel(op *Op) bool
 
-	// Poll submits what is queued and appends operations that have ended, at most some hundred.
-	// It does not block. The error is EAGAIN when the kernel did not take all for lack of memory;
-	// any other says that the backend is of no use any more.
+	// Poll submits what is queued and appends operations that have ended, some hundred at the
+	// utmost. It does not block. The error is EAGAIN when the kernel did not take all for lack of
+	// memory; any other says that the backend is of no use any more.
 	Poll(done []*Op) ([]*Op, error)
 
-	// Park blocks until there may be something to Poll, Wake was called since the last Park, or
-	// the time is over (none when negative).
-	Park(most time.Duration) error
+	// Wait blocks until there may be something to Poll, Wake was called since the last Wait, or
+	// the timeout is over (none when negative).
+	Wait(timeout time.Duration) error
 	Wake()
 
 	// Yield lets other goroutines run, those too that wait for the network in the runtime's own
-	// poller. It is called as Park is.
+	// poller. It is called as Wait is.
 	Yield()
 
-	// Shut cancels all that is in flight, appends it to done, closes the backend, and ends a
-	// Park. Descriptors are closed by Close before. What the kernel does not give back is Leaked,
+	// Close cancels all that is in flight, appends it to done, closes the backend, and ends a
+	// Wait. Descriptors are released before. What the kernel does not give back is Leaked,
 	// without its Buf and with Size 0: the backend keeps that memory for ever.
-	Shut(done []*Op) []*Op
+	Close(done []*Op) []*Op
 }
 
-// UnsupportedError says what this system lacks. errors.Is(err, errors.ErrUnsupported) holds.
-type UnsupportedError struct {
+// NewWatcher returns an *aio.Watcher with these aio.Options over a backend. Package aio sets it as
+// it is initialised. It stands here, and without aio's types, so that nothing that aio exports
+// names a type of this package: only tests put a backend of their own below a Watcher.
+var NewWatcher func(options any, b Backend) (watcher any, err error)
+
+// MissingError says what the system lacks for a backend. The user sees it as aio.UnsupportedError.
+type MissingError struct {
 	Feature string // such as "io_uring"
 	Need    string // what would have to be there
 }
 
-func (e *UnsupportedError) Error() string {
-	return fmt.Sprintf("aio: %s is not available here: %s", e.Feature, e.Need)
-}
-
-// Is reports whether target is errors.ErrUnsupported.
-func (e *UnsupportedError) Is(target error) bool { return target == errors.ErrUnsupported }
+func (e *MissingError) Error() string { return e.Feature + " is not available here: " + e.Need }
 
 // ErrNoDescriptor is Open's for a conn that has no descriptor, such as a net.Pipe.
-var ErrNoDescriptor = errors.New("aio: the connection has no file descriptor")
+var ErrNoDescriptor = errors.New("the connection has no file descriptor")

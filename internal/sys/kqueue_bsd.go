@@ -23,10 +23,10 @@ type Kqueue struct {
 	changes []unix.Kevent_t
 }
 
-// maxChanges is the most changes at once.
+// maxChanges limits the changes made at once.
 const maxChanges = 2
 
-// NewKqueue makes a queue from which at most so many events are taken at once. It is not
+// NewKqueue makes a queue from which so many events are taken at once, or fewer. It is not
 // inherited by other programs.
 func NewKqueue(events int) (*Kqueue, error) {
 	syscall.ForkLock.RLock()
@@ -71,10 +71,10 @@ func (q *Kqueue) Change(changes []Kevent) error {
 	}
 }
 
-// Wait is kevent(2) that fetches events, and waits for the first for at most the given time. While
+// Wait is kevent(2) that fetches events, and waits for the first until the timeout. While
 // it waits, the thread is blocked, and the scheduler gives its P to others.
-func (q *Kqueue) Wait(events []Kevent, most time.Duration) (int, error) {
-	limit := unix.NsecToTimespec(int64(most))
+func (q *Kqueue) Wait(events []Kevent, timeout time.Duration) (int, error) {
+	limit := unix.NsecToTimespec(int64(timeout))
 	n, err := unix.Kevent(q.fd, nil, q.events[:min(len(events), len(q.events))], &limit)
 	if err != nil {
 		return 0, err

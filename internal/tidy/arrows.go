@@ -29,7 +29,8 @@ var arrows = []arrow{
 
 	// Online.
 	{"aio", []string{"internal/proactor", "internal/uring", "internal/poller"}},
-	{"aio/aiotest", []string{"aio", "internal/proactor"}},
+	{"aio/gaio", []string{"aio", "internal/sys"}},         // sys: the CPU of a thread
+	{"aio/aiotest", []string{"aio", "internal/aiosuite"}}, // the network in memory
 	{"gcgate", nil},
 	{"gcgate/polled", nil},
 	{"gcgate/gcgatetest", []string{"gcgate"}}, // only its example: tests in gcgate import it
@@ -53,6 +54,8 @@ var arrows = []arrow{
 	{"internal/uring", []string{"internal/proactor", "internal/sys"}},
 	{"internal/poller", []string{"internal/proactor", "internal/sys"}},
 	{"internal/sys", []string{onlyInSys}},
+	{"internal/aiosuite", []string{"aio", "internal/proactor"}},
+	{"internal/leaks", []string{"go.uber.org/goleak"}},
 	{"internal/tidy", nil},
 
 	// Nested modules.
@@ -71,7 +74,8 @@ const onlyInSys = "golang.org/x/sys/..."
 var testArrows = []string{
 	"github.com/google/go-cmp/cmp/...",
 	"go.uber.org/goleak",
-	module + "/aio/aiotest",         // the suite that a backend's own test runs
+	module + "/internal/aiosuite",   // the suite that a backend's own test runs
+	module + "/internal/leaks",      // what a TestMain calls
 	module + "/fastc/internal/leaf", // C for fastc's tests: they may not hold any
 	module + "/gcgate/gcgatetest",   // a collector that is none
 	module + "/gcgate/haproxy",      // the model of a balancer, with health

@@ -17,11 +17,11 @@ const (
 	// entries bounds the work of one call, which holds a P: 128 sends over loopback take some
 	// 0.4 ms.
 	entries = 128
-	// batch is the most completions that are taken at once.
+	// batch limits how many completions are taken at once.
 	batch = 256
-	// patience is how often Shut looks in vain, a millisecond apart, before it gives up what was
+	// closeLooks is how often Close looks in vain, a millisecond apart, before it gives up what was
 	// cancelled and does not come back.
-	patience = 2000
+	closeLooks = 2000
 	// ofCancel marks the completion of a cancellation; the rest is the user data of what it cancels.
 	ofCancel = 1 << 63
 )
@@ -32,20 +32,20 @@ const (
 // never be taken for another's, the slot's count of uses.
 type Backend struct {
 	ring   *Ring
-	parker *sys.Parker
+	waiter *sys.Waiter
 	event  int // eventfd that completions and Wake signal
 	woken  atomic.Bool
 
-	buffers  *buffers // nil: the watcher has its own
-	slots    []slot
-	free     []uint32
-	inFlight int
-	closing  []int32 // descriptors whose entries the kernel would not take yet
-	early    []cqe   // taken to make room, in their order
-	earlyAt  int     // the first of them that was not looked at
-	hasEarly atomic.Bool
-	spoilt   sqe // what is queued when the ring is of no use any more
-	patience int
+	buffers    *buffers // nil: the watcher has its own
+	slots      []slot
+	free       []uint32
+	inFlight   int
+	closing    []int32 // descriptors whose entries the kernel would not take yet
+	early      []cqe   // taken to make room, in their order
+	earlyAt    int     // the first of them that was not looked at
+	hasEarly   atomic.Bool
+	spoilt     sqe // what is queued when the ring is of no use any more
+	closeLooks int
 }
 
 type slot struct {
@@ -53,8 +53,8 @@ type slot struct {
 	uses uint32
 }
 
-// New returns a backend over a new ring, with swap memory of the given size, or an
-// UnsupportedError that says what is missing.
+// New returns a backend over a new ring, with swap memory of the given size, or a
+// MissingError that says what is missing.
 func New(swap int) (*Backend, error) {
 	b, err := open()
 	if err != nil {
@@ -69,7 +69,7 @@ func New(swap int) (*Backend, error) {
 		case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
 			return nil, err
 		}
-		return nil, &proactor.UnsupportedError{Feature: "io_uring", Need: need}
+		return nil, &proactor.MissingError{Feature: "io_uring", Need: need}
 	}
 	b.buffers = newBuffers(b.ring, swap)
 	return b, nil
@@ -80,7 +80,7 @@ func open() (*Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Backend{ring: r, patience: patience}
+	b := &Backend{ring: r, closeLooks: closeLooks}
 	if err = r.supports(opPollAdd, opAsyncCancel, opSend, opRecv); err != nil {
 		r.close()
 		return nil, err
@@ -89,12 +89,12 @@ func open() (*Backend, error) {
 		r.close()
 		return nil, err
 	}
-	if b.parker, err = sys.NewParker(b.event, "io_uring's eventfd", b.ready, func() { sys.EventfdSignal(b.event) }); err == nil {
+	if b.waiter, err = sys.NewWaiter(b.event, "io_uring's eventfd", b.ready, func() { sys.EventfdSignal(b.event) }); err == nil {
 		err = r.registerEventfd(b.event)
 	}
 	if err != nil {
-		if b.parker != nil {
-			b.parker.Close()
+		if b.waiter != nil {
+			b.waiter.Close()
 		}
 		r.close()
 		return nil, err
@@ -119,9 +119,9 @@ func (b *Backend) Open(conn net.Conn, d *proactor.Desc) error {
 	return nil
 }
 
-// Close implements [proactor.Backend]. Entries name descriptors by number until the kernel takes
+// Release implements [proactor.Backend]. Entries name descriptors by number until the kernel takes
 // them, so it must have taken all before the number can be another's.
-func (b *Backend) Close(d *proactor.Desc) {
+func (b *Backend) Release(d *proactor.Desc) {
 	b.closing = append(b.closing, d.Num)
 	_ = b.flush()
 }
@@ -253,7 +253,7 @@ func (b *Backend) Recv(d *proactor.Desc, buf []byte) (int, error) {
 
 // Poll implements [proactor.Backend].
 func (b *Backend) Poll(done []*proactor.Op) ([]*proactor.Op, error) {
-	b.ring.silence(true) // after a Park
+	b.ring.silence(true) // after a Wait
 	err := b.flush()
 	for range batch {
 		c, ok := b.next()
@@ -319,18 +319,18 @@ func (b *Backend) complete(done []*proactor.Op, c cqe) []*proactor.Op {
 	return append(done, op)
 }
 
-// ready is asked by the parker, first before it waits: a completion from here on signals. While
-// it runs, the parker cannot be closed, and so the ring is mapped.
+// ready is asked by the waiter, first before it waits: a completion from here on signals. While
+// it runs, the waiter cannot be closed, and so the ring is mapped.
 func (b *Backend) ready() bool {
 	b.ring.silence(false)
 	return b.woken.Swap(false) || b.hasEarly.Load() || b.ring.Ready()
 }
 
-// Park implements [proactor.Backend].
-func (b *Backend) Park(most time.Duration) error { return b.parker.Park(most) }
+// Wait implements [proactor.Backend].
+func (b *Backend) Wait(timeout time.Duration) error { return b.waiter.Wait(timeout) }
 
 // Yield implements [proactor.Backend].
-func (b *Backend) Yield() { b.parker.Yield() }
+func (b *Backend) Yield() { b.waiter.Yield() }
 
 // Wake implements [proactor.Backend].
 func (b *Backend) Wake() {
@@ -339,8 +339,8 @@ func (b *Backend) Wake() {
 	}
 }
 
-// Shut implements [proactor.Backend].
-func (b *Backend) Shut(done []*proactor.Op) []*proactor.Op {
+// Close implements [proactor.Backend].
+func (b *Backend) Close(done []*proactor.Op) []*proactor.Op {
 	for i := range b.slots {
 		if op := b.slots[i].op; op != nil {
 			b.Cancel(op)
@@ -351,7 +351,7 @@ func (b *Backend) Shut(done []*proactor.Op) []*proactor.Op {
 	for _, fd := range b.closing {
 		sys.CloseSocket(int(fd))
 	}
-	b.parker.Close()
+	b.waiter.Close()
 	b.ring.close()
 	if b.inFlight > 0 {
 		done = b.abandon(done)
@@ -365,7 +365,7 @@ func (b *Backend) Shut(done []*proactor.Op) []*proactor.Op {
 // await polls until all is back, or nothing comes any more.
 func (b *Backend) await(done []*proactor.Op) []*proactor.Op {
 	var err error
-	for vain := 0; b.inFlight > 0 && vain < b.patience && (err == nil || err == syscall.EAGAIN); {
+	for vain := 0; b.inFlight > 0 && vain < b.closeLooks && (err == nil || err == syscall.EAGAIN); {
 		before := b.inFlight
 		if done, err = b.Poll(done); b.inFlight < before {
 			vain = 0

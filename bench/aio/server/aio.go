@@ -4,18 +4,18 @@ import (
 	"net"
 
 	"evenkeel.dev/aio"
+	"evenkeel.dev/aio/gaio"
 )
 
-// serveAio is [serveGaio] on package aio: but for the backend and, with -attach, the handle,
-// the same program.
+// serveAio is the echo server of package aio's documentation, with a buffer of the connection's own
+// that read and write take in turns; with -buf 0 it reads as [serveGaio] does then.
 func serveAio(c config, ready func(net.Addr)) error {
-	backend, err := aio.ParseBackend(c.backend)
+	w, err := aio.New(aio.Options{Backend: c.backend})
 	if err != nil {
 		return err
 	}
-	w, err := aio.New(aio.Options{Backend: backend})
-	if err != nil {
-		return err
+	if c.gaio {
+		return serveOverAio(c, gaio.Over(w), ready)
 	}
 	ln, err := listen("tcp", c.addr)
 	if err != nil {
@@ -25,10 +25,58 @@ func serveAio(c config, ready func(net.Addr)) error {
 	failed := make(chan error, 2)
 	go func() {
 		for {
-			conn, err := ln.Accept()
-			if err == nil && c.attach {
-				conn, err = w.Attach(conn)
+			var conn *aio.Conn
+			accepted, err := ln.Accept()
+			if err == nil {
+				conn, err = w.Attach(accepted)
 			}
+			if err == nil {
+				err = conn.Read(nil, own(c.buf), aio.NoDeadline)
+			}
+			if err != nil {
+				failed <- err
+				return
+			}
+		}
+	}()
+	go func() {
+		for p := (pool{}); ; {
+			results, err := w.WaitIO()
+			if err != nil {
+				failed <- err
+				return
+			}
+			for _, r := range results {
+				switch {
+				case r.Error != nil:
+					_ = r.Conn.Close()
+				case r.Op == aio.OpRead && c.buf == 0:
+					_ = r.Conn.Write(nil, p.clone(r.Buffer[:r.Size]), aio.NoDeadline)
+				case r.Op == aio.OpRead:
+					_ = r.Conn.Write(nil, r.Buffer[:r.Size], aio.NoDeadline)
+				case c.buf == 0:
+					p.put(r.Buffer)
+					_ = r.Conn.Read(nil, nil, aio.NoDeadline)
+				default:
+					_ = r.Conn.Read(nil, r.Buffer[:cap(r.Buffer)], aio.NoDeadline)
+				}
+			}
+		}
+	}()
+	return <-failed
+}
+
+// serveOverAio is [serveGaio] with its import changed.
+func serveOverAio(c config, w *gaio.Watcher, ready func(net.Addr)) error {
+	ln, err := listen("tcp", c.addr)
+	if err != nil {
+		return err
+	}
+	ready(ln.Addr())
+	failed := make(chan error, 2)
+	go func() {
+		for {
+			conn, err := ln.Accept()
 			if err == nil {
 				err = w.Read(nil, conn, own(c.buf))
 			}
@@ -49,9 +97,9 @@ func serveAio(c config, ready func(net.Addr)) error {
 				switch {
 				case r.Error != nil:
 					_ = w.Free(r.Conn)
-				case r.Operation == aio.OpRead && c.buf == 0:
+				case r.Operation == gaio.OpRead && c.buf == 0:
 					_ = w.Write(nil, r.Conn, p.clone(r.Buffer[:r.Size]))
-				case r.Operation == aio.OpRead:
+				case r.Operation == gaio.OpRead:
 					_ = w.Write(nil, r.Conn, r.Buffer[:r.Size])
 				case c.buf == 0:
 					p.put(r.Buffer)

@@ -19,15 +19,16 @@ import (
 	"syscall"
 	"time"
 
+	"evenkeel.dev/aio"
 	"evenkeel.dev/bench/aio/wire"
 )
 
 // config is what a server is told.
 type config struct {
 	addr    string
-	buf     int    // bytes of a connection's buffer; 0: the library's own, where it has one
-	backend string // of aio
-	attach  bool   // aio: a handle instead of the net.Conn
+	buf     int // bytes of a connection's buffer; 0: the library's own, where it has one
+	backend aio.Backend
+	gaio    bool // aio: by gaio's API
 }
 
 // kinds are the servers. Each calls ready with its address once it listens, and then serves.
@@ -41,8 +42,8 @@ func main() {
 	kind := flag.String("kind", "std", "one of "+strings.Join(slices.Sorted(maps.Keys(kinds)), ", "))
 	flag.StringVar(&c.addr, "addr", "127.0.0.1:0", "`address` to listen on")
 	flag.IntVar(&c.buf, "buf", 4096, "`bytes` of a connection's own buffer (std, gaio, aio); 0: the library's shared one (gaio, aio)")
-	flag.StringVar(&c.backend, "backend", "auto", "of aio: auto, io_uring, epoll")
-	flag.BoolVar(&c.attach, "attach", false, "of aio: attach the connection, and use the handle")
+	flag.TextVar(&c.backend, "backend", aio.BackendAuto, "of aio: auto, io_uring, epoll")
+	flag.BoolVar(&c.gaio, "gaio", false, "of aio: by aio/gaio, which has gaio's API")
 	sleeper := flag.Bool("sleeper", false, "run a goroutine that sleeps 5 ms in a loop, and say how late it wakes at SIGUSR2")
 	flag.Parse()
 	serve := kinds[*kind]

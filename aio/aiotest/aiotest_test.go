@@ -1,0 +1,95 @@
+package aiotest_test
+
+import (
+	"errors"
+	"io"
+	"net"
+	"syscall"
+	"testing"
+
+	"evenkeel.dev/aio"
+	"evenkeel.dev/aio/aiotest"
+)
+
+// TestWatcher: the ends of a Pair work in both ways, with all faults and without, and nothing else does.
+func TestWatcher(t *testing.T) {
+	for name, o := range map[string]aiotest.Options{
+		"io_uring": {}, "epoll": {Readiness: true},
+		"io_uring, faulty": {Seed: 3, Faults: aiotest.AllFaults}, "epoll, faulty": {Seed: 3, Readiness: true, Faults: aiotest.AllFaults},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, err := aiotest.NewWatcher(aio.Options{}, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			end, peer := aiotest.Pair(64)
+			conn, err := w.Attach(end)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := conn.Write("hello", []byte("hello"), aio.NoDeadline); err != nil {
+				t.Fatal(err)
+			}
+			if results, err := w.WaitIO(); err != nil || len(results) != 1 || results[0].Tag != "hello" || results[0].Error != nil {
+				t.Errorf("%+v, %v", results, err)
+			}
+			if err := conn.Read(nil, nil, aio.NoDeadline); err != nil {
+				t.Fatal(err)
+			}
+			if err := peer.Reset(); err != nil {
+				t.Fatal(err)
+			}
+			if results, err := w.WaitIO(); err != nil || len(results) != 1 || results[0].Error != syscall.ECONNRESET {
+				t.Errorf("%+v, %v; want %v", results, err, syscall.ECONNRESET)
+			}
+			socket, other := aiotest.Sockets(t, "tcp")
+			if _, err := w.Attach(socket); err != aio.ErrNoDescriptor {
+				t.Errorf("a socket: %v, want %v", err, aio.ErrNoDescriptor)
+			}
+			if err := errors.Join(socket.Close(), other.Close(), w.Close()); err != nil {
+				t.Error(err)
+			}
+			if _, err := w.WaitIO(); err != aio.ErrWatcherClosed {
+				t.Error(err)
+			}
+		})
+	}
+	var refused *aio.OptionError
+	if _, err := aiotest.NewWatcher(aio.Options{SwapSize: -1}, aiotest.Options{}); !errors.As(err, &refused) || refused.Option != "SwapSize" {
+		t.Errorf("SwapSize -1: %v", err)
+	}
+}
+
+// TestPair: as net.Conn, before a Watcher has them.
+func TestPair(t *testing.T) {
+	a, b := aiotest.Pair(16)
+	var _ net.Conn = a
+	if _, err := io.WriteString(a, "half"); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := io.ReadAll(b); string(got) != "half" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+	if err := errors.Join(a.Close(), b.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestSockets has both networks.
+func TestSockets(t *testing.T) {
+	for _, network := range []string{"tcp", "unix"} {
+		a, b := aiotest.Sockets(t, network)
+		if _, err := io.WriteString(a, "x"); err != nil {
+			t.Error(err)
+		}
+		if _, err := io.ReadFull(b, make([]byte, 1)); err != nil {
+			t.Error(err)
+		}
+		if err := errors.Join(a.Close(), b.Close()); err != nil {
+			t.Error(err)
+		}
+	}
+}

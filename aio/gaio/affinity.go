@@ -1,0 +1,31 @@
+package gaio
+
+import (
+	"log/slog"
+	"runtime"
+)
+
+// setAffinity is SetLoopAffinity.
+func (t *table) setAffinity(cpu int) error {
+	t.mu.Lock()
+	closed := t.closed
+	t.mu.Unlock()
+	if closed {
+		return ErrWatcherClosed
+	}
+	if !mayRunOn(cpu) {
+		return ErrCPUID
+	}
+	t.affinity.Store(int32(cpu) + 1)
+	return nil
+}
+
+// bind binds the goroutine in WaitIO. Where the system refuses, the thread runs where it did.
+func (t *table) bind() {
+	if cpu := int(t.affinity.Swap(0)) - 1; cpu >= 0 {
+		runtime.LockOSThread()
+		if err := bindThread(cpu); err != nil {
+			slog.Default().Warn("gaio: the thread of WaitIO could not be bound", "cpu", cpu, "error", err)
+		}
+	}
+}

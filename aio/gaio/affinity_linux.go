@@ -1,0 +1,16 @@
+package gaio
+
+import "evenkeel.dev/internal/sys"
+
+func bindThread(cpu int) error { return sys.SetAffinity(cpu) }
+
+// mayRunOn reports whether this process may run on a CPU. It asks on the thread of a new goroutine:
+// the caller's may be bound already. Where the kernel does not say, bindThread finds out.
+func mayRunOn(cpu int) bool {
+	answer := make(chan bool)
+	go func() {
+		may, err := sys.MayRunOn(cpu)
+		answer <- may || err != nil && cpu >= 0
+	}()
+	return <-answer
+}

@@ -1,0 +1,101 @@
+package gaio_test
+
+import (
+	"errors"
+	"log/slog"
+	"testing"
+	"time"
+
+	"evenkeel.dev/aio"
+	"evenkeel.dev/aio/gaio"
+	"evenkeel.dev/internal/aiosuite"
+)
+
+// Of the suite, by short names.
+const patience = aiosuite.Patience
+
+var (
+	child, onEach       = aiosuite.Child, aiosuite.OnEach
+	pair, accept, serve = aiosuite.TCP, aiosuite.Accept, aiosuite.Serve
+	answered, ended     = aiosuite.Answered, aiosuite.Ended
+	eventually, must    = aiosuite.Eventually, aiosuite.Must
+)
+
+// open returns a Watcher that is closed when the test ends.
+func open(t testing.TB, o aio.Options) *gaio.Watcher {
+	t.Helper()
+	o.Logger = slog.New(slog.DiscardHandler)
+	inner, err := aio.New(o)
+	if errors.Is(err, errors.ErrUnsupported) {
+		t.Skipf("needs %v: %v", o.Backend, err)
+	}
+	must(t, err)
+	w := gaio.Over(inner)
+	late := time.AfterFunc(patience, func() { w.Close() })
+	t.Cleanup(func() {
+		if !late.Stop() {
+			t.Errorf("the watcher was closed after %v: something did not come", patience)
+		}
+		w.Close()
+	})
+	return w
+}
+
+// wait returns the next n results. Swap buffers in it are copied.
+func wait(t testing.TB, w *gaio.Watcher, n int) []gaio.OpResult {
+	t.Helper()
+	var all []gaio.OpResult
+	for len(all) < n {
+		results, err := w.WaitIO()
+		if err != nil {
+			t.Fatalf("WaitIO after %d of %d results: %v", len(all), n, err)
+		}
+		for _, r := range results {
+			if r.IsSwapBuffer {
+				r.Buffer = append([]byte(nil), r.Buffer...)
+			}
+			all = append(all, r)
+		}
+	}
+	if len(all) > n {
+		t.Fatalf("%d results instead of %d", len(all), n)
+	}
+	return all
+}
+
+// only returns the next result.
+func only(t testing.TB, w *gaio.Watcher) gaio.OpResult {
+	t.Helper()
+	return wait(t, w, 1)[0]
+}
+
+// pump hands each result to f, in a goroutine of its own, until the watcher is closed.
+func pump(t testing.TB, w *gaio.Watcher, f func(gaio.OpResult)) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			results, err := w.WaitIO()
+			if err != nil {
+				return
+			}
+			for _, r := range results {
+				f(r)
+			}
+		}
+	}()
+	t.Cleanup(func() { w.Close(); <-done })
+}
+
+// echo answers r, a result of a watcher that echoes, and frees connections that have ended. Each
+// connection has one buffer: it is read into, and then written.
+func echo(w *gaio.Watcher, r gaio.OpResult) {
+	switch {
+	case r.Error != nil:
+		_ = w.Free(r.Conn)
+	case r.Operation == gaio.OpRead:
+		_ = w.Write(nil, r.Conn, r.Buffer[:r.Size])
+	default:
+		_ = w.Read(nil, r.Conn, r.Buffer[:cap(r.Buffer)])
+	}
+}

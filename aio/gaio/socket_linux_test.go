@@ -1,0 +1,150 @@
+package gaio_test
+
+import (
+	"context"
+	"net"
+	"os"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"evenkeel.dev/aio"
+	"evenkeel.dev/aio/gaio"
+)
+
+// option is a socket option as getsockopt reads it.
+type option struct {
+	name         string
+	level, which int
+}
+
+var options = []option{
+	{"TCP_NODELAY", syscall.IPPROTO_TCP, syscall.TCP_NODELAY},
+	{"SO_KEEPALIVE", syscall.SOL_SOCKET, syscall.SO_KEEPALIVE},
+	{"TCP_KEEPIDLE", syscall.IPPROTO_TCP, syscall.TCP_KEEPIDLE},
+	{"SO_RCVBUF", syscall.SOL_SOCKET, syscall.SO_RCVBUF},
+	{"SO_SNDBUF", syscall.SOL_SOCKET, syscall.SO_SNDBUF},
+	{"SO_LINGER", syscall.SOL_SOCKET, syscall.SO_LINGER},
+}
+
+func (o option) get(t *testing.T, fd int) int {
+	t.Helper()
+	v, err := syscall.GetsockoptInt(fd, o.level, o.which)
+	if err != nil {
+		t.Fatal(o.name, err)
+	}
+	return v
+}
+
+// descriptorOf returns the descriptor in this process that is the end of a connection from local
+// to remote.
+func descriptorOf(t *testing.T, local, remote net.Addr) int {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	must(t, err)
+	for _, e := range entries {
+		fd, _ := strconv.Atoi(e.Name())
+		name, err := syscall.Getsockname(fd)
+		peer, err2 := syscall.Getpeername(fd)
+		if err == nil && err2 == nil && port(name) == local.(*net.TCPAddr).Port && port(peer) == remote.(*net.TCPAddr).Port {
+			return fd
+		}
+	}
+	t.Fatal("the delegated connection has no descriptor")
+	return -1
+}
+
+func port(a syscall.Sockaddr) int {
+	if in, ok := a.(*syscall.SockaddrInet4); ok {
+		return in.Port
+	}
+	return -1
+}
+
+// TestConventionSocketOptionsInherited: what was set before the delegation holds after it, on the
+// descriptor that the watcher has.
+func TestConventionSocketOptionsInherited(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		w := open(t, aio.Options{Backend: b})
+		here, there := pair(t)
+		must(t, here.SetNoDelay(false)) // all of these differ from the defaults
+		must(t, here.SetKeepAlive(true))
+		must(t, here.SetKeepAlivePeriod(77*time.Second))
+		must(t, here.SetReadBuffer(20_000))
+		must(t, here.SetWriteBuffer(30_000))
+		must(t, here.SetLinger(5))
+		raw, err := here.SyscallConn()
+		must(t, err)
+		want := map[string]int{}
+		must(t, raw.Control(func(fd uintptr) {
+			for _, o := range options {
+				want[o.name] = o.get(t, int(fd))
+			}
+		}))
+		if want["TCP_NODELAY"] != 0 || want["TCP_KEEPIDLE"] != 77 || want["SO_RCVBUF"] != 40_000 || want["SO_SNDBUF"] != 60_000 || want["SO_LINGER"] != 1 {
+			t.Errorf("set: %v", want)
+		}
+		local, remote := here.LocalAddr(), here.RemoteAddr()
+		must(t, w.Read(nil, here, make([]byte, 1)))
+		fd := descriptorOf(t, local, remote)
+		for _, o := range options {
+			if got := o.get(t, fd); got != want[o.name] {
+				t.Errorf("%s is %d after the delegation, %d before", o.name, got, want[o.name])
+			}
+		}
+		flags, _, errno := syscall.Syscall(syscall.SYS_FCNTL, uintptr(fd), syscall.F_GETFD, 0)
+		if errno != 0 || flags&syscall.FD_CLOEXEC == 0 {
+			t.Errorf("children inherit the descriptor: flags %#x, %v", flags, errno)
+		}
+		_, err = there.Write([]byte("x"))
+		must(t, err)
+		must(t, only(t, w).Error)
+	})
+}
+
+// TestConventionReusePort: several listeners with SO_REUSEPORT on one address, each with a Watcher
+// of its own; the kernel spreads the connections.
+func TestConventionReusePort(t *testing.T) {
+	const soReusePort = 15 // asm-generic/socket.h; package syscall does not have it everywhere
+	const listeners, conns = 2, 64
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		lc := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
+			var err error
+			if e := c.Control(func(fd uintptr) {
+				err = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, soReusePort, 1)
+			}); e != nil {
+				return e
+			}
+			return err
+		}}
+		address := "127.0.0.1:0"
+		var all []*gaio.Watcher
+		for range listeners {
+			ln, err := lc.Listen(context.Background(), "tcp", address)
+			must(t, err)
+			address = ln.Addr().String()
+			w := open(t, aio.Options{Backend: b})
+			pump(t, w, func(r gaio.OpResult) { echo(w, r) })
+			serve(t, ln, func(c net.Conn) { _ = w.Read(nil, c, make([]byte, 64)) })
+			all = append(all, w)
+		}
+		for range conns {
+			c, err := net.Dial("tcp", address)
+			must(t, err)
+			defer c.Close()
+			answered(t, c, "hello")
+		}
+		sum := 0
+		for i, w := range all {
+			n := w.Stats().Conns
+			sum += n
+			if n == 0 { // by chance: once in 2^63
+				t.Errorf("listener %d got none of %d connections", i, conns)
+			}
+		}
+		if sum != conns {
+			t.Errorf("%d connections, want %d", sum, conns)
+		}
+	})
+}

@@ -1,0 +1,300 @@
+package gaio
+
+import (
+	"io"
+	"net"
+	"reflect"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+	"weak"
+
+	"evenkeel.dev/aio"
+)
+
+// kind is which of gaio's calls submits an operation.
+type kind uint8
+
+const (
+	read kind = iota
+	readFull
+	write
+)
+
+// op is the tag of an operation. It keeps conn from being collected.
+type op struct {
+	ctx     any
+	conn    net.Conn
+	kind    kind
+	buf     []byte // of one that was refused
+	refused error  // it never came to a connection: a post brings it back
+	next    *op    // in the list of those for reuse
+}
+
+// maxSpare is how many of them are kept for reuse.
+const maxSpare = 8192
+
+// table is a Watcher's inside: which net.Conn has which handle. The Watcher itself is what the
+// garbage collector finds forgotten.
+//
+// Lock order: waiting, mu. No lock is held while the user's code (Close of a connection) or the
+// aio.Watcher is called.
+type table struct {
+	watcher   *aio.Watcher
+	forgotten func(*entry) // forget, allocated once
+	affinity  atomic.Int32 // the CPU to bind to, plus one; 0: nothing to do
+
+	waiting sync.Mutex // held by the goroutine in WaitIO, whose results are
+	results []OpResult
+
+	mu       sync.Mutex
+	conns    map[uintptr]*entry // by address. It does not keep connections alive
+	spare    *op
+	spares   int
+	closed   bool
+	gcFound  uint32
+	gcClosed uint32
+}
+
+// entry is a delegated connection. Guarded by table.mu.
+//
+//	          delegate             Free, forget, close
+//	(none) ─────────────> attaching ───> attached ───> (none)
+//	                          └──> (none) when it was refused
+type entry struct {
+	key       uintptr
+	ident     weak.Pointer[byte] // to what is at key
+	attaching chan struct{}      // closed when that is over; then nil
+	conn      *aio.Conn          // nil until then
+}
+
+func newTable(w *aio.Watcher) *table {
+	t := &table{watcher: w, conns: map[uintptr]*entry{}}
+	t.forgotten = t.forget
+	return t
+}
+
+// identity returns where conn is. A connection that is not a pointer has no identity: a copy
+// would be another one.
+func identity(conn net.Conn) (*byte, error) {
+	v := reflect.ValueOf(conn)
+	if v.Kind() != reflect.Pointer || v.IsNil() {
+		return nil, ErrUnsupported
+	}
+	return (*byte)(v.UnsafePointer()), nil
+}
+
+func addr(at *byte) uintptr { return reflect.ValueOf(at).Pointer() }
+
+// find returns the entry of the connection at that address, or nil. The caller holds mu, which is
+// released while the connection is being attached.
+//
+// An address may have become another's before the clean-up of the first ran; the weak pointer tells.
+func (t *table) find(at *byte) *entry {
+	for {
+		e := t.conns[addr(at)]
+		if e == nil || e.ident.Value() != at {
+			return nil
+		}
+		if e.attaching == nil {
+			return e
+		}
+		wait := e.attaching
+		t.mu.Unlock()
+		<-wait
+		t.mu.Lock()
+	}
+}
+
+// submit submits an operation. What the connection refuses comes as a result.
+func (t *table) submit(k kind, ctx any, conn net.Conn, buf []byte, deadline time.Time) error {
+	at, err := identity(conn)
+	if err != nil {
+		return err
+	}
+	if len(buf) == 0 && (buf != nil || k != read) {
+		return ErrEmptyBuffer
+	}
+	t.mu.Lock()
+	if t.closed {
+		t.mu.Unlock()
+		return ErrWatcherClosed
+	}
+	e := t.find(at)
+	if e == nil {
+		e, err = t.delegate(conn, at)
+	}
+	o := t.take()
+	t.mu.Unlock()
+	o.ctx, o.conn, o.kind = ctx, conn, k
+	if err == nil {
+		err = o.begin(e.conn, buf, deadline)
+	}
+	if err != nil && err != ErrWatcherClosed && err != ErrQueueFull {
+		o.buf, o.refused = buf, refusal(err)
+		err = t.watcher.Post(o)
+	}
+	if err != nil {
+		t.mu.Lock()
+		t.keep(o)
+		t.mu.Unlock()
+	}
+	return err
+}
+
+// begin submits the operation to its connection.
+func (o *op) begin(c *aio.Conn, buf []byte, deadline time.Time) error {
+	switch o.kind {
+	case write:
+		return c.Write(o, buf, deadline)
+	case readFull:
+		return c.ReadFull(o, buf, deadline)
+	}
+	return c.Read(o, buf, deadline)
+}
+
+// delegate attaches conn, which has no entry. The caller holds mu, which is released meanwhile:
+// conn's Close may be the user's code, and may use the Watcher for anything but conn itself.
+func (t *table) delegate(conn net.Conn, at *byte) (*entry, error) {
+	e := &entry{key: addr(at), ident: weak.Make(at), attaching: make(chan struct{})}
+	before := t.conns[e.key] // of a connection that was collected; forget has not come yet
+	t.conns[e.key] = e
+	t.mu.Unlock()
+	if before != nil {
+		t.collect(before)
+	}
+	c, err := t.watcher.Attach(conn)
+	if err == nil {
+		runtime.AddCleanup(at, t.forgotten, e)
+	}
+	t.mu.Lock()
+	e.conn = c
+	close(e.attaching)
+	e.attaching = nil
+	if err != nil && t.conns[e.key] == e {
+		delete(t.conns, e.key)
+	}
+	return e, err
+}
+
+// forget is the collector's clean-up: nobody can use the connection of e any more, and no
+// operation is pending, which would keep it alive. Most often it was freed before.
+func (t *table) forget(e *entry) {
+	t.mu.Lock()
+	known := t.conns[e.key] == e
+	if known {
+		delete(t.conns, e.key)
+	}
+	t.mu.Unlock()
+	if known {
+		t.collect(e)
+	}
+}
+
+// collect closes a connection that was collected, and counts it.
+func (t *table) collect(e *entry) {
+	_ = e.conn.Close()
+	t.mu.Lock()
+	t.gcFound++
+	t.gcClosed++
+	t.mu.Unlock()
+}
+
+func (t *table) getGC() (found, closed uint32) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.gcFound, t.gcClosed
+}
+
+// free is Free.
+func (t *table) free(conn net.Conn) error {
+	at, err := identity(conn)
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	if t.closed {
+		t.mu.Unlock()
+		return ErrWatcherClosed
+	}
+	e := t.find(at)
+	if e != nil {
+		delete(t.conns, e.key)
+	}
+	t.mu.Unlock()
+	if e != nil {
+		return e.conn.Close()
+	}
+	_ = conn.Close() // never delegated, or freed before
+	return nil
+}
+
+// close is Close.
+func (t *table) close() {
+	t.mu.Lock()
+	t.closed = true
+	clear(t.conns)
+	t.mu.Unlock()
+	_ = t.watcher.Close()
+}
+
+// waitIO is WaitIO.
+func (t *table) waitIO() ([]OpResult, error) {
+	if !t.waiting.TryLock() {
+		return nil, ErrWaiting
+	}
+	defer t.waiting.Unlock()
+	if t.affinity.Load() != 0 {
+		t.bind()
+	}
+	clear(t.results) // they keep connections alive
+	t.results = t.results[:0]
+	results, err := t.watcher.WaitIO()
+	if err != nil {
+		return nil, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i := range results {
+		o := results[i].Tag.(*op)
+		t.results = append(t.results, o.result(&results[i]))
+		t.keep(o)
+	}
+	return t.results, nil
+}
+
+// result returns r as gaio has it.
+func (o *op) result(r *aio.Result) OpResult {
+	g := OpResult{Operation: r.Op, Context: o.ctx, Conn: o.conn, Buffer: r.Buffer, IsSwapBuffer: r.Swap, Size: r.Size, Error: r.Error}
+	switch {
+	case o.refused != nil:
+		g.Buffer, g.Error = o.buf, o.refused
+		if g.Operation = OpRead; o.kind == write {
+			g.Operation = OpWrite
+		}
+	case r.Error == aio.ErrClosed:
+		g.Error = io.ErrClosedPipe
+	}
+	return g
+}
+
+// take returns an operation for use. The caller holds mu.
+func (t *table) take() *op {
+	o := t.spare
+	if o == nil {
+		return &op{}
+	}
+	t.spare, o.next = o.next, nil
+	t.spares--
+	return o
+}
+
+// keep keeps an operation for reuse. The caller holds mu.
+func (t *table) keep(o *op) {
+	*o = op{}
+	if t.spares < maxSpare {
+		o.next, t.spare = t.spare, o
+		t.spares++
+	}
+}

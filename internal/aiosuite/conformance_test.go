@@ -1,0 +1,20 @@
+package aiosuite_test
+
+import (
+	"fmt"
+	"testing"
+
+	"evenkeel.dev/internal/aiosuite"
+)
+
+// TestConformance runs the suite over the fake backend, without faults and with them.
+func TestConformance(t *testing.T) {
+	for _, mode := range []aiosuite.Mode{aiosuite.Completion, aiosuite.Readiness} {
+		t.Run(mode.String(), func(t *testing.T) { aiosuite.Run(t, aiosuite.Fake(aiosuite.Options{Mode: mode})) })
+		for _, seed := range []uint64{1, 2, 3} {
+			t.Run(fmt.Sprintf("%v/faults/seed=%d", mode, seed), func(t *testing.T) {
+				aiosuite.Run(t, aiosuite.Fake(aiosuite.Options{Mode: mode, Seed: seed, Faults: aiosuite.AllFaults}))
+			})
+		}
+	}
+}

@@ -1,0 +1,157 @@
+package aiosuite
+
+import (
+	"bytes"
+	"io"
+	"slices"
+	"syscall"
+	"time"
+
+	"evenkeel.dev/aio"
+)
+
+// finish has every operation end that can, closes the Watcher and checks all.
+func (p *player) finish() {
+	sinks := make([]func() ([]byte, error), len(p.conns))
+	for i, m := range p.conns {
+		if m.vanished {
+			continue
+		}
+		_ = m.peer.SetDeadline(time.Time{})
+		if !m.ended {
+			m.ended = true
+			_ = closeWrite(m.peer)
+		}
+		sinks[i] = sink(m.peer)
+	}
+	p.turn(p.allBack) // all peers have ended and read, so nothing can stay pending
+	p.readRest()
+	if s := p.w.Stats(); s.Pending != 0 {
+		p.t.Errorf("every peer has ended and reads, and %d operations are pending: %+v", s.Pending, s)
+	}
+	for _, m := range p.conns {
+		if err := m.conn.Close(); err != nil {
+			p.t.Error("Close:", err)
+		}
+	}
+	_ = p.w.Close()
+	close(p.turns)
+	<-p.waited
+	p.drain()
+	for i, m := range p.conns {
+		if sinks[i] != nil {
+			data, _ := sinks[i]()
+			m.got = append(m.got, data...)
+		}
+		p.check(m)
+	}
+}
+
+// allBack reports whether nothing is pending.
+func (p *player) allBack() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !slices.ContainsFunc(p.tickets, func(k *ticket) bool { return k.times == 0 })
+}
+
+// readRest reads every connection to its end: a Close with data unread is a reset, which may take
+// data on its way to the peer with it.
+func (p *player) readRest() {
+	for _, m := range p.conns {
+		for !m.closed && !m.vanished && !p.t.Failed() {
+			k, err := p.submit(ticket{conn: m.conn, buf: make([]byte, 4096)})
+			if err != nil {
+				p.t.Errorf("connection %d: %v", m.id, err)
+				return
+			}
+			p.turn(func() bool { return p.times(k) > 0 })
+			if p.failed(k) {
+				break
+			}
+		}
+	}
+}
+
+func (p *player) failed(k *ticket) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return k.result.Error != nil
+}
+
+// turn lets WaitIO run until done says so.
+func (p *player) turn(done func() bool) {
+	for deadline := time.Now().Add(stuck); !done(); {
+		select {
+		case p.turns <- struct{}{}:
+		case <-p.waited:
+			return
+		case <-time.After(time.Millisecond):
+		}
+		if time.Now().After(deadline) {
+			p.t.Errorf("operations are still pending after %v: one is lost", stuck)
+			return
+		}
+	}
+}
+
+// check checks what is known of a connection against its model.
+func (p *player) check(m *model) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var read, written []byte
+	for _, k := range p.tickets {
+		if k.conn != m.conn || k.times == 0 {
+			continue
+		}
+		if k.op == aio.OpRead {
+			read = append(read, k.data...)
+		} else {
+			written = append(written, k.buf[:k.result.Size]...)
+		}
+		if reason := m.allows(k); reason != "" {
+			p.t.Errorf("connection %d, operation %d: size %d, %v: %s", m.id, k.number, k.result.Size, k.result.Error, reason)
+		}
+		if k.result.Error == io.EOF && m.ended && !m.vanished && !m.closed && len(read) != len(m.sent) {
+			p.t.Errorf("connection %d, operation %d: the end after %d bytes of %d", m.id, k.number, len(read), len(m.sent))
+		}
+	}
+	if !bytes.HasPrefix(m.sent, read) {
+		p.same("read", read, m.sent[:min(len(read), len(m.sent))])
+	}
+	if !bytes.HasPrefix(written, m.got) {
+		p.same("at the peer", m.got, written[:min(len(written), len(m.got))])
+	}
+	if !m.vanished && !m.closed && !m.peerFailed && p.over && !bytes.Equal(m.got, written) {
+		p.same("at the peer, all", m.got, written)
+	}
+}
+
+// allows says what is wrong with the error of a result, or nothing.
+func (m *model) allows(k *ticket) string {
+	switch k.result.Error {
+	case nil:
+		return ""
+	case io.EOF:
+		if !m.ended && !m.vanished {
+			return "the peer has not ended"
+		}
+	case aio.ErrDeadline:
+		if time.Now().Before(k.deadline) {
+			return "its deadline is yet to come"
+		}
+	case aio.ErrClosed:
+		if !m.closed {
+			return "it was not closed"
+		}
+	case syscall.ECONNRESET, syscall.EPIPE:
+		if !m.vanished {
+			return "the peer is still there"
+		}
+		if k.op == aio.OpRead && k.result.Error == syscall.EPIPE {
+			return "" // a write was refused before
+		}
+	default:
+		return "there is no reason for it"
+	}
+	return ""
+}

@@ -1,0 +1,273 @@
+package aiosuite
+
+import (
+	"io"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"evenkeel.dev/aio"
+)
+
+// Bounds of a program.
+const (
+	maxSteps  = 400
+	maxConns  = 6
+	maxQueue  = 12 // Options.MaxQueued
+	playSwap  = 512
+	playLimit = 40 * time.Millisecond // of a deadline
+)
+
+// Play carries out a program, which any bytes are: connections come and go, operations are
+// submitted, peers read, write, end and vanish, WaitIO runs or does not; at the end all is
+// delivered that can be, and the Watcher is closed. It checks what comes against a simple model:
+// each operation returned once, in order, bytes as they were sent, errors that have a reason.
+func Play(t *testing.T, sys System, program []byte) {
+	run := func(t *testing.T) {
+		p := newPlayer(t, sys)
+		p.program = program[:min(len(program), 4*maxSteps)]
+		for len(p.program) > 0 && !t.Failed() {
+			p.step()
+			p.settle()
+		}
+		p.finish()
+	}
+	if sys.Bubble {
+		synctest.Test(t, run)
+	} else {
+		run(t)
+	}
+}
+
+// player carries out one program.
+type player struct {
+	*rig
+	program []byte
+	conns   []*model
+	number  int
+	turns   chan struct{} // each lets the goroutine that waits into WaitIO once
+	waited  chan struct{} // closed when that goroutine has ended
+}
+
+// model is what a connection should do.
+type model struct {
+	id     int
+	conn   *aio.Conn
+	peer   net.Conn
+	closed bool // by us
+
+	sent       []byte // by the peer
+	ended      bool   // the peer has ended its side
+	vanished   bool   // the peer is gone, or reset
+	got        []byte // by the peer
+	peerFailed bool   // the peer's reading has ended
+	written    int    // where the next write's pattern begins
+}
+
+func newPlayer(t *testing.T, sys System) *player {
+	p := &player{turns: make(chan struct{}, 1), waited: make(chan struct{})}
+	p.rig = newRig(t, sys, aio.Options{SwapSize: playSwap, MaxQueued: maxQueue})
+	go func() {
+		defer close(p.waited)
+		for range p.turns {
+			if _, err := p.wait(); err != nil {
+				p.over = true
+				if err != aio.ErrWatcherClosed {
+					p.t.Error("WaitIO:", err)
+				}
+				return
+			}
+		}
+	}()
+	return p
+}
+
+// settle lets all goroutines come to rest, so that a seed tells all: where that can be.
+func (p *player) settle() {
+	if p.sys.Bubble {
+		synctest.Wait()
+	}
+}
+
+// next takes a byte of the program.
+func (p *player) next() int {
+	if len(p.program) == 0 {
+		return 0
+	}
+	b := p.program[0]
+	p.program = p.program[1:]
+	return int(b)
+}
+
+// size draws a size, mostly small ones.
+func (p *player) size() int {
+	n := p.next()
+	switch {
+	case n < 200:
+		return 1 + n
+	default:
+		return 1 + (n-199)*300
+	}
+}
+
+// pick takes a connection, or makes one.
+func (p *player) pick() *model {
+	n := p.next()
+	if len(p.conns) == 0 || len(p.conns) < maxConns && n%8 == 0 {
+		p.number++
+		m := &model{id: p.number}
+		m.conn, m.peer = p.pair()
+		p.conns = append(p.conns, m)
+		return m
+	}
+	return p.conns[n%len(p.conns)]
+}
+
+// deadline draws one: mostly none.
+func (p *player) deadline() time.Time {
+	switch n := p.next(); {
+	case n < 160:
+		return time.Time{}
+	case n < 180:
+		return time.Now().Add(-time.Millisecond)
+	default:
+		return time.Now().Add(time.Duration(n) * playLimit / 256)
+	}
+}
+
+func (p *player) step() {
+	op, m := p.next()%16, p.pick()
+	switch op {
+	case 0, 1:
+		p.begin(m, ticket{conn: m.conn, buf: make([]byte, p.size()), deadline: p.deadline()})
+	case 2:
+		p.begin(m, ticket{conn: m.conn, buf: make([]byte, p.size()), deadline: p.deadline(), full: true})
+	case 3, 4:
+		p.begin(m, ticket{conn: m.conn, deadline: p.deadline()})
+	case 5, 6, 7:
+		n := p.size()
+		if p.begin(m, ticket{op: aio.OpWrite, conn: m.conn, buf: pattern(m.id, m.written, n), deadline: p.deadline()}) {
+			m.written += n
+		}
+	case 8, 9:
+		p.peerWrites(m, p.size())
+	case 10:
+		p.peerReads(m, p.size())
+	case 11, 12, 13:
+		select {
+		case p.turns <- struct{}{}:
+		default:
+		}
+	case 14:
+		time.Sleep(time.Duration(p.next()) * playLimit / 1024)
+	case 15:
+		p.rare(m)
+	}
+}
+
+// rare does what most steps should not.
+func (p *player) rare(m *model) {
+	switch p.next() % 8 {
+	case 0, 1:
+		if !m.ended {
+			m.ended = true
+			_ = closeWrite(m.peer)
+		}
+	case 2:
+		m.vanished = true
+		if !reset(m.peer) {
+			_ = m.peer.Close()
+		}
+	case 3:
+		m.vanished = true
+		_ = m.peer.Close()
+	case 4, 5:
+		if err := m.conn.Close(); err != nil {
+			p.t.Error("Close:", err)
+		}
+		m.closed = true
+	case 6: // forget it: another takes its place
+		if m.closed && len(p.conns) > 1 && p.outstanding(m) == 0 {
+			p.check(m)
+			for i := range p.conns {
+				if p.conns[i] == m {
+					p.conns = append(p.conns[:i], p.conns[i+1:]...)
+					break
+				}
+			}
+		}
+	case 7:
+		_ = p.w.Stats()
+		if _, err := p.submit(ticket{op: aio.OpPost}); err != nil && err != aio.ErrQueueFull {
+			p.t.Error("Post:", err)
+		}
+	}
+}
+
+// begin submits an operation.
+func (p *player) begin(m *model, k ticket) bool {
+	_, err := p.submit(k)
+	switch {
+	case m.closed:
+		if err != aio.ErrClosed {
+			p.t.Errorf("connection %d was closed: %v, want ErrClosed", m.id, err)
+		}
+	case err == aio.ErrQueueFull && p.outstanding(m) >= maxQueue:
+	case err != nil:
+		p.t.Errorf("connection %d: %v with %d operations outstanding", m.id, err, p.outstanding(m))
+	}
+	return err == nil
+}
+
+// outstanding counts a connection's operations that were not returned.
+func (p *player) outstanding(m *model) (n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, k := range p.tickets {
+		if k.conn == m.conn && k.times == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// peerWrites sends what there is room for.
+func (p *player) peerWrites(m *model, n int) {
+	if m.ended || m.vanished {
+		return
+	}
+	_ = m.peer.SetWriteDeadline(time.Now().Add(time.Millisecond))
+	sent, _ := m.peer.Write(pattern(m.id+100, len(m.sent), n))
+	m.sent = append(m.sent, pattern(m.id+100, len(m.sent), sent)...)
+}
+
+// peerReads receives what is there.
+func (p *player) peerReads(m *model, n int) {
+	if m.vanished {
+		return
+	}
+	_ = m.peer.SetReadDeadline(time.Now().Add(time.Millisecond))
+	buf := make([]byte, n)
+	n, err := io.ReadFull(m.peer, buf)
+	m.got = append(m.got, buf[:n]...)
+	if ne, ok := err.(net.Error); err != nil && !(ok && ne.Timeout()) && err != io.ErrUnexpectedEOF {
+		m.peerFailed = true
+	}
+}
+
+// Programs returns some for [Play], for a fuzzer to begin with.
+func Programs() [][]byte {
+	const (
+		read, full, swap, write, peerWrites, peerReads, wait, sleep, rare = 0, 2, 3, 5, 8, 10, 11, 14, 15
+		connA, connB, anew                                                = 1, 2, 8
+	)
+	return [][]byte{
+		{read, anew, 10, 0, peerWrites, connA, 5, wait, connA},
+		{1, 9, write, anew, 250, 0, wait, 1, sleep, 1, 200, peerReads, connA, 255, rare, connA, 4},
+		{3, 7, swap, anew, 0, swap, anew, 0, peerWrites, connA, 90, peerWrites, connB, 90, wait, 1, wait, 1},
+		{2, 5, full, anew, 250, 190, peerWrites, connA, 20, sleep, 1, 255, wait, 1, rare, connA, 0, wait, 1},
+		{0, 1, read, 24, 5, 0, rare, connA, 4, write, connA, 5, 0, wait, 1, rare, connA, 4, read, connA, 1, 0},
+		{2, 2, write, anew, 255, 0, write, connA, 1, 0, rare, connA, 2, wait, 1, wait, 1, read, connA, 1, 0},
+	}
+}

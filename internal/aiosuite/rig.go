@@ -1,0 +1,315 @@
+package aiosuite
+
+import (
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"evenkeel.dev/aio"
+)
+
+const (
+	// stuck is when a WaitIO that returns nothing is taken for lost.
+	stuck = time.Minute
+	// soon is long for what happens at once, and short for a test. What is wanted never depends on
+	// it: that nothing happened meanwhile is true at any time.
+	soon = 10 * time.Millisecond
+)
+
+// rig is a Watcher and its ledger: every operation that it takes has to be returned once.
+type rig struct {
+	t   *testing.T
+	sys System
+	w   *aio.Watcher
+
+	large int // more than a connection buffers
+
+	mu      sync.Mutex
+	tickets []*ticket
+	last    map[queue]int // the number of the last one returned
+	peers   []net.Conn    // to be closed at the end
+	rough   bool          // operations are submitted by several goroutines: no order to check
+	over    bool          // WaitIO has said that the Watcher is closed
+	clock   *ticket       // of idleOnce
+}
+
+// queue is one of the directions of a connection.
+type queue struct {
+	conn *aio.Conn
+	op   aio.Op
+}
+
+// ticket is the tag of an operation.
+type ticket struct {
+	number   int
+	op       aio.Op
+	conn     *aio.Conn // nil of a post
+	buf      []byte
+	full     bool
+	deadline time.Time
+
+	times  int // how often it was returned
+	result aio.Result
+	data   []byte // of a read: a copy of what came
+}
+
+func newRig(t *testing.T, sys System, o aio.Options) *rig {
+	r := &rig{t: t, sys: sys, large: 16 * realBuffer, last: map[queue]int{}}
+	if sys.Bubble {
+		r.large = 16 * fakeBuffer
+	}
+	r.open(o)
+	t.Cleanup(func() { r.end() })
+	return r
+}
+
+// open makes another Watcher, with other options. What the first had must be over.
+func (r *rig) open(o aio.Options) {
+	if r.w != nil {
+		_ = r.w.Close()
+	}
+	r.w = r.sys.New(r.t, o)
+}
+
+// pair makes a connection, and attaches it.
+func (r *rig) pair() (conn *aio.Conn, peer net.Conn) {
+	r.t.Helper()
+	own, peer := r.raw()
+	conn, err := r.w.Attach(own)
+	if err != nil {
+		r.t.Fatal("Attach:", err)
+	}
+	return conn, peer
+}
+
+// raw makes a connection.
+func (r *rig) raw() (own, peer net.Conn) {
+	own, peer = r.sys.Pair(r.t)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.peers = append(r.peers, own, peer)
+	return own, peer
+}
+
+// submit submits an operation: a read into buf, of all of it when full, a write, or a post.
+func (r *rig) submit(k ticket) (*ticket, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	k.number = len(r.tickets)
+	var err error
+	switch {
+	case k.op == aio.OpPost:
+		err = r.w.Post(&k)
+	case k.op == aio.OpWrite:
+		err = k.conn.Write(&k, k.buf, k.deadline)
+	case k.full:
+		err = k.conn.ReadFull(&k, k.buf, k.deadline)
+	default:
+		err = k.conn.Read(&k, k.buf, k.deadline)
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.tickets = append(r.tickets, &k)
+	return &k, nil
+}
+
+func (r *rig) must(k ticket) *ticket {
+	r.t.Helper()
+	got, err := r.submit(k)
+	if err != nil {
+		r.t.Fatalf("submitting operation %d: %v", len(r.tickets), err)
+	}
+	return got
+}
+
+func (r *rig) read(conn *aio.Conn, n int) *ticket {
+	r.t.Helper()
+	return r.must(ticket{conn: conn, buf: make([]byte, n)})
+}
+
+func (r *rig) readSwap(conn *aio.Conn) *ticket {
+	r.t.Helper()
+	return r.must(ticket{conn: conn})
+}
+
+func (r *rig) readFull(conn *aio.Conn, n int, by time.Time) *ticket {
+	r.t.Helper()
+	return r.must(ticket{conn: conn, buf: make([]byte, n), full: true, deadline: by})
+}
+
+func (r *rig) write(conn *aio.Conn, buf []byte) *ticket {
+	r.t.Helper()
+	return r.must(ticket{op: aio.OpWrite, conn: conn, buf: buf})
+}
+
+// wait is one WaitIO. It enters what came into the ledger.
+func (r *rig) wait() ([]aio.Result, error) {
+	w := r.w
+	watchdog := time.AfterFunc(stuck, func() {
+		r.t.Errorf("WaitIO has returned nothing for %v: an operation is lost", stuck)
+		_ = w.Close()
+	})
+	defer watchdog.Stop()
+	results, err := w.WaitIO()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range results {
+		r.enter(&results[i])
+	}
+	if err == nil && len(results) == 0 {
+		r.t.Error("WaitIO returned neither a result nor an error")
+	}
+	return results, err
+}
+
+// enter enters a result into the ledger. The caller holds mu.
+func (r *rig) enter(res *aio.Result) {
+	r.t.Helper()
+	k, ok := res.Tag.(*ticket)
+	if !ok || k.number >= len(r.tickets) || r.tickets[k.number] != k {
+		r.t.Errorf("a result of no operation: %+v", *res)
+		return
+	}
+	if k.times++; k.times > 1 {
+		r.t.Errorf("operation %d was returned %d times", k.number, k.times)
+	}
+	k.result = *res
+	if k.op == aio.OpRead && res.Size <= len(res.Buffer) {
+		k.data = append([]byte(nil), res.Buffer[:res.Size]...)
+	}
+	if res.Conn != k.conn || res.Op != k.op {
+		r.t.Errorf("operation %d came back with another connection or type: %+v", k.number, *res)
+	}
+	r.checkSize(k)
+	q := queue{k.conn, k.op}
+	if last, any := r.last[q]; any && k.number < last && !r.rough {
+		r.t.Errorf("operation %d came back after operation %d of the same direction", k.number, last)
+	}
+	if res.Error != aio.ErrDeadline { // such a one may overtake
+		r.last[q] = k.number
+	}
+}
+
+// checkSize checks that the size, buffer and error of a result agree.
+func (r *rig) checkSize(k *ticket) {
+	r.t.Helper()
+	res := &k.result
+	own := len(k.buf) > 0
+	switch {
+	case k.op == aio.OpPost:
+		if res.Size != 0 || res.Buffer != nil || res.Error != nil {
+			r.t.Errorf("operation %d is a post: %+v", k.number, *res)
+		}
+	case res.Size < 0 || res.Size > len(res.Buffer):
+		r.t.Errorf("operation %d: size %d of a buffer of %d", k.number, res.Size, len(res.Buffer))
+	case own && (len(res.Buffer) != len(k.buf) || &res.Buffer[0] != &k.buf[0] || res.Swap):
+		r.t.Errorf("operation %d did not get its own buffer back", k.number)
+	case !own && (len(res.Buffer) != res.Size || cap(res.Buffer) != res.Size):
+		r.t.Errorf("operation %d: size %d, but a swap buffer of %d, %d with what is behind it", k.number, res.Size, len(res.Buffer), cap(res.Buffer))
+	case !own && !res.Swap && res.Size > 0:
+		r.t.Errorf("operation %d: %d bytes, not in the swap buffer", k.number, res.Size)
+	case res.Error == nil && res.Size == 0:
+		r.t.Errorf("operation %d: neither bytes nor an error", k.number)
+	case res.Error == nil && (k.op == aio.OpWrite || k.full) && res.Size != len(k.buf):
+		r.t.Errorf("operation %d: %d bytes of %d and no error", k.number, res.Size, len(k.buf))
+	case res.Error == aio.ErrDeadline && k.deadline.IsZero():
+		r.t.Errorf("operation %d had no deadline, and missed it", k.number)
+	case res.Error == io.EOF && k.op == aio.OpWrite:
+		r.t.Errorf("operation %d: a write found the peer's end", k.number)
+	case errors.Is(res.Error, syscall.ECANCELED), errors.Is(res.Error, syscall.EAGAIN), errors.Is(res.Error, syscall.ENOBUFS):
+		r.t.Errorf("operation %d: %v is none of the user's business", k.number, res.Error)
+	}
+}
+
+// until waits until all of these are back.
+func (r *rig) until(these ...*ticket) {
+	r.t.Helper()
+	for _, k := range these {
+		for r.times(k) == 0 {
+			if _, err := r.wait(); err != nil {
+				r.t.Fatalf("waiting for operation %d: WaitIO: %v", k.number, err)
+			}
+		}
+	}
+}
+
+func (r *rig) times(k *ticket) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return k.times
+}
+
+// want checks how an operation ended.
+func (r *rig) want(k *ticket, size int, err error) {
+	r.t.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if k.times != 1 || k.result.Size != size || k.result.Error != err {
+		r.t.Errorf("operation %d was returned %d times, with size %d and error %v; want size %d and error %v",
+			k.number, k.times, k.result.Size, k.result.Error, size, err)
+	}
+}
+
+// end closes everything and checks the ledger.
+func (r *rig) end() {
+	_ = r.w.Close()
+	r.drain()
+	for _, c := range r.peers {
+		_ = c.Close()
+	}
+	r.checkLedger()
+}
+
+// drain takes what a closed Watcher still has.
+func (r *rig) drain() {
+	r.t.Helper()
+	for !r.over {
+		_, err := r.wait()
+		if err != nil {
+			r.over = true
+			if err != aio.ErrWatcherClosed {
+				r.t.Errorf("WaitIO of a closed watcher: %v", err)
+			}
+		}
+	}
+}
+
+// checkLedger checks that every operation was returned once, and that Stats agrees.
+func (r *rig) checkLedger() {
+	r.t.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var in, out uint64
+	for _, k := range r.tickets {
+		if k.times != 1 {
+			r.t.Errorf("operation %d (%v, %d bytes) was returned %d times", k.number, k.op, len(k.buf), k.times)
+		}
+		if k.op == aio.OpRead {
+			in += uint64(k.result.Size)
+		} else { // 0 of a post
+			out += uint64(k.result.Size)
+		}
+	}
+	s := r.w.Stats()
+	if n := uint64(len(r.tickets)); s.Operations != n || s.Results != n || s.Pending != 0 || s.Conns != 0 {
+		r.t.Errorf("at the end: %+v; want %d operations and results, no connection, nothing pending", s, n)
+	}
+	if s.BytesRead != in || s.BytesWritten != out {
+		r.t.Errorf("%d bytes read and %d written; the results say %d and %d", s.BytesRead, s.BytesWritten, in, out)
+	}
+}
+
+// pattern returns n bytes that tell who sent them, and where they stand in the stream.
+func pattern(id, from, n int) []byte {
+	buf := make([]byte, n)
+	for i := range buf {
+		at := from + i
+		buf[i] = byte(at*131 + at>>8*17 + id*29)
+	}
+	return buf
+}

@@ -1,0 +1,145 @@
+package aiosuite
+
+import (
+	"slices"
+	"time"
+
+	"evenkeel.dev/aio"
+)
+
+var swapTests = []test{
+	{"SwapBuffer", swapBuffer, false},
+	{"SwapBufferFull", swapBufferFull, false},
+	{"SwapBufferLate", swapBufferLate, false},
+	{"SwapBufferReadByClose", swapBufferReadByClose, false},
+}
+
+// swapBuffer: a read without a buffer gets a part of the watcher's, valid until the next WaitIO.
+func swapBuffer(r *rig) {
+	conn, peer := r.pair()
+	all := pattern(9, 0, 200)
+	r.send(peer, all)
+	var got []byte
+	for len(got) < len(all) {
+		r.readSwap(conn)
+		results, err := r.wait()
+		if err != nil || len(results) != 1 {
+			r.t.Fatal(results, err)
+		}
+		res := results[0]
+		if !res.Swap || len(res.Buffer) != res.Size {
+			r.t.Errorf("%+v, want a swap buffer of its size", res)
+		}
+		kept := slices.Clone(res.Buffer)
+		if len(got)+len(kept) < len(all) {
+			r.readSwap(conn) // does not touch it before WaitIO
+			r.same("until the next WaitIO", res.Buffer, kept)
+			got = append(got, kept...)
+			results, err = r.wait()
+			if err != nil || len(results) != 1 {
+				r.t.Fatal(results, err)
+			}
+			kept = slices.Clone(results[0].Buffer)
+		}
+		got = append(got, kept...)
+	}
+	r.same("swap buffers", got, all)
+	_ = closeWrite(peer)
+	k := r.readSwap(conn)
+	r.until(k)
+	if k.result.Size != 0 || len(k.result.Buffer) != 0 || k.result.Error == nil {
+		r.t.Errorf("at the end: %+v", k.result)
+	}
+}
+
+// swapBufferFull: the reads of one WaitIO share it; those that find it full wait for the next one,
+// and nothing is lost.
+func swapBufferFull(r *rig) {
+	const size, conns, each = 64, 12, 40
+	r.open(aio.Options{SwapSize: size})
+	type stream struct {
+		conn *aio.Conn
+		k    *ticket
+		got  []byte
+	}
+	streams := make([]*stream, conns)
+	at := map[*aio.Conn]int{}
+	for i := range streams {
+		conn, peer := r.pair()
+		r.send(peer, pattern(i, 0, each))
+		streams[i] = &stream{conn: conn}
+		at[conn] = i
+	}
+	for {
+		open := 0
+		for _, s := range streams {
+			if len(s.got) < each {
+				s.k = r.readSwap(s.conn)
+				open++
+			}
+		}
+		if open == 0 {
+			break
+		}
+		for open > 0 {
+			results, err := r.wait()
+			if err != nil {
+				r.t.Fatal(err)
+			}
+			open -= len(results)
+			used := 0
+			for _, res := range results { // after all of them were read: they must not overlap
+				s := streams[at[res.Conn]]
+				r.same("a swap buffer", res.Buffer, pattern(at[res.Conn], len(s.got), res.Size))
+				s.got = append(s.got, res.Buffer...)
+				used += res.Size
+			}
+			if used > size {
+				r.t.Errorf("%d bytes in a swap buffer of %d", used, size)
+			}
+		}
+	}
+	for i, s := range streams {
+		r.same("all of a stream", s.got, pattern(i, 0, each))
+	}
+	// On io_uring a read that finds no buffer waits, most often until the next WaitIO, when there are.
+	if s := r.w.Stats(); s.SwapFull == 0 && !r.sys.Faulty && s.Backend != aio.BackendIOUring.String() {
+		r.t.Errorf("%d bytes in one WaitIO, a swap buffer of %d, and it was never full: %+v", conns*each, size, s)
+	}
+}
+
+// swapBufferLate: a read without a buffer that had to wait gets one when there is data, not before.
+func swapBufferLate(r *rig) {
+	r.open(aio.Options{SwapSize: 32})
+	for range 50 { // all wait, and the buffer is none too small for the one that is served
+		conn, _ := r.pair()
+		r.must(ticket{conn: conn, deadline: time.Now().Add(time.Hour)})
+	}
+	conn, peer := r.pair()
+	k := r.readSwap(conn)
+	r.idle(soon)
+	r.wantPending(k)
+	r.send(peer, []byte("0123456789012345678901234567"))
+	r.until(k)
+	if !k.result.Swap || k.result.Size == 0 {
+		r.t.Errorf("%+v, want a swap buffer", k.result)
+	}
+}
+
+// swapBufferReadByClose: Close of a connection begins what was submitted before; what that reads stays until WaitIO
+// has returned it.
+func swapBufferReadByClose(r *rig) {
+	a, aPeer := r.pair()
+	b, bPeer := r.pair()
+	other, _ := r.pair()
+	r.send(aPeer, []byte("aaaa"))
+	r.send(bPeer, []byte("bbbb"))
+	first := r.readSwap(a)
+	if err := other.Close(); err != nil {
+		r.t.Error(err)
+	}
+	second := r.readSwap(b)
+	r.until(first, second)
+	r.same("the first read", first.data, []byte("aaaa")[:first.result.Size])
+	r.same("the second read", second.data, []byte("bbbb")[:second.result.Size])
+}
