@@ -126,7 +126,7 @@ func (d *driver) points(workload string) (ps []point) {
 func (d *driver) suited(workload string) []server {
 	return slices.DeleteFunc(slices.Clone(d.servers), func(s server) bool {
 		switch workload {
-		case "idle":
+		case "idle", "pingpong":
 			return false
 		case "sleeper":
 			return s.info || s.kind == "" // no goroutine sleeps in C

@@ -92,6 +92,10 @@ func byConnections(p *plot.Plot, r *recorded, of func(sample) float64, file stri
 	}
 	p.X.Tick.Marker = plot.ConstantTicks(ticks)
 	for _, s := range allServers {
+		look, drawn := looks[s.name]
+		if !drawn {
+			continue
+		}
 		var xys plotter.XYs
 		for _, pt := range pingpongAt(64, pingpongConns...) {
 			if y := r.median(s.name, pt, of); !math.IsNaN(y) {
@@ -105,7 +109,6 @@ func byConnections(p *plot.Plot, r *recorded, of func(sample) float64, file stri
 		if err != nil {
 			return err
 		}
-		look := looks[s.name]
 		line.Color, line.Width, line.Dashes = look.colour, vg.Points(float64(look.width)), look.dashes
 		points.Color, points.Shape, points.Radius = look.colour, look.shape, vg.Points(3.5)
 		p.Add(line, points)

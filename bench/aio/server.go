@@ -15,7 +15,7 @@ type server struct {
 	kind string // of command server; empty: cepoll
 	args []string
 	note string // in a table
-	info bool   // only in the workload of idle connections
+	info bool   // only in the workloads of idle connections and of ping-pong
 }
 
 // The servers by the names that flags and results use.
