@@ -42,15 +42,15 @@ func (w *Watcher) Attach(conn net.Conn) (*Conn, error) {
 	if a, ok := c.remote.(*net.TCPAddr); ok && a.IP.To4() != nil && a.Port != 0 {
 		c.peer4, c.port4, c.remote = [4]byte(a.IP.To4()), uint16(a.Port), nil
 	}
-	if err := w.open(conn, c); err != nil {
+	if err := w.takeOver(conn, c); err != nil {
 		return nil, err
 	}
 	_ = conn.Close() // the backend has a duplicate. It may be the caller's code: no lock is held
 	return c, nil
 }
 
-// open has the backend take over conn's descriptor for c.
-func (w *Watcher) open(conn net.Conn, c *Conn) error {
+// takeOver has the backend duplicate conn's descriptor for c.
+func (w *Watcher) takeOver(conn net.Conn, c *Conn) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.subMu.Lock()

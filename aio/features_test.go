@@ -155,14 +155,14 @@ func TestFeatureDelegationWhenTheApplicationDecides(t *testing.T) {
 		if n := w.Stats().Conns; n != 0 {
 			t.Errorf("%d connections before Attach", n)
 		}
-		must(t, attach(t, w, theirs).Write(nil, []byte("delegated"), none))
+		must(t, attach(t, w, theirs).Write(nil, []byte("attached"), none))
 		if n := w.Stats().Conns; n != 1 {
-			t.Errorf("%d connections delegated, want 1", n)
+			t.Errorf("%d connections attached, want 1", n)
 		}
 		must(t, only(t, w).Error)
 		_, err := io.WriteString(mine, "ordinary!")
 		must(t, err)
-		for c, want := range map[net.Conn]string{peer: "ordinary!", other: "delegated"} {
+		for c, want := range map[net.Conn]string{peer: "ordinary!", other: "attached"} {
 			got := make([]byte, len(want))
 			if _, err := io.ReadFull(c, got); err != nil || string(got) != want {
 				t.Errorf("got %q, %v; want %q", got, err, want)

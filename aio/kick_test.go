@@ -40,12 +40,12 @@ func TestReadFullInPieces(t *testing.T) {
 		buf := make([]byte, 4)
 		must(t, here.ReadFull(nil, buf, none))
 		go func() {
-			parks := uint64(0)
+			waits := uint64(0)
 			for _, piece := range []string{"a", "b", "c", "d"} {
-				for w.Stats().Waits == parks { // nothing else to do
+				for w.Stats().Waits == waits { // nothing else to do
 					time.Sleep(time.Millisecond)
 				}
-				parks = w.Stats().Waits
+				waits = w.Stats().Waits
 				_, _ = there.Write([]byte(piece))
 			}
 		}()

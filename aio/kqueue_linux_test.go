@@ -65,7 +65,7 @@ func kqueueEcho(t *testing.T, w *aio.Watcher, ended chan<- error) {
 }
 
 // TestKqueueEcho has connections echoed by the kqueue backend: many at once and one after
-// the other, with slow readers, submitted while WaitIO is parked, and with no buffers.
+// the other, with slow readers, submitted while WaitIO waits, and with no buffers.
 func TestKqueueEcho(t *testing.T) {
 	for name, noBuffer := range map[string]bool{"plain": false, "ENOBUFS": true} {
 		t.Run(name, func(t *testing.T) {

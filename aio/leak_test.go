@@ -23,7 +23,7 @@ func (b keeping) Close(done []*proactor.Op) []*proactor.Op {
 	return done
 }
 
-// TestCloseSaysWhatLeaked: an operation that the kernel did not give back is returned, without the
+// TestCloseSaysWhatLeaked: an operation that the kernel did not return is returned, without the
 // buffer; one that it never had brings its buffer. The log says so once, when nothing is locked.
 func TestCloseSaysWhatLeaked(t *testing.T) {
 	var log bytes.Buffer

@@ -173,7 +173,7 @@ func serveLimited(backend string) error {
 	return err
 }
 
-// acceptLimited delegates what it accepts, and counts what it was refused. bad gets an error that
+// acceptLimited attaches what it accepts, and counts what it was refused. bad gets an error that
 // does not say that it is the limit.
 func acceptLimited(l net.Listener, w *aio.Watcher, bad chan<- error) (refused int) {
 	for {

@@ -22,7 +22,7 @@ type Options struct {
 	MaxQueued int
 
 	// Logger gets Warn for what needs an operator: io_uring not available where BackendAuto wanted
-	// it, memory that the kernel did not give back. Default: slog.Default().
+	// it, memory that the kernel did not return. Default: slog.Default().
 	Logger *slog.Logger
 }
 

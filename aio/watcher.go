@@ -37,7 +37,7 @@ type Stats struct {
 	BytesRead, BytesWritten uint64
 	Cancelled               uint64 // at their deadline, or by Shutdown
 	SwapFull                uint64 // how often a read found the swap buffer full and waited for the next WaitIO
-	Leaked                  uint64 // whose memory the kernel did not give back: see Close
+	Leaked                  uint64 // whose memory the kernel did not return: see Close
 	Polls, Waits            uint64 // how often the kernel was asked, and how often waited for
 }
 

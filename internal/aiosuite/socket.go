@@ -17,13 +17,13 @@ type Socket struct {
 	peer *Socket
 
 	// Guarded by link.mu.
-	in     []byte        // arrived and not received
-	fin    bool          // after in nothing comes
-	shut   bool          // nothing can be sent
-	reset  bool          // the connection is no more
-	err    syscall.Errno // to be reported once
-	refs   int           // descriptors; 0: closed
-	notify func()
+	in         []byte        // arrived and not received
+	fin        bool          // after in nothing comes
+	sendClosed bool          // nothing can be sent
+	reset      bool          // the connection is no more
+	err        syscall.Errno // to be reported once
+	refs       int           // descriptors; 0: closed
+	notify     func()
 }
 
 // link is what both ends share.
@@ -74,7 +74,7 @@ func (s *Socket) Ready() (r proactor.Ready) {
 	if len(s.in) > 0 || s.fin || s.reset || s.err != 0 {
 		r |= proactor.CanRead
 	}
-	if len(s.peer.in) < s.link.buffer || s.shut || s.reset || s.err != 0 || s.peer.refs == 0 {
+	if len(s.peer.in) < s.link.buffer || s.sendClosed || s.reset || s.err != 0 || s.peer.refs == 0 {
 		r |= proactor.CanWrite
 	}
 	if s.fin || s.reset || s.err != 0 {
@@ -110,7 +110,7 @@ func (s *Socket) Send(buf []byte) (n int, errno syscall.Errno) {
 			errno = syscall.EBADF
 		case s.err != 0:
 			errno, s.err = s.err, 0
-		case s.shut || s.reset:
+		case s.sendClosed || s.reset:
 			errno = syscall.EPIPE
 		case s.peer.refs == 0: // it is on its way before the peer's refusal comes
 			n = len(buf)
@@ -150,7 +150,7 @@ func (s *Socket) Close() {
 // closeWrite is shutdown(2) of the sending side.
 func (s *Socket) closeWrite() {
 	s.change(func() bool {
-		s.shut, s.peer.fin = true, true
+		s.sendClosed, s.peer.fin = true, true
 		return true
 	})
 }

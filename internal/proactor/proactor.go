@@ -127,8 +127,8 @@ func (q *Queue) Remove(op *Op) {
 	}
 }
 
-// Desc is a delegated descriptor. An idle one costs this and a pending read, so both are kept
-// small.
+// Desc is the descriptor of an attached connection. An idle one costs this and a pending read, so
+// both are kept small.
 type Desc struct {
 	// The backend's, under the watcher's mu.
 	Num    int32  // the descriptor
@@ -202,7 +202,7 @@ type Backend interface {
 	Yield()
 
 	// Close cancels all that is in flight, appends it to done, closes the backend, and ends a
-	// Wait. Descriptors are released before. What the kernel does not give back is Leaked,
+	// Wait. Descriptors are released before. What the kernel does not return is Leaked,
 	// without its Buf and with Size 0: the backend keeps that memory for ever.
 	Close(done []*Op) []*Op
 }

@@ -377,7 +377,7 @@ func (b *Backend) await(done []*proactor.Op) []*proactor.Op {
 	return done
 }
 
-// abandon appends what the kernel did not give back. It may use the memory of it still, as a
+// abandon appends what the kernel did not return. It may use the memory of it still, as a
 // ring's close does not wait for that: nobody else may.
 func (b *Backend) abandon(done []*proactor.Op) []*proactor.Op {
 	leak(b.buffers)
