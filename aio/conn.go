@@ -96,7 +96,7 @@ func openError(err error) error {
 // caller what to do with it. The watcher owns buf until WaitIO has returned the operation. At the
 // deadline it is returned with ErrDeadline, and Size says how much was transferred; [NoDeadline]
 // has none. An operation is tried in any case: what is there is read even when the deadline has
-// passed. It fails with ErrEmptyBuffer, ErrClosed, ErrQueueFull or ErrWatcherClosed, and then
+// passed, where the swap buffer has room for it. It fails with ErrEmptyBuffer, ErrClosed, ErrQueueFull or ErrWatcherClosed, and then
 // nothing was submitted. It does not block, and allocates nothing once the watcher has seen as
 // many operations at a time.
 func (c *Conn) Read(tag any, buf []byte, deadline time.Time) error {

@@ -99,6 +99,43 @@ func TestFeatureSwapBufferFull(t *testing.T) {
 	})
 }
 
+// TestFeatureSwapBufferFullCostsFewReads: messages of many connections at once, ten times what the
+// swap buffer holds, take hardly more reads than there are messages.
+func TestFeatureSwapBufferFullCostsFewReads(t *testing.T) {
+	const conns, size, swap = 400, 1000, 40_000
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		w := open(t, aio.Options{Backend: b, SwapSize: swap})
+		left := map[*aio.Conn]int{}
+		for range conns {
+			here, there := attached(t, w)
+			_, err := there.Write(make([]byte, size))
+			must(t, err)
+			must(t, here.Read(nil, nil, none))
+			left[here] = size
+		}
+		reads := 0
+		for len(left) > 0 {
+			results, err := w.WaitIO()
+			must(t, err)
+			for _, r := range results {
+				must(t, r.Error)
+				reads++
+				if left[r.Conn] -= r.Size; left[r.Conn] == 0 {
+					delete(left, r.Conn)
+				} else {
+					must(t, r.Conn.Read(nil, nil, none))
+				}
+			}
+		}
+		if limit := conns * 3 / 2; reads > limit {
+			t.Errorf("%d reads of %d messages, want %d at the most", reads, conns, limit)
+		}
+		if s := w.Stats(); s.SwapFull == 0 && b != aio.BackendIOUring {
+			t.Errorf("%d bytes, and the swap buffer of %d was never full: %+v", conns*size, swap, s)
+		}
+	})
+}
+
 // TestFeatureNonIntrusive: an ordinary net.Listener and net.Conn, with a RawConn of its own and
 // an ordinary handshake before; what the peer sent on meanwhile is not lost.
 func TestFeatureNonIntrusive(t *testing.T) {

@@ -17,7 +17,7 @@ const patience = aiosuite.Patience
 var (
 	child, onEach       = aiosuite.Child, aiosuite.OnEach
 	pair, accept, serve = aiosuite.TCP, aiosuite.Accept, aiosuite.Serve
-	answered, ended     = aiosuite.Answered, aiosuite.Ended
+	answered            = aiosuite.Answered
 	eventually, must    = aiosuite.Eventually, aiosuite.Must
 )
 

@@ -38,8 +38,8 @@ const maxSpare = 8192
 // table is a Watcher's inside: which net.Conn has which handle. The Watcher itself is what the
 // garbage collector finds forgotten.
 //
-// Lock order: waiting, mu. No lock is held while the user's code (Close of a connection) or the
-// aio.Watcher is called.
+// Lock order: waiting, mu. While the user's code (Close of a connection) or the aio.Watcher is called
+// mu is not held.
 type table struct {
 	watcher   *aio.Watcher
 	forgotten func(*entry) // forget, allocated once
