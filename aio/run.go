@@ -52,29 +52,28 @@ func (w *Watcher) over(op *proactor.Op) bool {
 	switch op.Err {
 	case nil, syscall.ECANCELED: // by us; or because the thread ended that had submitted it
 		op.Err = errOf(cause)
-	case syscall.ENOBUFS, syscall.EAGAIN: // no memory for it just now
-		if op.Err = errOf(cause); op.Err == nil {
-			w.starve(d)
+	case syscall.ENOBUFS, syscall.EAGAIN: // no memory for it just now: there may be in the next turn
+		full := op.Kind == proactor.Readable && op.Err == syscall.ENOBUFS
+		if op.Err = errOf(cause); op.Err != nil {
+			break
+		}
+		if full {
+			w.stats.SwapFull++
+		}
+		if !d.Starved {
+			d.Starved = true
+			w.starved = append(w.starved, d)
 		}
 	}
 	return op.Err != nil
 }
 
-// starve has transfers of d wait for the next turn, when there may be memory for them.
-func (w *Watcher) starve(d *proactor.Desc) {
-	if !d.Starved {
-		d.Starved = true
-		w.starved = append(w.starved, d)
-	}
-}
-
-// readSwap reads into the swap buffer. It reports false when that is full, or when nothing was
-// there after all: the operation goes on waiting.
+// readSwap reads into the swap buffer. It reports false when that is full (ENOBUFS), or when nothing
+// was there after all: the operation goes on waiting.
 func (w *Watcher) readSwap(op *proactor.Op) bool {
 	buf := w.swap[w.swapUsed:]
 	if len(buf) == 0 {
-		w.stats.SwapFull++
-		w.starve(op.Desc)
+		op.Err = syscall.ENOBUFS
 		return false
 	}
 	n, err := w.backend.Recv(op.Desc, buf)

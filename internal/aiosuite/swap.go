@@ -102,8 +102,7 @@ func swapBufferFull(r *rig) {
 	for i, s := range streams {
 		r.same("all of a stream", s.got, pattern(i, 0, each))
 	}
-	// On io_uring a read that finds no buffer waits, most often until the next WaitIO, when there are.
-	if s := r.w.Stats(); s.SwapFull == 0 && !r.sys.Faulty && s.Backend != aio.BackendIOUring.String() {
+	if s := r.w.Stats(); s.SwapFull == 0 && !r.sys.Faulty {
 		r.t.Errorf("%d bytes in one WaitIO, a swap buffer of %d, and it was never full: %+v", conns*each, size, s)
 	}
 }

@@ -28,7 +28,7 @@ type Kind uint8
 const (
 	Recv     Kind = iota // into Buf[Size:]; the peer's end is io.EOF
 	Send                 // Buf[Size:]; may send less
-	Readable             // into the backend's swap memory (Buf and Swap are set); or nothing: a Recv would not block
+	Readable             // into the backend's swap memory (Buf and Swap are set; ENOBUFS when it is full); or nothing: a Recv would not block
 	Posted               // nothing: it goes from its submission to its return, and no backend sees it
 )
 

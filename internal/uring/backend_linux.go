@@ -191,16 +191,16 @@ func (b *Backend) Start(op *proactor.Op) bool {
 	b.slots[at].op = op
 	op.Slot, op.InFlight = at, true
 	b.inFlight++
-	b.queue(op, b.buffers == nil)
+	b.queue(op)
 	return false
 }
 
-// queue queues the entry of op. A read without a buffer takes one of ours, or waits until it
-// could.
-func (b *Backend) queue(op *proactor.Op, wait bool) {
+// queue queues the entry of op. A read without a buffer takes one of ours, or fails with ENOBUFS
+// when all are used up. Where we have none, it is over when it could be read.
+func (b *Backend) queue(op *proactor.Op) {
 	e := b.entry()
 	e.fd, e.userData = op.Desc.Num, b.userData(op.Slot)
-	if op.Kind == proactor.Readable && wait {
+	if op.Kind == proactor.Readable && b.buffers == nil {
 		e.opcode, e.opFlags = opPollAdd, pollIn()
 		return
 	}
@@ -283,14 +283,6 @@ func (b *Backend) complete(done []*proactor.Op, c cqe) []*proactor.Op {
 		if syscall.Errno(-c.res) == syscall.EALREADY { // it was under way, and may wait anew
 			b.Cancel(op)
 		}
-		return done
-	}
-	if op.Kind == proactor.Readable && syscall.Errno(-c.res) == syscall.ENOBUFS && op.Cause == proactor.None && op.Desc.Gone == proactor.None {
-		b.queue(op, true) // all buffers are used up, and the watcher has some bytes
-		return done
-	}
-	if op.Kind == proactor.Readable && c.res > 0 && c.flags&cqeBuffer == 0 && op.Cause == proactor.None && b.buffers.some() {
-		b.queue(op, false) // it could be read now, and there are buffers again
 		return done
 	}
 	s.op = nil

@@ -98,9 +98,6 @@ func (b *buffers) take(c cqe) []byte {
 	return b.memory[id][from:b.used[id]:b.used[id]]
 }
 
-// some reports whether the kernel has a buffer left.
-func (b *buffers) some() bool { return b != nil && len(b.spent) < bufferCount }
-
 // close is for a ring that has nothing in flight any more.
 func (b *buffers) close() {
 	if b != nil {
