@@ -28,7 +28,9 @@ func (b Backend) MarshalText() ([]byte, error) { return marshal(int(b), backendN
 // UnmarshalText implements encoding.TextUnmarshaler. Another text is an error that names the four.
 func (b *Backend) UnmarshalText(text []byte) error {
 	i, err := unmarshal(text, backendNames, "backend")
-	*b = Backend(i)
+	if err == nil {
+		*b = Backend(i)
+	}
 	return err
 }
 
@@ -52,7 +54,9 @@ func (o Op) MarshalText() ([]byte, error) { return marshal(int(o), opNames, "ope
 // UnmarshalText implements encoding.TextUnmarshaler. Another text is an error that names the three.
 func (o *Op) UnmarshalText(text []byte) error {
 	i, err := unmarshal(text, opNames, "operation")
-	*o = Op(i)
+	if err == nil {
+		*o = Op(i)
+	}
 	return err
 }
 

@@ -236,9 +236,9 @@ func TestFeatureLinuxAndBSD(t *testing.T) {
 			t.Errorf("no backend here: %v", err)
 		}
 	}
-	var b aio.Backend
-	if err := b.UnmarshalText([]byte("iocp")); err == nil || err.Error() != `aio: no backend "iocp": it is auto, io_uring, epoll or kqueue` {
-		t.Errorf("iocp: %v", err)
+	b := aio.BackendEpoll
+	if err := b.UnmarshalText([]byte("iocp")); b != aio.BackendEpoll || err == nil || err.Error() != `aio: no backend "iocp": it is auto, io_uring, epoll or kqueue` {
+		t.Errorf("iocp: %v, %v", b, err)
 	}
 	if text, err := aio.Backend(9).MarshalText(); err == nil {
 		t.Errorf("a backend of no name: %q", text)

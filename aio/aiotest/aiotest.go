@@ -17,7 +17,7 @@ type Options struct {
 	// Seed draws the faults. Default: 0, which is a seed like others.
 	Seed uint64
 
-	// Faults says what goes wrong. Default: nothing. AllFaults has all of them.
+	// Faults says what goes wrong. Default: nothing. AllFaults returns all of them.
 	Faults Faults
 }
 
@@ -35,8 +35,8 @@ type Faults struct {
 	LateCancel float64 // a cancellation comes too late when the transfer was possible
 }
 
-// AllFaults has all of them, often.
-var AllFaults = Faults(aiosuite.AllFaults)
+// AllFaults returns Faults with all of them, often.
+func AllFaults() Faults { return Faults(aiosuite.AllFaults) }
 
 // NewWatcher returns a Watcher that takes the ends of [Pair] and no other connections. It fails as
 // aio.New does for w that it refuses; w.Backend is not looked at.

@@ -15,7 +15,7 @@ import (
 func TestWatcher(t *testing.T) {
 	for name, o := range map[string]aiotest.Options{
 		"io_uring": {}, "epoll": {Readiness: true},
-		"io_uring, faulty": {Seed: 3, Faults: aiotest.AllFaults}, "epoll, faulty": {Seed: 3, Readiness: true, Faults: aiotest.AllFaults},
+		"io_uring, faulty": {Seed: 3, Faults: aiotest.AllFaults()}, "epoll, faulty": {Seed: 3, Readiness: true, Faults: aiotest.AllFaults()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, err := aiotest.NewWatcher(aio.Options{}, o)
