@@ -1,6 +1,7 @@
 package aio
 
 import (
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -74,16 +75,8 @@ func (w *Watcher) turn() (idle bool, err error) {
 		w.swapUsed = 0
 		w.backend.Recycle()
 	}
+	w.retry() // before others can take the memory
 	w.intake(batch)
-	for _, d := range w.starved {
-		d.Starved = false
-	}
-	starved := len(w.starved)
-	for _, d := range w.starved[:starved] {
-		w.run(d, proactor.In)
-		w.run(d, proactor.Out)
-	}
-	w.starved = w.starved[:copy(w.starved, w.starved[starved:])] // run may have appended
 	// What could be done at once is over; then the kernel is asked the next time, so that a few
 	// busy connections do not keep the others waiting.
 	if w.ended.Head != nil && !w.skipped {
@@ -110,6 +103,20 @@ func (w *Watcher) turn() (idle bool, err error) {
 		idle = false
 	}
 	return idle, err
+}
+
+// retry starts what there was no memory for. What there is none for again waits for the next turn,
+// in the same order.
+func (w *Watcher) retry() {
+	for _, d := range w.starved {
+		d.Starved = false
+	}
+	n := len(w.starved)
+	for _, d := range w.starved[:n] {
+		w.run(d, proactor.In)
+		w.run(d, proactor.Out)
+	}
+	w.starved = slices.Delete(w.starved, 0, n)
 }
 
 // wait waits until there is something to do. The caller holds mu, which is released meanwhile.

@@ -10,6 +10,7 @@ import (
 var swapTests = []test{
 	{"SwapBuffer", swapBuffer, false},
 	{"SwapBufferFull", swapBufferFull, false},
+	{"SwapBufferFair", swapBufferFair, false},
 	{"SwapBufferLate", swapBufferLate, false},
 	{"SwapBufferReadByClose", swapBufferReadByClose, false},
 }
@@ -105,6 +106,38 @@ func swapBufferFull(r *rig) {
 	if s := r.w.Stats(); s.SwapFull == 0 && !r.sys.Faulty {
 		r.t.Errorf("%d bytes in one WaitIO, a swap buffer of %d, and it was never full: %+v", conns*each, size, s)
 	}
+}
+
+// swapBufferFair: a read that found it full has its turn before those that are submitted later,
+// each of which would fill it.
+func swapBufferFair(r *rig) {
+	const size, turns = 8, 100
+	r.open(aio.Options{SwapSize: size})
+	busy := map[*aio.Conn]bool{}
+	for i := range 3 {
+		conn, peer := r.pair()
+		r.send(peer, pattern(i, 0, 4*turns*size))
+		busy[conn] = true
+		r.readSwap(conn)
+	}
+	conn, peer := r.pair()
+	r.send(peer, []byte("me"))
+	k := r.readSwap(conn)
+	for range turns {
+		results, err := r.wait()
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		for _, res := range results {
+			if busy[res.Conn] {
+				r.readSwap(res.Conn)
+			}
+		}
+		if r.times(k) > 0 {
+			return
+		}
+	}
+	r.t.Errorf("a read without a buffer had no turn in %d WaitIO: %+v", turns, r.w.Stats())
 }
 
 // swapBufferLate: a read without a buffer that had to wait gets one when there is data, not before.
