@@ -109,7 +109,7 @@ func (w *Watcher) turn() (idle bool, err error) {
 // in the same order.
 func (w *Watcher) retry() {
 	for _, d := range w.starved {
-		d.Starved = false
+		d.Starved = [2]bool{}
 	}
 	n := len(w.starved)
 	for _, d := range w.starved[:n] {

@@ -20,7 +20,7 @@ func (w *Watcher) run(d *proactor.Desc, dir proactor.Dir) {
 			w.finish(op)
 			continue
 		}
-		if d.Starved {
+		if d.Starved[dir] {
 			return
 		}
 		if w.backend.Start(op) && w.over(op) {
@@ -60,10 +60,10 @@ func (w *Watcher) over(op *proactor.Op) bool {
 		if full {
 			w.stats.SwapFull++
 		}
-		if !d.Starved {
-			d.Starved = true
+		if d.Starved == [2]bool{} {
 			w.starved = append(w.starved, d)
 		}
+		d.Starved[op.Kind.Dir()] = true
 	}
 	return op.Err != nil
 }

@@ -12,6 +12,7 @@ import (
 var closeTests = []test{
 	{"ConnClosePending", connClosePending, false},
 	{"ConnCloseAtOnce", connCloseAtOnce, false},
+	{"ConnCloseAtOnceWhenFull", connCloseAtOnceWhenFull, false},
 	{"ConnCloseTwice", connCloseTwice, false},
 	{"ConnCloseWhileWaiting", connCloseWhileWaiting, false},
 	{"ClosePending", closePending, false},
@@ -86,6 +87,32 @@ func connCloseAtOnce(r *rig) {
 			r.t.Error("the peer:", err)
 		}
 		r.same("at the peer", data, k.buf[:k.result.Size])
+		if !r.sys.Faulty {
+			r.want(k, 3, nil)
+		}
+	}
+}
+
+// connCloseAtOnceWhenFull: so it is on a connection whose read waits for room in the swap buffer.
+func connCloseAtOnceWhenFull(r *rig) {
+	const size = 8
+	r.open(aio.Options{SwapSize: size})
+	var reads []*ticket
+	for i := range 2 {
+		conn, peer := r.pair()
+		r.send(peer, pattern(i, 0, 4*size))
+		reads = append(reads, r.readSwap(conn))
+	}
+	if _, err := r.wait(); err != nil {
+		r.t.Fatal(err)
+	}
+	for _, read := range reads {
+		if r.times(read) > 0 {
+			continue
+		}
+		k := r.write(read.conn, []byte("bye"))
+		_ = read.conn.Close()
+		r.until(read, k)
 		if !r.sys.Faulty {
 			r.want(k, 3, nil)
 		}

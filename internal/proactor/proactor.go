@@ -138,7 +138,7 @@ type Desc struct {
 
 	// The watcher's, under its mu but for Closed.
 	Gone    Cause    // it was released, since the connection or the watcher was closed
-	Starved bool     // transfers wait for memory: the kernel's, or the swap buffer's
+	Starved [2]bool  // by Dir: its transfers wait for memory, the kernel's or the swap buffer's
 	Closed  bool     // under subMu: no more submissions
 	Queued  int32    // atomic: operations submitted and not yet returned
 	Queues  [2]Queue // by Dir. Only the head may be in flight
