@@ -152,7 +152,7 @@ func (s *soaker) read(c *aio.Conn, kind int) {
 	}
 	if err != nil {
 		s.submitted.Add(-1)
-		if err != aio.ErrWatcherClosed {
+		if err != aio.ErrWatcherClosed && err != aio.ErrClosed { // closed in flight
 			s.fail("read: %v", err)
 		}
 	}
