@@ -73,7 +73,7 @@ golden:
 SOAK ?= 1h
 .PHONY: soak soak-fastc
 soak:
-	EVENKEEL_SOAK=$(SOAK) go test -count=1 -v -timeout 0 -run '^(TestSoak|TestSimulation|TestPrograms)$$' ./aio/... ./gcgate ./gctrace
+	EVENKEEL_SOAK=$(SOAK) go test -count=1 -v -timeout 0 -run '^(TestSoak|TestSimulation|TestPrograms)$$' ./aio/... ./internal/aiosuite ./gcgate ./gctrace
 
 soak-fastc:
 	EVENKEEL_SOAK=$(SOAK) go test -count=1 -v -timeout 0 -run '^TestSoak$$' ./fastc
