@@ -13,10 +13,10 @@ import (
 
 // TestAllocs holds that no call allocates: neither the frame nor what it points to leaves the stack.
 func TestAllocs(t *testing.T) {
-	counted := fastc.NewSite(leaf.Dot, "counted", fastc.Options{Budget: -1})
-	timed := fastc.NewSite(leaf.Dot, "timed", fastc.Options{Budget: time.Hour})
-	doubted := fastc.NewSite(leaf.Dot, "doubted", fastc.Options{Budget: 1, Logger: silent})
-	diverted := fastc.NewSite(leaf.Dot, "diverted", fastc.Options{Hold: -1, Logger: silent})
+	counted := fastc.MustSite(leaf.Dot, "counted", fastc.Options{DisableBudget: true})
+	timed := fastc.MustSite(leaf.Dot, "timed", fastc.Options{Budget: time.Hour})
+	doubted := fastc.MustSite(leaf.Dot, "doubted", fastc.Options{Budget: 1, Logger: silent})
+	diverted := fastc.MustSite(leaf.Dot, "diverted", fastc.Options{Hold: fastc.HoldForever, Logger: silent})
 	fastc.Divert(diverted)
 	all := map[string]float64{
 		"Call": testing.AllocsPerRun(1000, func() {

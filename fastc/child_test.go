@@ -41,13 +41,13 @@ func crashInSlow() {
 //go:noinline
 func crashInSite() {
 	var frame int
-	fastc.NewSite(leaf.Crash, "crash", fastc.Options{}).Call(unsafe.Pointer(&frame))
+	fastc.MustSite(leaf.Crash, "crash", fastc.Options{}).Call(unsafe.Pointer(&frame))
 }
 
 //go:noinline
 func crashInTrustedSite() {
 	left := int64(1000)
-	site := fastc.NewSite(leaf.Fuse, "fuse", fastc.Options{Budget: -1})
+	site := fastc.MustSite(leaf.Fuse, "fuse", fastc.Options{DisableBudget: true})
 	for {
 		site.Call(unsafe.Pointer(&left))
 	}

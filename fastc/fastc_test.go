@@ -47,14 +47,14 @@ func BenchmarkSlow(b *testing.B) {
 
 func BenchmarkSite(b *testing.B) {
 	var f leaf.AddFrame
-	s := fastc.NewSite(leaf.Add, "add", fastc.Options{})
+	s := fastc.MustSite(leaf.Add, "add", fastc.Options{})
 	for b.Loop() {
 		s.Call(unsafe.Pointer(&f))
 	}
 }
 
 func TestSite(t *testing.T) {
-	s := fastc.NewSite(leaf.Add, "add", fastc.Options{Budget: -1})
+	s := fastc.MustSite(leaf.Add, "add", fastc.Options{DisableBudget: true})
 	for i := range int64(10_000) {
 		f := leaf.AddFrame{A: i, B: 2}
 		if r := s.Call(unsafe.Pointer(&f)); r != 0 || f.Sum != i+2 {

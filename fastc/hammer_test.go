@@ -51,9 +51,9 @@ const (
 func hammer(t *testing.T, length time.Duration) {
 	defer debug.SetGCPercent(debug.SetGCPercent(1))
 	h := &hammering{
-		plain: fastc.NewSite(leaf.Add, "plain", fastc.Options{Budget: -1}),
+		plain: fastc.MustSite(leaf.Add, "plain", fastc.Options{DisableBudget: true}),
 		// It goes to and fro between the two ways, and each call of it is over the budget.
-		restless: fastc.NewSite(leaf.Dot, "restless", fastc.Options{Budget: 1, Hold: time.Millisecond, Logger: silent}),
+		restless: fastc.MustSite(leaf.Dot, "restless", fastc.Options{Budget: 1, Hold: time.Millisecond, Logger: silent}),
 	}
 	stopProfiles := profile(t)
 	stopSignals := h.storm(t)

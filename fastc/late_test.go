@@ -29,7 +29,7 @@ func TestLoggerMayUseTheSite(t *testing.T) {
 	needShortWay(t)
 	synctest.Test(t, func(t *testing.T) {
 		h := &asking{}
-		h.site = NewSite(leaf.Nop, "nop", Options{Budget: budget, Hold: time.Second, Logger: slog.New(h)})
+		h.site = MustSite(leaf.Nop, "nop", Options{Budget: budget, Hold: time.Second, Logger: slog.New(h)})
 		for range strikes {
 			h.site.judge(over, 1, true)
 		}
@@ -48,7 +48,7 @@ func TestLateCalls(t *testing.T) {
 	for name, took := range map[string]time.Duration{"over": over, "within": 0} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := NewSite(leaf.Nop, "nop", Options{Budget: budget, Hold: time.Second, Logger: slog.New(&entries{})})
+				s := MustSite(leaf.Nop, "nop", Options{Budget: budget, Hold: time.Second, Logger: slog.New(&entries{})})
 				for range strikes {
 					s.judge(over, 1, true)
 				}
@@ -68,7 +68,7 @@ func TestLateCalls(t *testing.T) {
 
 // TestCount holds that calls are counted well, whichever of them are timed.
 func TestCount(t *testing.T) {
-	s := NewSite(leaf.Nop, "nop", Options{Budget: -1})
+	s := MustSite(leaf.Nop, "nop", Options{DisableBudget: true})
 	const calls, waiting = 100_000, 2 * sampleOneIn // for the next timed one, in a cell
 	for range calls {
 		nop(s)
@@ -80,7 +80,7 @@ func TestCount(t *testing.T) {
 
 // TestLongHold does not overflow.
 func TestLongHold(t *testing.T) {
-	s := NewSite(leaf.Nop, "nop", Options{Hold: 1 << 62})
+	s := MustSite(leaf.Nop, "nop", Options{Hold: maxHold})
 	for range 10 {
 		s.divert(time.Now())
 		s.back = time.Now()

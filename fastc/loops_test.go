@@ -38,13 +38,13 @@ var loops = map[string]func(enough *atomic.Bool){
 		}
 	},
 	"Site": func(enough *atomic.Bool) {
-		turns, s := int64(loopTurns), fastc.NewSite(leaf.Turn, "turn", fastc.Options{Budget: -1})
+		turns, s := int64(loopTurns), fastc.MustSite(leaf.Turn, "turn", fastc.Options{DisableBudget: true})
 		for i := 0; i < loopCalls && !enough.Load(); i++ {
 			s.Call(unsafe.Pointer(&turns))
 		}
 	},
 	"Site diverted": func(enough *atomic.Bool) {
-		turns, s := int64(loopTurns), fastc.NewSite(leaf.Turn, "turn", fastc.Options{Budget: 1, Hold: -1, Logger: silent})
+		turns, s := int64(loopTurns), fastc.MustSite(leaf.Turn, "turn", fastc.Options{Budget: 1, Hold: fastc.HoldForever, Logger: silent})
 		for i := 0; i < loopCalls && !enough.Load(); i++ {
 			s.Call(unsafe.Pointer(&turns))
 		}
@@ -93,7 +93,7 @@ func collectBeside(loop func(enough *atomic.Bool)) (n int) {
 func TestOwnFrame(t *testing.T) {
 	needShortWay(t)
 	h := &tracing{Handler: slog.DiscardHandler}
-	s := fastc.NewSite(leaf.Turn, "turn", fastc.Options{Budget: 1, Hold: -1, Logger: slog.New(h)})
+	s := fastc.MustSite(leaf.Turn, "turn", fastc.Options{Budget: 1, Hold: fastc.HoldForever, Logger: slog.New(h)})
 	turns := int64(loopTurns)
 	for i := 0; !s.Stats().Diverted && i < loopCalls; i++ {
 		s.Call(unsafe.Pointer(&turns))

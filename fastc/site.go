@@ -10,30 +10,9 @@ import (
 )
 
 const (
-	defaultBudget = 200 * time.Microsecond
-	defaultHold   = 10 * time.Second
-	maxHold       = 24 * time.Hour
-	maxHoldFactor = 16
-
 	probation = 16          // calls within the budget, one after the other, that make a function trusted
 	doubtful  = time.Second // how long the thread is asked too after a call over the budget
 )
-
-// Options configure a [Site]. The zero value works.
-type Options struct {
-	// Budget is what one call may take, and so what it may add to a stop of the world.
-	// Default: 0, which is 200 µs; negative: none, calls are only counted.
-	Budget time.Duration
-
-	// Hold is how long calls go through cgo once they exceed the budget too much. It doubles each
-	// time that they do so again within as long a time after it, up to 16 times this. Default: 0, which
-	// is 10 s; negative: for ever. Limit: 24 h.
-	Hold time.Duration
-
-	// Logger gets Warn when calls begin to go through cgo, and Debug when they no longer do.
-	// Default: nil, which is slog.Default().
-	Logger *slog.Logger
-}
 
 // Site calls one C function with a budget of time: when the calls took more than 10 ms beyond it in a
 // second of use, three of them at least, the function is diverted. It goes through ordinary cgo for a
@@ -87,17 +66,25 @@ type Stats struct {
 	Diverted   bool          // now
 }
 
-// NewSite returns a Site for calls of the C function fn, which logs call name.
-func NewSite(fn unsafe.Pointer, name string, opts Options) *Site {
-	if opts.Budget == 0 {
-		opts.Budget = defaultBudget
+// NewSite returns a Site for calls of the C function fn, which logs call name. The only errors are of
+// type [*OptionError].
+func NewSite(fn unsafe.Pointer, name string, opts Options) (*Site, error) {
+	opts, err := opts.normal()
+	if err != nil {
+		return nil, err
 	}
-	if opts.Hold == 0 {
-		opts.Hold = defaultHold
-	}
-	opts.Hold = min(opts.Hold, maxHold)
 	s := &Site{fn: fn, name: name, opts: opts, born: time.Now()}
 	s.curiosity.Store(maxCuriosity)
+	return s, nil
+}
+
+// MustSite is [NewSite] for a variable of a package, as fastcgen writes it: it panics where NewSite returns
+// an error.
+func MustSite(fn unsafe.Pointer, name string, opts Options) *Site {
+	s, err := NewSite(fn, name, opts)
+	if err != nil {
+		panic(err)
+	}
 	return s
 }
 
@@ -136,7 +123,7 @@ func watch(s *Site, arg unsafe.Pointer) int32 {
 	}
 	short := chosen().short // or the first call would be timed with the search
 	now := time.Since(s.born)
-	ask := short && s.opts.Budget >= 0 && (s.trusted.Load() == 0 || int64(now) < s.doubt.Load())
+	ask := short && !s.opts.DisableBudget && (s.trusted.Load() == 0 || int64(now) < s.doubt.Load())
 	cost := costOfTiming
 	if ask {
 		cost = costOfDoubt
@@ -196,7 +183,7 @@ func charge(clock time.Duration, before, after thread) time.Duration {
 // judge takes note of a timed call on the short way that stands for as many calls. A call over the
 // budget for which the thread was not asked only raises doubt.
 func (s *Site) judge(took time.Duration, calls int32, asked bool) {
-	within := s.opts.Budget < 0 || took <= s.opts.Budget
+	within := s.opts.DisableBudget || took <= s.opts.Budget
 	if within && s.trusted.Load() != 0 {
 		return
 	}
@@ -217,7 +204,7 @@ func (s *Site) judge(took time.Duration, calls int32, asked bool) {
 		return
 	}
 	until := hold.String()
-	if hold < 0 {
+	if hold == HoldForever {
 		until = "the end of the process"
 	}
 	s.logger().Warn("fastc: calls exceed their budget by more than 10 ms a second and go through cgo for now; choose Slow by the size of the input, or a larger budget",
@@ -250,14 +237,14 @@ func (s *Site) weigh(beyond time.Duration, within bool) (hold time.Duration, div
 // divert begins a hold. mu is held.
 func (s *Site) divert(now time.Time) {
 	switch {
-	case s.opts.Hold < 0 || s.diversions == 0 || now.Sub(s.back) >= s.hold:
+	case s.opts.Hold == HoldForever || s.diversions == 0 || now.Sub(s.back) >= s.hold:
 		s.hold = s.opts.Hold
 	case s.hold < maxHoldFactor*s.opts.Hold:
 		s.hold *= 2
 	}
 	s.diversions++
 	s.until = time.Time{}
-	if s.hold >= 0 {
+	if s.hold != HoldForever {
 		s.until = now.Add(s.hold)
 	}
 	s.overtime, s.clean = overtime{}, 0

@@ -93,7 +93,7 @@ func TestJudge(t *testing.T) {
 		{w16 + "uuuuuuuuuu", true, false, 10}, // the kernel may have taken the processor away
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			s := NewSite(leaf.Nop, "nop", Options{Budget: budget, Hold: -1, Logger: slog.New(&entries{})})
+			s := MustSite(leaf.Nop, "nop", Options{Budget: budget, Hold: HoldForever, Logger: slog.New(&entries{})})
 			for _, call := range c.calls {
 				switch call {
 				case 'o':
@@ -143,7 +143,7 @@ func TestHold(t *testing.T) {
 	needShortWay(t)
 	synctest.Test(t, func(t *testing.T) {
 		log := &entries{}
-		s := NewSite(leaf.Nop, "nop", Options{Budget: budget, Hold: time.Second, Logger: slog.New(log)})
+		s := MustSite(leaf.Nop, "nop", Options{Budget: budget, Hold: time.Second, Logger: slog.New(log)})
 		var want []entry
 		diversions := uint64(0)
 		divert := func(hold time.Duration) {
@@ -189,7 +189,7 @@ func TestHold(t *testing.T) {
 func TestHoldForEver(t *testing.T) {
 	needShortWay(t)
 	synctest.Test(t, func(t *testing.T) {
-		s := NewSite(leaf.Nop, "nop", Options{Budget: budget, Hold: -1, Logger: slog.New(&entries{})})
+		s := MustSite(leaf.Nop, "nop", Options{Budget: budget, Hold: HoldForever, Logger: slog.New(&entries{})})
 		for range strikes {
 			s.judge(over, 1, true)
 		}
@@ -205,7 +205,7 @@ func TestHoldForEver(t *testing.T) {
 
 // TestNoBudget holds that without one, no call is over it.
 func TestNoBudget(t *testing.T) {
-	s := NewSite(leaf.Nop, "nop", Options{Budget: -1})
+	s := MustSite(leaf.Nop, "nop", Options{DisableBudget: true})
 	for range 100 {
 		s.judge(time.Hour, 1, true)
 	}
@@ -220,7 +220,7 @@ func TestOneWay(t *testing.T) {
 		t.Skip("needs FASTC=off: TestModes runs it so")
 	}
 	log := &entries{}
-	s := NewSite(leaf.Spin, "spin", Options{Budget: 1, Logger: slog.New(log)})
+	s := MustSite(leaf.Spin, "spin", Options{Budget: 1, Logger: slog.New(log)})
 	for range 1000 {
 		s.Call(unsafe.Pointer(&leaf.SpinFrame{NS: 1000}))
 	}
@@ -230,7 +230,7 @@ func TestOneWay(t *testing.T) {
 }
 
 func TestDefaults(t *testing.T) {
-	s := NewSite(leaf.Nop, "nop", Options{})
+	s := MustSite(leaf.Nop, "nop", Options{})
 	if s.opts.Budget != 200*time.Microsecond || s.opts.Hold != 10*time.Second {
 		t.Errorf("%+v", s.opts)
 	}
@@ -257,7 +257,7 @@ func callOver(s *Site) int32 {
 func TestOver(t *testing.T) {
 	needShortWay(t)
 	log := &entries{}
-	s := NewSite(leaf.Turn, "turn", Options{Budget: 10 * time.Microsecond, Hold: -1, Logger: slog.New(log)})
+	s := MustSite(leaf.Turn, "turn", Options{Budget: 10 * time.Microsecond, Hold: HoldForever, Logger: slog.New(log)})
 	for range 5 {
 		if r := callOver(s); r != 0 {
 			t.Errorf("returned %d", r)
@@ -282,7 +282,7 @@ func TestOverTogether(t *testing.T) {
 	needShortWay(t)
 	const goroutines, rounds = 4, 5
 	log := &entries{}
-	s := NewSite(leaf.Turn, "turn", Options{Budget: 10 * time.Microsecond, Hold: -1, Logger: slog.New(log)})
+	s := MustSite(leaf.Turn, "turn", Options{Budget: 10 * time.Microsecond, Hold: HoldForever, Logger: slog.New(log)})
 	var wg sync.WaitGroup
 	for range goroutines {
 		wg.Go(func() {
@@ -307,7 +307,7 @@ func TestRarelyOver(t *testing.T) {
 	needShortWay(t)
 	const enough = 3000 // long calls: a dozen or two are
 	for _, oneIn := range []int{100, 1000} {
-		s := NewSite(leaf.Turn, "turn", Options{Hold: -1, Logger: slog.New(&entries{})})
+		s := MustSite(leaf.Turn, "turn", Options{Hold: HoldForever, Logger: slog.New(&entries{})})
 		seen := 0
 		for ; seen < enough && !s.Stats().Diverted; seen++ {
 			for range oneIn - 1 {
@@ -331,7 +331,7 @@ func TestNeverOver(t *testing.T) {
 	var log entries
 	// What a hypervisor takes without saying so is the thread's time, as far as its kernel knows: some
 	// hundred microseconds now and then, where turns among threads are milliseconds.
-	s := NewSite(leaf.Turn, "turn", Options{Budget: 5 * time.Millisecond, Logger: slog.New(&log)})
+	s := MustSite(leaf.Turn, "turn", Options{Budget: 5 * time.Millisecond, Logger: slog.New(&log)})
 	var wg sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		wg.Go(func() {
@@ -350,7 +350,7 @@ func TestNeverOver(t *testing.T) {
 }
 
 func TestLongest(t *testing.T) {
-	s := NewSite(leaf.Spin, "spin", Options{Budget: -1})
+	s := MustSite(leaf.Spin, "spin", Options{DisableBudget: true})
 	s.Call(unsafe.Pointer(&leaf.SpinFrame{NS: 3e6}))
 	for range 5 {
 		s.Call(unsafe.Pointer(&leaf.SpinFrame{}))

@@ -64,7 +64,7 @@ func TestStopWaits(t *testing.T) {
 // TestStopPasses holds that one by ordinary cgo does not hinder it: it returns only after a
 // collection is complete.
 func TestStopPasses(t *testing.T) {
-	site := fastc.NewSite(leaf.Gate, "gate", fastc.Options{})
+	site := fastc.MustSite(leaf.Gate, "gate", fastc.Options{})
 	for name, call := range map[string]func(fn, arg unsafe.Pointer) int32{
 		"Slow":      fastc.Slow,
 		"Site.Slow": func(_, arg unsafe.Pointer) int32 { return site.Slow(arg) },

@@ -69,7 +69,7 @@ func (b *bench) rare() error {
 	for _, oneIn := range []int{100, 1000} {
 		var seconds []float64
 		for range b.rounds {
-			s, start := fastc.NewSite(sig.SpinCode, "spin", fastc.Options{Hold: -1, Logger: slog.New(slog.DiscardHandler)}), time.Now()
+			s, start := fastc.MustSite(sig.SpinCode, "spin", fastc.Options{Hold: fastc.HoldForever, Logger: slog.New(slog.DiscardHandler)}), time.Now()
 			for i := 1; !s.Stats().Diverted && time.Since(start) < most; i++ {
 				if err := b.ctx.Err(); err != nil {
 					return err
@@ -86,7 +86,7 @@ func (b *bench) rare() error {
 		b.set.Raw[fmt.Sprintf("diverted_after_s_one_in_%d", oneIn)] = seconds
 		b.set.AtMost(fmt.Sprintf("budget: one call in %d takes 5 ms: diverted, slowest", oneIn), []float64{slices.Max(seconds)}, 1, " s")
 	}
-	s := fastc.NewSite(sig.SpinCode, "spin", fastc.Options{})
+	s := fastc.MustSite(sig.SpinCode, "spin", fastc.Options{})
 	for range within {
 		none := int64(0)
 		s.Call(unsafe.Pointer(&none))

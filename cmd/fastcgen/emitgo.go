@@ -174,7 +174,7 @@ func (g *generator) wrapper(b *strings.Builder, p *plan) {
 			options = "Budget: " + goDuration(f.budget.limit)
 		}
 		fmt.Fprintf(b, "\n// %s counts the calls of [%s] and holds its budget.\n", f.siteName(), f.name)
-		fmt.Fprintf(b, "var %s = fastc.NewSite(unsafe.Pointer(C.%s), %q, fastc.Options{%s})\n", f.siteName(), g.shim(f), full, options)
+		fmt.Fprintf(b, "var %s = fastc.MustSite(unsafe.Pointer(C.%s), %q, fastc.Options{%s})\n", f.siteName(), g.shim(f), full, options)
 	}
 	b.WriteString("\n")
 	for _, l := range f.doc {

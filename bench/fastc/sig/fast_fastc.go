@@ -295,7 +295,7 @@ func Cross(a, b Vec) Vec {
 }
 
 // MeasuredAdd2Site counts the calls of [MeasuredAdd2] and holds its budget.
-var MeasuredAdd2Site = fastc.NewSite(unsafe.Pointer(C.fastc_sig_ac899eab_MeasuredAdd2), "sig.MeasuredAdd2", fastc.Options{})
+var MeasuredAdd2Site = fastc.MustSite(unsafe.Pointer(C.fastc_sig_ac899eab_MeasuredAdd2), "sig.MeasuredAdd2", fastc.Options{})
 
 // MeasuredAdd2 is Add2 through a Site.
 //
@@ -310,7 +310,7 @@ func MeasuredAdd2(a, b int64) int64 {
 }
 
 // MeasuredAdd6Site counts the calls of [MeasuredAdd6] and holds its budget.
-var MeasuredAdd6Site = fastc.NewSite(unsafe.Pointer(C.fastc_sig_ac899eab_MeasuredAdd6), "sig.MeasuredAdd6", fastc.Options{})
+var MeasuredAdd6Site = fastc.MustSite(unsafe.Pointer(C.fastc_sig_ac899eab_MeasuredAdd6), "sig.MeasuredAdd6", fastc.Options{})
 
 // MeasuredAdd6 is Add6 through a Site.
 //
@@ -329,7 +329,7 @@ func MeasuredAdd6(a, b, c, d, e, f int64) int64 {
 }
 
 // MeasuredAddDoubleSite counts the calls of [MeasuredAddDouble] and holds its budget.
-var MeasuredAddDoubleSite = fastc.NewSite(unsafe.Pointer(C.fastc_sig_ac899eab_MeasuredAddDouble), "sig.MeasuredAddDouble", fastc.Options{})
+var MeasuredAddDoubleSite = fastc.MustSite(unsafe.Pointer(C.fastc_sig_ac899eab_MeasuredAddDouble), "sig.MeasuredAddDouble", fastc.Options{})
 
 // MeasuredAddDouble is AddDouble through a Site.
 //
@@ -344,7 +344,7 @@ func MeasuredAddDouble(a, b float64) float64 {
 }
 
 // MeasuredDotSite counts the calls of [MeasuredDot] and holds its budget.
-var MeasuredDotSite = fastc.NewSite(unsafe.Pointer(C.fastc_sig_ac899eab_MeasuredDot), "sig.MeasuredDot", fastc.Options{})
+var MeasuredDotSite = fastc.MustSite(unsafe.Pointer(C.fastc_sig_ac899eab_MeasuredDot), "sig.MeasuredDot", fastc.Options{})
 
 // MeasuredDot is Dot through a Site.
 //
@@ -364,7 +364,7 @@ func MeasuredDot(a, b []float64) float64 {
 }
 
 // MeasuredCrossSite counts the calls of [MeasuredCross] and holds its budget.
-var MeasuredCrossSite = fastc.NewSite(unsafe.Pointer(C.fastc_sig_ac899eab_MeasuredCross), "sig.MeasuredCross", fastc.Options{})
+var MeasuredCrossSite = fastc.MustSite(unsafe.Pointer(C.fastc_sig_ac899eab_MeasuredCross), "sig.MeasuredCross", fastc.Options{})
 
 // MeasuredCross is Cross through a Site.
 //
@@ -390,7 +390,7 @@ func Spin(ns int64) int64 {
 }
 
 // MeasuredSpinSite counts the calls of [MeasuredSpin] and holds its budget.
-var MeasuredSpinSite = fastc.NewSite(unsafe.Pointer(C.fastc_sig_ac899eab_MeasuredSpin), "sig.MeasuredSpin", fastc.Options{Budget: 200 * time.Microsecond})
+var MeasuredSpinSite = fastc.MustSite(unsafe.Pointer(C.fastc_sig_ac899eab_MeasuredSpin), "sig.MeasuredSpin", fastc.Options{Budget: 200 * time.Microsecond})
 
 // MeasuredSpin computes for ns nanoseconds, within a budget of 200 µs a call.
 //

@@ -169,7 +169,7 @@ func MultiplyCgo(a, b, out []float64, n, loops int) {
 }
 
 // MultiplyAdaptiveSite counts the calls of [MultiplyAdaptive] and holds its budget.
-var MultiplyAdaptiveSite = fastc.NewSite(unsafe.Pointer(C.fastc_matrix_9fbd162e_MultiplyAdaptive), "matrix.MultiplyAdaptive", fastc.Options{Budget: 500 * time.Microsecond})
+var MultiplyAdaptiveSite = fastc.MustSite(unsafe.Pointer(C.fastc_matrix_9fbd162e_MultiplyAdaptive), "matrix.MultiplyAdaptive", fastc.Options{Budget: 500 * time.Microsecond})
 
 // MultiplyAdaptive is Multiply with a budget: when calls exceed it by too much, they go through
 // ordinary cgo for a while.

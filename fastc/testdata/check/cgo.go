@@ -45,7 +45,7 @@ func wrong() (all []string) {
 	return all
 }
 
-var add = fastc.NewSite(leaf.Add, "add", fastc.Options{Budget: -1})
+var add = fastc.MustSite(leaf.Add, "add", fastc.Options{DisableBudget: true})
 
 // results compares what C makes of n with what Go does.
 func results(n int64) string {
@@ -83,7 +83,7 @@ func stack() string {
 
 // budget exceeds one: that diverts the function exactly where there is another way.
 func budget() string {
-	site := fastc.NewSite(leaf.Turn, "turn", fastc.Options{Budget: time.Microsecond, Hold: -1})
+	site := fastc.MustSite(leaf.Turn, "turn", fastc.Options{Budget: time.Microsecond, Hold: fastc.HoldForever})
 	for range 5 {
 		turns := int64(20_000_000) // many milliseconds
 		site.Call(unsafe.Pointer(&turns))

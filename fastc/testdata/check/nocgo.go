@@ -12,7 +12,7 @@ import (
 // wrong makes calls that reach no C: there is none.
 func wrong() (all []string) {
 	var frame int
-	site := fastc.NewSite(nil, "none", fastc.Options{})
+	site := fastc.MustSite(nil, "none", fastc.Options{})
 	for i := range 300 {
 		call, slow := fastc.Call(nil, unsafe.Pointer(&frame)), fastc.Slow(nil, unsafe.Pointer(&frame))
 		if s := site.Call(unsafe.Pointer(&frame)); call != -1 || slow != -1 || s != -1 {

@@ -21,7 +21,7 @@ const (
 )
 
 var (
-	site   = fastc.NewSite(leaf.Turn, "turn", fastc.Options{Budget: -1})
+	site   = fastc.MustSite(leaf.Turn, "turn", fastc.Options{DisableBudget: true})
 	enough atomic.Bool
 )
 

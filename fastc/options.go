@@ -1,0 +1,73 @@
+package fastc
+
+import (
+	"fmt"
+	"log/slog"
+	"math"
+	"time"
+)
+
+// HoldForever is an [Options.Hold] that does not end: a function that was diverted goes through cgo until
+// the process ends.
+const HoldForever time.Duration = math.MaxInt64
+
+const (
+	defaultBudget = 200 * time.Microsecond
+	defaultHold   = 10 * time.Second
+	maxHold       = 24 * time.Hour
+	maxHoldFactor = 16
+)
+
+// OptionError is what [NewSite] returns for an option that makes no sense.
+type OptionError struct {
+	Option string // a field of Options
+	Reason string // what is wrong, and what to write
+}
+
+func (e *OptionError) Error() string { return "fastc: Options." + e.Option + ": " + e.Reason }
+
+// Options configure a [Site]. The zero value works.
+type Options struct {
+	// Budget is what one call may take, and so what it may add to a stop of the world.
+	// Default: 0, which is 200 µs. There is no upper limit.
+	Budget time.Duration
+
+	// DisableBudget lets every call take the short way, however long calls take: they are only counted.
+	// Default: false. Budget and Hold have to be 0 with it.
+	DisableBudget bool
+
+	// Hold is how long calls go through cgo once they exceed the budget too much. It doubles each
+	// time that they do so again within as long a time after it, up to 16 times this. Default: 0, which
+	// is 10 s. Limit: 24 h, or HoldForever.
+	Hold time.Duration
+
+	// Logger gets Warn when calls begin to go through cgo, and Debug when they no longer do.
+	// Default: nil, which is slog.Default().
+	Logger *slog.Logger
+}
+
+// normal returns o with its defaults in place, or an [*OptionError].
+func (o Options) normal() (Options, error) {
+	refuse := func(option, format string, args ...any) (Options, error) {
+		return o, &OptionError{option, fmt.Sprintf(format, args...)}
+	}
+	switch {
+	case o.Budget < 0:
+		return refuse("Budget", "%v is negative; write 0 for %v, or set DisableBudget", o.Budget, defaultBudget)
+	case o.Hold < 0:
+		return refuse("Hold", "%v is negative; write 0 for %v, or fastc.HoldForever", o.Hold, defaultHold)
+	case o.Hold > maxHold && o.Hold != HoldForever:
+		return refuse("Hold", "%v is longer than %v; write less, or fastc.HoldForever", o.Hold, maxHold)
+	case o.DisableBudget && o.Budget != 0:
+		return refuse("Budget", "%v, and DisableBudget is set; leave one of them out", o.Budget)
+	case o.DisableBudget && o.Hold != 0:
+		return refuse("Hold", "%v, and DisableBudget is set, with which no call is diverted; leave one of them out", o.Hold)
+	}
+	if o.Budget == 0 {
+		o.Budget = defaultBudget
+	}
+	if o.Hold == 0 {
+		o.Hold = defaultHold
+	}
+	return o, nil
+}
