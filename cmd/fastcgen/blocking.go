@@ -47,6 +47,28 @@ func isCallback(symbol string) bool {
 	return symbol == "crosscall2" || strings.HasPrefix(symbol, "_cgoexp_") || strings.HasPrefix(symbol, "_cgo_")
 }
 
+// jumps are how C leaves functions without returning from them, and landings where they come to. A function
+// that gets to a jump and to no landing leaves itself: there are frames of Go above it.
+var (
+	jumps    = []string{"longjmp", "_longjmp", "siglongjmp"}
+	landings = []string{"setjmp", "_setjmp", "sigsetjmp"}
+)
+
+// looked reports whether a way to a symbol is to be found.
+func looked(symbol string) bool {
+	name := libcName(symbol)
+	return isCallback(symbol) || slices.Contains(blockingCalls, name) || slices.Contains(jumps, name) || slices.Contains(landings, name)
+}
+
+// withoutLandings leaves out the ways to landings and, where one is sure, to jumps.
+func withoutLandings(found []*step) []*step {
+	to := func(names []string) func(*step) bool {
+		return func(s *step) bool { return slices.Contains(names, libcName(s.key)) }
+	}
+	lands := slices.ContainsFunc(found, func(s *step) bool { return s.sure && to(landings)(s) })
+	return slices.DeleteFunc(found, func(s *step) bool { return to(landings)(s) || lands && to(jumps)(s) })
+}
+
 // libcName undoes what headers and compilers do to the names of the C library's functions:
 // __read_chk is read, open64 is open, __isoc99_scanf is scanf.
 func libcName(symbol string) string {
@@ -95,7 +117,7 @@ func (g *generator) blocking(ctx context.Context, tc *toolchain) []string {
 			continue
 		}
 		said[f.call.cName] = true
-		found := graph.reach(g.root(graph, f), func(s string) bool { return isCallback(s) || slices.Contains(blockingCalls, libcName(s)) })
+		found := withoutLandings(graph.reach(g.root(graph, f), looked))
 		if len(found) > 0 {
 			list = append(list, fmt.Sprintf("%s: warning: %s", f.call.at, graph.sentence(f.call.cName, found)))
 		}
@@ -126,8 +148,12 @@ func (g *callGraph) sentence(cName string, found []*step) string {
 	}
 	shown := telling(found)
 	what := "which may block: a leaf function must not; put //fastc:slow above it"
-	if isCallback(shown[0].key) {
+	switch {
+	case isCallback(shown[0].key):
 		what = "which leads into Go: a leaf function that gets there ends the process; use ordinary cgo for it"
+	case slices.Contains(jumps, libcName(shown[0].key)):
+		what = "and to no setjmp: a jump over the frames of Go ends the process, by cgo too; " +
+			"wrap it in a static inline function in the preamble that calls setjmp"
 	}
 	var names, others, ways []string
 	for _, s := range shown {
@@ -146,12 +172,12 @@ func (g *callGraph) sentence(cName string, found []*step) string {
 	return fmt.Sprintf("%s gets to %s%s, %s%s", cName, strings.Join(names, " and "), more, what, strings.Join(ways, ""))
 }
 
-// telling returns the step of each kind that says most, a way into Go first.
+// telling returns the step of each kind that says most, a way into Go first, then a jump.
 func telling(found []*step) []*step {
 	var list []*step
-	for _, s := range found {
-		if len(list) == 0 && isCallback(s.key) {
-			list = append(list, s)
+	for _, ends := range []func(symbol string) bool{isCallback, func(s string) bool { return slices.Contains(jumps, libcName(s)) }} {
+		if i := slices.IndexFunc(found, func(s *step) bool { return ends(s.key) }); i >= 0 && len(list) == 0 {
+			list = append(list, found[i])
 		}
 	}
 	for _, k := range blockingKinds {

@@ -49,6 +49,9 @@ func generate(ctx context.Context, path, out string) (text []byte, warnings []st
 	if err := g.unchecked(ctx, tc); err != nil {
 		return nil, nil, err
 	}
+	if err := g.overrun(ctx, tc); err != nil {
+		return nil, nil, err
+	}
 	text, err = g.file()
 	if err != nil {
 		return nil, nil, err

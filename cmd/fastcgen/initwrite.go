@@ -290,6 +290,8 @@ func (u *guess) gets(said string) {
 	plain := ways[0] + ": " + strings.Join(ways[1:], "; ")
 	into := slices.IndexFunc(ways, func(way string) bool { return isCallback(way[strings.LastIndexByte(way, ' ')+1:]) })
 	switch {
+	case strings.Contains(said, "over the frames of Go"):
+		u.refuse("%s", plain)
 	case !strings.Contains(said, "leads into Go"):
 		u.slow = append(u.slow, reason(said))
 	case into > 0 && strings.ContainsAny(ways[into], "=~"):

@@ -4,12 +4,16 @@ import (
 	"context"
 	"debug/dwarf"
 	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 )
 
 // outArray is a result that C fills through a pointer to its first element.
 type outArray struct {
 	result param
+	arg    int    // of the C call
 	field  int    // of the frame
 	one    string // the field with a single element
 }
@@ -132,6 +136,47 @@ func (g *generator) unchecked(ctx context.Context, tc *toolchain) error {
 	}
 	return bad.err()
 }
+
+// overrun refuses inline functions of which the C compiler sees that they write more to an array than its
+// declaration and //fastc:writes say. For that each array stands alone in a trial, where its end is known,
+// and all that the function calls is compiled into the trial.
+func (g *generator) overrun(ctx context.Context, tc *toolchain) error {
+	var trials []outArray
+	var calls []*plan
+	b := &strings.Builder{}
+	b.WriteString(cPreamble(g.d) + lineMark(g.d, g.d.preambleAt.Line) + "#include <stddef.h>\n#include <stdint.h>\nvoid fastc_see(void *);\n")
+	for _, p := range g.plans {
+		for _, a := range p.arrays {
+			if _, said := p.fn.writes[a.result.name]; !said {
+				continue // unchecked has refused it, or C's declaration says it
+			}
+			trials, calls = append(trials, a), append(calls, p)
+			args := slices.Clone(p.args)
+			args[a.arg] = "(void *)fastc_alone"
+			one, rest, _ := strings.Cut(p.fields[a.field], "out"+itoa(a.arg))
+			fmt.Fprintf(b, "#line %d \"trial\"\n__attribute__((flatten)) void fastc_trial_%[1]d(void *p) { struct { %s; } *fastc_f = p; %s; __builtin_memset(fastc_alone, 0, sizeof fastc_alone); (%s)(%s); fastc_see(fastc_alone); }\n",
+				len(trials), strings.Join(p.fields, "; "), one+"fastc_alone"+rest, p.fn.call.cName, strings.Join(args, ", "))
+		}
+	}
+	if len(trials) == 0 {
+		return nil
+	}
+	_, err := tc.object(ctx, b.String(), "-Wno-error", "-O3", "-Werror=array-bounds", "-Werror=stringop-overflow", "-x", "c", "-")
+	if err == nil {
+		return nil
+	}
+	var bad problems
+	for _, m := range inlinedTrial.FindAllStringSubmatch(err.Error(), -1) {
+		n, _ := strconv.Atoi(m[1])
+		a, p := trials[n-1], calls[n-1]
+		bad.add(p.fn.writes[a.result.name].at, fmt.Sprintf("%s writes more than %d elements to %s, as the C compiler sees (%s)",
+			p.fn.call.cName, g.r.length(a.result.typ), a.result.name, warningName.ReplaceAllString(m[2], "")), "declare the array as long as what C writes")
+	}
+	return bad.err() // what else the compiler says is not about the arrays
+}
+
+// inlinedTrial matches what gcc says of a function that it compiled into a trial.
+var inlinedTrial = regexp.MustCompile(`inlined from 'fastc_trial_(\d+)' at trial:\d+:\d+:\n[^\n]*?error: ([^\n]*)`)
 
 // length returns the number of elements of an array.
 func (r *resolver) length(t *goType) int64 {

@@ -123,7 +123,7 @@ func (m *matcher) outParam(i int, a callArg, c dwarf.Type) {
 		count = g.n
 		address = "(void *)fastc_f->" + field // an array to clang, which compares its length with [static N]
 		one, _ := m.place(&goType{kind: goArray, n: 1, elem: g.elem}, field)
-		m.p.arrays = append(m.p.arrays, outArray{q, len(m.p.fields), one})
+		m.p.arrays = append(m.p.arrays, outArray{q, i, len(m.p.fields), one})
 	}
 	if w, ok := m.f.writes[a.text]; ok {
 		m.p.fits = append(m.p.fits, fmt.Sprintf("_Static_assert((%s) <= %d, %q);", w.text, count,

@@ -115,6 +115,14 @@ var mended = map[string]struct {
 		"enum { LENGTH = 32 }; void digest(uint8_t *sum);", "//fastc:call digest(&sum)\n//fastc:writes sum LENGTH\nfunc Digest() (sum [16]byte)\n",
 		[]edit{{"C writes LENGTH elements to sum, which has 16; declare the array as long as what C writes", "[16]byte", "[32]byte"}},
 	},
+	"array that an inline function overruns": { // which no declaration says
+		"static inline void digest(uint8_t *sum) { for (int i = 0; i < 64; i++) sum[i] = (uint8_t)i; }", "//fastc:call digest(&sum)\n//fastc:writes sum 16\nfunc Digest() (sum [16]byte)\n",
+		[]edit{{"digest writes more than 16 elements to sum, as the C compiler sees (writing 16 bytes into a region of size 0); declare the array as long as what C writes", "sum 16\nfunc Digest() (sum [16]byte)", "sum 64\nfunc Digest() (sum [64]byte)"}},
+	},
+	"array that is overrun further down": {
+		"#include <string.h>\nstatic void fill(uint8_t *to, int n) { if (n > 0) memset(to + 8, n, 24); } static inline void digest(uint8_t *sum, int n) { fill(sum, n); }", "//fastc:call digest(&sum, n)\n//fastc:writes sum 16\nfunc Digest(n int32) (sum [16]byte)\n",
+		[]edit{{"digest writes more than 16 elements to sum, as the C compiler sees ('memset' forming offset [16, 31] is out of the bounds [0, 16]", "sum 16\nfunc Digest(n int32) (sum [16]byte)", "sum 32\nfunc Digest(n int32) (sum [32]byte)"}},
+	},
 	"array of another type": {
 		"void digest(uint16_t sum[static 4]);", "//fastc:call digest(&sum)\nfunc Digest() (sum [4]byte)\n",
 		[]edit{{"declare [4]uint16", "[4]byte", "[4]uint16"}},
