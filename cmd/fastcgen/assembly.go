@@ -118,7 +118,7 @@ func (a *assembly) declare(word, rest string) {
 // key returns the name of a symbol's node: what is static in one file is another thing in the next.
 func (a *assembly) key(name string) string {
 	if a.labels[name] && !a.global[name] {
-		return name + "#" + itoa(a.unit)
+		return name + "#" + strconv.Itoa(a.unit)
 	}
 	return name
 }
@@ -399,7 +399,7 @@ func (g *callGraph) through(pointer value, offset int64) value {
 	name, known := g.pointers[pointer]
 	if !known {
 		g.origins = append(g.origins, pointer)
-		name = itoa(len(g.origins) - 1)
+		name = strconv.Itoa(len(g.origins) - 1)
 		g.pointers[pointer] = name
 	}
 	return value{valField, name, offset}

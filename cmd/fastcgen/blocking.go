@@ -83,10 +83,19 @@ func libcName(symbol string) string {
 	return s
 }
 
-// blocking looks for calls that a leaf function must not make and that the declared functions get to:
-// in the preamble and in the package's own C files by a graph of calls, in libraries by what they import.
-func (g *generator) blocking(ctx context.Context, tc *toolchain) []string {
-	d := g.d
+// search is what to look into for calls that a leaf function must not make.
+type search struct {
+	tc     *toolchain
+	pkg    *goPackage
+	d      *declaration
+	source string // C: the preamble and the shims
+	shim   string // the name of a function in it
+}
+
+// warnings says which declared functions get to calls that leaf functions must not make: in the preamble and
+// in the package's own C files by a graph of calls, in libraries by what they import.
+func (s *search) warnings(ctx context.Context) []string {
+	d := s.d
 	if !slices.ContainsFunc(d.funcs, func(f *funcDecl) bool { return !f.alwaysSlow() }) {
 		return nil
 	}
@@ -94,30 +103,29 @@ func (g *generator) blocking(ctx context.Context, tc *toolchain) []string {
 	var list []string
 	graph := &callGraph{}
 	look := func(what, stdin string, args ...string) {
-		text, err := tc.assembly(ctx, stdin, args...)
+		text, err := s.tc.assembly(ctx, stdin, args...)
 		if err != nil {
 			list = append(list, fmt.Sprintf("%s: warning: cannot look into %s for calls that block: %s", at, what, firstLine(err.Error())))
 			return
 		}
 		graph.add(text)
 	}
-	look("the preamble", g.trial()+g.handed(ctx, tc), "-x", "c", "-")
-	if graph.nodes != nil && graph.nodes[g.shim(d.funcs[0])] == nil { // Mach-O's assembly has other marks
+	look("the preamble", s.source, "-x", "c", "-")
+	if graph.nodes != nil && graph.nodes[s.shim] == nil { // Mach-O's assembly has other marks
 		return append(list, at+": warning: the C compiler writes assembly that is not for ELF: run fastcgen on Linux to see what may block")
 	}
-	for _, name := range g.pkg.cFiles {
+	for _, name := range s.pkg.cFiles {
 		look(name, "", name)
 	}
-	graph.lead(g.pkg.exports())
-	libraries := g.libraries(ctx, tc)
+	graph.lead(s.pkg.exports())
+	libraries := s.libraries(ctx)
 	said := map[string]bool{}
-	for _, p := range g.plans {
-		f := p.fn
+	for _, f := range d.funcs {
 		if f.alwaysSlow() || said[f.call.cName] {
 			continue
 		}
 		said[f.call.cName] = true
-		found := withoutLandings(graph.reach(g.root(graph, f), looked))
+		found := withoutLandings(graph.reach(root(graph, f), looked))
 		if len(found) > 0 {
 			list = append(list, fmt.Sprintf("%s: warning: %s", f.call.at, graph.sentence(f.call.cName, found)))
 		}
@@ -133,7 +141,7 @@ func (g *generator) blocking(ctx context.Context, tc *toolchain) []string {
 
 // root returns the node of the C function that f calls: a static one of the preamble, which is the first
 // file, or a global one.
-func (g *generator) root(graph *callGraph, f *funcDecl) string {
+func root(graph *callGraph, f *funcDecl) string {
 	if key := f.call.cName + "#1"; graph.nodes[key] != nil {
 		return key
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"debug/dwarf"
 	"fmt"
+	"strconv"
 )
 
 // oddity is what debug/dwarf's types do not carry.
@@ -230,7 +231,7 @@ func (facts *cFacts) describe(t dwarf.Type) string {
 		case n.plainChar:
 			return text + ", a character"
 		case n.enum != nil:
-			return text + ", an enum of " + itoa(int(n.size*8)) + " bits"
+			return text + ", an enum of " + strconv.Itoa(int(n.size*8)) + " bits"
 		}
 		return text + ", " + n.words()
 	}
@@ -241,4 +242,60 @@ func (facts *cFacts) describe(t dwarf.Type) string {
 		return text + ", a " + s.Kind
 	}
 	return text
+}
+
+// unwritable says what in t has no name in C, empty when all has.
+func (facts *cFacts) unwritable(t dwarf.Type) string {
+	within := func(what string, t dwarf.Type) string {
+		if s := facts.unwritable(t); s != "" {
+			return what + s
+		}
+		return ""
+	}
+	switch t := t.(type) {
+	case *dwarf.QualType:
+		return facts.unwritable(t.Type)
+	case *dwarf.PtrType:
+		return within("a pointer to ", t.Type)
+	case *dwarf.ArrayType:
+		return within("an array of ", t.Type)
+	case *dwarf.FuncType:
+		for _, p := range t.ParamType {
+			if s := within("a function of ", p); s != "" {
+				return s
+			}
+		}
+		return within("a function that returns ", t.ReturnType)
+	case *dwarf.StructType:
+		if t.StructName == "" {
+			return "a " + t.Kind + " without a name"
+		}
+	case *dwarf.EnumType:
+		if t.EnumName == "" {
+			return "an enum without a name"
+		}
+	case *dwarf.UnsupportedType:
+		return unknownType
+	}
+	return ""
+}
+
+const unknownType = "a type that fastcgen does not know (atomic, perhaps)"
+
+// constMembers reports whether C does not assign to t, since it is const or has a member that is.
+func (facts *cFacts) constMembers(t dwarf.Type) bool {
+	if isConst(t) {
+		return true
+	}
+	switch b, _ := facts.bare(t); b := b.(type) {
+	case *dwarf.ArrayType:
+		return facts.constMembers(b.Type)
+	case *dwarf.StructType:
+		for _, f := range b.Field {
+			if facts.constMembers(f.Type) {
+				return true
+			}
+		}
+	}
+	return false
 }

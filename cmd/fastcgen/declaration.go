@@ -176,6 +176,16 @@ func (f *funcDecl) param(name string) *param {
 	return nil
 }
 
+// result returns the result of that name; it is nothing when there is none.
+func (f *funcDecl) result(name string) param {
+	for _, r := range f.results {
+		if r.name == name {
+			return r
+		}
+	}
+	return param{}
+}
+
 // out reports whether the result of that name is an out parameter of the C call.
 func (f *funcDecl) out(name string) bool {
 	for _, a := range f.call.args {

@@ -7,6 +7,7 @@ import (
 	"go/types"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -119,7 +120,7 @@ func (p *fileParser) directive(f *funcDecl, dir directive) {
 	case "copy":
 		f.copies = true
 		if dir.rest != "" {
-			p.bad.add(dir.restAt, "//fastc:copy takes no argument", "leave out "+quote(dir.rest))
+			p.bad.add(dir.restAt, "//fastc:copy takes no argument", "leave out "+strconv.Quote(dir.rest))
 		}
 	case "inout":
 		p.inoutDirective(f, dir)
@@ -255,7 +256,7 @@ func (p *fileParser) budgetDirective(f *funcDecl, dir directive) {
 	}
 	d, err := time.ParseDuration(dir.rest)
 	if err != nil || d <= 0 || d > maxBudget {
-		p.bad.add(dir.restAt, "the budget "+quote(dir.rest)+" is no duration of 1ns to "+maxBudget.String(), "write it as in 300us")
+		p.bad.add(dir.restAt, "the budget "+strconv.Quote(dir.rest)+" is no duration of 1ns to "+maxBudget.String(), "write it as in 300us")
 		return
 	}
 	f.budget.limit = d

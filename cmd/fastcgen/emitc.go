@@ -10,16 +10,15 @@ import (
 
 // generator writes the generated file.
 type generator struct {
-	d     *declaration
-	pkg   *goPackage
-	r     *resolver
-	plans []*plan
+	d          *declaration
+	importPath string
+	m          *matched
 }
 
 // shim returns the name of a function's C shim. It is not static, since cgo gives no address of
 // a static function; the hash of the import path keeps two packages of one name apart.
 func (g *generator) shim(f *funcDecl) string {
-	sum := sha256.Sum256([]byte(g.pkg.importPath))
+	sum := sha256.Sum256([]byte(g.importPath))
 	return "fastc_" + cPart(g.d.pkg) + "_" + hex.EncodeToString(sum[:4]) + "_" + cPart(f.name)
 }
 
@@ -51,17 +50,17 @@ func (g *generator) c(marks bool) string {
 	b.WriteString("#include <errno.h>\n#include <stddef.h>\n#include <stdint.h>\n\n")
 	b.WriteString("_Static_assert(sizeof(void *) == 8, \"this file is for 64-bit platforms\");\n")
 	g.sizes(b)
-	for _, mr := range g.r.mirrors {
+	for _, mr := range g.m.mirrors {
 		mark(mr.decl.at.Line)
-		mr.cAsserts(b, marks)
+		cAsserts(b, mr, marks)
 	}
-	if slices.ContainsFunc(g.plans, func(p *plan) bool { return len(p.outs) > 0 }) {
+	if slices.ContainsFunc(g.m.plans, func(p *plan) bool { return len(p.outs) > 0 }) {
 		b.WriteString(overflowIsError)
 	}
 	if marks {
 		g.constants(b, mark)
 	}
-	for _, p := range g.plans {
+	for _, p := range g.m.plans {
 		b.WriteString("\n")
 		g.cFunction(b, p, mark)
 	}
@@ -85,7 +84,7 @@ func (g *generator) cFunction(b *strings.Builder, p *plan, mark func(int)) {
 	}
 	if f.fails != nil { // a function of its own, so that ret hides nothing that the arguments name
 		mark(f.fails.at.Line)
-		if p.fails() {
+		if looksAtResult(p) {
 			fmt.Fprintf(b, "static inline int %s(const __typeof__(%s) ret) {\n", failed(f), p.result)
 		} else {
 			fmt.Fprintf(b, "static inline int %s(void) {\n", failed(f))
@@ -107,11 +106,11 @@ func (g *generator) cFunction(b *strings.Builder, p *plan, mark func(int)) {
 		b.WriteString("\t" + s + ";\n")
 	}
 	mark(f.call.at.Line)
-	p.cCall(b, "("+cName+")("+strings.Join(p.args, ", ")+")")
+	cCall(b, p, "("+cName+")("+strings.Join(p.args, ", ")+")")
 	switch {
 	case f.fails != nil:
 		ret := ""
-		if p.fails() {
+		if looksAtResult(p) {
 			ret = "fastc_ret"
 		}
 		fmt.Fprintf(b, "\tif (%s(%s))\n\t\treturn errno != 0 ? errno : INT32_MIN;\n\treturn 0;\n", failed(f), ret)
@@ -124,13 +123,13 @@ func (g *generator) cFunction(b *strings.Builder, p *plan, mark func(int)) {
 // failed returns the name of the C function that holds a function's //fastc:fails condition.
 func failed(f *funcDecl) string { return "fastc_" + cPart(f.name) + "_failed" }
 
-// fails reports whether the condition looks at what C returned, and not at errno alone.
-func (p *plan) fails() bool { return p.fn.fails != nil && returnOfC.MatchString(p.fn.fails.text) }
+// looksAtResult reports whether the condition of //fastc:fails looks at what C returned, and not at errno alone.
+func looksAtResult(p *plan) bool { return p.fn.fails != nil && returnOfC.MatchString(p.fn.fails.text) }
 
 // cCall writes the call and what becomes of its result. The name stands in parentheses, so that
 // a macro of that name is not meant.
-func (p *plan) cCall(b *strings.Builder, call string) {
-	if p.fails() || p.retConst {
+func cCall(b *strings.Builder, p *plan, call string) {
+	if looksAtResult(p) || p.retConst {
 		fmt.Fprintf(b, "\tconst __typeof__(%s) fastc_ret = %s;\n", p.result, call)
 		call = "fastc_ret"
 	}
@@ -142,7 +141,56 @@ func (p *plan) cCall(b *strings.Builder, call string) {
 		if p.copied {
 			b.WriteString("\tfastc_f->ret_len = fastc_f->ret ? __builtin_strlen(fastc_f->ret) : 0;\n")
 		}
-	case !p.fails():
+	case !looksAtResult(p):
 		fmt.Fprintf(b, "\t%s;\n", call)
 	}
 }
+
+// wider returns the type of 64 bits for a constant that is too large for n.
+func wider(n number) string {
+	if n == (number{signed, 8}) {
+		return "uint64"
+	}
+	return "int64"
+}
+
+// constants asserts that constants of C fit the types that Go gives them. The Go compiler would find
+// out too, in the generated file.
+func (g *generator) constants(b *strings.Builder, mark func(int)) {
+	for _, c := range g.d.consts {
+		for _, t := range c.typed {
+			n, ok := g.m.resolve(&goType{name: t.goType})
+			if !ok || n.kind != goNumber || n.num.class == float {
+				continue
+			}
+			mark(t.at.Line)
+			fmt.Fprintf(b, "_Static_assert(__builtin_choose_expr(__builtin_constant_p(%[1]s), (%[2]s)(%[1]s) == (%[1]s), 1), %[3]q);\n",
+				t.text, n.num.cName(), saidByUs+"C."+t.text+" does not fit "+t.goType+"; give the constant the type "+wider(n.num))
+		}
+	}
+}
+
+// strict are the warnings that are errors in generated C, and in what declarations say in C. One
+// compiler knows some that another does not. In the preamble they stay what they are.
+var strict = strings.Fields(`int-conversion incompatible-pointer-types overflow constant-conversion
+	type-limits bool-compare unused-value parentheses stringop-overflow`)
+
+// trial returns the C to compile: the preamble, and generated code that is read strictly.
+func (g *generator) trial() string {
+	var b strings.Builder
+	b.WriteString(cPreamble(g.d))
+	for _, w := range strict {
+		fmt.Fprintf(&b, "#pragma GCC diagnostic error \"-W%s\"\n", w)
+	}
+	b.WriteString(g.c(true))
+	return b.String()
+}
+
+// overflowIsError makes what compilers see of writes beyond a result an error, also when C's
+// declaration has changed since.
+const overflowIsError = `#if defined(__clang__)
+#pragma clang diagnostic error "-Warray-bounds"
+#elif __GNUC__ >= 7
+#pragma GCC diagnostic error "-Wstringop-overflow"
+#endif
+`

@@ -38,11 +38,11 @@ func (g *callGraph) lead(exports map[string]bool) {
 	}
 }
 
-// handed writes in C what Go does with the addresses of exported functions, for the graph to follow them:
+// handed writes in C, to go behind source, what Go does with the addresses of exported functions, for the graph to follow them:
 // C.set(C.callback(C.back)) becomes a call set(back). An address that goes another way, or to a function that
 // the preamble does not have, may be in any pointer whose contents are not known.
-func (g *generator) handed(ctx context.Context, tc *toolchain) string {
-	exports := g.pkg.exports()
+func handed(ctx context.Context, tc *toolchain, pkg *goPackage, source string) string {
+	exports := pkg.exports()
 	var b strings.Builder
 	seen := map[string]bool{}
 	add := func(text string) {
@@ -51,7 +51,7 @@ func (g *generator) handed(ctx context.Context, tc *toolchain) string {
 			b.WriteString(strings.ReplaceAll(text, "fastc_hand", fmt.Sprintf("fastc_hand_%d", len(seen))))
 		}
 	}
-	for _, f := range g.pkg.files {
+	for _, f := range pkg.files {
 		called := map[ast.Expr]bool{} // an exported function that Go calls through C is no address
 		ast.Inspect(f, func(n ast.Node) bool {
 			switch n := n.(type) {
@@ -66,7 +66,7 @@ func (g *generator) handed(ctx context.Context, tc *toolchain) string {
 					args := strings.Split(strings.Repeat("0,", len(n.Args)), ",")[:len(n.Args)]
 					args[i] = "(void *)" + back
 					call := fmt.Sprintf("void fastc_hand(void) { (void)%s(%s); }\n", name, strings.Join(args, ", "))
-					if _, err := tc.compile(ctx, g.trial()+call, "-fsyntax-only"); err == nil {
+					if _, err := tc.compile(ctx, source+call, "-fsyntax-only"); err == nil {
 						add(call)
 						return false
 					}

@@ -4,90 +4,91 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"go/parser"
-	"go/token"
 	"io/fs"
 	"os"
-	"strings"
 )
 
-// generate returns the Go file for the declaration file of that name.
-func generate(ctx context.Context, path, out string) (text []byte, warnings []string, err error) {
+// File is what the stages made of a declaration file.
+type made struct {
+	text     []byte
+	warnings []string
+}
+
+// generate makes the Go file for the declaration file of that name, by one stage after the other: what is wrong
+// in one is said before the next begins.
+//
+//	parse   the declaration file -> declaration
+//	load    the package around it: its other names, #cgo lines, C files
+//	ask     the C compiler -> the types of the functions, as debugging information has them
+//	match   Go's types and C's -> a plan for each function, a mirror for each struct
+//	try     the plans in C, and the conditions in Go, on their compilers
+//	file    the text
+//	look    the C compiler's assembly -> warnings
+func generate(ctx context.Context, path, out string) (*made, error) {
 	src, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, fmt.Errorf("no file %s: name the declaration file, as in fastcgen dot.go", path)
+		return nil, fmt.Errorf("no file %s: name the declaration file, as in fastcgen dot.go", path)
 	} else if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	d, err := parse(path, src)
 	if err != nil {
-		return nil, nil, ordinary(path, src, err)
+		return nil, err
 	}
 	temp, err := os.MkdirTemp("", "fastcgen-")
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	defer os.RemoveAll(temp)
 	pkg, err := load(ctx, d, out, temp)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if err := pkg.clashes(d).err(); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	tc, err := newToolchain(ctx, pkg)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	g, err := plans(ctx, tc, d, pkg)
+	g, err := checked(ctx, tc, d, pkg)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	if err := g.tryC(ctx, tc); err != nil {
-		return nil, nil, err
-	}
-	if err := g.unchecked(ctx, tc); err != nil {
-		return nil, nil, err
-	}
-	if err := g.overrun(ctx, tc); err != nil {
-		return nil, nil, err
-	}
-	text, err = g.file()
+	text, err := g.file()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	return text, g.blocking(ctx, tc), nil
+	return &made{text, blocking(ctx, tc, g, pkg)}, nil
 }
 
-// plans compares the declarations with C and checks their conditions.
-func plans(ctx context.Context, tc *toolchain, d *declaration, pkg *goPackage) (*generator, error) {
+// checked compares the declarations with C, and has the compilers of C and Go take what is made of them.
+func checked(ctx context.Context, tc *toolchain, d *declaration, pkg *goPackage) (*generator, error) {
 	facts, err := ask(ctx, tc, d)
 	if err != nil {
 		return nil, err
 	}
-	g := &generator{d: d, pkg: pkg, r: newResolver(facts, d, pkg)}
-	if err := g.r.bad.err(); err != nil {
+	_, foreign := pkg.declared()
+	m, bad := match(facts, d, foreign)
+	if m == nil {
+		return nil, bad.err()
+	}
+	g := &generator{d: d, importPath: pkg.importPath, m: m}
+	if err := append(bad, conditions(g, pkg)...).err(); err != nil {
 		return nil, err
 	}
-	for _, f := range d.funcs {
-		if p := g.r.match(f); p != nil {
-			g.plans = append(g.plans, p)
+	for _, try := range []func(context.Context, *toolchain, *generator) error{tryC, unchecked, overrun} {
+		if err := try(ctx, tc, g); err != nil {
+			return nil, err
 		}
 	}
-	if err := g.r.bad.err(); err != nil {
-		return nil, err
-	}
-	g.unused()
-	g.floats()
-	return g, append(g.r.bad, g.conditions()...).err()
+	return g, nil
 }
 
-// ordinary says what to do with a file that is no declaration file since it is one of ordinary cgo.
-func ordinary(path string, src []byte, otherwise error) error {
-	fset := token.NewFileSet()
-	f, err := parser.ParseFile(fset, path, src, parser.ParseComments|parser.SkipObjectResolution)
-	if err != nil || !isOrdinary(f) || strings.HasPrefix(string(src), mine) {
-		return otherwise
-	}
-	return problems{{fset.PositionFor(f.Package, false), "this is an ordinary cgo file", "fastcgen -init " + path + " writes its declarations"}}
+// blocking returns warnings about calls that leaf functions must not make.
+func blocking(ctx context.Context, tc *toolchain, g *generator, pkg *goPackage) []string {
+	source := g.trial()
+	source += handed(ctx, tc, pkg, source)
+	s := &search{tc: tc, pkg: pkg, d: g.d, source: source, shim: g.shim(g.d.funcs[0])}
+	return s.warnings(ctx)
 }

@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"go/ast"
 	"go/build"
-	"go/build/constraint"
 	"go/parser"
 	"go/token"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -98,31 +96,6 @@ func checkName(base string) error {
 	return nil
 }
 
-// namesPlatform reports whether the go command reads an operating system or architecture out of
-// the name of a Go file.
-func namesPlatform(base string) bool {
-	nowhere := build.Default
-	nowhere.GOOS, nowhere.GOARCH = "none", "none"
-	nowhere.OpenFile = func(string) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader("package p\n")), nil }
-	match, err := nowhere.MatchFile(".", base)
-	return err == nil && !match
-}
-
-// userTags returns the tags that a declaration file asks for and that go build gets with -tags,
-// as in fastcgen && libdeflate. Those of the platform and the toolchain are as they are.
-func userTags(x constraint.Expr) []string {
-	switch x := x.(type) {
-	case *constraint.AndExpr:
-		return append(userTags(x.X), userTags(x.Y)...)
-	case *constraint.TagExpr:
-		given := slices.Contains([]string{"unix", "cgo", "gc", "gccgo"}, x.Tag) || strings.HasPrefix(x.Tag, "go1.")
-		if !given && !namesPlatform("x_"+x.Tag+".go") {
-			return []string{x.Tag}
-		}
-	}
-	return nil
-}
-
 // entries lists a directory without one file.
 func entries(dir, without string) ([]fs.FileInfo, error) {
 	list, err := os.ReadDir(dir)
@@ -139,32 +112,6 @@ func entries(dir, without string) ([]fs.FileInfo, error) {
 		}
 	}
 	return infos, nil
-}
-
-// isDeclaration reports whether f is another declaration file.
-func isDeclaration(f *ast.File) bool {
-	for _, g := range f.Comments {
-		for _, c := range g.List {
-			if c.Pos() < f.Package && constraint.IsGoBuild(c.Text) {
-				x, err := constraint.Parse(c.Text)
-				return err == nil && asksFor(x, declarationTag)
-			}
-		}
-	}
-	return false
-}
-
-// asksFor reports whether a constraint holds nowhere but under a tag.
-func asksFor(x constraint.Expr, tag string) bool {
-	switch x := x.(type) {
-	case *constraint.TagExpr:
-		return x.Tag == tag
-	case *constraint.AndExpr:
-		return asksFor(x.X, tag) || asksFor(x.Y, tag)
-	case *constraint.OrExpr:
-		return asksFor(x.X, tag) && asksFor(x.Y, tag)
-	}
-	return false
 }
 
 // declared returns what the package's files declare, with the type expressions of types.

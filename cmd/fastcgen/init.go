@@ -198,7 +198,7 @@ func (in *initializer) guess(ctx context.Context) error {
 	if err := in.twice(own2); err != nil {
 		return err
 	}
-	g := newGuesser(&resolver{facts: facts, declared: map[string]*goType{}}, uses, info, in.pkg, names, own2)
+	g := newGuesser(facts, uses, info, in.pkg, names, own2)
 	in.list = g.all()
 	for _, name := range functions {
 		if at, ok := uses.values[name]; ok {

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -175,7 +176,7 @@ func preamblesOf(files []*cgoFile) (c, text string) {
 				continue
 			}
 			seen[body] = true
-			fmt.Fprintf(&forC, "#line %d %s\n%s\n", p.at.Line, quote(filepath.Base(f.path)), p.text)
+			fmt.Fprintf(&forC, "#line %d %s\n%s\n", p.at.Line, strconv.Quote(filepath.Base(f.path)), p.text)
 			forGo.WriteString(strings.TrimRight(body, " \t\n") + "\n")
 		}
 	}

@@ -39,7 +39,7 @@ type guessType struct {
 
 // guesser makes the guesses.
 type guesser struct {
-	r         *resolver
+	facts     *cFacts
 	uses      *cgoUses
 	info      *types.Info
 	funcs     map[types.Object]*ast.FuncDecl
@@ -52,10 +52,10 @@ type guesser struct {
 }
 
 // newGuesser says what the type names that Go uses are.
-func newGuesser(r *resolver, uses *cgoUses, info *types.Info, pkg *goPackage, names *cNames, own *ownOfPreamble) *guesser {
+func newGuesser(facts *cFacts, uses *cgoUses, info *types.Info, pkg *goPackage, names *cNames, own *ownOfPreamble) *guesser {
 	declared, _ := pkg.declared()
 	g := &guesser{
-		r: r, uses: uses, info: info, funcs: map[types.Object]*ast.FuncDecl{}, names: names, own: own, allocated: map[dwarf.Type]bool{},
+		facts: facts, uses: uses, info: info, funcs: map[types.Object]*ast.FuncDecl{}, names: names, own: own, allocated: map[dwarf.Type]bool{},
 		taken: map[string]bool{}, opaque: map[dwarf.Type]*guessType{}, mirrors: map[dwarf.Type]*guessType{},
 	}
 	for name := range declared {
@@ -69,8 +69,8 @@ func newGuesser(r *resolver, uses *cgoUses, info *types.Info, pkg *goPackage, na
 		}
 	}
 	for name := range uses.allocated {
-		if t := r.facts.types[(&typeDecl{cName: name}).cText()]; t != nil {
-			b, _ := r.facts.bare(t)
+		if t := facts.types[(&typeDecl{cName: name}).cText()]; t != nil {
+			b, _ := facts.bare(t)
 			g.allocated[b] = true
 		}
 	}
@@ -146,7 +146,7 @@ func (u *guess) refuse(format string, args ...any) {
 
 // guess fills in one function.
 func (g *guesser) guess(u *guess) {
-	b, _ := g.r.facts.bare(g.r.facts.funcs[u.cName])
+	b, _ := g.facts.bare(g.facts.funcs[u.cName])
 	fn, ok := b.(*dwarf.FuncType)
 	if !ok {
 		u.refuse("it is no function in C")
@@ -157,7 +157,7 @@ func (g *guesser) guess(u *guess) {
 			u.refuse("it has variable arguments, or no prototype: write (void) where C takes none")
 			return
 		}
-		if what := g.r.facts.unwritable(t); t != nil && what != "" {
+		if what := g.facts.unwritable(t); t != nil && what != "" {
 			u.refuse("its signature has %s", what)
 			return
 		}
@@ -198,8 +198,8 @@ func (g *guesser) tracer(c *cgoCall) *tracer {
 
 // number returns the Go type of a number of C, empty when c is none.
 func (g *guesser) number(c dwarf.Type) string {
-	n, ok := g.r.facts.number(c)
-	b, _ := g.r.facts.bare(c)
+	n, ok := g.facts.number(c)
+	b, _ := g.facts.bare(c)
 	_, isBool := b.(*dwarf.BoolType)
 	typedef, _ := unqualified(c).(*dwarf.TypedefType)
 	switch {
@@ -217,7 +217,7 @@ func (g *guesser) number(c dwarf.Type) string {
 
 // element returns the Go type of what a pointer of C points to, and its size: a byte for void.
 func (g *guesser) element(ptr *dwarf.PtrType) (name string, size int64) {
-	b, _ := g.r.facts.bare(ptr.Type)
+	b, _ := g.facts.bare(ptr.Type)
 	if _, ok := b.(*dwarf.VoidType); ok || b == nil {
 		return "byte", 1
 	}
@@ -232,7 +232,7 @@ func (g *guesser) element(ptr *dwarf.PtrType) (name string, size int64) {
 
 // structOf returns the struct behind a type, nil when there is none.
 func (g *guesser) structOf(c dwarf.Type) *dwarf.StructType {
-	b, _ := g.r.facts.bare(c)
+	b, _ := g.facts.bare(c)
 	s, _ := b.(*dwarf.StructType)
 	return s
 }
@@ -267,7 +267,7 @@ func (g *guesser) handle(u *guess, c dwarf.Type) *guessType {
 // mirror returns the type for a struct of which Go has values, nil when it can have none.
 func (g *guesser) mirror(u *guess, c dwarf.Type) *guessType {
 	s := g.structOf(c)
-	if s == nil || s.Kind != "struct" || s.Incomplete || !g.r.mirrorable(&typeDecl{}, s) {
+	if s == nil || s.Kind != "struct" || s.Incomplete || !canMirror(g.facts, s) {
 		return nil
 	}
 	t := g.mirrors[s]
@@ -282,7 +282,7 @@ func (g *guesser) mirror(u *guess, c dwarf.Type) *guessType {
 	for _, f := range s.Field { // the structs within
 		inner := f.Type
 		for {
-			b, _ := g.r.facts.bare(inner)
+			b, _ := g.facts.bare(inner)
 			a, ok := b.(*dwarf.ArrayType)
 			if !ok {
 				break

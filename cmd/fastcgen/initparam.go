@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"go/token"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -39,13 +40,13 @@ func (p *parameters) name(i int) string {
 		}
 	}
 	if name == "" || !token.IsIdentifier(name) || name == "_" {
-		name = "arg" + itoa(i+1)
+		name = "arg" + strconv.Itoa(i+1)
 	}
 	return p.unique(strings.ToLower(name[:1]) + name[1:])
 }
 
 func (p *parameters) unique(name string) string {
-	for n, i := name, 2; ; n, i = name+itoa(i), i+1 {
+	for n, i := name, 2; ; n, i = name+strconv.Itoa(i), i+1 {
 		if !p.names[n] && !reserved[n] && !token.IsKeyword(n) && !p.isType(n) {
 			p.names[n] = true
 			return n
@@ -56,14 +57,14 @@ func (p *parameters) unique(name string) string {
 // isType reports whether a type of C in the signature would get that name.
 func (p *parameters) isType(name string) bool {
 	is := func(c dwarf.Type) bool {
-		b, _ := p.r.facts.bare(c)
+		b, _ := p.facts.bare(c)
 		for {
 			ptr, ok := b.(*dwarf.PtrType)
 			if !ok {
 				break
 			}
 			c = ptr.Type
-			b, _ = p.r.facts.bare(c)
+			b, _ = p.facts.bare(c)
 		}
 		if p.structOf(c) == nil {
 			return false
@@ -81,7 +82,7 @@ func (p *parameters) isType(name string) bool {
 
 // pointer returns argument i as a pointer, nil when it is none.
 func (p *parameters) pointer(i int) *dwarf.PtrType {
-	b, _ := p.r.facts.bare(p.fn.ParamType[i])
+	b, _ := p.facts.bare(p.fn.ParamType[i])
 	ptr, _ := b.(*dwarf.PtrType)
 	return ptr
 }
@@ -102,7 +103,7 @@ func (p *parameters) pair(i int) {
 		if inout != nil && !isConst(inout.Type) { // a length that C changes: &n, and n begins as len(x)
 			c = inout.Type
 		}
-		n, ok := p.r.facts.number(c)
+		n, ok := p.facts.number(c)
 		if !ok || n.class == float || n.enum != nil || n.size < 4 || p.lengths[j] != "" || inout != nil && n.size != 8 {
 			continue
 		}
@@ -177,13 +178,13 @@ func (p *parameters) parameter(i int) {
 		p.pass(p.name(i), t.goName)
 		return
 	}
-	p.u.refuse("argument %d is %s, which Go does not have: wrap it in a static inline function whose types Go has too", i+1, p.r.facts.describe(c))
+	p.u.refuse("argument %d is %s, which Go does not have: wrap it in a static inline function whose types Go has too", i+1, p.facts.describe(c))
 }
 
 // constant passes an integer that is the same constant in all calls, where C gets memory of Go: it may say how
 // much of it C touches.
 func (p *parameters) constant(i int) bool {
-	n, ok := p.r.facts.number(p.fn.ParamType[i])
+	n, ok := p.facts.number(p.fn.ParamType[i])
 	if !ok || n.class == float || !p.memory() {
 		return false
 	}
@@ -233,7 +234,7 @@ func (p *parameters) pointerTo(i int, ptr *dwarf.PtrType) {
 		p.u.args = append(p.u.args, "nil")
 		return
 	}
-	target, _ := p.r.facts.bare(ptr.Type)
+	target, _ := p.facts.bare(ptr.Type)
 	switch target := target.(type) {
 	case *dwarf.FuncType:
 		p.u.refuse("it takes a pointer to a function: a leaf must not call back into Go")
@@ -247,7 +248,7 @@ func (p *parameters) pointerTo(i int, ptr *dwarf.PtrType) {
 	}
 	elem, size := p.guesser.element(ptr)
 	if elem == "" {
-		p.u.refuse("argument %d is %s, which Go does not have: wrap it in a static inline function whose types Go has too", i+1, p.r.facts.describe(p.fn.ParamType[i]))
+		p.u.refuse("argument %d is %s, which Go does not have: wrap it in a static inline function whose types Go has too", i+1, p.facts.describe(p.fn.ParamType[i]))
 		return
 	}
 	if name := p.slices[i]; name != "" {
@@ -289,7 +290,7 @@ func (p *parameters) unknownLength(i int, elem string) {
 	p.pass(name, "[]"+elem)
 	p.u.clauses = append(p.u.clauses, "require len("+name+") >= ELEMENTS")
 	p.u.ask("How many elements does C touch at %s (argument %d, %s; %s)? Write it in place of ELEMENTS: a number, C.NAME or what follows from "+
-		"the other parameters. Memory of C is no slice of Go: wrap the function if that is what it gets.", name, i+1, p.r.facts.describe(p.fn.ParamType[i]), p.sites())
+		"the other parameters. Memory of C is no slice of Go: wrap the function if that is what it gets.", name, i+1, p.facts.describe(p.fn.ParamType[i]), p.sites())
 }
 
 // cString declares a string that ends in a zero byte.
@@ -378,7 +379,7 @@ func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") =
 func (p *parameters) structPointer(i int, ptr *dwarf.PtrType) {
 	s := p.structOf(ptr.Type)
 	if cgoName(ptr.Type) == "" || strings.HasPrefix(s.StructName, "__") {
-		p.u.refuse("argument %d is %s", i+1, p.r.facts.describe(p.fn.ParamType[i]))
+		p.u.refuse("argument %d is %s", i+1, p.facts.describe(p.fn.ParamType[i]))
 		return
 	}
 	list, _ := p.at(i)
@@ -409,7 +410,7 @@ func (p *parameters) structPointer(i int, ptr *dwarf.PtrType) {
 func (p *parameters) outHandle(i int, inner *dwarf.PtrType, list []origin) {
 	s := p.structOf(inner.Type)
 	if s == nil || cgoName(inner.Type) == "" || !all(list, func(o origin) bool { return o.kind == fromAddress && !o.number }) {
-		p.u.refuse("argument %d is %s, a pointer to a pointer: wrap it in a static inline function whose types Go has too", i+1, p.r.facts.describe(p.fn.ParamType[i]))
+		p.u.refuse("argument %d is %s, a pointer to a pointer: wrap it in a static inline function whose types Go has too", i+1, p.facts.describe(p.fn.ParamType[i]))
 		return
 	}
 	name := p.name(i)

@@ -9,14 +9,14 @@ import (
 // result declares what the function returns, and errno.
 func (p *parameters) result() {
 	c := p.fn.ReturnType
-	b, _ := p.r.facts.bare(c)
+	b, _ := p.facts.bare(c)
 	direct := ""
 	switch b := b.(type) {
 	case nil, *dwarf.VoidType:
 	case *dwarf.StructType:
 		t := p.mirror(p.u, c)
 		if t == nil {
-			p.u.refuse("it returns %s, of which Go can have no mirror", p.r.facts.describe(c))
+			p.u.refuse("it returns %s, of which Go can have no mirror", p.facts.describe(c))
 			return
 		}
 		direct = t.goName
@@ -26,7 +26,7 @@ func (p *parameters) result() {
 		}
 	default:
 		if direct = p.number(c); direct == "" {
-			p.u.refuse("it returns %s, which Go does not have", p.r.facts.describe(c))
+			p.u.refuse("it returns %s, which Go does not have", p.facts.describe(c))
 			return
 		}
 	}
@@ -67,10 +67,10 @@ func (p *parameters) pointerResult(ptr *dwarf.PtrType) string {
 		return "*" + p.handle(p.u, ptr.Type).goName
 	}
 	elem, _ := p.guesser.element(ptr)
-	b, _ := p.r.facts.bare(ptr.Type)
+	b, _ := p.facts.bare(ptr.Type)
 	if _, isVoid := b.(*dwarf.VoidType); elem != "byte" || isVoid || b == nil {
 		p.u.refuse("it returns %s: Go cannot know how long that stays. Wrap it in a static inline function that writes what it points to into a slice",
-			p.r.facts.describe(p.fn.ReturnType))
+			p.facts.describe(p.fn.ReturnType))
 		return ""
 	}
 	if !isConst(ptr.Type) {

@@ -224,7 +224,7 @@ func (in *initializer) settle(ctx context.Context) ([]byte, error) {
 			return text, err
 		}
 		looked = true
-		in.waits(g.blocking(ctx, in.tc), g, of)
+		in.waits(blocking(ctx, in.tc, g, in.pkg), g, of)
 	}
 }
 
@@ -237,14 +237,8 @@ func (in *initializer) generated(ctx context.Context, text []byte) (*generator, 
 	if err := in.pkg.clashes(d).err(); err != nil {
 		return nil, err
 	}
-	g, err := plans(ctx, in.tc, d, in.pkg)
+	g, err := checked(ctx, in.tc, d, in.pkg)
 	if err != nil {
-		return nil, err
-	}
-	if err := g.tryC(ctx, in.tc); err != nil {
-		return nil, err
-	}
-	if err := g.unchecked(ctx, in.tc); err != nil {
 		return nil, err
 	}
 	_, err = g.file()

@@ -1,6 +1,9 @@
 package main
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // machineOf returns the reader for the instructions in text, as compilers write them without
 // optimization: variables are in the frame, and each expression loads what it needs. What a reader
@@ -32,15 +35,15 @@ var registerOf, registerWidth = func() (map[string]string, map[string]int) {
 		add("%"+r+"l", "%r"+r, 1)
 	}
 	for i := 8; i < 16; i++ {
-		r := "%r" + itoa(i)
+		r := "%r" + strconv.Itoa(i)
 		add(r, r, 8)
 		add(r+"d", r, 4)
 		add(r+"w", r, 2)
 		add(r+"b", r, 1)
 	}
 	for i := range 31 {
-		add("x"+itoa(i), "x"+itoa(i), 8)
-		add("w"+itoa(i), "x"+itoa(i), 4)
+		add("x"+strconv.Itoa(i), "x"+strconv.Itoa(i), 8)
+		add("w"+strconv.Itoa(i), "x"+strconv.Itoa(i), 4)
 	}
 	add("sp", "sp", 8)
 	return names, widths

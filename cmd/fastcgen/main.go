@@ -78,9 +78,12 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"go/parser"
+	"go/token"
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 )
 
@@ -188,15 +191,29 @@ func (a *app) file(ctx context.Context, name string) error {
 	if err := overwritable(out); err != nil {
 		return err
 	}
-	text, warnings, err := generate(ctx, name, out)
-	for _, w := range warnings {
+	made, err := generate(ctx, name, out)
+	if err != nil {
+		return ordinary(name, err)
+	}
+	for _, w := range made.warnings {
 		fmt.Fprintln(a.stderr, w)
 	}
-	if err != nil {
-		return err
-	}
 	if a.check {
-		return compare(name, out, text)
+		return compare(name, out, made.text)
 	}
-	return write(out, text)
+	return write(out, made.text)
+}
+
+// ordinary says what to do with a file that is no declaration file since it is one of ordinary cgo.
+func ordinary(path string, otherwise error) error {
+	fset := token.NewFileSet()
+	src, err := os.ReadFile(path)
+	if err != nil || strings.HasPrefix(string(src), mine) {
+		return otherwise
+	}
+	f, err := parser.ParseFile(fset, path, src, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil || !isOrdinary(f) {
+		return otherwise
+	}
+	return problems{{fset.PositionFor(f.Package, false), "this is an ordinary cgo file", "fastcgen -init " + path + " writes its declarations"}}
 }

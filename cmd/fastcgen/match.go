@@ -84,7 +84,7 @@ func plural(n int, what string) string {
 
 // argument adds argument i of the C call, of type c.
 func (m *matcher) argument(i int, a callArg, c dwarf.Type) {
-	field := "arg" + itoa(i)
+	field := "arg" + strconv.Itoa(i)
 	switch a.kind {
 	case argLen, argCap:
 		m.length(i, a, c, field)
@@ -115,8 +115,8 @@ func (m *matcher) field(cType, field, value string) {
 	m.p.sets = append(m.p.sets, "f."+field+" = "+value)
 }
 
-// pointer does the same with an address.
-func (m *matcher) pointer(field, value string) {
+// address does the same with an address.
+func (m *matcher) address(field, value string) {
 	m.field("void *", field, "unsafe.Pointer("+value+")")
 	m.p.pointers = true
 }
@@ -204,7 +204,7 @@ func (m *matcher) pointerParameter(q *param, g *goType, ptr *dwarf.PtrType, fiel
 		if g.name != "string" {
 			value = "string(" + value + ")"
 		}
-		m.pointer(field, "unsafe.StringData("+value+")")
+		m.address(field, "unsafe.StringData("+value+")")
 		return "", ""
 	}
 	if bad, do := m.element(g); bad != "" {
@@ -218,16 +218,16 @@ func (m *matcher) pointerParameter(q *param, g *goType, ptr *dwarf.PtrType, fiel
 	}
 	switch {
 	case g.kind == goSlice:
-		m.pointer(field, "unsafe.SliceData("+q.name+")")
+		m.address(field, "unsafe.SliceData("+q.name+")")
 	case g.kind == goPointer && g.elem.kind == goOpaque:
 		m.handle(field, q.name)
 	case g.kind == goPointer:
-		m.pointer(field, q.name)
+		m.address(field, q.name)
 	case g.kind == goArray:
 		if !isConst(ptr.Type) {
 			return is + ": C may write to it, and the caller would not see it", "declare it *" + g.String()
 		}
-		m.pointer(field, "&"+q.name)
+		m.address(field, "&"+q.name)
 	}
 	return "", ""
 }

@@ -44,13 +44,7 @@ func (m *matcher) length(i int, a callArg, c dwarf.Type, field string) {
 
 // outParam passes the address of a place in the frame, from which the result is read.
 func (m *matcher) outParam(i int, a callArg, c dwarf.Type) {
-	var q param
-	for _, r := range m.f.results {
-		if r.name == a.text {
-			q = r
-		}
-	}
-	refuse := func(what, do string) { m.bad.add(q.at, what, do) }
+	q := m.f.result(a.text)
 	if _, twice := m.p.outs[a.text]; twice {
 		m.bad.add(a.at, "&"+a.text+" is passed twice", "name another result")
 		return
@@ -59,65 +53,67 @@ func (m *matcher) outParam(i int, a callArg, c dwarf.Type) {
 	g, ok := m.resolve(q.typ, 0)
 	if !ok {
 		do := "pass a parameter, not a result"
-		if b, _ := m.facts.bare(c); b != nil {
-			if _, isPtr := b.(*dwarf.PtrType); isPtr {
-				do = m.suggestOut(c)
-			}
+		if m.pointer(c) != nil {
+			do = m.suggestOut(c)
 		}
-		refuse("the type "+g.String()+" is not known, or cannot come from C", do)
+		m.bad.add(q.at, "the type "+g.String()+" is not known, or cannot come from C", do)
 		return
 	}
-	field := "out" + itoa(i)
-	b, _ := m.facts.bare(c)
-	ptr, isPtr := b.(*dwarf.PtrType)
-	mismatch := func() {
-		do := m.suggestOut(c)
-		if g.kind == goArray {
-			if n, ok := m.facts.number(b.(*dwarf.PtrType).Type); ok {
-				do = fmt.Sprintf("declare [%d]%s", g.n, n.goName())
-			}
+	ptr := m.pointer(c)
+	if ptr == nil || isConst(ptr.Type) {
+		why := ""
+		if ptr != nil {
+			why = ": C does not write to it"
 		}
-		refuse(fmt.Sprintf("%s is %s, and argument %d of %s is %s", q.name, g.words(), i+1, m.f.call.cName, m.facts.describe(c)), do)
-	}
-	if !isPtr {
-		m.bad.add(a.at, fmt.Sprintf("&%s for argument %d of %s, which is %s", a.text, i+1, m.f.call.cName, m.facts.describe(c)), "pass a parameter, not a result")
+		m.bad.add(a.at, fmt.Sprintf("&%s for argument %d of %s, which is %s%s", a.text, i+1, m.f.call.cName, m.facts.describe(c), why), "pass a parameter, not a result")
 		return
 	}
-	target, _ := m.facts.bare(ptr.Type)
-	_, toVoid := target.(*dwarf.VoidType)
-	if isConst(ptr.Type) {
-		m.bad.add(a.at, fmt.Sprintf("&%s for argument %d of %s, which is %s: C does not write to it", a.text, i+1, m.f.call.cName, m.facts.describe(c)), "pass a parameter, not a result")
-		return
-	}
+	field := "out" + strconv.Itoa(i)
 	decl, value := m.place(g, field)
+	if what, do := m.outRefused(i, q, g, ptr, c, decl); what != "" {
+		m.bad.add(q.at, what, do)
+		return
+	}
+	if g.kind != goPointer && !m.isVoid(ptr.Type) {
+		m.numberSize(ptr.Type)
+	}
+	m.out(i, a, q, g, decl)
+	m.p.outs[a.text] = value
+	if begin, ok := m.f.inouts[a.text]; ok {
+		m.begin(q, g, ptr.Type, field, begin)
+	}
+}
+
+// outRefused says why C cannot put a g where ptr, of type c, points to, and what to write; it is empty where C can.
+// decl is g's field of the frame, empty where it has none.
+func (m *matcher) outRefused(i int, q param, g *goType, ptr *dwarf.PtrType, c dwarf.Type, decl string) (what, do string) {
+	fits := !m.isVoid(ptr.Type) && m.sameData(g, ptr.Type)
 	switch {
 	case decl == "":
-		refuse("the result "+q.name+" is "+g.String(), m.suggestOut(c))
-		return
+		return "the result " + q.name + " is " + g.String(), m.suggestOut(c)
 	case g.kind == goArray && g.n == 1: // C compilers take it for one without a length
-		refuse("the result "+q.name+" is an array of one element", "declare "+g.elem.String())
-		return
+		return "the result " + q.name + " is an array of one element", "declare " + g.elem.String()
 	case g.kind == goPointer:
-		inner, isPtr := target.(*dwarf.PtrType)
-		if !isPtr || !m.sameData(g.elem, inner.Type) {
-			mismatch()
-			return
-		}
-	case g.kind == goArray && toVoid:
+		inner := m.pointer(ptr.Type)
+		fits = inner != nil && m.sameData(g.elem, inner.Type)
 	case g.kind == goArray:
-		if !m.points(g, ptr.Type) {
-			mismatch()
-			return
-		}
-		m.numberSize(ptr.Type)
-	default:
-		if toVoid || !m.sameData(g, ptr.Type) {
-			mismatch()
-			return
-		}
-		m.numberSize(ptr.Type)
+		fits = m.isVoid(ptr.Type) || m.points(g, ptr.Type)
 	}
-	count := int64(1)
+	if fits {
+		return "", ""
+	}
+	do = m.suggestOut(c)
+	if g.kind == goArray {
+		if n, ok := m.facts.number(ptr.Type); ok {
+			do = fmt.Sprintf("declare [%d]%s", g.n, n.goName())
+		}
+	}
+	return fmt.Sprintf("%s is %s, and argument %d of %s is %s", q.name, g.words(), i+1, m.f.call.cName, m.facts.describe(c)), do
+}
+
+// out adds the field of the frame, decl, that C gets the address of.
+func (m *matcher) out(i int, a callArg, q param, g *goType, decl string) {
+	field, count := "out"+strconv.Itoa(i), int64(1)
 	address := "(void *)&fastc_f->" + field
 	if g.kind == goArray {
 		count = g.n
@@ -131,10 +127,20 @@ func (m *matcher) outParam(i int, a callArg, c dwarf.Type) {
 	}
 	m.p.fields = append(m.p.fields, decl)
 	m.p.args = append(m.p.args, address)
-	m.p.outs[a.text] = value
-	if begin, ok := m.f.inouts[a.text]; ok {
-		m.begin(q, g, ptr.Type, field, begin)
-	}
+}
+
+// pointer returns c as a pointer, nil when it is none.
+func (r *resolver) pointer(c dwarf.Type) *dwarf.PtrType {
+	b, _ := r.facts.bare(c)
+	ptr, _ := b.(*dwarf.PtrType)
+	return ptr
+}
+
+// isVoid reports whether c is void.
+func (r *resolver) isVoid(c dwarf.Type) bool {
+	b, _ := r.facts.bare(c)
+	_, is := b.(*dwarf.VoidType)
+	return is
 }
 
 // place returns a field for a value that C gives, and the Go expression that reads it.

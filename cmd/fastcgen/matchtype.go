@@ -44,62 +44,6 @@ func (m *matcher) nameless() bool {
 	return len(m.bad) > before
 }
 
-// unwritable says what in t has no name in C, empty when all has.
-func (facts *cFacts) unwritable(t dwarf.Type) string {
-	within := func(what string, t dwarf.Type) string {
-		if s := facts.unwritable(t); s != "" {
-			return what + s
-		}
-		return ""
-	}
-	switch t := t.(type) {
-	case *dwarf.QualType:
-		return facts.unwritable(t.Type)
-	case *dwarf.PtrType:
-		return within("a pointer to ", t.Type)
-	case *dwarf.ArrayType:
-		return within("an array of ", t.Type)
-	case *dwarf.FuncType:
-		for _, p := range t.ParamType {
-			if s := within("a function of ", p); s != "" {
-				return s
-			}
-		}
-		return within("a function that returns ", t.ReturnType)
-	case *dwarf.StructType:
-		if t.StructName == "" {
-			return "a " + t.Kind + " without a name"
-		}
-	case *dwarf.EnumType:
-		if t.EnumName == "" {
-			return "an enum without a name"
-		}
-	case *dwarf.UnsupportedType:
-		return unknownType
-	}
-	return ""
-}
-
-const unknownType = "a type that fastcgen does not know (atomic, perhaps)"
-
-// constMembers reports whether C does not assign to t, since it is const or has a member that is.
-func (facts *cFacts) constMembers(t dwarf.Type) bool {
-	if isConst(t) {
-		return true
-	}
-	switch b, _ := facts.bare(t); b := b.(type) {
-	case *dwarf.ArrayType:
-		return facts.constMembers(b.Type)
-	case *dwarf.StructType:
-		for _, f := range b.Field {
-			if facts.constMembers(f.Type) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // element refuses what a slice, array or pointer may not hold.
 func (m *matcher) element(g *goType) (bad, do string) {
 	e := g.elem

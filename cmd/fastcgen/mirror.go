@@ -3,6 +3,8 @@ package main
 import (
 	"debug/dwarf"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -172,59 +174,60 @@ func (r *resolver) structField(t *typeDecl, mr *mirror, b *dwarf.StructType, c d
 }
 
 // mirrorable reports whether a Go struct can be laid out as s, a field of t, once the structs within it
-// are declared.
+// are declared. It is tried on a resolver of its own, in which they are.
 func (r *resolver) mirrorable(t *typeDecl, s *dwarf.StructType) bool {
 	if s.Incomplete {
 		return false
 	}
-	kept, order := r.bad, r.order
-	defer func() { r.bad, r.order = kept, order }()
-	r.bad = nil
-	var declare func(s *dwarf.StructType)
-	declare = func(s *dwarf.StructType) {
-		for _, f := range s.Field {
-			c := f.Type
-			b, _ := r.facts.bare(c)
-			for {
-				a, ok := b.(*dwarf.ArrayType)
-				if !ok {
-					break
-				}
-				c = a.Type
-				b, _ = r.facts.bare(c)
-			}
-			inner, ok := b.(*dwarf.StructType)
-			if !ok || inner.Kind != "struct" || r.structName(inner) != nil {
-				continue
-			}
-			if !anonymous(c) {
-				r.order = append(r.order, &goType{kind: goMirror, name: "_", decl: r.stand(inner, c)})
-			}
-			declare(inner)
-		}
+	try := &resolver{facts: r.facts, declared: r.declared, order: slices.Clone(r.order), stands: maps.Clone(r.stands)}
+	if try.stands == nil {
+		try.stands = map[string]dwarf.Type{}
 	}
-	declare(s)
-	r.fields(t, &mirror{decl: t}, s, "", "", 0, "")
-	return len(r.bad) == 0
+	try.stand(s)
+	try.fields(t, &mirror{decl: t}, s, "", "", 0, "")
+	return len(try.bad) == 0
 }
 
-// stand returns a declaration for a struct that has none.
-func (r *resolver) stand(s *dwarf.StructType, c dwarf.Type) *typeDecl {
-	t := &typeDecl{name: "_", cName: "struct_" + s.StructName}
-	if s.StructName == "" {
-		t.cName = cText(unqualified(c), "")
+// canMirror reports whether a Go struct can be laid out as s, once the structs within it are declared.
+func canMirror(facts *cFacts, s *dwarf.StructType) bool {
+	return (&resolver{facts: facts}).mirrorable(&typeDecl{}, s)
+}
+
+// stand declares the structs within s that have no declaration.
+func (r *resolver) stand(s *dwarf.StructType) {
+	for _, f := range s.Field {
+		c := f.Type
+		b, _ := r.facts.bare(c)
+		for {
+			a, ok := b.(*dwarf.ArrayType)
+			if !ok {
+				break
+			}
+			c = a.Type
+			b, _ = r.facts.bare(c)
+		}
+		inner, ok := b.(*dwarf.StructType)
+		if !ok || inner.Kind != "struct" || r.structName(inner) != nil {
+			continue
+		}
+		if !anonymous(c) {
+			t := &typeDecl{name: "_", cName: "struct_" + inner.StructName}
+			if inner.StructName == "" {
+				t.cName = cText(unqualified(c), "")
+			}
+			r.stands[t.cText()] = inner
+			r.order = append(r.order, &goType{kind: goMirror, name: "_", decl: t})
+		}
+		r.stand(inner)
 	}
-	r.facts.types[t.cText()] = s
-	return t
 }
 
 // layoutOf returns size and alignment of a mirror that another one holds. What is wrong with it is
 // said where it is declared.
 func (r *resolver) layoutOf(g *goType) *mirror {
-	kept := r.bad
-	mr := r.mirror(g.decl)
-	r.bad = kept
-	return mr
+	try := *r
+	try.bad = nil
+	return try.mirror(g.decl)
 }
 
 // fieldName makes an exported Go name of a C field's: in_use is InUse, user_id is UserID.

@@ -7,6 +7,7 @@ import (
 	"go/parser"
 	"go/scanner"
 	"go/token"
+	"strconv"
 	"strings"
 )
 
@@ -196,7 +197,7 @@ func (p *fileParser) typeSpec(s *ast.TypeSpec, doc *ast.CommentGroup) {
 		case dir.word != "opaque":
 			p.bad.add(dir.at, "//fastc:"+dir.word+" on a type", "leave it out: a type takes //fastc:opaque only")
 		case dir.rest != "":
-			p.bad.add(dir.at, "//fastc:opaque takes no argument", "leave out "+quote(dir.rest))
+			p.bad.add(dir.at, "//fastc:opaque takes no argument", "leave out "+strconv.Quote(dir.rest))
 		case t.opaque:
 			p.bad.add(dir.at, "a second //fastc:opaque", "leave one out")
 		}
@@ -250,7 +251,7 @@ func (p *fileParser) clashes() {
 	seen := map[string]token.Position{}
 	for _, n := range p.d.declared() {
 		if first, ok := seen[n.text]; ok && n.text != "_" {
-			p.bad.add(n.at, n.text+" is declared at line "+itoa(first.Line)+" too", "rename one")
+			p.bad.add(n.at, n.text+" is declared at line "+strconv.Itoa(first.Line)+" too", "rename one")
 		}
 		seen[n.text] = n.at
 		if reserved[n.text] {

@@ -16,9 +16,6 @@ var reserved = map[string]bool{
 	"init": true, "_": true,
 }
 
-func itoa(n int) string     { return strconv.Itoa(n) }
-func quote(s string) string { return strconv.Quote(s) }
-
 // function reads a function declaration.
 func (p *fileParser) function(decl *ast.FuncDecl) {
 	f := &funcDecl{

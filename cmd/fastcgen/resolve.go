@@ -8,9 +8,10 @@ import (
 // resolver knows what the type names in a declaration file stand for.
 type resolver struct {
 	facts    *cFacts
-	declared map[string]*goType  // by Go name
-	order    []*goType           // the same
-	foreign  map[string]ast.Expr // types of the package's other files
+	declared map[string]*goType    // by Go name
+	order    []*goType             // the same
+	foreign  map[string]ast.Expr   // types of the package's other files
+	stands   map[string]dwarf.Type // types that mirrorable declares, by their text in C
 	mirrors  []*mirror
 	bad      problems
 }
@@ -18,9 +19,8 @@ type resolver struct {
 // wrapIt is what to do about a C type that Go has nothing for.
 const wrapIt = "wrap the function in a static inline one in the preamble whose types Go has too"
 
-func newResolver(facts *cFacts, d *declaration, pkg *goPackage) *resolver {
-	r := &resolver{facts: facts, declared: map[string]*goType{}}
-	_, r.foreign = pkg.declared()
+func newResolver(facts *cFacts, d *declaration, foreign map[string]ast.Expr) *resolver {
+	r := &resolver{facts: facts, declared: map[string]*goType{}, foreign: foreign}
 	for _, t := range d.types { // enums and opaque types first: mirrors use them
 		r.declare(t)
 	}
@@ -34,7 +34,11 @@ func newResolver(facts *cFacts, d *declaration, pkg *goPackage) *resolver {
 
 // cType returns the C type behind a declared one, without typedefs.
 func (r *resolver) cType(t *typeDecl) dwarf.Type {
-	b, _ := r.facts.bare(r.facts.types[t.cText()])
+	c := r.facts.types[t.cText()]
+	if s := r.stands[t.cText()]; s != nil {
+		c = s
+	}
+	b, _ := r.facts.bare(c)
 	return b
 }
 

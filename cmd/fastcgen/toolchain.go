@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -168,7 +169,7 @@ func (tc *toolchain) strictly(ctx context.Context, source string) (string, error
 
 func (tc *toolchain) object(ctx context.Context, stdin string, args ...string) (string, error) {
 	tc.count++
-	out := filepath.Join(tc.temp, "o"+itoa(tc.count)+".o")
+	out := filepath.Join(tc.temp, "o"+strconv.Itoa(tc.count)+".o")
 	command := append([]string{}, tc.cc...)
 	command = append(command, "-I.")
 	command = append(command, tc.flags...)
@@ -182,7 +183,7 @@ func (tc *toolchain) object(ctx context.Context, stdin string, args ...string) (
 // command's to show.
 func (tc *toolchain) assembly(ctx context.Context, stdin string, args ...string) (string, error) {
 	tc.count++
-	out := filepath.Join(tc.temp, "o"+itoa(tc.count)+".s")
+	out := filepath.Join(tc.temp, "o"+strconv.Itoa(tc.count)+".s")
 	command := append(slices.Clone(tc.cc), "-I.")
 	command = append(command, tc.flags...)
 	command = append(command, "-w", "-O0", "-g0", "-fno-lto", "-fno-jump-tables", "-fno-inline", "-fdiagnostics-color=never", "-S", "-o", out)

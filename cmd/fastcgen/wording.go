@@ -8,10 +8,10 @@ import (
 // locals are the names of a wrapper's variables, none of them a parameter's or a result's.
 type locals struct{ frame, code, zero string }
 
-func (f *funcDecl) locals() locals {
+func localsOf(f *funcDecl) locals {
 	free := func(names ...string) string {
 		for _, n := range names {
-			if !f.nameTaken(n) && !f.mentions(n) && !f.converts(n) {
+			if !f.nameTaken(n) && !mentioned(f, n) && !converts(f, n) {
 				return n
 			}
 		}
@@ -20,8 +20,8 @@ func (f *funcDecl) locals() locals {
 	return locals{free("f", "frame"), free("errno", "code"), free("zero", "none")}
 }
 
-// mentions reports whether a condition of f may refer to a name.
-func (f *funcDecl) mentions(name string) bool {
+// mentioned reports whether a condition of f may refer to a name.
+func mentioned(f *funcDecl, name string) bool {
 	has := func(c condition) bool {
 		for _, w := range strings.FieldsFunc(c.text, func(r rune) bool {
 			return !(r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= 0x80)
@@ -36,7 +36,7 @@ func (f *funcDecl) mentions(name string) bool {
 }
 
 // converts reports whether a result's type has that name.
-func (f *funcDecl) converts(name string) bool {
+func converts(f *funcDecl, name string) bool {
 	return slices.ContainsFunc(f.results, func(r param) bool { return r.typ.base() == name })
 }
 
@@ -52,7 +52,7 @@ func (v locals) rename(s string) string {
 }
 
 // sentence says in the wrapper's comment what runs, and how.
-func (p *plan) sentence() string {
+func sentence(p *plan) string {
 	f := p.fn
 	subject := "It"
 	if len(f.doc) == 0 {
@@ -98,7 +98,7 @@ func (p *plan) sentence() string {
 		b.WriteString(" " + verb + strings.Join(conditions, " and ") + ".")
 	}
 	switch {
-	case p.fails():
+	case looksAtResult(p):
 		b.WriteString(" It returns errno as an error when " + f.fails.text + ", ret being what C returned.")
 	case f.fails != nil:
 		b.WriteString(" It returns errno as an error when " + f.fails.text + " after the call.")

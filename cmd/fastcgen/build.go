@@ -1,0 +1,93 @@
+package main
+
+import (
+	"go/ast"
+	"go/build"
+	"go/build/constraint"
+	"io"
+	"slices"
+	"strings"
+)
+
+// isDeclaration reports whether f is another declaration file.
+func isDeclaration(f *ast.File) bool {
+	for _, g := range f.Comments {
+		for _, c := range g.List {
+			if c.Pos() < f.Package && constraint.IsGoBuild(c.Text) {
+				x, err := constraint.Parse(c.Text)
+				return err == nil && asksFor(x, declarationTag)
+			}
+		}
+	}
+	return false
+}
+
+// asksFor reports whether a constraint holds nowhere but under a tag.
+func asksFor(x constraint.Expr, tag string) bool {
+	switch x := x.(type) {
+	case *constraint.TagExpr:
+		return x.Tag == tag
+	case *constraint.AndExpr:
+		return asksFor(x.X, tag) || asksFor(x.Y, tag)
+	case *constraint.OrExpr:
+		return asksFor(x.X, tag) && asksFor(x.Y, tag)
+	}
+	return false
+}
+
+// userTags returns the tags that a declaration file asks for and that go build gets with -tags,
+// as in fastcgen && libdeflate. Those of the platform and the toolchain are as they are.
+func userTags(x constraint.Expr) []string {
+	switch x := x.(type) {
+	case *constraint.AndExpr:
+		return append(userTags(x.X), userTags(x.Y)...)
+	case *constraint.TagExpr:
+		given := slices.Contains([]string{"unix", "cgo", "gc", "gccgo"}, x.Tag) || strings.HasPrefix(x.Tag, "go1.")
+		if !given && !namesPlatform("x_"+x.Tag+".go") {
+			return []string{x.Tag}
+		}
+	}
+	return nil
+}
+
+// namesPlatform reports whether the go command reads an operating system or architecture out of
+// the name of a Go file.
+func namesPlatform(base string) bool {
+	nowhere := build.Default
+	nowhere.GOOS, nowhere.GOARCH = "none", "none"
+	nowhere.OpenFile = func(string) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader("package p\n")), nil }
+	match, err := nowhere.MatchFile(".", base)
+	return err == nil && !match
+}
+
+// buildLine replaces the declaration's tag by the generated file's.
+func buildLine(x constraint.Expr) string {
+	switch x := x.(type) {
+	case *constraint.TagExpr:
+		if x.Tag == declarationTag {
+			return (&constraint.TagExpr{Tag: generatedTag}).String()
+		}
+	case *constraint.AndExpr:
+		return operand(x.X) + " && " + operand(x.Y)
+	}
+	return x.String()
+}
+
+// plainOperand reports whether buildLine finds the declaration's tag in a constraint.
+func plainOperand(x constraint.Expr) bool {
+	switch x := x.(type) {
+	case *constraint.TagExpr:
+		return x.Tag == declarationTag
+	case *constraint.AndExpr:
+		return plainOperand(x.X) || plainOperand(x.Y)
+	}
+	return false
+}
+
+// operand is buildLine for a part of an && expression.
+func operand(x constraint.Expr) string {
+	if _, ok := x.(*constraint.OrExpr); ok {
+		return "(" + x.String() + ")"
+	}
+	return buildLine(x)
+}
