@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"go/ast"
 	"go/build"
 	"go/build/constraint"
@@ -90,4 +91,26 @@ func operand(x constraint.Expr) string {
 		return "(" + x.String() + ")"
 	}
 	return buildLine(x)
+}
+
+const outputSuffix = "_fastc.go"
+
+// outputName returns the name of the file generated from a declaration file.
+func outputName(name string) string {
+	return strings.TrimSuffix(name, ".go") + outputSuffix
+}
+
+// checkName refuses names that the go command gives a meaning.
+func checkName(base string) error {
+	switch {
+	case !strings.HasSuffix(base, ".go"):
+		return fmt.Errorf("%s: not a Go file: a declaration file's name ends in .go", base)
+	case strings.HasSuffix(base, "_test.go"):
+		return fmt.Errorf("%s: a test file cannot use cgo: rename it", base)
+	case strings.HasSuffix(base, outputSuffix):
+		return fmt.Errorf("%s: generated: name the declaration file that it was made from", base)
+	case namesPlatform(base):
+		return fmt.Errorf("%s: a platform in the name of the file is lost in that of the generated one: rename it and write the platform into its //go:build line", base)
+	}
+	return nil
 }

@@ -6,6 +6,14 @@ import (
 	"strconv"
 )
 
+// cFacts is what the C compiler said about a declaration file.
+type cFacts struct {
+	funcs  map[string]dwarf.Type // by C name
+	types  map[string]dwarf.Type // by the text in C
+	consts map[string]dwarf.Type // by C name
+	odd    map[dwarf.Type]oddity
+}
+
 // oddity is what debug/dwarf's types do not carry.
 type oddity struct {
 	vector bool
@@ -48,6 +56,17 @@ func (facts *cFacts) bare(t dwarf.Type) (b dwarf.Type, aligned int64) {
 		default:
 			return t, aligned
 		}
+	}
+}
+
+// unqualified strips const and the like.
+func unqualified(t dwarf.Type) dwarf.Type {
+	for {
+		q, ok := t.(*dwarf.QualType)
+		if !ok {
+			return t
+		}
+		t = q.Type
 	}
 }
 
@@ -243,6 +262,9 @@ func (facts *cFacts) describe(t dwarf.Type) string {
 	}
 	return text
 }
+
+// wrapIt is what to do about a C type that Go has nothing for.
+const wrapIt = "wrap the function in a static inline one in the preamble whose types Go has too"
 
 // unwritable says what in t has no name in C, empty when all has.
 func (facts *cFacts) unwritable(t dwarf.Type) string {

@@ -30,15 +30,6 @@ type declaration struct {
 	funcs      []*funcDecl
 }
 
-// typeDecl is: type Point C.struct_v_point.
-type typeDecl struct {
-	name   string
-	cName  string // struct_v_point
-	doc    []string
-	opaque bool // by //fastc:opaque
-	at     token.Position
-}
-
 // constDecl is a const declaration, copied.
 type constDecl struct {
 	text  string         // from its comment to its end
@@ -224,4 +215,39 @@ func commentLines(g *ast.CommentGroup) []string {
 		lines[i] = strings.TrimRight("// "+strings.ReplaceAll(l, "\r", ""), " \t")
 	}
 	return lines
+}
+
+// declared returns the names that the generated file will declare.
+func (d *declaration) declared() []name {
+	var names []name
+	for _, t := range d.types {
+		names = append(names, name{t.name, t.at})
+	}
+	for _, c := range d.consts {
+		for _, n := range c.names {
+			if n.text != "_" {
+				names = append(names, n)
+			}
+		}
+	}
+	for _, f := range d.funcs {
+		names = append(names, name{f.name, f.at})
+		if f.budget != nil {
+			names = append(names, name{f.siteName(), f.at})
+		}
+	}
+	return names
+}
+
+// siteName returns the name of the variable that holds the function's fastc.Site.
+func (f *funcDecl) siteName() string { return f.name + "Site" }
+
+// nameTaken reports whether a parameter or result has that name.
+func (f *funcDecl) nameTaken(name string) bool {
+	for _, r := range f.results {
+		if r.name == name {
+			return true
+		}
+	}
+	return f.param(name) != nil || f.errName == name
 }

@@ -1,42 +1,10 @@
 package main
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
 )
-
-// generator writes the generated file.
-type generator struct {
-	d          *declaration
-	importPath string
-	m          *matched
-}
-
-// shim returns the name of a function's C shim. It is not static, since cgo gives no address of
-// a static function; the hash of the import path keeps two packages of one name apart.
-func (g *generator) shim(f *funcDecl) string {
-	sum := sha256.Sum256([]byte(g.importPath))
-	return "fastc_" + cPart(g.d.pkg) + "_" + hex.EncodeToString(sum[:4]) + "_" + cPart(f.name)
-}
-
-// cPart writes a Go name with the letters of C.
-func cPart(name string) string {
-	var b strings.Builder
-	for _, ch := range name {
-		if ch < 0x80 {
-			b.WriteRune(ch)
-		} else {
-			fmt.Fprintf(&b, "_u%04x", ch)
-		}
-	}
-	return b.String()
-}
-
-// frame returns the name of a function's frame.
-func frame(f *funcDecl) string { return "fastc_" + cPart(f.name) + "_frame" }
 
 // c returns the generated C, with line marks for the C compiler's messages or without.
 func (g *generator) c(marks bool) string {
@@ -122,9 +90,6 @@ func (g *generator) cFunction(b *strings.Builder, p *plan, mark func(int)) {
 
 // failed returns the name of the C function that holds a function's //fastc:fails condition.
 func failed(f *funcDecl) string { return "fastc_" + cPart(f.name) + "_failed" }
-
-// looksAtResult reports whether the condition of //fastc:fails looks at what C returned, and not at errno alone.
-func looksAtResult(p *plan) bool { return p.fn.fails != nil && returnOfC.MatchString(p.fn.fails.text) }
 
 // cCall writes the call and what becomes of its result. The name stands in parentheses, so that
 // a macro of that name is not meant.

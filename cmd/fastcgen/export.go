@@ -13,7 +13,7 @@ import (
 // //export is refused.
 
 // exports returns the names in C of the functions that a package exports.
-func (pkg *goPackage) exports() map[string]bool {
+func exports(pkg *goPackage) map[string]bool {
 	names := map[string]bool{}
 	for _, f := range pkg.files {
 		for _, group := range f.Comments {
@@ -42,7 +42,7 @@ func (g *callGraph) lead(exports map[string]bool) {
 // C.set(C.callback(C.back)) becomes a call set(back). An address that goes another way, or to a function that
 // the preamble does not have, may be in any pointer whose contents are not known.
 func handed(ctx context.Context, tc *toolchain, pkg *goPackage, source string) string {
-	exports := pkg.exports()
+	exported := exports(pkg)
 	var b strings.Builder
 	seen := map[string]bool{}
 	add := func(text string) {
@@ -59,7 +59,7 @@ func handed(ctx context.Context, tc *toolchain, pkg *goPackage, source string) s
 				called[ast.Unparen(n.Fun)] = true
 				name, ok := plainC(n.Fun)
 				for i, a := range n.Args {
-					back := exportedIn(a, exports)
+					back := exportedIn(a, exported)
 					if !ok || back == "" {
 						continue
 					}
@@ -72,7 +72,7 @@ func handed(ctx context.Context, tc *toolchain, pkg *goPackage, source string) s
 					}
 				}
 			case *ast.SelectorExpr:
-				if name, ok := plainC(n); ok && exports[name] && !called[n] {
+				if name, ok := plainC(n); ok && exported[name] && !called[n] {
 					add(fmt.Sprintf("extern char fastc_hand_of[] __asm__(\"%s\"); void *fastc_hand = fastc_hand_of;\n", name))
 				}
 			}
@@ -83,12 +83,12 @@ func handed(ctx context.Context, tc *toolchain, pkg *goPackage, source string) s
 }
 
 // exportedIn returns the exported function whose address an argument is: C.back, or a conversion of it.
-func exportedIn(e ast.Expr, exports map[string]bool) string {
+func exportedIn(e ast.Expr, exported map[string]bool) string {
 	e = ast.Unparen(e)
 	if call, ok := e.(*ast.CallExpr); ok && len(call.Args) == 1 {
 		e = ast.Unparen(call.Args[0])
 	}
-	if name, ok := plainC(e); ok && exports[name] {
+	if name, ok := plainC(e); ok && exported[name] {
 		return name
 	}
 	return ""

@@ -81,21 +81,6 @@ func readPackage(ctx context.Context, path string, tags []string, out, temp stri
 	return pkg, nil
 }
 
-// checkName refuses names that the go command gives a meaning.
-func checkName(base string) error {
-	switch {
-	case !strings.HasSuffix(base, ".go"):
-		return fmt.Errorf("%s: not a Go file: a declaration file's name ends in .go", base)
-	case strings.HasSuffix(base, "_test.go"):
-		return fmt.Errorf("%s: a test file cannot use cgo: rename it", base)
-	case strings.HasSuffix(base, outputSuffix):
-		return fmt.Errorf("%s: generated: name the declaration file that it was made from", base)
-	case namesPlatform(base):
-		return fmt.Errorf("%s: a platform in the name of the file is lost in that of the generated one: rename it and write the platform into its //go:build line", base)
-	}
-	return nil
-}
-
 // entries lists a directory without one file.
 func entries(dir, without string) ([]fs.FileInfo, error) {
 	list, err := os.ReadDir(dir)
@@ -162,4 +147,17 @@ func (pkg *goPackage) clashes(d *declaration) problems {
 		}
 	}
 	return bad
+}
+
+// plainC returns NAME for C.NAME.
+func plainC(e ast.Node) (string, bool) {
+	if p, ok := e.(*ast.ParenExpr); ok {
+		return plainC(p.X)
+	}
+	sel, ok := e.(*ast.SelectorExpr)
+	if !ok {
+		return "", false
+	}
+	x, ok := sel.X.(*ast.Ident)
+	return sel.Sel.Name, ok && x.Name == "C"
 }

@@ -173,3 +173,12 @@ func parseElem(t *goType, e ast.Expr) (*goType, token.Pos, string, string) {
 	t.elem = elem
 	return t, 0, "", ""
 }
+
+// typeDecl is: type Point C.struct_v_point.
+type typeDecl struct {
+	name   string
+	cName  string // struct_v_point
+	doc    []string
+	opaque bool // by //fastc:opaque
+	at     token.Position
+}

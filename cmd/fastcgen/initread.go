@@ -78,8 +78,8 @@ func readCgo(path string, fset *token.FileSet, f *ast.File) *cgoFile {
 			}
 		}
 	}
-	for _, decl := range f.Decls {
-		g, ok := decl.(*ast.GenDecl)
+	for _, declared := range f.Decls {
+		g, ok := declared.(*ast.GenDecl)
 		if !ok || g.Tok != token.IMPORT {
 			continue
 		}
@@ -92,23 +92,11 @@ func readCgo(path string, fset *token.FileSet, f *ast.File) *cgoFile {
 			if s.Path.Value != `"C"` || doc == nil {
 				continue
 			}
-			p := &fileParser{fset: fset, d: &declaration{path: path}}
-			p.preamble(doc, s.Pos())
-			c.preambles = append(c.preambles, cgoPreamble{withoutCgoLines(p.d.preamble), p.d.preambleAt})
+			text, at := readPreamble(fset, doc)
+			c.preambles = append(c.preambles, cgoPreamble{withoutCgoLines(text), at})
 		}
 	}
 	return c
-}
-
-// withoutCgoLines empties the #cgo lines of a preamble: those of the package's files count for all.
-func withoutCgoLines(preamble string) string {
-	lines := strings.Split(preamble, "\n")
-	for i, l := range lines {
-		if f := strings.Fields(l); len(f) > 0 && f[0] == "#cgo" {
-			lines[i] = ""
-		}
-	}
-	return strings.Join(lines, "\n")
 }
 
 // platformTags returns what the name of a file says about its platform: p_linux_arm64.go is linux && arm64.
@@ -120,19 +108,6 @@ func platformTags(base string) []string {
 	}
 	slices.Reverse(tags)
 	return tags
-}
-
-// plainC returns NAME for C.NAME.
-func plainC(e ast.Node) (string, bool) {
-	if p, ok := e.(*ast.ParenExpr); ok {
-		return plainC(p.X)
-	}
-	sel, ok := e.(*ast.SelectorExpr)
-	if !ok {
-		return "", false
-	}
-	x, ok := sel.X.(*ast.Ident)
-	return sel.Sel.Name, ok && x.Name == "C"
 }
 
 // collect finds what a file says about C.

@@ -21,10 +21,10 @@ type library interface {
 
 // libraries reads the libraries on the package's #cgo lines. Those of the system, and files that are no
 // ELF, are left out.
-func (s *search) libraries(ctx context.Context) []library {
-	flags := slices.Clone(s.pkg.ldFlags)
-	if len(s.pkg.pkgConfig) > 0 {
-		if out, err := s.pkg.run(ctx, "", append([]string{s.tc.pkgConfig, "--libs"}, s.pkg.pkgConfig...)...); err == nil {
+func libraries(ctx context.Context, tc *toolchain, pkg *goPackage) []library {
+	flags := slices.Clone(pkg.ldFlags)
+	if len(pkg.pkgConfig) > 0 {
+		if out, err := pkg.run(ctx, "", append([]string{tc.pkgConfig, "--libs"}, pkg.pkgConfig...)...); err == nil {
 			flags = append(flags, words(out)...)
 		}
 	}
@@ -38,7 +38,7 @@ func (s *search) libraries(ctx context.Context) []library {
 	for _, f := range flags {
 		file := f
 		if name, ok := strings.CutPrefix(f, "-l"); ok {
-			file = s.library(ctx, dirs, name)
+			file = find(ctx, tc, dirs, name)
 		}
 		switch {
 		case strings.HasSuffix(file, ".a"):
@@ -54,8 +54,8 @@ func (s *search) libraries(ctx context.Context) []library {
 	return list
 }
 
-// library finds the file of -lNAME, as the linker does.
-func (s *search) library(ctx context.Context, dirs []string, name string) string {
+// find finds the file of -lNAME, as the linker does.
+func find(ctx context.Context, tc *toolchain, dirs []string, name string) string {
 	if slices.Contains([]string{"c", "m", "pthread", "dl", "rt"}, name) {
 		return ""
 	}
@@ -72,7 +72,7 @@ func (s *search) library(ctx context.Context, dirs []string, name string) string
 		}
 	}
 	for _, f := range files {
-		out, err := s.tc.run(ctx, "", append(slices.Clone(s.tc.cc), "-print-file-name="+f)...)
+		out, err := tc.run(ctx, "", append(slices.Clone(tc.cc), "-print-file-name="+f)...)
 		if out = strings.TrimSpace(out); err == nil && filepath.IsAbs(out) {
 			return out
 		}

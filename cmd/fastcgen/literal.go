@@ -112,3 +112,39 @@ func floatText(text string, n cNumber) (s string, ok bool) {
 	_, err := strconv.ParseFloat(s, int(n.size*8))
 	return s, err == nil
 }
+
+// length passes len(x) or cap(x).
+func (m *matcher) length(i int, a callArg, c dwarf.Type, field string) {
+	g, ok := m.resolve(m.f.param(a.text).typ, 0)
+	pointed := ok && g.kind == goPointer && g.elem.kind == goArray
+	if !ok || g.kind != goSlice && g.kind != goArray && !pointed && (g.kind != goString || a.kind == argCap) {
+		do := "write " + a.text + " in place of " + a.String()
+		if ok && g.kind == goString {
+			do = "write len(" + a.text + ")"
+		}
+		m.bad.add(a.at, fmt.Sprintf("%s, and %s is %s", a, a.text, g), do)
+		return
+	}
+	if elem := g.elem; elem != nil && m.asVoid(a.text) {
+		if pointed {
+			elem = elem.elem
+		}
+		if elem.kind != goBool && (elem.kind != goNumber || elem.num.size != 1) {
+			m.bad.add(a.at, fmt.Sprintf("%s, and %s gets %s, a %s, as a pointer to void: C counts bytes there, Go elements", a, m.f.call.cName, a.text, g),
+				"declare "+a.text+" []byte")
+			return
+		}
+	}
+	n, ok := m.facts.number(c)
+	if !ok || n.class == float || n.enum != nil || n.size < 4 {
+		m.bad.add(a.at, fmt.Sprintf("%s for argument %d of %s, which is %s", a, i+1, m.f.call.cName, m.facts.describe(c)),
+			"pass a parameter there: "+m.suggest(c))
+		return
+	}
+	m.numberSize(c)
+	m.field(n.cName()+" ", field, "C."+n.cName()+"("+a.String()+")")
+	if n.size == 4 {
+		bits := map[class]int{signed: 31, unsigned: 32}[n.class]
+		m.p.checks = append(m.p.checks, fmt.Sprintf("%s <= %d", a, uint64(1)<<bits-1))
+	}
+}

@@ -7,81 +7,6 @@ import (
 	"strconv"
 )
 
-// plan says how a function's frame, shim and wrapper look.
-type plan struct {
-	fn       *funcDecl
-	sig      string   // the C function's type, for an assertion
-	fields   []string // of the frame, in C
-	args     []string // of the call, in C
-	sets     []string // statements of Go that fill the frame
-	checks   []string // lengths that have to fit, as conditions of Go
-	result   string   // the C function's, its type
-	retField bool     // the frame has it
-	retCast  string   // what it is cast to for that
-	retConst bool     // it is a struct with members that C does not assign
-	voidC    bool
-	values   []string // the results, as expressions of Go
-	outs     map[string]string
-	pointers bool     // the frame holds some
-	strings  []string // parameters that C sees without a zero at the end
-	numbers  []cTypeFact
-	fits     []string // assertions of C about its constants
-	begins   []string // statements of C before the call
-	arrays   []outArray
-	copied   bool // the result is a string of C's
-}
-
-// matcher compares a function's declaration with C's.
-type matcher struct {
-	*resolver
-	f *funcDecl
-	p *plan
-	c *dwarf.FuncType
-}
-
-// match makes a function's plan; what is wrong goes to r.bad.
-func (r *resolver) match(f *funcDecl) *plan {
-	m := &matcher{r, f, &plan{fn: f, outs: map[string]string{}}, nil}
-	b, _ := r.facts.bare(r.facts.funcs[f.call.cName])
-	fn, ok := b.(*dwarf.FuncType)
-	if !ok {
-		m.bad.add(f.call.at, f.call.cName+" is not a function in C", "name a function")
-		return nil
-	}
-	m.c, m.p.sig, m.p.result = fn, cText(r.facts.funcs[f.call.cName], ""), cText(unqualified(fn.ReturnType), "")
-	if n := len(fn.ParamType); n > 0 {
-		if _, ok := fn.ParamType[n-1].(*dwarf.DotDotDotType); ok {
-			m.bad.add(f.call.at, f.call.cName+" has variable arguments, or no prototype",
-				"wrap it in a static inline function with fixed parameters in the preamble")
-			return nil
-		}
-	}
-	if want, have := len(fn.ParamType), len(f.call.args); want != have {
-		m.bad.add(f.call.at, fmt.Sprintf("%s takes %s, and //fastc:call passes %d", f.call.cName, plural(want, "argument"), have),
-			"pass what C declares: "+cText(fn, f.call.cName))
-		return nil
-	}
-	before := len(r.bad)
-	if m.nameless() {
-		return nil
-	}
-	for i, a := range f.call.args {
-		m.argument(i, a, fn.ParamType[i])
-	}
-	m.results(fn.ReturnType)
-	if len(r.bad) > before {
-		return nil
-	}
-	return m.p
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return strconv.Itoa(n) + " " + what + "s"
-}
-
 // argument adds argument i of the C call, of type c.
 func (m *matcher) argument(i int, a callArg, c dwarf.Type) {
 	field := "arg" + strconv.Itoa(i)
@@ -105,40 +30,6 @@ func (m *matcher) argument(i int, a callArg, c dwarf.Type) {
 		if what := m.literal(a, c); what != "" {
 			m.bad.add(a.at, fmt.Sprintf("%s for argument %d of %s, which is %s", what, i+1, m.f.call.cName, m.facts.describe(c)), "pass a parameter there: "+m.suggest(c))
 		}
-	}
-}
-
-// field adds a field to the frame that a Go expression fills, and passes it to C.
-func (m *matcher) field(cType, field, value string) {
-	m.p.fields = append(m.p.fields, cType+field)
-	m.p.args = append(m.p.args, "fastc_f->"+field)
-	m.p.sets = append(m.p.sets, "f."+field+" = "+value)
-}
-
-// address does the same with an address.
-func (m *matcher) address(field, value string) {
-	m.field("void *", field, "unsafe.Pointer("+value+")")
-	m.p.pointers = true
-}
-
-// handle does it with an address of C's. Go's collector must not take it for one of Go's: it may be
-// a number in C, such as (struct ctx *)1.
-func (m *matcher) handle(field, value string) {
-	m.p.fields = append(m.p.fields, "uintptr_t "+field)
-	m.p.args = append(m.p.args, "(void *)fastc_f->"+field)
-	m.p.sets = append(m.p.sets, "f."+field+" = C.uintptr_t(uintptr(unsafe.Pointer("+value+")))")
-}
-
-// numberSize has the generated file assert what c is.
-func (m *matcher) numberSize(c dwarf.Type) { m.p.numbers = append(m.p.numbers, m.facts.factsOf(c)...) }
-
-func unqualified(t dwarf.Type) dwarf.Type {
-	for {
-		q, ok := t.(*dwarf.QualType)
-		if !ok {
-			return t
-		}
-		t = q.Type
 	}
 }
 

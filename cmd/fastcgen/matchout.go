@@ -5,14 +5,6 @@ import (
 	"fmt"
 )
 
-// outArray is a result that C fills through a pointer to its first element.
-type outArray struct {
-	result param
-	arg    int    // of the C call
-	field  int    // of the frame
-	one    string // the field with a single element
-}
-
 // begin fills a result before the call.
 func (m *matcher) begin(q param, g *goType, c dwarf.Type, field string, a callArg) {
 	refuse := func(what, do string) { m.bad.add(a.at, what, do) }
@@ -56,27 +48,4 @@ func (m *matcher) begin(q param, g *goType, c dwarf.Type, field string, a callAr
 			refuse(what+" for "+q.name+", which is "+m.facts.describe(c), "write a value of that type")
 		}
 	}
-}
-
-// text copies a string that C keeps.
-func (m *matcher) text(r *param, g *goType, ptr *dwarf.PtrType, c dwarf.Type) string {
-	cName := m.f.call.cName
-	n, ok := m.facts.number(ptr.Type)
-	is := fmt.Sprintf("the result is %s, and %s returns %s", g, cName, m.facts.describe(c))
-	switch {
-	case !ok || n.enum != nil || !n.plainChar && n.number != number{unsigned, 1}:
-		m.bad.add(r.at, is, m.suggestResult(c))
-	case !isConst(ptr.Type):
-		m.bad.add(r.at, is+": a string that the caller has to free, perhaps", "wrap "+cName+" in a static inline function in the preamble that returns const char *, if C keeps the string")
-	case !m.f.copies:
-		m.bad.add(r.at, is+": Go cannot know how long what it points to stays", "put //fastc:copy above "+m.f.name+": Go gets a copy")
-	}
-	m.numberSize(ptr.Type)
-	m.p.fields = append(m.p.fields, "const void *ret", "size_t ret_len")
-	m.p.retField, m.p.copied = true, true
-	value := "string(unsafe.Slice((*byte)(f.ret), int(f.ret_len)))"
-	if g.name != "string" {
-		value = g.name + value[len("string"):]
-	}
-	return value
 }

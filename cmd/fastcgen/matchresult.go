@@ -6,42 +6,6 @@ import (
 	"strconv"
 )
 
-// length passes len(x) or cap(x).
-func (m *matcher) length(i int, a callArg, c dwarf.Type, field string) {
-	g, ok := m.resolve(m.f.param(a.text).typ, 0)
-	pointed := ok && g.kind == goPointer && g.elem.kind == goArray
-	if !ok || g.kind != goSlice && g.kind != goArray && !pointed && (g.kind != goString || a.kind == argCap) {
-		do := "write " + a.text + " in place of " + a.String()
-		if ok && g.kind == goString {
-			do = "write len(" + a.text + ")"
-		}
-		m.bad.add(a.at, fmt.Sprintf("%s, and %s is %s", a, a.text, g), do)
-		return
-	}
-	if elem := g.elem; elem != nil && m.asVoid(a.text) {
-		if pointed {
-			elem = elem.elem
-		}
-		if elem.kind != goBool && (elem.kind != goNumber || elem.num.size != 1) {
-			m.bad.add(a.at, fmt.Sprintf("%s, and %s gets %s, a %s, as a pointer to void: C counts bytes there, Go elements", a, m.f.call.cName, a.text, g),
-				"declare "+a.text+" []byte")
-			return
-		}
-	}
-	n, ok := m.facts.number(c)
-	if !ok || n.class == float || n.enum != nil || n.size < 4 {
-		m.bad.add(a.at, fmt.Sprintf("%s for argument %d of %s, which is %s", a, i+1, m.f.call.cName, m.facts.describe(c)),
-			"pass a parameter there: "+m.suggest(c))
-		return
-	}
-	m.numberSize(c)
-	m.field(n.cName()+" ", field, "C."+n.cName()+"("+a.String()+")")
-	if n.size == 4 {
-		bits := map[class]int{signed: 31, unsigned: 32}[n.class]
-		m.p.checks = append(m.p.checks, fmt.Sprintf("%s <= %d", a, uint64(1)<<bits-1))
-	}
-}
-
 // outParam passes the address of a place in the frame, from which the result is read.
 func (m *matcher) outParam(i int, a callArg, c dwarf.Type) {
 	q := m.f.result(a.text)
@@ -69,15 +33,15 @@ func (m *matcher) outParam(i int, a callArg, c dwarf.Type) {
 		return
 	}
 	field := "out" + strconv.Itoa(i)
-	decl, value := m.place(g, field)
-	if what, do := m.outRefused(i, q, g, ptr, c, decl); what != "" {
+	declared, value := m.place(g, field)
+	if what, do := m.outRefused(i, q, g, ptr, c, declared); what != "" {
 		m.bad.add(q.at, what, do)
 		return
 	}
 	if g.kind != goPointer && !m.isVoid(ptr.Type) {
 		m.numberSize(ptr.Type)
 	}
-	m.out(i, a, q, g, decl)
+	m.out(i, a, q, g, declared)
 	m.p.outs[a.text] = value
 	if begin, ok := m.f.inouts[a.text]; ok {
 		m.begin(q, g, ptr.Type, field, begin)
@@ -85,11 +49,11 @@ func (m *matcher) outParam(i int, a callArg, c dwarf.Type) {
 }
 
 // outRefused says why C cannot put a g where ptr, of type c, points to, and what to write; it is empty where C can.
-// decl is g's field of the frame, empty where it has none.
-func (m *matcher) outRefused(i int, q param, g *goType, ptr *dwarf.PtrType, c dwarf.Type, decl string) (what, do string) {
+// declared is g's field of the frame, empty where it has none.
+func (m *matcher) outRefused(i int, q param, g *goType, ptr *dwarf.PtrType, c dwarf.Type, declared string) (what, do string) {
 	fits := !m.isVoid(ptr.Type) && m.sameData(g, ptr.Type)
 	switch {
-	case decl == "":
+	case declared == "":
 		return "the result " + q.name + " is " + g.String(), m.suggestOut(c)
 	case g.kind == goArray && g.n == 1: // C compilers take it for one without a length
 		return "the result " + q.name + " is an array of one element", "declare " + g.elem.String()
@@ -111,8 +75,8 @@ func (m *matcher) outRefused(i int, q param, g *goType, ptr *dwarf.PtrType, c dw
 	return fmt.Sprintf("%s is %s, and argument %d of %s is %s", q.name, g.words(), i+1, m.f.call.cName, m.facts.describe(c)), do
 }
 
-// out adds the field of the frame, decl, that C gets the address of.
-func (m *matcher) out(i int, a callArg, q param, g *goType, decl string) {
+// out adds the field of the frame, declared, that C gets the address of.
+func (m *matcher) out(i int, a callArg, q param, g *goType, declared string) {
 	field, count := "out"+strconv.Itoa(i), int64(1)
 	address := "(void *)&fastc_f->" + field
 	if g.kind == goArray {
@@ -125,46 +89,8 @@ func (m *matcher) out(i int, a callArg, q param, g *goType, decl string) {
 		m.p.fits = append(m.p.fits, fmt.Sprintf("_Static_assert((%s) <= %d, %q);", w.text, count,
 			saidByUs+fmt.Sprintf("C writes %s elements to %s, which has %d; declare the array as long as what C writes", w.text, a.text, count)))
 	}
-	m.p.fields = append(m.p.fields, decl)
+	m.p.fields = append(m.p.fields, declared)
 	m.p.args = append(m.p.args, address)
-}
-
-// pointer returns c as a pointer, nil when it is none.
-func (r *resolver) pointer(c dwarf.Type) *dwarf.PtrType {
-	b, _ := r.facts.bare(c)
-	ptr, _ := b.(*dwarf.PtrType)
-	return ptr
-}
-
-// isVoid reports whether c is void.
-func (r *resolver) isVoid(c dwarf.Type) bool {
-	b, _ := r.facts.bare(c)
-	_, is := b.(*dwarf.VoidType)
-	return is
-}
-
-// place returns a field for a value that C gives, and the Go expression that reads it.
-func (m *matcher) place(g *goType, field string) (decl, value string) {
-	from := "f." + field
-	switch g.kind {
-	case goNumber:
-		return g.num.cName() + " " + field, g.name + "(" + from + ")"
-	case goBool:
-		return "_Bool " + field, g.name + "(" + from + ")"
-	case goMirror:
-		return g.decl.cText() + " " + field, "*(*" + g.name + ")(unsafe.Pointer(&" + from + "))"
-	case goArray:
-		decl, _ := m.place(g.elem, field)
-		if decl == "" {
-			return "", ""
-		}
-		return decl + "[" + strconv.FormatInt(g.n, 10) + "]", "*(*" + g.String() + ")(unsafe.Pointer(&" + from + "))"
-	case goPointer:
-		if g.elem.kind == goOpaque {
-			return "uintptr_t " + field, "*(*" + g.String() + ")(unsafe.Pointer(&" + from + "))"
-		}
-	}
-	return "", ""
 }
 
 // results compares the Go results with C's.
@@ -216,7 +142,7 @@ func (m *matcher) direct(r *param, c dwarf.Type) string {
 		m.bad.add(r.at, "the type "+g.String()+" is not known, or cannot come from C", m.suggestResult(c))
 		return ""
 	}
-	decl, value := m.place(g, "ret")
+	declared, value := m.place(g, "ret")
 	b, _ := m.facts.bare(c)
 	ptr, isPtr := b.(*dwarf.PtrType)
 	if g.kind == goString && isPtr {
@@ -225,18 +151,41 @@ func (m *matcher) direct(r *param, c dwarf.Type) string {
 	switch {
 	case g.kind == goOpaque:
 		m.bad.add(r.at, "the result is a value of "+g.name+", which C keeps to itself", m.suggestResult(c))
-	case isPtr && g.kind != goPointer || isPtr && decl == "":
+	case isPtr && g.kind != goPointer || isPtr && declared == "":
 		m.bad.add(r.at, fmt.Sprintf("the result is %s, and %s returns %s: Go cannot know how long what it points to stays", g, cName, m.facts.describe(c)),
 			m.suggestResult(c))
-	case decl == "" || g.kind == goArray || isPtr && !m.sameData(g.elem, ptr.Type) || !isPtr && !m.sameData(g, c):
+	case declared == "" || g.kind == goArray || isPtr && !m.sameData(g.elem, ptr.Type) || !isPtr && !m.sameData(g, c):
 		m.bad.add(r.at, fmt.Sprintf("the result is %s, and %s returns %s", g.words(), cName, m.facts.describe(c)), m.suggestResult(c))
 	}
 	m.numberSize(c)
-	m.p.fields = append(m.p.fields, decl)
+	m.p.fields = append(m.p.fields, declared)
 	m.p.retField = true
 	m.p.retConst = g.kind == goMirror && m.facts.constMembers(m.facts.types[g.decl.cText()])
 	if g.kind == goPointer {
 		m.p.retCast = "(uintptr_t)"
+	}
+	return value
+}
+
+// text copies a string that C keeps.
+func (m *matcher) text(r *param, g *goType, ptr *dwarf.PtrType, c dwarf.Type) string {
+	cName := m.f.call.cName
+	n, ok := m.facts.number(ptr.Type)
+	is := fmt.Sprintf("the result is %s, and %s returns %s", g, cName, m.facts.describe(c))
+	switch {
+	case !ok || n.enum != nil || !n.plainChar && n.number != number{unsigned, 1}:
+		m.bad.add(r.at, is, m.suggestResult(c))
+	case !isConst(ptr.Type):
+		m.bad.add(r.at, is+": a string that the caller has to free, perhaps", "wrap "+cName+" in a static inline function in the preamble that returns const char *, if C keeps the string")
+	case !m.f.copies:
+		m.bad.add(r.at, is+": Go cannot know how long what it points to stays", "put //fastc:copy above "+m.f.name+": Go gets a copy")
+	}
+	m.numberSize(ptr.Type)
+	m.p.fields = append(m.p.fields, "const void *ret", "size_t ret_len")
+	m.p.retField, m.p.copied = true, true
+	value := "string(unsafe.Slice((*byte)(f.ret), int(f.ret_len)))"
+	if g.name != "string" {
+		value = g.name + value[len("string"):]
 	}
 	return value
 }

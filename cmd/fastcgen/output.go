@@ -8,15 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 )
-
-const outputSuffix = "_fastc.go"
-
-// outputName returns the name of the file generated from a declaration file.
-func outputName(name string) string {
-	return strings.TrimSuffix(name, ".go") + outputSuffix
-}
 
 // overwritable refuses a file that fastcgen did not write.
 func overwritable(out string) error {

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"errors"
 	"go/ast"
 	"go/build/constraint"
 	"go/parser"
-	"go/scanner"
 	"go/token"
 	"strconv"
 	"strings"
@@ -13,16 +11,6 @@ import (
 
 // maxDeclaration bounds a declaration file, in bytes.
 const maxDeclaration = 1 << 20
-
-// fileParser reads one declaration file.
-type fileParser struct {
-	fset *token.FileSet
-	file *ast.File
-	src  string
-	d    *declaration
-	bad  problems
-	done map[*ast.Comment]bool // the directives that were read
-}
 
 // parse reads a declaration file. What it returns is complete only without an error.
 func parse(path string, src []byte) (*declaration, error) {
@@ -52,24 +40,6 @@ func parse(path string, src []byte) (*declaration, error) {
 	}
 	return p.d, nil
 }
-
-// syntax turns the errors of Go's parser into problems.
-func syntax(err error) error {
-	list, ok := errors.AsType[scanner.ErrorList](err)
-	if !ok {
-		return err
-	}
-	var bad problems
-	for _, e := range list {
-		bad.add(e.Pos, e.Msg, "")
-	}
-	return bad
-}
-
-func (p *fileParser) at(pos token.Pos) token.Position { return p.fset.PositionFor(pos, false) }
-
-// refuse notes a problem.
-func (p *fileParser) refuse(pos token.Pos, what, do string) { p.bad.add(p.at(pos), what, do) }
 
 // header reads the build constraint, the package comment and the package clause.
 func (p *fileParser) header() {
@@ -135,20 +105,7 @@ func (p *fileParser) preamble(doc *ast.CommentGroup, pos token.Pos) {
 		p.refuse(pos, `no preamble above import "C"`, "write a comment with the #include lines right above it")
 		return
 	}
-	p.d.preambleAt = p.at(doc.Pos())
-	line, text := p.d.preambleAt.Line, strings.Builder{}
-	for _, c := range doc.List {
-		for ; line < p.at(c.Pos()).Line; line++ {
-			text.WriteByte('\n')
-		}
-		body := strings.TrimPrefix(c.Text[2:], " ")
-		if c.Text[1] == '*' {
-			body = strings.TrimSuffix(body, "*/")
-		}
-		text.WriteString(body)
-		line += strings.Count(body, "\n")
-	}
-	p.d.preamble = strings.ReplaceAll(text.String(), "\r", "")
+	p.d.preamble, p.d.preambleAt = readPreamble(p.fset, doc)
 }
 
 // general reads a type or const declaration.
@@ -232,20 +189,6 @@ func (p *fileParser) constants(g *ast.GenDecl) {
 	p.d.consts = append(p.d.consts, c)
 }
 
-// constantsOfC returns the C.NAMEs in an expression.
-func constantsOfC(e ast.Expr, at func(token.Pos) token.Position) []name {
-	var uses []name
-	ast.Inspect(e, func(n ast.Node) bool {
-		if sel, ok := n.(*ast.SelectorExpr); ok {
-			if x, ok := sel.X.(*ast.Ident); ok && x.Name == "C" {
-				uses = append(uses, name{sel.Sel.Name, at(sel.Pos())})
-			}
-		}
-		return true
-	})
-	return uses
-}
-
 // clashes finds names that are declared twice, and those that the generated file needs.
 func (p *fileParser) clashes() {
 	seen := map[string]token.Position{}
@@ -262,28 +205,3 @@ func (p *fileParser) clashes() {
 		p.refuse(p.file.Name.Pos(), "declares no function", "declare one under a //fastc:call line")
 	}
 }
-
-// declared returns the names that the generated file will declare.
-func (d *declaration) declared() []name {
-	var names []name
-	for _, t := range d.types {
-		names = append(names, name{t.name, t.at})
-	}
-	for _, c := range d.consts {
-		for _, n := range c.names {
-			if n.text != "_" {
-				names = append(names, n)
-			}
-		}
-	}
-	for _, f := range d.funcs {
-		names = append(names, name{f.name, f.at})
-		if f.budget != nil {
-			names = append(names, name{f.siteName(), f.at})
-		}
-	}
-	return names
-}
-
-// siteName returns the name of the variable that holds the function's fastc.Site.
-func (f *funcDecl) siteName() string { return f.name + "Site" }

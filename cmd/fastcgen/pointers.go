@@ -200,12 +200,6 @@ func (g *callGraph) functions(v value) ([]string, int) {
 	return r.functions, r.kind
 }
 
-// resolved is what functions found.
-type resolved struct {
-	functions []string
-	kind      int
-}
-
 // How near what is known about a pointer is: the addresses of the nearest kind count, and no others.
 const (
 	named  = iota // in a variable that the pointer is read from, by name or by a pointer to it
@@ -293,12 +287,6 @@ func (g *callGraph) filled(v value, any bool) map[value]bool {
 		}
 	}
 	return found
-}
-
-// near is what pointed found, and how near.
-type near struct {
-	set  map[value]bool
-	kind int
 }
 
 // pointed returns what may stand in a field.

@@ -2,21 +2,47 @@ package main
 
 import (
 	"fmt"
+	"go/ast"
+	"go/token"
 	"path/filepath"
 	"strconv"
 	"strings"
 )
 
-// cPreamble returns the preamble for the C compiler, with the line numbers of the declaration
-// file and without #cgo lines.
-func cPreamble(d *declaration) string {
-	lines := strings.Split(d.preamble, "\n")
+// readPreamble takes the C out of the comment above import "C": its text, with a line for each of the file's, and
+// where it begins.
+func readPreamble(fset *token.FileSet, doc *ast.CommentGroup) (text string, at token.Position) {
+	at = fset.PositionFor(doc.Pos(), false)
+	line, b := at.Line, strings.Builder{}
+	for _, c := range doc.List {
+		for ; line < fset.PositionFor(c.Pos(), false).Line; line++ {
+			b.WriteByte('\n')
+		}
+		body := strings.TrimPrefix(c.Text[2:], " ")
+		if c.Text[1] == '*' {
+			body = strings.TrimSuffix(body, "*/")
+		}
+		b.WriteString(body)
+		line += strings.Count(body, "\n")
+	}
+	return strings.ReplaceAll(b.String(), "\r", ""), at
+}
+
+// withoutCgoLines empties the #cgo lines of a preamble: those of the package's files count for all.
+func withoutCgoLines(preamble string) string {
+	lines := strings.Split(preamble, "\n")
 	for i, l := range lines {
 		if f := strings.Fields(l); len(f) > 0 && f[0] == "#cgo" {
 			lines[i] = ""
 		}
 	}
-	return lineMark(d, d.preambleAt.Line) + strings.Join(lines, "\n") + "\n"
+	return strings.Join(lines, "\n")
+}
+
+// cPreamble returns the preamble for the C compiler, with the line numbers of the declaration
+// file and without #cgo lines.
+func cPreamble(d *declaration) string {
+	return lineMark(d, d.preambleAt.Line) + withoutCgoLines(d.preamble) + "\n"
 }
 
 // lineMark tells the C compiler which line of the declaration file comes next.

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"debug/dwarf"
+	"debug/elf"
+	"debug/macho"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -52,14 +54,6 @@ func probes(d *declaration) []probe {
 		}
 	}
 	return list
-}
-
-// cFacts is what the C compiler said about a declaration file.
-type cFacts struct {
-	funcs  map[string]dwarf.Type // by C name
-	types  map[string]dwarf.Type // by the text in C
-	consts map[string]dwarf.Type // by C name
-	odd    map[dwarf.Type]oddity
 }
 
 // ask compiles the probes and reads the answers.
@@ -137,11 +131,6 @@ func preambleProblems(d *declaration, err error) error {
 	return bad
 }
 
-func firstLine(s string) string {
-	line, _, _ := strings.Cut(s, "\n")
-	return line
-}
-
 // answers reads the types of the probes' variables.
 func answers(data *dwarf.Data, list []probe) (*cFacts, error) {
 	var bad problems
@@ -181,4 +170,17 @@ func answers(data *dwarf.Data, list []probe) (*cFacts, error) {
 			facts.types[p.at.text] = ptr.Type
 		}
 	}
+}
+
+// readDWARF reads the debugging information of an object file.
+func readDWARF(name string) (*dwarf.Data, error) {
+	if f, err := elf.Open(name); err == nil {
+		defer f.Close()
+		return f.DWARF()
+	}
+	if f, err := macho.Open(name); err == nil {
+		defer f.Close()
+		return f.DWARF()
+	}
+	return nil, fmt.Errorf("the C compiler writes objects that are neither ELF nor Mach-O: run fastcgen on Linux, a BSD or macOS")
 }

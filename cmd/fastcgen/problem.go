@@ -2,9 +2,12 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"go/scanner"
 	"go/token"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -53,4 +56,25 @@ func (l problems) err() error {
 		return nil
 	}
 	return l
+}
+
+// plural counts things for a reader: 1 argument, 2 arguments.
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return strconv.Itoa(n) + " " + what + "s"
+}
+
+// syntax turns the errors of Go's parser into problems.
+func syntax(err error) error {
+	list, ok := errors.AsType[scanner.ErrorList](err)
+	if !ok {
+		return err
+	}
+	var bad problems
+	for _, e := range list {
+		bad.add(e.Pos, e.Msg, "")
+	}
+	return bad
 }

@@ -6,70 +6,6 @@ import (
 	"strings"
 )
 
-// callGraph is what functions and data refer to, in the assembly that the C compiler writes.
-type callGraph struct {
-	nodes map[string]*graphNode
-	holds map[value]map[value]bool  // what code puts into a place, and what it passes
-	inner map[string]map[int64]bool // the places within a variable whose address is taken; a function has it at 0
-	units int
-
-	pointers map[value]string // the names of the pointers that fields are read through: numbers of
-	origins  []value
-
-	linked   bool
-	fields   map[int64]map[value]bool // the addresses that stand at an offset of some struct
-	may      map[value]map[value]bool // the addresses that come to a place without standing in a field on the way
-	tables   map[int64][]value        // the addresses that stand at an offset of a table
-	resolved map[value]resolved       // by functions
-	stars    map[value]map[value]bool // the addresses that come to all functions that are called through pointers
-	known    map[value]near           // by pointed
-	taken    []string                 // the functions whose address is taken
-}
-
-// graphNode is a function or a variable.
-type graphNode struct {
-	name     string // for a reader: C's
-	function bool
-	calls    map[string]bool
-	refers   map[string]bool // variables and functions whose address the function takes
-
-	sites     []site
-	hands     []hand
-	takes     map[int64]int // the arguments that it looks at, and how wide they are
-	addressed bool          // it takes the address of a variable of its own
-
-	holds map[int64]value // of a variable: addresses, and unknown for numbers that are not 0
-	size  int64
-
-	stride int64 // how long the elements are, 0: it is no array
-	table  bool  // it holds the address of a function
-}
-
-// site is a call through a pointer.
-type site struct {
-	from   value
-	passes map[int64]int // the arguments that may be passed, and how wide they are; nil: not known
-}
-
-// hand is a function or variable whose address is passed to a function.
-type hand struct{ to, name string }
-
-// node returns the node of that key.
-func (g *callGraph) node(key, name string) *graphNode {
-	n := g.nodes[key]
-	if n == nil {
-		n = &graphNode{name: name, calls: map[string]bool{}, refers: map[string]bool{}, holds: map[int64]value{}}
-		g.nodes[key] = n
-	}
-	return n
-}
-
-// isFunction reports whether a symbol is a function, or nothing in these files and so one perhaps.
-func (g *callGraph) isFunction(key string) bool {
-	n := g.nodes[key]
-	return n == nil || n.function
-}
-
 // target is where a call through a pointer may go.
 type target struct {
 	key  string
@@ -192,15 +128,6 @@ func (g *callGraph) reach(from string, wanted func(symbol string) bool) []*step 
 		}
 	}
 	return found
-}
-
-func sortedKeys(m map[string]bool) []string {
-	list := make([]string, 0, len(m))
-	for k := range m {
-		list = append(list, k)
-	}
-	slices.Sort(list)
-	return list
 }
 
 // path writes a way: -> for a call, => for one through a pointer, ~> for one through a pointer that may be anything.

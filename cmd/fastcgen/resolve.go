@@ -12,24 +12,7 @@ type resolver struct {
 	order    []*goType             // the same
 	foreign  map[string]ast.Expr   // types of the package's other files
 	stands   map[string]dwarf.Type // types that mirrorable declares, by their text in C
-	mirrors  []*mirror
 	bad      problems
-}
-
-// wrapIt is what to do about a C type that Go has nothing for.
-const wrapIt = "wrap the function in a static inline one in the preamble whose types Go has too"
-
-func newResolver(facts *cFacts, d *declaration, foreign map[string]ast.Expr) *resolver {
-	r := &resolver{facts: facts, declared: map[string]*goType{}, foreign: foreign}
-	for _, t := range d.types { // enums and opaque types first: mirrors use them
-		r.declare(t)
-	}
-	for _, t := range d.types {
-		if g := r.declared[t.name]; g != nil && g.kind == goMirror {
-			r.mirrors = append(r.mirrors, r.mirror(t))
-		}
-	}
-	return r
 }
 
 // cType returns the C type behind a declared one, without typedefs.
@@ -40,49 +23,6 @@ func (r *resolver) cType(t *typeDecl) dwarf.Type {
 	}
 	b, _ := r.facts.bare(c)
 	return b
-}
-
-// declare decides what a type declaration makes.
-func (r *resolver) declare(t *typeDecl) {
-	c := r.facts.types[t.cText()]
-	if c == nil {
-		r.bad.add(t.at, "the C compiler gave no debugging information for "+t.cText(), "declare a function that uses it, or leave it out")
-		return
-	}
-	g := &goType{name: t.name, decl: t}
-	b, _ := r.facts.bare(c)
-	n, isNumber := r.facts.number(c)
-	switch b := b.(type) {
-	case *dwarf.StructType:
-		switch {
-		case b.Incomplete || t.opaque:
-			g.kind = goOpaque
-		case b.Kind == "struct":
-			g.kind = goMirror
-		default:
-			r.bad.add(t.at, t.cText()+" is a union, which Go does not have", "put //fastc:opaque above it to pass pointers to it")
-			return
-		}
-	case *dwarf.VoidType:
-		g.kind = goOpaque
-	case *dwarf.BoolType:
-		g.kind = goBool
-	default:
-		if !isNumber {
-			r.bad.add(t.at, t.cText()+" is "+r.facts.describe(c)+", no struct, enum or number that Go has",
-				"leave it out")
-			return
-		}
-		g.kind, g.num = goNumber, n.number
-		if n.plainChar {
-			g.num = number{unsigned, 1}
-		}
-	}
-	if t.opaque && g.kind != goOpaque {
-		r.bad.add(t.at, "//fastc:opaque on "+t.cText()+", which is no struct or union", "leave it out")
-	}
-	r.declared[t.name] = g
-	r.order = append(r.order, g)
 }
 
 // maxDepth bounds the chain of names behind a type.
@@ -158,4 +98,18 @@ func (r *resolver) sameData(g *goType, c dwarf.Type) bool {
 		return ok && a.Count == g.n && aligned <= 1 && !r.facts.odd[b].vector && r.sameData(g.elem, a.Type)
 	}
 	return false
+}
+
+// pointer returns c as a pointer, nil when it is none.
+func (r *resolver) pointer(c dwarf.Type) *dwarf.PtrType {
+	b, _ := r.facts.bare(c)
+	ptr, _ := b.(*dwarf.PtrType)
+	return ptr
+}
+
+// isVoid reports whether c is void.
+func (r *resolver) isVoid(c dwarf.Type) bool {
+	b, _ := r.facts.bare(c)
+	_, is := b.(*dwarf.VoidType)
+	return is
 }

@@ -8,9 +8,6 @@ import (
 	"strings"
 )
 
-// saidByUs begins the messages of assertions that a trial holds for us.
-const saidByUs = "fastcgen: "
-
 // tryC compiles the generated C. Problems are placed in the declaration file.
 func tryC(ctx context.Context, tc *toolchain, g *generator) error {
 	_, err := tc.strictly(ctx, g.trial())

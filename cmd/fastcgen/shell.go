@@ -1,0 +1,76 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+// lingering is how long a program may take to end after an interrupt.
+const lingering = 2 * time.Second
+
+// shell runs programs that put their temporary files into one folder.
+type shell struct {
+	dir  string // where programs run
+	temp string
+}
+
+// run runs a program and returns its standard output; its error carries what it said. When ctx
+// ends, the program gets the chance to take its children along.
+func (sh shell) run(ctx context.Context, stdin string, command ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd.Dir, cmd.Env = sh.dir, append(os.Environ(), "LC_ALL=C", "TMPDIR="+sh.temp)
+	cmd.Cancel, cmd.WaitDelay = func() error { return cmd.Process.Signal(os.Interrupt) }, lingering
+	cmd.Stdin = strings.NewReader(stdin)
+	var out, said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &said
+	if err := cmd.Run(); err != nil {
+		if text := strings.TrimSpace(said.String()); text != "" {
+			return "", errors.New(text)
+		}
+		return "", fmt.Errorf("%s: %w", command[0], err)
+	}
+	return out.String(), nil
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return line
+}
+
+// words splits a line at blanks outside of quotes.
+func words(s string) []string {
+	var list []string
+	var w []byte
+	in, quoted := false, byte(0)
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		switch {
+		case quoted != 0 && c == quoted:
+			quoted = 0
+		case quoted != 0:
+			w = append(w, c)
+		case c == '\'' || c == '"':
+			quoted, in = c, true
+		case c == '\\' && i+1 < len(s):
+			i++
+			w, in = append(w, s[i]), true
+		case c == ' ' || c == '\t' || c == '\n' || c == '\r':
+			if in {
+				list, w = append(list, string(w)), nil
+			}
+			in = false
+		default:
+			w, in = append(w, c), true
+		}
+	}
+	if in {
+		list = append(list, string(w))
+	}
+	return list
+}
