@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"evenkeel.dev/cmd/fastcgen/internal/decl/decltest"
 )
 
 // imperative matches the strings that tell a reader what to write.
@@ -48,9 +50,9 @@ func TestAdvice(t *testing.T) {
 			said = append(said, e.says)
 		}
 	}
-	for _, tt := range refusals {
-		if tt.from != "" {
-			said = append(said, tt.want)
+	for _, tt := range decltest.Refusals {
+		if tt.From != "" {
+			said = append(said, tt.Want)
 		}
 	}
 	verb := regexp.MustCompile(`%(\[\d+\])?[a-z]`)
@@ -70,13 +72,18 @@ func TestAdvice(t *testing.T) {
 func advice(t *testing.T) map[string]string {
 	t.Helper()
 	names, err := filepath.Glob("*.go")
-	if err != nil || len(names) == 0 {
+	if err != nil {
 		t.Fatal(err)
 	}
+	more, err := filepath.Glob("internal/*/*.go")
+	if err != nil || len(more) == 0 {
+		t.Fatal(err)
+	}
+	names = append(names, more...)
 	found := map[string]string{}
 	fset := token.NewFileSet()
 	for _, n := range names {
-		if strings.HasSuffix(n, "_test.go") || strings.HasPrefix(n, "init") {
+		if strings.HasSuffix(n, "_test.go") || strings.HasPrefix(n, "init") || strings.HasPrefix(n, "internal/initial/") {
 			continue
 		}
 		file, err := parser.ParseFile(fset, n, nil, parser.SkipObjectResolution)
@@ -128,12 +135,12 @@ func TestMessagesPage(t *testing.T) {
 	}
 	b.WriteString("\n## About the declaration file itself\n\n| message | in place of | write |\n|---|---|---|\n")
 	place := regexp.MustCompile(`^\d+:\d+: `)
-	for _, tt := range refusals {
-		if tt.from == "" {
+	for _, tt := range decltest.Refusals {
+		if tt.From == "" {
 			continue
 		}
-		first, _, _ := strings.Cut(tt.want, "\n")
-		row(place.ReplaceAllString(first, ""), strings.Trim(strings.TrimPrefix(tt.from, "!APPEND"), "!"), strings.TrimPrefix(tt.to, "!"))
+		first, _, _ := strings.Cut(tt.Want, "\n")
+		row(place.ReplaceAllString(first, ""), strings.Trim(strings.TrimPrefix(tt.From, "!APPEND"), "!"), strings.TrimPrefix(tt.To, "!"))
 	}
 	golden(t, "../"+page, b.String())
 }

@@ -13,6 +13,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"evenkeel.dev/cmd/fastcgen/internal/cc"
+	"evenkeel.dev/cmd/fastcgen/internal/decl"
+	"evenkeel.dev/cmd/fastcgen/internal/emit"
 )
 
 const initSuffix = "_leaf.go"
@@ -21,8 +25,8 @@ const initSuffix = "_leaf.go"
 type initializer struct {
 	out     string // as it was named, or made from the first file's name
 	files   []*cgoFile
-	pkg     *goPackage
-	tc      *toolchain
+	pkg     *cc.Package
+	tc      *cc.Toolchain
 	own     string   // the preambles for the declaration file
 	list    []*guess // in the order of the first calls
 	warned  []string // what belongs to no function
@@ -69,7 +73,7 @@ func (a *app) initialize(ctx context.Context, names []string) error {
 		next = "Decide some of them, then run fastcgen " + in.out
 	}
 	fmt.Fprintf(a.stderr, "fastcgen: %s declares %s; left to decide, in comments: %d; left to cgo: %d. %s\n",
-		in.out, plural(counts[isDeclared], "function"), counts[isAsked], counts[isLeft], next)
+		in.out, decl.Plural(counts[isDeclared], "function"), counts[isAsked], counts[isLeft], next)
 	return nil
 }
 
@@ -78,10 +82,10 @@ func (in *initializer) names(names []string) error {
 	if filepath.Dir(in.out) != filepath.Dir(names[0]) {
 		return fmt.Errorf("-o %s: the declarations belong into the folder of %s, whose package they are of", in.out, names[0])
 	}
-	if err := checkName(filepath.Base(in.out)); err != nil {
+	if err := decl.CheckName(filepath.Base(in.out)); err != nil {
 		return err
 	}
-	for _, out := range []string{in.out, outputName(in.out)} {
+	for _, out := range []string{in.out, decl.OutputName(in.out)} {
 		if _, err := os.Lstat(out); err == nil {
 			return fmt.Errorf("%s is there and stays as it is: write to another file with -o, and move over what you want", out)
 		}
@@ -110,40 +114,40 @@ func (in *initializer) read(ctx context.Context, names []string, temp string) er
 		fset := token.NewFileSet()
 		f, err := parser.ParseFile(fset, n, src, parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
-			return syntax(err)
+			return decl.Syntax(err)
 		}
 		at := fset.PositionFor(f.Name.Pos(), false)
 		switch {
-		case strings.HasPrefix(string(src), mine):
-			return problems{{at, "fastcgen generated this file", "name the file that calls C"}}
-		case isDeclaration(f):
-			return problems{{at, "this is a declaration file already", "run fastcgen " + n}}
+		case strings.HasPrefix(string(src), emit.Header):
+			return decl.Problems{{At: at, What: "fastcgen generated this file", Do: "name the file that calls C"}}
+		case decl.IsDeclaration(f):
+			return decl.Problems{{At: at, What: "this is a declaration file already", Do: "run fastcgen " + n}}
 		case !importsC(f):
-			return problems{{at, `no import "C"`, "name the file that calls C"}}
+			return decl.Problems{{At: at, What: `no import "C"`, Do: "name the file that calls C"}}
 		}
 		if c := readCgo(n, fset, f); c.build != nil {
-			tags = append(tags, userTags(c.build)...)
+			tags = append(tags, decl.UserTags(c.build)...)
 		}
 	}
-	pkg, err := readPackage(ctx, names[0], tags, in.out, temp)
+	pkg, err := cc.ReadPackage(ctx, names[0], tags, in.out, temp)
 	if err != nil {
 		return err
 	}
 	in.pkg = pkg
 	for _, n := range names {
-		i := slices.IndexFunc(pkg.files, func(f *ast.File) bool {
-			return filepath.Base(pkg.fset.PositionFor(f.Package, false).Filename) == filepath.Base(n)
+		i := slices.IndexFunc(pkg.Files, func(f *ast.File) bool {
+			return filepath.Base(pkg.Fset.PositionFor(f.Package, false).Filename) == filepath.Base(n)
 		})
 		if i < 0 {
 			return fmt.Errorf("%s: its name or its //go:build line leaves this platform out: run fastcgen where it holds", n)
 		}
-		c := readCgo(n, pkg.fset, pkg.files[i])
+		c := readCgo(n, pkg.Fset, pkg.Files[i])
 		in.files = append(in.files, c)
 		if ast.IsGenerated(c.file) {
 			in.notable = append(in.notable, fmt.Sprintf("%s is generated: its calls change where it is generated from", n))
 		}
 	}
-	in.tc, err = newToolchain(ctx, pkg)
+	in.tc, err = cc.NewToolchain(ctx, pkg)
 	return err
 }
 
@@ -153,8 +157,8 @@ func (in *initializer) guess(ctx context.Context) error {
 	in.own = own
 	info := typeCheck(in.pkg)
 	uses := &cgoUses{values: map[string]token.Position{}, allocated: map[string]bool{}}
-	for _, f := range in.pkg.files {
-		uses.collect(in.pkg.fset, info, f, slices.ContainsFunc(in.files, func(c *cgoFile) bool { return c.file == f }))
+	for _, f := range in.pkg.Files {
+		uses.collect(in.pkg.Fset, info, f, slices.ContainsFunc(in.files, func(c *cgoFile) bool { return c.file == f }))
 	}
 	asked := map[string]bool{}
 	for _, c := range uses.calls {
@@ -170,23 +174,23 @@ func (in *initializer) guess(ctx context.Context) error {
 	if err != nil {
 		return preamblesFail(in.files, err)
 	}
-	d := &declaration{path: in.files[0].path, preamble: preamble, preambleAt: in.files[0].at()}
+	d := &decl.File{Path: in.files[0].path, Preamble: preamble, PreambleAt: in.files[0].at()}
 	var functions []string
 	for _, name := range sortedNames(asked) {
-		switch c := (&typeDecl{cName: name}); {
+		switch c := (&decl.Type{CName: name}); {
 		case names.types[name]:
-			d.types = append(d.types, c)
+			d.Types = append(d.Types, c)
 		case names.functions[name] && !token.IsKeyword(name):
 			functions = append(functions, name)
-			d.funcs = append(d.funcs, &funcDecl{call: callDirective{cName: name}})
+			d.Funcs = append(d.Funcs, &decl.Func{Call: decl.Call{CName: name}})
 		}
 	}
-	facts, err := ask(ctx, in.tc, d)
+	facts, err := cc.Ask(ctx, in.tc, d)
 	if err != nil {
 		return err
 	}
 	for _, name := range functions {
-		if b, _ := facts.bare(facts.funcs[name]); !isFunction(b) {
+		if b, _ := facts.Bare(facts.Funcs[name]); !isFunction(b) {
 			delete(names.functions, name)
 		}
 	}
@@ -215,7 +219,7 @@ func (in *initializer) guess(ctx context.Context) error {
 
 // twice refuses preambles that define what may be defined once.
 func (in *initializer) twice(own *ownOfPreamble) error {
-	var bad problems
+	var bad decl.Problems
 	for _, name := range own.global {
 		at := in.files[0].at()
 		for _, f := range in.files {
@@ -227,10 +231,10 @@ func (in *initializer) twice(own *ownOfPreamble) error {
 				}
 			}
 		}
-		bad.add(at, "the preamble defines "+name+", and its copy in the declaration file would define it again",
+		bad.Add(at, "the preamble defines "+name+", and its copy in the declaration file would define it again",
 			"write static in front of it, or move it to a .c file of the package")
 	}
-	return bad.err()
+	return bad.Err()
 }
 
 // report says what the user has to know on standard error.
@@ -266,7 +270,7 @@ func (in *initializer) counts() (n [3]int) {
 
 // constraint returns the //go:build line of the declaration file: what all files ask for.
 func (in *initializer) constraint() string {
-	parts := []string{declarationTag}
+	parts := []string{decl.DeclarationTag}
 	add := func(s string) {
 		if s != "" && !slices.Contains(parts, s) {
 			parts = append(parts, s)
@@ -287,7 +291,7 @@ func (in *initializer) constraint() string {
 func withoutCgo(x constraint.Expr) string {
 	switch x := x.(type) {
 	case *constraint.TagExpr:
-		if x.Tag == generatedTag {
+		if x.Tag == decl.GeneratedTag {
 			return ""
 		}
 	case *constraint.AndExpr:

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"evenkeel.dev/cmd/fastcgen/internal/emit"
 )
 
 // TestInit writes the declarations for ordinary cgo files, compares them with golden files, and has
@@ -106,7 +108,7 @@ func TestInitRefuses(t *testing.T) {
 		"no C":        {map[string]string{"p.go": "package small\n"}, "-init p.go", exitFailed, "DIR/p.go:1:9: no import \"C\"; name the file that calls C\n"},
 		"no call":     {map[string]string{"p.go": "package small\n\n// typedef int number;\nimport \"C\"\n\nvar n C.number\n"}, "-init p.go", exitFailed, "fastcgen: DIR/p.go calls no C function that could be declared: nothing is written\n"},
 		"declaration": {map[string]string{"p.go": declare("", "")}, "-init p.go", exitFailed, "DIR/p.go:3:9: this is a declaration file already; run fastcgen DIR/p.go\n"},
-		"generated":   {map[string]string{"p.go": mine + " from q.go. DO NOT EDIT.\n\n" + useCgo}, "-init p.go", exitFailed, "DIR/p.go:3:9: fastcgen generated this file; name the file that calls C\n"},
+		"generated":   {map[string]string{"p.go": emit.Header + " from q.go. DO NOT EDIT.\n\n" + useCgo}, "-init p.go", exitFailed, "DIR/p.go:3:9: fastcgen generated this file; name the file that calls C\n"},
 		"test":        {map[string]string{"p_test.go": useCgo}, "-init p_test.go", exitFailed, "fastcgen: DIR/p_test.go: a test file cannot use cgo: name the file that does\n"},
 		"platform":    {map[string]string{"p_plan9.go": useCgo, "q.go": "package small\n"}, "-init p_plan9.go", exitFailed, "fastcgen: DIR/p_plan9.go: its name or its //go:build line leaves this platform out: run fastcgen where it holds\n"},
 		"defined twice": {

@@ -9,6 +9,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"evenkeel.dev/cmd/fastcgen/internal/cc"
+	"evenkeel.dev/cmd/fastcgen/internal/decl"
+	"evenkeel.dev/cmd/fastcgen/internal/reach"
 )
 
 // cNames says what the names that Go uses are in C.
@@ -20,28 +24,28 @@ type cNames struct {
 
 // askNames asks the C compiler what names are, as cgo does: each in two lines that only one kind of name
 // gets through. The names are cgo's (struct_x, uchar).
-func askNames(ctx context.Context, tc *toolchain, preamble string, names []string) (*cNames, error) {
+func askNames(ctx context.Context, tc *cc.Toolchain, preamble string, names []string) (*cNames, error) {
 	n := &cNames{functions: map[string]bool{}, types: map[string]bool{}, unknown: map[string]string{}}
-	if _, err := tc.compile(ctx, preamble, "-fsyntax-only"); err != nil {
+	if _, err := tc.Compile(ctx, preamble, "-fsyntax-only"); err != nil {
 		return nil, err
 	}
 	b := &strings.Builder{}
 	b.WriteString(preamble)
 	for i, name := range names {
-		c := (&typeDecl{cName: name}).cText()
+		c := (&decl.Type{CName: name}).CText()
 		fmt.Fprintf(b, "#line %d \"known\"\nvoid fastc_known_%[1]d(void) { __typeof__(%s) *fastc_p; }\n", i+1, c)
 		fmt.Fprintf(b, "#line %d \"type\"\nvoid fastc_type_%[1]d(void) { %s *fastc_p; }\n", i+1, c)
 		fmt.Fprintf(b, "#line %d \"function\"\nvoid fastc_function_%[1]d(void) { __typeof__(&(%s)) fastc_p; }\n", i+1, c)
 	}
 	flags := []string{"-fsyntax-only"}
-	if out, err := tc.run(ctx, "", append(slices.Clone(tc.cc), "--version")...); err == nil && strings.Contains(out, "clang") {
+	if out, err := tc.Run(ctx, "", append(slices.Clone(tc.CC), "--version")...); err == nil && strings.Contains(out, "clang") {
 		flags = append(flags, "-ferror-limit=0")
 	}
 	said := map[string]map[int]string{"known": {}, "type": {}, "function": {}}
-	if _, err := tc.compile(ctx, b.String(), flags...); err != nil {
-		for _, c := range complaints(err) {
-			if lines := said[c.file]; lines != nil && lines[c.line] == "" {
-				lines[c.line] = c.text
+	if _, err := tc.Compile(ctx, b.String(), flags...); err != nil {
+		for _, c := range cc.Complaints(err) {
+			if lines := said[c.File]; lines != nil && lines[c.Line] == "" {
+				lines[c.Line] = c.Text
 			}
 		}
 	}
@@ -66,13 +70,13 @@ type ownOfPreamble struct {
 }
 
 // askPreamble compiles a preamble with what the calls need of it and looks into the object.
-func askPreamble(ctx context.Context, tc *toolchain, preamble string, functions []string) (*ownOfPreamble, error) {
+func askPreamble(ctx context.Context, tc *cc.Toolchain, preamble string, functions []string) (*ownOfPreamble, error) {
 	b := &strings.Builder{}
 	b.WriteString(preamble)
 	for i, name := range functions {
 		fmt.Fprintf(b, "void *const fastc_keep_%d = (void *)%s;\n", i, name)
 	}
-	object, err := tc.compile(ctx, b.String(), "-O0", "-g0")
+	object, err := tc.Compile(ctx, b.String(), "-O0", "-g0")
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +106,7 @@ func askPreamble(ctx context.Context, tc *toolchain, preamble string, functions 
 	if len(changing) == 0 {
 		return own, nil
 	}
-	text, err := tc.assembly(ctx, b.String(), "-x", "c", "-")
+	text, err := tc.Assembly(ctx, b.String(), "-x", "c", "-")
 	if err != nil {
 		return nil, err
 	}
@@ -118,8 +122,8 @@ func askPreamble(ctx context.Context, tc *toolchain, preamble string, functions 
 func mentions(text string) map[string][]string {
 	named, at := map[string][]string{}, ""
 	for l := range strings.SplitSeq(text, "\n") {
-		word, rest := statement(l)
-		if name, ok := label(word); ok {
+		word, rest := reach.Statement(l)
+		if name, ok := reach.Label(word); ok {
 			if !strings.HasPrefix(name, ".L") {
 				at = name
 			}
@@ -196,23 +200,23 @@ func collapsed(text string) string {
 
 // preamblesFail places what the C compiler said about the preambles in the files that they stand in.
 func preamblesFail(files []*cgoFile, err error) error {
-	var bad problems
-	for _, c := range complaints(err) {
-		at, what := files[0].at(), "the C compiler says: "+c.text
+	var bad decl.Problems
+	for _, c := range cc.Complaints(err) {
+		at, what := files[0].at(), "the C compiler says: "+c.Text
 		found := false
 		for _, f := range files {
-			if c.file == filepath.Base(f.path) {
-				at.Filename, at.Line, at.Column, found = f.path, c.line, 1, true
+			if c.File == filepath.Base(f.path) {
+				at.Filename, at.Line, at.Column, found = f.path, c.Line, 1, true
 			}
 		}
 		if !found {
-			what += fmt.Sprintf(" (%s:%d)", c.file, c.line)
+			what += fmt.Sprintf(" (%s:%d)", c.File, c.Line)
 		}
 		do := "mend the preamble, or the package's #cgo lines"
 		if len(files) > 1 {
 			do += "; preambles that do not go together need a -init each"
 		}
-		bad.add(at, what, do)
+		bad.Add(at, what, do)
 	}
 	if len(bad) == 0 {
 		return fmt.Errorf("%s: the C compiler failed:\n%w", files[0].path, err)

@@ -8,6 +8,10 @@ import (
 	"go/types"
 	"slices"
 	"strings"
+
+	"evenkeel.dev/cmd/fastcgen/internal/cc"
+	"evenkeel.dev/cmd/fastcgen/internal/decl"
+	"evenkeel.dev/cmd/fastcgen/internal/match"
 )
 
 // guess is what -init makes of a C function that Go calls.
@@ -39,7 +43,7 @@ type guessType struct {
 
 // guesser makes the guesses.
 type guesser struct {
-	facts     *cFacts
+	facts     *cc.Facts
 	uses      *cgoUses
 	info      *types.Info
 	funcs     map[types.Object]*ast.FuncDecl
@@ -52,8 +56,8 @@ type guesser struct {
 }
 
 // newGuesser says what the type names that Go uses are.
-func newGuesser(facts *cFacts, uses *cgoUses, info *types.Info, pkg *goPackage, names *cNames, own *ownOfPreamble) *guesser {
-	declared, _ := pkg.declared()
+func newGuesser(facts *cc.Facts, uses *cgoUses, info *types.Info, pkg *cc.Package, names *cNames, own *ownOfPreamble) *guesser {
+	declared, _ := pkg.Declared()
 	g := &guesser{
 		facts: facts, uses: uses, info: info, funcs: map[types.Object]*ast.FuncDecl{}, names: names, own: own, allocated: map[dwarf.Type]bool{},
 		taken: map[string]bool{}, opaque: map[dwarf.Type]*guessType{}, mirrors: map[dwarf.Type]*guessType{},
@@ -61,7 +65,7 @@ func newGuesser(facts *cFacts, uses *cgoUses, info *types.Info, pkg *goPackage, 
 	for name := range declared {
 		g.taken[name] = true
 	}
-	for _, f := range pkg.files {
+	for _, f := range pkg.Files {
 		for _, d := range f.Decls {
 			if fn, ok := d.(*ast.FuncDecl); ok {
 				g.funcs[info.Defs[fn.Name]] = fn
@@ -69,8 +73,8 @@ func newGuesser(facts *cFacts, uses *cgoUses, info *types.Info, pkg *goPackage, 
 		}
 	}
 	for name := range uses.allocated {
-		if t := facts.types[(&typeDecl{cName: name}).cText()]; t != nil {
-			b, _ := facts.bare(t)
+		if t := facts.Types[(&decl.Type{CName: name}).CText()]; t != nil {
+			b, _ := facts.Bare(t)
 			g.allocated[b] = true
 		}
 	}
@@ -102,7 +106,7 @@ func (g *guesser) all() []*guess {
 
 // free returns a name that nothing else has, and takes it.
 func (g *guesser) free(name string) string {
-	for g.taken[name] || reserved[name] || token.IsKeyword(name) {
+	for g.taken[name] || decl.Reserved[name] || token.IsKeyword(name) {
 		name += "C"
 	}
 	g.taken[name] = true
@@ -146,7 +150,7 @@ func (u *guess) refuse(format string, args ...any) {
 
 // guess fills in one function.
 func (g *guesser) guess(u *guess) {
-	b, _ := g.facts.bare(g.facts.funcs[u.cName])
+	b, _ := g.facts.Bare(g.facts.Funcs[u.cName])
 	fn, ok := b.(*dwarf.FuncType)
 	if !ok {
 		u.refuse("it is no function in C")
@@ -157,7 +161,7 @@ func (g *guesser) guess(u *guess) {
 			u.refuse("it has variable arguments, or no prototype: write (void) where C takes none")
 			return
 		}
-		if what := g.facts.unwritable(t); t != nil && what != "" {
+		if what := g.facts.Unwritable(t); t != nil && what != "" {
 			u.refuse("its signature has %s", what)
 			return
 		}
@@ -173,7 +177,7 @@ func (g *guesser) guess(u *guess) {
 	}
 	for _, c := range u.sites {
 		if len(c.args) != len(fn.ParamType) {
-			u.refuse("%s passes %s, and C declares %s", short(c.at), plural(len(c.args), "argument"), plural(len(fn.ParamType), "argument"))
+			u.refuse("%s passes %s, and C declares %s", short(c.at), decl.Plural(len(c.args), "argument"), decl.Plural(len(fn.ParamType), "argument"))
 			return
 		}
 		row := make([]origin, len(c.args))
@@ -198,26 +202,26 @@ func (g *guesser) tracer(c *cgoCall) *tracer {
 
 // number returns the Go type of a number of C, empty when c is none.
 func (g *guesser) number(c dwarf.Type) string {
-	n, ok := g.facts.number(c)
-	b, _ := g.facts.bare(c)
+	n, ok := g.facts.Number(c)
+	b, _ := g.facts.Bare(c)
 	_, isBool := b.(*dwarf.BoolType)
-	typedef, _ := unqualified(c).(*dwarf.TypedefType)
+	typedef, _ := cc.Unqualified(c).(*dwarf.TypedefType)
 	switch {
 	case isBool && b.Size() == 1:
 		return "bool"
 	case !ok:
 		return ""
-	case n.plainChar:
+	case n.PlainChar:
 		return "byte"
-	case typedef != nil && typedef.Name == "uintptr_t" && n.size == 8:
+	case typedef != nil && typedef.Name == "uintptr_t" && n.Size == 8:
 		return "uintptr"
 	}
-	return n.goName()
+	return n.GoName()
 }
 
 // element returns the Go type of what a pointer of C points to, and its size: a byte for void.
 func (g *guesser) element(ptr *dwarf.PtrType) (name string, size int64) {
-	b, _ := g.facts.bare(ptr.Type)
+	b, _ := g.facts.Bare(ptr.Type)
 	if _, ok := b.(*dwarf.VoidType); ok || b == nil {
 		return "byte", 1
 	}
@@ -232,14 +236,14 @@ func (g *guesser) element(ptr *dwarf.PtrType) (name string, size int64) {
 
 // structOf returns the struct behind a type, nil when there is none.
 func (g *guesser) structOf(c dwarf.Type) *dwarf.StructType {
-	b, _ := g.facts.bare(c)
+	b, _ := g.facts.Bare(c)
 	s, _ := b.(*dwarf.StructType)
 	return s
 }
 
 // cgoName returns what stands behind C. for a struct.
 func cgoName(c dwarf.Type) string {
-	switch t := unqualified(c).(type) {
+	switch t := cc.Unqualified(c).(type) {
 	case *dwarf.TypedefType:
 		return t.Name
 	case *dwarf.StructType:
@@ -267,7 +271,7 @@ func (g *guesser) handle(u *guess, c dwarf.Type) *guessType {
 // mirror returns the type for a struct of which Go has values, nil when it can have none.
 func (g *guesser) mirror(u *guess, c dwarf.Type) *guessType {
 	s := g.structOf(c)
-	if s == nil || s.Kind != "struct" || s.Incomplete || !canMirror(g.facts, s) {
+	if s == nil || s.Kind != "struct" || s.Incomplete || !match.CanMirror(g.facts, s) {
 		return nil
 	}
 	t := g.mirrors[s]
@@ -282,14 +286,14 @@ func (g *guesser) mirror(u *guess, c dwarf.Type) *guessType {
 	for _, f := range s.Field { // the structs within
 		inner := f.Type
 		for {
-			b, _ := g.facts.bare(inner)
+			b, _ := g.facts.Bare(inner)
 			a, ok := b.(*dwarf.ArrayType)
 			if !ok {
 				break
 			}
 			inner = a.Type
 		}
-		if g.structOf(inner) != nil && !anonymous(inner) {
+		if g.structOf(inner) != nil && !cc.Anonymous(inner) {
 			g.mirror(u, inner)
 		}
 	}

@@ -7,6 +7,9 @@ import (
 	"go/types"
 	"strconv"
 	"strings"
+
+	"evenkeel.dev/cmd/fastcgen/internal/cc"
+	"evenkeel.dev/cmd/fastcgen/internal/decl"
 )
 
 // originKind says where an argument of a C call comes from.
@@ -66,7 +69,7 @@ func (t *tracer) trace(e ast.Expr) origin {
 	case *ast.Ident:
 		return t.variable(e)
 	case *ast.SelectorExpr:
-		if name, ok := plainC(e); ok {
+		if name, ok := cc.PlainC(e); ok {
 			return origin{kind: fromConstant, text: "C." + name}
 		}
 		return origin{kind: fromValue, name: e.Sel.Name, one: pointsToOne(t.typeOf(e))}
@@ -76,7 +79,7 @@ func (t *tracer) trace(e ast.Expr) origin {
 		}
 	case *ast.BinaryExpr:
 		if of := t.trace(e.X); e.Op == token.SUB && (of.kind == fromLen || of.kind == fromCap) { // len(x)-i, beside &x[i]
-			of.key += "[" + exprText(ast.Unparen(e.Y)) + ":]"
+			of.key += "[" + decl.ExprText(ast.Unparen(e.Y)) + ":]"
 			return of
 		}
 	case *ast.CallExpr:
@@ -87,7 +90,7 @@ func (t *tracer) trace(e ast.Expr) origin {
 
 // call follows conversions, and knows the functions that give addresses and lengths.
 func (t *tracer) call(e *ast.CallExpr) origin {
-	if name, ok := plainC(e.Fun); ok {
+	if name, ok := cc.PlainC(e.Fun); ok {
 		switch {
 		case name == "CString":
 			return origin{kind: fromCString}
@@ -118,14 +121,14 @@ func (t *tracer) call(e *ast.CallExpr) origin {
 		case "SliceData", "StringData":
 			return t.first(e.Args[0], "")
 		case "Sizeof":
-			return origin{kind: fromConstant, text: exprText(e)}
+			return origin{kind: fromConstant, text: decl.ExprText(e)}
 		}
 	case *ast.Ident:
-		switch _, isNumber := numbers[fun.Name]; {
+		switch _, isNumber := decl.Numbers[fun.Name]; {
 		case fun.Name == "len":
-			return origin{kind: fromLen, key: exprText(ast.Unparen(e.Args[0]))}
+			return origin{kind: fromLen, key: decl.ExprText(ast.Unparen(e.Args[0]))}
 		case fun.Name == "cap":
-			return origin{kind: fromCap, key: exprText(ast.Unparen(e.Args[0]))}
+			return origin{kind: fromCap, key: decl.ExprText(ast.Unparen(e.Args[0]))}
 		case fun.Name == "new":
 			return origin{kind: fromAddress, size: -1}
 		case isNumber:
@@ -151,7 +154,7 @@ func (t *tracer) address(x ast.Expr) origin {
 		if _, nested := ast.Unparen(x.X).(*ast.IndexExpr); nested { // &m[0][0] may stand for more than m[0]
 			return origin{}
 		}
-		return t.first(x.X, exprText(x.Index))
+		return t.first(x.X, decl.ExprText(x.Index))
 	case *ast.CompositeLit:
 		return origin{kind: fromAddress, size: -1}
 	case *ast.Ident:
@@ -185,7 +188,7 @@ func indexed(e ast.Expr) bool {
 // first is the address of element i of x.
 func (t *tracer) first(x ast.Expr, i string) origin {
 	x = ast.Unparen(x)
-	o := origin{kind: fromSlice, key: exprText(x), size: -1}
+	o := origin{kind: fromSlice, key: decl.ExprText(x), size: -1}
 	if i != "" && i != "0" {
 		o.key += "[" + i + ":]"
 	}
@@ -223,7 +226,7 @@ func (t *tracer) made(x *ast.Ident) int64 {
 		return 0
 	}
 	call, ok := values[0].(*ast.CallExpr)
-	if !ok || exprText(call.Fun) != "make" || len(call.Args) < 2 {
+	if !ok || decl.ExprText(call.Fun) != "make" || len(call.Args) < 2 {
 		return 0
 	}
 	o := t.trace(call.Args[1])
@@ -362,7 +365,7 @@ func (t *tracer) freedWithin(o origin) bool {
 		if !ok {
 			return true
 		}
-		name, ok := plainC(call.Fun)
+		name, ok := cc.PlainC(call.Fun)
 		switch {
 		case ok && name == "free" && len(call.Args) == 1:
 			freed = freed || t.mentions(call.Args[0], o.variable)
@@ -394,7 +397,7 @@ func (t *tracer) given(obj types.Object, to func(name string) bool) bool {
 		if !ok {
 			return true
 		}
-		if name, ok := plainC(call.Fun); ok && to(name) {
+		if name, ok := cc.PlainC(call.Fun); ok && to(name) {
 			for _, a := range call.Args {
 				found = found || t.mentions(a, obj)
 			}

@@ -7,6 +7,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"evenkeel.dev/cmd/fastcgen/internal/cc"
+	"evenkeel.dev/cmd/fastcgen/internal/decl"
+	"evenkeel.dev/cmd/fastcgen/internal/reach"
 )
 
 // parameters guesses the parameters and results of one function.
@@ -47,7 +51,7 @@ func (p *parameters) name(i int) string {
 
 func (p *parameters) unique(name string) string {
 	for n, i := name, 2; ; n, i = name+strconv.Itoa(i), i+1 {
-		if !p.names[n] && !reserved[n] && !token.IsKeyword(n) && !p.isType(n) {
+		if !p.names[n] && !decl.Reserved[n] && !token.IsKeyword(n) && !p.isType(n) {
 			p.names[n] = true
 			return n
 		}
@@ -57,14 +61,14 @@ func (p *parameters) unique(name string) string {
 // isType reports whether a type of C in the signature would get that name.
 func (p *parameters) isType(name string) bool {
 	is := func(c dwarf.Type) bool {
-		b, _ := p.facts.bare(c)
+		b, _ := p.facts.Bare(c)
 		for {
 			ptr, ok := b.(*dwarf.PtrType)
 			if !ok {
 				break
 			}
 			c = ptr.Type
-			b, _ = p.facts.bare(c)
+			b, _ = p.facts.Bare(c)
 		}
 		if p.structOf(c) == nil {
 			return false
@@ -82,7 +86,7 @@ func (p *parameters) isType(name string) bool {
 
 // pointer returns argument i as a pointer, nil when it is none.
 func (p *parameters) pointer(i int) *dwarf.PtrType {
-	b, _ := p.facts.bare(p.fn.ParamType[i])
+	b, _ := p.facts.Bare(p.fn.ParamType[i])
 	ptr, _ := b.(*dwarf.PtrType)
 	return ptr
 }
@@ -100,11 +104,11 @@ func (p *parameters) pair(i int) {
 	_, size := p.guesser.element(ptr)
 	for j, c := range p.fn.ParamType {
 		inout := p.pointer(j)
-		if inout != nil && !isConst(inout.Type) { // a length that C changes: &n, and n begins as len(x)
+		if inout != nil && !cc.IsConst(inout.Type) { // a length that C changes: &n, and n begins as len(x)
 			c = inout.Type
 		}
-		n, ok := p.facts.number(c)
-		if !ok || n.class == float || n.enum != nil || n.size < 4 || p.lengths[j] != "" || inout != nil && n.size != 8 {
+		n, ok := p.facts.Number(c)
+		if !ok || n.Class == decl.Float || n.Enum != nil || n.Size < 4 || p.lengths[j] != "" || inout != nil && n.Size != 8 {
 			continue
 		}
 		kind, agree, differ := "len", 0, 0
@@ -164,7 +168,7 @@ func (p *parameters) parameter(i int) {
 		for _, o := range list {
 			if o.number {
 				p.u.ask("C gets an address as the number %s (%s). Write a static inline function in the preamble that takes a pointer there, "+
-					"and a length, and declare that one: an address in a number keeps nothing alive.", cText(c, ""), p.sites())
+					"and a length, and declare that one: an address in a number keeps nothing alive.", cc.TypeText(c, ""), p.sites())
 				p.u.words = true
 				break
 			}
@@ -178,14 +182,14 @@ func (p *parameters) parameter(i int) {
 		p.pass(p.name(i), t.goName)
 		return
 	}
-	p.u.refuse("argument %d is %s, which Go does not have: wrap it in a static inline function whose types Go has too", i+1, p.facts.describe(c))
+	p.u.refuse("argument %d is %s, which Go does not have: wrap it in a static inline function whose types Go has too", i+1, p.facts.Describe(c))
 }
 
 // constant passes an integer that is the same constant in all calls, where C gets memory of Go: it may say how
 // much of it C touches.
 func (p *parameters) constant(i int) bool {
-	n, ok := p.facts.number(p.fn.ParamType[i])
-	if !ok || n.class == float || !p.memory() {
+	n, ok := p.facts.Number(p.fn.ParamType[i])
+	if !ok || n.Class == decl.Float || !p.memory() {
 		return false
 	}
 	list, _ := p.at(i)
@@ -224,7 +228,7 @@ func (p *parameters) sites() string {
 	for _, c := range p.u.sites {
 		list = append(list, short(c.at))
 	}
-	return some(list)
+	return reach.Some(list)
 }
 
 // pointerTo declares a pointer.
@@ -234,7 +238,7 @@ func (p *parameters) pointerTo(i int, ptr *dwarf.PtrType) {
 		p.u.args = append(p.u.args, "nil")
 		return
 	}
-	target, _ := p.facts.bare(ptr.Type)
+	target, _ := p.facts.Bare(ptr.Type)
 	switch target := target.(type) {
 	case *dwarf.FuncType:
 		p.u.refuse("it takes a pointer to a function: a leaf must not call back into Go")
@@ -248,12 +252,12 @@ func (p *parameters) pointerTo(i int, ptr *dwarf.PtrType) {
 	}
 	elem, size := p.guesser.element(ptr)
 	if elem == "" {
-		p.u.refuse("argument %d is %s, which Go does not have: wrap it in a static inline function whose types Go has too", i+1, p.facts.describe(p.fn.ParamType[i]))
+		p.u.refuse("argument %d is %s, which Go does not have: wrap it in a static inline function whose types Go has too", i+1, p.facts.Describe(p.fn.ParamType[i]))
 		return
 	}
 	if name := p.slices[i]; name != "" {
 		typ := "[]" + elem
-		if isConst(ptr.Type) && elem == "byte" && all(list, func(o origin) bool { return o.kind != fromSlice || o.str }) {
+		if cc.IsConst(ptr.Type) && elem == "byte" && all(list, func(o origin) bool { return o.kind != fromSlice || o.str }) {
 			typ = "string"
 		}
 		p.pass(name, typ)
@@ -269,7 +273,7 @@ func (p *parameters) pointerTo(i int, ptr *dwarf.PtrType) {
 	case all(list, func(o origin) bool { return o.kind == fromCString }):
 		p.cString(i, elem, nils)
 	case all(list, func(o origin) bool { return o.kind == fromAddress && sameElements(o, size) }):
-		p.variable(i, elem, isConst(ptr.Type))
+		p.variable(i, elem, cc.IsConst(ptr.Type))
 	default:
 		p.unknownLength(i, elem)
 	}
@@ -290,7 +294,7 @@ func (p *parameters) unknownLength(i int, elem string) {
 	p.pass(name, "[]"+elem)
 	p.u.clauses = append(p.u.clauses, "require len("+name+") >= ELEMENTS")
 	p.u.ask("How many elements does C touch at %s (argument %d, %s; %s)? Write it in place of ELEMENTS: a number, C.NAME or what follows from "+
-		"the other parameters. Memory of C is no slice of Go: wrap the function if that is what it gets.", name, i+1, p.facts.describe(p.fn.ParamType[i]), p.sites())
+		"the other parameters. Memory of C is no slice of Go: wrap the function if that is what it gets.", name, i+1, p.facts.Describe(p.fn.ParamType[i]), p.sites())
 }
 
 // cString declares a string that ends in a zero byte.
@@ -379,7 +383,7 @@ func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") =
 func (p *parameters) structPointer(i int, ptr *dwarf.PtrType) {
 	s := p.structOf(ptr.Type)
 	if cgoName(ptr.Type) == "" || strings.HasPrefix(s.StructName, "__") {
-		p.u.refuse("argument %d is %s", i+1, p.facts.describe(p.fn.ParamType[i]))
+		p.u.refuse("argument %d is %s", i+1, p.facts.Describe(p.fn.ParamType[i]))
 		return
 	}
 	list, _ := p.at(i)
@@ -391,7 +395,7 @@ func (p *parameters) structPointer(i int, ptr *dwarf.PtrType) {
 	t := p.mirror(p.u, ptr.Type)
 	if t == nil {
 		p.u.ask("Go has values of %s (%s), and no mirror of it is possible. Let C make and free them, and declare the type under //fastc:opaque, "+
-			"or write a static inline function that takes its members.", cText(unqualified(ptr.Type), ""), p.sites())
+			"or write a static inline function that takes its members.", cc.TypeText(cc.Unqualified(ptr.Type), ""), p.sites())
 		p.u.words = true
 		return
 	}
@@ -410,7 +414,7 @@ func (p *parameters) structPointer(i int, ptr *dwarf.PtrType) {
 func (p *parameters) outHandle(i int, inner *dwarf.PtrType, list []origin) {
 	s := p.structOf(inner.Type)
 	if s == nil || cgoName(inner.Type) == "" || !all(list, func(o origin) bool { return o.kind == fromAddress && !o.number }) {
-		p.u.refuse("argument %d is %s, a pointer to a pointer: wrap it in a static inline function whose types Go has too", i+1, p.facts.describe(p.fn.ParamType[i]))
+		p.u.refuse("argument %d is %s, a pointer to a pointer: wrap it in a static inline function whose types Go has too", i+1, p.facts.Describe(p.fn.ParamType[i]))
 		return
 	}
 	name := p.name(i)

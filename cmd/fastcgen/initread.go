@@ -9,6 +9,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"evenkeel.dev/cmd/fastcgen/internal/cc"
+	"evenkeel.dev/cmd/fastcgen/internal/decl"
+	"evenkeel.dev/cmd/fastcgen/internal/generate"
 )
 
 // cgoFile is an ordinary Go file that uses cgo.
@@ -57,12 +61,12 @@ func importsC(f *ast.File) bool {
 func isOrdinary(f *ast.File) bool {
 	for _, g := range f.Comments {
 		for _, c := range g.List {
-			if strings.HasPrefix(c.Text, directivePrefix) || nearDirective.MatchString(c.Text) {
+			if strings.HasPrefix(c.Text, decl.DirectivePrefix) || decl.NearDirective.MatchString(c.Text) {
 				return false
 			}
 		}
 	}
-	return importsC(f) && !isDeclaration(f) && slices.ContainsFunc(f.Decls, func(d ast.Decl) bool {
+	return importsC(f) && !decl.IsDeclaration(f) && slices.ContainsFunc(f.Decls, func(d ast.Decl) bool {
 		f, ok := d.(*ast.FuncDecl)
 		return ok && f.Body != nil
 	})
@@ -92,8 +96,8 @@ func readCgo(path string, fset *token.FileSet, f *ast.File) *cgoFile {
 			if s.Path.Value != `"C"` || doc == nil {
 				continue
 			}
-			text, at := readPreamble(fset, doc)
-			c.preambles = append(c.preambles, cgoPreamble{withoutCgoLines(text), at})
+			text, at := decl.ReadPreamble(fset, doc)
+			c.preambles = append(c.preambles, cgoPreamble{decl.WithoutCgoLines(text), at})
 		}
 	}
 	return c
@@ -103,7 +107,7 @@ func readCgo(path string, fset *token.FileSet, f *ast.File) *cgoFile {
 func platformTags(base string) []string {
 	var tags []string
 	parts := strings.Split(strings.TrimSuffix(base, ".go"), "_")
-	for i := len(parts) - 1; i > 0 && len(tags) < 2 && namesPlatform("x_"+parts[i]+".go"); i-- {
+	for i := len(parts) - 1; i > 0 && len(tags) < 2 && decl.NamesPlatform("x_"+parts[i]+".go"); i-- {
 		tags = append(tags, parts[i])
 	}
 	slices.Reverse(tags)
@@ -133,7 +137,7 @@ func (u *cgoUses) collect(fset *token.FileSet, info *types.Info, f *ast.File, ca
 		sel, ok := n.(*ast.SelectorExpr)
 		name, isC := "", false
 		if ok {
-			name, isC = plainC(sel)
+			name, isC = cc.PlainC(sel)
 		}
 		if !isC {
 			return true
@@ -193,27 +197,27 @@ func (c *cgoCall) used(info *types.Info, call *ast.CallExpr, parent ast.Node) {
 		}
 		c.errno = len(p.Values) == 1 && len(p.Names) == 2
 	case *ast.CallExpr:
-		name, ok := plainC(p.Fun)
+		name, ok := cc.PlainC(p.Fun)
 		c.text = ok && name == "GoString"
 	}
 }
 
 // typeCheck has Go's type checker say what it knows without other packages and without C.
-func typeCheck(pkg *goPackage) *types.Info {
+func typeCheck(pkg *cc.Package) *types.Info {
 	info := &types.Info{Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{}}
 	conf := types.Config{FakeImportC: true, Importer: unsafeImporter{}, Error: func(error) {}}
-	_, _ = conf.Check("p", pkg.fset, pkg.files, info) // what it does not know stays a question
+	_, _ = conf.Check("p", pkg.Fset, pkg.Files, info) // what it does not know stays a question
 	return info
 }
 
 // unsafeImporter gives packages without contents, and unsafe.
-type unsafeImporter struct{ emptyImporter }
+type unsafeImporter struct{ generate.EmptyImporter }
 
 func (i unsafeImporter) Import(path string) (*types.Package, error) {
 	if path == "unsafe" {
 		return types.Unsafe, nil
 	}
-	return i.emptyImporter.Import(path)
+	return i.EmptyImporter.Import(path)
 }
 
 // short names a place for a comment: the file without its folder, and the line.

@@ -4,19 +4,21 @@ import (
 	"debug/dwarf"
 	"slices"
 	"strings"
+
+	"evenkeel.dev/cmd/fastcgen/internal/cc"
 )
 
 // result declares what the function returns, and errno.
 func (p *parameters) result() {
 	c := p.fn.ReturnType
-	b, _ := p.facts.bare(c)
+	b, _ := p.facts.Bare(c)
 	direct := ""
 	switch b := b.(type) {
 	case nil, *dwarf.VoidType:
 	case *dwarf.StructType:
 		t := p.mirror(p.u, c)
 		if t == nil {
-			p.u.refuse("it returns %s, of which Go can have no mirror", p.facts.describe(c))
+			p.u.refuse("it returns %s, of which Go can have no mirror", p.facts.Describe(c))
 			return
 		}
 		direct = t.goName
@@ -26,7 +28,7 @@ func (p *parameters) result() {
 		}
 	default:
 		if direct = p.number(c); direct == "" {
-			p.u.refuse("it returns %s, which Go does not have", p.facts.describe(c))
+			p.u.refuse("it returns %s, which Go does not have", p.facts.Describe(c))
 			return
 		}
 	}
@@ -67,13 +69,13 @@ func (p *parameters) pointerResult(ptr *dwarf.PtrType) string {
 		return "*" + p.handle(p.u, ptr.Type).goName
 	}
 	elem, _ := p.guesser.element(ptr)
-	b, _ := p.facts.bare(ptr.Type)
+	b, _ := p.facts.Bare(ptr.Type)
 	if _, isVoid := b.(*dwarf.VoidType); elem != "byte" || isVoid || b == nil {
 		p.u.refuse("it returns %s: Go cannot know how long that stays. Wrap it in a static inline function that writes what it points to into a slice",
-			p.facts.describe(p.fn.ReturnType))
+			p.facts.Describe(p.fn.ReturnType))
 		return ""
 	}
-	if !isConst(ptr.Type) {
+	if !cc.IsConst(ptr.Type) {
 		p.u.ask("Who frees the string that it returns (%s)? If C keeps it, wrap %s in a static inline function that returns const char * and declare that one "+
 			"with a string result under //fastc:copy; if the caller frees it, leave C.%[2]s() as it is.", p.sites(), p.u.cName)
 		p.u.words = true

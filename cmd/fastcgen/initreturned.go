@@ -4,6 +4,8 @@ import (
 	"go/ast"
 	"go/types"
 	"slices"
+
+	"evenkeel.dev/cmd/fastcgen/internal/decl"
 )
 
 // returned is what a function of the package returns: the address of one value, the first element of a slice
@@ -60,12 +62,12 @@ func (t *tracer) ofMany(e ast.Expr) bool {
 }
 
 // argument is the first element of a slice that a function gets as one of its arguments.
-func (t *tracer) argument(o origin, decl *ast.FuncDecl, args []ast.Expr) origin {
+func (t *tracer) argument(o origin, fn *ast.FuncDecl, args []ast.Expr) origin {
 	i := 0
-	for _, field := range decl.Type.Params.List {
+	for _, field := range fn.Type.Params.List {
 		for _, name := range field.Names {
-			if name.Name == o.key && i < len(args) && !assigns(decl, name.Name) {
-				o.key, o.name = exprText(ast.Unparen(args[i])), ""
+			if name.Name == o.key && i < len(args) && !assigns(fn, name.Name) {
+				o.key, o.name = decl.ExprText(ast.Unparen(args[i])), ""
 				if id, ok := ast.Unparen(args[i]).(*ast.Ident); ok {
 					o.name = id.Name
 				}

@@ -11,6 +11,11 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"evenkeel.dev/cmd/fastcgen/internal/decl"
+	"evenkeel.dev/cmd/fastcgen/internal/emit"
+	"evenkeel.dev/cmd/fastcgen/internal/generate"
+	"evenkeel.dev/cmd/fastcgen/internal/reach"
 )
 
 // What becomes of a function.
@@ -43,10 +48,10 @@ func (in *initializer) blocks() []block {
 		names = append(names, filepath.Base(f.path))
 	}
 	head := fmt.Sprintf("//go:build %s\n\n", in.constraint()) +
-		wrapped(fmt.Sprintf("The C functions called in %s, as fastcgen -init declared them: read them, decide what is left to decide, and run "+
+		emit.Wrapped(fmt.Sprintf("The C functions called in %s, as fastcgen -init declared them: read them, decide what is left to decide, and run "+
 			"fastcgen %s. What the C compiler cannot tell is guessed from the calls: which length belongs to which slice, what a variable "+
 			"holds before the call.", strings.Join(names, ", "), filepath.Base(in.out))) +
-		"\npackage " + in.files[0].file.Name.Name + "\n\n" + comment(in.own) + "import \"C\"\n"
+		"\npackage " + in.files[0].file.Name.Name + "\n\n" + emit.Comment(in.own) + "import \"C\"\n"
 	list := []block{{text: head}}
 	list = append(list, in.typeBlocks()...)
 	for _, u := range in.list {
@@ -62,7 +67,7 @@ func (in *initializer) blocks() []block {
 	left := ""
 	for _, u := range in.list {
 		if u.state() == isLeft {
-			left += wrapped(fmt.Sprintf("C.%s (%s): %s.", u.cName, short(u.sites[0].at), strings.TrimSuffix(u.refused, ".")))
+			left += emit.Wrapped(fmt.Sprintf("C.%s (%s): %s.", u.cName, short(u.sites[0].at), strings.TrimSuffix(u.refused, ".")))
 		}
 	}
 	if left != "" {
@@ -93,7 +98,7 @@ func (in *initializer) typeBlocks() []block {
 
 // declaration writes a type.
 func (t *guessType) declaration() string {
-	s := fmt.Sprintf("// %s is C's %s", t.goName, (&typeDecl{cName: t.cName}).cText())
+	s := fmt.Sprintf("// %s is C's %s", t.goName, (&decl.Type{CName: t.cName}).CText())
 	if t.opaque {
 		return s + fmt.Sprintf(", of which Go has only pointers.\n//\n//fastc:opaque\ntype %s C.%s\n", t.goName, t.cName)
 	}
@@ -106,7 +111,7 @@ func (u *guess) declaration() string {
 	fmt.Fprintf(b, "// %s is C's %s.\n", u.goName, u.cName)
 	for _, s := range u.slow {
 		way, _, _ := strings.Cut(s, "; ") // the first is enough to look for
-		b.WriteString("//\n" + wrapped("By ordinary cgo, as "+way+". Leave //fastc:slow out if you know that it does not wait there."))
+		b.WriteString("//\n" + emit.Wrapped("By ordinary cgo, as "+way+". Leave //fastc:slow out if you know that it does not wait there."))
 	}
 	b.WriteString("//\n")
 	b.WriteString(u.bare())
@@ -171,7 +176,7 @@ func (in *initializer) asked(u *guess) string {
 		if i == 0 {
 			lead = fmt.Sprintf("C.%s (%s): ", u.cName, short(u.sites[0].at))
 		}
-		b.WriteString(wrapped(lead + q))
+		b.WriteString(emit.Wrapped(lead + q))
 	}
 	if u.words {
 		return b.String()
@@ -217,40 +222,40 @@ func (in *initializer) settle(ctx context.Context) ([]byte, error) {
 			return text, nil
 		}
 		g, err := in.generated(ctx, text)
-		if bad, ok := errors.AsType[problems](err); ok && in.blame(bad, of) {
+		if bad, ok := errors.AsType[decl.Problems](err); ok && in.blame(bad, of) {
 			continue
 		}
 		if err != nil || looked {
 			return text, err
 		}
 		looked = true
-		in.waits(blocking(ctx, in.tc, g, in.pkg), g, of)
+		in.waits(generate.Blocking(ctx, in.tc, g, in.pkg), g, of)
 	}
 }
 
 // generated runs the stages of fastcgen over a declaration file that is not written yet.
-func (in *initializer) generated(ctx context.Context, text []byte) (*generator, error) {
-	d, err := parse(in.out, text)
+func (in *initializer) generated(ctx context.Context, text []byte) (*emit.File, error) {
+	d, err := decl.Parse(in.out, text)
 	if err != nil {
 		return nil, err
 	}
-	if err := in.pkg.clashes(d).err(); err != nil {
+	if err := in.pkg.Clashes(d).Err(); err != nil {
 		return nil, err
 	}
-	g, err := checked(ctx, in.tc, d, in.pkg)
+	g, err := generate.Checked(ctx, in.tc, d, in.pkg)
 	if err != nil {
 		return nil, err
 	}
-	_, err = g.file()
+	_, err = g.Text()
 	return g, err
 }
 
 // blame makes questions of problems. It reports whether that was possible.
-func (in *initializer) blame(bad problems, of map[int][]*guess) bool {
+func (in *initializer) blame(bad decl.Problems, of map[int][]*guess) bool {
 	found := false
-	for _, p := range bad.sorted() {
-		for _, u := range of[p.at.Line] {
-			u.ask("fastcgen says of this: %s; %s.", p.what, p.do)
+	for _, p := range bad.Sorted() {
+		for _, u := range of[p.At.Line] {
+			u.ask("fastcgen says of this: %s; %s.", p.What, p.Do)
 			found = true
 		}
 	}
@@ -258,12 +263,12 @@ func (in *initializer) blame(bad problems, of map[int][]*guess) bool {
 }
 
 // waits places what fastcgen warns of.
-func (in *initializer) waits(warnings []string, g *generator, of map[int][]*guess) {
+func (in *initializer) waits(warnings []string, g *emit.File, of map[int][]*guess) {
 	for _, w := range warnings {
 		placed := false
-		for _, f := range g.d.funcs {
-			said, ok := strings.CutPrefix(w, f.call.at.String()+": warning: ")
-			for _, u := range of[f.call.at.Line] {
+		for _, f := range g.Decl.Funcs {
+			said, ok := strings.CutPrefix(w, f.Call.At.String()+": warning: ")
+			for _, u := range of[f.Call.At.Line] {
 				if !ok {
 					break
 				}
@@ -282,7 +287,7 @@ func (in *initializer) waits(warnings []string, g *generator, of map[int][]*gues
 func (u *guess) gets(said string) {
 	ways := strings.Split(said, "\n\t")
 	plain := ways[0] + ": " + strings.Join(ways[1:], "; ")
-	into := slices.IndexFunc(ways, func(way string) bool { return isCallback(way[strings.LastIndexByte(way, ' ')+1:]) })
+	into := slices.IndexFunc(ways, func(way string) bool { return reach.IsCallback(way[strings.LastIndexByte(way, ' ')+1:]) })
 	switch {
 	case strings.Contains(said, "over the frames of Go"):
 		u.refuse("%s", plain)

@@ -85,6 +85,10 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+
+	"evenkeel.dev/cmd/fastcgen/internal/decl"
+	"evenkeel.dev/cmd/fastcgen/internal/emit"
+	"evenkeel.dev/cmd/fastcgen/internal/generate"
 )
 
 // Exit codes.
@@ -173,8 +177,8 @@ func (a *app) wrong(format string, args ...any) int {
 
 // report prints what is wrong, a problem a line.
 func (a *app) report(err error) {
-	if list, ok := errors.AsType[problems](err); ok {
-		for _, p := range list.sorted() {
+	if list, ok := errors.AsType[decl.Problems](err); ok {
+		for _, p := range list.Sorted() {
 			fmt.Fprintln(a.stderr, p)
 		}
 		return
@@ -186,34 +190,34 @@ func (a *app) report(err error) {
 func (a *app) file(ctx context.Context, name string) error {
 	out := a.output
 	if out == "" {
-		out = outputName(name)
+		out = decl.OutputName(name)
 	}
 	if err := overwritable(out); err != nil {
 		return err
 	}
-	made, err := generate(ctx, name, out)
+	made, err := generate.File(ctx, name, out)
 	if err != nil {
 		return ordinary(name, err)
 	}
-	for _, w := range made.warnings {
+	for _, w := range made.Warnings {
 		fmt.Fprintln(a.stderr, w)
 	}
 	if a.check {
-		return compare(name, out, made.text)
+		return compare(name, out, made.Text)
 	}
-	return write(out, made.text)
+	return write(out, made.Text)
 }
 
 // ordinary says what to do with a file that is no declaration file since it is one of ordinary cgo.
 func ordinary(path string, otherwise error) error {
 	fset := token.NewFileSet()
 	src, err := os.ReadFile(path)
-	if err != nil || strings.HasPrefix(string(src), mine) {
+	if err != nil || strings.HasPrefix(string(src), emit.Header) {
 		return otherwise
 	}
 	f, err := parser.ParseFile(fset, path, src, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil || !isOrdinary(f) {
 		return otherwise
 	}
-	return problems{{fset.PositionFor(f.Package, false), "this is an ordinary cgo file", "fastcgen -init " + path + " writes its declarations"}}
+	return decl.Problems{{At: fset.PositionFor(f.Package, false), What: "this is an ordinary cgo file", Do: "fastcgen -init " + path + " writes its declarations"}}
 }

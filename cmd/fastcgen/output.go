@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"evenkeel.dev/cmd/fastcgen/internal/emit"
 )
 
 // overwritable refuses a file that fastcgen did not write.
@@ -17,8 +19,8 @@ func overwritable(out string) error {
 		return nil // to be made, or write says more
 	}
 	defer f.Close()
-	begin := make([]byte, len(mine))
-	if n, _ := io.ReadFull(f, begin); string(begin[:n]) != mine {
+	begin := make([]byte, len(emit.Header))
+	if n, _ := io.ReadFull(f, begin); string(begin[:n]) != emit.Header {
 		return fmt.Errorf("%s is not a file that fastcgen generated, and stays as it is: remove it, or write to another with -o", out)
 	}
 	return nil

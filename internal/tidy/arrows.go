@@ -25,7 +25,16 @@ var arrows = []arrow{
 		"internal/report", "internal/proc", "loadgen", "gctrace", "reqtrace",
 		"github.com/google/pprof/profile",
 	}},
-	{"cmd/fastcgen", nil},
+	{"cmd/fastcgen", []string{"cmd/fastcgen/internal/..."}},
+	{"cmd/fastcgen/internal/generate", []string{
+		"cmd/fastcgen/internal/decl", "cmd/fastcgen/internal/cc", "cmd/fastcgen/internal/match",
+		"cmd/fastcgen/internal/emit", "cmd/fastcgen/internal/reach",
+	}},
+	{"cmd/fastcgen/internal/emit", []string{"cmd/fastcgen/internal/match", "cmd/fastcgen/internal/cc", "cmd/fastcgen/internal/decl"}},
+	{"cmd/fastcgen/internal/match", []string{"cmd/fastcgen/internal/cc", "cmd/fastcgen/internal/decl"}},
+	{"cmd/fastcgen/internal/reach", []string{"cmd/fastcgen/internal/cc", "cmd/fastcgen/internal/decl"}},
+	{"cmd/fastcgen/internal/cc", []string{"cmd/fastcgen/internal/decl"}},
+	{"cmd/fastcgen/internal/decl/...", nil},
 
 	// Online.
 	{"aio", []string{"internal/proactor", "internal/uring", "internal/poller"}},
@@ -80,4 +89,5 @@ var testArrows = []string{
 	module + "/gcgate/gcgatetest",   // a collector that is none
 	module + "/gcgate/haproxy",      // the model of a balancer, with health
 	module + "/gcgate/httpgate",
+	module + "/cmd/fastcgen/internal/decl/decltest", // what a declaration file may not say, for the page of messages too
 }

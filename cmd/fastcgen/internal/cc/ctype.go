@@ -1,0 +1,325 @@
+package cc
+
+import (
+	"debug/dwarf"
+	"fmt"
+	"strconv"
+
+	"evenkeel.dev/cmd/fastcgen/internal/decl"
+)
+
+// Facts is what the C compiler said about a declaration file.
+type Facts struct {
+	Funcs  map[string]dwarf.Type // by C name
+	Types  map[string]dwarf.Type // by the text in C
+	Consts map[string]dwarf.Type // by C name
+	Odd    map[dwarf.Type]oddity
+}
+
+// oddity is what debug/dwarf's types do not carry.
+type oddity struct {
+	Vector bool
+	Align  int64 // asked for in the source, 0: natural
+}
+
+// Attributes that debug/dwarf has no names for.
+const (
+	attrAlignment dwarf.Attr = 0x88
+	attrGNUVector dwarf.Attr = 0x2107
+)
+
+// note keeps the oddities of the type at e.
+func (facts *Facts) note(data *dwarf.Data, e *dwarf.Entry) {
+	var o oddity
+	o.Vector, _ = e.Val(attrGNUVector).(bool)
+	o.Align, _ = e.Val(attrAlignment).(int64)
+	switch e.Tag {
+	case dwarf.TagArrayType, dwarf.TagTypedef, dwarf.TagStructType, dwarf.TagUnionType, dwarf.TagBaseType:
+	default:
+		return
+	}
+	if o == (oddity{}) {
+		return
+	}
+	if t, err := data.Type(e.Offset); err == nil { // what cannot be read is said where it is used
+		facts.Odd[t] = o
+	}
+}
+
+// Bare strips typedefs and qualifiers. aligned is the strictest alignment that they ask for.
+func (facts *Facts) Bare(t dwarf.Type) (b dwarf.Type, aligned int64) {
+	for {
+		aligned = max(aligned, facts.Odd[t].Align)
+		switch u := t.(type) {
+		case *dwarf.TypedefType:
+			t = u.Type
+		case *dwarf.QualType:
+			t = u.Type
+		default:
+			return t, aligned
+		}
+	}
+}
+
+// Unqualified strips const and the like.
+func Unqualified(t dwarf.Type) dwarf.Type {
+	for {
+		q, ok := t.(*dwarf.QualType)
+		if !ok {
+			return t
+		}
+		t = q.Type
+	}
+}
+
+// IsConst reports whether t is qualified with const.
+func IsConst(t dwarf.Type) bool {
+	for {
+		switch u := t.(type) {
+		case *dwarf.TypedefType:
+			t = u.Type
+		case *dwarf.QualType:
+			if u.Qual == "const" {
+				return true
+			}
+			t = u.Type
+		default:
+			return false
+		}
+	}
+}
+
+// Number is a number of C.
+type Number struct {
+	decl.Number
+	PlainChar bool // signed on one platform, not on another
+	Enum      *dwarf.EnumType
+}
+
+// Number reports whether t is a number that Go has too.
+func (facts *Facts) Number(t dwarf.Type) (Number, bool) {
+	b, aligned := facts.Bare(t)
+	if b == nil {
+		return Number{}, false
+	}
+	n := Number{Number: decl.Number{Size: b.Size()}}
+	switch b := b.(type) {
+	case *dwarf.IntType:
+		n.Class = decl.Signed
+	case *dwarf.UintType:
+		n.Class = decl.Unsigned
+	case *dwarf.CharType:
+		n.Class, n.PlainChar = decl.Signed, b.Name == "char"
+	case *dwarf.UcharType:
+		n.Class, n.PlainChar = decl.Unsigned, b.Name == "char"
+	case *dwarf.FloatType:
+		n.Class = decl.Float
+	case *dwarf.EnumType:
+		n.Class, n.Enum = decl.Unsigned, b
+		for _, v := range b.Val {
+			if v.Val < 0 {
+				n.Class = decl.Signed
+			}
+		}
+	default:
+		return n, false
+	}
+	fits := n.Size == 1 || n.Size == 2 || n.Size == 4 || n.Size == 8
+	if n.Class == decl.Float {
+		fits = n.Size == 4 || n.Size == 8
+	}
+	return n, fits && aligned <= n.Size
+}
+
+// GoName returns the Go type to write for a number.
+func (n Number) GoName() string {
+	if n.PlainChar {
+		return "uint8"
+	}
+	return n.Number.GoName()
+}
+
+// Is reports whether a Go number has the representation of a C one.
+func (n Number) Is(g decl.Number) bool {
+	switch {
+	case n.PlainChar:
+		return g.Size == 1 && g.Class != decl.Float
+	case n.Enum != nil:
+		return g.Size == n.Size && g.Class != decl.Float
+	}
+	return g == n.Number
+}
+
+// TypeText returns a declaration of what as t, in C. The typedefs stay: they hold on the platforms
+// where what is behind them differs.
+func TypeText(t dwarf.Type, what string) string {
+	join := func(s string) string {
+		if what == "" {
+			return s
+		}
+		return s + " " + what
+	}
+	switch t := t.(type) {
+	case *dwarf.TypedefType:
+		return join(t.Name)
+	case *dwarf.QualType:
+		if _, ok := t.Type.(*dwarf.PtrType); ok {
+			return TypeText(t.Type, join2(t.Qual, what))
+		}
+		return t.Qual + " " + TypeText(t.Type, what)
+	case *dwarf.PtrType:
+		switch t.Type.(type) {
+		case *dwarf.FuncType, *dwarf.ArrayType:
+			return TypeText(t.Type, "(*"+what+")")
+		}
+		return TypeText(t.Type, "*"+what)
+	case *dwarf.ArrayType:
+		return TypeText(t.Type, fmt.Sprintf("%s[%d]", what, t.Count))
+	case *dwarf.FuncType:
+		return TypeText(t.ReturnType, what+"("+cParams(t)+")")
+	case *dwarf.StructType:
+		return join(t.Kind + " " + t.StructName)
+	case *dwarf.EnumType:
+		return join("enum " + t.EnumName)
+	case *dwarf.VoidType:
+		return join("void")
+	}
+	if t == nil {
+		return join("void")
+	}
+	base := t.Common().Name
+	if short, ok := shortNames[base]; ok {
+		base = short
+	}
+	return join(base)
+}
+
+// shortNames are clang's names for what gcc calls otherwise, so that both make the same file.
+var shortNames = map[string]string{
+	"short int": "short", "short unsigned int": "unsigned short", "long int": "long", "long unsigned int": "unsigned long",
+	"long long int": "long long", "long long unsigned int": "unsigned long long",
+}
+
+// Anonymous reports whether C has no name to write for t.
+func Anonymous(t dwarf.Type) bool {
+	for {
+		switch u := t.(type) {
+		case *dwarf.QualType:
+			t = u.Type
+		case *dwarf.ArrayType:
+			t = u.Type
+		case *dwarf.StructType:
+			return u.StructName == ""
+		case *dwarf.EnumType:
+			return u.EnumName == ""
+		default:
+			return false
+		}
+	}
+}
+
+func join2(a, b string) string {
+	if b == "" {
+		return a
+	}
+	return a + " " + b
+}
+
+func cParams(t *dwarf.FuncType) string {
+	s := ""
+	for i, p := range t.ParamType {
+		if i > 0 {
+			s += ", "
+		}
+		if _, ok := p.(*dwarf.DotDotDotType); ok {
+			s += "..."
+			continue
+		}
+		s += TypeText(Unqualified(p), "") // C compares no qualifiers there
+	}
+	if s == "" {
+		return "void"
+	}
+	return s
+}
+
+// Describe names a C type for a reader.
+func (facts *Facts) Describe(t dwarf.Type) string {
+	text := TypeText(t, "")
+	b, _ := facts.Bare(t)
+	if n, ok := facts.Number(t); ok {
+		switch {
+		case n.PlainChar:
+			return text + ", a character"
+		case n.Enum != nil:
+			return text + ", an enum of " + strconv.Itoa(int(n.Size*8)) + " bits"
+		}
+		return text + ", " + n.Words()
+	}
+	if what := facts.Unwritable(t); what != "" {
+		return what
+	}
+	if s, ok := b.(*dwarf.StructType); ok && text != s.Kind+" "+s.StructName {
+		return text + ", a " + s.Kind
+	}
+	return text
+}
+
+// WrapIt is what to do about a C type that Go has nothing for.
+const WrapIt = "wrap the function in a static inline one in the preamble whose types Go has too"
+
+// Unwritable says what in t has no name in C, empty when all has.
+func (facts *Facts) Unwritable(t dwarf.Type) string {
+	within := func(what string, t dwarf.Type) string {
+		if s := facts.Unwritable(t); s != "" {
+			return what + s
+		}
+		return ""
+	}
+	switch t := t.(type) {
+	case *dwarf.QualType:
+		return facts.Unwritable(t.Type)
+	case *dwarf.PtrType:
+		return within("a pointer to ", t.Type)
+	case *dwarf.ArrayType:
+		return within("an array of ", t.Type)
+	case *dwarf.FuncType:
+		for _, p := range t.ParamType {
+			if s := within("a function of ", p); s != "" {
+				return s
+			}
+		}
+		return within("a function that returns ", t.ReturnType)
+	case *dwarf.StructType:
+		if t.StructName == "" {
+			return "a " + t.Kind + " without a name"
+		}
+	case *dwarf.EnumType:
+		if t.EnumName == "" {
+			return "an enum without a name"
+		}
+	case *dwarf.UnsupportedType:
+		return unknownType
+	}
+	return ""
+}
+
+const unknownType = "a type that fastcgen does not know (atomic, perhaps)"
+
+// ConstMembers reports whether C does not assign to t, since it is const or has a member that is.
+func (facts *Facts) ConstMembers(t dwarf.Type) bool {
+	if IsConst(t) {
+		return true
+	}
+	switch b, _ := facts.Bare(t); b := b.(type) {
+	case *dwarf.ArrayType:
+		return facts.ConstMembers(b.Type)
+	case *dwarf.StructType:
+		for _, f := range b.Field {
+			if facts.ConstMembers(f.Type) {
+				return true
+			}
+		}
+	}
+	return false
+}

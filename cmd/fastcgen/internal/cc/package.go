@@ -1,0 +1,165 @@
+package cc
+
+import (
+	"context"
+	"fmt"
+	"go/ast"
+	"go/build"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"evenkeel.dev/cmd/fastcgen/internal/decl"
+)
+
+// Package is the package that a declaration file belongs to, without the file generated from it.
+type Package struct {
+	Shell
+	ImportPath string
+	holds      bool // the file is one of those that are built
+	Fset       *token.FileSet
+	Files      []*ast.File // the ordinary ones, and other generated ones
+	CFiles     []string
+	cFlags     []string
+	cppFlags   []string
+	PkgConfig  []string
+	LdFlags    []string
+}
+
+// Load reads the package around a declaration file.
+func Load(ctx context.Context, d *decl.File, out, temp string) (*Package, error) {
+	base := filepath.Base(d.Path)
+	if err := decl.CheckName(base); err != nil {
+		return nil, err
+	}
+	pkg, err := ReadPackage(ctx, d.Path, decl.UserTags(d.Build), out, temp)
+	if err != nil {
+		return nil, err
+	}
+	if !pkg.holds {
+		return nil, fmt.Errorf("%s: its //go:build line leaves this platform out: run fastcgen where it holds", d.Path)
+	}
+	return pkg, nil
+}
+
+// ReadPackage reads the package that the file at path belongs to, as a build with
+// tags sees it and without the file out.
+func ReadPackage(ctx context.Context, path string, tags []string, out, temp string) (*Package, error) {
+	near, base := filepath.Split(path)
+	dir, err := filepath.Abs(near) // ${SRCDIR} in flags becomes this
+	if err != nil {
+		return nil, err
+	}
+	bctx := build.Default
+	bctx.CgoEnabled, bctx.BuildTags = true, append(tags, decl.DeclarationTag)
+	bctx.ReadDir = func(name string) ([]fs.FileInfo, error) { return entries(name, filepath.Base(out)) }
+	bp, err := bctx.ImportDir(dir, 0)
+	if err != nil {
+		return nil, err
+	}
+	names := slices.Concat(bp.GoFiles, bp.CgoFiles)
+	pkg := &Package{
+		Shell: Shell{dir, temp}, holds: slices.Contains(names, base), Fset: token.NewFileSet(), CFiles: bp.CFiles,
+		cFlags: bp.CgoCFLAGS, cppFlags: bp.CgoCPPFLAGS, PkgConfig: bp.CgoPkgConfig, LdFlags: bp.CgoLDFLAGS,
+	}
+	for _, n := range names {
+		f, err := parser.ParseFile(pkg.Fset, filepath.Join(near, n), nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return nil, decl.Syntax(err)
+		}
+		if !decl.IsDeclaration(f) {
+			pkg.Files = append(pkg.Files, f)
+		}
+	}
+	importPath, err := pkg.Run(ctx, "", "go", "list", "-e", "-find", "-tags", decl.DeclarationTag, "-f", "{{.ImportPath}}", ".")
+	if err != nil {
+		return nil, fmt.Errorf("%s: no import path, which the names of C functions are made from: %w", path, err)
+	}
+	pkg.ImportPath = strings.TrimSpace(importPath)
+	return pkg, nil
+}
+
+// entries lists a directory without one file.
+func entries(dir, without string) ([]fs.FileInfo, error) {
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var infos []fs.FileInfo
+	for _, e := range list {
+		if e.Name() == without {
+			continue
+		}
+		if fi, err := e.Info(); err == nil {
+			infos = append(infos, fi)
+		}
+	}
+	return infos, nil
+}
+
+// Declared returns what the package's files declare, with the type expressions of types.
+func (pkg *Package) Declared() (names map[string]token.Position, typeOf map[string]ast.Expr) {
+	names, typeOf = map[string]token.Position{}, map[string]ast.Expr{}
+	note := func(id *ast.Ident) { names[id.Name] = pkg.Fset.Position(id.Pos()) }
+	for _, f := range pkg.Files {
+		for _, decl := range f.Decls {
+			switch decl := decl.(type) {
+			case *ast.FuncDecl:
+				if decl.Recv == nil && decl.Name.Name != "init" && decl.Name.Name != "_" {
+					note(decl.Name)
+				}
+			case *ast.GenDecl:
+				for _, spec := range decl.Specs {
+					switch s := spec.(type) {
+					case *ast.TypeSpec:
+						note(s.Name)
+						if s.TypeParams == nil {
+							typeOf[s.Name.Name] = s.Type
+						}
+					case *ast.ValueSpec:
+						for _, id := range s.Names {
+							if id.Name != "_" {
+								note(id)
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+	return names, typeOf
+}
+
+// Clashes finds names that the generated file and another file of the package both declare.
+func (pkg *Package) Clashes(d *decl.File) decl.Problems {
+	var bad decl.Problems
+	names, _ := pkg.Declared()
+	for _, n := range d.Declared() {
+		if at, ok := names[n.Text]; ok {
+			bad.Add(n.At, fmt.Sprintf("%s is declared in %s too", n.Text, at), "rename one")
+		}
+	}
+	for _, n := range []string{"C", "unsafe", "fastc", "runtime", "errors", "syscall", "time", "cgo"} {
+		if at, ok := names[n]; ok {
+			bad.Add(at, n+" is the name of a package that the generated file imports", "rename it")
+		}
+	}
+	return bad
+}
+
+// PlainC returns NAME for C.NAME.
+func PlainC(e ast.Node) (string, bool) {
+	if p, ok := e.(*ast.ParenExpr); ok {
+		return PlainC(p.X)
+	}
+	sel, ok := e.(*ast.SelectorExpr)
+	if !ok {
+		return "", false
+	}
+	x, ok := sel.X.(*ast.Ident)
+	return sel.Sel.Name, ok && x.Name == "C"
+}

@@ -1,0 +1,188 @@
+package cc
+
+import (
+	"context"
+	"debug/dwarf"
+	"debug/elf"
+	"debug/macho"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"evenkeel.dev/cmd/fastcgen/internal/decl"
+)
+
+// probe is a line of C whose debugging information answers a question about a declaration.
+type probe struct {
+	variable string // declared by the line
+	text     string
+	at       decl.Name // what is asked for, and where
+	missing  string
+	do       string
+}
+
+// probes returns the lines for the functions, types and constants of a declaration file.
+func probes(d *decl.File) []probe {
+	var list []probe
+	add := func(kind, format string, n decl.Name, missing, do string) {
+		v := fmt.Sprintf("fastc_%s_%d", kind, len(list))
+		list = append(list, probe{v, fmt.Sprintf(format, v, n.Text), n, missing, do})
+	}
+	constant := func(uses []decl.Name) {
+		for _, n := range uses {
+			add("const", "__typeof__(%[2]s) %[1]s = (%[2]s);", n, "C.%s is no constant that C knows", "include the header that defines it")
+		}
+	}
+	for _, t := range d.Types {
+		add("type", "%[2]s *%[1]s;", decl.Name{Text: t.CText(), At: t.At}, "C does not know the type %s", "include the header that declares it")
+	}
+	for _, c := range d.Consts {
+		constant(c.Uses)
+	}
+	for _, f := range d.Funcs {
+		add("func", "__typeof__(&%[2]s) %[1]s;", decl.Name{Text: f.Call.CName, At: f.Call.At}, "C does not know the function %s",
+			"include the header that declares it")
+		for _, c := range f.Conditions() {
+			constant(c.Uses)
+		}
+		args := slices.AppendSeq(f.Call.Args[:len(f.Call.Args):len(f.Call.Args)], maps.Values(f.Inouts))
+		for _, a := range args {
+			if a.Kind == decl.ArgC {
+				constant([]decl.Name{{Text: a.Text, At: a.At}})
+			}
+		}
+	}
+	return list
+}
+
+// Ask compiles the probes and reads the answers.
+func Ask(ctx context.Context, tc *Toolchain, d *decl.File) (*Facts, error) {
+	list := probes(d)
+	source := strings.Builder{}
+	source.WriteString(decl.CPreamble(d))
+	for _, p := range list {
+		source.WriteString(decl.LineMark(d, p.at.At.Line) + p.text + "\n")
+	}
+	object, err := tc.Compile(ctx, source.String(), "-g", "-O0")
+	if err != nil {
+		return nil, blame(ctx, tc, d, list, err)
+	}
+	data, err := readDWARF(object)
+	if err != nil {
+		return nil, err
+	}
+	return answers(data, list)
+}
+
+// meant matches the name that a compiler thinks was meant.
+var meant = regexp.MustCompile(`did you mean '([A-Za-z_]\w*)'`)
+
+// blame finds out which probes the C compiler did not like.
+func blame(ctx context.Context, tc *Toolchain, d *decl.File, list []probe, all error) error {
+	var bad decl.Problems
+	if _, err := tc.Compile(ctx, decl.CPreamble(d)); err != nil {
+		return preambleProblems(d, err)
+	}
+	for _, p := range list {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		_, err := tc.Compile(ctx, decl.CPreamble(d)+decl.LineMark(d, p.at.At.Line)+p.text+"\n")
+		if err == nil {
+			continue
+		}
+		said := FirstLine(err.Error())
+		if c := Complaints(err); len(c) > 0 {
+			said = c[0].Text
+		}
+		do := p.do
+		if m := meant.FindStringSubmatch(said); m != nil {
+			do = "write " + m[1] + " in place of " + p.at.Text
+		}
+		macro := "#ifndef " + p.at.Text + "\n#error\n#endif\n"
+		if _, err := tc.Compile(ctx, decl.CPreamble(d)+macro); err == nil && strings.HasPrefix(p.variable, "fastc_func_") {
+			do = "it is a macro: wrap it in a static inline function in the preamble"
+		}
+		bad.Add(p.at.At, fmt.Sprintf(p.missing, p.at.Text)+" ("+said+")", do)
+	}
+	if len(bad) == 0 {
+		return fmt.Errorf("%s: the C compiler failed:\n%w", d.Path, all)
+	}
+	return bad
+}
+
+// preambleProblems places what the C compiler said about the preamble.
+func preambleProblems(d *decl.File, err error) error {
+	list := Complaints(err)
+	if len(list) == 0 {
+		return fmt.Errorf("%s: the C compiler failed:\n%w", d.Path, err)
+	}
+	var bad decl.Problems
+	for _, c := range list {
+		at, what := d.PreambleAt, "the C compiler says: "+c.Text
+		if c.File == filepath.Base(d.Path) {
+			at.Line, at.Column = c.Line, 1
+		} else {
+			what += fmt.Sprintf(" (%s:%d)", c.File, c.Line)
+		}
+		bad.Add(at, what, "mend the preamble, or its #cgo lines")
+	}
+	return bad
+}
+
+// answers reads the types of the probes' variables.
+func answers(data *dwarf.Data, list []probe) (*Facts, error) {
+	var bad decl.Problems
+	facts := &Facts{Funcs: map[string]dwarf.Type{}, Types: map[string]dwarf.Type{}, Odd: map[dwarf.Type]oddity{}, Consts: map[string]dwarf.Type{}}
+	byVariable := map[string]probe{}
+	for _, p := range list {
+		byVariable[p.variable] = p
+	}
+	r := data.Reader()
+	for {
+		e, err := r.Next()
+		if err != nil {
+			return nil, err
+		}
+		if e == nil {
+			return facts, bad.Err()
+		}
+		facts.note(data, e)
+		variable, _ := e.Val(dwarf.AttrName).(string)
+		p, ok := byVariable[variable]
+		off, hasType := e.Val(dwarf.AttrType).(dwarf.Offset)
+		if e.Tag != dwarf.TagVariable || !ok || !hasType {
+			continue
+		}
+		t, err := data.Type(off)
+		if err != nil {
+			bad.Add(p.at.At, p.at.Text+" has a type in C that fastcgen cannot read ("+err.Error()+")", WrapIt)
+			continue
+		}
+		ptr, isPtr := t.(*dwarf.PtrType)
+		switch {
+		case strings.HasPrefix(variable, "fastc_func_") && isPtr:
+			facts.Funcs[p.at.Text] = ptr.Type
+		case strings.HasPrefix(variable, "fastc_const_"):
+			facts.Consts[p.at.Text] = t
+		case strings.HasPrefix(variable, "fastc_type_") && isPtr:
+			facts.Types[p.at.Text] = ptr.Type
+		}
+	}
+}
+
+// readDWARF reads the debugging information of an object file.
+func readDWARF(name string) (*dwarf.Data, error) {
+	if f, err := elf.Open(name); err == nil {
+		defer f.Close()
+		return f.DWARF()
+	}
+	if f, err := macho.Open(name); err == nil {
+		defer f.Close()
+		return f.DWARF()
+	}
+	return nil, fmt.Errorf("the C compiler writes objects that are neither ELF nor Mach-O: run fastcgen on Linux, a BSD or macOS")
+}

@@ -1,0 +1,76 @@
+package cc
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+// lingering is how long a program may take to end after an interrupt.
+const lingering = 2 * time.Second
+
+// Shell runs programs that put their temporary files into one folder.
+type Shell struct {
+	Dir  string // where programs run
+	Temp string
+}
+
+// Run runs a program and returns its standard output; its error carries what it said. When ctx
+// ends, the program gets the chance to take its children along.
+func (sh Shell) Run(ctx context.Context, stdin string, command ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd.Dir, cmd.Env = sh.Dir, append(os.Environ(), "LC_ALL=C", "TMPDIR="+sh.Temp)
+	cmd.Cancel, cmd.WaitDelay = func() error { return cmd.Process.Signal(os.Interrupt) }, lingering
+	cmd.Stdin = strings.NewReader(stdin)
+	var out, said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &said
+	if err := cmd.Run(); err != nil {
+		if text := strings.TrimSpace(said.String()); text != "" {
+			return "", errors.New(text)
+		}
+		return "", fmt.Errorf("%s: %w", command[0], err)
+	}
+	return out.String(), nil
+}
+
+func FirstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return line
+}
+
+// Words splits a line at blanks outside of quotes.
+func Words(s string) []string {
+	var list []string
+	var w []byte
+	in, quoted := false, byte(0)
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		switch {
+		case quoted != 0 && c == quoted:
+			quoted = 0
+		case quoted != 0:
+			w = append(w, c)
+		case c == '\'' || c == '"':
+			quoted, in = c, true
+		case c == '\\' && i+1 < len(s):
+			i++
+			w, in = append(w, s[i]), true
+		case c == ' ' || c == '\t' || c == '\n' || c == '\r':
+			if in {
+				list, w = append(list, string(w)), nil
+			}
+			in = false
+		default:
+			w, in = append(w, c), true
+		}
+	}
+	if in {
+		list = append(list, string(w))
+	}
+	return list
+}

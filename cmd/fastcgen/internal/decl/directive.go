@@ -1,0 +1,306 @@
+package decl
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const DirectivePrefix = "//fastc:"
+
+// NearDirective matches what was meant as a directive and is a comment.
+var NearDirective = regexp.MustCompile(`^//[ \t]*(fastc|fastcgen)[ \t]*:`)
+
+// directive is a line //fastc:WORD REST.
+type directive struct {
+	word, rest string
+	at, restAt token.Position
+}
+
+// directives returns the directives in a doc comment, and marks them as read.
+func (p *fileParser) directives(doc *ast.CommentGroup) []directive {
+	if doc == nil {
+		return nil
+	}
+	var list []directive
+	for _, c := range doc.List {
+		text, ok := strings.CutPrefix(strings.TrimRight(c.Text, "\r"), DirectivePrefix)
+		if !ok {
+			continue
+		}
+		p.done[c] = true
+		i := strings.IndexAny(text, " \t")
+		if i < 0 {
+			i = len(text)
+		}
+		word, rest := text[:i], strings.TrimLeft(text[i:], " \t")
+		at := p.at(c.Pos())
+		restAt := moved(at, len(DirectivePrefix)+len(text)-len(rest))
+		list = append(list, directive{word, strings.TrimRight(rest, " \t"), at, restAt})
+	}
+	return list
+}
+
+// moved returns the position n bytes on in the same line.
+func moved(at token.Position, n int) token.Position {
+	at.Column += n
+	at.Offset += n
+	return at
+}
+
+// strays finds directives that belong to no declaration, and comments that look like one.
+func (p *fileParser) strays() {
+	for _, g := range p.file.Comments {
+		for _, c := range g.List {
+			switch {
+			case p.done[c]:
+			case strings.HasPrefix(c.Text, DirectivePrefix):
+				p.refuse(c.Pos(), "a directive that belongs to no function or type", "put it in the comment right above one")
+			case strings.HasPrefix(c.Text, "//export "):
+				p.refuse(c.Pos(), c.Text+" in a declaration file", "leave it out: a leaf function cannot call back")
+			case NearDirective.MatchString(c.Text):
+				p.refuse(c.Pos(), "a comment that looks like a directive", "write it as //fastc:WORD, without blanks")
+			}
+		}
+	}
+}
+
+// directive reads one directive of a function.
+func (p *fileParser) directive(f *Func, dir directive) {
+	const words = "write call, require, slow, yield, budget, fails, copy, inout or writes"
+	switch dir.word {
+	case "call", "require", "slow", "yield", "budget", "fails", "copy", "inout", "writes":
+	case "opaque":
+		p.bad.Add(dir.at, "//fastc:opaque on a function", "put it on a type")
+		return
+	default:
+		p.bad.Add(dir.at, "no directive //fastc:"+dir.word, words)
+		return
+	}
+	if f.given[dir.word] && dir.word != "require" && dir.word != "inout" && dir.word != "writes" {
+		p.bad.Add(dir.at, "a second //fastc:"+dir.word, "leave one out")
+		return
+	}
+	f.given[dir.word] = true
+	if dir.rest == "" && !slices.Contains([]string{"slow", "yield", "budget", "copy"}, dir.word) {
+		do := map[string]string{
+			"call": "NAME(ARGUMENTS)", "require": "CONDITION", "fails": "CONDITION of C over ret",
+			"inout": "RESULT = VALUE", "writes": "RESULT NUMBER",
+		}
+		p.bad.Add(dir.at, "//fastc:"+dir.word+" says nothing", "write //fastc:"+dir.word+" "+do[dir.word])
+		return
+	}
+	switch dir.word {
+	case "call":
+		p.callDirective(f, dir)
+	case "require":
+		if c, ok := p.condition(dir); ok {
+			f.Requires = append(f.Requires, c)
+		}
+	case "slow", "yield":
+		c := Condition{At: dir.at}
+		if dir.rest != "" {
+			c, _ = p.condition(dir)
+		}
+		if dir.word == "slow" {
+			f.Slow = &c
+		} else {
+			f.Yields = &c
+		}
+	case "fails":
+		p.failsDirective(f, dir)
+	case "budget":
+		p.budgetDirective(f, dir)
+	case "copy":
+		f.Copies = true
+		if dir.rest != "" {
+			p.bad.Add(dir.restAt, "//fastc:copy takes no argument", "leave out "+strconv.Quote(dir.rest))
+		}
+	case "inout":
+		p.inoutDirective(f, dir)
+	case "writes":
+		p.writesDirective(f, dir)
+	}
+}
+
+// expression parses a Go expression at a place in the file.
+func (p *fileParser) expression(dir directive) (e ast.Expr, at func(token.Pos) token.Position, ok bool) {
+	fset := token.NewFileSet()
+	e, err := parser.ParseExprFrom(fset, "", dir.rest, parser.SkipObjectResolution)
+	at = func(pos token.Pos) token.Position { return moved(dir.restAt, fset.PositionFor(pos, false).Offset) }
+	if err == nil {
+		return e, at, true
+	}
+	where, what := dir.restAt, err.Error()
+	if list, ok := Syntax(err).(Problems); ok && len(list) > 0 {
+		where, what = moved(dir.restAt, list[0].At.Offset), list[0].What
+	}
+	p.bad.Add(where, "//fastc:"+dir.word+": "+what, "write an expression of Go")
+	return nil, nil, false
+}
+
+func (p *fileParser) callDirective(f *Func, dir directive) {
+	if name, _, ok := strings.Cut(dir.rest, "("); ok && token.Lookup(strings.TrimSpace(name)).IsKeyword() {
+		name = strings.TrimSpace(name)
+		p.bad.Add(dir.restAt, name+" is a keyword of Go", "wrap the C function in a static inline one of another name in the preamble")
+		return
+	}
+	e, at, ok := p.expression(dir)
+	if !ok {
+		return
+	}
+	call, isCall := e.(*ast.CallExpr)
+	if !isCall {
+		p.bad.Add(dir.restAt, "//fastc:call "+dir.rest+" is not a call", "write //fastc:call NAME(ARGUMENTS)")
+		return
+	}
+	id, isIdent := call.Fun.(*ast.Ident)
+	switch {
+	case !isIdent:
+		p.bad.Add(at(call.Pos()), "//fastc:call does not name a C function", "write its bare name, as in //fastc:call v_dot(a)")
+		return
+	case !CIdentifier.MatchString(id.Name):
+		p.bad.Add(at(call.Pos()), id.Name+" is not a name in C", "write the name of a C function")
+		return
+	case call.Ellipsis.IsValid():
+		p.bad.Add(at(call.Ellipsis), "... in //fastc:call", "leave it out: a slice is passed as a pointer, its length as len(x)")
+		return
+	}
+	f.Call = Call{CName: id.Name, At: at(id.Pos())}
+	for _, x := range call.Args {
+		if a, ok := p.parseArg(f, x, at(x.Pos())); ok {
+			f.Call.Args = append(f.Call.Args, a)
+		}
+	}
+}
+
+func (p *fileParser) condition(dir directive) (Condition, bool) {
+	e, at, ok := p.expression(dir)
+	if !ok {
+		return Condition{}, false
+	}
+	literal := false
+	ast.Inspect(e, func(n ast.Node) bool {
+		switch n.(type) {
+		case *ast.FuncLit, *ast.CompositeLit:
+			literal = true
+		}
+		return !literal
+	})
+	if literal {
+		p.bad.Add(dir.restAt, "//fastc:"+dir.word+" holds a function or composite literal", "compare parameters, lengths and constants")
+		return Condition{}, false
+	}
+	return Condition{ExprText(e), dir.restAt, constantsOfC(e, at)}, true
+}
+
+var resultOfC = regexp.MustCompile(`\b(ret|errno)\b`)
+
+var ReturnOfC = regexp.MustCompile(`\bret\b`)
+
+var goConstant = regexp.MustCompile(`\bC\.[A-Za-z_]\w*`)
+
+// failsDirective takes an expression of C; the C compiler checks it later.
+func (p *fileParser) failsDirective(f *Func, dir directive) {
+	const do = "write a condition over ret or errno, as in ret < 0"
+	f.Fails = &Condition{Text: dir.rest, At: dir.restAt}
+	if p.expressionOfC(dir, dir.rest, do) && !resultOfC.MatchString(dir.rest) {
+		p.bad.Add(dir.restAt, "//fastc:fails does not look at what C returned", do)
+	}
+}
+
+// expressionOfC refuses what is more or less than one expression of C.
+func (p *fileParser) expressionOfC(dir directive, text, do string) bool {
+	if m := goConstant.FindString(text); m != "" {
+		p.bad.Add(dir.restAt, m+" in an expression of C", "write "+m[2:])
+		return false
+	}
+	depth := 0
+	for _, r := range text {
+		switch r {
+		case '(':
+			depth++
+		case ')':
+			depth--
+		}
+		if depth < 0 {
+			break
+		}
+	}
+	if depth != 0 || strings.ContainsAny(text, ";{}#\\") || strings.Contains(text, "//") ||
+		strings.Contains(text, "/*") || strings.Contains(text, "*/") {
+		p.bad.Add(dir.restAt, "//fastc:"+dir.word+" is not one expression of C", do)
+		return false
+	}
+	return true
+}
+
+// maxBudget bounds //fastc:budget; a longer call stops every other goroutine for too long.
+const maxBudget = 10 * time.Second
+
+func (p *fileParser) budgetDirective(f *Func, dir directive) {
+	f.Budget = &Budget{}
+	if dir.rest == "" {
+		return
+	}
+	d, err := time.ParseDuration(dir.rest)
+	if err != nil || d <= 0 || d > maxBudget {
+		p.bad.Add(dir.restAt, "the budget "+strconv.Quote(dir.rest)+" is no duration of 1ns to "+maxBudget.String(), "write it as in 300us")
+		return
+	}
+	f.Budget.Limit = d
+}
+
+// inoutDirective reads what a result begins as: //fastc:inout n = len(dst).
+func (p *fileParser) inoutDirective(f *Func, dir directive) {
+	name, value, ok := strings.Cut(dir.rest, "=")
+	name = strings.TrimSpace(name)
+	if !ok || !token.IsIdentifier(name) {
+		p.bad.Add(dir.restAt, "//fastc:inout "+dir.rest+" does not say what a result begins as", "write //fastc:inout RESULT = VALUE, as in n = len(dst)")
+		return
+	}
+	value = strings.TrimLeft(value, " \t")
+	e, at, ok := p.expression(directive{dir.word, value, dir.at, moved(dir.restAt, len(dir.rest)-len(value))})
+	if !ok {
+		return
+	}
+	a, ok := p.parseArg(f, e, at(e.Pos()))
+	if !ok {
+		return
+	}
+	if a.Kind == ArgResult || a.Kind == ArgNil {
+		p.bad.Add(a.At, a.String()+" as what a result begins as", "write a parameter, len(x), cap(x), a literal or C.NAME")
+		return
+	}
+	if _, twice := f.Inouts[name]; twice {
+		p.bad.Add(dir.at, "a second //fastc:inout of "+name, "leave one out")
+		return
+	}
+	f.Inouts[name] = a
+	f.atOf = append(f.atOf, Clause{dir.word, name, dir.restAt})
+}
+
+// writesDirective reads how much C writes: //fastc:writes sum DIGEST_LENGTH.
+func (p *fileParser) writesDirective(f *Func, dir directive) {
+	const do = "write //fastc:writes RESULT NUMBER, as in sum 16; the number may be a constant of C"
+	name, text, _ := strings.Cut(strings.ReplaceAll(dir.rest, "\t", " "), " ")
+	text = strings.TrimSpace(text)
+	if text == "" {
+		p.bad.Add(dir.restAt, "//fastc:writes "+dir.rest+" does not say how many elements C writes", do)
+		return
+	}
+	if !p.expressionOfC(dir, text, do) {
+		return
+	}
+	if _, twice := f.Writes[name]; twice {
+		p.bad.Add(dir.at, "a second //fastc:writes of "+name, "leave one out")
+		return
+	}
+	f.Writes[name] = Condition{Text: text, At: dir.restAt}
+	f.atOf = append(f.atOf, Clause{dir.word, name, dir.restAt})
+}

@@ -1,0 +1,148 @@
+package decl
+
+import (
+	"fmt"
+	"go/ast"
+)
+
+// function reads a function declaration.
+func (p *fileParser) function(decl *ast.FuncDecl) {
+	f := &Func{
+		Name: decl.Name.Name, At: p.at(decl.Name.Pos()), Doc: commentLines(decl.Doc), given: map[string]bool{},
+		Inouts: map[string]Arg{}, Writes: map[string]Condition{},
+	}
+	before := len(p.bad)
+	switch {
+	case decl.Recv != nil:
+		p.refuse(decl.Recv.Pos(), f.Name+" is a method", "declare a function, and call it from the method in an ordinary file")
+	case decl.Type.TypeParams != nil:
+		p.refuse(decl.Type.TypeParams.Pos(), f.Name+" has type parameters", "declare a function for each type")
+	}
+	if decl.Body != nil {
+		p.refuse(decl.Body.Pos(), f.Name+" has a body", "leave it out")
+	}
+	p.params(f, decl.Type.Params)
+	p.results(f, decl.Type.Results)
+	for _, dir := range p.directives(decl.Doc) {
+		p.directive(f, dir)
+	}
+	if !f.given["call"] && len(p.bad) == before {
+		p.bad.Add(f.At, f.Name+" does not say what to call", "write //fastc:call NAME(ARGUMENTS) above it")
+	}
+	if len(p.bad) == before {
+		p.consistent(f)
+	}
+	p.d.Funcs = append(p.d.Funcs, f)
+}
+
+func (p *fileParser) params(f *Func, list *ast.FieldList) {
+	for _, field := range list.List {
+		t, at, what, do := ParseType(field.Type)
+		if e, ok := field.Type.(*ast.Ellipsis); ok {
+			at, what, do = e.Pos(), f.Name+" has variadic parameters", "declare a slice"
+		}
+		if what != "" {
+			p.refuse(at, what, do)
+			t = &GoType{} // so that //fastc:call knows the names
+		}
+		if len(field.Names) == 0 {
+			p.refuse(field.Pos(), "a parameter without a name", "name it: //fastc:call says where it goes")
+		}
+		for _, id := range field.Names {
+			switch {
+			case id.Name == "_":
+				p.refuse(id.Pos(), "a blank parameter", "name it: //fastc:call says where it goes")
+			case Reserved[id.Name]:
+				p.refuse(id.Pos(), "the parameter "+id.Name+" hides what the generated code uses by that name", "rename it")
+			case f.Param(id.Name) != nil:
+				p.refuse(id.Pos(), "a second parameter "+id.Name, "rename one")
+			}
+			f.Params = append(f.Params, Param{id.Name, t, p.at(id.Pos())})
+		}
+	}
+}
+
+func (p *fileParser) results(f *Func, list *ast.FieldList) {
+	if list == nil {
+		return
+	}
+	for i, field := range list.List {
+		t, at, what, do := ParseType(field.Type)
+		if what != "" {
+			p.refuse(at, what, do)
+			continue
+		}
+		isError := t.Kind == GoNamed && t.Name == "error"
+		if isError && (i != len(list.List)-1 || len(field.Names) > 1) {
+			p.refuse(field.Pos(), "an error that is not the last result", "move it to the end")
+			continue
+		}
+		if len(field.Names) == 0 {
+			if !isError {
+				f.Results = append(f.Results, Param{"", t, p.at(field.Pos())})
+			}
+			f.HasError = f.HasError || isError
+			continue
+		}
+		f.Named = true
+		for _, id := range field.Names {
+			switch {
+			case Reserved[id.Name] && id.Name != "_":
+				p.refuse(id.Pos(), "the result "+id.Name+" hides what the generated code uses by that name", "rename it")
+			case id.Name != "_" && f.NameTaken(id.Name):
+				p.refuse(id.Pos(), "a second "+id.Name, "rename one")
+			}
+			if isError {
+				f.HasError, f.errName = true, id.Name
+			} else {
+				f.Results = append(f.Results, Param{id.Name, t, p.at(id.Pos())})
+			}
+		}
+	}
+}
+
+// consistent checks what can be said before C is asked.
+func (p *fileParser) consistent(f *Func) {
+	for _, q := range f.Params {
+		if !f.passes(q.Name) {
+			p.bad.Add(q.At, "the parameter "+q.Name+" is not passed to C", "add it to //fastc:call")
+		}
+	}
+	var direct []Param
+	for _, r := range f.Results {
+		if !f.out(r.Name) {
+			direct = append(direct, r)
+		}
+	}
+	if len(direct) > 1 {
+		p.bad.Add(direct[1].At, "two results, and a C function returns one", "name the results and pass the others as &NAME in //fastc:call")
+	}
+	for _, r := range f.Results {
+		if t := r.Typ.Base(); f.NameTaken(t) {
+			p.bad.Add(r.At, t+" is a type here, and the name of a parameter or result", "rename that")
+		}
+	}
+	p.ofResults(f)
+	if site := f.SiteName(); f.Budget != nil && f.NameTaken(site) {
+		p.bad.Add(f.At, site+" is the name of a parameter or result, and of the variable that holds the budget", "rename the parameter or result")
+	}
+	if f.Fails != nil && !f.HasError {
+		p.bad.Add(f.Fails.At, "//fastc:fails without an error result", "add error as the last result")
+	}
+	if f.AlwaysSlow() && f.Budget != nil {
+		p.bad.Add(f.At, "//fastc:budget on a function that is always slow", "leave //fastc:budget out")
+	}
+	if f.AlwaysSlow() && f.Yields != nil {
+		p.bad.Add(f.At, "//fastc:yield on a function that is always slow, where cgo lets others run", "leave //fastc:yield out")
+	}
+}
+
+// ofResults checks the directives that name a result, or are about one.
+func (p *fileParser) ofResults(f *Func) {
+	for _, c := range f.atOf {
+		if !f.out(c.result) {
+			p.bad.Add(c.at, fmt.Sprintf("//fastc:%s %s, which C gets no address of", c.word, c.result),
+				"pass &"+c.result+" in //fastc:call")
+		}
+	}
+}

@@ -1,0 +1,207 @@
+package decl
+
+import (
+	"go/ast"
+	"go/build/constraint"
+	"go/parser"
+	"go/token"
+	"strconv"
+	"strings"
+)
+
+// maxDeclaration bounds a declaration file, in bytes.
+const maxDeclaration = 1 << 20
+
+// Parse reads a declaration file. What it returns is complete only without an error.
+func Parse(path string, src []byte) (*File, error) {
+	if len(src) > maxDeclaration {
+		return nil, Problems{{token.Position{Filename: path, Line: 1, Column: 1}, "more than 1 MiB", "split the file"}}
+	}
+	p := &fileParser{fset: token.NewFileSet(), src: string(src), d: &File{Path: path}, done: map[*ast.Comment]bool{}}
+	file, err := parser.ParseFile(p.fset, path, src, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		return nil, Syntax(err)
+	}
+	p.file = file
+	p.header()
+	p.imports()
+	for _, decl := range file.Decls {
+		switch decl := decl.(type) {
+		case *ast.GenDecl:
+			p.general(decl)
+		case *ast.FuncDecl:
+			p.function(decl)
+		}
+	}
+	p.strays()
+	p.clashes()
+	if err := p.bad.Err(); err != nil {
+		return nil, err
+	}
+	return p.d, nil
+}
+
+// header reads the build constraint, the package comment and the package clause.
+func (p *fileParser) header() {
+	p.d.Pkg, p.d.PkgAt = p.file.Name.Name, p.at(p.file.Name.Pos())
+	p.d.Doc = commentLines(p.file.Doc)
+	for _, g := range p.file.Comments {
+		for _, c := range g.List {
+			if c.Pos() > p.file.Package || !constraint.IsGoBuild(c.Text) {
+				continue
+			}
+			x, err := constraint.Parse(c.Text)
+			if err != nil {
+				p.refuse(c.Pos(), err.Error(), "write //go:build fastcgen")
+				return
+			}
+			p.d.Build = x
+		}
+	}
+	if p.d.Build == nil || p.d.Build.Eval(func(tag string) bool { return tag != DeclarationTag }) ||
+		p.d.Build.Eval(func(string) bool { return false }) {
+		p.refuse(p.file.Package, "Go would compile this file", "write //go:build fastcgen above the package clause")
+	} else if !plainOperand(p.d.Build) {
+		p.refuse(p.file.Package, "fastcgen is hidden in the //go:build line", "write //go:build fastcgen, or fastcgen && OTHERS")
+	}
+}
+
+// imports reads import "C" and its preamble.
+func (p *fileParser) imports() {
+	seen := false
+	for _, decl := range p.file.Decls {
+		g, ok := decl.(*ast.GenDecl)
+		if !ok || g.Tok != token.IMPORT {
+			continue
+		}
+		for _, spec := range g.Specs {
+			s := spec.(*ast.ImportSpec)
+			switch {
+			case s.Path.Value != `"C"`:
+				p.refuse(s.Pos(), "imports "+s.Path.Value, `leave it out: a declaration file imports only "C"`)
+			case s.Name != nil:
+				p.refuse(s.Pos(), `a name for import "C"`, "leave it out")
+			case seen:
+				p.refuse(s.Pos(), `a second import "C"`, "put both preambles above one")
+			default:
+				seen = true
+				doc := g.Doc
+				if s.Doc != nil {
+					doc = s.Doc
+				}
+				p.preamble(doc, s.Pos())
+			}
+		}
+	}
+	if !seen {
+		p.refuse(p.file.Name.Pos(), `no import "C"`, `write it, under a comment with the #include lines`)
+	}
+}
+
+// preamble takes the C out of the comment above import "C".
+func (p *fileParser) preamble(doc *ast.CommentGroup, pos token.Pos) {
+	p.d.PreambleAt = p.at(pos)
+	if doc == nil {
+		p.refuse(pos, `no preamble above import "C"`, "write a comment with the #include lines right above it")
+		return
+	}
+	p.d.Preamble, p.d.PreambleAt = ReadPreamble(p.fset, doc)
+}
+
+// general reads a type or const declaration.
+func (p *fileParser) general(g *ast.GenDecl) {
+	switch g.Tok {
+	case token.VAR:
+		p.refuse(g.Pos(), "a variable in a declaration file", "move it to an ordinary file of the package")
+	case token.CONST:
+		p.constants(g)
+	case token.TYPE:
+		for _, spec := range g.Specs {
+			s := spec.(*ast.TypeSpec)
+			doc := s.Doc
+			if doc == nil && !g.Lparen.IsValid() {
+				doc = g.Doc
+			}
+			p.typeSpec(s, doc)
+		}
+	}
+}
+
+func (p *fileParser) typeSpec(s *ast.TypeSpec, doc *ast.CommentGroup) {
+	const do = "write type NAME C.NAME, as in type Point C.struct_point"
+	sel, ok := s.Type.(*ast.SelectorExpr)
+	x, isIdent := ast.Expr(nil), false
+	if ok {
+		x = sel.X
+		var id *ast.Ident
+		id, isIdent = x.(*ast.Ident)
+		isIdent = isIdent && id.Name == "C"
+	}
+	switch {
+	case s.TypeParams != nil:
+		p.refuse(s.Pos(), s.Name.Name+" has type parameters", do)
+		return
+	case s.Assign.IsValid():
+		p.refuse(s.Pos(), s.Name.Name+" is an alias", do+", without =")
+		return
+	case !isIdent:
+		p.refuse(s.Type.Pos(), s.Name.Name+" is not a type of C", do+"; Go types belong in an ordinary file of the package")
+		return
+	}
+	t := &Type{Name: s.Name.Name, CName: sel.Sel.Name, Doc: commentLines(doc), At: p.at(s.Name.Pos())}
+	for _, dir := range p.directives(doc) {
+		switch {
+		case dir.word != "opaque":
+			p.bad.Add(dir.at, "//fastc:"+dir.word+" on a type", "leave it out: a type takes //fastc:opaque only")
+		case dir.rest != "":
+			p.bad.Add(dir.at, "//fastc:opaque takes no argument", "leave out "+strconv.Quote(dir.rest))
+		case t.Opaque:
+			p.bad.Add(dir.at, "a second //fastc:opaque", "leave one out")
+		}
+		t.Opaque = true
+	}
+	p.d.Types = append(p.d.Types, t)
+}
+
+// constants copies a const declaration.
+func (p *fileParser) constants(g *ast.GenDecl) {
+	c := Const{}
+	for _, spec := range g.Specs {
+		s := spec.(*ast.ValueSpec)
+		for _, n := range s.Names {
+			c.names = append(c.names, Name{n.Name, p.at(n.Pos())})
+		}
+		for _, v := range s.Values {
+			if t, ok := s.Type.(*ast.Ident); ok {
+				if n := constantsOfC(v, p.at); len(n) == 1 && "C."+n[0].Text == ExprText(v) {
+					c.Typed = append(c.Typed, TypedConst{t.Name, n[0]})
+				}
+			}
+			c.Uses = append(c.Uses, constantsOfC(v, p.at)...)
+		}
+	}
+	start, end := g.Pos(), g.End()
+	if g.Doc != nil {
+		start = g.Doc.Pos()
+	}
+	c.At = p.at(start)
+	c.Text = strings.ReplaceAll(p.src[p.at(start).Offset:p.at(end).Offset], "\r", "")
+	p.d.Consts = append(p.d.Consts, c)
+}
+
+// clashes finds names that are declared twice, and those that the generated file needs.
+func (p *fileParser) clashes() {
+	seen := map[string]token.Position{}
+	for _, n := range p.d.Declared() {
+		if first, ok := seen[n.Text]; ok && n.Text != "_" {
+			p.bad.Add(n.At, n.Text+" is declared at line "+strconv.Itoa(first.Line)+" too", "rename one")
+		}
+		seen[n.Text] = n.At
+		if Reserved[n.Text] {
+			p.bad.Add(n.At, n.Text+" hides what the generated code uses by that name", "rename it")
+		}
+	}
+	if len(p.d.Funcs) == 0 && len(p.bad) == 0 {
+		p.refuse(p.file.Name.Pos(), "declares no function", "declare one under a //fastc:call line")
+	}
+}

@@ -1,0 +1,80 @@
+package decl
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"go/scanner"
+	"go/token"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Problem is something wrong in a declaration file.
+type Problem struct {
+	At   token.Position
+	What string
+	Do   string // what to write instead
+}
+
+func (p Problem) String() string {
+	if p.Do == "" {
+		return fmt.Sprintf("%s: %s", p.At, p.What)
+	}
+	return fmt.Sprintf("%s: %s; %s", p.At, p.What, p.Do)
+}
+
+// Problems is everything wrong in a declaration file.
+type Problems []Problem
+
+func (l Problems) Error() string {
+	lines := make([]string, len(l))
+	for i, p := range l.Sorted() {
+		lines[i] = p.String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Sorted returns the problems in the order of the file, each once.
+func (l Problems) Sorted() Problems {
+	s := slices.Clone(l)
+	slices.SortStableFunc(s, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.At.Filename, b.At.Filename), cmp.Compare(a.At.Line, b.At.Line), cmp.Compare(a.At.Column, b.At.Column))
+	})
+	return slices.Compact(s)
+}
+
+// Add appends a problem.
+func (l *Problems) Add(at token.Position, what, do string) {
+	*l = append(*l, Problem{at, what, do})
+}
+
+// Err returns l as an error, nil when it is empty.
+func (l Problems) Err() error {
+	if len(l) == 0 {
+		return nil
+	}
+	return l
+}
+
+// Plural counts things for a reader: 1 argument, 2 arguments.
+func Plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return strconv.Itoa(n) + " " + what + "s"
+}
+
+// Syntax turns the errors of Go's parser into problems.
+func Syntax(err error) error {
+	list, ok := errors.AsType[scanner.ErrorList](err)
+	if !ok {
+		return err
+	}
+	var bad Problems
+	for _, e := range list {
+		bad.Add(e.Pos, e.Msg, "")
+	}
+	return bad
+}

@@ -1,0 +1,131 @@
+package emit
+
+import (
+	"slices"
+	"strings"
+
+	"evenkeel.dev/cmd/fastcgen/internal/decl"
+	"evenkeel.dev/cmd/fastcgen/internal/match"
+)
+
+// locals are the names of a wrapper's variables, none of them a parameter's or a result's.
+type locals struct{ frame, code, zero string }
+
+func localsOf(f *decl.Func) locals {
+	free := func(names ...string) string {
+		for _, n := range names {
+			if !f.NameTaken(n) && !mentioned(f, n) && !converts(f, n) {
+				return n
+			}
+		}
+		return names[len(names)-1] + "OfFastc"
+	}
+	return locals{free("f", "frame"), free("errno", "code"), free("zero", "none")}
+}
+
+// mentioned reports whether a condition of f may refer to a name.
+func mentioned(f *decl.Func, name string) bool {
+	has := func(c decl.Condition) bool {
+		for _, w := range strings.FieldsFunc(c.Text, func(r rune) bool {
+			return !(r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= 0x80)
+		}) {
+			if w == name {
+				return true
+			}
+		}
+		return false
+	}
+	return slices.ContainsFunc(f.Conditions(), has)
+}
+
+// converts reports whether a result's type has that name.
+func converts(f *decl.Func, name string) bool {
+	return slices.ContainsFunc(f.Results, func(r decl.Param) bool { return r.Typ.Base() == name })
+}
+
+// rename puts the frame's name in place of f in an expression of a plan.
+func (v locals) rename(s string) string {
+	if v.frame == "f" {
+		return s
+	}
+	if rest, ok := strings.CutPrefix(s, "f."); ok {
+		s = v.frame + "." + rest
+	}
+	return strings.NewReplacer("(f.", "("+v.frame+".", "&f.", "&"+v.frame+".").Replace(s)
+}
+
+// sentence says in the wrapper's comment what runs, and how.
+func sentence(p *match.Plan) string {
+	f := p.Func
+	subject := "It"
+	if len(f.Doc) == 0 {
+		subject = f.Name
+	}
+	var b strings.Builder
+	b.WriteString(subject + " calls the C function " + f.Call.CName)
+	switch {
+	case f.AlwaysSlow():
+		b.WriteString(" by ordinary cgo.")
+	case f.Slow != nil:
+		b.WriteString(" as a leaf, by ordinary cgo when " + f.Slow.Text + ".")
+	default:
+		b.WriteString(" as a leaf.")
+	}
+	if f.Yields != nil {
+		b.WriteString(" Other goroutines run first")
+		if f.Yields.Text != "" {
+			b.WriteString(" when " + f.Yields.Text)
+		}
+		b.WriteString(".")
+	}
+	if f.Budget != nil {
+		limit := "fastc's default"
+		if f.Budget.Limit != 0 {
+			limit = f.Budget.Limit.String() + " a call"
+		}
+		b.WriteString(" Its budget is " + limit + ": see [" + f.SiteName() + "].")
+	}
+	var conditions []string
+	for _, c := range f.Requires {
+		if strings.Contains(c.Text, "||") && len(f.Requires)+len(p.Checks) > 1 {
+			c.Text = "(" + c.Text + ")"
+		}
+		conditions = append(conditions, c.Text)
+	}
+	conditions = append(conditions, p.Checks...)
+	if len(conditions) > 0 {
+		verb := "It panics unless "
+		if f.HasError {
+			verb = "It returns an error unless "
+		}
+		b.WriteString(" " + verb + strings.Join(conditions, " and ") + ".")
+	}
+	switch {
+	case looksAtResult(p):
+		b.WriteString(" It returns errno as an error when " + f.Fails.Text + ", ret being what C returned.")
+	case f.Fails != nil:
+		b.WriteString(" It returns errno as an error when " + f.Fails.Text + " after the call.")
+	}
+	if p.Copied {
+		b.WriteString(" The string is a copy of C's, empty for NULL.")
+	}
+	if len(p.Strings) > 0 {
+		b.WriteString(" C gets " + strings.Join(p.Strings, " and ") + " without a zero byte at the end.")
+	}
+	return b.String()
+}
+
+// Wrapped breaks a sentence into comment lines.
+func Wrapped(s string) string {
+	const width = 100
+	var b strings.Builder
+	line := "//"
+	for w := range strings.FieldsSeq(s) {
+		if len(line)+1+len(w) > width && line != "//" {
+			b.WriteString(line + "\n")
+			line = "//"
+		}
+		line += " " + w
+	}
+	return b.String() + line + "\n"
+}

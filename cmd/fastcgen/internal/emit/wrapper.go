@@ -1,0 +1,278 @@
+package emit
+
+import (
+	"fmt"
+	"go/ast"
+	"go/format"
+	"go/parser"
+	"go/token"
+	"io"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"evenkeel.dev/cmd/fastcgen/internal/decl"
+	"evenkeel.dev/cmd/fastcgen/internal/match"
+)
+
+// Text returns the generated file.
+func (g *File) Text() ([]byte, error) {
+	body := &strings.Builder{}
+	g.GoTypes(body, true)
+	for _, c := range g.Decl.Consts {
+		body.WriteString("\n" + c.Text + "\n")
+	}
+	for _, p := range g.Match.Plans {
+		g.wrapper(body, p)
+	}
+	used, err := imports(body.String())
+	if err != nil {
+		return nil, fmt.Errorf("%s: the generated file is not Go: %w", g.Decl.Path, err)
+	}
+	b := &strings.Builder{}
+	fmt.Fprintf(b, Header+" from %s. DO NOT EDIT.\n\n//go:build %s\n\n", filepath.Base(g.Decl.Path), decl.BuildLine(g.Decl.Build))
+	for _, l := range g.Decl.Doc {
+		b.WriteString(l + "\n")
+	}
+	fmt.Fprintf(b, "package %s\n\n", g.Decl.Pkg)
+	b.WriteString(Comment(strings.Trim(g.Decl.Preamble, "\n") + "\n\n" + g.c(false)))
+	b.WriteString("import \"C\"\n\nimport (\n")
+	for _, path := range used {
+		fmt.Fprintf(b, "\t%q\n", path)
+	}
+	b.WriteString("\t\"unsafe\"\n\n\t\"evenkeel.dev/fastc\"\n)\n")
+	b.WriteString(body.String())
+	text, err := format.Source([]byte(b.String()))
+	if err != nil {
+		return nil, fmt.Errorf("%s: the generated file is not Go: %w", g.Decl.Path, err)
+	}
+	return text, nil
+}
+
+// imports returns the packages that Go code refers to, of those that generated code may need
+// besides unsafe and fastc.
+func imports(body string) ([]string, error) {
+	file, err := parser.ParseFile(token.NewFileSet(), "", "package p\n"+body, parser.SkipObjectResolution)
+	if err != nil {
+		return nil, err
+	}
+	uses := map[string]bool{}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if sel, ok := n.(*ast.SelectorExpr); ok {
+			if x, ok := sel.X.(*ast.Ident); ok {
+				uses[x.Name] = true
+			}
+		}
+		return true
+	})
+	return slices.DeleteFunc([]string{"errors", "runtime", "runtime/cgo", "syscall", "time"}, func(p string) bool { return !uses[path.Base(p)] }), nil
+}
+
+// Comment makes a comment of C code.
+func Comment(text string) string {
+	text = strings.TrimRight(text, "\n")
+	if !strings.Contains(text, "*/") {
+		return "/*\n" + text + "\n*/\n"
+	}
+	lines := strings.Split(text, "\n")
+	for i, l := range lines {
+		lines[i] = strings.TrimRight("// "+l, " \t")
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// GoTypes writes the declared types; layout adds what holds the mirrors to C's layout.
+func (g *File) GoTypes(b io.Writer, layout bool) {
+	mirrors := map[*decl.Type]*match.Mirror{}
+	for _, mr := range g.Match.Mirrors {
+		mirrors[mr.Decl] = mr
+	}
+	for _, t := range g.Match.Types {
+		fmt.Fprintln(b)
+		doc(b, t.Decl.Doc, t.Name+" is C's "+t.Decl.CText()+".")
+		switch t.Kind {
+		case decl.GoMirror:
+			mr := mirrors[t.Decl]
+			fmt.Fprintf(b, "type %s struct {\n%s\n}\n", t.Name, strings.Join(mr.Lines, "\n"))
+			if layout {
+				goAsserts(b, mr)
+			}
+		case decl.GoOpaque:
+			if layout {
+				fmt.Fprintf(b, "type %s struct{ _ cgo.Incomplete }\n", t.Name)
+			} else {
+				fmt.Fprintf(b, "type %s struct{}\n", t.Name)
+			}
+		case decl.GoBool:
+			fmt.Fprintf(b, "type %s bool\n", t.Name)
+		default:
+			fmt.Fprintf(b, "type %s %s\n", t.Name, t.Num.GoName())
+		}
+	}
+}
+
+// doc writes a doc comment, or what stands in for a missing one.
+func doc(b io.Writer, lines []string, missing string) {
+	if len(lines) == 0 {
+		lines = []string{"// " + missing}
+	}
+	fmt.Fprintln(b, strings.Join(lines, "\n"))
+}
+
+// goAsserts writes what the Go compiler refuses when a mirror is laid out differently.
+func goAsserts(b io.Writer, mr *match.Mirror) {
+	n := mr.Decl.Name
+	fmt.Fprintf(b, "\n// The compiler refuses these when %s is not laid out as %s.\nvar (\n", n, mr.Decl.CText())
+	fmt.Fprintf(b, "\t_ = [1]struct{}{}[unsafe.Sizeof(%s{})-%d]\n", n, mr.Size)
+	for _, f := range mr.Offsets {
+		if !strings.Contains(f.GoPath, ".") {
+			fmt.Fprintf(b, "\t_ = [1]struct{}{}[unsafe.Offsetof(%s{}.%s)-%d]\n", n, f.GoPath, f.Offset)
+		}
+	}
+	fmt.Fprint(b, ")\n")
+}
+
+// wrapper writes a function's wrapper, and its Site.
+func (g *File) wrapper(b *strings.Builder, p *match.Plan) {
+	f := p.Func
+	full := g.Decl.Pkg + "." + f.Name
+	if f.Budget != nil {
+		options := ""
+		if f.Budget.Limit != 0 {
+			options = "Budget: " + goDuration(f.Budget.Limit)
+		}
+		fmt.Fprintf(b, "\n// %s counts the calls of [%s] and holds its budget.\n", f.SiteName(), f.Name)
+		fmt.Fprintf(b, "var %s = fastc.MustSite(unsafe.Pointer(C.%s), %q, fastc.Options{%s})\n", f.SiteName(), g.Shim(f), full, options)
+	}
+	b.WriteString("\n")
+	for _, l := range f.Doc {
+		b.WriteString(l + "\n")
+	}
+	if len(f.Doc) > 0 {
+		b.WriteString("//\n")
+	}
+	b.WriteString(Wrapped(sentence(p)))
+	fmt.Fprintf(b, "func %s(%s)%s {\n", f.Name, decl.GoParams(f), decl.GoResults(f))
+	v := localsOf(f)
+	for _, c := range f.Requires {
+		require(b, p, full, c.Text, v)
+	}
+	for _, c := range p.Checks {
+		require(b, p, full, c, v)
+	}
+	switch {
+	case f.Yields == nil:
+	case f.Yields.Text == "":
+		b.WriteString("\truntime.Gosched()\n")
+	default:
+		fmt.Fprintf(b, "\tif %s {\n\t\truntime.Gosched()\n\t}\n", f.Yields.Text)
+	}
+	arg := "nil"
+	if len(p.Fields) > 0 {
+		fmt.Fprintf(b, "\tvar %s C.struct_%s\n", v.frame, frame(f))
+		arg = "unsafe.Pointer(&" + v.frame + ")"
+	}
+	for _, s := range p.Sets {
+		b.WriteString("\t" + v.rename(s) + "\n")
+	}
+	g.call(b, p, v, arg)
+	if p.Pointers {
+		fmt.Fprintf(b, "\truntime.KeepAlive(&%s)\n", v.frame)
+	}
+	returns(b, p, full, v)
+	b.WriteString("}\n")
+}
+
+// call writes the call of the shim, fast or slow.
+func (g *File) call(b *strings.Builder, p *match.Plan, v locals, arg string) {
+	f := p.Func
+	call := func(how string) string {
+		if f.Budget != nil {
+			return fmt.Sprintf("%s.%s(%s)", f.SiteName(), how, arg)
+		}
+		return fmt.Sprintf("fastc.%s(unsafe.Pointer(C.%s), %s)", how, g.Shim(f), arg)
+	}
+	set := ""
+	if f.Fails != nil {
+		set = v.code + " := "
+	}
+	switch {
+	case f.AlwaysSlow():
+		fmt.Fprintf(b, "\t%s%s\n", set, call("Slow"))
+	case f.Slow == nil:
+		fmt.Fprintf(b, "\t%s%s\n", set, call("Call"))
+	default:
+		if f.Fails != nil {
+			fmt.Fprintf(b, "\tvar %s int32\n", v.code)
+			set = v.code + " = "
+		}
+		fmt.Fprintf(b, "\tif %s {\n\t\t%s%s\n\t} else {\n\t\t%s%s\n\t}\n", f.Slow.Text, set, call("Slow"), set, call("Call"))
+	}
+}
+
+// require writes a check before the call.
+func require(b *strings.Builder, p *match.Plan, full, cond string, v locals) {
+	text := full + ": requires " + cond
+	fmt.Fprintf(b, "\tif !(%s) {\n", cond)
+	if p.Func.HasError {
+		zeros := make([]string, 0, len(p.Func.Results)+1)
+		if !p.Func.Named {
+			for range p.Func.Results {
+				fmt.Fprintf(b, "\t\tvar %s %s\n", v.zero, p.Func.Results[0].Typ)
+				zeros = append(zeros, v.zero)
+			}
+		} else {
+			for i, r := range p.Func.Results {
+				if r.Name == "_" {
+					fmt.Fprintf(b, "\t\tvar %s%d %s\n", v.zero, i, r.Typ)
+					zeros = append(zeros, fmt.Sprintf("%s%d", v.zero, i))
+					continue
+				}
+				zeros = append(zeros, r.Name)
+			}
+		}
+		fmt.Fprintf(b, "\t\treturn %s\n", strings.Join(append(zeros, fmt.Sprintf("errors.New(%q)", text)), ", "))
+	} else {
+		fmt.Fprintf(b, "\t\tpanic(%q)\n", text)
+	}
+	b.WriteString("\t}\n")
+}
+
+// returns writes what follows the call.
+func returns(b *strings.Builder, p *match.Plan, full string, v locals) {
+	values := make([]string, len(p.Values))
+	for i, s := range p.Values {
+		values[i] = v.rename(s)
+	}
+	join := func(last string) string { return strings.Join(append(values[:len(values):len(values)], last), ", ") }
+	if !p.Func.HasError {
+		if len(values) > 0 {
+			fmt.Fprintf(b, "\treturn %s\n", strings.Join(values, ", "))
+		}
+		return
+	}
+	if p.Func.Fails == nil {
+		fmt.Fprintf(b, "\treturn %s\n", join("nil"))
+		return
+	}
+	fmt.Fprintf(b, "\tif %s < 0 {\n\t\treturn %s\n\t}\n", v.code, join(fmt.Sprintf("errors.New(%q)", full+": "+p.Func.Call.CName+" failed, and left errno as it was")))
+	fmt.Fprintf(b, "\tif %s != 0 {\n\t\treturn %s\n\t}\n\treturn %s\n", v.code, join("syscall.Errno("+v.code+")"), join("nil"))
+}
+
+// goDuration writes a duration in the largest unit that divides it.
+func goDuration(d time.Duration) string {
+	for _, u := range []struct {
+		unit time.Duration
+		name string
+	}{{time.Second, "time.Second"}, {time.Millisecond, "time.Millisecond"}, {time.Microsecond, "time.Microsecond"}} {
+		switch {
+		case d == u.unit:
+			return u.name
+		case d%u.unit == 0:
+			return fmt.Sprintf("%d * %s", d/u.unit, u.name)
+		}
+	}
+	return fmt.Sprintf("%d * time.Nanosecond", d)
+}

@@ -1,0 +1,100 @@
+package generate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"evenkeel.dev/cmd/fastcgen/internal/cc"
+	"evenkeel.dev/cmd/fastcgen/internal/decl"
+	"evenkeel.dev/cmd/fastcgen/internal/emit"
+	"evenkeel.dev/cmd/fastcgen/internal/match"
+	"evenkeel.dev/cmd/fastcgen/internal/reach"
+)
+
+// Result is what the stages made of a declaration file.
+type Result struct {
+	Text     []byte
+	Warnings []string
+}
+
+// File makes the Go file for the declaration file of that name, by one stage after the other: what is wrong
+// in one is said before the next begins.
+//
+//	parse   the declaration file -> declaration
+//	load    the package around it: its other names, #cgo lines, C files
+//	ask     the C compiler -> the types of the functions, as debugging information has them
+//	match   Go's types and C's -> a plan for each function, a mirror for each struct
+//	try     the plans in C, and the conditions in Go, on their compilers
+//	file    the text
+//	look    the C compiler's assembly -> warnings
+func File(ctx context.Context, path, out string) (*Result, error) {
+	src, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("no file %s: name the declaration file, as in fastcgen dot.go", path)
+	} else if err != nil {
+		return nil, err
+	}
+	d, err := decl.Parse(path, src)
+	if err != nil {
+		return nil, err
+	}
+	temp, err := os.MkdirTemp("", "fastcgen-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(temp)
+	pkg, err := cc.Load(ctx, d, out, temp)
+	if err != nil {
+		return nil, err
+	}
+	if err := pkg.Clashes(d).Err(); err != nil {
+		return nil, err
+	}
+	tc, err := cc.NewToolchain(ctx, pkg)
+	if err != nil {
+		return nil, err
+	}
+	g, err := Checked(ctx, tc, d, pkg)
+	if err != nil {
+		return nil, err
+	}
+	text, err := g.Text()
+	if err != nil {
+		return nil, err
+	}
+	return &Result{text, Blocking(ctx, tc, g, pkg)}, nil
+}
+
+// Checked compares the declarations with C, and has the compilers of C and Go take what is made of them.
+func Checked(ctx context.Context, tc *cc.Toolchain, d *decl.File, pkg *cc.Package) (*emit.File, error) {
+	facts, err := cc.Ask(ctx, tc, d)
+	if err != nil {
+		return nil, err
+	}
+	_, foreign := pkg.Declared()
+	m, bad := match.Match(facts, d, foreign)
+	if m == nil {
+		return nil, bad.Err()
+	}
+	g := &emit.File{Decl: d, ImportPath: pkg.ImportPath, Match: m}
+	if err := append(bad, conditions(g, pkg)...).Err(); err != nil {
+		return nil, err
+	}
+	for _, try := range []func(context.Context, *cc.Toolchain, *emit.File) error{tryC, unchecked, overrun} {
+		if err := try(ctx, tc, g); err != nil {
+			return nil, err
+		}
+	}
+	return g, nil
+}
+
+// Blocking returns warnings about calls that leaf functions must not make.
+func Blocking(ctx context.Context, tc *cc.Toolchain, g *emit.File, pkg *cc.Package) []string {
+	source := g.Trial()
+	source += reach.Handed(ctx, tc, pkg, source)
+	s := &reach.Search{Toolchain: tc, Package: pkg, Decl: g.Decl, Source: source, Shim: g.Shim(g.Decl.Funcs[0])}
+	return s.Warnings(ctx)
+}

@@ -1,0 +1,188 @@
+package match
+
+import (
+	"debug/dwarf"
+	"fmt"
+	"go/ast"
+
+	"evenkeel.dev/cmd/fastcgen/internal/cc"
+	"evenkeel.dev/cmd/fastcgen/internal/decl"
+)
+
+// Result is what a declaration file and C agree on: how each declared type and each function is laid out.
+type Result struct {
+	Types   []*decl.GoType // in the order of their declarations
+	Mirrors []*Mirror
+	Plans   []*Plan
+	names   *resolver
+}
+
+// Match compares the declarations with C. foreign are the types that the package's other files declare. The
+// result is nil where what is wrong leaves nothing to go on with.
+func Match(facts *cc.Facts, d *decl.File, foreign map[string]ast.Expr) (*Result, decl.Problems) {
+	r, mirrors := newResolver(facts, d, foreign)
+	if len(r.bad) > 0 {
+		return nil, r.bad
+	}
+	m := &Result{Types: r.order, Mirrors: mirrors, names: r}
+	for _, f := range d.Funcs {
+		if p := r.match(f); p != nil {
+			m.Plans = append(m.Plans, p)
+		}
+	}
+	if len(r.bad) > 0 {
+		return nil, r.bad
+	}
+	r.unused(d)
+	r.floats(d)
+	return m, r.bad
+}
+
+// Resolve returns what a type of the declaration file stands for. ok is false when it has a name that is not known.
+func (m *Result) Resolve(t *decl.GoType) (res *decl.GoType, ok bool) { return m.names.resolve(t, 0) }
+
+// Length returns the number of elements of an array.
+func (m *Result) Length(t *decl.GoType) int64 {
+	g, _ := m.Resolve(t)
+	return g.Len
+}
+
+// unused finds opaque types that no function takes or gives. C makes up a struct for a name
+// that it does not know, so that a misspelt one would stay unseen.
+func (r *resolver) unused(d *decl.File) {
+	used := map[*decl.Type]bool{}
+	var note func(t *decl.GoType)
+	note = func(t *decl.GoType) {
+		if t.Elem != nil {
+			note(t.Elem)
+		}
+		if g := r.declared[t.Name]; g != nil {
+			used[g.Decl] = true
+		}
+	}
+	for _, f := range d.Funcs {
+		for _, p := range f.Params {
+			note(p.Typ)
+		}
+		for _, p := range f.Results {
+			note(p.Typ)
+		}
+	}
+	for _, t := range r.order {
+		if t.Kind == decl.GoOpaque && !used[t.Decl] {
+			r.bad.Add(t.Decl.At, "no function uses "+t.Name+", of which C may know no more than the name", "leave it out")
+		}
+	}
+}
+
+// floats finds floating-point constants of C in Go code: cgo gives them with six decimals.
+func (r *resolver) floats(d *decl.File) {
+	var uses []decl.Name
+	for _, c := range d.Consts {
+		uses = append(uses, c.Uses...)
+	}
+	for _, f := range d.Funcs {
+		for _, c := range f.Conditions() {
+			uses = append(uses, c.Uses...)
+		}
+	}
+	for _, n := range uses {
+		if k, ok := r.facts.Number(r.facts.Consts[n.Text]); ok && k.Class == decl.Float {
+			r.bad.Add(n.At, "C."+n.Text+" is a floating-point constant, of which cgo keeps six decimals", "write the number; as an argument in //fastc:call it is exact")
+		}
+	}
+}
+
+// newResolver decides what the declared types are, and lays out the mirrors.
+func newResolver(facts *cc.Facts, d *decl.File, foreign map[string]ast.Expr) (*resolver, []*Mirror) {
+	r := &resolver{facts: facts, declared: map[string]*decl.GoType{}, foreign: foreign}
+	var mirrors []*Mirror
+	for _, t := range d.Types { // enums and opaque types first: mirrors use them
+		r.declare(t)
+	}
+	for _, t := range d.Types {
+		if g := r.declared[t.Name]; g != nil && g.Kind == decl.GoMirror {
+			mirrors = append(mirrors, r.mirror(t))
+		}
+	}
+	return r, mirrors
+}
+
+// declare decides what a type declaration makes.
+func (r *resolver) declare(t *decl.Type) {
+	c := r.facts.Types[t.CText()]
+	if c == nil {
+		r.bad.Add(t.At, "the C compiler gave no debugging information for "+t.CText(), "declare a function that uses it, or leave it out")
+		return
+	}
+	g := &decl.GoType{Name: t.Name, Decl: t}
+	b, _ := r.facts.Bare(c)
+	n, isNumber := r.facts.Number(c)
+	switch b := b.(type) {
+	case *dwarf.StructType:
+		switch {
+		case b.Incomplete || t.Opaque:
+			g.Kind = decl.GoOpaque
+		case b.Kind == "struct":
+			g.Kind = decl.GoMirror
+		default:
+			r.bad.Add(t.At, t.CText()+" is a union, which Go does not have", "put //fastc:opaque above it to pass pointers to it")
+			return
+		}
+	case *dwarf.VoidType:
+		g.Kind = decl.GoOpaque
+	case *dwarf.BoolType:
+		g.Kind = decl.GoBool
+	default:
+		if !isNumber {
+			r.bad.Add(t.At, t.CText()+" is "+r.facts.Describe(c)+", no struct, enum or number that Go has",
+				"leave it out")
+			return
+		}
+		g.Kind, g.Num = decl.GoNumber, n.Number
+		if n.PlainChar {
+			g.Num = decl.Number{Class: decl.Unsigned, Size: 1}
+		}
+	}
+	if t.Opaque && g.Kind != decl.GoOpaque {
+		r.bad.Add(t.At, "//fastc:opaque on "+t.CText()+", which is no struct or union", "leave it out")
+	}
+	r.declared[t.Name] = g
+	r.order = append(r.order, g)
+}
+
+// match makes a function's plan; what is wrong goes to r.bad.
+func (r *resolver) match(f *decl.Func) *Plan {
+	m := &matcher{r, f, &Plan{Func: f, Outs: map[string]string{}}, nil}
+	b, _ := r.facts.Bare(r.facts.Funcs[f.Call.CName])
+	fn, ok := b.(*dwarf.FuncType)
+	if !ok {
+		m.bad.Add(f.Call.At, f.Call.CName+" is not a function in C", "name a function")
+		return nil
+	}
+	m.c, m.p.Sig, m.p.Result = fn, cc.TypeText(r.facts.Funcs[f.Call.CName], ""), cc.TypeText(cc.Unqualified(fn.ReturnType), "")
+	if n := len(fn.ParamType); n > 0 {
+		if _, ok := fn.ParamType[n-1].(*dwarf.DotDotDotType); ok {
+			m.bad.Add(f.Call.At, f.Call.CName+" has variable arguments, or no prototype",
+				"wrap it in a static inline function with fixed parameters in the preamble")
+			return nil
+		}
+	}
+	if want, have := len(fn.ParamType), len(f.Call.Args); want != have {
+		m.bad.Add(f.Call.At, fmt.Sprintf("%s takes %s, and //fastc:call passes %d", f.Call.CName, decl.Plural(want, "argument"), have),
+			"pass what C declares: "+cc.TypeText(fn, f.Call.CName))
+		return nil
+	}
+	before := len(r.bad)
+	if m.nameless() {
+		return nil
+	}
+	for i, a := range f.Call.Args {
+		m.argument(i, a, fn.ParamType[i])
+	}
+	m.results(fn.ReturnType)
+	if len(r.bad) > before {
+		return nil
+	}
+	return m.p
+}

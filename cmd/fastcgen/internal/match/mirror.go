@@ -1,0 +1,272 @@
+package match
+
+import (
+	"debug/dwarf"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"evenkeel.dev/cmd/fastcgen/internal/cc"
+	"evenkeel.dev/cmd/fastcgen/internal/decl"
+)
+
+// Mirror is a Go struct laid out as a C one.
+type Mirror struct {
+	Decl    *decl.Type
+	Size    int64
+	Align   int64
+	Lines   []string // of the struct
+	Offsets []Field  // for the assertions
+	Numbers []cc.Fact
+}
+
+// Field is a field's place, as Go and C write its name.
+type Field struct {
+	GoPath, CPath string
+	Offset        int64
+	CType         string // for the assertion, empty for an anonymous struct
+}
+
+// mirror makes the Go struct for a declared C one.
+func (r *resolver) mirror(t *decl.Type) *Mirror {
+	s := r.cType(t).(*dwarf.StructType)
+	mr := &Mirror{Decl: t, Size: s.ByteSize}
+	before := len(r.bad)
+	mr.Lines, mr.Align = r.fields(t, mr, s, "", "", 0, "\t")
+	if o := r.facts.Odd[r.facts.Types[t.CText()]]; len(r.bad) == before && (o.Align > mr.Align || r.facts.Odd[s].Align > mr.Align) {
+		r.bad.Add(t.At, t.CText()+" asks for an alignment that Go does not give", "put //fastc:opaque above it to pass pointers to it only")
+	}
+	return mr
+}
+
+// fields makes the lines for the fields of s, which stands at offset base in t, and says how Go aligns s.
+//
+// Go lays a struct out by its own rules, which are C's for what both have; where C leaves a gap that Go would not, a blank
+// field of bytes fills it:
+//
+//	struct { char kind; __attribute__((aligned(8))) int n; }      Kind byte     offset 0
+//	                                                              _ [7]byte     1: n has to stand at 8
+//	                                                              N int32       8
+//	                                                              _ [4]byte     12: C rounds the size up to 16
+//
+// Invariant: end is how far the lines reach so far, so no field may begin before it, and each begins at a multiple of what
+// Go aligns its type to. A struct where that cannot be (packed, bit-fields, unions) has no mirror.
+func (r *resolver) fields(t *decl.Type, mr *Mirror, s *dwarf.StructType, goPath, cPath string, base int64, indent string) (lines []string, align int64) {
+	align = 1
+	end := int64(0)
+	names := map[string]bool{}
+	refuse := func(f *dwarf.StructField, what, do string) {
+		field := cPath + f.Name
+		if f.Name == "" {
+			field = cPath + "a field without a name"
+		}
+		r.bad.Add(t.At, t.CText()+": "+field+" "+what, do)
+	}
+	const opaque = "put //fastc:opaque above the type to pass pointers to it only"
+	if len(s.Field) == 0 {
+		r.bad.Add(t.At, t.CText()+" has no fields", opaque)
+	}
+	for _, f := range s.Field {
+		name := fieldName(f.Name)
+		switch {
+		case f.BitSize != 0:
+			refuse(f, "is a bit-field, which Go does not have", opaque)
+			continue
+		case name == "":
+			refuse(f, "cannot be named in Go", opaque)
+			continue
+		case names[name]:
+			refuse(f, "would be a second "+name+" in Go", opaque)
+			continue
+		}
+		names[name] = true
+		text, size, fieldAlign, what, do := r.fieldType(t, mr, f.Type, goPath+name+".", cPath+f.Name+".", base+f.ByteOffset, indent)
+		if what != "" {
+			refuse(f, what, do)
+			continue
+		}
+		if f.ByteOffset%fieldAlign != 0 {
+			refuse(f, fmt.Sprintf("is at offset %d, where Go puts nothing of its size (a packed struct)", f.ByteOffset), opaque)
+			continue
+		}
+		if gap := f.ByteOffset - end; gap > 0 {
+			lines = append(lines, fmt.Sprintf("%s_ [%d]byte", indent, gap))
+		}
+		lines = append(lines, indent+name+" "+text)
+		place := Field{goPath + name, cPath + f.Name, base + f.ByteOffset, cc.TypeText(f.Type, "")}
+		if cc.Anonymous(f.Type) {
+			place.CType = ""
+		}
+		mr.Offsets = append(mr.Offsets, place)
+		end, align = f.ByteOffset+size, max(align, fieldAlign)
+	}
+	if gap := s.ByteSize - end; gap > 0 && len(s.Field) > 0 {
+		lines = append(lines, fmt.Sprintf("%s_ [%d]byte", indent, gap))
+	}
+	if s.ByteSize%align != 0 {
+		r.bad.Add(t.At, fmt.Sprintf("%s has %d bytes, which Go would round up (a packed struct)", t.CText(), s.ByteSize), opaque)
+	}
+	return lines, align
+}
+
+// fieldType returns the Go type of a field with its size and alignment, or what is wrong with it.
+func (r *resolver) fieldType(t *decl.Type, mr *Mirror, c dwarf.Type, goPath, cPath string, base int64, indent string) (text string, size, align int64, what, do string) {
+	const opaque = "put //fastc:opaque above the type to pass pointers to it only"
+	b, aligned := r.facts.Bare(c)
+	if n, ok := r.facts.Number(c); ok {
+		mr.Numbers = append(mr.Numbers, r.facts.FactsOf(c)...)
+		name := n.Number.GoName()
+		if n.PlainChar {
+			name = "byte"
+		}
+		for _, g := range r.order {
+			if g.Kind == decl.GoNumber && n.Enum != nil && r.cType(g.Decl) == b {
+				name = g.Name
+				break
+			}
+		}
+		return name, n.Size, n.Size, "", ""
+	}
+	if aligned > 1 {
+		return "", 0, 0, "asks for an alignment that Go does not give", opaque
+	}
+	switch b := b.(type) {
+	case *dwarf.BoolType:
+		mr.Numbers = append(mr.Numbers, r.facts.FactsOf(c)...)
+		return "bool", 1, 1, "", ""
+	case *dwarf.ArrayType:
+		switch {
+		case r.facts.Odd[b].Vector:
+			return "", 0, 0, "is a vector, which Go does not have", opaque
+		case b.Count <= 0:
+			return "", 0, 0, "is an array without a length", opaque
+		}
+		text, size, align, what, do = r.fieldType(t, mr, b.Type, goPath, cPath, base, indent)
+		if strings.HasPrefix(text, "struct {") {
+			return "", 0, 0, "is an array of structs without a name", opaque
+		}
+		return fmt.Sprintf("[%d]%s", b.Count, text), size * b.Count, align, what, do
+	case *dwarf.StructType:
+		return r.structField(t, mr, b, c, goPath, cPath, base, indent)
+	case *dwarf.PtrType:
+		if target, _ := r.facts.Bare(b.Type); target != nil {
+			if _, ok := target.(*dwarf.FuncType); ok {
+				return "", 0, 0, "is a pointer to a function, and a leaf function cannot call back", opaque
+			}
+		}
+		return "", 0, 0, "is a pointer: Go's collector does not look into C's structs", opaque
+	}
+	return "", 0, 0, "is " + r.facts.Describe(c) + ", which Go does not have", opaque
+}
+
+// structField returns the Go type of a struct within a struct.
+func (r *resolver) structField(t *decl.Type, mr *Mirror, b *dwarf.StructType, c dwarf.Type, goPath, cPath string, base int64, indent string) (text string, size, align int64, what, do string) {
+	if b.Kind == "union" {
+		return "", 0, 0, "is a union, which Go does not have", "put //fastc:opaque above the type to pass pointers to it only"
+	}
+	const opaque = "put //fastc:opaque above the type to pass pointers to it only"
+	if !r.mirrorable(t, b) { // or the advice would lead to that struct, and from there back
+		return "", 0, 0, "is " + cc.TypeText(c, "") + ", of which Go can have no mirror", opaque
+	}
+	if g := r.structName(b); g != nil {
+		if g.Kind == decl.GoOpaque {
+			return "", 0, 0, "is a value of " + g.Name + ", which C keeps to itself", opaque
+		}
+		inner := r.layoutOf(g)
+		return g.Name, inner.Size, inner.Align, "", ""
+	}
+	if !cc.Anonymous(c) {
+		name := "struct_" + b.StructName
+		if b.StructName == "" {
+			name = cc.TypeText(cc.Unqualified(c), "")
+		}
+		return "", 0, 0, "is " + cc.TypeText(c, ""), "declare type NAME C." + name + " too"
+	}
+	lines, align := r.fields(t, mr, b, goPath, cPath, base, indent+"\t")
+	return "struct {\n" + strings.Join(lines, "\n") + "\n" + indent + "}", b.ByteSize, align, "", ""
+}
+
+// mirrorable reports whether a Go struct can be laid out as s, a field of t, once the structs within it
+// are declared. It is tried on a resolver of its own, in which they are.
+func (r *resolver) mirrorable(t *decl.Type, s *dwarf.StructType) bool {
+	if s.Incomplete {
+		return false
+	}
+	try := &resolver{facts: r.facts, declared: r.declared, order: slices.Clone(r.order), stands: maps.Clone(r.stands)}
+	if try.stands == nil {
+		try.stands = map[string]dwarf.Type{}
+	}
+	try.stand(s)
+	try.fields(t, &Mirror{Decl: t}, s, "", "", 0, "")
+	return len(try.bad) == 0
+}
+
+// CanMirror reports whether a Go struct can be laid out as s, once the structs within it are declared.
+func CanMirror(facts *cc.Facts, s *dwarf.StructType) bool {
+	return (&resolver{facts: facts}).mirrorable(&decl.Type{}, s)
+}
+
+// stand declares the structs within s that have no declaration.
+func (r *resolver) stand(s *dwarf.StructType) {
+	for _, f := range s.Field {
+		c := f.Type
+		b, _ := r.facts.Bare(c)
+		for {
+			a, ok := b.(*dwarf.ArrayType)
+			if !ok {
+				break
+			}
+			c = a.Type
+			b, _ = r.facts.Bare(c)
+		}
+		inner, ok := b.(*dwarf.StructType)
+		if !ok || inner.Kind != "struct" || r.structName(inner) != nil {
+			continue
+		}
+		if !cc.Anonymous(c) {
+			t := &decl.Type{Name: "_", CName: "struct_" + inner.StructName}
+			if inner.StructName == "" {
+				t.CName = cc.TypeText(cc.Unqualified(c), "")
+			}
+			r.stands[t.CText()] = inner
+			r.order = append(r.order, &decl.GoType{Kind: decl.GoMirror, Name: "_", Decl: t})
+		}
+		r.stand(inner)
+	}
+}
+
+// layoutOf returns size and alignment of a mirror that another one holds. What is wrong with it is
+// said where it is declared.
+func (r *resolver) layoutOf(g *decl.GoType) *Mirror {
+	try := *r
+	try.bad = nil
+	return try.mirror(g.Decl)
+}
+
+// fieldName makes an exported Go name of a C field's: in_use is InUse, user_id is UserID.
+func fieldName(c string) string {
+	var b strings.Builder
+	for part := range strings.SplitSeq(c, "_") {
+		switch upper := strings.ToUpper(part); {
+		case initialisms[upper]:
+			b.WriteString(upper)
+		case part != "":
+			b.WriteString(upper[:1] + part[1:])
+		}
+	}
+	name := b.String()
+	switch {
+	case !decl.CIdentifier.MatchString(name) && (name == "" || name[0] > '9'):
+		return "" // letters that C has by extension
+	case name[0] < 'A':
+		return "X" + name
+	}
+	return name
+}
+
+// initialisms are written in capitals, as linters ask.
+var initialisms = map[string]bool{
+	"API": true, "CPU": true, "DNS": true, "EOF": true, "GID": true, "HTTP": true, "ID": true, "IP": true, "JSON": true, "PID": true,
+	"RAM": true, "RPC": true, "SQL": true, "TCP": true, "TLS": true, "TTL": true, "UDP": true, "UID": true, "URI": true, "URL": true, "XML": true,
+}

@@ -1,0 +1,118 @@
+package match
+
+import (
+	"debug/dwarf"
+	"go/ast"
+
+	"evenkeel.dev/cmd/fastcgen/internal/cc"
+	"evenkeel.dev/cmd/fastcgen/internal/decl"
+)
+
+// resolver knows what the type names in a declaration file stand for.
+type resolver struct {
+	facts    *cc.Facts
+	declared map[string]*decl.GoType // by Go name
+	order    []*decl.GoType          // the same
+	foreign  map[string]ast.Expr     // types of the package's other files
+	stands   map[string]dwarf.Type   // types that mirrorable declares, by their text in C
+	bad      decl.Problems
+}
+
+// cType returns the C type behind a declared one, without typedefs.
+func (r *resolver) cType(t *decl.Type) dwarf.Type {
+	c := r.facts.Types[t.CText()]
+	if s := r.stands[t.CText()]; s != nil {
+		c = s
+	}
+	b, _ := r.facts.Bare(c)
+	return b
+}
+
+// maxDepth bounds the chain of names behind a type.
+const maxDepth = 16
+
+// resolve replaces the names in a type by what they stand for. ok is false when one is unknown.
+func (r *resolver) resolve(t *decl.GoType, depth int) (res *decl.GoType, ok bool) {
+	if t.Kind != decl.GoNamed {
+		c := *t
+		if t.Elem != nil {
+			if c.Elem, ok = r.resolve(t.Elem, depth); !ok {
+				return c.Elem, false
+			}
+		}
+		return &c, true
+	}
+	if g := r.declared[t.Name]; g != nil {
+		return g, true
+	}
+	if e, found := r.foreign[t.Name]; found && depth < maxDepth {
+		under, _, what, _ := decl.ParseType(e)
+		if what != "" {
+			return t, false
+		}
+		under, ok = r.resolve(under, depth+1)
+		if !ok {
+			return t, false
+		}
+		c := *under
+		c.Name = t.Name
+		return &c, true
+	}
+	if n, found := decl.Numbers[t.Name]; found {
+		return &decl.GoType{Kind: decl.GoNumber, Name: t.Name, Num: n}, true
+	}
+	switch t.Name {
+	case "bool":
+		return &decl.GoType{Kind: decl.GoBool, Name: t.Name}, true
+	case "string":
+		return &decl.GoType{Kind: decl.GoString, Name: t.Name}, true
+	case "error":
+		return &decl.GoType{Kind: decl.GoError, Name: t.Name}, true
+	}
+	return t, false
+}
+
+// structName returns the declared type that mirrors a C struct, nil when there is none.
+func (r *resolver) structName(c dwarf.Type) *decl.GoType {
+	for _, g := range r.order {
+		if (g.Kind == decl.GoMirror || g.Kind == decl.GoOpaque) && r.cType(g.Decl) == c {
+			return g
+		}
+	}
+	return nil
+}
+
+// sameData reports whether Go's g and C's c are the same bytes.
+func (r *resolver) sameData(g *decl.GoType, c dwarf.Type) bool {
+	b, aligned := r.facts.Bare(c)
+	switch g.Kind {
+	case decl.GoNumber:
+		n, ok := r.facts.Number(c)
+		return ok && n.Is(g.Num)
+	case decl.GoBool:
+		_, ok := b.(*dwarf.BoolType)
+		return ok && b.Size() == 1
+	case decl.GoMirror:
+		return aligned <= 8 && r.cType(g.Decl) == b
+	case decl.GoOpaque: // which C puts into memory, however it is aligned
+		return r.cType(g.Decl) == b
+	case decl.GoArray:
+		a, ok := b.(*dwarf.ArrayType)
+		return ok && a.Count == g.Len && aligned <= 1 && !r.facts.Odd[b].Vector && r.sameData(g.Elem, a.Type)
+	}
+	return false
+}
+
+// pointer returns c as a pointer, nil when it is none.
+func (r *resolver) pointer(c dwarf.Type) *dwarf.PtrType {
+	b, _ := r.facts.Bare(c)
+	ptr, _ := b.(*dwarf.PtrType)
+	return ptr
+}
+
+// isVoid reports whether c is void.
+func (r *resolver) isVoid(c dwarf.Type) bool {
+	b, _ := r.facts.Bare(c)
+	_, is := b.(*dwarf.VoidType)
+	return is
+}

@@ -1,0 +1,194 @@
+package match
+
+import (
+	"debug/dwarf"
+	"fmt"
+	"strconv"
+
+	"evenkeel.dev/cmd/fastcgen/internal/cc"
+	"evenkeel.dev/cmd/fastcgen/internal/decl"
+)
+
+// outParam passes the address of a place in the frame, from which the result is read.
+func (m *matcher) outParam(i int, a decl.Arg, c dwarf.Type) {
+	q := m.f.Result(a.Text)
+	if _, twice := m.p.Outs[a.Text]; twice {
+		m.bad.Add(a.At, "&"+a.Text+" is passed twice", "name another result")
+		return
+	}
+	m.p.Outs[a.Text] = ""
+	g, ok := m.resolve(q.Typ, 0)
+	if !ok {
+		do := "pass a parameter, not a result"
+		if m.pointer(c) != nil {
+			do = m.suggestOut(c)
+		}
+		m.bad.Add(q.At, "the type "+g.String()+" is not known, or cannot come from C", do)
+		return
+	}
+	ptr := m.pointer(c)
+	if ptr == nil || cc.IsConst(ptr.Type) {
+		why := ""
+		if ptr != nil {
+			why = ": C does not write to it"
+		}
+		m.bad.Add(a.At, fmt.Sprintf("&%s for argument %d of %s, which is %s%s", a.Text, i+1, m.f.Call.CName, m.facts.Describe(c), why), "pass a parameter, not a result")
+		return
+	}
+	field := "out" + strconv.Itoa(i)
+	declared, value := m.place(g, field)
+	if what, do := m.outRefused(i, q, g, ptr, c, declared); what != "" {
+		m.bad.Add(q.At, what, do)
+		return
+	}
+	if g.Kind != decl.GoPointer && !m.isVoid(ptr.Type) {
+		m.numberSize(ptr.Type)
+	}
+	m.out(i, a, q, g, declared)
+	m.p.Outs[a.Text] = value
+	if begin, ok := m.f.Inouts[a.Text]; ok {
+		m.begin(q, g, ptr.Type, field, begin)
+	}
+}
+
+// outRefused says why C cannot put a g where ptr, of type c, points to, and what to write; it is empty where C can.
+// declared is g's field of the frame, empty where it has none.
+func (m *matcher) outRefused(i int, q decl.Param, g *decl.GoType, ptr *dwarf.PtrType, c dwarf.Type, declared string) (what, do string) {
+	fits := !m.isVoid(ptr.Type) && m.sameData(g, ptr.Type)
+	switch {
+	case declared == "":
+		return "the result " + q.Name + " is " + g.String(), m.suggestOut(c)
+	case g.Kind == decl.GoArray && g.Len == 1: // C compilers take it for one without a length
+		return "the result " + q.Name + " is an array of one element", "declare " + g.Elem.String()
+	case g.Kind == decl.GoPointer:
+		inner := m.pointer(ptr.Type)
+		fits = inner != nil && m.sameData(g.Elem, inner.Type)
+	case g.Kind == decl.GoArray:
+		fits = m.isVoid(ptr.Type) || m.points(g, ptr.Type)
+	}
+	if fits {
+		return "", ""
+	}
+	do = m.suggestOut(c)
+	if g.Kind == decl.GoArray {
+		if n, ok := m.facts.Number(ptr.Type); ok {
+			do = fmt.Sprintf("declare [%d]%s", g.Len, n.GoName())
+		}
+	}
+	return fmt.Sprintf("%s is %s, and argument %d of %s is %s", q.Name, g.Words(), i+1, m.f.Call.CName, m.facts.Describe(c)), do
+}
+
+// out adds the field of the frame, declared, that C gets the address of.
+func (m *matcher) out(i int, a decl.Arg, q decl.Param, g *decl.GoType, declared string) {
+	field, count := "out"+strconv.Itoa(i), int64(1)
+	address := "(void *)&fastc_f->" + field
+	if g.Kind == decl.GoArray {
+		count = g.Len
+		address = "(void *)fastc_f->" + field // an array to clang, which compares its length with [static N]
+		one, _ := m.place(&decl.GoType{Kind: decl.GoArray, Len: 1, Elem: g.Elem}, field)
+		m.p.Arrays = append(m.p.Arrays, OutArray{q, i, len(m.p.Fields), one})
+	}
+	if w, ok := m.f.Writes[a.Text]; ok {
+		m.p.Fits = append(m.p.Fits, fmt.Sprintf("_Static_assert((%s) <= %d, %q);", w.Text, count,
+			SaidByUs+fmt.Sprintf("C writes %s elements to %s, which has %d; declare the array as long as what C writes", w.Text, a.Text, count)))
+	}
+	m.p.Fields = append(m.p.Fields, declared)
+	m.p.Args = append(m.p.Args, address)
+}
+
+// results compares the Go results with C's.
+func (m *matcher) results(c dwarf.Type) {
+	b, _ := m.facts.Bare(c)
+	_, m.p.voidC = b.(*dwarf.VoidType)
+	cName := m.f.Call.CName
+	var direct *decl.Param
+	for i, r := range m.f.Results {
+		if value, ok := m.p.Outs[r.Name]; ok && r.Name != "" {
+			m.p.Values = append(m.p.Values, value)
+			continue
+		}
+		if direct != nil {
+			continue // said by the parser
+		}
+		direct = &m.f.Results[i]
+		m.p.Values = append(m.p.Values, m.direct(direct, c))
+	}
+	if m.f.Copies && (direct == nil || !m.p.Copied) && len(m.bad) == 0 {
+		m.bad.Add(m.f.At, "//fastc:copy, and "+m.f.Name+" gives no string that "+cName+" returns", "leave it out")
+	}
+	failure := "errno != 0"
+	if _, isStruct := b.(*dwarf.StructType); !m.p.voidC && !isStruct && direct == nil {
+		failure = "ret != 0"
+	}
+	switch {
+	case m.f.Fails != nil && m.p.voidC && decl.ReturnOfC.MatchString(m.f.Fails.Text):
+		m.bad.Add(m.f.Fails.At, "//fastc:fails looks at ret, and "+cName+" returns nothing", "write //fastc:fails errno != 0")
+	case m.f.HasError && m.f.Fails == nil && len(m.f.Requires)+len(m.p.Checks) == 0:
+		m.bad.Add(m.f.At, fmt.Sprintf("the error of %s would always be nil: nothing says when %s fails", m.f.Name, cName), "add //fastc:fails "+failure)
+	case direct == nil && !m.p.voidC && m.f.Fails == nil && m.f.HasError:
+		m.bad.Add(m.f.At, fmt.Sprintf("%s returns %s, and %s only an error", cName, m.facts.Describe(c), m.f.Name), "add //fastc:fails "+failure)
+	case direct == nil && !m.p.voidC && m.f.Fails == nil:
+		m.bad.Add(m.f.At, fmt.Sprintf("%s returns %s, and %s does not", cName, m.facts.Describe(c), m.f.Name),
+			m.suggestResult(c))
+	}
+}
+
+// direct reads the C function's own result.
+func (m *matcher) direct(r *decl.Param, c dwarf.Type) string {
+	cName := m.f.Call.CName
+	if m.p.voidC {
+		m.bad.Add(r.At, cName+" returns nothing, and "+m.f.Name+" a result", "leave the result out")
+		return ""
+	}
+	g, ok := m.resolve(r.Typ, 0)
+	if !ok {
+		m.bad.Add(r.At, "the type "+g.String()+" is not known, or cannot come from C", m.suggestResult(c))
+		return ""
+	}
+	declared, value := m.place(g, "ret")
+	b, _ := m.facts.Bare(c)
+	ptr, isPtr := b.(*dwarf.PtrType)
+	if g.Kind == decl.GoString && isPtr {
+		return m.text(r, g, ptr, c)
+	}
+	switch {
+	case g.Kind == decl.GoOpaque:
+		m.bad.Add(r.At, "the result is a value of "+g.Name+", which C keeps to itself", m.suggestResult(c))
+	case isPtr && g.Kind != decl.GoPointer || isPtr && declared == "":
+		m.bad.Add(r.At, fmt.Sprintf("the result is %s, and %s returns %s: Go cannot know how long what it points to stays", g, cName, m.facts.Describe(c)),
+			m.suggestResult(c))
+	case declared == "" || g.Kind == decl.GoArray || isPtr && !m.sameData(g.Elem, ptr.Type) || !isPtr && !m.sameData(g, c):
+		m.bad.Add(r.At, fmt.Sprintf("the result is %s, and %s returns %s", g.Words(), cName, m.facts.Describe(c)), m.suggestResult(c))
+	}
+	m.numberSize(c)
+	m.p.Fields = append(m.p.Fields, declared)
+	m.p.RetField = true
+	m.p.RetConst = g.Kind == decl.GoMirror && m.facts.ConstMembers(m.facts.Types[g.Decl.CText()])
+	if g.Kind == decl.GoPointer {
+		m.p.RetCast = "(uintptr_t)"
+	}
+	return value
+}
+
+// text copies a string that C keeps.
+func (m *matcher) text(r *decl.Param, g *decl.GoType, ptr *dwarf.PtrType, c dwarf.Type) string {
+	cName := m.f.Call.CName
+	n, ok := m.facts.Number(ptr.Type)
+	is := fmt.Sprintf("the result is %s, and %s returns %s", g, cName, m.facts.Describe(c))
+	switch {
+	case !ok || n.Enum != nil || !n.PlainChar && n.Number != decl.Number{Class: decl.Unsigned, Size: 1}:
+		m.bad.Add(r.At, is, m.suggestResult(c))
+	case !cc.IsConst(ptr.Type):
+		m.bad.Add(r.At, is+": a string that the caller has to free, perhaps", "wrap "+cName+" in a static inline function in the preamble that returns const char *, if C keeps the string")
+	case !m.f.Copies:
+		m.bad.Add(r.At, is+": Go cannot know how long what it points to stays", "put //fastc:copy above "+m.f.Name+": Go gets a copy")
+	}
+	m.numberSize(ptr.Type)
+	m.p.Fields = append(m.p.Fields, "const void *ret", "size_t ret_len")
+	m.p.RetField, m.p.Copied = true, true
+	value := "string(unsafe.Slice((*byte)(f.ret), int(f.ret_len)))"
+	if g.Name != "string" {
+		value = g.Name + value[len("string"):]
+	}
+	return value
+}

@@ -1,0 +1,83 @@
+package reach
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// blockingKinds are functions of the C library that may wait for something other than the
+// processor, in the order of how much they say to a reader. malloc and free are not among them: they
+// take a lock that is held for nanoseconds, and every second library uses them.
+var blockingKinds = []struct {
+	name  string
+	calls []string
+}{
+	{"files", strings.Fields(`
+	pwrite write pread read fsync fdatasync pwritev writev preadv readv fwrite fread fflush fputs fgets open openat fopen
+	creat close sync syncfs msync flock lockf fcntl ioctl sendfile splice
+	freopen fdopen fclose fgetc getc getchar getline getdelim fputc putc putchar puts
+	printf fprintf vprintf vfprintf dprintf vdprintf perror scanf fscanf vscanf vfscanf
+	opendir readdir closedir rename unlink mkdir rmdir stat lstat fstat access dlopen dlsym`)},
+	{"locks and threads", strings.Fields(`
+	pthread_mutex_lock pthread_mutex_timedlock pthread_cond_wait pthread_cond_timedwait pthread_rwlock_rdlock
+	pthread_rwlock_wrlock pthread_join pthread_barrier_wait pthread_spin_lock pthread_once
+	mtx_lock mtx_timedlock cnd_wait cnd_timedwait thrd_join call_once
+	sem_wait sem_timedwait semop futex syscall`)},
+	{"waiting, the network and processes", strings.Fields(`
+	nanosleep clock_nanosleep sleep usleep thrd_sleep poll ppoll select pselect epoll_wait epoll_pwait epoll_pwait2 kqueue kevent
+	connect accept accept4 recv recvfrom recvmsg recvmmsg send sendto sendmsg sendmmsg
+	pause sigsuspend sigwait sigwaitinfo sigtimedwait alarm
+	wait waitpid wait3 wait4 waitid system popen pclose fork vfork
+	getaddrinfo getnameinfo gethostbyname gethostbyaddr getpwnam getpwuid getgrnam getgrgid
+	mq_send mq_receive msgrcv msgsnd getrandom getentropy`)},
+}
+
+// blockingCalls are those of all kinds.
+var blockingCalls = func() (list []string) {
+	for _, k := range blockingKinds {
+		list = append(list, k.calls...)
+	}
+	return list
+}()
+
+// callbacks are how C gets back into Go.
+func IsCallback(symbol string) bool {
+	return symbol == "crosscall2" || strings.HasPrefix(symbol, "_cgoexp_") || strings.HasPrefix(symbol, "_cgo_")
+}
+
+// jumps are how C leaves functions without returning from them, and landings where they come to. A function
+// that gets to a jump and to no landing leaves itself: there are frames of Go above it.
+var (
+	jumps    = []string{"longjmp", "_longjmp", "siglongjmp"}
+	landings = []string{"setjmp", "_setjmp", "sigsetjmp"}
+)
+
+// looked reports whether a way to a symbol is to be found.
+func looked(symbol string) bool {
+	name := libcName(symbol)
+	return IsCallback(symbol) || slices.Contains(blockingCalls, name) || slices.Contains(jumps, name) || slices.Contains(landings, name)
+}
+
+// libcName undoes what headers and compilers do to the names of the C library's functions:
+// __read_chk is read, open64 is open, __isoc99_scanf is scanf.
+func libcName(symbol string) string {
+	s, _, _ := strings.Cut(symbol, "@")
+	s, _, _ = strings.Cut(s, "$") // macOS: read$NOCANCEL
+	s = strings.TrimPrefix(s, "__isoc99_")
+	s = strings.TrimPrefix(s, "__isoc23_")
+	s = strings.TrimPrefix(strings.TrimSuffix(s, "_chk"), "__")
+	if short := strings.TrimSuffix(s, "64"); slices.Contains(blockingCalls, short) {
+		return short
+	}
+	return s
+}
+
+// Some lists names, the first few of many.
+func Some(names []string) string {
+	const most = 3
+	if len(names) <= most+1 {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}
