@@ -89,6 +89,7 @@ import (
 	"evenkeel.dev/cmd/fastcgen/internal/decl"
 	"evenkeel.dev/cmd/fastcgen/internal/emit"
 	"evenkeel.dev/cmd/fastcgen/internal/generate"
+	"evenkeel.dev/cmd/fastcgen/internal/initial"
 )
 
 // Exit codes.
@@ -155,7 +156,7 @@ func (a *app) main(ctx context.Context, args []string) int {
 	code := exitOK
 	files, run := fs.Args(), func(name string) error { return a.file(ctx, name) }
 	if a.init {
-		files, run = files[:1], func(string) error { return a.initialize(ctx, fs.Args()) }
+		files, run = files[:1], func(string) error { return initial.Run(ctx, fs.Args(), a.output, a.stderr) }
 	}
 	for _, name := range files {
 		if err := run(name); ctx.Err() != nil {
@@ -216,7 +217,7 @@ func ordinary(path string, otherwise error) error {
 		return otherwise
 	}
 	f, err := parser.ParseFile(fset, path, src, parser.ParseComments|parser.SkipObjectResolution)
-	if err != nil || !isOrdinary(f) {
+	if err != nil || !initial.IsOrdinary(f) {
 		return otherwise
 	}
 	return decl.Problems{{At: fset.PositionFor(f.Package, false), What: "this is an ordinary cgo file", Do: "fastcgen -init " + path + " writes its declarations"}}

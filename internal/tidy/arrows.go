@@ -25,7 +25,13 @@ var arrows = []arrow{
 		"internal/report", "internal/proc", "loadgen", "gctrace", "reqtrace",
 		"github.com/google/pprof/profile",
 	}},
-	{"cmd/fastcgen", []string{"cmd/fastcgen/internal/..."}},
+	{"cmd/fastcgen", []string{
+		"cmd/fastcgen/internal/initial", "cmd/fastcgen/internal/generate", "cmd/fastcgen/internal/emit", "cmd/fastcgen/internal/decl",
+	}},
+	{"cmd/fastcgen/internal/initial", []string{
+		"cmd/fastcgen/internal/decl", "cmd/fastcgen/internal/cc", "cmd/fastcgen/internal/match",
+		"cmd/fastcgen/internal/emit", "cmd/fastcgen/internal/reach", "cmd/fastcgen/internal/generate",
+	}},
 	{"cmd/fastcgen/internal/generate", []string{
 		"cmd/fastcgen/internal/decl", "cmd/fastcgen/internal/cc", "cmd/fastcgen/internal/match",
 		"cmd/fastcgen/internal/emit", "cmd/fastcgen/internal/reach",

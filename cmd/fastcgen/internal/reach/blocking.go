@@ -119,7 +119,7 @@ func (g *callGraph) sentence(cName string, found []*step) string {
 // telling returns the step of each kind that says most, a way into Go first, then a jump.
 func telling(found []*step) []*step {
 	var list []*step
-	for _, ends := range []func(symbol string) bool{isCallback, func(s string) bool { return slices.Contains(jumps, libcName(s)) }} {
+	for _, ends := range []func(symbol string) bool{IsCallback, func(s string) bool { return slices.Contains(jumps, libcName(s)) }} {
 		if i := slices.IndexFunc(found, func(s *step) bool { return ends(s.key) }); i >= 0 && len(list) == 0 {
 			list = append(list, found[i])
 		}

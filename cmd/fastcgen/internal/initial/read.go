@@ -1,4 +1,4 @@
-package main
+package initial
 
 import (
 	"fmt"
@@ -57,8 +57,8 @@ func importsC(f *ast.File) bool {
 	return slices.ContainsFunc(f.Imports, func(s *ast.ImportSpec) bool { return s.Path.Value == `"C"` })
 }
 
-// isOrdinary reports whether f is an ordinary file that uses cgo, and was not meant as a declaration file.
-func isOrdinary(f *ast.File) bool {
+// IsOrdinary reports whether f is an ordinary file that uses cgo, and was not meant as a declaration file.
+func IsOrdinary(f *ast.File) bool {
 	for _, g := range f.Comments {
 		for _, c := range g.List {
 			if strings.HasPrefix(c.Text, decl.DirectivePrefix) || decl.NearDirective.MatchString(c.Text) {

@@ -1,4 +1,4 @@
-package main
+package initial
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"go/build/constraint"
 	"go/parser"
 	"go/token"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -36,9 +37,10 @@ type initializer struct {
 // at is where a file begins.
 func (f *cgoFile) at() token.Position { return token.Position{Filename: f.path, Line: 1, Column: 1} }
 
-// initialize writes the declarations of the C functions that the files call.
-func (a *app) initialize(ctx context.Context, names []string) error {
-	in := &initializer{out: a.output}
+// Run writes the declarations of the C functions that the files of these names call to the file out, or to one named
+// after the first of them, and says on stderr what they leave to decide.
+func Run(ctx context.Context, names []string, out string, stderr io.Writer) error {
+	in := &initializer{out: out}
 	if in.out == "" {
 		in.out = strings.TrimSuffix(names[0], ".go") + initSuffix
 	}
@@ -60,7 +62,7 @@ func (a *app) initialize(ctx context.Context, names []string) error {
 	if err != nil {
 		return err
 	}
-	in.report(a)
+	in.report(stderr)
 	if text == nil {
 		return fmt.Errorf("%s calls no C function that could be declared: nothing is written", strings.Join(names, " "))
 	}
@@ -72,7 +74,7 @@ func (a *app) initialize(ctx context.Context, names []string) error {
 	if counts[isDeclared] == 0 {
 		next = "Decide some of them, then run fastcgen " + in.out
 	}
-	fmt.Fprintf(a.stderr, "fastcgen: %s declares %s; left to decide, in comments: %d; left to cgo: %d. %s\n",
+	fmt.Fprintf(stderr, "fastcgen: %s declares %s; left to decide, in comments: %d; left to cgo: %d. %s\n",
 		in.out, decl.Plural(counts[isDeclared], "function"), counts[isAsked], counts[isLeft], next)
 	return nil
 }
@@ -238,24 +240,24 @@ func (in *initializer) twice(own *ownOfPreamble) error {
 }
 
 // report says what the user has to know on standard error.
-func (in *initializer) report(a *app) {
+func (in *initializer) report(stderr io.Writer) {
 	for _, s := range in.notable {
-		fmt.Fprintf(a.stderr, "%s\n", s)
+		fmt.Fprintf(stderr, "%s\n", s)
 	}
 	for _, s := range in.warned {
-		fmt.Fprintf(a.stderr, "%s\n", s)
+		fmt.Fprintf(stderr, "%s\n", s)
 	}
 	for _, u := range in.list {
 		at := u.sites[0].at
 		switch {
 		case u.refused != "":
-			fmt.Fprintf(a.stderr, "%s: C.%s stays as it is: %s\n", at, u.cName, u.refused)
+			fmt.Fprintf(stderr, "%s: C.%s stays as it is: %s\n", at, u.cName, u.refused)
 		case len(u.questions) > 0:
 			for _, q := range u.questions {
-				fmt.Fprintf(a.stderr, "%s: C.%s is left to you: %s\n", at, u.cName, q)
+				fmt.Fprintf(stderr, "%s: C.%s is left to you: %s\n", at, u.cName, q)
 			}
 		case len(u.slow) > 0:
-			fmt.Fprintf(a.stderr, "%s: C.%s is declared //fastc:slow: %s\n", at, u.cName, strings.Join(u.slow, "; "))
+			fmt.Fprintf(stderr, "%s: C.%s is declared //fastc:slow: %s\n", at, u.cName, strings.Join(u.slow, "; "))
 		}
 	}
 }
