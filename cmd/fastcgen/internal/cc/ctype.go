@@ -13,11 +13,11 @@ type Facts struct {
 	Funcs  map[string]dwarf.Type // by C name
 	Types  map[string]dwarf.Type // by the text in C
 	Consts map[string]dwarf.Type // by C name
-	Odd    map[dwarf.Type]oddity
+	Odd    map[dwarf.Type]Oddity
 }
 
-// oddity is what debug/dwarf's types do not carry.
-type oddity struct {
+// Oddity is what debug/dwarf's types do not carry.
+type Oddity struct {
 	Vector bool
 	Align  int64 // asked for in the source, 0: natural
 }
@@ -30,7 +30,7 @@ const (
 
 // note keeps the oddities of the type at e.
 func (facts *Facts) note(data *dwarf.Data, e *dwarf.Entry) {
-	var o oddity
+	var o Oddity
 	o.Vector, _ = e.Val(attrGNUVector).(bool)
 	o.Align, _ = e.Val(attrAlignment).(int64)
 	switch e.Tag {
@@ -38,7 +38,7 @@ func (facts *Facts) note(data *dwarf.Data, e *dwarf.Entry) {
 	default:
 		return
 	}
-	if o == (oddity{}) {
+	if o == (Oddity{}) {
 		return
 	}
 	if t, err := data.Type(e.Offset); err == nil { // what cannot be read is said where it is used

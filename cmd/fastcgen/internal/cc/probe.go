@@ -133,10 +133,11 @@ func preambleProblems(d *decl.File, err error) error {
 	return bad
 }
 
-// answers reads the types of the probes' variables.
+// answers reads the types of the probes' variables. The variables' names carry what they stand for: fastc_func_0 is a
+// pointer to the function, fastc_type_1 one to the type, fastc_const_2 has the type of the constant itself.
 func answers(data *dwarf.Data, list []probe) (*Facts, error) {
 	var bad decl.Problems
-	facts := &Facts{Funcs: map[string]dwarf.Type{}, Types: map[string]dwarf.Type{}, Odd: map[dwarf.Type]oddity{}, Consts: map[string]dwarf.Type{}}
+	facts := &Facts{Funcs: map[string]dwarf.Type{}, Types: map[string]dwarf.Type{}, Odd: map[dwarf.Type]Oddity{}, Consts: map[string]dwarf.Type{}}
 	byVariable := map[string]probe{}
 	for _, p := range list {
 		byVariable[p.variable] = p

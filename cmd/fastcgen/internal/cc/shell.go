@@ -38,6 +38,7 @@ func (sh Shell) Run(ctx context.Context, stdin string, command ...string) (strin
 	return out.String(), nil
 }
 
+// FirstLine returns what stands before the first line break.
 func FirstLine(s string) string {
 	line, _, _ := strings.Cut(s, "\n")
 	return line

@@ -106,6 +106,7 @@ func (tc *Toolchain) Strictly(ctx context.Context, source string) (string, error
 	return tc.Object(ctx, source, "-Wno-error", "-O2", "-x", "c", "-")
 }
 
+// Object compiles C into an object file and returns its name: stdin, where args say so, with the package's flags before args.
 func (tc *Toolchain) Object(ctx context.Context, stdin string, args ...string) (string, error) {
 	tc.count++
 	out := filepath.Join(tc.Temp, "o"+strconv.Itoa(tc.count)+".o")

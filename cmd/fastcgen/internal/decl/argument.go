@@ -112,6 +112,7 @@ func (p *fileParser) parseUnary(f *Func, e *ast.UnaryExpr, at token.Position) (A
 // ExprText prints an expression on one line.
 func ExprText(e ast.Expr) string { return types.ExprString(e) }
 
+// CIdentifier matches a name in C.
 var CIdentifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // constantsOfC returns the C.NAMEs in an expression.

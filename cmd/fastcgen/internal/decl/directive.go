@@ -11,6 +11,7 @@ import (
 	"time"
 )
 
+// DirectivePrefix is how a directive begins.
 const DirectivePrefix = "//fastc:"
 
 // NearDirective matches what was meant as a directive and is a comment.
@@ -201,6 +202,7 @@ func (p *fileParser) condition(dir directive) (Condition, bool) {
 
 var resultOfC = regexp.MustCompile(`\b(ret|errno)\b`)
 
+// ReturnOfC matches an expression of C that looks at what the function returned.
 var ReturnOfC = regexp.MustCompile(`\bret\b`)
 
 var goConstant = regexp.MustCompile(`\bC\.[A-Za-z_]\w*`)

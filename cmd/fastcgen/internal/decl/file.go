@@ -81,6 +81,7 @@ type Clause struct {
 	at           token.Position
 }
 
+// Param is a parameter or a result.
 type Param struct {
 	Name string
 	Typ  *GoType

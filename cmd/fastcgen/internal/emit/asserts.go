@@ -10,6 +10,7 @@ import (
 	"evenkeel.dev/cmd/fastcgen/internal/match"
 )
 
+// Stale is what a build says when C is not what it was when the file was made.
 const Stale = "C has changed: run go generate"
 
 // sizes asserts the sizes, kinds and signs of the C numbers that the Go side relies on.

@@ -41,7 +41,7 @@ var blockingCalls = func() (list []string) {
 	return list
 }()
 
-// callbacks are how C gets back into Go.
+// IsCallback reports whether a symbol is a way back into Go.
 func IsCallback(symbol string) bool {
 	return symbol == "crosscall2" || strings.HasPrefix(symbol, "_cgoexp_") || strings.HasPrefix(symbol, "_cgo_")
 }

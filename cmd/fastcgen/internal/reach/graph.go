@@ -90,6 +90,7 @@ func (g *callGraph) isFunction(key string) bool {
 	return n == nil || n.function
 }
 
+// sortedKeys makes what is found the same in each run.
 func sortedKeys(m map[string]bool) []string {
 	list := make([]string, 0, len(m))
 	for k := range m {

@@ -82,7 +82,19 @@ func (b *body) sum(one, other string) value {
 }
 
 // amd64 reads an instruction in the way of writing that gcc and clang use by default. The last operand
-// is the target.
+// is the target. These are told apart:
+//
+//	lea PLACE, R             R holds the address of a place
+//	mov PLACE, R             R holds what stands there, if it is 8 bytes wide
+//	mov R, PLACE             the place may hold what R holds
+//	mov $SYMBOL, PLACE       the place may hold an address
+//	add $N, R; add R, R      an address moves on; to an element that is computed
+//	call NAME, jmp NAME      a call; jmp is one when compilers leave a function at its end
+//	call *R, call *PLACE     a call through a pointer
+//	jCC .L                   what the registers hold arrives at a label too
+//	ret                      the result is what %rax holds
+//
+// Of all others only the target counts: it holds nothing known afterwards.
 func amd64(b *body, op string, operands []string) {
 	last := operands[len(operands)-1]
 	first := operands[0]
@@ -177,7 +189,8 @@ func (b *body) amd64Place(operand string) place {
 	return place{base: registerOf[registers[0]], offset: number10(displacement)}
 }
 
-// arm64 reads an instruction; the first operand is the target, but of stores.
+// arm64 reads an instruction; the first operand is the target, but of stores. They are those of amd64 in other words:
+// adrp and add take an address in two steps, ldr and str are its moves from and to memory, blr calls through a pointer.
 func arm64(b *body, op string, operands []string) {
 	first := operands[0]
 	target, toRegister := registerOf[first]

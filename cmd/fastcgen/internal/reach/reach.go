@@ -89,6 +89,11 @@ func (s *steps) Push(x any)   { *s = append(*s, x.(*step)) }
 func (s *steps) Pop() any     { l := *s; x := l[len(l)-1]; *s = l[:len(l)-1]; return x }
 
 // reach returns the cheapest way from a function to each of those that wanted holds.
+//
+// It goes from the function outwards, the cheapest place first (Dijkstra): the first way to a place is the cheapest one,
+// so each place is looked at once, and of a library of thousands of functions only what the function gets to is
+// resolved. Cost is not likelihood: it orders ways by what they rest on, so that a call by name is preferred to a
+// pointer that is known, and that to one that may be anything, however many calls by name follow.
 func (g *callGraph) reach(from string, wanted func(symbol string) bool) []*step {
 	g.link()
 	var found []*step

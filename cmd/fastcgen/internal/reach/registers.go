@@ -66,6 +66,8 @@ var resultRegisters = []string{"%rax", "x0"}
 // anyNumber is the width of a number in code, which fits arguments of 4 and of 8 bytes.
 const anyNumber = 12
 
+// Variables of a function are named by their offset in its frame. Compilers address them from the frame pointer or
+// from the stack pointer, and what lies between the two is not known here: no variable is addressed in both ways.
 // frameOf tells apart what is addressed from one end of the frame and from the other.
 var frameOf = map[string]int64{"%rbp": 0, "x29": 0, "%rsp": 1 << 32, "sp": 1 << 32}
 
