@@ -67,7 +67,7 @@ var resultRegisters = []string{"%rax", "x0"}
 const anyNumber = 12
 
 // Variables of a function are named by their offset in its frame. Compilers address them from the frame pointer or
-// from the stack pointer, and what lies between the two is not known here: no variable is addressed in both ways.
+// from the stack pointer, and what lies between the two is not known here: a variable is taken to be addressed in one way only.
 // frameOf tells apart what is addressed from one end of the frame and from the other.
 var frameOf = map[string]int64{"%rbp": 0, "x29": 0, "%rsp": 1 << 32, "sp": 1 << 32}
 
