@@ -15,13 +15,13 @@ const (
 	maxDuration    = 24 * time.Hour
 )
 
-// OptionError is what Run returns for options that make no sense.
+// OptionError is what [Run] and [Check] return for options that make no sense.
 type OptionError struct {
-	Field  string // of Options
+	Option string // the field of Options, such as Rate or Targets[1]
 	Reason string // what is wrong and what to write instead
 }
 
-func (e *OptionError) Error() string { return "loadgen: " + e.Field + ": " + e.Reason }
+func (e *OptionError) Error() string { return "loadgen: Options." + e.Option + ": " + e.Reason }
 
 // Options of a run. Only Targets is required.
 type Options struct {
@@ -99,8 +99,8 @@ type Progress struct {
 
 // normal returns o with defaults filled in, or what is wrong with it.
 func (o Options) normal() (Options, error) {
-	bad := func(field, format string, a ...any) (Options, error) {
-		return o, &OptionError{field, fmt.Sprintf(format, a...)}
+	bad := func(option, format string, a ...any) (Options, error) {
+		return o, &OptionError{option, fmt.Sprintf(format, a...)}
 	}
 	switch {
 	case len(o.Targets) == 0:

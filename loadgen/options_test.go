@@ -73,7 +73,7 @@ func TestOptionErrors(t *testing.T) {
 	} {
 		_, err := Run(context.Background(), c.o)
 		var oe *OptionError
-		if !errors.As(err, &oe) || oe.Field != c.field || !strings.Contains(err.Error(), c.says) {
+		if !errors.As(err, &oe) || oe.Option != c.field || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("got %v; want one of %s with %q", err, c.field, c.says)
 		}
 		if err != nil && strings.Contains(err.Error(), "secret") {

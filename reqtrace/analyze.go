@@ -102,7 +102,7 @@ const (
 // what could be read, and Report.Broken says where that ends.
 func Analyze(ctx context.Context, r io.Reader, o Options) (*Report, error) {
 	if o.Slowest < 0 || o.Slowest > maxSlowest {
-		return nil, fmt.Errorf("reqtrace: Options.Slowest is %d; it must be from 1 to %d, or 0 for %d", o.Slowest, maxSlowest, defaultSlowest)
+		return nil, &OptionError{"Slowest", fmt.Sprintf("%d; it goes from 1 to %d, or is 0 for %d", o.Slowest, maxSlowest, defaultSlowest)}
 	}
 	a := analysis{slowest: cmp.Or(o.Slowest, defaultSlowest)}
 	m := newModel(o)

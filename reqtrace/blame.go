@@ -72,22 +72,22 @@ func (x *blamer) blame(q *served, g *goroutine, a, b int64) {
 	for i, t := max(g.at(a), 0), a; t < b; i++ { // the path: g's own segments
 		s, end := g.segment(i, b)
 		if s.start > t { // forgotten
-			r.Parts.ns[Unknown] += dur(s.start - t)
+			r.Parts.ns[CauseUnknown] += dur(s.start - t)
 			t = s.start
 		}
 		if end <= t {
 			continue
 		}
-		tile := tileOf{t, end, Running, s.site}
+		tile := tileOf{t, end, CauseRunning, s.site}
 		var gc, idle int64
 		if s.state == stateRunning { // the most frequent, and nothing to take apart
-			r.Parts.ns[Running] += dur(end - t)
+			r.Parts.ns[CauseRunning] += dur(end - t)
 		} else {
 			before := r.Parts
-			x.todo = append(x.todo[:0], piece{g: g, a: t, b: end, as: Running})
+			x.todo = append(x.todo[:0], piece{g: g, a: t, b: end, as: CauseRunning})
 			steps = x.run(r, g.seq, steps)
 			tile.cause = most(&before, &r.Parts)
-			gc, idle = collector(&r.Parts)-collector(&before), int64(r.Parts.ns[RunqueueIdle]-before.ns[RunqueueIdle])
+			gc, idle = collector(&r.Parts)-collector(&before), int64(r.Parts.ns[CauseRunqueueIdle]-before.ns[CauseRunqueueIdle])
 		}
 		if p != nil {
 			p.piece(s.state, end-t, gc, idle)
@@ -104,7 +104,7 @@ func (x *blamer) blame(q *served, g *goroutine, a, b int64) {
 
 // collector returns the nanoseconds that the collector took of p.
 func collector(p *Parts) int64 {
-	return int64(p.ns[AssistMark] + p.ns[AssistWait] + p.ns[Sweep] + p.ns[Stopped] + p.ns[RunqueueGC])
+	return int64(p.ns[CauseAssistMark] + p.ns[CauseAssistWait] + p.ns[CauseSweep] + p.ns[CauseStopped] + p.ns[CauseRunqueueGC])
 }
 
 // most returns what after has most more of than before.
@@ -144,8 +144,8 @@ func (x *blamer) take(r *Request, seq uint64, p piece) (steps int) {
 		if p.g.parent != nil && p.g.born <= begin && p.g.born > p.a {
 			x.todo = append(x.todo, piece{p.g.parent, p.a, min(p.g.born, p.b), p.as, p.site})
 			x.lost(r, p, begin-min(p.g.born, p.b))
-		} else if p.g.ofNobody && p.as == Running && p.g.born > p.a && p.g.born <= begin {
-			x.add(r, Sleep, p.site, begin-p.a)
+		} else if p.g.ofNobody && p.as == CauseRunning && p.g.born > p.a && p.g.born <= begin {
+			x.add(r, CauseSleep, p.site, begin-p.a)
 		} else {
 			x.lost(r, p, begin-p.a)
 		}
@@ -168,8 +168,8 @@ func (x *blamer) take(r *Request, seq uint64, p piece) (steps int) {
 
 // lost is time of which nothing is known but what it is waited for.
 func (x *blamer) lost(r *Request, p piece, ns int64) {
-	if p.as == Running {
-		r.Parts.ns[Unknown] += dur(ns)
+	if p.as == CauseRunning {
+		r.Parts.ns[CauseUnknown] += dur(ns)
 	} else {
 		x.add(r, p.as, p.site, ns)
 	}
@@ -180,18 +180,18 @@ func (x *blamer) segment(r *Request, seq uint64, p piece, s segment, a, b int64)
 	ns := b - a
 	switch s.state {
 	case stateAssistMark:
-		x.add(r, AssistMark, s.site, ns)
+		x.add(r, CauseAssistMark, s.site, ns)
 	case stateAssistWait:
-		x.add(r, AssistWait, s.site, ns)
+		x.add(r, CauseAssistWait, s.site, ns)
 	case stateSweep:
-		x.add(r, Sweep, s.site, ns)
+		x.add(r, CauseSweep, s.site, ns)
 	case stateStopping:
-		x.add(r, Stopped, s.site, ns)
+		x.add(r, CauseStopped, s.site, ns)
 	case stateRunnable:
-		before := r.Parts.ns[RunqueueBusy]
+		before := r.Parts.ns[CauseRunqueueBusy]
 		x.m.clock.wait(&r.Parts, a, b)
-		if busy := r.Parts.ns[RunqueueBusy] - before; busy > 0 && s.site != 0 {
-			x.place(RunqueueBusy, s.site, int64(busy))
+		if busy := r.Parts.ns[CauseRunqueueBusy] - before; busy > 0 && s.site != 0 {
+			x.place(CauseRunqueueBusy, s.site, int64(busy))
 		}
 	case stateLock, stateChannel:
 		x.wait(r, seq, p, s, a, b)
@@ -200,14 +200,14 @@ func (x *blamer) segment(r *Request, seq uint64, p piece, s segment, a, b int64)
 	default:
 		if s.state == stateNetwork || s.state == stateSleep {
 			held := x.m.clock.held(a, b)
-			r.Parts.ns[Stopped] += dur(held)
+			r.Parts.ns[CauseStopped] += dur(held)
 			ns -= held
 		}
 		switch own := ownCause[s.state]; {
-		case p.as != Running:
+		case p.as != CauseRunning:
 			x.add(r, p.as, p.site, ns)
-		case own == Running: // which has no place
-			r.Parts.ns[Running] += dur(ns)
+		case own == CauseRunning: // which has no place
+			r.Parts.ns[CauseRunning] += dur(ns)
 		default:
 			x.add(r, own, s.site, ns)
 		}
@@ -215,36 +215,36 @@ func (x *blamer) segment(r *Request, seq uint64, p piece, s segment, a, b int64)
 }
 
 var ownCause = [...]Cause{
-	stateRunning: Running, stateSyscall: Syscall, stateCgo: Cgo, stateNetwork: Network, stateSleep: Sleep, stateDead: Unknown,
+	stateRunning: CauseRunning, stateSyscall: CauseSyscall, stateCgo: CauseCgo, stateNetwork: CauseNetwork, stateSleep: CauseSleep, stateDead: CauseUnknown,
 }
 
 // wait follows who ended a wait for a lock or a channel.
 func (x *blamer) wait(r *Request, seq uint64, p piece, s segment, a, b int64) {
 	w := s.waker
-	cause, site := Lock, s.site
+	cause, site := CauseLock, s.site
 	if s.state == stateChannel {
-		cause = Channel
+		cause = CauseChannel
 	}
 	switch {
-	case w == nil && p.as != Running: // nobody knows; it is waited for all the same
+	case w == nil && p.as != CauseRunning: // nobody knows; it is waited for all the same
 		x.add(r, p.as, p.site, b-a)
 	case w == nil:
-		if cause == Channel {
-			cause = Sleep // a timer's channel
+		if cause == CauseChannel {
+			cause = CauseSleep // a timer's channel
 		}
 		x.add(r, cause, site, b-a)
-	case p.as != Running: // a convoy: the place where the request waits is what counts
+	case p.as != CauseRunning: // a convoy: the place where the request waits is what counts
 		x.todo = append(x.todo, piece{w, a, b, p.as, p.site})
 	case seq != 0 && w.owner == seq: // its own child
-		x.todo = append(x.todo, piece{w, a, b, Running, site})
-	case cause == Lock:
-		x.todo = append(x.todo, piece{w, a, b, Lock, site})
+		x.todo = append(x.todo, piece{w, a, b, CauseRunning, site})
+	case cause == CauseLock:
+		x.todo = append(x.todo, piece{w, a, b, CauseLock, site})
 	default: // since w last woke somebody else it works for this one
 		if since := w.wokeBefore(b); since > a {
-			x.todo = append(x.todo, piece{w, a, since, Channel, site})
+			x.todo = append(x.todo, piece{w, a, since, CauseChannel, site})
 			a = since
 		}
-		x.todo = append(x.todo, piece{w, a, b, Running, site})
+		x.todo = append(x.todo, piece{w, a, b, CauseRunning, site})
 	}
 }
 

@@ -18,14 +18,14 @@ func done(s *script) *script { return s.end(1).wait(1, "network", "main.serve") 
 
 func TestRunning(t *testing.T) {
 	s := newScript(t, 2)
-	done(serve(s).at(130)).want(map[Cause]int64{Running: 30})
+	done(serve(s).at(130)).want(map[Cause]int64{CauseRunning: 30})
 }
 
 // TestBeforeTheHandler: a request begins when its connection is woken.
 func TestBeforeTheHandler(t *testing.T) {
 	s := newScript(t, 2)
 	s.at(10).born(1).at(50).wake(0, 1).at(90).run(1, 1).at(100).begin(1)
-	done(s.at(130)).want(map[Cause]int64{RunqueueIdle: 40, Running: 40})
+	done(s.at(130)).want(map[Cause]int64{CauseRunqueueIdle: 40, CauseRunning: 40})
 }
 
 func TestSyscallNetworkSleep(t *testing.T) {
@@ -37,8 +37,8 @@ func TestSyscallNetworkSleep(t *testing.T) {
 	s.at(200).wait(1, "network", "net.(*conn).Read", "main.ask").at(300).wake(0, 1).run(1, 1)
 	s.at(310).wait(1, "sleep", "time.Sleep", "main.rest").at(350).wake(0, 1).run(1, 1)
 	s.at(360).wait(1, "select", "runtime.selectgo", "main.patience").at(400).wake(0, 1).run(1, 1)
-	r := done(s.at(410)).want(map[Cause]int64{Running: 60, Syscall: 40, Cgo: 30, Network: 100, Sleep: 80})
-	if b := r.Sites[0]; b != (Blame{Network, "main.ask (x.go:7)", 100 * time.Microsecond}) {
+	r := done(s.at(410)).want(map[Cause]int64{CauseRunning: 60, CauseSyscall: 40, CauseCgo: 30, CauseNetwork: 100, CauseSleep: 80})
+	if b := r.Sites[0]; b != (Blame{CauseNetwork, "main.ask (x.go:7)", 100 * time.Microsecond}) {
 		t.Errorf("%+v", b)
 	}
 	if n := len(r.Path); n != 11 {
@@ -59,9 +59,9 @@ func TestRunqueue(t *testing.T) {
 	s.at(400).wait(2, "chan receive", "main.hog") // its processor is idle
 	s.at(405).run(1, 2).begin(1)                  // on the processor that 2 had
 	r := done(s.at(410)).want(map[Cause]int64{
-		RunqueueBusy: 100 + 50 + 30, RunqueueGC: 50 + 30, Stopped: 40, RunqueueIdle: 5, Running: 5,
+		CauseRunqueueBusy: 100 + 50 + 30, CauseRunqueueGC: 50 + 30, CauseStopped: 40, CauseRunqueueIdle: 5, CauseRunning: 5,
 	})
-	if b := r.Sites[0]; b != (Blame{RunqueueBusy, "main.entry", 180 * time.Microsecond}) {
+	if b := r.Sites[0]; b != (Blame{CauseRunqueueBusy, "main.entry", 180 * time.Microsecond}) {
 		t.Errorf("%+v", b)
 	}
 }
@@ -76,8 +76,8 @@ func TestCollector(t *testing.T) {
 	s.at(175).rangeOf(1, trace.EventRangeEnd, "GC incremental sweep")
 	s.at(180).rangeOf(1, trace.EventRangeBegin, "stop-the-world (read mem stats)")
 	s.at(189).rangeOf(1, trace.EventRangeEnd, "stop-the-world (read mem stats)")
-	r := done(s.at(200)).want(map[Cause]int64{Running: 10 + 10 + 5 + 11, AssistMark: 20, AssistWait: 30, Sweep: 5, Stopped: 9})
-	if b := r.Sites[0]; b != (Blame{AssistWait, "main.grow (x.go:7)", 30 * time.Microsecond}) {
+	r := done(s.at(200)).want(map[Cause]int64{CauseRunning: 10 + 10 + 5 + 11, CauseAssistMark: 20, CauseAssistWait: 30, CauseSweep: 5, CauseStopped: 9})
+	if b := r.Sites[0]; b != (Blame{CauseAssistWait, "main.grow (x.go:7)", 30 * time.Microsecond}) {
 		t.Errorf("%+v", b)
 	}
 }
@@ -88,8 +88,8 @@ func TestCollectorsLocks(t *testing.T) {
 	s.at(10).create(0, 2).run(2, 2)
 	serve(s).at(110).wait(1, "sync", "runtime.semacquire1", "runtime.gcStart", "runtime.mallocgc", "main.grow")
 	s.at(150).wake(2, 1).run(1, 1)
-	r := done(s.at(160)).want(map[Cause]int64{Running: 20, AssistWait: 40})
-	if b := r.Sites[0]; b != (Blame{AssistWait, "main.grow (x.go:7)", 40 * time.Microsecond}) {
+	r := done(s.at(160)).want(map[Cause]int64{CauseRunning: 20, CauseAssistWait: 40})
+	if b := r.Sites[0]; b != (Blame{CauseAssistWait, "main.grow (x.go:7)", 40 * time.Microsecond}) {
 		t.Errorf("%+v", b)
 	}
 }
@@ -120,8 +120,8 @@ func TestConvoy(t *testing.T) {
 		}
 		s.wake(10+i, next).run(next, next)
 	}
-	r := done(s.at(102 + hands)).want(map[Cause]int64{Running: 2, Lock: hands - 1, AssistMark: 1})
-	if b := r.Sites[0]; b != (Blame{Lock, "main.(*cache).get (x.go:7)", (hands - 1) * time.Microsecond}) {
+	r := done(s.at(102 + hands)).want(map[Cause]int64{CauseRunning: 2, CauseLock: hands - 1, CauseAssistMark: 1})
+	if b := r.Sites[0]; b != (Blame{CauseLock, "main.(*cache).get (x.go:7)", (hands - 1) * time.Microsecond}) {
 		t.Errorf("%+v", b)
 	}
 }
@@ -135,7 +135,7 @@ func TestChildren(t *testing.T) {
 	s.at(180).create(2, 3).run(3, 3).wait(2, "chan receive", "main.grandchild")
 	s.at(200).wake(3, 2).run(2, 2).off(3, trace.GoNotExist, "")
 	s.at(210).wake(2, 1).run(1, 1).off(2, trace.GoNotExist, "")
-	done(s.at(220)).want(map[Cause]int64{Running: 10 + 30 + 10 + 20 + 10 + 10, RunqueueIdle: 10, Network: 20})
+	done(s.at(220)).want(map[Cause]int64{CauseRunning: 10 + 30 + 10 + 20 + 10 + 10, CauseRunqueueIdle: 10, CauseNetwork: 20})
 }
 
 // TestWakerBornLater: who ends a wait did not exist when it began; before, it is up to who made it.
@@ -146,7 +146,7 @@ func TestWakerBornLater(t *testing.T) {
 	s.at(115).wait(2, "network", "main.dial").at(140).wake(0, 2).run(2, 2)
 	s.at(150).create(2, 3).run(3, 3)
 	s.at(170).wake(3, 1).run(1, 1)
-	done(s.at(180)).want(map[Cause]int64{Running: 10 + 5 + 10 + 20 + 10, Network: 25})
+	done(s.at(180)).want(map[Cause]int64{CauseRunning: 10 + 5 + 10 + 20 + 10, CauseNetwork: 25})
 }
 
 // TestWorkers: a worker takes jobs; until it has answered the last one, it does not work for the
@@ -159,8 +159,8 @@ func TestWorkers(t *testing.T) {
 	s.at(150).wake(2, 3) // the other one's job is done
 	s.at(180).wait(2, "network", "main.work").at(190).wake(0, 2).run(2, 2)
 	s.at(200).wake(2, 1).run(1, 1)
-	r := done(s.at(210)).want(map[Cause]int64{Running: 5 + 30 + 10 + 10, Channel: 45, Network: 10})
-	if b := r.Sites[0]; b != (Blame{Channel, "main.submit (x.go:7)", 45 * time.Microsecond}) {
+	r := done(s.at(210)).want(map[Cause]int64{CauseRunning: 5 + 30 + 10 + 10, CauseChannel: 45, CauseNetwork: 10})
+	if b := r.Sites[0]; b != (Blame{CauseChannel, "main.submit (x.go:7)", 45 * time.Microsecond}) {
 		t.Errorf("%+v", b)
 	}
 }
@@ -171,14 +171,14 @@ func TestUpstream(t *testing.T) {
 	s.at(10).create(0, 2).run(2, 2).at(20).wait(2, "network", "net/http.(*persistConn).readLoop")
 	serve(s).at(110).wait(1, "select", "net/http.(*persistConn).roundTrip", "main.ask")
 	s.at(300).wake(0, 2).run(2, 2).at(305).wake(2, 1).run(1, 1)
-	done(s.at(310)).want(map[Cause]int64{Running: 10 + 5 + 5, Network: 190})
+	done(s.at(310)).want(map[Cause]int64{CauseRunning: 10 + 5 + 5, CauseNetwork: 190})
 }
 
 // TestTimer: a channel that nobody sends to was a timer's.
 func TestTimer(t *testing.T) {
 	s := serve(newScript(t, 1))
 	s.at(110).wait(1, "chan receive", "main.pause").at(200).wake(0, 1).run(1, 1)
-	done(s.at(210)).want(map[Cause]int64{Running: 20, Sleep: 90})
+	done(s.at(210)).want(map[Cause]int64{CauseRunning: 20, CauseSleep: 90})
 }
 
 // TestTimersGoroutine: who ended the wait was made by a timer (context.WithTimeout, AfterFunc).
@@ -186,8 +186,8 @@ func TestTimersGoroutine(t *testing.T) {
 	s := serve(newScript(t, 2))
 	s.at(110).wait(1, "select", "main.patience").at(300).create(0, 2).at(305).run(2, 2)
 	s.at(310).wake(2, 1).run(1, 1)
-	r := done(s.at(320)).want(map[Cause]int64{Running: 10 + 5 + 10, Sleep: 190, RunqueueIdle: 5})
-	if b := r.Sites[0]; b != (Blame{Sleep, "main.patience (x.go:7)", 190 * time.Microsecond}) {
+	r := done(s.at(320)).want(map[Cause]int64{CauseRunning: 10 + 5 + 10, CauseSleep: 190, CauseRunqueueIdle: 5})
+	if b := r.Sites[0]; b != (Blame{CauseSleep, "main.patience (x.go:7)", 190 * time.Microsecond}) {
 		t.Errorf("%+v", b)
 	}
 }
@@ -200,5 +200,5 @@ func TestLockHolderIsAway(t *testing.T) {
 	serve(s).at(110).wait(1, "sync", "main.get")
 	s.at(120).wait(2, "network", "main.refresh").at(150).wake(0, 2)
 	s.at(155).run(2, 2).at(160).wake(2, 1).run(1, 1)
-	done(s.at(170)).want(map[Cause]int64{Running: 20, Lock: 10 + 30 + 5, RunqueueIdle: 5})
+	done(s.at(170)).want(map[Cause]int64{CauseRunning: 20, CauseLock: 10 + 30 + 5, CauseRunqueueIdle: 5})
 }

@@ -13,21 +13,21 @@ type Cause uint8
 // its place in internal/report/explain_cause.go, its colour in explain.css, its rows in
 // docs/guides/explain.md and docs/reference/explain-json.md. Tests tell what of the code is missing.
 const (
-	Unknown      Cause = iota
-	Running            // on a processor, in its own code or in that of goroutines it waits for
-	AssistMark         // marking for the collector, to pay for its allocations
-	AssistWait         // waiting for the collector when it allocates: for others to mark, or for a cycle to begin or end
-	Sweep              // sweeping, to pay for its allocations
-	Stopped            // the world is stopped, or it is the one that stops it
-	RunqueueGC         // runnable, and who marks for the collector has the processor: a worker, or an assist
-	RunqueueBusy       // runnable, and other goroutines have the processors
-	RunqueueIdle       // runnable, and a processor is idle: on the way to it
-	Syscall            // in a system call
-	Cgo                // in C
-	Network            // waiting for a connection
-	Lock               // waiting for a lock, a wait group or a condition
-	Channel            // waiting for a channel, while others had what it waits for
-	Sleep              // waiting for time to pass
+	CauseUnknown      Cause = iota
+	CauseRunning            // on a processor, in its own code or in that of goroutines it waits for
+	CauseAssistMark         // marking for the collector, to pay for its allocations
+	CauseAssistWait         // waiting for the collector when it allocates: for others to mark, or for a cycle to begin or end
+	CauseSweep              // sweeping, to pay for its allocations
+	CauseStopped            // the world is stopped, or it is the one that stops it
+	CauseRunqueueGC         // runnable, and who marks for the collector has the processor: a worker, or an assist
+	CauseRunqueueBusy       // runnable, and other goroutines have the processors
+	CauseRunqueueIdle       // runnable, and a processor is idle: on the way to it
+	CauseSyscall            // in a system call
+	CauseCgo                // in C
+	CauseNetwork            // waiting for a connection
+	CauseLock               // waiting for a lock, a wait group or a condition
+	CauseChannel            // waiting for a channel, while others had what it waits for
+	CauseSleep              // waiting for time to pass
 	numCauses
 )
 
@@ -41,9 +41,9 @@ func Causes() []Cause {
 }
 
 var causeNames = [numCauses]string{
-	Unknown: "unknown", Running: "running", AssistMark: "assist", AssistWait: "assist-wait", Sweep: "sweep", Stopped: "stopped",
-	RunqueueGC: "runqueue-gc", RunqueueBusy: "runqueue", RunqueueIdle: "runqueue-idle", Syscall: "syscall", Cgo: "cgo",
-	Network: "network", Lock: "lock", Channel: "channel", Sleep: "sleep",
+	CauseUnknown: "unknown", CauseRunning: "running", CauseAssistMark: "assist", CauseAssistWait: "assist-wait", CauseSweep: "sweep", CauseStopped: "stopped",
+	CauseRunqueueGC: "runqueue-gc", CauseRunqueueBusy: "runqueue", CauseRunqueueIdle: "runqueue-idle", CauseSyscall: "syscall", CauseCgo: "cgo",
+	CauseNetwork: "network", CauseLock: "lock", CauseChannel: "channel", CauseSleep: "sleep",
 }
 
 func (c Cause) String() string {

@@ -87,14 +87,14 @@ func (c *clock) wait(p *Parts, a, b int64) {
 	from, ok := c.sums(a)
 	to, _ := c.sums(b)
 	if !ok {
-		p.ns[RunqueueBusy] += dur(b - a)
+		p.ns[CauseRunqueueBusy] += dur(b - a)
 		return
 	}
 	stopped, idle, marked := to.stopped-from.stopped, to.idle-from.idle, to.marked-from.marked
-	p.ns[Stopped] += dur(stopped)
-	p.ns[RunqueueIdle] += dur(idle)
-	p.ns[RunqueueGC] += dur(marked)
-	p.ns[RunqueueBusy] += dur(b - a - stopped - idle - marked)
+	p.ns[CauseStopped] += dur(stopped)
+	p.ns[CauseRunqueueIdle] += dur(idle)
+	p.ns[CauseRunqueueGC] += dur(marked)
+	p.ns[CauseRunqueueBusy] += dur(b - a - stopped - idle - marked)
 }
 
 // held returns how much of a wait from a to b, for time to pass or for a connection, a stopped

@@ -23,7 +23,7 @@
 // ended it, and those that that one waited for: what the scheduler and the collector did to them
 // is what it was; the rest of a lock's wait is the lock's. A channel's wait is somebody else's
 // work: of a goroutine that the request started, its own time; of another, its own since that
-// one last woke somebody else, and [Channel] before. A runnable goroutine waits for the world to
+// one last woke somebody else, and [CauseChannel] before. A runnable goroutine waits for the world to
 // start, for an idle processor to wake up, or for those that have the processors: mark workers and
 // others, in proportion.
 //

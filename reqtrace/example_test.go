@@ -38,7 +38,7 @@ func Example() {
 	}
 	fmt.Println(report.Requests, "requests")
 	for _, band := range report.Bands {
-		if band.Parts.Of(reqtrace.Unknown) > 0 {
+		if band.Parts.Of(reqtrace.CauseUnknown) > 0 {
 			fmt.Println(band.Name, "has time that nobody knows about")
 		}
 	}

@@ -14,12 +14,12 @@ func TestHeldByStop(t *testing.T) {
 		from, to int64 // the stop; goroutine 1 waits from 110 to 300
 		want     map[Cause]int64
 	}{
-		"sleep":           {"sleep", 200, 290, map[Cause]int64{Running: 20, Sleep: 100, Stopped: 90}},
-		"network":         {"network", 200, 290, map[Cause]int64{Running: 20, Network: 100, Stopped: 90}},
-		"began meanwhile": {"sleep", 105, 290, map[Cause]int64{Running: 20, Sleep: 10, Stopped: 180}},
-		"woken within":    {"network", 200, 305, map[Cause]int64{Running: 15, Network: 90, Stopped: 105}},
-		"long before":     {"sleep", 120, 180, map[Cause]int64{Running: 20, Sleep: 190}},
-		"short":           {"sleep", 285, 288, map[Cause]int64{Running: 20, Sleep: 190}},
+		"sleep":           {"sleep", 200, 290, map[Cause]int64{CauseRunning: 20, CauseSleep: 100, CauseStopped: 90}},
+		"network":         {"network", 200, 290, map[Cause]int64{CauseRunning: 20, CauseNetwork: 100, CauseStopped: 90}},
+		"began meanwhile": {"sleep", 105, 290, map[Cause]int64{CauseRunning: 20, CauseSleep: 10, CauseStopped: 180}},
+		"woken within":    {"network", 200, 305, map[Cause]int64{CauseRunning: 15, CauseNetwork: 90, CauseStopped: 105}},
+		"long before":     {"sleep", 120, 180, map[Cause]int64{CauseRunning: 20, CauseSleep: 190}},
+		"short":           {"sleep", 285, 288, map[Cause]int64{CauseRunning: 20, CauseSleep: 190}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := serve(newScript(t, 2))
@@ -55,7 +55,7 @@ func TestRunqueueAssist(t *testing.T) {
 	s.at(150).rangeOf(2, trace.EventRangeBegin, "GC mark assist", "main.grow")
 	s.at(180).rangeOf(2, trace.EventRangeEnd, "GC mark assist")
 	s.at(200).wait(2, "chan receive", "main.other").run(1, 1).begin(1)
-	done(s.at(210)).want(map[Cause]int64{RunqueueBusy: 70, RunqueueGC: 30, Running: 10})
+	done(s.at(210)).want(map[Cause]int64{CauseRunqueueBusy: 70, CauseRunqueueGC: 30, CauseRunning: 10})
 }
 
 // TestSinceBefore: a goroutine that is first met when it is woken has waited since before the
@@ -67,7 +67,7 @@ func TestSinceBefore(t *testing.T) {
 	s.at(201).wake(0, 7).run(7, 2)
 	s.at(210).wake(7, 1)
 	s.at(211).run(1, 1)
-	done(s.at(220)).want(map[Cause]int64{Running: 10 + 9 + 9, Network: 91, RunqueueIdle: 1})
+	done(s.at(220)).want(map[Cause]int64{CauseRunning: 10 + 9 + 9, CauseNetwork: 91, CauseRunqueueIdle: 1})
 }
 
 // TestCoroutine: iter.Pull's other side works for the request.
@@ -76,5 +76,5 @@ func TestCoroutine(t *testing.T) {
 	s.at(110).move(1, 7, trace.GoNotExist, trace.GoWaiting, "", stack("main.pull"))
 	s.at(120).wake(1, 7).wait(1, "").run(7, 1)
 	s.at(150).wake(7, 1).wait(7, "").run(1, 1)
-	done(s.at(160)).want(map[Cause]int64{Running: 60})
+	done(s.at(160)).want(map[Cause]int64{CauseRunning: 60})
 }

@@ -86,7 +86,7 @@ func TestReuse(t *testing.T) {
 	}
 	for i := range s.m.done {
 		q := &s.m.done[i]
-		if p := q.Parts; p.Of(Running) != 40*time.Microsecond || p.Of(RunqueueIdle) != 10*time.Microsecond || p.Total() != q.Duration() {
+		if p := q.Parts; p.Of(CauseRunning) != 40*time.Microsecond || p.Of(CauseRunqueueIdle) != 10*time.Microsecond || p.Total() != q.Duration() {
 			t.Fatalf("request %d: %v", i, p)
 		}
 	}

@@ -33,6 +33,14 @@ func (p Parts) Of(c Cause) time.Duration {
 	return p.ns[c]
 }
 
+// Share returns which part of the total the time of c is, from 0 to 1; 0 where there is no time.
+func (p Parts) Share(c Cause) float64 {
+	if total := p.Total(); total > 0 {
+		return float64(p.Of(c)) / float64(total)
+	}
+	return 0
+}
+
 // All yields the causes that have a time, in the order of [Causes].
 func (p Parts) All() iter.Seq2[Cause, time.Duration] {
 	return func(yield func(Cause, time.Duration) bool) {
@@ -52,10 +60,10 @@ func (p Parts) Total() (sum time.Duration) {
 	return sum
 }
 
-// Add adds to the time of a cause; where there is no such cause, to that of Unknown.
+// Add adds to the time of a cause; where there is no such cause, to that of CauseUnknown.
 func (p *Parts) Add(c Cause, d time.Duration) {
 	if c >= numCauses {
-		c = Unknown
+		c = CauseUnknown
 	}
 	p.ns[c] += d
 }

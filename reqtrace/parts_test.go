@@ -17,19 +17,19 @@ import (
 
 func TestParts(t *testing.T) {
 	const ms = time.Millisecond
-	p := PartsOf(map[Cause]time.Duration{Running: 2 * ms, Lock: 3 * ms})
-	p.Add(Lock, ms)
+	p := PartsOf(map[Cause]time.Duration{CauseRunning: 2 * ms, CauseLock: 3 * ms})
+	p.Add(CauseLock, ms)
 	p.Add(numCauses, 5*ms) // of a cause that there is not
 	var sum Parts
 	sum.AddAll(p)
 	sum.AddAll(p)
-	if p.Of(Lock) != 4*ms || p.Of(Unknown) != 5*ms || p.Of(numCauses) != 0 || p.Total() != 11*ms || sum.Total() != 22*ms {
+	if p.Of(CauseLock) != 4*ms || p.Of(CauseUnknown) != 5*ms || p.Of(numCauses) != 0 || p.Total() != 11*ms || sum.Total() != 22*ms {
 		t.Errorf("%v, %v", p, sum)
 	}
 	for text, p := range map[string]fmt.Stringer{
 		"unknown 5ms, lock 4ms, running 2ms": p,
 		"no time":                            Parts{},
-		"running 1ms, lock -1ms":             PartsOf(map[Cause]time.Duration{Lock: -ms, Running: ms}),
+		"running 1ms, lock -1ms":             PartsOf(map[Cause]time.Duration{CauseLock: -ms, CauseRunning: ms}),
 	} {
 		if got := p.String(); got != text {
 			t.Errorf("%q, want %q", got, text)
@@ -51,7 +51,7 @@ func TestPartsAreOpaque(t *testing.T) {
 			t.Errorf("%s is exported", f.Name)
 		}
 	}
-	if list := Causes(); len(list) != int(numCauses) || list[0] != Unknown || list[Sleep] != Sleep {
+	if list := Causes(); len(list) != int(numCauses) || list[0] != CauseUnknown || list[CauseSleep] != CauseSleep {
 		t.Errorf("%v", list)
 	}
 	for c, name := range causeNames {
@@ -62,7 +62,7 @@ func TestPartsAreOpaque(t *testing.T) {
 }
 
 func TestPartsJSON(t *testing.T) {
-	p := PartsOf(map[Cause]time.Duration{RunqueueGC: 3, Lock: 5})
+	p := PartsOf(map[Cause]time.Duration{CauseRunqueueGC: 3, CauseLock: 5})
 	b, err := json.Marshal(p)
 	if err != nil || string(b) != `{"lock":5,"runqueue-gc":3}` {
 		t.Errorf("%s, %v", b, err)
@@ -94,7 +94,7 @@ func TestReportJSON(t *testing.T) {
 	if d := cmp.Diff(*r, back, cmp.Comparer(func(a, b Parts) bool { return a == b }), cmpopts.EquateEmpty()); d != "" {
 		t.Errorf("-written +read\n%s", d)
 	}
-	band := Band{Excess: PartsOf(map[Cause]time.Duration{Lock: 3, Sleep: 1, Running: -2})}
+	band := Band{Excess: PartsOf(map[Cause]time.Duration{CauseLock: 3, CauseSleep: 1, CauseRunning: -2})}
 	if b, err := json.Marshal(band); err != nil || !strings.HasSuffix(string(b), `"excess_ns":{"lock":3,"running":-2,"sleep":1},"sites":[],"shares":{"lock":0.75,"sleep":0.25}}`) {
 		t.Errorf("%s, %v", b, err)
 	}

@@ -58,7 +58,7 @@ func TestPoll(t *testing.T) {
 					t.Errorf("with the collector one is seen at %v", r.arrival)
 				}
 			}
-			if p := s.m.done[len(s.m.done)-1].Parts; !tt.idle && tt.entry == "main.compute" && p.Of(RunqueueGC) != 0 {
+			if p := s.m.done[len(s.m.done)-1].Parts; !tt.idle && tt.entry == "main.compute" && p.Of(CauseRunqueueGC) != 0 {
 				t.Errorf("the collector had nothing: %v", p)
 			}
 		})
@@ -76,5 +76,5 @@ func TestBehindSweeper(t *testing.T) {
 	s.at(160).rangeOf(2, trace.EventRangeBegin, "GC incremental sweep", "main.grow")
 	s.at(190).rangeOf(2, trace.EventRangeEnd, "GC incremental sweep")
 	s.at(195).wait(2, "chan receive", "main.other").run(1, 1).begin(1)
-	done(s.at(205)).want(map[Cause]int64{RunqueueGC: 80, RunqueueBusy: 15, Running: 10})
+	done(s.at(205)).want(map[Cause]int64{CauseRunqueueGC: 80, CauseRunqueueBusy: 15, CauseRunning: 10})
 }

@@ -109,7 +109,7 @@ func TestRead(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if r.Cut != Whole {
+				if r.Cut != CutNone {
 					cut++
 					continue
 				}
@@ -130,10 +130,10 @@ func TestRead(t *testing.T) {
 			if name == "regions" && ids != n {
 				t.Errorf("%d ids of %d", ids, n)
 			}
-			if unknown := total.Of(Unknown); unknown > total.Total()/1000 {
+			if unknown := total.Of(CauseUnknown); unknown > total.Total()/1000 {
 				t.Errorf("unknown: %v of %v", unknown, total.Total())
 			}
-			for _, c := range []Cause{Running, Lock, Sleep, Syscall} {
+			for _, c := range []Cause{CauseRunning, CauseLock, CauseSleep, CauseSyscall} {
 				if total.Of(c) == 0 {
 					t.Errorf("no %v", c)
 				}
@@ -239,7 +239,8 @@ func TestErrors(t *testing.T) {
 
 func TestSlowest(t *testing.T) {
 	for _, n := range []int{-1, 1001} {
-		if _, err := Analyze(t.Context(), strings.NewReader(""), Options{Slowest: n}); err == nil || !strings.Contains(err.Error(), "it must be from 1 to 1000") {
+		var oe *OptionError
+		if _, err := Analyze(t.Context(), strings.NewReader(""), Options{Slowest: n}); !errors.As(err, &oe) || oe.Option != "Slowest" || !strings.Contains(err.Error(), "reqtrace: Options.Slowest: ") {
 			t.Errorf("%d: %v", n, err)
 		}
 	}
@@ -338,7 +339,7 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		whole, broken, failed := 0, false, false
 		for r, err := range Read(t.Context(), bytes.NewReader(b), Options{}) {
-			if err == nil && r.Cut == Whole {
+			if err == nil && r.Cut == CutNone {
 				whole++
 				check(t, r)
 			}

@@ -19,17 +19,25 @@ type Options struct {
 	Slowest int
 }
 
+// OptionError is what [Analyze] returns for options that make no sense.
+type OptionError struct {
+	Option string // the field of Options, such as Slowest
+	Reason string // what is wrong and what to write instead
+}
+
+func (e *OptionError) Error() string { return "reqtrace: Options." + e.Option + ": " + e.Reason }
+
 // Cut says at which edge of the trace a request was cut off.
 type Cut uint8
 
 // The edges. A request that is cut has no breakdown.
 const (
-	Whole    Cut = iota
+	CutNone  Cut = iota
 	CutStart     // it was under way when the trace began
 	CutEnd       // it was under way when the trace ended
 )
 
-var cutNames = [...]string{Whole: "whole", CutStart: "start", CutEnd: "end"}
+var cutNames = [...]string{CutNone: "whole", CutStart: "start", CutEnd: "end"}
 
 func (c Cut) String() string {
 	if int(c) < len(cutNames) {
@@ -81,7 +89,7 @@ func notNil[T any](s []T) []T {
 func (r *Request) Duration() time.Duration { return r.End - r.Start }
 
 // Blame is a time at a place in the code: where the request waited or assisted, and for
-// [RunqueueBusy] who had the processor last, for [Stopped] what the world was stopped for.
+// [CauseRunqueueBusy] who had the processor last, for [CauseStopped] what the world was stopped for.
 type Blame struct {
 	Cause Cause         `json:"cause"`
 	Site  string        `json:"site"` // function (file:line)

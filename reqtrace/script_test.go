@@ -121,7 +121,7 @@ func (s *script) one() Request {
 		s.t.Fatalf("%d requests are done", len(s.m.done))
 	}
 	r := s.m.done[0].out(s.m)
-	if r.Parts.Total() != r.Duration() || r.Cut != Whole {
+	if r.Parts.Total() != r.Duration() || r.Cut != CutNone {
 		s.t.Fatalf("%+v", r)
 	}
 	return r

@@ -12,7 +12,7 @@ const us = time.Microsecond
 // times returns the starts and ends of what is done, in microseconds, and -1 for what is cut.
 func (s *script) times() (out [][2]int64) {
 	for _, r := range s.m.done {
-		if r.Cut != Whole {
+		if r.Cut != CutNone {
 			out = append(out, [2]int64{-1, int64(r.Cut)})
 			continue
 		}
@@ -237,8 +237,8 @@ func TestPrune(t *testing.T) {
 		now += 2
 	}
 	s.at(now).run(3, 3).wake(3, 1).run(1, 1)
-	r := done(s.at(now + 1)).want(map[Cause]int64{Running: 2, Lock: now - 101})
-	if r.Parts.Of(Unknown) != 0 {
+	r := done(s.at(now + 1)).want(map[Cause]int64{CauseRunning: 2, CauseLock: now - 101})
+	if r.Parts.Of(CauseUnknown) != 0 {
 		t.Errorf("%+v", r)
 	}
 	for range pruneEvery {
@@ -263,7 +263,7 @@ func TestPruneUnmarked(t *testing.T) {
 	}
 	s.syscall(1, now+2, answer).at(now+3).wait(1, "network", peek...)
 	s.m.end()
-	if r := s.one(); r.Parts.Of(Unknown) != 0 || r.Start != 99*us {
-		t.Errorf("from %v, unknown %v of %v", r.Start, r.Parts.Of(Unknown), r.Duration())
+	if r := s.one(); r.Parts.Of(CauseUnknown) != 0 || r.Start != 99*us {
+		t.Errorf("from %v, unknown %v of %v", r.Start, r.Parts.Of(CauseUnknown), r.Duration())
 	}
 }

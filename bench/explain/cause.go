@@ -15,19 +15,19 @@ type shares map[string]float64
 
 // groups are causes that one sentence would name.
 var groups = map[string][]reqtrace.Cause{
-	"unknown":   {reqtrace.Unknown},
-	"running":   {reqtrace.Running},
-	"assist":    {reqtrace.AssistMark, reqtrace.AssistWait, reqtrace.Sweep},
-	"stopped":   {reqtrace.Stopped},
-	"queue-gc":  {reqtrace.RunqueueGC},
-	"queue":     {reqtrace.RunqueueBusy},
-	"idle":      {reqtrace.RunqueueIdle},
-	"syscall":   {reqtrace.Syscall},
-	"cgo":       {reqtrace.Cgo},
-	"network":   {reqtrace.Network},
-	"lock":      {reqtrace.Lock},
-	"channel":   {reqtrace.Channel},
-	"sleep":     {reqtrace.Sleep},
+	"unknown":   {reqtrace.CauseUnknown},
+	"running":   {reqtrace.CauseRunning},
+	"assist":    {reqtrace.CauseAssistMark, reqtrace.CauseAssistWait, reqtrace.CauseSweep},
+	"stopped":   {reqtrace.CauseStopped},
+	"queue-gc":  {reqtrace.CauseRunqueueGC},
+	"queue":     {reqtrace.CauseRunqueueBusy},
+	"idle":      {reqtrace.CauseRunqueueIdle},
+	"syscall":   {reqtrace.CauseSyscall},
+	"cgo":       {reqtrace.CauseCgo},
+	"network":   {reqtrace.CauseNetwork},
+	"lock":      {reqtrace.CauseLock},
+	"channel":   {reqtrace.CauseChannel},
+	"sleep":     {reqtrace.CauseSleep},
 	"collector": nil, // assist, stopped and queue-gc together: beside, never named
 }
 

@@ -145,7 +145,7 @@ func conserved(t *testing.T, dir string, causes []reqtrace.Cause) (longest, all 
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Cut != reqtrace.Whole {
+		if r.Cut != reqtrace.CutNone {
 			continue
 		}
 		if r.Parts.Total() != r.Duration() {
@@ -208,7 +208,7 @@ func TestTruth(t *testing.T) {
 func TestShares(t *testing.T) {
 	var b reqtrace.Band
 	b.Excess = reqtrace.PartsOf(map[reqtrace.Cause]time.Duration{
-		reqtrace.AssistMark: 20, reqtrace.AssistWait: 10, reqtrace.RunqueueGC: 10, reqtrace.Lock: 60, reqtrace.Running: -50,
+		reqtrace.CauseAssistMark: 20, reqtrace.CauseAssistWait: 10, reqtrace.CauseRunqueueGC: 10, reqtrace.CauseLock: 60, reqtrace.CauseRunning: -50,
 	})
 	s := sharesOf(&b)
 	if got := s.String(); got != "lock 60%, assist 30%, queue-gc 10%" {

@@ -155,16 +155,8 @@ func (s *sample) analyze(ctx context.Context, trace []byte) error {
 	s.Server = distribution{r.Median.Mean.Seconds(), r.WhatIf.Actual.P99.Seconds(), r.Tail.Mean.Seconds()}
 	s.Client = distributionOf(s.latency)
 	s.Shares = sharesOf(&r.Tail)
-	s.Unknown = [2]float64{share(&r.Total), share(&r.Tail.Parts)}
+	s.Unknown = [2]float64{r.Total.Share(reqtrace.CauseUnknown), r.Tail.Parts.Share(reqtrace.CauseUnknown)}
 	return nil
-}
-
-// share returns which part of p is unknown.
-func share(p *reqtrace.Parts) float64 {
-	if p.Total() == 0 {
-		return 0
-	}
-	return p.Of(reqtrace.Unknown).Seconds() / p.Total().Seconds()
 }
 
 func distributionOf(latency []float64) (d distribution) {

@@ -81,10 +81,10 @@ func TestLimitNamesAllCauses(t *testing.T) {
 func TestLimitCheck(t *testing.T) {
 	r := &reqtrace.Report{Requests: 100}
 	r.Tail.Excess = reqtrace.PartsOf(map[reqtrace.Cause]time.Duration{
-		reqtrace.Lock: 60 * time.Millisecond, reqtrace.AssistMark: 40 * time.Millisecond, reqtrace.Running: -time.Second,
+		reqtrace.CauseLock: 60 * time.Millisecond, reqtrace.CauseAssistMark: 40 * time.Millisecond, reqtrace.CauseRunning: -time.Second,
 	})
 	r.Bands = []reqtrace.Band{{Name: "p0-50"}, {Name: "p90-99"}}
-	r.Bands[1].Excess.Add(reqtrace.Sleep, time.Second)
+	r.Bands[1].Excess.Add(reqtrace.CauseSleep, time.Second)
 	r.WhatIf.TailShare, r.WhatIf.Replayed.P99 = .5, time.Second
 	for _, tt := range []struct{ limits, hit string }{
 		{"lock>59.9%", "-fail-if lock>59.9%: it is 60.0%, 0.1 points too much"},

@@ -142,7 +142,7 @@ func flagError(err error) error {
 	if !errors.As(err, &oe) {
 		return err
 	}
-	if name := flagOf[oe.Field]; name != "" {
+	if name := flagOf[oe.Option]; name != "" {
 		return fmt.Errorf("%s %s", name, oe.Reason)
 	}
 	return errors.New(oe.Reason)

@@ -15,21 +15,21 @@ type causeWord struct {
 
 // causeWords is the one place that says in words what a cause is.
 var causeWords = [...]causeWord{
-	reqtrace.Unknown:      {"unknown", '?', "2"},
-	reqtrace.Running:      {"running", 'r', "90"},
-	reqtrace.AssistMark:   {"mark assist", 'A', "31"},
-	reqtrace.AssistWait:   {"waiting for the collector", 'a', "91"},
-	reqtrace.Sweep:        {"sweeping for its allocations", 'w', "31"},
-	reqtrace.Stopped:      {"stopped world", 'X', "1;31"},
-	reqtrace.RunqueueGC:   {"run queue behind mark workers", 'G', "35"},
-	reqtrace.RunqueueBusy: {"run queue behind other goroutines", 'Q', "33"},
-	reqtrace.RunqueueIdle: {"run queue, a processor is idle", 'q', "93"},
-	reqtrace.Syscall:      {"system call", 'S', "32"},
-	reqtrace.Cgo:          {"C (cgo)", 'c', "92"},
-	reqtrace.Network:      {"upstream or client (network)", 'N', "36"},
-	reqtrace.Lock:         {"lock", 'L', "34"},
-	reqtrace.Channel:      {"channel", 'C', "94"},
-	reqtrace.Sleep:        {"sleep or timer", 'z', "96"},
+	reqtrace.CauseUnknown:      {"unknown", '?', "2"},
+	reqtrace.CauseRunning:      {"running", 'r', "90"},
+	reqtrace.CauseAssistMark:   {"mark assist", 'A', "31"},
+	reqtrace.CauseAssistWait:   {"waiting for the collector", 'a', "91"},
+	reqtrace.CauseSweep:        {"sweeping for its allocations", 'w', "31"},
+	reqtrace.CauseStopped:      {"stopped world", 'X', "1;31"},
+	reqtrace.CauseRunqueueGC:   {"run queue behind mark workers", 'G', "35"},
+	reqtrace.CauseRunqueueBusy: {"run queue behind other goroutines", 'Q', "33"},
+	reqtrace.CauseRunqueueIdle: {"run queue, a processor is idle", 'q', "93"},
+	reqtrace.CauseSyscall:      {"system call", 'S', "32"},
+	reqtrace.CauseCgo:          {"C (cgo)", 'c', "92"},
+	reqtrace.CauseNetwork:      {"upstream or client (network)", 'N', "36"},
+	reqtrace.CauseLock:         {"lock", 'L', "34"},
+	reqtrace.CauseChannel:      {"channel", 'C', "94"},
+	reqtrace.CauseSleep:        {"sleep or timer", 'z', "96"},
 }
 
 // phrase says in words what a cause is.
@@ -42,9 +42,9 @@ func phrase(c reqtrace.Cause) string {
 
 // causeOrder is the order of the causes in bars and legends: kin stand together.
 var causeOrder = []reqtrace.Cause{
-	reqtrace.Running, reqtrace.AssistMark, reqtrace.AssistWait, reqtrace.Sweep, reqtrace.Stopped, reqtrace.RunqueueGC,
-	reqtrace.RunqueueBusy, reqtrace.RunqueueIdle, reqtrace.Lock, reqtrace.Channel, reqtrace.Network, reqtrace.Syscall,
-	reqtrace.Cgo, reqtrace.Sleep, reqtrace.Unknown,
+	reqtrace.CauseRunning, reqtrace.CauseAssistMark, reqtrace.CauseAssistWait, reqtrace.CauseSweep, reqtrace.CauseStopped, reqtrace.CauseRunqueueGC,
+	reqtrace.CauseRunqueueBusy, reqtrace.CauseRunqueueIdle, reqtrace.CauseLock, reqtrace.CauseChannel, reqtrace.CauseNetwork, reqtrace.CauseSyscall,
+	reqtrace.CauseCgo, reqtrace.CauseSleep, reqtrace.CauseUnknown,
 }
 
 // CauseGroup is causes that are asked for together.
@@ -55,9 +55,9 @@ type CauseGroup struct {
 
 // CauseGroups are the groups. The first is the collector's.
 var CauseGroups = []CauseGroup{
-	{"gc", []reqtrace.Cause{reqtrace.AssistMark, reqtrace.AssistWait, reqtrace.Sweep, reqtrace.Stopped, reqtrace.RunqueueGC}},
-	{"assists", []reqtrace.Cause{reqtrace.AssistMark, reqtrace.AssistWait}},
-	{"queue", []reqtrace.Cause{reqtrace.RunqueueGC, reqtrace.RunqueueBusy, reqtrace.RunqueueIdle}},
+	{"gc", []reqtrace.Cause{reqtrace.CauseAssistMark, reqtrace.CauseAssistWait, reqtrace.CauseSweep, reqtrace.CauseStopped, reqtrace.CauseRunqueueGC}},
+	{"assists", []reqtrace.Cause{reqtrace.CauseAssistMark, reqtrace.CauseAssistWait}},
+	{"queue", []reqtrace.Cause{reqtrace.CauseRunqueueGC, reqtrace.CauseRunqueueBusy, reqtrace.CauseRunqueueIdle}},
 }
 
 // gcCauses are what direct attribution books on the collector.

@@ -76,13 +76,13 @@ func siteOf(c reqtrace.Cause, sites []reqtrace.Blame) string {
 // knownReport is the report of the golden files.
 func knownReport() *reqtrace.Report {
 	return fakeReport(
-		partsOf(times{reqtrace.Running: 2 * ms, reqtrace.Syscall: 800 * time.Microsecond, reqtrace.Network: 200 * time.Microsecond}),
+		partsOf(times{reqtrace.CauseRunning: 2 * ms, reqtrace.CauseSyscall: 800 * time.Microsecond, reqtrace.CauseNetwork: 200 * time.Microsecond}),
 		partsOf(times{
-			reqtrace.Running: 3 * ms, reqtrace.Syscall: 700 * time.Microsecond, reqtrace.RunqueueGC: 12 * ms, reqtrace.Lock: 4 * ms,
-			reqtrace.AssistMark: 1500 * time.Microsecond, reqtrace.Stopped: 300 * time.Microsecond, reqtrace.Network: 200 * time.Microsecond,
+			reqtrace.CauseRunning: 3 * ms, reqtrace.CauseSyscall: 700 * time.Microsecond, reqtrace.CauseRunqueueGC: 12 * ms, reqtrace.CauseLock: 4 * ms,
+			reqtrace.CauseAssistMark: 1500 * time.Microsecond, reqtrace.CauseStopped: 300 * time.Microsecond, reqtrace.CauseNetwork: 200 * time.Microsecond,
 		}),
-		reqtrace.Blame{Cause: reqtrace.Lock, Site: "main.(*cache).get (cache.go:51)", Time: 4 * ms},
-		reqtrace.Blame{Cause: reqtrace.AssistMark, Site: "main.render (page.go:12)", Time: 900 * time.Microsecond},
-		reqtrace.Blame{Cause: reqtrace.AssistMark, Time: 600 * time.Microsecond},
+		reqtrace.Blame{Cause: reqtrace.CauseLock, Site: "main.(*cache).get (cache.go:51)", Time: 4 * ms},
+		reqtrace.Blame{Cause: reqtrace.CauseAssistMark, Site: "main.render (page.go:12)", Time: 900 * time.Microsecond},
+		reqtrace.Blame{Cause: reqtrace.CauseAssistMark, Time: 600 * time.Microsecond},
 	)
 }

@@ -128,7 +128,7 @@ func (x *Explanation) fill(p *explainPage) {
 			}})
 		}
 	}
-	p.Headline = append(p.Headline, pageFigure{"unknown", FormatPercent(100 * part(&r.Tail.Parts, reqtrace.Unknown)), "of the time of p99+"})
+	p.Headline = append(p.Headline, pageFigure{"unknown", FormatPercent(100 * part(&r.Tail.Parts, reqtrace.CauseUnknown)), "of the time of p99+"})
 	all := []*reqtrace.Parts{&r.Median.Parts, &r.Tail.Parts}
 	for i := range r.Bands {
 		all = append(all, &r.Bands[i].Parts)

@@ -80,8 +80,8 @@ func TestExplanationTextHasNoControlCharacters(t *testing.T) {
 // hostileExplanation has markup and control characters wherever a trace can have text.
 func hostileExplanation() *Explanation {
 	evil := "\x1b[2J\x07evil</script><script>alert(1)</script><img src=x onerror=alert(1)><!--\"'"
-	site := reqtrace.Blame{Cause: reqtrace.Lock, Site: evil, Time: 9 * ms}
-	r := fakeReport(partsOf(times{reqtrace.Running: 2 * ms}), partsOf(times{reqtrace.Running: 2 * ms, reqtrace.Lock: 9 * ms}), site)
+	site := reqtrace.Blame{Cause: reqtrace.CauseLock, Site: evil, Time: 9 * ms}
+	r := fakeReport(partsOf(times{reqtrace.CauseRunning: 2 * ms}), partsOf(times{reqtrace.CauseRunning: 2 * ms, reqtrace.CauseLock: 9 * ms}), site)
 	r.Slowest[0].ID, r.Slowest[1].ID = evil, evil
 	r.Bands[0].Name = evil
 	return NewExplanation(evil, r)
@@ -236,11 +236,11 @@ func TestPathRows(t *testing.T) {
 	if long != 10 {
 		t.Errorf("%d of the 10 long pieces are listed", long)
 	}
-	short := fakeRequest("", partsOf(times{reqtrace.Running: ms, reqtrace.Lock: 2 * ms}), reqtrace.Blame{Cause: reqtrace.Lock, Site: "here"})
-	short.Path = append(short.Path, reqtrace.Tile{Start: short.End, End: short.End + ms, Cause: reqtrace.Lock, Site: "here"})
+	short := fakeRequest("", partsOf(times{reqtrace.CauseRunning: ms, reqtrace.CauseLock: 2 * ms}), reqtrace.Blame{Cause: reqtrace.CauseLock, Site: "here"})
+	short.Path = append(short.Path, reqtrace.Tile{Start: short.End, End: short.End + ms, Cause: reqtrace.CauseLock, Site: "here"})
 	want := []pathRow{
-		{newPageCause(reqtrace.Running), "+0", "1 ms", ""},
-		{newPageCause(reqtrace.Lock), "+1 ms", "3 ms", "here"},
+		{newPageCause(reqtrace.CauseRunning), "+0", "1 ms", ""},
+		{newPageCause(reqtrace.CauseLock), "+1 ms", "3 ms", "here"},
 	}
 	if d := cmp.Diff(want, pathRows(&short), cmp.AllowUnexported(pathRow{})); d != "" {
 		t.Errorf("-want +got\n%s", d)
@@ -267,9 +267,9 @@ func TestJoinNarrow(t *testing.T) {
 		t.Errorf("ends at %v of %v, %d of the 10 long ones are whole", at, q.End, long)
 	}
 	mixed := joinNarrow([]reqtrace.Tile{
-		{Start: 0, End: 10, Cause: reqtrace.Running}, {Start: 10, End: 40, Cause: reqtrace.Lock}, {Start: 40, End: 50, Cause: reqtrace.Running},
+		{Start: 0, End: 10, Cause: reqtrace.CauseRunning}, {Start: 10, End: 40, Cause: reqtrace.CauseLock}, {Start: 40, End: 50, Cause: reqtrace.CauseRunning},
 	}, func(time.Duration) bool { return true })
-	if len(mixed) != 1 || mixed[0].Cause != reqtrace.Lock || mixed[0].End != 50 {
+	if len(mixed) != 1 || mixed[0].Cause != reqtrace.CauseLock || mixed[0].End != 50 {
 		t.Errorf("%+v", mixed)
 	}
 }

@@ -39,7 +39,7 @@ func (x *Explanation) Text(w io.Writer, s Style) error {
 		x.sitesText(&b, s)
 		x.slowestText(&b, s)
 		fmt.Fprintf(&b, "\nunknown: %s of all server time, %s of that of p99+\n",
-			FormatPercent(100*part(&r.Total, reqtrace.Unknown)), FormatPercent(100*part(&r.Tail.Parts, reqtrace.Unknown)))
+			FormatPercent(100*part(&r.Total, reqtrace.CauseUnknown)), FormatPercent(100*part(&r.Tail.Parts, reqtrace.CauseUnknown)))
 	}
 	for _, c := range x.Verdict.Caveats {
 		fmt.Fprintf(&b, "! %s\n", printable(c))

@@ -123,9 +123,9 @@ func namedCauses(r *reqtrace.Report) []NamedCause {
 	}
 	for _, c := range causeOrder {
 		switch c {
-		case reqtrace.AssistMark:
-			add(reqtrace.AssistMark, reqtrace.AssistWait)
-		case reqtrace.AssistWait:
+		case reqtrace.CauseAssistMark:
+			add(reqtrace.CauseAssistMark, reqtrace.CauseAssistWait)
+		case reqtrace.CauseAssistWait:
 		default:
 			add(c)
 		}
@@ -194,10 +194,10 @@ func caveats(r *reqtrace.Report) []string {
 	if r.Unmarked > 0 {
 		add("%s of net/http's connections without a region are left out, as others have one", plural(r.Unmarked, "request"))
 	}
-	if u := part(&r.Tail.Parts, reqtrace.Unknown); u > muchUnknown {
+	if u := part(&r.Tail.Parts, reqtrace.CauseUnknown); u > muchUnknown {
 		add("%s of the time of p99+ is unknown", FormatPercent(u*100))
 	}
-	if list := namedCauses(r); len(list) > 0 && list[0].Cause == reqtrace.Running && worth(r) {
+	if list := namedCauses(r); len(list) > 0 && list[0].Cause == reqtrace.CauseRunning && worth(r) {
 		add("running has in it what the kernel and the hypervisor took from the threads: see that the machine has processors to spare, then take a CPU profile")
 	}
 	if w := &r.WhatIf; w.Replayed.P99 > 0 && math.Abs(w.ModelError) > modelLimit {

@@ -10,7 +10,7 @@ import (
 
 func TestVerdict(t *testing.T) {
 	const us = time.Microsecond
-	base := partsOf(times{reqtrace.Running: 2 * ms})
+	base := partsOf(times{reqtrace.CauseRunning: 2 * ms})
 	plus := func(c reqtrace.Cause, d time.Duration, more ...any) reqtrace.Parts {
 		p := base
 		p.Add(c, d)
@@ -32,67 +32,67 @@ func TestVerdict(t *testing.T) {
 	}{
 		{
 			"queue, lock at its place",
-			plus(reqtrace.RunqueueGC, 12*ms, reqtrace.Lock, 4*ms),
-			[]reqtrace.Blame{{Cause: reqtrace.Lock, Site: "(*cache).get (c.go:5)", Time: 3 * ms}, {Cause: reqtrace.Lock, Site: "other (c.go:9)", Time: ms}},
+			plus(reqtrace.CauseRunqueueGC, 12*ms, reqtrace.CauseLock, 4*ms),
+			[]reqtrace.Blame{{Cause: reqtrace.CauseLock, Site: "(*cache).get (c.go:5)", Time: 3 * ms}, {Cause: reqtrace.CauseLock, Site: "other (c.go:9)", Time: ms}},
 			noReplay,
 			"p99+ requests take 16 ms more than the median (2 ms): 75% run queue behind mark workers, 25% lock at (*cache).get (c.go:5)",
-			true, reqtrace.RunqueueGC,
+			true, reqtrace.CauseRunqueueGC,
 		},
 		{
 			"no place has half of it",
-			plus(reqtrace.Channel, 9*ms),
-			[]reqtrace.Blame{{Cause: reqtrace.Channel, Site: "a", Time: 4 * ms}, {Cause: reqtrace.Channel, Site: "b", Time: 3 * ms}, {Cause: reqtrace.Network, Site: "n", Time: 9 * ms}},
-			noReplay, "p99+ requests take 9 ms more than the median (2 ms): 100% channel", true, reqtrace.Channel,
+			plus(reqtrace.CauseChannel, 9*ms),
+			[]reqtrace.Blame{{Cause: reqtrace.CauseChannel, Site: "a", Time: 4 * ms}, {Cause: reqtrace.CauseChannel, Site: "b", Time: 3 * ms}, {Cause: reqtrace.CauseNetwork, Site: "n", Time: 9 * ms}},
+			noReplay, "p99+ requests take 9 ms more than the median (2 ms): 100% channel", true, reqtrace.CauseChannel,
 		},
 		{
 			"both assists are one, and first together",
-			plus(reqtrace.AssistMark, 3*ms, reqtrace.AssistWait, 4*ms, reqtrace.Syscall, 5*ms),
-			[]reqtrace.Blame{{Cause: reqtrace.AssistMark, Site: "alloc", Time: 2 * ms}, {Cause: reqtrace.AssistWait, Site: "alloc", Time: 2 * ms}},
-			noReplay, "p99+ requests take 12 ms more than the median (2 ms): 58% waiting for the collector at alloc, 42% system call", true, reqtrace.AssistWait,
+			plus(reqtrace.CauseAssistMark, 3*ms, reqtrace.CauseAssistWait, 4*ms, reqtrace.CauseSyscall, 5*ms),
+			[]reqtrace.Blame{{Cause: reqtrace.CauseAssistMark, Site: "alloc", Time: 2 * ms}, {Cause: reqtrace.CauseAssistWait, Site: "alloc", Time: 2 * ms}},
+			noReplay, "p99+ requests take 12 ms more than the median (2 ms): 58% waiting for the collector at alloc, 42% system call", true, reqtrace.CauseAssistWait,
 		},
 		{
 			"four are named, and none below a tenth",
-			plus(reqtrace.Sweep, 5*ms, reqtrace.Stopped, 4*ms, reqtrace.Cgo, 3*ms, reqtrace.Sleep, 2*ms, reqtrace.Network, 2*ms, reqtrace.Lock, 500*us),
+			plus(reqtrace.CauseSweep, 5*ms, reqtrace.CauseStopped, 4*ms, reqtrace.CauseCgo, 3*ms, reqtrace.CauseSleep, 2*ms, reqtrace.CauseNetwork, 2*ms, reqtrace.CauseLock, 500*us),
 			nil, noReplay,
 			"p99+ requests take 16.5 ms more than the median (2 ms): 30% sweeping for its allocations, 24% stopped world, 18% C (cgo), 12% upstream or client (network)",
-			true, reqtrace.Sweep,
+			true, reqtrace.CauseSweep,
 		},
 		{
 			"the replay has more than was measured",
-			plus(reqtrace.RunqueueBusy, 8*ms, reqtrace.RunqueueGC, 2*ms), nil, nil,
+			plus(reqtrace.CauseRunqueueBusy, 8*ms, reqtrace.CauseRunqueueGC, 2*ms), nil, nil,
 			"p99+ requests take 10 ms more than the median (2 ms): 80% run queue behind other goroutines, 20% run queue behind mark workers; a replay without the collector takes 80% of it away",
-			true, reqtrace.RunqueueBusy,
+			true, reqtrace.CauseRunqueueBusy,
 		},
 		{
 			"a replay that is far off says nothing",
-			plus(reqtrace.RunqueueBusy, 8*ms), nil, func(r *reqtrace.Report) { r.WhatIf.ModelError = -.6 },
-			"p99+ requests take 8 ms more than the median (2 ms): 100% run queue behind other goroutines", true, reqtrace.RunqueueBusy,
+			plus(reqtrace.CauseRunqueueBusy, 8*ms), nil, func(r *reqtrace.Report) { r.WhatIf.ModelError = -.6 },
+			"p99+ requests take 8 ms more than the median (2 ms): 100% run queue behind other goroutines", true, reqtrace.CauseRunqueueBusy,
 		},
 		{
 			"a place that the median has as well is none",
-			plus(reqtrace.Lock, 3*ms),
-			[]reqtrace.Blame{{Cause: reqtrace.Lock, Site: "always", Time: 3 * ms}},
+			plus(reqtrace.CauseLock, 3*ms),
+			[]reqtrace.Blame{{Cause: reqtrace.CauseLock, Site: "always", Time: 3 * ms}},
 			func(r *reqtrace.Report) {
 				noReplay(r)
-				r.Median.Sites = []reqtrace.Blame{{Cause: reqtrace.Lock, Site: "always", Time: 2 * ms}}
+				r.Median.Sites = []reqtrace.Blame{{Cause: reqtrace.CauseLock, Site: "always", Time: 2 * ms}}
 			},
-			"p99+ requests take 3 ms more than the median (2 ms): 100% lock", true, reqtrace.Lock,
+			"p99+ requests take 3 ms more than the median (2 ms): 100% lock", true, reqtrace.CauseLock,
 		},
-		{"less than twice the median", plus(reqtrace.Lock, 1990*us), nil, noReplay, "p99+ requests take 1.99 ms more than the median (2 ms): no cause to name", false, reqtrace.Lock},
+		{"less than twice the median", plus(reqtrace.CauseLock, 1990*us), nil, noReplay, "p99+ requests take 1.99 ms more than the median (2 ms): no cause to name", false, reqtrace.CauseLock},
 		{
 			"less than a millisecond",
-			partsOf(times{reqtrace.Running: 990 * us}),
+			partsOf(times{reqtrace.CauseRunning: 990 * us}),
 			nil,
 			func(r *reqtrace.Report) {
-				median := partsOf(times{reqtrace.Running: 10 * us})
+				median := partsOf(times{reqtrace.CauseRunning: 10 * us})
 				r.Median, r.Tail = bandOf("p45-55", 9, median, &median), bandOf("p99+", 99, r.Tail.Parts, &median)
 			},
-			"p99+ requests take 980 µs more than the median (10 µs): no cause to name", false, reqtrace.Running,
+			"p99+ requests take 980 µs more than the median (10 µs): no cause to name", false, reqtrace.CauseRunning,
 		},
-		{"nothing more", base, nil, noReplay, "p99+ requests take as long as the median (2 ms): no cause to name", false, reqtrace.Unknown},
+		{"nothing more", base, nil, noReplay, "p99+ requests take as long as the median (2 ms): no cause to name", false, reqtrace.CauseUnknown},
 		{
 			"no whole request", base, nil, func(r *reqtrace.Report) { r.Requests = 0 },
-			"no whole request in 5 s of trace: 23 are cut off by its edges; trace for longer", false, reqtrace.Unknown,
+			"no whole request in 5 s of trace: 23 are cut off by its edges; trace for longer", false, reqtrace.CauseUnknown,
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -119,7 +119,7 @@ func TestVerdict(t *testing.T) {
 }
 
 func TestVerdictCaveats(t *testing.T) {
-	lock := partsOf(times{reqtrace.Running: 2 * ms, reqtrace.Lock: 8 * ms})
+	lock := partsOf(times{reqtrace.CauseRunning: 2 * ms, reqtrace.CauseLock: 8 * ms})
 	for _, tt := range []struct {
 		name string
 		tail reqtrace.Parts
@@ -132,12 +132,12 @@ func TestVerdictCaveats(t *testing.T) {
 		{"enough", lock, func(r *reqtrace.Report) { r.Tail.Requests = 10 }, ""},
 		{"cut", lock, func(r *reqtrace.Report) { r.CutEnd = 640 }, "652 requests are cut off"},
 		{"little cut", lock, func(r *reqtrace.Report) { r.CutEnd = 600 }, ""},
-		{"unknown", partsOf(times{reqtrace.Running: 2 * ms, reqtrace.Lock: 7 * ms, reqtrace.Unknown: ms}), func(*reqtrace.Report) {}, "10.0% of the time of p99+ is unknown"},
-		{"running", partsOf(times{reqtrace.Running: 20 * ms}), func(*reqtrace.Report) {}, "running has in it"},
-		{"a little running", partsOf(times{reqtrace.Running: 3 * ms}), func(*reqtrace.Report) {}, ""},
+		{"unknown", partsOf(times{reqtrace.CauseRunning: 2 * ms, reqtrace.CauseLock: 7 * ms, reqtrace.CauseUnknown: ms}), func(*reqtrace.Report) {}, "10.0% of the time of p99+ is unknown"},
+		{"running", partsOf(times{reqtrace.CauseRunning: 20 * ms}), func(*reqtrace.Report) {}, "running has in it"},
+		{"a little running", partsOf(times{reqtrace.CauseRunning: 3 * ms}), func(*reqtrace.Report) {}, ""},
 		{"model", lock, func(r *reqtrace.Report) { r.WhatIf.ModelError = .51 }, "misses the measured p99 by +51%"},
 	} {
-		r := fakeReport(partsOf(times{reqtrace.Running: 2 * ms}), tt.tail)
+		r := fakeReport(partsOf(times{reqtrace.CauseRunning: 2 * ms}), tt.tail)
 		tt.edit(r)
 		got := strings.Join(NewVerdict(r).Caveats, "\n")
 		if tt.want == "" && got != "" || !strings.Contains(got, tt.want) {

@@ -55,7 +55,7 @@ func TestRecordedVerdicts(t *testing.T) {
 	golden(t, "recorded.golden.txt", func(b *bytes.Buffer) error {
 		for i, name := range names {
 			v := explained(t, name, traces[i]).Verdict
-			if len(v.Causes) == 0 || v.Causes[0].Cause != reqtrace.Lock || !strings.HasPrefix(v.Causes[0].Site, "main.(*cache).get (main.go:") {
+			if len(v.Causes) == 0 || v.Causes[0].Cause != reqtrace.CauseLock || !strings.HasPrefix(v.Causes[0].Site, "main.(*cache).get (main.go:") {
 				t.Errorf("%s: %+v", name, v.Causes)
 			}
 			fmt.Fprintf(b, "%s: %s\n", name, v.Sentence)
