@@ -6,7 +6,9 @@ import (
 	"os"
 	"slices"
 
-	"evenkeel.dev/internal/report"
+	"evenkeel.dev/internal/compare"
+	"evenkeel.dev/internal/page"
+	"evenkeel.dev/internal/runfile"
 )
 
 const compareHelp = `
@@ -47,7 +49,7 @@ func runCompare(_ context.Context, a *app, args []string) error {
 	if err := canSave(append(slices.Clip(eventNames), names...), *html); err != nil {
 		return err
 	}
-	var files []*report.File
+	var files []*runfile.File
 	for i, n := range names {
 		f, err := readRunFile(n)
 		if err != nil {
@@ -58,7 +60,7 @@ func runCompare(_ context.Context, a *app, args []string) error {
 		}
 		files = append(files, f)
 	}
-	var events []*report.Events
+	var events []*runfile.Events
 	for _, n := range eventNames {
 		e, err := readEvents(n)
 		if err != nil {
@@ -66,10 +68,10 @@ func runCompare(_ context.Context, a *app, args []string) error {
 		}
 		events = append(events, e)
 	}
-	c := report.Compare(files, names)
+	c := compare.Files(files, names)
 	c.SetEvents(events)
 	if *html == toStdout {
-		return c.HTML(a.stdout)
+		return page.Compare(a.stdout, c)
 	}
 	if err := a.page(c, *html); err != nil {
 		return err
@@ -80,20 +82,20 @@ func runCompare(_ context.Context, a *app, args []string) error {
 // stdinName is standard input in messages.
 const stdinName = "standard input"
 
-func readRunFile(name string) (*report.File, error) {
+func readRunFile(name string) (*runfile.File, error) {
 	if name != "-" {
-		return report.ReadFile(name)
+		return runfile.ReadFile(name)
 	}
-	f, err := report.Read(os.Stdin)
+	f, err := runfile.Read(os.Stdin)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", stdinName, err)
 	}
 	return f, nil
 }
 
-func readEvents(name string) (*report.Events, error) {
+func readEvents(name string) (*runfile.Events, error) {
 	if name != "-" {
-		return report.ReadEventsFile(name)
+		return runfile.ReadEventsFile(name)
 	}
-	return report.ReadEvents(os.Stdin, stdinName)
+	return runfile.ReadEvents(os.Stdin, stdinName)
 }

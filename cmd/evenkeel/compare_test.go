@@ -1,13 +1,18 @@
 package main
 
 import (
+	"bytes"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"evenkeel.dev/internal/report"
+	"evenkeel.dev/internal/compare"
+	"evenkeel.dev/internal/page"
+	"evenkeel.dev/internal/runfile"
+	"evenkeel.dev/internal/textfmt"
 	"evenkeel.dev/loadgen"
 )
 
@@ -17,9 +22,9 @@ func write(t *testing.T, name string, cores int, labels ...string) string {
 	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	f := &report.File{Version: report.Version, Machine: report.Machine{Cores: cores}}
+	f := &runfile.File{Version: runfile.Version, Machine: runfile.Machine{Cores: cores}}
 	for _, l := range labels {
-		f.Runs = append(f.Runs, report.Run{Label: l, Repeat: 1, Load: &loadgen.Result{Answered: 7, Duration: 1e9}})
+		f.Runs = append(f.Runs, runfile.Run{Label: l, Repeat: 1, Load: &loadgen.Result{Answered: 7, Duration: 1e9}})
 	}
 	if err := f.Save(name); err != nil {
 		t.Fatal(err)
@@ -107,7 +112,7 @@ func TestCompareEvents(t *testing.T) {
 	dir := t.TempDir()
 	file, page := filepath.Join(dir, "run.json"), filepath.Join(dir, "page.html")
 	started := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
-	f := &report.File{Version: report.Version, Runs: []report.Run{
+	f := &runfile.File{Version: runfile.Version, Runs: []runfile.Run{
 		{Label: "v", Repeat: 1, Load: &loadgen.Result{Answered: 7, Started: started, Duration: 10 * time.Second}},
 	}}
 	if err := f.Save(file); err != nil {
@@ -156,4 +161,45 @@ func TestCompareEvents(t *testing.T) {
 			t.Errorf("%q: a table was printed: %s", tt.args, r.stdout)
 		}
 	}
+}
+
+// FuzzRunFile has whatever a run.json may hold be shown.
+func FuzzRunFile(f *testing.F) {
+	var b bytes.Buffer
+	if err := (&runfile.File{Version: runfile.Version, Runs: []runfile.Run{
+		{Label: "a", Repeat: 1, Load: &loadgen.Result{Answered: 5, Duration: 1e9}}, {Label: "b", Repeat: 1, Load: &loadgen.Result{Answered: 5, Duration: 1e9}},
+	}}).Write(&b); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b.Bytes())
+	f.Add([]byte(`{"version":1,"runs":[{"load":{"answered":1,"duration_ns":9e18,"rate":1e308,"late":9},"gc":{"summary":{"collections":-1}},"alloc":{"bytes":-5},"server":{}}]}`))
+	f.Add([]byte(`{"version":1,"runs":[{"load":{"statuses":{"-1":-1},"failures":[{}],"targets":[""]}},{"label":"\u001b[31m","load":{}}]}`))
+	f.Add([]byte(`{"version":1,"runs":[null]}`))
+	f.Add([]byte(`{"version":1,"runs":[{"load":{"latency":"HISTFAAAACB4nJNpmSzMwMDAzAABzFCaEUzOYMjzAAAVTgHZ"}}]}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		file, err := runfile.Read(bytes.NewReader(text))
+		if err != nil {
+			return
+		}
+		c := compare.Files([]*runfile.File{file, file}, []string{"a", "b"})
+		if err := c.Text(io.Discard, textfmt.Style{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := page.Compare(io.Discard, c); err != nil {
+			t.Fatal(err)
+		}
+		for i := range file.Runs {
+			if err := compare.WriteLoad(io.Discard, &file.Runs[i], textfmt.Style{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, col := range c.Columns {
+			if a := col.Median().Alloc; a != nil {
+				_ = writeSites(io.Discard, a, textfmt.Style{})
+			}
+			if gc := col.Median().GC; gc != nil {
+				_ = writeSummary(io.Discard, &gc.Summary, textfmt.Style{})
+			}
+		}
+	})
 }

@@ -20,7 +20,7 @@ import (
 	"testing"
 	"time"
 
-	"evenkeel.dev/internal/report"
+	"evenkeel.dev/internal/runfile"
 )
 
 // patience is how long anything may take on a busy machine.
@@ -176,9 +176,9 @@ func alive(pid string) bool {
 	return syscall.Kill(n, 0) == nil
 }
 
-func readRuns(t *testing.T, name string) *report.File {
+func readRuns(t *testing.T, name string) *runfile.File {
 	t.Helper()
-	f, err := report.ReadFile(name)
+	f, err := runfile.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}

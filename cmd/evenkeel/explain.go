@@ -8,8 +8,9 @@ import (
 	"os"
 	"strings"
 
-	"evenkeel.dev/internal/report"
+	"evenkeel.dev/internal/page"
 	"evenkeel.dev/reqtrace"
+	"evenkeel.dev/reqtrace/verdict"
 )
 
 const explainHelp = `
@@ -77,15 +78,16 @@ func runExplain(ctx context.Context, a *app, args []string) error {
 	}
 	ctx, release := a.catch(ctx)
 	defer release()
-	x, err := a.explain(ctx, names[0], reqtrace.Options{Region: f.region, Slowest: f.slowest})
+	source, v, err := a.explain(ctx, names[0], reqtrace.Options{Region: f.region, Slowest: f.slowest})
 	if err != nil {
 		return err
 	}
-	err = errors.Join(a.explainPage(x, f.html), a.printExplanation(x, &f)) // the page first: printing may be ended by a closed pipe
-	if x.Report.Requests == 0 {
-		return errors.Join(err, errors.New(x.Verdict.Sentence))
+	err = errors.Join(a.explainPage(source, v, f.html), a.printVerdict(source, v, &f)) // the page first: printing may be ended by a closed pipe
+	r := v.Report()
+	if r.Requests == 0 {
+		return errors.Join(err, errors.New(v.Sentence))
 	}
-	hit, limitErr := f.failIf.check(x)
+	hit, limitErr := f.failIf.check(v)
 	for _, h := range hit {
 		fmt.Fprintf(a.stderr, "evenkeel explain: %s\n", h)
 	}
@@ -94,71 +96,70 @@ func runExplain(ctx context.Context, a *app, args []string) error {
 		return err
 	case len(hit) > 0:
 		return errLimit
-	case x.Report.Broken != "": // a limit that a part of the trace keeps is not kept
-		return fmt.Errorf("%s: %w: the report is of what stands before (%s)", x.Source, reqtrace.ErrBroken, x.Report.Broken)
+	case r.Broken != "": // a limit that a part of the trace keeps is not kept
+		return fmt.Errorf("%s: %w: the report is of what stands before (%s)", source, reqtrace.ErrBroken, r.Broken)
 	}
 	return nil
 }
 
-func (a *app) printExplanation(x *report.Explanation, f *explainFlags) error {
+func (a *app) printVerdict(source string, v *verdict.Verdict, f *explainFlags) error {
 	switch {
 	case f.json:
-		return x.JSON(a.stdout)
+		return writeJSON(a.stdout, source, v)
 	case f.html == toStdout:
 		return nil
 	}
-	return x.Text(a.stdout, a.style)
+	return v.WriteText(a.stdout, verdict.Options{Color: a.style.Color})
 }
 
-// explainPage writes the page of an explanation where asked to.
-func (a *app) explainPage(x *report.Explanation, name string) error {
+// explainPage writes the page of a verdict where asked to.
+func (a *app) explainPage(source string, v *verdict.Verdict, name string) error {
 	switch name {
 	case "":
 		return nil
 	case toStdout:
-		return x.HTML(a.stdout)
+		return page.Explain(a.stdout, source, v)
 	}
-	if err := report.SaveTo(name, func(w io.Writer) error { return x.HTML(w) }); err != nil {
-		return err
-	}
-	fmt.Fprintf(a.stderr, "wrote %s (open it in a browser)\n", name)
-	return nil
+	return a.savePage(name, func(w io.Writer) error { return page.Explain(w, source, v) })
 }
 
-// explain reads the trace of that name.
-func (a *app) explain(ctx context.Context, name string, o reqtrace.Options) (*report.Explanation, error) {
-	if strings.HasPrefix(name, "http://") || strings.HasPrefix(name, "https://") {
+// explain passes the verdict on the trace of that name; source is how a report calls it.
+func (a *app) explain(ctx context.Context, name string, o reqtrace.Options) (source string, v *verdict.Verdict, err error) {
+	switch {
+	case strings.HasPrefix(name, "http://"), strings.HasPrefix(name, "https://"):
 		s, err := newTraceSource(name, nil)
 		if err != nil {
-			return nil, err
+			return "", nil, err
 		}
 		fmt.Fprintf(a.stderr, "taking a trace of %g s from %s\n", s.seconds, s.url)
 		b, err := s.fetch(ctx)
 		if err != nil {
-			return nil, err
+			return "", nil, err
 		}
-		return analyze(ctx, s.url, b, o)
-	}
-	if name == "-" {
-		return analyze(ctx, stdinName, os.Stdin, o)
+		v, err = analyze(ctx, s.url, b, o)
+		return s.url, v, err
+	case name == "-":
+		v, err = analyze(ctx, stdinName, os.Stdin, o)
+		return stdinName, v, err
 	}
 	f, err := os.Open(name)
 	if err != nil {
 		if strings.Contains(name, "/debug/pprof/") {
 			err = fmt.Errorf("%w; if it is a URL, write http:// before it", err)
 		}
-		return nil, err
+		return "", nil, err
 	}
 	defer f.Close()
 	if fi, err := f.Stat(); err == nil && fi.IsDir() {
-		return nil, fmt.Errorf("%s is a folder; name the file of a trace", name)
+		return "", nil, fmt.Errorf("%s is a folder; name the file of a trace", name)
 	}
-	return analyze(ctx, name, f, o)
+	v, err = analyze(ctx, name, f, o)
+	return name, v, err
 }
 
 // analyze reads a trace, and returns at once when ctx ends: a read of standard input cannot be
 // interrupted.
-func analyze(ctx context.Context, name string, in io.Reader, o reqtrace.Options) (*report.Explanation, error) {
+func analyze(ctx context.Context, name string, in io.Reader, o reqtrace.Options) (*verdict.Verdict, error) {
 	type result struct {
 		report *reqtrace.Report
 		err    error
@@ -180,6 +181,6 @@ func analyze(ctx context.Context, name string, in io.Reader, o reqtrace.Options)
 		case r.err != nil:
 			return nil, fmt.Errorf("%s: %w", name, r.err)
 		}
-		return report.NewExplanation(name, r.report), nil
+		return verdict.Of(r.report), nil
 	}
 }

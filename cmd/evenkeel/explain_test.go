@@ -21,14 +21,14 @@ import (
 )
 
 // lockTraceFile has the trace that takeLockTrace took once, so that its figures are always the
-// same. This takes it anew, on an idle machine: go test -trimpath ./cmd/evenkeel -run Explain -update
+// same. This takes it anew, on an idle machine: go test -trimpath ./cmd/evenkeel -run Explain -take-trace
 const lockTraceFile = "testdata/lock.trace.gz"
 
-var update = flag.Bool("update", false, "take the trace in testdata anew")
+var takeTrace = flag.Bool("take-trace", false, "take the trace in testdata anew")
 
 // lockTrace returns the trace in testdata.
 var lockTrace = sync.OnceValues(func() ([]byte, error) {
-	if *update {
+	if *takeTrace {
 		b, err := takeLockTrace()
 		if err != nil {
 			return nil, err
@@ -122,7 +122,7 @@ func TestExplain(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "page.html")
 	r := call("explain", "-html", page, "-slowest", "3", file)
 	r.check(t, exitOK, []string{
-		"p99+ requests take 1", "% lock at evenkeel.held (explain_test.go:", "400 whole requests (marked by regions)",
+		"the slowest 1% (p99+) take 1", "% lock at evenkeel.held (explain_test.go:", "400 whole requests (marked by regions)",
 		"the collector's share", "model error", "p0-50 200", "what a trace cannot show",
 	}, []string{"wrote " + page})
 	if n := strings.Count(r.stdout, " ms at "); n != 3 {
@@ -188,7 +188,7 @@ func TestExplainFailIf(t *testing.T) {
 			args = append(args, "-fail-if", l)
 		}
 		r := call(append(append([]string{"explain"}, args...), file)...)
-		r.check(t, tt.code, []string{"p99+ requests take"}, []string{tt.stderr})
+		r.check(t, tt.code, []string{"the slowest 1% (p99+) take"}, []string{tt.stderr})
 		if n := strings.Count(r.stderr, "\n"); tt.code == exitOK && n != 0 || tt.code == exitLimit && n != 1 {
 			t.Errorf("%v: %d lines of errors\n%s", tt.limits, n, r.stderr)
 		}

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"time"
 
-	"evenkeel.dev/internal/report"
 	"evenkeel.dev/reqtrace"
+	"evenkeel.dev/reqtrace/verdict"
 )
 
 const (
@@ -18,8 +18,9 @@ const (
 
 // explained is the verdict on one variant.
 type explained struct {
-	label       string
-	explanation *report.Explanation
+	label   string
+	source  string // of the trace
+	verdict *verdict.Verdict
 }
 
 // heading says whose verdict follows.
@@ -54,7 +55,7 @@ func (r *runner) checkExplain() error {
 // explainWindow puts the same load on the server again, takes a trace meanwhile, and says why
 // requests were slow. The measured window was without a trace; it counts even if this fails.
 func (m *measurement) explainWindow(ctx context.Context) {
-	x, err := m.explainTrace(ctx)
+	source, v, err := m.explainTrace(ctx)
 	switch {
 	case ctx.Err() != nil: // said already
 	case err != nil:
@@ -63,22 +64,23 @@ func (m *measurement) explainWindow(ctx context.Context) {
 		}
 		m.unexplained = errors.Join(m.unexplained, fmt.Errorf("-explain: %w", err))
 	default:
-		m.explanations = append(m.explanations, explained{m.label, x})
+		m.explanations = append(m.explanations, explained{m.label, source, v})
 	}
 }
 
-func (m *measurement) explainTrace(ctx context.Context) (*report.Explanation, error) {
+func (m *measurement) explainTrace(ctx context.Context) (url string, v *verdict.Verdict, err error) {
 	source, err := newTraceSource(m.profiler.base+"trace", m.load.TLS)
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
 	m.progress.say("tracing %g s of the same load", source.seconds)
 	defer m.progress.clear()
 	b, err := m.traceUnderLoad(ctx, source)
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
-	return analyze(ctx, source.url, b, reqtrace.Options{Slowest: explainSlowest})
+	v, err = analyze(ctx, source.url, b, reqtrace.Options{Slowest: explainSlowest})
+	return source.url, v, err
 }
 
 // traceUnderLoad loads the server for as long as its trace takes.

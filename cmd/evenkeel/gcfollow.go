@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"evenkeel.dev/gctrace"
-	"evenkeel.dev/internal/report"
+	"evenkeel.dev/internal/textfmt"
 )
 
 const (
@@ -135,13 +135,13 @@ func (v *gcView) refresh() {
 		window, _ := s.Window.Get()
 		percent, _ := s.CPUPercent.Get()
 		live, _ := s.Heap.Live.Last.Get()
-		fmt.Fprintf(v.stdout, "gc %d: %s collections in %s, %s in GC, live heap %s\n", last.N, report.FormatCount(float64(s.Collections)),
-			report.FormatDuration(window), report.FormatPercent(percent), report.FormatBytes(float64(live)))
+		fmt.Fprintf(v.stdout, "gc %d: %s collections in %s, %s in GC, live heap %s\n", last.N, textfmt.Count(float64(s.Collections)),
+			textfmt.Duration(window), textfmt.Percent(percent), textfmt.Bytes(float64(live)))
 		return
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "collection %d, the last minute:\n\n", last.N)
-	if err := report.GCText(&b, &s, v.style); err != nil {
+	if err := writeSummary(&b, &s, v.style); err != nil {
 		return
 	}
 	v.erase()

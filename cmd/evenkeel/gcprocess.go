@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"evenkeel.dev/gctrace"
-	"evenkeel.dev/internal/report"
+	"evenkeel.dev/internal/textfmt"
 )
 
 // maxProcesses of one log are kept, the last ones.
@@ -111,16 +111,16 @@ func restarted(last, c gctrace.Cycle) bool { return c.N <= last.N || c.At < last
 // head says which collections a summary is of, and what the runtime itself says of them.
 func (p *gcProcess) head() string {
 	if p.First == 0 {
-		return fmt.Sprintf("no collection from %s to %s after the program's start", report.FormatDuration(p.From), report.FormatDuration(p.To))
+		return fmt.Sprintf("no collection from %s to %s after the program's start", textfmt.Duration(p.From), textfmt.Duration(p.To))
 	}
 	return fmt.Sprintf("gc %d to gc %d, from %s to %s after the program's start; the last line says %d%% since that start",
-		p.First, p.Last, report.FormatDuration(p.From), report.FormatDuration(p.To), p.Util)
+		p.First, p.Last, textfmt.Duration(p.From), textfmt.Duration(p.To), p.Util)
 }
 
 // extent says what there is to choose from.
 func (r *gcReport) extent() string {
 	p := &r.processes[len(r.processes)-1]
-	s := fmt.Sprintf("%s collections up to %s after the program's start", report.FormatCount(float64(p.read)), report.FormatDuration(p.until))
+	s := fmt.Sprintf("%s collections up to %s after the program's start", textfmt.Count(float64(p.read)), textfmt.Duration(p.until))
 	if r.total > 1 {
 		s = "in its last process " + s
 	}

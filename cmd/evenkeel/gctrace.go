@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"evenkeel.dev/gctrace"
-	"evenkeel.dev/internal/report"
+	"evenkeel.dev/internal/textfmt"
 )
 
 const gctraceHelp = `
@@ -115,7 +115,7 @@ func (v *gcView) end(name string, r *gcReport, asJSON bool) error {
 			fmt.Fprintf(v.stdout, "%sprocess %d of %d: ", lineUnless(i == 0), r.total-len(r.processes)+i+1, r.total)
 		}
 		fmt.Fprintf(v.stdout, "%s\n\n", p.head())
-		if err := report.GCText(v.stdout, &p.Summary, v.style); err != nil {
+		if err := writeSummary(v.stdout, &p.Summary, v.style); err != nil {
 			return err
 		}
 	}
@@ -158,7 +158,7 @@ func (v *gcView) notes(r *gcReport, stats *gctrace.Stats) {
 	}
 	if r.total == 1 && r.part.to != 0 {
 		if p := &r.processes[0]; p.until < time.Duration(r.part.to) {
-			note("the log ends at %s, before -to: that nothing was collected from then on is a guess", report.FormatDuration(p.until))
+			note("the log ends at %s, before -to: that nothing was collected from then on is a guess", textfmt.Duration(p.until))
 		}
 	}
 	if stats.Recovered > 0 {

@@ -1,8 +1,6 @@
 package main
 
-import (
-	"testing"
-)
+import "testing"
 
 // TestRunKilled has evenkeel die without a chance to stop its server.
 func TestRunKilled(t *testing.T) {

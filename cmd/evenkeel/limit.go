@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"evenkeel.dev/internal/report"
 	"evenkeel.dev/reqtrace"
+	"evenkeel.dev/reqtrace/verdict"
 )
 
 // limit is a -fail-if: how much of a band's excess over the median a cause may be.
@@ -94,7 +94,7 @@ func parseLimit(s string) (limit, error) {
 
 // causesOf returns the causes of a group, or the cause of that name.
 func causesOf(name string) []reqtrace.Cause {
-	for _, g := range report.CauseGroups {
+	for _, g := range verdict.Groups() {
 		if g.Name == name {
 			return g.Causes
 		}
@@ -107,9 +107,9 @@ func causesOf(name string) []reqtrace.Cause {
 }
 
 // check says which limits are passed, and by how much; its error, which of them cannot be known.
-func (l limits) check(e *report.Explanation) (hit []string, err error) {
+func (l limits) check(v *verdict.Verdict) (hit []string, err error) {
 	for _, x := range l {
-		share, err := x.share(e)
+		share, err := x.share(v)
 		if err != nil {
 			return hit, fmt.Errorf("-fail-if %s: %w", x.text, err)
 		}
@@ -127,8 +127,8 @@ func points(x float64) string {
 	return fmt.Sprintf("%.1f", x)
 }
 
-func (l *limit) share(e *report.Explanation) (float64, error) {
-	r, gc := e.Report, &e.Verdict.GC
+func (l *limit) share(v *verdict.Verdict) (float64, error) {
+	r, gc := v.Report(), &v.GC
 	switch {
 	case l.whatIf && !gc.Replayed:
 		return 0, errors.New("there was nothing to replay; take a longer trace, or ask for gc.direct")

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"evenkeel.dev/internal/report"
 	"evenkeel.dev/reqtrace"
+	"evenkeel.dev/reqtrace/verdict"
 )
 
 func TestParseLimit(t *testing.T) {
@@ -71,7 +71,7 @@ func TestLimitNamesAllCauses(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, l, err)
 		}
 	}
-	for _, g := range report.CauseGroups {
+	for _, g := range verdict.Groups() {
 		if !strings.Contains(explainHelp, "  "+g.Name+" (") && !strings.Contains(explainHelp, ", "+g.Name+" (") {
 			t.Errorf("the help lacks %s", g.Name)
 		}
@@ -103,7 +103,7 @@ func TestLimitCheck(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		hit, err := limits{l}.check(report.NewExplanation("", r))
+		hit, err := limits{l}.check(verdict.Of(r))
 		if got := strings.Join(hit, "\n"); err != nil || tt.hit == "" && got != "" || !strings.Contains(got, tt.hit) {
 			t.Errorf("%s: %q, %v, want %q", tt.limits, got, err, tt.hit)
 		}
@@ -111,7 +111,7 @@ func TestLimitCheck(t *testing.T) {
 	unknown := func(text, want string) {
 		t.Helper()
 		l, _ := parseLimit(text)
-		hit, err := limits{l}.check(report.NewExplanation("", r))
+		hit, err := limits{l}.check(verdict.Of(r))
 		if len(hit) > 0 || err == nil || !strings.HasPrefix(err.Error(), "-fail-if "+text+": ") || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %q, %v, want %q", text, hit, err, want)
 		}
@@ -144,7 +144,7 @@ func FuzzParseLimit(f *testing.F) {
 		if err != nil || again.band != l.band || again.cause != l.cause || again.whatIf != l.whatIf || again.percent != l.percent || !slices.Equal(again.causes, l.causes) {
 			t.Fatalf("%q is %+v, written out it is %+v, %v", s, l, again, err)
 		}
-		if _, err := (limits{l}).check(report.NewExplanation("", &reqtrace.Report{Requests: 1})); err == nil && l.whatIf {
+		if _, err := (limits{l}).check(verdict.Of(&reqtrace.Report{Requests: 1})); err == nil && l.whatIf {
 			t.Fatalf("%q is judged without a replay", s)
 		}
 	})

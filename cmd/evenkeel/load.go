@@ -7,7 +7,8 @@ import (
 	"os"
 	"runtime"
 
-	"evenkeel.dev/internal/report"
+	"evenkeel.dev/internal/compare"
+	"evenkeel.dev/internal/runfile"
 	"evenkeel.dev/loadgen"
 )
 
@@ -60,15 +61,15 @@ func runLoad(ctx context.Context, a *app, args []string) error {
 	if err != nil {
 		return err
 	}
-	f := &report.File{
-		Version: report.Version, Tool: report.Tool(), Machine: report.ThisMachine(),
-		Runs: []report.Run{{Label: *label, Repeat: 1, Load: res}},
+	f := &runfile.File{
+		Version: runfile.Version, Tool: runfile.Tool(), Machine: runfile.ThisMachine(),
+		Runs: []runfile.Run{{Label: *label, Repeat: 1, Load: res}},
 	}
 	err = a.save(f, l.output) // before printing, which a closed pipe may end
 	if l.output != toStdout {
-		err = errors.Join(err, report.Load(a.stdout, &f.Runs[0], a.style))
+		err = errors.Join(err, compare.WriteLoad(a.stdout, &f.Runs[0], a.style))
 	}
-	return errors.Join(err, verdict(f))
+	return errors.Join(err, checkRuns(f))
 }
 
 // load runs loadgen with the progress shown.

@@ -18,7 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"evenkeel.dev/internal/report"
+	"evenkeel.dev/internal/runfile"
 )
 
 func serve(t *testing.T, h http.HandlerFunc) string {
@@ -68,7 +68,7 @@ func TestLoadEnds(t *testing.T) {
 	} {
 		r := run(t, append(strings.Fields("load -o - "+tt.flags), url)...)
 		r.check(t, exitOK, nil, nil)
-		f, err := report.Read(strings.NewReader(r.stdout))
+		f, err := runfile.Read(strings.NewReader(r.stdout))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -20,7 +20,8 @@ import (
 	"io"
 	"os"
 
-	"evenkeel.dev/internal/report"
+	"evenkeel.dev/internal/runfile"
+	"evenkeel.dev/internal/textfmt"
 )
 
 // Exit codes.
@@ -41,7 +42,7 @@ var errInterrupted = errors.New("interrupted")
 // app is what a subcommand works with.
 type app struct {
 	stdout, stderr io.Writer
-	style          report.Style    // of stdout
+	style          textfmt.Style   // of stdout
 	terminal       bool            // stderr is one: draw progress there
 	view           bool            // stdout is one: a view may redraw itself
 	hurry          <-chan struct{} // closed by the second signal, see catch
@@ -64,7 +65,7 @@ func main() {
 	a := &app{
 		stdout:   os.Stdout,
 		stderr:   os.Stderr,
-		style:    report.Style{Color: isTerminal(os.Stdout) && os.Getenv("NO_COLOR") == ""},
+		style:    textfmt.Style{Color: isTerminal(os.Stdout) && os.Getenv("NO_COLOR") == ""},
 		terminal: isTerminal(os.Stderr),
 		view:     isTerminal(os.Stdout),
 	}
@@ -84,7 +85,7 @@ func (a *app) main(ctx context.Context, args []string) int {
 		}
 		args = []string{args[1], "-h"}
 	case "version", "-version", "--version":
-		fmt.Fprintln(a.stdout, report.Tool())
+		fmt.Fprintln(a.stdout, runfile.Tool())
 		return exitOK
 	}
 	for _, c := range subcommands {

@@ -12,7 +12,8 @@ import (
 
 	"evenkeel.dev/gctrace"
 	"evenkeel.dev/internal/proc"
-	"evenkeel.dev/internal/report"
+	"evenkeel.dev/internal/runfile"
+	"evenkeel.dev/internal/textfmt"
 	"evenkeel.dev/loadgen"
 )
 
@@ -26,7 +27,7 @@ type measurement struct {
 	trace    trace
 	pass     *passer
 	server   *proc.Process
-	run      report.Run
+	run      runfile.Run
 
 	peakRSS int64 // of the server, before it is stopped
 
@@ -46,7 +47,7 @@ const (
 )
 
 // measure starts a variant, loads it, stops it, and returns what was measured.
-func (r *runner) measure(ctx context.Context, v variant, repeat int) (*report.Run, error) {
+func (r *runner) measure(ctx context.Context, v variant, repeat int) (*runfile.Run, error) {
 	m := &measurement{runner: r, variant: v, repeat: repeat, progress: &progress{w: r.stderr, terminal: r.terminal}}
 	m.pass = &passer{w: m.progress, all: r.flags.verbose}
 	defer m.progress.clear()
@@ -57,7 +58,7 @@ func (r *runner) measure(ctx context.Context, v variant, repeat int) (*report.Ru
 		m.profiler = newProfiler(r.flags.pprof, r.load.TLS)
 	}
 	command := append(append([]string(nil), r.command...), v.args...)
-	m.run = report.Run{Label: v.label, Repeat: repeat, Command: command, Env: v.env}
+	m.run = runfile.Run{Label: v.label, Repeat: repeat, Command: command, Env: v.env}
 
 	ready := newReadiness(r.flags.ready, r.load.TLS)
 	if err := ready.free(ctx); err != nil {
@@ -124,7 +125,7 @@ func (m *measurement) loadServer(ctx context.Context) error {
 	}
 	m.seenAfter = m.trace.count()
 	if m.died(ctx, res) {
-		return fmt.Errorf("the server ended under load after %s answers: %s", report.FormatCount(float64(res.Answered)), m.server.Exit())
+		return fmt.Errorf("the server ended under load after %s answers: %s", textfmt.Count(float64(res.Answered)), m.server.Exit())
 	}
 	m.run.Load = res
 	if m.before != nil && ctx.Err() == nil {
@@ -197,7 +198,7 @@ func (m *measurement) explain(err error) error {
 
 // assemble puts the parts together when the server has ended.
 func (m *measurement) assemble(stopErr error) {
-	m.run.Server = &report.Server{PeakRSSBytes: m.peakRSS, CPU: m.server.CPU(), Exit: m.server.Exit()}
+	m.run.Server = &runfile.Server{PeakRSSBytes: m.peakRSS, CPU: m.server.CPU(), Exit: m.server.Exit()}
 	if stopErr != nil {
 		m.note("the server did not stop gently: %v", stopErr)
 	}
@@ -213,7 +214,7 @@ func (m *measurement) assemble(stopErr error) {
 	estimated := ""
 	if m.run.GC != nil {
 		if n, ok := m.run.GC.Summary.AllocBytes.Get(); ok && m.run.GC.Summary.Collections > 0 {
-			m.run.Alloc = &report.Alloc{Bytes: n, Source: report.AllocFromTrace}
+			m.run.Alloc = &runfile.Alloc{Bytes: n, Source: runfile.AllocFromTrace}
 			estimated = "; allocated/request is estimated from gctrace"
 		}
 	}
@@ -233,10 +234,10 @@ func (m *measurement) assembleGC() {
 		m.note("%d gctrace lines could not be read: the server's own output stood in them", t.stats.Lost)
 	}
 	cycles, w := m.window()
-	gc := &report.GC{Summary: gctrace.Summarize(slices.Values(cycles), w), Collections: []report.Collection{}}
+	gc := &runfile.GC{Summary: gctrace.Summarize(slices.Values(cycles), w), Collections: []runfile.Collection{}}
 	for _, c := range cycles {
 		if end := c.End(); w.From < end && end <= w.To {
-			gc.Collections = append(gc.Collections, report.Collection{
+			gc.Collections = append(gc.Collections, runfile.Collection{
 				At: c.At - w.From, Wall: c.Wall.Total(), Pause: c.Wall.Pause(),
 				Before: c.HeapBefore, After: c.HeapAfter, Live: c.HeapLive,
 			})

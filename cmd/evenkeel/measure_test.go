@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"evenkeel.dev/gctrace"
-	"evenkeel.dev/internal/report"
+	"evenkeel.dev/internal/runfile"
 	"evenkeel.dev/loadgen"
 )
 
@@ -36,7 +36,7 @@ func TestWindow(t *testing.T) {
 	} {
 		m := &measurement{
 			runner:     &runner{},
-			run:        report.Run{Load: &loadgen.Result{Started: started, Duration: time.Second}},
+			run:        runfile.Run{Load: &loadgen.Result{Started: started, Duration: time.Second}},
 			seenBefore: tt.seenBefore, seenAfter: tt.seenAfter,
 		}
 		m.trace.cycles, m.trace.start = cycles, started.Add(-time.Second)

@@ -8,7 +8,10 @@ import (
 	"path/filepath"
 	"slices"
 
-	"evenkeel.dev/internal/report"
+	"evenkeel.dev/internal/compare"
+	"evenkeel.dev/internal/page"
+	"evenkeel.dev/internal/runfile"
+	"evenkeel.dev/internal/textfmt"
 	"evenkeel.dev/loadgen"
 )
 
@@ -30,7 +33,7 @@ func canSave(inputs []string, outputs ...string) error {
 		case slices.ContainsFunc(outputs[:i], is):
 			errs = append(errs, fmt.Errorf("%s is to be written twice: give each result a file of its own", out))
 		default:
-			errs = append(errs, report.CanSave(out))
+			errs = append(errs, runfile.CanSave(out))
 		}
 	}
 	return errors.Join(errs...)
@@ -47,7 +50,7 @@ func sameFile(a, b string) bool {
 }
 
 // save writes run.json where asked to.
-func (a *app) save(f *report.File, name string) error {
+func (a *app) save(f *runfile.File, name string) error {
 	switch name {
 	case "":
 		return nil
@@ -62,19 +65,24 @@ func (a *app) save(f *report.File, name string) error {
 }
 
 // page writes the comparison's page where asked to.
-func (a *app) page(c *report.Comparison, name string) error {
+func (a *app) page(c *compare.Comparison, name string) error {
 	if name == "" {
 		return nil
 	}
-	if err := report.SaveTo(name, func(w io.Writer) error { return c.HTML(w) }); err != nil {
+	return a.savePage(name, func(w io.Writer) error { return page.Compare(w, c) })
+}
+
+// savePage makes a file of a page, and says where it is.
+func (a *app) savePage(name string, write func(io.Writer) error) error {
+	if err := runfile.Save(name, write); err != nil {
 		return err
 	}
 	fmt.Fprintf(a.stderr, "wrote %s (open it in a browser)\n", name)
 	return nil
 }
 
-// verdict says whether the runs were any good.
-func verdict(f *report.File) error {
+// checkRuns says whether the runs were any good.
+func checkRuns(f *runfile.File) error {
 	for _, r := range f.Runs {
 		switch {
 		case r.Load.Interrupted:
@@ -85,7 +93,7 @@ func verdict(f *report.File) error {
 			return errors.New("no request was answered")
 		case !anyGood(r.Load):
 			return fmt.Errorf("none of %s answers had a status of 2xx or 3xx: is the URL, the method or the scheme (http, https) right?",
-				report.FormatCount(float64(r.Load.Answered)))
+				textfmt.Count(float64(r.Load.Answered)))
 		}
 	}
 	return nil

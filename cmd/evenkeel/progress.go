@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"evenkeel.dev/internal/report"
+	"evenkeel.dev/internal/textfmt"
 	"evenkeel.dev/loadgen"
 )
 
@@ -103,10 +103,10 @@ func (p *progress) update(s loadgen.Progress) {
 func (p *progress) awaiting(s loadgen.Progress) string {
 	answers, backlog := "1 answer that is", ""
 	if s.InFlight != 1 {
-		answers = report.FormatCount(float64(s.InFlight)) + " answers that are"
+		answers = textfmt.Count(float64(s.InFlight)) + " answers that are"
 	}
 	if s.Backlog > 0 {
-		backlog = fmt.Sprintf(", and up to %v to send %s more", p.drain, report.FormatCount(float64(s.Backlog)))
+		backlog = fmt.Sprintf(", and up to %v to send %s more", p.drain, textfmt.Count(float64(s.Backlog)))
 	}
 	return fmt.Sprintf("waiting up to %v (-t) for %s still out%s; Ctrl-C ends now", p.timeout, answers, backlog)
 }
@@ -141,9 +141,9 @@ func (p *progress) prefix() string {
 }
 
 func (p *progress) text(s loadgen.Progress) string {
-	t := fmt.Sprintf("%s requests/s  p50 %s  p99 %s", report.FormatCount(float64(int64(s.Rate))), report.FormatDuration(s.P50), report.FormatDuration(s.P99))
+	t := fmt.Sprintf("%s requests/s  p50 %s  p99 %s", textfmt.Count(float64(int64(s.Rate))), textfmt.Duration(s.P50), textfmt.Duration(s.P99))
 	if s.Failed > 0 {
-		t += fmt.Sprintf("  %s failed", report.FormatCount(float64(s.Failed)))
+		t += fmt.Sprintf("  %s failed", textfmt.Count(float64(s.Failed)))
 	}
 	if s.Warmup {
 		t = "warm-up  " + t

@@ -8,8 +8,11 @@ import (
 	"net/url"
 	"time"
 
-	"evenkeel.dev/internal/report"
+	"evenkeel.dev/internal/compare"
+	"evenkeel.dev/internal/runfile"
+	"evenkeel.dev/internal/textfmt"
 	"evenkeel.dev/loadgen"
+	"evenkeel.dev/reqtrace/verdict"
 )
 
 const runHelp = `
@@ -55,7 +58,7 @@ type runner struct {
 	command  []string
 	load     loadgen.Options
 	variants []variant
-	file     report.File
+	file     runfile.File
 
 	explanations []explained
 	unexplained  error // why one of them is missing
@@ -148,7 +151,7 @@ func (r *runner) prepare() error {
 			f.top = 3
 		}
 	}
-	r.file = report.File{Version: report.Version, Tool: report.Tool(), Machine: report.ThisMachine()}
+	r.file = runfile.File{Version: runfile.Version, Tool: runfile.Tool(), Machine: runfile.ThisMachine()}
 	return nil
 }
 
@@ -175,24 +178,24 @@ func (r *runner) run(ctx context.Context) error {
 	if len(r.file.Runs) == 0 {
 		return err
 	}
-	c := report.Compare([]*report.File{&r.file}, []string{r.flags.output})
+	c := compare.Files([]*runfile.File{&r.file}, []string{r.flags.output})
 	// Files first: printing may be ended by a closed pipe.
 	err = errors.Join(err, r.save(&r.file, r.flags.output), r.page(c, r.flags.html))
 	for _, x := range r.explanations {
-		err = errors.Join(err, r.explainPage(x.explanation, r.flags.explainHTML))
+		err = errors.Join(err, r.explainPage(x.source, x.verdict, r.flags.explainHTML))
 	}
 	if r.flags.output != toStdout {
 		err = errors.Join(err, r.print(c))
 	}
 	if !errors.Is(err, errInterrupted) {
-		err = errors.Join(err, verdict(&r.file))
+		err = errors.Join(err, checkRuns(&r.file))
 	}
 	err = errors.Join(err, r.unexplained)
 	return err
 }
 
 // print writes the table, and where each variant allocated.
-func (r *runner) print(c *report.Comparison) error {
+func (r *runner) print(c *compare.Comparison) error {
 	if err := c.Text(r.stdout, r.style); err != nil {
 		return err
 	}
@@ -201,14 +204,14 @@ func (r *runner) print(c *report.Comparison) error {
 		if a == nil || len(a.Flat) == 0 {
 			continue
 		}
-		fmt.Fprintf(r.stdout, "\n%s allocated %s\n", col.Label, report.FormatBytes(float64(a.Bytes)))
-		if err := a.Text(r.stdout, r.style); err != nil {
+		fmt.Fprintf(r.stdout, "\n%s allocated %s\n", col.Label, textfmt.Bytes(float64(a.Bytes)))
+		if err := writeSites(r.stdout, a, r.style); err != nil {
 			return err
 		}
 	}
 	for _, x := range r.explanations {
 		fmt.Fprintf(r.stdout, "\n%s\n", x.heading(len(r.variants)))
-		if err := x.explanation.Text(r.stdout, r.style); err != nil {
+		if err := x.verdict.WriteText(r.stdout, verdict.Options{Color: r.style.Color}); err != nil {
 			return err
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"evenkeel.dev/internal/report"
+	"evenkeel.dev/internal/runfile"
 )
 
 func TestRun(t *testing.T) {
@@ -30,7 +30,7 @@ func TestRun(t *testing.T) {
 	if run.Load.Answered != 1500 || run.Load.Statuses[200] != 1500 || len(run.Notes) > 0 {
 		t.Errorf("answered %d, statuses %v, notes %q", run.Load.Answered, run.Load.Statuses, run.Notes)
 	}
-	if a := run.Alloc; a == nil || a.Source != report.AllocFromMemStats {
+	if a := run.Alloc; a == nil || a.Source != runfile.AllocFromMemStats {
 		t.Fatalf("allocations: %+v", a)
 	}
 	// net/http allocates too: 1 to 2 KiB a request, besides the 100 KiB.
@@ -102,7 +102,7 @@ func TestRunVariants(t *testing.T) {
 	var order []string
 	for _, run := range readRuns(t, out).Runs {
 		order = append(order, run.Label)
-		if a := run.Alloc; a != nil && a.Source != report.AllocFromTrace {
+		if a := run.Alloc; a != nil && a.Source != runfile.AllocFromTrace {
 			t.Errorf("%s: allocations from %s, want the trace", run.Label, a.Source)
 		}
 	}
@@ -123,7 +123,7 @@ func TestRunToStdout(t *testing.T) {
 	s := newService(t)
 	r := run(t, s.args("-n 20 -o -")...)
 	r.check(t, exitOK, nil, nil)
-	if f, err := report.Read(strings.NewReader(r.stdout)); err != nil || len(f.Runs) != 1 {
+	if f, err := runfile.Read(strings.NewReader(r.stdout)); err != nil || len(f.Runs) != 1 {
 		t.Errorf("%v\n%s", err, r.stdout)
 	}
 }

@@ -3,18 +3,21 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"maps"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/google/pprof/profile"
 
-	"evenkeel.dev/internal/report"
+	"evenkeel.dev/internal/runfile"
+	"evenkeel.dev/internal/textfmt"
 	"evenkeel.dev/reqtrace"
 )
 
 // since returns what was allocated between two profiles: the total, and the top places by it.
-func (a *allocations) since(before *allocations, top int) (*report.Alloc, error) {
+func (a *allocations) since(before *allocations, top int) (*runfile.Alloc, error) {
 	before.profile.Scale(-1)
 	delta, err := profile.Merge([]*profile.Profile{a.profile, before.profile})
 	if err != nil {
@@ -30,29 +33,29 @@ func (a *allocations) since(before *allocations, top int) (*report.Alloc, error)
 		addSample(frames(s), s.Value[index], functions, lines)
 	}
 	own := maps.Clone(functions)
-	maps.DeleteFunc(own, func(s report.Site, _ *sums) bool { return reqtrace.InStandardLibrary(s.Name) })
-	return &report.Alloc{
+	maps.DeleteFunc(own, func(s runfile.Site, _ *sums) bool { return reqtrace.InStandardLibrary(s.Name) })
+	return &runfile.Alloc{
 		Bytes:      a.total - before.total,
-		Source:     report.AllocFromMemStats,
+		Source:     runfile.AllocFromMemStats,
 		Sampled:    sampled,
-		Flat:       functions.top(top, func(s report.Site) int64 { return s.Flat }),
-		Cumulative: own.top(top, func(s report.Site) int64 { return s.Cum }),
-		Lines:      lines.top(top, func(s report.Site) int64 { return s.Flat }),
+		Flat:       functions.top(top, func(s runfile.Site) int64 { return s.Flat }),
+		Cumulative: own.top(top, func(s runfile.Site) int64 { return s.Cum }),
+		Lines:      lines.top(top, func(s runfile.Site) int64 { return s.Flat }),
 	}, nil
 }
 
 // sites sums bytes by place; its keys have no sums.
-type sites map[report.Site]*sums
+type sites map[runfile.Site]*sums
 
 type sums struct{ flat, cum int64 }
 
 // frames returns a sample's stack, innermost first, inlined calls included.
-func frames(s *profile.Sample) []report.Site {
-	var fs []report.Site
+func frames(s *profile.Sample) []runfile.Site {
+	var fs []runfile.Site
 	for _, loc := range s.Location {
 		for _, l := range loc.Line {
 			if l.Function != nil {
-				fs = append(fs, report.Site{Name: l.Function.Name, File: shortFile(l.Function.Filename), Line: l.Line})
+				fs = append(fs, runfile.Site{Name: l.Function.Name, File: shortFile(l.Function.Filename), Line: l.Line})
 			}
 		}
 	}
@@ -62,11 +65,11 @@ func frames(s *profile.Sample) []report.Site {
 // addSample adds one stack to the sums. A function that stands in it twice counts once. The
 // line is the innermost that is not the standard library's, for that is where something can be
 // done about it.
-func addSample(stack []report.Site, bytes int64, functions, lines sites) {
+func addSample(stack []runfile.Site, bytes int64, functions, lines sites) {
 	seen := map[string]bool{}
 	line := -1
 	for i, f := range stack {
-		sum := functions.of(report.Site{Name: f.Name})
+		sum := functions.of(runfile.Site{Name: f.Name})
 		if i == 0 {
 			sum.flat += bytes
 		}
@@ -83,7 +86,7 @@ func addSample(stack []report.Site, bytes int64, functions, lines sites) {
 	}
 }
 
-func (m sites) of(k report.Site) *sums {
+func (m sites) of(k runfile.Site) *sums {
 	s := m[k]
 	if s == nil {
 		s = &sums{}
@@ -92,15 +95,15 @@ func (m sites) of(k report.Site) *sums {
 	return s
 }
 
-func (m sites) top(n int, by func(report.Site) int64) []report.Site {
-	var ss []report.Site
+func (m sites) top(n int, by func(runfile.Site) int64) []runfile.Site {
+	var ss []runfile.Site
 	for k, s := range m {
 		k.Flat, k.Cum = s.flat, s.cum
 		if by(k) > 0 {
 			ss = append(ss, k)
 		}
 	}
-	slices.SortFunc(ss, func(a, b report.Site) int {
+	slices.SortFunc(ss, func(a, b runfile.Site) int {
 		return cmp.Or(cmp.Compare(by(b), by(a)), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Line, b.Line))
 	})
 	return ss[:min(n, len(ss))]
@@ -110,4 +113,29 @@ func (m sites) top(n int, by func(report.Site) int64) []report.Site {
 func shortFile(f string) string {
 	dir, file := path.Split(f)
 	return path.Join(path.Base(dir), file)
+}
+
+// writeSites writes where a run allocated most.
+func writeSites(w io.Writer, a *runfile.Alloc, s textfmt.Style) error {
+	var b strings.Builder
+	section := func(title string, sites []runfile.Site, bytes func(runfile.Site) int64, name func(runfile.Site) string) {
+		if len(sites) == 0 {
+			return
+		}
+		fmt.Fprintf(&b, "%s\n", s.Dim(title))
+		t := textfmt.NewTable(3)
+		for _, x := range sites {
+			n := float64(bytes(x))
+			t.Add(nil, []string{"  " + name(x), textfmt.Bytes(n), textfmt.Percent(n / float64(max(a.Sampled, 1)) * 100)})
+		}
+		t.Render(&b)
+	}
+	flat, cum := func(x runfile.Site) int64 { return x.Flat }, func(x runfile.Site) int64 { return x.Cum }
+	function := func(x runfile.Site) string { return x.Name }
+	section("functions that allocate, flat", a.Flat, flat, function)
+	section("with all they call, outside the standard library", a.Cumulative, cum, function)
+	section("lines, the innermost outside the standard library", a.Lines, flat,
+		func(x runfile.Site) string { return fmt.Sprintf("%s:%d %s", x.File, x.Line, x.Name) })
+	_, err := io.WriteString(w, b.String())
+	return err
 }

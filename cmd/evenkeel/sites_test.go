@@ -1,13 +1,15 @@
 package main
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/pprof/profile"
 
-	"evenkeel.dev/internal/report"
+	"evenkeel.dev/internal/runfile"
+	"evenkeel.dev/internal/textfmt"
 )
 
 // heap makes a profile of stacks, each written innermost first as "function:line" with "+"
@@ -55,24 +57,24 @@ func TestSince(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	line := func(name string, line, n int64) report.Site {
-		return report.Site{Name: name, File: "dir/file.go", Line: line, Flat: n}
+	line := func(name string, line, n int64) runfile.Site {
+		return runfile.Site{Name: name, File: "dir/file.go", Line: line, Flat: n}
 	}
-	want := &report.Alloc{
-		Bytes: 4000, Source: report.AllocFromMemStats, Sampled: 555,
-		Flat: []report.Site{
+	want := &runfile.Alloc{
+		Bytes: 4000, Source: runfile.AllocFromMemStats, Sampled: 555,
+		Flat: []runfile.Site{
 			{Name: "bytes.growSlice", Flat: 405, Cum: 405},
 			{Name: "main.a", Flat: 100, Cum: 100},
 			{Name: "main.rec", Flat: 30, Cum: 30},
 			{Name: "runtime.mallocgc", Flat: 20, Cum: 20},
 		},
-		Cumulative: []report.Site{
+		Cumulative: []runfile.Site{
 			{Name: "main.main", Cum: 535},
 			{Name: "main.page", Cum: 405},
 			{Name: "main.a", Flat: 100, Cum: 100},
 			{Name: "main.rec", Flat: 30, Cum: 30},
 		},
-		Lines: []report.Site{
+		Lines: []runfile.Site{
 			line("main.page", 3, 400), line("main.a", 1, 100), line("main.rec", 1, 30),
 			line("runtime.mallocgc", 1, 20), line("main.page", 4, 5),
 		},
@@ -90,5 +92,19 @@ func TestSinceNoAllocSpace(t *testing.T) {
 	p.SampleType[1].Type = "cpu"
 	if _, err := (&allocations{profile: p}).since(&allocations{profile: p.Copy()}, 1); err == nil {
 		t.Error("no error")
+	}
+}
+
+func TestSitesText(t *testing.T) {
+	a := &runfile.Alloc{
+		Bytes: 10 << 20, Sampled: 8 << 20,
+		Flat:       []runfile.Site{{Name: "bytes.growSlice", Flat: 6 << 20, Cum: 6 << 20}, {Name: "main.f", Flat: 2 << 20}},
+		Cumulative: []runfile.Site{{Name: "main.f", Cum: 8 << 20}},
+		Lines:      []runfile.Site{{Name: "main.f", File: "dir/f.go", Line: 12, Flat: 8 << 20}},
+	}
+	golden(t, "alloc.golden.txt", func(b *bytes.Buffer) error { return writeSites(b, a, textfmt.Style{}) })
+	var b strings.Builder
+	if err := writeSites(&b, new(runfile.Alloc), textfmt.Style{}); err != nil || b.String() != "" {
+		t.Errorf("of nothing: %q, %v", b.String(), err)
 	}
 }

@@ -22,8 +22,8 @@ var arrows = []arrow{
 
 	// Commands.
 	{"cmd/evenkeel", []string{
-		"internal/report", "internal/proc", "loadgen", "gctrace", "reqtrace",
-		"github.com/google/pprof/profile",
+		"internal/page", "internal/compare", "internal/runfile", "internal/textfmt", "internal/proc",
+		"loadgen", "gctrace", "reqtrace", "reqtrace/verdict", "github.com/google/pprof/profile",
 	}},
 	{"cmd/fastcgen", []string{
 		"cmd/fastcgen/internal/initial", "cmd/fastcgen/internal/generate", "cmd/fastcgen/internal/emit", "cmd/fastcgen/internal/decl",
@@ -56,14 +56,22 @@ var arrows = []arrow{
 	{"fastc", nil},
 	{"fastc/internal/leaf", nil},
 
-	// Offline; gctrace and reqtrace meet only in internal/report.
+	// Offline; gctrace and reqtrace meet only below internal/page.
 	{"gctrace", nil},
 	{"reqtrace", []string{"reqtrace/region", "golang.org/x/exp/trace"}},
 	{"reqtrace/region", nil},
+	{"reqtrace/verdict", []string{"reqtrace", "internal/textfmt"}},
 	{"loadgen", []string{"github.com/HdrHistogram/hdrhistogram-go"}},
 
 	// Inside.
-	{"internal/report", []string{"gctrace", "reqtrace", "loadgen"}},
+	{"internal/page", []string{
+		"internal/chart", "internal/compare", "internal/runfile", "internal/textfmt",
+		"loadgen", "gctrace", "reqtrace", "reqtrace/verdict",
+	}},
+	{"internal/compare", []string{"internal/runfile", "internal/textfmt", "loadgen", "gctrace"}},
+	{"internal/runfile", []string{"internal/textfmt", "loadgen", "gctrace"}},
+	{"internal/chart", nil},
+	{"internal/textfmt", nil},
 	{"internal/proc", nil},
 	{"internal/proactor", nil},
 	{"internal/uring", []string{"internal/proactor", "internal/sys"}},

@@ -1,0 +1,198 @@
+package chart
+
+import (
+	"math"
+	"strconv"
+	"time"
+)
+
+// Axis maps values to the fraction of a plot's width or height.
+type Axis struct {
+	Lo, Hi float64
+	Log    bool
+}
+
+// Frac returns where v is: 0 at lo, 1 at hi, no further.
+func (a Axis) Frac(v float64) float64 {
+	lo, hi := a.Lo, a.Hi
+	if a.Log {
+		if v <= 0 {
+			return 0
+		}
+		lo, hi, v = math.Log(lo), math.Log(hi), math.Log(v)
+	}
+	return min(max((v-lo)/(hi-lo), 0), 1)
+}
+
+// Value is the inverse of frac.
+func (a Axis) Value(frac float64) float64 {
+	if a.Log {
+		return a.Lo * math.Pow(a.Hi/a.Lo, frac)
+	}
+	return a.Lo + (a.Hi-a.Lo)*frac
+}
+
+// Tick is a labelled place on an axis.
+type Tick struct {
+	At    float64 // percent of the plot from its left or top
+	Label string
+	Minor bool // goes first where there is no room
+}
+
+func PercentAt(frac float64) float64 { return math.Round(frac*1e4) / 100 }
+
+// XTicks and yTicks place values on an axis; y runs downwards.
+func (a Axis) XTicks(values []float64, label func(float64) string) []Tick {
+	return a.ticks(values, label, func(f float64) float64 { return f })
+}
+
+func (a Axis) YTicks(values []float64, label func(float64) string) []Tick {
+	return a.ticks(values, label, func(f float64) float64 { return 1 - f })
+}
+
+func (a Axis) ticks(values []float64, label func(float64) string, turn func(float64) float64) []Tick {
+	ts := make([]Tick, len(values))
+	for i, v := range values {
+		ts[i] = Tick{At: PercentAt(turn(a.Frac(v))), Label: label(v), Minor: a.Log && !powerOfTen(v)}
+	}
+	return ts
+}
+
+// The 1-2-5 series: ..., 1, 2, 5, 10, 20, ... by index, 0 for 1.
+
+func series125(i int) float64 {
+	decade := int(math.Floor(float64(i) / 3))
+	m := [3]float64{1, 2, 5}[i-3*decade]
+	if decade < 0 {
+		return m / math.Pow10(-decade)
+	}
+	return m * math.Pow10(decade)
+}
+
+// index125 returns the index of the largest of the series that v reaches, v > 0.
+func index125(v float64) int {
+	const near = 1 - 1e-9 // for what rounding took
+	i := 3 * int(math.Floor(math.Log10(v)))
+	for series125(i+1)*near <= v {
+		i++
+	}
+	for series125(i)*near > v {
+		i--
+	}
+	return i
+}
+
+func powerOfTen(v float64) bool {
+	i := index125(v)
+	return i%3 == 0 && math.Abs(series125(i)/v-1) < 1e-6
+}
+
+// LogAxis returns the axis between numbers of the 1-2-5 series that holds lo and hi, and is
+// at least as wide as from 1 to 4.
+func LogAxis(lo, hi float64) Axis {
+	i, k := index125(lo), index125(hi)
+	if series125(k) < hi*(1-1e-9) {
+		k++
+	}
+	for series125(k)/series125(i) < 4 {
+		i--
+		k++
+	}
+	return Axis{Lo: series125(i), Hi: series125(k), Log: true}
+}
+
+// LogTicks returns the numbers of the 1-2-5 series from lo to hi, and only the powers of ten
+// when those are more than most.
+func LogTicks(lo, hi float64, most int) []float64 {
+	var all, tens []float64
+	for i := index125(lo); series125(i) <= hi*(1+1e-9); i++ {
+		v := series125(i)
+		if v < lo*(1-1e-9) {
+			continue
+		}
+		all = append(all, v)
+		if i%3 == 0 {
+			tens = append(tens, v)
+		}
+	}
+	if len(all) > most && len(tens) > 1 {
+		return tens
+	}
+	return all
+}
+
+// LinearTicks returns the multiples of step from lo to hi.
+func LinearTicks(lo, hi, step float64) []float64 {
+	var ts []float64
+	for i := math.Ceil(lo/step-1e-9) + 0; i*step <= hi+step*1e-9; i++ { // + 0: not -0
+		ts = append(ts, i*step)
+	}
+	return ts
+}
+
+// timeSteps are the steps past 5 seconds that clocks are read in.
+var timeSteps = []float64{10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 28800, 43200}
+
+// TimeStep returns the smallest round step, in seconds, that divides span into at most n.
+func TimeStep(span float64, n int) float64 {
+	least := span / float64(n)
+	if least <= 5 {
+		return RoundStep(span, n)
+	}
+	for _, s := range timeSteps {
+		if s >= least*(1-1e-9) {
+			return s
+		}
+	}
+	return math.Ceil(least/86400) * 86400
+}
+
+// RoundStep returns the smallest step of the 1-2-5 series that divides span into at most n.
+func RoundStep(span float64, n int) float64 {
+	i := index125(span / float64(n))
+	for series125(i)*float64(n) < span*(1-1e-9) {
+		i++
+	}
+	return series125(i)
+}
+
+// ByteStep returns the smallest power of two that divides span into at most n.
+func ByteStep(span float64, n int) float64 {
+	return math.Exp2(math.Ceil(math.Log2(max(span, 1) / float64(n))))
+}
+
+// LabelDuration writes nanoseconds that are round.
+func LabelDuration(ns float64) string {
+	for _, u := range []struct {
+		ns   float64
+		name string
+	}{{1e9, " s"}, {1e6, " ms"}, {1e3, " µs"}} {
+		if ns >= u.ns*(1-1e-9) {
+			return LabelNumber(ns/u.ns) + u.name
+		}
+	}
+	return LabelNumber(ns) + " ns"
+}
+
+// LabelTime writes seconds on a time line.
+func LabelTime(s float64) string {
+	switch {
+	case s == 0:
+		return "0"
+	case s < .9999:
+		return LabelNumber(s*1e3) + " ms"
+	case s < 119.99:
+		return LabelNumber(s) + " s"
+	}
+	return (time.Duration(math.Round(s)) * time.Second).String()
+}
+
+func LabelPercent(share float64) string { return LabelNumber(share*100) + "%" }
+
+func LabelNumber(x float64) string { return strconv.FormatFloat(Significant(x, 6), 'f', -1, 64) }
+
+// Significant rounds to n significant digits.
+func Significant(x float64, n int) float64 {
+	r, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', n, 64), 64)
+	return r
+}

@@ -1,0 +1,141 @@
+package compare
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"evenkeel.dev/gctrace"
+	"evenkeel.dev/internal/runfile"
+	"evenkeel.dev/internal/textfmt"
+)
+
+// Figure is one row of the table: a number that each run may have.
+type Figure struct {
+	Name   string
+	Note   string // what it means exactly
+	Format func(float64) string
+	Of     func(*runfile.Run) (float64, bool)
+}
+
+// Figures are the table's rows in order: the study's first, then latency, then memory.
+var Figures = []Figure{
+	{"requests", "answered in the window", textfmt.Count, func(r *runfile.Run) (float64, bool) { return float64(r.Load.Answered), true }},
+	{"failed", "not answered: see the failures by class", textfmt.Count, func(r *runfile.Run) (float64, bool) { return float64(r.Load.Failed), r.Load.Failed > 0 }},
+	{"not 2xx or 3xx", "answered with another status", textfmt.Count, notOK},
+	{"requests/s", "answered, over the duration", textfmt.Count, func(r *runfile.Run) (float64, bool) { return r.Load.Throughput(), r.Load.Duration > 0 }},
+	{"duration", "from the first measured request to the last answer", seconds, func(r *runfile.Run) (float64, bool) { return r.Load.Duration.Seconds(), true }},
+	{"time in GC", "CPU time of the collector without its idle workers, of window x GOMAXPROCS", textfmt.Percent, func(r *runfile.Run) (float64, bool) { return gcPercent(r) }},
+	{"collections", "that ended in the window", textfmt.Count, collections},
+	{"total GC time", "time in GC x duration, as the study counts it", seconds, func(r *runfile.Run) (float64, bool) {
+		p, ok := gcPercent(r)
+		return p / 100 * r.Load.Duration.Seconds(), ok
+	}},
+	{"GC wall clock", "sum of the collections' clock phases, most of it beside the program", seconds, func(r *runfile.Run) (float64, bool) { return gcDuration(r, wallTotal) }},
+	{"GC pause, total", "stop-the-world phases of all collections", seconds, func(r *runfile.Run) (float64, bool) { return gcDuration(r, wallPause) }},
+	{"average pace", "duration / collections", seconds, func(r *runfile.Run) (float64, bool) {
+		n, ok := collections(r)
+		return r.Load.Duration.Seconds() / n, ok && n > 0
+	}},
+	{"requests/collection", "requests / collections", textfmt.Count, func(r *runfile.Run) (float64, bool) {
+		n, ok := collections(r)
+		return float64(r.Load.Answered) / n, ok && n > 0
+	}},
+	{"allocated/request", "bytes allocated in the window / requests", textfmt.Bytes, func(r *runfile.Run) (float64, bool) {
+		if r.Alloc == nil || r.Load.Answered == 0 {
+			return 0, false
+		}
+		return float64(r.Alloc.Bytes) / float64(r.Load.Answered), true
+	}},
+	{"peak heap", "largest heap at the end of a mark", textfmt.Bytes, func(r *runfile.Run) (float64, bool) {
+		if r.GC == nil {
+			return 0, false
+		}
+		v, ok := r.GC.Summary.Heap.After.Max.Get()
+		return float64(v), ok
+	}},
+	{"peak memory", "largest resident set of its processes, from their start to the end of the load", textfmt.Bytes, func(r *runfile.Run) (float64, bool) {
+		return serverBytes(r)
+	}},
+	quantile("p50", .5), quantile("p90", .9), quantile("p99", .99), quantile("p99.9", .999),
+	{"max", "longest latency", seconds, func(r *runfile.Run) (float64, bool) {
+		return r.Load.Latency.Max().Seconds(), r.Load.Latency.Count() > 0
+	}},
+	{"p99 from sending", "open loop: latency without the wait before sending", seconds, func(r *runfile.Run) (float64, bool) {
+		return r.Load.Service.Quantile(.99).Seconds(), r.Load.Service.Count() > 0
+	}},
+	{"sent late", "open loop: more than 1 ms after they were due; measured from then all the same", textfmt.Count, func(r *runfile.Run) (float64, bool) {
+		return float64(r.Load.Late), r.Load.Rate > 0
+	}},
+}
+
+func seconds(s float64) string { return textfmt.Duration(time.Duration(s * 1e9)) }
+
+func quantile(name string, q float64) Figure {
+	return Figure{name, "latency that this share of requests does not exceed", seconds, func(r *runfile.Run) (float64, bool) {
+		return r.Load.Latency.Quantile(q).Seconds(), r.Load.Latency.Count() > 0
+	}}
+}
+
+func notOK(r *runfile.Run) (float64, bool) {
+	n := int64(0)
+	for s, c := range r.Load.Statuses {
+		if s < 200 || s >= 400 {
+			n += c
+		}
+	}
+	return float64(n), n > 0
+}
+
+func collections(r *runfile.Run) (float64, bool) {
+	if r.GC == nil {
+		return 0, false
+	}
+	return float64(r.GC.Summary.Collections), true
+}
+
+func gcPercent(r *runfile.Run) (float64, bool) {
+	if r.GC == nil {
+		return 0, false
+	}
+	return r.GC.Summary.CPUPercent.Get()
+}
+
+func wallTotal(w gctrace.Wall) gctrace.Value[time.Duration] { return w.Total }
+func wallPause(w gctrace.Wall) gctrace.Value[time.Duration] { return w.Pause }
+
+func gcDuration(r *runfile.Run, of func(gctrace.Wall) gctrace.Value[time.Duration]) (float64, bool) {
+	if r.GC == nil {
+		return 0, false
+	}
+	d, ok := of(r.GC.Summary.Wall).Get()
+	return d.Seconds(), ok
+}
+
+func serverBytes(r *runfile.Run) (float64, bool) {
+	if r.Server == nil || r.Server.PeakRSSBytes == 0 {
+		return 0, false
+	}
+	return float64(r.Server.PeakRSSBytes), true
+}
+
+// Cell is a figure over the repeats of one variant.
+type Cell struct {
+	Known            bool // in at least one repeat
+	Median, Min, Max float64
+}
+
+func newCell(f Figure, runs []*runfile.Run) Cell {
+	var xs []float64
+	for _, r := range runs {
+		if x, ok := f.Of(r); ok && !math.IsNaN(x) && !math.IsInf(x, 0) {
+			xs = append(xs, x)
+		}
+	}
+	if len(xs) == 0 {
+		return Cell{}
+	}
+	slices.Sort(xs)
+	n := len(xs)
+	return Cell{Known: true, Median: (xs[(n-1)/2] + xs[n/2]) / 2, Min: xs[0], Max: xs[n-1]}
+}

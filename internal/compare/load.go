@@ -1,0 +1,128 @@
+package compare
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"evenkeel.dev/internal/runfile"
+	"evenkeel.dev/internal/textfmt"
+	"evenkeel.dev/loadgen"
+)
+
+const barCells = 40
+
+// WriteLoad writes what one load measured: its figures, statuses, failures and a histogram.
+func WriteLoad(w io.Writer, r *runfile.Run, s textfmt.Style) error {
+	var b strings.Builder
+	l := r.Load
+	fmt.Fprintf(&b, "%s\n%s\n\n", s.Bold(strings.Join(l.Targets, "\n")), s.Dim(loadLine(l)))
+	c := Files([]*runfile.File{{Runs: []runfile.Run{*r}}}, []string{""})
+	t := textfmt.NewTable(2)
+	for _, row := range c.Rows {
+		t.Add(nil, []string{row.Name, row.Format(row.Cells[0].Median)})
+	}
+	for _, st := range slices.Sorted(maps.Keys(l.Statuses)) {
+		t.Add(nil, []string{fmt.Sprintf("status %d", st), textfmt.Count(float64(l.Statuses[st]))})
+	}
+	t.Render(&b)
+	if l.Latency.Count() > 0 {
+		fmt.Fprintf(&b, "\n%s\n", s.Bold("latency"))
+		histogramText(&b, &l.Latency)
+	}
+	for _, n := range c.Notes {
+		n = strings.TrimPrefix(n, r.Label+": ")
+		fmt.Fprintf(&b, "! %s\n", textfmt.Printable(strings.Replace(n, "repeat 1 was", "the load was", 1)))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// loadLine says in one line how a load was put on.
+func loadLine(l *loadgen.Result) string {
+	t := LoadText(l.Rate, l.Connections)
+	if l.Rate > 0 {
+		t += fmt.Sprintf(", at most %d connections", l.Connections)
+	}
+	if l.Warmup > 0 {
+		t += ", after " + textfmt.Duration(l.Warmup) + " of warm-up"
+	}
+	return t + ", timeout " + textfmt.Duration(l.Timeout)
+}
+
+// logBin is a bar of a histogram on a log axis.
+type logBin struct {
+	From, To time.Duration
+	Count    int64
+}
+
+// logBins groups durations in bins of a 1-2-5 sequence, from the shortest to the longest.
+func logBins(h *loadgen.Histogram) []logBin {
+	var bins []logBin
+	for d, n := range h.All() {
+		if len(bins) == 0 {
+			from := floor125(d)
+			bins = append(bins, logBin{From: from, To: next125(from)})
+		}
+		for d >= bins[len(bins)-1].To && bins[len(bins)-1].To < math.MaxInt64 {
+			from := bins[len(bins)-1].To
+			bins = append(bins, logBin{From: from, To: next125(from)})
+		}
+		bins[len(bins)-1].Count += n
+	}
+	return bins
+}
+
+// floor125 returns the largest of 1, 2, 5, 10, ... ns that d is not below.
+func floor125(d time.Duration) time.Duration {
+	f := time.Duration(1)
+	for n := next125(f); n <= d && n > f; n = next125(f) {
+		f = n
+	}
+	return f
+}
+
+// next125 returns the next of the sequence after one of it; the last is the longest duration.
+func next125(d time.Duration) time.Duration {
+	lead := d
+	for lead >= 10 {
+		lead /= 10
+	}
+	if lead == 2 {
+		if d > math.MaxInt64/5*2 {
+			return math.MaxInt64
+		}
+		return d / 2 * 5
+	}
+	if d > math.MaxInt64/2 {
+		return math.MaxInt64
+	}
+	return 2 * d
+}
+
+// histogramText draws a bar a bin. A bin that holds anything shows at least a dot: the tail is
+// what matters.
+func histogramText(b *strings.Builder, h *loadgen.Histogram) {
+	bins := logBins(h)
+	most := int64(1)
+	for _, x := range bins {
+		most = max(most, x.Count)
+	}
+	t := textfmt.NewTable(4)
+	for _, x := range bins {
+		cells := int(math.Round(float64(x.Count) / float64(most) * barCells))
+		bar := strings.Repeat("█", cells)
+		if cells == 0 && x.Count > 0 {
+			bar = "·"
+		}
+		t.Add(nil, []string{
+			textfmt.Duration(x.From), "to " + textfmt.Duration(x.To), textfmt.Count(float64(x.Count)),
+			bar + strings.Repeat(" ", barCells-len([]rune(bar))),
+		})
+	}
+	t.Render(b)
+}

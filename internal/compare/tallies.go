@@ -1,0 +1,92 @@
+package compare
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"evenkeel.dev/internal/runfile"
+	"evenkeel.dev/internal/textfmt"
+)
+
+// maxTallies is how many lines a variant gets under the table.
+const maxTallies = 40
+
+// tally sums up one state of one source within the windows of a variant's runs.
+type tally struct {
+	source, state  string
+	count          int
+	total, longest time.Duration
+}
+
+// tallies sums up the events of runs: by source, each source's states by the time they took.
+func (c *Comparison) tallies(runs []*runfile.Run) []tally {
+	var ts []tally
+	type key struct{ source, state string }
+	at := map[key]int{}
+	for _, r := range runs {
+		for _, l := range c.lanes[r] {
+			for _, s := range l.Spans {
+				k := key{l.Source, s.State}
+				i, ok := at[k]
+				if !ok {
+					i = len(ts)
+					at[k] = i
+					ts = append(ts, tally{source: l.Source, state: s.State})
+				}
+				from, to := s.Clip(r.Load.Duration)
+				ts[i].count++
+				ts[i].total += to - from
+				ts[i].longest = max(ts[i].longest, to-from)
+			}
+		}
+	}
+	slices.SortStableFunc(ts, func(a, b tally) int {
+		if d := compareNatural(a.source, b.source); d != 0 {
+			return d
+		}
+		return int(b.total - a.total)
+	})
+	return ts
+}
+
+// eventsText writes how often and how long the sources were in each state.
+func (c *Comparison) eventsText(b *strings.Builder, s textfmt.Style) {
+	for i := range c.Columns {
+		col := &c.Columns[i]
+		ts := c.tallies(col.Runs)
+		if len(ts) == 0 {
+			continue
+		}
+		head := "events during " + col.Label
+		if n := len(col.Runs); n > 1 {
+			head += fmt.Sprintf(", %d repeats together", n)
+		}
+		fmt.Fprintf(b, "%s\n", s.Dim(textfmt.Printable(head)))
+		t := textfmt.NewTable(4)
+		for _, x := range ts[:min(len(ts), maxTallies)] {
+			t.Add(nil, []string{
+				fmt.Sprintf("  %s: %s", x.source, x.state), textfmt.Count(float64(x.count)) + "x,",
+				textfmt.Duration(x.total) + " in all, longest", textfmt.Duration(x.longest),
+			})
+		}
+		t.Render(b)
+		if n := len(ts) - maxTallies; n > 0 {
+			fmt.Fprintf(b, "  and %s more\n", textfmt.Count(float64(n)))
+		}
+	}
+}
+
+// EventsText says in words what was placed on a run.
+func (c *Comparison) EventsText(r *runfile.Run) string {
+	ts := c.tallies([]*runfile.Run{r})
+	var parts []string
+	for _, t := range ts[:min(len(ts), maxTallies)] {
+		parts = append(parts, fmt.Sprintf("%s: %s %sx, %s in all.", t.source, t.state, textfmt.Count(float64(t.count)), textfmt.Duration(t.total)))
+	}
+	if len(parts) == 0 {
+		return "No source left the state serving."
+	}
+	return strings.Join(parts, " ")
+}

@@ -1,0 +1,156 @@
+package page
+
+import (
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"evenkeel.dev/internal/chart"
+	"evenkeel.dev/internal/compare"
+	"evenkeel.dev/internal/runfile"
+	"evenkeel.dev/internal/textfmt"
+)
+
+var (
+	//go:embed compare.html.tmpl
+	pageTemplate string
+	//go:embed page.css
+	pageStyle string
+	//go:embed page.js
+	pageScript string
+
+	pageTmpl = template.Must(template.New("page").Parse(pageTemplate))
+)
+
+// headlineRunes is how long the variants' names may be together to stand in the headline.
+const headlineRunes = 100
+
+// page is what compare.html.tmpl shows.
+type page struct {
+	CSP    string
+	Style  template.CSS
+	Script template.JS
+	Data   template.JS // of pageData
+
+	Count    string // "4 variants, 3 repeats"
+	Names    string // of the variants, "" where they are too long for a headline
+	Variants []pageVariant
+	Notes    []string
+	Table    pageTable
+	CCDF     chart.Chart
+	Hist     chart.Chart
+	Panels   []panel
+	HasGC    bool
+	HasLanes bool
+	States   []pageState // of the lanes
+	LaneNote []string
+	Setup    pageSetup
+	Machines []runfile.Machine
+	Tool     string
+}
+
+// pageVariant is a column in the legend and among the headline figures.
+type pageVariant struct {
+	Index   int
+	Class   string // of its colour and dash
+	Label   string
+	Figures []pageFigure
+}
+
+// pageFigure is a headline figure.
+type pageFigure struct{ Name, Value, Ratio string }
+
+// Compare writes the table and the charts as one page that needs nothing but itself: its
+// style and its script are in it once each, and it loads nothing. Without script it shows the same charts.
+func Compare(w io.Writer, c *compare.Comparison) error {
+	d := newPageData(c)
+	data, err := json.Marshal(d) // escapes <, > and &, so that no label ends the script element
+	if err != nil {
+		return fmt.Errorf("data of the page: %w", err)
+	}
+	p := page{
+		CSP:      contentSecurityPolicy(pageStyle, pageScript),
+		Style:    template.CSS(pageStyle),
+		Script:   template.JS(pageScript),
+		Data:     template.JS(data),
+		Count:    countText(c),
+		Names:    namesText(c),
+		Variants: pageVariants(c),
+		Notes:    c.Notes,
+		Table:    tableOf(c),
+		CCDF:     ccdfChart(d),
+		Hist:     histChart(d),
+		Panels:   panels(c, d),
+		HasGC:    hasGC(c),
+		HasLanes: d.hasLanes(),
+		States:   d.States,
+		LaneNote: d.laneNotes,
+		Setup:    setupOf(c),
+		Machines: c.Machines,
+		Tool:     strings.Join(c.Tools, ", "),
+	}
+	return pageTmpl.Execute(w, &p)
+}
+
+// contentSecurityPolicy allows one style and one script by their hashes, and nothing else.
+func contentSecurityPolicy(style, script string) string {
+	hash := func(s string) string {
+		sum := sha256.Sum256([]byte(s))
+		return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+	}
+	return fmt.Sprintf("default-src 'none'; style-src %s; script-src %s; base-uri 'none'; form-action 'none'",
+		hash(style), hash(script))
+}
+
+func countText(c *compare.Comparison) string {
+	repeats := textfmt.Plural(c.Repeats(), "repeat")
+	if slices.ContainsFunc(c.Columns, func(col compare.Column) bool { return len(col.Runs) != c.Repeats() }) {
+		repeats = "up to " + repeats
+	}
+	return textfmt.Plural(len(c.Columns), "variant") + ", " + repeats
+}
+
+func namesText(c *compare.Comparison) string {
+	var labels []string
+	for _, col := range c.Columns {
+		labels = append(labels, col.Label)
+	}
+	if t := strings.Join(labels, ", "); utf8.RuneCountInString(t) <= headlineRunes {
+		return t
+	}
+	return ""
+}
+
+func pageVariants(c *compare.Comparison) []pageVariant {
+	vs := make([]pageVariant, len(c.Columns))
+	for i, col := range c.Columns {
+		vs[i] = pageVariant{Index: i, Class: variantClass(i), Label: col.Label}
+		for k := range c.Rows {
+			r := &c.Rows[k]
+			if r.Name != "p99" && r.Name != "time in GC" || !r.Cells[i].Known {
+				continue
+			}
+			f := pageFigure{Name: r.Name, Value: r.Format(r.Cells[i].Median)}
+			if x, ok := r.Ratio(i); ok {
+				f.Ratio = textfmt.Ratio(x)
+			}
+			vs[i].Figures = append(vs[i].Figures, f)
+		}
+		slices.Reverse(vs[i].Figures) // p99 first
+	}
+	return vs
+}
+
+func hasGC(c *compare.Comparison) bool {
+	return slices.ContainsFunc(c.Columns, func(col compare.Column) bool { return col.Median().GC != nil })
+}
+
+// variantClass names the colour and dash of a column; page.css has eight, then they return.
+func variantClass(column int) string { return fmt.Sprintf("v%d", column%8) }

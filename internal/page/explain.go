@@ -1,0 +1,211 @@
+package page
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"io"
+	"math"
+	"strings"
+	"time"
+
+	"evenkeel.dev/internal/chart"
+	"evenkeel.dev/internal/runfile"
+	"evenkeel.dev/internal/textfmt"
+	"evenkeel.dev/reqtrace"
+	"evenkeel.dev/reqtrace/verdict"
+)
+
+var (
+	//go:embed explain.html.tmpl
+	explainTemplate string
+	//go:embed explain.css
+	explainStyle string
+	//go:embed explain.js
+	explainScript string
+
+	explainTmpl = template.Must(template.Must(pageTmpl.Clone()).New("explain").Parse(explainTemplate))
+)
+
+// leastPart is the least share of a bar that is drawn.
+const leastPart = .0005
+
+// explainPage is what explain.html.tmpl shows.
+type explainPage struct {
+	CSP    string
+	Style  template.CSS
+	Script template.JS
+	Data   template.JS // of the CCDF
+
+	Verdict    *verdict.Verdict
+	Source     string
+	Headline   []pageFigure
+	Legend     []pageCause
+	Bands      []bandBar
+	Causes     []causeRow
+	CausesFoot string
+	WhatIf     []whatIfRow
+	GCNote     string
+	CCDF       chart.Chart
+	Overview   chart.Chart
+	Requests   []slowRequest
+	Sites      []siteRow
+	Limits     []string
+	Tool       string
+}
+
+// pageCause is an entry of the legend.
+type pageCause struct {
+	Class string // of its colour
+	Name  string // as in JSON and -fail-if
+	Text  string
+}
+
+type bandBar struct {
+	Name, Requests, Mean, Range string
+	Bar                         []barPart
+	Desc                        string
+}
+
+// barPart is a piece of a bar, in thousandths of its width.
+type barPart struct {
+	Class    string
+	X, Width string
+	Tip      string
+}
+
+type causeRow struct {
+	pageCause
+	Median, Tail, More, Share string
+	Width                     string // of its bar, in percent
+}
+
+type whatIfRow struct {
+	Name   string
+	Values [4]string
+}
+
+type siteRow struct {
+	pageCause
+	Site, Median, Tail, More string
+}
+
+// Explain writes a verdict on the trace from source, and what it rests on, as one page that needs
+// nothing but itself, as [Compare] does.
+func Explain(w io.Writer, source string, v *verdict.Verdict) error {
+	r := v.Report()
+	style := pageStyle + explainStyle
+	p := explainPage{
+		CSP: contentSecurityPolicy(style, explainScript), Style: template.CSS(style), Script: template.JS(explainScript),
+		Data: "null", Verdict: v, Source: source, Limits: verdict.Limits(), Tool: runfile.Tool(),
+	}
+	if r.Requests > 0 {
+		d := ccdfData(r)
+		data, err := json.Marshal(d)
+		if err != nil {
+			return fmt.Errorf("data of the page: %w", err)
+		}
+		p.Data, p.CCDF = template.JS(data), ccdfChart(d)
+		p.CCDF.XLabel = "time in the server"
+		p.fill(v)
+	}
+	return explainTmpl.Execute(w, &p)
+}
+
+func (p *explainPage) fill(v *verdict.Verdict) {
+	r := v.Report()
+	p.fillHeadline(v)
+	all := []reqtrace.Parts{r.Median.Parts, r.Tail.Parts}
+	for i := range r.Bands {
+		all = append(all, r.Bands[i].Parts)
+		p.Bands = append(p.Bands, newBandBar(&r.Bands[i]))
+	}
+	for i := range r.Slowest {
+		all = append(all, r.Slowest[i].Parts)
+	}
+	for _, c := range verdict.Causes(leastPart, all...) {
+		p.Legend = append(p.Legend, newPageCause(c))
+	}
+	for _, row := range v.Table() {
+		c := causeRow{
+			pageCause: newPageCause(row.Cause), Median: textfmt.Duration(row.Median), Tail: textfmt.Duration(row.Tail), More: textfmt.SignedDuration(row.Excess),
+		}
+		if row.Share > 0 {
+			c.Share, c.Width = textfmt.Share(row.Share), chart.LabelNumber(chart.Significant(row.Share*100, 3))
+		}
+		p.Causes = append(p.Causes, c)
+	}
+	p.CausesFoot = fmt.Sprintf("On average a request of the slowest 1%% (p99+) takes %s, the median request %s: %s more. A share is of what is more; causes that take less than in the median request have none.",
+		textfmt.Duration(r.Tail.Mean), textfmt.Duration(r.Median.Mean), textfmt.Duration(r.Tail.Mean-r.Median.Mean))
+	for _, x := range v.Places() {
+		p.Sites = append(p.Sites, siteRow{newPageCause(x.Cause), verdict.SiteText(x.Site), textfmt.Duration(x.Median), textfmt.Duration(x.Tail), textfmt.SignedDuration(x.Excess)})
+	}
+	p.Overview, p.Requests = overview(r), slowRequests(r)
+}
+
+// fillHeadline fills in the figures under the sentence, and the rows of the replay.
+func (p *explainPage) fillHeadline(v *verdict.Verdict) {
+	r, g := v.Report(), &v.GC
+	p.Headline = []pageFigure{
+		{"the slowest 1% (p99+), on average", textfmt.Duration(r.Tail.Mean), "median request " + textfmt.Duration(r.Median.Mean)},
+		{"the collector, direct", textfmt.Share(g.Direct), "of what is more"},
+	}
+	if g.Replayed {
+		w, note := &r.WhatIf, "model error "+textfmt.SignedShare(g.ModelError)
+		if g.Trusted {
+			note = "p99 " + textfmt.Duration(w.Forecast) + ", " + note
+		}
+		p.Headline = append(p.Headline, pageFigure{"the collector, what-if", textfmt.Share(g.WhatIf), note})
+		for _, q := range []struct {
+			name string
+			of   *reqtrace.Quantiles
+		}{{"measured", &w.Actual}, {"replayed", &w.Replayed}, {"replayed without the collector", &w.WithoutGC}} {
+			p.WhatIf = append(p.WhatIf, whatIfRow{q.name, [4]string{
+				textfmt.Duration(q.of.P50), textfmt.Duration(q.of.P90), textfmt.Duration(q.of.P99), textfmt.Duration(q.of.P999),
+			}})
+		}
+	}
+	p.Headline = append(p.Headline, pageFigure{"unknown", textfmt.Percent(100 * r.Tail.Parts.Share(reqtrace.CauseUnknown)), "of the time of p99+"})
+}
+
+func newPageCause(c reqtrace.Cause) pageCause {
+	return pageCause{causeClass(c), c.String(), verdict.Phrase(c)}
+}
+
+// causeClass names the colour of a cause in explain.css.
+func causeClass(c reqtrace.Cause) string { return fmt.Sprintf("k%d", c) }
+
+func newBandBar(b *reqtrace.Band) bandBar {
+	bar := bandBar{Name: b.Name, Requests: textfmt.Count(float64(b.Requests)), Mean: textfmt.Duration(b.Mean), Range: rangeText(textfmt.Duration(b.Min), textfmt.Duration(b.Max))}
+	at := 0.
+	var desc []string
+	for _, c := range verdict.Causes(leastPart, b.Parts) {
+		share := b.Parts.Share(c)
+		tip := fmt.Sprintf("%s: %s of %s (%s)", verdict.Phrase(c), textfmt.Duration(b.Parts.Of(c)), textfmt.Duration(b.Mean), textfmt.Percent(share*100))
+		bar.Bar = append(bar.Bar, barPart{causeClass(c), thousandths(at), thousandths(share), b.Name + ", " + tip})
+		desc = append(desc, tip)
+		at += share
+	}
+	bar.Desc = b.Name + ": " + strings.Join(desc, "; ")
+	return bar
+}
+
+func thousandths(frac float64) string { return chart.LabelNumber(math.Round(frac*1e4) / 10) }
+
+// ccdfData is the distribution as the comparison's page has it, of one column.
+func ccdfData(r *reqtrace.Report) *pageData {
+	lo, hi := time.Duration(math.MaxInt64), time.Duration(1)
+	col := pageColumn{Label: "requests", Count: int64(r.Requests)}
+	for _, q := range r.CCDF {
+		lo, hi = min(lo, max(q.Time, 1)), max(hi, q.Time)
+		col.CCDF.X = append(col.CCDF.X, chart.Significant(float64(q.Time)/microsecond, 4))
+		col.CCDF.Share = append(col.CCDF.Share, chart.Significant(1-q.Q, 4))
+	}
+	lo = min(lo, hi)
+	a := chart.LogAxis(float64(lo)/microsecond, float64(hi)/microsecond)
+	return &pageData{
+		Latency: pageRange{a.Lo, a.Hi}, Columns: []pageColumn{col},
+		Floor: math.Pow10(-min(max(int(math.Ceil(math.Log10(float64(r.Requests))-1e-9)), 2), 5)),
+	}
+}

@@ -1,0 +1,202 @@
+package page
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"evenkeel.dev/internal/chart"
+	"evenkeel.dev/internal/textfmt"
+	"evenkeel.dev/reqtrace"
+	"evenkeel.dev/reqtrace/verdict"
+)
+
+const (
+	maxPageRequests = 50 // with their path
+	maxPathRows     = 60 // of a request's path; the shortest pieces go together
+	rowHeight       = 100
+	tileTop         = 22 // of a row, above its tiles
+	leastTile       = 12 // units of a plot: tiles that are narrower are drawn together
+)
+
+// slowRequest is a row of the timeline: a request from its start, all on one scale.
+type slowRequest struct {
+	ID, Time, Start, Parts string
+	Behind                 []chart.Line // the collector
+	Tiles                  []tilePath
+	Path                   []pathRow
+	Sites                  []siteRow
+	Desc                   string
+}
+
+// tilePath is all tiles of one cause.
+type tilePath struct{ Class, D, Tip string }
+
+type pathRow struct {
+	pageCause
+	At, For, Site string
+}
+
+func slowRequests(r *reqtrace.Report) []slowRequest {
+	var list []slowRequest
+	if len(r.Slowest) == 0 {
+		return list
+	}
+	longest := max(r.Slowest[0].Duration(), 1)
+	for i := range r.Slowest[:min(len(r.Slowest), maxPageRequests)] {
+		q := &r.Slowest[i]
+		s := slowRequest{ID: q.ID, Time: textfmt.Duration(q.Duration()), Start: chart.LabelTime(chart.Significant(q.Start.Seconds(), 4)), Parts: verdict.Breakdown(q)}
+		x := chart.Axis{Lo: float64(q.Start), Hi: float64(q.Start + longest)}
+		s.Behind = behind(r.Spans, q.Start, q.End, x, rowHeight, leastTile)
+		s.Tiles = tilePaths(q, x)
+		s.Path = pathRows(q)
+		for _, b := range q.Sites {
+			s.Sites = append(s.Sites, siteRow{pageCause: newPageCause(b.Cause), Site: verdict.SiteText(b.Site), Tail: textfmt.Duration(b.Time)})
+		}
+		s.Desc = fmt.Sprintf("%s from %s: %s", s.Time, s.Start, s.Parts)
+		list = append(list, s)
+	}
+	return list
+}
+
+// behind draws when the collector marked and when the world was stopped, between two times.
+func behind(spans []reqtrace.Span, from, to time.Duration, x chart.Axis, height, leastStop int) []chart.Line {
+	var mark, stop chart.Path
+	for _, s := range spans {
+		a, b := max(s.Start, from), min(s.End, to)
+		if a >= b {
+			continue
+		}
+		left, right := chart.PlotX(x.Frac(float64(a))), chart.PlotX(x.Frac(float64(b)))
+		if s.Stopped {
+			stop.Rect(left, max(right-left, leastStop), height)
+		} else {
+			mark.Rect(left, max(right-left, 1), height)
+		}
+	}
+	var lines []chart.Line
+	if len(mark.B) > 0 {
+		lines = append(lines, chart.Line{Class: "marking", D: mark.String()})
+	}
+	if len(stop.B) > 0 {
+		lines = append(lines, chart.Line{Class: "stop", D: stop.String()})
+	}
+	return lines
+}
+
+// tilePaths draws a request's path, a path of SVG for each cause.
+func tilePaths(q *reqtrace.Request, x chart.Axis) []tilePath {
+	paths := map[reqtrace.Cause]*chart.Path{}
+	var sum reqtrace.Parts
+	for _, t := range joinNarrow(q.Path, func(d time.Duration) bool { return chart.PlotX(float64(d)/(x.Hi-x.Lo)) < leastTile }) {
+		left, right := chart.PlotX(x.Frac(float64(t.Start))), chart.PlotX(x.Frac(float64(t.End)))
+		if paths[t.Cause] == nil {
+			paths[t.Cause] = &chart.Path{}
+		}
+		paths[t.Cause].Box(left, tileTop, max(right-left, 1), rowHeight-2*tileTop)
+	}
+	for _, t := range q.Path {
+		sum.Add(t.Cause, t.End-t.Start)
+	}
+	var list []tilePath
+	for _, c := range verdict.Causes(0) {
+		if p := paths[c]; p != nil {
+			list = append(list, tilePath{causeClass(c), p.String(), fmt.Sprintf("%s: %s of %s", verdict.Phrase(c), textfmt.Duration(sum.Of(c)), textfmt.Duration(q.Duration()))})
+		}
+	}
+	return list
+}
+
+// joinNarrow puts neighbours together until they are wide enough to be seen, under the cause that
+// takes most of them.
+func joinNarrow(tiles []reqtrace.Tile, narrow func(time.Duration) bool) []reqtrace.Tile {
+	var list []reqtrace.Tile
+	var parts reqtrace.Parts
+	for i := 0; i < len(tiles); {
+		t := tiles[i]
+		parts = reqtrace.Parts{}
+		for {
+			parts.Add(tiles[i].Cause, tiles[i].End-tiles[i].Start)
+			t.End = tiles[i].End
+			i++
+			if i == len(tiles) || !narrow(t.End-t.Start) || !narrow(tiles[i].End-tiles[i].Start) {
+				break
+			}
+		}
+		for c, d := range parts.All() {
+			if d > parts.Of(t.Cause) {
+				t.Cause = c
+			}
+		}
+		list = append(list, t)
+	}
+	return list
+}
+
+// pathRows lists a path: neighbours with the same cause and place as one, and the shortest together
+// where there are many.
+func pathRows(q *reqtrace.Request) []pathRow {
+	var tiles []reqtrace.Tile
+	for _, t := range q.Path {
+		if n := len(tiles); n > 0 && tiles[n-1].Cause == t.Cause && tiles[n-1].Site == t.Site {
+			tiles[n-1].End = t.End
+			continue
+		}
+		tiles = append(tiles, t)
+	}
+	least := time.Duration(0)
+	if len(tiles) > maxPathRows {
+		lengths := make([]time.Duration, len(tiles))
+		for i, t := range tiles {
+			lengths[i] = t.End - t.Start
+		}
+		slices.SortFunc(lengths, func(a, b time.Duration) int { return cmp.Compare(b, a) })
+		least = lengths[maxPathRows/2] // between each two that are kept there may be a row of others
+	}
+	var rows []pathRow
+	for i := 0; i < len(tiles); {
+		t := tiles[i]
+		if t.End-t.Start > least || least == 0 {
+			rows = append(rows, newPathRow(q, t, newPageCause(t.Cause), t.Site))
+			i++
+			continue
+		}
+		from := i
+		for i < len(tiles) && tiles[i].End-tiles[i].Start <= least {
+			t.End = tiles[i].End
+			i++
+		}
+		if i-from == 1 {
+			rows = append(rows, newPathRow(q, t, newPageCause(t.Cause), t.Site))
+			continue
+		}
+		rows = append(rows, newPathRow(q, t, pageCause{Text: textfmt.Plural(i-from, "shorter piece")}, ""))
+	}
+	return rows
+}
+
+func newPathRow(q *reqtrace.Request, t reqtrace.Tile, c pageCause, site string) pathRow {
+	return pathRow{c, "+" + textfmt.Duration(t.Start-q.Start), textfmt.Duration(t.End - t.Start), site}
+}
+
+// overview draws where in the trace the slowest requests were, with the collector behind them.
+func overview(r *reqtrace.Report) chart.Chart {
+	end := max(r.Trace.Seconds(), 1e-6)
+	x := chart.Axis{Hi: end}
+	c := chart.Chart{
+		ID: "overview", Kind: "overview", Group: "time", Class: "overview", XLabel: "time in the trace",
+		Title: "When the slowest requests were", X: x.XTicks(chart.LinearTicks(0, end, chart.TimeStep(end, 8)), chart.LabelTime),
+		Desc:  fmt.Sprintf("%s over %s of trace; the collector's marking and stops behind them.", textfmt.Plural(len(r.Slowest), "request"), textfmt.Duration(r.Trace)),
+		Lines: behind(r.Spans, 0, r.Trace, chart.Axis{Hi: float64(max(r.Trace, 1))}, chart.PlotHeight, 2),
+	}
+	shown := r.Slowest[:min(len(r.Slowest), maxPageRequests)]
+	var p chart.Path
+	for i, q := range shown {
+		a, b := chart.PlotX(x.Frac(q.Start.Seconds())), chart.PlotX(x.Frac(q.End.Seconds()))
+		step := chart.PlotHeight / max(len(shown), 1)
+		p.Box(a, i*step+step/6, max(b-a, leastTile), max(step*2/3, 1))
+	}
+	c.Lines = append(c.Lines, chart.Line{Class: "slow", D: p.String()})
+	return c
+}

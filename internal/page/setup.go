@@ -1,0 +1,122 @@
+package page
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"evenkeel.dev/internal/compare"
+	"evenkeel.dev/internal/runfile"
+	"evenkeel.dev/internal/textfmt"
+)
+
+const maxTargets = 20 // shown of one variant
+
+// pageSetup says how the variants were measured: what is the same for all of them once.
+type pageSetup struct {
+	Shared   []fact
+	Variants []variantFacts
+}
+
+type variantFacts struct {
+	pageVariant
+	Facts []fact
+}
+
+// fact is a named thing with one value or more.
+type fact struct {
+	Name   string
+	Values []string
+	Code   bool // values are to be set as code
+}
+
+func setupOf(c *compare.Comparison) pageSetup {
+	all := make([][]fact, len(c.Columns))
+	for i := range c.Columns {
+		all[i] = facts(&c.Columns[i])
+	}
+	shared := func(f fact) bool {
+		for _, fs := range all {
+			if !slices.ContainsFunc(fs, func(g fact) bool { return g.Name == f.Name && slices.Equal(g.Values, f.Values) }) {
+				return false
+			}
+		}
+		return true
+	}
+	var s pageSetup
+	for _, f := range all[0] {
+		if shared(f) {
+			s.Shared = append(s.Shared, f)
+		}
+	}
+	for i, v := range pageVariants(c) {
+		own := slices.DeleteFunc(slices.Clone(all[i]), shared)
+		if len(own) > 0 {
+			s.Variants = append(s.Variants, variantFacts{v, own})
+		}
+	}
+	return s
+}
+
+// facts describes a column by its first run, which its repeats are like.
+func facts(col *compare.Column) []fact {
+	r := col.Runs[0]
+	l := r.Load
+	load := compare.LoadText(l.Rate, l.Connections)
+	if l.Rate > 0 && l.Connections > 0 {
+		load += fmt.Sprintf(", at most %d connections", l.Connections)
+	}
+	fs := []fact{{Name: "load", Values: []string{load}}}
+	add := func(name string, code bool, values ...string) {
+		if len(values) > 0 && values[0] != "" {
+			fs = append(fs, fact{name, values, code})
+		}
+	}
+	if targets := l.Targets; len(targets) > maxTargets {
+		add("targets", true, append(slices.Clone(targets[:maxTargets]), fmt.Sprintf("and %d more", len(targets)-maxTargets))...)
+	} else {
+		add("targets", true, targets...)
+	}
+	if l.Timeout > 0 {
+		add("timeout", false, textfmt.Duration(l.Timeout))
+	}
+	if l.Warmup > 0 {
+		add("warm-up", false, textfmt.Duration(l.Warmup))
+	}
+	add("command", true, commandText(r.Command))
+	add("environment", true, r.Env...)
+	if r.Alloc != nil {
+		add("allocation by", false, r.Alloc.Source)
+	}
+	var measured []string
+	for _, r := range col.Runs {
+		measured = append(measured, measuredText(r))
+	}
+	add("measured", false, measured...)
+	return fs
+}
+
+func measuredText(r *runfile.Run) string {
+	t := fmt.Sprintf("%s requests in %s", textfmt.Count(float64(r.Load.Requests())), textfmt.Duration(r.Load.Duration))
+	if !r.Load.Started.IsZero() {
+		t += ", started " + r.Load.Started.UTC().Format(time.DateTime) + " UTC"
+	}
+	if r.Load.Interrupted {
+		t += ", interrupted"
+	}
+	return t
+}
+
+// commandText joins a command's arguments so that a reader sees where each ends.
+func commandText(args []string) string {
+	quoted := make([]string, len(args))
+	for i, a := range args {
+		quoted[i] = a
+		if a == "" || strings.ContainsAny(a, " \t\n\"'`$&|;<>()*?\\") {
+			quoted[i] = strconv.Quote(a)
+		}
+	}
+	return strings.Join(quoted, " ")
+}

@@ -1,0 +1,152 @@
+package runfile
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"evenkeel.dev/gctrace"
+	"evenkeel.dev/loadgen"
+)
+
+// Version is the version of run.json that this package writes, and the newest that it reads.
+// It rises when a field changes its meaning; new fields do not raise it.
+const Version = 1
+
+// maxFileBytes bounds what ReadFile takes.
+const maxFileBytes = 1 << 30
+
+// File is run.json: runs measured on one machine. docs/reference/run-json.md describes it.
+type File struct {
+	Version int     `json:"version"`
+	Tool    string  `json:"tool"` // "evenkeel" and its version
+	Machine Machine `json:"machine"`
+	Runs    []Run   `json:"runs"`
+}
+
+// Run is one load on one variant of a service. Parts that were not measured are nil.
+type Run struct {
+	Label   string   `json:"label"`             // of the variant; runs of one label are repeats
+	Repeat  int      `json:"repeat"`            // from 1
+	Command []string `json:"command,omitempty"` // of the service, with the variant's arguments
+	Env     []string `json:"env,omitempty"`     // NAME=VALUE that the variant added
+
+	Load   *loadgen.Result `json:"load"`
+	GC     *GC             `json:"gc,omitempty"`
+	Alloc  *Alloc          `json:"alloc,omitempty"`
+	Server *Server         `json:"server,omitempty"`
+	Notes  []string        `json:"notes,omitempty"` // what could not be measured, or went wrong, and why
+}
+
+// Window returns when a run was measured; ok is false when its file does not say.
+func (r *Run) Window() (from, to time.Time, ok bool) {
+	from = r.Load.Started
+	return from, from.Add(r.Load.Duration), !from.IsZero() && r.Load.Duration > 0
+}
+
+// GC is what the collector did in the window from the first measured request to the last
+// answer.
+type GC struct {
+	Summary     gctrace.Summary `json:"summary"`
+	Collections []Collection    `json:"collections"`
+}
+
+// Collection is one collection on the time line of a run.
+type Collection struct {
+	At     time.Duration `json:"at"`    // start, since the first measured request was due; ns
+	Wall   time.Duration `json:"wall"`  // ns
+	Pause  time.Duration `json:"pause"` // stop-the-world part of Wall; ns
+	Before int64         `json:"before"`
+	After  int64         `json:"after"`
+	Live   int64         `json:"live"` // bytes, as Before and After
+}
+
+// Alloc is what the service allocated in the window.
+type Alloc struct {
+	Bytes  int64  `json:"bytes"`
+	Source string `json:"source"` // AllocFromMemStats or AllocFromTrace
+
+	// The allocation profile samples: its bytes are near Bytes, not the same.
+	Sampled    int64  `json:"sampled_bytes,omitempty"`
+	Flat       []Site `json:"flat,omitempty"`       // functions by Flat
+	Cumulative []Site `json:"cumulative,omitempty"` // functions by Cum, without the standard library's
+	Lines      []Site `json:"lines,omitempty"`      // by Flat: for each stack the innermost line outside the standard library
+}
+
+// Where Alloc.Bytes can come from.
+const (
+	AllocFromMemStats = "runtime.MemStats" // exact
+	AllocFromTrace    = "gctrace"          // estimate, see gctrace.Summarize
+)
+
+// Site is a place that allocates, by its allocation profile (sampled).
+type Site struct {
+	Name string `json:"name"` // function
+	File string `json:"file,omitempty"`
+	Line int64  `json:"line,omitempty"`
+	Flat int64  `json:"flat"`          // bytes allocated there
+	Cum  int64  `json:"cum,omitempty"` // bytes allocated there and in what it called; not of a line
+}
+
+// Server is what the operating system says of the service's process.
+type Server struct {
+	PeakRSSBytes int64         `json:"peak_rss_bytes,omitempty"`
+	CPU          time.Duration `json:"cpu_ns"` // user and system
+	Exit         string        `json:"exit"`   // how it ended
+}
+
+// Write writes f as indented JSON.
+func (f *File) Write(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", " ")
+	return e.Encode(f)
+}
+
+// ReadFile reads what Save wrote.
+func ReadFile(name string) (*File, error) {
+	in, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	f, err := Read(in)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return f, nil
+}
+
+// Read reads what Write wrote.
+func Read(r io.Reader) (*File, error) {
+	var f File
+	d := json.NewDecoder(io.LimitReader(r, maxFileBytes))
+	if err := d.Decode(&f); err != nil {
+		if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+			return nil, errors.New("cut off, or empty: write it again with evenkeel run -o or evenkeel load -o")
+		}
+		return nil, fmt.Errorf("not a file that evenkeel wrote: %w", err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil, errors.New("something follows the end of it: give each run.json as a file of its own")
+	}
+	switch {
+	case f.Version < 1:
+		return nil, errors.New("not a file that evenkeel wrote: it has no version")
+	case f.Version > Version:
+		return nil, fmt.Errorf("version %d is newer than this evenkeel reads (%d): update evenkeel", f.Version, Version)
+	case len(f.Runs) == 0:
+		return nil, errors.New("no runs in it")
+	}
+	for i, r := range f.Runs {
+		if r.Load == nil {
+			return nil, fmt.Errorf("runs[%d] (%q) has no load", i, r.Label)
+		}
+		if n := r.Load.Latency.Count(); n < 0 || r.Load.Duration < 0 {
+			return nil, fmt.Errorf("runs[%d] (%q): negative duration or count", i, r.Label)
+		}
+	}
+	return &f, nil
+}

@@ -1,0 +1,88 @@
+package runfile
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strings"
+
+	"evenkeel.dev/internal/textfmt"
+)
+
+// Machine is where runs were measured.
+type Machine struct {
+	OS          string `json:"os"`
+	Arch        string `json:"arch"`
+	Kernel      string `json:"kernel,omitempty"`
+	CPU         string `json:"cpu,omitempty"`
+	Cores       int    `json:"cores"`
+	MemoryBytes int64  `json:"memory_bytes,omitempty"`
+	Go          string `json:"go"` // that evenkeel was built with
+}
+
+// ThisMachine describes the machine, as far as it tells (Linux: proc(5)).
+func ThisMachine() Machine {
+	m := Machine{OS: runtime.GOOS, Arch: runtime.GOARCH, Cores: runtime.NumCPU(), Go: runtime.Version()}
+	if b, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
+		m.Kernel = strings.TrimSpace(string(b))
+	}
+	m.CPU = procField("/proc/cpuinfo", "model name")
+	m.MemoryBytes = memInfo("MemTotal")
+	return m
+}
+
+// memInfo returns a field of /proc/meminfo in bytes, 0 where there is none.
+func memInfo(field string) int64 {
+	var kib int64
+	if _, err := fmt.Sscanf(procField("/proc/meminfo", field), "%d kB", &kib); err != nil {
+		return 0
+	}
+	return kib << 10
+}
+
+// procField returns the value of the first "name : value" line of a file of proc(5).
+func procField(file, name string) string {
+	f, err := os.Open(file)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	for sc := bufio.NewScanner(f); sc.Scan(); {
+		k, v, _ := strings.Cut(sc.Text(), ":")
+		if strings.TrimSpace(k) == name {
+			return strings.TrimSpace(v)
+		}
+	}
+	return ""
+}
+
+// Tool names this build of evenkeel.
+func Tool() string {
+	v := "devel"
+	if bi, ok := debug.ReadBuildInfo(); ok {
+		if bi.Main.Version != "" && bi.Main.Version != "(devel)" {
+			v = bi.Main.Version
+		}
+		for _, s := range bi.Settings {
+			if s.Key == "vcs.revision" && v == "devel" {
+				v += " " + s.Value[:min(12, len(s.Value))]
+			}
+		}
+	}
+	return "evenkeel " + v
+}
+
+// String describes the machine in one line.
+func (m Machine) String() string {
+	parts := []string{fmt.Sprintf("%d cores", m.Cores)}
+	if m.CPU != "" {
+		parts[0] += " of " + m.CPU
+	}
+	if m.MemoryBytes > 0 {
+		parts = append(parts, textfmt.Bytes(float64(m.MemoryBytes)))
+	}
+	parts = append(parts, strings.TrimSpace(m.OS+"/"+m.Arch+" "+m.Kernel), m.Go)
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,213 @@
+package runfile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+)
+
+// Save writes f to a file as the function Save does.
+func (f *File) Save(name string) error { return Save(name, f.Write) }
+
+// Save makes a file of what write writes, whole or not at all: the text goes into a new file beside
+// it, which takes its place when all of it is on the disk, with the permissions of what was there.
+// A link stays, and leads to the new file. What is no regular file (a pipe, a device), and the file
+// that standard output or error go to, is written to as it is. No other file is touched; after a
+// kill, a hidden file .evenkeel-*.tmp may be left beside it.
+//
+// A file may refuse to be replaced: one of somebody else's in a folder like /tmp, one that is
+// mounted (as a container's), one that is open on Windows. Then it is written over. A full disk
+// leaves it as it was, a kill meanwhile leaves both texts mixed. What could not take its place
+// after all stays in the new file, which the error names.
+func Save(name string, write func(io.Writer) error) error {
+	t, err := lookAt(name)
+	if err != nil {
+		return unwritable(name, err)
+	}
+	out := t.stream
+	if t.special {
+		if out, err = os.OpenFile(t.path, os.O_WRONLY, 0); err != nil {
+			return unwritable(name, err)
+		}
+		return unwritable(name, errors.Join(write(out), out.Close()))
+	}
+	if out != nil {
+		return unwritable(name, write(out))
+	}
+	if out, err = t.beside(); err != nil {
+		return unwritable(name, err)
+	}
+	if err = write(out); err == nil {
+		err = out.Sync()
+	}
+	if err = errors.Join(err, out.Close()); err != nil {
+		os.Remove(out.Name())
+		return unwritable(name, err)
+	}
+	if err = t.place(out.Name()); err != nil {
+		return fmt.Errorf("%w; what it should hold is in %s", unwritable(name, err), out.Name())
+	}
+	return nil
+}
+
+// CanSave says why Save could not make this file: worth asking before work that takes long.
+func CanSave(name string) error {
+	t, err := lookAt(name)
+	if err != nil || t.special || t.stream != nil {
+		return unwritable(name, err)
+	}
+	out, err := t.beside()
+	if err != nil {
+		return unwritable(name, err)
+	}
+	return unwritable(name, errors.Join(out.Close(), os.Remove(out.Name())))
+}
+
+// target is where Save writes to.
+type target struct {
+	path    string      // with links followed
+	old     fs.FileInfo // of the file that is there, nil: none
+	special bool        // it is no regular file, and must not be replaced
+	stream  *os.File    // that goes there already, nil: none
+}
+
+func lookAt(name string) (target, error) {
+	t := target{path: name}
+	fi, err := os.Stat(name)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return t, err // as of a name that is too long
+	}
+	if err != nil { // a link may lead to what is not there yet
+		for range 40 { // as many as Linux follows
+			to, err := os.Readlink(t.path)
+			if err != nil {
+				break
+			}
+			if !filepath.IsAbs(to) {
+				to = filepath.Join(filepath.Dir(t.path), to)
+			}
+			t.path = to
+		}
+		return t, nil
+	}
+	if fi.IsDir() {
+		return t, errors.New("it is a folder; name a file")
+	}
+	for _, f := range []*os.File{os.Stdout, os.Stderr} {
+		if is, err := f.Stat(); err == nil && os.SameFile(is, fi) {
+			t.stream = f
+			return t, nil
+		}
+	}
+	if t.special = !fi.Mode().IsRegular(); t.special {
+		return t, nil
+	}
+	t.old = fi
+	f, err := os.OpenFile(name, os.O_WRONLY, 0) // who must not write to it must not replace it
+	if err != nil {
+		return t, err
+	}
+	f.Close()
+	t.path, err = filepath.EvalSymlinks(name)
+	return t, err
+}
+
+// beside makes a new file in the target's folder, with the target's permissions.
+func (t *target) beside() (*os.File, error) {
+	dir, mode := filepath.Dir(t.path), fs.FileMode(0o666)
+	if t.old != nil {
+		mode = t.old.Mode().Perm()
+	}
+	for range 100 {
+		f, err := os.OpenFile(filepath.Join(dir, fmt.Sprintf(".evenkeel-%08x.tmp", rand.Uint32())), os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+		switch {
+		case errors.Is(err, fs.ErrExist):
+			continue
+		case errors.Is(err, fs.ErrPermission): // of the folder: the file may be fine
+			return nil, fmt.Errorf("no file can be made in %s: %w", dir, plain(err))
+		case err != nil:
+			return nil, err
+		case t.old == nil:
+			return f, nil
+		}
+		if err := f.Chmod(mode); err != nil { // the umask took some of them
+			return nil, errors.Join(err, f.Close(), os.Remove(f.Name()))
+		}
+		return f, nil
+	}
+	return nil, fmt.Errorf("%s is full of files .evenkeel-*.tmp: remove them", dir)
+}
+
+// rename is os.Rename.
+var rename = os.Rename
+
+// place puts a file that is whole where the target is, and leaves it where it is if it cannot.
+func (t *target) place(whole string) error {
+	err := rename(whole, t.path)
+	if err == nil || t.old == nil {
+		return err
+	}
+	if err := overwrite(t.path, whole); err != nil {
+		return err
+	}
+	return os.Remove(whole)
+}
+
+// overwrite copies one file over another. What has no room in the old text comes first, so that
+// a full disk is met while that is still whole.
+func overwrite(to, from string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer out.Close() // Sync has said whether all is there
+	was, err := out.Stat()
+	if err != nil {
+		return err
+	}
+	is, err := in.Stat()
+	if err != nil {
+		return err
+	}
+	part := func(begin, end int64) error {
+		_, err := io.Copy(io.NewOffsetWriter(out, begin), io.NewSectionReader(in, begin, max(0, end-begin)))
+		return errors.Join(err, out.Sync())
+	}
+	if err := part(was.Size(), is.Size()); err != nil {
+		return errors.Join(err, out.Truncate(was.Size()))
+	}
+	if err := part(0, min(was.Size(), is.Size())); err != nil {
+		return err
+	}
+	return errors.Join(out.Truncate(is.Size()), out.Sync())
+}
+
+// unwritable says which file could not be written, and why.
+func unwritable(name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("cannot write %s: %w", name, plain(err))
+}
+
+// plain leaves out the temporary file's name, which nobody asked for.
+func plain(err error) error {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		return pe.Err
+	}
+	var le *os.LinkError
+	if errors.As(err, &le) {
+		return le.Err
+	}
+	return err
+}

@@ -1,0 +1,100 @@
+package verdict
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"evenkeel.dev/reqtrace"
+)
+
+const ms = time.Millisecond
+
+type times = map[reqtrace.Cause]time.Duration
+
+func partsOf(t times) reqtrace.Parts { return reqtrace.PartsOf(t) }
+
+// bandOf makes a band of requests that took p each.
+func bandOf(name string, n int, p reqtrace.Parts, median *reqtrace.Parts, sites ...reqtrace.Blame) reqtrace.Band {
+	b := reqtrace.Band{Name: name, Requests: n, Mean: p.Total(), Min: p.Total() / 2, Max: p.Total() * 2, Parts: p, Sites: sites}
+	for _, c := range reqtrace.Causes() {
+		b.Excess.Add(c, p.Of(c)-median.Of(c))
+	}
+	return b
+}
+
+// fakeReport makes up a trace whose median request and p99+ requests take these parts.
+func fakeReport(median, tail reqtrace.Parts, sites ...reqtrace.Blame) *reqtrace.Report {
+	r := &reqtrace.Report{
+		Trace: 5 * time.Second, Requests: 12000, CutStart: 12, CutEnd: 11, Procs: 2,
+		Median: bandOf("p45-55", 1200, median, &median),
+		Tail:   bandOf("p99+", 120, tail, &median, sites...),
+		WhatIf: reqtrace.WhatIf{
+			Actual:    reqtrace.Quantiles{P50: 3 * ms, P90: 9 * ms, P99: 20 * ms, P999: 30 * ms, Tail: 22 * ms},
+			Replayed:  reqtrace.Quantiles{P50: 3 * ms, P90: 8 * ms, P99: 22 * ms, P999: 33 * ms, Tail: 24 * ms},
+			WithoutGC: reqtrace.Quantiles{P50: 2 * ms, P90: 4 * ms, P99: 6 * ms, P999: 9 * ms, Tail: 7 * ms},
+			TailShare: .8, ModelError: .1, Forecast: 5455 * time.Microsecond,
+		},
+		Spans: []reqtrace.Span{{Start: 1000 * ms, End: 1010 * ms}, {Start: 1010 * ms, End: 1011 * ms, Stopped: true}},
+	}
+	for _, c := range reqtrace.Causes() {
+		r.Total.Add(c, 11880*median.Of(c)+120*tail.Of(c))
+	}
+	r.Bands = []reqtrace.Band{
+		bandOf("p0-50", 6000, median, &median), bandOf("p50-90", 4800, median, &median), bandOf("p90-99", 1080, median, &median),
+		bandOf("p99-99.9", 108, tail, &median, sites...), bandOf("p99.9+", 12, tail, &median, sites...),
+	}
+	for i := range 10 {
+		q := 1 - 1/float64(int(1)<<i)
+		r.CCDF = append(r.CCDF, reqtrace.Quantile{Q: q, Time: time.Duration(i+1) * 2 * ms})
+	}
+	r.CCDF = append(r.CCDF, reqtrace.Quantile{Q: 1, Time: 44 * ms})
+	r.Slowest = []reqtrace.Request{fakeRequest("", tail, sites...), fakeRequest("order-7", median)}
+	return r
+}
+
+// fakeRequest makes a request that takes p, one cause after the other.
+func fakeRequest(id string, p reqtrace.Parts, sites ...reqtrace.Blame) reqtrace.Request {
+	q := reqtrace.Request{ID: id, Goroutine: 34, Start: 1000 * ms, End: 1000*ms + p.Total(), Parts: p, Sites: sites}
+	at := q.Start
+	for c, d := range p.All() {
+		if d > 0 {
+			q.Path = append(q.Path, reqtrace.Tile{Start: at, End: at + d, Cause: c, Site: siteOf(c, sites)})
+			at += d
+		}
+	}
+	return q
+}
+
+func siteOf(c reqtrace.Cause, sites []reqtrace.Blame) string {
+	for _, s := range sites {
+		if s.Cause == c {
+			return s.Site
+		}
+	}
+	return ""
+}
+
+// knownReport is the report of the golden files.
+func knownReport() *reqtrace.Report {
+	return fakeReport(
+		partsOf(times{reqtrace.CauseRunning: 2 * ms, reqtrace.CauseSyscall: 800 * time.Microsecond, reqtrace.CauseNetwork: 200 * time.Microsecond}),
+		partsOf(times{
+			reqtrace.CauseRunning: 3 * ms, reqtrace.CauseSyscall: 700 * time.Microsecond, reqtrace.CauseRunqueueGC: 12 * ms, reqtrace.CauseLock: 4 * ms,
+			reqtrace.CauseAssistMark: 1500 * time.Microsecond, reqtrace.CauseStopped: 300 * time.Microsecond, reqtrace.CauseNetwork: 200 * time.Microsecond,
+		}),
+		reqtrace.Blame{Cause: reqtrace.CauseLock, Site: "main.(*cache).get (cache.go:51)", Time: 4 * ms},
+		reqtrace.Blame{Cause: reqtrace.CauseAssistMark, Site: "main.render (page.go:12)", Time: 900 * time.Microsecond},
+		reqtrace.Blame{Cause: reqtrace.CauseAssistMark, Time: 600 * time.Microsecond},
+	)
+}
+
+// TestKnownReport: other packages' tests show the same report.
+func TestKnownReport(t *testing.T) {
+	golden(t, "report.json", func(b *bytes.Buffer) error {
+		e := json.NewEncoder(b)
+		e.SetIndent("", " ")
+		return e.Encode(knownReport())
+	})
+}

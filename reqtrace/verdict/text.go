@@ -1,0 +1,159 @@
+package verdict
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"evenkeel.dev/internal/textfmt"
+	"evenkeel.dev/reqtrace"
+)
+
+const (
+	mixWidth   = 56 // of the bar of a band, in letters
+	shareWidth = 20 // of the bar of a share
+	textPlaces = 8
+)
+
+// Options say how a text is set. The zero value works.
+type Options struct {
+	Color bool // ANSI colours, for a terminal. Default: false, plain text
+}
+
+// WriteText writes the sentence and what it rests on, some 100 columns wide.
+func (v *Verdict) WriteText(w io.Writer, o Options) error {
+	t := &text{v: v, r: v.report, style: textfmt.Style{Color: o.Color}}
+	t.line("%s", t.style.Bold(textfmt.Printable(v.Sentence)))
+	t.line("%s", t.style.Dim(textfmt.Printable(v.Scope())))
+	if r := t.r; r.Requests > 0 {
+		t.collector()
+		t.bands()
+		t.table()
+		t.places()
+		t.slowest()
+		t.line("\nunknown: %s of all server time, %s of that of p99+",
+			textfmt.Percent(100*r.Total.Share(reqtrace.CauseUnknown)), textfmt.Percent(100*r.Tail.Parts.Share(reqtrace.CauseUnknown)))
+	}
+	for _, c := range v.Caveats {
+		t.line("! %s", textfmt.Printable(c))
+	}
+	t.head("what a trace cannot show")
+	for _, l := range Limits() {
+		t.line("  %s", t.style.Dim(l))
+	}
+	_, err := io.WriteString(w, t.out.String())
+	return err
+}
+
+// text is a verdict's text under way.
+type text struct {
+	v     *Verdict
+	r     *reqtrace.Report
+	style textfmt.Style
+	out   strings.Builder
+}
+
+func (t *text) line(format string, a ...any) { fmt.Fprintf(&t.out, format+"\n", a...) }
+
+// head begins a part of the text.
+func (t *text) head(title string) { t.line("\n%s", t.style.Bold(title)) }
+
+func (t *text) collector() {
+	g, w := &t.v.GC, &t.r.WhatIf
+	t.head("the collector's share of what p99+ takes more than the median")
+	var each []string
+	for _, c := range gcCauses {
+		each = append(each, fmt.Sprintf("%s %s", c, textfmt.Share(t.r.Tail.Share(c))))
+	}
+	t.line("  direct   %4s  %s", textfmt.Share(g.Direct), strings.Join(each, ", "))
+	switch {
+	case !g.Replayed:
+		t.line("  what-if     -  there was nothing to replay")
+	case !g.Trusted:
+		t.line("  what-if  %4s  replayed: p99 %s with the collector, %s without; measured %s:", textfmt.Share(g.WhatIf),
+			textfmt.Duration(w.Replayed.P99), textfmt.Duration(w.WithoutGC.P99), textfmt.Duration(w.Actual.P99))
+		t.line("                 model error %s, too much for a forecast", textfmt.SignedShare(g.ModelError))
+	default:
+		t.line("  what-if  %4s  without the collector the p99 of %s would be %s, by a replay:", textfmt.Share(g.WhatIf),
+			textfmt.Duration(w.Actual.P99), textfmt.Duration(w.Forecast))
+		t.line("                 %s with it, %s without; model error %s",
+			textfmt.Duration(w.Replayed.P99), textfmt.Duration(w.WithoutGC.P99), textfmt.SignedShare(g.ModelError))
+	}
+}
+
+func (t *text) bands() {
+	all := []reqtrace.Parts{t.r.Median.Parts}
+	t.head(fmt.Sprintf("%-9s%9s%10s  %s", "band", "requests", "mean", "where the time of its requests went"))
+	for i := range t.r.Bands {
+		b := &t.r.Bands[i]
+		t.line("%-9s%9s%10s  %s", textfmt.Printable(b.Name), textfmt.Count(float64(b.Requests)), textfmt.Duration(b.Mean), t.mix(b.Parts, mixWidth))
+		all = append(all, b.Parts)
+	}
+	const indent = "         "
+	legend := indent
+	for _, c := range Causes(1./mixWidth/2, all...) {
+		word := causeWords[c]
+		if len(legend)+len(word.phrase)+4 > 98 {
+			t.line("%s", t.style.Dim(strings.TrimRight(legend, " ")))
+			legend = indent
+		}
+		legend += fmt.Sprintf("%c %s  ", word.letter, word.phrase)
+	}
+	t.line("%s", t.style.Dim(strings.TrimRight(legend, " ")))
+}
+
+// mix returns a bar of letters, of each cause as many as its share of the time.
+func (t *text) mix(p reqtrace.Parts, width int) string {
+	var b strings.Builder
+	sum, at := 0., 0
+	for _, c := range causeOrder {
+		sum += max(p.Share(c), 0) * float64(width)
+		if to := min(int(math.Round(sum)), width); to > at {
+			b.WriteString(t.style.Attr(causeWords[c].ansi, strings.Repeat(string(causeWords[c].letter), to-at)))
+			at = to
+		}
+	}
+	return b.String()
+}
+
+func (t *text) table() {
+	table := textfmt.NewTable(6)
+	table.Add(t.style.Bold, []string{"of a request, on average", "median", "p99+", "more", "share", ""})
+	for _, row := range t.v.Table() {
+		share, bar := "", ""
+		if row.Share > 0 {
+			share, bar = textfmt.Share(row.Share), strings.Repeat("█", int(math.Round(row.Share*shareWidth)))
+		}
+		table.Add(nil, []string{
+			"  " + Phrase(row.Cause), textfmt.Duration(row.Median), textfmt.Duration(row.Tail), textfmt.SignedDuration(row.Excess), share,
+			bar + strings.Repeat(" ", shareWidth-len([]rune(bar))),
+		})
+	}
+	median, tail := t.r.Median.Mean, t.r.Tail.Mean
+	table.Add(nil, []string{"  all", textfmt.Duration(median), textfmt.Duration(tail), textfmt.SignedDuration(tail - median)})
+	t.line("")
+	table.Render(&t.out)
+}
+
+func (t *text) places() {
+	list := t.v.Places()
+	if len(list) == 0 {
+		return
+	}
+	t.head("where in the code, in p99+ and (more than in the median)")
+	for _, p := range list[:min(len(list), textPlaces)] {
+		t.line("  %9s (%s)  %s at %s", textfmt.Duration(p.Tail), textfmt.SignedDuration(p.Excess), Phrase(p.Cause), textfmt.Printable(SiteText(p.Site)))
+	}
+}
+
+func (t *text) slowest() {
+	if len(t.r.Slowest) == 0 {
+		return
+	}
+	t.head("the slowest requests")
+	for i := range t.r.Slowest {
+		q := &t.r.Slowest[i]
+		t.line("  %9s at %-9s %s  %s", textfmt.Duration(q.Duration()), textfmt.Duration(q.Start), t.mix(q.Parts, 24), Breakdown(q))
+	}
+}

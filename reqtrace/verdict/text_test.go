@@ -1,0 +1,73 @@
+package verdict
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"evenkeel.dev/reqtrace"
+)
+
+func TestText(t *testing.T) {
+	v := Of(knownReport())
+	golden(t, "explain.golden.txt", func(b *bytes.Buffer) error { return v.WriteText(b, Options{}) })
+	golden(t, "explain-color.golden.txt", func(b *bytes.Buffer) error { return v.WriteText(b, Options{Color: true}) })
+
+	cut := Of(&reqtrace.Report{Trace: time.Second, CutEnd: 3, Procs: 1, Marked: true})
+	golden(t, "explain-cut.golden.txt", func(b *bytes.Buffer) error { return cut.WriteText(b, Options{}) })
+}
+
+func textOf(t *testing.T, r *reqtrace.Report) string {
+	t.Helper()
+	var b strings.Builder
+	if err := Of(r).WriteText(&b, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// TestWhatIfForecast: what cannot be relied on is no forecast.
+func TestWhatIfForecast(t *testing.T) {
+	for _, tt := range []struct {
+		want   string
+		change func(*reqtrace.WhatIf)
+	}{
+		{"would be 5.46 ms, by a replay:", func(*reqtrace.WhatIf) {}},
+		{"-60%, too much for a forecast", func(w *reqtrace.WhatIf) { w.ModelError = -.6 }},
+		{"what-if     -  there was nothing", func(w *reqtrace.WhatIf) { *w = reqtrace.WhatIf{} }},
+	} {
+		r := knownReport()
+		tt.change(&r.WhatIf)
+		text := textOf(t, r)
+		if !strings.Contains(text, tt.want) {
+			t.Errorf("no %q:\n%s", tt.want, text)
+		}
+		for l := range strings.Lines(text) {
+			if strings.Contains(l, "what-if") && len(l) > 100 {
+				t.Errorf("%d columns: %s", len(l), l)
+			}
+		}
+	}
+}
+
+func TestTextFits(t *testing.T) {
+	for i, l := range strings.Split(textOf(t, knownReport()), "\n") {
+		if n := len([]rune(l)); n > 100 && i > 0 { // the sentence may be longer
+			t.Errorf("%d columns: %s", n, l)
+		}
+		if strings.TrimRight(l, " ") != l {
+			t.Errorf("blanks at the end of %q", l)
+		}
+	}
+}
+
+func TestTextHasNoControlCharacters(t *testing.T) {
+	evil := "\x1b[2J\x07evil"
+	r := fakeReport(partsOf(times{reqtrace.CauseRunning: 2 * ms}), partsOf(times{reqtrace.CauseRunning: 2 * ms, reqtrace.CauseLock: 9 * ms}),
+		reqtrace.Blame{Cause: reqtrace.CauseLock, Site: evil, Time: 9 * ms})
+	r.Slowest[0].ID, r.Slowest[1].ID, r.Bands[0].Name = evil, evil, evil
+	if text := textOf(t, r); strings.ContainsAny(text, "\x1b\x07") || !strings.Contains(text, "evil") {
+		t.Errorf("%q", text)
+	}
+}

@@ -1,0 +1,195 @@
+package verdict
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"evenkeel.dev/internal/textfmt"
+	"evenkeel.dev/reqtrace"
+)
+
+// When a tail has an excess worth naming, and which causes of it are named.
+const (
+	worthTimes  = 2                // p99+ takes more than so many times the median
+	worthTime   = time.Millisecond // and at least so much more
+	worthShare  = .1               // of the excess: a cause that is named beside the first
+	worthCauses = 4
+	worthSite   = .5  // of a cause's excess: a place that is named with it
+	worthReplay = .1  // more than direct attribution: what the replay says stands in the sentence
+	modelLimit  = .5  // of the replay's error, beyond which it says nothing
+	fewRequests = 10  // in p99+
+	manyCut     = .05 // of all requests
+	muchUnknown = .01 // of the time of p99+
+)
+
+// Verdict says what makes the slowest 1% of the requests slower than the median request. [Of] makes
+// it; nothing in it changes afterwards, so any goroutine may read it.
+type Verdict struct {
+	Sentence string        `json:"sentence"`  // all of it in one sentence
+	Named    bool          `json:"named"`     // there is an excess worth naming
+	Excess   time.Duration `json:"excess_ns"` // what the slowest 1% take more than the median, on average
+	Causes   []NamedCause  `json:"causes"`    // with a share, the largest first
+	GC       GCShare       `json:"gc"`
+	Caveats  []string      `json:"caveats"` // what makes the report less than it seems, and what to do about it
+
+	report *reqtrace.Report
+}
+
+// NamedCause is a cause with its part of the excess.
+type NamedCause struct {
+	Cause  reqtrace.Cause `json:"cause"` // of several, such as both assists, the larger one
+	Phrase string         `json:"phrase"`
+	Share  float64        `json:"share"` // of the excess, 0 to 1
+	Excess time.Duration  `json:"excess_ns"`
+	Site   string         `json:"site,omitempty"` // where at least half of it is
+}
+
+// GCShare is the collector's part of the excess, from 0 to 1, by two methods that package reqtrace describes.
+type GCShare struct {
+	Direct     float64 `json:"direct"`            // assists, sweeping, stops, and its workers on the processors
+	WhatIf     float64 `json:"what_if"`           // what a replay without the collector takes away
+	ModelError float64 `json:"model_error"`       // of that replay's p99
+	Replayed   bool    `json:"replayed"`          // WhatIf and ModelError are known
+	Trusted    bool    `json:"trusted,omitempty"` // and the error is at most half
+}
+
+// Of passes the verdict on a report, which must not be changed afterwards. It takes microseconds.
+func Of(r *reqtrace.Report) *Verdict {
+	v := &Verdict{Causes: []NamedCause{}, Caveats: caveats(r), report: r}
+	if r.Requests == 0 {
+		v.Sentence = fmt.Sprintf("no whole request in %s of trace: %d are cut off by its edges; trace for longer", textfmt.Duration(r.Trace), r.CutStart+r.CutEnd)
+		return v
+	}
+	v.Excess = r.Tail.Mean - r.Median.Mean
+	w := &r.WhatIf
+	v.GC = GCShare{Direct: r.Tail.Share(gcCauses...), WhatIf: w.TailShare, ModelError: w.ModelError, Replayed: w.Replayed.P99 > 0}
+	v.GC.Trusted = v.GC.Replayed && math.Abs(w.ModelError) <= modelLimit
+	v.Causes = namedCauses(r)
+	v.Named = worth(r) && len(v.Causes) > 0
+	v.Sentence = v.sentence(r)
+	return v
+}
+
+// String returns the sentence.
+func (v *Verdict) String() string { return v.Sentence }
+
+// Report returns the report that the verdict is on.
+func (v *Verdict) Report() *reqtrace.Report { return v.report }
+
+// worth reports whether there is an excess worth naming.
+func worth(r *reqtrace.Report) bool {
+	return r.Tail.Mean-r.Median.Mean >= worthTime && r.Tail.Mean > worthTimes*r.Median.Mean
+}
+
+func (v *Verdict) sentence(r *reqtrace.Report) string {
+	median := textfmt.Duration(r.Median.Mean)
+	if v.Excess <= 0 {
+		return fmt.Sprintf("the slowest 1%% (p99+) take as long as the median request, on average (%s): no cause to name", median)
+	}
+	s := fmt.Sprintf("the slowest 1%% (p99+) take %s more than the median request (%s), on average: ", textfmt.Duration(v.Excess), median)
+	if !v.Named {
+		return s + "no cause to name"
+	}
+	var named []string
+	for i, c := range v.Causes {
+		if i == worthCauses || i > 0 && c.Share < worthShare {
+			break
+		}
+		t := textfmt.Share(c.Share) + " " + c.Phrase
+		if c.Site != "" {
+			t += " at " + c.Site
+		}
+		named = append(named, t)
+	}
+	s += strings.Join(named, ", ")
+	if v.GC.Trusted && v.GC.WhatIf >= v.GC.Direct+worthReplay {
+		s += fmt.Sprintf("; a replay without the collector takes %s of it away", textfmt.Share(v.GC.WhatIf))
+	}
+	return s
+}
+
+// namedCauses returns all that p99+ takes more of than the median. Both kinds of assist are one,
+// by the name of the larger: which of them it is depends on how busy the workers are, not on the
+// program.
+func namedCauses(r *reqtrace.Report) []NamedCause {
+	list := []NamedCause{}
+	add := func(cs ...reqtrace.Cause) {
+		n := NamedCause{Cause: cs[0], Share: r.Tail.Share(cs...)}
+		for _, c := range cs {
+			n.Excess += max(r.Tail.Excess.Of(c), 0)
+			if r.Tail.Excess.Of(c) > r.Tail.Excess.Of(n.Cause) {
+				n.Cause = c
+			}
+		}
+		n.Phrase = Phrase(n.Cause)
+		if n.Excess > 0 {
+			n.Site = worstSite(r, n.Excess, cs)
+			list = append(list, n)
+		}
+	}
+	for _, c := range causeOrder {
+		switch c {
+		case reqtrace.CauseAssistMark:
+			add(reqtrace.CauseAssistMark, reqtrace.CauseAssistWait)
+		case reqtrace.CauseAssistWait:
+		default:
+			add(c)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b NamedCause) int { return cmp.Compare(b.Excess, a.Excess) })
+	return list
+}
+
+// worstSite returns the place at which most of a cause's excess is, if that is much of it.
+func worstSite(r *reqtrace.Report, excess time.Duration, cs []reqtrace.Cause) string {
+	more := map[string]time.Duration{}
+	var worst string
+	for _, p := range places(r) {
+		if !slices.Contains(cs, p.Cause) || p.Site == "" {
+			continue
+		}
+		more[p.Site] += p.Excess
+		if more[p.Site] > more[worst] {
+			worst = p.Site
+		}
+	}
+	if float64(more[worst]) < worthSite*float64(excess) {
+		return ""
+	}
+	return worst
+}
+
+// caveats says what makes a report less than it seems.
+func caveats(r *reqtrace.Report) []string {
+	list := []string{}
+	add := func(format string, a ...any) { list = append(list, fmt.Sprintf(format, a...)) }
+	if r.Broken != "" {
+		add("the trace is cut off or corrupt, and the report is of the %s before that alone: take it again, and wait for its end (%s)", textfmt.Duration(r.Trace), r.Broken)
+	}
+	if r.Requests == 0 {
+		return list
+	}
+	if n := r.Tail.Requests; n < fewRequests {
+		add("p99+ is %s of %s: trace for longer, or under more load, before you believe its shares", textfmt.Plural(n, "request"), textfmt.Count(float64(r.Requests)))
+	}
+	if cut := r.CutStart + r.CutEnd; float64(cut) > manyCut*float64(r.Requests+cut) {
+		add("%s are cut off by the trace's edges, beside %s whole ones: the slowest are the likeliest to be cut; trace for longer", textfmt.Plural(cut, "request"), textfmt.Count(float64(r.Requests)))
+	}
+	if r.Unmarked > 0 {
+		add("%s of net/http's connections without a region are left out, as others have one", textfmt.Plural(r.Unmarked, "request"))
+	}
+	if u := r.Tail.Parts.Share(reqtrace.CauseUnknown); u > muchUnknown {
+		add("%s of the time of p99+ is unknown", textfmt.Percent(u*100))
+	}
+	if list := namedCauses(r); len(list) > 0 && list[0].Cause == reqtrace.CauseRunning && worth(r) {
+		add("running has in it what the kernel and the hypervisor took from the threads: see that the machine has processors to spare, then take a CPU profile")
+	}
+	if w := &r.WhatIf; w.Replayed.P99 > 0 && math.Abs(w.ModelError) > modelLimit {
+		add("the replay misses the measured p99 by %s: do not rely on the what-if share", textfmt.SignedShare(w.ModelError))
+	}
+	return list
+}

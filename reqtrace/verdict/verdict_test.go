@@ -1,0 +1,168 @@
+package verdict
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"evenkeel.dev/reqtrace"
+)
+
+func TestVerdict(t *testing.T) {
+	const us = time.Microsecond
+	base := partsOf(times{reqtrace.CauseRunning: 2 * ms})
+	plus := func(c reqtrace.Cause, d time.Duration, more ...any) reqtrace.Parts {
+		p := base
+		p.Add(c, d)
+		for i := 0; i < len(more); i += 2 {
+			p.Add(more[i].(reqtrace.Cause), more[i+1].(time.Duration))
+		}
+		return p
+	}
+	// noReplay has the replay say as much as direct attribution.
+	noReplay := func(r *reqtrace.Report) { r.WhatIf.TailShare = 0 }
+	for _, tt := range []struct {
+		name  string
+		tail  reqtrace.Parts
+		sites []reqtrace.Blame
+		edit  func(*reqtrace.Report)
+		want  string
+		named bool
+		first reqtrace.Cause
+	}{
+		{
+			"queue, lock at its place",
+			plus(reqtrace.CauseRunqueueGC, 12*ms, reqtrace.CauseLock, 4*ms),
+			[]reqtrace.Blame{{Cause: reqtrace.CauseLock, Site: "(*cache).get (c.go:5)", Time: 3 * ms}, {Cause: reqtrace.CauseLock, Site: "other (c.go:9)", Time: ms}},
+			noReplay,
+			"the slowest 1% (p99+) take 16 ms more than the median request (2 ms), on average: 75% run queue behind mark workers, 25% lock at (*cache).get (c.go:5)",
+			true, reqtrace.CauseRunqueueGC,
+		},
+		{
+			"no place has half of it",
+			plus(reqtrace.CauseChannel, 9*ms),
+			[]reqtrace.Blame{{Cause: reqtrace.CauseChannel, Site: "a", Time: 4 * ms}, {Cause: reqtrace.CauseChannel, Site: "b", Time: 3 * ms}, {Cause: reqtrace.CauseNetwork, Site: "n", Time: 9 * ms}},
+			noReplay, "the slowest 1% (p99+) take 9 ms more than the median request (2 ms), on average: 100% channel", true, reqtrace.CauseChannel,
+		},
+		{
+			"both assists are one, and first together",
+			plus(reqtrace.CauseAssistMark, 3*ms, reqtrace.CauseAssistWait, 4*ms, reqtrace.CauseSyscall, 5*ms),
+			[]reqtrace.Blame{{Cause: reqtrace.CauseAssistMark, Site: "alloc", Time: 2 * ms}, {Cause: reqtrace.CauseAssistWait, Site: "alloc", Time: 2 * ms}},
+			noReplay, "the slowest 1% (p99+) take 12 ms more than the median request (2 ms), on average: 58% waiting for the collector at alloc, 42% system call", true, reqtrace.CauseAssistWait,
+		},
+		{
+			"four are named, and none below a tenth",
+			plus(reqtrace.CauseSweep, 5*ms, reqtrace.CauseStopped, 4*ms, reqtrace.CauseCgo, 3*ms, reqtrace.CauseSleep, 2*ms, reqtrace.CauseNetwork, 2*ms, reqtrace.CauseLock, 500*us),
+			nil, noReplay,
+			"the slowest 1% (p99+) take 16.5 ms more than the median request (2 ms), on average: 30% sweeping for its allocations, 24% stopped world, 18% C (cgo), 12% upstream or client (network)",
+			true, reqtrace.CauseSweep,
+		},
+		{
+			"the replay has more than was measured",
+			plus(reqtrace.CauseRunqueueBusy, 8*ms, reqtrace.CauseRunqueueGC, 2*ms), nil, nil,
+			"the slowest 1% (p99+) take 10 ms more than the median request (2 ms), on average: 80% run queue behind other goroutines, 20% run queue behind mark workers; a replay without the collector takes 80% of it away",
+			true, reqtrace.CauseRunqueueBusy,
+		},
+		{
+			"a replay that is far off says nothing",
+			plus(reqtrace.CauseRunqueueBusy, 8*ms), nil, func(r *reqtrace.Report) { r.WhatIf.ModelError = -.6 },
+			"the slowest 1% (p99+) take 8 ms more than the median request (2 ms), on average: 100% run queue behind other goroutines", true, reqtrace.CauseRunqueueBusy,
+		},
+		{
+			"a place that the median has as well is none",
+			plus(reqtrace.CauseLock, 3*ms),
+			[]reqtrace.Blame{{Cause: reqtrace.CauseLock, Site: "always", Time: 3 * ms}},
+			func(r *reqtrace.Report) {
+				noReplay(r)
+				r.Median.Sites = []reqtrace.Blame{{Cause: reqtrace.CauseLock, Site: "always", Time: 2 * ms}}
+			},
+			"the slowest 1% (p99+) take 3 ms more than the median request (2 ms), on average: 100% lock", true, reqtrace.CauseLock,
+		},
+		{"less than twice the median", plus(reqtrace.CauseLock, 1990*us), nil, noReplay, "the slowest 1% (p99+) take 1.99 ms more than the median request (2 ms), on average: no cause to name", false, reqtrace.CauseLock},
+		{
+			"less than a millisecond",
+			partsOf(times{reqtrace.CauseRunning: 990 * us}),
+			nil,
+			func(r *reqtrace.Report) {
+				median := partsOf(times{reqtrace.CauseRunning: 10 * us})
+				r.Median, r.Tail = bandOf("p45-55", 9, median, &median), bandOf("p99+", 99, r.Tail.Parts, &median)
+			},
+			"the slowest 1% (p99+) take 980 µs more than the median request (10 µs), on average: no cause to name", false, reqtrace.CauseRunning,
+		},
+		{"nothing more", base, nil, noReplay, "the slowest 1% (p99+) take as long as the median request, on average (2 ms): no cause to name", false, reqtrace.CauseUnknown},
+		{
+			"no whole request", base, nil, func(r *reqtrace.Report) { r.Requests = 0 },
+			"no whole request in 5 s of trace: 23 are cut off by its edges; trace for longer", false, reqtrace.CauseUnknown,
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := fakeReport(base, tt.tail, tt.sites...)
+			if tt.edit != nil {
+				tt.edit(r)
+			}
+			v := Of(r)
+			if v.Sentence != tt.want || v.Named != tt.named {
+				t.Errorf("verdict %v %q\nwant    %v %q", v.Named, v.Sentence, tt.named, tt.want)
+			}
+			if len(v.Causes) > 0 && v.Causes[0].Cause != tt.first {
+				t.Errorf("first is %s, want %s", v.Causes[0].Cause, tt.first)
+			}
+			sum := 0.
+			for _, c := range v.Causes {
+				sum += c.Share
+			}
+			if len(v.Causes) > 0 && (sum < .999 || sum > 1.001) {
+				t.Errorf("shares add up to %f", sum)
+			}
+		})
+	}
+}
+
+func TestVerdictCaveats(t *testing.T) {
+	lock := partsOf(times{reqtrace.CauseRunning: 2 * ms, reqtrace.CauseLock: 8 * ms})
+	for _, tt := range []struct {
+		name string
+		tail reqtrace.Parts
+		edit func(*reqtrace.Report)
+		want string
+	}{
+		{"none", lock, func(*reqtrace.Report) {}, ""},
+		{"broken", lock, func(r *reqtrace.Report) { r.Broken = "after 7 events: unexpected EOF" }, "the report is of the 5 s before that alone: take it again, and wait for its end (after 7 events: unexpected EOF)"},
+		{"few", lock, func(r *reqtrace.Report) { r.Tail.Requests = 9 }, "p99+ is 9 requests of 12,000"},
+		{"enough", lock, func(r *reqtrace.Report) { r.Tail.Requests = 10 }, ""},
+		{"cut", lock, func(r *reqtrace.Report) { r.CutEnd = 640 }, "652 requests are cut off"},
+		{"little cut", lock, func(r *reqtrace.Report) { r.CutEnd = 600 }, ""},
+		{"unknown", partsOf(times{reqtrace.CauseRunning: 2 * ms, reqtrace.CauseLock: 7 * ms, reqtrace.CauseUnknown: ms}), func(*reqtrace.Report) {}, "10.0% of the time of p99+ is unknown"},
+		{"running", partsOf(times{reqtrace.CauseRunning: 20 * ms}), func(*reqtrace.Report) {}, "running has in it"},
+		{"a little running", partsOf(times{reqtrace.CauseRunning: 3 * ms}), func(*reqtrace.Report) {}, ""},
+		{"model", lock, func(r *reqtrace.Report) { r.WhatIf.ModelError = .51 }, "misses the measured p99 by +51%"},
+	} {
+		r := fakeReport(partsOf(times{reqtrace.CauseRunning: 2 * ms}), tt.tail)
+		tt.edit(r)
+		got := strings.Join(Of(r).Caveats, "\n")
+		if tt.want == "" && got != "" || !strings.Contains(got, tt.want) {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+// TestCauseWords has every cause said in words, and no two alike.
+func TestCauseWords(t *testing.T) {
+	phrases, letters := map[string]bool{}, map[byte]bool{}
+	if len(causeWords) != len(reqtrace.Causes()) {
+		t.Errorf("%d of %d causes have words", len(causeWords), len(reqtrace.Causes()))
+	}
+	for c, w := range causeWords {
+		if w.phrase == "" || w.letter == 0 || w.ansi == "" || phrases[w.phrase] || letters[w.letter] {
+			t.Errorf("%s: %+v is incomplete, or not its own", reqtrace.Cause(c), w)
+		}
+		phrases[w.phrase], letters[w.letter] = true, true
+	}
+	seen := map[reqtrace.Cause]bool{}
+	for _, c := range causeOrder {
+		seen[c] = true
+	}
+	if len(seen) != len(reqtrace.Causes()) || len(causeOrder) != len(reqtrace.Causes()) {
+		t.Errorf("causeOrder has %d of %d causes", len(seen), len(reqtrace.Causes()))
+	}
+}
