@@ -25,7 +25,7 @@ func (e *OptionError) Error() string { return "loadgen: Options." + e.Option + "
 
 // Options of a run. Only Targets is required.
 type Options struct {
-	// Targets are sent in turn. No default: required.
+	// Targets are requested one after the other, round and round. No default: required.
 	Targets []Target
 
 	// Connections is the number of concurrent requests in the closed loop (default 50) and

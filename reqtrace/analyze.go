@@ -41,9 +41,9 @@ type Band struct {
 	Min      time.Duration `json:"min_ns"`
 	Max      time.Duration `json:"max_ns"`
 	Mean     time.Duration `json:"mean_ns"`
-	Parts    Parts         `json:"parts_ns"`  // of a request, in the mean
+	Parts    Parts         `json:"parts_ns"`  // of a request, on average
 	Excess   Parts         `json:"excess_ns"` // Parts less those of the median
-	Sites    []Blame       `json:"sites"`     // of a request, in the mean; largest first, at most 16
+	Sites    []Blame       `json:"sites"`     // of a request, on average; largest first, at most 16
 }
 
 // Quantile is a point of the distribution of requests' times.

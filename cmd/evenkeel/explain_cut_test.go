@@ -9,7 +9,7 @@ import (
 )
 
 // TestExplainCutOff: what can be read of a trace that is cut off is explained, but it is no success: a
-// limit that a part of the trace keeps is not kept. A limit that the part passes is passed.
+// limit that a part of the trace keeps is not kept. A limit that the part exceeds is exceeded.
 func TestExplainCutOff(t *testing.T) {
 	packed, err := os.Open("../../reqtrace/testdata/go1.26.trace.gz")
 	if err != nil {

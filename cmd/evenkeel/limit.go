@@ -106,7 +106,7 @@ func causesOf(name string) []reqtrace.Cause {
 	return []reqtrace.Cause{c}
 }
 
-// check says which limits are passed, and by how much; its error, which of them cannot be known.
+// check says which limits are exceeded, and by how much; its error, which of them cannot be known.
 func (l limits) check(v *verdict.Verdict) (hit []string, err error) {
 	for _, x := range l {
 		share, err := x.share(v)

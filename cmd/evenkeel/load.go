@@ -15,8 +15,8 @@ import (
 const loadHelp = `
 evenkeel load [flags] URL...
 
-Puts HTTP/1.1 load on a service and prints what its clients would see. Several URLs are sent
-in turn.
+Puts HTTP/1.1 load on a service and prints what its clients would see. Several URLs are
+requested one after the other, round and round.
 
   evenkeel load -c 100 -n 10000 http://127.0.0.1:5000/     closed loop, as hey and ab do: each
                                                            connection waits for its answer

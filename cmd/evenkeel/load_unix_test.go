@@ -39,7 +39,7 @@ func TestLoad(t *testing.T) {
 		t.Error("attributes in what is no terminal")
 	}
 	r = run(t, "load", "-rate", "500", "-n", "100", "-label", "open", "-o", two, url)
-	r.check(t, exitOK, []string{"500 requests/s (open loop)", "p99 from sending", "sent late"}, nil)
+	r.check(t, exitOK, []string{"500 requests/s (open loop)", "p99 from sending", "sent > 1 ms late"}, nil)
 
 	call("compare", one, two).check(t, exitOK, []string{"load", "open", "had different loads"}, nil)
 	call("compare", one, one).check(t, exitOK, []string{one, one + " (2)"}, nil)

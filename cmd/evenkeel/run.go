@@ -68,7 +68,7 @@ func runRun(ctx context.Context, a *app, args []string) error {
 	f := &runFlags{readyTimeout: period(30 * time.Second), stopTimeout: period(10 * time.Second)}
 	fs := a.newFlags("run", runHelp)
 	f.register(fs)
-	fs.Var(&f.urls, "url", "`URL` to load; may be repeated, then sent in turn")
+	fs.Var(&f.urls, "url", "`URL` to load; may be repeated: they are then requested one after the other, round and round")
 	fs.StringVar(&f.ready, "ready", "", "`URL` that answers when the server is ready (default: the first -url)")
 	fs.Var(&f.readyTimeout, "ready-timeout", "`duration` that the server may take to get ready")
 	fs.Var(&f.stopTimeout, "stop-timeout", "`duration` that the server may take to stop after SIGTERM, before it is killed")

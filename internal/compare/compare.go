@@ -3,15 +3,11 @@ package compare
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"evenkeel.dev/internal/runfile"
-	"evenkeel.dev/internal/textfmt"
-	"evenkeel.dev/loadgen"
 )
 
 // Comparison is variants side by side. The first column is what ratios refer to.
@@ -157,103 +153,4 @@ func (c *Comparison) distinct(label string) string {
 		l = fmt.Sprintf("%s (%d)", label, n)
 	}
 	return l
-}
-
-// notes says where columns are not alike, and passes on what the runs have to say.
-func (c *Comparison) notes() []string {
-	var ns []string
-	add := func(format string, a ...any) {
-		if n := fmt.Sprintf(format, a...); !slices.Contains(ns, n) {
-			ns = append(ns, n)
-		}
-	}
-	if len(c.Machines) > 1 {
-		add("measured on %d different machines: ratios between them say little", len(c.Machines))
-	}
-	for _, col := range c.Columns {
-		for _, r := range col.Runs {
-			who := col.Label
-			if len(col.Runs) > 1 {
-				who = fmt.Sprintf("%s: repeat %d", col.Label, r.Repeat)
-			}
-			if r.Load.Interrupted {
-				cut := ""
-				if n := r.Load.Unfinished; n > 0 {
-					cut = fmt.Sprintf("; %s requests were still unanswered then, after up to %s, and are in no figure",
-						textfmt.Count(float64(n)), textfmt.Duration(r.Load.UnfinishedMax))
-				}
-				add("%s: repeat %d was interrupted%s", col.Label, r.Repeat, cut)
-			}
-			for _, f := range r.Load.Failures {
-				add("%s: %s failed (%s), for instance: %s", who, textfmt.Count(float64(f.Count)), f.Class, f.Example)
-			}
-			if l := r.Load; l.Rate > 0 && float64(l.Late) > .01*float64(l.Requests()) {
-				add("%s: %s of %s requests were sent more than 1 ms late; latency counts from the time they were due",
-					who, textfmt.Count(float64(l.Late)), textfmt.Count(float64(l.Requests())))
-			}
-			if d := r.Load.Duration; d < time.Second && r.Load.Answered > 0 {
-				add("%s: %s is too short to say much; give -n or -z more", col.Label, textfmt.Duration(d))
-			}
-			if s, n := worstStatus(r.Load); float64(n) > .5*float64(r.Load.Answered) {
-				add("%s: %s of %s answers had status %d: is the URL, the method or the scheme (http, https) right?",
-					who, textfmt.Count(float64(n)), textfmt.Count(float64(r.Load.Answered)), s)
-			}
-			for _, n := range r.Notes {
-				switch {
-				case c.allSay(n):
-					add("%s", n)
-				case col.allSay(n):
-					add("%s: %s", col.Label, n)
-				default:
-					add("%s: %s", who, n)
-				}
-			}
-		}
-	}
-	base := c.Columns[0].Runs[0].Load
-	for _, col := range c.Columns[1:] {
-		l := col.Runs[0].Load
-		if l.Rate != base.Rate || l.Rate == 0 && l.Connections != base.Connections {
-			add("%s and %s had different loads: %s against %s", c.Columns[0].Label, col.Label, LoadText(base.Rate, base.Connections), LoadText(l.Rate, l.Connections))
-		}
-	}
-	return ns
-}
-
-// allSay reports whether every run of every column has this note.
-func (c *Comparison) allSay(note string) bool {
-	return len(c.Columns) > 1 && !slices.ContainsFunc(c.Columns, func(col Column) bool { return !col.allSay(note) })
-}
-
-func (c *Column) allSay(note string) bool {
-	return !slices.ContainsFunc(c.Runs, func(r *runfile.Run) bool { return !slices.Contains(r.Notes, note) })
-}
-
-func LoadText(rate float64, connections int) string {
-	if rate > 0 {
-		return textfmt.Count(rate) + " requests/s (open loop)"
-	}
-	if connections == 1 {
-		return "1 connection (closed loop)"
-	}
-	return fmt.Sprintf("%d connections (closed loop)", connections)
-}
-
-// spread is half the range over the median, in percent.
-func (c Cell) spread() float64 {
-	if c.Median == 0 {
-		return 0
-	}
-	return math.Abs((c.Max - c.Min) / 2 / c.Median * 100)
-}
-
-// worstStatus returns the most frequent status that is not 2xx or 3xx, the lowest of several,
-// and its count.
-func worstStatus(l *loadgen.Result) (status int, count int64) {
-	for s, n := range l.Statuses {
-		if (s < 200 || s >= 400) && (n > count || n == count && s < status) {
-			status, count = s, n
-		}
-	}
-	return status, count
 }

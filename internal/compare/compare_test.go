@@ -109,6 +109,7 @@ func TestCompareNotes(t *testing.T) {
 		return r
 	}
 	note := func(n string) func(*runfile.Run) { return func(r *runfile.Run) { r.Notes = []string{n} } }
+	rate := func(r *runfile.Run) { r.Load.Rate = 2000 }
 	open := func(r *runfile.Run) { r.Load.Rate, r.Load.Late = 2000, 2 }
 	for _, tt := range []struct {
 		name string
@@ -120,13 +121,17 @@ func TestCompareNotes(t *testing.T) {
 		{"one of two repeats", []runfile.Run{run("a", 1, nil), run("a", 2, note("n"))}, []string{"a: repeat 2: n"}},
 		{"all of a column", []runfile.Run{run("a", 1, note("n")), run("a", 2, note("n")), run("b", 1, nil)}, []string{"a: n"}},
 		{"all", []runfile.Run{run("a", 1, note("n")), run("a", 2, note("n")), run("b", 1, note("n"))}, []string{"n"}},
-		{"interrupted", []runfile.Run{run("a", 1, func(r *runfile.Run) { r.Load.Interrupted = true })}, []string{"a: repeat 1 was interrupted"}},
+		{"some of three columns", []runfile.Run{run("a", 1, note("n")), run("b", 1, nil), run("c", 1, note("n"))}, []string{"a; c: n"}},
+		{"interrupted", []runfile.Run{run("a", 1, func(r *runfile.Run) { r.Load.Interrupted = true })}, []string{"a: the load was interrupted"}},
 		{"failures", []runfile.Run{run("a", 1, func(r *runfile.Run) {
 			r.Load.Failed, r.Load.Failures = 1234, []loadgen.Failure{{Class: loadgen.ClassTimeout, Count: 1234, Example: "too slow"}}
 		})}, []string{"a: 1,234 failed (timeout), for instance: too slow"}},
-		{"late", []runfile.Run{run("a", 1, open)}, []string{"a: 2 of 100 requests were sent more than 1 ms late; latency counts from the time they were due"}},
+		{"late", []runfile.Run{run("a", 1, open)}, []string{"a: 2 of 100 requests were sent more than 1 ms after they were due, since the client or the service did not keep up; their latency counts from then all the same"}},
+		{"late, several", []runfile.Run{run("a", 1, open), run("a", 2, rate), run("a", 3, func(r *runfile.Run) { open(r); r.Load.Late = 7 }), run("b", 1, open)}, []string{
+			"a: repeats 1, 3; b: in a run up to 7 of 100 requests were sent more than 1 ms after they were due, since the client or the service did not keep up; their latency counts from then all the same",
+		}},
 		{"loads", []runfile.Run{run("a", 1, nil), run("b", 1, open)}, []string{
-			"b: 2 of 100 requests were sent more than 1 ms late; latency counts from the time they were due",
+			"b: 2 of 100 requests were sent more than 1 ms after they were due, since the client or the service did not keep up; their latency counts from then all the same",
 			"a and b had different loads: 50 connections (closed loop) against 2,000 requests/s (open loop)",
 		}},
 		{

@@ -61,10 +61,10 @@ var Figures = []Figure{
 	{"max", "longest latency", seconds, func(r *runfile.Run) (float64, bool) {
 		return r.Load.Latency.Max().Seconds(), r.Load.Latency.Count() > 0
 	}},
-	{"p99 from sending", "open loop: latency without the wait before sending", seconds, func(r *runfile.Run) (float64, bool) {
+	{"p99 from sending", "open loop: the same without the wait before sending", seconds, func(r *runfile.Run) (float64, bool) {
 		return r.Load.Service.Quantile(.99).Seconds(), r.Load.Service.Count() > 0
 	}},
-	{"sent late", "open loop: more than 1 ms after they were due; measured from then all the same", textfmt.Count, func(r *runfile.Run) (float64, bool) {
+	{"sent > 1 ms late", "open loop: requests that could not be sent within 1 ms of when they were due, since the client or the service did not keep up; their latency counts from then all the same", textfmt.Count, func(r *runfile.Run) (float64, bool) {
 		return float64(r.Load.Late), r.Load.Rate > 0
 	}},
 }
@@ -138,4 +138,12 @@ func newCell(f Figure, runs []*runfile.Run) Cell {
 	slices.Sort(xs)
 	n := len(xs)
 	return Cell{Known: true, Median: (xs[(n-1)/2] + xs[n/2]) / 2, Min: xs[0], Max: xs[n-1]}
+}
+
+// spread is half the range over the median, in percent.
+func (c Cell) spread() float64 {
+	if c.Median == 0 {
+		return 0
+	}
+	return math.Abs((c.Max - c.Min) / 2 / c.Median * 100)
 }

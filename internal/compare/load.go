@@ -35,16 +35,26 @@ func WriteLoad(w io.Writer, r *runfile.Run, s textfmt.Style) error {
 		histogramText(&b, &l.Latency)
 	}
 	for _, n := range c.Notes {
-		n = strings.TrimPrefix(n, r.Label+": ")
-		fmt.Fprintf(&b, "! %s\n", textfmt.Printable(strings.Replace(n, "repeat 1 was", "the load was", 1)))
+		fmt.Fprintf(&b, "! %s\n", textfmt.Printable(strings.TrimPrefix(n, r.Label+": ")))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
+// LoadText says how a load was put on, in a few words.
+func LoadText(l *loadgen.Result) string {
+	switch {
+	case l.Rate > 0:
+		return textfmt.Count(l.Rate) + " requests/s (open loop)"
+	case l.Connections == 1:
+		return "1 connection (closed loop)"
+	}
+	return fmt.Sprintf("%d connections (closed loop)", l.Connections)
+}
+
 // loadLine says in one line how a load was put on.
 func loadLine(l *loadgen.Result) string {
-	t := LoadText(l.Rate, l.Connections)
+	t := LoadText(l)
 	if l.Rate > 0 {
 		t += fmt.Sprintf(", at most %d connections", l.Connections)
 	}

@@ -64,7 +64,7 @@ func setupOf(c *compare.Comparison) pageSetup {
 func facts(col *compare.Column) []fact {
 	r := col.Runs[0]
 	l := r.Load
-	load := compare.LoadText(l.Rate, l.Connections)
+	load := compare.LoadText(l)
 	if l.Rate > 0 && l.Connections > 0 {
 		load += fmt.Sprintf(", at most %d connections", l.Connections)
 	}
