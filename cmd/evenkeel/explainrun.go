@@ -42,7 +42,7 @@ func (r *runner) checkExplain() error {
 		return nil
 	case f.pprof == "off":
 		return fmt.Errorf("-explain takes its trace from the server's /debug/pprof/, but -pprof is off")
-	case f.output == toStdout:
+	case f.load.output == toStdout:
 		return fmt.Errorf("-explain prints below the table, and -o - leaves it out; write the runs to a file")
 	case f.explainHTML == toStdout:
 		return fmt.Errorf("-explain-html - would mix with the table; give the page a file")
@@ -59,17 +59,17 @@ func (m *measurement) explainWindow(ctx context.Context) {
 	switch {
 	case ctx.Err() != nil: // said already
 	case err != nil:
-		if len(m.variants) > 1 {
-			err = fmt.Errorf("%s: %w", m.label, err)
+		if len(m.runner.variants) > 1 {
+			err = fmt.Errorf("%s: %w", m.variant.label, err)
 		}
-		m.unexplained = errors.Join(m.unexplained, fmt.Errorf("-explain: %w", err))
+		m.runner.unexplained = errors.Join(m.runner.unexplained, fmt.Errorf("-explain: %w", err))
 	default:
-		m.explanations = append(m.explanations, explained{m.label, source, v})
+		m.runner.explanations = append(m.runner.explanations, explained{m.variant.label, source, v})
 	}
 }
 
 func (m *measurement) explainTrace(ctx context.Context) (url string, v *verdict.Verdict, err error) {
-	source, err := newTraceSource(m.profiler.base+"trace", m.load.TLS)
+	source, err := newTraceSource(m.profiler.base+"trace", m.runner.load.TLS)
 	if err != nil {
 		return "", nil, err
 	}
@@ -96,7 +96,7 @@ func (m *measurement) traceUnderLoad(ctx context.Context, source *traceSource) (
 		case <-ctx.Done():
 		}
 	}()
-	o := m.load
+	o := m.runner.load
 	o.Requests, o.Warmup, o.OnMeasure = 0, explainSettle, nil
 	o.Duration = time.Duration(source.seconds*1e9) + source.longest + source.patience // the trace's end ends it
 	loaded := make(chan error, 1)

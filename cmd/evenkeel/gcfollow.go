@@ -62,7 +62,7 @@ func scanLog(in io.Reader) *logScan {
 
 // gcView shows a log's summary.
 type gcView struct {
-	*app
+	app    *app
 	follow bool
 	toEnd  bool // the log ends by itself once ctx has ended: nothing on its way is left out
 	log    *logScan
@@ -102,7 +102,7 @@ func (v *gcView) cycles(ctx context.Context) iter.Seq[gctrace.Cycle] {
 				}
 			case <-enough:
 				return
-			case <-v.hurry:
+			case <-v.app.hurry:
 				return
 			}
 		}
@@ -131,28 +131,28 @@ func (v *gcView) refresh() {
 	}
 	last := v.recent[n-1]
 	s := gctrace.Summarize(slices.Values(v.recent), gctrace.Window{From: max(v.recent[0].At, last.End()-followWindow), To: last.End()})
-	if !v.view {
+	if !v.app.view {
 		window, _ := s.Window.Get()
 		percent, _ := s.CPUPercent.Get()
 		live, _ := s.Heap.Live.Last.Get()
-		fmt.Fprintf(v.stdout, "gc %d: %s collections in %s, %s in GC, live heap %s\n", last.N, textfmt.Count(float64(s.Collections)),
+		fmt.Fprintf(v.app.stdout, "gc %d: %s collections in %s, %s in GC, live heap %s\n", last.N, textfmt.Count(float64(s.Collections)),
 			textfmt.Duration(window), textfmt.Percent(percent), textfmt.Bytes(float64(live)))
 		return
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "collection %d, the last minute:\n\n", last.N)
-	if err := writeSummary(&b, &s, v.style); err != nil {
+	if err := writeSummary(&b, &s, v.app.style); err != nil {
 		return
 	}
 	v.erase()
 	v.drawn = strings.Count(b.String(), "\n")
-	fmt.Fprint(v.stdout, b.String())
+	fmt.Fprint(v.app.stdout, b.String())
 }
 
 // erase takes the last view off the terminal.
 func (v *gcView) erase() {
 	if v.drawn > 0 {
-		fmt.Fprintf(v.stdout, "\x1b[%dA\x1b[J", v.drawn)
+		fmt.Fprintf(v.app.stdout, "\x1b[%dA\x1b[J", v.drawn)
 		v.drawn = 0
 	}
 }

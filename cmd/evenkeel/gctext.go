@@ -24,7 +24,7 @@ func writeSummary(w io.Writer, s *gctrace.Summary, st textfmt.Style) error {
 	line("average pace", value(s.Pace, textfmt.Duration))
 	procs := ""
 	if n, ok := s.Procs.Get(); ok {
-		procs = " of the time of " + textfmt.Plural(n, "processor")
+		procs = " of " + textfmt.Plural(n, "processor")
 	}
 	line("time in GC", value(s.CPUPercent, textfmt.Percent)+procs)
 	line("allocated", value(s.AllocBytes, bytesText))

@@ -112,10 +112,10 @@ func (v *gcView) end(name string, r *gcReport, asJSON bool) error {
 	for i := range r.processes {
 		p := &r.processes[i]
 		if r.total > 1 {
-			fmt.Fprintf(v.stdout, "%sprocess %d of %d: ", lineUnless(i == 0), r.total-len(r.processes)+i+1, r.total)
+			fmt.Fprintf(v.app.stdout, "%sprocess %d of %d: ", lineUnless(i == 0), r.total-len(r.processes)+i+1, r.total)
 		}
-		fmt.Fprintf(v.stdout, "%s\n\n", p.head())
-		if err := writeSummary(v.stdout, &p.Summary, v.style); err != nil {
+		fmt.Fprintf(v.app.stdout, "%s\n\n", p.head())
+		if err := writeSummary(v.app.stdout, &p.Summary, v.app.style); err != nil {
 			return err
 		}
 	}
@@ -138,7 +138,7 @@ func (v *gcView) json(r *gcReport, stats *gctrace.Stats) error {
 	if r.total == 1 {
 		one = &r.processes[0].Summary
 	}
-	e := json.NewEncoder(v.stdout)
+	e := json.NewEncoder(v.app.stdout)
 	e.SetIndent("", "  ")
 	return e.Encode(struct {
 		Summary   *gctrace.Summary `json:"summary,omitempty"`
@@ -149,7 +149,7 @@ func (v *gcView) json(r *gcReport, stats *gctrace.Stats) error {
 
 // notes says what a reader must know before believing the figures.
 func (v *gcView) notes(r *gcReport, stats *gctrace.Stats) {
-	note := func(format string, a ...any) { fmt.Fprintf(v.stdout, "! "+format+"\n", a...) }
+	note := func(format string, a ...any) { fmt.Fprintf(v.app.stdout, "! "+format+"\n", a...) }
 	if r.total > 1 {
 		note("collections of %d processes, one after the other: their numbers or times begin anew", r.total)
 	}

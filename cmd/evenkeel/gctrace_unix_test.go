@@ -18,7 +18,7 @@ import (
 func TestGCTrace(t *testing.T) {
 	t.Parallel()
 	log := gcLog(1, 20)
-	want := []string{"collections 20\n", "of the time of 2 processors", "live", "3 MiB"}
+	want := []string{"collections 20\n", "of 2 processors", "live", "3 MiB"}
 	call("gctrace", logFile(t, log)).check(t, exitOK, want, nil)
 	startWith(t, log, "gctrace").wait().check(t, exitOK, want, nil)
 	startWith(t, log, "gctrace", "-").wait().check(t, exitOK, want, nil)

@@ -19,9 +19,9 @@ import (
 
 // measurement is one run of one variant.
 type measurement struct {
-	*runner
-	variant
-	repeat int
+	runner  *runner
+	variant variant
+	repeat  int
 
 	progress *progress
 	trace    trace
@@ -48,7 +48,7 @@ const (
 
 // measure starts a variant, loads it, stops it, and returns what was measured.
 func (r *runner) measure(ctx context.Context, v variant, repeat int) (*runfile.Run, error) {
-	m := &measurement{runner: r, variant: v, repeat: repeat, progress: &progress{w: r.stderr, terminal: r.terminal}}
+	m := &measurement{runner: r, variant: v, repeat: repeat, progress: &progress{w: r.app.stderr, terminal: r.app.terminal}}
 	m.pass = &passer{w: m.progress, all: r.flags.verbose}
 	defer m.progress.clear()
 	if len(r.variants)*r.flags.repeat > 1 {
@@ -83,7 +83,7 @@ func (r *runner) measure(ctx context.Context, v variant, repeat int) (*runfile.R
 	}
 	stopErr := m.stop()
 	if err != nil {
-		return nil, m.explain(err)
+		return nil, m.withLastWords(err)
 	}
 	m.assemble(stopErr)
 	return &m.run, nil
@@ -114,7 +114,7 @@ func (m *measurement) loadServer(ctx context.Context) error {
 		case <-loadCtx.Done():
 		}
 	}()
-	o := m.load
+	o := m.runner.load
 	o.OnMeasure = func() {
 		m.before = m.takeProfile(loadCtx, false)
 		m.seenBefore = m.trace.count()
@@ -140,7 +140,7 @@ func (m *measurement) died(ctx context.Context, res *loadgen.Result) bool {
 	within := time.Duration(0)
 	if res.Failed > 0 && ctx.Err() == nil {
 		within = diedWithin
-		if newReadiness(m.flags.ready, nil).refused(ctx) {
+		if newReadiness(m.runner.flags.ready, nil).refused(ctx) {
 			within = goneWithin
 		}
 	}
@@ -179,16 +179,16 @@ func (m *measurement) stop() error {
 	defer cancel(nil)
 	go func() {
 		select {
-		case <-m.hurry:
+		case <-m.runner.app.hurry:
 			cancel(errors.New("interrupted again"))
 		case <-ctx.Done():
 		}
 	}()
-	return m.server.Stop(ctx, time.Duration(m.flags.stopTimeout))
+	return m.server.Stop(ctx, time.Duration(m.runner.flags.stopTimeout))
 }
 
-// explain adds the last words of a server that failed.
-func (m *measurement) explain(err error) error {
+// withLastWords adds the last words of a server that failed.
+func (m *measurement) withLastWords(err error) error {
 	last := m.pass.last()
 	if len(last) == 0 || errors.Is(err, errInterrupted) {
 		return err
@@ -204,7 +204,7 @@ func (m *measurement) assemble(stopErr error) {
 	}
 	m.assembleGC()
 	if m.after != nil {
-		a, err := m.after.since(m.before, m.flags.top)
+		a, err := m.after.since(m.before, m.runner.flags.top)
 		if err == nil {
 			m.run.Alloc = a
 			return

@@ -36,7 +36,7 @@ All figures cover the window from the first measured request to the last answer.
 `
 
 type runFlags struct {
-	loadFlags
+	load         loadFlags
 	urls         list
 	ready        string
 	readyTimeout period
@@ -53,7 +53,7 @@ type runFlags struct {
 
 // runner measures variants of one service.
 type runner struct {
-	*app
+	app      *app
 	flags    *runFlags
 	command  []string
 	load     loadgen.Options
@@ -67,7 +67,7 @@ type runner struct {
 func runRun(ctx context.Context, a *app, args []string) error {
 	f := &runFlags{readyTimeout: period(30 * time.Second), stopTimeout: period(10 * time.Second)}
 	fs := a.newFlags("run", runHelp)
-	f.register(fs)
+	f.load.register(fs)
 	fs.Var(&f.urls, "url", "`URL` to load; may be repeated: they are then requested one after the other, round and round")
 	fs.StringVar(&f.ready, "ready", "", "`URL` that answers when the server is ready (default: the first -url)")
 	fs.Var(&f.readyTimeout, "ready-timeout", "`duration` that the server may take to get ready")
@@ -98,10 +98,10 @@ func runRun(ctx context.Context, a *app, args []string) error {
 	case f.repeat < 1 || f.top < 0:
 		return a.wrong(fs, "-repeat must be at least 1, -top at least 0")
 	}
-	if err := cmp.Or(f.checkGiven(fs), r.checkExplain(), r.prepare()); err != nil {
+	if err := cmp.Or(f.load.checkGiven(fs), r.checkExplain(), r.prepare()); err != nil {
 		return a.wrong(fs, "%v", err)
 	}
-	if err := canSave([]string{f.bodyFile}, f.output, f.html, f.explainHTML); err != nil {
+	if err := canSave([]string{f.load.bodyFile}, f.load.output, f.html, f.explainHTML); err != nil {
 		return err
 	}
 	return r.run(ctx)
@@ -111,7 +111,7 @@ func runRun(ctx context.Context, a *app, args []string) error {
 func (r *runner) prepare() error {
 	f := r.flags
 	var err error
-	if r.load, err = f.options(f.urls); err != nil {
+	if r.load, err = f.load.options(f.urls); err != nil {
 		return err
 	}
 	if err := loadgen.Check(r.load); err != nil {
@@ -172,19 +172,19 @@ func absolute(flag, s string, otherwise *url.URL) (string, error) {
 
 // run measures all, interleaved, and reports what there is even when it is cut short.
 func (r *runner) run(ctx context.Context) error {
-	ctx, release := r.catch(ctx)
+	ctx, release := r.app.catch(ctx)
 	defer release()
 	err := r.measureAll(ctx)
 	if len(r.file.Runs) == 0 {
 		return err
 	}
-	c := compare.Files([]*runfile.File{&r.file}, []string{r.flags.output})
+	c := compare.Files([]*runfile.File{&r.file}, []string{r.flags.load.output})
 	// Files first: printing may be ended by a closed pipe.
-	err = errors.Join(err, r.save(&r.file, r.flags.output), r.page(c, r.flags.html))
+	err = errors.Join(err, r.app.save(&r.file, r.flags.load.output), r.app.page(c, r.flags.html))
 	for _, x := range r.explanations {
-		err = errors.Join(err, r.explainPage(x.source, x.verdict, r.flags.explainHTML))
+		err = errors.Join(err, r.app.explainPage(x.source, x.verdict, r.flags.explainHTML))
 	}
-	if r.flags.output != toStdout {
+	if r.flags.load.output != toStdout {
 		err = errors.Join(err, r.print(c))
 	}
 	if !errors.Is(err, errInterrupted) {
@@ -196,7 +196,7 @@ func (r *runner) run(ctx context.Context) error {
 
 // print writes the table, and where each variant allocated.
 func (r *runner) print(c *compare.Comparison) error {
-	if err := c.Text(r.stdout, r.style); err != nil {
+	if err := c.Text(r.app.stdout, r.app.style); err != nil {
 		return err
 	}
 	for _, col := range c.Columns {
@@ -204,14 +204,14 @@ func (r *runner) print(c *compare.Comparison) error {
 		if a == nil || len(a.Flat) == 0 {
 			continue
 		}
-		fmt.Fprintf(r.stdout, "\n%s allocated %s\n", col.Label, textfmt.Bytes(float64(a.Bytes)))
-		if err := writeSites(r.stdout, a, r.style); err != nil {
+		fmt.Fprintf(r.app.stdout, "\n%s allocated %s\n", col.Label, textfmt.Bytes(float64(a.Bytes)))
+		if err := writeSites(r.app.stdout, a, r.app.style); err != nil {
 			return err
 		}
 	}
 	for _, x := range r.explanations {
-		fmt.Fprintf(r.stdout, "\n%s\n", x.heading(len(r.variants)))
-		if err := x.verdict.WriteText(r.stdout, verdict.Options{Color: r.style.Color}); err != nil {
+		fmt.Fprintf(r.app.stdout, "\n%s\n", x.heading(len(r.variants)))
+		if err := x.verdict.WriteText(r.app.stdout, verdict.Options{Color: r.app.style.Color}); err != nil {
 			return err
 		}
 	}
