@@ -41,6 +41,8 @@ type goroutine struct {
 	owner    uint64 // the turn that it was created in
 	ofNobody bool   // no goroutine created it: a timer did
 
+	serve     bool // it is a connection of net/http's server
+	forWork   bool // its wait is one for a request, or may be
 	gcWorker  bool
 	gcIdle    bool // and runs only where nobody else would
 	assisting bool
@@ -103,5 +105,18 @@ func (g *goroutine) prune(horizon int64) {
 	}
 	if p := g.parent; p != nil && g.born < horizon {
 		g.parent = nil
+	}
+}
+
+// enter takes note of what a stack says about g.
+func (g *goroutine) enter(info stackInfo) {
+	if info.serve {
+		g.serve = true
+	}
+	if info.entry != 0 {
+		g.entry = info.entry
+	}
+	if info.sweep { // it gives way after each span, but not to the network
+		g.gcWorker, g.gcIdle = true, true
 	}
 }

@@ -90,15 +90,18 @@ func (m *model) event(e *trace.Event) {
 		m.rangeEnd(e, t)
 	case trace.EventRegionBegin:
 		if e.Region().Type == m.region {
-			m.regionBegin(m.goroutine(int64(e.Goroutine())), t)
+			m.marked = !m.released // a region that comes late changes nothing
+			m.step(m.goroutine(int64(e.Goroutine())), turnBegins, t)
 		}
 	case trace.EventRegionEnd:
 		if e.Region().Type == m.region {
-			m.regionEnd(m.goroutine(int64(e.Goroutine())), t)
+			m.step(m.goroutine(int64(e.Goroutine())), turnEnds, t)
 		}
 	case trace.EventLog:
 		if l := e.Log(); l.Category == region.IDCategory {
-			m.goroutine(int64(e.Goroutine())).name(l.Message)
+			if g := m.goroutine(int64(e.Goroutine())); g.phase == phaseRegion {
+				g.reqID = l.Message
+			}
 		}
 	case trace.EventLabel:
 		m.label(e, t)
@@ -200,11 +203,7 @@ func (m *model) transition(e *trace.Event, st *trace.StateTransition, t int64) {
 		}
 		g.push(began, s, info.site)
 		g.enter(info)
-		g.idle = s == stateNetwork && (!info.serve || !info.handler && (info.peek || info.header))
-		if !info.serve && g.start == 0 && (s == stateSleep || st.Reason == "chan receive" || st.Reason == "select") {
-			g.woken = 0 // what it waited for before was no request
-		}
-		m.waits(g, s, info, t)
+		m.waits(g, s, st.Reason, info, t)
 	case trace.GoSyscall:
 		info := m.sites.look(st.Stack)
 		s := stateSyscall
@@ -213,13 +212,15 @@ func (m *model) transition(e *trace.Event, st *trace.StateTransition, t int64) {
 		}
 		g.push(began, s, info.site)
 		g.enter(info)
-		g.answered = g.answered || info.answer
+		if info.answer {
+			m.step(g, turnAnswers, t)
+		}
 		if info.serve && !info.handler && (info.peek || info.header) {
 			m.reads(g, info, t)
 		}
 	case trace.GoNotExist:
 		g.push(t, stateDead, 0)
-		m.dies(g, t)
+		m.step(g, turnDies, t)
 		delete(m.goroutines, g.id)
 		m.dead = append(m.dead, g)
 		m.recent[uint64(g.id)%uint64(len(m.recent))] = nil
