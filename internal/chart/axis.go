@@ -24,7 +24,7 @@ func (a Axis) Frac(v float64) float64 {
 	return min(max((v-lo)/(hi-lo), 0), 1)
 }
 
-// Value is the inverse of frac.
+// Value is the inverse of Frac.
 func (a Axis) Value(frac float64) float64 {
 	if a.Log {
 		return a.Lo * math.Pow(a.Hi/a.Lo, frac)
@@ -39,13 +39,15 @@ type Tick struct {
 	Minor bool // goes first where there is no room
 }
 
+// PercentAt returns a fraction as a place: percent, rounded.
 func PercentAt(frac float64) float64 { return math.Round(frac*1e4) / 100 }
 
-// XTicks and yTicks place values on an axis; y runs downwards.
+// XTicks places values on an axis that runs to the right.
 func (a Axis) XTicks(values []float64, label func(float64) string) []Tick {
 	return a.ticks(values, label, func(f float64) float64 { return f })
 }
 
+// YTicks places values on an axis that runs upwards.
 func (a Axis) YTicks(values []float64, label func(float64) string) []Tick {
 	return a.ticks(values, label, func(f float64) float64 { return 1 - f })
 }
@@ -187,8 +189,10 @@ func LabelTime(s float64) string {
 	return (time.Duration(math.Round(s)) * time.Second).String()
 }
 
+// LabelPercent writes a share as percent.
 func LabelPercent(share float64) string { return LabelNumber(share*100) + "%" }
 
+// LabelNumber writes a number with as many digits as it needs, at most six.
 func LabelNumber(x float64) string { return strconv.FormatFloat(Significant(x, 6), 'f', -1, 64) }
 
 // Significant rounds to n significant digits.

@@ -1,8 +1,11 @@
 package chart
 
 import (
+	_ "embed"
+	"html/template"
 	"math"
 	"strconv"
+	"strings"
 )
 
 // The units of a plot: wide enough to zoom into.
@@ -14,36 +17,61 @@ const (
 // Chart is one picture: axes in percent of the plot, and paths in its units, which the plot
 // stretches to the size it has.
 type Chart struct {
-	ID, Kind, Group string
-	Class           string
-	Title, Desc     string
-	YLabel, XLabel  string
-	X, Y            []Tick
-	Marks           []Tick
-	Lines           []Line
-	Height          string // in pixels; "": the style sheet's
-	Message         string // in place of what there is not
+	ID          string // of its element; unique on the page
+	Kind, Group string // for the page's script: data-kind and data-group
+	Class       string // of its element, for the page's style
+	Title, Desc string // for who cannot see it
+	YLabel      string
+	XLabel      string
+	X, Y        []Tick
+	Marks       []Tick // lines across the plot, with a label to its right
+	Lines       []Line
+	Height      string // in pixels; "": the style sheet's
+	Message     string // in place of what there is not
 }
 
 // Line is one path.
 type Line struct {
 	Class     string
-	Series    int
-	D         string
+	Series    int    // for the page's script: data-v
+	D         string // as [Path] writes it
 	Transform string // "": none
+}
+
+// Style is the style sheet of charts. Its first comment says what a page defines beside it.
+//
+//go:embed chart.css
+var Style string
+
+var (
+	//go:embed chart.html.tmpl
+	source string
+
+	markup = template.Must(template.New("chart").Funcs(template.FuncMap{
+		"plotWidth": func() int { return PlotWidth }, "plotHeight": func() int { return PlotHeight },
+	}).Parse(source))
+)
+
+// HTML returns the chart's markup.
+func (c Chart) HTML() (template.HTML, error) {
+	var b strings.Builder
+	err := markup.Execute(&b, &c)
+	return template.HTML(b.String()), err
 }
 
 // Path writes the path data of SVG in whole units and relative steps, which is short.
 type Path struct {
-	B    []byte
+	b    []byte
 	x, y int
 }
 
-func (p *Path) String() string { return string(p.B) }
+// String returns what was drawn.
+func (p *Path) String() string { return string(p.b) }
 
+// Move goes to x, y without drawing.
 func (p *Path) Move(x, y int) {
-	p.B = append(p.B, 'M')
-	p.B = strconv.AppendInt(p.B, int64(x), 10)
+	p.b = append(p.b, 'M')
+	p.b = strconv.AppendInt(p.b, int64(x), 10)
 	p.number(y)
 	p.x, p.y = x, y
 }
@@ -53,14 +81,14 @@ func (p *Path) Line(x, y int) {
 	dx, dy := x-p.x, y-p.y
 	switch {
 	case dy == 0:
-		p.B = append(p.B, 'h')
-		p.B = strconv.AppendInt(p.B, int64(dx), 10)
+		p.b = append(p.b, 'h')
+		p.b = strconv.AppendInt(p.b, int64(dx), 10)
 	case dx == 0:
-		p.B = append(p.B, 'v')
-		p.B = strconv.AppendInt(p.B, int64(dy), 10)
+		p.b = append(p.b, 'v')
+		p.b = strconv.AppendInt(p.b, int64(dy), 10)
 	default:
-		p.B = append(p.B, 'l')
-		p.B = strconv.AppendInt(p.B, int64(dx), 10)
+		p.b = append(p.b, 'l')
+		p.b = strconv.AppendInt(p.b, int64(dx), 10)
 		p.number(dy)
 	}
 	p.x, p.y = x, y
@@ -79,6 +107,7 @@ func (p *Path) Step(x, y int) {
 // Rect draws a rectangle from the plot's top.
 func (p *Path) Rect(x, width, height int) { p.Box(x, 0, width, height) }
 
+// Box draws a rectangle.
 func (p *Path) Box(x, y, width, height int) {
 	p.Move(x, y)
 	p.Line(x+width, y)
@@ -87,15 +116,19 @@ func (p *Path) Box(x, y, width, height int) {
 	p.Close()
 }
 
-func (p *Path) Close() { p.B = append(p.B, 'z') }
+// Close draws back to where Move went.
+func (p *Path) Close() { p.b = append(p.b, 'z') }
 
 // number appends a number after another: a minus sign parts them too.
 func (p *Path) number(n int) {
 	if n >= 0 {
-		p.B = append(p.B, ' ')
+		p.b = append(p.b, ' ')
 	}
-	p.B = strconv.AppendInt(p.B, int64(n), 10)
+	p.b = strconv.AppendInt(p.b, int64(n), 10)
 }
 
+// PlotX returns the x that is this far from the plot's left, 0 to 1.
 func PlotX(frac float64) int { return int(math.Round(frac * PlotWidth)) }
+
+// PlotY returns the y that is this far from the plot's bottom, 0 to 1.
 func PlotY(frac float64) int { return int(math.Round((1 - frac) * PlotHeight)) }

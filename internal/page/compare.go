@@ -1,9 +1,7 @@
 package page
 
 import (
-	"crypto/sha256"
 	_ "embed"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"html/template"
@@ -20,13 +18,11 @@ import (
 
 var (
 	//go:embed compare.html.tmpl
-	pageTemplate string
-	//go:embed page.css
-	pageStyle string
-	//go:embed page.js
-	pageScript string
+	compareTemplate string
+	//go:embed compare.js
+	compareScript string
 
-	pageTmpl = template.Must(template.New("page").Parse(pageTemplate))
+	compareTmpl = template.Must(template.New("compare").Parse(compareTemplate))
 )
 
 // headlineRunes is how long the variants' names may be together to stand in the headline.
@@ -64,9 +60,6 @@ type pageVariant struct {
 	Figures []pageFigure
 }
 
-// pageFigure is a headline figure.
-type pageFigure struct{ Name, Value, Ratio string }
-
 // Compare writes the table and the charts as one page that needs nothing but itself: its
 // style and its script are in it once each, and it loads nothing. Without script it shows the same charts.
 func Compare(w io.Writer, c *compare.Comparison) error {
@@ -76,9 +69,9 @@ func Compare(w io.Writer, c *compare.Comparison) error {
 		return fmt.Errorf("data of the page: %w", err)
 	}
 	p := page{
-		CSP:      contentSecurityPolicy(pageStyle, pageScript),
-		Style:    template.CSS(pageStyle),
-		Script:   template.JS(pageScript),
+		CSP:      contentSecurityPolicy(style, compareScript),
+		Style:    template.CSS(style),
+		Script:   template.JS(compareScript),
 		Data:     template.JS(data),
 		Count:    countText(c),
 		Names:    namesText(c),
@@ -96,17 +89,7 @@ func Compare(w io.Writer, c *compare.Comparison) error {
 		Machines: c.Machines,
 		Tool:     strings.Join(c.Tools, ", "),
 	}
-	return pageTmpl.Execute(w, &p)
-}
-
-// contentSecurityPolicy allows one style and one script by their hashes, and nothing else.
-func contentSecurityPolicy(style, script string) string {
-	hash := func(s string) string {
-		sum := sha256.Sum256([]byte(s))
-		return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
-	}
-	return fmt.Sprintf("default-src 'none'; style-src %s; script-src %s; base-uri 'none'; form-action 'none'",
-		hash(style), hash(script))
+	return compareTmpl.Execute(w, &p)
 }
 
 func countText(c *compare.Comparison) string {
@@ -151,6 +134,3 @@ func pageVariants(c *compare.Comparison) []pageVariant {
 func hasGC(c *compare.Comparison) bool {
 	return slices.ContainsFunc(c.Columns, func(col compare.Column) bool { return col.Median().GC != nil })
 }
-
-// variantClass names the colour and dash of a column; page.css has eight, then they return.
-func variantClass(column int) string { return fmt.Sprintf("v%d", column%8) }

@@ -25,7 +25,7 @@ var (
 	//go:embed explain.js
 	explainScript string
 
-	explainTmpl = template.Must(template.Must(pageTmpl.Clone()).New("explain").Parse(explainTemplate))
+	explainTmpl = template.Must(template.New("explain").Parse(explainTemplate))
 )
 
 // leastPart is the least share of a bar that is drawn.
@@ -95,7 +95,7 @@ type siteRow struct {
 // nothing but itself, as [Compare] does.
 func Explain(w io.Writer, source string, v *verdict.Verdict) error {
 	r := v.Report()
-	style := pageStyle + explainStyle
+	style := style + explainStyle
 	p := explainPage{
 		CSP: contentSecurityPolicy(style, explainScript), Style: template.CSS(style), Script: template.JS(explainScript),
 		Data: "null", Verdict: v, Source: source, Limits: verdict.Limits(), Tool: runfile.Tool(),

@@ -187,7 +187,7 @@ func TestHTMLEdges(t *testing.T) {
 				r.Load.Series.Points[i] = loadgen.Point{Failed: 2}
 			}
 		}), []string{`class="failed v0"`}},
-		{"interrupted", one(func(r *runfile.Run) { r.Load.Interrupted = true }), []string{"repeat 1 was interrupted", "collections, interrupted"}},
+		{"interrupted", one(func(r *runfile.Run) { r.Load.Interrupted = true }), []string{"the load was interrupted", "collections, interrupted"}},
 		{"eight, with long names", eight.comparison(1, append(labelsN(7), strings.Repeat("long ", 40))...), []string{"<h1>8 variants, 1 repeat</h1>", `class="series v7"`}},
 		{"more targets than fit", one(func(r *runfile.Run) { r.Load.Targets = make([]string, 99); r.Load.Targets[0] = "GET /" }), []string{"and 79 more"}},
 		{"open loop", one(func(r *runfile.Run) { r.Load.Rate = 5000 }), []string{"5,000 requests/s (open loop), at most 50 connections"}},

@@ -76,10 +76,10 @@ func behind(spans []reqtrace.Span, from, to time.Duration, x chart.Axis, height,
 		}
 	}
 	var lines []chart.Line
-	if len(mark.B) > 0 {
+	if mark.String() != "" {
 		lines = append(lines, chart.Line{Class: "marking", D: mark.String()})
 	}
-	if len(stop.B) > 0 {
+	if stop.String() != "" {
 		lines = append(lines, chart.Line{Class: "stop", D: stop.String()})
 	}
 	return lines
