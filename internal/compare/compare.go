@@ -1,7 +1,6 @@
 package compare
 
 import (
-	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -19,12 +18,6 @@ type Comparison struct {
 	Notes    []string          // what a reader must know before believing the table
 
 	lanes map[*runfile.Run][]Lane // where SetEvents placed events
-}
-
-// Column is one variant: the repeats of one label.
-type Column struct {
-	Label string
-	Runs  []*runfile.Run
 }
 
 // Row is one figure over all columns.
@@ -49,16 +42,6 @@ func (c *Comparison) Repeats() int {
 		n = max(n, len(col.Runs))
 	}
 	return n
-}
-
-// Median returns the run whose p99 is the column's median, the earlier of two: the one to
-// draw on a time line.
-func (c *Column) Median() *runfile.Run {
-	runs := slices.Clone(c.Runs)
-	slices.SortStableFunc(runs, func(a, b *runfile.Run) int {
-		return cmp.Compare(a.Load.Latency.Quantile(.99), b.Load.Latency.Quantile(.99))
-	})
-	return runs[(len(runs)-1)/2]
 }
 
 // Files puts the runs of files side by side, a column a label. names are the files' names;
@@ -102,7 +85,7 @@ func Files(files []*runfile.File, names []string) *Comparison {
 			c.Rows = append(c.Rows, row)
 		}
 	}
-	c.Notes = c.notes()
+	c.Notes = notes(c.Columns, len(c.Machines))
 	return c
 }
 

@@ -41,17 +41,6 @@ func WriteLoad(w io.Writer, r *runfile.Run, s textfmt.Style) error {
 	return err
 }
 
-// LoadText says how a load was put on, in a few words.
-func LoadText(l *loadgen.Result) string {
-	switch {
-	case l.Rate > 0:
-		return textfmt.Count(l.Rate) + " requests/s (open loop)"
-	case l.Connections == 1:
-		return "1 connection (closed loop)"
-	}
-	return fmt.Sprintf("%d connections (closed loop)", l.Connections)
-}
-
 // loadLine says in one line how a load was put on.
 func loadLine(l *loadgen.Result) string {
 	t := LoadText(l)

@@ -20,13 +20,13 @@ type note struct {
 }
 
 // notes returns where columns are not alike, and what the runs have to say.
-func (c *Comparison) notes() []string {
+func notes(columns []Column, machines int) []string {
 	var list []string
-	if len(c.Machines) > 1 {
-		list = append(list, fmt.Sprintf("measured on %d different machines: ratios between them say little", len(c.Machines)))
+	if machines > 1 {
+		list = append(list, fmt.Sprintf("measured on %d different machines: ratios between them say little", machines))
 	}
 	var said []note
-	for _, col := range c.Columns {
+	for _, col := range columns {
 		for _, r := range col.Runs {
 			for _, n := range notesOf(r) {
 				i := slices.IndexFunc(said, func(m note) bool { return m.key == n.key })
@@ -46,11 +46,11 @@ func (c *Comparison) notes() []string {
 		if n.size > 0 && len(n.runs) > 1 {
 			text = "in a run up to " + text
 		}
-		list = append(list, c.who(n.runs)+text)
+		list = append(list, who(columns, n.runs)+text)
 	}
-	base := &c.Columns[0]
-	for i := range c.Columns[1:] {
-		col := &c.Columns[i+1]
+	base := &columns[0]
+	for i := range columns[1:] {
+		col := &columns[i+1]
 		l, b := col.Runs[0].Load, base.Runs[0].Load
 		if l.Rate != b.Rate || l.Rate == 0 && l.Connections != b.Connections {
 			list = append(list, fmt.Sprintf("%s and %s had different loads: %s against %s", base.Label, col.Label, LoadText(b), LoadText(l)))
@@ -60,10 +60,10 @@ func (c *Comparison) notes() []string {
 }
 
 // who names the runs of a note: "GOGC=off: ", "a: repeats 1, 3; b: ", or "" where it is all of several columns.
-func (c *Comparison) who(runs []*runfile.Run) string {
+func who(columns []Column, runs []*runfile.Run) string {
 	var list []string
-	all := len(c.Columns) > 1
-	for _, col := range c.Columns {
+	all := len(columns) > 1
+	for _, col := range columns {
 		var repeats []string
 		for _, r := range col.Runs {
 			if slices.Contains(runs, r) {

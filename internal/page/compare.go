@@ -14,6 +14,7 @@ import (
 	"evenkeel.dev/internal/compare"
 	"evenkeel.dev/internal/runfile"
 	"evenkeel.dev/internal/textfmt"
+	"evenkeel.dev/loadgen"
 )
 
 var (
@@ -50,14 +51,6 @@ type page struct {
 	Setup    pageSetup
 	Machines []runfile.Machine
 	Tool     string
-}
-
-// pageVariant is a column in the legend and among the headline figures.
-type pageVariant struct {
-	Index   int
-	Class   string // of its colour and dash
-	Label   string
-	Figures []pageFigure
 }
 
 // Compare writes the table and the charts as one page that needs nothing but itself: its
@@ -111,26 +104,29 @@ func namesText(c *compare.Comparison) string {
 	return ""
 }
 
-func pageVariants(c *compare.Comparison) []pageVariant {
-	vs := make([]pageVariant, len(c.Columns))
-	for i, col := range c.Columns {
-		vs[i] = pageVariant{Index: i, Class: variantClass(i), Label: col.Label}
-		for k := range c.Rows {
-			r := &c.Rows[k]
-			if r.Name != "p99" && r.Name != "time in GC" || !r.Cells[i].Known {
-				continue
-			}
-			f := pageFigure{Name: r.Name, Value: r.Format(r.Cells[i].Median)}
-			if x, ok := r.Ratio(i); ok {
-				f.Ratio = textfmt.Ratio(x)
-			}
-			vs[i].Figures = append(vs[i].Figures, f)
+func newPageData(c *compare.Comparison) *pageData {
+	d := &pageData{Columns: make([]pageColumn, len(c.Columns))}
+	merged := make([]loadgen.Histogram, len(c.Columns))
+	for i := range c.Columns {
+		for _, r := range c.Columns[i].Runs {
+			merged[i].Merge(&r.Load.Latency)
 		}
-		slices.Reverse(vs[i].Figures) // p99 first
+		d.Columns[i].Label = c.Columns[i].Label
+		d.Columns[i].Count = merged[i].Count()
 	}
-	return vs
-}
-
-func hasGC(c *compare.Comparison) bool {
-	return slices.ContainsFunc(c.Columns, func(col compare.Column) bool { return col.Median().GC != nil })
+	d.setLatencyAxes(merged)
+	d.End = timeEnd(c)
+	for i := range c.Columns {
+		run := c.Columns[i].Median()
+		col := &d.Columns[i]
+		col.CCDF = d.newCCDF(&merged[i])
+		col.Hist = newPageHist(&merged[i], d.latencyAxis(), d.Bins)
+		for _, s := range col.Hist {
+			d.Top = max(d.Top, s)
+		}
+		col.Series = newPageSeries(&run.Load.Series)
+		col.GC = newPageGC(mergeCollections(run.GC, d.End))
+	}
+	d.addLanes(c)
+	return d
 }

@@ -64,33 +64,6 @@ type pageGC struct {
 
 const microsecond = 1e3 // in nanoseconds, as loadgen counts
 
-func newPageData(c *compare.Comparison) *pageData {
-	d := &pageData{Columns: make([]pageColumn, len(c.Columns))}
-	merged := make([]loadgen.Histogram, len(c.Columns))
-	for i := range c.Columns {
-		for _, r := range c.Columns[i].Runs {
-			merged[i].Merge(&r.Load.Latency)
-		}
-		d.Columns[i].Label = c.Columns[i].Label
-		d.Columns[i].Count = merged[i].Count()
-	}
-	d.setLatencyAxes(merged)
-	d.End = timeEnd(c)
-	for i := range c.Columns {
-		run := c.Columns[i].Median()
-		col := &d.Columns[i]
-		col.CCDF = d.newCCDF(&merged[i])
-		col.Hist = newPageHist(&merged[i], d.latencyAxis(), d.Bins)
-		for _, s := range col.Hist {
-			d.Top = max(d.Top, s)
-		}
-		col.Series = newPageSeries(&run.Load.Series)
-		col.GC = newPageGC(mergeCollections(run.GC, d.End))
-	}
-	d.addLanes(c)
-	return d
-}
-
 // setLatencyAxes chooses axes that hold every latency.
 func (d *pageData) setLatencyAxes(merged []loadgen.Histogram) {
 	lo, hi, most := time.Duration(math.MaxInt64), time.Duration(0), int64(1)
@@ -167,4 +140,37 @@ func newPageHist(h *loadgen.Histogram, x chart.Axis, bins int) []float64 {
 		shares[i] = chart.Significant(s, 3)
 	}
 	return shares
+}
+
+const panelTicks = 6 // along the time of a panel
+
+func (d *pageData) timeTicks() []chart.Tick {
+	x := d.timeAxis()
+	return x.XTicks(chart.LinearTicks(0, d.End, chart.TimeStep(d.End, panelTicks)), chart.LabelTime)
+}
+
+// maxTicks is how many labels fit under the width of a page.
+const maxTicks = 16
+
+func (d *pageData) latencyTicks() []chart.Tick {
+	x := d.latencyAxis()
+	return x.XTicks(chart.LogTicks(x.Lo, x.Hi, maxTicks), labelMicroseconds)
+}
+
+func labelMicroseconds(us float64) string { return chart.LabelDuration(us * microsecond) }
+
+// pageLane is a lane for the script: its spans by line. Times are microseconds since the
+// window's start.
+type pageLane struct {
+	Source string            `json:"source"`
+	Known  int64             `json:"known"`
+	At     []int64           `json:"at"`
+	For    []int64           `json:"for"`
+	State  []int             `json:"state"`           // index of the legend
+	Count  map[string]int    `json:"count,omitempty"` // by index, where several are drawn as one
+	Note   map[string]string `json:"note,omitempty"`  // by index
+	Open   bool              `json:"open,omitempty"`  // no line ended the last one
+
+	until time.Duration  // the window's end
+	spans []compare.Span // as drawn
 }

@@ -55,13 +55,6 @@ type explainPage struct {
 	Tool       string
 }
 
-// pageCause is an entry of the legend.
-type pageCause struct {
-	Class string // of its colour
-	Name  string // as in JSON and -fail-if
-	Text  string
-}
-
 type bandBar struct {
 	Name, Requests, Mean, Range string
 	Bar                         []barPart
@@ -84,11 +77,6 @@ type causeRow struct {
 type whatIfRow struct {
 	Name   string
 	Values [4]string
-}
-
-type siteRow struct {
-	pageCause
-	Site, Median, Tail, More string
 }
 
 // Explain writes a verdict on the trace from source, and what it rests on, as one page that needs
@@ -168,13 +156,6 @@ func (p *explainPage) fillHeadline(v *verdict.Verdict) {
 	}
 	p.Headline = append(p.Headline, pageFigure{"unknown", textfmt.Percent(100 * r.Tail.Parts.Share(reqtrace.CauseUnknown)), "of the time of p99+"})
 }
-
-func newPageCause(c reqtrace.Cause) pageCause {
-	return pageCause{causeClass(c), c.String(), verdict.Phrase(c)}
-}
-
-// causeClass names the colour of a cause in explain.css.
-func causeClass(c reqtrace.Cause) string { return fmt.Sprintf("k%d", c) }
 
 func newBandBar(b *reqtrace.Band) bandBar {
 	bar := bandBar{Name: b.Name, Requests: textfmt.Count(float64(b.Requests)), Mean: textfmt.Duration(b.Mean), Range: rangeText(textfmt.Duration(b.Min), textfmt.Duration(b.Max))}

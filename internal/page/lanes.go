@@ -24,22 +24,6 @@ const (
 	labelRunes   = 40   // of it that fit above the lane
 )
 
-// pageLane is a lane for the script: its spans by line. Times are microseconds since the
-// window's start.
-type pageLane struct {
-	Source string            `json:"source"`
-	Known  int64             `json:"known"`
-	At     []int64           `json:"at"`
-	For    []int64           `json:"for"`
-	State  []int             `json:"state"`           // index of the legend
-	Count  map[string]int    `json:"count,omitempty"` // by index, where several are drawn as one
-	Note   map[string]string `json:"note,omitempty"`  // by index
-	Open   bool              `json:"open,omitempty"`  // no line ended the last one
-
-	until time.Duration  // the window's end
-	spans []compare.Span // as drawn
-}
-
 // addLanes puts the lanes of the runs drawn into the page's data, within bounds.
 func (d *pageData) addLanes(c *compare.Comparison) {
 	lanes := make([][]compare.Lane, len(c.Columns))

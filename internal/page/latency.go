@@ -14,9 +14,6 @@ var percentiles = []struct {
 	name   string
 }{{.5, "p50"}, {.1, "p90"}, {.01, "p99"}, {.001, "p99.9"}, {1e-4, "p99.99"}, {1e-5, "p99.999"}}
 
-// maxTicks is how many labels fit under the width of a page.
-const maxTicks = 16
-
 // ccdfChart draws how many requests were slower than each latency.
 func ccdfChart(d *pageData) chart.Chart {
 	x, y := d.ccdfAxes()
@@ -108,13 +105,6 @@ func histChart(d *pageData) chart.Chart {
 	c.Message = d.noLatencies()
 	return c
 }
-
-func (d *pageData) latencyTicks() []chart.Tick {
-	x := d.latencyAxis()
-	return x.XTicks(chart.LogTicks(x.Lo, x.Hi, maxTicks), labelMicroseconds)
-}
-
-func labelMicroseconds(us float64) string { return chart.LabelDuration(us * microsecond) }
 
 // describe says in words what a chart shows.
 func (d *pageData) describe(intro string, of func(*pageColumn) string) string {

@@ -5,8 +5,13 @@ import (
 	_ "embed"
 	"encoding/base64"
 	"fmt"
+	"slices"
 
 	"evenkeel.dev/internal/chart"
+	"evenkeel.dev/internal/compare"
+	"evenkeel.dev/internal/textfmt"
+	"evenkeel.dev/reqtrace"
+	"evenkeel.dev/reqtrace/verdict"
 )
 
 //go:embed page.css
@@ -26,6 +31,57 @@ func contentSecurityPolicy(style, script string) string {
 	}
 	return fmt.Sprintf("default-src 'none'; style-src %s; script-src %s; base-uri 'none'; form-action 'none'",
 		hash(style), hash(script))
+}
+
+// pageCause is an entry of the legend.
+type pageCause struct {
+	Class string // of its colour
+	Name  string // as in JSON and -fail-if
+	Text  string
+}
+
+type siteRow struct {
+	pageCause
+	Site, Median, Tail, More string
+}
+
+func newPageCause(c reqtrace.Cause) pageCause {
+	return pageCause{causeClass(c), c.String(), verdict.Phrase(c)}
+}
+
+// causeClass names the colour of a cause in explain.css.
+func causeClass(c reqtrace.Cause) string { return fmt.Sprintf("k%d", c) }
+
+// pageVariant is a column in the legend and among the headline figures.
+type pageVariant struct {
+	Index   int
+	Class   string // of its colour and dash
+	Label   string
+	Figures []pageFigure
+}
+
+func pageVariants(c *compare.Comparison) []pageVariant {
+	vs := make([]pageVariant, len(c.Columns))
+	for i, col := range c.Columns {
+		vs[i] = pageVariant{Index: i, Class: variantClass(i), Label: col.Label}
+		for k := range c.Rows {
+			r := &c.Rows[k]
+			if r.Name != "p99" && r.Name != "time in GC" || !r.Cells[i].Known {
+				continue
+			}
+			f := pageFigure{Name: r.Name, Value: r.Format(r.Cells[i].Median)}
+			if x, ok := r.Ratio(i); ok {
+				f.Ratio = textfmt.Ratio(x)
+			}
+			vs[i].Figures = append(vs[i].Figures, f)
+		}
+		slices.Reverse(vs[i].Figures) // p99 first
+	}
+	return vs
+}
+
+func hasGC(c *compare.Comparison) bool {
+	return slices.ContainsFunc(c.Columns, func(col compare.Column) bool { return col.Median().GC != nil })
 }
 
 // variantClass names the colour and dash of a column; page.css has eight, then they return.

@@ -21,8 +21,6 @@ type panel struct {
 	Heap    *chart.Chart // nil where no variant has collections measured
 }
 
-const panelTicks = 6 // along the time of a panel
-
 // panels draws the median run of each column, all on the same axes.
 func panels(c *compare.Comparison, d *pageData) []panel {
 	latency, heap := latencyOverTimeAxis(c), heapAxis(c)
@@ -191,9 +189,4 @@ func (s *pageSeries) drawFailed(x chart.Axis) string {
 		}
 	}
 	return p.String()
-}
-
-func (d *pageData) timeTicks() []chart.Tick {
-	x := d.timeAxis()
-	return x.XTicks(chart.LinearTicks(0, d.End, chart.TimeStep(d.End, panelTicks)), chart.LabelTime)
 }

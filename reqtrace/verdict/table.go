@@ -2,7 +2,6 @@ package verdict
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -23,10 +22,7 @@ type Row struct {
 // leastRow is the least share of the time of a request that gives a cause a row.
 const leastRow = .0005
 
-// Table returns the causes that matter in the slowest 1% or in the median request, the largest
-// excess first.
-func (v *Verdict) Table() []Row {
-	r := v.report
+func table(r *reqtrace.Report) []Row {
 	var rows []Row
 	for _, c := range Causes(leastRow, r.Tail.Parts, r.Median.Parts) {
 		rows = append(rows, Row{c, r.Median.Parts.Of(c), r.Tail.Parts.Of(c), r.Tail.Excess.Of(c), r.Tail.Share(c)})
@@ -45,9 +41,6 @@ type Place struct {
 	Excess time.Duration // Tail less Median
 }
 
-// Places returns the places of the slowest 1%, the largest excess first.
-func (v *Verdict) Places() []Place { return places(v.report) }
-
 func places(r *reqtrace.Report) []Place {
 	var list []Place
 	for _, t := range r.Tail.Sites {
@@ -62,20 +55,6 @@ func places(r *reqtrace.Report) []Place {
 	}
 	slices.SortStableFunc(list, func(a, b Place) int { return cmp.Compare(b.Excess, a.Excess) })
 	return list
-}
-
-// Scope says in a line what the report covers: how many requests, of how much trace.
-func (v *Verdict) Scope() string {
-	r := v.report
-	how := "of net/http"
-	if r.Marked {
-		how = "marked by regions"
-	}
-	t := fmt.Sprintf("%s (%s) in %s, GOMAXPROCS %d", textfmt.Plural(r.Requests, "whole request"), how, textfmt.Duration(r.Trace), r.Procs)
-	if r.CutStart+r.CutEnd > 0 {
-		t += fmt.Sprintf("; %d cut off at its start, %d at its end", r.CutStart, r.CutEnd)
-	}
-	return t
 }
 
 // SiteText names a place of a [Place] or a [reqtrace.Blame], also one that the trace has no stack of.

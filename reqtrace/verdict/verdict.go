@@ -193,3 +193,24 @@ func caveats(r *reqtrace.Report) []string {
 	}
 	return list
 }
+
+// Table returns the causes that matter in the slowest 1% or in the median request, the largest
+// excess first.
+func (v *Verdict) Table() []Row { return table(v.report) }
+
+// Places returns the places of the slowest 1%, the largest excess first.
+func (v *Verdict) Places() []Place { return places(v.report) }
+
+// Scope says in a line what the report covers: how many requests, of how much trace.
+func (v *Verdict) Scope() string {
+	r := v.report
+	how := "of net/http"
+	if r.Marked {
+		how = "marked by regions"
+	}
+	t := fmt.Sprintf("%s (%s) in %s, GOMAXPROCS %d", textfmt.Plural(r.Requests, "whole request"), how, textfmt.Duration(r.Trace), r.Procs)
+	if r.CutStart+r.CutEnd > 0 {
+		t += fmt.Sprintf("; %d cut off at its start, %d at its end", r.CutStart, r.CutEnd)
+	}
+	return t
+}

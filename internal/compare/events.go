@@ -10,6 +10,73 @@ import (
 	"evenkeel.dev/internal/textfmt"
 )
 
+// SetEvents places events on the runs during which they happened: on each run whose window
+// has them.
+func (c *Comparison) SetEvents(files []*runfile.Events) {
+	bySource := map[string][]runfile.Event{}
+	for _, f := range files {
+		c.Notes = append(c.Notes, f.Notes...)
+		if n := c.misplaced(f); n != "" {
+			c.Notes = append(c.Notes, n)
+		}
+		for _, e := range f.List {
+			bySource[e.Source] = append(bySource[e.Source], e)
+		}
+	}
+	names := make([]string, 0, len(bySource))
+	for n, es := range bySource {
+		names = append(names, n)
+		slices.SortStableFunc(es, func(a, b runfile.Event) int { return a.Time.Compare(b.Time) })
+		bySource[n] = slices.CompactFunc(es, func(a, b runfile.Event) bool { return a.Time.Equal(b.Time) && a.State == b.State })
+	}
+	slices.SortFunc(names, compareNatural)
+	c.lanes = map[*runfile.Run][]Lane{}
+	for i := range c.Columns {
+		for _, r := range c.Columns[i].Runs {
+			for _, n := range names {
+				if l, ok := newLane(r, bySource[n]); ok {
+					c.lanes[r] = append(c.lanes[r], l)
+				}
+			}
+		}
+	}
+}
+
+// Lanes returns what SetEvents placed on a run, a lane a source.
+func (c *Comparison) Lanes(r *runfile.Run) []Lane { return c.lanes[r] }
+
+// misplaced says that no event of a file lies within a run, or "".
+func (c *Comparison) misplaced(f *runfile.Events) string {
+	if len(f.List) == 0 {
+		return f.Name + ": no events in it"
+	}
+	var first, last time.Time
+	for i := range c.Columns {
+		for _, r := range c.Columns[i].Runs {
+			from, to, ok := r.Window()
+			if !ok {
+				continue
+			}
+			if slices.ContainsFunc(f.List, func(e runfile.Event) bool { return !e.Time.Before(from) && !e.Time.After(to) }) {
+				return ""
+			}
+			if first.IsZero() || from.Before(first) {
+				first = from
+			}
+			if last.Before(to) {
+				last = to
+			}
+		}
+	}
+	if first.IsZero() {
+		return f.Name + ": the runs do not say when they were measured, so no event can be placed: measure again"
+	}
+	byTime := func(a, b runfile.Event) int { return a.Time.Compare(b.Time) }
+	clock := func(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+	return fmt.Sprintf("%s: no event in it (%s to %s) lies within a run (%s to %s): is it of this measurement, and were the clocks alike?",
+		f.Name, clock(slices.MinFunc(f.List, byTime).Time), clock(slices.MaxFunc(f.List, byTime).Time), clock(first), clock(last))
+}
+
 // maxTallies is how many lines a variant gets under the table.
 const maxTallies = 40
 
