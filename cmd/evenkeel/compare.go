@@ -79,9 +79,6 @@ func runCompare(_ context.Context, a *app, args []string) error {
 	return c.Text(a.stdout, a.style)
 }
 
-// stdinName is standard input in messages.
-const stdinName = "standard input"
-
 func readRunFile(name string) (*runfile.File, error) {
 	if name != "-" {
 		return runfile.ReadFile(name)

@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 
-	"evenkeel.dev/internal/page"
 	"evenkeel.dev/reqtrace"
 	"evenkeel.dev/reqtrace/verdict"
 )
@@ -37,9 +35,6 @@ Each -fail-if is [BAND:]CAUSE[.direct|.whatif]>N%. BAND (default p99+) and CAUSE
 .direct, the default, is what was measured; gc.whatif (p99+ only) is what a replay without the
 collector takes away. docs/guides/explain.md says how to read the report.
 `
-
-// errLimit says that a -fail-if was hit, and that it was said already.
-var errLimit = errors.New("limit hit")
 
 type explainFlags struct {
 	json    bool
@@ -112,17 +107,6 @@ func (a *app) printVerdict(source string, v *verdict.Verdict, f *explainFlags) e
 	return v.WriteText(a.stdout, verdict.Options{Color: a.style.Color})
 }
 
-// explainPage writes the page of a verdict where asked to.
-func (a *app) explainPage(source string, v *verdict.Verdict, name string) error {
-	switch name {
-	case "":
-		return nil
-	case toStdout:
-		return page.Explain(a.stdout, source, v)
-	}
-	return a.savePage(name, func(w io.Writer) error { return page.Explain(w, source, v) })
-}
-
 // explain passes the verdict on the trace of that name; source is how a report calls it.
 func (a *app) explain(ctx context.Context, name string, o reqtrace.Options) (source string, v *verdict.Verdict, err error) {
 	switch {
@@ -155,32 +139,4 @@ func (a *app) explain(ctx context.Context, name string, o reqtrace.Options) (sou
 	}
 	v, err = analyze(ctx, name, f, o)
 	return name, v, err
-}
-
-// analyze reads a trace, and returns at once when ctx ends: a read of standard input cannot be
-// interrupted.
-func analyze(ctx context.Context, name string, in io.Reader, o reqtrace.Options) (*verdict.Verdict, error) {
-	type result struct {
-		report *reqtrace.Report
-		err    error
-	}
-	c := make(chan result, 1)
-	go func() {
-		r, err := reqtrace.Analyze(ctx, in, o)
-		c <- result{r, err}
-	}()
-	select {
-	case <-ctx.Done():
-		return nil, errInterrupted
-	case r := <-c:
-		switch {
-		case ctx.Err() != nil:
-			return nil, errInterrupted
-		case errors.Is(r.err, reqtrace.ErrNoRequests) && o.Region != "":
-			return nil, fmt.Errorf("%s: no region of type %q has begun and ended in it; look at the type that runtime/trace.StartRegion was given", name, o.Region)
-		case r.err != nil:
-			return nil, fmt.Errorf("%s: %w", name, r.err)
-		}
-		return verdict.Of(r.report), nil
-	}
 }

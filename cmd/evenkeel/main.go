@@ -14,8 +14,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -23,30 +21,6 @@ import (
 	"evenkeel.dev/internal/runfile"
 	"evenkeel.dev/internal/textfmt"
 )
-
-// Exit codes.
-const (
-	exitOK          = 0
-	exitFailed      = 1
-	exitUsage       = 2
-	exitLimit       = 3
-	exitInterrupted = 130
-)
-
-// errUsage says that the command line was wrong, and that it was said already.
-var errUsage = errors.New("usage")
-
-// errInterrupted says that a signal ended the work early.
-var errInterrupted = errors.New("interrupted")
-
-// app is what a subcommand works with.
-type app struct {
-	stdout, stderr io.Writer
-	style          textfmt.Style   // of stdout
-	terminal       bool            // stderr is one: draw progress there
-	view           bool            // stdout is one: a view may redraw itself
-	hurry          <-chan struct{} // closed by the second signal, see catch
-}
 
 type subcommand struct {
 	name, args, what string
@@ -97,37 +71,10 @@ func (a *app) main(ctx context.Context, args []string) int {
 	return exitUsage
 }
 
-// exit turns a subcommand's error into an exit code.
-func (a *app) exit(name string, err error) int {
-	switch {
-	case err == nil, errors.Is(err, flag.ErrHelp):
-		return exitOK
-	case errors.Is(err, errUsage):
-		return exitUsage
-	case err == errLimit:
-		return exitLimit
-	}
-	fmt.Fprintf(a.stderr, "evenkeel %s: %v\n", name, err)
-	if errors.Is(err, errInterrupted) {
-		return exitInterrupted
-	}
-	return exitFailed
-}
-
 func (a *app) usage(w io.Writer) {
 	fmt.Fprint(w, "evenkeel measures a Go service's latency under load, and says what its collector costs and why\nits slowest requests are slow.\n\n")
 	for _, c := range subcommands {
 		fmt.Fprintf(w, "  evenkeel %-8s%-28s%s\n", c.name, c.args, c.what)
 	}
 	fmt.Fprint(w, "\nevenkeel COMMAND -h tells more; evenkeel version says which this is.\n")
-}
-
-// isTerminal reports whether f is a terminal that takes control characters.
-func isTerminal(f *os.File) bool {
-	fi, err := f.Stat()
-	if err != nil || fi.Mode()&os.ModeCharDevice == 0 || os.Getenv("TERM") == "dumb" {
-		return false
-	}
-	null, err := os.Stat(os.DevNull) // a character device too
-	return err == nil && !os.SameFile(fi, null)
 }

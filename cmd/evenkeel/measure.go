@@ -134,6 +134,24 @@ func (m *measurement) loadServer(ctx context.Context) error {
 	return nil
 }
 
+// explainWindow says why requests were slow, in a window of its own: the measured one was without a
+// trace, and counts even if this fails.
+func (m *measurement) explainWindow(ctx context.Context) {
+	r := m.runner
+	x := tracing{server: m.server, base: m.profiler.base, load: r.load, progress: m.progress}
+	source, v, err := x.explain(ctx)
+	switch {
+	case ctx.Err() != nil: // said already
+	case err != nil:
+		if len(r.variants) > 1 {
+			err = fmt.Errorf("%s: %w", m.variant.label, err)
+		}
+		r.unexplained = errors.Join(r.unexplained, fmt.Errorf("-explain: %w", err))
+	default:
+		r.explanations = append(r.explanations, explained{m.variant.label, source, v})
+	}
+}
+
 // died reports whether the server has ended. Where requests failed it gives it time to be
 // found dead.
 func (m *measurement) died(ctx context.Context, res *loadgen.Result) bool {

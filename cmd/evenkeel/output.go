@@ -13,6 +13,7 @@ import (
 	"evenkeel.dev/internal/runfile"
 	"evenkeel.dev/internal/textfmt"
 	"evenkeel.dev/loadgen"
+	"evenkeel.dev/reqtrace/verdict"
 )
 
 // toStdout as the name of an output is standard output.
@@ -107,4 +108,18 @@ func anyGood(l *loadgen.Result) bool {
 		}
 	}
 	return false
+}
+
+// stdinName is standard input in messages.
+const stdinName = "standard input"
+
+// explainPage writes the page of a verdict where asked to.
+func (a *app) explainPage(source string, v *verdict.Verdict, name string) error {
+	switch name {
+	case "":
+		return nil
+	case toStdout:
+		return page.Explain(a.stdout, source, v)
+	}
+	return a.savePage(name, func(w io.Writer) error { return page.Explain(w, source, v) })
 }

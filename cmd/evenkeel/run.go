@@ -35,35 +35,6 @@ label goes into the environment (NAME=VALUE) or behind the command's own argumen
 All figures cover the window from the first measured request to the last answer.
 `
 
-type runFlags struct {
-	load         loadFlags
-	urls         list
-	ready        string
-	readyTimeout period
-	stopTimeout  period
-	pprof        string
-	variants     list
-	repeat       int
-	top          int
-	html         string
-	explain      bool
-	explainHTML  string
-	verbose      bool
-}
-
-// runner measures variants of one service.
-type runner struct {
-	app      *app
-	flags    *runFlags
-	command  []string
-	load     loadgen.Options
-	variants []variant
-	file     runfile.File
-
-	explanations []explained
-	unexplained  error // why one of them is missing
-}
-
 func runRun(ctx context.Context, a *app, args []string) error {
 	f := &runFlags{readyTimeout: period(30 * time.Second), stopTimeout: period(10 * time.Second)}
 	fs := a.newFlags("run", runHelp)
@@ -236,6 +207,27 @@ func (r *runner) measureAll(ctx context.Context) error {
 				return err
 			}
 		}
+	}
+	return nil
+}
+
+// checkExplain looks at the flags of evenkeel run that concern -explain.
+func (r *runner) checkExplain() error {
+	f := r.flags
+	if f.explainHTML != "" {
+		f.explain = true
+	}
+	switch {
+	case !f.explain:
+		return nil
+	case f.pprof == "off":
+		return fmt.Errorf("-explain takes its trace from the server's /debug/pprof/, but -pprof is off")
+	case f.load.output == toStdout:
+		return fmt.Errorf("-explain prints below the table, and -o - leaves it out; write the runs to a file")
+	case f.explainHTML == toStdout:
+		return fmt.Errorf("-explain-html - would mix with the table; give the page a file")
+	case f.explainHTML != "" && len(f.variants) > 1:
+		return fmt.Errorf("-explain-html is the page of one variant; -explain prints the verdicts of all %d", len(f.variants))
 	}
 	return nil
 }

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"evenkeel.dev/reqtrace"
+	"evenkeel.dev/reqtrace/verdict"
+)
+
+// analyze reads a trace, and returns at once when ctx ends: a read of standard input cannot be
+// interrupted.
+func analyze(ctx context.Context, name string, in io.Reader, o reqtrace.Options) (*verdict.Verdict, error) {
+	type result struct {
+		report *reqtrace.Report
+		err    error
+	}
+	c := make(chan result, 1)
+	go func() {
+		r, err := reqtrace.Analyze(ctx, in, o)
+		c <- result{r, err}
+	}()
+	select {
+	case <-ctx.Done():
+		return nil, errInterrupted
+	case r := <-c:
+		switch {
+		case ctx.Err() != nil:
+			return nil, errInterrupted
+		case errors.Is(r.err, reqtrace.ErrNoRequests) && o.Region != "":
+			return nil, fmt.Errorf("%s: no region of type %q has begun and ended in it; look at the type that runtime/trace.StartRegion was given", name, o.Region)
+		case r.err != nil:
+			return nil, fmt.Errorf("%s: %w", name, r.err)
+		}
+		return verdict.Of(r.report), nil
+	}
+}

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"evenkeel.dev/internal/runfile"
+	"evenkeel.dev/loadgen"
+	"evenkeel.dev/reqtrace/verdict"
+)
+
+type runFlags struct {
+	load         loadFlags
+	urls         list
+	ready        string
+	readyTimeout period
+	stopTimeout  period
+	pprof        string
+	variants     list
+	repeat       int
+	top          int
+	html         string
+	explain      bool
+	explainHTML  string
+	verbose      bool
+}
+
+// runner measures variants of one service.
+type runner struct {
+	app      *app
+	flags    *runFlags
+	command  []string
+	load     loadgen.Options
+	variants []variant
+	file     runfile.File
+
+	explanations []explained
+	unexplained  error // why one of them is missing
+}
+
+// explained is the verdict on one variant.
+type explained struct {
+	label   string
+	source  string // of the trace
+	verdict *verdict.Verdict
+}
+
+// heading says whose verdict follows.
+func (x *explained) heading(variants int) string {
+	if variants > 1 {
+		return "why requests were slow: " + x.label
+	}
+	return "why requests were slow"
+}
