@@ -106,12 +106,12 @@ func Analyze(ctx context.Context, r io.Reader, o Options) (*Report, error) {
 	}
 	a := analysis{slowest: cmp.Or(o.Slowest, defaultSlowest)}
 	m := newModel(o)
-	m.replay = &replay{}
+	m.record()
 	err := m.read(ctx, r, func() bool {
-		for i := range m.done {
-			a.add(&m.done[i], m)
+		for i := range m.turns.done {
+			a.add(&m.turns.done[i], m)
 		}
-		m.done = m.done[:0]
+		m.turns.done = m.turns.done[:0]
 		return true
 	})
 	var broken *brokenError
@@ -170,7 +170,7 @@ func (a *analysis) add(r *served, m *model) {
 	if r.Duration() <= a.floor {
 		return
 	}
-	a.report.Slowest = append(a.report.Slowest, r.out(m))
+	a.report.Slowest = append(a.report.Slowest, r.out(m.sites, m.origin))
 	if len(a.report.Slowest) >= 2*a.slowest {
 		a.cull()
 	}
@@ -193,14 +193,14 @@ func (a *analysis) finish(m *model) *Report {
 	a.requests = a.adding.all()
 	r := &a.report
 	r.Trace, r.Procs, r.Spans = dur(m.now-m.origin), m.clock.max, m.gc
-	r.Requests, r.Marked, r.Unmarked = len(a.requests), m.marked, m.unmarked
+	r.Requests, r.Marked, r.Unmarked = len(a.requests), m.turns.marked, m.turns.unmarked
 	if r.Requests == 0 {
 		return r
 	}
 	var with, without []int64
 	replayed := make(chan bool)
 	go func() {
-		with, without = m.replay.run(m)
+		with, without = m.replay.run(m.gc, m.origin, m.clock.max)
 		close(replayed)
 	}()
 	slices.SortFunc(a.requests, func(p, q record) int { return cmp.Compare(p.time, q.time) })

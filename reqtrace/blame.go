@@ -14,10 +14,11 @@ const maxSites = 8
 
 // blamer takes a request's time apart. Its slices are used again and again.
 type blamer struct {
-	m     *model
-	todo  []piece
-	sites []blameOf
-	path  []tileOf
+	clock  *clock
+	replay *replay // nil: none
+	todo   []piece
+	sites  []blameOf
+	path   []tileOf
 }
 
 // piece is a part of goroutine g's time that the request's goroutine waited through.
@@ -48,12 +49,12 @@ type tileOf struct {
 }
 
 // out fills in what users see of the places and the path.
-func (r *served) out(m *model) Request {
+func (r *served) out(sites *sites, origin int64) Request {
 	for _, s := range r.sites {
-		r.Sites = append(r.Sites, Blame{Cause: s.cause, Site: m.sites.name(s.site), Time: dur(s.time)})
+		r.Sites = append(r.Sites, Blame{Cause: s.cause, Site: sites.name(s.site), Time: dur(s.time)})
 	}
 	for _, t := range r.path {
-		r.Path = append(r.Path, Tile{Start: dur(t.a - m.origin), End: dur(t.b - m.origin), Cause: t.cause, Site: m.sites.name(t.site)})
+		r.Path = append(r.Path, Tile{Start: dur(t.a - origin), End: dur(t.b - origin), Cause: t.cause, Site: sites.name(t.site)})
 	}
 	return r.Request
 }
@@ -65,7 +66,7 @@ func (x *blamer) blame(q *served, g *goroutine, a, b int64) {
 	x.path = x.path[:0]
 	x.sites = x.sites[:0]
 	steps := maxSteps
-	p := x.m.replay
+	p := x.replay
 	if p != nil {
 		p.begin(a, g.early(a))
 	}
@@ -189,7 +190,7 @@ func (x *blamer) segment(r *Request, seq uint64, p piece, s segment, a, b int64)
 		x.add(r, CauseStopped, s.site, ns)
 	case stateRunnable:
 		before := r.Parts.ns[CauseRunqueueBusy]
-		x.m.clock.wait(&r.Parts, a, b)
+		x.clock.wait(&r.Parts, a, b)
 		if busy := r.Parts.ns[CauseRunqueueBusy] - before; busy > 0 && s.site != 0 {
 			x.place(CauseRunqueueBusy, s.site, int64(busy))
 		}
@@ -199,7 +200,7 @@ func (x *blamer) segment(r *Request, seq uint64, p piece, s segment, a, b int64)
 		x.lost(r, p, ns)
 	default:
 		if s.state == stateNetwork || s.state == stateSleep {
-			held := x.m.clock.held(a, b)
+			held := x.clock.held(a, b)
 			r.Parts.ns[CauseStopped] += dur(held)
 			ns -= held
 		}
@@ -263,4 +264,14 @@ func (x *blamer) place(cause Cause, site siteID, ns int64) {
 		}
 	}
 	x.sites = append(x.sites, blameOf{cause, site, ns})
+}
+
+// early returns by how much a request that was seen at a would have been seen earlier without the
+// collector: what one look finds came at any time since the one before, evenly.
+func (g *goroutine) early(a int64) int64 {
+	p := g.poll
+	if p == nil || a != g.woken {
+		return 0
+	}
+	return (p.at - p.since) * int64(p.n-g.nth-1) / int64(p.n)
 }

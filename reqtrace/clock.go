@@ -17,6 +17,9 @@ type clock struct {
 	idled   int64           // when a processor was last idle; 0: never; not kept up while one is
 }
 
+// maxProcs is more than any machine has: a corrupt trace may say anything.
+const maxProcs = 1 << 16
+
 type proc struct {
 	running, marking bool
 	last             siteID // who had it before: where it was preempted, or what it began with
@@ -165,16 +168,15 @@ func (c *clock) run(t, id int64, running bool) {
 		c.running++
 	} else {
 		c.running--
-		c.hold(t, id, nil)
+		c.hold(t, id, false)
 	}
 	c.update(t)
 }
 
-// hold takes note of who has a processor, until somebody else has it or it is idle: the scheduler's
-// own time, between two, is the former's.
-func (c *clock) hold(t, id int64, g *goroutine) {
+// hold takes note of whether who has a processor marks, until somebody else has it or it is idle: the
+// scheduler's own time, between two, is the former's.
+func (c *clock) hold(t, id int64, marking bool) {
 	p := c.proc(id)
-	marking := g != nil && (g.gcWorker || g.assisting || g.sweeping)
 	if p.marking != marking {
 		p.marking = marking
 		if marking {

@@ -120,3 +120,6 @@ func (g *goroutine) enter(info stackInfo) {
 		g.gcWorker, g.gcIdle = true, true
 	}
 }
+
+// marks reports whether g, where it has a processor, works for the collector.
+func (g *goroutine) marks() bool { return g.gcWorker || g.assisting || g.sweeping }

@@ -81,11 +81,11 @@ func TestReuse(t *testing.T) {
 	if len(met) > reused {
 		t.Errorf("%d goroutines, one at a time, took %d places", rounds, len(met))
 	}
-	if len(s.m.done) != rounds {
-		t.Fatalf("%d requests, want %d", len(s.m.done), rounds)
+	if len(s.m.turns.done) != rounds {
+		t.Fatalf("%d requests, want %d", len(s.m.turns.done), rounds)
 	}
-	for i := range s.m.done {
-		q := &s.m.done[i]
+	for i := range s.m.turns.done {
+		q := &s.m.turns.done[i]
 		if p := q.Parts; p.Of(CauseRunning) != 40*time.Microsecond || p.Of(CauseRunqueueIdle) != 10*time.Microsecond || p.Total() != q.Duration() {
 			t.Fatalf("request %d: %v", i, p)
 		}

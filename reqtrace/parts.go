@@ -114,3 +114,5 @@ func (p *Parts) UnmarshalJSON(b []byte) error {
 	*p = PartsOf(times)
 	return nil
 }
+
+func dur(ns int64) time.Duration { return time.Duration(ns) }

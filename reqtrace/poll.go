@@ -13,34 +13,30 @@ const (
 	longPoll = 200_000 // ns between two looks, from which on it matters
 )
 
+// network knows how the network is looked at.
+type network struct {
+	looked int64 // when last with success
+	poll   *poll // the look that is under way; nil: the collector had not held it up
+}
+
 // looks takes note of something that a look at the network has found at t.
-func (m *model) looks(t int64) {
-	before := m.looked
-	m.looked = t
+func (w *network) looks(c *clock, t int64) {
+	before := w.looked
+	w.looked = t
 	if before != 0 && t-before < onePoll {
 		return
 	}
-	m.poll = nil
-	if n := len(m.clock.steps); n > 0 && m.clock.steps[n-1].now.idle {
+	w.poll = nil
+	if n := len(c.steps); n > 0 && c.steps[n-1].now.idle {
 		return
 	}
-	since := max(before, m.clock.idled)
+	since := max(before, c.idled)
 	if since == 0 || t-since < longPoll {
 		return
 	}
-	from, ok := m.clock.sums(since)
-	to, _ := m.clock.sums(t)
+	from, ok := c.sums(since)
+	to, _ := c.sums(t)
 	if ok && to.marked-from.marked+to.stopped-from.stopped > (t-since)/2 {
-		m.poll = &poll{since: since, at: t}
+		w.poll = &poll{since: since, at: t}
 	}
-}
-
-// early returns by how much a request that was seen at a would have been seen earlier without the
-// collector: what one look finds came at any time since the one before, evenly.
-func (g *goroutine) early(a int64) int64 {
-	p := g.poll
-	if p == nil || a != g.woken {
-		return 0
-	}
-	return (p.at - p.since) * int64(p.n-g.nth-1) / int64(p.n)
 }

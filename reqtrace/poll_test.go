@@ -22,7 +22,7 @@ func TestPoll(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScript(t, 1)
-			s.m.replay = &replay{}
+			s.m.record()
 			for g := 1; g <= 4; g++ {
 				s.at(int64(10*g)).create(0, g).run(g, 0).wait(g, "network", peek...)
 			}
@@ -43,7 +43,7 @@ func TestPoll(t *testing.T) {
 				now := int64(end + 20*g)
 				s.at(now).run(g, 0).syscall(g, now+10, answer).at(now+15).wait(g, "network", peek...)
 			}
-			s.m.end()
+			s.m.turns.end(s.m.goroutines, s.m.now)
 			p := s.m.replay
 			p.recorded()
 			var got []int64
@@ -58,7 +58,7 @@ func TestPoll(t *testing.T) {
 					t.Errorf("with the collector one is seen at %v", r.arrival)
 				}
 			}
-			if p := s.m.done[len(s.m.done)-1].Parts; !tt.idle && tt.entry == "main.compute" && p.Of(CauseRunqueueGC) != 0 {
+			if p := s.m.turns.done[len(s.m.turns.done)-1].Parts; !tt.idle && tt.entry == "main.compute" && p.Of(CauseRunqueueGC) != 0 {
 				t.Errorf("the collector had nothing: %v", p)
 			}
 		})

@@ -89,7 +89,7 @@ func (m *model) rangeEnd(e *trace.Event, t int64) {
 // hold takes note of what g, which runs, does on its processor.
 func (m *model) hold(e *trace.Event, g *goroutine, t int64) {
 	if e.Proc() != trace.NoProc && int64(e.Goroutine()) == g.id {
-		m.clock.hold(t, int64(e.Proc()), g)
+		m.clock.hold(t, int64(e.Proc()), g.marks())
 	}
 }
 

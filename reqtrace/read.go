@@ -35,13 +35,13 @@ func Read(ctx context.Context, r io.Reader, o Options) iter.Seq2[Request, error]
 		m := newModel(o)
 		found := false
 		flush := func() bool {
-			for _, q := range m.done {
+			for _, q := range m.turns.done {
 				found = true
-				if !yield(q.out(m), nil) {
+				if !yield(q.out(m.sites, m.origin), nil) {
 					return false
 				}
 			}
-			m.done = m.done[:0]
+			m.turns.done = m.turns.done[:0]
 			return true
 		}
 		err := m.read(ctx, r, flush)
@@ -76,7 +76,7 @@ func (m *model) read(ctx context.Context, r io.Reader, flush func() bool) error 
 			if err != nil {
 				return m.broken(from, err, flush)
 			}
-			if rest = rest[n:]; len(m.done) > 0 && !flush() {
+			if rest = rest[n:]; len(m.turns.done) > 0 && !flush() {
 				return errStopped
 			}
 		}
@@ -87,7 +87,7 @@ func (m *model) read(ctx context.Context, r io.Reader, flush func() bool) error 
 			if m.events == 0 {
 				return fmt.Errorf("reqtrace: the trace is empty; %s", takeOne)
 			}
-			m.end()
+			m.turns.end(m.goroutines, m.now)
 			if !flush() {
 				return errStopped
 			}
@@ -105,7 +105,7 @@ const takeOne = "take one with runtime/trace, go test -trace, or /debug/pprof/tr
 
 // broken ends the reading of a trace that cannot be read to its end.
 func (m *model) broken(from *source, err error, flush func() bool) error {
-	m.end()
+	m.turns.end(m.goroutines, m.now)
 	if !flush() {
 		return errStopped
 	}
@@ -201,7 +201,7 @@ func (b *batch) fill(tr *trace.Reader) {
 // take takes events until one has ended a request, and returns how many.
 func (m *model) take(events []trace.Event) (n int, err error) {
 	defer recovered(&err) // stacks and strings are looked up when they are asked for
-	for n < len(events) && len(m.done) == 0 {
+	for n < len(events) && len(m.turns.done) == 0 {
 		m.event(&events[n])
 		n++
 	}

@@ -206,24 +206,6 @@ func (p *replay) flush() {
 	p.now, p.filled = burst{}, false
 }
 
-// run replays what was recorded, with the collector and without, and returns the requests' times,
-// in order.
-func (p *replay) run(m *model) (with, without []int64) {
-	for _, s := range m.gc {
-		if s.Stopped {
-			p.stops = append(p.stops, job{at: int64(s.Start) + m.origin, ns: int64(s.End - s.Start)})
-		}
-	}
-	byTime := func(a, b job) int { return cmp.Compare(a.at, b.at) }
-	slices.SortFunc(p.markers, byTime)
-	p.recorded()
-	procs := max(m.clock.max, 1)
-	done := make(chan []int64)
-	go func() { done <- p.simulate(procs, false) }()
-	with = p.simulate(procs, true)
-	return with, <-done
-}
-
 // newWhatIf compares requests' times, each in order.
 func newWhatIf(actual, with, without []int64) WhatIf {
 	w := WhatIf{Actual: quantiles(actual), Replayed: quantiles(with), WithoutGC: quantiles(without)}

@@ -80,7 +80,7 @@ func TestSimulate(t *testing.T) {
 // TestRecorded: what the model sees of a request and of the rest is what is replayed.
 func TestRecorded(t *testing.T) {
 	s := newScript(t, 2)
-	s.m.replay = &replay{}
+	s.m.record()
 	s.at(10).create(0, 2).run(2, 2)
 	serve(s)
 	s.at(110).rangeOf(1, trace.EventRangeBegin, "GC mark assist", "main.grow")

@@ -117,10 +117,10 @@ func (s *script) rangeOf(g int, kind trace.EventKind, name string, funcs ...stri
 // one returns the only request that is done.
 func (s *script) one() Request {
 	s.t.Helper()
-	if len(s.m.done) != 1 {
-		s.t.Fatalf("%d requests are done", len(s.m.done))
+	if len(s.m.turns.done) != 1 {
+		s.t.Fatalf("%d requests are done", len(s.m.turns.done))
 	}
-	r := s.m.done[0].out(s.m)
+	r := s.m.turns.done[0].out(s.m.sites, s.m.origin)
 	if r.Parts.Total() != r.Duration() || r.Cut != CutNone {
 		s.t.Fatalf("%+v", r)
 	}

@@ -1,6 +1,7 @@
 package reqtrace
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -179,4 +180,21 @@ func (s *simulation) down(i int) {
 		s.ready[i], s.ready[child] = s.ready[child], s.ready[i]
 		i = child
 	}
+}
+
+// run replays what was recorded, with the collector and without, and returns the requests' times,
+// in order.
+func (p *replay) run(spans []Span, origin int64, procs int) (with, without []int64) {
+	for _, s := range spans {
+		if s.Stopped {
+			p.stops = append(p.stops, job{at: int64(s.Start) + origin, ns: int64(s.End - s.Start)})
+		}
+	}
+	byTime := func(a, b job) int { return cmp.Compare(a.at, b.at) }
+	slices.SortFunc(p.markers, byTime)
+	p.recorded()
+	done := make(chan []int64)
+	go func() { done <- p.simulate(max(procs, 1), false) }()
+	with = p.simulate(max(procs, 1), true)
+	return with, <-done
 }

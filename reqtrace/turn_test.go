@@ -11,7 +11,7 @@ const us = time.Microsecond
 
 // times returns the starts and ends of what is done, in microseconds, and -1 for what is cut.
 func (s *script) times() (out [][2]int64) {
-	for _, r := range s.m.done {
+	for _, r := range s.m.turns.done {
 		if r.Cut != CutNone {
 			out = append(out, [2]int64{-1, int64(r.Cut)})
 			continue
@@ -96,7 +96,7 @@ func TestIdleWhenTheTraceBegan(t *testing.T) {
 	s := newScript(t, 1)
 	s.at(10).move(0, 1, trace.GoUndetermined, trace.GoWaiting, "", trace.NoStack)
 	s.at(100).wake(0, 1).run(1, 1).syscall(1, 101, peek).syscall(1, 110, answer).at(120).wait(1, "network", peek...)
-	s.m.end()
+	s.m.turns.end(s.m.goroutines, s.m.now)
 	s.wantTimes([2]int64{100, 120})
 }
 
@@ -106,7 +106,7 @@ func TestUnreadBody(t *testing.T) {
 	s.at(10).create(0, 1).run(1, 1).syscall(1, 12, header)
 	s.at(20).wait(1, "network", "internal/poll.(*FD).Read", "net/http.(*response).finishRequest", "net/http.(*conn).serve")
 	s.at(30).wake(0, 1).run(1, 1).syscall(1, 40, answer).at(50).wait(1, "network", peek...)
-	s.m.end()
+	s.m.turns.end(s.m.goroutines, s.m.now)
 	s.wantTimes([2]int64{10, 50})
 }
 
@@ -134,7 +134,7 @@ func TestCutAtTheEdges(t *testing.T) {
 	s.move(2, 2, trace.GoUndetermined, trace.GoRunning, "", trace.NoStack)
 	s.at(40).begin(2).at(50).end(2).wait(2, "network", "main.serve") // who knows when it was woken
 	s.at(60).born(3).at(70).wake(0, 3).run(3, 3).begin(3)
-	s.m.end()
+	s.m.turns.end(s.m.goroutines, s.m.now)
 	s.wantTimes([2]int64{-1, int64(CutStart)}, [2]int64{-1, int64(CutStart)}, [2]int64{-1, int64(CutEnd)})
 }
 
@@ -165,7 +165,7 @@ func TestUnmarked(t *testing.T) {
 	s.at(175).syscall(1, 177, peek) // the next request is there
 	s.at(180).syscall(1, 182, answer).at(185).wait(1, "network", peek...)
 	s.at(300).wake(0, 1).run(1, 1).at(310).off(1, trace.GoNotExist, "") // the end: no request
-	s.m.end()
+	s.m.turns.end(s.m.goroutines, s.m.now)
 	s.wantTimes([2]int64{100, 170}, [2]int64{175, 185})
 }
 
@@ -177,7 +177,7 @@ func TestWaitBeforeTheHandler(t *testing.T) {
 	s.at(130).wake(0, 1).run(1, 1).syscall(1, 132, peek)
 	s.at(140).wait(1, "sync", "sync.(*Mutex).Lock", "net/http.(*conn).readRequest", "net/http.(*conn).serve").at(150).wake(0, 1).run(1, 1)
 	s.syscall(1, 160, answer).at(170).wait(1, "network", peek...)
-	s.m.end()
+	s.m.turns.end(s.m.goroutines, s.m.now)
 	s.wantTimes([2]int64{100, 120}, [2]int64{130, 170})
 }
 
@@ -188,7 +188,7 @@ func TestAfterTheAnswer(t *testing.T) {
 	s.at(100).wake(0, 1).run(1, 1).syscall(1, 110, answer)
 	s.at(120).wait(1, "sync", "sync.(*Mutex).Lock", "net/http.(*conn).serve").at(130).wake(0, 1).run(1, 1)
 	s.syscall(1, 140, answer).at(150).wait(1, "network", peek...)
-	s.m.end()
+	s.m.turns.end(s.m.goroutines, s.m.now)
 	s.wantTimes([2]int64{100, 120})
 }
 
@@ -199,10 +199,10 @@ func TestMarkedOnly(t *testing.T) {
 	s.at(20).wake(0, 2).run(2, 2).syscall(2, 30, answer).at(40).wait(2, "network", peek...)
 	done(serve(s).at(130))
 	s.at(140).wake(0, 2).run(2, 2).syscall(2, 150, answer).at(160).wait(2, "network", peek...)
-	s.m.end()
+	s.m.turns.end(s.m.goroutines, s.m.now)
 	s.wantTimes([2]int64{100, 130})
-	if s.m.unmarked != 2 {
-		t.Errorf("%d turns were left out, want 2", s.m.unmarked)
+	if s.m.turns.unmarked != 2 {
+		t.Errorf("%d turns were left out, want 2", s.m.turns.unmarked)
 	}
 }
 
@@ -220,9 +220,9 @@ func TestLateMark(t *testing.T) {
 	now := s.now
 	s.at(now+10).wake(0, 2).run(2, 2).begin(2).at(now+12).end(2).syscall(2, now+14, answer).at(now+15).wait(2, "network", peek...)
 	turn()
-	s.m.end()
-	if n := len(s.m.done); n != maxHeld+2 || s.m.marked || s.m.unmarked != 0 {
-		t.Errorf("%d requests of %d, marked %v, %d left out", n, maxHeld+2, s.m.marked, s.m.unmarked)
+	s.m.turns.end(s.m.goroutines, s.m.now)
+	if n := len(s.m.turns.done); n != maxHeld+2 || s.m.turns.marked || s.m.turns.unmarked != 0 {
+		t.Errorf("%d requests of %d, marked %v, %d left out", n, maxHeld+2, s.m.turns.marked, s.m.turns.unmarked)
 	}
 }
 
@@ -244,7 +244,7 @@ func TestPrune(t *testing.T) {
 	for range pruneEvery {
 		s.at(now + 10).begin(2).end(2)
 	}
-	s.m.done = nil
+	s.m.turns.done = nil
 	if n := len(s.m.goroutine(3).segments); n > pruneEvery {
 		t.Errorf("%d segments are kept", n)
 	}
@@ -262,7 +262,7 @@ func TestPruneUnmarked(t *testing.T) {
 		s.at(now).syscall(1, now+1, []string{"syscall.fsync", "main.save", "net/http.serverHandler.ServeHTTP", "net/http.(*conn).serve"})
 	}
 	s.syscall(1, now+2, answer).at(now+3).wait(1, "network", peek...)
-	s.m.end()
+	s.m.turns.end(s.m.goroutines, s.m.now)
 	if r := s.one(); r.Parts.Of(CauseUnknown) != 0 || r.Start != 99*us {
 		t.Errorf("from %v, unknown %v of %v", r.Start, r.Parts.Of(CauseUnknown), r.Duration())
 	}

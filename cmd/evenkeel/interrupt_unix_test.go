@@ -70,6 +70,6 @@ func TestInterruptBySIGTERM(t *testing.T) {
 	c := start(t, s.args("-z 60s", "-fork", "-say-at", "20")...)
 	until(t, "it loads", func() bool { return c.stderr.has("request 20") })
 	c.signal(syscall.SIGTERM)
-	c.wait().check(t, exitInterrupted, []string{"run: repeat 1 was interrupted"}, nil)
+	c.wait().check(t, exitInterrupted, []string{"run: the load was interrupted"}, nil)
 	s.gone(2)
 }
