@@ -61,13 +61,6 @@ func (l *closedLoop) load() (inFlight, backlog int64) { return l.busy.Load(), 0 
 
 func (l *closedLoop) wait() {}
 
-// record exchanges one request and records how it ended.
-func (e *engine) record(ctx context.Context, ln lane, j job, rec *recorder) error {
-	sent, a, err := ln.exchange(ctx, j)
-	rec.ended(ctx, j, sent, e.now(), a, err)
-	return err
-}
-
 func sleep(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()

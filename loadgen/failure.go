@@ -74,3 +74,5 @@ func classify(err error) Class {
 	}
 	return ClassOther
 }
+
+var errUnsent = errors.New("due, but no connection was free in time: the rate is more than the service takes over these connections")

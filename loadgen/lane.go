@@ -119,3 +119,10 @@ func (l *tripLane) exchange(ctx context.Context, j job) (int64, answer, error) {
 	n, err := io.Copy(io.Discard, resp.Body)
 	return sent, answer{status: resp.StatusCode, bytes: n}, err
 }
+
+// record exchanges one request and records how it ended.
+func (e *engine) record(ctx context.Context, ln lane, j job, rec *recorder) error {
+	sent, a, err := ln.exchange(ctx, j)
+	rec.ended(ctx, j, sent, e.now(), a, err)
+	return err
+}

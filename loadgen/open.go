@@ -2,7 +2,6 @@ package loadgen
 
 import (
 	"context"
-	"errors"
 	"math"
 	"sync"
 	"time"
@@ -11,8 +10,6 @@ import (
 // directBytes is the largest request that the pacer writes itself: it fits any socket's empty
 // send buffer, so that the write cannot block the schedule.
 const directBytes = 4 << 10
-
-var errUnsent = errors.New("due, but no connection was free in time: the rate is more than the service takes over these connections")
 
 // openLoop sends requests when they are due. The pacer hands each to an idle worker, to a new
 // one while there are fewer than Connections, or to the backlog, which workers take from when

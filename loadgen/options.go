@@ -142,3 +142,11 @@ func (o Options) normal() (Options, error) {
 	}
 	return o, nil
 }
+
+// Target is one request to send.
+type Target struct {
+	Method string      // default GET
+	URL    string      // absolute, http or https
+	Header http.Header // default none; "Host" here overrides the URL's
+	Body   []byte      // default empty; not changed, must not change during Run
+}

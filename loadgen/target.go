@@ -12,14 +12,6 @@ import (
 	"strconv"
 )
 
-// Target is one request to send.
-type Target struct {
-	Method string      // default GET
-	URL    string      // absolute, http or https
-	Header http.Header // default none; "Host" here overrides the URL's
-	Body   []byte      // default empty; not changed, must not change during Run
-}
-
 // request is a Target made ready to send.
 type request struct {
 	host       int    // index into hosts of the run

@@ -12,7 +12,29 @@ const maxSteps = 1 << 20
 // maxSites is how many places a request names.
 const maxSites = 8
 
-// blamer takes a request's time apart. Its slices are used again and again.
+// blamer takes a request's time apart along its critical path. A wait for a lock or a channel is
+// replaced by what the goroutine that ended it did meanwhile, and that one's waits by what others did:
+//
+//	request's goroutine   run  │ waits for a lock                        │ run      its path: each piece
+//	                           │                                         │          of it is a tile
+//	who ended that wait    ... │ run │ assist │ waits for a lock   │ run │ ...
+//	                                          │                    │
+//	who ended that wait                   ... │ runnable │ syscall │ ...            and so on
+//
+// Of this wait the assist, the time runnable and what the world stood still are the collector's and the
+// scheduler's; the rest is the lock's. What is still to do is a list of pieces, not a recursion: convoys
+// are thousands of goroutines deep.
+//
+// Invariants:
+//   - Each nanosecond from a to b is given to one cause, once: take covers all of its piece by segments, and
+//     a segment either adds its time, or puts pieces on the list that cover it.
+//   - A goroutine is looked at within its piece alone: what it did before is not the request's.
+//   - piece.as says what plain work of it counts as: CauseRunning where it works for the request,
+//     CauseLock or CauseChannel where that is waited for. What the scheduler and the collector did to it
+//     counts as theirs, whatever as is.
+//   - After maxSteps segments what is left counts as what is waited for, unseen.
+//
+// Its slices are used again and again.
 type blamer struct {
 	clock  *clock
 	replay *replay // nil: none

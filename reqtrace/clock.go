@@ -4,7 +4,16 @@ import "sort"
 
 // clock knows what kept runnable goroutines from running, at any time: the world was stopped, or
 // a processor was idle (and the goroutine on its way to it), or all were held, some of them by
-// mark workers. It is a step function of time, kept as running sums.
+// mark workers. It is a step function of time, kept as running sums:
+//
+//	      stopped        idle     all held, 1 of 2 marks      all held
+//	├────────────────┼──────────┼──────────────────────────┼────────────>
+//	step             step       step                       step
+//
+// Each step has the sums until its start, so a wait from a to b is the difference of two sums, however
+// many steps lie between. Invariants: steps are in order of time, and no two neighbours have the same
+// now; stopped + idle + marked never exceed the time that has passed, and what they leave of a wait is
+// that behind other goroutines.
 type clock struct {
 	steps []step // in order of time; pruned from the front
 

@@ -8,7 +8,18 @@ import (
 	"evenkeel.dev/reqtrace/region"
 )
 
-// model follows a trace event by event and finds the requests in it.
+// model follows a trace event by event and finds the requests in it. It knows of each goroutine what it
+// did as segments, each from its start to the start of the next:
+//
+//	goroutine 7   │ network     │ runnable │ running │ lock      │ runnable │ running
+//	              0             │                    │ waker: 9  │
+//	                            └ turns: woken       └ what blamer follows
+//
+// Invariants:
+//   - Events come in order of time, and so do segments; a segment that takes no time is replaced.
+//   - The trace tells a goroutine's state anew at the start of each generation: that is no transition.
+//   - What no request can need any more is forgotten (prune): memory is bounded by what is under way, not by
+//     the trace's length. A waker is kept as long as a segment may name it, though it is over (dead).
 type model struct {
 	region     string // type of the regions that are requests
 	origin     int64  // time of the first event

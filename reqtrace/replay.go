@@ -50,7 +50,18 @@ func quantiles(sorted []int64) (q Quantiles) {
 	return q
 }
 
-// replay keeps what a replay needs: a request is bursts of computing, each followed by a wait.
+// replay keeps what a replay needs. A request is bursts of computing, each followed by a wait; what the
+// collector took of either stands beside it, so that it can be left out:
+//
+//	on its goroutine    run │ assist │ run │ runnable │ run │ network │ run │ lock, held by who assists │
+//	recorded            cpu + gc           │ (queue)  │ cpu │ wait    │ cpu │ wait + waitGC              │
+//
+// Time runnable is not recorded: queues are what the replay is for. The way to an idle processor is none,
+// so it is a wait. Computing of other goroutines competes for the processors as jobs; mark workers
+// and stops of the world do so in the replay with the collector alone.
+//
+// Invariant: with the collector, a request's cpu, gc, wait and waitGC and its time runnable behind others
+// add up to its time, but for stops of the world, which the replay makes itself.
 type replay struct {
 	adding   list[replayed]
 	requests []replayed // in the end, by arrival

@@ -6,6 +6,17 @@ import (
 	"slices"
 )
 
+// A replay goes from one thing that is ready to the next, in order of time:
+//
+//	arrivals ──> a request's first burst ──┐      ┌─> done: its time is kept
+//	others   ──> a job                     ├──> the processor that is free first ──┤
+//	markers  ──> a mark worker's stretch   │      └─> ready again, when its wait is over
+//	stops    ──> all processors at once  ──┘
+//
+// Invariants: no processor's free moves back; what is ready at a time is served before what is ready
+// later (so a burst that waits for a processor keeps its place); without the collector nothing of
+// gc, waitGC, markers and stops is added. The cost is O(log n) a burst, for n requests under way.
+
 // simulation is a replay under way: requests, others and mark workers are served in the order in
 // which they become ready, each by the processor that is free first.
 type simulation struct {
