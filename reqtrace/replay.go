@@ -60,8 +60,8 @@ func quantiles(sorted []int64) (q Quantiles) {
 // so it is a wait. Computing of other goroutines competes for the processors as jobs; mark workers
 // and stops of the world do so in the replay with the collector alone.
 //
-// Invariant: with the collector, a request's cpu, gc, wait and waitGC and its time runnable behind others
-// add up to its time, but for stops of the world, which the replay makes itself.
+// Invariant: a request's cpu, gc, wait and waitGC, and the time that it was runnable without an idle
+// processor, add up to its time, but for the stops of the world, which the replay makes itself.
 type replay struct {
 	adding   list[replayed]
 	requests []replayed // in the end, by arrival
