@@ -22,8 +22,8 @@ marks requests elsewhere.
   evenkeel explain http://127.0.0.1:6060/debug/pprof/trace?seconds=5
   evenkeel explain -html page.html trace.out      and a page with the slowest requests' paths
   evenkeel explain -fail-if 'gc>30%' trace.out    for CI: exit code 3 when the collector took
-                                                  more than 30% of what p99+ takes more than
-                                                  the median
+                                                  more than 30% of what the slowest 1% (p99+)
+                                                  take more than the median request
 
 Each -fail-if is [BAND:]CAUSE[.direct|.whatif]>N%. BAND (default p99+) and CAUSE are:
 
