@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"evenkeel.dev/gctrace"
 	"evenkeel.dev/internal/compare"
 	"evenkeel.dev/internal/runfile"
 	"evenkeel.dev/loadgen"
@@ -80,9 +79,8 @@ func (f *fake) run(label string, repeat int, median time.Duration) runfile.Run {
 }
 
 func (f *fake) gc(window time.Duration) *runfile.GC {
-	var s gctrace.Summary
-	s.Collections = int64(f.collections)
-	gc := &runfile.GC{Summary: s}
+	gc := &runfile.GC{}
+	gc.Summary.Collections = int64(f.collections)
 	every := window / time.Duration(max(f.collections, 1))
 	for i := range f.collections {
 		live := f.live + f.rnd.Int64N(f.live/8)

@@ -66,7 +66,7 @@ var arrows = []arrow{
 	// Inside.
 	{"internal/page", []string{
 		"internal/chart", "internal/compare", "internal/runfile", "internal/textfmt",
-		"loadgen", "gctrace", "reqtrace", "reqtrace/verdict",
+		"loadgen", "reqtrace", "reqtrace/verdict",
 	}},
 	{"internal/compare", []string{"internal/runfile", "internal/textfmt", "loadgen", "gctrace"}},
 	{"internal/runfile", []string{"internal/textfmt", "loadgen", "gctrace"}},
