@@ -11,6 +11,9 @@ import (
 	"syscall"
 )
 
+// errUnsent is why a request that was due has not been sent.
+var errUnsent = errors.New("due, but no connection was free in time: the rate is more than the service takes over these connections")
+
 // Class names a kind of failed request.
 type Class string
 
@@ -74,5 +77,3 @@ func classify(err error) Class {
 	}
 	return ClassOther
 }
-
-var errUnsent = errors.New("due, but no connection was free in time: the rate is more than the service takes over these connections")

@@ -25,6 +25,9 @@ var errUsage = errors.New("usage")
 // errInterrupted says that a signal ended the work early.
 var errInterrupted = errors.New("interrupted")
 
+// errLimit says that a -fail-if was exceeded, and that it was said already.
+var errLimit = errors.New("limit exceeded")
+
 // app is what a subcommand works with.
 type app struct {
 	stdout, stderr io.Writer
@@ -60,6 +63,3 @@ func isTerminal(f *os.File) bool {
 	null, err := os.Stat(os.DevNull) // a character device too
 	return err == nil && !os.SameFile(fi, null)
 }
-
-// errLimit says that a -fail-if was hit, and that it was said already.
-var errLimit = errors.New("limit hit")

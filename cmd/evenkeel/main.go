@@ -8,7 +8,7 @@
 //	evenkeel gctrace [FILE]                   summarise a GODEBUG=gctrace=1 log
 //
 // evenkeel COMMAND -h tells more. Exit codes: 0 done; 1 it could not be done, or no request was
-// answered with a status of 2xx or 3xx; 2 the command line was wrong; 3 a -fail-if was hit; 130
+// answered with a status of 2xx or 3xx; 2 the command line was wrong; 3 a -fail-if was exceeded; 130
 // interrupted, after reporting what there was.
 package main
 
