@@ -66,7 +66,7 @@ golden:
 	reqtrace/testdata/gen.sh
 	cd examples && go generate ./...
 	cd bench && go generate ./fastc/...
-	go test ./gctrace ./reqtrace ./internal/report ./cmd/fastcgen -update
+	go test ./gctrace ./reqtrace ./reqtrace/verdict ./internal/compare ./internal/page ./cmd/fastcgen ./cmd/fastcgen/internal/reach -update
 	go test -trimpath ./cmd/evenkeel -run Explain -update
 
 # Bounded: SOAK=2m for a short one. It leaves most of the machine to others.
