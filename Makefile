@@ -9,7 +9,7 @@ help:
 	@echo "make check       what takes longer: lint, other systems and architectures, fuzzing, benchmarks once"
 	@echo "make flake       all tests $(ROUNDS) times beside busy loops and a compiler, to find those that fail by chance"
 	@echo "make lint        gofumpt, go vet, staticcheck, go mod tidy over every module"
-	@echo "make golden      write the golden files again, from real programs under real toolchains"
+	@echo "make golden      write the golden files again, from real programs under real toolchains, and the record of the public API"
 	@echo "make bench       bench-gc, -load, -gate, -aio, -fastc and -explain: each figure with its target, raw results in bench/results"
 	@echo "make bench-aio   aio beside its peers, at most an hour; QUICK=1: five minutes"
 	@echo "make bench-fastc calls of C: fastc beside cgo, purego and fastcgo's technique; QUICK=1: a minute"
@@ -66,8 +66,8 @@ golden:
 	reqtrace/testdata/gen.sh
 	cd examples && go generate ./...
 	cd bench && go generate ./fastc/...
-	go test ./gctrace ./reqtrace ./reqtrace/verdict ./internal/compare ./internal/page ./cmd/fastcgen ./cmd/fastcgen/internal/reach -update
-	go test -trimpath ./cmd/evenkeel -run Explain -update
+	go test ./gctrace ./reqtrace ./reqtrace/verdict ./internal/compare ./internal/page ./cmd/fastcgen ./cmd/fastcgen/internal/reach ./internal/tidy/api -update
+	go test -trimpath ./cmd/evenkeel -update
 
 # Bounded: SOAK=2m for a short one. It leaves most of the machine to others.
 SOAK ?= 1h

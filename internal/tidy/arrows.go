@@ -79,7 +79,7 @@ var arrows = []arrow{
 	{"internal/sys", []string{onlyInSys}},
 	{"internal/aiosuite", []string{"aio", "internal/proactor"}},
 	{"internal/leaks", []string{"go.uber.org/goleak"}},
-	{"internal/tidy", nil},
+	{"internal/tidy/...", nil},
 
 	// Nested modules.
 	{"contrib/...", []string{anyPublic, "contrib/...", anyThird}},

@@ -1,0 +1,254 @@
+package api
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/types"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// feature is one thing that a user's code can name.
+type feature struct {
+	text string // as in the record, without the package
+	// shows are the internal types that it shows, by their full names.
+	shows []string
+}
+
+// features returns what a package offers, sorted.
+func features(p *Package) []feature {
+	w := &walker{pkg: p, seen: map[string]feature{}}
+	for _, name := range p.Scope().Names() {
+		if ast.IsExported(name) {
+			w.object(p.Scope().Lookup(name))
+		}
+	}
+	return slices.SortedFunc(maps.Values(w.seen), func(a, b feature) int { return strings.Compare(a.text, b.text) })
+}
+
+// walker collects the features of one package.
+type walker struct {
+	pkg  *Package
+	seen map[string]feature // by text: several ways may lead to a promoted field
+}
+
+// add keeps a feature, with the internal types among those that it shows.
+func (w *walker) add(shown []types.Type, format string, args ...any) {
+	f := feature{text: fmt.Sprintf(format, args...)}
+	look := looker{own: w.pkg.Package, done: map[types.Type]bool{}}
+	for _, t := range shown {
+		look.at(t)
+	}
+	slices.Sort(look.found)
+	f.shows = slices.Compact(look.found)
+	w.seen[f.text] = f
+}
+
+func (w *walker) object(obj types.Object) {
+	switch obj := obj.(type) {
+	case *types.Const:
+		w.add([]types.Type{obj.Type()}, "const %s %s", obj.Name(), w.text(obj.Type()))
+		w.add(nil, "const %s = %s", obj.Name(), obj.Val().ExactString())
+	case *types.Var:
+		w.add([]types.Type{obj.Type()}, "var %s %s", obj.Name(), w.text(obj.Type()))
+	case *types.Func:
+		sig := obj.Signature()
+		w.add([]types.Type{sig}, "func %s%s%s", obj.Name(), w.params(sig.TypeParams()), w.signature(sig))
+	case *types.TypeName:
+		w.typeName(obj)
+	}
+}
+
+func (w *walker) typeName(obj *types.TypeName) {
+	name := obj.Name()
+	if obj.IsAlias() {
+		to := types.Unalias(obj.Type())
+		if a, ok := obj.Type().(*types.Alias); ok {
+			to = a.Rhs()
+		}
+		w.add([]types.Type{to}, "type %s = %s", name, w.text(to))
+		return
+	}
+	named := obj.Type().(*types.Named)
+	head := name + w.params(named.TypeParams())
+	right := w.pkg.defined[name] // an internal type may stand there, whatever is under it
+	switch under := named.Underlying().(type) {
+	case *types.Struct:
+		w.add(declared(right), "type %s struct", head)
+		w.fields(head, under)
+	case *types.Interface:
+		w.methodsOf(head, under)
+		return // its method set is what was just written
+	default:
+		w.add([]types.Type{right}, "type %s %s", head, w.text(under))
+	}
+	values := types.NewMethodSet(named)
+	for sel := range types.NewMethodSet(types.NewPointer(named)).Methods() {
+		if !sel.Obj().Exported() {
+			continue
+		}
+		recv := "*" + name
+		if values.Lookup(sel.Obj().Pkg(), sel.Obj().Name()) != nil {
+			recv = name
+		}
+		sig := sel.Type().(*types.Signature)
+		w.add([]types.Type{sig}, "method (%s%s) %s%s", recv, names(named.TypeParams()), sel.Obj().Name(), w.signature(sig))
+	}
+}
+
+// declared returns the type after a declared name, unless it is written out there: then its parts
+// are features of their own.
+func declared(right types.Type) []types.Type {
+	switch right.(type) {
+	case *types.Struct, *types.Interface:
+		return nil
+	}
+	return []types.Type{right}
+}
+
+// fields adds the exported fields of a struct, the embedded ones, and those that come with an
+// embedded type that users cannot name.
+func (w *walker) fields(head string, s *types.Struct) {
+	for f := range s.Fields() {
+		t := []types.Type{f.Type()}
+		switch {
+		case f.Embedded() && f.Exported():
+			w.add(t, "type %s struct, embedded %s", head, w.text(f.Type()))
+		case f.Exported():
+			w.add(t, "type %s struct, %s %s", head, f.Name(), w.text(f.Type()))
+		}
+		if f.Embedded() && hidden(f.Type(), w.pkg.Package) {
+			if inner, ok := deref(f.Type()).Underlying().(*types.Struct); ok {
+				w.fields(head, inner)
+			}
+		}
+	}
+}
+
+// methodsOf adds an interface and its methods.
+func (w *walker) methodsOf(head string, t *types.Interface) {
+	var list []string
+	closed := false
+	for m := range t.Methods() {
+		if !m.Exported() {
+			closed = true
+			continue
+		}
+		list = append(list, m.Name())
+		w.add([]types.Type{m.Signature()}, "type %s interface, %s%s", head, m.Name(), w.signature(m.Signature()))
+	}
+	if closed {
+		list = append(list, "unexported methods")
+	}
+	slices.Sort(list)
+	body := "{ " + strings.Join(list, ", ") + " }"
+	if len(list) == 0 {
+		body = "{}"
+	}
+	if !t.IsMethodSet() { // a constraint: its types are what it is
+		body = strings.TrimPrefix(w.text(t), "interface")
+	}
+	w.add(declared(w.pkg.defined[strings.SplitN(head, "[", 2)[0]]), "type %s interface %s", head, body)
+}
+
+// text writes a type without the names of parameters, which are no API.
+func (w *walker) text(t types.Type) string {
+	text := types.TypeString(t, func(p *types.Package) string {
+		if p == w.pkg.Package {
+			return ""
+		}
+		return p.Name()
+	})
+	x, err := parser.ParseExpr(text)
+	if err != nil {
+		return text
+	}
+	ast.Inspect(x, func(n ast.Node) bool {
+		if f, ok := n.(*ast.FuncType); ok {
+			for _, list := range []*ast.FieldList{f.Params, f.Results} {
+				for i := range list.NumFields() {
+					list.List[i].Names = nil // types.TypeString gives each one a field
+				}
+			}
+		}
+		return true
+	})
+	return types.ExprString(x)
+}
+
+func (w *walker) signature(s *types.Signature) string {
+	return strings.TrimPrefix(w.text(types.NewSignatureType(nil, nil, nil, s.Params(), s.Results(), s.Variadic())), "func")
+}
+
+// params writes type parameters with their constraints.
+func (w *walker) params(list *types.TypeParamList) string {
+	var all []string
+	for p := range list.TypeParams() {
+		all = append(all, p.Obj().Name()+" "+w.text(p.Constraint()))
+	}
+	if all == nil {
+		return ""
+	}
+	return "[" + strings.Join(all, ", ") + "]"
+}
+
+// names writes the names of type parameters, as a receiver has them.
+func names(list *types.TypeParamList) string {
+	var all []string
+	for p := range list.TypeParams() {
+		all = append(all, p.Obj().Name())
+	}
+	if all == nil {
+		return ""
+	}
+	return "[" + strings.Join(all, ", ") + "]"
+}
+
+func deref(t types.Type) types.Type {
+	if p, ok := types.Unalias(t).(*types.Pointer); ok {
+		return p.Elem()
+	}
+	return t
+}
+
+// hidden reports whether users cannot name a type, so that what is in it has to be written where
+// they meet it: an unexported one of the package, or one of an internal package.
+func hidden(t types.Type, own *types.Package) bool {
+	n, ok := types.Unalias(deref(t)).(*types.Named)
+	if !ok || n.Obj().Pkg() == nil {
+		return false
+	}
+	return isInternal(n.Obj().Pkg().Path()) || n.Obj().Pkg() == own && !n.Obj().Exported()
+}
+
+// Record returns the lines of the record, by the path of a package: what all systems that are in
+// loaded offer once, and the rest with the systems that offer it.
+func Record(loaded map[System][]*Package) map[string][]string {
+	has := map[string]map[string][]System{} // by package and feature
+	for sys, pkgs := range loaded {
+		for _, p := range pkgs {
+			if has[p.Path()] == nil {
+				has[p.Path()] = map[string][]System{}
+			}
+			for _, f := range features(p) {
+				has[p.Path()][f.text] = append(has[p.Path()][f.text], sys)
+			}
+		}
+	}
+	record := map[string][]string{}
+	for path, features := range has {
+		for text, on := range features {
+			if len(on) == len(loaded) {
+				record[path] = append(record[path], fmt.Sprintf("pkg %s, %s", path, text))
+				continue
+			}
+			for _, sys := range on {
+				record[path] = append(record[path], fmt.Sprintf("pkg %s (%s), %s", path, sys, text))
+			}
+		}
+		slices.Sort(record[path])
+	}
+	return record
+}

@@ -1,0 +1,125 @@
+package api
+
+import (
+	"fmt"
+	"go/types"
+	"strings"
+)
+
+// Internal returns the features of a package that show a type of an internal package, each with
+// that type. Users cannot name it: they can neither make nor keep one, nor read its documentation.
+func Internal(p *Package) []string {
+	var found []string
+	for _, f := range features(p) {
+		if f.shows != nil {
+			found = append(found, fmt.Sprintf("pkg %s, %s: shows %s", p.Path(), f.text, strings.Join(f.shows, ", ")))
+		}
+	}
+	return found
+}
+
+// looker finds the internal types in types that users meet.
+type looker struct {
+	own   *types.Package
+	done  map[types.Type]bool
+	found []string
+}
+
+func (l *looker) at(t types.Type) {
+	if t == nil || l.done[t] {
+		return
+	}
+	l.done[t] = true
+	switch t := t.(type) {
+	case *types.Alias:
+		l.name(t.Obj(), t.TypeArgs())
+		if t.Obj().Pkg() == l.own { // of another package: that one is looked at itself
+			l.at(t.Rhs())
+		}
+	case *types.Named:
+		l.name(t.Obj(), t.TypeArgs())
+		if t.Obj().Pkg() == l.own && !t.Obj().Exported() {
+			l.unexported(t)
+		}
+	case *types.Signature:
+		l.at(t.Params())
+		l.at(t.Results())
+		for p := range t.TypeParams().TypeParams() {
+			l.at(p.Constraint())
+		}
+	case *types.Tuple:
+		for v := range t.Variables() {
+			l.at(v.Type())
+		}
+	case *types.Struct:
+		for f := range t.Fields() {
+			if f.Exported() || f.Embedded() {
+				l.at(f.Type())
+			}
+		}
+	case *types.Interface:
+		for m := range t.Methods() {
+			l.at(m.Signature())
+		}
+		for e := range t.EmbeddedTypes() {
+			l.at(e)
+		}
+	case *types.Union:
+		for term := range t.Terms() {
+			l.at(term.Type())
+		}
+	case *types.Map:
+		l.at(t.Key())
+		l.at(t.Elem())
+	case interface{ Elem() types.Type }: // pointers, slices, arrays, channels
+		l.at(t.Elem())
+	}
+}
+
+// name notes a type that users could not name.
+func (l *looker) name(obj *types.TypeName, args *types.TypeList) {
+	if obj.Pkg() != nil && isInternal(obj.Pkg().Path()) {
+		l.found = append(l.found, obj.Pkg().Path()+"."+obj.Name())
+	}
+	for t := range args.Types() {
+		l.at(t)
+	}
+}
+
+// unexported looks into a type of the package itself that has no entry of its own in the record,
+// but that users hold: a function's result, an embedded field.
+func (l *looker) unexported(t *types.Named) {
+	l.at(t.Underlying())
+	for sel := range types.NewMethodSet(types.NewPointer(t)).Methods() {
+		if sel.Obj().Exported() {
+			l.at(sel.Type())
+		}
+	}
+}
+
+// OptionErrors returns what is wrong with how a package with an Options refuses it: "" is nothing.
+// All packages have the same form, so that who knows one knows the others.
+func OptionErrors(p *Package) string {
+	if p.Scope().Lookup("Options") == nil {
+		return ""
+	}
+	const want = "type OptionError struct { Option, Reason string }, whose *OptionError is an error"
+	obj, ok := p.Scope().Lookup("OptionError").(*types.TypeName)
+	if !ok {
+		return "has an Options but no OptionError; write " + want
+	}
+	s, ok := obj.Type().Underlying().(*types.Struct)
+	if !ok || s.NumFields() != 2 {
+		return "its OptionError has other fields; write " + want
+	}
+	for i, name := range []string{"Option", "Reason"} {
+		if f := s.Field(i); f.Name() != name || !types.Identical(f.Type(), types.Typ[types.String]) {
+			return "its OptionError has other fields; write " + want
+		}
+	}
+	errorType := types.Universe.Lookup("error").Type().Underlying().(*types.Interface)
+	if !types.Implements(types.NewPointer(obj.Type()), errorType) || types.Implements(obj.Type(), errorType) {
+		return "its OptionError is no error by pointer alone; write " + want
+	}
+	return ""
+}
