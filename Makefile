@@ -30,7 +30,7 @@ build-main:
 .PHONY: demo
 demo: build
 	@examples/search/demo.sh
-	@bench/gate/demo.sh
+	@examples/msgpush/demo.sh
 	@examples/search/explain.sh
 
 .PHONY: test check

@@ -20,6 +20,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"evenkeel.dev/examples/child"
 )
 
 // server returns the path of a balancer's program. Where it is required, a missing one is a
@@ -40,14 +42,14 @@ func server(t *testing.T, name string) string {
 }
 
 // startServer runs a program that writes its log to stderr, and waits until addr accepts.
-func startServer(t *testing.T, addr string, env []string, bin string, args ...string) *process {
+func startServer(t *testing.T, addr string, env []string, bin string, args ...string) *child.Child {
 	t.Helper()
 	args = append(append([]string{"-c", `echo starting; exec env "$@" 2>&1`, "sh"}, env...), append([]string{bin}, args...)...)
 	p, _ := start(t, regexp.MustCompile("^(starting)"), "/bin/sh", args...)
 	eventually(t, addr+" accepts", func() bool {
 		select {
-		case <-p.exited:
-			t.Fatalf("%s left: %v", bin, p.cmd.ProcessState)
+		case <-p.Exited():
+			t.Fatalf("%s left: %v", bin, p.State())
 		default:
 		}
 		conn, err := net.Dial("tcp", addr)

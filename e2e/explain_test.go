@@ -33,7 +33,7 @@ func explained(t *testing.T) (text, page string) {
 	p, url := start(t, searchListens, build(t, "../examples/search"), "-addr", "127.0.0.1:0")
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
-	defer func() { cancel(); wg.Wait(); p.stop(t) }()
+	defer func() { cancel(); wg.Wait(); stop(t, p) }()
 	for range 8 {
 		wg.Go(func() { ask(ctx, url+"/search?term=president&cnn=on&bbc=on&nyt=on") })
 	}

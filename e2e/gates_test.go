@@ -21,6 +21,7 @@ import (
 	"testing"
 	"time"
 
+	"evenkeel.dev/examples/child"
 	"evenkeel.dev/gcgate"
 	"evenkeel.dev/gcgate/haproxy"
 	"evenkeel.dev/gcgate/health"
@@ -126,7 +127,7 @@ func (l countedListener) Accept() (net.Conn, error) {
 
 // gated is a running replica with a gate.
 type gated struct {
-	*process
+	*child.Child
 	*replica // its port
 	client   http.Client
 }
@@ -138,7 +139,7 @@ func startGated(t *testing.T, s gatedSetup) *gated {
 		t.Fatal(err)
 	}
 	p, addr := start(t, regexp.MustCompile(`^listening on (\S+)`), "/usr/bin/env", gatedEnv+"="+string(setup), os.Args[0])
-	g := &gated{process: p, replica: &replica{port: portOnly(addr)}, client: http.Client{Timeout: time.Minute}}
+	g := &gated{Child: p, replica: &replica{port: portOnly(addr)}, client: http.Client{Timeout: time.Minute}}
 	t.Cleanup(g.client.CloseIdleConnections)
 	return g
 }
@@ -381,7 +382,7 @@ func (h *haproxyServer) twoAtOnce(t *testing.T, replicas [2]*gated, rounds int, 
 	})
 	for _, g := range replicas {
 		s := g.stats(t)
-		_, log := g.output()
+		_, log := g.Output()
 		switch {
 		case silent == "" && s.Announced < uint64(rounds):
 			t.Errorf("%d of %d collections were announced", s.Announced, rounds)

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"evenkeel.dev/examples/child"
 	"evenkeel.dev/gcgate"
 	"evenkeel.dev/gcgate/haproxy"
 	"evenkeel.dev/gcgate/health"
@@ -28,7 +29,7 @@ const signalTimeout = time.Minute
 
 // haproxyServer is a running HAProxy with the replicas a and b behind it.
 type haproxyServer struct {
-	*process
+	*child.Child
 	*caller
 	a, b   *replica
 	admin  string // port of the stats socket
@@ -66,7 +67,7 @@ func (h *haproxyServer) run(t *testing.T, config string, edit func(string) strin
 	}
 	port := freeServerPort(t)
 	h.caller = newCaller(t, port)
-	h.process = startServer(t, "127.0.0.1:"+port, []string{
+	h.Child = startServer(t, "127.0.0.1:"+port, []string{
 		"LISTEN_PORT=" + port, "ADMIN_PORT=" + h.admin, "A_PORT=" + h.a.port, "B_PORT=" + h.b.port,
 		"A_AGENT_PORT=" + h.agent, "B_AGENT_PORT=" + h.agentB,
 	}, bin, "-W", "-db", "-f", path)
@@ -181,7 +182,7 @@ func TestHAProxyReloadWhileDrainedIsMendedByRepeatingDrain(t *testing.T) {
 		// HAProxy 2.6 loses a signal that comes in the first moments of the master.
 		if time.Since(sent) > 3*time.Second {
 			sent = time.Now()
-			h.cmd.Process.Signal(syscall.SIGUSR2)
+			h.Signal(syscall.SIGUSR2)
 		}
 		return h.worker(t) != old
 	})

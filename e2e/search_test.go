@@ -86,10 +86,10 @@ func TestSearch(t *testing.T) {
 		}
 	})
 
-	if code := p.stop(t); code != 0 {
+	if code := stop(t, p); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
-	if _, stderr := p.output(); stderr != "" {
+	if _, stderr := p.Output(); stderr != "" {
 		t.Errorf("stderr holds %q", stderr)
 	}
 }
@@ -106,7 +106,7 @@ func TestSearchFailedFeed(t *testing.T) {
 		t.Errorf("boxes %q", got)
 	}
 	shoot(t, ctx, "failed-feed")
-	if code := p.stop(t); code != 0 {
+	if code := stop(t, p); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
 }

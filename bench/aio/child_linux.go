@@ -1,23 +1,21 @@
 package main
 
 import (
-	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 	"unsafe"
 
 	"evenkeel.dev/bench/machine"
+	"evenkeel.dev/examples/child"
 )
 
 // This file hands the address of a CPU mask to the kernel, in calls that return before the mask
@@ -30,84 +28,85 @@ const (
 	clientCore        // the second
 )
 
-// child is a program that the driver started, and ends by its process id.
-type child struct {
-	cmd    *exec.Cmd
-	name   string
-	input  io.WriteCloser
-	lines  chan string // of its output
-	cancel context.CancelFunc
-	errors *tail
+// peer is a server or a client that the driver started.
+type peer struct {
+	*child.Child
+	name  string
+	lines lines // of its output
 }
 
 // start starts argv on one core with one P.
-func (d *driver) start(ctx context.Context, argv []string, core int) (*child, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	c := &child{name: filepath.Base(argv[0]), lines: make(chan string, 64), cancel: cancel, errors: &tail{}}
-	c.cmd = exec.CommandContext(ctx, argv[0], argv[1:]...)
-	c.cmd.Env = append(os.Environ(), "GOMAXPROCS=1")
-	c.cmd.Stderr = c.errors
-	// An interrupt from the keyboard reaches the driver alone, which then ends what it started;
-	// a driver that is killed takes its children along.
-	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	c.cmd.WaitDelay = 2 * time.Second
-	out, err := c.cmd.StdoutPipe()
-	in, ierr := c.cmd.StdinPipe()
-	c.input = in
-	if err := errors.Join(err, ierr); err != nil {
-		cancel()
+func (d *driver) start(ctx context.Context, argv []string, core int) (*peer, error) {
+	c := &peer{name: filepath.Base(argv[0]), lines: lines{whole: make(chan string, 64), over: make(chan struct{})}}
+	var err error
+	c.Child, err = child.Start(ctx, child.Options{
+		Args: argv, Env: []string{"GOMAXPROCS=1"}, Input: true, Stdout: &c.lines, StopTimeout: 2 * time.Second,
+		Launch: func(start func() error) error { return pinned(core, start) },
+	})
+	if errors.Is(err, os.ErrNotExist) {
+		err = fmt.Errorf("%w: make bench-aio builds it", err)
+	}
+	if err != nil {
 		return nil, err
 	}
-	if err := pinned(core, c.cmd.Start); err != nil {
-		cancel()
-		if errors.Is(err, os.ErrNotExist) {
-			err = fmt.Errorf("%w: make bench-aio builds it", err)
-		}
-		return nil, err
-	}
-	go func() {
-		defer close(c.lines)
-		for r := bufio.NewReader(out); ; {
-			line, err := r.ReadString('\n')
-			if err != nil {
-				return
-			}
-			c.lines <- strings.TrimSuffix(line, "\n")
-		}
-	}()
 	return c, nil
 }
 
-// line returns the next line of the child's output.
-func (c *child) line(ctx context.Context, patience time.Duration) (string, error) {
+// line returns the next line of the peer's output.
+func (c *peer) line(ctx context.Context, patience time.Duration) (string, error) {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {
-	case s, ok := <-c.lines:
-		if !ok {
-			c.cancel()
-			_ = c.cmd.Wait() // what it said on its standard error is whole then
-			return "", fmt.Errorf("%s ended early: %s", c.name, c.errors)
-		}
+	case s := <-c.lines.whole:
 		return s, nil
+	case <-c.Exited():
+		select {
+		case s := <-c.lines.whole: // it was said before
+			return s, nil
+		default:
+			return "", fmt.Errorf("%s ended early: %s", c.name, c.complaint())
+		}
 	case <-ctx.Done():
 		return "", context.Cause(ctx)
 	case <-timer.C:
-		return "", fmt.Errorf("%s is stuck: it said nothing for %v: %s", c.name, patience, c.errors)
+		return "", fmt.Errorf("%s is stuck: it said nothing for %v: %s", c.name, patience, c.complaint())
 	}
 }
 
-// end ends the child: politely first, as the kernel may hold on to the sockets of one that is
-// killed.
-func (c *child) end() {
-	_ = c.input.Close()
-	_ = c.cmd.Process.Signal(syscall.SIGTERM)
-	timer := time.AfterFunc(2*time.Second, c.cancel)
-	for range c.lines { // Wait must not close the pipe before all is read
+// complaint returns the end of what the peer has said on its standard error.
+func (c *peer) complaint() string {
+	_, said := c.Output()
+	return strings.TrimSpace(said[max(0, len(said)-500):])
+}
+
+// end ends the peer: politely first, as the kernel may hold on to the sockets of one that is
+// killed. How it ended says nothing: it was told to.
+func (c *peer) end() {
+	close(c.lines.over)
+	_ = c.Stop()
+}
+
+// lines makes lines of what is written to it, by one goroutine, which waits for who reads them
+// until they are over.
+type lines struct {
+	whole chan string
+	over  chan struct{} // closed when nobody reads any more
+	part  []byte
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.part = append(l.part, p...)
+	for {
+		line, rest, ended := bytes.Cut(l.part, []byte{'\n'})
+		if !ended {
+			return len(p), nil
+		}
+		select {
+		case l.whole <- string(line):
+		case <-l.over:
+		}
+		l.part = rest
 	}
-	_ = c.cmd.Wait() // how it ended says nothing: it was told to
-	timer.Stop()
-	c.cancel()
 }
 
 // pinned calls start on a thread that may run on one core, which children inherit.
@@ -141,28 +140,6 @@ func affinity(call uintptr, mask *[16]uint64) error {
 		return e
 	}
 	return nil
-}
-
-// tail keeps the end of what is written to it. It is safe for concurrent use.
-type tail struct {
-	mu   sync.Mutex
-	text []byte // guarded by mu
-}
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.text = append(t.text, p...)
-	if n := len(t.text) - 500; n > 0 {
-		t.text = t.text[n:]
-	}
-	return len(p), nil
-}
-
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return strings.TrimSpace(string(t.text))
 }
 
 // resident returns what of a process is in memory, in bytes: all of it, and its own pages, without

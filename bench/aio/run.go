@@ -65,7 +65,7 @@ func (d *driver) one(ctx context.Context, s server, p point) (sample, error) {
 		return out, d.idle(ctx, srv, addr, p, &out)
 	}
 	argv := []string{
-		d.path("client"), "-addr", addr, "-pid", fmt.Sprint(srv.cmd.Process.Pid), "-load", d.clientLoad(p),
+		d.path("client"), "-addr", addr, "-pid", fmt.Sprint(srv.Pid()), "-load", d.clientLoad(p),
 		"-size", fmt.Sprint(p.size), "-conns", fmt.Sprint(p.conns),
 		"-length", d.length.String(), "-warmup", d.warmup.String(), "-traced", d.traced(p).String(),
 	}
@@ -101,7 +101,7 @@ func (d *driver) clientLoad(p point) string {
 }
 
 // lateness reads what the server said at the two ends of the measured time.
-func lateness(ctx context.Context, srv *child) (*wire.Latency, error) {
+func lateness(ctx context.Context, srv *peer) (*wire.Latency, error) {
 	var l wire.Latency
 	for range 2 { // the first is of the time before
 		line, err := srv.line(ctx, stuck)
@@ -121,7 +121,7 @@ func lateness(ctx context.Context, srv *child) (*wire.Latency, error) {
 
 // idle measures what connections that have spoken once keep resident in the server. Those before
 // them have had the code and the fixed pools brought in.
-func (d *driver) idle(ctx context.Context, srv *child, addr string, p point, out *sample) error {
+func (d *driver) idle(ctx context.Context, srv *peer, addr string, p point, out *sample) error {
 	const first = 100
 	client, err := d.start(ctx, []string{
 		d.path("client"), "-addr", addr, "-load", "hold", "-size", fmt.Sprint(p.size), "-conns", fmt.Sprint(p.conns), "-first", fmt.Sprint(first),
@@ -137,7 +137,7 @@ func (d *driver) idle(ctx context.Context, srv *child, addr string, p point, out
 	if err != nil {
 		return err
 	}
-	if _, err := io.WriteString(client.input, "\n"); err != nil {
+	if _, err := io.WriteString(client.Input, "\n"); err != nil {
 		return err
 	}
 	if err := await(ctx, client, wire.Held); err != nil {
@@ -149,19 +149,19 @@ func (d *driver) idle(ctx context.Context, srv *child, addr string, p point, out
 }
 
 // settle has the server give back what it does not need, and returns what is left.
-func settle(ctx context.Context, srv *child) (all, own float64, err error) {
+func settle(ctx context.Context, srv *peer) (all, own float64, err error) {
 	time.Sleep(100 * time.Millisecond) // what the last answers left to do
-	if err := srv.cmd.Process.Signal(syscall.SIGUSR1); err != nil {
+	if err := srv.Signal(syscall.SIGUSR1); err != nil {
 		return 0, 0, err
 	}
 	if err := await(ctx, srv, wire.Settled); err != nil {
 		return 0, 0, err
 	}
-	return resident(srv.cmd.Process.Pid)
+	return resident(srv.Pid())
 }
 
 // await waits for a line.
-func await(ctx context.Context, c *child, want string) error {
+func await(ctx context.Context, c *peer, want string) error {
 	line, err := c.line(ctx, stuck)
 	if err == nil && line != want {
 		err = fmt.Errorf("%s said %.80q instead of %q", c.name, line, want)

@@ -89,7 +89,7 @@ func (d *driver) findDefault(ctx context.Context) error {
 	if _, err := c.line(ctx, stuck); err != nil {
 		return fmt.Errorf("aio's default backend is not known: %w", err)
 	}
-	fds := fmt.Sprintf("/proc/%d/fd", c.cmd.Process.Pid)
+	fds := fmt.Sprintf("/proc/%d/fd", c.Pid())
 	entries, err := os.ReadDir(fds)
 	for _, e := range entries {
 		to, _ := os.Readlink(fds + "/" + e.Name()) // it may have been closed

@@ -56,7 +56,7 @@ const (
 )
 
 // measure puts load on a service, takes a trace meanwhile and looks at it.
-func (d *driver) measure(ctx context.Context, c *child, l load, name string) (*sample, error) {
+func (d *driver) measure(ctx context.Context, c *running, l load, name string) (*sample, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s := &sample{}
@@ -105,7 +105,7 @@ func (d *driver) measure(ctx context.Context, c *child, l load, name string) (*s
 		return nil, fmt.Errorf("%s: %d requests failed: %v, statuses %v", name, r.Failed, r.Failures, r.Statuses)
 	}
 	s.answered, s.CPU = r.Answered, t.cpu
-	if s.PeakRSS, err = machine.PeakRSS(c.cmd.Process.Pid); err != nil {
+	if s.PeakRSS, err = machine.PeakRSS(c.Pid()); err != nil {
 		return nil, err
 	}
 	if d.traces != "" {

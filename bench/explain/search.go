@@ -103,7 +103,7 @@ func (d *driver) found(ctx context.Context, rate float64) (float64, error) {
 
 // tracedLoad puts load on the search service while it is traced, and returns no trace if that
 // was over before the load was, or so soon after that it cannot be told.
-func (d *driver) tracedLoad(ctx context.Context, c *child, rate float64, length time.Duration) (*loadgen.Result, []byte, error) {
+func (d *driver) tracedLoad(ctx context.Context, c *running, rate float64, length time.Duration) (*loadgen.Result, []byte, error) {
 	res, err := begin(ctx, c.url, length)
 	if err != nil {
 		return nil, nil, err

@@ -132,7 +132,7 @@ func (d *driver) serve(ctx context.Context, s *service, env []string, rate float
 }
 
 // pinned starts a service on the first core. taskset is part of util-linux.
-func (d *driver) pinned(ctx context.Context, s *service, env []string) (*child, error) {
+func (d *driver) pinned(ctx context.Context, s *service, env []string) (*running, error) {
 	argv := append([]string{"taskset", "-c", "0", filepath.Join(d.bin, s.name), "-addr=127.0.0.1:0"}, s.args...)
 	return start(ctx, append([]string{"GOMAXPROCS=1"}, env...), argv...)
 }

@@ -11,11 +11,11 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"syscall"
 	"time"
 
 	"evenkeel.dev/bench/fastc/ginlog"
 	"evenkeel.dev/bench/figure"
+	"evenkeel.dev/examples/child"
 	"evenkeel.dev/loadgen"
 )
 
@@ -120,29 +120,29 @@ func column(all []sample, l layout, path string, of func(sample) float64) (xs []
 	return xs
 }
 
-// child is the server under load.
-type child struct {
+// server is the server under load.
+type server struct {
+	*child.Child
 	layout layout
-	cmd    *exec.Cmd
 	log    *os.File // its standard output: Gin's access log
 	url    string
 }
 
 var listening = regexp.MustCompile(`msg=listening .*?(127\.0\.0\.1:[0-9]+)`)
 
-// start starts the server on its cores and waits until it listens.
-func (b *bench) start(l layout) (*child, error) {
+// start starts the server on its cores and waits until it listens. Its log goes to the file
+// itself: this program must not work while the server does.
+func (b *bench) start(l layout) (*server, error) {
 	f, err := os.CreateTemp("", "bench-fastc-*.log")
 	if err != nil {
 		return nil, err
 	}
-	c := &child{layout: l, log: f}
-	c.cmd = exec.CommandContext(b.ctx, "taskset", "-c", l.server, filepath.Join(b.bin, "fastcserver"), "-addr", "127.0.0.1:0")
-	c.cmd.Stdout, c.cmd.Stderr = f, os.Stderr
-	c.cmd.Cancel = func() error { return c.cmd.Process.Signal(syscall.SIGTERM) }
-	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C reaches this command alone
-	c.cmd.WaitDelay = 5 * time.Second
-	if err := c.cmd.Start(); err != nil {
+	c := &server{layout: l, log: f}
+	c.Child, err = child.Start(b.ctx, child.Options{
+		Args:   []string{"taskset", "-c", l.server, filepath.Join(b.bin, "fastcserver"), "-addr", "127.0.0.1:0"},
+		Stdout: f, Stderr: os.Stderr, StopTimeout: 5 * time.Second,
+	})
+	if err != nil {
 		return nil, errors.Join(err, f.Close(), os.Remove(f.Name()))
 	}
 	for end := time.Now().Add(10 * time.Second); time.Now().Before(end) && b.ctx.Err() == nil; time.Sleep(20 * time.Millisecond) {
@@ -159,14 +159,16 @@ func (b *bench) start(l layout) (*child, error) {
 }
 
 // end ends the server.
-func (c *child) end() error {
-	_ = c.cmd.Process.Signal(syscall.SIGTERM)
-	err := c.cmd.Wait()
+func (c *server) end() error {
+	err := c.Stop()
+	if s := c.State(); err == nil && !s.Success() {
+		err = errors.New("fastcserver: " + s.String())
+	}
 	return errors.Join(err, c.log.Close(), os.Remove(c.log.Name()))
 }
 
 // load runs evenkeel load against path and looks at both sides' times.
-func (b *bench) load(c *child, path string) (sample, error) {
+func (b *bench) load(c *server, path string) (sample, error) {
 	before, err := os.Stat(c.log.Name())
 	if err != nil {
 		return sample{}, err

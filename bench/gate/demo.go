@@ -115,8 +115,8 @@ func (d *driver) demoOnce(ctx context.Context, label string, m mode, l load) (de
 	run := demoRun{Label: label, Repeat: 1, Load: r, Server: demoServer{Exit: "stopped"}, Env: []string{"GOMAXPROCS=1"}}
 	run.Command = append([]string{filepath.Base(m.binary(d.bin))}, append(d.work, m.arguments(place{socket: d.socket, turns: "turns"})...)...)
 	for _, rep := range sys.replicas {
-		peak, _ := machine.PeakRSS(rep.cmd.Process.Pid)
-		cpu, _ := machine.CPUTime(rep.cmd.Process.Pid)
+		peak, _ := machine.PeakRSS(rep.Pid())
+		cpu, _ := machine.CPUTime(rep.Pid())
 		run.Server.PeakRSSBytes += peak
 		run.Server.CPU += cpu
 	}

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"os/exec"
 	"path/filepath"
 	"sync"
 	"time"
 
+	"evenkeel.dev/examples/child"
 	"evenkeel.dev/loadgen"
 )
 
@@ -42,7 +42,7 @@ type faulty struct {
 	mode mode
 
 	mu       sync.Mutex // guards all below, and sys.replicas
-	etcd     *exec.Cmd
+	etcd     *child.Child
 	faults   []fault
 	failures []failure
 	failed   int64
@@ -164,12 +164,13 @@ func (f *faulty) startEtcd(ctx context.Context) error {
 		return err
 	}
 	url := "http://" + f.driver.etcd
-	cmd := exec.Command("etcd", "--data-dir", filepath.Join(f.dir, "etcd"), "--listen-client-urls", url,
-		"--advertise-client-urls", url, "--listen-peer-urls", "http://"+peer, "--logger", "zap", "--log-level", "error")
-	if err := cmd.Start(); err != nil {
+	f.etcd, err = child.Start(ctx, child.Options{Args: []string{
+		"etcd", "--data-dir", filepath.Join(f.dir, "etcd"), "--listen-client-urls", url,
+		"--advertise-client-urls", url, "--listen-peer-urls", "http://" + peer, "--logger", "zap", "--log-level", "error",
+	}})
+	if err != nil {
 		return fmt.Errorf("%w; install etcd, for instance: sudo apt-get install etcd-server", err)
 	}
-	f.etcd = cmd
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end) && ctx.Err() == nil; time.Sleep(50 * time.Millisecond) {
 		resp, err := http.Get(url + "/health")
 		if err != nil {
@@ -186,8 +187,7 @@ func (f *faulty) startEtcd(ctx context.Context) error {
 
 func (f *faulty) stopEtcd() {
 	if f.etcd != nil {
-		_ = f.etcd.Process.Kill()
-		_ = f.etcd.Wait()
+		f.etcd.Kill()
 		f.etcd = nil
 	}
 }

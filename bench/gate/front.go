@@ -1,15 +1,14 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"math/rand/v2"
 	"net"
-	"os"
-	"os/exec"
 	"syscall"
 	"time"
+
+	"evenkeel.dev/examples/child"
 )
 
 // The balancers.
@@ -21,11 +20,7 @@ const (
 )
 
 // front is a balancer that runs.
-type front struct {
-	cmd    *exec.Cmd
-	exited chan struct{}
-	output bytes.Buffer
-}
+type front struct{ *child.Child }
 
 // startFront starts a balancer of this kind before the replicas.
 func (d *driver) startFront(ctx context.Context, kind string) (*front, error) {
@@ -33,19 +28,15 @@ func (d *driver) startFront(ctx context.Context, kind string) (*front, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &front{cmd: exec.Command(argv[0], argv[1:]...), exited: make(chan struct{})}
-	f.cmd.Env = append(os.Environ(), env...)
-	f.cmd.Stdout, f.cmd.Stderr = &f.output, &f.output
-	if err := f.cmd.Start(); err != nil {
+	c, err := child.Start(ctx, child.Options{Args: argv, Env: env, StopTimeout: 2 * time.Second})
+	if err != nil {
 		return nil, fmt.Errorf("%w; install %s, for instance: sudo apt-get install %s", err, argv[0], argv[0])
 	}
-	go func() {
-		_ = f.cmd.Wait()
-		close(f.exited)
-	}()
+	f := &front{c}
 	if err := f.await(ctx, d.front); err != nil {
 		f.stop()
-		return nil, fmt.Errorf("%s: %w\n%s", argv[0], err, f.output.String())
+		stdout, stderr := c.Output()
+		return nil, fmt.Errorf("%s: %w\n%s%s", argv[0], err, stdout, stderr)
 	}
 	return f, nil
 }
@@ -58,7 +49,7 @@ func (f *front) await(ctx context.Context, addr string) error {
 			return c.Close()
 		}
 		select {
-		case <-f.exited:
+		case <-f.Exited():
 			return fmt.Errorf("ended at once")
 		case <-time.After(10 * time.Millisecond):
 		}
@@ -67,18 +58,10 @@ func (f *front) await(ctx context.Context, addr string) error {
 }
 
 // reload makes HAProxy's master start a new worker.
-func (f *front) reload() error { return f.cmd.Process.Signal(syscall.SIGUSR2) }
+func (f *front) reload() error { return f.Signal(syscall.SIGUSR2) }
 
-// stop ends it and returns when it has ended.
-func (f *front) stop() {
-	_ = f.cmd.Process.Signal(syscall.SIGTERM)
-	select {
-	case <-f.exited:
-	case <-time.After(2 * time.Second):
-		_ = f.cmd.Process.Kill()
-		<-f.exited
-	}
-}
+// stop ends it and returns when it has ended: how says nothing.
+func (f *front) stop() { _ = f.Stop() }
 
 // freeAddr returns an address on which nothing listens just now. Its port is none of those that the kernel gives to
 // connections, so that nobody has it before the server that it is for.

@@ -113,7 +113,7 @@ func (d *driver) idleProcesses(ctx context.Context) (figures []idleFigures, err 
 // cpuAndSwitches reads what processes have used since they began.
 func cpuAndSwitches(of []*replica) (figures []idleFigures, err error) {
 	for _, r := range of {
-		pid := r.cmd.Process.Pid
+		pid := r.Pid()
 		cpu, cerr := machine.CPUTime(pid)
 		n, serr := switches(pid)
 		figures = append(figures, idleFigures{CPU: cpu, Switches: n})

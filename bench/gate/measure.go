@@ -120,14 +120,14 @@ type state struct {
 func (s *system) state(ctx context.Context) (st state, err error) {
 	for _, r := range s.replicas {
 		x, serr := r.stats(ctx)
-		cpu, cerr := machine.CPUTime(r.cmd.Process.Pid)
+		cpu, cerr := machine.CPUTime(r.Pid())
 		st.stats, st.cpu = append(st.stats, x), append(st.cpu, cpu)
 		err = errors.Join(err, serr, cerr)
 	}
 	// The replicas and the balancer are children of this process, the balancer's workers theirs.
 	var oerr error
 	if st.ours, oerr = familyCPU(os.Getpid()); s.front != nil && oerr == nil {
-		pid := s.front.cmd.Process.Pid
+		pid := s.front.Pid()
 		var all, master time.Duration
 		all, oerr = familyCPU(pid)
 		master, _ = machine.CPUTime(pid) // counted above
@@ -212,7 +212,7 @@ func (d *driver) loadOn(ctx context.Context, sys *system, m mode, l load) (sampl
 			s.Gates = append(s.Gates, g)
 			s.Escaped = append(s.Escaped, after.stats[i].escaped())
 		}
-		peak, perr := machine.PeakRSS(rep.cmd.Process.Pid)
+		peak, perr := machine.PeakRSS(rep.Pid())
 		err = errors.Join(err, perr)
 		s.PeakRSS = append(s.PeakRSS, peak)
 	}

@@ -161,7 +161,8 @@ func (r *replica) collect(ctx context.Context) bool {
 
 // warnings returns the log's lines of level Warn. It is called when the replica has ended.
 func (r *replica) warnings() (lines []string) {
-	for line := range strings.Lines(r.log.String()) {
+	log, _ := r.Output()
+	for line := range strings.Lines(log) {
 		if strings.Contains(line, " level=WARN ") {
 			lines = append(lines, strings.TrimSpace(line))
 		}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,19 +8,18 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
-	"syscall"
+	"slices"
 	"time"
+
+	"evenkeel.dev/examples/child"
 )
 
 // replica is a process of the service that runs.
 type replica struct {
+	*child.Child
 	addr   string
-	probe  string // path that answers when it is up
-	cmd    *exec.Cmd
-	exited chan struct{}
-	log    bytes.Buffer // standard output; read it after exited
-	cycles *cycles      // of a program without /stats; nil: it has them
+	probe  string  // path that answers when it is up
+	cycles *cycles // of a program without /stats; nil: it has them
 }
 
 // spec is how to start a replica.
@@ -45,28 +43,24 @@ func (d *driver) startReplica(ctx context.Context, s spec) (*replica, error) {
 	if !d.quick { // which measures nothing: on a busy machine they would starve
 		argv = nicer(argv...)
 	}
-	r := &replica{addr: s.addr, probe: "/stats", cmd: exec.Command(argv[0], argv[1:]...), exited: make(chan struct{})}
-	r.cmd.Env = append(append(os.Environ(), s.mode.environment(s.place)...), s.env...)
-	r.cmd.Stdout, r.cmd.Stderr = &r.log, s.stderr
+	r := &replica{addr: s.addr, probe: "/stats"}
+	o := child.Options{Args: argv, Env: slices.Concat(s.mode.environment(s.place), s.env), Stderr: s.stderr}
 	if s.stderr == nil {
-		r.cmd.Stderr = os.Stderr
+		o.Stderr = os.Stderr
 	}
 	if s.mode.foreign() {
 		r.probe, r.cycles = s.mode.target(), newCycles()
-		r.cmd.Stderr = r.cycles
+		o.Stderr = r.cycles
 	}
-	if err := r.cmd.Start(); err != nil {
+	var err error
+	if r.Child, err = child.Start(ctx, o); err != nil {
 		r.cycles.close()
 		return nil, err
 	}
-	go func() {
-		_ = r.cmd.Wait()
-		r.cycles.close()
-		close(r.exited)
-	}()
 	if err := r.await(ctx); err != nil {
 		r.stop()
-		return nil, fmt.Errorf("%s: %w\n%s", s.mode.binary(d.bin), err, r.log.String())
+		log, _ := r.Output()
+		return nil, fmt.Errorf("%s: %w\n%s", s.mode.binary(d.bin), err, log)
 	}
 	return r, nil
 }
@@ -80,7 +74,7 @@ func (r *replica) await(ctx context.Context) error {
 			return resp.Body.Close()
 		}
 		select {
-		case <-r.exited:
+		case <-r.Exited():
 			return fmt.Errorf("ended before it answered")
 		case <-ctx.Done():
 			return ctx.Err()
@@ -156,18 +150,14 @@ func (r *replica) get(ctx context.Context, path string) (*http.Response, error) 
 	return resp, err
 }
 
-// stop ends the process and returns when it has ended.
+// stop ends the process and returns when it has ended: how says nothing.
 func (r *replica) stop() {
-	_ = r.cmd.Process.Signal(syscall.SIGTERM)
-	select {
-	case <-r.exited:
-	case <-time.After(10 * time.Second):
-		r.kill()
-	}
+	_ = r.Stop()
+	r.cycles.close()
 }
 
 // kill ends it as a crash would.
 func (r *replica) kill() {
-	_ = r.cmd.Process.Kill()
-	<-r.exited
+	r.Kill()
+	r.cycles.close()
 }

@@ -4,7 +4,7 @@
 package main
 
 import (
-	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -13,10 +13,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
 	"evenkeel.dev/bench/figure"
+	"evenkeel.dev/examples/child"
 	"evenkeel.dev/loadgen"
 )
 
@@ -65,21 +67,14 @@ func run(bin, results string, rounds int, length time.Duration) error {
 
 // start starts the server on a free port.
 func (b *bench) start() (stop func(), err error) {
-	cmd := exec.Command(filepath.Join(b.bin, "server"))
-	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
+	c, err := child.Start(context.Background(), child.Options{
+		Args: []string{filepath.Join(b.bin, "server")}, Ready: regexp.MustCompile("^(.*)$"), Stderr: os.Stderr,
+	})
 	if err != nil {
 		return nil, err
 	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	line, err := bufio.NewReader(out).ReadString('\n')
-	b.server = strings.TrimSpace(line)
-	return func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	}, err
+	b.server = c.Match
+	return c.Kill, nil
 }
 
 // sample is one run of one tool.

@@ -1,9 +1,9 @@
+//go:build unix
+
 package main
 
 import (
-	"bufio"
 	"context"
-	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"evenkeel.dev/examples/child"
 )
 
 // TestGuidesPprof runs what the guide says about pprof on a program that is built as make build
@@ -41,7 +43,12 @@ func TestGuidesPprof(t *testing.T) {
 	}
 	bin := filepath.Join(t.TempDir(), "search")
 	shell(".", strings.TrimPrefix(build[0], "GO_BUILD = ")+" -o "+bin+" .")
-	url := startProgram(t, bin)
+	search, err := child.Start(ctx, child.Options{Args: []string{bin, "-addr", "127.0.0.1:0"}, Ready: listening})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(search.Kill)
+	url := search.Match
 	for range 50 {
 		if status, _ := fetch(t, url+"/search?term=storm&cnn=on&bbc=on&nyt=on"); status != http.StatusOK {
 			t.Fatalf("status %d", status)
@@ -68,30 +75,4 @@ func linesOf(t *testing.T, name, start string) (lines []string) {
 		}
 	}
 	return lines
-}
-
-// startProgram starts a program that says where it listens, and returns that.
-func startProgram(t *testing.T, bin string) (url string) {
-	t.Helper()
-	cmd := exec.Command(bin, "-addr", "127.0.0.1:0")
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
-	lines := bufio.NewScanner(out)
-	for lines.Scan() {
-		if m := listening.FindStringSubmatch(lines.Text()); m != nil {
-			go io.Copy(io.Discard, out)
-			return m[1]
-		}
-	}
-	t.Fatal("it ended before it listened")
-	return ""
 }

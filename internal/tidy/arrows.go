@@ -85,7 +85,7 @@ var arrows = []arrow{
 	{"contrib/...", []string{anyPublic, "contrib/...", anyThird}},
 	{"examples/...", []string{anyPublic, "contrib/...", "examples/...", anyThird}},
 	{"bench/...", []string{anyPublic, "contrib/...", "bench/...", "examples/...", anyThird}}, // one workload, in examples
-	{"e2e/...", []string{anyPublic, "contrib/...", "e2e/...", anyThird}},
+	{"e2e/...", []string{anyPublic, "contrib/...", "e2e/...", "examples/child", anyThird}},   // the one starter
 	{"tools/...", nil},
 }
 

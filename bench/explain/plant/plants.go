@@ -3,19 +3,20 @@
 package main
 
 import (
-	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
+	"regexp"
 	"runtime"
 	"runtime/debug"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"evenkeel.dev/examples/child"
 )
 
 // plants are the causes, by number.
@@ -188,7 +189,6 @@ func askForFile(bool) error {
 var behind struct {
 	url     string
 	without bool
-	input   io.Closer // it ends with this process
 	client  http.Client
 }
 
@@ -198,23 +198,13 @@ func startBehind(without bool) error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command(self, "-behind")
-	cmd.Stderr = os.Stderr
-	if behind.input, err = cmd.StdinPipe(); err != nil {
-		return err
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	line, err := bufio.NewReader(out).ReadString('\n')
+	c, err := child.Start(context.Background(), child.Options{
+		Args: []string{self, "-behind"}, Ready: regexp.MustCompile("^(.*)$"), Input: true, Stderr: os.Stderr,
+	})
 	if err != nil {
 		return fmt.Errorf("the service behind: %w", err)
 	}
-	behind.url, behind.without = strings.TrimSpace(line), without
+	behind.url, behind.without = c.Match, without
 	behind.client.Transport = &http.Transport{MaxIdleConnsPerHost: 100}
 	return nil
 }

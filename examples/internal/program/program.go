@@ -5,10 +5,7 @@
 package program
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
-	"io"
 	"net"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"evenkeel.dev/examples/child"
 )
 
 // patience bounds every wait.
@@ -34,11 +33,9 @@ func Build(t *testing.T) string {
 
 // Program is a running example.
 type Program struct {
-	Addr string
-	t    *testing.T
-	cmd  *exec.Cmd
-	log  bytes.Buffer // after the line that says the address; complete when done is closed
-	done chan struct{}
+	Addr  string
+	t     *testing.T
+	child *child.Child
 }
 
 var listening = regexp.MustCompile(`msg=listening (?:addr=|url=http://)(\S+)`)
@@ -46,31 +43,12 @@ var listening = regexp.MustCompile(`msg=listening (?:addr=|url=http://)(\S+)`)
 // Start starts it on a free port and waits until it listens.
 func Start(t *testing.T, path string, args ...string) *Program {
 	t.Helper()
-	p := &Program{t: t, done: make(chan struct{})}
-	p.cmd = exec.Command(path, append([]string{"-addr", "127.0.0.1:0"}, args...)...)
-	var stderr bytes.Buffer
-	p.cmd.Stderr = &stderr
-	out, err := p.cmd.StdoutPipe()
+	c, err := child.Start(t.Context(), child.Options{Args: append([]string{path, "-addr", "127.0.0.1:0"}, args...), Ready: listening})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = p.cmd.Process.Kill(); <-p.done })
-	lines := bufio.NewReader(out)
-	for p.Addr == "" {
-		line, err := lines.ReadString('\n')
-		if m := listening.FindStringSubmatch(line); m != nil {
-			p.Addr = m[1]
-		}
-		if err != nil {
-			close(p.done)
-			t.Fatalf("it does not listen: %v\n%s", p.cmd.Wait(), stderr.Bytes())
-		}
-	}
-	go func() { defer close(p.done); _, _ = io.Copy(&p.log, lines) }()
-	return p
+	t.Cleanup(c.Kill)
+	return &Program{Addr: c.Match, t: t, child: c}
 }
 
 // Dial connects to it.
@@ -90,18 +68,19 @@ func (p *Program) Dial() *net.TCPConn {
 // Stop stops it by a signal, wants exit code 0, and returns what it has logged.
 func (p *Program) Stop(sig syscall.Signal) string {
 	p.t.Helper()
-	if err := p.cmd.Process.Signal(sig); err != nil {
+	if err := p.child.Signal(sig); err != nil {
 		p.t.Fatal(err)
 	}
 	select {
-	case <-p.done:
+	case <-p.child.Exited():
 	case <-time.After(patience):
 		p.t.Fatalf("it runs on after %v", sig)
 	}
-	if err := p.cmd.Wait(); err != nil {
-		p.t.Errorf("after %v: %v", sig, err)
+	stdout, stderr := p.child.Output()
+	if state := p.child.State(); !state.Success() {
+		p.t.Errorf("after %v: %v\n%s", sig, state, stderr)
 	}
-	return p.log.String()
+	return stdout
 }
 
 // Refuses runs it with arguments that it must not like, and checks its exit code and what it says.
