@@ -26,7 +26,6 @@ import (
 	"time"
 
 	"evenkeel.dev/bench/figure"
-	"evenkeel.dev/bench/machine"
 )
 
 // driver is what the measurements share.
@@ -94,7 +93,7 @@ func (d *driver) bench(ctx context.Context, results, plots string) error {
 	}
 	set := figure.New("aio")
 	set.Out = d.out
-	set.Machine = machine.This()
+	set.Machine = figure.Machine()
 	set.Versions["peers"] = peers()
 	d.raw = recorded{Rounds: d.rounds, LengthMS: d.length.Milliseconds(), Quick: d.quick, Read: map[bool]string{true: "swap", false: "own"}[d.swap]}
 	if err := d.findDefault(ctx); err != nil {

@@ -24,7 +24,6 @@ import (
 	"time"
 
 	"evenkeel.dev/bench/figure"
-	"evenkeel.dev/bench/machine"
 )
 
 // driver is what the measurements share.
@@ -82,7 +81,7 @@ func (d *driver) bench(ctx context.Context, part, results string) error {
 		names = []string{part}
 	}
 	d.set = figure.New("explain")
-	d.set.Out, d.set.Machine = d.out, machine.This()
+	d.set.Out, d.set.Machine = d.out, figure.Machine()
 	d.set.Raw["rounds"], d.set.Raw["seconds"] = d.rounds, d.length.Seconds()
 	var err error
 	for _, n := range names {

@@ -20,7 +20,6 @@ import (
 
 	"evenkeel.dev/bench/fastc/sig"
 	"evenkeel.dev/bench/figure"
-	"evenkeel.dev/bench/machine"
 	"evenkeel.dev/fastc"
 )
 
@@ -57,7 +56,7 @@ func main() {
 	if *quick {
 		b.rounds, b.length = 2, time.Second
 	}
-	b.set.Machine = machine.This()
+	b.set.Machine = figure.Machine()
 	b.set.Versions["fastc"] = fastc.Source()
 	fmt.Println(fastc.Source())
 	found := false

@@ -54,6 +54,23 @@ func revision() string {
 	return strings.TrimSpace(string(out))
 }
 
+// Machine returns the machine as evenkeel writes it to run.json, from its command: what is internal to
+// the root module is not for this one to import. Like the drivers it expects to be run in the folder bench.
+func Machine() any {
+	cmd := exec.Command("go", "run", "./cmd/evenkeel", "version", "-json")
+	cmd.Dir = ".."
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	var said struct{ Machine json.RawMessage }
+	if err == nil {
+		err = json.Unmarshal(out, &said)
+	}
+	if err != nil {
+		return "not known: evenkeel version: " + err.Error()
+	}
+	return said.Machine
+}
+
 // AtLeast adds a figure that has to reach a bound.
 func (s *Set) AtLeast(name string, xs []float64, bound float64, unit string) {
 	m := Median(xs)

@@ -55,3 +55,12 @@ func TestSet(t *testing.T) {
 		t.Errorf("read back %+v, %v", back.Figures, err)
 	}
 }
+
+func TestMachine(t *testing.T) {
+	t.Chdir("..") // as the drivers
+	said, ok := Machine().(json.RawMessage)
+	var m struct{ Cores int }
+	if err := json.Unmarshal(said, &m); !ok || err != nil || m.Cores == 0 {
+		t.Errorf("%v, %v: %s", ok, err, said)
+	}
+}

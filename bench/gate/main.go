@@ -152,7 +152,7 @@ func (d *driver) prepare(modes, loads string) (err error) {
 		}
 		d.addrs = append(d.addrs, a)
 	}
-	d.set.Machine = machine.This()
+	d.set.Machine = figure.Machine()
 	d.set.Versions["peers"] = versions()
 	if !d.quick {
 		d.client()

@@ -1,34 +1,13 @@
-// Package machine describes the machine that a benchmark ran on, out of proc(5).
+// Package machine reads what processes use of the machine and what it has, out of proc(5). What machine
+// it is, evenkeel says: see figure.Machine.
 package machine
 
 import (
 	"bufio"
 	"fmt"
 	"os"
-	"runtime"
 	"strings"
 )
-
-// Machine is where figures come from.
-type Machine struct {
-	OS          string `json:"os"`
-	Arch        string `json:"arch"`
-	Kernel      string `json:"kernel,omitempty"`
-	CPU         string `json:"cpu,omitempty"`
-	Cores       int    `json:"cores"`
-	MemoryBytes int64  `json:"memory_bytes,omitempty"`
-	Go          string `json:"go"`
-}
-
-// This describes the machine that the program runs on.
-func This() Machine {
-	m := Machine{OS: runtime.GOOS, Arch: runtime.GOARCH, Cores: runtime.NumCPU(), Go: runtime.Version(), CPU: Field("/proc/cpuinfo", "model name")}
-	if b, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
-		m.Kernel = strings.TrimSpace(string(b))
-	}
-	m.MemoryBytes = Memory("MemTotal")
-	return m
-}
 
 // Memory returns a field of /proc/meminfo in bytes, 0 where there is none.
 func Memory(name string) int64 {

@@ -6,6 +6,7 @@
 //	evenkeel explain TRACE                    say from an execution trace why requests were slow
 //	evenkeel compare run.json...              put runs side by side, as a table or a page
 //	evenkeel gctrace [FILE]                   summarise a GODEBUG=gctrace=1 log
+//	evenkeel version [-json]                  say which this is; -json: and which machine
 //
 // evenkeel COMMAND -h tells more. Exit codes: 0 done; 1 it could not be done, or no request was
 // answered with a status of 2xx or 3xx; 2 the command line was wrong; 3 a -fail-if was exceeded; 130
@@ -18,7 +19,6 @@ import (
 	"io"
 	"os"
 
-	"evenkeel.dev/internal/runfile"
 	"evenkeel.dev/internal/textfmt"
 )
 
@@ -33,6 +33,7 @@ var subcommands = []subcommand{
 	{"explain", "[flags] TRACE", "say from an execution trace why the slowest requests were slow", runExplain},
 	{"compare", "[flags] run.json...", "put runs side by side, as a table or a page", runCompare},
 	{"gctrace", "[flags] [FILE]", "summarise a GODEBUG=gctrace=1 log", runGCTrace},
+	{"version", "[-json]", "say which evenkeel this is", runVersion},
 }
 
 func main() {
@@ -58,16 +59,15 @@ func (a *app) main(ctx context.Context, args []string) int {
 			return exitOK
 		}
 		args = []string{args[1], "-h"}
-	case "version", "-version", "--version":
-		fmt.Fprintln(a.stdout, runfile.Tool())
-		return exitOK
+	case "-version", "--version":
+		args = append([]string{"version"}, args[1:]...)
 	}
 	for _, c := range subcommands {
 		if c.name == args[0] {
 			return a.exit(c.name, c.run(ctx, a, args[1:]))
 		}
 	}
-	fmt.Fprintf(a.stderr, "evenkeel: no command %q; there are load, run, explain, compare and gctrace (evenkeel -h)\n", args[0])
+	fmt.Fprintf(a.stderr, "evenkeel: no command %q; there are load, run, explain, compare, gctrace and version (evenkeel -h)\n", args[0])
 	return exitUsage
 }
 
@@ -76,5 +76,5 @@ func (a *app) usage(w io.Writer) {
 	for _, c := range subcommands {
 		fmt.Fprintf(w, "  evenkeel %-8s%-28s%s\n", c.name, c.args, c.what)
 	}
-	fmt.Fprint(w, "\nevenkeel COMMAND -h tells more; evenkeel version says which this is.\n")
+	fmt.Fprint(w, "\nevenkeel COMMAND -h tells more.\n")
 }

@@ -24,6 +24,10 @@ func TestUsage(t *testing.T) {
 		{"compare --help", exitOK, "-html", ""},
 		{"gctrace -help", exitOK, "GODEBUG=gctrace=1", ""},
 		{"version", exitOK, "evenkeel ", ""},
+		{"version -json", exitOK, "\"cores\": ", ""},
+		{"--version", exitOK, "evenkeel ", ""},
+		{"help version", exitOK, "-json", ""},
+		{"version now", exitUsage, "", `version: what is "now"?`},
 		{"lode", exitUsage, "", `no command "lode"`},
 		{"help lode", exitUsage, "", `no command "lode"`},
 

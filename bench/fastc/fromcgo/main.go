@@ -29,7 +29,6 @@ import (
 	"syscall"
 
 	"evenkeel.dev/bench/figure"
-	"evenkeel.dev/bench/machine"
 )
 
 func main() {
@@ -67,7 +66,7 @@ func run(ctx context.Context, root, only string, rounds int, results, keep strin
 		return err
 	}
 	set := figure.New("fromcgo")
-	set.Machine = machine.This()
+	set.Machine = figure.Machine()
 	chosen := slices.DeleteFunc(slices.Clone(modules), func(m module) bool { return only != "" && only != m.name })
 	if len(chosen) == 0 {
 		return fmt.Errorf("no module %s: see bench/fastc/fromcgo/modules.go", only)

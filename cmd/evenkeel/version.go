@@ -1,0 +1,37 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"evenkeel.dev/internal/runfile"
+)
+
+const versionHelp = `
+evenkeel version [-json]
+
+Says which evenkeel this is: a version, or the commit that it was built from.
+`
+
+func runVersion(_ context.Context, a *app, args []string) error {
+	fs := a.newFlags("version", versionHelp)
+	asJSON := fs.Bool("json", false, "print that, and the machine, as run.json has them: for programs that keep figures of their own")
+	operands, rest, err := a.parse(fs, args)
+	if err != nil {
+		return err
+	}
+	if operands = append(operands, rest...); len(operands) > 0 {
+		return a.wrong(fs, "what is %q?", operands[0])
+	}
+	if !*asJSON {
+		_, err := fmt.Fprintln(a.stdout, runfile.Tool())
+		return err
+	}
+	e := json.NewEncoder(a.stdout)
+	e.SetIndent("", "  ")
+	return e.Encode(struct {
+		Tool    string         `json:"tool"`
+		Machine runfile.Machine `json:"machine"`
+	}{runfile.Tool(), runfile.ThisMachine()})
+}
