@@ -10,6 +10,7 @@ help:
 	@echo "make flake       all tests $(ROUNDS) times beside busy loops and a compiler, to find those that fail by chance"
 	@echo "make lint        gofumpt, go vet, staticcheck, go mod tidy over every module"
 	@echo "make golden      write the golden files again, from real programs under real toolchains, and the record of the public API"
+	@echo "make release-check  what $(VERSION) would publish: clean tree, API record, licences, builds from module zips alone"
 	@echo "make bench       bench-gc, -load, -gate, -aio, -fastc and -explain: each figure with its target, raw results in bench/results"
 	@echo "make bench-aio   aio beside its peers, at most an hour; QUICK=1: five minutes"
 	@echo "make bench-fastc calls of C: fastc beside cgo, purego and fastcgo's technique; QUICK=1: a minute"
@@ -68,6 +69,14 @@ golden:
 	cd bench && go generate ./fastc/...
 	go test ./gctrace ./reqtrace ./reqtrace/verdict ./internal/compare ./internal/page ./cmd/fastcgen ./cmd/fastcgen/internal/reach ./internal/tidy/api -update
 	go test -trimpath ./cmd/evenkeel -update
+	cd tools && go run ./release licences >../docs/reference/licences.md
+
+# What a tag would publish, tried before it is: see tools/release.
+VERSION ?= v0.1.0
+.PHONY: release-check
+release-check:
+	EVENKEEL_CHECK=1 go test ./internal/tidy/...
+	cd tools && go run ./release -version $(VERSION) check
 
 # Bounded: SOAK=2m for a short one. It leaves most of the machine to others.
 SOAK ?= 1h

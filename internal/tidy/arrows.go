@@ -86,7 +86,7 @@ var arrows = []arrow{
 	{"examples/...", []string{anyPublic, "contrib/...", "examples/...", anyThird}},
 	{"bench/...", []string{anyPublic, "contrib/...", "bench/...", "examples/...", anyThird}}, // one workload, in examples
 	{"e2e/...", []string{anyPublic, "contrib/...", "e2e/...", "examples/child", anyThird}},   // the one starter
-	{"tools/...", nil},
+	{"tools/...", []string{"golang.org/x/mod/..."}},
 }
 
 // onlyInSys is what internal/sys alone may import, in every module.

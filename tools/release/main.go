@@ -1,0 +1,141 @@
+// Command release tries a version before it is tagged: make release-check.
+//
+//	release [-top DIR] [-version v0.1.0] check     # all of what follows
+//	release [-top DIR] licences > docs/reference/licences.md
+//
+// The check takes what is committed, never what lies beside it. It wants a clean tree, and the list of
+// licences to be that of the modules that are linked. Then it makes the zip of each module that is
+// published, the root and those of contrib, as the module proxy would; serves them from a folder; and
+// builds with nothing but that: it installs the commands, asks evenkeel for its version, and compiles
+// a module whose code names everything that the record of the public API has. No replace line helps
+// there.
+//
+// In the tree nested modules require evenkeel.dev v0.0.0 and replace it by the folder beside them.
+// What is published requires the version itself, so the go.mod files in the zips differ in that: the
+// tag of a nested module belongs on a commit with such a go.mod, which `release -version v0.1.0 mods`
+// writes.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+func main() {
+	r := releaser{}
+	flag.StringVar(&r.top, "top", "..", "the root of the repository")
+	flag.StringVar(&r.version, "version", "v0.1.0", "the version that is tried")
+	flag.Parse()
+	do := map[string]func() error{"check": r.check, "licences": r.printLicences, "mods": r.writeMods}[flag.Arg(0)]
+	if do == nil || flag.NArg() != 1 {
+		fmt.Fprintln(os.Stderr, "release: write check, licences or mods")
+		os.Exit(2)
+	}
+	if err := do(); err != nil {
+		fmt.Fprintln(os.Stderr, "release:", err)
+		os.Exit(1)
+	}
+}
+
+// releaser tries one version of the modules of a repository.
+type releaser struct{ top, version string }
+
+func (r *releaser) check() error {
+	if out, err := output(r.top, nil, "git", "status", "--porcelain"); err != nil {
+		return err
+	} else if out != "" {
+		return fmt.Errorf("the tree is not clean: commit, or remove\n%s", out)
+	}
+	fmt.Println("the tree is clean")
+	if err := r.checkLicences(); err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "evenkeel-release-")
+	if err != nil {
+		return err
+	}
+	return errors.Join(r.try(dir), os.RemoveAll(dir))
+}
+
+// try makes and serves the zips in dir, and builds with them.
+func (r *releaser) try(dir string) error {
+	tree, proxy := filepath.Join(dir, "tree"), filepath.Join(dir, "proxy")
+	if err := r.export(tree); err != nil {
+		return err
+	}
+	mods, err := published(tree)
+	if err != nil {
+		return err
+	}
+	for _, m := range mods {
+		size, err := r.zip(tree, proxy, m)
+		if err != nil {
+			return err
+		}
+		fmt.Printf("%s %s: a zip of %.1f MB\n", m.path, r.version, float64(size)/1e6)
+	}
+	env, err := environment(dir, proxy)
+	if err != nil {
+		return err
+	}
+	if err := r.install(dir, env); err != nil {
+		return err
+	}
+	return r.scratch(filepath.Join(dir, "scratch"), filepath.Join(tree, "api"), mods, env)
+}
+
+// environment is one in which the published modules come from proxy alone, and those of others
+// from this machine's module cache or from where they always come. The module cache is a new one:
+// none must keep a version that has not been published.
+func environment(dir, proxy string) ([]string, error) {
+	cache, err := output(".", nil, "go", "env", "GOMODCACHE")
+	if err != nil {
+		return nil, err
+	}
+	others, err := output(".", nil, "go", "env", "GOPROXY")
+	if err != nil {
+		return nil, err
+	}
+	from := []string{"file://" + filepath.ToSlash(proxy), "file://" + filepath.ToSlash(filepath.Join(cache, "cache", "download")), others}
+	return append(os.Environ(),
+		"GOPROXY="+strings.Join(from, ","), "GOSUMDB=off", "GONOSUMDB=", "GONOPROXY=", "GOPRIVATE=",
+		"GOMODCACHE="+filepath.Join(dir, "modules"), "GOBIN="+filepath.Join(dir, "bin"),
+		"GOFLAGS=-modcacherw", "GOWORK=off",
+	), nil
+}
+
+// install installs the commands as a user does, and asks evenkeel which it is.
+func (r *releaser) install(dir string, env []string) error {
+	for _, name := range []string{"evenkeel", "fastcgen"} {
+		if _, err := output(dir, env, "go", "install", root+"/cmd/"+name+"@"+r.version); err != nil {
+			return err
+		}
+	}
+	said, err := output(dir, nil, filepath.Join(dir, "bin", "evenkeel"), "version")
+	if err != nil {
+		return err
+	}
+	if want := "evenkeel " + r.version; said != want {
+		return fmt.Errorf("evenkeel version says %q, not %q", said, want)
+	}
+	fmt.Println("go install: evenkeel version says", said)
+	return nil
+}
+
+// output runs a command and returns what it wrote to its standard output, without space around.
+func output(dir string, env []string, args ...string) (string, error) {
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Dir, cmd.Env = dir, env
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("%s: %w\n%s%s", strings.Join(args, " "), err, out, stderr.String())
+	}
+	return strings.TrimSpace(string(out)), nil
+}

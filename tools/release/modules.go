@@ -1,0 +1,172 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/module"
+	"golang.org/x/mod/zip"
+)
+
+// root is the path of the root module.
+const root = "evenkeel.dev"
+
+// mod is a module that is published.
+type mod struct {
+	path string
+	dir  string // in the tree, with slashes; "." for the root
+}
+
+// published returns the modules of a tree that are published: the root, and those of contrib.
+func published(tree string) ([]mod, error) {
+	mods := []mod{{root, "."}}
+	files, err := filepath.Glob(filepath.Join(tree, "contrib", "*", "go.mod"))
+	for _, f := range files {
+		dir := "contrib/" + filepath.Base(filepath.Dir(f))
+		mods = append(mods, mod{root + "/" + dir, dir})
+	}
+	return mods, err
+}
+
+// publishable returns a go.mod as it is published: it requires the repository's modules at version, and
+// replaces none.
+func publishable(text []byte, version string) ([]byte, error) {
+	f, err := modfile.Parse("go.mod", text, nil)
+	if err != nil {
+		return nil, err
+	}
+	ours := func(path string) bool { return path == root || strings.HasPrefix(path, root+"/") }
+	for _, req := range f.Require {
+		if ours(req.Mod.Path) {
+			if err := f.AddRequire(req.Mod.Path, version); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, rep := range f.Replace {
+		if !ours(rep.Old.Path) {
+			return nil, fmt.Errorf("replaces %s, which users of the module will have as it is", rep.Old.Path)
+		}
+		if err := f.DropReplace(rep.Old.Path, rep.Old.Version); err != nil {
+			return nil, err
+		}
+	}
+	f.Cleanup()
+	return f.Format()
+}
+
+// writeMods writes the go.mod files of the published nested modules as they are published.
+func (r *releaser) writeMods() error { return r.writeModsOf(r.top) }
+
+func (r *releaser) writeModsOf(tree string) error {
+	mods, err := published(tree)
+	if err != nil {
+		return err
+	}
+	for _, m := range mods[1:] {
+		name := filepath.Join(tree, m.dir, "go.mod")
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		if text, err = publishable(text, r.version); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		if err := os.WriteFile(name, text, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// export writes what is committed to dir, go.mod files as they are published.
+func (r *releaser) export(dir string) error {
+	var archive, stderr bytes.Buffer
+	cmd := exec.Command("git", "archive", "--format=tar", "HEAD")
+	cmd.Dir, cmd.Stdout, cmd.Stderr = r.top, &archive, &stderr
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("git archive: %w\n%s", err, stderr.String())
+	}
+	for t := tar.NewReader(&archive); ; {
+		h, err := t.Next()
+		if err == io.EOF {
+			return r.writeModsOf(dir)
+		}
+		if err != nil {
+			return err
+		}
+		if h.Typeflag != tar.TypeReg {
+			continue // folders come with their files, and a zip of a module has no links
+		}
+		name, err := filepath.Localize(h.Name)
+		if err != nil {
+			return err
+		}
+		name = filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			return err
+		}
+		text, err := io.ReadAll(t)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(name, text, h.FileInfo().Mode().Perm()); err != nil {
+			return err
+		}
+	}
+}
+
+// zip writes a module to the folder of a proxy and returns the size of its zip. A nested module that has no
+// LICENSE gets the root's, as the go command does when it makes a zip of a repository.
+func (r *releaser) zip(tree, proxy string, m mod) (size int64, err error) {
+	from := filepath.Join(tree, m.dir)
+	license := filepath.Join(from, "LICENSE")
+	if _, err := os.Stat(license); os.IsNotExist(err) {
+		text, err := os.ReadFile(filepath.Join(tree, "LICENSE"))
+		if err != nil {
+			return 0, err
+		}
+		if err := os.WriteFile(license, text, 0o644); err != nil {
+			return 0, err
+		}
+	}
+	goMod, err := os.ReadFile(filepath.Join(from, "go.mod"))
+	if err != nil {
+		return 0, err
+	}
+	to := filepath.Join(proxy, filepath.FromSlash(m.path), "@v")
+	if err := os.MkdirAll(to, 0o755); err != nil {
+		return 0, err
+	}
+	info, err := json.Marshal(map[string]any{"Version": r.version, "Time": time.Now().UTC()})
+	if err != nil {
+		return 0, err
+	}
+	for name, text := range map[string][]byte{"list": []byte(r.version + "\n"), r.version + ".mod": goMod, r.version + ".info": info} {
+		if err := os.WriteFile(filepath.Join(to, name), text, 0o644); err != nil {
+			return 0, err
+		}
+	}
+	f, err := os.Create(filepath.Join(to, r.version+".zip"))
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	if err := zip.CreateFromDir(f, module.Version{Path: m.path, Version: r.version}, from); err != nil {
+		return 0, fmt.Errorf("the zip of %s: %w", m.path, err)
+	}
+	stat, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return stat.Size(), f.Close()
+}
