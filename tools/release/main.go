@@ -77,7 +77,7 @@ func (r *releaser) try(dir string) error {
 		if err != nil {
 			return err
 		}
-		fmt.Printf("%s %s: a zip of %.1f MB\n", m.path, r.version, float64(size)/1e6)
+		fmt.Printf("%s %s: a zip of %d kB\n", m.path, r.version, (size+999)/1000)
 	}
 	env, err := environment(dir, proxy)
 	if err != nil {
