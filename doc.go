@@ -1,19 +1,36 @@
 // Package evenkeel is the map of a toolkit that keeps the tail of a Go service's
 // latency flat. It holds no API of its own: each package beside it can be adopted alone.
 //
-//   - [evenkeel.dev/loadgen] measures: open-loop and closed-loop HTTP load, latency from
-//     the intended send time, HDR histograms.
-//   - [evenkeel.dev/gctrace] measures: what the garbage collector cost, from the lines of
-//     GODEBUG=gctrace=1 or from runtime/metrics.
-//   - [evenkeel.dev/gcgate] removes: it decides when to collect, and tells the load balancer
-//     first, so that no request meets a collection. [evenkeel.dev/gcgate/httpgate] counts the
-//     requests of a net/http server for it; [evenkeel.dev/gcgate/haproxy] and
-//     [evenkeel.dev/gcgate/health] tell balancers, [evenkeel.dev/gcgate/client] is a Go client that
-//     needs none. For adapters of one's own there are [evenkeel.dev/gcgate/polled] and
-//     [evenkeel.dev/gcgate/gcgatetest].
-//   - [evenkeel.dev/aio] removes: one goroutine drives tens of thousands of connections, by
-//     io_uring or epoll, instead of a goroutine and its buffers for each.
+// To measure:
 //
-// The command evenkeel (cmd/evenkeel) runs a service under load, reports both side by
-// side, and compares variants of it.
+//   - [evenkeel.dev/loadgen]: open-loop and closed-loop HTTP load, latency from the time a
+//     request was due, HDR histograms.
+//   - [evenkeel.dev/gctrace]: what the garbage collector cost, from the lines of
+//     GODEBUG=gctrace=1 or from runtime/metrics.
+//
+// To explain:
+//
+//   - [evenkeel.dev/reqtrace]: an execution trace to requests, each with where its time went,
+//     and what the slow ones have more of.
+//   - [evenkeel.dev/reqtrace/verdict]: that in words: a sentence, a table, limits for a test.
+//   - [evenkeel.dev/reqtrace/region]: what a service imports to mark its requests in a trace.
+//
+// To remove:
+//
+//   - [evenkeel.dev/gcgate]: it decides when to collect, and tells the load balancer first, so
+//     that no request meets a collection. [evenkeel.dev/gcgate/httpgate] counts the requests of a
+//     net/http server for it; [evenkeel.dev/gcgate/haproxy] and [evenkeel.dev/gcgate/health] tell
+//     balancers, [evenkeel.dev/gcgate/client] is a Go client that needs none. For adapters of one's
+//     own there are [evenkeel.dev/gcgate/polled] and [evenkeel.dev/gcgate/gcgatetest].
+//   - [evenkeel.dev/contrib/etcdturn], a module of its own: replicas behind gates take turns, by
+//     leases of etcd.
+//   - [evenkeel.dev/aio]: one goroutine drives tens of thousands of connections, by io_uring or
+//     epoll, instead of a goroutine and its buffers for each.
+//   - [evenkeel.dev/aio/gaio]: gaio's API over aio.
+//   - [evenkeel.dev/aio/aiotest]: what tests of code over aio need.
+//   - [evenkeel.dev/fastc]: C functions that return soon, called without the scheduler's round
+//     trip. The command fastcgen (cmd/fastcgen) writes the calls from declarations.
+//
+// The command evenkeel (cmd/evenkeel) does all of measuring and explaining: it runs a service
+// under load, compares variants of it, and says why its slowest requests are slow.
 package evenkeel

@@ -1,14 +1,48 @@
+//go:build unix
+
 package main
 
 import (
-	"net/http/httptest"
+	"io"
+	"net/http"
+	"strings"
+	"syscall"
 	"testing"
+
+	"evenkeel.dev/examples/internal/program"
 )
 
+// TestHello runs the program as its user does: it answers through the gate, refuses a busy port and
+// ends when it is told to.
 func TestHello(t *testing.T) {
-	w := httptest.NewRecorder()
-	program.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
-	if got := w.Body.String(); w.Code != 200 || got != "hello, world\n" {
-		t.Errorf("status %d, body %q", w.Code, got)
+	path := program.Build(t)
+	p := program.Start(t, path)
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	res, err := http.Get("http://" + p.Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(res.Body)
+	res.Body.Close()
+	if err != nil || res.StatusCode != http.StatusOK || string(body) != "hello, world\n" {
+		t.Errorf("%v, status %d, body %q", err, res.StatusCode, body)
+	}
+	// A gate answers probes itself: the handler's body would be there without one.
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+p.Addr, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Gcgate-Probe", "1")
+	probed, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	probed.Body.Close()
+	if probed.StatusCode != http.StatusNoContent {
+		t.Errorf("a probe: %s, so there is no gate", probed.Status)
+	}
+	program.Refuses(t, path, 1, "", "-addr", p.Addr)
+	if log := p.Stop(syscall.SIGTERM); !strings.Contains(log, "gcgate") {
+		t.Errorf("the log says nothing of a gate:\n%s", log)
 	}
 }

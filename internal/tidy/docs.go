@@ -8,14 +8,38 @@ import (
 )
 
 // CheckDocs finds public packages of the root module without a doc.go that says
-// "Package NAME ...", or without an Example whose output the test compares.
+// "Package NAME ...", or without an Example whose output the test compares; and public packages,
+// those of contrib included, that the root's doc.go does not name.
 func CheckDocs(t *Tree) []Finding {
-	var found []Finding
+	found := checkMap(t)
 	for _, pkg := range publicPackages(t) {
 		found = append(found, checkDoc(t, pkg)...)
 		if pkg.dir != "." && !hasExample(pkg) { // the root package has no API to show
 			found = append(found, pkg.files[0].atLine(1, "package "+pkg.name+" has no runnable Example",
 				"write one in example_test.go that ends in // Output:"))
+		}
+	}
+	return found
+}
+
+// checkMap finds public packages that are not on the map, the root's doc.go.
+func checkMap(t *Tree) []Finding {
+	root := t.file("doc.go")
+	if root == nil || root.Go == nil {
+		return nil // checkDoc says so
+	}
+	var found []Finding
+	named, seen := root.Go.Doc.Text(), map[string]bool{".": true}
+	for _, f := range t.source() {
+		dir := f.Dir()
+		public := isPublic(importPath(dir)) && !t.nested(dir) || strings.HasPrefix(dir, "contrib/") && !hasElement(dir, "internal")
+		if !public || f.Test() || f.Go.Name.Name == "main" || seen[dir] {
+			continue
+		}
+		seen[dir] = true
+		if !strings.Contains(named, "["+importPath(dir)+"]") {
+			found = append(found, root.at(root.Go.Package, "doc.go does not name the public package "+importPath(dir),
+				"say in a line what it is for, as ["+importPath(dir)+"]"))
 		}
 	}
 	return found

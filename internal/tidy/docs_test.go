@@ -14,7 +14,9 @@ const (
 func TestDocs(t *testing.T) {
 	runRule(t, tidy.CheckDocs, []ruleTest{
 		{"as it should be", files{
-			"doc.go":            "// Package evenkeel is\n// the map.\npackage evenkeel\n",
+			"doc.go":            "// Package evenkeel is\n// the map: [evenkeel.dev/a], [evenkeel.dev/b], [evenkeel.dev/contrib/x].\npackage evenkeel\n",
+			"contrib/x/go.mod":  "module evenkeel.dev/contrib/x\n",
+			"contrib/x/x.go":    "package x\n",
 			"a/doc.go":          docA,
 			"a/example_test.go": "//go:build cgo\n\n" + exampleA,
 			"b/doc.go":          "// Package b\n// is b.\npackage b\n",
@@ -30,12 +32,22 @@ func TestDocs(t *testing.T) {
 			"contrib/x/go.mod":  "module evenkeel.dev/contrib/x\n",
 			"contrib/x/main.go": "package x\n",
 		}, nil},
+		{"not on the map", files{
+			"doc.go":            "// Package evenkeel is the map: [evenkeel.dev/a/b].\npackage evenkeel\n",
+			"a/doc.go":          docA,
+			"a/example_test.go": exampleA,
+			"contrib/x/go.mod":  "module evenkeel.dev/contrib/x\n",
+			"contrib/x/x.go":    "package x\n",
+		}, []string{
+			"doc.go:2: doc.go does not name the public package evenkeel.dev/a",
+			"doc.go:2: doc.go does not name the public package evenkeel.dev/contrib/x",
+		}},
 		{"nothing", files{"a/a.go": "package a\n"}, []string{
 			"a/a.go:1: package a has no doc.go",
 			"a/a.go:1: package a has no runnable Example",
 		}},
 		{"wrong beginning", files{
-			"doc.go":            "// Evenkeel is the map.\npackage evenkeel\n",
+			"doc.go":            "// Evenkeel is the map: [evenkeel.dev/a].\npackage evenkeel\n",
 			"a/doc.go":          "// Package ab is.\n\npackage a\n",
 			"a/example_test.go": exampleA,
 		}, []string{

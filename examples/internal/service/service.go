@@ -1,5 +1,5 @@
-// Package service is what the examples with a gate share: one HTTP server from its command
-// line to its graceful end. What an example shows is then all that is in its own folder.
+// Package service is what the examples with flags for their gate share: one HTTP server from its
+// command line to its graceful end. What an example shows is then all that is in its own folder.
 package service
 
 import (
