@@ -19,6 +19,7 @@ var Rules = []Rule{
 	{"size", 7, CheckSize},
 	{"readme", 7, CheckReadme},
 	{"tests", 8, CheckTests},
+	{"figures", 10, CheckFigures},
 	{"syntax", 11, CheckSyntax},
 	{"links", 11, CheckLinks},
 	{"paths", 11, CheckPaths},

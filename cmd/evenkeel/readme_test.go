@@ -1,0 +1,46 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// shown is a block of the README and the command that is said to print it, run at the root.
+var shown = regexp.MustCompile("(?m)^<!-- output: evenkeel (.*) -->\n```\n((?s:.*?))^```$")
+
+// TestReadmeShowsOutput runs the commands whose output the README shows. It may leave out lines, but each
+// that it has is printed, in this order.
+func TestReadmeShowsOutput(t *testing.T) {
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := shown.FindAllStringSubmatch(string(readme), -1)
+	if len(blocks) != strings.Count(string(readme), "<!-- output:") {
+		t.Errorf("%d of the comments <!-- output: evenkeel ... --> stand right above a block", len(blocks))
+	}
+	t.Chdir("../..")
+	for _, m := range blocks {
+		var stdout, stderr bytes.Buffer
+		a := &app{stdout: &stdout, stderr: &stderr}
+		if code := a.main(t.Context(), strings.Fields(m[1])); code != exitOK {
+			t.Errorf("evenkeel %s: exit code %d\n%s", m[1], code, stderr.String())
+			continue
+		}
+		lines := strings.Split(stdout.String(), "\n")
+		for want := range strings.Lines(m[2]) {
+			at := 0
+			for at < len(lines) && strings.TrimRight(lines[at], " ") != strings.TrimRight(want, " \n") {
+				at++
+			}
+			if at == len(lines) {
+				t.Errorf("evenkeel %s does not print, at this place:\n%sbut:\n%s", m[1], want, stdout.String())
+				break
+			}
+			lines = lines[at+1:]
+		}
+	}
+}

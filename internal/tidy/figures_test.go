@@ -1,0 +1,90 @@
+package tidy_test
+
+import (
+	"strings"
+	"testing"
+
+	"evenkeel.dev/internal/tidy"
+)
+
+// raw is a file of results: two rounds of one mode, the second tried twice, and one round of another.
+const raw = `{"rates": {"high": 4826.4, "busy": 0.6397}, "figures": [{"name": "a", "measured": 1.25}], "runs": [
+	{"mode": "gated", "load": "high", "round": 1, "try": 1, "p99_ns": 30000000, "peak_bytes": [600000000, 700000000]},
+	{"mode": "gated", "load": "high", "round": 2, "try": 1, "p99_ns": 900000000, "peak_bytes": [600000000, 700000000]},
+	{"mode": "gated", "load": "high", "round": 2, "try": 2, "p99_ns": 43500000, "peak_bytes": [610000000, 710000000]},
+	{"mode": "gated", "load": "low", "round": 1, "p99_ns": 1, "peak_bytes": []},
+	{"mode": "floor", "load": "high", "round": 1, "p99_ns": 1234567890, "peak_bytes": [1]}]}
+`
+
+// page is a README whose figures are all traced.
+const page = `# A page
+
+Medians of two rounds, the floor of one, at 4,826 requests/s on a machine that is 64% busy, 300 MB live:
+
+<!-- figures r.json
+columns runs: p99_ns & load=high; peak_bytes & load=high
+rows mode=gated: 2 rounds; mode=floor: 1 round
+text 4,826 requests/s: rates/high; 64% busy: rates/busy; 1.25 ms: figures/0/measured[ms]; 37 ms: runs: p99_ns & load=high & mode=gated: 2 rounds
+given 300 MB -->
+| | p99 | memory |
+|---|---|---|
+| gated | **37 ms** | 655 MB |
+| floor, one round | 1,235 ms | 0.0 MB |
+
+It takes 1.25 ms, and 37 ms in all; ` + "`-rate 5ms`" + ` is code, and [a link](x-5ms) too.
+
+    ./a -z 5s
+
+## Another
+
+<!-- output: evenkeel compare r.json -->
+` + "```\np99   479 ms\n```\n" + `
+The 479 ms are printed above.
+`
+
+func TestFigures(t *testing.T) {
+	change := func(old, now string) files {
+		if !strings.Contains(page, old) {
+			t.Fatalf("the page has no %q", old)
+		}
+		return files{"README.md": strings.Replace(page, old, now, 1), "r.json": raw}
+	}
+	runRule(t, tidy.CheckFigures, []ruleTest{
+		{"no README", files{"a.md": "5 ms\n"}, nil},
+		{"all traced", files{"README.md": page, "r.json": raw}, nil},
+		{"another figure in a table", change("**37 ms**", "**36 ms**"), []string{
+			`README.md:12: p99_ns & load=high of mode=gated: the results say 3.675e+07, which "**36 ms**" is not`,
+		}},
+		{"another figure in a sentence", change("in all", "in all, 38 ms at most"), []string{"README.md:15: nothing says where 38 ms is from"}},
+		{"what is traced is not said", change("64% busy,", "rather busy,"), []string{`README.md:8: the section does not say "64% busy"`}},
+		{"what is traced is otherwise", change("64% busy: rates/busy", "64% busy: rates/high"), []string{
+			`README.md:8: 64% busy: the results say 4826, which "64% busy" is not`,
+		}},
+		{"fewer rounds than said", change("gated: 2 rounds;", "gated: 5 rounds;"), []string{`README.md:12: the results have 2 rounds of this, the comment says "5 rounds"`}},
+		{"rounds that the reader is not told", change("Medians of two rounds", "Medians"), []string{
+			"README.md:8: the section does not say that it is of 2 rounds",
+			"README.md:12: the section does not say that it is of 2 rounds",
+		}},
+		{"a row of fewer rounds", change("floor, one round |", "floor |"), []string{
+			"README.md:13: the name of a row that differs from the first in it does not say that it is of 1 round",
+			"README.md:13: the section does not say that it is of 1 round",
+		}},
+		{"no such field", change("peak_bytes & load", "peak & load"), []string{
+			"README.md:12: peak & load=high of mode=gated: an entry has no field peak",
+			"README.md:13: peak & load=high of mode=floor: an entry has no field peak",
+		}},
+		{"no such entry", change("mode=floor: 1", "mode=flour: 1"), []string{
+			"README.md:13: p99_ns & load=high of mode=flour: no entry of runs has load=high and mode=flour",
+			"README.md:13: peak_bytes & load=high of mode=flour: no entry of runs has load=high and mode=flour",
+		}},
+		{"no such file", change("figures r.json", "figures s.json"), []string{
+			"README.md:5: there is no s.json",
+			"README.md:3: nothing says where 4,826 requests/s is from",
+			"README.md:3: nothing says where 64% is from",
+			"README.md:3: nothing says where 300 MB is from",
+			"README.md:15: nothing says where 1.25 ms is from",
+		}},
+		{"a table without a comment", files{"README.md": "| a | b |\n|---|---|\n| x | 5 ms |\n"}, []string{"README.md:1: a table with figures has no raw results"}},
+		{"output of nobody", change("<!-- output: evenkeel compare r.json -->\n", ""), []string{"README.md:21: a block with figures does not say what prints it"}},
+	})
+}

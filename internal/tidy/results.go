@@ -1,0 +1,171 @@
+package tidy
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// results is a file of raw results: JSON, as a benchmark's driver or evenkeel has written it.
+type results struct{ root any }
+
+func readResults(t *Tree, name string) (*results, error) {
+	f := t.file(name)
+	if f == nil {
+		return nil, fmt.Errorf("there is no %s", name)
+	}
+	r := new(results)
+	if err := json.Unmarshal([]byte(f.Text), &r.root); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return r, nil
+}
+
+// at returns what is at a path of keys and indices, with slashes between them.
+func (r *results) at(path string) (any, error) {
+	x := r.root
+	for key := range strings.SplitSeq(path, "/") {
+		switch in := x.(type) {
+		case map[string]any:
+			x = in[key]
+		case []any:
+			i, err := strconv.Atoi(key)
+			if err != nil || i < 0 || i >= len(in) {
+				return nil, fmt.Errorf("no %q in a list of %d", key, len(in))
+			}
+			x = in[i]
+		default:
+			x = nil
+		}
+		if x == nil {
+			return nil, fmt.Errorf("the results have no %s", path)
+		}
+	}
+	return x, nil
+}
+
+// number returns a number at a path, in the base unit of its last key.
+func (r *results) number(path string) (float64, error) {
+	field := path[strings.LastIndexByte(path, '/')+1:]
+	factor, field := fieldUnit(field)
+	x, err := r.at(path[:strings.LastIndexByte(path, '/')+1] + field)
+	if err != nil {
+		return 0, err
+	}
+	n, err := mean(x)
+	return n * factor, err
+}
+
+// median returns the median over the rounds of a field of those entries of a list for which all
+// conditions, KEY=VALUE, hold; query has the field first. Of entries of one round the last counts: those
+// before it were void. Where entries have no round each is one.
+func (r *results) median(list string, query []string) (median float64, rounds int, err error) {
+	x, err := r.at(list)
+	if err != nil {
+		return 0, 0, err
+	}
+	entries, ok := x.([]any)
+	if !ok {
+		return 0, 0, fmt.Errorf("%s is no list", list)
+	}
+	factor, field := fieldUnit(strings.TrimSpace(query[0]))
+	var order []string
+	byRound := map[string]float64{}
+	for i, e := range entries {
+		entry, ok := e.(map[string]any)
+		if !ok || !holds(entry, query[1:]) {
+			continue
+		}
+		round := fmt.Sprint("entry ", i)
+		if n, ok := entry["round"]; ok {
+			round = fmt.Sprint(n)
+		}
+		if !slices.Contains(order, round) {
+			order = append(order, round)
+		}
+		if entry[field] == nil {
+			return 0, 0, fmt.Errorf("an entry has no field %s", field)
+		}
+		n, err := mean(entry[field])
+		if err != nil {
+			return 0, 0, err
+		}
+		byRound[round] = n * factor
+	}
+	if len(order) == 0 {
+		return 0, 0, fmt.Errorf("no entry of %s has %s", list, strings.Join(query[1:], " and "))
+	}
+	var xs []float64
+	for _, x := range byRound {
+		xs = append(xs, x)
+	}
+	slices.Sort(xs)
+	n := len(xs)
+	return (xs[(n-1)/2] + xs[n/2]) / 2, n, nil
+}
+
+func holds(entry map[string]any, conditions []string) bool {
+	for _, c := range conditions {
+		key, want, _ := strings.Cut(strings.TrimSpace(c), "=")
+		if fmt.Sprint(entry[key]) != want {
+			return false
+		}
+	}
+	return true
+}
+
+// mean returns a number, or the mean of a list of numbers.
+func mean(x any) (float64, error) {
+	switch x := x.(type) {
+	case float64:
+		return x, nil
+	case []any:
+		sum := 0.0
+		for _, e := range x {
+			n, err := mean(e)
+			if err != nil {
+				return 0, err
+			}
+			sum += n
+		}
+		return sum / float64(len(x)), nil
+	}
+	return 0, fmt.Errorf("%v is no number", x)
+}
+
+// units are the units of figures, in ns, bytes and ones.
+var units = map[string]float64{
+	"": 1, "x": 1, "%": .01, "requests/s": 1, "requests a second": 1,
+	"ns": 1, "µs": 1e3, "ms": 1e6, "s": 1e9,
+	"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30,
+}
+
+var inUnit = regexp.MustCompile(`^(.*)\[(.*)\]$`)
+
+// fieldUnit takes the unit off a field: "measured[ms]". Others are in ns, bytes or ones.
+func fieldUnit(field string) (factor float64, name string) {
+	if m := inUnit.FindStringSubmatch(field); m != nil && units[m[2]] != 0 {
+		return units[m[2]], m[1]
+	}
+	return 1, field
+}
+
+// printedRange returns what may have been rounded to the first figure of a text.
+func printedRange(text string) (low, high float64, ok bool) {
+	m := figure.FindStringSubmatch(text)
+	if m == nil {
+		if m = regexp.MustCompile(`(\d[\d,]*(?:\.\d+)?)()()`).FindStringSubmatch(text); m == nil {
+			return 0, 0, false
+		}
+	}
+	digits := strings.ReplaceAll(m[1], ",", "")
+	n, err := strconv.ParseFloat(digits, 64)
+	_, decimals, _ := strings.Cut(digits, ".")
+	half := math.Pow10(-len(decimals)) * .5000001
+	unit := units[m[2]+m[3]]
+	return (n - half) * unit, (n + half) * unit, err == nil
+}
