@@ -55,10 +55,16 @@ func revision() string {
 }
 
 // Machine returns the machine as evenkeel writes it to run.json, from its command: what is internal to
-// the root module is not for this one to import. Like the drivers it expects to be run in the folder bench.
+// the root module is not for this one to import. Drivers run in the folder bench, their tests below it.
 func Machine() any {
 	cmd := exec.Command("go", "run", "./cmd/evenkeel", "version", "-json")
 	cmd.Dir = ".."
+	for range 3 {
+		if _, err := os.Stat(filepath.Join(cmd.Dir, "cmd", "evenkeel")); err == nil {
+			break
+		}
+		cmd.Dir = filepath.Join(cmd.Dir, "..")
+	}
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	var said struct{ Machine json.RawMessage }
