@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bufio"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +12,7 @@ import (
 	"evenkeel.dev/reqtrace/verdict"
 )
 
-// analyze reads a trace, and returns at once when ctx ends: a read of standard input cannot be
+// analyze reads a trace, one that gzip has compressed too, and returns at once when ctx ends: a read of standard input cannot be
 // interrupted.
 func analyze(ctx context.Context, name string, in io.Reader, o reqtrace.Options) (*verdict.Verdict, error) {
 	type result struct {
@@ -19,7 +21,12 @@ func analyze(ctx context.Context, name string, in io.Reader, o reqtrace.Options)
 	}
 	c := make(chan result, 1)
 	go func() {
-		r, err := reqtrace.Analyze(ctx, in, o)
+		plain, err := unpack(in)
+		if err != nil {
+			c <- result{nil, err}
+			return
+		}
+		r, err := reqtrace.Analyze(ctx, plain, o)
 		c <- result{r, err}
 	}()
 	select {
@@ -36,4 +43,13 @@ func analyze(ctx context.Context, name string, in io.Reader, o reqtrace.Options)
 		}
 		return verdict.Of(r.report), nil
 	}
+}
+
+// unpack returns what in holds, decompressed where gzip has compressed it.
+func unpack(in io.Reader) (io.Reader, error) {
+	b := bufio.NewReader(in)
+	if magic, _ := b.Peek(2); string(magic) != "\x1f\x8b" {
+		return b, nil // Analyze says what is wrong with it
+	}
+	return gzip.NewReader(b)
 }

@@ -14,9 +14,9 @@ import (
 const explainHelp = `
 evenkeel explain [flags] TRACE
 
-Says why the slowest requests of a Go server were slow. TRACE is an execution trace: a file, - for
-standard input, or the URL of a /debug/pprof/trace, which is taken for 5 s where it says no
-seconds. The server needs no change if it is net/http's; package evenkeel.dev/reqtrace/region
+Says why the slowest requests of a Go server were slow. TRACE is an execution trace, gzipped or
+not: a file, - for standard input, or the URL of a /debug/pprof/trace, which is taken for 5 s where
+it says no seconds. The server needs no change if it is net/http's; package evenkeel.dev/reqtrace/region
 marks requests elsewhere.
 
   evenkeel explain http://127.0.0.1:6060/debug/pprof/trace?seconds=5

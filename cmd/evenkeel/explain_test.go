@@ -135,6 +135,29 @@ func TestExplain(t *testing.T) {
 	call("explain", "-region", "own", file).check(t, exitOK, []string{"400 whole requests (marked by regions)"}, nil)
 }
 
+// TestExplainCompressed sees a trace that gzip has compressed read as it is, and the break in one that
+// is cut off named.
+func TestExplainCompressed(t *testing.T) {
+	plain, packed := call("explain", traceFile(t)), call("explain", lockTraceFile)
+	packed.check(t, exitOK, nil, nil)
+	if packed.stdout != plain.stdout {
+		t.Errorf("compressed:\n%s\nplain:\n%s", packed.stdout, plain.stdout)
+	}
+	b, err := os.ReadFile(lockTraceFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, want := range map[int]string{3: "unexpected EOF", len(b) / 2: "the trace is cut off"} {
+		cut := filepath.Join(t.TempDir(), "cut.gz")
+		if err := os.WriteFile(cut, b[:n], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if r := call("explain", cut); r.code != exitFailed || !strings.Contains(r.stderr, want) {
+			t.Errorf("%d bytes: exit code %d, %q", n, r.code, r.stderr)
+		}
+	}
+}
+
 func TestExplainJSON(t *testing.T) {
 	r := call("explain", "-json", traceFile(t))
 	r.check(t, exitOK, nil, nil)

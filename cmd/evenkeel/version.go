@@ -31,7 +31,7 @@ func runVersion(_ context.Context, a *app, args []string) error {
 	e := json.NewEncoder(a.stdout)
 	e.SetIndent("", "  ")
 	return e.Encode(struct {
-		Tool    string         `json:"tool"`
+		Tool    string          `json:"tool"`
 		Machine runfile.Machine `json:"machine"`
 	}{runfile.Tool(), runfile.ThisMachine()})
 }
