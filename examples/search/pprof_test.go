@@ -23,7 +23,7 @@ func TestGuidesPprof(t *testing.T) {
 		t.Skip("needs EVENKEEL_CHECK=1: the first run compiles pprof; make check runs it")
 	}
 	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
-	commands := linesOf(t, "../../docs/guides/gc-traces.md", "    go tool pprof ")
+	commands := linesOf(t, "../../docs/guides/gc-traces.md", "go tool pprof ")
 	build := linesOf(t, "../../Makefile", "GO_BUILD = ")
 	if len(commands) != 2 || len(build) != 1 {
 		t.Fatalf("the guide has the commands %q, the Makefile builds with %q", commands, build)
