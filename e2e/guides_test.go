@@ -155,6 +155,7 @@ await() { # ADDR PID
 for addr in ${BESIDE//,/ }; do
   bin/search -addr "$addr" >>beside.log 2>&1 &
   await "$addr" $!
+  bin/evenkeel load -n 200 -c 4 "http://$addr/search?term=president&cnn=on" >>beside.log 2>&1 # or its profiles are empty
   bin/evenkeel load -rate 100 -z 10m "http://$addr/search?term=president&cnn=on" >>beside.log 2>&1 &
 done
 if [ -z "$SERVES" ]; then
@@ -184,7 +185,7 @@ func (b block) run(t *testing.T, work string) {
 	cmd := exec.CommandContext(ctx, "unshare", "--net", "--map-root-user", "--pid", "--fork", "--kill-child", "bash", "-c", script)
 	cmd.Dir = work
 	cmd.Env = append(os.Environ(), "PATH="+filepath.Join(work, "bin")+":"+os.Getenv("PATH")+":/usr/sbin",
-		"GOPROXY=off", "GOWORK=off", "BESIDE="+b.needs["beside"], "SERVES="+b.needs["serves"], "COMMANDS="+shorter(b.commands))
+		"GOPROXY=off", "GOWORK=off", "PPROF_TMPDIR="+work, "BESIDE="+b.needs["beside"], "SERVES="+b.needs["serves"], "COMMANDS="+shorter(b.commands))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = stopTimeout
