@@ -69,8 +69,10 @@ func allocate(slow bool) error {
 	return nil
 }
 
-// copyAndCollect copies 400 MB every so often, in one go or in pieces, and collects meanwhile.
+// copyAndCollect copies 400 MB every so often, in one go or in pieces, and collects meanwhile, for which
+// there are two processors at least: on one, the collection would only begin when the copy is done.
 func copyAndCollect(without bool) error {
+	runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0)))
 	debug.SetGCPercent(-1)
 	from, to := make([]byte, 400<<20), make([]byte, 400<<20)
 	piece := len(from)
