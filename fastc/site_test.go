@@ -334,7 +334,7 @@ func TestTurnsOfOthersAreNotCharged(t *testing.T) {
 		t.Skip("needs a kernel that tells the time of a thread: Linux")
 	}
 	needShortWay(t)
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2 * runtime.NumCPU()))
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(6 * runtime.NumCPU()))
 	s := MustSite(leaf.Turn, "turn", Options{})
 	measure := func() (clock, charged time.Duration) {
 		turns := long / 10
