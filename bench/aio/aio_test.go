@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -85,6 +86,27 @@ func TestServers(t *testing.T) {
 				echoes(t, s, p)
 			}
 		})
+	}
+}
+
+// TestMarks marks the two ends of the measured time while the server stands still: it says the lateness all the same.
+func TestMarks(t *testing.T) {
+	d := testDriver(t)
+	srv, err := d.start(t.Context(), d.argv(server{kind: "std"}, point{"sleeper", 64, 10}), serverCore)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer srv.end()
+	if _, err := srv.line(t.Context(), stuck); err != nil {
+		t.Fatal(err)
+	}
+	for _, sig := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGUSR2, syscall.SIGWINCH, syscall.SIGCONT} {
+		if err := syscall.Kill(srv.Pid(), sig); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := lateness(t.Context(), srv); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -70,7 +70,7 @@ func (d *driver) one(ctx context.Context, s server, p point) (sample, error) {
 		"-length", d.length.String(), "-warmup", d.warmup.String(), "-traced", d.traced(p).String(),
 	}
 	if p.workload == "sleeper" {
-		argv = append(argv, "-usr2")
+		argv = append(argv, "-mark")
 	}
 	client, err := d.start(ctx, argv, clientCore)
 	if err != nil {
@@ -100,23 +100,18 @@ func (d *driver) clientLoad(p point) string {
 	return "pingpong"
 }
 
-// lateness reads what the server said at the two ends of the measured time.
+// lateness reads what the server said at the end of the measured time.
 func lateness(ctx context.Context, srv *peer) (*wire.Latency, error) {
 	var l wire.Latency
-	for range 2 { // the first is of the time before
-		line, err := srv.line(ctx, stuck)
-		if err != nil {
-			return nil, err
-		}
-		text, err := wire.CutSleeper(line)
-		if err != nil {
-			return nil, err
-		}
-		if err := json.Unmarshal([]byte(text), &l); err != nil {
-			return nil, err
-		}
+	line, err := srv.line(ctx, stuck)
+	if err != nil {
+		return nil, err
 	}
-	return &l, nil
+	text, err := wire.CutSleeper(line)
+	if err != nil {
+		return nil, err
+	}
+	return &l, json.Unmarshal([]byte(text), &l)
 }
 
 // idle measures what connections that have spoken once keep resident in the server. Those before

@@ -31,7 +31,7 @@ type config struct {
 	traced   time.Duration
 	patience time.Duration
 	pid      int
-	usr2     bool
+	mark     bool
 }
 
 func main() {
@@ -48,7 +48,7 @@ func main() {
 	flag.DurationVar(&c.traced, "traced", 0, "load after it, in which the server's system calls are counted")
 	flag.DurationVar(&c.patience, "patience", 30*time.Second, "give up when no answer arrives for this `time`")
 	flag.IntVar(&c.pid, "pid", 0, "process `id` of the server, to read its CPU time")
-	flag.BoolVar(&c.usr2, "usr2", false, "send the server SIGUSR2 before and after the measured time")
+	flag.BoolVar(&c.mark, "mark", false, "send the server SIGUSR2 before the measured time and SIGWINCH after it")
 	flag.Parse()
 	if err := run(c, *addr, *load); err != nil {
 		log.Fatalf("client: %s: %v", *load, err)

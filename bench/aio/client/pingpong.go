@@ -206,7 +206,7 @@ func pingpong(c config) (*wire.Result, error) {
 
 // measure is the measured time.
 func (f *fleet) measure() (*wire.Result, error) {
-	if err := f.mark(); err != nil {
+	if err := f.mark(syscall.SIGUSR2); err != nil {
 		return nil, err
 	}
 	before, err := cpuTime(f.pid)
@@ -225,15 +225,16 @@ func (f *fleet) measure() (*wire.Result, error) {
 		return nil, fmt.Errorf("no answer in %v on %d connections", f.length, len(f.conns))
 	}
 	r := &wire.Result{Messages: n, Seconds: took.Seconds(), CPU: float64(after-before) / float64(n)}
-	return r, f.mark()
+	return r, f.mark(syscall.SIGWINCH)
 }
 
-// mark tells the server where the measured time begins and ends.
-func (f *fleet) mark() error {
-	if !f.usr2 {
+// mark tells the server where the measured time begins and ends: by a signal each, as of two alike a server that
+// is kept waiting gets one.
+func (f *fleet) mark(sig syscall.Signal) error {
+	if !f.config.mark {
 		return nil
 	}
-	return syscall.Kill(f.pid, syscall.SIGUSR2)
+	return syscall.Kill(f.pid, sig)
 }
 
 // trace counts the server's system calls for each message. The tracepoint slows the server, so

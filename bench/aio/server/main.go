@@ -1,7 +1,7 @@
 // Command server is every Go server of the aio benchmark, by -kind: an echo server as the
 // documentation of its library recommends one, with one loop where the library has loops. The
-// first line that it prints is its address. SIGUSR1 gives memory back to the system, SIGUSR2
-// prints the lateness of the goroutine of -sleeper, SIGTERM ends it.
+// first line that it prints is its address. SIGUSR1 gives memory back to the system, SIGWINCH
+// prints the lateness of the goroutine of -sleeper since SIGUSR2, SIGTERM ends it.
 package main
 
 import (
@@ -44,7 +44,7 @@ func main() {
 	flag.IntVar(&c.buf, "buf", 4096, "`bytes` of a connection's own buffer (std, gaio, aio); 0: the library's shared one (gaio, aio)")
 	flag.TextVar(&c.backend, "backend", aio.BackendAuto, "of aio: auto, io_uring, epoll")
 	flag.BoolVar(&c.gaio, "gaio", false, "of aio: by aio/gaio, which has gaio's API")
-	sleeper := flag.Bool("sleeper", false, "run a goroutine that sleeps 5 ms in a loop, and say how late it wakes at SIGUSR2")
+	sleeper := flag.Bool("sleeper", false, "run a goroutine that sleeps 5 ms in a loop, and say at SIGWINCH how late it woke since SIGUSR2")
 	flag.Parse()
 	serve := kinds[*kind]
 	if serve == nil {
@@ -60,7 +60,9 @@ func main() {
 	if *sleeper {
 		s = startSleep()
 	}
-	go obey(s)
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH) // before anybody knows the address
+	go obey(signals, s)
 	err := serve(c, func(a net.Addr) { fmt.Println(a) })
 	log.Fatalf("server: %s: %v", *kind, err)
 }
@@ -76,9 +78,7 @@ func raiseFiles() error {
 }
 
 // obey does what signals ask for.
-func obey(s *sleep) {
-	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2)
+func obey(signals <-chan os.Signal, s *sleep) {
 	for sig := range signals {
 		switch sig {
 		case syscall.SIGTERM:
@@ -88,6 +88,8 @@ func obey(s *sleep) {
 			debug.FreeOSMemory()
 			fmt.Println(wire.Settled)
 		case syscall.SIGUSR2:
+			s.reset()
+		case syscall.SIGWINCH:
 			s.report()
 		}
 	}

@@ -37,7 +37,17 @@ func startSleep() *sleep {
 	return s
 }
 
-// report prints the lateness since the report before.
+// reset forgets the lateness so far.
+func (s *sleep) reset() {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.late.Reset()
+}
+
+// report prints the lateness since reset.
 func (s *sleep) report() {
 	if s == nil {
 		return
@@ -48,7 +58,6 @@ func (s *sleep) report() {
 	if err != nil {
 		log.Fatal("server: -sleeper: ", err)
 	}
-	s.late.Reset()
 	b, err := json.Marshal(sum)
 	if err != nil {
 		log.Fatal("server: -sleeper: ", err)

@@ -59,7 +59,7 @@ func (l Latency) Decode() (*hdrhistogram.Histogram, error) {
 // first line is its address alone.
 const (
 	Settled = "settled"  // SIGUSR1: what memory can go back to the system is back
-	Sleeper = "sleeper " // SIGUSR2: Latency as JSON, of the time since the one before
+	Sleeper = "sleeper " // SIGWINCH: Latency as JSON, of the time since SIGUSR2
 	Warm    = "warm"     // the client holds its first connections, and waits for a line
 	Held    = "held"     // it holds them all, until its input ends
 )
