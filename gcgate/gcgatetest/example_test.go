@@ -10,16 +10,26 @@ import (
 	"evenkeel.dev/gcgate/gcgatetest"
 )
 
-// balancer is a signal to be tested.
-type balancer struct{ name string }
+// balancer is a signal to be tested. The gate tells it again and again that it is away.
+type balancer struct {
+	name string
+	away bool
+}
 
-func (b balancer) Drain(context.Context, time.Duration) error {
-	fmt.Println(b.name, "gets no requests")
+func (b *balancer) Drain(context.Context, time.Duration) error {
+	if !b.away {
+		fmt.Println(b.name, "gets no requests")
+	}
+	b.away = true
 	return nil
 }
 
-func (b balancer) Ready(context.Context) error { return nil }
-func (b balancer) String() string              { return b.name }
+func (b *balancer) Ready(context.Context) error {
+	b.away = false
+	return nil
+}
+
+func (b *balancer) String() string { return b.name }
 
 // Two gates in one process, neither of which touches its collector. In a test, run them in
 // testing/synctest, and no time passes.
@@ -29,7 +39,7 @@ func Example() {
 		heap.Rate = 0 // nothing is collected but what is asked for
 		heap.Mark = time.Millisecond
 		g, err := gcgate.Start(context.Background(), gcgate.Options{
-			Signals: []gcgate.Signal{balancer{name}}, Collector: heap, Logger: slog.New(slog.DiscardHandler),
+			Signals: []gcgate.Signal{&balancer{name: name}}, Collector: heap, Logger: slog.New(slog.DiscardHandler),
 		})
 		if err != nil {
 			fmt.Println(err)
