@@ -7,6 +7,7 @@
 //     request was due, HDR histograms.
 //   - [evenkeel.dev/gctrace]: what the garbage collector cost, from the lines of
 //     GODEBUG=gctrace=1 or from runtime/metrics.
+//   - [evenkeel.dev/tailstat]: whether two sets of runs differ in their tail, or nobody can tell.
 //
 // To explain:
 //

@@ -61,6 +61,7 @@ var arrows = []arrow{
 	{"reqtrace", []string{"reqtrace/region", "golang.org/x/exp/trace"}},
 	{"reqtrace/region", nil},
 	{"reqtrace/verdict", []string{"reqtrace", "internal/textfmt"}},
+	{"tailstat", nil},
 	{"loadgen", []string{"github.com/HdrHistogram/hdrhistogram-go"}},
 
 	// Inside.

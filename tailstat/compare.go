@@ -1,0 +1,302 @@
+package tailstat
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Verdict is what a comparison says of a figure.
+type Verdict uint8
+
+// Verdicts. Where more of a figure is better, faster is more of it; else it is less of it.
+const (
+	VerdictCannotTell Verdict = iota // the interval holds the ratio 1, or there are too few runs for one
+	VerdictFaster                    // head is better than base
+	VerdictSlower                    // head is worse than base
+)
+
+var verdictNames = [...]string{"cannot tell", "faster", "slower"}
+
+// String returns cannot tell, faster or slower.
+func (v Verdict) String() string {
+	if int(v) < len(verdictNames) {
+		return verdictNames[v]
+	}
+	return fmt.Sprintf("Verdict(%d)", uint8(v))
+}
+
+// MarshalText returns what String does.
+func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
+
+// UnmarshalText reads what MarshalText wrote.
+func (v *Verdict) UnmarshalText(text []byte) error {
+	i := slices.Index(verdictNames[:], string(text))
+	if i < 0 {
+		return fmt.Errorf("tailstat: no verdict %q; there are %q", text, verdictNames)
+	}
+	*v = Verdict(i)
+	return nil
+}
+
+// Options are those of Compare. The zero value is ready.
+type Options struct {
+	// Figures are what is looked at (default: those of Figures). The more there are, the wider each interval gets.
+	Figures []Figure
+
+	// Confidence is the probability with which all intervals hold together (default 0.95).
+	Confidence float64
+
+	// Rounds is the number of rounds, at most 200, after each of which the comparison is made again at the latest: who
+	// goes on until the answer is clear sets it to where he gives up. Then the intervals of all rounds hold together. It
+	// must be the same each time, and needs rounds (default 0: the comparison is made once).
+	Rounds int
+}
+
+// OptionError is returned for options that cannot be.
+type OptionError struct {
+	Option string // name of the field
+	Reason string // what is wrong with it and what to write instead
+}
+
+func (e *OptionError) Error() string {
+	return fmt.Sprintf("tailstat: Options.%s: %s", e.Option, e.Reason)
+}
+
+// Comparison is head beside base.
+type Comparison struct {
+	Base   int      `json:"base"` // number of runs
+	Head   int      `json:"head"`
+	Paired bool     `json:"paired"` // by rounds
+	Level  float64  `json:"level"`  // of each interval, so that all hold together
+	Result []Result `json:"results"`
+}
+
+// Interval is a range of ratios; JSON has it as [low, high] with null for no bound.
+type Interval struct {
+	Low  float64 // 0: no bound
+	High float64 // infinite: no bound
+}
+
+// Contains reports whether x lies in i or on its bounds.
+func (i Interval) Contains(x float64) bool { return i.Low <= x && x <= i.High }
+
+// HalfWidth returns how far the bounds lie from their middle, on a scale of ratios: 0.1 where each is 10% away.
+func (i Interval) HalfWidth() float64 {
+	if i.Low <= 0 {
+		return math.Inf(1)
+	}
+	return math.Sqrt(i.High/i.Low) - 1
+}
+
+// MarshalJSON writes [low, high].
+func (i Interval) MarshalJSON() ([]byte, error) {
+	bounds := [2]*float64{}
+	if i.Low > 0 {
+		bounds[0] = &i.Low
+	}
+	if !math.IsInf(i.High, 0) {
+		bounds[1] = &i.High
+	}
+	return json.Marshal(bounds)
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (i *Interval) UnmarshalJSON(text []byte) error {
+	var bounds [2]*float64
+	if err := json.Unmarshal(text, &bounds); err != nil {
+		return err
+	}
+	*i = Interval{0, math.Inf(1)}
+	if bounds[0] != nil {
+		i.Low = *bounds[0]
+	}
+	if bounds[1] != nil {
+		i.High = *bounds[1]
+	}
+	return nil
+}
+
+// Result is one figure of head over that of base.
+type Result struct {
+	Figure  string   `json:"figure"`
+	Missing string   `json:"missing,omitempty"` // why it was not compared; then the rest is zero
+	Base    float64  `json:"base"`              // median of the runs
+	Head    float64  `json:"head"`
+	Ratio   float64  `json:"ratio"` // Hodges and Lehmann's estimate, which need not be that of the medians
+	Within  Interval `json:"within"`
+	P       float64  `json:"p"` // of the test for no difference, for this figure and this look alone
+	Verdict Verdict  `json:"verdict"`
+
+	noise noise
+}
+
+// Compare compares the runs of head with those of base: by rounds where each run of base has one of head in its round,
+// else all with all. One run of either says nothing about how runs vary, and is an error, as are no runs, and numbers
+// that are negative, infinite or NaN.
+func Compare(base, head []Run, o Options) (*Comparison, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	for _, set := range []struct {
+		name string
+		runs []Run
+	}{{"base", base}, {"head", head}} {
+		switch len(set.runs) {
+		case 0:
+			return nil, fmt.Errorf("tailstat: no run of %s; measure it as often as the other", set.name)
+		case 1:
+			return nil, fmt.Errorf("tailstat: one run of %s says nothing about how runs vary; measure %d rounds at least", set.name, fewest(o, true))
+		}
+	}
+	c := &Comparison{Base: len(base), Head: len(head)}
+	base, head, c.Paired = pair(base, head)
+	switch {
+	case o.Rounds > 0 && !c.Paired:
+		return nil, &OptionError{"Rounds", "these runs are not in rounds, each with one of base and one of head; write 0, or number the rounds"}
+	case o.Rounds > 0 && len(base) > o.Rounds:
+		return nil, &OptionError{"Rounds", fmt.Sprintf("%d rounds are more than the %d that were announced; the intervals would not hold", len(base), o.Rounds)}
+	}
+	c.Level = 1 - o.nominal()
+	for _, f := range o.Figures {
+		r, err := compare(f, base, head, c.Paired, c.Level)
+		if err != nil {
+			return nil, err
+		}
+		c.Result = append(c.Result, r)
+	}
+	return c, nil
+}
+
+// check refuses what cannot be and fills in the defaults.
+func (o *Options) check() error {
+	if o.Confidence == 0 {
+		o.Confidence = .95
+	}
+	if o.Figures == nil {
+		o.Figures = Figures()
+	}
+	switch {
+	case !(o.Confidence >= .5 && o.Confidence < 1):
+		return &OptionError{"Confidence", fmt.Sprintf("%v is not from 0.5 to 1; write 0.95, say", o.Confidence)}
+	case o.Rounds < 0 || o.Rounds > maxRounds:
+		return &OptionError{"Rounds", fmt.Sprintf("%d is not from 0 to %d", o.Rounds, maxRounds)}
+	case len(o.Figures) == 0:
+		return &OptionError{"Figures", "there are none; leave it nil for all"}
+	}
+	for i, f := range o.Figures {
+		if f.Of == nil || f.Name == "" {
+			return &OptionError{"Figures", fmt.Sprintf("number %d (%q) lacks a name or Of", i, f.Name)}
+		}
+	}
+	return nil
+}
+
+// nominal returns the level of one test of one figure.
+func (o *Options) nominal() float64 {
+	alpha := (1 - o.Confidence) / float64(len(o.Figures))
+	if o.Rounds > 0 {
+		alpha = perLook(alpha, o.Rounds)
+	}
+	return alpha
+}
+
+// Fewest returns the number of rounds below which Compare can only say that it cannot tell.
+func Fewest(o Options) (int, error) {
+	if err := o.check(); err != nil {
+		return 0, err
+	}
+	return fewest(o, true), nil
+}
+
+func fewest(o Options, paired bool) int {
+	alpha := o.nominal()
+	for n := 2; ; n++ {
+		if null(n, n, paired).critical(alpha) >= 0 {
+			return n
+		}
+	}
+}
+
+// pair puts the runs of a round side by side where each run has one of the other in its round.
+func pair(base, head []Run) (b, h []Run, paired bool) {
+	if len(base) != len(head) {
+		return base, head, false
+	}
+	b, h = slices.Clone(base), slices.Clone(head)
+	byRound := func(x, y Run) int { return x.Round - y.Round }
+	slices.SortFunc(b, byRound)
+	slices.SortFunc(h, byRound)
+	for i := range b {
+		if b[i].Round != h[i].Round || b[i].Round == 0 || i > 0 && b[i].Round == b[i-1].Round {
+			return base, head, false
+		}
+	}
+	return b, h, true
+}
+
+// logs returns the logarithms of a figure of runs. missing says why a run does not have it.
+func logs(f Figure, name string, runs []Run) (xs []float64, missing string, err error) {
+	for i := range runs {
+		x, err := f.Of(&runs[i])
+		switch {
+		case err != nil:
+			return nil, fmt.Sprintf("run %d of %s: %v", i+1, name, err), nil
+		case math.IsNaN(x) || math.IsInf(x, 0) || x < 0:
+			return nil, "", fmt.Errorf("tailstat: %s of run %d of %s is %v; the run is damaged, measure it again", f.Name, i+1, name, x)
+		case x == 0:
+			return nil, fmt.Sprintf("run %d of %s: 0 has no ratio", i+1, name), nil
+		}
+		xs = append(xs, math.Log(x))
+	}
+	return xs, "", nil
+}
+
+// compare compares one figure.
+func compare(f Figure, base, head []Run, paired bool, level float64) (Result, error) {
+	r := Result{Figure: f.Name}
+	x, missing, err := logs(f, "base", base)
+	y, missingHead, errHead := logs(f, "head", head)
+	if err := errors.Join(err, errHead); err != nil {
+		return r, err
+	}
+	if r.Missing = missing; missing == "" {
+		r.Missing = missingHead
+	}
+	if r.Missing != "" {
+		return r, nil
+	}
+	var e Estimate
+	if paired {
+		d := make([]float64, len(x))
+		for i := range d {
+			d[i] = y[i] - x[i]
+		}
+		e, err = SignedRank(d, level)
+		r.noise = pairedNoise(d, e.Value, level)
+	} else {
+		e, err = RankSum(x, y, level)
+		r.noise = looseNoise(x, y, level)
+	}
+	if err != nil {
+		return r, err
+	}
+	r.Base, r.Head = math.Exp(median(x)), math.Exp(median(y))
+	r.Ratio, r.Within, r.P = math.Exp(e.Value), Interval{math.Exp(e.Low), math.Exp(e.High)}, e.P
+	if !r.Within.Contains(1) {
+		r.Verdict = VerdictSlower
+		if f.More == (r.Ratio > 1) {
+			r.Verdict = VerdictFaster
+		}
+	}
+	r.noise.runs = [2]int{len(base), len(head)}
+	return r, nil
+}
+
+func median(xs []float64) float64 {
+	xs = slices.Clone(xs)
+	slices.Sort(xs)
+	return (xs[(len(xs)-1)/2] + xs[len(xs)/2]) / 2
+}

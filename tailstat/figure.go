@@ -1,0 +1,112 @@
+package tailstat
+
+import (
+	"fmt"
+	"iter"
+	"math"
+	"time"
+)
+
+// Latency is the histogram of one run's latencies; *loadgen.Histogram is one.
+type Latency interface {
+	// Count returns the number of requests.
+	Count() int64
+	// Quantile returns the latency that a share q of the requests does not exceed.
+	Quantile(q float64) time.Duration
+	// All returns the latencies in increasing order, each with its count.
+	All() iter.Seq2[time.Duration, int64]
+}
+
+// Run is one run of a service under load. What was not measured is zero.
+type Run struct {
+	// Round says which runs were neighbours: those of base and head with the same round ran side by side, in an order
+	// drawn by lot. 0: in none.
+	Round int
+
+	Latency    Latency       // nil: none
+	Throughput float64       // requests/s
+	CPU        time.Duration // processor time of the service for one request
+	PeakMemory int64         // bytes
+}
+
+// Figure is something that runs are compared by: a positive number of each. Users may have figures of their own.
+type Figure struct {
+	Name string
+	// More says that more is better, as of requests/s.
+	More bool
+	// Of returns the figure of a run. An error says why a run does not have it; then the figure is not compared.
+	Of func(*Run) (float64, error)
+}
+
+// Figures returns the figures of a service: p50, p90, p99, p99.9, the mean of the slowest 1% and 0.1%, requests/s,
+// CPU time a request, peak memory.
+func Figures() []Figure {
+	return []Figure{
+		Quantile(.5), Quantile(.9), Quantile(.99), Quantile(.999), Slowest(.01), Slowest(.001),
+		{"requests/s", true, func(r *Run) (float64, error) { return measured(r.Throughput) }},
+		{"CPU/request", false, func(r *Run) (float64, error) { return measured(r.CPU.Seconds()) }},
+		{"peak memory", false, func(r *Run) (float64, error) { return measured(float64(r.PeakMemory)) }},
+	}
+}
+
+func measured(x float64) (float64, error) {
+	if x == 0 {
+		return 0, fmt.Errorf("not measured")
+	}
+	return x, nil
+}
+
+// leastBeyond is how many requests must be as slow as a quantile or slower, so that it says something of the run.
+const leastBeyond = 10
+
+// Quantile returns the figure of the latency in seconds that a share q of the requests does not exceed, named p99.9
+// for q = 0.999.
+func Quantile(q float64) Figure {
+	name := fmt.Sprintf("p%.6g", 100*q)
+	return Figure{Name: name, Of: func(r *Run) (float64, error) {
+		if err := enough(r, 1-q, name); err != nil {
+			return 0, err
+		}
+		return r.Latency.Quantile(q).Seconds(), nil
+	}}
+}
+
+// Slowest returns the figure of the mean latency, in seconds, of the slowest share of the requests.
+func Slowest(share float64) Figure {
+	name := fmt.Sprintf("slowest %.6g%%", 100*share)
+	return Figure{Name: name, Of: func(r *Run) (float64, error) {
+		if err := enough(r, share, name); err != nil {
+			return 0, err
+		}
+		return slowestMean(r.Latency, share), nil
+	}}
+}
+
+func enough(r *Run, beyond float64, name string) error {
+	if r.Latency == nil {
+		return fmt.Errorf("no latencies")
+	}
+	if !(beyond > 0 && beyond < 1) {
+		return fmt.Errorf("%s is none: a share lies between 0 and 1", name)
+	}
+	if n, least := r.Latency.Count(), int64(math.Round(leastBeyond/beyond)); n < least {
+		return fmt.Errorf("%d requests; %s needs %d", n, name, least)
+	}
+	return nil
+}
+
+// slowestMean returns the mean of the slowest share of the latencies: what is left after the faster ones are passed.
+func slowestMean(l Latency, share float64) float64 {
+	slow := share * float64(l.Count()) // the first of them may be a part of a bucket
+	skip := float64(l.Count()) - slow
+	sum := 0.0
+	for d, n := range l.All() {
+		part := float64(n)
+		if skip > 0 {
+			passed := min(skip, part)
+			skip, part = skip-passed, part-passed
+		}
+		sum += part * d.Seconds()
+	}
+	return sum / slow
+}

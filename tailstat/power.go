@@ -1,0 +1,154 @@
+package tailstat
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sort"
+)
+
+// power is the share of trials in which a difference that can be shown is to be shown.
+const power = .8
+
+// trials is how many are drawn for each question: its answer is then right within some 4% of the trials.
+const trials = 400
+
+// MaxNeeded is the number of runs beyond which Needed gives up.
+const MaxNeeded = 1000
+
+// noise is how the runs of a comparison vary where nothing differs, for trials of other numbers of runs and of other
+// differences. Trials draw from what was seen.
+type noise struct {
+	paired     bool
+	alpha      float64
+	base, head []float64 // paired: the differences between rounds, both ways, in base
+	runs       [2]int    // of base and head
+}
+
+// pairedNoise is that of differences around their centre. They are taken both ways, as the test's null hypothesis is
+// that they are symmetric.
+func pairedNoise(d []float64, centre, level float64) noise {
+	n := noise{paired: true, alpha: 1 - level}
+	for _, x := range around(d, centre) {
+		n.base = append(n.base, x, -x)
+	}
+	return n
+}
+
+// around returns how far values are from a centre that was taken from them, and so lies nearer to them than the true one.
+func around(xs []float64, centre float64) (rs []float64) {
+	k := math.Sqrt(float64(len(xs)) / float64(len(xs)-1))
+	for _, x := range xs {
+		rs = append(rs, k*(x-centre))
+	}
+	return rs
+}
+
+// looseNoise is that of two sets around their medians.
+func looseNoise(x, y []float64, level float64) noise {
+	return noise{alpha: 1 - level, base: around(x, median(x)), head: around(y, median(y))}
+}
+
+// shown reports whether so many runs show a difference of logarithms in enough trials.
+func (n *noise) shown(base, head int, shift float64) bool {
+	critical := null(base, head, n.paired).critical(n.alpha)
+	if critical < 0 {
+		return false
+	}
+	rng := rand.New(rand.NewPCG(80, uint64(base))) // the same trials for each shift
+	found := 0
+	for range trials {
+		if n.statistic(rng, base, head, shift) <= critical {
+			found++
+		}
+	}
+	return found >= power*trials
+}
+
+// statistic draws a trial and returns its test's statistic on the side of the difference: small where it shows.
+func (n *noise) statistic(rng *rand.Rand, base, head int, shift float64) int {
+	if !n.paired {
+		x, y := make([]float64, base), make([]float64, head)
+		for i := range x {
+			x[i] = n.base[rng.IntN(len(n.base))]
+		}
+		for i := range y {
+			y[i] = shift + n.head[rng.IntN(len(n.head))]
+		}
+		slices.Sort(x)
+		w := 0
+		for _, v := range y { // how many of base are not below it
+			w += base - sort.SearchFloat64s(x, v)
+		}
+		return w
+	}
+	d := make([]float64, base)
+	for i := range d {
+		d[i] = shift + n.base[rng.IntN(len(n.base))]
+	}
+	slices.SortFunc(d, func(a, b float64) int {
+		switch a, b := math.Abs(a), math.Abs(b); {
+		case a < b:
+			return -1
+		case a > b:
+			return 1
+		}
+		return 0
+	})
+	w := 0
+	for i, v := range d {
+		if v <= 0 {
+			w += i + 1
+		}
+	}
+	return w
+}
+
+// Detectable returns the smallest ratio above 1 that as many runs with as much noise show in four of five trials, as
+// they do one that is as far below 1; ok is false if there is none below 1000, or the figure was not compared. It takes
+// milliseconds.
+func (r *Result) Detectable() (ratio float64, ok bool) {
+	n, base, head := &r.noise, r.noise.runs[0], r.noise.runs[1]
+	if len(n.base) == 0 {
+		return 0, false
+	}
+	low, high := 0.0, math.Log(1.001)
+	for !n.shown(base, head, high) {
+		if low = high; high > math.Log(1000) {
+			return 0, false
+		}
+		high *= 2
+	}
+	for range 10 {
+		if mid := (low + high) / 2; n.shown(base, head, mid) {
+			high = mid
+		} else {
+			low = mid
+		}
+	}
+	return math.Exp(high), true
+}
+
+// Needed returns how many runs of each, or rounds, would show a ratio (1.2: a fifth more; 0.8 a fifth less) in four of
+// five trials, if they vary as these do; ok is false if that takes more than MaxNeeded, or the figure was not compared.
+func (r *Result) Needed(ratio float64) (runs int, ok bool) {
+	shift := math.Abs(math.Log(ratio))
+	if len(r.noise.base) == 0 || !(shift > 0) {
+		return 0, false
+	}
+	low, high := 1, 2
+	for !r.noise.shown(high, high, shift) {
+		if high == MaxNeeded {
+			return 0, false
+		}
+		low, high = high, min(2*high, MaxNeeded)
+	}
+	for low+1 < high {
+		if mid := (low + high) / 2; r.noise.shown(mid, mid, shift) {
+			high = mid
+		} else {
+			low = mid
+		}
+	}
+	return high, true
+}

@@ -1,0 +1,92 @@
+package tailstat
+
+import (
+	"math/bits"
+	"math/rand/v2"
+	"slices"
+	"sync"
+)
+
+// maxRounds is how often a comparison can be made again.
+const maxRounds = 200
+
+// Tests after each round. Wilcoxon's statistic of the first n rounds depends on the signs of the differences and on
+// their ranks alone. Where nothing differs each sign is a coin's, and each new difference's size has any rank among
+// those before with the same probability. So the joint distribution of the statistics after all rounds is known
+// without knowing the noise's (R. G. Miller, A sequential signed-rank test, JASA 65, 1970), and can be drawn: perLook
+// finds the level at which each look may test so that any of them errs with the probability alpha, the same for
+// each look (S. J. Pocock, Group sequential methods, Biometrika 64, 1977).
+
+// draws is how many sequences of rounds are drawn: the level is then right within some 3% of itself at alpha 0.05,
+// within 6% at 0.01.
+const draws = 100_000
+
+var perLooks sync.Map // of lookKey: float64
+
+type lookKey struct {
+	alpha  float64
+	rounds int
+}
+
+// perLook returns the level of each of up to as many tests as there are rounds, after each of which there is one, so
+// that one of them rejects by chance with the probability alpha at most.
+func perLook(alpha float64, rounds int) float64 {
+	key := lookKey{alpha, rounds}
+	if p, ok := perLooks.Load(key); ok {
+		return p.(float64)
+	}
+	of := make([]distribution, rounds+1)
+	for n := 1; n <= rounds; n++ {
+		of[n] = null(n, n, true)
+	}
+	rng := rand.New(rand.NewPCG(1970, uint64(rounds)))
+	least := make([]float64, draws) // p-value of the looks of each sequence
+	for i := range least {
+		least[i] = 1
+		var s signs
+		w := 0 // the sum of the ranks of positive differences
+		for n := 1; n <= rounds; n++ {
+			rank := rng.IntN(n) // of the new one's size among the n, from 0
+			w += s.above(rank)  // each greater positive one moves up by a rank
+			positive := rng.IntN(2) == 1
+			s.insert(rank, positive)
+			if positive {
+				w += rank + 1
+			}
+			least[i] = min(least[i], of[n].twoSided(min(w, n*(n+1)/2-w)))
+		}
+	}
+	slices.Sort(least)
+	p := least[int(alpha*draws)] / (1 + 1e-9) // below what alpha of the sequences reach
+	perLooks.Store(key, p)
+	return p
+}
+
+// signs are the signs of differences by the rank of their sizes: the bit of a rank is set where it is positive.
+type signs [(maxRounds + 63) / 64]uint64
+
+// above returns how many positive ones have the rank or a greater one.
+func (s *signs) above(rank int) int {
+	n := 0
+	for i := rank / 64; i < len(s); i++ {
+		word := s[i]
+		if i == rank/64 {
+			word >>= rank % 64
+		}
+		n += bits.OnesCount64(word)
+	}
+	return n
+}
+
+// insert moves the ranks from rank on up by one and sets its own.
+func (s *signs) insert(rank int, positive bool) {
+	at := rank / 64
+	for i := len(s) - 1; i > at; i-- {
+		s[i] = s[i]<<1 | s[i-1]>>63
+	}
+	low := uint64(1)<<(rank%64) - 1
+	s[at] = s[at]&low | s[at]&^low<<1
+	if positive {
+		s[at] |= low + 1
+	}
+}
