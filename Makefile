@@ -11,10 +11,11 @@ help:
 	@echo "make lint        gofumpt, go vet, staticcheck, go mod tidy over every module"
 	@echo "make golden      write the golden files again, from real programs under real toolchains, and the record of the public API"
 	@echo "make release-check  what $(VERSION) would publish: clean tree, API record, licences, builds from module zips alone"
-	@echo "make bench       bench-gc, -load, -gate, -aio, -fastc and -explain: each figure with its target, raw results in bench/results"
+	@echo "make bench       bench-gc, -load, -gate, -aio, -fastc, -explain and -tailstat: each figure with its target, raw results in bench/results"
 	@echo "make bench-aio   aio beside its peers, at most an hour; QUICK=1: five minutes"
 	@echo "make bench-fastc calls of C: fastc beside cgo, purego and fastcgo's technique; QUICK=1: a minute"
 	@echo "make bench-explain  reqtrace on services with known causes, twenty minutes; QUICK=1: three"
+	@echo "make bench-tailstat  package tailstat on synthetic services and recorded runs, ten minutes; RECORD=1: record them anew, 50 minutes more"
 	@echo "make soak        packages aio, gcgate and gctrace under random histories, each for an hour (SOAK=2m: two minutes)"
 	@echo "make soak-fastc  package fastc's calls under collections, signals and profiles, as long as SOAK says"
 	@echo "make test-next   package fastc, which relies on the runtime's inside, under the next Go ($(NEXT))"
@@ -87,8 +88,8 @@ soak:
 soak-fastc:
 	EVENKEEL_SOAK=$(SOAK) go test -count=1 -v -timeout 0 -run '^TestSoak$$' ./fastc
 
-.PHONY: bench bench-gc bench-load bench-gate bench-aio build-aio bench-fastc bench-explain
-bench: bench-gc bench-load bench-gate bench-aio bench-fastc bench-explain
+.PHONY: bench bench-gc bench-load bench-gate bench-aio build-aio bench-fastc bench-explain bench-tailstat
+bench: bench-gc bench-load bench-gate bench-aio bench-fastc bench-explain bench-tailstat
 
 bench-gc: build
 	cd bench && go run ./gc
@@ -116,6 +117,13 @@ build-aio:
 	else echo "no C compiler: install gcc for the limit in C"; fi
 
 # QUICK=1: three minutes instead of twenty. The plants bear no names.
+bench-tailstat:
+	@mkdir -p bin/tailstat
+	@cd examples && $(GO_BUILD) -o ../bin/tailstat/ ./search ./msgpush ./hello
+	@cd bench && $(GO_BUILD) -o ../bin/tailstat/driver ./tailstat
+	$(if $(RECORD),cd bench && ../bin/tailstat/driver -part record)
+	cd bench && ../bin/tailstat/driver
+
 bench-explain:
 	@mkdir -p bin/explain
 	@cd examples && $(GO_BUILD) -o ../bin/explain/ ./search ./msgpush

@@ -29,10 +29,10 @@ func TestThisProcess(t *testing.T) {
 	if _, err := switches(-1); err == nil {
 		t.Error("a process that is not there has switches")
 	}
-	if j, err := readJiffies(); j.total == 0 || err != nil {
+	if j, err := machine.ReadTimes(); j.Total == 0 || err != nil {
 		t.Errorf("%+v, %v", j, err)
 	}
-	if got := (jiffies{total: 200, steal: 5}).stealSince(jiffies{total: 100, steal: 3}); got != .02 {
+	if got := (machine.Times{Total: 200, Steal: 5}).StealSince(machine.Times{Total: 100, Steal: 3}); got != .02 {
 		t.Errorf("steal %v, want 0.02", got)
 	}
 }

@@ -110,11 +110,11 @@ func (s *system) options(l load, length, warmup time.Duration) loadgen.Options {
 
 // state is what is read before and after a load.
 type state struct {
-	at      time.Time
-	cpu     []time.Duration
-	stats   []*stats
-	jiffies jiffies
-	ours    time.Duration // CPU time of client, balancer and replicas
+	at    time.Time
+	cpu   []time.Duration
+	stats []*stats
+	times machine.Times
+	ours  time.Duration // CPU time of client, balancer and replicas
 }
 
 func (s *system) state(ctx context.Context) (st state, err error) {
@@ -135,7 +135,7 @@ func (s *system) state(ctx context.Context) (st state, err error) {
 	}
 	err = errors.Join(err, oerr)
 	var jerr error
-	st.jiffies, jerr = readJiffies()
+	st.times, jerr = machine.ReadTimes()
 	st.at = time.Now()
 	return st, errors.Join(err, jerr)
 }
@@ -216,8 +216,8 @@ func (d *driver) loadOn(ctx context.Context, sys *system, m mode, l load) (sampl
 		err = errors.Join(err, perr)
 		s.PeakRSS = append(s.PeakRSS, peak)
 	}
-	s.Steal = after.jiffies.stealSince(before.jiffies)
-	used := (after.jiffies.used - before.jiffies.used) * machine.Tick.Seconds()
+	s.Steal = after.times.StealSince(before.times)
+	used := (after.times.Used - before.times.Used).Seconds()
 	s.Busy = used / window / float64(runtime.NumCPU())
 	s.Others = max(0, used-(after.ours-before.ours).Seconds()) / window / float64(runtime.NumCPU())
 	return s, err

@@ -29,44 +29,6 @@ func familyCPU(pid int) (time.Duration, error) {
 	return all, errors.Join(err, cerr)
 }
 
-// jiffies are the machine's CPU times since its start, in ticks: all of them, what processes
-// used, and what the hypervisor gave to others.
-type jiffies struct{ total, used, steal float64 }
-
-func readJiffies() (jiffies, error) {
-	b, err := os.ReadFile("/proc/stat")
-	if err != nil {
-		return jiffies{}, err
-	}
-	line, _, _ := strings.Cut(string(b), "\n")
-	var j jiffies
-	for i, s := range strings.Fields(line) {
-		if i == 0 || i > 8 { // "cpu"; guest times are in user time already
-			continue
-		}
-		x, err := strconv.ParseFloat(s, 64)
-		if err != nil {
-			return j, fmt.Errorf("/proc/stat: %w", err)
-		}
-		j.total += x
-		if i <= 3 { // user, nice, system
-			j.used += x
-		}
-		if i == 8 {
-			j.steal = x
-		}
-	}
-	return j, nil
-}
-
-// stealSince returns the share of CPU time that others took, 0 to 1.
-func (j jiffies) stealSince(before jiffies) float64 {
-	if j.total <= before.total {
-		return 0
-	}
-	return (j.steal - before.steal) / (j.total - before.total)
-}
-
 // raise gives this process priority over those that it will start by [renice]: client and
 // balancer stand for other machines. Threads that start later inherit it.
 func raise() error {

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"io"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"evenkeel.dev/bench/figure"
+	"evenkeel.dev/loadgen"
+	"evenkeel.dev/tailstat"
+)
+
+// TestTruth holds the simulated queue against what is known of one.
+func TestTruth(t *testing.T) {
+	s := pairs[0].base
+	h := s.run(rand.New(rand.NewPCG(1, 1)), 400_000, 1)
+	for _, f := range tails() {
+		got, err := f.Of(&tailstat.Run{Latency: h})
+		if want := s.truth(f, nil); err != nil || math.Abs(got/want-1) > .12 {
+			t.Errorf("%s: %v, %v, want %v", f.Name, got, err, want)
+		}
+	}
+}
+
+// TestStudent holds the t distribution against a table's values.
+func TestStudent(t *testing.T) {
+	for _, c := range []struct{ x, freedom, want float64 }{{2.228, 10, .025}, {1.812, 10, .05}, {12.706, 1, .025}, {1.96, 1e5, .025}, {4.587, 10, .0005}} {
+		if got := studentBeyond(c.x, c.freedom); math.Abs(got/c.want-1) > .01 {
+			t.Errorf("beyond %v with %v: %v, want %v", c.x, c.freedom, got, c.want)
+		}
+	}
+}
+
+// TestRivals sees each method find what is plain, and not where both are the same.
+func TestRivals(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	some := func(slower float64) (rs []tailstat.Run) {
+		for range 10 {
+			h := new(loadgen.Histogram)
+			for range 2000 {
+				h.Record(time.Duration(1e6 * slower * rng.ExpFloat64()))
+			}
+			rs = append(rs, tailstat.Run{Latency: h})
+		}
+		return rs
+	}
+	base, same, slow := some(1), some(1), some(2)
+	for _, r := range rivals {
+		if found, ok := r.finds(rng, tailstat.Quantile(.5), base, slow); !found || !ok {
+			t.Errorf("%s does not find twice the latency", r.name)
+		}
+		if found, ok := r.finds(rng, tailstat.Quantile(.5), base, same); found || !ok {
+			t.Errorf("%s finds a difference in the same", r.name)
+		}
+	}
+}
+
+// TestParts runs the parts on a few trials, and on runs that were not recorded but made, of services that differ by chance.
+func TestParts(t *testing.T) {
+	dir := t.TempDir()
+	f := recorded{Started: time.Now(), Length: time.Second}
+	rng := rand.New(rand.NewPCG(1, 3))
+	add := func(s subject, neighbour, planted bool) {
+		slower := math.Exp(.05 * rng.NormFloat64())
+		if planted {
+			slower *= 1.5
+		}
+		h := new(loadgen.Histogram)
+		for range 1200 {
+			h.Record(time.Duration(1e6 * slower * rng.ExpFloat64()))
+		}
+		f.Runs = append(f.Runs, recordedRun{Subject: s.name, Neighbour: neighbour, Planted: planted, Latency: *h, Throughput: 1200 / slower, CPU: time.Duration(1e6 * slower), Peak: int64(1e8 * slower)})
+	}
+	for range 21 {
+		for _, s := range subjects {
+			add(s, true, false)
+			add(s, false, false)
+			if s.plant != nil {
+				add(s, false, true)
+			}
+		}
+	}
+	if err := f.save(filepath.Join(dir, "tailstat-runs-1.json.gz")); err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	d := driver{results: dir, trials: 40, set: figure.New("test"), out: &out}
+	d.set.Out = io.Discard
+	if err := d.alarms(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := d.power(t.Context()); err != nil {
+		t.Error(err)
+	}
+	for _, want := range []string{"bootstrap over requests", "msgpush with a longer window: p99 1.5", "found in 100%"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not in\n%s", want, out.String())
+		}
+	}
+	d.runs = filepath.Join(dir, "none")
+	if err := d.alarms(t.Context()); err == nil {
+		t.Error("no error without runs")
+	}
+	d = driver{trials: 1, count: 20, length: time.Second}
+	if err := d.bench(t.Context(), "all"); err == nil || !strings.Contains(err.Error(), "synthetic, sequential") {
+		t.Error(err)
+	}
+}
