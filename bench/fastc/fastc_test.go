@@ -39,7 +39,7 @@ func TestCrash(t *testing.T) {
 	if err := b.crash(); err != nil {
 		t.Fatal(err)
 	}
-	if len(b.set.Figures) != 1 || !b.set.Figures[0].Met {
+	if len(b.set.Figures) != 1 || b.set.Figures[0].Verdict != figure.Met {
 		t.Errorf("%s%.3000s", &out, b.set.Raw["crash by fast"])
 	}
 }

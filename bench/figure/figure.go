@@ -1,11 +1,17 @@
 // Package figure prints what a benchmark must show, one line a figure (name, measured, target,
-// met or missed), and keeps the raw results beside it.
+// verdict), and keeps the raw results beside it.
+//
+// A figure of several runs is judged by the interval that holds its centre with 95% on the target's side
+// (evenkeel.dev/tailstat's signed ranks): the target is met where the whole interval meets it, missed where
+// none of it does, and else nobody can tell. It takes five runs for that. A single value is a count, or was
+// made of all runs at once: it is held against the target as it is, as are values that are all alike.
 package figure
 
 import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,17 +19,30 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"evenkeel.dev/tailstat"
 )
 
 // Figure is one line.
 type Figure struct {
 	Name     string    `json:"name"`
-	Measured float64   `json:"measured"`
-	Range    []float64 `json:"range,omitempty"` // of the repeats: lowest, highest
+	Measured float64   `json:"measured"`           // median
+	Range    []float64 `json:"range,omitempty"`    // of the repeats: lowest, highest
+	Interval []float64 `json:"interval,omitempty"` // that holds their centre: low, high; none: too few
 	Unit     string    `json:"unit,omitempty"`
 	Target   string    `json:"target"`
-	Met      bool      `json:"met"`
+	Verdict  Verdict   `json:"verdict"`
 }
+
+// Verdict is what becomes of a target.
+type Verdict string
+
+// Verdicts.
+const (
+	Met        Verdict = "met"
+	Missed     Verdict = "missed"
+	CannotTell Verdict = "cannot tell"
+)
 
 // Set is what one benchmark shows. Its zero value is ready; it is not safe for concurrent use.
 type Set struct {
@@ -79,30 +98,82 @@ func Machine() any {
 
 // AtLeast adds a figure that has to reach a bound.
 func (s *Set) AtLeast(name string, xs []float64, bound float64, unit string) {
-	m := Median(xs)
-	s.Add(name, xs, unit, fmt.Sprintf(">= %.3g", bound), m >= bound)
+	s.within(name, xs, unit, fmt.Sprintf(">= %.3g", bound), bound, math.Inf(1))
 }
 
 // AtMost adds a figure that must not exceed a bound.
 func (s *Set) AtMost(name string, xs []float64, bound float64, unit string) {
-	m := Median(xs)
-	s.Add(name, xs, unit, fmt.Sprintf("<= %.3g", bound), m <= bound)
+	s.within(name, xs, unit, fmt.Sprintf("<= %.3g", bound), math.Inf(-1), bound)
 }
 
-// Add adds the median of xs as a figure and prints its line.
+// Between adds a figure that has to lie between bounds.
+func (s *Set) Between(name string, xs []float64, low, high float64, unit string) {
+	s.within(name, xs, unit, fmt.Sprintf("%.3g to %.3g", low, high), low, high)
+}
+
+func (s *Set) within(name string, xs []float64, unit, target string, low, high float64) {
+	from, to := interval(xs)
+	verdict := CannotTell
+	switch {
+	case len(xs) == 0 || to < low || from > high:
+		verdict = Missed
+	case low <= from && to <= high:
+		verdict = Met
+	}
+	s.add(name, xs, unit, target, verdict)
+}
+
+// Add adds the median of xs as a figure that the caller has judged.
 func (s *Set) Add(name string, xs []float64, unit, target string, met bool) {
-	f := Figure{Name: name, Measured: Median(xs), Unit: unit, Target: target, Met: met}
+	verdict := Missed
+	if met {
+		verdict = Met
+	}
+	s.add(name, xs, unit, target, verdict)
+}
+
+// add adds a figure and prints its line.
+func (s *Set) add(name string, xs []float64, unit, target string, verdict Verdict) {
+	f := Figure{Name: name, Measured: Median(xs), Unit: unit, Target: target, Verdict: verdict}
 	text := fmt.Sprintf("%.4g%s", f.Measured, unit)
 	if len(xs) > 1 {
 		f.Range = []float64{slices.Min(xs), slices.Max(xs)}
-		text += fmt.Sprintf(" [%.4g..%.4g]", f.Range[0], f.Range[1])
-	}
-	verdict := "missed"
-	if met {
-		verdict = "met"
+		low, high := interval(xs)
+		if math.IsInf(high, 1) {
+			low, high = f.Range[0], f.Range[1]
+		} else {
+			f.Interval = []float64{low, high}
+		}
+		text += fmt.Sprintf(" [%.4g..%.4g]", low, high)
 	}
 	fmt.Fprintf(s.Out, "%-58s %-32s %-22s %s\n", name, text, target, verdict)
 	s.Figures = append(s.Figures, f)
+}
+
+// confidence is that of a two-sided interval, of which a target asks for one side: 0.95 there.
+const confidence = .9
+
+// interval returns where the centre of the runs' values lies; all numbers, where they are too few to tell. Ratios and
+// times are positive, and differ by factors.
+func interval(xs []float64) (low, high float64) {
+	if len(xs) > 0 && slices.Min(xs) == slices.Max(xs) {
+		return xs[0], xs[0]
+	}
+	positive := len(xs) > 0 && slices.Min(xs) > 0
+	ys := slices.Clone(xs)
+	for i := range ys {
+		if positive {
+			ys[i] = math.Log(ys[i])
+		}
+	}
+	e, err := tailstat.SignedRank(ys, confidence)
+	switch {
+	case err != nil: // there are none, or one of them is no number
+		return math.Inf(-1), math.Inf(1)
+	case positive:
+		return math.Exp(e.Low), math.Exp(e.High)
+	}
+	return e.Low, e.High
 }
 
 // Save writes the set to dir/BENCHMARK-DATE-TIME.json and says so.

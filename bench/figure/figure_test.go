@@ -3,6 +3,7 @@ package figure
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,15 +29,33 @@ func TestSet(t *testing.T) {
 	var out bytes.Buffer
 	s := New("x")
 	s.Out = &out
-	s.AtLeast("speed", []float64{1, 3, 2}, 2, " MB/s")
+	s.AtLeast("speed", []float64{2.5, 3, 2.2, 2.1, 2}, 2, " MB/s")
 	s.AtMost("cost", []float64{1.01}, 1, "x")
+	s.AtLeast("three runs", []float64{2.5, 3, 2.2}, 2, "")
+	s.AtMost("six runs", []float64{-1, 2, 3, 2.5, -2, 4}, 2, "")
+	s.AtMost("bad runs", []float64{3, 4, 5, 6, 7}, 2, "")
+	s.AtMost("counts", []float64{0, 0, 0}, 0, "")
+	s.Between("miss", []float64{-1, 0, 1, .5, 2}, -5, 5, " %")
+	s.AtLeast("nothing", nil, 2, "")
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	for i, want := range [][]string{{"speed", "2 MB/s [1..3]", ">= 2", "met"}, {"cost", "1.01x", "<= 1", "missed"}} {
+	for i, want := range [][]string{
+		{"speed", "2.2 MB/s [2..3]", ">= 2", " met"},
+		{"cost", "1.01x", "<= 1", " missed"},
+		{"three runs", "2.5 [2.2..3]", ">= 2", " cannot tell"},
+		{"six runs", "[-1..3.25]", "<= 2", " cannot tell"},
+		{"bad runs", "5 [3..7]", " missed"},
+		{"counts", "0 [0..0]", " met"},
+		{"miss", "0.5 % [-1..2]", "-5 to 5", " met"},
+		{"nothing", " missed"},
+	} {
 		for _, w := range want {
 			if !strings.Contains(lines[i], w) {
 				t.Errorf("line %d is %q, without %q", i, lines[i], w)
 			}
 		}
+	}
+	if i := s.Figures[0].Interval; len(i) != 2 || math.Abs(i[0]-2) > 1e-9 || math.Abs(i[1]-3) > 1e-9 {
+		t.Errorf("interval %+v", i)
 	}
 	dir := t.TempDir()
 	if err := s.Save(dir); err != nil {
@@ -51,7 +70,7 @@ func TestSet(t *testing.T) {
 		t.Fatal(err)
 	}
 	var back Set
-	if err := json.Unmarshal(b, &back); err != nil || len(back.Figures) != 2 || !back.Figures[0].Met || back.Figures[1].Met {
+	if err := json.Unmarshal(b, &back); err != nil || len(back.Figures) != 8 || back.Figures[0].Verdict != Met || back.Figures[1].Verdict != Missed || back.Figures[1].Interval != nil {
 		t.Errorf("read back %+v, %v", back.Figures, err)
 	}
 }

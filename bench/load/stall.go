@@ -51,9 +51,7 @@ func (b *bench) stall() error {
 		return xs
 	}
 	for _, q := range []string{"p50", "p90", "p95", "p99", "p99.9"} {
-		xs := off(ours, q)
-		m := figure.Median(xs)
-		b.set.Add(fmt.Sprintf("stalling service: %s against the computed %v", q, stallQuantile(quantiles[q])), xs, " %", "within 5 %", m >= -5 && m <= 5)
+		b.set.Between(fmt.Sprintf("stalling service: %s against the computed %v", q, stallQuantile(quantiles[q])), off(ours, q), -5, 5, " %")
 	}
 	worst, at := 0.0, ""
 	for q := range quantiles {
@@ -61,6 +59,6 @@ func (b *bench) stall() error {
 			worst, at = m, q
 		}
 	}
-	b.set.Add("stalling service: hey's worst miss ("+at+")", off(heys, at), " %", "below -5 %", worst < -5)
+	b.set.AtMost("stalling service: hey's worst miss ("+at+")", off(heys, at), -5, " %")
 	return nil
 }
