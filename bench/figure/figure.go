@@ -29,6 +29,7 @@ type Figure struct {
 	Measured float64   `json:"measured"`           // median
 	Range    []float64 `json:"range,omitempty"`    // of the repeats: lowest, highest
 	Interval []float64 `json:"interval,omitempty"` // that holds their centre: low, high; none: too few
+	Floor    float64   `json:"floor,omitempty"`    // of ratios: the smallest above 1 that so many repeats show
 	Unit     string    `json:"unit,omitempty"`
 	Target   string    `json:"target"`
 	Verdict  Verdict   `json:"verdict"`
@@ -145,8 +146,11 @@ func (s *Set) add(name string, xs []float64, unit, target string, verdict Verdic
 			f.Interval = []float64{low, high}
 		}
 		text += fmt.Sprintf(" [%.4g..%.4g]", low, high)
+		if f.Floor = floor(xs); f.Floor > 0 {
+			text += fmt.Sprintf(", shows %.2g%%", 100*(f.Floor-1))
+		}
 	}
-	fmt.Fprintf(s.Out, "%-58s %-32s %-22s %s\n", name, text, target, verdict)
+	fmt.Fprintf(s.Out, "%-58s %-42s %-22s %s\n", name, text, target, verdict)
 	s.Figures = append(s.Figures, f)
 }
 
@@ -174,6 +178,22 @@ func interval(xs []float64) (low, high float64) {
 		return math.Exp(e.Low), math.Exp(e.High)
 	}
 	return e.Low, e.High
+}
+
+// floor returns the smallest ratio above 1 that as many runs as these, with their noise, show in four of five trials;
+// 0: there is none, or these are no ratios.
+func floor(xs []float64) float64 {
+	var ones, runs []tailstat.Run
+	for i, x := range xs {
+		ones, runs = append(ones, tailstat.Run{Round: i + 1, Throughput: 1}), append(runs, tailstat.Run{Round: i + 1, Throughput: x})
+	}
+	of := tailstat.Figure{Name: "x", Of: func(r *tailstat.Run) (float64, error) { return r.Throughput, nil }}
+	c, err := tailstat.Compare(ones, runs, tailstat.Options{Figures: []tailstat.Figure{of}, Confidence: confidence})
+	if err != nil {
+		return 0
+	}
+	ratio, _ := c.Result[0].Detectable()
+	return ratio
 }
 
 // Save writes the set to dir/BENCHMARK-DATE-TIME.json and says so.

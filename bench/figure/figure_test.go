@@ -39,7 +39,7 @@ func TestSet(t *testing.T) {
 	s.AtLeast("nothing", nil, 2, "")
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	for i, want := range [][]string{
-		{"speed", "2.2 MB/s [2..3]", ">= 2", " met"},
+		{"speed", "2.2 MB/s [2..3], shows 3", ">= 2", " met"},
 		{"cost", "1.01x", "<= 1", " missed"},
 		{"three runs", "2.5 [2.2..3]", ">= 2", " cannot tell"},
 		{"six runs", "[-1..3.25]", "<= 2", " cannot tell"},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -35,10 +36,15 @@ func (d *driver) startFront(ctx context.Context, kind string) (*front, error) {
 	f := &front{c}
 	if err := f.await(ctx, d.front); err != nil {
 		f.stop()
-		stdout, stderr := c.Output()
-		return nil, fmt.Errorf("%s: %w\n%s%s", argv[0], err, stdout, stderr)
+		return nil, f.said(err)
 	}
 	return f, nil
+}
+
+// said adds to an error how the balancer ended, if it has, and what it said.
+func (f *front) said(err error) error {
+	stdout, stderr := f.Output()
+	return fmt.Errorf("balancer: %w (%v)\n%s%s", err, f.State(), stdout, stderr)
 }
 
 // await returns when something listens at addr.
@@ -58,16 +64,29 @@ func (f *front) await(ctx context.Context, addr string) error {
 }
 
 // reload makes HAProxy's master start a new worker.
-func (f *front) reload() error { return f.Signal(syscall.SIGUSR2) }
+func (f *front) reload() error {
+	if err := f.Signal(syscall.SIGUSR2); err != nil {
+		return f.said(err)
+	}
+	return nil
+}
 
 // stop ends it and returns when it has ended: how says nothing.
 func (f *front) stop() { _ = f.Stop() }
 
-// freeAddr returns an address on which nothing listens just now. Its port is none of those that the kernel gives to
-// connections, so that nobody has it before the server that it is for.
+var nextPort atomic.Uint32
+
+func init() { nextPort.Store(rand.Uint32N(ports)) }
+
+// ports is how many there are from 31000 on, before those that the kernel gives to connections, and apart from those
+// that the tests of other packages take.
+const ports = 1700
+
+// freeAddr returns an address on which nothing listens just now, for a server that is started later. Nobody else is
+// given it before all others have been.
 func freeAddr() (addr string, err error) {
-	for range 1000 {
-		addr = fmt.Sprintf("127.0.0.1:%d", 31000+rand.IntN(1700))
+	for range ports {
+		addr = fmt.Sprintf("127.0.0.1:%d", 31000+nextPort.Add(1)%ports)
 		var ln net.Listener
 		if ln, err = net.Listen("tcp", addr); err == nil {
 			return addr, ln.Close()

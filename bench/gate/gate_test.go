@@ -294,6 +294,18 @@ func TestCycles(t *testing.T) {
 	}
 }
 
+// TestAddrs asks for as many addresses as a driver and some servers need: no two are alike.
+func TestAddrs(t *testing.T) {
+	seen := map[string]bool{}
+	for range 300 {
+		addr, err := freeAddr()
+		if err != nil || seen[addr] {
+			t.Fatalf("%s after %d others, %v", addr, len(seen), err)
+		}
+		seen[addr] = true
+	}
+}
+
 // TestFaults breaks each thing once or twice and sees that the driver puts it right again.
 func TestFaults(t *testing.T) {
 	need(t, "haproxy")
