@@ -68,15 +68,17 @@ golden:
 	reqtrace/testdata/gen.sh
 	cd examples && go generate ./...
 	cd bench && go generate ./fastc/...
-	go test ./gctrace ./reqtrace ./reqtrace/verdict ./internal/compare ./internal/page ./cmd/fastcgen ./cmd/fastcgen/internal/reach ./internal/tidy/api -update
+	go test ./gctrace ./reqtrace ./reqtrace/verdict ./internal/compare ./internal/page ./cmd/fastcgen ./cmd/fastcgen/internal/reach -update
 	go test -trimpath ./cmd/evenkeel -update
+	cd tools && go run ./api -write
 	cd tools && go run ./release licences >../docs/reference/licences.md
 
 # What a tag would publish, tried before it is: see tools/release.
 VERSION ?= v0.1.0
 .PHONY: release-check
 release-check:
-	EVENKEEL_CHECK=1 go test ./internal/tidy/...
+	go test ./internal/tidy
+	cd tools && go run ./api
 	cd tools && go run ./release -version $(VERSION) check
 
 # Bounded: SOAK=2m for a short one. It leaves most of the machine to others.

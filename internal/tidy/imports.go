@@ -47,6 +47,56 @@ func advice(f *File, name string) string {
 	return "remove the import, or draw the arrow in internal/tidy/arrows.go and ARCHITECTURE.md"
 }
 
+// CheckNeeded finds what the table of arrows allows and nothing needs: rows without a package,
+// imports that no package of their row has, and imports of tests that no test has. The rows of
+// nested modules allow whole classes of imports: there only the row itself is looked at.
+func CheckNeeded(t *Tree) []Finding {
+	table := t.file("internal/tidy/arrows.go")
+	if table == nil {
+		return nil
+	}
+	needed := map[[2]string]bool{} // a row's dir and what it may; "": the row; a dir of "": the tests
+	for _, f := range t.source() {
+		row := rowOf(f.Dir())
+		if row < 0 {
+			continue
+		}
+		a := arrows[row]
+		needed[[2]string{a.dir, ""}] = true
+		for _, spec := range f.Go.Imports {
+			name, _ := strconv.Unquote(spec.Path.Value)
+			if may := mayImport(a, name); may != "" {
+				needed[[2]string{a.dir, may}] = true
+			} else if f.Test() {
+				needed[[2]string{"", testMayImport(f.Dir(), name)}] = true
+			}
+		}
+	}
+	var found []Finding
+	add := func(start, what string) {
+		line := table.lineWith(func(line string) bool { return strings.Contains(line, start) })
+		found = append(found, table.atLine(line, what, "take it out of the table; draw it again when something needs it"))
+	}
+	for _, a := range arrows {
+		start := "{" + strconv.Quote(a.dir) + ","
+		if !needed[[2]string{a.dir, ""}] {
+			add(start, "the row of "+a.dir+" covers no package")
+			continue
+		}
+		for _, may := range a.may {
+			if !needed[[2]string{a.dir, may}] && !strings.HasSuffix(a.dir, "/...") {
+				add(start, "the row of "+a.dir+" allows "+may+", which nothing there imports")
+			}
+		}
+	}
+	for _, may := range testArrows {
+		if !needed[[2]string{"", may}] {
+			add(strconv.Quote(may), "tests may import "+may+", and none needs that")
+		}
+	}
+	return found
+}
+
 // rowOf returns the row of the table that decides for the package at dir, or -1.
 func rowOf(dir string) int {
 	return slices.IndexFunc(arrows, func(a arrow) bool { return covers(a.dir, dir) })
@@ -54,23 +104,17 @@ func rowOf(dir string) int {
 
 // mayImport returns what of the row allows the import of name, or "".
 func mayImport(a arrow, name string) string {
-	for _, may := range a.may {
-		allowed := false
+	return first(a.may, func(may string) bool {
 		switch {
 		case may == anyPublic:
-			allowed = isPublic(name)
+			return isPublic(name)
 		case may == anyThird:
-			allowed = !isStd(name) && !covers(module+"/...", name) && !covers(onlyInSys, name)
+			return !isStd(name) && !covers(module+"/...", name) && !covers(onlyInSys, name)
 		case isStd(may):
-			allowed = covers(importPath(may), name)
-		default:
-			allowed = covers(may, name)
+			return covers(importPath(may), name)
 		}
-		if allowed {
-			return may
-		}
-	}
-	return ""
+		return covers(may, name)
+	})
 }
 
 // testMayImport returns what allows a test in dir the import of name besides its row, or "".
@@ -79,10 +123,13 @@ func testMayImport(dir, name string) string {
 	if name == own || covers(own+"/testdata/...", name) {
 		return own
 	}
-	for _, may := range testArrows {
-		if covers(may, name) {
-			return may
-		}
+	return first(testArrows, func(may string) bool { return covers(may, name) })
+}
+
+// first returns the first of list for which ok holds, or "".
+func first(list []string, ok func(string) bool) string {
+	if i := slices.IndexFunc(list, ok); i >= 0 {
+		return list[i]
 	}
 	return ""
 }
@@ -93,16 +140,16 @@ func isPublic(name string) bool {
 		return true
 	}
 	dir, ok := strings.CutPrefix(name, module+"/")
-	first, _, _ := strings.Cut(dir, "/")
+	top, _, _ := strings.Cut(dir, "/")
 	return ok && !hasElement(dir, "internal") &&
-		!slices.Contains([]string{"cmd", "contrib", "examples", "bench", "e2e", "tools"}, first)
+		!slices.Contains([]string{"cmd", "contrib", "examples", "bench", "e2e", "tools"}, top)
 }
 
 // isStd reports whether name is an import path of the standard library, "unsafe" or "C":
 // one whose first element has no dot.
 func isStd(name string) bool {
-	first, _, _ := strings.Cut(name, "/")
-	return !strings.Contains(first, ".")
+	host, _, _ := strings.Cut(name, "/")
+	return !strings.Contains(host, ".")
 }
 
 // covers reports whether pattern is name, or ends in "/..." and stands for name.

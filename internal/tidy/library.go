@@ -26,7 +26,17 @@ func CheckLibraries(t *Tree) []Finding {
 // checkUses finds what a library may use nowhere.
 func checkUses(f *File) []Finding {
 	var found []Finding
-	report := func(n ast.Node, name string) {
+	names := localNames(f.Go)
+	ast.Inspect(f.Go, func(n ast.Node) bool {
+		name := ""
+		switch n := n.(type) {
+		case *ast.SelectorExpr:
+			name = qualified(names, n)
+		case *ast.CallExpr:
+			if id, ok := n.Fun.(*ast.Ident); ok {
+				name = id.Name
+			}
+		}
 		switch {
 		case name == "os.Exit":
 			found = append(found, f.at(n.Pos(), "a library calls os.Exit", "return an error"))
@@ -35,17 +45,6 @@ func checkUses(f *File) []Finding {
 				"return the text, or write it to an io.Writer that the caller gives"))
 		case strings.HasPrefix(name, "log."):
 			found = append(found, f.at(n.Pos(), "a library uses "+name, "use Options.Logger, a *slog.Logger"))
-		}
-	}
-	names := localNames(f.Go)
-	ast.Inspect(f.Go, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.SelectorExpr:
-			report(n, qualified(names, n))
-		case *ast.CallExpr:
-			if id, ok := n.Fun.(*ast.Ident); ok && (id.Name == "print" || id.Name == "println") {
-				report(n, id.Name)
-			}
 		}
 		return true
 	})

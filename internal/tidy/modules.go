@@ -61,9 +61,11 @@ func checkRootMod(f *File, mod *goMod) []Finding {
 
 // drawn reports whether a package of the module at modPath is in the arrows.
 func drawn(modPath string) bool {
-	in := func(name string) bool { return covers(modPath+"/...", strings.TrimSuffix(name, "/...")) }
-	return slices.ContainsFunc(testArrows, in) ||
-		slices.ContainsFunc(arrows, func(a arrow) bool { return slices.ContainsFunc(a.may, in) })
+	all := slices.Clone(testArrows)
+	for _, a := range arrows {
+		all = append(all, a.may...)
+	}
+	return slices.ContainsFunc(all, func(name string) bool { return covers(modPath+"/...", strings.TrimSuffix(name, "/...")) })
 }
 
 // checkNestedMod holds a nested module to its name, and to the modules of this repository
@@ -83,22 +85,18 @@ func checkNestedMod(f *File, mod *goMod) []Finding {
 			found = append(found, f.atLine(line, "requires "+req.Path+" "+req.Version, "require v0.0.0"))
 		}
 		want := relative(f.Dir(), strings.TrimPrefix(strings.TrimPrefix(req.Path, module), "/"))
-		if got := replacement(mod, req.Path); filepath.IsAbs(got) || path.Clean(got) != path.Clean(want) {
+		got := "" // what mod puts in its place
+		for _, r := range mod.Replace {
+			if r.Old.Path == req.Path {
+				got = r.New.Path
+			}
+		}
+		if filepath.IsAbs(got) || path.Clean(got) != path.Clean(want) {
 			found = append(found, f.atLine(line, fmt.Sprintf("replaces %s by %q", req.Path, got),
 				"write: replace "+req.Path+" => "+want))
 		}
 	}
 	return found
-}
-
-// replacement returns what mod puts in the place of modPath, or "".
-func replacement(mod *goMod, modPath string) string {
-	for _, r := range mod.Replace {
-		if r.Old.Path == modPath {
-			return r.New.Path
-		}
-	}
-	return ""
 }
 
 // relative returns the way from the directory at from to the one at to, both below the root.
@@ -108,14 +106,7 @@ func relative(from, to string) string {
 
 // lineOf returns the first line of f that holds word as a field, or 1.
 func lineOf(f *File, word string) int {
-	n := 0
-	for line := range strings.Lines(f.Text) {
-		n++
-		if slices.Contains(strings.Fields(line), word) {
-			return n
-		}
-	}
-	return 1
+	return f.lineWith(func(line string) bool { return slices.Contains(strings.Fields(line), word) })
 }
 
 // parseMod parses the text of a go.mod with the go command.

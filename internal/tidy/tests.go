@@ -2,6 +2,7 @@ package tidy
 
 import (
 	"go/ast"
+	"go/types"
 	"slices"
 	"strings"
 )
@@ -30,14 +31,9 @@ func checkSkips(f *File) []Finding {
 		if !ok {
 			return true
 		}
-		sel, ok := call.Fun.(*ast.SelectorExpr)
-		if !ok {
-			return true
-		}
-		id, ok := sel.X.(*ast.Ident)
-		if ok && params[id.Name] && (sel.Sel.Name == "SkipNow" || sel.Sel.Name == "Skip" && noReason(call.Args)) {
-			found = append(found, f.at(call.Pos(), "skips without a reason",
-				id.Name+`.Skip("needs ...") with the thing that is missing`))
+		on, method, _ := strings.Cut(types.ExprString(call.Fun), ".")
+		if params[on] && (method == "SkipNow" || method == "Skip" && noReason(call.Args)) {
+			found = append(found, f.at(call.Pos(), "skips without a reason", on+`.Skip("needs ...") with the thing that is missing`))
 		}
 		return true
 	})

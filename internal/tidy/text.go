@@ -1,7 +1,9 @@
 package tidy
 
 import (
+	"errors"
 	"fmt"
+	"go/scanner"
 	"regexp"
 	"slices"
 	"strings"
@@ -46,23 +48,30 @@ var pathRoots = []string{"/work" + "/", "/root" + "/", "/home" + "/", "/Users" +
 func CheckPaths(t *Tree) []Finding {
 	var found []Finding
 	for _, f := range t.Files {
-		if !containsAny(f.Text, pathRoots) {
+		if !slices.ContainsFunc(pathRoots, func(root string) bool { return strings.Contains(f.Text, root) }) {
 			continue
 		}
-		n := 0
-		for line := range strings.Lines(f.Text) {
-			n++
-			if !containsAny(line, pathRoots) {
-				continue
-			}
+		for n, line := range strings.Split(f.Text, "\n") {
 			if m := machinePath.FindStringSubmatch(line); m != nil {
-				found = append(found, f.atLine(n, "names "+m[1]+", a path on one machine", "make it relative, or say it in words"))
+				found = append(found, f.atLine(n+1, "names "+m[1]+", a path on one machine", "make it relative, or say it in words"))
 			}
 		}
 	}
 	return found
 }
 
-func containsAny(s string, subs []string) bool {
-	return slices.ContainsFunc(subs, func(sub string) bool { return strings.Contains(s, sub) })
+// CheckSyntax finds Go source that does not parse: the other rules do not see it.
+func CheckSyntax(t *Tree) []Finding {
+	var found []Finding
+	for _, f := range t.Files {
+		if f.err == nil {
+			continue
+		}
+		line, msg := 1, f.err.Error()
+		if list, ok := errors.AsType[scanner.ErrorList](f.err); ok && len(list) > 0 {
+			line, msg = list[0].Pos.Line, list[0].Msg
+		}
+		found = append(found, f.atLine(line, "does not parse: "+msg, "mend it, or move it below testdata"))
+	}
+	return found
 }

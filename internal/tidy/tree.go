@@ -6,6 +6,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os/exec"
 	"path"
 	"slices"
 	"strings"
@@ -27,6 +28,23 @@ type File struct {
 	Go   *ast.File // nil unless this is Go source, outside testdata, that parses
 	err  error     // why Go source does not parse
 	fset *token.FileSet
+}
+
+// Ignored returns a function that reports whether git ignores a path below dir: what a build
+// or a run leaves behind is not the house's. Outside a git work tree it returns nil, and every
+// file counts.
+func Ignored(dir string) func(path string) bool {
+	cmd := exec.Command("git", "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
+	cmd.Dir = dir
+	out, err := cmd.Output()
+	if err != nil {
+		return nil
+	}
+	set := map[string]bool{}
+	for name := range strings.SplitSeq(string(out), "\x00") {
+		set[strings.TrimSuffix(name, "/")] = true
+	}
+	return func(path string) bool { return set[path] }
 }
 
 // Load reads the tree below the root of fsys, whatever the build tags of a file. It leaves out
@@ -74,8 +92,7 @@ func (f *File) read(fsys fs.FS) error {
 	}
 	f.Text = string(text)
 	if strings.HasSuffix(f.Path, ".go") && !f.Testdata() {
-		f.Go, f.err = parser.ParseFile(f.fset, f.Path, text, parser.ParseComments|parser.SkipObjectResolution)
-		if f.err != nil {
+		if f.Go, f.err = parser.ParseFile(f.fset, f.Path, text, parser.ParseComments|parser.SkipObjectResolution); f.err != nil {
 			f.Go = nil
 		}
 	}
@@ -93,19 +110,18 @@ func (f *File) Testdata() bool { return hasElement(f.Dir(), "testdata") }
 
 // Lines returns the number of lines of text in f.
 func (f *File) Lines() int {
-	n := strings.Count(f.Text, "\n")
-	if f.Text != "" && !strings.HasSuffix(f.Text, "\n") {
-		n++
-	}
-	return n
+	return strings.Count(strings.TrimSuffix(f.Text, "\n")+"\n", "\n")
+}
+
+// lineWith returns the number of the first line of f for which ok holds, or 1.
+func (f *File) lineWith(ok func(line string) bool) int {
+	return max(slices.IndexFunc(strings.Split(f.Text, "\n"), ok), 0) + 1
 }
 
 // file returns the file at the slash-separated path name, or nil.
 func (t *Tree) file(name string) *File {
-	i, ok := slices.BinarySearchFunc(t.Files, name, func(f *File, name string) int {
-		return strings.Compare(f.Path, name)
-	})
-	if !ok {
+	i := slices.IndexFunc(t.Files, func(f *File) bool { return f.Path == name })
+	if i < 0 {
 		return nil
 	}
 	return t.Files[i]

@@ -1,11 +1,24 @@
-package tidy_test
+package figures_test
 
 import (
+	"os"
+	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
-	"evenkeel.dev/internal/tidy"
+	"evenkeel.dev/tools/figures"
 )
+
+func TestReadme(t *testing.T) {
+	found, err := figures.Check(os.DirFS("../.."), "README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range found {
+		t.Errorf("%s (CONTRIBUTING.md, rule 10)", f)
+	}
+}
 
 // raw is a file of results: two rounds of one mode, the second tried twice, and one round of another.
 const raw = `{"rates": {"high": 4826.4, "busy": 0.6397}, "figures": [{"name": "a", "measured": 1.25}], "runs": [
@@ -42,16 +55,18 @@ It takes 1.25 ms, and 37 ms in all; ` + "`-rate 5ms`" + ` is code, and [a link](
 The 479 ms are printed above.
 `
 
-func TestFigures(t *testing.T) {
-	change := func(old, now string) files {
+func TestCheck(t *testing.T) {
+	change := func(old, now string) string {
 		if !strings.Contains(page, old) {
 			t.Fatalf("the page has no %q", old)
 		}
-		return files{"README.md": strings.Replace(page, old, now, 1), "r.json": raw}
+		return strings.Replace(page, old, now, 1)
 	}
-	runRule(t, tidy.CheckFigures, []ruleTest{
-		{"no README", files{"a.md": "5 ms\n"}, nil},
-		{"all traced", files{"README.md": page, "r.json": raw}, nil},
+	for _, tt := range []struct {
+		name, page string
+		want       []string // without what to do
+	}{
+		{"all traced", page, nil},
 		{"another figure in a table", change("**37 ms**", "**36 ms**"), []string{
 			`README.md:12: p99_ns & load=high of mode=gated: the results say 3.675e+07, which "**36 ms**" is not`,
 		}},
@@ -84,7 +99,18 @@ func TestFigures(t *testing.T) {
 			"README.md:3: nothing says where 300 MB is from",
 			"README.md:15: nothing says where 1.25 ms is from",
 		}},
-		{"a table without a comment", files{"README.md": "| a | b |\n|---|---|\n| x | 5 ms |\n"}, []string{"README.md:1: a table with figures has no raw results"}},
+		{"a table without a comment", "| a | b |\n|---|---|\n| x | 5 ms |\n", []string{"README.md:1: a table with figures has no raw results"}},
 		{"output of nobody", change("<!-- output: evenkeel compare r.json -->\n", ""), []string{"README.md:21: a block with figures does not say what prints it"}},
-	})
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tree := fstest.MapFS{"README.md": {Data: []byte(tt.page)}, "r.json": {Data: []byte(raw)}}
+			found, err := figures.Check(tree, "README.md")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.EqualFunc(found, tt.want, func(got, want string) bool { return strings.HasPrefix(got, want+": ") }) {
+				t.Errorf("found\n%s\nwant\n%s", strings.Join(found, "\n"), strings.Join(tt.want, "\n"))
+			}
+		})
+	}
 }

@@ -1,15 +1,12 @@
-package api_test
+package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
-
-	"evenkeel.dev/internal/tidy/api"
 )
 
 // source is a small module: one public package, one internal one, a command.
@@ -140,49 +137,70 @@ var wantInternal = []string{
 	"var Var chan<- internal.E: shows evenkeel.dev/internal.E",
 }
 
-// module writes a module and loads its packages as Linux and Windows have them.
-func module(t *testing.T, files map[string]string) map[api.System][]*api.Package {
+// loadSource writes a module and loads its packages as Linux and Windows have them.
+func loadSource(t *testing.T, files map[string]string) map[system][]*apiPackage {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range files {
 		name = filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(text), 0o644)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	loaded := map[api.System][]*api.Package{}
-	for _, sys := range []api.System{{OS: "linux", Arch: "amd64"}, {OS: "windows", Arch: "amd64"}} {
-		pkgs, err := api.Load([]string{dir}, sys)
-		if err != nil {
-			t.Fatal(err)
-		}
-		loaded[sys] = pkgs
+	loaded, err := loadAll([]string{dir}, []system{{os: "linux", arch: "amd64"}, {os: "windows", arch: "amd64"}})
+	if err != nil {
+		t.Fatal(err)
 	}
 	return loaded
 }
 
+// same fails where the two, sorted, are not the same lines.
+func same(t *testing.T, want, got []string) {
+	t.Helper()
+	if d := difference(want, got); d != nil {
+		t.Errorf("(- want, + got):\n%s", strings.Join(d, "\n"))
+	}
+}
+
 func TestRecord(t *testing.T) {
-	loaded := module(t, source)
+	loaded := loadSource(t, source)
 	want := []string{"pkg evenkeel.dev/a (linux-amd64), func OnLinux()"}
 	for line := range strings.SplitSeq(wantRecord, "\n") {
 		want = append(want, "pkg evenkeel.dev/a, "+line)
 	}
 	slices.Sort(want)
-	if d := cmp.Diff(map[string][]string{"evenkeel.dev/a": want}, api.Record(loaded)); d != "" {
-		t.Errorf("record (-want +got):\n%s", d)
+	lines := record(loaded)
+	same(t, want, lines)
+
+	dir := t.TempDir()
+	if err := writeRecord(dir, lines); err != nil {
+		t.Fatal(err)
 	}
-	for sys, pkgs := range loaded {
-		want := slices.Clone(wantInternal)
-		for i := range want {
-			want[i] = "pkg evenkeel.dev/a, " + want[i]
-		}
-		if d := cmp.Diff(want, api.Internal(pkgs[0])); d != "" {
-			t.Errorf("internal types of %v (-want +got):\n%s", sys, d)
+	written, err := os.ReadFile(filepath.Join(dir, "a.txt"))
+	if err != nil || string(written) != strings.Join(want, "\n")+"\n" {
+		t.Errorf("the file has %v\n%s", err, written)
+	}
+	read, err := readRecord(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, want, read)
+	if d := difference([]string{"a", "c", "d"}, []string{"a", "b", "c"}); !slices.Equal(d, []string{"-d", "+b"}) {
+		t.Errorf("difference: %q", d)
+	}
+}
+
+func TestFaults(t *testing.T) {
+	want := []string{"evenkeel.dev/a has an Options but no OptionError; write type OptionError struct { Option, Reason string }, whose *OptionError is an error"}
+	for _, shown := range wantInternal {
+		for _, sys := range []string{"linux", "windows"} {
+			want = append(want, sys+"-amd64: pkg evenkeel.dev/a, "+shown+": users cannot name it; give it a public type, or keep it inside")
 		}
 	}
+	slices.Sort(want)
+	loaded := loadSource(t, source)
+	same(t, want, faults(loaded, nil))
+	same(t, want[1:], faults(loaded, []string{"evenkeel.dev/a"}))
 }
 
 func TestOptionErrors(t *testing.T) {
@@ -190,20 +208,31 @@ func TestOptionErrors(t *testing.T) {
 		options = "package a\n\ntype Options struct{}\n\n"
 		method  = "\n\nfunc (e *OptionError) Error() string { return \"\" }\n"
 	)
-	for _, tt := range []struct{ name, text, want string }{
-		{"no options", "package a\n", ""},
+	tests := []struct{ pkg, text, want string }{
+		{"without", "package a\n", ""},
 		{"none", options, "has an Options but no OptionError"},
-		{"as it should be", options + "type OptionError struct{ Option, Reason string }" + method, ""},
-		{"other names", options + "type OptionError struct{ Field, Fix string }" + method, "other fields"},
+		{"right", options + "type OptionError struct{ Option, Reason string }" + method, ""},
+		{"others", options + "type OptionError struct{ Field, Fix string }" + method, "other fields"},
 		{"more", options + "type OptionError struct{ Option, Reason, Fix string }" + method, "other fields"},
-		{"no error", options + "type OptionError struct{ Option, Reason string }\n", "no error by pointer alone"},
-		{"by value", options + "type OptionError struct{ Option, Reason string }" + strings.Replace(method, "*", "", 1), "no error by pointer alone"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			pkgs := module(t, map[string]string{"go.mod": source["go.mod"], "a/a.go": tt.text})[api.System{OS: "linux", Arch: "amd64"}]
-			if got := api.OptionErrors(pkgs[0]); tt.want == "" && got != "" || !strings.Contains(got, tt.want) {
-				t.Errorf("%q, want %q in it", got, tt.want)
-			}
-		})
+		{"noerror", options + "type OptionError struct{ Option, Reason string }\n", "no error by pointer alone"},
+		{"value", options + "type OptionError struct{ Option, Reason string }" + strings.Replace(method, "*", "", 1), "no error by pointer alone"},
+	}
+	files := map[string]string{"go.mod": source["go.mod"]}
+	for _, tt := range tests {
+		files[tt.pkg+"/a.go"] = tt.text
+	}
+	got := map[string]string{}
+	loaded := loadSource(t, files)
+	for _, p := range loaded[system{os: "linux", arch: "amd64"}] {
+		got[p.Path()] = optionErrors(p)
+	}
+	for _, tt := range tests {
+		if got := got["evenkeel.dev/"+tt.pkg]; tt.want == "" && got != "" || !strings.Contains(got, tt.want) {
+			t.Errorf("%s: %q, want %q in it", tt.pkg, got, tt.want)
+		}
+	}
+	const listed = "evenkeel.dev/right refuses what is wrong: take it off the list in tools/api"
+	if found := faults(loaded, []string{"evenkeel.dev/right"}); !slices.Contains(found, listed) {
+		t.Errorf("found %q, not %q", found, listed)
 	}
 }

@@ -1,20 +1,21 @@
-package api
+package main
 
 import (
 	"fmt"
 	"go/types"
+	"slices"
 	"strings"
 )
 
-// Internal returns the features of a package that show a type of an internal package, each with
+// internalTypes returns the features of a package that show a type of an internal package, each with
 // that type. Users cannot name it: they can neither make nor keep one, nor read its documentation.
-func Internal(p *Package) []string {
-	var found []string
-	for _, f := range features(p) {
-		if f.shows != nil {
-			found = append(found, fmt.Sprintf("pkg %s, %s: shows %s", p.Path(), f.text, strings.Join(f.shows, ", ")))
+func internalTypes(p *apiPackage) (found []string) {
+	for text, shows := range features(p) {
+		if shows != nil {
+			found = append(found, fmt.Sprintf("pkg %s, %s: shows %s", p.Path(), text, strings.Join(shows, ", ")))
 		}
 	}
+	slices.Sort(found)
 	return found
 }
 
@@ -97,9 +98,9 @@ func (l *looker) unexported(t *types.Named) {
 	}
 }
 
-// OptionErrors returns what is wrong with how a package with an Options refuses it: "" is nothing.
+// optionErrors returns what is wrong with how a package with an Options refuses it: "" is nothing.
 // All packages have the same form, so that who knows one knows the others.
-func OptionErrors(p *Package) string {
+func optionErrors(p *apiPackage) string {
 	if p.Scope().Lookup("Options") == nil {
 		return ""
 	}
@@ -108,14 +109,12 @@ func OptionErrors(p *Package) string {
 	if !ok {
 		return "has an Options but no OptionError; write " + want
 	}
-	s, ok := obj.Type().Underlying().(*types.Struct)
-	if !ok || s.NumFields() != 2 {
+	fields := types.NewStruct([]*types.Var{
+		types.NewField(0, p.Package, "Option", types.Typ[types.String], false),
+		types.NewField(0, p.Package, "Reason", types.Typ[types.String], false),
+	}, nil)
+	if !types.Identical(obj.Type().Underlying(), fields) {
 		return "its OptionError has other fields; write " + want
-	}
-	for i, name := range []string{"Option", "Reason"} {
-		if f := s.Field(i); f.Name() != name || !types.Identical(f.Type(), types.Typ[types.String]) {
-			return "its OptionError has other fields; write " + want
-		}
 	}
 	errorType := types.Universe.Lookup("error").Type().Underlying().(*types.Interface)
 	if !types.Implements(types.NewPointer(obj.Type()), errorType) || types.Implements(obj.Type(), errorType) {

@@ -1,49 +1,40 @@
-package api
+package main
 
 import (
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/types"
-	"maps"
 	"slices"
 	"strings"
 )
 
-// feature is one thing that a user's code can name.
-type feature struct {
-	text string // as in the record, without the package
-	// shows are the internal types that it shows, by their full names.
-	shows []string
-}
-
-// features returns what a package offers, sorted.
-func features(p *Package) []feature {
-	w := &walker{pkg: p, seen: map[string]feature{}}
+// features returns what a package offers, a line each as in the record but without the package, and the
+// internal types that each one shows, by their full names.
+func features(p *apiPackage) map[string][]string {
+	w := &walker{pkg: p, seen: map[string][]string{}}
 	for _, name := range p.Scope().Names() {
 		if ast.IsExported(name) {
 			w.object(p.Scope().Lookup(name))
 		}
 	}
-	return slices.SortedFunc(maps.Values(w.seen), func(a, b feature) int { return strings.Compare(a.text, b.text) })
+	return w.seen
 }
 
 // walker collects the features of one package.
 type walker struct {
-	pkg  *Package
-	seen map[string]feature // by text: several ways may lead to a promoted field
+	pkg  *apiPackage
+	seen map[string][]string // several ways may lead to a promoted field
 }
 
 // add keeps a feature, with the internal types among those that it shows.
 func (w *walker) add(shown []types.Type, format string, args ...any) {
-	f := feature{text: fmt.Sprintf(format, args...)}
 	look := looker{own: w.pkg.Package, done: map[types.Type]bool{}}
 	for _, t := range shown {
 		look.at(t)
 	}
 	slices.Sort(look.found)
-	f.shows = slices.Compact(look.found)
-	w.seen[f.text] = f
+	w.seen[fmt.Sprintf(format, args...)] = slices.Compact(look.found)
 }
 
 func (w *walker) object(obj types.Object) {
@@ -184,21 +175,18 @@ func (w *walker) signature(s *types.Signature) string {
 
 // params writes type parameters with their constraints.
 func (w *walker) params(list *types.TypeParamList) string {
-	var all []string
-	for p := range list.TypeParams() {
-		all = append(all, p.Obj().Name()+" "+w.text(p.Constraint()))
-	}
-	if all == nil {
-		return ""
-	}
-	return "[" + strings.Join(all, ", ") + "]"
+	return inBrackets(list, func(p *types.TypeParam) string { return p.Obj().Name() + " " + w.text(p.Constraint()) })
 }
 
 // names writes the names of type parameters, as a receiver has them.
 func names(list *types.TypeParamList) string {
+	return inBrackets(list, func(p *types.TypeParam) string { return p.Obj().Name() })
+}
+
+func inBrackets(list *types.TypeParamList, write func(*types.TypeParam) string) string {
 	var all []string
 	for p := range list.TypeParams() {
-		all = append(all, p.Obj().Name())
+		all = append(all, write(p))
 	}
 	if all == nil {
 		return ""
@@ -223,32 +211,28 @@ func hidden(t types.Type, own *types.Package) bool {
 	return isInternal(n.Obj().Pkg().Path()) || n.Obj().Pkg() == own && !n.Obj().Exported()
 }
 
-// Record returns the lines of the record, by the path of a package: what all systems that are in
-// loaded offer once, and the rest with the systems that offer it.
-func Record(loaded map[System][]*Package) map[string][]string {
-	has := map[string]map[string][]System{} // by package and feature
+// record returns the lines of the record, sorted: what all systems offer once,
+// and the rest with the systems that offer it.
+func record(loaded map[system][]*apiPackage) (lines []string) {
+	type feature struct{ path, text string }
+	has := map[feature][]system{}
 	for sys, pkgs := range loaded {
 		for _, p := range pkgs {
-			if has[p.Path()] == nil {
-				has[p.Path()] = map[string][]System{}
-			}
-			for _, f := range features(p) {
-				has[p.Path()][f.text] = append(has[p.Path()][f.text], sys)
+			for text := range features(p) {
+				f := feature{p.Path(), text}
+				has[f] = append(has[f], sys)
 			}
 		}
 	}
-	record := map[string][]string{}
-	for path, features := range has {
-		for text, on := range features {
-			if len(on) == len(loaded) {
-				record[path] = append(record[path], fmt.Sprintf("pkg %s, %s", path, text))
-				continue
-			}
-			for _, sys := range on {
-				record[path] = append(record[path], fmt.Sprintf("pkg %s (%s), %s", path, sys, text))
-			}
+	for f, on := range has {
+		if len(on) == len(loaded) {
+			lines = append(lines, fmt.Sprintf("pkg %s, %s", f.path, f.text))
+			continue
 		}
-		slices.Sort(record[path])
+		for _, sys := range on {
+			lines = append(lines, fmt.Sprintf("pkg %s (%s), %s", f.path, sys, f.text))
+		}
 	}
-	return record
+	slices.Sort(lines)
+	return lines
 }

@@ -1,8 +1,10 @@
-package tidy
+package figures
 
 import (
 	"encoding/json"
 	"fmt"
+	"io/fs"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -10,24 +12,21 @@ import (
 	"strings"
 )
 
-// results is a file of raw results: JSON, as a benchmark's driver or evenkeel has written it.
-type results struct{ root any }
-
-func readResults(t *Tree, name string) (*results, error) {
-	f := t.file(name)
-	if f == nil {
+// readResults reads a file of raw results: JSON, as a benchmark's driver or evenkeel has written it.
+func readResults(tree fs.FS, name string) (results any, err error) {
+	text, err := fs.ReadFile(tree, name)
+	if err != nil {
 		return nil, fmt.Errorf("there is no %s", name)
 	}
-	r := new(results)
-	if err := json.Unmarshal([]byte(f.Text), &r.root); err != nil {
+	if err := json.Unmarshal(text, &results); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return r, nil
+	return results, nil
 }
 
 // at returns what is at a path of keys and indices, with slashes between them.
-func (r *results) at(path string) (any, error) {
-	x := r.root
+func at(results any, path string) (any, error) {
+	x := results
 	for key := range strings.SplitSeq(path, "/") {
 		switch in := x.(type) {
 		case map[string]any:
@@ -49,10 +48,9 @@ func (r *results) at(path string) (any, error) {
 }
 
 // number returns a number at a path, in the base unit of its last key.
-func (r *results) number(path string) (float64, error) {
-	field := path[strings.LastIndexByte(path, '/')+1:]
-	factor, field := fieldUnit(field)
-	x, err := r.at(path[:strings.LastIndexByte(path, '/')+1] + field)
+func number(results any, path string) (float64, error) {
+	factor, path := fieldUnit(path)
+	x, err := at(results, path)
 	if err != nil {
 		return 0, err
 	}
@@ -63,8 +61,8 @@ func (r *results) number(path string) (float64, error) {
 // median returns the median over the rounds of a field of those entries of a list for which all
 // conditions, KEY=VALUE, hold; query has the field first. Of entries of one round the last counts: those
 // before it were void. Where entries have no round each is one.
-func (r *results) median(list string, query []string) (median float64, rounds int, err error) {
-	x, err := r.at(list)
+func median(results any, list string, query []string) (median float64, rounds int, err error) {
+	x, err := at(results, list)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -73,22 +71,18 @@ func (r *results) median(list string, query []string) (median float64, rounds in
 		return 0, 0, fmt.Errorf("%s is no list", list)
 	}
 	factor, field := fieldUnit(strings.TrimSpace(query[0]))
-	var order []string
 	byRound := map[string]float64{}
 	for i, e := range entries {
 		entry, ok := e.(map[string]any)
 		if !ok || !holds(entry, query[1:]) {
 			continue
 		}
+		if entry[field] == nil {
+			return 0, 0, fmt.Errorf("an entry has no field %s", field)
+		}
 		round := fmt.Sprint("entry ", i)
 		if n, ok := entry["round"]; ok {
 			round = fmt.Sprint(n)
-		}
-		if !slices.Contains(order, round) {
-			order = append(order, round)
-		}
-		if entry[field] == nil {
-			return 0, 0, fmt.Errorf("an entry has no field %s", field)
 		}
 		n, err := mean(entry[field])
 		if err != nil {
@@ -96,26 +90,19 @@ func (r *results) median(list string, query []string) (median float64, rounds in
 		}
 		byRound[round] = n * factor
 	}
-	if len(order) == 0 {
+	n := len(byRound)
+	if n == 0 {
 		return 0, 0, fmt.Errorf("no entry of %s has %s", list, strings.Join(query[1:], " and "))
 	}
-	var xs []float64
-	for _, x := range byRound {
-		xs = append(xs, x)
-	}
-	slices.Sort(xs)
-	n := len(xs)
-	return (xs[(n-1)/2] + xs[n/2]) / 2, n, nil
+	sorted := slices.Sorted(maps.Values(byRound))
+	return (sorted[(n-1)/2] + sorted[n/2]) / 2, n, nil
 }
 
 func holds(entry map[string]any, conditions []string) bool {
-	for _, c := range conditions {
+	return !slices.ContainsFunc(conditions, func(c string) bool {
 		key, want, _ := strings.Cut(strings.TrimSpace(c), "=")
-		if fmt.Sprint(entry[key]) != want {
-			return false
-		}
-	}
-	return true
+		return fmt.Sprint(entry[key]) != want
+	})
 }
 
 // mean returns a number, or the mean of a list of numbers.
@@ -154,18 +141,20 @@ func fieldUnit(field string) (factor float64, name string) {
 	return 1, field
 }
 
-// printedRange returns what may have been rounded to the first figure of a text.
+var bareNumber = regexp.MustCompile(`(\d[\d,]*(?:\.\d+)?)()()`)
+
+// printedRange returns what may have been rounded to the first figure of a text, or to its first number.
 func printedRange(text string) (low, high float64, ok bool) {
 	m := figure.FindStringSubmatch(text)
 	if m == nil {
-		if m = regexp.MustCompile(`(\d[\d,]*(?:\.\d+)?)()()`).FindStringSubmatch(text); m == nil {
-			return 0, 0, false
-		}
+		m = bareNumber.FindStringSubmatch(text)
+	}
+	if m == nil {
+		return 0, 0, false
 	}
 	digits := strings.ReplaceAll(m[1], ",", "")
 	n, err := strconv.ParseFloat(digits, 64)
 	_, decimals, _ := strings.Cut(digits, ".")
-	half := math.Pow10(-len(decimals)) * .5000001
-	unit := units[m[2]+m[3]]
+	half, unit := math.Pow10(-len(decimals))*.5000001, units[m[2]+m[3]]
 	return (n - half) * unit, (n + half) * unit, err == nil
 }
