@@ -3,8 +3,6 @@ package gctrace
 import "bytes"
 
 const (
-	// maxBetween lines of others may stand inside a broken line before it is given up.
-	maxBetween = 1024
 	// maxPlaces of one line are tried where a broken line could go on behind other text.
 	maxPlaces = 64
 	// backTokens are tried behind other text before the first one missing.
@@ -18,48 +16,6 @@ type broken struct {
 	v     values
 	next  position // posGC: there is no broken line
 	lines int      // of others since it was cut
-}
-
-// repair continues the broken line with b, at its start (unless inside, where b is the rest
-// of a line) or behind other text, and reports whether b held any of it.
-func (s *Scanner) repair(b []byte, inside bool) bool {
-	k := &s.broken
-	switch k.next {
-	case posForced:
-		return s.repairEnd(b, inside)
-	case posEnd: // nothing is missing but the newline
-		s.giveUp()
-		return true
-	}
-	v, p, at := k.v, progress{next: k.next}, 0
-	if !inside {
-		p = k.extend(&v, &s.hints, b)
-	}
-	if p.next == k.next {
-		p, at = k.search(&v, &s.hints, b)
-	}
-	if p.next == k.next {
-		return false
-	}
-	*k = broken{v: v, next: p.next}
-	if p.complete(b[at:]) {
-		s.giveUp()
-	} else if rest := b[at+p.used:]; len(rest) > 0 {
-		s.repair(rest, true) // each round gains a token, so this ends
-	}
-	return true
-}
-
-// repairEnd looks for the end of a line that has all its figures: "(forced)", or nothing.
-func (s *Scanner) repairEnd(b []byte, inside bool) bool {
-	switch {
-	case hasSuffix(b, grammar[posForced].lit), !inside && hasPrefix(b, grammar[posForced].lit):
-		s.broken.v[posForced] = 1
-	case len(b) > 0 || inside:
-		return false
-	}
-	s.giveUp()
-	return true
 }
 
 // extend tries b as the next tokens from the first one missing, and from each before it: the
@@ -148,42 +104,4 @@ func find(pos position, b []byte, from int) int {
 		}
 	}
 	return -1
-}
-
-// waitOver counts a line of others behind a broken one, and gives that up in the end. It
-// reports false: the line held nothing of a cycle.
-func (s *Scanner) waitOver() bool {
-	if s.broken.next == posGC {
-		return false
-	}
-	if s.broken.lines++; s.broken.lines > maxBetween {
-		s.giveUp()
-	}
-	return false
-}
-
-// giveUp is done with the broken line. If all figures are there it is a cycle, though the
-// word "(forced)" may be missing. If there are less than "gc 6 @0.044s " it was no gctrace
-// line; should it have been, the numbering will have a gap.
-func (s *Scanner) giveUp() {
-	k := &s.broken
-	if k.next >= posForced {
-		if c := k.v.cycle(); s.plausible(c) {
-			s.emit(c, true)
-		} else {
-			s.gaveUp++
-		}
-	} else if k.next >= posUtil {
-		s.gaveUp++
-	}
-	k.next, k.lines = posGC, 0
-}
-
-// plausible reports whether c, put together from pieces, can follow the last cycle. A wrong
-// figure would be worse than a lost one.
-func (s *Scanner) plausible(c Cycle) bool {
-	if c.UtilPercent > 100 || c.Procs == 0 || c.N == 0 {
-		return false
-	}
-	return s.unnamed || c.N == 1 || c.N > s.hints.lastN && c.At >= s.hints.lastAt
 }

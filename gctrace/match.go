@@ -10,8 +10,8 @@ type progress struct {
 
 // match matches the tokens from position from on at the start of b, as far as it can, and
 // stores what they say in v. It does not look at what follows the last one. In a line that
-// may be torn, h tells where a number ends or foreign digits begin; a whole line needs none.
-func match(v *values, from position, b []byte, h *hints) progress {
+// may be torn, others tells where a number ends or foreign digits begin; a whole line needs none.
+func match(v *values, from position, b []byte, others *shape) progress {
 	p := progress{next: from}
 	for p.next < posEnd {
 		t := &grammar[p.next]
@@ -21,8 +21,8 @@ func match(v *values, from position, b []byte, h *hints) progress {
 			if n == 0 {
 				return p
 			}
-			if h != nil {
-				if at := h.foreignIn(rest, n); at >= 0 {
+			if others != nil {
+				if at := others.foreignIn(rest, n); at >= 0 {
 					p.cut = true
 					return p.number(v, rest, at)
 				}
@@ -93,12 +93,4 @@ func (t *token) number(b []byte) (n int, x int64) {
 		n++
 	}
 	return n, x
-}
-
-func isDigit(c byte) bool { return c-'0' <= 9 }
-
-func hasPrefix(b []byte, s string) bool { return len(b) >= len(s) && string(b[:len(s)]) == s }
-
-func hasSuffix(b []byte, s string) bool {
-	return len(b) >= len(s) && string(b[len(b)-len(s):]) == s
 }

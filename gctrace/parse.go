@@ -44,18 +44,3 @@ func syntaxError(p progress, line []byte) error {
 	}
 	return &SyntaxError{Offset: p.used, Want: want, Have: string(have)}
 }
-
-// trimEOL cuts "\n" or "\r\n" off.
-func trimEOL(b []byte) []byte {
-	if n := len(b); n > 0 && b[n-1] == '\n' {
-		b = b[:n-1]
-	}
-	return trimCR(b)
-}
-
-func trimCR(b []byte) []byte {
-	if n := len(b); n > 0 && b[n-1] == '\r' {
-		b = b[:n-1]
-	}
-	return b
-}

@@ -2,9 +2,12 @@ package gctrace
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"iter"
 )
+
+var errBadRead = errors.New("gctrace: the io.Reader given to NewScanner returned an impossible count: fix its Read")
 
 const (
 	// bufferBytes is the longest line that is looked at in one piece; of a longer one a
@@ -27,42 +30,31 @@ const (
 // It uses one buffer of 64 KiB whatever the input, and allocates neither for a cycle nor for
 // other lines. A Scanner is owned by one goroutine.
 type Scanner struct {
-	src   io.Reader
-	buf   []byte
-	r, w  int  // buf[r:w] is unread
-	long  bool // buf[r:w] continues a line of which a piece was dropped
-	mixed bool // that piece held part of a cycle
-	eof   bool
-	err   error
+	src  io.Reader
+	buf  []byte
+	r, w int // buf[r:w] is unread
+	eof  bool
+	err  error
 
-	ready  [2]Cycle // found and not yet returned; a line can end one and hold another
-	nready int
-	cur    Cycle
-
-	broken  broken
-	hints   hints
-	gaveUp  int64 // broken lines given up since the last cycle: the next numbering gap tells of them too
-	stats   Stats
-	unnamed bool // no cycle yet: a first number above 1 is no gap
+	lines assembler
+	cur   Cycle
 }
 
 // NewScanner returns a Scanner that reads from r.
 func NewScanner(r io.Reader) *Scanner {
-	return &Scanner{src: r, buf: make([]byte, bufferBytes), unnamed: true}
+	return &Scanner{src: r, buf: make([]byte, bufferBytes)}
 }
 
 // Scan reads up to the next cycle and reports whether there was one; then Cycle returns it.
 // It returns as soon as the line's end has been read, so r may be a live pipe. A line with
 // other text behind its last token can only be told to be complete by what follows it.
 func (s *Scanner) Scan() bool {
-	for s.nready == 0 {
+	for s.lines.nready == 0 {
 		if !s.nextLine() {
 			return false
 		}
 	}
-	s.cur = s.ready[0]
-	s.ready[0] = s.ready[1]
-	s.nready--
+	s.cur = s.lines.next()
 	return true
 }
 
@@ -74,8 +66,8 @@ func (s *Scanner) Err() error { return s.err }
 
 // Stats returns the counts so far.
 func (s *Scanner) Stats() Stats {
-	st := s.stats
-	st.Lost += s.gaveUp
+	st := s.lines.stats
+	st.Lost += s.lines.gaveUp
 	return st
 }
 
@@ -96,15 +88,16 @@ func (s *Scanner) nextLine() bool {
 			line := s.buf[s.r : s.r+seen+i]
 			s.r += seen + i + 1
 			seen = 0
-			s.endLine(line)
-			if s.nready > 0 {
+			s.lines.endLine(line)
+			if s.lines.nready > 0 {
 				return true
 			}
 			continue
 		}
-		// Before the end of the input is looked at, lest it matter how the reader tells it.
+		// This comes before the end of the input is looked at: some readers tell the end together with the last
+		// bytes and others with the next call, and both must give the same cycles.
 		if s.r == 0 && s.w == len(s.buf) {
-			if s.dropPiece(); s.nready > 0 {
+			if s.dropPiece(); s.lines.nready > 0 {
 				return true
 			}
 		}
@@ -140,13 +133,24 @@ func (s *Scanner) fill() {
 	s.eof, s.err = true, io.ErrNoProgress
 }
 
+// dropPiece takes most of a full buffer that holds no newline, and leaves what may be the
+// start of a gctrace line. That depends on the bytes alone, not on how reads cut them.
+func (s *Scanner) dropPiece() {
+	cut := len(s.buf) - len("gc ") + 1
+	if i := findGC(s.buf[len(s.buf)-keepBytes:]); i >= 0 {
+		cut = len(s.buf) - keepBytes + i
+	}
+	s.lines.endPiece(s.buf[:cut])
+	s.r = cut
+}
+
 // finish takes the unfinished last line and gives up what is still broken.
 func (s *Scanner) finish() bool {
-	if s.r < s.w || s.long {
+	if s.r < s.w || s.lines.long {
 		line := s.buf[s.r:s.w]
 		s.r = s.w
-		s.lastLine(trimCR(line))
+		s.lines.lastLine(trimCR(line))
 	}
-	s.giveUp()
-	return s.nready > 0
+	s.lines.giveUp()
+	return s.lines.nready > 0
 }

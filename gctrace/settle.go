@@ -15,7 +15,7 @@ type hints struct {
 
 // match is the function match for a line that may be torn.
 func (h *hints) match(v *values, from position, b []byte) progress {
-	p := match(v, from, b, h)
+	p := match(v, from, b, &h.other)
 	if p.next == from || p.used == len(b) || p.cut {
 		return p
 	}
@@ -122,23 +122,4 @@ func digitsLen(text, rest []byte) int {
 		return 0
 	}
 	return len(text)
-}
-
-// startsLine reports whether text may be the start of what a program writes. Few begin with
-// a space or a comma; behind digits those are more likely the middle of "17 things".
-func startsLine(b []byte) bool {
-	c := b[0]
-	switch {
-	case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= 0x80, c < ' ':
-		return true
-	case c == ' ':
-		return len(b) > 1 && (b[1] == ' ' || b[1] == '\t')
-	case c == '.':
-		return len(b) == 1 || !isDigit(b[1])
-	}
-	switch c {
-	case '{', '[', '(', '<', '>', '"', '\'', '`', '=', '*', '#', '$', '!', '|', '_', '\\', '@':
-		return true
-	}
-	return false
 }

@@ -11,9 +11,9 @@ type shape [shapeBytes]byte
 var dates = [...]string{"0000/00/00", "0000-00-00"}
 
 // learn remembers the shape of a line of others that begins with a digit.
-func (h *hints) learn(b []byte) {
+func (s *shape) learn(b []byte) {
 	n := digits(b)
-	if n == len(b) || h.other[0] != 0 && n < shapeBytes && h.other[n] == b[n] && h.other[n-1] == '0' {
+	if n == len(b) || s[0] != 0 && n < shapeBytes && s[n] == b[n] && s[n-1] == '0' {
 		return // says nothing, or nothing new
 	}
 	// It may be left over from a gctrace line that was given up, and end in one of its
@@ -26,15 +26,15 @@ func (h *hints) learn(b []byte) {
 	if b[n] == '.' || startsLine(b[n:]) {
 		return
 	}
-	h.other = shape{}
+	*s = shape{}
 	for i := range min(len(b), shapeBytes) {
-		h.other[i] = class(b[i])
+		s[i] = class(b[i])
 	}
 }
 
 // foreignIn looks for the start of a line of others at the digits of a number of n bytes
 // that b begins with, and returns its index (0: there is no number at all), or -1.
-func (h *hints) foreignIn(b []byte, n int) int {
+func (s *shape) foreignIn(b []byte, n int) int {
 	end := n + digits(b[n:])
 	for _, d := range dates {
 		if at := end - len("0000"); at >= 0 && hasShape(b[at:], d) {
@@ -42,10 +42,10 @@ func (h *hints) foreignIn(b []byte, n int) int {
 		}
 	}
 	run := 0
-	for run < shapeBytes && h.other[run] == '0' {
+	for run < shapeBytes && s[run] == '0' {
 		run++
 	}
-	if at := end - run; run > 0 && run < shapeBytes && at >= 0 && h.other.fits(b[at:]) {
+	if at := end - run; run > 0 && run < shapeBytes && at >= 0 && s.fits(b[at:]) {
 		return at
 	}
 	return -1
@@ -83,11 +83,21 @@ func class(c byte) byte {
 	return c
 }
 
-// digits counts the digits that b begins with.
-func digits(b []byte) int {
-	n := 0
-	for n < len(b) && isDigit(b[n]) {
-		n++
+// startsLine reports whether text may be the start of what a program writes. Few begin with
+// a space or a comma; behind digits those are more likely the middle of "17 things".
+func startsLine(b []byte) bool {
+	c := b[0]
+	switch {
+	case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= 0x80, c < ' ':
+		return true
+	case c == ' ':
+		return len(b) > 1 && (b[1] == ' ' || b[1] == '\t')
+	case c == '.':
+		return len(b) == 1 || !isDigit(b[1])
 	}
-	return n
+	switch c {
+	case '{', '[', '(', '<', '>', '"', '\'', '`', '=', '*', '#', '$', '!', '|', '_', '\\', '@':
+		return true
+	}
+	return false
 }

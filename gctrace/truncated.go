@@ -4,27 +4,27 @@ import "strings"
 
 // lastLine takes what follows the last newline of the log. If it is the front part of a
 // gctrace line, the log was cut there.
-func (s *Scanner) lastLine(b []byte) {
-	if !s.cutOff(b) {
-		s.endLine(b)
+func (a *assembler) lastLine(b []byte) {
+	if !a.cutOff(b) {
+		a.endLine(b)
 		return
 	}
-	s.stats.Lines++
-	s.stats.Truncated = true
+	a.stats.Lines++
+	a.stats.Truncated = true
 }
 
 // cutOff reports whether b ends in the middle of a gctrace line, and drops what there is.
-func (s *Scanner) cutOff(b []byte) bool {
+func (a *assembler) cutOff(b []byte) bool {
 	var v values
-	if p, start := s.bestStart(&v, b, findGC(b), s.long); p.next >= posSpaceAt {
+	if p, start := a.bestStart(&v, b, findGC(b), a.long); p.next >= posSpaceAt {
 		if p.next >= posForced || !begins(p.next, b[start+p.used:]) {
 			return false
 		}
-		s.giveUp() // an older one, which this one ends
+		a.giveUp() // an older one, which this one ends
 		return true
 	}
-	k := &s.broken
-	if k.next < posUtil || k.next >= posForced || s.long {
+	k := &a.broken
+	if k.next < posUtil || k.next >= posForced || a.long {
 		return false
 	}
 	for from := k.next; from >= k.floor(); from-- {

@@ -37,3 +37,35 @@ func findGC(b []byte) int {
 // zeroBytes sets the high bit of each byte of x that is 0. A borrow may also set that of a
 // byte of 1 above one of 0, so a hit has to be looked at; none is missed.
 func zeroBytes(x uint64) uint64 { return (x - ones) &^ x & highs }
+
+// digits counts the digits that b begins with.
+func digits(b []byte) int {
+	n := 0
+	for n < len(b) && isDigit(b[n]) {
+		n++
+	}
+	return n
+}
+
+func isDigit(c byte) bool { return c-'0' <= 9 }
+
+func hasPrefix(b []byte, s string) bool { return len(b) >= len(s) && string(b[:len(s)]) == s }
+
+func hasSuffix(b []byte, s string) bool {
+	return len(b) >= len(s) && string(b[len(b)-len(s):]) == s
+}
+
+// trimEOL cuts "\n" or "\r\n" off.
+func trimEOL(b []byte) []byte {
+	if n := len(b); n > 0 && b[n-1] == '\n' {
+		b = b[:n-1]
+	}
+	return trimCR(b)
+}
+
+func trimCR(b []byte) []byte {
+	if n := len(b); n > 0 && b[n-1] == '\r' {
+		b = b[:n-1]
+	}
+	return b
+}

@@ -1,0 +1,241 @@
+package gctrace
+
+const (
+	// maxStarts bounds how many "gc " of one line are tried.
+	maxStarts = 16
+	// maxBetween lines of others may stand inside a broken line before it is given up.
+	maxBetween = 1024
+)
+
+// assembler finds the cycles in the lines of a log. A gctrace line that other text has cut is kept as broken,
+// until later lines complete it or it is given up:
+//
+//	a line is    the log's next line holds                      then
+//	none         the front part of a gctrace line               broken
+//	broken       the tokens that come next                      broken, further on
+//	broken       the last token                                 none: it was a cycle
+//	broken       the front part of a new gctrace line           none: it was a cycle if no figure is missing, else it is
+//	             or nothing of it, maxBetween times             counted as lost; the same at the end of the log
+//
+// At most one line is broken, because the runtime prints one at a time: what begins a new one ends the old one.
+// So one line of the log completes at most two cycles, a broken one and a whole one: ready has two places.
+type assembler struct {
+	ready  [2]Cycle // found and not yet returned
+	nready int
+
+	broken broken
+	hints  hints
+	long   bool // what comes next continues a line of which a piece was taken
+	mixed  bool // such a piece held part of a cycle
+
+	stats    Stats
+	gaveUp   int64 // broken lines given up since the last cycle: the next gap in the numbers tells of them too
+	numbered bool  // there was a cycle: from now on a gap in the numbers is a loss
+}
+
+// endPiece takes a piece of a line that is too long for the buffer; the line goes on.
+func (a *assembler) endPiece(b []byte) {
+	if a.take(b, findGC(b), a.long) {
+		a.mixed = true
+	}
+	a.long = true
+}
+
+// endLine takes a line, without its newline, or the last piece of a long one.
+func (a *assembler) endLine(b []byte) {
+	a.stats.Lines++
+	at := findGC(b)
+	if at < 0 && a.broken.next == posGC && !a.long {
+		a.foreign(b)
+		return
+	}
+	b = trimCR(b)
+	if !a.take(b, at, a.long) && !a.mixed {
+		a.foreign(b)
+	}
+	a.long, a.mixed = false, false
+}
+
+// foreign counts a line that holds nothing of a cycle.
+func (a *assembler) foreign(b []byte) {
+	if len(b) == 0 {
+		a.stats.Foreign++
+		return
+	}
+	if c := b[0]; isDigit(c) && !a.long {
+		a.hints.other.learn(b)
+	} else if c == 'G' || b[len(b)-1] == 'd' || b[len(b)-1] == '\r' {
+		// println writes the text and the newline apart: there may be more on the line.
+		if t := trimCR(b); hasPrefix(t, "GC forced") || hasSuffix(t, "GC forced") {
+			a.stats.ForcedLines++
+			return
+		}
+	}
+	a.stats.Foreign++
+}
+
+// take looks for a cycle, or part of one, in a line or piece whose first "gc " is at index
+// at (-1: none), and reports whether it held any. inside says that b does not start a line.
+func (a *assembler) take(b []byte, at int, inside bool) bool {
+	var v values
+	p, start := a.bestStart(&v, b, at, inside)
+	if p.next > posGC && p.complete(b[start:]) {
+		a.giveUp()
+		a.emit(v.cycle(), start > 0 || inside)
+		return true
+	}
+	// From "gc 6 @0.044s " on it can only be a new line: the runtime prints one at a time.
+	// Less than that may be words of a log.
+	sure := p.next >= posUtil
+	if sure {
+		a.giveUp()
+	}
+	if a.broken.next != posGC && a.repair(b, inside) {
+		return true
+	}
+	if p.next == posGC || p.next < a.broken.next {
+		return a.waitOver()
+	}
+	a.giveUp()
+	a.broken = broken{v: v, next: p.next}
+	rest := b[start+p.used:]
+	return len(rest) > 0 && a.repair(rest, true) || sure
+}
+
+// bestStart matches from every "gc " of b and returns how far the best came, and its index.
+// inside says that b does not start a line.
+func (a *assembler) bestStart(v *values, b []byte, at int, inside bool) (best progress, start int) {
+	for tries := 0; at >= 0 && tries < maxStarts; tries++ {
+		var try values
+		p := match(&try, posGC, b[at:], nil)
+		if p.complete(b[at:]) {
+			*v = try
+			return p, at
+		}
+		p = a.hints.match(&try, posGC, b[at:])
+		if p.next > posN && p.next < posUtil && !a.expected(try[posN], at == 0 && !inside) {
+			p = progress{next: posN, used: len("gc ")}
+		}
+		if p.next > best.next {
+			*v, best, start = try, p, at
+		}
+		next := findGC(b[at+1:])
+		if next < 0 {
+			break
+		}
+		at += 1 + next
+	}
+	return best, start
+}
+
+// expected reports whether n may be the next cycle's number where little more than that has
+// been seen. A program may say "gc 42 @home", but hardly at the start of a line, or of the
+// very cycle that comes next.
+func (a *assembler) expected(n int64, front bool) bool {
+	return n == a.hints.lastN+1 || front && n > a.hints.lastN
+}
+
+// repair continues the broken line with b, at its start (unless inside, where b is the rest
+// of a line) or behind other text, and reports whether b held any of it.
+func (a *assembler) repair(b []byte, inside bool) bool {
+	k := &a.broken
+	switch k.next {
+	case posForced:
+		return a.repairEnd(b, inside)
+	case posEnd: // nothing is missing but the newline
+		a.giveUp()
+		return true
+	}
+	v, p, at := k.v, progress{next: k.next}, 0
+	if !inside {
+		p = k.extend(&v, &a.hints, b)
+	}
+	if p.next == k.next {
+		p, at = k.search(&v, &a.hints, b)
+	}
+	if p.next == k.next {
+		return false
+	}
+	*k = broken{v: v, next: p.next}
+	if p.complete(b[at:]) {
+		a.giveUp()
+	} else if rest := b[at+p.used:]; len(rest) > 0 {
+		a.repair(rest, true) // each round gains a token, so this ends
+	}
+	return true
+}
+
+// repairEnd looks for the end of a line that has all its figures: "(forced)", or nothing.
+func (a *assembler) repairEnd(b []byte, inside bool) bool {
+	switch {
+	case hasSuffix(b, grammar[posForced].lit), !inside && hasPrefix(b, grammar[posForced].lit):
+		a.broken.v[posForced] = 1
+	case len(b) > 0 || inside:
+		return false
+	}
+	a.giveUp()
+	return true
+}
+
+// waitOver counts a line of others behind a broken one, and gives that up in the end. It
+// reports false: the line held nothing of a cycle.
+func (a *assembler) waitOver() bool {
+	if a.broken.next == posGC {
+		return false
+	}
+	if a.broken.lines++; a.broken.lines > maxBetween {
+		a.giveUp()
+	}
+	return false
+}
+
+// giveUp is done with the broken line. If all figures are there it is a cycle, though the
+// word "(forced)" may be missing. If there are less than "gc 6 @0.044s " it was no gctrace
+// line; should it have been, the numbering will have a gap.
+func (a *assembler) giveUp() {
+	k := &a.broken
+	if k.next >= posForced {
+		if c := k.v.cycle(); a.plausible(c) {
+			a.emit(c, true)
+		} else {
+			a.gaveUp++
+		}
+	} else if k.next >= posUtil {
+		a.gaveUp++
+	}
+	k.next, k.lines = posGC, 0
+}
+
+// plausible reports whether c, put together from pieces, can follow the last cycle. A wrong
+// figure would be worse than a lost one.
+func (a *assembler) plausible(c Cycle) bool {
+	if c.UtilPercent > 100 || c.Procs == 0 || c.N == 0 {
+		return false
+	}
+	return !a.numbered || c.N == 1 || c.N > a.hints.lastN && c.At >= a.hints.lastAt
+}
+
+// emit makes a cycle ready for Scan and settles what is known to be lost before it.
+func (a *assembler) emit(c Cycle, recovered bool) {
+	lost := a.gaveUp
+	if a.numbered && c.N > a.hints.lastN {
+		lost = max(lost, c.N-a.hints.lastN-1)
+	}
+	a.stats.Lost += lost
+	a.gaveUp, a.numbered = 0, true
+	a.hints.lastN, a.hints.lastAt, a.hints.lastProcs = c.N, c.At, int64(c.Procs)
+	a.stats.Cycles++
+	if recovered {
+		a.stats.Recovered++
+	}
+	a.ready[a.nready] = c
+	a.nready++
+}
+
+// next returns the first cycle that is ready. There must be one.
+func (a *assembler) next() Cycle {
+	c := a.ready[0]
+	a.ready[0] = a.ready[1]
+	a.nready--
+	return c
+}
