@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/netip"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"evenkeel.dev/gcgate"
@@ -37,6 +36,23 @@ const (
 	agentReady = "ready up\n"
 	agentDrain = "drain\n"
 )
+
+var agentAdvice = polled.Advice{
+	Check:  "haproxy: the agent-check",
+	Allow:  "AgentCheck.Allow",
+	Nobody: `add "agent-check agent-port PORT agent-inter 10ms" to HAProxy's server line, with the port that Serve listens on`,
+	Slow:   "agent-inter 10ms",
+}
+
+// An OptionError says which field of [AgentCheck] cannot be used, and what would be right. The signal is silent then.
+type OptionError struct {
+	Option string // the field's name
+	Reason string // what is wrong, and what to set instead
+}
+
+func (e *OptionError) Error() string {
+	return fmt.Sprintf("haproxy: AgentCheck.%s: %s", e.Option, e.Reason)
+}
 
 // AgentCheck is a [gcgate.Signal] and a [gcgate.Checker] that answers HAProxy's agent-check:
 // HAProxy polls, every 10 ms if told so, and needs no socket that this process may write to. See
@@ -72,7 +88,7 @@ type AgentCheck struct {
 	Logger *slog.Logger
 
 	peers     polled.Peers
-	strangers atomic.Uint64
+	strangers polled.Strangers
 
 	mu     sync.Mutex
 	closed bool                   // guarded by mu
@@ -80,10 +96,13 @@ type AgentCheck struct {
 }
 
 // Serve answers the agent-checks that come to l, until l is closed or Close is called; it
-// closes l. When it returns, so have its goroutines. Its error is never nil: net.ErrClosed, or
-// that of Accept when it keeps failing.
+// closes l. When it returns, so have its goroutines. Its error is never nil: net.ErrClosed, that of
+// Accept when it keeps failing, or an [*OptionError] at once where a field is negative.
 func (a *AgentCheck) Serve(l net.Listener) error {
 	defer l.Close()
+	if err := a.refuse(); err != nil {
+		return err
+	}
 	if !a.track(l) {
 		return fmt.Errorf("haproxy: the agent-check was closed: make another: %w", net.ErrClosed)
 	}
@@ -101,10 +120,9 @@ func (a *AgentCheck) Serve(l net.Listener) error {
 			continue
 		}
 		failed = 0
-		from, ok := polled.Allowed(conn.LocalAddr().Network(), conn.RemoteAddr().String(), a.Allow)
+		from, ok := a.strangers.Admit(conn.LocalAddr().Network(), conn.RemoteAddr().String(), a.Allow, a.Logger, &agentAdvice)
 		if !ok {
 			conn.Close()
-			a.stranger(conn.RemoteAddr())
 			continue
 		}
 		slots <- struct{}{} // each is free again within agentTimeout
@@ -153,53 +171,45 @@ func (a *AgentCheck) Close() error {
 
 // Drain answers "drain" from now on. See [AgentCheck] for when it returns.
 func (a *AgentCheck) Drain(ctx context.Context, _ time.Duration) error {
-	return a.explain(a.peers.Drain(ctx, a.demand()))
+	return a.with(func(d polled.Demand) error { return a.peers.Drain(ctx, d) })
 }
 
 // Ready answers "ready up" from now on. See [AgentCheck] for when it returns.
 func (a *AgentCheck) Ready(ctx context.Context) error {
-	return a.explain(a.peers.Ready(ctx, a.demand()))
+	return a.with(func(d polled.Demand) error { return a.peers.Ready(ctx, d) })
 }
 
 // CanConfirm implements [gcgate.Confirmer].
 func (a *AgentCheck) CanConfirm(within time.Duration) error {
-	return a.explain(a.peers.CanConfirm(within, a.demand()))
+	return a.with(func(d polled.Demand) error { return a.peers.CanConfirm(within, d) })
 }
 
-// demand is what HAProxy takes to act: one answer, by its protocol.
-func (a *AgentCheck) demand() polled.Demand { return polled.Demand{Pollers: a.Pollers} }
-
 // Check waits until HAProxy has polled.
-func (a *AgentCheck) Check(ctx context.Context) error { return a.explain(a.peers.Heard(ctx)) }
+func (a *AgentCheck) Check(ctx context.Context) error {
+	return a.with(func(polled.Demand) error { return a.peers.Heard(ctx) })
+}
+
+// with calls do with what HAProxy takes to act, which is one answer, by its protocol.
+func (a *AgentCheck) with(do func(polled.Demand) error) error {
+	if err := a.refuse(); err != nil {
+		return err
+	}
+	return a.strangers.Explain(do(polled.Demand{Pollers: a.Pollers}), &agentAdvice)
+}
+
+// refuse returns an error where the fields are not to be used.
+func (a *AgentCheck) refuse() error {
+	if a.Pollers < 0 {
+		return &OptionError{"Pollers", fmt.Sprintf("%d is negative: write 1 or more, or 0 for 1", a.Pollers)}
+	}
+	return nil
+}
 
 // String returns "agent-check".
 func (a *AgentCheck) String() string { return "agent-check" }
 
 // Strangers returns how many connections were closed because their address is not allowed.
-func (a *AgentCheck) Strangers() uint64 { return a.strangers.Load() }
-
-func (a *AgentCheck) explain(err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, polled.ErrNobody) && a.strangers.Load() > 0:
-		return fmt.Errorf("haproxy: agent-check: %w but strangers: add HAProxy's address to AgentCheck.Allow", err)
-	case errors.Is(err, polled.ErrNobody):
-		return fmt.Errorf("haproxy: agent-check: %w: add \"agent-check agent-port PORT agent-inter 10ms\" to HAProxy's server line, with the port that Serve listens on", err)
-	default:
-		return fmt.Errorf("haproxy: agent-check: %w (agent-inter 10ms)", err)
-	}
-}
-
-func (a *AgentCheck) stranger(from net.Addr) {
-	if a.strangers.Add(1) == 1 {
-		log := a.Logger
-		if log == nil {
-			log = slog.Default()
-		}
-		log.Debug("haproxy: a stranger polls the agent-check, and gets no answer; later ones are not logged: add the address to AgentCheck.Allow if it is HAProxy's", "from", from)
-	}
-}
+func (a *AgentCheck) Strangers() uint64 { return a.strangers.Count() }
 
 // track keeps c for Close, and reports false when that was called already.
 func (a *AgentCheck) track(c io.Closer) bool {

@@ -165,6 +165,26 @@ func (l *connListener) Accept() (net.Conn, error) {
 func (l *connListener) Close() error   { l.once.Do(func() { close(l.closed) }); return nil }
 func (l *connListener) Addr() net.Addr { return new(net.TCPAddr) }
 
+// TestAgentCheckRefusesNegatives: Serve does, and the gate's first call, and no drain begins.
+func TestAgentCheckRefusesNegatives(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &AgentCheck{Pollers: -1}
+	for call, err := range map[string]error{
+		"Serve": a.Serve(l), "Check": a.Check(t.Context()), "Drain": a.Drain(t.Context(), time.Second), "Ready": a.Ready(t.Context()),
+		"CanConfirm": a.CanConfirm(time.Second),
+	} {
+		if oe, ok := errors.AsType[*OptionError](err); !ok || oe.Option != "Pollers" || !strings.HasPrefix(err.Error(), "haproxy: AgentCheck.Pollers: -1") {
+			t.Errorf("%s returned %v", call, err)
+		}
+	}
+	if _, err := l.Accept(); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("Accept after Serve: %v", err)
+	}
+}
+
 func TestAgentCheckAnswersNoStranger(t *testing.T) {
 	leakCheck(t)
 	tcp := func(s string) net.Addr { return net.TCPAddrFromAddrPort(netip.MustParseAddrPort(s)) }

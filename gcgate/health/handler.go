@@ -2,7 +2,6 @@ package health
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -11,7 +10,6 @@ import (
 	"net/netip"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"evenkeel.dev/gcgate"
@@ -24,6 +22,16 @@ var (
 	_ gcgate.Checker   = (*Handler)(nil)
 	_ gcgate.Confirmer = (*Handler)(nil)
 )
+
+// An OptionError says which field of [Handler] cannot be used, and what would be right. The signal is silent then.
+type OptionError struct {
+	Option string // the field's name
+	Reason string // what is wrong, and what to set instead
+}
+
+func (e *OptionError) Error() string {
+	return fmt.Sprintf("health: Handler.%s: %s", e.Option, e.Reason)
+}
 
 // Handler is a [gcgate.Signal] that answers HTTP health checks: it is the [http.Handler] of
 // the path that a balancer polls (HAProxy's "option httpchk", Envoy, and others). See
@@ -57,7 +65,8 @@ var (
 //
 // An address that was told to drain and has not polled for 30 s is gone.
 //
-// The fields must not change once the signal is in use. Methods may be called from any
+// The fields must not change once the signal is in use. Where one is negative, Check, which the gate calls at its
+// start, and all methods with a result return an [*OptionError]: no drain is announced. Methods may be called from any
 // goroutine.
 //
 // Source: HAProxy 2.6 configuration.txt, "option httpchk", and section 5.2, "check", "inter",
@@ -81,7 +90,7 @@ type Handler struct {
 	Logger *slog.Logger
 
 	peers     polled.Peers
-	strangers atomic.Uint64
+	strangers polled.Strangers
 	warned    sync.Once // that a peer was taken for back without a proof
 }
 
@@ -91,6 +100,13 @@ const (
 
 	headerServerState = "X-Haproxy-Server-State" // of "http-check send-state"
 )
+
+var advice = polled.Advice{
+	Check:  "health: the health check",
+	Allow:  "Handler.Allow",
+	Nobody: `in HAProxy add "option httpchk GET PATH" to the backend, with the path of this handler, and "check inter 10ms fastinter 10ms downinter 10ms rise 1 fall 1" to the server line`,
+	Slow:   "inter, fastinter and downinter 10ms in HAProxy",
+}
 
 // ServeHTTP answers a poll.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -102,9 +118,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if a, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok {
 		network = a.Network()
 	}
-	from, ok := polled.Allowed(network, r.RemoteAddr, h.Allow)
+	from, ok := h.strangers.Admit(network, r.RemoteAddr, h.Allow, h.Logger, &advice)
 	if !ok {
-		h.stranger(r.RemoteAddr)
 		w.WriteHeader(http.StatusForbidden)
 		io.WriteString(w, "forbidden\n")
 		return
@@ -128,18 +143,22 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // Drain answers 503 from now on. See [Handler] for when it returns.
 func (h *Handler) Drain(ctx context.Context, _ time.Duration) error {
-	return h.explain(h.peers.Drain(ctx, h.demand(h.Fall, defaultFall)))
+	return h.with(h.Fall, defaultFall, func(d polled.Demand) error { return h.peers.Drain(ctx, d) })
 }
 
 // Ready answers 200 from now on. See [Handler] for when it returns.
 func (h *Handler) Ready(ctx context.Context) error {
-	err := h.peers.Ready(ctx, h.demand(h.Rise, defaultRise))
+	err := h.with(h.Rise, defaultRise, func(d polled.Demand) error { return h.peers.Ready(ctx, d) })
 	if err == nil && h.peers.Unproven() {
 		h.warned.Do(func() {
-			h.log().Warn("health: no proof that the balancer has this process back: too few requests come by it, as many come past it, or several balancers poll; it is taken to have it after a time, for which the turn is held, and this is said once: let HAProxy tell (http-check send-state), and set Handler.Fall and Rise to the balancer's", "after", polled.ProofTimeout)
+			log := h.Logger
+			if log == nil {
+				log = slog.Default()
+			}
+			log.Warn("health: no proof that the balancer has this process back: too few requests come by it, as many come past it, or several balancers poll; it is taken to have it after a time, for which the turn is held, and this is said once: let HAProxy tell (http-check send-state), and set Handler.Fall and Rise to the balancer's", "after", polled.ProofTimeout)
 		})
 	}
-	return h.explain(err)
+	return err
 }
 
 // Attach implements [gcgate.Attacher]: the requests that come may prove that the peer has this process
@@ -148,15 +167,29 @@ func (h *Handler) Attach(g *gcgate.Gate) { h.peers.Attach(g) }
 
 // CanConfirm implements [gcgate.Confirmer].
 func (h *Handler) CanConfirm(within time.Duration) error {
-	return h.explain(h.peers.CanConfirm(within, h.demand(h.Fall, defaultFall)))
+	return h.with(h.Fall, defaultFall, func(d polled.Demand) error { return h.peers.CanConfirm(within, d) })
 }
 
-// demand is what each poller takes to act.
-func (h *Handler) demand(answers, initial int) polled.Demand {
-	if answers <= 0 {
+// Check waits until somebody has polled.
+func (h *Handler) Check(ctx context.Context) error {
+	return h.with(0, 0, func(polled.Demand) error { return h.peers.Heard(ctx) })
+}
+
+// with calls do with what each poller takes to act, unless the fields are not to be used.
+func (h *Handler) with(answers, initial int, do func(polled.Demand) error) error {
+	for _, f := range []struct {
+		name  string
+		value int
+		zero  string
+	}{{"Fall", h.Fall, "3"}, {"Rise", h.Rise, "2"}, {"Pollers", h.Pollers, "1"}} {
+		if f.value < 0 {
+			return &OptionError{f.name, fmt.Sprintf("%d is negative: write 1 or more, or 0 for %s", f.value, f.zero)}
+		}
+	}
+	if answers == 0 {
 		answers = initial
 	}
-	return polled.Demand{Answers: answers, Pollers: h.Pollers, Prove: true}
+	return h.strangers.Explain(do(polled.Demand{Answers: answers, Pollers: h.Pollers, Prove: true}), &advice)
 }
 
 // serverState returns what HAProxy says of this server, as in "UP 2/3; name=be/a; node=lb1".
@@ -176,37 +209,8 @@ func serverState(r *http.Request) polled.Says {
 	return polled.SaysNothing
 }
 
-// Check waits until somebody has polled.
-func (h *Handler) Check(ctx context.Context) error { return h.explain(h.peers.Heard(ctx)) }
-
 // String returns "health check".
 func (h *Handler) String() string { return "health check" }
 
 // Strangers returns how many polls got 403 because their address is not allowed.
-func (h *Handler) Strangers() uint64 { return h.strangers.Load() }
-
-func (h *Handler) explain(err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, polled.ErrNobody) && h.strangers.Load() > 0:
-		return fmt.Errorf("health: %w but strangers: add the balancer's address to Handler.Allow", err)
-	case errors.Is(err, polled.ErrNobody):
-		return fmt.Errorf("health: %w: in HAProxy add \"option httpchk GET PATH\" to the backend, with the path of this handler, and \"check inter 10ms fastinter 10ms downinter 10ms rise 1 fall 1\" to the server line", err)
-	default:
-		return fmt.Errorf("health: %w (inter, fastinter and downinter 10ms in HAProxy)", err)
-	}
-}
-
-func (h *Handler) stranger(from string) {
-	if h.strangers.Add(1) == 1 {
-		h.log().Debug("health: a stranger polls the health check, and gets 403; later ones are not logged: add the address to Handler.Allow if it is a balancer's", "from", from)
-	}
-}
-
-func (h *Handler) log() *slog.Logger {
-	if h.Logger == nil {
-		return slog.Default()
-	}
-	return h.Logger
-}
+func (h *Handler) Strangers() uint64 { return h.strangers.Count() }

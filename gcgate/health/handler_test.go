@@ -183,6 +183,24 @@ func TestHandlerWithoutPollsNamesTheLineToAdd(t *testing.T) {
 	}
 }
 
+// TestHandlerRefusesNegatives: the gate's first call says which field, and no drain begins.
+func TestHandlerRefusesNegatives(t *testing.T) {
+	for option, h := range map[string]*Handler{"Fall": {Fall: -1}, "Rise": {Rise: -3}, "Pollers": {Pollers: -1}} {
+		for call, err := range map[string]error{
+			"Check": h.Check(t.Context()), "Drain": h.Drain(t.Context(), time.Second), "Ready": h.Ready(t.Context()),
+			"CanConfirm": h.CanConfirm(time.Second),
+		} {
+			if oe, ok := errors.AsType[*OptionError](err); !ok || oe.Option != option || !strings.Contains(err.Error(), "health: Handler."+option+": -") {
+				t.Errorf("%s: %s returned %v", option, call, err)
+			}
+		}
+		w := httptest.NewRecorder()
+		if h.ServeHTTP(w, httptest.NewRequest("GET", "http://127.0.0.1/", nil)); w.Body.String() == "draining\n" {
+			t.Errorf("%s: it drains", option)
+		}
+	}
+}
+
 // TestHandlerWithoutAProofSaysSoOnce: the log names what to set.
 func TestHandlerWithoutAProofSaysSoOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -66,7 +66,7 @@ func (s *Says) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Demand is what it takes to make a peer act.
+// Demand is what it takes to make a peer act. A negative number is an error of the methods that take one.
 type Demand struct {
 	// Answers is how many of the same kind in a row make one poller act ("fall" and "rise" in
 	// HAProxy). Default: 0, which is 1.
@@ -79,6 +79,13 @@ type Demand struct {
 	// proof that the peer has this process back: see [Peers.Ready]. Default: false, the protocol
 	// itself says how many answers it takes.
 	Prove bool
+}
+
+func (d Demand) check() error {
+	if d.Answers < 0 || d.Pollers < 0 {
+		return fmt.Errorf("polled: a Demand of %d Answers and %d Pollers: write 1 or more, or 0 for 1", d.Answers, d.Pollers)
+	}
+	return nil
 }
 
 func (d Demand) pollers() int { return max(d.Pollers, 1) }
@@ -224,6 +231,9 @@ func (p *Peers) Answered(from netip.Addr, draining bool) {
 // and at least one does: it implements gcgate.Confirmer. The error says who polls how seldom, and is
 // [ErrNobody] when nobody does. It does not block.
 func (p *Peers) CanConfirm(within time.Duration, d Demand) error {
+	if err := d.check(); err != nil {
+		return err
+	}
 	now := time.Now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -256,6 +266,9 @@ func (p *Peers) CanConfirm(within time.Duration, d Demand) error {
 // acted on it: each address has polled once more after enough answers, or says so. The next Drain
 // before a Ready waits for newcomers only. At ctx's end the error says who has not acted.
 func (p *Peers) Drain(ctx context.Context, d Demand) error {
+	if err := d.check(); err != nil {
+		return err
+	}
 	p.set(true)
 	return p.wait(ctx, func(now time.Time) error {
 		err := p.missing(d, now)
@@ -278,6 +291,9 @@ func (p *Peers) Drain(ctx context.Context, d Demand) error {
 //
 // Without a [Counter] answers have to do.
 func (p *Peers) Ready(ctx context.Context, d Demand) error {
+	if err := d.check(); err != nil {
+		return err
+	}
 	p.set(false)
 	return p.wait(ctx, func(now time.Time) error { return p.absent(d, now) })
 }
