@@ -1,11 +1,11 @@
 package aio_test
 
 import (
-	"io"
 	"testing"
 	"time"
 
 	"evenkeel.dev/aio"
+	"evenkeel.dev/internal/aiosuite"
 )
 
 // TestFeatureHighPerformance: in the steady state an operation allocates nothing, whether it
@@ -17,39 +17,25 @@ func TestFeatureHighPerformance(t *testing.T) {
 				w := open(t, aio.Options{Backend: b})
 				conn, there := attached(t, w)
 				deadline := time.Now().Add(time.Hour)
-				message, answer, buf := make([]byte, 64), make([]byte, 64), make([]byte, 64)
-				one := func() aio.Result {
-					results, err := w.WaitIO()
-					if err != nil || len(results) != 1 || results[0].Size != len(message) || results[0].Error != nil {
-						t.Fatalf("%v, %v", results, err)
-					}
-					return results[0]
-				}
-				turn := func() {
-					if _, err := there.Write(message); err != nil {
-						t.Fatal(err)
-					}
-					var err error
+				read := func(buf []byte) error {
 					switch way {
 					case "swap buffer":
-						err = conn.Read(nil, nil, none)
+						return conn.Read(nil, nil, none)
 					case "deadline":
-						err = conn.ReadFull(nil, buf, deadline)
+						return conn.ReadFull(nil, buf, deadline)
 					default:
-						err = conn.Read(nil, buf, none)
-					}
-					must(t, err)
-					copy(buf, one().Buffer)
-					must(t, conn.Write(nil, buf, none))
-					one()
-					if _, err := io.ReadFull(there, answer); err != nil {
-						t.Fatal(err)
+						return conn.Read(nil, buf, none)
 					}
 				}
-				for range 100 {
-					turn()
+				wait := func() ([]byte, error) {
+					results, err := w.WaitIO()
+					if err != nil || len(results) != 1 {
+						t.Fatalf("%v, %v", results, err)
+					}
+					return results[0].Buffer[:results[0].Size], results[0].Error
 				}
-				if n := testing.AllocsPerRun(200, turn); n != 0 {
+				write := func(buf []byte) error { return conn.Write(nil, buf, none) }
+				if n := aiosuite.EchoAllocates(t, there, read, write, wait); n != 0 {
 					t.Errorf("%v allocations an echo, want 0", n)
 				}
 			})

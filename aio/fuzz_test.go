@@ -1,14 +1,10 @@
 package aio_test
 
 import (
-	"cmp"
 	"flag"
 	"fmt"
-	"iter"
 	"math/rand/v2"
-	"os"
 	"testing"
-	"time"
 
 	"evenkeel.dev/aio"
 	"evenkeel.dev/internal/aiosuite"
@@ -16,30 +12,9 @@ import (
 
 var seedFlag = flag.Uint64("seed", 0, "play the program of this `seed` only")
 
-// seeds are those of a random test: one that the flag names, else 1 to n. While EVENKEEL_SOAK says
-// (a duration), they are fresh ones, which stand in the names of the tests.
-func seeds(t *testing.T, n uint64) iter.Seq[uint64] {
-	t.Helper()
-	soak, err := time.ParseDuration(cmp.Or(os.Getenv("EVENKEEL_SOAK"), "0"))
-	must(t, err)
-	end := time.Now().Add(soak)
-	return func(yield func(uint64) bool) {
-		switch {
-		case *seedFlag != 0:
-			yield(*seedFlag)
-		case soak == 0:
-			for seed := uint64(1); seed <= n && yield(seed); seed++ {
-			}
-		default:
-			for time.Now().Before(end) && !t.Failed() && yield(rand.Uint64()) {
-			}
-		}
-	}
-}
-
 // TestPrograms plays random programs over the backends of this system.
 func TestPrograms(t *testing.T) {
-	for seed := range seeds(t, 8) {
+	for seed := range aiosuite.Seeds(t, *seedFlag, 8) {
 		network := []string{"tcp", "unix"}[seed%2]
 		for _, b := range []aio.Backend{aio.BackendIOUring, aio.BackendEpoll} {
 			t.Run(fmt.Sprintf("seed=%d/%v/%s", seed, b, network), func(t *testing.T) {

@@ -1,11 +1,8 @@
 package aio_test
 
 import (
-	"errors"
-	"log/slog"
 	"net"
 	"testing"
-	"time"
 
 	"evenkeel.dev/aio"
 	"evenkeel.dev/internal/aiosuite"
@@ -27,19 +24,8 @@ var none = aio.NoDeadline
 // open returns a Watcher that is closed when the test ends.
 func open(t testing.TB, o aio.Options) *aio.Watcher {
 	t.Helper()
-	o.Logger = slog.New(slog.DiscardHandler)
-	w, err := aio.New(o)
-	if errors.Is(err, errors.ErrUnsupported) {
-		t.Skipf("needs %v: %v", o.Backend, err)
-	}
-	must(t, err)
-	late := time.AfterFunc(patience, func() { w.Close() })
-	t.Cleanup(func() {
-		if !late.Stop() {
-			t.Errorf("the watcher was closed after %v: something did not come", patience)
-		}
-		w.Close()
-	})
+	w := aiosuite.Open(t, o)
+	aiosuite.CloseAtEnd(t, w)
 	return w
 }
 
@@ -61,23 +47,11 @@ func attached(t testing.TB, w *aio.Watcher) (conn *aio.Conn, there *net.TCPConn)
 // wait returns the next n results. Swap buffers in it are copied.
 func wait(t testing.TB, w *aio.Watcher, n int) []aio.Result {
 	t.Helper()
-	var all []aio.Result
-	for len(all) < n {
-		results, err := w.WaitIO()
-		if err != nil {
-			t.Fatalf("WaitIO after %d of %d results: %v", len(all), n, err)
+	return aiosuite.Results(t, w, n, func(r *aio.Result) {
+		if r.Swap {
+			r.Buffer = append([]byte(nil), r.Buffer...)
 		}
-		for _, r := range results {
-			if r.Swap {
-				r.Buffer = append([]byte(nil), r.Buffer...)
-			}
-			all = append(all, r)
-		}
-	}
-	if len(all) > n {
-		t.Fatalf("%d results instead of %d", len(all), n)
-	}
-	return all
+	})
 }
 
 // only returns the next result.
@@ -87,22 +61,7 @@ func only(t testing.TB, w *aio.Watcher) aio.Result {
 }
 
 // pump hands each result to f, in a goroutine of its own, until the watcher is closed.
-func pump(t testing.TB, w *aio.Watcher, f func(aio.Result)) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			results, err := w.WaitIO()
-			if err != nil {
-				return
-			}
-			for _, r := range results {
-				f(r)
-			}
-		}
-	}()
-	t.Cleanup(func() { w.Close(); <-done })
-}
+func pump(t testing.TB, w *aio.Watcher, f func(aio.Result)) { aiosuite.Pump(t, w, f) }
 
 // echo answers r, a result of a watcher that echoes, and closes connections that have ended. Each
 // connection has one buffer: it is read into, and then written.

@@ -1,17 +1,16 @@
 package gctrace
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"evenkeel.dev/internal/golden"
 )
 
-// golden is what a .json file holds of the log beside it: enough to see a change by eye.
-type golden struct {
+// recorded is what a .json file holds of the log beside it: enough to see a change by eye.
+type recorded struct {
 	Stats   Stats    `json:"stats"`
 	First   []Cycle  `json:"first_cycles"`
 	Lines   []string `json:"lines"` // all cycles, printed again
@@ -35,7 +34,7 @@ func TestGolden(t *testing.T) {
 			}
 			defer f.Close()
 			s := NewScanner(f)
-			var g golden
+			var g recorded
 			g.Summary = Summarize(func(yield func(Cycle) bool) {
 				for c := range s.All() {
 					g.Lines = append(g.Lines, format(c))
@@ -52,13 +51,13 @@ func TestGolden(t *testing.T) {
 				t.Fatal(s.Err())
 			}
 			checkLog(t, log, g)
-			checkGolden(t, strings.TrimSuffix(log, ".log")+".json", g)
+			golden.JSON(t, strings.TrimSuffix(filepath.Base(log), ".log")+".json", g)
 		})
 	}
 }
 
 // checkLog wants what any log of gen has, golden file or not.
-func checkLog(t *testing.T, log string, g golden) {
+func checkLog(t *testing.T, log string, g recorded) {
 	st := g.Stats
 	torn := strings.Contains(log, "-lines") || strings.Contains(log, "-pieces")
 	if torn != (st.Recovered > 0) {
@@ -81,27 +80,5 @@ func checkLog(t *testing.T, log string, g golden) {
 	}
 	if off := strings.Contains(log, "-off"); off == g.Summary.Heap.Goal.Last.Known() {
 		t.Errorf("goal %+v", g.Summary.Heap.Goal.Last)
-	}
-}
-
-func checkGolden(t *testing.T, path string, g golden) {
-	got, err := json.MarshalIndent(g, "", "\t")
-	if err != nil {
-		t.Fatal(err)
-	}
-	// Readable arrows in a file that no page includes.
-	got = append([]byte(strings.ReplaceAll(string(got), `\u003e`, ">")), '\n')
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatalf("%v: go test ./gctrace -update writes it", err)
-	}
-	if d := cmp.Diff(string(want), string(got)); d != "" {
-		t.Errorf("-want +got; if the change is meant, go test ./gctrace -update:\n%s", d)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"testing"
 	"time"
+
+	"evenkeel.dev/internal/leaks"
 )
 
 // Wherever a run is when its context ends, it ends soon, and what was in flight is no failure.
@@ -51,7 +53,7 @@ func TestCancel(t *testing.T) {
 		{"busy, open", "http://", ok, Options{Rate: 2000}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			leakFree(t)
+			leaks.Test(t)
 			o := c.o
 			if o.Targets == nil {
 				o.Targets = []Target{{}}
@@ -87,7 +89,7 @@ func TestCancel(t *testing.T) {
 }
 
 func TestCancelledBefore(t *testing.T) {
-	leakFree(t)
+	leaks.Test(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, rate := range []float64{0, 100} {
@@ -104,7 +106,7 @@ func TestCancelledBefore(t *testing.T) {
 // A job that the pacer hands to an idle worker just as the run is stopped must be ended, or
 // the run would wait for it for ever.
 func TestCancelInHandOver(t *testing.T) {
-	leakFree(t)
+	leaks.Test(t)
 	for range 50 {
 		ctx, cancel := context.WithCancel(t.Context())
 		e := &engine{
@@ -137,7 +139,7 @@ func TestCancelInHandOver(t *testing.T) {
 
 // Cancelling at any moment.
 func TestCancelAnyTime(t *testing.T) {
-	leakFree(t)
+	leaks.Test(t)
 	const seed = 1
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	one, two := serve(t, answerOK), serve(t, answerOK)

@@ -3,100 +3,20 @@ package loadgen
 import (
 	"bufio"
 	"context"
-	"flag"
-	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
+	"evenkeel.dev/internal/leaks"
 )
 
 // patience is how long anything may take on a busy machine.
 const patience = time.Minute
 
-// TestMain fails when the tests leave goroutines or open files behind.
-func TestMain(m *testing.M) {
-	flag.Parse()
-	if l, err := net.Listen("tcp", "127.0.0.1:0"); err == nil {
-		l.Close() // the runtime's poller keeps its files once it has them
-	}
-	before := openFiles()
-	code := m.Run()
-	if f := flag.Lookup("test.fuzz"); code == 0 && (f == nil || f.Value.String() == "") {
-		if err := leaked(); err != nil {
-			fmt.Fprintln(os.Stderr, "goroutines left:", err)
-			code = 1
-		}
-		if left := filesBeyond(before); left != "" {
-			fmt.Fprintln(os.Stderr, "files left open:", left)
-			code = 1
-		}
-	}
-	os.Exit(code)
-}
-
-// openFiles counts this process's open files by what they are; nil where /proc is missing.
-func openFiles() map[string]int {
-	entries, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		return nil
-	}
-	n := map[string]int{}
-	for _, e := range entries {
-		if what, err := os.Readlink("/proc/self/fd/" + e.Name()); err == nil {
-			kind, _, _ := strings.Cut(what, ":[") // socket:[1234]
-			n[kind]++
-		}
-	}
-	return n
-}
-
-// leaked gives goroutines time to end.
-func leaked(options ...goleak.Option) (err error) {
-	for end := time.Now().Add(patience); ; {
-		if err = goleak.Find(options...); err == nil || time.Now().After(end) {
-			return err
-		}
-	}
-}
-
-// filesBeyond names what stays open and was not before; it gives sockets time to close.
-func filesBeyond(before map[string]int) (left string) {
-	for end := time.Now().Add(patience); time.Now().Before(end); {
-		left = ""
-		for kind, n := range openFiles() {
-			if n > before[kind] && !strings.HasPrefix(kind, "/proc/") {
-				left += fmt.Sprintf(" %d x %s", n-before[kind], kind)
-			}
-		}
-		if left == "" {
-			return ""
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	return left
-}
-
-// leakFree fails the test when it ends with more goroutines or files than now. It must come
-// before what the test's own clean-up closes.
-func leakFree(t *testing.T) {
-	t.Helper()
-	files, running := openFiles(), goleak.IgnoreCurrent()
-	t.Cleanup(func() {
-		if err := leaked(running); err != nil {
-			t.Error(err)
-		}
-		if left := filesBeyond(files); left != "" {
-			t.Error("files left open:", left)
-		}
-	})
-}
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 func serve(t testing.TB, h http.HandlerFunc) *httptest.Server {
 	t.Helper()

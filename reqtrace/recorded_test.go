@@ -3,19 +3,15 @@ package reqtrace
 import (
 	"bytes"
 	"compress/gzip"
-	"encoding/json"
 	"errors"
-	"flag"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"evenkeel.dev/internal/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // planted is where the program in testdata/gen waits for the lock that others hold.
 const planted = "main.(*cache).get (main.go:33)"
@@ -72,30 +68,8 @@ func TestRecordedTraces(t *testing.T) {
 			check(t, r.Slowest[i])
 			r.Slowest[i].Path = nil
 		}
-		checkGolden(t, name+".json", r)
+		golden.JSON(t, filepath.Base(name)+".json", r)
 	})
-}
-
-func checkGolden(t *testing.T, name string, r *Report) {
-	t.Helper()
-	got, err := json.MarshalIndent(r, "", "\t")
-	if err != nil {
-		t.Fatal(err)
-	}
-	got = append(got, '\n')
-	if *update {
-		if err := os.WriteFile(name, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatalf("%v: go test ./reqtrace -update writes it", err)
-	}
-	if d := cmp.Diff(string(want), string(got)); d != "" {
-		t.Errorf("-want +got; if the change is meant, go test ./reqtrace -update:\n%s", d)
-	}
 }
 
 // TestCutOff: of a trace that is cut off or corrupt, its complete generations are read; Read hands out

@@ -1,12 +1,11 @@
 package gaio_test
 
 import (
-	"io"
 	"testing"
 	"time"
 
 	"evenkeel.dev/aio"
-	"evenkeel.dev/aio/gaio"
+	"evenkeel.dev/internal/aiosuite"
 )
 
 // TestNoAllocations: in the steady state an operation allocates nothing here either, whether it
@@ -18,39 +17,25 @@ func TestNoAllocations(t *testing.T) {
 				w := open(t, aio.Options{Backend: b})
 				here, there := pair(t)
 				deadline := time.Now().Add(time.Hour)
-				message, answer, buf := make([]byte, 64), make([]byte, 64), make([]byte, 64)
-				one := func() gaio.OpResult {
-					results, err := w.WaitIO()
-					if err != nil || len(results) != 1 || results[0].Size != len(message) || results[0].Error != nil {
-						t.Fatalf("%v, %v", results, err)
-					}
-					return results[0]
-				}
-				turn := func() {
-					if _, err := there.Write(message); err != nil {
-						t.Fatal(err)
-					}
-					var err error
+				read := func(buf []byte) error {
 					switch way {
 					case "swap buffer":
-						err = w.Read(nil, here, nil)
+						return w.Read(nil, here, nil)
 					case "deadline":
-						err = w.ReadFull(nil, here, buf, deadline)
+						return w.ReadFull(nil, here, buf, deadline)
 					default:
-						err = w.Read(nil, here, buf)
-					}
-					must(t, err)
-					copy(buf, one().Buffer)
-					must(t, w.Write(nil, here, buf))
-					one()
-					if _, err := io.ReadFull(there, answer); err != nil {
-						t.Fatal(err)
+						return w.Read(nil, here, buf)
 					}
 				}
-				for range 100 {
-					turn()
+				wait := func() ([]byte, error) {
+					results, err := w.WaitIO()
+					if err != nil || len(results) != 1 {
+						t.Fatalf("%v, %v", results, err)
+					}
+					return results[0].Buffer[:results[0].Size], results[0].Error
 				}
-				if n := testing.AllocsPerRun(200, turn); n != 0 {
+				write := func(buf []byte) error { return w.Write(nil, here, buf) }
+				if n := aiosuite.EchoAllocates(t, there, read, write, wait); n != 0 {
 					t.Errorf("%v allocations an echo, want 0", n)
 				}
 			})

@@ -1,10 +1,7 @@
 package gaio_test
 
 import (
-	"errors"
-	"log/slog"
 	"testing"
-	"time"
 
 	"evenkeel.dev/aio"
 	"evenkeel.dev/aio/gaio"
@@ -24,43 +21,19 @@ var (
 // open returns a Watcher that is closed when the test ends.
 func open(t testing.TB, o aio.Options) *gaio.Watcher {
 	t.Helper()
-	o.Logger = slog.New(slog.DiscardHandler)
-	inner, err := aio.New(o)
-	if errors.Is(err, errors.ErrUnsupported) {
-		t.Skipf("needs %v: %v", o.Backend, err)
-	}
-	must(t, err)
-	w := gaio.Over(inner)
-	late := time.AfterFunc(patience, func() { w.Close() })
-	t.Cleanup(func() {
-		if !late.Stop() {
-			t.Errorf("the watcher was closed after %v: something did not come", patience)
-		}
-		w.Close()
-	})
+	w := gaio.Over(aiosuite.Open(t, o))
+	aiosuite.CloseAtEnd(t, w)
 	return w
 }
 
 // wait returns the next n results. Swap buffers in it are copied.
 func wait(t testing.TB, w *gaio.Watcher, n int) []gaio.OpResult {
 	t.Helper()
-	var all []gaio.OpResult
-	for len(all) < n {
-		results, err := w.WaitIO()
-		if err != nil {
-			t.Fatalf("WaitIO after %d of %d results: %v", len(all), n, err)
+	return aiosuite.Results(t, w, n, func(r *gaio.OpResult) {
+		if r.IsSwapBuffer {
+			r.Buffer = append([]byte(nil), r.Buffer...)
 		}
-		for _, r := range results {
-			if r.IsSwapBuffer {
-				r.Buffer = append([]byte(nil), r.Buffer...)
-			}
-			all = append(all, r)
-		}
-	}
-	if len(all) > n {
-		t.Fatalf("%d results instead of %d", len(all), n)
-	}
-	return all
+	})
 }
 
 // only returns the next result.
@@ -70,22 +43,7 @@ func only(t testing.TB, w *gaio.Watcher) gaio.OpResult {
 }
 
 // pump hands each result to f, in a goroutine of its own, until the watcher is closed.
-func pump(t testing.TB, w *gaio.Watcher, f func(gaio.OpResult)) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			results, err := w.WaitIO()
-			if err != nil {
-				return
-			}
-			for _, r := range results {
-				f(r)
-			}
-		}
-	}()
-	t.Cleanup(func() { w.Close(); <-done })
-}
+func pump(t testing.TB, w *gaio.Watcher, f func(gaio.OpResult)) { aiosuite.Pump(t, w, f) }
 
 // echo answers r, a result of a watcher that echoes, and frees connections that have ended. Each
 // connection has one buffer: it is read into, and then written.

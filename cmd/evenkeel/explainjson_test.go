@@ -11,6 +11,8 @@ import (
 
 	"evenkeel.dev/reqtrace"
 	"evenkeel.dev/reqtrace/verdict"
+
+	"evenkeel.dev/internal/golden"
 )
 
 // knownReport is made up, by the tests of reqtrace/verdict.
@@ -33,7 +35,7 @@ func TestVerdictJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	tool := regexp.MustCompile(`"tool": ".*"`)
-	golden(t, "explain.golden.json", func(out *bytes.Buffer) error {
+	golden.Written(t, "explain.golden.json", func(out *bytes.Buffer) error {
 		out.Write(tool.ReplaceAll(b.Bytes(), []byte(`"tool": "evenkeel"`)))
 		return nil
 	})

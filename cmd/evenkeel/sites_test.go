@@ -10,6 +10,8 @@ import (
 
 	"evenkeel.dev/internal/runfile"
 	"evenkeel.dev/internal/textfmt"
+
+	"evenkeel.dev/internal/golden"
 )
 
 // heap makes a profile of stacks, each written innermost first as "function:line" with "+"
@@ -102,7 +104,7 @@ func TestSitesText(t *testing.T) {
 		Cumulative: []runfile.Site{{Name: "main.f", Cum: 8 << 20}},
 		Lines:      []runfile.Site{{Name: "main.f", File: "dir/f.go", Line: 12, Flat: 8 << 20}},
 	}
-	golden(t, "alloc.golden.txt", func(b *bytes.Buffer) error { return writeSites(b, a, textfmt.Style{}) })
+	golden.Written(t, "alloc.golden.txt", func(b *bytes.Buffer) error { return writeSites(b, a, textfmt.Style{}) })
 	var b strings.Builder
 	if err := writeSites(&b, new(runfile.Alloc), textfmt.Style{}); err != nil || b.String() != "" {
 		t.Errorf("of nothing: %q, %v", b.String(), err)

@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"evenkeel.dev/cmd/fastcgen/internal/decl/decltest"
+
+	"evenkeel.dev/internal/golden"
 )
 
 // imperative matches the strings that tell a reader what to write.
@@ -142,7 +144,7 @@ func TestMessagesPage(t *testing.T) {
 		first, _, _ := strings.Cut(tt.Want, "\n")
 		row(place.ReplaceAllString(first, ""), strings.Trim(strings.TrimPrefix(tt.From, "!APPEND"), "!"), strings.TrimPrefix(tt.To, "!"))
 	}
-	golden(t, "../"+page, b.String())
+	golden.Check(t, "../"+page, b.String())
 }
 
 // TestGuide: the messages in the guide's table are those that fastcgen prints.

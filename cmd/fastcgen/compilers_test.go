@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"strconv"
 	"testing"
+
+	"evenkeel.dev/internal/golden"
 )
 
 // clang returns the name of a clang that is here, empty when there is none.
@@ -60,7 +62,7 @@ func TestCompilers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden(t, "vec/decl_fastc.golden", string(text))
+			golden.Check(t, "vec/decl_fastc.golden", string(text))
 			args := []string{"go", "test"}
 			if tt.mode != "" {
 				args = append(args, tt.mode, "-skip", "TestAllocations")

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"evenkeel.dev/internal/golden"
 )
 
 // command runs a program in dir.
@@ -35,7 +37,7 @@ func TestEveryForm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "vec/decl_fastc.golden", string(text))
+	golden.Check(t, "vec/decl_fastc.golden", string(text))
 
 	command(t, dir, nil, "go", "vet", ".")
 	program := filepath.Join(dir, "vec.test")
@@ -72,7 +74,7 @@ func TestRefusals(t *testing.T) {
 		if r.code != exitFailed || r.stdout != "" {
 			t.Errorf("%s: code %d\n%s", name, r.code, r.stdout)
 		}
-		golden(t, "refuse/"+name+".golden", strings.ReplaceAll(r.stderr, "testdata/refuse/", ""))
+		golden.Check(t, "refuse/"+name+".golden", strings.ReplaceAll(r.stderr, "testdata/refuse/", ""))
 	}
 	for _, n := range list(t, "testdata/refuse") {
 		if strings.Contains(n, "_fastc") || strings.HasPrefix(n, ".") {

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"evenkeel.dev/cmd/fastcgen/internal/emit"
+
+	"evenkeel.dev/internal/golden"
 )
 
 // TestInit writes the declarations for ordinary cgo files, compares them with golden files, and has
@@ -42,13 +44,13 @@ func TestInit(t *testing.T) {
 			if r.code != exitOK || r.stdout != "" {
 				t.Fatalf("code %d\n%s%s", r.code, r.stdout, r.stderr)
 			}
-			golden(t, "init/"+name+"/said.golden", strings.ReplaceAll(r.stderr, dir+"/", ""))
+			golden.Check(t, "init/"+name+"/said.golden", strings.ReplaceAll(r.stderr, dir+"/", ""))
 			out := filepath.Join(dir, tt.out)
 			text, err := os.ReadFile(out)
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden(t, "init/"+name+"/leaf.golden", string(text))
+			golden.Check(t, "init/"+name+"/leaf.golden", string(text))
 			if said := command(t, dir, nil, "gofmt", "-l", out); said != "" {
 				t.Errorf("gofmt -l: %s", said)
 			}

@@ -3,17 +3,12 @@ package main
 import (
 	"bytes"
 	"context"
-	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
-
-var update = flag.Bool("update", false, "write the golden files again")
 
 // result is what a call of the command gave.
 type result struct {
@@ -98,24 +93,6 @@ func testdata(t *testing.T, dir string) map[string]string {
 		files[filepath.Base(n)] = string(text)
 	}
 	return files
-}
-
-// golden compares text with a file of testdata.
-func golden(t *testing.T, name, text string) {
-	t.Helper()
-	name = filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), text); diff != "" {
-		t.Errorf("%s (-want +got; go test ./cmd/fastcgen -update writes it again):\n%s", name, diff)
-	}
 }
 
 // list returns the names in a folder.

@@ -1,46 +1,19 @@
 package aiosuite_test
 
 import (
-	"cmp"
 	"flag"
 	"fmt"
-	"iter"
 	"math/rand/v2"
-	"os"
 	"testing"
-	"time"
 
 	"evenkeel.dev/internal/aiosuite"
 )
 
 var seedFlag = flag.Uint64("seed", 0, "run the simulation with this `seed` only")
 
-// seeds are those of a random test: one that the flag names, else 1 to n. While EVENKEEL_SOAK says
-// (a duration), they are fresh ones, which stand in the names of the tests.
-func seeds(t *testing.T, n uint64) iter.Seq[uint64] {
-	t.Helper()
-	soak, err := time.ParseDuration(cmp.Or(os.Getenv("EVENKEEL_SOAK"), "0"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	end := time.Now().Add(soak)
-	return func(yield func(uint64) bool) {
-		switch {
-		case *seedFlag != 0:
-			yield(*seedFlag)
-		case soak == 0:
-			for seed := uint64(1); seed <= n && yield(seed); seed++ {
-			}
-		default:
-			for time.Now().Before(end) && !t.Failed() && yield(rand.Uint64()) {
-			}
-		}
-	}
-}
-
 // TestSimulation plays random programs over the fake backend with random faults.
 func TestSimulation(t *testing.T) {
-	for seed := range seeds(t, 150) {
+	for seed := range aiosuite.Seeds(t, *seedFlag, 150) {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 1))
 			o := aiosuite.Options{Seed: seed, Mode: aiosuite.Mode(rng.IntN(2)), Faults: faults(rng)}

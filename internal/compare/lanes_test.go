@@ -13,6 +13,8 @@ import (
 	"evenkeel.dev/internal/runfile"
 	"evenkeel.dev/internal/textfmt"
 	"evenkeel.dev/loadgen"
+
+	"evenkeel.dev/internal/golden"
 )
 
 // began is when the window of eventRun begins.
@@ -96,7 +98,7 @@ func TestEventsText(t *testing.T) {
 			"2.005 replica-10 collecting", "2.1 replica-10 serving", "22 replica-2 collecting", "22.2 replica-2 serving", "41 \x1b[2J down", "42 \x1b[2J serving"),
 		eventsOf(t, "deploy.ndjson", "45 deployment v2\u202e"),
 	})
-	golden(t, "events.golden.txt", func(b *bytes.Buffer) error { return c.Text(b, textfmt.Style{}) })
+	golden.Written(t, "events.golden.txt", func(b *bytes.Buffer) error { return c.Text(b, textfmt.Style{}) })
 }
 
 func TestEventsTextIsBounded(t *testing.T) {

@@ -2,40 +2,16 @@ package compare
 
 import (
 	"bytes"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"evenkeel.dev/internal/runfile"
 	"evenkeel.dev/internal/textfmt"
 	"evenkeel.dev/loadgen"
-)
 
-// golden compares text with a file of testdata.
-func golden(t *testing.T, name string, write func(*bytes.Buffer) error) {
-	t.Helper()
-	var b bytes.Buffer
-	if err := write(&b); err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(file, b.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatalf("%v (go test -update writes it)", err)
-	}
-	if d := cmp.Diff(string(want), b.String()); d != "" {
-		t.Errorf("%s (go test -update rewrites it): -want +got\n%s", file, d)
-	}
-}
+	"evenkeel.dev/internal/golden"
+)
 
 func TestComparisonText(t *testing.T) {
 	slow := known(t)
@@ -44,17 +20,17 @@ func TestComparisonText(t *testing.T) {
 	again := known(t)
 	again.Repeat, again.Load.Answered, again.Load.Interrupted = 2, 1500, true
 	c := Files([]*runfile.File{{Runs: []runfile.Run{*known(t), *again, *slow}}}, []string{"run.json"})
-	golden(t, "compare.golden.txt", func(b *bytes.Buffer) error { return c.Text(b, textfmt.Style{}) })
-	golden(t, "compare-color.golden.txt", func(b *bytes.Buffer) error { return c.Text(b, textfmt.Style{Color: true}) })
+	golden.Written(t, "compare.golden.txt", func(b *bytes.Buffer) error { return c.Text(b, textfmt.Style{}) })
+	golden.Written(t, "compare-color.golden.txt", func(b *bytes.Buffer) error { return c.Text(b, textfmt.Style{Color: true}) })
 }
 
 func TestLoadText(t *testing.T) {
 	r := known(t)
-	golden(t, "load.golden.txt", func(b *bytes.Buffer) error { return WriteLoad(b, r, textfmt.Style{}) })
+	golden.Written(t, "load.golden.txt", func(b *bytes.Buffer) error { return WriteLoad(b, r, textfmt.Style{}) })
 	l := r.Load
 	l.Targets, l.Rate, l.Warmup = append(l.Targets, "POST http://127.0.0.1:8080/b"), 2000, 1500*time.Millisecond
 	l.Late, l.Service, l.Interrupted = 50, l.Latency, true
-	golden(t, "load-open.golden.txt", func(b *bytes.Buffer) error { return WriteLoad(b, r, textfmt.Style{}) })
+	golden.Written(t, "load-open.golden.txt", func(b *bytes.Buffer) error { return WriteLoad(b, r, textfmt.Style{}) })
 }
 
 func TestLogBins(t *testing.T) {

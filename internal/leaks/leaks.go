@@ -35,10 +35,25 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
+// Test fails the test when it ends with more goroutines or open files than now. It must come before what the
+// test's own clean-up closes.
+func Test(t testing.TB) {
+	t.Helper()
+	before, running := openFiles(), goleak.IgnoreCurrent()
+	t.Cleanup(func() {
+		if err := goroutines(running); err != nil {
+			t.Error(err)
+		}
+		if left := filesBeyond(before); left != "" {
+			t.Error("files left open:", left)
+		}
+	})
+}
+
 // goroutines says which are left. Some still end, by what the kernel tells them.
-func goroutines() (err error) {
+func goroutines(known ...goleak.Option) (err error) {
 	for range 50 {
-		if err = goleak.Find(); err == nil { // looks for half a second
+		if err = goleak.Find(known...); err == nil { // looks for half a second
 			return nil
 		}
 	}

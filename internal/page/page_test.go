@@ -7,18 +7,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"html"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"evenkeel.dev/internal/compare"
 	"evenkeel.dev/internal/runfile"
 	"evenkeel.dev/loadgen"
+
+	"evenkeel.dev/internal/golden"
 )
 
 func pageOf(t *testing.T, c *compare.Comparison) string {
@@ -51,31 +49,19 @@ func smallComparison(t *testing.T) *compare.Comparison {
 	return compare.Files([]*runfile.File{files}, []string{"run.json"})
 }
 
-// golden compares a page with a file of testdata, which holds its data and structure: style and script
+// checkPage compares a page with a file of testdata, which holds its data and structure: style and script
 // are files of their own.
-func golden(t *testing.T, name, page string) {
+func checkPage(t *testing.T, name, page string) {
 	t.Helper()
 	for _, own := range []string{`(?s)<style>.*?</style>`, `(?s)<script>.*?</script>`, `sha256-.*?&#39;`} {
 		page = regexp.MustCompile(own).ReplaceAllString(page, "...")
 	}
-	name = filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(name, []byte(page), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatalf("%v (go test -update writes it)", err)
-	}
-	if d := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(page, "\n")); d != "" {
-		t.Errorf("page differs from %s (go test -update rewrites it): -want +got\n%s", name, d)
-	}
+	golden.Check(t, name, page)
 }
 
 func TestHTMLGolden(t *testing.T) {
-	golden(t, "compare.golden.html", pageOf(t, smallComparison(t)))
-	golden(t, "explain.golden.html", explainPageOf(t, "trace.out", knownReport(t)))
+	checkPage(t, "compare.golden.html", pageOf(t, smallComparison(t)))
+	checkPage(t, "explain.golden.html", explainPageOf(t, "trace.out", knownReport(t)))
 }
 
 func TestHTMLStaysSmall(t *testing.T) {

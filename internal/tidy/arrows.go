@@ -80,6 +80,7 @@ var arrows = []arrow{
 	{"internal/sys", []string{onlyInSys}},
 	{"internal/aiosuite", []string{"aio", "internal/proactor"}},
 	{"internal/leaks", []string{"go.uber.org/goleak"}},
+	{"internal/golden", []string{"github.com/google/go-cmp/cmp"}},
 	{"internal/tidy/...", nil},
 
 	// Nested modules.
@@ -100,6 +101,7 @@ var testArrows = []string{
 	"go.uber.org/goleak",
 	module + "/internal/aiosuite",   // the suite that a backend's own test runs
 	module + "/internal/leaks",      // what a TestMain calls
+	module + "/internal/golden",     // files of testdata that tests write
 	module + "/fastc/internal/leaf", // C for fastc's tests: they may not hold any
 	module + "/gcgate/gcgatetest",   // a collector that is none
 	module + "/gcgate/haproxy",      // the model of a balancer, with health

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"evenkeel.dev/reqtrace"
+
+	"evenkeel.dev/internal/golden"
 )
 
 const ms = time.Millisecond
@@ -92,7 +94,7 @@ func knownReport() *reqtrace.Report {
 
 // TestKnownReport: other packages' tests show the same report.
 func TestKnownReport(t *testing.T) {
-	golden(t, "report.json", func(b *bytes.Buffer) error {
+	golden.Written(t, "report.json", func(b *bytes.Buffer) error {
 		e := json.NewEncoder(b)
 		e.SetIndent("", " ")
 		return e.Encode(knownReport())

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"evenkeel.dev/reqtrace"
+
+	"evenkeel.dev/internal/golden"
 )
 
 // recordedTraces are of a service with a planted lock, one of each Go release that writes such traces
@@ -51,7 +53,7 @@ func verdictOn(t *testing.T, trace []byte) *Verdict {
 // TestRecordedVerdicts: the verdict on what each Go release has recorded names the planted lock.
 func TestRecordedVerdicts(t *testing.T) {
 	names, traces := recordedTraces(t)
-	golden(t, "recorded.golden.txt", func(b *bytes.Buffer) error {
+	golden.Written(t, "recorded.golden.txt", func(b *bytes.Buffer) error {
 		for i, name := range names {
 			v := verdictOn(t, traces[i])
 			if len(v.Causes) == 0 || v.Causes[0].Cause != reqtrace.CauseLock || !strings.HasPrefix(v.Causes[0].Site, "main.(*cache).get (main.go:") {

@@ -7,15 +7,17 @@ import (
 	"time"
 
 	"evenkeel.dev/reqtrace"
+
+	"evenkeel.dev/internal/golden"
 )
 
 func TestText(t *testing.T) {
 	v := Of(knownReport())
-	golden(t, "explain.golden.txt", func(b *bytes.Buffer) error { return v.WriteText(b, Options{}) })
-	golden(t, "explain-color.golden.txt", func(b *bytes.Buffer) error { return v.WriteText(b, Options{Color: true}) })
+	golden.Written(t, "explain.golden.txt", func(b *bytes.Buffer) error { return v.WriteText(b, Options{}) })
+	golden.Written(t, "explain-color.golden.txt", func(b *bytes.Buffer) error { return v.WriteText(b, Options{Color: true}) })
 
 	cut := Of(&reqtrace.Report{Trace: time.Second, CutEnd: 3, Procs: 1, Marked: true})
-	golden(t, "explain-cut.golden.txt", func(b *bytes.Buffer) error { return cut.WriteText(b, Options{}) })
+	golden.Written(t, "explain-cut.golden.txt", func(b *bytes.Buffer) error { return cut.WriteText(b, Options{}) })
 }
 
 func textOf(t *testing.T, r *reqtrace.Report) string {

@@ -1,5 +1,0 @@
-package compare
-
-import "flag"
-
-var update = flag.Bool("update", false, "rewrite golden files")

@@ -1,5 +1,0 @@
-package page
-
-import "flag"
-
-var update = flag.Bool("update", false, "rewrite golden files")
