@@ -46,7 +46,8 @@ func (facts *Facts) note(data *dwarf.Data, e *dwarf.Entry) {
 	}
 }
 
-// Bare strips typedefs and qualifiers. aligned is the strictest alignment that they ask for.
+// Bare strips typedefs and qualifiers. aligned is the strictest alignment that they ask for: __attribute__((aligned))
+// may stand at a typedef, and what it is stripped to does not know of it any more.
 func (facts *Facts) Bare(t dwarf.Type) (b dwarf.Type, aligned int64) {
 	for {
 		aligned = max(aligned, facts.Odd[t].Align)
@@ -152,6 +153,14 @@ func (n Number) Is(g decl.Number) bool {
 
 // TypeText returns a declaration of what as t, in C. The typedefs stay: they hold on the platforms
 // where what is behind them differs.
+//
+// C declares a name by its use, from the name outwards, so the text grows around what while the type is followed
+// inwards. For f, a function that returns a pointer to an array of 4 ints:
+//
+//	function          f                  ->  f(void)
+//	of pointer        f(void)            ->  (*f(void))       brackets: [4] and () bind tighter than *
+//	to array          (*f(void))         ->  (*f(void))[4]
+//	of int            (*f(void))[4]      ->  int (*f(void))[4]
 func TypeText(t dwarf.Type, what string) string {
 	join := func(s string) string {
 		if what == "" {

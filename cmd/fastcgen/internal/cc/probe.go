@@ -58,7 +58,9 @@ func probes(d *decl.File) []probe {
 	return list
 }
 
-// Ask compiles the probes and reads the answers.
+// Ask compiles the probes and reads the answers. All of them are compiled at once, which is one run of the compiler;
+// only where that fails does blame compile each alone, to know which of them is wrong. Line marks place
+// what the compiler says at the declaration that is asked about.
 func Ask(ctx context.Context, tc *Toolchain, d *decl.File) (*Facts, error) {
 	list := probes(d)
 	source := strings.Builder{}
@@ -80,7 +82,8 @@ func Ask(ctx context.Context, tc *Toolchain, d *decl.File) (*Facts, error) {
 // meant matches the name that a compiler thinks was meant.
 var meant = regexp.MustCompile(`did you mean '([A-Za-z_]\w*)'`)
 
-// blame finds out which probes the C compiler did not like.
+// blame finds out which probes the C compiler refused: the preamble alone first, since nothing else can be right where
+// it is wrong, then each probe with it.
 func blame(ctx context.Context, tc *Toolchain, d *decl.File, list []probe, all error) error {
 	var bad decl.Problems
 	if _, err := tc.Compile(ctx, decl.CPreamble(d)); err != nil {

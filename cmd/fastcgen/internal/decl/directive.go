@@ -17,7 +17,22 @@ const DirectivePrefix = "//fastc:"
 // NearDirective matches what was meant as a directive and is a comment.
 var NearDirective = regexp.MustCompile(`^//[ \t]*(fastc|fastcgen)[ \t]*:`)
 
-// directive is a line //fastc:WORD REST.
+// directive is a line //fastc:WORD REST. What REST is, by its word:
+//
+//	call NAME(ARG, ...)     the C function and what it gets: an expression of Go (parseArg)
+//	require CONDITION       of Go, checked before the call; any number of them
+//	slow [CONDITION]        of Go: by cgo, always or where it holds
+//	yield [CONDITION]       of Go: others run first, always or where it holds
+//	budget [DURATION]       the call is timed
+//	fails CONDITION         of C, over ret and errno
+//	inout RESULT = VALUE    what a result holds before the call: an argument, as in call
+//	writes RESULT NUMBER    an expression of C: how many elements C writes there
+//	copy                    a string that C keeps is copied
+//	opaque                  above a type: Go knows its name only
+//
+// Conditions of Go are parsed here, and compiled with the generated file. Expressions of C are not parsed by anybody
+// but the C compiler, so here it is only made sure that they are one expression: what closes a bracket too many
+// or holds a semicolon would change the code around it (expressionOfC).
 type directive struct {
 	word, rest string
 	at, restAt token.Position

@@ -13,6 +13,22 @@ import (
 const maxDeclaration = 1 << 20
 
 // Parse reads a declaration file. What it returns is complete only without an error.
+//
+//	//go:build fastcgen                    header      Go never compiles the file
+//	package vec                            header
+//	// #include "vec.h"                    preamble    C, kept as it is
+//	import "C"                             imports     the only import
+//	type Point C.struct_point              typeSpec    a name for a type of C
+//	const Max = C.V_MAX                    constants   Go, copied as it is
+//	//fastc:call v_dot(a, len(a))          directive   what Go cannot say
+//	func Dot(a []float64) float64          function    what Go's callers see
+//
+// Go's own parser reads the syntax, so that only meaning is left to refuse. A problem does not end the reading: all
+// of a file's problems are said in one run. That is why a function with a problem is kept in part: later checks
+// of it are left out, but its name is declared, so that nothing else is blamed for what it lacks.
+//
+// Each directive is read exactly once: by the declaration below it, which marks it in done, or by strays, for which
+// it is a mistake. So a misspelt or misplaced one is never taken for an ordinary comment and lost.
 func Parse(path string, src []byte) (*File, error) {
 	if len(src) > maxDeclaration {
 		return nil, Problems{{token.Position{Filename: path, Line: 1, Column: 1}, "more than 1 MiB", "split the file"}}
@@ -42,6 +58,10 @@ func Parse(path string, src []byte) (*File, error) {
 }
 
 // header reads the build constraint, the package comment and the package clause.
+//
+// The constraint has to be false without the tag fastcgen and possible with it: both are asked of go/build/constraint,
+// for all values of the other tags. The generated file gets the same line without that tag, for which the tag
+// must stand alone or joined by &&: see plainOperand.
 func (p *fileParser) header() {
 	p.d.Pkg, p.d.PkgAt = p.file.Name.Name, p.at(p.file.Name.Pos())
 	p.d.Doc = commentLines(p.file.Doc)

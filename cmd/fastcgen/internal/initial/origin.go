@@ -55,6 +55,16 @@ type tracer struct {
 const maxTrace = 8
 
 // trace follows conversions and variables that are assigned once, or always the same.
+//
+//	p := (*C.char)(unsafe.Pointer(&b[off]))            b[off:]: fromSlice
+//	C.put(p, C.int(len(b)-off))                        len(b) less off: fromLen of b[off:]
+//	       └── variable ─ assigned ─ call ─ address
+//
+// The keys of the two are the same text, so pair knows that C gets a slice and its length.
+//
+// It must not say more than the code does: a wrong length makes C write beyond Go's memory. So a variable counts only
+// where all that is assigned to it has one origin; what is changed in place (n += 4, n++, range) or indexed twice is a
+// plain value, and a person has to say what it is.
 func (t *tracer) trace(e ast.Expr) origin {
 	t.depth++
 	defer func() { t.depth-- }()

@@ -96,6 +96,13 @@ func sameElements(o origin, size int64) bool { return !o.number && (!o.cast || o
 
 // pair finds the length of what argument i points to: in one call C gets x and len(x), and in none x and
 // the length of another thing in its place.
+//
+//	call site               argument i    argument j     agree or differ
+//	C.sum(&a[0], len(a))    a             len of a       agree
+//	C.sum(&b[0], 16)        b             a constant     neither: it may be known to be long enough
+//	C.sum(&c[0], len(d))    c             len of d       differ: j is no length of i, at any site
+//
+// So one site that differs weighs more than all that agree, as the declaration has to be right for each of them.
 func (p *parameters) pair(i int) {
 	ptr := p.pointer(i)
 	if ptr == nil {

@@ -37,6 +37,19 @@ func (m *matcher) argument(i int, a decl.Arg, c dwarf.Type) {
 }
 
 // parameter passes q, of type g, for c. what is what C has instead, do what to write.
+//
+//	Go's q                    C's c                     the frame's field     C gets
+//	int32, float64, ...       the same number           that number           fastc_f->arg
+//	bool                      _Bool                     _Bool                 fastc_f->arg
+//	T, a mirror               the struct                void *, to q          *(T *)fastc_f->arg
+//	*T, of an opaque T        T *                       uintptr_t             (void *)fastc_f->arg
+//	[]E, *E, *[n]E            E *, void *               void *                fastc_f->arg
+//	[n]E                      const E *                 void *, to q          fastc_f->arg
+//	string                    const char *, and len     void *                fastc_f->arg
+//
+// A struct goes by its address, and C copies it from there. What an opaque type's pointer holds is C's, so the collector
+// must not look at it: it goes as a number. A string or an array is passed only where C promises by const not to write:
+// Go's strings never change, and of an array the caller would not see what C wrote.
 func (m *matcher) parameter(q *decl.Param, g *decl.GoType, c dwarf.Type, field string) (what, do string) {
 	b, _ := m.facts.Bare(c)
 	ptr, isPtr := b.(*dwarf.PtrType)

@@ -93,7 +93,8 @@ func (r *resolver) floats(d *decl.File) {
 	}
 }
 
-// newResolver decides what the declared types are, and lays out the mirrors.
+// newResolver decides what the declared types are, and lays out the mirrors. These are two passes, because a mirror may
+// hold a type that is declared after it.
 func newResolver(facts *cc.Facts, d *decl.File, foreign map[string]ast.Expr) (*resolver, []*Mirror) {
 	r := &resolver{facts: facts, declared: map[string]*decl.GoType{}, foreign: foreign}
 	var mirrors []*Mirror
@@ -152,6 +153,11 @@ func (r *resolver) declare(t *decl.Type) {
 }
 
 // match makes a function's plan; what is wrong goes to r.bad.
+//
+// It goes through the arguments of the C call, not through the parameters of Go: their number and order are C's, and
+// one parameter may give several (x and len(x)). Each argument adds to Args exactly once, in order; to Fields and
+// Sets only where Go hands a value over, so a literal has no field. A plan is returned only where nothing
+// was refused: then Args has as many entries as C has parameters, and Values as many as Go has results.
 func (r *resolver) match(f *decl.Func) *Plan {
 	m := &matcher{r, f, &Plan{Func: f, Outs: map[string]string{}}, nil}
 	b, _ := r.facts.Bare(r.facts.Funcs[f.Call.CName])

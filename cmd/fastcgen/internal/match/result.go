@@ -9,7 +9,8 @@ import (
 	"evenkeel.dev/cmd/fastcgen/internal/decl"
 )
 
-// outParam passes the address of a place in the frame, from which the result is read.
+// outParam passes the address of a place in the frame, from which the result is read. C never gets the address of a
+// variable of Go for it: the frame is C's struct, so that what C writes there has C's type and length.
 func (m *matcher) outParam(i int, a decl.Arg, c dwarf.Type) {
 	q := m.f.Result(a.Text)
 	if _, twice := m.p.Outs[a.Text]; twice {
@@ -96,7 +97,17 @@ func (m *matcher) out(i int, a decl.Arg, q decl.Param, g *decl.GoType, declared 
 	m.p.Args = append(m.p.Args, address)
 }
 
-// results compares the Go results with C's.
+// results compares the Go results with C's. Each result of Go is read from one place:
+//
+//	(q, r int32, err error)     //fastc:call v_div(a, b, &q, &r)
+//	 │  │        └── what the shim returns: 0, or errno if //fastc:fails holds
+//	 └──┴─────────── Outs: fields of the frame that C got the address of (outParam, before this)
+//
+//	(n int, err error)          //fastc:call v_count(a)
+//	 └────────────── C's own result, kept in the field ret (direct)
+//
+// What C returns must not be lost by mistake: a function whose result Go leaves out has to say by //fastc:fails what
+// it means, and an error has to have something that sets it.
 func (m *matcher) results(c dwarf.Type) {
 	b, _ := m.facts.Bare(c)
 	_, m.p.voidC = b.(*dwarf.VoidType)
