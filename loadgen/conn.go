@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"net"
-	"time"
 )
 
 const readBufferBytes = 16 << 10
@@ -84,8 +83,4 @@ func (e *engine) closeConns() {
 		c.Close()
 	}
 	e.conns = nil
-}
-
-func (e *engine) deadline(sent int64) time.Time {
-	return e.epoch.Add(time.Duration(sent) + e.o.Timeout)
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"syscall"
+	"time"
 )
 
 // lane carries one request at a time. It is owned by one worker.
@@ -65,7 +66,7 @@ func (l *socketLane) exchange(ctx context.Context, j job) (int64, answer, error)
 // send writes a request to its host's connection, which must stand.
 func (l *socketLane) send(r *request, sent int64) error {
 	c := l.conns[r.host]
-	if err := c.SetDeadline(l.e.deadline(sent)); err != nil {
+	if err := c.SetDeadline(l.e.epoch.Add(time.Duration(sent) + l.e.o.Timeout)); err != nil {
 		return err
 	}
 	_, err := c.Write(r.wire)

@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -224,10 +225,11 @@ func (in *initializer) twice(own *ownOfPreamble) error {
 	var bad decl.Problems
 	for _, name := range own.global {
 		at := in.files[0].at()
+		mentions := regexp.MustCompile(`\b` + name + `\b`)
 		for _, f := range in.files {
 			for _, p := range f.preambles {
 				for i, l := range strings.Split(p.text, "\n") {
-					if at.Line == 1 && definition(name).MatchString(l) {
+					if at.Line == 1 && mentions.MatchString(l) {
 						at = token.Position{Filename: f.path, Line: p.at.Line + i, Column: 1}
 					}
 				}

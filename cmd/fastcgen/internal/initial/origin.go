@@ -392,11 +392,12 @@ func (t *tracer) freed(obj types.Object) bool {
 	return t.given(obj, func(name string) bool { return strings.Contains(strings.ToLower(name), "free") })
 }
 
-// givenTo reports whether a function of C that cgo gives gets a variable.
-func (t *tracer) givenTo(name string, obj types.Object) bool {
-	return t.given(obj, func(n string) bool { return n == name })
+// becomesText reports whether C.GoString gets a variable.
+func (t *tracer) becomesText(obj types.Object) bool {
+	return t.given(obj, func(name string) bool { return name == "GoString" })
 }
 
+// given reports whether a function of C, by its name, gets a variable.
 func (t *tracer) given(obj types.Object, to func(name string) bool) bool {
 	found := false
 	if t.in == nil || obj == nil {

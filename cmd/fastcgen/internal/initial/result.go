@@ -84,15 +84,10 @@ func (p *parameters) pointerResult(ptr *dwarf.PtrType) string {
 	p.u.clauses = append(p.u.clauses, "copy")
 	for _, c := range p.u.sites {
 		t := p.tracer(c)
-		if !c.text && !p.becomesText(c) || t.freed(c.result) {
+		if !c.text && !p.tracer(c).becomesText(c.result) || t.freed(c.result) {
 			p.u.ask("Does the string that it returns end in a zero byte, and does C keep it (%s)? Then this is right: Go gets a copy.", p.sites())
 			break
 		}
 	}
 	return "string"
-}
-
-// becomesText reports whether the variable that a result is assigned to is given to C.GoString.
-func (p *parameters) becomesText(c *cgoCall) bool {
-	return p.tracer(c).givenTo("GoString", c.result)
 }

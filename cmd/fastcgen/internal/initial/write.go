@@ -308,9 +308,6 @@ func reason(warning string) string {
 	return strings.ReplaceAll(warning, "\n\t", "; ")
 }
 
-// definition matches a line that defines a function or variable of C.
-func definition(name string) *regexp.Regexp { return regexp.MustCompile(`\b` + name + `\b`) }
-
 // writeNew puts text into a file that must not be there.
 func writeNew(out string, text []byte) error {
 	f, err := os.OpenFile(out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
