@@ -162,7 +162,7 @@ func (g *Gate) run(endAnnouncers context.CancelFunc) {
 // Stop gives the collector back to the runtime with the GOGC and memory limit of before. Peers
 // that think that this process is away are told that it is ready, and the turn, if it is held,
 // is released when they have acted on it; with or without a turn Stop waits for that, for a minute
-// at most. Call it before the server's Shutdown, so that a peer that polls still gets its answers.
+// at most, and then for [Options].HoldTurn if it holds one. Call it before the server's Shutdown, so that a peer that polls still gets its answers.
 //
 // When ctx ends first, Stop returns its error: the collector has been given back all the same,
 // another gate may start, and what hangs in a Signal, in Turns or in OnEvent is named in the log

@@ -188,7 +188,10 @@ func (o *Options) check() error {
 		{"HoldTurn", o.HoldTurn, time.Minute, ", or DisableHoldTurn"},
 		{"Period", o.Period, math.MaxInt64, ", or DisablePeriod"},
 	} {
-		if d.value < 0 || d.value > d.limit {
+		switch {
+		case d.value < 0 && d.limit == math.MaxInt64:
+			return refuseOption(d.option, "%v is negative: use 0 for the default%s", d.value, d.instead)
+		case d.value < 0 || d.value > d.limit:
 			return refuseOption(d.option, "%v is out of range: use up to %v, 0 for the default%s", d.value, d.limit, d.instead)
 		}
 	}

@@ -1,7 +1,9 @@
 package gcgate
 
 import (
+	"fmt"
 	"math"
+	"strings"
 	"time"
 )
 
@@ -113,13 +115,21 @@ func (t *thresholds) follow(rate, jitter float64) {
 	t.idle = min(t.gap, t.trigger)
 }
 
-// checkLimit refuses thresholds that the memory limit cuts off.
+// checkLimit refuses thresholds that the memory limit cuts off. It names what can be set: a floor of 0
+// would be the default again, and a limit above math.MaxInt64 is none.
 func checkLimit(o *Options, limit int64) error {
-	if float64(o.MinTriggerBytes) > triggerShare*float64(limit) {
-		return refuseOption("MinTriggerBytes", "%d bytes are over %g of the memory limit, which is %d: lower it to %d, or raise the limit to %d",
-			o.MinTriggerBytes, triggerShare, limit, int64(triggerShare*float64(limit)/2), int64(2*float64(o.MinTriggerBytes)/triggerShare))
+	if float64(o.MinTriggerBytes) <= triggerShare*float64(limit) {
+		return nil
 	}
-	return nil
+	var ways []string
+	if lower := int64(triggerShare * float64(limit) / 2); lower > 0 {
+		ways = append(ways, fmt.Sprintf("lower it to %d", lower))
+	}
+	if raised := 2 * float64(o.MinTriggerBytes) / triggerShare; raised < math.MaxInt64 {
+		ways = append(ways, fmt.Sprintf("raise the limit to %d", int64(raised)))
+	}
+	return refuseOption("MinTriggerBytes", "%d bytes are over %g of the memory limit, which is %d: %s",
+		o.MinTriggerBytes, triggerShare, limit, strings.Join(ways, ", or "))
 }
 
 // limitFor is the memory limit in bytes that gives a live heap all the room that it can use.

@@ -132,7 +132,7 @@ func TestPredictionIsSeededAndLearns(t *testing.T) {
 func TestOptionsThatCannotWork(t *testing.T) {
 	for _, c := range []struct {
 		o    Options
-		want string
+		want string // "$" is the end
 	}{
 		{Options{Policy: 9}, "Options.Policy: unknown (9) is no policy to choose: use PolicyAuto"},
 		{Options{Policy: PolicyDrain}, "add a Signal"},
@@ -143,7 +143,7 @@ func TestOptionsThatCannotWork(t *testing.T) {
 		{Options{Policy: PolicyStock}, "stock is no policy to choose"},
 		{Options{Jitter: 0.6}, "at most 0.5"},
 		{Options{Jitter: -1}, "or DisableJitter"},
-		{Options{Period: -1}, "or DisablePeriod"},
+		{Options{Period: -1}, "-1ns is negative: use 0 for the default, or DisablePeriod"},
 		{Options{HoldTurn: -1}, "or DisableHoldTurn"},
 		{Options{Jitter: 0.2, DisableJitter: true}, "DisableJitter is, too"},
 		{Options{HoldTurn: time.Second, DisableHoldTurn: true}, "DisableHoldTurn is, too"},
@@ -153,11 +153,13 @@ func TestOptionsThatCannotWork(t *testing.T) {
 		{Options{AnnounceTimeout: time.Hour}, "use up to 10s"},
 		{Options{QuietFor: time.Minute}, "use up to 1s"},
 		{Options{Signals: []Signal{nil}}, "signal 0 is nil"},
-		{Options{MemoryLimitBytes: 32 << 20}, "raise the limit to 83886080"},
+		{Options{MemoryLimitBytes: 32 << 20}, "lower it to 13421772, or raise the limit to 83886080"},
+		{Options{MemoryLimitBytes: 1}, "which is 1: raise the limit to 83886080$"},
+		{Options{MinTriggerBytes: math.MaxInt64}, "which is 9223372036854775807: lower it to 3689348814741910528$"},
 	} {
 		_, err := Start(t.Context(), c.o)
 		var oe *OptionError
-		if !errors.As(err, &oe) || !strings.Contains(err.Error(), c.want) {
+		if !errors.As(err, &oe) || !strings.Contains(err.Error()+"$", c.want) {
 			t.Errorf("%+v: error %v, want %q", c.o, err, c.want)
 		}
 	}
