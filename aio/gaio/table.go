@@ -22,14 +22,19 @@ const (
 	write
 )
 
-// op is the tag of an operation. It keeps conn from being collected.
+// op is the tag of an operation that has a context. One without needs no record: its tag is the
+// connection itself. Either keeps the connection from being collected.
 type op struct {
-	ctx     any
-	conn    net.Conn
-	kind    kind
-	buf     []byte // of one that was refused
-	refused error  // it never came to a connection: a post brings it back
-	next    *op    // in the list of those for reuse
+	ctx  any
+	conn net.Conn
+}
+
+// refused is the tag of an operation that never came to a connection: a post brings it back.
+type refused struct {
+	op
+	kind kind
+	buf  []byte
+	err  error
 }
 
 // maxSpare is how many of them are kept for reuse.
@@ -49,9 +54,9 @@ type table struct {
 	results []OpResult
 
 	mu       sync.Mutex
+	attached sync.Cond          // over mu: a delegation is over
 	conns    map[uintptr]*entry // by address. It does not keep connections alive
-	spare    *op
-	spares   int
+	spare    []*op              // for reuse
 	closed   bool
 	gcFound  uint32
 	gcClosed uint32
@@ -63,14 +68,14 @@ type table struct {
 //	(none) ─────────────> attaching ───> attached ───> (none)
 //	                          └──> (none) when it was refused
 type entry struct {
-	key       uintptr
-	ident     weak.Pointer[byte] // to what is at key
-	attaching chan struct{}      // closed when that is over; then nil
-	conn      *aio.Conn          // nil until then
+	key   uintptr
+	ident weak.Pointer[byte] // to what is at key
+	conn  *aio.Conn          // nil while it is being attached
 }
 
 func newTable(w *aio.Watcher) *table {
 	t := &table{watcher: w, conns: map[uintptr]*entry{}}
+	t.attached.L = &t.mu
 	t.forgotten = t.forget
 	return t
 }
@@ -97,13 +102,10 @@ func (t *table) find(at *byte) *entry {
 		if e == nil || e.ident.Value() != at {
 			return nil
 		}
-		if e.attaching == nil {
+		if e.conn != nil {
 			return e
 		}
-		wait := e.attaching
-		t.mu.Unlock()
-		<-wait
-		t.mu.Lock()
+		t.attached.Wait()
 	}
 }
 
@@ -125,39 +127,40 @@ func (t *table) submit(k kind, ctx any, conn net.Conn, buf []byte, deadline time
 	if e == nil {
 		e, err = t.delegate(conn, at)
 	}
-	o := t.take()
+	tag := t.tag(ctx, conn)
 	t.mu.Unlock()
-	o.ctx, o.conn, o.kind = ctx, conn, k
 	if err == nil {
-		err = o.begin(e.conn, buf, deadline)
+		err = begin(e.conn, k, tag, buf, deadline)
 	}
-	if err != nil && err != ErrWatcherClosed && err != ErrQueueFull {
-		o.buf, o.refused = buf, refusal(err)
-		err = t.watcher.Post(o)
+	if err == nil {
+		return nil
 	}
-	if err != nil {
+	if o, ok := tag.(*op); ok {
 		t.mu.Lock()
 		t.keep(o)
 		t.mu.Unlock()
 	}
-	return err
+	if err == ErrWatcherClosed || err == ErrQueueFull {
+		return err
+	}
+	return t.watcher.Post(&refused{op{ctx, conn}, k, buf, refusal(err)})
 }
 
 // begin submits the operation to its connection.
-func (o *op) begin(c *aio.Conn, buf []byte, deadline time.Time) error {
-	switch o.kind {
+func begin(c *aio.Conn, k kind, tag any, buf []byte, deadline time.Time) error {
+	switch k {
 	case write:
-		return c.Write(o, buf, deadline)
+		return c.Write(tag, buf, deadline)
 	case readFull:
-		return c.ReadFull(o, buf, deadline)
+		return c.ReadFull(tag, buf, deadline)
 	}
-	return c.Read(o, buf, deadline)
+	return c.Read(tag, buf, deadline)
 }
 
 // delegate attaches conn, which has no entry. The caller holds mu, which is released meanwhile:
 // conn's Close may be the user's code, and may use the Watcher for anything but conn itself.
 func (t *table) delegate(conn net.Conn, at *byte) (*entry, error) {
-	e := &entry{key: addr(at), ident: weak.Make(at), attaching: make(chan struct{})}
+	e := &entry{key: addr(at), ident: weak.Make(at)}
 	before := t.conns[e.key] // of a connection that was collected; forget has not come yet
 	t.conns[e.key] = e
 	t.mu.Unlock()
@@ -170,8 +173,7 @@ func (t *table) delegate(conn net.Conn, at *byte) (*entry, error) {
 	}
 	t.mu.Lock()
 	e.conn = c
-	close(e.attaching)
-	e.attaching = nil
+	t.attached.Broadcast()
 	if err != nil && t.conns[e.key] == e {
 		delete(t.conns, e.key)
 	}
@@ -257,44 +259,51 @@ func (t *table) waitIO() ([]OpResult, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i := range results {
-		o := results[i].Tag.(*op)
-		t.results = append(t.results, o.result(&results[i]))
-		t.keep(o)
+		t.results = append(t.results, t.result(&results[i]))
 	}
 	return t.results, nil
 }
 
-// result returns r as gaio has it.
-func (o *op) result(r *aio.Result) OpResult {
-	g := OpResult{Operation: r.Op, Context: o.ctx, Conn: o.conn, Buffer: r.Buffer, IsSwapBuffer: r.Swap, Size: r.Size, Error: r.Error}
-	switch {
-	case o.refused != nil:
-		g.Buffer, g.Error = o.buf, o.refused
-		if g.Operation = OpRead; o.kind == write {
+// result returns r as gaio has it. The caller holds mu.
+func (t *table) result(r *aio.Result) OpResult {
+	g := OpResult{Operation: r.Op, Buffer: r.Buffer, IsSwapBuffer: r.Swap, Size: r.Size, Error: r.Error}
+	if r.Error == aio.ErrClosed {
+		g.Error = io.ErrClosedPipe
+	}
+	switch tag := r.Tag.(type) {
+	case *op:
+		g.Context, g.Conn = tag.ctx, tag.conn
+		t.keep(tag)
+	case *refused:
+		g.Context, g.Conn, g.Buffer, g.Error = tag.ctx, tag.conn, tag.buf, tag.err
+		if g.Operation = OpRead; tag.kind == write {
 			g.Operation = OpWrite
 		}
-	case r.Error == aio.ErrClosed:
-		g.Error = io.ErrClosedPipe
+	case net.Conn:
+		g.Conn = tag
 	}
 	return g
 }
 
-// take returns an operation for use. The caller holds mu.
-func (t *table) take() *op {
-	o := t.spare
-	if o == nil {
-		return &op{}
+// tag returns what tells an operation from others. The caller holds mu.
+func (t *table) tag(ctx any, conn net.Conn) any {
+	if ctx == nil {
+		return conn
 	}
-	t.spare, o.next = o.next, nil
-	t.spares--
+	last := len(t.spare) - 1
+	if last < 0 {
+		return &op{ctx, conn}
+	}
+	o := t.spare[last]
+	t.spare[last], t.spare = nil, t.spare[:last]
+	*o = op{ctx, conn}
 	return o
 }
 
 // keep keeps an operation for reuse. The caller holds mu.
 func (t *table) keep(o *op) {
 	*o = op{}
-	if t.spares < maxSpare {
-		o.next, t.spare = t.spare, o
-		t.spares++
+	if len(t.spare) < maxSpare {
+		t.spare = append(t.spare, o)
 	}
 }

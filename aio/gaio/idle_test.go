@@ -1,0 +1,46 @@
+package gaio_test
+
+import (
+	"net"
+	"runtime"
+	"testing"
+
+	"evenkeel.dev/aio"
+)
+
+// TestIdleConnectionIsSmall counts what an idle connection with a pending read takes of the heap,
+// beside its net.Conn: the handle, the operation, and what finds the one by the other.
+func TestIdleConnectionIsSmall(t *testing.T) {
+	const conns = 500
+	for _, tt := range []struct {
+		ctx  any
+		most int // bytes
+	}{
+		{nil, 420},
+		{new(int), 460},
+	} {
+		w := open(t, aio.Options{Backend: aio.BackendEpoll})
+		var socks [conns]net.Conn
+		for i := range socks {
+			socks[i], _ = pair(t)
+		}
+		before := live()
+		for _, c := range socks {
+			must(t, w.Read(tt.ctx, c, nil))
+		}
+		if took := (live() - before) / conns; took > tt.most {
+			t.Errorf("context %v: %d bytes a connection, want %d at most", tt.ctx, took, tt.most)
+		}
+		runtime.KeepAlive(socks)
+	}
+}
+
+// live returns the bytes of the heap that are in use.
+func live() int {
+	for range 3 { // clean-ups and finalizers keep what they were for until the next
+		runtime.GC()
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc)
+}
