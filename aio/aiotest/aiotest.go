@@ -1,12 +1,23 @@
 package aiotest
 
 import (
+	"fmt"
 	"net"
 	"testing"
 
 	"evenkeel.dev/aio"
 	"evenkeel.dev/internal/aiosuite"
 )
+
+// An OptionError says which field of [Options] cannot be used, and what would be right.
+type OptionError struct {
+	Option string // the field's name
+	Reason string // what is wrong, and what to set instead
+}
+
+func (e *OptionError) Error() string {
+	return fmt.Sprintf("aiotest: Options.%s: %s", e.Option, e.Reason)
+}
 
 // Options configures the network in memory below a Watcher. The zero value works.
 type Options struct {
@@ -38,9 +49,35 @@ type Faults struct {
 // AllFaults returns Faults with all of them, often.
 func AllFaults() Faults { return Faults(aiosuite.AllFaults) }
 
-// NewWatcher returns a Watcher that takes the ends of [Pair] and no other connections. It fails as
-// aio.New does for w that it refuses; w.Backend is not looked at.
+// check returns an [*OptionError] for a share that is none.
+func (f *Faults) check() error {
+	for _, s := range []struct {
+		name  string
+		value float64
+	}{
+		{"ShortRead", f.ShortRead},
+		{"ShortWrite", f.ShortWrite},
+		{"Again", f.Again},
+		{"Spurious", f.Spurious},
+		{"Delay", f.Delay},
+		{"Reorder", f.Reorder},
+		{"NoBuffers", f.NoBuffers},
+		{"Cancelled", f.Cancelled},
+		{"LateCancel", f.LateCancel},
+	} {
+		if !(s.value >= 0 && s.value <= 1) { // a NaN is neither
+			return &OptionError{"Faults." + s.name, fmt.Sprintf("%g is no share: write 0 (never) to 1 (always), as 0.05 for one in twenty", s.value)}
+		}
+	}
+	return nil
+}
+
+// NewWatcher returns a Watcher that takes the ends of [Pair] and no other connections. It fails with
+// an [*OptionError] for o, and as aio.New does for w that it refuses; w.Backend is not looked at.
 func NewWatcher(w aio.Options, o Options) (*aio.Watcher, error) {
+	if err := o.Faults.check(); err != nil {
+		return nil, err
+	}
 	mode := aiosuite.Completion
 	if o.Readiness {
 		mode = aiosuite.Readiness

@@ -3,9 +3,13 @@ package aiotest_test
 import (
 	"errors"
 	"io"
+	"math"
 	"net"
+	"os"
+	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"evenkeel.dev/aio"
 	"evenkeel.dev/aio/aiotest"
@@ -57,6 +61,30 @@ func TestWatcher(t *testing.T) {
 	var refused *aio.OptionError
 	if _, err := aiotest.NewWatcher(aio.Options{SwapSize: -1}, aiotest.Options{}); !errors.As(err, &refused) || refused.Option != "SwapSize" {
 		t.Errorf("SwapSize -1: %v", err)
+	}
+	for _, f := range []aiotest.Faults{{ShortRead: math.NaN()}, {Delay: 5}, {LateCancel: -0.1}} {
+		var wrong *aiotest.OptionError
+		if _, err := aiotest.NewWatcher(aio.Options{}, aiotest.Options{Faults: f}); !errors.As(err, &wrong) || !strings.HasPrefix(wrong.Option, "Faults.") {
+			t.Errorf("%+v: %v", f, err)
+		}
+	}
+}
+
+// TestDeadlineInThePast: whichever moment of the past it is, 1970 among them.
+func TestDeadlineInThePast(t *testing.T) {
+	a, b := aiotest.Pair(16)
+	for _, at := range []time.Time{time.Unix(0, 0), time.Unix(1, 0), time.Unix(-1, 0)} {
+		if err := a.SetReadDeadline(at); err != nil {
+			t.Fatal(err)
+		}
+		late := time.AfterFunc(10*time.Second, func() { b.Close() })
+		if _, err := a.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("a deadline of %v: %v", at, err)
+		}
+		late.Stop()
+	}
+	if err := errors.Join(a.Close(), b.Close()); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -163,7 +163,7 @@ func (c *Conn) setDeadline(by *atomic.Int64, t time.Time) error {
 		if t.IsZero() {
 			by.Store(0)
 		} else {
-			by.Store(t.UnixNano())
+			by.Store(t.UnixNano() | 1) // never 0, which is none
 		}
 		return true
 	})

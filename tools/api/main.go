@@ -23,8 +23,8 @@ import (
 	"strings"
 )
 
-// nothingRefused are the packages in whose Options nothing can be wrong: chances, a seed, a colour.
-var nothingRefused = []string{"evenkeel.dev/aio/aiotest", "evenkeel.dev/reqtrace/verdict"}
+// nothingRefused are the packages in whose Options nothing can be wrong: a colour.
+var nothingRefused = []string{"evenkeel.dev/reqtrace/verdict"}
 
 func main() {
 	top := flag.String("top", "..", "the root of the repository")
