@@ -42,6 +42,7 @@ var unapplied = map[string]string{
 	"write to this `file`; with one FILE only, or with -init":               "the help",
 	"write nothing; exit 1 when a generated file is not up to date":         "the help",
 	"no file: name the declaration file, as in fastcgen dot.go":             "the command line",
+	"%s is a folder: name a Go file in it":                                  "the command line",
 }
 
 // TestAdvice: whatever advice the source of fastcgen holds, a test applies it.

@@ -112,6 +112,7 @@ func TestInitRefuses(t *testing.T) {
 		"declaration": {map[string]string{"p.go": declare("", "")}, "-init p.go", exitFailed, "DIR/p.go:3:9: this is a declaration file already; run fastcgen DIR/p.go\n"},
 		"generated":   {map[string]string{"p.go": emit.Header + " from q.go. DO NOT EDIT.\n\n" + useCgo}, "-init p.go", exitFailed, "DIR/p.go:3:9: fastcgen generated this file; name the file that calls C\n"},
 		"test":        {map[string]string{"p_test.go": useCgo}, "-init p_test.go", exitFailed, "fastcgen: DIR/p_test.go: a test file cannot use cgo: name the file that does\n"},
+		"packages":    {map[string]string{"p.go": useCgo, "q.go": "package other\n"}, "-init p.go", exitFailed, "fastcgen: found packages small (p.go) and other (q.go) in DIR: a folder has one package: move the files of the other one\n"},
 		"platform":    {map[string]string{"p_plan9.go": useCgo, "q.go": "package small\n"}, "-init p_plan9.go", exitFailed, "fastcgen: DIR/p_plan9.go: its name or its //go:build line leaves this platform out: run fastcgen where it holds\n"},
 		"defined twice": {
 			map[string]string{"p.go": strings.Replace(useCgo, "static int", "int counter;\n// int", 1)},

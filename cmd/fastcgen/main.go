@@ -153,6 +153,11 @@ func (a *app) main(ctx context.Context, args []string) int {
 	case fs.NArg() > 1 && a.output != "" && !a.init:
 		return a.wrong("-o with %d files: give one, or leave -o out", fs.NArg())
 	}
+	for _, name := range fs.Args() {
+		if info, err := os.Stat(name); err == nil && info.IsDir() {
+			return a.wrong("%s is a folder: name a Go file in it", name)
+		}
+	}
 	code := exitOK
 	files, run := fs.Args(), func(name string) error { return a.file(ctx, name) }
 	if a.init {

@@ -121,7 +121,8 @@ func TestUsage(t *testing.T) {
 		{"-chek x.go", exitUsage, "", "not defined: -chek\nfastcgen -h tells more"},
 		{"-o a.go x.go y.go", exitUsage, "", "-o with 2 files"},
 		{"nowhere.go", exitFailed, "", "fastcgen: no file nowhere.go"},
-		{"testdata", exitFailed, "", "directory"},
+		{"testdata", exitUsage, "", "fastcgen: testdata is a folder: name a Go file in it"},
+		{"-init .", exitUsage, "", "fastcgen: . is a folder: name a Go file in it"},
 	} {
 		t.Run(tt.args, func(t *testing.T) {
 			r := call(t.Context(), strings.Fields(tt.args)...)

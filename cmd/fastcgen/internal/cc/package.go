@@ -2,6 +2,7 @@ package cc
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/build"
@@ -58,7 +59,9 @@ func ReadPackage(ctx context.Context, path string, tags []string, out, temp stri
 	bctx.CgoEnabled, bctx.BuildTags = true, append(tags, decl.DeclarationTag)
 	bctx.ReadDir = func(name string) ([]fs.FileInfo, error) { return entries(name, filepath.Base(out)) }
 	bp, err := bctx.ImportDir(dir, 0)
-	if err != nil {
+	if _, several := errors.AsType[*build.MultiplePackageError](err); several {
+		return nil, fmt.Errorf("%w: a folder has one package: move the files of the other one", err)
+	} else if err != nil {
 		return nil, err
 	}
 	names := slices.Concat(bp.GoFiles, bp.CgoFiles)
