@@ -314,6 +314,10 @@ func (p *fileParser) writesDirective(f *Func, dir directive) {
 	if !p.expressionOfC(dir, text, do) {
 		return
 	}
+	if n, err := strconv.ParseInt(text, 0, 64); err == nil && n < 1 {
+		p.bad.Add(dir.restAt, "//fastc:writes "+dir.rest+" says that C writes no element", do)
+		return
+	}
 	if _, twice := f.Writes[name]; twice {
 		p.bad.Add(dir.at, "a second //fastc:writes of "+name, "leave one out")
 		return

@@ -70,6 +70,7 @@ var Refusals = []struct{ Src, Want, From, To string }{
 	{"//fastc:call f(&n)\n//fastc:inout n = m\nfunc F() (n int32)\n", "9:19: F has no parameter m; write a parameter, len(x), cap(x), &result, a literal or C.NAME", "= m", "= 1"},
 	{"//fastc:call f(&s)\n//fastc:writes s\nfunc F() (s [4]int32)\n", "9:16: //fastc:writes s does not say how many elements C writes; write //fastc:writes RESULT NUMBER, as in sum 16; the number may be a constant of C", "writes s", "writes s 4"},
 	{"//fastc:call f(&s)\n//fastc:writes s 4; x\nfunc F() (s [4]int32)\n", "9:16: //fastc:writes is not one expression of C; write //fastc:writes RESULT NUMBER, as in sum 16; the number may be a constant of C", "; x", ""},
+	{"//fastc:call f(&s)\n//fastc:writes s -4\nfunc F() (s [4]int32)\n", "9:16: //fastc:writes s -4 says that C writes no element; write //fastc:writes RESULT NUMBER, as in sum 16; the number may be a constant of C", "-4", "4"},
 	{"//fastc:call f()\n//fastc:writes s 4\nfunc F() (s [4]int32)\n", "9:16: //fastc:writes s, which C gets no address of; pass &s in //fastc:call", "f()", "f(&s)"},
 	{"//fastc:call f()\n//fastc:budget soon\nfunc F()\n", `9:16: the budget "soon" is no duration of 1ns to 10s; write it as in 300us`, "soon", "300us"},
 	{"//fastc:call f()\n//fastc:budget -1us\nfunc F()\n", `9:16: the budget "-1us" is no duration of 1ns to 10s; write it as in 300us`, "-1us", "300us"},
