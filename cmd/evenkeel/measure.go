@@ -125,7 +125,7 @@ func (m *measurement) loadServer(ctx context.Context) error {
 	}
 	m.seenAfter = m.trace.count()
 	if m.died(ctx, res) {
-		return fmt.Errorf("the server ended under load after %s answers: %s", textfmt.Count(float64(res.Answered)), m.server.Exit())
+		return fmt.Errorf("%w under load after %s answers: %s", errEnded, textfmt.Count(float64(res.Answered)), m.server.Exit())
 	}
 	m.run.Load = res
 	if m.before != nil && ctx.Err() == nil {
@@ -205,10 +205,15 @@ func (m *measurement) stop() error {
 	return m.server.Stop(ctx, time.Duration(m.runner.flags.stopTimeout))
 }
 
-// withLastWords adds the last words of a server that failed.
+// withLastWords adds the last words of a server that failed. Some say why on standard output alone.
 func (m *measurement) withLastWords(err error) error {
 	last := m.pass.last()
-	if len(last) == 0 || errors.Is(err, errInterrupted) {
+	switch {
+	case errors.Is(err, errInterrupted):
+		return err
+	case len(last) == 0 && errors.Is(err, errEnded):
+		return fmt.Errorf("%w\nit wrote nothing to standard error, and its standard output is not shown: start it by itself to see that", err)
+	case len(last) == 0:
 		return err
 	}
 	return fmt.Errorf("%w\nthe last it wrote to standard error:\n  %s", err, strings.Join(last, "\n  "))

@@ -100,7 +100,7 @@ func (r *readiness) wait(ctx context.Context, p *proc.Process, timeout time.Dura
 		}
 		select {
 		case <-p.Done():
-			return fmt.Errorf("the server ended before it was ready: %s", p.Exit())
+			return fmt.Errorf("%w before it was ready: %s", errEnded, p.Exit())
 		case <-ctx.Done():
 			if context.Cause(ctx) == errNotReady {
 				return fmt.Errorf("the server was not ready within %v (%s): look at its output, at -ready %s, or give it more with -ready-timeout", timeout, last, r.url)
@@ -111,4 +111,7 @@ func (r *readiness) wait(ctx context.Context, p *proc.Process, timeout time.Dura
 	}
 }
 
-var errNotReady = errors.New("not ready")
+var (
+	errNotReady = errors.New("not ready")
+	errEnded    = errors.New("the server ended")
+)

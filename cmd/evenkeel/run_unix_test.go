@@ -192,6 +192,14 @@ func TestRunFails(t *testing.T) {
 	}
 }
 
+// TestRunSilentServer: a server that says on standard output alone why it ends, or not at all.
+func TestRunSilentServer(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	run(t, "run", "-url", "http://"+s.addr+"/", "-n", "10", "--", "sh", "-c", "echo no database; exit 5").check(t, exitFailed, nil,
+		[]string{"the server ended before it was ready: exit status 5\nit wrote nothing to standard error, and its standard output is not shown: start it by itself"})
+}
+
 func TestRunFailsBeforeStarting(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
