@@ -84,7 +84,7 @@ func (m *model) read(ctx context.Context, r io.Reader, flush func() bool) error 
 		case nil:
 			b.free <- b
 		case io.EOF:
-			if m.events == 0 {
+			if m.events <= 1 { // the decoder begins each trace with an event of its own
 				return fmt.Errorf("reqtrace: the trace is empty; %s", takeOne)
 			}
 			m.turns.end(m.goroutines, m.now)
@@ -93,7 +93,10 @@ func (m *model) read(ctx context.Context, r io.Reader, flush func() bool) error 
 			}
 			return nil
 		default:
-			if m.events == 0 {
+			switch {
+			case m.events == 0 && strings.Contains(b.err.Error(), "unsupported trace version"):
+				return fmt.Errorf("reqtrace: %w: a newer Go wrote it: use a newer version of evenkeel.dev", b.err)
+			case m.events == 0:
 				return fmt.Errorf("reqtrace: no execution trace of Go: %w; %s", b.err, takeOne)
 			}
 			return m.broken(from, b.err, flush)

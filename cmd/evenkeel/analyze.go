@@ -51,5 +51,9 @@ func unpack(in io.Reader) (io.Reader, error) {
 	if magic, _ := b.Peek(2); string(magic) != "\x1f\x8b" {
 		return b, nil // Analyze says what is wrong with it
 	}
-	return gzip.NewReader(b)
+	z, err := gzip.NewReader(b)
+	if err != nil {
+		return nil, fmt.Errorf("a gzip file that is cut off or corrupt: %w; compress it again", err)
+	}
+	return z, nil
 }

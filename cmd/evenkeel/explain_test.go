@@ -147,7 +147,7 @@ func TestExplainCompressed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for n, want := range map[int]string{3: "unexpected EOF", len(b) / 2: "the trace is cut off"} {
+	for n, want := range map[int]string{3: "unexpected EOF; compress it again", len(b) / 2: "the trace is cut off"} {
 		cut := filepath.Join(t.TempDir(), "cut.gz")
 		if err := os.WriteFile(cut, b[:n], 0o600); err != nil {
 			t.Fatal(err)
