@@ -110,11 +110,11 @@ func TestCancelInHandOver(t *testing.T) {
 	for range 50 {
 		ctx, cancel := context.WithCancel(t.Context())
 		e := &engine{
-			o: Options{Transport: instant{}, Connections: 2, Timeout: time.Hour}, epoch: time.Now(),
+			o: Options{Transport: instant{}, Connections: 2, Timeout: time.Hour}, epoch: time.Now(), newNap: newNap,
 			reqs: []request{{target: Target{URL: "http://h/"}}},
 		}
 		l := newOpenLoop(ctx, e)
-		l.rec, l.due = newRecorder(true, 0), func(int64) int64 { return 0 }
+		l.rec, l.due = newRecorder(true, 0), func() int64 { return 0 }
 		l.release()
 		for idle := 0; idle == 0; {
 			l.mu.Lock()

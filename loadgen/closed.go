@@ -6,6 +6,7 @@ import (
 	"math"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -32,7 +33,7 @@ func (l *closedLoop) run(ctx context.Context, p phase, rec *recorder) {
 		p.requests = math.MaxInt64
 	}
 	for len(l.lanes) < n {
-		l.lanes = append(l.lanes, l.e.newLane())
+		l.lanes = append(l.lanes, l.e.newLane(len(l.lanes)))
 	}
 	var next atomic.Int64
 	var wg sync.WaitGroup
@@ -48,7 +49,7 @@ func (l *closedLoop) run(ctx context.Context, p phase, rec *recorder) {
 					return
 				}
 				err := l.e.record(ctx, ln, j, rec)
-				if err != nil && errors.As(err, new(dialError)) {
+				if err != nil && (errors.As(err, new(dialError)) || errors.Is(err, syscall.ECONNREFUSED)) {
 					sleep(ctx, redial)
 				}
 			}

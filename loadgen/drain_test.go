@@ -57,7 +57,7 @@ func TestDrainOfALatePacer(t *testing.T) {
 	gaveUp := make(chan struct{})
 	e := &engine{
 		o:     Options{Transport: roundTrip(func() { <-gaveUp }), Connections: 2, Rate: 1000, Timeout: patience, Drain: time.Second},
-		epoch: time.Now(), reqs: []request{{target: Target{URL: "http://h/"}}},
+		epoch: time.Now(), newNap: newNap, reqs: []request{{target: Target{URL: "http://h/"}}},
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	l := newOpenLoop(ctx, e)

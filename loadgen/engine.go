@@ -14,10 +14,21 @@ type engine struct {
 	hosts    []host
 	epoch    time.Time
 	dialer   net.Dialer
+	newNap   func() func(ns int64) // of the pacer, for a goroutine of its own
 	connects atomic.Int64
 
 	mu    sync.Mutex         // guards conns
 	conns map[*conn]struct{} // open ones; nil when the run is over
+}
+
+// newEngine prepares a run by options that are normal.
+func newEngine(o Options) (*engine, error) {
+	reqs, hosts, err := prepare(o)
+	if err != nil {
+		return nil, err
+	}
+	e := &engine{o: o, reqs: reqs, hosts: hosts, epoch: time.Now(), conns: map[*conn]struct{}{}, newNap: newNap}
+	return e, nil
 }
 
 // now returns nanoseconds of monotonic time.

@@ -19,8 +19,12 @@ type lane interface {
 	ready() bool
 }
 
-func (e *engine) newLane() lane {
-	if e.o.Transport != nil {
+// newLane makes the lane of a worker.
+func (e *engine) newLane(worker int) lane {
+	switch {
+	case e.o.Call != nil:
+		return &callLane{e, worker}
+	case e.o.Transport != nil:
 		return &tripLane{e}
 	}
 	return &socketLane{e: e, conns: make([]*conn, len(e.hosts))}
@@ -119,6 +123,25 @@ func (l *tripLane) exchange(ctx context.Context, j job) (int64, answer, error) {
 	}
 	n, err := io.Copy(io.Discard, resp.Body)
 	return sent, answer{status: resp.StatusCode, bytes: n}, err
+}
+
+// callLane carries requests by Options.Call.
+type callLane struct {
+	e      *engine
+	worker int
+}
+
+func (l *callLane) ready() bool { return true }
+
+func (l *callLane) exchange(ctx context.Context, _ job) (int64, answer, error) {
+	sent := l.e.now()
+	ctx, cancel := context.WithTimeout(ctx, l.e.o.Timeout)
+	defer cancel()
+	err := l.e.o.Call(ctx, l.worker)
+	if err != nil && ctx.Err() != nil { // whatever its client calls that: gRPC has a status for it
+		err = fmt.Errorf("%w: %w", ctx.Err(), err)
+	}
+	return sent, answer{}, err
 }
 
 // record exchanges one request and records how it ended.

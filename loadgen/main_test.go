@@ -104,6 +104,9 @@ func runContext(t testing.TB, ctx context.Context, o Options) *Result {
 	for _, n := range r.Statuses {
 		byStatus += n
 	}
+	if o.Call != nil {
+		byStatus = r.Answered // a call has no status
+	}
 	for _, f := range r.Failures {
 		byClass += f.Count
 		if f.Class.waited() {

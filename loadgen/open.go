@@ -24,10 +24,10 @@ type openLoop struct {
 
 	mu      sync.Mutex // guards all below
 	rec     *recorder
-	due     func(index int64) int64
-	head    int64     // the backlog is the jobs head <= index < tail
-	tail    int64     // jobs before it were due
-	idle    []*worker // last in, first out: hot connections first
+	due     func() int64 // when the job head was due; called once for each job, in order
+	head    int64        // the backlog is the jobs head <= index < tail
+	tail    int64        // jobs before it were due
+	idle    []*worker    // last in, first out: hot connections first
 	workers int
 	pending int64         // due and not ended
 	quiet   chan struct{} // closed when drained; nil while pacing
@@ -42,17 +42,14 @@ func newOpenLoop(ctx context.Context, e *engine) *openLoop {
 }
 
 func (l *openLoop) run(ctx context.Context, p phase, rec *recorder) {
-	n := int64(math.MaxInt64)
-	if p.requests > 0 {
-		n = p.requests
-	}
-	if p.duration > 0 {
-		n = min(n, requestsIn(p.duration, l.e.o.Rate))
-	}
-	interval := 1e9 / l.e.o.Rate
+	plan := l.e.o.schedule(p)
+	oldest := plan.cursor()
 	l.mu.Lock()
 	l.rec, l.head, l.tail, l.quiet = rec, 0, 0, nil
-	l.due = func(i int64) int64 { return rec.from + int64(float64(i)*interval) }
+	l.due = func() int64 {
+		due, _ := oldest() // there is one: the pacer's cursor has been there
+		return rec.from + due
+	}
 	l.mu.Unlock()
 
 	// A phase with a duration ends Drain after it, even if the pacer itself is late.
@@ -63,18 +60,33 @@ func (l *openLoop) run(ctx context.Context, p phase, rec *recorder) {
 	paced := make(chan struct{})
 	go func() {
 		defer close(paced)
-		nap := newNap()
-		i := int64(0)
-		for i < n && (i == 0 || l.e.now() < end) && l.e.sleepUntil(ctx, l.due(i), nap) {
-			l.release()
-			i++
-		}
-		if ctx.Err() == nil {
-			l.behind(n - i)
-		}
+		l.pace(ctx, rec.from, end, plan.cursor())
 	}()
 	<-paced
 	l.drain(ctx, end)
+}
+
+// pace releases each job when it is due, counted from from. Its goroutine must end with it.
+func (l *openLoop) pace(ctx context.Context, from, end int64, next func() (int64, bool)) {
+	nap := l.e.newNap()
+	for first := true; ; first = false {
+		due, more := next()
+		if !more {
+			return
+		}
+		if (first || l.e.now() < end) && l.e.sleepUntil(ctx, from+due, nap) {
+			l.release()
+			continue
+		}
+		n := int64(0)
+		for ; more && ctx.Err() == nil; n++ {
+			_, more = next()
+		}
+		if ctx.Err() == nil {
+			l.behind(n)
+		}
+		return
+	}
 }
 
 // behind puts the last n requests of a phase, which the pacer had no time for, into the backlog.
@@ -83,12 +95,6 @@ func (l *openLoop) behind(n int64) {
 	defer l.mu.Unlock()
 	l.tail += n
 	l.pending += n
-}
-
-// requestsIn returns how many requests at a rate are due before d is over. What rounding may
-// put a millionth of an interval before the end was meant for the end.
-func requestsIn(d time.Duration, rate float64) int64 {
-	return max(1, int64(math.Ceil(float64(d)*rate/1e9-1e-6)))
 }
 
 // sleepUntil reports whether the time came before ctx ended.
@@ -109,10 +115,9 @@ func (l *openLoop) release() {
 	l.mu.Lock()
 	l.tail++
 	l.pending++
-	j := job{index: l.head, due: l.due(l.head)} // the oldest, which may not be the newest
 	switch n := len(l.idle); {
 	case n > 0:
-		l.head++
+		j := l.oldest()
 		w := l.idle[n-1]
 		l.idle = l.idle[:n-1]
 		if !l.direct {
@@ -126,15 +131,22 @@ func (l *openLoop) release() {
 		w.assign(j, rec)
 		w.mu.Unlock()
 	case l.workers < l.e.o.Connections:
-		l.head++
+		j := l.oldest()
+		rec, id := l.rec, l.workers
 		l.workers++
-		rec := l.rec
 		l.mu.Unlock()
-		w := &worker{l: l, lane: l.e.newLane(), jobs: make(chan job, 1)}
+		w := &worker{l: l, lane: l.e.newLane(id), jobs: make(chan job, 1)}
 		l.wg.Go(func() { w.run(j, rec) })
 	default:
 		l.mu.Unlock()
 	}
+}
+
+// oldest takes the oldest job of the backlog, which there must be. Called with mu held.
+func (l *openLoop) oldest() job {
+	j := job{index: l.head, due: l.due()}
+	l.head++
+	return j
 }
 
 // next ends a worker's job and gives it the oldest of the backlog. Without one the worker is
@@ -151,9 +163,7 @@ func (l *openLoop) next(w *worker) (j job, rec *recorder, ok, idle bool) {
 	case l.ctx.Err() != nil:
 		l.workers--
 	case l.head < l.tail:
-		j = job{index: l.head, due: l.due(l.head)}
-		l.head++
-		return j, l.rec, true, false
+		return l.oldest(), l.rec, true, false
 	case w.lane.ready():
 		l.idle = append(l.idle, w)
 		return job{}, nil, false, true
@@ -204,8 +214,8 @@ func (l *openLoop) giveUp(late bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.e.now()
-	for ; l.head < l.tail; l.head++ {
-		if j := (job{l.head, l.due(l.head)}); late {
+	for l.head < l.tail {
+		if j := l.oldest(); late {
 			l.rec.unsent(j, now)
 		} else {
 			l.rec.unfinished(j, now)

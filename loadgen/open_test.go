@@ -266,13 +266,13 @@ func newHandLoop(t *testing.T, o Options) *handLoop {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &engine{o: o, epoch: time.Now(), conns: map[*conn]struct{}{}}
-	if e.reqs, e.hosts, err = prepare(o); err != nil {
+	e, err := newEngine(o)
+	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	l := newOpenLoop(ctx, e)
-	l.rec, l.due = newRecorder(true, 0), func(int64) int64 { return e.now() }
+	l.rec, l.due = newRecorder(true, 0), e.now
 	return &handLoop{l, t, cancel}
 }
 

@@ -1,6 +1,7 @@
 package loadgen
 
 import (
+	"context"
 	"crypto/tls"
 	"fmt"
 	"net/http"
@@ -23,10 +24,17 @@ type OptionError struct {
 
 func (e *OptionError) Error() string { return "loadgen: Options." + e.Option + ": " + e.Reason }
 
-// Options of a run. Only Targets is required.
+// Options of a run. Only Targets is required, or Call instead of it.
 type Options struct {
-	// Targets are requested one after the other, round and round. No default: required.
+	// Targets are requested one after the other, round and round. No default: required, unless
+	// Call is there.
 	Targets []Target
+
+	// Call is one request of any client, such as one of SQL or gRPC: it makes it, waits for the whole of
+	// the answer and returns nil, or why it failed. There are Connections workers, numbered from
+	// 0, and each has one call at a time, so that what belongs to a worker needs no lock. ctx ends after
+	// Timeout: a call that fails from then on counts as ClassTimeout. Default nil: HTTP, to the Targets.
+	Call func(ctx context.Context, worker int) error
 
 	// Connections is the number of concurrent requests in the closed loop (default 50) and
 	// the most of them in the open loop (default 1,000; it starts with few). Each has one
@@ -47,8 +55,24 @@ type Options struct {
 	Drain time.Duration
 
 	// Rate is requests per second in the open loop, from MinRate to MaxRate. Default 0: closed
-	// loop.
+	// loop, unless there are Stages or Times.
 	Rate float64
+
+	// Stages are rates of the open loop that follow each other, instead of Rate and Duration:
+	// steps and ramps. Warm-up has the mean rate of the first. At most 10,000. Default nil: Rate.
+	Stages []Stage
+
+	// Times are when requests of the open loop are due, counted from the start of measuring and in order:
+	// those of a recorded trace, for instance. They stand instead of Rate and Stages; warm-up has
+	// their mean rate. Not changed, must not change during Run. At most 100 million, and 24 h. Default nil: Rate or Stages.
+	Times []time.Duration
+
+	// Arrivals is how the requests of Rate or Stages follow each other. Default: ArrivalsConstant.
+	Arrivals Arrivals
+
+	// Seed makes the times of ArrivalsPoisson: the same seed, the same times. Default 0: a new one
+	// for each run, which the Result has.
+	Seed uint64
 
 	// Warmup is time under the same load before measuring starts. Default 0: none. The last
 	// answer to it is awaited before the first measured request.
@@ -97,14 +121,19 @@ type Progress struct {
 	Backlog  int64         // due in the open loop, with no connection to be sent on yet
 }
 
+// Open reports whether o asks for the open loop.
+func (o *Options) Open() bool { return o.Rate > 0 || len(o.Stages) > 0 || len(o.Times) > 0 }
+
 // normal returns o with defaults filled in, or what is wrong with it.
 func (o Options) normal() (Options, error) {
 	bad := func(option, format string, a ...any) (Options, error) {
 		return o, &OptionError{option, fmt.Sprintf(format, a...)}
 	}
 	switch {
-	case len(o.Targets) == 0:
+	case len(o.Targets) == 0 && o.Call == nil:
 		return bad("Targets", "none; name at least one URL")
+	case o.Call != nil && (len(o.Targets) > 0 || o.Transport != nil):
+		return bad("Call", "it stands instead of Targets and Transport; leave it out, or both of them")
 	case o.Rate != 0 && !(o.Rate >= MinRate && o.Rate <= MaxRate): // NaN too
 		return bad("Rate", "%v requests/s; it goes from %v to %v, or is 0 for a closed loop", o.Rate, MinRate, MaxRate)
 	case o.Connections < 0 || o.Connections > MaxConnections:
@@ -121,6 +150,9 @@ func (o Options) normal() (Options, error) {
 		return bad("Drain", "%v; it goes from 0 (as long as Timeout) to %v", o.Drain, maxDuration)
 	case o.ProgressInterval < 0:
 		return bad("ProgressInterval", "%v; it must be positive, or 0 for 1 s", o.ProgressInterval)
+	}
+	if err := o.normalArrivals(); err != nil {
+		return o, err
 	}
 	if o.Connections == 0 {
 		o.Connections = 50

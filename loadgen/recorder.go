@@ -131,7 +131,7 @@ func (r *recorder) result() *Result {
 	res.Duration = time.Duration(r.last - r.from)
 	res.Series = r.series.result()
 	for s, n := range r.statuses {
-		if n > 0 {
+		if n > 0 && s > 0 { // a Call has none
 			if res.Statuses == nil {
 				res.Statuses = map[int]int64{}
 			}

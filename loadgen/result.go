@@ -7,7 +7,10 @@ import "time"
 type Result struct {
 	Targets     []string      `json:"targets"` // "GET http://..."
 	Connections int           `json:"connections"`
-	Rate        float64       `json:"rate,omitempty"` // asked for; 0: closed loop
+	Rate        float64       `json:"rate,omitempty"` // asked for, on average; 0: closed loop
+	Arrivals    Arrivals      `json:"arrivals,omitempty"`
+	Seed        uint64        `json:"seed,omitempty"`   // of ArrivalsPoisson
+	Stages      []Stage       `json:"stages,omitempty"` // of Options
 	Timeout     time.Duration `json:"timeout_ns"`
 	Warmup      time.Duration `json:"warmup_ns,omitempty"`
 
@@ -22,7 +25,7 @@ type Result struct {
 
 	Answered int64         `json:"answered"`
 	Failed   int64         `json:"failed"`
-	Statuses map[int]int64 `json:"statuses,omitempty"` // of the answered
+	Statuses map[int]int64 `json:"statuses,omitempty"` // of the answered; none with Options.Call
 	Failures []Failure     `json:"failures,omitempty"` // by class, most first
 	Bytes    int64         `json:"body_bytes"`         // of the answers' bodies; a Transport may have decompressed them
 	Connects int64         `json:"connects"`           // connections opened since the start of warm-up; 0 with Options.Transport

@@ -16,13 +16,18 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &engine{o: o, epoch: time.Now(), conns: map[*conn]struct{}{}}
-	if e.reqs, e.hosts, err = prepare(o); err != nil {
+	e, err := newEngine(o)
+	if err != nil {
 		return nil, err
 	}
+	return e.load(ctx), nil
+}
+
+// load puts the load on, once.
+func (e *engine) load(caller context.Context) *Result {
+	o := e.o
 	// The loops see no deadline, only the end: else a dial could fail by a deadline of ctx just
 	// before ctx is over, and count as a time-out of the service.
-	caller := ctx
 	ctx, cancel := context.WithCancel(context.WithoutCancel(caller))
 	defer cancel()
 	if caller.Err() != nil {
@@ -59,11 +64,12 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	res := rec.result()
 	res.Started, res.Interrupted = started, interrupted
 	res.Connections, res.Rate, res.Timeout, res.Warmup = o.Connections, o.Rate, o.Timeout, o.Warmup
+	res.Arrivals, res.Seed, res.Stages = o.Arrivals, o.Seed, o.Stages
 	res.Connects = e.connects.Load()
 	for _, r := range e.reqs {
 		res.Targets = append(res.Targets, r.target.Method+" "+r.target.URL)
 	}
-	return res, nil
+	return res
 }
 
 // Check returns what Run would say of the options, without running them.
