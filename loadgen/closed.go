@@ -16,51 +16,99 @@ const redial = 10 * time.Millisecond
 
 // closedLoop sends the next request of a connection when the last is answered.
 type closedLoop struct {
-	e     *engine
-	lanes []lane
-	busy  atomic.Int64 // connections that have a request to send or to be answered
+	e       *engine
+	pool    *pool // over HTTP/2; else nil
+	streams []*stream
+	lanes   []lane
+	busy    atomic.Int64 // connections, or streams, that have a request to send or to be answered
+
+	// Of a phase, set before its first request.
+	ctx   context.Context
+	rec   *recorder
+	until int64 // nothing is sent from then on
+	most  int64 // requests
+	next  atomic.Int64
+	wg    sync.WaitGroup // of what is busy
+}
+
+func newClosedLoop(ctx context.Context, e *engine) *closedLoop {
+	l := &closedLoop{e: e}
+	if e.http2 {
+		l.pool = newPool(ctx, e, l)
+	}
+	return l
 }
 
 func (l *closedLoop) run(ctx context.Context, p phase, rec *recorder) {
-	until := int64(math.MaxInt64)
+	l.ctx, l.rec, l.until, l.most = ctx, rec, math.MaxInt64, math.MaxInt64
+	l.next.Store(0)
+	n := l.e.inFlight()
 	if p.duration > 0 {
-		until = rec.from + int64(p.duration)
+		l.until = rec.from + int64(p.duration)
 	}
-	n := l.e.o.Connections
 	if p.requests > 0 {
+		l.most = p.requests
 		n = int(min(int64(n), p.requests))
-	} else {
-		p.requests = math.MaxInt64
 	}
-	for len(l.lanes) < n {
-		l.lanes = append(l.lanes, l.e.newLane(len(l.lanes)))
-	}
-	var next atomic.Int64
-	var wg sync.WaitGroup
 	l.busy.Store(int64(n))
-	for _, ln := range l.lanes[:n] {
-		wg.Go(func() {
-			defer l.busy.Add(-1)
-			for ctx.Err() == nil {
-				due := l.e.now()
-				j := job{index: next.Add(1) - 1, due: due}
-				// The first is sent however late it is.
-				if due >= until && j.index > 0 || j.index >= p.requests {
-					return
-				}
-				err := l.e.record(ctx, ln, j, rec)
-				if err != nil && (errors.As(err, new(dialError)) || errors.Is(err, syscall.ECONNREFUSED)) {
-					sleep(ctx, redial)
-				}
+	l.wg.Add(n)
+	for i := range n {
+		if l.pool != nil {
+			if i == len(l.streams) {
+				l.streams = append(l.streams, l.pool.stream(i))
 			}
-		})
+			if j, ok := l.take(); ok {
+				l.streams[i].begin(j, rec, nil)
+			}
+			continue
+		}
+		if i == len(l.lanes) {
+			l.lanes = append(l.lanes, l.e.newLane(i))
+		}
+		go l.work(l.lanes[i])
 	}
-	wg.Wait()
+	l.wg.Wait()
+}
+
+// take makes the next request; false where there are no more, and one less is busy.
+func (l *closedLoop) take() (job, bool) {
+	due := l.e.now()
+	j := job{index: l.next.Add(1) - 1, due: due}
+	// The first is sent however late it is.
+	if l.ctx.Err() == nil && (due < l.until || j.index == 0) && j.index < l.most {
+		return j, true
+	}
+	l.busy.Add(-1)
+	l.wg.Done()
+	return job{}, false
+}
+
+// more is for streams of HTTP/2.
+func (l *closedLoop) more(*stream) (job, *recorder, bool) {
+	j, ok := l.take()
+	return j, l.rec, ok
+}
+
+func (l *closedLoop) work(ln lane) {
+	for {
+		j, ok := l.take()
+		if !ok {
+			return
+		}
+		err := l.e.record(l.ctx, ln, j, l.rec)
+		if err != nil && (errors.As(err, new(dialError)) || errors.Is(err, syscall.ECONNREFUSED)) {
+			sleep(l.ctx, redial)
+		}
+	}
 }
 
 func (l *closedLoop) load() (inFlight, backlog int64) { return l.busy.Load(), 0 }
 
-func (l *closedLoop) wait() {}
+func (l *closedLoop) wait() {
+	if l.pool != nil {
+		l.pool.wg.Wait()
+	}
+}
 
 func sleep(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)

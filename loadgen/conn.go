@@ -3,14 +3,14 @@ package loadgen
 import (
 	"bufio"
 	"context"
-	"crypto/tls"
+	"io"
 	"net"
 )
 
 const readBufferBytes = 16 << 10
 
-// conn is one connection of the built-in client. One goroutine reads; writing and deadlines
-// follow the lane's rules.
+// conn is one connection of the built-in client for HTTP/1.1. One goroutine reads; writing and
+// deadlines follow the lane's rules.
 type conn struct {
 	net.Conn
 	br  *bufio.Reader
@@ -24,51 +24,30 @@ func (c *conn) Read(b []byte) (int, error) {
 }
 
 // dial connects to a host. The engine closes the connection when the run is stopped.
-func (e *engine) dial(ctx context.Context, h host) (*conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, e.o.Timeout)
-	defer cancel()
-	nc, err := e.dialer.DialContext(ctx, "tcp", h.addr)
+func (e *engine) dial(ctx context.Context, host int) (*conn, error) {
+	nc, err := e.connected(ctx, host)
 	if err != nil {
-		return nil, dialError{err, ClassConnect}
-	}
-	if h.tls != "" {
-		cfg := e.o.TLS.Clone()
-		if cfg == nil {
-			cfg = &tls.Config{}
-		}
-		if cfg.ServerName == "" {
-			cfg.ServerName = h.tls
-		}
-		cfg.NextProtos = []string{"http/1.1"}
-		tc := tls.Client(nc, cfg)
-		if err := tc.HandshakeContext(ctx); err != nil {
-			nc.Close()
-			return nil, dialError{err, ClassTLS}
-		}
-		nc = tc
+		return nil, err
 	}
 	c := &conn{Conn: nc}
 	c.br = bufio.NewReaderSize(c, readBufferBytes)
-	if !e.track(c) {
-		return nil, dialError{net.ErrClosed, ClassConnect}
-	}
-	e.connects.Add(1)
-	return c, nil
+	return c, e.track(c)
 }
 
-// track remembers an open connection; false (and closed) when the run is over.
-func (e *engine) track(c *conn) bool {
+// track remembers an open connection. When the run is over it closes it, and fails.
+func (e *engine) track(c io.Closer) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.conns == nil {
 		c.Close()
-		return false
+		return dialError{net.ErrClosed, ClassConnect}
 	}
 	e.conns[c] = struct{}{}
-	return true
+	e.connects.Add(1)
+	return nil
 }
 
-func (e *engine) drop(c *conn) {
+func (e *engine) drop(c io.Closer) {
 	c.Close()
 	e.mu.Lock()
 	delete(e.conns, c)
@@ -82,5 +61,10 @@ func (e *engine) closeConns() {
 	for c := range e.conns {
 		c.Close()
 	}
-	e.conns = nil
+	for _, nc := range e.first {
+		if nc != nil {
+			nc.Close()
+		}
+	}
+	e.conns, e.first = nil, nil
 }

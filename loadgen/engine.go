@@ -1,6 +1,8 @@
 package loadgen
 
 import (
+	"context"
+	"io"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -13,12 +15,15 @@ type engine struct {
 	reqs     []request
 	hosts    []host
 	epoch    time.Time
-	dialer   net.Dialer
-	newNap   func() func(ns int64) // of the pacer, for a goroutine of its own
+	http2    bool // speak it; until negotiate has returned: it may be spoken
 	connects atomic.Int64
 
-	mu    sync.Mutex         // guards conns
-	conns map[*conn]struct{} // open ones; nil when the run is over
+	newNap      func() func(ns int64) // the pacer's sleep, made by the pacer's goroutine
+	dialContext func(ctx context.Context, network, address string) (net.Conn, error)
+
+	mu    sync.Mutex             // guards all below
+	conns map[io.Closer]struct{} // open ones; nil when the run is over
+	first []net.Conn             // by host: negotiate's, which the run has not used yet
 }
 
 // newEngine prepares a run by options that are normal.
@@ -27,14 +32,24 @@ func newEngine(o Options) (*engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &engine{o: o, reqs: reqs, hosts: hosts, epoch: time.Now(), conns: map[*conn]struct{}{}, newNap: newNap}
-	return e, nil
+	e := &engine{o: o, reqs: reqs, hosts: hosts, epoch: time.Now(), conns: map[io.Closer]struct{}{}}
+	e.newNap, e.dialContext = newNap, new(net.Dialer).DialContext
+	e.http2, err = e.preparedHTTP2()
+	return e, err
 }
 
 // now returns nanoseconds of monotonic time.
 func (e *engine) now() int64 { return int64(time.Since(e.epoch)) }
 
 func (e *engine) request(j job) *request { return &e.reqs[j.index%int64(len(e.reqs))] }
+
+// inFlight is how many requests there may be at once.
+func (e *engine) inFlight() int {
+	if e.http2 {
+		return e.o.Connections * e.o.Streams
+	}
+	return e.o.Connections
+}
 
 // phase is one stretch of load: the warm-up or the measurement.
 type phase struct {

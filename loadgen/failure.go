@@ -24,9 +24,9 @@ const (
 	ClassConnect  Class = "connect"  // any other failure to connect
 	ClassTLS      Class = "tls"      // the handshake failed
 	ClassTimeout  Class = "timeout"  // not answered within Options.Timeout
-	ClassReset    Class = "reset"    // the peer reset the connection
+	ClassReset    Class = "reset"    // the peer reset the connection, or the stream
 	ClassClosed   Class = "closed"   // the peer closed it before the answer was whole
-	ClassProtocol Class = "protocol" // the answer is not HTTP/1.1
+	ClassProtocol Class = "protocol" // the answer is not HTTP
 	ClassUnsent   Class = "unsent"   // open loop: due, but no connection was free for Options.Drain after the last was due
 	ClassOther    Class = "other"
 )
@@ -66,9 +66,11 @@ func classify(err error) Class {
 		return ClassTLS
 	case errors.As(err, &op) && op.Op == "dial": // a Transport's
 		return ClassConnect
-	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, errReset):
 		return ClassReset
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed):
+	case errors.Is(err, errMalformed):
+		return ClassProtocol
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed), errors.Is(err, errGoAway):
 		return ClassClosed
 	case errors.Is(err, errUnsent):
 		return ClassUnsent

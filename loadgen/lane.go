@@ -44,7 +44,7 @@ func (l *socketLane) exchange(ctx context.Context, j job) (int64, answer, error)
 		kept := l.conns[r.host] != nil
 		if !kept {
 			began := l.e.now()
-			c, err := l.e.dial(ctx, l.e.hosts[r.host])
+			c, err := l.e.dial(ctx, r.host)
 			if err != nil {
 				return began, answer{}, err
 			}

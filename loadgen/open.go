@@ -11,24 +11,35 @@ import (
 // send buffer, so that the write cannot block the schedule.
 const directBytes = 4 << 10
 
-// openLoop sends requests when they are due. The pacer hands each to an idle worker, to a new
-// one while there are fewer than Connections, or to the backlog, which workers take from when
+// sender carries one request at a time for the open loop: a worker, or a stream of HTTP/2.
+type sender interface {
+	// hold is called with openLoop.mu held, when an idle sender is about to be assigned a job.
+	hold()
+	// assign gives an idle sender a job, after hold.
+	assign(j job, rec *recorder)
+	// ready reports whether it can be idle: else it has to end.
+	ready() bool
+}
+
+// openLoop sends requests when they are due. The pacer hands each to an idle sender, to a new
+// one while there are fewer than there may be, or to the backlog, which senders take from when
 // they have an answer.
 //
 // Lock order: openLoop.mu, then worker.mu.
 type openLoop struct {
 	e      *engine
-	ctx    context.Context // of the run; workers outlive a phase
-	direct bool            // the pacer writes requests itself
-	wg     sync.WaitGroup
+	ctx    context.Context // of the run; senders outlive a phase
+	direct bool            // the pacer writes requests of HTTP/1.1 itself
+	pool   *pool           // over HTTP/2; else nil
+	wg     sync.WaitGroup  // of workers
 
 	mu      sync.Mutex // guards all below
 	rec     *recorder
 	due     func() int64 // when the job head was due; called once for each job, in order
 	head    int64        // the backlog is the jobs head <= index < tail
 	tail    int64        // jobs before it were due
-	idle    []*worker    // last in, first out: hot connections first
-	workers int
+	idle    []sender     // last in, first out: hot connections first
+	senders int
 	pending int64         // due and not ended
 	quiet   chan struct{} // closed when drained; nil while pacing
 }
@@ -37,6 +48,9 @@ func newOpenLoop(ctx context.Context, e *engine) *openLoop {
 	l := &openLoop{e: e, ctx: ctx, direct: e.o.Transport == nil && len(e.hosts) == 1}
 	for _, r := range e.reqs {
 		l.direct = l.direct && len(r.wire) <= directBytes
+	}
+	if e.http2 {
+		l.pool = newPool(ctx, e, l)
 	}
 	return l
 }
@@ -117,25 +131,21 @@ func (l *openLoop) release() {
 	l.pending++
 	switch n := len(l.idle); {
 	case n > 0:
-		j := l.oldest()
-		w := l.idle[n-1]
+		j, rec := l.oldest(), l.rec
+		s := l.idle[n-1]
 		l.idle = l.idle[:n-1]
-		if !l.direct {
-			l.mu.Unlock()
-			w.jobs <- j
+		s.hold()
+		l.mu.Unlock()
+		s.assign(j, rec)
+	case l.senders < l.e.inFlight():
+		j, rec, i := l.oldest(), l.rec, l.senders
+		l.senders++
+		l.mu.Unlock()
+		if l.pool != nil {
+			l.pool.stream(i).assign(j, rec)
 			return
 		}
-		rec := l.rec
-		w.mu.Lock()
-		l.mu.Unlock()
-		w.assign(j, rec)
-		w.mu.Unlock()
-	case l.workers < l.e.o.Connections:
-		j := l.oldest()
-		rec, id := l.rec, l.workers
-		l.workers++
-		l.mu.Unlock()
-		w := &worker{l: l, lane: l.e.newLane(id), jobs: make(chan job, 1)}
+		w := &worker{l: l, lane: l.e.newLane(i), jobs: make(chan job, 1)}
 		l.wg.Go(func() { w.run(j, rec) })
 	default:
 		l.mu.Unlock()
@@ -149,9 +159,15 @@ func (l *openLoop) oldest() job {
 	return j
 }
 
-// next ends a worker's job and gives it the oldest of the backlog. Without one the worker is
+// more is for streams of HTTP/2.
+func (l *openLoop) more(s *stream) (job, *recorder, bool) {
+	j, rec, ok, _ := l.next(s)
+	return j, rec, ok
+}
+
+// next ends a sender's job and gives it the oldest of the backlog. Without one the sender is
 // idle if it can be, else it has to end.
-func (l *openLoop) next(w *worker) (j job, rec *recorder, ok, idle bool) {
+func (l *openLoop) next(s sender) (j job, rec *recorder, ok, idle bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.pending--
@@ -161,14 +177,14 @@ func (l *openLoop) next(w *worker) (j job, rec *recorder, ok, idle bool) {
 	}
 	switch {
 	case l.ctx.Err() != nil:
-		l.workers--
+		l.senders--
 	case l.head < l.tail:
 		return l.oldest(), l.rec, true, false
-	case w.lane.ready():
-		l.idle = append(l.idle, w)
+	case s.ready():
+		l.idle = append(l.idle, s)
 		return job{}, nil, false, true
 	default:
-		l.workers--
+		l.senders--
 	}
 	return job{}, nil, false, false
 }
@@ -178,9 +194,9 @@ func (l *openLoop) retire(w *worker) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i, v := range l.idle {
-		if v == w {
+		if v == sender(w) {
 			l.idle = append(l.idle[:i], l.idle[i+1:]...)
-			l.workers--
+			l.senders--
 			return true
 		}
 	}
@@ -235,4 +251,9 @@ func (l *openLoop) load() (inFlight, backlog int64) {
 	return l.pending - backlog, backlog
 }
 
-func (l *openLoop) wait() { l.wg.Wait() }
+func (l *openLoop) wait() {
+	l.wg.Wait()
+	if l.pool != nil {
+		l.pool.wg.Wait()
+	}
+}

@@ -221,7 +221,7 @@ func TestOpenLoopIdleConnectionClosed(t *testing.T) {
 		h := newHandLoop(t, Options{Targets: []Target{{Method: method, URL: "http://" + addr}}, Rate: 1})
 		for range 5 {
 			h.release()
-			h.until("the connection is given up", func() bool { return h.workers == 0 })
+			h.until("the connection is given up", func() bool { return h.senders == 0 })
 		}
 		if r := h.end(); r.Answered != 5 || r.Failed != 0 || h.e.connects.Load() != 5 {
 			t.Errorf("%s: %d answered over %d connections, %+v", method, r.Answered, h.e.connects.Load(), r.Failures)
@@ -246,7 +246,7 @@ func TestOpenLoopUnaskedAnswer(t *testing.T) {
 		h.release()
 		h.until("the answer is there", func() bool { return len(h.idle) == 1 })
 		answered <- struct{}{}
-		h.until("the connection is given up", func() bool { return h.workers == 0 })
+		h.until("the connection is given up", func() bool { return h.senders == 0 })
 	}
 	if r := h.end(); r.Answered != 4 || r.Statuses[200] != 4 || r.Failed != 0 || served.Load() != 4 || h.e.connects.Load() != 4 {
 		t.Errorf("served %d over %d connections; %v, %+v", served.Load(), h.e.connects.Load(), r.Statuses, r.Failures)

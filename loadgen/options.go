@@ -1,6 +1,7 @@
 package loadgen
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 // Limits of Options.
 const (
 	MaxConnections = 1 << 16
+	MaxStreams     = 1000
 	MaxRate        = 1e6  // requests per second
 	MinRate        = 1e-4 // requests per second
 	maxDuration    = 24 * time.Hour
@@ -38,8 +40,17 @@ type Options struct {
 
 	// Connections is the number of concurrent requests in the closed loop (default 50) and
 	// the most of them in the open loop (default 1,000; it starts with few). Each has one
-	// connection to each host among the Targets. At most MaxConnections.
+	// connection to each host among the Targets; over HTTP/2 it is such connections, each with
+	// Streams requests at once. At most MaxConnections.
 	Connections int
+
+	// Protocol is the version of HTTP. Default: ProtocolAuto.
+	Protocol Protocol
+
+	// Streams is how many requests each connection of HTTP/2 has at once, so that Connections x
+	// Streams are under way at most; fewer where the server allows fewer. Over HTTP/1.1 it is 1. Default 1, at most
+	// MaxStreams.
+	Streams int
 
 	// Requests ends the run after that many measured requests. Default: no bound, or 200
 	// where Duration is 0 too (as hey).
@@ -151,7 +162,7 @@ func (o Options) normal() (Options, error) {
 	case o.ProgressInterval < 0:
 		return bad("ProgressInterval", "%v; it must be positive, or 0 for 1 s", o.ProgressInterval)
 	}
-	if err := o.normalArrivals(); err != nil {
+	if err := cmp.Or(o.normalArrivals(), o.normalProtocol()); err != nil {
 		return o, err
 	}
 	if o.Connections == 0 {

@@ -7,7 +7,9 @@ import "time"
 type Result struct {
 	Targets     []string      `json:"targets"` // "GET http://..."
 	Connections int           `json:"connections"`
-	Rate        float64       `json:"rate,omitempty"` // asked for, on average; 0: closed loop
+	Protocol    Protocol      `json:"protocol,omitempty"` // that was spoken; none with Options.Transport or Call
+	Streams     int           `json:"streams,omitempty"`  // of each connection; HTTP/2 only
+	Rate        float64       `json:"rate,omitempty"`     // asked for, on average; 0: closed loop
 	Arrivals    Arrivals      `json:"arrivals,omitempty"`
 	Seed        uint64        `json:"seed,omitempty"`   // of ArrivalsPoisson
 	Stages      []Stage       `json:"stages,omitempty"` // of Options

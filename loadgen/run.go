@@ -40,7 +40,8 @@ func (e *engine) load(caller context.Context) *Result {
 		e.closeConns()
 	})
 
-	var l loop = &closedLoop{e: e}
+	e.negotiate(ctx)
+	var l loop = newClosedLoop(ctx, e)
 	if o.Rate > 0 {
 		l = newOpenLoop(ctx, e)
 	}
@@ -65,6 +66,12 @@ func (e *engine) load(caller context.Context) *Result {
 	res.Started, res.Interrupted = started, interrupted
 	res.Connections, res.Rate, res.Timeout, res.Warmup = o.Connections, o.Rate, o.Timeout, o.Warmup
 	res.Arrivals, res.Seed, res.Stages = o.Arrivals, o.Seed, o.Stages
+	switch {
+	case e.http2:
+		res.Protocol, res.Streams = ProtocolHTTP2, o.Streams
+	case o.Transport == nil && o.Call == nil:
+		res.Protocol = ProtocolHTTP1
+	}
 	res.Connects = e.connects.Load()
 	for _, r := range e.reqs {
 		res.Targets = append(res.Targets, r.target.Method+" "+r.target.URL)
@@ -76,7 +83,7 @@ func (e *engine) load(caller context.Context) *Result {
 func Check(o Options) error {
 	o, err := o.normal()
 	if err == nil {
-		_, _, err = prepare(o)
+		_, err = newEngine(o)
 	}
 	return err
 }

@@ -10,15 +10,18 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+
+	"golang.org/x/net/http2/hpack"
 )
 
 // request is a Target made ready to send.
 type request struct {
-	host       int    // index into hosts of the run
-	wire       []byte // head and body as HTTP/1.1 sends them
-	head       bool   // the answer has no body
-	replayable bool   // may be sent again when a kept connection turns out to be dead
-	target     Target // for Options.Transport
+	host       int                 // index into hosts of the run
+	wire       []byte              // head and body as HTTP/1.1 sends them
+	head       bool                // the answer has no body
+	replayable bool                // may be sent again when a kept connection turns out to be dead
+	target     Target              // for Options.Transport
+	fields     []hpack.HeaderField // for HTTP/2; nil: not made yet
 }
 
 // host is where a connection goes.

@@ -72,8 +72,23 @@ func (w *worker) calm() {
 	}
 }
 
-// assign sends a job on an idle direct worker's connection. The pacer calls it with mu held.
+// ready reports whether the next request can be sent on what stands.
+func (w *worker) ready() bool { return w.lane.ready() }
+
+// hold keeps a direct worker that finds its connection dead from ending before it has its job.
+func (w *worker) hold() {
+	if w.l.direct {
+		w.mu.Lock()
+	}
+}
+
+// assign hands an idle worker a job; on a direct one's connection it is sent at once.
 func (w *worker) assign(j job, rec *recorder) {
+	if !w.l.direct {
+		w.jobs <- j
+		return
+	}
+	defer w.mu.Unlock()
 	e := w.l.e
 	s := w.lane.(*socketLane)
 	w.assigned, w.job, w.sent, w.rec = true, j, e.now(), rec

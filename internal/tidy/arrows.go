@@ -61,8 +61,8 @@ var arrows = []arrow{
 	{"reqtrace", []string{"reqtrace/region", "golang.org/x/exp/trace"}},
 	{"reqtrace/region", nil},
 	{"reqtrace/verdict", []string{"reqtrace", "internal/textfmt"}},
+	{"loadgen", []string{"github.com/HdrHistogram/hdrhistogram-go", "golang.org/x/net/http2", "golang.org/x/net/http2/hpack"}},
 	{"tailstat", nil},
-	{"loadgen", []string{"github.com/HdrHistogram/hdrhistogram-go"}},
 
 	// Inside.
 	{"internal/page", []string{

@@ -1,0 +1,329 @@
+package loadgen
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+)
+
+const (
+	// muxWindow is what a server may send ahead: so much that the client never holds it up, since what
+	// comes is counted and thrown away.
+	muxWindow = 1 << 30
+	// muxFrameBytes is the largest frame that we take: HTTP/2's default.
+	muxFrameBytes = 16 << 10
+	// muxHeaderBytes is the longest field of an answer's header that we take.
+	muxHeaderBytes = 1 << 20
+	// muxLastID is the last number that a stream can have.
+	muxLastID = 1<<31 - 1
+)
+
+var (
+	errMalformed = errors.New("malformed HTTP/2")
+	errReset     = errors.New("the server reset the stream")
+	errGoAway    = errors.New("the server ended the connection (GOAWAY)")
+)
+
+// muxState is how far a connection has come. It only rises.
+type muxState int
+
+const (
+	muxOpening muxState = iota // not connected, or the server's SETTINGS are not there: requests wait in pending
+	muxOpen
+	muxClosing // takes no more requests: those under way end, then it closes
+	muxClosed
+)
+
+// muxConn is a connection of HTTP/2. Frames and header compression are those of x/net. The goroutine
+// of run, its reader, reads all of it; anybody may start a request.
+type muxConn struct {
+	p    *pool
+	line *line
+	host int
+
+	// Owned by the reader.
+	frames  *http2.Framer
+	header  *hpack.Decoder
+	status  int   // of the header block that is being read
+	headEnd bool  // that block ends its stream
+	got     int64 // when the last bytes came
+	credit  uint32
+	goAway  http2.ErrCode
+	gone    bool // the server said goAway
+
+	wake chan struct{} // for the goroutine that writes, where there is one; nil: whoever has a request does
+
+	mu             sync.Mutex // guards all below
+	state          muxState
+	nc             net.Conn  // set once, before the state muxOpen
+	pending        []*stream // what waits for a stream, oldest first: at most Streams
+	streams        map[uint32]*stream
+	oldest, newest *stream // of streams, by when they were sent
+	nextID         uint32
+	most           int   // streams at a time
+	armed          int64 // when the reader looks for time-outs; 0: never
+
+	writer  *http2.Framer // writes to out
+	encoder *hpack.Encoder
+	block   bytes.Buffer // a header, encoded
+	out     []byte       // to be written
+	spare   []byte
+	writing bool  // somebody writes, and will write what comes to out meanwhile
+	window  int64 // what the server lets us send, on the whole connection
+	initial int64 // and at first on each stream
+	frame   int   // the longest frame that the server takes
+	blocked []*stream
+}
+
+func newMuxConn(l *line, host int) *muxConn {
+	c := &muxConn{
+		p: l.p, line: l, host: host, nextID: 1, most: l.p.e.o.Streams, streams: map[uint32]*stream{},
+		window: 65535, initial: 65535, frame: muxFrameBytes, // until the server's SETTINGS: RFC 9113, 6.5.2
+	}
+	c.writer = http2.NewFramer((*muxOut)(c), nil)
+	c.encoder = hpack.NewEncoder(&c.block)
+	c.header = hpack.NewDecoder(4096, c.field)
+	c.header.SetMaxStringLength(muxHeaderBytes)
+	if !l.p.direct {
+		c.wake = make(chan struct{}, 1)
+	}
+	return c
+}
+
+// muxOut is where a muxConn's frames are put together.
+type muxOut muxConn
+
+func (o *muxOut) Write(b []byte) (int, error) {
+	o.out = append(o.out, b...)
+	return len(b), nil
+}
+
+// run connects, reads until the connection ends, and ends what is still on it then.
+func (c *muxConn) run() {
+	e := c.p.e
+	nc, err := e.connected(c.p.ctx, c.host)
+	if err == nil {
+		if err = e.track(nc); err == nil {
+			err = c.serve(nc)
+			e.drop(nc)
+		}
+	}
+	at := e.now()
+	c.mu.Lock()
+	opened := c.state >= muxOpen
+	c.state = muxClosed
+	over, waiting := c.abandoned(0), c.pending
+	c.pending = nil
+	c.mu.Unlock()
+	c.line.forget(c)
+	if !opened && e.o.Rate == 0 {
+		sleep(c.p.ctx, redial) // so that a service that is down is not hammered
+	}
+	for _, s := range over {
+		// As for HTTP/1.1: the server closed the connection just as the request went out.
+		s.retry(c, at, s.req.replayable && c.got < s.sent && s.id > 1, err)
+	}
+	for _, s := range waiting {
+		s.retry(c, at, opened, err)
+	}
+}
+
+// abandoned takes the streams above an id off the connection, oldest first. Called with mu held.
+func (c *muxConn) abandoned(above uint32) (over []*stream) {
+	for s := c.oldest; s != nil; {
+		next := s.next
+		if s.id > above {
+			c.remove(s)
+			over = append(over, s)
+		}
+		s = next
+	}
+	return over
+}
+
+// serve reads frames until the connection ends, and says why it did.
+func (c *muxConn) serve(nc net.Conn) error {
+	if c.wake != nil {
+		done := make(chan struct{})
+		defer close(done)
+		c.p.wg.Go(func() { c.writeOn(done) })
+	}
+	c.mu.Lock()
+	c.nc = nc
+	c.out = append(c.out, http2.ClientPreface...)
+	err := errors.Join(
+		c.writer.WriteSettings(http2.Setting{ID: http2.SettingEnablePush}, http2.Setting{ID: http2.SettingInitialWindowSize, Val: muxWindow}),
+		c.writer.WriteWindowUpdate(0, muxWindow),
+		nc.SetReadDeadline(c.p.time(c.p.e.now()).Add(c.p.e.o.Timeout)))
+	c.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	c.frames = http2.NewFramer(nil, bufio.NewReaderSize((*muxIn)(c), readBufferBytes))
+	c.frames.SetReuseFrames()
+	c.frames.SetMaxReadFrameSize(muxFrameBytes)
+	for first := true; ; first = false {
+		f, err := c.frames.ReadFrame()
+		if _, settings := f.(*http2.SettingsFrame); first && err == nil && !settings {
+			err = fmt.Errorf("%w: the server's first frame is %v, not SETTINGS", errMalformed, f.Header().Type)
+		}
+		var of http2.StreamError
+		switch {
+		case err == nil:
+			err = c.received(f)
+		case errors.As(err, &of):
+			err = c.broken(of.StreamID, of.Code, fmt.Errorf("%w: %w", errMalformed, of))
+		case first && errors.Is(err, io.EOF):
+			return fmt.Errorf("the server closed the connection instead of speaking HTTP/2: %w", err)
+		}
+		if err != nil {
+			return c.cause(err)
+		}
+	}
+}
+
+// cause puts a reason for the end of the connection in terms of [classify].
+func (c *muxConn) cause(err error) error {
+	var broken http2.ConnectionError
+	switch {
+	case errors.As(err, &broken), errors.Is(err, http2.ErrFrameTooLarge):
+		return fmt.Errorf("%w: %w", errMalformed, err)
+	case c.gone:
+		return fmt.Errorf("%w: %v", errGoAway, c.goAway)
+	}
+	return err
+}
+
+// muxIn is what the reader's frames are read from. Before it blocks, what the frames read so far have
+// given to write is written.
+type muxIn muxConn
+
+func (in *muxIn) Read(b []byte) (int, error) {
+	c := (*muxConn)(in)
+	for {
+		c.flush()
+		n, err := c.nc.Read(b)
+		if n > 0 {
+			c.got = c.p.e.now()
+			return n, nil
+		}
+		if err != nil && (!errors.Is(err, os.ErrDeadlineExceeded) || !c.expire()) {
+			return 0, err
+		}
+	}
+}
+
+// expire ends the requests whose time is over; false before the connection is open, when the time-out is its own.
+func (c *muxConn) expire() bool {
+	now := c.p.e.now()
+	c.mu.Lock()
+	if c.state == muxOpening {
+		c.mu.Unlock()
+		return false
+	}
+	var over, moved []*stream
+	dead := false
+	for s := c.oldest; s != nil && s.timeout() <= now; s = c.oldest {
+		c.remove(s)
+		over = append(over, s)
+		_ = c.writer.WriteRSTStream(s.id, http2.ErrCodeCancel)
+		dead = dead || c.got < s.sent
+	}
+	for len(c.streams) == 0 && len(c.pending) > 0 && c.pending[0].timeout() <= now { // the server allows none
+		over = append(over, c.pending[0])
+		c.pending = c.pending[1:]
+	}
+	if dead && c.state == muxOpen {
+		// Not a byte came since the request was sent: what follows has better chances on another.
+		c.state = muxClosing
+		moved, c.pending = c.pending, nil
+	}
+	c.proceed(now)
+	c.armed = 0
+	c.arm()
+	c.mu.Unlock()
+	if dead {
+		c.line.forget(c)
+	}
+	for _, s := range over {
+		s.end(c, now, answer{}, os.ErrDeadlineExceeded)
+	}
+	for _, s := range moved {
+		s.line.send(s, c)
+	}
+	return true
+}
+
+// arm sets the reader's deadline to the first request's, unless there is one, which is no later: it is
+// moved once in a Timeout. Called with mu held.
+func (c *muxConn) arm() {
+	if c.armed != 0 || c.state == muxOpening {
+		return
+	}
+	at := time.Time{}
+	switch {
+	case c.oldest != nil:
+		c.armed = c.oldest.timeout()
+	case len(c.pending) > 0:
+		c.armed = c.pending[0].timeout()
+	}
+	if c.armed != 0 {
+		at = c.p.time(c.armed)
+	}
+	_ = c.nc.SetReadDeadline(at) // a dead connection shows at the next read
+}
+
+// remove takes a stream off the connection. Called with mu held.
+func (c *muxConn) remove(s *stream) {
+	delete(c.streams, s.id)
+	if s.prev != nil {
+		s.prev.next = s.next
+	} else {
+		c.oldest = s.next
+	}
+	if s.next != nil {
+		s.next.prev = s.prev
+	} else {
+		c.newest = s.prev
+	}
+	s.prev, s.next = nil, nil
+	if s.rest != nil {
+		s.rest = nil
+		for i, b := range c.blocked {
+			if b == s {
+				c.blocked = append(c.blocked[:i], c.blocked[i+1:]...)
+				break
+			}
+		}
+	}
+}
+
+// proceed sends what waits for a stream, and closes a connection that is to be closed once nothing is
+// on it. Called with mu held, by the reader.
+func (c *muxConn) proceed(now int64) {
+	for c.state == muxOpen && len(c.pending) > 0 && len(c.streams) < c.most {
+		s := c.pending[0]
+		c.pending = c.pending[1:]
+		c.open(s, now)
+	}
+	if c.state == muxClosing && len(c.streams) == 0 {
+		c.nc.Close()
+	}
+}
+
+// field sees a field of the header that is being read.
+func (c *muxConn) field(f hpack.HeaderField) {
+	if f.Name == ":status" && len(f.Value) == 3 && f.Value[0] != '-' && f.Value[0] != '+' {
+		c.status, _ = strconv.Atoi(f.Value)
+	}
+}

@@ -1,0 +1,219 @@
+package loadgen
+
+import (
+	"fmt"
+
+	"golang.org/x/net/http2"
+)
+
+// received handles a frame. Its error ends the connection.
+func (c *muxConn) received(f http2.Frame) error {
+	switch f := f.(type) {
+	case *http2.HeadersFrame:
+		c.status, c.headEnd = 0, f.StreamEnded()
+		return c.head(f.StreamID, f.HeaderBlockFragment(), f.HeadersEnded())
+	case *http2.ContinuationFrame:
+		return c.head(f.StreamID, f.HeaderBlockFragment(), f.HeadersEnded())
+	case *http2.DataFrame:
+		return c.data(f)
+	case *http2.SettingsFrame:
+		return c.settings(f)
+	case *http2.WindowUpdateFrame:
+		c.widen(f.StreamID, int64(f.Increment))
+	case *http2.RSTStreamFrame:
+		return c.broken(f.StreamID, http2.ErrCode(0), resetError(f.ErrCode))
+	case *http2.GoAwayFrame:
+		c.leave(f)
+	case *http2.PingFrame:
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if !f.IsAck() {
+			return c.writer.WritePing(true, f.Data)
+		}
+	case *http2.PushPromiseFrame:
+		return http2.ConnectionError(http2.ErrCodeProtocol) // we said that we take none
+	}
+	return nil
+}
+
+// resetError is a stream's end by the server.
+type resetError http2.ErrCode
+
+func (e resetError) Error() string { return fmt.Sprintf("%v: %v", errReset, http2.ErrCode(e)) }
+
+func (e resetError) Unwrap() error { return errReset }
+
+// head handles a part of a header block: an answer's, an informational one's, or a trailer.
+func (c *muxConn) head(id uint32, fragment []byte, ended bool) error {
+	if _, err := c.header.Write(fragment); err != nil {
+		return fmt.Errorf("%w: %w", errMalformed, err)
+	}
+	if !ended {
+		return nil
+	}
+	if err := c.header.Close(); err != nil {
+		return fmt.Errorf("%w: %w", errMalformed, err)
+	}
+	c.mu.Lock()
+	s := c.streams[id]
+	wrong := ""
+	switch {
+	case s == nil: // given up
+	case s.status != 0:
+		if !c.headEnd {
+			wrong = "a second header that ends nothing"
+		}
+	case c.status >= 200:
+		s.status = c.status
+	case c.status < 100:
+		wrong = "no status"
+	case c.headEnd:
+		wrong = "an informational answer alone"
+	}
+	if s == nil || wrong == "" && !c.headEnd {
+		c.mu.Unlock()
+		return nil
+	}
+	if wrong != "" {
+		c.mu.Unlock()
+		return c.broken(id, http2.ErrCodeProtocol, fmt.Errorf("%w: %s", errMalformed, wrong))
+	}
+	c.answered(s)
+	return nil
+}
+
+// data counts what an answer's body brings, and gives it back to the server's windows.
+func (c *muxConn) data(f *http2.DataFrame) error {
+	c.mu.Lock()
+	n := f.Length // padding counts
+	if c.credit += n; c.credit >= muxWindow/2 {
+		_ = c.writer.WriteWindowUpdate(0, c.credit)
+		c.credit = 0
+	}
+	s := c.streams[f.StreamID]
+	switch {
+	case s == nil:
+		c.mu.Unlock()
+		return nil
+	case s.status == 0:
+		c.mu.Unlock()
+		return c.broken(f.StreamID, http2.ErrCodeProtocol, fmt.Errorf("%w: a body before its header", errMalformed))
+	}
+	s.bytes += int64(len(f.Data()))
+	if f.StreamEnded() {
+		c.answered(s)
+		return nil
+	}
+	if s.credit += n; s.credit >= muxWindow/2 {
+		_ = c.writer.WriteWindowUpdate(s.id, s.credit)
+		s.credit = 0
+	}
+	c.mu.Unlock()
+	return nil
+}
+
+// answered ends a stream whose answer is whole. Called with mu held, which it releases.
+func (c *muxConn) answered(s *stream) {
+	if s.rest != nil { // the server did not wait for it
+		_ = c.writer.WriteRSTStream(s.id, http2.ErrCodeNo)
+	}
+	c.remove(s)
+	c.proceed(c.got)
+	c.mu.Unlock()
+	s.end(c, c.got, answer{status: s.status, bytes: s.bytes}, nil)
+}
+
+// broken ends a stream that failed: the server reset it, or, where code is not 0, we do.
+func (c *muxConn) broken(id uint32, code http2.ErrCode, err error) error {
+	c.mu.Lock()
+	s := c.streams[id]
+	if s == nil {
+		c.mu.Unlock()
+		return nil
+	}
+	if code != 0 {
+		_ = c.writer.WriteRSTStream(id, code)
+	}
+	c.remove(s)
+	c.proceed(c.got)
+	c.mu.Unlock()
+	s.retry(c, c.got, err == resetError(http2.ErrCodeRefusedStream), err) // it was not processed: RFC 9113, 8.7
+	return nil
+}
+
+// leave handles GOAWAY: what the server will not process goes to another connection.
+func (c *muxConn) leave(f *http2.GoAwayFrame) {
+	c.gone, c.goAway = true, f.ErrCode
+	last := f.LastStreamID
+	c.mu.Lock()
+	if c.state < muxClosing {
+		c.state = muxClosing
+	}
+	over := c.abandoned(last)
+	moved := c.pending
+	c.pending = nil
+	c.proceed(c.got)
+	c.mu.Unlock()
+	c.line.forget(c)
+	for _, s := range over {
+		s.retry(c, c.got, true, fmt.Errorf("%w: %v", errGoAway, c.goAway))
+	}
+	for _, s := range moved {
+		s.retry(c, c.got, true, fmt.Errorf("%w: %v", errGoAway, c.goAway))
+	}
+}
+
+// settings takes the server's. The first make the connection open.
+func (c *muxConn) settings(f *http2.SettingsFrame) error {
+	if f.IsAck() {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	err := f.ForeachSetting(func(s http2.Setting) error {
+		if err := s.Valid(); err != nil {
+			return err
+		}
+		switch s.ID {
+		case http2.SettingHeaderTableSize:
+			c.encoder.SetMaxDynamicTableSizeLimit(s.Val)
+		case http2.SettingMaxConcurrentStreams:
+			c.most = min(c.p.e.o.Streams, int(s.Val))
+		case http2.SettingMaxFrameSize:
+			c.frame = int(s.Val)
+		case http2.SettingInitialWindowSize:
+			for _, b := range c.streams {
+				b.window += int64(s.Val) - c.initial
+			}
+			c.initial = int64(s.Val)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := c.writer.WriteSettingsAck(); err != nil {
+		return err
+	}
+	now := c.p.e.now()
+	if c.state == muxOpening {
+		c.state = muxOpen
+	}
+	c.proceed(now)
+	c.pump()
+	c.armed = 0
+	c.arm()
+	return nil
+}
+
+// widen lets more of the requests' bodies out.
+func (c *muxConn) widen(id uint32, by int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if id == 0 {
+		c.window += by
+	} else if s := c.streams[id]; s != nil {
+		s.window += by
+	}
+	c.pump()
+}

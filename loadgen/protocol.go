@@ -1,0 +1,197 @@
+package loadgen
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+)
+
+// Protocol is the version of HTTP that the built-in client speaks.
+type Protocol int
+
+// The protocols. In JSON they have the names of ALPN.
+const (
+	// ProtocolAuto is HTTP/2 where all Targets are https and their servers offer it (ALPN), else
+	// HTTP/1.1: as curl does. One run speaks one protocol, which the Result has.
+	ProtocolAuto Protocol = iota
+	// ProtocolHTTP1 is HTTP/1.1.
+	ProtocolHTTP1
+	// ProtocolHTTP2 is HTTP/2: over TLS by ALPN, over plain TCP with prior knowledge (h2c).
+	ProtocolHTTP2
+)
+
+var protocolText = []string{"auto", "http/1.1", "h2"}
+
+func (p Protocol) String() string { return enumString(int(p), protocolText, "Protocol") }
+
+// MarshalText writes auto, http/1.1 or h2.
+func (p Protocol) MarshalText() ([]byte, error) { return enumMarshal(int(p), protocolText, "protocol") }
+
+// UnmarshalText reads what MarshalText writes.
+func (p *Protocol) UnmarshalText(b []byte) error {
+	i, err := enumUnmarshal(b, protocolText, "protocol")
+	*p = Protocol(i)
+	return err
+}
+
+// normalProtocol checks the options of the protocol.
+func (o *Options) normalProtocol() *OptionError {
+	bad := func(option, format string, a ...any) *OptionError {
+		return &OptionError{option, fmt.Sprintf(format, a...)}
+	}
+	switch {
+	case o.Protocol < 0 || int(o.Protocol) >= len(protocolText):
+		return bad("Protocol", "%d; it is ProtocolAuto, ProtocolHTTP1 or ProtocolHTTP2", int(o.Protocol))
+	case o.Protocol != ProtocolAuto && (o.Transport != nil || o.Call != nil):
+		return bad("Protocol", "it is the built-in client's, which Transport and Call stand for; leave it out")
+	case o.Protocol == ProtocolHTTP2 && o.DisableKeepAlive:
+		return bad("DisableKeepAlive", "HTTP/2 keeps its connections; leave it out, or choose ProtocolHTTP1")
+	case o.Streams < 0 || o.Streams > MaxStreams:
+		return bad("Streams", "%d; it goes from 1 to %d", o.Streams, MaxStreams)
+	case o.Streams > 1 && o.Protocol == ProtocolHTTP1:
+		return bad("Streams", "%d, but HTTP/1.1 has one request at a time on a connection; leave it out", o.Streams)
+	}
+	o.Streams = max(o.Streams, 1)
+	return nil
+}
+
+// preparedHTTP2 prepares the requests for HTTP/2 where it may be spoken; it reports whether it may.
+func (e *engine) preparedHTTP2() (bool, error) {
+	o := &e.o
+	if o.Protocol == ProtocolHTTP1 || o.Transport != nil || o.Call != nil || o.DisableKeepAlive {
+		return false, nil
+	}
+	if o.Protocol == ProtocolAuto && slices.ContainsFunc(e.hosts, func(h host) bool { return h.tls == "" }) {
+		return false, nil
+	}
+	for i := range e.reqs {
+		var err error
+		if e.reqs[i].fields, err = e.reqs[i].target.fields(); err == nil {
+			continue
+		}
+		if o.Protocol == ProtocolAuto {
+			return false, nil
+		}
+		return false, &OptionError{fmt.Sprintf("Targets[%d]", i), err.Error()}
+	}
+	return true, nil
+}
+
+// fields are the header of a request as HTTP/2 has it (RFC 9113, 8.2 and 8.3.1).
+func (t Target) fields() ([]hpack.HeaderField, error) {
+	r, err := t.httpRequest()
+	if err != nil {
+		return nil, err
+	}
+	fs := []hpack.HeaderField{
+		{Name: ":method", Value: r.Method},
+		{Name: ":scheme", Value: r.URL.Scheme},
+		{Name: ":authority", Value: r.Host},
+		{Name: ":path", Value: r.URL.RequestURI()},
+	}
+	if r.Header.Get("User-Agent") == "" {
+		fs = append(fs, hpack.HeaderField{Name: "user-agent", Value: "evenkeel"})
+	}
+	for k, vs := range r.Header {
+		switch k {
+		case "Upgrade", "Keep-Alive", "Proxy-Connection":
+			return nil, fmt.Errorf("header %s is one of HTTP/1.1's connections; HTTP/2 has none of them: leave it out, or choose HTTP/1.1", k)
+		}
+		for _, v := range vs {
+			fs = append(fs, hpack.HeaderField{Name: strings.ToLower(k), Value: v})
+		}
+	}
+	switch n := len(t.Body); {
+	case n > 0, t.Method == http.MethodPost, t.Method == http.MethodPut, t.Method == http.MethodPatch:
+		fs = append(fs, hpack.HeaderField{Name: "content-length", Value: fmt.Sprint(n)})
+	}
+	return fs, nil
+}
+
+var errNoHTTP2 = errors.New("the server does not offer HTTP/2 (h2, by ALPN)")
+
+// negotiate decides between HTTP/1.1 and HTTP/2 where that is left to the servers: it connects to
+// each once, and the run's first connections are those. A server that cannot be reached decides for
+// HTTP/1.1: its requests will fail either way.
+func (e *engine) negotiate(ctx context.Context) {
+	if !e.http2 || e.o.Protocol == ProtocolHTTP2 {
+		return
+	}
+	offered := make([]bool, len(e.hosts))
+	var wg sync.WaitGroup
+	e.first = make([]net.Conn, len(e.hosts))
+	for i, h := range e.hosts {
+		wg.Go(func() {
+			nc, err := e.connect(ctx, h, http2.NextProtoTLS, "http/1.1")
+			if err == nil {
+				offered[i] = nc.(*tls.Conn).ConnectionState().NegotiatedProtocol == http2.NextProtoTLS
+				e.first[i] = nc
+			}
+		})
+	}
+	wg.Wait()
+	e.http2 = !slices.Contains(offered, false)
+	for i, nc := range e.first {
+		if nc != nil && offered[i] != e.http2 {
+			nc.Close()
+			e.first[i] = nil
+		}
+	}
+}
+
+// connected returns a connection to a host: negotiate's, or a new one.
+func (e *engine) connected(ctx context.Context, host int) (nc net.Conn, err error) {
+	e.mu.Lock()
+	if e.first != nil {
+		nc, e.first[host] = e.first[host], nil
+	}
+	e.mu.Unlock()
+	if nc != nil {
+		return nc, nil
+	}
+	if !e.http2 {
+		return e.connect(ctx, e.hosts[host], "http/1.1")
+	}
+	nc, err = e.connect(ctx, e.hosts[host], http2.NextProtoTLS)
+	if tc, ok := nc.(*tls.Conn); ok && tc.ConnectionState().NegotiatedProtocol != http2.NextProtoTLS {
+		nc.Close()
+		return nil, dialError{errNoHTTP2, ClassTLS}
+	}
+	return nc, err
+}
+
+// connect connects to a host, with these protocols to choose from where it has TLS.
+func (e *engine) connect(ctx context.Context, h host, protocols ...string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, e.o.Timeout)
+	defer cancel()
+	nc, err := e.dialContext(ctx, "tcp", h.addr)
+	if err != nil {
+		return nil, dialError{err, ClassConnect}
+	}
+	if h.tls == "" {
+		return nc, nil
+	}
+	cfg := e.o.TLS.Clone()
+	if cfg == nil {
+		cfg = &tls.Config{}
+	}
+	if cfg.ServerName == "" {
+		cfg.ServerName = h.tls
+	}
+	cfg.NextProtos = protocols
+	tc := tls.Client(nc, cfg)
+	if err := tc.HandshakeContext(ctx); err != nil {
+		nc.Close()
+		return nil, dialError{err, ClassTLS}
+	}
+	return tc, nil
+}
