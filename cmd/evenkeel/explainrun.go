@@ -56,6 +56,7 @@ func (x *tracing) trace(ctx context.Context, source *traceSource) (*bytes.Buffer
 	}()
 	o := x.load
 	o.Requests, o.Warmup, o.OnMeasure = 0, explainSettle, nil
+	steady(&o)
 	o.Duration = time.Duration(source.seconds*1e9) + source.longest + source.patience // the trace's end ends it
 	loaded := make(chan error, 1)
 	go func() {

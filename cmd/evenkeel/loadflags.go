@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"crypto/tls"
 	"encoding/base64"
 	"errors"
@@ -34,6 +35,7 @@ type loadFlags struct {
 
 	noKeepAlive bool
 	insecure    bool
+	shape       shapeFlags
 
 	output string
 }
@@ -60,6 +62,7 @@ func (l *loadFlags) register(fs *flag.FlagSet) {
 	fs.StringVar(&l.hostHeader, "host", "", "Host `header`")
 	fs.BoolVar(&l.noKeepAlive, "disable-keepalive", false, "open a connection for each request")
 	fs.BoolVar(&l.insecure, "insecure", false, "accept any TLS certificate")
+	l.shape.register(fs)
 	fs.StringVar(&l.output, "o", "", "write the runs to this JSON `file`, for evenkeel compare (- for standard output, instead of the table)")
 }
 
@@ -98,6 +101,9 @@ func (l *loadFlags) options(urls []string) (loadgen.Options, error) {
 	}
 	if l.insecure {
 		o.TLS = &tls.Config{InsecureSkipVerify: true}
+	}
+	if err := l.shape.apply(&o); err != nil {
+		return o, err
 	}
 	h, err := l.header()
 	if err != nil {
@@ -142,7 +148,7 @@ func flagError(err error) error {
 	if !errors.As(err, &oe) {
 		return err
 	}
-	if name := flagOf[oe.Option]; name != "" {
+	if name := cmp.Or(flagOf[oe.Option], shapeFlagOf(oe.Option)); name != "" {
 		return fmt.Errorf("%s %s", name, oe.Reason)
 	}
 	return errors.New(oe.Reason)

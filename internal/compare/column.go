@@ -27,7 +27,9 @@ func (c *Column) Median() *runfile.Run {
 }
 
 // LoadText says how a load was put on, in a few words.
-func LoadText(l *loadgen.Result) string {
+func LoadText(l *loadgen.Result) string { return loopText(l) + shapeText(l) }
+
+func loopText(l *loadgen.Result) string {
 	switch {
 	case l.Rate > 0:
 		return textfmt.Count(l.Rate) + " requests/s (open loop)"

@@ -47,6 +47,9 @@ func loadLine(l *loadgen.Result) string {
 	if l.Rate > 0 {
 		t += fmt.Sprintf(", at most %d connections", l.Connections)
 	}
+	if l.Seed != 0 {
+		t += fmt.Sprintf(", seed %d", l.Seed)
+	}
 	if l.Warmup > 0 {
 		t += ", after " + textfmt.Duration(l.Warmup) + " of warm-up"
 	}

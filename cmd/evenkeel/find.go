@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"evenkeel.dev/internal/runfile"
+	"evenkeel.dev/internal/textfmt"
+	"evenkeel.dev/loadgen"
+)
+
+// goal is the condition of -find: a quantile of the latency below a limit.
+type goal struct {
+	text     string
+	quantile float64
+	limit    time.Duration
+}
+
+const goalForm = "write it as pQUANTILE < DURATION, such as 'p99 < 20ms' or 'p99.9<1s'"
+
+func (g *goal) String() string { return g.text }
+
+func (g *goal) Set(text string) error {
+	what, limit, ok := strings.Cut(text, "<")
+	number, p := strings.CutPrefix(strings.TrimSpace(what), "p")
+	percent, err := strconv.ParseFloat(number, 64)
+	if !ok || !p || err != nil || !(percent > 0 && percent < 100) { // NaN too
+		return errors.New(goalForm)
+	}
+	d, err := time.ParseDuration(strings.TrimSpace(limit))
+	if err != nil || d <= 0 {
+		return errors.New(goalForm)
+	}
+	*g = goal{text: fmt.Sprintf("p%s < %s", number, textfmt.Duration(d)), quantile: percent / 100, limit: d}
+	return nil
+}
+
+const (
+	// findStretches is how many stretches a step's time is cut into: each is one observation. Where the limit
+	// were the median of such observations, all of them would be on one side of it once in 32 times.
+	findStretches = 5
+	findStep      = 10 * time.Second // a step without -z
+	findProbe     = 2 * time.Second  // the closed loop that guesses where to begin, without -rate
+	findWarmup    = time.Second      // before each step, without -warmup
+)
+
+// step is one rate of a search, measured.
+type step struct {
+	rate      float64
+	load      *loadgen.Result
+	stretches [findStretches]loadgen.Histogram // of the latency, by when the requests were due
+}
+
+// judge says whether a goal holds in a step. It is the one place that decides.
+type judge func(g goal, s *step) (verdict loadgen.Verdict, why string)
+
+// judgeByStretches holds a goal for met where it is met in every stretch, and for missed where it is missed in
+// every one, or where so many requests failed that no quantile of the others could say anything.
+func judgeByStretches(g goal, s *step) (loadgen.Verdict, string) {
+	bad := s.load.Failed
+	for status, n := range s.load.Statuses {
+		if status >= 500 {
+			bad += n
+		}
+	}
+	if share := float64(bad) / float64(max(s.load.Requests(), 1)); share > 1-g.quantile {
+		return loadgen.VerdictFails, fmt.Sprintf("%.1f%% failed", 100*share)
+	}
+	met, seen := 0, 0
+	for i := range s.stretches {
+		if s.stretches[i].Count() == 0 {
+			continue
+		}
+		seen++
+		if s.stretches[i].Quantile(g.quantile) < g.limit {
+			met++
+		}
+	}
+	if seen < findStretches || s.load.Requests() < enough(g.quantile) {
+		return loadgen.VerdictUnknown, fmt.Sprintf("%s requests are too few for it: more -z", textfmt.Count(float64(s.load.Requests())))
+	}
+	switch met {
+	case findStretches:
+		return loadgen.VerdictHolds, ""
+	case 0:
+		return loadgen.VerdictFails, ""
+	}
+	return loadgen.VerdictUnknown, fmt.Sprintf("in %d of %d stretches", met, findStretches)
+}
+
+// enough is how many requests a step needs for each of its stretches to have one beyond the quantile.
+func enough(quantile float64) int64 {
+	return int64(math.Ceil(findStretches / (1 - quantile) * (1 - 1e-9)))
+}
+
+// finder is a search for the highest rate that holds.
+type finder struct {
+	app     *app
+	goal    goal
+	judge   judge
+	measure func(ctx context.Context, o loadgen.Options, label string) (*loadgen.Result, error)
+	load    loadgen.Options
+	file    *runfile.File // a run for each step
+}
+
+// find searches, says each step, and writes all of them to the output.
+func (f *finder) find(ctx context.Context, start float64, output string) error {
+	o := &f.load
+	if o.Duration == 0 {
+		o.Duration, o.Drain = findStep, drain
+	}
+	if o.Warmup == 0 {
+		o.Warmup = findWarmup
+	}
+	if start == 0 {
+		probe := *o
+		probe.Rate, probe.Duration, probe.Warmup, probe.Arrivals = 0, findProbe, 0, loadgen.ArrivalsConstant
+		res, err := f.measure(ctx, probe, "closed loop")
+		if err != nil {
+			return err
+		}
+		if err := checkRuns(&runfile.File{Runs: []runfile.Run{{Load: res}}}); err != nil {
+			return err
+		}
+		start = min(loadgen.MaxRate, max(1, res.Throughput()/2))
+		fmt.Fprintf(f.app.stderr, "closed loop: %s requests/s; the search begins at half of that\n", textfmt.Count(res.Throughput()))
+	}
+	// Below, a step has too few requests to tell.
+	lowest := min(loadgen.MaxRate, max(loadgen.MinRate, float64(enough(f.goal.quantile))/o.Duration.Seconds()))
+	found, err := loadgen.RateSearch{Start: max(start, lowest), Lowest: lowest}.Run(ctx, f.step)
+	if ctx.Err() != nil {
+		err = errInterrupted
+	}
+	if len(f.file.Runs) > 0 {
+		err = errors.Join(err, f.app.save(f.file, output))
+	}
+	if output != toStdout {
+		_, werr := fmt.Fprintln(f.app.stdout, foundText(f.goal, found))
+		err = errors.Join(err, werr)
+	}
+	if err == nil && found.Rate == 0 {
+		err = fmt.Errorf("no rate was found at which %s holds", f.goal.text)
+	}
+	return err
+}
+
+// step measures a rate.
+func (f *finder) step(ctx context.Context, rate float64) (loadgen.Verdict, error) {
+	o := f.load
+	o.Rate = rate
+	s := &step{rate: rate}
+	var began time.Time
+	o.OnMeasure = func() { began = time.Now() }
+	o.OnLatency = func(due time.Time, latency time.Duration) {
+		i := int(due.Sub(began) * findStretches / o.Duration)
+		s.stretches[min(max(i, 0), findStretches-1)].Record(latency)
+	}
+	res, err := f.measure(ctx, o, textfmt.Count(rate)+"/s")
+	if err != nil {
+		return 0, err
+	}
+	s.load = res
+	f.file.Runs = append(f.file.Runs, runfile.Run{Label: textfmt.Count(rate) + "/s", Repeat: 1, Load: res})
+	if res.Interrupted {
+		return 0, errInterrupted
+	}
+	v, why := f.judge(f.goal, s)
+	if why != "" {
+		why = " (" + why + ")"
+	}
+	fmt.Fprintf(f.app.stderr, "%s requests/s: %s is %s, %s %v%s\n", textfmt.Count(rate), strings.Fields(f.goal.text)[0],
+		textfmt.Duration(res.Latency.Quantile(f.goal.quantile)), f.goal.text, v, why)
+	return v, nil
+}
+
+// measureStep puts one load on.
+func (a *app) measureStep(ctx context.Context, o loadgen.Options, label string) (*loadgen.Result, error) {
+	p := &progress{w: a.stderr, terminal: a.terminal, label: label}
+	return p.load(ctx, o)
+}
+
+// foundText says in one line what a search found.
+func foundText(g goal, f loadgen.RateFound) string {
+	if f.Rate == 0 {
+		return fmt.Sprintf("%s holds at none of the %d rates tried", g.text, len(f.Steps))
+	}
+	t := fmt.Sprintf("%s holds up to %s requests/s", g.text, textfmt.Count(f.Rate))
+	switch {
+	case f.Unknown > 0 && f.Fails > f.Unknown:
+		t += fmt.Sprintf("; from %s/s on these runs cannot tell, and at %s/s it does not", textfmt.Count(f.Unknown), textfmt.Count(f.Fails))
+	case f.Unknown > 0 && f.Fails == 0:
+		t += fmt.Sprintf("; from %s/s on these runs cannot tell", textfmt.Count(f.Unknown))
+	case f.Fails > 0:
+		t += fmt.Sprintf(", and not at %s/s", textfmt.Count(f.Fails))
+	default:
+		t += ", the highest tried"
+	}
+	return fmt.Sprintf("%s (%d steps)", t, len(f.Steps))
+}

@@ -1,0 +1,102 @@
+//go:build unix
+
+package main
+
+import (
+	"encoding/pem"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"evenkeel.dev/internal/runfile"
+	"evenkeel.dev/loadgen"
+)
+
+// TestLoadShapes asks for each protocol and each way for requests to come.
+func TestLoadShapes(t *testing.T) {
+	t.Parallel()
+	var two atomic.Int64
+	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { two.Add(int64(r.ProtoMajor - 1)) }))
+	srv.EnableHTTP2 = true
+	srv.StartTLS()
+	t.Cleanup(srv.Close)
+	plain := httptest.NewUnstartedServer(srv.Config.Handler)
+	plain.Config.Protocols = new(http.Protocols)
+	plain.Config.Protocols.SetHTTP1(true)
+	plain.Config.Protocols.SetUnencryptedHTTP2(true)
+	plain.Start()
+	t.Cleanup(plain.Close)
+	dir := t.TempDir()
+	ca, times, no := filepath.Join(dir, "ca.pem"), filepath.Join(dir, "times"), filepath.Join(dir, "no")
+	write := func(name string, b []byte) {
+		t.Helper()
+		if err := os.WriteFile(name, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: srv.Certificate().Raw}))
+	write(times, []byte("# seconds\n1700000000.010\n1700000000.000\n\n1700000000.050\n"))
+	write(no, []byte("tomorrow\n"))
+
+	for _, tt := range []struct {
+		flags, url, says string
+		n                int64
+		want             func(*loadgen.Result) bool
+	}{
+		{"-n 10 -cacert " + ca, srv.URL, "over HTTP/2", 10, func(r *loadgen.Result) bool { return r.Protocol == loadgen.ProtocolHTTP2 }},
+		{"-n 10 -c 2 -streams 5 -insecure", srv.URL, "over HTTP/2 with 5 streams each", 10, func(r *loadgen.Result) bool { return r.Streams == 5 }},
+		{"-n 10 -http1 -insecure", srv.URL, "", 0, func(r *loadgen.Result) bool { return r.Protocol == loadgen.ProtocolHTTP1 }},
+		{"-n 10 -http2", plain.URL, "over HTTP/2", 10, func(r *loadgen.Result) bool { return r.Protocol == loadgen.ProtocolHTTP2 }},
+		{"-n 10", plain.URL, "", 0, func(r *loadgen.Result) bool { return r.Protocol == loadgen.ProtocolHTTP1 }},
+		{"-n 10 -rate 1000 -arrivals poisson -seed 7", plain.URL, "Poisson arrivals, at most 1000 connections, seed 7", 0, func(r *loadgen.Result) bool { return r.Seed == 7 && r.Answered == 10 }},
+		{"-stages 50ms:100,100ms:100-300", plain.URL, "on average of 2 stages", 0, func(r *loadgen.Result) bool { return r.Answered == 25 && len(r.Stages) == 2 }},
+		{"-times " + times, plain.URL, "at the times of a trace", 0, func(r *loadgen.Result) bool {
+			return r.Answered == 3 && r.Arrivals == loadgen.ArrivalsTimes
+		}},
+	} {
+		two.Store(0)
+		out := filepath.Join(dir, "run.json")
+		run(t, append(strings.Fields("load -o "+out+" "+tt.flags), tt.url)...).check(t, exitOK, []string{tt.says}, nil)
+		f := readRuns(t, out)
+		if !tt.want(f.Runs[0].Load) || two.Load() != tt.n {
+			t.Errorf("%s: %d by HTTP/2; %+v", tt.flags, two.Load(), f.Runs[0].Load)
+		}
+	}
+	for flags, says := range map[string]string{
+		"-http1 -http2":                   "exclude each other",
+		"-http1 -streams 3":               "-streams 3",
+		"-seed 3":                         "-seed is for",
+		"-arrivals poisson":               "-arrivals a closed loop has none",
+		"-arrivals times":                 "-times FILE",
+		"-stages 1s:10 -rate 5":           "-rate",
+		"-stages 1s:-3":                   "write a stage",
+		"-stages 1s:0":                    "-stages 0 requests/s on average",
+		"-times " + no:                    "line 1",
+		"-cacert " + no:                   "BEGIN CERTIFICATE",
+		"-cacert " + dir + "/x":           "no such file",
+		"-find p99>1s":                    "pQUANTILE < DURATION",
+		"-find p99<1s -n 5":               "leave out",
+		"-find p99<1s -stages 1s:5":       "leave out",
+		"-http2 -disable-keepalive":       "-disable-keepalive",
+		"-find p99<1s -arrivals sometime": "poisson",
+	} {
+		run(t, append(strings.Fields("load "+flags), plain.URL)...).check(t, exitUsage, nil, []string{says})
+	}
+}
+
+// TestLoadFinds has a server that no rate is low enough for: the search ends, and keeps its steps.
+func TestLoadFinds(t *testing.T) {
+	t.Parallel()
+	url := serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) })
+	out := filepath.Join(t.TempDir(), "run.json")
+	run(t, "load", "-find", "p50 < 1h", "-rate", "200", "-z", "100ms", "-warmup", "1ms", "-o", out, url).
+		check(t, exitFailed, []string{"p50 < 3600 s holds at none of the 2 rates tried"}, []string{"100.0% failed"})
+	var f *runfile.File = readRuns(t, out)
+	if len(f.Runs) != 2 || f.Runs[0].Load.Answered != 20 {
+		t.Errorf("%d steps", len(f.Runs))
+	}
+}
