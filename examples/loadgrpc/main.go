@@ -1,0 +1,103 @@
+// Command loadgrpc puts an open-loop load on a gRPC service: any client can stand in loadgen.Options.Call.
+//
+//	go run ./loadgrpc                          # from examples/: a server of its own
+//	go run ./loadgrpc -addr 127.0.0.1:50051    # one that runs already and has gRPC's health service
+//
+// The method is Check of grpc.health.v1.Health, which most services have; put a generated client of your own in its place.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"os"
+	"os/signal"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	health "google.golang.org/grpc/health/grpc_health_v1"
+
+	"evenkeel.dev/loadgen"
+)
+
+func main() {
+	log.SetFlags(0)
+	addr := flag.String("addr", "", "`host:port` of the service (default: one of its own)")
+	rate := flag.Float64("rate", 1000, "`calls` a second")
+	length := flag.Duration("z", 3*time.Second, "`duration` of the load")
+	conns := flag.Int("c", 2, "connections, over which the calls are spread")
+	closed := flag.Int("closed", 0, "closed loop with as many `workers` instead of -rate")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	o := loadgen.Options{Rate: *rate, Duration: *length, Timeout: 5 * time.Second}
+	if *closed > 0 {
+		o.Rate, o.Connections = 0, *closed
+	}
+	if err := run(ctx, os.Stdout, *addr, *conns, o); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// run loads the service at addr, or one of its own.
+func run(ctx context.Context, w io.Writer, addr string, conns int, o loadgen.Options) error {
+	if addr == "" {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return err
+		}
+		s := grpc.NewServer()
+		health.RegisterHealthServer(s, &server{})
+		go s.Serve(l)
+		defer s.Stop()
+		addr = l.Addr().String()
+	}
+	result, err := load(ctx, addr, conns, o, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "%d calls answered, %d failed, %.0f/s\n", result.Answered, result.Failed, result.Throughput())
+	for _, f := range result.Failures {
+		fmt.Fprintf(w, "%d x %s: %s\n", f.Count, f.Class, f.Example)
+	}
+	for _, q := range []float64{.5, .9, .99, .999} {
+		fmt.Fprintf(w, "p%-5v %10v\n", 100*q, result.Latency.Quantile(q).Round(time.Microsecond))
+	}
+	return nil
+}
+
+// load puts the load on over as many connections: gRPC alone would open one, and a server may
+// allow a hundred streams on it.
+func load(ctx context.Context, target string, conns int, o loadgen.Options, dial ...grpc.DialOption) (*loadgen.Result, error) {
+	clients := make([]health.HealthClient, max(conns, 1))
+	for i := range clients {
+		cc, err := grpc.NewClient(target, dial...)
+		if err != nil {
+			return nil, err
+		}
+		defer cc.Close()
+		clients[i] = health.NewHealthClient(cc)
+	}
+	o.Call = func(ctx context.Context, worker int) error {
+		_, err := clients[worker%len(clients)].Check(ctx, &health.HealthCheckRequest{})
+		return err
+	}
+	return loadgen.Run(ctx, o)
+}
+
+// server answers Check, after as long as delay says.
+type server struct {
+	health.UnimplementedHealthServer
+	delay func() time.Duration // nil: none
+}
+
+func (s *server) Check(context.Context, *health.HealthCheckRequest) (*health.HealthCheckResponse, error) {
+	if s.delay != nil {
+		time.Sleep(s.delay())
+	}
+	return &health.HealthCheckResponse{Status: health.HealthCheckResponse_SERVING}, nil
+}
