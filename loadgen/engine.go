@@ -14,6 +14,8 @@ type engine struct {
 	o        Options
 	reqs     []request
 	hosts    []host
+	round    []int // indexes into reqs, requested again and again; nil: one after the other
+	classes  classes
 	epoch    time.Time
 	http2    bool // speak it; until negotiate has returned: it may be spoken
 	connects atomic.Int64
@@ -34,6 +36,9 @@ func newEngine(o Options) (*engine, error) {
 	}
 	e := &engine{o: o, reqs: reqs, hosts: hosts, epoch: time.Now(), conns: map[io.Closer]struct{}{}}
 	e.newNap, e.dialContext = newNap, new(net.Dialer).DialContext
+	if e.round, e.classes, err = mix(o.Targets); err != nil {
+		return nil, err
+	}
 	e.http2, err = e.preparedHTTP2()
 	return e, err
 }
@@ -41,7 +46,15 @@ func newEngine(o Options) (*engine, error) {
 // now returns nanoseconds of monotonic time.
 func (e *engine) now() int64 { return int64(time.Since(e.epoch)) }
 
-func (e *engine) request(j job) *request { return &e.reqs[j.index%int64(len(e.reqs))] }
+func (e *engine) request(j job) *request { return &e.reqs[e.target(j)] }
+
+// target returns which of the targets a job is for.
+func (e *engine) target(j job) int {
+	if e.round != nil {
+		return e.round[j.index%int64(len(e.round))]
+	}
+	return int(j.index % int64(len(e.reqs)))
+}
 
 // inFlight is how many requests there may be at once.
 func (e *engine) inFlight() int {

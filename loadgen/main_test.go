@@ -120,21 +120,31 @@ func runContext(t testing.TB, ctx context.Context, o Options) *Result {
 		seriesCount += p.Count
 		seriesFailed += p.Failed
 	}
-	sums := []struct {
+	var classAnswered, classFailed, classLatency int64
+	for i := range r.Classes {
+		c := &r.Classes[i]
+		classAnswered += c.Answered
+		classFailed += c.Failed
+		classLatency += c.Latency.Count()
+	}
+	type sum struct {
 		what      string
 		got, want int64
-	}{
+	}
+	sums := []sum{
 		{"sum of Statuses", byStatus, r.Answered},
 		{"sum of Failures", byClass, r.Failed},
 		{"latencies", r.Latency.Count(), r.Answered + waited},
 		{"answers in the series", seriesCount, r.Answered},
 		{"failures in the series", seriesFailed, r.Failed},
 	}
+	if len(r.Classes) > 0 {
+		sums = append(sums, sum{"answers of the classes", classAnswered, r.Answered},
+			sum{"failures of the classes", classFailed, r.Failed},
+			sum{"latencies of the classes", classLatency, r.Latency.Count()})
+	}
 	if o.Rate > 0 {
-		sums = append(sums, struct {
-			what      string
-			got, want int64
-		}{"service times", r.Service.Count(), r.Latency.Count() - unsent})
+		sums = append(sums, sum{"service times", r.Service.Count(), r.Latency.Count() - unsent})
 	}
 	for _, s := range sums {
 		if s.got != s.want {

@@ -74,21 +74,22 @@ func (l *openLoop) run(ctx context.Context, p phase, rec *recorder) {
 	paced := make(chan struct{})
 	go func() {
 		defer close(paced)
-		l.pace(ctx, rec.from, end, plan.cursor())
+		l.pace(ctx, rec, end, plan.cursor())
 	}()
 	<-paced
 	l.drain(ctx, end)
 }
 
-// pace releases each job when it is due, counted from from. Its goroutine must end with it.
-func (l *openLoop) pace(ctx context.Context, from, end int64, next func() (int64, bool)) {
+// pace releases each job when it is due, counted from rec.from. Its goroutine must end with it.
+func (l *openLoop) pace(ctx context.Context, rec *recorder, end int64, next func() (int64, bool)) {
 	nap := l.e.newNap()
 	for first := true; ; first = false {
 		due, more := next()
 		if !more {
 			return
 		}
-		if (first || l.e.now() < end) && l.e.sleepUntil(ctx, from+due, nap) {
+		if (first || l.e.now() < end) && l.e.sleepUntil(ctx, rec.from+due, nap) {
+			rec.paced(l.e.now() - rec.from - due)
 			l.release()
 			continue
 		}
@@ -97,6 +98,7 @@ func (l *openLoop) pace(ctx context.Context, from, end int64, next func() (int64
 			_, more = next()
 		}
 		if ctx.Err() == nil {
+			rec.skipped = n
 			l.behind(n)
 		}
 		return

@@ -28,8 +28,8 @@ func (e *OptionError) Error() string { return "loadgen: Options." + e.Option + "
 
 // Options of a run. Only Targets is required, or Call instead of it.
 type Options struct {
-	// Targets are requested one after the other, round and round. No default: required, unless
-	// Call is there.
+	// Targets are requested one after the other, round and round, by their weights. No default:
+	// required, unless Call is there. At most MaxTargets.
 	Targets []Target
 
 	// Call is one request of any client, such as one of SQL or gRPC: it makes it, waits for the whole of
@@ -192,4 +192,12 @@ type Target struct {
 	URL    string      // absolute, http or https
 	Header http.Header // default none; "Host" here overrides the URL's
 	Body   []byte      // default empty; not changed, must not change during Run
+
+	// Weight is the target's share of the requests: one of weight 3 is requested three times as
+	// often as one of weight 1 (see Round). Default 0: 1. At most MaxTargets.
+	Weight int
+
+	// Class is what Result.Classes calls it. Targets of one class have one set of figures. Default
+	// "": its method and URL, or OtherTargets where that would be more than MaxClasses.
+	Class string
 }

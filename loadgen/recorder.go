@@ -21,29 +21,69 @@ type recorder struct {
 	from int64
 	seen func(due, end int64) // called with mu held
 
-	mu       sync.Mutex // guards all below
-	last     int64      // end of the last answer
-	res      Result
-	statuses [1000]int64
-	failures map[Class]*Failure
-	series   *series
+	classes *classes
+	target  func(job) int // of classes; nil where there are none
+
+	pacer   Histogram // owned by the pacer's goroutine until it has ended, as the two below
+	behind  int64     // how late the pacer was with its last request, ns
+	skipped int64     // requests that it did not come to
+
+	mu      sync.Mutex // guards all below
+	last    int64      // end of the last answer
+	res     Result
+	all     tally
+	byClass []tally
+	series  *series
+	flow    *flow
+}
+
+// tally counts how requests ended. Guarded by its recorder's mu.
+type tally struct {
+	answered, failed, bytes int64
+	statuses                [1000]int64
+	failures                map[Class]*Failure
+	latency                 Histogram
 }
 
 func newRecorder(open bool, from int64) *recorder {
-	return &recorder{open: open, from: from, last: from, seen: func(int64, int64) {}, failures: map[Class]*Failure{}, series: newSeries()}
+	return &recorder{open: open, from: from, last: from, seen: func(int64, int64) {}, series: newSeries(), flow: newFlow()}
+}
+
+// classify has the recorder keep figures for each class; target tells which target a job is for.
+func (r *recorder) classify(c *classes, target func(job) int) {
+	if len(c.names) > 0 {
+		r.classes, r.target, r.byClass = c, target, make([]tally, len(c.names))
+	}
+}
+
+// tallies calls f for the tally of all requests and for that of a job's class. Called with mu held.
+func (r *recorder) tallies(j job, f func(*tally)) {
+	f(&r.all)
+	if r.target != nil {
+		f(&r.byClass[r.classes.of[r.target(j)]])
+	}
+}
+
+// paced records how late the pacer was with a request. The pacer's goroutine calls it.
+func (r *recorder) paced(late int64) {
+	r.behind = late
+	r.pacer.record(late)
 }
 
 // answered records one answer.
 func (r *recorder) answered(j job, sent, end int64, a answer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.res.Answered++
-	r.res.Bytes += a.bytes
-	r.statuses[a.status]++
+	r.tallies(j, func(t *tally) {
+		t.answered++
+		t.bytes += a.bytes
+		t.statuses[a.status]++
+	})
 	r.took(j, sent, end)
 	b := r.series.at(j.due - r.from)
 	b.count++
 	b.record(end - j.due)
+	r.flow.ended(j.due-r.from, end-r.from, true)
 }
 
 // failed records one failure.
@@ -63,19 +103,25 @@ func (r *recorder) unsent(j job, end int64) {
 
 // failure records a failure of a class. Called with mu held.
 func (r *recorder) failure(c Class, j job, sent, end int64, err error) {
-	f := r.failures[c]
-	if f == nil {
-		f = &Failure{Class: c, Example: err.Error()}
-		r.failures[c] = f
-	}
-	f.Count++
-	r.res.Failed++
+	r.tallies(j, func(t *tally) {
+		f := t.failures[c]
+		if f == nil {
+			if t.failures == nil {
+				t.failures = map[Class]*Failure{}
+			}
+			f = &Failure{Class: c, Example: err.Error()}
+			t.failures[c] = f
+		}
+		f.Count++
+		t.failed++
+	})
 	b := r.series.at(j.due - r.from)
 	b.failed++
+	r.flow.ended(j.due-r.from, end-r.from, false)
 	r.last = max(r.last, end)
 	switch {
 	case c == ClassUnsent: // it waited, but has no time of sending
-		r.latency(j.due, end)
+		r.latency(j, end)
 		b.record(end - j.due)
 	case c.waited():
 		r.took(j, sent, end)
@@ -89,6 +135,7 @@ func (r *recorder) unfinished(j job, end int64) {
 	defer r.mu.Unlock()
 	r.res.Unfinished++
 	r.res.UnfinishedMax = max(r.res.UnfinishedMax, time.Duration(end-j.due))
+	r.flow.unfinished(j.due - r.from)
 }
 
 // ended records how a request ended; ctx is the run's.
@@ -106,7 +153,7 @@ func (r *recorder) ended(ctx context.Context, j job, sent, end int64, a answer, 
 // took records the times of a request that was sent. Called with mu held.
 func (r *recorder) took(j job, sent, end int64) {
 	r.last = max(r.last, end)
-	r.latency(j.due, end)
+	r.latency(j, end)
 	if !r.open {
 		return
 	}
@@ -119,38 +166,63 @@ func (r *recorder) took(j job, sent, end int64) {
 }
 
 // latency records one request's time. Called with mu held.
-func (r *recorder) latency(due, end int64) {
-	r.res.Latency.record(end - due)
-	r.seen(due, end)
+func (r *recorder) latency(j job, end int64) {
+	r.tallies(j, func(t *tally) { t.latency.record(end - j.due) })
+	r.seen(j.due, end)
 }
 
+// result returns what was measured. The pacer has ended by then.
 func (r *recorder) result() *Result {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	res := r.res
 	res.Duration = time.Duration(r.last - r.from)
 	res.Series = r.series.result()
-	for s, n := range r.statuses {
+	all := r.all.result()
+	res.Answered, res.Failed, res.Bytes = all.Answered, all.Failed, all.Bytes
+	res.Statuses, res.Failures, res.Latency = all.Statuses, all.Failures, all.Latency
+	for k := range r.byClass {
+		c := r.byClass[k].result()
+		c.Name, c.Share = r.classes.names[k], r.classes.share[k]
+		res.Classes = append(res.Classes, c)
+	}
+	res.Pacer = r.pacer
+	return &res
+}
+
+func (t *tally) result() TargetClass {
+	c := TargetClass{Answered: t.answered, Failed: t.failed, Bytes: t.bytes, Latency: t.latency}
+	for s, n := range t.statuses {
 		if n > 0 && s > 0 { // a Call has none
-			if res.Statuses == nil {
-				res.Statuses = map[int]int64{}
+			if c.Statuses == nil {
+				c.Statuses = map[int]int64{}
 			}
-			res.Statuses[s] = n
+			c.Statuses[s] = n
 		}
 	}
-	for _, f := range r.failures {
-		res.Failures = append(res.Failures, *f)
+	for _, f := range t.failures {
+		c.Failures = append(c.Failures, *f)
 	}
-	slices.SortFunc(res.Failures, func(a, b Failure) int {
+	slices.SortFunc(c.Failures, func(a, b Failure) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Class, b.Class))
 	})
-	return &res
+	return c
+}
+
+// overload says whether the backlog grew to the end. The pacer has ended by then.
+func (r *recorder) overload(rate float64) *Overload {
+	if !r.open {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.flow.overload(rate, r.behind, r.skipped)
 }
 
 // progress fills in what the recorder knows.
 func (r *recorder) progress(p *Progress) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	p.Done, p.Failed = r.res.Requests(), r.res.Failed
-	p.P50, p.P99 = r.res.Latency.Quantile(.5), r.res.Latency.Quantile(.99)
+	p.Done, p.Failed = r.all.answered+r.all.failed, r.all.failed
+	p.P50, p.P99 = r.all.latency.Quantile(.5), r.all.latency.Quantile(.99)
 }

@@ -5,7 +5,8 @@ import "time"
 // Result is what a run measured. The failures of ClassTimeout and ClassUnsent are in the
 // histograms (see the package comment), the others are not.
 type Result struct {
-	Targets     []string      `json:"targets"` // "GET http://..."
+	Targets     []string      `json:"targets"`                // "GET http://...", the first 100
+	MoreTargets int           `json:"more_targets,omitempty"` // that Targets does not list
 	Connections int           `json:"connections"`
 	Protocol    Protocol      `json:"protocol,omitempty"` // that was spoken; none with Options.Transport or Call
 	Streams     int           `json:"streams,omitempty"`  // of each connection; HTTP/2 only
@@ -39,7 +40,31 @@ type Result struct {
 	Late    int64         `json:"late,omitempty"`   // sent more than LateAfter after they were due
 	LateMax time.Duration `json:"late_max_ns,omitempty"`
 
+	// Pacer is how late the pacer itself was with each request, which is the load generator's and its
+	// machine's doing, and not the service's: from when it was due to when it was handed on.
+	Pacer Histogram `json:"pacer,omitzero"`
+
+	Overload *Overload `json:"overload,omitempty"` // open loop: the backlog grew to the end
+
+	Classes []TargetClass `json:"classes,omitempty"` // figures of each, in the targets' order, where there are two or more
+
 	Series Series `json:"series"`
+}
+
+// listedTargets is how many of the targets a result names.
+const listedTargets = 100
+
+// TargetClass is what was measured of the targets of one class. Its figures mean what those of
+// Result mean.
+type TargetClass struct {
+	Name     string        `json:"name"`
+	Share    float64       `json:"share"` // of the requests by the targets' weights, 0 to 1
+	Answered int64         `json:"answered"`
+	Failed   int64         `json:"failed"`
+	Statuses map[int]int64 `json:"statuses,omitempty"`
+	Failures []Failure     `json:"failures,omitempty"`
+	Bytes    int64         `json:"body_bytes"`
+	Latency  Histogram     `json:"latency"`
 }
 
 // LateAfter is how long after it was due a request counts as sent late. Late requests are

@@ -73,9 +73,11 @@ func (e *engine) load(caller context.Context) *Result {
 		res.Protocol = ProtocolHTTP1
 	}
 	res.Connects = e.connects.Load()
-	for _, r := range e.reqs {
+	for _, r := range e.reqs[:min(len(e.reqs), listedTargets)] {
 		res.Targets = append(res.Targets, r.target.Method+" "+r.target.URL)
 	}
+	res.MoreTargets = len(e.reqs) - len(res.Targets)
+	res.Overload = rec.overload(o.Rate)
 	return res
 }
 
@@ -100,6 +102,7 @@ type loop interface {
 
 func (e *engine) run(ctx context.Context, l loop, p phase) *recorder {
 	rec := newRecorder(e.o.Rate > 0, e.now())
+	rec.classify(&e.classes, e.target)
 	if e.o.OnLatency != nil && !p.warmup {
 		rec.seen = func(due, end int64) { e.o.OnLatency(e.epoch.Add(time.Duration(due)), time.Duration(end-due)) }
 	}
