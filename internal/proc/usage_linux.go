@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 )
 
@@ -15,6 +16,16 @@ func (p *Process) PeakRSS() (sum int64) {
 		sum += peak(dir)
 	}
 	return sum
+}
+
+// Processes returns the ids of the processes in the group.
+func (p *Process) Processes() (pids []int) {
+	for dir := range p.members() {
+		if pid, err := strconv.Atoi(filepath.Base(dir)); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
 }
 
 func peak(dir string) int64 {

@@ -38,7 +38,14 @@ type Run struct {
 	GC     *GC             `json:"gc,omitempty"`
 	Alloc  *Alloc          `json:"alloc,omitempty"`
 	Server *Server         `json:"server,omitempty"`
-	Notes  []string        `json:"notes,omitempty"` // what could not be measured, or went wrong, and why
+
+	Disturbance *Disturbance `json:"disturbance,omitempty"`
+
+	Mix     *Mix   `json:"mix,omitempty"`     // where the requests are from, if not from the command line as they stand there
+	PProf   string `json:"pprof,omitempty"`   // URL from which the figures of a service are that ran already
+	GCTrace string `json:"gctrace,omitempty"` // log from which its collections are
+
+	Notes []string `json:"notes,omitempty"` // what could not be measured, or went wrong, and why
 }
 
 // Window returns when a run was measured; ok is false when its file does not say.
@@ -47,9 +54,17 @@ func (r *Run) Window() (from, to time.Time, ok bool) {
 	return from, from.Add(r.Load.Duration), !from.IsZero() && r.Load.Duration > 0
 }
 
+// Mix says how requests were made.
+type Mix struct {
+	File string  `json:"file,omitempty"` // of targets
+	Seed *uint64 `json:"seed,omitempty"` // of templates; absent without any
+	Made int     `json:"made"`           // different requests; then again from the first
+}
+
 // GC is what the collector did in the window from the first measured request to the last
 // answer.
 type GC struct {
+	Source      string          `json:"source,omitempty"` // GCFromTrace or GCFromMemStats
 	Summary     gctrace.Summary `json:"summary"`
 	Collections []Collection    `json:"collections"`
 }
@@ -76,6 +91,12 @@ type Alloc struct {
 	Lines      []Site `json:"lines,omitempty"`      // by Flat: for each stack the innermost line outside the standard library
 }
 
+// Where a GC can come from.
+const (
+	GCFromTrace    = "gctrace"          // all of it
+	GCFromMemStats = "runtime.MemStats" // without CPU time, clock time and heap sizes, and without Collections
+)
+
 // Where Alloc.Bytes can come from.
 const (
 	AllocFromMemStats = "runtime.MemStats" // exact
@@ -94,8 +115,8 @@ type Site struct {
 // Server is what the operating system says of the service's process.
 type Server struct {
 	PeakRSSBytes int64         `json:"peak_rss_bytes,omitempty"`
-	CPU          time.Duration `json:"cpu_ns"` // user and system
-	Exit         string        `json:"exit"`   // how it ended
+	CPU          time.Duration `json:"cpu_ns,omitempty"` // user and system; of a service that evenkeel started
+	Exit         string        `json:"exit,omitempty"`   // how that ended
 }
 
 // Write writes f as indented JSON.

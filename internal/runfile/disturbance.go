@@ -1,0 +1,135 @@
+package runfile
+
+import (
+	"time"
+
+	"evenkeel.dev/gctrace"
+)
+
+// Disturbance is what the machine of the load generator did beside a run, from the start of the
+// measured window to its end. Linux; a figure that is not known is absent. Shares are of the time
+// of all processors.
+type Disturbance struct {
+	Window time.Duration `json:"window_ns"`
+
+	// Service names the processes that Other leaves out beside evenkeel, by their command; "" where
+	// the service runs on another machine.
+	Service string `json:"service,omitempty"`
+
+	// Other is what processes took that are neither evenkeel nor the service. Absent where the
+	// service may run here and its processes are not known. Interrupts belong to nobody.
+	Other gctrace.Value[float64] `json:"other_percent,omitzero"`
+
+	// Steal is what the hypervisor gave to others while this machine had work to do.
+	Steal gctrace.Value[float64] `json:"steal_percent,omitzero"`
+
+	// Pressure is for how much of the window somebody waited for a processor (PSI, "some"). A load
+	// near the service's capacity makes it by itself.
+	Pressure gctrace.Value[float64] `json:"pressure_percent,omitzero"`
+
+	// How often a thread was taken off its processor against its will.
+	Switches        gctrace.Value[int64] `json:"involuntary_switches,omitzero"`         // of evenkeel
+	ServiceSwitches gctrace.Value[int64] `json:"service_involuntary_switches,omitzero"` // of the service
+}
+
+// A machine counts as disturbed from these shares on, in percent, and in windows that are long
+// enough for the kernel's clock of 10 ms to tell.
+const (
+	disturbedOther  = 3
+	disturbedSteal  = 1
+	disturbedWindow = time.Second
+)
+
+// ByOthers returns the share that others took in percent; ok is false below what matters.
+func (d *Disturbance) ByOthers() (percent float64, ok bool) {
+	percent, known := d.Other.Get()
+	return percent, known && percent >= disturbedOther && d.Window >= disturbedWindow
+}
+
+// Stolen returns the share that the hypervisor took in percent; ok is false below what matters.
+func (d *Disturbance) Stolen() (percent float64, ok bool) {
+	percent, known := d.Steal.Get()
+	return percent, known && percent >= disturbedSteal && d.Window >= disturbedWindow
+}
+
+// Watched is where the service of a run is, for Watch.
+type Watched struct {
+	Elsewhere bool // on another machine
+
+	// Processes returns the service's processes, as far as they are known. Default nil: not known.
+	Processes func() []int
+}
+
+// Watch is a Disturbance that is being measured.
+type Watch struct {
+	service Watched
+	begin   usage
+}
+
+// NewWatch begins to measure.
+func NewWatch(service Watched) *Watch {
+	return &Watch{service, usageOf(service)}
+}
+
+// End returns what was measured, nil where the system does not tell.
+func (w *Watch) End() *Disturbance {
+	return w.begin.until(usageOf(w.service))
+}
+
+// usage is what was used of a machine's processors since it started. Its zero value is not known.
+type usage struct {
+	at       time.Time // zero: nothing is known
+	busy     float64   // seconds of processor time in programs and in the kernel on their behalf
+	stolen   float64   // seconds
+	all      float64   // seconds of processor time, idle time included
+	own      float64   // seconds, of busy, by this process
+	switches int64
+
+	pressure gctrace.Value[float64] // seconds in which somebody waited
+
+	elsewhere bool
+	processes map[int]processUsage // of the service
+}
+
+type processUsage struct {
+	name     string
+	started  string  // tells a process from another of the same number
+	seconds  float64 // with those of its children that have ended
+	switches int64
+}
+
+// until returns the use between two times.
+func (u usage) until(end usage) *Disturbance {
+	all := end.all - u.all
+	if u.at.IsZero() || end.at.IsZero() || all <= 0 {
+		return nil
+	}
+	d := &Disturbance{Window: end.at.Sub(u.at)}
+	percent := func(seconds, of float64) gctrace.Value[float64] {
+		return gctrace.Of(min(max(seconds/of*100, 0), 100))
+	}
+	d.Steal = percent(end.stolen-u.stolen, all)
+	d.Switches = gctrace.Of(end.switches - u.switches)
+	if a, ok := u.pressure.Get(); ok {
+		if b, ok := end.pressure.Get(); ok {
+			d.Pressure = percent(b-a, d.Window.Seconds())
+		}
+	}
+	service, switches, known := 0., int64(0), end.elsewhere
+	for pid, p := range end.processes {
+		before := u.processes[pid]
+		if before.started != p.started {
+			before = processUsage{} // it is new
+		}
+		service += p.seconds - before.seconds
+		switches += p.switches - before.switches
+		known = true
+	}
+	if known {
+		d.Other = percent(end.busy-u.busy-(end.own-u.own)-service, all)
+	}
+	if len(end.processes) > 0 {
+		d.Service, d.ServiceSwitches = names(end.processes), gctrace.Of(switches)
+	}
+	return d
+}

@@ -1,0 +1,140 @@
+package runfile
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"evenkeel.dev/gctrace"
+)
+
+// userHertz is the unit of proc(5)'s times for programs: a constant of the kernel's interface.
+const userHertz = 100
+
+// usageOf reads what was used so far.
+func usageOf(service Watched) usage {
+	stat, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return usage{}
+	}
+	u, ok := parseStat(string(stat))
+	if !ok {
+		return usage{}
+	}
+	u.at = time.Now()
+	var self syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &self) == nil {
+		u.own = time.Duration(self.Utime.Nano() + self.Stime.Nano()).Seconds()
+		u.switches = int64(self.Nivcsw)
+	}
+	if b, err := os.ReadFile("/proc/pressure/cpu"); err == nil {
+		u.pressure = parsePressure(string(b))
+	}
+	u.elsewhere = service.Elsewhere
+	if service.Processes != nil {
+		u.processes = map[int]processUsage{}
+		for _, pid := range service.Processes() {
+			if p, ok := readProcess(pid); ok {
+				u.processes[pid] = p
+			}
+		}
+	}
+	return u
+}
+
+// parseStat reads the first line of /proc/stat: cpu user nice system idle iowait irq softirq steal
+// ..., in ticks of all processors.
+func parseStat(stat string) (u usage, ok bool) {
+	line, _, _ := strings.Cut(stat, "\n")
+	f := strings.Fields(line)
+	if len(f) < 9 || f[0] != "cpu" {
+		return u, false
+	}
+	var ticks [8]float64
+	for i := range ticks {
+		n, err := strconv.ParseUint(f[i+1], 10, 64)
+		if err != nil {
+			return u, false
+		}
+		ticks[i] = float64(n) / userHertz
+		u.all += ticks[i]
+	}
+	u.busy, u.stolen = ticks[0]+ticks[1]+ticks[2], ticks[7]
+	return u, true
+}
+
+// parsePressure reads "some ... total=N" of /proc/pressure/cpu, in microseconds.
+func parsePressure(text string) gctrace.Value[float64] {
+	for line := range strings.Lines(text) {
+		if _, total, ok := strings.Cut(strings.TrimSpace(line), "total="); ok && strings.HasPrefix(line, "some ") {
+			if us, err := strconv.ParseUint(total, 10, 64); err == nil {
+				return gctrace.Of(float64(us) / 1e6)
+			}
+		}
+	}
+	return gctrace.Value[float64]{}
+}
+
+// readProcess reads what a process has used, with its children that have ended.
+func readProcess(pid int) (p processUsage, ok bool) {
+	dir := filepath.Join("/proc", strconv.Itoa(pid))
+	stat, err := os.ReadFile(filepath.Join(dir, "stat"))
+	if err != nil {
+		return p, false
+	}
+	if p, ok = parseProcess(string(stat)); !ok {
+		return p, false
+	}
+	tasks, err := filepath.Glob(filepath.Join(dir, "task/*/status"))
+	if err != nil {
+		return p, true
+	}
+	for _, name := range tasks {
+		status, err := os.ReadFile(name)
+		if err != nil {
+			continue // it has ended
+		}
+		_, rest, _ := strings.Cut(string(status), "nonvoluntary_ctxt_switches:")
+		var n int64
+		if _, err := fmt.Sscan(rest, &n); err == nil {
+			p.switches += n
+		}
+	}
+	return p, true
+}
+
+// parseProcess reads /proc/PID/stat: pid (comm) state ..., where comm may hold anything.
+func parseProcess(stat string) (p processUsage, ok bool) {
+	open, end := strings.IndexByte(stat, '('), strings.LastIndexByte(stat, ')')
+	if open < 0 || end < open {
+		return p, false
+	}
+	f := strings.Fields(stat[end+1:])
+	if len(f) < 20 {
+		return p, false
+	}
+	p.name, p.started = stat[open+1:end], f[19]
+	for _, field := range f[11:15] { // utime, stime, cutime, cstime
+		n, err := strconv.ParseInt(field, 10, 64)
+		if err != nil {
+			return p, false
+		}
+		p.seconds += float64(n) / userHertz
+	}
+	return p, true
+}
+
+// names lists the commands of processes, each once.
+func names(processes map[int]processUsage) string {
+	list := map[string]bool{}
+	for _, p := range processes {
+		list[p.name] = true
+	}
+	return strings.Join(slices.Sorted(maps.Keys(list)), ", ")
+}

@@ -1,0 +1,107 @@
+package runfile
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"evenkeel.dev/gctrace"
+)
+
+func TestParseUse(t *testing.T) {
+	u, ok := parseStat("cpu  100 20 30 400 5 6 7 80 9 10\ncpu0 1 2 3\n")
+	if !ok || u.busy != 1.5 || u.stolen != .8 || u.all < 6.479 || u.all > 6.481 {
+		t.Errorf("%+v, %v", u, ok)
+	}
+	for _, bad := range []string{"", "cpu 1 2 3", "intr 1 2 3 4 5 6 7 8 9", "cpu 1 2 3 4 5 6 7 -8"} {
+		if _, ok := parseStat(bad); ok {
+			t.Errorf("%q is taken", bad)
+		}
+	}
+	if s, ok := parsePressure("some avg10=99.61 avg60=99.32 avg300=93.57 total=22224429921\nfull avg10=0.00 total=7\n").Get(); !ok || s != 22224.429921 {
+		t.Errorf("pressure %v, %v", s, ok)
+	}
+	for _, bad := range []string{"", "full total=3\n", "some total=x"} {
+		if v := parsePressure(bad); v != (gctrace.Value[float64]{}) {
+			t.Errorf("%q: %v", bad, v)
+		}
+	}
+	p, ok := parseProcess("42 (a b) c) S 1 42 42 0 -1 4194560 1 2 3 4 150 50 30 20 20 0 9 0 777 0 0")
+	if !ok || p.name != "a b) c" || p.seconds != 2.5 || p.started != "777" {
+		t.Errorf("%+v, %v", p, ok)
+	}
+	for _, bad := range []string{"", "42 (a", ")(", "42 (a) S 1"} {
+		if _, ok := parseProcess(bad); ok {
+			t.Errorf("%q is taken", bad)
+		}
+	}
+}
+
+// TestDisturbance has the use of a machine as arithmetic: two processors for ten seconds.
+func TestDisturbance(t *testing.T) {
+	at := time.Now()
+	begin := usage{
+		at: at, busy: 100, stolen: 1, all: 1000, own: 5, switches: 7, pressure: gctrace.Of(3.),
+		processes: map[int]processUsage{1: {name: "server", started: "a", seconds: 50, switches: 10}, 2: {name: "old", started: "b", seconds: 9}},
+	}
+	end := usage{
+		at: at.Add(10 * time.Second), busy: 110, stolen: 1.5, all: 1020, own: 6, switches: 17, pressure: gctrace.Of(7.),
+		processes: map[int]processUsage{
+			1: {name: "server", started: "a", seconds: 53, switches: 14},
+			2: {name: "new", started: "c", seconds: 2}, // of the same number as the one that has ended
+		},
+	}
+	d := begin.until(end)
+	for _, x := range []struct {
+		what string
+		v    gctrace.Value[float64]
+		want float64
+	}{{"others", d.Other, 20}, {"steal", d.Steal, 2.5}, {"pressure", d.Pressure, 40}} {
+		if got, ok := x.v.Get(); !ok || got < x.want-1e-9 || got > x.want+1e-9 {
+			t.Errorf("%s: %v, %v; want %v", x.what, got, ok, x.want)
+		}
+	}
+	own, _ := d.Switches.Get()
+	service, _ := d.ServiceSwitches.Get()
+	if own != 10 || service != 4 || d.Service != "new, server" {
+		t.Errorf("%d and %d switches, %q", own, service, d.Service)
+	}
+	if x, ok := d.ByOthers(); !ok || x < 19.9 {
+		t.Errorf("by others %v, %v", x, ok)
+	}
+	if x, ok := d.Stolen(); !ok || x != 2.5 {
+		t.Errorf("stolen %v, %v", x, ok)
+	}
+
+	begin.processes, end.processes = nil, nil
+	if d := begin.until(end); d.Other != (gctrace.Value[float64]{}) {
+		t.Errorf("the service is not known, and others took %v", d.Other)
+	}
+	begin.elsewhere, end.elsewhere = true, true
+	if x, _ := begin.until(end).Other.Get(); x != 45 {
+		t.Errorf("the service is elsewhere: others took %v%%, want 45", x)
+	}
+	d.Window = time.Millisecond
+	if _, ok := d.ByOthers(); ok {
+		t.Error("a window of a millisecond tells who disturbed it")
+	}
+	if d := (usage{}).until(usage{}); d != nil {
+		t.Errorf("%+v of nothing", d)
+	}
+}
+
+// TestWatch burns processor time as the service: it is nobody else's.
+func TestWatch(t *testing.T) {
+	w := NewWatch(Watched{Processes: func() []int { return []int{os.Getpid()} }})
+	for end := time.Now().Add(30 * time.Millisecond); time.Now().Before(end); {
+	}
+	d := w.End()
+	if d == nil || d.Window < 30*time.Millisecond || d.Service == "" {
+		t.Fatalf("%+v", d)
+	}
+	for _, v := range []gctrace.Value[float64]{d.Other, d.Steal} {
+		if x, ok := v.Get(); !ok || x < 0 || x > 100 {
+			t.Errorf("%v, %v", x, ok)
+		}
+	}
+}
