@@ -22,8 +22,10 @@ const (
 
 // tail reads a growing file until its context ends, and then to where its end is.
 type tail struct {
-	ctx context.Context
-	f   io.Reader
+	ctx   context.Context
+	f     io.Reader
+	poll  time.Duration
+	atEnd func() // called whenever it stands at the end for now; nil: nobody
 }
 
 func (t *tail) Read(b []byte) (int, error) {
@@ -32,9 +34,12 @@ func (t *tail) Read(b []byte) (int, error) {
 		if n > 0 || err != io.EOF || t.ctx.Err() != nil {
 			return n, err
 		}
+		if t.atEnd != nil {
+			t.atEnd()
+		}
 		select {
 		case <-t.ctx.Done():
-		case <-time.After(followPoll):
+		case <-time.After(t.poll):
 		}
 	}
 }

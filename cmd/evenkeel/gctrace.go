@@ -75,7 +75,7 @@ func runGCTrace(ctx context.Context, a *app, args []string) error {
 	defer release()
 	toEnd := *follow && in != os.Stdin
 	if toEnd {
-		in = &tail{ctx, in}
+		in = &tail{ctx: ctx, f: in, poll: followPoll}
 	}
 	v := &gcView{app: a, follow: *follow && !*asJSON, toEnd: toEnd, log: scanLog(in)}
 	r := part.summarize(v.cycles(ctx))

@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"flag"
+	"fmt"
+	"net/url"
 	"os"
 	"runtime"
 
@@ -15,8 +18,8 @@ import (
 const loadHelp = `
 evenkeel load [flags] URL...
 
-Puts HTTP load (HTTP/1.1, HTTP/2, h2c) on a service and prints what its clients would see. Several URLs are
-requested one after the other, round and round.
+Puts HTTP load (HTTP/1.1, HTTP/2, h2c) on a service and prints what its clients would see. Several URLs, or
+those of -targets, are requested one after the other, round and round, by their weights.
 
   evenkeel load -c 100 -n 10000 http://127.0.0.1:5000/     closed loop, as hey and ab do: each
                                                            connection waits for its answer
@@ -28,64 +31,178 @@ requested one after the other, round and round.
 Use the open loop for a tail: in a closed loop a stalled service is sent less, so its slowest
 requests are hardly seen ("coordinated omission"). Ctrl-C ends early and still reports.
 
+Where the service has /debug/pprof/ on the first URL's host, or where -pprof says, its collections
+and allocations in the window are told too; -gctrace FILE, the log of GODEBUG=gctrace=1, tells all
+that evenkeel run tells of the collector. docs/guides/load.md has more.
+
+For CI: each -fail-if is [CLASS:]FIGURE>VALUE or <VALUE, and exit code 3 says that one was not kept.
+
+  evenkeel load -rate 2000 -z 30s -fail-if 'p99>20ms' -fail-if 'failed>0.1%' http://127.0.0.1:5000/
+
 Exit code 1 says that no request was answered, or none with a status of 2xx or 3xx.
 `
 
+// loadCommand is what evenkeel load is to do.
+type loadCommand struct {
+	app     *app
+	load    loadFlags
+	options loadgen.Options
+
+	label      string
+	pprof      string // URL of a /debug/pprof/, or off
+	pprofGiven bool
+	gctrace    string // log; "": none
+	top        int
+	html       string
+	failIf     loadLimits
+	find       goal
+}
+
+func (c *loadCommand) register(fs *flag.FlagSet) {
+	c.load.register(fs)
+	c.top = 8
+	fs.StringVar(&c.label, "label", "load", "`name` of this run in tables")
+	fs.StringVar(&c.pprof, "pprof", "", "`URL` of the service's /debug/pprof/, or off (default: on the host of the first URL, if it is there). The service is made to collect before and after the window, not in it")
+	fs.StringVar(&c.gctrace, "gctrace", "", "`log` that the service's gctrace lines are being written to, - for standard input")
+	fs.Var((*whole)(&c.top), "top", "list so many `places` that allocate")
+	fs.StringVar(&c.html, "html", "", "write a self-contained page to this `file`, as evenkeel compare -html does")
+	fs.Var(&c.find, "find", "search the highest rate at which this `condition` holds, such as 'p99 < 20ms', in open loops of -z each (default 10s); the first is -rate, or half of what a closed loop gets")
+	fs.Var(&c.failIf, "fail-if", "exit with 3 if this `limit` is not kept, such as 'p99>20ms', 'failed>0.1%' or 'rate<1000/s'; may be repeated")
+}
+
 func runLoad(ctx context.Context, a *app, args []string) error {
-	var l loadFlags
+	c := &loadCommand{app: a}
 	fs := a.newFlags("load", loadHelp)
-	l.register(fs)
-	var goal goal
-	fs.Var(&goal, "find", "search the highest rate at which this `condition` holds, such as 'p99 < 20ms', in open loops of -z each (default 10s); the first is -rate, or half of what a closed loop gets")
-	label := fs.String("label", "load", "`name` of this run in tables")
+	c.register(fs)
 	urls, rest, err := a.parse(fs, args)
 	if err != nil {
 		return err
 	}
-	if err := l.checkGiven(fs); err != nil {
+	if err := cmp.Or(c.load.checkGiven(fs), c.prepare(append(urls, rest...))); err != nil {
 		return a.wrong(fs, "%v", err)
 	}
-	o, err := l.options(append(urls, rest...))
-	if err != nil {
-		return a.wrong(fs, "%v", err)
-	}
-	if len(o.Targets) == 0 {
-		return a.wrong(fs, "no URL; write one, such as http://127.0.0.1:8080/")
-	}
-	if goal.text != "" && (len(o.Stages)+len(o.Times) > 0 || o.Requests > 0) {
-		return a.wrong(fs, "-find chooses the rates itself, in steps of -z; leave out -stages, -times and -n")
-	}
-	checked := o
-	if goal.text != "" && o.Rate == 0 {
-		checked.Rate = 1 // any: it will have one
-	}
-	if err := loadgen.Check(checked); err != nil {
-		return a.wrong(fs, "%v", flagError(err))
-	}
-	if err := canSave([]string{l.bodyFile}, l.output); err != nil {
+	if err := canSave(append(c.load.inputs(), c.gctrace), c.load.output, c.html); err != nil {
 		return err
 	}
 	ctx, release := a.catch(ctx)
 	defer release()
-	if goal.text != "" {
-		f := &finder{app: a, goal: goal, judge: judgeByStretches, measure: a.measureStep, load: o}
+	if c.find.text != "" {
+		f := &finder{app: a, goal: c.find, judge: judgeByStretches, measure: a.measureStep, load: c.options}
 		f.file = &runfile.File{Version: runfile.Version, Tool: runfile.Tool(), Machine: runfile.ThisMachine()}
-		return f.find(ctx, l.rate, l.output)
+		return f.find(ctx, c.load.rate, c.load.output)
 	}
-	p := &progress{w: a.stderr, terminal: a.terminal}
-	res, err := p.load(ctx, o)
+	f, err := c.measure(ctx)
 	if err != nil {
 		return err
 	}
-	f := &runfile.File{
-		Version: runfile.Version, Tool: runfile.Tool(), Machine: runfile.ThisMachine(),
-		Runs: []runfile.Run{{Label: *label, Repeat: 1, Load: res}},
+	return c.report(f)
+}
+
+// prepare works out what the flags say.
+func (c *loadCommand) prepare(urls []string) (err error) {
+	stdin := 0
+	for _, name := range append(c.load.inputs(), c.gctrace) {
+		if name == toStdout {
+			stdin++
+		}
 	}
-	err = a.save(f, l.output) // before printing, which a closed pipe may end
-	if l.output != toStdout {
-		err = errors.Join(err, compare.WriteLoad(a.stdout, &f.Runs[0], a.style))
+	switch {
+	case stdin > 1:
+		return errors.New("only one of -D, -targets and -gctrace can read standard input; give the others a file")
+	case c.html == toStdout:
+		return errors.New("-html - would mix with the table; write the run with -o, then: evenkeel compare -html - FILE")
+	case c.top < 0:
+		return fmt.Errorf("-top %d; write how many places to list, or 0 for none", c.top)
 	}
-	return errors.Join(err, checkRuns(f))
+	if c.options, err = c.load.options(urls); err != nil {
+		return err
+	}
+	if len(c.options.Targets) == 0 {
+		return errors.New("no URL; write one, such as http://127.0.0.1:8080/, or a file of them behind -targets")
+	}
+	checked := c.options
+	if c.find.text != "" {
+		switch {
+		case len(checked.Stages)+len(checked.Times) > 0 || checked.Requests > 0:
+			return errors.New("-find chooses the rates itself, in steps of -z; leave out -stages, -times and -n")
+		case len(c.failIf) > 0 || c.html != "" || c.gctrace != "":
+			return errors.New("-find says which rate holds, and no more; leave out -fail-if, -html and -gctrace")
+		case checked.Rate == 0:
+			checked.Rate = 1 // any: it will have one
+		}
+	}
+	if err := loadgen.Check(checked); err != nil {
+		return flagError(err)
+	}
+	if err := c.failIf.known(classNames(c.options.Targets)); err != nil {
+		return err
+	}
+	if c.pprofGiven = c.pprof != ""; c.pprof == "off" {
+		return nil
+	}
+	first, err := url.Parse(c.options.Targets[0].URL)
+	if err != nil {
+		return err
+	}
+	c.pprof, err = absolute("-pprof", c.pprof, &url.URL{Scheme: first.Scheme, Host: first.Host, Path: "/debug/pprof/"})
+	return err
+}
+
+// classNames are the classes that loadgen will keep figures of.
+func classNames(targets []loadgen.Target) (names []string) {
+	seen := map[string]bool{}
+	for i := range targets {
+		t := &targets[i]
+		if name := cmp.Or(t.Class, t.Method+" "+t.URL); !seen[name] {
+			seen[name] = true
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// measure puts the load on, and takes what the service tells around it.
+func (c *loadCommand) measure(ctx context.Context) (*runfile.File, error) {
+	o, stop, err := c.app.observeRunning(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	defer stop()
+	c.options.OnMeasure = func() { o.begin(ctx) }
+	p := &progress{w: c.app.stderr, terminal: c.app.terminal}
+	o.run.Load, err = p.load(ctx, c.options)
+	if err != nil {
+		return nil, err
+	}
+	o.loaded()
+	o.end(ctx)
+	o.awaitLog(ctx)
+	stop()
+	o.fillRunning(c.top)
+	return &runfile.File{
+		Version: runfile.Version, Tool: runfile.Tool(), Machine: runfile.ThisMachine(), Runs: []runfile.Run{o.run},
+	}, nil
+}
+
+// report writes what was measured, files first: printing may be ended by a closed pipe.
+func (c *loadCommand) report(f *runfile.File) error {
+	err := errors.Join(c.app.save(f, c.load.output), c.app.page(compare.Files([]*runfile.File{f}, []string{c.load.output}), c.html))
+	run := &f.Runs[0]
+	if c.load.output != toStdout {
+		err = errors.Join(err, compare.WriteLoad(c.app.stdout, run, c.app.style))
+		if run.Alloc != nil && len(run.Alloc.Flat) > 0 {
+			fmt.Fprintln(c.app.stdout)
+			err = errors.Join(err, writeSites(c.app.stdout, run.Alloc, c.app.style))
+		}
+	}
+	hit, limitErr := c.failIf.check(run)
+	for _, h := range hit {
+		fmt.Fprintf(c.app.stderr, "evenkeel load: %s\n", h)
+	}
+	if err = errors.Join(err, cmp.Or(checkRuns(f), limitErr)); err == nil && len(hit) > 0 {
+		return errLimit
+	}
+	return err
 }
 
 // load runs loadgen with the progress shown.

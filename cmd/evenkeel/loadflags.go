@@ -37,6 +37,8 @@ type loadFlags struct {
 	insecure    bool
 	shape       shapeFlags
 
+	mix mixFlags
+
 	output string
 }
 
@@ -60,6 +62,7 @@ func (l *loadFlags) register(fs *flag.FlagSet) {
 	fs.StringVar(&l.contentType, "T", "", "Content-`Type` of the body (default application/x-www-form-urlencoded)")
 	fs.StringVar(&l.basicAuth, "a", "", "basic authentication, `user:password`")
 	fs.StringVar(&l.hostHeader, "host", "", "Host `header`")
+	l.mix.register(fs)
 	fs.BoolVar(&l.noKeepAlive, "disable-keepalive", false, "open a connection for each request")
 	fs.BoolVar(&l.insecure, "insecure", false, "accept any TLS certificate")
 	l.shape.register(fs)
@@ -113,20 +116,18 @@ func (l *loadFlags) options(urls []string) (loadgen.Options, error) {
 	if err != nil {
 		return o, err
 	}
-	method := l.method
-	if method == "" {
-		method = http.MethodGet
-		if len(body) > 0 {
-			method = http.MethodPost
-		}
+	switch {
+	case l.shape.seed == 0:
+	case l.mix.template:
+		l.mix.seed = &l.shape.seed
+	case o.Arrivals != loadgen.ArrivalsPoisson:
+		return o, errors.New("-seed is for -arrivals poisson and -template; without them there is nothing random")
 	}
-	if len(body) > 0 && h.Get("Content-Type") == "" {
-		h.Set("Content-Type", "application/x-www-form-urlencoded")
+	err = l.mix.targets(&o, urls, loadgen.Target{Method: l.method, Header: h, Body: body})
+	if o.Arrivals == loadgen.ArrivalsPoisson && l.mix.seed != nil {
+		o.Seed = *l.mix.seed // one for both, so that it can be given again
 	}
-	for _, u := range urls {
-		o.Targets = append(o.Targets, loadgen.Target{Method: method, URL: withScheme(u), Header: h, Body: body})
-	}
-	return o, nil
+	return o, err
 }
 
 // withScheme lets HOST:PORT/PATH stand for http://HOST:PORT/PATH.

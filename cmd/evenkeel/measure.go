@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
-	"evenkeel.dev/gctrace"
 	"evenkeel.dev/internal/proc"
 	"evenkeel.dev/internal/runfile"
 	"evenkeel.dev/internal/textfmt"
@@ -23,20 +21,12 @@ type measurement struct {
 	variant variant
 	repeat  int
 
+	observer
 	progress *progress
-	trace    trace
 	pass     *passer
 	server   *proc.Process
-	run      runfile.Run
 
 	peakRSS int64 // of the server, before it is stopped
-
-	profiler      *profiler // nil: off
-	before, after *allocations
-	unprofiled    error // why one of them is missing
-
-	// Numbers of collections known of when measuring began and ended.
-	seenBefore, seenAfter int
 }
 
 const (
@@ -58,7 +48,7 @@ func (r *runner) measure(ctx context.Context, v variant, repeat int) (*runfile.R
 		m.profiler = newProfiler(r.flags.pprof, r.load.TLS)
 	}
 	command := append(append([]string(nil), r.command...), v.args...)
-	m.run = runfile.Run{Label: v.label, Repeat: repeat, Command: command, Env: v.env}
+	m.run = runfile.Run{Label: v.label, Repeat: repeat, Command: command, Env: v.env, Mix: r.flags.load.mix.made}
 
 	ready := newReadiness(r.flags.ready, r.load.TLS)
 	if err := ready.free(ctx); err != nil {
@@ -72,7 +62,8 @@ func (r *runner) measure(ctx context.Context, v variant, repeat int) (*runfile.R
 	if err != nil {
 		return nil, err
 	}
-	m.server = server
+	m.server, m.traced = server, true
+	m.service.Processes = server.Processes
 	err = ready.wait(ctx, server, time.Duration(r.flags.readyTimeout))
 	if err == nil {
 		err = m.loadServer(ctx)
@@ -115,22 +106,17 @@ func (m *measurement) loadServer(ctx context.Context) error {
 		}
 	}()
 	o := m.runner.load
-	o.OnMeasure = func() {
-		m.before = m.takeProfile(loadCtx, false)
-		m.seenBefore = m.trace.count()
-	}
+	o.OnMeasure = func() { m.begin(loadCtx) }
 	res, err := m.progress.load(loadCtx, o)
 	if err != nil {
 		return err
 	}
-	m.seenAfter = m.trace.count()
+	m.loaded()
 	if m.died(ctx, res) {
 		return fmt.Errorf("%w under load after %s answers: %s", errEnded, textfmt.Count(float64(res.Answered)), m.server.Exit())
 	}
 	m.run.Load = res
-	if m.before != nil && ctx.Err() == nil {
-		m.after = m.takeProfile(ctx, true)
-	}
+	m.end(ctx)
 	return nil
 }
 
@@ -176,21 +162,6 @@ func (m *measurement) died(ctx context.Context, res *loadgen.Result) bool {
 	}
 }
 
-func (m *measurement) takeProfile(ctx context.Context, totalFirst bool) *allocations {
-	if m.profiler == nil {
-		return nil
-	}
-	a, err := m.profiler.take(ctx, totalFirst)
-	if err != nil && ctx.Err() == nil {
-		m.unprofiled = err
-	}
-	return a
-}
-
-func (m *measurement) note(format string, a ...any) {
-	m.run.Notes = append(m.run.Notes, fmt.Sprintf(format, a...))
-}
-
 // stop ends the server gently; a second signal to evenkeel makes it quick.
 func (m *measurement) stop() error {
 	ctx, cancel := context.WithCancelCause(context.Background())
@@ -225,68 +196,12 @@ func (m *measurement) assemble(stopErr error) {
 	if stopErr != nil {
 		m.note("the server did not stop gently: %v", stopErr)
 	}
-	m.assembleGC()
-	if m.after != nil {
-		a, err := m.after.since(m.before, m.runner.flags.top)
-		if err == nil {
-			m.run.Alloc = a
-			return
-		}
-		m.note("%v", err)
-	}
-	estimated := ""
-	if m.run.GC != nil {
-		if n, ok := m.run.GC.Summary.AllocBytes.Get(); ok && m.run.GC.Summary.Collections > 0 {
-			m.run.Alloc = &runfile.Alloc{Bytes: n, Source: runfile.AllocFromTrace}
+	m.fill(m.runner.flags.top)
+	if m.unprofiled != nil {
+		estimated := ""
+		if m.run.Alloc != nil {
 			estimated = "; allocated/request is estimated from gctrace"
 		}
-	}
-	if m.unprofiled != nil {
 		m.note("%v: import net/http/pprof in the server, or say with -pprof where it is, or off%s", m.unprofiled, estimated)
 	}
-}
-
-// assembleGC keeps the collections of the window.
-func (m *measurement) assembleGC() {
-	t := &m.trace
-	switch {
-	case len(t.cycles) == 0:
-		m.note("the server printed no gctrace line: it never collected, or it is no Go program, or something between (a script, sudo, a container) drops GODEBUG or standard error")
-		return
-	case t.stats.Lost > 0:
-		m.note("%d gctrace lines could not be read: the server's own output stood in them", t.stats.Lost)
-	}
-	cycles, w := m.window()
-	gc := &runfile.GC{Summary: gctrace.Summarize(slices.Values(cycles), w), Collections: []runfile.Collection{}}
-	for _, c := range cycles {
-		if end := c.End(); w.From < end && end <= w.To {
-			gc.Collections = append(gc.Collections, runfile.Collection{
-				At: c.At - w.From, Wall: c.Wall.Total(), Pause: c.Wall.Pause(),
-				Before: c.HeapBefore, After: c.HeapAfter, Live: c.HeapLive,
-			})
-		}
-	}
-	m.run.GC = gc
-}
-
-// window returns the measured window in the server's own time, and the collections without
-// the one that the allocation profile after it asked for. The server's clock is known to a few
-// milliseconds only, since its lines round down and take time to arrive. What was read before
-// measuring began had ended by then; that bounds it.
-func (m *measurement) window() ([]gctrace.Cycle, gctrace.Window) {
-	t, load := &m.trace, m.run.Load
-	from := load.Started.Sub(t.start)
-	if m.seenBefore > 0 {
-		from = max(from, t.cycles[m.seenBefore-1].End())
-	}
-	cycles := t.cycles
-	if m.before != nil {
-		for i := m.seenAfter; i < len(cycles); i++ {
-			if cycles[i].Forced {
-				cycles = cycles[:i]
-				break
-			}
-		}
-	}
-	return cycles, gctrace.Window{From: from, To: from + load.Duration}
 }

@@ -23,8 +23,16 @@ const (
 
 // allocations reads what a service has allocated since it started, from its /debug/pprof/.
 type allocations struct {
-	total   int64 // runtime.MemStats.TotalAlloc
+	*memStats
 	profile *profile.Profile
+}
+
+// memStats is what is read of runtime.MemStats.
+type memStats struct {
+	total         int64 // TotalAlloc
+	numGC, forced int64
+	pauses        []int64 // ring: that of collection n, from 1, is at (n-1) modulo its length
+	pauseEnd      []int64 // of the same
 }
 
 // errNoProfile says that the service does not serve its profiles.
@@ -48,7 +56,7 @@ func (p *profiler) take(ctx context.Context, totalFirst bool) (*allocations, err
 	a := &allocations{}
 	steps := []func() error{
 		func() (err error) { a.profile, err = p.heap(ctx); return err },
-		func() (err error) { a.total, err = p.totalAlloc(ctx); return err },
+		func() (err error) { a.memStats, err = p.memStats(ctx); return err },
 	}
 	if totalFirst {
 		slices.Reverse(steps)
@@ -74,21 +82,44 @@ func (p *profiler) heap(ctx context.Context) (*profile.Profile, error) {
 	return prof, nil
 }
 
-// totalAlloc reads the exact figure from the text form of a heap profile, which ends with the
+// memStats reads the exact figures from the text form of an allocation profile, which ends with
 // fields of runtime.MemStats (runtime/pprof, writeHeapInternal).
-func (p *profiler) totalAlloc(ctx context.Context) (int64, error) {
+func (p *profiler) memStats(ctx context.Context) (*memStats, error) {
 	body, err := p.get(ctx, "allocs?debug=1")
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	defer body.Close()
+	m := &memStats{total: -1}
 	for sc := bufio.NewScanner(io.LimitReader(body, maxProfileBytes)); sc.Scan(); {
-		if v, ok := strings.CutPrefix(sc.Text(), "# TotalAlloc = "); ok {
-			return strconv.ParseInt(v, 10, 64)
+		name, value, ok := strings.Cut(sc.Text(), " = ")
+		if !ok {
+			continue
+		}
+		var err error
+		switch name {
+		case "# TotalAlloc":
+			m.total, err = parseCount(value)
+		case "# NumGC":
+			m.numGC, err = parseCount(value)
+		case "# NumForcedGC":
+			m.forced, err = parseCount(value)
+		case "# PauseNs":
+			m.pauses = parseRing(value)
+		case "# PauseEnd":
+			m.pauseEnd = parseRing(value)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%w: %sallocs?debug=1: %s: %w", errNoProfile, p.base, name, err)
 		}
 	}
-	return 0, fmt.Errorf("%w: %sallocs?debug=1 has no TotalAlloc", errNoProfile, p.base)
+	if m.total < 0 {
+		return nil, fmt.Errorf("%w: %sallocs?debug=1 has no TotalAlloc", errNoProfile, p.base)
+	}
+	return m, nil
 }
+
+func parseCount(text string) (int64, error) { return strconv.ParseInt(text, 10, 64) }
 
 func (p *profiler) get(ctx context.Context, what string) (io.ReadCloser, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.base+what, nil)

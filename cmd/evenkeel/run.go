@@ -62,8 +62,8 @@ func runRun(ctx context.Context, a *app, args []string) error {
 		return a.wrong(fs, "%q stands before --; the load's URL goes behind -url, the command behind --", operands[0])
 	case len(command) == 0:
 		return a.wrong(fs, "no command; write it after --, as in: evenkeel run -url http://127.0.0.1:8080/ -- ./server")
-	case len(f.urls) == 0:
-		return a.wrong(fs, "no URL to load; write it behind -url")
+	case len(f.urls) == 0 && f.load.mix.file == "":
+		return a.wrong(fs, "no URL to load; write it behind -url, or a file of them behind -targets")
 	case f.html == toStdout:
 		return a.wrong(fs, "-html - would mix with the table; write the runs with -o, then: evenkeel compare -html - FILE")
 	case f.repeat < 1 || f.top < 0:
@@ -72,7 +72,7 @@ func runRun(ctx context.Context, a *app, args []string) error {
 	if err := cmp.Or(f.load.checkGiven(fs), r.checkExplain(), r.prepare()); err != nil {
 		return a.wrong(fs, "%v", err)
 	}
-	if err := canSave([]string{f.load.bodyFile}, f.load.output, f.html, f.explainHTML); err != nil {
+	if err := canSave(f.load.inputs(), f.load.output, f.html, f.explainHTML); err != nil {
 		return err
 	}
 	return r.run(ctx)

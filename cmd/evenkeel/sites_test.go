@@ -43,11 +43,11 @@ func heap(stacks map[string]int64) *profile.Profile {
 }
 
 func TestSince(t *testing.T) {
-	before := &allocations{total: 1000, profile: heap(map[string]int64{
+	before := &allocations{memStats: &memStats{total: 1000}, profile: heap(map[string]int64{
 		"main.a:1 main.main:1": 50,
 		"main.gone:1":          7,
 	})}
-	after := &allocations{total: 5000, profile: heap(map[string]int64{
+	after := &allocations{memStats: &memStats{total: 5000}, profile: heap(map[string]int64{
 		"main.a:1 main.main:1": 150, // 100 of it in the window
 		"main.gone:1":          7,   // none
 		"main.rec:1 main.rec:11 main.rec:11 main.main:1":             30,  // recursion

@@ -21,27 +21,41 @@ type trace struct {
 	cycles []gctrace.Cycle
 	start  time.Time // of the server's runtime, as near as can be told
 	stats  gctrace.Stats
+
+	// Of a log that is followed: see follow.
+	log        string // its name; "" for a server's standard error
+	restarts   int    // of the program, since mark
+	lostBefore int64  // of stats, before mark
 }
 
 // read reads until the server's standard error ends.
 func (t *trace) read(r io.Reader, pass *passer) {
-	sc := gctrace.NewScanner(io.TeeReader(r, pass))
+	t.scan(io.TeeReader(r, pass))
+	pass.flush()
+}
+
+// scan keeps the cycles of r, until it ends.
+func (t *trace) scan(r io.Reader) {
+	sc := gctrace.NewScanner(r)
 	for sc.Scan() {
 		c := sc.Cycle()
 		// A line is printed when its collection has ended, and arrives a little later: the
 		// earliest of these is nearest to when the runtime started.
 		start := time.Now().Add(-c.End())
 		t.mu.Lock()
+		if n := len(t.cycles); t.log != "" && n > 0 && restarted(t.cycles[n-1], c) {
+			t.cycles, t.start = nil, time.Time{}
+			t.restarts++
+		}
 		if t.start.IsZero() || start.Before(t.start) {
 			t.start = start
 		}
-		t.cycles = append(t.cycles, c)
+		t.cycles, t.stats = append(t.cycles, c), sc.Stats()
 		t.mu.Unlock()
 	}
 	t.mu.Lock()
 	t.stats = sc.Stats()
 	t.mu.Unlock()
-	pass.flush()
 }
 
 // count returns how many collections were read so far.

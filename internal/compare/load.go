@@ -20,16 +20,27 @@ const barCells = 40
 func WriteLoad(w io.Writer, r *runfile.Run, s textfmt.Style) error {
 	var b strings.Builder
 	l := r.Load
-	fmt.Fprintf(&b, "%s\n%s\n\n", s.Bold(strings.Join(l.Targets, "\n")), s.Dim(loadLine(l)))
+	fmt.Fprintf(&b, "%s\n%s\n", s.Bold(targetLines(l)), s.Dim(loadLine(l)))
+	for _, line := range sourceLines(r) {
+		fmt.Fprintf(&b, "%s\n", s.Dim(line))
+	}
+	fmt.Fprintln(&b)
 	c := Files([]*runfile.File{{Runs: []runfile.Run{*r}}}, []string{""})
 	t := textfmt.NewTable(2)
 	for _, row := range c.Rows {
 		t.Add(nil, []string{row.Name, row.Format(row.Cells[0].Median)})
 	}
+	if l.Latency.Count() > 0 {
+		t.Add(nil, []string{"mean", textfmt.Duration(l.Latency.Mean())})
+	}
+	if l.Bytes > 0 {
+		t.Add(nil, []string{"bytes of the answers", textfmt.Bytes(float64(l.Bytes))})
+	}
 	for _, st := range slices.Sorted(maps.Keys(l.Statuses)) {
 		t.Add(nil, []string{fmt.Sprintf("status %d", st), textfmt.Count(float64(l.Statuses[st]))})
 	}
 	t.Render(&b)
+	c.classesText(&b, s)
 	if l.Latency.Count() > 0 {
 		fmt.Fprintf(&b, "\n%s\n", s.Bold("latency"))
 		histogramText(&b, &l.Latency)
@@ -39,6 +50,63 @@ func WriteLoad(w io.Writer, r *runfile.Run, s textfmt.Style) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// listedTargets is how many targets a terminal shows.
+const listedTargets = 10
+
+func targetLines(l *loadgen.Result) string {
+	shown := l.Targets[:min(len(l.Targets), listedTargets)]
+	lines := strings.Join(shown, "\n")
+	if n := len(l.Targets) - len(shown) + l.MoreTargets; n > 0 {
+		lines += fmt.Sprintf("\nand %s more", textfmt.Count(float64(n)))
+	}
+	return lines
+}
+
+// sourceLines say where requests are from, and the figures of a service that ran already.
+func sourceLines(r *runfile.Run) (lines []string) {
+	if t := MixText(r.Mix); t != "" {
+		lines = append(lines, "requests: "+t)
+	}
+	if t := ObservedText(r); t != "" {
+		lines = append(lines, "service: "+t)
+	}
+	return lines
+}
+
+// MixText says where the requests of a run are from; "" for those of the command line.
+func MixText(m *runfile.Mix) string {
+	if m == nil {
+		return ""
+	}
+	var parts []string
+	if m.File != "" {
+		parts = append(parts, "from "+textfmt.Printable(m.File))
+	}
+	if m.Seed != nil {
+		parts = append(parts, fmt.Sprintf("%s made with -seed %d", textfmt.Count(float64(m.Made)), *m.Seed))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// ObservedText says where the collector's rows of a service that ran already are from; "" where
+// there are none, or where evenkeel started it.
+func ObservedText(r *runfile.Run) string {
+	var parts []string
+	traced := r.GC != nil && r.GC.Source == runfile.GCFromTrace
+	if r.GCTrace != "" && traced {
+		parts = append(parts, "collector by "+textfmt.Printable(r.GCTrace)+" (gctrace)")
+	}
+	if r.PProf != "" {
+		switch pprof := textfmt.Printable(r.PProf) + " (runtime.MemStats)"; {
+		case r.GC != nil && !traced:
+			parts = append(parts, "collector and allocation by "+pprof+", which does not tell time in GC, clock time and peak heap; its gctrace log does (-gctrace)")
+		case r.Alloc != nil && r.Alloc.Source == runfile.AllocFromMemStats:
+			parts = append(parts, "allocation by "+pprof)
+		}
+	}
+	return strings.Join(parts, "; ")
 }
 
 // loadLine says in one line how a load was put on.

@@ -103,10 +103,13 @@ func notesOf(r *runfile.Run) []note {
 		}
 		add("interrupted", 0, "the load was interrupted%s", cut)
 	}
+	if l.Overload != nil {
+		add("overload", 0, "%s", l.Overload)
+	}
 	for _, f := range l.Failures {
 		add("failed "+string(f.Class), f.Count, "%s failed (%s), for instance: %s", textfmt.Count(float64(f.Count)), f.Class, f.Example)
 	}
-	if l.Rate > 0 && float64(l.Late) > .01*float64(l.Requests()) {
+	if l.Rate > 0 && l.Overload == nil && float64(l.Late) > .01*float64(l.Requests()) {
 		add("late", l.Late, "%s of %s requests were sent more than 1 ms after they were due, since the client or the service did not keep up; their latency counts from then all the same",
 			textfmt.Count(float64(l.Late)), textfmt.Count(float64(l.Requests())))
 	}
@@ -117,6 +120,7 @@ func notesOf(r *runfile.Run) []note {
 		add(fmt.Sprint("status ", s), n, "%s of %s answers had status %d: is the URL, the method or the scheme (http, https) right?",
 			textfmt.Count(float64(n)), textfmt.Count(float64(l.Answered)), s)
 	}
+	list = append(list, disturbances(r)...)
 	for _, n := range r.Notes {
 		add("note "+n, 0, "%s", n)
 	}

@@ -30,6 +30,7 @@ func (c *Comparison) Text(w io.Writer, s textfmt.Style) error {
 	if foot != "" {
 		fmt.Fprintf(&b, "%s\n", s.Dim(foot))
 	}
+	c.classesText(&b, s)
 	c.eventsText(&b, s)
 	for _, n := range c.Notes {
 		fmt.Fprintf(&b, "! %s\n", textfmt.Printable(n))

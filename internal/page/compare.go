@@ -41,6 +41,7 @@ type page struct {
 	Variants []pageVariant
 	Notes    []string
 	Table    pageTable
+	Classes  []pageClasses
 	CCDF     chart.Chart
 	Hist     chart.Chart
 	Panels   []panel
@@ -71,6 +72,7 @@ func Compare(w io.Writer, c *compare.Comparison) error {
 		Variants: pageVariants(c),
 		Notes:    c.Notes,
 		Table:    tableOf(c),
+		Classes:  classesOf(c),
 		CCDF:     ccdfChart(d),
 		Hist:     histChart(d),
 		Panels:   panels(c, d),

@@ -74,11 +74,11 @@ func facts(col *compare.Column) []fact {
 			fs = append(fs, fact{name, values, code})
 		}
 	}
-	if targets := l.Targets; len(targets) > maxTargets {
-		add("targets", true, append(slices.Clone(targets[:maxTargets]), fmt.Sprintf("and %d more", len(targets)-maxTargets))...)
-	} else {
-		add("targets", true, targets...)
+	targets := l.Targets[:min(len(l.Targets), maxTargets)]
+	if more := len(l.Targets) - len(targets) + l.MoreTargets; more > 0 {
+		targets = append(slices.Clone(targets), fmt.Sprintf("and %d more", more))
 	}
+	add("targets", true, targets...)
 	if l.Timeout > 0 {
 		add("timeout", false, textfmt.Duration(l.Timeout))
 	}
@@ -87,9 +87,11 @@ func facts(col *compare.Column) []fact {
 	}
 	add("command", true, commandText(r.Command))
 	add("environment", true, r.Env...)
+	add("requests", false, compare.MixText(r.Mix))
 	if r.Alloc != nil {
 		add("allocation by", false, r.Alloc.Source)
 	}
+	add("service", false, compare.ObservedText(r))
 	var measured []string
 	for _, r := range col.Runs {
 		measured = append(measured, measuredText(r))

@@ -40,3 +40,11 @@ func peak(dir string) int64 {
 	}
 	return kib << 10
 }
+
+// PeakRSSOf is PeakRSS of processes that this one has not started.
+func PeakRSSOf(pids []int) (sum int64) {
+	for _, pid := range pids {
+		sum += peak(filepath.Join("/proc", strconv.Itoa(pid)))
+	}
+	return sum
+}

@@ -8,3 +8,6 @@ func (p *Process) PeakRSS() int64 { return 0 }
 
 // Processes returns nil: not known here.
 func (p *Process) Processes() []int { return nil }
+
+// PeakRSSOf returns 0: not known here.
+func PeakRSSOf([]int) int64 { return 0 }

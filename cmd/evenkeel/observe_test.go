@@ -34,17 +34,17 @@ func TestWindow(t *testing.T) {
 		{"the profile's own collection is left out", true, 2, 4, 2},
 		{"so is a forced one that was on its way when the load ended", true, 2, 3, 1},
 	} {
-		m := &measurement{
-			runner:     &runner{},
+		o := &observer{
+			traced:     true,
 			run:        runfile.Run{Load: &loadgen.Result{Started: started, Duration: time.Second}},
 			seenBefore: tt.seenBefore, seenAfter: tt.seenAfter,
 		}
-		m.trace.cycles, m.trace.start = cycles, started.Add(-time.Second)
+		o.trace.cycles, o.trace.start = cycles, started.Add(-time.Second)
 		if tt.profiled {
-			m.before = &allocations{}
+			o.before = &allocations{}
 		}
-		m.assembleGC()
-		gc := m.run.GC
+		o.fillGC()
+		gc := o.run.GC
 		if gc.Summary.Collections != tt.want || int64(len(gc.Collections)) != tt.want {
 			t.Errorf("%s: %d and %d collections, want %d", tt.name, gc.Summary.Collections, len(gc.Collections), tt.want)
 		}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+)
+
+// logHistory is how much of a log is read that was there before: the last collections tell the heap
+// before the first of the window, and which process's they are.
+const logHistory = 1 << 20
+
+// follow reads a log of gctrace lines while it grows; "-" is standard input. It returns when what
+// was there has been read. stop reads to where the log ends by then.
+//
+// Lines are placed by when they arrive, as those of a server's standard error are: the earliest
+// (arrival - end) is the start of the runtime, and what was there before arrived later than that.
+func (t *trace) follow(name string) (stop func(), err error) {
+	t.log = name
+	if name == toStdout {
+		t.log = stdinName
+		go t.scan(os.Stdin) // a read of it cannot be interrupted
+		time.Sleep(logRest) // for what is there already
+		return func() {}, nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	fi, err := f.Stat()
+	if err == nil && fi.IsDir() {
+		err = fmt.Errorf("%s is a folder; name the file that the service's standard error is written to", name)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	caughtUp := make(chan struct{})
+	in := io.Reader(&tail{ctx: ctx, f: f, poll: logPoll, atEnd: sync.OnceFunc(func() { close(caughtUp) })})
+	if fi.Mode().IsRegular() && fi.Size() > logHistory {
+		_, _ = f.Seek(-logHistory, io.SeekEnd)
+		br := bufio.NewReader(in)
+		_, _ = br.ReadSlice('\n') // the rest of a line
+		in = br
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		t.scan(in)
+	}()
+	select {
+	case <-caughtUp:
+	case <-done:
+	}
+	return func() {
+		cancel()
+		<-done
+		f.Close()
+	}, nil
+}
+
+// mark begins the measured part: what restarted or was lost before does not matter.
+func (t *trace) mark() (seen int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.log != "" {
+		t.restarts, t.lostBefore = 0, t.stats.Lost
+	}
+	return len(t.cycles)
+}
+
+// awaitForced waits until a forced collection was read after the first n, but no longer than that.
+func (t *trace) awaitForced(ctx context.Context, n int, patience time.Duration) {
+	for end := time.Now().Add(patience); time.Now().Before(end) && ctx.Err() == nil && !t.forcedSince(n); {
+		time.Sleep(logPoll)
+	}
+}
+
+// forcedSince reports whether a collection that was forced was read after the first n.
+func (t *trace) forcedSince(n int) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i := min(n, len(t.cycles)); i < len(t.cycles); i++ {
+		if t.cycles[i].Forced {
+			return true
+		}
+	}
+	return false
+}

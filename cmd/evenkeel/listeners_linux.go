@@ -1,0 +1,98 @@
+package main
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// listeners returns the processes that listen at one of these addresses, as far as their
+// descriptors may be read. What passes connections on to a container (docker-proxy) is not the
+// service, and leaves it unknown.
+func listeners(at []netip.AddrPort) (pids []int) {
+	sockets := map[string]bool{}
+	for _, name := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
+		if table, err := os.ReadFile(name); err == nil {
+			listening(string(table), at, sockets)
+		}
+	}
+	if len(sockets) == 0 {
+		return nil
+	}
+	dirs, err := filepath.Glob("/proc/[0-9]*/fd")
+	if err != nil {
+		return nil
+	}
+	for _, dir := range dirs {
+		if !holds(dir, sockets) {
+			continue
+		}
+		if name, err := os.ReadFile(filepath.Join(filepath.Dir(dir), "comm")); err == nil && strings.TrimSpace(string(name)) == "docker-proxy" {
+			return nil
+		}
+		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(dir))); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// holds reports whether one of the descriptors in a folder is one of the sockets.
+func holds(dir string, sockets map[string]bool) bool {
+	fds, err := os.ReadDir(dir)
+	if err != nil {
+		return false // another user's, or it has ended
+	}
+	for _, fd := range fds {
+		if to, err := os.Readlink(filepath.Join(dir, fd.Name())); err == nil && sockets[to] {
+			return true
+		}
+	}
+	return false
+}
+
+// listening adds the sockets of a table of proc(5), net/tcp or net/tcp6, that listen at one of
+// these addresses, as the links of descriptors name them. A line is
+//
+//	sl local_address rem_address st tx_queue:rx_queue tr:tm->when retrnsmt uid timeout inode ...
+func listening(table string, at []netip.AddrPort, sockets map[string]bool) {
+	const stateListen = "0A"
+	for line := range strings.Lines(table) {
+		f := strings.Fields(line)
+		if len(f) < 10 || f[3] != stateListen {
+			continue
+		}
+		local, ok := parseHexAddr(f[1])
+		if !ok {
+			continue
+		}
+		for _, a := range at {
+			if a.Port() == local.Port() && (local.Addr().IsUnspecified() || local.Addr() == a.Addr()) {
+				sockets[fmt.Sprintf("socket:[%s]", f[9])] = true
+			}
+		}
+	}
+}
+
+// parseHexAddr reads "0100007F:1F90": words of 32 bits as they stand in memory, and the port.
+func parseHexAddr(text string) (netip.AddrPort, bool) {
+	host, port, _ := strings.Cut(text, ":")
+	p, err := strconv.ParseUint(port, 16, 16)
+	if err != nil || len(host)%8 != 0 {
+		return netip.AddrPort{}, false
+	}
+	var ip []byte
+	for i := 0; i < len(host); i += 8 {
+		word, err := strconv.ParseUint(host[i:i+8], 16, 32)
+		if err != nil {
+			return netip.AddrPort{}, false
+		}
+		ip = binary.NativeEndian.AppendUint32(ip, uint32(word))
+	}
+	addr, ok := netip.AddrFromSlice(ip)
+	return netip.AddrPortFrom(addr.Unmap(), uint16(p)), ok
+}

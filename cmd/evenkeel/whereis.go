@@ -1,0 +1,70 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"net"
+	"net/netip"
+	"net/url"
+	"strconv"
+
+	"evenkeel.dev/internal/runfile"
+	"evenkeel.dev/loadgen"
+)
+
+// maxHosts is how many hosts of the targets are looked up.
+const maxHosts = 16
+
+// whereIs tells which processes of this machine listen where the targets are, or that all of them
+// are elsewhere.
+func whereIs(ctx context.Context, targets []loadgen.Target) runfile.Watched {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	mine := localAddrs()
+	seen := map[string]bool{}
+	var here []netip.AddrPort
+	for i := range targets {
+		u, err := url.Parse(targets[i].URL)
+		if err != nil || seen[u.Host] {
+			continue
+		}
+		if seen[u.Host] = true; len(seen) > maxHosts {
+			return runfile.Watched{}
+		}
+		port, err := strconv.ParseUint(cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme]), 10, 16)
+		if err != nil {
+			return runfile.Watched{}
+		}
+		addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", u.Hostname())
+		if err != nil {
+			return runfile.Watched{}
+		}
+		for _, a := range addrs {
+			if a = a.Unmap(); a.IsLoopback() || mine[a] {
+				here = append(here, netip.AddrPortFrom(a, uint16(port)))
+			}
+		}
+	}
+	if len(here) == 0 {
+		return runfile.Watched{Elsewhere: true}
+	}
+	pids := listeners(here)
+	return runfile.Watched{Processes: func() []int { return pids }}
+}
+
+// localAddrs returns this machine's addresses.
+func localAddrs() map[netip.Addr]bool {
+	mine := map[netip.Addr]bool{}
+	addrs, err := net.InterfaceAddrs()
+	if err != nil {
+		return mine
+	}
+	for _, a := range addrs {
+		if n, ok := a.(*net.IPNet); ok {
+			if ip, ok := netip.AddrFromSlice(n.IP); ok {
+				mine[ip.Unmap()] = true
+			}
+		}
+	}
+	return mine
+}

@@ -1,0 +1,124 @@
+package compare
+
+import (
+	"fmt"
+	"strings"
+
+	"evenkeel.dev/internal/runfile"
+	"evenkeel.dev/internal/textfmt"
+	"evenkeel.dev/loadgen"
+)
+
+// ClassTable has the figures of a column's classes of requests, a row each, after that of all.
+type ClassTable struct {
+	Column int
+	Rows   []ClassRow
+}
+
+// ClassRow is one class in one column, its repeats together.
+type ClassRow struct {
+	Name  string
+	Cells []string // one for each of ClassColumns
+}
+
+// ClassColumns are the figures of a class.
+var ClassColumns = []string{"share", "requests", "failed", "other status", "mean", "p50", "p90", "p99", "p99.9", "max", "bytes/answer"}
+
+// allClasses names the row of all requests.
+const allClasses = "all"
+
+// Classes returns a table for each column with two classes or more.
+func (c *Comparison) Classes() (tables []ClassTable) {
+	for i := range c.Columns {
+		if rows := classRows(c.Columns[i].Runs); rows != nil {
+			tables = append(tables, ClassTable{i, rows})
+		}
+	}
+	return tables
+}
+
+// classRows adds up the classes of a column's runs; nil where there are none.
+func classRows(runs []*runfile.Run) (rows []ClassRow) {
+	var classes []loadgen.TargetClass
+	all := loadgen.TargetClass{Name: allClasses, Share: 1}
+	index := map[string]int{}
+	for _, r := range runs {
+		for k := range r.Load.Classes {
+			from := &r.Load.Classes[k]
+			i, ok := index[from.Name]
+			if !ok {
+				i = len(classes)
+				index[from.Name] = i
+				classes = append(classes, loadgen.TargetClass{Name: from.Name, Share: from.Share})
+			}
+			addClass(&classes[i], from)
+			addClass(&all, from)
+		}
+	}
+	if len(classes) == 0 {
+		return nil
+	}
+	for _, c := range append([]loadgen.TargetClass{all}, classes...) {
+		rows = append(rows, ClassRow{c.Name, classCells(&c)})
+	}
+	return rows
+}
+
+func addClass(to, from *loadgen.TargetClass) {
+	to.Answered += from.Answered
+	to.Failed += from.Failed
+	to.Bytes += from.Bytes
+	to.Latency.Merge(&from.Latency)
+	for s, n := range from.Statuses {
+		if to.Statuses == nil {
+			to.Statuses = map[int]int64{}
+		}
+		to.Statuses[s] += n
+	}
+}
+
+func classCells(c *loadgen.TargetClass) []string {
+	bad := int64(0)
+	for s, n := range c.Statuses {
+		if s < 200 || s >= 400 {
+			bad += n
+		}
+	}
+	cells := []string{
+		textfmt.Percent(c.Share * 100), textfmt.Count(float64(c.Answered + c.Failed)),
+		textfmt.Count(float64(c.Failed)), textfmt.Count(float64(bad)),
+	}
+	if c.Latency.Count() == 0 {
+		cells = append(cells, "-", "-", "-", "-", "-", "-")
+	} else {
+		cells = append(cells, textfmt.Duration(c.Latency.Mean()))
+		for _, q := range []float64{.5, .9, .99, .999} {
+			cells = append(cells, textfmt.Duration(c.Latency.Quantile(q)))
+		}
+		cells = append(cells, textfmt.Duration(c.Latency.Max()))
+	}
+	if c.Answered == 0 {
+		return append(cells, "-")
+	}
+	return append(cells, textfmt.Bytes(float64(c.Bytes)/float64(c.Answered)))
+}
+
+// classesText writes the tables of the classes.
+func (c *Comparison) classesText(b *strings.Builder, s textfmt.Style) {
+	for _, t := range c.Classes() {
+		head := append([]string{"requests of " + c.Columns[t.Column].Label}, ClassColumns...)
+		if len(c.Columns) == 1 {
+			head[0] = "by class"
+		}
+		fmt.Fprintln(b)
+		table := textfmt.NewTable(len(head))
+		table.Add(s.Bold, head)
+		for _, r := range t.Rows {
+			table.Add(nil, append([]string{textfmt.Visible(r.Name, maxClassName)}, r.Cells...))
+		}
+		table.Render(b)
+	}
+}
+
+// maxClassName is how much of a class's name a table shows.
+const maxClassName = 48

@@ -1,0 +1,18 @@
+package page
+
+import "evenkeel.dev/internal/compare"
+
+// pageClasses is a table of the classes of one variant's requests.
+type pageClasses struct {
+	pageVariant
+	Columns []string
+	Rows    []compare.ClassRow
+}
+
+func classesOf(c *compare.Comparison) (tables []pageClasses) {
+	variants := pageVariants(c)
+	for _, t := range c.Classes() {
+		tables = append(tables, pageClasses{variants[t.Column], compare.ClassColumns, t.Rows})
+	}
+	return tables
+}
