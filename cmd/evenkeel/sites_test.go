@@ -84,7 +84,7 @@ func TestSince(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("-want +got: %s", d)
 	}
-	if short, err := after.since(&allocations{profile: heap(nil)}, 1); err != nil || len(short.Flat) != 1 || len(short.Lines) != 1 {
+	if short, err := after.since(&allocations{memStats: &memStats{}, profile: heap(nil)}, 1); err != nil || len(short.Flat) != 1 || len(short.Lines) != 1 {
 		t.Errorf("top 1: %+v, %v", short, err)
 	}
 }
@@ -92,7 +92,7 @@ func TestSince(t *testing.T) {
 func TestSinceNoAllocSpace(t *testing.T) {
 	p := heap(nil)
 	p.SampleType[1].Type = "cpu"
-	if _, err := (&allocations{profile: p}).since(&allocations{profile: p.Copy()}, 1); err == nil {
+	if _, err := (&allocations{memStats: &memStats{}, profile: p}).since(&allocations{memStats: &memStats{}, profile: p.Copy()}, 1); err == nil {
 		t.Error("no error")
 	}
 }

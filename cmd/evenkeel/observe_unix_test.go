@@ -1,0 +1,186 @@
+//go:build unix
+
+package main
+
+import (
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"evenkeel.dev/internal/runfile"
+)
+
+// running starts testdata/server by itself, as a service that runs already, and returns the log of
+// its standard error.
+func (s *service) running(env string, args ...string) (log string) {
+	s.t.Helper()
+	log = filepath.Join(s.t.TempDir(), "server.log")
+	f, err := os.Create(log)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer f.Close()
+	cmd := exec.Command(s.program, append([]string{"-addr", s.addr}, args...)...)
+	cmd.Env = append(os.Environ(), "GODEBUG=gctrace=1", env)
+	cmd.Stderr = f
+	if err := cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	until(s.t, "it listens", func() bool {
+		c, err := net.Dial("tcp", s.addr)
+		if err == nil {
+			c.Close()
+		}
+		return err == nil
+	})
+	return log
+}
+
+// TestLoadRunning loads a service that runs already, which serves its profiles and has a log.
+func TestLoadRunning(t *testing.T) {
+	t.Parallel()
+	s, out := newService(t), filepath.Join(t.TempDir(), "run.json")
+	log := s.running("A=b", "-pprof", "-alloc", "102400")
+	const allocated = 100 << 10
+	load := func(flags string) (result, *runfile.Run) {
+		r := run(t, append(strings.Fields("load -n 600 -c 8 -o "+out+" "+flags), s.url())...)
+		return r, &readRuns(t, out).Runs[0]
+	}
+
+	r, found := load("")
+	r.check(t, exitOK, []string{"collections", "GC pause, total", "allocated/request", "main.waste", "(runtime.MemStats), which does not tell time in GC"}, nil)
+	if strings.Contains(r.stdout, "\ntime in GC") || strings.Contains(r.stdout, "\npeak heap") {
+		t.Errorf("rows that runtime.MemStats cannot tell:\n%s", r.stdout)
+	}
+	if gc := found.GC; gc == nil || gc.Source != runfile.GCFromMemStats || gc.Summary.Collections == 0 || len(gc.Collections) > 0 {
+		t.Fatalf("collections: %+v, notes %q", gc, found.Notes)
+	}
+	if x := float64(found.Alloc.Bytes) / 600 / allocated; found.Alloc.Source != runfile.AllocFromMemStats || x < .95 || x > 1.1 {
+		t.Errorf("allocated %.3f of what the server is known to allocate, by %s", x, found.Alloc.Source)
+	}
+	if found.PProf != s.url()+"debug/pprof/" || found.GCTrace != "" || len(found.Notes) > 0 {
+		t.Errorf("from %q and %q, notes %q", found.PProf, found.GCTrace, found.Notes)
+	}
+	if runtime.GOOS == "linux" {
+		if found.Server == nil || found.Server.PeakRSSBytes < 1<<20 || found.Disturbance == nil || found.Disturbance.Service != "server" {
+			t.Errorf("server %+v, disturbance %+v", found.Server, found.Disturbance)
+		}
+	}
+
+	r, both := load("-gctrace " + log)
+	r.check(t, exitOK, []string{"time in GC", "total GC time", "peak heap", "main.waste", "collector by " + log + " (gctrace); allocation by " + s.url()}, nil)
+	if gc := both.GC; gc == nil || gc.Source != runfile.GCFromTrace || gc.Summary.Collections == 0 || int(gc.Summary.Collections) != len(gc.Collections) {
+		t.Fatalf("collections: %+v, notes %q", gc, both.Notes)
+	}
+	if both.GCTrace != log || both.Alloc.Source != runfile.AllocFromMemStats || len(both.Notes) > 0 {
+		t.Errorf("from %q, allocations by %q, notes %q", both.GCTrace, both.Alloc.Source, both.Notes)
+	}
+
+	r, traced := load("-pprof off -gctrace " + log)
+	r.check(t, exitOK, []string{"time in GC", "allocated/request"}, nil)
+	if traced.GC == nil || traced.Alloc == nil || traced.Alloc.Source != runfile.AllocFromTrace || traced.PProf != "" {
+		t.Errorf("%+v", traced)
+	}
+
+	// Lines of before, and none of now, are no sign of a collector that rests.
+	lines := startWith(t, gcLine+"\n", append(strings.Fields("load -n 20 -pprof off -gctrace - -o "+out), s.url())...).wait()
+	lines.check(t, exitOK, []string{"! standard input: no gctrace line came during the load"}, nil)
+	if run := readRuns(t, out).Runs[0]; run.GC != nil || run.Alloc != nil {
+		t.Errorf("%+v and %+v of nothing", run.GC, run.Alloc)
+	}
+}
+
+// TestLoadCounts has a service that runs already collect at each of 50 requests, and else never:
+// its own count is exact.
+func TestLoadCounts(t *testing.T) {
+	t.Parallel()
+	s, out := newService(t), filepath.Join(t.TempDir(), "run.json")
+	log := s.running("GOGC=off", "-pprof", "-collect", "50")
+	run(t, "load", "-n", "80", "-c", "1", "-o", out, s.url()).check(t, exitOK, []string{"collections 50"}, nil)
+	gc := readRuns(t, out).Runs[0].GC
+	forced, _ := gc.Summary.Forced.Get()
+	pause, ok := gc.Summary.Wall.Pause.Get()
+	if gc.Summary.Collections != 50 || forced != 50 || !ok || pause <= 0 {
+		t.Errorf("%d collections, %d of them forced, paused for %v; want 50", gc.Summary.Collections, forced, pause)
+	}
+	// Now it does not collect any more, and both sources say so.
+	run(t, "load", "-n", "80", "-c", "1", "-gctrace", log, "-o", out, s.url()).check(t, exitOK, []string{"collections 0", "time in GC 0"}, nil)
+}
+
+func TestLoadObservesNothing(t *testing.T) {
+	t.Parallel()
+	dir, hang := t.TempDir(), make(chan struct{})
+	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/debug/") {
+			<-hang
+		}
+	})
+	defer close(hang)
+	run(t, "load", "-n", "5", "-t", "200ms", url).check(t, exitOK, []string{"status 200 5"}, nil) // profiles that hang are none
+	for _, tt := range []struct{ flags, want string }{
+		{"-pprof " + url + "/nothing", "-pprof: no allocation profile"},
+		{"-gctrace " + dir + "/none", "no such file"},
+		{"-gctrace " + dir, "is a folder"},
+	} {
+		run(t, append(strings.Fields("load -n 5 "+tt.flags), url)...).check(t, exitFailed, nil, []string{tt.want})
+	}
+	for _, tt := range []struct{ flags, want string }{
+		{"-pprof ftp://x", "-pprof"},
+		{"-gctrace - -targets -", "only one of -D, -targets and -gctrace"},
+		{"-html -", "compare -html -"},
+		{"-top -1", "-top -1"},
+		{"-fail-if p99", "no > or <"},
+		{"-fail-if nobody:p99>1s", "no class \"nobody\""},
+		{"-seed x -template", "write a whole number from 0 on"},
+		{"-class x", "NAME=REGEXP"},
+	} {
+		call(append(strings.Fields("load -n 5 "+tt.flags), url)...).check(t, exitUsage, nil, []string{tt.want})
+	}
+}
+
+// TestLoadMix loads by a file of targets, and fails by a limit on one of its classes.
+func TestLoadMix(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/write") {
+			w.WriteHeader(http.StatusConflict)
+		}
+	})
+	targets := writeIn(t, dir, "targets", "/read/{{int 1 9}} weight=3 class=read\nPOST /write/{{seq}} class=write\n")
+	out, page := filepath.Join(dir, "run.json"), filepath.Join(dir, "page.html")
+	args := []string{"load", "-n", "40", "-pprof", "off", "-template", "-seed", "7", "-targets", targets, "-o", out, "-html", page, url}
+	r := run(t, append(args, "-fail-if", "read:bad>0%", "-fail-if", "failed>0")...)
+	r.check(t, exitOK, []string{"and 30 more", "requests: from " + targets + ", 40 made with -seed 7", "by class share requests", "read 75.0% 30 0 0", "write 25.0% 10 0 10"}, nil)
+	run1 := readRuns(t, out).Runs[0]
+	if run1.Mix == nil || *run1.Mix.Seed != 7 || run1.Mix.Made != 40 || run1.Mix.File != targets || len(run1.Load.Classes) != 2 {
+		t.Errorf("%+v, %+v", run1.Mix, run1.Load.Classes)
+	}
+	if b, err := os.ReadFile(page); err != nil || !strings.Contains(string(b), "By class of request") {
+		t.Errorf("the page: %v", err)
+	}
+	call("compare", out).check(t, exitOK, []string{"by class", "write 25.0% 10 0 10"}, nil)
+	r = run(t, append(args, "-fail-if", "write:bad>50%", "-fail-if", "rate<1000000000/s")...)
+	r.check(t, exitLimit, []string{"by class"}, []string{"evenkeel load: -fail-if write:bad>50%: it is 100.0%\n", "-fail-if rate<1000000000/s: it is "})
+	if again := readRuns(t, out).Runs[0]; strings.Join(again.Load.Targets, " ") != strings.Join(run1.Load.Targets, " ") {
+		t.Errorf("the same seed made %q, and then %q", run1.Load.Targets, again.Load.Targets)
+	}
+}
+
+// TestLoadOverload asks a service for ten times what one connection to it can carry.
+func TestLoadOverload(t *testing.T) {
+	t.Parallel()
+	url := serve(t, func(http.ResponseWriter, *http.Request) { time.Sleep(20 * time.Millisecond) })
+	run(t, "load", "-pprof", "off", "-rate", "500", "-c", "1", "-z", "1200ms", url).
+		check(t, exitOK, []string{"/s is more than it can "}, nil)
+}
