@@ -46,6 +46,10 @@ type Run struct {
 	GCTrace string `json:"gctrace,omitempty"` // log from which its collections are
 
 	Notes []string `json:"notes,omitempty"` // what could not be measured, or went wrong, and why
+
+	Share  *Share  `json:"share,omitempty"`  // of a load that several generators put on; nil: all of it
+	Parts  []Part  `json:"parts,omitempty"`  // of a run that Merge made: the generators that it was added up from
+	Import *Import `json:"import,omitempty"` // of a run that another tool measured
 }
 
 // Window returns when a run was measured; ok is false when its file does not say.

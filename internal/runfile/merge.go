@@ -1,0 +1,341 @@
+package runfile
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"evenkeel.dev/internal/textfmt"
+	"evenkeel.dev/loadgen"
+)
+
+// Share says which part of a load a generator put on: Index of Of, from 0. Of 8 generators each sends an eighth.
+type Share struct {
+	Index int `json:"index"`
+	Of    int `json:"of"`
+}
+
+func (s Share) String() string { return fmt.Sprintf("%d/%d", s.Index, s.Of) }
+
+// Part is one generator of a run that was merged.
+type Part struct {
+	File        string        `json:"file"` // that it was read from
+	Machine     Machine       `json:"machine"`
+	Share       *Share        `json:"share,omitempty"`
+	Rate        float64       `json:"rate,omitempty"` // asked for
+	Connections int           `json:"connections"`
+	Started     time.Time     `json:"started"`
+	Duration    time.Duration `json:"duration_ns"`
+	Answered    int64         `json:"answered"`
+	Failed      int64         `json:"failed"`
+	Late        int64         `json:"late,omitempty"`
+	LateMax     time.Duration `json:"late_max_ns,omitempty"`
+}
+
+// Import says where a run that evenkeel did not measure comes from.
+type Import struct {
+	Format string `json:"format"` // as evenkeel convert names it
+
+	// Exact: the histogram has each request in the bucket that evenkeel itself would have counted it in, or in that of another
+	// HdrHistogram. Else only percentiles were known: each request is in the bucket of the next known one above it.
+	Exact bool `json:"exact"`
+
+	// Quantiles are the only ones that are known, 1 being the maximum; nil: all, as exactly as Exact says.
+	Quantiles []float64 `json:"quantiles,omitempty"`
+}
+
+// Knows reports whether a run tells this quantile of its latency; 1 is the maximum. One that was imported from a summary may
+// tell some of them only.
+func (r *Run) Knows(q float64) bool {
+	return r.Load.Latency.Count() > 0 && (r.Import == nil || r.Import.Quantiles == nil || slices.Contains(r.Import.Quantiles, q))
+}
+
+// MergeOptions says what Merge takes.
+type MergeOptions struct {
+	// Skew is how far apart the windows of the generators may begin, and how much longer one of them may be.
+	Skew time.Duration
+
+	// AllowLate takes generators that did not keep their rate: more than 1% of their requests were sent over 1 ms late, or some were
+	// not sent at all. The result says so.
+	AllowLate bool
+}
+
+// Merge makes one file of those of several generators of one load: the runs of one label and repeat are one run in it. What
+// cannot be added is refused, with the name of the file and what to do.
+func Merge(files []*File, names []string, o MergeOptions) (*File, error) {
+	if len(files) < 2 {
+		return nil, fmt.Errorf("one file alone has nothing to be added to: name the files of all generators")
+	}
+	first := files[0]
+	sum := &File{Version: first.Version, Tool: first.Tool, Machine: first.Machine}
+	for i, f := range files[1:] {
+		if f.Version != first.Version {
+			return nil, fmt.Errorf("%s is of version %d, and %s of version %d: measure on all machines with the same evenkeel", names[i+1], f.Version, names[0], first.Version)
+		}
+		if f.Tool != first.Tool {
+			return nil, fmt.Errorf("%s was measured by %q, and %s by %q: measure on all machines with the same evenkeel", names[i+1], f.Tool, names[0], first.Tool)
+		}
+		sum.Machine = common(sum.Machine, f.Machine)
+	}
+	for k := range first.Runs {
+		m := merger{o: o}
+		for i, f := range files {
+			if len(f.Runs) != len(first.Runs) {
+				return nil, fmt.Errorf("%s has %d runs, and %s has %d: give files of the same runs", names[i], len(f.Runs), names[0], len(first.Runs))
+			}
+			is := func(r Run) bool { return r.Label == first.Runs[k].Label && r.Repeat == first.Runs[k].Repeat }
+			at := slices.IndexFunc(f.Runs, is)
+			if at < 0 {
+				return nil, fmt.Errorf("%s has no run %q, repeat %d, and %s has: measure on all machines with the same -label", names[i], first.Runs[k].Label, first.Runs[k].Repeat, names[0])
+			}
+			m.names = append(m.names, names[i])
+			m.machines = append(m.machines, f.Machine)
+			m.runs = append(m.runs, &f.Runs[at])
+		}
+		run, err := m.merge()
+		if err != nil {
+			return nil, err
+		}
+		sum.Runs = append(sum.Runs, *run)
+	}
+	return sum, nil
+}
+
+// merger makes one run of those of several generators.
+type merger struct {
+	o        MergeOptions
+	names    []string
+	machines []Machine
+	runs     []*Run
+}
+
+func (m *merger) merge() (*Run, error) {
+	if err := errors.Join(m.oneService(), m.twice(), m.shares(), m.windows(), m.rates()); err != nil {
+		return nil, err
+	}
+	var loads []*loadgen.Result
+	for _, r := range m.runs {
+		loads = append(loads, r.Load)
+	}
+	load, err := loadgen.Merge(loads...)
+	if err != nil {
+		var me *loadgen.MergeError
+		if errors.As(err, &me) {
+			err = fmt.Errorf("%s: %s", m.names[me.Index], me.Reason)
+		}
+		return nil, err
+	}
+	sum := &Run{Label: m.runs[0].Label, Repeat: m.runs[0].Repeat, Load: load, Import: m.runs[0].Import}
+	for i, r := range m.runs {
+		sum.Parts = append(sum.Parts, parts(r, m.names[i], m.machines[i])...)
+	}
+	m.service(sum)
+	m.notes(sum)
+	return sum, nil
+}
+
+// parts are the generators of a run: itself, where it is no sum.
+func parts(r *Run, name string, machine Machine) []Part {
+	if len(r.Parts) > 0 {
+		return r.Parts
+	}
+	l := r.Load
+	return []Part{{
+		File: name, Machine: machine, Share: r.Share, Rate: l.Rate, Connections: l.Connections, Started: l.Started, Duration: l.Duration,
+		Answered: l.Answered, Failed: l.Failed, Late: l.Late, LateMax: l.LateMax,
+	}}
+}
+
+// oneService refuses what was no load on one service, and what has no counts to add.
+func (m *merger) oneService() error {
+	for i, r := range m.runs {
+		switch {
+		case len(r.Command) > 0:
+			return fmt.Errorf("%s: evenkeel run started a service of its own for it, so these are several services and not several generators of one: put them side by side with evenkeel compare, or measure with evenkeel load", m.names[i])
+		case r.Import != nil && !r.Import.Exact:
+			return fmt.Errorf("%s: it was imported from %s, which has percentiles and no counts, and percentiles cannot be added: import what has the counts (a histogram log, or results of vegeta)", m.names[i], r.Import.Format)
+		case (r.Import == nil) != (m.runs[0].Import == nil) || r.Import != nil && r.Import.Format != m.runs[0].Import.Format:
+			return fmt.Errorf("%s and %s were measured by different tools, whose latencies count from different moments: add those of one tool", m.names[0], m.names[i])
+		}
+	}
+	return nil
+}
+
+// twice refuses a run that was given twice.
+func (m *merger) twice() error {
+	for i, r := range m.runs {
+		for k, other := range m.runs[:i] {
+			if r.Load.Answered > 0 && r.Load.Started.Equal(other.Load.Started) && reflect.DeepEqual(r.Load, other.Load) {
+				return fmt.Errorf("%s and %s are the same run: give each generator's file once", m.names[k], m.names[i])
+			}
+		}
+	}
+	return nil
+}
+
+// shares refuses a load of which a share is missing or there twice.
+func (m *merger) shares() error {
+	var of int
+	has := map[int]string{}
+	for i, r := range m.runs {
+		switch s := r.Share; {
+		case s == nil:
+			continue
+		case s.Of < 1 || s.Index < 0 || s.Index >= s.Of:
+			return fmt.Errorf("%s says that it is share %v, which there is not: the file was changed or damaged; collect it or measure again", m.names[i], s)
+		case of != 0 && s.Of != of:
+			return fmt.Errorf("%s is share %v, and another is one of %d: give the files of one load", m.names[i], s, of)
+		case has[s.Index] != "":
+			return fmt.Errorf("%s and %s are both share %v: give each generator's file once", has[s.Index], m.names[i], s)
+		default:
+			of = s.Of
+			has[s.Index] = m.names[i]
+		}
+	}
+	if of == 0 {
+		return nil
+	}
+	if len(has) < len(m.runs) {
+		return errors.New("some files are shares of a load, and some are not: give the files of one load")
+	}
+	var missing []string
+	for i := range of {
+		if has[i] == "" && len(missing) < 10 {
+			missing = append(missing, Share{i, of}.String())
+		}
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("%d of %d shares are not there, such as %s: collect their files too; a load with a share missing was not the load that was asked for", of-len(has), of, strings.Join(missing, ", "))
+	}
+	return nil
+}
+
+// due is how long requests were due in a run's window.
+func due(r *Run) time.Duration {
+	if s := r.Load.Series; len(s.Points) > 0 {
+		return time.Duration(len(s.Points)) * s.Interval
+	}
+	return r.Load.Duration
+}
+
+// windows refuses loads that were not put on at the same time.
+func (m *merger) windows() error {
+	first, last := 0, 0 // to start
+	short, long := 0, 0
+	for i, r := range m.runs {
+		if r.Load.Started.IsZero() != m.runs[0].Load.Started.IsZero() {
+			return fmt.Errorf("%s and %s: one of them does not say when it was measured: give files of one tool", m.names[0], m.names[i])
+		}
+		if r.Load.Started.Before(m.runs[first].Load.Started) {
+			first = i
+		}
+		if r.Load.Started.After(m.runs[last].Load.Started) {
+			last = i
+		}
+		if due(r) < due(m.runs[short]) {
+			short = i
+		}
+		if due(r) > due(m.runs[long]) {
+			long = i
+		}
+	}
+	const todo = "; start all of them together for the same time, as with evenkeel load -start and -z, or say with -skew what is near enough"
+	if d := m.runs[last].Load.Started.Sub(m.runs[first].Load.Started); d > m.o.Skew {
+		return fmt.Errorf("the window of %s began %s after that of %s, and the sum of loads from different times is no load%s", m.names[last], textfmt.Duration(d), m.names[first], todo)
+	}
+	a, b := m.runs[short], m.runs[long]
+	if d := due(b) - due(a) - max(a.Load.Series.Interval, b.Load.Series.Interval); d > m.o.Skew {
+		return fmt.Errorf("%s was loaded for %s, and %s for %s%s", m.names[short], textfmt.Duration(due(a)), m.names[long], textfmt.Duration(due(b)), todo)
+	}
+	return nil
+}
+
+// late says how a generator fell short of its rate.
+func late(l *loadgen.Result) string {
+	var list []string
+	if l.Rate > 0 && float64(l.Late) > .01*float64(l.Requests()) {
+		list = append(list, fmt.Sprintf("%s of %s requests were sent more than 1 ms late", textfmt.Count(float64(l.Late)), textfmt.Count(float64(l.Requests()))))
+	}
+	for _, f := range l.Failures {
+		if f.Class == loadgen.ClassUnsent && f.Count > 0 {
+			list = append(list, textfmt.Count(float64(f.Count))+" were not sent")
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+// rates refuses generators that did not keep their rate.
+func (m *merger) rates() error {
+	for i, r := range m.runs {
+		if why := late(r.Load); why != "" && !m.o.AllowLate {
+			return fmt.Errorf("%s: %s, so that the rate was not kept: lower it, or spread it over more generators or connections; -allow-late adds it all the same, and notes it", m.names[i], why)
+		}
+	}
+	return nil
+}
+
+// service keeps what is known of the service where one generator alone looked at it.
+func (m *merger) service(sum *Run) {
+	var who []*Run
+	for _, r := range m.runs {
+		if r.GC != nil || r.Alloc != nil || r.Server != nil {
+			who = append(who, r)
+		}
+	}
+	switch len(who) {
+	case 0:
+	case 1:
+		sum.GC, sum.Alloc, sum.Server = who[0].GC, who[0].Alloc, who[0].Server
+	default:
+		sum.Notes = append(sum.Notes, fmt.Sprintf("%d generators have figures of the service's own, and each saw all of its work: they are left out; have one generator look", len(who)))
+	}
+}
+
+// notes says how the sum came about, and what its parts had to say.
+func (m *merger) notes(sum *Run) {
+	var from, to time.Time
+	for i, r := range m.runs {
+		if s := r.Load.Started; i == 0 || s.Before(from) {
+			from = s
+		}
+		if s := r.Load.Started; i == 0 || s.After(to) {
+			to = s
+		}
+	}
+	when := "with no time of their windows"
+	if !from.IsZero() {
+		when = "their windows began within " + textfmt.Duration(to.Sub(from)) + " by their clocks"
+	}
+	sum.Notes = append(sum.Notes, fmt.Sprintf("added up from %d generators; %s", len(sum.Parts), when))
+	for i, r := range m.runs {
+		if why := late(r.Load); why != "" {
+			sum.Notes = append(sum.Notes, fmt.Sprintf("%s did not keep its rate: %s", m.names[i], why))
+		}
+		for _, n := range r.Notes {
+			if !slices.Contains(sum.Notes, n) {
+				sum.Notes = append(sum.Notes, n)
+			}
+		}
+	}
+}
+
+// common describes two machines as one, as far as they are alike; its cores and memory are those of the smaller.
+func common(a, b Machine) Machine {
+	if a == b {
+		return a
+	}
+	alike := func(a, b string) string {
+		if a == b {
+			return a
+		}
+		return ""
+	}
+	return Machine{
+		OS: cmp.Or(alike(a.OS, b.OS), "several"), Arch: cmp.Or(alike(a.Arch, b.Arch), "several"), Kernel: alike(a.Kernel, b.Kernel), CPU: alike(a.CPU, b.CPU),
+		Cores: min(a.Cores, b.Cores), MemoryBytes: min(a.MemoryBytes, b.MemoryBytes), Go: cmp.Or(alike(a.Go, b.Go), "several versions of Go"),
+	}
+}

@@ -1,0 +1,198 @@
+package loadgen
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	hdr "github.com/HdrHistogram/hdrhistogram-go"
+	"github.com/google/go-cmp/cmp"
+)
+
+// recorded is what a recorder has of a load of 8 requests/s over 3 connections, after some requests were recorded.
+func recorded(r *recorder, started time.Time) *Result {
+	res := r.result()
+	res.Targets, res.Connections, res.Rate, res.Timeout, res.Started = []string{"GET http://x/"}, 3, 8, time.Second, started
+	return res
+}
+
+// TestMergeIsOneGenerator records each of many requests with one of eight generators and with one that has them all: the
+// sum of the eight is the one's result, down to the last count.
+func TestMergeIsOneGenerator(t *testing.T) {
+	const n, seed, second = 8, 1, int64(time.Second)
+	for _, open := range []bool{true, false} {
+		rnd := rand.New(rand.NewPCG(seed, 0))
+		all := newRecorder(open, 7)
+		var parts [n]*recorder
+		for i := range parts {
+			parts[i] = newRecorder(open, 7)
+		}
+		for range 2000 {
+			due := 7 + rnd.Int64N(10*second) // over 8 s, so that intervals are joined
+			sent := due + rnd.Int64N(int64(3*time.Millisecond))
+			end := sent + int64(math.Exp(rnd.Float64()*math.Log(1e10)))
+			for _, r := range []*recorder{all, parts[rnd.IntN(n)]} {
+				switch k := due % 40; {
+				case k < 36:
+					r.answered(job{due: due}, sent, end, answer{status: 200 + int(k), bytes: k})
+				case k < 38:
+					r.failed(job{due: due}, sent, end, syscall.ECONNREFUSED)
+				case k < 39:
+					r.failed(job{due: due}, sent, end, syscall.ECONNRESET)
+				default:
+					r.unsent(job{due: due}, end)
+				}
+			}
+		}
+		started := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
+		want := recorded(all, started)
+		want.Rate, want.Connections = n*want.Rate, n*want.Connections
+		var results []*Result
+		for _, p := range parts {
+			results = append(results, throughJSON(t, recorded(p, started)))
+		}
+		got, err := Merge(results...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(toJSON(t, want), toJSON(t, got)); d != "" {
+			t.Errorf("seed %d, open loop %v: -one generator +eight of them\n%s", seed, open, d)
+		}
+		if got.Series.Points[0].Histogram == "" || got.Failed == 0 || got.Latency.Count() == 0 || open == (got.Service.Count() == 0) {
+			t.Errorf("seed %d: too little was compared", seed)
+		}
+	}
+}
+
+func toJSON(t *testing.T, r *Result) string {
+	t.Helper()
+	b, err := json.MarshalIndent(r, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func throughJSON(t *testing.T, r *Result) *Result {
+	t.Helper()
+	var back Result
+	if err := json.Unmarshal([]byte(toJSON(t, r)), &back); err != nil {
+		t.Fatal(err)
+	}
+	return &back
+}
+
+// one is a result of one request.
+func one() *Result {
+	r := newRecorder(true, 0)
+	r.answered(job{}, 0, int64(time.Millisecond), answer{status: 200})
+	return recorded(r, time.Unix(1e9, 0))
+}
+
+// TestMergeOfOneIsItself leaves what it was given as it was.
+func TestMergeOfOneIsItself(t *testing.T) {
+	r := one()
+	before := toJSON(t, r)
+	for range 2 {
+		got, err := Merge(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(before, toJSON(t, got)); d != "" {
+			t.Error(d)
+		}
+	}
+	if d := cmp.Diff(before, toJSON(t, r)); d != "" {
+		t.Errorf("merging changed what was merged:\n%s", d)
+	}
+}
+
+// TestMergeAddsRates has three thirds of a rate be the rate, which compare holds against another's.
+func TestMergeAddsRates(t *testing.T) {
+	for _, n := range []int{3, 7, 8, 11, 49} {
+		var list []*Result
+		for range n {
+			r := one()
+			r.Rate = 1000 / float64(n)
+			list = append(list, r)
+		}
+		if got, err := Merge(list...); err != nil || got.Rate != 1000 {
+			t.Errorf("%d shares of 1000: %v, %v", n, got.Rate, err)
+		}
+	}
+}
+
+func TestMergeRefuses(t *testing.T) {
+	other := func(lowest, highest int64, digits int) Histogram {
+		h := hdr.New(lowest, highest, digits)
+		_ = h.RecordValue(5000)
+		return Histogram{h}
+	}
+	for _, tt := range []struct {
+		name   string
+		change func(*Result)
+		want   string
+	}{
+		{"targets", func(r *Result) { r.Targets = []string{"GET http://y/"} }, "other targets, GET http://y/ in place of GET http://x/: give"},
+		{"loop", func(r *Result) { r.Rate = 0 }, "open loop"},
+		{"timeout", func(r *Result) { r.Timeout = time.Hour }, "1h0m0s to be answered, and others 1s"},
+		{"warm-up", func(r *Result) { r.Warmup = time.Hour }, "after 1h0m0s of warm-up"},
+		{"interrupted", func(r *Result) { r.Interrupted = true }, "interrupted"},
+		{"digits", func(r *Result) { r.Latency = other(histogramLowest, histogramHighest, 2) }, "2 significant digits, and others 3"},
+		{"bounds", func(r *Result) { r.Latency = other(1, histogramHighest, 3) }, "goes from 1 to 3600000000000 ns, and others from 1000 to"},
+		{"bounds of the service's", func(r *Result) { r.Service = other(1, histogramHighest, 3) }, "goes from 1 to"},
+		{"no series", func(r *Result) { r.Series = Series{} }, "no figures over time"},
+		{"interval", func(r *Result) { r.Series.Interval = 8 * time.Millisecond }, "do not fit whole"},
+		{"interval 0", func(r *Result) { r.Series.Interval = 0 }, "intervals of 0s"},
+		{"percentiles", func(r *Result) { r.Series.Points[0].Histogram = "" }, "percentiles cannot be added"},
+		{"no histogram", func(r *Result) { r.Series.Points[0].Histogram = "AAAA" }, "base64"},
+		{"point's digits", func(r *Result) {
+			h := other(histogramLowest, histogramHighest, 3)
+			b, _ := h.h.EncodeV2()
+			r.Series.Points[0].Histogram = string(b)
+		}, "figures over time: its histogram has 3 significant digits, and others 2"},
+		{"negative point", func(r *Result) { r.Series.Points[0].Failed = -1 }, "negative count"},
+		{"negative count", func(r *Result) { r.Answered = -1 }, "count of -1; the file was changed or damaged"},
+		{"negative duration", func(r *Result) { r.LateMax = -1 }, "duration of -1ns"},
+		{"negative status", func(r *Result) { r.Statuses[200] = -1 }, "-1 answers of status 200"},
+		{"negative failures", func(r *Result) { r.Failures = []Failure{{ClassDNS, -1, ""}} }, "-1 failures of class dns"},
+		{"not a rate", func(r *Result) { r.Rate = math.NaN() }, "rate of NaN"},
+		{"endless rate", func(r *Result) { r.Rate = math.Inf(1) }, "rate of +Inf"},
+		{"too many", func(r *Result) { r.Answered = math.MaxInt64 }, "more than a number holds"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			bad := one()
+			tt.change(bad)
+			_, err := Merge(one(), bad)
+			var me *MergeError
+			if !errors.As(err, &me) || me.Index != 1 || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("%v, want result 1 and %q", err, tt.want)
+			}
+		})
+	}
+	if _, err := Merge(); err == nil || !strings.Contains(err.Error(), "give at least one") {
+		t.Errorf("of none: %v", err)
+	}
+}
+
+// TestMergeKnowsEachField fails when a figure is added to Result and Merge does not add it: say there what becomes of it,
+// and its name here.
+func TestMergeKnowsEachField(t *testing.T) {
+	want := "Targets Connections Rate Timeout Warmup Started Duration Interrupted Unfinished UnfinishedMax Answered Failed Statuses Failures Bytes Connects Latency Service Late LateMax Series" +
+		" Interval Points Count Failed P50 P99 Max Histogram Class Count Example"
+	var got []string
+	for _, v := range []any{Result{}, Series{}, Point{}, Failure{}} {
+		for _, f := range reflect.VisibleFields(reflect.TypeOf(v)) {
+			got = append(got, f.Name)
+		}
+	}
+	if d := cmp.Diff(strings.Fields(want), got); d != "" {
+		t.Errorf("-what Merge knows +what there is\n%s", d)
+	}
+}
