@@ -56,7 +56,7 @@ func Merge(results ...*Result) (*Result, error) {
 		if r.Started.Before(sum.Started) {
 			sum.Started = r.Started
 		}
-		if e := r.Started.Add(r.Duration); e.After(end) {
+		if e := r.Started.Add(r.Duration); i == 0 || e.After(end) {
 			end = e
 		}
 	}

@@ -39,6 +39,11 @@ For CI: each -fail-if is [CLASS:]FIGURE>VALUE or <VALUE, and exit code 3 says th
 
   evenkeel load -rate 2000 -z 30s -fail-if 'p99>20ms' -fail-if 'failed>0.1%' http://127.0.0.1:5000/
 
+Of several machines each puts a share of the load on: -rate, -n and -c are those of all together,
+and evenkeel merge adds the results count by count. On the second of four:
+
+  evenkeel load -share 1/4 -start 2026-11-22T10:00:00Z -rate 20000 -z 30s -o 1.json http://HOST/
+
 Exit code 1 says that no request was answered, or none with a status of 2xx or 3xx.
 `
 
@@ -56,10 +61,12 @@ type loadCommand struct {
 	html       string
 	failIf     loadLimits
 	find       goal
+	part       shareFlags
 }
 
 func (c *loadCommand) register(fs *flag.FlagSet) {
 	c.load.register(fs)
+	c.part.register(fs)
 	c.top = 8
 	fs.StringVar(&c.label, "label", "load", "`name` of this run in tables")
 	fs.StringVar(&c.pprof, "pprof", "", "`URL` of the service's /debug/pprof/, or off (default: on the host of the first URL, if it is there). The service is made to collect before and after the window, not in it")
@@ -78,7 +85,7 @@ func runLoad(ctx context.Context, a *app, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := cmp.Or(c.load.checkGiven(fs), c.prepare(append(urls, rest...))); err != nil {
+	if err := cmp.Or(c.load.checkGiven(fs), c.prepare(fs, append(urls, rest...))); err != nil {
 		return a.wrong(fs, "%v", err)
 	}
 	if err := canSave(append(c.load.inputs(), c.gctrace), c.load.output, c.html); err != nil {
@@ -99,7 +106,7 @@ func runLoad(ctx context.Context, a *app, args []string) error {
 }
 
 // prepare works out what the flags say.
-func (c *loadCommand) prepare(urls []string) (err error) {
+func (c *loadCommand) prepare(fs *flag.FlagSet, urls []string) (err error) {
 	stdin := 0
 	for _, name := range append(c.load.inputs(), c.gctrace) {
 		if name == toStdout {
@@ -120,11 +127,16 @@ func (c *loadCommand) prepare(urls []string) (err error) {
 	if len(c.options.Targets) == 0 {
 		return errors.New("no URL; write one, such as http://127.0.0.1:8080/, or a file of them behind -targets")
 	}
+	if err := c.part.apply(fs, &c.options); err != nil {
+		return err
+	}
 	checked := c.options
 	if c.find.text != "" {
 		switch {
 		case len(checked.Stages)+len(checked.Times) > 0 || checked.Requests > 0:
 			return errors.New("-find chooses the rates itself, in steps of -z; leave out -stages, -times and -n")
+		case c.part.share != nil || !c.part.start.IsZero():
+			return errors.New("-find searches by itself; leave out -share and -start")
 		case len(c.failIf) > 0 || c.html != "" || c.gctrace != "":
 			return errors.New("-find says which rate holds, and no more; leave out -fail-if, -html and -gctrace")
 		case checked.Rate == 0:
@@ -137,7 +149,8 @@ func (c *loadCommand) prepare(urls []string) (err error) {
 	if err := c.failIf.known(classNames(c.options.Targets)); err != nil {
 		return err
 	}
-	if c.pprofGiven = c.pprof != ""; c.pprof == "off" {
+	if c.pprofGiven = c.pprof != ""; c.pprof == "off" || !c.pprofGiven && c.part.share != nil { // one of many, each of which would have the service collect
+		c.pprof = "off"
 		return nil
 	}
 	first, err := url.Parse(c.options.Targets[0].URL)
@@ -168,8 +181,12 @@ func (c *loadCommand) measure(ctx context.Context) (*runfile.File, error) {
 		return nil, err
 	}
 	defer stop()
-	c.options.OnMeasure = func() { o.begin(ctx) }
 	p := &progress{w: c.app.stderr, terminal: c.app.terminal}
+	if err := c.part.wait(ctx, p, c.options.Rate); err != nil {
+		return nil, err
+	}
+	o.run.Share = c.part.share
+	c.options.OnMeasure = func() { o.begin(ctx) }
 	o.run.Load, err = p.load(ctx, c.options)
 	if err != nil {
 		return nil, err

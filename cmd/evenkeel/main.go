@@ -5,6 +5,8 @@
 //	evenkeel run [flags] -- COMMAND ARGS...   start a service, load it, report its collector
 //	evenkeel explain TRACE                    say from an execution trace why requests were slow
 //	evenkeel compare run.json...              put runs side by side, as a table or a page
+//	evenkeel merge run.json run.json...       add what several machines measured of one load
+//	evenkeel convert FILE                     from and to what other tools write
 //	evenkeel gctrace [FILE]                   summarise a GODEBUG=gctrace=1 log
 //	evenkeel version [-json]                  say which this is; -json: and which machine
 //
@@ -32,6 +34,8 @@ var subcommands = []subcommand{
 	{"run", "[flags] -- COMMAND ARGS...", "start a Go service, load it, say what its collector costs", runRun},
 	{"explain", "[flags] TRACE", "say from an execution trace why the slowest requests were slow", runExplain},
 	{"compare", "[flags] run.json...", "put runs side by side, as a table or a page", runCompare},
+	{"merge", "[flags] run.json run.json...", "add what several machines measured of one load", runMerge},
+	{"convert", "[flags] FILE", "from and to what other tools write: HdrHistogram, wrk2, k6, vegeta...", runConvert},
 	{"gctrace", "[flags] [FILE]", "summarise a GODEBUG=gctrace=1 log", runGCTrace},
 	{"version", "[-json]", "say which evenkeel this is", runVersion},
 }
@@ -67,14 +71,14 @@ func (a *app) main(ctx context.Context, args []string) int {
 			return a.exit(c.name, c.run(ctx, a, args[1:]))
 		}
 	}
-	fmt.Fprintf(a.stderr, "evenkeel: no command %q; there are load, run, explain, compare, gctrace and version (evenkeel -h)\n", args[0])
+	fmt.Fprintf(a.stderr, "evenkeel: no command %q; there are load, run, explain, compare, merge, convert, gctrace and version (evenkeel -h)\n", args[0])
 	return exitUsage
 }
 
 func (a *app) usage(w io.Writer) {
 	fmt.Fprint(w, "evenkeel measures a Go service's latency under load, and says what its collector costs and why\nits slowest requests are slow.\n\n")
 	for _, c := range subcommands {
-		fmt.Fprintf(w, "  evenkeel %-8s%-28s%s\n", c.name, c.args, c.what)
+		fmt.Fprintf(w, "  evenkeel %-8s%-32s%s\n", c.name, c.args, c.what)
 	}
 	fmt.Fprint(w, "\nevenkeel COMMAND -h tells more.\n")
 }

@@ -59,7 +59,7 @@ var Figures = []Figure{
 	}},
 	quantile("p50", .5), quantile("p90", .9), quantile("p99", .99), quantile("p99.9", .999),
 	{"max", "longest latency", seconds, func(r *runfile.Run) (float64, bool) {
-		return r.Load.Latency.Max().Seconds(), r.Load.Latency.Count() > 0
+		return r.Load.Latency.Max().Seconds(), r.Knows(1)
 	}},
 	{"p99 from sending", "open loop: the same without the wait before sending", seconds, func(r *runfile.Run) (float64, bool) {
 		return r.Load.Service.Quantile(.99).Seconds(), r.Load.Service.Count() > 0
@@ -73,7 +73,7 @@ func seconds(s float64) string { return textfmt.Duration(time.Duration(s * 1e9))
 
 func quantile(name string, q float64) Figure {
 	return Figure{name, "latency that this share of requests does not exceed", seconds, func(r *runfile.Run) (float64, bool) {
-		return r.Load.Latency.Quantile(q).Seconds(), r.Load.Latency.Count() > 0
+		return r.Load.Latency.Quantile(q).Seconds(), r.Knows(q)
 	}}
 }
 

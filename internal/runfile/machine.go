@@ -76,6 +76,9 @@ func Tool() string {
 
 // String describes the machine in one line.
 func (m Machine) String() string {
+	if m == (Machine{}) {
+		return "a machine that its file does not describe"
+	}
 	parts := []string{fmt.Sprintf("%d cores", m.Cores)}
 	if m.CPU != "" {
 		parts[0] += " of " + m.CPU

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"evenkeel.dev/internal/exchange"
+	"evenkeel.dev/internal/runfile"
+)
+
+const convertHelp = `
+evenkeel convert [flags] FILE
+
+Makes a run.json of what another tool wrote, so that evenkeel compare puts it beside others, or
+writes a run's histogram for others to read. The format of FILE is found by what it holds; - is
+standard input.
+
+  evenkeel convert results.gob >run.json        vegeta's results: gob, JSON or CSV
+  evenkeel convert -rate 2000 wrk2.txt          what wrk2 -L printed
+  evenkeel convert summary.json                 k6 run --summary-export summary.json
+  evenkeel convert latency.hlog                 an HdrHistogram log, versions 1.0 to 1.3
+  evenkeel convert -unit 1us latency.hgrm       an HdrHistogram percentile distribution
+  evenkeel convert bench.txt                    go test -bench with p99-ns/op and the like
+
+  evenkeel convert -to hgrm run.json            to hgrm, hlog, csv, or prometheus: a native
+                                                histogram in the text of OpenMetrics 2.0
+
+What a format does not say is in the notes of the run, which tables show; what it cannot take is said
+on standard error. docs/guides/results-that-add-up.md has both for each format.
+`
+
+func runConvert(_ context.Context, a *app, args []string) error {
+	var o exchange.Options
+	fs := a.newFlags("convert", convertHelp)
+	from := fs.String("from", "", "read this `format` (default: found by the contents)")
+	to := fs.String("to", "", "write this `format` (default run, which is run.json)")
+	output := fs.String("o", "", "write to this `file` (default, and with -: standard output)")
+	fs.Func("unit", "values of a .hgrm are multiples of this `duration` (default 1ms), those of a histogram log (default 1ns)", func(s string) (err error) {
+		if o.Unit, err = time.ParseDuration(s); err != nil || o.Unit <= 0 || o.Unit > time.Hour {
+			return errors.New("write a duration from 1ns to 1h, such as 1us or 1ms")
+		}
+		return nil
+	})
+	fs.StringVar(&o.Label, "label", "", "`name` of the run in tables (default the format's)")
+	fs.Var((*decimal)(&o.Rate), "rate", "the `requests` a second that were asked for, where the file does not say it")
+	which := fs.String("run", "", "of several runs write this one: `LABEL`, or LABEL#REPEAT")
+	names, rest, err := a.parse(fs, args)
+	if err != nil {
+		return err
+	}
+	if names = append(names, rest...); len(names) != 1 {
+		return a.wrong(fs, "%d files; it reads one", len(names))
+	}
+	if !(o.Rate >= 0 && o.Rate <= 1e9) {
+		return a.wrong(fs, "-rate %v; write requests a second, such as 2000", o.Rate)
+	}
+	if err := canSave(names, *output); err != nil {
+		return err
+	}
+	o.Format = exchange.Format(*from)
+	f, err := readForeign(names[0], o)
+	if err != nil {
+		return err
+	}
+	format := exchange.Format(*to)
+	if format == "" {
+		format = exchange.FormatRun
+		if f.Runs[0].Import == nil {
+			return a.wrong(fs, "%s is a run.json already; say with -to what to write", names[0])
+		}
+	}
+	run := &f.Runs[0]
+	if format != exchange.FormatRun {
+		if run, err = chooseRun(f, *which); err != nil {
+			return err
+		}
+	}
+	write := func(w io.Writer) error { return exchange.Write(w, f, run, format) }
+	if *output == "" || *output == toStdout {
+		err = write(a.stdout)
+	} else {
+		err = runfile.Save(*output, write)
+	}
+	if err != nil {
+		return err
+	}
+	a.sayNotes(f, run, format)
+	return nil
+}
+
+// readForeign reads a file of any format.
+func readForeign(name string, o exchange.Options) (*runfile.File, error) {
+	in := os.Stdin
+	if name == "-" {
+		name = stdinName
+	} else {
+		var err error
+		if in, err = os.Open(name); err != nil {
+			return nil, err
+		}
+		defer in.Close()
+	}
+	f, err := exchange.Read(in, o)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return f, nil
+}
+
+// chooseRun finds the run that -run names; without it there must be one alone.
+func chooseRun(f *runfile.File, which string) (*runfile.Run, error) {
+	var found []*runfile.Run
+	var all []string
+	for i := range f.Runs {
+		r := &f.Runs[i]
+		name := fmt.Sprintf("%s#%d", r.Label, r.Repeat)
+		if which == "" || which == r.Label || which == name {
+			found = append(found, r)
+		}
+		all = append(all, name)
+	}
+	if len(found) != 1 {
+		return nil, fmt.Errorf("%d of its runs are meant, and this format has one: say which with -run; there are %s", len(found), strings.Join(all[:min(len(all), 20)], ", "))
+	}
+	return found[0], nil
+}
+
+// sayNotes says what a conversion lost: of a foreign file its notes, else what the format does not take.
+func (a *app) sayNotes(f *runfile.File, run *runfile.Run, format exchange.Format) {
+	if format != exchange.FormatRun {
+		fmt.Fprintf(a.stderr, "evenkeel convert: %s\n", exchange.LeftOut(run, format))
+		return
+	}
+	said := map[string]bool{}
+	for _, r := range f.Runs {
+		for _, n := range r.Notes {
+			if !said[n] {
+				said[n] = true
+				fmt.Fprintf(a.stderr, "evenkeel convert: %s\n", n)
+			}
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"evenkeel.dev/internal/compare"
+	"evenkeel.dev/internal/runfile"
+)
+
+const mergeHelp = `
+evenkeel merge [flags] run.json run.json...
+
+Adds what several machines measured of one service at the same time, count by count: the result is
+what one machine would have measured that could put on all of the load. It is a run.json as any
+other. Percentiles are taken of the sum; those of the parts are never averaged.
+
+  evenkeel load -share 0/2 -start $T -rate 20000 -z 30s -o 0.json http://HOST/   on one machine
+  evenkeel load -share 1/2 -start $T -rate 20000 -z 30s -o 1.json http://HOST/   on another
+  evenkeel merge -o all.json 0.json 1.json
+  evenkeel compare before.json all.json
+
+Refused is what has no sum: other targets, timeouts, warm-ups, windows or versions of evenkeel, shares
+that are missing or there twice, histograms of other bounds, rates that were not kept, and
+percentiles without counts.
+`
+
+func runMerge(_ context.Context, a *app, args []string) error {
+	fs := a.newFlags("merge", mergeHelp)
+	output := fs.String("o", "", "write the sum to this JSON `file`, for evenkeel compare (- for standard output, instead of the table)")
+	skew := period(time.Second)
+	fs.Var(&skew, "skew", "take windows that began up to this `duration` apart, and are of lengths as near")
+	allowLate := fs.Bool("allow-late", false, "take generators too that did not keep their rate; the sum says so")
+	names, rest, err := a.parse(fs, args)
+	if err != nil {
+		return err
+	}
+	names = append(names, rest...)
+	if len(names) < 2 {
+		return a.wrong(fs, "%d files; name those of all machines, as evenkeel load -share I/N -o I.json has written them", len(names))
+	}
+	if i := slices.Index(names, "-"); i >= 0 && slices.Contains(names[i+1:], "-") {
+		return a.wrong(fs, "- twice: there is one standard input; give the others as files")
+	}
+	if err := canSave(names, *output); err != nil {
+		return err
+	}
+	var files []*runfile.File
+	var errs []error // of each file, so that all are mended at once
+	for i, n := range names {
+		f, err := readRunFile(n)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if n == "-" {
+			names[i] = stdinName
+		}
+		files = append(files, f)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	f, err := runfile.Merge(files, names, runfile.MergeOptions{Skew: time.Duration(skew), AllowLate: *allowLate})
+	if err != nil {
+		return err
+	}
+	if err := a.save(f, *output); err != nil || *output == toStdout {
+		return err
+	}
+	if len(f.Runs) == 1 {
+		return compare.WriteLoad(a.stdout, &f.Runs[0], a.style)
+	}
+	return compare.Files([]*runfile.File{f}, []string{"merged"}).Text(a.stdout, a.style)
+}

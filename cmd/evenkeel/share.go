@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"evenkeel.dev/internal/runfile"
+	"evenkeel.dev/loadgen"
+)
+
+// maxWait is how far ahead -start may be.
+const maxWait = 24 * time.Hour
+
+// shareFlags are the flags of a load that several machines put on together. There is no server among them: what they agree on
+// is a number each, which who starts them gives out, and a time, for which their clocks are near enough.
+type shareFlags struct {
+	share *runfile.Share // nil: the whole load
+	start time.Time      // zero: at once
+}
+
+func (s *shareFlags) register(fs *flag.FlagSet) {
+	fs.Func("share", "put on this `I/N` of the load, I from 0 to N-1: -rate, and -n and -c where given, are those of all N machines together", func(text string) error {
+		i, n, ok := strings.Cut(text, "/")
+		index, err1 := strconv.Atoi(i)
+		of, err2 := strconv.Atoi(n)
+		if !ok || err1 != nil || err2 != nil || index < 0 || index >= of {
+			return errors.New("write it as I/N with I from 0 to N-1: of four machines 0/4, 1/4, 2/4 and 3/4")
+		}
+		s.share = &runfile.Share{Index: index, Of: of}
+		return nil
+	})
+	fs.Func("start", "wait for this `time`, such as 2026-11-22T10:00:00Z or seconds since 1970; refuse to start when it is over", func(text string) error {
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+			s.start = time.Unix(n, 0)
+			return nil
+		}
+		t, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			return errors.New("write a time with its zone, such as 2026-11-22T10:00:00Z, or seconds since 1970, as date +%s prints them")
+		}
+		s.start = t
+		return nil
+	})
+}
+
+// apply takes the share of what the other flags say.
+func (s *shareFlags) apply(fs *flag.FlagSet, o *loadgen.Options) error {
+	if !s.start.IsZero() {
+		switch left := time.Until(s.start); {
+		case left < 0:
+			return fmt.Errorf("-start %s is over since %v: take a later time, at which all machines are ready", s.start.Format(time.RFC3339), -left.Round(time.Millisecond))
+		case left > maxWait:
+			return fmt.Errorf("-start %s is %v ahead; it may be %v", s.start.Format(time.RFC3339), left.Round(time.Second), maxWait)
+		}
+	}
+	if s.share == nil {
+		return nil
+	}
+	if len(o.Stages)+len(o.Times) > 0 || o.Arrivals == loadgen.ArrivalsPoisson {
+		return errors.New("-share divides a constant rate or a closed loop; leave out -stages, -times and -arrivals poisson")
+	}
+	for _, f := range []struct {
+		name string
+		n    *int
+	}{{"n", &o.Requests}, {"c", &o.Connections}} {
+		if !given(fs, f.name) {
+			continue
+		}
+		if *f.n < s.share.Of {
+			return fmt.Errorf("-%s %d has no whole one for each of %d machines: write %d or more", f.name, *f.n, s.share.Of, s.share.Of)
+		}
+		whole := *f.n
+		*f.n = whole / s.share.Of
+		if s.share.Index < whole%s.share.Of {
+			*f.n++
+		}
+	}
+	o.Rate /= float64(s.share.Of)
+	return nil
+}
+
+// wait returns at the start of this share. In the open loop the shares take turns: each begins one interval of the whole rate
+// after the one before it, so that the service sees the requests of all of them evenly spaced.
+func (s *shareFlags) wait(ctx context.Context, p *progress, rate float64) error {
+	start := s.start
+	if start.IsZero() {
+		return nil
+	}
+	if s.share != nil && rate > 0 {
+		start = start.Add(time.Duration(float64(s.share.Index) / (rate * float64(s.share.Of)) * 1e9))
+	}
+	p.say("waiting for the start at %s", s.start.Format(time.RFC3339))
+	defer p.clear()
+	t := time.NewTimer(time.Until(start))
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return errInterrupted
+	}
+}

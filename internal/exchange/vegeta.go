@@ -1,0 +1,176 @@
+package exchange
+
+import (
+	"bufio"
+	"encoding/csv"
+	"encoding/gob"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"evenkeel.dev/internal/runfile"
+	"evenkeel.dev/loadgen"
+)
+
+// vegeta's results have each request: when it was sent, how long it took, its status and size, its URL. vegeta attack writes
+// gob; vegeta encode makes JSON, an object a line, or CSV of twelve columns of them. Latency counts from the sending.
+
+// vegetaResult is what is read of a request; gob and JSON find the fields by name.
+type vegetaResult struct {
+	Code      uint16        `json:"code"`
+	Timestamp time.Time     `json:"timestamp"`
+	Latency   time.Duration `json:"latency"`
+	BytesIn   uint64        `json:"bytes_in"`
+	Error     string        `json:"error"`
+	Method    string        `json:"method"`
+	URL       string        `json:"url"`
+}
+
+const maxTargets = 20 // that are named; others are "..."
+
+func readVegeta(r io.Reader, o Options) ([]runfile.Run, error) {
+	in := bufio.NewReaderSize(r, sniffBytes)
+	head, _ := in.Peek(sniffBytes)
+	var next func() (vegetaResult, error)
+	switch {
+	case len(head) > 0 && strings.TrimLeft(string(head), " \r\n\t")[:1] == "{":
+		d := json.NewDecoder(in)
+		next = func() (v vegetaResult, err error) { return v, d.Decode(&v) }
+	case slices.Contains(head, 0):
+		d := gob.NewDecoder(in)
+		next = func() (v vegetaResult, err error) { return v, d.Decode(&v) }
+	default:
+		next = vegetaCSV(in)
+	}
+	v := vegeta{run: runfile.Run{Label: o.Label, Load: &loadgen.Result{Rate: o.Rate}, Import: &runfile.Import{Format: string(FormatVegeta), Exact: true}}}
+	for n := 1; ; n++ {
+		result, err := next()
+		if err == io.EOF {
+			break
+		}
+		if err == nil {
+			err = v.add(result)
+		} else if errors.Is(err, io.ErrUnexpectedEOF) {
+			err = errors.New("it was cut off: copy the file again, or keep what vegeta encode makes of its whole part")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("result %d: %w", n, err)
+		}
+	}
+	v.end()
+	return []runfile.Run{v.run}, nil
+}
+
+// vegetaCSV reads lines of time, status, latency, bytes out, bytes in, error, body, attack, number, method, URL, header.
+func vegetaCSV(r io.Reader) func() (vegetaResult, error) {
+	d := csv.NewReader(r)
+	d.FieldsPerRecord, d.TrimLeadingSpace, d.ReuseRecord = 12, true, true
+	return func() (v vegetaResult, err error) {
+		f, err := d.Read()
+		if err != nil {
+			return v, err
+		}
+		at, err1 := strconv.ParseInt(f[0], 10, 64)
+		code, err2 := strconv.ParseUint(f[1], 10, 16)
+		latency, err3 := strconv.ParseInt(f[2], 10, 64)
+		in, err4 := strconv.ParseUint(f[4], 10, 64)
+		return vegetaResult{uint16(code), time.Unix(0, at), time.Duration(latency), in, f[5], f[9], f[10]}, errors.Join(err1, err2, err3, err4)
+	}
+}
+
+// vegeta adds up results.
+type vegeta struct {
+	run  runfile.Run
+	last time.Time // the end of the last one
+}
+
+func (v *vegeta) add(r vegetaResult) error {
+	l := v.run.Load
+	switch y := r.Timestamp.Year(); {
+	case r.Latency < 0:
+		return fmt.Errorf("a latency of %v: the file was changed; make it again", r.Latency)
+	case y < 1970 || y > 2260:
+		return fmt.Errorf("sent at %v: no result of vegeta's says that; is it another file?", r.Timestamp)
+	case r.BytesIn > math.MaxInt64/2-uint64(l.Bytes):
+		return fmt.Errorf("%d bytes: the file was changed; make it again", r.BytesIn)
+	case r.Code > 0 && (r.Code < 100 || r.Code > 999):
+		return fmt.Errorf("status %d: there are those from 100 to 999, and 0 without an answer", r.Code)
+	}
+	if l.Started.IsZero() || r.Timestamp.Before(l.Started) {
+		l.Started = r.Timestamp.UTC()
+	}
+	if end := r.Timestamp.Add(r.Latency); end.After(v.last) {
+		v.last = end
+	}
+	l.Bytes += int64(r.BytesIn)
+	target := r.Method + " " + r.URL
+	switch {
+	case r.URL == "" || slices.Contains(l.Targets, target):
+	case len(l.Targets) < maxTargets:
+		l.Targets = append(l.Targets, target)
+	case len(l.Targets) == maxTargets:
+		l.Targets = append(l.Targets, "...")
+	}
+	if r.Code > 0 {
+		l.Answered++
+		if l.Statuses == nil {
+			l.Statuses = map[int]int64{}
+		}
+		l.Statuses[int(r.Code)]++
+		l.Latency.Record(r.Latency)
+		return nil
+	}
+	class := vegetaClass(r.Error)
+	l.Failed++
+	i := slices.IndexFunc(l.Failures, func(f loadgen.Failure) bool { return f.Class == class })
+	if i < 0 {
+		i = len(l.Failures)
+		l.Failures = append(l.Failures, loadgen.Failure{Class: class, Example: r.Error})
+	}
+	l.Failures[i].Count++
+	if class == loadgen.ClassTimeout { // as evenkeel itself counts failures
+		l.Latency.Record(r.Latency)
+	}
+	return nil
+}
+
+func (v *vegeta) end() {
+	l := v.run.Load
+	slices.SortFunc(l.Targets, strings.Compare) // results come in the order of the answers
+	l.Duration = v.last.Sub(l.Started)
+	v.run.Notes = append(v.run.Notes,
+		"vegeta's latency counts from the sending: what a request waited for a free worker is not in it; failures but timeouts are not in it either, as evenkeel counts them",
+		"vegeta's results say no rate, connections or timeout that was asked for; figures over time are left out")
+}
+
+// vegetaClass finds the class of a failure by what Go's HTTP client said.
+func vegetaClass(text string) loadgen.Class {
+	for _, c := range []struct {
+		part  string
+		class loadgen.Class
+	}{
+		{"no such host", loadgen.ClassDNS},
+		{"Client.Timeout", loadgen.ClassTimeout},
+		{"deadline exceeded", loadgen.ClassTimeout},
+		{"i/o timeout", loadgen.ClassTimeout},
+		{"connection refused", loadgen.ClassRefused},
+		{"tls: ", loadgen.ClassTLS},
+		{"x509: ", loadgen.ClassTLS},
+		{"connection reset", loadgen.ClassReset},
+		{"broken pipe", loadgen.ClassReset},
+		{"EOF", loadgen.ClassClosed},
+		{"malformed HTTP", loadgen.ClassProtocol},
+		{"dial tcp", loadgen.ClassConnect},
+	} {
+		if strings.Contains(text, c.part) {
+			return c.class
+		}
+	}
+	return loadgen.ClassOther
+}
