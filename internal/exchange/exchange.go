@@ -232,15 +232,38 @@ func recount(to *loadgen.Histogram, from *hdr.Histogram, unit time.Duration) {
 	}
 }
 
+// fine counts what is known as percentiles alone: in buckets from 1 ns on, since no results of evenkeel's own are added to it.
+type fine struct{ h *hdr.Histogram }
+
+func newFine() fine { return fine{hdr.New(1, int64(time.Hour), 3)} }
+
+func (f fine) record(d time.Duration, n int64) {
+	if n > 0 {
+		_ = f.h.RecordValues(min(int64(d), f.h.HighestTrackableValue()), n) // in range
+	}
+}
+
+func (f fine) histogram() (h loadgen.Histogram, err error) {
+	if f.h.TotalCount() == 0 {
+		return h, nil
+	}
+	b, err := f.h.EncodeV2()
+	if err == nil {
+		err = h.UnmarshalJSON(fmt.Appendf(nil, "%q", b))
+	}
+	return h, err
+}
+
 // known is a percentile that a summary tells.
 type known struct {
 	q float64 // 0 to 1; 1 is the maximum
 	d time.Duration
 }
 
-// fill puts n requests into a histogram of which only these percentiles are known: each of them reads as it is given, and
-// what lies between two reads as the upper one. It returns which are known.
-func fill(h *loadgen.Histogram, n int64, list []known) ([]float64, error) {
+// fill makes a histogram of n requests of which only these percentiles are known: each of them reads as it is given, and what
+// lies between two reads as the upper one. It returns which are known.
+func fill(n int64, list []known) (loadgen.Histogram, []float64, error) {
+	h := newFine()
 	slices.SortFunc(list, func(a, b known) int {
 		switch {
 		case a.q < b.q:
@@ -254,7 +277,7 @@ func fill(h *loadgen.Histogram, n int64, list []known) ([]float64, error) {
 	done := int64(0)
 	for i, k := range list {
 		if i > 0 && k.d < list[i-1].d {
-			return nil, fmt.Errorf("percentile %v is %v, below percentile %v with %v: the file is damaged; make it again", 100*k.q, k.d, 100*list[i-1].q, list[i-1].d)
+			return loadgen.Histogram{}, nil, fmt.Errorf("percentile %v is %v, below percentile %v with %v: the file is damaged; make it again", 100*k.q, k.d, 100*list[i-1].q, list[i-1].d)
 		}
 		// The rank that hdrhistogram-go takes for this quantile; the maximum keeps one for itself.
 		rank := min(max(int64(k.q*float64(n)+.5), 1), n)
@@ -264,12 +287,16 @@ func fill(h *loadgen.Histogram, n int64, list []known) ([]float64, error) {
 		if i == len(list)-1 {
 			rank = n // what is above the last one that is known, reads as it
 		}
-		h.RecordN(k.d, rank-done)
+		h.record(k.d, rank-done)
 		done = max(done, rank)
 		qs = append(qs, k.q)
 	}
-	return qs, nil
+	made, err := h.histogram()
+	return made, qs, err
 }
+
+// quantile is a percentile as a share: 99.9 is 0.999, and not what rounding makes of it.
+func quantile(percent float64) float64 { return math.Round(percent*1e7) / 1e9 }
 
 // percents writes quantiles for people: 0.5, 0.99 and 1 are p50, p99 and max.
 func percents(qs []float64) string {

@@ -97,10 +97,11 @@ func benchRun(name, operations string, figures []string) (*runfile.Run, error) {
 	if len(list) == 0 {
 		return nil, nil
 	}
-	qs, err := fill(&l.Latency, n, list)
+	h, qs, err := fill(n, list)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
+	l.Latency = h
 	return &runfile.Run{
 		Label: name, Load: l, Import: &runfile.Import{Format: string(FormatGoBench), Quantiles: qs},
 		Notes: []string{"the benchmark reported " + percents(qs) + " alone, and results cannot be added to that; operations stand for requests, and the duration is ns/op times their number"},
@@ -122,5 +123,5 @@ func benchQuantile(percent, word string) (float64, error) {
 	if err == nil && v > 100 {
 		err = errors.New("over 100%")
 	}
-	return v / 100, err
+	return quantile(v), err
 }

@@ -32,7 +32,7 @@ func hgrmHeader(line string) bool {
 // distribution reads the lines of a .hgrm one by one.
 type distribution struct {
 	unit    time.Duration
-	h       loadgen.Histogram
+	h       fine
 	count   int64 // so far
 	q       float64
 	value   time.Duration
@@ -73,7 +73,7 @@ func (d *distribution) line(s string) error {
 	case value < d.value || q < d.q || n < d.count:
 		return errors.New("it falls below the line before it: values, percentiles and counts of a distribution rise; make the file again")
 	}
-	d.h.RecordN(value, n-d.count)
+	d.h.record(value, n-d.count)
 	d.value, d.q, d.count = value, q, n
 	d.rows++
 	return nil
@@ -102,14 +102,18 @@ func readHgrm(r io.Reader, o Options) ([]runfile.Run, error) {
 	if unit == 0 {
 		unit, said = time.Millisecond, "say another with -unit"
 	}
-	d := distribution{unit: unit}
+	d := distribution{unit: unit, h: newFine()}
 	if err := lines(r, d.line); err != nil {
 		return nil, err
 	}
 	if !d.ended {
 		return nil, errNoFooter
 	}
-	run := runfile.Run{Label: o.Label, Load: &loadgen.Result{Answered: d.count, Rate: o.Rate, Latency: d.h}, Import: &runfile.Import{Format: string(FormatHgrm)}}
+	h, err := d.h.histogram()
+	if err != nil {
+		return nil, err
+	}
+	run := runfile.Run{Label: o.Label, Load: &loadgen.Result{Answered: d.count, Rate: o.Rate, Latency: h}, Import: &runfile.Import{Format: string(FormatHgrm)}}
 	run.Notes = []string{
 		d.note(),
 		fmt.Sprintf("a .hgrm does not say its unit, and its values were taken for %v (%s); nor duration, time, rate, targets, failures", unit, said),

@@ -131,8 +131,10 @@ func (l *histogramLog) line(s string) error {
 }
 
 func (l *histogramLog) comment(s string) error {
-	if m := hlogVersion.FindStringSubmatch(s); m != nil && (m[1] != "1" || len(m[2]) > 1 || m[2] > "3") {
-		return fmt.Errorf("version %s.%s of the log format; 1.0 to 1.3 are read here: write it with one of these, or update evenkeel", m[1], m[2])
+	if m := hlogVersion.FindStringSubmatch(s); m != nil {
+		if minor, err := strconv.Atoi(m[2]); err != nil || m[1] != "1" || minor > 3 {
+			return fmt.Errorf("version %s.%s of the log format; 1.0 to 1.3 are read here: write it with one of these, or update evenkeel", m[1], m[2])
+		}
 	}
 	m := hlogHead.FindStringSubmatch(s)
 	if m == nil {
@@ -195,10 +197,11 @@ const maxPoints = 10_000
 // points makes a series of intervals of one length, within 5%, that follow each other.
 func points(all []interval) (loadgen.Series, error) {
 	length := all[0].length
-	s := loadgen.Series{Interval: time.Duration(math.Round(length*10) / 10 * 1e9)} // 0.999 s was meant for one
-	if s.Interval <= 0 {
+	if length < 1e-3 {
 		return loadgen.Series{}, nil
 	}
+	digit := math.Pow(10, math.Floor(math.Log10(length*1.01))-1)
+	s := loadgen.Series{Interval: time.Duration(math.Round(length/digit) * digit * 1e9)} // 0.999 s was meant for one
 	for i := range all {
 		at := (all[i].start - all[0].start) / length
 		k := int(math.Round(at))

@@ -76,11 +76,11 @@ func readK6(r io.Reader, o Options) ([]runfile.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	qs, err := fill(&l.Latency, l.Requests(), list)
+	h, qs, err := fill(l.Requests(), list)
 	if err != nil {
 		return nil, err
 	}
-	run.Import.Quantiles = qs
+	l.Latency, run.Import.Quantiles = h, qs
 	run.Notes = []string{
 		"k6's summary has " + percents(qs) + " alone, interpolated between requests, and results cannot be added to it: ask k6 for more with --summary-trend-stats 'med,p(90),p(99),p(99.9),max'",
 		"k6's http_req_duration counts from the sending, without dialling; the summary does not say when it ran, what was asked for, targets, or figures over time",
@@ -143,7 +143,7 @@ func k6Known(m k6Metric) ([]known, error) {
 			if err != nil || v > 100 {
 				return nil, fmt.Errorf("http_req_duration has %s, which is no percentile", name)
 			}
-			q = v / 100
+			q = quantile(v)
 		default:
 			continue // avg, min, count, and thresholds
 		}

@@ -69,10 +69,14 @@ func readVegeta(r io.Reader, o Options) ([]runfile.Run, error) {
 
 // vegetaCSV reads lines of time, status, latency, bytes out, bytes in, error, body, attack, number, method, URL, header.
 func vegetaCSV(r io.Reader) func() (vegetaResult, error) {
-	d := csv.NewReader(r)
+	last := &lastByte{r: r}
+	d := csv.NewReader(last)
 	d.FieldsPerRecord, d.TrimLeadingSpace, d.ReuseRecord = 12, true, true
 	return func() (v vegetaResult, err error) {
 		f, err := d.Read()
+		if err == io.EOF && last.b != '\n' || errors.Is(err, csv.ErrFieldCount) {
+			return v, io.ErrUnexpectedEOF
+		}
 		if err != nil {
 			return v, err
 		}
@@ -82,6 +86,20 @@ func vegetaCSV(r io.Reader) func() (vegetaResult, error) {
 		in, err4 := strconv.ParseUint(f[4], 10, 64)
 		return vegetaResult{uint16(code), time.Unix(0, at), time.Duration(latency), in, f[5], f[9], f[10]}, errors.Join(err1, err2, err3, err4)
 	}
+}
+
+// lastByte remembers how a file ended: the cut of a line in its last column would go unseen.
+type lastByte struct {
+	r io.Reader
+	b byte
+}
+
+func (l *lastByte) Read(b []byte) (int, error) {
+	n, err := l.r.Read(b)
+	if n > 0 {
+		l.b = b[n-1]
+	}
+	return n, err
 }
 
 // vegeta adds up results.

@@ -49,7 +49,7 @@ type wrk2 struct {
 
 func readWrk2(r io.Reader, o Options) ([]runfile.Run, error) {
 	p := &wrk2{run: runfile.Run{Label: o.Label, Load: &loadgen.Result{Rate: o.Rate}, Import: &runfile.Import{Format: string(FormatWrk2)}}}
-	p.table.unit = time.Millisecond
+	p.table.unit, p.table.h = time.Millisecond, newFine()
 	if err := lines(r, p.line); err != nil {
 		return nil, err
 	}
@@ -60,14 +60,18 @@ func readWrk2(r io.Reader, o Options) ([]runfile.Run, error) {
 	case p.table.started && !p.table.ended:
 		return nil, errNoFooter
 	case p.table.ended:
-		l.Latency = p.table.h
-		p.run.Notes = append(p.run.Notes, p.table.note())
-	case len(p.known) > 0:
-		qs, err := fill(&l.Latency, max(l.Answered, 1), p.known)
+		h, err := p.table.h.histogram()
 		if err != nil {
 			return nil, err
 		}
-		p.run.Import.Quantiles = qs
+		l.Latency = h
+		p.run.Notes = append(p.run.Notes, p.table.note())
+	case len(p.known) > 0:
+		h, qs, err := fill(max(l.Answered, 1), p.known)
+		if err != nil {
+			return nil, err
+		}
+		l.Latency, p.run.Import.Quantiles = h, qs
 		p.run.Notes = append(p.run.Notes, "its output has "+percents(qs)+" alone: run wrk2 with -L for all")
 	default:
 		return nil, errors.New("no percentiles in it: run wrk2 with -L, which prints them")
@@ -76,7 +80,10 @@ func readWrk2(r io.Reader, o Options) ([]runfile.Run, error) {
 	if o.Rate > 0 {
 		asked = "the rate was said with -rate, and not by wrk2"
 	}
-	p.run.Notes = append(p.run.Notes, asked+"; nor when it ran, nor figures over time", "wrk2 measures after 10 s of calibration, so percentiles are of fewer requests than it counts")
+	p.run.Notes = append(p.run.Notes, asked+"; nor when it ran, nor figures over time")
+	if n := l.Latency.Count(); n != l.Answered {
+		p.run.Notes = append(p.run.Notes, fmt.Sprintf("wrk2 counts %d requests, and its percentiles are of %d: those of its calibration, 10 s, are not in them", l.Answered, n))
+	}
 	return []runfile.Run{p.run}, nil
 }
 
@@ -104,7 +111,7 @@ func (p *wrk2) line(s string) error {
 		if errors.Join(err1, err2) != nil || q > 100 || len(p.known) > 1000 {
 			return fmt.Errorf("%.60q is no percentile", t)
 		}
-		p.known = append(p.known, known{q / 100, d})
+		p.known = append(p.known, known{quantile(q), d})
 	}
 	if m := wrkRequests.FindStringSubmatch(t); m != nil {
 		var err1, err2, err3 error
