@@ -22,7 +22,7 @@ standard input.
 
   evenkeel convert results.gob >run.json        vegeta's results: gob, JSON or CSV
   evenkeel convert -rate 2000 wrk2.txt          what wrk2 -L printed
-  evenkeel convert summary.json                 k6 run --summary-export summary.json
+  evenkeel convert summary.json                 k6's summary-export, or handleSummary's data
   evenkeel convert latency.hlog                 an HdrHistogram log, versions 1.0 to 1.3
   evenkeel convert -unit 1us latency.hgrm       an HdrHistogram percentile distribution
   evenkeel convert bench.txt                    go test -bench with p99-ns/op and the like

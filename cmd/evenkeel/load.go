@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"net/url"
 	"os"
 	"runtime"
@@ -182,6 +183,9 @@ func (c *loadCommand) measure(ctx context.Context) (*runfile.File, error) {
 	}
 	defer stop()
 	p := &progress{w: c.app.stderr, terminal: c.app.terminal}
+	if c.part.quiet {
+		p.w, p.terminal = io.Discard, false
+	}
 	if err := c.part.wait(ctx, p, c.options.Rate); err != nil {
 		return nil, err
 	}

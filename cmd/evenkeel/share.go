@@ -21,6 +21,7 @@ const maxWait = 24 * time.Hour
 type shareFlags struct {
 	share *runfile.Share // nil: the whole load
 	start time.Time      // zero: at once
+	quiet bool
 }
 
 func (s *shareFlags) register(fs *flag.FlagSet) {
@@ -46,6 +47,7 @@ func (s *shareFlags) register(fs *flag.FlagSet) {
 		s.start = t
 		return nil
 	})
+	fs.BoolVar(&s.quiet, "quiet", false, "show no progress: for a log that has standard error between the lines of -o -")
 }
 
 // apply takes the share of what the other flags say.
