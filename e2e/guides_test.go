@@ -225,6 +225,9 @@ func guideCopy(t *testing.T) (work string) {
 		to := filepath.Join(work, rel)
 		switch {
 		case rel == ".git" || rel == ".bin" || rel == "bin" || rel == "demo":
+			if !d.IsDir() { // .git of a work tree is a file: SkipDir would leave out all that follows it
+				return nil
+			}
 			return filepath.SkipDir
 		case d.IsDir():
 			return os.MkdirAll(to, 0o755)

@@ -311,8 +311,13 @@ func TestGoBench(t *testing.T) {
 		q    float64
 		want time.Duration
 	}{
-		{"p99-ns/op", .99, 7}, {"p99.9-us/op", .999, 7 * time.Microsecond}, {"p999-ms", .999, 7 * time.Millisecond}, {"p9999_µs/req", .9999, 7 * time.Microsecond},
-		{"max-s", 1, 7 * time.Second}, {"median-ns", .5, 7}, {"p100-ns", 1, 7},
+		{"p99-ns/op", .99, 7},
+		{"p99.9-us/op", .999, 7 * time.Microsecond},
+		{"p999-ms", .999, 7 * time.Millisecond},
+		{"p9999_µs/req", .9999, 7 * time.Microsecond},
+		{"max-s", 1, 7 * time.Second},
+		{"median-ns", .5, 7},
+		{"p100-ns", 1, 7},
 	} {
 		f, err := Read(strings.NewReader("BenchmarkX-8 \t 1000\t 12 ns/op\t 7 "+tt.unit+"\n"), Options{})
 		if err != nil {
