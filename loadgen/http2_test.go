@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"evenkeel.dev/internal/leaks"
 )
 
 // serve2 serves HTTP/2, and HTTP/1.1: h2c over plain TCP, or by ALPN over TLS.
@@ -41,7 +43,7 @@ func trust(s *httptest.Server) *tls.Config {
 }
 
 func TestHTTP2CountsExactly(t *testing.T) {
-	leakFree(t)
+	leaks.Test(t)
 	var other atomic.Int64
 	g := &gauge{}
 	h := func(w http.ResponseWriter, r *http.Request) {
@@ -126,7 +128,7 @@ func TestHTTP2KeepsStreamsBusy(t *testing.T) {
 
 // As curl: HTTP/2 where all servers offer it, else HTTP/1.1.
 func TestNegotiation(t *testing.T) {
-	leakFree(t)
+	leaks.Test(t)
 	var two, one atomic.Int64
 	count := func(w http.ResponseWriter, r *http.Request) {
 		if r.ProtoMajor == 2 {
@@ -175,7 +177,7 @@ func TestNegotiation(t *testing.T) {
 }
 
 func TestHTTP2Timeout(t *testing.T) {
-	leakFree(t)
+	leaks.Test(t)
 	// One of the paths hangs: its requests time out, the others on the same connections do not.
 	hang := make(chan struct{})
 	defer close(hang)
@@ -204,7 +206,7 @@ func TestHTTP2Timeout(t *testing.T) {
 }
 
 func TestHTTP2Cancelled(t *testing.T) {
-	leakFree(t)
+	leaks.Test(t)
 	hang := make(chan struct{})
 	srv := serve2(t, func(http.ResponseWriter, *http.Request) { <-hang }, false)
 	defer close(hang)

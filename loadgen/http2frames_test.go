@@ -14,6 +14,8 @@ import (
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
+
+	"evenkeel.dev/internal/leaks"
 )
 
 // peer2 is a server of HTTP/2 frame by frame, which does with each request what a test says.
@@ -66,7 +68,7 @@ func (p *peer2) ok(stream uint32) bool {
 
 // What servers may do with a stream or a connection.
 func TestHTTP2Peers(t *testing.T) {
-	leakFree(t)
+	leaks.Test(t)
 	var once sync.Once
 	for name, c := range map[string]struct {
 		handle   func(p *peer2, stream uint32) bool
@@ -181,7 +183,7 @@ func TestHTTP2Peers(t *testing.T) {
 
 // A connection on which nothing comes any more gets no more requests.
 func TestHTTP2DeadConnection(t *testing.T) {
-	leakFree(t)
+	leaks.Test(t)
 	var conns atomic.Int64
 	addr := servePeer2(t, nil, func(p *peer2, s uint32) bool {
 		if p.served == 1 {
@@ -197,7 +199,7 @@ func TestHTTP2DeadConnection(t *testing.T) {
 
 // A server that never allows a stream, and one that never says SETTINGS.
 func TestHTTP2NeverOpens(t *testing.T) {
-	leakFree(t)
+	leaks.Test(t)
 	for name, addr := range map[string]string{
 		"no streams":  servePeer2(t, []http2.Setting{{ID: http2.SettingMaxConcurrentStreams, Val: 0}}, nil),
 		"no settings": serveRaw(t, func(_ *net.TCPConn, br *bufio.Reader) { io.Copy(io.Discard, br) }),

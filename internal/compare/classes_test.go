@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"evenkeel.dev/gctrace"
+	"evenkeel.dev/internal/golden"
 	"evenkeel.dev/internal/runfile"
 	"evenkeel.dev/internal/textfmt"
 	"evenkeel.dev/loadgen"
@@ -42,7 +43,7 @@ func mixed(t *testing.T) *runfile.Run {
 }
 
 func TestLoadTextOfAMix(t *testing.T) {
-	golden(t, "load-mix.golden.txt", func(b *bytes.Buffer) error { return WriteLoad(b, mixed(t), textfmt.Style{}) })
+	golden.Written(t, "load-mix.golden.txt", func(b *bytes.Buffer) error { return WriteLoad(b, mixed(t), textfmt.Style{}) })
 }
 
 // TestClassesOfColumns adds the repeats of a variant up, and leaves out a variant without classes.
