@@ -406,7 +406,7 @@ func TestShedHoldsTheTurnUntilPeersCameBack(t *testing.T) {
 		r.heap.Do(func() { r.heap.Rate = 0 })
 		time.Sleep(1990 * time.Millisecond)
 		if turns.holders() != 1 {
-			t.Error("the turn was given back before nginx comes back")
+			t.Error("the turn was released before nginx comes back")
 		}
 		time.Sleep(20 * time.Millisecond)
 		if turns.holders() != 0 {

@@ -52,7 +52,7 @@ type heapWatch struct {
 	sampled    time.Time // when it was taken
 	base       uint64    // allocated when live was counted
 	used       uint64    // bytes of objects, dead ones included
-	rate       float64   // of allocation, bytes a second: the higher of now and of late
+	rate       float64   // of allocation, bytes a second: the higher of the present and the recent one
 	pace       float64   // of allocation, bytes a second: mean of about the last second
 	collected  time.Time // when the last cycle ended
 

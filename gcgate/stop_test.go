@@ -214,7 +214,7 @@ func TestTurnIsHeldForPeersThatMayHaveActed(t *testing.T) {
 		r.heap.Do(func() { r.heap.Rate = 0 }) // or the next collection may take the turn at the very moment when it is free
 		begin := time.Now()
 		if turns.holders() != 1 {
-			t.Fatal("the turn was given back, and the peer has not said that it has this process back")
+			t.Fatal("the turn was released, and the peer has not said that it has this process back")
 		}
 		for turns.holders() > 0 {
 			time.Sleep(time.Millisecond)

@@ -24,7 +24,7 @@ func (t *lateTurns) TryAcquire(context.Context) (Lease, error) {
 }
 
 // TestLateTurnGoesBack: Turns that do not answer are not asked again, and the log names them; the
-// turn that comes after all is given back, and the next collection has one.
+// turn that comes after all is released, and the next collection has one.
 func TestLateTurnGoesBack(t *testing.T) {
 	turns := &lateTurns{}
 	heap := func() *gcgatetest.Heap {

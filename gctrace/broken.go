@@ -10,8 +10,11 @@ const (
 )
 
 // broken is a gctrace line cut by other text: what its tokens said so far, and the first one
-// missing. The last tokens may be foreign text that only looked right ("2026" for a
-// percentage), so the line may also go on at any token before.
+// missing. The last tokens may be foreign text that only looked right, so the line may also go on at
+// any token from floor on, and the one that comes furthest is taken:
+//
+//	gc 6 @0.044s 2026/11/21 10:00:00 GET /search    "2026" may be the percentage: then "%" is missing
+//	13%: 0.071+3.1+0.009 ms clock, ...              this fits one token earlier: "2026" was other text
 type broken struct {
 	v     values
 	next  position // posGC: there is no broken line

@@ -23,9 +23,14 @@ func (h *hints) match(v *values, from position, b []byte) progress {
 }
 
 // settle looks at a match that ended in a number with foreign text right behind it. Where
-// that text may begin with digits ("13" and "17 things" make "1317 things"), the number may
-// be shorter than it looks; where its length cannot be known it is taken back, for a wrong
-// figure would be worse than a lost one.
+// that text may begin with digits, the number may be shorter than it looks:
+//
+//	what was written    "13" by the runtime, then "17 things" by the program
+//	what is read        "1317 things": 13, 131 or 1317?
+//
+// What tells is how the runtime writes this number (three decimal places, millisLen), what comes next in any case (the
+// collection's number, GOMAXPROCS), or how other lines of the program begin. Where nothing does, the number counts as
+// missing: a wrong figure would be worse than a lost one.
 func (h *hints) settle(v *values, p progress, b []byte) progress {
 	pos := p.next - 1
 	t := &grammar[pos]

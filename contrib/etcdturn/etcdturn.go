@@ -181,7 +181,7 @@ func outcome(txn *clientv3.TxnResponse) (slot int, holders []string) {
 	return slot, nil
 }
 
-// Close gives back what is held, whose Lost is closed, and ends the lease. It waits at most a
+// Close releases what is held, whose Lost is closed, and ends the lease. It waits at most a
 // second for etcd; when that was too short, the error says so, and the TTL ends the lease.
 func (t *Turns) Close() error {
 	t.mu.Lock()

@@ -84,7 +84,7 @@ func TestEtcdDies(t *testing.T) {
 			t.Errorf("TryAcquire took %v beyond its deadline", took)
 		}
 	}
-	if err := l.Release(t.Context()); err != nil { // there is nothing to give back
+	if err := l.Release(t.Context()); err != nil { // there is nothing to release
 		t.Errorf("Release of a lost turn: %v", err)
 	}
 	s.start(t)

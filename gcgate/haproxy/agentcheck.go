@@ -59,7 +59,7 @@ func (e *OptionError) Error() string {
 // deploy/haproxy/agent-check.cfg. Every HAProxy process that polls is told; after a reload the
 // new worker hears the state with its first poll.
 //
-// HAProxy must poll often, every 10 ms: when it has polled so seldom of late that it would not act
+// HAProxy must poll often, every 10 ms: when its recent polls are so far apart that it would not act
 // on a drain within [gcgate.Options].AnnounceTimeout, or too few times to tell, the signal is silent,
 // and the log names the interval. It is used again when HAProxy polls more often.
 //

@@ -37,7 +37,7 @@ func (e *OptionError) Error() string {
 // the path that a balancer polls (HAProxy's "option httpchk", Envoy, and others). See
 // deploy/haproxy/health.cfg.
 //
-// The peer must poll fast, every 10 ms: when its polls of late are so slow that it would not act
+// The peer must poll fast, every 10 ms: when its recent polls are so far apart that it would not act
 // on a drain within [gcgate.Options].AnnounceTimeout, or when it has polled too few times to tell, the
 // signal is silent, and the log names the interval. It is used again when the polls are fast.
 //
@@ -57,8 +57,8 @@ func (e *OptionError) Error() string {
 //   - HAProxy says so in its polls, with "http-check send-state" (X-Haproxy-Server-State). Then
 //     Fall and Rise do not matter, in neither direction; or
 //   - Rise answers, and after them more requests than can have come past the peer: at least
-//     eight, and four times as often as while the peer had this process out, in the drains of
-//     late. This holds for one address, with one poller, and not where two were told to drain:
+//     eight, and four times as often as while the peer had this process out, in the recent
+//     drains. This holds for one address, with one poller, and not where two were told to drain:
 //     nobody knows which of them sends; or
 //   - Rise answers and 10 s, which the log tells once. The turn is held meanwhile. A balancer
 //     that needs longer than that is lost sight of: let it tell, or set Rise.

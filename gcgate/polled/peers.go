@@ -285,7 +285,7 @@ func (p *Peers) Drain(ctx context.Context, d Demand) error {
 // [Demand].Prove one of these after them:
 //
 //   - more requests than can have come past the peer: at least eight, and four times as often as
-//     while the peer had this process out, in the drains of late. They prove nothing where two
+//     while the peer had this process out, in the recent drains. They prove nothing where two
 //     addresses were told to drain, or where several poll from one: nobody knows who sends; or
 //   - 10 s without such a proof; then [Peers.Unproven] reports it.
 //

@@ -182,7 +182,7 @@ func TestWaitAtItsDeadlineSaysWhoIsMissing(t *testing.T) {
 	})
 }
 
-// TestCanConfirm: what is said of a peer follows its polls of late.
+// TestCanConfirm: what is said of a peer follows its recent polls.
 func TestCanConfirm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var p Peers

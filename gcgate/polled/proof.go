@@ -32,7 +32,7 @@ type proof struct {
 
 	since   time.Time // all have had this process out; zero: they have not
 	entered uint32    // requests by then
-	looked  float64   // seconds of drains of late in which all had it out
+	looked  float64   // seconds of recent drains in which all had it out
 	past    float64   // requests that came meanwhile
 }
 

@@ -6,7 +6,7 @@ import (
 )
 
 // TestProof: what is taken for a proof follows the requests that came while the peer had this
-// process out, in the drains of late.
+// process out, in the recent drains.
 func TestProof(t *testing.T) {
 	g := new(counter)
 	s, now := proof{counter: g}, time.Now()

@@ -83,7 +83,7 @@ func (b *Backend) advance(fl *flight, now time.Time) {
 	}
 }
 
-// land gives the operation back.
+// land returns the operation.
 func (fl *flight) land() *proactor.Op {
 	fl.op.Size += fl.n
 	fl.op.Err = fl.err

@@ -28,8 +28,8 @@ var (
 	explainTmpl = template.Must(template.New("explain").Parse(explainTemplate))
 )
 
-// leastPart is the least share of a bar that is drawn.
-const leastPart = .0005
+// minPart is the smallest share of a bar that is drawn.
+const minPart = .0005
 
 // explainPage is what explain.html.tmpl shows.
 type explainPage struct {
@@ -112,7 +112,7 @@ func (p *explainPage) fill(v *verdict.Verdict) {
 	for i := range r.Slowest {
 		all = append(all, r.Slowest[i].Parts)
 	}
-	for _, c := range verdict.Causes(leastPart, all...) {
+	for _, c := range verdict.Causes(minPart, all...) {
 		p.Legend = append(p.Legend, newPageCause(c))
 	}
 	for _, row := range v.Table() {
@@ -161,7 +161,7 @@ func newBandBar(b *reqtrace.Band) bandBar {
 	bar := bandBar{Name: b.Name, Requests: textfmt.Count(float64(b.Requests)), Mean: textfmt.Duration(b.Mean), Range: rangeText(textfmt.Duration(b.Min), textfmt.Duration(b.Max))}
 	at := 0.
 	var desc []string
-	for _, c := range verdict.Causes(leastPart, b.Parts) {
+	for _, c := range verdict.Causes(minPart, b.Parts) {
 		share := b.Parts.Share(c)
 		tip := fmt.Sprintf("%s: %s of %s (%s)", verdict.Phrase(c), textfmt.Duration(b.Parts.Of(c)), textfmt.Duration(b.Mean), textfmt.Percent(share*100))
 		bar.Bar = append(bar.Bar, barPart{causeClass(c), thousandths(at), thousandths(share), b.Name + ", " + tip})

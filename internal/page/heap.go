@@ -25,7 +25,7 @@ type gcSpan struct {
 	low, high int64
 }
 
-// mergeCollections returns a span a collection, or gcSpans stretches of the time line where
+// mergeCollections returns a span for each collection, or gcSpans stretches of the time line where
 // there are more collections than can be told apart.
 func mergeCollections(gc *runfile.GC, end float64) []gcSpan {
 	if gc == nil {

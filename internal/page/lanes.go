@@ -14,7 +14,7 @@ import (
 
 // Limits of what a page draws of events.
 const (
-	maxLanes     = 24   // a panel
+	maxLanes     = 24   // in a panel
 	pageSpans    = 8000 // on the page, about
 	maxLaneSpans = 1000 // in a lane; more are merged
 	maxNoteBytes = 64e3 // on the page

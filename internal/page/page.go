@@ -84,5 +84,5 @@ func hasGC(c *compare.Comparison) bool {
 	return slices.ContainsFunc(c.Columns, func(col compare.Column) bool { return col.Median().GC != nil })
 }
 
-// variantClass names the colour and dash of a column; page.css has eight, then they return.
+// variantClass names the colour and dash of a column; page.css has eight, and the ninth column has those of the first.
 func variantClass(column int) string { return fmt.Sprintf("v%d", column%8) }

@@ -17,7 +17,7 @@ const (
 	maxPathRows     = 60 // of a request's path; the shortest pieces go together
 	rowHeight       = 100
 	tileTop         = 22 // of a row, above its tiles
-	leastTile       = 12 // units of a plot: tiles that are narrower are drawn together
+	minTile         = 12 // units of a plot: tiles that are narrower are drawn together
 )
 
 // slowRequest is a row of the timeline: a request from its start, all on one scale.
@@ -48,7 +48,7 @@ func slowRequests(r *reqtrace.Report) []slowRequest {
 		q := &r.Slowest[i]
 		s := slowRequest{ID: q.ID, Time: textfmt.Duration(q.Duration()), Start: chart.LabelTime(chart.Significant(q.Start.Seconds(), 4)), Parts: verdict.Breakdown(q)}
 		x := chart.Axis{Lo: float64(q.Start), Hi: float64(q.Start + longest)}
-		s.Behind = behind(r.Spans, q.Start, q.End, x, rowHeight, leastTile)
+		s.Behind = behind(r.Spans, q.Start, q.End, x, rowHeight, minTile)
 		s.Tiles = tilePaths(q, x)
 		s.Path = pathRows(q)
 		for _, b := range q.Sites {
@@ -89,7 +89,7 @@ func behind(spans []reqtrace.Span, from, to time.Duration, x chart.Axis, height,
 func tilePaths(q *reqtrace.Request, x chart.Axis) []tilePath {
 	paths := map[reqtrace.Cause]*chart.Path{}
 	var sum reqtrace.Parts
-	for _, t := range joinNarrow(q.Path, func(d time.Duration) bool { return chart.PlotX(float64(d)/(x.Hi-x.Lo)) < leastTile }) {
+	for _, t := range joinNarrow(q.Path, func(d time.Duration) bool { return chart.PlotX(float64(d)/(x.Hi-x.Lo)) < minTile }) {
 		left, right := chart.PlotX(x.Frac(float64(t.Start))), chart.PlotX(x.Frac(float64(t.End)))
 		if paths[t.Cause] == nil {
 			paths[t.Cause] = &chart.Path{}
@@ -195,7 +195,7 @@ func overview(r *reqtrace.Report) chart.Chart {
 	for i, q := range shown {
 		a, b := chart.PlotX(x.Frac(q.Start.Seconds())), chart.PlotX(x.Frac(q.End.Seconds()))
 		step := chart.PlotHeight / max(len(shown), 1)
-		p.Box(a, i*step+step/6, max(b-a, leastTile), max(step*2/3, 1))
+		p.Box(a, i*step+step/6, max(b-a, minTile), max(step*2/3, 1))
 	}
 	c.Lines = append(c.Lines, chart.Line{Class: "slow", D: p.String()})
 	return c

@@ -159,7 +159,7 @@ func panelGCText(run *runfile.Run) string {
 	return textfmt.Count(float64(len(run.GC.Collections))) + " collections are marked."
 }
 
-// draw connects the points that follow on each other, and leaves gaps open.
+// draw connects points of consecutive intervals, and leaves gaps open.
 func (s *pageSeries) draw(values []float64, x, y chart.Axis) string {
 	var p chart.Path
 	for i, v := range values {

@@ -16,9 +16,9 @@ const (
 	wNoWait = 0x01000000 // WNOWAIT
 )
 
-// awaitExit waits until the process has ended, and leaves it a zombie: as long as it is one,
+// waitExit waits until the process has ended, and leaves it a zombie: as long as it is one,
 // nobody else can have its number, nor its group's.
-func (p *Process) awaitExit() {
+func (p *Process) waitExit() {
 	for {
 		_, _, errno := syscall.Syscall6(syscall.SYS_WAITID, idPid, uintptr(p.Pid()), 0, wExited|wNoWait, 0, 0)
 		if errno != syscall.EINTR {

@@ -13,7 +13,7 @@ func (p *Process) signal(syscall.Signal) { p.kill() }
 
 func (p *Process) kill() { _ = p.cmd.Process.Kill() }
 
-func (p *Process) awaitExit() { p.reap() }
+func (p *Process) waitExit() { p.reap() }
 
 // alive knows of nobody but the process itself.
 func (p *Process) alive() bool { return false }

@@ -8,7 +8,7 @@ import "syscall"
 var kill = syscall.Kill
 
 // signal reaches the whole group, unless its number may be another's by now. ESRCH means that
-// nobody is left, which is well.
+// no process is left, which is no error.
 func (p *Process) signal(s syscall.Signal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -22,9 +22,9 @@ type Options struct {
 	Stderr func(io.Reader)
 }
 
-// lingering is how long output is awaited after the group has ended: somebody who left the group
+// outputTimeout is how long output is read after the group has ended: a process that left the group
 // may hold the pipes open. Else they end at once, and a busy machine has time to read them.
-const lingering = 3 * time.Second
+const outputTimeout = 3 * time.Second
 
 const lingerPoll = 10 * time.Millisecond
 
@@ -66,7 +66,7 @@ func Start(o Options) (*Process, error) {
 			_, _ = io.Copy(io.Discard, r) // a child must not block on a full pipe
 		})
 	}
-	cmd.WaitDelay = lingering
+	cmd.WaitDelay = outputTimeout
 
 	p := &Process{cmd: cmd, done: make(chan struct{})}
 	started := make(chan error)
@@ -77,8 +77,8 @@ func Start(o Options) (*Process, error) {
 		if err != nil {
 			return
 		}
-		p.awaitExit()
-		p.linger()
+		p.waitExit()
+		p.waitForGroup()
 		p.kill() // what it started
 		p.mu.Lock()
 		p.over = true
@@ -86,7 +86,7 @@ func Start(o Options) (*Process, error) {
 		p.reap()
 		if pipe != nil {
 			// Killed writers leave the rest of their output in the pipe; then comes its end.
-			_ = pipe.SetReadDeadline(time.Now().Add(lingering))
+			_ = pipe.SetReadDeadline(time.Now().Add(outputTimeout))
 			readers.Wait()
 			pipe.Close()
 		}
@@ -111,9 +111,9 @@ func (p *Process) reap() {
 	}
 }
 
-// linger gives what the process started the rest of Stop's grace: a script's server may take
+// waitForGroup gives what the process started the rest of Stop's grace: a script's server may take
 // longer to end than the script.
-func (p *Process) linger() {
+func (p *Process) waitForGroup() {
 	for p.alive() && time.Now().UnixNano() < p.grace.Load() {
 		time.Sleep(lingerPoll)
 	}

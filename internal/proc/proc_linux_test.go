@@ -50,7 +50,7 @@ func TestChildDiesWithItsParent(t *testing.T) {
 	}
 	_ = cmd.Process.Signal(syscall.SIGKILL)
 	_ = cmd.Wait()
-	awaitGone(t, child)
+	waitGone(t, child)
 }
 
 // TestChildOutlivesThreads ends many threads, since the kernel takes the one that started the

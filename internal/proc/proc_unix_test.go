@@ -22,7 +22,7 @@ import (
 // patience is how long anything may take on a busy machine.
 const patience = 30 * time.Second
 
-// shell starts a script whose first line of standard error is given back when it is there.
+// shell starts a script whose first line of standard error it returns when it is there.
 func shell(t *testing.T, script string) (*Process, string) {
 	t.Helper()
 	first := make(chan string, 1)
@@ -58,8 +58,8 @@ func await(t *testing.T, p *Process) {
 	}
 }
 
-// awaitGone waits until a process has ended. One that nobody has asked about is as good as gone.
-func awaitGone(t *testing.T, pid string) {
+// waitGone waits until a process has ended. A zombie, whose parent has not waited for it, counts as gone.
+func waitGone(t *testing.T, pid string) {
 	t.Helper()
 	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
 		if !alive(pid) {
@@ -223,7 +223,7 @@ func TestGrandchildren(t *testing.T) {
 				}
 			}
 			await(t, p)
-			awaitGone(t, grandchild)
+			waitGone(t, grandchild)
 		})
 	}
 }

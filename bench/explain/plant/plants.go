@@ -180,7 +180,7 @@ func lockFile(without bool) error {
 	return nil
 }
 
-// askForFile takes a shared lock, as others do, and gives it back.
+// askForFile takes a shared lock, as others do, and releases it.
 func askForFile(bool) error {
 	if err := syscall.Flock(lockedFile, syscall.LOCK_SH); err != nil {
 		return err
