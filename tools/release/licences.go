@@ -33,9 +33,17 @@ func licenceOf(text string) string {
 // dependency is a module of others that is linked into who imports a published module.
 type dependency struct{ path, version, licence string }
 
-// dependencies returns the modules of others that the packages of a module import, tests left out.
+// dependencies returns the modules of others that the packages of a module import that somebody else can
+// import or install, tests left out. What only tests import, as an internal package for them does, is
+// linked into nobody's program.
 func dependencies(dir string) ([]dependency, error) {
-	out, err := output(dir, append(os.Environ(), "GOWORK=off", "GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=1"), "go", "list", "-deps", "-json=Module", "./...")
+	env := append(os.Environ(), "GOWORK=off", "GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=1")
+	all, err := output(dir, env, "go", "list", "./...")
+	if err != nil {
+		return nil, err
+	}
+	public := slices.DeleteFunc(strings.Fields(all), func(path string) bool { return strings.Contains(path+"/", "/internal/") })
+	out, err := output(dir, env, append([]string{"go", "list", "-deps", "-json=Module"}, public...)...)
 	if err != nil {
 		return nil, err
 	}

@@ -61,6 +61,33 @@ func TestLicenceOf(t *testing.T) {
 	}
 }
 
+// TestDependencies: what a public package imports counts, also by way of an internal one; what only
+// tests use does not.
+func TestDependencies(t *testing.T) {
+	dir := t.TempDir()
+	mit := "Permission is hereby granted, free of charge\n"
+	for name, text := range map[string]string{
+		"go.mod":                 "module evenkeel.dev\n\ngo 1.26.0\n\nrequire (\n\texample.com/linked v1.0.0\n\texample.com/tested v1.0.0\n)\n\nreplace example.com/linked => ./linked\n\nreplace example.com/tested => ./tested\n",
+		"a/a.go":                 "package a\n\nimport _ \"evenkeel.dev/internal/b\"\n",
+		"internal/b/b.go":        "package b\n\nimport _ \"example.com/linked\"\n",
+		"internal/helper/all.go": "package helper\n\nimport _ \"example.com/tested\"\n",
+		"linked/go.mod":          "module example.com/linked\n", "linked/l.go": "package linked\n", "linked/LICENSE": mit,
+		"tested/go.mod": "module example.com/tested\n", "tested/t.go": "package tested\n", "tested/LICENSE": mit,
+	} {
+		name = filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	deps, err := dependencies(dir)
+	if want := (dependency{"example.com/linked", "v1.0.0", "MIT"}); err != nil || len(deps) != 1 || deps[0] != want {
+		t.Errorf("%v, %v; want %v alone", deps, err, want)
+	}
+}
+
 func TestUses(t *testing.T) {
 	dir := t.TempDir()
 	record := func(text string) ([]recorded, error) {
