@@ -20,9 +20,9 @@ import (
 type Conn struct {
 	watcher *Watcher
 	desc    proactor.Desc
-	local   net.Addr // shared with the connection before, mostly
-	remote  net.Addr // nil when it is peer4
-	peer4   [4]byte  // of TCP over IPv4, which takes less room so
+	local   *net.Addr // shared with the connection before, mostly
+	remote  net.Addr  // nil when it is peer4
+	peer4   [4]byte   // of TCP over IPv4, which takes less room so
 	port4   uint16
 }
 
@@ -38,11 +38,11 @@ func (w *Watcher) Attach(conn net.Conn) (*Conn, error) {
 	if v := reflect.ValueOf(conn); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		return nil, ErrNoDescriptor
 	}
-	c := &Conn{watcher: w, local: conn.LocalAddr(), remote: conn.RemoteAddr()}
+	c, local := &Conn{watcher: w, remote: conn.RemoteAddr()}, conn.LocalAddr()
 	if a, ok := c.remote.(*net.TCPAddr); ok && a.IP.To4() != nil && a.Port != 0 {
 		c.peer4, c.port4, c.remote = [4]byte(a.IP.To4()), uint16(a.Port), nil
 	}
-	if err := w.takeOver(conn, c); err != nil {
+	if err := w.takeOver(conn, c, local); err != nil {
 		return nil, err
 	}
 	_ = conn.Close() // the backend has a duplicate. It may be the caller's code: no lock is held
@@ -50,7 +50,7 @@ func (w *Watcher) Attach(conn net.Conn) (*Conn, error) {
 }
 
 // takeOver has the backend duplicate conn's descriptor for c.
-func (w *Watcher) takeOver(conn net.Conn, c *Conn) error {
+func (w *Watcher) takeOver(conn net.Conn, c *Conn, local net.Addr) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.subMu.Lock()
@@ -62,12 +62,13 @@ func (w *Watcher) takeOver(conn net.Conn, c *Conn) error {
 	if err := w.backend.Open(conn, &c.desc); err != nil {
 		return openError(err)
 	}
-	c.desc.Owner, c.desc.Index = c, len(w.conns)
+	c.desc.Owner, c.desc.Index = c, int32(len(w.conns))
 	w.conns = append(w.conns, &c.desc)
-	if sameAddr(w.local, c.local) {
-		c.local = w.local
+	if w.local == nil || !sameAddr(*w.local, local) {
+		w.local = new(net.Addr)
+		*w.local = local
 	}
-	w.local = c.local
+	c.local = w.local
 	return nil
 }
 
@@ -130,7 +131,12 @@ func (c *Conn) submit(kind proactor.Kind, full bool, tag any, buf []byte, deadli
 }
 
 // LocalAddr returns the address on this side.
-func (c *Conn) LocalAddr() net.Addr { return c.local }
+func (c *Conn) LocalAddr() net.Addr {
+	if c.local == nil {
+		return nil // no Attach has made it
+	}
+	return *c.local
+}
 
 // RemoteAddr returns the peer's address.
 func (c *Conn) RemoteAddr() net.Addr {

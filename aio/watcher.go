@@ -69,7 +69,7 @@ type Watcher struct {
 	swapUsed  int
 	swapHeld  bool             // by operations that have ended and were not returned
 	conns     []*proactor.Desc // each at its Index
-	local     net.Addr         // of the last one that was attached: many have the same
+	local     *net.Addr        // of the last one that was attached: many have the same
 	closed    bool             // the backend is closed
 	drained   chan struct{}    // not nil: Shutdown waits until nothing is pending, which closes it
 	stats     Stats

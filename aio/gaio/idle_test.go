@@ -16,8 +16,8 @@ func TestIdleConnectionIsSmall(t *testing.T) {
 		ctx  any
 		most int // bytes
 	}{
-		{nil, 420},
-		{new(int), 460},
+		{nil, 400},
+		{new(int), 445},
 	} {
 		w := open(t, aio.Options{Backend: aio.BackendEpoll})
 		var socks [conns]net.Conn
@@ -28,8 +28,10 @@ func TestIdleConnectionIsSmall(t *testing.T) {
 		for _, c := range socks {
 			must(t, w.Read(tt.ctx, c, nil))
 		}
-		if took := (live() - before) / conns; took > tt.most {
-			t.Errorf("context %v: %d bytes a connection, want %d at most", tt.ctx, took, tt.most)
+		took := (live() - before) / conns
+		t.Logf("context %v: %d bytes a connection", tt.ctx, took)
+		if took > tt.most {
+			t.Errorf("want %d at most", tt.most)
 		}
 		runtime.KeepAlive(socks)
 	}

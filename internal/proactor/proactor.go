@@ -141,8 +141,8 @@ type Desc struct {
 	Starved [2]bool  // by Dir: its transfers wait for memory, the kernel's or the swap buffer's
 	Closed  bool     // under subMu: no more submissions
 	Queued  int32    // atomic: operations submitted and not yet returned
+	Index   int32    // in the table of connections
 	Queues  [2]Queue // by Dir. Only the head may be in flight
-	Index   int      // in the table of connections
 	Owner   any      // the connection, as the user knows it
 }
 
