@@ -25,8 +25,10 @@ type Options struct {
 func (v *Verdict) WriteText(w io.Writer, o Options) error {
 	t := &text{v: v, r: v.report, style: textfmt.Style{Color: o.Color}}
 	t.line("%s", t.style.Bold(textfmt.Printable(v.Sentence)))
-	t.line("%s", t.style.Dim(textfmt.Printable(v.Scope())))
-	if r := t.r; r.Requests > 0 {
+	if t.r != nil {
+		t.line("%s", t.style.Dim(textfmt.Printable(v.Scope())))
+	}
+	if r := t.r; r != nil && r.Requests > 0 {
 		t.collector()
 		t.bands()
 		t.table()

@@ -27,7 +27,8 @@ const (
 )
 
 // Verdict says what makes the slowest 1% of the requests slower than the median request. [Of] makes
-// it; nothing in it changes afterwards, so any goroutine may read it.
+// it; nothing in it changes afterwards, so any goroutine may read it. One that was read from JSON has no
+// report: its tables are empty, and its text is the sentence and the caveats.
 type Verdict struct {
 	Sentence string        `json:"sentence"`  // all of it in one sentence
 	Named    bool          `json:"named"`     // there is an excess worth naming
@@ -77,7 +78,7 @@ func Of(r *reqtrace.Report) *Verdict {
 // String returns the sentence.
 func (v *Verdict) String() string { return v.Sentence }
 
-// Report returns the report that the verdict is on.
+// Report returns the report that the verdict is on; nil for a verdict that Of has not made.
 func (v *Verdict) Report() *reqtrace.Report { return v.report }
 
 // worth reports whether there is an excess worth naming.
@@ -196,14 +197,27 @@ func caveats(r *reqtrace.Report) []string {
 
 // Table returns the causes that matter in the slowest 1% or in the median request, the largest
 // excess first.
-func (v *Verdict) Table() []Row { return table(v.report) }
+func (v *Verdict) Table() []Row {
+	if v.report == nil {
+		return nil
+	}
+	return table(v.report)
+}
 
 // Places returns the places of the slowest 1%, the largest excess first.
-func (v *Verdict) Places() []Place { return places(v.report) }
+func (v *Verdict) Places() []Place {
+	if v.report == nil {
+		return nil
+	}
+	return places(v.report)
+}
 
 // Scope says in a line what the report covers: how many requests, of how much trace.
 func (v *Verdict) Scope() string {
 	r := v.report
+	if r == nil {
+		return ""
+	}
 	how := "of net/http"
 	if r.Marked {
 		how = "marked by regions"
