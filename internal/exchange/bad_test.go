@@ -44,7 +44,7 @@ func TestBadInput(t *testing.T) {
 		{"hlog cut off", "", first("hdr-go.hlog", 500), "make the file again"},
 		{"hlog histogram", "", hlog + "0,1,2,HISTAAAA\n", "line 2: its histogram cannot be read"},
 		{"hlog negative length", "", hlog + "0,-1,2,HISTAAAA\n", "an interval from 0 s, -1 s long"},
-		{"hlog start", "", "#[StartTime: 1e99 (seconds since epoch)]\n", "StartTime is 1e99: write seconds"},
+		{"hlog start", FormatHlog, "#[StartTime: 1e99 (seconds since epoch)]\n", "StartTime is 1e99: write seconds"},
 
 		{"wrk2 cut off", "", first("wrk2.txt", 1500), "ends before the line of all requests"},
 		{"wrk2 without -L", "", "Running 1s test @ http://x/\n  5 requests in 1.00s, 1.00KB read\n", "run wrk2 with -L"},

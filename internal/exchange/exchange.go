@@ -150,7 +150,7 @@ func sniff(head []byte) Format {
 		switch {
 		case hgrmHeader(s):
 			return FormatHgrm
-		case strings.HasPrefix(s, "#[Histogram log format"), strings.HasPrefix(s, `"StartTimestamp"`), strings.HasPrefix(s, "#[StartTime:"), hlogLine.MatchString(s):
+		case strings.HasPrefix(s, "#[Histogram log format"), strings.HasPrefix(s, `"StartTimestamp"`), hlogLine.MatchString(s):
 			return FormatHlog
 		case strings.HasPrefix(s, "Running ") && strings.Contains(s, " test @ "):
 			return FormatWrk2

@@ -79,7 +79,7 @@ func near(t testing.TB, what string, got, want time.Duration) {
 
 // TestGolden holds each tool's file to what was read of it the last time that somebody looked.
 func TestGolden(t *testing.T) {
-	for _, name := range []string{"vegeta.gob", "k6-export.json", "k6-summary.json", "wrk2.txt", "wrk2-uncorrected.txt", "hdr-go.hgrm", "hdr-go.hlog", "gobench.txt"} {
+	for _, name := range []string{"vegeta.gob", "k6-export.json", "k6-summary.json", "wrk2.txt", "wrk2-uncorrected.txt", "hdr-go.hgrm", "hdr-java.hgrm", "hdr-go.hlog", "gobench.txt"} {
 		t.Run(name, func(t *testing.T) {
 			f := read(t, name, Options{})
 			var got bytes.Buffer
@@ -291,6 +291,14 @@ func TestHgrm(t *testing.T) {
 	}
 	if rows < 40 || r.Load.Answered != 10_000 {
 		t.Errorf("%d rows, %d requests", rows, r.Load.Answered)
+	}
+	java := read(t, "hdr-java.hgrm", Options{}).Runs[0]
+	log := read(t, "hdr-go.hlog", Options{}).Runs[0] // of which it is
+	for _, q := range []float64{.5, .75, .9, 1} {
+		near(t, fmt.Sprint("by Java ", q), java.Load.Latency.Quantile(q), log.Load.Latency.Quantile(q))
+	}
+	if java.Load.Answered != log.Load.Answered {
+		t.Errorf("by Java: %d of %d", java.Load.Answered, log.Load.Answered)
 	}
 	us := read(t, "hdr-go.hgrm", Options{Unit: time.Microsecond}).Runs[0]
 	near(t, "the same in µs", us.Load.Latency.Max(), r.Load.Latency.Max()/1000)

@@ -56,6 +56,9 @@ func (d *distribution) line(s string) error {
 		d.started = true
 		return nil
 	case strings.HasPrefix(s, "#["):
+		if !d.started { // HistogramLogProcessor says above the table which log it is of
+			return nil
+		}
 		return d.footer(s)
 	case !d.started || d.ended:
 		return fmt.Errorf("%.60q is no line of a percentile distribution (Value Percentile TotalCount 1/(1-Percentile))", s)
