@@ -195,7 +195,7 @@ POST http://h/b class=write
 			t.Errorf("%s: %v, want %q", tt.url, err, tt.want)
 		}
 	}
-	for _, m := range []mixFlags{{seed: &seed}, {distinct: 5}, {template: true, distinct: -1}, {template: true, distinct: loadgen.MaxTargets + 1}} {
+	for _, m := range []mixFlags{{distinct: 5}, {template: true, distinct: -1}, {template: true, distinct: loadgen.MaxTargets + 1}} {
 		if _, err := targetsOf(t, m, "h"); err == nil {
 			t.Errorf("%+v is taken", m)
 		}

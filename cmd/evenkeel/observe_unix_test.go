@@ -141,7 +141,8 @@ func TestLoadObservesNothing(t *testing.T) {
 		{"-top -1", "-top -1"},
 		{"-fail-if p99", "no > or <"},
 		{"-fail-if nobody:p99>1s", "no class \"nobody\""},
-		{"-seed x -template", "write a whole number from 0 on"},
+		{"-seed 5", "-seed is for -arrivals poisson and -template"},
+		{"-find p99<1s", "-find chooses the rates itself"},
 		{"-class x", "NAME=REGEXP"},
 	} {
 		call(append(strings.Fields("load -n 5 "+tt.flags), url)...).check(t, exitUsage, nil, []string{tt.want})
