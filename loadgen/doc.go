@@ -15,6 +15,9 @@
 // that timed out is in the histograms with the time it took, since a tail without it would
 // look best when the service is worst; requests that failed otherwise are counted apart.
 //
+// Targets have weights, and classes whose figures are kept apart ([TargetClass]). Where the open
+// loop's backlog grew to the end, [Result.Overload] says so, and what the service answered instead.
+//
 // The built-in client speaks HTTP/1.1 with keep-alive over TCP or TLS, does not follow
 // redirects, asks for no compression, and has sent a request whole before it reads the answer
 // (so a service that echoes megabytes as they come needs Options.Transport). In the open loop

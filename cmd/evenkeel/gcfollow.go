@@ -30,8 +30,9 @@ type tail struct {
 
 func (t *tail) Read(b []byte) (int, error) {
 	for {
+		ended := t.ctx.Err() != nil // before the last look, or what came meanwhile would be left out
 		n, err := t.f.Read(b)
-		if n > 0 || err != io.EOF || t.ctx.Err() != nil {
+		if n > 0 || err != io.EOF || ended {
 			return n, err
 		}
 		if t.atEnd != nil {

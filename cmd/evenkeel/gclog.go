@@ -76,7 +76,9 @@ func (t *trace) mark() (seen int) {
 
 // awaitForced waits until a forced collection was read after the first n, but no longer than that.
 func (t *trace) awaitForced(ctx context.Context, n int, patience time.Duration) {
-	for end := time.Now().Add(patience); time.Now().Before(end) && ctx.Err() == nil && !t.forcedSince(n); {
+	const least = 20 // looks, however slowly this process runs
+	end := time.Now().Add(patience)
+	for i := 0; (i < least || time.Now().Before(end)) && ctx.Err() == nil && !t.forcedSince(n); i++ {
 		time.Sleep(logPoll)
 	}
 }

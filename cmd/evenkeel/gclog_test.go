@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -119,5 +121,35 @@ func TestFollows(t *testing.T) {
 	}
 	if ring := parseRing("[1 x]"); ring != nil {
 		t.Error(ring)
+	}
+}
+
+// endsLate is a file to which the last line is added, and whose following is stopped, right after it
+// seemed to have ended.
+type endsLate struct {
+	lines []string
+	stop  func()
+}
+
+func (e *endsLate) Read(b []byte) (int, error) {
+	if len(e.lines) == 0 {
+		return 0, io.EOF
+	}
+	if e.lines[0] == "" {
+		e.lines = e.lines[1:]
+		e.stop()
+		return 0, io.EOF
+	}
+	n := copy(b, e.lines[0])
+	e.lines = e.lines[1:]
+	return n, nil
+}
+
+// TestTailReadsToTheEnd has the last line come between the look that found nothing and the end.
+func TestTailReadsToTheEnd(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	got, err := io.ReadAll(&tail{ctx: ctx, f: &endsLate{[]string{"a\n", "", "b\n"}, cancel}, poll: time.Hour})
+	if string(got) != "a\nb\n" || err != nil {
+		t.Errorf("%q, %v", got, err)
 	}
 }

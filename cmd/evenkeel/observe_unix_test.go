@@ -162,7 +162,7 @@ func TestLoadMix(t *testing.T) {
 	out, page := filepath.Join(dir, "run.json"), filepath.Join(dir, "page.html")
 	args := []string{"load", "-n", "40", "-pprof", "off", "-template", "-seed", "7", "-targets", targets, "-o", out, "-html", page, url}
 	r := run(t, append(args, "-fail-if", "read:bad>0%", "-fail-if", "failed>0")...)
-	r.check(t, exitOK, []string{"and 30 more", "requests: from " + targets + ", 40 made with -seed 7", "by class share requests", "read 75.0% 30 0 0", "write 25.0% 10 0 10"}, nil)
+	r.check(t, exitOK, []string{"and 30 more", "requests: from " + targets + ", 40 different ones made with -seed 7", "by class share requests", "read 75.0% 30 0 0", "write 25.0% 10 0 10"}, nil)
 	run1 := readRuns(t, out).Runs[0]
 	if run1.Mix == nil || *run1.Mix.Seed != 7 || run1.Mix.Made != 40 || run1.Mix.File != targets || len(run1.Load.Classes) != 2 {
 		t.Errorf("%+v, %+v", run1.Mix, run1.Load.Classes)
@@ -184,4 +184,21 @@ func TestLoadOverload(t *testing.T) {
 	url := serve(t, func(http.ResponseWriter, *http.Request) { time.Sleep(20 * time.Millisecond) })
 	run(t, "load", "-pprof", "off", "-rate", "500", "-c", "1", "-z", "1200ms", url).
 		check(t, exitOK, []string{"/s is more than it can "}, nil)
+}
+
+// TestRunMix has a mix of requests put on a service that evenkeel starts.
+func TestRunMix(t *testing.T) {
+	t.Parallel()
+	s, dir := newService(t), t.TempDir()
+	out := filepath.Join(dir, "run.json")
+	targets := writeIn(t, dir, "targets", "/a weight=3 class=a\n/b\n")
+	r := run(t, s.args("-n 40 -c 2 -targets "+targets+" -o "+out)...)
+	r.check(t, exitOK, []string{"by class", "a 75.0% 30 0 0"}, nil)
+	got := readRuns(t, out).Runs[0]
+	if got.Mix == nil || got.Mix.Made != 2 || got.Mix.Seed != nil || len(got.Load.Classes) != 2 {
+		t.Errorf("%+v, %+v", got.Mix, got.Load.Classes)
+	}
+	if runtime.GOOS == "linux" && (got.Disturbance == nil || got.Disturbance.Service != "server") {
+		t.Errorf("disturbance %+v", got.Disturbance)
+	}
 }

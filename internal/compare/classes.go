@@ -21,8 +21,8 @@ type ClassRow struct {
 	Cells []string // one for each of ClassColumns
 }
 
-// ClassColumns are the figures of a class.
-var ClassColumns = []string{"share", "requests", "failed", "other status", "mean", "p50", "p90", "p99", "p99.9", "max", "bytes/answer"}
+// ClassColumns are the figures of a class; bytes are those of an answer's body on average.
+var ClassColumns = []string{"share", "requests", "failed", "other status", "mean", "p50", "p90", "p99", "p99.9", "max", "bytes"}
 
 // allClasses names the row of all requests.
 const allClasses = "all"

@@ -85,7 +85,7 @@ func MixText(m *runfile.Mix) string {
 		parts = append(parts, "from "+textfmt.Printable(m.File))
 	}
 	if m.Seed != nil {
-		parts = append(parts, fmt.Sprintf("%s made with -seed %d", textfmt.Count(float64(m.Made)), *m.Seed))
+		parts = append(parts, fmt.Sprintf("%s different ones made with -seed %d", textfmt.Count(float64(m.Made)), *m.Seed))
 	}
 	return strings.Join(parts, ", ")
 }
