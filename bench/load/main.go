@@ -1,6 +1,7 @@
 // Command load puts evenkeel load beside the field's load generators, hey (closed loop) and
-// vegeta (open loop), interleaved in one run against one server: is it cheap, and is what it
-// measures true? make bench-load runs it.
+// vegeta (open loop), h2load and vegeta over HTTP/2, oha and ghz (gRPC), interleaved in one run against
+// one server: is it cheap, and is what it measures true? make bench-load runs it. h2load is Debian's
+// nghttp2-client, oha a Rust program: they are left out where they are not in PATH.
 package main
 
 import (
@@ -14,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,13 +40,14 @@ func main() {
 	results := flag.String("results", "results", "`folder` for the raw results")
 	rounds := flag.Int("rounds", 10, "interleaved rounds")
 	length := flag.Duration("length", 5*time.Second, "length of one run")
+	only := flag.String("only", "", "`parts` to run, of closed,open,stall,http2,grpc (default all)")
 	flag.Parse()
-	if err := run(*bin, *results, *rounds, *length); err != nil {
+	if err := run(*bin, *results, *rounds, *length, *only); err != nil {
 		log.Fatal("bench-load: ", err)
 	}
 }
 
-func run(bin, results string, rounds int, length time.Duration) error {
+func run(bin, results string, rounds int, length time.Duration, only string) error {
 	dir, err := os.MkdirTemp("", "bench-load-")
 	if err != nil {
 		return err
@@ -57,8 +60,14 @@ func run(bin, results string, rounds int, length time.Duration) error {
 		return err
 	}
 	defer stop()
-	for _, step := range []func() error{b.closed, b.open, b.stall} {
-		if err := step(); err != nil {
+	for _, part := range []struct {
+		name string
+		run  func() error
+	}{{"closed", b.closed}, {"open", b.open}, {"stall", b.stall}, {"http2", b.http2}, {"grpc", b.grpc}} {
+		if only != "" && !slices.Contains(strings.Split(only, ","), part.name) {
+			continue
+		}
+		if err := part.run(); err != nil {
 			return err
 		}
 	}
@@ -67,14 +76,19 @@ func run(bin, results string, rounds int, length time.Duration) error {
 
 // start starts the server on a free port.
 func (b *bench) start() (stop func(), err error) {
+	b.server, stop, err = b.serve()
+	return stop, err
+}
+
+// serve starts a server and returns where it listens.
+func (b *bench) serve(flags ...string) (at string, stop func(), err error) {
 	c, err := child.Start(context.Background(), child.Options{
-		Args: []string{filepath.Join(b.bin, "server")}, Ready: regexp.MustCompile("^(.*)$"), Stderr: os.Stderr,
+		Args: append([]string{filepath.Join(b.bin, "server")}, flags...), Ready: regexp.MustCompile("^(.*)$"), Stderr: os.Stderr,
 	})
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
-	b.server = c.Match
-	return c.Kill, nil
+	return c.Match, c.Kill, nil
 }
 
 // sample is one run of one tool.
@@ -91,7 +105,11 @@ type sample struct {
 
 // command runs a tool to its end and returns its output and CPU time.
 func (b *bench) command(name string, args ...string) ([]byte, time.Duration, error) {
-	cmd := exec.Command(filepath.Join(b.bin, name), args...)
+	path := filepath.Join(b.bin, name)
+	if found, err := exec.LookPath(name); err == nil && !exists(path) {
+		path = found
+	}
+	cmd := exec.Command(path, args...)
 	out, err := cmd.Output()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
@@ -101,6 +119,11 @@ func (b *bench) command(name string, args ...string) ([]byte, time.Duration, err
 		return nil, 0, fmt.Errorf("%s %s: %w", name, strings.Join(args, " "), err)
 	}
 	return out, cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), nil
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 var quantiles = map[string]float64{"p50": .5, "p90": .9, "p95": .95, "p99": .99, "p99.9": .999}
@@ -126,11 +149,15 @@ func (b *bench) evenkeel(path string, args ...string) (sample, error) {
 		return sample{}, err
 	}
 	b.set.Machine = f.Machine
-	r := f.Runs[0].Load
-	if r.Failed > 0 {
-		return sample{}, fmt.Errorf("evenkeel: %d requests failed: %v", r.Failed, r.Failures)
+	return sampleOf("evenkeel", f.Runs[0].Load, cpu)
+}
+
+// sampleOf takes a result of loadgen for a sample.
+func sampleOf(tool string, r *loadgen.Result, cpu time.Duration) (sample, error) {
+	if r.Failed > 0 || r.Answered == 0 {
+		return sample{}, fmt.Errorf("%s: %d requests answered, %d failed: %v", tool, r.Answered, r.Failed, r.Failures)
 	}
-	s := sample{Tool: "evenkeel", Requests: float64(r.Answered), Throughput: r.Throughput(), CPU: cpu / time.Duration(r.Answered), Latency: map[string]time.Duration{}}
+	s := sample{Tool: tool, Requests: float64(r.Answered), Throughput: r.Throughput(), CPU: cpu / time.Duration(r.Answered), Latency: map[string]time.Duration{}}
 	s.Max, s.Late, s.LateMax = r.Latency.Max(), r.Late, r.LateMax
 	for name, q := range quantiles {
 		s.Latency[name] = r.Latency.Quantile(q)
@@ -140,7 +167,7 @@ func (b *bench) evenkeel(path string, args ...string) (sample, error) {
 
 // peers names the versions of what is compared with.
 func peers() any {
-	out, err := exec.Command("go", "list", "-m", "github.com/rakyll/hey", "github.com/tsenart/vegeta/v12").Output()
+	out, err := exec.Command("go", "list", "-m", "github.com/rakyll/hey", "github.com/tsenart/vegeta/v12", "github.com/bojand/ghz").Output()
 	if err != nil {
 		return err.Error()
 	}

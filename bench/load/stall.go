@@ -42,23 +42,30 @@ func (b *bench) stall() error {
 		ours, heys = append(ours, e), append(heys, h)
 	}
 	b.set.Raw["stall"] = append(append([]sample(nil), ours...), heys...)
-	off := func(ss []sample, q string) []float64 {
-		want := stallQuantile(quantiles[q]).Seconds()
-		xs := seconds(ss, q)
-		for i := range xs {
-			xs[i] = (xs[i]/want - 1) * 100
-		}
-		return xs
-	}
-	for _, q := range []string{"p50", "p90", "p95", "p99", "p99.9"} {
-		b.set.Between(fmt.Sprintf("stalling service: %s against the computed %v", q, stallQuantile(quantiles[q])), off(ours, q), -5, 5, " %")
-	}
+	b.stalled("stalling service", ours)
 	worst, at := 0.0, ""
 	for q := range quantiles {
-		if m := figure.Median(off(heys, q)); m < worst {
+		if m := figure.Median(offStall(heys, q)); m < worst {
 			worst, at = m, q
 		}
 	}
-	b.set.AtMost("stalling service: hey's worst miss ("+at+")", off(heys, at), -5, " %")
+	b.set.AtMost("stalling service: hey's worst miss ("+at+")", offStall(heys, at), -5, " %")
 	return nil
+}
+
+// offStall is by how many percent a quantile is off the computed one.
+func offStall(ss []sample, q string) []float64 {
+	want := stallQuantile(quantiles[q]).Seconds()
+	xs := seconds(ss, q)
+	for i := range xs {
+		xs[i] = (xs[i]/want - 1) * 100
+	}
+	return xs
+}
+
+// stalled shows how far samples of the stalling service are off the computed quantiles.
+func (b *bench) stalled(name string, ss []sample) {
+	for _, q := range []string{"p50", "p90", "p95", "p99", "p99.9"} {
+		b.set.Between(fmt.Sprintf("%s: %s against the computed %v", name, q, stallQuantile(quantiles[q])), offStall(ss, q), -5, 5, " %")
+	}
 }

@@ -8,6 +8,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
@@ -31,6 +32,8 @@ func main() {
 	length := flag.Duration("z", 3*time.Second, "`duration` of the load")
 	conns := flag.Int("c", 2, "connections, over which the calls are spread")
 	closed := flag.Int("closed", 0, "closed loop with as many `workers` instead of -rate")
+	service := flag.String("service", "", "`name` of the service to check")
+	asJSON := flag.Bool("json", false, "print the whole result as JSON")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -38,17 +41,25 @@ func main() {
 	if *closed > 0 {
 		o.Rate, o.Connections = 0, *closed
 	}
-	if err := run(ctx, os.Stdout, *addr, *conns, o); err != nil {
+	write := summary
+	if *asJSON {
+		write = func(w io.Writer, r *loadgen.Result) error { return json.NewEncoder(w).Encode(r) }
+	}
+	result, err := run(ctx, *addr, *service, *conns, o)
+	if err == nil {
+		err = write(os.Stdout, result)
+	}
+	if err != nil {
 		log.Fatal(err)
 	}
 }
 
 // run loads the service at addr, or one of its own.
-func run(ctx context.Context, w io.Writer, addr string, conns int, o loadgen.Options) error {
+func run(ctx context.Context, addr, service string, conns int, o loadgen.Options) (*loadgen.Result, error) {
 	if addr == "" {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
-			return err
+			return nil, err
 		}
 		s := grpc.NewServer()
 		health.RegisterHealthServer(s, &server{})
@@ -56,23 +67,25 @@ func run(ctx context.Context, w io.Writer, addr string, conns int, o loadgen.Opt
 		defer s.Stop()
 		addr = l.Addr().String()
 	}
-	result, err := load(ctx, addr, conns, o, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		return err
-	}
+	return load(ctx, addr, service, conns, o, grpc.WithTransportCredentials(insecure.NewCredentials()))
+}
+
+// summary prints a result in a few lines.
+func summary(w io.Writer, result *loadgen.Result) error {
 	fmt.Fprintf(w, "%d calls answered, %d failed, %.0f/s\n", result.Answered, result.Failed, result.Throughput())
 	for _, f := range result.Failures {
 		fmt.Fprintf(w, "%d x %s: %s\n", f.Count, f.Class, f.Example)
 	}
-	for _, q := range []float64{.5, .9, .99, .999} {
+	for _, q := range []float64{.5, .9, .99} {
 		fmt.Fprintf(w, "p%-5v %10v\n", 100*q, result.Latency.Quantile(q).Round(time.Microsecond))
 	}
-	return nil
+	_, err := fmt.Fprintf(w, "p99.9  %10v\n", result.Latency.Quantile(.999).Round(time.Microsecond))
+	return err
 }
 
 // load puts the load on over as many connections: gRPC alone would open one, and a server may
 // allow a hundred streams on it.
-func load(ctx context.Context, target string, conns int, o loadgen.Options, dial ...grpc.DialOption) (*loadgen.Result, error) {
+func load(ctx context.Context, target, service string, conns int, o loadgen.Options, dial ...grpc.DialOption) (*loadgen.Result, error) {
 	clients := make([]health.HealthClient, max(conns, 1))
 	for i := range clients {
 		cc, err := grpc.NewClient(target, dial...)
@@ -83,7 +96,7 @@ func load(ctx context.Context, target string, conns int, o loadgen.Options, dial
 		clients[i] = health.NewHealthClient(cc)
 	}
 	o.Call = func(ctx context.Context, worker int) error {
-		_, err := clients[worker%len(clients)].Check(ctx, &health.HealthCheckRequest{})
+		_, err := clients[worker%len(clients)].Check(ctx, &health.HealthCheckRequest{Service: service})
 		return err
 	}
 	return loadgen.Run(ctx, o)

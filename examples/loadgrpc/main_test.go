@@ -25,8 +25,12 @@ func TestRun(t *testing.T) {
 		{Connections: 5, Requests: 100, Timeout: time.Minute},
 	} {
 		var out bytes.Buffer
-		if err := run(t.Context(), &out, "", 2, o); err != nil {
+		r, err := run(t.Context(), "", "", 2, o)
+		if err != nil {
 			t.Fatal(err)
+		}
+		if err := summary(&out, r); err != nil {
+			t.Error(err)
 		}
 		if !strings.Contains(out.String(), "100 calls answered, 0 failed") || !strings.Contains(out.String(), "p99.9") {
 			t.Errorf("it says:\n%s", out.String())
@@ -44,7 +48,7 @@ func TestTimeout(t *testing.T) {
 	health.RegisterHealthServer(s, &server{delay: func() time.Duration { return time.Second }})
 	go s.Serve(l)
 	defer s.Stop()
-	r, err := load(t.Context(), l.Addr().String(), 1, loadgen.Options{Requests: 5, Connections: 5, Timeout: 50 * time.Millisecond},
+	r, err := load(t.Context(), l.Addr().String(), "", 1, loadgen.Options{Requests: 5, Connections: 5, Timeout: 50 * time.Millisecond},
 		grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil || r.Failed != 5 || r.Failures[0].Class != loadgen.ClassTimeout || r.Latency.Quantile(0) < 50*time.Millisecond {
 		t.Errorf("%v, %+v", err, r)
@@ -80,7 +84,7 @@ func TestStall(t *testing.T) {
 		}})
 		l := bufconn.Listen(1 << 20)
 		go s.Serve(l)
-		r, err := load(t.Context(), "passthrough:///stalling", 4, loadgen.Options{Rate: 500, Duration: 10 * stallPeriod, Timeout: time.Minute},
+		r, err := load(t.Context(), "passthrough:///stalling", "", 4, loadgen.Options{Rate: 500, Duration: 10 * stallPeriod, Timeout: time.Minute},
 			grpc.WithTransportCredentials(insecure.NewCredentials()),
 			grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return l.DialContext(ctx) }))
 		s.Stop()
