@@ -201,7 +201,7 @@ func (m *mergedSeries) take(s *Series) string {
 		if p.Count < 0 || p.Failed < 0 {
 			return "its figures over time have a negative count: the file was changed or damaged; collect it or measure again"
 		}
-		if p.Count > 0 && p.Histogram == "" {
+		if p.Count > 0 && p.Histogram.IsZero() {
 			return "its figures over time are percentiles without their histograms, which an older evenkeel wrote, and percentiles cannot be added: measure again with this one"
 		}
 	}
@@ -249,13 +249,9 @@ func (m *mergedSeries) sum() (Series, error) {
 
 // bin is the point as the recorder had it.
 func (p *Point) bin() (bin, string) {
-	b := bin{count: p.Count, failed: p.Failed}
-	if p.Histogram != "" {
-		h, err := hdr.Decode([]byte(p.Histogram))
-		if err != nil {
-			return b, "not HdrHistogram's V2 compressed encoding in base64 (" + err.Error() + "): collect the file or measure again"
-		}
-		b.latency = h
+	h, err := p.Histogram.unpack()
+	if err != nil {
+		return bin{}, err.Error() + ": collect the file or measure again"
 	}
-	return b, ""
+	return bin{count: p.Count, failed: p.Failed, latency: h}, ""
 }

@@ -64,7 +64,7 @@ func TestMergeIsOneGenerator(t *testing.T) {
 		if d := cmp.Diff(toJSON(t, want), toJSON(t, got)); d != "" {
 			t.Errorf("seed %d, open loop %v: -one generator +eight of them\n%s", seed, open, d)
 		}
-		if got.Series.Points[0].Histogram == "" || got.Failed == 0 || got.Latency.Count() == 0 || open == (got.Service.Count() == 0) {
+		if got.Series.Points[0].Histogram.IsZero() || got.Failed == 0 || got.Latency.Count() == 0 || open == (got.Service.Count() == 0) {
 			t.Errorf("seed %d: too little was compared", seed)
 		}
 	}
@@ -150,12 +150,11 @@ func TestMergeRefuses(t *testing.T) {
 		{"no series", func(r *Result) { r.Series = Series{} }, "no figures over time"},
 		{"interval", func(r *Result) { r.Series.Interval = 8 * time.Millisecond }, "do not fit whole"},
 		{"interval 0", func(r *Result) { r.Series.Interval = 0 }, "intervals of 0s"},
-		{"percentiles", func(r *Result) { r.Series.Points[0].Histogram = "" }, "percentiles cannot be added"},
-		{"no histogram", func(r *Result) { r.Series.Points[0].Histogram = "AAAA" }, "base64"},
+		{"percentiles", func(r *Result) { r.Series.Points[0].Histogram = Packed{} }, "percentiles cannot be added"},
+		{"no histogram", func(r *Result) { r.Series.Points[0].Histogram = Packed{text: "AAAA"} }, "base64"},
 		{"point's digits", func(r *Result) {
 			h := other(histogramLowest, histogramHighest, 3)
-			b, _ := h.h.EncodeV2()
-			r.Series.Points[0].Histogram = string(b)
+			r.Series.Points[0].Histogram = Pack(&h)
 		}, "figures over time: its histogram has 3 significant digits, and others 2"},
 		{"negative point", func(r *Result) { r.Series.Points[0].Failed = -1 }, "negative count"},
 		{"negative count", func(r *Result) { r.Answered = -1 }, "count of -1; the file was changed or damaged"},

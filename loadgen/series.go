@@ -26,8 +26,7 @@ type Point struct {
 	P99    time.Duration `json:"p99_ns"`
 	Max    time.Duration `json:"max_ns"`
 
-	// Histogram is what the latencies are taken from, as a Histogram is in JSON, but of two digits: what Merge adds.
-	Histogram string `json:"histogram,omitempty"`
+	Histogram Packed `json:"histogram,omitzero"` // that the latencies are taken from, of two digits: what Merge adds
 }
 
 // series collects a Series: bins of one interval, joined when there are too many.
@@ -98,8 +97,7 @@ func (s *series) result() Series {
 			p.P50 = time.Duration(b.latency.ValueAtQuantile(50))
 			p.P99 = time.Duration(b.latency.ValueAtQuantile(99))
 			p.Max = time.Duration(b.latency.Max())
-			h, _ := b.latency.EncodeV2() // it writes to memory alone: no error
-			p.Histogram = string(h)
+			p.Histogram = pack(b.latency)
 		}
 		r.Points[i] = p
 	}

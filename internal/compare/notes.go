@@ -106,6 +106,9 @@ func notesOf(r *runfile.Run) []note {
 	if l.Overload != nil {
 		add("overload", 0, "%s", l.Overload)
 	}
+	if r.Share != nil {
+		add("share "+r.Share.String(), 0, "it is share %v of a load alone; evenkeel merge adds all of them", r.Share)
+	}
 	for _, f := range l.Failures {
 		add("failed "+string(f.Class), f.Count, "%s failed (%s), for instance: %s", textfmt.Count(float64(f.Count)), f.Class, f.Example)
 	}

@@ -1,7 +1,6 @@
 package exchange
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -182,11 +181,7 @@ func (l *histogramLog) run(all []interval) (runfile.Run, error) {
 	if l.otherSizes {
 		run.Notes = append(run.Notes, "its histograms have other bounds or digits, and were counted again in buckets of 0.1% from 1 µs to 1 h")
 	}
-	points, err := points(all)
-	if err != nil {
-		return run, err
-	}
-	if load.Series = points; len(points.Points) == 0 {
+	if load.Series = points(all); len(load.Series.Points) == 0 {
 		run.Notes = append(run.Notes, "its intervals are not all of one length, so there are no figures over time")
 	}
 	return run, nil
@@ -195,10 +190,10 @@ func (l *histogramLog) run(all []interval) (runfile.Run, error) {
 const maxPoints = 10_000
 
 // points makes a series of intervals of one length, within 5%, that follow each other.
-func points(all []interval) (loadgen.Series, error) {
+func points(all []interval) loadgen.Series {
 	length := all[0].length
 	if length < 1e-3 {
-		return loadgen.Series{}, nil
+		return loadgen.Series{}
 	}
 	digit := math.Pow(10, math.Floor(math.Log10(length*1.01))-1)
 	s := loadgen.Series{Interval: time.Duration(math.Round(length/digit) * digit * 1e9)} // 0.999 s was meant for one
@@ -207,25 +202,19 @@ func points(all []interval) (loadgen.Series, error) {
 		k := int(math.Round(at))
 		last := i == len(all)-1 && all[i].length < length // what was left when it ended
 		if k != len(s.Points) && (k < len(s.Points) || k > maxPoints) || len(s.Points) >= maxPoints || math.Abs(all[i].length-length) > .05*length && !last {
-			return loadgen.Series{}, nil
+			return loadgen.Series{}
 		}
 		for len(s.Points) < k {
 			s.Points = append(s.Points, loadgen.Point{})
 		}
 		p := loadgen.Point{Count: all[i].h.Count()}
 		if p.Count > 0 {
-			text, err := all[i].h.MarshalJSON()
-			if err != nil {
-				return s, err
-			}
-			if err := json.Unmarshal(text, &p.Histogram); err != nil {
-				return s, err
-			}
+			p.Histogram = loadgen.Pack(&all[i].h)
 			p.P50, p.P99, p.Max = all[i].h.Quantile(.5), all[i].h.Quantile(.99), all[i].h.Max()
 		}
 		s.Points = append(s.Points, p)
 	}
-	return s, nil
+	return s
 }
 
 // writeHlog writes a log of one interval: the window.
