@@ -17,6 +17,7 @@
 //
 // Targets have weights, and classes whose figures are kept apart ([TargetClass]). Where the open
 // loop's backlog grew to the end, [Result.Overload] says so, and what the service answered instead.
+// [Merge] adds the results of several generators of one load, count by count: percentiles have no sum.
 //
 // The built-in client speaks HTTP/1.1 with keep-alive over TCP or TLS, does not follow
 // redirects, asks for no compression, and has sent a request whole before it reads the answer

@@ -45,11 +45,23 @@ func Merge(results ...*Result) (*Result, error) {
 		return nil, &MergeError{0, "there is none: give at least one"}
 	}
 	first := results[0]
-	sum := &Result{Targets: slices.Clone(first.Targets), Timeout: first.Timeout, Warmup: first.Warmup, Started: first.Started}
+	sum := &Result{
+		Targets: slices.Clone(first.Targets), MoreTargets: first.MoreTargets, Protocol: first.Protocol, Streams: first.Streams, Arrivals: first.Arrivals,
+		Stages: make([]Stage, len(first.Stages)), Timeout: first.Timeout, Warmup: first.Warmup, Started: first.Started,
+	}
+	for i, s := range first.Stages {
+		sum.Stages[i].Duration = s.Duration
+	}
+	for _, c := range first.Classes {
+		sum.Classes = append(sum.Classes, TargetClass{Name: c.Name, Share: c.Share})
+	}
 	var end time.Time
 	var line mergedSeries
 	for i, r := range results {
-		why := cmp.Or(r.damaged(), r.unlike(first), sum.add(r), line.take(&r.Series))
+		why := cmp.Or(r.damaged(), r.unlike(first))
+		if why == "" {
+			why = cmp.Or(sum.add(r), line.take(&r.Series))
+		}
 		if why != "" {
 			return nil, &MergeError{i, why}
 		}
@@ -61,6 +73,7 @@ func Merge(results ...*Result) (*Result, error) {
 		}
 	}
 	sum.Duration = end.Sub(sum.Started)
+	sum.Overload = overloads(results)
 	sum.Rate, _ = strconv.ParseFloat(strconv.FormatFloat(sum.Rate, 'g', 12, 64), 64) // thirds of a rate add up to it
 	slices.SortFunc(sum.Failures, mostFirst)
 	series, err := line.sum()
@@ -99,6 +112,11 @@ func (r *Result) damaged() string {
 			return fmt.Sprintf("it has %d failures of class %s%s", f.Count, f.Class, again)
 		}
 	}
+	for _, c := range r.Classes {
+		if c.Answered < 0 || c.Failed < 0 || c.Bytes < 0 {
+			return fmt.Sprintf("its class %s has a negative count%s", c.Name, again)
+		}
+	}
 	if !(r.Rate >= 0 && r.Rate <= math.MaxFloat64) || r.Connections < 0 {
 		return fmt.Sprintf("it has a rate of %v over %d connections%s", r.Rate, r.Connections, again)
 	}
@@ -108,9 +126,17 @@ func (r *Result) damaged() string {
 // unlike says why a result is of another load than the first one.
 func (r *Result) unlike(first *Result) string {
 	switch {
-	case !slices.Equal(r.Targets, first.Targets):
+	case !slices.Equal(r.Targets, first.Targets) || r.MoreTargets != first.MoreTargets:
 		return fmt.Sprintf("it has other targets, %s in place of %s: give each generator the same URLs in the same order",
 			strings.Join(r.Targets, ", "), strings.Join(first.Targets, ", "))
+	case !slices.EqualFunc(r.Classes, first.Classes, func(a, b TargetClass) bool { return a.Name == b.Name && a.Share == b.Share }):
+		return "its targets have other classes or weights: give each generator the same targets"
+	case r.Protocol != first.Protocol || r.Streams != first.Streams:
+		return fmt.Sprintf("it spoke %v with %d streams a connection, and others %v with %d: give each generator the same protocol", r.Protocol, r.Streams, first.Protocol, first.Streams)
+	case r.Arrivals != first.Arrivals:
+		return fmt.Sprintf("its arrivals are %v, and others' %v: give each generator the same kind", r.Arrivals, first.Arrivals)
+	case !slices.EqualFunc(r.Stages, first.Stages, func(a, b Stage) bool { return a.Duration == b.Duration }):
+		return "its rate changes at other times: give each generator stages of the same lengths"
 	case (r.Rate > 0) != (first.Rate > 0):
 		return "one is of an open loop (with a rate) and one of a closed loop, whose latencies count from different moments: give each generator a rate, or none"
 	case r.Timeout != first.Timeout:
@@ -134,23 +160,73 @@ func (r *Result) add(from *Result) string {
 	}
 	r.Rate += from.Rate
 	r.Connections += from.Connections
+	for i, s := range from.Stages {
+		r.Stages[i].From += s.From
+		r.Stages[i].To += s.To
+	}
+	for i := range from.Classes {
+		if why := r.Classes[i].add(&from.Classes[i]); why != "" {
+			return why
+		}
+	}
 	r.LateMax = max(r.LateMax, from.LateMax)
 	r.UnfinishedMax = max(r.UnfinishedMax, from.UnfinishedMax)
-	for status, n := range from.Statuses {
-		if r.Statuses == nil {
-			r.Statuses = map[int]int64{}
+	addStatuses(&r.Statuses, from.Statuses)
+	addFailures(&r.Failures, from.Failures)
+	return cmp.Or(r.Latency.add(&from.Latency), r.Service.add(&from.Service), r.Pacer.add(&from.Pacer))
+}
+
+// add adds the figures of the same class, whose counts are parts of those of the results.
+func (c *TargetClass) add(from *TargetClass) string {
+	c.Answered += from.Answered
+	c.Failed += from.Failed
+	c.Bytes += from.Bytes
+	addStatuses(&c.Statuses, from.Statuses)
+	addFailures(&c.Failures, from.Failures)
+	slices.SortFunc(c.Failures, mostFirst)
+	return c.Latency.add(&from.Latency)
+}
+
+func addStatuses(to *map[int]int64, from map[int]int64) {
+	for status, n := range from {
+		if *to == nil {
+			*to = map[int]int64{}
 		}
-		r.Statuses[status] += n
+		(*to)[status] += n
 	}
-	for _, f := range from.Failures {
-		i := slices.IndexFunc(r.Failures, func(g Failure) bool { return g.Class == f.Class })
+}
+
+func addFailures(to *[]Failure, from []Failure) {
+	for _, f := range from {
+		i := slices.IndexFunc(*to, func(g Failure) bool { return g.Class == f.Class })
 		if i < 0 {
-			i = len(r.Failures)
-			r.Failures = append(r.Failures, Failure{Class: f.Class, Example: f.Example})
+			i = len(*to)
+			*to = append(*to, Failure{Class: f.Class, Example: f.Example})
 		}
-		r.Failures[i].Count += f.Count
+		(*to)[i].Count += f.Count
 	}
-	return cmp.Or(r.Latency.add(&from.Latency), r.Service.add(&from.Service))
+}
+
+// overloads is that of all: who saw none had what it asked for. It is the generators' where it is that of one of them.
+func overloads(results []*Result) *Overload {
+	sum, seen := new(Overload), false
+	for _, r := range results {
+		o := r.Overload
+		if o == nil {
+			o = &Overload{Asked: r.Rate, Answered: r.Rate}
+		} else {
+			seen = true
+		}
+		sum.Asked += o.Asked
+		sum.Answered += o.Answered
+		sum.Backlog += o.Backlog
+		sum.Generator = sum.Generator || o.Generator
+	}
+	if !seen {
+		return nil
+	}
+	sum.Text = sum.sentence()
+	return sum
 }
 
 // mostFirst is the order of Result.Failures.

@@ -30,14 +30,19 @@ func TestMergeIsOneGenerator(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(seed, 0))
 		all := newRecorder(open, 7)
 		var parts [n]*recorder
+		kinds := &classes{of: []int{0, 1}, names: []string{"read", "write"}, share: []float64{.5, .5}}
 		for i := range parts {
 			parts[i] = newRecorder(open, 7)
+		}
+		for _, r := range append(parts[:], all) {
+			r.classify(kinds, func(j job) int { return int(j.due % 2) })
 		}
 		for range 2000 {
 			due := 7 + rnd.Int64N(10*second) // over 8 s, so that intervals are joined
 			sent := due + rnd.Int64N(int64(3*time.Millisecond))
 			end := sent + int64(math.Exp(rnd.Float64()*math.Log(1e10)))
 			for _, r := range []*recorder{all, parts[rnd.IntN(n)]} {
+				r.pacer.record(sent - due)
 				switch k := due % 40; {
 				case k < 36:
 					r.answered(job{due: due}, sent, end, answer{status: 200 + int(k), bytes: k})
@@ -64,7 +69,8 @@ func TestMergeIsOneGenerator(t *testing.T) {
 		if d := cmp.Diff(toJSON(t, want), toJSON(t, got)); d != "" {
 			t.Errorf("seed %d, open loop %v: -one generator +eight of them\n%s", seed, open, d)
 		}
-		if got.Series.Points[0].Histogram.IsZero() || got.Failed == 0 || got.Latency.Count() == 0 || open == (got.Service.Count() == 0) {
+		if got.Series.Points[0].Histogram.IsZero() || got.Failed == 0 || got.Latency.Count() == 0 || open == (got.Service.Count() == 0) ||
+			len(got.Classes) != 2 || got.Classes[1].Answered == 0 || got.Classes[1].Failed == 0 || got.Pacer.Count() != 2000 {
 			t.Errorf("seed %d: too little was compared", seed)
 		}
 	}
@@ -141,6 +147,12 @@ func TestMergeRefuses(t *testing.T) {
 	}{
 		{"targets", func(r *Result) { r.Targets = []string{"GET http://y/"} }, "other targets, GET http://y/ in place of GET http://x/: give"},
 		{"loop", func(r *Result) { r.Rate = 0 }, "open loop"},
+		{"more targets", func(r *Result) { r.MoreTargets = 1 }, "other targets"},
+		{"classes", func(r *Result) { r.Classes = []TargetClass{{Name: "read", Share: 1}} }, "other classes or weights"},
+		{"negative class", func(r *Result) { r.Classes = []TargetClass{{Name: "read", Failed: -1}} }, "class read has a negative count"},
+		{"protocol", func(r *Result) { r.Protocol, r.Streams = ProtocolHTTP2, 10 }, "10 streams a connection, and others"},
+		{"arrivals", func(r *Result) { r.Arrivals = ArrivalsPoisson }, "arrivals are poisson, and others' constant"},
+		{"stages", func(r *Result) { r.Stages = []Stage{{1, 2, time.Second}} }, "stages of the same lengths"},
 		{"timeout", func(r *Result) { r.Timeout = time.Hour }, "1h0m0s to be answered, and others 1s"},
 		{"warm-up", func(r *Result) { r.Warmup = time.Hour }, "after 1h0m0s of warm-up"},
 		{"interrupted", func(r *Result) { r.Interrupted = true }, "interrupted"},
@@ -180,13 +192,36 @@ func TestMergeRefuses(t *testing.T) {
 	}
 }
 
+// TestMergeOverload adds what was asked for and what came back; who was not behind had its rate.
+func TestMergeOverload(t *testing.T) {
+	behind, not := one(), one()
+	behind.Overload = &Overload{Asked: 1000, Answered: 400, Backlog: 50, Text: "x"}
+	behind.Stages, not.Stages = []Stage{{10, 20, time.Second}}, []Stage{{1, 2, time.Second}}
+	got, err := Merge(behind, not)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &Overload{Asked: 1008, Answered: 408, Backlog: 50, Text: "the service answered 408/s; 1,008/s is more than it can do"}
+	if d := cmp.Diff(want, got.Overload); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff([]Stage{{11, 22, time.Second}}, got.Stages); d != "" {
+		t.Error(d)
+	}
+	if got, err := Merge(not, not); err != nil || got.Overload != nil {
+		t.Errorf("%+v, %v", got.Overload, err)
+	}
+}
+
 // TestMergeKnowsEachField fails when a figure is added to Result and Merge does not add it: say there what becomes of it,
 // and its name here.
 func TestMergeKnowsEachField(t *testing.T) {
-	want := "Targets Connections Rate Timeout Warmup Started Duration Interrupted Unfinished UnfinishedMax Answered Failed Statuses Failures Bytes Connects Latency Service Late LateMax Series" +
+	want := "Targets MoreTargets Connections Protocol Streams Rate Arrivals Seed Stages Timeout Warmup Started Duration Interrupted Unfinished UnfinishedMax" +
+		" Answered Failed Statuses Failures Bytes Connects Latency Service Late LateMax Pacer Overload Classes Series" +
+		" Name Share Answered Failed Statuses Failures Bytes Latency From To Duration Asked Answered Backlog Generator Text" +
 		" Interval Points Count Failed P50 P99 Max Histogram Class Count Example"
 	var got []string
-	for _, v := range []any{Result{}, Series{}, Point{}, Failure{}} {
+	for _, v := range []any{Result{}, TargetClass{}, Stage{}, Overload{}, Series{}, Point{}, Failure{}} {
 		for _, f := range reflect.VisibleFields(reflect.TypeOf(v)) {
 			got = append(got, f.Name)
 		}
