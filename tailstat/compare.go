@@ -181,8 +181,8 @@ func (o *Options) check() error {
 	switch {
 	case !(o.Confidence >= .5 && o.Confidence < 1):
 		return &OptionError{"Confidence", fmt.Sprintf("%v is not from 0.5 to 1; write 0.95, say", o.Confidence)}
-	case o.Rounds < 0 || o.Rounds > maxRounds:
-		return &OptionError{"Rounds", fmt.Sprintf("%d is not from 0 to %d", o.Rounds, maxRounds)}
+	case o.Rounds < 0 || o.Rounds > MaxRounds:
+		return &OptionError{"Rounds", fmt.Sprintf("%d is not from 0 to %d", o.Rounds, MaxRounds)}
 	case len(o.Figures) == 0:
 		return &OptionError{"Figures", "there are none; leave it nil for all"}
 	}

@@ -252,6 +252,24 @@ func TestMissing(t *testing.T) {
 	}
 }
 
+// TestValues compares by a figure that is no other's, and leaves it out where a run lacks it.
+func TestValues(t *testing.T) {
+	var base, head []Run
+	for i := range 6 {
+		base = append(base, Run{Round: i + 1, Values: map[string]float64{"rows/s": 100 + float64(i)}})
+		head = append(head, Run{Round: i + 1, Values: map[string]float64{"rows/s": 200 + float64(i)}})
+	}
+	o := Options{Figures: []Figure{Value("rows/s", true)}}
+	c, err := Compare(base, head, o)
+	if r := c.Result[0]; err != nil || r.Verdict != VerdictFaster || math.Abs(r.Ratio-2) > .05 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	head[4].Values = nil
+	if c, err = Compare(base, head, o); err != nil || c.Result[0].Missing != "run 5 of head: not measured" {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
 // TestEqual compares runs without any noise.
 func TestEqual(t *testing.T) {
 	rng := rand.New(rand.NewPCG(15, 7))
@@ -306,6 +324,13 @@ func TestPower(t *testing.T) {
 			if found < comparisons/2 {
 				t.Errorf("paired %v: %d runs with a ratio of %.3f: found in %d of %d", paired, n, ratio, found, comparisons)
 			}
+		}
+		fewer, ok := r.DetectableWith(rounds / 2)
+		if same, _ := r.DetectableWith(rounds); !ok || same != detectable || fewer <= detectable {
+			t.Errorf("half the rounds show %v, all of them %v, as they did %v", fewer, same, detectable)
+		}
+		if _, ok := r.DetectableWith(0); ok {
+			t.Error("no runs show something")
 		}
 		if _, ok := r.Needed(1); ok {
 			t.Error("no difference needs no runs")

@@ -27,6 +27,8 @@ type Run struct {
 	Throughput float64       // requests/s
 	CPU        time.Duration // processor time of the service for one request
 	PeakMemory int64         // bytes
+
+	Values map[string]float64 // figures of the user's own by name, see Value
 }
 
 // Figure is something that runs are compared by: a positive number of each. Users may have figures of their own.
@@ -47,6 +49,17 @@ func Figures() []Figure {
 		{"CPU/request", false, func(r *Run) (float64, error) { return measured(r.CPU.Seconds()) }},
 		{"peak memory", false, func(r *Run) (float64, error) { return measured(float64(r.PeakMemory)) }},
 	}
+}
+
+// Value returns the figure of that name in the Values of runs. more says that more of it is better.
+func Value(name string, more bool) Figure {
+	return Figure{name, more, func(r *Run) (float64, error) {
+		x, ok := r.Values[name]
+		if !ok {
+			return measured(0)
+		}
+		return x, nil
+	}}
 }
 
 func measured(x float64) (float64, error) {

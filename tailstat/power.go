@@ -108,8 +108,16 @@ func (n *noise) statistic(rng *rand.Rand, base, head int, shift float64) int {
 // they do one that is as far below 1; ok is false if there is none below 1000, or the figure was not compared. It takes
 // milliseconds.
 func (r *Result) Detectable() (ratio float64, ok bool) {
-	n, base, head := &r.noise, r.noise.runs[0], r.noise.runs[1]
-	if len(n.base) == 0 {
+	return r.noise.detectable(r.noise.runs[0], r.noise.runs[1])
+}
+
+// DetectableWith is Detectable for another number of runs of each, or of rounds.
+func (r *Result) DetectableWith(runs int) (ratio float64, ok bool) {
+	return r.noise.detectable(runs, runs)
+}
+
+func (n *noise) detectable(base, head int) (ratio float64, ok bool) {
+	if len(n.base) == 0 || base < 1 || head < 1 {
 		return 0, false
 	}
 	low, high := 0.0, math.Log(1.001)

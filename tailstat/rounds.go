@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// maxRounds is how often a comparison can be made again.
-const maxRounds = 200
+// MaxRounds is how often a comparison can be made again, see [Options].
+const MaxRounds = 200
 
 // Tests after each round. Wilcoxon's statistic of the first n rounds depends on the signs of the differences and on
 // their ranks alone. Where nothing differs each sign is a coin's, and each new difference's size has any rank among
@@ -63,7 +63,7 @@ func perLook(alpha float64, rounds int) float64 {
 }
 
 // signs are the signs of differences by the rank of their sizes: the bit of a rank is set where it is positive.
-type signs [(maxRounds + 63) / 64]uint64
+type signs [(MaxRounds + 63) / 64]uint64
 
 // above returns how many positive ones have the rank or a greater one.
 func (s *signs) above(rank int) int {

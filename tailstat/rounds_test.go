@@ -13,7 +13,7 @@ func TestSigns(t *testing.T) {
 	for range 50 {
 		var s signs
 		var all []bool
-		for n := range maxRounds {
+		for n := range MaxRounds {
 			rank := rng.IntN(n + 1)
 			above := 0
 			for _, positive := range all[rank:] {

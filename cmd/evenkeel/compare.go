@@ -14,10 +14,13 @@ import (
 const compareHelp = `
 evenkeel compare [flags] run.json...
 
-Puts the runs of one or more files side by side, a column a variant, with ratios to the first.
-Runs of one label in a file are repeats: the table has their median. - is standard input.
+Puts the runs of one or more files side by side, a column a variant. Runs of one label in a file are
+repeats: the table has their median, its ratio to the first variant's (-base chooses another), and in
+brackets where the true ratio lies. ~ stands for a ratio that these runs cannot tell from 1. The more
+figures are judged, the wider are the brackets: -figures p99 judges one. - is standard input.
 
   evenkeel compare before.json after.json
+  evenkeel compare -base default -figures p99,p99.9 run.json
   evenkeel compare -html page.html run.json     one page that needs nothing else: latency
                                                 histogram and CCDF, latency and heap over time
   evenkeel compare -events events.ndjson -html page.html run.json
@@ -33,6 +36,9 @@ next line; events are placed on the runs during which they happened, by the cloc
 func runCompare(_ context.Context, a *app, args []string) error {
 	fs := a.newFlags("compare", compareHelp)
 	html := fs.String("html", "", "write a self-contained page to this `file` (- for standard output)")
+	var judging judgeFlags
+	judging.register(fs)
+	asJSON := fs.Bool("json", false, "write the comparison as JSON, see docs/reference/compare-json.md")
 	var eventNames list
 	fs.Var(&eventNames, "events", "place the events of this `file` on the time line (- for standard input); can be repeated")
 	names, rest, err := a.parse(fs, args)
@@ -40,6 +46,12 @@ func runCompare(_ context.Context, a *app, args []string) error {
 		return err
 	}
 	names = append(names, rest...)
+	if err := judging.check(); err != nil {
+		return a.wrong(fs, "%v", err)
+	}
+	if *asJSON && *html == toStdout {
+		return a.wrong(fs, "-json and -html - both write to standard output; give the page a file")
+	}
 	if len(names) == 0 {
 		return a.wrong(fs, "no file; evenkeel run -o run.json and evenkeel load -o run.json write them")
 	}
@@ -69,12 +81,18 @@ func runCompare(_ context.Context, a *app, args []string) error {
 		events = append(events, e)
 	}
 	c := compare.Files(files, names)
+	if err := judging.apply(c); err != nil {
+		return err
+	}
 	c.SetEvents(events)
 	if *html == toStdout {
 		return page.Compare(a.stdout, c)
 	}
 	if err := a.page(c, *html); err != nil {
 		return err
+	}
+	if *asJSON {
+		return c.JSON(a.stdout)
 	}
 	return c.Text(a.stdout, a.style)
 }

@@ -57,6 +57,24 @@ func TestCompareFiles(t *testing.T) {
 	}
 }
 
+// TestCompareBase has ratios refer to a column that is not the first, and one figure judged, as a table and as JSON.
+func TestCompareBase(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "run.json")
+	f := &runfile.File{Version: runfile.Version}
+	for i := range 6 {
+		for _, l := range []string{"off", "default"} {
+			f.Runs = append(f.Runs, runfile.Run{Label: l, Repeat: i + 1, Round: i + 1, Load: &loadgen.Result{Answered: int64(1000*len(l) + i), Duration: 1e9}})
+		}
+	}
+	if err := f.Save(name); err != nil {
+		t.Fatal(err)
+	}
+	call("compare", "-base", "default", "-figures", "requests/s", name).check(t, exitOK,
+		[]string{"requests/s 3,003 0.43x [0.43–0.43] 7,003\n", `ratio to "default"; the true ratio lies within the brackets with a probability of 95%`}, nil)
+	call("compare", "-base", "default", "-figures", "requests/s", "-json", name).check(t, exitOK, []string{`"verdict": "slower"`, `"base": "default"`}, nil)
+	call("compare", "-base", "of", name).check(t, exitFailed, nil, []string{`-base: no column is called "of"; there are "off", "default"`})
+}
+
 func TestCompareRejects(t *testing.T) {
 	dir := t.TempDir()
 	good := write(t, filepath.Join(dir, "good.json"), 2, "a")

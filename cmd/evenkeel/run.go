@@ -45,6 +45,7 @@ func runRun(ctx context.Context, a *app, args []string) error {
 	fs.Var(&f.stopTimeout, "stop-timeout", "`duration` that the server may take to stop after SIGTERM, before it is killed")
 	fs.StringVar(&f.pprof, "pprof", "", "`URL` of the server's /debug/pprof/, or off (default: on the host of the first -url)")
 	fs.Var(&f.variants, "variant", "a way to start it, `'LABEL: [NAME=VALUE...] [ARG...]'`; may be repeated")
+	f.judging.register(fs)
 	f.repeat = 1
 	fs.Var((*whole)(&f.repeat), "repeat", "measure each variant so many `times`, interleaved")
 	fs.Var((*whole)(&f.top), "top", "list so many `places` that allocate (default 8, or 3 where variants are compared)")
@@ -69,7 +70,7 @@ func runRun(ctx context.Context, a *app, args []string) error {
 	case f.repeat < 1 || f.top < 0:
 		return a.wrong(fs, "-repeat must be at least 1, -top at least 0")
 	}
-	if err := cmp.Or(f.load.checkGiven(fs), r.checkExplain(), r.prepare()); err != nil {
+	if err := cmp.Or(f.load.checkGiven(fs), f.judging.check(), r.checkExplain(), r.prepare(), r.checkBase()); err != nil {
 		return a.wrong(fs, "%v", err)
 	}
 	if err := canSave(f.load.inputs(), f.load.output, f.html, f.explainHTML); err != nil {
@@ -150,6 +151,7 @@ func (r *runner) run(ctx context.Context) error {
 		return err
 	}
 	c := compare.Files([]*runfile.File{&r.file}, []string{r.flags.load.output})
+	err = errors.Join(err, r.judge(c))
 	// Files first: printing may be ended by a closed pipe.
 	err = errors.Join(err, r.app.save(&r.file, r.flags.load.output), r.app.page(c, r.flags.html))
 	for _, x := range r.explanations {

@@ -14,6 +14,7 @@ type runFlags struct {
 	stopTimeout  period
 	pprof        string
 	variants     list
+	judging      judgeFlags
 	repeat       int
 	top          int
 	html         string

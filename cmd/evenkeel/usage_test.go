@@ -100,6 +100,10 @@ func TestUsage(t *testing.T) {
 		{"explain http://x/debug/pprof/trace?seconds=0", exitFailed, "", "seconds=0"},
 
 		{"compare", exitUsage, "", "no file"},
+		{"compare -figures p98 x", exitUsage, "", `-figures: no figure "p98"; there are: requests, `},
+		{"run -url x -figures p98 -- y", exitUsage, "", `-figures: no figure "p98"`},
+		{"run -url x -base b -variant a: -- y", exitUsage, "", `-base "b" is no -variant's label`},
+		{"compare -json -html - x", exitUsage, "", "both write to standard output"},
 		{"compare /no/such/file", exitFailed, "", "/no/such/file"},
 		{"gctrace a b", exitUsage, "", "it reads one"},
 		{"gctrace /no/such/file", exitFailed, "", "/no/such/file"},

@@ -14,6 +14,8 @@ import (
 type Column struct {
 	Label string
 	Runs  []*runfile.Run
+
+	file int // that it is of: rounds of one file are not those of another
 }
 
 // Median returns the run whose p99 is the column's median, the earlier of two: the one to

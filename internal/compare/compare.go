@@ -7,32 +7,30 @@ import (
 	"strings"
 
 	"evenkeel.dev/internal/runfile"
+	"evenkeel.dev/tailstat"
 )
 
-// Comparison is variants side by side. The first column is what ratios refer to.
+// Comparison is variants side by side.
 type Comparison struct {
 	Columns  []Column
+	Base     int // the column that ratios refer to
 	Rows     []Row
 	Machines []runfile.Machine // distinct
 	Tools    []string          // what measured them, distinct
 	Notes    []string          // what a reader must know before believing the table
 
-	lanes map[*runfile.Run][]Lane // where SetEvents placed events
+	figures  []string // that are to be judged
+	verdicts int      // how many are given, over all columns
+	against  []*tailstat.Comparison
+	lanes    map[*runfile.Run][]Lane // where SetEvents placed events
 }
 
 // Row is one figure over all columns.
 type Row struct {
 	Figure
 	Cells []Cell
-}
 
-// Ratio returns a cell's median over the first column's.
-func (r *Row) Ratio(column int) (float64, bool) {
-	base, c := r.Cells[0], r.Cells[column]
-	if column == 0 || !base.Known || !c.Known || base.Median == 0 {
-		return 0, false
-	}
-	return c.Median / base.Median, true
+	results []*tailstat.Result // of each column beside the base; nil: not judged
 }
 
 // Repeats returns the largest number of repeats of a column.
@@ -44,8 +42,8 @@ func (c *Comparison) Repeats() int {
 	return n
 }
 
-// Files puts the runs of files side by side, a column a label. names are the files' names;
-// labels that several files share are told apart by them.
+// Files puts the runs of files side by side, a column a label, and judges what differs from the first. names are
+// the files' names; labels that several files share are told apart by them.
 func Files(files []*runfile.File, names []string) *Comparison {
 	c := &Comparison{}
 	seen := map[string]int{} // label -> number of files that have it
@@ -65,7 +63,7 @@ func Files(files []*runfile.File, names []string) *Comparison {
 		ls := labels(f)
 		first := len(c.Columns)
 		for _, l := range ls {
-			c.Columns = append(c.Columns, Column{Label: c.distinct(columnLabel(l, stems[i], len(ls), seen[l]))})
+			c.Columns = append(c.Columns, Column{Label: c.distinct(columnLabel(l, stems[i], len(ls), seen[l])), file: i})
 		}
 		for k := range f.Runs {
 			r := &f.Runs[k]
@@ -86,6 +84,7 @@ func Files(files []*runfile.File, names []string) *Comparison {
 		}
 	}
 	c.Notes = notes(c.Columns, len(c.Machines))
+	c.judge()
 	return c
 }
 

@@ -42,7 +42,7 @@ func TestCompareColumns(t *testing.T) {
 	}
 }
 
-func TestCompareRatios(t *testing.T) {
+func TestCompareCells(t *testing.T) {
 	c := Files([]*runfile.File{{Runs: []runfile.Run{
 		answered("a", 1, 10), answered("b", 1, 40), answered("a", 2, 30), answered("b", 2, 50), answered("none", 1, 0),
 	}}}, []string{""})
@@ -53,18 +53,8 @@ func TestCompareRatios(t *testing.T) {
 	if d := cmp.Diff([]Cell{{true, 20, 10, 30}, {true, 45, 40, 50}, {true, 0, 0, 0}}, requests.Cells); d != "" {
 		t.Error(d)
 	}
-	for col, want := range []float64{0, 2.25, 0} {
-		got, ok := requests.Ratio(col)
-		if got != want || ok != (col > 0) {
-			t.Errorf("ratio of column %d: %v, %v, want %v", col, got, ok, want)
-		}
-	}
 	if c.Repeats() != 2 {
 		t.Errorf("%d repeats", c.Repeats())
-	}
-	base0 := Files([]*runfile.File{{Runs: []runfile.Run{answered("none", 1, 0), answered("a", 1, 5)}}}, []string{""})
-	if x, ok := base0.Rows[0].Ratio(1); ok {
-		t.Errorf("ratio to 0: %v", x)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"evenkeel.dev/gctrace"
 	"evenkeel.dev/internal/runfile"
 	"evenkeel.dev/internal/textfmt"
+	"evenkeel.dev/tailstat"
 )
 
 // Figure is one row of the table: a number that each run may have.
@@ -54,10 +55,16 @@ var Figures = []Figure{
 		v, ok := r.GC.Summary.Heap.After.Max.Get()
 		return float64(v), ok
 	}},
+	{"CPU/request", "processor time of the service's processes in the window / requests", seconds, func(r *runfile.Run) (float64, bool) {
+		if r.Server == nil || r.Server.WindowCPU <= 0 || r.Load.Answered <= 0 {
+			return 0, false
+		}
+		return r.Server.WindowCPU.Seconds() / float64(r.Load.Answered), true
+	}},
 	{"peak memory", "largest resident set of its processes, from their start to the end of the load", textfmt.Bytes, func(r *runfile.Run) (float64, bool) {
 		return serverBytes(r)
 	}},
-	quantile("p50", .5), quantile("p90", .9), quantile("p99", .99), quantile("p99.9", .999),
+	quantile("p50", .5), quantile("p90", .9), quantile("p99", .99), quantile("p99.9", .999), slowest(.01), slowest(.001),
 	{"max", "longest latency", seconds, func(r *runfile.Run) (float64, bool) {
 		return r.Load.Latency.Max().Seconds(), r.Knows(1)
 	}},
@@ -75,6 +82,19 @@ func quantile(name string, q float64) Figure {
 	return Figure{name, "latency that this share of requests does not exceed", seconds, func(r *runfile.Run) (float64, bool) {
 		return r.Load.Latency.Quantile(q).Seconds(), r.Knows(q)
 	}}
+}
+
+func slowest(share float64) Figure {
+	f := tailstat.Slowest(share)
+	return Figure{f.Name, "mean latency of the slowest requests, by this share", seconds, func(r *runfile.Run) (float64, bool) {
+		x, err := f.Of(&tailstat.Run{Latency: &r.Load.Latency})
+		return x, err == nil
+	}}
+}
+
+// More reports whether more of a figure is better.
+func (f *Figure) More() bool {
+	return slices.Contains([]string{"requests", "requests/s", "average pace", "requests/collection"}, f.Name)
 }
 
 func notOK(r *runfile.Run) (float64, bool) {
@@ -138,12 +158,4 @@ func newCell(f Figure, runs []*runfile.Run) Cell {
 	slices.Sort(xs)
 	n := len(xs)
 	return Cell{Known: true, Median: (xs[(n-1)/2] + xs[n/2]) / 2, Min: xs[0], Max: xs[n-1]}
-}
-
-// spread is half the range over the median, in percent.
-func (c Cell) spread() float64 {
-	if c.Median == 0 {
-		return 0
-	}
-	return math.Abs((c.Max - c.Min) / 2 / c.Median * 100)
 }

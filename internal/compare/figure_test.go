@@ -34,7 +34,7 @@ func known(t *testing.T) *runfile.Run {
 		},
 		GC:     &runfile.GC{Summary: gctrace.Summarize(slices.Values(cycles), w)},
 		Alloc:  &runfile.Alloc{Bytes: 1000 << 10, Source: runfile.AllocFromMemStats},
-		Server: &runfile.Server{PeakRSSBytes: 64 << 20, CPU: time.Second, Exit: "signal: terminated"},
+		Server: &runfile.Server{PeakRSSBytes: 64 << 20, CPU: time.Second, WindowCPU: 800 * time.Millisecond, Exit: "signal: terminated"},
 	}
 }
 
@@ -77,6 +77,8 @@ func TestFigures(t *testing.T) {
 		"p90":                 "900 ms",
 		"p99":                 "990 ms",
 		"p99.9":               "999 ms",
+		"slowest 1%":          "996 ms",
+		"CPU/request":         "800 µs",
 		"max":                 "1.00 s",
 	}
 	if d := cmp.Diff(want, got); d != "" {

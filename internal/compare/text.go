@@ -6,29 +6,43 @@ import (
 	"strings"
 
 	"evenkeel.dev/internal/textfmt"
+	"evenkeel.dev/tailstat"
 )
 
 // Text writes the table, and under it the notes and what the ratios mean.
 func (c *Comparison) Text(w io.Writer, s textfmt.Style) error {
-	t := textfmt.NewTable(len(c.Columns) + 1)
 	head := []string{""}
-	for _, col := range c.Columns {
+	for k, col := range c.Columns {
 		head = append(head, col.Label)
+		if c.against[k] != nil {
+			head = append(head, "", "") // ratio and interval
+		}
 	}
+	t := textfmt.NewTable(len(head))
 	t.Add(s.Bold, head)
 	for i := range c.Rows {
 		r := &c.Rows[i]
-		cells := []string{r.Name}
+		cells, marks := []string{r.Name}, map[int]func(string) string{}
 		for k, cell := range r.Cells {
-			cells = append(cells, c.cellText(r, k, cell))
+			value := "-"
+			if cell.Known {
+				value = r.Format(cell.Median)
+			}
+			cells = append(cells, value)
+			if c.against[k] != nil {
+				marks[len(cells)], marks[len(cells)+1] = verdictStyle(s, r.results[k]), s.Dim
+				cells = append(cells, Ratio(r.results[k]), Bounds(r.results[k]))
+			}
 		}
 		t.Add(nil, cells)
+		for i, m := range marks {
+			t.Mark(i, m)
+		}
 	}
 	var b strings.Builder
 	t.Render(&b)
-	foot := c.footnote()
-	if foot != "" {
-		fmt.Fprintf(&b, "%s\n", s.Dim(foot))
+	for _, f := range c.Footnotes() {
+		fmt.Fprintf(&b, "%s\n", s.Dim(textfmt.Printable(f)))
 	}
 	c.classesText(&b, s)
 	c.eventsText(&b, s)
@@ -39,27 +53,15 @@ func (c *Comparison) Text(w io.Writer, s textfmt.Style) error {
 	return err
 }
 
-func (c *Comparison) cellText(r *Row, column int, cell Cell) string {
-	if !cell.Known {
-		return "-"
+// verdictStyle is green for what is better, red for what is worse.
+func verdictStyle(s textfmt.Style, r *tailstat.Result) func(string) string {
+	code := "2"
+	switch {
+	case r == nil:
+	case r.Verdict == tailstat.VerdictFaster:
+		code = "32"
+	case r.Verdict == tailstat.VerdictSlower:
+		code = "31"
 	}
-	t := r.Format(cell.Median)
-	if x := cell.spread(); x >= .5 {
-		t += fmt.Sprintf(" ±%.0f%%", x)
-	}
-	if x, ok := r.Ratio(column); ok {
-		t += " (" + textfmt.Ratio(x) + ")"
-	}
-	return t
-}
-
-func (c *Comparison) footnote() string {
-	var f []string
-	if n := c.Repeats(); n > 1 {
-		f = append(f, fmt.Sprintf("median of %d repeats, ± half their range", n))
-	}
-	if len(c.Columns) > 1 {
-		f = append(f, fmt.Sprintf("(ratio to %q)", c.Columns[0].Label))
-	}
-	return strings.Join(f, "; ")
+	return func(t string) string { return s.Attr(code, t) }
 }

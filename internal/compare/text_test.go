@@ -2,15 +2,15 @@ package compare
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"evenkeel.dev/internal/golden"
 	"evenkeel.dev/internal/runfile"
 	"evenkeel.dev/internal/textfmt"
 	"evenkeel.dev/loadgen"
-
-	"evenkeel.dev/internal/golden"
 )
 
 func TestComparisonText(t *testing.T) {
@@ -21,7 +21,17 @@ func TestComparisonText(t *testing.T) {
 	again.Repeat, again.Load.Answered, again.Load.Interrupted = 2, 1500, true
 	c := Files([]*runfile.File{{Runs: []runfile.Run{*known(t), *again, *slow}}}, []string{"run.json"})
 	golden.Written(t, "compare.golden.txt", func(b *bytes.Buffer) error { return c.Text(b, textfmt.Style{}) })
-	golden.Written(t, "compare-color.golden.txt", func(b *bytes.Buffer) error { return c.Text(b, textfmt.Style{Color: true}) })
+}
+
+// TestVerdictText has variants of which one differs by more than the runs' noise, and two rounds that cannot tell it.
+func TestVerdictText(t *testing.T) {
+	for name, n := range map[string]int{"verdicts": 10, "few": 2} {
+		c := Files([]*runfile.File{{Runs: slices.Concat(noisy(t, "base", n, 1), noisy(t, "same", n, 1), noisy(t, "gc off, λ", n, .6))}}, []string{"run.json"})
+		golden.Written(t, name+".golden.txt", func(b *bytes.Buffer) error { return c.Text(b, textfmt.Style{}) })
+		if n > 2 {
+			golden.Written(t, name+"-color.golden.txt", func(b *bytes.Buffer) error { return c.Text(b, textfmt.Style{Color: true}) })
+		}
+	}
 }
 
 func TestLoadText(t *testing.T) {

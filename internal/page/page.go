@@ -9,7 +9,6 @@ import (
 
 	"evenkeel.dev/internal/chart"
 	"evenkeel.dev/internal/compare"
-	"evenkeel.dev/internal/textfmt"
 	"evenkeel.dev/reqtrace"
 	"evenkeel.dev/reqtrace/verdict"
 )
@@ -70,9 +69,7 @@ func pageVariants(c *compare.Comparison) []pageVariant {
 				continue
 			}
 			f := pageFigure{Name: r.Name, Value: r.Format(r.Cells[i].Median)}
-			if x, ok := r.Ratio(i); ok {
-				f.Ratio = textfmt.Ratio(x)
-			}
+			f.Ratio = compare.Ratio(r.Result(i))
 			vs[i].Figures = append(vs[i].Figures, f)
 		}
 		slices.Reverse(vs[i].Figures) // p99 first

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"evenkeel.dev/internal/compare"
-	"evenkeel.dev/internal/textfmt"
+	"evenkeel.dev/tailstat"
 )
 
 // pageTable is the table of Text in HTML.
@@ -22,7 +22,10 @@ type pageRow struct {
 type pageCell struct {
 	Value string // "" where it is not known
 	Range string // of the repeats, "" where they agree
-	Ratio string // to the first column
+	Ratio string // to the base
+
+	Bounds  string // of the ratio
+	Verdict string // faster or slower; "" where nothing can be told
 
 	Compared bool // has room for a ratio
 }
@@ -32,28 +35,29 @@ func tableOf(c *compare.Comparison) pageTable {
 	for i := range c.Rows {
 		r := &c.Rows[i]
 		t.Rows[i] = pageRow{Name: r.Name, Note: r.Note}
-		for k, cell := range r.Cells {
-			t.Rows[i].Cells = append(t.Rows[i].Cells, newPageCell(r, k, cell))
+		for k := range r.Cells {
+			t.Rows[i].Cells = append(t.Rows[i].Cells, newPageCell(c, r, k))
 		}
 	}
+	t.Footnote = c.Footnotes()
 	if c.Repeats() > 1 {
-		t.Footnote = append(t.Footnote, "median of the repeats, in brackets the least and the greatest")
-	}
-	if len(c.Columns) > 1 {
-		t.Footnote = append(t.Footnote, "ratios are to "+c.Columns[0].Label)
+		t.Footnote[0] += "; below it the least and the greatest"
 	}
 	return t
 }
 
-func newPageCell(r *compare.Row, column int, cell compare.Cell) pageCell {
-	p := pageCell{Compared: column > 0}
+func newPageCell(c *compare.Comparison, row *compare.Row, column int) pageCell {
+	cell := row.Cells[column]
+	p := pageCell{Compared: column != c.Base && c.Judged()}
 	if !cell.Known {
 		return p
 	}
-	p.Value = r.Format(cell.Median)
-	p.Range = rangeText(r.Format(cell.Min), r.Format(cell.Max))
-	if x, ok := r.Ratio(column); ok {
-		p.Ratio = textfmt.Ratio(x)
+	p.Value = row.Format(cell.Median)
+	p.Range = rangeText(row.Format(cell.Min), row.Format(cell.Max))
+	r := row.Result(column)
+	p.Ratio, p.Bounds = compare.Ratio(r), compare.Bounds(r)
+	if r != nil && r.Verdict != tailstat.VerdictCannotTell {
+		p.Verdict = r.Verdict.String()
 	}
 	return p
 }

@@ -31,6 +31,7 @@ type File struct {
 type Run struct {
 	Label   string   `json:"label"`             // of the variant; runs of one label are repeats
 	Repeat  int      `json:"repeat"`            // from 1
+	Round   int      `json:"round,omitempty"`   // from 1: in which the variants ran one after another, in an order drawn by lot; 0: in none
 	Command []string `json:"command,omitempty"` // of the service, with the variant's arguments
 	Env     []string `json:"env,omitempty"`     // NAME=VALUE that the variant added
 
@@ -119,8 +120,9 @@ type Site struct {
 // Server is what the operating system says of the service's process.
 type Server struct {
 	PeakRSSBytes int64         `json:"peak_rss_bytes,omitempty"`
-	CPU          time.Duration `json:"cpu_ns,omitempty"` // user and system; of a service that evenkeel started
-	Exit         string        `json:"exit,omitempty"`   // how that ended
+	CPU          time.Duration `json:"cpu_ns,omitempty"`        // user and system; of a service that evenkeel started
+	WindowCPU    time.Duration `json:"window_cpu_ns,omitempty"` // of its processes, in the measured window
+	Exit         string        `json:"exit,omitempty"`          // how that ended
 }
 
 // Write writes f as indented JSON.

@@ -44,6 +44,7 @@ type Table struct {
 type tableRow struct {
 	cells []string
 	style func(string) string
+	marks map[int]func(string) string // of single cells
 }
 
 // NewTable returns a table of so many columns.
@@ -57,7 +58,16 @@ func (t *Table) Add(style func(string) string, cells []string) {
 	for i, c := range cells {
 		t.widths[i] = max(t.widths[i], utf8.RuneCountInString(c))
 	}
-	t.rows = append(t.rows, tableRow{cells, style})
+	t.rows = append(t.rows, tableRow{cells: cells, style: style})
+}
+
+// Mark sets one cell, from 0, of the row that was added last.
+func (t *Table) Mark(cell int, style func(string) string) {
+	r := &t.rows[len(t.rows)-1]
+	if r.marks == nil {
+		r.marks = map[int]func(string) string{}
+	}
+	r.marks[cell] = style
 }
 
 // Render writes the rows, each on a line.
@@ -66,6 +76,9 @@ func (t *Table) Render(b *strings.Builder) {
 		var line strings.Builder
 		for i, c := range r.cells {
 			pad := strings.Repeat(" ", t.widths[i]-utf8.RuneCountInString(c))
+			if mark := r.marks[i]; mark != nil {
+				c = mark(c)
+			}
 			switch {
 			case i == 0:
 				line.WriteString(c + pad)

@@ -67,9 +67,9 @@ var arrows = []arrow{
 	// Inside.
 	{"internal/page", []string{
 		"internal/chart", "internal/compare", "internal/runfile", "internal/textfmt",
-		"loadgen", "reqtrace", "reqtrace/verdict",
+		"loadgen", "reqtrace", "reqtrace/verdict", "tailstat",
 	}},
-	{"internal/compare", []string{"internal/runfile", "internal/textfmt", "loadgen", "gctrace"}},
+	{"internal/compare", []string{"internal/runfile", "internal/textfmt", "loadgen", "gctrace", "tailstat"}},
 	{"internal/exchange", []string{"internal/runfile", "loadgen", "github.com/HdrHistogram/hdrhistogram-go"}},
 	{"internal/runfile", []string{"internal/textfmt", "loadgen", "gctrace"}},
 	{"internal/chart", nil},

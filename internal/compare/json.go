@@ -1,0 +1,108 @@
+package compare
+
+import (
+	"encoding/json"
+	"io"
+	"time"
+
+	"evenkeel.dev/tailstat"
+)
+
+// Data is a comparison as evenkeel compare -json writes it. docs/reference/compare-json.md describes it.
+type Data struct {
+	Base       string       `json:"base"`       // label of the column that ratios refer to
+	Confidence float64      `json:"confidence"` // with which all intervals hold together
+	Verdicts   int          `json:"verdicts"`   // how many intervals there are
+	Columns    []ColumnData `json:"columns"`
+	Figures    []FigureData `json:"figures"`
+	Footnotes  []string     `json:"footnotes,omitempty"`
+	Notes      []string     `json:"notes,omitempty"`
+}
+
+// ColumnData is one variant.
+type ColumnData struct {
+	Label  string    `json:"label"`
+	Runs   []RunData `json:"runs"`
+	Paired bool      `json:"paired,omitempty"` // with the base's, by rounds
+}
+
+// RunData is one run of a variant.
+type RunData struct {
+	Repeat      int       `json:"repeat"`
+	Round       int       `json:"round,omitempty"`
+	Started     time.Time `json:"started,omitzero"`
+	Interrupted bool      `json:"interrupted,omitempty"`
+}
+
+// FigureData is one row, its cells in the order of the columns.
+type FigureData struct {
+	Name  string     `json:"name"`
+	Note  string     `json:"note"`
+	Cells []CellData `json:"cells"`
+}
+
+// CellData is a figure of a variant.
+type CellData struct {
+	Median *float64    `json:"median,omitempty"` // seconds, bytes, percent or a number; absent: not known
+	Least  *float64    `json:"least,omitempty"`
+	Most   *float64    `json:"most,omitempty"`
+	Change *ChangeData `json:"change,omitempty"` // absent: not judged
+}
+
+// ChangeData is what can be told of a figure beside the base's.
+type ChangeData struct {
+	Verdict    tailstat.Verdict  `json:"verdict"`
+	Ratio      *float64          `json:"ratio,omitempty"` // absent where nothing can be told
+	Text       string            `json:"text"`            // "0.82x", or "~"
+	Within     tailstat.Interval `json:"within"`
+	P          float64           `json:"p"`
+	Detectable *float64          `json:"detectable,omitempty"` // the smallest ratio above 1 that so many runs as noisy as these show
+}
+
+// Data returns the comparison as data.
+func (c *Comparison) Data() *Data {
+	d := &Data{
+		Base: c.Columns[c.Base].Label, Confidence: confidence, Verdicts: c.verdicts, Footnotes: c.Footnotes(), Notes: c.Notes,
+	}
+	for k, col := range c.Columns {
+		x := ColumnData{Label: col.Label, Paired: c.against[k] != nil && c.against[k].Paired}
+		for _, r := range col.Runs {
+			x.Runs = append(x.Runs, RunData{r.Repeat, r.Round, r.Load.Started, r.Load.Interrupted})
+		}
+		d.Columns = append(d.Columns, x)
+	}
+	for i := range c.Rows {
+		r := &c.Rows[i]
+		f := FigureData{Name: r.Name, Note: r.Note}
+		for k := range r.Cells {
+			f.Cells = append(f.Cells, r.cellData(k))
+		}
+		d.Figures = append(d.Figures, f)
+	}
+	return d
+}
+
+func (r *Row) cellData(column int) (d CellData) {
+	if cell := r.Cells[column]; cell.Known {
+		d.Median, d.Least, d.Most = &cell.Median, &cell.Min, &cell.Max
+	}
+	x := r.results[column]
+	if x == nil {
+		return d
+	}
+	d.Change = &ChangeData{Verdict: x.Verdict, Text: Ratio(x), Within: x.Within, P: x.P}
+	if x.Verdict != tailstat.VerdictCannotTell {
+		d.Change.Ratio = &x.Ratio
+	}
+	if least, ok := x.Detectable(); ok {
+		d.Change.Detectable = &least
+	}
+	return d
+}
+
+// JSON writes Data, indented.
+func (c *Comparison) JSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", " ")
+	return e.Encode(c.Data())
+}
