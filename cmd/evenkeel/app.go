@@ -16,6 +16,7 @@ const (
 	exitFailed      = 1
 	exitUsage       = 2
 	exitLimit       = 3
+	exitCannotTell  = 4
 	exitInterrupted = 130
 )
 
@@ -46,6 +47,8 @@ func (a *app) exit(name string, err error) int {
 		return exitUsage
 	case err == errLimit:
 		return exitLimit
+	case err == errCannotTell:
+		return exitCannotTell
 	}
 	fmt.Fprintf(a.stderr, "evenkeel %s: %v\n", name, err)
 	if errors.Is(err, errInterrupted) {

@@ -1,10 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	"evenkeel.dev/internal/compare"
 	"evenkeel.dev/internal/page"
@@ -21,6 +25,11 @@ figures are judged, the wider are the brackets: -figures p99 judges one. - is st
 
   evenkeel compare before.json after.json
   evenkeel compare -base default -figures p99,p99.9 run.json
+  evenkeel compare -fail-if 'p99.9 > +20%' -fail-if 'requests/s < -10%' base.json head.json
+                                                for CI: exit code 3 when the whole interval lies
+                                                beyond a limit, 4 when the limit lies within it,
+                                                so that it takes more runs; only these figures are
+                                                judged then, unless -figures names others
   evenkeel compare -html page.html run.json     one page that needs nothing else: latency
                                                 histogram and CCDF, latency and heap over time
   evenkeel compare -events events.ndjson -html page.html run.json
@@ -33,39 +42,75 @@ next line; events are placed on the runs during which they happened, by the cloc
   {"t":"2026-11-21T10:00:00.5Z","source":"replica 1","state":"collecting"}
 `
 
+type compareFlags struct {
+	html           string
+	events         list
+	json, markdown bool
+	judging        judgeFlags
+	failIf         changeLimits
+}
+
+func (f *compareFlags) register(fs *flag.FlagSet) {
+	fs.StringVar(&f.html, "html", "", "write a self-contained page to this `file` (- for standard output)")
+	fs.Var(&f.events, "events", "place the events of this `file` on the time line (- for standard input); can be repeated")
+	f.judging.register(fs)
+	fs.BoolVar(&f.json, "json", false, "write the comparison as JSON, see docs/reference/compare-json.md")
+	fs.BoolVar(&f.markdown, "markdown", false, "write the comparison in Markdown, as for a pull request")
+	fs.Var(&f.failIf, "fail-if", "exit with code 3 when a figure has changed by more than this `limit` for certain, with 4 when the runs cannot tell: 'FIGURE > +N%' or 'FIGURE < -N%'; may be repeated")
+}
+
+// check finds flags that do not go together, and fills in the figures that are judged.
+func (f *compareFlags) check(names []string) error {
+	limited := f.failIf.figures()
+	if f.judging.figures == "" {
+		f.judging.figures = strings.Join(limited, ",")
+	}
+	switch i := slices.Index(f.events, "-"); {
+	case len(names) == 0:
+		return errors.New("no file; evenkeel run -o run.json and evenkeel load -o run.json write them")
+	case i >= 0 && (slices.Contains(names, "-") || slices.Contains(f.events[i+1:], "-")):
+		return errors.New("-events - and another - both read standard input; give one of them as a file")
+	case f.json && f.markdown || f.html == toStdout && (f.json || f.markdown):
+		return errors.New("-json, -markdown and -html - each write to standard output; choose one, or give the page a file")
+	}
+	if i := slices.IndexFunc(limited, func(n string) bool { return !slices.Contains(f.judging.names(), n) }); i >= 0 {
+		return fmt.Errorf("-fail-if is about %s, which -figures does not name", limited[i])
+	}
+	return f.judging.check()
+}
+
 func runCompare(_ context.Context, a *app, args []string) error {
 	fs := a.newFlags("compare", compareHelp)
-	html := fs.String("html", "", "write a self-contained page to this `file` (- for standard output)")
-	var judging judgeFlags
-	judging.register(fs)
-	asJSON := fs.Bool("json", false, "write the comparison as JSON, see docs/reference/compare-json.md")
-	var eventNames list
-	fs.Var(&eventNames, "events", "place the events of this `file` on the time line (- for standard input); can be repeated")
+	var f compareFlags
+	f.register(fs)
 	names, rest, err := a.parse(fs, args)
 	if err != nil {
 		return err
 	}
 	names = append(names, rest...)
-	if err := judging.check(); err != nil {
+	if err := f.check(names); err != nil {
 		return a.wrong(fs, "%v", err)
 	}
-	if *asJSON && *html == toStdout {
-		return a.wrong(fs, "-json and -html - both write to standard output; give the page a file")
-	}
-	if len(names) == 0 {
-		return a.wrong(fs, "no file; evenkeel run -o run.json and evenkeel load -o run.json write them")
-	}
-	if i := slices.Index(eventNames, "-"); i >= 0 && (slices.Contains(names, "-") || slices.Contains(eventNames[i+1:], "-")) {
-		return a.wrong(fs, "-events - and another - both read standard input; give one of them as a file")
-	}
-	if err := canSave(append(slices.Clip(eventNames), names...), *html); err != nil {
+	if err := canSave(append(slices.Clip(f.events), names...), f.html); err != nil {
 		return err
 	}
+	c, err := f.read(names)
+	if err != nil {
+		return err
+	}
+	lines, outcome := f.failIf.check(c)
+	for _, l := range lines {
+		fmt.Fprintf(a.stderr, "evenkeel compare: %s\n", l)
+	}
+	return cmp.Or(f.write(a, c, lines), outcome)
+}
+
+func (f *compareFlags) read(names []string) (*compare.Comparison, error) {
 	var files []*runfile.File
 	for i, n := range names {
 		f, err := readRunFile(n)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if n == "-" {
 			names[i] = stdinName
@@ -73,26 +118,34 @@ func runCompare(_ context.Context, a *app, args []string) error {
 		files = append(files, f)
 	}
 	var events []*runfile.Events
-	for _, n := range eventNames {
+	for _, n := range f.events {
 		e, err := readEvents(n)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		events = append(events, e)
 	}
 	c := compare.Files(files, names)
-	if err := judging.apply(c); err != nil {
-		return err
+	if err := f.judging.apply(c); err != nil {
+		return nil, err
 	}
 	c.SetEvents(events)
-	if *html == toStdout {
+	return c, nil
+}
+
+// write writes the page, and the comparison to standard output in the form that was asked for.
+func (f *compareFlags) write(a *app, c *compare.Comparison, lines []string) error {
+	if f.html == toStdout {
 		return page.Compare(a.stdout, c)
 	}
-	if err := a.page(c, *html); err != nil {
+	if err := a.page(c, f.html); err != nil {
 		return err
 	}
-	if *asJSON {
+	switch {
+	case f.json:
 		return c.JSON(a.stdout)
+	case f.markdown:
+		return c.Markdown(a.stdout, lines)
 	}
 	return c.Text(a.stdout, a.style)
 }

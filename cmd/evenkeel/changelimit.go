@@ -1,0 +1,102 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"evenkeel.dev/internal/compare"
+)
+
+// changeLimit is a -fail-if of evenkeel compare: how much a figure may change.
+type changeLimit struct {
+	compare.Limit
+	text string // as it was given
+}
+
+// changeLimits is a flag that may be given several times.
+type changeLimits []changeLimit
+
+func (l *changeLimits) String() string {
+	var t []string
+	for _, x := range *l {
+		t = append(t, x.text)
+	}
+	return strings.Join(t, ", ")
+}
+
+func (l *changeLimits) Set(s string) error {
+	x, err := parseChangeLimit(s)
+	if err == nil {
+		*l = append(*l, x)
+	}
+	return err
+}
+
+const changeLimitForm = "write it as 'FIGURE > +N%' or 'FIGURE < -N%', such as 'p99.9 > +20%' or 'requests/s < -10%'"
+
+// parseChangeLimit reads FIGURE > +N% and FIGURE < -N%. Figures may have such signs in their names.
+func parseChangeLimit(s string) (changeLimit, error) {
+	l := changeLimit{text: s}
+	i := strings.LastIndexAny(s, "<>")
+	if i < 0 {
+		return l, fmt.Errorf("neither < nor > in it; %s", changeLimitForm)
+	}
+	l.Figure, l.Less = strings.TrimSpace(s[:i]), s[i] == '<'
+	if err := compare.CheckFigures([]string{l.Figure}); err != nil {
+		return l, err
+	}
+	number := strings.TrimSpace(s[i+1:])
+	digits, ok := strings.CutSuffix(number, "%")
+	if !ok {
+		return l, fmt.Errorf("%q does not end in %%; %s", number, changeLimitForm)
+	}
+	percent, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
+	switch {
+	case err != nil || math.IsNaN(percent) || math.Abs(percent) > 1e6:
+		return l, fmt.Errorf("%q is no change; %s", number, changeLimitForm)
+	case l.Less && !(percent < 0 && percent > -100):
+		return l, fmt.Errorf("below %s: what falls changes by less than 0%% and more than -100%%; %s", number, changeLimitForm)
+	case !l.Less && percent < 0:
+		return l, fmt.Errorf("above %s: what rises changes by 0%% or more; %s", number, changeLimitForm)
+	}
+	l.Ratio = 1 + percent/100
+	return l, nil
+}
+
+// figures returns the figures that are limited, each once.
+func (l changeLimits) figures() (names []string) {
+	for _, x := range l {
+		if !slices.Contains(names, x.Figure) {
+			names = append(names, x.Figure)
+		}
+	}
+	return names
+}
+
+// errCannotTell says that runs could not tell whether a -fail-if was exceeded, and that it was said already.
+var errCannotTell = errors.New("cannot tell")
+
+// check holds a comparison against the limits. Its lines say what was found of each; its error is errLimit where one
+// is exceeded for certain, else errCannotTell where one may be.
+func (l changeLimits) check(c *compare.Comparison) (lines []string, err error) {
+	for _, x := range l {
+		for _, f := range c.Check(x.Limit) {
+			what := "kept"
+			switch {
+			case f.Outcome == compare.OutcomeExceeded:
+				what, err = "exceeded", errLimit
+			case f.Outcome == compare.OutcomeUnknown:
+				what = "cannot tell"
+				if err == nil {
+					err = errCannotTell
+				}
+			}
+			lines = append(lines, fmt.Sprintf("-fail-if %s: %s: %s", x.text, what, f.Text))
+		}
+	}
+	return lines, err
+}

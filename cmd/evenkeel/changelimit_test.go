@@ -1,0 +1,166 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"evenkeel.dev/internal/runfile"
+	"evenkeel.dev/loadgen"
+)
+
+func TestParseChangeLimit(t *testing.T) {
+	for _, tt := range []struct {
+		in, figure string
+		ratio      float64
+		less       bool
+		err        string
+	}{
+		{in: "p99.9 > +20%", figure: "p99.9", ratio: 1.2},
+		{in: "p99>0%", figure: "p99", ratio: 1},
+		{in: "requests/s<-10%", figure: "requests/s", ratio: .9, less: true},
+		{in: "slowest 1% > 12.5 %", figure: "slowest 1%", ratio: 1.125},
+		{in: "sent > 1 ms late > 50%", figure: "sent > 1 ms late", ratio: 1.5},
+
+		{in: "", err: "neither < nor >"},
+		{in: "p99", err: "neither < nor >"},
+		{in: "p98 > 1%", err: `no figure "p98"; there are: requests, `},
+		{in: " > 1%", err: `no figure ""`},
+		{in: "p99 > 20", err: "does not end in %"},
+		{in: "p99 > %", err: "is no change"},
+		{in: "p99 > NaN%", err: "is no change"},
+		{in: "p99 > -20%", err: "what rises"},
+		{in: "p99 < 20%", err: "what falls"},
+		{in: "p99 < -100%", err: "what falls"},
+	} {
+		l, err := parseChangeLimit(tt.in)
+		if tt.err != "" {
+			if err == nil || !strings.Contains(err.Error(), tt.err) {
+				t.Errorf("%q: %v, want %q", tt.in, err, tt.err)
+			}
+			continue
+		}
+		if err != nil || l.Figure != tt.figure || math.Abs(l.Ratio-tt.ratio) > 1e-12 || l.Less != tt.less {
+			t.Errorf("%q: %+v, %v", tt.in, l, err)
+		}
+	}
+}
+
+// planted writes a run file of base and head in rounds; head's slowest 2% take so many times as long. Runs vary by 10%.
+func planted(t *testing.T, rounds int, slower float64) string {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(4, uint64(rounds)))
+	f := &runfile.File{Version: runfile.Version}
+	for round := range rounds {
+		for _, label := range []string{"base", "head"} {
+			factor := math.Exp(.1 * rng.NormFloat64())
+			if label == "head" {
+				factor *= slower
+			}
+			l := &loadgen.Result{Answered: 2000, Duration: time.Second}
+			for i := range 2000 {
+				d := time.Millisecond
+				if i%50 == 0 {
+					d = time.Duration(10e6 * factor)
+				}
+				l.Latency.Record(d)
+			}
+			f.Runs = append(f.Runs, runfile.Run{Label: label, Repeat: round + 1, Round: round + 1, Load: l})
+		}
+	}
+	name := filepath.Join(t.TempDir(), fmt.Sprint(rounds, ".json"))
+	if err := f.Save(name); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// TestCompareFailIf judges planted regressions: one is certain, one is none, and few runs tell neither.
+func TestCompareFailIf(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		rounds int
+		slower float64
+		limits []string
+		code   int
+		says   []string
+	}{
+		{"a large regression", 10, 1.6, []string{"p99 > +20%"}, exitLimit, []string{`-fail-if p99 > +20%: exceeded: p99 of "head": 1.`, `of "base"'s, within [1.`}},
+		{"none", 10, 1, []string{"p99 > +20%"}, exitOK, []string{"-fail-if p99 > +20%: kept: "}},
+		{"one at the limit", 10, 1.25, []string{"p99 > +20%"}, exitCannotTell, []string{"-fail-if p99 > +20%: cannot tell: ", "the limit lies there", "would"}},
+		{"few runs", 3, 3, []string{"p99 > +20%"}, exitCannotTell, []string{"3 rounds are too few to tell anything; 6 rounds may"}},
+		{"one run", 1, 3, []string{"p99 > +20%"}, exitCannotTell, []string{"not known of two runs of each"}},
+		{"one of two", 10, 1.6, []string{"requests/s < -10%", "p99>20%"}, exitLimit, []string{"-fail-if requests/s < -10%: kept", "-fail-if p99>20%: exceeded"}},
+		{"certain and unknown", 10, 1.6, []string{"p99>20%", "p99>60%"}, exitLimit, []string{"p99>20%: exceeded", "p99>60%: cannot tell"}},
+		{"too few requests", 10, 1.6, []string{"p99.9 > +20%"}, exitCannotTell, []string{"with as many requests as it needs"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			args := []string{"compare", planted(t, tt.rounds, tt.slower)}
+			for _, l := range tt.limits {
+				args = append(args, "-fail-if", l)
+			}
+			call(args...).check(t, tt.code, []string{"base", "head"}, tt.says)
+		})
+	}
+	name := planted(t, 10, 1.6)
+	r := call("compare", "-markdown", "-fail-if", "p99 > +20%", name)
+	r.check(t, exitLimit, []string{"- -fail-if p99 &#62; +20%: exceeded: ", "| | base | head | ratio | lies within | |\n", "| p99 | ", "| **slower** |\n", "| requests | 2,000 | 2,000 | | | |\n"}, nil)
+	if strings.Contains(r.stdout, "| p50 |") {
+		t.Error("p50 is in it, which is not judged")
+	}
+}
+
+// TestWorkflow holds the example of a workflow to flags that there are, and to pinned actions.
+func TestWorkflow(t *testing.T) {
+	text, err := os.ReadFile("../../deploy/github/tail.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	joined := strings.ReplaceAll(string(text), "\\\n", "")
+	commands := 0
+	for line := range strings.Lines(joined) {
+		_, rest, ok := strings.Cut(line, "bin/evenkeel ")
+		if !ok || strings.Contains(line, "go build") {
+			continue
+		}
+		commands++
+		words, err := splitWords(strings.TrimSpace(rest))
+		if err != nil {
+			t.Fatal(err)
+		}
+		help := call(words[0], "-h").stdout
+		if i := slices.Index(words, "--"); i >= 0 {
+			words = words[:i]
+		}
+		for i, w := range words {
+			if strings.HasPrefix(w, "-") && !strings.Contains(help, "\n  "+w) {
+				t.Errorf("evenkeel %s has no %s", words[0], w)
+			}
+			if w == "-fail-if" {
+				if _, err := parseChangeLimit(words[i+1]); err != nil {
+					t.Error(err)
+				}
+			}
+			if w == "-variant" {
+				if _, err := parseVariant(words[i+1]); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	}
+	if commands != 2 {
+		t.Errorf("%d commands of evenkeel, want run and compare", commands)
+	}
+	for _, m := range regexp.MustCompile(`uses: (.*)`).FindAllStringSubmatch(string(text), -1) {
+		if !regexp.MustCompile(`^[\w.-]+/[\w.-]+@[0-9a-f]{40} # v[0-9.]+$`).MatchString(m[1]) {
+			t.Errorf("%s: pin it to a commit, with its version in a comment", m[1])
+		}
+	}
+}

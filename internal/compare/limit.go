@@ -1,0 +1,73 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+
+	"evenkeel.dev/internal/textfmt"
+	"evenkeel.dev/tailstat"
+)
+
+// Limit is how much a figure may change.
+type Limit struct {
+	Figure string  // name of a row
+	Ratio  float64 // to the base's; 1.2: a fifth more
+	Less   bool    // the limit is exceeded below Ratio, in place of above it
+}
+
+// Outcome is what runs say of a limit.
+type Outcome uint8
+
+// Outcomes.
+const (
+	OutcomeKept     Outcome = iota // the whole interval keeps the limit
+	OutcomeExceeded                // the whole interval lies beyond the limit
+	OutcomeUnknown                 // the limit lies within the interval, or there is none
+)
+
+// Finding is what the runs of a column say of a limit.
+type Finding struct {
+	Outcome Outcome
+	Text    string
+}
+
+// Check holds each column but the base against a limit. Its figure must be one that is judged.
+func (c *Comparison) Check(l Limit) (list []Finding) {
+	row := c.row(l.Figure)
+	for k := range c.Columns {
+		if k == c.Base {
+			continue
+		}
+		f := Finding{OutcomeUnknown, "not known of two runs of each at least, with as many requests as it needs"}
+		if row != nil && row.results[k] != nil {
+			f = c.check(l, k, row.results[k])
+		}
+		f.Text = fmt.Sprintf("%s of %q: %s", l.Figure, c.Columns[k].Label, f.Text)
+		list = append(list, f)
+	}
+	return list
+}
+
+func (c *Comparison) check(l Limit, column int, r *tailstat.Result) Finding {
+	bounds := Bounds(r)
+	if bounds == "" {
+		return Finding{OutcomeUnknown, c.canTell(column, r)}
+	}
+	is := fmt.Sprintf("%s of %q's, within %s", textfmt.Ratio(r.Ratio), c.Columns[c.Base].Label, bounds)
+	beyond, kept := r.Within.Low > l.Ratio, r.Within.High <= l.Ratio
+	if l.Less {
+		beyond, kept = r.Within.High < l.Ratio, r.Within.Low >= l.Ratio
+	}
+	switch {
+	case beyond:
+		return Finding{OutcomeExceeded, is}
+	case kept:
+		return Finding{OutcomeKept, is}
+	}
+	// As noisy runs show that the ratio is not the limit's if they show as large a change from 1.
+	text := is + "; the limit lies there"
+	if n, ok := r.Needed(math.Exp(math.Abs(math.Log(r.Ratio / l.Ratio)))); ok {
+		return Finding{OutcomeUnknown, fmt.Sprintf("%s; some %d runs of each would tell", text, n)}
+	}
+	return Finding{OutcomeUnknown, fmt.Sprintf("%s; %s runs of each would not tell", text, textfmt.Count(tailstat.MaxNeeded))}
+}
