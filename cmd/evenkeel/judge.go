@@ -61,12 +61,3 @@ func (r *runner) checkBase() error {
 	}
 	return fmt.Errorf("-base %q is no -variant's label", base)
 }
-
-// judge applies the flags to what was measured. The base's runs may be missing where a variant failed.
-func (r *runner) judge(c *compare.Comparison) error {
-	if slices.ContainsFunc(c.Columns, func(col compare.Column) bool { return col.Label == r.flags.judging.base }) {
-		return r.flags.judging.apply(c)
-	}
-	figuresOnly := judgeFlags{figures: r.flags.judging.figures}
-	return figuresOnly.apply(c)
-}

@@ -42,7 +42,10 @@ func (r *runner) measure(ctx context.Context, v variant, repeat int) (*runfile.R
 	m := &measurement{runner: r, variant: v, repeat: repeat, progress: &progress{w: r.app.stderr, terminal: r.app.terminal}}
 	m.pass = &passer{w: m.progress, all: r.flags.verbose}
 	defer m.progress.clear()
-	if len(r.variants)*r.flags.repeat > 1 {
+	switch {
+	case r.flags.until.width > 0:
+		m.progress.label = fmt.Sprintf("%s, round %d%s", v.label, repeat, r.standing)
+	case len(r.variants)*r.flags.repeat > 1:
 		m.progress.label = fmt.Sprintf("%s %d/%d", v.label, repeat, r.flags.repeat)
 	}
 	if r.flags.pprof != "off" {

@@ -26,11 +26,15 @@ allocated. The server's standard error is passed through; its standard output is
 
   evenkeel run -url http://127.0.0.1:8080/ -c 100 -n 10000 -- ./server -addr 127.0.0.1:8080
 
-Several ways to start it can be compared, interleaved, each -repeat times. What follows the
-label goes into the environment (NAME=VALUE) or behind the command's own arguments:
+Several ways to start it can be compared, each -repeat times, in rounds whose order is drawn by
+lot. What follows the label goes into the environment (NAME=VALUE) or behind the command's own
+arguments. -until goes on in rounds until p99 is known that well, the answer is clear, or the
+-budget is spent:
 
-  evenkeel run -url http://127.0.0.1:8080/ -rate 2000 -z 20s -repeat 3 -o run.json \
+  evenkeel run -url http://127.0.0.1:8080/ -rate 2000 -z 20s -repeat 9 -o run.json \
     -variant 'default:' -variant 'no gc: GOGC=off' -variant 'twice: GOGC=200' -- ./server
+  evenkeel run -url http://127.0.0.1:8080/ -rate 2000 -z 5s -until 10% -budget 10m \
+    -variant 'default:' -variant 'twice: GOGC=200' -- ./server
 
 All figures cover the window from the first measured request to the last answer.
 `
@@ -47,7 +51,9 @@ func runRun(ctx context.Context, a *app, args []string) error {
 	fs.Var(&f.variants, "variant", "a way to start it, `'LABEL: [NAME=VALUE...] [ARG...]'`; may be repeated")
 	f.judging.register(fs)
 	f.repeat = 1
-	fs.Var((*whole)(&f.repeat), "repeat", "measure each variant so many `times`, interleaved")
+	fs.Var((*whole)(&f.repeat), "repeat", "measure each variant so many `times`, in rounds whose order is drawn by lot")
+	f.until.register(fs)
+	fs.Uint64Var(&f.seed, "seed", 0, "`number` that the lots are drawn from (default: another each time; run.json says which)")
 	fs.Var((*whole)(&f.top), "top", "list so many `places` that allocate (default 8, or 3 where variants are compared)")
 	fs.StringVar(&f.html, "html", "", "write a self-contained page to this `file`, as evenkeel compare -html does")
 	fs.BoolVar(&f.explain, "explain", false, "after measuring, trace the same load for 5 s and say why its slowest requests were slow, as evenkeel explain does")
@@ -70,7 +76,7 @@ func runRun(ctx context.Context, a *app, args []string) error {
 	case f.repeat < 1 || f.top < 0:
 		return a.wrong(fs, "-repeat must be at least 1, -top at least 0")
 	}
-	if err := cmp.Or(f.load.checkGiven(fs), f.judging.check(), r.checkExplain(), r.prepare(), r.checkBase()); err != nil {
+	if err := cmp.Or(f.load.checkGiven(fs), f.judging.check(), r.checkExplain(), r.prepare(), r.checkBase(), r.checkUntil(given(fs, "repeat"))); err != nil {
 		return a.wrong(fs, "%v", err)
 	}
 	if err := canSave(f.load.inputs(), f.load.output, f.html, f.explainHTML); err != nil {
@@ -150,8 +156,7 @@ func (r *runner) run(ctx context.Context) error {
 	if len(r.file.Runs) == 0 {
 		return err
 	}
-	c := compare.Files([]*runfile.File{&r.file}, []string{r.flags.load.output})
-	err = errors.Join(err, r.judge(c))
+	c := r.compared()
 	// Files first: printing may be ended by a closed pipe.
 	err = errors.Join(err, r.app.save(&r.file, r.flags.load.output), r.app.page(c, r.flags.html))
 	for _, x := range r.explanations {
@@ -186,28 +191,6 @@ func (r *runner) print(c *compare.Comparison) error {
 		fmt.Fprintf(r.app.stdout, "\n%s\n", x.heading(len(r.variants)))
 		if err := x.verdict.WriteText(r.app.stdout, verdict.Options{Color: r.app.style.Color}); err != nil {
 			return err
-		}
-	}
-	return nil
-}
-
-func (r *runner) measureAll(ctx context.Context) error {
-	defer outlivePipe()()
-	for i := 1; i <= r.flags.repeat; i++ {
-		for _, v := range r.variants {
-			run, err := r.measure(ctx, v, i)
-			if run != nil {
-				r.file.Runs = append(r.file.Runs, *run)
-			}
-			if err == nil && ctx.Err() != nil {
-				err = errInterrupted
-			}
-			if err != nil {
-				if len(r.variants) > 1 {
-					err = fmt.Errorf("%s: %w", v.label, err)
-				}
-				return err
-			}
 		}
 	}
 	return nil

@@ -7,8 +7,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"evenkeel.dev/internal/runfile"
 )
@@ -99,15 +101,20 @@ func TestRunVariants(t *testing.T) {
 	r.check(t, exitOK, []string{"no gc", "median of 2 repeats", `ratio to "a"`, "-pprof"}, []string{
 		"a 1/2: starting", "a 2/2: starting", "no gc 2/2: starting GOGC=off X=1 2", "server says 1", "clock", "wrote " + page,
 	})
-	var order []string
-	for _, run := range readRuns(t, out).Runs {
-		order = append(order, run.Label)
+	f := readRuns(t, out)
+	for i, run := range f.Runs {
 		if a := run.Alloc; a != nil && a.Source != runfile.AllocFromTrace {
 			t.Errorf("%s: allocations from %s, want the trace", run.Label, a.Source)
 		}
+		if run.Round != i/2+1 || run.Repeat != run.Round || run.Label != f.Plan.Order[i/2][i%2] {
+			t.Errorf("run %d is of %s in round %d; drawn were %v", i, run.Label, run.Round, f.Plan.Order)
+		}
+		if run.Server.WindowCPU <= 0 && runtime.GOOS == "linux" && run.Server.CPU > time.Second {
+			t.Errorf("%s: no processor time in the window, of %v", run.Label, run.Server.CPU)
+		}
 	}
-	if got := strings.Join(order, ","); got != "a,no gc,a,no gc" {
-		t.Errorf("order %s: not interleaved", got)
+	if len(f.Runs) != 4 || f.Plan.Seed == 0 {
+		t.Errorf("%d runs, plan %+v", len(f.Runs), f.Plan)
 	}
 	s.gone(1)
 
@@ -115,6 +122,28 @@ func TestRunVariants(t *testing.T) {
 	c.check(t, exitOK, []string{"no gc"}, nil)
 	if !strings.HasPrefix(r.stdout, c.stdout) {
 		t.Errorf("compare prints\n%s\nrun printed\n%s", c.stdout, r.stdout)
+	}
+}
+
+// TestRunPlanted has a service whose requests were made to wait, and one that was not, measured and judged.
+func TestRunPlanted(t *testing.T) {
+	if os.Getenv("EVENKEEL_CHECK") != "1" {
+		t.Skip("needs EVENKEEL_CHECK=1: starts a service two dozen times")
+	}
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		head string
+		code int
+	}{"planted": {"head: -slow 400ms", exitLimit}, "none": {"head:", -exitLimit}} {
+		s, out := newService(t), filepath.Join(t.TempDir(), "run.json")
+		args := s.args("-n 40 -c 20 -repeat 6 -figures p50 -pprof off -o " + out)
+		args = append(args[:1:1], append([]string{"-variant", "base:", "-variant", tt.head}, args[1:]...)...)
+		run(t, args...).check(t, exitOK, []string{"median of 6 repeats", `ratio to "base"`}, nil)
+		c := call("compare", "-fail-if", "p50 > +100%", out)
+		if tt.code >= 0 && c.code != tt.code || tt.code < 0 && c.code == -tt.code {
+			t.Errorf("%s: exit code %d\n%s%s", name, c.code, c.stdout, c.stderr)
+		}
+		s.gone(1)
 	}
 }
 

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"context"
+	"time"
+
 	"evenkeel.dev/internal/runfile"
 	"evenkeel.dev/loadgen"
 	"evenkeel.dev/reqtrace/verdict"
@@ -16,6 +19,8 @@ type runFlags struct {
 	variants     list
 	judging      judgeFlags
 	repeat       int
+	until        untilFlags
+	seed         uint64
 	top          int
 	html         string
 	explain      bool
@@ -31,6 +36,10 @@ type runner struct {
 	load     loadgen.Options
 	variants []variant
 	file     runfile.File
+
+	take     func(context.Context, variant, int) (*runfile.Run, error) // measures; nil: measure
+	now      func() time.Time                                          // nil: time.Now
+	standing string                                                    // what -until has found so far, for the progress line
 
 	explanations []explained
 	unexplained  error // why one of them is missing

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -19,8 +20,9 @@ type Comparison struct {
 	Tools    []string          // what measured them, distinct
 	Notes    []string          // what a reader must know before believing the table
 
-	figures  []string // that are to be judged
-	verdicts int      // how many are given, over all columns
+	plans    []*runfile.Plan // of the files
+	figures  []string        // that are to be judged
+	verdicts int             // how many are given, over all columns
 	against  []*tailstat.Comparison
 	lanes    map[*runfile.Run][]Lane // where SetEvents placed events
 }
@@ -60,6 +62,7 @@ func Files(files []*runfile.File, names []string) *Comparison {
 		if !slices.Contains(c.Tools, f.Tool) {
 			c.Tools = append(c.Tools, f.Tool)
 		}
+		c.plans = append(c.plans, f.Plan)
 		ls := labels(f)
 		first := len(c.Columns)
 		for _, l := range ls {
@@ -84,8 +87,21 @@ func Files(files []*runfile.File, names []string) *Comparison {
 		}
 	}
 	c.Notes = notes(c.Columns, len(c.Machines))
+	c.follow()
 	c.judge()
 	return c
+}
+
+// follow has the comparison be what the plan of a single file says.
+func (c *Comparison) follow() {
+	if len(c.plans) != 1 || c.plans[0] == nil {
+		return
+	}
+	p := c.plans[0]
+	if len(p.Figures) > 0 && CheckFigures(p.Figures) == nil {
+		c.figures = p.Figures
+	}
+	c.Base = max(slices.IndexFunc(c.Columns, func(col Column) bool { return col.Label == p.Base }), 0)
 }
 
 func labels(f *runfile.File) []string {
@@ -94,6 +110,11 @@ func labels(f *runfile.File) []string {
 		if !slices.Contains(ls, r.Label) {
 			ls = append(ls, r.Label)
 		}
+	}
+	if f.Plan != nil { // the runs are in the order that was drawn
+		slices.SortStableFunc(ls, func(a, b string) int {
+			return cmp.Compare(slices.Index(f.Plan.Variants, a), slices.Index(f.Plan.Variants, b))
+		})
 	}
 	return ls
 }

@@ -102,21 +102,32 @@ func (c *Comparison) judge() {
 			continue
 		}
 		share := float64(len(p.figures)) / float64(c.verdicts)
-		r, err := tailstat.Compare(p.base, p.head, tailstat.Options{Figures: p.figures, Confidence: 1 - (1-confidence)*share})
+		r, err := tailstat.Compare(p.base, p.head, tailstat.Options{
+			Figures: p.figures, Confidence: 1 - (1-confidence)*share, Rounds: c.looks(),
+		})
 		if err != nil { // what it refuses was left out
 			c.Notes = append(c.Notes, c.Columns[k].Label+": "+err.Error())
 			continue
 		}
 		c.against[k] = r
 		for i := range r.Result {
-			if row := c.row(r.Result[i].Figure); row != nil {
+			if row := c.Row(r.Result[i].Figure); row != nil {
 				row.results[k] = &r.Result[i]
 			}
 		}
 	}
 }
 
-func (c *Comparison) row(name string) *Row {
+// looks returns after how many rounds, at most, the runs were judged while they were measured.
+func (c *Comparison) looks() int {
+	if len(c.plans) != 1 || c.plans[0] == nil {
+		return 0
+	}
+	return c.plans[0].Looks
+}
+
+// Row returns the row of that name, nil if there is none.
+func (c *Comparison) Row(name string) *Row {
 	i := slices.IndexFunc(c.Rows, func(r Row) bool { return r.Name == name })
 	if i < 0 {
 		return nil
@@ -244,12 +255,15 @@ func (c *Comparison) Footnotes() (list []string) {
 	}
 	if lead == nil {
 		add("no ratios: one run of each says nothing about how runs vary; -repeat %d tells, or -figures p99 -repeat %d",
-			fewest(len(c.toJudge())*heads), fewest(heads))
+			c.fewest(len(c.toJudge())*heads), c.fewest(heads))
 		return list
 	}
 	together := "the true ratio lies within the brackets with a probability of 95%"
 	if c.verdicts > 1 {
 		together = fmt.Sprintf("the true ratio lies within the brackets, all %d of them together with a probability of 95%%", c.verdicts)
+	}
+	if n := c.looks(); n > 0 {
+		together += fmt.Sprintf(" at whichever of up to %d rounds one stops", n)
 	}
 	add("ratio to %q; %s; ~: 1 lies within, so these runs cannot tell the two apart", c.Columns[c.Base].Label, together)
 	if slices.ContainsFunc(c.against, func(a *tailstat.Comparison) bool { return a != nil && !a.Paired }) {
@@ -276,9 +290,9 @@ func (c *Comparison) canTell(column int, r *tailstat.Result) string {
 		runs = textfmt.Plural(a.Base, "round")
 	}
 	if Bounds(r) == "" {
-		n := fewest(c.verdicts)
+		n := c.fewest(c.verdicts)
 		t := fmt.Sprintf("%s are too few to tell anything; %d rounds may", runs, n)
-		if m := fewest(len(c.Columns) - 1); m < n {
+		if m := c.fewest(len(c.Columns) - 1); m < n {
 			t += fmt.Sprintf(", or %d of one figure alone, as with -figures p99", m)
 		}
 		return t
@@ -308,11 +322,16 @@ func Change(ratio float64) string {
 	return fmt.Sprintf("%+.3g%%", 100*(ratio-1))
 }
 
-// fewest returns the number of rounds below which so many verdicts cannot be told.
-func fewest(verdicts int) int {
-	n, err := tailstat.Fewest(tailstat.Options{Confidence: 1 - (1-confidence)/float64(max(verdicts, 1)), Figures: tailstat.Figures()[:1]})
+// fewest returns the number of rounds below which so many verdicts cannot be told, 0 where that is not known.
+func (c *Comparison) fewest(verdicts int) int {
+	n, err := tailstat.Fewest(tailstat.Options{
+		Confidence: 1 - (1-confidence)/float64(max(verdicts, 1)), Figures: tailstat.Figures()[:1], Rounds: c.looks(),
+	})
 	if err != nil {
 		return 0
 	}
 	return n
 }
+
+// Fewest returns the number of rounds without which nothing can be told of the figures that are judged.
+func (c *Comparison) Fewest() int { return c.fewest(c.verdicts) }

@@ -52,19 +52,19 @@ func TestJudge(t *testing.T) {
 	if level := c.against[1].Level; math.Abs(level-(1-.05/8)) > 1e-12 {
 		t.Errorf("level %v", level)
 	}
-	p99, memory := c.row("p99"), c.row("peak memory")
+	p99, memory := c.Row("p99"), c.Row("peak memory")
 	r := p99.Result(1)
 	if r.Verdict != tailstat.VerdictSlower || !r.Within.Contains(1.5) || p99.Result(0) != nil || !strings.HasSuffix(Ratio(r), "x") {
 		t.Errorf("%+v, %s", r, Ratio(r))
 	}
-	if Ratio(memory.Result(1)) != "~" || c.row("duration").Result(1) != nil {
-		t.Errorf("memory %+v, duration %+v", memory.Result(1), c.row("duration").Result(1))
+	if Ratio(memory.Result(1)) != "~" || c.Row("duration").Result(1) != nil {
+		t.Errorf("memory %+v, duration %+v", memory.Result(1), c.Row("duration").Result(1))
 	}
 	if err := c.SetBase("bb"); err != nil || p99.Result(0).Verdict != tailstat.VerdictFaster || p99.Result(1) != nil {
 		t.Errorf("the other way: %v, %+v", err, p99.Result(0))
 	}
 	wide := p99.Result(0).Within.HalfWidth()
-	if err := c.SetFigures([]string{"duration", "p99"}); err != nil || c.verdicts != 2 || c.row("duration").Result(0) == nil || c.row("p50").Result(0) != nil {
+	if err := c.SetFigures([]string{"duration", "p99"}); err != nil || c.verdicts != 2 || c.Row("duration").Result(0) == nil || c.Row("p50").Result(0) != nil {
 		t.Errorf("%v, %d verdicts", err, c.verdicts)
 	}
 	if narrow := p99.Result(0).Within.HalfWidth(); narrow >= wide {
@@ -122,7 +122,7 @@ func TestSides(t *testing.T) {
 		}
 	}
 	c := Files([]*runfile.File{{Runs: slices.Concat(a[:1], b[:1])}}, []string{"x.json"})
-	if c.Judged() || c.row("p99").Result(1) != nil {
+	if c.Judged() || c.Row("p99").Result(1) != nil {
 		t.Error("one run of each has a verdict")
 	}
 	if got := strings.Join(c.Footnotes(), "\n"); got != "no ratios: one run of each says nothing about how runs vary; -repeat 9 tells, or -figures p99 -repeat 6" {

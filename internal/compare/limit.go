@@ -33,7 +33,7 @@ type Finding struct {
 
 // Check holds each column but the base against a limit. Its figure must be one that is judged.
 func (c *Comparison) Check(l Limit) (list []Finding) {
-	row := c.row(l.Figure)
+	row := c.Row(l.Figure)
 	for k := range c.Columns {
 		if k == c.Base {
 			continue

@@ -24,7 +24,23 @@ type File struct {
 	Version int     `json:"version"`
 	Tool    string  `json:"tool"` // "evenkeel" and its version
 	Machine Machine `json:"machine"`
+	Plan    *Plan   `json:"plan,omitempty"` // of evenkeel run
 	Runs    []Run   `json:"runs"`
+}
+
+// Plan is in which order runs were measured, and how they are to be judged.
+type Plan struct {
+	Variants []string `json:"variants"` // labels, in the order in which they were given
+
+	Seed  uint64     `json:"seed"`            // of the lots
+	Order [][]string `json:"order,omitempty"` // labels of each round, as they were drawn
+
+	Base    string   `json:"base,omitempty"`    // label that ratios refer to; "": the first
+	Figures []string `json:"figures,omitempty"` // that are judged; none: the usual ones
+
+	// Looks is the number of rounds after each of which, at the latest, the runs were judged so that measuring might
+	// end: their intervals are wide enough for all of these looks together. 0: the number of rounds was fixed.
+	Looks int `json:"looks,omitempty"`
 }
 
 // Run is one load on one variant of a service. Parts that were not measured are nil.

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"evenkeel.dev/internal/compare"
+	"evenkeel.dev/internal/runfile"
+	"evenkeel.dev/loadgen"
+)
+
+// untilRunner measures nothing: a run takes five seconds of a clock that stands still else, and the variant head is so
+// many times as slow as base, give or take the deviation.
+func untilRunner(t *testing.T, flags runFlags, slower, deviation float64) (*runner, *bytes.Buffer) {
+	t.Helper()
+	var stderr bytes.Buffer
+	r := &runner{app: &app{stderr: &stderr}, flags: &flags, variants: []variant{{label: "base"}, {label: "head"}}}
+	rng := rand.New(rand.NewPCG(9, 9))
+	var clock time.Time
+	r.now = func() time.Time { return clock }
+	r.take = func(_ context.Context, v variant, round int) (*runfile.Run, error) {
+		clock = clock.Add(5 * time.Second)
+		factor := math.Exp(deviation * rng.NormFloat64())
+		if v.label == "head" {
+			factor *= slower
+		}
+		l := &loadgen.Result{Answered: 1000, Duration: 5 * time.Second}
+		for range 1000 {
+			l.Latency.Record(time.Duration(1e6 * factor))
+		}
+		return &runfile.Run{Label: v.label, Repeat: round, Load: l}, nil
+	}
+	if err := r.checkUntil(false); err != nil {
+		t.Fatal(err)
+	}
+	return r, &stderr
+}
+
+func TestUntil(t *testing.T) {
+	ten := period(10 * time.Minute)
+	for _, tt := range []struct {
+		name              string
+		slower, deviation float64
+		budget            period
+		says              string
+		least, most       int // rounds
+	}{
+		{"a clear answer", 3, .1, ten, "the answer is clear", 6, 14},
+		{"no difference, little noise", 1, .03, ten, "the ratio of p99 is known to within 10%", 6, 14},
+		{"no difference, much noise", 1, 1, period(5 * time.Minute), "-budget 5m0s is spent", 30, 30},
+		{"no budget", 3, .1, period(30 * time.Second), "has room for 3; fewer than", 3, 3},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r, stderr := untilRunner(t, runFlags{seed: 1, until: untilFlags{width: .1, budget: tt.budget}}, tt.slower, tt.deviation)
+			if err := r.measureAll(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			rounds := len(r.file.Plan.Order)
+			if looks := int(time.Duration(tt.budget) / (10 * time.Second)); rounds < tt.least || rounds > tt.most || r.file.Plan.Looks != looks {
+				t.Errorf("%d rounds, want %d to %d; %d looks, want %d", rounds, tt.least, tt.most, r.file.Plan.Looks, looks)
+			}
+			if !strings.Contains(stderr.String(), tt.says) {
+				t.Errorf("it says %s", stderr.String())
+			}
+			// What is printed is what the last look saw, and what compare prints of the file.
+			c := r.compared()
+			x := c.Row("p99").Result(1)
+			if tt.slower > 1 && rounds > 5 && (x.Within.Contains(1) || !strings.Contains(r.standing, ", p99 of head "+compare.Bounds(x))) {
+				t.Errorf("%+v, %q", x, r.standing)
+			}
+			if c.Row("p90").Result(1) != nil {
+				t.Error("p90 is judged, too, and was not looked at")
+			}
+		})
+	}
+}
+
+// TestUntilWidens has the same runs judged with and without looks: those that were looked at have wider intervals.
+func TestUntilWidens(t *testing.T) {
+	r, _ := untilRunner(t, runFlags{seed: 1, until: untilFlags{width: 1e-9, budget: period(2 * time.Minute)}}, 1, .1)
+	if err := r.measureAll(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	looked := r.compared().Row("p99").Result(1).Within
+	r.file.Plan.Looks = 0
+	once := r.compared().Row("p99").Result(1).Within
+	if looked.HalfWidth() <= once.HalfWidth() {
+		t.Errorf("12 looks: %v, one: %v", looked, once)
+	}
+}
+
+// TestUntilInterrupted keeps what there is, and compares the rounds that are whole.
+func TestUntilInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	r, _ := untilRunner(t, runFlags{seed: 3, until: untilFlags{width: .1, budget: period(time.Hour)}}, 1.01, .5)
+	take := r.take
+	r.take = func(c context.Context, v variant, round int) (*runfile.Run, error) {
+		if round == 8 {
+			cancel() // in the first run of the round, which is cut short
+		}
+		run, err := take(c, v, round)
+		run.Load.Interrupted = round == 8
+		return run, err
+	}
+	if err := r.measureAll(ctx); !errors.Is(err, errInterrupted) {
+		t.Fatal(err)
+	}
+	if n := len(r.file.Runs); n != 15 {
+		t.Errorf("%d runs, want 15", n)
+	}
+	if d := r.compared().Data(); !d.Columns[1].Paired || d.Figures[0].Cells[1].Median == nil {
+		t.Errorf("%+v", d.Columns[1])
+	}
+}
+
+// TestDraw draws each order as often as the other, the same from the same seed, and writes them down.
+func TestDraw(t *testing.T) {
+	r, _ := untilRunner(t, runFlags{seed: 42, repeat: 1}, 1, 0)
+	first := 0
+	for i := range 1000 {
+		if r.draw(i + 1)[0].label == "base" {
+			first++
+		}
+	}
+	if first < 430 || first > 570 {
+		t.Errorf("base is first in %d of 1000 rounds", first)
+	}
+	again, _ := untilRunner(t, runFlags{seed: 42, repeat: 1}, 1, 0)
+	again.draw(7)
+	if !slices.Equal(again.file.Plan.Order[0], r.file.Plan.Order[6]) {
+		t.Error("the same seed draws another order")
+	}
+	var seeds []uint64
+	for range 3 {
+		x, _ := untilRunner(t, runFlags{repeat: 1}, 1, 0)
+		seeds = append(seeds, x.file.Plan.Seed)
+	}
+	if seeds[0] == seeds[1] && seeds[1] == seeds[2] {
+		t.Errorf("seeds %v", seeds)
+	}
+}
