@@ -18,6 +18,7 @@ import (
 
 // loadFlags are the flags that load and run share; hey's names where hey has them.
 type loadFlags struct {
+	lots        bool // the seed draws an order, too
 	requests    int
 	connections int
 	duration    period
@@ -120,7 +121,7 @@ func (l *loadFlags) options(urls []string) (loadgen.Options, error) {
 	case l.shape.seed == 0:
 	case l.mix.template:
 		l.mix.seed = &l.shape.seed
-	case o.Arrivals != loadgen.ArrivalsPoisson:
+	case o.Arrivals != loadgen.ArrivalsPoisson && !l.lots:
 		return o, errors.New("-seed is for -arrivals poisson and -template; without them there is nothing random")
 	}
 	err = l.mix.targets(&o, urls, loadgen.Target{Method: l.method, Header: h, Body: body})

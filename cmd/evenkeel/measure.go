@@ -43,6 +43,8 @@ func (r *runner) measure(ctx context.Context, v variant, repeat int) (*runfile.R
 	m.pass = &passer{w: m.progress, all: r.flags.verbose}
 	defer m.progress.clear()
 	switch {
+	case r.twin != "":
+		m.progress.label = fmt.Sprintf("%s, the %s of round %d for the floor", v.label, r.twin, repeat)
 	case r.flags.until.width > 0:
 		m.progress.label = fmt.Sprintf("%s, round %d%s", v.label, repeat, r.standing)
 	case len(r.variants)*r.flags.repeat > 1:
@@ -73,7 +75,7 @@ func (r *runner) measure(ctx context.Context, v variant, repeat int) (*runfile.R
 		err = m.loadServer(ctx)
 	}
 	m.peakRSS = server.PeakRSS()
-	if err == nil && r.flags.explain && repeat == r.flags.repeat {
+	if err == nil && r.flags.explain && repeat == r.flags.repeat && r.twin == "" {
 		m.explainWindow(ctx)
 	}
 	stopErr := m.stop()

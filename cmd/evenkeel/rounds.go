@@ -84,8 +84,17 @@ func (r *runner) checkUntil(repeatGiven bool) error {
 			return fmt.Errorf("-until-figure %s is not among -figures", u.figure)
 		}
 	}
-	if len(r.variants) < 2 {
+	if f.aa && !repeatGiven && u.width == 0 {
+		f.repeat = floorRounds
+	}
+	if f.aa && u.width == 0 && f.repeat < 2 {
+		return errors.New("-aa measures one variant twice in each round; -repeat must be at least 2")
+	}
+	if len(r.variants) < 2 && !f.aa {
 		return nil // there is nothing to draw
+	}
+	if f.load.shape.seed != 0 {
+		f.seed = f.load.shape.seed
 	}
 	for f.seed == 0 {
 		f.seed = uint64(rand.Uint32()) // readers of JSON that know floating point only keep it
@@ -121,6 +130,11 @@ func (r *runner) measureAll(ctx context.Context) error {
 	}
 	if r.now == nil {
 		r.now = time.Now
+	}
+	if r.flags.aa {
+		if err := r.measureFloor(ctx); err != nil || len(r.variants) == 1 {
+			return err
+		}
 	}
 	begun := r.now()
 	for i := 1; ; i++ {

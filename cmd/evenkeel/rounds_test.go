@@ -21,7 +21,7 @@ import (
 func untilRunner(t *testing.T, flags runFlags, slower, deviation float64) (*runner, *bytes.Buffer) {
 	t.Helper()
 	var stderr bytes.Buffer
-	r := &runner{app: &app{stderr: &stderr}, flags: &flags, variants: []variant{{label: "base"}, {label: "head"}}}
+	r := &runner{file: runfile.File{Version: runfile.Version}, app: &app{stderr: &stderr}, flags: &flags, variants: []variant{{label: "base"}, {label: "head"}}}
 	rng := rand.New(rand.NewPCG(9, 9))
 	var clock time.Time
 	r.now = func() time.Time { return clock }

@@ -36,12 +36,16 @@ arguments. -until goes on in rounds until p99 is known that well, the answer is 
   evenkeel run -url http://127.0.0.1:8080/ -rate 2000 -z 5s -until 10% -budget 10m \
     -variant 'default:' -variant 'twice: GOGC=200' -- ./server
 
+-aa measures the machine first: one variant against itself. What that shows is noise, and a change
+below this floor is not coloured in the table. With one variant it measures nothing else.
+
 All figures cover the window from the first measured request to the last answer.
 `
 
 func runRun(ctx context.Context, a *app, args []string) error {
 	f := &runFlags{readyTimeout: period(30 * time.Second), stopTimeout: period(10 * time.Second)}
 	fs := a.newFlags("run", runHelp)
+	f.load.lots = true
 	f.load.register(fs)
 	fs.Var(&f.urls, "url", "`URL` to load; may be repeated: they are then requested one after the other, round and round")
 	fs.StringVar(&f.ready, "ready", "", "`URL` that answers when the server is ready (default: the first -url)")
@@ -53,7 +57,7 @@ func runRun(ctx context.Context, a *app, args []string) error {
 	f.repeat = 1
 	fs.Var((*whole)(&f.repeat), "repeat", "measure each variant so many `times`, in rounds whose order is drawn by lot")
 	f.until.register(fs)
-	fs.Uint64Var(&f.seed, "seed", 0, "`number` that the lots are drawn from (default: another each time; run.json says which)")
+	fs.BoolVar(&f.aa, "aa", false, "first measure one variant against itself, twice in each round, and say which change this machine shows at all; -repeat (default 10) times, or 8 before -until")
 	fs.Var((*whole)(&f.top), "top", "list so many `places` that allocate (default 8, or 3 where variants are compared)")
 	fs.StringVar(&f.html, "html", "", "write a self-contained page to this `file`, as evenkeel compare -html does")
 	fs.BoolVar(&f.explain, "explain", false, "after measuring, trace the same load for 5 s and say why its slowest requests were slow, as evenkeel explain does")

@@ -21,6 +21,7 @@ type runFlags struct {
 	repeat       int
 	until        untilFlags
 	seed         uint64
+	aa           bool
 	top          int
 	html         string
 	explain      bool
@@ -39,6 +40,7 @@ type runner struct {
 
 	take     func(context.Context, variant, int) (*runfile.Run, error) // measures; nil: measure
 	now      func() time.Time                                          // nil: time.Now
+	twin     string                                                    // first or second, while the floor is measured
 	standing string                                                    // what -until has found so far, for the progress line
 
 	explanations []explained

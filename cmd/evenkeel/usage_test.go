@@ -108,6 +108,7 @@ func TestUsage(t *testing.T) {
 		{"run -url x -until 10% -until-figure p98 -variant a: -variant b: -- y", exitUsage, "", `-until-figure: no figure "p98"`},
 		{"run -url x -until 10% -until-figure p50 -figures p99 -variant a: -variant b: -- y", exitUsage, "", "p50 is not among -figures"},
 		{"run -url x -until 10% -explain -variant a: -variant b: -- y", exitUsage, "", "run it with -repeat"},
+		{"run -url x -aa -repeat 1 -- y", exitUsage, "", "-repeat must be at least 2"},
 		{"run -url x -budget 5m -- y", exitUsage, "", "say what for, such as -until 10%"},
 		{"run -url x -until-figure p50 -- y", exitUsage, "", "say how well it is to be known"},
 		{"run -url x -base b -variant a: -- y", exitUsage, "", `-base "b" is no -variant's label`},

@@ -21,8 +21,9 @@ type Comparison struct {
 	Notes    []string          // what a reader must know before believing the table
 
 	plans    []*runfile.Plan // of the files
-	figures  []string        // that are to be judged
-	verdicts int             // how many are given, over all columns
+	floors   []*runfile.Floor
+	figures  []string // that are to be judged
+	verdicts int      // how many are given, over all columns
 	against  []*tailstat.Comparison
 	lanes    map[*runfile.Run][]Lane // where SetEvents placed events
 }
@@ -31,6 +32,10 @@ type Comparison struct {
 type Row struct {
 	Figure
 	Cells []Cell
+
+	floor       *tailstat.Result // of one variant against itself; nil: not measured
+	floorRounds int              // for which floorLeast is
+	floorLeast  float64          // ratio; 0: nothing can be shown
 
 	results []*tailstat.Result // of each column beside the base; nil: not judged
 }
@@ -62,7 +67,7 @@ func Files(files []*runfile.File, names []string) *Comparison {
 		if !slices.Contains(c.Tools, f.Tool) {
 			c.Tools = append(c.Tools, f.Tool)
 		}
-		c.plans = append(c.plans, f.Plan)
+		c.plans, c.floors = append(c.plans, f.Plan), append(c.floors, f.Floor)
 		ls := labels(f)
 		first := len(c.Columns)
 		for _, l := range ls {

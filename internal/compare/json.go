@@ -32,12 +32,14 @@ type RunData struct {
 	Round       int       `json:"round,omitempty"`
 	Started     time.Time `json:"started,omitzero"`
 	Interrupted bool      `json:"interrupted,omitempty"`
+	Spoilt      string    `json:"spoilt,omitempty"` // what else the machine did meanwhile
 }
 
 // FigureData is one row, its cells in the order of the columns.
 type FigureData struct {
 	Name  string     `json:"name"`
 	Note  string     `json:"note"`
+	Floor *float64   `json:"floor,omitempty"` // smallest ratio above 1 that this machine shows, by one variant against itself
 	Cells []CellData `json:"cells"`
 }
 
@@ -67,13 +69,16 @@ func (c *Comparison) Data() *Data {
 	for k, col := range c.Columns {
 		x := ColumnData{Label: col.Label, Paired: c.against[k] != nil && c.against[k].Paired}
 		for _, r := range col.Runs {
-			x.Runs = append(x.Runs, RunData{r.Repeat, r.Round, r.Load.Started, r.Load.Interrupted})
+			x.Runs = append(x.Runs, RunData{r.Repeat, r.Round, r.Load.Started, r.Load.Interrupted, Spoilt(r)})
 		}
 		d.Columns = append(d.Columns, x)
 	}
 	for i := range c.Rows {
 		r := &c.Rows[i]
 		f := FigureData{Name: r.Name, Note: r.Note}
+		if x, ok := r.Floor(); ok {
+			f.Floor = &x
+		}
 		for k := range r.Cells {
 			f.Cells = append(f.Cells, r.cellData(k))
 		}

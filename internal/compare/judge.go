@@ -116,6 +116,7 @@ func (c *Comparison) judge() {
 			}
 		}
 	}
+	c.measureFloor(figures)
 }
 
 // looks returns after how many rounds, at most, the runs were judged while they were measured.
@@ -220,12 +221,12 @@ func Bounds(r *tailstat.Result) string {
 	return "[" + strings.TrimSuffix(low, "x") + "–" + strings.TrimSuffix(high, "x") + "]"
 }
 
-// lead returns the row that footnotes speak of: p99 if it is judged, else the first that is.
-func (c *Comparison) lead() *Row {
+// Lead returns the row that stands for all: p99 if it is judged, else the first that is.
+func (c *Comparison) Lead() *Row {
 	var first *Row
 	for i := range c.Rows {
 		r := &c.Rows[i]
-		if !slices.ContainsFunc(r.results, func(x *tailstat.Result) bool { return x != nil }) {
+		if r.floor == nil && !slices.ContainsFunc(r.results, func(x *tailstat.Result) bool { return x != nil }) {
 			continue
 		}
 		if r.Name == "p99" {
@@ -244,16 +245,20 @@ func (c *Comparison) Footnotes() (list []string) {
 	if n := c.Repeats(); n > 1 {
 		add("median of %d repeats", n)
 	}
+	if x := c.Lead(); x != nil && x.floor != nil {
+		add("floor: the smallest change that %s show on this machine in four of five cases, by one variant measured against itself; smaller ones are not coloured",
+			textfmt.Plural(x.floorRounds, "round"))
+	}
 	if len(c.Columns) < 2 {
 		return list
 	}
 	heads := len(c.Columns) - 1
-	lead := c.lead()
-	if lead == nil && c.Repeats() > 1 {
+	lead := c.Lead()
+	if !c.Judged() && c.Repeats() > 1 {
 		add("no ratios: no figure that is to be judged is known of two runs of each at least")
 		return list
 	}
-	if lead == nil {
+	if !c.Judged() {
 		add("no ratios: one run of each says nothing about how runs vary; -repeat %d tells, or -figures p99 -repeat %d",
 			c.fewest(len(c.toJudge())*heads), c.fewest(heads))
 		return list
@@ -319,7 +324,11 @@ func Change(ratio float64) string {
 	case ratio < 1.001:
 		return "less than +0.1%"
 	}
-	return fmt.Sprintf("%+.3g%%", 100*(ratio-1))
+	percent := 100 * (ratio - 1)
+	if percent < 9.95 {
+		return fmt.Sprintf("%+.2g%%", percent)
+	}
+	return fmt.Sprintf("%+.0f%%", percent)
 }
 
 // fewest returns the number of rounds below which so many verdicts cannot be told, 0 where that is not known.

@@ -49,8 +49,8 @@ func (c *Comparison) markdownTable(b *strings.Builder, column int) {
 			continue
 		}
 		verdict := ""
-		if x != nil && x.Verdict != tailstat.VerdictCannotTell {
-			verdict = "**" + x.Verdict.String() + "**"
+		if v := r.Shown(column); v != tailstat.VerdictCannotTell {
+			verdict = "**" + v.String() + "**"
 		}
 		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s |\n", markdown(r.Name), r.valueText(c.Base), r.valueText(column),
 			markdown(Ratio(x)), markdown(strings.Trim(Bounds(x), "[]")), verdict)

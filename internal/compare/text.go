@@ -18,6 +18,9 @@ func (c *Comparison) Text(w io.Writer, s textfmt.Style) error {
 			head = append(head, "", "") // ratio and interval
 		}
 	}
+	if c.HasFloor() {
+		head = append(head, "floor")
+	}
 	t := textfmt.NewTable(len(head))
 	t.Add(s.Bold, head)
 	for i := range c.Rows {
@@ -30,9 +33,12 @@ func (c *Comparison) Text(w io.Writer, s textfmt.Style) error {
 			}
 			cells = append(cells, value)
 			if c.against[k] != nil {
-				marks[len(cells)], marks[len(cells)+1] = verdictStyle(s, r.results[k]), s.Dim
+				marks[len(cells)], marks[len(cells)+1] = r.style(s, k), s.Dim
 				cells = append(cells, Ratio(r.results[k]), Bounds(r.results[k]))
 			}
+		}
+		if c.HasFloor() {
+			cells = append(cells, r.FloorText())
 		}
 		t.Add(nil, cells)
 		for i, m := range marks {
@@ -53,14 +59,13 @@ func (c *Comparison) Text(w io.Writer, s textfmt.Style) error {
 	return err
 }
 
-// verdictStyle is green for what is better, red for what is worse.
-func verdictStyle(s textfmt.Style, r *tailstat.Result) func(string) string {
+// style is green for what is better, red for what is worse, and dim for what is not certain, or below the floor.
+func (r *Row) style(s textfmt.Style, column int) func(string) string {
 	code := "2"
-	switch {
-	case r == nil:
-	case r.Verdict == tailstat.VerdictFaster:
+	switch r.Shown(column) {
+	case tailstat.VerdictFaster:
 		code = "32"
-	case r.Verdict == tailstat.VerdictSlower:
+	case tailstat.VerdictSlower:
 		code = "31"
 	}
 	return func(t string) string { return s.Attr(code, t) }

@@ -107,7 +107,7 @@ func TestTextHasNoControlCharacters(t *testing.T) {
 // TestMarkdown writes tables that a label cannot leave.
 func TestMarkdown(t *testing.T) {
 	c := Files([]*runfile.File{{Runs: slices.Concat(noisy(t, "base", 10, 1), noisy(t, "a|b\n<img> @all `x`", 10, .6))}}, []string{"run.json"})
-	golden(t, "markdown.golden.md", func(b *bytes.Buffer) error { return c.Markdown(b, []string{"-fail-if p99 > +20%: kept"}) })
+	golden.Written(t, "markdown.golden.md", func(b *bytes.Buffer) error { return c.Markdown(b, []string{"-fail-if p99 > +20%: kept"}) })
 	c = Files([]*runfile.File{{Runs: []runfile.Run{*known(t)}}}, []string{"run.json"})
-	golden(t, "markdown-one.golden.md", func(b *bytes.Buffer) error { return c.Markdown(b, nil) })
+	golden.Written(t, "markdown-one.golden.md", func(b *bytes.Buffer) error { return c.Markdown(b, nil) })
 }

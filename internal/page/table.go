@@ -10,11 +10,13 @@ import (
 // pageTable is the table of Text in HTML.
 type pageTable struct {
 	Rows     []pageRow
+	HasFloor bool
 	Footnote []string
 }
 
 type pageRow struct {
 	Name, Note string
+	Floor      string // the smallest change that this machine shows; "": not known
 	Cells      []pageCell
 }
 
@@ -34,12 +36,12 @@ func tableOf(c *compare.Comparison) pageTable {
 	t := pageTable{Rows: make([]pageRow, len(c.Rows))}
 	for i := range c.Rows {
 		r := &c.Rows[i]
-		t.Rows[i] = pageRow{Name: r.Name, Note: r.Note}
+		t.Rows[i] = pageRow{Name: r.Name, Note: r.Note, Floor: r.FloorText()}
 		for k := range r.Cells {
 			t.Rows[i].Cells = append(t.Rows[i].Cells, newPageCell(c, r, k))
 		}
 	}
-	t.Footnote = c.Footnotes()
+	t.HasFloor, t.Footnote = c.HasFloor(), c.Footnotes()
 	if c.Repeats() > 1 {
 		t.Footnote[0] += "; below it the least and the greatest"
 	}
@@ -56,8 +58,8 @@ func newPageCell(c *compare.Comparison, row *compare.Row, column int) pageCell {
 	p.Range = rangeText(row.Format(cell.Min), row.Format(cell.Max))
 	r := row.Result(column)
 	p.Ratio, p.Bounds = compare.Ratio(r), compare.Bounds(r)
-	if r != nil && r.Verdict != tailstat.VerdictCannotTell {
-		p.Verdict = r.Verdict.String()
+	if v := row.Shown(column); v != tailstat.VerdictCannotTell {
+		p.Verdict = v.String()
 	}
 	return p
 }

@@ -24,7 +24,8 @@ type File struct {
 	Version int     `json:"version"`
 	Tool    string  `json:"tool"` // "evenkeel" and its version
 	Machine Machine `json:"machine"`
-	Plan    *Plan   `json:"plan,omitempty"` // of evenkeel run
+	Plan    *Plan   `json:"plan,omitempty"`  // of evenkeel run
+	Floor   *Floor  `json:"floor,omitempty"` // of evenkeel run -aa
 	Runs    []Run   `json:"runs"`
 }
 
@@ -41,6 +42,12 @@ type Plan struct {
 	// Looks is the number of rounds after each of which, at the latest, the runs were judged so that measuring might
 	// end: their intervals are wide enough for all of these looks together. 0: the number of rounds was fixed.
 	Looks int `json:"looks,omitempty"`
+}
+
+// Floor is one variant measured twice in each round, before the runs: what differs between the two is the machine's.
+type Floor struct {
+	First  []Run `json:"first"`
+	Second []Run `json:"second"`
 }
 
 // Run is one load on one variant of a service. Parts that were not measured are nil.
@@ -183,12 +190,18 @@ func Read(r io.Reader) (*File, error) {
 	case len(f.Runs) == 0:
 		return nil, errors.New("no runs in it")
 	}
-	for i, r := range f.Runs {
-		if r.Load == nil {
-			return nil, fmt.Errorf("runs[%d] (%q) has no load", i, r.Label)
-		}
-		if n := r.Load.Latency.Count(); n < 0 || r.Load.Duration < 0 {
-			return nil, fmt.Errorf("runs[%d] (%q): negative duration or count", i, r.Label)
+	sets := map[string][]Run{"runs": f.Runs}
+	if f.Floor != nil {
+		sets["floor.first"], sets["floor.second"] = f.Floor.First, f.Floor.Second
+	}
+	for name, runs := range sets {
+		for i, r := range runs {
+			if r.Load == nil {
+				return nil, fmt.Errorf("%s[%d] (%q) has no load", name, i, r.Label)
+			}
+			if n := r.Load.Latency.Count(); n < 0 || r.Load.Duration < 0 {
+				return nil, fmt.Errorf("%s[%d] (%q): negative duration or count", name, i, r.Label)
+			}
 		}
 	}
 	return &f, nil

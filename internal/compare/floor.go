@@ -1,0 +1,148 @@
+package compare
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"evenkeel.dev/internal/runfile"
+	"evenkeel.dev/tailstat"
+)
+
+// measureFloor finds what as many rounds as these show on this machine at all, by one variant that was measured twice
+// in each round: tests of the same level, on differences that are nothing but noise.
+func (c *Comparison) measureFloor(figures []Figure) {
+	for i := range c.Rows {
+		c.Rows[i].floor = nil
+	}
+	if len(c.floors) != 1 || c.floors[0] == nil {
+		return
+	}
+	pointers := func(runs []runfile.Run) (list []*runfile.Run) {
+		for i := range runs {
+			list = append(list, &runs[i])
+		}
+		return list
+	}
+	first, second := statRuns(pointers(c.floors[0].First), figures), statRuns(pointers(c.floors[0].Second), figures)
+	first, second = sides(first, second, true)
+	if len(first) < 2 || len(second) < 2 {
+		return
+	}
+	var known []tailstat.Figure
+	for _, f := range figures {
+		if haveAll(f.Name, first) && haveAll(f.Name, second) {
+			known = append(known, tailstat.Value(f.Name, f.More()))
+		}
+	}
+	if len(known) == 0 {
+		return
+	}
+	level := 1 - (1-confidence)/float64(len(known))
+	for _, a := range c.against {
+		if a != nil {
+			level = a.Level
+		}
+	}
+	r, err := tailstat.Compare(first, second, tailstat.Options{Figures: known, Confidence: max(1-(1-level)*float64(len(known)), .5)})
+	if err != nil {
+		c.Notes = append(c.Notes, "floor: "+err.Error())
+		return
+	}
+	var differ []string
+	for i := range r.Result {
+		x := &r.Result[i]
+		if row := c.Row(x.Figure); row != nil {
+			row.floor, row.floorRounds = x, c.rounds(r.Base)
+			row.floorLeast, _ = x.DetectableWith(row.floorRounds)
+		}
+		if x.Verdict != tailstat.VerdictCannotTell {
+			differ = append(differ, fmt.Sprintf("%s %s %s", x.Figure, Ratio(x), Bounds(x)))
+		}
+	}
+	if note := "one variant measured against itself differs on this machine: " + strings.Join(differ, ", "); len(differ) > 0 && !slices.Contains(c.Notes, note) {
+		c.Notes = append(c.Notes, note)
+	}
+}
+
+// rounds returns in how many rounds variants were compared; otherwise is the number where none were.
+func (c *Comparison) rounds(otherwise int) int {
+	n := 0
+	for _, a := range c.against {
+		if a != nil && (n == 0 || min(a.Base, a.Head) < n) {
+			n = min(a.Base, a.Head)
+		}
+	}
+	if n == 0 {
+		return otherwise
+	}
+	return n
+}
+
+// HasFloor reports whether a floor was measured.
+func (c *Comparison) HasFloor() bool {
+	return slices.ContainsFunc(c.Rows, func(r Row) bool { return r.floor != nil })
+}
+
+// Floor returns the smallest ratio above 1 that as many rounds as were compared show on this machine.
+func (r *Row) Floor() (ratio float64, ok bool) {
+	return r.floorLeast, r.floor != nil && r.floorLeast > 0
+}
+
+// FloorWith returns the same for another number of rounds.
+func (r *Row) FloorWith(rounds int) (ratio float64, ok bool) {
+	if r.floor == nil {
+		return 0, false
+	}
+	return r.floor.DetectableWith(rounds)
+}
+
+// FloorNeeded returns how many rounds show a ratio on this machine.
+func (r *Row) FloorNeeded(ratio float64) (rounds int, ok bool) {
+	if r.floor == nil {
+		return 0, false
+	}
+	return r.floor.Needed(ratio)
+}
+
+// FloorText returns the floor as people read it: "+12%", "none" where so few rounds show nothing, "" where it is not known.
+func (r *Row) FloorText() string {
+	if r.floor == nil {
+		return ""
+	}
+	if x, ok := r.Floor(); ok {
+		return Change(x)
+	}
+	return "none"
+}
+
+// Shown returns the verdict that a column's figure is coloured by: none where its change lies below the floor.
+func (r *Row) Shown(column int) tailstat.Verdict {
+	x := r.results[column]
+	if x == nil {
+		return tailstat.VerdictCannotTell
+	}
+	if r.floor != nil {
+		if least, ok := r.Floor(); !ok || max(x.Ratio, 1/x.Ratio) < least {
+			return tailstat.VerdictCannotTell
+		}
+	}
+	return x.Verdict
+}
+
+// Spoilt says what else the machine did during a run, "" if nothing that matters. Such a run stays in all figures:
+// who left out runs by what they measured would choose his result.
+func Spoilt(r *runfile.Run) string {
+	d := r.Disturbance
+	if d == nil {
+		return ""
+	}
+	var list []string
+	if x, ok := d.ByOthers(); ok {
+		list = append(list, fmt.Sprintf("%.0f%% of the processors' time went to other programs", x))
+	}
+	if x, ok := d.Stolen(); ok {
+		list = append(list, fmt.Sprintf("%.0f%% was taken by the hypervisor", x))
+	}
+	return strings.Join(list, ", ")
+}
