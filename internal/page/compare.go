@@ -4,7 +4,6 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
-	"html/template"
 	"io"
 	"slices"
 	"strings"
@@ -23,7 +22,7 @@ var (
 	//go:embed compare.js
 	compareScript string
 
-	compareTmpl = template.Must(template.New("compare").Parse(compareTemplate))
+	compareTmpl = newTemplate(compareTemplate)
 )
 
 // headlineRunes is how long the variants' names may be together to stand in the headline.
@@ -31,10 +30,7 @@ const headlineRunes = 100
 
 // page is what compare.html.tmpl shows.
 type page struct {
-	CSP    string
-	Style  template.CSS
-	Script template.JS
-	Data   template.JS // of pageData
+	shell // with pageData
 
 	Count    string // "4 variants, 3 repeats"
 	Names    string // of the variants, "" where they are too long for a headline
@@ -63,10 +59,7 @@ func Compare(w io.Writer, c *compare.Comparison) error {
 		return fmt.Errorf("data of the page: %w", err)
 	}
 	p := page{
-		CSP:      contentSecurityPolicy(style, compareScript),
-		Style:    template.CSS(style),
-		Script:   template.JS(compareScript),
-		Data:     template.JS(data),
+		shell:    newShell(style, compareScript, data),
 		Count:    countText(c),
 		Names:    namesText(c),
 		Variants: pageVariants(c),

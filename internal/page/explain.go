@@ -25,7 +25,7 @@ var (
 	//go:embed explain.js
 	explainScript string
 
-	explainTmpl = template.Must(template.New("explain").Parse(explainTemplate))
+	explainTmpl = newTemplate(explainTemplate)
 )
 
 // minPart is the smallest share of a bar that is drawn.
@@ -33,10 +33,7 @@ const minPart = .0005
 
 // explainPage is what explain.html.tmpl shows.
 type explainPage struct {
-	CSP    string
-	Style  template.CSS
-	Script template.JS
-	Data   template.JS // of the CCDF
+	shell // with the data of the CCDF
 
 	Verdict    *verdict.Verdict
 	Source     string
@@ -46,7 +43,6 @@ type explainPage struct {
 	Causes     []causeRow
 	CausesFoot string
 	WhatIf     []whatIfRow
-	GCNote     string
 	CCDF       chart.Chart
 	Overview   chart.Chart
 	Requests   []slowRequest
@@ -83,10 +79,8 @@ type whatIfRow struct {
 // nothing but itself, as [Compare] does.
 func Explain(w io.Writer, source string, v *verdict.Verdict) error {
 	r := v.Report()
-	style := style + explainStyle
 	p := explainPage{
-		CSP: contentSecurityPolicy(style, explainScript), Style: template.CSS(style), Script: template.JS(explainScript),
-		Data: "null", Verdict: v, Source: source, Limits: verdict.Limits(), Tool: runfile.Tool(),
+		shell: newShell(style+explainStyle, explainScript, []byte("null")), Verdict: v, Source: source, Limits: verdict.Limits(), Tool: runfile.Tool(),
 	}
 	if r.Requests > 0 {
 		d := ccdfData(r)

@@ -43,7 +43,7 @@ func TestExplain(t *testing.T) {
 	p := html.UnescapeString(explainPageOf(t, "trace.out", knownReport(t)))
 	for _, want := range []string{
 		`<h1 id="verdict">the slowest 1% (p99+) take 18.7 ms more`, "trace.out", "p99.9+", "run queue behind mark workers", "main.(*cache).get (cache.go:51)",
-		"order-7", `<details class="request">`, `class="marking"`, `class="stop"`, "What a trace cannot show", `id="ccdf"`, contentSecurityPolicy(style+explainStyle, explainScript),
+		"order-7", `<details class="request">`, `class="marking"`, `class="stop"`, "What a trace cannot show", `id="ccdf"`, newShell(style+explainStyle, explainScript, nil).CSP,
 	} {
 		if !strings.Contains(p, want) {
 			t.Errorf("the page lacks %q", want)

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"encoding/base64"
 	"fmt"
+	"html/template"
 	"slices"
 
 	"evenkeel.dev/internal/chart"
@@ -13,8 +14,12 @@ import (
 	"evenkeel.dev/reqtrace/verdict"
 )
 
-//go:embed page.css
-var ownStyle string
+var (
+	//go:embed page.css
+	ownStyle string
+	//go:embed page.html.tmpl
+	sharedTemplate string
+)
 
 // style is what both pages share.
 var style = chart.Style + ownStyle
@@ -22,14 +27,26 @@ var style = chart.Style + ownStyle
 // pageFigure is a headline figure.
 type pageFigure struct{ Name, Value, Ratio string }
 
-// contentSecurityPolicy allows one style and one script by their hashes, and nothing else.
-func contentSecurityPolicy(style, script string) string {
+// shell is what page.html.tmpl shows: what is around a page's own content.
+type shell struct {
+	CSP    string // allows the style and the script by their hashes, and nothing else
+	Style  template.CSS
+	Script template.JS
+	Data   template.JS // what the script reads
+}
+
+func newShell(style, script string, data []byte) shell {
 	hash := func(s string) string {
 		sum := sha256.Sum256([]byte(s))
 		return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 	}
-	return fmt.Sprintf("default-src 'none'; style-src %s; script-src %s; base-uri 'none'; form-action 'none'",
-		hash(style), hash(script))
+	csp := fmt.Sprintf("default-src 'none'; style-src %s; script-src %s; base-uri 'none'; form-action 'none'", hash(style), hash(script))
+	return shell{csp, template.CSS(style), template.JS(script), template.JS(data)}
+}
+
+// newTemplate parses a page's own template, beside the shared one.
+func newTemplate(text string) *template.Template {
+	return template.Must(template.Must(template.New("shared").Parse(sharedTemplate)).New("page").Parse(text))
 }
 
 // pageCause is an entry of the legend.
