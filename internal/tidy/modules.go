@@ -84,7 +84,7 @@ func checkNestedMod(f *File, mod *goMod) []Finding {
 		if req.Version != "v0.0.0" {
 			found = append(found, f.atLine(line, "requires "+req.Path+" "+req.Version, "require v0.0.0"))
 		}
-		want := relative(f.Dir(), strings.TrimPrefix(strings.TrimPrefix(req.Path, module), "/"))
+		want := strings.Repeat("../", strings.Count(f.Dir(), "/")+1) + strings.TrimPrefix(strings.TrimPrefix(req.Path, module), "/")
 		got := "" // what mod puts in its place
 		for _, r := range mod.Replace {
 			if r.Old.Path == req.Path {
@@ -97,11 +97,6 @@ func checkNestedMod(f *File, mod *goMod) []Finding {
 		}
 	}
 	return found
-}
-
-// relative returns the way from the directory at from to the one at to, both below the root.
-func relative(from, to string) string {
-	return strings.Repeat("../", strings.Count(from, "/")+1) + to
 }
 
 // lineOf returns the first line of f that holds word as a field, or 1.
