@@ -17,34 +17,17 @@ func serveAio(c config, ready func(net.Addr)) error {
 	if c.gaio {
 		return serveOverAio(c, gaio.Over(w), ready)
 	}
-	ln, err := listen("tcp", c.addr)
-	if err != nil {
-		return err
-	}
-	ready(ln.Addr())
-	failed := make(chan error, 2)
-	go func() {
-		for {
-			var conn *aio.Conn
-			accepted, err := ln.Accept()
-			if err == nil {
-				conn, err = w.Attach(accepted)
-			}
-			if err == nil {
-				err = conn.Read(nil, own(c.buf), aio.NoDeadline)
-			}
-			if err != nil {
-				failed <- err
-				return
-			}
+	return serve(c, ready, func(accepted net.Conn) error {
+		conn, err := w.Attach(accepted)
+		if err != nil {
+			return err
 		}
-	}()
-	go func() {
+		return conn.Read(nil, own(c.buf), aio.NoDeadline)
+	}, func() error {
 		for p := (pool{}); ; {
 			results, err := w.WaitIO()
 			if err != nil {
-				failed <- err
-				return
+				return err
 			}
 			for _, r := range results {
 				switch {
@@ -62,36 +45,16 @@ func serveAio(c config, ready func(net.Addr)) error {
 				}
 			}
 		}
-	}()
-	return <-failed
+	})
 }
 
 // serveOverAio is [serveGaio] with its import changed.
 func serveOverAio(c config, w *gaio.Watcher, ready func(net.Addr)) error {
-	ln, err := listen("tcp", c.addr)
-	if err != nil {
-		return err
-	}
-	ready(ln.Addr())
-	failed := make(chan error, 2)
-	go func() {
-		for {
-			conn, err := ln.Accept()
-			if err == nil {
-				err = w.Read(nil, conn, own(c.buf))
-			}
-			if err != nil {
-				failed <- err
-				return
-			}
-		}
-	}()
-	go func() {
+	return serve(c, ready, func(conn net.Conn) error { return w.Read(nil, conn, own(c.buf)) }, func() error {
 		for p := (pool{}); ; {
 			results, err := w.WaitIO()
 			if err != nil {
-				failed <- err
-				return
+				return err
 			}
 			for _, r := range results {
 				switch {
@@ -109,6 +72,5 @@ func serveOverAio(c config, w *gaio.Watcher, ready func(net.Addr)) error {
 				}
 			}
 		}
-	}()
-	return <-failed
+	})
 }

@@ -15,30 +15,11 @@ func serveGaio(c config, ready func(net.Addr)) error {
 	if err != nil {
 		return err
 	}
-	ln, err := listen("tcp", c.addr)
-	if err != nil {
-		return err
-	}
-	ready(ln.Addr())
-	failed := make(chan error, 2)
-	go func() {
-		for {
-			conn, err := ln.Accept()
-			if err == nil {
-				err = w.Read(nil, conn, own(c.buf))
-			}
-			if err != nil {
-				failed <- err
-				return
-			}
-		}
-	}()
-	go func() {
+	return serve(c, ready, func(conn net.Conn) error { return w.Read(nil, conn, own(c.buf)) }, func() error {
 		for p := (pool{}); ; {
 			results, err := w.WaitIO()
 			if err != nil {
-				failed <- err
-				return
+				return err
 			}
 			for _, r := range results {
 				switch {
@@ -56,7 +37,30 @@ func serveGaio(c config, ready func(net.Addr)) error {
 				}
 			}
 		}
+	})
+}
+
+// serve has begin take each connection, and runs loop beside it, until one of them fails.
+func serve(c config, ready func(net.Addr), begin func(net.Conn) error, loop func() error) error {
+	ln, err := listen("tcp", c.addr)
+	if err != nil {
+		return err
+	}
+	ready(ln.Addr())
+	failed := make(chan error, 2)
+	go func() {
+		for {
+			conn, err := ln.Accept()
+			if err == nil {
+				err = begin(conn)
+			}
+			if err != nil {
+				failed <- err
+				return
+			}
+		}
 	}()
+	go func() { failed <- loop() }()
 	return <-failed
 }
 
