@@ -70,7 +70,8 @@ func (e *OptionError) Error() string {
 // "drain" and "ready" end an operator's maintenance too, within one interval. To take a
 // server out, write "disable agent B/S" before "set server B/S state maint".
 //
-// The fields must not change once the signal is in use. Methods may be called from any
+// The fields must not change once the signal is in use. Where one is negative, Serve, and Check, which the gate calls
+// at its start, return an [*OptionError], and no drain is announced. Methods may be called from any
 // goroutine.
 //
 // Source: HAProxy 2.6 configuration.txt, section 5.2, "agent-check", and trials of it.
