@@ -16,6 +16,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"go/types"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -89,6 +90,43 @@ func faults(loaded map[system][]*apiPackage, nothingRefused []string) (found []s
 	}
 	slices.Sort(found)
 	return slices.Compact(found)
+}
+
+// internalTypes returns the features of a package that show a type of an internal package, each with
+// that type. Users cannot name it: they can neither make nor keep one, nor read its documentation.
+func internalTypes(p *apiPackage) (found []string) {
+	for text, shows := range features(p) {
+		if shows != nil {
+			found = append(found, fmt.Sprintf("pkg %s, %s: shows %s", p.Path(), text, strings.Join(shows, ", ")))
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+// optionErrors returns what is wrong with how a package with an Options refuses it: "" is nothing.
+// All packages have the same form, so that who knows one knows the others.
+func optionErrors(p *apiPackage) string {
+	if p.Scope().Lookup("Options") == nil {
+		return ""
+	}
+	const want = "type OptionError struct { Option, Reason string }, whose *OptionError is an error"
+	obj, ok := p.Scope().Lookup("OptionError").(*types.TypeName)
+	if !ok {
+		return "has an Options but no OptionError; write " + want
+	}
+	fields := types.NewStruct([]*types.Var{
+		types.NewField(0, p.Package, "Option", types.Typ[types.String], false),
+		types.NewField(0, p.Package, "Reason", types.Typ[types.String], false),
+	}, nil)
+	if !types.Identical(obj.Type().Underlying(), fields) {
+		return "its OptionError has other fields; write " + want
+	}
+	errorType := types.Universe.Lookup("error").Type().Underlying().(*types.Interface)
+	if !types.Implements(types.NewPointer(obj.Type()), errorType) || types.Implements(obj.Type(), errorType) {
+		return "its OptionError is no error by pointer alone; write " + want
+	}
+	return ""
 }
 
 // difference returns the lines that only one of the two has: "-" before before's, "+" before after's.

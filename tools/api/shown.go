@@ -1,23 +1,6 @@
 package main
 
-import (
-	"fmt"
-	"go/types"
-	"slices"
-	"strings"
-)
-
-// internalTypes returns the features of a package that show a type of an internal package, each with
-// that type. Users cannot name it: they can neither make nor keep one, nor read its documentation.
-func internalTypes(p *apiPackage) (found []string) {
-	for text, shows := range features(p) {
-		if shows != nil {
-			found = append(found, fmt.Sprintf("pkg %s, %s: shows %s", p.Path(), text, strings.Join(shows, ", ")))
-		}
-	}
-	slices.Sort(found)
-	return found
-}
+import "go/types"
 
 // looker finds the internal types in types that users meet.
 type looker struct {
@@ -96,29 +79,4 @@ func (l *looker) unexported(t *types.Named) {
 			l.at(sel.Type())
 		}
 	}
-}
-
-// optionErrors returns what is wrong with how a package with an Options refuses it: "" is nothing.
-// All packages have the same form, so that who knows one knows the others.
-func optionErrors(p *apiPackage) string {
-	if p.Scope().Lookup("Options") == nil {
-		return ""
-	}
-	const want = "type OptionError struct { Option, Reason string }, whose *OptionError is an error"
-	obj, ok := p.Scope().Lookup("OptionError").(*types.TypeName)
-	if !ok {
-		return "has an Options but no OptionError; write " + want
-	}
-	fields := types.NewStruct([]*types.Var{
-		types.NewField(0, p.Package, "Option", types.Typ[types.String], false),
-		types.NewField(0, p.Package, "Reason", types.Typ[types.String], false),
-	}, nil)
-	if !types.Identical(obj.Type().Underlying(), fields) {
-		return "its OptionError has other fields; write " + want
-	}
-	errorType := types.Universe.Lookup("error").Type().Underlying().(*types.Interface)
-	if !types.Implements(types.NewPointer(obj.Type()), errorType) || types.Implements(obj.Type(), errorType) {
-		return "its OptionError is no error by pointer alone; write " + want
-	}
-	return ""
 }

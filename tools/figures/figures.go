@@ -59,9 +59,6 @@ func (b block) is(start string) bool { return strings.HasPrefix(b.text, start) }
 
 func (b block) prose() bool { return !b.is("<!--") && !b.is("```") && !b.is("|") && !b.is("    ") }
 
-// figure is a number with a unit of a result, as it is printed: 8.6 ms, 1,875 ms, 64%, 1.98x.
-var figure = regexp.MustCompile(`(\d[\d,]*(?:\.\d+)?)(?:\s?(ns|µs|ms|s|KiB|MiB|GiB|kB|MB|GB|x|requests/s|requests a second)\b|(%))`)
-
 // hidden is what of a line is no text: code, and where links lead.
 var hidden = regexp.MustCompile("`[^`]*`|\\]\\([^)]*\\)")
 

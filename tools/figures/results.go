@@ -141,6 +141,9 @@ func fieldUnit(field string) (factor float64, name string) {
 	return 1, field
 }
 
+// figure is a number with a unit of a result, as it is printed: 8.6 ms, 1,875 ms, 64%, 1.98x.
+var figure = regexp.MustCompile(`(\d[\d,]*(?:\.\d+)?)(?:\s?(ns|µs|ms|s|KiB|MiB|GiB|kB|MB|GB|x|requests/s|requests a second)\b|(%))`)
+
 var bareNumber = regexp.MustCompile(`(\d[\d,]*(?:\.\d+)?)()()`)
 
 // printedRange returns what may have been rounded to the first figure of a text, or to its first number.
