@@ -46,6 +46,9 @@ func main() {
 type releaser struct{ top, version string }
 
 func (r *releaser) check() error {
+	if err := r.checkVersion(); err != nil {
+		return err
+	}
 	if out, err := output(r.top, nil, "git", "status", "--porcelain"); err != nil {
 		return err
 	} else if out != "" {

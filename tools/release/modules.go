@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -64,8 +65,25 @@ func publishable(text []byte, version string) ([]byte, error) {
 	return f.Format()
 }
 
+// checkVersion refuses what is no version that the root can have.
+func (r *releaser) checkVersion() error {
+	err := module.Check(root, r.version)
+	if err == nil && module.CanonicalVersion(r.version) != r.version {
+		err = errors.New(r.version + " is no whole version")
+	}
+	if err != nil {
+		return fmt.Errorf("-version: %w: write it as v0.1.0", err)
+	}
+	return nil
+}
+
 // writeMods writes the go.mod files of the published nested modules as they are published.
-func (r *releaser) writeMods() error { return r.writeModsOf(r.top) }
+func (r *releaser) writeMods() error {
+	if err := r.checkVersion(); err != nil {
+		return err
+	}
+	return r.writeModsOf(r.top)
+}
 
 func (r *releaser) writeModsOf(tree string) error {
 	mods, err := published(tree)

@@ -43,6 +43,16 @@ require (
 	}
 }
 
+// TestVersion: what is none is refused before a go.mod file names it.
+func TestVersion(t *testing.T) {
+	for version, ok := range map[string]bool{"v0.1.0": true, "v1.2.3-rc.1": true, "": false, "banana": false, "v1": false, "0.1.0": false, "v2.0.0": false} {
+		r := &releaser{top: t.TempDir(), version: version}
+		if err := r.writeMods(); (err == nil) != ok || err != nil && !strings.Contains(err.Error(), "write it as v0.1.0") {
+			t.Errorf("%q: %v", version, err)
+		}
+	}
+}
+
 func TestLicenceOf(t *testing.T) {
 	ours, err := os.ReadFile("../../LICENSE")
 	if err != nil {
