@@ -182,6 +182,10 @@ func (a *announcer) tell(ctx context.Context) (*notice, error) {
 	a.mu.Lock()
 	n := a.newest
 	a.cancel = cancel
+	select {
+	case <-a.posted: // of n, which came since run looked: else the peer would be told twice at once
+	default:
+	}
 	a.mu.Unlock()
 	if n == nil {
 		return nil, nil

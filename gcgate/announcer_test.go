@@ -55,3 +55,18 @@ func TestSignalThatComesAndGoes(t *testing.T) {
 		}
 	})
 }
+
+// TestNoticeIsToldOnce, also when it comes between the one that woke the announcer and the look at
+// what is to be told.
+func TestNoticeIsToldOnce(t *testing.T) {
+	a := newAnnouncer(&fakeSignal{}, slog.New(slog.DiscardHandler), new(calls))
+	a.postFirst()
+	<-a.posted // as run does
+	n := a.post(true, time.Now())
+	if told, err := a.tell(t.Context()); told != n || err != nil {
+		t.Fatalf("told %v, %v; want the drain", told, err)
+	}
+	if len(a.posted) != 0 {
+		t.Error("the announcer would tell it again at once")
+	}
+}

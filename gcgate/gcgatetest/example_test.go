@@ -4,32 +4,26 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"evenkeel.dev/gcgate"
 	"evenkeel.dev/gcgate/gcgatetest"
 )
 
-// balancer is a signal to be tested. The gate tells it again and again that it is away.
+// balancer is a signal to be tested.
 type balancer struct {
 	name string
-	away bool
+	told sync.Once // a gate repeats a Drain that lasts
 }
 
 func (b *balancer) Drain(context.Context, time.Duration) error {
-	if !b.away {
-		fmt.Println(b.name, "gets no requests")
-	}
-	b.away = true
+	b.told.Do(func() { fmt.Println(b.name, "gets no requests") })
 	return nil
 }
 
-func (b *balancer) Ready(context.Context) error {
-	b.away = false
-	return nil
-}
-
-func (b *balancer) String() string { return b.name }
+func (b *balancer) Ready(context.Context) error { return nil }
+func (b *balancer) String() string              { return b.name }
 
 // Two gates in one process, neither of which touches its collector. In a test, run them in
 // testing/synctest, and no time passes.
@@ -40,6 +34,7 @@ func Example() {
 		heap.Mark = time.Millisecond
 		g, err := gcgate.Start(context.Background(), gcgate.Options{
 			Signals: []gcgate.Signal{&balancer{name: name}}, Collector: heap, Logger: slog.New(slog.DiscardHandler),
+			AnnounceTimeout: 10 * time.Second, // however slow the machine is
 		})
 		if err != nil {
 			fmt.Println(err)
