@@ -137,7 +137,7 @@ func TestPackages(t *testing.T) {
 		},
 		"other package": {
 			files: map[string]string{"add.go": declare("", ""), "sum.go": "package large\n"},
-			want:  "fastcgen: found packages small (add.go) and large (sum.go) in DIR\n", code: exitFailed,
+			want:  "fastcgen: found packages small (add.go) and large (sum.go) in DIR: a folder has one package: move the files of the other one\n", code: exitFailed,
 		},
 		"test file": {
 			files: map[string]string{"add_test.go": declare("", "")}, file: "add_test.go",
