@@ -114,8 +114,60 @@ func lostFields(path string, want, has any) (lost []string) {
 	return lost
 }
 
-// TestLoadJob runs what the pods of the manifest run, as processes of this machine: the same arguments but for the rate, the
-// time and the URL. The sum of what they print has each request that the service saw, once.
+// args are what the pod of an index runs, as the kubelet fills them in, but for the rate, the time and the URL.
+func (j *job) args(index int, start time.Time, url string) (args []string) {
+	container := j.Spec.Template.Spec.Containers[0]
+	env := map[string]string{}
+	for _, e := range container.Env {
+		env[e.Name] = e.Value
+		if strings.HasSuffix(e.ValueFrom.FieldRef.FieldPath, "['batch.kubernetes.io/job-completion-index']") {
+			env[e.Name] = fmt.Sprint(index)
+		}
+	}
+	env["START"] = start.Format(time.RFC3339Nano)
+	for _, a := range container.Args {
+		for name, value := range env {
+			a = strings.ReplaceAll(a, "$("+name+")", value)
+		}
+		switch {
+		case strings.HasPrefix(a, "-rate="):
+			a = "-rate=400"
+		case strings.HasPrefix(a, "-z="):
+			a = "-z=500ms"
+		case strings.HasPrefix(a, "http"):
+			a = url
+		}
+		args = append(args, a)
+	}
+	return args
+}
+
+// run runs the pods as processes, and keeps their logs as 0.json and so on; false where one of them came after the start.
+func (j *job) run(t *testing.T, evenkeel, dir, url string, start time.Time) bool {
+	t.Helper()
+	late := make([]bool, j.Spec.Completions)
+	var wg sync.WaitGroup
+	for i := range late {
+		wg.Go(func() {
+			cmd := exec.CommandContext(t.Context(), evenkeel, j.args(i, start, url)...)
+			var out, errOut bytes.Buffer
+			cmd.Stdout, cmd.Stderr = &out, &errOut
+			err := cmd.Run()
+			late[i] = err != nil && strings.Contains(errOut.String(), " is over since ")
+			if !late[i] && (err != nil || errOut.Len() > 0) { // a log has both
+				t.Errorf("%s: %v\n%s", cmd, err, errOut.String())
+			}
+			if err := os.WriteFile(filepath.Join(dir, fmt.Sprint(i, ".json")), out.Bytes(), 0o644); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	return !slices.Contains(late, true)
+}
+
+// TestLoadJob runs what the pods of the manifest run, as processes of this machine. The sum of what they print has each
+// request that the service saw, once.
 func TestLoadJob(t *testing.T) {
 	text, err := os.ReadFile(loadJob)
 	if err != nil {
@@ -132,68 +184,20 @@ func TestLoadJob(t *testing.T) {
 	var requests atomic.Int64
 	service := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests.Add(1) }))
 	defer service.Close()
-	container := j.Spec.Template.Spec.Containers[0]
 	evenkeel, dir := build(t, "../cmd/evenkeel"), t.TempDir()
-
-	// run is the Job: false where not all were there at its start.
-	run := func(start time.Time) bool {
+	for lead := time.Second; !j.run(t, evenkeel, dir, service.URL, time.Now().Add(lead)) && !t.Failed(); lead *= 2 {
+		if lead > stopTimeout { // on a busy machine they take long to start
+			t.Fatalf("the processes did not start within %v", lead)
+		}
 		requests.Store(0)
-		late := make([]bool, n)
-		var wg sync.WaitGroup
-		for i := range n {
-			env := map[string]string{}
-			for _, e := range container.Env {
-				env[e.Name] = e.Value
-				if strings.HasSuffix(e.ValueFrom.FieldRef.FieldPath, "['batch.kubernetes.io/job-completion-index']") {
-					env[e.Name] = fmt.Sprint(i)
-				}
-			}
-			env["START"] = start.Format(time.RFC3339Nano)
-			var args []string
-			for _, a := range container.Args {
-				for name, value := range env {
-					a = strings.ReplaceAll(a, "$("+name+")", value)
-				}
-				switch {
-				case strings.HasPrefix(a, "-rate="):
-					a = "-rate=400"
-				case strings.HasPrefix(a, "-z="):
-					a = "-z=500ms"
-				case strings.HasPrefix(a, "http"):
-					a = service.URL
-				}
-				args = append(args, a)
-			}
-			wg.Go(func() {
-				cmd := exec.CommandContext(t.Context(), evenkeel, args...)
-				var out, errOut bytes.Buffer
-				cmd.Stdout, cmd.Stderr = &out, &errOut
-				err := cmd.Run()
-				late[i] = err != nil && strings.Contains(errOut.String(), " is over since ")
-				if !late[i] && (err != nil || errOut.Len() > 0) { // the log has both
-					t.Errorf("%s: %v\n%s", cmd, err, errOut.String())
-				}
-				if err := os.WriteFile(filepath.Join(dir, fmt.Sprint(i, ".json")), out.Bytes(), 0o644); err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		wg.Wait()
-		return !slices.Contains(late, true)
-	}
-	lead := time.Second
-	for !run(time.Now().Add(lead)) && !t.Failed() { // on a busy machine they take long to start
-		if lead *= 2; lead > stopTimeout {
-			t.Fatalf("the processes did not start within %v", lead/2)
-		}
 	}
 
 	var files []string
 	for i := range n {
 		files = append(files, filepath.Join(dir, fmt.Sprint(i, ".json")))
 	}
+	all := filepath.Join(dir, "all.json")
 	merge := func(files ...string) (string, error) {
-		all := filepath.Join(dir, "all.json")
 		out, err := exec.CommandContext(t.Context(), evenkeel, append([]string{"merge", "-allow-late", "-skew", "1m", "-o", all}, files...)...).CombinedOutput()
 		return string(out), err
 	}
@@ -203,10 +207,9 @@ func TestLoadJob(t *testing.T) {
 	if out, err := merge(files...); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	sum, parts := loadResult(t, filepath.Join(dir, "all.json")), loadgen.Histogram{}
+	sum, parts := loadResult(t, all), loadgen.Histogram{}
 	for _, f := range files {
-		part := loadResult(t, f)
-		parts.Merge(&part.Latency)
+		parts.Merge(&loadResult(t, f).Latency)
 	}
 	want, _ := json.Marshal(parts)
 	got, _ := json.Marshal(sum.Latency)

@@ -244,10 +244,10 @@ func (h *Histogram) add(from *Histogram) string {
 	}
 	switch {
 	case from.h.SignificantFigures() != h.h.SignificantFigures():
-		return fmt.Sprintf("its histogram has %d significant digits, and others %d, so that buckets are cut elsewhere: measure with the same evenkeel, or convert each of them first",
+		return fmt.Sprintf("its histogram has %d significant digits, and others %d, so that buckets are cut elsewhere: measure with the same evenkeel, or count each again in the same ones (evenkeel convert -to hlog, and back)",
 			from.h.SignificantFigures(), h.h.SignificantFigures())
 	case from.h.LowestTrackableValue() != h.h.LowestTrackableValue() || from.h.HighestTrackableValue() != h.h.HighestTrackableValue():
-		return fmt.Sprintf("its histogram goes from %d to %d ns, and others from %d to %d ns, so that buckets are cut elsewhere: measure with the same evenkeel, or convert each of them first",
+		return fmt.Sprintf("its histogram goes from %d to %d ns, and others from %d to %d ns, so that buckets are cut elsewhere: measure with the same evenkeel, or count each again in the same ones (evenkeel convert -to hlog, and back)",
 			from.h.LowestTrackableValue(), from.h.HighestTrackableValue(), h.h.LowestTrackableValue(), h.h.HighestTrackableValue())
 	case from.Count() > math.MaxInt64-h.Count():
 		return "the counts are more than a number holds: the file was changed or damaged; collect it or measure again"
@@ -255,6 +255,12 @@ func (h *Histogram) add(from *Histogram) string {
 	h.h.Merge(from.h)
 	return ""
 }
+
+// Limits of a series that is added: 400 points of 27 KiB are evenkeel's own, what was imported has more.
+const (
+	maxPoints     = 1000
+	maxPointBytes = 1 << 20
+)
 
 // mergedSeries adds series interval by interval. The intervals of a load are 20 ms times a power of two, so that those of
 // the coarsest series hold whole ones of all others.
@@ -272,6 +278,9 @@ func (m *mergedSeries) take(s *Series) string {
 	m.with++
 	if s.Interval <= 0 {
 		return fmt.Sprintf("its figures over time have intervals of %v: the file was changed or damaged; collect it or measure again", s.Interval)
+	}
+	if len(s.Points) > maxPoints {
+		return fmt.Sprintf("its figures over time have %d points, and %d can be added: the file was changed or damaged; collect it or measure again", len(s.Points), maxPoints)
 	}
 	for _, p := range s.Points {
 		if p.Count < 0 || p.Failed < 0 {
@@ -328,6 +337,9 @@ func (p *Point) bin() (bin, string) {
 	h, err := p.Histogram.unpack()
 	if err != nil {
 		return bin{}, err.Error() + ": collect the file or measure again"
+	}
+	if h != nil && h.ByteSize() > maxPointBytes {
+		return bin{}, fmt.Sprintf("a histogram of %d digits from %d to %d ns is too large for a point: measure with the same evenkeel", h.SignificantFigures(), h.LowestTrackableValue(), h.HighestTrackableValue())
 	}
 	return bin{count: p.Count, failed: p.Failed, latency: h}, ""
 }

@@ -168,6 +168,11 @@ func TestMergeRefuses(t *testing.T) {
 			h := other(histogramLowest, histogramHighest, 3)
 			r.Series.Points[0].Histogram = Pack(&h)
 		}, "figures over time: its histogram has 3 significant digits, and others 2"},
+		{"point's size", func(r *Result) {
+			h := other(1, histogramHighest, 5)
+			r.Series.Points[0].Histogram = Pack(&h)
+		}, "a histogram of 5 digits from 1 to 3600000000000 ns is too large for a point"},
+		{"too many points", func(r *Result) { r.Series.Points = make([]Point, 1001) }, "have 1001 points, and 1000 can be added"},
 		{"negative point", func(r *Result) { r.Series.Points[0].Failed = -1 }, "negative count"},
 		{"negative count", func(r *Result) { r.Answered = -1 }, "count of -1; the file was changed or damaged"},
 		{"negative duration", func(r *Result) { r.LateMax = -1 }, "duration of -1ns"},

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -103,6 +105,24 @@ func TestShareFlags(t *testing.T) {
 		if r.code != exitUsage || !strings.Contains(strings.ReplaceAll(start, "1970-01-01T01:00:00+01:00", "1970-01-01T00:00:00Z"), want) {
 			t.Errorf("%s: exit code %d, %q, want %q", args, r.code, start, want)
 		}
+	}
+}
+
+// TestShareWaits ends when it is interrupted.
+func TestShareWaits(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	s := shareFlags{share: &runfile.Share{Index: 1, Of: 2}, start: time.Now().Add(time.Hour)}
+	var said strings.Builder
+	if err := s.wait(ctx, &progress{w: &said}, 10); !errors.Is(err, errInterrupted) || !strings.HasPrefix(said.String(), "waiting for the start at ") {
+		t.Errorf("%v, %q", err, said.String())
+	}
+	s.start = time.Now()
+	if err := s.wait(t.Context(), &progress{w: &said}, 10); err != nil { // one interval of 20 requests/s later
+		t.Error(err)
+	}
+	if late := time.Since(s.start); late < time.Second/20 {
+		t.Errorf("share 1/2 of 20 requests/s began after %v", late)
 	}
 }
 

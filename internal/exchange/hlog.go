@@ -182,12 +182,12 @@ func (l *histogramLog) run(all []interval) (runfile.Run, error) {
 		run.Notes = append(run.Notes, "its histograms have other bounds or digits, and were counted again in buckets of 0.1% from 1 µs to 1 h")
 	}
 	if load.Series = points(all); len(load.Series.Points) == 0 {
-		run.Notes = append(run.Notes, "its intervals are not all of one length, so there are no figures over time")
+		run.Notes = append(run.Notes, fmt.Sprintf("its intervals are not all of one length, or more than %d, so there are no figures over time", maxPoints))
 	}
 	return run, nil
 }
 
-const maxPoints = 10_000
+const maxPoints = 1000 // as many as can be added
 
 // points makes a series of intervals of one length, within 5%, that follow each other.
 func points(all []interval) loadgen.Series {

@@ -68,7 +68,7 @@ type MergeOptions struct {
 // cannot be added is refused, with the name of the file and what to do.
 func Merge(files []*File, names []string, o MergeOptions) (*File, error) {
 	if len(files) < 2 {
-		return nil, fmt.Errorf("one file alone has nothing to be added to: name the files of all generators")
+		return nil, errors.New("one file alone has nothing to be added to: name the files of all generators")
 	}
 	first := files[0]
 	sum := &File{Version: first.Version, Tool: first.Tool, Machine: first.Machine}
