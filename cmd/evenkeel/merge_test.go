@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -105,6 +106,40 @@ func TestShareFlags(t *testing.T) {
 		if r.code != exitUsage || !strings.Contains(strings.ReplaceAll(start, "1970-01-01T01:00:00+01:00", "1970-01-01T00:00:00Z"), want) {
 			t.Errorf("%s: exit code %d, %q, want %q", args, r.code, start, want)
 		}
+	}
+}
+
+// TestShareOfArrivals holds that the shares of each kind of arrivals are the whole.
+func TestShareOfArrivals(t *testing.T) {
+	const n = 3
+	var times []time.Duration
+	rate, stage, seeds := 0., 0., map[uint64]bool{}
+	for i := range n {
+		s := shareFlags{share: &runfile.Share{Index: i, Of: n}}
+		o := loadgen.Options{Times: []time.Duration{0, 1, 2, 3, 4, 5, 6}}
+		if err := s.arrivals(&o); err != nil {
+			t.Fatal(err)
+		}
+		times = append(times, o.Times...)
+		given := []loadgen.Stage{{From: 30, To: 60, Duration: time.Second}}
+		o = loadgen.Options{Arrivals: loadgen.ArrivalsPoisson, Seed: 7, Stages: given}
+		if err := s.arrivals(&o); err != nil {
+			t.Fatal(err)
+		}
+		rate, stage = rate+o.Stages[0].From, stage+o.Stages[0].To
+		seeds[o.Seed] = true
+		if given[0].From != 30 {
+			t.Error("the stages that were given have changed")
+		}
+		for _, o := range []loadgen.Options{{Stages: given}, {Times: times[:2]}} {
+			if err := s.arrivals(&o); err == nil {
+				t.Errorf("%+v: no error", o)
+			}
+		}
+	}
+	slices.Sort(times)
+	if len(times) != 7 || times[0] != 0 || times[6] != 6 || rate != 30 || stage != 60 || len(seeds) != n {
+		t.Errorf("times %v, stages from %v to %v, seeds %v", times, rate, stage, seeds)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -63,8 +64,8 @@ func (s *shareFlags) apply(fs *flag.FlagSet, o *loadgen.Options) error {
 	if s.share == nil {
 		return nil
 	}
-	if len(o.Stages)+len(o.Times) > 0 || o.Arrivals == loadgen.ArrivalsPoisson {
-		return errors.New("-share divides a constant rate or a closed loop; leave out -stages, -times and -arrivals poisson")
+	if err := s.arrivals(o); err != nil {
+		return err
 	}
 	for _, f := range []struct {
 		name string
@@ -83,6 +84,35 @@ func (s *shareFlags) apply(fs *flag.FlagSet, o *loadgen.Options) error {
 		}
 	}
 	o.Rate /= float64(s.share.Of)
+	return nil
+}
+
+// arrivals takes the share of what is no constant rate. Poisson processes add up to one; of a recorded trace each takes every Nth.
+func (s *shareFlags) arrivals(o *loadgen.Options) error {
+	i, n := s.share.Index, s.share.Of
+	switch {
+	case len(o.Times) > 0:
+		if len(o.Times) < n {
+			return fmt.Errorf("-times has %d times, fewer than the %d machines", len(o.Times), n)
+		}
+		var mine []time.Duration
+		for k := i; k < len(o.Times); k += n {
+			mine = append(mine, o.Times[k])
+		}
+		o.Times = mine
+	case o.Arrivals == loadgen.ArrivalsPoisson:
+		if o.Seed != 0 {
+			o.Seed += uint64(i) // or all would send at the same times
+		}
+	case len(o.Stages) > 0:
+		return errors.New("-share and -stages: evenly spaced, the requests of all machines would come at the same times; add -arrivals poisson")
+	}
+	stages := slices.Clone(o.Stages)
+	for k := range stages {
+		stages[k].From /= float64(n)
+		stages[k].To /= float64(n)
+	}
+	o.Stages = stages
 	return nil
 }
 

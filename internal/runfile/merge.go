@@ -34,6 +34,7 @@ type Part struct {
 	Failed      int64         `json:"failed"`
 	Late        int64         `json:"late,omitempty"`
 	LateMax     time.Duration `json:"late_max_ns,omitempty"`
+	Disturbance *Disturbance  `json:"disturbance,omitempty"` // of its machine
 }
 
 // Import says where a run that evenkeel did not measure comes from.
@@ -117,6 +118,10 @@ func (m *merger) merge() (*Run, error) {
 	if err := errors.Join(m.oneService(), m.twice(), m.shares(), m.windows(), m.rates()); err != nil {
 		return nil, err
 	}
+	mix, err := m.mix()
+	if err != nil {
+		return nil, err
+	}
 	var loads []*loadgen.Result
 	for _, r := range m.runs {
 		loads = append(loads, r.Load)
@@ -129,7 +134,7 @@ func (m *merger) merge() (*Run, error) {
 		}
 		return nil, err
 	}
-	sum := &Run{Label: m.runs[0].Label, Repeat: m.runs[0].Repeat, Load: load, Import: m.runs[0].Import}
+	sum := &Run{Label: m.runs[0].Label, Repeat: m.runs[0].Repeat, Load: load, Mix: mix, Import: m.runs[0].Import}
 	for i, r := range m.runs {
 		sum.Parts = append(sum.Parts, parts(r, m.names[i], m.machines[i])...)
 	}
@@ -146,7 +151,7 @@ func parts(r *Run, name string, machine Machine) []Part {
 	l := r.Load
 	return []Part{{
 		File: name, Machine: machine, Share: r.Share, Rate: l.Rate, Connections: l.Connections, Started: l.Started, Duration: l.Duration,
-		Answered: l.Answered, Failed: l.Failed, Late: l.Late, LateMax: l.LateMax,
+		Answered: l.Answered, Failed: l.Failed, Late: l.Late, LateMax: l.LateMax, Disturbance: r.Disturbance,
 	}}
 }
 
@@ -163,6 +168,31 @@ func (m *merger) oneService() error {
 		}
 	}
 	return nil
+}
+
+// mix is how the requests of all were made; nil where nothing says it, an error where they were made otherwise. Their seeds differ.
+func (m *merger) mix() (*Mix, error) {
+	first := m.runs[0].Mix
+	if first == nil {
+		first = &Mix{}
+	}
+	sum := *first
+	for i, r := range m.runs {
+		is := r.Mix
+		if is == nil {
+			is = &Mix{}
+		}
+		if is.File != sum.File || is.Made != first.Made {
+			return nil, fmt.Errorf("%s: its requests are %d of %q, and those of %s %d of %q: give all the same file of targets", m.names[i], is.Made, is.File, m.names[0], first.Made, first.File)
+		}
+		if !reflect.DeepEqual(is.Seed, first.Seed) {
+			sum.Seed = nil
+		}
+	}
+	if m.runs[0].Mix == nil {
+		return nil, nil
+	}
+	return &sum, nil
 }
 
 // twice refuses a run that was given twice.
@@ -289,7 +319,7 @@ func (m *merger) service(sum *Run) {
 	switch len(who) {
 	case 0:
 	case 1:
-		sum.GC, sum.Alloc, sum.Server = who[0].GC, who[0].Alloc, who[0].Server
+		sum.GC, sum.Alloc, sum.Server, sum.PProf, sum.GCTrace = who[0].GC, who[0].Alloc, who[0].Server, who[0].PProf, who[0].GCTrace
 	default:
 		sum.Notes = append(sum.Notes, fmt.Sprintf("%d generators have figures of the service's own, and each saw all of its work: they are left out; have one generator look", len(who)))
 	}
@@ -314,6 +344,14 @@ func (m *merger) notes(sum *Run) {
 	for i, r := range m.runs {
 		if why := late(r.Load); why != "" {
 			sum.Notes = append(sum.Notes, fmt.Sprintf("%s did not keep its rate: %s", m.names[i], why))
+		}
+		if d := r.Disturbance; d != nil {
+			if percent, ok := d.ByOthers(); ok {
+				sum.Notes = append(sum.Notes, fmt.Sprintf("%s: other programs took %.0f%% of its machine", m.names[i], percent))
+			}
+			if percent, ok := d.Stolen(); ok {
+				sum.Notes = append(sum.Notes, fmt.Sprintf("%s: the hypervisor took %.0f%% of its machine", m.names[i], percent))
+			}
 		}
 		for _, n := range r.Notes {
 			if !slices.Contains(sum.Notes, n) {

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
 
+	"evenkeel.dev/gctrace"
 	"evenkeel.dev/loadgen"
 	"github.com/google/go-cmp/cmp"
 )
@@ -116,6 +118,7 @@ func TestMergeRefuses(t *testing.T) {
 		{"its own service", func(f *File) { f.Runs[0].Command = []string{"server"} }, "2.json: evenkeel run started a service of its own"},
 		{"percentiles", func(f *File) { f.Runs[0].Import = &Import{Format: "k6"} }, "percentiles cannot be added"},
 		{"another tool", func(f *File) { f.Runs[0].Import = &Import{Format: "vegeta", Exact: true} }, "different tools"},
+		{"another mix", func(f *File) { f.Runs[0].Mix = &Mix{File: "targets.txt", Made: 7} }, `2.json: its requests are 7 of "targets.txt", and those of 0.json 0 of ""`},
 		{"missing share", func(f *File) { f.Runs[0].Share.Of = 4 }, "share 2/4, and another is one of 3"},
 		{"the same share", func(f *File) { f.Runs[0].Share.Index = 1 }, "1.json and 2.json are both share 1/3"},
 		{"no such share", func(f *File) { f.Runs[0].Share.Index = 3 }, "2.json says that it is share 3/3, which there is not"},
@@ -148,6 +151,41 @@ func TestMergeRefuses(t *testing.T) {
 		if _, err := Merge(tt.files, tt.names, strict); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%v, want %q", err, tt.want)
 		}
+	}
+}
+
+// TestMergeKeepsWhatIsOfTheMachine in the parts, and says it.
+func TestMergeKeepsWhatIsOfTheMachine(t *testing.T) {
+	files, names := generators()
+	for i, f := range files {
+		seed := uint64(i)
+		f.Runs[0].Mix = &Mix{File: "t", Made: 3, Seed: &seed}
+	}
+	files[1].Runs[0].Disturbance = &Disturbance{Window: time.Minute, Other: gctrace.Of(12.), Steal: gctrace.Of(5.)}
+	sum, err := Merge(files, names, strict)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := sum.Runs[0]
+	said := strings.Join(r.Notes, "\n")
+	if r.Disturbance != nil || r.Parts[1].Disturbance == nil || !strings.Contains(said, "1.json: other programs took 12% of its machine\n1.json: the hypervisor took 5% of its machine") {
+		t.Errorf("%+v\n%s", r.Parts, said)
+	}
+	if r.Mix == nil || r.Mix.File != "t" || r.Mix.Made != 3 || r.Mix.Seed != nil {
+		t.Errorf("%+v", r.Mix)
+	}
+}
+
+// TestMergeKnowsEachField fails when a part is added to Run and Merge does not know it: say there what becomes of it, and its
+// name here.
+func TestMergeKnowsEachField(t *testing.T) {
+	want := "Label Repeat Command Env Load GC Alloc Server Disturbance Mix PProf GCTrace Notes Share Parts Import"
+	var got []string
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[Run]()) {
+		got = append(got, f.Name)
+	}
+	if d := cmp.Diff(strings.Fields(want), got); d != "" {
+		t.Errorf("-what Merge knows +what there is\n%s", d)
 	}
 }
 
