@@ -3,8 +3,8 @@
 //
 // To measure:
 //
-//   - [evenkeel.dev/loadgen]: open-loop and closed-loop HTTP load, latency from the time a
-//     request was due, HDR histograms.
+//   - [evenkeel.dev/loadgen]: open-loop and closed-loop load, over HTTP/1.1, HTTP/2 or any client,
+//     latency from the time a request was due, HDR histograms.
 //   - [evenkeel.dev/gctrace]: what the garbage collector cost, from the lines of
 //     GODEBUG=gctrace=1 or from runtime/metrics.
 //   - [evenkeel.dev/tailstat]: whether two sets of runs differ in their tail, or nobody can tell.
