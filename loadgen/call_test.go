@@ -36,7 +36,7 @@ func TestCall(t *testing.T) {
 func TestCallFails(t *testing.T) {
 	odd := errors.New("odd")
 	var n atomic.Int64
-	r := run(t, Options{Rate: 1000, Requests: 40, Connections: 1, Timeout: time.Millisecond, Call: func(ctx context.Context, _ int) error {
+	r := run(t, Options{Rate: 1000, Requests: 40, Connections: 1, Timeout: time.Millisecond, Drain: patience, Call: func(ctx context.Context, _ int) error {
 		switch n.Add(1) % 4 {
 		case 0:
 			return odd

@@ -127,25 +127,28 @@ func (e *engine) negotiate(ctx context.Context) {
 		return
 	}
 	offered := make([]bool, len(e.hosts))
+	first := make([]net.Conn, len(e.hosts))
 	var wg sync.WaitGroup
-	e.first = make([]net.Conn, len(e.hosts))
 	for i, h := range e.hosts {
 		wg.Go(func() {
 			nc, err := e.connect(ctx, h, http2.NextProtoTLS, "http/1.1")
 			if err == nil {
 				offered[i] = nc.(*tls.Conn).ConnectionState().NegotiatedProtocol == http2.NextProtoTLS
-				e.first[i] = nc
+				first[i] = nc
 			}
 		})
 	}
 	wg.Wait()
 	e.http2 = !slices.Contains(offered, false)
-	for i, nc := range e.first {
-		if nc != nil && offered[i] != e.http2 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for i, nc := range first {
+		if nc != nil && (offered[i] != e.http2 || e.conns == nil) {
 			nc.Close()
-			e.first[i] = nil
+			first[i] = nil
 		}
 	}
+	e.first = first
 }
 
 // connected returns a connection to a host: negotiate's, or a new one.
