@@ -87,7 +87,8 @@ func (o *Options) schedule(p phase) *schedule {
 	}
 	switch {
 	case p.warmup:
-		if s.seed[1] = 1; o.Arrivals == ArrivalsTimes {
+		s.seed[1] = 1 // the measured ones are the same with and without it
+		if o.Arrivals == ArrivalsTimes {
 			s.arrivals = ArrivalsConstant
 		}
 		s.stages = []Stage{{o.warmupRate(), o.warmupRate(), p.duration}}
