@@ -60,7 +60,7 @@ func (q *queue) below(p, limit, rate float64, n int) bool {
 // above it, is a verdict (one side of a sign test at 1/128), else it cannot tell.
 func TestSearchQueue(t *testing.T) {
 	const limit, p = .02, .99
-	for seed, service := range []float64{400, 1000, 2500, 9000, 30000} {
+	for seed, service := range []float64{1000, 5000, 30000} {
 		q := &queue{service, rand.New(rand.NewPCG(uint64(seed), 1))}
 		want := q.capacity(p, limit)
 		if got := q.quantile(p, want); math.Abs(got-limit) > 1e-9 {
@@ -69,7 +69,7 @@ func TestSearchQueue(t *testing.T) {
 		f, err := RateSearch{Start: 100}.Run(t.Context(), func(_ context.Context, rate float64) (Verdict, error) {
 			below := 0
 			for range 7 {
-				if q.below(p, limit, rate, 100_000) {
+				if q.below(p, limit, rate, 50_000) {
 					below++
 				}
 			}
