@@ -262,6 +262,7 @@ func TestHTTP2OptionErrors(t *testing.T) {
 		"Streams":          {Streams: -1},
 		"Streams ":         {Streams: MaxStreams + 1},
 		"Streams  ":        {Streams: 2, Protocol: ProtocolHTTP1},
+		"Streams   ":       {Streams: MaxStreams, Connections: MaxConnections},
 		"Targets[0]":       {Protocol: ProtocolHTTP2, Targets: []Target{{URL: "http://h", Header: http.Header{"keep-alive": {"1"}}}}},
 	} {
 		if o.Targets == nil {

@@ -16,6 +16,7 @@ const (
 	MaxRate        = 1e6  // requests per second
 	MinRate        = 1e-4 // requests per second
 	maxDuration    = 24 * time.Hour
+	maxInFlight    = 1 << 20 // Connections x Streams
 )
 
 // OptionError is what [Run] and [Check] return for options that make no sense.
@@ -48,8 +49,8 @@ type Options struct {
 	Protocol Protocol
 
 	// Streams is how many requests each connection of HTTP/2 has at once, so that Connections x
-	// Streams are under way at most; fewer where the server allows fewer. Over HTTP/1.1 it is 1. Default 1, at most
-	// MaxStreams.
+	// Streams are under way at most (1,048,576 altogether); fewer where the server allows fewer. Over
+	// HTTP/1.1 it is 1. Default 1, at most MaxStreams.
 	Streams int
 
 	// Requests ends the run after that many measured requests. Default: no bound, or 200
@@ -170,6 +171,9 @@ func (o Options) normal() (Options, error) {
 		if o.Rate > 0 {
 			o.Connections = 1000
 		}
+	}
+	if n := o.Connections * o.Streams; n > maxInFlight {
+		return bad("Streams", "%d on each of %d connections are %d requests at a time; at most %d", o.Streams, o.Connections, n, maxInFlight)
 	}
 	if o.Requests == 0 && o.Duration == 0 {
 		o.Requests = 200
