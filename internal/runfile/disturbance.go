@@ -20,6 +20,10 @@ type Disturbance struct {
 	// service may run here and its processes are not known. Interrupts belong to nobody.
 	Other gctrace.Value[float64] `json:"other_percent,omitzero"`
 
+	// CPU time in the window, of the service's processes to 10 ms.
+	EvenkeelCPU gctrace.Value[time.Duration] `json:"evenkeel_cpu_ns,omitzero"`
+	ServiceCPU  gctrace.Value[time.Duration] `json:"service_cpu_ns,omitzero"`
+
 	// Steal is what the hypervisor gave to others while this machine had work to do.
 	Steal gctrace.Value[float64] `json:"steal_percent,omitzero"`
 
@@ -109,7 +113,7 @@ func (u usage) until(end usage) *Disturbance {
 		return gctrace.Of(min(max(seconds/of*100, 0), 100))
 	}
 	d.Steal = percent(end.stolen-u.stolen, all)
-	d.Switches = gctrace.Of(end.switches - u.switches)
+	d.Switches, d.EvenkeelCPU = gctrace.Of(end.switches-u.switches), cpuTime(end.own-u.own)
 	if a, ok := u.pressure.Get(); ok {
 		if b, ok := end.pressure.Get(); ok {
 			d.Pressure = percent(b-a, d.Window.Seconds())
@@ -129,7 +133,11 @@ func (u usage) until(end usage) *Disturbance {
 		d.Other = percent(end.busy-u.busy-(end.own-u.own)-service, all)
 	}
 	if len(end.processes) > 0 {
-		d.Service, d.ServiceSwitches = names(end.processes), gctrace.Of(switches)
+		d.Service, d.ServiceSwitches, d.ServiceCPU = names(end.processes), gctrace.Of(switches), cpuTime(service)
 	}
 	return d
+}
+
+func cpuTime(seconds float64) gctrace.Value[time.Duration] {
+	return gctrace.Of(time.Duration(seconds*1e6) * time.Microsecond)
 }

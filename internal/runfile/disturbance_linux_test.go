@@ -61,6 +61,11 @@ func TestDisturbance(t *testing.T) {
 			t.Errorf("%s: %v, %v; want %v", x.what, got, ok, x.want)
 		}
 	}
+	ownCPU, _ := d.EvenkeelCPU.Get()
+	serviceCPU, _ := d.ServiceCPU.Get()
+	if ownCPU != time.Second || serviceCPU != 5*time.Second {
+		t.Errorf("CPU time %v and %v, want 1 s and 5 s", ownCPU, serviceCPU)
+	}
 	own, _ := d.Switches.Get()
 	service, _ := d.ServiceSwitches.Get()
 	if own != 10 || service != 4 || d.Service != "new, server" {
