@@ -322,7 +322,7 @@ func Change(ratio float64) string {
 	case ratio >= 10:
 		return textfmt.Ratio(ratio)
 	case ratio < 1.001:
-		return "less than +0.1%"
+		return "<0.1%"
 	}
 	percent := 100 * (ratio - 1)
 	if percent < 9.95 {

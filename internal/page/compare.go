@@ -38,6 +38,7 @@ type page struct {
 	Notes    []string
 	Table    pageTable
 	Classes  []pageClasses
+	Changes  *changes // nil: nothing is judged
 	CCDF     chart.Chart
 	Hist     chart.Chart
 	Panels   []panel
@@ -66,6 +67,7 @@ func Compare(w io.Writer, c *compare.Comparison) error {
 		Notes:    c.Notes,
 		Table:    tableOf(c),
 		Classes:  classesOf(c),
+		Changes:  changesOf(c),
 		CCDF:     ccdfChart(d),
 		Hist:     histChart(d),
 		Panels:   panels(c, d),

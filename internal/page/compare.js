@@ -280,7 +280,7 @@
   document.addEventListener("keydown", (event) => { if (event.key === "Escape") leaveAll(); });
 
   const resized = new ResizeObserver((entries) => entries.forEach((e) => drawTicks(e.target.chart)));
-  for (const root of document.querySelectorAll(".chart")) {
+  for (const root of document.querySelectorAll(".chart:not([data-group=''])")) {
     const hit = root.querySelector(".hit");
     const chart = { kind: root.dataset.kind, group: root.dataset.group, hit, ticks: root.querySelector(".xticks"), data: root.querySelector(".data") };
     chart.column = root.closest(".panelbox")?.dataset.v;

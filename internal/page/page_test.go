@@ -212,9 +212,9 @@ func TestHTMLTableIsTheText(t *testing.T) {
 func TestRangeText(t *testing.T) {
 	for _, tt := range []struct{ lo, hi, want string }{
 		{"1 ms", "1 ms", ""},
-		{"1.20 ms", "1.31 ms", "[1.20–1.31 ms]"},
-		{"900 µs", "1.1 ms", "[900 µs–1.1 ms]"},
-		{"3.1%", "3.2%", "[3.1%–3.2%]"},
+		{"1.20 ms", "1.31 ms", "1.20–1.31 ms"},
+		{"900 µs", "1.1 ms", "900 µs–1.1 ms"},
+		{"3.1%", "3.2%", "3.1%–3.2%"},
 	} {
 		if got := rangeText(tt.lo, tt.hi); got != tt.want {
 			t.Errorf("rangeText(%q, %q) = %q, want %q", tt.lo, tt.hi, got, tt.want)

@@ -28,8 +28,6 @@ type pageCell struct {
 
 	Bounds  string // of the ratio
 	Verdict string // faster or slower; "" where nothing can be told
-
-	Compared bool // has room for a ratio
 }
 
 func tableOf(c *compare.Comparison) pageTable {
@@ -38,7 +36,7 @@ func tableOf(c *compare.Comparison) pageTable {
 		r := &c.Rows[i]
 		t.Rows[i] = pageRow{Name: r.Name, Note: r.Note, Floor: r.FloorText()}
 		for k := range r.Cells {
-			t.Rows[i].Cells = append(t.Rows[i].Cells, newPageCell(c, r, k))
+			t.Rows[i].Cells = append(t.Rows[i].Cells, newPageCell(r, k))
 		}
 	}
 	t.HasFloor, t.Footnote = c.HasFloor(), c.Footnotes()
@@ -48,9 +46,9 @@ func tableOf(c *compare.Comparison) pageTable {
 	return t
 }
 
-func newPageCell(c *compare.Comparison, row *compare.Row, column int) pageCell {
+func newPageCell(row *compare.Row, column int) pageCell {
 	cell := row.Cells[column]
-	p := pageCell{Compared: column != c.Base && c.Judged()}
+	var p pageCell
 	if !cell.Known {
 		return p
 	}
@@ -72,5 +70,5 @@ func rangeText(lo, hi string) string {
 	if number, unit, _ := strings.Cut(lo, " "); unit != "" && strings.HasSuffix(hi, " "+unit) {
 		lo = number
 	}
-	return "[" + lo + "–" + hi + "]"
+	return lo + "–" + hi
 }
