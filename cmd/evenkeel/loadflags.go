@@ -18,7 +18,6 @@ import (
 
 // loadFlags are the flags that load and run share; hey's names where hey has them.
 type loadFlags struct {
-	lots        bool // the seed draws an order, too
 	requests    int
 	connections int
 	duration    period
@@ -37,6 +36,7 @@ type loadFlags struct {
 	noKeepAlive bool
 	insecure    bool
 	shape       shapeFlags
+	drawn       bool // the order of something that is loaded is drawn by the seed
 
 	mix mixFlags
 
@@ -121,8 +121,8 @@ func (l *loadFlags) options(urls []string) (loadgen.Options, error) {
 	case l.shape.seed == 0:
 	case l.mix.template:
 		l.mix.seed = &l.shape.seed
-	case o.Arrivals != loadgen.ArrivalsPoisson && !l.lots:
-		return o, errors.New("-seed is for -arrivals poisson and -template; without them there is nothing random")
+	case o.Arrivals != loadgen.ArrivalsPoisson && !l.drawn:
+		return o, errors.New("-seed is for -arrivals poisson and -template, and for run's variants; without them there is nothing random")
 	}
 	err = l.mix.targets(&o, urls, loadgen.Target{Method: l.method, Header: h, Body: body})
 	if o.Arrivals == loadgen.ArrivalsPoisson && l.mix.seed != nil {

@@ -1,12 +1,9 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -37,7 +34,7 @@ func TestMergeFiles(t *testing.T) {
 	all := filepath.Join(dir, "all.json")
 	files := []string{shareFile(t, dir, 0, 2, nil), shareFile(t, dir, 1, 2, nil)}
 	call("merge", "-o", all, files[0], files[1]).check(t, exitOK, []string{"100 requests/s (open loop)", "requests 200", "p50 1.00 ms", "p90 2.00 ms", "added up from 2 generators"}, []string{"wrote " + all})
-	call("compare", all, files[0]).check(t, exitOK, []string{"requests 200 100", "one run of each says nothing"}, nil)
+	call("compare", all, files[0]).check(t, exitOK, []string{"requests 200 100"}, nil)
 	call("merge", "-o", "-", files[0], files[1]).check(t, exitOK, []string{`"index": 1`, `"answered": 200`}, nil)
 	page := filepath.Join(dir, "page.html")
 	call("compare", "-html", page, all).check(t, exitOK, nil, []string{"wrote " + page})
@@ -106,58 +103,6 @@ func TestShareFlags(t *testing.T) {
 		if r.code != exitUsage || !strings.Contains(strings.ReplaceAll(start, "1970-01-01T01:00:00+01:00", "1970-01-01T00:00:00Z"), want) {
 			t.Errorf("%s: exit code %d, %q, want %q", args, r.code, start, want)
 		}
-	}
-}
-
-// TestShareOfArrivals holds that the shares of each kind of arrivals are the whole.
-func TestShareOfArrivals(t *testing.T) {
-	const n = 3
-	var times []time.Duration
-	rate, stage, seeds := 0., 0., map[uint64]bool{}
-	for i := range n {
-		s := shareFlags{share: &runfile.Share{Index: i, Of: n}}
-		o := loadgen.Options{Times: []time.Duration{0, 1, 2, 3, 4, 5, 6}}
-		if err := s.arrivals(&o); err != nil {
-			t.Fatal(err)
-		}
-		times = append(times, o.Times...)
-		given := []loadgen.Stage{{From: 30, To: 60, Duration: time.Second}}
-		o = loadgen.Options{Arrivals: loadgen.ArrivalsPoisson, Seed: 7, Stages: given}
-		if err := s.arrivals(&o); err != nil {
-			t.Fatal(err)
-		}
-		rate, stage = rate+o.Stages[0].From, stage+o.Stages[0].To
-		seeds[o.Seed] = true
-		if given[0].From != 30 {
-			t.Error("the stages that were given have changed")
-		}
-		for _, o := range []loadgen.Options{{Stages: given}, {Times: times[:2]}} {
-			if err := s.arrivals(&o); err == nil {
-				t.Errorf("%+v: no error", o)
-			}
-		}
-	}
-	slices.Sort(times)
-	if len(times) != 7 || times[0] != 0 || times[6] != 6 || rate != 30 || stage != 60 || len(seeds) != n {
-		t.Errorf("times %v, stages from %v to %v, seeds %v", times, rate, stage, seeds)
-	}
-}
-
-// TestShareWaits ends when it is interrupted.
-func TestShareWaits(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	s := shareFlags{share: &runfile.Share{Index: 1, Of: 2}, start: time.Now().Add(time.Hour)}
-	var said strings.Builder
-	if err := s.wait(ctx, &progress{w: &said}, 10); !errors.Is(err, errInterrupted) || !strings.HasPrefix(said.String(), "waiting for the start at ") {
-		t.Errorf("%v, %q", err, said.String())
-	}
-	s.start = time.Now()
-	if err := s.wait(t.Context(), &progress{w: &said}, 10); err != nil { // one interval of 20 requests/s later
-		t.Error(err)
-	}
-	if late := time.Since(s.start); late < time.Second/20 {
-		t.Errorf("share 1/2 of 20 requests/s began after %v", late)
 	}
 }
 

@@ -45,7 +45,6 @@ All figures cover the window from the first measured request to the last answer.
 func runRun(ctx context.Context, a *app, args []string) error {
 	f := &runFlags{readyTimeout: period(30 * time.Second), stopTimeout: period(10 * time.Second)}
 	fs := a.newFlags("run", runHelp)
-	f.load.lots = true
 	f.load.register(fs)
 	fs.Var(&f.urls, "url", "`URL` to load; may be repeated: they are then requested one after the other, round and round")
 	fs.StringVar(&f.ready, "ready", "", "`URL` that answers when the server is ready (default: the first -url)")
@@ -92,6 +91,7 @@ func runRun(ctx context.Context, a *app, args []string) error {
 // prepare works out what the flags leave open.
 func (r *runner) prepare() error {
 	f := r.flags
+	f.load.drawn = len(f.variants) > 1 || f.aa
 	var err error
 	if r.load, err = f.load.options(f.urls); err != nil {
 		return err
