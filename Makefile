@@ -66,9 +66,10 @@ lint:
 golden:
 	gctrace/testdata/gen.sh
 	reqtrace/testdata/gen.sh
+	internal/exchange/testdata/gen.sh
 	cd examples && go generate ./...
 	cd bench && go generate ./fastc/...
-	go test ./gctrace ./reqtrace ./reqtrace/verdict ./internal/compare ./internal/page ./cmd/fastcgen ./cmd/fastcgen/internal/reach -update
+	go test ./gctrace ./reqtrace ./reqtrace/verdict ./internal/compare ./internal/page ./internal/exchange ./cmd/fastcgen ./cmd/fastcgen/internal/reach -update
 	go test -trimpath ./cmd/evenkeel -update
 	cd tools && go run ./api -write
 	cd tools && go run ./release licences >../docs/reference/licences.md
@@ -98,6 +99,7 @@ bench-gc: build
 
 bench-load: build
 	cd bench && $(GO_BUILD) -o ../bin/ tool ./load/server
+	cd examples && $(GO_BUILD) -o ../bin/ ./loadgrpc
 	cd bench && go run ./load
 
 bench-gate: build

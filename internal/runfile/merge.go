@@ -134,7 +134,7 @@ func (m *merger) merge() (*Run, error) {
 		}
 		return nil, err
 	}
-	sum := &Run{Label: m.runs[0].Label, Repeat: m.runs[0].Repeat, Load: load, Mix: mix, Import: m.runs[0].Import}
+	sum := &Run{Label: m.runs[0].Label, Repeat: m.runs[0].Repeat, Round: m.runs[0].Round, Load: load, Mix: mix, Import: m.runs[0].Import}
 	for i, r := range m.runs {
 		sum.Parts = append(sum.Parts, parts(r, m.names[i], m.machines[i])...)
 	}

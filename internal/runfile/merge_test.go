@@ -179,7 +179,7 @@ func TestMergeKeepsWhatIsOfTheMachine(t *testing.T) {
 // TestMergeKnowsEachField fails when a part is added to Run and Merge does not know it: say there what becomes of it, and its
 // name here.
 func TestMergeKnowsEachField(t *testing.T) {
-	want := "Label Repeat Command Env Load GC Alloc Server Disturbance Mix PProf GCTrace Notes Share Parts Import"
+	want := "Label Repeat Round Command Env Load GC Alloc Server Disturbance Mix PProf GCTrace Notes Share Parts Import"
 	var got []string
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[Run]()) {
 		got = append(got, f.Name)
