@@ -91,6 +91,8 @@ func TestCompareRejects(t *testing.T) {
 		"negative":      {`{"version": -1, "runs": [{}]}`, "it has no version"},
 		"no runs":       {`{"version": 1}`, "no runs"},
 		"no load":       {`{"version": 1, "runs": [{"label": "x"}]}`, `runs[0] ("x") has no load`},
+		"no floor":      {`{"version": 1, "runs": [{"load": {}}], "floor": {"second": [{"label": "x"}]}}`, `floor.second[0] ("x") has no load`},
+		"many looks":    {`{"version": 1, "runs": [{"load": {}}], "plan": {"looks": 201}}`, "201 looks are not from 0 to 200"},
 		"cut off":       {string(text[:len(text)/2]), "cut off, or empty"},
 		"two in one":    {string(text) + string(text), "a file of its own"},
 		"bad histogram": {`{"version": 1, "runs": [{"load": {"latency": "AAAA"}}]}`, "HdrHistogram"},
@@ -194,6 +196,7 @@ func FuzzRunFile(f *testing.F) {
 	f.Add([]byte(`{"version":1,"runs":[{"load":{"statuses":{"-1":-1},"failures":[{}],"targets":[""]}},{"label":"\u001b[31m","load":{}}]}`))
 	f.Add([]byte(`{"version":1,"runs":[null]}`))
 	f.Add([]byte(`{"version":1,"runs":[{"load":{"latency":"HISTFAAAACB4nJNpmSzMwMDAzAABzFCaEUzOYMjzAAAVTgHZ"}}]}`))
+	f.Add([]byte(`{"version":1,"plan":{"variants":["b"],"looks":3,"figures":["p99","x"]},"floor":{"first":[{"load":{}}],"second":[]},"runs":[{"label":"a","round":1,"load":{"answered":5}},{"label":"b","round":1,"load":{"answered":-5}}]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		file, err := runfile.Read(bytes.NewReader(text))
 		if err != nil {
@@ -205,6 +208,15 @@ func FuzzRunFile(f *testing.F) {
 		}
 		if err := page.Compare(io.Discard, c); err != nil {
 			t.Fatal(err)
+		}
+		alone := compare.Files([]*runfile.File{file}, []string{"a"}) // as its plan says
+		alone.Check(compare.Limit{Figure: "p99", Ratio: 1.2})
+		for _, write := range []func(io.Writer) error{
+			func(w io.Writer) error { return page.Compare(w, alone) }, alone.JSON, func(w io.Writer) error { return alone.Markdown(w, nil) },
+		} {
+			if err := write(io.Discard); err != nil {
+				t.Fatal(err)
+			}
 		}
 		for i := range file.Runs {
 			if err := compare.WriteLoad(io.Discard, &file.Runs[i], textfmt.Style{}); err != nil {

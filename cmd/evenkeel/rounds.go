@@ -184,7 +184,7 @@ func (r *runner) round(ctx context.Context, number int) error {
 // fixLooks says after how many rounds -until gives up, before a look can tell anything.
 func (r *runner) fixLooks(round time.Duration) {
 	budget := time.Duration(r.flags.until.budget)
-	looks := min(max(int(budget/max(round, 1)), timedRounds), tailstat.MaxRounds)
+	looks := min(max(int(budget/max(round, 1)), timedRounds), min(tailstat.MaxRounds, runfile.MaxLooks))
 	r.file.Plan.Looks = looks
 	if n := r.compared().Fewest(); n > looks {
 		fmt.Fprintf(r.app.stderr, "a round takes %s, so -budget %s has room for %d; fewer than %d tell nothing: that takes -budget %s at least\n",

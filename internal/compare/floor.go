@@ -46,7 +46,7 @@ func (c *Comparison) measureFloor(figures []Figure) {
 	}
 	r, err := tailstat.Compare(first, second, tailstat.Options{Figures: known, Confidence: max(1-(1-level)*float64(len(known)), .5)})
 	if err != nil {
-		c.Notes = append(c.Notes, "floor: "+err.Error())
+		c.note("floor: " + err.Error())
 		return
 	}
 	var differ []string
@@ -60,8 +60,8 @@ func (c *Comparison) measureFloor(figures []Figure) {
 			differ = append(differ, fmt.Sprintf("%s %s %s", x.Figure, Ratio(x), Bounds(x)))
 		}
 	}
-	if note := "one variant measured against itself differs on this machine: " + strings.Join(differ, ", "); len(differ) > 0 && !slices.Contains(c.Notes, note) {
-		c.Notes = append(c.Notes, note)
+	if len(differ) > 0 {
+		c.note("one variant measured against itself differs on this machine: " + strings.Join(differ, ", "))
 	}
 }
 

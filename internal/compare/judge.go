@@ -106,7 +106,7 @@ func (c *Comparison) judge() {
 			Figures: p.figures, Confidence: 1 - (1-confidence)*share, Rounds: c.looks(),
 		})
 		if err != nil { // what it refuses was left out
-			c.Notes = append(c.Notes, c.Columns[k].Label+": "+err.Error())
+			c.note(c.Columns[k].Label + ": " + err.Error())
 			continue
 		}
 		c.against[k] = r
@@ -134,6 +134,13 @@ func (c *Comparison) Row(name string) *Row {
 		return nil
 	}
 	return &c.Rows[i]
+}
+
+// note adds a note that is not there yet: what is judged anew finds the same again.
+func (c *Comparison) note(text string) {
+	if !slices.Contains(c.Notes, text) {
+		c.Notes = append(c.Notes, text)
+	}
 }
 
 func haveAll(figure string, runs []tailstat.Run) bool {

@@ -16,6 +16,9 @@ import (
 // It rises when a field changes its meaning; new fields do not raise it.
 const Version = 1
 
+// MaxLooks is how often the runs of a plan may be judged.
+const MaxLooks = 200
+
 // maxFileBytes bounds what ReadFile takes.
 const maxFileBytes = 1 << 30
 
@@ -189,6 +192,8 @@ func Read(r io.Reader) (*File, error) {
 		return nil, fmt.Errorf("version %d is newer than this evenkeel reads (%d): update evenkeel", f.Version, Version)
 	case len(f.Runs) == 0:
 		return nil, errors.New("no runs in it")
+	case f.Plan != nil && (f.Plan.Looks < 0 || f.Plan.Looks > MaxLooks):
+		return nil, fmt.Errorf("plan: %d looks are not from 0 to %d", f.Plan.Looks, MaxLooks)
 	}
 	sets := map[string][]Run{"runs": f.Runs}
 	if f.Floor != nil {
