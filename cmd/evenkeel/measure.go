@@ -26,8 +26,7 @@ type measurement struct {
 	pass     *passer
 	server   *proc.Process
 
-	peakRSS              int64         // of the server, before it is stopped
-	cpuBefore, windowCPU time.Duration // of the server
+	peakRSS int64 // of the server, before it is stopped
 }
 
 const (
@@ -112,15 +111,11 @@ func (m *measurement) loadServer(ctx context.Context) error {
 		}
 	}()
 	o := m.runner.load
-	o.OnMeasure = func() {
-		m.begin(loadCtx)
-		m.cpuBefore = m.server.CPUSoFar()
-	}
+	o.OnMeasure = func() { m.begin(loadCtx) }
 	res, err := m.progress.load(loadCtx, o)
 	if err != nil {
 		return err
 	}
-	m.windowCPU = m.server.CPUSoFar() - m.cpuBefore
 	m.loaded()
 	if m.died(ctx, res) {
 		return fmt.Errorf("%w under load after %s answers: %s", errEnded, textfmt.Count(float64(res.Answered)), m.server.Exit())
@@ -202,7 +197,7 @@ func (m *measurement) withLastWords(err error) error {
 
 // assemble puts the parts together when the server has ended.
 func (m *measurement) assemble(stopErr error) {
-	m.run.Server = &runfile.Server{PeakRSSBytes: m.peakRSS, CPU: m.server.CPU(), WindowCPU: max(m.windowCPU, 0), Exit: m.server.Exit()}
+	m.run.Server = &runfile.Server{PeakRSSBytes: m.peakRSS, CPU: m.server.CPU(), Exit: m.server.Exit()}
 	if stopErr != nil {
 		m.note("the server did not stop gently: %v", stopErr)
 	}

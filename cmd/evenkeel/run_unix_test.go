@@ -7,10 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"evenkeel.dev/internal/runfile"
 )
@@ -108,9 +106,6 @@ func TestRunVariants(t *testing.T) {
 		}
 		if run.Round != i/2+1 || run.Repeat != run.Round || run.Label != f.Plan.Order[i/2][i%2] {
 			t.Errorf("run %d is of %s in round %d; drawn were %v", i, run.Label, run.Round, f.Plan.Order)
-		}
-		if run.Server.WindowCPU <= 0 && runtime.GOOS == "linux" && run.Server.CPU > time.Second {
-			t.Errorf("%s: no processor time in the window, of %v", run.Label, run.Server.CPU)
 		}
 	}
 	if len(f.Runs) != 4 || f.Plan.Seed == 0 {

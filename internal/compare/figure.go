@@ -56,10 +56,11 @@ var Figures = []Figure{
 		return float64(v), ok
 	}},
 	{"CPU/request", "processor time of the service's processes in the window / requests", seconds, func(r *runfile.Run) (float64, bool) {
-		if r.Server == nil || r.Server.WindowCPU <= 0 || r.Load.Answered <= 0 {
+		if r.Disturbance == nil || r.Load.Answered <= 0 {
 			return 0, false
 		}
-		return r.Server.WindowCPU.Seconds() / float64(r.Load.Answered), true
+		cpu, ok := r.Disturbance.ServiceCPU.Get()
+		return cpu.Seconds() / float64(r.Load.Answered), ok && cpu > 0
 	}},
 	{"peak memory", "largest resident set of its processes, from their start to the end of the load", textfmt.Bytes, func(r *runfile.Run) (float64, bool) {
 		return serverBytes(r)

@@ -32,9 +32,10 @@ func known(t *testing.T) *runfile.Run {
 			Failures: []loadgen.Failure{{Class: loadgen.ClassReset, Count: 2, Example: "connection reset"}},
 			Latency:  histogramOf(t, ns...),
 		},
-		GC:     &runfile.GC{Summary: gctrace.Summarize(slices.Values(cycles), w)},
-		Alloc:  &runfile.Alloc{Bytes: 1000 << 10, Source: runfile.AllocFromMemStats},
-		Server: &runfile.Server{PeakRSSBytes: 64 << 20, CPU: time.Second, WindowCPU: 800 * time.Millisecond, Exit: "signal: terminated"},
+		GC:          &runfile.GC{Summary: gctrace.Summarize(slices.Values(cycles), w)},
+		Alloc:       &runfile.Alloc{Bytes: 1000 << 10, Source: runfile.AllocFromMemStats},
+		Server:      &runfile.Server{PeakRSSBytes: 64 << 20, CPU: time.Second, Exit: "signal: terminated"},
+		Disturbance: &runfile.Disturbance{ServiceCPU: gctrace.Of(800 * time.Millisecond)},
 	}
 }
 

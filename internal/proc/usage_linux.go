@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // PeakRSS returns the sum of the largest resident sets so far of the processes in the group, in
@@ -28,27 +27,6 @@ func (p *Process) Processes() (pids []int) {
 	}
 	return pids
 }
-
-// CPUSoFar returns the user and system time of the processes in the group, and of those children of theirs that have
-// ended (proc(5): stat), to a hundredth of a second. Call it while they run.
-func (p *Process) CPUSoFar() (sum time.Duration) {
-	for dir := range p.members() {
-		stat, err := os.ReadFile(filepath.Join(dir, "stat"))
-		if err != nil {
-			continue // it has just ended
-		}
-		f := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
-		for _, field := range f[min(11, len(f)):min(15, len(f))] { // utime, stime, cutime, cstime
-			if n, err := strconv.ParseInt(field, 10, 64); err == nil {
-				sum += time.Duration(n) * (time.Second / userHertz)
-			}
-		}
-	}
-	return sum
-}
-
-// userHertz is the unit of proc(5)'s times: a constant of the kernel's interface.
-const userHertz = 100
 
 func peak(dir string) int64 {
 	status, err := os.ReadFile(filepath.Join(dir, "status"))

@@ -2,8 +2,6 @@
 
 package proc
 
-import "time"
-
 // PeakRSS returns 0: not known here. getrusage(2) would tell the largest of the parent's own at
 // the time of the fork.
 func (p *Process) PeakRSS() int64 { return 0 }
@@ -13,6 +11,3 @@ func (p *Process) Processes() []int { return nil }
 
 // PeakRSSOf returns 0: not known here.
 func PeakRSSOf([]int) int64 { return 0 }
-
-// CPUSoFar returns 0: not known here.
-func (p *Process) CPUSoFar() time.Duration { return 0 }

@@ -146,9 +146,8 @@ type Site struct {
 // Server is what the operating system says of the service's process.
 type Server struct {
 	PeakRSSBytes int64         `json:"peak_rss_bytes,omitempty"`
-	CPU          time.Duration `json:"cpu_ns,omitempty"`        // user and system; of a service that evenkeel started
-	WindowCPU    time.Duration `json:"window_cpu_ns,omitempty"` // of its processes, in the measured window
-	Exit         string        `json:"exit,omitempty"`          // how that ended
+	CPU          time.Duration `json:"cpu_ns,omitempty"` // user and system; of a service that evenkeel started
+	Exit         string        `json:"exit,omitempty"`   // how that ended
 }
 
 // Write writes f as indented JSON.
