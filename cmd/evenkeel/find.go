@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
 	"time"
 
 	"evenkeel.dev/internal/runfile"
 	"evenkeel.dev/internal/textfmt"
 	"evenkeel.dev/loadgen"
+	"evenkeel.dev/tailstat"
 )
 
 // goal is the condition of -find: a quantile of the latency below a limit.
@@ -26,27 +26,24 @@ const goalForm = "write it as pQUANTILE < DURATION, such as 'p99 < 20ms' or 'p99
 func (g *goal) String() string { return g.text }
 
 func (g *goal) Set(text string) error {
-	what, limit, ok := strings.Cut(text, "<")
-	number, p := strings.CutPrefix(strings.TrimSpace(what), "p")
-	percent, err := strconv.ParseFloat(number, 64)
-	if !ok || !p || err != nil || !(percent > 0 && percent < 100) { // NaN too
+	l, err := parseLoadLimit(text)
+	q, ok := l.quantile()
+	if err != nil || !ok || !l.less || l.class != "" || l.bound <= 0 {
 		return errors.New(goalForm)
 	}
-	d, err := time.ParseDuration(strings.TrimSpace(limit))
-	if err != nil || d <= 0 {
-		return errors.New(goalForm)
-	}
-	*g = goal{text: fmt.Sprintf("p%s < %s", number, textfmt.Duration(d)), quantile: percent / 100, limit: d}
+	d := time.Duration(math.Round(l.bound * 1e9))
+	*g = goal{text: fmt.Sprintf("%s < %s", l.figure, textfmt.Duration(d)), quantile: q, limit: d}
 	return nil
 }
 
 const (
-	// findStretches is how many stretches a step's time is cut into: each is one observation. Where the limit
-	// were the median of such observations, all of them would be on one side of it once in 32 times.
+	// findStretches is how many stretches a step's time is cut into: each is one observation. It is the fewest that tell.
 	findStretches = 5
-	findStep      = 10 * time.Second // a step without -z
-	findProbe     = 2 * time.Second  // the closed loop that guesses where to begin, without -rate
-	findWarmup    = time.Second      // before each step, without -warmup
+	// findLevel is that of the interval of a step's quantile: on either side of it the true one lies once in 20 times.
+	findLevel  = .9
+	findStep   = 10 * time.Second // a step without -z
+	findProbe  = 2 * time.Second  // the closed loop that guesses where to begin, without -rate
+	findWarmup = time.Second      // before each step, without -warmup
 )
 
 // step is one rate of a search, measured.
@@ -59,8 +56,9 @@ type step struct {
 // judge says whether a goal holds in a step. It is the one place that decides.
 type judge func(g goal, s *step) (verdict loadgen.Verdict, why string)
 
-// judgeByStretches holds a goal for met where it is met in every stretch, and for missed where it is missed in
-// every one, or where so many requests failed that no quantile of the others could say anything.
+// judgeByStretches holds a goal for met where the whole interval of its quantile, by tailstat from those of the
+// stretches, is below the limit, and for missed where all of it is above, or where so many requests failed that no
+// quantile of the others could say anything.
 func judgeByStretches(g goal, s *step) (loadgen.Verdict, string) {
 	bad := s.load.Failed
 	for status, n := range s.load.Statuses {
@@ -71,26 +69,27 @@ func judgeByStretches(g goal, s *step) (loadgen.Verdict, string) {
 	if share := float64(bad) / float64(max(s.load.Requests(), 1)); share > 1-g.quantile {
 		return loadgen.VerdictFails, fmt.Sprintf("%.1f%% failed", 100*share)
 	}
-	met, seen := 0, 0
+	var over []float64 // logarithms of the quantile over the limit
 	for i := range s.stretches {
-		if s.stretches[i].Count() == 0 {
-			continue
-		}
-		seen++
-		if s.stretches[i].Quantile(g.quantile) < g.limit {
-			met++
+		if s.stretches[i].Count() > 0 {
+			q := max(s.stretches[i].Quantile(g.quantile), 1)
+			over = append(over, math.Log(float64(q)/float64(g.limit)))
 		}
 	}
-	if seen < findStretches || s.load.Requests() < enough(g.quantile) {
+	if len(over) < findStretches || s.load.Requests() < enough(g.quantile) {
 		return loadgen.VerdictUnknown, fmt.Sprintf("%s requests are too few for it: more -z", textfmt.Count(float64(s.load.Requests())))
 	}
-	switch met {
-	case findStretches:
+	e, err := tailstat.SignedRank(over, findLevel)
+	switch {
+	case err != nil:
+		return loadgen.VerdictUnknown, err.Error()
+	case e.High < 0:
 		return loadgen.VerdictHolds, ""
-	case 0:
+	case e.Low >= 0:
 		return loadgen.VerdictFails, ""
 	}
-	return loadgen.VerdictUnknown, fmt.Sprintf("in %d of %d stretches", met, findStretches)
+	at := func(log float64) string { return textfmt.Duration(time.Duration(math.Exp(log) * float64(g.limit))) }
+	return loadgen.VerdictUnknown, fmt.Sprintf("%s to %s", at(e.Low), at(e.High))
 }
 
 // enough is how many requests a step needs for each of its stretches to have one beyond the quantile.
