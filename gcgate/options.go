@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"reflect"
 	"time"
 )
 
@@ -196,7 +197,7 @@ func (o *Options) check() error {
 		}
 	}
 	for i, s := range o.Signals {
-		if s == nil {
+		if v := reflect.ValueOf(s); s == nil || v.Kind() == reflect.Pointer && v.IsNil() {
 			return refuseOption("Signals", "signal %d is nil: leave it out", i)
 		}
 	}
