@@ -21,28 +21,28 @@ const MaxRounds = 200
 // within 6% at 0.01.
 const draws = 100_000
 
-var perLooks sync.Map // of lookKey: float64
-
-type lookKey struct {
-	alpha  float64
-	rounds int
-}
-
 // perLook returns the level of each of up to as many tests as there are rounds, after each of which there is one, so
 // that one of them rejects by chance with the probability alpha at most.
 func perLook(alpha float64, rounds int) float64 {
-	key := lookKey{alpha, rounds}
-	if p, ok := perLooks.Load(key); ok {
-		return p.(float64)
+	return smallest(rounds)[int(alpha*draws)] / (1 + 1e-9) // below what alpha of the sequences reach
+}
+
+var smallests sync.Map // by rounds: []float64
+
+// smallest returns the smallest p-value of the looks of each sequence of so many rounds, in increasing order. It takes
+// tenths of a second the first time, and the memory of draws from then on.
+func smallest(rounds int) []float64 {
+	if s, ok := smallests.Load(rounds); ok {
+		return s.([]float64)
 	}
 	of := make([]distribution, rounds+1)
 	for n := 1; n <= rounds; n++ {
 		of[n] = null(n, n, true)
 	}
 	rng := rand.New(rand.NewPCG(1970, uint64(rounds)))
-	least := make([]float64, draws) // p-value of the looks of each sequence
-	for i := range least {
-		least[i] = 1
+	all := make([]float64, draws)
+	for i := range all {
+		all[i] = 1
 		var s signs
 		w := 0 // the sum of the ranks of positive differences
 		for n := 1; n <= rounds; n++ {
@@ -53,13 +53,12 @@ func perLook(alpha float64, rounds int) float64 {
 			if positive {
 				w += rank + 1
 			}
-			least[i] = min(least[i], of[n].twoSided(min(w, n*(n+1)/2-w)))
+			all[i] = min(all[i], of[n].twoSided(min(w, n*(n+1)/2-w)))
 		}
 	}
-	slices.Sort(least)
-	p := least[int(alpha*draws)] / (1 + 1e-9) // below what alpha of the sequences reach
-	perLooks.Store(key, p)
-	return p
+	slices.Sort(all)
+	smallests.Store(rounds, all)
+	return all
 }
 
 // signs are the signs of differences by the rank of their sizes: the bit of a rank is set where it is positive.
