@@ -2,17 +2,12 @@ package compare
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
-	"evenkeel.dev/internal/runfile"
 	"evenkeel.dev/internal/textfmt"
 	"evenkeel.dev/tailstat"
 )
-
-// confidence is the probability with which all intervals of a comparison hold together.
-const confidence = .95
 
 // shownNeed is the change of which a footnote says how many runs would show it.
 const shownNeed = 1.1
@@ -127,106 +122,11 @@ func (c *Comparison) looks() int {
 	return c.plans[0].Looks
 }
 
-// Row returns the row of that name, nil if there is none.
-func (c *Comparison) Row(name string) *Row {
-	i := slices.IndexFunc(c.Rows, func(r Row) bool { return r.Name == name })
-	if i < 0 {
-		return nil
-	}
-	return &c.Rows[i]
-}
-
-// note adds a note that is not there yet: what is judged anew finds the same again.
-func (c *Comparison) note(text string) {
-	if !slices.Contains(c.Notes, text) {
-		c.Notes = append(c.Notes, text)
-	}
-}
-
-func haveAll(figure string, runs []tailstat.Run) bool {
-	return !slices.ContainsFunc(runs, func(r tailstat.Run) bool { return r.Values[figure] == 0 })
-}
-
-// sides returns the runs of two columns as they are compared. Runs of one file whose order was drawn by lot are in
-// rounds; then a round that lacks one of the two is left out.
-func sides(base, head []tailstat.Run, sameFile bool) (b, h []tailstat.Run) {
-	b, h = slices.Clone(base), slices.Clone(head)
-	none := func(r tailstat.Run) bool { return r.Round == 0 }
-	if !sameFile || slices.ContainsFunc(b, none) || slices.ContainsFunc(h, none) {
-		for _, set := range [][]tailstat.Run{b, h} {
-			for i := range set {
-				set[i].Round = 0
-			}
-		}
-		return b, h
-	}
-	alone := func(other []tailstat.Run) func(tailstat.Run) bool {
-		return func(r tailstat.Run) bool {
-			return !slices.ContainsFunc(other, func(o tailstat.Run) bool { return o.Round == r.Round })
-		}
-	}
-	return slices.DeleteFunc(b, alone(head)), slices.DeleteFunc(h, alone(base))
-}
-
-// statRuns returns runs with the figures that they have, without those that were cut short.
-func statRuns(runs []*runfile.Run, figures []Figure) (list []tailstat.Run) {
-	for _, r := range runs {
-		if r.Load.Interrupted {
-			continue
-		}
-		s := tailstat.Run{Round: r.Round, Values: map[string]float64{}}
-		for i := range figures {
-			if x, ok := figures[i].Of(r); ok && x > 0 && !math.IsInf(x, 0) && enough(&figures[i], r) {
-				s.Values[figures[i].Name] = x
-			}
-		}
-		list = append(list, s)
-	}
-	return list
-}
-
-// quantiles need requests beyond them, or they say nothing of a run.
-var quantiles = map[string]float64{"p50": .5, "p90": .9, "p99": .99, "p99.9": .999}
-
-func enough(f *Figure, r *runfile.Run) bool {
-	q, is := quantiles[f.Name]
-	if !is {
-		return true
-	}
-	_, err := tailstat.Quantile(q).Of(&tailstat.Run{Latency: &r.Load.Latency})
-	return err == nil
-}
-
 // Result returns how a column's figure compares with the base's; nil where it is not judged.
 func (r *Row) Result(column int) *tailstat.Result { return r.results[column] }
 
 // Judged reports whether any figure has a verdict, "cannot tell" being one.
 func (c *Comparison) Judged() bool { return c.verdicts > 0 }
-
-// Ratio returns a result's ratio as people read it: "~" where 1 lies within its interval.
-func Ratio(r *tailstat.Result) string {
-	switch {
-	case r == nil:
-		return ""
-	case r.Verdict == tailstat.VerdictCannotTell:
-		return "~"
-	case math.Abs(r.Ratio-1) < .005: // a certain change is not written as none
-		return fmt.Sprintf("%.4fx", r.Ratio)
-	}
-	return textfmt.Ratio(r.Ratio)
-}
-
-// Bounds returns a result's interval as people read it, "" where there is none.
-func Bounds(r *tailstat.Result) string {
-	if r == nil || r.Within.Low <= 0 || math.IsInf(r.Within.High, 0) {
-		return ""
-	}
-	low, high := textfmt.Ratio(r.Within.Low), textfmt.Ratio(r.Within.High)
-	if r.Verdict != tailstat.VerdictCannotTell && (low == "1.00x" || high == "1.00x") {
-		low, high = fmt.Sprintf("%.4f", r.Within.Low), fmt.Sprintf("%.4f", r.Within.High)
-	}
-	return "[" + strings.TrimSuffix(low, "x") + "–" + strings.TrimSuffix(high, "x") + "]"
-}
 
 // Lead returns the row that stands for all: p99 if it is judged, else the first that is.
 func (c *Comparison) Lead() *Row {
@@ -321,21 +221,6 @@ func (c *Comparison) canTell(column int, r *tailstat.Result) string {
 		return t + fmt.Sprintf("; %s takes %d", Change(shownNeed), n)
 	}
 	return t + fmt.Sprintf("; %s takes more than %s", Change(shownNeed), textfmt.Count(tailstat.MaxNeeded))
-}
-
-// Change writes a ratio of 1 or more as the change that it is: +35%.
-func Change(ratio float64) string {
-	switch {
-	case ratio >= 10:
-		return textfmt.Ratio(ratio)
-	case ratio < 1.001:
-		return "<0.1%"
-	}
-	percent := 100 * (ratio - 1)
-	if percent < 9.95 {
-		return fmt.Sprintf("%+.2g%%", percent)
-	}
-	return fmt.Sprintf("%+.0f%%", percent)
 }
 
 // fewest returns the number of rounds below which so many verdicts cannot be told, 0 where that is not known.
