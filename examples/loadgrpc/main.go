@@ -19,8 +19,10 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	health "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
 
 	"evenkeel.dev/loadgen"
 )
@@ -97,6 +99,9 @@ func load(ctx context.Context, target, service string, conns int, o loadgen.Opti
 	}
 	o.Call = func(ctx context.Context, worker int) error {
 		_, err := clients[worker%len(clients)].Check(ctx, &health.HealthCheckRequest{Service: service})
+		if status.Code(err) == codes.DeadlineExceeded { // the server's clock may say so before this one's does
+			err = fmt.Errorf("%w: %w", context.DeadlineExceeded, err)
+		}
 		return err
 	}
 	return loadgen.Run(ctx, o)
