@@ -39,7 +39,7 @@ func readVegeta(r io.Reader, o Options) ([]runfile.Run, error) {
 	head, _ := in.Peek(sniffBytes)
 	var next func() (vegetaResult, error)
 	switch {
-	case len(head) > 0 && strings.TrimLeft(string(head), " \r\n\t")[:1] == "{":
+	case strings.HasPrefix(strings.TrimLeft(string(head), " \r\n\t"), "{"):
 		d := json.NewDecoder(in)
 		next = func() (v vegetaResult, err error) { return v, d.Decode(&v) }
 	case slices.Contains(head, 0):
