@@ -63,7 +63,9 @@ func readVegeta(r io.Reader, o Options) ([]runfile.Run, error) {
 			return nil, fmt.Errorf("result %d: %w", n, err)
 		}
 	}
-	v.end()
+	if err := v.end(); err != nil {
+		return nil, err
+	}
 	return []runfile.Run{v.run}, nil
 }
 
@@ -158,13 +160,17 @@ func (v *vegeta) add(r vegetaResult) error {
 	return nil
 }
 
-func (v *vegeta) end() {
+func (v *vegeta) end() error {
 	l := v.run.Load
+	if d := v.last.Sub(l.Started); d.Seconds() > year {
+		return fmt.Errorf("from the first request to the last answer it is %v: results of different attacks, or the file was changed; give those of one", d)
+	}
 	slices.SortFunc(l.Targets, strings.Compare) // results come in the order of the answers
 	l.Duration = v.last.Sub(l.Started)
 	v.run.Notes = append(v.run.Notes,
 		"vegeta's latency counts from the sending: what a request waited for a free worker is not in it; failures but timeouts are not in it either, as evenkeel counts them",
 		"vegeta's results say no rate, connections or timeout that was asked for; figures over time are left out")
+	return nil
 }
 
 // vegetaClass finds the class of a failure by what Go's HTTP client said.

@@ -199,7 +199,7 @@ func (m *merger) mix() (*Mix, error) {
 func (m *merger) twice() error {
 	for i, r := range m.runs {
 		for k, other := range m.runs[:i] {
-			if r.Load.Answered > 0 && r.Load.Started.Equal(other.Load.Started) && reflect.DeepEqual(r.Load, other.Load) {
+			if r.Load.Requests() > 0 && r.Load.Started.Equal(other.Load.Started) && reflect.DeepEqual(r.Load, other.Load) {
 				return fmt.Errorf("%s and %s are the same run: give each generator's file once", m.names[k], m.names[i])
 			}
 		}
