@@ -17,24 +17,8 @@ type changeLimit struct {
 	text string // as it was given
 }
 
-// changeLimits is a flag that may be given several times.
+// changeLimits are those of a command.
 type changeLimits []changeLimit
-
-func (l *changeLimits) String() string {
-	var t []string
-	for _, x := range *l {
-		t = append(t, x.text)
-	}
-	return strings.Join(t, ", ")
-}
-
-func (l *changeLimits) Set(s string) error {
-	x, err := parseChangeLimit(s)
-	if err == nil {
-		*l = append(*l, x)
-	}
-	return err
-}
 
 const changeLimitForm = "write it as 'FIGURE > +N%' or 'FIGURE < -N%', such as 'p99.9 > +20%' or 'requests/s < -10%'"
 

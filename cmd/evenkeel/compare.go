@@ -56,7 +56,7 @@ func (f *compareFlags) register(fs *flag.FlagSet) {
 	f.judging.register(fs)
 	fs.BoolVar(&f.json, "json", false, "write the comparison as JSON, see docs/reference/compare-json.md")
 	fs.BoolVar(&f.markdown, "markdown", false, "write the comparison in Markdown, as for a pull request")
-	fs.Var(&f.failIf, "fail-if", "exit with code 3 when a figure has changed by more than this `limit` for certain, with 4 when the runs cannot tell: 'FIGURE > +N%' or 'FIGURE < -N%'; may be repeated")
+	fs.Func("fail-if", "exit with code 3 when a figure has changed by more than this `limit` for certain, with 4 when the runs cannot tell: 'FIGURE > +N%' or 'FIGURE < -N%'; may be repeated", each(&f.failIf, parseChangeLimit))
 }
 
 // check finds flags that do not go together, and fills in the figures that are judged.

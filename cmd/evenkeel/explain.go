@@ -49,7 +49,7 @@ func runExplain(ctx context.Context, a *app, args []string) error {
 	fs := a.newFlags("explain", explainHelp)
 	fs.BoolVar(&f.json, "json", false, "print the report as JSON (docs/reference/explain-json.md)")
 	fs.StringVar(&f.html, "html", "", "write a self-contained page to this `file` (- for standard output, instead of the text)")
-	fs.Var(&f.failIf, "fail-if", "exit with 3 if this `limit` is exceeded, such as 'gc>30%' or 'p99.9+:lock>50%'; may be repeated")
+	fs.Func("fail-if", "exit with 3 if this `limit` is exceeded, such as 'gc>30%' or 'p99.9+:lock>50%'; may be repeated", each(&f.failIf, parseLimit))
 	fs.StringVar(&f.region, "region", "", "`type` of the program's own regions that are requests (default: those of reqtrace/region, else net/http's)")
 	f.slowest = 10
 	fs.Var((*whole)(&f.slowest), "slowest", "show so many of the slowest `requests`, at most 1000")

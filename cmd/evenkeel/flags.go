@@ -66,6 +66,17 @@ type list []string
 func (l *list) String() string     { return strings.Join(*l, ", ") }
 func (l *list) Set(s string) error { *l = append(*l, s); return nil }
 
+// each is a flag that may be given several times: it adds what parse makes of each text.
+func each[S ~[]T, T any](to *S, parse func(string) (T, error)) func(string) error {
+	return func(text string) error {
+		x, err := parse(text)
+		if err == nil {
+			*to = append(*to, x)
+		}
+		return err
+	}
+}
+
 // whole is a flag of a whole number.
 type whole int
 

@@ -22,24 +22,8 @@ type limit struct {
 	percent float64
 }
 
-// limits is a flag that may be given several times.
+// limits are those of a command.
 type limits []limit
-
-func (l *limits) String() string {
-	var t []string
-	for _, x := range *l {
-		t = append(t, x.text)
-	}
-	return strings.Join(t, ", ")
-}
-
-func (l *limits) Set(s string) error {
-	x, err := parseLimit(s)
-	if err == nil {
-		*l = append(*l, x)
-	}
-	return err
-}
 
 const (
 	limitForm = "write it as [BAND:]CAUSE[.direct|.whatif]>N%, such as 'gc>30%', 'p99.9+:lock>50%' or 'gc.whatif>40%'"

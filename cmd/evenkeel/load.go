@@ -75,7 +75,7 @@ func (c *loadCommand) register(fs *flag.FlagSet) {
 	fs.Var((*whole)(&c.top), "top", "list so many `places` that allocate")
 	fs.StringVar(&c.html, "html", "", "write a self-contained page to this `file`, as evenkeel compare -html does")
 	fs.Var(&c.find, "find", "search the highest rate at which this `condition` holds, such as 'p99 < 20ms', in open loops of -z each (default 10s); the first is -rate, or half of what a closed loop gets")
-	fs.Var(&c.failIf, "fail-if", "exit with 3 if this `limit` is not kept, such as 'p99>20ms', 'failed>0.1%' or 'rate<1000/s'; may be repeated")
+	fs.Func("fail-if", "exit with 3 if this `limit` is not kept, such as 'p99>20ms', 'failed>0.1%' or 'rate<1000/s'; may be repeated", each(&c.failIf, parseLoadLimit))
 }
 
 func runLoad(ctx context.Context, a *app, args []string) error {

@@ -35,24 +35,8 @@ const (
 const loadLimitForm = "write it as [CLASS:]FIGURE>VALUE or <VALUE, such as 'p99>20ms', 'mean>5ms', 'failed>0.1%', 'rate<1000/s' or 'search:p99.9>50ms'; " +
 	"figures are pN, max and mean (of the latency), failed, bad (a status other than 2xx or 3xx) and late (by more than 1 ms; in percent, or how many), and rate (answers)"
 
-// loadLimits is a flag that may be given several times.
+// loadLimits are those of a command.
 type loadLimits []loadLimit
-
-func (l *loadLimits) String() string {
-	var t []string
-	for _, x := range *l {
-		t = append(t, x.text)
-	}
-	return strings.Join(t, ", ")
-}
-
-func (l *loadLimits) Set(s string) error {
-	x, err := parseLoadLimit(s)
-	if err == nil {
-		*l = append(*l, x)
-	}
-	return err
-}
 
 // parseLoadLimit reads [CLASS:]FIGURE>VALUE or <VALUE. A class may hold any of these signs: the last
 // comparison and the last colon before it count.

@@ -50,7 +50,7 @@ func TestLoadLimits(t *testing.T) {
 		{"gone:p99>1s", "nothing to judge"},
 	} {
 		var l loadLimits
-		if err := l.Set(tt.limit); err != nil {
+		if err := each(&l, parseLoadLimit)(tt.limit); err != nil {
 			t.Errorf("%s: %v", tt.limit, err)
 			continue
 		}
@@ -66,7 +66,7 @@ func TestLoadLimits(t *testing.T) {
 	r := judged()
 	r.Load.Classes = nil // of one class alone there are no figures: they are the load's
 	l := loadLimits{}
-	if err := l.Set("only:p99>96ms"); err != nil {
+	if err := each(&l, parseLoadLimit)("only:p99>96ms"); err != nil {
 		t.Fatal(err)
 	}
 	if hit, err := l.check(r); len(hit) != 1 || err != nil {
@@ -103,7 +103,7 @@ func TestLoadLimitIsWrong(t *testing.T) {
 		{"a:late>3", "leave out \"a\""},
 	} {
 		var l loadLimits
-		if err := l.Set(tt.limit); err == nil || !strings.Contains(err.Error(), tt.want) || len(l) > 0 {
+		if err := each(&l, parseLoadLimit)(tt.limit); err == nil || !strings.Contains(err.Error(), tt.want) || len(l) > 0 {
 			t.Errorf("%q: %v, want %q", tt.limit, err, tt.want)
 		}
 	}
