@@ -2,6 +2,8 @@ package tidy_test
 
 import (
 	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -106,5 +108,21 @@ func runRule(t *testing.T, check func(*tidy.Tree) []tidy.Finding, tests []ruleTe
 				t.Errorf("findings (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestSizes finds what a build left among the files that are kept: raw results are the largest of those.
+func TestSizes(t *testing.T) {
+	list := exec.Command("git", "ls-files", "-z")
+	list.Dir = "../.."
+	out, err := list.Output()
+	if err != nil {
+		t.Skip("needs git and a repository: ", err)
+	}
+	const most = 2 << 20
+	for name := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
+		if info, err := os.Lstat(filepath.Join("../..", name)); err == nil && info.Size() > most {
+			t.Errorf("%s has %d KiB, more than %d: git rm it, and keep it out by .gitignore", name, info.Size()>>10, most>>10)
+		}
 	}
 }
