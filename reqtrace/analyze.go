@@ -140,7 +140,7 @@ type analysis struct {
 // record is what is kept of every request.
 type record struct {
 	time    int64
-	details place
+	details spot
 }
 
 func (a *analysis) add(r *served, m *model) {
@@ -259,10 +259,10 @@ func (a *analysis) band(m *model, name string, from, to float64) Band {
 		b.Excess.ns[c] = b.Parts.ns[c] - a.report.Median.Parts.ns[c]
 	}
 	for s, ns := range sites {
-		b.Sites = append(b.Sites, Blame{Cause(s), m.sites.name(siteID(s >> 8)), dur(ns / int64(j-i))})
+		b.Sites = append(b.Sites, m.sites.blame(Cause(s), siteID(s>>8), ns/int64(j-i)))
 	}
 	slices.SortFunc(b.Sites, func(p, q Blame) int {
-		return cmp.Or(cmp.Compare(q.Time, p.Time), cmp.Compare(p.Cause, q.Cause), cmp.Compare(p.Site, q.Site))
+		return cmp.Or(cmp.Compare(q.Time, p.Time), cmp.Compare(p.Cause, q.Cause), cmp.Compare(p.Site, q.Site), cmp.Compare(p.Call, q.Call), cmp.Compare(p.Handler, q.Handler))
 	})
 	b.Sites = b.Sites[:min(len(b.Sites), 16)]
 	return b

@@ -73,7 +73,7 @@ type tileOf struct {
 // out fills in what users see of the places and the path.
 func (r *served) out(sites *sites, origin int64) Request {
 	for _, s := range r.sites {
-		r.Sites = append(r.Sites, Blame{Cause: s.cause, Site: sites.name(s.site), Time: dur(s.time)})
+		r.Sites = append(r.Sites, sites.blame(s.cause, s.site, s.time))
 	}
 	for _, t := range r.path {
 		r.Path = append(r.Path, Tile{Start: dur(t.a - origin), End: dur(t.b - origin), Cause: t.cause, Site: sites.name(t.site)})

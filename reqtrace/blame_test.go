@@ -38,7 +38,7 @@ func TestSyscallNetworkSleep(t *testing.T) {
 	s.at(310).wait(1, "sleep", "time.Sleep", "main.rest").at(350).wake(0, 1).run(1, 1)
 	s.at(360).wait(1, "select", "runtime.selectgo", "main.patience").at(400).wake(0, 1).run(1, 1)
 	r := done(s.at(410)).want(map[Cause]int64{CauseRunning: 60, CauseSyscall: 40, CauseCgo: 30, CauseNetwork: 100, CauseSleep: 80})
-	if b := r.Sites[0]; b != (Blame{CauseNetwork, "main.ask (x.go:7)", 100 * time.Microsecond}) {
+	if b := r.Sites[0]; !took(b, CauseNetwork, "main.ask (x.go:7)", 100*time.Microsecond) {
 		t.Errorf("%+v", b)
 	}
 	if n := len(r.Path); n != 11 {
@@ -61,7 +61,7 @@ func TestRunqueue(t *testing.T) {
 	r := done(s.at(410)).want(map[Cause]int64{
 		CauseRunqueueBusy: 100 + 50 + 30, CauseRunqueueGC: 50 + 30, CauseStopped: 40, CauseRunqueueIdle: 5, CauseRunning: 5,
 	})
-	if b := r.Sites[0]; b != (Blame{CauseRunqueueBusy, "main.entry", 180 * time.Microsecond}) {
+	if b := r.Sites[0]; !took(b, CauseRunqueueBusy, "main.entry", 180*time.Microsecond) {
 		t.Errorf("%+v", b)
 	}
 }
@@ -77,7 +77,7 @@ func TestCollector(t *testing.T) {
 	s.at(180).rangeOf(1, trace.EventRangeBegin, "stop-the-world (read mem stats)")
 	s.at(189).rangeOf(1, trace.EventRangeEnd, "stop-the-world (read mem stats)")
 	r := done(s.at(200)).want(map[Cause]int64{CauseRunning: 10 + 10 + 5 + 11, CauseAssistMark: 20, CauseAssistWait: 30, CauseSweep: 5, CauseStopped: 9})
-	if b := r.Sites[0]; b != (Blame{CauseAssistWait, "main.grow (x.go:7)", 30 * time.Microsecond}) {
+	if b := r.Sites[0]; !took(b, CauseAssistWait, "main.grow (x.go:7)", 30*time.Microsecond) {
 		t.Errorf("%+v", b)
 	}
 }
@@ -89,7 +89,7 @@ func TestCollectorsLocks(t *testing.T) {
 	serve(s).at(110).wait(1, "sync", "runtime.semacquire1", "runtime.gcStart", "runtime.mallocgc", "main.grow")
 	s.at(150).wake(2, 1).run(1, 1)
 	r := done(s.at(160)).want(map[Cause]int64{CauseRunning: 20, CauseAssistWait: 40})
-	if b := r.Sites[0]; b != (Blame{CauseAssistWait, "main.grow (x.go:7)", 40 * time.Microsecond}) {
+	if b := r.Sites[0]; !took(b, CauseAssistWait, "main.grow (x.go:7)", 40*time.Microsecond) {
 		t.Errorf("%+v", b)
 	}
 }
@@ -121,7 +121,7 @@ func TestConvoy(t *testing.T) {
 		s.wake(10+i, next).run(next, next)
 	}
 	r := done(s.at(102 + hands)).want(map[Cause]int64{CauseRunning: 2, CauseLock: hands - 1, CauseAssistMark: 1})
-	if b := r.Sites[0]; b != (Blame{CauseLock, "main.(*cache).get (x.go:7)", (hands - 1) * time.Microsecond}) {
+	if b := r.Sites[0]; !took(b, CauseLock, "main.(*cache).get (x.go:7)", (hands-1)*time.Microsecond) {
 		t.Errorf("%+v", b)
 	}
 }
@@ -160,7 +160,7 @@ func TestWorkers(t *testing.T) {
 	s.at(180).wait(2, "network", "main.work").at(190).wake(0, 2).run(2, 2)
 	s.at(200).wake(2, 1).run(1, 1)
 	r := done(s.at(210)).want(map[Cause]int64{CauseRunning: 5 + 30 + 10 + 10, CauseChannel: 45, CauseNetwork: 10})
-	if b := r.Sites[0]; b != (Blame{CauseChannel, "main.submit (x.go:7)", 45 * time.Microsecond}) {
+	if b := r.Sites[0]; !took(b, CauseChannel, "main.submit (x.go:7)", 45*time.Microsecond) {
 		t.Errorf("%+v", b)
 	}
 }
@@ -187,7 +187,7 @@ func TestTimersGoroutine(t *testing.T) {
 	s.at(110).wait(1, "select", "main.patience").at(300).create(0, 2).at(305).run(2, 2)
 	s.at(310).wake(2, 1).run(1, 1)
 	r := done(s.at(320)).want(map[Cause]int64{CauseRunning: 10 + 5 + 10, CauseSleep: 190, CauseRunqueueIdle: 5})
-	if b := r.Sites[0]; b != (Blame{CauseSleep, "main.patience (x.go:7)", 190 * time.Microsecond}) {
+	if b := r.Sites[0]; !took(b, CauseSleep, "main.patience (x.go:7)", 190*time.Microsecond) {
 		t.Errorf("%+v", b)
 	}
 }

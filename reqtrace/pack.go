@@ -33,24 +33,24 @@ const chunkSize = 64 << 10 // bytes
 // be there twice each time.
 type store []packed
 
-// place is where something stands in a store.
-type place struct{ chunk, offset uint32 }
+// spot is where something stands in a store.
+type spot struct{ chunk, offset uint32 }
 
 // keep copies p to the end.
-func (s *store) keep(p packed) place {
+func (s *store) keep(p packed) spot {
 	n := len(*s)
 	if n == 0 || cap((*s)[n-1])-len((*s)[n-1]) < len(p) {
 		*s = append(*s, make(packed, 0, max(chunkSize, len(p))))
 		n++
 	}
 	last := &(*s)[n-1]
-	at := place{uint32(n - 1), uint32(len(*last))}
+	at := spot{uint32(n - 1), uint32(len(*last))}
 	*last = append(*last, p...)
 	return at
 }
 
 // at returns what stands at x, and what was kept after it.
-func (s store) at(x place) packed { return s[x.chunk][x.offset:] }
+func (s store) at(x spot) packed { return s[x.chunk][x.offset:] }
 
 // list is a slice that is filled in chunks, likewise.
 type list[T any] struct {

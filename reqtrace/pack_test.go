@@ -28,7 +28,7 @@ func TestPacked(t *testing.T) {
 // TestStore: what is kept is found again, whole, beyond the ends of chunks.
 func TestStore(t *testing.T) {
 	var s store
-	kept := map[place]int{}
+	kept := map[spot]int{}
 	sizes := []int{1, 1000, chunkSize - 1001, 1, chunkSize + 5, 3, chunkSize, 2}
 	for i, n := range sizes {
 		kept[s.keep(slices.Repeat(packed{byte(i)}, n))] = i
@@ -59,7 +59,7 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestReuse: a goroutine's place in memory is used again when no request needs it any more, and
+// TestReuse: a goroutine's spot in memory is used again when no request needs it any more, and
 // not before.
 func TestReuse(t *testing.T) {
 	const rounds, reused = 400, 10

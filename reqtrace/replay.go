@@ -81,7 +81,7 @@ type replay struct {
 
 type replayed struct {
 	arrival int64
-	first   place // of bursts
+	first   spot // of bursts
 }
 
 // burst is computing, then waiting, in nanoseconds.

@@ -91,9 +91,12 @@ func (r *Request) Duration() time.Duration { return r.End - r.Start }
 // Blame is a time at a place in the code: where the request waited or assisted, and for
 // [CauseRunqueueBusy] who had the processor last, for [CauseStopped] what the world was stopped for.
 type Blame struct {
-	Cause Cause         `json:"cause"`
-	Site  string        `json:"site"` // function (file:line)
-	Time  time.Duration `json:"time_ns"`
+	Cause   Cause         `json:"cause"`
+	Site    string        `json:"site"`              // function (file:line): the program's innermost; where it has none there, a library's (file:line in MODULE)
+	Call    string        `json:"call,omitempty"`    // the function that Site called: os.(*File).Sync, rate.(*Limiter).Wait, C.step
+	Op      string        `json:"op,omitempty"`      // what was asked for: a system call by its name (fsync), C's function, or what was waited for (mutex, rate limiter, connection pool)
+	Handler string        `json:"handler,omitempty"` // function (file:line) of the request's handler, where Site is another
+	Time    time.Duration `json:"time_ns"`
 }
 
 // Tile is a piece of a request's time on the goroutine that served it. A wait has the cause that

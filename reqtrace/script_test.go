@@ -138,3 +138,8 @@ func (s *script) want(parts map[Cause]int64) Request {
 	}
 	return r
 }
+
+// took reports whether a place took a time for a cause.
+func took(b Blame, c Cause, site string, d time.Duration) bool {
+	return b.Cause == c && b.Site == site && b.Time == d
+}

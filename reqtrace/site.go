@@ -1,24 +1,23 @@
 package reqtrace
 
 import (
-	"fmt"
-	"path"
 	"strings"
 
 	"golang.org/x/exp/trace"
 )
 
-// siteID is a place in the code: an index of sites.names; 0 is none.
+// siteID is a place in the code: an index of sites.places; 0 is none.
 type siteID uint32
 
 // sites knows the stacks of a trace by their place in the code. A stack is looked at once in each
 // generation of the trace: the reader's handles do not outlive it.
 type sites struct {
-	names  []string // function (file:line)
-	byName map[string]siteID
-	cache  map[trace.Stack]stackInfo
-	recent [8]knownStack // of cache: the same few again and again
-	next   int           // of recent
+	places  []place
+	byPlace map[place]siteID
+	cache   map[trace.Stack]stackInfo
+	recent  [8]knownStack // of cache: the same few again and again
+	next    int           // of recent
+	frames  []trace.StackFrame
 }
 
 type knownStack struct {
@@ -28,7 +27,8 @@ type knownStack struct {
 
 // stackInfo is what matters of a stack.
 type stackInfo struct {
-	site  siteID // its innermost function outside of the standard library, or of the runtime
+	site  siteID
+	class siteID // the request's handler, by the name of its function; 0: the stack does not say
 	entry siteID // the function that the goroutine began with
 	cgo   bool
 	gc    bool // in the allocator, for the collector: assists, or starts or ends a cycle
@@ -42,17 +42,26 @@ type stackInfo struct {
 }
 
 func newSites() *sites {
-	return &sites{names: []string{""}, byName: map[string]siteID{"": 0}, cache: map[trace.Stack]stackInfo{}}
+	return &sites{places: []place{{}}, byPlace: map[place]siteID{{}: 0}, cache: map[trace.Stack]stackInfo{}}
 }
 
-func (s *sites) name(id siteID) string { return s.names[id] }
+func (s *sites) name(id siteID) string { return s.places[id].site }
 
-func (s *sites) intern(name string) siteID {
-	id, ok := s.byName[name]
+// blame returns a time at a place as users see it.
+func (s *sites) blame(c Cause, id siteID, ns int64) Blame {
+	p := &s.places[id]
+	return Blame{Cause: c, Site: p.site, Call: p.call, Op: p.op, Handler: p.handler, Time: dur(ns)}
+}
+
+// intern returns the number of a place that has no more than a name.
+func (s *sites) intern(name string) siteID { return s.internPlace(place{site: name}) }
+
+func (s *sites) internPlace(p place) siteID {
+	id, ok := s.byPlace[p]
 	if !ok {
-		id = siteID(len(s.names))
-		s.names = append(s.names, name)
-		s.byName[name] = id
+		id = siteID(len(s.places))
+		s.places = append(s.places, p)
+		s.byPlace[p] = id
 	}
 	return id
 }
@@ -83,27 +92,18 @@ func (s *sites) look(stack trace.Stack) stackInfo {
 }
 
 func (s *sites) read(stack trace.Stack) (info stackInfo) {
-	const none, inRuntime, inStd, inProgram = 0, 1, 2, 3
-	best, place, entry := none, "", ""
+	s.frames = s.frames[:0]
+	entry, called := "", false
 	for f := range stack.Frames() {
-		kind := inProgram
-		switch root := pathRoot(f.Func); {
-		case root == "runtime" || root == "sync" || root == "internal":
-			kind = inRuntime
-		case stdRoots[root]:
-			kind = inStd
-		}
-		if kind > best {
-			best = kind
-			place = fmt.Sprintf("%s (%s:%d)", shortFunc(f.Func), path.Base(f.File), f.Line)
-		}
 		switch f.Func {
+		case "runtime.goexit", "runtime.main":
+			continue
 		case "runtime.gcAssistAlloc", "runtime.gcStart", "runtime.gcMarkDone":
 			info.gc = true
 		case "runtime.bgsweep":
 			info.sweep = true
 		case "runtime.cgocall":
-			info.cgo = true
+			info.cgo = !called
 		case "net/http.(*conn).serve":
 			info.serve = true
 		case "net/http.serverHandler.ServeHTTP":
@@ -115,11 +115,19 @@ func (s *sites) read(stack trace.Stack) (info stackInfo) {
 		case "net/http.checkConnErrorWriter.Write":
 			info.answer = true
 		}
-		if f.Func != "runtime.goexit" && f.Func != "runtime.main" {
-			entry = shortFunc(f.Func)
+		switch {
+		case strings.HasPrefix(f.Func, "runtime.cgocallback"):
+			called = true // C has called Go: what lies outward is not where it is
+		case strings.Contains(f.Func, "._Cfunc_"):
+			info.cgo = !called
 		}
+		s.frames = append(s.frames, f)
+		entry = shortFunc(f.Func)
 	}
-	info.site, info.entry = s.intern(place), s.intern(entry)
+	info.site, info.entry = s.internPlace(placeOf(s.frames)), s.intern(entry)
+	if h := handlerOf(s.frames); h >= 0 {
+		info.class = s.intern(shortFunc(s.frames[h].Func))
+	}
 	return info
 }
 

@@ -59,7 +59,7 @@ type subject struct {
 // subjects are the services, with the rates of docs' examples.
 var subjects = []subject{
 	{"hello", nil, 11_000, "/", "", nil},
-	{"msgpush", nil, 2200, "/", "", []string{"-window", "380000"}},
+	{"msgpush", nil, 2200, "/push", "", []string{"-window", "380000"}},
 	{"search", nil, 310, "/search?term=president&cnn=on&bbc=on&nyt=on", "-", nil},
 }
 
@@ -148,6 +148,9 @@ func (d *driver) run(ctx context.Context, s *subject, neighbour, planted bool) (
 	}
 	if l.Failed > 0 {
 		return nil, fmt.Errorf("%d requests failed, for instance: %s", l.Failed, l.Failures[0].Example)
+	}
+	if l.Statuses[200] != l.Answered { // a wrong path answers quickly
+		return nil, fmt.Errorf("statuses %v of %d answers", l.Statuses, l.Answered)
 	}
 	return r, nil
 }
