@@ -33,6 +33,7 @@ type Figure struct {
 	Unit     string    `json:"unit,omitempty"`
 	Target   string    `json:"target"`
 	Verdict  Verdict   `json:"verdict"`
+	Note     string    `json:"note,omitempty"` // of a recorded figure that was not made again: why
 }
 
 // Verdict is what becomes of a target.
@@ -114,14 +115,39 @@ func (s *Set) Between(name string, xs []float64, low, high float64, unit string)
 
 func (s *Set) within(name string, xs []float64, unit, target string, low, high float64) {
 	from, to := interval(xs)
-	verdict := CannotTell
-	switch {
-	case len(xs) == 0 || to < low || from > high:
-		verdict = Missed
-	case low <= from && to <= high:
-		verdict = Met
+	v := verdict(from, to, low, high)
+	if len(xs) == 0 {
+		v = Missed
 	}
-	s.add(name, xs, unit, target, verdict)
+	s.add(name, xs, unit, target, v)
+}
+
+// Share adds a share of trials, in percent, that has to lie between bounds: 0 or 100 where there is none. It is judged by
+// the interval that holds the true share with 90%, 95% on either side (E. B. Wilson, JASA 22, 1927).
+func (s *Set) Share(name string, hits, trials int, low, high float64) {
+	target := fmt.Sprintf("%.3g to %.3g", low, high)
+	switch {
+	case low <= 0:
+		target = fmt.Sprintf("<= %.3g", high)
+	case high >= 100:
+		target = fmt.Sprintf(">= %.3g", low)
+	}
+	from, to := Wilson(hits, trials)
+	s.put(Figure{
+		Name: name, Measured: 100 * float64(hits) / float64(max(trials, 1)), Interval: []float64{from, to}, Unit: "%", Target: target, Verdict: verdict(from, to, low, high),
+	})
+}
+
+// Wilson returns the interval, in percent, in which the true share lies of what happened in so many of the trials.
+func Wilson(hits, trials int) (low, high float64) {
+	if trials == 0 {
+		return 0, 100
+	}
+	const z = 1.6449
+	n := float64(trials)
+	p := float64(hits) / n
+	mid, half := (p+z*z/2/n)/(1+z*z/n), z*math.Sqrt(p*(1-p)/n+z*z/4/n/n)/(1+z*z/n)
+	return 100 * max(0, mid-half), 100 * min(1, mid+half)
 }
 
 // Add adds the median of xs as a figure that the caller has judged.
@@ -133,25 +159,39 @@ func (s *Set) Add(name string, xs []float64, unit, target string, met bool) {
 	s.add(name, xs, unit, target, verdict)
 }
 
-// add adds a figure and prints its line.
+// add adds a figure of runs and prints its line.
 func (s *Set) add(name string, xs []float64, unit, target string, verdict Verdict) {
 	f := Figure{Name: name, Measured: Median(xs), Unit: unit, Target: target, Verdict: verdict}
-	text := fmt.Sprintf("%.4g%s", f.Measured, unit)
 	if len(xs) > 1 {
 		f.Range = []float64{slices.Min(xs), slices.Max(xs)}
-		low, high := interval(xs)
-		if math.IsInf(high, 1) {
-			low, high = f.Range[0], f.Range[1]
-		} else {
+		if low, high := interval(xs); !math.IsInf(high, 1) {
 			f.Interval = []float64{low, high}
 		}
-		text += fmt.Sprintf(" [%.4g..%.4g]", low, high)
-		if f.Floor = floor(xs); f.Floor > 0 {
-			text += fmt.Sprintf(", shows %.2g%%", 100*(f.Floor-1))
-		}
+		f.Floor = floor(xs)
 	}
-	fmt.Fprintf(s.Out, "%-58s %-42s %-22s %s\n", name, text, target, verdict)
+	s.put(f)
+}
+
+// put prints a figure's line.
+func (s *Set) put(f Figure) {
+	fmt.Fprintf(s.Out, "%-58s %-42s %-22s %s\n", f.Name, f.text(), f.Target, f.Verdict)
 	s.Figures = append(s.Figures, f)
+}
+
+// text returns the measured value with its interval, or its range where there is none.
+func (f *Figure) text() string {
+	text := fmt.Sprintf("%.4g%s", f.Measured, f.Unit)
+	within := f.Interval
+	if within == nil {
+		within = f.Range
+	}
+	if len(within) == 2 {
+		text += fmt.Sprintf(" [%.4g..%.4g]", within[0], within[1])
+	}
+	if f.Floor > 0 {
+		text += fmt.Sprintf(", shows %.2g%%", 100*(f.Floor-1))
+	}
+	return text
 }
 
 // confidence is that of a two-sided interval, of which a target asks for one side: 0.95 there.

@@ -82,3 +82,81 @@ func TestMachine(t *testing.T) {
 		t.Errorf("%v, %v: %s", ok, err, said)
 	}
 }
+
+// TestJudge judges a file of before there were intervals: the figure whose runs are there gets one, that whose runs are gone
+// keeps what it was with what its range says, and no other byte changes.
+func TestJudge(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "x-1.json")
+	old := `{
+ "benchmark": "x",
+ "figures": [
+  {"name": "lost", "measured": 2, "range": [1, 3], "unit": "x", "target": "\u003e= 2.5", "met": true},
+  {"name": "kept", "measured": 9, "range": [8, 9], "target": "\u003e= 2", "met": false},
+  {"name": "word", "measured": 1, "target": "first", "met": true}
+ ],
+ "raw": {"a": [3, 4,5,   6, 7e0], "odd": "<>"}
+}
+`
+	if err := os.WriteFile(name, []byte(old), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	judge := func(s *Set, r Recorded) error {
+		var xs []float64
+		if ok, err := r.Read("a", &xs); !ok || err != nil || len(r.Keys("o")) != 1 {
+			t.Errorf("%v %v %v", ok, err, r.Keys("o"))
+		}
+		if ok, err := r.Read("none", &xs); ok || err != nil {
+			t.Errorf("%v %v", ok, err)
+		}
+		s.AtLeast("new", xs, 8, "")
+		s.AtLeast("kept", xs, 2, "")
+		return nil
+	}
+	var out bytes.Buffer
+	for range 2 { // again, what was written
+		if err := (Again{name, true}).Judge("x", &out, judge); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if raw := old[strings.Index(old, `"raw"`):]; !strings.HasSuffix(string(b), raw) {
+		t.Errorf("the raw results changed:\n%s", b)
+	}
+	var back struct{ Figures []Figure }
+	if err := json.Unmarshal(b, &back); err != nil || len(back.Figures) != 4 {
+		t.Fatalf("%v\n%s", err, b)
+	}
+	f := back.Figures
+	if f[0].Name != "lost" || f[0].Verdict != CannotTell || f[0].Note == "" || f[1].Verdict != Met || len(f[1].Interval) != 2 || f[2].Verdict != Met || f[3].Name != "new" || f[3].Verdict != Missed {
+		t.Errorf("%+v", f)
+	}
+	if err := (Again{File: name}).Judge("y", &out, judge); err == nil || !strings.Contains(err.Error(), `benchmark "x"`) {
+		t.Error(err)
+	}
+	if !strings.Contains(out.String(), "lost") || !strings.Contains(out.String(), "the raw results do not have") {
+		t.Error(out.String())
+	}
+}
+
+// TestShare holds shares of trials against their bounds.
+func TestShare(t *testing.T) {
+	var out bytes.Buffer
+	s := New("x")
+	s.Out = &out
+	s.Share("few", 4, 100, 0, 5)
+	s.Share("many", 400, 10_000, 0, 5)
+	s.Share("wrong", 600, 10_000, 0, 5)
+	s.Share("power", 95, 100, 80, 100)
+	s.Share("coverage", 950, 1000, 93, 97)
+	for i, want := range []Verdict{CannotTell, Met, Missed, Met, Met} {
+		if got := s.Figures[i]; got.Verdict != want {
+			t.Errorf("%+v, want %s", got, want)
+		}
+	}
+	if low, high := Wilson(10, 100); math.Abs(low-6.07) > .1 || math.Abs(high-16.1) > .1 {
+		t.Errorf("%v %v", low, high)
+	}
+}

@@ -13,16 +13,6 @@ import (
 	"evenkeel.dev/tailstat"
 )
 
-// alarm is how often a method finds a difference between a service and itself.
-type alarm struct {
-	Subject   string  `json:"subject"`
-	Neighbour bool    `json:"neighbour"`
-	Method    string  `json:"method"`
-	Figure    string  `json:"figure"`
-	Trials    int     `json:"trials"`
-	Share     float64 `json:"share"`
-}
-
 // kept returns the recorded runs of a subject, in the order in which they ran.
 func (f *recorded) kept(subject string, neighbour, planted bool) (rs []tailstat.Run) {
 	for i := range f.Runs {
@@ -55,94 +45,126 @@ func draw(rng *rand.Rand, rs []tailstat.Run) (b, h []tailstat.Run) {
 	return b, h
 }
 
+// known returns runs with their figures computed once, as Values, and the figures that look there: trials draw the same
+// runs again and again.
+func known(rs []tailstat.Run) (out []tailstat.Run, figures []tailstat.Figure) {
+	for i := range rs {
+		r := rs[i]
+		r.Values = map[string]float64{}
+		for _, f := range tailstat.Figures() {
+			if x, err := f.Of(&r); err == nil {
+				r.Values[f.Name] = x
+			}
+		}
+		out = append(out, r)
+	}
+	for _, f := range tailstat.Figures() {
+		figures = append(figures, tailstat.Value(f.Name, f.More))
+	}
+	return out, figures
+}
+
+// perRival is how many trials of tailstat there are for each of a rival: its shares are near 5% and have to be told from 6%.
+const perRival = 10
+
 // alarms counts what is found between a service and itself, by tailstat and by its rivals.
 func (d *driver) alarms(ctx context.Context) error {
 	f, err := d.load()
 	if err != nil {
 		return err
 	}
-	var all []alarm
-	worst := map[string]float64{}
 	for _, s := range subjects {
 		for _, neighbour := range []bool{false, true} {
 			rs := f.kept(s.name, neighbour, false)
 			if len(rs) < 2*rounds+1 {
 				return fmt.Errorf("%d runs of %s, neighbour %v; %d are needed", len(rs), s.name, neighbour, 2*rounds+1)
 			}
-			found := map[[2]string]int{}
-			var mu sync.Mutex
-			err := inParallel(ctx, d.trials, func(trial int) error {
-				rng := rand.New(rand.NewPCG(17, uint64(trial)))
-				b, h := draw(rng, rs)
-				mine := map[[2]string]int{}
-				note := func(method, figure string, is bool) {
-					n := 0
-					if is {
-						n = 1
-					}
-					mine[[2]string{method, figure}] = n
-				}
-				for _, fig := range tailstat.Figures() {
-					for _, paired := range []bool{true, false} {
-						x, y, method := b, h, "tailstat, by rounds"
-						if !paired {
-							x, y, method = loose(b), loose(h), "tailstat, all with all"
-						}
-						c, err := tailstat.Compare(x, y, tailstat.Options{Figures: []tailstat.Figure{fig}})
-						if err != nil {
-							return err
-						}
-						if r := c.Result[0]; r.Missing == "" {
-							note(method, fig.Name, r.Verdict != tailstat.VerdictCannotTell)
-						}
-					}
-					if trial >= d.trials/10 { // a tenth says enough of those
-						continue
-					}
-					for _, r := range rivals {
-						if is, ok := r.finds(rng, fig, b, h); ok {
-							note(r.name, fig.Name, is)
-						}
-					}
-				}
-				mu.Lock()
-				defer mu.Unlock()
-				for k, n := range mine {
-					found[k] += n
-				}
-				return nil
-			})
-			if err != nil {
+			c := counter{found: map[[2]string]int{}, trials: map[[2]string]int{}}
+			if err := c.itself(ctx, rs, d.trials); err != nil {
 				return err
 			}
-			for _, method := range []string{"tailstat, by rounds", "tailstat, all with all", rivals[0].name, rivals[1].name, rivals[2].name} {
-				trials := d.trials
-				if method[0] != 't' || method[1] == '-' {
-					trials = d.trials / 10
-				}
-				fmt.Fprintf(d.out, "  %-8s neighbour %-5v %-27s", s.name, neighbour, method)
-				for _, fig := range tailstat.Figures() {
-					n, ok := found[[2]string{method, fig.Name}]
-					if !ok {
-						continue
-					}
-					share := 100 * float64(n) / float64(trials)
-					fmt.Fprintf(d.out, "  %s %.1f%%", fig.Name, share)
-					all = append(all, alarm{s.name, neighbour, method, fig.Name, trials, share})
-					worst[method] = max(worst[method], share)
-				}
-				fmt.Fprintln(d.out)
-			}
+			d.take(&c, s.name, neighbour)
 		}
 	}
-	d.set.Raw["alarms"] = all
-	for _, method := range []string{"tailstat, by rounds", "tailstat, all with all"} {
-		d.set.AtMost("a service differs from itself, worst figure: "+method, []float64{worst[method]}, 6, "%")
-	}
-	for _, r := range rivals {
-		fmt.Fprintf(d.out, "%-58s %.1f%%\n", "the same by "+r.name, worst[r.name])
-	}
 	return nil
+}
+
+// counter counts what methods find in figures. Its mutex guards it.
+type counter struct {
+	mu            sync.Mutex
+	found, trials map[[2]string]int // by method and figure
+}
+
+func (c *counter) note(method, figure string, found bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	k := [2]string{method, figure}
+	c.trials[k]++
+	if found {
+		c.found[k]++
+	}
+}
+
+// itself compares runs of a service with others of it, in trials.
+func (c *counter) itself(ctx context.Context, rs []tailstat.Run, trials int) error {
+	rs, figures := known(rs)
+	return inParallel(ctx, perRival*trials, func(trial int) error {
+		rng := rand.New(rand.NewPCG(17, uint64(trial)))
+		b, h := draw(rng, rs)
+		for _, fig := range figures {
+			one := tailstat.Options{Figures: []tailstat.Figure{fig}}
+			for _, method := range []string{byRounds, allToAll} {
+				x, y := b, h
+				if method == allToAll {
+					x, y = loose(b), loose(h)
+				}
+				cmp, err := tailstat.Compare(x, y, one)
+				if err != nil {
+					return err
+				}
+				if r := cmp.Result[0]; r.Missing == "" {
+					c.note(method, fig.Name, r.Verdict != tailstat.VerdictCannotTell)
+				}
+			}
+		}
+		if trial%perRival > 0 {
+			return nil
+		}
+		for _, r := range rivals {
+			for figure, is := range r.finds(rng, b, h) {
+				c.note(r.name, figure, is)
+			}
+		}
+		return nil
+	})
+}
+
+// take prints what was counted with a subject and keeps it.
+func (d *driver) take(c *counter, subject string, neighbour bool) {
+	methods := []string{byRounds, allToAll}
+	for _, r := range rivals {
+		methods = append(methods, r.name)
+	}
+	for _, method := range methods {
+		fmt.Fprintf(d.out, "  %-8s neighbour %-5v %-27s", subject, neighbour, method)
+		var worst *alarm
+		for _, fig := range append(tailstat.Figures(), tailstat.Figure{Name: mean}) {
+			k := [2]string{method, fig.Name}
+			if c.trials[k] == 0 {
+				continue
+			}
+			a := alarm{subject, neighbour, method, fig.Name, c.trials[k], c.found[k], percent(c.found[k], c.trials[k])}
+			fmt.Fprintf(d.out, "  %s %.1f%%", fig.Name, a.Share)
+			d.found.Alarms = append(d.found.Alarms, a)
+			if worst == nil || a.Share > worst.Share {
+				worst = &a
+			}
+		}
+		if worst != nil {
+			d.found.Worst = append(d.found.Worst, *worst)
+		}
+		fmt.Fprintln(d.out)
+	}
 }
 
 func (d *driver) load() (*recorded, error) {
@@ -162,45 +184,46 @@ func (d *driver) power(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, c := range []struct {
-		subject string
-		slower  float64
-		rounds  int
-	}{{"msgpush", 1.2, 10}, {"search", 1.5, 20}, {"hello", 1.5, 20}} {
-		rs := f.kept(c.subject, false, false)
-		found, wrong := 0, 0
-		trials := d.trials / 4
-		for trial := range trials {
+	p99 := tailstat.Quantile(.99)
+	for _, c := range []powered{
+		{Subject: "msgpush", Slower: 1.2, Rounds: 10}, {Subject: "search", Slower: 1.5, Rounds: 20}, {Subject: "hello", Slower: 1.5, Rounds: 20},
+	} {
+		rs := f.kept(c.Subject, false, false)
+		const was, now = "p99", "p99 made longer"
+		for i := range rs {
+			x, err := p99.Of(&rs[i])
+			if err != nil {
+				return fmt.Errorf("%s: %w", c.Subject, err)
+			}
+			y, _ := p99.Of(&tailstat.Run{Latency: slowed(rs[i].Latency.(*loadgen.Histogram), c.Slower)}) // it has as many requests
+			rs[i].Values = map[string]float64{was: x, now: y}
+		}
+		c.Rounds = min(c.Rounds, len(rs)/2)
+		for trial := range d.trials {
 			rng := rand.New(rand.NewPCG(18, uint64(trial)))
 			var b, h []tailstat.Run
-			for i, at := range rng.Perm(len(rs) / 2)[:min(c.rounds, len(rs)/2)] {
+			for i, at := range rng.Perm(len(rs) / 2)[:c.Rounds] {
 				x, y := rs[2*at], rs[2*at+1]
 				if rng.IntN(2) == 0 {
 					x, y = y, x
 				}
-				x.Round, y.Round = i+1, i+1
-				y.Latency = slowed(y.Latency.(*loadgen.Histogram), c.slower)
-				b, h = append(b, x), append(h, y)
+				b = append(b, tailstat.Run{Round: i + 1, Values: map[string]float64{"p99": x.Values[was]}})
+				h = append(h, tailstat.Run{Round: i + 1, Values: map[string]float64{"p99": y.Values[now]}})
 			}
-			cmp, err := tailstat.Compare(b, h, tailstat.Options{Figures: []tailstat.Figure{tailstat.Quantile(.99)}})
+			cmp, err := tailstat.Compare(b, h, tailstat.Options{Figures: []tailstat.Figure{tailstat.Value("p99", false)}})
 			if err != nil {
 				return err
 			}
+			c.Trials++
 			switch cmp.Result[0].Verdict {
 			case tailstat.VerdictSlower:
-				found++
+				c.Found++
 			case tailstat.VerdictFaster:
-				wrong++
+				c.Wrong++
 			}
 		}
-		share := 100 * float64(found) / float64(trials)
-		name := fmt.Sprintf("%s: p99 longer by %.0f%% found in %d rounds", c.subject, 100*(c.slower-1), c.rounds)
-		if c.subject == "hello" { // no target
-			fmt.Fprintf(d.out, "%-58s %.0f%%\n", name, share)
-		} else {
-			d.set.AtLeast(name, []float64{share}, 80, "%")
-		}
-		d.set.AtMost(c.subject+": found to be shorter", []float64{100 * float64(wrong) / float64(trials)}, 2.5, "%")
+		c.Share = percent(c.Found, c.Trials)
+		d.found.Power = append(d.found.Power, c)
 	}
 	return d.planted(ctx, f)
 }
@@ -220,25 +243,33 @@ func slowed(h *loadgen.Histogram, by float64) *loadgen.Histogram {
 	return out
 }
 
-// planted compares msgpush with a msgpush whose window is longer, in the rounds in which both ran.
+// planted compares msgpush with a msgpush whose window is longer, in the rounds in which both ran, whichever was first.
 func (d *driver) planted(_ context.Context, f *recorded) error {
 	var b, h []tailstat.Run
 	for i := 0; i+1 < len(f.Runs); i++ {
 		x, y := &f.Runs[i], &f.Runs[i+1]
-		if y.Planted && x.Subject == y.Subject && !x.Planted && !x.Neighbour {
-			b, h = append(b, x.tailstat(len(b)+1)), append(h, y.tailstat(len(h)+1))
+		if x.Planted == y.Planted || x.Subject != y.Subject || x.Neighbour != y.Neighbour {
+			continue
 		}
+		if x.Planted {
+			x, y = y, x
+		}
+		b, h = append(b, x.tailstat(len(b)+1)), append(h, y.tailstat(len(h)+1))
+		i++ // the two are one round
 	}
 	if len(b) < rounds {
 		return fmt.Errorf("%d rounds with a plant; %d are needed", len(b), rounds)
 	}
-	one := tailstat.Options{Figures: []tailstat.Figure{tailstat.Quantile(.99)}}
+	b, _ = known(b)
+	h, _ = known(h)
+	one := tailstat.Options{Figures: []tailstat.Figure{tailstat.Value("p99", false)}}
 	truth, err := tailstat.Compare(b, h, one)
 	if err != nil {
 		return err
 	}
-	found, trials := 0, d.trials/4
-	for trial := range trials {
+	r := truth.Result[0]
+	p := plantedRuns{Ratio: r.Ratio, Within: r.Within, Rounds: len(b), Trials: d.trials}
+	for trial := range p.Trials {
 		rng := rand.New(rand.NewPCG(19, uint64(trial)))
 		var x, y []tailstat.Run
 		for _, at := range rng.Perm(len(b))[:rounds] {
@@ -249,12 +280,9 @@ func (d *driver) planted(_ context.Context, f *recorded) error {
 			return err
 		}
 		if c.Result[0].Verdict == tailstat.VerdictSlower {
-			found++
+			p.Found++
 		}
 	}
-	r := truth.Result[0]
-	fmt.Fprintf(d.out, "msgpush with a longer window: p99 %.2fx [%.2f..%.2f] by all %d rounds; found in %.0f%% of draws of %d of them\n",
-		r.Ratio, r.Within.Low, r.Within.High, len(b), 100*float64(found)/float64(trials), rounds)
-	d.set.Raw["planted"] = map[string]any{"ratio": r.Ratio, "within": r.Within, "rounds": len(b), "found": 100 * float64(found) / float64(trials)}
+	d.found.Planted = &p
 	return nil
 }

@@ -4,7 +4,8 @@
 //
 //	go run ./tailstat                      # all that needs no quiet machine: synthetic services, and the recorded runs
 //	go run ./tailstat -part record         # record runs of three services anew, quiet and beside a neighbour: 50 minutes
-//	go run ./tailstat -part alarms -runs results/tailstat-runs-DATE.json.gz
+//	go run ./tailstat -part alarms,power -runs results/tailstat-runs-DATE.json.gz
+//	go run ./tailstat -judge results/tailstat-DATE.json -markdown      # the tables of docs/guides/tailstat.md
 package main
 
 import (
@@ -34,6 +35,7 @@ type driver struct {
 	count   int           // recorded runs of a service
 	trials  int
 	set     *figure.Set
+	found   measured
 	out     io.Writer
 }
 
@@ -46,10 +48,18 @@ func main() {
 	flag.DurationVar(&d.length, "length", 5*time.Second, "length of a recorded run")
 	flag.IntVar(&d.count, "count", 60, "`runs` of each service to record")
 	flag.IntVar(&d.trials, "trials", 2000, "`trials` of each kind")
-	part := flag.String("part", "", "`part`: "+strings.Join(partNames, ", ")+" (default: all but record)")
+	part := flag.String("part", "", "comma-separated `parts`: "+strings.Join(partNames, ", ")+" (default: all but record)")
+	var again figure.Again
+	again.Flags(flag.CommandLine)
+	markdown := flag.Bool("markdown", false, "with -judge: print the tables of the guide in place of the figures")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := d.bench(ctx, *part)
+	err := error(nil)
+	if again.File != "" {
+		err = d.again(again, *markdown)
+	} else {
+		err = d.bench(ctx, *part)
+	}
 	stop()
 	if err != nil {
 		log.Fatal("bench-tailstat: ", err)
@@ -62,32 +72,62 @@ func (d *driver) bench(ctx context.Context, part string) error {
 	parts := map[string]func(context.Context) error{
 		"synthetic": d.synthetic, "sequential": d.sequential, "alarms": d.alarms, "power": d.power, "record": d.record,
 	}
+	names := partNames[:4]
+	if part != "" {
+		names = strings.Split(part, ",")
+	}
 	switch {
-	case part != "" && part != "neighbour" && parts[part] == nil:
-		return fmt.Errorf("-part: no part %q; they are %s", part, strings.Join(partNames, ", "))
+	case part == "neighbour": // a process that the part record starts
+		return d.neighbour(ctx)
 	case d.trials < 1 || d.count < 20 || d.length < time.Second:
 		return errors.New("-trials is 1 at least, -count 20, -length 1s")
-	case part == "record":
+	}
+	for _, name := range names {
+		if parts[name] == nil {
+			return fmt.Errorf("-part: no part %q; they are %s", name, strings.Join(partNames, ", "))
+		}
+	}
+	if part == "record" {
 		return d.record(ctx)
-	case part == "neighbour":
-		return d.neighbour(ctx)
 	}
 	d.set = figure.New("tailstat")
+	if part != "" {
+		d.set.Benchmark += "-" + names[0]
+	}
 	d.set.Out = d.out
 	d.set.Machine = figure.Machine()
-	for _, name := range partNames[:4] {
-		if part != "" && name != part {
-			continue
-		}
+	for _, name := range names {
 		fmt.Fprintf(d.out, "\n%s\n", name)
 		if err := parts[name](ctx); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
+	fmt.Fprintln(d.out)
+	d.found.judge(d.set)
+	d.found.keep(d.set)
 	if d.results == "" {
 		return nil
 	}
 	return d.set.Save(d.results)
+}
+
+// again judges a file of results, or prints its tables.
+func (d *driver) again(a figure.Again, markdown bool) error {
+	out := d.out
+	if markdown {
+		out = io.Discard
+	}
+	err := a.Judge("tailstat", out, func(s *figure.Set, r figure.Recorded) error {
+		if err := d.found.read(r); err != nil {
+			return err
+		}
+		d.found.judge(s)
+		return nil
+	})
+	if err == nil && markdown {
+		d.found.tables(d.out, "bench/results/"+filepath.Base(a.File))
+	}
+	return err
 }
 
 // recorded returns the file of recorded runs.

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"encoding/json"
 	"io"
 	"math"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -50,11 +52,16 @@ func TestRivals(t *testing.T) {
 	}
 	base, same, slow := some(1), some(1), some(2)
 	for _, r := range rivals {
-		if found, ok := r.finds(rng, tailstat.Quantile(.5), base, slow); !found || !ok {
-			t.Errorf("%s does not find twice the latency", r.name)
+		for _, name := range []string{"p50", mean} {
+			if found, ok := r.finds(rng, base, slow)[name]; ok && !found {
+				t.Errorf("%s does not find twice the latency: %s", r.name, name)
+			}
+			if found := r.finds(rng, base, same)[name]; found {
+				t.Errorf("%s finds a difference in the same: %s", r.name, name)
+			}
 		}
-		if found, ok := r.finds(rng, tailstat.Quantile(.5), base, same); found || !ok {
-			t.Errorf("%s finds a difference in the same", r.name)
+		if n := len(r.finds(rng, base, slow)); n == 0 {
+			t.Errorf("%s looks at nothing", r.name)
 		}
 	}
 }
@@ -96,7 +103,34 @@ func TestParts(t *testing.T) {
 	if err := d.power(t.Context()); err != nil {
 		t.Error(err)
 	}
-	for _, want := range []string{"bootstrap over requests", "msgpush with a longer window: p99 1.5", "found in 100%"} {
+	d.set.Out = &out
+	d.found.judge(d.set)
+	d.found.keep(d.set)
+	if err := d.set.Save(dir); err != nil {
+		t.Fatal(err)
+	}
+	saved, err := filepath.Glob(filepath.Join(dir, "test-*.json"))
+	if err != nil || len(saved) != 1 {
+		t.Fatal(saved, err)
+	}
+	first := len(d.set.Figures)
+	d.found = measured{}
+	if err := d.again(figure.Again{File: saved[0]}, true); err == nil || !strings.Contains(err.Error(), "test") {
+		t.Errorf("judged as tailstat's: %v", err)
+	}
+	if text, err := os.ReadFile(saved[0]); err != nil || os.WriteFile(saved[0], []byte(strings.Replace(string(text), `"test"`, `"tailstat"`, 1)), 0o600) != nil {
+		t.Fatal(err)
+	}
+	if err := d.again(figure.Again{File: saved[0], Write: true}, true); err != nil {
+		t.Error(err)
+	}
+	var back struct{ Figures []figure.Figure }
+	if text, err := os.ReadFile(saved[0]); err != nil || json.Unmarshal(text, &back) != nil || len(back.Figures) != first || back.Figures[0].Note != "" {
+		t.Errorf("%v: %d figures, judged again %+v", err, first, back.Figures)
+	}
+	for _, want := range []string{
+		"bootstrap over requests", "msgpush with a longer window, p99 1.5", "| tailstat, by rounds |", "| msgpush, +20%, 10 rounds | ", "rows method=tailstat, by rounds; ",
+	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is not in\n%s", want, out.String())
 		}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -71,13 +72,15 @@ var listening = regexp.MustCompile(`(?:^|msg=listening url=)(http://[0-9.:]+)`)
 func (d *driver) record(ctx context.Context) error {
 	f := recorded{Started: time.Now().UTC(), Machine: figure.Machine(), Go: figure.New("").Versions, Length: d.length}
 	name := filepath.Join(d.results, "tailstat-runs-"+f.Started.Format("2006-01-02-1504")+".json.gz")
+	order := rand.New(rand.NewPCG(20, 0))
 	for i := range d.count {
 		for _, neighbour := range []bool{false, true} {
 			for k := range subjects {
 				s := &subjects[k]
 				kinds := []bool{false}
 				if s.plant != nil && !neighbour && i%2 == 0 {
-					kinds = []bool{false, true} // a round of both
+					first := order.IntN(2) == 1
+					kinds = []bool{first, !first} // a round of both, in an order drawn by lot
 				}
 				for _, planted := range kinds {
 					r, err := d.run(ctx, s, neighbour, planted)

@@ -3,39 +3,86 @@ package main
 import (
 	"math"
 	"math/rand/v2"
-	"slices"
+	"sort"
+	"time"
 
 	"evenkeel.dev/loadgen"
 	"evenkeel.dev/tailstat"
 )
 
-// rivals are what people do instead. Each says whether it finds a difference between two sets of runs in a figure,
-// at the level of 5%.
-var rivals = []struct {
+// rival is what people do instead: it says for each figure that it looks at whether two sets of runs differ, at the level of 5%
+// where it has one.
+type rival struct {
 	name  string
-	finds func(rng *rand.Rand, f tailstat.Figure, b, h []tailstat.Run) (found, ok bool)
-}{
+	finds func(rng *rand.Rand, b, h []tailstat.Run) map[string]bool
+}
+
+// mean is the figure of rivals that look at no quantile.
+const mean = "all requests"
+
+var rivals = []rival{
+	{"one run each, 10% apart", apart},
+	{"t-test on single runs", single},
 	{"t-test over runs", welch},
 	{"bootstrap over requests", bootstrap},
 	{"Mann-Whitney over requests", mannWhitney},
 }
 
-// welch is Welch's t-test of the runs' figures (B. L. Welch, Biometrika 34, 1947), not of their logarithms, as most take it.
-func welch(_ *rand.Rand, f tailstat.Figure, b, h []tailstat.Run) (found, ok bool) {
-	x, okX := values(f, b)
-	y, okY := values(f, h)
-	if !okX || !okY {
-		return false, false
+// apart takes the first run of each and believes what it sees, if it is more than a tenth: what a reader of two reports of
+// a load generator does.
+func apart(_ *rand.Rand, b, h []tailstat.Run) map[string]bool {
+	found := map[string]bool{}
+	for _, f := range tailstat.Figures() {
+		x, errX := f.Of(&b[0])
+		y, errY := f.Of(&h[0])
+		if errX == nil && errY == nil {
+			found[f.Name] = math.Abs(math.Log(y/x)) > math.Log(1.1)
+		}
 	}
-	mx, vx := moments(x)
-	my, vy := moments(y)
-	ex, ey := vx/float64(len(x)), vy/float64(len(y))
-	if ex+ey == 0 {
-		return mx != my, true
+	return found
+}
+
+// single is Welch's t-test (B. L. Welch, Biometrika 34, 1947) on the requests of the first run of each: what comes of
+// giving the latencies that a load generator wrote to a statistics library.
+func single(_ *rand.Rand, b, h []tailstat.Run) map[string]bool {
+	of := func(r tailstat.Run) (n, mean, variance float64) {
+		sum, squares := 0.0, 0.0
+		for d, c := range r.Latency.All() {
+			k, x := float64(c), d.Seconds()
+			n, sum, squares = n+k, sum+k*x, squares+k*x*x
+		}
+		mean = sum / n
+		return n, mean, (squares - n*mean*mean) / (n - 1)
+	}
+	n, mx, vx := of(b[0])
+	m, my, vy := of(h[0])
+	return map[string]bool{mean: differ(mx, vx, n, my, vy, m)}
+}
+
+// welch is the same test of the runs' figures, not of their logarithms, as most take it. Its unit is right.
+func welch(_ *rand.Rand, b, h []tailstat.Run) map[string]bool {
+	found := map[string]bool{}
+	for _, f := range tailstat.Figures() {
+		x, okX := values(f, b)
+		y, okY := values(f, h)
+		if okX && okY {
+			mx, vx := moments(x)
+			my, vy := moments(y)
+			found[f.Name] = differ(mx, vx, float64(len(x)), my, vy, float64(len(y)))
+		}
+	}
+	return found
+}
+
+// differ reports what Welch's test says of two means with their variances and numbers of values.
+func differ(mx, vx, n, my, vy, m float64) bool {
+	ex, ey := vx/n, vy/m
+	if ex+ey <= 0 {
+		return mx != my
 	}
 	t := math.Abs(mx-my) / math.Sqrt(ex+ey)
-	freedom := (ex + ey) * (ex + ey) / (ex*ex/float64(len(x)-1) + ey*ey/float64(len(y)-1))
-	return 2*studentBeyond(t, freedom) < .05, true
+	freedom := (ex + ey) * (ex + ey) / (ex*ex/(n-1) + ey*ey/(m-1))
+	return 2*studentBeyond(t, freedom) < .05
 }
 
 func values(f tailstat.Figure, rs []tailstat.Run) (xs []float64, ok bool) {
@@ -82,77 +129,83 @@ func studentBeyond(x, freedom float64) float64 {
 	return integral(from, math.Pi/2) / integral(-math.Pi/2, math.Pi/2)
 }
 
-// requests returns all latencies of runs, in order of time not: a histogram of all.
-func requests(rs []tailstat.Run) *loadgen.Histogram {
+// pool is the requests of runs as if they were one list: latencies in increasing order, and how many are not above each.
+type pool struct {
+	at    []time.Duration
+	below []float64
+}
+
+func pooled(rs []tailstat.Run) (p pool) {
 	all := new(loadgen.Histogram)
 	for _, r := range rs {
 		all.Merge(r.Latency.(*loadgen.Histogram))
 	}
-	return all
+	n := 0.0
+	for d, c := range all.All() {
+		n += float64(c)
+		p.at, p.below = append(p.at, d), append(p.below, n)
+	}
+	return p
+}
+
+func (p pool) count() float64 { return p.below[len(p.below)-1] }
+
+func (p pool) quantile(q float64) time.Duration {
+	return p.at[min(sort.SearchFloat64s(p.below, q*p.count()), len(p.at)-1)]
 }
 
 // bootstrap takes the requests of all runs for independent: it draws as many of each set again and again, and finds a
-// difference where 95% of the ratios lie on one side of 1 (B. Efron, Annals of Statistics 7, 1979). A quantile of n
-// draws is that of the requests at a rank which is binomial, so only that rank is drawn.
-func bootstrap(rng *rand.Rand, f tailstat.Figure, b, h []tailstat.Run) (found, ok bool) {
+// difference where 95% of the differences lie on one side of 0 (B. Efron, Annals of Statistics 7, 1979). A quantile of n
+// draws is that of the requests at a rank which is binomial, so only that rank is drawn, by the normal distribution.
+func bootstrap(rng *rand.Rand, b, h []tailstat.Run) map[string]bool {
 	const draws = 1000
-	q, is := quantiles[f.Name]
-	if !is {
-		return false, false
+	x, y := pooled(b), pooled(h)
+	drawn := func(p pool, q float64) time.Duration {
+		return p.quantile(min(max(q+math.Sqrt(q*(1-q)/p.count())*rng.NormFloat64(), 0), 1))
 	}
-	x, y := requests(b), requests(h)
-	above := 0
-	for range draws {
-		if resampled(rng, y, q) > resampled(rng, x, q) {
-			above++
+	found := map[string]bool{}
+	for name, q := range map[string]float64{"p50": .5, "p90": .9, "p99": .99, "p99.9": .999} {
+		above, below := 0, 0
+		for range draws {
+			switch u, v := drawn(x, q), drawn(y, q); {
+			case v > u:
+				above++
+			case v < u:
+				below++
+			}
 		}
+		found[name] = max(above, below) >= draws*975/1000
 	}
-	return above <= draws*25/1000 || above >= draws*975/1000, true
-}
-
-var quantiles = map[string]float64{"p50": .5, "p90": .9, "p99": .99, "p99.9": .999}
-
-// resampled returns a quantile of as many draws from a histogram as it has requests: the share of it below that
-// quantile is that of the draws give or take the binomial's deviation, here by the normal distribution.
-func resampled(rng *rand.Rand, h *loadgen.Histogram, q float64) float64 {
-	share := q + math.Sqrt(q*(1-q)/float64(h.Count()))*rng.NormFloat64()
-	return h.Quantile(min(max(share, 0), 1)).Seconds()
+	return found
 }
 
 // mannWhitney takes the requests of all runs for independent, and finds a difference by their ranks (the normal distribution, as
-// there are thousands; H. B. Mann and D. R. Whitney, Annals of Mathematical Statistics 18, 1947). It is of no one figure.
-func mannWhitney(_ *rand.Rand, f tailstat.Figure, b, h []tailstat.Run) (found, ok bool) {
-	if f.Name != "p50" {
-		return false, false
-	}
-	x, y := requests(b), requests(h)
-	n, m := float64(x.Count()), float64(y.Count())
-	type bucket struct{ x, y float64 }
-	buckets := map[int64]bucket{}
-	for d, c := range x.All() {
-		k := buckets[int64(d)]
-		k.x += float64(c)
-		buckets[int64(d)] = k
-	}
-	for d, c := range y.All() {
-		k := buckets[int64(d)]
-		k.y += float64(c)
-		buckets[int64(d)] = k
-	}
-	var order []int64
-	for d := range buckets {
-		order = append(order, d)
-	}
-	slices.Sort(order)
-	u, below, ties := 0.0, 0.0, 0.0
-	for _, d := range order {
-		k := buckets[d]
-		u += k.y * (below + k.x/2) // pairs in which y is the greater, ties half
-		below += k.x
-		t := k.x + k.y
+// there are thousands; H. B. Mann and D. R. Whitney, Annals of Mathematical Statistics 18, 1947).
+func mannWhitney(_ *rand.Rand, b, h []tailstat.Run) map[string]bool {
+	x, y := pooled(b), pooled(h)
+	u, ties := 0.0, 0.0
+	belowX, belowY := 0.0, 0.0
+	for i, j := 0, 0; i < len(x.at) || j < len(y.at); { // one latency after another
+		at := time.Duration(math.MaxInt64)
+		if i < len(x.at) {
+			at = x.at[i]
+		}
+		if j < len(y.at) {
+			at = min(at, y.at[j])
+		}
+		nx, ny := 0.0, 0.0
+		if i < len(x.at) && x.at[i] == at {
+			nx, belowX, i = x.below[i]-belowX, x.below[i], i+1
+		}
+		if j < len(y.at) && y.at[j] == at {
+			ny, belowY, j = y.below[j]-belowY, y.below[j], j+1
+		}
+		u += ny * (belowX - nx/2) // pairs in which y is the greater, ties half
+		t := nx + ny
 		ties += t*t*t - t
 	}
+	n, m := x.count(), y.count()
 	all := n + m
 	variance := n * m / 12 * (all + 1 - ties/(all*(all-1)))
-	return math.Abs(u-n*m/2)/math.Sqrt(variance) > 1.96, true
+	return map[string]bool{mean: math.Abs(u-n*m/2)/math.Sqrt(variance) > 1.96}
 }

@@ -167,41 +167,8 @@ func (d *driver) synthetic(ctx context.Context) error {
 		}
 		all = append(all, c...)
 	}
-	d.set.Raw["coverage"] = all
-	for _, paired := range []bool{true, false} {
-		var hold []float64
-		for _, c := range all {
-			if c.Paired == paired {
-				hold = append(hold, 100*c.Hold)
-			}
-		}
-		name := "intervals that hold the truth: rounds"
-		if !paired {
-			name = "intervals that hold the truth: runs without rounds"
-		}
-		d.set.Add(name, hold, "%", "each 93 to 97", allWithin(hold, 93, 97))
-	}
+	d.found.Coverage = all
 	return nil
-}
-
-func allWithin(xs []float64, low, high float64) bool {
-	for _, x := range xs {
-		if x < low || x > high {
-			return false
-		}
-	}
-	return true
-}
-
-// coverage is how often the intervals of a figure held the truth.
-type coverage struct {
-	Service string  `json:"service"`
-	Figure  string  `json:"figure"`
-	Paired  bool    `json:"paired"`
-	Trials  int     `json:"trials"`
-	Truth   float64 `json:"truth"`
-	Hold    float64 `json:"hold"`  // share of intervals
-	Found   float64 `json:"found"` // share of trials in which the difference was
 }
 
 func (d *driver) coverage(ctx context.Context, base, head *service) ([]coverage, error) {
@@ -245,19 +212,21 @@ func (d *driver) coverage(ctx context.Context, base, head *service) ([]coverage,
 					continue
 				}
 				if r.Within.Contains(c.Truth) {
-					c.Hold += 1 / float64(d.trials)
+					c.Held++
 				}
 				if r.Verdict != tailstat.VerdictCannotTell {
-					c.Found += 1 / float64(d.trials)
+					c.Found++
 				}
 			}
 			mu.Unlock()
 		}
 		return nil
 	})
-	for _, c := range all {
+	for i := range all {
+		c := &all[i]
+		c.Share = percent(c.Held, c.Trials)
 		fmt.Fprintf(d.out, "  %-12s %-13s paired %-5v  truth %.3f  held by %5.1f%% of %d  difference found in %3.0f%%\n",
-			c.Service, c.Figure, c.Paired, c.Truth, 100*c.Hold, c.Trials, 100*c.Found)
+			c.Service, c.Figure, c.Paired, c.Truth, c.Share, c.Trials, percent(c.Found, c.Trials))
 	}
 	return all, err
 }
@@ -329,9 +298,9 @@ func (d *driver) sequential(ctx context.Context) error {
 			if planted {
 				head = &p.head
 			}
-			wrong, took := 0, 0
+			l := looks{Service: p.base.name, Planted: planted, Trials: d.trials}
 			var mu sync.Mutex
-			err := inParallel(ctx, d.trials/4, func(trial int) error {
+			err := inParallel(ctx, d.trials, func(trial int) error {
 				rng := rand.New(rand.NewPCG(16, uint64(trial)))
 				b, h := sampleRounds(rng, &p.base, head, most)
 				n := 2
@@ -346,23 +315,18 @@ func (d *driver) sequential(ctx context.Context) error {
 				}
 				mu.Lock()
 				defer mu.Unlock()
-				took += min(n, most)
+				l.Rounds += float64(min(n, most)) / float64(d.trials)
 				if n <= most {
-					wrong++
+					l.Found++
 				}
 				return nil
 			})
 			if err != nil {
 				return err
 			}
-			share := 100 * float64(wrong) / float64(d.trials/4)
-			mean := float64(took) / float64(d.trials/4)
-			if planted {
-				fmt.Fprintf(d.out, "  %-12s p99 of another service: found in %.0f%%, after %.1f rounds on average of %d\n", p.base.name, share, mean, most)
-				d.set.Raw["sequential "+p.base.name] = map[string]float64{"found": share, "rounds": mean}
-				continue
-			}
-			d.set.AtMost(p.base.name+": a look finds a difference to itself", []float64{share}, 5, "%")
+			l.Share = percent(l.Found, l.Trials)
+			fmt.Fprintf(d.out, "  %-12s planted %-5v found in %.1f%%, after %.1f rounds on average of %d\n", l.Service, planted, l.Share, l.Rounds, most)
+			d.found.Sequential = append(d.found.Sequential, l)
 		}
 	}
 	return nil
