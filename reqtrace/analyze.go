@@ -21,9 +21,12 @@ type Report struct {
 	Requests int           `json:"requests"`         // whole ones
 	CutStart int           `json:"cut_start"`
 	CutEnd   int           `json:"cut_end"`
-	Unmarked int           `json:"unmarked,omitempty"` // turns of net/http's connections that are left out: they have no region, others have
-	Marked   bool          `json:"marked"`             // they were marked by regions, else they are turns of net/http's connections
+	Unmarked int           `json:"unmarked,omitempty"` // requests that are left out: they have no region, others have
+	Missing  []string      `json:"missing,omitempty"`  // of Options.Requests: no function of the trace matches
+	Marked   bool          `json:"marked"`             // they were marked by regions, else they are what servers' goroutines did
 	Procs    int           `json:"procs"`              // GOMAXPROCS
+	Class    string        `json:"class,omitempty"`    // Options.Class: all but Classes is of these requests alone
+	Classes  []Class       `json:"classes"`            // of all requests, those with most of the slowest 1% first, at most 64
 	Total    Parts         `json:"total_ns"`
 	Bands    []Band        `json:"bands"`  // from the fastest requests to the slowest, without empty ones
 	Median   Band          `json:"median"` // p45 to p55: what the others are compared with
@@ -105,9 +108,13 @@ func Analyze(ctx context.Context, r io.Reader, o Options) (*Report, error) {
 		return nil, &OptionError{"Slowest", fmt.Sprintf("%d; it goes from 1 to %d, or is 0 for %d", o.Slowest, maxSlowest, defaultSlowest)}
 	}
 	a := analysis{slowest: cmp.Or(o.Slowest, defaultSlowest)}
-	m := newModel(o)
+	m, err := newModel(o)
+	if err != nil {
+		return nil, err
+	}
 	m.record()
-	err := m.read(ctx, r, func() bool {
+	a.report.Class = o.Class
+	err = m.read(ctx, r, func() bool {
 		for i := range m.turns.done {
 			a.add(&m.turns.done[i], m)
 		}
@@ -120,10 +127,14 @@ func Analyze(ctx context.Context, r io.Reader, o Options) (*Report, error) {
 		a.report.Broken = broken.where()
 	case err != nil:
 		return nil, err
-	case a.adding.n == 0 && a.report.CutStart+a.report.CutEnd == 0:
-		return nil, ErrNoRequests
+	case a.adding.n == 0 && !a.cut:
+		return nil, m.sites.noRequests()
 	}
-	return a.finish(m), nil
+	report := a.finish(m)
+	if o.Class != "" && report.Requests+report.CutStart+report.CutEnd == 0 {
+		return nil, classError(o.Class, report.Classes)
+	}
+	return report, nil
 }
 
 // analysis collects requests.
@@ -134,6 +145,7 @@ type analysis struct {
 	details  store    // of the requests: causes and times, then causes, sites and times
 	scratch  packed
 	slowest  int
+	cut      bool          // some were
 	floor    time.Duration // of the slowest: a request has to exceed it
 }
 
@@ -141,15 +153,27 @@ type analysis struct {
 type record struct {
 	time    int64
 	details spot
+	class   siteID
+	other   bool // its class is not asked for: it has no details
 }
 
 func (a *analysis) add(r *served, m *model) {
-	switch r.Cut {
-	case CutStart:
+	switch {
+	case r.Cut != CutNone && r.other:
+		a.cut = true
+		return
+	case r.Cut == CutStart:
+		a.cut = true
 		a.report.CutStart++
 		return
-	case CutEnd:
+	case r.Cut == CutEnd:
+		a.cut = true
 		a.report.CutEnd++
+		return
+	}
+	m.turns.classes.add(r.class, &r.Parts)
+	if r.other {
+		a.adding.add(record{time: int64(r.Duration()), class: r.class, other: true})
 		return
 	}
 	p := a.scratch[:0]
@@ -165,7 +189,7 @@ func (a *analysis) add(r *served, m *model) {
 		p.put(s.time)
 	}
 	a.scratch = p
-	a.adding.add(record{time: int64(r.Duration()), details: a.details.keep(p)})
+	a.adding.add(record{time: int64(r.Duration()), details: a.details.keep(p), class: r.class})
 	a.report.Total.AddAll(r.Parts)
 	if r.Duration() <= a.floor {
 		return
@@ -191,9 +215,13 @@ func (a *analysis) cull() {
 func (a *analysis) finish(m *model) *Report {
 	a.cull()
 	a.requests = a.adding.all()
+	slices.SortFunc(a.requests, func(p, q record) int { return cmp.Compare(p.time, q.time) })
 	r := &a.report
 	r.Trace, r.Procs, r.Spans = dur(m.now-m.origin), m.clock.max, m.gc
-	r.Requests, r.Marked, r.Unmarked = len(a.requests), m.turns.marked, m.turns.unmarked
+	r.Marked, r.Unmarked, r.Missing = m.turns.marked, m.turns.unmarked, m.sites.missing()
+	r.Classes = m.turns.classes.list(a.requests)
+	a.requests = slices.DeleteFunc(a.requests, func(q record) bool { return q.other })
+	r.Requests = len(a.requests)
 	if r.Requests == 0 {
 		return r
 	}
@@ -203,7 +231,6 @@ func (a *analysis) finish(m *model) *Report {
 		with, without = m.replay.run(m.gc, m.origin, m.clock.max)
 		close(replayed)
 	}()
-	slices.SortFunc(a.requests, func(p, q record) int { return cmp.Compare(p.time, q.time) })
 	r.Median = a.band(m, "p45-55", .45, .55)
 	for i, b := range bandNames {
 		to := 1.0

@@ -60,6 +60,8 @@ type blameOf struct {
 // served is a request with its places and path as the model knows them.
 type served struct {
 	Request
+	class siteID
+	other bool      // than those that are asked for: its class is another one
 	sites []blameOf // largest first, at most maxSites
 	path  []tileOf
 }
@@ -78,6 +80,7 @@ func (r *served) out(sites *sites, origin int64) Request {
 	for _, t := range r.path {
 		r.Path = append(r.Path, Tile{Start: dur(t.a - origin), End: dur(t.b - origin), Cause: t.cause, Site: sites.name(t.site)})
 	}
+	r.Class = sites.name(r.class)
 	return r.Request
 }
 
@@ -90,7 +93,7 @@ func (x *blamer) blame(q *served, g *goroutine, a, b int64) {
 	steps := maxSteps
 	p := x.replay
 	if p != nil {
-		p.begin(a, g.early(a))
+		p.begin(a, g.early(a), q.other)
 	}
 	for i, t := max(g.at(a), 0), a; t < b; i++ { // the path: g's own segments
 		s, end := g.segment(i, b)

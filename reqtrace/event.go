@@ -31,18 +31,26 @@ func (m *model) event(e *trace.Event) {
 	case trace.EventRangeEnd:
 		m.rangeEnd(e, t)
 	case trace.EventRegionBegin:
-		if e.Region().Type == m.region {
+		if m.isRegion(e.Region().Type) {
 			m.turns.marked = !m.turns.released // a region that comes late changes nothing
-			m.turns.step(m.goroutine(int64(e.Goroutine())), turnBegins, t)
+			g := m.goroutine(int64(e.Goroutine()))
+			if m.turns.step(g, turnBegins, t); m.regionPattern && g.depth == 1 {
+				g.route = m.sites.intern(e.Region().Type)
+			}
 		}
 	case trace.EventRegionEnd:
-		if e.Region().Type == m.region {
+		if m.isRegion(e.Region().Type) {
 			m.turns.step(m.goroutine(int64(e.Goroutine())), turnEnds, t)
 		}
 	case trace.EventLog:
-		if l := e.Log(); l.Category == region.IDCategory {
+		switch l := e.Log(); l.Category {
+		case region.IDCategory:
 			if g := m.goroutine(int64(e.Goroutine())); g.phase == phaseRegion {
 				g.reqID = l.Message
+			}
+		case region.ClassCategory:
+			if g := m.goroutine(int64(e.Goroutine())); g.phase == phaseRegion {
+				g.route = m.sites.intern(l.Message)
 			}
 		}
 	case trace.EventLabel:
@@ -119,7 +127,10 @@ func (m *model) transition(e *trace.Event, st *trace.StateTransition, t int64) {
 			s = stateChannel
 		}
 		g.push(began, s, info.site)
-		g.enter(info)
+		m.enter(g, info, t)
+		if info.candidate != 0 && g.way != wayLife && mayBeForWork(s, st.Reason, info) {
+			m.sites.waited(info.candidate)
+		}
 		m.turns.waits(g, s, st.Reason, info, t)
 	case trace.GoSyscall:
 		info := m.sites.look(st.Stack)
@@ -128,11 +139,12 @@ func (m *model) transition(e *trace.Event, st *trace.StateTransition, t int64) {
 			s = stateCgo
 		}
 		g.push(began, s, info.site)
-		g.enter(info)
+		m.enter(g, info, t)
+		m.turns.calls(g, info, t)
 		if info.answer {
 			m.turns.step(g, turnAnswers, t)
 		}
-		if info.serve && !info.handler && (info.peek || info.header) {
+		if g.serve && info.serve && !info.handler && (info.peek || info.header) {
 			m.turns.reads(g, info, t)
 		}
 	case trace.GoNotExist:
@@ -168,7 +180,7 @@ func (m *model) runnable(e *trace.Event, g *goroutine, from trace.GoState, t int
 		}
 		m.turns.wakes(g, m.network.poll, t)
 	case trace.GoRunning:
-		g.enter(m.sites.look(st.Stack))
+		m.enter(g, m.sites.look(st.Stack), t)
 	}
 	g.push(t, stateRunnable, 0)
 }
@@ -181,7 +193,15 @@ func (m *model) born(e *trace.Event, g *goroutine, t int64, st *trace.StateTrans
 	}
 	g.ofNobody = g.parent == nil
 	g.mark, g.known = t, true
-	g.enter(m.sites.look(st.Stack))
+	info := m.sites.look(st.Stack)
+	m.enter(g, info, t)
+	m.turns.created(g, info, t)
+}
+
+// enter takes note of what a stack says about g.
+func (m *model) enter(g *goroutine, info stackInfo, t int64) {
+	g.enter(info)
+	m.turns.enter(g, info, t)
 }
 
 // other returns the goroutine that e happened on, nil if that is g or none.

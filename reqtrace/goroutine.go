@@ -41,8 +41,12 @@ type goroutine struct {
 	owner    uint64 // the turn that it was created in
 	ofNobody bool   // no goroutine created it: a timer did
 
-	serve     bool // it is a connection of net/http's server
-	forWork   bool // its wait is one for a request, or may be
+	serve     bool   // it is a connection of net/http's server, of HTTP/1
+	streams   bool   // it serves a connection of many streams
+	way       way    // how else it serves requests
+	asked     bool   // by a function that Options.Requests names
+	task      siteID // that function, where it is the program's: its requests' class
+	forWork   bool   // its wait is one for a request, or may be
 	gcWorker  bool
 	gcIdle    bool // and runs only where nobody else would
 	assisting bool
@@ -110,9 +114,6 @@ func (g *goroutine) prune(horizon int64) {
 
 // enter takes note of what a stack says about g.
 func (g *goroutine) enter(info stackInfo) {
-	if info.serve {
-		g.serve = true
-	}
 	if info.entry != 0 {
 		g.entry = info.entry
 	}

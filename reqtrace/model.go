@@ -3,6 +3,7 @@ package reqtrace
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"evenkeel.dev/reqtrace/region"
@@ -21,22 +22,24 @@ import (
 //   - What no request can need any more is forgotten (prune): memory is bounded by what is under way, not by
 //     the trace's length. A waker is kept as long as a segment may name it, though it is over (dead).
 type model struct {
-	region     string // type of the regions that are requests
-	origin     int64  // time of the first event
-	now        int64
-	events     int
-	goroutines map[int64]*goroutine
-	dead       []*goroutine   // those that a wait may still name
-	spare      []*goroutine   // those that none can name, for use again
-	recent     [64]*goroutine // of goroutines, by the end of their numbers: most events are of few
-	clock      clock
-	sites      *sites
-	network    network
-	turns      turns
-	replay     *replay // nil: none
-	gc         []Span
-	marking    int64 // when the cycle's concurrent mark began; 0: none
-	stopping   int64
+	region        string // type of the regions that are requests, or a pattern
+	regionPattern bool
+	regionTypes   map[string]bool // whether region matches them
+	origin        int64           // time of the first event
+	now           int64
+	events        int
+	goroutines    map[int64]*goroutine
+	dead          []*goroutine   // those that a wait may still name
+	spare         []*goroutine   // those that none can name, for use again
+	recent        [64]*goroutine // of goroutines, by the end of their numbers: most events are of few
+	clock         clock
+	sites         *sites
+	network       network
+	turns         turns
+	replay        *replay // nil: none
+	gc            []Span
+	marking       int64 // when the cycle's concurrent mark began; 0: none
+	stopping      int64
 }
 
 // Span is a time in which the collector marked, or in which the world was stopped.
@@ -52,10 +55,28 @@ const (
 	maxSpareSegments = 64      // of each: more room than that is given back
 )
 
-func newModel(o Options) *model {
+func newModel(o Options) (*model, error) {
+	if err := checkRequests(o.Requests); err != nil {
+		return nil, err
+	}
 	m := &model{region: cmp.Or(o.Region, region.Name), goroutines: map[int64]*goroutine{}, sites: newSites()}
-	m.turns = turns{anybodys: o.Region == "", blamer: blamer{clock: &m.clock}}
-	return m
+	m.regionPattern, m.regionTypes = strings.ContainsAny(o.Region, "*?["), map[string]bool{}
+	m.sites.asked, m.sites.met = o.Requests, make([]bool, len(o.Requests))
+	m.turns = turns{anybodys: o.Region == "", classes: newClasses(o.Class, m.sites), blamer: blamer{clock: &m.clock}}
+	return m, nil
+}
+
+// isRegion reports whether regions of a type are requests.
+func (m *model) isRegion(name string) bool {
+	if !m.regionPattern {
+		return name == m.region
+	}
+	is, ok := m.regionTypes[name]
+	if !ok {
+		is = matches(m.region, name)
+		m.regionTypes[name] = is
+	}
+	return is
 }
 
 // record has the requests recorded for a replay.

@@ -20,10 +20,19 @@ package reqtrace
 // for a request: none had come.
 //
 // Invariants:
-//   - start is set in region and ended, and nowhere else; depth is above 0 in region, and nowhere else.
+//   - start is set in serving, region and ended, and nowhere else; depth is above 0 in region, and nowhere else.
 //   - woken is 0 in idle. In woken it is the wake-up, in looking the look; the later phases have it from there.
 //   - What is handed out with known unset began before the trace: it is cut, and not taken apart.
 //   - No request of this turn needs what was before [goroutine.begin]: from there on prune keeps the past.
+//
+// A goroutine that serves requests another way than HTTP/1's connections (serving.go) has the same turn, without a
+// region in between:
+//
+//	        turnServes: created; turnWoken: there is work
+//	idle ───────────────────────────────────────────────────────> serving ──> region, ended: as above
+//	 ^                                                               │
+//	 └───────────────────────────────────────────────────────────────┘
+//	        turnSeeks: it waits for work; turnDies
 //
 // Phases change in [turns.step], and in [goroutine.reset], which leads back to idle.
 type phase uint8
@@ -34,6 +43,7 @@ const (
 	phaseWoken                 // its wait for work has ended
 	phaseAnswered              // a connection without a region that has written to its client
 	phaseRegion                // a request's region is open
+	phaseServing               // a goroutine of another way serves a request
 	phaseEnded                 // the region has ended: the request lasts until the next wait
 )
 
@@ -50,6 +60,8 @@ const (
 	turnOutside                  // likewise, of a connection outside of its handler
 	turnNothing                  // likewise, for the next request: there was none yet
 	turnLeisure                  // likewise, of no connection, for time or a channel: what woke it before was no request
+	turnServes                   // a goroutine is created for a request
+	turnSeeks                    // a goroutine that takes one piece of work after the other waits for the next
 	turnDies                     // the goroutine ends
 )
 
@@ -64,6 +76,17 @@ type turn struct {
 	start int64  // of the request
 	depth int    // regions of requests that are open
 	reqID string
+
+	class      siteID // the handler's function, as far as stacks tell
+	classDepth uint8  // of its frame: the innermost handler counts
+	route      siteID // what the program itself says that the class is
+	measures   bool   // it takes a trace or a profile
+
+	// Of wayLife and wayTurns:
+	did      bool // it waited, or called something
+	answered bool // it wrote to a connection
+	closed   bool // it closed one
+	seeking  bool // the turn began with a look for a request that nothing has come of yet
 
 	poll *poll // that found its request, where the collector had kept it waiting; nil: none
 	nth  int   // of what that found

@@ -12,9 +12,6 @@ import (
 	"golang.org/x/exp/trace"
 )
 
-// ErrNoRequests is the error of a trace without requests.
-var ErrNoRequests = errors.New("reqtrace: the trace has no requests: wrap the handlers with region.Middleware (evenkeel.dev/reqtrace/region), name the program's own regions with Options.Region, or take the trace while net/http's server is under load")
-
 // ErrBroken is the error of a trace that is cut off or corrupt: what stands before was read.
 var ErrBroken = errors.New("the trace is cut off or corrupt; take it again, and wait for its end")
 
@@ -22,7 +19,7 @@ var ErrBroken = errors.New("the trace is cut off or corrupt; take it again, and 
 // reads. It stops at the first error: a trace of an unknown version, or one that is cut off or corrupt.
 // That one is an [ErrBroken] and says where; it comes after the requests of what could be read, which
 // are the trace's complete generations, of up to a second each. A trace without requests ends with
-// [ErrNoRequests].
+// [ErrNoRequests], a [*NoRequestsError].
 //
 // A request's Path is its own; nothing that Read hands out is used again.
 //
@@ -32,24 +29,28 @@ var ErrBroken = errors.New("the trace is cut off or corrupt; take it again, and 
 // connection, and must not be used otherwise.
 func Read(ctx context.Context, r io.Reader, o Options) iter.Seq2[Request, error] {
 	return func(yield func(Request, error) bool) {
-		m := newModel(o)
+		m, err := newModel(o)
+		if err != nil {
+			yield(Request{}, err)
+			return
+		}
 		found := false
 		flush := func() bool {
 			for _, q := range m.turns.done {
 				found = true
-				if !yield(q.out(m.sites, m.origin), nil) {
+				if !q.other && !yield(q.out(m.sites, m.origin), nil) {
 					return false
 				}
 			}
 			m.turns.done = m.turns.done[:0]
 			return true
 		}
-		err := m.read(ctx, r, flush)
+		err = m.read(ctx, r, flush)
 		switch {
 		case errors.Is(err, errStopped):
 			return
 		case err == nil && !found:
-			err = ErrNoRequests
+			err = m.sites.noRequests()
 		}
 		if err != nil {
 			yield(Request{}, err)

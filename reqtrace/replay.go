@@ -65,7 +65,7 @@ func quantiles(sorted []int64) (q Quantiles) {
 type replay struct {
 	adding   list[replayed]
 	requests []replayed // in the end, by arrival
-	bursts   store      // of a request: by how much it came early, four numbers for each burst, one too many
+	bursts   store      // of a request: by how much it came early, and whether its time is left out, four numbers for each burst, one too many
 	batched  bool       // some came earlier than they were seen
 	others   store      // computing outside of requests: jobs, each with the distance from the last one
 	markers  []job      // mark workers that had a processor to themselves
@@ -144,10 +144,14 @@ func (s *jobs) next() (job, bool) {
 }
 
 // begin begins a request, which pieces and an end follow. Without the collector it would have been
-// seen earlier, by so much.
-func (p *replay) begin(arrival, early int64) {
+// seen earlier, by so much. What is left out takes processors, and its time is not wanted.
+func (p *replay) begin(arrival, early int64, leftOut bool) {
 	p.arrival, p.scratch = arrival, p.scratch[:0]
-	p.scratch.put(early)
+	first := early << 1
+	if leftOut {
+		first |= 1
+	}
+	p.scratch.put(first)
 	p.batched = p.batched || early > 0
 }
 
@@ -201,7 +205,7 @@ func (p *replay) arrivals(gc bool) []replayed {
 	r := slices.Clone(p.requests)
 	for i := range r {
 		bursts := p.bursts.at(r[i].first)
-		r[i].arrival -= bursts.next()
+		r[i].arrival -= bursts.next() >> 1
 	}
 	byArrival(r)
 	return r

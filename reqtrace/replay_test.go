@@ -9,7 +9,7 @@ import (
 
 // record adds a request that arrives at at and has these bursts.
 func (p *replay) record(at int64, bursts ...burst) {
-	p.begin(at, 0)
+	p.begin(at, 0, false)
 	for _, b := range bursts {
 		p.now, p.filled = b, true
 		p.flush()

@@ -11,15 +11,27 @@ import (
 type Options struct {
 	// Region is the type of the regions that are requests (runtime/trace.StartRegion). Default:
 	// "", which is that of package reqtrace/region; where the trace has none of those, requests
-	// are the turns of net/http's connection goroutines.
+	// are what the goroutines of servers do that are known (see the package's comment). A pattern of path.Match: all
+	// types that it matches, each a class of its own.
 	Region string
+
+	// Requests are functions that wait for work, by their full or short names as stacks have them
+	// (main.(*pool).worker), or patterns of path.Match over these. What a goroutine does from one such wait
+	// to the next is a request, beside those that are known without: the function is on the stack, nothing of
+	// the program's own lies inward of it, and it is no wait for a mutex or to write to a connection. A goroutine
+	// that begins with it and never waits so is a request from its creation to its end. Default: none.
+	Requests []string
+
+	// Class has Analyze and Read look at the requests of one class alone ([Request].Class), or of all that this
+	// pattern of path.Match matches; [NoClass]: of those without one. Default: "", all requests.
+	Class string
 
 	// Slowest is how many requests [Analyze] keeps with their path. Default: 0, which is 20;
 	// limits: 1 to 1000.
 	Slowest int
 }
 
-// OptionError is what [Analyze] returns for options that make no sense.
+// OptionError is what [Analyze] and [Read] return for options that make no sense.
 type OptionError struct {
 	Option string // the field of Options, such as Slowest
 	Reason string // what is wrong and what to write instead
@@ -66,9 +78,15 @@ type Request struct {
 	Start     time.Duration `json:"start_ns"`
 	End       time.Duration `json:"end_ns"`
 	Cut       Cut           `json:"cut,omitzero"`
-	Parts     Parts         `json:"parts_ns"` // of End - Start, to the nanosecond
-	Sites     []Blame       `json:"sites"`    // where in the code its waits and assists were, largest first, at most 8
-	Path      []Tile        `json:"path"`     // of the goroutine that served it, in order; [Read] sets it, Analyze keeps it for the slowest
+
+	// Class is of what kind it is: the route that region.Middleware tells, the region's type where Options.Region is
+	// a pattern, the program's own function that Options.Requests names, else the handler's function; "": no stack of
+	// it was seen in its handler, as one that never waited there leaves none.
+	Class string `json:"class,omitempty"`
+
+	Parts Parts   `json:"parts_ns"` // of End - Start, to the nanosecond
+	Sites []Blame `json:"sites"`    // where in the code its waits and assists were, largest first, at most 8
+	Path  []Tile  `json:"path"`     // of the goroutine that served it, in order; [Read] sets it, Analyze keeps it for the slowest
 }
 
 // MarshalJSON has lists be lists where they are empty.

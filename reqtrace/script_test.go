@@ -18,8 +18,15 @@ type script struct {
 	proc map[int]int
 }
 
-func newScript(t testing.TB, procs int) *script {
-	s := &script{t: t, m: newModel(Options{}), proc: map[int]int{}}
+func newScript(t testing.TB, procs int) *script { return newScriptOf(t, procs, Options{}) }
+
+func newScriptOf(t testing.TB, procs int, o Options) *script {
+	t.Helper()
+	m, err := newModel(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &script{t: t, m: m, proc: map[int]int{}}
 	s.at(1)
 	feed(s, 0, trace.EventMetric, trace.Metric{Name: "/sched/gomaxprocs:threads", Value: trace.Uint64Value(uint64(procs))}, trace.NoStack)
 	return s

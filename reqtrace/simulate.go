@@ -37,6 +37,7 @@ type ready struct {
 // underWay is a request that has arrived.
 type underWay struct {
 	arrival int64
+	leftOut bool
 	rest    packed // its bursts
 }
 
@@ -130,7 +131,7 @@ func (s *simulation) burst() {
 	u := &s.slots[next.slot]
 	cpu := u.rest.next()
 	if cpu == 0 {
-		if next.at > u.arrival { // a request without a burst never was
+		if next.at > u.arrival && !u.leftOut { // a request without a burst never was
 			s.times = append(s.times, next.at-u.arrival)
 		}
 		s.empty = append(s.empty, next.slot)
@@ -150,8 +151,8 @@ func (s *simulation) burst() {
 
 // arrive adds a request, which is ready at once.
 func (s *simulation) arrive(at int64, bursts packed) {
-	bursts.next() // by how much it was early
-	u := underWay{at, bursts}
+	leftOut := bursts.next()&1 != 0
+	u := underWay{at, leftOut, bursts}
 	slot := int32(len(s.slots))
 	if n := len(s.empty); n > 0 {
 		slot = s.empty[n-1]

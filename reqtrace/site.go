@@ -18,6 +18,11 @@ type sites struct {
 	recent  [8]knownStack // of cache: the same few again and again
 	next    int           // of recent
 	frames  []trace.StackFrame
+
+	asked     []string // Options.Requests
+	met       []bool   // which of them match a function of the trace
+	functions map[string]function
+	waits     []int // that may have been for work, by candidate
 }
 
 type knownStack struct {
@@ -34,6 +39,15 @@ type stackInfo struct {
 	gc    bool // in the allocator, for the collector: assists, or starts or ends a cycle
 	sweep bool // the runtime's background sweeper
 	serve bool // a connection of net/http's server
+	// Of other ways to serve requests:
+	roles     role   // of all functions on it
+	depth     uint8  // of class: how many frames lie outward of it
+	life      bool   // the goroutine began with a function that serves a request
+	work      bool   // a wait here is one for work
+	task      siteID // the innermost function that Options.Requests names
+	own       bool   // which is the program's
+	program   bool   // it has a function of the program's
+	candidate siteID // the function that Options.Requests should name, if waits here are for work
 	// Within it:
 	handler bool // in the handler
 	peek    bool // waits for the next request
@@ -42,7 +56,7 @@ type stackInfo struct {
 }
 
 func newSites() *sites {
-	return &sites{places: []place{{}}, byPlace: map[place]siteID{{}: 0}, cache: map[trace.Stack]stackInfo{}}
+	return &sites{places: []place{{}}, byPlace: map[place]siteID{{}: 0}, cache: map[trace.Stack]stackInfo{}, functions: map[string]function{}}
 }
 
 func (s *sites) name(id siteID) string { return s.places[id].site }
@@ -126,8 +140,10 @@ func (s *sites) read(stack trace.Stack) (info stackInfo) {
 	}
 	info.site, info.entry = s.internPlace(placeOf(s.frames)), s.intern(entry)
 	if h := handlerOf(s.frames); h >= 0 {
-		info.class = s.intern(shortFunc(s.frames[h].Func))
+		info.class, info.depth = s.intern(shortFunc(s.frames[h].Func)), uint8(min(len(s.frames)-h, 255))
 	}
+	s.serving(&info)
+	info.serve = info.serve && info.roles&roleStreams == 0
 	return info
 }
 

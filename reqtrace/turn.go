@@ -3,10 +3,12 @@ package reqtrace
 import (
 	"cmp"
 	"slices"
+	"time"
 )
 
 // turns finds the requests among what goroutines do, and hands them out.
 type turns struct {
+	classes  *classes
 	anybodys bool // where the trace has no regions of requests, net/http's turns are the requests
 	origin   int64
 	blamer   blamer
@@ -22,7 +24,19 @@ type turns struct {
 // step takes g's turn to its next phase.
 func (x *turns) step(g *goroutine, e turnEvent, t int64) {
 	switch e {
+	case turnServes:
+		g.way, g.phase, g.start, g.known = wayLife, phaseServing, t, true
+		x.newTurn(g)
+	case turnSeeks:
+		x.seek(g, t)
 	case turnWoken:
+		if g.way == wayTurns {
+			if g.phase == phaseIdle {
+				g.phase, g.known, g.woken, g.start = phaseServing, true, t, t
+				x.newTurn(g)
+			}
+			return
+		}
 		// A connection that has a request already waits for the rest of it.
 		if g.start == 0 && !(g.serve && g.woken != 0) {
 			g.phase, g.known, g.woken = phaseWoken, true, t
@@ -50,7 +64,7 @@ func (x *turns) step(g *goroutine, e turnEvent, t int64) {
 		if g.depth++; g.depth > 1 {
 			return
 		}
-		g.phase, g.start = phaseRegion, cmp.Or(g.begin(), t)
+		g.phase, g.start = phaseRegion, cmp.Or(g.start, g.begin(), t)
 		if g.seq == 0 {
 			x.newTurn(g)
 		}
@@ -64,6 +78,8 @@ func (x *turns) step(g *goroutine, e turnEvent, t int64) {
 		switch {
 		case g.phase == phaseEnded:
 			x.finish(g, t, true)
+		case e == turnDies && g.way != wayNone && g.phase != phaseRegion:
+			x.die(g, t)
 		case g.phase == phaseRegion, e == turnWaits, e == turnDies && !g.serve:
 		case g.phase == phaseAnswered && g.woken != 0:
 			x.finish(g, t, false)
@@ -84,6 +100,7 @@ func (x *turns) step(g *goroutine, e turnEvent, t int64) {
 func (x *turns) newTurn(g *goroutine) {
 	x.began++
 	g.seq = x.began
+	g.class, g.classDepth, g.route = 0, 0, 0
 }
 
 // reset begins the wait for the next request.
@@ -99,10 +116,14 @@ func (g *goroutine) turnOf() uint64 {
 	return g.owner
 }
 
+// maxFollowed is how long the past is kept for a request without a region: a stream that lasts for as long as its
+// connection must not keep all of the trace. What is forgotten of it is unknown.
+const maxFollowed = int64(time.Minute)
+
 // since returns from when on a request that g serves may need the past.
 func (g *goroutine) since(now, patience int64) (int64, bool) {
 	switch {
-	case g.start != 0:
+	case g.start != 0 && (g.phase != phaseServing || now-g.start < maxFollowed):
 		return g.start, true
 	case g.serve && g.woken != 0:
 		return g.woken, true
@@ -171,6 +192,9 @@ func (x *turns) reads(g *goroutine, info stackInfo, t int64) {
 
 // waits takes note of the begin of a wait.
 func (x *turns) waits(g *goroutine, s state, reason string, info stackInfo, t int64) {
+	if x.serves(g, s, reason, info, t) {
+		return
+	}
 	g.forWork = s == stateNetwork && (!info.serve || !info.handler && (info.peek || info.header))
 	if !info.serve && (s == stateSleep || reason == "chan receive" || reason == "select") {
 		x.step(g, turnLeisure, t)
@@ -191,19 +215,28 @@ func (x *turns) waits(g *goroutine, s state, reason string, info stackInfo, t in
 // was there.
 func (x *turns) finish(g *goroutine, t int64, marked bool) {
 	start := cmp.Or(g.start, g.woken)
-	r := served{Request: Request{ID: g.reqID, Goroutine: g.id, Start: dur(start - x.origin), End: dur(t - x.origin)}}
-	if !g.known {
+	r := x.served(g)
+	r.Start, r.End = dur(start-x.origin), dur(t-x.origin)
+	switch {
+	case g.measures:
+		g.reset(t)
+		return
+	case !g.known:
 		r.Cut = CutStart
-	} else {
+	default:
 		x.blamer.blame(&r, g, start, t)
 	}
-	x.hand(r, marked)
+	x.hand(r, g, marked)
 	g.reset(t)
 }
 
 // cut hands out a request that began before the trace, and resets g's turn.
 func (x *turns) cut(g *goroutine, t int64, marked bool) {
-	x.hand(served{Request: Request{Goroutine: g.id, End: dur(t - x.origin), Cut: CutStart}}, marked)
+	r := x.served(g)
+	r.ID, r.End, r.Cut = "", dur(t-x.origin), CutStart
+	if !g.measures {
+		x.hand(r, g, marked)
+	}
 	g.reset(t)
 }
 
@@ -212,9 +245,11 @@ func (x *turns) cut(g *goroutine, t int64, marked bool) {
 const maxHeld = 1024
 
 // hand hands r out: turns without a region only where the trace has no regions. Those that were
-// under way when it began may have had theirs before.
-func (x *turns) hand(r served, marked bool) {
+// under way when it began may have had theirs before. What Options.Requests asks for is as good as marked.
+func (x *turns) hand(r served, g *goroutine, marked bool) {
 	switch {
+	case g.asked && !marked:
+		x.done = append(x.done, r)
 	case marked:
 		for _, h := range x.held {
 			x.leaveOut(h)
@@ -251,9 +286,27 @@ func (x *turns) end(goroutines map[int64]*goroutine, now int64) {
 	}
 	x.held = nil
 	for _, g := range goroutines {
+		start, found := g.begin(), !x.marked && x.anybodys
 		switch {
-		case g.start != 0, g.serve && !x.marked && g.woken != 0 && x.anybodys:
-			x.done = append(x.done, served{Request: Request{ID: g.reqID, Goroutine: g.id, Start: dur(g.begin() - x.origin), End: dur(now - x.origin), Cut: CutEnd}})
+		case g.measures, g.phase == phaseServing && g.seeking:
+			continue
+		case g.phase == phaseServing:
+			start, found = g.start, found || g.asked
+		case g.start != 0:
+			found = true
+		default:
+			found = found && g.serve && g.woken != 0
+		}
+		if found {
+			r := x.served(g)
+			r.Start, r.End, r.Cut = dur(start-x.origin), dur(now-x.origin), CutEnd
+			x.done = append(x.done, r)
 		}
 	}
+}
+
+// served returns what is known of the request that g serves, but for its times.
+func (x *turns) served(g *goroutine) served {
+	class := cmp.Or(g.route, g.task, g.class)
+	return served{Request: Request{ID: g.reqID, Goroutine: g.id}, class: class, other: !x.classes.wants(class)}
 }

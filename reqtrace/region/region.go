@@ -12,6 +12,9 @@ const Name = "evenkeel.request"
 // IDCategory is the category of the log event that carries a request's id.
 const IDCategory = "evenkeel.request.id"
 
+// ClassCategory is the category of the log event that carries a request's class: its route.
+const ClassCategory = "evenkeel.request.class"
+
 // Request is a request that has begun. The zero value is one that is not traced.
 type Request struct{ region *trace.Region }
 
@@ -41,14 +44,21 @@ func (r Request) End() {
 }
 
 // Middleware marks each request that next serves. The id is the request's X-Request-Id, if it
-// has one.
+// has one; its class is the pattern of the route that an http.ServeMux has found for it, around
+// Middleware or within (another router may set http.Request.Pattern).
 func Middleware(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !trace.IsEnabled() {
 			next.ServeHTTP(w, r)
 			return
 		}
-		defer start(r.Context(), r.Header.Get("X-Request-Id")).End()
+		q := start(r.Context(), r.Header.Get("X-Request-Id"))
+		defer func() {
+			if p := r.Pattern; p != "" { // a mux inside of next has set it
+				trace.Log(r.Context(), ClassCategory, p[:min(len(p), 128)])
+			}
+			q.End()
+		}()
 		next.ServeHTTP(w, r)
 	})
 }

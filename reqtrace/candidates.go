@@ -1,0 +1,84 @@
+package reqtrace
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// ErrNoRequests is the error of a trace without requests; [NoRequestsError] says what may have been some.
+var ErrNoRequests = errors.New("reqtrace: the trace has no requests that are known without marks (HTTP, gRPC): take it under load, name the function that waits for work (Options.Requests, -request), wrap the handlers with region.Middleware (evenkeel.dev/reqtrace/region), or name the program's own regions (Options.Region)")
+
+// NoRequestsError is what [Read] and [Analyze] return for a trace without requests. It is an [ErrNoRequests].
+type NoRequestsError struct {
+	Candidates []Candidate // for Options.Requests, the likeliest first, at most 8; none: nothing waited for work again and again
+}
+
+// Candidate is a function that may have waited for work.
+type Candidate struct {
+	Func  string // as Options.Requests takes it
+	Waits int    // how often it waited for the network, a channel, a condition or a time
+}
+
+// How many candidates an error lists, and how often each has waited at least.
+const (
+	maxCandidates  = 8
+	leastWaits     = 3
+	leastWaitShare = .01 // of the first one's
+)
+
+// Is reports whether target is ErrNoRequests.
+func (e *NoRequestsError) Is(target error) bool { return target == ErrNoRequests }
+
+// Error lists the candidates, a line each, as evenkeel explain takes them.
+func (e *NoRequestsError) Error() string {
+	var b strings.Builder
+	b.WriteString(ErrNoRequests.Error())
+	if len(e.Candidates) > 0 {
+		b.WriteString("; these waited again and again:")
+	}
+	for _, c := range e.Candidates {
+		fmt.Fprintf(&b, "\n  -request '%s'  # %d times", strings.ReplaceAll(c.Func, "'", `'\''`), c.Waits)
+	}
+	return b.String()
+}
+
+// waited takes note of a wait that may have been for work.
+func (s *sites) waited(candidate siteID) {
+	if n := int(candidate) + 1; n > len(s.waits) {
+		s.waits = append(s.waits, make([]int, n-len(s.waits))...)
+	}
+	s.waits[candidate]++
+}
+
+// noRequests returns the error of a trace that has none.
+func (s *sites) noRequests() error {
+	var list []Candidate
+	for id, n := range s.waits {
+		if n >= leastWaits {
+			list = append(list, Candidate{s.name(siteID(id)), n})
+		}
+	}
+	slices.SortFunc(list, func(a, b Candidate) int {
+		return cmp.Or(cmp.Compare(b.Waits, a.Waits), cmp.Compare(a.Func, b.Func))
+	})
+	for i := range list {
+		if i == maxCandidates || float64(list[i].Waits) < leastWaitShare*float64(list[0].Waits) {
+			list = list[:i]
+			break
+		}
+	}
+	return &NoRequestsError{list}
+}
+
+// missing returns the patterns of Options.Requests that no function matches.
+func (s *sites) missing() (list []string) {
+	for i, met := range s.met {
+		if !met {
+			list = append(list, s.asked[i])
+		}
+	}
+	return list
+}
