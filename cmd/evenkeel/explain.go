@@ -16,10 +16,12 @@ evenkeel explain [flags] TRACE
 
 Says why the slowest requests of a Go server were slow. TRACE is an execution trace, gzipped or
 not: a file, - for standard input, or the URL of a /debug/pprof/trace, which is taken for 5 s where
-it says no seconds. The server needs no change if it is net/http's; package evenkeel.dev/reqtrace/region
-marks requests elsewhere.
+it says no seconds. Requests of HTTP/1, HTTP/2 and gRPC are found without a change to the server; -request names
+the function that waits for work elsewhere, and package evenkeel.dev/reqtrace/region marks requests.
 
   evenkeel explain http://127.0.0.1:6060/debug/pprof/trace?seconds=5
+  evenkeel explain -request 'main.(*pool).worker' trace.out   a queue's, an actor's, a websocket's
+  evenkeel explain -class main.report trace.out   the requests of one handler, route or worker alone
   evenkeel explain -html page.html trace.out      and a page with the slowest requests' paths
   evenkeel explain -fail-if 'gc>30%' trace.out    for CI: exit code 3 when the collector took
                                                   more than 30% of what the slowest 1% (p99+)
@@ -41,6 +43,8 @@ type explainFlags struct {
 	html    string
 	failIf  limits
 	region  string
+	request []string
+	class   string
 	slowest int
 }
 
@@ -50,7 +54,12 @@ func runExplain(ctx context.Context, a *app, args []string) error {
 	fs.BoolVar(&f.json, "json", false, "print the report as JSON (docs/reference/explain-json.md)")
 	fs.StringVar(&f.html, "html", "", "write a self-contained page to this `file` (- for standard output, instead of the text)")
 	fs.Func("fail-if", "exit with 3 if this `limit` is exceeded, such as 'gc>30%' or 'p99.9+:lock>50%'; may be repeated", each(&f.failIf, parseLimit))
-	fs.StringVar(&f.region, "region", "", "`type` of the program's own regions that are requests (default: those of reqtrace/region, else net/http's)")
+	fs.StringVar(&f.region, "region", "", "`type` of the program's own regions that are requests, or a pattern (default: those of reqtrace/region, else what servers' goroutines do)")
+	fs.Func("request", "`function` that waits for work, such as main.(*pool).worker, or a pattern: what its goroutine does from one such wait to the next is a request; may be repeated", func(s string) error {
+		f.request = append(f.request, s)
+		return nil
+	})
+	fs.StringVar(&f.class, "class", "", "explain the requests of one `class` alone, or of those that match a pattern; - for those without one")
 	f.slowest = 10
 	fs.Var((*whole)(&f.slowest), "slowest", "show so many of the slowest `requests`, at most 1000")
 	names, rest, err := a.parse(fs, args)
@@ -73,8 +82,14 @@ func runExplain(ctx context.Context, a *app, args []string) error {
 	}
 	ctx, release := a.catch(ctx)
 	defer release()
-	source, v, err := a.explain(ctx, names[0], reqtrace.Options{Region: f.region, Slowest: f.slowest})
-	if err != nil {
+	source, v, err := a.explain(ctx, names[0], reqtrace.Options{Region: f.region, Requests: f.request, Class: f.class, Slowest: f.slowest})
+	var option *reqtrace.OptionError
+	switch {
+	case errors.As(err, &option) && option.Option == "Requests":
+		return a.wrong(fs, "-request: %s", option.Reason)
+	case errors.As(err, &option) && option.Option == "Class":
+		return fmt.Errorf("%s: -class: %s", source, option.Reason)
+	case err != nil:
 		return err
 	}
 	err = errors.Join(a.explainPage(source, v, f.html), a.printVerdict(source, v, &f)) // the page first: printing may be ended by a closed pipe

@@ -65,7 +65,7 @@ func TestExplainURL(t *testing.T) {
 	for end := time.Now().Add(time.Minute); r.code == exitFailed && strings.Contains(r.stderr, "request") && time.Now().Before(end); {
 		r = call("explain", srv.URL+"/debug/pprof/trace?seconds=1") // a busy machine
 	}
-	r.check(t, exitOK, []string{"the slowest 1% (p99+) take", "whole requests (of net/http)"}, []string{"taking a trace of 0.3 s from http://"})
+	r.check(t, exitOK, []string{"the slowest 1% (p99+) take", "whole requests (without marks)"}, []string{"taking a trace of 0.3 s from http://"})
 }
 
 func TestTraceSourceFails(t *testing.T) {

@@ -39,6 +39,7 @@ type explainPage struct {
 	Source     string
 	Headline   []pageFigure
 	Legend     []pageCause
+	Classes    []classRow
 	Bands      []bandBar
 	Causes     []causeRow
 	CausesFoot string
@@ -50,6 +51,9 @@ type explainPage struct {
 	Limits     []string
 	Tool       string
 }
+
+// classRow is a class of requests.
+type classRow struct{ Name, Requests, P50, P99, Slow string }
 
 type bandBar struct {
 	Name, Requests, Mean, Range string
@@ -98,6 +102,9 @@ func Explain(w io.Writer, source string, v *verdict.Verdict) error {
 func (p *explainPage) fill(v *verdict.Verdict) {
 	r := v.Report()
 	p.fillHeadline(v)
+	for _, c := range v.Classes() {
+		p.Classes = append(p.Classes, classRow{c.Name, textfmt.Count(float64(c.Requests)), textfmt.Duration(c.P50), textfmt.Duration(c.P99), textfmt.Share(c.Slow)})
+	}
 	all := []reqtrace.Parts{r.Median.Parts, r.Tail.Parts}
 	for i := range r.Bands {
 		all = append(all, r.Bands[i].Parts)

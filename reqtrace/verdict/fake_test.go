@@ -38,6 +38,10 @@ func fakeReport(median, tail reqtrace.Parts, sites ...reqtrace.Blame) *reqtrace.
 			WithoutGC: reqtrace.Quantiles{P50: 2 * ms, P90: 4 * ms, P99: 6 * ms, P999: 9 * ms, Tail: 7 * ms},
 			TailShare: .8, ModelError: .1, Forecast: 5455 * time.Microsecond,
 		},
+		Classes: []reqtrace.Class{
+			{Name: "main.get", Requests: 9000, Quantiles: reqtrace.Quantiles{P50: 3 * ms, P90: 9 * ms, P99: 21 * ms, P999: 30 * ms, Tail: 22 * ms}, Slow: 80},
+			{Requests: 3000, Quantiles: reqtrace.Quantiles{P50: 2 * ms, P90: 8 * ms, P99: 15 * ms, P999: 25 * ms, Tail: 19 * ms}, Slow: 40},
+		},
 		Spans: []reqtrace.Span{{Start: 1000 * ms, End: 1010 * ms}, {Start: 1010 * ms, End: 1011 * ms, Stopped: true}},
 	}
 	for _, c := range reqtrace.Causes() {

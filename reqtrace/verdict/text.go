@@ -11,9 +11,10 @@ import (
 )
 
 const (
-	mixWidth   = 56 // of the bar of a band, in letters
-	shareWidth = 20 // of the bar of a share
-	textPlaces = 8
+	mixWidth    = 56 // of the bar of a band, in letters
+	shareWidth  = 20 // of the bar of a share
+	textPlaces  = 8
+	textClasses = 8
 )
 
 // Options say how a text is set. The zero value works.
@@ -29,6 +30,7 @@ func (v *Verdict) WriteText(w io.Writer, o Options) error {
 		t.line("%s", t.style.Dim(textfmt.Printable(v.Scope())))
 	}
 	if r := t.r; r != nil && r.Requests > 0 {
+		t.classes()
 		t.collector()
 		t.bands()
 		t.table()
@@ -60,6 +62,23 @@ func (t *text) line(format string, a ...any) { fmt.Fprintf(&t.out, format+"\n", 
 
 // head begins a part of the text.
 func (t *text) head(title string) { t.line("\n%s", t.style.Bold(title)) }
+
+func (t *text) classes() {
+	rows := t.v.Classes()
+	if len(rows) == 0 {
+		return
+	}
+	table := textfmt.NewTable(5)
+	table.Add(t.style.Bold, []string{"class (-class NAME explains one alone)", "requests", "p50", "p99", "of p99+"})
+	for _, c := range rows[:min(len(rows), textClasses)] {
+		table.Add(nil, []string{"  " + c.Name, textfmt.Count(float64(c.Requests)), textfmt.Duration(c.P50), textfmt.Duration(c.P99), textfmt.Share(c.Slow)})
+	}
+	t.line("")
+	table.Render(&t.out)
+	if n := len(rows) - textClasses; n > 0 {
+		t.line("  and %d more", n)
+	}
+}
 
 func (t *text) collector() {
 	g, w := &t.v.GC, &t.r.WhatIf

@@ -35,7 +35,8 @@ type Verdict struct {
 	Excess   time.Duration `json:"excess_ns"` // what the slowest 1% take more than the median, on average
 	Causes   []NamedCause  `json:"causes"`    // with a share, the largest first
 	GC       GCShare       `json:"gc"`
-	Caveats  []string      `json:"caveats"` // what makes the report less than it seems, and what to do about it
+	Class    *SlowClass    `json:"class,omitempty"` // that the slowest 1% are of, where the rest are of others; the sentence begins with it
+	Caveats  []string      `json:"caveats"`         // what makes the report less than it seems, and what to do about it
 
 	report *reqtrace.Report
 }
@@ -72,6 +73,9 @@ func Of(r *reqtrace.Report) *Verdict {
 	v.Causes = namedCauses(r)
 	v.Named = worth(r) && len(v.Causes) > 0
 	v.Sentence = v.sentence(r)
+	if v.Class = slowClass(r); v.Class != nil {
+		v.Sentence = v.Class.sentence() + v.Sentence
+	}
 	return v
 }
 
@@ -181,7 +185,10 @@ func caveats(r *reqtrace.Report) []string {
 		add("%s are cut off by the trace's edges, beside %s whole ones: the slowest are the likeliest to be cut; trace for longer", textfmt.Plural(cut, "request"), textfmt.Count(float64(r.Requests)))
 	}
 	if r.Unmarked > 0 {
-		add("%s of net/http's connections without a region are left out, as others have one", textfmt.Plural(r.Unmarked, "request"))
+		add("%s without a region are left out, as others have one", textfmt.Plural(r.Unmarked, "request"))
+	}
+	for _, p := range r.Missing {
+		add("no function of the trace is, or matches, %q: no request was found by it", p)
 	}
 	if u := r.Tail.Parts.Share(reqtrace.CauseUnknown); u > muchUnknown {
 		add("%s of the time of p99+ is unknown", textfmt.Percent(u*100))
@@ -218,11 +225,14 @@ func (v *Verdict) Scope() string {
 	if r == nil {
 		return ""
 	}
-	how := "of net/http"
+	how := "without marks"
 	if r.Marked {
 		how = "marked by regions"
 	}
 	t := fmt.Sprintf("%s (%s) in %s, GOMAXPROCS %d", textfmt.Plural(r.Requests, "whole request"), how, textfmt.Duration(r.Trace), r.Procs)
+	if r.Class != "" {
+		t = fmt.Sprintf("class %s: %s", r.Class, t)
+	}
 	if r.CutStart+r.CutEnd > 0 {
 		t += fmt.Sprintf("; %d cut off at its start, %d at its end", r.CutStart, r.CutEnd)
 	}
