@@ -50,7 +50,7 @@ func TestLoopsAllocate(t *testing.T) {
 		{Connections: 4, Rate: 10000},
 		{Connections: 1, Rate: 1e6}, // always a backlog
 	} {
-		o.Targets, o.Warmup = []Target{{URL: "http://" + addr}}, 50*time.Millisecond
+		o.Targets, o.Warmup = []Target{{URL: "http://" + addr}}, 2*time.Millisecond
 		allocated := func(requests int) uint64 {
 			var before, after runtime.MemStats
 			o.Requests, o.OnMeasure = requests, func() { runtime.ReadMemStats(&before) }

@@ -152,9 +152,9 @@ func TestCancelAnyTime(t *testing.T) {
 		if name != "closed" {
 			o.Rate = 20000
 		}
-		n := 15
+		n := 10
 		if name == "instant" {
-			n = 150
+			n = 60
 		}
 		for range n {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rnd.Int64N(int64(20*time.Millisecond))))

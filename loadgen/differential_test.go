@@ -21,10 +21,10 @@ var handlers = map[string]http.HandlerFunc{
 	"/none":    func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusNoContent) },
 	"/same":    func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusNotModified) },
 	"/odd":     func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(799); io.WriteString(w, "odd") },
-	"/large":   func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, strings.Repeat("x", 1<<20)) },
+	"/large":   func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, strings.Repeat("x", 1<<18)) },
 	"/sized": func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Length", "300000")
-		io.WriteString(w, strings.Repeat("x", 300000))
+		w.Header().Set("Content-Length", "70000")
+		io.WriteString(w, strings.Repeat("x", 70000))
 	},
 	"/chunks": func(w http.ResponseWriter, r *http.Request) {
 		for i := range 20 {
@@ -110,7 +110,7 @@ func TestAsNetHTTP(t *testing.T) {
 				if method == "POST" {
 					o.Targets[0].Body = []byte(strings.Repeat("z", 20000))
 				}
-				o.Requests, o.Connections = 12, 3
+				o.Requests, o.Connections = 6, 3
 				r := run(t, o)
 				got := seen{r.Statuses, r.Bytes, r.Failed}
 				if i == 0 {

@@ -68,7 +68,7 @@ func TestHTTP2CountsExactly(t *testing.T) {
 			rate                           float64
 			requests, connections, streams int
 		}{
-			{0, 300, 3, 10}, {0, 7, 50, 1}, {0, 50, 1, 0}, {2000, 200, 2, 7}, {1e6, 200, 1, 5}, {1e6, 200, 4, 1},
+			{0, 100, 3, 10}, {0, 7, 9, 1}, {0, 50, 1, 0}, {2000, 70, 2, 7}, {1e6, 70, 1, 5}, {1e6, 70, 4, 1},
 		} {
 			o.Rate, o.Requests, o.Connections, o.Streams = c.rate, c.requests, c.connections, c.streams
 			g.served.Store(0)

@@ -38,7 +38,8 @@ func TestMergeIsOneGenerator(t *testing.T) {
 			r.classify(kinds, func(j job) int { return int(j.due % 2) })
 		}
 		for range 2000 {
-			due := 7 + rnd.Int64N(10*second) // over 8 s, so that intervals are joined
+			// Over 8 s, so that intervals are joined; in 20 of them: each has a histogram in each generator.
+			due := 7 + rnd.Int64N(20)*second/2 + rnd.Int64N(second/500)
 			sent := due + rnd.Int64N(int64(3*time.Millisecond))
 			end := sent + int64(math.Exp(rnd.Float64()*math.Log(1e10)))
 			for _, r := range []*recorder{all, parts[rnd.IntN(n)]} {

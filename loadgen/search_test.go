@@ -69,7 +69,7 @@ func TestSearchQueue(t *testing.T) {
 		f, err := RateSearch{Start: 100}.Run(t.Context(), func(_ context.Context, rate float64) (Verdict, error) {
 			below := 0
 			for range 7 {
-				if q.below(p, limit, rate, 50_000) {
+				if q.below(p, limit, rate, 20_000) {
 					below++
 				}
 			}
