@@ -225,7 +225,7 @@ func (a *analysis) finish(m *model) *Report {
 	if r.Requests == 0 {
 		return r
 	}
-	var with, without []int64
+	var with, without *simulated
 	replayed := make(chan bool)
 	go func() {
 		with, without = m.replay.run(m.gc, m.origin, m.clock.max)
@@ -249,6 +249,7 @@ func (a *analysis) finish(m *model) *Report {
 	}
 	<-replayed
 	r.WhatIf = newWhatIf(times, with, without)
+	r.WhatIf.draw(&m.replay.actual, &with.spread, &without.spread)
 	return r
 }
 

@@ -93,7 +93,7 @@ func (x *blamer) blame(q *served, g *goroutine, a, b int64) {
 	steps := maxSteps
 	p := x.replay
 	if p != nil {
-		p.begin(a, g.early(a), q.other)
+		p.begin(a, g.early(a), b-a, q.other)
 	}
 	for i, t := max(g.at(a), 0), a; t < b; i++ { // the path: g's own segments
 		s, end := g.segment(i, b)

@@ -19,11 +19,15 @@ import (
 // held for a shorter time is waited for as long as before, less the collector's part of it.
 type WhatIf struct {
 	Actual     Quantiles     `json:"actual"`
-	Replayed   Quantiles     `json:"replayed"`        // with the collector
-	WithoutGC  Quantiles     `json:"without_gc"`      // replayed without it
-	ModelError float64       `json:"model_error"`     // of the 99th percentile: Replayed / Actual - 1
-	Forecast   time.Duration `json:"forecast_p99_ns"` // the 99th percentile without the collector: WithoutGC, put right by ModelError
-	TailShare  float64       `json:"tail_share"`      // the collector's part of what p99+ takes more than the median, 0 to 1
+	Replayed   Quantiles     `json:"replayed"`         // with the collector
+	WithoutGC  Quantiles     `json:"without_gc"`       // replayed without it
+	ModelError float64       `json:"model_error"`      // of the 99th percentile: Replayed / Actual - 1
+	Forecast   time.Duration `json:"forecast_p99_ns"`  // the 99th percentile without the collector: WithoutGC, put right by ModelError
+	Low        time.Duration `json:"forecast_low_ns"`  // the forecast's interval: blocks of time drawn again (95%),
+	High       time.Duration `json:"forecast_high_ns"` // and the replay's own error, at least a quarter, to both sides
+	TailShare  float64       `json:"tail_share"`       // the collector's part of what p99+ takes more than the median, 0 to 1
+	TailLow    float64       `json:"tail_share_low"`   // its interval: blocks of time drawn again, of the replay
+	TailHigh   float64       `json:"tail_share_high"`  // and of what was measured
 }
 
 // Quantiles of the requests' times, and the mean of those from the 99th percentile up.
@@ -65,11 +69,12 @@ func quantiles(sorted []int64) (q Quantiles) {
 type replay struct {
 	adding   list[replayed]
 	requests []replayed // in the end, by arrival
-	bursts   store      // of a request: by how much it came early, and whether its time is left out, four numbers for each burst, one too many
+	bursts   store      // of a request: by how much it came early, and whether its time is left out, its time, four numbers for each burst, one too many
 	batched  bool       // some came earlier than they were seen
 	others   store      // computing outside of requests: jobs, each with the distance from the last one
 	markers  []job      // mark workers that had a processor to themselves
 	stops    []job      // stops of the world
+	actual   spread     // of the requests' times as they were
 
 	arrival  int64  // of the request that is being recorded
 	now      burst  // its last
@@ -143,15 +148,16 @@ func (s *jobs) next() (job, bool) {
 	return job{at: s.at, ns: s.now.next(), gc: s.now.next()}, true
 }
 
-// begin begins a request, which pieces and an end follow. Without the collector it would have been
-// seen earlier, by so much. What is left out takes processors, and its time is not wanted.
-func (p *replay) begin(arrival, early int64, leftOut bool) {
+// begin begins a request of so many nanoseconds, which pieces and an end follow. Without the collector it would have
+// been seen earlier, by so much. What is left out takes processors, and its time is not wanted.
+func (p *replay) begin(arrival, early, took int64, leftOut bool) {
 	p.arrival, p.scratch = arrival, p.scratch[:0]
 	first := early << 1
 	if leftOut {
 		first |= 1
 	}
 	p.scratch.put(first)
+	p.scratch.put(took)
 	p.batched = p.batched || early > 0
 }
 
@@ -191,6 +197,21 @@ func (p *replay) recorded() {
 	p.flushOthers()
 	p.requests = p.adding.all()
 	byArrival(p.requests)
+	p.actual = p.newSpread()
+	for _, r := range p.requests {
+		bursts := p.bursts.at(r.first)
+		if bursts.next()&1 == 0 { // it is not left out
+			p.actual.add(r.arrival, bursts.next())
+		}
+	}
+}
+
+// newSpread returns an empty spread of the requests, which are in order.
+func (p *replay) newSpread() spread {
+	if len(p.requests) == 0 {
+		return newSpread(0, 0)
+	}
+	return newSpread(p.requests[0].arrival, p.requests[len(p.requests)-1].arrival)
 }
 
 func byArrival(r []replayed) {
@@ -221,9 +242,9 @@ func (p *replay) flush() {
 	p.now, p.filled = burst{}, false
 }
 
-// newWhatIf compares requests' times, each in order.
-func newWhatIf(actual, with, without []int64) WhatIf {
-	w := WhatIf{Actual: quantiles(actual), Replayed: quantiles(with), WithoutGC: quantiles(without)}
+// newWhatIf compares requests' times, which are in order, with those of replays.
+func newWhatIf(actual []int64, with, without *simulated) WhatIf {
+	w := WhatIf{Actual: quantiles(actual), Replayed: quantiles(with.times), WithoutGC: quantiles(without.times)}
 	if w.Actual.P99 > 0 {
 		w.ModelError = float64(w.Replayed.P99)/float64(w.Actual.P99) - 1
 	}

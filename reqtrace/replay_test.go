@@ -9,7 +9,7 @@ import (
 
 // record adds a request that arrives at at and has these bursts.
 func (p *replay) record(at int64, bursts ...burst) {
-	p.begin(at, 0, false)
+	p.begin(at, 0, 0, false)
 	for _, b := range bursts {
 		p.now, p.filled = b, true
 		p.flush()
@@ -67,10 +67,10 @@ func TestSimulate(t *testing.T) {
 			var p replay
 			c.fill(&p)
 			p.recorded()
-			if got := p.simulate(c.procs, true); !slices.Equal(got, c.with) {
+			if got := p.simulate(c.procs, true).times; !slices.Equal(got, c.with) {
 				t.Errorf("with the collector: %v, want %v", got, c.with)
 			}
-			if got := p.simulate(c.procs, false); !slices.Equal(got, c.without) {
+			if got := p.simulate(c.procs, false).times; !slices.Equal(got, c.without) {
 				t.Errorf("without: %v, want %v", got, c.without)
 			}
 		})
@@ -93,6 +93,9 @@ func TestRecorded(t *testing.T) {
 	c := p.bursts.at(p.requests[0].first)
 	if early := c.next(); early != 0 {
 		t.Errorf("it came early, by %d", early)
+	}
+	if took := c.next(); took != 150_000 {
+		t.Errorf("it took %d", took)
 	}
 	var got []int64
 	for cpu := c.next(); cpu != 0; cpu = c.next() {
@@ -125,10 +128,11 @@ func TestCauses(t *testing.T) {
 
 func TestForecast(t *testing.T) {
 	sorted := func(p99 int64) []int64 { return slices.Repeat([]int64{p99}, 100) }
-	if w := newWhatIf(sorted(20), sorted(25), sorted(5)); w.Forecast != 4 || w.ModelError != .25 {
+	of := func(p99 int64) *simulated { return &simulated{times: sorted(p99)} }
+	if w := newWhatIf(sorted(20), of(25), of(5)); w.Forecast != 4 || w.ModelError != .25 {
 		t.Errorf("%+v", w)
 	}
-	if w := newWhatIf(sorted(20), nil, nil); w.Forecast != 0 {
+	if w := newWhatIf(sorted(20), &simulated{}, &simulated{}); w.Forecast != 0 {
 		t.Errorf("nothing was replayed: %+v", w)
 	}
 }

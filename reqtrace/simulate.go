@@ -25,7 +25,13 @@ type simulation struct {
 	ready []ready // a heap: requests under way, between two bursts
 	slots []underWay
 	empty []int32 // of slots
-	times []int64
+	simulated
+}
+
+// simulated is what a replay found.
+type simulated struct {
+	times  []int64 // of the requests, in order
+	spread spread  // of the same
 }
 
 // ready is when the next burst of a request is ready.
@@ -41,9 +47,9 @@ type underWay struct {
 	rest    packed // its bursts
 }
 
-// simulate returns the requests' times, in order.
-func (p *replay) simulate(procs int, gc bool) []int64 {
-	s := simulation{gc: gc, free: make([]int64, procs), times: make([]int64, 0, len(p.requests))}
+// simulate replays the requests.
+func (p *replay) simulate(procs int, gc bool) *simulated {
+	s := simulation{gc: gc, free: make([]int64, procs), simulated: simulated{make([]int64, 0, len(p.requests)), p.newSpread()}}
 	var lists [2][]job
 	if gc {
 		lists = [2][]job{p.markers, p.stops}
@@ -71,7 +77,7 @@ func (p *replay) simulate(procs int, gc bool) []int64 {
 		switch which {
 		case nothing:
 			slices.Sort(s.times)
-			return s.times
+			return &s.simulated
 		case aRequest:
 			s.burst()
 		case anArrival:
@@ -133,6 +139,7 @@ func (s *simulation) burst() {
 	if cpu == 0 {
 		if next.at > u.arrival && !u.leftOut { // a request without a burst never was
 			s.times = append(s.times, next.at-u.arrival)
+			s.spread.add(u.arrival, next.at-u.arrival)
 		}
 		s.empty = append(s.empty, next.slot)
 		n := len(s.ready) - 1
@@ -152,6 +159,7 @@ func (s *simulation) burst() {
 // arrive adds a request, which is ready at once.
 func (s *simulation) arrive(at int64, bursts packed) {
 	leftOut := bursts.next()&1 != 0
+	bursts.next() // what it took
 	u := underWay{at, leftOut, bursts}
 	slot := int32(len(s.slots))
 	if n := len(s.empty); n > 0 {
@@ -194,9 +202,8 @@ func (s *simulation) down(i int) {
 	}
 }
 
-// run replays what was recorded, with the collector and without, and returns the requests' times,
-// in order.
-func (p *replay) run(spans []Span, origin int64, procs int) (with, without []int64) {
+// run replays what was recorded, with the collector and without.
+func (p *replay) run(spans []Span, origin int64, procs int) (with, without *simulated) {
 	for _, s := range spans {
 		if s.Stopped {
 			p.stops = append(p.stops, job{at: int64(s.Start) + origin, ns: int64(s.End - s.Start)})
@@ -205,7 +212,7 @@ func (p *replay) run(spans []Span, origin int64, procs int) (with, without []int
 	byTime := func(a, b job) int { return cmp.Compare(a.at, b.at) }
 	slices.SortFunc(p.markers, byTime)
 	p.recorded()
-	done := make(chan []int64)
+	done := make(chan *simulated)
 	go func() { done <- p.simulate(max(procs, 1), false) }()
 	with = p.simulate(max(procs, 1), true)
 	return with, <-done
