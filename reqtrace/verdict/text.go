@@ -31,6 +31,7 @@ func (v *Verdict) WriteText(w io.Writer, o Options) error {
 	}
 	if r := t.r; r != nil && r.Requests > 0 {
 		t.classes()
+		t.mends()
 		t.collector()
 		t.bands()
 		t.table()
@@ -80,6 +81,17 @@ func (t *text) classes() {
 	}
 }
 
+// mends says what usually mends the causes that the sentence names, and where that is written.
+func (t *text) mends() {
+	for i, c := range t.v.Leading() {
+		if i == 0 {
+			t.head("what usually mends it (the rows of the guide say what it looks like in code)")
+		}
+		t.line("  %s: %s", c.Phrase, c.Mends)
+		t.line("      %s", t.style.Dim(c.Guide))
+	}
+}
+
 func (t *text) collector() {
 	g, w := &t.v.GC, &t.r.WhatIf
 	t.head("the collector's share of what p99+ takes more than the median")
@@ -88,18 +100,18 @@ func (t *text) collector() {
 		each = append(each, fmt.Sprintf("%s %s", c, textfmt.Share(t.r.Tail.Share(c))))
 	}
 	t.line("  direct   %4s  %s", textfmt.Share(g.Direct), strings.Join(each, ", "))
-	switch {
-	case !g.Replayed:
+	if !g.Replayed {
 		t.line("  what-if     -  there was nothing to replay")
-	case !g.Trusted:
-		t.line("  what-if  %4s  replayed: p99 %s with the collector, %s without; measured %s:", textfmt.Share(g.WhatIf),
-			textfmt.Duration(w.Replayed.P99), textfmt.Duration(w.WithoutGC.P99), textfmt.Duration(w.Actual.P99))
-		t.line("                 model error %s, too much for a forecast", textfmt.SignedShare(g.ModelError))
-	default:
-		t.line("  what-if  %4s  without the collector the p99 of %s would be %s, by a replay:", textfmt.Share(g.WhatIf),
-			textfmt.Duration(w.Actual.P99), textfmt.Duration(w.Forecast))
-		t.line("                 %s with it, %s without; model error %s",
-			textfmt.Duration(w.Replayed.P99), textfmt.Duration(w.WithoutGC.P99), textfmt.SignedShare(g.ModelError))
+		return
+	}
+	t.line("  what-if  %4s  (%s to %s) goes away in a replay without the collector: p99 %s with it,", textfmt.Share(g.WhatIf),
+		textfmt.Share(g.Low), textfmt.Share(g.High), textfmt.Duration(w.Replayed.P99))
+	t.line("                 %s without, measured %s: model error %s", textfmt.Duration(w.WithoutGC.P99), textfmt.Duration(w.Actual.P99), textfmt.SignedShare(g.ModelError))
+	if g.Trusted {
+		t.line("                 so without the collector the p99 would be %s (%s to %s)",
+			textfmt.Duration(w.Forecast), textfmt.Duration(w.Low), textfmt.Duration(w.High))
+	} else {
+		t.line("                 too much for a forecast")
 	}
 }
 

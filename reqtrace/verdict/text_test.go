@@ -36,8 +36,8 @@ func TestWhatIfForecast(t *testing.T) {
 		want   string
 		change func(*reqtrace.WhatIf)
 	}{
-		{"would be 5.46 ms, by a replay:", func(*reqtrace.WhatIf) {}},
-		{"-60%, too much for a forecast", func(w *reqtrace.WhatIf) { w.ModelError = -.6 }},
+		{"would be 5.46 ms (3.90 ms to 8.20 ms)", func(*reqtrace.WhatIf) {}},
+		{"model error -60%\n                 too much for a forecast", func(w *reqtrace.WhatIf) { w.ModelError = -.6 }},
 		{"what-if     -  there was nothing", func(w *reqtrace.WhatIf) { *w = reqtrace.WhatIf{} }},
 	} {
 		r := knownReport()

@@ -48,12 +48,16 @@ type NamedCause struct {
 	Share  float64        `json:"share"` // of the excess, 0 to 1
 	Excess time.Duration  `json:"excess_ns"`
 	Site   string         `json:"site,omitempty"` // where at least half of it is
+	Guide  string         `json:"guide"`          // path and anchor of the guide's row: docs/guides/explain.md#mutex
+	Mends  string         `json:"mends"`          // what usually mends it, in a line
 }
 
 // GCShare is the collector's part of the excess, from 0 to 1, by two methods that package reqtrace describes.
 type GCShare struct {
-	Direct     float64 `json:"direct"`            // assists, sweeping, stops, and its workers on the processors
-	WhatIf     float64 `json:"what_if"`           // what a replay without the collector takes away
+	Direct     float64 `json:"direct"`      // assists, sweeping, stops, and its workers on the processors
+	WhatIf     float64 `json:"what_if"`     // what a replay without the collector takes away
+	Low        float64 `json:"what_if_low"` // the interval of WhatIf
+	High       float64 `json:"what_if_high"`
 	ModelError float64 `json:"model_error"`       // of that replay's p99
 	Replayed   bool    `json:"replayed"`          // WhatIf and ModelError are known
 	Trusted    bool    `json:"trusted,omitempty"` // and the error is at most half
@@ -68,7 +72,7 @@ func Of(r *reqtrace.Report) *Verdict {
 	}
 	v.Excess = r.Tail.Mean - r.Median.Mean
 	w := &r.WhatIf
-	v.GC = GCShare{Direct: r.Tail.Share(gcCauses...), WhatIf: w.TailShare, ModelError: w.ModelError, Replayed: w.Replayed.P99 > 0}
+	v.GC = GCShare{Direct: r.Tail.Share(gcCauses...), WhatIf: w.TailShare, Low: w.TailLow, High: w.TailHigh, ModelError: w.ModelError, Replayed: w.Replayed.P99 > 0}
 	v.GC.Trusted = v.GC.Replayed && math.Abs(w.ModelError) <= modelLimit
 	v.Causes = namedCauses(r)
 	v.Named = worth(r) && len(v.Causes) > 0
@@ -100,10 +104,7 @@ func (v *Verdict) sentence(r *reqtrace.Report) string {
 		return s + "no cause to name"
 	}
 	var named []string
-	for i, c := range v.Causes {
-		if i == worthCauses || i > 0 && c.Share < worthShare {
-			break
-		}
+	for _, c := range v.Leading() {
 		t := textfmt.Share(c.Share) + " " + c.Phrase
 		if c.Site != "" {
 			t += " at " + c.Site
@@ -112,9 +113,22 @@ func (v *Verdict) sentence(r *reqtrace.Report) string {
 	}
 	s += strings.Join(named, ", ")
 	if v.GC.Trusted && v.GC.WhatIf >= v.GC.Direct+worthReplay {
-		s += fmt.Sprintf("; a replay without the collector takes %s of it away", textfmt.Share(v.GC.WhatIf))
+		s += fmt.Sprintf("; a replay without the collector takes %s (%s to %s) of it away", textfmt.Share(v.GC.WhatIf), textfmt.Share(v.GC.Low), textfmt.Share(v.GC.High))
 	}
 	return s
+}
+
+// Leading returns the causes that the sentence names: at most four, none but the first with less than a tenth of the
+// excess; none where Named is false.
+func (v *Verdict) Leading() []NamedCause {
+	if !v.Named {
+		return nil
+	}
+	n := 1
+	for n < min(len(v.Causes), worthCauses) && v.Causes[n].Share >= worthShare {
+		n++
+	}
+	return v.Causes[:n]
 }
 
 // namedCauses returns all that p99+ takes more of than the median. Both kinds of assist are one,
@@ -133,6 +147,8 @@ func namedCauses(r *reqtrace.Report) []NamedCause {
 		n.Phrase = Phrase(n.Cause)
 		if n.Excess > 0 {
 			n.Site = worstSite(r, n.Excess, cs)
+			k := kindOf(n.Cause, worstOp(r, n.Excess, cs))
+			n.Guide, n.Mends = GuidePath+"#"+k.anchor, k.mends
 			list = append(list, n)
 		}
 	}

@@ -60,7 +60,7 @@ func TestVerdict(t *testing.T) {
 		{
 			"the replay has more than was measured",
 			plus(reqtrace.CauseRunqueueBusy, 8*ms, reqtrace.CauseRunqueueGC, 2*ms), nil, nil,
-			"the slowest 1% (p99+) take 10 ms more than the median request (2 ms), on average: 80% run queue behind other goroutines, 20% run queue behind mark workers; a replay without the collector takes 80% of it away",
+			"the slowest 1% (p99+) take 10 ms more than the median request (2 ms), on average: 80% run queue behind other goroutines, 20% run queue behind mark workers; a replay without the collector takes 80% (65% to 90%) of it away",
 			true, reqtrace.CauseRunqueueBusy,
 		},
 		{
