@@ -124,4 +124,9 @@ type Tile struct {
 	End   time.Duration `json:"end_ns"`
 	Cause Cause         `json:"cause"`
 	Site  string        `json:"site,omitempty"`
+
+	// As of a Blame, of what took most of it.
+	Op     string `json:"op,omitempty"`
+	Holder string `json:"holder,omitempty"`
+	Doing  Cause  `json:"doing,omitzero"`
 }

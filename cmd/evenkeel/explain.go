@@ -23,6 +23,7 @@ the function that waits for work elsewhere, and package evenkeel.dev/reqtrace/re
   evenkeel explain -request 'main.(*pool).worker' trace.out   a queue's, an actor's, a websocket's
   evenkeel explain -class main.report trace.out   the requests of one handler, route or worker alone
   evenkeel explain -html page.html trace.out      and a page with the slowest requests' paths
+  evenkeel explain -perfetto out.json trace.out   and the same as tracks, for ui.perfetto.dev
   evenkeel explain -fail-if 'gc>30%' trace.out    for CI: exit code 3 when the collector took
                                                   more than 30% of what the slowest 1% (p99+)
                                                   take more than the median request
@@ -39,13 +40,14 @@ collector takes away. docs/guides/explain.md says how to read the report.
 `
 
 type explainFlags struct {
-	json    bool
-	html    string
-	failIf  limits
-	region  string
-	request []string
-	class   string
-	slowest int
+	json     bool
+	html     string
+	perfetto string
+	failIf   limits
+	region   string
+	request  []string
+	class    string
+	slowest  int
 }
 
 func runExplain(ctx context.Context, a *app, args []string) error {
@@ -53,6 +55,7 @@ func runExplain(ctx context.Context, a *app, args []string) error {
 	fs := a.newFlags("explain", explainHelp)
 	fs.BoolVar(&f.json, "json", false, "print the report as JSON (docs/reference/explain-json.md)")
 	fs.StringVar(&f.html, "html", "", "write a self-contained page to this `file` (- for standard output, instead of the text)")
+	fs.StringVar(&f.perfetto, "perfetto", "", "write the slowest requests as tracks to this `file`, for ui.perfetto.dev (- for standard output, instead of the text)")
 	fs.Func("fail-if", "exit with 3 if this `limit` is exceeded, such as 'gc>30%' or 'p99.9+:lock>50%'; may be repeated", each(&f.failIf, parseLimit))
 	fs.StringVar(&f.region, "region", "", "`type` of the program's own regions that are requests, or a pattern (default: those of reqtrace/region, else what servers' goroutines do)")
 	fs.Func("request", "`function` that waits for work, such as main.(*pool).worker, or a pattern: what its goroutine does from one such wait to the next is a request; may be repeated", func(s string) error {
@@ -76,8 +79,10 @@ func runExplain(ctx context.Context, a *app, args []string) error {
 		return a.wrong(fs, "-slowest %d; it must be from 1 to 1000", f.slowest)
 	case f.json && f.html == toStdout:
 		return a.wrong(fs, "-json and -html - both go to standard output; give the page a file")
+	case f.perfetto == toStdout && (f.json || f.html == toStdout):
+		return a.wrong(fs, "-perfetto - goes to standard output, as another result does; give one of them a file")
 	}
-	if err := canSave(names, f.html); err != nil {
+	if err := canSave(names, f.html, f.perfetto); err != nil {
 		return err
 	}
 	ctx, release := a.catch(ctx)
@@ -92,7 +97,8 @@ func runExplain(ctx context.Context, a *app, args []string) error {
 	case err != nil:
 		return err
 	}
-	err = errors.Join(a.explainPage(source, v, f.html), a.printVerdict(source, v, &f)) // the page first: printing may be ended by a closed pipe
+	// Files first: printing may be ended by a closed pipe.
+	err = errors.Join(a.explainPage(newExplained(names[0], source), v, f.html), a.explainTracks(source, v, f.perfetto), a.printVerdict(source, v, &f))
 	r := v.Report()
 	if r.Requests == 0 {
 		return errors.Join(err, errors.New(v.Sentence))
@@ -116,7 +122,7 @@ func (a *app) printVerdict(source string, v *verdict.Verdict, f *explainFlags) e
 	switch {
 	case f.json:
 		return writeJSON(a.stdout, source, v)
-	case f.html == toStdout:
+	case f.html == toStdout, f.perfetto == toStdout:
 		return nil
 	}
 	return v.WriteText(a.stdout, verdict.Options{Color: a.style.Color})

@@ -10,6 +10,7 @@ import (
 
 	"evenkeel.dev/internal/compare"
 	"evenkeel.dev/internal/page"
+	"evenkeel.dev/internal/perfetto"
 	"evenkeel.dev/internal/runfile"
 	"evenkeel.dev/internal/textfmt"
 	"evenkeel.dev/loadgen"
@@ -113,13 +114,38 @@ func anyGood(l *loadgen.Result) bool {
 // stdinName is standard input in messages.
 const stdinName = "standard input"
 
+// newExplained says what trace a verdict is on: where it is a file, pages lead into it.
+func newExplained(name, source string) page.Trace {
+	t := page.Trace{Name: source}
+	if name == source && name != stdinName { // neither a URL nor standard input
+		t.File = name
+	}
+	return t
+}
+
 // explainPage writes the page of a verdict where asked to.
-func (a *app) explainPage(source string, v *verdict.Verdict, name string) error {
+func (a *app) explainPage(t page.Trace, v *verdict.Verdict, name string) error {
 	switch name {
 	case "":
 		return nil
 	case toStdout:
-		return page.Explain(a.stdout, source, v)
+		return page.Explain(a.stdout, t, v)
 	}
-	return a.savePage(name, func(w io.Writer) error { return page.Explain(w, source, v) })
+	return a.savePage(name, func(w io.Writer) error { return page.Explain(w, t, v) })
+}
+
+// explainTracks writes the tracks of the slowest requests where asked to.
+func (a *app) explainTracks(source string, v *verdict.Verdict, name string) error {
+	write := func(w io.Writer) error { return perfetto.Write(w, source, v.Report()) }
+	switch name {
+	case "":
+		return nil
+	case toStdout:
+		return write(a.stdout)
+	}
+	if err := runfile.Save(name, write); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.stderr, "wrote %s (open it at https://ui.perfetto.dev or in chrome://tracing)\n", name)
+	return nil
 }

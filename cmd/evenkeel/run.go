@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"evenkeel.dev/internal/compare"
+	"evenkeel.dev/internal/page"
 	"evenkeel.dev/internal/runfile"
 	"evenkeel.dev/internal/textfmt"
 	"evenkeel.dev/loadgen"
@@ -164,7 +165,7 @@ func (r *runner) run(ctx context.Context) error {
 	// Files first: printing may be ended by a closed pipe.
 	err = errors.Join(err, r.app.save(&r.file, r.flags.load.output), r.app.page(c, r.flags.html))
 	for _, x := range r.explanations {
-		err = errors.Join(err, r.app.explainPage(x.source, x.verdict, r.flags.explainHTML))
+		err = errors.Join(err, r.app.explainPage(page.Trace{Name: x.source}, x.verdict, r.flags.explainHTML))
 	}
 	if r.flags.load.output != toStdout {
 		err = errors.Join(err, r.print(c))

@@ -31,6 +31,12 @@ var (
 // minPart is the smallest share of a bar that is drawn.
 const minPart = .0005
 
+// Trace is the trace that a verdict is on.
+type Trace struct {
+	Name string // as the page calls it
+	File string // where go tool trace can read it; "": it was not kept
+}
+
 // explainPage is what explain.html.tmpl shows.
 type explainPage struct {
 	shell // with the data of the CCDF
@@ -38,6 +44,7 @@ type explainPage struct {
 	Verdict    *verdict.Verdict
 	Source     string
 	Headline   []pageFigure
+	Mends      []mendRow
 	Legend     []pageCause
 	Classes    []classRow
 	Bands      []bandBar
@@ -46,6 +53,7 @@ type explainPage struct {
 	WhatIf     []whatIfRow
 	CCDF       chart.Chart
 	Overview   chart.Chart
+	Viewer     *viewer // nil: there is no file that it could read
 	Requests   []slowRequest
 	Sites      []siteRow
 	Limits     []string
@@ -79,12 +87,18 @@ type whatIfRow struct {
 	Values [4]string
 }
 
-// Explain writes a verdict on the trace from source, and what it rests on, as one page that needs
+// mendRow says what usually mends a cause that the sentence names, and where the guide says more.
+type mendRow struct {
+	pageCause
+	Mends, Guide string
+}
+
+// Explain writes a verdict on a trace, and what it rests on, as one page that needs
 // nothing but itself, as [Compare] does.
-func Explain(w io.Writer, source string, v *verdict.Verdict) error {
+func Explain(w io.Writer, t Trace, v *verdict.Verdict) error {
 	r := v.Report()
 	p := explainPage{
-		shell: newShell(style+explainStyle, explainScript, []byte("null")), Verdict: v, Source: source, Limits: verdict.Limits(), Tool: runfile.Tool(),
+		shell: newShell(style+explainStyle, explainScript, []byte("null")), Verdict: v, Source: t.Name, Limits: verdict.Limits(), Tool: runfile.Tool(),
 	}
 	if r.Requests > 0 {
 		d := ccdfData(r)
@@ -94,6 +108,7 @@ func Explain(w io.Writer, source string, v *verdict.Verdict) error {
 		}
 		p.Data, p.CCDF = template.JS(data), ccdfChart(d)
 		p.CCDF.XLabel = "time in the server"
+		p.Viewer = newViewer(t.File)
 		p.fill(v)
 	}
 	return explainTmpl.Execute(w, &p)
@@ -104,6 +119,9 @@ func (p *explainPage) fill(v *verdict.Verdict) {
 	p.fillHeadline(v)
 	for _, c := range v.Classes() {
 		p.Classes = append(p.Classes, classRow{c.Name, textfmt.Count(float64(c.Requests)), textfmt.Duration(c.P50), textfmt.Duration(c.P99), textfmt.Share(c.Slow)})
+	}
+	for _, c := range v.Leading() {
+		p.Mends = append(p.Mends, mendRow{newPageCause(c.Cause), c.Mends, c.Guide})
 	}
 	all := []reqtrace.Parts{r.Median.Parts, r.Tail.Parts}
 	for i := range r.Bands {
@@ -130,7 +148,7 @@ func (p *explainPage) fill(v *verdict.Verdict) {
 	for _, x := range v.Places() {
 		p.Sites = append(p.Sites, siteRow{newPageCause(x.Cause), verdict.SiteText(x.Site), textfmt.Duration(x.Median), textfmt.Duration(x.Tail), textfmt.SignedDuration(x.Excess)})
 	}
-	p.Overview, p.Requests = overview(r), slowRequests(r)
+	p.Overview, p.Requests = overview(r), slowRequests(r, p.Viewer)
 }
 
 // fillHeadline fills in the figures under the sentence, and the rows of the replay.
@@ -141,11 +159,14 @@ func (p *explainPage) fillHeadline(v *verdict.Verdict) {
 		{"the collector, direct", textfmt.Share(g.Direct), "of what is more"},
 	}
 	if g.Replayed {
-		w, note := &r.WhatIf, "model error "+textfmt.SignedShare(g.ModelError)
-		if g.Trusted {
-			note = "p99 " + textfmt.Duration(w.Forecast) + ", " + note
-		}
+		w := &r.WhatIf
+		note := rangeText(textfmt.Share(g.Low), textfmt.Share(g.High)) + "; model error " + textfmt.SignedShare(g.ModelError)
 		p.Headline = append(p.Headline, pageFigure{"the collector, what-if", textfmt.Share(g.WhatIf), note})
+		if g.Trusted {
+			p.Headline = append(p.Headline, pageFigure{
+				"p99 without the collector", textfmt.Duration(w.Forecast), rangeText(textfmt.Duration(w.Low), textfmt.Duration(w.High)) + "; measured " + textfmt.Duration(w.Actual.P99),
+			})
+		}
 		for _, q := range []struct {
 			name string
 			of   *reqtrace.Quantiles

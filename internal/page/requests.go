@@ -28,6 +28,7 @@ type slowRequest struct {
 	Path                   []pathRow
 	Sites                  []siteRow
 	Desc                   string
+	Leads                  []lead // into go tool trace
 }
 
 // tilePath is all tiles of one cause.
@@ -38,7 +39,7 @@ type pathRow struct {
 	At, For, Site string
 }
 
-func slowRequests(r *reqtrace.Report) []slowRequest {
+func slowRequests(r *reqtrace.Report, v *viewer) []slowRequest {
 	var list []slowRequest
 	if len(r.Slowest) == 0 {
 		return list
@@ -46,7 +47,9 @@ func slowRequests(r *reqtrace.Report) []slowRequest {
 	longest := max(r.Slowest[0].Duration(), 1)
 	for i := range r.Slowest[:min(len(r.Slowest), maxPageRequests)] {
 		q := &r.Slowest[i]
-		s := slowRequest{ID: q.ID, Time: textfmt.Duration(q.Duration()), Start: chart.LabelTime(chart.Significant(q.Start.Seconds(), 4)), Parts: verdict.Breakdown(q)}
+		s := slowRequest{
+			Leads: v.leads(q), ID: q.ID, Time: textfmt.Duration(q.Duration()), Start: chart.LabelTime(chart.Significant(q.Start.Seconds(), 4)), Parts: verdict.Breakdown(q),
+		}
 		x := chart.Axis{Lo: float64(q.Start), Hi: float64(q.Start + longest)}
 		s.Behind = behind(r.Spans, q.Start, q.End, x, rowHeight, minTile)
 		s.Tiles = tilePaths(q, x)

@@ -22,7 +22,7 @@ var arrows = []arrow{
 
 	// Commands.
 	{"cmd/evenkeel", []string{
-		"internal/page", "internal/compare", "internal/exchange", "internal/runfile", "internal/textfmt", "internal/proc",
+		"internal/page", "internal/perfetto", "internal/compare", "internal/exchange", "internal/runfile", "internal/textfmt", "internal/proc",
 		"loadgen", "gctrace", "reqtrace", "reqtrace/verdict", "tailstat", "github.com/google/pprof/profile",
 	}},
 	{"cmd/fastcgen", []string{
@@ -70,6 +70,7 @@ var arrows = []arrow{
 		"loadgen", "reqtrace", "reqtrace/verdict", "tailstat",
 	}},
 	{"internal/compare", []string{"internal/runfile", "internal/textfmt", "loadgen", "gctrace", "tailstat"}},
+	{"internal/perfetto", []string{"internal/textfmt", "reqtrace", "reqtrace/verdict"}},
 	{"internal/exchange", []string{"internal/runfile", "loadgen", "github.com/HdrHistogram/hdrhistogram-go"}},
 	{"internal/runfile", []string{"internal/textfmt", "loadgen", "gctrace"}},
 	{"internal/chart", nil},

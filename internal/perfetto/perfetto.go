@@ -1,0 +1,181 @@
+// Package perfetto writes the slowest requests of a report as tracks, in Chrome's trace event format (JSON), which
+// ui.perfetto.dev and chrome://tracing open.
+//
+//	process 1     the collector      thread 1  it marks            thread 2  the world is stopped
+//	process 2     slowest request    thread 1  its goroutine       thread 2  who it waited for
+//	process 3     the next one       …
+//
+// A slice of a request's goroutine lies within the slice of the whole request, and slices of a thread do not
+// overlap otherwise. Times count from the start of the trace, as in the report.
+package perfetto
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"evenkeel.dev/internal/textfmt"
+	"evenkeel.dev/reqtrace"
+	"evenkeel.dev/reqtrace/verdict"
+)
+
+// event is one of the format: a slice ("X") or the name of a track ("M").
+type event struct {
+	Phase    string         `json:"ph"`
+	Name     string         `json:"name"`
+	Category string         `json:"cat,omitempty"`
+	Process  int            `json:"pid"`
+	Thread   int            `json:"tid"`
+	At       microseconds   `json:"ts"`
+	For      *microseconds  `json:"dur,omitempty"`
+	Args     map[string]any `json:"args,omitempty"`
+}
+
+// microseconds are written to the nanosecond, without the rounding of a float.
+type microseconds time.Duration
+
+// MarshalJSON writes a decimal number.
+func (m microseconds) MarshalJSON() ([]byte, error) {
+	return fmt.Appendf(nil, "%d.%03d", int64(m)/1000, int64(m)%1000), nil
+}
+
+const (
+	collector = 1 // process; the requests have the numbers after it
+	marks     = 1 // threads of the collector
+	stops     = 2
+	own       = 1 // threads of a request
+	holders   = 2
+)
+
+// Write writes the tracks of a report on the trace from source.
+func Write(w io.Writer, source string, r *reqtrace.Report) error {
+	b := bufio.NewWriter(w)
+	t := &tracks{w: b}
+	about, err := json.Marshal(map[string]string{"source": textfmt.Printable(source), "requests": "the slowest " + fmt.Sprint(len(r.Slowest)) + " of " + fmt.Sprint(r.Requests)})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(b, "{\"displayTimeUnit\":\"ms\",\n\"otherData\":%s,\n\"traceEvents\":[", about)
+	t.collector(r.Spans)
+	for i := range r.Slowest {
+		t.request(collector+1+i, &r.Slowest[i])
+	}
+	fmt.Fprint(b, "\n]}\n")
+	if t.err != nil {
+		return t.err
+	}
+	return b.Flush()
+}
+
+// tracks are being written; after an error nothing more is.
+type tracks struct {
+	w   io.Writer
+	n   int
+	err error
+}
+
+func (t *tracks) add(e event) {
+	if t.err != nil {
+		return
+	}
+	b, err := json.Marshal(e)
+	if err != nil {
+		t.err = err
+		return
+	}
+	comma := ",\n"
+	if t.n == 0 {
+		comma = "\n"
+	}
+	t.n++
+	_, t.err = fmt.Fprintf(t.w, "%s%s", comma, b)
+}
+
+// name names a process, where thread is 0, or a thread; they stand in the order of their numbers.
+func (t *tracks) name(process, thread int, name string) {
+	kind, number := "thread", thread
+	if thread == 0 {
+		kind, number = "process", process
+	}
+	t.add(event{Phase: "M", Name: kind + "_name", Process: process, Thread: thread, Args: map[string]any{"name": textfmt.Printable(name)}})
+	t.add(event{Phase: "M", Name: kind + "_sort_index", Process: process, Thread: thread, Args: map[string]any{"sort_index": number}})
+}
+
+func (t *tracks) slice(process, thread int, category, name string, from, to time.Duration, args map[string]any) {
+	took := microseconds(to - from)
+	t.add(event{Phase: "X", Name: textfmt.Printable(name), Category: category, Process: process, Thread: thread, At: microseconds(from), For: &took, Args: args})
+}
+
+func (t *tracks) collector(spans []reqtrace.Span) {
+	t.name(collector, 0, "the collector")
+	t.name(collector, marks, "it marks")
+	t.name(collector, stops, "the world is stopped")
+	for _, s := range spans {
+		if s.Stopped {
+			t.slice(collector, stops, "gc", "stopped", s.Start, s.End, nil)
+		} else {
+			t.slice(collector, marks, "gc", "marks", s.Start, s.End, nil)
+		}
+	}
+}
+
+func (t *tracks) request(process int, q *reqtrace.Request) {
+	name := textfmt.Duration(q.Duration()) + " at " + textfmt.Duration(q.Start)
+	if q.ID != "" {
+		name += ", id " + q.ID
+	}
+	t.name(process, 0, name)
+	t.name(process, own, fmt.Sprintf("goroutine %d", q.Goroutine))
+	args := map[string]any{"breakdown": verdict.Breakdown(q)}
+	for c, d := range q.Parts.All() {
+		args[c.String()] = textfmt.Duration(d)
+	}
+	t.slice(process, own, "request", "request", q.Start, q.End, args)
+	for _, p := range q.Path {
+		t.slice(process, own, p.Cause.String(), verdict.Phrase(p.Cause), p.Start, p.End, texts("where", p.Site, "for", p.Op))
+	}
+	t.holders(process, q.Path)
+}
+
+// holders adds who had what the request waited for, at the root of those that waited for each other; pieces
+// that follow each other and have the same holder are one.
+func (t *tracks) holders(process int, path []reqtrace.Tile) {
+	var last reqtrace.Tile
+	flush := func() {
+		if last.Holder == "" {
+			return
+		}
+		args := texts("had", last.Op, "for which the request waited at", last.Site)
+		if last.Doing != reqtrace.CauseUnknown {
+			args["meanwhile"] = verdict.Phrase(last.Doing)
+		}
+		t.slice(process, holders, last.Doing.String(), last.Holder, last.Start, last.End, args)
+	}
+	named := false
+	for _, p := range path {
+		if p.Holder != "" && !named {
+			t.name(process, holders, "who it waited for")
+			named = true
+		}
+		if last.Holder == p.Holder && last.Doing == p.Doing && last.Op == p.Op && last.Site == p.Site && last.End == p.Start {
+			last.End = p.End
+			continue
+		}
+		flush()
+		last = p
+	}
+	flush()
+}
+
+// texts pairs keys with values, without those that are empty.
+func texts(pairs ...string) map[string]any {
+	m := map[string]any{}
+	for i := 0; i < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			m[pairs[i]] = textfmt.Printable(pairs[i+1])
+		}
+	}
+	return m
+}
