@@ -42,7 +42,7 @@ func smallest(rounds int) []float64 {
 	rng := rand.New(rand.NewPCG(1970, uint64(rounds)))
 	all := make([]float64, draws)
 	for i := range all {
-		all[i] = 1
+		least := 1.0
 		var s signs
 		w := 0 // the sum of the ranks of positive differences
 		for n := 1; n <= rounds; n++ {
@@ -53,8 +53,9 @@ func smallest(rounds int) []float64 {
 			if positive {
 				w += rank + 1
 			}
-			all[i] = min(all[i], of[n].twoSided(min(w, n*(n+1)/2-w)))
+			least = min(least, of[n].twoSided(min(w, n*(n+1)/2-w)))
 		}
+		all[i] = least
 	}
 	slices.Sort(all)
 	smallests.Store(rounds, all)

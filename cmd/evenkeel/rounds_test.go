@@ -44,7 +44,7 @@ func untilRunner(t *testing.T, flags runFlags, slower, deviation float64) (*runn
 }
 
 func TestUntil(t *testing.T) {
-	ten := period(10 * time.Minute)
+	five := period(5 * time.Minute) // 30 looks: how many is what a test of them costs
 	for _, tt := range []struct {
 		name              string
 		slower, deviation float64
@@ -52,9 +52,9 @@ func TestUntil(t *testing.T) {
 		says              string
 		least, most       int // rounds
 	}{
-		{"a clear answer", 3, .1, ten, "the answer is clear", 6, 14},
-		{"no difference, little noise", 1, .03, ten, "the ratio of p99 is known to within 10%", 6, 14},
-		{"no difference, much noise", 1, 1, period(5 * time.Minute), "-budget 5m0s is spent", 30, 30},
+		{"a clear answer", 3, .1, five, "the answer is clear", 6, 14},
+		{"no difference, little noise", 1, .03, five, "the ratio of p99 is known to within 10%", 6, 14},
+		{"no difference, much noise", 1, 1, five, "-budget 5m0s is spent", 30, 30},
 		{"no budget", 3, .1, period(30 * time.Second), "has room for 3; fewer than", 3, 3},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -84,7 +84,7 @@ func TestUntil(t *testing.T) {
 
 // TestUntilWidens has the same runs judged with and without looks: those that were looked at have wider intervals.
 func TestUntilWidens(t *testing.T) {
-	r, _ := untilRunner(t, runFlags{seed: 1, until: untilFlags{width: 1e-9, budget: period(2 * time.Minute)}}, 1, .1)
+	r, _ := untilRunner(t, runFlags{seed: 1, until: untilFlags{width: 1e-9, budget: period(5 * time.Minute)}}, 1, .1)
 	if err := r.measureAll(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestUntilWidens(t *testing.T) {
 	r.file.Plan.Looks = 0
 	once := r.compared().Row("p99").Result(1).Within
 	if looked.HalfWidth() <= once.HalfWidth() {
-		t.Errorf("12 looks: %v, one: %v", looked, once)
+		t.Errorf("30 looks: %v, one: %v", looked, once)
 	}
 }
 
@@ -100,7 +100,7 @@ func TestUntilWidens(t *testing.T) {
 func TestUntilInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	r, _ := untilRunner(t, runFlags{seed: 3, until: untilFlags{width: .1, budget: period(time.Hour)}}, 1.01, .5)
+	r, _ := untilRunner(t, runFlags{seed: 3, until: untilFlags{width: .1, budget: period(5 * time.Minute)}}, 1.01, .5)
 	take := r.take
 	r.take = func(c context.Context, v variant, round int) (*runfile.Run, error) {
 		if round == 8 {
