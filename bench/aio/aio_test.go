@@ -258,7 +258,7 @@ func TestShow(t *testing.T) {
 	if err != nil || len(files) != 1 {
 		t.Fatal(files, err)
 	}
-	if err := show(files[0], filepath.Join(dir, "img"), &second); err != nil {
+	if err := show(figure.Again{File: files[0]}, filepath.Join(dir, "img"), &second); err != nil {
 		t.Fatal(err)
 	}
 	shown, _, _ := strings.Cut(first.String(), "raw results:")
@@ -311,5 +311,12 @@ func TestWholeRun(t *testing.T) {
 		if all > c.most*9/10 {
 			t.Errorf("quick %v: about %v", c.d.quick, all)
 		}
+	}
+}
+
+// TestRecorded judges the recorded files again.
+func TestRecorded(t *testing.T) {
+	if err := figure.Unchanged("aio", "../results/aio-*.json", new(recorded).judge); err != nil {
+		t.Error(err)
 	}
 }

@@ -1,11 +1,11 @@
 // Command aio measures package aio beside its peers and a server in C: the same client, each
 // server in a process of its own on a core of its own, in interleaved rounds. make bench-aio runs
-// it; -from shows the tables, figures and plots of a run that is recorded.
+// it; -judge shows the tables, figures and plots of a run that is recorded.
 //
 //	go run ./aio                          # all, at most an hour: figures with targets, raw results
 //	go run ./aio -quick                   # five minutes
 //	go run ./aio -only echo64k -servers gaio,gnet,aio-epoll -rounds 3
-//	go run ./aio -from results/aio-DATE.json -plots ../docs/img
+//	go run ./aio -judge results/aio-DATE.json -plots ../docs/img
 //
 // It needs Linux and two cores. Root lets it count system calls; a C compiler builds the limit.
 package main
@@ -55,11 +55,12 @@ func main() {
 	servers := flag.String("servers", "", "comma-separated `servers`: "+strings.Join(names(allServers), ", ")+" (default: all)")
 	read := flag.String("read", "own", "what aio reads small messages into: own (a buffer a connection, as gaio's README does) or swap (its shared one)")
 	plots := flag.String("plots", "../docs/img", "`folder` for the plots; empty: draw none")
-	from := flag.String("from", "", "show the results in this `file`, and measure nothing")
+	var again figure.Again
+	again.Flags(flag.CommandLine)
 	flag.Parse()
 	given := map[string]bool{}
 	flag.Visit(func(f *flag.Flag) { given[f.Name] = true })
-	if *from == "" && *plots != "" && !given["plots"] && (d.quick || *only != "" || *servers != "") {
+	if !given["plots"] && (again.File != "" || d.quick || *only != "" || *servers != "") {
 		*plots = "" // a part of a run does not take the place of a whole one's pictures
 	}
 
@@ -68,8 +69,8 @@ func main() {
 	d.swap = *read == "swap"
 	err := error(nil)
 	switch {
-	case *from != "":
-		err = show(*from, *plots, d.out)
+	case again.File != "":
+		err = show(again, *plots, d.out)
 	case !d.swap && *read != "own":
 		err = fmt.Errorf("-read %s is not known: it is swap or own", *read)
 	default:

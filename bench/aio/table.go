@@ -1,11 +1,10 @@
 package main
 
 import (
-	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
 	"text/tabwriter"
 
@@ -134,34 +133,28 @@ func measured(r *recorded, workload string) (ps []point) {
 	return ps
 }
 
-// show prints a run that is recorded, and draws it.
-func show(file, plots string, out io.Writer) error {
-	b, err := os.ReadFile(file)
-	if err != nil {
+// judge reads raw results and adds their figures.
+func (r *recorded) judge(set *figure.Set, from figure.Recorded) error {
+	if _, err := from.Read("aio", r); err != nil {
 		return err
 	}
-	var f struct {
-		Benchmark string
-		Machine   json.RawMessage
-		Versions  json.RawMessage
-		Raw       struct{ Aio recorded }
+	if len(r.Samples) == 0 {
+		return errors.New("no samples")
 	}
-	if err := json.Unmarshal(b, &f); err != nil {
-		return fmt.Errorf("%s: %w", file, err)
+	for _, failure := range r.Failures {
+		fmt.Fprintln(set.Out, failure)
 	}
-	if f.Benchmark != "aio" || len(f.Raw.Aio.Samples) == 0 {
-		return fmt.Errorf("%s holds no samples of bench-aio: name a file aio-DATE.json of bench/results", file)
+	tables(r, set.Out)
+	targets(set, r)
+	return nil
+}
+
+// show prints a run that is recorded, and draws it.
+func show(again figure.Again, plots string, out io.Writer) error {
+	var raw recorded
+	err := again.Judge("aio", out, raw.judge)
+	if err != nil || plots == "" {
+		return err
 	}
-	fmt.Fprintf(out, "%s %s\n", f.Machine, f.Versions)
-	for _, failure := range f.Raw.Aio.Failures {
-		fmt.Fprintln(out, failure)
-	}
-	tables(&f.Raw.Aio, out)
-	set := figure.New("aio")
-	set.Out = out
-	targets(set, &f.Raw.Aio)
-	if plots == "" {
-		return nil
-	}
-	return plotAll(&f.Raw.Aio, plots)
+	return plotAll(&raw, plots)
 }

@@ -37,9 +37,8 @@ func (d *driver) analysis(ctx context.Context) error {
 			return fmt.Errorf("a trace of %v has %d bytes, and %d are wanted", length, len(b), least)
 		}
 	}
-	var ratio, peak, speed []float64
-	requests := 0
-	for range max(d.rounds, 3) {
+	c := analysisCost{Bytes: len(b)}
+	for range max(d.rounds, 5) { // fewer cannot tell
 		runtime.GC()
 		start := time.Now()
 		if err := readAlone(b); err != nil {
@@ -54,16 +53,31 @@ func (d *driver) analysis(ctx context.Context) error {
 			return err
 		}
 		took := time.Since(start)
-		requests = r.Requests
-		ratio = append(ratio, took.Seconds()/alone.Seconds())
-		peak = append(peak, highest()/float64(len(b)))
-		speed = append(speed, float64(len(b))/1e6/took.Seconds())
+		c.Requests = r.Requests
+		c.Wall = append(c.Wall, took.Seconds()/alone.Seconds())
+		c.Peak = append(c.Peak, highest()/float64(len(b)))
+		c.Speed = append(c.Speed, float64(len(b))/1e6/took.Seconds())
 	}
-	fmt.Fprintf(d.out, "analysis: a trace of %.1f MB with %d requests, %.1f MB/s\n", float64(len(b))/1e6, requests, figure.Median(speed))
-	d.set.Raw["analysis"] = map[string]any{"trace_bytes": len(b), "requests": requests, "megabytes_per_second": speed}
-	d.set.AtMost("analysis: wall time, of reading alone", ratio, 1.5, "x")
-	d.set.AtMost("analysis: peak heap, of the trace", peak, 3, "x")
+	fmt.Fprintf(d.out, "analysis: a trace of %.1f MB with %d requests, %.1f MB/s\n", float64(c.Bytes)/1e6, c.Requests, figure.Median(c.Speed))
+	d.set.Raw["analysis"] = c
+	d.analysisFigures(c)
 	return nil
+}
+
+// analysisCost is what Analyze takes, by round.
+type analysisCost struct {
+	Bytes    int       `json:"trace_bytes"`
+	Requests int       `json:"requests"`
+	Speed    []float64 `json:"megabytes_per_second"`
+	Wall     []float64 `json:"wall_of_reading"`
+	Peak     []float64 `json:"peak_heap_of_trace"`
+}
+
+func (d *driver) analysisFigures(c analysisCost) {
+	if len(c.Wall) > 0 { // files of before do not have it
+		d.set.AtMost("analysis: wall time, of reading alone", c.Wall, 1.5, "x")
+		d.set.AtMost("analysis: peak heap, of the trace", c.Peak, 3, "x")
+	}
 }
 
 // large takes a trace of a service that does little, under all the load that it bears.
@@ -145,13 +159,11 @@ func (d *driver) middleware(context.Context) error {
 		})
 		return float64(b.T.Nanoseconds()) / float64(b.N)
 	}
-	var off, on []float64
-	for range max(d.rounds/2, 1) {
-		off = append(off, call(marked)-call(bare))
+	var c middlewareCost
+	for range max(d.rounds, 5) {
+		c.Off = append(c.Off, call(marked)-call(bare))
 	}
-	d.set.AtMost("middleware, no trace: allocations", []float64{testing.AllocsPerRun(1000, func() { marked.ServeHTTP(w, r) }) - testing.AllocsPerRun(1000, func() { bare.ServeHTTP(w, r) })}, 0, "")
-	d.set.AtMost("middleware, no trace", off, 20, " ns")
-
+	c.Allocations = testing.AllocsPerRun(1000, func() { marked.ServeHTTP(w, r) }) - testing.AllocsPerRun(1000, func() { bare.ServeHTTP(w, r) })
 	if err := rtrace.Start(io.Discard); err != nil {
 		return err
 	}
@@ -165,10 +177,24 @@ func (d *driver) middleware(context.Context) error {
 		if err != nil {
 			return err
 		}
-		on = append(on, (with-without).Seconds()*1e6)
+		c.On = append(c.On, (with-without).Seconds()*1e6)
 	}
-	d.set.AtMost("middleware, in a trace, a request", on, 6, " µs")
+	d.set.Raw["middleware"] = c
+	d.middlewareFigures(c)
 	return nil
+}
+
+// middlewareCost is what the marks cost, by round.
+type middlewareCost struct {
+	Allocations float64   `json:"allocations"`
+	Off         []float64 `json:"no_trace_ns"`
+	On          []float64 `json:"in_trace_us"`
+}
+
+func (d *driver) middlewareFigures(c middlewareCost) {
+	d.set.AtMost("middleware, no trace: allocations", []float64{c.Allocations}, 0, "")
+	d.set.AtMost("middleware, no trace", c.Off, 20, " ns")
+	d.set.AtMost("middleware, in a trace, a request", c.On, 6, " µs")
 }
 
 var answer = []byte("hello")

@@ -200,8 +200,8 @@ func TestTruth(t *testing.T) {
 		With:    &sample{latency: []float64{1, 11, 21, math.NaN()}, Client: distribution{Median: 1, P99: 11}},
 		Without: &sample{latency: []float64{1, 1, 16, 1}},
 	}
-	if got := p.each(); got != .5 {
-		t.Errorf("each = %v, want .5: (10 + 5) of (10 + 20)", got)
+	if got := p.beside(); got != .5 {
+		t.Errorf("beside = %v, want .5: (10 + 5) of (10 + 20)", got)
 	}
 }
 
@@ -244,5 +244,12 @@ func TestNothingNamed(t *testing.T) {
 		if got := nothingNamed(tt.median, tt.tail); got != tt.want {
 			t.Errorf("nothingNamed(%v, %v) = %v", tt.median, tt.tail, got)
 		}
+	}
+}
+
+// TestRecorded judges the recorded files again.
+func TestRecorded(t *testing.T) {
+	if err := figure.Unchanged("explain", "../results/explain-*.json", judge); err != nil {
+		t.Error(err)
 	}
 }

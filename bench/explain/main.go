@@ -53,7 +53,15 @@ func main() {
 	flag.BoolVar(&d.verbose, "v", false, "print each run")
 	part := flag.String("part", "", "`part` to measure: "+strings.Join(partNames, ", ")+" (default: all)")
 	flag.IntVar(&d.only, "plant", 0, "`number` of the only plant to measure (default: all)")
+	var again figure.Again
+	again.Flags(flag.CommandLine)
 	flag.Parse()
+	if again.File != "" {
+		if err := again.Judge("explain", d.out, judge); err != nil {
+			log.Fatal("bench-explain: ", err)
+		}
+		return
+	}
 	if d.quick {
 		d.rounds, d.length = 1, 2*time.Second
 	}

@@ -34,39 +34,57 @@ func (d *driver) search(ctx context.Context) error {
 		}
 		found = append(found, x)
 	}
-	d.set.AtLeast("search, not marked: of the client's requests, found", found, 99, " %")
+	d.set.Raw[foundKey] = found
+	d.foundFigure(found)
 
 	feeds, stop, err := serveFeeds()
 	if err != nil {
 		return err
 	}
 	defer stop()
-	for _, refresh := range []string{"locked", "free"} {
-		var lock []float64
-		var all []shares
+	for _, refresh := range refreshes {
 		var raw []*sample
-		var median, tail []float64
 		for range d.rounds {
 			s, err := d.refresh(ctx, refresh, feeds, 200)
 			if err != nil {
 				return err
 			}
 			raw = append(raw, s)
-			lock = append(lock, 100*s.Shares["lock"])
-			all = append(all, s.Shares)
-			median, tail = append(median, s.Server.Median), append(tail, s.Server.Tail)
 		}
-		d.set.Raw["search, refresh "+refresh] = raw
-		m := mean(all)
-		first := append(m.order(), "nothing")[0]
-		fmt.Fprintf(d.out, "search, refresh %s: median %.2f ms, p99+ %.2f ms: %v\n", refresh, 1e3*figure.Median(median), 1e3*figure.Median(tail), m)
-		if refresh == "locked" {
-			d.set.Add("search, lock held while it refreshes: lock named first", lock, " %", "first", first == "lock")
-		} else {
-			d.set.Add("search, not held: lock not named first", lock, " %", "not first", first != "lock")
-		}
+		d.set.Raw[refreshKey+refresh] = raw
+		d.refreshFigure(refresh, raw)
 	}
 	return nil
+}
+
+const (
+	foundKey   = "search, found %"
+	refreshKey = "search, refresh "
+)
+
+var refreshes = []string{"locked", "free"}
+
+func (d *driver) foundFigure(found []float64) {
+	d.set.AtLeast("search, not marked: of the client's requests, found", found, 99, " %")
+}
+
+// refreshFigure says whether the lock is named in the runs of a way to refresh.
+func (d *driver) refreshFigure(refresh string, raw []*sample) {
+	var lock, median, tail []float64
+	var all []shares
+	for _, s := range raw {
+		lock = append(lock, 100*s.Shares["lock"])
+		all = append(all, s.Shares)
+		median, tail = append(median, s.Server.Median), append(tail, s.Server.Tail)
+	}
+	m := mean(all)
+	first := append(m.order(), "nothing")[0]
+	fmt.Fprintf(d.out, "search, refresh %s: median %.2f ms, p99+ %.2f ms: %v\n", refresh, 1e3*figure.Median(median), 1e3*figure.Median(tail), m)
+	if refresh == "locked" {
+		d.set.Add("search, lock held while it refreshes: lock named first", lock, " %", "first", first == "lock")
+	} else {
+		d.set.Add("search, not held: lock not named first", lock, " %", "not first", first != "lock")
+	}
 }
 
 // found returns how many of the client's requests, in percent, are in a trace that began before

@@ -49,8 +49,7 @@ func (d *driver) whatIf(ctx context.Context) error {
 	if free := machine.Memory("MemAvailable"); free > 0 && free < need {
 		return fmt.Errorf("runs with GOGC=off take up to %d MB and %d are available", need>>20, free>>20)
 	}
-	var off []float64
-	within := 0
+	var points []*point
 	for i := range services {
 		s := &services[i]
 		rate := s.first
@@ -60,24 +59,37 @@ func (d *driver) whatIf(ctx context.Context) error {
 				return fmt.Errorf("%s at %.0f%%: %w", s.name, 100*share, err)
 			}
 			rate = p.Rate
-			d.set.Raw[fmt.Sprintf("what-if %s %.0f", s.name, 100*share)] = p
+			d.set.Raw[fmt.Sprintf("%s%s %.0f", whatIfKey, s.name, 100*share)] = p
 			fmt.Fprintf(d.out, "what-if: %-8s %3.0f%% CPU, %5.0f/s: p99 with %6.2f ms, without %6.2f ms, forecast without %+4.0f%% (model error as printed %+4.0f%%); without, in new memory, %6.2f ms (a page %.1f µs)\n",
 				s.name, 100*share, p.Rate, 1e3*p.Actual[0], 1e3*p.Actual[1], 100*p.Error, 100*p.Model, 1e3*p.New.Server.P99, 1e6*figure.Median(p.Page))
-			off = append(off, 100*math.Abs(p.Error))
-			if math.Abs(p.Error) <= .20 {
-				within++
-			}
+			points = append(points, p)
 			if d.quick {
 				break
 			}
 		}
 	}
-	if d.quick {
-		return nil // a point or two say nothing
+	if !d.quick { // a point or two say nothing
+		d.whatIfFigure(points)
+	}
+	return nil
+}
+
+const whatIfKey = "what-if "
+
+func (d *driver) whatIfFigure(points []*point) {
+	if len(points) == 0 {
+		return
+	}
+	var off []float64
+	within := 0
+	for _, p := range points {
+		off = append(off, 100*math.Abs(p.Error))
+		if math.Abs(p.Error) <= .20 {
+			within++
+		}
 	}
 	fmt.Fprintf(d.out, "what-if p99 error, median of the points: %.0f %%\n", figure.Median(off))
 	d.set.AtLeast("what-if p99 error at most 20 %, of 8 points", []float64{float64(within)}, 6, "")
-	return nil
 }
 
 // point finds the rate and measures.

@@ -51,6 +51,15 @@ func (b *bench) budget() error {
 		}
 	}
 	b.set.Raw["stopping_p99_ns"] = p99
+	b.budgetFigures(p99)
+	return nil
+}
+
+// budgetFigures has the 99th percentiles of how long a stop took, by the way of the calls, of each round.
+func (b *bench) budgetFigures(p99 map[string][]float64) {
+	if len(p99) == 0 {
+		return
+	}
 	beyond := make([]float64, len(p99["Site"]))
 	for i := range beyond {
 		beyond[i] = (p99["Site"][i] - p99["cgo"][i]) / 1e3
@@ -59,14 +68,13 @@ func (b *bench) budget() error {
 		fmt.Printf("  calls of 1 ms, %-16s p99 of %s: %.0f µs\n", name, stopping, figure.Median(p99[name])/1e3)
 	}
 	b.set.AtMost("budget: stopping p99 after the switch, less cgo's", beyond, budget/1e3, " µs")
-	return nil
 }
 
 // rare measures how long a function of calls of next to nothing is in use until it is diverted because one
 // in so many takes 5 ms, and that it is not without those. Each run has a Site of its own.
 func (b *bench) rare() error {
 	const long, within, most = int64(5e6), 100_000_000, 20 * time.Second
-	for _, oneIn := range []int{100, 1000} {
+	for _, oneIn := range rareOnes {
 		var seconds []float64
 		for range b.rounds {
 			s, start := fastc.MustSite(sig.SpinCode, "spin", fastc.Options{Hold: fastc.HoldForever, Logger: slog.New(slog.DiscardHandler)}), time.Now()
@@ -83,8 +91,8 @@ func (b *bench) rare() error {
 			}
 			seconds = append(seconds, time.Since(start).Seconds())
 		}
-		b.set.Raw[fmt.Sprintf("diverted_after_s_one_in_%d", oneIn)] = seconds
-		b.set.AtMost(fmt.Sprintf("budget: one call in %d takes 5 ms: diverted, slowest", oneIn), []float64{slices.Max(seconds)}, 1, " s")
+		b.set.Raw[divertedKey(oneIn)] = seconds
+		b.rareFigure(oneIn, seconds)
 	}
 	s := fastc.MustSite(sig.SpinCode, "spin", fastc.Options{})
 	for range within {
@@ -92,8 +100,24 @@ func (b *bench) rare() error {
 		s.Call(unsafe.Pointer(&none))
 	}
 	b.set.Raw["site_within_budget"] = s.Stats()
-	b.set.AtMost("budget: diversions in 10^8 calls within it", []float64{float64(s.Stats().Diversions)}, 0, "")
+	b.withinFigure(s.Stats())
 	return nil
+}
+
+// rareOnes are of how many calls one is long.
+var rareOnes = []int{100, 1000}
+
+func divertedKey(oneIn int) string { return fmt.Sprintf("diverted_after_s_one_in_%d", oneIn) }
+
+// rareFigure holds the slowest diversion: each run is a chance to be slow.
+func (b *bench) rareFigure(oneIn int, seconds []float64) {
+	if len(seconds) > 0 {
+		b.set.AtMost(fmt.Sprintf("budget: one call in %d takes 5 ms: diverted, slowest", oneIn), []float64{slices.Max(seconds)}, 1, " s")
+	}
+}
+
+func (b *bench) withinFigure(s fastc.Stats) {
+	b.set.AtMost("budget: diversions in 10^8 calls within it", []float64{float64(s.Diversions)}, 0, "")
 }
 
 // stops lets two goroutines compute in C while the collector runs again and again, and returns

@@ -57,19 +57,24 @@ func (b *bench) crash() error {
 		if err == nil {
 			return fmt.Errorf("the crash by %s did not happen", way)
 		}
-		report := string(out)
-		signal := strings.Contains(report, "SIGSEGV")
-		named := strings.Contains(report, ".crashHere(")
-		first, _, _ := strings.Cut(report, "\n")
-		b.set.Raw["crash by "+way] = strings.ReplaceAll(report, checkout(), "")
-		fmt.Printf("  a crash in C, %s: says SIGSEGV: %v, names the Go caller: %v; begins: %s\n", way, signal, named, first)
-		if way == "fast" {
-			whole := 0.0
-			if signal && named {
-				whole = 1
-			}
-			b.set.AtLeast("crash report intact (1: yes)", []float64{whole}, 1, "")
-		}
+		report := strings.ReplaceAll(string(out), checkout(), "")
+		b.set.Raw["crash by "+way] = report
+		b.crashFigure(way, report)
 	}
 	return nil
+}
+
+// crashFigure says what is left of a report.
+func (b *bench) crashFigure(way, report string) {
+	signal := strings.Contains(report, "SIGSEGV")
+	named := strings.Contains(report, ".crashHere(")
+	first, _, _ := strings.Cut(report, "\n")
+	fmt.Fprintf(b.set.Out, "  a crash in C, %s: says SIGSEGV: %v, names the Go caller: %v; begins: %s\n", way, signal, named, first)
+	if way == "fast" {
+		whole := 0.0
+		if signal && named {
+			whole = 1
+		}
+		b.set.AtLeast("crash report intact (1: yes)", []float64{whole}, 1, "")
+	}
 }

@@ -69,3 +69,10 @@ func TestPerCall(t *testing.T) {
 		t.Errorf("%v ns", ns)
 	}
 }
+
+// TestRecorded judges the recorded files again.
+func TestRecorded(t *testing.T) {
+	if err := figure.Unchanged("fastc", "../results/fastc-*.json", judge); err != nil {
+		t.Error(err)
+	}
+}

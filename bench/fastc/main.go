@@ -49,7 +49,15 @@ func main() {
 	results := flag.String("results", "results", "`folder` for the raw results")
 	quick := flag.Bool("quick", false, "a minute: few and short rounds, nothing is kept")
 	only := flag.String("only", "", "one `part`: calls, crash, stop, budget or server")
+	var again figure.Again
+	again.Flags(flag.CommandLine)
 	flag.Parse()
+	if again.File != "" {
+		if err := again.Judge("fastc", os.Stdout, judge); err != nil {
+			log.Fatal("bench-fastc: ", err)
+		}
+		return
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	b := &bench{ctx: ctx, set: figure.New("fastc"), bin: *bin, rounds: 10, length: 4 * time.Second}

@@ -76,6 +76,14 @@ func (b *bench) server() error {
 		}
 	}
 	b.set.Raw["server"] = all
+	b.serverFigures(all)
+	return nil
+}
+
+func (b *bench) serverFigures(all []sample) {
+	if len(all) == 0 {
+		return
+	}
 	var rows [][]string
 	for _, l := range layouts {
 		for _, path := range paths {
@@ -102,7 +110,6 @@ func (b *bench) server() error {
 				figure.Median(ratios(l, pair, p999)), figure.Median(ratios(l, pair, handler)))
 		}
 	}
-	return nil
 }
 
 func rps(s sample) float64     { return s.Throughput }

@@ -57,6 +57,12 @@ func (b *bench) stop() error {
 		}
 	}
 	b.set.Raw["stops"] = all
+	b.stopFigures(all)
+	return nil
+}
+
+// stopTable prints all loops.
+func stopTable(all []stopped) {
 	var rows [][]string
 	for _, s := range all {
 		rows = append(rows, []string{
@@ -65,12 +71,14 @@ func (b *bench) stop() error {
 		})
 	}
 	table([]string{"loops of calls", "GOMAXPROCS", "longest stop, ms", "longest GC(), ms", "timer late by, ms"}, rows)
-	b.stopFigures(all)
-	return nil
 }
 
 // stopFigures adds the worst of all loops of a length.
 func (b *bench) stopFigures(all []stopped) {
+	if len(all) == 0 {
+		return
+	}
+	stopTable(all)
 	ms := func(d time.Duration) float64 { return d.Seconds() * 1e3 }
 	for _, call := range []time.Duration{1, 10, 20, 100} {
 		call *= time.Microsecond

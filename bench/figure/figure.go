@@ -3,8 +3,9 @@
 //
 // A figure of several runs is judged by the interval that holds its centre with 95% on the target's side
 // (evenkeel.dev/tailstat's signed ranks): the target is met where the whole interval meets it, missed where
-// none of it does, and else nobody can tell. It takes five runs for that. A single value is a count, or was
-// made of all runs at once: it is held against the target as it is, as are values that are all alike.
+// none of it does, and else nobody can tell. It takes five runs for that, and a ratio of one run tells nothing. Another
+// single value is a count, or was made of all runs at once: it is held against the target as it is, as are values
+// that are all alike.
 package figure
 
 import (
@@ -100,24 +101,27 @@ func Machine() any {
 
 // AtLeast adds a figure that has to reach a bound.
 func (s *Set) AtLeast(name string, xs []float64, bound float64, unit string) {
-	s.within(name, xs, unit, fmt.Sprintf(">= %.3g", bound), bound, math.Inf(1))
+	s.within(name, xs, unit, fmt.Sprintf(">= %.4g", bound), bound, math.Inf(1))
 }
 
 // AtMost adds a figure that must not exceed a bound.
 func (s *Set) AtMost(name string, xs []float64, bound float64, unit string) {
-	s.within(name, xs, unit, fmt.Sprintf("<= %.3g", bound), math.Inf(-1), bound)
+	s.within(name, xs, unit, fmt.Sprintf("<= %.4g", bound), math.Inf(-1), bound)
 }
 
 // Between adds a figure that has to lie between bounds.
 func (s *Set) Between(name string, xs []float64, low, high float64, unit string) {
-	s.within(name, xs, unit, fmt.Sprintf("%.3g to %.3g", low, high), low, high)
+	s.within(name, xs, unit, fmt.Sprintf("%.4g to %.4g", low, high), low, high)
 }
 
 func (s *Set) within(name string, xs []float64, unit, target string, low, high float64) {
 	from, to := interval(xs)
 	v := verdict(from, to, low, high)
-	if len(xs) == 0 {
+	switch {
+	case len(xs) == 0:
 		v = Missed
+	case len(xs) == 1 && unit == "x":
+		v = CannotTell
 	}
 	s.add(name, xs, unit, target, v)
 }
@@ -125,12 +129,12 @@ func (s *Set) within(name string, xs []float64, unit, target string, low, high f
 // Share adds a share of trials, in percent, that has to lie between bounds: 0 or 100 where there is none. It is judged by
 // the interval that holds the true share with 90%, 95% on either side (E. B. Wilson, JASA 22, 1927).
 func (s *Set) Share(name string, hits, trials int, low, high float64) {
-	target := fmt.Sprintf("%.3g to %.3g", low, high)
+	target := fmt.Sprintf("%.4g to %.4g", low, high)
 	switch {
 	case low <= 0:
-		target = fmt.Sprintf("<= %.3g", high)
+		target = fmt.Sprintf("<= %.4g", high)
 	case high >= 100:
-		target = fmt.Sprintf(">= %.3g", low)
+		target = fmt.Sprintf(">= %.4g", low)
 	}
 	from, to := Wilson(hits, trials)
 	s.put(Figure{
@@ -224,7 +228,7 @@ func interval(xs []float64) (low, high float64) {
 // 0: there is none, or these are no ratios.
 func floor(xs []float64) float64 {
 	var ones, runs []tailstat.Run
-	for i, x := range xs {
+	for i, x := range slices.Sorted(slices.Values(xs)) { // the order of rounds says nothing, and trials draw by place
 		ones, runs = append(ones, tailstat.Run{Round: i + 1, Throughput: 1}), append(runs, tailstat.Run{Round: i + 1, Throughput: x})
 	}
 	of := tailstat.Figure{Name: "x", Of: func(r *tailstat.Run) (float64, error) { return r.Throughput, nil }}

@@ -30,7 +30,8 @@ func TestSet(t *testing.T) {
 	s := New("x")
 	s.Out = &out
 	s.AtLeast("speed", []float64{2.5, 3, 2.2, 2.1, 2}, 2, " MB/s")
-	s.AtMost("cost", []float64{1.01}, 1, "x")
+	s.AtMost("cost", []float64{1.01}, 1, " µs")
+	s.AtMost("ratio of one run", []float64{.5}, 1, "x")
 	s.AtLeast("three runs", []float64{2.5, 3, 2.2}, 2, "")
 	s.AtMost("six runs", []float64{-1, 2, 3, 2.5, -2, 4}, 2, "")
 	s.AtMost("bad runs", []float64{3, 4, 5, 6, 7}, 2, "")
@@ -40,7 +41,8 @@ func TestSet(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	for i, want := range [][]string{
 		{"speed", "2.2 MB/s [2..3], shows 3", ">= 2", " met"},
-		{"cost", "1.01x", "<= 1", " missed"},
+		{"cost", "1.01 µs", "<= 1", " missed"},
+		{"ratio of one run", "0.5x", " cannot tell"},
 		{"three runs", "2.5 [2.2..3]", ">= 2", " cannot tell"},
 		{"six runs", "[-1..3.25]", "<= 2", " cannot tell"},
 		{"bad runs", "5 [3..7]", " missed"},
@@ -70,7 +72,7 @@ func TestSet(t *testing.T) {
 		t.Fatal(err)
 	}
 	var back Set
-	if err := json.Unmarshal(b, &back); err != nil || len(back.Figures) != 8 || back.Figures[0].Verdict != Met || back.Figures[1].Verdict != Missed || back.Figures[1].Interval != nil {
+	if err := json.Unmarshal(b, &back); err != nil || len(back.Figures) != 9 || back.Figures[0].Verdict != Met || back.Figures[1].Verdict != Missed || back.Figures[1].Interval != nil {
 		t.Errorf("read back %+v, %v", back.Figures, err)
 	}
 }

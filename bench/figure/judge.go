@@ -9,6 +9,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -57,9 +58,36 @@ func (r Recorded) Keys(prefix string) (keys []string) {
 // of the file that the raw results do not give any more stay, and are said. Parts of the benchmark whose names begin
 // with its name have their files judged, too. The set has the file's Benchmark.
 func (a Again) Judge(benchmark string, out io.Writer, judge func(*Set, Recorded) error) error {
-	text, err := os.ReadFile(a.File)
-	if err != nil {
+	text, _, now, err := a.judge(benchmark, out, judge)
+	if err != nil || !a.Write {
 		return err
+	}
+	return rewrite(a.File, text, now)
+}
+
+// Unchanged judges the files of a pattern and returns an error where one does not say what comes of its raw results.
+func Unchanged(benchmark, pattern string, judge func(*Set, Recorded) error) error {
+	names, err := filepath.Glob(pattern)
+	if err != nil || len(names) == 0 {
+		return fmt.Errorf("no files %s: %w", pattern, err)
+	}
+	for _, name := range names {
+		_, was, now, err := Again{File: name}.judge(benchmark, io.Discard, judge)
+		if err != nil {
+			return err
+		}
+		same := func(f, g Figure) bool { return f.Name == g.Name && f.Verdict == g.Verdict && f.text() == g.text() }
+		if !slices.EqualFunc(was, now, same) {
+			return fmt.Errorf("%s does not say what its raw results do: write it with -judge %s -w, and read the diff", name, filepath.Base(name))
+		}
+	}
+	return nil
+}
+
+// judge returns the file's text, and its figures as they are in it and as they are now.
+func (a Again) judge(benchmark string, out io.Writer, judge func(*Set, Recorded) error) (text []byte, old, now []Figure, err error) {
+	if text, err = os.ReadFile(a.File); err != nil {
+		return nil, nil, nil, err
 	}
 	var was struct {
 		Benchmark string
@@ -67,20 +95,17 @@ func (a Again) Judge(benchmark string, out io.Writer, judge func(*Set, Recorded)
 		Raw       map[string]json.RawMessage
 	}
 	if err := json.Unmarshal(text, &was); err != nil {
-		return fmt.Errorf("%s: %w", a.File, err)
+		return nil, nil, nil, fmt.Errorf("%s: %w", a.File, err)
 	}
 	if was.Benchmark != benchmark && !strings.HasPrefix(was.Benchmark, benchmark+"-") {
-		return fmt.Errorf("%s is of benchmark %q; name one of %s, %s-DATE.json", a.File, was.Benchmark, benchmark, benchmark)
+		return nil, nil, nil, fmt.Errorf("%s is of benchmark %q; name one of %s, %s-DATE.json", a.File, was.Benchmark, benchmark, benchmark)
 	}
 	s := &Set{Benchmark: was.Benchmark, Raw: map[string]any{}, Out: out}
 	if err := judge(s, Recorded{was.Raw}); err != nil {
-		return fmt.Errorf("%s: %w", a.File, err)
+		return nil, nil, nil, fmt.Errorf("%s: %w", a.File, err)
 	}
-	s.keep(was.Figures)
-	if !a.Write {
-		return nil
-	}
-	return rewrite(a.File, text, s.Figures)
+	s.keep(slices.Clone(was.Figures))
+	return text, was.Figures, s.Figures, nil
 }
 
 // keep puts the new figures in the order of the old ones, which results are cited by, and those that were not made again between them.

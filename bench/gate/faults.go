@@ -192,6 +192,14 @@ func (f *faulty) stopEtcd() {
 	}
 }
 
+var killedKey = "failed within " + killedFor.String() + " of a kill"
+
+// faultFigures has what failed besides the requests that a killed process took with it. Statuses have no time: whatever
+// is no 200 counts as failed.
+func (d *driver) faultFigures(r *loadgen.Result, killed int64) {
+	d.set.AtMost(fmt.Sprintf("failed of %d requests under faults", r.Requests()), []float64{float64(r.Failed - killed + notOK(r))}, 0, "")
+}
+
 // report counts the failures by cause.
 func (f *faulty) report(r *loadgen.Result, results string) error {
 	f.mu.Lock()
@@ -205,10 +213,8 @@ func (f *faulty) report(r *loadgen.Result, results string) error {
 			}
 		}
 	}
-	// Statuses have no time: whatever is no 200 counts as failed.
-	others := r.Failed - killed + notOK(r)
 	f.set.Raw["faults"], f.set.Raw["failures"], f.set.Raw["load"] = f.faults, f.failures, r
-	f.set.Raw["failed within "+killedFor.String()+" of a kill"] = killed
+	f.set.Raw[killedKey] = killed
 	fmt.Fprintf(f.out, "%d requests, p50 %s, p99 %s, p99.9 %s, max %s\n", r.Requests(), short(r.Latency.Quantile(.5)),
 		short(r.Latency.Quantile(.99)), short(r.Latency.Quantile(.999)), short(r.Latency.Max()))
 	for _, x := range r.Failures {
@@ -218,7 +224,7 @@ func (f *faulty) report(r *loadgen.Result, results string) error {
 		fmt.Fprintf(f.out, "status %d: %d\n", status, n)
 	}
 	fmt.Fprintf(f.out, "failed within %v of the kill of a replica: %d\n", killedFor, killed)
-	f.set.AtMost(fmt.Sprintf("failed of %d requests under faults", r.Requests()), []float64{float64(others)}, 0, "")
+	f.faultFigures(r, killed)
 	if results == "" {
 		return nil
 	}

@@ -14,6 +14,8 @@ import (
 
 	"evenkeel.dev/bench/machine"
 	"evenkeel.dev/loadgen"
+
+	"evenkeel.dev/bench/figure"
 )
 
 func TestThisProcess(t *testing.T) {
@@ -191,7 +193,7 @@ func TestIdle(t *testing.T) {
 	if err := d.idle(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	figures := d.set.Raw["idle"].([]idleFigures)
+	figures := d.idled
 	if len(figures) != len(idleModes) {
 		t.Errorf("%+v", figures)
 	}
@@ -209,7 +211,7 @@ func TestPolls(t *testing.T) {
 	if err := d.polls(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	all := d.set.Raw["polls"].([]polled)
+	all := d.cases
 	if len(all) != len(pollings) {
 		t.Errorf("%+v", all)
 	}
@@ -353,5 +355,12 @@ func TestConfig(t *testing.T) {
 				t.Errorf("lacks %q, %v:\n%s", c.says, err, text)
 			}
 		})
+	}
+}
+
+// TestRecorded judges the recorded files again.
+func TestRecorded(t *testing.T) {
+	if err := figure.Unchanged("gate", "../results/gate-*.json", judge); err != nil {
+		t.Error(err)
 	}
 }

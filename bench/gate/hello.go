@@ -59,19 +59,23 @@ func (d *driver) hello(ctx context.Context) error {
 			}
 		}
 	}
-	d.table(l.name, modes)
 	if d.original == "" {
 		fmt.Fprintln(d.out, "gci-go itself was left out: name a program with it by -original")
-		return nil
 	}
-	if d.quick {
-		return nil
-	}
-	d.ratios(l.name, helloTargets)
-	var more []float64 // percentage points, by round
-	for i, s := range d.good("auto", l.name) {
-		more = append(more, 100*(s.figure("failed")-d.good(gcigo, l.name)[i].figure("failed")))
-	}
-	d.set.AtMost("hello: refused by auto beyond "+gcigo, more, 0, " points")
+	d.helloFigures()
 	return nil
+}
+
+func (d *driver) helloFigures() {
+	const load = "hello"
+	d.table(load, d.helloModes())
+	d.ratios(load, helloTargets)
+	var more []float64 // percentage points, by round
+	ours, theirs := d.good("auto", load), d.good(gcigo, load)
+	for i := range min(len(ours), len(theirs)) {
+		more = append(more, 100*(ours[i].figure("failed")-theirs[i].figure("failed")))
+	}
+	if len(more) > 0 && !d.quick {
+		d.set.AtMost("hello: refused by auto beyond "+gcigo, more, 0, " points")
+	}
 }

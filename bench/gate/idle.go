@@ -44,13 +44,17 @@ func (f idleFigures) perSecond() float64 { return float64(f.Switches) / f.Window
 
 // idle measures what a gate costs a process that has nothing to do, and one that has little.
 func (d *driver) idle(ctx context.Context) error {
-	figures, err := d.idleProcesses(ctx)
-	if err != nil {
+	var err error
+	if d.idled, err = d.idleProcesses(ctx); err != nil {
 		return err
 	}
-	d.set.Raw["idle"] = figures
 	fmt.Fprintf(d.out, "\n%d requests, %v of silence, then %v more of it\n", idleRequests, d.settle, d.idleFor)
-	for _, f := range figures {
+	d.idleFigures()
+	return d.slow(ctx)
+}
+
+func (d *driver) idleFigures() {
+	for _, f := range d.idled {
 		if f.Mode == "default" || d.quick {
 			fmt.Fprintf(d.out, "%-20s %.3f%% of a core, %.0f switches/s\n", f.Mode, f.share(), f.perSecond())
 			continue
@@ -58,7 +62,6 @@ func (d *driver) idle(ctx context.Context) error {
 		d.set.AtMost("idle: "+f.Mode+": CPU, of a core", []float64{f.share()}, idleCPU, "%")
 		d.set.AtMost("idle: "+f.Mode+": switches", []float64{f.perSecond()}, idleSwitches, "/s")
 	}
-	return d.slow(ctx)
 }
 
 // idleProcesses runs all of idleModes at the same time: none has anything to do.
@@ -148,8 +151,10 @@ func (d *driver) slow(ctx context.Context) error {
 			}
 		}
 	}
-	if !d.quick {
-		d.ratios("slow", []target{{"auto", "default", "CPU", slowCPU, false}})
-	}
+	d.slowFigures()
 	return nil
+}
+
+func (d *driver) slowFigures() {
+	d.ratios("slow", []target{{"auto", "default", "CPU", slowCPU, false}})
 }

@@ -11,6 +11,7 @@
 //	go run ./gate -only push        # the original's own benchmark, literally and as it is here
 //	go run ./gate -faults           # 1,000,000 requests while replicas, etcd and HAProxy fail
 //	go run ./gate -demo ../demo     # the step of make demo
+//	go run ./gate -judge results/gate-DATE.json   # its figures again, from its raw results; -w: into the file
 //
 // It needs Linux, and HAProxy, nginx and etcd for what is measured with them.
 package main
@@ -65,7 +66,9 @@ type driver struct {
 	addrs               []string // of the replicas
 
 	samples             []sample // all, in order
-	lastRate, lastShare float64  // of the calibration before
+	idled               []idleFigures
+	cases               []polled
+	lastRate, lastShare float64 // of the calibration before
 }
 
 func main() {
@@ -90,7 +93,15 @@ func main() {
 	faults := flag.Bool("faults", false, "fail replicas, etcd and HAProxy under load, and count failed requests")
 	requests := flag.Int("n", 1_000_000, "requests of -faults")
 	demo := flag.String("demo", "", "run the demo, and write its files to this `folder`")
+	var again figure.Again
+	again.Flags(flag.CommandLine)
 	flag.Parse()
+	if again.File != "" {
+		if err := again.Judge("gate", os.Stdout, judge); err != nil {
+			log.Fatal("bench-gate: ", err)
+		}
+		return
+	}
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := d.prepare(*list, *loads)
@@ -204,9 +215,7 @@ func (d *driver) bench(ctx context.Context, only, results string) error {
 			break // what was measured is kept
 		}
 	}
-	if len(d.samples) > 0 {
-		d.set.Raw["runs"] = d.samples
-	}
+	d.keep()
 	if results != "" && !d.quick && (err == nil || len(d.samples)+len(d.set.Figures) > 0) {
 		err = errors.Join(err, d.set.Save(results))
 	}

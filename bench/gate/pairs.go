@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"evenkeel.dev/bench/figure"
@@ -60,12 +61,7 @@ func (d *driver) pairs(ctx context.Context) error {
 			}
 		}
 	}
-	for _, l := range d.loads {
-		d.table(l.name, d.modes)
-	}
-	if !d.quick {
-		d.pairFigures()
-	}
+	d.pairFigures()
 	return nil
 }
 
@@ -98,21 +94,27 @@ var pairTargets = map[string][]target{
 	},
 }
 
+// pairLoads are the loads on two replicas, in order.
+var pairLoads = []string{"moderate", "high"}
+
 func (d *driver) pairFigures() {
-	for _, l := range d.loads {
-		d.ratios(l.name, pairTargets[l.name])
+	for _, name := range pairLoads {
+		d.table(name, modes)
+	}
+	for _, load := range pairLoads {
+		d.ratios(load, pairTargets[load])
 		for _, q := range []string{"p99", "p99.9"} {
-			if xs := figure.Ratios(d.column("gated", l.name, q), d.column("floor", l.name, q)); len(xs) > 0 {
-				fmt.Fprintf(d.out, "beside it (not a target): %s: gated / floor, %s %.2fx\n", l.name, q, figure.Median(xs))
+			if xs := figure.Ratios(d.column("gated", load, q), d.column("floor", load, q)); len(xs) > 0 {
+				fmt.Fprintf(d.out, "beside it (not a target): %s: gated / floor, %s %.2fx\n", load, q, figure.Median(xs))
 			}
 		}
 	}
 	for _, mode := range []string{"gated", "in-band"} {
 		var failed []float64
-		for _, s := range d.good(mode, "") {
+		for _, s := range d.good(mode, "") { // no other part has these modes
 			failed = append(failed, float64(s.Failed))
 		}
-		if len(failed) > 0 {
+		if len(failed) > 0 && !d.quick {
 			d.set.AtMost(mode+": failed requests a run", failed, 0, "")
 		}
 	}
@@ -120,6 +122,9 @@ func (d *driver) pairFigures() {
 
 // ratios adds the figures of targets whose modes were measured.
 func (d *driver) ratios(load string, targets []target) {
+	if d.quick { // it measures nothing
+		return
+	}
 	for _, t := range targets {
 		over, under := d.column(t.over, load, t.quantile), d.column(t.under, load, t.quantile)
 		xs := figure.Ratios(over, under)
@@ -156,8 +161,11 @@ func (d *driver) column(mode, load, what string) []float64 {
 	return xs
 }
 
-// table prints the medians of the modes under one load.
+// table prints the medians of the modes under one load, if there was any.
 func (d *driver) table(load string, ms []mode) {
+	if !slices.ContainsFunc(d.samples, func(s sample) bool { return s.Load == load }) {
+		return
+	}
 	fmt.Fprintf(d.out, "\n%-20s %9s %9s %9s %12s %10s   medians of the rounds\n", load, "p50 µs", "p99 µs", "p99.9 µs", "peak MB each", "failed")
 	for _, m := range ms {
 		ss := d.good(m.name, load)

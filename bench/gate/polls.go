@@ -57,21 +57,25 @@ type polled struct {
 
 // polls measures two replicas behind a HAProxy that polls their health, often and seldom.
 func (d *driver) polls(ctx context.Context) error {
-	var all []polled
-	defer func() { d.set.Raw["polls"] = all }()
 	for _, p := range pollings {
 		r, err := d.polled(ctx, p)
 		if err != nil {
 			return fmt.Errorf("%v: %w", p, err)
 		}
-		all = append(all, r)
+		d.cases = append(d.cases, r)
 		fmt.Fprintf(d.out, "polled %s: %d requests, %d failed; both asked %d times at once (%d without an answer): %d collections, of which %d met requests, %d of them; %d warnings\n",
 			r.Polling, r.Requests, r.Failed, r.Asked, r.Unanswered, r.Collections, r.Met, r.MetRequests, len(r.Warnings))
+	}
+	d.pollFigures()
+	return nil
+}
+
+func (d *driver) pollFigures() {
+	for _, r := range d.cases {
 		if !d.quick {
 			d.set.AtMost("polled "+r.Polling+": failed requests", []float64{float64(r.Failed)}, 0, "")
 		}
 	}
-	return nil
 }
 
 // polled runs one way to poll.

@@ -41,13 +41,15 @@ func (d *driver) single(ctx context.Context) error {
 			}
 		}
 	}
-	for _, l := range []load{high, bursty} {
-		d.table(l.name, single)
-		if !d.quick {
-			d.ratios(l.name, singleTargets[l.name])
-		}
-	}
+	d.singleFigures()
 	return nil
+}
+
+func (d *driver) singleFigures() {
+	for _, load := range []string{"single high", "single bursty"} {
+		d.table(load, single)
+		d.ratios(load, singleTargets[load])
+	}
 }
 
 // cost measures what a gate costs that does not collect: tiny requests, nothing to collect.
@@ -70,35 +72,48 @@ func (d *driver) cost(ctx context.Context) error {
 	if d.quick {
 		return nil
 	}
+	ns, err := d.enterExit(ctx)
+	if err != nil {
+		return err
+	}
+	d.set.Raw[enterExitKey] = ns
+	d.costFigures(ns)
+	return nil
+}
+
+const enterExitKey = "enter and exit, ns"
+
+// costFigures has the times of Enter and Exit by benchmark; nil: they were not measured.
+func (d *driver) costFigures(ns map[string][]float64) {
 	d.ratios("cost", []target{{"through", "default", "p50", 1.02, false}})
-	return d.enterExit(ctx)
+	if len(ns["gate"]) > 0 {
+		d.set.AtMost("Enter and Exit, 2 cores contended", ns["gate"], 25, " ns")
+		fmt.Fprintf(d.out, "  one atomic counter beside it: %v ns\n", ns["counter"])
+	}
 }
 
 var enterExitLine = regexp.MustCompile(`^BenchmarkEnterExit/(\S+?)(?:-\d+)?\s+\d+\s+([0-9.]+) ns/op`)
 
-// enterExit runs the benchmark of Enter and Exit on two cores, beside one shared counter.
-func (d *driver) enterExit(ctx context.Context) error {
+// enterExit runs the benchmark of Enter and Exit on two cores, beside one shared counter, and returns nanoseconds.
+func (d *driver) enterExit(ctx context.Context) (map[string][]float64, error) {
 	cmd := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-bench", "EnterExit", "-cpu", "2", "-count", "5", "./gcgate")
 	cmd.Dir = ".."
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("go test -bench EnterExit: %w\n%s", err, out)
+		return nil, fmt.Errorf("go test -bench EnterExit: %w\n%s", err, out)
 	}
 	ns := map[string][]float64{}
 	for sc := bufio.NewScanner(strings.NewReader(string(out))); sc.Scan(); {
 		if m := enterExitLine.FindStringSubmatch(sc.Text()); m != nil {
 			x, err := strconv.ParseFloat(m[2], 64)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			ns[m[1]] = append(ns[m[1]], x)
 		}
 	}
 	if len(ns["gate"]) == 0 {
-		return fmt.Errorf("go test -bench EnterExit: no BenchmarkEnterExit/gate in its output:\n%s", out)
+		return nil, fmt.Errorf("go test -bench EnterExit: no BenchmarkEnterExit/gate in its output:\n%s", out)
 	}
-	d.set.Raw["enter and exit, ns"] = ns
-	d.set.AtMost("Enter and Exit, 2 cores contended", ns["gate"], 25, " ns")
-	fmt.Fprintf(d.out, "  one atomic counter beside it: %v ns\n", ns["counter"])
-	return nil
+	return ns, nil
 }

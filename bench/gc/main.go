@@ -48,7 +48,15 @@ func main() {
 	results := flag.String("results", "results", "`folder` for the raw results")
 	repeat := flag.Int("repeat", 5, "repeats of each variant, interleaved")
 	requests := flag.Int("n", 10000, "requests a run")
+	var again figure.Again
+	again.Flags(flag.CommandLine)
 	flag.Parse()
+	if again.File != "" {
+		if err := again.Judge("gc", os.Stdout, judge); err != nil {
+			log.Fatal("bench-gc: ", err)
+		}
+		return
+	}
 	if err := run(*bin, *results, *repeat, *requests); err != nil {
 		log.Fatal("bench-gc: ", err)
 	}
@@ -63,6 +71,31 @@ func run(bin, results string, repeat, requests int) error {
 	s.Machine, s.Versions["tool"] = f.Machine, f.Tool
 	s.Raw["study"] = study
 	s.Raw["run.json"] = f.raw
+	var p parsed
+	p.Speed, p.Allocations = scanner()
+	s.Raw["parser"] = p
+	collectorFigures(s, f)
+	p.figures(s)
+	return s.Save(results)
+}
+
+// judge adds the figures that the raw results hold, as run does when they were measured.
+func judge(s *figure.Set, raw figure.Recorded) error {
+	var f runFile
+	if ok, err := raw.Read("run.json", &f); err != nil {
+		return err
+	} else if ok {
+		collectorFigures(s, &f)
+	}
+	var p parsed
+	ok, err := raw.Read("parser", &p)
+	if ok {
+		p.figures(s)
+	}
+	return err
+}
+
+func collectorFigures(s *figure.Set, f *runFile) {
 	extra, lean := column(f, "extra"), column(f, "lean")
 	fewer := func(a, b []float64) []float64 {
 		r := figure.Ratios(b, a)
@@ -78,12 +111,19 @@ func run(bin, results string, repeat, requests int) error {
 	s.AtLeast("lean: fewer collections than extra", fewer(extra.collections, lean.collections), 35, " %")
 	s.AtLeast("lean: more requests a collection than extra", more, 60, " %")
 	s.AtLeast("lean: less GC time than extra", fewer(extra.gcTime, lean.gcTime), 40, " %")
-	speed, allocs := scanner()
-	s.AtLeast("gctrace parser, 9 of 10 lines not gctrace's", speed, 200, " MB/s")
-	s.AtMost("gctrace parser, allocations a line not gctrace's", []float64{allocs}, 0, "")
-	fmt.Printf("beside it (not a target): requests/s lean/extra %.2f, the study's 1.93; requests a collection %.3g -> %.3g, the study's 3.98 -> 7.13\n",
+	fmt.Fprintf(s.Out, "beside it (not a target): requests/s lean/extra %.2f, the study's 1.93; requests a collection %.3g -> %.3g, the study's 3.98 -> 7.13\n",
 		figure.Median(figure.Ratios(lean.throughput, extra.throughput)), figure.Median(extra.perCollection), figure.Median(lean.perCollection))
-	return s.Save(results)
+}
+
+// parsed is what the parser of gctrace lines shows.
+type parsed struct {
+	Speed       []float64 `json:"megabytes_per_second"`
+	Allocations float64   `json:"allocations_a_line"` // that is not gctrace's
+}
+
+func (p parsed) figures(s *figure.Set) {
+	s.AtLeast("gctrace parser, 9 of 10 lines not gctrace's", p.Speed, 200, " MB/s")
+	s.AtMost("gctrace parser, allocations a line not gctrace's", []float64{p.Allocations}, 0, "")
 }
 
 // measure runs the search service in its four ways.

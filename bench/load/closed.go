@@ -29,13 +29,17 @@ func (b *bench) closed() error {
 		ours, heys = append(ours, e), append(heys, h)
 	}
 	b.set.Raw["closed"] = append(slices.Clone(ours), heys...)
+	b.closedFigures(ours, heys)
+	return nil
+}
+
+func (b *bench) closedFigures(ours, heys []sample) {
 	rate := func(s sample) float64 { return s.Throughput }
 	cpu := func(s sample) float64 { return float64(s.CPU) }
 	b.set.AtLeast("closed loop: requests/s, evenkeel / hey", figure.Ratios(each(ours, rate), each(heys, rate)), .95, "x")
 	b.set.AtMost("closed loop: CPU a request, evenkeel / hey", figure.Ratios(each(ours, cpu), each(heys, cpu)), 1, "x")
 	fmt.Fprintf(b.set.Out, "  evenkeel %.0f requests/s, %.1f µs of CPU each; hey %.0f, %.1f µs\n",
 		figure.Median(each(ours, rate)), figure.Median(each(ours, cpu))/1e3, figure.Median(each(heys, rate)), figure.Median(each(heys, cpu))/1e3)
-	return nil
 }
 
 func each(ss []sample, of func(sample) float64) []float64 {

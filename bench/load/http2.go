@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os/exec"
 	"regexp"
 	"slices"
@@ -33,28 +34,42 @@ func (b *bench) http2() error {
 			fmt.Fprintf(b.set.Out, "  HTTP/2: no %s to compare with: %s\n", name, missing)
 		}
 	}
-	var ours []sample
-	theirs := map[string][]sample{}
-	for range b.rounds {
-		e, err := b.evenkeel("/", "-http2", "-c", h2Connections, "-streams", h2Streams, "-z", b.length.String())
-		if err != nil {
-			return err
-		}
-		ours = append(ours, e)
-		for name, run := range peers {
-			s, err := run()
+	names := append([]string{"evenkeel"}, slices.Sorted(maps.Keys(peers))...)
+	peers["evenkeel"] = func() (sample, error) {
+		return b.evenkeel("/", "-http2", "-c", h2Connections, "-streams", h2Streams, "-z", b.length.String())
+	}
+	r := http2Runs{Peers: map[string][]sample{}}
+	for round := range b.rounds {
+		for i := range names { // none is always the first
+			name := names[(i+round)%len(names)]
+			s, err := peers[name]()
 			if err != nil {
 				return err
 			}
-			theirs[name] = append(theirs[name], s)
+			if name == "evenkeel" {
+				r.Ours = append(r.Ours, s)
+			} else {
+				r.Peers[name] = append(r.Peers[name], s)
+			}
 		}
 	}
-	b.set.Raw["http2"] = map[string]any{"evenkeel": ours, "peers": theirs}
-	b.beside("HTTP/2, closed loop", ours, theirs)
+	b.set.Raw["http2"] = r
+	b.beside(overHTTP2, r.Ours, r.Peers)
 	return b.stalledOver("HTTP/2", func(args ...string) (sample, error) {
 		return b.evenkeel("/stall", append([]string{"-http2", "-c", "10", "-streams", "100"}, args...)...)
 	})
 }
+
+// http2Runs are the closed loops over HTTP/2, round by round.
+type http2Runs struct {
+	Ours  []sample            `json:"evenkeel"`
+	Peers map[string][]sample `json:"peers"`
+}
+
+const (
+	overHTTP2 = "HTTP/2, closed loop"
+	overGRPC  = "gRPC, closed loop"
+)
 
 // beside shows requests a second, and CPU time a request, of ours beside each peer's. The target is that of h2load, which is
 // written in C and sends nothing but what it was told.
@@ -77,20 +92,22 @@ func (b *bench) beside(name string, ours []sample, theirs map[string][]sample) {
 	}
 }
 
-// stalledOver measures the stalling service three times.
+// stalledOver measures the stalling service some times.
 func (b *bench) stalledOver(name string, run func(args ...string) (sample, error)) error {
 	var ss []sample
-	for range 3 {
+	for range stallRounds {
 		s, err := run("-rate", fmt.Sprint(stallRate), "-z", (4 * b.length).String())
 		if err != nil {
 			return err
 		}
 		ss = append(ss, s)
 	}
-	b.set.Raw["stall over "+name] = ss
+	b.set.Raw[stallOver+name] = ss
 	b.stalled("stalling service over "+name, ss)
 	return nil
 }
+
+const stallOver = "stall over "
 
 var (
 	h2loadRate = regexp.MustCompile(`finished in [^,]+, ([0-9.]+) req/s`)
@@ -188,7 +205,7 @@ func (b *bench) grpc() error {
 		}
 	}
 	b.set.Raw["grpc"] = append(slices.Clone(ours), ghzs...)
-	b.beside("gRPC, closed loop", ours, map[string][]sample{"ghz": ghzs})
+	b.beside(overGRPC, ours, map[string][]sample{"ghz": ghzs})
 	return b.stalledOver("gRPC", func(args ...string) (sample, error) {
 		return b.loadgrpc(addr, append([]string{"-service", "/stall", "-c", "10"}, args...)...)
 	})

@@ -41,7 +41,15 @@ func main() {
 	rounds := flag.Int("rounds", 10, "interleaved rounds")
 	length := flag.Duration("length", 5*time.Second, "length of one run")
 	only := flag.String("only", "", "`parts` to run, of closed,open,stall,http2,grpc (default all)")
+	var again figure.Again
+	again.Flags(flag.CommandLine)
 	flag.Parse()
+	if again.File != "" {
+		if err := again.Judge("load", os.Stdout, judge); err != nil {
+			log.Fatal("bench-load: ", err)
+		}
+		return
+	}
 	if err := run(*bin, *results, *rounds, *length, *only); err != nil {
 		log.Fatal("bench-load: ", err)
 	}

@@ -17,13 +17,15 @@ import (
 // waits, one that computes, and one that has nothing to do. The less a service does, the more
 // each tool measures what it does itself to the machine that both share.
 func (b *bench) open() error {
-	for _, path := range []string{"/wait", "/work", "/"} {
+	for _, path := range openPaths {
 		if err := b.openOne(path); err != nil {
 			return err
 		}
 	}
 	return nil
 }
+
+var openPaths = []string{"/wait", "/work", "/"}
 
 func (b *bench) openOne(path string) error {
 	most := connections
@@ -59,16 +61,23 @@ func (b *bench) openOne(path string) error {
 	}
 	b.set.Raw["open "+path] = append(slices.Clone(ours), theirs...)
 	b.set.Raw["open "+path+" rate"] = rate
-	e, v := figure.Median(seconds(ours, "p99")), figure.Median(seconds(theirs, "p99"))
-	apart := math.Abs(e - v)
-	b.set.Add(fmt.Sprintf("open loop, %s at %d/s: p99, evenkeel less vegeta", path, rate), []float64{(e - v) * 1e6}, " µs",
-		fmt.Sprintf("within %.0f µs", math.Max(.15*v, 100e-6)*1e6), apart <= .15*v || apart <= 100e-6)
+	b.openFigures(path, rate, ours, theirs)
+	return nil
+}
+
+func (b *bench) openFigures(path string, rate int, ours, theirs []sample) {
+	es, vs := seconds(ours, "p99"), seconds(theirs, "p99")
+	var apart []float64 // µs, by round
+	for i := range min(len(es), len(vs)) {
+		apart = append(apart, (es[i]-vs[i])*1e6)
+	}
+	bound := math.Round(math.Max(.15*figure.Median(vs), 100e-6) * 1e6)
+	b.set.Between(fmt.Sprintf("open loop, %s at %d/s: p99, evenkeel less vegeta", path, rate), apart, -bound, bound, " µs")
 	for _, q := range []string{"p50", "p99", "p99.9"} {
 		es, vs := seconds(ours, q), seconds(theirs, q)
 		fmt.Fprintf(b.set.Out, "  %s: evenkeel %.0f µs [%.0f..%.0f], vegeta %.0f µs [%.0f..%.0f]\n", q,
 			figure.Median(es)*1e6, slices.Min(es)*1e6, slices.Max(es)*1e6, figure.Median(vs)*1e6, slices.Min(vs)*1e6, slices.Max(vs)*1e6)
 	}
-	return nil
 }
 
 // vegeta runs vegeta attack, and vegeta report over what it wrote.

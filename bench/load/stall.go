@@ -13,6 +13,7 @@ const (
 	stallLength  = 200 * time.Millisecond
 	stallService = 20 * time.Millisecond
 	stallRate    = 500 // requests a second
+	stallRounds  = 5   // the fewest that can tell
 )
 
 // stallQuantile is the latency that a share q of requests, due evenly over time, does not
@@ -30,7 +31,7 @@ func stallQuantile(q float64) time.Duration {
 func (b *bench) stall() error {
 	length := 4 * b.length
 	var ours, heys []sample
-	for range 3 {
+	for range stallRounds {
 		e, err := b.evenkeel("/stall", "-rate", fmt.Sprint(stallRate), "-z", length.String(), "-warmup", "1s")
 		if err != nil {
 			return err
@@ -42,6 +43,11 @@ func (b *bench) stall() error {
 		ours, heys = append(ours, e), append(heys, h)
 	}
 	b.set.Raw["stall"] = append(append([]sample(nil), ours...), heys...)
+	b.stallFigures(ours, heys)
+	return nil
+}
+
+func (b *bench) stallFigures(ours, heys []sample) {
 	b.stalled("stalling service", ours)
 	worst, at := 0.0, ""
 	for q := range quantiles {
@@ -50,7 +56,6 @@ func (b *bench) stall() error {
 		}
 	}
 	b.set.AtMost("stalling service: hey's worst miss ("+at+")", offStall(heys, at), -5, " %")
-	return nil
 }
 
 // offStall is by how many percent a quantile is off the computed one.

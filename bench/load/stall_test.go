@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"evenkeel.dev/bench/figure"
 )
 
 // TestStallQuantile compares the formula with a simulation of the service.
@@ -25,5 +27,12 @@ func TestStallQuantile(t *testing.T) {
 		if math.Abs(float64(got-want)) > float64(time.Millisecond) {
 			t.Errorf("%s: %v, simulated %v", name, got, want)
 		}
+	}
+}
+
+// TestRecorded judges the recorded files again.
+func TestRecorded(t *testing.T) {
+	if err := figure.Unchanged("load", "../results/load-*.json", judge); err != nil {
+		t.Error(err)
 	}
 }

@@ -48,13 +48,37 @@ func (w *work) compare(m module, set *figure.Set, rounds int) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(times[cgo])) {
 		a, b := times[cgo][name], times[fast][name]
-		set.Raw[m.name+" "+name] = map[string][]float64{"cgo ns": a, "fastc ns": b}
-		text := fmt.Sprintf("%s %s, cgo %.4g ns, fastc %.4g ns: cgo/fastc", m.name, strings.TrimPrefix(name, "FromCgo"), figure.Median(a), figure.Median(b))
-		set.AtLeast(text, figure.Ratios(a, b), 0.98, "")
+		key := m.name + " " + name
+		set.Raw[key] = nanoseconds{a, b}
+		nanoseconds{a, b}.judge(set, key)
 		if name == "FromCgo"+m.leaf {
 			fmt.Fprintf(w.out, "  %s: %.4g calls/s by cgo, %.4g by fastc (medians of %s)\n",
 				m.leaf, 1e9/figure.Median(a), 1e9/figure.Median(b), rounded(rounds))
 		}
+	}
+	return nil
+}
+
+// nanoseconds are those of a call, of each round.
+type nanoseconds struct {
+	Cgo   []float64 `json:"cgo ns"`
+	Fastc []float64 `json:"fastc ns"`
+}
+
+// judge adds the figure of a function, which the key of its raw results names.
+func (n nanoseconds) judge(set *figure.Set, key string) {
+	text := fmt.Sprintf("%s, cgo %.4g ns, fastc %.4g ns: cgo/fastc", strings.Replace(key, " FromCgo", " ", 1), figure.Median(n.Cgo), figure.Median(n.Fastc))
+	set.AtLeast(text, figure.Ratios(n.Cgo, n.Fastc), 0.98, "")
+}
+
+// judge adds the figures of all functions that the raw results hold.
+func judge(set *figure.Set, raw figure.Recorded) error {
+	for _, key := range raw.Keys("") {
+		var n nanoseconds
+		if _, err := raw.Read(key, &n); err != nil {
+			return err
+		}
+		n.judge(set, key)
 	}
 	return nil
 }

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"evenkeel.dev/bench/figure"
 )
 
 // TestModules takes each module to leaf calls; its own tests have to pass then, and to have made such calls.
@@ -230,5 +232,12 @@ not of it
 	if failed != "c.go:1: wrong\n" || len(o.tests) != 2 || o.tests["p.TestA"] != "pass" || o.tests["p.TestB"] != "skip" ||
 		o.calls["v_add"] != 42 || o.diverted != 2 || !strings.HasPrefix(o.source, "runtime.asmcgocall") {
 		t.Errorf("%q, %+v", failed, o)
+	}
+}
+
+// TestRecorded judges the recorded files again.
+func TestRecorded(t *testing.T) {
+	if err := figure.Unchanged("fromcgo", "../../results/fromcgo-*.json", judge); err != nil {
+		t.Error(err)
 	}
 }

@@ -38,7 +38,15 @@ func main() {
 	rounds := flag.Int("rounds", 0, "interleaved `rounds` of benchmarks by cgo and by fastc; 0: none")
 	results := flag.String("results", "results", "`folder` for the raw results of the rounds")
 	keep := flag.String("keep", "", "leave the changed modules in this `folder`")
+	var again figure.Again
+	again.Flags(flag.CommandLine)
 	flag.Parse()
+	if again.File != "" {
+		if err := again.Judge("fromcgo", os.Stdout, judge); err != nil {
+			log.Fatal("fromcgo: ", err)
+		}
+		return
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, *root, *only, *rounds, *results, *keep); err != nil {
