@@ -172,6 +172,9 @@ func handlerOf(frames []trace.StackFrame) int {
 		if !dispatches(outer) || dispatches(inner) {
 			continue
 		}
+		if ownerOf(inner) <= ownerStd && ownerOf(outer) >= ownerLibrary {
+			continue // a library reads or writes by itself
+		}
 		handler = i - 1
 		if ownerOf(inner) == ownerLibrary && packageOf(inner.Func) == packageOf(outer.Func) {
 			handler = i // a library's own handler, and the first function of its work

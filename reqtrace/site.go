@@ -139,7 +139,7 @@ func (s *sites) read(stack trace.Stack) (info stackInfo) {
 		entry = shortFunc(f.Func)
 	}
 	info.site, info.entry = s.internPlace(placeOf(s.frames)), s.intern(entry)
-	if h := handlerOf(s.frames); h >= 0 {
+	if h := handlerOf(s.frames); h >= 0 && !dispatches(&s.frames[h]) { // who calls handlers is none
 		info.class, info.depth = s.intern(shortFunc(s.frames[h].Func)), uint8(min(len(s.frames)-h, 255))
 	}
 	s.serving(&info)

@@ -1,0 +1,176 @@
+package requests
+
+import (
+	"bytes"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"runtime/trace"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"evenkeel.dev/reqtrace"
+)
+
+const (
+	clients = 4
+	each    = 500 // requests of each client
+	every   = 50  // of which one meets the lock while it is held
+)
+
+// traceOf returns the trace of clients that make requests of a server.
+func traceOf(t *testing.T, start server) *bytes.Buffer {
+	t.Helper()
+	c := &cache{}
+	client := start(t, c)
+	var buf bytes.Buffer
+	var calls []func() error
+	for range clients {
+		call := client()
+		if err := call(); err != nil { // its connection is there when the trace begins
+			t.Fatal(err)
+		}
+		calls = append(calls, call)
+	}
+	if err := trace.Start(&buf); err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	var n atomic.Int64
+	for _, call := range calls {
+		all.Go(func() {
+			for range each {
+				if n.Add(1)%every == 0 {
+					locked := make(chan bool)
+					go c.refresh(locked)
+					<-locked
+				}
+				if err := call(); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	trace.Stop()
+	return &buf
+}
+
+// TestFound: requests are found within 1% of what the client counted, whoever serves them, and the planted lock is the
+// first cause where they wait for it.
+func TestFound(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		server  server
+		ask     string // -request
+		times   int    // requests of the report for each of the client's
+		class   string
+		planted string
+	}{
+		{"HTTP1", serveHTTP1, "", 1, "requests.(*cache).ServeHTTP", "requests.(*cache).get"},
+		{"HTTP2", serveHTTP2, "", 1, "requests.(*cache).ServeHTTP", "requests.(*cache).get"},
+		{"H2C", serveH2C, "", 1, "requests.(*cache).ServeHTTP", "requests.(*cache).get"},
+		{"x/net HTTP2", serveXNet, "", 1, "requests.(*cache).ServeHTTP", "requests.(*cache).get"},
+		{"x/net H2C", serveXNetH2C, "", 1, "requests.(*cache).ServeHTTP", "requests.(*cache).get"},
+		{"gRPC", serveGRPC(0), "", 1, "requests.(*health).Check", "requests.(*cache).get"},
+		{"gRPC with stream workers", serveGRPC(3), "", 1, "requests.(*health).Check", "requests.(*cache).get"},
+		{"fasthttp", serveFastHTTP, "fasthttp.(*Server).serveConn", 1, "requests.serveFastHTTP.func1", "requests.(*cache).get"},
+		{"fasthttp's worker", serveFastHTTP, "fasthttp.(*workerPool).workerFunc", 1, "requests.serveFastHTTP.func1", "requests.(*cache).get"},
+		{"websocket", serveWebsocket, "websocket.(*Conn).ReadMessage", 1, "requests.serveWebsocket.func1", "requests.(*cache).get"},
+		{"websocket's handler", serveWebsocket, "requests.serveWebsocket.func1", 1, "requests.serveWebsocket.func1", "requests.(*cache).get"},
+		{"queue", serveQueue, "requests.worker", 1, "requests.worker", "requests.(*cache).get"},
+		{"actors", serveActors, "requests.(*actor).run", 2, "requests.(*actor).run", "requests.(*cache).get"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			o := reqtrace.Options{}
+			if tt.ask != "" {
+				o.Requests = []string{tt.ask}
+			}
+			r, err := reqtrace.Analyze(t.Context(), traceOf(t, tt.server), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := tt.times * clients * each
+			if found := r.Requests + r.CutStart + r.CutEnd; found < want*99/100 || found > want*101/100 || r.Missing != nil {
+				t.Errorf("%d whole requests, %d and %d cut, %q is missing; the client made %d", r.Requests, r.CutStart, r.CutEnd, r.Missing, want)
+			}
+			slow := r.Classes[0]
+			if slow.Name != tt.class {
+				t.Errorf("the slowest are %+v, want class %s", slow, tt.class)
+			}
+			if b := r.Tail.Sites[0]; b.Cause != reqtrace.CauseLock || !strings.HasPrefix(b.Site, tt.planted+" (") {
+				t.Errorf("the slowest 1%% wait most at %+v", b)
+			}
+			if u := r.Total.Share(reqtrace.CauseUnknown); u > .001 {
+				t.Errorf("unknown: %.2f%%", u*100)
+			}
+		})
+	}
+}
+
+// TestCandidates: where no request is found, the error names the function to ask for, and asking for it finds them.
+func TestCandidates(t *testing.T) {
+	for name, tt := range map[string]struct {
+		server server
+		want   string
+	}{
+		"fasthttp": {serveFastHTTP, "fasthttp.(*workerPool).workerFunc"},
+		"queue":    {serveQueue, "requests.worker"},
+		"actors":   {serveActors, "requests.(*actor).run"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := traceOf(t, tt.server)
+			_, err := reqtrace.Analyze(t.Context(), bytes.NewReader(b.Bytes()), reqtrace.Options{})
+			var none *reqtrace.NoRequestsError
+			if !errors.Is(err, reqtrace.ErrNoRequests) || !errors.As(err, &none) || !strings.Contains(err.Error(), "-request '"+tt.want+"'") {
+				t.Fatalf("%v; want %s among the candidates", err, tt.want)
+			}
+			r, err := reqtrace.Analyze(t.Context(), b, reqtrace.Options{Requests: []string{tt.want}})
+			if err != nil || r.Requests < clients*each*98/100 {
+				t.Errorf("%+v, %v", r, err)
+			}
+		})
+	}
+}
+
+// TestSideBySide: gRPC beside an admin server of HTTP/1; each is a class, and can be explained alone.
+func TestSideBySide(t *testing.T) {
+	both := func(t *testing.T, c *cache) func() func() error {
+		calls := serveGRPC(0)(t, c)
+		admin := httptest.NewServer(http.HandlerFunc(serveAdmin))
+		t.Cleanup(admin.Close)
+		gets := get(admin.Client(), admin.URL)
+		return func() func() error {
+			call, ask, n := calls(), gets(), 0
+			return func() error {
+				if n++; n%10 == 0 {
+					return ask()
+				}
+				return call()
+			}
+		}
+	}
+	b := traceOf(t, both)
+	r, err := reqtrace.Analyze(t.Context(), bytes.NewReader(b.Bytes()), reqtrace.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found, want := r.Requests+r.CutStart+r.CutEnd, clients*each; found < want*99/100 || found > want*101/100 {
+		t.Errorf("%d requests of %d", found, want)
+	}
+	alone, err := reqtrace.Analyze(t.Context(), b, reqtrace.Options{Class: "requests.serveAdmin"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := clients * each / 10; alone.Requests < want*98/100 || alone.Requests > want*102/100 || alone.Tail.Parts.Of(reqtrace.CauseLock) > alone.Tail.Mean/10 {
+		t.Errorf("%d requests of the admin server, of %d; locks took %v of %v", alone.Requests, want, alone.Tail.Parts.Of(reqtrace.CauseLock), alone.Tail.Mean)
+	}
+}
+
+// serveAdmin answers at length, so that stacks of it are seen.
+func serveAdmin(w http.ResponseWriter, _ *http.Request) {
+	_, _ = w.Write(make([]byte, 64<<10))
+}
