@@ -46,7 +46,7 @@ type Band struct {
 	Mean     time.Duration `json:"mean_ns"`
 	Parts    Parts         `json:"parts_ns"`  // of a request, on average
 	Excess   Parts         `json:"excess_ns"` // Parts less those of the median
-	Sites    []Blame       `json:"sites"`     // of a request, on average; largest first, at most 16
+	Sites    []Blame       `json:"sites"`     // of a request, on average; largest first, at most 24
 }
 
 // Quantile is a point of the distribution of requests' times.
@@ -184,8 +184,7 @@ func (a *analysis) add(r *served, m *model) {
 	p.put(0)
 	p.put(int64(len(r.sites)))
 	for _, s := range r.sites {
-		p.put(int64(s.cause))
-		p.put(int64(s.site))
+		p.put(int64(m.sites.internWait(s.wait, s.longest)))
 		p.put(s.time)
 	}
 	a.scratch = p
@@ -268,7 +267,7 @@ func (a *analysis) band(m *model, name string, from, to float64) Band {
 	}
 	var sum int64
 	var parts [numCauses]int64
-	sites := map[uint64]int64{} // by site and cause
+	waits := map[waitID]int64{}
 	for _, r := range a.requests[i:j] {
 		sum += r.time
 		in := a.details.at(r.details)
@@ -276,9 +275,8 @@ func (a *analysis) band(m *model, name string, from, to float64) Band {
 			parts[c-1] += in.next()
 		}
 		for n := in.next(); n > 0; n-- {
-			s := uint64(in.next())
-			s |= uint64(in.next()) << 8
-			sites[s] += in.next()
+			w := waitID(in.next())
+			waits[w] += in.next()
 		}
 	}
 	b.Min, b.Max, b.Mean = dur(a.requests[i].time), dur(a.requests[j-1].time), dur(sum/int64(j-i))
@@ -286,13 +284,7 @@ func (a *analysis) band(m *model, name string, from, to float64) Band {
 		b.Parts.ns[c] = dur(ns / int64(j-i))
 		b.Excess.ns[c] = b.Parts.ns[c] - a.report.Median.Parts.ns[c]
 	}
-	for s, ns := range sites {
-		b.Sites = append(b.Sites, m.sites.blame(Cause(s), siteID(s>>8), ns/int64(j-i)))
-	}
-	slices.SortFunc(b.Sites, func(p, q Blame) int {
-		return cmp.Or(cmp.Compare(q.Time, p.Time), cmp.Compare(p.Cause, q.Cause), cmp.Compare(p.Site, q.Site), cmp.Compare(p.Call, q.Call), cmp.Compare(p.Handler, q.Handler))
-	})
-	b.Sites = b.Sites[:min(len(b.Sites), 16)]
+	b.Sites = m.sites.blames(waits, int64(j-i), a.requests[j-1].time)
 	return b
 }
 

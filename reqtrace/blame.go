@@ -36,11 +36,13 @@ const maxSites = 8
 //
 // Its slices are used again and again.
 type blamer struct {
-	clock  *clock
-	replay *replay // nil: none
-	todo   []piece
-	sites  []blameOf
-	path   []tileOf
+	clock   *clock
+	known   *sites
+	replay  *replay // nil: none
+	todo    []piece
+	sites   []blameOf
+	path    []tileOf
+	largest blameOf // that was added for the tile under way
 }
 
 // piece is a part of goroutine g's time that the request's goroutine waited through.
@@ -48,13 +50,19 @@ type piece struct {
 	g    *goroutine
 	a, b int64
 	as   Cause  // what waiting for g counts as; Running: g works for the request
-	site siteID // where the request waits
+	site siteID // where that wait is
+	from siteID // where the request's own goroutine waits; 0: it is g
+
+	// Where as is not CauseRunning:
+	held   bool   // what is waited for is held; else it is made
+	holder siteID // where it was let go: the last that has a name, so the root's
+	near   siteID // where its holder waited for g; 0: g is it
 }
 
 type blameOf struct {
-	cause Cause
-	site  siteID
-	time  int64
+	wait
+	time    int64
+	longest int64 // at a stretch
 }
 
 // served is a request with its places and path as the model knows them.
@@ -70,15 +78,20 @@ type tileOf struct {
 	a, b  int64
 	cause Cause
 	site  siteID
+	most  wait // that took most of it at a stretch; zero: it has no place
 }
 
 // out fills in what users see of the places and the path.
 func (r *served) out(sites *sites, origin int64) Request {
 	for _, s := range r.sites {
-		r.Sites = append(r.Sites, sites.blame(s.cause, s.site, s.time))
+		r.Sites = append(r.Sites, sites.blame(&s.wait, s.time, s.longest))
 	}
 	for _, t := range r.path {
-		r.Path = append(r.Path, Tile{Start: dur(t.a - origin), End: dur(t.b - origin), Cause: t.cause, Site: sites.name(t.site)})
+		tile := Tile{Start: dur(t.a - origin), End: dur(t.b - origin), Cause: t.cause, Site: sites.name(t.site)}
+		if t.most.cause == t.cause {
+			tile.Op, tile.Holder, tile.Doing = sites.opOf(t.most.op, t.most.site), sites.name(t.most.holder), t.most.doing
+		}
+		r.Path = append(r.Path, tile)
 	}
 	r.Class = sites.name(r.class)
 	return r.Request
@@ -104,15 +117,19 @@ func (x *blamer) blame(q *served, g *goroutine, a, b int64) {
 		if end <= t {
 			continue
 		}
-		tile := tileOf{t, end, CauseRunning, s.site}
+		tile := tileOf{a: t, b: end, cause: CauseRunning, site: s.site}
+		if s.state == stateRunnable {
+			tile.site = 0 // it is the holder's
+		}
 		var gc, idle int64
 		if s.state == stateRunning { // the most frequent, and nothing to take apart
 			r.Parts.ns[CauseRunning] += dur(end - t)
 		} else {
 			before := r.Parts
+			x.largest = blameOf{}
 			x.todo = append(x.todo[:0], piece{g: g, a: t, b: end, as: CauseRunning})
 			steps = x.run(r, g.seq, steps)
-			tile.cause = most(&before, &r.Parts)
+			tile.cause, tile.most = most(&before, &r.Parts), x.largest.wait
 			gc, idle = collector(&r.Parts)-collector(&before), int64(r.Parts.ns[CauseRunqueueIdle]-before.ns[CauseRunqueueIdle])
 		}
 		if p != nil {
@@ -150,7 +167,7 @@ func (x *blamer) run(r *Request, seq uint64, steps int) int {
 		p := x.todo[len(x.todo)-1]
 		x.todo = x.todo[:len(x.todo)-1]
 		if steps <= 0 {
-			x.lost(r, p, p.b-p.a)
+			x.lost(r, &p, p.b-p.a)
 			continue
 		}
 		steps -= x.take(r, seq, p)
@@ -168,19 +185,21 @@ func (x *blamer) take(r *Request, seq uint64, p piece) (steps int) {
 			begin = min(begin, p.g.segments[0].start)
 		}
 		if p.g.parent != nil && p.g.born <= begin && p.g.born > p.a {
-			x.todo = append(x.todo, piece{p.g.parent, p.a, min(p.g.born, p.b), p.as, p.site})
-			x.lost(r, p, begin-min(p.g.born, p.b))
+			before := p
+			before.g, before.b = p.g.parent, min(p.g.born, p.b)
+			x.todo = append(x.todo, before)
+			x.lost(r, &p, begin-min(p.g.born, p.b))
 		} else if p.g.ofNobody && p.as == CauseRunning && p.g.born > p.a && p.g.born <= begin {
-			x.add(r, CauseSleep, p.site, begin-p.a)
+			x.spend(r, &p, CauseSleep, p.site, begin-p.a)
 		} else {
-			x.lost(r, p, begin-p.a)
+			x.lost(r, &p, begin-p.a)
 		}
 		i, t = 0, begin
 	}
 	for ; t < p.b; i++ {
 		s, end := p.g.segment(i, p.b)
 		if i >= len(p.g.segments) {
-			x.lost(r, p, end-t)
+			x.lost(r, &p, end-t)
 			return steps
 		}
 		if end > t {
@@ -193,11 +212,11 @@ func (x *blamer) take(r *Request, seq uint64, p piece) (steps int) {
 }
 
 // lost is time of which nothing is known but what it is waited for.
-func (x *blamer) lost(r *Request, p piece, ns int64) {
+func (x *blamer) lost(r *Request, p *piece, ns int64) {
 	if p.as == CauseRunning {
 		r.Parts.ns[CauseUnknown] += dur(ns)
 	} else {
-		x.add(r, p.as, p.site, ns)
+		x.spend(r, p, CauseUnknown, 0, ns)
 	}
 }
 
@@ -206,37 +225,30 @@ func (x *blamer) segment(r *Request, seq uint64, p piece, s segment, a, b int64)
 	ns := b - a
 	switch s.state {
 	case stateAssistMark:
-		x.add(r, CauseAssistMark, s.site, ns)
+		x.add(r, wait{cause: CauseAssistMark, site: s.site}, ns)
 	case stateAssistWait:
-		x.add(r, CauseAssistWait, s.site, ns)
+		x.add(r, wait{cause: CauseAssistWait, site: s.site}, ns)
 	case stateSweep:
-		x.add(r, CauseSweep, s.site, ns)
+		x.add(r, wait{cause: CauseSweep, site: s.site}, ns)
 	case stateStopping:
-		x.add(r, CauseStopped, s.site, ns)
+		x.add(r, wait{cause: CauseStopped, site: s.site}, ns)
 	case stateRunnable:
 		before := r.Parts.ns[CauseRunqueueBusy]
 		x.clock.wait(&r.Parts, a, b)
 		if busy := r.Parts.ns[CauseRunqueueBusy] - before; busy > 0 && s.site != 0 {
-			x.place(CauseRunqueueBusy, s.site, int64(busy))
+			x.place(wait{cause: CauseRunqueueBusy, holder: s.site}, int64(busy), min(int64(s.ran)*1000, b-a))
 		}
 	case stateLock, stateChannel:
 		x.wait(r, seq, p, s, a, b)
 	case stateUnknown, stateDead:
-		x.lost(r, p, ns)
+		x.lost(r, &p, ns)
 	default:
 		if s.state == stateNetwork || s.state == stateSleep {
 			held := x.clock.held(a, b)
 			r.Parts.ns[CauseStopped] += dur(held)
 			ns -= held
 		}
-		switch own := ownCause[s.state]; {
-		case p.as != CauseRunning:
-			x.add(r, p.as, p.site, ns)
-		case own == CauseRunning: // which has no place
-			r.Parts.ns[CauseRunning] += dur(ns)
-		default:
-			x.add(r, own, s.site, ns)
-		}
+		x.spend(r, &p, ownCause[s.state], s.site, ns)
 	}
 }
 
@@ -246,49 +258,62 @@ var ownCause = [...]Cause{
 
 // wait follows who ended a wait for a lock or a channel.
 func (x *blamer) wait(r *Request, seq uint64, p piece, s segment, a, b int64) {
-	w := s.waker
-	cause, site := CauseLock, s.site
+	w, cause := s.waker, CauseLock
 	if s.state == stateChannel {
 		cause = CauseChannel
 	}
+	held := cause == CauseLock || s.held || x.known.places[s.site].resource
+	push := func(a, b int64, as Cause) {
+		x.todo = append(x.todo, x.known.follow(&p, &s, w, a, b, as, held && as != CauseRunning))
+	}
 	switch {
-	case w == nil && p.as != CauseRunning: // nobody knows; it is waited for all the same
-		x.add(r, p.as, p.site, b-a)
-	case w == nil:
-		if cause == CauseChannel {
-			cause = CauseSleep // a timer's channel
-		}
-		x.add(r, cause, site, b-a)
-	case p.as != CauseRunning: // a convoy: the place where the request waits is what counts
-		x.todo = append(x.todo, piece{w, a, b, p.as, p.site})
+	case w == nil && cause == CauseChannel: // a timer's
+		x.spend(r, &p, CauseSleep, s.site, b-a)
+	case w == nil: // nobody knows
+		x.spend(r, &p, CauseLock, s.site, b-a)
+	case p.as != CauseRunning: // a chain
+		push(a, b, p.as)
 	case seq != 0 && w.owner == seq: // its own child
-		x.todo = append(x.todo, piece{w, a, b, CauseRunning, site})
-	case cause == CauseLock:
-		x.todo = append(x.todo, piece{w, a, b, CauseLock, site})
+		push(a, b, CauseRunning)
+	case held:
+		push(a, b, cause)
 	default: // since w last woke somebody else it works for this one
 		if since := w.wokeBefore(b); since > a {
-			x.todo = append(x.todo, piece{w, a, since, CauseChannel, site})
+			push(a, since, CauseChannel)
 			a = since
 		}
-		x.todo = append(x.todo, piece{w, a, b, CauseRunning, site})
+		push(a, b, CauseRunning)
 	}
+}
+
+// spend adds time that p's goroutine spent on own, at a place.
+func (x *blamer) spend(r *Request, p *piece, own Cause, at siteID, ns int64) {
+	if p.as == CauseRunning && own == CauseRunning { // which has no place
+		r.Parts.ns[CauseRunning] += dur(ns)
+		return
+	}
+	x.add(r, x.known.spentBy(p, own, at), ns)
 }
 
 // add adds a time with its place.
-func (x *blamer) add(r *Request, cause Cause, site siteID, ns int64) {
-	r.Parts.ns[cause] += dur(ns)
-	x.place(cause, site, ns)
+func (x *blamer) add(r *Request, w wait, ns int64) {
+	r.Parts.ns[w.cause] += dur(ns)
+	x.place(w, ns, ns)
 }
 
-// place adds to the times of a place.
-func (x *blamer) place(cause Cause, site siteID, ns int64) {
+// place adds to the times of a place; stretch is how long it was at a time.
+func (x *blamer) place(w wait, ns, stretch int64) {
+	if ns > x.largest.time {
+		x.largest = blameOf{w, ns, stretch}
+	}
 	for i := range x.sites {
-		if s := &x.sites[i]; s.cause == cause && s.site == site {
+		if s := &x.sites[i]; s.wait == w {
 			s.time += ns
+			s.longest = max(s.longest, stretch)
 			return
 		}
 	}
-	x.sites = append(x.sites, blameOf{cause, site, ns})
+	x.sites = append(x.sites, blameOf{w, ns, stretch})
 }
 
 // early returns by how much a request that was seen at a would have been seen earlier without the

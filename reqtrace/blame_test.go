@@ -61,7 +61,7 @@ func TestRunqueue(t *testing.T) {
 	r := done(s.at(410)).want(map[Cause]int64{
 		CauseRunqueueBusy: 100 + 50 + 30, CauseRunqueueGC: 50 + 30, CauseStopped: 40, CauseRunqueueIdle: 5, CauseRunning: 5,
 	})
-	if b := r.Sites[0]; !took(b, CauseRunqueueBusy, "main.entry", 180*time.Microsecond) {
+	if b := r.Sites[0]; !took(b, CauseRunqueueBusy, "", 180*time.Microsecond) || b.Holder != "main.hog (x.go:7)" || b.Longest != 305*time.Microsecond {
 		t.Errorf("%+v", b)
 	}
 }

@@ -47,16 +47,16 @@ func (e *NoRequestsError) Error() string {
 
 // waited takes note of a wait that may have been for work.
 func (s *sites) waited(candidate siteID) {
-	if n := int(candidate) + 1; n > len(s.waits) {
-		s.waits = append(s.waits, make([]int, n-len(s.waits))...)
+	if n := int(candidate) + 1; n > len(s.forWork) {
+		s.forWork = append(s.forWork, make([]int, n-len(s.forWork))...)
 	}
-	s.waits[candidate]++
+	s.forWork[candidate]++
 }
 
 // noRequests returns the error of a trace that has none.
 func (s *sites) noRequests() error {
 	var list []Candidate
-	for id, n := range s.waits {
+	for id, n := range s.forWork {
 		if n >= leastWaits {
 			list = append(list, Candidate{s.name(siteID(id)), n})
 		}

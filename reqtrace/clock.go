@@ -31,7 +31,9 @@ const maxProcs = 1 << 16
 
 type proc struct {
 	running, marking bool
-	last             siteID // who had it before: where it was preempted, or what it began with
+	last             siteID // who had it before: where it was when it last had a name
+	since            int64  // when who has it began
+	ran              uint32 // for how many µs that one had it
 }
 
 // step is a piece of time during which nothing changed.

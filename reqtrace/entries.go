@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"path"
 	"strings"
-
-	"golang.org/x/exp/trace"
 )
 
 // role is what a function's name says about a goroutine that has it on its stack.
@@ -76,11 +74,11 @@ type function struct {
 }
 
 // function returns what is known of a frame's function. A trace has the same few thousands again and again.
-func (s *sites) function(f *trace.StackFrame) function {
+func (s *sites) function(f *frame) function {
 	if known, ok := s.functions[f.Func]; ok {
 		return known
 	}
-	known := function{role: entries[f.Func], owner: ownerOf(f)}
+	known := function{role: entries[f.Func], owner: f.owner}
 	for _, p := range entryPrefixes {
 		if strings.HasPrefix(f.Func, p.prefix) {
 			known.role |= p.role

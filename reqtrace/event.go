@@ -1,7 +1,7 @@
 package reqtrace
 
 import (
-	"cmp"
+	"math"
 	"strings"
 
 	"golang.org/x/exp/trace"
@@ -93,12 +93,12 @@ func (m *model) transition(e *trace.Event, st *trace.StateTransition, t int64) {
 		began = m.origin // its state is told when it is first met
 	}
 	if from == trace.GoRunning {
-		if e.Proc() != trace.NoProc && to != trace.GoSyscall {
-			last := g.entry
-			if to == trace.GoRunnable {
-				last = cmp.Or(m.sites.look(st.Stack).site, last)
+		if e.Proc() != trace.NoProc {
+			if to != trace.GoNotExist {
+				g.enter(m.sites.look(st.Stack))
 			}
-			m.clock.proc(int64(e.Proc())).last = last
+			p := m.clock.proc(int64(e.Proc()))
+			p.last, p.ran = m.sites.occupant(g), uint32(min(max(t-p.since, 0)/1000, math.MaxUint32))
 		}
 		if m.replay != nil {
 			m.computed(g, t)
@@ -110,8 +110,12 @@ func (m *model) transition(e *trace.Event, st *trace.StateTransition, t int64) {
 	case trace.GoRunning:
 		if e.Proc() != trace.NoProc {
 			m.clock.hold(t, int64(e.Proc()), g.marks())
+			p := m.clock.proc(int64(e.Proc()))
 			if n := len(g.segments); n > 0 && g.last() == stateRunnable {
-				g.segments[n-1].site = m.clock.proc(int64(e.Proc())).last
+				g.segments[n-1].site, g.segments[n-1].ran = p.last, p.ran
+			}
+			if from != trace.GoSyscall {
+				p.since = t
 			}
 		}
 		m.run(g, began)
@@ -127,6 +131,7 @@ func (m *model) transition(e *trace.Event, st *trace.StateTransition, t int64) {
 			s = stateChannel
 		}
 		g.push(began, s, info.site)
+		g.segments[len(g.segments)-1].held = st.Reason == "chan send"
 		m.enter(g, info, t)
 		if info.candidate != 0 && g.way != wayLife && mayBeForWork(s, st.Reason, info) {
 			m.sites.waited(info.candidate)
@@ -168,7 +173,7 @@ func (m *model) runnable(e *trace.Event, g *goroutine, from trace.GoState, t int
 		case by != nil:
 			by.wakes = append(by.wakes, t)
 			if n > 0 {
-				g.segments[n-1].waker = by
+				m.ended(&g.segments[n-1], g, by, e)
 			}
 		case n > 0 && g.last() == stateUnknown: // since before the trace, and no goroutine ended it
 			g.segments[n-1].state = stateNetwork
@@ -183,6 +188,19 @@ func (m *model) runnable(e *trace.Event, g *goroutine, from trace.GoState, t int
 		m.enter(g, m.sites.look(st.Stack), t)
 	}
 	g.push(t, stateRunnable, 0)
+}
+
+// ended takes note of who ended g's wait s, and where it did so.
+func (m *model) ended(s *segment, g, by *goroutine, e *trace.Event) {
+	s.waker = by
+	if s.state != stateLock && s.state != stateChannel {
+		return
+	}
+	s.release = m.sites.look(e.Stack()).site
+	// A request's goroutine does not work for another request: it lets something go.
+	if mine := g.turnOf(); by.serving() && mine != 0 && by.turnOf() != mine {
+		s.held = true
+	}
 }
 
 // born takes note of who created g.

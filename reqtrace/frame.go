@@ -1,8 +1,8 @@
 package reqtrace
 
 import (
-	"fmt"
 	"path"
+	"strconv"
 	"strings"
 
 	"golang.org/x/exp/trace"
@@ -10,10 +10,12 @@ import (
 
 // place is what a stack says about where in the code a goroutine is.
 type place struct {
-	site    string // function (file:line): the program's innermost; where it has none on the stack, a library's, with its module
-	call    string // the function that site called: os.(*File).Sync, rate.(*Limiter).Wait, C.step; "": none
-	op      string // what is asked for there: a system call's name, C, or what kind of thing is waited for; "": not known
-	handler string // function (file:line): of the request's handler, where that is not site
+	site     string // function (file:line): the program's innermost; where it has none on the stack, a library's, with its module; "": neither is there
+	call     string // the function that site called: os.(*File).Sync, rate.(*Limiter).Wait, C.step; "": none
+	op       string // what is asked for there: a system call's name, C's function, or what kind of thing is waited for; "": not known
+	handler  string // function (file:line): of the request's handler, where that is not site
+	owner    owner  // of site; below ownerLibrary where there is none
+	resource bool   // op is something that others hold meanwhile
 }
 
 // owner says to whom a function belongs. What is lower is rather how something is done, and what is higher why.
@@ -27,6 +29,14 @@ const (
 	ownerProgram
 )
 
+// frame is a frame of a stack, with what its function's name and file say.
+type frame struct {
+	trace.StackFrame
+	owner owner
+}
+
+func newFrame(f trace.StackFrame) frame { return frame{f, ownerOf(&f)} }
+
 // ownerOf says to whom a frame's function belongs. A required module's files lie in a folder with its version, in the
 // module cache and in what go build -trimpath writes (cmd/go, "Module cache layout"); vendored ones under vendor.
 func ownerOf(f *trace.StackFrame) owner {
@@ -36,24 +46,34 @@ func ownerOf(f *trace.StackFrame) owner {
 		return ownerRuntime
 	case stdRoots[root]:
 		return ownerStd
-	case strings.Contains(f.Func, "._Cfunc_"), strings.HasPrefix(f.Func, "golang.org/x/sys/"), strings.HasPrefix(f.Func, "modernc.org/libc"):
+	case strings.Contains(f.Func, cFunction), strings.HasPrefix(f.Func, "golang.org/x/sys/"), strings.HasPrefix(f.Func, "modernc.org/libc"):
 		return ownerShim
-	case moduleOf(f) != "":
+	case strings.Contains(f.File, "@v"), strings.Contains(f.File, "/vendor/"):
 		return ownerLibrary
 	}
 	return ownerProgram
 }
 
-// moduleOf returns the module that a frame's function comes from; "": the program's own, or the standard library.
+// cFunction is in the name of the function through which cgo calls one of C.
+const cFunction = "._Cfunc_"
+
+// moduleOf returns the module that a library's frame comes from: as much of its package's path as stands before the
+// version. Of a vendored one it is the package: where the module ends, its path does not say.
 func moduleOf(f *trace.StackFrame) string {
 	if before, _, ok := strings.Cut(f.File, "@v"); ok {
-		if _, after, ok := strings.Cut(before, "/pkg/mod/"); ok {
-			before = after
+		before = unescape(before)
+		for pkg := plainName(packageOf(f.Func)); pkg != "."; pkg = path.Dir(pkg) {
+			if before == pkg || strings.HasSuffix(before, "/"+pkg) {
+				return pkg
+			}
 		}
-		return unescape(before)
+		if _, after, ok := strings.Cut(before, "/pkg/mod/"); ok { // a main package does not have its path in its name
+			return after
+		}
+		return before
 	}
 	if _, after, ok := strings.Cut(f.File, "/vendor/"); ok {
-		return path.Dir(after) // the package: where the module ends, the path does not say
+		return path.Dir(after)
 	}
 	return ""
 }
@@ -70,143 +90,70 @@ func unescape(module string) string {
 }
 
 // placeOf returns the place of a stack, innermost frame first.
-func placeOf(frames []trace.StackFrame) (p place) {
-	at, best := -1, ownerRuntime
-	for i := range frames {
-		if o := ownerOf(&frames[i]); at < 0 || o > best {
-			at, best = i, o
+func placeOf(frames []frame) (p place) {
+	at, h := innermost(frames), handlerOf(frames)
+	if at > h && h >= 0 { // the program has middleware around a library's handler: it is that one which waits
+		if i := innermost(frames[:h+1]); i >= 0 {
+			at = i
 		}
 	}
 	if at < 0 {
+		p.op = opOf(frames)
+		p.resource = isResource(p.op)
 		return p
 	}
-	p.site = siteOf(&frames[at])
-	if at > 0 {
+	p.site, p.owner = siteOf(&frames[at].StackFrame), frames[at].owner
+	if at > 0 && pathRoot(frames[at-1].Func) != "runtime" { // the runtime is called by a statement
 		p.call = shortFunc(frames[at-1].Func)
-		if _, name, ok := strings.Cut(p.call, "._Cfunc_"); ok {
+		if _, name, ok := strings.Cut(p.call, cFunction); ok {
 			p.call = "C." + name
 		}
 	}
 	p.op = opOf(frames[:at])
-	if h := handlerOf(frames); h >= 0 && h != at {
-		p.handler = siteOf(&frames[h])
+	p.resource = isResource(p.op)
+	if h >= 0 && h != at && frames[h].owner >= ownerLibrary {
+		p.handler = siteOf(&frames[h].StackFrame)
 	}
 	return p
 }
 
+// innermost returns the index of the innermost frame of the program; where it has none, of a library; -1: neither is there.
+func innermost(frames []frame) int {
+	at, best := -1, ownerShim
+	for i := range frames {
+		if o := frames[i].owner; o > best {
+			at, best = i, o
+		}
+	}
+	return at
+}
+
 // siteOf writes a frame as function (file:line), and the module of a library's.
 func siteOf(f *trace.StackFrame) string {
-	where := fmt.Sprintf("%s:%d", path.Base(f.File), f.Line)
+	where := path.Base(f.File) + ":" + strconv.FormatUint(f.Line, 10)
 	if m := moduleOf(f); m != "" {
 		where += " in " + m
 	}
 	return shortFunc(f.Func) + " (" + where + ")"
 }
 
-// ops are functions that say what is waited for, whoever calls them; a name that ends in a dot stands for all that
-// begin with it.
-var ops = map[string]string{
-	"database/sql.(*DB).conn":                     "connection pool",
-	"net/http.(*Transport).getConn":               "connection to a server",
-	"golang.org/x/time/rate.(*Limiter).":          "rate limiter",
-	"go.uber.org/ratelimit.":                      "rate limiter",
-	"golang.org/x/sync/semaphore.(*Weighted).":    "semaphore",
-	"golang.org/x/sync/singleflight.(*Group).":    "singleflight",
-	"golang.org/x/sync/errgroup.(*Group).":        "group of goroutines",
-	"sync.(*WaitGroup).":                          "group of goroutines",
-	"sync.(*Cond).":                               "condition",
-	"sync.(*Once).":                               "Once",
-	"sync.(*RWMutex).":                            "RWMutex",
-	"sync.(*Mutex).":                              "mutex",
-	"internal/sync.(*Mutex).":                     "mutex",
-	"time.Sleep":                                  "sleep",
-	"net.(*Resolver).":                            "name server",
-	"net.(*Dialer).":                              "new connection",
-	"net.(*TCPListener).":                         "listener",
-	"github.com/jackc/pgx/v5/pgxpool.(*Pool).":    "connection pool",
-	"github.com/jackc/puddle/v2.(*Pool[...]).":    "connection pool",
-	"github.com/redis/go-redis/v9/internal/pool.": "connection pool",
+// shortFunc returns a function's name without the path of its package.
+func shortFunc(f string) string {
+	generic := strings.IndexByte(f, '[') // type arguments may hold paths
+	if generic < 0 {
+		generic = len(f)
+	}
+	f = plainName(f[strings.LastIndexByte(f[:generic], '/')+1:])
+	for _, wrapper := range []string{".deferwrap", ".gowrap"} { // what the compiler makes of a defer and a go statement
+		if i := strings.LastIndex(f, wrapper); i > 0 && strings.Trim(f[i+len(wrapper):], "0123456789") == "" {
+			f = f[:i]
+		}
+	}
+	return f
 }
 
-// opOf says what the frames inward of a place ask for: the outermost that is known, as a semaphore has a mutex inside.
-func opOf(inner []trace.StackFrame) string {
-	for i := len(inner) - 1; i >= 0; i-- {
-		f := inner[i].Func
-		if _, name, ok := strings.Cut(f, "._Cfunc_"); ok {
-			return name
-		}
-		if op := opByName(f); op != "" {
-			return op
-		}
-	}
-	for i := range inner { // the innermost that has a name of its own
-		name, ok := strings.CutPrefix(inner[i].Func, "syscall.")
-		if !ok {
-			name, ok = strings.CutPrefix(inner[i].Func, "golang.org/x/sys/unix.")
-		}
-		if l := strings.ToLower(name); ok && !strings.Contains(l, "syscall") {
-			return l
-		}
-	}
-	return ""
-}
-
-func opByName(f string) string {
-	if op := ops[f]; op != "" {
-		return op
-	}
-	for dot := strings.LastIndexByte(f, '.'); dot > 0; dot = strings.LastIndexByte(f[:dot], '.') {
-		if op := ops[f[:dot+1]]; op != "" {
-			return op
-		}
-	}
-	return ""
-}
-
-// handlerOf returns the index of the frame of a request's handler: the innermost that a dispatcher called. Middleware
-// of the program's own is called by one too, but calls the next one. -1: no dispatcher is on the stack.
-func handlerOf(frames []trace.StackFrame) int {
-	handler := -1
-	for i := len(frames) - 1; i > 0; i-- {
-		outer, inner := &frames[i], &frames[i-1]
-		if !dispatches(outer) || dispatches(inner) {
-			continue
-		}
-		if ownerOf(inner) <= ownerStd && ownerOf(outer) >= ownerLibrary {
-			continue // a library reads or writes by itself
-		}
-		handler = i - 1
-		if ownerOf(inner) == ownerLibrary && packageOf(inner.Func) == packageOf(outer.Func) {
-			handler = i // a library's own handler, and the first function of its work
-		}
-	}
-	return handler
-}
-
-// dispatches reports whether a function calls a handler that somebody else wrote.
-func dispatches(f *trace.StackFrame) bool {
-	name := f.Func
-	switch {
-	case strings.HasPrefix(name, "net/http.") || strings.HasPrefix(name, "net/http/internal/"):
-		return strings.HasSuffix(name, ".ServeHTTP") || strings.HasSuffix(name, ".runHandler") || name == "net/http.StripPrefix.func1"
-	case strings.HasPrefix(name, "net/rpc.(*service).call"), name == "reflect.Value.Call":
-		return true
-	case generatedHandler(name):
-		return true
-	case ownerOf(f) != ownerLibrary:
-		return false
-	}
-	return strings.HasSuffix(name, ".ServeHTTP") || strings.HasSuffix(name, ".runHandler") || strings.HasPrefix(name, "github.com/gin-gonic/gin.(*Context).Next") ||
-		strings.HasPrefix(name, "github.com/labstack/echo/") || strings.HasPrefix(name, "github.com/valyala/fasthttp.(*Server).serveConn") ||
-		strings.HasPrefix(name, "google.golang.org/grpc.(*Server).process")
-}
-
-// generatedHandler reports whether a function is what protoc-gen-go-grpc writes for a method: _Greeter_SayHello_Handler.
-func generatedHandler(name string) bool {
-	name = name[len(packageOf(name)):]
-	name, _, _ = strings.Cut(strings.TrimPrefix(name, "."), ".")
-	return strings.HasPrefix(name, "_") && strings.HasSuffix(name, "_Handler")
-}
+// plainName has dots be dots: in the last element of a package's path the linker writes them as %2e.
+func plainName(f string) string { return strings.ReplaceAll(f, "%2e", ".") }
 
 // packageOf returns the import path of a function's package.
 func packageOf(function string) string {

@@ -24,10 +24,13 @@ const (
 
 // segment is a piece of a goroutine's time. It ends where the next begins.
 type segment struct {
-	start int64
-	waker *goroutine // who ended a wait, nil: nobody that is a goroutine
-	site  siteID     // of a wait or an assist
-	state state
+	start   int64
+	waker   *goroutine // who ended a wait, nil: nobody that is a goroutine
+	site    siteID     // of a wait, a call or an assist; of being runnable: who had the processor before
+	release siteID     // where the waker ended the wait
+	ran     uint32     // of being runnable: for how many µs that one had had the processor
+	state   state
+	held    bool // what is waited for was not made by the waker, but held: by a request, or until it took what is sent
 }
 
 // goroutine is what is known of one. Times are nanoseconds of the trace's clock.
@@ -38,6 +41,7 @@ type goroutine struct {
 	parent   *goroutine
 	born     int64 // when parent created it; 0: before the trace
 	entry    siteID
+	place    siteID // the last that had a name
 	owner    uint64 // the turn that it was created in
 	ofNobody bool   // no goroutine created it: a timer did
 
@@ -116,6 +120,9 @@ func (g *goroutine) prune(horizon int64) {
 func (g *goroutine) enter(info stackInfo) {
 	if info.entry != 0 {
 		g.entry = info.entry
+	}
+	if info.named {
+		g.place = info.site
 	}
 	if info.sweep { // it gives way after each span, but not to the network
 		g.gcWorker, g.gcIdle = true, true

@@ -62,7 +62,7 @@ func newModel(o Options) (*model, error) {
 	m := &model{region: cmp.Or(o.Region, region.Name), goroutines: map[int64]*goroutine{}, sites: newSites()}
 	m.regionPattern, m.regionTypes = strings.ContainsAny(o.Region, "*?["), map[string]bool{}
 	m.sites.asked, m.sites.met = o.Requests, make([]bool, len(o.Requests))
-	m.turns = turns{anybodys: o.Region == "", classes: newClasses(o.Class, m.sites), blamer: blamer{clock: &m.clock}}
+	m.turns = turns{anybodys: o.Region == "", classes: newClasses(o.Class, m.sites), blamer: blamer{clock: &m.clock, known: m.sites}}
 	return m, nil
 }
 

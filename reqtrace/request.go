@@ -106,15 +106,23 @@ func notNil[T any](s []T) []T {
 // Duration is the request's time in the server.
 func (r *Request) Duration() time.Duration { return r.End - r.Start }
 
-// Blame is a time at a place in the code: where the request waited or assisted, and for
-// [CauseRunqueueBusy] who had the processor last, for [CauseStopped] what the world was stopped for.
+// Blame is a time at a place in the code: where the request waited or assisted, and for [CauseStopped] what the
+// world was stopped for. Of [CauseRunqueueBusy] there is the holder alone.
 type Blame struct {
-	Cause   Cause         `json:"cause"`
-	Site    string        `json:"site"`              // function (file:line): the program's innermost; where it has none there, a library's (file:line in MODULE)
-	Call    string        `json:"call,omitempty"`    // the function that Site called: os.(*File).Sync, rate.(*Limiter).Wait, C.step
-	Op      string        `json:"op,omitempty"`      // what was asked for: a system call by its name (fsync), C's function, or what was waited for (mutex, rate limiter, connection pool)
-	Handler string        `json:"handler,omitempty"` // function (file:line) of the request's handler, where Site is another
+	Cause   Cause  `json:"cause"`
+	Site    string `json:"site"`              // function (file:line): the program's innermost; where it has none there, a library's (file:line in MODULE)
+	Call    string `json:"call,omitempty"`    // the function that Site called: os.(*File).Sync, rate.(*Limiter).Wait, C.step
+	Op      string `json:"op,omitempty"`      // what was asked for: a system call by its name (fsync), C's function, or what was waited for (mutex, rate limiter, connection pool)
+	Handler string `json:"handler,omitempty"` // function (file:line) of the request's handler, where Site is another; where others worked for the request and no handler is known, where it waited for them
+
+	// Who had what was waited for, at the root of the chain of those that waited for each other.
+	Holder  string `json:"holder,omitempty"`   // function (file:line) that held it, or made it, by where it let go; of CauseRunqueueBusy who ran instead
+	Doing   Cause  `json:"doing,omitzero"`     // what the holder did meanwhile; CauseUnknown: not known
+	DoingAt string `json:"doing_at,omitempty"` // function (file:line) where it did so; "": not known, or it ran
+	DoingOp string `json:"doing_op,omitempty"` // as Op, of DoingAt
+
 	Time    time.Duration `json:"time_ns"`
+	Longest time.Duration `json:"longest_ns,omitzero"` // of it at a stretch; in a Band: in any request, and no longer than its slowest
 }
 
 // Tile is a piece of a request's time on the goroutine that served it. A wait has the cause that

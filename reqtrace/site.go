@@ -14,15 +14,19 @@ type siteID uint32
 type sites struct {
 	places  []place
 	byPlace map[place]siteID
+	others  siteID // the place otherRequests
+	waits   []wait
+	longest []int64 // of waits: the longest time at a stretch
+	byWait  map[wait]waitID
 	cache   map[trace.Stack]stackInfo
 	recent  [8]knownStack // of cache: the same few again and again
 	next    int           // of recent
-	frames  []trace.StackFrame
+	frames  []frame
 
 	asked     []string // Options.Requests
 	met       []bool   // which of them match a function of the trace
 	functions map[string]function
-	waits     []int // that may have been for work, by candidate
+	forWork   []int // waits that may have been for work, by candidate
 }
 
 type knownStack struct {
@@ -34,8 +38,9 @@ type knownStack struct {
 type stackInfo struct {
 	site  siteID
 	class siteID // the request's handler, by the name of its function; 0: the stack does not say
-	entry siteID // the function that the goroutine began with
+	entry siteID // the function that the goroutine began with, where it is the program's or a library's
 	cgo   bool
+	named bool // site has a name: it is in the program or in a library
 	gc    bool // in the allocator, for the collector: assists, or starts or ends a cycle
 	sweep bool // the runtime's background sweeper
 	serve bool // a connection of net/http's server
@@ -56,15 +61,35 @@ type stackInfo struct {
 }
 
 func newSites() *sites {
-	return &sites{places: []place{{}}, byPlace: map[place]siteID{{}: 0}, cache: map[trace.Stack]stackInfo{}, functions: map[string]function{}}
+	s := &sites{places: []place{{}}, byPlace: map[place]siteID{{}: 0}, byWait: map[wait]waitID{}, cache: map[trace.Stack]stackInfo{}, functions: map[string]function{}}
+	s.others = s.intern(otherRequests)
+	return s
 }
 
 func (s *sites) name(id siteID) string { return s.places[id].site }
 
-// blame returns a time at a place as users see it.
-func (s *sites) blame(c Cause, id siteID, ns int64) Blame {
-	p := &s.places[id]
-	return Blame{Cause: c, Site: p.site, Call: p.call, Op: p.op, Handler: p.handler, Time: dur(ns)}
+// better returns that of two places which says more to who reads it: rather the program's than a library's, and a before b.
+func (s *sites) better(a, b siteID) siteID {
+	if s.places[b].owner > s.places[a].owner || a == 0 {
+		return b
+	}
+	return a
+}
+
+// otherRequests is who had the processor before, where that is a connection of net/http's server and no more is known.
+const otherRequests = "other requests"
+
+// occupant returns what to call g as the one that has a processor.
+func (s *sites) occupant(g *goroutine) siteID {
+	switch {
+	case g.place != 0:
+		return g.place
+	case g.entry != 0:
+		return g.entry
+	case g.serve:
+		return s.others
+	}
+	return 0
 }
 
 // intern returns the number of a place that has no more than a name.
@@ -107,7 +132,7 @@ func (s *sites) look(stack trace.Stack) stackInfo {
 
 func (s *sites) read(stack trace.Stack) (info stackInfo) {
 	s.frames = s.frames[:0]
-	entry, called := "", false
+	called := false
 	for f := range stack.Frames() {
 		switch f.Func {
 		case "runtime.goexit", "runtime.main":
@@ -117,7 +142,7 @@ func (s *sites) read(stack trace.Stack) (info stackInfo) {
 		case "runtime.bgsweep":
 			info.sweep = true
 		case "runtime.cgocall":
-			info.cgo = !called
+			info.cgo = info.cgo || !called
 		case "net/http.(*conn).serve":
 			info.serve = true
 		case "net/http.serverHandler.ServeHTTP":
@@ -132,13 +157,16 @@ func (s *sites) read(stack trace.Stack) (info stackInfo) {
 		switch {
 		case strings.HasPrefix(f.Func, "runtime.cgocallback"):
 			called = true // C has called Go: what lies outward is not where it is
-		case strings.Contains(f.Func, "._Cfunc_"):
-			info.cgo = !called
+		case strings.Contains(f.Func, cFunction):
+			info.cgo = info.cgo || !called
 		}
-		s.frames = append(s.frames, f)
-		entry = shortFunc(f.Func)
+		s.frames = append(s.frames, newFrame(f))
 	}
-	info.site, info.entry = s.internPlace(placeOf(s.frames)), s.intern(entry)
+	info.site = s.internPlace(placeOf(s.frames))
+	info.named = s.places[info.site].site != ""
+	if n := len(s.frames); n > 0 && s.frames[n-1].owner >= ownerLibrary {
+		info.entry = s.intern(shortFunc(s.frames[n-1].Func))
+	}
 	if h := handlerOf(s.frames); h >= 0 && !dispatches(&s.frames[h]) { // who calls handlers is none
 		info.class, info.depth = s.intern(shortFunc(s.frames[h].Func)), uint8(min(len(s.frames)-h, 255))
 	}
@@ -146,6 +174,3 @@ func (s *sites) read(stack trace.Stack) (info stackInfo) {
 	info.serve = info.serve && info.roles&roleStreams == 0
 	return info
 }
-
-// shortFunc drops the path of a function's package, not its name.
-func shortFunc(f string) string { return f[strings.LastIndexByte(f, '/')+1:] }

@@ -120,6 +120,9 @@ func (g *goroutine) turnOf() uint64 {
 // connection must not keep all of the trace. What is forgotten of it is unknown.
 const maxFollowed = int64(time.Minute)
 
+// serving reports whether a request is under way on g.
+func (g *goroutine) serving() bool { return g.start != 0 || g.serve && g.woken != 0 }
+
 // since returns from when on a request that g serves may need the past.
 func (g *goroutine) since(now, patience int64) (int64, bool) {
 	switch {

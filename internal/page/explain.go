@@ -146,7 +146,7 @@ func (p *explainPage) fill(v *verdict.Verdict) {
 	p.CausesFoot = fmt.Sprintf("On average a request of the slowest 1%% (p99+) takes %s, the median request %s: %s more. A share is of what is more; causes that take less than in the median request have none.",
 		textfmt.Duration(r.Tail.Mean), textfmt.Duration(r.Median.Mean), textfmt.Duration(r.Tail.Mean-r.Median.Mean))
 	for _, x := range v.Places() {
-		p.Sites = append(p.Sites, siteRow{newPageCause(x.Cause), verdict.SiteText(x.Site), textfmt.Duration(x.Median), textfmt.Duration(x.Tail), textfmt.SignedDuration(x.Excess)})
+		p.Sites = append(p.Sites, siteRow{newPageCause(x.Cause), verdict.Where(&x.Blame), textfmt.Duration(x.Median), textfmt.Duration(x.Time), textfmt.SignedDuration(x.Excess)})
 	}
 	p.Overview, p.Requests = overview(r), slowRequests(r, p.Viewer)
 }

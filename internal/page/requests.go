@@ -55,7 +55,7 @@ func slowRequests(r *reqtrace.Report, v *viewer) []slowRequest {
 		s.Tiles = tilePaths(q, x)
 		s.Path = pathRows(q)
 		for _, b := range q.Sites {
-			s.Sites = append(s.Sites, siteRow{pageCause: newPageCause(b.Cause), Site: verdict.SiteText(b.Site), Tail: textfmt.Duration(b.Time)})
+			s.Sites = append(s.Sites, siteRow{pageCause: newPageCause(b.Cause), Site: verdict.Where(&b), Tail: textfmt.Duration(b.Time)})
 		}
 		s.Desc = fmt.Sprintf("%s from %s: %s", s.Time, s.Start, s.Parts)
 		list = append(list, s)
@@ -105,7 +105,11 @@ func tilePaths(q *reqtrace.Request, x chart.Axis) []tilePath {
 	var list []tilePath
 	for _, c := range verdict.Causes(0) {
 		if p := paths[c]; p != nil {
-			list = append(list, tilePath{causeClass(c), p.String(), fmt.Sprintf("%s: %s of %s", verdict.Phrase(c), textfmt.Duration(sum.Of(c)), textfmt.Duration(q.Duration()))})
+			tip := fmt.Sprintf("%s: %s of %s", verdict.Phrase(c), textfmt.Duration(sum.Of(c)), textfmt.Duration(q.Duration()))
+			if i := slices.IndexFunc(q.Sites, func(b reqtrace.Blame) bool { return b.Cause == c }); i >= 0 { // the largest
+				tip += "; " + verdict.Where(&q.Sites[i])
+			}
+			list = append(list, tilePath{causeClass(c), p.String(), tip})
 		}
 	}
 	return list
@@ -142,7 +146,7 @@ func joinNarrow(tiles []reqtrace.Tile, narrow func(time.Duration) bool) []reqtra
 func pathRows(q *reqtrace.Request) []pathRow {
 	var tiles []reqtrace.Tile
 	for _, t := range q.Path {
-		if n := len(tiles); n > 0 && tiles[n-1].Cause == t.Cause && tiles[n-1].Site == t.Site {
+		if n := len(tiles); n > 0 && sameTile(tiles[n-1], t) {
 			tiles[n-1].End = t.End
 			continue
 		}
@@ -161,7 +165,7 @@ func pathRows(q *reqtrace.Request) []pathRow {
 	for i := 0; i < len(tiles); {
 		t := tiles[i]
 		if t.End-t.Start > least || least == 0 {
-			rows = append(rows, newPathRow(q, t, newPageCause(t.Cause), t.Site))
+			rows = append(rows, newPathRow(q, t, newPageCause(t.Cause), tileWhere(&t)))
 			i++
 			continue
 		}
@@ -171,12 +175,26 @@ func pathRows(q *reqtrace.Request) []pathRow {
 			i++
 		}
 		if i-from == 1 {
-			rows = append(rows, newPathRow(q, t, newPageCause(t.Cause), t.Site))
+			rows = append(rows, newPathRow(q, t, newPageCause(t.Cause), tileWhere(&t)))
 			continue
 		}
 		rows = append(rows, newPathRow(q, t, pageCause{Text: textfmt.Plural(i-from, "shorter piece")}, ""))
 	}
 	return rows
+}
+
+// sameTile reports whether two pieces differ in their times alone.
+func sameTile(a, b reqtrace.Tile) bool {
+	a.Start, a.End = b.Start, b.End
+	return a == b
+}
+
+// tileWhere says where a piece was, and who had what it waited for; "" where nothing is known of it.
+func tileWhere(t *reqtrace.Tile) string {
+	if t.Site == "" && t.Op == "" && t.Holder == "" {
+		return ""
+	}
+	return verdict.Where(&reqtrace.Blame{Cause: t.Cause, Site: t.Site, Op: t.Op, Holder: t.Holder, Doing: t.Doing})
 }
 
 func newPathRow(q *reqtrace.Request, t reqtrace.Tile, c pageCause, site string) pathRow {

@@ -66,20 +66,21 @@ func fakeRequest(id string, p reqtrace.Parts, sites ...reqtrace.Blame) reqtrace.
 	at := q.Start
 	for c, d := range p.All() {
 		if d > 0 {
-			q.Path = append(q.Path, reqtrace.Tile{Start: at, End: at + d, Cause: c, Site: siteOf(c, sites)})
+			b := blameOf(c, sites)
+			q.Path = append(q.Path, reqtrace.Tile{Start: at, End: at + d, Cause: c, Site: b.Site, Op: b.Op, Holder: b.Holder, Doing: b.Doing})
 			at += d
 		}
 	}
 	return q
 }
 
-func siteOf(c reqtrace.Cause, sites []reqtrace.Blame) string {
+func blameOf(c reqtrace.Cause, sites []reqtrace.Blame) reqtrace.Blame {
 	for _, s := range sites {
 		if s.Cause == c {
-			return s.Site
+			return s
 		}
 	}
-	return ""
+	return reqtrace.Blame{}
 }
 
 // knownReport is the report of the golden files.
@@ -90,7 +91,10 @@ func knownReport() *reqtrace.Report {
 			reqtrace.CauseRunning: 3 * ms, reqtrace.CauseSyscall: 700 * time.Microsecond, reqtrace.CauseRunqueueGC: 12 * ms, reqtrace.CauseLock: 4 * ms,
 			reqtrace.CauseAssistMark: 1500 * time.Microsecond, reqtrace.CauseStopped: 300 * time.Microsecond, reqtrace.CauseNetwork: 200 * time.Microsecond,
 		}),
-		reqtrace.Blame{Cause: reqtrace.CauseLock, Site: "main.(*cache).get (cache.go:51)", Time: 4 * ms},
+		reqtrace.Blame{
+			Cause: reqtrace.CauseLock, Site: "main.(*cache).get (cache.go:51)", Call: "sync.(*RWMutex).RLock", Op: "RWMutex", Handler: "main.(*api).page (api.go:9)",
+			Holder: "main.(*cache).refresh (cache.go:83)", Doing: reqtrace.CauseNetwork, DoingAt: "main.(*cache).refresh (cache.go:79)", Time: 4 * ms, Longest: 9 * ms,
+		},
 		reqtrace.Blame{Cause: reqtrace.CauseAssistMark, Site: "main.render (page.go:12)", Time: 900 * time.Microsecond},
 		reqtrace.Blame{Cause: reqtrace.CauseAssistMark, Time: 600 * time.Microsecond},
 	)

@@ -3,7 +3,6 @@ package verdict
 import (
 	"slices"
 	"strings"
-	"time"
 
 	"evenkeel.dev/reqtrace"
 )
@@ -81,29 +80,4 @@ func kindOf(c reqtrace.Cause, op string) kind {
 		return kindsByCause[c]
 	}
 	return kindsByCause[reqtrace.CauseUnknown]
-}
-
-// worstOp returns what most of a cause's excess was waited for, if that is much of it.
-func worstOp(r *reqtrace.Report, excess time.Duration, cs []reqtrace.Cause) string {
-	more := map[string]time.Duration{}
-	for _, b := range r.Tail.Sites {
-		if slices.Contains(cs, b.Cause) {
-			more[b.Op] += b.Time
-		}
-	}
-	for _, b := range r.Median.Sites {
-		if slices.Contains(cs, b.Cause) {
-			more[b.Op] -= b.Time
-		}
-	}
-	var worst string
-	for op, d := range more {
-		if op != "" && (d > more[worst] || d == more[worst] && op < worst) {
-			worst = op
-		}
-	}
-	if float64(more[worst]) < worthSite*float64(excess) {
-		return ""
-	}
-	return worst
 }

@@ -31,40 +31,6 @@ func table(r *reqtrace.Report) []Row {
 	return rows
 }
 
-// Place is where in the code the slowest 1% wait or assist the collector: what that takes of a
-// request, on average.
-type Place struct {
-	Cause  reqtrace.Cause
-	Site   string        // function (file:line), "": the trace has no stack of it
-	Median time.Duration // of the median request
-	Tail   time.Duration // of the slowest 1%
-	Excess time.Duration // Tail less Median
-}
-
-func places(r *reqtrace.Report) []Place {
-	var list []Place
-	for _, t := range r.Tail.Sites {
-		p := Place{Cause: t.Cause, Site: t.Site, Tail: t.Time}
-		for _, m := range r.Median.Sites {
-			if m.Cause == t.Cause && m.Site == t.Site {
-				p.Median += m.Time
-			}
-		}
-		p.Excess = p.Tail - p.Median
-		list = append(list, p)
-	}
-	slices.SortStableFunc(list, func(a, b Place) int { return cmp.Compare(b.Excess, a.Excess) })
-	return list
-}
-
-// SiteText names a place of a [Place] or a [reqtrace.Blame], also one that the trace has no stack of.
-func SiteText(site string) string {
-	if site == "" {
-		return "a place without a stack"
-	}
-	return site
-}
-
 // Breakdown says in a line what took most of a request, where, and which one it was.
 func Breakdown(q *reqtrace.Request) string {
 	causes := slices.Clone(causeOrder)
@@ -75,8 +41,13 @@ func Breakdown(q *reqtrace.Request) string {
 			t = append(t, textfmt.Share(share)+" "+c.String())
 		}
 	}
-	if len(q.Sites) > 0 && q.Sites[0].Site != "" && 3*q.Sites[0].Time > q.Duration() {
-		t = append(t, q.Sites[0].Site)
+	if len(q.Sites) > 0 && 3*q.Sites[0].Time > q.Duration() {
+		if b := q.Sites[0]; b.Site != "" {
+			t = append(t, b.Site)
+		}
+		if b := q.Sites[0]; b.Holder != "" {
+			t = append(t, "behind "+b.Holder)
+		}
 	}
 	if q.ID != "" {
 		t = append(t, "id "+q.ID)

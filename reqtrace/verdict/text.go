@@ -176,7 +176,11 @@ func (t *text) places() {
 	}
 	t.head("where in the code, in p99+ and (more than in the median)")
 	for _, p := range list[:min(len(list), textPlaces)] {
-		t.line("  %9s (%s)  %s at %s", textfmt.Duration(p.Tail), textfmt.SignedDuration(p.Excess), Phrase(p.Cause), textfmt.Printable(SiteText(p.Site)))
+		parts := whereParts(&p.Blame)
+		t.line("  %9s (%s)  %s: %s", textfmt.Duration(p.Time), textfmt.SignedDuration(p.Excess), Phrase(p.Cause), textfmt.Printable(parts[0]))
+		for _, part := range parts[1:] {
+			t.line("              %s", textfmt.Printable(part))
+		}
 	}
 }
 

@@ -18,7 +18,7 @@ const (
 	worthTime   = time.Millisecond // and at least so much more
 	worthShare  = .1               // of the excess: a cause that is named beside the first
 	worthCauses = 4
-	worthSite   = .5  // of a cause's excess: a place that is named with it
+	worthSite   = .5  // of a cause's excess: a place or a holder that is named with it
 	worthReplay = .1  // more than direct attribution: what the replay says stands in the sentence
 	modelLimit  = .5  // of the replay's error, beyond which it says nothing
 	fewRequests = 10  // in p99+
@@ -47,9 +47,20 @@ type NamedCause struct {
 	Phrase string         `json:"phrase"`
 	Share  float64        `json:"share"` // of the excess, 0 to 1
 	Excess time.Duration  `json:"excess_ns"`
-	Site   string         `json:"site,omitempty"` // where at least half of it is
-	Guide  string         `json:"guide"`          // path and anchor of the guide's row: docs/guides/explain.md#mutex
-	Mends  string         `json:"mends"`          // what usually mends it, in a line
+
+	// What at least half of it has in common, as in a [reqtrace.Blame]; empty where there is no such thing.
+	Site    string         `json:"site,omitempty"`
+	Call    string         `json:"call,omitempty"`
+	Op      string         `json:"op,omitempty"`
+	Handler string         `json:"handler,omitempty"`
+	Holder  string         `json:"holder,omitempty"` // as at least half of it, and so on for what it did
+	Doing   reqtrace.Cause `json:"doing,omitzero"`
+	DoingAt string         `json:"doing_at,omitempty"`
+	DoingOp string         `json:"doing_op,omitempty"`
+	Longest time.Duration  `json:"longest_ns,omitzero"` // that the holder did so, or ran, at a stretch
+
+	Guide string `json:"guide"` // path and anchor of the guide's row: docs/guides/explain.md#mutex
+	Mends string `json:"mends"` // what usually mends it, in a line
 }
 
 // GCShare is the collector's part of the excess, from 0 to 1, by two methods that package reqtrace describes.
@@ -104,12 +115,8 @@ func (v *Verdict) sentence(r *reqtrace.Report) string {
 		return s + "no cause to name"
 	}
 	var named []string
-	for _, c := range v.Leading() {
-		t := textfmt.Share(c.Share) + " " + c.Phrase
-		if c.Site != "" {
-			t += " at " + c.Site
-		}
-		named = append(named, t)
+	for i, c := range v.Leading() {
+		named = append(named, textfmt.Share(c.Share)+" "+c.text(i == 0))
 	}
 	s += strings.Join(named, ", ")
 	if v.GC.Trusted && v.GC.WhatIf >= v.GC.Direct+worthReplay {
@@ -146,8 +153,8 @@ func namedCauses(r *reqtrace.Report) []NamedCause {
 		}
 		n.Phrase = Phrase(n.Cause)
 		if n.Excess > 0 {
-			n.Site = worstSite(r, n.Excess, cs)
-			k := kindOf(n.Cause, worstOp(r, n.Excess, cs))
+			locate(&n, slices.DeleteFunc(places(r), func(p Place) bool { return !slices.Contains(cs, p.Cause) }))
+			k := kindOf(n.Cause, n.Op)
 			n.Guide, n.Mends = GuidePath+"#"+k.anchor, k.mends
 			list = append(list, n)
 		}
@@ -163,25 +170,6 @@ func namedCauses(r *reqtrace.Report) []NamedCause {
 	}
 	slices.SortStableFunc(list, func(a, b NamedCause) int { return cmp.Compare(b.Excess, a.Excess) })
 	return list
-}
-
-// worstSite returns the place at which most of a cause's excess is, if that is much of it.
-func worstSite(r *reqtrace.Report, excess time.Duration, cs []reqtrace.Cause) string {
-	more := map[string]time.Duration{}
-	var worst string
-	for _, p := range places(r) {
-		if !slices.Contains(cs, p.Cause) || p.Site == "" {
-			continue
-		}
-		more[p.Site] += p.Excess
-		if more[p.Site] > more[worst] {
-			worst = p.Site
-		}
-	}
-	if float64(more[worst]) < worthSite*float64(excess) {
-		return ""
-	}
-	return worst
 }
 
 // caveats says what makes a report less than it seems.

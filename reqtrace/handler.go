@@ -1,0 +1,79 @@
+package reqtrace
+
+import "strings"
+
+// handlerOf returns the index of the frame of a request's handler: the innermost that a dispatcher called. Middleware
+// of the program's own is called by one too, but calls the next one. Of a handler that a library wrote, and that calls
+// the program, it is the function that it calls. -1: no dispatcher is on the stack.
+//
+//	main.look              <- the handler
+//	chi.(*Mux).routeHTTP      dispatches
+//	main.logging.func1        middleware
+//	http.HandlerFunc.ServeHTTP
+func handlerOf(frames []frame) int {
+	handler := -1
+	for i := len(frames) - 1; i > 0; i-- {
+		outer, inner := &frames[i], &frames[i-1]
+		if !dispatches(outer) || dispatches(inner) {
+			continue
+		}
+		if inner.owner <= ownerStd && outer.owner >= ownerLibrary && !strings.HasPrefix(inner.Func, "reflect.") {
+			continue // a library reads or writes by itself
+		}
+		handler = i - 1
+		for handler > 0 && strings.HasPrefix(frames[handler].Func, "reflect.") { // net/rpc calls by it
+			handler--
+		}
+		if inner.owner == ownerLibrary && packageOf(inner.Func) == packageOf(outer.Func) {
+			handler = i // a library's own handler, and the first function of its work
+		}
+	}
+	if handler < 0 || frames[handler].owner != ownerLibrary {
+		return handler
+	}
+	for i := handler - 1; i >= 0; i-- {
+		if frames[i].owner == ownerProgram {
+			return i
+		}
+	}
+	return handler
+}
+
+// dispatchers are functions of libraries that call a handler which somebody else wrote; a name that ends in a dot or
+// a slash stands for all that begin with it.
+var dispatchers = []string{
+	"github.com/gin-gonic/gin.(*Context).Next", "github.com/gin-gonic/gin.(*Engine).", "github.com/labstack/echo/", "github.com/gofiber/fiber/",
+	"github.com/valyala/fasthttp.(*Server).serveConn", "google.golang.org/grpc.(*Server).process", "google.golang.org/grpc.getChainUnaryHandler",
+	"github.com/go-chi/chi/", "github.com/gorilla/mux.", "github.com/julienschmidt/httprouter.",
+}
+
+// dispatches reports whether a function calls a handler that somebody else wrote.
+func dispatches(f *frame) bool {
+	name := f.Func
+	switch {
+	case f.owner == ownerStd:
+		if strings.HasPrefix(name, "net/http.") || strings.HasPrefix(name, "net/http/internal/") {
+			return strings.HasSuffix(name, ".ServeHTTP") || strings.HasSuffix(name, ".runHandler") || name == "net/http.StripPrefix.func1"
+		}
+		return name == "net/rpc.(*service).call"
+	case generatedHandler(name):
+		return true
+	case f.owner != ownerLibrary:
+		return false
+	case strings.HasSuffix(name, ".ServeHTTP"), strings.HasSuffix(name, ".runHandler"):
+		return true
+	}
+	for _, d := range dispatchers {
+		if strings.HasPrefix(name, d) {
+			return true
+		}
+	}
+	return false
+}
+
+// generatedHandler reports whether a function is what protoc-gen-go-grpc writes for a method: _Greeter_SayHello_Handler.
+func generatedHandler(name string) bool {
+	name = name[len(packageOf(name)):]
+	name, _, _ = strings.Cut(strings.TrimPrefix(name, "."), ".")
+	return strings.HasPrefix(name, "_") && strings.HasSuffix(name, "_Handler")
+}

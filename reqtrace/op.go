@@ -1,0 +1,104 @@
+package reqtrace
+
+import "strings"
+
+// resources are what goroutines hold, one or some at a time: who waits for one waits for a holder to let go, as with a lock.
+const (
+	opPool      = "connection pool"
+	opSemaphore = "semaphore"
+)
+
+// ops are functions that say what is waited for, whoever calls them; a name that ends in a dot stands for all that
+// begin with it. Of several on a stack the outermost counts: a semaphore has a mutex inside.
+var ops = map[string]string{
+	"database/sql.(*DB).conn":                     opPool,
+	"github.com/jackc/pgx/v5/pgxpool.(*Pool).":    opPool,
+	"github.com/jackc/puddle/v2.(*Pool[...]).":    opPool,
+	"github.com/redis/go-redis/v9/internal/pool.": opPool,
+	"github.com/gomodule/redigo/redis.(*Pool).":   opPool,
+	"golang.org/x/sync/semaphore.(*Weighted).":    opSemaphore,
+	"golang.org/x/sync/singleflight.(*Group).":    "singleflight",
+	"golang.org/x/sync/errgroup.(*Group).":        "group of goroutines",
+	"sync.(*WaitGroup).":                          "group of goroutines",
+	"sync.(*Cond).":                               "condition",
+	"sync.(*Once).":                               "Once",
+	"sync.(*RWMutex).":                            "RWMutex",
+	"sync.(*Mutex).":                              "mutex",
+	"internal/sync.(*Mutex).":                     "mutex",
+	"golang.org/x/time/rate.(*Limiter).":          "rate limiter",
+	"go.uber.org/ratelimit.":                      "rate limiter",
+	"github.com/juju/ratelimit.(*Bucket).":        "rate limiter",
+	"github.com/cenkalti/backoff/v4.":             "pause before a retry",
+	"github.com/cenkalti/backoff/v5.":             "pause before a retry",
+	"time.Sleep":                                  "sleep",
+	"net/http.(*Transport).getConn":               "connection to a server",
+	"net.(*TCPListener).":                         "listener",
+	"net/http.checkConnErrorWriter.":              "client, which reads the answer",
+	"net/http.(*body).":                           "client, which sends the request",
+}
+
+// innerOps are what is waited for whatever it is done for: a pool that has no connection left opens one.
+var innerOps = map[string]string{
+	"net.(*Resolver).":                    "name server",
+	"net.(*Dialer).":                      "new connection",
+	"crypto/tls.(*Conn).HandshakeContext": "TLS handshake",
+}
+
+// isResource reports whether what is waited for is held by others, and not made by them.
+func isResource(op string) bool { return op == opPool || op == opSemaphore }
+
+// opOf says what the frames inward of a place ask for: C's function, a system call, or what is waited for.
+func opOf(inner []frame) (op string) {
+	if op = systemCall(inner); op != "" {
+		return op
+	}
+	for i := len(inner) - 1; i >= 0; i-- {
+		f := inner[i].Func
+		if strings.HasPrefix(f, "runtime.cgocallback") { // what lies outward is what called C, which has called Go
+			op = ""
+			continue
+		}
+		if _, name, ok := strings.Cut(f, cFunction); ok && op == "" {
+			op = name
+		} else if op == "" {
+			op = opByName(ops, f)
+		}
+		if o := opByName(innerOps, f); o != "" {
+			op = o
+		}
+	}
+	return op
+}
+
+// systemCall returns the name of the system call that a stack ends in: that of its innermost wrapper which has one.
+func systemCall(inner []frame) string {
+	for i := range inner {
+		f := inner[i].Func
+		name, ok := "", false
+		for _, prefix := range []string{"syscall.", "golang.org/x/sys/unix.", "internal/syscall/unix.", "modernc.org/libc.X"} {
+			if name, ok = strings.CutPrefix(f, prefix); ok {
+				break
+			}
+		}
+		switch l := strings.ToLower(name); {
+		case ok && !strings.Contains(l, "syscall") && !strings.Contains(l, "."): // else it is about calls in general, or a closure
+			return l
+		case ok, inner[i].owner == ownerShim && !strings.Contains(f, cFunction), pathRoot(f) == "runtime", strings.HasPrefix(f, "internal/runtime/"):
+		default:
+			return ""
+		}
+	}
+	return ""
+}
+
+func opByName(ops map[string]string, f string) string {
+	if op := ops[f]; op != "" {
+		return op
+	}
+	for dot := strings.LastIndexByte(f, '.'); dot > 0; dot = strings.LastIndexByte(f[:dot], '.') {
+		if op := ops[f[:dot+1]]; op != "" {
+			return op
+		}
+	}
+	return ""
+}
