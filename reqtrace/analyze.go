@@ -28,25 +28,29 @@ type Report struct {
 	Class    string        `json:"class,omitempty"`    // Options.Class: all but Classes is of these requests alone
 	Classes  []Class       `json:"classes"`            // of all requests, those with most of the slowest 1% first, at most 64
 	Total    Parts         `json:"total_ns"`
-	Bands    []Band        `json:"bands"`  // from the fastest requests to the slowest, without empty ones
-	Median   Band          `json:"median"` // p45 to p55: what the others are compared with
-	Tail     Band          `json:"tail"`   // p99 and above
+	Bands    []Band        `json:"bands"`             // from the fastest requests to the slowest, without empty ones
+	Median   Band          `json:"median"`            // p45 to p55: what the others are compared with
+	Tail     Band          `json:"tail"`              // p99 and above
+	Machine  Machine       `json:"machine,omitzero"`  // when it stood still
+	Samples  int           `json:"samples,omitempty"` // of a CPU profile that was taken meanwhile
 	WhatIf   WhatIf        `json:"what_if"`
 	CCDF     []Quantile    `json:"ccdf"`
 	Slowest  []Request     `json:"slowest"`
 	Spans    []Span        `json:"spans"` // when the collector marked, and when the world was stopped
 }
 
-// Band is the requests between two percentiles.
+// Band is the requests between two percentiles. What the machine stood still is left out: of their times, of
+// what is compared, and of the order in which they are.
 type Band struct {
 	Name     string        `json:"name"` // such as p90-99
 	Requests int           `json:"requests"`
 	Min      time.Duration `json:"min_ns"`
 	Max      time.Duration `json:"max_ns"`
 	Mean     time.Duration `json:"mean_ns"`
-	Parts    Parts         `json:"parts_ns"`  // of a request, on average
-	Excess   Parts         `json:"excess_ns"` // Parts less those of the median
-	Sites    []Blame       `json:"sites"`     // of a request, on average; largest first, at most 24
+	Parts    Parts         `json:"parts_ns"`          // of a request, on average
+	Excess   Parts         `json:"excess_ns"`         // Parts less those of the median
+	Sites    []Blame       `json:"sites"`             // of a request, on average; largest first, at most 24
+	Samples  []Sample      `json:"samples,omitempty"` // where its requests were running, by a CPU profile; most first, at most 16
 }
 
 // Quantile is a point of the distribution of requests' times.
@@ -177,7 +181,14 @@ func (a *analysis) add(r *served, m *model) {
 		return
 	}
 	p := a.scratch[:0]
+	still := r.Parts.ns[CauseMachine]
+	if still > 0 {
+		m.machine.Requests++
+	}
 	for c, d := range r.Parts.All() {
+		if c == CauseMachine {
+			continue
+		}
 		p.put(int64(c) + 1)
 		p.put(int64(d))
 	}
@@ -187,10 +198,15 @@ func (a *analysis) add(r *served, m *model) {
 		p.put(int64(m.sites.internWait(s.wait, s.longest)))
 		p.put(s.time)
 	}
+	p.put(int64(len(r.samples)))
+	for _, s := range r.samples {
+		p.put(int64(s.site))
+		p.put(int64(s.n))
+	}
 	a.scratch = p
-	a.adding.add(record{time: int64(r.Duration()), details: a.details.keep(p), class: r.class})
+	a.adding.add(record{time: int64(r.Duration() - still), details: a.details.keep(p), class: r.class})
 	a.report.Total.AddAll(r.Parts)
-	if r.Duration() <= a.floor {
+	if r.Duration()-still <= a.floor {
 		return
 	}
 	a.report.Slowest = append(a.report.Slowest, r.out(m.sites, m.origin))
@@ -202,11 +218,11 @@ func (a *analysis) add(r *served, m *model) {
 // cull keeps the slowest.
 func (a *analysis) cull() {
 	s := a.report.Slowest
-	slices.SortStableFunc(s, func(p, q Request) int { return cmp.Compare(q.Duration(), p.Duration()) })
+	slices.SortStableFunc(s, func(p, q Request) int { return cmp.Compare(q.own(), p.own()) })
 	if len(s) > a.slowest {
 		clear(s[a.slowest:])
 		s = s[:a.slowest]
-		a.floor = s[len(s)-1].Duration()
+		a.floor = s[len(s)-1].own()
 	}
 	a.report.Slowest = s
 }
@@ -221,6 +237,7 @@ func (a *analysis) finish(m *model) *Report {
 	r.Classes = m.turns.classes.list(a.requests)
 	a.requests = slices.DeleteFunc(a.requests, func(q record) bool { return q.other })
 	r.Requests = len(a.requests)
+	r.Machine, r.Samples = m.machine, m.samples
 	if r.Requests == 0 {
 		return r
 	}
@@ -267,7 +284,7 @@ func (a *analysis) band(m *model, name string, from, to float64) Band {
 	}
 	var sum int64
 	var parts [numCauses]int64
-	waits := map[waitID]int64{}
+	waits, samples := map[waitID]int64{}, map[siteID]int{}
 	for _, r := range a.requests[i:j] {
 		sum += r.time
 		in := a.details.at(r.details)
@@ -278,6 +295,10 @@ func (a *analysis) band(m *model, name string, from, to float64) Band {
 			w := waitID(in.next())
 			waits[w] += in.next()
 		}
+		for n := in.next(); n > 0; n-- {
+			s := siteID(in.next())
+			samples[s] += int(in.next())
+		}
 	}
 	b.Min, b.Max, b.Mean = dur(a.requests[i].time), dur(a.requests[j-1].time), dur(sum/int64(j-i))
 	for c, ns := range parts {
@@ -285,6 +306,7 @@ func (a *analysis) band(m *model, name string, from, to float64) Band {
 		b.Excess.ns[c] = b.Parts.ns[c] - a.report.Median.Parts.ns[c]
 	}
 	b.Sites = m.sites.blames(waits, int64(j-i), a.requests[j-1].time)
+	b.Samples = m.sites.samples(samples)
 	return b
 }
 

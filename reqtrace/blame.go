@@ -43,6 +43,7 @@ type blamer struct {
 	sites   []blameOf
 	path    []tileOf
 	largest blameOf // that was added for the tile under way
+	samples []sampled
 }
 
 // piece is a part of goroutine g's time that the request's goroutine waited through.
@@ -68,10 +69,11 @@ type blameOf struct {
 // served is a request with its places and path as the model knows them.
 type served struct {
 	Request
-	class siteID
-	other bool      // than those that are asked for: its class is another one
-	sites []blameOf // largest first, at most maxSites
-	path  []tileOf
+	class   siteID
+	other   bool      // than those that are asked for: its class is another one
+	sites   []blameOf // largest first, at most maxSites
+	path    []tileOf
+	samples []sampled // of running, by place
 }
 
 type tileOf struct {
@@ -102,7 +104,7 @@ func (r *served) out(sites *sites, origin int64) Request {
 func (x *blamer) blame(q *served, g *goroutine, a, b int64) {
 	r := &q.Request
 	x.path = x.path[:0]
-	x.sites = x.sites[:0]
+	x.sites, x.samples = x.sites[:0], x.samples[:0]
 	steps := maxSteps
 	p := x.replay
 	if p != nil {
@@ -121,9 +123,10 @@ func (x *blamer) blame(q *served, g *goroutine, a, b int64) {
 		if s.state == stateRunnable {
 			tile.site = 0 // it is the holder's
 		}
-		var gc, idle int64
-		if s.state == stateRunning { // the most frequent, and nothing to take apart
+		var gc, idle, still int64
+		if s.state == stateRunning && (len(x.clock.stalls) == 0 || x.clock.stood(t, end) == 0) { // the most frequent, and nothing to take apart
 			r.Parts.ns[CauseRunning] += dur(end - t)
+			x.sample(g, t, end)
 		} else {
 			before := r.Parts
 			x.largest = blameOf{}
@@ -131,9 +134,10 @@ func (x *blamer) blame(q *served, g *goroutine, a, b int64) {
 			steps = x.run(r, g.seq, steps)
 			tile.cause, tile.most = most(&before, &r.Parts), x.largest.wait
 			gc, idle = collector(&r.Parts)-collector(&before), int64(r.Parts.ns[CauseRunqueueIdle]-before.ns[CauseRunqueueIdle])
+			still = int64(r.Parts.ns[CauseMachine] - before.ns[CauseMachine])
 		}
 		if p != nil {
-			p.piece(s.state, end-t, gc, idle)
+			p.piece(s.state, end-t-still, gc, idle)
 		}
 		x.path = append(x.path, tile)
 		t = end
@@ -142,7 +146,7 @@ func (x *blamer) blame(q *served, g *goroutine, a, b int64) {
 		p.end()
 	}
 	slices.SortFunc(x.sites, func(p, q blameOf) int { return cmp.Compare(q.time, p.time) })
-	q.sites, q.path = x.sites[:min(len(x.sites), maxSites)], x.path
+	q.sites, q.path, q.samples = x.sites[:min(len(x.sites), maxSites)], x.path, x.samples
 }
 
 // collector returns the nanoseconds that the collector took of p.
@@ -223,6 +227,9 @@ func (x *blamer) lost(r *Request, p *piece, ns int64) {
 // segment takes s apart, from a to b.
 func (x *blamer) segment(r *Request, seq uint64, p piece, s segment, a, b int64) {
 	ns := b - a
+	if len(x.clock.stalls) > 0 {
+		ns -= x.still(r, s, a, b)
+	}
 	switch s.state {
 	case stateAssistMark:
 		x.add(r, wait{cause: CauseAssistMark, site: s.site}, ns)
@@ -239,17 +246,37 @@ func (x *blamer) segment(r *Request, seq uint64, p piece, s segment, a, b int64)
 			x.place(wait{cause: CauseRunqueueBusy, holder: s.site}, int64(busy), min(int64(s.ran)*1000, b-a))
 		}
 	case stateLock, stateChannel:
-		x.wait(r, seq, p, s, a, b)
+		x.wait(r, seq, p, s, b-ns, b)
 	case stateUnknown, stateDead:
 		x.lost(r, &p, ns)
 	default:
 		if s.state == stateNetwork || s.state == stateSleep {
-			held := x.clock.held(a, b)
+			held := min(x.clock.held(a, b), ns)
 			r.Parts.ns[CauseStopped] += dur(held)
 			ns -= held
 		}
+		if s.state == stateRunning && p.as == CauseRunning {
+			x.sample(p.g, a, b)
+		}
 		x.spend(r, &p, ownCause[s.state], s.site, ns)
 	}
+}
+
+// still takes out of a piece from a to b what the machine stood still, and returns how much that is. Time runnable and waits
+// that lead to other goroutines have it taken out further on.
+func (x *blamer) still(r *Request, s segment, a, b int64) (ns int64) {
+	switch s.state {
+	case stateRunning, stateAssistMark, stateAssistWait, stateSweep, stateStopping, stateCgo:
+		ns = x.clock.stood(a, b)
+	case stateSyscall, stateNetwork, stateSleep:
+		ns = x.clock.kept(a, b)
+	case stateLock, stateChannel:
+		if s.waker == nil { // a timer's, or nobody knows
+			ns = x.clock.kept(a, b)
+		}
+	}
+	r.Parts.ns[CauseMachine] += dur(ns)
+	return ns
 }
 
 var ownCause = [...]Cause{

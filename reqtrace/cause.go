@@ -28,6 +28,7 @@ const (
 	CauseLock               // waiting for a lock, a wait group or a condition
 	CauseChannel            // waiting for a channel, while others had what it waits for
 	CauseSleep              // waiting for time to pass
+	CauseMachine            // the machine stood still: no processor did anything, though there was work
 	numCauses
 )
 
@@ -43,7 +44,7 @@ func Causes() []Cause {
 var causeNames = [numCauses]string{
 	CauseUnknown: "unknown", CauseRunning: "running", CauseAssistMark: "assist", CauseAssistWait: "assist-wait", CauseSweep: "sweep", CauseStopped: "stopped",
 	CauseRunqueueGC: "runqueue-gc", CauseRunqueueBusy: "runqueue", CauseRunqueueIdle: "runqueue-idle", CauseSyscall: "syscall", CauseCgo: "cgo",
-	CauseNetwork: "network", CauseLock: "lock", CauseChannel: "channel", CauseSleep: "sleep",
+	CauseNetwork: "network", CauseLock: "lock", CauseChannel: "channel", CauseSleep: "sleep", CauseMachine: "machine",
 }
 
 func (c Cause) String() string {

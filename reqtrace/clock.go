@@ -1,6 +1,9 @@
 package reqtrace
 
-import "sort"
+import (
+	"slices"
+	"sort"
+)
 
 // clock knows what kept runnable goroutines from running, at any time: the world was stopped, or
 // a processor was idle (and the goroutine on its way to it), or all were held, some of them by
@@ -15,7 +18,8 @@ import "sort"
 // now; stopped + idle + marked never exceed the time that has passed, and what they leave of a wait is
 // that behind other goroutines.
 type clock struct {
-	steps []step // in order of time; pruned from the front
+	steps  []step  // in order of time; pruned from the front
+	stalls []stall // of the machine; likewise
 
 	procs   []*proc         // by their numbers; nil: not met yet
 	beyond  map[int64]*proc // with numbers that no machine has: the trace is corrupt
@@ -71,6 +75,9 @@ func (c *clock) update(t int64) {
 	if last.now.idle {
 		c.idled = t
 	}
+	if n := len(c.stalls); now.idle && n > 0 && c.stalls[n-1].open {
+		c.stalls[n-1].drained, c.stalls[n-1].open = t, false
+	}
 	next := last.until(t)
 	next.now = now
 	if last.start == t {
@@ -96,8 +103,27 @@ func (s *step) until(t int64) step {
 	return next
 }
 
-// wait adds to p what a goroutine that was runnable from a to b waited for.
+// wait adds to p what a goroutine that was runnable from a to b waited for. What a stall of the machine has piled up
+// is the machine's as well.
 func (c *clock) wait(p *Parts, a, b int64) {
+	for i := range c.stalls {
+		s := &c.stalls[i]
+		from, to := max(a, s.a), min(b, s.end())
+		if from >= to {
+			continue
+		}
+		c.queued(p, a, from)
+		p.ns[CauseMachine] += dur(to - from)
+		a = to
+	}
+	c.queued(p, a, b)
+}
+
+// queued is wait, of a time in which the machine went on.
+func (c *clock) queued(p *Parts, a, b int64) {
+	if a >= b {
+		return
+	}
 	from, ok := c.sums(a)
 	to, _ := c.sums(b)
 	if !ok {
@@ -141,6 +167,9 @@ func (c *clock) sums(t int64) (step, bool) {
 func (c *clock) prune(horizon int64) {
 	if i := sort.Search(len(c.steps), func(i int) bool { return c.steps[i].start > horizon }) - 1; i > 0 {
 		c.steps = append(c.steps[:0], c.steps[i:]...)
+	}
+	if len(c.stalls) > 0 {
+		c.stalls = slices.DeleteFunc(c.stalls, func(s stall) bool { return s.end() < horizon })
 	}
 }
 

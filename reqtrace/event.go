@@ -53,6 +53,8 @@ func (m *model) event(e *trace.Event) {
 				g.route = m.sites.intern(l.Message)
 			}
 		}
+	case trace.EventStackSample:
+		m.sample(e, t)
 	case trace.EventLabel:
 		m.label(e, t)
 	case trace.EventMetric:
@@ -62,6 +64,9 @@ func (m *model) event(e *trace.Event) {
 		}
 	case trace.EventSync:
 		m.sites.forget()
+		if s := e.Sync().ClockSnapshot; s != nil {
+			m.snapshot = s
+		}
 	}
 	if m.events++; m.events%pruneEvery == 0 {
 		m.prune()
@@ -133,6 +138,7 @@ func (m *model) transition(e *trace.Event, st *trace.StateTransition, t int64) {
 		g.push(began, s, info.site)
 		g.segments[len(g.segments)-1].held = st.Reason == "chan send"
 		m.enter(g, info, t)
+		g.beats = info.beat
 		if info.candidate != 0 && g.way != wayLife && mayBeForWork(s, st.Reason, info) {
 			m.sites.waited(info.candidate)
 		}
@@ -177,6 +183,12 @@ func (m *model) runnable(e *trace.Event, g *goroutine, from trace.GoState, t int
 			}
 		case n > 0 && g.last() == stateUnknown: // since before the trace, and no goroutine ended it
 			g.segments[n-1].state = stateNetwork
+		}
+		if by == nil {
+			if t-m.looked >= onePoll {
+				m.looks++
+			}
+			m.looked = t
 		}
 		if by == nil && n > 0 && g.segments[n-1].state == stateNetwork {
 			m.network.looks(&m.clock, t)

@@ -1,6 +1,9 @@
 package reqtrace
 
-import "sort"
+import (
+	"slices"
+	"sort"
+)
 
 // state is what a goroutine does from the start of a segment to the start of the next.
 type state uint8
@@ -36,8 +39,9 @@ type segment struct {
 // goroutine is what is known of one. Times are nanoseconds of the trace's clock.
 type goroutine struct {
 	id       int64
-	segments []segment // in order of time; pruned from the front
-	wakes    []int64   // when it woke others, in order of time; pruned likewise
+	segments []segment     // in order of time; pruned from the front
+	wakes    []int64       // when it woke others, in order of time; pruned likewise
+	samples  []stackSample // of a CPU profile, in order of time; pruned likewise
 	parent   *goroutine
 	born     int64 // when parent created it; 0: before the trace
 	entry    siteID
@@ -51,6 +55,7 @@ type goroutine struct {
 	asked     bool   // by a function that Options.Requests names
 	task      siteID // that function, where it is the program's: its requests' class
 	forWork   bool   // its wait is one for a request, or may be
+	beats     bool   // it sleeps for beatPeriod, again and again
 	gcWorker  bool
 	gcIdle    bool // and runs only where nobody else would
 	assisting bool
@@ -110,6 +115,9 @@ func (g *goroutine) prune(horizon int64) {
 	}
 	if i := sort.Search(len(g.wakes), func(i int) bool { return g.wakes[i] >= horizon }); i > 1 {
 		g.wakes = append(g.wakes[:0], g.wakes[i-1:]...) // the last one before it too
+	}
+	if len(g.samples) > 0 {
+		g.samples = slices.DeleteFunc(g.samples, func(s stackSample) bool { return s.at < horizon })
 	}
 	if p := g.parent; p != nil && g.born < horizon {
 		g.parent = nil

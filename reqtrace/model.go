@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/exp/trace"
+
 	"evenkeel.dev/reqtrace/region"
 )
 
@@ -40,6 +42,12 @@ type model struct {
 	gc            []Span
 	marking       int64 // when the cycle's concurrent mark began; 0: none
 	stopping      int64
+	machine       Machine
+	late          []Interval           // by the wall clock: a process beside was late
+	snapshot      *trace.ClockSnapshot // nil: the trace has none
+	looks         int                  // wake-ups by nobody; those that come together are one
+	looked        int64                // when the last one was
+	samples       int                  // of a CPU profile
 }
 
 // Span is a time in which the collector marked, or in which the world was stopped.
@@ -63,6 +71,10 @@ func newModel(o Options) (*model, error) {
 	m.regionPattern, m.regionTypes = strings.ContainsAny(o.Region, "*?["), map[string]bool{}
 	m.sites.asked, m.sites.met = o.Requests, make([]bool, len(o.Requests))
 	m.turns = turns{anybodys: o.Region == "", classes: newClasses(o.Class, m.sites), blamer: blamer{clock: &m.clock, known: m.sites}}
+	if o.Beside != nil {
+		m.late = o.Beside.Late
+		m.machine.Late, m.machine.Steal, m.machine.Pressure = len(o.Beside.Late), o.Beside.Steal, o.Beside.Pressure
+	}
 	return m, nil
 }
 
@@ -107,7 +119,7 @@ func (m *model) newGoroutine(id int64) *goroutine {
 	}
 	g := m.spare[n-1]
 	m.spare = m.spare[:n-1]
-	*g = goroutine{id: id, segments: g.segments[:0], wakes: g.wakes[:0]}
+	*g = goroutine{id: id, segments: g.segments[:0], wakes: g.wakes[:0], samples: g.samples[:0]}
 	return g
 }
 
@@ -130,7 +142,7 @@ func (m *model) computed(g *goroutine, t int64) {
 		return
 	}
 	s := g.segments[n-1]
-	j := job{at: s.start, ns: t - s.start}
+	j := job{at: s.start, ns: t - s.start - m.clock.stood(s.start, t)}
 	switch {
 	case g.gcWorker && g.gcIdle: // it gives way
 	case g.gcWorker:
@@ -166,7 +178,7 @@ func (m *model) prune() {
 			clear(g.segments[:cap(g.segments)])
 			m.spare = append(m.spare, g)
 		default: // or it would keep those in memory that it names
-			g.segments, g.wakes, g.parent = nil, nil, nil
+			g.segments, g.wakes, g.samples, g.parent = nil, nil, nil, nil
 		}
 		return over
 	})

@@ -65,6 +65,7 @@ func (m *model) read(ctx context.Context, r io.Reader, flush func() bool) error 
 	from := &source{r: r}
 	batches, stop := readAhead(ctx, from)
 	defer stop()
+	var kept []trace.Event // a silence comes before them, and cannot be judged yet
 	for {
 		var b *batch
 		select {
@@ -72,15 +73,22 @@ func (m *model) read(ctx context.Context, r io.Reader, flush func() bool) error 
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-		for rest := b.events; len(rest) > 0; {
-			n, err := m.take(rest)
-			if err != nil {
+		rest := b.events
+		if len(kept) > 0 {
+			kept = append(kept, rest...)
+			rest = kept
+		}
+		for more := true; more && len(rest) > 0; {
+			var n int
+			var err error
+			if n, more, err = m.take(rest, b.err != nil); err != nil {
 				return m.broken(from, err, flush)
 			}
 			if rest = rest[n:]; len(m.turns.done) > 0 && !flush() {
 				return errStopped
 			}
 		}
+		kept = append(kept[:0], rest...)
 		switch b.err {
 		case nil:
 			b.free <- b
@@ -202,14 +210,23 @@ func (b *batch) fill(tr *trace.Reader) {
 	}
 }
 
-// take takes events until one has ended a request, and returns how many.
-func (m *model) take(events []trace.Event) (n int, err error) {
+// take takes events until one has ended a request, and returns how many. more is false where it has to see what comes
+// after them first, to judge a silence; last says that nothing does.
+func (m *model) take(events []trace.Event, last bool) (n int, more bool, err error) {
 	defer recovered(&err) // stacks and strings are looked up when they are asked for
 	for n < len(events) && len(m.turns.done) == 0 {
-		m.event(&events[n])
+		e := &events[n]
+		if t := int64(e.Time()); t-m.now >= quietLeast && m.events > 1 {
+			next := events[n:]
+			if !last && len(next) < maxWindow && int64(next[len(next)-1].Time()) <= t+quietWindow {
+				return n, false, nil
+			}
+			m.judge(next)
+		}
+		m.event(e)
 		n++
 	}
-	return n, nil
+	return n, true, nil
 }
 
 func recovered(err *error) {

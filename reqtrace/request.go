@@ -29,6 +29,11 @@ type Options struct {
 	// Slowest is how many requests [Analyze] keeps with their path. Default: 0, which is 20;
 	// limits: 1 to 1000.
 	Slowest int
+
+	// Beside is what a process on the traced one's machine saw meanwhile. Default: nil, which is nothing. Where
+	// the trace says what the wall clock was (Go 1.25 and later), a late heartbeat helps to tell a machine that stood
+	// still from code that cannot be interrupted.
+	Beside *Beside
 }
 
 // OptionError is what [Analyze] and [Read] return for options that make no sense.
@@ -105,6 +110,9 @@ func notNil[T any](s []T) []T {
 
 // Duration is the request's time in the server.
 func (r *Request) Duration() time.Duration { return r.End - r.Start }
+
+// own is the request's time, less what the machine stood still.
+func (r *Request) own() time.Duration { return r.Duration() - r.Parts.ns[CauseMachine] }
 
 // Blame is a time at a place in the code: where the request waited or assisted, and for [CauseStopped] what the
 // world was stopped for. Of [CauseRunqueueBusy] there is the holder alone.

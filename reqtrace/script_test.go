@@ -16,6 +16,7 @@ type script struct {
 	m    *model
 	now  int64
 	proc map[int]int
+	kept *[]trace.Event // events are kept here until play; nil: the model has them at once
 }
 
 func newScript(t testing.TB, procs int) *script { return newScriptOf(t, procs, Options{}) }
@@ -48,7 +49,37 @@ func feed[T trace.EventDetails](s *script, g int, kind trace.EventKind, details 
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	if s.kept != nil {
+		*s.kept = append(*s.kept, e)
+		return
+	}
 	s.m.event(&e)
+}
+
+// keep has the events kept, for a model that looks ahead to judge a silence; play hands them on.
+func (s *script) keep() *script { s.kept = &[]trace.Event{}; return s }
+
+func (s *script) play() *script {
+	s.t.Helper()
+	rest := *s.kept
+	for len(rest) > 0 {
+		done := s.m.turns.done
+		s.m.turns.done = nil
+		n, more, err := s.m.take(rest, true)
+		if err != nil || !more {
+			s.t.Fatal(more, err)
+		}
+		s.m.turns.done = append(done, s.m.turns.done...)
+		rest = rest[n:]
+	}
+	s.kept = nil
+	return s
+}
+
+// processor takes a processor on or off.
+func (s *script) processor(p int, from, to trace.ProcState) {
+	s.t.Helper()
+	feed(s, 0, trace.EventStateTransition, trace.MakeProcStateTransition(trace.ProcID(p), from, to), trace.NoStack)
 }
 
 // stack is a stack of functions, innermost first.
@@ -76,7 +107,7 @@ func (s *script) create(by, g int) *script {
 func (s *script) run(g, p int) *script {
 	s.t.Helper()
 	s.proc[g] = p
-	s.m.clock.run(s.now*1000, int64(p), true)
+	s.processor(p, trace.ProcIdle, trace.ProcRunning)
 	return s.move(g, g, trace.GoRunnable, trace.GoRunning, "", trace.NoStack)
 }
 
@@ -84,7 +115,7 @@ func (s *script) run(g, p int) *script {
 func (s *script) off(g int, to trace.GoState, reason string, funcs ...string) *script {
 	s.t.Helper()
 	s.move(g, g, trace.GoRunning, to, reason, stack(funcs...))
-	s.m.clock.run(s.now*1000, int64(s.proc[g]), false)
+	s.processor(s.proc[g], trace.ProcRunning, trace.ProcIdle)
 	delete(s.proc, g)
 	return s
 }

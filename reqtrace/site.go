@@ -43,6 +43,7 @@ type stackInfo struct {
 	named bool // site has a name: it is in the program or in a library
 	gc    bool // in the allocator, for the collector: assists, or starts or ends a cycle
 	sweep bool // the runtime's background sweeper
+	beat  bool // the runtime sleeps for beatPeriod
 	serve bool // a connection of net/http's server
 	// Of other ways to serve requests:
 	roles     role   // of all functions on it
@@ -139,6 +140,8 @@ func (s *sites) read(stack trace.Stack) (info stackInfo) {
 			continue
 		case "runtime.gcAssistAlloc", "runtime.gcStart", "runtime.gcMarkDone":
 			info.gc = true
+		case "runtime.traceStartReadCPU.func1", "runtime/pprof.profileWriter":
+			info.beat = true
 		case "runtime.bgsweep":
 			info.sweep = true
 		case "runtime.cgocall":

@@ -265,7 +265,7 @@ func (x *turns) hand(r served, g *goroutine, marked bool) {
 	case x.marked:
 		x.leaveOut(r)
 	default:
-		r.sites, r.path = slices.Clone(r.sites), slices.Clone(r.path)
+		r.sites, r.path, r.samples = slices.Clone(r.sites), slices.Clone(r.path), slices.Clone(r.samples)
 		x.held = append(x.held, r)
 		if len(x.held) == maxHeld {
 			x.done, x.held, x.released = append(x.done, x.held...), nil, true

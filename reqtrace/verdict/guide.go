@@ -34,6 +34,7 @@ var kindsByCause = [...]kind{
 	reqtrace.CauseLock:         {"lock", "hold it for less: no I/O and no long computing under a lock"},
 	reqtrace.CauseChannel:      {"channel", "more workers, shorter jobs, or a bound on the queue that refuses early"},
 	reqtrace.CauseSleep:        {"sleep", "wait for the event itself, not for time to pass"},
+	reqtrace.CauseMachine:      {"machine", "nothing in the program: look at the hypervisor, the CPU quota, swapping and the neighbours"},
 }
 
 // kindsByOp are the rows of what was asked for ([reqtrace.Blame.Op]), whatever the cause of the wait.

@@ -36,6 +36,7 @@ func (v *Verdict) WriteText(w io.Writer, o Options) error {
 		t.bands()
 		t.table()
 		t.places()
+		t.samples()
 		t.slowest()
 		t.line("\nunknown: %s of all server time, %s of that of p99+",
 			textfmt.Percent(100*r.Total.Share(reqtrace.CauseUnknown)), textfmt.Percent(100*r.Tail.Parts.Share(reqtrace.CauseUnknown)))
@@ -181,6 +182,18 @@ func (t *text) places() {
 		for _, part := range parts[1:] {
 			t.line("              %s", textfmt.Printable(part))
 		}
+	}
+}
+
+// samples lists the functions that the slowest requests were running in.
+func (t *text) samples() {
+	list := t.r.Tail.Samples
+	if sampled(&t.r.Tail) < reqtrace.EnoughSamples {
+		return
+	}
+	t.head("running, in p99+, by the samples of a CPU profile (and 95% interval)")
+	for _, s := range list[:min(len(list), textPlaces)] {
+		t.line("  %9s (%s to %s)  %s", textfmt.Share(s.Share), textfmt.Share(s.Low), textfmt.Share(s.High), textfmt.Printable(s.Site))
 	}
 }
 

@@ -14,16 +14,19 @@ import (
 
 // When a tail has an excess worth naming, and which causes of it are named.
 const (
-	worthTimes  = 2                // p99+ takes more than so many times the median
-	worthTime   = time.Millisecond // and at least so much more
-	worthShare  = .1               // of the excess: a cause that is named beside the first
-	worthCauses = 4
-	worthSite   = .5  // of a cause's excess: a place or a holder that is named with it
-	worthReplay = .1  // more than direct attribution: what the replay says stands in the sentence
-	modelLimit  = .5  // of the replay's error, beyond which it says nothing
-	fewRequests = 10  // in p99+
-	manyCut     = .05 // of all requests
-	muchUnknown = .01 // of the time of p99+
+	worthTimes   = 2                // p99+ takes more than so many times the median
+	worthTime    = time.Millisecond // and at least so much more
+	worthShare   = .1               // of the excess: a cause that is named beside the first
+	worthCauses  = 4
+	worthSite    = .5  // of a cause's excess: a place or a holder that is named with it
+	worthSample  = .3  // of a band's samples, at the low end of the interval: a function that is named with running
+	worthReplay  = .1  // more than direct attribution: what the replay says stands in the sentence
+	modelLimit   = .5  // of the replay's error, beyond which it says nothing
+	fewRequests  = 10  // in p99+
+	manyCut      = .05 // of all requests
+	muchUnknown  = .01 // of the time of p99+
+	muchSteal    = .02
+	muchPressure = .2
 )
 
 // Verdict says what makes the slowest 1% of the requests slower than the median request. [Of] makes
@@ -108,11 +111,11 @@ func worth(r *reqtrace.Report) bool {
 func (v *Verdict) sentence(r *reqtrace.Report) string {
 	median := textfmt.Duration(r.Median.Mean)
 	if v.Excess <= 0 {
-		return fmt.Sprintf("the slowest 1%% (p99+) take as long as the median request, on average (%s): no cause to name", median)
+		return fmt.Sprintf("the slowest 1%% (p99+) take as long as the median request, on average (%s): no cause to name", median) + stoodStill(r)
 	}
 	s := fmt.Sprintf("the slowest 1%% (p99+) take %s more than the median request (%s), on average: ", textfmt.Duration(v.Excess), median)
 	if !v.Named {
-		return s + "no cause to name"
+		return s + "no cause to name" + stoodStill(r)
 	}
 	var named []string
 	for i, c := range v.Leading() {
@@ -122,7 +125,15 @@ func (v *Verdict) sentence(r *reqtrace.Report) string {
 	if v.GC.Trusted && v.GC.WhatIf >= v.GC.Direct+worthReplay {
 		s += fmt.Sprintf("; a replay without the collector takes %s (%s to %s) of it away", textfmt.Share(v.GC.WhatIf), textfmt.Share(v.GC.Low), textfmt.Share(v.GC.High))
 	}
-	return s
+	return s + stoodStill(r)
+}
+
+// stoodStill says how long the machine stood still, which no share has in it.
+func stoodStill(r *reqtrace.Report) string {
+	if r.Machine.Stalls == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; the machine stood still for %s (%s), which is left out", textfmt.Duration(r.Machine.Time), textfmt.Plural(r.Machine.Stalls, "time"))
 }
 
 // Leading returns the causes that the sentence names: at most four, none but the first with less than a tenth of the
@@ -156,6 +167,9 @@ func namedCauses(r *reqtrace.Report) []NamedCause {
 			locate(&n, slices.DeleteFunc(places(r), func(p Place) bool { return !slices.Contains(cs, p.Cause) }))
 			k := kindOf(n.Cause, n.Op)
 			n.Guide, n.Mends = GuidePath+"#"+k.anchor, k.mends
+			if n.Cause == reqtrace.CauseRunning {
+				n.Site = runningSite(&r.Tail)
+			}
 			list = append(list, n)
 		}
 	}
@@ -170,6 +184,22 @@ func namedCauses(r *reqtrace.Report) []NamedCause {
 	}
 	slices.SortStableFunc(list, func(a, b NamedCause) int { return cmp.Compare(b.Excess, a.Excess) })
 	return list
+}
+
+// runningSite returns the function that most of a band's running is in, if its samples show that it is much of it.
+func runningSite(b *reqtrace.Band) string {
+	if len(b.Samples) == 0 || sampled(b) < reqtrace.EnoughSamples || b.Samples[0].Low < worthSample {
+		return ""
+	}
+	return b.Samples[0].Site
+}
+
+// sampled returns how many samples of running a band has, at least.
+func sampled(b *reqtrace.Band) (n int) {
+	for _, s := range b.Samples {
+		n += s.Count
+	}
+	return n
 }
 
 // caveats says what makes a report less than it seems.
@@ -198,10 +228,38 @@ func caveats(r *reqtrace.Report) []string {
 		add("%s of the time of p99+ is unknown", textfmt.Percent(u*100))
 	}
 	if list := namedCauses(r); len(list) > 0 && list[0].Cause == reqtrace.CauseRunning && worth(r) {
-		add("running has in it what the kernel and the hypervisor took from the threads: see that the machine has processors to spare, then take a CPU profile")
+		add("running has in it what the kernel and the hypervisor took from single threads: see that the machine has processors to spare")
+		if n := sampled(&r.Tail); n < reqtrace.EnoughSamples {
+			add("the trace has %s of a CPU profile in the running of p99+, and %d are needed to name functions: %s", textfmt.Plural(n, "sample"), reqtrace.EnoughSamples, moreSamples(r))
+		}
 	}
+	list = append(list, machineCaveats(&r.Machine)...)
 	if w := &r.WhatIf; w.Replayed.P99 > 0 && math.Abs(w.ModelError) > modelLimit {
 		add("the replay misses the measured p99 by %s: do not rely on the what-if share", textfmt.SignedShare(w.ModelError))
+	}
+	return list
+}
+
+// moreSamples says how to get samples.
+func moreSamples(r *reqtrace.Report) string {
+	if r.Samples == 0 {
+		return "trace while a CPU profile runs, as evenkeel explain URL does by itself"
+	}
+	return "trace for longer, or under more load"
+}
+
+// machineCaveats says what was seen of a machine that did not do the program's work.
+func machineCaveats(m *reqtrace.Machine) (list []string) {
+	add := func(format string, a ...any) { list = append(list, fmt.Sprintf(format, a...)) }
+	if m.Stalls > 0 {
+		add("the machine stood still for %s (%s, %s at most), which held up %s: no processor did anything, though there was work. A hypervisor, a container's CPU quota, a SIGSTOP or a neighbour does that; no code of the program's. It is left out of all times that are compared",
+			textfmt.Duration(m.Time), textfmt.Plural(m.Stalls, "time"), textfmt.Duration(m.Longest), textfmt.Plural(m.Requests, "request"))
+	}
+	if m.Steal >= muchSteal {
+		add("the hypervisor took %s of the processors' time while the trace was taken (steal)", textfmt.Percent(100*m.Steal))
+	}
+	if m.Pressure >= muchPressure {
+		add("for %s of the time some thread of the machine waited for a processor (pressure): other programs' load is in running, and in waits for a processor", textfmt.Percent(100*m.Pressure))
 	}
 	return list
 }

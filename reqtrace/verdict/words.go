@@ -30,6 +30,7 @@ var causeWords = [...]causeWord{
 	reqtrace.CauseLock:         {"lock", 'L', "34"},
 	reqtrace.CauseChannel:      {"channel", 'C', "94"},
 	reqtrace.CauseSleep:        {"sleep or timer", 'z', "96"},
+	reqtrace.CauseMachine:      {"the machine stood still", 'M', "2;31"},
 }
 
 // Phrase says in words what a cause is: "run queue behind mark workers".
@@ -44,7 +45,7 @@ func Phrase(c reqtrace.Cause) string {
 var causeOrder = []reqtrace.Cause{
 	reqtrace.CauseRunning, reqtrace.CauseAssistMark, reqtrace.CauseAssistWait, reqtrace.CauseSweep, reqtrace.CauseStopped, reqtrace.CauseRunqueueGC,
 	reqtrace.CauseRunqueueBusy, reqtrace.CauseRunqueueIdle, reqtrace.CauseLock, reqtrace.CauseChannel, reqtrace.CauseNetwork, reqtrace.CauseSyscall,
-	reqtrace.CauseCgo, reqtrace.CauseSleep, reqtrace.CauseUnknown,
+	reqtrace.CauseCgo, reqtrace.CauseSleep, reqtrace.CauseMachine, reqtrace.CauseUnknown,
 }
 
 // Causes returns the causes that take some time of one of these parts, and at least this share of it

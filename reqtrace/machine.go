@@ -1,0 +1,267 @@
+package reqtrace
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"golang.org/x/exp/trace"
+)
+
+// Machine says when the machine stood still: no processor did anything for the program, though there was
+// work. A hypervisor, a quota of a container, SIGSTOP, swapping or a neighbour that took the cores do that. What
+// it took is no cause of the program's: it is left out where slow requests are compared with usual ones.
+type Machine struct {
+	Stalls   int           `json:"stalls"`     // how often
+	Time     time.Duration `json:"time_ns"`    // in all
+	Longest  time.Duration `json:"longest_ns"` // of them
+	Requests int           `json:"requests"`   // whole requests that it held up
+	Spans    []Span        `json:"spans,omitempty"`
+	// What a process beside the traced one saw (Options.Beside); 0: nothing, or it is not known.
+	Late     int     `json:"late,omitempty"`     // how often its heartbeat was late
+	Steal    float64 `json:"steal,omitempty"`    // part of the processors' time that the hypervisor took, 0 to 1
+	Pressure float64 `json:"pressure,omitempty"` // part of the time in which some thread waited for a processor, 0 to 1
+}
+
+// Beside is what a process on the same machine saw while the trace was taken.
+type Beside struct {
+	Late     []Interval // when its heartbeat was late, in order of time
+	Steal    float64    // part of the processors' time that the hypervisor took, 0 to 1
+	Pressure float64    // part of the time in which some thread waited for a processor, 0 to 1
+}
+
+// Interval is a time by the wall clock.
+type Interval struct{ From, To time.Time }
+
+// A stall is a time in which the machine stood still. Silence alone does not show it: an idle program is silent, and
+// so is code that cannot be preempted, such as a long copy. So a silence is judged by what was to be done
+// in it, and by what happens within a moment after it:
+//
+//	events ───┤ silence, of quietLeast or more ├─┬─ window ─┬─> events
+//	          a                                b └ what was late is seen here: timers, the network
+//
+// It is the machine's where one of these holds, and the world was not being stopped (that waits for code):
+//
+//   - a goroutine was runnable and a processor free: the scheduler needs microseconds for that;
+//   - two processors or more, all that there are, ran ordinary goroutines and each goes on in the window. Sysmon
+//     interrupts each of them after 10 to 20 ms (runtime/proc.go, retake), so all are silent for so long only
+//     in code that cannot be interrupted, and such code does not end everywhere at once;
+//   - a beat of the runtime's own was due, a processor was free for it, and it came late: in each trace a goroutine sleeps
+//     for 100 ms at a time (runtime/tracecpu.go), in each CPU profile another;
+//   - wake-ups that no goroutine made piled up. A free processor sees each as it comes, and sysmon looks at the network each
+//     10 ms where none is free. Where nobody had work, senders may have been silent together: then the
+//     silence must be far longer than what the trace's rate of wake-ups gives by chance, or several timers be late;
+//   - a process beside it was late at the same time.
+//
+// What none of them shows is left to whoever ran.
+type stall struct {
+	a, b    int64
+	drained int64 // when a processor was idle again: until then runnable goroutines wait for what piled up
+	open    bool  // drained is not known yet
+}
+
+const (
+	quietLeast  = int64(10 * time.Millisecond)  // of a silence that is judged
+	quietSysmon = int64(25 * time.Millisecond)  // within which sysmon has interrupted code, retaken a processor and looked at the network
+	quietWindow = int64(2 * time.Millisecond)   // after it, in which what was late is seen
+	piled       = int64(1 * time.Millisecond)   // within which what has piled up comes
+	pileLeast   = 3                             // wake-ups that are a pile
+	beatLate    = int64(5 * time.Millisecond)   // of a beat
+	beatPeriod  = int64(100 * time.Millisecond) // runtime/tracecpu.go, runtime/pprof.profileWriter
+	maxWindow   = 1 << 14                       // events that are looked at for a judgement
+	maxStalls   = 1000                          // spans that a report keeps
+	looksLeast  = 100                           // wake-ups by nobody, for their rate to be known
+	farFetched  = 7                             // e to the minus this is the chance of a silence that is still believed to be one
+)
+
+// end returns until when a runnable goroutine waits for what piled up: as long again as the stall, at most.
+func (s *stall) end() int64 {
+	latest := s.b + (s.b - s.a)
+	if s.open {
+		return latest
+	}
+	return min(latest, max(s.drained, s.b))
+}
+
+// stood returns for how much of the time from a to b the machine stood still.
+func (c *clock) stood(a, b int64) (ns int64) {
+	for i := len(c.stalls) - 1; i >= 0 && c.stalls[i].b > a; i-- {
+		s := &c.stalls[i]
+		ns += max(min(b, s.b)-max(a, s.a), 0)
+	}
+	return ns
+}
+
+// kept returns how much of a wait from a to b, for time, the network or the kernel, a stall adds: as with
+// a stopped world, such a wait ends with it, and what it waited for may have come at any time before.
+func (c *clock) kept(a, b int64) int64 {
+	for i := len(c.stalls) - 1; i >= 0 && c.stalls[i].b > a; i-- {
+		if s := &c.stalls[i]; s.b <= b && b <= max(s.end(), s.b+piled) {
+			return s.b - max(a, s.a)
+		}
+	}
+	return 0
+}
+
+// judge says whether the silence before next, the events of the window, was the machine's, and takes note of it.
+func (m *model) judge(next []trace.Event) {
+	a, b := m.now, int64(next[0].Time())
+	q := m.quiet(a, b)
+	q.ends(m, next)
+	if !m.still(&q) {
+		return
+	}
+	c := &m.clock
+	for i := range c.stalls {
+		c.stalls[i].open = false
+	}
+	c.stalls = append(c.stalls, stall{a: a, b: b, drained: b, open: true})
+	r := &m.machine
+	r.Stalls++
+	r.Time += dur(b - a)
+	r.Longest = max(r.Longest, dur(b-a))
+	if len(r.Spans) < maxStalls {
+		r.Spans = append(r.Spans, Span{Start: dur(a - m.origin), End: dur(b - m.origin)})
+	}
+}
+
+// quiet is a silence, and what is known of it.
+type quiet struct {
+	a, b     int64
+	held     int  // processors that somebody had
+	ran      int  // of them, not the collector's workers
+	runnable int  // goroutines that waited for a processor
+	called   bool // one was in a system call or C, which keeps its processor for a while
+	late     bool // a beat was due and did not come
+	resumed  int  // of ran: did something in the window
+	pile     int  // wake-ups by nobody, early in the window, of waits from before
+	timers   int  // of them, timers
+}
+
+// quiet looks at what there was to do in a silence.
+func (m *model) quiet(a, b int64) (q quiet) {
+	q.a, q.b = a, b
+	for _, g := range m.goroutines {
+		n := len(g.segments)
+		if n == 0 {
+			continue
+		}
+		s := &g.segments[n-1]
+		switch s.state {
+		case stateRunning, stateAssistMark, stateSweep, stateStopping:
+			q.held++
+			if !g.gcWorker {
+				q.ran++
+			}
+		case stateRunnable:
+			q.runnable++
+		case stateSyscall, stateCgo:
+			q.called = true
+		case stateChannel, stateSleep:
+			if due := s.start + beatPeriod; g.beats && due >= a && due <= b-beatLate {
+				q.late = true
+			}
+		}
+	}
+	return q
+}
+
+// ends looks at what happens after a silence.
+func (q *quiet) ends(m *model, next []trace.Event) {
+	var resumed, woken []int64
+	for i := range next {
+		e := &next[i]
+		t := int64(e.Time())
+		if t > q.b+quietWindow {
+			return
+		}
+		id := int64(e.Goroutine())
+		if g := m.goroutines[id]; g != nil && g.onProcessor() && !g.gcWorker && !slices.Contains(resumed, id) {
+			resumed = append(resumed, id)
+			q.resumed++
+		}
+		if e.Kind() != trace.EventStateTransition || t > q.b+piled || e.Goroutine() != trace.NoGoroutine {
+			continue
+		}
+		st := e.StateTransition()
+		if st.Resource.Kind != trace.ResourceGoroutine {
+			continue
+		}
+		id = int64(st.Resource.Goroutine())
+		g := m.goroutines[id]
+		if from, to := st.Goroutine(); from != trace.GoWaiting || to != trace.GoRunnable || g == nil || slices.Contains(woken, id) {
+			continue
+		}
+		woken = append(woken, id)
+		switch g.last() {
+		case stateSleep:
+			q.timers++
+			q.pile++
+		case stateNetwork, stateChannel:
+			q.pile++
+		}
+	}
+}
+
+// still judges a silence: see [stall].
+func (m *model) still(q *quiet) bool {
+	long, procs := q.b-q.a, max(m.clock.max, 1)
+	free := q.held < procs
+	work := q.ran+q.runnable > 0
+	switch {
+	case m.clock.stops > 0:
+		return false
+	case q.runnable > 0 && free && (long >= quietSysmon || !q.called):
+		return true
+	case q.ran >= 2 && !free && q.resumed == q.ran && long >= quietSysmon:
+		return true
+	case q.late && free:
+		return true
+	case q.pile >= pileLeast && work && (free || long >= quietSysmon):
+		return true
+	case q.pile >= pileLeast && !work && (q.timers >= pileLeast || m.unlikely(long)):
+		return true
+	}
+	return long >= 2*quietLeast && m.beside(q.a, q.b)
+}
+
+// unlikely reports whether a silence of that length is no chance, at the trace's rate of wake-ups by nobody: there were
+// as many pauses as wake-ups, and one of them is as long with a chance of below e^-farFetched.
+func (m *model) unlikely(long int64) bool {
+	passed := m.now - m.origin - int64(m.machine.Time)
+	if m.looks < looksLeast || passed <= 0 {
+		return false
+	}
+	return float64(m.looks)/float64(passed)*float64(long) >= math.Log(float64(m.looks))+farFetched
+}
+
+// beside reports whether the heartbeat of a process beside the traced one was late for most of a silence.
+func (m *model) beside(a, b int64) bool {
+	if m.snapshot == nil {
+		return false
+	}
+	wall := func(t int64) time.Time { return m.snapshot.Wall.Add(dur(t - int64(m.snapshot.Trace))) }
+	from, to := wall(a), wall(b)
+	for _, late := range m.late {
+		first, last := late.From, late.To
+		if from.After(first) {
+			first = from
+		}
+		if to.Before(last) {
+			last = to
+		}
+		if 5*last.Sub(first) >= 4*dur(b-a) {
+			return true
+		}
+	}
+	return false
+}
+
+// onProcessor reports whether g has a processor.
+func (g *goroutine) onProcessor() bool {
+	switch g.last() {
+	case stateRunning, stateAssistMark, stateSweep, stateStopping:
+		return true
+	}
+	return false
+}
