@@ -262,19 +262,15 @@ func (x *blamer) segment(r *Request, seq uint64, p piece, s segment, a, b int64)
 	}
 }
 
-// still takes out of a piece from a to b what the machine stood still, and returns how much that is. Time runnable and waits
-// that lead to other goroutines have it taken out further on.
+// still takes out of a piece from a to b what the machine stood still, and returns how much that is. A wait that would have
+// gone on anyway is no exception: the trace does not say when its end was due. Time runnable and waits that lead to other
+// goroutines have it taken out further on.
 func (x *blamer) still(r *Request, s segment, a, b int64) (ns int64) {
-	switch s.state {
-	case stateRunning, stateAssistMark, stateAssistWait, stateSweep, stateStopping, stateCgo:
-		ns = x.clock.stood(a, b)
-	case stateSyscall, stateNetwork, stateSleep:
-		ns = x.clock.kept(a, b)
-	case stateLock, stateChannel:
-		if s.waker == nil { // a timer's, or nobody knows
-			ns = x.clock.kept(a, b)
-		}
+	switch {
+	case s.state == stateRunnable, s.waker != nil && (s.state == stateLock || s.state == stateChannel):
+		return 0
 	}
+	ns = x.clock.stood(a, b)
 	r.Parts.ns[CauseMachine] += dur(ns)
 	return ns
 }

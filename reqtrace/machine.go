@@ -92,17 +92,6 @@ func (c *clock) stood(a, b int64) (ns int64) {
 	return ns
 }
 
-// kept returns how much of a wait from a to b, for time, the network or the kernel, a stall adds: as with
-// a stopped world, such a wait ends with it, and what it waited for may have come at any time before.
-func (c *clock) kept(a, b int64) int64 {
-	for i := len(c.stalls) - 1; i >= 0 && c.stalls[i].b > a; i-- {
-		if s := &c.stalls[i]; s.b <= b && b <= max(s.end(), s.b+piled) {
-			return s.b - max(a, s.a)
-		}
-	}
-	return 0
-}
-
 // judge says whether the silence before next, the events of the window, was the machine's, and takes note of it.
 func (m *model) judge(next []trace.Event) {
 	a, b := m.now, int64(next[0].Time())

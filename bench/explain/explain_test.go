@@ -253,3 +253,18 @@ func TestRecorded(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestStops: a service that is stopped for a while, under load, has the machine stand still.
+func TestStops(t *testing.T) {
+	var list []stop
+	for end := time.Now().Add(patience); time.Now().Before(end); {
+		var err error
+		if list, err = newDriver().stopsOf(t.Context(), 8, []time.Duration{400 * time.Millisecond}); err != nil {
+			t.Fatal(err)
+		}
+		if len(list) == 1 && list[0].Named > .8 && list[0].Blamed == "" {
+			return
+		}
+	}
+	t.Errorf("%+v", list)
+}
