@@ -12,6 +12,9 @@ import (
 	"evenkeel.dev/reqtrace/verdict"
 )
 
+// gzipMagic is what a file that gzip has compressed begins with.
+const gzipMagic = "\x1f\x8b"
+
 // analyze reads a trace, one that gzip has compressed too, and returns at once when ctx ends: a read of standard input cannot be
 // interrupted.
 func analyze(ctx context.Context, name string, in io.Reader, o reqtrace.Options) (*verdict.Verdict, error) {
@@ -48,7 +51,7 @@ func analyze(ctx context.Context, name string, in io.Reader, o reqtrace.Options)
 // unpack returns what in holds, decompressed where gzip has compressed it.
 func unpack(in io.Reader) (io.Reader, error) {
 	b := bufio.NewReader(in)
-	if magic, _ := b.Peek(2); string(magic) != "\x1f\x8b" {
+	if magic, _ := b.Peek(2); string(magic) != gzipMagic {
 		return b, nil // Analyze says what is wrong with it
 	}
 	z, err := gzip.NewReader(b)

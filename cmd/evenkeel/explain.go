@@ -16,7 +16,7 @@ evenkeel explain [flags] TRACE
 
 Says why the slowest requests of a Go server were slow. TRACE is an execution trace, gzipped or
 not: a file, - for standard input, or the URL of a /debug/pprof/trace, which is taken for 5 s where
-it says no seconds. Requests of HTTP/1, HTTP/2 and gRPC are found without a change to the server; -request names
+it says no seconds, with a CPU profile meanwhile. Requests of HTTP/1, HTTP/2 and gRPC are found without a change to the server; -request names
 the function that waits for work elsewhere, and package evenkeel.dev/reqtrace/region marks requests.
 
   evenkeel explain http://127.0.0.1:6060/debug/pprof/trace?seconds=5
@@ -40,14 +40,15 @@ collector takes away. docs/guides/explain.md says how to read the report.
 `
 
 type explainFlags struct {
-	json     bool
-	html     string
-	perfetto string
-	failIf   limits
-	region   string
-	request  []string
-	class    string
-	slowest  int
+	json      bool
+	html      string
+	perfetto  string
+	failIf    limits
+	region    string
+	request   []string
+	class     string
+	noProfile bool
+	slowest   int
 }
 
 func runExplain(ctx context.Context, a *app, args []string) error {
@@ -63,6 +64,7 @@ func runExplain(ctx context.Context, a *app, args []string) error {
 		return nil
 	})
 	fs.StringVar(&f.class, "class", "", "explain the requests of one `class` alone, or of those that match a pattern; - for those without one")
+	fs.BoolVar(&f.noProfile, "no-profile", false, "of a URL, take no CPU profile while the trace is taken: running has no functions then")
 	f.slowest = 10
 	fs.Var((*whole)(&f.slowest), "slowest", "show so many of the slowest `requests`, at most 1000")
 	names, rest, err := a.parse(fs, args)
@@ -87,7 +89,7 @@ func runExplain(ctx context.Context, a *app, args []string) error {
 	}
 	ctx, release := a.catch(ctx)
 	defer release()
-	source, v, err := a.explain(ctx, names[0], reqtrace.Options{Region: f.region, Requests: f.request, Class: f.class, Slowest: f.slowest})
+	source, v, err := a.explain(ctx, names[0], !f.noProfile, reqtrace.Options{Region: f.region, Requests: f.request, Class: f.class, Slowest: f.slowest})
 	var option *reqtrace.OptionError
 	switch {
 	case errors.As(err, &option) && option.Option == "Requests":
@@ -129,7 +131,7 @@ func (a *app) printVerdict(source string, v *verdict.Verdict, f *explainFlags) e
 }
 
 // explain passes the verdict on the trace of that name; source is how a report calls it.
-func (a *app) explain(ctx context.Context, name string, o reqtrace.Options) (source string, v *verdict.Verdict, err error) {
+func (a *app) explain(ctx context.Context, name string, profiled bool, o reqtrace.Options) (source string, v *verdict.Verdict, err error) {
 	switch {
 	case strings.HasPrefix(name, "http://"), strings.HasPrefix(name, "https://"):
 		s, err := newTraceSource(name, nil)
@@ -137,10 +139,11 @@ func (a *app) explain(ctx context.Context, name string, o reqtrace.Options) (sou
 			return "", nil, err
 		}
 		fmt.Fprintf(a.stderr, "taking a trace of %g s from %s\n", s.seconds, s.url)
-		b, err := s.fetch(ctx)
+		b, beside, err := s.fetchBeside(ctx, profiled, func(format string, v ...any) { fmt.Fprintf(a.stderr, "evenkeel explain: "+format+"\n", v...) })
 		if err != nil {
 			return "", nil, err
 		}
+		o.Beside = beside
 		v, err = analyze(ctx, s.url, b, o)
 		return s.url, v, err
 	case name == "-":

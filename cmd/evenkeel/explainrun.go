@@ -33,16 +33,16 @@ func (x *tracing) explain(ctx context.Context) (url string, v *verdict.Verdict, 
 	}
 	x.progress.say("tracing %g s of the same load", source.seconds)
 	defer x.progress.clear()
-	b, err := x.trace(ctx, source)
+	b, beside, err := x.trace(ctx, source)
 	if err != nil {
 		return "", nil, err
 	}
-	v, err = analyze(ctx, source.url, b, reqtrace.Options{Slowest: explainSlowest})
+	v, err = analyze(ctx, source.url, b, reqtrace.Options{Slowest: explainSlowest, Beside: beside})
 	return source.url, v, err
 }
 
-// trace loads the server for as long as its trace takes.
-func (x *tracing) trace(ctx context.Context, source *traceSource) (*bytes.Buffer, error) {
+// trace loads the server for as long as its trace takes, and its CPU profile meanwhile.
+func (x *tracing) trace(ctx context.Context, source *traceSource) (*bytes.Buffer, *reqtrace.Beside, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	loadCtx, stopLoad := context.WithCancel(ctx)
@@ -67,15 +67,15 @@ func (x *tracing) trace(ctx context.Context, source *traceSource) (*bytes.Buffer
 	case <-time.After(2 * explainSettle):
 	case <-ctx.Done():
 	}
-	b, err := source.fetch(ctx)
+	b, beside, err := source.fetchBeside(ctx, true, func(format string, a ...any) { fmt.Fprintf(x.progress, "evenkeel run: "+format+"\n", a...) })
 	stopLoad()
 	if loadErr := <-loaded; err == nil {
 		err = loadErr
 	}
 	select {
 	case <-x.server.Done():
-		return nil, fmt.Errorf("the server ended: %s", x.server.Exit())
+		return nil, nil, fmt.Errorf("the server ended: %s", x.server.Exit())
 	default:
 	}
-	return b, err
+	return b, beside, err
 }

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/pprof"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// servedUnderLoad serves this process's traces and what else is given, under load until the test ends.
+func servedUnderLoad(t *testing.T, profile http.HandlerFunc) string {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	mux.HandleFunc("/debug/pprof/profile", profile)
+	mux.HandleFunc("/{$}", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, burn()) })
+	srv := httptest.NewServer(mux)
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	t.Cleanup(func() { cancel(); wg.Wait(); srv.Close() })
+	wg.Go(func() {
+		for ctx.Err() == nil {
+			if res, err := srv.Client().Get(srv.URL); err == nil {
+				_, _ = io.Copy(io.Discard, res.Body)
+				res.Body.Close()
+			}
+		}
+	})
+	return srv.URL + "/debug/pprof/trace?seconds="
+}
+
+// burn computes for some milliseconds.
+func burn() string {
+	x := uint64(1)
+	for range 3_000_000 {
+		x ^= x << 13
+		x ^= x >> 7
+	}
+	if x == 0 {
+		return "none"
+	}
+	return "some"
+}
+
+// TestExplainProfiles: a trace from a URL has the samples of a CPU profile that the command takes meanwhile, unless it is told
+// not to.
+func TestExplainProfiles(t *testing.T) {
+	at := servedUnderLoad(t, pprof.Profile)
+	var r result
+	for seconds, end := 1, time.Now().Add(time.Minute); time.Now().Before(end); seconds = 3 {
+		r = call("explain", "-json", at+string(rune('0'+seconds)))
+		if strings.Contains(r.stdout, `"site": "evenkeel.burn (beside_test.go:`) {
+			break
+		}
+	}
+	r.check(t, exitOK, []string{`"samples": [`, `"site": "evenkeel.burn (beside_test.go:`, `"low": `}, nil)
+	r = call("explain", "-json", "-no-profile", at+"0.5")
+	if strings.Contains(r.stdout, `"samples"`) {
+		t.Error("-no-profile has samples: ", r.stdout)
+	}
+}
+
+// TestExplainNoProfile: a service that has no profile, or takes one already, is explained all the same.
+func TestExplainNoProfile(t *testing.T) {
+	for name, tt := range map[string]struct {
+		serve http.HandlerFunc
+		said  string
+	}{
+		"none":  {http.NotFound, "answered 404 Not Found (404 page not found); the trace is used without"},
+		"other": {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") }, "answered at once, and it was no profile"},
+		"taken": {func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "Could not enable CPU profiling: cpu profiling already in use", http.StatusInternalServerError)
+		}, "already in use): one is being taken already, and its samples are in the trace"},
+	} {
+		at := servedUnderLoad(t, tt.serve)
+		r := call("explain", at+"0.5")
+		for end := time.Now().Add(time.Minute); r.code == exitFailed && time.Now().Before(end); {
+			r = call("explain", at+"1")
+		}
+		if !strings.Contains(r.stderr, tt.said) || r.code != exitOK {
+			t.Errorf("%s: exit code %d, %s", name, r.code, r.stderr)
+		}
+	}
+}
+
+func TestWatchMachine(t *testing.T) {
+	if got := parseSteal("cpu  10 0 5 80 1 0 2 2 7 0\ncpu0 1 1 1 1 1 1 1 1\n"); got != (ticks{2, 100}) {
+		t.Errorf("%+v", got)
+	}
+	if got := parseSteal("intr 7"); got != (ticks{}) {
+		t.Errorf("%+v", got)
+	}
+	if got := parsePressure("some avg10=0.00 avg60=1.00 avg300=0.00 total=1500\nfull avg10=0 avg60=0 avg300=0 total=7\n"); got != 1500*time.Microsecond {
+		t.Error(got)
+	}
+	if b := watchMachine(t.Context())(); b.Steal < 0 || b.Steal > 1 || b.Pressure < 0 || b.Pressure > 1 {
+		t.Errorf("%+v", b)
+	}
+	for at, want := range map[string]bool{"http://127.0.0.1:1/trace": true, "http://[::1]:1/trace": true, "http://localhost/trace": true, "http://192.0.2.1/trace": false, "http://h/trace": false} {
+		if (&traceSource{url: at}).local() != want {
+			t.Errorf("%s: local is %v", at, !want)
+		}
+	}
+}
