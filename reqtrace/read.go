@@ -102,15 +102,41 @@ func (m *model) read(ctx context.Context, r io.Reader, flush func() bool) error 
 			}
 			return nil
 		default:
-			switch {
-			case m.events == 0 && strings.Contains(b.err.Error(), "unsupported trace version"):
-				return fmt.Errorf("reqtrace: %w: a newer Go wrote it: use a newer version of evenkeel.dev", b.err)
-			case m.events == 0:
-				return fmt.Errorf("reqtrace: no execution trace of Go: %w; %s", b.err, takeOne)
+			if m.events == 0 {
+				return wrongFile(from.head[:min(from.n.Load(), int64(len(from.head)))], b.err)
 			}
 			return m.broken(from, b.err, flush)
 		}
 	}
+}
+
+// wrongFile says what a file is of which not one event can be read, and what to do.
+func wrongFile(head []byte, err error) error {
+	begins := func(prefix string) bool { return strings.HasPrefix(string(head), prefix) }
+	what := ""
+	switch {
+	case strings.Contains(err.Error(), "unsupported"):
+		return fmt.Errorf("reqtrace: %w: a newer Go wrote it: use a newer version of evenkeel.dev", err)
+	case begins("go 1.") && strings.Contains(string(head), " trace"):
+		return fmt.Errorf("reqtrace: %w (not even its first second is complete)", ErrBroken)
+	case len(head) == 0:
+		what = "the file is empty"
+	case begins("go1.") && strings.Contains(string(head), "heap dump"):
+		what = "it is a heap dump"
+	case begins("\x1f\x8b"):
+		what = "it is compressed by gzip: decompress it first"
+	case begins("\n") && len(head) > 5 && head[2] == 0x08 && head[4] == 0x10: // sample_type of a profile.proto: two numbers
+		what = "it is a profile of pprof"
+	case begins("heap profile:"), begins("goroutine profile:"), begins("goroutine "), begins("--- "):
+		what = "it is a profile in text form"
+	case strings.HasPrefix(strings.TrimSpace(string(head)), "<"):
+		what = "it is HTML, such as a server's page of an error: look at it in a browser"
+	case strings.HasPrefix(strings.TrimSpace(string(head)), "{"), strings.HasPrefix(strings.TrimSpace(string(head)), "["):
+		what = "it is JSON, such as what another tool made of a trace"
+	default:
+		what = err.Error()
+	}
+	return fmt.Errorf("reqtrace: no execution trace of Go: %s; %s", what, takeOne)
 }
 
 const takeOne = "take one with runtime/trace, go test -trace, or /debug/pprof/trace?seconds=5"
@@ -240,6 +266,7 @@ type source struct {
 	r     io.Reader
 	n     atomic.Int64 // bytes that were read
 	state atomic.Int32 // waiting, in a Read, or stopped
+	head  [32]byte     // what it begins with, as much as was read; written before n is
 }
 
 const (
@@ -253,6 +280,9 @@ func (s *source) Read(p []byte) (int, error) {
 		return 0, errStopped
 	}
 	n, err := s.r.Read(p)
+	if at := s.n.Load(); at < int64(len(s.head)) {
+		copy(s.head[at:], p[:n])
+	}
 	s.n.Add(int64(n))
 	s.state.CompareAndSwap(sourceReads, sourceWaits)
 	return n, err

@@ -215,8 +215,14 @@ func TestErrors(t *testing.T) {
 		trace []byte
 		want  string
 	}{
-		"empty":     {nil, "no execution trace of Go"},
-		"text":      {[]byte("<html>not found</html> and so on and so on"), "no execution trace of Go"},
+		"empty":     {nil, "no execution trace of Go: the file is empty; take one with"},
+		"text":      {[]byte("What is this, and what is it for?"), "no execution trace of Go: bad file format"},
+		"html":      {[]byte("\n<!DOCTYPE html>not found</html> and so on and so on"), "no execution trace of Go: it is HTML"},
+		"json":      {[]byte(`{"traceEvents": []}`), "no execution trace of Go: it is JSON"},
+		"heap dump": {[]byte("go1.7 heap dump\n and so on"), "no execution trace of Go: it is a heap dump"},
+		"gzip":      {[]byte("\x1f\x8b\x08\x00 and so on"), "decompress it first"},
+		"profile":   {[]byte("\n\x04\x08\x01\x10\x02\n\x04\x08\x03\x10\x04 and so on"), "it is a profile of pprof"},
+		"no second": {whole[:200], "within the first 200 bytes"},
 		"header":    {whole[:16], "the trace is empty; take one with"}, // of a program that was killed
 		"future":    {append([]byte("go 1.99 trace\x00\x00\x00"), whole[16:]...), "unsupported trace version go 1.99: a newer Go wrote it: use a newer version"},
 		"truncated": {whole[:len(whole)*2/3], "within the first"},
@@ -234,6 +240,26 @@ func TestErrors(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestFlightRecorder: what a flight recorder keeps is a trace as any other.
+func TestFlightRecorder(t *testing.T) {
+	fr := trace.NewFlightRecorder(trace.FlightRecorderConfig{})
+	if err := fr.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for range 50 {
+		region.Start(t.Context(), "").End()
+	}
+	var b bytes.Buffer
+	_, err := fr.WriteTo(&b)
+	fr.Stop()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := Analyze(t.Context(), &b, Options{}); err != nil || r.CutStart+r.Requests+r.CutEnd < 50 {
+		t.Errorf("%+v, %v", r, err)
 	}
 }
 

@@ -114,6 +114,8 @@ func runExplain(ctx context.Context, a *app, args []string) error {
 		return err
 	case len(hit) > 0:
 		return errLimit
+	case r.Broken != "" && len(f.failIf) == 0:
+		fmt.Fprintf(a.stderr, "evenkeel explain: %s: %v: the report is of what stands before (%s)\n", source, reqtrace.ErrBroken, r.Broken)
 	case r.Broken != "": // a limit that a part of the trace keeps is not kept
 		return fmt.Errorf("%s: %w: the report is of what stands before (%s)", source, reqtrace.ErrBroken, r.Broken)
 	}
