@@ -16,9 +16,10 @@ import (
 // Report says where the time of a trace's requests went. Its JSON is described in
 // docs/reference/explain-json.md.
 type Report struct {
-	Trace    time.Duration `json:"trace_ns"`         // from the first event to the last
-	Broken   string        `json:"broken,omitempty"` // where and why the trace could not be read any further; "": it was read to its end
-	Requests int           `json:"requests"`         // whole ones
+	Trace    time.Duration `json:"trace_ns"`          // from the first event to the last
+	Broken   string        `json:"broken,omitempty"`  // where and why the trace could not be read any further; "": it was read to its end
+	Requests int           `json:"requests"`          // whole ones
+	Sampled  int           `json:"sampled,omitempty"` // the figures are of one in so many requests, chosen by chance; 0: of all
 	CutStart int           `json:"cut_start"`
 	CutEnd   int           `json:"cut_end"`
 	Unmarked int           `json:"unmarked,omitempty"` // requests that are left out: they have no region, others have
@@ -148,6 +149,7 @@ type analysis struct {
 	requests []record // in the end, by time
 	details  store    // of the requests: causes and times, then causes, sites and times
 	scratch  packed
+	kept     keep
 	slowest  int
 	cut      bool          // some were
 	floor    time.Duration // of the slowest: a request has to exceed it
@@ -177,7 +179,8 @@ func (a *analysis) add(r *served, m *model) {
 	}
 	m.turns.classes.add(r.class, &r.Parts)
 	if r.other {
-		a.adding.add(record{time: int64(r.Duration()), class: r.class, other: true})
+		a.scratch = append(a.scratch[:0], noDetails...)
+		a.keep(record{time: int64(r.Duration()), class: r.class, other: true}, m)
 		return
 	}
 	p := a.scratch[:0]
@@ -204,7 +207,8 @@ func (a *analysis) add(r *served, m *model) {
 		p.put(int64(s.n))
 	}
 	a.scratch = p
-	a.adding.add(record{time: int64(r.Duration() - still), details: a.details.keep(p), class: r.class})
+	a.kept.seen++
+	a.keep(record{time: int64(r.Duration() - still), class: r.class}, m)
 	a.report.Total.AddAll(r.Parts)
 	if r.Duration()-still <= a.floor {
 		return
@@ -236,15 +240,26 @@ func (a *analysis) finish(m *model) *Report {
 	r.Marked, r.Unmarked, r.Missing = m.turns.marked, m.turns.unmarked, m.sites.missing()
 	r.Classes = m.turns.classes.list(a.requests)
 	a.requests = slices.DeleteFunc(a.requests, func(q record) bool { return q.other })
-	r.Requests = len(a.requests)
+	r.Requests = a.kept.seen
 	r.Machine, r.Samples = m.machine, m.samples
-	if r.Requests == 0 {
+	if len(a.requests) == 0 {
 		return r
+	}
+	if a.kept.oneIn > 1 {
+		r.Sampled = a.kept.oneIn
+		for i := range r.Classes {
+			r.Classes[i].Requests *= r.Sampled
+			r.Classes[i].Slow *= r.Sampled
+		}
+	}
+	p, spans := m.replay, m.gc
+	if a.kept.replay != nil {
+		p, spans = a.kept.replay, a.kept.spans
 	}
 	var with, without *simulated
 	replayed := make(chan bool)
 	go func() {
-		with, without = m.replay.run(m.gc, m.origin, m.clock.max)
+		with, without = p.run(spans, m.origin, m.clock.max)
 		close(replayed)
 	}()
 	r.Median = a.band(m, "p45-55", .45, .55)
@@ -259,13 +274,13 @@ func (a *analysis) finish(m *model) *Report {
 	}
 	r.Tail = a.band(m, "p99+", .99, 1)
 	r.CCDF = a.ccdf()
-	times := make([]int64, len(a.requests))
-	for i, q := range a.requests {
-		times[i] = q.time
+	times := a.kept.times
+	if times == nil {
+		times = timesOf(a.requests)
 	}
 	<-replayed
 	r.WhatIf = newWhatIf(times, with, without)
-	r.WhatIf.draw(&m.replay.actual, &with.spread, &without.spread)
+	r.WhatIf.draw(&p.actual, &with.spread, &without.spread)
 	return r
 }
 
@@ -300,6 +315,7 @@ func (a *analysis) band(m *model, name string, from, to float64) Band {
 			samples[s] += int(in.next())
 		}
 	}
+	b.Requests *= max(a.kept.oneIn, 1)
 	b.Min, b.Max, b.Mean = dur(a.requests[i].time), dur(a.requests[j-1].time), dur(sum/int64(j-i))
 	for c, ns := range parts {
 		b.Parts.ns[c] = dur(ns / int64(j-i))

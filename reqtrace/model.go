@@ -50,6 +50,16 @@ type model struct {
 	samples       int                  // of a CPU profile
 }
 
+// maxSpans is how many times of the collector a report keeps: those of hours.
+const maxSpans = 1 << 18
+
+// span takes note of a time of the collector, or of a stop of the world.
+func (m *model) span(s Span) {
+	if len(m.gc) < maxSpans {
+		m.gc = append(m.gc, s)
+	}
+}
+
 // Span is a time in which the collector marked, or in which the world was stopped.
 type Span struct {
 	Start   time.Duration `json:"start_ns"`

@@ -57,7 +57,7 @@ func (m *model) rangeEnd(e *trace.Event, t int64) {
 	r := e.Range()
 	if r.Name == rangeMark {
 		if m.marking != 0 {
-			m.gc = append(m.gc, Span{Start: dur(m.marking - m.origin), End: dur(t - m.origin)})
+			m.span(Span{Start: dur(m.marking - m.origin), End: dur(t - m.origin)})
 		}
 		m.marking = 0
 		return
@@ -70,7 +70,7 @@ func (m *model) rangeEnd(e *trace.Event, t int64) {
 	case strings.HasPrefix(r.Name, rangeStop) && g.stopping > 0:
 		g.stopping--
 		if m.clock.stops--; m.clock.stops == 0 {
-			m.gc = append(m.gc, Span{Start: dur(m.stopping - m.origin), End: dur(t - m.origin), Stopped: true})
+			m.span(Span{Start: dur(m.stopping - m.origin), End: dur(t - m.origin), Stopped: true})
 		}
 		m.clock.update(t)
 	case r.Name == rangeAssist:

@@ -1,0 +1,44 @@
+package reqtrace
+
+import (
+	"testing"
+	"time"
+)
+
+// TestKeep: of a trace with more requests than are kept, half stay, each with its own details, and the figures are near those of all.
+func TestKeep(t *testing.T) {
+	const n = maxKept + maxKept/2
+	m, err := newModel(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.record()
+	a := analysis{slowest: 1}
+	site := m.sites.intern("main.slow (x.go:1)")
+	for i := range n {
+		ns := time.Duration(1000 + i%1000)
+		q := served{Request: Request{End: ns}}
+		q.Parts.ns[CauseRunning], q.Parts.ns[CauseLock] = 1000, ns-1000
+		q.sites = []blameOf{{wait: wait{cause: CauseLock, site: site}, time: int64(ns - 1000)}}
+		a.add(&q, m)
+	}
+	r := a.finish(m)
+	if r.Requests != n || r.Sampled != 2 || a.adding.n >= maxKept || m.replay != nil {
+		t.Errorf("%d requests, one in %d, %d kept", r.Requests, r.Sampled, len(a.requests))
+	}
+	if got := len(a.requests); got < n/2-n/100 || got > n/2+n/100 {
+		t.Errorf("%d of %d are kept", got, n)
+	}
+	if p := r.Median.Parts; p.Of(CauseRunning) != 1000 || p.Of(CauseLock) < 480 || p.Of(CauseLock) > 520 || r.Median.Mean-p.Total() > 2 {
+		t.Errorf("%v, mean %v", p, r.Median.Mean)
+	}
+	if s := r.Tail.Sites; len(s) != 1 || s[0].Site != "main.slow (x.go:1)" || s[0].Time < 990 || s[0].Time > 1000 {
+		t.Errorf("%+v", s)
+	}
+	if got := r.WhatIf.Actual.P99; got < 1980 || got > 1999 {
+		t.Errorf("p99 %v", got)
+	}
+	if got := r.Tail.Requests; got < n/100-n/1000 || got > n/100+n/1000 {
+		t.Errorf("p99+ has %d requests of %d", got, n)
+	}
+}
