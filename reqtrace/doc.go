@@ -7,10 +7,22 @@
 //
 // # A request
 //
-// A service marks its requests with package reqtrace/region, or the user names regions of the
-// program's own (Options.Region). Where a trace has neither, the turns of net/http's connections
-// are the requests: from a wake-up to the wait after an answer was written. (HTTP/2 serves its
-// streams in other goroutines; it needs the middleware.)
+// Requests are found without a mark by what goroutines of servers do. Of HTTP/1 they are the turns of
+// net/http's connections: from a wake-up to the wait after an answer was written. HTTP/2 (the standard
+// library's and golang.org/x/net's), gRPC and net/rpc have a goroutine for each: it is the request, from its
+// creation to its end. gRPC's stream workers, and whatever Options.Requests names, take one piece of work
+// after the other: a request is what such a goroutine does from one wait for work to the next. Several of
+// these in a program are found beside each other. Where nothing is found, a [NoRequestsError] lists functions that may
+// have waited for work.
+//
+// Or a service marks its requests with package reqtrace/region, or the user names regions of the
+// program's own (Options.Region): then these are the requests, and what Options.Requests names; others are
+// left out and counted (Report.Unmarked). A request for a trace or a CPU profile of net/http/pprof lasts for as
+// long as it is told to, and is none.
+//
+// Each request has a class ([Request].Class), of which Report.Classes is the list. It is told by the route that
+// region.Middleware found, else by a stack that was seen in the request's handler: one that never waited there
+// left none, and has the class "". So a class's share of all requests may be larger than it seems.
 //
 // A request's time begins when its goroutine is woken by the network, or by what else it waited
 // for, and ends at its first wait after the region: what a handler's own timer sees leaves out

@@ -17,8 +17,8 @@ func handlerOf(frames []frame) int {
 		if !dispatches(outer) || dispatches(inner) {
 			continue
 		}
-		if inner.owner <= ownerStd && outer.owner >= ownerLibrary && !strings.HasPrefix(inner.Func, "reflect.") {
-			continue // a library reads or writes by itself
+		if inner.owner <= ownerStd && outer.owner >= ownerLibrary && !strings.HasPrefix(inner.Func, "reflect.") || serversOwn(outer.Func, inner.Func) {
+			continue // a server reads or writes by itself
 		}
 		handler = i - 1
 		for handler > 0 && strings.HasPrefix(frames[handler].Func, "reflect.") { // net/rpc calls by it
@@ -69,6 +69,17 @@ func dispatches(f *frame) bool {
 		}
 	}
 	return false
+}
+
+// serversOwn reports whether a dispatcher calls a function of its own server: of HTTP/2 before Go 1.27, from then on, or
+// by golang.org/x/net; of gRPC, but for what it generates.
+func serversOwn(outer, inner string) bool {
+	for _, p := range []string{"net/http.(*http2", "net/http/internal/http2.", "golang.org/x/net/http2."} {
+		if strings.HasPrefix(inner, p) {
+			return true
+		}
+	}
+	return strings.HasPrefix(outer, "google.golang.org/grpc.(*Server).process") && strings.HasPrefix(inner, "google.golang.org/grpc")
 }
 
 // generatedHandler reports whether a function is what protoc-gen-go-grpc writes for a method: _Greeter_SayHello_Handler.

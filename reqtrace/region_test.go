@@ -3,6 +3,7 @@ package reqtrace_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"runtime/trace"
@@ -48,6 +49,93 @@ func TestIDs(t *testing.T) {
 		h.ServeHTTP(httptest.NewRecorder(), r)
 	})
 	if want := []string{"a", "", long[:64], "b"}; strings.Join(got, ",") != strings.Join(want, ",") {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestRoute: a request's class is the route that a mux found within the middleware, or around it.
+func TestRoute(t *testing.T) {
+	handler := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/panics/1" {
+			panic(http.ErrAbortHandler)
+		}
+	})
+	within, around := http.NewServeMux(), http.NewServeMux()
+	within.Handle("GET /orders/{id}", handler)
+	within.Handle("/panics/", handler)
+	around.Handle("/around/", region.Middleware(handler))
+	var buf bytes.Buffer
+	if err := trace.Start(&buf); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan bool)
+	go func() {
+		defer close(done)
+		for _, path := range []string{"/orders/7", "/panics/1", "/none", "/around/it"} {
+			var h http.Handler = region.Middleware(within)
+			if path == "/around/it" {
+				h = around
+			}
+			func() {
+				defer func() { _ = recover() }()
+				h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", path, nil))
+			}()
+		}
+	}()
+	<-done
+	trace.Stop()
+	report, err := reqtrace.Analyze(t.Context(), bytes.NewReader(buf.Bytes()), reqtrace.Options{})
+	if err != nil || len(report.Classes) != 4 {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	var classes []string
+	for r, err := range reqtrace.Read(t.Context(), bytes.NewReader(buf.Bytes()), reqtrace.Options{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		classes = append(classes, r.Class)
+	}
+	if got, want := strings.Join(classes, ", "), "GET /orders/{id}, /panics/, , /around/"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	alone := 0
+	for r, err := range reqtrace.Read(t.Context(), bytes.NewReader(buf.Bytes()), reqtrace.Options{Class: "GET /orders/*"}) {
+		if alone++; err != nil || r.Class != "GET /orders/{id}" {
+			t.Errorf("%+v, %v", r, err)
+		}
+	}
+	if alone != 1 {
+		t.Errorf("%d requests of one class, want 1", alone)
+	}
+	var option *reqtrace.OptionError
+	if _, err := reqtrace.Analyze(t.Context(), &buf, reqtrace.Options{Class: "main.nobody"}); !errors.As(err, &option) || !strings.Contains(err.Error(), `"GET /orders/{id}" (1)`) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestOwnRegions: of several types of the program's own regions each is a class.
+func TestOwnRegions(t *testing.T) {
+	var buf bytes.Buffer
+	if err := trace.Start(&buf); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan bool)
+	go func() {
+		defer close(done)
+		for _, name := range []string{"own.read", "own.write", "other", "own.read"} {
+			trace.StartRegion(context.Background(), name).End()
+		}
+	}()
+	<-done
+	trace.Stop()
+	var classes []string
+	for r, err := range reqtrace.Read(t.Context(), &buf, reqtrace.Options{Region: "own.*"}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		classes = append(classes, r.Class)
+	}
+	if got, want := strings.Join(classes, ","), "own.read,own.write,own.read"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
