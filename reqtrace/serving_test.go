@@ -145,7 +145,7 @@ func TestAskedLibrary(t *testing.T) {
 	lib := func(funcs ...string) trace.Stack {
 		var frames []trace.StackFrame
 		for i, f := range funcs {
-			file := "/root/go/pkg/mod/github.com/valyala/fasthttp@v1.65.0/server.go"
+			file := "/src/pkg/mod/github.com/valyala/fasthttp@v1.65.0/server.go"
 			if strings.HasPrefix(f, "main.") {
 				file = "/src/main.go"
 			}

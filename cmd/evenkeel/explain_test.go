@@ -135,6 +135,15 @@ func TestExplain(t *testing.T) {
 	call("explain", "-region", "own", file).check(t, exitOK, []string{"400 whole requests (marked by regions)"}, nil)
 }
 
+// TestExplainRequests: requests by the function that waits for work, and of one class alone.
+func TestExplainRequests(t *testing.T) {
+	file := traceFile(t)
+	call("explain", "-request", "main.nobody", file).check(t, exitOK, []string{"400 whole requests", `! no function of the trace is, or matches, "main.nobody"`}, nil)
+	call("explain", "-request", "main.[", file).check(t, exitUsage, nil, []string{`-request: "main.[" is no pattern of functions`})
+	call("explain", "-class", "evenkeel.takeLock*", file).check(t, exitOK, []string{"class evenkeel.takeLock*: "}, nil)
+	call("explain", "-class", "main.nobody", file).check(t, exitFailed, nil, []string{`no request is of class "main.nobody"; write one of "`})
+}
+
 // TestExplainCompressed sees a trace that gzip has compressed read as it is, and the break in one that
 // is cut off named.
 func TestExplainCompressed(t *testing.T) {
