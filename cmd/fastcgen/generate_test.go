@@ -10,12 +10,12 @@ import (
 	"evenkeel.dev/internal/golden"
 )
 
-// command runs a program in dir.
+// command runs a program in dir. With -trimpath the go command knows a package again that was compiled in another folder.
 func command(t *testing.T, dir string, env []string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
 	cmd.Dir = dir
-	cmd.Env = append(append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod", "GOPROXY=off"), env...)
+	cmd.Env = append(append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod -trimpath", "GOPROXY=off"), env...)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Errorf("%s %s: %v\n%s", strings.Join(env, " "), strings.Join(args, " "), err, out)

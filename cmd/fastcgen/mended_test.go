@@ -322,7 +322,7 @@ var mended = map[string]struct {
 }
 
 // TestMended applies the edit that each message names: the next run has to get further, to the next
-// edit or to the end.
+// edit or, with EVENKEEL_CHECK=1, to the end, where the C compiler has most to do.
 func TestMended(t *testing.T) {
 	needsGCC(t)
 	t.Parallel()
@@ -353,6 +353,9 @@ func TestMended(t *testing.T) {
 					t.Fatalf("no %q in\n%s", e.from, text)
 				}
 				text = changed
+			}
+			if os.Getenv("EVENKEEL_CHECK") != "1" {
+				return
 			}
 			if r := run(); r.code != exitOK || r.stderr != "" {
 				t.Fatalf("code %d after every edit\n%s\n%s", r.code, r.stderr, text)
