@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"evenkeel.dev/internal/compare"
 	"evenkeel.dev/internal/runfile"
 	"evenkeel.dev/internal/textfmt"
 	"evenkeel.dev/loadgen"
@@ -104,7 +105,8 @@ type finder struct {
 	judge   judge
 	measure func(ctx context.Context, o loadgen.Options, label string) (*loadgen.Result, error)
 	load    loadgen.Options
-	file    *runfile.File // a run for each step
+	service runfile.Watched // where it is, to tell what else the machine did in a step
+	file    *runfile.File   // a run for each step
 }
 
 // find searches, says each step, and writes all of them to the output.
@@ -154,7 +156,8 @@ func (f *finder) step(ctx context.Context, rate float64) (loadgen.Verdict, error
 	o.Rate = rate
 	s := &step{rate: rate}
 	var began time.Time
-	o.OnMeasure = func() { began = time.Now() }
+	var watch *runfile.Watch
+	o.OnMeasure = func() { began, watch = time.Now(), runfile.NewWatch(f.service) }
 	o.OnLatency = func(due time.Time, latency time.Duration) {
 		i := int(due.Sub(began) * findStretches / o.Duration)
 		s.stretches[min(max(i, 0), findStretches-1)].Record(latency)
@@ -164,11 +167,18 @@ func (f *finder) step(ctx context.Context, rate float64) (loadgen.Verdict, error
 		return 0, err
 	}
 	s.load = res
-	f.file.Runs = append(f.file.Runs, runfile.Run{Label: textfmt.Count(rate) + "/s", Repeat: 1, Load: res})
+	run := runfile.Run{Label: textfmt.Count(rate) + "/s", Repeat: 1, Load: res}
+	if watch != nil { // nil: cut short in the warm-up
+		run.Disturbance = watch.End()
+	}
+	f.file.Runs = append(f.file.Runs, run)
 	if res.Interrupted {
 		return 0, errInterrupted
 	}
 	v, why := f.judge(f.goal, s)
+	if spoilt := compare.Spoilt(&run); spoilt != "" {
+		why = strings.TrimPrefix(why+"; "+spoilt, "; ")
+	}
 	if why != "" {
 		why = " (" + why + ")"
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
 	"math"
 	"math/rand/v2"
 	"path/filepath"
@@ -70,6 +71,34 @@ func TestFind(t *testing.T) {
 		if n := strings.Count(said.String(), "p99 is "); n != len(f.file.Runs) {
 			t.Errorf("%d of %d steps are said", n, len(f.file.Runs))
 		}
+	}
+}
+
+// TestFindDisturbed has steps record what else the machine did, and say it.
+func TestFindDisturbed(t *testing.T) {
+	var said bytes.Buffer
+	queue := simulated(20000)
+	f := &finder{
+		app: &app{stdout: io.Discard, stderr: &said}, judge: judgeByStretches, load: loadgen.Options{Duration: time.Second},
+		file: &runfile.File{Version: runfile.Version}, service: runfile.Watched{Elsewhere: true},
+		measure: func(ctx context.Context, o loadgen.Options, label string) (*loadgen.Result, error) {
+			r, err := queue(ctx, o, label)
+			r.Late = r.Answered / 2
+			return r, err
+		},
+	}
+	if err := f.goal.Set("p99<20ms"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.step(t.Context(), 100); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(said.String(), "requests were sent more than 1 ms late)") {
+		t.Errorf("not said: %s", said.String())
+	}
+	// Where the system tells, it is told of the window.
+	if known := runfile.NewWatch(f.service).End() != nil; (f.file.Runs[0].Disturbance != nil) != known {
+		t.Errorf("recorded %+v, known %v", f.file.Runs[0].Disturbance, known)
 	}
 }
 

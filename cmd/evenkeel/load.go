@@ -95,7 +95,7 @@ func runLoad(ctx context.Context, a *app, args []string) error {
 	ctx, release := a.catch(ctx)
 	defer release()
 	if c.find.text != "" {
-		f := &finder{app: a, goal: c.find, judge: judgeByStretches, measure: a.measureStep, load: c.options}
+		f := &finder{app: a, goal: c.find, judge: judgeByStretches, measure: a.measureStep, load: c.options, service: whereIs(ctx, c.options.Targets)}
 		f.file = &runfile.File{Version: runfile.Version, Tool: runfile.Tool(), Machine: runfile.ThisMachine()}
 		return f.find(ctx, c.load.rate, c.load.output)
 	}

@@ -130,19 +130,22 @@ func (r *Row) Shown(column int) tailstat.Verdict {
 	return x.Verdict
 }
 
-// Spoilt says what else the machine did during a run, "" if nothing that matters. Such a run stays in all figures:
-// who left out runs by what they measured would choose his result.
+// Spoilt says what disturbed a run beside the service, "" if nothing that matters: other programs, the hypervisor, the
+// load generator itself. Such a run stays in all figures: who left out runs by what they measured would choose his result.
 func Spoilt(r *runfile.Run) string {
-	d := r.Disturbance
-	if d == nil {
-		return ""
-	}
 	var list []string
-	if x, ok := d.ByOthers(); ok {
-		list = append(list, fmt.Sprintf("%.0f%% of the processors' time went to other programs", x))
+	if d := r.Disturbance; d != nil {
+		if x, ok := d.ByOthers(); ok {
+			list = append(list, fmt.Sprintf("%.0f%% of the processors' time went to other programs", x))
+		}
+		if x, ok := d.Stolen(); ok {
+			list = append(list, fmt.Sprintf("%.0f%% was taken by the hypervisor", x))
+		}
 	}
-	if x, ok := d.Stolen(); ok {
-		list = append(list, fmt.Sprintf("%.0f%% was taken by the hypervisor", x))
+	if r.Load != nil {
+		if why := runfile.Late(r.Load); why != "" {
+			list = append(list, why)
+		}
 	}
 	return strings.Join(list, ", ")
 }

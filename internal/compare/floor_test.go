@@ -11,6 +11,7 @@ import (
 	"evenkeel.dev/internal/golden"
 	"evenkeel.dev/internal/runfile"
 	"evenkeel.dev/internal/textfmt"
+	"evenkeel.dev/loadgen"
 	"evenkeel.dev/tailstat"
 )
 
@@ -53,6 +54,18 @@ func TestSpoilt(t *testing.T) {
 	}
 	r.Disturbance = &runfile.Disturbance{Window: 10 * time.Second, Other: gctrace.Of(31.2), Steal: gctrace.Of(4.)}
 	if got := Spoilt(r); got != "31% of the processors' time went to other programs, 4% was taken by the hypervisor" {
+		t.Error(got)
+	}
+	r = &runfile.Run{Load: &loadgen.Result{Rate: 100, Answered: 1000, Late: 10}}
+	if got := Spoilt(r); got != "" {
+		t.Errorf("at one request in a hundred: %s", got)
+	}
+	r.Load.Late = 11
+	if got := Spoilt(r); got != "11 of 1,000 requests were sent more than 1 ms late" {
+		t.Error(got)
+	}
+	r.Load.Rate = 0 // in a closed loop nothing is due
+	if got := Spoilt(r); got != "" {
 		t.Error(got)
 	}
 }

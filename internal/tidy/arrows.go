@@ -90,7 +90,7 @@ var arrows = []arrow{
 	{"examples/...", []string{anyPublic, "contrib/...", "examples/...", anyThird}},
 	{"bench/...", []string{anyPublic, "contrib/...", "bench/...", "examples/...", anyThird}}, // one workload, in examples
 	{"e2e/...", []string{anyPublic, "contrib/...", "e2e/...", "examples/child", anyThird}},   // the one starter
-	{"tools/...", []string{"tools/...", "golang.org/x/mod/...", "golang.org/x/tools/go/packages"}},
+	{"tools/...", []string{"tools/...", "tailstat", "golang.org/x/mod/...", "golang.org/x/tools/go/packages"}},
 }
 
 // onlyInSys is what internal/sys alone may import, in every module.
