@@ -179,7 +179,13 @@ func peers() any {
 	if err != nil {
 		return err.Error()
 	}
-	return strings.Fields(string(out))
+	list := strings.Split(strings.TrimSpace(string(out)), "\n")
+	for _, name := range []string{"h2load", "oha"} { // those of the machine
+		if out, err := exec.Command(name, "--version").Output(); err == nil {
+			list = append(list, strings.TrimSpace(string(out)))
+		}
+	}
+	return list
 }
 
 // seconds takes one percentile out of samples, in seconds.

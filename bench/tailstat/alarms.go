@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"sync"
 	"time"
 
@@ -32,15 +31,35 @@ func draw(rng *rand.Rand, rs []tailstat.Run) (b, h []tailstat.Run) {
 		starts = append(starts, i)
 	}
 	rng.Shuffle(len(starts), func(i, j int) { starts[i], starts[j] = starts[j], starts[i] })
-	starts = starts[:rounds]
-	slices.Sort(starts)
-	for i, at := range starts {
+	for i, at := range starts[:rounds] {
 		x, y := rs[at], rs[at+1]
 		if rng.IntN(2) == 0 {
 			x, y = y, x
 		}
 		x.Round, y.Round = i+1, i+1
 		b, h = append(b, x), append(h, y)
+	}
+	return b, h
+}
+
+// drawLoose takes as many runs, wherever they ran, and draws by lot which are base: what ranks of all with all suppose.
+func drawLoose(rng *rand.Rand, rs []tailstat.Run) (b, h []tailstat.Run) {
+	for i, at := range rng.Perm(len(rs))[:2*rounds] {
+		if i%2 == 0 {
+			b = append(b, rs[at])
+		} else {
+			h = append(h, rs[at])
+		}
+	}
+	return b, h
+}
+
+// drawBlocks takes runs that followed each other, all of one set before all of the other: what happens without rounds.
+func drawBlocks(rng *rand.Rand, rs []tailstat.Run) (b, h []tailstat.Run) {
+	at := rng.IntN(len(rs) - 2*rounds + 1)
+	b, h = rs[at:at+rounds], rs[at+rounds:at+2*rounds]
+	if rng.IntN(2) == 0 {
+		b, h = h, b
 	}
 	return b, h
 }
@@ -111,24 +130,19 @@ func (c *counter) itself(ctx context.Context, rs []tailstat.Run, trials int) err
 	return inParallel(ctx, perRival*trials, func(trial int) error {
 		rng := rand.New(rand.NewPCG(17, uint64(trial)))
 		b, h := draw(rng, rs)
-		for _, fig := range figures {
-			one := tailstat.Options{Figures: []tailstat.Figure{fig}}
-			for _, method := range []string{byRounds, allToAll} {
-				x, y := b, h
-				if method == allToAll {
-					x, y = loose(b), loose(h)
-				}
-				cmp, err := tailstat.Compare(x, y, one)
-				if err != nil {
-					return err
-				}
-				if r := cmp.Result[0]; r.Missing == "" {
-					c.note(method, fig.Name, r.Verdict != tailstat.VerdictCannotTell)
-				}
-			}
+		if err := c.compare(byRounds, figures, b, h); err != nil {
+			return err
+		}
+		x, y := drawLoose(rng, rs)
+		if err := c.compare(allToAll, figures, x, y); err != nil {
+			return err
 		}
 		if trial%perRival > 0 {
 			return nil
+		}
+		x, y = drawBlocks(rng, rs)
+		if err := c.compare(inBlocks, figures, x, y); err != nil {
+			return err
 		}
 		for _, r := range rivals {
 			for figure, is := range r.finds(rng, b, h) {
@@ -139,9 +153,23 @@ func (c *counter) itself(ctx context.Context, rs []tailstat.Run, trials int) err
 	})
 }
 
+// compare notes what tailstat finds in each figure.
+func (c *counter) compare(method string, figures []tailstat.Figure, b, h []tailstat.Run) error {
+	for _, f := range figures {
+		cmp, err := tailstat.Compare(b, h, tailstat.Options{Figures: []tailstat.Figure{f}})
+		if err != nil {
+			return err
+		}
+		if r := cmp.Result[0]; r.Missing == "" {
+			c.note(method, f.Name, r.Verdict != tailstat.VerdictCannotTell)
+		}
+	}
+	return nil
+}
+
 // take prints what was counted with a subject and keeps it.
 func (d *driver) take(c *counter, subject string, neighbour bool) {
-	methods := []string{byRounds, allToAll}
+	methods := []string{byRounds, allToAll, inBlocks}
 	for _, r := range rivals {
 		methods = append(methods, r.name)
 	}

@@ -97,10 +97,11 @@ func (m *measured) read(r figure.Recorded) error {
 	return nil
 }
 
-// Methods of tailstat's own, and how their lines begin.
+// Ways to use tailstat. The last one's target would be the machine's, not the method's.
 const (
 	byRounds = "tailstat, by rounds"
 	allToAll = "tailstat, all with all"
+	inBlocks = "tailstat, base before head"
 )
 
 // judge adds the figures of the parts.

@@ -28,13 +28,14 @@ var rivals = []rival{
 	{"Mann-Whitney over requests", mannWhitney},
 }
 
-// apart takes the first run of each and believes what it sees, if it is more than a tenth: what a reader of two reports of
-// a load generator does.
-func apart(_ *rand.Rand, b, h []tailstat.Run) map[string]bool {
+// apart takes a run of each, of the same round, and believes what it sees, if it is more than a tenth: what a reader of two
+// reports of a load generator does.
+func apart(rng *rand.Rand, b, h []tailstat.Run) map[string]bool {
 	found := map[string]bool{}
+	i := rng.IntN(len(b))
 	for _, f := range tailstat.Figures() {
-		x, errX := f.Of(&b[0])
-		y, errY := f.Of(&h[0])
+		x, errX := f.Of(&b[i])
+		y, errY := f.Of(&h[i])
 		if errX == nil && errY == nil {
 			found[f.Name] = math.Abs(math.Log(y/x)) > math.Log(1.1)
 		}
@@ -42,9 +43,9 @@ func apart(_ *rand.Rand, b, h []tailstat.Run) map[string]bool {
 	return found
 }
 
-// single is Welch's t-test (B. L. Welch, Biometrika 34, 1947) on the requests of the first run of each: what comes of
+// single is Welch's t-test (B. L. Welch, Biometrika 34, 1947) on the requests of a run of each: what comes of
 // giving the latencies that a load generator wrote to a statistics library.
-func single(_ *rand.Rand, b, h []tailstat.Run) map[string]bool {
+func single(rng *rand.Rand, b, h []tailstat.Run) map[string]bool {
 	of := func(r tailstat.Run) (n, mean, variance float64) {
 		sum, squares := 0.0, 0.0
 		for d, c := range r.Latency.All() {
@@ -54,8 +55,9 @@ func single(_ *rand.Rand, b, h []tailstat.Run) map[string]bool {
 		mean = sum / n
 		return n, mean, (squares - n*mean*mean) / (n - 1)
 	}
-	n, mx, vx := of(b[0])
-	m, my, vy := of(h[0])
+	i := rng.IntN(len(b))
+	n, mx, vx := of(b[i])
+	m, my, vy := of(h[i])
 	return map[string]bool{mean: differ(mx, vx, n, my, vy, m)}
 }
 

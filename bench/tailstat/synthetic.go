@@ -254,15 +254,6 @@ func each(b, h []tailstat.Run) (map[string]tailstat.Result, error) {
 	return all, nil
 }
 
-// loose returns the runs without their rounds.
-func loose(rs []tailstat.Run) (out []tailstat.Run) {
-	for _, r := range rs {
-		r.Round = 0
-		out = append(out, r)
-	}
-	return out
-}
-
 // inParallel calls f for 0 to n-1 on all processors, until one fails or ctx ends.
 func inParallel(ctx context.Context, n int, f func(i int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
