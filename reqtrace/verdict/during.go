@@ -1,0 +1,33 @@
+package verdict
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"runtime/trace"
+
+	"evenkeel.dev/reqtrace"
+)
+
+// During takes an execution trace of this process while f runs, and passes the verdict on the requests in it: for tests
+// that serve requests themselves, with net/http/httptest say, and assert on why the slowest were slow. There
+// is one trace of a process at a time: it is an error if another is being taken, and tests that call During must not run
+// in parallel. The trace is kept in memory, some 200 bytes for each time that a goroutine waits or goes on.
+//
+// What is slow under the race detector or on a busy machine is slow for other causes, too. So plant or expect a wait
+// that is many times as long as a request, assert on its cause and place, and never on times.
+func During(ctx context.Context, o reqtrace.Options, f func()) (*Verdict, error) {
+	var b bytes.Buffer
+	if err := trace.Start(&b); err != nil {
+		return nil, fmt.Errorf("verdict: During cannot trace: %w; end the other trace first (go test -trace takes one, too)", err)
+	}
+	func() {
+		defer trace.Stop() // also where f panics, or ends the test
+		f()
+	}()
+	r, err := reqtrace.Analyze(ctx, &b, o)
+	if err != nil {
+		return nil, err
+	}
+	return Of(r), nil
+}
