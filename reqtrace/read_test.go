@@ -98,7 +98,7 @@ func work() http.Handler {
 // TestRead: all requests of a real server are found, with and without regions; the parts of each
 // sum to its time, and hardly any is unknown.
 func TestRead(t *testing.T) {
-	const clients, each = 4, 100
+	const clients, each = 4, 50
 	for name, h := range map[string]http.Handler{"turns": work(), "regions": region.Middleware(work())} {
 		t.Run(name, func(t *testing.T) {
 			b := traced(t, h, clients, each)
@@ -166,7 +166,7 @@ func check(t testing.TB, r Request) {
 }
 
 func TestAnalyze(t *testing.T) {
-	const clients, each = 4, 300
+	const clients, each = 4, 100
 	b := traced(t, region.Middleware(work()), clients, each)
 	r, err := Analyze(t.Context(), bytes.NewReader(b), Options{Slowest: 5})
 	if err != nil {

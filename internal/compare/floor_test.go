@@ -24,9 +24,12 @@ func TestFloor(t *testing.T) {
 		color bool
 	}{{"quiet", []float64{1, .99, 1.01}, true}, {"loud", []float64{1, 3, .3, 8, .1}, false}} {
 		floor := &runfile.Floor{First: noisy(t, "x", 10, 1)}
+		var second [][]runfile.Run
+		for _, slow := range tt.slow {
+			second = append(second, noisy(t, "y", 10, slow))
+		}
 		for i := range 10 {
-			r := noisy(t, "y", 10, tt.slow[i%len(tt.slow)])[i]
-			floor.Second = append(floor.Second, r)
+			floor.Second = append(floor.Second, second[i%len(second)][i])
 		}
 		f.Floor = floor
 		c := Files([]*runfile.File{f}, []string{"run.json"})
