@@ -83,11 +83,11 @@ func TestInterval(t *testing.T) {
 			clustered[i] = 20e6 + random.Int64N(80e6)
 		}
 	}
-	steady, moving, wrong := of(even, 1, .5), of(clustered, 1, .5), of(even, 1.5, .5)
-	if w := width(steady); w < 1.5 || w > 1.8 { // the least that it says of the model, twice
+	steady, moving, wrong := of(even, 1, .5), of(clustered, 1, .5), of(even, 3, .5)
+	if w := width(steady); w < 2.25 || w > 2.5 { // the least that it says of the model, twice
 		t.Errorf("evenly slow: %v to %v", steady.Low, steady.High)
 	}
-	if width(moving) < 5*width(steady) {
+	if width(moving) < 4*width(steady) {
 		t.Errorf("the slow ones in one place: %v to %v, and evenly %v to %v", moving.Low, moving.High, steady.Low, steady.High)
 	}
 	if width(wrong) < 1.3*width(steady) {

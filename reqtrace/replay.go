@@ -24,7 +24,7 @@ type WhatIf struct {
 	ModelError float64       `json:"model_error"`      // of the 99th percentile: Replayed / Actual - 1
 	Forecast   time.Duration `json:"forecast_p99_ns"`  // the 99th percentile without the collector: WithoutGC, put right by ModelError
 	Low        time.Duration `json:"forecast_low_ns"`  // the forecast's interval: blocks of time drawn again (95%),
-	High       time.Duration `json:"forecast_high_ns"` // and the replay's own error, at least a quarter, to both sides
+	High       time.Duration `json:"forecast_high_ns"` // and the replay's own error, at least a half, to both sides
 	TailShare  float64       `json:"tail_share"`       // the collector's part of what p99+ takes more than the median, 0 to 1
 	TailLow    float64       `json:"tail_share_low"`   // its interval: blocks of time drawn again, of the replay
 	TailHigh   float64       `json:"tail_share_high"`  // and of what was measured
