@@ -38,6 +38,7 @@ type Report struct {
 	CCDF     []Quantile    `json:"ccdf"`
 	Slowest  []Request     `json:"slowest"`
 	Spans    []Span        `json:"spans"` // when the collector marked, and when the world was stopped
+	Blocks   []Block       `json:"blocks"`
 }
 
 // Band is the requests between two percentiles. What the machine stood still is left out: of their times, of
@@ -147,7 +148,7 @@ type analysis struct {
 	report   Report
 	adding   list[record]
 	requests []record // in the end, by time
-	details  store    // of the requests: causes and times, then causes, sites and times
+	details  store    // of the requests: start, causes and times, then causes, sites and times
 	scratch  packed
 	kept     keep
 	slowest  int
@@ -188,6 +189,7 @@ func (a *analysis) add(r *served, m *model) {
 	if still > 0 {
 		m.machine.Requests++
 	}
+	p.put(int64(r.Start))
 	for c, d := range r.Parts.All() {
 		if c == CauseMachine {
 			continue
@@ -217,6 +219,12 @@ func (a *analysis) add(r *served, m *model) {
 	if len(a.report.Slowest) >= 2*a.slowest {
 		a.cull()
 	}
+}
+
+// detail returns what is kept of a request: when it began, from the trace's start, and the rest.
+func (a *analysis) detail(r *record) (start int64, rest packed) {
+	rest = a.details.at(r.details)
+	return rest.next(), rest
 }
 
 // cull keeps the slowest.
@@ -273,6 +281,7 @@ func (a *analysis) finish(m *model) *Report {
 		}
 	}
 	r.Tail = a.band(m, "p99+", .99, 1)
+	r.Blocks = a.blocks(m)
 	r.CCDF = a.ccdf()
 	times := a.kept.times
 	if times == nil {
@@ -302,7 +311,7 @@ func (a *analysis) band(m *model, name string, from, to float64) Band {
 	waits, samples := map[waitID]int64{}, map[siteID]int{}
 	for _, r := range a.requests[i:j] {
 		sum += r.time
-		in := a.details.at(r.details)
+		_, in := a.detail(&r)
 		for c := in.next(); c != 0; c = in.next() {
 			parts[c-1] += in.next()
 		}

@@ -10,11 +10,11 @@ import (
 // NoClass is what Options.Class names the requests by that have none.
 const NoClass = "-"
 
-// maxClasses is how many classes a report lists; what is beyond is one, of this name.
-const (
-	maxClasses   = 64
-	otherClasses = "(others)"
-)
+// maxClasses is how many classes a report lists; what is beyond is one, [OtherClasses].
+const maxClasses = 64
+
+// OtherClasses is the name of all classes together that have no row of their own in a list.
+const OtherClasses = "(others)"
 
 // Class is requests of one kind: of a route, a handler, a worker. [Request.Class] says what its name is.
 type Class struct {
@@ -84,7 +84,7 @@ func (c *classes) list(requests []record) []Class {
 		list = append(list, Class{Name: c.sites.name(id), Requests: len(times[id]), Quantiles: quantiles(times[id]), Slow: late[id], Total: *c.total[id]})
 	}
 	if rest := ids[len(list):]; len(rest) > 0 {
-		others, all := Class{Name: otherClasses}, []int64{}
+		others, all := Class{Name: OtherClasses}, []int64{}
 		for _, id := range rest {
 			all = append(all, times[id]...)
 			others.Slow += late[id]

@@ -81,6 +81,7 @@ func (a *analysis) thin() {
 // packedDetails returns of p, which begins with a request's details, no more than those.
 func packedDetails(p packed) packed {
 	rest := p
+	rest.next()
 	for c := rest.next(); c != 0; c = rest.next() {
 		rest.next()
 	}
@@ -95,8 +96,8 @@ func packedDetails(p packed) packed {
 	return p[:len(p)-len(rest)]
 }
 
-// noDetails are those of a request that has none: no causes, no places, no samples.
-var noDetails = packed{0, 0, 0}
+// noDetails are those of a request that has none: no start, no causes, no places, no samples.
+var noDetails = packed{0, 0, 0, 0}
 
 // timesOf returns the times of the requests that are asked for.
 func timesOf(records []record) []int64 {

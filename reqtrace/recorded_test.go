@@ -63,7 +63,7 @@ func TestRecordedTraces(t *testing.T) {
 		if u := r.Total.Of(CauseUnknown); u > r.Total.Total()/100 {
 			t.Errorf("unknown: %v of %v", u, r.Total.Total())
 		}
-		r.CCDF, r.Spans = nil, nil
+		r.CCDF, r.Spans, r.Blocks = nil, nil, nil
 		for i := range r.Slowest {
 			check(t, r.Slowest[i])
 			r.Slowest[i].Path = nil

@@ -124,6 +124,11 @@ func (t *text) bands() {
 		t.line("%-9s%9s%10s  %s", textfmt.Printable(b.Name), textfmt.Count(float64(b.Requests)), textfmt.Duration(b.Mean), t.mix(b.Parts, mixWidth))
 		all = append(all, b.Parts)
 	}
+	t.legend(all)
+}
+
+// legend says which letter of a bar is which cause.
+func (t *text) legend(all []reqtrace.Parts) {
 	const indent = "         "
 	legend := indent
 	for _, c := range Causes(1./mixWidth/2, all...) {

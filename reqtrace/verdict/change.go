@@ -1,0 +1,373 @@
+package verdict
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"evenkeel.dev/internal/textfmt"
+	"evenkeel.dev/reqtrace"
+)
+
+// When a difference between two sides is worth naming.
+const (
+	changeShare  = .05                   // of the mean of the slowest 1% of the old side: less is not named, and not tested
+	changeTime   = 20 * time.Microsecond // likewise
+	changeDetail = .5                    // of a row's difference: a function, a holder or a class that is named with it
+	aloneTimes   = 3                     // one trace a side: a difference is this many times as far from 0 as its interval reaches
+	aloneShare   = .25                   // and at least this share of the old side's mean
+	otherLoad    = .1                    // requests a second differ by more: it is said
+	otherMix     = .02                   // of all requests: so much a class may gain before it is said
+	fewSlow      = 30                    // requests in the slowest 1% of a side; of fewer it is said
+)
+
+// ChangeOptions configure [Compare]. The zero value works.
+type ChangeOptions struct {
+	// Old and New are how the sides are called. Default: "old" and "new".
+	Old, New string
+	// Confidence is how likely all intervals that decide on names hold together. Default: 0, which is 0.95; limits: 0.5 to
+	// 0.9999.
+	Confidence float64
+}
+
+// OptionError is what [Compare] returns for options that make no sense.
+type OptionError struct {
+	Option string // the field of ChangeOptions, such as Confidence
+	Reason string // what is wrong and what to write instead
+}
+
+func (e *OptionError) Error() string { return "verdict: Options." + e.Option + ": " + e.Reason }
+
+// Change says what made the slowest 1% of the requests slower, or faster, from one version of a service to another.
+// [Compare] makes it; nothing in it changes afterwards, so any goroutine may read it.
+//
+// The mean of the slowest 1% of a side is over all of its traces, each with the same weight. Unlike a p99 it can be taken
+// apart: the differences of Rows add up to that of Slow, with what a changed mix of classes did (see [ClassChange]), and so do
+// those of ByCause; those of all requests add up to All. In Rows, ByCause and Classes, Slow is of what requests take beyond
+// the time at which the slowest 1% of the sides begin, shared among a request's causes by what each takes more than usual.
+type Change struct {
+	Sentence string        `json:"sentence"` // all of it in one sentence
+	Named    bool          `json:"named"`    // there is a cause worth naming
+	Causes   []CauseChange `json:"causes"`   // those that are named, the largest difference first
+	Old      Side          `json:"old"`
+	New      Side          `json:"new"`
+	Slow     Difference    `json:"slow"`                // of the mean of the slowest 1%
+	All      Difference    `json:"all"`                 // of the mean of all requests
+	Rows     []CauseChange `json:"rows"`                // by cause and function, the largest difference first
+	ByCause  []CauseChange `json:"by_cause"`            // by cause alone
+	Classes  []ClassChange `json:"classes"`             // by class of requests; none where there is one class
+	Level    float64       `json:"level"`               // of each interval; with it all that are tested hold together by ChangeOptions.Confidence
+	Caveats  []string      `json:"caveats"`             // what makes the comparison less than it seems, and what to do about it
+	Alone    bool          `json:"one_trace,omitempty"` // a side has one trace: the machine may have differed
+
+	table *changeTable
+}
+
+// Side is one of the two that are compared.
+type Side struct {
+	Name     string         `json:"name"`
+	Traces   int            `json:"traces"`
+	Requests int            `json:"requests"`
+	Trace    time.Duration  `json:"trace_ns"` // of all traces together
+	Slow     reqtrace.Parts `json:"slow_ns"`  // of a request of the slowest 1%, on average
+	All      reqtrace.Parts `json:"all_ns"`   // of a request
+}
+
+// Difference is what something takes of a request, on average, on both sides, and an interval for what is more.
+type Difference struct {
+	Old  time.Duration `json:"old_ns"`
+	New  time.Duration `json:"new_ns"`
+	More time.Duration `json:"more_ns"` // New less Old, with both sides' classes in the same mix
+	Low  time.Duration `json:"low_ns"`
+	High time.Duration `json:"high_ns"`
+}
+
+// Beyond reports whether the interval leaves 0 out.
+func (d Difference) Beyond() bool { return d.Low > 0 || d.High < 0 }
+
+// CauseChange is the difference that a cause makes, at one function or at all.
+type CauseChange struct {
+	Cause    reqtrace.Cause `json:"cause"` // assist-wait counts as assist
+	Phrase   string         `json:"phrase"`
+	Function string         `json:"function,omitempty"` // what both builds are matched by; numbers of closures are left out
+	Site     string         `json:"site,omitempty"`     // function (file:line) in the new build, else in the old one
+	Holder   string         `json:"holder,omitempty"`   // function that held what was waited for, in at least half of the difference
+	Class    string         `json:"class,omitempty"`    // of the requests that at least half of the difference is of, where there are several
+	Slow     Difference     `json:"slow"`
+	All      Difference     `json:"all"`
+	Named    bool           `json:"named,omitempty"`
+}
+
+// ClassChange is the difference that a class of requests makes. Its time differs because its requests take more or less
+// (Slow and All, which are part of the rows), or because there are more or fewer of them (SlowMix and AllMix, which are
+// not): Kitagawa's decomposition (Journal of the American Statistical Association 50, 1955).
+type ClassChange struct {
+	Class    string     `json:"class"`
+	OldShare float64    `json:"old_share"` // of all requests, 0 to 1
+	NewShare float64    `json:"new_share"`
+	Slow     Difference `json:"slow"`
+	SlowMix  Difference `json:"slow_mix"`
+	All      Difference `json:"all"`
+	AllMix   Difference `json:"all_mix"`
+}
+
+// Compare says what differs between the reports of two versions of a service. Take several traces of each, old and new in
+// turns: three a side are enough to tell what the machine does to a trace from what the versions do. With one a side
+// nothing is named unless it is far beyond its interval.
+//
+// A cause, or a function for a cause, is named where its interval leaves 0 out, and its difference is at least 5% of the
+// old mean. An interval is the wider of two. One is of Student's t over the traces of both sides, as for trials whose
+// units are few clusters (Hayes, Moulton: Cluster Randomised Trials, 2nd edition, chapter 10): requests of one trace are
+// not independent. The other is of the blocks within the traces, with what neighbours have in common (Newey, West:
+// Econometrica 55, 1987), so that traces that agree by chance do not make an interval narrow. All intervals that decide are
+// corrected for how many there are (Bonferroni). There is no chance in the method: the same reports give the same change.
+func Compare(older, newer []*reqtrace.Report, o ChangeOptions) (*Change, error) {
+	o.Old, o.New = cmp.Or(o.Old, "old"), cmp.Or(o.New, "new")
+	if o.Confidence == 0 {
+		o.Confidence = .95
+	}
+	if !(o.Confidence >= .5 && o.Confidence <= .9999) {
+		return nil, &OptionError{"Confidence", fmt.Sprintf("%g; it goes from 0.5 to 0.9999, or is 0 for 0.95", o.Confidence)}
+	}
+	sides := [2][]*reqtrace.Report{older, newer}
+	for i, name := range []string{o.Old, o.New} {
+		if err := comparable(sides[i], name); err != nil {
+			return nil, err
+		}
+	}
+	t := newChangeTable(sides)
+	c := &Change{Causes: []CauseChange{}, Classes: []ClassChange{}, Caveats: []string{}, table: t}
+	c.Old, c.New = newSide(o.Old, older), newSide(o.New, newer)
+	c.Alone = min(len(older), len(newer)) == 1
+	t.level = 1 - (1-o.Confidence)/float64(max(t.tested(), 1))
+	c.Level = t.level
+	c.Slow, c.All = t.difference(t.whole)
+	c.Slow.Old, c.Slow.New = time.Duration(math.Round(t.slowness.tails[0])), time.Duration(math.Round(t.slowness.tails[1]))
+	for _, g := range t.sorted(t.byCause) {
+		c.ByCause = append(c.ByCause, t.row(g))
+	}
+	for _, g := range t.sorted(t.rows) {
+		c.Rows = append(c.Rows, t.row(g))
+	}
+	c.classes()
+	c.name()
+	c.Caveats = append(c.Caveats, c.caveats(sides)...)
+	c.Sentence = c.sentence()
+	return c, nil
+}
+
+// comparable reports why a side cannot be compared.
+func comparable(side []*reqtrace.Report, name string) error {
+	if len(side) == 0 {
+		return fmt.Errorf("verdict: no trace of %s: take one at least, better three", name)
+	}
+	for i, r := range side {
+		switch {
+		case r == nil || r.Requests == 0:
+			return fmt.Errorf("verdict: trace %d of %s has no whole request: trace for longer", i+1, name)
+		case len(r.Blocks) == 0:
+			return fmt.Errorf("verdict: the report of trace %d of %s has no blocks: analyze the trace anew", i+1, name)
+		}
+	}
+	return nil
+}
+
+func newSide(name string, reports []*reqtrace.Report) Side {
+	s := Side{Name: name, Traces: len(reports)}
+	slow, all := map[reqtrace.Cause]float64{}, map[reqtrace.Cause]float64{}
+	for _, r := range reports {
+		s.Requests += r.Requests
+		s.Trace += r.Trace
+		for c, d := range r.Tail.Parts.All() {
+			slow[kin(c)] += float64(d) / float64(len(reports))
+		}
+		for c, d := range r.Total.All() {
+			all[kin(c)] += float64(d) / float64(r.Requests) / float64(len(reports))
+		}
+	}
+	for _, c := range reqtrace.Causes() {
+		s.Slow.Add(c, time.Duration(math.Round(slow[c])))
+		s.All.Add(c, time.Duration(math.Round(all[c])))
+	}
+	return s
+}
+
+// kin has both kinds of assist be one: which of them it is depends on how busy the workers are, not on the program.
+func kin(c reqtrace.Cause) reqtrace.Cause {
+	if c == reqtrace.CauseAssistWait {
+		return reqtrace.CauseAssistMark
+	}
+	return c
+}
+
+// ofProgram reports whether a cause may be named: what is not known, and what the machine did, is no change of the program.
+func ofProgram(c reqtrace.Cause) bool { return c != reqtrace.CauseUnknown && c.String() != "machine" }
+
+// name marks the rows that are named, and collects them.
+func (c *Change) name() {
+	for i := range c.ByCause {
+		cause := &c.ByCause[i]
+		cause.Named = c.worth(cause)
+		covered := false
+		for k := range c.Rows {
+			row := &c.Rows[k]
+			if row.Cause != cause.Cause || row.Function == "" || !c.worth(row) {
+				continue
+			}
+			// What one function takes less than another takes more of the same cause has moved: the code has another name.
+			if sum := float64(cause.Slow.More) / float64(row.Slow.More); sum < changeDetail {
+				continue
+			}
+			row.Named, covered = true, true
+			c.Causes = append(c.Causes, *row)
+		}
+		if cause.Named && !covered {
+			c.Causes = append(c.Causes, *cause)
+		}
+	}
+	slices.SortStableFunc(c.Causes, func(p, q CauseChange) int { return cmp.Compare(q.Slow.More.Abs(), p.Slow.More.Abs()) })
+	c.Named = len(c.Causes) > 0
+}
+
+// worth reports whether a row's difference is one to name.
+func (c *Change) worth(x *CauseChange) bool {
+	d, least, times := x.Slow, changeShare, time.Duration(1)
+	if c.Alone {
+		least, times = aloneShare, aloneTimes
+	}
+	reach := (d.High - d.Low) / 2
+	return ofProgram(x.Cause) && d.More.Abs() > times*reach && d.More.Abs() >= max(changeTime, time.Duration(least*float64(c.Slow.Old)))
+}
+
+// classes fills in the differences of classes, where there are several.
+func (c *Change) classes() {
+	t := c.table
+	if len(t.classes) < 2 {
+		return
+	}
+	for i, name := range t.classes {
+		x := ClassChange{Class: name, OldShare: t.share[0][i], NewShare: t.share[1][i]}
+		x.Slow, x.All = t.difference(t.byClass[i])
+		x.SlowMix, x.AllMix = t.difference(t.mix[i])
+		c.Classes = append(c.Classes, x)
+	}
+	slices.SortStableFunc(c.Classes, func(p, q ClassChange) int {
+		return cmp.Compare((q.Slow.More + q.SlowMix.More).Abs(), (p.Slow.More + p.SlowMix.More).Abs())
+	})
+}
+
+// Of returns the difference that some causes make together: of the mean of the slowest 1%, and of the mean of all. A
+// Change that was read from JSON does not know it, and returns nothing.
+func (c *Change) Of(causes ...reqtrace.Cause) (slow, all Difference) {
+	if c.table == nil {
+		return slow, all
+	}
+	sum := c.table.newGroup(groupKey{})
+	for _, g := range c.table.sorted(c.table.byCause) {
+		if slices.ContainsFunc(causes, func(x reqtrace.Cause) bool { return kin(x) == g.key.cause }) {
+			sum.add(g)
+		}
+	}
+	return c.table.difference(sum)
+}
+
+// String returns the sentence.
+func (c *Change) String() string { return c.Sentence }
+
+func (c *Change) sentence() string {
+	d := c.Slow
+	what := fmt.Sprintf("the slowest 1%% (p99+) take %s in %s, %s in %s: %s %s", textfmt.Duration(d.New), c.New.Name, textfmt.Duration(d.Old), c.Old.Name,
+		textfmt.SignedDuration(d.New-d.Old), intervalText(d))
+	switch {
+	case !c.Named && c.Alone:
+		return "nothing to name: " + what + ", and no cause differs by far more than one trace a side can tell"
+	case !c.Named && d.Beyond():
+		return what + ", and no cause of it to name"
+	case !c.Named:
+		return "nothing to see: " + what + ", and no cause differs by more than it does between traces of one side"
+	}
+	var more, less []string
+	for _, x := range c.Causes[:min(len(c.Causes), worthCauses)] {
+		t := textfmt.SignedDuration(x.Slow.More) + " " + intervalText(x.Slow) + " " + x.Words()
+		if x.Slow.More > 0 {
+			more = append(more, t)
+		} else {
+			less = append(less, t)
+		}
+	}
+	return what + "; " + strings.Join(append(more, less...), ", ")
+}
+
+// Words says what took the time: "lock at main.get (main.go:7), held by main.refresh".
+func (x *CauseChange) Words() string {
+	t := x.Phrase
+	if at := cmp.Or(x.Site, x.Function); at != "" {
+		t += " at " + at
+	}
+	if x.Holder != "" {
+		t += ", held by " + x.Holder
+	}
+	if x.Class != "" {
+		t += ", in " + x.Class
+	}
+	return t
+}
+
+// intervalText writes an interval with its signs.
+func intervalText(d Difference) string {
+	return "[" + textfmt.SignedDuration(d.Low) + ", " + textfmt.SignedDuration(d.High) + "]"
+}
+
+// caveats says what makes a comparison less than it seems.
+func (c *Change) caveats(sides [2][]*reqtrace.Report) (list []string) {
+	add := func(format string, a ...any) { list = append(list, fmt.Sprintf(format, a...)) }
+	if c.Alone {
+		add("a side has one trace: the machine may have differed between the two, which no interval within a trace shows; take three of each, old and new in turns")
+	}
+	procs, rates := [2]map[int]bool{{}, {}}, [2]float64{}
+	for i, name := range []string{c.Old.Name, c.New.Name} {
+		slow := 0
+		for k, r := range sides[i] {
+			slow += r.Tail.Requests
+			procs[i][r.Procs] = true
+			if r.Broken != "" {
+				add("trace %d of %s is cut off or corrupt, and what stands before is compared (%s)", k+1, name, r.Broken)
+			}
+			rates[i] += float64(r.Requests) / max(r.Trace.Seconds(), 1e-9) / float64(len(sides[i]))
+		}
+		if slow < fewSlow {
+			add("the slowest 1%% of %s are %s: trace for longer, or more often", name, textfmt.Plural(slow, "request"))
+		}
+	}
+	if !slices.Equal(slices.Sorted(maps.Keys(procs[0])), slices.Sorted(maps.Keys(procs[1]))) {
+		add("GOMAXPROCS differs: %v in %s, %v in %s", slices.Sorted(maps.Keys(procs[0])), c.Old.Name, slices.Sorted(maps.Keys(procs[1])), c.New.Name)
+	}
+	if ratio := rates[1] / rates[0]; math.Abs(math.Log(ratio)) > math.Log(1+otherLoad) {
+		add("the load differs: %s requests/s in %s, %s in %s: put the same on both", textfmt.Count(rates[0]), c.Old.Name, textfmt.Count(rates[1]), c.New.Name)
+	}
+	for _, x := range c.Classes {
+		if x.NewShare-x.OldShare > otherMix { // as much less are others
+			add("%s is %s of the requests in %s, %s in %s, which makes %s of the difference; the causes are compared in the same mix", classText(x.Class),
+				textfmt.Share(x.OldShare), c.Old.Name, textfmt.Share(x.NewShare), c.New.Name, textfmt.SignedDuration(x.SlowMix.More))
+		}
+	}
+	for _, x := range c.ByCause {
+		if x.Cause.String() == "machine" && x.Slow.More.Abs() >= time.Duration(changeShare*float64(c.Slow.Old)) {
+			add("the machine stood still for %s of a request of the slowest 1%% in %s, %s in %s: that is no change of the program", textfmt.Duration(x.Slow.Old), c.Old.Name,
+				textfmt.Duration(x.Slow.New), c.New.Name)
+		}
+	}
+	return list
+}
+
+// classText names a class, also that of requests that have none.
+func classText(class string) string {
+	if class == "" {
+		return "requests without a class"
+	}
+	return class
+}

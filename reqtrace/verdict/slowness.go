@@ -1,0 +1,94 @@
+package verdict
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// slowest is the share of all requests that are the slowest.
+const slowest = .01
+
+// slowness says how much a request counts in the difference between two means of the slowest 1%.
+//
+// Let S(x) be the share of a side's requests that take longer than x. The mean of the slowest 1% is the area under S cut off
+// at 1%, over 1%, and so the difference of the two is an area between two curves:
+//
+//	1% ┼────────╮· · · · ╭ new, cut off           φ   0 │ part of it │ 1
+//	   │        │░░░░░░░░╰──╮
+//	   │    old ╰──╮░░░░░░░░╰────╮
+//	   │           ╰────────╮░░░░╰─────╮
+//	   └────────┴───────────┴──────────────> x
+//	          p99 old    p99 new
+//
+// At each x the difference of what both sides have there, S'(x) - S(x), is that of requests of some causes. Right of both
+// 99th percentiles all of it counts (φ = 1), left of both none, and between them the part below 1%. So a request of length X
+// counts ∫φ from 0 to X, and the sums of that, over 1%, differ by exactly what the means of the slowest 1% do. It is the same
+// for old and new requests. Would each side's slowest 1% be taken apart by itself, a new cause would push requests with
+// other causes out of the 1%, and these causes would seem to take less.
+type slowness struct {
+	times []time.Duration // where the curves fall, in order
+	upTo  []float64       // ns: what a request of that time counts
+	tails [2]float64      // ns: means of the slowest 1%
+}
+
+// newSlowness takes the traces of each side with equal weights. It needs to know no more than the slowest 1% of each side and
+// at least these of each trace.
+func newSlowness(sides [2][]*changeTrace) *slowness {
+	type slow struct {
+		time   time.Duration
+		side   int
+		weight float64
+	}
+	var all []slow
+	for s, side := range sides {
+		for _, tr := range side {
+			for i := range tr.report.Blocks {
+				for _, q := range tr.report.Blocks[i].Slow {
+					all = append(all, slow{q.Time, s, float64(q.Weight) / tr.all / float64(len(side))})
+				}
+			}
+		}
+	}
+	slices.SortFunc(all, func(p, q slow) int { return cmp.Compare(q.time, p.time) })
+	x := &slowness{}
+	var above [2]float64 // S, of the step that ends at a time
+	var steps []float64  // ∫φ over it
+	for i, q := range all {
+		above[q.side] += q.weight
+		if i+1 < len(all) && all[i+1].time == q.time {
+			continue
+		}
+		below := time.Duration(0)
+		if i+1 < len(all) {
+			below = all[i+1].time
+		}
+		width := float64(q.time - below)
+		cut := [2]float64{min(above[0], slowest), min(above[1], slowest)}
+		phi := 0.
+		switch d := above[1] - above[0]; {
+		case d != 0:
+			phi = (cut[1] - cut[0]) / d
+		case cut[0] == above[0]:
+			phi = 1
+		}
+		for s := range cut {
+			x.tails[s] += cut[s] / slowest * width
+		}
+		x.times, steps = append(x.times, q.time), append(steps, phi*width)
+	}
+	slices.Reverse(x.times)
+	slices.Reverse(steps)
+	sum := 0.
+	for _, d := range steps {
+		sum += d
+		x.upTo = append(x.upTo, sum)
+	}
+	return x
+}
+
+// of returns what a request of that time counts, in ns.
+func (x *slowness) of(d time.Duration) float64 {
+	i, _ := slices.BinarySearch(x.times, d)
+	return x.upTo[min(i, len(x.upTo)-1)]
+}
