@@ -13,6 +13,7 @@ import (
 
 const explainHelp = `
 evenkeel explain [flags] TRACE
+evenkeel explain -against TRACE [flags] TRACE...
 
 Says why the slowest requests of a Go server were slow. TRACE is an execution trace, gzipped or
 not: a file, - for standard input, or the URL of a /debug/pprof/trace, which is taken for 5 s where
@@ -28,7 +29,17 @@ the function that waits for work elsewhere, and package evenkeel.dev/reqtrace/re
                                                   more than 30% of what the slowest 1% (p99+)
                                                   take more than the median request
 
-Each -fail-if is [BAND:]CAUSE[.direct|.whatif]>N%. BAND (default p99+) and CAUSE are:
+-against says what made the requests of a new version slower than those of an old one. Take several
+traces of each, old and new in turns, and quote patterns:
+
+  evenkeel explain -against 'old*.trace' new*.trace
+  evenkeel explain -against 'old*.trace' -fail-if 'lock>+10%' new*.trace
+                                                  exit code 3 when locks take more of the slowest
+                                                  1% than before by over 10% of its old mean, 4 when
+                                                  that cannot be told; total is all causes, and
+                                                  all:CAUSE is of all requests
+
+Otherwise each -fail-if is [BAND:]CAUSE[.direct|.whatif]>N%. BAND (default p99+) and CAUSE are:
 
   ` + bandList + `
   ` + causeHelp + `
@@ -43,7 +54,8 @@ type explainFlags struct {
 	json      bool
 	html      string
 	perfetto  string
-	failIf    limits
+	failIf    []string // as it was given: what it means depends on -against
+	against   list
 	region    string
 	request   []string
 	class     string
@@ -57,7 +69,8 @@ func runExplain(ctx context.Context, a *app, args []string) error {
 	fs.BoolVar(&f.json, "json", false, "print the report as JSON (docs/reference/explain-json.md)")
 	fs.StringVar(&f.html, "html", "", "write a self-contained page to this `file` (- for standard output, instead of the text)")
 	fs.StringVar(&f.perfetto, "perfetto", "", "write the slowest requests as tracks to this `file`, for ui.perfetto.dev (- for standard output, instead of the text)")
-	fs.Func("fail-if", "exit with 3 if this `limit` is exceeded, such as 'gc>30%' or 'p99.9+:lock>50%'; may be repeated", each(&f.failIf, parseLimit))
+	fs.Func("fail-if", "exit with 3 if this `limit` is exceeded, such as 'gc>30%' or 'p99.9+:lock>50%'; may be repeated", each(&f.failIf, checkLimit))
+	fs.Var(&f.against, "against", "compare the traces with these of an old version, and say what made the new ones slower: a `trace` or a quoted pattern of files; may be repeated")
 	fs.StringVar(&f.region, "region", "", "`type` of the program's own regions that are requests, or a pattern (default: those of reqtrace/region, else what servers' goroutines do)")
 	fs.Func("request", "`function` that waits for work, such as main.(*pool).worker, or a pattern: what its goroutine does from one such wait to the next is a request; may be repeated", func(s string) error {
 		f.request = append(f.request, s)
@@ -75,8 +88,8 @@ func runExplain(ctx context.Context, a *app, args []string) error {
 	switch {
 	case len(names) == 0:
 		return a.wrong(fs, "no trace; write a file, - for standard input, or http://HOST:PORT/debug/pprof/trace?seconds=5")
-	case len(names) > 1:
-		return a.wrong(fs, "%d traces; it reads one", len(names))
+	case len(names) > 1 && f.against == nil:
+		return a.wrong(fs, "%d traces; it reads one, or with -against those of two versions", len(names))
 	case f.slowest < 1 || f.slowest > 1000:
 		return a.wrong(fs, "-slowest %d; it must be from 1 to 1000", f.slowest)
 	case f.json && f.html == toStdout:
@@ -84,12 +97,24 @@ func runExplain(ctx context.Context, a *app, args []string) error {
 	case f.perfetto == toStdout && (f.json || f.html == toStdout):
 		return a.wrong(fs, "-perfetto - goes to standard output, as another result does; give one of them a file")
 	}
+	o := reqtrace.Options{Region: f.region, Requests: f.request, Class: f.class, Slowest: f.slowest}
+	if f.against != nil {
+		return a.against(ctx, fs, &f, names, o)
+	}
+	var failIf limits
+	for _, text := range f.failIf {
+		l, err := parseLimit(text)
+		if err != nil {
+			return a.wrong(fs, "-fail-if %q: %v", text, err)
+		}
+		failIf = append(failIf, l)
+	}
 	if err := canSave(names, f.html, f.perfetto); err != nil {
 		return err
 	}
 	ctx, release := a.catch(ctx)
 	defer release()
-	source, v, err := a.explain(ctx, names[0], !f.noProfile, reqtrace.Options{Region: f.region, Requests: f.request, Class: f.class, Slowest: f.slowest})
+	source, v, err := a.explain(ctx, names[0], !f.noProfile, o)
 	var option *reqtrace.OptionError
 	switch {
 	case errors.As(err, &option) && option.Option == "Requests":
@@ -105,7 +130,7 @@ func runExplain(ctx context.Context, a *app, args []string) error {
 	if r.Requests == 0 {
 		return errors.Join(err, errors.New(v.Sentence))
 	}
-	hit, limitErr := f.failIf.check(v)
+	hit, limitErr := failIf.check(v)
 	for _, h := range hit {
 		fmt.Fprintf(a.stderr, "evenkeel explain: %s\n", h)
 	}
@@ -120,6 +145,17 @@ func runExplain(ctx context.Context, a *app, args []string) error {
 		return fmt.Errorf("%s: %w: the report is of what stands before (%s)", source, reqtrace.ErrBroken, r.Broken)
 	}
 	return nil
+}
+
+// checkLimit lets a -fail-if pass that is one without -against, or beside it.
+func checkLimit(text string) (string, error) {
+	_, err := parseLimit(text)
+	if err != nil {
+		if _, beside := parseCauseLimit(text); beside == nil {
+			err = nil
+		}
+	}
+	return text, err
 }
 
 func (a *app) printVerdict(source string, v *verdict.Verdict, f *explainFlags) error {

@@ -3,9 +3,16 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"time"
+	"unicode"
 
+	"evenkeel.dev/internal/page"
 	"evenkeel.dev/internal/proc"
 	"evenkeel.dev/loadgen"
 	"evenkeel.dev/reqtrace"
@@ -15,6 +22,7 @@ import (
 const (
 	explainSlowest = 10                     // requests that are shown with their breakdown
 	explainSettle  = 500 * time.Millisecond // of load, and as much again, before the trace begins
+	explainRounds  = 3                      // the last ones, in which variants are traced
 )
 
 // tracing is a server that is traced under load.
@@ -23,6 +31,7 @@ type tracing struct {
 	base     string // of its /debug/pprof/
 	load     loadgen.Options
 	progress *progress
+	keep     string // file to keep the trace in; "": none
 }
 
 // explain puts the load on the server again, takes a trace meanwhile, and says why requests were slow.
@@ -36,6 +45,11 @@ func (x *tracing) explain(ctx context.Context) (url string, v *verdict.Verdict, 
 	b, beside, err := x.trace(ctx, source)
 	if err != nil {
 		return "", nil, err
+	}
+	if x.keep != "" {
+		if err := os.WriteFile(x.keep, b.Bytes(), 0o644); err != nil {
+			return "", nil, err
+		}
 	}
 	v, err = analyze(ctx, source.url, b, reqtrace.Options{Slowest: explainSlowest, Beside: beside})
 	return source.url, v, err
@@ -78,4 +92,95 @@ func (x *tracing) trace(ctx context.Context, source *traceSource) (*bytes.Buffer
 	default:
 	}
 	return b, beside, err
+}
+
+// traced reports whether a variant is traced in a round: in the last one, and where there are several variants in as many as
+// tell what the machine does to a trace from what the variants do.
+func (r *runner) traced(round int) bool {
+	rounds := 1
+	if len(r.variants) > 1 {
+		rounds = explainRounds
+	}
+	return r.flags.explain && r.twin == "" && round > r.flags.repeat-rounds
+}
+
+// traceFile returns where a trace is kept; "": nowhere.
+func (r *runner) traceFile(label string, round int) string {
+	if r.flags.traces == "" {
+		return ""
+	}
+	name := strings.Map(func(c rune) rune {
+		if unicode.IsLetter(c) || unicode.IsDigit(c) || strings.ContainsRune("-_.", c) {
+			return c
+		}
+		return '_'
+	}, label)
+	return filepath.Join(r.flags.traces, fmt.Sprintf("%s-%d.trace", strings.TrimLeft(name, "."), round))
+}
+
+// changes returns what makes each variant slower than the base, in the order of the variants.
+func (r *runner) changes() (list []*verdict.Change, err error) {
+	reports := map[string][]*reqtrace.Report{}
+	for _, x := range r.explanations {
+		if rep := x.verdict.Report(); rep.Requests > 0 {
+			reports[x.label] = append(reports[x.label], rep)
+		}
+	}
+	base := r.variants[0].label
+	if r.flags.judging.base != "" {
+		base = r.flags.judging.base
+	}
+	for _, v := range r.variants {
+		if v.label == base || len(reports[base]) == 0 || len(reports[v.label]) == 0 {
+			continue
+		}
+		c, compareErr := verdict.Compare(reports[base], reports[v.label], verdict.ChangeOptions{Old: base, New: v.label})
+		if compareErr != nil {
+			err = errors.Join(err, compareErr)
+			continue
+		}
+		list = append(list, c)
+	}
+	return list, err
+}
+
+// lastExplanations returns the last verdict on each variant.
+func (r *runner) lastExplanations() (list []explained) {
+	for i, x := range r.explanations {
+		if !slices.ContainsFunc(r.explanations[i+1:], func(y explained) bool { return y.label == x.label }) {
+			list = append(list, x)
+		}
+	}
+	return list
+}
+
+// saveExplanation writes the page of -explain-html: of the verdict on the one variant, or of what differs between the two.
+func (r *runner) saveExplanation(changes []*verdict.Change) (err error) {
+	for _, c := range changes {
+		err = errors.Join(err, r.app.changePage(c, r.flags.explainHTML))
+	}
+	if len(r.variants) == 1 {
+		for _, x := range r.lastExplanations() {
+			err = errors.Join(err, r.app.explainPage(page.Trace{Name: x.source}, x.verdict, r.flags.explainHTML))
+		}
+	}
+	return err
+}
+
+// printExplanations writes the verdicts below the table, and what differs between the variants before them.
+func (r *runner) printExplanations(changes []*verdict.Change) error {
+	o := verdict.Options{Color: r.app.style.Color}
+	for _, c := range changes {
+		fmt.Fprintf(r.app.stdout, "\nwhat differs: %s against %s\n", c.New.Name, c.Old.Name)
+		if err := c.WriteText(r.app.stdout, o); err != nil {
+			return err
+		}
+	}
+	for _, x := range r.lastExplanations() {
+		fmt.Fprintf(r.app.stdout, "\n%s\n", x.heading(len(r.variants)))
+		if err := x.verdict.WriteText(r.app.stdout, o); err != nil {
+			return err
+		}
+	}
+	return nil
 }

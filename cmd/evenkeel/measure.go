@@ -74,7 +74,7 @@ func (r *runner) measure(ctx context.Context, v variant, repeat int) (*runfile.R
 		err = m.loadServer(ctx)
 	}
 	m.peakRSS = server.PeakRSS()
-	if err == nil && r.flags.explain && repeat == r.flags.repeat && r.twin == "" {
+	if err == nil && r.traced(repeat) {
 		m.explainWindow(ctx)
 	}
 	stopErr := m.stop()
@@ -129,7 +129,7 @@ func (m *measurement) loadServer(ctx context.Context) error {
 // trace, and counts even if this fails.
 func (m *measurement) explainWindow(ctx context.Context) {
 	r := m.runner
-	x := tracing{server: m.server, base: m.profiler.base, load: r.load, progress: m.progress}
+	x := tracing{server: m.server, base: m.profiler.base, load: r.load, progress: m.progress, keep: r.traceFile(m.variant.label, m.repeat)}
 	source, v, err := x.explain(ctx)
 	switch {
 	case ctx.Err() != nil: // said already

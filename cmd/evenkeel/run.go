@@ -6,14 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"time"
 
 	"evenkeel.dev/internal/compare"
-	"evenkeel.dev/internal/page"
 	"evenkeel.dev/internal/runfile"
 	"evenkeel.dev/internal/textfmt"
 	"evenkeel.dev/loadgen"
-	"evenkeel.dev/reqtrace/verdict"
 )
 
 const runHelp = `
@@ -23,7 +22,8 @@ Starts a Go server with GODEBUG=gctrace=1, waits until it answers, puts load on 
 load does, stops it with SIGTERM, and prints its throughput, its latency and what its garbage
 collector cost. Where the server has /debug/pprof/ (net/http/pprof) it also says where it
 allocated. The server's standard error is passed through; its standard output is discarded.
--explain traces a few seconds more of the same load and says why the slowest requests were slow.
+-explain traces a few seconds more of the same load and says why the slowest requests were slow; of
+several variants each of the last three rounds is traced, and it says what differs between them.
 
   evenkeel run -url http://127.0.0.1:8080/ -c 100 -n 10000 -- ./server -addr 127.0.0.1:8080
 
@@ -61,7 +61,8 @@ func runRun(ctx context.Context, a *app, args []string) error {
 	fs.Var((*whole)(&f.top), "top", "list so many `places` that allocate (default 8, or 3 where variants are compared)")
 	fs.StringVar(&f.html, "html", "", "write a self-contained page to this `file`, as evenkeel compare -html does")
 	fs.BoolVar(&f.explain, "explain", false, "after measuring, trace the same load for 5 s and say why its slowest requests were slow, as evenkeel explain does")
-	fs.StringVar(&f.explainHTML, "explain-html", "", "write the page of that explanation to this `file`; implies -explain")
+	fs.StringVar(&f.explainHTML, "explain-html", "", "write the page of that explanation to this `file`, with two variants that of what differs; implies -explain")
+	fs.StringVar(&f.traces, "traces", "", "keep the traces of -explain in this `folder`, as LABEL-ROUND.trace; implies -explain")
 	fs.BoolVar(&f.verbose, "v", false, "pass the collector's own lines through too")
 	operands, command, err := a.parse(fs, args)
 	if err != nil {
@@ -80,11 +81,16 @@ func runRun(ctx context.Context, a *app, args []string) error {
 	case f.repeat < 1 || f.top < 0:
 		return a.wrong(fs, "-repeat must be at least 1, -top at least 0")
 	}
-	if err := cmp.Or(f.load.checkGiven(fs), f.judging.check(), r.checkExplain(), r.prepare(), r.checkBase(), r.checkUntil(given(fs, "repeat"))); err != nil {
+	if err := cmp.Or(f.load.checkGiven(fs), f.judging.check(), r.checkExplain(given(fs, "repeat")), r.prepare(), r.checkBase(), r.checkUntil(given(fs, "repeat"))); err != nil {
 		return a.wrong(fs, "%v", err)
 	}
 	if err := canSave(f.load.inputs(), f.load.output, f.html, f.explainHTML); err != nil {
 		return err
+	}
+	if f.traces != "" {
+		if err := os.MkdirAll(f.traces, 0o755); err != nil {
+			return err
+		}
 	}
 	return r.run(ctx)
 }
@@ -164,11 +170,10 @@ func (r *runner) run(ctx context.Context) error {
 	c := r.compared()
 	// Files first: printing may be ended by a closed pipe.
 	err = errors.Join(err, r.app.save(&r.file, r.flags.load.output), r.app.page(c, r.flags.html))
-	for _, x := range r.explanations {
-		err = errors.Join(err, r.app.explainPage(page.Trace{Name: x.source}, x.verdict, r.flags.explainHTML))
-	}
+	changes, changesErr := r.changes()
+	err = errors.Join(err, changesErr, r.saveExplanation(changes))
 	if r.flags.load.output != toStdout {
-		err = errors.Join(err, r.print(c))
+		err = errors.Join(err, r.print(c), r.printExplanations(changes))
 	}
 	if !errors.Is(err, errInterrupted) {
 		err = errors.Join(err, checkRuns(&r.file))
@@ -192,20 +197,17 @@ func (r *runner) print(c *compare.Comparison) error {
 			return err
 		}
 	}
-	for _, x := range r.explanations {
-		fmt.Fprintf(r.app.stdout, "\n%s\n", x.heading(len(r.variants)))
-		if err := x.verdict.WriteText(r.app.stdout, verdict.Options{Color: r.app.style.Color}); err != nil {
-			return err
-		}
-	}
 	return nil
 }
 
 // checkExplain looks at the flags of evenkeel run that concern -explain.
-func (r *runner) checkExplain() error {
+func (r *runner) checkExplain(repeatGiven bool) error {
 	f := r.flags
-	if f.explainHTML != "" {
+	if f.explainHTML != "" || f.traces != "" {
 		f.explain = true
+	}
+	if f.explain && len(f.variants) > 1 && !repeatGiven {
+		f.repeat = explainRounds
 	}
 	switch {
 	case !f.explain:
@@ -216,8 +218,8 @@ func (r *runner) checkExplain() error {
 		return fmt.Errorf("-explain prints below the table, and -o - leaves it out; write the runs to a file")
 	case f.explainHTML == toStdout:
 		return fmt.Errorf("-explain-html - would mix with the table; give the page a file")
-	case f.explainHTML != "" && len(f.variants) > 1:
-		return fmt.Errorf("-explain-html is the page of one variant; -explain prints the verdicts of all %d", len(f.variants))
+	case f.explainHTML != "" && len(f.variants) > 2:
+		return fmt.Errorf("-explain-html is the page of one variant, or of what differs between two; -explain prints it of all %d", len(f.variants))
 	}
 	return nil
 }

@@ -26,6 +26,7 @@ type runFlags struct {
 	html         string
 	explain      bool
 	explainHTML  string
+	traces       string
 	verbose      bool
 }
 
@@ -47,7 +48,7 @@ type runner struct {
 	unexplained  error // why one of them is missing
 }
 
-// explained is the verdict on one variant.
+// explained is the verdict on one trace of a variant.
 type explained struct {
 	label   string
 	source  string // of the trace

@@ -117,7 +117,7 @@ type ClassChange struct {
 
 // Compare says what differs between the reports of two versions of a service. Take several traces of each, old and new in
 // turns: three a side are enough to tell what the machine does to a trace from what the versions do. With one a side
-// nothing is named unless it is far beyond its interval.
+// intervals are twice as wide, and nothing is named that makes less than a quarter of the old mean.
 //
 // A cause, or a function for a cause, is named where its interval leaves 0 out, and its difference is at least 5% of the
 // old mean. An interval is the wider of two. One is of Student's t over the traces of both sides, as for trials whose
@@ -177,22 +177,16 @@ func comparable(side []*reqtrace.Report, name string) error {
 }
 
 func newSide(name string, reports []*reqtrace.Report) Side {
-	s := Side{Name: name, Traces: len(reports)}
-	slow, all := map[reqtrace.Cause]float64{}, map[reqtrace.Cause]float64{}
+	s := Side{Name: name, Traces: len(reports), Slow: slowestParts(reports)}
+	all := map[reqtrace.Cause]float64{}
 	for _, r := range reports {
 		s.Requests += r.Requests
 		s.Trace += r.Trace
-		for c, d := range r.Tail.Parts.All() {
-			slow[kin(c)] += float64(d) / float64(len(reports))
-		}
 		for c, d := range r.Total.All() {
 			all[kin(c)] += float64(d) / float64(r.Requests) / float64(len(reports))
 		}
 	}
-	for _, c := range reqtrace.Causes() {
-		s.Slow.Add(c, time.Duration(math.Round(slow[c])))
-		s.All.Add(c, time.Duration(math.Round(all[c])))
-	}
+	s.All = partsOfNS(all)
 	return s
 }
 
@@ -235,12 +229,11 @@ func (c *Change) name() {
 
 // worth reports whether a row's difference is one to name.
 func (c *Change) worth(x *CauseChange) bool {
-	d, least, times := x.Slow, changeShare, time.Duration(1)
+	d, least := x.Slow, changeShare
 	if c.Alone {
-		least, times = aloneShare, aloneTimes
+		least = aloneShare
 	}
-	reach := (d.High - d.Low) / 2
-	return ofProgram(x.Cause) && d.More.Abs() > times*reach && d.More.Abs() >= max(changeTime, time.Duration(least*float64(c.Slow.Old)))
+	return ofProgram(x.Cause) && d.Beyond() && d.More.Abs() >= max(changeTime, time.Duration(least*float64(c.Slow.Old)))
 }
 
 // classes fills in the differences of classes, where there are several.

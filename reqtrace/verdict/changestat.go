@@ -114,7 +114,7 @@ func newChangeTable(sides [2][]*reqtrace.Report) *changeTable {
 			}
 		}
 	}
-	t.slowness = newSlowness(t.sides)
+	t.slowness = newSlowness(sides)
 	t.setUsual()
 	for _, side := range t.sides {
 		for _, tr := range side {

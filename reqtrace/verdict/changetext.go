@@ -54,6 +54,7 @@ func (t *text) sides(c *Change) {
 
 // changes writes the differences by cause, which add up.
 func (t *text) changes(c *Change) {
+	part := func(d Difference) time.Duration { return time.Duration(leastRow * float64(max(d.Old, d.New))) } // of less there is no row
 	table := textfmt.NewTable(6)
 	table.Add(t.style.Bold, []string{"what makes the difference", "old", "new", "slowest 1%", "interval", "all requests"})
 	row := func(name string, slow, all Difference, named bool) {
@@ -67,6 +68,9 @@ func (t *text) changes(c *Change) {
 	}
 	for i := range c.ByCause {
 		x := &c.ByCause[i]
+		if max(x.Slow.Old, x.Slow.New, x.Slow.More.Abs()) < part(c.Slow) && x.All.More.Abs() < part(c.All) {
+			continue
+		}
 		row(x.Phrase, x.Slow, x.All, x.Named)
 	}
 	if slow, all := c.Mix(); slow != 0 || all != 0 {

@@ -22,7 +22,7 @@ func (t *changeTable) interval(e *estimate) Difference {
 func (e *estimate) more() float64 { return average(e.values[1]) - average(e.values[0]) }
 
 // reach returns how far an interval of that level reaches on either side: the wider of the one that the traces give, and
-// the one that their blocks do.
+// the one that their blocks do; with one trace a side that is all there is, and made wider.
 func (e *estimate) reach(level float64) float64 {
 	var within, between, per float64
 	blocks, traces := 0, 0
@@ -37,7 +37,9 @@ func (e *estimate) reach(level float64) float64 {
 		}
 	}
 	reach := studentQuantile(level, max(blocks, 1)) * math.Sqrt(within)
-	if min(len(e.values[0]), len(e.values[1])) > 1 {
+	if min(len(e.values[0]), len(e.values[1])) == 1 {
+		reach *= aloneTimes
+	} else {
 		reach = max(reach, studentQuantile(level, traces)*math.Sqrt(between/float64(traces)*per))
 	}
 	return reach

@@ -2,8 +2,11 @@ package verdict
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
+
+	"evenkeel.dev/reqtrace"
 )
 
 // slowest is the share of all requests that are the slowest.
@@ -34,36 +37,25 @@ type slowness struct {
 
 // newSlowness takes the traces of each side with equal weights. It needs to know no more than the slowest 1% of each side and
 // at least these of each trace.
-func newSlowness(sides [2][]*changeTrace) *slowness {
-	type slow struct {
-		time   time.Duration
-		side   int
-		weight float64
+func newSlowness(sides [2][]*reqtrace.Report) *slowness {
+	var all []slowRequest
+	for s, reports := range sides {
+		all = append(all, slowRequests(reports, s)...)
 	}
-	var all []slow
-	for s, side := range sides {
-		for _, tr := range side {
-			for i := range tr.report.Blocks {
-				for _, q := range tr.report.Blocks[i].Slow {
-					all = append(all, slow{q.Time, s, float64(q.Weight) / tr.all / float64(len(side))})
-				}
-			}
-		}
-	}
-	slices.SortFunc(all, func(p, q slow) int { return cmp.Compare(q.time, p.time) })
+	slices.SortStableFunc(all, bySlowness)
 	x := &slowness{}
 	var above [2]float64 // S, of the step that ends at a time
 	var steps []float64  // ∫φ over it
 	for i, q := range all {
 		above[q.side] += q.weight
-		if i+1 < len(all) && all[i+1].time == q.time {
+		if i+1 < len(all) && all[i+1].Time == q.Time {
 			continue
 		}
 		below := time.Duration(0)
 		if i+1 < len(all) {
-			below = all[i+1].time
+			below = all[i+1].Time
 		}
-		width := float64(q.time - below)
+		width := float64(q.Time - below)
 		cut := [2]float64{min(above[0], slowest), min(above[1], slowest)}
 		phi := 0.
 		switch d := above[1] - above[0]; {
@@ -75,7 +67,7 @@ func newSlowness(sides [2][]*changeTrace) *slowness {
 		for s := range cut {
 			x.tails[s] += cut[s] / slowest * width
 		}
-		x.times, steps = append(x.times, q.time), append(steps, phi*width)
+		x.times, steps = append(x.times, q.Time), append(steps, phi*width)
 	}
 	slices.Reverse(x.times)
 	slices.Reverse(steps)
@@ -91,4 +83,46 @@ func newSlowness(sides [2][]*changeTrace) *slowness {
 func (x *slowness) of(d time.Duration) float64 {
 	i, _ := slices.BinarySearch(x.times, d)
 	return x.upTo[min(i, len(x.upTo)-1)]
+}
+
+// slowRequest is a slow request of a side, and for which share of the side's requests it stands.
+type slowRequest struct {
+	*reqtrace.SlowRequest
+	side   int
+	weight float64
+}
+
+func slowRequests(reports []*reqtrace.Report, side int) (all []slowRequest) {
+	for _, r := range reports {
+		for i := range r.Blocks {
+			for k := range r.Blocks[i].Slow {
+				q := &r.Blocks[i].Slow[k]
+				all = append(all, slowRequest{q, side, float64(q.Weight) / float64(r.Requests) / float64(len(reports))})
+			}
+		}
+	}
+	return all
+}
+
+func bySlowness(p, q slowRequest) int { return cmp.Compare(q.Time, p.Time) }
+
+// slowestParts returns what the slowest 1% of a side take, on average: all of it, however fast the other side's are.
+func slowestParts(reports []*reqtrace.Report) reqtrace.Parts {
+	all, left, parts := slowRequests(reports, 0), slowest, map[reqtrace.Cause]float64{}
+	slices.SortStableFunc(all, bySlowness)
+	for _, q := range all {
+		weight := min(q.weight, left)
+		left -= weight
+		for _, p := range q.Parts {
+			parts[kin(p.Cause)] += float64(p.Time) * weight / slowest
+		}
+	}
+	return partsOfNS(parts)
+}
+
+func partsOfNS(ns map[reqtrace.Cause]float64) (p reqtrace.Parts) {
+	for c, x := range ns {
+		p.Add(c, time.Duration(math.Round(x)))
+	}
+	return p
 }

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"evenkeel.dev/internal/page"
+	"evenkeel.dev/internal/runfile"
+	"evenkeel.dev/reqtrace"
+	"evenkeel.dev/reqtrace/verdict"
+)
+
+// changeVersion is the version of what writeChange writes, as explainVersion is of writeJSON's.
+const changeVersion = 1
+
+// against compares the traces of two versions of a service, and says what made the new one slower.
+func (a *app) against(ctx context.Context, fs *flag.FlagSet, f *explainFlags, names []string, o reqtrace.Options) error {
+	limits := make(causeLimits, len(f.failIf))
+	for i, text := range f.failIf {
+		var err error
+		if limits[i], err = parseCauseLimit(text); err != nil {
+			return a.wrong(fs, "-fail-if %q: %v", text, err)
+		}
+	}
+	sides := [2][]string{f.against, names}
+	for i := range sides {
+		var err error
+		if sides[i], err = expand(sides[i]); err != nil {
+			return a.wrong(fs, "%v", err)
+		}
+	}
+	if err := canSave(append(sides[0], sides[1]...), f.html); err != nil {
+		return err
+	}
+	ctx, release := a.catch(ctx)
+	defer release()
+	var reports [2][]*reqtrace.Report
+	var broken error
+	for i, list := range sides {
+		for _, name := range list {
+			source, v, err := a.explain(ctx, name, !f.noProfile, o)
+			if err != nil {
+				return err
+			}
+			if r := v.Report(); r.Requests == 0 {
+				return fmt.Errorf("%s: %s", source, v.Sentence)
+			} else if r.Broken != "" {
+				broken = errors.Join(broken, fmt.Errorf("%s: %w: what stands before is compared (%s)", source, reqtrace.ErrBroken, r.Broken))
+			}
+			reports[i] = append(reports[i], v.Report())
+		}
+	}
+	c, err := verdict.Compare(reports[0], reports[1], verdict.ChangeOptions{})
+	if err != nil {
+		return err
+	}
+	err = errors.Join(a.changePage(c, f.html), a.printChange(c, sides, f)) // the page first: printing may be ended by a closed pipe
+	lines, limitErr := limits.check(c)
+	for _, l := range lines {
+		fmt.Fprintf(a.stderr, "evenkeel explain: %s\n", l)
+	}
+	switch err = errors.Join(err, broken); { // a limit that a part of a trace keeps is not kept
+	case limitErr == errLimit && broken == nil && err == nil:
+		return errLimit
+	case err != nil:
+		return err
+	}
+	return limitErr
+}
+
+// expand returns the files that patterns stand for. A name that no file matches may be a URL, or wrong: who opens it says so.
+func expand(patterns []string) (names []string, err error) {
+	for _, p := range patterns {
+		found, err := filepath.Glob(p)
+		if err != nil {
+			return nil, fmt.Errorf("%q is no pattern of files: %w", p, err)
+		}
+		if found == nil {
+			found = []string{p}
+		}
+		names = append(names, found...)
+	}
+	return names, nil
+}
+
+func (a *app) printChange(c *verdict.Change, sides [2][]string, f *explainFlags) error {
+	switch {
+	case f.json:
+		return writeChange(a.stdout, sides, c)
+	case f.html == toStdout:
+		return nil
+	}
+	return c.WriteText(a.stdout, verdict.Options{Color: a.style.Color})
+}
+
+// writeChange writes a change as indented JSON, which docs/reference/explain-json.md describes.
+func writeChange(w io.Writer, sides [2][]string, c *verdict.Change) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", " ")
+	return e.Encode(struct {
+		Version int      `json:"version"`
+		Tool    string   `json:"tool"`
+		Old     []string `json:"old_sources"`
+		New     []string `json:"new_sources"`
+		Change  any      `json:"change"`
+	}{changeVersion, runfile.Tool(), sides[0], sides[1], c})
+}
+
+// changePage writes the page of a change where asked to.
+func (a *app) changePage(c *verdict.Change, name string) error {
+	switch name {
+	case "":
+		return nil
+	case toStdout:
+		return page.Change(a.stdout, c)
+	}
+	return a.savePage(name, func(w io.Writer) error { return page.Change(w, c) })
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// recordedTraces are those that package reqtrace's tests read: in each, requests wait for a lock at the same place.
+const recordedTraces = "../../reqtrace/testdata/go1.2[345].trace.gz"
+
+func TestExplainAgainst(t *testing.T) {
+	page := filepath.Join(t.TempDir(), "page.html")
+	call("explain", "-against", recordedTraces, "-html", page, recordedTraces).check(t, exitOK, []string{
+		"nothing to see: the slowest 1% (p99+) take ", "old: 3 traces, 899 requests",
+	}, []string{"wrote " + page})
+	if b, err := os.ReadFile(page); err != nil || !strings.Contains(string(b), "What makes the difference") {
+		t.Errorf("the page: %v, %d bytes", err, len(b))
+	}
+	call("explain", "-against", recordedTraces, "-html", "-", lockTraceFile).check(t, exitOK, []string{"<!DOCTYPE html>"}, nil)
+	call("explain", "-against", lockTraceFile, lockTraceFile).check(t, exitOK, []string{"nothing to name: ", "! a side has one trace: the machine may have differed"}, nil)
+}
+
+func TestExplainAgainstJSON(t *testing.T) {
+	r := call("explain", "-against", recordedTraces, "-json", lockTraceFile, lockTraceFile)
+	r.check(t, exitOK, nil, nil)
+	var got struct {
+		Version int
+		Old     []string `json:"old_sources"`
+		New     []string `json:"new_sources"`
+		Change  struct {
+			Sentence string
+			Old      struct{ Requests int }
+			New      struct{ Requests int }
+			Slow     struct {
+				More int `json:"more_ns"`
+			}
+			Rows []struct {
+				Cause, Function string
+				Slow            struct {
+					More int `json:"more_ns"`
+				}
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(r.stdout), &got); err != nil {
+		t.Fatal(err)
+	}
+	if c := got.Change; got.Version != 1 || len(got.Old) != 3 || len(got.New) != 2 || c.Old.Requests != 899 || c.New.Requests != 800 || c.Sentence == "" {
+		t.Errorf("%+v", got)
+	}
+	sum := 0
+	for _, row := range got.Change.Rows {
+		sum += row.Slow.More
+	}
+	if d := sum - got.Change.Slow.More; d < -len(got.Change.Rows) || d > len(got.Change.Rows) {
+		t.Errorf("the rows add up to %d, want %d", sum, got.Change.Slow.More)
+	}
+}
+
+func TestExplainAgainstFailIf(t *testing.T) {
+	for limit, want := range map[string]struct {
+		code   int
+		stderr string
+	}{
+		"lock>+300%":    {exitOK, "-fail-if lock>+300%: kept: 0 ["},
+		"p99+:total>0%": {exitCannotTell, "-fail-if p99+:total>0%: cannot tell: 0 ["},
+		"all:lock>+1%":  {exitCannotTell, "-fail-if all:lock>+1%: cannot tell: 0 ["},
+	} {
+		call("explain", "-against", recordedTraces, "-fail-if", limit, recordedTraces).check(t, want.code, []string{"nothing to see"}, []string{want.stderr})
+	}
+	// A lock takes twice as much of all requests there: three copies of a trace differ from each other in nothing.
+	same := []string{"explain", "-fail-if", "all:lock>+10%", "-fail-if", "lock>+1000%"}
+	for range 3 {
+		same = append(same, "-against", lockTraceFile, "../../reqtrace/testdata/go1.26.trace.gz")
+	}
+	call(same...).check(t, exitLimit, nil, []string{"-fail-if all:lock>+10%: exceeded: +", "-fail-if lock>+1000%: kept"})
+}
