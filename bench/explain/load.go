@@ -41,6 +41,7 @@ type sample struct {
 
 	answered int64
 	latency  []float64 // by request, NaN: not measured
+	report   *reqtrace.Report
 }
 
 // distribution is what matters of requests' times, in seconds.
@@ -151,6 +152,7 @@ func (s *sample) analyze(ctx context.Context, trace []byte) error {
 	if err != nil {
 		return err
 	}
+	s.report = r
 	s.Requests, s.Cut, s.Bytes, s.WhatIf = r.Requests, r.CutStart+r.CutEnd, len(trace), r.WhatIf
 	s.Server = distribution{r.Median.Mean.Seconds(), r.WhatIf.Actual.P99.Seconds(), r.Tail.Mean.Seconds()}
 	s.Client = distributionOf(s.latency)

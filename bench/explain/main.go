@@ -3,7 +3,7 @@
 // Command explain proves package reqtrace on services whose slow requests have a known cause, and
 // measures what its analysis and its middleware cost. make bench-explain runs it.
 //
-//	go run ./explain              # all: twenty minutes
+//	go run ./explain              # all: fifty minutes
 //	go run ./explain -quick       # some three minutes: shorter and fewer runs
 //	go run ./explain -part plants -plant 3 -v
 //
@@ -74,12 +74,13 @@ func main() {
 }
 
 // partNames are the parts, in order.
-var partNames = []string{"plants", "stops", "search", "whatif", "analysis", "middleware"}
+var partNames = []string{"plants", "stops", "search", "whatif", "analysis", "middleware", "diff"}
 
 // bench measures everything, or a part. What was measured before an error is kept.
 func (d *driver) bench(ctx context.Context, part, results string) error {
 	parts := map[string]func(context.Context) error{
 		"plants": d.plants, "stops": d.stops, "search": d.search, "whatif": d.whatIf, "analysis": d.analysis, "middleware": d.middleware,
+		"diff": d.diff,
 	}
 	names := partNames
 	if part != "" {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -106,13 +105,7 @@ func (d *driver) round(ctx context.Context, p *planted, round int) (*pair, error
 
 // grow measures a plant once.
 func (d *driver) grow(ctx context.Context, p *planted, without bool) (*sample, error) {
-	c, err := start(ctx, nil, filepath.Join(d.bin, "plant"), fmt.Sprintf("-plant=%d", p.number), fmt.Sprintf("-without=%v", without))
-	if err != nil {
-		return nil, err
-	}
-	defer c.end()
-	l := load{rate: p.rate, length: d.length, warmup: d.warmup, targets: p.targets(c.url, 1000)}
-	return d.measure(ctx, c, l, fmt.Sprintf("plant-%d-%v", p.number, without))
+	return d.planted(ctx, p, fmt.Sprintf("plant-%d-%v", p.number, without), fmt.Sprintf("-without=%v", without))
 }
 
 // bound is what a tail may take more than the median where nothing has to be named, and how many

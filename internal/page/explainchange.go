@@ -108,7 +108,7 @@ func changeRows(list []verdict.CauseChange, places bool) (rows []changeRow) {
 	var shown []verdict.CauseChange
 	lo, hi := time.Duration(0), time.Duration(1)
 	for _, x := range list {
-		if len(shown) < most && (!places || x.Function != "") && (x.Slow.More != 0 || x.All.More != 0) {
+		if len(shown) < most && (!places || x.Function != "") && x.Slow.More != 0 {
 			shown = append(shown, x)
 			lo, hi = min(lo, x.Slow.Low), max(hi, x.Slow.High)
 		}

@@ -31,6 +31,12 @@ import (
 	"evenkeel.dev/reqtrace/region"
 )
 
+// strength is how many times as long a plant takes.
+var strength float64
+
+// stronger returns how long a plant takes what takes d at its usual strength.
+func stronger(d time.Duration) time.Duration { return time.Duration(strength * float64(d)) }
+
 // plant is a cause. The server is single: what it holds lives as long as the process.
 type plant struct {
 	prepare func(without bool) error // before the first request
@@ -42,6 +48,7 @@ func main() {
 	number := flag.Int("plant", 8, "`number` of the plant, 1 to 8")
 	without := flag.Bool("without", false, "leave the plant out")
 	bare := flag.Bool("bare", false, "do not mark requests")
+	flag.Float64Var(&strength, "strength", 1, "how many times as long plants 3 to 7 take")
 	behind := flag.Bool("behind", false, "be the service behind another")
 	flag.Parse()
 	go func() { // the end of whoever started it

@@ -128,7 +128,7 @@ func readAnew(without bool) error {
 }
 
 // read stands for a file or a query.
-func read() { time.Sleep(50 * time.Millisecond) }
+func read() { time.Sleep(stronger(50 * time.Millisecond)) }
 
 func look(bool) error {
 	table.Lock()
@@ -147,7 +147,7 @@ func computeInBursts(without bool) error {
 	go func() {
 		for range time.Tick(500 * time.Millisecond) {
 			for range 4 * runtime.GOMAXPROCS(0) {
-				go compute(25 * time.Millisecond)
+				go compute(stronger(25 * time.Millisecond))
 			}
 		}
 	}()
@@ -171,7 +171,7 @@ func lockFile(without bool) error {
 			if !without {
 				err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX)
 			}
-			time.Sleep(50 * time.Millisecond)
+			time.Sleep(stronger(50 * time.Millisecond))
 			if err == nil && !without {
 				_ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN)
 			}
@@ -201,7 +201,7 @@ func startBehind(without bool) error {
 		return err
 	}
 	c, err := child.Start(context.Background(), child.Options{
-		Args: []string{self, "-behind"}, Ready: regexp.MustCompile("^(.*)$"), Input: true, Stderr: os.Stderr,
+		Args: []string{self, "-behind", fmt.Sprintf("-strength=%g", strength)}, Ready: regexp.MustCompile("^(.*)$"), Input: true, Stderr: os.Stderr,
 	})
 	if err != nil {
 		return fmt.Errorf("the service behind: %w", err)
@@ -228,7 +228,7 @@ func askBehind(slow bool) error {
 // answer is the service behind.
 func answer(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Query().Get("slow") == "1" {
-		time.Sleep(40 * time.Millisecond)
+		time.Sleep(stronger(40 * time.Millisecond))
 	}
 	_, _ = w.Write(page)
 }
@@ -247,7 +247,7 @@ func startPool(without bool) error {
 	for range workers {
 		go func() {
 			for j := range jobs {
-				time.Sleep(time.Millisecond)
+				time.Sleep(stronger(time.Millisecond))
 				close(j)
 			}
 		}()
