@@ -86,10 +86,10 @@ type blocker struct {
 	a       *analysis
 	sites   *sites
 	classes map[siteID]string
-	slow    int              // index of the first of the slowest 1%
-	kept    int              // of the first that is kept by itself
-	step    int              // of these every so manyth is
-	places  map[partKey]bool // that have a row of their own
+	slow    int                // index of the first of the slowest 1%
+	kept    int                // of the first that is kept by itself
+	step    int                // of these every so manyth is
+	places  map[partKey]waitID // that have a row of their own: the first of those that look like it, as in partKey
 }
 
 // blocks returns the blocks of the requests, which are in the order of their times.
@@ -122,9 +122,7 @@ func (a *analysis) blocks(m *model) []Block {
 			blocks[b].Slow = append(blocks[b].Slow, x.request(name, rest, a.requests[i].time))
 		}
 		x.each(name, rest, func(k partKey, ns int64) {
-			if !x.places[k] {
-				k.wait = 0
-			}
+			k.wait = x.places[k]
 			p := parts[b][k]
 			if p == nil {
 				at := x.blame(k, 0)
@@ -228,15 +226,22 @@ func (x *blocker) choose() {
 	for k := range of {
 		keys = append(keys, k)
 	}
-	x.places = map[partKey]bool{}
+	x.places = map[partKey]waitID{}
+	first := map[[2]string]waitID{} // by site and holder: places differ in more than that
 	for _, by := range []func(*sums) int64{func(s *sums) int64 { return s.slow }, func(s *sums) int64 { return s.all }} {
 		slices.SortFunc(keys, func(p, q partKey) int {
 			return cmp.Or(cmp.Compare(by(of[q]), by(of[p])), cmp.Compare(p.class, q.class), cmp.Compare(p.cause, q.cause), cmp.Compare(p.wait, q.wait))
 		})
 		for _, k := range keys[:min(len(keys), blockPlaces)] {
-			if by(of[k]) > 0 {
-				x.places[k] = true
+			if by(of[k]) == 0 {
+				break
 			}
+			at := x.blame(k, 0)
+			name := [2]string{at.Site, at.Holder}
+			if _, ok := first[name]; !ok {
+				first[name] = k.wait
+			}
+			x.places[k] = first[name]
 		}
 	}
 }

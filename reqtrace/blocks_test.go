@@ -25,7 +25,13 @@ func checkBlocks(t *testing.T, r *Report) {
 		for _, c := range b.Classes {
 			requests, slow = requests+c.Requests, slow+c.Slow
 		}
+		seen := map[BlockPart]bool{}
 		for _, p := range b.Parts {
+			name := BlockPart{Class: p.Class, Cause: p.Cause, Site: p.Site, Holder: p.Holder}
+			if seen[name] {
+				t.Errorf("twice: %+v", p)
+			}
+			seen[name] = true
 			all.Add(p.Cause, p.All)
 			tail.Add(p.Cause, p.Slow)
 		}

@@ -145,7 +145,7 @@ func (t *changeTable) setUsual() {
 // classesOf returns the classes that are compared. Where a trace has more classes than its blocks name, a class is one of
 // the others unless all traces name it.
 func classesOf(sides [2][]*reqtrace.Report) map[string]bool {
-	traces, names, folded := 0, map[string]int{}, false
+	traces, names := 0, map[string]int{} // in how many traces each is
 	for _, side := range sides {
 		for _, r := range side {
 			traces++
@@ -160,12 +160,13 @@ func classesOf(sides [2][]*reqtrace.Report) map[string]bool {
 			}
 		}
 	}
-	_, folded = names[reqtrace.OtherClasses]
+	_, folded := names[reqtrace.OtherClasses]
 	classes := map[string]bool{}
 	for name, n := range names {
-		classes[name] = n == traces || !folded || name == reqtrace.OtherClasses
+		if n == traces || !folded || name == reqtrace.OtherClasses {
+			classes[name] = true
+		}
 	}
-	maps.DeleteFunc(classes, func(_ string, keep bool) bool { return !keep })
 	return classes
 }
 
