@@ -325,6 +325,19 @@ func TestChangeFaster(t *testing.T) {
 	}
 }
 
+// TestChangeOfAll: what all requests take more of is said, where it is no cause of the slowest 1%.
+func TestChangeOfAll(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(24, 1))
+	s := services["long stalls"]
+	older := s.side(rng, 3)
+	s.sleep = 40 * ms
+	c := compared(t, older, s.side(rng, 3))
+	if c.Named || len(c.Caveats) != 1 || !strings.HasPrefix(c.Caveats[0], "sleep or timer takes +") {
+		t.Errorf("%v %q", c, c.Caveats)
+	}
+}
+
 // TestChangeAlone: one trace a side names what is far beyond its interval, and nothing else.
 func TestChangeAlone(t *testing.T) {
 	t.Parallel()
