@@ -1,6 +1,7 @@
 package reqtrace
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -86,7 +87,11 @@ func (s *script) processor(p int, from, to trace.ProcState) {
 func stack(funcs ...string) trace.Stack {
 	var frames []trace.StackFrame
 	for i, f := range funcs {
-		frames = append(frames, trace.StackFrame{PC: uint64(i + 1), Func: f, File: "/src/x.go", Line: 7})
+		file := "/src/x.go"
+		if root, _, ok := strings.Cut(f, "/"); ok && strings.Contains(root, ".") { // a library's
+			file = "/pkg/mod/" + packageOf(f) + "@v1.0.0/x.go"
+		}
+		frames = append(frames, trace.StackFrame{PC: uint64(i + 1), Func: f, File: file, Line: 7})
 	}
 	return trace.MakeStack(frames)
 }
@@ -158,9 +163,19 @@ func (s *script) one() Request {
 	if len(s.m.turns.done) != 1 {
 		s.t.Fatalf("%d requests are done", len(s.m.turns.done))
 	}
-	r := s.m.turns.done[0].out(s.m.sites, s.m.origin)
+	q := s.m.turns.done[0]
+	r := q.out(s.m.sites, s.m.origin)
 	if r.Parts.Total() != r.Duration() || r.Cut != CutNone {
 		s.t.Fatalf("%+v", r)
+	}
+	var places Parts
+	for _, b := range r.Sites {
+		places.Add(b.Cause, b.Time)
+	}
+	for c, d := range r.Parts.All() { // each nanosecond of a cause that has places is at one of them
+		if p := places.Of(c); p > d || p != d && len(r.Sites) < maxSites && (c == CauseLock || c == CauseChannel || c == CauseNetwork || c == CauseSyscall || c == CauseSleep) {
+			s.t.Fatalf("%v: %v at places of %v: %+v", c, p, d, r)
+		}
 	}
 	return r
 }

@@ -55,15 +55,13 @@ func TestInStandardLibrary(t *testing.T) {
 	}
 }
 
-// TestSiteOfProgram: a place is the program's innermost function, whatever its import path begins
-// with.
+// TestSiteOfProgram: whatever a program's import path begins with, its functions are its own.
 func TestSiteOfProgram(t *testing.T) {
 	for _, path := range []string{"go.uber.org/zap", "go.opentelemetry.io/otel/trace", "go.etcd.io/bbolt", "internal.corp/x", "sync.corp/x", "example.com/x"} {
-		s := newSites()
-		info := s.look(stack("sync.(*Mutex).Lock", "io.Copy", path+".(*T).Flush", "main.handle", "net/http.(*conn).serve"))
-		name := path[strings.LastIndexByte(path, '/')+1:]
-		if got, want := s.name(info.site), name+".(*T).Flush (x.go:7)"; got != want {
-			t.Errorf("%s: %s, want %s", path, got, want)
+		place := placeOf(framesOf(t, "sync.(*Mutex).Lock GOROOT/sync/mutex.go:46\nio.Copy GOROOT/io/io.go:388\n"+
+			path+".(*T).Flush /src/x.go:7\nmain.handle /src/main.go:9\nnet/http.(*conn).serve GOROOT/net/http/server.go:2073"))
+		if want := path[strings.LastIndexByte(path, '/')+1:] + ".(*T).Flush (x.go:7)"; place.site != want || place.owner != ownerProgram {
+			t.Errorf("%s: %+v, want %s", path, place, want)
 		}
 	}
 }
