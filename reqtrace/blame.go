@@ -22,13 +22,18 @@ const maxSites = 8
 //	who ended that wait                   ... │ runnable │ syscall │ ...            and so on
 //
 // Of this wait the assist, the time runnable and what the world stood still are the collector's and the
-// scheduler's; the rest is the lock's. What is still to do is a list of pieces, not a recursion: convoys
-// are thousands of goroutines deep.
+// scheduler's; the rest is the lock's. The rest of each piece is noted with who let go at its end (holder) and what that one
+// did: here the first of them ran, then the second was in a system call while it held what the first waited for. So hand-offs
+// of a convoy are noted as the moments that they are, and who began it with the time that it held the lock. What is still to
+// do is a list of pieces, not a recursion: convoys are thousands of goroutines deep.
 //
 // Invariants:
 //   - Each nanosecond from a to b is given to one cause, once: take covers all of its piece by segments, and
 //     a segment either adds its time, or puts pieces on the list that cover it.
 //   - A goroutine is looked at within its piece alone: what it did before is not the request's.
+//   - Each nanosecond of a cause that has places is at one of them (x.sites), however it was waited for.
+//   - piece.holder is where the goroutine at the end of the last held wait of the chain let go. What a holder waits for otherwise
+//     (a channel: somebody's answer) leaves it the holder: that is what it did meanwhile.
 //   - piece.as says what plain work of it counts as: CauseRunning where it works for the request,
 //     CauseLock or CauseChannel where that is waited for. What the scheduler and the collector did to it
 //     counts as theirs, whatever as is.

@@ -39,6 +39,14 @@
 // start, for an idle processor to wake up, or for those that have the processors: mark workers and
 // others, in proportion.
 //
+// # Places and holders
+//
+// A time has a place in the code: the program's innermost function, where the program is what is neither the standard
+// library's nor of a module that lies in the module cache or under vendor. It says what was asked for there as well, and of a wait
+// who had what was waited for: the goroutine at the root of the chain of those that waited for each other, by where it let go, and
+// what it did meanwhile ([Blame]). A request's goroutine does not work for another request: where it ends that one's wait, it had
+// what was waited for.
+//
 // # The collector's share
 //
 // Direct attribution misses most of it: workers take processors, a queue builds up, and the wait is
@@ -48,7 +56,7 @@
 // # Limits
 //
 // A trace cannot show what the kernel did: a thread that waits for a core, steal, page faults
-// and what happens inside a system call or C all look like running, or like the call. Nor does it know locks: their
-// place in the code is what is reported. Traces of Go 1.22 and later are read, by golang.org/x/exp/trace;
+// and what happens inside a system call or C all look like running, or like the call. Nor does it know locks: where
+// they are waited for, and where they are let go, is what is reported. Traces of Go 1.22 and later are read, by golang.org/x/exp/trace;
 // of one that is cut off, what comes before ([ErrBroken]).
 package reqtrace

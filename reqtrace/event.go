@@ -97,11 +97,13 @@ func (m *model) transition(e *trace.Event, st *trace.StateTransition, t int64) {
 	if from == trace.GoUndetermined && len(g.segments) == 0 {
 		began = m.origin // its state is told when it is first met
 	}
+	var info stackInfo
+	if from == trace.GoRunning || to == trace.GoWaiting || to == trace.GoSyscall {
+		info = m.sites.look(st.Stack)
+		m.enter(g, info, t)
+	}
 	if from == trace.GoRunning {
 		if e.Proc() != trace.NoProc {
-			if to != trace.GoNotExist {
-				g.enter(m.sites.look(st.Stack))
-			}
 			p := m.clock.proc(int64(e.Proc()))
 			p.last, p.ran = m.sites.occupant(g), uint32(min(max(t-p.since, 0)/1000, math.MaxUint32))
 		}
@@ -125,7 +127,6 @@ func (m *model) transition(e *trace.Event, st *trace.StateTransition, t int64) {
 		}
 		m.run(g, began)
 	case trace.GoWaiting:
-		info := m.sites.look(st.Stack)
 		s := waitState(st.Reason)
 		switch {
 		case info.gc && s == stateLock:
@@ -137,20 +138,17 @@ func (m *model) transition(e *trace.Event, st *trace.StateTransition, t int64) {
 		}
 		g.push(began, s, info.site)
 		g.segments[len(g.segments)-1].held = st.Reason == "chan send"
-		m.enter(g, info, t)
 		g.beats = info.beat
 		if info.candidate != 0 && g.way != wayLife && mayBeForWork(s, st.Reason, info) {
 			m.sites.waited(info.candidate)
 		}
 		m.turns.waits(g, s, st.Reason, info, t)
 	case trace.GoSyscall:
-		info := m.sites.look(st.Stack)
 		s := stateSyscall
 		if info.cgo {
 			s = stateCgo
 		}
 		g.push(began, s, info.site)
-		m.enter(g, info, t)
 		m.turns.calls(g, info, t)
 		if info.answer {
 			m.turns.step(g, turnAnswers, t)
@@ -196,8 +194,6 @@ func (m *model) runnable(e *trace.Event, g *goroutine, from trace.GoState, t int
 			m.network.poll = nil
 		}
 		m.turns.wakes(g, m.network.poll, t)
-	case trace.GoRunning:
-		m.enter(g, m.sites.look(st.Stack), t)
 	}
 	g.push(t, stateRunnable, 0)
 }

@@ -22,7 +22,7 @@ func framesOf(t testing.TB, text string) (frames []frame) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		file := strings.NewReplacer("GOROOT", "/usr/local/go/src", "MOD", "/root/go/pkg/mod").Replace(f[1][:colon])
+		file := strings.NewReplacer("GOROOT", "/usr/local/go/src", "MOD", "/go/pkg/mod").Replace(f[1][:colon])
 		frames = append(frames, newFrame(trace.StackFrame{Func: f[0], File: file, Line: n}))
 	}
 	return frames

@@ -180,19 +180,17 @@ func while(b *reqtrace.Blame) string {
 	default:
 		t = "it waited for the " + cmp.Or(op, b.Doing.String())
 	}
-	var more []string
+	longest := ""
+	if b.Longest > 0 {
+		longest = ", for up to " + textfmt.Duration(b.Longest)
+	}
 	switch {
 	case b.DoingAt == "":
+		t += longest
 	case functionOf(b.DoingAt) == functionOf(b.Holder):
-		more = append(more, lineOf(b.DoingAt))
+		t += " (" + lineOf(b.DoingAt) + longest + ")"
 	default:
-		t += " at " + b.DoingAt
-	}
-	if b.Longest > 0 {
-		more = append(more, "for up to "+textfmt.Duration(b.Longest))
-	}
-	if len(more) > 0 {
-		t += " (" + strings.Join(more, ", ") + ")"
+		t += " at " + b.DoingAt + longest
 	}
 	return " while " + t
 }

@@ -83,6 +83,6 @@ func Limits() []string {
 		"waits for a processor in the kernel, and time a hypervisor took (steal): both look like running",
 		"page faults, and what C or the kernel does inside a call: only that the call is under way",
 		"a request's time in the socket before its goroutine is woken, and on the network before that",
-		"which lock it was: a wait is named by the place that waits, its time by what the holders did",
+		"which lock it was: a wait is named by the place that waits and the function that let go",
 	}
 }
