@@ -247,8 +247,14 @@ func (x *blamer) segment(r *Request, seq uint64, p piece, s segment, a, b int64)
 	case stateRunnable:
 		before := r.Parts.ns[CauseRunqueueBusy]
 		x.clock.wait(&r.Parts, a, b)
-		if busy := r.Parts.ns[CauseRunqueueBusy] - before; busy > 0 && s.site != 0 {
-			x.place(wait{cause: CauseRunqueueBusy, holder: s.site}, int64(busy), min(int64(s.ran)*1000, b-a))
+		if busy := r.Parts.ns[CauseRunqueueBusy] - before; busy > 0 {
+			holder, longest := x.clock.hog(a, b)
+			if holder == 0 {
+				holder = s.site
+			}
+			if holder != 0 {
+				x.place(wait{cause: CauseRunqueueBusy, holder: holder}, int64(busy), min(longest, b-a))
+			}
 		}
 	case stateLock, stateChannel:
 		x.wait(r, seq, p, s, b-ns, b)

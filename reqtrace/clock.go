@@ -3,6 +3,8 @@ package reqtrace
 import (
 	"slices"
 	"sort"
+
+	"golang.org/x/exp/trace"
 )
 
 // clock knows what kept runnable goroutines from running, at any time: the world was stopped, or
@@ -20,6 +22,7 @@ import (
 type clock struct {
 	steps  []step  // in order of time; pruned from the front
 	stalls []stall // of the machine; likewise
+	runs   []run   // by their ends; likewise
 
 	procs   []*proc         // by their numbers; nil: not met yet
 	beyond  map[int64]*proc // with numbers that no machine has: the trace is corrupt
@@ -35,9 +38,65 @@ const maxProcs = 1 << 16
 
 type proc struct {
 	running, marking bool
-	last             siteID // who had it before: where it was when it last had a name
-	since            int64  // when who has it began
-	ran              uint32 // for how many µs that one had it
+	last             siteID     // who had it before: where it was when it last had a name
+	who              *goroutine // that has it, or had it
+	since            int64      // when that one began
+}
+
+// run is a time during which a goroutine had a processor, from which on it matters to who waits for one.
+type run struct {
+	start, end int64
+	site       siteID
+}
+
+const (
+	longRun = 100_000 // ns
+	maxRuns = 256     // that are looked at for a wait
+	maxHogs = 8       // who are told apart in it
+)
+
+// takes takes note that g has a processor from now on.
+func (p *proc) takes(g *goroutine, from trace.GoState, t int64) {
+	if from != trace.GoSyscall || p.who != g { // else it never gave it away
+		p.who, p.since = g, t
+	}
+}
+
+// leaves takes note that who had p leaves it, for good but for a system call.
+func (c *clock) leaves(p *proc, site siteID, forCall bool, t int64) {
+	p.last = site
+	if !forCall && t-p.since >= longRun && p.who != nil {
+		c.runs = append(c.runs, run{p.since, t, site})
+	}
+}
+
+// hog returns who had processors for longest while a goroutine waited for one from a to b, and for how long at a time;
+// 0: there was nobody who had one for long.
+func (c *clock) hog(a, b int64) (site siteID, longest int64) {
+	var hogs [maxHogs]struct {
+		site         siteID
+		sum, longest int64
+	}
+	i := sort.Search(len(c.runs), func(i int) bool { return c.runs[i].end > a })
+	for _, r := range c.runs[i:min(len(c.runs), i+maxRuns)] {
+		d := min(r.end, b) - max(r.start, a)
+		if d <= 0 {
+			continue
+		}
+		for j := range hogs {
+			if h := &hogs[j]; h.sum == 0 || h.site == r.site {
+				h.site, h.sum, h.longest = r.site, h.sum+d, max(h.longest, r.end-r.start)
+				break
+			}
+		}
+	}
+	most := &hogs[0]
+	for j := range hogs {
+		if hogs[j].sum > most.sum {
+			most = &hogs[j]
+		}
+	}
+	return most.site, most.longest
 }
 
 // step is a piece of time during which nothing changed.
@@ -165,6 +224,9 @@ func (c *clock) sums(t int64) (step, bool) {
 }
 
 func (c *clock) prune(horizon int64) {
+	if i := sort.Search(len(c.runs), func(i int) bool { return c.runs[i].end > horizon }); i > 0 {
+		c.runs = append(c.runs[:0], c.runs[i:]...)
+	}
 	if i := sort.Search(len(c.steps), func(i int) bool { return c.steps[i].start > horizon }) - 1; i > 0 {
 		c.steps = append(c.steps[:0], c.steps[i:]...)
 	}

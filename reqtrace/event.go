@@ -1,7 +1,6 @@
 package reqtrace
 
 import (
-	"math"
 	"strings"
 
 	"golang.org/x/exp/trace"
@@ -104,8 +103,7 @@ func (m *model) transition(e *trace.Event, st *trace.StateTransition, t int64) {
 	}
 	if from == trace.GoRunning {
 		if e.Proc() != trace.NoProc {
-			p := m.clock.proc(int64(e.Proc()))
-			p.last, p.ran = m.sites.occupant(g), uint32(min(max(t-p.since, 0)/1000, math.MaxUint32))
+			m.clock.leaves(m.clock.proc(int64(e.Proc())), m.sites.occupant(g), to == trace.GoSyscall, t)
 		}
 		if m.replay != nil {
 			m.computed(g, t)
@@ -119,11 +117,9 @@ func (m *model) transition(e *trace.Event, st *trace.StateTransition, t int64) {
 			m.clock.hold(t, int64(e.Proc()), g.marks())
 			p := m.clock.proc(int64(e.Proc()))
 			if n := len(g.segments); n > 0 && g.last() == stateRunnable {
-				g.segments[n-1].site, g.segments[n-1].ran = p.last, p.ran
+				g.segments[n-1].site = p.last
 			}
-			if from != trace.GoSyscall {
-				p.since = t
-			}
+			p.takes(g, from, t)
 		}
 		m.run(g, began)
 	case trace.GoWaiting:

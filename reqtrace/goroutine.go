@@ -31,7 +31,6 @@ type segment struct {
 	waker   *goroutine // who ended a wait, nil: nobody that is a goroutine
 	site    siteID     // of a wait, a call or an assist; of being runnable: who had the processor before
 	release siteID     // where the waker ended the wait
-	ran     uint32     // of being runnable: for how many µs that one had had the processor
 	state   state
 	held    bool // what is waited for was not made by the waker, but held: by a request, or until it took what is sent
 }

@@ -124,7 +124,7 @@ type Blame struct {
 	Handler string `json:"handler,omitempty"` // function (file:line) of the request's handler, where Site is another; where others worked for the request and no handler is known, where it waited for them
 
 	// Who had what was waited for, at the root of the chain of those that waited for each other.
-	Holder  string `json:"holder,omitempty"`   // function (file:line) that held it, or made it, by where it let go; of CauseRunqueueBusy who ran instead
+	Holder  string `json:"holder,omitempty"`   // function (file:line) that held it, or made it, by where it let go; of CauseRunqueueBusy who ran instead, for longest
 	Doing   Cause  `json:"doing,omitzero"`     // what the holder did meanwhile; CauseUnknown: not known
 	DoingAt string `json:"doing_at,omitempty"` // function (file:line) where it did so; "": not known, or it ran
 	DoingOp string `json:"doing_op,omitempty"` // as Op, of DoingAt

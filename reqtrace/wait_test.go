@@ -283,3 +283,19 @@ func TestRanInstead(t *testing.T) {
 		})
 	}
 }
+
+// TestQueueBehindBurst: a burst of computing leaves a queue of short ones. What they all wait for is the burst, not who was
+// before each of them.
+func TestQueueBehindBurst(t *testing.T) {
+	s := newScript(t, 1).at(10).born(1)
+	s.at(20).move(0, 2, trace.GoNotExist, trace.GoRunnable, "", stack("main.burn")).run(2, 1)
+	s.at(30).move(0, 3, trace.GoNotExist, trace.GoRunnable, "", stack("main.short"))
+	s.at(100).wake(0, 1)
+	s.at(800).off(2, trace.GoRunnable, "preempted", "main.hash", "main.burn").run(3, 1)
+	s.at(850).off(3, trace.GoNotExist, "")
+	done(s.run(1, 1).begin(1).at(860)).want(map[Cause]int64{CauseRunqueueBusy: 750, CauseRunning: 10})
+	s.wantLargest(750, Blame{Cause: CauseRunqueueBusy, Holder: "main.hash" + at})
+	if d := s.one().Sites[0].Longest; d != 750*time.Microsecond { // it ran for longer, but the request did not wait for that
+		t.Errorf("%v at a time", d)
+	}
+}

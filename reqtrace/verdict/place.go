@@ -59,16 +59,18 @@ func locate(n *NamedCause, list []Place) {
 	if n.Holder != "" {
 		of = excessOf(held)
 	}
-	doing, held := most(held, of, func(p *Place) string {
+	doing, same := most(held, of, func(p *Place) string {
 		if p.Doing == reqtrace.CauseUnknown {
 			return ""
 		}
 		return p.Doing.String()
 	}, nil)
-	if doing == "" {
+	if doing == "" && n.Cause != reqtrace.CauseRunqueueBusy {
 		return
 	}
-	n.Doing = held[0].Doing
+	if doing != "" {
+		n.Doing, held = same[0].Doing, same
+	}
 	n.DoingAt, _ = most(held, of, func(p *Place) string { return p.DoingAt }, functionOf)
 	n.DoingOp, _ = most(held, of, func(p *Place) string { return p.DoingOp }, nil)
 	for i := range held {
@@ -142,6 +144,11 @@ func asked(c reqtrace.Cause, op string) string {
 	return Phrase(c)
 }
 
+// hadBy says the same of what is waited for: run by its holder.
+func hadBy(c reqtrace.Cause, op string) string {
+	return strings.Replace(had(c, op), "ran", "run", 1) + " by "
+}
+
 // had says what the holder of something did to have it waited for.
 func had(c reqtrace.Cause, op string) string {
 	switch {
@@ -212,7 +219,7 @@ func whereParts(b *reqtrace.Blame) []string {
 	at.Longest = 0
 	switch w := while(&at); {
 	case b.Holder != "":
-		parts = append(parts, had(b.Cause, b.Op)+" by "+holderName(b)+w)
+		parts = append(parts, hadBy(b.Cause, b.Op)+holderName(b)+w)
 	case w != "":
 		parts = append(parts, strings.Replace(w[1:], "it ", "its holder ", 1))
 	}
