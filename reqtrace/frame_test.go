@@ -40,7 +40,8 @@ func TestPlaceOf(t *testing.T) {
 		stack string
 		want  place // without its owner and resource
 	}{
-		"mutex behind chi and middleware": {`
+		"mutex behind chi and middleware": {
+			`
 sync.(*Mutex).Lock GOROOT/sync/mutex.go:46
 main.(*table).look /srv/app/table.go:12
 main.(*api).search /srv/app/api.go:40
@@ -52,8 +53,10 @@ net/http.HandlerFunc.ServeHTTP GOROOT/net/http/server.go:2294
 github.com/go-chi/chi/v5/middleware.Recoverer.func1 MOD/github.com/go-chi/chi/v5@v5.2.1/middleware/recoverer.go:45
 net/http.HandlerFunc.ServeHTTP GOROOT/net/http/server.go:2294
 github.com/go-chi/chi/v5.(*Mux).ServeHTTP MOD/github.com/go-chi/chi/v5@v5.2.1/mux.go:91` + byServer,
-			place{site: "main.(*table).look (table.go:12)", call: "sync.(*Mutex).Lock", op: "mutex", handler: "main.(*api).search (api.go:40)"}},
-		"gin, a library's write": {`
+			place{site: "main.(*table).look (table.go:12)", call: "sync.(*Mutex).Lock", op: "mutex", handler: "main.(*api).search (api.go:40)"},
+		},
+		"gin, a library's write": {
+			`
 internal/poll.(*FD).Write GOROOT/internal/poll/fd_unix.go:389
 net.(*conn).Write GOROOT/net/net.go:188
 net/http.checkConnErrorWriter.Write GOROOT/net/http/server.go:3899
@@ -65,16 +68,20 @@ github.com/gin-gonic/gin.CustomRecoveryWithWriter.func1 MOD/github.com/gin-gonic
 github.com/gin-gonic/gin.(*Context).Next MOD/github.com/gin-gonic/gin@v1.10.0/context.go:185
 github.com/gin-gonic/gin.(*Engine).handleHTTPRequest MOD/github.com/gin-gonic/gin@v1.10.0/gin.go:633
 github.com/gin-gonic/gin.(*Engine).ServeHTTP MOD/github.com/gin-gonic/gin@v1.10.0/gin.go:589` + byServer,
-			place{site: "main.stream (stream.go:20)", call: "gin.(*responseWriter).Flush", op: "client, which reads the answer"}},
-		"echo": {`
+			place{site: "main.stream (stream.go:20)", call: "gin.(*responseWriter).Flush", op: "client, which reads the answer"},
+		},
+		"echo": {
+			`
 time.Sleep GOROOT/runtime/time.go:300
 shop.example/stock.Wait shop.example/stock/wait.go:7
 main.order shop.example/main.go:31
 github.com/labstack/echo/v4.(*Echo).add.func1 github.com/labstack/echo/v4@v4.13.3/echo.go:587
 github.com/labstack/echo/v4/middleware.LoggerWithConfig.func2.1 github.com/labstack/echo/v4@v4.13.3/middleware/logger.go:126
 github.com/labstack/echo/v4.(*Echo).ServeHTTP github.com/labstack/echo/v4@v4.13.3/echo.go:668` + byServer,
-			place{site: "stock.Wait (wait.go:7)", call: "time.Sleep", op: "sleep", handler: "main.order (main.go:31)"}},
-		"grpc behind an interceptor": {`
+			place{site: "stock.Wait (wait.go:7)", call: "time.Sleep", op: "sleep", handler: "main.order (main.go:31)"},
+		},
+		"grpc behind an interceptor": {
+			`
 sync.(*RWMutex).RLock GOROOT/sync/rwmutex.go:72
 main.(*server).SayHello /srv/app/server.go:22
 example.com/hello/pb._Greeter_SayHello_Handler.func1 /srv/app/pb/hello_grpc.pb.go:98
@@ -83,8 +90,10 @@ example.com/hello/pb._Greeter_SayHello_Handler /srv/app/pb/hello_grpc.pb.go:100
 google.golang.org/grpc.(*Server).processUnaryRPC MOD/google.golang.org/grpc@v1.83.2/server.go:1400
 google.golang.org/grpc.(*Server).handleStream MOD/google.golang.org/grpc@v1.83.2/server.go:1810
 google.golang.org/grpc.(*Server).serveStreams.func2.1 MOD/google.golang.org/grpc@v1.83.2/server.go:1030`,
-			place{site: "main.(*server).SayHello (server.go:22)", call: "sync.(*RWMutex).RLock", op: "RWMutex"}},
-		"fasthttp": {`
+			place{site: "main.(*server).SayHello (server.go:22)", call: "sync.(*RWMutex).RLock", op: "RWMutex"},
+		},
+		"fasthttp": {
+			`
 golang.org/x/time/rate.(*Limiter).wait MOD/golang.org/x/time@v0.9.0/rate/rate.go:285
 golang.org/x/time/rate.(*Limiter).WaitN MOD/golang.org/x/time@v0.9.0/rate/rate.go:250
 golang.org/x/time/rate.(*Limiter).Wait MOD/golang.org/x/time@v0.9.0/rate/rate.go:235
@@ -92,8 +101,10 @@ main.limited /srv/app/main.go:14
 main.handle /srv/app/main.go:20
 github.com/valyala/fasthttp.(*Server).serveConn MOD/github.com/valyala/fasthttp@v1.58.0/server.go:2385
 github.com/valyala/fasthttp.(*workerPool).workerFunc MOD/github.com/valyala/fasthttp@v1.58.0/workerpool.go:225`,
-			place{site: "main.limited (main.go:14)", call: "rate.(*Limiter).Wait", op: "rate limiter", handler: "main.handle (main.go:20)"}},
-		"caddy as a proxy: the library's own handler, in middleware of the program": {`
+			place{site: "main.limited (main.go:14)", call: "rate.(*Limiter).Wait", op: "rate limiter", handler: "main.handle (main.go:20)"},
+		},
+		"caddy as a proxy: the library's own handler, in middleware of the program": {
+			`
 net/http.(*persistConn).roundTrip GOROOT/net/http/transport.go:2831
 net/http.(*Transport).roundTrip GOROOT/net/http/transport.go:671
 net/http.(*Transport).RoundTrip GOROOT/net/http/roundtrip.go:30
@@ -104,8 +115,10 @@ github.com/caddyserver/caddy/v2/modules/caddyhttp.(*Server).ServeHTTP MOD/github
 			place{
 				site: "reverseproxy.(*HTTPTransport).RoundTrip (httptransport.go:420 in github.com/caddyserver/caddy/v2)", call: "http.(*Transport).RoundTrip",
 				handler: "reverseproxy.(*Handler).ServeHTTP (reverseproxy.go:470 in github.com/caddyserver/caddy/v2)",
-			}},
-		"a pool's connection, and the standard library's proxy": {`
+			},
+		},
+		"a pool's connection, and the standard library's proxy": {
+			`
 database/sql.(*DB).conn GOROOT/database/sql/sql.go:1369
 database/sql.(*DB).query GOROOT/database/sql/sql.go:1751
 database/sql.(*DB).QueryContext GOROOT/database/sql/sql.go:1728
@@ -113,28 +126,36 @@ main.(*store).list /srv/app/store.go:44
 main.list /srv/app/main.go:10
 net/http.HandlerFunc.ServeHTTP GOROOT/net/http/server.go:2294
 net/http.(*ServeMux).ServeHTTP GOROOT/net/http/server.go:2822` + byServer,
-			place{site: "main.(*store).list (store.go:44)", call: "sql.(*DB).QueryContext", op: "connection pool", handler: "main.list (main.go:10)"}},
-		"a pool that opens a connection": {`
+			place{site: "main.(*store).list (store.go:44)", call: "sql.(*DB).QueryContext", op: "connection pool", handler: "main.list (main.go:10)"},
+		},
+		"a pool that opens a connection": {
+			`
 net.(*netFD).connect GOROOT/net/fd_unix.go:118
 net.(*sysDialer).dialTCP GOROOT/net/tcpsock_posix.go:75
 net.(*Dialer).DialContext GOROOT/net/dial.go:568
 github.com/go-sql-driver/mysql.(*connector).Connect MOD/github.com/go-sql-driver/mysql@v1.9.0/connector.go:77
 database/sql.(*DB).conn GOROOT/database/sql/sql.go:1415
 main.(*store).list /srv/app/store.go:44`,
-			place{site: "main.(*store).list (store.go:44)", call: "sql.(*DB).conn", op: "new connection"}},
-		"mattn's sqlite": {`
+			place{site: "main.(*store).list (store.go:44)", call: "sql.(*DB).conn", op: "new connection"},
+		},
+		"mattn's sqlite": {
+			`
 runtime.cgocall GOROOT/runtime/cgocall.go:167
 github.com/mattn/go-sqlite3._Cfunc__sqlite3_step_internal _cgo_gotypes.go:409
 github.com/mattn/go-sqlite3.(*SQLiteRows).nextSyncLocked.func1 MOD/github.com/mattn/go-sqlite3@v1.14.24/sqlite3.go:2198
 github.com/mattn/go-sqlite3.(*SQLiteRows).Next MOD/github.com/mattn/go-sqlite3@v1.14.24/sqlite3.go:2180
 database/sql.(*Rows).Next GOROOT/database/sql/sql.go:3064
 main.scan /srv/app/store.go:50`,
-			place{site: "main.scan (store.go:50)", call: "sql.(*Rows).Next", op: "_sqlite3_step_internal"}},
-		"cgo of the program's own": {`
+			place{site: "main.scan (store.go:50)", call: "sql.(*Rows).Next", op: "_sqlite3_step_internal"},
+		},
+		"cgo of the program's own": {
+			`
 main._Cfunc_step _cgo_gotypes.go:40
 main.compute /srv/app/c.go:12`,
-			place{site: "main.compute (c.go:12)", call: "C.step", op: "step"}},
-		"C has called Go, which sleeps": {`
+			place{site: "main.compute (c.go:12)", call: "C.step", op: "step"},
+		},
+		"C has called Go, which sleeps": {
+			`
 time.Sleep GOROOT/runtime/time.go:300
 main.onRow /srv/app/row.go:5
 runtime.cgocallbackg1 GOROOT/runtime/cgocall.go:444
@@ -143,8 +164,10 @@ runtime.cgocallback GOROOT/runtime/asm_amd64.s:1084
 runtime.cgocall GOROOT/runtime/cgocall.go:167
 main._Cfunc_each _cgo_gotypes.go:40
 main.scan /srv/app/c.go:12`,
-			place{site: "main.onRow (row.go:5)", call: "time.Sleep", op: "sleep"}},
-		"modernc's sqlite": {`
+			place{site: "main.onRow (row.go:5)", call: "time.Sleep", op: "sleep"},
+		},
+		"modernc's sqlite": {
+			`
 syscall.Syscall GOROOT/syscall/syscall_linux.go:73
 golang.org/x/sys/unix.Fsync MOD/golang.org/x/sys@v0.30.0/unix/zsyscall_linux.go:687
 modernc.org/libc.Xfsync MOD/modernc.org/libc@v1.61.13/libc_linux.go:1018
@@ -152,73 +175,98 @@ modernc.org/sqlite/lib._full_fsync MOD/modernc.org/sqlite@v1.34.5/lib/sqlite_lin
 modernc.org/sqlite.(*conn).step MOD/modernc.org/sqlite@v1.34.5/sqlite.go:935
 database/sql.(*DB).ExecContext GOROOT/database/sql/sql.go:1666
 main.save /srv/app/store.go:9`,
-			place{site: "main.save (store.go:9)", call: "sql.(*DB).ExecContext", op: "fsync"}},
-		"etcd embedded: none of the program's own": {`
+			place{site: "main.save (store.go:9)", call: "sql.(*DB).ExecContext", op: "fsync"},
+		},
+		"etcd embedded: none of the program's own": {
+			`
 syscall.Syscall GOROOT/syscall/syscall_linux.go:73
 syscall.Fdatasync GOROOT/syscall/zsyscall_linux_amd64.go:610
 go.etcd.io/bbolt.fdatasync MOD/go.etcd.io/bbolt@v1.5.0/bolt_linux.go:9
 go.etcd.io/bbolt.(*Tx).Commit MOD/go.etcd.io/bbolt@v1.5.0/tx.go:220
 go.etcd.io/etcd/server/v3/storage/backend.(*batchTx).commit MOD/go.etcd.io/etcd/server/v3@v3.7.0/storage/backend/batch_tx.go:268
 go.etcd.io/etcd/server/v3/storage/backend.newBackend.gowrap1 MOD/go.etcd.io/etcd/server/v3@v3.7.0/storage/backend/backend.go:232`,
-			place{site: "bbolt.fdatasync (bolt_linux.go:9 in go.etcd.io/bbolt)", call: "syscall.Fdatasync", op: "fdatasync"}},
-		"a semaphore": {`
+			place{site: "bbolt.fdatasync (bolt_linux.go:9 in go.etcd.io/bbolt)", call: "syscall.Fdatasync", op: "fdatasync"},
+		},
+		"a semaphore": {
+			`
 golang.org/x/sync/semaphore.(*Weighted).Acquire MOD/golang.org/x/sync@v0.11.0/semaphore/semaphore.go:74
 main.resize /srv/app/main.go:8`,
-			place{site: "main.resize (main.go:8)", call: "semaphore.(*Weighted).Acquire", op: "semaphore"}},
-		"singleflight": {`
+			place{site: "main.resize (main.go:8)", call: "semaphore.(*Weighted).Acquire", op: "semaphore"},
+		},
+		"singleflight": {
+			`
 sync.(*WaitGroup).Wait GOROOT/sync/waitgroup.go:118
 golang.org/x/sync/singleflight.(*Group).Do MOD/golang.org/x/sync@v0.11.0/singleflight/singleflight.go:113
 main.price /srv/app/main.go:8`,
-			place{site: "main.price (main.go:8)", call: "singleflight.(*Group).Do", op: "singleflight"}},
-		"uber's rate limiter": {`
+			place{site: "main.price (main.go:8)", call: "singleflight.(*Group).Do", op: "singleflight"},
+		},
+		"uber's rate limiter": {
+			`
 time.Sleep GOROOT/runtime/time.go:300
 github.com/benbjohnson/clock.(*clock).Sleep MOD/github.com/benbjohnson/clock@v1.3.0/clock.go:57
 go.uber.org/ratelimit.(*atomicInt64Limiter).Take MOD/go.uber.org/ratelimit@v0.3.1/limiter_atomic_int64.go:93
 main.send /srv/app/main.go:8`,
-			place{site: "main.send (main.go:8)", call: "ratelimit.(*atomicInt64Limiter).Take", op: "rate limiter"}},
-		"net/rpc": {`
+			place{site: "main.send (main.go:8)", call: "ratelimit.(*atomicInt64Limiter).Take", op: "rate limiter"},
+		},
+		"net/rpc": {
+			`
 main.(*Arith).Multiply /srv/app/arith.go:8
 reflect.Value.call GOROOT/reflect/value.go:581
 reflect.Value.Call GOROOT/reflect/value.go:365
 net/rpc.(*service).call GOROOT/net/rpc/server.go:382`,
-			place{site: "main.(*Arith).Multiply (arith.go:8)"}},
-		"a template calls a method: no handler": {`
+			place{site: "main.(*Arith).Multiply (arith.go:8)"},
+		},
+		"a template calls a method: no handler": {
+			`
 os.(*File).Read GOROOT/os/file.go:124
 main.page.Body /srv/app/page.go:8
 reflect.Value.Call GOROOT/reflect/value.go:365
 text/template.(*state).evalCall GOROOT/text/template/exec.go:780
 main.show /srv/app/main.go:30
 net/http.HandlerFunc.ServeHTTP GOROOT/net/http/server.go:2294` + byServer,
-			place{site: "main.page.Body (page.go:8)", call: "os.(*File).Read", handler: "main.show (main.go:30)"}},
-		"connect calls the program from its own handler": {`
+			place{site: "main.page.Body (page.go:8)", call: "os.(*File).Read", handler: "main.show (main.go:30)"},
+		},
+		"connect calls the program from its own handler": {
+			`
 runtime.chanrecv1 GOROOT/runtime/chan.go:509
 main.(*svc).Ask /srv/app/svc.go:8
 connectrpc.com/connect.NewUnaryHandler[...].func1 MOD/connectrpc.com/connect@v1.18.1/handler.go:53
 connectrpc.com/connect.(*Handler).ServeHTTP MOD/connectrpc.com/connect@v1.18.1/handler.go:238` + byServer,
-			place{site: "main.(*svc).Ask (svc.go:8)"}},
-		"a deferred unlock, and dots in the package's name": {`
+			place{site: "main.(*svc).Ask (svc.go:8)"},
+		},
+		"a deferred unlock, and dots in the package's name": {
+			`
 sync.(*Mutex).Unlock GOROOT/sync/mutex.go:65
 gopkg.in/yaml%2ev3.(*cache).get.deferwrap1 MOD/gopkg.in/yaml.v3@v3.0.1/cache.go:12`,
-			place{site: "yaml.v3.(*cache).get (cache.go:12 in gopkg.in/yaml.v3)", call: "sync.(*Mutex).Unlock", op: "mutex"}},
-		"a module cache of another name, and capital letters": {`
+			place{site: "yaml.v3.(*cache).get (cache.go:12 in gopkg.in/yaml.v3)", call: "sync.(*Mutex).Unlock", op: "mutex"},
+		},
+		"a module cache of another name, and capital letters": {
+			`
 github.com/BurntSushi/toml.Decode /cache/github.com/!burnt!sushi/toml@v1.4.0/decode.go:40`,
-			place{site: "toml.Decode (decode.go:40 in github.com/BurntSushi/toml)"}},
-		"vendored": {`
+			place{site: "toml.Decode (decode.go:40 in github.com/BurntSushi/toml)"},
+		},
+		"vendored": {
+			`
 sync.(*Cond).Wait GOROOT/sync/cond.go:71
 github.com/x/queue.(*Q).Pop /srv/app/vendor/github.com/x/queue/q.go:5`,
-			place{site: "queue.(*Q).Pop (q.go:5 in github.com/x/queue)", call: "sync.(*Cond).Wait", op: "condition"}},
-		"the standard library alone": {`
+			place{site: "queue.(*Q).Pop (q.go:5 in github.com/x/queue)", call: "sync.(*Cond).Wait", op: "condition"},
+		},
+		"the standard library alone": {
+			`
 syscall.Syscall GOROOT/syscall/syscall_linux.go:73
 syscall.write GOROOT/syscall/zsyscall_linux_amd64.go:964
 internal/poll.(*FD).Write GOROOT/internal/poll/fd_unix.go:389
 net/http.checkConnErrorWriter.Write GOROOT/net/http/server.go:3899
 net/http.(*conn).serve GOROOT/net/http/server.go:2073`,
-			place{op: "write"}},
-		"a name server, while a client connects": {`
+			place{op: "write"},
+		},
+		"a name server, while a client connects": {
+			`
 net.(*Resolver).lookupIPAddr GOROOT/net/lookup.go:343
 net.(*Dialer).DialContext GOROOT/net/dial.go:535
 main.ask /srv/app/main.go:9`,
-			place{site: "main.ask (main.go:9)", call: "net.(*Dialer).DialContext", op: "name server"}},
+			place{site: "main.ask (main.go:9)", call: "net.(*Dialer).DialContext", op: "name server"},
+		},
 		"nothing": {"", place{}},
 	} {
 		t.Run(name, func(t *testing.T) {

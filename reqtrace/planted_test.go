@@ -91,7 +91,7 @@ func plantedServices(t *testing.T) map[string]planted {
 	})
 	var mu sync.Mutex
 	var rw sync.RWMutex
-	var places = make(chan bool, 1)
+	places := make(chan bool, 1)
 	mutex := func(do func(), doing reqtrace.Cause, op string) planted {
 		return planted{
 			get: func() { lookUnder(&mu) }, hold: func(had func()) { refreshUnder(&mu, had, do) },

@@ -164,10 +164,18 @@ func TestResources(t *testing.T) {
 		op      string
 		release []string
 	}{
-		"database/sql": {"select", []string{"database/sql.(*DB).conn", "database/sql.(*DB).Query", "main.look"}, false, "sql.(*DB).Query", "connection pool",
-			[]string{"database/sql.(*DB).putConn", "database/sql.(*Rows).Close", "main.report"}},
-		"x/sync's semaphore": {"select", []string{"golang.org/x/sync/semaphore.(*Weighted).Acquire", "main.look"}, false, "semaphore.(*Weighted).Acquire", "semaphore",
-			[]string{"golang.org/x/sync/semaphore.(*Weighted).Release", "main.report"}},
+		"database/sql": {
+			"select",
+			[]string{"database/sql.(*DB).conn", "database/sql.(*DB).Query", "main.look"},
+			false, "sql.(*DB).Query", "connection pool",
+			[]string{"database/sql.(*DB).putConn", "database/sql.(*Rows).Close", "main.report"},
+		},
+		"x/sync's semaphore": {
+			"select",
+			[]string{"golang.org/x/sync/semaphore.(*Weighted).Acquire", "main.look"},
+			false, "semaphore.(*Weighted).Acquire", "semaphore",
+			[]string{"golang.org/x/sync/semaphore.(*Weighted).Release", "main.report"},
+		},
 		"a channel that is full":           {"chan send", []string{"main.look"}, false, "", "", []string{"main.report"}},
 		"a channel of tokens, of requests": {"chan receive", []string{"main.look"}, true, "", "", []string{"main.report"}},
 	} {
