@@ -38,9 +38,9 @@ const maxProcs = 1 << 16
 
 type proc struct {
 	running, marking bool
-	last             siteID     // who had it before: where it was when it last had a name
-	who              *goroutine // that has it, or had it
-	since            int64      // when that one began
+	last             siteID // who had it before: where it was when it last had a name
+	who              int64  // the goroutine that has it, or had it; 0: none yet
+	since            int64  // when that one began
 }
 
 // run is a time during which a goroutine had a processor, from which on it matters to who waits for one.
@@ -57,15 +57,16 @@ const (
 
 // takes takes note that g has a processor from now on.
 func (p *proc) takes(g *goroutine, from trace.GoState, t int64) {
-	if from != trace.GoSyscall || p.who != g { // else it never gave it away
-		p.who, p.since = g, t
+	if from != trace.GoSyscall || p.who != g.id { // else it never gave it away
+		p.who, p.since = g.id, t
 	}
 }
 
-// leaves takes note that who had p leaves it, for good but for a system call.
+// leaves takes note that who had p leaves it, and was there last; forCall: for a system call, from which it may be back before
+// anybody else has p.
 func (c *clock) leaves(p *proc, site siteID, forCall bool, t int64) {
 	p.last = site
-	if !forCall && t-p.since >= longRun && p.who != nil {
+	if !forCall && t-p.since >= longRun && p.who != 0 && site != 0 {
 		c.runs = append(c.runs, run{p.since, t, site})
 	}
 }
