@@ -7,6 +7,6 @@
 //	mux := http.NewServeMux()
 //	server := &http.Server{Handler: region.Middleware(mux)}
 //
-// A trace of net/http's server can be read without it; the region adds where the handlers begin
-// and end, and ids.
+// Requests of HTTP and gRPC are found in a trace without it; the region adds ids, and Middleware the route of each
+// request, which is its class in a report.
 package region

@@ -28,14 +28,8 @@ func slowClass(r *reqtrace.Report) *SlowClass {
 	if r.Class != "" || len(r.Classes) < 2 || !worth(r) {
 		return nil
 	}
-	top, all, slow, unknown := r.Classes[0], 0, 0, 0
-	for _, c := range r.Classes {
-		all += c.Requests
-		slow += c.Slow
-		if c.Name == "" {
-			unknown += c.Requests
-		}
-	}
+	top := r.Classes[0]
+	all, slow, unknown := countClasses(r)
 	if top.Name == "" || top.Slow < leastSlow {
 		return nil
 	}
@@ -44,6 +38,33 @@ func slowClass(r *reqtrace.Report) *SlowClass {
 		return nil
 	}
 	return s
+}
+
+// countClasses returns how many requests there are of all classes, among the slowest 1%, and without a class.
+func countClasses(r *reqtrace.Report) (all, slow, unknown int) {
+	for _, c := range r.Classes {
+		all += c.Requests
+		slow += c.Slow
+		if c.Name == "" {
+			unknown += c.Requests
+		}
+	}
+	return all, slow, unknown
+}
+
+// classCaveat says that the slowest may be of another class than the rest, where several are known but not those of most
+// requests; "": they are, or nothing hints at it.
+func classCaveat(r *reqtrace.Report) string {
+	if r.Class != "" || len(r.Classes) < 3 || !worth(r) || slowClass(r) != nil {
+		return ""
+	}
+	top := r.Classes[0]
+	all, slow, unknown := countClasses(r)
+	if top.Name == "" || top.Slow < leastSlow || float64(top.Slow) < leastSlowShare*float64(slow) || float64(top.Requests) > mostOfAll*float64(all) || 2*unknown < all {
+		return ""
+	}
+	return fmt.Sprintf("of the slowest 1%%, %s are %s; of which class %s of all requests are is not known, as no stack was seen in their handler: wrap the handlers with region.Middleware",
+		textfmt.Share(float64(top.Slow)/float64(slow)), top.Name, textfmt.Share(float64(unknown)/float64(all)))
 }
 
 // sentence says it.
@@ -64,10 +85,7 @@ func (v *Verdict) Classes() []ClassRow {
 	if v.report == nil || len(v.report.Classes) < 2 {
 		return nil
 	}
-	slow := 0
-	for _, c := range v.report.Classes {
-		slow += c.Slow
-	}
+	_, slow, _ := countClasses(v.report)
 	var rows []ClassRow
 	for _, c := range v.report.Classes {
 		rows = append(rows, ClassRow{ClassText(c.Name), c.Requests, c.P50, c.P99, float64(c.Slow) / float64(max(slow, 1))})

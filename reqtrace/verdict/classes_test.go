@@ -7,6 +7,21 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
+// TestClassCaveat: where the class of most requests is not known, a hint stands among the caveats, and only if there are several.
+func TestClassCaveat(t *testing.T) {
+	for want, classes := range map[bool][]reqtrace.Class{
+		true:  {{Name: "main.report", Requests: 480, Slow: 115}, {Name: "main.hello", Requests: 20, Slow: 5}, {Requests: 11500}},
+		false: {{Name: "main.report", Requests: 480, Slow: 115}, {Requests: 11520, Slow: 5}},
+	} {
+		r := knownReport()
+		r.Classes = classes
+		const says = "of the slowest 1%, 96% are main.report; of which class 96% of all requests are is not known"
+		if got := strings.Contains(strings.Join(Of(r).Caveats, "\n"), says); got != want {
+			t.Errorf("%+v: %q", classes, Of(r).Caveats)
+		}
+	}
+}
+
 // TestSlowClass: where the slowest are of another class than the rest, that comes first; not where a class is rare
 // only because stacks tell it of the slow ones alone.
 func TestSlowClass(t *testing.T) {

@@ -221,6 +221,9 @@ func caveats(r *reqtrace.Report) []string {
 	if r.Unmarked > 0 {
 		add("%s without a region are left out, as others have one", textfmt.Plural(r.Unmarked, "request"))
 	}
+	if c := classCaveat(r); c != "" {
+		list = append(list, c)
+	}
 	for _, p := range r.Missing {
 		add("no function of the trace is, or matches, %q: no request was found by it", p)
 	}
