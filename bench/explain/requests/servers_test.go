@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 the server of golang.org/x/net is deprecated, and what many programs run
+
 package requests
 
 import (
