@@ -45,12 +45,15 @@ func (e *NoRequestsError) Error() string {
 	return b.String()
 }
 
-// waited takes note of a wait that may have been for work.
-func (s *sites) waited(candidate siteID) {
-	if n := int(candidate) + 1; n > len(s.forWork) {
+// waited takes note of a wait, which may have been for work.
+func (s *sites) waited(g *goroutine, to state, reason string, info stackInfo) {
+	if info.candidate == 0 || g.way == wayLife || !mayBeForWork(to, reason, info) {
+		return
+	}
+	if n := int(info.candidate) + 1; n > len(s.forWork) {
 		s.forWork = append(s.forWork, make([]int, n-len(s.forWork))...)
 	}
-	s.forWork[candidate]++
+	s.forWork[info.candidate]++
 }
 
 // noRequests returns the error of a trace that has none.

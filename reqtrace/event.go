@@ -135,9 +135,7 @@ func (m *model) transition(e *trace.Event, st *trace.StateTransition, t int64) {
 		g.push(began, s, info.site)
 		g.segments[len(g.segments)-1].held = st.Reason == "chan send"
 		g.beats = info.beat
-		if info.candidate != 0 && g.way != wayLife && mayBeForWork(s, st.Reason, info) {
-			m.sites.waited(info.candidate)
-		}
+		m.sites.waited(g, s, st.Reason, info)
 		m.turns.waits(g, s, st.Reason, info, t)
 	case trace.GoSyscall:
 		s := stateSyscall
@@ -146,9 +144,6 @@ func (m *model) transition(e *trace.Event, st *trace.StateTransition, t int64) {
 		}
 		g.push(began, s, info.site)
 		m.turns.calls(g, info, t)
-		if info.answer {
-			m.turns.step(g, turnAnswers, t)
-		}
 		if g.serve && info.serve && !info.handler && (info.peek || info.header) {
 			m.turns.reads(g, info, t)
 		}

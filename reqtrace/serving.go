@@ -99,6 +99,9 @@ func (x *turns) serves(g *goroutine, s state, reason string, info stackInfo, t i
 // calls takes note of a system call. A read after an answer looks for the next request: a wait
 // follows it, unless the request is there.
 func (x *turns) calls(g *goroutine, info stackInfo, t int64) {
+	if info.answer {
+		x.step(g, turnAnswers, t)
+	}
 	switch {
 	case g.way == wayNone:
 	case info.roles&roleCloses != 0:

@@ -30,18 +30,7 @@ func (x *turns) step(g *goroutine, e turnEvent, t int64) {
 	case turnSeeks:
 		x.seek(g, t)
 	case turnWoken:
-		if g.way == wayTurns {
-			if g.phase == phaseIdle {
-				g.phase, g.known, g.woken, g.start = phaseServing, true, t, t
-				x.newTurn(g)
-			}
-			return
-		}
-		// A connection that has a request already waits for the rest of it.
-		if g.start == 0 && !(g.serve && g.woken != 0) {
-			g.phase, g.known, g.woken = phaseWoken, true, t
-			x.newTurn(g)
-		}
+		x.woken(g, t)
 	case turnLooks:
 		switch {
 		case g.phase == phaseEnded:
@@ -94,6 +83,19 @@ func (x *turns) step(g *goroutine, e turnEvent, t int64) {
 			g.phase, g.woken = phaseIdle, 0
 		}
 	}
+}
+
+// woken begins a turn at the end of a wait for work.
+func (x *turns) woken(g *goroutine, t int64) {
+	switch {
+	case g.way == wayTurns && g.phase == phaseIdle:
+		g.phase, g.known, g.woken, g.start = phaseServing, true, t, t
+	case g.way != wayTurns && g.start == 0 && !(g.serve && g.woken != 0):
+		g.phase, g.known, g.woken = phaseWoken, true, t
+	default: // who has a request already waits for the rest of it
+		return
+	}
+	x.newTurn(g)
 }
 
 // newTurn gives g's turn a number.
