@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"evenkeel.dev/internal/runfile"
+	"evenkeel.dev/internal/textfmt"
+	"evenkeel.dev/loadgen"
 	"evenkeel.dev/tailstat"
 )
 
@@ -142,9 +144,10 @@ func Spoilt(r *runfile.Run) string {
 			list = append(list, fmt.Sprintf("%.0f%% was taken by the hypervisor", x))
 		}
 	}
-	if r.Load != nil {
-		if why := runfile.Late(r.Load); why != "" {
-			list = append(list, why)
+	// Requests that were sent late because all connections were busy are the service's doing; the pacer's own lateness is not.
+	if r.Load != nil && r.Load.Pacer.Count() > 0 {
+		if late := r.Load.Pacer.Quantile(.99); late > loadgen.LateAfter {
+			list = append(list, fmt.Sprintf("the load generator itself was late with 1%% of the requests, by %s and more", textfmt.Duration(late)))
 		}
 	}
 	return strings.Join(list, ", ")

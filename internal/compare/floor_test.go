@@ -59,16 +59,14 @@ func TestSpoilt(t *testing.T) {
 	if got := Spoilt(r); got != "31% of the processors' time went to other programs, 4% was taken by the hypervisor" {
 		t.Error(got)
 	}
-	r = &runfile.Run{Load: &loadgen.Result{Rate: 100, Answered: 1000, Late: 10}}
+	r = &runfile.Run{Load: &loadgen.Result{Rate: 100, Answered: 1000, Late: 500}} // the service kept the connections
+	r.Load.Pacer.RecordN(50*time.Microsecond, 995)
+	r.Load.Pacer.RecordN(3*time.Millisecond, 5)
 	if got := Spoilt(r); got != "" {
-		t.Errorf("at one request in a hundred: %s", got)
+		t.Errorf("late with one request in 200: %s", got)
 	}
-	r.Load.Late = 11
-	if got := Spoilt(r); got != "11 of 1,000 requests were sent more than 1 ms late" {
-		t.Error(got)
-	}
-	r.Load.Rate = 0 // in a closed loop nothing is due
-	if got := Spoilt(r); got != "" {
+	r.Load.Pacer.RecordN(3*time.Millisecond, 6)
+	if got := Spoilt(r); got != "the load generator itself was late with 1% of the requests, by 3.00 ms and more" {
 		t.Error(got)
 	}
 }

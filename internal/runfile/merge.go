@@ -284,8 +284,8 @@ func (m *merger) windows() error {
 	return nil
 }
 
-// Late says how a generator fell short of its rate, "" where it kept it.
-func Late(l *loadgen.Result) string {
+// late says how a generator fell short of its rate.
+func late(l *loadgen.Result) string {
 	var list []string
 	if l.Rate > 0 && float64(l.Late) > .01*float64(l.Requests()) {
 		list = append(list, fmt.Sprintf("%s of %s requests were sent more than 1 ms late", textfmt.Count(float64(l.Late)), textfmt.Count(float64(l.Requests()))))
@@ -301,7 +301,7 @@ func Late(l *loadgen.Result) string {
 // rates refuses generators that did not keep their rate.
 func (m *merger) rates() error {
 	for i, r := range m.runs {
-		if why := Late(r.Load); why != "" && !m.o.AllowLate {
+		if why := late(r.Load); why != "" && !m.o.AllowLate {
 			return fmt.Errorf("%s: %s, so that the rate was not kept: lower it, or spread it over more generators or connections; -allow-late adds it all the same, and notes it", m.names[i], why)
 		}
 	}
@@ -342,7 +342,7 @@ func (m *merger) notes(sum *Run) {
 	}
 	sum.Notes = append(sum.Notes, fmt.Sprintf("added up from %d generators; %s", len(sum.Parts), when))
 	for i, r := range m.runs {
-		if why := Late(r.Load); why != "" {
+		if why := late(r.Load); why != "" {
 			sum.Notes = append(sum.Notes, fmt.Sprintf("%s did not keep its rate: %s", m.names[i], why))
 		}
 		if d := r.Disturbance; d != nil {
