@@ -117,13 +117,7 @@ func (d *driver) again(a figure.Again, markdown bool) error {
 	if markdown {
 		out = io.Discard
 	}
-	err := a.Judge("tailstat", out, func(s *figure.Set, r figure.Recorded) error {
-		if err := d.found.read(r); err != nil {
-			return err
-		}
-		d.found.judge(s)
-		return nil
-	})
+	err := a.Judge("tailstat", out, d.found.again)
 	if err == nil && markdown {
 		d.found.tables(d.out, "bench/results/"+filepath.Base(a.File))
 	}

@@ -144,3 +144,16 @@ func TestParts(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestRecorded judges the recorded files again.
+func TestRecorded(t *testing.T) {
+	names, err := filepath.Glob("../results/tailstat-*.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names { // each into nothing: parts that a file lacks are not those of another
+		if err := figure.Unchanged("tailstat", name, new(measured).again); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -97,6 +97,15 @@ func (m *measured) read(r figure.Recorded) error {
 	return nil
 }
 
+// again reads raw results and adds their figures.
+func (m *measured) again(s *figure.Set, r figure.Recorded) error {
+	if err := m.read(r); err != nil {
+		return err
+	}
+	m.judge(s)
+	return nil
+}
+
 // Ways to use tailstat. The last one's target would be the machine's, not the method's.
 const (
 	byRounds = "tailstat, by rounds"
