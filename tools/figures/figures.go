@@ -12,7 +12,11 @@
 // names. text traces figures in sentences of the section, and given names those that are no results, or
 // that follow from others. A figure may be rounded as it is printed. Times are in ns and sizes in bytes;
 // a field in another unit says so: "measured[ms]". The number of rounds stands in the section, and where the
-// rows differ in it, in the names of those that differ from the first.
+// rows differ in it, in the names of those that differ from the first. A row without one has an entry for each cell.
+//
+// An interval stands behind its figure, in the same unit: "1.21x [1.12..1.34]", "8.6 ms [7.5..20]". It is what the
+// results say: of a path that ends in measured, the interval beside it; of a median over rounds, that of signed ranks
+// which bench/figure judges by. Times and ratios of five rounds or more must have one.
 //
 // A block of what a command prints is traced by "<!-- output: evenkeel compare FILE -->", which a
 // test of cmd/evenkeel runs.
@@ -166,9 +170,9 @@ func (c *checker) claim(line int, what, from string, results any, said string) {
 		return
 	}
 	query, rounds, _ := strings.Cut(query, ": ")
-	got, n, err := median(results, path, strings.Split(query, " & "))
+	got, err := median(results, path, strings.Split(query, " & "))
 	if err == nil {
-		c.rounds(line, n, rounds, said)
+		c.rounds(line, got.rounds, rounds, said)
 	}
 	c.compare(line, what, what, got, err)
 }
@@ -199,9 +203,9 @@ func (c *checker) table(line int, t table, b block, results any, said string) {
 			c.says(line, rounds, cells[0], "the name of a row that differs from the first in it")
 		}
 		for j, column := range t.columns {
-			got, n, err := median(results, t.list, append(strings.Split(column, " & "), strings.Split(where, " & ")...))
+			got, err := median(results, t.list, append(strings.Split(column, " & "), strings.Split(where, " & ")...))
 			if j == 0 && err == nil {
-				c.rounds(line, n, rounds, said)
+				c.rounds(line, got.rounds, rounds, said)
 			}
 			c.compare(line, strings.TrimSpace(cells[j+1]), column+" of "+where, got, err)
 		}
@@ -210,6 +214,9 @@ func (c *checker) table(line int, t table, b block, results any, said string) {
 
 // rounds compares the number of rounds in the results with the comment's, and with the section's words.
 func (c *checker) rounds(line, n int, want, said string) {
+	if want == "" && n == 1 {
+		return // nothing is repeated
+	}
 	got := fmt.Sprintf("%d rounds", n)
 	if n == 1 {
 		got = "1 round"
@@ -235,12 +242,36 @@ func (c *checker) says(line int, rounds, text, where string) {
 }
 
 // compare compares what is printed with what was measured.
-func (c *checker) compare(line int, printed, what string, got float64, err error) {
+func (c *checker) compare(line int, printed, what string, got value, err error) {
 	if err != nil {
 		c.wrong(line, "name what is in the results", "%s: %v", what, err)
-	} else if low, high, ok := printedRange(printed); !ok {
+		return
+	}
+	low, high, unit, ok := printedRange(printed)
+	if !ok {
 		c.wrong(line, "write a number and its unit", "%q is no figure", printed)
-	} else if got < low || got > high {
-		c.wrong(line, "write what they say", "%s: the results say %.4g, which %q is not", what, got, printed)
+		return
+	}
+	if got.centre < low || got.centre > high {
+		c.wrong(line, "write what they say", "%s: the results say %.4g, which %q is not", what, got.centre, printed)
+	}
+	m := printedInterval.FindStringSubmatch(printed)
+	switch {
+	case m == nil && got.known() && mustHave[unit]:
+		c.wrong(line, fmt.Sprintf("write [%.3g..%.3g] behind it", got.low/units[unit], got.high/units[unit]), "%q has no interval", printed)
+	case m == nil:
+	case !got.known():
+		c.wrong(line, "take it off", "%s: the results have no interval", printed)
+	default:
+		for i, bound := range []float64{got.low, got.high} {
+			if low, high, _, ok := printedRange(m[1+i] + unit); !ok || bound < low || bound > high {
+				c.wrong(line, "write what they say", "%s: a bound of the interval is %.4g in the results, which %q is not", what, bound/units[unit], m[1+i])
+			}
+		}
 	}
 }
+
+// mustHave are the units whose figures need an interval, where there is one.
+var mustHave = map[string]bool{"x": true, "ns": true, "µs": true, "ms": true, "s": true}
+
+var printedInterval = regexp.MustCompile(`\[([\d.,]+)\.\.([\d.,]+)\]`)

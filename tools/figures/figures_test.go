@@ -10,13 +10,16 @@ import (
 	"evenkeel.dev/tools/figures"
 )
 
-func TestReadme(t *testing.T) {
-	found, err := figures.Check(os.DirFS("../.."), "README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range found {
-		t.Errorf("%s (CONTRIBUTING.md, rule 10)", f)
+// TestPages checks the pages whose figures are all traced.
+func TestPages(t *testing.T) {
+	for _, page := range []string{"README.md", "docs/guides/tailstat.md"} {
+		found, err := figures.Check(os.DirFS("../.."), page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range found {
+			t.Errorf("%s (CONTRIBUTING.md, rule 10)", f)
+		}
 	}
 }
 
@@ -112,5 +115,50 @@ func TestCheck(t *testing.T) {
 				t.Errorf("found\n%s\nwant\n%s", strings.Join(found, "\n"), strings.Join(tt.want, "\n"))
 			}
 		})
+	}
+}
+
+// TestIntervals holds intervals to the results: those that a figure has, and those of rounds.
+func TestIntervals(t *testing.T) {
+	const raw = `{"figures": [{"measured": 1.214, "interval": [1.124, 1.335]}, {"measured": 2}], "alarms": [{"method": "a", "share": 4.9}], "runs": [
+		{"mode": "gated", "round": 1, "p99_ns": 1000000}, {"mode": "gated", "round": 2, "p99_ns": 2000000}, {"mode": "gated", "round": 3, "p99_ns": 3000000},
+		{"mode": "gated", "round": 4, "p99_ns": 4000000}, {"mode": "gated", "round": 5, "p99_ns": 5000000}]}`
+	const page = `# Five rounds
+
+<!-- figures r.json
+columns runs: p99_ns
+rows mode=gated: 5 rounds
+text 1.21x [1.12..1.34]: figures/0/measured; 2.0x: figures/1/measured -->
+| | p99 |
+|---|---|
+| gated | 3.0 ms [1.0..5.0] |
+
+It is 1.21x [1.12..1.34], and 2.0x without.
+
+<!-- figures r.json
+columns alarms: share[%]
+rows method=a -->
+| | alarms |
+|---|---|
+| a | 4.9% (p50) |
+`
+	for _, tt := range []struct{ old, now, want string }{
+		{"", "", ""},
+		{"3.0 ms [1.0..5.0]", "3.0 ms", `"3.0 ms" has no interval: write [1..5] behind it`},
+		{"3.0 ms [1.0..5.0]", "3.0 ms [1.0..4.9]", "a bound of the interval is 5 in the results"},
+		{"1.12..", "1.1..", ""},
+		{"1.12..", "1.13..", "a bound of the interval is 1.124"},
+		{"2.0x", "2.0x [1.9..2.1]", "the results have no interval"},
+		{" [1.12..1.34]", "", `"1.21x" has no interval`},
+		{"4.9%", "5.0%", "the results say 0.049"},
+	} {
+		tree := fstest.MapFS{"README.md": {Data: []byte(strings.ReplaceAll(page, tt.old, tt.now))}, "r.json": {Data: []byte(raw)}}
+		found, err := figures.Check(tree, "README.md")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (tt.want == "") != (len(found) == 0) || tt.want != "" && !strings.Contains(found[0], tt.want) {
+			t.Errorf("%q for %q: found\n%s\nwant %q", tt.now, tt.old, strings.Join(found, "\n"), tt.want)
+		}
 	}
 }

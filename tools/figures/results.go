@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"evenkeel.dev/tailstat"
 )
 
 // readResults reads a file of raw results: JSON, as a benchmark's driver or evenkeel has written it.
@@ -47,28 +49,69 @@ func at(results any, path string) (any, error) {
 	return x, nil
 }
 
-// number returns a number at a path, in the base unit of its last key.
-func number(results any, path string) (float64, error) {
+// value is what was measured, in its base unit.
+type value struct {
+	centre    float64
+	low, high float64 // the interval; NaN: none
+	rounds    int
+}
+
+func (v value) known() bool { return !math.IsNaN(v.low) }
+
+// number returns a number at a path, in the base unit of its last key. Beside a number "measured" its interval may be.
+func number(results any, path string) (value, error) {
 	factor, path := fieldUnit(path)
 	x, err := at(results, path)
 	if err != nil {
-		return 0, err
+		return value{}, err
 	}
 	n, err := mean(x)
-	return n * factor, err
+	v := value{centre: n * factor, low: math.NaN(), high: math.NaN()}
+	if parent, ok := strings.CutSuffix(path, "/measured"); ok && err == nil {
+		if low, err := at(results, parent+"/interval/0"); err == nil {
+			high, err := at(results, parent+"/interval/1")
+			l, okL := low.(float64)
+			h, okH := high.(float64)
+			if err != nil || !okL || !okH {
+				return v, fmt.Errorf("%s/interval is no list of two numbers", parent)
+			}
+			v.low, v.high = l*factor, h*factor
+		}
+	}
+	return v, err
+}
+
+// confidence is that of the intervals by which bench/figure judges.
+const confidence = .9
+
+// centreOf returns the median of a number of each round, and where the centre of such numbers lies.
+func centreOf(xs []float64) value {
+	n := len(xs)
+	v := value{centre: (xs[(n-1)/2] + xs[n/2]) / 2, low: math.NaN(), high: math.NaN(), rounds: n} // they are in order
+	if xs[0] == xs[n-1] || xs[0] <= 0 {
+		return v
+	}
+	logs := make([]float64, n)
+	for i, x := range xs {
+		logs[i] = math.Log(x)
+	}
+	if e, err := tailstat.SignedRank(logs, confidence); err == nil && !math.IsInf(e.High, 1) {
+		v.low, v.high = math.Exp(e.Low), math.Exp(e.High)
+	}
+	return v
 }
 
 // median returns the median over the rounds of a field of those entries of a list for which all
 // conditions, KEY=VALUE, hold; query has the field first. Of entries of one round the last counts: those
 // before it were void. Where entries have no round each is one.
-func median(results any, list string, query []string) (median float64, rounds int, err error) {
+func median(results any, list string, query []string) (value, error) {
 	x, err := at(results, list)
 	if err != nil {
-		return 0, 0, err
+		return value{}, err
 	}
 	entries, ok := x.([]any)
 	if !ok {
-		return 0, 0, fmt.Errorf("%s is no list", list)
+		return value{}, fmt.Errorf("%s is no list", list)
 	}
 	factor, field := fieldUnit(strings.TrimSpace(query[0]))
 	byRound := map[string]float64{}
@@ -78,7 +121,7 @@ func median(results any, list string, query []string) (median float64, rounds in
 			continue
 		}
 		if entry[field] == nil {
-			return 0, 0, fmt.Errorf("an entry has no field %s", field)
+			return value{}, fmt.Errorf("an entry has no field %s", field)
 		}
 		round := fmt.Sprint("entry ", i)
 		if n, ok := entry["round"]; ok {
@@ -86,16 +129,14 @@ func median(results any, list string, query []string) (median float64, rounds in
 		}
 		n, err := mean(entry[field])
 		if err != nil {
-			return 0, 0, err
+			return value{}, err
 		}
 		byRound[round] = n * factor
 	}
-	n := len(byRound)
-	if n == 0 {
-		return 0, 0, fmt.Errorf("no entry of %s has %s", list, strings.Join(query[1:], " and "))
+	if len(byRound) == 0 {
+		return value{}, fmt.Errorf("no entry of %s has %s", list, strings.Join(query[1:], " and "))
 	}
-	sorted := slices.Sorted(maps.Values(byRound))
-	return (sorted[(n-1)/2] + sorted[n/2]) / 2, n, nil
+	return centreOf(slices.Sorted(maps.Values(byRound))), nil
 }
 
 func holds(entry map[string]any, conditions []string) bool {
@@ -147,17 +188,18 @@ var figure = regexp.MustCompile(`(\d[\d,]*(?:\.\d+)?)(?:\s?(ns|µs|ms|s|KiB|MiB|
 var bareNumber = regexp.MustCompile(`(\d[\d,]*(?:\.\d+)?)()()`)
 
 // printedRange returns what may have been rounded to the first figure of a text, or to its first number.
-func printedRange(text string) (low, high float64, ok bool) {
+func printedRange(text string) (low, high float64, unit string, ok bool) {
 	m := figure.FindStringSubmatch(text)
 	if m == nil {
 		m = bareNumber.FindStringSubmatch(text)
 	}
 	if m == nil {
-		return 0, 0, false
+		return 0, 0, "", false
 	}
+	unit = m[2] + m[3]
 	digits := strings.ReplaceAll(m[1], ",", "")
 	n, err := strconv.ParseFloat(digits, 64)
 	_, decimals, _ := strings.Cut(digits, ".")
-	half, unit := math.Pow10(-len(decimals))*.5000001, units[m[2]+m[3]]
-	return (n - half) * unit, (n + half) * unit, err == nil
+	half := math.Pow10(-len(decimals)) * .5000001
+	return (n - half) * units[unit], (n + half) * units[unit], unit, err == nil
 }
