@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -55,7 +56,9 @@ type explainPage struct {
 	Overview   chart.Chart
 	Viewer     *viewer // nil: there is no file that it could read
 	Requests   []slowRequest
+	Still      bool // the machine stood still
 	Sites      []siteRow
+	Running    []runningRow
 	Limits     []string
 	Tool       string
 }
@@ -86,6 +89,9 @@ type whatIfRow struct {
 	Name   string
 	Values [4]string
 }
+
+// runningRow is a function that requests were running in.
+type runningRow struct{ Share, Interval, Count, Where string }
 
 // mendRow says what usually mends a cause that the sentence names, and where the guide says more.
 type mendRow struct {
@@ -148,6 +154,14 @@ func (p *explainPage) fill(v *verdict.Verdict) {
 	for _, x := range v.Places() {
 		p.Sites = append(p.Sites, siteRow{newPageCause(x.Cause), verdict.Where(&x.Blame), textfmt.Duration(x.Median), textfmt.Duration(x.Time), textfmt.SignedDuration(x.Excess)})
 	}
+	for _, x := range v.Running() {
+		where := cmp.Or(x.Site, "a place without a stack")
+		if x.Handler != "" {
+			where += ", in " + x.Handler
+		}
+		p.Running = append(p.Running, runningRow{textfmt.Share(x.Share), rangeText(textfmt.Share(x.Low), textfmt.Share(x.High)), textfmt.Count(float64(x.Count)), where})
+	}
+	p.Still = len(r.Machine.Spans) > 0
 	p.Overview, p.Requests = overview(r), slowRequests(r, p.Viewer)
 }
 

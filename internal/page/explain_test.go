@@ -254,3 +254,24 @@ func TestJoinNarrow(t *testing.T) {
 		t.Errorf("%+v", mixed)
 	}
 }
+
+// TestMachineAndSamples: what stood still is drawn behind requests, and functions of samples have a table where there are enough.
+func TestMachineAndSamples(t *testing.T) {
+	r := knownReport(t)
+	p := explainPageOf(t, "trace.out", r)
+	if strings.Contains(p, `class="still"`) || strings.Contains(p, `id="running"`) {
+		t.Error("a page without stalls and samples shows some")
+	}
+	r.Machine = reqtrace.Machine{Stalls: 1, Time: 5 * time.Millisecond, Longest: 5 * time.Millisecond, Requests: 1, Spans: []reqtrace.Span{{Start: 1003 * time.Millisecond, End: 1008 * time.Millisecond}}}
+	r.Tail.Samples = []reqtrace.Sample{{Site: "main.render (page.go:12)", Handler: "main.serve (main.go:7)", Count: 30, Share: .75, Low: .6, High: .86}, {Site: "main.sum (sum.go:3)", Count: 10, Share: .25, Low: .14, High: .4}}
+	p = explainPageOf(t, "trace.out", r)
+	for _, want := range []string{`class="still"`, "the machine stands still", `id="running"`, "<td>30</td><td>75%</td><td>60%–86%</td><td>main.render (page.go:12), in main.serve (main.go:7)</td>"} {
+		if !strings.Contains(p, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	r.Tail.Samples = r.Tail.Samples[1:]
+	if strings.Contains(explainPageOf(t, "trace.out", r), `id="running"`) {
+		t.Error("ten samples are too few to name functions")
+	}
+}

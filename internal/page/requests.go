@@ -51,7 +51,7 @@ func slowRequests(r *reqtrace.Report, v *viewer) []slowRequest {
 			Leads: v.leads(q), ID: q.ID, Time: textfmt.Duration(q.Duration()), Start: chart.LabelTime(chart.Significant(q.Start.Seconds(), 4)), Parts: verdict.Breakdown(q),
 		}
 		x := chart.Axis{Lo: float64(q.Start), Hi: float64(q.Start + longest)}
-		s.Behind = behind(r.Spans, q.Start, q.End, x, rowHeight, minTile)
+		s.Behind = behind(r, q.Start, q.End, x, rowHeight, minTile)
 		s.Tiles = tilePaths(q, x)
 		s.Path = pathRows(q)
 		for _, b := range q.Sites {
@@ -63,27 +63,30 @@ func slowRequests(r *reqtrace.Report, v *viewer) []slowRequest {
 	return list
 }
 
-// behind draws when the collector marked and when the world was stopped, between two times.
-func behind(spans []reqtrace.Span, from, to time.Duration, x chart.Axis, height, leastStop int) []chart.Line {
-	var mark, stop chart.Path
-	for _, s := range spans {
-		a, b := max(s.Start, from), min(s.End, to)
-		if a >= b {
-			continue
+// behind draws when the collector marked, when the world was stopped, and when the machine stood still, between two times.
+func behind(r *reqtrace.Report, from, to time.Duration, x chart.Axis, height, leastStop int) []chart.Line {
+	var mark, stop, still chart.Path
+	draw := func(p *chart.Path, s reqtrace.Span, least int) {
+		if a, b := max(s.Start, from), min(s.End, to); a < b {
+			left, right := chart.PlotX(x.Frac(float64(a))), chart.PlotX(x.Frac(float64(b)))
+			p.Rect(left, max(right-left, least), height)
 		}
-		left, right := chart.PlotX(x.Frac(float64(a))), chart.PlotX(x.Frac(float64(b)))
+	}
+	for _, s := range r.Spans {
 		if s.Stopped {
-			stop.Rect(left, max(right-left, leastStop), height)
+			draw(&stop, s, leastStop)
 		} else {
-			mark.Rect(left, max(right-left, 1), height)
+			draw(&mark, s, 1)
 		}
+	}
+	for _, s := range r.Machine.Spans {
+		draw(&still, s, leastStop)
 	}
 	var lines []chart.Line
-	if mark.String() != "" {
-		lines = append(lines, chart.Line{Class: "marking", D: mark.String()})
-	}
-	if stop.String() != "" {
-		lines = append(lines, chart.Line{Class: "stop", D: stop.String()})
+	for _, l := range []chart.Line{{Class: "still", D: still.String()}, {Class: "marking", D: mark.String()}, {Class: "stop", D: stop.String()}} {
+		if l.D != "" {
+			lines = append(lines, l)
+		}
 	}
 	return lines
 }
@@ -209,7 +212,7 @@ func overview(r *reqtrace.Report) chart.Chart {
 		ID: "overview", Kind: "overview", Group: "time", Class: "overview", XLabel: "time in the trace",
 		Title: "When the slowest requests were", X: x.XTicks(chart.LinearTicks(0, end, chart.TimeStep(end, 8)), chart.LabelTime),
 		Desc:  fmt.Sprintf("%s over %s of trace; the collector's marking and stops behind them.", textfmt.Plural(len(r.Slowest), "request"), textfmt.Duration(r.Trace)),
-		Lines: behind(r.Spans, 0, r.Trace, chart.Axis{Hi: float64(max(r.Trace, 1))}, chart.PlotHeight, 2),
+		Lines: behind(r, 0, r.Trace, chart.Axis{Hi: float64(max(r.Trace, 1))}, chart.PlotHeight, 2),
 	}
 	shown := r.Slowest[:min(len(r.Slowest), maxPageRequests)]
 	var p chart.Path

@@ -2,6 +2,7 @@
 // ui.perfetto.dev and chrome://tracing open.
 //
 //	process 1     the collector      thread 1  it marks            thread 2  the world is stopped
+//	              and the machine    thread 3  it stood still
 //	process 2     slowest request    thread 1  its goroutine       thread 2  who it waited for
 //	process 3     the next one       …
 //
@@ -43,8 +44,9 @@ func (m microseconds) MarshalJSON() ([]byte, error) {
 
 const (
 	collector = 1 // process; the requests have the numbers after it
-	marks     = 1 // threads of the collector
+	marks     = 1 // its threads
 	stops     = 2
+	stills    = 3
 	own       = 1 // threads of a request
 	holders   = 2
 )
@@ -58,7 +60,7 @@ func Write(w io.Writer, source string, r *reqtrace.Report) error {
 		return err
 	}
 	fmt.Fprintf(b, "{\"displayTimeUnit\":\"ms\",\n\"otherData\":%s,\n\"traceEvents\":[", about)
-	t.collector(r.Spans)
+	t.collector(r)
 	for i := range r.Slowest {
 		t.request(collector+1+i, &r.Slowest[i])
 	}
@@ -108,16 +110,22 @@ func (t *tracks) slice(process, thread int, category, name string, from, to time
 	t.add(event{Phase: "X", Name: textfmt.Printable(name), Category: category, Process: process, Thread: thread, At: microseconds(from), For: &took, Args: args})
 }
 
-func (t *tracks) collector(spans []reqtrace.Span) {
-	t.name(collector, 0, "the collector")
+func (t *tracks) collector(r *reqtrace.Report) {
+	t.name(collector, 0, "the collector and the machine")
 	t.name(collector, marks, "it marks")
 	t.name(collector, stops, "the world is stopped")
-	for _, s := range spans {
+	for _, s := range r.Spans {
 		if s.Stopped {
 			t.slice(collector, stops, "gc", "stopped", s.Start, s.End, nil)
 		} else {
 			t.slice(collector, marks, "gc", "marks", s.Start, s.End, nil)
 		}
+	}
+	if len(r.Machine.Spans) > 0 {
+		t.name(collector, stills, "the machine stood still")
+	}
+	for _, s := range r.Machine.Spans {
+		t.slice(collector, stills, "machine", "stood still", s.Start, s.End, nil)
 	}
 }
 

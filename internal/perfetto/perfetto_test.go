@@ -94,7 +94,7 @@ func checked(t *testing.T, r *reqtrace.Report) []read {
 	return file.TraceEvents
 }
 
-// TestKnownReport: of a request the whole and each piece, and the collector's spans.
+// TestKnownReport: of a request the whole and each piece, and the spans of the collector and the machine.
 func TestKnownReport(t *testing.T) {
 	b, err := os.ReadFile("../../reqtrace/verdict/testdata/report.json")
 	if err != nil {
@@ -104,13 +104,14 @@ func TestKnownReport(t *testing.T) {
 	if err := json.Unmarshal(b, &r); err != nil {
 		t.Fatal(err)
 	}
-	want := len(r.Spans)
+	r.Machine.Spans = []reqtrace.Span{{Start: time.Second, End: 2 * time.Second}}
+	want := len(r.Spans) + len(r.Machine.Spans)
 	for _, q := range r.Slowest {
 		want += 1 + len(q.Path)
 	}
 	got := 0
 	for _, e := range checked(t, &r) {
-		if e.Ph == "X" {
+		if e.Ph == "X" && (e.Pid == collector || e.Tid == own) {
 			got++
 		}
 	}

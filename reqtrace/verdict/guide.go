@@ -39,19 +39,23 @@ var kindsByCause = [...]kind{
 
 // kindsByOp are the rows of what was asked for ([reqtrace.Blame.Op]), whatever the cause of the wait.
 var kindsByOp = map[string]kind{
-	"mutex":                  {"mutex", "hold it for less: no I/O and no long computing under the lock; split it by key"},
-	"RWMutex":                {"rwmutex", "keep writers short; swap a whole new value with atomic.Pointer"},
-	"Once":                   {"once", "do it at the start, before the first request"},
-	"condition":              {"condition", "signal sooner, or do less before it is signalled"},
-	"group of goroutines":    {"group", "start fewer pieces of work, or answer without the slowest of them"},
-	"semaphore":              {"semaphore", "a higher limit, or less time while it is held"},
-	"connection pool":        {"pool", "a larger pool (SetMaxOpenConns), or hold each connection for less: close rows, commit sooner"},
-	"singleflight":           {"singleflight", "refresh ahead of expiry, so that no request waits for the call"},
-	"rate limiter":           {"rate-limiter", "a higher rate or burst, or refuse at once with Allow in place of Wait"},
-	"sleep":                  {"sleep", "wait for the event itself, not for time to pass"},
-	"name server":            {"dns", "keep connections, so that names are not looked up for each; a cache of names"},
-	"new connection":         {"dial", "keep connections open: read bodies to their end, raise MaxIdleConnsPerHost"},
-	"connection to a server": {"dial", "keep connections open: read bodies to their end, raise MaxIdleConnsPerHost"},
+	"mutex":                           {"mutex", "hold it for less: no I/O and no long computing under the lock; split it by key"},
+	"RWMutex":                         {"rwmutex", "keep writers short; swap a whole new value with atomic.Pointer"},
+	"Once":                            {"once", "do it at the start, before the first request"},
+	"condition":                       {"condition", "signal sooner, or do less before it is signalled"},
+	"group of goroutines":             {"group", "start fewer pieces of work, or answer without the slowest of them"},
+	"semaphore":                       {"semaphore", "a higher limit, or less time while it is held"},
+	"connection pool":                 {"pool", "a larger pool (SetMaxOpenConns), or hold each connection for less: close rows, commit sooner"},
+	"singleflight":                    {"singleflight", "refresh ahead of expiry, so that no request waits for the call"},
+	"rate limiter":                    {"rate-limiter", "a higher rate or burst, or refuse at once with Allow in place of Wait"},
+	"sleep":                           {"sleep", "wait for the event itself, not for time to pass"},
+	"pause before a retry":            {"sleep", "wait for the event itself, not for time to pass"},
+	"TLS handshake":                   {"dial", "keep connections open: read bodies to their end, raise MaxIdleConnsPerHost"},
+	"client, which reads the answer":  {"client", "ReadTimeout and WriteTimeout; a proxy that buffers"},
+	"client, which sends the request": {"client", "ReadTimeout and WriteTimeout; a proxy that buffers"},
+	"name server":                     {"dns", "keep connections, so that names are not looked up for each; a cache of names"},
+	"new connection":                  {"dial", "keep connections open: read bodies to their end, raise MaxIdleConnsPerHost"},
+	"connection to a server":          {"dial", "keep connections open: read bodies to their end, raise MaxIdleConnsPerHost"},
 }
 
 // syncs are the system calls that wait for a disk; files are others on files.

@@ -192,8 +192,8 @@ func (t *text) places() {
 
 // samples lists the functions that the slowest requests were running in.
 func (t *text) samples() {
-	list := t.r.Tail.Samples
-	if sampled(&t.r.Tail) < reqtrace.EnoughSamples {
+	list := t.v.Running()
+	if len(list) == 0 {
 		return
 	}
 	t.head("running, in p99+, by the samples of a CPU profile (and 95% interval)")

@@ -284,6 +284,15 @@ func (v *Verdict) Places() []Place {
 	return places(v.report)
 }
 
+// Running returns the functions that the slowest 1% were running in, most first; none where the samples of a CPU profile
+// are too few to tell ([reqtrace.EnoughSamples]).
+func (v *Verdict) Running() []reqtrace.Sample {
+	if v.report == nil || sampled(&v.report.Tail) < reqtrace.EnoughSamples {
+		return nil
+	}
+	return v.report.Tail.Samples
+}
+
 // Scope says in a line what the report covers: how many requests, of how much trace.
 func (v *Verdict) Scope() string {
 	r := v.report
