@@ -109,6 +109,9 @@ const (
 // Analyze reads an execution trace and says where the time of its requests went. It fails as
 // [Read] does, but for a trace that is cut off or corrupt after whole requests: then the report is of
 // what could be read, and Report.Broken says where that ends.
+//
+// It keeps a million requests at most, and the record for a replay up to 96 MB: with more, [Report.Sampled] says which part
+// of the requests the figures are of, and the replay is of the trace's beginning.
 func Analyze(ctx context.Context, r io.Reader, o Options) (*Report, error) {
 	if o.Slowest < 0 || o.Slowest > maxSlowest {
 		return nil, &OptionError{"Slowest", fmt.Sprintf("%d; it goes from 1 to %d, or is 0 for %d", o.Slowest, maxSlowest, defaultSlowest)}

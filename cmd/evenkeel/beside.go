@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -20,7 +19,7 @@ import (
 
 // fetchBeside takes the trace, and meanwhile what makes it say more: a CPU profile of the service, whose samples are in the
 // trace then, and how this machine does, if the service is on it. say tells what is missing.
-func (s *traceSource) fetchBeside(ctx context.Context, profiled bool, say func(format string, a ...any)) (*bytes.Buffer, *reqtrace.Beside, error) {
+func (s *traceSource) fetchBeside(ctx context.Context, profiled bool, say func(format string, a ...any)) (*spool, *reqtrace.Beside, error) {
 	seen := func() *reqtrace.Beside { return nil }
 	if s.local() {
 		seen = watchMachine(ctx)

@@ -181,6 +181,7 @@ func (a *app) explain(ctx context.Context, name string, profiled bool, o reqtrac
 		if err != nil {
 			return "", nil, err
 		}
+		defer b.Close()
 		o.Beside = beside
 		v, err = analyze(ctx, s.url, b, o)
 		return s.url, v, err

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -46,8 +44,9 @@ func (x *tracing) explain(ctx context.Context) (url string, v *verdict.Verdict, 
 	if err != nil {
 		return "", nil, err
 	}
+	defer b.Close()
 	if x.keep != "" {
-		if err := os.WriteFile(x.keep, b.Bytes(), 0o644); err != nil {
+		if err := b.save(x.keep); err != nil {
 			return "", nil, err
 		}
 	}
@@ -56,7 +55,7 @@ func (x *tracing) explain(ctx context.Context) (url string, v *verdict.Verdict, 
 }
 
 // trace loads the server for as long as its trace takes, and its CPU profile meanwhile.
-func (x *tracing) trace(ctx context.Context, source *traceSource) (*bytes.Buffer, *reqtrace.Beside, error) {
+func (x *tracing) trace(ctx context.Context, source *traceSource) (*spool, *reqtrace.Beside, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	loadCtx, stopLoad := context.WithCancel(ctx)
@@ -88,8 +87,11 @@ func (x *tracing) trace(ctx context.Context, source *traceSource) (*bytes.Buffer
 	}
 	select {
 	case <-x.server.Done():
-		return nil, nil, fmt.Errorf("the server ended: %s", x.server.Exit())
+		err = fmt.Errorf("the server ended: %s", x.server.Exit())
 	default:
+	}
+	if err != nil && b != nil {
+		b.Close()
 	}
 	return b, beside, err
 }

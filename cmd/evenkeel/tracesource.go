@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -67,7 +66,7 @@ func newTraceSource(name string, c *tls.Config) (*traceSource, error) {
 }
 
 // fetch takes the trace. It gives up when nothing comes for some time.
-func (s *traceSource) fetch(ctx context.Context) (*bytes.Buffer, error) {
+func (s *traceSource) fetch(ctx context.Context) (*spool, error) {
 	window := time.Duration(s.seconds * 1e9)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -91,7 +90,7 @@ func (s *traceSource) fetch(ctx context.Context) (*bytes.Buffer, error) {
 }
 
 // get reads the answer; progress is called as it comes.
-func (s *traceSource) get(ctx context.Context, progress func()) (*bytes.Buffer, error) {
+func (s *traceSource) get(ctx context.Context, progress func()) (*spool, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url, nil)
 	if err != nil {
 		return nil, err
@@ -104,8 +103,11 @@ func (s *traceSource) get(ctx context.Context, progress func()) (*bytes.Buffer, 
 	if resp.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("%s answered %s%s: %s", s.url, resp.Status, firstLine(resp.Body), adviceOn(resp.StatusCode))
 	}
-	b := &bytes.Buffer{}
-	n, err := b.ReadFrom(io.LimitReader(&watched{resp.Body, progress}, s.most+1))
+	b := &spool{}
+	n, err := b.fill(io.LimitReader(&watched{resp.Body, progress}, s.most+1))
+	if err != nil || n > s.most {
+		b.Close()
+	}
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("%s: the answer broke off after %d bytes: %w; did the server end?", s.url, n, err)

@@ -218,6 +218,9 @@ func caveats(r *reqtrace.Report) []string {
 	if cut := r.CutStart + r.CutEnd; float64(cut) > manyCut*float64(r.Requests+cut) {
 		add("%s are cut off by the trace's edges, beside %s whole ones: the slowest are the likeliest to be cut; trace for longer", textfmt.Plural(cut, "request"), textfmt.Count(float64(r.Requests)))
 	}
+	if r.Sampled > 0 {
+		add("the figures are of one in %d of the %s requests, chosen by chance, and the replay is of the trace's beginning: more do not fit", r.Sampled, textfmt.Count(float64(r.Requests)))
+	}
 	if r.Unmarked > 0 {
 		add("%s without a region are left out, as others have one", textfmt.Plural(r.Unmarked, "request"))
 	}

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+// spoolMemory is how much of a trace that is fetched stays in memory.
+const spoolMemory = 64 << 20
+
+// spool is what was fetched: the first spoolMemory bytes in memory, the rest in a temporary file. Whoever fills it reads it
+// then, once, and closes it.
+type spool struct {
+	memory bytes.Buffer
+	file   *os.File // nil: there is no more
+}
+
+// fill takes all of r.
+func (s *spool) fill(r io.Reader) (n int64, err error) {
+	if n, err = s.memory.ReadFrom(io.LimitReader(r, spoolMemory)); err != nil || n < spoolMemory {
+		return n, err
+	}
+	if s.file, err = os.CreateTemp("", "evenkeel-trace-"); err != nil {
+		return n, fmt.Errorf("no room for the trace beyond %d MiB: %w", spoolMemory>>20, err)
+	}
+	more, err := io.Copy(s.file, r)
+	if err == nil {
+		_, err = s.file.Seek(0, io.SeekStart)
+	}
+	return n + more, err
+}
+
+func (s *spool) Read(b []byte) (int, error) {
+	n, err := s.memory.Read(b)
+	if err == io.EOF && s.file != nil {
+		return s.file.Read(b)
+	}
+	return n, err
+}
+
+// Close removes the file.
+func (s *spool) Close() error {
+	if s.file == nil {
+		return nil
+	}
+	return errors.Join(s.file.Close(), os.Remove(s.file.Name()))
+}
+
+// save writes all of it, which nobody has read yet, to a file.
+func (s *spool) save(name string) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(s.memory.Bytes())
+	if err == nil && s.file != nil {
+		_, err = io.Copy(f, s.file)
+		_, seekErr := s.file.Seek(0, io.SeekStart)
+		err = errors.Join(err, seekErr)
+	}
+	return errors.Join(err, f.Close())
+}

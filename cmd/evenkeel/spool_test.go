@@ -1,0 +1,36 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"testing"
+	"testing/iotest"
+)
+
+// TestSpool: what is fetched is read as it came, from memory and from a file that is gone afterwards.
+func TestSpool(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	for _, size := range []int{0, 7, spoolMemory - 1, spoolMemory, spoolMemory + 100_000} {
+		in := bytes.Repeat([]byte("abcdefg"), size/7+1)[:size]
+		var s spool
+		if n, err := s.fill(bytes.NewReader(in)); n != int64(size) || err != nil {
+			t.Fatal(n, err)
+		}
+		if got, err := io.ReadAll(&s); err != nil || !bytes.Equal(got, in) {
+			t.Errorf("%d bytes of %d, %v", len(got), size, err)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
+			t.Errorf("%v is left, %v", left, err)
+		}
+	}
+	var s spool
+	broken := errors.New("broken")
+	if _, err := s.fill(iotest.ErrReader(broken)); !errors.Is(err, broken) {
+		t.Error(err)
+	}
+}
