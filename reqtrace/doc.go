@@ -53,9 +53,19 @@
 // booked as one for others. [WhatIf] replays the requests without the collector, and with it, to
 // show the model's error. Both shares belong in a report.
 //
+// # Samples
+//
+// A trace does not know which function runs. While a CPU profile is taken, its samples are in the trace, and each [Band] says
+// where its requests were running ([Sample]), by as many samples as there are.
+//
+// # The machine
+//
+// Where all processors are silent though there is work, the machine stood still, not the program: [CauseMachine]. That time is in a
+// request's parts and in [Report].Machine, and in nothing that compares requests.
+//
 // # Limits
 //
-// A trace cannot show what the kernel did: a thread that waits for a core, steal, page faults
+// A trace cannot show what the kernel did: one thread that waits for a core, short steal, page faults
 // and what happens inside a system call or C all look like running, or like the call. Nor does it know locks: where
 // they are waited for, and where they are let go, is what is reported. Traces of Go 1.22 and later are read, by golang.org/x/exp/trace;
 // of one that is cut off, what comes before ([ErrBroken]).

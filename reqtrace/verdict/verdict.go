@@ -265,7 +265,7 @@ func machineCaveats(m *reqtrace.Machine) (list []string) {
 		add("the hypervisor took %s of the processors' time while the trace was taken (steal)", textfmt.Percent(100*m.Steal))
 	}
 	if m.Pressure >= muchPressure {
-		add("for %s of the time some thread of the machine waited for a processor (pressure): other programs' load is in running, and in waits for a processor", textfmt.Percent(100*m.Pressure))
+		add("for %s of the time some thread of the machine waited for a processor (pressure): what the service's own threads waited of that is in running", textfmt.Percent(100*m.Pressure))
 	}
 	return list
 }
