@@ -166,3 +166,28 @@ func TestCauseWords(t *testing.T) {
 		t.Errorf("causeOrder has %d of %d causes", len(seen), len(reqtrace.Causes()))
 	}
 }
+
+// TestMachineStoodStill: the sentence says how long, and a caveat what that means; running is named by its samples where they
+// are enough, and else the reader is told how to get them.
+func TestMachineStoodStill(t *testing.T) {
+	r := fakeReport(partsOf(times{reqtrace.CauseRunning: ms}), partsOf(times{reqtrace.CauseRunning: 50 * ms}))
+	v := Of(r)
+	if s := strings.Join(v.Caveats, "\n"); !strings.Contains(s, "0 samples of a CPU profile") || !strings.Contains(s, "trace while a CPU profile runs") || strings.Contains(v.Sentence, "stood still") {
+		t.Errorf("%s\n%s", v.Sentence, s)
+	}
+	r.Machine = reqtrace.Machine{Stalls: 3, Time: 479 * ms, Longest: 300 * ms, Requests: 7, Steal: .1, Pressure: .5}
+	r.Samples, r.Tail.Samples = 100, []reqtrace.Sample{{Site: "main.burn (x.go:7)", Count: 20, Share: 1, Low: .83, High: 1}}
+	v = Of(r)
+	if !strings.Contains(v.Sentence, "100% running at main.burn (x.go:7)") || !strings.HasSuffix(v.Sentence, "; the machine stood still for 479 ms (3 times), which is left out") {
+		t.Error(v.Sentence)
+	}
+	s := strings.Join(v.Caveats, "\n")
+	for _, want := range []string{"479 ms (3 times, 300 ms at most), which held up 7 requests", "10.0% of the processors' time", "50.0% of the time"} {
+		if !strings.Contains(s, want) {
+			t.Errorf("%q is not in:\n%s", want, s)
+		}
+	}
+	if strings.Contains(s, "CPU profile") {
+		t.Error(s)
+	}
+}

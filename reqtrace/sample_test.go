@@ -1,0 +1,62 @@
+package reqtrace
+
+import (
+	"math"
+	"testing"
+
+	"golang.org/x/exp/trace"
+)
+
+// TestSamples: samples count where running is booked: of the request's own goroutine, of a child that it waits for, and of nobody else.
+func TestSamples(t *testing.T) {
+	s := newScript(t, 4)
+	s.at(10).born(1)
+	sample := func(g int, f string) {
+		feed(s, g, trace.EventStackSample, trace.StackSample{}, stack(f, "main.handle"))
+	}
+	s.at(100).wake(0, 1).run(1, 1).begin(1).create(1, 2).create(0, 3).run(2, 2).run(3, 3)
+	s.at(110)
+	sample(1, "main.own")
+	s.at(120).wait(1, "chan receive", "main.handle")
+	s.at(130)
+	sample(2, "main.child")
+	s.at(140)
+	sample(2, "main.child")
+	sample(3, "main.stranger")
+	feed(s, 0, trace.EventStackSample, trace.StackSample{}, stack("runtime.schedule"))
+	s.at(150).wake(2, 1).run(1, 1)
+	sample(2, "main.child") // it does not wait any more
+	s.at(200).end(1).wait(1, "network", "main.serve")
+	s.one()
+	at := map[siteID]int{}
+	for _, x := range s.m.turns.done[0].samples {
+		at[x.site] += x.n
+	}
+	list := s.m.sites.samples(at)
+	if len(list) != 2 || list[0].Site != "main.child (x.go:7)" || list[0].Count != 2 || list[1].Site != "main.own (x.go:7)" || list[1].Count != 1 || s.m.samples != 6 {
+		t.Errorf("%+v, of %d", list, s.m.samples)
+	}
+	if x := list[0]; math.Abs(x.Share-2./3) > 1e-9 || x.Low > x.Share || x.High < x.Share || x.Low < .2 || x.High > .95 {
+		t.Errorf("%+v", x)
+	}
+}
+
+// TestWilson holds the interval to published figures (Newcombe, Statistics in Medicine 17, 1998, table I), and to what EnoughSamples promises.
+func TestWilson(t *testing.T) {
+	for _, tt := range []struct {
+		n, all    int
+		low, high float64
+	}{
+		{81, 263, .2553, .3662},
+		{15, 148, .0624, .1605},
+		{0, 20, 0, .1611},
+		{1, 29, .0061, .1718},
+		{EnoughSamples / 2, EnoughSamples, .2993, .7007},
+		{EnoughSamples, EnoughSamples, .8389, 1},
+		{0, 0, 0, 1},
+	} {
+		if low, high := wilson(tt.n, tt.all); math.Abs(low-tt.low) > 1e-3 || math.Abs(high-tt.high) > 1e-3 {
+			t.Errorf("%d of %d: %.4f to %.4f, want %.4f to %.4f", tt.n, tt.all, low, high, tt.low, tt.high)
+		}
+	}
+}
