@@ -1,0 +1,187 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"evenkeel.dev/loadgen"
+)
+
+const (
+	edge    = 200 * time.Millisecond // load before the trace and after it
+	timeout = time.Minute            // of a request: one that fails spoils a run, one that is late does not
+	rare    = 30                     // one of so many requests is a large one
+)
+
+// taken is what one run of a program left.
+type taken struct {
+	trace []byte
+	err   error
+}
+
+// run puts the load on a program and takes a trace meanwhile, with a CPU profile beside it, so that its samples are in it.
+func (l *load) run(ctx context.Context, p *program, length, warmup time.Duration) ([]byte, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	done := make(chan taken, 1)
+	o := loadgen.Options{
+		Rate: 200, Duration: length + 3*edge, Warmup: warmup, Connections: 400, Timeout: timeout,
+		OnMeasure: func() {
+			go func() {
+				time.Sleep(edge)
+				go l.stopAndGo(ctx, p)
+				go l.writeAndSync(ctx, p.dir)
+				trace, err := fetch(ctx, p.admin, length)
+				done <- taken{trace, err}
+			}()
+		},
+	}
+	if l.rate > 0 {
+		o.Rate = l.rate
+	}
+	end, err := l.aim(&o, p)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	r, err := loadgen.Run(ctx, o)
+	switch {
+	case err != nil:
+		return nil, err
+	case r.Failed > 0 || !l.grpc && r.Statuses[http.StatusOK] != r.Answered:
+		return nil, fmt.Errorf("%d requests failed: %v, statuses %v", r.Failed, r.Failures, r.Statuses)
+	}
+	select {
+	case t := <-done:
+		return t.trace, t.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// aim has the load go to a program. The caller calls end after it.
+func (l *load) aim(o *loadgen.Options, p *program) (end func(), err error) {
+	if l.grpc {
+		return l.call(o, p)
+	}
+	url := "http://" + p.addr
+	o.Targets = []loadgen.Target{{URL: url + l.small, Weight: rare - 1}}
+	if l.large != "" {
+		o.Targets = append(o.Targets, loadgen.Target{URL: url + l.large})
+	}
+	if l.http2 {
+		o.Protocol, o.Connections, o.Streams = loadgen.ProtocolHTTP2, 4, 100
+	}
+	return func() {}, nil
+}
+
+// call has the load be calls over gRPC.
+func (l *load) call(o *loadgen.Options, p *program) (end func(), err error) {
+	conn, err := grpc.NewClient(p.addr, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultCallOptions(grpc.ForceCodec(plain{})))
+	if err != nil {
+		return nil, err
+	}
+	var calls [400]int // of each worker
+	o.Call = func(ctx context.Context, worker int) error {
+		calls[worker]++
+		method, body := l.small, l.bodies[0]
+		if (calls[worker]+worker)%rare == 0 && l.large != "" {
+			method, body = l.large, l.bodies[1]
+		}
+		var answer []byte
+		return conn.Invoke(ctx, method, body, &answer)
+	}
+	return func() { conn.Close() }, nil
+}
+
+// plain is a codec for messages that are encoded already.
+type plain struct{}
+
+func (plain) Name() string { return "proto" }
+
+func (plain) Marshal(v any) ([]byte, error) { return v.([]byte), nil }
+
+func (plain) Unmarshal(b []byte, v any) error {
+	*v.(*[]byte) = bytes.Clone(b)
+	return nil
+}
+
+// stopAndGo stops the program now and then, until ctx ends, as a machine does that stands still.
+func (l *load) stopAndGo(ctx context.Context, p *program) {
+	if l.freeze == 0 {
+		return
+	}
+	for t := time.Tick(500 * time.Millisecond); ; {
+		select {
+		case <-t:
+		case <-ctx.Done():
+			return
+		}
+		if p.Signal(syscall.SIGSTOP) != nil {
+			return
+		}
+		time.Sleep(l.freeze)
+		if p.Signal(syscall.SIGCONT) != nil {
+			return
+		}
+	}
+}
+
+// writeAndSync writes to the disk that holds dir, until ctx ends: a sync of others waits behind it.
+func (l *load) writeAndSync(ctx context.Context, dir string) {
+	if !l.dirty {
+		return
+	}
+	f, err := os.Create(filepath.Join(dir, "others"))
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	for b := make([]byte, 64<<20); ctx.Err() == nil; time.Sleep(500 * time.Millisecond) {
+		if _, err := f.WriteAt(b, 0); err != nil || f.Sync() != nil {
+			return
+		}
+	}
+}
+
+// fetch takes a trace, and a CPU profile that begins before it and ends after it: its own request would be a slow one else.
+func fetch(ctx context.Context, addr string, length time.Duration) ([]byte, error) {
+	profiled := make(chan error, 1)
+	go func() {
+		_, err := get(ctx, fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%g", addr, (length+edge+time.Second).Seconds()))
+		profiled <- err
+	}()
+	time.Sleep(edge)
+	trace, err := get(ctx, fmt.Sprintf("http://%s/debug/pprof/trace?seconds=%g", addr, length.Seconds()))
+	return trace, errors.Join(err, <-profiled)
+}
+
+func get(ctx context.Context, url string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	res, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if res.StatusCode != http.StatusOK {
+		err = errors.Join(fmt.Errorf("%s: %s: %s", url, res.Status, b), err)
+	}
+	return b, err
+}
