@@ -1,0 +1,144 @@
+//go:build linux
+
+// Command accounts keeps accounts in SQLite, by the cgo driver or the pure one, one of its features at a time. The
+// suite's driver knows what each of them suffers from; nothing in here says it.
+package main
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	_ "net/http/pprof"
+	"os"
+	"path/filepath"
+	"time"
+
+	_ "github.com/mattn/go-sqlite3"
+	_ "modernc.org/sqlite"
+)
+
+type accounts struct{ db *sql.DB }
+
+func main() {
+	log.SetFlags(0)
+	n := os.Getenv("FEATURE")
+	dir := os.Getenv("DIR")
+	driver := "sqlite3"
+	if n == "30" || n == "106" {
+		driver = "sqlite"
+	}
+	a, err := open(driver, filepath.Join(dir, "accounts.db"))
+	if err != nil {
+		log.Fatal("accounts: ", err)
+	}
+	serve := a.balance
+	switch n {
+	case "29":
+		a.db.SetMaxOpenConns(2)
+		go every(600*time.Millisecond, a.statements)
+	case "30":
+		serve = a.post
+		go every(600*time.Millisecond, a.month)
+	case "105", "106":
+	default:
+		log.Fatalf("accounts: FEATURE=%s: there is none", n)
+	}
+	http.HandleFunc("GET /accounts/{which}", func(w http.ResponseWriter, r *http.Request) {
+		work := serve
+		if r.PathValue("which") == "large" {
+			work = a.history
+		}
+		sum, err := work(r.Context(), 7)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		fmt.Fprintln(w, sum)
+	})
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		log.Fatal("accounts: ", err)
+	}
+	fmt.Println("listening on", ln.Addr(), ln.Addr())
+	log.Fatal("accounts: ", (&http.Server{ReadHeaderTimeout: time.Minute}).Serve(ln))
+}
+
+func every(d time.Duration, f func()) {
+	for range time.Tick(d) {
+		f()
+	}
+}
+
+// open makes a database with some entries.
+func open(driver, file string) (*accounts, error) {
+	options := "?_busy_timeout=20000&_journal_mode=WAL&_synchronous=OFF"
+	if driver == "sqlite" {
+		options = "?_pragma=busy_timeout(20000)&_pragma=journal_mode(WAL)&_pragma=synchronous(OFF)"
+	}
+	db, err := sql.Open(driver, "file:"+file+options)
+	if err != nil {
+		return nil, err
+	}
+	for _, q := range []string{
+		"CREATE TABLE entries (id INTEGER PRIMARY KEY, account INTEGER, amount INTEGER)",
+		"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 40000) INSERT INTO entries SELECT i, i % 977, i * 31 % 1000 FROM n",
+	} {
+		if _, err := db.Exec(q); err != nil {
+			return nil, err
+		}
+	}
+	return &accounts{db}, nil
+}
+
+func (a *accounts) balance(ctx context.Context, id int) (sum int, err error) {
+	err = a.db.QueryRowContext(ctx, "SELECT amount FROM entries WHERE id = ?", id).Scan(&sum)
+	return sum, err
+}
+
+const historyQuery = "SELECT sum(a.amount * b.amount) FROM entries a JOIN entries b ON b.id = (a.id * 7919) % 40000 + 1 WHERE a.amount % 7 <> ?"
+
+func (a *accounts) history(ctx context.Context, account int) (sum int, err error) {
+	err = a.db.QueryRowContext(ctx, historyQuery, account).Scan(&sum)
+	return sum, err
+}
+
+func (a *accounts) post(ctx context.Context, account int) (int, error) {
+	res, err := a.db.ExecContext(ctx, "INSERT INTO entries (account, amount) VALUES (?, 1)", account)
+	if err != nil {
+		return 0, err
+	}
+	id, err := res.LastInsertId()
+	return int(id), err
+}
+
+func (a *accounts) statements() {
+	for account := range 2 {
+		go a.statement(account)
+	}
+}
+
+func (a *accounts) statement(account int) {
+	var sum int
+	if err := a.db.QueryRow(historyQuery, account).Scan(&sum); err != nil {
+		log.Print(err)
+	}
+}
+
+func (a *accounts) month() {
+	tx, err := a.db.Begin()
+	if err != nil {
+		log.Print(err)
+		return
+	}
+	defer func() { _ = tx.Rollback() }()
+	if _, err := tx.Exec("UPDATE entries SET amount = amount + 1 WHERE id < 20000"); err != nil {
+		log.Print(err)
+		return
+	}
+	if err := tx.Commit(); err != nil {
+		log.Print(err)
+	}
+}

@@ -1,0 +1,52 @@
+//go:build linux
+
+// Command caddy is Caddy as a proxy before the suite's services, as a user would build it: its modules, and no code
+// beside them but the configuration. Its admin endpoint serves the profiles.
+package main
+
+import (
+	"fmt"
+	"log"
+	"net"
+	"net/url"
+	"os"
+
+	"github.com/caddyserver/caddy/v2"
+	_ "github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	_ "github.com/caddyserver/caddy/v2/modules/caddyhttp/reverseproxy"
+	_ "github.com/caddyserver/caddy/v2/modules/logging"
+)
+
+const config = `{
+	"admin": {"listen": %q, "config": {"persist": false}},
+	"logging": {"logs": {"default": {"level": "ERROR"}}},
+	"apps": {"http": {"servers": {"front": {
+		"listen": [%q], "protocols": ["h1", "h2c"], "automatic_https": {"disable": true},
+		"routes": [{"handle": [{"handler": "reverse_proxy", "upstreams": [{"dial": %q}]}]}]
+	}}}}
+}`
+
+func main() {
+	log.SetFlags(0)
+	upstream := os.Getenv("UPSTREAM")
+	u, err := url.Parse(upstream)
+	if err != nil {
+		log.Fatal("caddy: ", err)
+	}
+	front, admin := free(), free()
+	if err := caddy.Load(fmt.Appendf(nil, config, admin, front, u.Host), false); err != nil {
+		log.Fatal("caddy: ", err)
+	}
+	fmt.Println("listening on", front, admin)
+	select {}
+}
+
+// free returns an address that is free: Caddy does not say which it took.
+func free() string {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		log.Fatal("caddy: ", err)
+	}
+	defer ln.Close()
+	return ln.Addr().String()
+}
