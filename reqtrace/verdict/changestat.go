@@ -102,7 +102,7 @@ func newChangeTable(sides [2][]*reqtrace.Report) *changeTable {
 		if i, ok := index[name]; ok {
 			return i
 		}
-		return index[reqtrace.OtherClasses]
+		return index[reqtrace.OtherClasses] // where there is but one class: that one
 	}
 	for s, reports := range sides {
 		t.share[s] = make([]float64, len(t.classes))
@@ -142,9 +142,32 @@ func (t *changeTable) setUsual() {
 	}
 }
 
+// muchUnclassed is the share of a trace's requests without a class from which on classes are not compared. A request
+// without marks has one only where it waited in its handler, so those that a new lock makes wait have one and the others
+// do not: what the lock takes would pass for another mix.
+const muchUnclassed = .02
+
+// unclassed reports whether too many requests of a trace have no class.
+func unclassed(r *reqtrace.Report) bool {
+	without, all := 0, 0
+	for i := range r.Blocks {
+		for _, c := range r.Blocks[i].Classes {
+			if all += c.Requests; c.Class == "" {
+				without += c.Requests
+			}
+		}
+	}
+	return float64(without) > muchUnclassed*float64(all)
+}
+
 // classesOf returns the classes that are compared. Where a trace has more classes than its blocks name, a class is one of
-// the others unless all traces name it.
+// the others unless all traces name it; where the classes of many requests are not known, all are one.
 func classesOf(sides [2][]*reqtrace.Report) map[string]bool {
+	for _, side := range sides {
+		if slices.ContainsFunc(side, unclassed) {
+			return map[string]bool{"": true}
+		}
+	}
 	traces, names := 0, map[string]int{} // in how many traces each is
 	for _, side := range sides {
 		for _, r := range side {
