@@ -14,7 +14,9 @@ help:
 	@echo "make bench       bench-gc, -load, -gate, -aio, -fastc, -explain and -tailstat: each figure with its target, raw results in bench/results"
 	@echo "make bench-aio   aio beside its peers, at most an hour; QUICK=1: five minutes"
 	@echo "make bench-fastc calls of C: fastc beside cgo, purego and fastcgo's technique; QUICK=1: a minute"
-	@echo "make bench-explain  reqtrace on services with known causes, twenty minutes; QUICK=1: three"
+	@echo "make bench-explain  reqtrace on services with known causes, fifty minutes; QUICK=1: three"
+	@echo "make bench-explain-suite  thirty causes planted into programs that do not tell them, ten minutes"
+	@echo "make bench-explain-real  the same in Caddy, etcd, gRPC, SQLite and Prometheus' TSDB, which it downloads"
 	@echo "make bench-tailstat  package tailstat on synthetic services and recorded runs, ten minutes; RECORD=1: record them anew, 50 minutes more"
 	@echo "make soak        packages aio, gcgate and gctrace under random histories, each for an hour (SOAK=2m: two minutes)"
 	@echo "make soak-fastc  package fastc's calls under collections, signals and profiles, as long as SOAK says"
@@ -91,7 +93,7 @@ soak:
 soak-fastc:
 	EVENKEEL_SOAK=$(SOAK) go test -count=1 -v -timeout 0 -run '^TestSoak$$' ./fastc
 
-.PHONY: bench bench-gc bench-load bench-gate bench-aio build-aio bench-fastc bench-explain bench-tailstat
+.PHONY: bench bench-gc bench-load bench-gate bench-aio build-aio bench-fastc bench-explain bench-explain-suite bench-explain-real build-explain-suite bench-tailstat
 bench: bench-gc bench-load bench-gate bench-aio bench-fastc bench-explain bench-tailstat
 
 bench-gc: build
@@ -120,7 +122,6 @@ build-aio:
 	@if command -v cc >/dev/null; then cc -O2 -Wall -o bin/aio/cepoll bench/aio/cepoll/cepoll.c; \
 	else echo "no C compiler: install gcc for the limit in C"; fi
 
-# QUICK=1: three minutes instead of twenty. The plants bear no names.
 bench-tailstat:
 	@mkdir -p bin/tailstat
 	@cd examples && $(GO_BUILD) -o ../bin/tailstat/ ./search ./msgpush ./hello
@@ -128,8 +129,21 @@ bench-tailstat:
 	$(if $(RECORD),cd bench && ../bin/tailstat/driver -part record)
 	cd bench && ../bin/tailstat/driver
 
+# QUICK=1: three minutes instead of fifty. The plants bear no names.
 bench-explain:
 	@mkdir -p bin/explain
 	@cd examples && $(GO_BUILD) -o ../bin/explain/ ./search ./msgpush
 	@cd bench && $(GO_BUILD) -ldflags=-s -o ../bin/explain/ ./explain/plant && $(GO_BUILD) -o ../bin/explain/driver ./explain
 	cd bench && ../bin/explain/driver $(if $(QUICK),-quick)
+
+build-explain-suite:
+	@mkdir -p bin/explain
+	@cd bench && $(GO_BUILD) -o ../bin/explain/ ./explain/suite
+	@cd bench && $(GO_BUILD) -trimpath -ldflags=-s -o ../bin/explain/ ./explain/suite/shop ./explain/suite/feed ./explain/suite/clerk ./explain/suite/edge
+
+bench-explain-suite: build-explain-suite
+	cd bench && ../bin/explain/suite
+
+bench-explain-real: build-explain-suite
+	@cd bench/explain/real && $(GO_BUILD) -ldflags=-s -o ../../../bin/explain/ ./...
+	cd bench && ../bin/explain/suite -real -markdown
