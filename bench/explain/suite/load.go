@@ -44,6 +44,7 @@ func (l *load) run(ctx context.Context, p *program, length, warmup time.Duration
 				time.Sleep(edge)
 				go l.stopAndGo(ctx, p)
 				go l.writeAndSync(ctx, p.dir)
+				go l.upload(ctx, p)
 				trace, err := fetch(ctx, p.admin, length)
 				done <- taken{trace, err}
 			}()
@@ -154,6 +155,40 @@ func (l *load) writeAndSync(ctx context.Context, dir string) {
 		if _, err := f.WriteAt(b, 0); err != nil || f.Sync() != nil {
 			return
 		}
+	}
+}
+
+// upload posts bodies that come in pieces, seven a second until ctx ends.
+func (l *load) upload(ctx context.Context, p *program) {
+	if !l.drip {
+		return
+	}
+	for t := time.Tick(time.Second / 7); ; {
+		select {
+		case <-t:
+		case <-ctx.Done():
+			return
+		}
+		go func() {
+			body, w := io.Pipe()
+			go func() {
+				for range 4 {
+					time.Sleep(delay / 3)
+					if _, err := w.Write(make([]byte, 4096)); err != nil {
+						return
+					}
+				}
+				w.Close()
+			}()
+			req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+p.addr+l.small, body)
+			if err != nil {
+				return
+			}
+			if res, err := http.DefaultClient.Do(req); err == nil {
+				_, _ = io.Copy(io.Discard, res.Body)
+				res.Body.Close()
+			}
+		}()
 	}
 }
 

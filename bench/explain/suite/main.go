@@ -26,6 +26,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -48,6 +49,7 @@ type driver struct {
 	plants          []plant // those of the suite, or the real programs
 	first, last     int     // numbers of the plants to run
 	upstream, names string  // addresses of the services behind
+	secure          string  // of one over TLS
 	out             io.Writer
 }
 
@@ -75,7 +77,7 @@ func main() {
 	flag.BoolVar(&d.markdown, "markdown", false, "print a table for a page")
 	only := flag.String("only", "", "`numbers` of the plants to run: 3, or 1-12 (default: all)")
 	flag.Parse()
-	d.plants = plants
+	d.plants = slices.Concat(plants, laterPlants)
 	if *real {
 		d.plants = realPrograms
 	}

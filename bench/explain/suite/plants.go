@@ -21,6 +21,7 @@ type load struct {
 	http2  bool
 	grpc   bool
 	bodies [2][]byte         // over gRPC: of the small ones and of the large
+	drip   bool              // some clients upload and send their bodies in pieces
 	dirty  bool              // another program writes to the same disk and syncs
 	freeze time.Duration     // the program is stopped so long, twice a second; 0: never
 	env    map[string]string // of the program
@@ -45,12 +46,12 @@ func clerkLoad() load {
 	return load{grpc: true, small: "/office.Clerk/File", large: "/office.Clerk/File", bodies: [2][]byte{[]byte("\x0a\x05small"), []byte("\x0a\x05large")}}
 }
 
-// plants are by number. From 31 on they are for somebody who has read docs/guides/explain.md and not the code of reqtrace.
+// plants are by number. Those from 31 on (later.go) are by somebody who had read docs/guides/explain.md and not the code of reqtrace.
 //
 // To add one: give a program a feature of that number (suite/shop, feed, clerk, edge; real/accounts, depot; or a new
-// program, which prints "listening on ADDRESS ADDRESS", the second of its profiles, and gets FEATURE, DIR, UPSTREAM and
-// NAMES in its environment), with names that a program of its kind would have. UPSTREAM answers at once, but after 60 ms
-// under /archive/ and /shard/7; NAMES, a name server, after 60 ms. What waits must be no more than a tenth of all
+// program, which prints "listening on ADDRESS ADDRESS", the second of its profiles, and gets FEATURE, DIR, UPSTREAM, NAMES and
+// SECURE in its environment), with names that a program of its kind would have. UPSTREAM answers at once, but after 60 ms
+// under /archive/ and /shard/7; NAMES, a name server, after 60 ms; SECURE's handshakes take as long. What waits must be no more than a tenth of all
 // requests and no less than a fiftieth, and wait for 20 ms at least: then it is the slowest 1% and not the median.
 var plants = []plant{
 	{1, "mutex, its holder asks a service", "shop", shopLoad(0), truth{

@@ -4,10 +4,12 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -29,7 +31,7 @@ var listening = regexp.MustCompile(`^listening on ([0-9.:]+ [0-9.:]+)$`)
 
 // start starts a plant's program with the files of its own in dir.
 func (d *driver) start(ctx context.Context, p *plant, dir string) (*program, error) {
-	env := []string{"FEATURE=" + fmt.Sprint(p.number), "DIR=" + dir, "UPSTREAM=" + d.upstream, "NAMES=" + d.names}
+	env := []string{"FEATURE=" + fmt.Sprint(p.number), "DIR=" + dir, "UPSTREAM=" + d.upstream, "NAMES=" + d.names, "SECURE=" + d.secure}
 	for k, v := range p.load.env {
 		env = append(env, k+"="+v)
 	}
@@ -69,8 +71,15 @@ func (d *driver) serveBehind() (end func(), err error) {
 	})}
 	go func() { _ = srv.Serve(ln) }()
 	go answerNames(names)
+	secure := httptest.NewUnstartedServer(srv.Handler)
+	secure.TLS = &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		time.Sleep(delay)
+		return nil, nil
+	}}
+	secure.StartTLS()
+	d.secure = secure.URL
 	d.upstream, d.names = "http://"+ln.Addr().String(), names.LocalAddr().String()
-	return func() { srv.Close(); names.Close() }, nil
+	return func() { srv.Close(); secure.Close(); names.Close() }, nil
 }
 
 // answerNames says of every name, and late, that it is this machine.

@@ -8,6 +8,7 @@ import (
 	"go/token"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -15,7 +16,7 @@ import (
 // TestTruths: plants have numbers of their own, and a truth that can be judged.
 func TestTruths(t *testing.T) {
 	seen := map[int]bool{}
-	for _, p := range append(plants, realPrograms...) {
+	for _, p := range slices.Concat(plants, laterPlants, realPrograms) {
 		tr := &p.truth
 		switch {
 		case p.number <= 0 || seen[p.number]:

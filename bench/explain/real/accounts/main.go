@@ -27,7 +27,7 @@ func main() {
 	n := os.Getenv("FEATURE")
 	dir := os.Getenv("DIR")
 	driver := "sqlite3"
-	if n == "30" || n == "106" {
+	if n == "30" || n == "41" || n == "60" || n == "106" {
 		driver = "sqlite"
 	}
 	a, err := open(driver, filepath.Join(dir, "accounts.db"))
@@ -42,7 +42,13 @@ func main() {
 	case "30":
 		serve = a.post
 		go every(600*time.Millisecond, a.month)
-	case "105", "106":
+	case "41":
+		a.db.SetMaxOpenConns(2)
+		go every(700*time.Millisecond, func() { go a.settle(7); a.settle(8) })
+	case "42":
+		a.db.SetMaxOpenConns(2)
+		go every(900*time.Millisecond, func() { go a.export(filepath.Join(dir, "7")); a.export(filepath.Join(dir, "8")) })
+	case "60", "105", "106":
 	default:
 		log.Fatalf("accounts: FEATURE=%s: there is none", n)
 	}

@@ -34,15 +34,14 @@ func main() {
 	if err := d.put("first", nil); err != nil {
 		log.Fatal("depot: ", err)
 	}
-	go func() {
-		for range time.Tick(800 * time.Millisecond) {
-			if err := d.restock(); err != nil {
-				log.Print(err)
-			}
-		}
-	}()
+	serve := func(item string) error { return d.put(item, []byte("one")) }
+	if os.Getenv("FEATURE") == "50" {
+		serve = d.trade
+	} else {
+		go d.restockOften()
+	}
 	http.HandleFunc("GET /depot/{item}", func(w http.ResponseWriter, r *http.Request) {
-		if err := d.put(r.PathValue("item"), []byte("one")); err != nil {
+		if err := serve(r.PathValue("item")); err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 		}
 	})
@@ -52,6 +51,27 @@ func main() {
 	}
 	fmt.Println("listening on", ln.Addr(), ln.Addr())
 	log.Fatal("depot: ", (&http.Server{ReadHeaderTimeout: time.Minute}).Serve(ln))
+}
+
+func (d *depot) restockOften() {
+	for range time.Tick(800 * time.Millisecond) {
+		if err := d.restock(); err != nil {
+			log.Print(err)
+		}
+	}
+}
+
+// trade takes large things in, and looks for small ones.
+func (d *depot) trade(item string) error {
+	if item == "large" {
+		return d.restock()
+	}
+	return d.db.View(func(tx *bbolt.Tx) error {
+		if tx.Bucket(shelf).Get([]byte("first")) == nil {
+			return fmt.Errorf("%s: none of it is left", item)
+		}
+		return nil
+	})
 }
 
 // put keeps one thing. It lasts when the next delivery does.

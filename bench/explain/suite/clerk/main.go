@@ -60,6 +60,9 @@ func main() {
 	case "26":
 		office = &desk{}
 	default:
+		office = officeOf(n, dir, os.Getenv("UPSTREAM"))
+	}
+	if office == nil {
 		log.Fatalf("clerk: FEATURE=%s: there is none", n)
 	}
 	srv := grpc.NewServer(options...)

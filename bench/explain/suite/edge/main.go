@@ -35,6 +35,8 @@ func main() {
 		http.Handle("/edge/", newBalancer(base, transport))
 	case "28":
 		http.Handle("/edge/", &joiner{base: base.String(), client: http.Client{Transport: transport}})
+	case "44":
+		http.Handle("/edge/", &relay{base.String(), http.Client{Transport: transport}})
 	default:
 		log.Fatalf("edge: FEATURE=%s: there is none", n)
 	}

@@ -37,6 +37,12 @@ func main() {
 	case "23":
 		srv.Protocols, srv.Handler = nil, h2c.NewHandler(mux, &http2.Server{})
 		mux.Handle("GET /feed/{topic}", newBoard())
+	case "45":
+		mux.Handle("GET /feed/{topic}", &headlines{seen: map[string]int{}})
+	case "49":
+		mux.Handle("GET /feed/{topic}", newAgencies())
+	case "58":
+		mux.Handle("GET /feed/{topic}", newGallery())
 	default:
 		log.Fatalf("feed: FEATURE=%s: there is none", n)
 	}
