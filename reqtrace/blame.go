@@ -56,7 +56,7 @@ type piece struct {
 	g    *goroutine
 	a, b int64
 	as   Cause  // what waiting for g counts as; Running: g works for the request
-	site siteID // where that wait is
+	site siteID // where that wait is; where g works for the request: of the waits that led to g, the last that says so
 	from siteID // where the request's own goroutine waits; 0: it is g
 
 	// Where as is not CauseRunning:

@@ -86,7 +86,7 @@ func (s *sites) opOf(op, at siteID) string {
 // request's time went into; else that is what p is waited for, and own what was done meanwhile.
 func (s *sites) spentBy(p *piece, own Cause, at siteID) (w wait) {
 	if p.as == CauseRunning {
-		w = wait{cause: own, site: s.better(at, p.from), from: p.from, op: at}
+		w = wait{cause: own, site: s.better(at, p.site), from: p.from, op: at}
 	} else {
 		w = wait{cause: p.as, doing: own, site: p.site, from: p.from, holder: p.holder, at: s.better(at, p.near), atOp: at}
 	}
@@ -108,7 +108,7 @@ func (s *sites) spentBy(p *piece, own Cause, at siteID) (w wait) {
 func (x *sites) follow(p *piece, s *segment, w *goroutine, a, b int64, as Cause, held bool) piece {
 	next := piece{g: w, a: a, b: b, as: as, site: p.site, from: p.from, held: p.held || held, holder: p.holder}
 	if p.as == CauseRunning { // the request's own wait, or of who works for it
-		next.site = x.better(s.site, p.from)
+		next.site = x.better(s.site, p.site)
 		if p.from == 0 {
 			next.from = s.site
 		}
