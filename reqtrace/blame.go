@@ -31,6 +31,7 @@ const maxSites = 8
 //   - Each nanosecond from a to b is given to one cause, once: take covers all of its piece by segments, and
 //     a segment either adds its time, or puts pieces on the list that cover it.
 //   - A goroutine is looked at within its piece alone: what it did before is not the request's.
+//   - Who has what is waited for (piece.what) is looked at from when it had it: what was before is of who had it then.
 //   - Each nanosecond of a cause that has places is at one of them (x.sites), however it was waited for.
 //   - piece.holder is where the goroutine at the end of the last held wait of the chain let go. What a holder waits for otherwise
 //     (a channel: somebody's answer) leaves it the holder: that is what it did meanwhile.
@@ -63,6 +64,7 @@ type piece struct {
 	held   bool   // what is waited for is held; else it is made
 	holder siteID // where it was let go: the last that has a name, so the root's
 	near   siteID // where its holder waited for g; 0: g is it
+	what   siteID // where what g has was waited for, if there is one of it; 0: g has none
 }
 
 type blameOf struct {
@@ -187,13 +189,18 @@ func (x *blamer) run(r *Request, seq uint64, steps int) int {
 // take takes p apart: adds what is clear, and puts what leads to other goroutines on the list. It
 // returns how many segments it saw.
 func (x *blamer) take(r *Request, seq uint64, p piece) (steps int) {
+	if p.what != 0 {
+		steps = x.acquired(r, &p)
+	}
 	i, t := p.g.at(p.a), p.a
 	if i < 0 { // it did not exist yet, or it is forgotten what it did
 		begin := p.b
 		if len(p.g.segments) > 0 {
 			begin = min(begin, p.g.segments[0].start)
 		}
-		if p.g.parent != nil && p.g.born <= begin && p.g.born > p.a {
+		if p.what != 0 && p.g.born > p.a { // somebody else had it, and who made g need not be that one
+			x.nobodys(r, p, begin)
+		} else if p.g.parent != nil && p.g.born <= begin && p.g.born > p.a {
 			before := p
 			before.g, before.b = p.g.parent, min(p.g.born, p.b)
 			x.todo = append(x.todo, before)
@@ -218,6 +225,39 @@ func (x *blamer) take(r *Request, seq uint64, p piece) (steps int) {
 		}
 	}
 	return steps + 1
+}
+
+// acquired hands on what of p was before its goroutine had what is waited for, and returns how many segments it saw. Where
+// the goroutine itself waited for it, who ended that wait had it before; where it waited for a request, nobody knows who had it
+// until then: the goroutine in an earlier life, or the one that made it, had not:
+//
+//	who is waited for   its last request │ waits for one │ run │ waits for it too  │ has it │ lets go
+//	                    nobody's ────────────────────────┘     │                   │ its own
+//	                                     who ended this wait: all before this ─────┘
+func (x *blamer) acquired(r *Request, p *piece) (steps int) {
+	segments, end := p.g.segments, p.b
+	for i := p.g.at(p.b - 1); i >= 0 && end > p.a; i-- {
+		steps++
+		s := &segments[i]
+		switch {
+		case s.idle:
+			x.nobodys(r, *p, end)
+			p.a = end
+			return steps
+		case end < p.b && x.known.sameHeld(s, p.what):
+			x.todo = append(x.todo, x.known.follow(p, s, s.waker, p.a, end, p.as, true))
+			p.a = end
+			return steps
+		}
+		end = s.start
+	}
+	return steps
+}
+
+// nobodys is time until b in which nobody knows who had what is waited for.
+func (x *blamer) nobodys(r *Request, p piece, b int64) {
+	p.holder = 0
+	x.lost(r, &p, b-p.a)
 }
 
 // lost is time of which nothing is known but what it is waited for.

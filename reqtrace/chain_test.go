@@ -2,7 +2,71 @@ package reqtrace
 
 import (
 	"testing"
+	"time"
+
+	"golang.org/x/exp/trace"
 )
+
+// pooled is a stack that waits for a connection of database/sql's pool.
+func pooled(site string) []string { return []string{"database/sql.(*DB).conn", site} }
+
+// TestHolderWaitedToo: the holder came after the request, and waited for a connection itself. All before it had one is the
+// time of who let it go to that one, and not what its goroutine, or the one that made it, did before.
+func TestHolderWaitedToo(t *testing.T) {
+	s := newScript(t, 5)
+	s.at(10).create(0, 2).run(2, 2)                                                 // it has the connection
+	s.at(20).create(0, 4).run(4, 4).wait(4, "network", "net.(*TCPListener).Accept") // it makes goroutines for connections
+	serve(s)
+	s.at(110).wait(1, "select", pooled("main.ask")...)
+	s.at(115).move(2, 2, trace.GoRunning, trace.GoSyscall, "", stack("runtime.cgocall", "main._Cfunc_step", "main.statement"))
+	s.at(150).wake(0, 4).run(4, 4).at(160).create(4, 3).run(3, 3)
+	s.at(170).wait(3, "select", pooled("main.other")...)
+	s.at(290).move(2, 2, trace.GoSyscall, trace.GoRunning, "", trace.NoStack)
+	s.at(300).release(2, 3, "main.statement").run(3, 3)
+	s.at(310).release(3, 1, "main.other").run(1, 1)
+	r := done(s.at(320)).want(map[Cause]int64{CauseRunning: 20, CauseChannel: 200})
+	if b := r.Sites[0]; b.Time != 175*time.Microsecond || b.Holder != "main.statement (x.go:7)" || b.Doing != CauseCgo || b.DoingOp != "step" {
+		t.Errorf("%+v", b)
+	}
+	for _, b := range r.Sites {
+		if b.Doing == CauseNetwork || b.Op != opPool {
+			t.Errorf("%+v", b)
+		}
+	}
+}
+
+// TestHolderUnknown: the holder had something else to do before it took what is waited for, and did not wait for it: nobody
+// knows who had it before.
+func TestHolderUnknown(t *testing.T) {
+	for name, begin := range map[string]func(s *script){
+		"born later": func(s *script) { s.at(150).wake(0, 2).run(2, 2).create(2, 3).run(3, 3) },
+		"another request before": func(s *script) {
+			s.at(150).wake(0, 3).run(3, 3)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScript(t, 5)
+			s.at(10).create(0, 2).run(2, 2).wait(2, "network", "net.(*TCPListener).Accept")
+			if name != "born later" {
+				s.create(0, 3).run(3, 3).wait(3, "network", "bufio.(*Reader).Peek", "net/http.(*conn).serve")
+			}
+			serve(s)
+			s.at(110).wait(1, "sync", "sync.(*Mutex).Lock", "main.get")
+			begin(s)
+			s.at(200).release(3, 1, "main.other").run(1, 1)
+			r := done(s.at(210)).want(map[Cause]int64{CauseRunning: 20, CauseLock: 90})
+			want := []Blame{
+				{Time: 50 * time.Microsecond, Holder: "main.other (x.go:7)", Doing: CauseRunning},
+				{Time: 40 * time.Microsecond},
+			}
+			for i, b := range r.Sites[:2] {
+				if b.Time != want[i].Time || b.Holder != want[i].Holder || b.Doing != want[i].Doing {
+					t.Errorf("%+v, want %+v", b, want[i])
+				}
+			}
+		})
+	}
+}
 
 // TestChildsWait: what a child of the request waits for is where the child waits for it, though the one that it waits for has
 // no name, and called from where the request waits for the child.

@@ -137,6 +137,7 @@ func (m *model) transition(e *trace.Event, st *trace.StateTransition, t int64) {
 		g.beats = info.beat
 		m.sites.waited(g, s, st.Reason, info)
 		m.turns.waits(g, s, st.Reason, info, t)
+		g.segments[len(g.segments)-1].idle = g.forWork && (g.serve || g.way == wayTurns)
 	case trace.GoSyscall:
 		s := stateSyscall
 		if info.cgo {

@@ -32,6 +32,7 @@ type segment struct {
 	site    siteID     // of a wait, a call or an assist; of being runnable: who had the processor before
 	release siteID     // where the waker ended the wait
 	state   state
+	idle    bool // it is a wait for the next request
 	held    bool // what is waited for was not made by the waker, but held: by a request, or until it took what is sent
 }
 

@@ -8,6 +8,12 @@ const (
 	opSemaphore = "semaphore"
 )
 
+// Likewise, of package sync.
+const (
+	opMutex   = "mutex"
+	opRWMutex = "RWMutex"
+)
+
 // ops are functions that say what is waited for, whoever calls them; a name that ends in a dot stands for all that
 // begin with it. Of several on a stack the outermost counts: a semaphore has a mutex inside.
 var ops = map[string]string{
@@ -22,9 +28,9 @@ var ops = map[string]string{
 	"sync.(*WaitGroup).":                          "group of goroutines",
 	"sync.(*Cond).":                               "condition",
 	"sync.(*Once).":                               "Once",
-	"sync.(*RWMutex).":                            "RWMutex",
-	"sync.(*Mutex).":                              "mutex",
-	"internal/sync.(*Mutex).":                     "mutex",
+	"sync.(*RWMutex).":                            opRWMutex,
+	"sync.(*Mutex).":                              opMutex,
+	"internal/sync.(*Mutex).":                     opMutex,
 	"golang.org/x/time/rate.(*Limiter).":          "rate limiter",
 	"go.uber.org/ratelimit.":                      "rate limiter",
 	"github.com/juju/ratelimit.(*Bucket).":        "rate limiter",
@@ -42,6 +48,21 @@ var innerOps = map[string]string{
 	"net.(*Resolver).":                    "name server",
 	"net.(*Dialer).":                      "new connection",
 	"crypto/tls.(*Conn).HandshakeContext": "TLS handshake",
+}
+
+// hasOneHolder reports whether what s waits for is had by who took it, until that one lets it go. What is done for whoever waits
+// (a group of goroutines, a condition, a Once) is none.
+func (x *sites) hasOneHolder(s *segment) bool {
+	p := &x.places[s.site]
+	return p.resource || s.state == stateChannel && s.held || p.op == opMutex || p.op == opRWMutex
+}
+
+// sameHeld reports whether s waits for the same thing as a wait at what: for what only one place waits for, or a pool's, which many do.
+func (x *sites) sameHeld(s *segment, what siteID) bool {
+	if s.waker == nil || s.state != stateLock && s.state != stateChannel {
+		return false
+	}
+	return s.site == what || x.places[s.site].resource && x.places[s.site].op == x.places[what].op
 }
 
 // isResource reports whether what is waited for is held by others, and not made by them.

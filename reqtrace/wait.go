@@ -116,6 +116,9 @@ func (x *sites) follow(p *piece, s *segment, w *goroutine, a, b int64, as Cause,
 	switch {
 	case as == CauseRunning:
 	case held || !p.held:
+		if held && x.hasOneHolder(s) {
+			next.what = s.site
+		}
 		if x.name(s.release) != "" {
 			next.holder = s.release
 		}
