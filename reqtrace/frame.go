@@ -42,7 +42,7 @@ func newFrame(f trace.StackFrame) frame { return frame{f, ownerOf(&f)} }
 func ownerOf(f *trace.StackFrame) owner {
 	root := pathRoot(f.Func)
 	switch {
-	case root == "runtime", root == "sync", root == "internal":
+	case root == "runtime", root == "sync", root == "internal", root == f.Func: // without a package: an assembly file's own, such as gcWriteBarrier
 		return ownerRuntime
 	case stdRoots[root]:
 		return ownerStd

@@ -86,7 +86,7 @@ type Request struct {
 
 	// Class is of what kind it is: the route that region.Middleware tells, the region's type where Options.Region is
 	// a pattern, the program's own function that Options.Requests names, else the handler's function; "": no stack of
-	// it was seen in its handler, as one that never waited there leaves none.
+	// it was seen in its handler, as one that never waited there leaves none but a CPU profile's samples.
 	Class string `json:"class,omitempty"`
 
 	Parts Parts   `json:"parts_ns"` // of End - Start, to the nanosecond

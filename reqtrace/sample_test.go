@@ -2,6 +2,7 @@ package reqtrace
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"golang.org/x/exp/trace"
@@ -41,7 +42,31 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// TestWilson holds the interval to published figures (Newcombe, Statistics in Medicine 17, 1998, table I), and to what EnoughSamples promises.
+// TestSampleClass: a request that only ran has its class from a sample's stack, and the next one on the connection has its own.
+func TestSampleClass(t *testing.T) {
+	s := newScript(t, 2)
+	s.at(10).born(1)
+	for i, handler := range []string{"main.report", "", "net/http.(*ServeMux).findHandler"} {
+		at := int64(100 + 100*i)
+		s.at(at).wake(0, 1).run(1, 1).begin(1).at(at + 10)
+		if handler != "" {
+			feed(s, 1, trace.EventStackSample, trace.StackSample{}, stack("gcWriteBarrier", handler, "net/http.HandlerFunc.ServeHTTP", "net/http.serverHandler.ServeHTTP", "net/http.(*conn).serve"))
+		}
+		s.at(at+50).end(1).wait(1, "network", "main.serve")
+		if x := s.m.turns.done[i].samples; i == 0 && (len(x) != 1 || s.m.sites.name(x[0].site) != "main.report (x.go:7)") {
+			t.Errorf("%+v", x)
+		}
+	}
+	var classes []string
+	for _, r := range s.m.turns.done {
+		classes = append(classes, s.m.sites.name(r.class))
+	}
+	if !slices.Equal(classes, []string{"main.report", "", ""}) {
+		t.Errorf("%q", classes)
+	}
+}
+
+// TestWilson holds the interval to published figures (Newcombe, Statistics in Medicine 17, 1998, table I), and to what the comment of EnoughSamples says.
 func TestWilson(t *testing.T) {
 	for _, tt := range []struct {
 		n, all    int
@@ -51,8 +76,11 @@ func TestWilson(t *testing.T) {
 		{15, 148, .0624, .1605},
 		{0, 20, 0, .1611},
 		{1, 29, .0061, .1718},
-		{EnoughSamples / 2, EnoughSamples, .2993, .7007},
-		{EnoughSamples, EnoughSamples, .8389, 1},
+		{10, 20, .2993, .7007},
+		{10, 19, .3171, .7267},
+		{18, 19, .7536, .9906},
+		{EnoughSamples, EnoughSamples, .5655, 1},
+		{0, EnoughSamples - 1, 0, .4899},
 		{0, 0, 0, 1},
 	} {
 		if low, high := wilson(tt.n, tt.all); math.Abs(low-tt.low) > 1e-3 || math.Abs(high-tt.high) > 1e-3 {

@@ -48,6 +48,7 @@ type stackInfo struct {
 	// Of other ways to serve requests:
 	roles     role   // of all functions on it
 	depth     uint8  // of class: how many frames lie outward of it
+	foreign   bool   // class is a function of the program's or a library's
 	life      bool   // the goroutine began with a function that serves a request
 	work      bool   // a wait here is one for work
 	task      siteID // the innermost function that Options.Requests names
@@ -172,6 +173,7 @@ func (s *sites) read(stack trace.Stack) (info stackInfo) {
 	}
 	if h := handlerOf(s.frames); h >= 0 && !dispatches(&s.frames[h]) { // who calls handlers is none
 		info.class, info.depth = s.intern(shortFunc(s.frames[h].Func)), uint8(min(len(s.frames)-h, 255))
+		info.foreign = s.frames[h].owner >= ownerLibrary
 	}
 	s.serving(&info)
 	info.serve = info.serve && info.roles&roleStreams == 0

@@ -155,7 +155,7 @@ func (p *explainPage) fill(v *verdict.Verdict) {
 		p.Sites = append(p.Sites, siteRow{newPageCause(x.Cause), verdict.Where(&x.Blame), textfmt.Duration(x.Median), textfmt.Duration(x.Time), textfmt.SignedDuration(x.Excess)})
 	}
 	for _, x := range v.Running() {
-		where := cmp.Or(x.Site, "a place without a stack")
+		where := cmp.Or(x.Site, "no function of the program's")
 		if x.Handler != "" {
 			where += ", in " + x.Handler
 		}

@@ -270,8 +270,8 @@ func TestMachineAndSamples(t *testing.T) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
-	r.Tail.Samples = r.Tail.Samples[1:]
+	r.Tail.Samples = []reqtrace.Sample{{Site: "main.sum (sum.go:3)", Count: reqtrace.EnoughSamples - 1, Share: 1, Low: .5, High: 1}}
 	if strings.Contains(explainPageOf(t, "trace.out", r), `id="running"`) {
-		t.Error("ten samples are too few to name functions")
+		t.Error("functions are listed of too few samples")
 	}
 }

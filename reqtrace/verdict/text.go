@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -198,7 +199,7 @@ func (t *text) samples() {
 	}
 	t.head("running, in p99+, by the samples of a CPU profile (and 95% interval)")
 	for _, s := range list[:min(len(list), textPlaces)] {
-		t.line("  %9s (%s to %s)  %s", textfmt.Share(s.Share), textfmt.Share(s.Low), textfmt.Share(s.High), textfmt.Printable(s.Site))
+		t.line("  %9s (%s to %s)  %s", textfmt.Share(s.Share), textfmt.Share(s.Low), textfmt.Share(s.High), textfmt.Printable(cmp.Or(s.Site, "no function of the program's")))
 	}
 }
 

@@ -188,7 +188,7 @@ func namedCauses(r *reqtrace.Report) []NamedCause {
 
 // runningSite returns the function that most of a band's running is in, if its samples show that it is much of it.
 func runningSite(b *reqtrace.Band) string {
-	if len(b.Samples) == 0 || sampled(b) < reqtrace.EnoughSamples || b.Samples[0].Low < worthSample {
+	if sampled(b) < reqtrace.EnoughSamples || b.Samples[0].Low < worthSample {
 		return ""
 	}
 	return b.Samples[0].Site
@@ -235,8 +235,8 @@ func caveats(r *reqtrace.Report) []string {
 	}
 	if list := namedCauses(r); len(list) > 0 && list[0].Cause == reqtrace.CauseRunning && worth(r) {
 		add("running has in it what the kernel and the hypervisor took from single threads: see that the machine has processors to spare")
-		if n := sampled(&r.Tail); n < reqtrace.EnoughSamples {
-			add("the trace has %s of a CPU profile in the running of p99+, and %d are needed to name functions: %s", textfmt.Plural(n, "sample"), reqtrace.EnoughSamples, moreSamples(r))
+		if runningSite(&r.Tail) == "" {
+			add("the trace has %s of a CPU profile in the running of p99+, and they show of no function that it is %s of it for sure: %s", textfmt.Plural(sampled(&r.Tail), "sample"), textfmt.Share(worthSample), moreSamples(r))
 		}
 	}
 	list = append(list, machineCaveats(&r.Machine)...)

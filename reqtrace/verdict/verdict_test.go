@@ -167,6 +167,36 @@ func TestCauseWords(t *testing.T) {
 	}
 }
 
+// TestRunningBySamples: a function is named where the interval of its share shows that it is much, and listed where there are a few.
+func TestRunningBySamples(t *testing.T) {
+	r := fakeReport(partsOf(times{reqtrace.CauseRunning: ms}), partsOf(times{reqtrace.CauseRunning: 50 * ms}))
+	r.Samples = 100
+	for _, tt := range []struct {
+		site          string
+		count         int
+		low           float64
+		named, listed bool
+	}{
+		{"main.burn (x.go:7)", 4, .51, false, false},
+		{"main.burn (x.go:7)", 5, .5655, true, true},
+		{"main.burn (x.go:7)", 18, .7536, true, true},
+		{"main.burn (x.go:7)", 10, .2993, false, true},
+		{"", 20, .8389, false, true},
+	} {
+		r.Tail.Samples = []reqtrace.Sample{{Site: tt.site, Count: tt.count, Share: 1, Low: tt.low, High: 1}}
+		v := Of(r)
+		if named := strings.Contains(v.Sentence, "running at main.burn"); named != tt.named {
+			t.Errorf("%+v: %s", tt, v.Sentence)
+		}
+		if said := strings.Contains(strings.Join(v.Caveats, "\n"), "samples of a CPU profile"); said == tt.named {
+			t.Errorf("%+v: %q", tt, v.Caveats)
+		}
+		if listed := len(v.Running()) > 0; listed != tt.listed {
+			t.Errorf("%+v: listed is %v", tt, listed)
+		}
+	}
+}
+
 // TestMachineStoodStill: the sentence says how long, and a caveat what that means; running is named by its samples where they
 // are enough, and else the reader is told how to get them.
 func TestMachineStoodStill(t *testing.T) {
