@@ -45,7 +45,9 @@ and evenkeel merge adds the results count by count. On the second of four:
 
   evenkeel load -share 1/4 -start 2026-11-22T10:00:00Z -rate 20000 -z 30s -o 1.json http://HOST/
 
-Exit code 1 says that no request was answered, or none with a status of 2xx or 3xx.
+Exit code 0 says that the load was put on, whatever part of it failed, as with hey, wrk, vegeta and
+k6: what may fail is for -fail-if to say. Only where no request was answered, or none with a status of
+2xx or 3xx, it is 1.
 `
 
 // loadCommand is what evenkeel load is to do.

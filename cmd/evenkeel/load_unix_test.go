@@ -185,6 +185,19 @@ func TestLoadAnswersAreBad(t *testing.T) {
 	r.check(t, exitFailed, []string{"status 404 5"}, []string{"none of 5 answers had a status of 2xx or 3xx"})
 }
 
+// TestLoadFailsPartly has a service that answers every other request: that is a result, and an exit code only by -fail-if.
+func TestLoadFailsPartly(t *testing.T) {
+	t.Parallel()
+	url := serve(t, func(_ http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/gone" {
+			panic(http.ErrAbortHandler)
+		}
+	})
+	args := []string{"load", "-n", "40", "-pprof", "off", url + "/here", url + "/gone"}
+	run(t, args...).check(t, exitOK, []string{"status 200 20", "20 failed ("}, nil)
+	run(t, append(args, "-fail-if", "bad>0", "-fail-if", "failed>49%")...).check(t, exitLimit, []string{"status 200 20"}, []string{"-fail-if failed>49%: it is 50.0%"})
+}
+
 func TestLoadInterrupted(t *testing.T) {
 	t.Parallel()
 	for _, flags := range []string{"-z 1m -c 4", "-z 1m -rate 200", "-warmup 1m -z 1m"} {

@@ -10,9 +10,10 @@
 //	evenkeel gctrace [FILE]                   summarise a GODEBUG=gctrace=1 log
 //	evenkeel version [-json]                  say which this is; -json: and which machine
 //
-// evenkeel COMMAND -h tells more. Exit codes: 0 done; 1 it could not be done, or no request was
-// answered with a status of 2xx or 3xx; 2 the command line was wrong; 3 a -fail-if was exceeded; 4 the
-// runs cannot tell whether one was; 130 interrupted, after reporting what there was.
+// evenkeel COMMAND -h tells more. Exit codes: 0 done, whatever part of a load failed; 1 it could not
+// be done, or no request was answered with a status of 2xx or 3xx; 2 the command line was wrong; 3 a
+// -fail-if was exceeded; 4 the runs cannot tell whether one was; 130 interrupted, after reporting what
+// there was.
 package main
 
 import (
