@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 
 	"evenkeel.dev/internal/compare"
 	"evenkeel.dev/internal/page"
@@ -47,7 +46,6 @@ type compareFlags struct {
 	events         list
 	json, markdown bool
 	judging        judgeFlags
-	failIf         changeLimits
 }
 
 func (f *compareFlags) register(fs *flag.FlagSet) {
@@ -56,15 +54,10 @@ func (f *compareFlags) register(fs *flag.FlagSet) {
 	f.judging.register(fs)
 	fs.BoolVar(&f.json, "json", false, "write the comparison as JSON, see docs/reference/compare-json.md")
 	fs.BoolVar(&f.markdown, "markdown", false, "write the comparison in Markdown, as for a pull request")
-	fs.Func("fail-if", "exit with code 3 when a figure has changed by more than this `limit` for certain, with 4 when the runs cannot tell: 'FIGURE > +N%' or 'FIGURE < -N%'; may be repeated", each(&f.failIf, parseChangeLimit))
 }
 
 // check finds flags that do not go together, and fills in the figures that are judged.
 func (f *compareFlags) check(names []string) error {
-	limited := f.failIf.figures()
-	if f.judging.figures == "" {
-		f.judging.figures = strings.Join(limited, ",")
-	}
 	switch i := slices.Index(f.events, "-"); {
 	case len(names) == 0:
 		return errors.New("no file; evenkeel run -o run.json and evenkeel load -o run.json write them")
@@ -72,9 +65,6 @@ func (f *compareFlags) check(names []string) error {
 		return errors.New("-events - and another - both read standard input; give one of them as a file")
 	case f.json && f.markdown || f.html == toStdout && (f.json || f.markdown):
 		return errors.New("-json, -markdown and -html - each write to standard output; choose one, or give the page a file")
-	}
-	if i := slices.IndexFunc(limited, func(n string) bool { return !slices.Contains(f.judging.names(), n) }); i >= 0 {
-		return fmt.Errorf("-fail-if is about %s, which -figures does not name", limited[i])
 	}
 	return f.judging.check()
 }
@@ -98,7 +88,7 @@ func runCompare(_ context.Context, a *app, args []string) error {
 	if err != nil {
 		return err
 	}
-	lines, outcome := f.failIf.check(c)
+	lines, outcome := f.judging.failIf.check(c)
 	for _, l := range lines {
 		fmt.Fprintf(a.stderr, "evenkeel compare: %s\n", l)
 	}

@@ -34,7 +34,7 @@ const (
 )
 
 func (u *untilFlags) register(fs *flag.FlagSet) {
-	fs.Var(&u.width, "until", "go on in rounds until the ratio of p99 is known to within this `share`, such as 10%, or is certainly another than 1, or the -budget is spent; the intervals hold although each round is looked at")
+	fs.Var(&u.width, "until", "go on in rounds until the ratio of p99 is known to within this `share`, such as 10%, or is certainly another than 1 (with -fail-if: is certainly beyond or within each limit), or the -budget is spent; the intervals hold although each round is looked at")
 	fs.StringVar(&u.figure, "until-figure", "", "the `figure` that -until is about (default: the first of -figures, or p99)")
 	fs.Var(&u.budget, "budget", "`duration` after which -until gives up (default 10m)")
 }
@@ -216,6 +216,10 @@ func (r *runner) look(spent time.Duration) (why string) {
 		if b := compare.Bounds(x); b != "" {
 			standing = append(standing, fmt.Sprintf("%s %s", col.Label, b))
 		}
+	}
+	if limits := r.flags.judging.failIf; len(limits) > 0 { // another ratio than 1 is no answer to them
+		_, err := limits.check(c)
+		clear = err != errCannotTell
 	}
 	if r.standing = fmt.Sprintf(" of %d at most", r.file.Plan.Looks); len(standing) > 0 {
 		r.standing = fmt.Sprintf(", %s of %s", u.figure, strings.Join(standing, ", "))

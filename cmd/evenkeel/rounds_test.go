@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -77,6 +78,43 @@ func TestUntil(t *testing.T) {
 			}
 			if c.Row("p90").Result(1) != nil {
 				t.Error("p90 is judged, too, and was not looked at")
+			}
+		})
+	}
+}
+
+// TestRunFailIf has variants judged against a limit. With -until a ratio that is certainly not 1 is no answer to that.
+func TestRunFailIf(t *testing.T) {
+	until := untilFlags{width: .01, budget: period(5 * time.Minute)}
+	for _, tt := range []struct {
+		name              string
+		slower, deviation float64
+		flags             runFlags
+		code              int
+		says              string
+	}{
+		{"exceeded", 1.6, .05, runFlags{repeat: 10}, exitLimit, "evenkeel run: -fail-if p99 > +20%: exceeded: p99 of \"head\": 1."},
+		{"kept", 1, .05, runFlags{repeat: 10}, exitOK, "-fail-if p99 > +20%: kept: "},
+		{"at the limit", 1.2, .05, runFlags{repeat: 10}, exitCannotTell, "-fail-if p99 > +20%: cannot tell: "},
+		{"beyond the limit at last", 1.35, .1, runFlags{until: until}, exitLimit, "ended after 1"},
+		{"within the limit at last", 1.1, .07, runFlags{until: until}, exitOK, "the answer is clear"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			limit, err := parseChangeLimit("p99 > +20%")
+			tt.flags.seed, tt.flags.judging.failIf = 1, changeLimits{limit}
+			if err := errors.Join(err, tt.flags.judging.check()); err != nil {
+				t.Fatal(err)
+			}
+			r, stderr := untilRunner(t, tt.flags, tt.slower, tt.deviation)
+			r.app.stdout = io.Discard
+			take := r.take
+			r.take = func(ctx context.Context, v variant, round int) (*runfile.Run, error) {
+				run, err := take(ctx, v, round)
+				run.Load.Statuses = map[int]int64{200: run.Load.Answered}
+				return run, err
+			}
+			if code := r.app.exit("run", r.run(t.Context())); code != tt.code || !strings.Contains(stderr.String(), tt.says) {
+				t.Errorf("exit code %d, want %d: %s", code, tt.code, stderr)
 			}
 		})
 	}

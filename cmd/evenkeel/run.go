@@ -37,6 +37,12 @@ arguments. -until goes on in rounds until p99 is known that well, the answer is 
   evenkeel run -url http://127.0.0.1:8080/ -rate 2000 -z 5s -until 10% -budget 10m \
     -variant 'default:' -variant 'twice: GOGC=200' -- ./server
 
+For CI: -fail-if has exit code 3 when a variant's figure has changed by more than the limit for
+certain, 4 when the runs cannot tell, as evenkeel compare has:
+
+  evenkeel run -url http://127.0.0.1:8080/ -rate 500 -z 10s -repeat 12 -fail-if 'p99 > +20%' \
+    -variant 'base: SERVER=bin/base' -variant 'head: SERVER=bin/head' -- sh -c 'exec $SERVER'
+
 -aa measures the machine first: one variant against itself. What that shows is noise, and a change
 below this floor is not coloured in the table. With one variant it measures nothing else.
 
@@ -81,7 +87,7 @@ func runRun(ctx context.Context, a *app, args []string) error {
 	case f.repeat < 1 || f.top < 0:
 		return a.wrong(fs, "-repeat must be at least 1, -top at least 0")
 	}
-	if err := cmp.Or(f.load.checkGiven(fs), f.judging.check(), r.checkExplain(given(fs, "repeat")), r.prepare(), r.checkBase(), r.checkUntil(given(fs, "repeat"))); err != nil {
+	if err := cmp.Or(f.load.checkGiven(fs), f.judging.check(), r.checkExplain(given(fs, "repeat")), r.prepare(), r.checkJudging(), r.checkUntil(given(fs, "repeat"))); err != nil {
 		return a.wrong(fs, "%v", err)
 	}
 	if err := canSave(f.load.inputs(), f.load.output, f.html, f.explainHTML); err != nil {
@@ -178,8 +184,16 @@ func (r *runner) run(ctx context.Context) error {
 	if !errors.Is(err, errInterrupted) {
 		err = errors.Join(err, checkRuns(&r.file))
 	}
-	err = errors.Join(err, r.unexplained)
-	return err
+	return cmp.Or(errors.Join(err, r.unexplained), r.judge(c))
+}
+
+// judge holds what was measured against each -fail-if.
+func (r *runner) judge(c *compare.Comparison) error {
+	lines, outcome := r.flags.judging.failIf.check(c)
+	for _, l := range lines {
+		fmt.Fprintf(r.app.stderr, "evenkeel run: %s\n", l)
+	}
+	return outcome
 }
 
 // print writes the table, and where each variant allocated.
