@@ -257,7 +257,9 @@ func (x *blamer) acquired(r *Request, p *piece) (steps int) {
 // nobodys is time until b in which nobody knows who had what is waited for.
 func (x *blamer) nobodys(r *Request, p piece, b int64) {
 	p.holder = 0
-	x.lost(r, &p, b-p.a)
+	still := x.clock.stood(p.a, b)
+	r.Parts.ns[CauseMachine] += dur(still)
+	x.lost(r, &p, b-p.a-still)
 }
 
 // lost is time of which nothing is known but what it is waited for.
@@ -351,8 +353,8 @@ func (x *blamer) wait(r *Request, seq uint64, p piece, s segment, a, b int64) {
 		push(a, b, CauseRunning)
 	case held:
 		push(a, b, cause)
-	default: // since w last woke somebody else it works for this one
-		if since := w.wokeBefore(b); since > a {
+	default:
+		if since := x.known.worksSince(w, p.g, b); since > a {
 			push(a, since, CauseChannel)
 			a = since
 		}

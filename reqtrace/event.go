@@ -167,6 +167,9 @@ func (m *model) runnable(e *trace.Event, g *goroutine, from trace.GoState, t int
 		n := len(g.segments)
 		switch {
 		case by != nil:
+			if !by.serving() {
+				by.jobs.count(by)
+			}
 			by.wakes = append(by.wakes, t)
 			if n > 0 {
 				m.ended(&g.segments[n-1], g, by, e)

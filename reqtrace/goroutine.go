@@ -42,6 +42,7 @@ type goroutine struct {
 	segments []segment     // in order of time; pruned from the front
 	wakes    []int64       // when it woke others, in order of time; pruned likewise
 	samples  []stackSample // of a CPU profile, in order of time; pruned likewise
+	jobs     jobsOf
 	parent   *goroutine
 	born     int64 // when parent created it; 0: before the trace
 	entry    siteID
