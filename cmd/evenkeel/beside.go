@@ -46,8 +46,8 @@ func (s *traceSource) local() bool {
 	return u.Hostname() == "localhost" || err == nil && ip.IsLoopback()
 }
 
-// profile begins a CPU profile of as many seconds as the trace takes. end stops it, and says why there was none. What it
-// answers is thrown away: its samples are in the trace.
+// profile begins a CPU profile that would last longer than the trace, so that it is never a whole request within it. end
+// stops it, and says why there was none. What it answers is thrown away: its samples are in the trace.
 func (s *traceSource) profile(ctx context.Context) (end func() error) {
 	u, err := url.Parse(s.url)
 	if err != nil || path.Base(u.Path) != "trace" {
@@ -56,7 +56,7 @@ func (s *traceSource) profile(ctx context.Context) (end func() error) {
 		}
 	}
 	u.Path = path.Join(path.Dir(u.Path), "profile")
-	u.RawQuery = "seconds=" + strconv.Itoa(int(math.Ceil(s.seconds)))
+	u.RawQuery = "seconds=" + strconv.Itoa(int(math.Ceil(s.seconds))+1)
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan error, 1)
 	go func() { done <- s.getProfile(ctx, u.String()) }()
@@ -65,7 +65,7 @@ func (s *traceSource) profile(ctx context.Context) (end func() error) {
 		select {
 		case err := <-done:
 			return err
-		default: // it runs as long as the trace did
+		default: // it runs still
 		}
 		cancel()
 		<-done // the server has ended it, or the connection is gone

@@ -8,6 +8,7 @@ import (
 	"net/http/pprof"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -61,6 +62,30 @@ func TestExplainProfiles(t *testing.T) {
 	r = call("explain", "-json", "-no-profile", at+"0.5")
 	if strings.Contains(r.stdout, `"samples"`) {
 		t.Error("-no-profile has samples: ", r.stdout)
+	}
+}
+
+// TestExplainOwnRequests: what the command asks of the service is none of its requests. The service never waits for a timer, and
+// the handlers of a trace and of a profile do.
+func TestExplainOwnRequests(t *testing.T) {
+	var asked atomic.Int32
+	at := servedUnderLoad(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.FormValue("seconds") == "2" { // longer than the trace: it ends when it is told to
+			asked.Add(1)
+		}
+		pprof.Profile(w, r)
+	})
+	for range 2 { // the first one's connections are there still
+		r := call("explain", "-json", at+"0.6")
+		for end := time.Now().Add(time.Minute); r.code == exitFailed && time.Now().Before(end); {
+			r = call("explain", "-json", at+"1")
+		}
+		if r.code != exitOK || strings.Contains(r.stdout, "pprof.") || strings.Contains(r.stdout, `"sleep":`) {
+			t.Errorf("exit code %d, %s %s", r.code, r.stdout, r.stderr)
+		}
+	}
+	if asked.Load() == 0 {
+		t.Error("no profile was asked for that is longer than the trace")
 	}
 }
 
