@@ -279,6 +279,27 @@ main.ask /srv/app/main.go:9`,
 	}
 }
 
+// TestHandlerOf: net/http's own work before and after a handler is no handler, nor is what the runtime does on its stack.
+func TestHandlerOf(t *testing.T) {
+	for stack, want := range map[string]string{
+		"runtime.asyncPreempt GOROOT/a.s:1\nnet/http.HandlerFunc.ServeHTTP GOROOT/net/http/server.go:2294":                "",
+		"runtime.mallocgc GOROOT/m.go:1\nnet/http.(*ServeMux).ServeHTTP GOROOT/net/http/server.go:2802":                   "",
+		"net/http.(*ServeMux).findHandler GOROOT/s.go:1\nnet/http.(*ServeMux).ServeHTTP GOROOT/net/http/server.go:2802":   "",
+		"context.WithTimeout GOROOT/c.go:1\nnet/http.(*timeoutHandler).ServeHTTP GOROOT/net/http/server.go:3780":          "",
+		"net/http/pprof.Index GOROOT/p.go:1\nnet/http.HandlerFunc.ServeHTTP GOROOT/net/http/server.go:2294":               "net/http/pprof.Index",
+		"net/http.serveFile GOROOT/fs.go:1\nnet/http.(*fileHandler).ServeHTTP GOROOT/net/http/fs.go:1":                    "net/http.serveFile",
+		"net/http/httputil.(*ReverseProxy).ServeHTTP GOROOT/r.go:1\nnet/http.(*ServeMux).ServeHTTP GOROOT/server.go:2822": "net/http/httputil.(*ReverseProxy).ServeHTTP",
+	} {
+		frames, got := framesOf(t, stack+byServer), ""
+		if h := handlerOf(frames); h >= 0 && !dispatches(&frames[h]) {
+			got = frames[h].Func
+		}
+		if got != want {
+			t.Errorf("%s\n%q, want %q", stack, got, want)
+		}
+	}
+}
+
 // TestCgo: time in C is C's, whether its call is told by cgo's function or the runtime's; what C calls in Go is not.
 func TestCgo(t *testing.T) {
 	for name, tt := range map[string]struct {

@@ -20,6 +20,9 @@ func handlerOf(frames []frame) int {
 		if inner.owner <= ownerStd && outer.owner >= ownerLibrary && !strings.HasPrefix(inner.Func, "reflect.") || serversOwn(outer.Func, inner.Func) {
 			continue // a server reads or writes by itself
 		}
+		if outer.owner == ownerStd && inner.owner <= ownerStd && !stdHandler(outer.Func, inner) {
+			continue // it looks up, copies or allocates by itself, or was preempted
+		}
 		handler = i - 1
 		for handler > 0 && strings.HasPrefix(frames[handler].Func, "reflect.") { // net/rpc calls by it
 			handler--
@@ -69,6 +72,15 @@ func dispatches(f *frame) bool {
 		}
 	}
 	return false
+}
+
+// stdHandler reports whether what a dispatcher of net/http calls is a handler of the standard library's: a ServeHTTP, or any
+// function that an http.HandlerFunc is. A file server is one itself: what it calls is its work.
+func stdHandler(outer string, inner *frame) bool {
+	if inner.owner == ownerRuntime {
+		return false
+	}
+	return outer == "net/http.HandlerFunc.ServeHTTP" || outer == "net/http.(*fileHandler).ServeHTTP" || strings.HasSuffix(inner.Func, ".ServeHTTP")
 }
 
 // serversOwn reports whether a dispatcher calls a function of its own server: of HTTP/2 before Go 1.27, from then on, or
