@@ -1,6 +1,7 @@
 package reqtrace
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -125,7 +126,7 @@ func wrongFile(head []byte, err error) error {
 		what = "it is a heap dump"
 	case begins("\x1f\x8b"):
 		what = "it is compressed by gzip: decompress it first"
-	case begins("\n") && len(head) > 5 && head[2] == 0x08 && head[4] == 0x10: // sample_type of a profile.proto: two numbers
+	case bytes.Contains(head, []byte("\n\x04\x08")): // sample_type of a profile.proto, which is two numbers; its time or its period may stand before
 		what = "it is a profile of pprof"
 	case begins("heap profile:"), begins("goroutine profile:"), begins("goroutine "), begins("--- "):
 		what = "it is a profile in text form"
