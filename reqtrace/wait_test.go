@@ -196,6 +196,26 @@ func TestResources(t *testing.T) {
 	}
 }
 
+// TestPoolHandedOn: database/sql hands a connection to any of those that wait, so who came later may have it first. What that
+// one did before it had the connection held nobody up: who had it then did.
+func TestPoolHandedOn(t *testing.T) {
+	conn := []string{"database/sql.(*DB).conn", "database/sql.(*DB).Query", "main.look"}
+	closes := func(f string) []string {
+		return []string{"database/sql.(*DB).putConn", "database/sql.(*Rows).Close", f}
+	}
+	s := newScript(t, 9)
+	s.at(10).born(2).at(20).wake(0, 2).run(2, 2).born(3).at(30).wake(0, 3).run(3, 3)
+	s.at(50).wait(2, "network", "main.idle")
+	serve(s).at(110).wait(1, "select", conn...)
+	s.at(120).wait(3, "sleep", "main.report")
+	s.at(250).wake(0, 2).run(2, 2).at(255).wait(2, "select", conn...)
+	s.at(300).wake(0, 3).run(3, 3).release(3, 2, closes("main.report")...).run(2, 2)
+	done(s.at(310).release(2, 1, closes("main.look")...).run(1, 1).at(320)).want(map[Cause]int64{CauseRunning: 20, CauseChannel: 200})
+	s.wantLargest(180, Blame{
+		Cause: CauseChannel, Site: "main.look" + at, Call: "sql.(*DB).Query", Op: "connection pool", Holder: "main.report" + at, Doing: CauseSleep, DoingAt: "main.report" + at,
+	})
+}
+
 // TestSingleflight: who asks for what another request is about to have waits for what that one does.
 func TestSingleflight(t *testing.T) {
 	s := newScript(t, 9)
