@@ -28,6 +28,7 @@ var groups = map[string][]reqtrace.Cause{
 	"lock":      {reqtrace.CauseLock},
 	"channel":   {reqtrace.CauseChannel},
 	"sleep":     {reqtrace.CauseSleep},
+	"machine":   {reqtrace.CauseMachine},
 	"collector": nil, // assist, stopped and queue-gc together: beside, never named
 }
 
