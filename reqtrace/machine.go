@@ -49,8 +49,9 @@ type Interval struct{ From, To time.Time }
 //   - a beat of the runtime's own was due, a processor was free for it, and it came late: in each trace a goroutine sleeps
 //     for 100 ms at a time (runtime/tracecpu.go), in each CPU profile another;
 //   - wake-ups that no goroutine made piled up. A free processor sees each as it comes, and sysmon looks at the network each
-//     10 ms where none is free. Where nobody had work, senders may have been silent together: then the
-//     silence must be far longer than what the trace's rate of wake-ups gives by chance, or several timers be late;
+//     10 ms where none is free. Where nobody had work, or who ran could not be interrupted before the silence either
+//     and goes on behind it (a long copy), senders may have been silent together: then the silence must be far longer
+//     than what the trace's rate of wake-ups gives by chance, or several timers be late;
 //   - a process beside it was late at the same time.
 //
 // What none of them shows is left to whoever ran.
@@ -120,6 +121,7 @@ type quiet struct {
 	held     int  // processors that somebody had
 	ran      int  // of them, not the collector's workers
 	runnable int  // goroutines that waited for a processor
+	stuck    int  // of ran: ran for so long before that sysmon would have interrupted it, and did nothing in the window
 	called   bool // one was in a system call or C, which keeps its processor for a while
 	late     bool // a beat was due and did not come
 	resumed  int  // of ran: did something in the window
@@ -141,6 +143,7 @@ func (m *model) quiet(a, b int64) (q quiet) {
 			q.held++
 			if !g.gcWorker {
 				q.ran++
+				q.stuck += g.stuck(a)
 			}
 		case stateRunnable:
 			q.runnable++
@@ -168,6 +171,7 @@ func (q *quiet) ends(m *model, next []trace.Event) {
 		if g := m.goroutines[id]; g != nil && g.onProcessor() && !g.gcWorker && !slices.Contains(resumed, id) {
 			resumed = append(resumed, id)
 			q.resumed++
+			q.stuck -= g.stuck(q.a)
 		}
 		if e.Kind() != trace.EventStateTransition || t > q.b+piled || e.Goroutine() != trace.NoGoroutine {
 			continue
@@ -192,6 +196,14 @@ func (q *quiet) ends(m *model, next []trace.Event) {
 	}
 }
 
+// stuck returns 1 where g, which runs, had not been interrupted for so long at a that it cannot be, else 0.
+func (g *goroutine) stuck(a int64) int {
+	if a-g.segments[len(g.segments)-1].start >= quietSysmon {
+		return 1
+	}
+	return 0
+}
+
 // still judges a silence: see [stall].
 func (m *model) still(q *quiet) bool {
 	long, procs := q.b-q.a, max(m.clock.max, 1)
@@ -206,9 +218,9 @@ func (m *model) still(q *quiet) bool {
 		return true
 	case q.late && free:
 		return true
-	case q.pile >= pileLeast && work && (free || long >= quietSysmon):
+	case q.pile >= pileLeast && work && q.stuck == 0 && (free || long >= quietSysmon):
 		return true
-	case q.pile >= pileLeast && !work && (q.timers >= pileLeast || m.unlikely(long)):
+	case q.pile >= pileLeast && (!work || q.stuck > 0) && (q.timers >= pileLeast || m.unlikely(long)):
 		return true
 	}
 	return long >= 2*quietLeast && m.beside(q.a, q.b)

@@ -51,6 +51,18 @@ func TestMachine(t *testing.T) {
 			0,
 			map[Cause]int64{CauseRunning: 50_200},
 		},
+		"a long copy beside a free processor, and senders were silent together": {
+			2,
+			func(s *script) {
+				s.create(1, 2).run(2, 2).wait(1, "network", "main.rest")
+				for at := int64(9_000); at < 30_000; at += 9_000 { // meanwhile the other processor serves
+					s.at(at).wake(0, 11).run(11, 1).wait(11, "network", "main.serve")
+				}
+			},
+			func(s *script) { others(s, 11, 12, 13); s.at(end).wake(0, 1).run(1, 1) },
+			0,
+			map[Cause]int64{CauseRunning: 200, CauseNetwork: 50_000},
+		},
 		"all processors, and all go on at once": {
 			2,
 			func(s *script) { s.create(1, 2).run(2, 2) },
