@@ -48,8 +48,8 @@ var laterPlants = []plant{
 	{44, "attempts with pauses, by time.After", "edge", load{small: "/edge/a", large: "/edge/large"}, truth{causes: []string{"sleep"}, at: []string{"main.(*relay).again"}}},
 	{45, "HTTP/2: nothing", "feed", load{http2: true, small: "/feed/a"}, truth{}},
 	{46, "gRPC: a service behind", "clerk", clerkLoad(), truth{causes: []string{"network"}, at: []string{"main.(*cabinet).open"}}},
-	{47, "clients that upload in pieces", "press", load{small: "/press/small", drip: true}, truth{causes: []string{"network"}, at: []string{"main.uploads.receive"}, ops: []string{"client"}}},
-	{48, "a new connection over TLS each time", "press", pressLoad(0), truth{causes: []string{"network"}, at: []string{"main.(*payments).charge"}, ops: []string{"new connection"}}},
+	{47, "clients that upload in pieces", "press", load{small: "/press/small", drip: true}, truth{causes: []string{"network"}, at: []string{"main.uploads.receive"}, words: "the client, which sends the request"}},
+	{48, "a new connection over TLS each time", "press", pressLoad(0), truth{causes: []string{"network"}, at: []string{"main.(*press).get"}, ops: []string{"TLS handshake"}}},
 	{49, "HTTP/2: name server", "feed", load{http2: true, small: "/feed/a", large: "/feed/large"}, truth{
 		causes: []string{"network"}, at: []string{"main.(*agencies).locate"}, ops: []string{"name server"},
 	}},

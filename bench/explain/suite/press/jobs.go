@@ -9,7 +9,6 @@ package main
 import "C"
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -158,7 +157,7 @@ func (c *converter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (c *converter) pack() error {
-	return errors.Join(exec.Command("gzip", "-c", c.file).Run())
+	return exec.Command("gzip", "-c", c.file).Run()
 }
 
 // seals are put on contracts.
