@@ -24,7 +24,10 @@ import (
 )
 
 // cache is what each server answers from. Whoever refreshes it holds the lock, and requests wait.
-type cache struct{ mu sync.Mutex }
+type cache struct {
+	mu   sync.Mutex
+	hold time.Duration // for which refresh holds the lock
+}
 
 func (c *cache) get() {
 	c.mu.Lock() // the planted place
@@ -36,7 +39,7 @@ func (c *cache) refresh(locked chan<- bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	close(locked)
-	time.Sleep(15 * time.Millisecond)
+	time.Sleep(c.hold)
 }
 
 func (c *cache) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
