@@ -82,3 +82,14 @@ func TestChildsWait(t *testing.T) {
 		t.Errorf("%+v", b)
 	}
 }
+
+// TestHolderWaitedSinceBefore: the holder waited for the same mutex when the trace began, of which its stack alone is told.
+func TestHolderWaitedSinceBefore(t *testing.T) {
+	s := holds(newScript(t, 4), 2)
+	s.at(20).move(0, 3, trace.GoUndetermined, trace.GoWaiting, "", stack("sync.(*Mutex).Lock", "main.get"))
+	serve(s).at(110).wait(1, "sync", "sync.(*Mutex).Lock", "main.get")
+	s.at(190).release(2, 3, "main.trim").run(3, 3)
+	s.at(200).release(3, 1, "main.get").run(1, 1)
+	done(s.at(210))
+	s.wantLargest(80, Blame{Cause: CauseLock, Site: "main.get" + at, Call: "sync.(*Mutex).Lock", Op: opMutex, Holder: "main.trim" + at, Doing: CauseRunning})
+}

@@ -196,7 +196,7 @@ func (m *model) runnable(e *trace.Event, g *goroutine, from trace.GoState, t int
 // ended takes note of who ended g's wait s, and where it did so.
 func (m *model) ended(s *segment, g, by *goroutine, e *trace.Event) {
 	s.waker = by
-	if s.state != stateLock && s.state != stateChannel {
+	if s.state != stateLock && s.state != stateChannel && s.state != stateUnknown {
 		return
 	}
 	s.release = m.sites.look(e.Stack()).site

@@ -57,9 +57,10 @@ func (x *sites) hasOneHolder(s *segment) bool {
 	return p.resource || s.state == stateChannel && s.held || p.op == opMutex || p.op == opRWMutex
 }
 
-// sameHeld reports whether s waits for the same thing as a wait at what: for what only one place waits for, or a pool's, which many do.
+// sameHeld reports whether s waits for the same thing as a wait at what: for what only one place waits for, or a pool's, which
+// many do. Of a wait since before the trace (unknown) its stack is told, and who ended it.
 func (x *sites) sameHeld(s *segment, what siteID) bool {
-	if s.waker == nil || s.state != stateLock && s.state != stateChannel {
+	if s.waker == nil || s.state != stateLock && s.state != stateChannel && s.state != stateUnknown {
 		return false
 	}
 	return s.site == what || x.places[s.site].resource && x.places[s.site].op == x.places[what].op
