@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"strings"
@@ -17,8 +18,9 @@ evenkeel explain -against TRACE [flags] TRACE...
 
 Says why the slowest requests of a Go server were slow. TRACE is an execution trace, gzipped or
 not: a file, - for standard input, or the URL of a /debug/pprof/trace, which is taken for 5 s where
-it says no seconds, with a CPU profile meanwhile. Requests of HTTP/1, HTTP/2 and gRPC are found without a change to the server; -request names
-the function that waits for work elsewhere, and package evenkeel.dev/reqtrace/region marks requests.
+it says no seconds, with a CPU profile meanwhile. Requests of HTTP/1, HTTP/2 and gRPC are found
+without a change to the server; -request names the function that waits for work elsewhere, and
+package evenkeel.dev/reqtrace/region marks requests.
 
   evenkeel explain http://127.0.0.1:6060/debug/pprof/trace?seconds=5
   evenkeel explain -request 'main.(*pool).worker' trace.out   a queue's, an actor's, a websocket's
@@ -86,12 +88,16 @@ func runExplain(ctx context.Context, a *app, args []string) error {
 	}
 	names = append(names, rest...)
 	switch {
+	case len(names) == 0 && f.against != nil:
+		return a.wrong(fs, "no trace of the new version; write it after those of -against, whose patterns are quoted")
 	case len(names) == 0:
 		return a.wrong(fs, "no trace; write a file, - for standard input, or http://HOST:PORT/debug/pprof/trace?seconds=5")
 	case len(names) > 1 && f.against == nil:
 		return a.wrong(fs, "%d traces; it reads one, or with -against those of two versions", len(names))
 	case f.slowest < 1 || f.slowest > 1000:
 		return a.wrong(fs, "-slowest %d; it must be from 1 to 1000", f.slowest)
+	case f.against != nil && f.perfetto != "":
+		return a.wrong(fs, "-perfetto is of one trace, and -against compares several; give it without -against")
 	case f.json && f.html == toStdout:
 		return a.wrong(fs, "-json and -html - both go to standard output; give the page a file")
 	case f.perfetto == toStdout && (f.json || f.html == toStdout):
@@ -104,6 +110,9 @@ func runExplain(ctx context.Context, a *app, args []string) error {
 	var failIf limits
 	for _, text := range f.failIf {
 		l, err := parseLimit(text)
+		if _, beside := parseCauseLimit(text); err != nil && beside == nil || strings.Contains(text, ">+") {
+			err = errors.New("it is a limit of a difference; name the old version's traces with -against")
+		}
 		if err != nil {
 			return a.wrong(fs, "-fail-if %q: %v", text, err)
 		}
@@ -115,14 +124,8 @@ func runExplain(ctx context.Context, a *app, args []string) error {
 	ctx, release := a.catch(ctx)
 	defer release()
 	source, v, err := a.explain(ctx, names[0], !f.noProfile, o)
-	var option *reqtrace.OptionError
-	switch {
-	case errors.As(err, &option) && option.Option == "Requests":
-		return a.wrong(fs, "-request: %s", option.Reason)
-	case errors.As(err, &option) && option.Option == "Class":
-		return fmt.Errorf("%s: -class: %s", source, option.Reason)
-	case err != nil:
-		return err
+	if err != nil {
+		return a.wrongOption(fs, source, err)
 	}
 	// Files first: printing may be ended by a closed pipe.
 	err = errors.Join(a.explainPage(newExplained(names[0], source), v, f.html), a.explainTracks(source, v, f.perfetto), a.printVerdict(source, v, &f))
@@ -145,6 +148,18 @@ func runExplain(ctx context.Context, a *app, args []string) error {
 		return fmt.Errorf("%s: %w: the report is of what stands before (%s)", source, reqtrace.ErrBroken, r.Broken)
 	}
 	return nil
+}
+
+// wrongOption names the flag that an option is from.
+func (a *app) wrongOption(fs *flag.FlagSet, source string, err error) error {
+	var option *reqtrace.OptionError
+	switch {
+	case errors.As(err, &option) && option.Option == "Requests":
+		return a.wrong(fs, "-request: %s", option.Reason)
+	case errors.As(err, &option) && option.Option == "Class":
+		return fmt.Errorf("%s: -class: %s", source, option.Reason)
+	}
+	return err
 }
 
 // checkLimit lets a -fail-if pass that is one without -against, or beside it.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strings"
 
 	"evenkeel.dev/internal/page"
 	"evenkeel.dev/internal/runfile"
@@ -45,7 +46,7 @@ func (a *app) against(ctx context.Context, fs *flag.FlagSet, f *explainFlags, na
 		for _, name := range list {
 			source, v, err := a.explain(ctx, name, !f.noProfile, o)
 			if err != nil {
-				return err
+				return a.wrongOption(fs, source, err)
 			}
 			if r := v.Report(); r.Requests == 0 {
 				return fmt.Errorf("%s: %s", source, v.Sentence)
@@ -79,6 +80,9 @@ func expand(patterns []string) (names []string, err error) {
 		found, err := filepath.Glob(p)
 		if err != nil {
 			return nil, fmt.Errorf("%q is no pattern of files: %w", p, err)
+		}
+		if found == nil && strings.ContainsAny(p, "*[") && !strings.Contains(p, "://") {
+			return nil, fmt.Errorf("no file matches %q", p)
 		}
 		if found == nil {
 			found = []string{p}

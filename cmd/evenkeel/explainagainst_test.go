@@ -78,3 +78,23 @@ func TestExplainAgainstFailIf(t *testing.T) {
 	}
 	call(same...).check(t, exitLimit, nil, []string{"-fail-if all:lock>+10%: exceeded: +", "-fail-if lock>+1000%: kept"})
 }
+
+// TestExplainAgainstWrong: what is wrong is said in the words of the command line, and nothing that was asked for is left out silently.
+func TestExplainAgainstWrong(t *testing.T) {
+	dir := t.TempDir()
+	for _, tt := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"-against", lockTraceFile}, exitUsage, "no trace of the new version"},
+		{[]string{"-against", lockTraceFile, "-perfetto", filepath.Join(dir, "out.json"), lockTraceFile}, exitUsage, "-perfetto is of one trace"},
+		{[]string{"-against", filepath.Join(dir, "old*.trace"), lockTraceFile}, exitUsage, "no file matches "},
+		{[]string{"-against", lockTraceFile, "-class", "main.nobody", lockTraceFile}, exitFailed, ": -class: no request is of class"},
+		{[]string{"-against", lockTraceFile, "-request", "main.[", lockTraceFile}, exitUsage, `-request: "main.[" is no pattern`},
+		{[]string{"-fail-if", "lock>+10%", lockTraceFile}, exitUsage, "name the old version's traces with -against"},
+		{[]string{"-fail-if", "all:total>5%", lockTraceFile}, exitUsage, "name the old version's traces with -against"},
+	} {
+		call(append([]string{"explain"}, tt.args...)...).check(t, tt.code, nil, []string{tt.want})
+	}
+}

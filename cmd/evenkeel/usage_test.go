@@ -90,7 +90,7 @@ func TestUsage(t *testing.T) {
 		{"explain -against /no/such/file b", exitFailed, "", "/no/such/file"},
 		{"explain -against [ b", exitUsage, "", "no pattern of files"},
 		{"explain -against a -fail-if gc.whatif>10% b", exitUsage, "", "no cause \"gc.whatif\""},
-		{"explain -fail-if total>10% b", exitUsage, "", "no cause \"total\""},
+		{"explain -fail-if total>10% b", exitUsage, "", "name the old version's traces with -against"},
 		{"explain -slowest 0 a", exitUsage, "", "from 1 to 1000"},
 		{"explain -slowest x a", exitUsage, "", "-slowest: write a whole number"},
 		{"explain -slowest 1001 a", exitUsage, "", "from 1 to 1000"},
