@@ -26,6 +26,9 @@ func places(r *reqtrace.Report) []Place {
 	var list []Place
 	for _, b := range r.Tail.Sites {
 		m := median[identity(b)]
+		if b.Time == 0 && m == 0 { // less than a nanosecond of a request
+			continue
+		}
 		list = append(list, Place{Blame: b, Median: m, Excess: b.Time - m})
 	}
 	slices.SortStableFunc(list, func(a, b Place) int { return cmp.Compare(b.Excess, a.Excess) })

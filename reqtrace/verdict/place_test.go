@@ -90,3 +90,13 @@ func TestLocate(t *testing.T) {
 		}
 	}
 }
+
+// TestPlaces: one that takes less than a nanosecond of a request is no row; one that only the median has is none either.
+func TestPlaces(t *testing.T) {
+	r := &reqtrace.Report{}
+	r.Tail.Sites = []reqtrace.Blame{{Cause: reqtrace.CauseLock, Site: "main.a", Time: ms}, {Cause: reqtrace.CauseLock, Site: "main.b"}}
+	r.Median.Sites = []reqtrace.Blame{{Cause: reqtrace.CauseLock, Site: "main.c", Time: ms}}
+	if list := places(r); len(list) != 1 || list[0].Site != "main.a" || list[0].Excess != ms {
+		t.Errorf("%+v", list)
+	}
+}
