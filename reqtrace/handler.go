@@ -17,6 +17,9 @@ func handlerOf(frames []frame) int {
 		if !dispatches(outer) || dispatches(inner) {
 			continue
 		}
+		if strings.HasPrefix(inner.Func, "net/http.(*ServeMux).") {
+			return -1 // it looks for the route: who will handle the request is not known yet
+		}
 		if inner.owner <= ownerStd && outer.owner >= ownerLibrary && !strings.HasPrefix(inner.Func, "reflect.") || serversOwn(outer.Func, inner.Func) {
 			continue // a server reads or writes by itself
 		}
