@@ -64,9 +64,9 @@ var laterPlants = []plant{
 	}},
 	{55, "ReadMemStats during a copy", "press", load{small: "/press/small", env: map[string]string{"GOMAXPROCS": "2"}}, truth{causes: []string{"stopped"}}},
 	{56, "bursts of goroutines that index", "press", load{small: "/press/small", env: map[string]string{"GOMAXPROCS": "2"}}, truth{
-		causes: []string{"runqueue"}, holder: []string{"main.(*index).chunk"},
+		causes: []string{"runqueue"}, holder: []string{"main.(*index).chunk", "main.fold"},
 	}},
-	{57, "garbage beside a large heap, one processor", "press", load{rate: 300, small: "/press/small", env: map[string]string{"GOMAXPROCS": "1"}}, truth{causes: collector}},
+	{57, "garbage beside a large heap, one processor", "press", load{rate: 300, small: "/press/small", env: map[string]string{"GOMAXPROCS": "1", "GOGC": "10"}}, truth{causes: collector}},
 	{58, "HTTP/2: pictures are scaled", "feed", load{http2: true, rate: 100, small: "/feed/a", large: "/feed/large"}, truth{causes: []string{"running"}, at: []string{"main.(*gallery).scale"}}},
 	{59, "gRPC: the machine stands still", "clerk", load{grpc: true, small: "/office.Clerk/File", bodies: [2][]byte{[]byte("\x0a\x05small")}, freeze: 100 * time.Millisecond}, truth{
 		words: "the machine stood still",
