@@ -114,7 +114,7 @@ func newPlates(p *press) (http.Handler, error) {
 		return nil, err
 	}
 	_, err = f.Write(make([]byte, plateSize))
-	return &plates{file: f, pool: sync.Pool{New: func() any { return make([]byte, plateSize) }}}, err
+	return &plates{file: f, pool: sync.Pool{New: func() any { return new([plateSize]byte) }}}, err
 }
 
 func (p *plates) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -128,9 +128,9 @@ func (p *plates) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (p *plates) fetch() error {
-	b := p.pool.Get().([]byte)
-	defer p.pool.Put(b) //nolint:staticcheck // a slice's header is little beside 128 MB
-	_, err := p.file.ReadAt(b, 0)
+	b := p.pool.Get().(*[plateSize]byte)
+	defer p.pool.Put(b)
+	_, err := p.file.ReadAt(b[:], 0)
 	return err
 }
 

@@ -245,6 +245,7 @@ func (t *tray) refill() {
 
 // issue is the one that can be read now.
 type issue struct {
+	sum   atomic.Uint64
 	ready atomic.Pointer[sync.WaitGroup]
 }
 
@@ -271,6 +272,6 @@ func (s *issue) compose() {
 }
 
 func (s *issue) set(ready *sync.WaitGroup) {
-	fold(9, 50_000_000)
+	s.sum.Store(fold(9, 50_000_000))
 	ready.Done()
 }
