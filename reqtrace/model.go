@@ -2,6 +2,8 @@ package reqtrace
 
 import (
 	"cmp"
+	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -76,6 +78,9 @@ const (
 func newModel(o Options) (*model, error) {
 	if err := checkRequests(o.Requests); err != nil {
 		return nil, err
+	}
+	if _, err := path.Match(o.Class, ""); err != nil {
+		return nil, &OptionError{"Class", fmt.Sprintf("%q is no pattern; write a class's name, or a pattern of path.Match: GET /orders/*", o.Class)}
 	}
 	m := &model{region: cmp.Or(o.Region, region.Name), goroutines: map[int64]*goroutine{}, sites: newSites()}
 	m.regionPattern, m.regionTypes = strings.ContainsAny(o.Region, "*?["), map[string]bool{}

@@ -203,6 +203,9 @@ func TestMeasuring(t *testing.T) {
 func TestRequestsRefused(t *testing.T) {
 	for _, bad := range []string{"", "main.[", `main.\`} {
 		var option *OptionError
+		if _, err := newModel(Options{Class: bad}); bad != "" && (!errors.As(err, &option) || option.Option != "Class") {
+			t.Errorf("class %q: %v", bad, err)
+		}
 		if _, err := newModel(Options{Requests: []string{"main.ok", bad}}); !errors.As(err, &option) || option.Option != "Requests" {
 			t.Errorf("%q: %v", bad, err)
 		}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"evenkeel.dev/internal/page"
@@ -87,7 +88,11 @@ func expand(patterns []string) (names []string, err error) {
 		if found == nil {
 			found = []string{p}
 		}
-		names = append(names, found...)
+		for _, name := range found { // a file that two patterns match is one trace; a URL is asked anew
+			if strings.Contains(name, "://") || !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
 	}
 	return names, nil
 }

@@ -23,8 +23,27 @@ func TestExplainAgainst(t *testing.T) {
 	call("explain", "-against", lockTraceFile, lockTraceFile).check(t, exitOK, []string{"nothing to name: ", "! a side has one trace: the machine may have differed"}, nil)
 }
 
+// copyOf copies a file, as one that is named twice is one trace.
+func copyOf(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := filepath.Join(t.TempDir(), filepath.Base(name))
+	if err := os.WriteFile(to, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
+
+// TestExplainAgainstOnce: a file that is named twice is one trace.
+func TestExplainAgainstOnce(t *testing.T) {
+	call("explain", "-against", recordedTraces, "-against", "../../reqtrace/testdata/go1.2[34].trace.gz", lockTraceFile).check(t, exitOK, []string{"old: 3 traces"}, nil)
+}
+
 func TestExplainAgainstJSON(t *testing.T) {
-	r := call("explain", "-against", recordedTraces, "-json", lockTraceFile, lockTraceFile)
+	r := call("explain", "-against", recordedTraces, "-json", copyOf(t, lockTraceFile), lockTraceFile)
 	r.check(t, exitOK, nil, nil)
 	var got struct {
 		Version int
@@ -74,7 +93,7 @@ func TestExplainAgainstFailIf(t *testing.T) {
 	// A lock takes twice as much of all requests there: three copies of a trace differ from each other in nothing.
 	same := []string{"explain", "-fail-if", "all:lock>+10%", "-fail-if", "lock>+1000%"}
 	for range 3 {
-		same = append(same, "-against", lockTraceFile, "../../reqtrace/testdata/go1.26.trace.gz")
+		same = append(same, "-against", copyOf(t, lockTraceFile), copyOf(t, "../../reqtrace/testdata/go1.26.trace.gz"))
 	}
 	call(same...).check(t, exitLimit, nil, []string{"-fail-if all:lock>+10%: exceeded: +", "-fail-if lock>+1000%: kept"})
 }
