@@ -26,6 +26,7 @@ const (
 	manyCut      = .05 // of all requests
 	muchUnknown  = .01 // of the time of p99+
 	muchSteal    = .02
+	tooMuchSteal = .1 // for what steal looks like to be named
 	muchPressure = .2
 )
 
@@ -89,7 +90,7 @@ func Of(r *reqtrace.Report) *Verdict {
 	v.GC = GCShare{Direct: r.Tail.Share(gcCauses...), WhatIf: w.TailShare, Low: w.TailLow, High: w.TailHigh, ModelError: w.ModelError, Replayed: w.Replayed.P99 > 0}
 	v.GC.Trusted = v.GC.Replayed && math.Abs(w.ModelError) <= modelLimit
 	v.Causes = namedCauses(r)
-	v.Named = worth(r) && len(v.Causes) > 0
+	v.Named = worth(r) && len(v.Causes) > 0 && !v.asStolen()
 	v.Sentence = v.sentence(r)
 	if v.Class = slowClass(r); v.Class != nil {
 		v.Sentence = v.Class.sentence() + v.Sentence
@@ -114,7 +115,11 @@ func (v *Verdict) sentence(r *reqtrace.Report) string {
 		return fmt.Sprintf("the slowest 1%% (p99+) take as long as the median request, on average (%s): no cause to name", median) + stoodStill(r)
 	}
 	s := fmt.Sprintf("the slowest 1%% (p99+) take %s more than the median request (%s), on average: ", textfmt.Duration(v.Excess), median)
-	if !v.Named {
+	switch {
+	case v.asStolen() && worth(r):
+		return s + fmt.Sprintf("no cause to name, as %s of it is %s while the hypervisor took %s of the processors' time: trace again when it takes less",
+			textfmt.Share(v.Causes[0].Share), v.Causes[0].Phrase, textfmt.Share(r.Machine.Steal)) + stoodStill(r)
+	case !v.Named:
 		return s + "no cause to name" + stoodStill(r)
 	}
 	var named []string
@@ -126,6 +131,20 @@ func (v *Verdict) sentence(r *reqtrace.Report) string {
 		s += fmt.Sprintf("; a replay without the collector takes %s (%s to %s) of it away", textfmt.Share(v.GC.WhatIf), textfmt.Share(v.GC.Low), textfmt.Share(v.GC.High))
 	}
 	return s + stoodStill(r)
+}
+
+// asStolen reports whether the first cause is as likely what the hypervisor took as anything of the program's: it took
+// much, and nothing but the cause is known. A thread whose processor is taken looks as if it ran, or as if a system call took
+// long, and who waits for it waits in a run queue.
+func (v *Verdict) asStolen() bool {
+	if len(v.Causes) == 0 || v.report.Machine.Steal < tooMuchSteal {
+		return false
+	}
+	switch c := &v.Causes[0]; c.Cause {
+	case reqtrace.CauseRunning, reqtrace.CauseSyscall, reqtrace.CauseRunqueueBusy, reqtrace.CauseRunqueueIdle, reqtrace.CauseRunqueueGC:
+		return c.Site == "" && (c.Holder == "" || c.Holder == "other requests")
+	}
+	return false
 }
 
 // stoodStill says how long the machine stood still, which no share has in it.

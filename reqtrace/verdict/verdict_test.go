@@ -197,6 +197,34 @@ func TestRunningBySamples(t *testing.T) {
 	}
 }
 
+// TestStolen: where the hypervisor took much, what looks like it is not named, and what is known by more than its cause is.
+func TestStolen(t *testing.T) {
+	for _, tt := range []struct {
+		cause reqtrace.Cause
+		site  string
+		steal float64
+		named bool
+	}{
+		{reqtrace.CauseRunning, "", .23, false},
+		{reqtrace.CauseRunning, "", .05, true},
+		{reqtrace.CauseSyscall, "", .23, false},
+		{reqtrace.CauseSyscall, "main.save (x.go:7)", .23, true},
+		{reqtrace.CauseRunqueueIdle, "", .23, false},
+		{reqtrace.CauseLock, "", .23, true},
+	} {
+		r := fakeReport(partsOf(times{reqtrace.CauseRunning: ms}), partsOf(times{reqtrace.CauseRunning: ms, tt.cause: 50 * ms}))
+		r.Tail.Sites = nil
+		if tt.site != "" {
+			r.Tail.Sites = []reqtrace.Blame{{Cause: tt.cause, Site: tt.site, Time: 50 * ms}}
+		}
+		r.Machine.Steal = tt.steal
+		v := Of(r)
+		if said := strings.Contains(v.Sentence, "the hypervisor took 23% of the processors' time"); v.Named != tt.named || said == tt.named {
+			t.Errorf("%+v: %s", tt, v.Sentence)
+		}
+	}
+}
+
 // TestMachineStoodStill: the sentence says how long, and a caveat what that means; running is named by its samples where they
 // are enough, and else the reader is told how to get them.
 func TestMachineStoodStill(t *testing.T) {

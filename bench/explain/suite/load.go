@@ -5,9 +5,11 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -17,7 +19,9 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"evenkeel.dev/bench/machine"
 	"evenkeel.dev/loadgen"
+	"evenkeel.dev/reqtrace"
 )
 
 const (
@@ -26,14 +30,33 @@ const (
 	rare    = 30                     // one of so many requests is a large one
 )
 
-// taken is what one run of a program left.
+// taken is what one run of a program left, and what evenkeel explain would have seen of the machine beside it.
 type taken struct {
-	trace []byte
-	err   error
+	trace  []byte
+	beside reqtrace.Beside
+	err    error
+}
+
+// write keeps a trace, and what was seen beside it in a file of its own.
+func (t *taken) write(name string) error {
+	b, err := json.Marshal(t.beside)
+	return errors.Join(err, os.WriteFile(name, t.trace, 0o644), os.WriteFile(name+".beside", b, 0o644))
+}
+
+// readTaken reads what write wrote; of traces that were kept before there was more than those, nothing is known of the machine.
+func readTaken(name string) (t taken, err error) {
+	if t.trace, err = os.ReadFile(name); err != nil {
+		return t, err
+	}
+	b, err := os.ReadFile(name + ".beside")
+	if errors.Is(err, fs.ErrNotExist) {
+		return t, nil
+	}
+	return t, errors.Join(err, json.Unmarshal(b, &t.beside))
 }
 
 // run puts the load on a program and takes a trace meanwhile, with a CPU profile beside it, so that its samples are in it.
-func (l *load) run(ctx context.Context, p *program, length, warmup time.Duration) ([]byte, error) {
+func (l *load) run(ctx context.Context, p *program, length, warmup time.Duration) (taken, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	done := make(chan taken, 1)
@@ -45,8 +68,10 @@ func (l *load) run(ctx context.Context, p *program, length, warmup time.Duration
 				go l.stopAndGo(ctx, p)
 				go l.writeAndSync(ctx, p.dir)
 				go l.upload(ctx, p)
-				trace, err := fetch(ctx, p.admin, length)
-				done <- taken{trace, err}
+				before, err := machine.ReadTimes()
+				trace, err2 := fetch(ctx, p.admin, length)
+				after, err3 := machine.ReadTimes()
+				done <- taken{trace, reqtrace.Beside{Steal: after.StealSince(before)}, errors.Join(err, err2, err3)}
 			}()
 		},
 	}
@@ -55,21 +80,21 @@ func (l *load) run(ctx context.Context, p *program, length, warmup time.Duration
 	}
 	end, err := l.aim(&o, p)
 	if err != nil {
-		return nil, err
+		return taken{}, err
 	}
 	defer end()
 	r, err := loadgen.Run(ctx, o)
 	switch {
 	case err != nil:
-		return nil, err
+		return taken{}, err
 	case r.Failed > 0 || !l.grpc && r.Statuses[http.StatusOK] != r.Answered:
-		return nil, fmt.Errorf("%d requests failed: %v, statuses %v", r.Failed, r.Failures, r.Statuses)
+		return taken{}, fmt.Errorf("%d requests failed: %v, statuses %v", r.Failed, r.Failures, r.Statuses)
 	}
 	select {
 	case t := <-done:
-		return t.trace, t.err
+		return t, t.err
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return taken{}, ctx.Err()
 	}
 }
 

@@ -55,11 +55,12 @@ type driver struct {
 
 // outcome is what one round of a plant showed.
 type outcome struct {
-	Number   int    `json:"number"`
-	Name     string `json:"name"`
-	Requests int    `json:"requests"`
-	Said     said   `json:"said"`
-	Right    grade  `json:"right"`
+	Number   int     `json:"number"`
+	Name     string  `json:"name"`
+	Requests int     `json:"requests"`
+	Said     said    `json:"said"`
+	Right    grade   `json:"right"`
+	Steal    float64 `json:"steal"` // part of the processors' time that the hypervisor took meanwhile
 }
 
 func main() {
@@ -151,39 +152,40 @@ func (d *driver) bench(ctx context.Context, results string) error {
 func (d *driver) grow(ctx context.Context, p *plant, round int) (o outcome, err error) {
 	o = outcome{Number: p.number, Name: p.name}
 	name := fmt.Sprintf("%02d-%d.trace", p.number, round)
-	var trace []byte
+	var t taken
 	if d.from != "" {
-		trace, err = os.ReadFile(filepath.Join(d.from, name))
+		t, err = readTaken(filepath.Join(d.from, name))
 	} else {
-		trace, err = d.trace(ctx, p)
+		t, err = d.trace(ctx, p)
 	}
 	if err == nil && d.traces != "" {
-		err = os.WriteFile(filepath.Join(d.traces, name), trace, 0o644)
+		err = t.write(filepath.Join(d.traces, name))
 	}
 	if err != nil {
 		return o, err
 	}
-	return o, o.hear(ctx, trace, p)
+	o.Steal = t.beside.Steal
+	return o, o.hear(ctx, &t, p)
 }
 
 // trace takes a trace of a plant's program under load.
-func (d *driver) trace(ctx context.Context, p *plant) ([]byte, error) {
+func (d *driver) trace(ctx context.Context, p *plant) (taken, error) {
 	dir, err := os.MkdirTemp("", "suite-")
 	if err != nil {
-		return nil, err
+		return taken{}, err
 	}
 	defer os.RemoveAll(dir)
 	c, err := d.start(ctx, p, dir)
 	if err != nil {
-		return nil, err
+		return taken{}, err
 	}
 	defer func() { _ = c.Stop() }()
 	return p.load.run(ctx, c, d.length, d.warmup)
 }
 
 // hear has a trace explained, and judges what is said.
-func (o *outcome) hear(ctx context.Context, trace []byte, p *plant) error {
-	r, err := reqtrace.Analyze(ctx, bytes.NewReader(trace), reqtrace.Options{})
+func (o *outcome) hear(ctx context.Context, t *taken, p *plant) error {
+	r, err := reqtrace.Analyze(ctx, bytes.NewReader(t.trace), reqtrace.Options{Beside: &t.beside})
 	if err != nil {
 		return err
 	}
