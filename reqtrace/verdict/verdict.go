@@ -135,12 +135,14 @@ func (v *Verdict) sentence(r *reqtrace.Report) string {
 
 // asStolen reports whether the first cause is as likely what the hypervisor took as anything of the program's: it took
 // much, and nothing but the cause is known. A thread whose processor is taken looks as if it ran, or as if a system call took
-// long, and who waits for it waits in a run queue.
+// long, who waits for it waits in a run queue, and the world is long on its way to a stop.
 func (v *Verdict) asStolen() bool {
 	if len(v.Causes) == 0 || v.report.Machine.Steal < tooMuchSteal {
 		return false
 	}
 	switch c := &v.Causes[0]; c.Cause {
+	case reqtrace.CauseStopped: // its place is what it is stopped for
+		return true
 	case reqtrace.CauseRunning, reqtrace.CauseSyscall, reqtrace.CauseRunqueueBusy, reqtrace.CauseRunqueueIdle, reqtrace.CauseRunqueueGC:
 		return c.Site == "" && (c.Holder == "" || c.Holder == "other requests")
 	}

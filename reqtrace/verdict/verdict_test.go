@@ -210,6 +210,7 @@ func TestStolen(t *testing.T) {
 		{reqtrace.CauseSyscall, "", .23, false},
 		{reqtrace.CauseSyscall, "main.save (x.go:7)", .23, true},
 		{reqtrace.CauseRunqueueIdle, "", .23, false},
+		{reqtrace.CauseStopped, "stop-the-world (GC sweep termination)", .23, false},
 		{reqtrace.CauseLock, "", .23, true},
 	} {
 		r := fakeReport(partsOf(times{reqtrace.CauseRunning: ms}), partsOf(times{reqtrace.CauseRunning: ms, tt.cause: 50 * ms}))
