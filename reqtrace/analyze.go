@@ -184,12 +184,11 @@ func (a *analysis) add(r *served, m *model) {
 	m.turns.classes.add(r.class, &r.Parts)
 	if r.other {
 		a.scratch = append(a.scratch[:0], noDetails...)
-		a.keep(record{time: int64(r.Duration()), class: r.class, other: true}, m)
+		a.keep(record{time: int64(r.own()), class: r.class, other: true}, m)
 		return
 	}
 	p := a.scratch[:0]
-	still := r.Parts.ns[CauseMachine]
-	if still > 0 {
+	if r.Parts.ns[CauseMachine] > 0 {
 		m.machine.Requests++
 	}
 	p.put(int64(r.Start))
@@ -213,9 +212,9 @@ func (a *analysis) add(r *served, m *model) {
 	}
 	a.scratch = p
 	a.kept.seen++
-	a.keep(record{time: int64(r.Duration() - still), class: r.class}, m)
+	a.keep(record{time: int64(r.own()), class: r.class}, m)
 	a.report.Total.AddAll(r.Parts)
-	if r.Duration()-still <= a.floor {
+	if r.own() <= a.floor {
 		return
 	}
 	a.report.Slowest = append(a.report.Slowest, r.out(m.sites, m.origin))

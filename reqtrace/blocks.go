@@ -89,13 +89,14 @@ type blocker struct {
 	slow    int                // index of the first of the slowest 1%
 	kept    int                // of the first that is kept by itself
 	step    int                // of these every so manyth is
+	weight  int                // for how many each request stands: Report.Sampled, or 1
 	places  map[partKey]waitID // that have a row of their own: the first of those that look like it, as in partKey
 }
 
 // blocks returns the blocks of the requests, which are in the order of their times.
 func (a *analysis) blocks(m *model) []Block {
 	n, length := len(a.requests), max(m.now-m.origin, 1)
-	x := blocker{a: a, sites: m.sites, classes: folded(a.requests, m.sites)}
+	x := blocker{a: a, sites: m.sites, classes: folded(a.requests, m.sites), weight: max(a.kept.oneIn, 1)}
 	x.slow, x.kept = min(int(.99*float64(n)), n-1), min(int(slowFrom*float64(n)), n-1)
 	x.step = (n - x.kept + blockSlow - 1) / blockSlow
 	x.choose()
@@ -116,8 +117,10 @@ func (a *analysis) blocks(m *model) []Block {
 			classes[b][name] = c
 		}
 		slow := i >= x.slow
-		c.Requests++
-		c.Slow += one(slow)
+		c.Requests += x.weight
+		if slow {
+			c.Slow += x.weight
+		}
 		if i >= x.kept && (n-1-i)%x.step == 0 {
 			blocks[b].Slow = append(blocks[b].Slow, x.request(name, rest, a.requests[i].time))
 		}
@@ -129,6 +132,7 @@ func (a *analysis) blocks(m *model) []Block {
 				p = &BlockPart{Class: k.class, Cause: k.cause, Site: at.Site, Holder: at.Holder}
 				parts[b][k] = p
 			}
+			ns *= int64(x.weight)
 			p.All += dur(ns)
 			if slow {
 				p.Slow += dur(ns)
@@ -145,7 +149,7 @@ func (a *analysis) blocks(m *model) []Block {
 
 // request keeps a slow request by itself.
 func (x *blocker) request(class string, rest packed, ns int64) SlowRequest {
-	q := SlowRequest{Class: class, Time: dur(ns), Weight: x.step}
+	q := SlowRequest{Class: class, Time: dur(ns), Weight: x.step * x.weight}
 	x.each(class, rest, func(k partKey, ns int64) {
 		q.Parts = append(q.Parts, x.blame(k, ns))
 	})
@@ -158,13 +162,6 @@ func (x *blocker) blame(k partKey, ns int64) Blame {
 		return Blame{Cause: k.cause, Time: dur(ns)}
 	}
 	return x.sites.blame(&x.sites.waits[k.wait-1], ns, 0)
-}
-
-func one(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 func values[K comparable, V any](m map[K]*V) []V {

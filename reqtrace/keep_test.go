@@ -38,6 +38,21 @@ func TestKeep(t *testing.T) {
 	if got := r.WhatIf.Actual.P99; got < 1980 || got > 1999 {
 		t.Errorf("p99 %v", got)
 	}
+	requests, slow, weight, all := 0, 0, 0, Parts{}
+	for _, b := range r.Blocks {
+		for _, c := range b.Classes {
+			requests, slow = requests+c.Requests, slow+c.Slow
+		}
+		for _, q := range b.Slow {
+			weight += q.Weight
+		}
+		for _, p := range b.Parts {
+			all.Add(p.Cause, p.All)
+		}
+	}
+	if got, want := all.Total(), r.Total.Total(); requests < n-n/100 || requests > n+n/100 || slow > weight || got < want-want/100 || got > want+want/100 {
+		t.Errorf("blocks have %d requests of %d, %d slow ones, %d kept one by one, and %v of %v", requests, n, slow, weight, got, want)
+	}
 	if got := r.Tail.Requests; got < n/100-n/1000 || got > n/100+n/1000 {
 		t.Errorf("p99+ has %d requests of %d", got, n)
 	}
