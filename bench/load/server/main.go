@@ -45,7 +45,7 @@ func main() {
 		if into := time.Since(start) % *period; into < *stall {
 			wait += *stall - into
 		}
-		time.Sleep(wait)
+		sleep(wait)
 	}
 	http.HandleFunc("/stall", func(w http.ResponseWriter, _ *http.Request) {
 		stalling()
