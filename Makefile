@@ -15,7 +15,7 @@ help:
 	@echo "make bench-aio   aio beside its peers, at most an hour; QUICK=1: five minutes"
 	@echo "make bench-fastc calls of C: fastc beside cgo, purego and fastcgo's technique; QUICK=1: a minute"
 	@echo "make bench-explain  reqtrace on services with known causes, fifty minutes; QUICK=1: three"
-	@echo "make bench-explain-suite  sixty causes planted into programs that do not tell them, half an hour"
+	@echo "make bench-explain-suite  sixty causes planted into programs that do not tell them, ten minutes"
 	@echo "make bench-explain-real  the same in Caddy, etcd, gRPC, SQLite and Prometheus' TSDB, which it downloads"
 	@echo "make bench-tailstat  package tailstat on synthetic services and recorded runs, ten minutes; RECORD=1: record them anew, 50 minutes more"
 	@echo "make soak        packages aio, gcgate and gctrace under random histories, each for an hour (SOAK=2m: two minutes)"

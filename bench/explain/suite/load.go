@@ -217,16 +217,25 @@ func (l *load) upload(ctx context.Context, p *program) {
 	}
 }
 
-// fetch takes a trace, and a CPU profile that begins before it and ends after it: its own request would be a slow one else.
+// fetch takes a trace, and meanwhile a CPU profile that begins before it and is ended after it: its own request would be a slow
+// one else.
 func fetch(ctx context.Context, addr string, length time.Duration) ([]byte, error) {
-	profiled := make(chan error, 1)
-	go func() {
-		_, err := get(ctx, fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%g", addr, (length+edge+time.Second).Seconds()))
-		profiled <- err
+	ctx, end := context.WithCancelCause(ctx)
+	profiled := make(chan struct{})
+	go func() { // in whole seconds: of others net/http/pprof makes half a minute
+		defer close(profiled)
+		_, err := get(ctx, fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", addr, 2+length/time.Second))
+		end(errors.Join(errors.New("the CPU profile ended before the trace did"), err))
 	}()
 	time.Sleep(edge)
 	trace, err := get(ctx, fmt.Sprintf("http://%s/debug/pprof/trace?seconds=%g", addr, length.Seconds()))
-	return trace, errors.Join(err, <-profiled)
+	early := context.Cause(ctx)
+	end(nil)
+	<-profiled
+	if early != nil {
+		return nil, early
+	}
+	return trace, err
 }
 
 func get(ctx context.Context, url string) ([]byte, error) {

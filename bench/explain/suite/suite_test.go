@@ -3,14 +3,19 @@
 package main
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestTruths: plants have numbers of their own, and a truth that can be judged.
@@ -87,13 +92,50 @@ func TestFunction(t *testing.T) {
 	}
 }
 
+// TestFetch: the profile is asked for in whole seconds, more of them than the trace takes, and is ended with the trace: net/http/pprof
+// makes half a minute of a fraction.
+func TestFetch(t *testing.T) {
+	asked, ended := make(chan string, 1), make(chan bool)
+	mux := http.NewServeMux()
+	mux.HandleFunc("/debug/pprof/profile", func(_ http.ResponseWriter, r *http.Request) {
+		asked <- r.FormValue("seconds")
+		<-r.Context().Done()
+		close(ended)
+	})
+	mux.HandleFunc("/debug/pprof/trace", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "the trace of ", r.FormValue("seconds")) })
+	srv := httptest.NewServer(mux)
+	defer srv.Close()
+	b, err := fetch(t.Context(), srv.Listener.Addr().String(), 2500*time.Millisecond)
+	if string(b) != "the trace of 2.5" || err != nil {
+		t.Errorf("%q, %v", b, err)
+	}
+	if n, err := strconv.Atoi(<-asked); n < 3 || err != nil {
+		t.Errorf("a profile of %d s is asked for: %v", n, err)
+	}
+	<-ended
+}
+
+// TestFetchWithoutProfile: a trace in which there are no samples, as the profile failed, is none of the suite's.
+func TestFetchWithoutProfile(t *testing.T) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/debug/pprof/profile", func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "one is being taken", http.StatusInternalServerError)
+	})
+	mux.HandleFunc("/debug/pprof/trace", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	srv := httptest.NewServer(mux)
+	defer srv.Close()
+	if _, err := fetch(t.Context(), srv.Listener.Addr().String(), time.Second); err == nil || !strings.Contains(err.Error(), "one is being taken") {
+		t.Errorf("%v", err)
+	}
+}
+
 // telling are words that would say in a binary what is planted there.
 var telling = regexp.MustCompile(`(?i)plant|slow|stall|delay|contend|convoy|hog|lock|block|leak|wait|cause|suspend|freeze`)
 
 // TestNamesDoNotTell: what ends up in a program's binary (files, functions, types, strings) does not say what it suffers from.
 func TestNamesDoNotTell(t *testing.T) {
 	var files []string
-	for _, pattern := range []string{"*/*.go", "../real/*/*.go"} {
+	for _, pattern := range []string{"*/*.go", "internal/*/*.go", "../real/*/*.go"} {
 		found, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
