@@ -7,10 +7,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"log"
-	"net"
-	"net/http"
-	_ "net/http/pprof"
 	"os"
 	"path/filepath"
 	"sync"
@@ -18,6 +14,8 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"evenkeel.dev/bench/explain/suite/internal/start"
 )
 
 // server is what protoc-gen-go-grpc would call ClerkServer.
@@ -46,38 +44,26 @@ func _Clerk_File_Handler(srv any, ctx context.Context, dec func(any) error, inte
 }
 
 func main() {
-	log.SetFlags(0)
-	n := os.Getenv("FEATURE")
-	dir := os.Getenv("DIR")
+	env := start.Read("clerk")
 	var options []grpc.ServerOption
 	var office server
-	switch n {
+	switch env.Feature {
 	case "24":
 		office = newShelf()
 	case "25":
 		options = append(options, grpc.NumStreamWorkers(8))
-		office = &copies{dir: dir, text: make([]byte, 16<<20)}
+		office = &copies{dir: env.Dir, text: make([]byte, 16<<20)}
 	case "26":
 		office = &desk{}
 	default:
-		office = officeOf(n, dir, os.Getenv("UPSTREAM"))
+		office = officeOf(env)
 	}
 	if office == nil {
-		log.Fatalf("clerk: FEATURE=%s: there is none", n)
+		env.None()
 	}
 	srv := grpc.NewServer(options...)
 	srv.RegisterService(&serviceDesc, office)
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		log.Fatal("clerk: ", err)
-	}
-	admin, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		log.Fatal("clerk: ", err)
-	}
-	go func() { log.Fatal((&http.Server{ReadHeaderTimeout: time.Minute}).Serve(admin)) }()
-	fmt.Println("listening on", ln.Addr(), admin.Addr())
-	log.Fatal("clerk: ", srv.Serve(ln))
+	start.ServeBeside(srv.Serve)
 }
 
 // shelf holds what is filed, and is counted twice a second.
@@ -89,11 +75,7 @@ type shelf struct {
 
 func newShelf() *shelf {
 	s := &shelf{files: map[string]int{}, order: make([]int, 1<<20)}
-	go func() {
-		for range time.Tick(500 * time.Millisecond) {
-			s.survey()
-		}
-	}()
+	go start.Every(500*time.Millisecond, s.survey)
 	return s
 }
 

@@ -17,34 +17,30 @@ import (
 	"golang.org/x/sync/singleflight"
 	"golang.org/x/time/rate"
 	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"evenkeel.dev/bench/explain/suite/internal/start"
 )
 
-// officeOf makes the office of a feature's number; nil: there is none.
-func officeOf(n, dir, upstream string) server {
-	switch n {
+// officeOf makes the office of a feature; nil: there is none.
+func officeOf(env start.Env) server {
+	switch env.Feature {
 	case "38":
 		r := &register{}
 		r.renew()
-		go every(700*time.Millisecond, r.renew)
+		go start.Every(700*time.Millisecond, r.renew)
 		return r
 	case "40":
-		s := &scanner{slots: make(chan struct{}, 2), file: filepath.Join(dir, "scans"), sheets: make([]byte, 32<<20)}
-		go every(900*time.Millisecond, s.batch)
+		s := &scanner{slots: make(chan struct{}, 2), file: filepath.Join(env.Dir, "scans"), sheets: make([]byte, 32<<20)}
+		go start.Every(900*time.Millisecond, s.batch)
 		return s
 	case "43":
 		return &telegraph{rate.NewLimiter(30, 3)}
 	case "46":
-		return &cabinet{upstream}
+		return &cabinet{env.Upstream}
 	case "59":
 		return &desk{}
 	}
 	return nil
-}
-
-func every(d time.Duration, f func()) {
-	for range time.Tick(d) {
-		f()
-	}
 }
 
 // register has all names.

@@ -9,28 +9,24 @@ import (
 	"fmt"
 	"io"
 	"log"
-	"net"
 	"net/http"
 	"net/http/httputil"
-	_ "net/http/pprof"
 	"net/url"
-	"os"
 	"sync/atomic"
-	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"evenkeel.dev/bench/explain/suite/internal/start"
 )
 
 func main() {
-	log.SetFlags(0)
-	n := os.Getenv("FEATURE")
-	upstream := os.Getenv("UPSTREAM")
-	base, err := url.Parse(upstream)
+	env := start.Read("edge")
+	base, err := url.Parse(env.Upstream)
 	if err != nil {
-		log.Fatal("edge: ", err)
+		log.Fatal(err)
 	}
 	transport := &http.Transport{MaxIdleConnsPerHost: 200}
-	switch n {
+	switch env.Feature {
 	case "27":
 		http.Handle("/edge/", newBalancer(base, transport))
 	case "28":
@@ -38,14 +34,9 @@ func main() {
 	case "44":
 		http.Handle("/edge/", &relay{base.String(), http.Client{Transport: transport}})
 	default:
-		log.Fatalf("edge: FEATURE=%s: there is none", n)
+		env.None()
 	}
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		log.Fatal("edge: ", err)
-	}
-	fmt.Println("listening on", ln.Addr(), ln.Addr())
-	log.Fatal("edge: ", (&http.Server{ReadHeaderTimeout: time.Minute}).Serve(ln))
+	start.Serve(&http.Server{})
 }
 
 // balancer has thirty backends, which take turns.

@@ -10,7 +10,6 @@ import (
 	"image/jpeg"
 	"net"
 	"net/http"
-	"os"
 	"strings"
 	"sync"
 
@@ -34,10 +33,10 @@ func (h *headlines) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // agencies are found by their names.
 type agencies struct{ book net.Resolver }
 
-func newAgencies() *agencies {
+func newAgencies(names string) *agencies {
 	return &agencies{net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		var d net.Dialer
-		return d.DialContext(ctx, "udp", os.Getenv("NAMES"))
+		return d.DialContext(ctx, "udp", names)
 	}}}
 }
 

@@ -9,50 +9,41 @@ package main
 import (
 	"fmt"
 	"io"
-	"log"
-	"net"
 	"net/http"
-	_ "net/http/pprof"
-	"os"
 	"slices"
 	"sync"
 	"time"
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/h2c"
+
+	"evenkeel.dev/bench/explain/suite/internal/start"
 )
 
 func main() {
-	log.SetFlags(0)
-	n := os.Getenv("FEATURE")
-	upstream := os.Getenv("UPSTREAM")
-	srv := &http.Server{ReadHeaderTimeout: time.Minute, Protocols: new(http.Protocols)}
+	env := start.Read("feed")
+	srv := &http.Server{Protocols: new(http.Protocols)}
 	srv.Protocols.SetHTTP1(true)
 	srv.Protocols.SetUnencryptedHTTP2(true)
 	mux := http.NewServeMux()
 	srv.Handler = mux
-	switch n {
+	switch env.Feature {
 	case "22":
-		mux.Handle("GET /feed/{topic}", newTopics(upstream))
+		mux.Handle("GET /feed/{topic}", newTopics(env.Upstream))
 	case "23":
 		srv.Protocols, srv.Handler = nil, h2c.NewHandler(mux, &http2.Server{})
 		mux.Handle("GET /feed/{topic}", newBoard())
 	case "45":
 		mux.Handle("GET /feed/{topic}", &headlines{seen: map[string]int{}})
 	case "49":
-		mux.Handle("GET /feed/{topic}", newAgencies())
+		mux.Handle("GET /feed/{topic}", newAgencies(env.Names))
 	case "58":
 		mux.Handle("GET /feed/{topic}", newGallery())
 	default:
-		log.Fatalf("feed: FEATURE=%s: there is none", n)
+		env.None()
 	}
 	mux.Handle("/debug/pprof/", http.DefaultServeMux)
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		log.Fatal("feed: ", err)
-	}
-	fmt.Println("listening on", ln.Addr(), ln.Addr())
-	log.Fatal("feed: ", srv.Serve(ln))
+	start.Serve(srv)
 }
 
 // topics come from the editors' service.
@@ -64,11 +55,7 @@ type topics struct {
 
 func newTopics(upstream string) *topics {
 	t := &topics{editors: upstream + "/archive/topics"}
-	go func() {
-		for range time.Tick(500 * time.Millisecond) {
-			t.update()
-		}
-	}()
+	go start.Every(500*time.Millisecond, t.update)
 	return t
 }
 

@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"sync/atomic"
 	"time"
+
+	"evenkeel.dev/bench/explain/suite/internal/start"
 )
 
 // author is one of a long list.
@@ -51,8 +53,8 @@ type registry struct {
 
 func newRegistry(*press) (http.Handler, error) {
 	r := &registry{books: make([]byte, 400<<20), copied: make([]byte, 400<<20)}
-	go every(700*time.Millisecond, r.save)
-	go every(5*time.Millisecond, r.measure)
+	go start.Every(700*time.Millisecond, r.save)
+	go start.Every(5*time.Millisecond, r.measure)
 	return r, nil
 }
 
@@ -71,7 +73,7 @@ type index struct{ words [12]uint64 }
 
 func newIndex(*press) (http.Handler, error) {
 	x := &index{}
-	go every(800*time.Millisecond, x.rebuild)
+	go start.Every(800*time.Millisecond, x.rebuild)
 	return x, nil
 }
 

@@ -18,6 +18,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"evenkeel.dev/bench/explain/suite/internal/start"
 )
 
 // darkroom develops photographs.
@@ -32,7 +34,7 @@ type photo struct {
 func newDarkroom(*press) (http.Handler, error) {
 	d := &darkroom{make(chan *photo)}
 	go d.worker()
-	go every(700*time.Millisecond, d.poster)
+	go start.Every(700*time.Millisecond, d.poster)
 	return d, nil
 }
 
@@ -66,7 +68,7 @@ func newUploads(*press) (http.Handler, error) { return uploads{}, nil }
 func (u uploads) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	n, err := u.receive(r)
 	if err != nil {
-		fail(w, err)
+		start.Fail(w, err)
 		return
 	}
 	fmt.Fprintln(w, n)
@@ -88,7 +90,7 @@ func newPayments(p *press) (http.Handler, error) {
 func (p *payments) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.PathValue("item") == "large" {
 		if err := p.charge(); err != nil {
-			fail(w, err)
+			start.Fail(w, err)
 			return
 		}
 	}
@@ -96,7 +98,7 @@ func (p *payments) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (p *payments) charge() error {
-	_, err := p.get(p.secure + "/charge")
+	_, err := p.get(p.Secure + "/charge")
 	return err
 }
 
@@ -109,7 +111,7 @@ type plates struct {
 const plateSize = 128 << 20
 
 func newPlates(p *press) (http.Handler, error) {
-	f, err := os.Create(filepath.Join(p.dir, "plates"))
+	f, err := os.Create(filepath.Join(p.Dir, "plates"))
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +122,7 @@ func newPlates(p *press) (http.Handler, error) {
 func (p *plates) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.PathValue("item") == "large" {
 		if err := p.fetch(); err != nil {
-			fail(w, err)
+			start.Fail(w, err)
 			return
 		}
 	}
@@ -142,14 +144,14 @@ func newConverter(p *press) (http.Handler, error) {
 	for i := range b {
 		b[i] = 'a' + byte(rand.IntN(20))
 	}
-	c := &converter{filepath.Join(p.dir, "manuscript")}
+	c := &converter{filepath.Join(p.Dir, "manuscript")}
 	return c, os.WriteFile(c.file, b, 0o600)
 }
 
 func (c *converter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.PathValue("item") == "large" {
 		if err := c.pack(); err != nil {
-			fail(w, err)
+			start.Fail(w, err)
 			return
 		}
 	}

@@ -6,22 +6,16 @@ package main
 
 import (
 	"crypto/tls"
-	"fmt"
 	"io"
-	"log"
-	"net"
 	"net/http"
-	_ "net/http/pprof"
-	"os"
-	"time"
+
+	"evenkeel.dev/bench/explain/suite/internal/start"
 )
 
 // press is what the features share.
 type press struct {
-	upstream string // URL of the services behind
-	secure   string // URL of one of them over TLS
-	dir      string // for files
-	client   http.Client
+	start.Env
+	client http.Client
 }
 
 // features are by number, as the driver's table has them.
@@ -32,27 +26,14 @@ var features = map[string]func(*press) (http.Handler, error){
 }
 
 func main() {
-	log.SetFlags(0)
-	p := press{upstream: os.Getenv("UPSTREAM"), secure: os.Getenv("SECURE"), dir: os.Getenv("DIR")}
+	env := start.Read("press")
+	p := press{Env: env}
 	p.client.Transport = &http.Transport{
 		MaxIdleConnsPerHost: 200,
 		TLSClientConfig:     &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // its certificate is made for this run
 	}
-	feature := features[os.Getenv("FEATURE")]
-	if feature == nil {
-		log.Fatalf("press: FEATURE=%s: there is none", os.Getenv("FEATURE"))
-	}
-	h, err := feature(&p)
-	if err != nil {
-		log.Fatal("press: ", err)
-	}
-	http.Handle("/press/{item}", h)
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		log.Fatal("press: ", err)
-	}
-	fmt.Println("listening on", ln.Addr(), ln.Addr())
-	log.Fatal("press: ", (&http.Server{ReadHeaderTimeout: time.Minute}).Serve(ln))
+	http.Handle("/press/{item}", start.Handler(env, features, &p))
+	start.Serve(&http.Server{})
 }
 
 // get asks a service behind.
@@ -65,21 +46,10 @@ func (p *press) get(url string) ([]byte, error) {
 	return io.ReadAll(res.Body)
 }
 
-// every calls f again and again.
-func every(d time.Duration, f func()) {
-	for range time.Tick(d) {
-		f()
-	}
-}
-
 // fold makes one number of many, n times over.
 func fold(seed uint64, n int) uint64 {
 	for range n {
 		seed = (seed ^ seed>>29) * 0x9e3779b97f4a7c15
 	}
 	return seed
-}
-
-func fail(w http.ResponseWriter, err error) {
-	http.Error(w, err.Error(), http.StatusInternalServerError)
 }

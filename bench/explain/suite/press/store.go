@@ -14,6 +14,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"evenkeel.dev/bench/explain/suite/internal/start"
 )
 
 // cache holds the articles that were read last.
@@ -38,7 +40,7 @@ func makeCache(n int) *cache {
 
 func newCache(*press) (http.Handler, error) {
 	c := makeCache(200000)
-	go every(700*time.Millisecond, c.trim)
+	go start.Every(700*time.Millisecond, c.trim)
 	return c, nil
 }
 
@@ -73,8 +75,8 @@ type sessions struct {
 }
 
 func newSessions(p *press) (http.Handler, error) {
-	s := &sessions{of: map[int]string{}, file: filepath.Join(p.dir, "sessions"), page: make([]byte, 32<<20)}
-	go every(900*time.Millisecond, s.keep)
+	s := &sessions{of: map[int]string{}, file: filepath.Join(p.Dir, "sessions"), page: make([]byte, 32<<20)}
+	go start.Every(900*time.Millisecond, s.keep)
 	return s, nil
 }
 
@@ -112,8 +114,8 @@ type orders struct {
 
 func newOrders(p *press) (http.Handler, error) {
 	o := &orders{press: p, of: map[int]int{}}
-	go every(10*time.Millisecond, o.receive)
-	go every(700*time.Millisecond, o.export)
+	go start.Every(10*time.Millisecond, o.receive)
+	go start.Every(700*time.Millisecond, o.export)
 	return o, nil
 }
 
@@ -139,7 +141,7 @@ func (o *orders) export() {
 	defer o.mu.RUnlock()
 	b, err := json.Marshal(o.of)
 	if err == nil {
-		_, err = o.get(fmt.Sprintf("%s/archive/orders?sum=%d", o.upstream, len(b)))
+		_, err = o.get(fmt.Sprintf("%s/archive/orders?sum=%d", o.Upstream, len(b)))
 	}
 	if err != nil {
 		log.Print(err)
@@ -177,7 +179,7 @@ type template struct {
 func newPages(p *press) (http.Handler, error) {
 	s := &pages{press: p}
 	s.turn()
-	go every(700*time.Millisecond, s.turn)
+	go start.Every(700*time.Millisecond, s.turn)
 	return s, nil
 }
 
@@ -197,7 +199,7 @@ func (s *pages) turn() {
 }
 
 func (s *pages) load(t *template) {
-	b, err := s.get(s.upstream + "/archive/template")
+	b, err := s.get(s.Upstream + "/archive/template")
 	if err != nil {
 		log.Print(err)
 	}
@@ -215,7 +217,7 @@ type tray struct {
 func newTray(*press) (http.Handler, error) {
 	t := &tray{}
 	t.filled.L = &t.mu
-	go every(700*time.Millisecond, t.refill)
+	go start.Every(700*time.Millisecond, t.refill)
 	return t, nil
 }
 
@@ -252,7 +254,7 @@ type issue struct {
 func newIssue(*press) (http.Handler, error) {
 	s := &issue{}
 	s.ready.Store(&sync.WaitGroup{})
-	go every(700*time.Millisecond, s.compose)
+	go start.Every(700*time.Millisecond, s.compose)
 	return s, nil
 }
 

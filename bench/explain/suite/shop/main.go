@@ -5,22 +5,16 @@
 package main
 
 import (
-	"fmt"
 	"io"
-	"log"
-	"net"
 	"net/http"
-	_ "net/http/pprof"
-	"os"
-	"time"
+
+	"evenkeel.dev/bench/explain/suite/internal/start"
 )
 
 // shop is what the features share.
 type shop struct {
-	upstream string // URL of the services behind
-	names    string // address of the name server
-	dir      string // for files
-	client   http.Client
+	start.Env
+	client http.Client
 }
 
 // features are by number, as the driver's table has them.
@@ -31,43 +25,19 @@ var features = map[string]func(*shop) (http.Handler, error){
 }
 
 func main() {
-	log.SetFlags(0)
-	s := shop{upstream: os.Getenv("UPSTREAM"), names: os.Getenv("NAMES"), dir: os.Getenv("DIR")}
+	env := start.Read("shop")
+	s := shop{Env: env}
 	s.client.Transport = &http.Transport{MaxIdleConnsPerHost: 200}
-	feature := features[os.Getenv("FEATURE")]
-	if feature == nil {
-		log.Fatalf("shop: FEATURE=%s: there is none", os.Getenv("FEATURE"))
-	}
-	h, err := feature(&s)
-	if err != nil {
-		log.Fatal("shop: ", err)
-	}
-	http.Handle("GET /shop/{item}", h)
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		log.Fatal("shop: ", err)
-	}
-	fmt.Println("listening on", ln.Addr(), ln.Addr())
-	log.Fatal("shop: ", (&http.Server{ReadHeaderTimeout: time.Minute}).Serve(ln))
+	http.Handle("GET /shop/{item}", start.Handler(env, features, &s))
+	start.Serve(&http.Server{})
 }
 
 // get asks a service behind.
 func (s *shop) get(path string) ([]byte, error) {
-	res, err := s.client.Get(s.upstream + path)
+	res, err := s.client.Get(s.Upstream + path)
 	if err != nil {
 		return nil, err
 	}
 	defer res.Body.Close()
 	return io.ReadAll(res.Body)
-}
-
-// every calls f again and again.
-func every(d time.Duration, f func()) {
-	for range time.Tick(d) {
-		f()
-	}
-}
-
-func fail(w http.ResponseWriter, err error) {
-	http.Error(w, err.Error(), http.StatusInternalServerError)
 }

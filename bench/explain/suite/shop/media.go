@@ -19,6 +19,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"evenkeel.dev/bench/explain/suite/internal/start"
 )
 
 // pictures are drawn in C.
@@ -49,17 +51,17 @@ func newDrafts(s *shop) (http.Handler, error) {
 func (d *drafts) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.PathValue("item") == "large" {
 		if err := d.save(); err != nil {
-			fail(w, err)
+			start.Fail(w, err)
 		}
 	}
 }
 
 func (d *drafts) save() error {
-	f, err := os.CreateTemp(d.dir, "draft-")
+	f, err := os.CreateTemp(d.Dir, "draft-")
 	if err != nil {
 		return err
 	}
-	defer os.Remove(filepath.Join(d.dir, filepath.Base(f.Name())))
+	defer os.Remove(filepath.Join(d.Dir, filepath.Base(f.Name())))
 	defer f.Close()
 	if _, err := f.Write(d.text); err != nil {
 		return err
@@ -72,7 +74,7 @@ type shipping struct{ resolver net.Resolver }
 
 func newShipping(s *shop) (http.Handler, error) {
 	return &shipping{net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, network, s.names)
+		return (&net.Dialer{}).DialContext(ctx, network, s.Names)
 	}}}, nil
 }
 
@@ -82,7 +84,7 @@ func (s *shipping) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	host, err := s.carrier(r.Context())
 	if err != nil {
-		fail(w, err)
+		start.Fail(w, err)
 		return
 	}
 	fmt.Fprintln(w, host)

@@ -12,6 +12,8 @@ import (
 	"golang.org/x/sync/semaphore"
 	"golang.org/x/sync/singleflight"
 	"golang.org/x/time/rate"
+
+	"evenkeel.dev/bench/explain/suite/internal/start"
 )
 
 // courier has a few vans.
@@ -22,7 +24,7 @@ type courier struct {
 
 func newCourier(s *shop) (http.Handler, error) {
 	c := &courier{shop: s, vans: make(chan struct{}, 4)}
-	go every(500*time.Millisecond, c.depot)
+	go start.Every(500*time.Millisecond, c.depot)
 	return c, nil
 }
 
@@ -54,14 +56,14 @@ type reviews struct {
 
 func newReviews(*shop) (http.Handler, error) {
 	v := &reviews{desks: semaphore.NewWeighted(8), texts: make([][]byte, 64)}
-	go every(500*time.Millisecond, v.bring)
+	go start.Every(500*time.Millisecond, v.bring)
 	return v, nil
 }
 
 func (v *reviews) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	n, err := v.read(r.Context(), len(r.PathValue("item")))
 	if err != nil {
-		fail(w, err)
+		start.Fail(w, err)
 		return
 	}
 	fmt.Fprintln(w, n)
@@ -107,7 +109,7 @@ func newRates(s *shop) (http.Handler, error) { return &rates{shop: s}, nil }
 func (x *rates) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	table, err := x.today()
 	if err != nil {
-		fail(w, err)
+		start.Fail(w, err)
 		return
 	}
 	fmt.Fprintln(w, len(table))
@@ -140,7 +142,7 @@ type mail struct{ provider *rate.Limiter }
 
 func newMail(*shop) (http.Handler, error) {
 	m := &mail{provider: rate.NewLimiter(500, 25)}
-	go every(600*time.Millisecond, func() {
+	go start.Every(600*time.Millisecond, func() {
 		m.provider.ReserveN(time.Now(), 25)
 		m.provider.ReserveN(time.Now(), 25)
 	})
@@ -149,7 +151,7 @@ func newMail(*shop) (http.Handler, error) {
 
 func (m *mail) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err := m.send(r.Context()); err != nil {
-		fail(w, err)
+		start.Fail(w, err)
 	}
 }
 
@@ -186,7 +188,7 @@ func newLabels(*shop) (http.Handler, error) {
 	for range 2 {
 		go l.printer()
 	}
-	go every(500*time.Millisecond, l.batch)
+	go start.Every(500*time.Millisecond, l.batch)
 	return l, nil
 }
 

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"evenkeel.dev/bench/explain/suite/internal/start"
 )
 
 // catalog is all that is sold, or one item of it.
@@ -39,7 +41,7 @@ func (c *catalog) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	b, err := c.page(n)
 	if err != nil {
-		fail(w, err)
+		start.Fail(w, err)
 		return
 	}
 	fmt.Fprintln(w, len(b))
@@ -90,7 +92,7 @@ func newArchive(*shop) (http.Handler, error) {
 	debug.SetGCPercent(-1)
 	a := &archive{past: make([]byte, 96<<20)}
 	starts := make(chan bool)
-	go every(600*time.Millisecond, func() {
+	go start.Every(600*time.Millisecond, func() {
 		starts <- true
 		a.seal = sha512.Sum512(a.past)
 	})
@@ -113,7 +115,7 @@ type search struct{ words []string }
 
 func newSearch(*shop) (http.Handler, error) {
 	s := &search{words: strings.Fields(strings.Repeat("pear apple plum cherry fig ", 20_000))}
-	go every(600*time.Millisecond, func() {
+	go start.Every(600*time.Millisecond, func() {
 		for range 8 {
 			go s.score()
 		}
@@ -153,7 +155,7 @@ type session struct {
 func newSessions(*shop) (http.Handler, error) {
 	s := &sessions{}
 	debug.SetGCPercent(15)
-	go every(10*time.Millisecond, s.renew)
+	go start.Every(10*time.Millisecond, s.renew)
 	return s, nil
 }
 

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"evenkeel.dev/bench/explain/suite/internal/start"
 )
 
 // prices are asked of the service that sets them, twice a second.
@@ -21,7 +23,7 @@ type prices struct {
 
 func newPrices(s *shop) (http.Handler, error) {
 	p := &prices{shop: s}
-	go every(500*time.Millisecond, p.reload)
+	go start.Every(500*time.Millisecond, p.reload)
 	return p, nil
 }
 
@@ -51,7 +53,7 @@ type stock struct {
 
 func newStock(*shop) (http.Handler, error) {
 	s := &stock{index: make([]uint64, 400_000)}
-	go every(500*time.Millisecond, s.rebuild)
+	go start.Every(500*time.Millisecond, s.rebuild)
 	return s, nil
 }
 
@@ -93,15 +95,15 @@ type ledger struct {
 }
 
 func newLedger(s *shop) (http.Handler, error) {
-	f, err := os.Create(filepath.Join(s.dir, "ledger"))
+	f, err := os.Create(filepath.Join(s.Dir, "ledger"))
 	l := &ledger{shop: s, file: f, pages: make([]byte, 24<<20)}
-	go every(600*time.Millisecond, l.turn)
+	go start.Every(600*time.Millisecond, l.turn)
 	return l, err
 }
 
 func (l *ledger) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err := l.note(r.PathValue("item")); err != nil {
-		fail(w, err)
+		start.Fail(w, err)
 	}
 }
 
@@ -135,7 +137,7 @@ type till struct {
 func newTill(s *shop) (http.Handler, error) {
 	t := &till{shop: s}
 	t.open = sync.NewCond(&t.mu)
-	go every(500*time.Millisecond, t.count)
+	go start.Every(500*time.Millisecond, t.count)
 	return t, nil
 }
 
