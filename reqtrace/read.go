@@ -104,7 +104,7 @@ func (m *model) read(ctx context.Context, r io.Reader, flush func() bool) error 
 			return nil
 		default:
 			if m.events == 0 {
-				return wrongFile(from.head[:min(from.n.Load(), int64(len(from.head)))], b.err)
+				return wrongFile(from, b.err)
 			}
 			return m.broken(from, b.err, flush)
 		}
@@ -112,10 +112,13 @@ func (m *model) read(ctx context.Context, r io.Reader, flush func() bool) error 
 }
 
 // wrongFile says what a file is of which not one event can be read, and what to do.
-func wrongFile(head []byte, err error) error {
+func wrongFile(from *source, err error) error {
+	head := from.head[:min(from.n.Load(), int64(len(from.head)))]
 	begins := func(prefix string) bool { return strings.HasPrefix(string(head), prefix) }
 	what := ""
 	switch {
+	case from.failed != nil: // gzip that is cut off, a connection that broke
+		return fmt.Errorf("reqtrace: %w (nothing of it can be read: %w)", ErrBroken, from.failed)
 	case strings.Contains(err.Error(), "unsupported"):
 		return fmt.Errorf("reqtrace: %w: a newer Go wrote it: use a newer version of evenkeel.dev", err)
 	case begins("go 1.") && strings.Contains(string(head), " trace"):
@@ -268,6 +271,8 @@ type source struct {
 	n     atomic.Int64 // bytes that were read
 	state atomic.Int32 // waiting, in a Read, or stopped
 	head  [32]byte     // what it begins with, as much as was read; written before n is
+
+	failed error // of r, but for its end; read once what was read of r has ended in an error
 }
 
 const (
@@ -285,6 +290,9 @@ func (s *source) Read(p []byte) (int, error) {
 		copy(s.head[at:], p[:n])
 	}
 	s.n.Add(int64(n))
+	if err != nil && err != io.EOF {
+		s.failed = err
+	}
 	s.state.CompareAndSwap(sourceReads, sourceWaits)
 	return n, err
 }

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"evenkeel.dev/reqtrace/region"
@@ -242,6 +243,16 @@ func TestErrors(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestReaderFails: a reader that fails, as one of gzip does where that is cut off, has a trace that is cut off, and no empty one.
+func TestReaderFails(t *testing.T) {
+	for _, head := range []string{"", "go ", "go 1.26 trace"} {
+		_, err := Analyze(t.Context(), io.MultiReader(strings.NewReader(head), iotest.ErrReader(io.ErrUnexpectedEOF)), Options{})
+		if !errors.Is(err, ErrBroken) || !errors.Is(err, io.ErrUnexpectedEOF) || strings.Contains(err.Error(), "empty") {
+			t.Errorf("%q: %v", head, err)
+		}
 	}
 }
 
