@@ -245,7 +245,11 @@ func (x *blamer) acquired(r *Request, p *piece) (steps int) {
 			p.a = end
 			return steps
 		case end < p.b && x.known.sameHeld(s, p.what):
-			x.todo = append(x.todo, x.known.follow(p, s, s.waker, p.a, end, p.as, true))
+			before := x.known.follow(p, s, s.waker, p.a, end, p.as, true)
+			if s.site == 0 { // where it waited is not told, and it is the same thing
+				before.what = p.what
+			}
+			x.todo = append(x.todo, before)
 			p.a = end
 			return steps
 		}

@@ -93,3 +93,30 @@ func TestHolderWaitedSinceBefore(t *testing.T) {
 	done(s.at(210))
 	s.wantLargest(80, Blame{Cause: CauseLock, Site: "main.get" + at, Call: "sync.(*Mutex).Lock", Op: opMutex, Holder: "main.trim" + at, Doing: CauseRunning})
 }
+
+// TestHandedOnSinceBefore: what is waited for was handed on by goroutines that waited for it when the trace began. They were
+// woken in its first second, so no stack of theirs is told.
+func TestHandedOnSinceBefore(t *testing.T) {
+	const unlock = "sync.(*Mutex).Unlock"
+	for name, tt := range map[string]struct {
+		release []string // where goroutine 2 wakes goroutine 3
+		holder  string
+		doing   Cause
+	}{
+		"mutex":         {[]string{unlock, "main.trim"}, "main.trim", CauseRunning},
+		"another thing": {[]string{"main.trim"}, "main.get", CauseUnknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := holds(newScript(t, 5), 2)
+			serve(s).at(110).wait(1, "sync", "sync.(*Mutex).Lock", "main.get")
+			before := func(at int64, g int) *script {
+				return s.at(at).move(0, g, trace.GoUndetermined, trace.GoWaiting, "", trace.NoStack)
+			}
+			before(190, 3).release(2, 3, tt.release...).run(3, 3)
+			before(195, 4).release(3, 4, unlock, "main.get").run(4, 4)
+			s.at(200).release(4, 1, unlock, "main.get").run(1, 1)
+			done(s.at(210))
+			s.wantLargest(80, Blame{Cause: CauseLock, Site: "main.get" + at, Call: "sync.(*Mutex).Lock", Op: opMutex, Holder: tt.holder + at, Doing: tt.doing})
+		})
+	}
+}

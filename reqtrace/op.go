@@ -58,12 +58,17 @@ func (x *sites) hasOneHolder(s *segment) bool {
 }
 
 // sameHeld reports whether s waits for the same thing as a wait at what: for what only one place waits for, or a pool's, which
-// many do. Of a wait since before the trace (unknown) its stack is told, and who ended it.
+// many do. Of a wait since before the trace (unknown) its stack is told, and who ended it; of one that ends in the trace's first
+// generation, the latter alone (runtime/traceruntime.go, emitUnblockStatus): a mutex was waited for where a mutex was let go.
 func (x *sites) sameHeld(s *segment, what siteID) bool {
-	if s.waker == nil || s.state != stateLock && s.state != stateChannel && s.state != stateUnknown {
+	op := x.places[what].op
+	switch {
+	case s.waker == nil || s.state != stateLock && s.state != stateChannel && s.state != stateUnknown:
 		return false
+	case s.state == stateUnknown && s.site == 0:
+		return x.places[s.release].op == op && (op == opMutex || op == opRWMutex)
 	}
-	return s.site == what || x.places[s.site].resource && x.places[s.site].op == x.places[what].op
+	return s.site == what || x.places[s.site].resource && x.places[s.site].op == op
 }
 
 // isResource reports whether what is waited for is held by others, and not made by them.
