@@ -9,7 +9,7 @@ import (
 )
 
 // ErrNoRequests is the error of a trace without requests; [NoRequestsError] says what may have been some.
-var ErrNoRequests = errors.New("reqtrace: the trace has no requests that are known without marks (HTTP, gRPC): take it under load, name the function that waits for work (Options.Requests, -request), wrap the handlers with region.Middleware (evenkeel.dev/reqtrace/region), or name the program's own regions (Options.Region)")
+var ErrNoRequests = errors.New("reqtrace: the trace has no requests that are known without marks (HTTP, gRPC): take it under load, name the function that waits for work (Options.Requests), wrap the handlers with region.Middleware (evenkeel.dev/reqtrace/region), or name the program's own regions (Options.Region)")
 
 // NoRequestsError is what [Read] and [Analyze] return for a trace without requests. It is an [ErrNoRequests].
 type NoRequestsError struct {
@@ -32,7 +32,7 @@ const (
 // Is reports whether target is ErrNoRequests.
 func (e *NoRequestsError) Is(target error) bool { return target == ErrNoRequests }
 
-// Error lists the candidates, a line each, as evenkeel explain takes them.
+// Error lists the candidates, a line each.
 func (e *NoRequestsError) Error() string {
 	var b strings.Builder
 	b.WriteString(ErrNoRequests.Error())
@@ -40,7 +40,7 @@ func (e *NoRequestsError) Error() string {
 		b.WriteString("; these waited again and again:")
 	}
 	for _, c := range e.Candidates {
-		fmt.Fprintf(&b, "\n  -request '%s'  # %d times", strings.ReplaceAll(c.Func, "'", `'\''`), c.Waits)
+		fmt.Fprintf(&b, "\n  %s (%d times)", c.Func, c.Waits)
 	}
 	return b.String()
 }

@@ -229,7 +229,10 @@ func TestCandidates(t *testing.T) {
 	if !errors.Is(err, ErrNoRequests) || !errors.As(err, &none) || len(none.Candidates) != 1 || none.Candidates[0] != (Candidate{"main.(*pool).worker", 20}) {
 		t.Fatalf("%+v", err)
 	}
-	if want := "\n  -request 'main.(*pool).worker'  # 20 times"; !strings.Contains(err.Error(), want) {
+	if want := "(Options.Requests), wrap"; !strings.Contains(err.Error(), want) {
+		t.Errorf("%v lacks %q", err, want)
+	}
+	if want := "\n  main.(*pool).worker (20 times)"; !strings.Contains(err.Error(), want) {
 		t.Errorf("%v lacks %q", err, want)
 	}
 }

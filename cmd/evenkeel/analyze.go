@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"evenkeel.dev/reqtrace"
 	"evenkeel.dev/reqtrace/verdict"
@@ -36,16 +37,34 @@ func analyze(ctx context.Context, name string, in io.Reader, o reqtrace.Options)
 	case <-ctx.Done():
 		return nil, errInterrupted
 	case r := <-c:
+		var none *reqtrace.NoRequestsError
 		switch {
 		case ctx.Err() != nil:
 			return nil, errInterrupted
-		case errors.Is(r.err, reqtrace.ErrNoRequests) && o.Region != "":
-			return nil, fmt.Errorf("%s: no region of type %q has begun and ended in it; look at the type that runtime/trace.StartRegion was given", name, o.Region)
+		case errors.As(r.err, &none):
+			return nil, fmt.Errorf("%s: %s", name, noRequests(none, o.Region))
 		case r.err != nil:
 			return nil, fmt.Errorf("%s: %w", name, r.err)
 		}
 		return verdict.Of(r.report), nil
 	}
+}
+
+// noRequests says in the words of the command line what to do about a trace without requests.
+func noRequests(err *reqtrace.NoRequestsError, region string) string {
+	if region != "" {
+		return fmt.Sprintf("no region of type %q has begun and ended in it; look at the type that runtime/trace.StartRegion was given", region)
+	}
+	var b strings.Builder
+	b.WriteString("the trace has no requests that are known without marks (HTTP, gRPC): take it under load, name the function that waits for work (evenkeel explain -request), " +
+		"wrap the handlers with region.Middleware (evenkeel.dev/reqtrace/region), or name the program's own regions (evenkeel explain -region)")
+	if len(err.Candidates) > 0 {
+		b.WriteString("; these waited again and again:")
+	}
+	for _, c := range err.Candidates {
+		fmt.Fprintf(&b, "\n  -request '%s'  # %d times", strings.ReplaceAll(c.Func, "'", `'\''`), c.Waits)
+	}
+	return b.String()
 }
 
 // unpack returns what in holds, decompressed where gzip has compressed it.

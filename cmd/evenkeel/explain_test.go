@@ -156,7 +156,7 @@ func TestExplainCompressed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for n, want := range map[int]string{3: "unexpected EOF; compress it again", len(b) / 2: "the trace is cut off"} {
+	for n, want := range map[int]string{3: "unexpected EOF; compress it again", 10: "the trace is cut off", len(b) / 2: "the trace is cut off"} {
 		cut := filepath.Join(t.TempDir(), "cut.gz")
 		if err := os.WriteFile(cut, b[:n], 0o600); err != nil {
 			t.Fatal(err)
@@ -164,6 +164,41 @@ func TestExplainCompressed(t *testing.T) {
 		if r := call("explain", cut); r.code != exitFailed || !strings.Contains(r.stderr, want) {
 			t.Errorf("%d bytes: exit code %d, %q", n, r.code, r.stderr)
 		}
+	}
+}
+
+// TestExplainNoRequests: what to do about a trace without requests is said in the flags' names, as lines to paste.
+func TestExplainNoRequests(t *testing.T) {
+	var b bytes.Buffer
+	if err := runtimetrace.Start(&b); err != nil {
+		t.Fatal(err)
+	}
+	jobs, done := make(chan int), make(chan int)
+	go work(jobs, done)
+	for range 100 {
+		jobs <- 1
+		<-done
+	}
+	close(jobs)
+	<-done
+	runtimetrace.Stop()
+	name := filepath.Join(t.TempDir(), "trace.out")
+	if err := os.WriteFile(name, b.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := call("explain", name)
+	r.check(t, exitFailed, nil, []string{name, "-request), wrap", "own regions (evenkeel explain -region); these waited again and again:\n", "\n  -request 'evenkeel.work'  # "})
+	if strings.Contains(r.stderr, "Options.") {
+		t.Error(r.stderr)
+	}
+	call("explain", "-request", "evenkeel.work", name).check(t, exitOK, []string{" whole requests (without marks)"}, nil)
+}
+
+// work does jobs that are no requests by their looks.
+func work(jobs <-chan int, done chan<- int) {
+	defer close(done)
+	for j := range jobs {
+		done <- j
 	}
 }
 

@@ -135,7 +135,7 @@ func TestCandidates(t *testing.T) {
 			b := traceOf(t, tt.server, hold)
 			_, err := reqtrace.Analyze(t.Context(), bytes.NewReader(b.Bytes()), reqtrace.Options{})
 			var none *reqtrace.NoRequestsError
-			if !errors.Is(err, reqtrace.ErrNoRequests) || !errors.As(err, &none) || !strings.Contains(err.Error(), "-request '"+tt.want+"'") {
+			if !errors.Is(err, reqtrace.ErrNoRequests) || !errors.As(err, &none) || !strings.Contains(err.Error(), "\n  "+tt.want+" (") {
 				t.Fatalf("%v; want %s among the candidates", err, tt.want)
 			}
 			r, err := reqtrace.Analyze(t.Context(), b, reqtrace.Options{Requests: []string{tt.want}})
