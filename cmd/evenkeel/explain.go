@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"evenkeel.dev/reqtrace"
@@ -87,21 +88,8 @@ func runExplain(ctx context.Context, a *app, args []string) error {
 		return err
 	}
 	names = append(names, rest...)
-	switch {
-	case len(names) == 0 && f.against != nil:
-		return a.wrong(fs, "no trace of the new version; write it after those of -against, whose patterns are quoted")
-	case len(names) == 0:
-		return a.wrong(fs, "no trace; write a file, - for standard input, or http://HOST:PORT/debug/pprof/trace?seconds=5")
-	case len(names) > 1 && f.against == nil:
-		return a.wrong(fs, "%d traces; it reads one, or with -against those of two versions", len(names))
-	case f.slowest < 1 || f.slowest > 1000:
-		return a.wrong(fs, "-slowest %d; it must be from 1 to 1000", f.slowest)
-	case f.against != nil && f.perfetto != "":
-		return a.wrong(fs, "-perfetto is of one trace, and -against compares several; give it without -against")
-	case f.json && f.html == toStdout:
-		return a.wrong(fs, "-json and -html - both go to standard output; give the page a file")
-	case f.perfetto == toStdout && (f.json || f.html == toStdout):
-		return a.wrong(fs, "-perfetto - goes to standard output, as another result does; give one of them a file")
+	if reason := f.wrong(fs, names); reason != "" {
+		return a.wrong(fs, "%s", reason)
 	}
 	o := reqtrace.Options{Region: f.region, Requests: f.request, Class: f.class, Slowest: f.slowest}
 	if f.against != nil {
@@ -150,6 +138,36 @@ func runExplain(ctx context.Context, a *app, args []string) error {
 	return nil
 }
 
+// wrong says what is wrong with the flags and the names of traces; "": nothing. What would do nothing is wrong.
+func (f *explainFlags) wrong(fs *flag.FlagSet, names []string) string {
+	switch {
+	case len(names) == 0 && f.against != nil:
+		return "no trace of the new version; write it after those of -against, whose patterns are quoted"
+	case len(names) == 0:
+		return "no trace; write a file, - for standard input, or http://HOST:PORT/debug/pprof/trace?seconds=5"
+	case len(names) > 1 && f.against == nil:
+		return fmt.Sprintf("%d traces; it reads one, or with -against those of two versions", len(names))
+	case f.slowest < 1 || f.slowest > 1000:
+		return fmt.Sprintf("-slowest %d; it must be from 1 to 1000", f.slowest)
+	case f.against != nil && f.perfetto != "":
+		return "-perfetto is of one trace, and -against compares several; give it without -against"
+	case f.against != nil && given(fs, "slowest"):
+		return "-slowest shows requests of one trace, and -against compares several; give it without -against"
+	case f.against != nil && f.noProfile && !slices.ContainsFunc(slices.Concat([]string(f.against), names), isURL):
+		return "-no-profile is of a URL, and these traces are files"
+	case f.json && f.html == toStdout:
+		return "-json and -html - both go to standard output; give the page a file"
+	case f.perfetto == toStdout && (f.json || f.html == toStdout):
+		return "-perfetto - goes to standard output, as another result does; give one of them a file"
+	}
+	return ""
+}
+
+// isURL reports whether a trace's name is the URL of one.
+func isURL(name string) bool {
+	return strings.HasPrefix(name, "http://") || strings.HasPrefix(name, "https://")
+}
+
 // wrongOption names the flag that an option is from.
 func (a *app) wrongOption(fs *flag.FlagSet, source string, err error) error {
 	var option *reqtrace.OptionError
@@ -186,7 +204,7 @@ func (a *app) printVerdict(source string, v *verdict.Verdict, f *explainFlags) e
 // explain passes the verdict on the trace of that name; source is how a report calls it.
 func (a *app) explain(ctx context.Context, name string, profiled bool, o reqtrace.Options) (source string, v *verdict.Verdict, err error) {
 	switch {
-	case strings.HasPrefix(name, "http://"), strings.HasPrefix(name, "https://"):
+	case isURL(name):
 		s, err := newTraceSource(name, nil)
 		if err != nil {
 			return "", nil, err

@@ -108,6 +108,9 @@ func TestExplainAgainstWrong(t *testing.T) {
 	}{
 		{[]string{"-against", lockTraceFile}, exitUsage, "no trace of the new version"},
 		{[]string{"-against", lockTraceFile, "-perfetto", filepath.Join(dir, "out.json"), lockTraceFile}, exitUsage, "-perfetto is of one trace"},
+		{[]string{"-against", lockTraceFile, "-slowest", "10", lockTraceFile}, exitUsage, "-slowest shows requests of one trace"},
+		{[]string{"-against", lockTraceFile, "-no-profile", lockTraceFile}, exitUsage, "-no-profile is of a URL, and these traces are files"},
+		{[]string{"-against", lockTraceFile, "-no-profile", "http://127.0.0.1:1/debug/pprof/trace"}, exitFailed, "127.0.0.1:1"},
 		{[]string{"-against", filepath.Join(dir, "old*.trace"), lockTraceFile}, exitUsage, "no file matches "},
 		{[]string{"-against", lockTraceFile, "-class", "main.nobody", lockTraceFile}, exitFailed, ": -class: no request is of class"},
 		{[]string{"-against", lockTraceFile, "-request", "main.[", lockTraceFile}, exitUsage, `-request: "main.[" is no pattern`},
