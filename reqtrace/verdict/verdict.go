@@ -189,7 +189,8 @@ func namedCauses(r *reqtrace.Report) []NamedCause {
 			k := kindOf(n.Cause, n.Op)
 			n.Guide, n.Mends = GuidePath+"#"+k.anchor, k.mends
 			if n.Cause == reqtrace.CauseRunning {
-				n.Site = runningSite(&r.Tail)
+				at := runningAt(&r.Tail)
+				n.Site, n.Handler = at.Site, at.Handler
 			}
 			list = append(list, n)
 		}
@@ -207,12 +208,12 @@ func namedCauses(r *reqtrace.Report) []NamedCause {
 	return list
 }
 
-// runningSite returns the function that most of a band's running is in, if its samples show that it is much of it.
-func runningSite(b *reqtrace.Band) string {
+// runningAt returns where most of a band's running is, if its samples show that it is much of it; else nowhere.
+func runningAt(b *reqtrace.Band) reqtrace.Sample {
 	if sampled(b) < reqtrace.EnoughSamples || b.Samples[0].Low < worthSample {
-		return ""
+		return reqtrace.Sample{}
 	}
-	return b.Samples[0].Site
+	return b.Samples[0]
 }
 
 // sampled returns how many samples of running a band has, at least.
@@ -256,7 +257,7 @@ func caveats(r *reqtrace.Report) []string {
 	}
 	if list := namedCauses(r); len(list) > 0 && list[0].Cause == reqtrace.CauseRunning && worth(r) {
 		add("running has in it what the kernel and the hypervisor took from single threads: see that the machine has processors to spare")
-		if runningSite(&r.Tail) == "" {
+		if runningAt(&r.Tail).Site == "" {
 			add("the trace has %s of a CPU profile in the running of p99+, and they show of no function that it is %s of it for sure: %s", textfmt.Plural(sampled(&r.Tail), "sample"), textfmt.Share(worthSample), moreSamples(r))
 		}
 	}

@@ -183,9 +183,9 @@ func TestRunningBySamples(t *testing.T) {
 		{"main.burn (x.go:7)", 10, .2993, false, true},
 		{"", 20, .8389, false, true},
 	} {
-		r.Tail.Samples = []reqtrace.Sample{{Site: tt.site, Count: tt.count, Share: 1, Low: tt.low, High: 1}}
+		r.Tail.Samples = []reqtrace.Sample{{Site: tt.site, Handler: "main.report (r.go:5)", Count: tt.count, Share: 1, Low: tt.low, High: 1}}
 		v := Of(r)
-		if named := strings.Contains(v.Sentence, "running at main.burn"); named != tt.named {
+		if named := strings.Contains(v.Sentence, "running at main.burn (x.go:7), called from main.report (r.go:5)"); named != tt.named {
 			t.Errorf("%+v: %s", tt, v.Sentence)
 		}
 		if said := strings.Contains(strings.Join(v.Caveats, "\n"), "samples of a CPU profile"); said == tt.named {
