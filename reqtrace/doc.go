@@ -60,7 +60,7 @@
 //
 // # The machine
 //
-// Where all processors are silent though there is work, the machine stood still, not the program: [CauseMachine]. That time is in a
+// Where all processors are silent though there is work, it is most likely the machine that stood still, and not the program: [CauseMachine]. That time is in a
 // request's parts and in [Report].Machine, and in nothing that compares requests.
 //
 // # Limits

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/exp/trace"
 )
 
-// Machine says when the machine stood still: no processor did anything for the program, though there was
-// work. A hypervisor, a quota of a container, SIGSTOP, swapping or a neighbour that took the cores do that. What
+// Machine says when no processor did anything for the program, though there was work: most likely the machine stood still, which
+// the trace itself does not show. A hypervisor, a quota of a container, SIGSTOP, swapping or a neighbour that took the cores do that. What
 // it took is no cause of the program's: it is left out where slow requests are compared with usual ones.
 type Machine struct {
 	Stalls   int           `json:"stalls"`     // how often

@@ -98,6 +98,18 @@ func TestMachine(t *testing.T) {
 			0,
 			map[Cause]int64{CauseRunning: 200, CauseCgo: 50_000},
 		},
+		"waiting for the collector": {
+			2,
+			func(s *script) { // goroutine 2 is runnable meanwhile
+				s.create(1, 2).rangeOf(1, trace.EventRangeBegin, "GC mark assist", "main.grow")
+				s.wait(1, "GC mark assist wait for work", "runtime.gcAssistAlloc", "main.grow")
+			},
+			func(s *script) {
+				s.at(end).run(2, 2).wake(2, 1).run(1, 1).rangeOf(1, trace.EventRangeEnd, "GC mark assist")
+			},
+			50_000,
+			map[Cause]int64{CauseRunning: 200, CauseMachine: 50_000},
+		},
 		"all idle": {
 			2,
 			func(s *script) { s.wait(1, "sleep", "main.rest") },

@@ -353,7 +353,7 @@ func (c *Change) caveats(sides [2][]*reqtrace.Report) (list []string) {
 			add("%s takes %s %s of all requests, on average, if not of the slowest 1%%", x.Phrase, textfmt.SignedDuration(x.All.More), intervalText(x.All))
 		}
 		if x.Cause.String() == "machine" && x.Slow.More.Abs() >= time.Duration(changeShare*float64(c.Slow.Old)) {
-			add("the machine stood still for %s of a request of the slowest 1%% in %s, %s in %s: that is no change of the program", textfmt.Duration(x.Slow.Old), c.Old.Name,
+			add("no processor did anything for %s of a request of the slowest 1%% in %s, %s in %s: most likely the machine stood still, which is no change of the program", textfmt.Duration(x.Slow.Old), c.Old.Name,
 				textfmt.Duration(x.Slow.New), c.New.Name)
 		}
 	}

@@ -149,12 +149,12 @@ func (v *Verdict) asStolen() bool {
 	return false
 }
 
-// stoodStill says how long the machine stood still, which no share has in it.
+// stoodStill says how long all processors were silent, which no share has in it. That it was the machine is inferred.
 func stoodStill(r *reqtrace.Report) string {
 	if r.Machine.Stalls == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; the machine stood still for %s (%s), which is left out", textfmt.Duration(r.Machine.Time), textfmt.Plural(r.Machine.Stalls, "time"))
+	return fmt.Sprintf("; for %s (%s) no processor did anything, though there was work: most likely the machine stood still, and that is left out", textfmt.Duration(r.Machine.Time), textfmt.Plural(r.Machine.Stalls, "time"))
 }
 
 // Leading returns the causes that the sentence names: at most four, none but the first with less than a tenth of the
@@ -280,7 +280,7 @@ func moreSamples(r *reqtrace.Report) string {
 func machineCaveats(m *reqtrace.Machine) (list []string) {
 	add := func(format string, a ...any) { list = append(list, fmt.Sprintf(format, a...)) }
 	if m.Stalls > 0 {
-		add("the machine stood still for %s (%s, %s at most), which held up %s: no processor did anything, though there was work. A hypervisor, a container's CPU quota, a SIGSTOP or a neighbour does that; no code of the program's. It is left out of all times that are compared",
+		add("for %s (%s, %s at most), which held up %s, no processor did anything, though there was work. A trace shows no more than that silence: most likely a hypervisor, a container's CPU quota, a SIGSTOP or a neighbour had the machine stand still. It is left out of all times that are compared",
 			textfmt.Duration(m.Time), textfmt.Plural(m.Stalls, "time"), textfmt.Duration(m.Longest), textfmt.Plural(m.Requests, "request"))
 	}
 	if m.Steal >= muchSteal {

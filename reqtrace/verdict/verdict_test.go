@@ -237,11 +237,11 @@ func TestMachineStoodStill(t *testing.T) {
 	r.Machine = reqtrace.Machine{Stalls: 3, Time: 479 * ms, Longest: 300 * ms, Requests: 7, Steal: .1, Pressure: .5}
 	r.Samples, r.Tail.Samples = 100, []reqtrace.Sample{{Site: "main.burn (x.go:7)", Count: 20, Share: 1, Low: .83, High: 1}}
 	v = Of(r)
-	if !strings.Contains(v.Sentence, "100% running at main.burn (x.go:7)") || !strings.HasSuffix(v.Sentence, "; the machine stood still for 479 ms (3 times), which is left out") {
+	if !strings.Contains(v.Sentence, "100% running at main.burn (x.go:7)") || !strings.HasSuffix(v.Sentence, "; for 479 ms (3 times) no processor did anything, though there was work: most likely the machine stood still, and that is left out") {
 		t.Error(v.Sentence)
 	}
 	s := strings.Join(v.Caveats, "\n")
-	for _, want := range []string{"479 ms (3 times, 300 ms at most), which held up 7 requests", "10.0% of the processors' time", "50.0% of the time"} {
+	for _, want := range []string{"for 479 ms (3 times, 300 ms at most), which held up 7 requests, no processor did anything", "most likely a hypervisor", "10.0% of the processors' time", "50.0% of the time"} {
 		if !strings.Contains(s, want) {
 			t.Errorf("%q is not in:\n%s", want, s)
 		}
