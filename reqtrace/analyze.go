@@ -217,7 +217,7 @@ func (a *analysis) add(r *served, m *model) {
 	if r.own() <= a.floor {
 		return
 	}
-	a.report.Slowest = append(a.report.Slowest, r.out(m.sites, m.origin))
+	a.report.Slowest = append(a.report.Slowest, r.out(m))
 	if len(a.report.Slowest) >= 2*a.slowest {
 		a.cull()
 	}

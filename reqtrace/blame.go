@@ -91,7 +91,9 @@ type tileOf struct {
 }
 
 // out fills in what users see of the places and the path.
-func (r *served) out(sites *sites, origin int64) Request {
+func (r *served) out(m *model) Request {
+	sites, origin := m.sites, m.origin
+	r.Clock, r.Began = origin+int64(r.End), m.wall(origin+int64(r.Start))
 	for _, s := range r.sites {
 		r.Sites = append(r.Sites, sites.blame(&s.wait, s.time, s.longest))
 	}

@@ -241,8 +241,7 @@ func (m *model) beside(a, b int64) bool {
 	if m.snapshot == nil {
 		return false
 	}
-	wall := func(t int64) time.Time { return m.snapshot.Wall.Add(dur(t - int64(m.snapshot.Trace))) }
-	from, to := wall(a), wall(b)
+	from, to := m.wall(a), m.wall(b)
 	for _, late := range m.late {
 		first, last := late.From, late.To
 		if from.After(first) {
@@ -256,6 +255,14 @@ func (m *model) beside(a, b int64) bool {
 		}
 	}
 	return false
+}
+
+// wall returns what the wall clock was at t; zero where the trace does not say.
+func (m *model) wall(t int64) time.Time {
+	if m.snapshot == nil {
+		return time.Time{}
+	}
+	return m.snapshot.Wall.Add(dur(t - int64(m.snapshot.Trace)))
 }
 
 // onProcessor reports whether g has a processor.

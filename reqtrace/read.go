@@ -39,7 +39,7 @@ func Read(ctx context.Context, r io.Reader, o Options) iter.Seq2[Request, error]
 		flush := func() bool {
 			for _, q := range m.turns.done {
 				found = true
-				if !q.other && !yield(q.out(m.sites, m.origin), nil) {
+				if !q.other && !yield(q.out(m), nil) {
 					return false
 				}
 			}

@@ -84,6 +84,11 @@ type Request struct {
 	End       time.Duration `json:"end_ns"`
 	Cut       Cut           `json:"cut,omitzero"`
 
+	// Clock is End by the clock of the traced process, in nanoseconds: with Goroutine it tells a request from others of the
+	// process, also in another trace of the same time. Began is Start by the wall clock; zero: the trace does not say (before Go 1.25).
+	Clock int64     `json:"-"`
+	Began time.Time `json:"-"`
+
 	// Class is of what kind it is: the route that region.Middleware tells, the region's type where Options.Region is
 	// a pattern, the program's own function that Options.Requests names, else the handler's function; "": no stack of
 	// it was seen in its handler, as one that never waited there leaves none but a CPU profile's samples.

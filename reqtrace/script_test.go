@@ -164,7 +164,7 @@ func (s *script) one() Request {
 		s.t.Fatalf("%d requests are done", len(s.m.turns.done))
 	}
 	q := s.m.turns.done[0]
-	r := q.out(s.m.sites, s.m.origin)
+	r := q.out(s.m)
 	if r.Parts.Total() != r.Duration() || r.Cut != CutNone {
 		s.t.Fatalf("%+v", r)
 	}

@@ -137,7 +137,7 @@ func (x *turns) seek(g *goroutine, t int64) {
 	case g.phase == phaseServing && !first && !g.seeking && !(g.closed && !g.answered):
 		x.finish(g, t, false)
 	case first && !g.known && len(g.segments) > 1: // it did something when the trace began
-		x.cut(g, t, false)
+		x.cut(g, t)
 	default:
 		g.reset(t)
 	}
@@ -150,7 +150,7 @@ func (x *turns) die(g *goroutine, t int64) {
 	case g.phase == phaseServing && (g.way == wayLife || g.did && (!g.closed || g.answered)):
 		x.finish(g, t, false)
 	case g.phase == phaseIdle && g.way == wayLife && !g.known:
-		x.cut(g, t, false)
+		x.cut(g, t)
 	default:
 		g.reset(t)
 	}

@@ -24,7 +24,7 @@ func (s *script) wantClasses(want ...string) {
 	s.t.Helper()
 	var got []string
 	for i := range s.m.turns.done {
-		got = append(got, s.m.turns.done[i].out(s.m.sites, s.m.origin).Class)
+		got = append(got, s.m.turns.done[i].out(s.m).Class)
 	}
 	if strings.Join(got, ",") != strings.Join(want, ",") {
 		s.t.Errorf("classes %q, want %q", got, want)

@@ -58,8 +58,11 @@ func (x *turns) step(g *goroutine, e turnEvent, t int64) {
 			x.newTurn(g)
 		}
 	case turnEnds:
-		if g.phase != phaseRegion { // it began before the trace
-			x.cut(g, t, true)
+		if g.phase != phaseRegion { // it began before the trace, and ends as the others do: with the next wait
+			if g.known { // what the turn was told is of another request
+				g.reqID = ""
+			}
+			g.phase, g.known, g.start = phaseEnded, false, x.origin
 		} else if g.depth--; g.depth == 0 {
 			g.phase = phaseEnded
 		}
@@ -74,7 +77,7 @@ func (x *turns) step(g *goroutine, e turnEvent, t int64) {
 			x.finish(g, t, false)
 		case e == turnDies:
 		case g.phase == phaseAnswered && !g.known:
-			x.cut(g, t, false)
+			x.cut(g, t)
 		case g.phase == phaseAnswered, e == turnNothing:
 			g.reset(t)
 		}
@@ -235,12 +238,12 @@ func (x *turns) finish(g *goroutine, t int64, marked bool) {
 	g.reset(t)
 }
 
-// cut hands out a request that began before the trace, and resets g's turn.
-func (x *turns) cut(g *goroutine, t int64, marked bool) {
+// cut hands out a request without a region that began before the trace, and resets g's turn.
+func (x *turns) cut(g *goroutine, t int64) {
 	r := x.served(g)
 	r.ID, r.End, r.Cut = "", dur(t-x.origin), CutStart
 	if !g.measures {
-		x.hand(r, g, marked)
+		x.hand(r, g, false)
 	}
 	g.reset(t)
 }
