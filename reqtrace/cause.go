@@ -10,7 +10,7 @@ import "fmt"
 type Cause uint8
 
 // The causes. To add one: a constant at the end of this list, its name in causeNames, its words and
-// its place in reqtrace/verdict/words.go, its colour in internal/page/explain.css, its rows in
+// its place in reqtrace/verdict/words.go, its colour in internal/chart/causes.css, its rows in
 // docs/guides/explain.md and docs/reference/explain-json.md. Tests tell what of the code is missing.
 const (
 	CauseUnknown      Cause = iota

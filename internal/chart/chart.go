@@ -43,6 +43,16 @@ type Line struct {
 //go:embed chart.css
 var Style string
 
+// Theme is the style sheet that all pages begin with: colours, text, tables and notes. It comes before Style.
+//
+//go:embed theme.css
+var Theme string
+
+// CauseStyle has the colour of each cause of package reqtrace: --k, of the class "k" and its number.
+//
+//go:embed causes.css
+var CauseStyle string
+
 var (
 	//go:embed chart.html.tmpl
 	source string

@@ -22,11 +22,12 @@ var (
 	//go:embed explain.html.tmpl
 	explainTemplate string
 	//go:embed explain.css
-	explainStyle string
+	ownExplainStyle string
 	//go:embed explain.js
 	explainScript string
 
-	explainTmpl = newTemplate(explainTemplate)
+	explainStyle = chart.CauseStyle + ownExplainStyle
+	explainTmpl  = newTemplate(explainTemplate)
 )
 
 // minPart is the smallest share of a bar that is drawn.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"evenkeel.dev/internal/chart"
 	"evenkeel.dev/reqtrace"
 	"evenkeel.dev/reqtrace/verdict"
 )
@@ -119,11 +120,11 @@ func TestExplainCutOff(t *testing.T) {
 func TestCauseColours(t *testing.T) {
 	for _, c := range reqtrace.Causes() {
 		class := causeClass(c)
-		if want := "." + class + " { --k: var(--" + class + "); }"; !strings.Contains(explainStyle, want) {
-			t.Errorf("explain.css lacks %q", want)
+		if want := "." + class + " { --k: var(--" + class + "); }"; !strings.Contains(chart.CauseStyle, want) {
+			t.Errorf("causes.css lacks %q", want)
 		}
-		if n := strings.Count(explainStyle, "--"+class+": #"); n != 2 {
-			t.Errorf("explain.css has %d colours for %s, want a light and a dark one", n, c)
+		if n := strings.Count(chart.CauseStyle, "--"+class+": #"); n != 2 {
+			t.Errorf("causes.css has %d colours for %s, want a light and a dark one", n, c)
 		}
 	}
 }

@@ -22,7 +22,7 @@ var (
 )
 
 // style is what both pages share.
-var style = chart.Style + ownStyle
+var style = chart.Theme + chart.Style + ownStyle
 
 // pageFigure is a headline figure.
 type pageFigure struct{ Name, Value, Ratio string }
@@ -65,7 +65,7 @@ func newPageCause(c reqtrace.Cause) pageCause {
 	return pageCause{causeClass(c), c.String(), verdict.Phrase(c)}
 }
 
-// causeClass names the colour of a cause in explain.css.
+// causeClass names the colour of a cause in [chart.CauseStyle].
 func causeClass(c reqtrace.Cause) string { return fmt.Sprintf("k%d", c) }
 
 // pageVariant is a column in the legend and among the headline figures.
