@@ -208,6 +208,15 @@ func while(b *reqtrace.Blame) string {
 // Where says in words where a time was spent: the place, what was asked for there, who had it and what that one did meanwhile.
 func Where(b *reqtrace.Blame) string { return strings.Join(whereParts(b), ", ") }
 
+// Words says what took a time, who had what was waited for, and where: "waiting for the mutex that main.refresh held while it
+// waited for the network (refresh.go:29), at main.look (look.go:12)".
+func Words(b *reqtrace.Blame) string {
+	n := NamedCause{
+		Cause: b.Cause, Site: b.Site, Call: b.Call, Op: b.Op, Holder: b.Holder, Doing: b.Doing, DoingAt: b.DoingAt, DoingOp: b.DoingOp, Longest: b.Longest,
+	}
+	return n.text(false)
+}
+
 // whereParts is Where in pieces of a line each.
 func whereParts(b *reqtrace.Blame) []string {
 	if b.Cause == reqtrace.CauseRunqueueBusy {
