@@ -61,6 +61,7 @@ var arrows = []arrow{
 	{"reqtrace", []string{"reqtrace/region", "golang.org/x/exp/trace"}},
 	{"reqtrace/region", nil},
 	{"reqtrace/verdict", []string{"reqtrace", "internal/textfmt"}},
+	{"reqtrace/history", []string{"reqtrace", "reqtrace/verdict", "internal/chart", "internal/textfmt"}}, // it lives in services: nothing heavier
 	{"loadgen", []string{"github.com/HdrHistogram/hdrhistogram-go", "golang.org/x/net/http2", "golang.org/x/net/http2/hpack"}},
 	{"tailstat", nil},
 

@@ -1,0 +1,58 @@
+package history
+
+import (
+	"fmt"
+	"strings"
+
+	"evenkeel.dev/internal/textfmt"
+)
+
+// Count is slow requests that a service's own clock saw, and those of them without a snapshot, by why. Each has one reason at most.
+type Count struct {
+	Slow    uint64 `json:"slow,omitempty"`    // all that took longer than the threshold
+	Limited uint64 `json:"limited,omitempty"` // a snapshot was taken shortly before, and does not hold them
+	Off     uint64 `json:"off,omitempty"`     // nothing was recorded, to stay within the budget
+	Failed  uint64 `json:"failed,omitempty"`  // the snapshot was not written or not analysed, or had too many
+}
+
+// Coverage says how many slow requests there were, and how many of them are explained.
+type Coverage struct {
+	Count
+	Seen uint64 `json:"seen,omitempty"` // explained
+	Cut  uint64 `json:"cut,omitempty"`  // they began before their trace
+}
+
+func (c *Coverage) add(d Coverage) {
+	addTo(&c.Slow, d.Slow)
+	addTo(&c.Limited, d.Limited)
+	addTo(&c.Off, d.Off)
+	addTo(&c.Failed, d.Failed)
+	addTo(&c.Seen, d.Seen)
+	addTo(&c.Cut, d.Cut)
+}
+
+// String says it in words: "seen 1,947 of 2,079 slow requests: 120 came too soon after a snapshot, 12 began before their trace". A trace and
+// the service's clock may differ over a request that takes about as long as the threshold: then more may be seen than the clock counted.
+func (c Coverage) String() string {
+	seen, slow, colon := textfmt.Count(float64(c.Seen)), textfmt.Count(float64(c.Slow)), ": "
+	t := fmt.Sprintf("seen %s of %s slow requests", seen, slow)
+	if c.Seen > c.Slow {
+		t, colon = fmt.Sprintf("seen %s slow requests; the service's own clock counted %s", seen, slow), "; "
+	}
+	var why []string
+	for _, r := range []struct {
+		n    uint64
+		what string
+	}{
+		{c.Limited, "came too soon after a snapshot"}, {c.Cut, "began before their trace"}, {c.Off, "came while recording was off to stay within its budget"},
+		{c.Failed, "were in snapshots that failed"},
+	} {
+		if r.n > 0 {
+			why = append(why, textfmt.Count(float64(r.n))+" "+r.what)
+		}
+	}
+	if len(why) == 0 {
+		return t
+	}
+	return t + colon + strings.Join(why, ", ")
+}

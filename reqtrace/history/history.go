@@ -1,0 +1,280 @@
+package history
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"maps"
+	"slices"
+	"time"
+)
+
+// Errors.
+var (
+	ErrSame    = errors.New("both histories have what the same process saw")
+	ErrVersion = errors.New("a newer release wrote it: use a newer version of evenkeel.dev")
+)
+
+const (
+	maxKnown   = 512     // causes of which it is remembered when they were first seen
+	maxBuilds  = 32      // that are remembered
+	maxRecent  = 1 << 14 // ids of requests that are remembered: at least as many, at most twice
+	fineHours  = 48      // in which minutes are told apart
+	newFor     = time.Hour
+	newBeginAt = 2 * time.Minute // what is seen so soon after the beginning was there before
+)
+
+// History is what made a service's requests slow. Its zero value is empty, with the bounds of a zero [Options]. It is not for concurrent use.
+type History struct {
+	hours   map[int64]*hour // by the wall clock, in hours since 1970
+	known   map[Key]*known
+	builds  map[string]time.Time // when each was first told
+	sources map[string]bool      // processes' names, by which histories that are merged are told apart
+
+	recent    [2]map[uint64]bool // hashes of ids, those of the last requests and of those before
+	keepHours int                // 0: the default
+	keepKeys  int
+}
+
+// known is when a cause was seen, in all hours, also those that are no longer kept.
+type known struct {
+	first, last time.Time
+	builds      map[string]bool
+}
+
+var seed = maphash.MakeSeed()
+
+// Add counts a slow request, and reports whether it is new: a request that overlapping traces have is counted once. Of the last 16,384
+// requests or more it knows that. One that is Cut is counted as such.
+func (h *History) Add(r Request) bool {
+	if h.seen(r.ID) {
+		return false
+	}
+	h.add(r.bounded())
+	return true
+}
+
+// seen remembers an id, and reports whether it was known.
+func (h *History) seen(name string) bool {
+	if name == "" {
+		return false
+	}
+	id := maphash.String(seed, name)
+	if h.recent[0][id] || h.recent[1][id] {
+		return true
+	}
+	if h.recent[0] == nil || len(h.recent[0]) >= maxRecent {
+		h.recent[0], h.recent[1] = map[uint64]bool{}, h.recent[0]
+	}
+	h.recent[0][id] = true
+	return false
+}
+
+// add counts a request that is bounded, and reports whether it is the worst of its cause and hour.
+func (h *History) add(r Request) (worst bool) {
+	at, minute := hourOf(r.Start)
+	x := h.hour(at)
+	count := x.tallyOf(r.Key.Class).minutes.at(minute)
+	if r.Cut {
+		count.Cut++
+		return false
+	}
+	count.Seen++
+	h.know(r.Key, r.Start, r.Build)
+	c := x.cellOf(r.Key)
+	one := cell{minutes: perMinute[lost]{{minute, lost{1, r.Lost}}}, first: r.Start, last: r.Start, worst: r}
+	worst = len(c.minutes) == 0 || compareWorst(&r, &c.worst) < 0
+	c.merge(&one)
+	x.fold(cmp.Or(h.keepKeys, defaultKeys), r.Key)
+	return worst
+}
+
+// know remembers that a cause was seen.
+func (h *History) know(k Key, at time.Time, build string) {
+	if build != "" {
+		h.Built(build, at)
+	}
+	h.learn(k, &known{at, at, map[string]bool{build: true}})
+	if len(h.known) > maxKnown {
+		var oldest Key
+		for k, x := range h.known {
+			if o := h.known[oldest]; o == nil || cmp.Or(x.last.Compare(o.last), compareKeys(k, oldest)) < 0 {
+				oldest = k
+			}
+		}
+		delete(h.known, oldest)
+	}
+}
+
+// learn takes over what is known of a cause.
+func (h *History) learn(k Key, x *known) {
+	if h.known == nil {
+		h.known = map[Key]*known{}
+	}
+	y := h.known[k]
+	if y == nil {
+		y = &known{x.first, x.last, map[string]bool{}}
+		h.known[k] = y
+	}
+	y.first, y.last = earlier(y.first, x.first), later(y.last, x.last)
+	maps.Copy(y.builds, x.builds)
+}
+
+// Built tells that a build of the service ran at a time. The first time counts: causes that come after it and were never seen under
+// another build are marked ([Summary].SinceBuild).
+func (h *History) Built(build string, at time.Time) {
+	at, build = wallClock(at), shorten(build)
+	if h.builds == nil {
+		h.builds = map[string]time.Time{}
+	}
+	if was, ok := h.builds[build]; ok {
+		at = earlier(was, at)
+	}
+	h.builds[build] = at
+	for len(h.builds) > maxBuilds {
+		oldest := slices.MinFunc(slices.Collect(maps.Keys(h.builds)), func(a, b string) int { return cmp.Or(h.builds[a].Compare(h.builds[b]), cmp.Compare(a, b)) })
+		delete(h.builds, oldest)
+		for _, x := range h.known {
+			if x.builds[oldest] {
+				delete(x.builds, oldest)
+				x.builds[Others] = true
+			}
+		}
+	}
+}
+
+// Count adds slow requests of a class that were seen at a time by the service's own clock.
+func (h *History) Count(at time.Time, class string, c Count) {
+	hour, minute := hourOf(at)
+	h.hour(hour).tallyOf(shorten(class)).minutes.at(minute).add(Coverage{Count: c})
+}
+
+// AddUsual adds what the usual requests of a trace took; times that cannot be are left out.
+func (h *History) AddUsual(at time.Time, u Usual) {
+	hour, _ := hourOf(at)
+	for class, x := range u {
+		if x.check() != nil {
+			continue
+		}
+		h.hour(hour).tallyOf(shorten(class)).usual.add(x)
+	}
+}
+
+// Usual returns what usual requests took, of the last hours that have enough.
+func (h *History) Usual() Usual {
+	sum := Usual{}
+	for _, at := range slices.Backward(h.order()) {
+		for class, t := range h.hours[at].classes {
+			u, ok := sum[class]
+			if class == Others || t.usual.Requests == 0 || u.Requests >= usualEnough || !ok && len(sum) >= maxClasses {
+				continue
+			}
+			u.add(t.usual)
+			sum[class] = u
+		}
+	}
+	return sum
+}
+
+// hour returns that hour, a new one where there is none.
+func (h *History) hour(at int64) *hour {
+	x := h.hours[at]
+	if x == nil {
+		if h.hours == nil {
+			h.hours = map[int64]*hour{}
+		}
+		x = newHour()
+		h.hours[at] = x
+		h.prune(cmp.Or(h.keepHours, defaultHours), at)
+	}
+	return x
+}
+
+// prune drops the oldest hours beyond so many, but not that which was added last, and tells the old ones apart by hours. It goes by how many
+// there are and not by what time it is: a clock that was set wrong costs an hour and not all of them.
+func (h *History) prune(hours int, added int64) {
+	order := h.order()
+	for len(h.hours) > hours {
+		oldest := order[0]
+		order = order[1:]
+		if oldest != added {
+			delete(h.hours, oldest)
+		}
+	}
+	for _, at := range order[:max(len(order)-fineHours, 0)] {
+		h.hours[at].coarsen()
+	}
+}
+
+// order returns the hours, the oldest first.
+func (h *History) order() []int64 { return slices.Sorted(maps.Keys(h.hours)) }
+
+func hourOf(t time.Time) (hour int64, minute uint8) {
+	s := wallClock(t).Unix()
+	hour = s / 3600
+	if s < hour*3600 { // before 1970
+		hour--
+	}
+	return hour, uint8((s - hour*3600) / 60)
+}
+
+// Merge adds all of another history, of another replica or another time; both may then be used further. Sums are exact, whatever
+// is merged with what in which order, and no bound is applied: a history of n replicas has n times as much. Where both have what one process
+// saw, it is an [ErrSame], and nothing is added.
+func (h *History) Merge(other *History) error {
+	for s := range other.sources {
+		if h.sources[s] {
+			return fmt.Errorf("history: %w (%s)", ErrSame, s)
+		}
+	}
+	h.merge(other)
+	return nil
+}
+
+func (h *History) merge(other *History) {
+	for at, x := range other.hours {
+		if h.hours == nil {
+			h.hours = map[int64]*hour{}
+		}
+		if h.hours[at] == nil {
+			h.hours[at] = newHour()
+		}
+		h.hours[at].merge(x)
+	}
+	for k, x := range other.known {
+		h.learn(k, x)
+	}
+	for b, at := range other.builds {
+		if was, ok := h.builds[b]; ok {
+			at = earlier(was, at)
+		}
+		if h.builds == nil {
+			h.builds = map[string]time.Time{}
+		}
+		h.builds[b] = at
+	}
+	for s := range other.sources {
+		h.addSource(s)
+	}
+}
+
+func (h *History) addSource(name string) {
+	if h.sources == nil {
+		h.sources = map[string]bool{}
+	}
+	h.sources[name] = true
+}
+
+// Since returns a history of the hours from that of a time on, with all that is known of when causes were first seen. It shares nothing with h.
+func (h *History) Since(t time.Time) *History {
+	from, _ := hourOf(t)
+	part, hours := &History{keepHours: h.keepHours, keepKeys: h.keepKeys}, map[int64]*hour{}
+	for at, x := range h.hours {
+		if at >= from {
+			hours[at] = x
+		}
+	}
+	part.merge(&History{hours: hours, known: h.known, builds: h.builds, sources: h.sources})
+	return part
+}

@@ -1,0 +1,245 @@
+package history
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"evenkeel.dev/reqtrace"
+)
+
+func TestSummaries(t *testing.T) {
+	h := &History{}
+	for i := range 10 {
+		h.Add(slow(i, night.Add(time.Duration(i)*time.Minute), lockKey, time.Duration(i+1)*10*ms))
+	}
+	h.Add(slow(99, night.Add(-time.Hour), sleepKey, 7*ms))
+	list := h.Summaries(time.Time{})
+	if len(list) != 2 {
+		t.Fatalf("%+v", list)
+	}
+	s := list[0]
+	if s.Key != lockKey || s.Requests != 10 || s.Share != 10./11 || s.Lost != 550*ms || !s.First.Equal(night) || !s.Last.Equal(night.Add(9*time.Minute)) || s.Worst.Lost != 100*ms {
+		t.Errorf("%+v", s)
+	}
+	if list = h.Summaries(night.Add(5 * time.Minute)); len(list) != 1 || list[0].Requests != 5 || list[0].Lost != 400*ms || !list[0].First.Equal(night) {
+		t.Errorf("since the sixth minute: %+v", list)
+	}
+	if part := h.Since(night.Add(5 * time.Minute)); len(part.hours) != 1 || len(part.Summaries(time.Time{})) != 1 || text(t, h) == text(t, part) {
+		t.Error("the hours since then are not those")
+	}
+}
+
+// TestNew: a cause is new that no build before the last had, or that came when the service had been watched for some time.
+func TestNew(t *testing.T) {
+	added := func(do func(*History)) map[Key][2]bool {
+		h, got := &History{}, map[Key][2]bool{}
+		do(h)
+		for _, s := range h.Summaries(time.Time{}) {
+			got[s.Key] = [2]bool{s.New, s.SinceBuild}
+		}
+		return got
+	}
+	of := func(build string, id int, at time.Duration, k Key) Request {
+		r := slow(id, night.Add(at), k, 50*ms)
+		r.Build = build
+		return r
+	}
+	for name, tt := range map[string]struct {
+		do   func(*History)
+		want map[Key][2]bool
+	}{
+		"a deployment": {func(h *History) {
+			h.Add(of("v1", 1, 0, lockKey))
+			h.Add(of("v2", 2, 3*time.Hour, lockKey))
+			h.Add(of("v2", 3, 3*time.Hour, runKey))
+			h.Add(of("v2", 4, 9*time.Hour, runKey))
+		}, map[Key][2]bool{lockKey: {}, runKey: {true, true}}},
+		"a build that the old one outlives on another replica": {func(h *History) {
+			h.Built("v1", night.Add(-time.Hour))
+			h.Built("v2", night)
+			h.Add(of("v1", 1, time.Minute, lockKey))
+			h.Add(of("v2", 2, 5*time.Hour, lockKey))
+			h.Add(of("v2", 3, 5*time.Hour, runKey))
+		}, map[Key][2]bool{lockKey: {}, runKey: {true, true}}},
+		"planted at the fifth minute": {func(h *History) {
+			h.Built("v1", night)
+			h.Add(of("v1", 1, 10*time.Second, lockKey))
+			h.Add(of("v1", 2, time.Minute, sleepKey))
+			h.Add(of("v1", 3, 5*time.Minute, runKey))
+		}, map[Key][2]bool{lockKey: {}, sleepKey: {}, runKey: {true, false}}},
+		"no longer after an hour": {func(h *History) {
+			h.Built("v1", night)
+			h.Add(of("v1", 1, 5*time.Minute, runKey))
+			h.Add(of("v1", 2, 70*time.Minute, lockKey))
+		}, map[Key][2]bool{lockKey: {true, false}, runKey: {}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := added(tt.do)
+			for k, want := range tt.want {
+				if got[k] != want {
+					t.Errorf("%v: new and since the build: %v, want %v", k, got[k], want)
+				}
+			}
+		})
+	}
+}
+
+// TestMergeIsExact: what replicas counted of one stream is what one would have counted of all of it, in whatever order they are merged.
+func TestMergeIsExact(t *testing.T) {
+	for seed := range uint64(20) {
+		r := rand.New(rand.NewPCG(1, seed))
+		whole, parts := &History{}, []*History{{}, {}, {}}
+		for range 300 {
+			act(r, whole, parts[r.IntN(len(parts))])
+		}
+		want := text(t, whole)
+		before := text(t, parts[1])
+		for _, order := range [][]int{{0, 1, 2}, {2, 0, 1}, {1, 2, 0}} {
+			sum := &History{}
+			for _, i := range order {
+				if err := sum.Merge(parts[i]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := text(t, sum); got != want {
+				t.Fatalf("seed %d, order %v:\n%s\nwant\n%s", seed, order, got, want)
+			}
+			pair := &History{}
+			_ = pair.Merge(parts[order[1]])
+			_ = pair.Merge(parts[order[2]])
+			sum = &History{}
+			_ = sum.Merge(parts[order[0]])
+			if _ = sum.Merge(pair); text(t, sum) != want {
+				t.Fatalf("seed %d: it matters who is merged first", seed)
+			}
+			sum.Add(slow(1, night, lockKey, ms)) // shares nothing with the parts
+		}
+		if text(t, parts[1]) != before {
+			t.Fatal("a merge changed what was merged")
+		}
+	}
+}
+
+func TestMergeSame(t *testing.T) {
+	a, b := &History{}, &History{}
+	a.addSource("x")
+	b.addSource("x")
+	b.Add(slow(1, night, lockKey, ms))
+	if err := a.Merge(b); !errors.Is(err, ErrSame) || len(a.hours) != 0 {
+		t.Errorf("%v, %d hours", err, len(a.hours))
+	}
+}
+
+// TestBounds: however much is added, what is kept is bounded, and the sums are still right.
+func TestBounds(t *testing.T) {
+	h := &History{keepHours: 60, keepKeys: 40}
+	heavy := Key{reqtrace.CauseLock, "main.heavy", "", "GET /"}
+	const hours, each = 100, 500
+	for hour := range hours {
+		at := night.Add(time.Duration(hour) * time.Hour)
+		for i := range each {
+			k := Key{reqtrace.CauseChannel, fmt.Sprint("main.f", i), "", fmt.Sprint("GET /", i%200)}
+			if i%10 == 9 {
+				k = heavy
+			}
+			h.Add(slow(hour*each+i, at.Add(time.Duration(i)*time.Second), k, ms))
+		}
+	}
+	if len(h.hours) != 60 || len(h.known) > maxKnown || len(h.recent[0])+len(h.recent[1]) > 2*maxRecent {
+		t.Errorf("%d hours, %d known, %d ids", len(h.hours), len(h.known), len(h.recent[0])+len(h.recent[1]))
+	}
+	fine := 0
+	for at, x := range h.hours {
+		if len(x.cells) > 40 || len(x.classes) > maxClasses+1 {
+			t.Errorf("%d causes and %d classes in an hour", len(x.cells), len(x.classes))
+		}
+		if at < night.Unix()/3600+hours-60 {
+			t.Errorf("hour %d is kept, and not a later one", at)
+		}
+		if len(x.cells[heavy].minutes) > 1 {
+			fine++
+		}
+	}
+	if fine != fineHours {
+		t.Errorf("%d hours are told apart by minutes, want %d", fine, fineHours)
+	}
+	list := h.Summaries(time.Time{})
+	n := uint64(0)
+	for _, s := range list {
+		n += s.Requests
+	}
+	if n != 60*each || h.Coverage(time.Time{}).Seen != 60*each {
+		t.Errorf("%d requests, want %d", n, 60*each)
+	}
+	if list[0].Key != (Key{reqtrace.CauseChannel, Others, "", Others}) || list[1].Key != heavy || list[1].Requests != 60*each/10 {
+		t.Errorf("%+v", list[:2])
+	}
+	for i := range 2 * maxBuilds {
+		h.Built(fmt.Sprint("v", i), night.Add(time.Duration(i)*time.Minute))
+	}
+	if len(h.builds) != maxBuilds {
+		t.Errorf("%d builds", len(h.builds))
+	}
+}
+
+// TestRecentIDs: an id is known for as many requests as are promised, and then forgotten.
+func TestRecentIDs(t *testing.T) {
+	h := &History{}
+	first := slow(1<<30, night, lockKey, ms)
+	h.Add(first)
+	for i := range maxRecent - 1 {
+		h.Add(slow(i, night, lockKey, ms))
+	}
+	if h.Add(first) {
+		t.Error("an id is forgotten too early")
+	}
+	if !h.Add(Request{Start: night}) || !h.Add(Request{Start: night}) {
+		t.Error("requests without an id are taken for one")
+	}
+}
+
+func TestUsual(t *testing.T) {
+	h := &History{}
+	parts := func(d time.Duration) reqtrace.Parts { return reqtrace.PartsOf(times{reqtrace.CauseRunning: d}) }
+	h.AddUsual(night.Add(-time.Hour), Usual{"a": {300, parts(time.Hour)}, "b": {10, parts(100 * ms)}})
+	h.AddUsual(night, Usual{"a": {300, parts(600 * ms)}, "b": {10, parts(300 * ms)}, "bad": {0, parts(ms)}, "worse": {1, parts(-ms)}})
+	got := h.Usual()
+	if len(got) != 2 || got["a"] != (UsualRequest{300, parts(600 * ms)}) || got["b"] != (UsualRequest{20, parts(400 * ms)}) {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestCoverageText(t *testing.T) {
+	for _, tt := range []struct {
+		c    Coverage
+		want string
+	}{
+		{Coverage{}, "seen 0 of 0 slow requests"},
+		{Coverage{Count: Count{Slow: 2079, Limited: 120}, Seen: 1947, Cut: 12}, "seen 1,947 of 2,079 slow requests: 120 came too soon after a snapshot, 12 began before their trace"},
+		{Coverage{Count: Count{Slow: 3, Failed: 1}, Seen: 4}, "seen 4 slow requests; the service's own clock counted 3; 1 were in snapshots that failed"},
+	} {
+		if got := tt.c.String(); got != tt.want {
+			t.Errorf("%q, want %q", got, tt.want)
+		}
+	}
+}
+
+// TestOddClocks: times that no clock should show are kept, and can be written.
+func TestOddClocks(t *testing.T) {
+	h := &History{}
+	for i, at := range []time.Time{{}, time.Unix(0, 0), time.Unix(-1, 0), time.Date(99999, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(1, 1, 1, 0, 0, 0, 0, time.FixedZone("", 14*3600)), night} {
+		h.Add(slow(i, at, lockKey, ms))
+		h.Count(at, "GET /", Count{Slow: 1})
+		h.Built("v1", at)
+	}
+	var back History
+	if err := back.UnmarshalJSON([]byte(text(t, h))); err != nil || text(t, &back) != text(t, h) {
+		t.Errorf("%v", err)
+	}
+	if c := back.Coverage(time.Time{}); c.Seen != 6 || c.Slow != 6 {
+		t.Errorf("%v", c)
+	}
+}

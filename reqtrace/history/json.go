@@ -1,0 +1,274 @@
+package history
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Version is that of the JSON of a History. A release reads all versions up to its own, and fields that it does not know are left out.
+const Version = 1
+
+// What a history that is read may have.
+const (
+	maxTime      = time.Duration(1) << 56 // in a sum: two years
+	maxNumber    = uint64(1) << 48        // in a count
+	maxJSONHours = 24 * 366 * 10
+	maxJSONCells = 1 << 22
+)
+
+// jsonHistory is a History as docs/reference/history-json.md says.
+type jsonHistory struct {
+	Version int         `json:"version"`
+	Sources []string    `json:"sources,omitempty"`
+	Builds  []jsonBuild `json:"builds,omitempty"`
+	Hours   []jsonHour  `json:"hours"`
+	Known   []jsonKnown `json:"known,omitempty"`
+}
+
+type jsonBuild struct {
+	Build string    `json:"build"`
+	First time.Time `json:"first"`
+}
+
+type jsonHour struct {
+	Start   time.Time   `json:"start"`
+	Classes []jsonTally `json:"classes,omitempty"`
+	Causes  []jsonCell  `json:"causes,omitempty"`
+}
+
+type jsonTally struct {
+	Class   string        `json:"class,omitempty"`
+	Minutes []jsonMinute  `json:"minutes,omitempty"`
+	Usual   *UsualRequest `json:"usual,omitempty"`
+}
+
+type jsonMinute struct {
+	Minute uint8 `json:"minute"`
+	Coverage
+}
+
+type jsonCell struct {
+	Key     Key        `json:"key"`
+	Minutes []jsonLost `json:"minutes"`
+	First   time.Time  `json:"first"`
+	Last    time.Time  `json:"last"`
+	Worst   *Request   `json:"worst"`
+}
+
+type jsonLost struct {
+	Minute   uint8         `json:"minute"`
+	Requests uint64        `json:"requests"`
+	Lost     time.Duration `json:"lost_ns"`
+}
+
+type jsonKnown struct {
+	Key    Key       `json:"key"`
+	First  time.Time `json:"first"`
+	Last   time.Time `json:"last"`
+	Builds []string  `json:"builds"`
+}
+
+// MarshalJSON writes all of h but which requests it would know again. The same history gives the same text.
+func (h *History) MarshalJSON() ([]byte, error) {
+	j := jsonHistory{Version: Version, Sources: sortedKeys(h.sources), Hours: []jsonHour{}}
+	for _, b := range h.Builds() {
+		j.Builds = append(j.Builds, jsonBuild{b.Name, b.First})
+	}
+	for _, at := range h.order() {
+		x := h.hours[at]
+		hour := jsonHour{Start: time.Unix(at*3600, 0).UTC()}
+		for _, class := range sortedKeys(x.classes) {
+			hour.Classes = append(hour.Classes, newJSONTally(class, x.classes[class]))
+		}
+		for _, k := range sortedByKey(x.cells) {
+			hour.Causes = append(hour.Causes, newJSONCell(k, x.cells[k]))
+		}
+		j.Hours = append(j.Hours, hour)
+	}
+	for _, k := range sortedByKey(h.known) {
+		x := h.known[k]
+		j.Known = append(j.Known, jsonKnown{k, x.first, x.last, sortedKeys(x.builds)})
+	}
+	return json.Marshal(j)
+}
+
+func newJSONTally(class string, t *tally) jsonTally {
+	j := jsonTally{Class: class}
+	for _, m := range t.minutes {
+		j.Minutes = append(j.Minutes, jsonMinute{m.minute, m.of})
+	}
+	if t.usual.Requests > 0 {
+		j.Usual = &t.usual
+	}
+	return j
+}
+
+func newJSONCell(k Key, c *cell) jsonCell {
+	j := jsonCell{Key: k, First: c.first, Last: c.last, Worst: &c.worst}
+	for _, m := range c.minutes {
+		j.Minutes = append(j.Minutes, jsonLost{m.minute, m.of.requests, m.of.time})
+	}
+	return j
+}
+
+func sortedKeys[T any](m map[string]T) []string {
+	list := make([]string, 0, len(m))
+	for k := range m {
+		list = append(list, k)
+	}
+	slices.Sort(list)
+	return list
+}
+
+func sortedByKey[T any](m map[Key]T) []Key {
+	list := make([]Key, 0, len(m))
+	for k := range m {
+		list = append(list, k)
+	}
+	slices.SortFunc(list, compareKeys)
+	return list
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote, in place of what h had. A later version is an [ErrVersion]. A cause that this release
+// does not know is read as [reqtrace.CauseUnknown]. Sums that no history has are errors, so that merging what was read cannot overflow.
+func (h *History) UnmarshalJSON(b []byte) error {
+	var j jsonHistory
+	if err := json.Unmarshal(b, &j); err != nil {
+		return fmt.Errorf("history: no JSON of a history: %w", err)
+	}
+	switch {
+	case j.Version > Version:
+		return fmt.Errorf("history: version %d: %w", j.Version, ErrVersion)
+	case j.Version < 1:
+		return errors.New(`history: no JSON of a history: it has no "version"`)
+	case len(j.Hours) > maxJSONHours:
+		return fmt.Errorf("history: %d hours; %d are read at most", len(j.Hours), maxJSONHours)
+	}
+	read := &History{keepHours: h.keepHours, keepKeys: h.keepKeys}
+	cells := len(j.Known)
+	for i := range j.Hours {
+		if cells += len(j.Hours[i].Causes) + len(j.Hours[i].Classes); cells > maxJSONCells {
+			return fmt.Errorf("history: more than %d causes and classes", maxJSONCells)
+		}
+		if err := read.readHour(&j.Hours[i]); err != nil {
+			return fmt.Errorf("history: hour %v: %w", j.Hours[i].Start, err)
+		}
+	}
+	for _, k := range j.Known {
+		if err := checkTimes(k.First, k.Last); err != nil {
+			return fmt.Errorf("history: %w", err)
+		}
+		x := known{k.First.UTC(), k.Last.UTC(), map[string]bool{}}
+		for _, b := range k.Builds {
+			x.builds[shorten(b)] = true
+		}
+		read.learn(k.Key.bounded(), &x)
+	}
+	for _, b := range j.Builds {
+		if err := checkTimes(b.First, b.First); err != nil {
+			return fmt.Errorf("history: build %q: %w", b.Build, err)
+		}
+		read.merge(&History{builds: map[string]time.Time{shorten(b.Build): b.First.UTC()}})
+	}
+	for _, s := range j.Sources {
+		read.addSource(shorten(s))
+	}
+	*h = *read
+	return nil
+}
+
+func (h *History) readHour(j *jsonHour) error {
+	at, minute := hourOf(j.Start)
+	if minute != 0 || j.Start.Second() != 0 || j.Start.Nanosecond() != 0 {
+		return errors.New("it does not begin with an hour")
+	}
+	if err := checkTimes(j.Start, j.Start); err != nil {
+		return err
+	}
+	x := newHour()
+	for _, c := range j.Classes {
+		t := tally{}
+		for _, m := range c.Minutes {
+			if m.Minute > wholeHour || max(m.Slow, m.Limited, m.Off, m.Failed, m.Seen, m.Cut) > maxNumber {
+				return fmt.Errorf("class %q: minute %d has more than there is", c.Class, m.Minute)
+			}
+			t.minutes.at(m.Minute).add(m.Coverage)
+		}
+		if u := c.Usual; u != nil {
+			if err := u.check(); err != nil {
+				return fmt.Errorf("class %q: %w", c.Class, err)
+			}
+			t.usual = *u
+		}
+		class := shorten(c.Class)
+		if x.classes[class] != nil {
+			return fmt.Errorf("class %q is there twice", class)
+		}
+		x.classes[class] = &t
+	}
+	for i := range j.Causes {
+		c, err := j.Causes[i].cell()
+		if err != nil {
+			return fmt.Errorf("cause %d: %w", i+1, err)
+		}
+		x.cellOf(j.Causes[i].Key.bounded()).merge(c)
+	}
+	if h.hours[at] != nil {
+		return errors.New("it is there twice")
+	}
+	h.merge(&History{hours: map[int64]*hour{at: x}})
+	return nil
+}
+
+func (j *jsonCell) cell() (*cell, error) {
+	c := &cell{first: j.First.UTC(), last: j.Last.UTC()}
+	for _, m := range j.Minutes {
+		if m.Minute > wholeHour || m.Requests == 0 || m.Requests > maxNumber || m.Lost < 0 || m.Lost > maxTime {
+			return nil, fmt.Errorf("minute %d has %d requests, which lost %d ns", m.Minute, m.Requests, m.Lost)
+		}
+		c.minutes.at(m.Minute).add(lost{m.Requests, m.Lost})
+	}
+	if len(c.minutes) == 0 || j.Worst == nil {
+		return nil, errors.New("it has no request")
+	}
+	if err := errors.Join(checkTimes(j.First, j.Last), checkTimes(j.Worst.Start, j.Worst.Start)); err != nil {
+		return nil, err
+	}
+	c.worst = j.Worst.bounded()
+	return c, nil
+}
+
+// checkTimes says what is wrong with when something was first and last seen.
+func checkTimes(first, last time.Time) error {
+	if first.Year() < 1 || last.Year() > 9999 || last.Before(first) {
+		return fmt.Errorf("no time from %v to %v", first, last)
+	}
+	return nil
+}
+
+// UnmarshalJSON reads a cause that this release does not know as [reqtrace.CauseUnknown].
+func (k *Key) UnmarshalJSON(b []byte) error {
+	var j struct{ Cause, Function, Holder, Class string }
+	if err := json.Unmarshal(b, &j); err != nil {
+		return err
+	}
+	*k = Key{causeOf(j.Cause), j.Function, j.Holder, j.Class}
+	return nil
+}
+
+// UnmarshalJSON reads a cause that this release does not know as [reqtrace.CauseUnknown].
+func (s *Step) UnmarshalJSON(b []byte) error {
+	var j struct {
+		Cause string
+		Time  time.Duration `json:"time_ns"`
+		Place string
+	}
+	if err := json.Unmarshal(b, &j); err != nil {
+		return err
+	}
+	*s = Step{causeOf(j.Cause), j.Time, j.Place}
+	return nil
+}

@@ -1,0 +1,150 @@
+package history
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"evenkeel.dev/internal/golden"
+	"evenkeel.dev/reqtrace"
+)
+
+// knownHistory is that of the golden files.
+func knownHistory() *History {
+	h := &History{}
+	h.addSource("0123456789abcdef")
+	h.Built("v1", night.Add(-5*time.Hour))
+	h.Built("v2", night.Add(-40*time.Minute))
+	id := 0
+	add := func(n int, k Key, from, every, lost time.Duration, build string) {
+		for i := range n {
+			id++
+			r := slow(id, night.Add(from+time.Duration(i)*every), k, lost+time.Duration(i%7)*ms)
+			r.Build, r.Snapshot, r.Against, r.Breakdown = build, "20261122-0300.trace", AgainstSnapshot, "90% "+k.Cause.String()
+			if k == lockKey {
+				r.Words, r.HolderPlace = "waiting for the mutex that main.refresh held while it slept (main.go:43), at main.get (main.go:33)", "main.refresh (main.go:40)"
+				r.Doing, r.TraceID = "sleep at main.refresh (main.go:43)", "4bf92f3577b34da6a3ce929d0e0e4736"
+			}
+			h.Add(r)
+			h.Count(r.Start, k.Class, Count{Slow: 1})
+		}
+	}
+	add(120, lockKey, -4*time.Hour, 2*time.Minute, 62*ms, "v1")
+	add(12, sleepKey, -3*time.Hour, 15*time.Minute, 51*ms, "v1")
+	add(60, runKey, -30*time.Minute, 30*time.Second, 75*ms, "v2")
+	add(3, Key{reqtrace.CauseMachine, "", "", "GET /orders"}, -90*time.Minute, time.Second, 300*ms, "v1")
+	h.Count(night.Add(-time.Hour), "GET /orders", Count{Slow: 9, Limited: 6, Off: 2, Failed: 1})
+	h.AddUsual(night.Add(-time.Hour), Usual{"GET /orders": {20, reqtrace.PartsOf(times{reqtrace.CauseRunning: 40 * ms})}})
+	return h
+}
+
+func TestJSON(t *testing.T) {
+	golden.Written(t, "history.json", func(b *bytes.Buffer) error {
+		e := json.NewEncoder(b)
+		e.SetIndent("", " ")
+		return e.Encode(knownHistory())
+	})
+	for seed := range uint64(20) {
+		r, h, back := rand.New(rand.NewPCG(2, seed)), &History{}, &History{}
+		for range 200 {
+			act(r, h)
+		}
+		h.addSource("x")
+		if err := json.Unmarshal([]byte(text(t, h)), back); err != nil {
+			t.Fatal(err)
+		}
+		if text(t, back) != text(t, h) {
+			t.Fatalf("%s\nis read as\n%s", text(t, h), text(t, back))
+		}
+	}
+}
+
+// TestLaterJSON: of a later release, other fields and causes are no obstacle; another version is, and says what to do.
+func TestLaterJSON(t *testing.T) {
+	h := knownHistory()
+	later := strings.NewReplacer(`"cause":"lock"`, `"cause":"telepathy","colour":"red"`, `"running":40000000`, `"telepathy":40000000`).Replace(text(t, h))
+	var back History
+	if err := json.Unmarshal([]byte(later), &back); err != nil {
+		t.Fatal(err)
+	}
+	want := lockKey
+	want.Cause = reqtrace.CauseUnknown
+	if s := back.Summaries(time.Time{})[0]; s.Key != want || s.Requests != 120 {
+		t.Errorf("%+v", s)
+	}
+	if u := back.Usual()["GET /orders"]; u.Parts.Of(reqtrace.CauseUnknown) != 40*ms {
+		t.Errorf("%+v", u)
+	}
+	err := json.Unmarshal([]byte(`{"version":2}`), &back)
+	if !errors.Is(err, ErrVersion) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestBadJSON(t *testing.T) {
+	good := text(t, knownHistory())
+	for name, tt := range map[string]struct{ old, new, want string }{
+		"no version":          {`"version":1`, `"version":0`, `no "version"`},
+		"another thing":       {`"hours":[`, `"hours":[7,`, "no JSON of a history"},
+		"no hour":             {`"start":"2026-11-21T23:00:00Z"`, `"start":"2026-11-21T23:07:00Z"`, "begin with an hour"},
+		"twice":               {`"start":"2026-11-22T00:00:00Z"`, `"start":"2026-11-21T23:00:00Z"`, "twice"},
+		"a minute too many":   {`"minute":0`, `"minute":61`, "minute 61"},
+		"no request":          {`"requests":1,`, `"requests":0,`, "0 requests"},
+		"less than no time":   {`"lost_ns":`, `"lost_ns":-`, "lost -"},
+		"usual less than 0":   {`"running":40000000`, `"running":-4`, "took -4 ns"},
+		"first after last":    {`"first":"2026-11-21T23`, `"first":"2027-11-21T23`, "no time from"},
+		"more than there is":  {`"slow":1`, `"slow":1000000000000000000`, "more than there is"},
+		"usual of no request": {`"requests":20`, `"requests":0`, "0 usual requests"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := &History{}
+			h.Add(slow(1, night, lockKey, ms))
+			before := text(t, h)
+			err := json.Unmarshal([]byte(strings.Replace(good, tt.old, tt.new, 1)), h)
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("%v, want %q in it", err, tt.want)
+			}
+			if text(t, h) != before {
+				t.Error("what failed has changed it")
+			}
+		})
+	}
+}
+
+// FuzzJSON: what is read is written and read again as the same, it can be merged with itself, and its sums agree with each other.
+func FuzzJSON(f *testing.F) {
+	f.Add([]byte(text(f, knownHistory())))
+	f.Add([]byte(`{"version":1,"hours":[{"start":"2026-11-22T00:00:00Z","causes":[{"key":{"cause":"x"},"minutes":[{"minute":60,"requests":1,"lost_ns":1}],"first":"2026-11-22T00:00:00Z","last":"2026-11-22T00:00:00Z","worst":{}}]}]}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var h, back, twice History
+		if json.Unmarshal(b, &h) != nil {
+			return
+		}
+		once := text(t, &h)
+		if err := json.Unmarshal([]byte(once), &back); err != nil || text(t, &back) != once {
+			t.Fatalf("%s\nis read as\n%s, %v", once, text(t, &back), err)
+		}
+		twice.merge(&h)
+		twice.merge(&back)
+		n, all := uint64(0), uint64(0)
+		for _, s := range h.Summaries(time.Time{}) {
+			if n += s.Requests; s.Lost < 0 || s.Requests == 0 || s.Last.Before(s.First) {
+				t.Errorf("%+v", s)
+			}
+		}
+		for _, s := range twice.Summaries(time.Time{}) {
+			all += s.Requests
+		}
+		if n < maxNumber/2 && all != 2*n {
+			t.Errorf("%d requests, and %d twice", n, all)
+		}
+		var page bytes.Buffer
+		if err := WritePage(&page, &h, PageOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,140 @@
+package history
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"evenkeel.dev/reqtrace"
+)
+
+// Others is the function of what an hour counts together, and the class likewise.
+const Others = "(others)"
+
+// Key is what makes two slow requests slow for the same reason. It has functions and no lines, so that it survives a deployment.
+type Key struct {
+	Cause    reqtrace.Cause `json:"cause"`
+	Function string         `json:"function,omitempty"` // that waited; "": none is known, as of one that ran
+	Holder   string         `json:"holder,omitempty"`   // function that had what was waited for; "": none is known
+	Class    string         `json:"class,omitempty"`    // of the request ([reqtrace.Request].Class)
+}
+
+func compareKeys(a, b Key) int {
+	return cmp.Or(cmp.Compare(a.Cause, b.Cause), cmp.Compare(a.Function, b.Function), cmp.Compare(a.Holder, b.Holder), cmp.Compare(a.Class, b.Class))
+}
+
+// Request is a slow request, explained.
+type Request struct {
+	// ID tells the request from all others of its process: two that are equal are one that two traces have. [Explain] makes it.
+	ID   string `json:"id"`
+	Mark string `json:"mark,omitempty"` // what region.Start was given for it
+
+	Start    time.Time     `json:"start"`
+	Duration time.Duration `json:"duration_ns"`
+
+	// Cut says that it began before the trace: Start and Duration are of what could be seen, and no cause is known.
+	Cut bool `json:"cut,omitempty"`
+
+	Key     Key           `json:"key"`
+	Lost    time.Duration `json:"lost_ns"`          // what the cause took beyond the usual request's
+	Against Against       `json:"against,omitzero"` // which usual request that is
+
+	// Details, of this request: no part of what a cause is.
+	Words       string `json:"words,omitempty"`        // what it was slow by: "waiting for the mutex that main.refresh held while it slept (main.go:43), at main.get (main.go:33)"
+	Place       string `json:"place,omitempty"`        // Key.Function with file and line
+	HolderPlace string `json:"holder_place,omitempty"` // Key.Holder with file and line
+	Doing       string `json:"doing,omitempty"`        // what the holder did meanwhile, and where: "sleep at main.refresh (main.go:43)"
+	Breakdown   string `json:"breakdown,omitempty"`    // its time in a line, by [verdict.Breakdown]
+	Path        []Step `json:"path,omitempty"`         // its time in order, at most 10 steps; of the worst of a cause
+	Snapshot    string `json:"snapshot,omitempty"`     // the trace that has it
+	Build       string `json:"build,omitempty"`        // of the service
+	TraceID     string `json:"trace_id,omitempty"`     // of distributed tracing
+}
+
+// Step is a piece of a request's path: neighbours of one cause and place are one, and the shortest are [reqtrace.CauseUnknown] together.
+type Step struct {
+	Cause reqtrace.Cause `json:"cause"`
+	Time  time.Duration  `json:"time_ns"`
+	Place string         `json:"place,omitempty"`
+}
+
+// Against says with which usual request a slow one was compared.
+type Against uint8
+
+// The usual requests, in the order in which they are tried.
+const (
+	AgainstNothing  Against = iota // none is known, or that of its class is slow too: its largest cause counts
+	AgainstSnapshot                // that of its class in the same trace
+	AgainstHistory                 // that of its class in the hours before, as the trace has too few
+)
+
+var againstNames = [...]string{AgainstNothing: "nothing", AgainstSnapshot: "snapshot", AgainstHistory: "history"}
+
+func (a Against) String() string {
+	if int(a) < len(againstNames) {
+		return againstNames[a]
+	}
+	return fmt.Sprintf("Against(%d)", uint8(a))
+}
+
+// MarshalText returns the name.
+func (a Against) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
+
+// UnmarshalText reads what MarshalText wrote; what only a later release knows is [AgainstNothing].
+func (a *Against) UnmarshalText(text []byte) error {
+	*a = Against(max(slices.Index(againstNames[:], string(text)), 0))
+	return nil
+}
+
+// compareWorst orders requests, the worst first. It is a total order, so that a merge does not depend on who is merged into whom.
+func compareWorst(a, b *Request) int {
+	return cmp.Or(
+		cmp.Compare(b.Duration, a.Duration), cmp.Compare(b.Lost, a.Lost), a.Start.Compare(b.Start), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Build, b.Build),
+		cmp.Compare(a.Snapshot, b.Snapshot), cmp.Compare(a.Mark, b.Mark), cmp.Compare(a.TraceID, b.TraceID), cmp.Compare(a.Against, b.Against),
+		cmp.Compare(a.Words, b.Words), cmp.Compare(a.Place, b.Place), cmp.Compare(a.HolderPlace, b.HolderPlace), cmp.Compare(a.Doing, b.Doing),
+		cmp.Compare(a.Breakdown, b.Breakdown), slices.CompareFunc(a.Path, b.Path, compareSteps),
+	)
+}
+
+func compareSteps(a, b Step) int {
+	return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.Cause, b.Cause), cmp.Compare(a.Place, b.Place))
+}
+
+// maxText bounds each text of a request, in bytes.
+const maxText = 512
+
+// bounded returns r with texts of bounded length. Nothing of r is shared.
+func (r Request) bounded() Request {
+	for _, s := range []*string{&r.ID, &r.Mark, &r.Words, &r.Place, &r.HolderPlace, &r.Doing, &r.Breakdown, &r.Snapshot, &r.Build, &r.TraceID} {
+		*s = shorten(*s)
+	}
+	r.Key, r.Start = r.Key.bounded(), wallClock(r.Start)
+	r.Duration, r.Lost = min(max(r.Duration, 0), maxTime), min(max(r.Lost, 0), maxTime)
+	r.Path = slices.Clone(r.Path[:min(len(r.Path), maxSteps)])
+	for i := range r.Path {
+		p := &r.Path[i]
+		p.Place, p.Time = shorten(p.Place), min(max(p.Time, 0), maxTime)
+	}
+	return r
+}
+
+func (k Key) bounded() Key {
+	return Key{k.Cause, shorten(k.Function), shorten(k.Holder), shorten(k.Class)}
+}
+
+// wallClock returns t as it is kept: of a clock that is wrong, no time that JSON cannot write.
+func wallClock(t time.Time) time.Time {
+	if t = t.Round(0).UTC(); t.Year() < 1 || t.Year() > 9999 {
+		return time.Time{}
+	}
+	return t
+}
+
+func shorten(s string) string {
+	if len(s) > maxText {
+		s = s[:maxText]
+	}
+	return strings.ToValidUTF8(s, "")
+}

@@ -1,0 +1,235 @@
+package history
+
+import (
+	"cmp"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"evenkeel.dev/internal/chart"
+	"evenkeel.dev/internal/textfmt"
+	"evenkeel.dev/reqtrace"
+	"evenkeel.dev/reqtrace/verdict"
+)
+
+const pageCauses = 40
+
+var (
+	//go:embed page.css
+	ownStyle string
+	//go:embed page.html.tmpl
+	pageSource string
+
+	style = chart.Theme + chart.Style + chart.CauseStyle + ownStyle
+	page  = template.Must(template.New("page").Parse(pageSource))
+)
+
+// PageOptions say what a page has beside the history. The zero value works.
+type PageOptions struct {
+	Title   string    // of the page, such as the service's name. "": Slow requests
+	Now     time.Time // when it is written; its times are of that zone. Zero: the time at which the last slow request was seen
+	Since   time.Time // what is older is left out. Zero: nothing is
+	Status  []string  // lines beneath the sentence: what the recorder does
+	Sources []string  // what was merged, or why it was not: addresses of replicas
+
+	// SnapshotURL returns where a trace can be had, by Request.Snapshot; "": nowhere. nil: none can.
+	SnapshotURL func(snapshot string) string
+}
+
+// pageData is what page.html.tmpl shows.
+type pageData struct {
+	CSP      string
+	Style    template.CSS
+	Title    string
+	Sentence string
+	Scope    string
+	PageOptions
+	New     []newRow
+	Band    chart.Chart
+	Legend  []legendRow
+	Builds  bool
+	Causes  []causeRow
+	More    string // what is not listed
+	Classes []classRow
+}
+
+type newRow struct{ What, When string }
+
+type legendRow struct{ Class, Text string }
+
+type causeRow struct {
+	Class, Words, In, New         string
+	Requests, Share, Lost         string
+	First, Last                   string
+	Width                         string // of its share, in percent
+	WorstTime, WorstAt, WorstDoes string
+	Tiles                         []tile
+	Steps                         []stepRow
+	Facts                         []fact
+	Snapshot, SnapshotURL         string
+}
+
+// tile is a piece of a path, in thousandths of its width.
+type tile struct{ Class, X, Width, Tip string }
+
+type stepRow struct{ Class, At, For, Text, Place string }
+
+type fact struct{ Name, Value string }
+
+type classRow struct{ Name, Slow, Seen, Missed string }
+
+// WritePage writes a history as one page that needs nothing but itself: neither a script nor the network. It has names of functions and
+// routes, and what a service marks its requests with: who may see that, sees more of the service than its answers show.
+func WritePage(w io.Writer, h *History, o PageOptions) error {
+	list := h.Summaries(o.Since)
+	if o.Now.IsZero() {
+		for i := range list {
+			o.Now = later(o.Now, list[i].Last)
+		}
+	}
+	sum := sha256.Sum256([]byte(style))
+	coverage := h.Coverage(o.Since)
+	p := pageData{
+		CSP:   fmt.Sprintf("default-src 'none'; style-src 'sha256-%s'; base-uri 'none'; form-action 'none'", base64.StdEncoding.EncodeToString(sum[:])),
+		Style: template.CSS(style), Title: cmp.Or(o.Title, "Slow requests"), Sentence: h.Sentence(o.Since), PageOptions: o,
+	}
+	p.Scope = coverage.String()
+	if len(list) > 0 {
+		b := h.band(o.Since, o.Now)
+		p.Scope = fmt.Sprintf("From %s to %s: %s.", clock(time.Unix(b.from, 0), o.Now), clock(o.Now, o.Now)+o.Now.Format(" MST"), p.Scope)
+		p.Band, p.Legend = b.chart(h, o.Now), b.legend()
+		p.Builds = len(h.builds) > 1
+	}
+	for i := range list {
+		s := &list[i]
+		if s.New {
+			p.New = append(p.New, newRow{s.Key.String(), newText(h, s, o.Now)})
+		}
+		if i < pageCauses {
+			p.Causes = append(p.Causes, newCauseRow(s, &o))
+		}
+	}
+	if len(list) > pageCauses {
+		n := uint64(0)
+		for _, s := range list[pageCauses:] {
+			n += s.Requests
+		}
+		p.More = fmt.Sprintf("And %s, which made %s requests slow.", textfmt.Plural(len(list)-pageCauses, "more cause"), textfmt.Count(float64(n)))
+	}
+	p.Classes = classRows(h, o.Since)
+	return page.Execute(w, &p)
+}
+
+// newText says since when a new cause is there.
+func newText(h *History, s *Summary, now time.Time) string {
+	t := "since " + clock(s.First, now)
+	if s.SinceBuild {
+		t += ", as of build " + h.lastBuild()
+	}
+	return t
+}
+
+// clock writes a time as short as it is clear beside now.
+func clock(t, now time.Time) string {
+	t = t.In(now.Location())
+	switch {
+	case t.Format(time.DateOnly) == now.Format(time.DateOnly):
+		return t.Format("15:04")
+	case t.Year() == now.Year():
+		return t.Format("2 Jan 15:04")
+	}
+	return t.Format("2 Jan 2006 15:04")
+}
+
+func causeClass(c reqtrace.Cause) string { return fmt.Sprintf("k%d", c) }
+
+func newCauseRow(s *Summary, o *PageOptions) causeRow {
+	w := &s.Worst
+	r := causeRow{
+		Class: causeClass(s.Key.Cause), Words: s.Key.Words(), Requests: requestsText(s.Requests), Share: textfmt.Share(s.Share), Lost: textfmt.Duration(s.Lost),
+		First: clock(s.First, o.Now), Last: clock(s.Last, o.Now), Width: chart.LabelNumber(chart.Significant(100*s.Share, 3)),
+		WorstTime: textfmt.Duration(w.Duration), WorstAt: clock(w.Start, o.Now) + w.Start.In(o.Now.Location()).Format(":05"), WorstDoes: w.Words,
+		Tiles: tiles(w), Steps: steps(w),
+	}
+	if s.Key.Class != Others {
+		r.In = verdict.ClassText(s.Key.Class)
+	}
+	switch {
+	case s.SinceBuild:
+		r.New = "new since the last build"
+	case s.New:
+		r.New = "new"
+	}
+	for _, f := range []fact{
+		{"in a line", w.Breakdown}, {"place", w.Place}, {"held by", w.HolderPlace}, {"which did", w.Doing},
+		{"lost", textfmt.Duration(w.Lost) + " more than " + againstText(w.Against)}, {"build", w.Build}, {"trace id", w.TraceID}, {"mark", w.Mark},
+	} {
+		if f.Value != "" {
+			r.Facts = append(r.Facts, fact{f.Name, textfmt.Printable(f.Value)})
+		}
+	}
+	if r.Snapshot = w.Snapshot; r.Snapshot != "" && o.SnapshotURL != nil {
+		r.SnapshotURL = o.SnapshotURL(w.Snapshot)
+	}
+	return r
+}
+
+func requestsText(n uint64) string {
+	if n == 1 {
+		return "1 request"
+	}
+	return textfmt.Count(float64(n)) + " requests"
+}
+
+// tiles draws a path.
+func tiles(q *Request) (list []tile) {
+	sum, at := time.Duration(0), time.Duration(0)
+	for _, s := range q.Path {
+		sum += s.Time
+	}
+	thousandths := func(d time.Duration) string { return chart.LabelNumber(1000 * float64(d) / float64(max(sum, 1))) }
+	for _, s := range q.Path {
+		list = append(list, tile{causeClass(s.Cause), thousandths(at), thousandths(s.Time), stepText(s)})
+		at += s.Time
+	}
+	return list
+}
+
+func stepText(s Step) string {
+	t := fmt.Sprintf("%s: %s", verdict.Phrase(s.Cause), textfmt.Duration(s.Time))
+	if s.Place != "" {
+		t += ", " + textfmt.Printable(s.Place)
+	}
+	return t
+}
+
+func steps(q *Request) (list []stepRow) {
+	at := time.Duration(0)
+	for _, s := range q.Path {
+		list = append(list, stepRow{causeClass(s.Cause), "+" + textfmt.Duration(at), textfmt.Duration(s.Time), verdict.Phrase(s.Cause), textfmt.Printable(s.Place)})
+		at += s.Time
+	}
+	return list
+}
+
+func classRows(h *History, since time.Time) (rows []classRow) {
+	all := h.CoverageByClass(since)
+	names := slices.SortedFunc(maps.Keys(all), func(a, b string) int {
+		x, y := all[a], all[b]
+		return cmp.Or(cmp.Compare(max(y.Slow, y.Seen), max(x.Slow, x.Seen)), strings.Compare(a, b))
+	})
+	for _, name := range names[:min(len(names), pageCauses)] {
+		c := all[name]
+		rows = append(rows, classRow{
+			verdict.ClassText(name), textfmt.Count(float64(c.Slow)), textfmt.Count(float64(c.Seen)), textfmt.Count(float64(c.Limited + c.Off + c.Failed + c.Cut)),
+		})
+	}
+	return rows
+}

@@ -1,0 +1,100 @@
+package history
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"html"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"evenkeel.dev/internal/golden"
+	"evenkeel.dev/reqtrace"
+)
+
+func pageOf(t *testing.T, h *History, o PageOptions) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := WritePage(&b, h, o); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+var styleElement = regexp.MustCompile(`(?s)<style>(.*?)</style>`)
+
+func TestPage(t *testing.T) {
+	p := pageOf(t, knownHistory(), PageOptions{
+		Title: "orders", Now: night, Status: []string{"Recording 97% of the time; slower than 50 ms is slow."},
+		SnapshotURL: func(id string) string { return "snapshot/" + id },
+	})
+	m := styleElement.FindStringSubmatch(p)
+	sum := sha256.Sum256([]byte(m[1]))
+	if want := "style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"; !strings.Contains(html.UnescapeString(p), want) {
+		t.Errorf("the page does not allow its style: %s", want)
+	}
+	if strings.Contains(p, "<script") || strings.Contains(p, "http") && !strings.Contains(p, "http-equiv") || strings.Contains(p, " style=") {
+		t.Error("a script, an address or a style that its policy does not allow")
+	}
+	p = styleElement.ReplaceAllString(p, "<style>...</style>")
+	p = regexp.MustCompile(`sha256-[^&]*`).ReplaceAllString(p, "...")
+	golden.Check(t, "page.golden.html", p)
+}
+
+func TestPageOfLittle(t *testing.T) {
+	if p := pageOf(t, &History{}, PageOptions{}); !strings.Contains(p, "no request was slow") {
+		t.Error(p)
+	}
+	h := &History{}
+	h.Count(night, "GET /", Count{Slow: 4, Off: 4})
+	if p := pageOf(t, h, PageOptions{Now: night}); !strings.Contains(p, "4 requests were slow, and none of them is explained") || !strings.Contains(p, "4 came while recording was off") {
+		t.Error(p)
+	}
+	h = &History{}
+	for i := range pageCauses + 2 {
+		h.Add(slow(i, night, Key{reqtrace.CauseLock, fmt.Sprint("main.f", i), "", "GET /"}, ms))
+	}
+	if p := pageOf(t, h, PageOptions{}); !strings.Contains(p, "And 2 more causes, which made 2 requests slow.") {
+		t.Error(p)
+	}
+}
+
+func TestPageEscapes(t *testing.T) {
+	evil := "evil</style></script><script>alert(1)</script><img src=x onerror=alert(1)>\"'"
+	h := &History{}
+	r := slow(1, night, Key{reqtrace.CauseLock, evil, evil, evil}, ms)
+	r.ID, r.Mark, r.Words, r.Place, r.HolderPlace, r.Doing, r.Breakdown, r.Snapshot, r.Build, r.TraceID, r.Path[0].Place = evil, evil, evil, evil, evil, evil, evil, evil, evil, evil, evil
+	h.Built("old", night.Add(-time.Hour))
+	h.Add(r)
+	p := pageOf(t, h, PageOptions{Title: evil, Status: []string{evil}, Sources: []string{evil}, SnapshotURL: func(s string) string { return "javascript:" + s }})
+	if strings.Contains(p, "<script") || strings.Contains(p, "<img") || strings.Contains(p, `href="javascript`) || strings.Count(p, "</style>") != 1 {
+		t.Error("markup is taken as such")
+	}
+}
+
+// TestBand: every explained request is in the picture, however long its time is.
+func TestBand(t *testing.T) {
+	for _, span := range []time.Duration{0, 10 * time.Minute, 3 * time.Hour, 47 * time.Hour, 60 * time.Hour, 100 * 24 * time.Hour} {
+		h := &History{keepHours: 8784}
+		const n = 1000
+		for i := range n {
+			h.Add(slow(i, night.Add(-span*time.Duration(i)/n), Key{Cause: reqtrace.Cause(i % 3)}, ms))
+		}
+		b := h.band(time.Time{}, night)
+		sum := uint64(0)
+		for _, bin := range b.bins {
+			sum += sumOf(bin)
+		}
+		if sum != n || len(b.bins) > maxBins+1 || span > 48*time.Hour && b.width < 3600 {
+			t.Errorf("%v: %d requests in %d pieces of %d s", span, sum, len(b.bins), b.width)
+		}
+		for _, tick := range b.chart(h, night).X {
+			if tick.At < 0 || tick.At > 100 || tick.Label == "" {
+				t.Errorf("%v: %+v", span, tick)
+			}
+		}
+	}
+}

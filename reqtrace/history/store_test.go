@@ -1,0 +1,276 @@
+package history
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"evenkeel.dev/internal/leaks"
+)
+
+var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
+
+func open(t *testing.T, o Options) *Store {
+	t.Helper()
+	if o.Logger == nil {
+		o.Logger = quiet
+	}
+	s, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+func fill(s *Store, from, n int) {
+	for i := range n {
+		s.Add(slow(from+i, night.Add(time.Duration(from+i)*time.Second), lockKey, 10*ms))
+		s.Count(night, "GET /orders", Count{Slow: 1})
+	}
+}
+
+func TestStoreReopened(t *testing.T) {
+	leaks.Test(t)
+	dir := filepath.Join(t.TempDir(), "new", "folder")
+	var want string
+	for i := range 3 {
+		s := open(t, Options{Dir: dir, Build: fmt.Sprint("build ", i)})
+		if i > 0 && text(t, s.Snapshot()) == want {
+			t.Error("a new build is not told")
+		}
+		fill(s, 100*i, 50)
+		if c := s.Snapshot().Coverage(time.Time{}); c.Seen != uint64(50*(i+1)) || c.Slow != c.Seen {
+			t.Errorf("opened %d times: %v", i+1, c)
+		}
+		if i == 1 {
+			if err := s.Flush(); err != nil {
+				t.Error(err)
+			}
+			fill(s, 100*i+50, 1) // after the first flush, lines are appended
+			s.Count(night, "GET /orders", Count{Limited: 7})
+		}
+		want = text(t, s.Snapshot())
+		if err := errors.Join(s.Close(), s.Close(), s.Err()); err != nil {
+			t.Error(err)
+		}
+		b, err := os.ReadFile(filepath.Join(dir, logName))
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, good, lost, err := ReadLog(b)
+		if err != nil || good != len(b) || lost != 0 || text(t, h) != want {
+			t.Errorf("%v, %d lines lost: the file has\n%s\nwant\n%s", err, lost, text(t, h), want)
+		}
+		if i == 1 {
+			break
+		}
+	}
+}
+
+// TestStoreFlushes: what was added is on the disk after 10 s, without a word.
+func TestStoreFlushes(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, Options{Dir: dir})
+		fill(s, 0, 5)
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		b, err := os.ReadFile(filepath.Join(dir, logName))
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, _, _, err := ReadLog(b)
+		if c := h.Coverage(time.Time{}); err != nil || c.Seen != 5 || c.Slow != 5 {
+			t.Errorf("%v, %v", c, err)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestStoreShared: of two processes in one folder the second goes on in memory, and takes the folder over when the first is gone, with
+// what both have.
+func TestStoreShared(t *testing.T) {
+	dir := t.TempDir()
+	first := open(t, Options{Dir: dir})
+	if f, _, err := openFile(dir, 1<<20); err == nil {
+		_ = f.close()
+		t.Skip("needs flock(2)")
+	}
+	var log bytes.Buffer
+	second := open(t, Options{Dir: dir, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	fill(first, 0, 10)
+	fill(second, 100, 5)
+	if err := second.Flush(); err == nil || !strings.Contains(err.Error(), "another process") || second.Err() == nil {
+		t.Errorf("%v", err)
+	}
+	if c := second.Snapshot().Coverage(time.Time{}); c.Seen != 5 {
+		t.Errorf("%v", c)
+	}
+	both := &History{}
+	if err := errors.Join(both.Merge(first.Snapshot()), both.Merge(second.Snapshot())); err != nil {
+		t.Error(err)
+	}
+	if err := first.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := second.Flush(); err != nil || second.Err() != nil {
+		t.Error(err, second.Err())
+	}
+	if c := second.Snapshot().Coverage(time.Time{}); c.Seen != 15 || c.Slow != 15 {
+		t.Errorf("%v", c)
+	}
+	if second.Add(slow(100, night.Add(100*time.Second), lockKey, 10*ms)) {
+		t.Error("what it has seen is forgotten")
+	}
+	if n := strings.Count(log.String(), "\n"); n != 2 {
+		t.Errorf("%d lines in the log, want one for each change:\n%s", n, log.String())
+	}
+}
+
+// TestStoreWithoutDisk: a folder that cannot be used costs nothing that was added, and is written when it can be.
+func TestStoreWithoutDisk(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "dir")
+	if err := os.WriteFile(dir, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, Options{Dir: dir})
+	if s.Err() == nil {
+		t.Error("a file is a folder")
+	}
+	fill(s, 0, 5)
+	if err := os.Remove(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	fill(s, 5, 5)
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.WriteFile(dir, nil, 0o600), s.Flush()); err == nil || s.Err() == nil {
+		t.Error("there is nowhere to write to, and it does not say so")
+	}
+	fill(s, 10, 5)
+	if err := errors.Join(os.Remove(dir), s.Flush()); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(filepath.Join(dir, logName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, _, lost, err := ReadLog(b)
+	if c := h.Coverage(time.Time{}); err != nil || lost != 0 || c.Seen != 15 || c.Slow != 15 {
+		t.Errorf("%v, %d lines lost, %v", c, lost, err)
+	}
+}
+
+// TestStoreLaterVersion: a file that a newer release wrote stays as it is.
+func TestStoreLaterVersion(t *testing.T) {
+	dir := t.TempDir()
+	name, later := filepath.Join(dir, logName), lineOf([]byte(`{"history":{"version":9}}`))
+	if err := os.WriteFile(name, later, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, Options{Dir: dir})
+	fill(s, 0, 1)
+	if err := errors.Join(s.Flush()); !errors.Is(err, ErrVersion) || !errors.Is(s.Err(), ErrVersion) {
+		t.Errorf("%v", err)
+	}
+	_ = s.Close()
+	if b, err := os.ReadFile(name); err != nil || !bytes.Equal(b, later) {
+		t.Errorf("%s, %v", b, err)
+	}
+}
+
+// TestStoreBounded: the file stays below its limit, and what goes for that are the oldest hours.
+func TestStoreBounded(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, Options{Dir: dir, MaxBytes: 1 << 20, Hours: 8784})
+	id := 0
+	for hour := range 300 {
+		for i := range 40 {
+			id++
+			k := Key{lockKey.Cause, fmt.Sprintf("main.f%d", i), "main.refresh", strings.Repeat("x", 60)}
+			s.Add(slow(id, night.Add(time.Duration(hour)*time.Hour), k, 10*ms))
+		}
+		if err := s.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		if fi, err := os.Stat(filepath.Join(dir, logName)); err != nil || fi.Size() > 1<<20 {
+			t.Fatalf("%d bytes, %v", fi.Size(), err)
+		}
+	}
+	order := s.Snapshot().order()
+	if n := len(order); n < 3 || n > 200 || order[n-1]-order[0] != int64(n-1) || order[n-1] != night.Unix()/3600+299 {
+		t.Errorf("%d hours, from %d to %d", len(order), order[0], order[len(order)-1])
+	}
+}
+
+// TestStoreConcurrent is for the race detector, and none of what goroutines add is lost.
+func TestStoreConcurrent(t *testing.T) {
+	s := open(t, Options{Dir: t.TempDir(), FlushEvery: 10 * time.Millisecond})
+	var wg sync.WaitGroup
+	const each = 200
+	for g := range 4 {
+		wg.Go(func() {
+			for i := range each {
+				s.Add(slow(g*each+i, night.Add(time.Duration(i)*time.Second), lockKey, ms))
+				s.Count(night, fmt.Sprint("GET /", i%5), Count{Slow: 1})
+				if i%50 == 0 {
+					_ = s.Snapshot().Summaries(time.Time{})
+					_, _, _ = s.Usual(), s.Err(), s.Flush()
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	s.Add(slow(1<<20, night, lockKey, ms)) // in memory alone
+	if c := s.Snapshot().Coverage(time.Time{}); c.Seen != 4*each+1 || c.Slow != 4*each {
+		t.Errorf("%v", c)
+	}
+}
+
+func TestStoreInMemory(t *testing.T) {
+	s := open(t, Options{})
+	e := explained(t, nil, Trace{Threshold: ms})
+	e.Slow, e.Dropped, e.Usual = []Request{slow(1, night, lockKey, ms), slow(1, night, lockKey, ms), slow(2, night, runKey, ms)}, 4, Usual{"GET /": {3, e.Usual[""].Parts}}
+	if added := s.AddAll(e); len(added) != 2 || added[1].Key != runKey {
+		t.Errorf("%+v", added)
+	}
+	if c := s.Since(night).CoverageByClass(night); c[Others].Failed != 4 || c["GET /orders"].Seen != 1 || s.Flush() != nil || s.Err() != nil || s.Usual()["GET /"].Requests != 3 {
+		t.Errorf("%v", c)
+	}
+	for i := range 2 * maxCounts {
+		s.Count(night.Add(time.Duration(i)*time.Minute), "GET /", Count{Slow: 1})
+	}
+	if n := len(s.counts); n > 2*maxCounts || s.Snapshot().Coverage(time.Time{}).Slow != 2*maxCounts {
+		t.Errorf("%d", n)
+	}
+}
+
+func TestOptions(t *testing.T) {
+	for want, o := range map[string]Options{
+		"Hours": {Hours: -1}, "Keys": {Keys: 3}, "MaxBytes": {MaxBytes: 7}, "FlushEvery": {FlushEvery: time.Hour},
+	} {
+		var oe *OptionError
+		if _, err := Open(o); !errors.As(err, &oe) || oe.Option != want || !strings.Contains(err.Error(), "it goes from") {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
+}

@@ -1,0 +1,142 @@
+package history
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"evenkeel.dev/reqtrace"
+)
+
+const (
+	maxClasses  = 64  // that are told apart, in a trace and in an hour
+	sampleSize  = 512 // requests of a class that a trace keeps
+	usualLeast  = 20  // requests of a class without which a trace knows no usual one
+	usualLow    = .45 // the usual requests are those between these quantiles, as in [reqtrace.Report].Median
+	usualHigh   = .55
+	usualEnough = 200 // usual requests of a class: older hours are not looked at any more
+)
+
+// Usual is what the usual requests of each class took, by its name.
+type Usual map[string]UsualRequest
+
+// UsualRequest is the sum of some usual requests of a class: those around the median. What the machine stood still is left out.
+type UsualRequest struct {
+	Requests uint64         `json:"requests"`
+	Parts    reqtrace.Parts `json:"parts_ns"`
+}
+
+// UnmarshalJSON reads what was written, also by a later release: the time of a cause that this one does not know is [reqtrace.CauseUnknown].
+func (u *UsualRequest) UnmarshalJSON(b []byte) error {
+	var j struct {
+		Requests uint64                   `json:"requests"`
+		Parts    map[string]time.Duration `json:"parts_ns"`
+	}
+	if err := json.Unmarshal(b, &j); err != nil {
+		return err
+	}
+	*u = UsualRequest{Requests: j.Requests}
+	for name, d := range j.Parts {
+		u.Parts.Add(causeOf(name), d)
+	}
+	return nil
+}
+
+// causeOf returns the cause of a name, which a later release may have written.
+func causeOf(name string) reqtrace.Cause {
+	c, err := reqtrace.ParseCause(name)
+	if err != nil {
+		return reqtrace.CauseUnknown
+	}
+	return c
+}
+
+// add adds v, unless the sum is more than there can be.
+func (u *UsualRequest) add(v UsualRequest) {
+	v.Requests += u.Requests
+	v.Parts.AddAll(u.Parts)
+	if v.check() == nil {
+		*u = v
+	}
+}
+
+// check says why no requests took that.
+func (u *UsualRequest) check() error {
+	if u.Requests == 0 || u.Requests > maxNumber {
+		return fmt.Errorf("%d usual requests", u.Requests)
+	}
+	for c, d := range u.Parts.All() {
+		if d < 0 || d > maxTime {
+			return fmt.Errorf("%s took %d ns of its usual requests", c, d)
+		}
+	}
+	return nil
+}
+
+// mean returns what one of them took. It has some.
+func (u *UsualRequest) mean() (p reqtrace.Parts) {
+	for c, d := range u.Parts.All() {
+		p.Add(c, d/time.Duration(u.Requests))
+	}
+	return p
+}
+
+// sample is requests of a class, each kept with the same chance.
+type sample struct {
+	seen   int
+	kept   []sampled
+	random *rand.Rand
+}
+
+type sampled struct {
+	own   time.Duration // without what the machine stood still
+	parts reqtrace.Parts
+}
+
+func (x *explainer) sampleOf(class string) *sample {
+	c := x.classes[class]
+	if c == nil && len(x.classes) >= maxClasses {
+		class = Others
+		c = x.classes[class]
+	}
+	if c == nil {
+		c = &sample{random: rand.New(rand.NewPCG(1, 2))} // the same trace says the same
+		x.classes[class] = c
+	}
+	return c
+}
+
+func (s *sample) add(q *reqtrace.Request) {
+	s.seen++
+	at := len(s.kept)
+	if at == sampleSize {
+		if at = s.random.IntN(s.seen); at >= sampleSize {
+			return
+		}
+	} else {
+		s.kept = append(s.kept, sampled{})
+	}
+	still := q.Parts.Of(reqtrace.CauseMachine)
+	p := joined(q.Parts)
+	p.Add(reqtrace.CauseMachine, -still)
+	s.kept[at] = sampled{q.Duration() - still, p}
+}
+
+// usual returns the sum of the usual requests; ok is false where they are too few, or slow themselves.
+func (s *sample) usual(threshold time.Duration) (u UsualRequest, ok bool) {
+	n := len(s.kept)
+	if n < usualLeast {
+		return u, false
+	}
+	slices.SortFunc(s.kept, func(a, b sampled) int { return cmp.Compare(a.own, b.own) })
+	if s.kept[n/2].own > threshold {
+		return u, false
+	}
+	for _, k := range s.kept[int(usualLow*float64(n)):int(usualHigh*float64(n))] {
+		u.add(UsualRequest{1, k.parts})
+	}
+	return u, true
+}
