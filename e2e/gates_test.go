@@ -61,7 +61,7 @@ func runGated(setup string) error {
 	if s.Shed {
 		o.Policy = gcgate.PolicyShed
 	}
-	if s.Turns != "" {
+	if o.DisableTurns = s.Turns == ""; !o.DisableTurns {
 		o.Turns = gcgate.FileTurns{Path: s.Turns}
 	}
 	mux := http.NewServeMux()

@@ -58,6 +58,23 @@ func newAnnouncer(s Signal, log *slog.Logger, calls *calls) *announcer {
 	return a
 }
 
+// usableAlone reports whether to announce a collection that has no turn through this signal.
+func (a *announcer) usableAlone() bool {
+	if a.safe {
+		return true
+	}
+	l, ok := a.signal.(LoneDrainer)
+	if !ok {
+		return false
+	}
+	defer a.call("CanDrainAlone")()
+	err := l.CanDrainAlone()
+	if err != nil {
+		a.log.Debug("gcgate: a signal is silent at a collection without the turn", "error", err)
+	}
+	return err == nil
+}
+
 // call notes a call of the signal's method until end is called.
 func (a *announcer) call(method string) (end func()) {
 	return a.calls.begin(method + " of signal " + a.signal.String())

@@ -3,7 +3,6 @@ package gcgate
 import (
 	"context"
 	"log/slog"
-	"runtime"
 	"time"
 )
 
@@ -19,10 +18,9 @@ const (
 	// While the stock runtime stays, it is watched again after a pause, doubled each time.
 	againMin, againMax = 10 * time.Second, 10 * time.Minute
 
-	// assistShare is the share of the CPU's work for requests that is done for the collector
-	// instead, from which on switching the pacing off pays for the additional load of
-	// collecting in a hurry.
-	assistShare = 0.02
+	// strayMost is how many collections in a row may find no gap before PolicyIdle is given up: at the
+	// trigger it would collect beside requests, and at saturation that is far worse than the runtime.
+	strayMost = 3
 )
 
 // observer watches the stock runtime for PolicyAuto. Owned by the control goroutine.
@@ -30,14 +28,14 @@ type observer struct {
 	heap *heapWatch
 	log  *slog.Logger
 
-	begin        time.Time
-	cycles       uint64
-	entered      uint32
-	assist, user float64
-	gaps         int // that a collection would have fitted into
-	inGap        bool
-	again        time.Time     // nothing is watched before
-	pause        time.Duration // before again; 0: nothing was decided yet
+	begin   time.Time
+	cycles  uint64
+	entered uint32
+	gaps    int // that a collection would have fitted into
+	inGap   bool
+	again   time.Time     // nothing is watched before
+	pause   time.Duration // before again; 0: nothing was decided yet
+	stray   int           // collections of PolicyIdle in a row that found no gap
 }
 
 // observe watches the runtime collect by itself, and decides after some cycles.
@@ -64,25 +62,20 @@ func (o *observer) observe() {
 		o.restart()
 		return
 	}
-	assist, user := h.collector.CPU()
-	share := 0.0
-	if spent := assist - o.assist + user - o.user; spent > 0 {
-		share = (assist - o.assist) / spent
-	}
 	choice := PolicyStock
+	goal, percent := spend(h.options, h.allowed, h.thresholds.live, h.collector.Overhead(), h.pace)
 	switch {
+	case percent > max(h.pacing.stock(), 0):
+		choice = PolicyMemory
 	case uint64(o.gaps) >= cycles:
 		choice = PolicyIdle
-	case share >= assistShare:
-		choice = PolicyThrough
 	}
 	level := slog.LevelInfo
 	if choice == PolicyStock && o.pause > 0 {
 		level = slog.LevelDebug // as before
 	}
 	o.log.Log(context.Background(), level, "gcgate: auto: watched the runtime collect", "policy", choice, "why", why(choice),
-		"cycles", cycles, "gaps", o.gaps, "assist_share", share, "assist_share_needed", assistShare,
-		"procs", runtime.GOMAXPROCS(0), "live", h.thresholds.live)
+		"cycles", cycles, "gaps", o.gaps, "live", h.thresholds.live, "goal", goal, "limit", h.allowed.limit, "limit_from", h.allowed.from)
 	if choice == PolicyStock {
 		o.pause = min(max(2*o.pause, againMin), againMax)
 		o.again, o.inGap = h.sampled.Add(o.pause), false
@@ -90,6 +83,29 @@ func (o *observer) observe() {
 	}
 	h.policy = choice
 	h.rebase(h.last)
+}
+
+// review gives up what was chosen and does not fit any more: PolicyMemory without memory to spend, and
+// PolicyIdle without gaps. reason is that of a collection of the gate's own.
+func (o *observer) review(collected bool, reason Reason) {
+	h := o.heap
+	switch {
+	case h.policy == PolicyMemory && !h.roomy:
+	case h.policy == PolicyIdle && collected:
+		if o.stray++; reason == ReasonIdleGap || reason == ReasonPeriodic || reason == ReasonRequested {
+			o.stray = 0
+		}
+		if o.stray < strayMost {
+			return
+		}
+	default:
+		return
+	}
+	o.log.Info("gcgate: auto: watching the runtime again", "instead_of", h.policy, "live", h.thresholds.live)
+	h.policy = PolicyStock
+	h.rebase(h.last)
+	o.restart()
+	o.again = h.sampled.Add(againMin)
 }
 
 // interval is the time to the next sample of the stock runtime: as long as the pauses that are
@@ -105,7 +121,6 @@ func (o *observer) interval() time.Duration {
 func (o *observer) restart() {
 	h := o.heap
 	*o = observer{heap: h, log: o.log, begin: h.sampled, cycles: h.last.cycles, entered: h.gap.entered, pause: o.pause}
-	o.assist, o.user = h.collector.CPU()
 }
 
 // logAuto says what PolicyAuto does before it has seen anything.
@@ -114,7 +129,7 @@ func logAuto(log *slog.Logger, p Policy) {
 		log.Info("gcgate: auto: there is a signal", "policy", p, "why", why(p))
 		return
 	}
-	log.Info("gcgate: auto: no signal; watching the runtime for its next collections", "policy", p)
+	log.Info("gcgate: auto: nobody to tell, so requests will meet collections: with other replicas behind a balancer set Options.Signals and Turns, or PolicyShed and Turns where it tries another after a 503; until then watching the runtime for what helps a process alone", "policy", p)
 }
 
 func why(p Policy) string {
@@ -123,9 +138,9 @@ func why(p Policy) string {
 		return "another replica serves while this one collects"
 	case PolicyIdle:
 		return "requests leave gaps that a collection fits into"
-	case PolicyThrough:
-		return "requests do the collector's work: without its pacing they need not"
+	case PolicyMemory:
+		return "there is memory to spend: collections come less often"
 	default:
-		return "no gaps, and requests hardly assist: the gate would not help"
+		return "no memory to spend and no gaps: the runtime alone does as well"
 	}
 }

@@ -1,10 +1,12 @@
 package gcgate
 
 import (
+	"math"
 	"os"
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"time"
 )
 
 // A Collector is what a [Gate] is in charge of: the garbage collector of this process, or in a
@@ -34,9 +36,8 @@ type Collector interface {
 	// and what the machine can give to new work, 0 where that is not known.
 	Memory() (groupLimit int64, available uint64)
 
-	// CPU returns the seconds of CPU that requests have spent on the collector's work, and those
-	// spent on the program's own, both as of the last cycle.
-	CPU() (assist, user float64)
+	// Marked returns how long the mark phases of all cycles took that have ended, about.
+	Marked() time.Duration
 }
 
 // reading is a sample of a Collector's counters.
@@ -60,20 +61,19 @@ const (
 	metricObjects  = "/memory/classes/heap/objects:bytes"
 	metricFree     = "/memory/classes/heap/free:bytes"
 
-	metricAssist = "/cpu/classes/gc/mark/assist:cpu-seconds"
-	metricUser   = "/cpu/classes/user:cpu-seconds"
+	metricWorkers = "/cpu/classes/gc/mark/dedicated:cpu-seconds" // fractional workers included
 )
 
 // goRuntime is the collector of this process.
 type goRuntime struct {
-	samples, classes, seconds []metrics.Sample
+	samples, classes, workers []metrics.Sample
 }
 
 func newGoRuntime() *goRuntime {
 	return &goRuntime{
 		samples: named(metricCycles, metricAutomatic, metricAllocated, metricLive),
 		classes: named(metricTotal, metricReleased, metricObjects, metricFree),
-		seconds: named(metricAssist, metricUser),
+		workers: named(metricWorkers),
 	}
 }
 
@@ -110,7 +110,19 @@ func (r *goRuntime) Memory() (groupLimit int64, available uint64) {
 	return m.group, m.available
 }
 
-func (r *goRuntime) CPU() (assist, user float64) {
-	metrics.Read(r.seconds)
-	return r.seconds[0].Value.Float64(), r.seconds[1].Value.Float64()
+// Marked is the CPU time of the mark workers, of which the runtime runs so many that they are about a
+// quarter of the Ps while it marks: what idle Ps and assists do comes on top of them.
+func (r *goRuntime) Marked() time.Duration {
+	metrics.Read(r.workers)
+	return time.Duration(r.workers[0].Value.Float64() / markWorkers(runtime.GOMAXPROCS(0)) * float64(time.Second))
+}
+
+// markWorkers is how many Ps mark, fractional workers included (runtime/mgcpacer.go, startCycle): a
+// quarter, or the nearest whole number where that is within 30% of it.
+func markWorkers(procs int) float64 {
+	quarter := float64(procs) / 4
+	if whole := math.Floor(quarter + 0.5); math.Abs(whole/quarter-1) <= 0.3 {
+		return whole
+	}
+	return quarter
 }

@@ -19,6 +19,7 @@ type control struct {
 	turns    *turnTaker
 	rounds   *rounds
 	observer *observer
+	adviser  *adviser
 }
 
 // newControl returns one for a gate with options o and a memory limit to keep.
@@ -31,9 +32,10 @@ func newControl(o Options, limit int64, requests *counter, status *status, w *wa
 	c.turns = &turnTaker{turns: o.Turns, hold: o.HoldTurn, heap: c.heap, log: o.Logger, calls: calls, others: &c.others, stop: stop}
 	c.rounds = &rounds{
 		options: &c.options, log: o.Logger, requests: requests, status: status, waiters: w, calls: calls,
-		heap: c.heap, turns: c.turns, stop: stop,
+		events: &events{}, heap: c.heap, turns: c.turns, stop: stop,
 	}
 	c.observer = &observer{heap: c.heap, log: o.Logger}
+	c.adviser = &adviser{heap: c.heap, log: o.Logger}
 	return c
 }
 
@@ -61,9 +63,16 @@ func (c *control) run() {
 		if c.heap.policy == PolicyStock {
 			c.observer.observe()
 		}
-		if reason, due := c.due(); due {
+		reason, due := c.due()
+		if due {
 			c.rounds.run(reason)
 			c.heap.sample()
+		}
+		if c.options.Policy == PolicyAuto {
+			c.observer.review(due, reason)
+		}
+		if len(c.rounds.announcers) == 0 && c.heap.policy != PolicyShed {
+			c.adviser.look(c.rounds.halves / 2)
 		}
 	}
 }

@@ -33,7 +33,7 @@ func (r *rig) since(n int) []Event {
 // TestStockRuntimeKeepsItsLimit: SetMemoryLimit stops the world, and what the control group
 // allows is not the gate's business before it is in charge.
 func TestStockRuntimeKeepsItsLimit(t *testing.T) {
-	for _, group := range []int64{math.MaxInt64, 400 * mib} {
+	for _, group := range []int64{math.MaxInt64, 300 * mib} {
 		inTime(t, Options{}, func(t *testing.T, r *rig) {
 			r.traffic()
 			r.heap.Do(func() { r.heap.Group = group })

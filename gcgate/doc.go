@@ -17,9 +17,11 @@
 //	     | the cycle has ended  |                                      v
 //	+------------+              +------------------------------- +------------+  no request for
 //	| Collecting | <-------------------------------------------- |  Draining  |  QuietFor, or
-//	+------------+               nobody is here                  +------------+  DrainTimeout
+//	+------------+               nobody is here                  +------------+  DrainTimeout (1)
 //
-// The turn is released when the peers have this process back, in Readying or later.
+// The turn is released when the peers have this process back, in Readying or later. (1) Where requests
+// keep coming although each peer has confirmed the drain, the gate warns, and waits on for them to end,
+// up to the hard threshold.
 //
 // The gate itself refuses no request: one that comes all the same runs beside the collection, as it
 // always did. Under [PolicyShed] those who count the requests refuse new ones meanwhile.
@@ -35,8 +37,10 @@
 //   - a [Signal] of your own
 //
 // and how the replicas take turns, [Options].Turns: [FileTurns] on one host,
-// evenkeel.dev/contrib/etcdturn on many. Without peers, [PolicyAuto] sees whether collecting in gaps
-// or without assists would help, and says what it chose.
+// evenkeel.dev/contrib/etcdturn on many. Start refuses a signal that could leave nobody to serve
+// without them. Without peers, [PolicyAuto] spends the memory that the process has on fewer
+// collections, or sees whether requests leave gaps for them, and says what it chose, and what a second
+// replica would give. How many requests met a collection all the same, [Stats].Overlapped tells.
 //
 // # Signals and adapters of your own
 //
@@ -44,12 +48,13 @@
 // another protocol can do all that they can:
 //
 //   - what a signal may know beyond Drain and Ready are the interfaces [Attacher], [Checker],
-//     [Confirmer] and [TurnFree]
+//     [Confirmer], [TurnFree], [LoneDrainer] and [Explainer]
 //   - evenkeel.dev/gcgate/polled knows when a peer that polls has acted
 //   - an adapter that counts requests looks at [Gate.Refusing] first; a request that it refuses it
 //     tells [Gate.Remaining], and counts with [Gate.CountRefused]; [Gate.Signals] has the signal
 //     that belongs to the adapter
-//   - status pages and metrics read [Gate.Stats], and [Options].OnEvent
+//   - metrics read [Gate.Stats], and any number of observers hear each event: [Gate.Observe];
+//     httpgate.Status is a page
 //   - tests run any number of gates over a heap of evenkeel.dev/gcgate/gcgatetest, minutes of them
 //     in no time
 //

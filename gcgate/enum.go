@@ -11,10 +11,11 @@ type Policy uint32
 
 const (
 	// PolicyAuto is PolicyDrain when there is a signal. Without one it watches the stock runtime
-	// for its first collections and then chooses: PolicyIdle where requests leave gaps to collect
-	// in, PolicyThrough where assists take a notable share of the CPU, else the stock runtime stays
-	// in charge (PolicyStock), and is watched again after 10 s, 20 s, and so on, up to 10 minutes.
-	// The choice and its figures are logged.
+	// for its first collections and then chooses: PolicyMemory where there is memory to spend,
+	// PolicyIdle where requests leave gaps to collect in, else the stock runtime stays in charge
+	// (PolicyStock), and is watched again after 10 s, 20 s, and so on, up to 10 minutes. It goes back
+	// to watching when memory gets short, or when gaps do not come any more. The choice and its
+	// figures are logged, and what another replica and a balancer would give (Stats.Advice).
 	PolicyAuto Policy = iota
 
 	// PolicyDrain tells the peers, waits until the process is quiet, collects, and comes back. It
@@ -36,12 +37,19 @@ const (
 	// or an adapter that asks [Gate.Refusing].
 	PolicyShed
 
+	// PolicyMemory leaves the runtime in charge, and raises its goal (GOGC) as far as memory allows:
+	// to five times the live heap or two seconds of allocation, at most 0.7 of what the memory
+	// limit leaves to the heap, or without any limit a 32nd of the memory that the machine has
+	// available, up to 512 MiB. Where that is less than GOGC=125, it changes nothing. No
+	// collection is forced or put off, so it cannot do worse than the runtime; it needs no peer.
+	PolicyMemory
+
 	// PolicyStock leaves the runtime in charge. It is what [Stats] say while PolicyAuto has chosen
 	// that; [Options] refuse it: a process that wants it has no use for a gate.
 	PolicyStock
 )
 
-var policyNames = []string{"auto", "drain", "idle", "through", "shed", "stock"}
+var policyNames = []string{"auto", "drain", "idle", "through", "shed", "memory", "stock"}
 
 // String returns the policy's name in lower case.
 func (p Policy) String() string { return enumText(policyNames, p) }

@@ -185,7 +185,9 @@ func startRig(t *testing.T, o Options, h *gcgatetest.Heap) *rig {
 		defer r.mu.Unlock()
 		r.events = append(r.events, e)
 	}
-	o.Collector = h
+	if o.DisableTurns = o.Turns == nil; o.Collector == nil {
+		o.Collector = h
+	}
 	var err error
 	if r.Gate, err = Start(t.Context(), o); err != nil {
 		t.Fatal(err)

@@ -1,6 +1,9 @@
 package gcgate
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Bounds of what counts as an unusual silence.
 const (
@@ -17,12 +20,16 @@ type gap struct {
 	moved   time.Time // the last look that saw a request come or end
 	since   time.Time // when silence began; zero: requests are in flight
 	spacing float64   // moving average of the time between two requests while they come, seconds
+	rate    float64   // of requests, a second: mean of about the last second, silence included
 }
 
 // see takes a look at the counters in.
 func (p *gap) see(now time.Time, inFlight int, entered uint32) {
 	came := entered - p.entered
 	dt := now.Sub(p.looked).Seconds()
+	if dt > 0 && !p.looked.IsZero() {
+		p.rate += (float64(came)/dt - p.rate) * -math.Expm1(-dt)
+	}
 	if came > 0 && !p.looked.IsZero() {
 		spacing := dt / float64(came)
 		if p.spacing == 0 {

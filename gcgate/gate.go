@@ -19,6 +19,7 @@ type Gate struct {
 	signals  []Signal
 	control  *control // its fields belong to the control goroutine
 	calls    *calls
+	events   *events
 	log      *slog.Logger
 
 	stopping atomic.Bool
@@ -75,7 +76,10 @@ func start(ctx context.Context, o Options, freed func()) (*Gate, error) {
 		calls: &calls{}, log: o.Logger, stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	c := newControl(o, limit, g.requests, g.status, g.waiters, g.calls, g.stop)
-	g.control = c
+	g.control, g.events = c, c.rounds.events
+	if o.OnEvent != nil {
+		g.events.add("Options.OnEvent", o.OnEvent)
+	}
 	g.free = sync.OnceFunc(func() {
 		c.pacing.restore()
 		freed()
@@ -86,7 +90,6 @@ func start(ctx context.Context, o Options, freed func()) (*Gate, error) {
 		}
 		c.rounds.announcers = append(c.rounds.announcers, newAnnouncer(s, g.log, g.calls))
 	}
-	warnWithoutTurns(&o, c.rounds.announcers)
 	running, cancel := context.WithCancel(context.Background())
 	for _, a := range c.rounds.announcers {
 		c.others.Go(func() { a.run(running) })
@@ -126,24 +129,6 @@ func memoryLimit(o *Options) (int64, error) {
 		limit = min(limit, set)
 	}
 	return limit, checkLimit(o, limit)
-}
-
-// warnWithoutTurns tells what happens when several replicas announce at once.
-func warnWithoutTurns(o *Options, announcers []*announcer) {
-	if o.Turns != nil {
-		return
-	}
-	const fix = "with more than one replica set Options.Turns (gcgate.FileTurns, contrib/etcdturn), so that one collects at a time"
-	switch o.Policy {
-	case PolicyShed:
-		o.Logger.Warn("gcgate: PolicyShed without Turns: when all replicas collect at once, all refuse, and requests fail: " + fix)
-	case PolicyAuto, PolicyDrain:
-		for _, a := range announcers {
-			if !a.safe {
-				a.log.Warn("gcgate: a signal without Turns: when all replicas collect at once, the peer has nobody to send to, and requests fail: " + fix)
-			}
-		}
-	}
 }
 
 // run is the control goroutine. It ends the announcers when the turns are released and all peers
@@ -225,13 +210,23 @@ func (g *Gate) Signals() []Signal { return slices.Clone(g.signals) }
 
 // Stats returns what the gate did since its start. It allocates, and costs about a microsecond.
 func (g *Gate) Stats() Stats {
-	inFlight, _ := g.requests.read()
 	g.status.mu.Lock()
 	defer g.status.mu.Unlock()
 	s := g.status.stats
+	inFlight, entered := g.requests.read()
+	s.Entered += uint64(entered - uint32(s.Entered)) // since the last sample
 	s.Collections, s.Phases = maps.Clone(s.Collections), maps.Clone(s.Phases)
 	s.State, s.InFlight, s.Heap, s.Refused = g.State(), inFlight, g.Heap(), g.status.refused.Load()
 	return s
+}
+
+// Observe has f called at each change of state from now on, until stop is called: as many may
+// observe as want to, beside [Options].OnEvent. They are called one after the other, in the order in
+// which they came, from the gate's goroutine: f must not block. A [Signal] that calls Observe in
+// Attach hears of every event. stop may be called more than once, by f too; an event that is being
+// told already may still come.
+func (g *Gate) Observe(f func(Event)) (stop func()) {
+	return g.events.add("an observer of Gate.Observe", f)
 }
 
 // Collect asks for a collection, with all that belongs to it, and waits until it has ended. It

@@ -64,9 +64,9 @@ func TestDrainWaitsForRequests(t *testing.T) {
 			t.Errorf("with a request in flight: %v", r.State())
 		}
 		ticket.Exit()
-		time.Sleep(10 * time.Millisecond)
+		time.Sleep(quietMax + 5*time.Millisecond)
 		if r.State() != StateCollecting {
-			t.Errorf("10 ms after the last request: %v", r.State())
+			t.Errorf("55 ms after the last request: %v", r.State())
 		}
 	})
 }
@@ -488,18 +488,19 @@ func TestAuto(t *testing.T) {
 	}
 	for _, c := range []struct {
 		want    Policy
-		assist  float64
 		on, off time.Duration
+		limit   int64
 		signals []Signal
 	}{
 		{want: PolicyDrain, on: time.Second, signals: []Signal{&fakeSignal{}}},
-		{want: PolicyIdle, on: 300 * time.Millisecond, off: 400 * time.Millisecond, assist: 0.5},
-		{want: PolicyThrough, on: 5 * time.Millisecond, off: time.Millisecond, assist: 0.5},
+		{want: PolicyIdle, on: 300 * time.Millisecond, off: 400 * time.Millisecond},
+		{want: PolicyMemory, on: 300 * time.Millisecond, off: 400 * time.Millisecond, limit: 1000 * mib},
+		{want: PolicyMemory, on: 5 * time.Millisecond, off: time.Millisecond, limit: 1000 * mib},
+		{want: PolicyStock, on: 5 * time.Millisecond, off: time.Millisecond, limit: 300 * mib},
 		{want: PolicyStock, on: 5 * time.Millisecond, off: time.Millisecond},
 	} {
 		t.Run(c.want.String(), func(t *testing.T) {
-			inTime(t, Options{Signals: c.signals}, func(t *testing.T, r *rig) {
-				r.heap.Do(func() { r.heap.Assist = c.assist })
+			inTime(t, Options{Signals: c.signals, MemoryLimitBytes: c.limit}, func(t *testing.T, r *rig) {
 				busy(r, c.on, c.off)
 				if p := r.Stats().Policy; p != c.want {
 					t.Errorf("chose %v\n%s", p, r.logged.String())

@@ -41,6 +41,7 @@ type heapWatch struct {
 	allowed    allowance
 	memoryRead time.Time // when allowed was found
 	inCharge   bool      // the runtime's pacing is off
+	roomy      bool      // under PolicyMemory: there is memory to spend
 	fresh      bool      // in charge, and no cycle has ended since: one may have begun before
 	net        int64     // the runtime's limit as set by the gate; 0: it has not set any
 
@@ -55,6 +56,7 @@ type heapWatch struct {
 	rate       float64   // of allocation, bytes a second: the higher of the present and the recent one
 	pace       float64   // of allocation, bytes a second: mean of about the last second
 	collected  time.Time // when the last cycle ended
+	overlap    overlap
 
 	cycle  <-chan struct{} // closed when the gate's last Collect has returned; nil: it has
 	marked bool            // its marking is over
@@ -123,7 +125,9 @@ func (h *heapWatch) sample() {
 		h.pace += (rate - h.pace) * -math.Expm1(-dt)
 	}
 	inFlight, entered := h.requests.read()
+	running := h.gap.running
 	h.gap.see(now, inFlight, entered)
+	h.overlap.see(entered)
 	before := h.last
 	mine := h.cycle != nil && !h.marked // a collection that took too long may have ended
 	swept := h.cycle == nil
@@ -133,6 +137,9 @@ func (h *heapWatch) sample() {
 	if r.cycles != before.cycles {
 		was, heap, inCharge := h.thresholds, h.used, h.inCharge && !h.fresh
 		h.marked = true
+		if !mine {
+			h.overlap.foreign(r.cycles-before.cycles, h.collector.Marked(), running, h.gap.rate)
+		}
 		h.rebase(r)
 		automatic := r.automatic - before.automatic
 		switch {
@@ -207,6 +214,7 @@ func (h *heapWatch) escaped(n uint64, was thresholds, heap uint64) {
 // rebase starts from the heap that a cycle left.
 func (h *heapWatch) rebase(r reading) {
 	h.base, h.collected = r.allocated, time.Now()
+	h.overlap.ended(h.collector.Marked())
 	if h.memoryRead.IsZero() || h.collected.Sub(h.memoryRead) >= memoryEvery {
 		h.memoryRead = h.collected
 		var m memory
@@ -228,7 +236,10 @@ func (h *heapWatch) takeCharge(overhead uint64) {
 	net := int64(h.thresholds.net)
 	switch {
 	case h.policy == PolicyStock:
+		h.pacing.lower()
 		net = h.requested // the rest is the runtime's business
+	case h.policy == PolicyMemory:
+		net = h.spendMemory(overhead)
 	case h.thresholds.noRoom:
 		net = h.allowed.limit
 		h.warn("no room", "gcgate: the memory limit leaves no room beside the live heap; the runtime stays in charge",
@@ -240,7 +251,7 @@ func (h *heapWatch) takeCharge(overhead uint64) {
 		h.net = net
 		h.pacing.setLimit(net)
 	}
-	want := h.policy != PolicyStock && !h.thresholds.noRoom
+	want := h.policy != PolicyStock && h.policy != PolicyMemory && !h.thresholds.noRoom
 	if want == h.inCharge {
 		return
 	}
@@ -330,6 +341,7 @@ func (h *heapWatch) publish() {
 	s := &h.status.stats
 	s.Policy, s.Live, s.Trigger, s.Hard = h.policy, h.thresholds.live, h.thresholds.trigger, h.thresholds.hard
 	s.Limit = uint64(h.allowed.limit)
+	s.Entered, s.OverlappedOther = h.overlap.entered, uint64(h.overlap.met)
 	s.Expected = h.expected()
 	s.Next = time.Time{}
 	if h.rate > 0 && h.inCharge {

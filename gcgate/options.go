@@ -16,9 +16,15 @@ type Options struct {
 	// Signals are the peers to tell; all of them are told at once. Default: none.
 	Signals []Signal
 
-	// Turns says when this replica may collect. Default: nil, at any time; with several
-	// replicas behind one balancer that fails requests when two collect at once.
+	// Turns says when this replica may collect. Default: nil, at any time. Limit: PolicyShed, and
+	// a signal that is not [TurnFree], need them, as replicas that are away at once leave nobody
+	// to serve: Start refuses to do without, except with DisableTurns.
 	Turns Turns
+
+	// DisableTurns collects at any time, whoever else is away. It is for a process that is the only
+	// one to announce itself to its peers (a canary beside replicas without a gate): of several,
+	// two that collect at once fail requests. Default: false.
+	DisableTurns bool
 
 	// HoldTurn is how long to keep the turn once this process is back, so that a peer that
 	// stays away for a time after a refusal has come back before the next replica refuses.
@@ -66,11 +72,15 @@ type Options struct {
 	AnnounceTimeout time.Duration
 
 	// DrainTimeout bounds the wait for requests in flight; past it the gate collects beside
-	// them, which is safe. Default: 0, which is 100 ms. Limit: 10 s.
+	// them, which is safe. Where it is over, each peer has confirmed the drain, and new requests
+	// keep coming, the gate warns, and waits on for them to end: up to the hard threshold, 10 s at
+	// most, and not again for a minute when that did not help. Default: 0, which is 100 ms.
+	// Limit: 10 s.
 	DrainTimeout time.Duration
 
 	// QuietFor is how long no request must be in flight nor enter before the collection
-	// starts. Default: 0, which is 2 ms. Limit: 1 s.
+	// starts. Default: 0, which is ten times the usual time between two requests, at least 2 ms
+	// (from 5,000 requests a second on) and at most 50 ms (up to 200). Limit: 1 s.
 	QuietFor time.Duration
 
 	// Period is the longest time without a collection, so that finalizers run and idle memory
@@ -110,7 +120,6 @@ func (o Options) withDefaults() (Options, error) {
 	setDefault(&o.MinTriggerBytes, 32<<20)
 	setDefault(&o.AnnounceTimeout, 100*time.Millisecond)
 	setDefault(&o.DrainTimeout, 100*time.Millisecond)
-	setDefault(&o.QuietFor, 2*time.Millisecond)
 	if !o.DisableJitter {
 		setDefault(&o.Jitter, 0.1)
 	}
@@ -159,7 +168,7 @@ func (o *Options) checkDisabled() error {
 func (o *Options) check() error {
 	switch {
 	case o.Policy >= PolicyStock:
-		return refuseOption("Policy", "%v is no policy to choose: use PolicyAuto, PolicyDrain, PolicyIdle, PolicyThrough or PolicyShed", o.Policy)
+		return refuseOption("Policy", "%v is no policy to choose: use PolicyAuto, PolicyDrain, PolicyIdle, PolicyThrough, PolicyShed or PolicyMemory", o.Policy)
 	case !(o.TriggerRatio >= minTriggerRatio && o.TriggerRatio <= 100):
 		return refuseOption("TriggerRatio", "%g is out of range: use %g to 100 (2 by default)", o.TriggerRatio, minTriggerRatio)
 	case !(o.HardRatio > o.TriggerRatio && o.HardRatio <= 200):
@@ -174,8 +183,10 @@ func (o *Options) check() error {
 		return refuseOption("MinTriggerBytes", "%d is negative: use 0 for 32 MiB", o.MinTriggerBytes)
 	case o.MaxTriggerBytes != 0 && o.MaxTriggerBytes < o.MinTriggerBytes:
 		return refuseOption("MaxTriggerBytes", "%d is below MinTriggerBytes, which is %d: use at least that (then the trigger does not follow the allocation), or 0 for the default", o.MaxTriggerBytes, o.MinTriggerBytes)
+	case o.DisableTurns && o.Turns != nil:
+		return refuseOption("Turns", "they are set, and DisableTurns is, too: leave one of them out")
 	case o.Policy == PolicyDrain && len(o.Signals) == 0:
-		return refuseOption("Policy", "PolicyDrain has nobody to tell: add a Signal, or use PolicyAuto, PolicyIdle or PolicyThrough")
+		return refuseOption("Policy", "PolicyDrain has nobody to tell: add a Signal, or use PolicyAuto, PolicyMemory or PolicyIdle")
 	}
 	for _, d := range []struct {
 		option  string
@@ -199,6 +210,25 @@ func (o *Options) check() error {
 	for i, s := range o.Signals {
 		if v := reflect.ValueOf(s); s == nil || v.Kind() == reflect.Pointer && v.IsNil() {
 			return refuseOption("Signals", "signal %d is nil: leave it out", i)
+		}
+	}
+	return o.checkTurns()
+}
+
+// checkTurns refuses what fails requests when all replicas collect at once.
+func (o *Options) checkTurns() error {
+	if o.Turns != nil || o.DisableTurns {
+		return nil
+	}
+	const fix = "set gcgate.FileTurns for replicas on one host, contrib/etcdturn for several, so that one collects at a time; or DisableTurns, if no other replica announces itself there"
+	switch o.Policy {
+	case PolicyShed:
+		return refuseOption("Turns", "PolicyShed needs them: when all replicas collect at once, all refuse, and requests fail: %s", fix)
+	case PolicyAuto, PolicyDrain:
+		for _, s := range o.Signals {
+			if f, ok := s.(TurnFree); !ok || !f.SafeWithoutTurn() {
+				return refuseOption("Turns", "signal %q needs them: when all replicas collect at once, its peer has nobody to send to, and requests fail: %s", s.String(), fix)
+			}
 		}
 	}
 	return nil

@@ -10,7 +10,9 @@ type pacing struct {
 
 	mu       sync.Mutex
 	off      bool // guarded by mu
-	percent  int  // GOGC of before it was switched off; guarded by mu
+	raised   int  // GOGC as the gate has set it, 0: it has not; guarded by mu
+	percent  int  // GOGC of before it was switched off or raised; guarded by mu
+	known    bool // percent is; guarded by mu
 	restored bool // guarded by mu
 }
 
@@ -20,9 +22,51 @@ func newPacing(c Collector) *pacing { return &pacing{collector: c, limit: c.SetL
 func (p *pacing) switchOff() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.restored && !p.off {
-		p.off, p.percent = true, p.collector.SetPercent(-1)
+	if p.restored || p.off {
+		return
 	}
+	if was := p.collector.SetPercent(-1); p.raised == 0 {
+		p.percent = was
+	}
+	p.off, p.raised = true, 0
+}
+
+// raise sets GOGC to about percent. Each call that does stops the world: a change that does not matter
+// is none.
+func (p *pacing) raise(percent int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.restored || p.off || max(percent, p.raised)-min(percent, p.raised) <= p.raised/16 {
+		return
+	}
+	if was := p.collector.SetPercent(percent); p.raised == 0 {
+		p.percent, p.known = was, true
+	}
+	p.raised = percent
+}
+
+// lower ends raise.
+func (p *pacing) lower() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lowerLocked()
+}
+
+func (p *pacing) lowerLocked() {
+	if !p.restored && p.raised != 0 {
+		p.raised = 0
+		p.collector.SetPercent(p.percent)
+	}
+}
+
+// stock is GOGC of before it was first raised; 0: it never was, and nobody knows.
+func (p *pacing) stock() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.known {
+		return 0
+	}
+	return p.percent
 }
 
 // switchOn restores GOGC alone.
@@ -56,6 +100,7 @@ func (p *pacing) restore() {
 		return
 	}
 	p.switchOnLocked()
+	p.lowerLocked()
 	p.collector.SetLimit(p.limit)
 	p.restored = true
 }

@@ -8,6 +8,7 @@ import (
 // Times of a collection.
 const (
 	tick         = time.Millisecond // between two looks while waiting
+	markTick     = tick / 4         // and while marking: its end is between two of them, and so are requests
 	readyTimeout = time.Second      // in StateReadying; the turn is held for longer if need be
 
 	slowReturn   = 2 * time.Second  // of a peer that has this process back, is worth a warning
@@ -24,6 +25,9 @@ type round struct {
 	drains   []*notice    // what each of told was asked
 	readies  []*notice    // what each of told was asked in the end: to have this process back
 	refused  bool         // new requests, for a time
+	rate     float64      // of requests before the announcement, a second
+	unheeded bool         // the peers confirmed a drain, and requests kept coming
+	met      uint64       // requests that the mark phase met
 }
 
 // rounds goes through one collection after the other. Its fields are owned by the control goroutine,
@@ -35,13 +39,16 @@ type rounds struct {
 	status     *status
 	waiters    *waiters
 	calls      *calls
+	events     *events
 	heap       *heapWatch
 	turns      *turnTaker
 	announcers []*announcer
 	stop       <-chan struct{} // closed when the gate stops
 
-	lead    time.Duration // from an announcement to the collection, moving average
-	entered time.Time     // when the state began
+	lead     time.Duration // from an announcement to the collection, moving average
+	entered  time.Time     // when the state began
+	heedless time.Time     // no wait before for peers that do not heed a drain: the last did not help
+	halves   uint64        // half requests that mark phases met, in all
 }
 
 // run takes the process through the states, and back to StateServing whatever happens.
@@ -130,10 +137,10 @@ func (rs *rounds) to(s State, r *round) {
 	}
 	rs.entered = now
 	rs.log.Debug("gcgate: state", "state", s, "reason", r.reason, "heap", rs.heap.used, "live", rs.heap.thresholds.live, "in_flight", inFlight)
-	if rs.options.OnEvent != nil {
-		defer rs.calls.begin("Options.OnEvent")()
-		rs.options.OnEvent(Event{Time: now, State: s, Reason: r.reason, Heap: rs.heap.used, InFlight: inFlight, Expected: r.expected, WithoutTurn: r.alone})
-	}
+	rs.events.tell(rs.calls, Event{
+		Time: now, State: s, Reason: r.reason, Heap: rs.heap.used, InFlight: inFlight, Expected: r.expected, WithoutTurn: r.alone,
+		Overlapped: r.met,
+	})
 }
 
 // pause waits, and reports whether the gate goes on.
@@ -155,7 +162,7 @@ func (rs *rounds) announce(r *round) bool {
 		return false
 	}
 	for _, a := range rs.announcers {
-		if r.alone && !a.safe {
+		if r.alone && !a.usableAlone() {
 			continue // another replica may be away: the peer would have nobody to send to
 		}
 		if a.usable(rs.options.AnnounceTimeout) {
@@ -166,6 +173,7 @@ func (rs *rounds) announce(r *round) bool {
 	if len(r.told) == 0 && !r.refused {
 		return false
 	}
+	r.rate = rs.heap.gap.rate
 	back := time.Now().Add(rs.lead + r.expected)
 	rs.status.leave(back)
 	rs.to(StateAnnouncing, r)
@@ -198,28 +206,6 @@ func (rs *rounds) await(r *round) {
 	}
 }
 
-// drain waits until no request was in flight nor came for QuietFor, or the bound.
-func (rs *rounds) drain(r *round) {
-	rs.to(StateDraining, r)
-	begin := time.Now()
-	quiet := begin
-	_, seen := rs.requests.read()
-	for now := begin; now.Sub(begin) < rs.options.DrainTimeout && !isLost(r.lease); now = time.Now() {
-		inFlight, entered := rs.requests.read()
-		if inFlight > 0 || entered != seen {
-			quiet = now
-		} else if now.Sub(quiet) >= rs.options.QuietFor {
-			break
-		}
-		seen = entered
-		if !rs.pause(min(tick, rs.options.QuietFor)) {
-			return
-		}
-	}
-	// The next announcement tells the time that announcing takes, too.
-	rs.lead += (time.Since(rs.entered) - rs.lead) / 4
-}
-
 // collect runs the collector, beside this goroutine, until its marking is over; it reports
 // false when it was not within bounds. A process that is away waits for the sweep too:
 // runtime.GC sweeps a span per Gosched, and while some goroutine is always runnable on the only
@@ -229,12 +215,16 @@ func (rs *rounds) collect(r *round) (ended bool) {
 	rs.to(StateCollecting, r)
 	rs.heap.sample() // a cycle of the runtime's own since the last look is told, and is not this one
 	begin := time.Now()
-	_, before := rs.requests.read()
+	inFlight, before := rs.requests.read()
 	returned := rs.heap.beginCycle()
 	overdue := max(overdueAfter, 10*r.expected)
-	for waited := time.Duration(0); waited < overdue && !ended && rs.pause(tick); waited = time.Since(begin) {
+	last, now := before, before
+	for waited := time.Duration(0); waited < overdue && !ended && rs.pause(markTick); waited = time.Since(begin) {
+		last = now
+		_, now = rs.requests.read()
 		ended = rs.heap.cycleEnded()
 	}
+	rs.countMet(r, inFlight, last-before, now-last)
 	if marked := time.Since(begin); ended {
 		if rs.status.away() {
 			sweep := time.NewTimer(marked)
@@ -250,6 +240,7 @@ func (rs *rounds) collect(r *round) (ended bool) {
 		rs.heap.warn("overdue", "gcgate: a collection does not end; serving meanwhile, and collecting no more until it has", "took", marked, "expected", r.expected)
 	}
 	_, after := rs.requests.read()
+	rs.keepComing(r, after-before, time.Since(begin))
 	rs.status.update(func(s *Stats) {
 		s.Stragglers += uint64(after - before)
 		if ended {

@@ -19,8 +19,8 @@ import (
 // minute at most, whether Drain had succeeded or not: the peer may have acted on a Drain whose
 // answer was lost. Until Ready has returned nil, Drain is not called again.
 //
-// A Signal may have more to say by implementing [Attacher], [Checker], [Confirmer] or
-// [TurnFree].
+// A Signal may have more to say by implementing [Attacher], [Checker], [Confirmer], [TurnFree],
+// [LoneDrainer] or [Explainer].
 type Signal interface {
 	// Drain asks the peer to send no new requests, and returns nil when the peer has acted on
 	// it. expected is how long this process expects to be away, from now.
@@ -46,11 +46,31 @@ type Confirmer interface {
 }
 
 // A TurnFree is a [Signal] that can be used without holding the turn, and whose peer needs not
-// be waited for before the next replica drains.
+// be waited for before the next replica drains. Any other can empty a service when all replicas use
+// it at once: [Start] wants [Options.Turns] beside it.
 type TurnFree interface {
 	// SafeWithoutTurn reports whether requests are served even when all replicas have
-	// announced at once.
+	// announced at once. Start calls it.
 	SafeWithoutTurn() bool
+}
+
+// A LoneDrainer is a [Signal] that is not [TurnFree], and has a bound of its own for collections
+// without a turn: one that hands the leadership of a quorum over at most so often, say, or asks
+// whether enough of the others are up.
+type LoneDrainer interface {
+	// CanDrainAlone is called before a collection that goes without the turn although there are
+	// Turns (the hard threshold was reached first). Where it returns nil, this collection is
+	// announced like any other. After an error the signal is silent this time, as one without
+	// this method always is, and the error is logged at Debug. It must not block.
+	CanDrainAlone() error
+}
+
+// An Explainer is a [Signal] that knows why requests may keep coming although its Drain has
+// returned nil.
+type Explainer interface {
+	// WhyUnheeded names the likely cause and what to set instead, for the log's warning. "" leaves
+	// it at what the gate says of any peer. It must not block.
+	WhyUnheeded() string
 }
 
 // A Checker is a [Signal] that can tell before the first collection whether its peer is

@@ -86,7 +86,7 @@ func (l *logText) String() string {
 func TestUsersSignal(t *testing.T) {
 	s, l := &ownSignal{}, &logText{}
 	g, err := gcgate.Start(t.Context(), gcgate.Options{
-		Policy: gcgate.PolicyDrain, Signals: []gcgate.Signal{s}, DisablePeriod: true, AnnounceTimeout: 10 * time.Second,
+		Policy: gcgate.PolicyDrain, Signals: []gcgate.Signal{s}, DisableTurns: true, DisablePeriod: true, AnnounceTimeout: 10 * time.Second,
 		Logger: slog.New(slog.NewTextHandler(l, nil)),
 	})
 	if err != nil {
@@ -138,31 +138,36 @@ type heldTurns struct{}
 
 func (heldTurns) TryAcquire(context.Context) (gcgate.Lease, error) { return nil, gcgate.ErrHeld }
 
-// TestStartWarnsOfSignalsWithoutTurns: two replicas that are out at once leave nobody to serve.
-func TestStartWarnsOfSignalsWithoutTurns(t *testing.T) {
+// TestStartWantsTurns: replicas that are out at once leave nobody to serve.
+func TestStartWantsTurns(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		options gcgate.Options
-		says    string // "" for no warning
+		says    string // "" for no error
 	}{
-		{"own signal", gcgate.Options{Signals: []gcgate.Signal{&ownSignal{}}}, `signal="own signal"`},
-		{"own signal, policy drain", gcgate.Options{Policy: gcgate.PolicyDrain, Signals: []gcgate.Signal{&ownSignal{}}}, `signal="own signal"`},
-		{"shed", gcgate.Options{Policy: gcgate.PolicyShed}, "PolicyShed"},
+		{"own signal", gcgate.Options{Signals: []gcgate.Signal{&ownSignal{}}}, `signal "own signal" needs them`},
+		{"own signal, policy drain", gcgate.Options{Policy: gcgate.PolicyDrain, Signals: []gcgate.Signal{&ownSignal{}}}, `signal "own signal" needs them`},
+		{"one of two", gcgate.Options{Signals: []gcgate.Signal{&ownSignal{safe: true}, &ownSignal{}}}, `signal "own signal" needs them`},
+		{"shed", gcgate.Options{Policy: gcgate.PolicyShed}, "PolicyShed needs them"},
 		{"one that needs no turn", gcgate.Options{Signals: []gcgate.Signal{&ownSignal{safe: true}}}, ""},
 		{"turns", gcgate.Options{Policy: gcgate.PolicyShed, Signals: []gcgate.Signal{&ownSignal{}}, Turns: heldTurns{}}, ""},
+		{"the only one to announce itself", gcgate.Options{Signals: []gcgate.Signal{&ownSignal{}}, DisableTurns: true}, ""},
 		{"a signal that is not used", gcgate.Options{Policy: gcgate.PolicyThrough, Signals: []gcgate.Signal{&ownSignal{}}}, ""},
+		{"both", gcgate.Options{Turns: heldTurns{}, DisableTurns: true}, "leave one of them out"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			l := &logText{}
-			c.options.Logger, c.options.DisablePeriod = slog.New(slog.NewTextHandler(l, nil)), true
+			c.options.Logger, c.options.DisablePeriod = slog.New(slog.DiscardHandler), true
 			g, err := gcgate.Start(t.Context(), c.options)
-			if err != nil {
-				t.Fatal(err)
+			if err == nil {
+				defer g.Stop(t.Context())
 			}
-			defer g.Stop(t.Context())
-			warned := strings.Contains(l.String(), "without Turns")
-			if warned != (c.says != "") || !strings.Contains(l.String(), c.says) || warned && !strings.Contains(l.String(), "set Options.Turns") {
-				t.Errorf("want a warning with %q, got:\n%s", c.says, l)
+			var oe *gcgate.OptionError
+			refused := errors.As(err, &oe)
+			if refused != (c.says != "") || refused && (oe.Option != "Turns" || !strings.Contains(err.Error(), c.says)) {
+				t.Errorf("got %v, want an error with %q", err, c.says)
+			}
+			if strings.Contains(c.says, "needs them") && !(strings.Contains(err.Error(), "gcgate.FileTurns") && strings.Contains(err.Error(), "DisableTurns")) {
+				t.Errorf("it does not say what to do: %v", err)
 			}
 		})
 	}

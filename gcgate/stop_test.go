@@ -75,7 +75,7 @@ func TestStopIsBounded(t *testing.T) {
 				h, freed := gcgatetest.NewHeap(), 0
 				r := &rig{heap: h}
 				o.Logger = slog.New(slog.NewTextHandler(&r.logged, nil))
-				o.Collector = h
+				o.Collector, o.DisableTurns = h, o.Turns == nil
 				o, err := o.withDefaults()
 				if err != nil {
 					t.Fatal(err)

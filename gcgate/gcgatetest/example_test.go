@@ -34,6 +34,7 @@ func Example() {
 		heap.Mark = time.Millisecond
 		g, err := gcgate.Start(context.Background(), gcgate.Options{
 			Signals: []gcgate.Signal{&balancer{name: name}}, Collector: heap, Logger: slog.New(slog.DiscardHandler),
+			DisableTurns:    true,             // each has a balancer of its own
 			AnnounceTimeout: 10 * time.Second, // however slow the machine is
 		})
 		if err != nil {

@@ -21,7 +21,6 @@ type Heap struct {
 	Beside    uint64        // bytes that the memory limit counts beside the heap's objects
 	Group     int64         // memory limit of the control group; math.MaxInt64: none
 	Available uint64        // bytes that the machine can give to new work; 0: not known
-	Assist    float64       // CPU seconds of requests that each cycle of the runtime's own takes
 
 	// What was done to it.
 	Percent   int    // GOGC
@@ -31,13 +30,13 @@ type Heap struct {
 	Running   int    // calls of Collect that have not returned
 	Reads     int    // calls of Read: a gate makes one each time it wakes up
 
-	made      time.Time
 	at        time.Time // of allocated
 	allocated float64   // bytes, in all
 	base      float64   // allocated when the last cycle ended
 	live      uint64    // what that cycle left
 	cycles    uint64
 	marking   int // of Running those that mark
+	marked    time.Duration
 }
 
 // NewHeap returns a heap that allocates 100 MiB a second and has 100 MiB live after a collection,
@@ -46,7 +45,7 @@ func NewHeap() *Heap {
 	now := time.Now()
 	return &Heap{
 		Rate: 100 << 20, Live: 100 << 20, Mark: 50 * time.Millisecond,
-		Percent: 100, Limit: math.MaxInt64, Group: math.MaxInt64, made: now, at: now,
+		Percent: 100, Limit: math.MaxInt64, Group: math.MaxInt64, at: now,
 	}
 }
 
@@ -59,10 +58,12 @@ func (h *Heap) Do(f func()) {
 }
 
 // EndCycle has a cycle end that nobody called Collect for; call it within [Heap.Do]. It is the
-// runtime's own when Automatic is counted up, too, else one of a runtime.GC somewhere.
+// runtime's own when Automatic is counted up, too, else one of a runtime.GC somewhere. It counts as one
+// that has marked for Mark.
 func (h *Heap) EndCycle() {
 	h.base, h.live = h.allocated, h.Live
 	h.cycles++
+	h.marked += h.Mark
 }
 
 // minAutomatic is the smallest heap that the runtime collects by itself.
@@ -144,9 +145,9 @@ func (h *Heap) Memory() (groupLimit int64, available uint64) {
 	return h.Group, h.Available
 }
 
-// CPU implements gcgate.Collector: one core, all of it used.
-func (h *Heap) CPU() (assist, user float64) {
+// Marked implements gcgate.Collector.
+func (h *Heap) Marked() time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return float64(h.Automatic) * h.Assist, time.Since(h.made).Seconds()
+	return h.marked
 }

@@ -19,6 +19,7 @@ var (
 	_ gcgate.Signal    = (*AgentCheck)(nil)
 	_ gcgate.Checker   = (*AgentCheck)(nil)
 	_ gcgate.Confirmer = (*AgentCheck)(nil)
+	_ gcgate.Explainer = (*AgentCheck)(nil)
 )
 
 const (
@@ -231,3 +232,6 @@ func (a *AgentCheck) untrack(c io.Closer) {
 	defer a.mu.Unlock()
 	delete(a.open, c)
 }
+
+// WhyUnheeded implements [gcgate.Explainer].
+func (a *AgentCheck) WhyUnheeded() string { return sticky }

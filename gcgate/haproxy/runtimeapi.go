@@ -14,8 +14,9 @@ import (
 )
 
 var (
-	_ gcgate.Signal  = (*RuntimeAPI)(nil)
-	_ gcgate.Checker = (*RuntimeAPI)(nil)
+	_ gcgate.Signal    = (*RuntimeAPI)(nil)
+	_ gcgate.Checker   = (*RuntimeAPI)(nil)
+	_ gcgate.Explainer = (*RuntimeAPI)(nil)
 )
 
 // Errors of [RuntimeAPI], besides fs.ErrPermission (the socket is not at level admin),
@@ -155,6 +156,12 @@ func (h *RuntimeAPI) Check(ctx context.Context) error {
 func (h *RuntimeAPI) String() string {
 	return "HAProxy " + h.Backend + "/" + h.Server + " at " + h.Addr
 }
+
+// WhyUnheeded implements [gcgate.Explainer].
+func (h *RuntimeAPI) WhyUnheeded() string { return sticky }
+
+// sticky is what a drained server still gets (management.txt, "set server", state drain).
+const sticky = "requests that stick to this server (a cookie, a stick-table), which HAProxy sends to a drained one too: leave persistence out; or another HAProxy, which needs a signal of its own"
 
 // look sets the server's state if one is given, and returns the servers of the backend
 // after that, and which one is this process.

@@ -12,11 +12,12 @@ import (
 	"evenkeel.dev/gcgate/health"
 )
 
-// The check stands outside of what the gate counts. A service leaves Collector out, and gives Turns.
+// The check stands outside of what the gate counts. A service leaves Collector out, and gives Turns
+// in the place of DisableTurns.
 func Example() {
 	check := &health.Handler{Fall: 1, Rise: 1} // as in the balancer's configuration
 	g, err := gcgate.Start(context.Background(), gcgate.Options{
-		Signals:   []gcgate.Signal{check},
+		Signals: []gcgate.Signal{check}, DisableTurns: true,
 		Collector: gcgatetest.NewHeap(), Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

@@ -21,6 +21,7 @@ var (
 	_ gcgate.Attacher  = (*Handler)(nil)
 	_ gcgate.Checker   = (*Handler)(nil)
 	_ gcgate.Confirmer = (*Handler)(nil)
+	_ gcgate.Explainer = (*Handler)(nil)
 )
 
 // An OptionError says which field of [Handler] cannot be used, and what would be right. The signal is silent then.
@@ -168,6 +169,11 @@ func (h *Handler) Attach(g *gcgate.Gate) { h.peers.Attach(g) }
 // CanConfirm implements [gcgate.Confirmer].
 func (h *Handler) CanConfirm(within time.Duration) error {
 	return h.with(h.Fall, defaultFall, func(d polled.Demand) error { return h.peers.CanConfirm(within, d) })
+}
+
+// WhyUnheeded implements [gcgate.Explainer].
+func (h *Handler) WhyUnheeded() string {
+	return "Envoy, which holds what its checks find back for a second: set common_lb_config.update_merge_window to 0s in its cluster"
 }
 
 // Check waits until somebody has polled.

@@ -1,0 +1,144 @@
+package gcgate
+
+import (
+	"strings"
+	"time"
+)
+
+// Bounds of the waits for requests to end.
+const (
+	// Silence is ten times the usual time between two requests, within bounds: chance makes one
+	// pause in e^10 = 22,000 as long. At 10,000 requests a second the lower bound is a hundred
+	// thousand times as unlikely; at 10 a second no silence that could be waited for tells anything,
+	// and a collection meets a handful of requests at most.
+	quietSpacing       = 10
+	quietMin, quietMax = 2 * time.Millisecond, 50 * time.Millisecond
+
+	// heedLimit bounds the wait for a peer that confirms a drain and sends requests all the same: a
+	// balancer that acts later than it says does so after a second or two. Where it does not help,
+	// the wait is left out for heedAgain.
+	heedLimit = 10 * time.Second
+	heedAgain = time.Minute
+	heedLook  = 10 * time.Millisecond // between two looks at the heap meanwhile
+
+	// heedShare is the part of the usual requests that is more than some that were under way.
+	heedShare = 1. / 20
+)
+
+// quiet watches for a time without requests.
+type quiet struct {
+	requests *counter
+	wanted   time.Duration
+	since    time.Time // when the silence began
+	entered  uint32    // at the last look
+}
+
+func newQuiet(c *counter, wanted time.Duration) *quiet {
+	_, entered := c.read()
+	return &quiet{c, wanted, time.Now(), entered}
+}
+
+// look reports whether no request has been here for as long as wanted.
+func (q *quiet) look() bool {
+	now := time.Now()
+	inFlight, entered := q.requests.read()
+	if inFlight > 0 || entered != q.entered {
+		q.since, q.entered = now, entered
+	}
+	return now.Sub(q.since) >= q.wanted
+}
+
+// quietFor is how long no request must be in flight nor enter before the collection starts.
+func (rs *rounds) quietFor() time.Duration {
+	if d := rs.options.QuietFor; d > 0 {
+		return d
+	}
+	wanted := quietSpacing / rs.heap.gap.rate // of before the announcement: nobody has looked since
+	return time.Duration(min(max(wanted, quietMin.Seconds()), quietMax.Seconds()) * float64(time.Second))
+}
+
+// drain waits until it is quiet, or the bound. Past that it waits on where requests keep coming
+// although the peers have confirmed the drain: they are about to stop, or nobody heeds it.
+func (rs *rounds) drain(r *round) {
+	rs.to(StateDraining, r)
+	q := newQuiet(rs.requests, rs.quietFor())
+	half := rs.options.DrainTimeout / 2
+	if !rs.awaitQuiet(r, q, half) {
+		before := q.entered
+		if !rs.awaitQuiet(r, q, half) && rs.keepComing(r, q.entered-before, half) {
+			rs.awaitHeed(r, q)
+		}
+	}
+	// The next announcement tells the time that announcing takes, too.
+	rs.lead += (time.Since(rs.entered) - rs.lead) / 4
+}
+
+// awaitQuiet waits until it is quiet, and reports whether it is; at most within.
+func (rs *rounds) awaitQuiet(r *round, q *quiet, within time.Duration) bool {
+	for end := time.Now().Add(within); !isLost(r.lease); {
+		switch {
+		case q.look():
+			return true
+		case !time.Now().Before(end) || !rs.pause(min(tick, q.wanted)):
+			return false
+		}
+	}
+	return false
+}
+
+// awaitHeed waits for a peer that acts later than it says: until it is quiet, up to the hard threshold
+// and within bounds.
+func (rs *rounds) awaitHeed(r *round, q *quiet) {
+	begin := time.Now()
+	if begin.Before(rs.heedless) {
+		return
+	}
+	for time.Since(begin) < heedLimit && !rs.heap.pastHard() && !isLost(r.lease) {
+		if rs.awaitQuiet(r, q, heedLook) {
+			return
+		}
+		if isClosed(rs.stop) {
+			return
+		}
+		rs.heap.sample()
+	}
+	rs.heedless = time.Now().Add(heedAgain)
+}
+
+// keepComing reports whether came requests within a time are too many for peers that have confirmed
+// the drain, and tells the log and the statistics, once in a round.
+func (rs *rounds) keepComing(r *round, came uint32, within time.Duration) bool {
+	if came < 2 || float64(came) < heedShare*r.rate*within.Seconds() || !r.confirmed() {
+		return false
+	}
+	if r.unheeded {
+		return true
+	}
+	r.unheeded = true
+	rs.status.update(func(s *Stats) { s.Unheeded++ })
+	var names, why []string
+	for _, a := range r.told {
+		names = append(names, a.signal.String())
+		if e, ok := a.signal.(Explainer); ok {
+			end := a.call("WhyUnheeded")
+			if text := e.WhyUnheeded(); text != "" {
+				why = append(why, text)
+			}
+			end()
+		}
+	}
+	why = append(why, "clients that keep connections to this process past the balancer")
+	rs.heap.warn("unheeded", "gcgate: requests keep coming although each peer has confirmed the drain, and they meet the collection; waiting for them to end, up to the hard threshold",
+		"signals", strings.Join(names, ", "), "requests", came, "within", within, "likely", strings.Join(why, "; or "))
+	return true
+}
+
+// confirmed reports whether there are peers, and all have acted on the announcement.
+func (r *round) confirmed() bool {
+	for _, n := range r.drains {
+		if !isClosed(n.done) {
+			return false
+		}
+	}
+	return len(r.drains) > 0
+}

@@ -1,0 +1,134 @@
+package gcgate
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// unheedingSignal confirms a drain at once, and its peer goes on sending.
+type unheedingSignal struct{ fakeSignal }
+
+func (*unheedingSignal) WhyUnheeded() string { return "update_merge_window" }
+
+// send sends a short request each pause until the gate stops, to a process that is not away, and to one
+// that is for as long as deaf says.
+func (r *rig) send(pause time.Duration, deaf func(away time.Duration) bool) {
+	go func() {
+		var left time.Time // zero: not away
+		for !r.stopping.Load() {
+			switch away := r.status.away(); {
+			case !away:
+				left = time.Time{}
+			case left.IsZero():
+				left = time.Now()
+			}
+			if left.IsZero() || deaf(time.Since(left)) {
+				r.Enter().Exit()
+			}
+			time.Sleep(pause)
+		}
+	}()
+}
+
+// TestDrainThatNobodyHeeds is warned of in the first collection, and waited for up to the hard threshold.
+func TestDrainThatNobodyHeeds(t *testing.T) {
+	const late = 1200 * time.Millisecond // Envoy's update_merge_window is a second
+	for _, c := range []struct {
+		name     string
+		signal   Signal
+		deaf     func(away time.Duration) bool
+		warned   bool
+		from, to time.Duration // of the first drain
+		met      bool          // requests meet the collection
+	}{
+		{"heeded", &unheedingSignal{}, func(time.Duration) bool { return false }, false, 0, 20 * time.Millisecond, false},
+		{"some were under way", &unheedingSignal{}, func(away time.Duration) bool { return away < 30*time.Millisecond }, false, 0, 60 * time.Millisecond, false},
+		{"late", &unheedingSignal{}, func(away time.Duration) bool { return away < late }, true, late, late + 40*time.Millisecond, false},
+		{"never", &unheedingSignal{}, func(time.Duration) bool { return true }, true, 3 * time.Second, 4 * time.Second, true},
+		{"not confirmed", &fakeSignal{takes: time.Hour}, func(time.Duration) bool { return true }, false, 100 * time.Millisecond, 105 * time.Millisecond, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inTime(t, Options{Signals: []Signal{c.signal}, DisableJitter: true}, func(t *testing.T, r *rig) {
+				r.heap.Do(func() { r.heap.Rate = 20 * mib }) // 3.75 s from the trigger to the hard threshold
+				r.send(time.Millisecond, c.deaf)
+				r.until(t, StateCollecting)
+				log := r.logged.String()
+				if warned := strings.Contains(log, "requests keep coming"); warned != c.warned || warned && !strings.Contains(log, "update_merge_window; or clients that keep") {
+					t.Errorf("before it collects the log says:\n%s", log)
+				}
+				r.until(t, StateServing)
+				s := r.Stats()
+				if drained := s.Phases[StateDraining].Total; drained < c.from || drained > c.to {
+					t.Errorf("drained for %v, want %v to %v", drained, c.from, c.to)
+				}
+				if s.Unheeded != map[bool]uint64{true: 1}[c.warned] || (s.Overlapped > 0) != c.met || s.Heap > s.Hard {
+					t.Errorf("stats %+v", s)
+				}
+			})
+		})
+	}
+}
+
+// TestHeedlessPeerIsNotWaitedForEachTime: the wait is left out for a minute where it did not help, so that
+// the turn is not held for seconds for nothing, and each collection is counted.
+func TestHeedlessPeerIsNotWaitedForEachTime(t *testing.T) {
+	inTime(t, Options{Signals: []Signal{&unheedingSignal{}}, DisableJitter: true}, func(t *testing.T, r *rig) {
+		r.heap.Do(func() { r.heap.Rate = 20 * mib })
+		r.send(time.Millisecond, func(time.Duration) bool { return true })
+		r.until(t, StateCollecting)
+		r.until(t, StateServing)
+		first := r.Stats().Phases[StateDraining].Total
+		for n := uint64(2); n <= 6; n++ {
+			r.until(t, StateCollecting)
+			r.until(t, StateServing)
+			s := r.Stats()
+			if d := s.Phases[StateDraining].Total - first; d > time.Duration(n-1)*105*time.Millisecond || s.Unheeded != n {
+				t.Errorf("collection %d: drained for %v after the first, %d not heeded", n, d, s.Unheeded)
+			}
+		}
+		was := r.Stats().Phases[StateDraining].Total
+		time.Sleep(time.Minute)
+		r.until(t, StateCollecting)
+		r.until(t, StateServing)
+		if waited := r.Stats().Phases[StateDraining].Total - was; waited < 3*time.Second || waited > 6*time.Second {
+			t.Errorf("a minute later it waited for %v, want one wait more up to the hard threshold", waited)
+		}
+	})
+}
+
+// TestFewRequestsThatNobodyStops: at ten a second no pause before a collection tells anything, but those
+// that come during it do.
+func TestFewRequestsThatNobodyStops(t *testing.T) {
+	inTime(t, Options{Signals: []Signal{&unheedingSignal{}}, DisableJitter: true}, func(t *testing.T, r *rig) {
+		r.heap.Do(func() { r.heap.Mark = 500 * time.Millisecond })
+		r.send(100*time.Millisecond, func(time.Duration) bool { return true })
+		r.until(t, StateCollecting)
+		r.until(t, StateServing)
+		if s := r.Stats(); s.Unheeded != 1 || s.Overlapped < 4 || !strings.Contains(r.logged.String(), "requests keep coming") {
+			t.Errorf("stats %+v\n%s", s, r.logged.String())
+		}
+	})
+}
+
+// TestQuietForFollowsTheRate of requests, within bounds.
+func TestQuietForFollowsTheRate(t *testing.T) {
+	for _, c := range []struct {
+		perSecond float64
+		set, want time.Duration
+	}{
+		{0, 0, 50 * time.Millisecond},
+		{10, 0, 50 * time.Millisecond},
+		{200, 0, 50 * time.Millisecond},
+		{1000, 0, 10 * time.Millisecond},
+		{5000, 0, 2 * time.Millisecond},
+		{10_000, 0, 2 * time.Millisecond},
+		{10, time.Millisecond, time.Millisecond},
+	} {
+		rs := &rounds{options: &Options{QuietFor: c.set}, heap: &heapWatch{}}
+		rs.heap.gap.rate = c.perSecond
+		if got := rs.quietFor(); got != c.want {
+			t.Errorf("at %g a second, %v set: %v, want %v", c.perSecond, c.set, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,58 @@
+package gcgate
+
+import "math"
+
+// What PolicyMemory spends.
+const (
+	// spendShare of what the limit leaves to the heap is the most that the goal is set to. The rest is
+	// for what is allocated while a cycle marks, for fragmentation, and for a live heap that grows
+	// until the next look: at the limit itself requests would assist without end.
+	spendShare = 0.7
+
+	// spendRatio is the goal in multiples of the live heap, as under GOGC=400; above that a collection
+	// less is hardly worth its memory.
+	spendRatio = 5
+
+	// spendPercent is the least GOGC that is worth the two stops of the world to set it: where memory
+	// allows no more, all stays as it is.
+	spendPercent = 125
+
+	// heapMinimum is the least goal of the runtime at GOGC=100, in bytes (runtime/mgcpacer.go); it
+	// grows with GOGC.
+	heapMinimum = 4 << 20
+)
+
+// spend returns the goal for a live heap in bytes, and the GOGC that leads to it, under a rate of
+// allocation in bytes a second. It returns 0 where there is no memory to spend. overhead is what the
+// limit counts beside the heap.
+func spend(o *Options, a allowance, live, overhead uint64, rate float64) (goal uint64, percent int) {
+	ceiling, _ := a.ceiling(o, overhead)
+	if o.MaxTriggerBytes == 0 && a.limit != math.MaxInt64 {
+		ceiling = spendShare * a.heap(overhead)
+	}
+	want := max(spendRatio*float64(live), float64(live)+rate*fillTime.Seconds(), float64(o.MinTriggerBytes))
+	want = min(want, ceiling)
+	// The runtime's goal grows by GOGC of the live heap and of the roots, which are within overhead.
+	p := 100 * (want - float64(live)) / max(float64(live)+float64(overhead), heapMinimum)
+	if !(p >= spendPercent) {
+		return 0, 0
+	}
+	return uint64(want), int(min(p, math.MaxInt32))
+}
+
+// spendMemory raises the runtime's goal as far as memory allows, or leaves it where it was, and returns
+// the limit to set: a net above the goal, as the live heap may grow much before it is looked at again.
+func (h *heapWatch) spendMemory(overhead uint64) (net int64) {
+	goal, percent := spend(h.options, h.allowed, h.thresholds.live, overhead, h.pace)
+	if base := h.pacing.stock(); percent == 0 || base >= percent {
+		h.roomy = false
+		h.pacing.lower()
+		return h.requested
+	}
+	h.roomy, h.jitter = true, 0
+	t := &h.thresholds
+	t.floor, t.ceiling, t.gap, t.hard = float64(goal), float64(goal), goal, goal
+	t.follow(0, 0)
+	h.pacing.raise(percent)
+	return int64(min(float64(h.allowed.limit), netRatio*float64(goal)+netBytes+float64(overhead), 1<<62))
+}

@@ -1,0 +1,159 @@
+package gcgate
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestSpend(t *testing.T) {
+	o, err := Options{}.withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const none = math.MaxInt64
+	for _, c := range []struct {
+		name           string
+		live, overhead uint64 // MiB
+		limit          int64  // MiB; none
+		available      uint64 // MiB
+		rate           float64
+		goal           uint64 // MiB; 0: nothing to spend
+		percent        int
+	}{
+		{"five times the live heap", 100, 0, 4000, 0, 0, 500, 400},
+		{"0.7 of the limit", 300, 0, 1500, 0, 0, 1050, 250},
+		{"of what it leaves to the heap", 300, 100, 1600, 0, 0, 1050, 187},
+		{"too little to be worth it", 300, 0, 900, 0, 0, 0, 0},
+		{"the live heap is at the limit", 890, 0, 900, 0, 0, 0, 0},
+		{"beyond the limit", 950, 0, 900, 0, 0, 0, 0},
+		{"the rest takes all", 100, 900, 900, 0, 0, 0, 0},
+		{"two seconds of allocation", 1, 0, 4000, 0, 500, 1001, 25_000},
+		{"no limit: a share of what is available", 50, 0, none, 8000, 0, 250, 400},
+		{"no limit, large", 300, 0, none, 8000, 0, 0, 0},
+		{"nothing is known", 10, 0, none, 0, 0, 0, 0},
+	} {
+		limit := c.limit
+		if limit != none {
+			limit *= mib
+		}
+		goal, percent := spend(&o, allowance{limit: limit, available: c.available * mib}, c.live*mib, c.overhead*mib, c.rate*mib)
+		if goal/mib != c.goal || percent != c.percent {
+			t.Errorf("%s: goal %d MiB by GOGC=%d, want %d by %d", c.name, goal/mib, percent, c.goal, c.percent)
+		}
+	}
+}
+
+// TestMemoryPolicy spends what there is, never comes near the limit, and gives it back.
+func TestMemoryPolicy(t *testing.T) {
+	inTime(t, Options{Policy: PolicyMemory, MemoryLimitBytes: 1000 * mib}, func(t *testing.T, r *rig) {
+		r.traffic()
+		percent := func() (p int) {
+			r.heap.Do(func() { p = r.heap.Percent })
+			return p
+		}
+		run := func(live uint64) (most uint64, cycles uint64) {
+			r.heap.Do(func() { r.heap.Live, cycles = live*mib, r.heap.Automatic })
+			for range 60_000 {
+				time.Sleep(time.Millisecond)
+				most = max(most, r.Heap())
+			}
+			r.heap.Do(func() { cycles = r.heap.Automatic - cycles })
+			return most / mib, cycles
+		}
+		if most, cycles := run(100); percent() != 400 || most > 520 || cycles < 12 || cycles > 17 {
+			t.Errorf("100 MiB live: GOGC %d, up to %d MiB, %d cycles a minute; want 400, 500, 15 where GOGC=100 has 60", percent(), most, cycles)
+		}
+		if most, _ := run(250); percent() < 170 || most > 720 {
+			t.Errorf("250 MiB live: GOGC %d, up to %d MiB; want 180 and 700", percent(), most)
+		}
+		if _, _ = run(400); percent() != 100 {
+			t.Errorf("400 MiB live: GOGC %d, want what it was", percent())
+		}
+		if run(20); percent() < 400 {
+			t.Errorf("20 MiB live: GOGC %d", percent())
+		}
+		if s := r.Stats(); s.Escaped != 0 || len(r.states()) != 0 || s.Policy != PolicyMemory {
+			t.Errorf("it took charge: %+v", s)
+		}
+		if most, _ := run(300); most > 900 {
+			t.Errorf("the live heap grew from 20 to 300 MiB: up to %d MiB, where the limit is 1000", most)
+		}
+	})
+}
+
+// TestMemoryPolicyKeepsALargerGOGC that the program runs under anyway.
+func TestMemoryPolicyKeepsALargerGOGC(t *testing.T) {
+	inTime(t, Options{MemoryLimitBytes: 1000 * mib}, func(t *testing.T, r *rig) {
+		r.traffic()
+		r.heap.Do(func() { r.heap.Percent = 500 })
+		time.Sleep(5 * time.Minute)
+		r.heap.Do(func() {
+			if r.heap.Percent != 500 {
+				t.Errorf("GOGC %d, it was 500", r.heap.Percent)
+			}
+			r.heap.Percent = 100 // as inTime wants it
+		})
+		if n := strings.Count(r.logged.String(), "policy=memory"); n > 1 {
+			t.Errorf("it was chosen %d times, and can win nothing:\n%s", n, r.logged.String())
+		}
+	})
+}
+
+// TestAutoGivesUpGapsThatDoNotCome: collections beside requests are worse than the runtime's own.
+func TestAutoGivesUpGapsThatDoNotCome(t *testing.T) {
+	inTime(t, Options{}, func(t *testing.T, r *rig) {
+		for r.Stats().Policy != PolicyIdle {
+			ticket := r.Enter()
+			time.Sleep(300 * time.Millisecond)
+			ticket.Exit()
+			time.Sleep(400 * time.Millisecond)
+		}
+		r.traffic()
+		stop := time.Now().Add(time.Minute)
+		for r.Stats().Policy == PolicyIdle && time.Now().Before(stop) {
+			ticket := r.Enter() // somebody is always here
+			time.Sleep(time.Millisecond)
+			next := r.Enter()
+			ticket.Exit()
+			defer next.Exit()
+		}
+		if s := r.Stats(); s.Policy != PolicyStock || s.Collections[ReasonTrigger] > strayMost {
+			t.Errorf("stats %+v", s)
+		}
+		if !strings.Contains(r.logged.String(), "watching the runtime again") {
+			t.Errorf("the log does not say so:\n%s", r.logged.String())
+		}
+	})
+}
+
+// TestAdvice says what another replica would give, with figures, and to nobody who has one.
+func TestAdvice(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		o    Options
+		want []string // none: no advice
+	}{
+		{"alone", Options{}, []string{"4.", "% of the requests met a collection, each of which marked for 50ms, one in 1.", "second replica", "such as 715 MiB"}},
+		{"alone, little memory", Options{MemoryLimitBytes: 300 * mib}, []string{"memory limit of 715 MiB, and not 300"}},
+		{"alone, with memory to spend", Options{Policy: PolicyMemory, MemoryLimitBytes: 1000 * mib}, []string{"1.2% of the requests", "one in 4."}},
+		{"with a peer", Options{Signals: []Signal{&fakeSignal{}}}, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inTime(t, c.o, func(t *testing.T, r *rig) {
+				r.traffic()
+				time.Sleep(90 * time.Second)
+				s, log := r.Stats(), r.logged.String()
+				if n := strings.Count(log, "gcgate: advice"); (n == 1) != (c.want != nil) || (s.Advice != "") != (c.want != nil) {
+					t.Errorf("%d lines of advice, and %q", n, s.Advice)
+				}
+				for _, want := range c.want {
+					if !strings.Contains(s.Advice, want) {
+						t.Errorf("it does not say %q: %s", want, s.Advice)
+					}
+				}
+			})
+		})
+	}
+}
