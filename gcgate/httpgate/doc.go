@@ -1,7 +1,8 @@
 // Package httpgate counts the requests of a net/http server for a gate of evenkeel.dev/gcgate, so
 // that the gate knows when nobody is here, and speaks for the gate over HTTP.
 //
-// [Wrap] is all that most services need; [New] has options. Around the server's whole handler it
+// [Guard] is a gate and this in one line. [Wrap] is all that most services with a gate need; [New] has
+// options. Around the server's whole handler it
 //
 //   - counts each request while its handler runs, also when that panics, and leaves long streams
 //     out, which no collection can wait for;

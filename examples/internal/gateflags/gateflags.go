@@ -34,6 +34,7 @@ type Flags struct {
 	inBand                 bool
 	turns                  string
 	etcd                   string
+	noTurns                bool
 	group                  string
 	limit                  size
 	minTrigger, maxTrigger size
@@ -49,6 +50,7 @@ func (f *Flags) Register(fs *flag.FlagSet) {
 	fs.BoolVar(&f.inBand, "inband", false, "tell clients in the answers' headers")
 	fs.StringVar(&f.turns, "turns", "", "take turns with other replicas by locks on this `file`, the same for all on one machine")
 	fs.StringVar(&f.etcd, "etcd", "", "take turns with other replicas by etcd at these `endpoints`, such as 127.0.0.1:2379,10.0.0.2:2379")
+	fs.BoolVar(&f.noTurns, "no-turns", false, "take no turns: of several replicas behind one balancer, two that collect at once fail requests")
 	fs.StringVar(&f.group, "group", "example", "`name` of the replicas that take turns by -etcd")
 	fs.Var(&f.limit, "limit", "memory limit, such as `900MiB` (default: the runtime's own, GOMEMLIMIT, or 0.9 of the control group's)")
 	fs.Var(&f.minTrigger, "min-trigger", "collect at no smaller heap than this `size`, while there is no gap (default: 32MiB)")
@@ -74,6 +76,7 @@ func (f *Flags) Check() error {
 		{"-inband", f.inBand},
 		{"-turns", f.turns != ""},
 		{"-etcd", f.etcd != ""},
+		{"-no-turns", f.noTurns},
 		{"-limit", f.limit != 0},
 		{"-min-trigger", f.minTrigger != 0},
 		{"-max-trigger", f.maxTrigger != 0},
@@ -110,6 +113,7 @@ func (g *Gate) start(f *Flags, source string, log *slog.Logger) error {
 	o := gcgate.Options{
 		Policy: f.policy.policy, MemoryLimitBytes: int64(f.limit),
 		MinTriggerBytes: int64(f.minTrigger), MaxTriggerBytes: int64(f.maxTrigger), Logger: log,
+		DisableTurns: f.noTurns,
 	}
 	for _, p := range f.haproxy {
 		o.Signals = append(o.Signals, p)
@@ -178,8 +182,11 @@ func (g *Gate) Wrap(next http.Handler) http.Handler {
 	return httpgate.Wrap(g.gate, next)
 }
 
-// Register serves /health where -health asks for it.
+// Register serves /health where -health asks for it, and /debug/gate, the gate's page.
 func (g *Gate) Register(mux *http.ServeMux) {
+	if g.gate != nil {
+		mux.Handle("GET /debug/gate", httpgate.Status(g.gate))
+	}
 	if g.health != nil {
 		mux.Handle("GET /health", g.health)
 	}
@@ -223,7 +230,7 @@ func (p *policy) Set(s string) error {
 
 func policies() []string {
 	var names []string
-	for p := gcgate.PolicyAuto; p <= gcgate.PolicyShed; p++ {
+	for p := gcgate.PolicyAuto; p <= gcgate.PolicyMemory; p++ {
 		names = append(names, p.String())
 	}
 	return names

@@ -55,12 +55,13 @@ func TestFlagsRefused(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"-gate=stock"}, "choose one of auto, drain, idle, through, shed"},
+		{[]string{"-gate=stock"}, "choose one of auto, drain, idle, through, shed, memory"},
 		{[]string{"-haproxy", "127.0.0.1:9199,be/a"}, "-haproxy is of no use without a gate"},
 		{[]string{"-max-trigger", "1GiB"}, "-max-trigger is of no use without a gate"},
 		{[]string{"-min-trigger", "1GiB"}, "-min-trigger is of no use without a gate"},
 		{[]string{"-gate", "-max-trigger", "1GB"}, "900MiB"},
 		{[]string{"-events", "x"}, "-events is of no use without a gate"},
+		{[]string{"-no-turns"}, "-no-turns is of no use without a gate"},
 		{[]string{"-gate", "-haproxy", "be/a"}, "ADDR,BACKEND/SERVER"},
 		{[]string{"-gate", "-turns", "f", "-etcd", "127.0.0.1:2379"}, "leave one out"},
 		{[]string{"-gate", "-limit", "2GB"}, "900MiB"},

@@ -1,0 +1,111 @@
+package httpgate
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"evenkeel.dev/gcgate"
+)
+
+const (
+	guardTimeout = 30 * time.Second // of the collection at the start
+	guardLooks   = 1000             // requests that are looked at for a balancer's headers
+)
+
+// Guarded is a handler with a gate of its own, which [Guard] started. Its methods may be called from any
+// goroutine.
+type Guarded struct {
+	next  http.Handler
+	gate  *gcgate.Gate // nil: it could not start
+	err   error        // why
+	log   *slog.Logger
+	looks atomic.Int32 // requests that are still looked at for a balancer's headers
+}
+
+// Guard starts a gate and returns next with its requests counted: what GCI(handler) was to the original,
+// in one line.
+//
+//	http.ListenAndServe(addr, httpgate.Guard(mux, gcgate.Options{}))
+//
+// Without options it does what helps a process alone: it spends the memory that its container has on
+// fewer collections, or collects in gaps, and says in the log what it chose ([gcgate.PolicyAuto]). When
+// requests come through a balancer, it warns at the first of them that there is nobody to tell, and what
+// to set. Behind one that tries another replica after a 503 that is
+//
+//	httpgate.Guard(mux, gcgate.Options{Policy: gcgate.PolicyShed, Turns: gcgate.FileTurns{Path: "/run/hello/gcgate.lock"}})
+//
+// A gate that cannot start is no reason not to serve: then the log says why at Error, [Guarded.Err]
+// returns it, and requests are served without. Like [Wrap], put it outermost; for a second server of the
+// process use Wrap with [Guarded.Gate].
+func Guard(next http.Handler, o gcgate.Options) *Guarded {
+	g := &Guarded{next: next, log: o.Logger}
+	if g.log == nil {
+		g.log = slog.Default()
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), guardTimeout)
+	defer cancel()
+	g.gate, g.err = gcgate.Start(ctx, o)
+	if g.err != nil {
+		g.log.Error("httpgate: no gate: serving without one, so requests meet collections as before", "error", g.err)
+		return g
+	}
+	g.next = Wrap(g.gate, next)
+	if o.Policy != gcgate.PolicyShed && len(o.Signals) == 0 {
+		g.looks.Store(guardLooks)
+	}
+	return g
+}
+
+// ServeHTTP implements [http.Handler].
+func (g *Guarded) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if g.looks.Load() > 0 {
+		g.look(r.Header)
+	}
+	g.next.ServeHTTP(w, r)
+}
+
+// Gate returns the gate, nil where it could not start.
+func (g *Guarded) Gate() *gcgate.Gate { return g.gate }
+
+// Err returns why the gate could not start: an [*gcgate.OptionError], [gcgate.ErrRunning], or nil.
+func (g *Guarded) Err() error { return g.err }
+
+// Stop stops the gate, as [gcgate.Gate.Stop] does; requests are served as before.
+func (g *Guarded) Stop(ctx context.Context) error {
+	if g.gate == nil {
+		return nil
+	}
+	return g.gate.Stop(ctx)
+}
+
+// look warns of a balancer that nobody tells, once.
+func (g *Guarded) look(h http.Header) {
+	by, fix := balancer(h)
+	if by == "" {
+		g.looks.Add(-1)
+		return
+	}
+	if g.looks.Swap(0) > 0 {
+		g.log.Warn("httpgate: requests come through a balancer that the gate does not tell of its collections, so they meet them; with other replicas behind it set gcgate.Options.Turns and "+fix, "seen", by)
+	}
+}
+
+// balancer returns a header by which a balancer in front is known, "" where there is none, and how to tell
+// that balancer.
+func balancer(h http.Header) (header, fix string) {
+	for name := range h {
+		if strings.HasPrefix(name, "X-Envoy-") {
+			return name, "Signals: health.Handler, with a check each 10ms and common_lb_config.update_merge_window 0s in Envoy's cluster"
+		}
+	}
+	for _, name := range []string{"X-Forwarded-For", "Forwarded", "Via", "X-Real-Ip"} {
+		if len(h[name]) > 0 {
+			return name, "Signals: haproxy.RuntimeAPI for HAProxy, health.Handler for what polls; or PolicyShed where it tries another replica after a 503 (nginx: proxy_next_upstream http_503)"
+		}
+	}
+	return "", ""
+}

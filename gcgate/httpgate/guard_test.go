@@ -1,0 +1,106 @@
+package httpgate
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"evenkeel.dev/gcgate"
+	"evenkeel.dev/gcgate/gcgatetest"
+)
+
+// guardLog is a log for several goroutines.
+type guardLog struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *guardLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *guardLog) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// guard guards a handler that answers 200, over a heap that nothing fills.
+func guard(t *testing.T, o gcgate.Options) (*Guarded, *guardLog) {
+	t.Helper()
+	log, heap := &guardLog{}, gcgatetest.NewHeap()
+	heap.Rate, heap.Mark = 0, 0
+	o.Collector, o.DisablePeriod, o.Logger = heap, true, slog.New(slog.NewTextHandler(log, nil))
+	g := Guard(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), o)
+	t.Cleanup(func() { _ = g.Stop(context.Background()) })
+	return g, log
+}
+
+func TestGuardCounts(t *testing.T) {
+	g, log := guard(t, gcgate.Options{})
+	for range 3 {
+		serve(g, get())
+	}
+	if _, n := g.Gate().Requests(); n != 3 || g.Err() != nil {
+		t.Errorf("%d requests counted, want 3; %v", n, g.Err())
+	}
+	if !strings.Contains(log.String(), "Options.Signals and Turns") {
+		t.Errorf("the log does not say what is missing:\n%s", log)
+	}
+}
+
+// TestGuardWarnsOfABalancer that nobody tells, at its first request, and once.
+func TestGuardWarnsOfABalancer(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		o      gcgate.Options
+		header string
+		want   string // "": no warning
+	}{
+		{"none", gcgate.Options{}, "Accept", ""},
+		{"HAProxy or another", gcgate.Options{}, "X-Forwarded-For", "haproxy.RuntimeAPI"},
+		{"Envoy", gcgate.Options{}, "X-Envoy-Expected-Rq-Timeout-Ms", "update_merge_window"},
+		{"one that is told", gcgate.Options{Signals: []gcgate.Signal{&InBand{}}}, "X-Forwarded-For", ""},
+		{"one that tries another", gcgate.Options{Policy: gcgate.PolicyShed, DisableTurns: true}, "Via", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g, log := guard(t, c.o)
+			for range 3 {
+				serve(g, get(c.header, "x"))
+			}
+			n := strings.Count(log.String(), "requests come through a balancer")
+			if want := map[bool]int{true: 1}[c.want != ""]; n != want || !strings.Contains(log.String(), c.want) {
+				t.Errorf("warned %d times, want %d:\n%s", n, want, log)
+			}
+		})
+	}
+	g, log := guard(t, gcgate.Options{})
+	for range guardLooks {
+		serve(g, get())
+	}
+	if serve(g, get("Via", "x")); strings.Contains(log.String(), "through a balancer") {
+		t.Error("after many requests it still looks at the headers of each")
+	}
+}
+
+// TestGuardServesWithoutAGate that cannot start, and says why.
+func TestGuardServesWithoutAGate(t *testing.T) {
+	g, log := guard(t, gcgate.Options{Policy: gcgate.PolicyShed})
+	var oe *gcgate.OptionError
+	if !errors.As(g.Err(), &oe) || oe.Option != "Turns" || g.Gate() != nil {
+		t.Errorf("error %v, gate %v", g.Err(), g.Gate())
+	}
+	if resp := serve(g, get()); resp.StatusCode != 200 {
+		t.Errorf("status %d", resp.StatusCode)
+	}
+	if !strings.Contains(log.String(), "level=ERROR") || !strings.Contains(log.String(), "gcgate.FileTurns") {
+		t.Errorf("the log does not say what to do:\n%s", log)
+	}
+}

@@ -1,0 +1,106 @@
+package httpgate
+
+import (
+	"encoding/json"
+	"fmt"
+	"html"
+	"math"
+	"net/http"
+	"strings"
+	"time"
+
+	"evenkeel.dev/gcgate"
+)
+
+// Status returns a page about g for people and, in JSON, for programs: the [gcgate.Stats] by their names,
+// where the request's query is "json" or it accepts application/json and no HTML. It reads nothing of
+// the request but that and changes nothing; mount it where operators reach it and others do not, outside
+// of what g counts:
+//
+//	mux.Handle("GET /debug/gate", httpgate.Status(g))
+func Status(g *gcgate.Gate) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s := g.Stats()
+		h := w.Header()
+		h.Set("Cache-Control", "no-store")
+		h.Set("X-Content-Type-Options", "nosniff")
+		accept := r.Header.Get("Accept")
+		if r.URL.RawQuery == "json" || strings.Contains(accept, "application/json") && !strings.Contains(accept, "text/html") {
+			h.Set("Content-Type", "application/json")
+			_ = json.NewEncoder(w).Encode(s) // a client that has gone needs no answer
+			return
+		}
+		h.Set("Content-Type", "text/html; charset=utf-8")
+		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
+		_, _ = w.Write([]byte(page(s, time.Now())))
+	})
+}
+
+const pageHead = `<!DOCTYPE html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<meta http-equiv="refresh" content="2">
+<title>gate</title>
+<style>
+body { font: 16px/1.4 system-ui, sans-serif; margin: 1rem auto; max-width: 46rem; padding: 0 1rem; color: #222; background: #fff }
+table { border-collapse: collapse; margin: 1rem 0 }
+th, td { text-align: left; padding: .15rem 1rem .15rem 0; vertical-align: top }
+th { font-weight: normal; color: #666 }
+td { font-variant-numeric: tabular-nums }
+@media (prefers-color-scheme: dark) { body { color: #ddd; background: #111 } th { color: #999 } }
+</style>
+`
+
+// page is the statistics as HTML.
+func page(s gcgate.Stats, now time.Time) string {
+	var b strings.Builder
+	b.WriteString(pageHead)
+	fmt.Fprintf(&b, "<h1>%v</h1>\n", s.State)
+	if s.Advice != "" {
+		fmt.Fprintf(&b, "<p>%s.</p>\n", html.EscapeString(s.Advice))
+	}
+	b.WriteString("<table>\n")
+	row := func(name, format string, args ...any) {
+		fmt.Fprintf(&b, "<tr><th>%s<td>%s\n", html.EscapeString(name), html.EscapeString(fmt.Sprintf(format, args...)))
+	}
+	row("policy", "%v", s.Policy)
+	row("heap", "%s of %s, where a collection is due; %s live, hard threshold %s", size(s.Heap), size(s.Trigger), size(s.Live), size(s.Hard))
+	if s.Limit < math.MaxInt64 {
+		row("memory limit", "%s", size(s.Limit))
+	}
+	if left := s.Next.Sub(now); !s.Next.IsZero() && left > 0 {
+		row("next collection", "in %v, for at most %v", left.Round(10*time.Millisecond), s.Expected.Round(time.Millisecond))
+	}
+	row("requests", "%d, of which %d in flight", s.Entered, s.InFlight)
+	row("met a collection", "%d (%s) of the gate's", s.Overlapped, share(s.Overlapped, s.Entered))
+	row("met another", "about %d (%s) of the runtime's own", s.OverlappedOther, share(s.OverlappedOther, s.Entered))
+	row("refused", "%d", s.Refused)
+	row("drains not heeded", "%d", s.Unheeded)
+	var reasons []string
+	for r := gcgate.ReasonHard; r <= gcgate.ReasonRequested; r++ {
+		if n := s.Collections[r]; n > 0 {
+			reasons = append(reasons, fmt.Sprintf("%d %v", n, r))
+		}
+	}
+	if len(reasons) == 0 {
+		reasons = []string{"none"}
+	}
+	row("collections", "%s; %d by the runtime although the gate was in charge", strings.Join(reasons, ", "), s.Escaped)
+	row("turns", "%d collections without, %d lost", s.WithoutTurn, s.LostTurns)
+	b.WriteString("</table>\n<table>\n<tr><th>state<th>times<th>mean<th>longest\n")
+	for state := gcgate.StateWanting; state <= gcgate.StateReadying; state++ {
+		if d := s.Phases[state]; d.Count > 0 {
+			fmt.Fprintf(&b, "<tr><td>%v<td>%d<td>%v<td>%v\n", state, d.Count,
+				(d.Total / time.Duration(d.Count)).Round(10*time.Microsecond), d.Max.Round(10*time.Microsecond))
+		}
+	}
+	b.WriteString("</table>\n<p><a href=\"?json\">JSON</a></p>\n")
+	return b.String()
+}
+
+func size(bytes uint64) string { return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20)) }
+
+func share(part, of uint64) string {
+	return fmt.Sprintf("%.3g%%", 100*float64(part)/float64(max(of, 1)))
+}

@@ -1,0 +1,60 @@
+package httpgate
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"evenkeel.dev/gcgate"
+	"evenkeel.dev/internal/golden"
+)
+
+func TestStatusPage(t *testing.T) {
+	now := time.Date(2026, 11, 23, 1, 2, 3, 0, time.UTC)
+	golden.Check(t, "status.html", page(gcgate.Stats{
+		Policy: gcgate.PolicyDrain, State: gcgate.StateServing, Limit: 2 << 30,
+		Collections: map[gcgate.Reason]uint64{gcgate.ReasonTrigger: 41, gcgate.ReasonIdleGap: 3}, Escaped: 1,
+		Phases: map[gcgate.State]gcgate.Duration{
+			gcgate.StateAnnouncing: {Count: 44, Total: 440 * time.Millisecond, Max: 31 * time.Millisecond},
+			gcgate.StateCollecting: {Count: 44, Total: 4 * time.Second, Max: 210 * time.Millisecond},
+		},
+		Entered: 98_765, Overlapped: 12, OverlappedOther: 610, Unheeded: 2, Refused: 3, WithoutTurn: 1,
+		InFlight: 4, Live: 300 << 20, Heap: 411 << 20, Trigger: 600 << 20, Hard: 825 << 20,
+		Expected: 200 * time.Millisecond, Next: now.Add(1500 * time.Millisecond),
+	}, now))
+	golden.Check(t, "status-alone.html", page(gcgate.Stats{
+		Policy: gcgate.PolicyStock, Limit: math.MaxInt64, Advice: "5% of the requests met a collection <&",
+	}, now))
+}
+
+// TestStatusInJSON for programs, and for people HTML.
+func TestStatusInJSON(t *testing.T) {
+	g, _ := startGate(t, gcgate.Options{Policy: gcgate.PolicyThrough})
+	g.Enter().Exit()
+	h := Status(g)
+	asked := get()
+	asked.URL.RawQuery = "json"
+	for _, r := range []struct {
+		name string
+		json bool
+		body string
+	}{
+		{"the query", true, body(serve(h, asked))},
+		{"a program", true, body(serve(h, get("Accept", "application/json")))},
+		{"a browser", false, body(serve(h, get("Accept", "text/html,application/json;q=0.9")))},
+		{"nothing said", false, body(serve(h, get()))},
+	} {
+		if !r.json {
+			if !strings.HasPrefix(r.body, "<!DOCTYPE html>") {
+				t.Errorf("%s: %s", r.name, r.body)
+			}
+			continue
+		}
+		var s gcgate.Stats
+		if err := json.Unmarshal([]byte(r.body), &s); err != nil || s.Entered != 1 || s.Policy != gcgate.PolicyThrough || !strings.Contains(r.body, `"Overlapped":0`) {
+			t.Errorf("%s: %v, %+v", r.name, err, s)
+		}
+	}
+}
