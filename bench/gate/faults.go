@@ -127,7 +127,7 @@ func (f *faulty) killReplica(ctx context.Context) error {
 	state := ""
 	for end := time.Now().Add(awaitGCFor); state != "collecting" && time.Now().Before(end) && ctx.Err() == nil; time.Sleep(5 * time.Millisecond) {
 		if s, err := r.stats(ctx); err == nil {
-			state = s.state()
+			state = s.gate().State
 		}
 	}
 	f.note("replica killed", fmt.Sprintf("%d, which was %s", i, state))

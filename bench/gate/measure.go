@@ -210,7 +210,10 @@ func (d *driver) loadOn(ctx context.Context, sys *system, m mode, l load) (sampl
 		s.Collections = append(s.Collections, after.stats[i].Runtime.Collections-before.stats[i].Runtime.Collections)
 		if g := after.stats[i].Gate; len(g) > 0 {
 			s.Gates = append(s.Gates, g)
-			s.Escaped = append(s.Escaped, after.stats[i].escaped())
+			was, now := before.stats[i].gate(), after.stats[i].gate()
+			s.Escaped = append(s.Escaped, now.Escaped)
+			s.Met = append(s.Met, now.Overlapped-was.Overlapped)
+			s.MetOther = append(s.MetOther, now.OverlappedOther-was.OverlappedOther)
 		}
 		peak, perr := machine.PeakRSS(rep.Pid())
 		err = errors.Join(err, perr)

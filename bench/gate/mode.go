@@ -56,7 +56,7 @@ var modes = []mode{
 		return []string{"-gctuner", fmt.Sprint(p.memory)}
 	}},
 	{name: "503 and retry", rival: true, what: "the original way: refuse with 503, HAProxy tries the other; no turns", front: haproxyRetry, args: func(place) []string {
-		return []string{"-gate=shed"}
+		return []string{"-gate=shed", "-no-turns"}
 	}},
 	{name: "nginx default", rival: true, what: "the stock runtime", front: nginx},
 	{name: "nginx gated", rival: true, what: "policy shed, proxy_next_upstream http_503, turns by a file", front: nginx, args: func(p place) []string {
@@ -69,7 +69,7 @@ var single = []mode{
 	{name: "default", what: "the stock runtime"},
 	{name: "through", what: "policy through", args: func(place) []string { return []string{"-gate=through"} }},
 	{name: "idle", what: "policy idle", args: func(place) []string { return []string{"-gate=idle"} }},
-	{name: "auto", what: "policy auto, which chooses", args: func(place) []string { return []string{"-gate"} }},
+	{name: "auto", what: "policy auto, which chooses; it has 2 GiB", args: func(place) []string { return []string{"-gate", "-limit", "2GiB"} }},
 }
 
 func modeNamed(in []mode, name string) mode {

@@ -110,12 +110,18 @@ func (d *driver) pairFigures() {
 		}
 	}
 	for _, mode := range []string{"gated", "in-band"} {
-		var failed []float64
+		var failed, met []float64
 		for _, s := range d.good(mode, "") { // no other part has these modes
 			failed = append(failed, float64(s.Failed))
+			if len(s.Met) > 0 { // older results do not know
+				met = append(met, float64(sum(s.Met)+sum(s.MetOther)))
+			}
 		}
 		if len(failed) > 0 && !d.quick {
 			d.set.AtMost(mode+": failed requests a run", failed, 0, "")
+		}
+		if len(met) > 0 && !d.quick {
+			d.set.AtMost(mode+": requests that met a collection, a run", met, 0, "")
 		}
 	}
 }

@@ -97,22 +97,18 @@ type stats struct {
 	} `json:"runtime"`
 }
 
-// escaped returns the collections that the runtime started by itself under a gate.
-func (s *stats) escaped() int64 {
-	var g struct{ Escaped int64 }
+// gateStats are those of [gcgate.Stats] that the driver reads.
+type gateStats struct {
+	State                                string
+	Escaped, Overlapped, OverlappedOther int64
+}
+
+// gate returns what the gate says, nothing without one.
+func (s *stats) gate() (g gateStats) {
 	if len(s.Gate) > 0 {
 		_ = json.Unmarshal(s.Gate, &g) // another form: 0
 	}
-	return g.Escaped
-}
-
-// state returns where the gate stands, "" without a gate.
-func (s *stats) state() string {
-	var g struct{ State string }
-	if len(s.Gate) > 0 {
-		_ = json.Unmarshal(s.Gate, &g)
-	}
-	return g.State
+	return g
 }
 
 func (r *replica) stats(ctx context.Context) (*stats, error) {

@@ -31,6 +31,8 @@ type sample struct {
 	CPU         []float64     `json:"cpu"`         // of each replica's core, 0 to 1
 	Collections []int64       `json:"collections"` // of each replica
 	Escaped     []int64       `json:"escaped,omitempty"`
+	Met         []int64       `json:"met,omitempty"`       // requests that collections of each gate met
+	MetOther    []int64       `json:"met_other,omitempty"` // and those of the runtime under it, about
 	PeakRSS     []int64       `json:"peak_rss_bytes"`
 	Steal       float64       `json:"steal"`
 	Stall       time.Duration `json:"longest_stall_ns"` // of a core
@@ -102,6 +104,9 @@ func (d *driver) printSample(s sample, void bool) {
 	}
 	if n := sum(s.Escaped); n > 0 {
 		note += fmt.Sprintf("  %d collections escaped", n)
+	}
+	if len(s.Met) > 0 {
+		note += fmt.Sprintf("  met collections: %d, others' %d", sum(s.Met), sum(s.MetOther))
 	}
 	fmt.Fprintf(d.out, "%-12s %-17s round %d  %6.0f/s  p50 %8s  p99 %8s  p99.9 %8s  max %8s  failed %d of %d  cpu %s  collections %s  peak %s MB  steal %.2f%% stalls %d, to %s, set aside %.1f%% (all: p99 %s, p99.9 %s) others %.0f%%%s\n",
 		s.Load, s.Mode, s.Round, s.Rate, short(s.P50), short(s.P99), short(s.P999), short(s.Max), s.Failed, s.Requests,

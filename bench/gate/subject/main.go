@@ -52,6 +52,8 @@ func main() {
 	}
 	if *turns != "" {
 		o.Turns = &gcgate.FileTurns{Path: *turns}
+	} else {
+		o.DisableTurns = true // one process
 	}
 	if err := s.run(*addr, *policy, o, &check); err != nil {
 		log.Fatal("subject: ", err)
