@@ -23,7 +23,8 @@
 //   - [evenkeel.dev/gcgate]: it decides when to collect, and tells the load balancer first, so
 //     that no request meets a collection. [evenkeel.dev/gcgate/httpgate] counts the requests of a
 //     net/http server for it; [evenkeel.dev/gcgate/haproxy] and [evenkeel.dev/gcgate/health] tell
-//     balancers, [evenkeel.dev/gcgate/client] is a Go client that needs none. For adapters of one's
+//     balancers, [evenkeel.dev/gcgate/client] is a Go client that needs none;
+//     [evenkeel.dev/gcgate/capacity] says by formulas what replicas need. For adapters of one's
 //     own there are [evenkeel.dev/gcgate/polled] and [evenkeel.dev/gcgate/gcgatetest].
 //   - [evenkeel.dev/contrib/etcdturn], a module of its own: replicas behind gates take turns, by
 //     leases of etcd.

@@ -23,7 +23,7 @@ var arrows = []arrow{
 	// Commands.
 	{"cmd/evenkeel", []string{
 		"internal/page", "internal/perfetto", "internal/compare", "internal/exchange", "internal/runfile", "internal/textfmt", "internal/proc",
-		"loadgen", "gctrace", "reqtrace", "reqtrace/verdict", "tailstat", "github.com/google/pprof/profile",
+		"loadgen", "gctrace", "reqtrace", "reqtrace/verdict", "tailstat", "gcgate/capacity", "github.com/google/pprof/profile",
 	}},
 	{"cmd/fastcgen", []string{
 		"cmd/fastcgen/internal/initial", "cmd/fastcgen/internal/generate", "cmd/fastcgen/internal/emit", "cmd/fastcgen/internal/decl",
@@ -46,7 +46,8 @@ var arrows = []arrow{
 	{"aio", []string{"internal/proactor", "internal/uring", "internal/poller"}},
 	{"aio/gaio", []string{"aio", "internal/sys"}},         // sys: the CPU of a thread
 	{"aio/aiotest", []string{"aio", "internal/aiosuite"}}, // the network in memory
-	{"gcgate", nil},
+	{"gcgate", []string{"gcgate/capacity"}},
+	{"gcgate/capacity", nil}, // formulas only
 	{"gcgate/polled", nil},
 	{"gcgate/gcgatetest", []string{"gcgate"}}, // only its example: tests in gcgate import it
 	{"gcgate/client", nil},                    // no collector control in a client

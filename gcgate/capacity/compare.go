@@ -1,0 +1,212 @@
+package capacity
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Way is a way in which a replica's heap is collected.
+type Way uint32
+
+// The ways that [Compare] knows.
+const (
+	WayGOGC100 Way = iota // the stock runtime
+	WayGOGC400            // the stock runtime with more memory
+	WayGated              // behind a gate of evenkeel.dev/gcgate, with turns
+)
+
+var wayNames = []string{"GOGC=100", "GOGC=400", "gated"}
+
+// String returns the way's name.
+func (w Way) String() string {
+	if int(w) < len(wayNames) {
+		return wayNames[w]
+	}
+	return fmt.Sprintf("unknown (%d)", uint32(w))
+}
+
+// MarshalText returns the way's name.
+func (w Way) MarshalText() ([]byte, error) { return []byte(w.String()), nil }
+
+// UnmarshalText reads the way's name.
+func (w *Way) UnmarshalText(text []byte) error {
+	i := slices.Index(wayNames, string(text))
+	if i < 0 {
+		return fmt.Errorf("capacity: %q is no way to collect: write GOGC=100, GOGC=400 or gated", text)
+	}
+	*w = Way(i)
+	return nil
+}
+
+// An Outlook is what a way of collecting needs. Ranges that are zero are not known.
+type Outlook struct {
+	Way Way `json:"way"`
+
+	// Needed is how many replicas keep below the knee of their processors ([Knee]), behind gates while as many are away
+	// as there are turns. Replicas is how many the other figures are for: those of the options, or else the needed ones.
+	Needed   Range `json:"needed,omitzero"`
+	Replicas Range `json:"replicas,omitzero"`
+
+	// Memory is what one replica takes, in bytes, and MemoryInAll all of them. TooLarge says that one does
+	// not stay below Options.Memory.
+	Memory      Range `json:"memory"`
+	MemoryInAll Range `json:"memory_in_all,omitzero"`
+	TooLarge    bool  `json:"too_large,omitempty"`
+
+	// CPU is what a request takes, the collector's work included, in seconds; Collector is the collector's share of all
+	// CPU time, from 0 to 1.
+	CPU       Range `json:"cpu_per_request,omitzero"`
+	Collector Range `json:"collector_share,omitzero"`
+
+	// Headroom is by how much the load may grow until the replicas are at the knee: 1 is there, 2 twice the load.
+	Headroom Range `json:"headroom,omitzero"`
+
+	// Turns is how many must be able to collect at once, at a load of the turns of [EasyLoad], and TurnLoad their load with
+	// those of the options. Of WayGated alone.
+	Turns    Range `json:"turns,omitzero"`
+	TurnLoad Range `json:"turn_load,omitzero"`
+
+	// Wait is how long the last replica waits, in seconds, when all of them want the turn at once, and Spare how long its heap
+	// takes from the trigger to the hard threshold: without a turn it goes where that is shorter. Of WayGated alone.
+	Wait  Range   `json:"wait,omitzero"`
+	Spare float64 `json:"spare,omitzero"`
+}
+
+// Compare returns an [Outlook] for each way of collecting. It returns a [*FieldError] or an [*OptionError] where a figure makes
+// no sense.
+func Compare(s Service, o Options) ([]Outlook, error) {
+	s, err := s.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	o.Turns = max(o.Turns, 1)
+	return []Outlook{s.stock(o, WayGOGC100, 1), s.stock(o, WayGOGC400, 4), s.gated(o)}, nil
+}
+
+// stock is the outlook of the runtime's own pacing, which lets the heap grow by so many times what is live.
+func (s Service) stock(o Options, w Way, growth float64) Outlook {
+	collector := s.marking(growth * s.Live)
+	collector.High *= markNearKnee
+	all := s.Work.Add(collector)
+	out := Outlook{Way: w}
+	if !s.Work.IsZero() {
+		out.Needed = replicas(all.Times(1 / (Knee * float64(s.Procs))))
+	}
+	out.Replicas = out.count(o)
+	out.use(s, o, collector, (1+growth)*s.Live, (1+growth)*s.Live)
+	if !s.Work.IsZero() && !out.Replicas.IsZero() {
+		full := out.Replicas.Times(Knee * float64(s.Procs))
+		out.Headroom = Range{full.Low / all.High, full.High / all.Low}
+	}
+	return out
+}
+
+// gated is the outlook behind gates.
+func (s Service) gated(o Options) Outlook {
+	out := Outlook{Way: WayGated}
+	// How often a replica collects depends on how many there are only where its trigger follows the allocation, so take
+	// those of the runtime's own pacing for a first look.
+	first := s.marking(s.Live * 0.95)
+	if !s.Work.IsZero() {
+		out.Needed = s.gatedReplicas(o, first)
+	}
+	out.Replicas = out.count(o)
+	trigger := s.trigger(o, out.Replicas.High)
+	room := Room(s.Live, trigger, gateJitter)
+	collector := s.marking(room)
+	rate := s.AllocRate / max(out.Replicas.Low, 1)
+	out.use(s, o, collector, trigger, trigger+rate*s.Held.High)
+	if !s.Work.IsZero() && !out.Replicas.IsZero() {
+		serving := Range{max(out.Replicas.Low-float64(o.Turns), 0), max(out.Replicas.High-float64(o.Turns), 0)}
+		out.Headroom = Range{
+			min(serving.Low/s.Work.High, out.Replicas.Low/(s.Work.High+collector.High)),
+			min(serving.High/s.Work.Low, out.Replicas.High/(s.Work.Low+collector.Low)),
+		}.Times(Knee * float64(s.Procs))
+	}
+	low, high := seconds(s.Held.Low), seconds(s.Held.High)
+	out.TurnLoad = Range{TurnLoad(s.AllocRate, room, low, o.Turns), TurnLoad(s.AllocRate, room, high, o.Turns)}
+	out.Turns = Range{float64(TurnsFor(s.AllocRate, room, low, EasyLoad)), float64(TurnsFor(s.AllocRate, room, high, EasyLoad))}
+	if n := out.Replicas; !n.IsZero() {
+		out.Wait = Range{LongestWait(whole(n.Low), o.Turns, low).Seconds(), LongestWait(whole(n.High), o.Turns, high).Seconds()}
+		hard := gateHard * trigger
+		if o.Memory > 0 {
+			hard = min(hard, gateLast*max(o.Memory-s.Beside, 0))
+		}
+		out.Spare = max(hard-trigger, 0) / CarriedRate(rate, whole(n.Low), o.Turns)
+	}
+	return out
+}
+
+// What a gate does with its default options.
+const (
+	gateTrigger = 2        // times the live heap
+	gateHard    = 1.375    // times the trigger
+	gateFloor   = 32 << 20 // bytes
+	gateFill    = 2        // seconds of allocation
+	gateJitter  = 0.1      // share of the way to the trigger
+	gateShare   = 0.5      // of the memory, up to which the trigger follows the allocation
+	gateMost    = 0.8      // of the memory, for the trigger
+	gateLast    = 0.9      // of the memory, for the hard threshold
+)
+
+// trigger is the heap at which one of so many replicas collects, in bytes, jitter left out.
+func (s Service) trigger(o Options, replicas float64) float64 {
+	trigger := max(gateTrigger*s.Live, gateFloor)
+	if o.Memory == 0 {
+		return trigger
+	}
+	heap := max(o.Memory-s.Beside, 0)
+	followed := s.Live + gateFill*s.AllocRate/max(replicas, 1)
+	trigger = max(trigger, min(followed, gateShare*heap))
+	return max(min(trigger, gateMost*heap), 1.25*s.Live)
+}
+
+// gatedReplicas is how many replicas serve below the knee while those that have a turn are away, and have the processors for
+// all work.
+func (s Service) gatedReplicas(o Options, collector Range) Range {
+	full := Knee * float64(s.Procs)
+	serving, all := s.Work.Times(1/full), s.Work.Add(collector).Times(1/full)
+	k := float64(o.Turns)
+	return replicas(Range{max(serving.Low+k, all.Low), max(serving.High+k, all.High)})
+}
+
+// marking is the CPU time that marking takes in all replicas together, in seconds a second, where each collects when it has
+// allocated so many bytes.
+func (s Service) marking(room float64) Range {
+	return s.MarkPerByte.Times(s.Live * s.AllocRate / max(room, 1))
+}
+
+// count is how many replicas the other figures are for.
+func (out *Outlook) count(o Options) Range {
+	if o.Replicas > 0 {
+		return Exactly(float64(o.Replicas))
+	}
+	return out.Needed
+}
+
+// use fills in memory and CPU, for a heap that grows to peakLow up to peakHigh.
+func (out *Outlook) use(s Service, o Options, collector Range, peakLow, peakHigh float64) {
+	out.Memory = Range{peakLow, peakHigh * spareMemory}.Add(Exactly(s.Beside))
+	out.TooLarge = o.Memory > 0 && out.Memory.Low > o.Memory
+	if !out.Replicas.IsZero() {
+		out.MemoryInAll = Range{out.Memory.Low * out.Replicas.Low, out.Memory.High * out.Replicas.High}
+	}
+	if s.Work.IsZero() {
+		return
+	}
+	if s.Requests > 0 {
+		out.CPU = s.Work.Add(collector).Times(1 / s.Requests)
+	}
+	out.Collector = Range{collector.Low / (collector.Low + s.Work.High), collector.High / (collector.High + s.Work.Low)}
+}
+
+// replicas rounds up to whole ones.
+func replicas(r Range) Range {
+	return Range{max(math.Ceil(r.Low-1e-9), 1), max(math.Ceil(r.High-1e-9), 1)}
+}
+
+func whole(x float64) int { return int(min(x, 1e6)) }

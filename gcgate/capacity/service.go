@@ -1,0 +1,149 @@
+package capacity
+
+import (
+	"fmt"
+	"math"
+	"time"
+)
+
+// A Service is what is known of a load and of the replica that was measured under it. Fields that are zero are not
+// known; what needs them is zero in an [Outlook].
+type Service struct {
+	// AllocRate is what all replicas together shall allocate, in bytes a second. No default.
+	AllocRate float64
+
+	// Live is the heap of one replica after a collection, in bytes. No default.
+	Live float64
+
+	// Requests is how many requests a second all replicas together shall answer. Default: 0, not known.
+	Requests float64
+
+	// Work is the CPU time that requests take in all replicas together, the collector's left out, in seconds a second.
+	// [WorkAtKnee] makes it of what was measured. Default: zero, not known.
+	Work Range
+
+	// MarkPerByte is the CPU time that marking one live byte takes, in seconds. Default: zero, which is 0.75 to 2.4 ns:
+	// from plain messages to linked nodes of 64 B.
+	MarkPerByte Range
+
+	// Beside is the memory of one replica beside the objects of its heap, in bytes. Default: 0.
+	Beside float64
+
+	// Procs is how many processors a replica has. Default: 0, which is 1.
+	Procs int
+
+	// Held is how long a collection holds the turn, in seconds, as it was measured. Default: zero, which is the marking by
+	// all processors, and 30 to 85 ms to announce, drain and come back.
+	Held Range
+}
+
+// Options say what to compare for. The zero value works.
+type Options struct {
+	// Replicas is how many there are. Default: 0, as many as each way of collecting needs.
+	Replicas int
+
+	// Turns is how many replicas may collect at once. Default: 0, which is 1.
+	Turns int
+
+	// Memory is what one replica may take, in bytes. Behind a gate the trigger follows the allocation up to half of it.
+	// Default: 0, no limit: then the trigger is at twice the live heap.
+	Memory float64
+}
+
+// A FieldError says which field of a [Service] cannot be used, and what would be right.
+type FieldError struct {
+	Field  string // the field's name
+	Reason string // what is wrong, and what to set instead
+}
+
+func (e *FieldError) Error() string {
+	return fmt.Sprintf("capacity: Service.%s: %s", e.Field, e.Reason)
+}
+
+// An OptionError says which field of [Options] cannot be used, and what would be right.
+type OptionError struct {
+	Option string // the field's name
+	Reason string // what is wrong, and what to set instead
+}
+
+func (e *OptionError) Error() string {
+	return fmt.Sprintf("capacity: Options.%s: %s", e.Option, e.Reason)
+}
+
+// Knee is the share of the processors from which on queues in front of them grow fast: with random arrivals the mean wait
+// is rho / (1 - rho) times what a request takes, which is 6 at 0.85.
+const Knee = 0.85
+
+// Figures that were measured (docs/guides/gcgate.md), for what is not known of a service.
+const (
+	markLow, markHigh = 0.75e-9, 2.4e-9 // seconds of CPU a live byte
+	turnLow, turnHigh = 0.030, 0.085    // seconds that a turn is held beside the marking
+
+	// What a request takes falls from 181 to 124 µs as the load rises from a third of capacity to nearly all of it:
+	// there are fewer wake-ups, and caches are warmer.
+	idleFrom, kneeShare = 1. / 3, 124. / 181
+
+	// Near saturation marking takes up to this much more.
+	markNearKnee = 1.3
+
+	// Memory that was measured was up to this much above what the heap's size says: spans that are partly free.
+	spareMemory = 1.22
+)
+
+// WorkAtKnee returns what Service.Work is at the knee, from the CPU time that requests took, in seconds a second, in
+// processes that had so many processors together: a request takes less where the load is higher.
+func WorkAtKnee(measured float64, procs float64) Range {
+	if !(measured > 0 && procs > 0) {
+		return Range{}
+	}
+	cost := func(load float64) float64 { // of a request, beside that at a third of capacity
+		load = min(max(load, idleFrom), Knee)
+		return 1 - (1-kneeShare)*(load-idleFrom)/(Knee-idleFrom)
+	}
+	return Range{measured * cost(Knee) / cost(measured/procs), measured}
+}
+
+// withDefaults returns s with what was measured elsewhere for what is not known, or a [*FieldError].
+func (s Service) withDefaults() (Service, error) {
+	for _, f := range []struct {
+		field string
+		value float64
+		need  bool
+	}{{"AllocRate", s.AllocRate, true}, {"Live", s.Live, true}, {"Requests", s.Requests, false}, {"Beside", s.Beside, false}} {
+		if !(f.value >= 0 && f.value <= math.MaxFloat64) || f.need && f.value == 0 {
+			return s, &FieldError{f.field, fmt.Sprintf("%g is out of range: use a figure above 0", f.value)}
+		}
+	}
+	for field, r := range map[string]Range{"Work": s.Work, "MarkPerByte": s.MarkPerByte, "Held": s.Held} {
+		if err := r.check(field); err != nil {
+			return s, err
+		}
+	}
+	if s.Procs < 0 {
+		return s, &FieldError{"Procs", fmt.Sprintf("%d is negative: use how many processors a replica has", s.Procs)}
+	}
+	s.Procs = max(s.Procs, 1)
+	if s.MarkPerByte.IsZero() {
+		s.MarkPerByte = Range{markLow, markHigh}
+	}
+	if s.Held.IsZero() {
+		s.Held = s.MarkPerByte.Times(s.Live / float64(s.Procs)).Add(Range{turnLow, turnHigh})
+	}
+	return s, nil
+}
+
+func (o Options) check() error {
+	switch {
+	case o.Replicas < 0 || o.Replicas > 1e6:
+		return &OptionError{"Replicas", fmt.Sprintf("%d is out of range: use 1 to 1000000, or 0 for as many as are needed", o.Replicas)}
+	case o.Turns < 0 || o.Turns > 1e6:
+		return &OptionError{"Turns", fmt.Sprintf("%d is out of range: use 1 to 1000000, or 0 for 1", o.Turns)}
+	case !(o.Memory >= 0 && o.Memory <= math.MaxFloat64):
+		return &OptionError{"Memory", fmt.Sprintf("%g is out of range: use bytes, or 0 for no limit", o.Memory)}
+	}
+	return nil
+}
+
+func seconds(s float64) time.Duration {
+	return time.Duration(min(s*float64(time.Second), math.MaxInt64/2))
+}
