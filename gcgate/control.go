@@ -28,6 +28,7 @@ func newControl(o Options, limit int64, requests *counter, status *status, w *wa
 	c.heap = &heapWatch{
 		options: &c.options, log: o.Logger, collector: o.Collector, pacing: c.pacing,
 		requests: requests, status: status, stop: stop, policy: o.Policy, requested: limit,
+		turns: newTurnLoad(&c.options),
 	}
 	c.turns = &turnTaker{turns: o.Turns, hold: o.HoldTurn, heap: c.heap, log: o.Logger, calls: calls, others: &c.others, stop: stop}
 	c.rounds = &rounds{

@@ -2,13 +2,16 @@ package gcgate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"time"
 )
 
 // FileTurns are the [Turns] of replicas that share a host: who holds an exclusive flock(2) on
 // the file has the turn. It needs no server, and the kernel gives the turn of a process that
-// died to the next.
+// died to the next. It is a [Queue]: those who wait have files in the directory PATH.queue, as
+// docs/reference/protocol.md says, and the turn goes to who came first.
 //
 // It needs flock: Linux, macOS and the BSDs; elsewhere TryAcquire fails with an error that is
 // errors.ErrUnsupported. Its methods may be called from any goroutine.
@@ -18,10 +21,25 @@ type FileTurns struct {
 	// removed: put it where nobody else can write and nothing cleans up, such as
 	// /run/NAME/gcgate.lock, not /tmp. No default.
 	Path string
+
+	// K is how many may collect at once; it must be the same in all replicas, else the largest counts. The
+	// files of further turns are PATH.1, PATH.2 and so on. Default: 0, which is 1. Limit: 64.
+	K int
+
+	// Last, while it returns true, lets all others go first that wait: for the leader of a group of which a leader's
+	// collection costs the most. It is asked each time that this replica looks whether it is next, and must not block.
+	// Default: nil, in order of arrival.
+	Last func() bool
 }
 
+const maxFileTurns = 64
+
+// TurnCount returns K. See [TurnCounter].
+func (t FileTurns) TurnCount() int { return min(max(t.K, 1), maxFileTurns) }
+
 // TryAcquire takes the lock without waiting. It returns [ErrHeld] when another has it, in this
-// process or another one. It does not block, so ctx only counts when it is over already.
+// process or another one, and when another waits for it in [FileTurns.Acquire]. It does not block, so ctx
+// only counts when it is over already.
 func (t FileTurns) TryAcquire(ctx context.Context) (Lease, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("gcgate: FileTurns: %w", err)
@@ -29,7 +47,33 @@ func (t FileTurns) TryAcquire(ctx context.Context) (Lease, error) {
 	if t.Path == "" {
 		return nil, fmt.Errorf("gcgate: FileTurns.Path is empty: name a file that all replicas of this host share")
 	}
-	f, err := os.OpenFile(t.Path, os.O_RDWR|os.O_CREATE, 0o600) // with O_CLOEXEC, as all of os
+	if t.K < 0 || t.K > maxFileTurns {
+		return nil, fmt.Errorf("gcgate: FileTurns.K: %d is out of range: use 1 to %d, or 0 for 1", t.K, maxFileTurns)
+	}
+	if others, err := waiting(t.Path+queueSuffix, func(string, time.Time) bool { return true }); err != nil {
+		return nil, fmt.Errorf("gcgate: FileTurns: %w", err)
+	} else if others {
+		return nil, ErrHeld
+	}
+	return t.lockAny()
+}
+
+// lockAny takes a turn that is free, or fails with ErrHeld.
+func (t FileTurns) lockAny() (l Lease, err error) {
+	for i := range t.TurnCount() {
+		path := t.Path
+		if i > 0 {
+			path = fmt.Sprintf("%s.%d", t.Path, i)
+		}
+		if l, err = lockPath(path); !errors.Is(err, ErrHeld) {
+			return l, err
+		}
+	}
+	return nil, err
+}
+
+func lockPath(path string) (Lease, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) // with O_CLOEXEC, as all of os
 	if err != nil {
 		return nil, fmt.Errorf("gcgate: FileTurns: %w", err)
 	}

@@ -35,6 +35,7 @@ type heapWatch struct {
 	requests  *counter
 	status    *status
 	stop      <-chan struct{} // closed when the gate stops
+	turns     *turnLoad
 
 	policy     Policy // never PolicyAuto
 	requested  int64  // memory limit that somebody set: the options, or GOMEMLIMIT
@@ -57,6 +58,7 @@ type heapWatch struct {
 	pace       float64   // of allocation, bytes a second: mean of about the last second
 	collected  time.Time // when the last cycle ended
 	overlap    overlap
+	began      time.Time // when the first sample was taken
 
 	cycle  <-chan struct{} // closed when the gate's last Collect has returned; nil: it has
 	marked bool            // its marking is over
@@ -74,6 +76,7 @@ func (h *heapWatch) begin(took time.Duration) {
 	h.last = readCollector(h.collector)
 	h.predict.seed(took, h.last.live)
 	h.sampled = time.Now()
+	h.began = h.sampled
 	h.gap.since = h.sampled
 	h.rebase(h.last)
 	h.publish()
@@ -150,9 +153,17 @@ func (h *heapWatch) sample() {
 			h.warn("forced", "gcgate: the program collected by itself (runtime.GC or debug.FreeOSMemory): requests may have met that collection; call Gate.Collect instead")
 		}
 	}
-	h.thresholds.follow(h.pace, h.jitter)
+	h.follow()
 	h.status.heap.Store(h.used)
 	h.publish()
+}
+
+// follow moves the trigger to where the allocation and the turns want it.
+func (h *heapWatch) follow() {
+	h.thresholds.follow(h.pace, h.jitter)
+	h.turns.trigger = h.thresholds.trigger
+	held := h.turns.held(h.expected())
+	h.thresholds.goEarly(h.carriedRate(), held, h.turns.longestWait(held))
 }
 
 // beginCycle has the collector collect, in a goroutine of its own: it may block for long after
@@ -224,7 +235,8 @@ func (h *heapWatch) rebase(r reading) {
 	overhead := h.collector.Overhead()
 	h.thresholds = thresholdsFor(h.options, h.allowed, r.live, overhead)
 	h.jitter = h.options.Jitter * rand.Float64()
-	h.thresholds.follow(h.pace, h.jitter)
+	h.follow()
+	h.warnTurns()
 	h.used = r.live
 	h.status.heap.Store(h.used)
 	h.fresh = false
@@ -342,6 +354,7 @@ func (h *heapWatch) publish() {
 	s.Policy, s.Live, s.Trigger, s.Hard = h.policy, h.thresholds.live, h.thresholds.trigger, h.thresholds.hard
 	s.Limit = uint64(h.allowed.limit)
 	s.Entered, s.OverlappedOther = h.overlap.entered, uint64(h.overlap.met)
+	s.Allocated, s.Turn = h.last.allocated, h.turnStats()
 	s.Expected = h.expected()
 	s.Next = time.Time{}
 	if h.rate > 0 && h.inCharge {

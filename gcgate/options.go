@@ -26,6 +26,11 @@ type Options struct {
 	// two that collect at once fail requests. Default: false.
 	DisableTurns bool
 
+	// Replicas is how many replicas take these turns. With it the trigger is early enough for all others to go first,
+	// should all want the turn at once, and the log warns where memory or turns do not suffice for that. Default: 0, not
+	// known. Limit: 10,000.
+	Replicas int
+
 	// HoldTurn is how long to keep the turn once this process is back, so that a peer that
 	// stays away for a time after a refusal has come back before the next replica refuses.
 	// Default: 0, which is 2 s under PolicyShed (nginx counts whole seconds, so that its
@@ -185,6 +190,8 @@ func (o *Options) check() error {
 		return refuseOption("MaxTriggerBytes", "%d is below MinTriggerBytes, which is %d: use at least that (then the trigger does not follow the allocation), or 0 for the default", o.MaxTriggerBytes, o.MinTriggerBytes)
 	case o.DisableTurns && o.Turns != nil:
 		return refuseOption("Turns", "they are set, and DisableTurns is, too: leave one of them out")
+	case o.Replicas < 0 || o.Replicas > maxReplicas:
+		return refuseOption("Replicas", "%d is out of range: use 1 to %d, or 0 where it is not known", o.Replicas, maxReplicas)
 	case o.Policy == PolicyDrain && len(o.Signals) == 0:
 		return refuseOption("Policy", "PolicyDrain has nobody to tell: add a Signal, or use PolicyAuto, PolicyMemory or PolicyIdle")
 	}

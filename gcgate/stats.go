@@ -44,12 +44,16 @@ type Stats struct {
 	// before enough has been seen. It is about the last minute or so.
 	Advice string
 
+	Turn TurnStats
+
 	InFlight int    // requests
 	Live     uint64 // heap after the last collection
 	Heap     uint64 // heap at the last sample, dead objects included
 	Trigger  uint64 // heap at which the next collection is due
 	Hard     uint64 // heap at which it does not wait for a turn
 	Limit    uint64 // memory limit; math.MaxInt64 is none
+
+	Allocated uint64 // since the process began, freed or not
 
 	// Expected is how long the next collection is expected to take, from its announcement;
 	// Next when it is expected at the present rate of allocation, zero when not known.

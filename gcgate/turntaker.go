@@ -29,6 +29,7 @@ type turnTaker struct {
 	others *sync.WaitGroup // goroutines that Stop waits for
 	stop   <-chan struct{} // closed when the gate stops
 
+	taken     time.Time       // when the turn that is held was taken
 	acquiring <-chan struct{} // closed when the TryAcquire that runs has returned; nil: none runs
 	holdOff   time.Time       // no collection in a gap before: another had the turn
 	holding   atomic.Int32    // turns that are still to be released
@@ -41,7 +42,7 @@ type turnAnswer struct {
 	err   error
 }
 
-var errNoAnswer = errors.New("TryAcquire of Turns has not returned: it must return when its context ends")
+var errNoAnswer = errors.New("TryAcquire or Acquire of Turns has not returned: it must return when its context ends")
 
 // take waits until this replica may collect, and returns the turn. At the hard threshold, which
 // becomes the reason then, it returns alone: the collection shall go without a turn. It returns
@@ -52,14 +53,22 @@ func (t *turnTaker) take(reason *Reason) (lease Lease, alone, ok bool) {
 	}
 	var last error
 	for pause := turnPause; !isClosed(t.stop); pause = min(2*pause, turnPauseMax) {
-		a, answered := t.try()
+		name, ask := "TryAcquire", t.tryAcquire
+		queue, queued := t.turns.(Queue)
+		if queued = queued && *reason != ReasonIdleGap; queued {
+			name, ask = "Acquire", queue.Acquire
+		}
+		a, answered := t.try(name, ask)
 		held := errors.Is(a.err, ErrHeld)
 		switch {
 		case !answered: // the hard threshold was reached meanwhile
-			if last == nil {
+			if queued {
+				last = ErrHeld
+			} else if last == nil {
 				last = errNoAnswer
 			}
 		case a.err == nil:
+			t.taken = time.Now()
 			return a.lease, false, true
 		default:
 			last = a.err
@@ -93,9 +102,16 @@ func (t *turnTaker) take(reason *Reason) (lease Lease, alone, ok bool) {
 	return nil, false, false
 }
 
-// try calls TryAcquire once, but does not wait for the answer past the hard threshold: then it
+// tryAcquire calls TryAcquire with its deadline.
+func (t *turnTaker) tryAcquire(ctx context.Context) (Lease, error) {
+	ctx, cancel := context.WithTimeout(ctx, turnTimeout)
+	defer cancel()
+	return t.turns.TryAcquire(ctx)
+}
+
+// try asks for the turn once, but does not wait for the answer past the hard threshold: then it
 // returns answered false. A turn that comes later is released at once.
-func (t *turnTaker) try() (a turnAnswer, answered bool) {
+func (t *turnTaker) try(name string, ask func(context.Context) (Lease, error)) (a turnAnswer, answered bool) {
 	if t.acquiring != nil {
 		// The last call may still run: the interface promises one at a time.
 		select {
@@ -104,15 +120,15 @@ func (t *turnTaker) try() (a turnAnswer, answered bool) {
 			return turnAnswer{err: errNoAnswer}, true
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), turnTimeout)
+	ctx, cancel := context.WithCancel(context.Background())
 	answer := new(turnAnswer) // valid once acquiring is closed
 	acquiring := make(chan struct{})
 	t.acquiring = acquiring
 	t.others.Go(func() {
 		defer close(acquiring)
 		defer cancel()
-		end := t.calls.begin(fmt.Sprintf("TryAcquire of Turns %T", t.turns))
-		answer.lease, answer.err = t.turns.TryAcquire(ctx)
+		end := t.calls.begin(fmt.Sprintf("%s of Turns %T", name, t.turns))
+		answer.lease, answer.err = ask(ctx)
 		end()
 		if answer.err == nil && answer.lease == nil {
 			answer.err = errors.New("Turns returned no lease and no error: it must return one of them")
@@ -145,7 +161,7 @@ func (t *turnTaker) warnAlone(err error) {
 	case t.holding.Load() > 0:
 		t.heap.warn("alone", "gcgate: this process itself holds the turn yet, since a peer does not have it back from the last collection; collecting without one", "heap", used, "hard", hard)
 	case errors.Is(err, ErrHeld):
-		t.heap.warn("alone", "gcgate: another replica holds the turn for too long; collecting without it", "heap", used, "hard", hard)
+		t.heap.warn("alone", "gcgate: another replica holds the turn for too long; collecting without it", append(t.heap.turnFigures(), "heap", used, "hard", hard)...)
 	default:
 		t.heap.warn("alone", "gcgate: no turn to be had; collecting without it", "heap", used, "hard", hard, "error", err)
 	}
@@ -168,6 +184,7 @@ func isLost(lease Lease) bool {
 // was away. It does not wait for that, but [turnTaker.releases] does.
 func (t *turnTaker) releaseAfter(lease Lease, wasAway bool, await func()) {
 	t.holding.Add(1)
+	taken := t.taken
 	t.releases.Go(func() {
 		defer t.holding.Add(-1)
 		await()
@@ -175,6 +192,7 @@ func (t *turnTaker) releaseAfter(lease Lease, wasAway bool, await func()) {
 			time.Sleep(t.hold)
 		}
 		t.release(lease)
+		t.heap.turns.learn(time.Since(taken))
 	})
 }
 

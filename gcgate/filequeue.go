@@ -1,0 +1,210 @@
+package gcgate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// The queue of [FileTurns] is the directory PATH.queue. Who waits has a file there, its ticket, on which it holds
+// an exclusive flock(2) from before the file has its name:
+//
+//	new-R      it is being made
+//	N-R        N is a number of 20 digits, one above the highest that was there; R tells those apart that came at once
+//	N-R.last   all others go first
+//
+// The lowest ticket is the next; it alone tries the turn. A ticket whose lock is free is of a process that is gone,
+// and whoever sees it removes it. A process that waits touches its ticket each time it looks, so one that is
+// stopped (SIGSTOP) is passed over until it goes on.
+const (
+	queueSuffix  = ".queue"
+	newTicket    = "new-"
+	lastTicket   = ".last"
+	ticketDigits = 20
+
+	stoppedAfter = 2 * time.Second // without a touch
+	newFor       = time.Minute     // after which a file new-R is of a process that is gone
+
+	// A look comes after a 64th of the time waited so far: the turn is free for no longer than that between two holders,
+	// and who waits for minutes wakes up four times a second.
+	looksPerWait     = 64
+	lookMin, lookMax = 2 * time.Millisecond, 250 * time.Millisecond
+)
+
+// Acquire waits for the turn in order of arrival, among all processes that use the same Path. See [Queue].
+func (t FileTurns) Acquire(ctx context.Context) (Lease, error) {
+	if l, err := t.TryAcquire(ctx); !errors.Is(err, ErrHeld) {
+		return l, err
+	}
+	w, err := t.enlist()
+	if err != nil {
+		return nil, fmt.Errorf("gcgate: FileTurns: cannot wait in %s: %w", t.Path+queueSuffix, err)
+	}
+	defer w.leave()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for began := time.Now(); ; {
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("gcgate: FileTurns: %w", ctx.Err())
+		case <-timer.C:
+		}
+		if next, err := w.isNext(t.goesLast()); err != nil {
+			return nil, fmt.Errorf("gcgate: FileTurns: cannot wait in %s: %w", t.Path+queueSuffix, err)
+		} else if next {
+			if l, err := t.lockAny(); !errors.Is(err, ErrHeld) {
+				return l, err
+			}
+		}
+		timer.Reset(min(max(time.Since(began)/looksPerWait, lookMin), lookMax))
+	}
+}
+
+func (t FileTurns) goesLast() bool { return t.Last != nil && t.Last() }
+
+// ticket is a place in the queue. It is owned by one call of Acquire.
+type ticket struct {
+	dir, name string
+	f         *os.File // holds the lock
+	looked    time.Time
+	ahead     map[string]sighting
+}
+
+// sighting is how long a ticket ahead has not been touched.
+type sighting struct {
+	touched time.Time
+	idle    time.Duration // in which this process looked: one that is stopped itself learns nothing of others
+}
+
+// enlist takes the last place.
+func (t FileTurns) enlist() (*ticket, error) {
+	dir := t.Path + queueSuffix
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	f, err := os.CreateTemp(dir, newTicket)
+	if err != nil {
+		return nil, err
+	}
+	w := &ticket{dir: dir, name: filepath.Base(f.Name()), f: f, looked: time.Now(), ahead: make(map[string]sighting)}
+	if err := lockFile(f); err != nil {
+		w.leave()
+		return nil, err
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		w.leave()
+		return nil, err
+	}
+	var number uint64
+	for _, e := range entries {
+		if n, ok := ticketNumber(e.Name()); ok {
+			number = max(number, n)
+		}
+	}
+	if err := w.rename(fmt.Sprintf("%0*d-%s", ticketDigits, number+1, strings.TrimPrefix(w.name, newTicket))); err != nil {
+		w.leave()
+		return nil, err
+	}
+	return w, nil
+}
+
+// ticketNumber returns the number of a ticket; ok is false for another file.
+func ticketNumber(name string) (n uint64, ok bool) {
+	digits, _, ok := strings.Cut(name, "-")
+	if !ok || len(digits) != ticketDigits {
+		return 0, false
+	}
+	_, err := fmt.Sscanf(digits, "%d", &n)
+	return n, err == nil
+}
+
+func (w *ticket) rename(name string) error {
+	if name == w.name {
+		return nil
+	}
+	if err := os.Rename(filepath.Join(w.dir, w.name), filepath.Join(w.dir, name)); err != nil {
+		return err
+	}
+	w.name = name
+	return nil
+}
+
+// isNext reports whether nobody goes before this one, which goes last or not from now on.
+func (w *ticket) isNext(last bool) (bool, error) {
+	name := strings.TrimSuffix(w.name, lastTicket)
+	if last {
+		name += lastTicket
+	}
+	if err := w.rename(name); err != nil {
+		return false, err // somebody has removed it
+	}
+	now := time.Now()
+	if err := os.Chtimes(filepath.Join(w.dir, w.name), now, now); err != nil {
+		return false, err
+	}
+	passed := min(now.Sub(w.looked), lookMax)
+	w.looked = now
+	ahead, err := waiting(w.dir, func(other string, touched time.Time) bool {
+		otherLast := strings.HasSuffix(other, lastTicket)
+		if first := otherLast == last && other < w.name || last && !otherLast; !first {
+			return false
+		}
+		seen := w.ahead[other]
+		if !seen.touched.Equal(touched) {
+			seen = sighting{touched: touched}
+		}
+		seen.idle += passed
+		w.ahead[other] = seen
+		return seen.idle < stoppedAfter
+	})
+	return !ahead, err
+}
+
+// leave gives the place up.
+func (w *ticket) leave() {
+	os.Remove(filepath.Join(w.dir, w.name)) // else somebody finds its lock free
+	_ = unlockFile(w.f)                     // Close alone would leave it to a child between fork and exec
+	w.f.Close()
+}
+
+// waiting reports whether a process waits in dir whose ticket counts. It removes tickets whose processes are gone.
+func waiting(dir string, counts func(name string, touched time.Time) bool) (is bool, err error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	for _, e := range entries {
+		if _, isTicket := ticketNumber(e.Name()); isTicket {
+			touched, waits := look(filepath.Join(dir, e.Name()))
+			is = waits && counts(e.Name(), touched) || is
+		} else if info, err := e.Info(); strings.HasPrefix(e.Name(), newTicket) && err == nil && time.Since(info.ModTime()) > newFor {
+			look(filepath.Join(dir, e.Name()))
+		}
+	}
+	return is, err
+}
+
+// look reports whether the process of a ticket waits, and when it has touched it. It removes one whose process is gone.
+func look(name string) (touched time.Time, waits bool) {
+	f, err := os.OpenFile(name, os.O_RDWR, 0)
+	if err != nil {
+		return touched, false // it has left
+	}
+	defer f.Close()
+	if err := lockFile(f); err == nil {
+		os.Remove(name)
+		_ = unlockFile(f)
+		return touched, false
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return touched, false
+	}
+	return info.ModTime(), true
+}

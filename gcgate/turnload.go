@@ -1,0 +1,179 @@
+package gcgate
+
+import (
+	"math"
+	"sync"
+	"time"
+
+	"evenkeel.dev/gcgate/capacity"
+)
+
+// maxReplicas is the limit of Options.Replicas.
+const maxReplicas = 10_000
+
+// TurnStats tell how the turns suffice. evenkeel.dev/gcgate/capacity has the formulas.
+type TurnStats struct {
+	Held Duration // for which this replica has held a turn, from taking it to its release
+
+	Replicas int // of the options; 0: not known
+	Turns    int // how many may be held at once; 0: there are none
+
+	// Load is the share of the time for which the turns would be held if all Replicas allocated as this one does now
+	// and collected at their usual trigger: above 1 they do not suffice. 0: not known.
+	Load float64
+
+	// LongestWait is how long this replica would wait if all wanted the turn at once; Spare is how long its heap
+	// takes from the trigger to the hard threshold meanwhile, with the load of those that are away. Where Spare is less the log warns. 0: not known.
+	LongestWait, Spare time.Duration
+}
+
+// turnLoad knows how long turns are held, and how many there are. Fields without a remark do not change.
+type turnLoad struct {
+	replicas int    // 0: not known
+	turns    int    // 0: none
+	trigger  uint64 // before goEarly; owned by the control goroutine
+
+	mu    sync.Mutex
+	mean  time.Duration // moving average; 0: none was held yet; guarded by mu
+	total Duration      // guarded by mu
+}
+
+func newTurnLoad(o *Options) *turnLoad {
+	if o.Turns == nil {
+		return &turnLoad{}
+	}
+	return &turnLoad{replicas: o.Replicas, turns: turnCount(o.Turns)}
+}
+
+// learn takes in that a turn was held for so long. Any goroutine may call it.
+func (l *turnLoad) learn(held time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.mean == 0 {
+		l.mean = held
+	}
+	l.mean += (held - l.mean) / 4
+	l.total.add(held)
+}
+
+// held is how long a turn is held in the mean; expected stands for it until one was.
+func (l *turnLoad) held(expected time.Duration) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.mean > 0 {
+		return l.mean
+	}
+	return expected
+}
+
+// longestWait is how long the others take that may go first; 0 where it is not known.
+func (l *turnLoad) longestWait(held time.Duration) time.Duration {
+	return capacity.LongestWait(l.replicas, l.turns, held)
+}
+
+// goEarly lowers the trigger so that the heap takes at least wait from there to the hard threshold at a rate of
+// allocation in bytes a second; but not so far that this process would be away for four fifths of the time.
+func (t *thresholds) goEarly(rate float64, held, wait time.Duration) {
+	if early := float64(t.hard) - rate*wait.Seconds(); wait > 0 && early < float64(t.trigger) {
+		t.trigger = min(t.trigger, uint64(max(early, t.earliest(rate, held))))
+		t.idle = min(t.gap, t.trigger)
+	}
+}
+
+// earliest is the lowest trigger that goEarly sets.
+func (t *thresholds) earliest(rate float64, held time.Duration) float64 {
+	return float64(t.live) + max((minTriggerRatio-1)*float64(t.live), rate*held.Seconds()/4)
+}
+
+// meanRate is what this process allocates, in bytes a second: pace, which begins at 0, without that beginning.
+func (h *heapWatch) meanRate() float64 {
+	if age := h.sampled.Sub(h.began).Seconds(); age > 0 {
+		return h.pace / -math.Expm1(-age)
+	}
+	return 0
+}
+
+// carriedRate is what this process allocates while others are away, in bytes a second. What it did since its last collection counts
+// where that was more: a mean knows little of a load that has just come.
+func (h *heapWatch) carriedRate() float64 {
+	rate := capacity.CarriedRate(h.meanRate(), h.turns.replicas, h.turns.turns)
+	if dt := h.sampled.Sub(h.collected); dt >= sampleMax/2 {
+		rate = max(rate, float64(h.used-min(h.used, h.thresholds.live))/dt.Seconds())
+	}
+	return rate
+}
+
+// turnStats returns what is known of the turns.
+func (h *heapWatch) turnStats() TurnStats {
+	l := h.turns
+	l.mu.Lock()
+	s := TurnStats{Held: l.total, Replicas: l.replicas, Turns: l.turns}
+	l.mu.Unlock()
+	if l.turns == 0 || !h.inCharge {
+		return s
+	}
+	if rate := h.carriedRate(); rate > 0 {
+		left := max(float64(h.thresholds.hard)-float64(h.thresholds.trigger), 0)
+		s.Spare = time.Duration(min(left/rate, farFor.Seconds()*60) * float64(time.Second))
+	}
+	if l.replicas > 0 {
+		held := l.held(h.expected())
+		s.LongestWait = l.longestWait(held)
+		s.Load = capacity.TurnLoad(float64(l.replicas)*h.meanRate(), h.room(), held, l.turns)
+	}
+	return s
+}
+
+// room is how much is allocated from one collection to the next, in the mean, at the usual trigger. The jitter of this
+// cycle is in the trigger.
+func (h *heapWatch) room() float64 {
+	return capacity.Room(float64(h.thresholds.live), float64(h.turns.trigger), 0)
+}
+
+// turnFigures are the figures of the turns for the log.
+func (h *heapWatch) turnFigures() []any {
+	s := h.turnStats()
+	held := h.turns.held(h.expected())
+	figures := []any{"held", held, "turns", s.Turns, "bytes_a_second", uint64(h.meanRate()), "from_trigger_to_hard", s.Spare}
+	if s.Replicas > 0 {
+		figures = append(figures, "replicas", s.Replicas, "load_of_turns", s.Load, "longest_wait", s.LongestWait,
+			"turns_enough", h.turnsEnough(held), "hard_enough", uint64(h.hardEnough(held)))
+	}
+	return figures
+}
+
+// turnsEnough is how many turns suffice with the present memory.
+func (h *heapWatch) turnsEnough(held time.Duration) int {
+	n, t := h.turns.replicas, &h.thresholds
+	k := capacity.TurnsFor(float64(n)*h.meanRate(), h.room(), held, capacity.EasyLoad)
+	rate := h.carriedRate()
+	left := float64(t.hard) - t.earliest(rate, held)
+	for k < n && capacity.LongestWait(n, k, held).Seconds()*rate > left {
+		k++
+	}
+	return min(k, n)
+}
+
+// hardEnough is the hard threshold that suffices with the present turns.
+func (h *heapWatch) hardEnough(held time.Duration) float64 {
+	rate := h.carriedRate()
+	return h.thresholds.earliest(rate, held) + rate*h.turns.longestWait(held).Seconds()
+}
+
+// warnTurns says when the turns do not suffice. It is called after each collection.
+func (h *heapWatch) warnTurns() {
+	s := h.turnStats()
+	if s.Replicas == 0 || s.Held.Count < turnsKnown {
+		return
+	}
+	const fix = "; raise the memory limit (or HardRatio and MaxTriggerBytes) until the hard threshold is hard_enough, or let turns_enough replicas collect at once; more replicas do not help, as each then waits for more"
+	switch {
+	case s.Load > 1:
+		h.warn("load of turns", "gcgate: the turns do not suffice: collections come faster than turns are released"+fix, h.turnFigures()...)
+	case s.Spare < s.LongestWait:
+		h.warn("load of turns", "gcgate: should all replicas want the turn at once, the last one would collect without it"+fix, h.turnFigures()...)
+	}
+}
+
+// turnsKnown is how many turns must have been held before the figures are trusted.
+const turnsKnown = 3

@@ -1,0 +1,309 @@
+package gcgate
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"evenkeel.dev/gcgate/capacity"
+	"evenkeel.dev/gcgate/gcgatetest"
+)
+
+// fakeQueue lets k at once, first come first served.
+type fakeQueue struct {
+	k       int
+	mu      sync.Mutex
+	held    int             // guarded by mu
+	waiting []chan struct{} // guarded by mu; closed when it is theirs
+}
+
+var _ Queue = (*fakeQueue)(nil)
+
+func (q *fakeQueue) TurnCount() int { return q.k }
+
+func (q *fakeQueue) TryAcquire(ctx context.Context) (Lease, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.held == q.k || len(q.waiting) > 0 {
+		return nil, ErrHeld
+	}
+	q.held++
+	return queueLease{q}, ctx.Err()
+}
+
+func (q *fakeQueue) Acquire(ctx context.Context) (Lease, error) {
+	if l, err := q.TryAcquire(ctx); err == nil {
+		return l, nil
+	}
+	mine := make(chan struct{})
+	q.mu.Lock()
+	q.waiting = append(q.waiting, mine)
+	q.mu.Unlock()
+	select {
+	case <-mine:
+		return queueLease{q}, nil
+	case <-ctx.Done():
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if i := slices.Index(q.waiting, mine); i >= 0 {
+		q.waiting = slices.Delete(q.waiting, i, i+1)
+	} else {
+		q.next()
+	}
+	return nil, ctx.Err()
+}
+
+// next hands a turn that was held on. mu is held.
+func (q *fakeQueue) next() {
+	if len(q.waiting) == 0 {
+		q.held--
+		return
+	}
+	close(q.waiting[0])
+	q.waiting = q.waiting[1:]
+}
+
+func (q *fakeQueue) places() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.waiting)
+}
+
+type queueLease struct{ q *fakeQueue }
+
+func (l queueLease) Lost() <-chan struct{} { return nil }
+
+func (l queueLease) Release(context.Context) error {
+	l.q.mu.Lock()
+	defer l.q.mu.Unlock()
+	l.q.next()
+	return nil
+}
+
+// turnGroup is what a simulation of replicas that share turns has seen.
+type turnGroup struct {
+	law         float64 // the load of the turns
+	held        float64 // share of the time for which they were held, a turn
+	collections uint64
+	alone       uint64 // of them without a turn
+}
+
+// simulateTurns runs n replicas, which fill their heaps in step at first, at a load of their k turns. The requests of one that collects go
+// to the others.
+func simulateTurns(t *testing.T, turns Turns, n int, load float64, replicas int) (g turnGroup) {
+	t.Helper()
+	const live, mark = 100 * mib, 100 * time.Millisecond
+	k := turnCount(turns)
+	room := capacity.Room(live, 2*live, 0.1)
+	total := load * float64(k) * room / mark.Seconds()
+	g.law = capacity.TurnLoad(total, room, mark, k)
+	var group []*rig
+	for range n {
+		h := gcgatetest.NewHeap()
+		h.Live, h.Mark, h.Rate = live, mark, total/float64(n)
+		o := Options{Policy: PolicyThrough, Turns: turns, Replicas: replicas, MinTriggerBytes: 32 * mib, MaxTriggerBytes: 32 * mib}
+		group = append(group, startRig(t, o, h))
+	}
+	for _, r := range group {
+		r.heap.Do(r.heap.EndCycle) // from now on they are in step
+	}
+	const length = time.Minute
+	for end := time.Now().Add(length); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		away := 0
+		for _, r := range group {
+			if isCollecting(r.heap) {
+				away++
+			}
+		}
+		for _, r := range group {
+			r.heap.Do(func() {
+				if r.heap.Rate = total / float64(max(n-away, 1)); r.heap.Running > 0 {
+					r.heap.Rate = 0
+				}
+			})
+		}
+	}
+	for _, r := range group {
+		s := r.Stats()
+		g.held += s.Turn.Held.Total.Seconds() / length.Seconds() / float64(k)
+		g.alone += s.WithoutTurn
+		for _, c := range s.Collections {
+			g.collections += c
+		}
+		r.Stop()
+	}
+	time.Sleep(time.Second) // the last collections end
+	return g
+}
+
+// TestTurnsFollowTheLaw: up to nine tenths of capacity turns are held for as long as the law says, at the usual trigger.
+func TestTurnsFollowTheLaw(t *testing.T) {
+	for _, tt := range []struct{ n, k int }{{12, 1}, {16, 2}} {
+		for _, load := range []float64{0.5, 0.9} {
+			synctest.Test(t, func(t *testing.T) {
+				g := simulateTurns(t, &fakeQueue{k: tt.k}, tt.n, load, 0)
+				t.Logf("%d replicas, %d turns: law %.2f, held %.3f, %d collections, %d without a turn", tt.n, tt.k, g.law, g.held, g.collections, g.alone)
+				if math.Abs(g.held/g.law-1) > 0.1 || math.Abs(g.law-load) > 1e-6 {
+					t.Errorf("%d replicas, %d turns: held for %.3f of the time, the law says %.3f", tt.n, tt.k, g.held, g.law)
+				}
+			})
+		}
+	}
+}
+
+// TestQueueSuffices: first come first served no collection goes without a turn up to a load of 1.5, although all replicas want it
+// at once at first. Turns that are polled, and a gate that does not know how many others there are, do not manage that.
+func TestQueueSuffices(t *testing.T) {
+	for _, n := range []int{2, 4, 8} {
+		for _, load := range []float64{0.9, 1.5} {
+			synctest.Test(t, func(t *testing.T) {
+				g := simulateTurns(t, &fakeQueue{k: 1}, n, load, n)
+				t.Logf("%d replicas at %.1f: held %.2f, %d collections, %d without a turn", n, load, g.held, g.collections, g.alone)
+				if g.alone > 0 || g.collections == 0 {
+					t.Errorf("%d replicas at a load of %.1f: %d of %d collections had no turn", n, load, g.alone, g.collections)
+				}
+			})
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		g := simulateTurns(t, &fakeTurns{k: 1}, 4, 1.5, 0)
+		t.Logf("polled, at 1.5: held %.2f, %d collections, %d without a turn", g.held, g.collections, g.alone)
+		if g.alone == 0 {
+			t.Error("polled turns suffice too: this test shows nothing")
+		}
+	})
+}
+
+// TestPlaceIsGivenUp: a gate that collects without the turn at the hard threshold, and one that stops, waits no more.
+func TestPlaceIsGivenUp(t *testing.T) {
+	q := &fakeQueue{k: 1}
+	inTime(t, Options{Policy: PolicyThrough, Turns: q}, func(t *testing.T, r *rig) {
+		held, err := q.TryAcquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := 0; r.Stats().WithoutTurn == 0 && n < 10_000; n++ {
+			time.Sleep(time.Millisecond)
+		}
+		synctest.Wait()
+		if r.Stats().WithoutTurn != 1 || q.places() != 0 {
+			t.Errorf("%d collections without a turn; %d places are taken", r.Stats().WithoutTurn, q.places())
+		}
+		if log := r.logged.String(); !strings.Contains(log, "another replica holds the turn for too long") || !strings.Contains(log, "from_trigger_to_hard=") {
+			t.Errorf("the log says:\n%s", log)
+		}
+		r.until(t, StateServing)
+		r.until(t, StateWanting)
+		if q.places() != 1 {
+			t.Errorf("%d places are taken, want 1", q.places())
+		}
+		r.Stop()
+		if q.places() != 0 {
+			t.Errorf("stopped, and %d places are taken", q.places())
+		}
+		if err := held.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestGapsTakeNoPlace: a collection in a gap waits for nobody.
+func TestGapsTakeNoPlace(t *testing.T) {
+	q := &fakeQueue{k: 1}
+	heap := func() *gcgatetest.Heap {
+		h := gcgatetest.NewHeap()
+		h.Rate = 10 * mib
+		return h
+	}
+	inTimeOver(t, Options{Policy: PolicyIdle, Turns: q}, heap, func(t *testing.T, r *rig) {
+		held, err := q.TryAcquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := 0; n < 5000; n++ { // the heap is past the idle threshold after 3 s
+			time.Sleep(time.Millisecond)
+			if q.places() > 0 {
+				t.Fatalf("it waits for its turn in a gap: %+v", r.Stats())
+			}
+		}
+		if err := held.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+		for n := 0; r.Stats().Collections[ReasonIdleGap] == 0; n++ {
+			if time.Sleep(time.Millisecond); n > 10_000 {
+				t.Fatalf("no collection in a gap: %+v", r.Stats())
+			}
+		}
+	})
+}
+
+// TestWarnsThatTurnsDoNotSuffice names the figures, and what would suffice; and where turns do, it says nothing.
+func TestWarnsThatTurnsDoNotSuffice(t *testing.T) {
+	for _, tt := range []struct {
+		replicas, turns int
+		say             string // "" for nothing
+		enough          int
+	}{
+		{2, 1, "", 0},
+		{40, 1, "collections come faster than turns are released", 6},
+		{40, 10, "", 0},
+		{0, 1, "", 0},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			h := gcgatetest.NewHeap() // 100 MiB/s, 100 MiB live: a replica fills its room in 0.95 s, and takes 100 ms
+			h.Mark = 100 * time.Millisecond
+			r := startRig(t, Options{
+				Policy: PolicyThrough, Turns: &fakeQueue{k: tt.turns}, Replicas: tt.replicas, MinTriggerBytes: 32 * mib, MaxTriggerBytes: 32 * mib,
+			}, h)
+			time.Sleep(20 * time.Second)
+			log, s := r.logged.String(), r.Stats()
+			r.Stop()
+			time.Sleep(time.Second) // the last collection ends
+			if tt.say == "" {
+				if strings.Contains(log, "level=WARN") {
+					t.Errorf("%+v: %s", tt, log)
+				}
+				return
+			}
+			if !strings.Contains(log, tt.say) || !strings.Contains(log, fmt.Sprintf("replicas=%d", tt.replicas)) || s.Turn.Load <= 1 {
+				t.Errorf("%+v: %+v, log:\n%s", tt, s.Turn, log)
+			}
+			var enough int
+			const figure = "turns_enough="
+			if last := strings.LastIndex(log, figure); last < 0 {
+				t.Errorf("no turns_enough:\n%s", log)
+			} else if _, err := fmt.Sscan(log[last+len(figure):], &enough); err != nil || enough != tt.enough {
+				t.Errorf("turns_enough=%d, want %d", enough, tt.enough)
+			}
+		})
+	}
+}
+
+func TestGoEarly(t *testing.T) {
+	const live = 100 * mib
+	for _, tt := range []struct {
+		rate       float64 // MiB a second
+		held, wait time.Duration
+		want       uint64 // MiB
+	}{
+		{100, 100 * time.Millisecond, 0, 200},
+		{100, 100 * time.Millisecond, 300 * time.Millisecond, 200}, // 275 - 30 is above the trigger
+		{500, 50 * time.Millisecond, 300 * time.Millisecond, 125},  // it may not be earlier
+		{300, 100 * time.Millisecond, 300 * time.Millisecond, 185},
+		{600, 200 * time.Millisecond, 300 * time.Millisecond, 130}, // four fifths of the time away
+		{2000, 300 * time.Millisecond, 300 * time.Millisecond, 200},
+	} {
+		th := thresholds{live: live, trigger: 2 * live, hard: 275 * mib, gap: 130 * mib}
+		th.goEarly(tt.rate*mib, tt.held, tt.wait)
+		if th.trigger/mib != tt.want || th.idle > th.trigger {
+			t.Errorf("%+v: trigger %d MiB, idle %d MiB", tt, th.trigger/mib, th.idle/mib)
+		}
+	}
+}
