@@ -94,6 +94,7 @@ func start(ctx context.Context, o Options, freed func()) (*Gate, error) {
 	for _, a := range c.rounds.announcers {
 		c.others.Go(func() { a.run(running) })
 		c.others.Go(func() { a.meet(running) })
+		c.others.Go(func() { a.watch(running, g) })
 	}
 	c.begin(took)
 	go g.run(cancel)

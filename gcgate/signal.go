@@ -20,7 +20,7 @@ import (
 // answer was lost. Until Ready has returned nil, Drain is not called again.
 //
 // A Signal may have more to say by implementing [Attacher], [Checker], [Confirmer], [TurnFree],
-// [LoneDrainer] or [Explainer].
+// [LoneDrainer], [Explainer] or [Watcher].
 type Signal interface {
 	// Drain asks the peer to send no new requests, and returns nil when the peer has acted on
 	// it. expected is how long this process expects to be away, from now.

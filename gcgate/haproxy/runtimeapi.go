@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"net"
 	"strings"
 	"time"
@@ -17,6 +18,7 @@ var (
 	_ gcgate.Signal    = (*RuntimeAPI)(nil)
 	_ gcgate.Checker   = (*RuntimeAPI)(nil)
 	_ gcgate.Explainer = (*RuntimeAPI)(nil)
+	_ gcgate.Watcher   = (*RuntimeAPI)(nil)
 )
 
 // Errors of [RuntimeAPI], besides fs.ErrPermission (the socket is not at level admin),
@@ -45,7 +47,12 @@ const (
 //
 // A server in forced maintenance is the operator's: neither Drain nor Ready touches it. A
 // drain is taken for this process's own, left by one of before that crashed, say: Ready ends
-// it. So take a server out with "set server B/S state maint", never with "drain".
+// it. So take a server out, this one or another of the backend, with "set server B/S state maint", never with "drain".
+//
+// A process that is killed while it is drained, and comes back without a gate, as after a rollback, would stay drained
+// for ever. So this one watches the other servers of its backend, and puts one back that has been drained for
+// longer than a collection takes (3 s more than the gate expects of its own): see [RuntimeAPI.Watch]. That costs a
+// replica that is away nothing: it repeats its Drain within 100 ms, and is left alone then.
 //
 // A server is not drained when no other in its backend is up, and a drain is undone when the
 // others go down meanwhile: see [ErrLastServer]. The gate then collects while it serves. That
@@ -72,6 +79,12 @@ type RuntimeAPI struct {
 
 	// Backend and Server are the names in the configuration.
 	Backend, Server string
+
+	// DisableMending leaves other servers drained, whoever drained them. Default: false.
+	DisableMending bool
+
+	// Logger gets Warn for a server that was put back. Default: nil, which is slog.Default().
+	Logger *slog.Logger
 }
 
 // ParseRuntimeAPI reads the form of a flag, ADDR,BACKEND/SERVER:
@@ -166,11 +179,21 @@ const sticky = "requests that stick to this server (a cookie, a stick-table), wh
 // look sets the server's state if one is given, and returns the servers of the backend
 // after that, and which one is this process.
 func (h *RuntimeAPI) look(ctx context.Context, state string) (servers []server, me server, err error) {
-	command := "show servers state " + h.Backend
+	command := ""
 	if state != "" {
-		command = "set server " + h.Backend + "/" + h.Server + " state " + state + "; " + command
+		command = h.set(h.Server, state)
 	}
-	answer, err := h.ask(ctx, command)
+	return h.lookAfter(ctx, command)
+}
+
+// set is the command that sets a server's state, for lookAfter.
+func (h *RuntimeAPI) set(server, state string) string {
+	return "set server " + h.Backend + "/" + server + " state " + state + "; "
+}
+
+// lookAfter is look after another command.
+func (h *RuntimeAPI) lookAfter(ctx context.Context, command string) (servers []server, me server, err error) {
+	answer, err := h.ask(ctx, command+"show servers state "+h.Backend)
 	if err != nil {
 		return nil, me, err
 	}

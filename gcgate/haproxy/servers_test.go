@@ -12,10 +12,10 @@ func TestParseRuntimeAPI(t *testing.T) {
 		in   string
 		want RuntimeAPI // zero: an error
 	}{
-		{"127.0.0.1:9199,be/a", RuntimeAPI{"127.0.0.1:9199", "be", "a"}},
-		{"[::1]:9199,be/a", RuntimeAPI{"[::1]:9199", "be", "a"}},
-		{"unix:/run/ha,proxy.sock,be.1/a_b:c-d", RuntimeAPI{"unix:/run/ha,proxy.sock", "be.1", "a_b:c-d"}},
-		{"/run/haproxy.sock,be/a", RuntimeAPI{"/run/haproxy.sock", "be", "a"}},
+		{"127.0.0.1:9199,be/a", RuntimeAPI{Addr: "127.0.0.1:9199", Backend: "be", Server: "a"}},
+		{"[::1]:9199,be/a", RuntimeAPI{Addr: "[::1]:9199", Backend: "be", Server: "a"}},
+		{"unix:/run/ha,proxy.sock,be.1/a_b:c-d", RuntimeAPI{Addr: "unix:/run/ha,proxy.sock", Backend: "be.1", Server: "a_b:c-d"}},
+		{"/run/haproxy.sock,be/a", RuntimeAPI{Addr: "/run/haproxy.sock", Backend: "be", Server: "a"}},
 	}
 	for _, in := range []string{
 		"", ",", "/", "127.0.0.1:9199", "127.0.0.1:9199,be", ",be/a", "127.0.0.1,be/a", "127.0.0.1:,be/a",
@@ -45,7 +45,7 @@ func TestRuntimeAPISendsNoNameThatIsACommand(t *testing.T) {
 		return ""
 	})
 	for _, name := range []string{"", "a b", "a;shutdown sessions server be/b", "a\nquit", "a/b", "<<"} {
-		for _, h := range []*RuntimeAPI{{addr, name, "a"}, {addr, "be", name}} {
+		for _, h := range []*RuntimeAPI{{Addr: addr, Backend: name, Server: "a"}, {Addr: addr, Backend: "be", Server: name}} {
 			if errors.Join(h.Drain(t.Context(), 0)) == nil || h.Ready(t.Context()) == nil || h.Check(t.Context()) == nil {
 				t.Errorf("%q passes for a name", name)
 			}

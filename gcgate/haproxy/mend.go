@@ -1,0 +1,97 @@
+package haproxy
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"time"
+
+	"evenkeel.dev/gcgate"
+)
+
+// Times of the watch over the other servers.
+const (
+	mendLook  = 500 * time.Millisecond
+	mendAfter = 3 * time.Second // beside what a collection takes
+	mendAgain = time.Minute     // for a server whose process drained it again at once
+)
+
+// Watch looks at the other servers of the backend twice a second until ctx ends, and puts one back that was left drained:
+// by a process that was killed while it was away, and runs without a gate now, or not at all. It implements
+// [gcgate.Watcher].
+func (h *RuntimeAPI) Watch(ctx context.Context, g *gcgate.Gate) {
+	if h.DisableMending {
+		return
+	}
+	log := h.Logger
+	if log == nil {
+		log = slog.Default()
+	}
+	m := mender{own: h.Server, drained: make(map[string]*drainedServer)}
+	tick := time.NewTicker(mendLook)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		servers, _, err := h.look(ctx, "")
+		if err != nil {
+			continue // Drain and Ready tell it
+		}
+		for _, name := range m.leftBehind(time.Now(), servers, mendAfter+g.Stats().Expected) {
+			if err := h.putBack(ctx, name); err != nil {
+				log.Warn("gcgate: a server is drained, and no process comes back for it; it cannot be put back", "server", h.Backend+"/"+name, "error", err)
+				continue
+			}
+			log.Warn("gcgate: a server was left drained, by a process that was killed while it was away; it gets requests again. If an operator drained it: use state maint for that", "server", h.Backend+"/"+name, "signal", h.String())
+		}
+	}
+}
+
+// putBack ends the drain of another server of the backend.
+func (h *RuntimeAPI) putBack(ctx context.Context, name string) error {
+	if strings.Trim(name, nameChars) != "" {
+		return h.errorf("%w: %q is no name", ErrNotConfirmed, name)
+	}
+	servers, _, err := h.lookAfter(ctx, h.set(name, "ready"))
+	if err != nil {
+		return err
+	}
+	for _, s := range servers {
+		if s.name == name && s.isDrained() {
+			return h.errorf("%w: server %s is still drained after \"state ready\"", ErrNotConfirmed, name)
+		}
+	}
+	return nil
+}
+
+// mender knows for how long other servers have been drained. It is owned by one Watch.
+type mender struct {
+	own     string
+	drained map[string]*drainedServer
+}
+
+type drainedServer struct {
+	since   time.Time // drained at each look from then on
+	readied time.Time // put back, and drained again by the next look; zero: not yet
+}
+
+// leftBehind returns the servers to put back now: those that have been drained at each look for so long. A server that was drained
+// again right after it was put back has a process that is away: it is left alone for mendAgain, or until it comes back.
+func (m *mender) leftBehind(now time.Time, servers []server, after time.Duration) (names []string) {
+	for _, s := range servers {
+		switch d := m.drained[s.name]; {
+		case s.name == m.own:
+		case !s.isDrained() || s.inMaint():
+			delete(m.drained, s.name)
+		case d == nil:
+			m.drained[s.name] = &drainedServer{since: now}
+		case now.Sub(d.since) >= after && (d.readied.IsZero() || now.Sub(d.readied) >= mendAgain):
+			d.readied = now
+			names = append(names, s.name)
+		}
+	}
+	return names
+}

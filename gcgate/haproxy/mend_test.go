@@ -1,0 +1,122 @@
+package haproxy
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"evenkeel.dev/gcgate"
+	"evenkeel.dev/gcgate/gcgatetest"
+)
+
+// TestLeftBehind looks at histories of a backend with the own server a; a letter stands for a server that is
+// drained at a look, a capital one for one in maintenance too. It is about who is put back at each look.
+func TestLeftBehind(t *testing.T) {
+	const after = 3 * mendLook
+	again := int(mendAgain/mendLook) - 1 // looks without a word
+	for _, tt := range []struct {
+		name        string
+		looks, want string // separated by spaces; "-" for nobody
+	}{
+		{"never", "- - - - - -", "- - - - - -"},
+		{"a collection", "b b b - - -", "- - - - - -"},
+		{"left behind", "b b b b - -", "- - - b - -"},
+		{"two", "b bc bc bc c c", "- - - b c -"},
+		{"two collections", "b b b - b b b", "- - - - - - -"},
+		{"the own one", "a a a a a a", "- - - - - -"},
+		{"maintenance", "b b b B B B", "- - - - - -"},
+		{"maintenance ends", "B B B B b b b b", "- - - - - - - b"},
+		{"a process that is away for longer", "b b b b b b - b b b b", "- - - b - - - - - - b"},
+		{"for very long", strings.Repeat("b ", again+6), "- - - b " + strings.Repeat("- ", again) + "b -"},
+	} {
+		m := mender{own: "a", drained: make(map[string]*drainedServer)}
+		now := time.Unix(0, 0)
+		var got []string
+		for look := range strings.FieldsSeq(tt.looks) {
+			servers := []server{{"a", 2, 0, 1}, {"b", 2, 0, 1}, {"c", 2, 0, 1}}
+			for i := range servers {
+				if strings.Contains(look, servers[i].name) {
+					servers[i].admin |= forcedDrain
+				}
+				if strings.Contains(look, strings.ToUpper(servers[i].name)) {
+					servers[i].admin |= forcedDrain | forcedMaint
+				}
+			}
+			names := strings.Join(m.leftBehind(now, servers, after), "")
+			if names == "" {
+				names = "-"
+			}
+			got = append(got, names)
+			now = now.Add(mendLook)
+		}
+		if want := strings.Fields(tt.want); !slices.Equal(got, want) {
+			t.Errorf("%s: at %s\ngot  %s\nwant %s", tt.name, tt.looks, got, want)
+		}
+	}
+}
+
+// TestWatchPutsBack runs a gate for server a beside b, which was left drained.
+func TestWatchPutsBack(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		edit  func(*RuntimeAPI, *fakeHAProxy)
+		back  bool
+		say   string
+		wants int // changes of state
+	}{
+		{"left behind", func(*RuntimeAPI, *fakeHAProxy) {}, true, "left drained", 1},
+		{"not admin", func(_ *RuntimeAPI, f *fakeHAProxy) { f.level = "operator" }, false, "level admin", 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			f := &fakeHAProxy{servers: []server{{"a", 2, 0, 1}, {"b", 2, drained, 1}}, level: "admin"}
+			said := make(chan string, 100)
+			h := &RuntimeAPI{Addr: serveFake(t, "tcp", "127.0.0.1:0", f.answer), Backend: "be", Server: "a"}
+			h.Logger = slog.New(slog.NewTextHandler(lines(said), nil))
+			tt.edit(h, f)
+			heap := gcgatetest.NewHeap()
+			heap.Rate = 1 // it never collects
+			g, err := gcgate.Start(t.Context(), gcgate.Options{
+				Policy: gcgate.PolicyDrain, Signals: []gcgate.Signal{h}, Turns: gcgate.FileTurns{Path: t.TempDir() + "/turn"},
+				Collector: heap, Logger: slog.New(slog.DiscardHandler),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() {
+				if err := g.Stop(context.Background()); err != nil {
+					t.Error(err)
+				}
+			}()
+			for line := range said { // only a hang ends it otherwise
+				if strings.Contains(line, tt.say) && strings.Contains(line, "be/b") {
+					break
+				}
+			}
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			if !f.servers[1].isDrained() != tt.back || len(f.sets) != tt.wants {
+				t.Errorf("servers %v, set %q", f.servers, f.sets)
+			}
+		})
+	}
+}
+
+// lines hands over what is written to it.
+type lines chan<- string
+
+func (l lines) Write(b []byte) (int, error) {
+	select {
+	case l <- string(b):
+	default:
+	}
+	return len(b), nil
+}
+
+func TestWatchDisabled(t *testing.T) {
+	(&RuntimeAPI{DisableMending: true}).Watch(context.Background(), nil) // returns at once
+}
