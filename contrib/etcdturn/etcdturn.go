@@ -38,7 +38,10 @@ type Turns struct {
 	cancel  context.CancelFunc // guarded by mu; ends the TryAcquire that runs
 }
 
-var _ gcgate.Turns = (*Turns)(nil)
+var (
+	_ gcgate.Queue       = (*Turns)(nil)
+	_ gcgate.TurnCounter = (*Turns)(nil)
+)
 
 // New returns the part of this process in a group, or an [*OptionError]. It does not wait for etcd:
 // a server that is away fails TryAcquire, not New. Close it at the end.
@@ -68,11 +71,19 @@ func New(o Options) (*Turns, error) {
 	return t, nil
 }
 
-// TryAcquire takes a free slot, or returns [gcgate.ErrHeld] when there is none, and when this
-// Turns holds one already. It waits for etcd, until ctx or Options.TTL ends.
+// TurnCount returns Options.K. See [gcgate.TurnCounter].
+func (t *Turns) TurnCount() int { return t.options.K }
+
+// TryAcquire takes a free slot, or returns [gcgate.ErrHeld] when there is none, when somebody waits in
+// [Turns.Acquire], and when this Turns holds one already. It waits for etcd, until ctx or Options.TTL ends.
 func (t *Turns) TryAcquire(ctx context.Context) (gcgate.Lease, error) {
 	ctx, cancel := context.WithTimeout(ctx, t.options.TTL)
 	defer cancel()
+	return t.acquire(ctx, cancel, func(ctx context.Context) (*lease, error) { return t.tryOnce(ctx, nil) })
+}
+
+// acquire calls try, which takes a slot, while no other call does.
+func (t *Turns) acquire(ctx context.Context, cancel context.CancelFunc, try func(context.Context) (*lease, error)) (gcgate.Lease, error) {
 	select {
 	case t.busy <- struct{}{}:
 		defer func() { <-t.busy }()
@@ -84,9 +95,9 @@ func (t *Turns) TryAcquire(ctx context.Context) (gcgate.Lease, error) {
 	if err := t.begin(ctx, cancel); err != nil {
 		return nil, err
 	}
-	l, err := t.tryOnce(ctx)
+	l, err := try(ctx)
 	if errors.Is(err, rpctypes.ErrLeaseNotFound) { // ended at etcd's, and not noticed here yet
-		l, err = t.tryOnce(ctx)
+		l, err = try(ctx)
 	}
 	switch {
 	case errors.Is(err, gcgate.ErrHeld):
@@ -116,19 +127,30 @@ func (t *Turns) begin(ctx context.Context, cancel context.CancelFunc) error {
 	return nil
 }
 
-// tryOnce takes a slot for the session, which it opens if there is none.
-func (t *Turns) tryOnce(ctx context.Context) (*lease, error) {
+// tryOnce takes a slot for the session, which it opens if there is none. w is this process's place in the queue; nil: it has none,
+// and whoever has goes first.
+func (t *Turns) tryOnce(ctx context.Context, w *place) (*lease, error) {
 	s, err := t.open(ctx)
 	if err != nil {
 		return nil, err
 	}
-	done, err := t.client.Do(ctx, s.acquire)
+	op := s.acquire
+	if w != nil {
+		if w.session != s {
+			return nil, rpctypes.ErrLeaseNotFound // the place is gone with it
+		}
+		op = t.acquisition(s.id, w)
+	}
+	done, err := t.client.Do(ctx, op)
 	if err != nil { // perhaps applied all the same
 		t.retire(s, err)
 		return nil, err
 	}
 	slot, holders := outcome(done.Txn())
 	if slot < 0 {
+		if w != nil {
+			w.looked, w.gone = done.Txn().Header.Revision, len(holders) == 0
+		}
 		return nil, fmt.Errorf("etcdturn: group %q: %w: %q", t.options.Group, gcgate.ErrHeld, holders)
 	}
 	ctx, stop := context.WithCancel(context.Background())
@@ -150,14 +172,19 @@ func (t *Turns) tryOnce(ctx context.Context) (*lease, error) {
 func (t *Turns) key(slot int) string { return t.prefix + strconv.Itoa(slot) }
 
 // acquisition is the transaction that takes the first free slot for the lease id, or else
-// reads who has them.
-func (t *Turns) acquisition(id clientv3.LeaseID) clientv3.Op {
+// reads who has them. It takes none when anybody waits; with w none when somebody goes before w, which it removes or else reads.
+func (t *Turns) acquisition(id clientv3.LeaseID, w *place) clientv3.Op {
+	first := []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(t.prefix+queueKeys).WithPrefix(), "=", 0)} // no such key
+	var then []clientv3.Op
 	op := clientv3.OpGet(t.prefix, clientv3.WithPrefix(), clientv3.WithLimit(int64(t.options.K)))
+	if w != nil {
+		first, then, op = w.isFirst(), []clientv3.Op{clientv3.OpDelete(w.key)}, clientv3.OpGet(w.key)
+	}
 	for slot := t.options.K - 1; slot >= 0; slot-- {
 		key := t.key(slot)
 		op = clientv3.OpTxn(
-			[]clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(key), "=", 0)},
-			[]clientv3.Op{clientv3.OpPut(key, t.options.Holder, clientv3.WithLease(id))},
+			append([]clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(key), "=", 0)}, first...),
+			append([]clientv3.Op{clientv3.OpPut(key, t.options.Holder, clientv3.WithLease(id))}, then...),
 			[]clientv3.Op{op},
 		)
 	}

@@ -46,6 +46,11 @@ type Options struct {
 	// is 2 s in its default configuration. Default: 0, which is 5 s. Limit: 1 minute.
 	TTL time.Duration
 
+	// Last, while it returns true, lets all others go first that wait: for the leader of a group of which a leader's
+	// collection costs the most. It is asked when this replica begins to wait and once a second from then on, and must not
+	// block. Default: nil, in order of arrival.
+	Last func() bool
+
 	// Logger gets Warn for a turn that was lost and Debug for the rest. Default: nil, which
 	// is slog.Default().
 	Logger *slog.Logger

@@ -15,7 +15,7 @@ const retryPause = 250 * time.Millisecond
 // A session is an etcd lease that is kept alive. It is over when [Turns.session] is another.
 type session struct {
 	id      clientv3.LeaseID
-	acquire clientv3.Op        // takes a slot for id
+	acquire clientv3.Op        // takes a slot for id, if nobody waits
 	stop    context.CancelFunc // ends the keepalive
 }
 
@@ -42,7 +42,7 @@ func (t *Turns) open(ctx context.Context) (*session, error) {
 		stop()
 		return nil, err
 	}
-	s = &session{id: grant.ID, acquire: t.acquisition(grant.ID), stop: stop}
+	s = &session{id: grant.ID, acquire: t.acquisition(grant.ID, nil), stop: stop}
 	t.mu.Lock()
 	t.session = s
 	t.mu.Unlock()

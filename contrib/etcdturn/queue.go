@@ -1,0 +1,154 @@
+package etcdturn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"evenkeel.dev/gcgate"
+)
+
+// Keys of those who wait, below the group's prefix: each hangs on its process's lease, and the revision at which it was made is
+// its place. Those in the second go when the first is empty.
+const (
+	queueKeys = "queue/"
+	inOrder   = queueKeys + "0/"
+	goLast    = queueKeys + "1/"
+)
+
+// leaveTimeout bounds what giving a place up may take; past it the lease is given up with it.
+const leaveTimeout = time.Second
+
+// lookAgain is how often a process that waits looks whether Options.Last has changed, and whether an event was missed.
+const lookAgain = time.Second
+
+// place is a place in the queue. It is owned by one call of Acquire.
+type place struct {
+	session  *session
+	key      string
+	ahead    string // prefix of keys of which all go first; "": none
+	line     string // prefix of those that go by their revision
+	revision int64
+	looked   int64 // revision as of which it was not first, or no slot was free
+	gone     bool  // then: its lease has ended, or somebody has deleted the key
+}
+
+// Acquire waits for a slot until ctx ends: of those who wait, who came first gets it. While etcd is away it fails, as TryAcquire does.
+func (t *Turns) Acquire(ctx context.Context) (gcgate.Lease, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	return t.acquire(ctx, cancel, t.wait)
+}
+
+// wait takes a slot, at once if one is free and nobody waits, and else when it comes to that.
+func (t *Turns) wait(ctx context.Context) (*lease, error) {
+	asking, cancel := context.WithTimeout(ctx, t.options.TTL)
+	defer cancel()
+	l, err := t.tryOnce(asking, nil)
+	if !errors.Is(err, gcgate.ErrHeld) {
+		return l, err
+	}
+	w, err := t.enlist(asking)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		l, err := t.tryNext(ctx, w)
+		if !errors.Is(err, gcgate.ErrHeld) {
+			if err != nil {
+				t.leave(w)
+			}
+			return l, err
+		}
+		if !w.gone {
+			if err := t.awaitChange(ctx, w); err != nil {
+				t.leave(w)
+				return nil, err
+			}
+		}
+		if w.gone || t.goesLast() != (w.line == t.prefix+goLast) {
+			t.leave(w)
+			if w, err = t.enlist(ctx); err != nil {
+				return nil, err
+			}
+		}
+	}
+}
+
+func (t *Turns) goesLast() bool { return t.options.Last != nil && t.options.Last() }
+
+// enlist takes the last place.
+func (t *Turns) enlist(ctx context.Context) (*place, error) {
+	s, err := t.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	w := &place{session: s, line: t.prefix + inOrder}
+	if t.goesLast() {
+		w.ahead, w.line = w.line, t.prefix+goLast
+	}
+	w.key = fmt.Sprintf("%s%x", w.line, s.id)
+	done, err := t.client.Put(ctx, w.key, t.options.Holder, clientv3.WithLease(s.id))
+	if err != nil { // perhaps applied all the same
+		t.retire(s, err)
+		return nil, err
+	}
+	w.revision = done.Header.Revision
+	return w, nil
+}
+
+// isFirst is what holds when nobody goes before w. etcd compares with all keys that there are.
+func (w *place) isFirst() []clientv3.Cmp {
+	first := []clientv3.Cmp{
+		clientv3.Compare(clientv3.CreateRevision(w.key), "=", w.revision), // it is there
+		clientv3.Compare(clientv3.CreateRevision(w.line).WithPrefix(), ">", w.revision-1),
+	}
+	if w.ahead != "" {
+		first = append(first, clientv3.Compare(clientv3.CreateRevision(w.ahead).WithPrefix(), "=", 0))
+	}
+	return first
+}
+
+// tryNext takes a slot if w is first and one is free; else it returns ErrHeld.
+func (t *Turns) tryNext(ctx context.Context, w *place) (*lease, error) {
+	ctx, cancel := context.WithTimeout(ctx, t.options.TTL)
+	defer cancel()
+	return t.tryOnce(ctx, w)
+}
+
+// awaitChange returns nil when a key of the group was deleted since the last look, and now and then.
+func (t *Turns) awaitChange(ctx context.Context, w *place) error {
+	watching, cancel := context.WithTimeout(ctx, lookAgain)
+	defer cancel()
+	for answer := range t.client.Watch(watching, t.prefix, clientv3.WithPrefix(), clientv3.WithRev(w.looked+1), clientv3.WithFilterPut()) {
+		if err := answer.Err(); err != nil {
+			return fmt.Errorf("the queue cannot be watched: %w", err)
+		}
+		if len(answer.Events) > 0 {
+			break
+		}
+	}
+	t.mu.Lock()
+	ended := t.session != w.session
+	t.mu.Unlock()
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case ended:
+		return rpctypes.ErrLeaseNotFound // the place is gone with it: begin anew
+	}
+	return nil
+}
+
+// leave gives the place up, with the whole session where etcd does not answer.
+func (t *Turns) leave(w *place) {
+	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
+	defer cancel()
+	if _, err := t.client.Delete(ctx, w.key); err != nil {
+		t.retire(w.session, err)
+	}
+}
