@@ -54,6 +54,9 @@ func newMachine(t *testing.T) *aMachine {
 	}
 	// The machine's own servers must not be found.
 	text := strings.Replace(string(script), "PATH=$PATH:/usr/sbin", "PATH=$PATH", 1)
+	if err := os.WriteFile(filepath.Join(dir, "pypi"), []byte("#!/bin/sh\necho done >"+dir+"/pypi-ran\n"), 0o755); err != nil {
+		t.Fatal(err) // .ci/pypi has a test of its own
+	}
 	setup := filepath.Join(dir, "setup")
 	if err := os.WriteFile(setup, []byte(text), 0o755); err != nil {
 		t.Fatal(err)
@@ -134,6 +137,9 @@ func TestSetup(t *testing.T) {
 	}
 	m.gone(t)
 	m.called(t)
+	if _, err := os.Stat(filepath.Join(m.dir, "pypi-ran")); err != nil {
+		t.Errorf("the set-up has left out .ci/pypi: %v", err)
+	}
 }
 
 // TestSetupKilled kills the script alone and with its group: apt-get must go on with the policy in place, and the
