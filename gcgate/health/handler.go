@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"evenkeel.dev/gcgate"
@@ -87,9 +88,16 @@ type Handler struct {
 	// poll as often as the others. Default: 0, which is 1.
 	Pollers int
 
+	// InAnswers says that the balancer hears of a drain in the answers to requests too, and may poll
+	// slowly, every half second: Envoy, where httpgate.Options.EnvoyFail is this handler's Draining (see
+	// deploy/envoy). Drain then returns when no request has entered for 10 ms; Ready needs the polls as ever.
+	// Default: false, polls tell.
+	InAnswers bool
+
 	// Logger gets Debug for the first stranger. Default: nil, which is slog.Default().
 	Logger *slog.Logger
 
+	draining  atomic.Bool
 	peers     polled.Peers
 	strangers polled.Strangers
 	warned    sync.Once // that a peer was taken for back without a proof
@@ -144,11 +152,19 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // Drain answers 503 from now on. See [Handler] for when it returns.
 func (h *Handler) Drain(ctx context.Context, _ time.Duration) error {
-	return h.with(h.Fall, defaultFall, func(d polled.Demand) error { return h.peers.Drain(ctx, d) })
+	return h.with(h.Fall, defaultFall, func(d polled.Demand) error {
+		h.draining.Store(true)
+		return h.peers.Drain(ctx, d)
+	})
 }
+
+// Draining reports whether polls are answered 503: what httpgate.Options.EnvoyFail asks for each request. It costs
+// a nanosecond.
+func (h *Handler) Draining() bool { return h.draining.Load() }
 
 // Ready answers 200 from now on. See [Handler] for when it returns.
 func (h *Handler) Ready(ctx context.Context) error {
+	h.draining.Store(false)
 	err := h.with(h.Rise, defaultRise, func(d polled.Demand) error { return h.peers.Ready(ctx, d) })
 	if err == nil && h.peers.Unproven() {
 		h.warned.Do(func() {
@@ -195,7 +211,7 @@ func (h *Handler) with(answers, initial int, do func(polled.Demand) error) error
 	if answers == 0 {
 		answers = initial
 	}
-	return h.strangers.Explain(do(polled.Demand{Answers: answers, Pollers: h.Pollers, Prove: true}), &advice)
+	return h.strangers.Explain(do(polled.Demand{Answers: answers, Pollers: h.Pollers, Prove: true, InAnswers: h.InAnswers}), &advice)
 }
 
 // serverState returns what HAProxy says of this server, as in "UP 2/3; name=be/a; node=lb1".

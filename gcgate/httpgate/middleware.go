@@ -29,6 +29,12 @@ type Options struct {
 	// GCIPeers are the addresses that may use the header protocol of the Garbage Collector
 	// Control Interceptor (docs/reference/protocol.md). Default: none, the protocol is off.
 	GCIPeers []netip.Prefix
+
+	// EnvoyFail is asked for each request: while it reports true, the answer carries the header
+	// x-envoy-immediate-health-check-fail, at which an Envoy that checks this replica's health takes it out
+	// at once, and back at its next check. Give the Draining of the health.Handler that Envoy polls, with its field
+	// InAnswers set (see deploy/envoy). It must not block. Default: nil, no such header.
+	EnvoyFail func() bool
 }
 
 // A Middleware wraps handlers for one gate. Its methods may be called from any goroutine.
@@ -37,6 +43,8 @@ type Middleware struct {
 	stream func(*http.Request) bool
 	gci    *gci    // nil: off
 	inBand *InBand // nil: no such signal
+
+	envoyFail func() bool // nil: no header
 }
 
 // Wrap returns next with its requests counted by g, without options: [New] has them. Where g is nil
@@ -60,7 +68,7 @@ func New(g *gcgate.Gate, o Options) (*Middleware, error) {
 }
 
 func newMiddleware(g *gcgate.Gate, o Options) *Middleware {
-	m := &Middleware{gate: g, stream: o.Stream}
+	m := &Middleware{gate: g, stream: o.Stream, envoyFail: o.EnvoyFail}
 	if m.stream == nil {
 		m.stream = IsStream
 	}
@@ -90,6 +98,11 @@ func (m *Middleware) Wrap(next http.Handler) http.Handler {
 	return &handler{m, next}
 }
 
+// headerEnvoyFail is the header of Options.EnvoyFail; to Envoy its value does not matter.
+//
+// Source: Envoy's documentation, configuration of the HTTP router filter.
+const headerEnvoyFail = "X-Envoy-Immediate-Health-Check-Fail"
+
 // handler is next, wrapped.
 type handler struct {
 	m    *Middleware
@@ -99,6 +112,9 @@ type handler struct {
 // ServeHTTP implements [http.Handler].
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m := h.m
+	if m.envoyFail != nil && m.envoyFail() {
+		w.Header().Set(headerEnvoyFail, "1")
+	}
 	switch {
 	case m.gci != nil && m.gci.serves(r):
 		m.gci.ServeHTTP(w, r)

@@ -26,8 +26,12 @@ const (
 	// maxPeers bounds the addresses that are remembered. Another is told "ready" at all times.
 	maxPeers = 64
 
-	// waitTick is how often a wait looks whether a peer went silent.
-	waitTick = 50 * time.Millisecond
+	// waitTick is how often a wait looks whether a peer went silent, and quietTick whether requests did.
+	waitTick  = 50 * time.Millisecond
+	quietTick = 2 * time.Millisecond
+
+	// quietFor is how long no request must enter for the peers to have acted on what answers told them.
+	quietFor = 10 * time.Millisecond
 )
 
 // ErrNobody is in the errors of [Peers] when nobody polls: the user has to be told how to make
@@ -79,6 +83,11 @@ type Demand struct {
 	// proof that the peer has this process back: see [Peers.Ready]. Default: false, the protocol
 	// itself says how many answers it takes.
 	Prove bool
+
+	// InAnswers says that the peers hear of a drain in the answers to requests, too, as Envoy does, and may
+	// poll slowly: to [Peers.CanConfirm] any pace is fast enough, and [Peers.Drain] also returns when no request has
+	// entered for 10 ms, all who poll being told by then. It takes a [Counter]. Default: false, polls tell.
+	InAnswers bool
 }
 
 func (d Demand) check() error {
@@ -104,9 +113,11 @@ type Peers struct {
 	peers    map[netip.Addr]*peer // by address; guarded by mu; at most maxPeers
 	changed  chan struct{}        // guarded by mu; closed at the next poll, nil when nobody waits
 
-	proof    proof // guarded by mu
-	outs     int   // addresses that had this process out when it was ready again; guarded by mu
-	unproven bool  // one of them was taken for back without a proof; guarded by mu
+	entered  uint32    // requests at the last look of a Drain with InAnswers; guarded by mu
+	quiet    time.Time // no more have entered since; zero: no look yet; guarded by mu
+	proof    proof     // guarded by mu
+	outs     int       // addresses that had this process out when it was ready again; guarded by mu
+	unproven bool      // one of them was taken for back without a proof; guarded by mu
 }
 
 // peer is all who poll from one address.
@@ -245,6 +256,8 @@ func (p *Peers) CanConfirm(within time.Duration, d Demand) error {
 			continue
 		}
 		switch takes := q.takes(gaps, now); {
+		case d.InAnswers && p.proof.counter != nil:
+			err = nil
 		case takes == 0:
 			slow = append(slow, fmt.Sprintf("%s has polled %d times, the last two %v apart: how fast it acts is known after %d",
 				peerName(a), q.n, q.gap.Round(time.Millisecond), min(gaps, pollsKept-1)+1))
@@ -270,8 +283,15 @@ func (p *Peers) Drain(ctx context.Context, d Demand) error {
 		return err
 	}
 	p.set(true)
-	return p.wait(ctx, func(now time.Time) error {
+	tick := waitTick
+	if d.InAnswers {
+		tick = quietTick
+	}
+	return p.wait(ctx, tick, func(now time.Time) error {
 		err := p.missing(d, now)
+		if d.InAnswers && p.isQuiet(now) && p.tellAll(now) {
+			err = nil
+		}
 		if err == nil {
 			p.proof.out(now)
 		}
@@ -295,7 +315,7 @@ func (p *Peers) Ready(ctx context.Context, d Demand) error {
 		return err
 	}
 	p.set(false)
-	return p.wait(ctx, func(now time.Time) error { return p.absent(d, now) })
+	return p.wait(ctx, waitTick, func(now time.Time) error { return p.absent(d, now) })
 }
 
 // set changes what polls are answered.
@@ -306,7 +326,7 @@ func (p *Peers) set(draining bool) {
 		return
 	}
 	p.draining = draining
-	p.outs, p.unproven = 0, false
+	p.outs, p.unproven, p.quiet = 0, false, time.Time{}
 	if draining {
 		p.proof.since = time.Time{}
 	}
@@ -322,7 +342,7 @@ func (p *Peers) set(draining bool) {
 // Heard waits until somebody polls, or has polled lately: it is what a gcgate.Checker asks. At ctx's
 // end its error is ErrNobody and that of ctx.
 func (p *Peers) Heard(ctx context.Context) error {
-	return p.wait(ctx, func(now time.Time) error {
+	return p.wait(ctx, waitTick, func(now time.Time) error {
 		for _, q := range p.peers {
 			if !q.isGone(now) {
 				return nil
@@ -351,6 +371,27 @@ func (p *Peers) missing(d Demand, now time.Time) error {
 		return fmt.Errorf("%s: let it poll more often, every 10 ms", late[0])
 	}
 	return err
+}
+
+// isQuiet reports whether no request has entered for quietFor, and looks. mu is held.
+func (p *Peers) isQuiet(now time.Time) bool {
+	if p.proof.counter == nil {
+		return false
+	}
+	if _, n := p.proof.counter.Requests(); n != p.entered || p.quiet.IsZero() {
+		p.entered, p.quiet = n, now
+	}
+	return now.Sub(p.quiet) >= quietFor
+}
+
+// tellAll takes all who poll regularly for told, and reports whether there is one. mu is held.
+func (p *Peers) tellAll(now time.Time) (told bool) {
+	for _, q := range p.peers {
+		if q.isRegular(now) {
+			q.out, told = true, true
+		}
+	}
+	return told
 }
 
 // absent returns nil when all who were told to drain have this process back, or are gone; else
@@ -407,9 +448,9 @@ func (p *Peers) Unproven() bool {
 }
 
 // wait returns nil when check does, or at ctx's end its last error and ctx's. It calls check
-// with mu held.
-func (p *Peers) wait(ctx context.Context, check func(now time.Time) error) error {
-	tick := time.NewTicker(waitTick)
+// with mu held, at each poll and every pause.
+func (p *Peers) wait(ctx context.Context, pause time.Duration, check func(now time.Time) error) error {
+	tick := time.NewTicker(pause)
 	defer tick.Stop()
 	for {
 		p.mu.Lock()
