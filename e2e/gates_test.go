@@ -23,6 +23,7 @@ import (
 
 	"evenkeel.dev/examples/child"
 	"evenkeel.dev/gcgate"
+	"evenkeel.dev/gcgate/gcgatetest"
 	"evenkeel.dev/gcgate/haproxy"
 	"evenkeel.dev/gcgate/health"
 	"evenkeel.dev/gcgate/httpgate"
@@ -37,15 +38,17 @@ type gatedSetup struct {
 	Shed            bool   // policy Shed, in the place of Drain
 	Turns           string // path of the lock; "" for none
 	Health          *struct{ Fall, Rise int }
-	Agent           string // port
-	HAProxy         string // as haproxy.ParseRuntimeAPI reads it
+	InAnswers       bool          // the balancer is told in answers, too
+	Mark            time.Duration // how long a collection takes; 0: the real collector's, of a tiny heap
+	Agent           string        // port
+	HAProxy         string        // as haproxy.ParseRuntimeAPI reads it
 	AnnounceTimeout time.Duration
 }
 
 // gatedStats is what a replica tells of itself.
 type gatedStats struct {
-	Polls                  int64
-	Collections, Announced uint64
+	Polls                              int64
+	Collections, Announced, Stragglers uint64
 }
 
 // runGated serves: / counted by the gate, /health, /collect and /stats.
@@ -64,10 +67,19 @@ func runGated(setup string) error {
 	if o.DisableTurns = s.Turns == ""; !o.DisableTurns {
 		o.Turns = gcgate.FileTurns{Path: s.Turns}
 	}
+	if s.Mark > 0 {
+		heap := gcgatetest.NewHeap()
+		heap.Rate, heap.Mark = 0, s.Mark
+		o.Collector = heap
+	}
 	mux := http.NewServeMux()
 	var polls atomic.Int64
+	var wrap httpgate.Options
 	if s.Health != nil {
-		h := &health.Handler{Fall: s.Health.Fall, Rise: s.Health.Rise}
+		h := &health.Handler{Fall: s.Health.Fall, Rise: s.Health.Rise, InAnswers: s.InAnswers}
+		if s.InAnswers {
+			wrap.EnvoyFail = h.Draining
+		}
 		o.Signals = append(o.Signals, h)
 		mux.HandleFunc("/health", func(w http.ResponseWriter, r *http.Request) {
 			polls.Add(1)
@@ -97,9 +109,13 @@ func runGated(setup string) error {
 	mux.HandleFunc("/collect", func(_ http.ResponseWriter, r *http.Request) { g.Collect(r.Context()) })
 	mux.HandleFunc("/stats", func(w http.ResponseWriter, _ *http.Request) {
 		now := g.Stats()
-		json.NewEncoder(w).Encode(gatedStats{polls.Load(), now.Collections[gcgate.ReasonRequested], now.Phases[gcgate.StateAnnouncing].Count})
+		json.NewEncoder(w).Encode(gatedStats{polls.Load(), now.Collections[gcgate.ReasonRequested], now.Phases[gcgate.StateAnnouncing].Count, now.Stragglers})
 	})
-	mux.Handle("/", httpgate.Wrap(g, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	m, err := httpgate.New(g, wrap)
+	if err != nil {
+		return err
+	}
+	mux.Handle("/", m.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		fmt.Fprintf(w, "%s %s %s", s.Name, r.Method, body)
 	})))
@@ -176,8 +192,8 @@ func (g *gated) polled(t *testing.T, n int64) {
 }
 
 // together asks both replicas to collect at once so many times while requests come by c, and
-// reports those that fail. It returns when the balancer has sent some more.
-func together(t *testing.T, c *caller, rounds int, replicas [2]*gated, meanwhile func()) {
+// reports those that fail. It returns how many were sent, when the balancer has sent some more.
+func together(t *testing.T, c *caller, rounds int, replicas [2]*gated, meanwhile func()) int64 {
 	t.Helper()
 	var sent, failed atomic.Int64
 	stop := make(chan struct{})
@@ -220,6 +236,7 @@ func together(t *testing.T, c *caller, rounds int, replicas [2]*gated, meanwhile
 			t.Errorf("%d collections, want %d", n, rounds)
 		}
 	}
+	return sent.Load()
 }
 
 // wide is an AnnounceTimeout that no stall of the machine makes too short.

@@ -1,0 +1,193 @@
+//go:build unix
+
+package e2e
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"evenkeel.dev/gcgate/health"
+)
+
+// startEnvoy runs Envoy with deploy/envoy/envoy.yaml on free ports, before the replicas at these; edit may
+// change the configuration. Envoy comes from PyPI, which a machine need not reach: without it the test skips.
+func startEnvoy(t *testing.T, edit func(string) string, portA, portB string) *caller {
+	t.Helper()
+	bin := envoy(t)
+	b, err := os.ReadFile("../deploy/envoy/envoy.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := freeServerPort(t)
+	text := string(b)
+	for _, r := range [][2]string{
+		{"port_value: 8000", "port_value: " + port}, {"port_value: 8081", "port_value: " + portA}, {"port_value: 8082", "port_value: " + portB},
+		{"timeout: 1s\n      interval", "timeout: 20s\n      interval"}, // a stall of the machine is no failure
+	} {
+		text = replace(t, text, r[0], r[1])
+	}
+	if edit != nil {
+		text = edit(text)
+	}
+	path := filepath.Join(t.TempDir(), "envoy.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	startServer(t, "127.0.0.1:"+port, nil, bin, "-c", path, "--concurrency", "2", "--disable-hot-restart", "--log-level", "error")
+	return newCaller(t, port)
+}
+
+// envoy returns the path of Envoy's program, or skips.
+func envoy(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{"envoy", "../.bin/python/bin/envoy"} { // the second is what .ci/pypi installs
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	t.Skip("envoy is missing: neither in PATH nor installed from PyPI by .ci/pypi")
+	return ""
+}
+
+// slowly lets Envoy poll as where answers tell it.
+func slowly(t *testing.T, text string) string {
+	return replace(t, text, "interval: 0.010s # 0.500s where", "interval: 0.100s # 0.500s where")
+}
+
+// TestEnvoyDrains: of the requests sent after Drain has returned nearly none reaches the replica, none fails
+// ever, and after Ready it gets its share.
+func TestEnvoyDrains(t *testing.T) {
+	s := &health.Handler{Fall: 1, Rise: 1}
+	a, b := startReplica(t, "a", s), startReplica(t, "b", new(health.Handler))
+	c := startEnvoy(t, nil, a.port, b.port)
+	if err := s.Check(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c.load(t)
+	for range 3 {
+		if err := s.Drain(t.Context(), time.Second); err != nil {
+			t.Fatal(err)
+		}
+		before := a.marked.Load()
+		c.calls(t, 300, http.MethodGet)
+		if n := a.marked.Load() - before; n > 8 { // Envoy's workers hear of it a moment after the thread that polls
+			t.Errorf("%d of 300 requests reached the drained replica", n)
+		}
+		if err := s.Ready(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		before = a.marked.Load()
+		c.calls(t, 300, http.MethodPost)
+		if n := a.marked.Load() - before; n < 50 {
+			t.Errorf("%d of 300 requests reached the replica that is back, want about half", n)
+		}
+	}
+	if n := a.control.Load() + b.control.Load(); n != 0 {
+		t.Errorf("%d requests reached a replica with a gci header of the client's", n)
+	}
+}
+
+// TestEnvoyServesWhenAllAreOut: where no replica is in service Envoy panics, and sends requests to all.
+func TestEnvoyServesWhenAllAreOut(t *testing.T) {
+	signals := [2]*health.Handler{{Fall: 1, Rise: 1}, {Fall: 1, Rise: 1}}
+	a, b := startReplica(t, "a", signals[0]), startReplica(t, "b", signals[1])
+	c := startEnvoy(t, nil, a.port, b.port)
+	c.load(t)
+	for _, s := range signals {
+		if err := s.Check(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Drain(t.Context(), time.Second); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.calls(t, 300, http.MethodGet)
+}
+
+func TestEnvoyRunsNoPostTwice(t *testing.T) {
+	a, b := startReplica(t, "a", new(health.Handler)), startReplica(t, "b", new(health.Handler))
+	startEnvoy(t, nil, a.port, b.port).runsOnce(t, a, b)
+}
+
+// TestEnvoyKeepsItsHeaderToItself: an Envoy before this one would take the whole of it out.
+func TestEnvoyKeepsItsHeaderToItself(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/health" {
+			w.Header().Set("x-envoy-immediate-health-check-fail", "1")
+		}
+	}))
+	defer s.Close()
+	c := startEnvoy(t, nil, portOnly(s.URL), portOnly(s.URL))
+	resp, err := c.client.Get(c.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK || resp.Header.Get("x-envoy-immediate-health-check-fail") != "" {
+		t.Errorf("the client got %s with %v", resp.Status, resp.Header)
+	}
+}
+
+// TestEnvoyTwoAtOnce: two replicas that are asked to collect at once, time and again, fail no request behind the
+// real Envoy, and with the right settings nearly none meets a collection.
+func TestEnvoyTwoAtOnce(t *testing.T) {
+	envoy(t) // or skip before anything is started
+	t.Parallel()
+	for _, c := range []struct {
+		name      string
+		inAnswers bool
+		rounds    int
+		edit      func(*testing.T, string) string
+		heeded    bool
+	}{
+		{"polled", false, 20, func(_ *testing.T, text string) string { return text }, true},
+		{"in answers", true, 10, slowly, true},
+		{"its own defaults", false, 3, defaults, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			if !c.heeded && os.Getenv("EVENKEEL_CHECK") != "1" {
+				t.Skip("needs EVENKEEL_CHECK=1: each turn is held for seconds, until Envoy has merged its updates")
+			}
+			s := gatedSetup{
+				Turns: filepath.Join(t.TempDir(), "turn"), AnnounceTimeout: wide, Mark: 50 * time.Millisecond,
+				Health: &struct{ Fall, Rise int }{1, 1}, InAnswers: c.inAnswers,
+			}
+			a, b := s, s
+			a.Name, b.Name = "a", "b"
+			replicas := [2]*gated{startGated(t, a), startGated(t, b)}
+			through := startEnvoy(t, func(text string) string { return c.edit(t, text) }, replicas[0].port, replicas[1].port)
+			for _, g := range replicas {
+				g.polled(t, 20) // until the pace is known
+			}
+			sent := together(t, through, c.rounds, replicas, nil)
+			var late uint64
+			for _, g := range replicas {
+				now := g.stats(t)
+				if late += now.Stragglers; now.Announced < uint64(c.rounds) {
+					t.Errorf("%d of %d collections were announced", now.Announced, c.rounds)
+				}
+				t.Logf("polled %d times, %d requests met a collection", now.Polls, now.Stragglers)
+			}
+			if c.heeded && late*100 > uint64(sent) {
+				t.Errorf("%d of %d requests met a collection", late, sent)
+			}
+		})
+	}
+}
+
+// defaults has no settings for hosts but the checks' interval.
+func defaults(t *testing.T, text string) string {
+	block := regexp.MustCompile(`(?m)^    common_lb_config:\n(      .*\n)+`)
+	if !block.MatchString(text) {
+		t.Fatal("the configuration has no common_lb_config")
+	}
+	return strings.Replace(text, block.FindString(text), "", 1)
+}
