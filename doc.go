@@ -28,6 +28,8 @@
 //     own there are [evenkeel.dev/gcgate/polled] and [evenkeel.dev/gcgate/gcgatetest].
 //   - [evenkeel.dev/contrib/etcdturn], a module of its own: replicas behind gates take turns, by
 //     leases of etcd.
+//   - [evenkeel.dev/contrib/grpcgate], a module of its own: the gate for gRPC servers, whose clients hear of
+//     collections by grpc.health.v1; [evenkeel.dev/contrib/grpcgate/client] is what these need.
 //   - [evenkeel.dev/aio]: one goroutine drives tens of thousands of connections, by io_uring or
 //     epoll, instead of a goroutine and its buffers for each.
 //   - [evenkeel.dev/aio/gaio]: gaio's API over aio.

@@ -14,6 +14,6 @@
 //
 // docs/reference/protocol.md has the headers. A request that is served while nobody is away costs
 // some tens of nanoseconds more, and no allocation. It works with every http.Handler, over HTTP/1.1
-// and HTTP/2 alike; servers of another kind (gRPC, fasthttp) count by gcgate.Gate.Enter and refuse
-// by Gate.Refusing, as this package does.
+// and HTTP/2 alike; gRPC servers have evenkeel.dev/contrib/grpcgate; servers of another kind (fasthttp) count
+// by gcgate.Gate.Enter and refuse by Gate.Refusing, as this package does.
 package httpgate

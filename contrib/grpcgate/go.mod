@@ -1,0 +1,19 @@
+module evenkeel.dev/contrib/grpcgate
+
+go 1.26.0
+
+require (
+	evenkeel.dev v0.0.0
+	go.uber.org/goleak v1.3.0
+	google.golang.org/grpc v1.83.2
+)
+
+require (
+	golang.org/x/net v0.62.0 // indirect
+	golang.org/x/sys v0.49.0 // indirect
+	golang.org/x/text v0.43.0 // indirect
+	google.golang.org/genproto/googleapis/rpc v0.0.0-20260803160001-6ac0973c030d // indirect
+	google.golang.org/protobuf v1.36.11 // indirect
+)
+
+replace evenkeel.dev => ../../

@@ -1,0 +1,92 @@
+package grpcgate
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"evenkeel.dev/gcgate"
+)
+
+// ServerOptions are the two interceptors, for grpc.NewServer. They come before other chained
+// interceptors when these options are given first: what an interceptor before them does is not counted.
+func (s *Signal) ServerOptions() []grpc.ServerOption {
+	return []grpc.ServerOption{grpc.ChainUnaryInterceptor(s.UnaryInterceptor), grpc.ChainStreamInterceptor(s.StreamInterceptor)}
+}
+
+// UnaryInterceptor is a [grpc.UnaryServerInterceptor] that counts calls, and refuses them with UNAVAILABLE
+// under [gcgate.PolicyShed]. Before a gate has this signal it does nothing.
+func (s *Signal) UnaryInterceptor(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	g := s.gate.Load()
+	if g == nil || isHealth(info.FullMethod) {
+		return handler(ctx, req)
+	}
+	s.callers.called(ctx)
+	if g.Refusing() {
+		g.CountRefused()
+		return nil, status.Error(codes.Unavailable, fmt.Sprintf("collecting garbage: try another replica, or again in %v", g.Remaining()))
+	}
+	t := g.Enter()
+	defer t.Exit()
+	return handler(ctx, req)
+}
+
+// StreamInterceptor is a [grpc.StreamServerInterceptor]. It counts messages where [Options].Messages says so,
+// and refuses nothing. Before a gate has this signal it does nothing.
+func (s *Signal) StreamInterceptor(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	g := s.gate.Load()
+	if g == nil || isHealth(info.FullMethod) {
+		return handler(srv, stream)
+	}
+	s.callers.called(stream.Context())
+	if s.options.Messages == nil || !s.options.Messages(info.FullMethod) {
+		return handler(srv, stream)
+	}
+	c := &countedStream{ServerStream: stream, gate: g}
+	defer c.count(false)
+	return handler(srv, c)
+}
+
+// isHealth reports whether method is one of the health service.
+func isHealth(method string) bool { return strings.HasPrefix(method, "/grpc.health.v1.Health/") }
+
+// countedStream counts messages. One goroutine may receive while another sends.
+type countedStream struct {
+	grpc.ServerStream
+	gate *gcgate.Gate
+
+	mu     sync.Mutex
+	ticket gcgate.Ticket // of the message that is worked on, else zero; guarded by mu
+}
+
+// count ends the message that is worked on, and begins one if there is another.
+func (c *countedStream) count(another bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ticket.Exit()
+	c.ticket = gcgate.Ticket{}
+	if another {
+		c.ticket = c.gate.Enter()
+	}
+}
+
+// RecvMsg implements [grpc.ServerStream].
+func (c *countedStream) RecvMsg(m any) error {
+	c.count(false)
+	err := c.ServerStream.RecvMsg(m)
+	if err == nil {
+		c.count(true)
+	}
+	return err
+}
+
+// SendMsg implements [grpc.ServerStream].
+func (c *countedStream) SendMsg(m any) error {
+	defer c.count(false)
+	return c.ServerStream.SendMsg(m)
+}

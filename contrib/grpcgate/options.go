@@ -1,0 +1,59 @@
+package grpcgate
+
+import (
+	"fmt"
+	"log/slog"
+
+	"google.golang.org/grpc/health"
+	"google.golang.org/grpc/health/grpc_health_v1"
+)
+
+// Options configure a [Signal]. The zero value works.
+type Options struct {
+	// Health is the service's own health: what it says stands, but for SERVING while this process
+	// is away. [Signal.Register] registers it with that added, so do not register it yourself.
+	// Default: nil, which is a health.Server that says SERVING for the name "", the whole server.
+	Health grpc_health_v1.HealthServer
+
+	// Messages says of which streaming methods ("/package.Service/Method") each message counts as
+	// a request: from its arrival until the handler has sent something or waits for the next. It is
+	// called for each stream, from any goroutine. Default: nil, none; a stream's own length never
+	// counts.
+	Messages func(fullMethod string) bool
+
+	// MaxWatches bounds the Watch streams. One more is answered UNIMPLEMENTED: its client goes on
+	// without health checks, and hears of no collection. Default: 0, which is 65,536. Limit: 2^31-1.
+	MaxWatches int
+
+	// Logger gets Warn for clients that do not watch. Default: nil, which is slog.Default().
+	Logger *slog.Logger
+}
+
+const defaultMaxWatches = 1 << 16
+
+// An OptionError says which field of [Options] cannot be used, and what would be right.
+type OptionError struct {
+	Option string // the field's name
+	Reason string // what is wrong, and what to set instead
+}
+
+func (e *OptionError) Error() string {
+	return fmt.Sprintf("grpcgate: Options.%s: %s", e.Option, e.Reason)
+}
+
+// withDefaults returns o with its zero fields filled in, or an [*OptionError].
+func (o Options) withDefaults() (Options, error) {
+	if o.Health == nil {
+		o.Health = health.NewServer()
+	}
+	if o.MaxWatches == 0 {
+		o.MaxWatches = defaultMaxWatches
+	}
+	if o.MaxWatches < 0 || o.MaxWatches > 1<<31-1 {
+		return o, &OptionError{"MaxWatches", fmt.Sprintf("%d is out of range: use 1 to 2147483647, or 0 for %d", o.MaxWatches, defaultMaxWatches)}
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	return o, nil
+}

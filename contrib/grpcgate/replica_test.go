@@ -1,0 +1,285 @@
+package grpcgate_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	testpb "google.golang.org/grpc/interop/grpc_testing"
+	"google.golang.org/grpc/resolver"
+	"google.golang.org/grpc/resolver/manual"
+
+	"evenkeel.dev/contrib/grpcgate"
+	"evenkeel.dev/contrib/grpcgate/client"
+	"evenkeel.dev/gcgate"
+	"evenkeel.dev/gcgate/gcgatetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// eventTimeout bounds what a test waits for: only what hangs meets it.
+const eventTimeout = time.Minute
+
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(eventTimeout); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within %v: %s", eventTimeout, what)
+		}
+	}
+}
+
+// logBuffer is a buffer for several goroutines.
+type logBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// replica is a grpc-go server with a gate over a heap that stands in for the process's, so that there
+// may be two.
+type replica struct {
+	testpb.UnimplementedTestServiceServer
+	*gcgatetest.Heap // the gate's collector, with Collect counted
+
+	addr   string
+	signal *grpcgate.Signal
+	gate   *gcgate.Gate
+	log    logBuffer
+
+	marking atomic.Bool  // the collector runs
+	calls   atomic.Int64 // that have come, all in all
+	late    atomic.Int64 // of these, while the collector ran
+	after   atomic.Int64 // of these, since each Watch was sent that this process is away
+
+	mu      sync.Mutex
+	state   gcgate.State
+	left    time.Time       // when the announcement began
+	last    time.Duration   // from then to the last call
+	closing []time.Duration // from the announcement to the last call, of each collection
+}
+
+// Collect implements [gcgate.Collector].
+func (r *replica) Collect() {
+	r.marking.Store(true)
+	r.Heap.Collect()
+	r.marking.Store(false)
+}
+
+// onEvent is Options.OnEvent.
+func (r *replica) onEvent(e gcgate.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch r.state = e.State; e.State {
+	case gcgate.StateAnnouncing:
+		r.left, r.last = time.Now(), 0
+	case gcgate.StateReadying:
+		r.closing = append(r.closing, r.last)
+	}
+}
+
+// count counts a call.
+func (r *replica) count() {
+	r.calls.Add(1)
+	if r.marking.Load() {
+		r.late.Add(1)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch r.state {
+	case gcgate.StateDraining, gcgate.StateCollecting:
+		r.after.Add(1)
+		fallthrough
+	case gcgate.StateAnnouncing:
+		r.last = time.Since(r.left)
+	}
+}
+
+// EmptyCall implements the test service.
+func (r *replica) EmptyCall(context.Context, *testpb.Empty) (*testpb.Empty, error) {
+	r.count()
+	return &testpb.Empty{}, nil
+}
+
+// FullDuplexCall answers each message with one.
+func (r *replica) FullDuplexCall(s testpb.TestService_FullDuplexCallServer) error {
+	for {
+		if _, err := s.Recv(); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if err := s.Send(&testpb.StreamingOutputCallResponse{}); err != nil {
+			return err
+		}
+	}
+}
+
+// startReplica serves until the test ends. Turns have to be given, or a policy without signals.
+func startReplica(t *testing.T, o grpcgate.Options, gate gcgate.Options) *replica {
+	t.Helper()
+	r := &replica{Heap: gcgatetest.NewHeap()}
+	r.Rate, r.Mark = 0, 30*time.Millisecond
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.addr = l.Addr().String()
+	o.Logger = slog.New(slog.NewTextHandler(&r.log, nil))
+	if r.signal, err = grpcgate.New(o); err != nil {
+		t.Fatal(err)
+	}
+	gate.Policy, gate.Signals, gate.Collector, gate.OnEvent = gcgate.PolicyDrain, []gcgate.Signal{r.signal}, r, r.onEvent
+	gate.Logger, gate.DisablePeriod = o.Logger, true
+	if r.gate, err = gcgate.Start(t.Context(), gate); err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer(r.signal.ServerOptions()...)
+	r.signal.Register(server)
+	testpb.RegisterTestServiceServer(server, r)
+	served := make(chan struct{})
+	go func() { defer close(served); server.Serve(l) }()
+	t.Cleanup(func() {
+		if err := r.gate.Stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+		server.Stop()
+		<-served
+		if t.Failed() {
+			t.Logf("log of %s:\n%s", r.addr, &r.log)
+		}
+	})
+	return r
+}
+
+// dial returns a client of these replicas; config is its service configuration, "" for none.
+func dial(t *testing.T, config string, replicas ...*replica) testpb.TestServiceClient {
+	t.Helper()
+	addrs := manual.NewBuilderWithScheme("replicas")
+	var state resolver.State
+	for _, r := range replicas {
+		state.Addresses = append(state.Addresses, resolver.Address{Addr: r.addr})
+	}
+	addrs.InitialState(state)
+	o := []grpc.DialOption{grpc.WithResolvers(addrs), grpc.WithTransportCredentials(insecure.NewCredentials())}
+	if config != "" {
+		o = append(o, grpc.WithDefaultServiceConfig(config))
+	}
+	conn, err := grpc.NewClient("replicas:///service", o...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	conn.Connect()
+	return testpb.NewTestServiceClient(conn)
+}
+
+// watched waits until so many clients watch each replica.
+func watched(t *testing.T, n int, replicas ...*replica) {
+	t.Helper()
+	for _, r := range replicas {
+		eventually(t, "the clients watch "+r.addr, func() bool { return r.signal.Watches() == n })
+	}
+}
+
+// load is calls of clients, one at a time each.
+type load struct {
+	stop         chan struct{}
+	running      sync.WaitGroup
+	sent, failed atomic.Int64
+	firstFailure atomic.Pointer[error]
+}
+
+// startLoad calls by each client until end.
+func startLoad(t *testing.T, clients ...testpb.TestServiceClient) *load {
+	l := &load{stop: make(chan struct{})}
+	for _, c := range clients {
+		l.running.Go(func() {
+			for {
+				select {
+				case <-l.stop:
+					return
+				case <-time.After(time.Millisecond):
+				}
+				l.sent.Add(1)
+				ctx, cancel := context.WithTimeout(context.Background(), eventTimeout)
+				if _, err := c.EmptyCall(ctx, &testpb.Empty{}); err != nil && l.failed.Add(1) == 1 {
+					l.firstFailure.Store(&err)
+				}
+				cancel()
+			}
+		})
+	}
+	t.Cleanup(func() { l.end(t) })
+	return l
+}
+
+// end ends the load, and fails the test where a call has failed.
+func (l *load) end(t *testing.T) {
+	t.Helper()
+	select {
+	case <-l.stop:
+		return
+	default:
+	}
+	close(l.stop)
+	l.running.Wait()
+	if n := l.failed.Load(); n > 0 {
+		t.Errorf("%d of %d calls failed, the first with %v", n, l.sent.Load(), *l.firstFailure.Load())
+	}
+}
+
+// collect has all replicas asked to collect at once, so many times.
+func collect(t *testing.T, rounds int, replicas ...*replica) {
+	t.Helper()
+	var asked sync.WaitGroup
+	for range rounds {
+		for _, r := range replicas {
+			asked.Go(func() {
+				if err := r.gate.Collect(context.Background()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		asked.Wait()
+	}
+}
+
+// announced is how many collections the clients were told of.
+func (r *replica) announced() uint64 { return r.gate.Stats().Phases[gcgate.StateAnnouncing].Count }
+
+// wide are bounds that no stall of the machine makes too short.
+func wide(turns gcgate.Turns) gcgate.Options {
+	return gcgate.Options{Turns: turns, AnnounceTimeout: 10 * time.Second, DrainTimeout: 10 * time.Second}
+}
+
+// watching are so many clients of the replicas with the service configuration.
+func watching(t *testing.T, n int, replicas ...*replica) (clients []testpb.TestServiceClient) {
+	t.Helper()
+	for range n {
+		clients = append(clients, dial(t, client.ServiceConfig, replicas...))
+	}
+	watched(t, n, replicas...)
+	return clients
+}

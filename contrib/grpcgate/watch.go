@@ -1,0 +1,196 @@
+package grpcgate
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
+)
+
+// service is grpc.health.v1: the service's own health, but for SERVING in a Watch while this process is away.
+type service struct {
+	grpc_health_v1.UnimplementedHealthServer
+	signal *Signal
+}
+
+// Check implements [grpc_health_v1.HealthServer].
+func (s *service) Check(ctx context.Context, r *grpc_health_v1.HealthCheckRequest) (*grpc_health_v1.HealthCheckResponse, error) {
+	return s.signal.options.Health.Check(ctx, r)
+}
+
+// List implements [grpc_health_v1.HealthServer].
+func (s *service) List(ctx context.Context, r *grpc_health_v1.HealthListRequest) (*grpc_health_v1.HealthListResponse, error) {
+	return s.signal.options.Health.List(ctx, r)
+}
+
+// Watch implements [grpc_health_v1.HealthServer].
+func (s *service) Watch(r *grpc_health_v1.HealthCheckRequest, stream grpc.ServerStreamingServer[grpc_health_v1.HealthCheckResponse]) error {
+	w := s.signal.open(stream)
+	if w == nil {
+		return status.Error(codes.Unimplemented, "too many Watch streams: see Options.MaxWatches of grpcgate")
+	}
+	defer w.end()
+	return s.signal.options.Health.Watch(r, w)
+}
+
+// watch is one Watch stream. The service's own health sends on it as on any; a goroutine of its own
+// sends what changes when this process goes away and comes back. Fields without a remark do not change.
+type watch struct {
+	grpc.ServerStreamingServer[grpc_health_v1.HealthCheckResponse]
+	signal *Signal
+	conn   *conn
+	flip   chan struct{} // this process went away or came back; capacity 1
+	over   chan struct{} // closed when the stream ends
+
+	mu     sync.Mutex
+	own    grpc_health_v1.HealthCheckResponse_ServingStatus // what the service says; guarded by mu
+	sent   grpc_health_v1.HealthCheckResponse_ServingStatus // guarded by mu
+	hasOwn bool                                             // own and sent are valid; guarded by mu
+	ended  bool                                             // nothing may be sent any more; guarded by mu
+
+	// All of these are guarded by signal.mu.
+	begun  bool      // the service's own health was sent, so there is something to say
+	heard  uint64    // the signal's flips when something was last sent, or had not to be
+	out    bool      // the client was sent that this process is away, and may not have it back
+	told   time.Time // when the client was sent otherwise; zero: not yet
+	at     uint64    // the connection's calls by then
+	active bool      // calls were frequent before the drain, so one is waited for
+	since  time.Time // when the client had this process last, or first
+	base   uint64    // the connection's calls by then
+}
+
+// open begins a Watch, or returns nil where there are too many.
+func (s *Signal) open(stream grpc.ServerStreamingServer[grpc_health_v1.HealthCheckResponse]) *watch {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.watches) >= s.options.MaxWatches {
+		return nil
+	}
+	w := &watch{
+		ServerStreamingServer: stream, signal: s, conn: s.callers.connect(stream.Context()),
+		flip: make(chan struct{}, 1), over: make(chan struct{}),
+	}
+	w.serveFrom(time.Now())
+	s.watches[w] = struct{}{}
+	go w.follow()
+	return w
+}
+
+// end ends the Watch: nothing is sent after it has returned.
+func (w *watch) end() {
+	w.mu.Lock()
+	w.ended = true
+	w.mu.Unlock()
+	close(w.over)
+	w.forget()
+	w.signal.callers.disconnect(w.conn)
+}
+
+// forget has nobody wait for the client any more.
+func (w *watch) forget() {
+	s := w.signal
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.watches, w)
+	s.wake()
+}
+
+// poke has follow look what there is to send.
+func (w *watch) poke() {
+	select {
+	case w.flip <- struct{}{}:
+	default: // it will look
+	}
+}
+
+// follow sends what changes when this process goes away and comes back, until the stream ends.
+func (w *watch) follow() {
+	for {
+		select {
+		case <-w.over:
+			return
+		case <-w.flip:
+		}
+		w.mu.Lock()
+		err := w.send()
+		w.mu.Unlock()
+		if err != nil {
+			w.forget() // the stream is broken, and its handler ends soon
+			return
+		}
+	}
+}
+
+// Send implements [grpc.ServerStreamingServer] for the service's own health.
+func (w *watch) Send(r *grpc_health_v1.HealthCheckResponse) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.hasOwn {
+		w.hasOwn, w.sent = true, -1
+	}
+	w.own = r.GetStatus()
+	return w.send()
+}
+
+// send sends what there is to say, where that is not what was sent last. mu is held.
+func (w *watch) send() error {
+	if w.ended || !w.hasOwn {
+		return nil
+	}
+	flips, says := w.signal.flips.Load(), w.own
+	if isAway(flips) && says == grpc_health_v1.HealthCheckResponse_SERVING {
+		says = grpc_health_v1.HealthCheckResponse_NOT_SERVING
+	}
+	if says != w.sent {
+		if err := w.ServerStreamingServer.Send(&grpc_health_v1.HealthCheckResponse{Status: says}); err != nil {
+			return err
+		}
+		w.sent = says
+	}
+	w.hear(flips)
+	return nil
+}
+
+// hear notes that the client was sent all that there was to say at flips.
+func (w *watch) hear(flips uint64) {
+	s := w.signal
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	first := w.heard != flips
+	w.begun, w.heard = true, flips
+	switch {
+	case isAway(flips):
+		w.out, w.told = true, time.Time{}
+	case w.out && first:
+		w.told, w.at = time.Now(), w.conn.calls.Load()
+	}
+	s.wake()
+}
+
+// leave notes, when this process goes away, whether calls were frequent. signal.mu is held.
+func (w *watch) leave(now time.Time) {
+	calls := w.conn.calls.Load() - w.base
+	w.active = calls > 0 && now.Sub(w.since)/time.Duration(calls) < returnBound
+}
+
+// isBack reports whether the client has this process back, as far as can be told. signal.mu is held.
+func (w *watch) isBack(now time.Time, s *Signal) bool {
+	switch {
+	case now.Sub(s.flipped) >= returnBound:
+		return true
+	case w.told.IsZero():
+		return false
+	case w.conn.calls.Load() != w.at:
+		return true
+	}
+	return !w.active && now.Sub(w.told) >= idleSettle
+}
+
+// serveFrom notes that the client has this process from now on. signal.mu is held.
+func (w *watch) serveFrom(now time.Time) {
+	w.out, w.since, w.base = false, now, w.conn.calls.Load()
+}
