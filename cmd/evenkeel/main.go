@@ -4,6 +4,8 @@
 //	evenkeel load [flags] URL...              put load on a service that runs already
 //	evenkeel run [flags] -- COMMAND ARGS...   start a service, load it, report its collector
 //	evenkeel explain TRACE                    say from an execution trace why requests were slow
+//	evenkeel top URL...                       show what makes a live service's requests slow
+//	evenkeel report URL...                    the same of hours and replicas, as a page
 //	evenkeel compare run.json...              put runs side by side, as a table or a page
 //	evenkeel merge run.json run.json...       add what several machines measured of one load
 //	evenkeel convert FILE                     from and to what other tools write
@@ -34,6 +36,8 @@ var subcommands = []subcommand{
 	{"load", "[flags] URL...", "put HTTP load on a service that runs already", runLoad},
 	{"run", "[flags] -- COMMAND ARGS...", "start a Go service, load it, say what its collector costs", runRun},
 	{"explain", "[flags] TRACE", "say from an execution trace why the slowest requests were slow", runExplain},
+	{"top", "[flags] URL...", "show what makes a live service's requests slow, of all its replicas", runTop},
+	{"report", "[flags] URL|FILE...", "the same of hours and deployments, as a page", runReport},
 	{"compare", "[flags] run.json...", "put runs side by side, as a table or a page", runCompare},
 	{"merge", "[flags] run.json run.json...", "add what several machines measured of one load", runMerge},
 	{"convert", "[flags] FILE", "from and to what other tools write: HdrHistogram, wrk2, k6, vegeta...", runConvert},
@@ -72,7 +76,7 @@ func (a *app) main(ctx context.Context, args []string) int {
 			return a.exit(c.name, c.run(ctx, a, args[1:]))
 		}
 	}
-	fmt.Fprintf(a.stderr, "evenkeel: no command %q; there are load, run, explain, compare, merge, convert, gctrace and version (evenkeel -h)\n", args[0])
+	fmt.Fprintf(a.stderr, "evenkeel: no command %q; there are load, run, explain, top, report, compare, merge, convert, gctrace and version (evenkeel -h)\n", args[0])
 	return exitUsage
 }
 

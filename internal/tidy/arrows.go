@@ -23,7 +23,7 @@ var arrows = []arrow{
 	// Commands.
 	{"cmd/evenkeel", []string{
 		"internal/page", "internal/perfetto", "internal/compare", "internal/exchange", "internal/runfile", "internal/textfmt", "internal/proc",
-		"loadgen", "gctrace", "reqtrace", "reqtrace/verdict", "tailstat", "gcgate/capacity", "github.com/google/pprof/profile",
+		"loadgen", "gctrace", "reqtrace", "reqtrace/verdict", "reqtrace/history", "tailstat", "gcgate/capacity", "github.com/google/pprof/profile",
 	}},
 	{"cmd/fastcgen", []string{
 		"cmd/fastcgen/internal/initial", "cmd/fastcgen/internal/generate", "cmd/fastcgen/internal/emit", "cmd/fastcgen/internal/decl",

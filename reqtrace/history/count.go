@@ -31,21 +31,21 @@ func (c *Coverage) add(d Coverage) {
 	addTo(&c.Cut, d.Cut)
 }
 
-// String says it in words: "seen 1,947 of 2,079 slow requests: 120 came too soon after a snapshot, 12 began before their trace". A trace and
+// String says it in words: "seen 1,947 of 2,079 slow requests; not seen: 120 too soon after a snapshot, 12 that began before their trace". A trace and
 // the service's clock may differ over a request that takes about as long as the threshold: then more may be seen than the clock counted.
 func (c Coverage) String() string {
-	seen, slow, colon := textfmt.Count(float64(c.Seen)), textfmt.Count(float64(c.Slow)), ": "
+	seen, slow := textfmt.Count(float64(c.Seen)), textfmt.Count(float64(c.Slow))
 	t := fmt.Sprintf("seen %s of %s slow requests", seen, slow)
 	if c.Seen > c.Slow {
-		t, colon = fmt.Sprintf("seen %s slow requests; the service's own clock counted %s", seen, slow), "; "
+		t = fmt.Sprintf("seen %s slow requests, of which the service's own clock counted %s", seen, slow)
 	}
 	var why []string
 	for _, r := range []struct {
 		n    uint64
 		what string
 	}{
-		{c.Limited, "came too soon after a snapshot"}, {c.Cut, "began before their trace"}, {c.Off, "came while recording was off to stay within its budget"},
-		{c.Failed, "were in snapshots that failed"},
+		{c.Limited, "too soon after a snapshot"}, {c.Cut, "that began before their trace"}, {c.Off, "while recording was off to stay within its budget"},
+		{c.Failed, "in snapshots that failed"},
 	} {
 		if r.n > 0 {
 			why = append(why, textfmt.Count(float64(r.n))+" "+r.what)
@@ -54,5 +54,5 @@ func (c Coverage) String() string {
 	if len(why) == 0 {
 		return t
 	}
-	return t + colon + strings.Join(why, ", ")
+	return t + "; not seen: " + strings.Join(why, ", ")
 }

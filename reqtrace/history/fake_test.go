@@ -69,10 +69,14 @@ func explained(t *testing.T, list []reqtrace.Request, tr Trace) *Explained {
 
 // slow is a slow request of a history's tests.
 func slow(id int, at time.Time, k Key, lost time.Duration) Request {
-	return Request{
-		ID: fmt.Sprintf("g%d@%d", id, at.UnixMicro()), Start: at, Duration: lost + 5*ms, Key: k, Lost: lost, Words: k.Words(), Place: k.Function + " (main.go:7)",
-		Build: "v1", Path: []Step{{k.Cause, lost, k.Function}, {reqtrace.CauseRunning, 5 * ms, ""}},
+	r := Request{
+		ID: fmt.Sprintf("g%d@%d", id, at.UnixMicro()), Start: at, Duration: lost + 5*ms, Key: k, Lost: lost, Words: k.Words(), Build: "v1",
+		Path: []Step{{k.Cause, lost, k.Function}, {reqtrace.CauseNetwork, 5 * ms, ""}},
 	}
+	if k.Function != "" {
+		r.Place = k.Function + " (main.go:7)"
+	}
+	return r
 }
 
 var (

@@ -20,7 +20,7 @@ func (b *band) chart(h *History, now time.Time) chart.Chart {
 	x := chart.Axis{Hi: float64(int64(len(b.bins)) * b.width)}
 	y := chart.Axis{Hi: step * math.Ceil(float64(most)/step)}
 	c := chart.Chart{
-		ID: "band", Class: "band", Title: "Slow requests over time, by cause", YLabel: "slow requests in " + widthText(b.width),
+		ID: "over-time", Class: "band", Title: "Slow requests over time, by cause", YLabel: "slow requests in " + widthText(b.width),
 		Desc: fmt.Sprintf("%s at most in %s.", requestsText(most), widthText(b.width)),
 		Y:    y.YTicks(chart.LinearTicks(0, y.Hi, step), chart.LabelNumber), X: b.xTicks(x, now),
 	}

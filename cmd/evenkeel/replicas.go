@@ -1,0 +1,208 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"evenkeel.dev/reqtrace/history"
+)
+
+const (
+	recorderPath    = "/debug/evenkeel/" // where a recorder is, if a URL has no path
+	replicaPatience = 10 * time.Second
+	replicaConnect  = 5 * time.Second
+	maxHistoryBytes = 256 << 20
+	atOnce          = 16 // replicas that are asked at a time
+)
+
+// replica is where a history can be had: a recorder in a service, or a file.
+type replica struct {
+	name string // as the user wrote it
+	url  string // of its JSON; "": name is a file
+}
+
+// answer is what a replica said.
+type answer struct {
+	replica
+	history *history.History
+	err     error
+}
+
+// newReplica reads an operand. Files are refused where only what is live makes sense.
+func newReplica(name string, files bool) (replica, error) {
+	if !strings.HasPrefix(name, "http://") && !strings.HasPrefix(name, "https://") {
+		if _, err := os.Stat(name); files && err == nil {
+			return replica{name: name}, nil
+		}
+		what := "no URL of a recorder"
+		if files {
+			what = "neither a file nor a URL of a recorder"
+		}
+		return replica{}, fmt.Errorf("%q is %s; write it as http://HOST:PORT%s", name, what, recorderPath)
+	}
+	u, err := url.Parse(name)
+	if err != nil || u.Hostname() == "" {
+		return replica{}, fmt.Errorf("%q is no URL of a recorder; write it as http://HOST:PORT%s", name, recorderPath)
+	}
+	switch {
+	case u.Path == "" || u.Path == "/":
+		u.Path = recorderPath + "json"
+	case !strings.HasSuffix(u.Path, "/json"):
+		u = u.JoinPath("json")
+	}
+	u.Fragment = ""
+	return replica{name, u.String()}, nil
+}
+
+// newReplicas reads operands; one that is there twice is an error.
+func newReplicas(names []string, files bool) ([]replica, error) {
+	var list []replica
+	for _, n := range names {
+		r, err := newReplica(n, files)
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(list, func(o replica) bool { return o.url == r.url && (r.url != "" || o.name == r.name) }) {
+			return nil, fmt.Errorf("%s is there twice: name each replica once", n)
+		}
+		list = append(list, r)
+	}
+	return list, nil
+}
+
+func newReplicaClient() *http.Client {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.TLSHandshakeTimeout, t.MaxIdleConnsPerHost = replicaConnect, 1
+	return &http.Client{Transport: t, Timeout: replicaPatience}
+}
+
+// ask asks all replicas, for the time since which is wanted; zero: all.
+func ask(ctx context.Context, c *http.Client, list []replica, since time.Duration) []answer {
+	answers := make([]answer, len(list))
+	turns := make(chan bool, atOnce)
+	var wg sync.WaitGroup
+	for i, r := range list {
+		wg.Go(func() {
+			turns <- true
+			defer func() { <-turns }()
+			h, err := r.history(ctx, c, since)
+			answers[i] = answer{r, h, err}
+		})
+	}
+	wg.Wait()
+	return answers
+}
+
+// history returns what the replica has.
+func (r *replica) history(ctx context.Context, c *http.Client, since time.Duration) (*history.History, error) {
+	if r.url == "" {
+		return readHistory(r.name)
+	}
+	at := r.url
+	if since > 0 {
+		u, err := url.Parse(at)
+		if err != nil {
+			return nil, err
+		}
+		q := u.Query()
+		q.Set("since", since.String())
+		u.RawQuery = q.Encode()
+		at = u.String()
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := c.Do(req)
+	if err != nil {
+		if ue, ok := errors.AsType[*url.Error](err); ok {
+			err = ue.Err // the address is told beside it
+		}
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("it answered %s%s: is its recorder there (debug.Handle(%q, rec))?", resp.Status, firstLine(resp.Body), recorderPath)
+	}
+	b, err := readAtMost(resp.Body)
+	if err != nil {
+		return nil, err
+	}
+	return parseHistory(b)
+}
+
+func readAtMost(r io.Reader) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(r, maxHistoryBytes+1))
+	if err == nil && len(b) > maxHistoryBytes {
+		err = fmt.Errorf("it is over %d MiB", maxHistoryBytes>>20)
+	}
+	return b, err
+}
+
+// readHistory reads a file: JSON, the file of a recorder's folder, or that folder.
+func readHistory(name string) (*history.History, error) {
+	if fi, err := os.Stat(name); err == nil && fi.IsDir() {
+		name = filepath.Join(name, "history.log")
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := readAtMost(f)
+	if err != nil {
+		return nil, err
+	}
+	return parseHistory(b)
+}
+
+func parseHistory(b []byte) (*history.History, error) {
+	if text := bytes.TrimSpace(b); len(text) == 0 || text[0] == '{' || text[0] == '<' {
+		h := &history.History{}
+		return h, json.Unmarshal(b, h)
+	}
+	h, _, _, err := history.ReadLog(b)
+	return h, err
+}
+
+// merged is what replicas say together.
+type merged struct {
+	history  *history.History
+	answered int
+	all      int
+	missing  []string // who is not in it, and why
+}
+
+// merge adds answers up. It fails where there is none.
+func merge(answers []answer) (*merged, error) {
+	m := &merged{history: &history.History{}, all: len(answers)}
+	for _, a := range answers {
+		err := a.err
+		if err == nil {
+			if err = m.history.Merge(a.history); errors.Is(err, history.ErrSame) {
+				err = errors.New("it is the same process as another one")
+			}
+		}
+		if err != nil {
+			m.missing = append(m.missing, fmt.Sprintf("%s: %v", a.name, err))
+			continue
+		}
+		m.answered++
+	}
+	if m.answered == 0 {
+		return nil, errors.New(strings.Join(m.missing, "\n  "))
+	}
+	return m, nil
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"evenkeel.dev/internal/textfmt"
+	"evenkeel.dev/reqtrace/history"
+)
+
+const reportHelp = `
+evenkeel report [flags] URL|FILE...
+
+Says what made a service's requests slow, of all its replicas together: when, why, since when, and
+what the worst request of each cause met. Each operand is the URL of a recorder in a replica, as for
+evenkeel top, or a file: JSON that a recorder or evenkeel top -json has written, or the folder or the
+file history.log in which a recorder keeps its history, also of a process that was killed.
+
+  evenkeel report -html slow.html http://10.0.0.1:6060 http://10.0.0.2:6060
+  evenkeel report -since 12h -html night.html http://10.0.0.1:6060
+  evenkeel report -html slow.html /var/lib/orders/evenkeel   of a service that is gone
+  evenkeel report -json a.json b.json > both.json            added up
+
+Without -html or -json it prints what evenkeel top -once prints. A replica that does not answer is
+named, in the page too, and the others are shown; exit code 1 where none does.
+`
+
+func runReport(ctx context.Context, a *app, args []string) error {
+	v := topView{app: a, rows: 40}
+	fs := a.newFlags("report", reportHelp)
+	html := fs.String("html", "", "write a self-contained page to this `file` (- for standard output)")
+	asJSON := fs.Bool("json", false, "print the sum as JSON (docs/reference/history-json.md)")
+	title := fs.String("title", "Slow requests", "`name` of the page, such as the service's")
+	var since period
+	fs.Var(&since, "since", "report the last `time`, such as 12h (default: all that is kept)")
+	names, rest, err := a.parse(fs, args)
+	if err != nil {
+		return err
+	}
+	names = append(names, rest...)
+	switch {
+	case len(names) == 0:
+		return a.wrong(fs, "no replica; write the URLs of all replicas' recorders, as http://HOST:PORT%s, or files", recorderPath)
+	case *asJSON && *html == toStdout:
+		return a.wrong(fs, "-json and -html - both go to standard output; give the page a file")
+	}
+	if v.replicas, err = newReplicas(names, true); err != nil {
+		return a.wrong(fs, "%v", err)
+	}
+	if err := canSave(names, *html); err != nil {
+		return err
+	}
+	v.since, v.client = time.Duration(since), newReplicaClient()
+	defer v.client.CloseIdleConnections()
+	ctx, release := a.catch(ctx)
+	defer release()
+	m, err := merge(ask(ctx, v.client, v.replicas, v.since))
+	if ctx.Err() != nil {
+		return errInterrupted
+	}
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	if err := v.page(m, *html, *title, now); err != nil {
+		return err
+	}
+	switch {
+	case *asJSON:
+		return a.historyJSON(m)
+	case *html == "":
+		_, err = fmt.Fprint(a.stdout, v.text(m, now))
+		return err
+	}
+	for _, line := range m.missing {
+		fmt.Fprintf(a.stderr, "! %s\n", textfmt.Printable(line))
+	}
+	return nil
+}
+
+// page writes the page where asked to.
+func (v *topView) page(m *merged, name, title string, now time.Time) error {
+	o := history.PageOptions{Title: title, Now: now, Status: []string{replicasText(m)}}
+	if v.since > 0 {
+		o.Since = now.Add(-v.since)
+	}
+	for _, line := range m.missing {
+		o.Sources = append(o.Sources, "Not in it: "+textfmt.Printable(line))
+	}
+	write := func(w io.Writer) error { return history.WritePage(w, m.history, o) }
+	switch name {
+	case "":
+		return nil
+	case toStdout:
+		return write(v.app.stdout)
+	}
+	return v.app.savePage(name, write)
+}

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"evenkeel.dev/internal/textfmt"
+)
+
+const topHelp = `
+evenkeel top [flags] URL...
+
+Shows what makes a service's requests slow, of all its replicas together, and again every two
+seconds. Each URL is that of a recorder (package evenkeel.dev/reqtrace/recorder) in a replica;
+without a path it is /debug/evenkeel/ there.
+
+  evenkeel top http://10.0.0.1:6060 http://10.0.0.2:6060   the last hour, live; Ctrl-C ends
+  evenkeel top -since 10m http://127.0.0.1:6060            the last ten minutes
+  evenkeel top -once http://127.0.0.1:6060                 once, for a log
+  evenkeel top -json http://127.0.0.1:6060 > now.json      what they say, added up, as JSON
+
+Each slow request counts for the one cause that took most of it beyond the usual request of its
+class. What replicas counted is added, nothing is averaged. A replica that does not answer is
+named, and the others are shown; exit code 1 where none does. NEW are causes that were first seen
+within the last hour, or that no build before the last had.
+`
+
+func runTop(ctx context.Context, a *app, args []string) error {
+	v := topView{app: a, rows: 12}
+	fs := a.newFlags("top", topHelp)
+	since, every := period(time.Hour), period(2*time.Second)
+	fs.Var(&since, "since", "show the last `time`, such as 10m; 0 for all that is kept")
+	fs.Var(&every, "every", "look again after this `time`")
+	fs.Var((*whole)(&v.rows), "n", "show so many `causes`")
+	once := fs.Bool("once", false, "look once")
+	asJSON := fs.Bool("json", false, "look once, and print the sum as JSON (docs/reference/history-json.md)")
+	names, rest, err := a.parse(fs, args)
+	if err != nil {
+		return err
+	}
+	names = append(names, rest...)
+	switch {
+	case len(names) == 0:
+		return a.wrong(fs, "no URL; write those of all replicas' recorders, as http://HOST:PORT%s", recorderPath)
+	case v.rows < 1:
+		return a.wrong(fs, "-n %d; it must be at least 1", v.rows)
+	case every < period(100*time.Millisecond):
+		return a.wrong(fs, "-every %v; it must be at least 100ms", time.Duration(every))
+	}
+	if v.replicas, err = newReplicas(names, false); err != nil {
+		return a.wrong(fs, "%v", err)
+	}
+	v.since, v.client = time.Duration(since), newReplicaClient()
+	defer v.client.CloseIdleConnections()
+	ctx, release := a.catch(ctx)
+	defer release()
+	if *once || *asJSON {
+		return v.once(ctx, *asJSON)
+	}
+	return v.follow(ctx, time.Duration(every))
+}
+
+// topView shows what replicas say.
+type topView struct {
+	app      *app
+	client   *http.Client
+	replicas []replica
+	since    time.Duration // 0: all
+	rows     int
+	drawn    int // lines of the view on the terminal
+}
+
+// once shows it once.
+func (v *topView) once(ctx context.Context, asJSON bool) error {
+	m, err := merge(ask(ctx, v.client, v.replicas, v.since))
+	if err != nil {
+		return err
+	}
+	if !asJSON {
+		_, err = fmt.Fprint(v.app.stdout, v.text(m, time.Now()))
+		return err
+	}
+	return v.app.historyJSON(m)
+}
+
+// historyJSON prints what replicas say together, and says on standard error who is not in it.
+func (a *app) historyJSON(m *merged) error {
+	for _, line := range m.missing {
+		fmt.Fprintf(a.stderr, "! %s\n", textfmt.Printable(line))
+	}
+	e := json.NewEncoder(a.stdout)
+	e.SetIndent("", " ")
+	return e.Encode(m.history)
+}
+
+func (v *topView) text(m *merged, now time.Time) string {
+	var b strings.Builder
+	since := time.Time{}
+	if v.since > 0 {
+		since = now.Add(-v.since)
+	}
+	writeTop(&b, m, since, now, v.rows, v.app.style)
+	return b.String()
+}
+
+// follow shows it until ctx ends.
+func (v *topView) follow(ctx context.Context, every time.Duration) error {
+	t := time.NewTicker(every)
+	defer t.Stop()
+	for {
+		m, err := merge(ask(ctx, v.client, v.replicas, v.since))
+		if ctx.Err() != nil {
+			return nil
+		}
+		now := time.Now()
+		switch {
+		case err != nil:
+			v.draw(fmt.Sprintf("no replica answers, at %s:\n  %s\n", now.Format(time.TimeOnly), printableLines(err.Error())))
+		case v.app.view:
+			v.draw(v.text(m, now))
+		default:
+			line, _, _ := strings.Cut(v.text(m, now), "\n")
+			v.draw(now.Format(time.TimeOnly) + "  " + line + "\n")
+		}
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// draw shows a text in place of the last one on a terminal, else below it.
+func (v *topView) draw(text string) {
+	if !v.app.view {
+		fmt.Fprint(v.app.stdout, text)
+		return
+	}
+	// Lines that are wider than the terminal are cut, since the way back is counted in lines.
+	back := ""
+	if v.drawn > 0 {
+		back = fmt.Sprintf("\x1b[%dA\x1b[J", v.drawn)
+	}
+	fmt.Fprint(v.app.stdout, back+"\x1b[?7l"+text+"\x1b[?7h")
+	v.drawn = strings.Count(text, "\n")
+}
+
+// printableLines is textfmt.Printable line by line.
+func printableLines(text string) string {
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = textfmt.Printable(lines[i])
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"evenkeel.dev/internal/textfmt"
+	"evenkeel.dev/reqtrace"
+	"evenkeel.dev/reqtrace/history"
+)
+
+var lockKey = history.Key{Cause: reqtrace.CauseLock, Function: "main.get", Holder: "main.refresh", Class: "GET /orders"}
+
+// slowReplica is a service with a recorder that saw so many slow requests, two minutes ago, and as many two hours ago.
+func slowReplica(t *testing.T, n int, k history.Key) *httptest.Server {
+	t.Helper()
+	s, err := history.Open(history.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		for _, ago := range []time.Duration{2 * time.Minute, 2 * time.Hour} {
+			at := time.Now().Add(-ago)
+			s.Add(history.Request{Start: at, Duration: time.Duration(80+i) * time.Millisecond, Key: k, Lost: 50 * time.Millisecond, Words: "waiting for the mutex", Snapshot: "s1"})
+			s.Count(at, k.Class, history.Count{Slow: 1})
+		}
+	}
+	return serveStore(t, s)
+}
+
+func serveStore(t *testing.T, s *history.Store) *httptest.Server {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /debug/evenkeel/json", func(w http.ResponseWriter, r *http.Request) {
+		h := s.Snapshot()
+		if since, err := time.ParseDuration(r.FormValue("since")); err == nil {
+			h = s.Since(time.Now().Add(-since))
+		}
+		_ = json.NewEncoder(w).Encode(h)
+	})
+	srv := httptest.NewServer(mux)
+	t.Cleanup(srv.Close)
+	return srv
+}
+
+// gone is an address at which nobody listens.
+func gone(t *testing.T) string {
+	srv := httptest.NewServer(nil)
+	srv.Close()
+	return srv.URL
+}
+
+// TestTop: what replicas say is added up; one that does not answer is named, and so is one that is there twice.
+func TestTop(t *testing.T) {
+	a, b := slowReplica(t, 20, lockKey), slowReplica(t, 10, history.Key{Cause: reqtrace.CauseRunning, Class: "POST /report"})
+	dead := gone(t)
+	other := httptest.NewServer(http.NotFoundHandler())
+	defer other.Close()
+	r := call("top", "-once", a.URL, b.URL+"/debug/evenkeel/", dead, other.URL, a.URL+"/debug/../debug/evenkeel/json")
+	r.check(t, exitOK, []string{
+		"30 requests were slow: 67% lock that main.refresh held, at main.get, in GET /orders; 33% running, in POST /report",
+		"2 of 5 replicas, since ", ": seen 30 of 30 slow requests", "! " + dead + ": ", "refused", "! " + other.URL + ": it answered 404", "is its recorder there",
+		"it is the same process as another one", " 67% 20 1 s ", " 99 ms lock that", "99 ms at ", "waiting for the mutex [s1]",
+	}, nil)
+	r = call("top", "-json", "-since", "0", a.URL, b.URL, dead)
+	r.check(t, exitOK, nil, []string{"! " + dead})
+	var h history.History
+	if err := json.Unmarshal([]byte(r.stdout), &h); err != nil || h.Coverage(time.Time{}).Seen != 60 {
+		t.Errorf("%v, %v", h.Coverage(time.Time{}), err)
+	}
+	call("top", "-once", dead).check(t, exitFailed, nil, []string{"evenkeel top: " + dead, "refused"})
+	call("top", "-once", "-n", "1", a.URL, b.URL).check(t, exitOK, []string{"and 1 more cause (-n)"}, nil)
+}
+
+// draws is a terminal that tells when something is drawn.
+type draws chan string
+
+func (d draws) Write(b []byte) (int, error) { d <- string(b); return len(b), nil }
+
+// TestTopLive: each view takes the place of the one before it, and Ctrl-C ends; elsewhere it is a line each time.
+func TestTopLive(t *testing.T) {
+	a := slowReplica(t, 3, lockKey)
+	r, err := newReplica(a.URL, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, view := range []bool{true, false} {
+		ctx, cancel := context.WithCancel(t.Context())
+		out, done := make(draws), make(chan error)
+		v := topView{app: &app{stdout: out, view: view}, client: newReplicaClient(), replicas: []replica{r}, since: time.Hour, rows: 3}
+		go func() { done <- v.follow(ctx, 10*time.Millisecond) }()
+		first, second := <-out, <-out
+		cancel()
+		for over := false; !over; {
+			select {
+			case <-out: // one that was on its way
+			case err := <-done:
+				if over = true; err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		v.client.CloseIdleConnections()
+		lines := strings.Count(first, "\n")
+		switch back := "\x1b[" + textfmt.Count(float64(lines)) + "A\x1b[J"; {
+		case view && (strings.Contains(first, "\x1b[J") || !strings.HasPrefix(second, back) || lines < 5):
+			t.Errorf("%q and then %q", first, second)
+		case !view && (lines != 1 || strings.Contains(second, "\x1b") || !strings.Contains(second, "3 requests were slow")):
+			t.Errorf("%q and then %q", first, second)
+		}
+	}
+}
+
+// TestReport: the page and the JSON of replicas and of files, also of the folder of a process that is gone.
+func TestReport(t *testing.T) {
+	a := slowReplica(t, 20, lockKey)
+	dir := t.TempDir()
+	folder, page, sum := filepath.Join(dir, "folder"), filepath.Join(dir, "page.html"), filepath.Join(dir, "sum.json")
+	s, err := history.Open(history.Options{Dir: folder})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Add(history.Request{Start: time.Now(), Duration: time.Second, Key: history.Key{Cause: reqtrace.CauseSleep, Function: "main.retry"}, Lost: time.Second})
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	dead := gone(t)
+	r := call("report", "-html", page, "-title", "orders", a.URL, folder, dead)
+	r.check(t, exitOK, nil, []string{"wrote " + page, "! " + dead})
+	b, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"<title>orders", "lock that main.refresh held", "sleep or timer at main.retry", "2 of 3 replicas", "Not in it: " + dead} {
+		if !strings.Contains(string(b), want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	r = call("report", "-json", a.URL, filepath.Join(folder, "history.log"))
+	r.check(t, exitOK, nil, nil)
+	if err := os.WriteFile(sum, []byte(r.stdout), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	call("report", sum).check(t, exitOK, []string{"41 requests were slow: 98% lock", "1 replica, all that is kept: seen 41 slow requests"}, nil)
+	call("report", "-since", "1h", sum).check(t, exitOK, []string{"21 requests were slow"}, nil)
+	call("report", sum, folder).check(t, exitOK, []string{"1 of 2 replicas", "the same process"}, nil)
+	call("report", "-html", "-", sum).check(t, exitOK, []string{"<!DOCTYPE html>", "This page is complete"}, nil)
+	call("report", "-html", sum, sum).check(t, exitFailed, nil, []string{"would be written over"})
+	call("report", dead).check(t, exitFailed, nil, []string{dead})
+	if err := os.WriteFile(sum, []byte(`{"runs":[]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	call("report", sum).check(t, exitFailed, nil, []string{"no JSON of a history"})
+}
