@@ -65,7 +65,7 @@ func (o *observer) observe() {
 	choice := PolicyStock
 	goal, percent := spend(h.options, h.allowed, h.thresholds.live, h.collector.Overhead(), h.pace)
 	switch {
-	case percent > max(h.pacing.stock(), 0):
+	case percent >= max(autoPercent, h.pacing.stock()+1):
 		choice = PolicyMemory
 	case uint64(o.gaps) >= cycles:
 		choice = PolicyIdle

@@ -128,7 +128,7 @@ func (rs *rounds) keepComing(r *round, came uint32, within time.Duration) bool {
 		}
 	}
 	why = append(why, "clients that keep connections to this process past the balancer")
-	rs.heap.warn("unheeded", "gcgate: requests keep coming although each peer has confirmed the drain, and they meet the collection; waiting for them to end, up to the hard threshold",
+	rs.heap.warn("unheeded", "gcgate: requests keep coming although each peer has confirmed the drain: waiting for them to end, up to the hard threshold; those that come then meet the collection",
 		"signals", strings.Join(names, ", "), "requests", came, "within", within, "likely", strings.Join(why, "; or "))
 	return true
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 	"testing"
 	"time"
 )
@@ -42,6 +43,43 @@ func TestRealRuntime(t *testing.T) {
 			t.Errorf("memory limit after Stop is %d, before it was %d", l, limit)
 		}
 	}
+}
+
+// TestRealRuntimeSpendsMemory raises GOGC of this very process, and gives it back.
+func TestRealRuntimeSpendsMemory(t *testing.T) {
+	percent := debug.SetGCPercent(100)
+	defer debug.SetGCPercent(percent)
+	now := func() uint64 {
+		gogc := named("/gc/gogc:percent")
+		metrics.Read(gogc)
+		return gogc[0].Value.Uint64()
+	}
+	g, err := Start(t.Context(), Options{Policy: PolicyMemory, MemoryLimitBytes: 2 << 30})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := now(); p < 150 {
+		t.Errorf("GOGC is %d beside a limit of 2 GiB", p)
+	}
+	var keep [64][]byte
+	before := g.Stats()
+	for end := time.Now().Add(time.Minute); g.Stats().OverlappedOther == before.OverlappedOther; { // until it sees a cycle
+		ticket := g.Enter()
+		for i := range keep {
+			keep[i] = make([]byte, 256<<10)
+		}
+		ticket.Exit()
+		if time.Now().After(end) {
+			t.Fatalf("in a minute no cycle was seen: %+v", g.Stats())
+		}
+	}
+	if s := g.Stats(); s.Escaped > 0 || len(s.Collections) > 0 {
+		t.Errorf("the gate took charge: %+v", s)
+	}
+	if err := g.Stop(t.Context()); err != nil || now() != 100 {
+		t.Errorf("after Stop, %v, GOGC is %d, it was 100", err, now())
+	}
+	runtime.KeepAlive(keep)
 }
 
 // litter makes garbage until the gate has collected three times. Between two looks of the gate

@@ -17,6 +17,10 @@ const (
 	// allows no more, all stays as it is.
 	spendPercent = 125
 
+	// autoPercent is that for PolicyAuto to choose it, so that a live heap that varies a little does not
+	// change the choice each time.
+	autoPercent = 150
+
 	// heapMinimum is the least goal of the runtime at GOGC=100, in bytes (runtime/mgcpacer.go); it
 	// grows with GOGC.
 	heapMinimum = 4 << 20
