@@ -17,6 +17,7 @@
 //   - [evenkeel.dev/reqtrace/history]: what made requests slow over hours, deployments and replicas, out of many
 //     short traces; on disk, and as a page.
 //   - [evenkeel.dev/reqtrace/region]: what a service imports to mark its requests in a trace.
+//   - [evenkeel.dev/reqtrace/recorder]: in a live service: the flight recorder, kept when a request was slow, explained and counted.
 //
 // To remove:
 //

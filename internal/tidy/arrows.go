@@ -63,6 +63,10 @@ var arrows = []arrow{
 	{"reqtrace/region", nil},
 	{"reqtrace/verdict", []string{"reqtrace", "internal/textfmt"}},
 	{"reqtrace/history", []string{"reqtrace", "reqtrace/verdict", "internal/chart", "internal/textfmt"}}, // it lives in services: nothing heavier
+	{"reqtrace/recorder", []string{
+		"reqtrace", "reqtrace/region", "reqtrace/history", "reqtrace/recorder/internal/child", "internal/textfmt", // it lives in services: nothing heavier
+	}},
+	{"reqtrace/recorder/internal/child", []string{"reqtrace", "reqtrace/history"}},
 	{"loadgen", []string{"github.com/HdrHistogram/hdrhistogram-go", "golang.org/x/net/http2", "golang.org/x/net/http2/hpack"}},
 	{"tailstat", nil},
 

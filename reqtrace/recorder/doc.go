@@ -1,0 +1,59 @@
+// Package recorder lets a live service say why its requests were slow: it keeps Go's flight recorder running, takes a snapshot of it when a
+// request was slow, has a child process find out why, and adds that to a history that goes over hours and deployments.
+//
+//	rec, err := recorder.Start(ctx, recorder.Options{Slow: 50 * time.Millisecond, Dir: "/var/lib/shop/recorder"})
+//	...
+//	defer rec.Stop(context.Background())
+//	srv.Handler = rec.Middleware(mux)      // of other servers: rec.Begin and End
+//	admin.Handle("/debug/evenkeel/", rec)  // the page, JSON and snapshots
+//
+// Who may see the page is decided by the mux that it is on. It shows names of functions, files and routes, ids of requests and
+// traces, and who asks it can have snapshots taken: put it on an admin mux, on an address that only operators reach.
+// It shows no body, no header but X-Request-Id, and no query.
+//
+// # What it costs
+//
+// Tracing takes 15 to 20 µs of a request's processor time where the handler does next to nothing, less than 3% where it takes half a
+// millisecond; it takes 6 MB of memory, 12 while a snapshot is taken. Options.CPU is a budget for all of that together: the recorder
+// keeps an account of what the process takes and of what it takes itself, and switches itself off when the account is overdrawn. So a
+// service with tiny requests, or with 100,000 goroutines, is recorded for a part of the time alone; [Stats] and the page say for which.
+//
+// The analysis is accounted by what the kernel says of the child; a snapshot by the time it took. Tracing is spread over
+// the whole program, so it is a model: bytes recorded, measured anew in each slice of a minute at most, at what an event costs as measured when the
+// recorder starts; 0.75 µs for each goroutine and 0.3 ms once a second. No clock of the program's is asked for it.
+//
+// # Requests are not disturbed
+//
+// A request reads the clock twice, counts and compares. Where it was slow it sends a note to the recorder's goroutine, if there is room, and
+// goes on. Everything else is that goroutine's: it alone asks the flight recorder, whose snapshots take 5 to 20 ms (longer beyond 10,000 goroutines),
+// and the disk. A disk that is full or a directory that is gone loses snapshots, which are counted, and nothing else.
+//
+// # The child
+//
+// The analysis takes up to a quarter of a second and tens of megabytes, which neither the service's collector nor its scheduler should have. So the
+// recorder starts the service's own executable again (on Linux by /proc/self/exe: the very program that runs, whatever was deployed
+// meanwhile) with an argument of its own, which this package looks for as it is initialised: the child analyses its standard input and exits, and
+// never gets to main. A function to be called first in main could be forgotten, and the child would be a second service; this cannot, as who
+// calls [Start] has this package. What runs in the child before is the initialisation of packages that come before this one: of those
+// that it needs, and those whose import paths sort before its own.
+//
+// It has the lowest priority, 512 MiB at most and a minute, and it is the first that the kernel kills where memory ends. A child that dies, hangs or
+// cannot start costs that snapshot alone; [Stats] has how many and why. Options.Analyze names another program to do it.
+//
+// # What is counted
+//
+// A request is slow by the time that its handler takes. The trace sees more, such as the wait for a processor before it: who is slow by that alone is
+// explained where a snapshot has it, but asks for none. A slow request that has no explanation is counted by why: the recorder was off,
+// a snapshot had been taken shortly before, its start fell out of the window, the snapshot failed. Nothing is scaled up. Snapshots are
+// Options.Every apart, so of many slow requests a part is seen, and shares are of that part.
+//
+// # Others that trace
+//
+// runtime/trace.Start and /debug/pprof/trace work beside it, and CPU profiles are in its snapshots. A process has one
+// runtime/trace.FlightRecorder: where the program has one, Start says so, and Options.Recorder shares it.
+//
+// # SIGTERM and panics
+//
+// The recorder takes no signals: a program that ends calls [Recorder.Stop], which takes what is left. A handler's panic asks for a snapshot, if one is
+// due, and goes on; where nobody recovers it, as net/http's server does, the process is gone before.
+package recorder

@@ -1,0 +1,51 @@
+package recorder_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"time"
+
+	"evenkeel.dev/reqtrace/recorder"
+)
+
+func Example() {
+	ctx := context.Background()
+	rec, err := recorder.Start(ctx, recorder.Options{Slow: 50 * time.Millisecond, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	explained := make(chan recorder.Explained, 1)
+	rec.Subscribe(func(e recorder.Explained) {
+		select {
+		case explained <- e:
+		default: // it must not wait
+		}
+	})
+
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /report", func(w http.ResponseWriter, r *http.Request) {
+		time.Sleep(100 * time.Millisecond)
+		fmt.Fprintln(w, "done")
+	})
+	srv := httptest.NewServer(rec.Middleware(mux))
+	defer srv.Close()
+	res, err := http.Get(srv.URL + "/report")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	io.Copy(io.Discard, res.Body)
+	res.Body.Close()
+
+	e := <-explained
+	fmt.Println(e.Key.Class, "was slow:", e.Key.Cause)
+	fmt.Println(rec.Stop(ctx))
+	// Output:
+	// GET /report was slow: sleep
+	// <nil>
+}

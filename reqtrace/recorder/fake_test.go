@@ -1,0 +1,138 @@
+package recorder
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"evenkeel.dev/reqtrace"
+	"evenkeel.dev/reqtrace/history"
+	"evenkeel.dev/reqtrace/recorder/internal/child"
+)
+
+// fake is a process with a flight recorder that records numbers of slow requests, in virtual time. What is not a test's to set belongs to
+// the recorder's goroutine.
+type fake struct {
+	event    time.Duration // what an event takes
+	busy     float64       // processors that the process takes
+	parked   int           // goroutines
+	perByte  func() int64  // bytes that have been recorded in all
+	refuses  atomic.Bool   // start fails
+	defect   atomic.Bool   // goroutines panics
+	writes   atomic.Uint64
+	hangs    chan bool // writeTo waits for it; nil: it does not
+	analysis func(context.Context, child.Job) (*history.Explained, time.Duration, error)
+
+	began    time.Time
+	on       bool
+	since    time.Time
+	onFor    time.Duration
+	bytesAt  int64
+	window   time.Duration
+	profiles int
+
+	mu   sync.Mutex
+	jobs []child.Job
+}
+
+func newFake() *fake {
+	return &fake{busy: 1, event: time.Microsecond, perByte: func() int64 { return 0 }, began: time.Now()}
+}
+
+func (f *fake) start(window time.Duration, _ int) error {
+	if f.refuses.Load() {
+		return errors.New("flight recorder already enabled")
+	}
+	if f.on {
+		panic("it is on already")
+	}
+	f.on, f.since, f.bytesAt, f.window = true, time.Now(), f.perByte(), window
+	return nil
+}
+
+func (f *fake) stop() {
+	if f.on {
+		f.onFor += time.Since(f.since)
+	}
+	f.on = false
+}
+
+func (f *fake) writeTo(w io.Writer) (int64, error) {
+	if !f.on {
+		return 0, errors.New("cannot snapshot a disabled flight recorder")
+	}
+	if f.hangs != nil {
+		<-f.hangs
+	}
+	f.writes.Add(1)
+	n, err := w.Write(make([]byte, f.perByte()-f.bytesAt))
+	return int64(n), err
+}
+
+func (f *fake) cpu() time.Duration { return time.Duration(f.busy * float64(time.Since(f.began))) }
+
+func (f *fake) goroutines() int {
+	if f.defect.Load() {
+		panic("a defect")
+	}
+	return f.parked
+}
+
+func (f *fake) calibrate() time.Duration { return f.event }
+
+func (f *fake) profile(time.Duration) { f.profiles++ }
+
+func (f *fake) analyze(ctx context.Context, j child.Job, _ io.Reader) (*history.Explained, time.Duration, error) {
+	f.mu.Lock()
+	f.jobs = append(f.jobs, j)
+	f.mu.Unlock()
+	if f.analysis == nil {
+		return &history.Explained{}, 0, nil
+	}
+	return f.analysis(ctx, j)
+}
+
+// quiet is a logger for tests.
+var quiet = slog.New(slog.DiscardHandler)
+
+// begin starts a recorder over a fake process.
+func begin(t *testing.T, f *fake, o Options) *Recorder {
+	t.Helper()
+	o.process, o.Logger = f, quiet
+	if o.Slow == 0 && o.Quantile == 0 {
+		o.Slow = 50 * time.Millisecond
+	}
+	r, err := Start(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// end stops it.
+func end(t *testing.T, r *Recorder) {
+	t.Helper()
+	if err := r.Stop(context.Background()); err != nil {
+		t.Error(err)
+	}
+}
+
+// slowRequest is a request that takes 100 ms and ends now.
+func slowRequest(r *Recorder, class string) uint64 {
+	r.over(context.Background(), time.Now().Add(-100*time.Millisecond), "", class, false)
+	return r.slow.Load()
+}
+
+// seen says that a trace has shown a slow request.
+func seen(number uint64, cause reqtrace.Cause) history.Request {
+	m := mark("", number)
+	return history.Request{ID: m, Mark: m, Start: time.Now().Add(-100 * time.Millisecond), Duration: 100 * time.Millisecond, Key: history.Key{Cause: cause, Class: "GET /"}, Lost: 90 * time.Millisecond}
+}
+
+// coverage returns what became of the slow requests.
+func coverage(r *Recorder) history.Coverage { return r.History().Coverage(time.Time{}) }

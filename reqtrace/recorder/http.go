@@ -1,0 +1,131 @@
+package recorder
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"evenkeel.dev/reqtrace/history"
+)
+
+// ServeHTTP serves, below whatever path it is mounted at that ends in a slash:
+//
+//	./                  the page
+//	./json[?since=1h]   the history, as JSON
+//	./stats             [Stats], as JSON
+//	./snapshot          an execution trace of the last seconds, taken now
+//	./snapshot/ID       one that was kept
+//
+// Whoever may ask it sees names of functions, files and routes, the ids of requests, and can have snapshots taken: it belongs on a mux that
+// only those who operate the service can reach.
+func (r *Recorder) ServeHTTP(w http.ResponseWriter, q *http.Request) {
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set("Cache-Control", "no-store")
+	if q.Method != http.MethodGet && q.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		http.Error(w, "only GET", http.StatusMethodNotAllowed)
+		return
+	}
+	dir, name := path.Split(q.URL.Path)
+	switch {
+	case name == "" && !strings.HasSuffix(dir, "/snapshot/"):
+		r.servePage(w)
+	case name == "json":
+		r.serveHistory(w, q)
+	case name == "stats":
+		serveJSON(w, r.Stats())
+	case name == "snapshot":
+		r.serveNow(w, q)
+	case strings.HasSuffix(dir, "/snapshot/"):
+		r.serveKept(w, q, name)
+	default:
+		http.NotFound(w, q)
+	}
+}
+
+func (r *Recorder) servePage(w http.ResponseWriter) {
+	stats := r.Stats()
+	o := history.PageOptions{Status: stats.lines(), SnapshotURL: func(id string) string {
+		if !r.files.has(id) {
+			return ""
+		}
+		return "snapshot/" + id
+	}}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	if err := history.WritePage(w, r.store.Snapshot(), o); err != nil {
+		r.log.Debug("recorder: the page", "error", err)
+	}
+}
+
+func (r *Recorder) serveHistory(w http.ResponseWriter, q *http.Request) {
+	since := time.Time{}
+	if text := q.FormValue("since"); text != "" {
+		d, err := time.ParseDuration(text)
+		if err != nil || d <= 0 {
+			http.Error(w, "since: write a duration, such as since=1h", http.StatusBadRequest)
+			return
+		}
+		since = time.Now().Add(-d)
+	}
+	serveJSON(w, r.store.Since(since))
+}
+
+func serveJSON(w http.ResponseWriter, v any) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(append(text, '\n')) // who asked may be gone
+}
+
+// serveNow takes a snapshot.
+func (r *Recorder) serveNow(w http.ResponseWriter, q *http.Request) {
+	if q.Method == http.MethodHead {
+		return
+	}
+	begun := &traceWriter{w: w}
+	if err := r.Snapshot(q.Context(), begun); err != nil && !begun.wrote {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+	}
+}
+
+// traceWriter sets the headers of a trace with its first bytes.
+type traceWriter struct {
+	w     http.ResponseWriter
+	wrote bool
+}
+
+func (t *traceWriter) Write(p []byte) (int, error) {
+	if !t.wrote {
+		t.wrote = true
+		traceHeaders(t.w, "snapshot")
+	}
+	return t.w.Write(p)
+}
+
+func traceHeaders(w http.ResponseWriter, id string) {
+	w.Header().Set("Content-Type", "application/octet-stream")
+	w.Header().Set("Content-Disposition", "attachment; filename="+strconv.Quote(id+traceSuffix))
+}
+
+func (r *Recorder) serveKept(w http.ResponseWriter, q *http.Request, id string) {
+	f, err := r.files.open(id)
+	if err != nil {
+		status := http.StatusNotFound
+		if errors.Is(err, os.ErrPermission) {
+			status = http.StatusInternalServerError
+		}
+		http.Error(w, err.Error(), status)
+		return
+	}
+	defer f.Close()
+	traceHeaders(w, id)
+	http.ServeContent(w, q, "", time.Time{}, f)
+}

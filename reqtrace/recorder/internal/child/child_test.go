@@ -1,0 +1,75 @@
+package child
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"runtime/trace"
+	"testing"
+	"time"
+
+	"evenkeel.dev/internal/leaks"
+	"evenkeel.dev/reqtrace"
+)
+
+func TestMain(m *testing.M) { leaks.Main(m) }
+
+// planted is a trace of a request that sleeps.
+func planted(t *testing.T) *bytes.Buffer {
+	t.Helper()
+	var b bytes.Buffer
+	if err := trace.Start(&b); err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan bool)
+	go func() { // its turn begins with a wait, and ends with one
+		<-served
+		q := trace.StartRegion(t.Context(), "evenkeel.request")
+		trace.Log(t.Context(), "evenkeel.request.id", "a")
+		time.Sleep(30 * time.Millisecond)
+		q.End()
+		served <- true
+	}()
+	served <- true
+	<-served
+	trace.Stop()
+	return &b
+}
+
+// TestRun: this test's executable analyses a trace, and never gets to its tests.
+func TestRun(t *testing.T) {
+	leaks.Test(t)
+	e, cpu, err := Run(t.Context(), nil, Job{Threshold: 20 * time.Millisecond, Snapshot: "x", Taken: time.Now()}, planted(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(e.Slow) != 1 || e.Slow[0].Key.Cause != reqtrace.CauseSleep || e.Slow[0].Mark != "a" || e.Slow[0].Snapshot != "x" || cpu == 0 {
+		t.Errorf("%+v, %v", e, cpu)
+	}
+	e, _, err = Run(t.Context(), nil, Job{Threshold: time.Second}, bytes.NewReader(planted(t).Bytes()))
+	if err != nil || len(e.Slow) != 0 {
+		t.Errorf("%+v, %v", e, err)
+	}
+}
+
+// TestNothing: what is no trace is said, and a program that is not there.
+func TestNothing(t *testing.T) {
+	leaks.Test(t)
+	for name, trace := range map[string]io.Reader{"empty": &bytes.Buffer{}, "garbage": bytes.NewBufferString("garbage")} {
+		if _, _, err := Run(t.Context(), nil, Job{Threshold: time.Second}, trace); !errors.Is(err, ErrDied) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, _, err := Run(t.Context(), []string{"/nowhere/at/all"}, Job{}, &bytes.Buffer{}); !errors.Is(err, ErrStart) {
+		t.Error(err)
+	}
+}
+
+// silent never ends, and gives nothing, until its context ends.
+type silent struct{ ctx context.Context }
+
+func (s silent) Read([]byte) (int, error) {
+	<-s.ctx.Done()
+	return 0, io.EOF
+}

@@ -1,0 +1,36 @@
+//go:build unix
+
+package child
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"evenkeel.dev/internal/leaks"
+)
+
+// TestFaults: a child that dies, hangs, or says too much or nothing is an error that says so.
+func TestFaults(t *testing.T) {
+	leaks.Test(t)
+	for script, want := range map[string]string{
+		"echo no memory >&2; exit 3": "exit status 3: no memory",
+		"kill -9 $$":                 "killed",
+		"echo '{'":                   "2 bytes of output are no answer",
+		"true":                       "0 bytes",
+		"exec yes":                   "more than",
+	} {
+		_, _, err := Run(t.Context(), []string{"/bin/sh", "-c", script}, Job{}, bytes.NewReader(make([]byte, 1<<20)))
+		if !errors.Is(err, ErrDied) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", script, err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(50*time.Millisecond, cancel)
+	if _, _, err := Run(ctx, []string{"/bin/sh", "-c", "exec sleep 1000"}, Job{}, &bytes.Buffer{}); !errors.Is(err, context.Canceled) || !errors.Is(err, ErrDied) {
+		t.Error(err)
+	}
+}

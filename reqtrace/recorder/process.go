@@ -1,0 +1,107 @@
+package recorder
+
+import (
+	"context"
+	"io"
+	"runtime/metrics"
+	"runtime/pprof"
+	"runtime/trace"
+	"time"
+
+	"evenkeel.dev/reqtrace/history"
+	"evenkeel.dev/reqtrace/recorder/internal/child"
+)
+
+// process is what a recorder asks of the process that it is in. The recorder's goroutine calls it, but for analyze.
+type process interface {
+	start(window time.Duration, bytes int) error // starts the flight recorder
+	stop()
+	writeTo(w io.Writer) (int64, error)
+	cpu() time.Duration // that the process has taken
+	goroutines() int
+	calibrate() time.Duration // what an event of a trace takes; the flight recorder is on
+	profile(d time.Duration)  // takes a CPU profile, into the trace
+	analyze(ctx context.Context, j child.Job, trace io.Reader) (*history.Explained, time.Duration, error)
+}
+
+// runtimeProcess is this process.
+type runtimeProcess struct {
+	shared   *trace.FlightRecorder // the program's
+	own      *trace.FlightRecorder
+	command  []string
+	samples  []metrics.Sample
+	profiled *time.Timer
+}
+
+func newRuntime(shared *trace.FlightRecorder, command []string) *runtimeProcess {
+	return &runtimeProcess{shared: shared, command: command, samples: []metrics.Sample{{Name: "/sched/goroutines:goroutines"}}}
+}
+
+func (p *runtimeProcess) start(window time.Duration, bytes int) error {
+	if p.shared != nil {
+		return nil
+	}
+	r := trace.NewFlightRecorder(trace.FlightRecorderConfig{MinAge: window, MaxBytes: uint64(bytes)})
+	if err := r.Start(); err != nil {
+		return err
+	}
+	p.own = r
+	return nil
+}
+
+func (p *runtimeProcess) stop() {
+	if p.profiled != nil && p.profiled.Stop() {
+		pprof.StopCPUProfile()
+	}
+	p.profiled = nil
+	if p.own != nil {
+		p.own.Stop()
+		p.own = nil
+	}
+}
+
+func (p *runtimeProcess) writeTo(w io.Writer) (int64, error) {
+	if p.shared != nil {
+		return p.shared.WriteTo(w)
+	}
+	return p.own.WriteTo(w)
+}
+
+func (p *runtimeProcess) goroutines() int {
+	metrics.Read(p.samples)
+	if p.samples[0].Value.Kind() != metrics.KindUint64 {
+		return 0
+	}
+	return int(p.samples[0].Value.Uint64())
+}
+
+// Of the calibration: the fastest of some rounds counts, as nothing but what disturbs it makes one slower. Events of a service
+// find their stacks and buffers in colder caches than a loop does.
+const (
+	calibrationRounds = 8
+	calibrationEvents = 64
+	coldCaches        = 4
+)
+
+func (p *runtimeProcess) calibrate() time.Duration {
+	ctx, fastest := context.Background(), time.Duration(1<<62)
+	for range calibrationRounds {
+		start := time.Now()
+		for range calibrationEvents {
+			trace.Log(ctx, "evenkeel.calibration", "")
+		}
+		fastest = min(fastest, time.Since(start))
+	}
+	return coldCaches * fastest / calibrationEvents
+}
+
+// profile does nothing where the program takes a profile: its samples are in the trace as well.
+func (p *runtimeProcess) profile(d time.Duration) {
+	if pprof.StartCPUProfile(io.Discard) == nil {
+		p.profiled = time.AfterFunc(d, pprof.StopCPUProfile)
+	}
+}
+
+func (p *runtimeProcess) analyze(ctx context.Context, j child.Job, trace io.Reader) (*history.Explained, time.Duration, error) {
+	return child.Run(ctx, p.command, j, trace)
+}

@@ -1,0 +1,247 @@
+package recorder
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime/trace"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"evenkeel.dev/internal/leaks"
+	"evenkeel.dev/reqtrace"
+	"evenkeel.dev/reqtrace/history"
+)
+
+// shop is a service with two planted causes.
+type shop struct {
+	stock sync.Mutex
+	*httptest.Server
+}
+
+func newShop(t *testing.T, r *Recorder) *shop {
+	s := &shop{}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /fast", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "fast") })
+	mux.HandleFunc("GET /sleep", func(http.ResponseWriter, *http.Request) { time.Sleep(plantedTime) })
+	mux.HandleFunc("GET /lock", s.buy)
+	root := http.NewServeMux()
+	root.Handle("/", r.Middleware(mux))
+	root.Handle("/debug/evenkeel/", r)
+	s.Server = httptest.NewServer(root)
+	t.Cleanup(s.Close)
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	return s
+}
+
+const plantedTime = 300 * time.Millisecond
+
+func (s *shop) refresh() {
+	s.stock.Lock()
+	time.Sleep(plantedTime)
+	s.stock.Unlock()
+}
+
+func (s *shop) buy(http.ResponseWriter, *http.Request) {
+	s.stock.Lock()
+	defer s.stock.Unlock()
+}
+
+func (s *shop) get(t *testing.T, path string) (status int, body []byte) {
+	t.Helper()
+	res, err := http.Get(s.URL + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if body, err = io.ReadAll(res.Body); err != nil {
+		t.Fatal(err)
+	}
+	return res.StatusCode, body
+}
+
+// TestReal: in a real process a planted sleep and a planted lock are named, and the page, the JSON and the snapshots show them; the
+// next process goes on with the history.
+func TestReal(t *testing.T) {
+	leaks.Test(t)
+	dir := t.TempDir()
+	o := Options{Slow: 100 * time.Millisecond, Every: time.Second, Dir: dir, CPU: 1, Logger: quiet, Build: "one", TraceID: func(context.Context) string { return "4bf92f35" }}
+	r, err := Start(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Stop(context.Background())
+	explained := make(chan Explained, 100)
+	r.Subscribe(func(e Explained) { explained <- e })
+	s := newShop(t, r)
+
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	until := func(path string, cause reqtrace.Cause) history.Request {
+		t.Helper()
+		for {
+			for range 30 {
+				s.get(t, "/fast")
+			}
+			var held sync.WaitGroup
+			if cause == reqtrace.CauseLock {
+				held.Go(s.refresh)
+			}
+			s.get(t, path)
+			held.Wait()
+			select {
+			case e := <-explained:
+				if e.Key.Cause == cause {
+					return e.Request
+				}
+			case <-time.After(50 * time.Millisecond):
+			case <-ctx.Done():
+				t.Fatalf("no %v is seen: %+v, %v", cause, r.Stats(), coverage(r))
+			}
+		}
+	}
+	if q := until("/sleep", reqtrace.CauseSleep); q.Key.Class != "GET /sleep" || q.Lost < plantedTime/2 || q.TraceID != "4bf92f35" || q.Build != "one" {
+		t.Errorf("%+v", q)
+	}
+	q := until("/lock", reqtrace.CauseLock)
+	if !strings.HasSuffix(q.Key.Function, ".buy") || !strings.HasSuffix(q.Key.Holder, ".refresh") || q.Key.Class != "GET /lock" {
+		t.Errorf("%+v", q)
+	}
+
+	if status, body := s.get(t, "/debug/evenkeel/"); status != http.StatusOK || !bytes.Contains(body, []byte("refresh")) || !bytes.Contains(body, []byte(`href="snapshot/`)) {
+		t.Errorf("the page: %d, %s", status, body)
+	}
+	var h history.History
+	if _, body := s.get(t, "/debug/evenkeel/json?since=1h"); json.Unmarshal(body, &h) != nil || len(h.Summaries(time.Time{})) < 2 {
+		t.Errorf("the history: %s", body)
+	}
+	var stats Stats
+	if _, body := s.get(t, "/debug/evenkeel/stats"); json.Unmarshal(body, &stats) != nil || stats.Analyzed == 0 || stats.Cost.Analysis == 0 {
+		t.Errorf("the statistics: %s", body)
+	}
+	for path, want := range map[string]int{"json?since=x": 400, "snapshot/x": 404, "snapshot/../../history": 404, "x": 404} {
+		if status, body := s.get(t, "/debug/evenkeel/"+path); status != want {
+			t.Errorf("%s: %d, %s", path, status, body)
+		}
+	}
+	for _, path := range []string{"snapshot", "snapshot/" + q.Snapshot} {
+		_, body := s.get(t, "/debug/evenkeel/"+path)
+		if _, err := reqtrace.Analyze(t.Context(), bytes.NewReader(body), reqtrace.Options{}); err != nil && !errors.Is(err, reqtrace.ErrNoRequests) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	if err := r.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+
+	o.Build = "two"
+	r, err = Start(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(r.History().Summaries(time.Time{})); n < 2 {
+		t.Errorf("%d causes are left", n)
+	}
+	if err := r.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if list, err := filepath.Glob(filepath.Join(dir, "snapshots", "*")); err != nil || len(list) == 0 {
+		t.Errorf("snapshots that are kept: %v, %v", list, err)
+	}
+}
+
+// TestNeighbours: a trace works beside it, a flight recorder is shared or refused, and so is another recorder.
+func TestNeighbours(t *testing.T) {
+	leaks.Test(t)
+	r, err := Start(t.Context(), Options{Logger: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Start(t.Context(), Options{}); !errors.Is(err, ErrRunning) {
+		t.Error(err)
+	}
+	var beside, asked bytes.Buffer
+	if err := trace.Start(&beside); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Snapshot(t.Context(), &asked); err != nil || asked.Len() == 0 {
+		t.Error(err)
+	}
+	trace.Stop()
+	for name, b := range map[string]*bytes.Buffer{"beside": &beside, "asked": &asked} {
+		if _, err := reqtrace.Analyze(t.Context(), b, reqtrace.Options{}); !errors.Is(err, reqtrace.ErrNoRequests) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := r.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+
+	theirs := trace.NewFlightRecorder(trace.FlightRecorderConfig{})
+	if err := theirs.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer theirs.Stop()
+	if _, err := Start(t.Context(), Options{}); !errors.Is(err, ErrFlightRecorder) {
+		t.Errorf("beside another flight recorder: %v", err)
+	}
+	r, err = Start(t.Context(), Options{Recorder: theirs, Slow: time.Millisecond, Logger: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	explained := make(chan Explained, 1)
+	r.Subscribe(func(e Explained) {
+		select {
+		case explained <- e:
+		default:
+		}
+	})
+	go func() { // of who was there before the trace, the first request may have begun before it
+		defer r.Begin(t.Context(), "consume", "a").End()
+		time.Sleep(100 * time.Millisecond)
+	}()
+	select {
+	case e := <-explained:
+		if e.Mark != "a" || e.Key.Class != "consume" {
+			t.Errorf("%+v", e)
+		}
+	case <-time.After(time.Minute):
+		t.Errorf("nothing is explained: %+v, %v", r.Stats(), coverage(r))
+	}
+	if err := r.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if !theirs.Enabled() {
+		t.Error("the program's flight recorder was stopped")
+	}
+}
+
+// TestAnalyzer: a child that cannot be started costs that snapshot alone, which stays for others to look at.
+func TestAnalyzer(t *testing.T) {
+	leaks.Test(t)
+	dir := t.TempDir()
+	r, err := Start(t.Context(), Options{Slow: time.Millisecond, Dir: dir, Analyze: []string{filepath.Join(dir, "absent")}, Logger: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := r.Begin(t.Context(), "consume", "")
+	time.Sleep(20 * time.Millisecond)
+	q.End()
+	if err := r.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if s := r.Stats(); s.Failures[string(failStart)] != 1 {
+		t.Errorf("%+v", s)
+	}
+	if list, err := os.ReadDir(filepath.Join(dir, "snapshots")); err != nil || len(list) != 1 {
+		t.Errorf("%v, %v", list, err)
+	}
+}

@@ -1,0 +1,203 @@
+package recorder
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"evenkeel.dev/reqtrace/history"
+)
+
+// A Recorder watches the requests of this process. Its methods may be called from any goroutine. [Start] makes it.
+type Recorder struct {
+	o     Options
+	log   *slog.Logger
+	store *history.Store
+	files *files
+
+	// What requests touch.
+	threshold atomic.Int64  // ns; the largest number: no request is slow
+	requests  atomic.Uint64 // that have ended
+	slow      atomic.Uint64 // of them
+	dropped   atomic.Uint64 // of these, that had no room in notes
+	times     *times        // nil: the threshold is fixed
+	notes     chan note
+
+	asks    chan ask
+	stop    chan context.Context // of the first Stop
+	ending  chan struct{}        // closed by the first Stop
+	done    chan struct{}        // closed when nothing of the recorder runs any more
+	closed  error                // of the history; set before done is closed
+	stopped sync.Once
+
+	mu    sync.Mutex // guards what follows; held for a few lines
+	stats Stats
+	hooks map[int]func(Explained)
+	hook  int // of the next one
+}
+
+// ask is a snapshot that somebody waits for.
+type ask struct{ answer chan<- answer }
+
+type answer struct {
+	file *snapshotFile // the asker's
+	err  error
+}
+
+// running says that this process has a recorder.
+var running atomic.Bool
+
+// Start begins to record and returns the recorder in charge, which [Recorder.Stop] ends; ctx is of Start alone. It returns an
+// [*OptionError] when the options cannot work, [ErrRunning] or [ErrFlightRecorder] when something else records, and the error of
+// a history in Options.Dir that cannot be used; then nothing has changed.
+func Start(ctx context.Context, o Options) (*Recorder, error) {
+	fake := o.process != nil // tests have several
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if !fake && !running.CompareAndSwap(false, true) {
+		return nil, ErrRunning
+	}
+	free := func() {
+		if !fake {
+			running.Store(false)
+		}
+	}
+	r, err := start(o, free)
+	if err != nil {
+		free()
+	}
+	return r, err
+}
+
+// start is Start with checked options; free is called when the recorder has ended.
+func start(o Options, free func()) (*Recorder, error) {
+	if err := o.process.start(leastWindow, leastBytes); err != nil {
+		return nil, fmt.Errorf("%w (%w)", ErrFlightRecorder, err)
+	}
+	kept := &files{most: o.KeepBytes}
+	if o.Dir != "" {
+		kept.dir = filepath.Join(o.Dir, "snapshots")
+	}
+	store, err := history.Open(history.Options{Dir: o.Dir, Build: o.Build, Logger: o.Logger})
+	if err != nil {
+		o.process.stop()
+		return nil, fmt.Errorf("recorder: Options.Dir: %w", err)
+	}
+	r := &Recorder{
+		o: o, log: o.Logger, store: store, files: kept, notes: make(chan note, noteRoom), asks: make(chan ask),
+		stop: make(chan context.Context, 1), ending: make(chan struct{}), done: make(chan struct{}), hooks: map[int]func(Explained){},
+	}
+	r.threshold.Store(int64(o.Slow))
+	if o.Slow == 0 {
+		r.times = &times{}
+		r.threshold.Store(math.MaxInt64)
+	}
+	go newLoop(r).run(free)
+	return r, nil
+}
+
+// Stop ends the recorder: what is slow and has no snapshot yet gets one, the flight recorder is switched off, and the history is written. Call it at the
+// end of a program, when SIGTERM has come. ctx bounds how long it waits for a last analysis, which takes 5 s at most; its error
+// is that of ctx, or of the history that could not be written. The history can still be read, and requests that still run are not
+// disturbed. A later call waits as well.
+func (r *Recorder) Stop(ctx context.Context) error {
+	r.stopped.Do(func() {
+		r.stop <- ctx // which has room for one
+		close(r.ending)
+	})
+	select {
+	case <-r.done:
+		return r.closed
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Snapshot writes an execution trace of the last seconds to w, for `evenkeel explain` or `go tool trace`: where the recorder was
+// off to stay within its budget, of the two seconds after the call. The budget is not asked, but pays for it afterwards.
+func (r *Recorder) Snapshot(ctx context.Context, w io.Writer) error {
+	got := make(chan answer, 1)
+	select {
+	case r.asks <- ask{got}:
+	case <-r.ending:
+		return ErrStopped
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	select {
+	case a := <-got:
+		if a.err != nil {
+			return a.err
+		}
+		defer a.file.drop()
+		return a.file.copyTo(w)
+	case <-ctx.Done():
+		go func() { // the recorder answers each ask
+			if a := <-got; a.err == nil {
+				a.file.drop()
+			}
+		}()
+		return context.Cause(ctx)
+	}
+}
+
+// Threshold returns from which time on a request is slow; ok is false where Options.Quantile decides and too few requests are known.
+func (r *Recorder) Threshold() (d time.Duration, ok bool) {
+	d = time.Duration(r.threshold.Load())
+	return d, d != math.MaxInt64
+}
+
+// History returns a copy of what is known: the caller's own.
+func (r *Recorder) History() *history.History { return r.store.Snapshot() }
+
+// Explained is a slow request, as a subscriber learns of it.
+type Explained struct {
+	history.Request
+	New bool // its cause is in no hour of the history before this process, and is the first of its kind in this process
+}
+
+// Subscribe has f called for each slow request that is explained, in the recorder's goroutine: f must return soon, and what panics
+// in it is logged. No request is told twice. cancel ends that; a call that is under way goes on.
+func (r *Recorder) Subscribe(f func(Explained)) (cancel func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	id := r.hook
+	r.hook++
+	r.hooks[id] = f
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.hooks, id)
+	}
+}
+
+// tell calls the subscribers.
+func (r *Recorder) tell(e Explained) {
+	r.mu.Lock()
+	hooks := make([]func(Explained), 0, len(r.hooks))
+	for _, f := range r.hooks {
+		hooks = append(hooks, f)
+	}
+	r.mu.Unlock()
+	for _, f := range hooks {
+		func() {
+			defer func() {
+				if v := recover(); v != nil {
+					r.log.Warn("recorder: a function of Subscribe panics", "panic", v)
+				}
+			}()
+			f(e)
+		}()
+	}
+}

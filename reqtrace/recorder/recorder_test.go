@@ -1,0 +1,379 @@
+package recorder
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"evenkeel.dev/reqtrace"
+	"evenkeel.dev/reqtrace/history"
+	"evenkeel.dev/reqtrace/recorder/internal/child"
+)
+
+// TestBudget: over an hour, what the recorder takes is within its share, whatever that is, and coverage is how long the flight recorder
+// was on for.
+func TestBudget(t *testing.T) {
+	for name, c := range map[string]struct {
+		share    float64
+		busy     float64
+		perSec   int64 // bytes
+		requests uint64
+		parked   int
+		least    float64 // coverage
+		most     float64
+	}{
+		"cheap":               {.02, 1, 10_000, 100, 100, 1, 1},
+		"tiny requests":       {.02, .6, 800_000, 8000, 100, .05, .12},
+		"a hundred thousand":  {.02, .5, 100_000, 1000, 100_000, .03, .12},
+		"idle":                {.02, 0, 100, 0, 10, 1, 1},
+		"idle, many parked":   {.02, 0, 100, 0, 100_000, .005, .03},
+		"all that there is":   {1, .6, 800_000, 8000, 100, 1, 1},
+		"no requests, events": {.02, 1, 2_000_000, 0, 100, .03, .08},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake()
+				f.busy, f.parked = c.busy, c.parked
+				f.perByte = func() int64 { return int64(time.Since(f.began).Seconds() * float64(c.perSec)) }
+				r := begin(t, f, Options{CPU: c.share})
+				for range 3600 {
+					r.requests.Add(c.requests)
+					time.Sleep(time.Second)
+				}
+				synctest.Wait()
+				s := r.Stats()
+				end(t, r)
+				slice := time.Duration((sliceLeast + 2*tickEvery).Seconds() * float64(s.Cost.Tracing) / s.Covered.Seconds())
+				if s.Cost.Total() > s.Cost.Budget+s.Cost.Budget/20+slice {
+					t.Errorf("it took %v of %v", s.Cost.Total(), s.Cost.Budget)
+				}
+				if got := s.Coverage(); got < c.least-.01 || got > c.most {
+					t.Errorf("coverage %v, not from %v to %v", got, c.least, c.most)
+				}
+				if d := s.Covered - f.onFor; d < -2*time.Second || d > 2*time.Second {
+					t.Errorf("it says that it was on for %v, and was for %v", s.Covered, f.onFor)
+				}
+			})
+		})
+	}
+}
+
+// TestCounts: whatever becomes of slow requests, each is counted once as slow and once by what became of it.
+func TestCounts(t *testing.T) {
+	for name, c := range map[string]struct {
+		cause   func(f *fake)
+		options Options
+		want    func(history.Coverage) bool
+	}{
+		"seen": {want: func(c history.Coverage) bool { return c.Seen >= 16 && c.Limited > 0 && c.Failed == 0 }},
+		"absent": {cause: func(f *fake) {
+			f.analysis = func(context.Context, child.Job) (*history.Explained, time.Duration, error) {
+				return nil, 0, child.ErrStart
+			}
+		}, want: func(c history.Coverage) bool { return c.Seen == 0 && c.Failed >= 10 }},
+		"dies": {cause: func(f *fake) {
+			f.analysis = func(context.Context, child.Job) (*history.Explained, time.Duration, error) {
+				return nil, 0, child.ErrDied
+			}
+		}, want: func(c history.Coverage) bool { return c.Seen == 0 && c.Failed >= 10 }},
+		"hangs": {cause: func(f *fake) {
+			f.analysis = func(ctx context.Context, _ child.Job) (*history.Explained, time.Duration, error) {
+				<-ctx.Done()
+				return nil, 0, ctx.Err()
+			}
+		}, want: func(c history.Coverage) bool { return c.Seen == 0 && c.Failed >= 2 && c.Limited > 0 }},
+		"off": {options: Options{CPU: .001}, cause: func(f *fake) { f.parked = 1_000_000 }, want: func(c history.Coverage) bool { return c.Off > 100 }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake()
+				o := c.options
+				o.Dir = t.TempDir()
+				var r *Recorder
+				f.analysis = func(_ context.Context, j child.Job) (*history.Explained, time.Duration, error) {
+					e, last := &history.Explained{}, r.slow.Load()
+					if last > 2 { // the last one's note may still be under way
+						e.Slow = []history.Request{seen(last-2, reqtrace.CauseLock), seen(last-1, reqtrace.CauseLock)}
+					}
+					return e, 0, nil
+				}
+				if c.cause != nil {
+					c.cause(f)
+				}
+				r = begin(t, f, o)
+				const requests = 1000 // within a slice, as the analysis knows nothing of slices
+				for range requests {
+					slowRequest(r, "GET /")
+					time.Sleep(100 * time.Millisecond)
+				}
+				time.Sleep(2 * maxAnalysis)
+				end(t, r)
+				got := coverage(r)
+				if sum := got.Seen + got.Cut + got.Limited + got.Off + got.Failed; got.Slow != requests || sum != requests {
+					t.Errorf("%+v: %d are accounted for", got, sum)
+				}
+				if !c.want(got) {
+					t.Errorf("%+v", got)
+				}
+			})
+		})
+	}
+}
+
+// TestEvery: however many are slow, snapshots are Every apart; the first is taken right after the request that asks for it, and so
+// is each later one.
+func TestEvery(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		var taken []time.Time
+		late := 0
+		var last atomic.Int64
+		f.analysis = func(_ context.Context, j child.Job) (*history.Explained, time.Duration, error) {
+			taken = append(taken, j.Taken)
+			if j.Taken.Sub(time.Unix(0, last.Load())) > 2*settle {
+				late++
+			}
+			return &history.Explained{}, 0, nil
+		}
+		r := begin(t, f, Options{Every: 10 * time.Second})
+		for range 100 {
+			last.Store(time.Now().UnixNano())
+			slowRequest(r, "")
+			time.Sleep(3 * time.Second)
+		}
+		end(t, r)
+		if len(taken) < 20 || late > 1 { // Stop takes the last one
+			t.Errorf("%d snapshots, %d of them late", len(taken), late)
+		}
+		for i := range taken[1:] {
+			if d := taken[i+1].Sub(taken[i]); d < 10*time.Second && i+2 < len(taken) {
+				t.Errorf("%v between two", d)
+			}
+		}
+	})
+}
+
+// TestDisk: without a disk snapshots are lost and counted, and come back with it.
+func TestDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		dir := filepath.Join(t.TempDir(), "recorder")
+		r := begin(t, f, Options{Dir: dir})
+		slow := func() Stats {
+			slowRequest(r, "")
+			time.Sleep(20 * time.Second)
+			return r.Stats()
+		}
+		if s := slow(); s.Analyzed != 1 {
+			t.Errorf("%+v", s)
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+		if s := slow(); s.Analyzed != 2 { // it is made again
+			t.Errorf("directory gone: %+v", s)
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(dir, nil, 0o600); err != nil { // as root may write where nobody may
+			t.Fatal(err)
+		}
+		if s := slow(); s.Analyzed != 2 || s.Failures[string(failWrite)] != 1 || s.LastFailure == "" {
+			t.Errorf("no directory: %+v", s)
+		}
+		if err := os.Remove(dir); err != nil {
+			t.Fatal(err)
+		}
+		if s := slow(); s.Analyzed != 3 {
+			t.Errorf("it is back: %+v", s)
+		}
+		end(t, r)
+	})
+}
+
+// TestKeepBytes: the oldest snapshots go.
+func TestKeepBytes(t *testing.T) {
+	s := &files{dir: t.TempDir(), most: 3000}
+	var ids []string
+	for i := range 5 {
+		f, err := s.create(time.Unix(int64(i), 0), "slow")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Write(make([]byte, 1000)); err != nil {
+			t.Fatal(err)
+		}
+		s.keep(f)
+		ids = append(ids, f.id)
+	}
+	for i, id := range ids {
+		if s.has(id) != (i >= 2) {
+			t.Errorf("%s is there: %v", id, s.has(id))
+		}
+	}
+	if _, err := s.create(time.Unix(4, 0), "slow"); err == nil { // as after the clock was set back
+		t.Error("one file for two snapshots")
+	}
+	for _, id := range []string{"", "../" + ids[4], "..", ids[4] + "/", "x\x00"} {
+		if f, err := s.open(id); err == nil {
+			f.Close()
+			t.Errorf("%q opens", id)
+		}
+	}
+}
+
+// TestStop: what is left gets a snapshot, a child that hangs does not keep the program, and nothing works afterwards.
+func TestStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.analysis = func(ctx context.Context, _ child.Job) (*history.Explained, time.Duration, error) {
+			<-ctx.Done()
+			return nil, 0, ctx.Err()
+		}
+		r := begin(t, f, Options{})
+		slowRequest(r, "")
+		start := time.Now()
+		end(t, r)
+		if d := time.Since(start); d > maxLast || len(f.jobs) != 1 {
+			t.Errorf("%d snapshots, in %v", len(f.jobs), d)
+		}
+		if c := coverage(r); c.Slow != 1 || c.Failed != 1 {
+			t.Errorf("%+v", c)
+		}
+		end(t, r)
+		if err := r.Snapshot(t.Context(), io.Discard); !errors.Is(err, ErrStopped) {
+			t.Error(err)
+		}
+		slowRequest(r, "") // requests go on
+		if f.on {
+			t.Error("the flight recorder is on")
+		}
+	})
+}
+
+// TestAsked: a snapshot that is asked for is taken, also where the recorder was off; who does not wait for it leaves nothing behind.
+func TestAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.perByte = func() int64 { return int64(time.Since(f.began).Seconds() * 2e6) }
+		r := begin(t, f, Options{})
+		for time.Sleep(time.Second); r.Stats().On; {
+			time.Sleep(time.Second)
+		}
+		start := time.Now()
+		var out strings.Builder
+		if err := r.Snapshot(t.Context(), &out); err != nil || out.Len() < 4e6 || time.Since(start) > 2*leastWindow {
+			t.Errorf("%v, %d bytes, after %v", err, out.Len(), time.Since(start))
+		}
+		for time.Sleep(time.Second); r.Stats().On; {
+			time.Sleep(time.Second)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := r.Snapshot(ctx, &out); !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+		time.Sleep(10 * time.Second)
+		end(t, r)
+	})
+}
+
+// TestTakenAway: where another flight recorder was started while the recorder was off, it says so, and goes on when that is over.
+func TestTakenAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		r := begin(t, f, Options{})
+		f.refuses.Store(true)
+		time.Sleep(2 * sliceMost)
+		if s := r.Stats(); s.On || !strings.Contains(s.Why, "FlightRecorder") {
+			t.Errorf("%+v", s)
+		}
+		if err := r.Snapshot(t.Context(), io.Discard); !errors.Is(err, ErrFlightRecorder) {
+			t.Error(err)
+		}
+		f.refuses.Store(false)
+		time.Sleep(2 * sliceMost)
+		if s := r.Stats(); !s.On || s.Why != "" {
+			t.Errorf("%+v", s)
+		}
+		other := newFake()
+		other.refuses.Store(true)
+		if _, err := Start(t.Context(), Options{process: other}); !errors.Is(err, ErrFlightRecorder) {
+			t.Error(err)
+		}
+		end(t, r)
+	})
+}
+
+// TestDefect: what panics in the recorder switches it off, and nothing else.
+func TestDefect(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		r := begin(t, f, Options{})
+		f.defect.Store(true)
+		time.Sleep(5 * time.Second)
+		slowRequest(r, "")
+		if s := r.Stats(); s.On || !strings.Contains(s.Why, "defect") {
+			t.Errorf("%+v", s)
+		}
+		end(t, r)
+	})
+}
+
+// TestSubscribe: each slow request is told once, and what panics in a subscriber is not the recorder's end.
+func TestSubscribe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		var all []history.Request
+		f.analysis = func(context.Context, child.Job) (*history.Explained, time.Duration, error) {
+			all = append(all, seen(uint64(len(all)+1), reqtrace.CauseLock))
+			return &history.Explained{Slow: all}, 0, nil
+		}
+		r := begin(t, f, Options{TraceID: func(context.Context) string { return "trace" }})
+		var told []Explained
+		r.Subscribe(func(Explained) { panic("a defect of a subscriber's") })
+		cancel := r.Subscribe(func(e Explained) { told = append(told, e) })
+		for range 3 {
+			slowRequest(r, "GET /")
+			time.Sleep(20 * time.Second)
+		}
+		cancel()
+		slowRequest(r, "GET /")
+		time.Sleep(20 * time.Second)
+		end(t, r)
+		if len(told) != 3 || !told[0].New || told[1].New || told[2].TraceID != "trace" || told[2].Mark != "" {
+			t.Errorf("%+v", told)
+		}
+	})
+}
+
+// TestProfile: after slow requests that were running a CPU profile is taken, where the program allows it, and not again for minutes.
+func TestProfile(t *testing.T) {
+	for cause, want := range map[reqtrace.Cause]int{reqtrace.CauseRunning: 2, reqtrace.CauseLock: 0} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFake()
+			var number uint64
+			f.analysis = func(context.Context, child.Job) (*history.Explained, time.Duration, error) {
+				number++
+				return &history.Explained{Slow: []history.Request{seen(number, cause)}}, 0, nil
+			}
+			r := begin(t, f, Options{Profile: true})
+			for time.Since(f.began) < profileEvery+time.Minute {
+				slowRequest(r, "")
+				time.Sleep(20 * time.Second)
+			}
+			end(t, r)
+			if f.profiles != want {
+				t.Errorf("%v: %d profiles", cause, f.profiles)
+			}
+		})
+	}
+}

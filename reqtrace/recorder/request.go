@@ -1,0 +1,145 @@
+package recorder
+
+import (
+	"context"
+	"net/http"
+	"runtime/trace"
+	"strconv"
+	"strings"
+	"time"
+
+	"evenkeel.dev/reqtrace/region"
+)
+
+// What a request does here: it reads the clock twice, adds to one or two counters and compares. One that was slow also sends a
+// note, without waiting; where there is no room, it is counted. Nothing of that takes a lock, allocates where the request was not
+// slow, or can fail.
+
+// noteRoom is how many notes may wait for the recorder's goroutine.
+const noteRoom = 1024
+
+// note is what a request tells the recorder's goroutine.
+type note struct {
+	number   uint64 // of the slow request, which its mark has too
+	end      time.Time
+	duration time.Duration
+	class    string
+	traceID  string
+	slow     bool
+	panicked bool
+}
+
+// Middleware watches the requests that next serves, and marks them as [region.Middleware] does: a request's class is the pattern
+// of its route. It hands w and q on as they are. What panics goes on to panic, with the same value.
+//
+// It belongs around all that may wait, and inside of what puts a trace id into the context. Requests that last
+// for long on purpose, such as streams and WebSockets, belong on a mux without it: each of them would be slow.
+func (r *Recorder) Middleware(next http.Handler) http.Handler {
+	return region.Middleware(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		start := time.Now()
+		defer func() {
+			v := recover()
+			r.over(q.Context(), start, q.Header.Get("X-Request-Id"), q.Pattern, v != nil && v != http.ErrAbortHandler)
+			if v != nil {
+				panic(v) // the stack still has who panicked first
+			}
+		}()
+		next.ServeHTTP(w, q)
+	}))
+}
+
+// Request is a request that has begun ([Recorder.Begin]). The zero value is none.
+type Request struct {
+	r       *Recorder
+	ctx     context.Context
+	id      string
+	class   string
+	start   time.Time
+	request region.Request
+}
+
+// Begin marks the start of a request that Middleware does not see: of gRPC, of a queue. The calling goroutine is the one that
+// serves it, and calls End. class is of what kind it is, such as the method's name; a program has few of them. id is what the
+// page calls it by; "" is none. It costs what [Recorder.Middleware] does.
+//
+//	defer rec.Begin(ctx, info.FullMethod, "").End()
+func (r *Recorder) Begin(ctx context.Context, class, id string) Request {
+	q := Request{r: r, ctx: ctx, id: id, class: class, request: region.Start(ctx, id)}
+	if class != "" && trace.IsEnabled() {
+		trace.Log(ctx, region.ClassCategory, class[:min(len(class), 128)])
+	}
+	q.start = time.Now()
+	return q
+}
+
+// End marks the end of the request.
+func (q Request) End() {
+	if q.r != nil {
+		q.r.over(q.ctx, q.start, q.id, q.class, false)
+		q.request.End()
+	}
+}
+
+// over is the end of a request, inside of its region. The snapshot is taken after that: see settle.
+func (r *Recorder) over(ctx context.Context, start time.Time, id, class string, panicked bool) {
+	took := time.Since(start)
+	r.requests.Add(1)
+	if r.times != nil {
+		r.times.add(took)
+	}
+	slow := int64(took) > r.threshold.Load()
+	if !slow && !panicked {
+		return
+	}
+	n := note{end: start.Add(took), duration: took, class: class[:min(len(class), 128)], slow: slow, panicked: panicked}
+	if slow {
+		n.number = r.slow.Add(1)
+		if trace.IsEnabled() {
+			trace.Log(ctx, region.IDCategory, mark(id, n.number))
+		}
+		n.traceID = r.traceID(ctx)
+	}
+	select {
+	case r.notes <- n:
+	default:
+		if slow {
+			r.dropped.Add(1)
+		}
+	}
+}
+
+// traceID asks the program. What panics there must not be the request's.
+func (r *Recorder) traceID(ctx context.Context) (id string) {
+	if r.o.TraceID == nil {
+		return ""
+	}
+	defer func() {
+		if recover() != nil {
+			id = ""
+		}
+	}()
+	return r.o.TraceID(ctx)
+}
+
+// mark is how a slow request is called in a trace: by the id that it came with, and by the number of its note.
+func mark(id string, number uint64) string {
+	m := "slow-" + strconv.FormatUint(number, 10)
+	if id != "" {
+		m = id[:min(len(id), 64)] + " " + m
+	}
+	return m
+}
+
+// unmark takes a mark apart; number is 0 where it is another's.
+func unmark(m string) (id string, number uint64) {
+	i := strings.LastIndexByte(m, ' ')
+	digits, ok := strings.CutPrefix(m[i+1:], "slow-")
+	if !ok {
+		return m, 0
+	}
+	number, err := strconv.ParseUint(digits, 10, 64)
+	if err != nil {
+		return m, 0
+	}
+	return m[:max(i, 0)], number
+}

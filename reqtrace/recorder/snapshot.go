@@ -1,0 +1,170 @@
+package recorder
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"evenkeel.dev/reqtrace"
+	"evenkeel.dev/reqtrace/history"
+	"evenkeel.dev/reqtrace/recorder/internal/child"
+)
+
+// failure is why a snapshot says nothing.
+type failure string
+
+// The failures.
+const (
+	failWrite failure = "it could not be written"
+	failStart failure = "its analysis could not be started"
+	failDied  failure = "its analysis ended without an answer"
+	failLate  failure = "its analysis took too long"
+)
+
+// snapshot takes the snapshot that is due, and has it analysed. It holds nothing that a request could wait for.
+func (l *loop) snapshot() {
+	if l.why == "" {
+		return // it was taken, or the slice is over
+	}
+	why, notes := l.why, l.pending
+	l.why, l.pending = "", nil
+	l.due.Stop()
+	l.last = time.Now()
+	file, err := l.r.files.create(l.last, why)
+	if err != nil {
+		l.fail(notes, failWrite, err)
+		return
+	}
+	_, err = l.p.writeTo(file)
+	l.budget.snapshot(time.Since(l.last))
+	if err == nil {
+		_, err = file.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		file.drop()
+		l.fail(notes, failWrite, err)
+		return
+	}
+	l.r.update(func(s *Stats) { s.Snapshots++ })
+	threshold, ok := l.r.Threshold()
+	if !ok || why == "stop" && len(notes) == 0 { // nothing is slow
+		l.r.files.keep(file)
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), maxAnalysis)
+	l.under = &analysis{file: file, keep: why != "slow", notes: notes, cancel: cancel}
+	job := child.Job{Threshold: threshold, Snapshot: file.id, Build: l.r.o.Build, Taken: l.last, Usual: l.r.store.Usual()}
+	go func() {
+		var res result
+		res.explained, res.cpu, res.err = l.p.analyze(ctx, job, file)
+		l.results <- res // which has room: there is one analysis at a time
+	}()
+}
+
+// fail takes note of a snapshot that says nothing of these requests.
+func (l *loop) fail(notes []note, why failure, err error) {
+	l.count(notes, history.Count{Failed: 1})
+	if l.failing != why {
+		l.r.log.Warn("recorder: a snapshot is lost: "+string(why), "error", err)
+	}
+	l.failing = why
+	l.r.update(func(s *Stats) { s.fail(why, err) })
+}
+
+// result takes the answer of a child.
+func (l *loop) result(res result) {
+	a := l.under
+	l.under = nil
+	l.budget.analyzed(res.cpu)
+	a.cancel()
+	switch {
+	case res.err == nil:
+		l.failing = ""
+		l.explained(a, res.explained)
+	case errors.Is(res.err, child.ErrStart):
+		l.r.files.keep(a.file)
+		l.fail(a.notes, failStart, res.err)
+	case errors.Is(res.err, context.DeadlineExceeded):
+		l.r.files.keep(a.file)
+		l.fail(a.notes, failLate, res.err)
+	default:
+		l.r.files.keep(a.file)
+		l.fail(a.notes, failDied, res.err)
+	}
+}
+
+// explained adds what a child has found to the history.
+func (l *loop) explained(a *analysis, e *history.Explained) {
+	if a.keep || len(e.Slow) > 0 {
+		l.r.files.keep(a.file)
+	} else {
+		a.file.drop()
+	}
+	open := make(map[uint64]*note, len(a.notes)) // notes that e does not name
+	for i := range a.notes {
+		open[a.notes[i].number] = &a.notes[i]
+	}
+	unnoted := map[string]bool{} // slow by the trace alone: they waited before their handler
+	for i := range e.Slow {
+		q := &e.Slow[i]
+		id, number := unmark(q.Mark)
+		q.Mark = id
+		switch n := open[number]; {
+		case n != nil:
+			q.TraceID = n.traceID
+			delete(open, number)
+		case number == 0 && !q.Cut:
+			unnoted[q.ID] = true
+		}
+	}
+	running := 0
+	for _, q := range l.r.store.AddAll(e) {
+		if unnoted[q.ID] {
+			l.r.store.Count(q.Start, q.Key.Class, history.Count{Slow: 1})
+		}
+		if q.Cut {
+			continue
+		}
+		if q.Key.Cause == reqtrace.CauseRunning {
+			running++
+		}
+		l.tell(q)
+	}
+	left := int(min(e.Dropped, uint64(len(open)))) // which AddAll has counted
+	for _, n := range open {
+		if left--; left < 0 {
+			l.count([]note{*n}, history.Count{Limited: 1})
+		}
+	}
+	l.r.update(func(s *Stats) { s.Analyzed++ })
+	l.profileAfter(running, len(e.Slow))
+}
+
+// maxKnown bounds the causes that are remembered to tell new ones; beyond it none is called new.
+const maxKnown = 4096
+
+// tell tells of a slow request.
+func (l *loop) tell(q history.Request) {
+	fresh := !l.known[q.Key] && len(l.known) < maxKnown
+	if fresh {
+		l.known[q.Key] = true
+		l.r.log.Info("slow requests have a new cause", "cause", q.Key.Cause.String(), "function", q.Key.Function, "holder", q.Key.Holder, "class", q.Key.Class,
+			"took", q.Duration, "lost", q.Lost, "words", q.Words, "snapshot", q.Snapshot)
+	}
+	l.r.tell(Explained{Request: q, New: fresh})
+}
+
+// Of a CPU profile after requests that were running.
+const (
+	profileTime  = 10 * time.Second
+	profileEvery = 10 * time.Minute
+)
+
+func (l *loop) profileAfter(running, all int) {
+	if !l.r.o.Profile || !l.on || 2*running <= all || !l.profiled.IsZero() && time.Since(l.profiled) < profileEvery {
+		return
+	}
+	l.profiled = time.Now()
+	l.p.profile(profileTime)
+}

@@ -1,0 +1,131 @@
+package recorder
+
+import (
+	"time"
+
+	"evenkeel.dev/internal/textfmt"
+)
+
+// Stats says what a recorder has done and what it took, since it began. It is up to a second old.
+type Stats struct {
+	Since     time.Time     `json:"since"`
+	On        bool          `json:"on"`                     // it records now
+	Why       string        `json:"why,omitempty"`          // why it is off, or what cannot be kept; "": nothing to say
+	Threshold time.Duration `json:"threshold_ns,omitempty"` // from which on a request is slow; 0: not known yet
+	Window    time.Duration `json:"window_ns"`              // that a snapshot goes back, at least, unless Bytes are too few
+	Bytes     int           `json:"window_bytes"`
+
+	// Coverage: for how much of the time it was on.
+	Passed  time.Duration `json:"passed_ns"`
+	Covered time.Duration `json:"covered_ns"`
+
+	Requests  uint64 `json:"requests"`  // that the service's own clock saw
+	Slow      uint64 `json:"slow"`      // of them
+	Snapshots uint64 `json:"snapshots"` // that were taken
+	Analyzed  uint64 `json:"analyzed"`  // of them
+
+	// Failures are snapshots that say nothing, by why.
+	Failures    map[string]uint64 `json:"failures,omitempty"`
+	LastFailure string            `json:"last_failure,omitempty"`
+
+	// CPU is what the process has taken of the processors, and Cost what the recorder has: for tracing by a model (see the package's comment),
+	// for snapshots at most, for their analysis in child processes exactly. The first two are in CPU.
+	CPU  time.Duration `json:"cpu_ns"`
+	Cost Cost          `json:"cost"`
+}
+
+// Cost is processor time.
+type Cost struct {
+	Tracing   time.Duration `json:"tracing_ns"`
+	Snapshots time.Duration `json:"snapshots_ns"`
+	Analysis  time.Duration `json:"analysis_ns"`
+	Budget    time.Duration `json:"budget_ns"` // that Options.CPU allowed of CPU
+}
+
+// Total returns what the recorder took.
+func (c Cost) Total() time.Duration { return c.Tracing + c.Snapshots + c.Analysis }
+
+// Coverage returns for which part of the time the recorder was on, 0 to 1.
+func (s *Stats) Coverage() float64 {
+	if s.Passed <= 0 {
+		return 0
+	}
+	return float64(s.Covered) / float64(s.Passed)
+}
+
+func (s *Stats) fail(why failure, err error) {
+	if s.Failures == nil {
+		s.Failures = map[string]uint64{}
+	}
+	s.Failures[string(why)]++
+	s.LastFailure = string(why) + ": " + err.Error()
+}
+
+// lines says it to who reads the page.
+func (s *Stats) lines() []string {
+	state := "recording"
+	if !s.On {
+		state = "not recording now"
+	}
+	if s.Why != "" {
+		state += " (" + s.Why + ")"
+	}
+	threshold := "not known yet: too few requests"
+	if s.Threshold > 0 {
+		threshold = "from " + textfmt.Duration(s.Threshold) + " on"
+	}
+	list := []string{
+		state + ", for " + textfmt.Share(s.Coverage()) + " of the time since " + s.Since.UTC().Format(time.RFC3339) + "; slow: " + threshold,
+		"it took " + textfmt.Duration(s.Cost.Total()) + " of the processors (tracing " + textfmt.Duration(s.Cost.Tracing) + ", snapshots " +
+			textfmt.Duration(s.Cost.Snapshots) + ", analysis " + textfmt.Duration(s.Cost.Analysis) + "), of " + textfmt.Duration(s.Cost.Budget) + " that it may",
+	}
+	if s.LastFailure != "" {
+		list = append(list, "the last snapshot that was lost: "+s.LastFailure)
+	}
+	return list
+}
+
+// Stats returns what the recorder has done.
+func (r *Recorder) Stats() Stats {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.stats
+	if s.Failures != nil {
+		s.Failures = make(map[string]uint64, len(r.stats.Failures))
+		for why, n := range r.stats.Failures {
+			s.Failures[why] = n
+		}
+	}
+	s.Requests, s.Slow = r.requests.Load(), r.slow.Load()
+	if d, ok := r.Threshold(); ok {
+		s.Threshold = d
+	}
+	return s
+}
+
+// update changes the statistics.
+func (r *Recorder) update(f func(*Stats)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f(&r.stats)
+}
+
+// publish shows what the recorder's goroutine knows.
+func (l *loop) publish(now time.Time) {
+	why := ""
+	switch err := l.r.store.Err(); {
+	case l.broken:
+		why = "a defect of the recorder's, see the log"
+	case l.refused != nil:
+		why = l.refused.Error()
+	case !l.on:
+		why = "to stay within its budget"
+	case err != nil:
+		why = "the history is in memory alone: " + err.Error()
+	}
+	l.r.update(func(s *Stats) {
+		s.On, s.Why, s.Window, s.Bytes = l.on, why, l.window, l.bytes
+		s.Passed, s.Covered, s.CPU = now.Sub(s.Since), l.covered, l.took
+		s.Cost = Cost{l.budget.cost.tracing, l.budget.cost.snapshots, l.budget.cost.analysis, l.budget.earned}
+	})
+}
