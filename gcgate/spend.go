@@ -30,9 +30,10 @@ const (
 // allocation in bytes a second. It returns 0 where there is no memory to spend. overhead is what the
 // limit counts beside the heap.
 func spend(o *Options, a allowance, live, overhead uint64, rate float64) (goal uint64, percent int) {
-	ceiling, _ := a.ceiling(o, overhead)
-	if o.MaxTriggerBytes == 0 && a.limit != math.MaxInt64 {
-		ceiling = spendShare * a.heap(overhead)
+	ceiling := spendShare * a.heap(overhead)
+	if a.limit == math.MaxInt64 || o.MaxTriggerBytes > 0 {
+		own, _ := a.ceiling(o, overhead)
+		ceiling = min(ceiling, own)
 	}
 	want := max(spendRatio*float64(live), float64(live)+rate*fillTime.Seconds(), float64(o.MinTriggerBytes))
 	want = min(want, ceiling)

@@ -15,6 +15,7 @@ func TestSpend(t *testing.T) {
 	const none = math.MaxInt64
 	for _, c := range []struct {
 		name           string
+		most           int64  // MaxTriggerBytes, MiB
 		live, overhead uint64 // MiB
 		limit          int64  // MiB; none
 		available      uint64 // MiB
@@ -22,22 +23,26 @@ func TestSpend(t *testing.T) {
 		goal           uint64 // MiB; 0: nothing to spend
 		percent        int
 	}{
-		{"five times the live heap", 100, 0, 4000, 0, 0, 500, 400},
-		{"0.7 of the limit", 300, 0, 1500, 0, 0, 1050, 250},
-		{"of what it leaves to the heap", 300, 100, 1600, 0, 0, 1050, 187},
-		{"too little to be worth it", 300, 0, 900, 0, 0, 0, 0},
-		{"the live heap is at the limit", 890, 0, 900, 0, 0, 0, 0},
-		{"beyond the limit", 950, 0, 900, 0, 0, 0, 0},
-		{"the rest takes all", 100, 900, 900, 0, 0, 0, 0},
-		{"two seconds of allocation", 1, 0, 4000, 0, 500, 1001, 25_000},
-		{"no limit: a share of what is available", 50, 0, none, 8000, 0, 250, 400},
-		{"no limit, large", 300, 0, none, 8000, 0, 0, 0},
-		{"nothing is known", 10, 0, none, 0, 0, 0, 0},
+		{"five times the live heap", 0, 100, 0, 4000, 0, 0, 500, 400},
+		{"0.7 of the limit", 0, 300, 0, 1500, 0, 0, 1050, 250},
+		{"of what it leaves to the heap", 0, 300, 100, 1600, 0, 0, 1050, 187},
+		{"too little to be worth it", 0, 300, 0, 900, 0, 0, 0, 0},
+		{"the live heap is at the limit", 0, 890, 0, 900, 0, 0, 0, 0},
+		{"beyond the limit", 0, 950, 0, 900, 0, 0, 0, 0},
+		{"the rest takes all", 0, 100, 900, 900, 0, 0, 0, 0},
+		{"two seconds of allocation", 0, 1, 0, 4000, 0, 500, 1001, 25_000},
+		{"no limit: a share of what is available", 0, 50, 0, none, 8000, 0, 250, 400},
+		{"no limit, large", 0, 300, 0, none, 8000, 0, 0, 0},
+		{"nothing is known", 0, 10, 0, none, 0, 0, 0, 0},
+		{"MaxTriggerBytes", 250, 100, 0, 4000, 0, 0, 250, 150},
+		{"MaxTriggerBytes beyond the limit", 9000, 300, 0, 1500, 0, 0, 1050, 250},
+		{"MaxTriggerBytes alone", 400, 100, 0, none, 0, 0, 400, 300},
 	} {
 		limit := c.limit
 		if limit != none {
 			limit *= mib
 		}
+		o.MaxTriggerBytes = c.most * mib
 		goal, percent := spend(&o, allowance{limit: limit, available: c.available * mib}, c.live*mib, c.overhead*mib, c.rate*mib)
 		if goal/mib != c.goal || percent != c.percent {
 			t.Errorf("%s: goal %d MiB by GOGC=%d, want %d by %d", c.name, goal/mib, percent, c.goal, c.percent)

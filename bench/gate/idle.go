@@ -27,6 +27,7 @@ var idleModes = []mode{
 	{name: "through", what: "policy through", args: func(place) []string { return []string{"-gate=through"} }},
 	{name: "idle", what: "policy idle", args: func(place) []string { return []string{"-gate=idle"} }},
 	{name: "auto", what: "policy auto", args: func(place) []string { return []string{"-gate"} }},
+	{name: "memory", what: "policy memory, 2 GiB to spend", args: func(place) []string { return []string{"-gate=memory", "-limit", "2GiB"} }},
 	{name: "shed", what: "policy shed", args: func(place) []string { return []string{"-gate=shed", "-no-turns"} }},
 	{name: "drain", what: "policy drain, told in the answers' headers", args: func(place) []string { return []string{"-gate=drain", "-inband"} }},
 }

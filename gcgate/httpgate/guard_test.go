@@ -90,6 +90,32 @@ func TestGuardWarnsOfABalancer(t *testing.T) {
 	}
 }
 
+// TestGuardSheds behind a balancer that tries another replica, as GCI(handler) did.
+func TestGuardSheds(t *testing.T) {
+	heap := gcgatetest.NewHeap()
+	heap.Rate, heap.Mark = 0, 0
+	g := Guard(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), gcgate.Options{
+		Policy: gcgate.PolicyShed, Turns: gcgate.FileTurns{Path: t.TempDir() + "/turns"}, DisableHoldTurn: true, DisablePeriod: true,
+		Collector: heap, Logger: slog.New(slog.DiscardHandler),
+	})
+	defer g.Stop(context.Background())
+	hang := make(chan struct{})
+	heap.Do(func() { heap.Hang = hang })
+	collected := make(chan error, 1)
+	go func() { collected <- g.Gate().Collect(context.Background()) }()
+	eventually(t, "the gate refuses", g.Gate().Refusing)
+	if resp := serve(g, get()); resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Retry-After") == "" {
+		t.Errorf("while it collects: status %d, %v", resp.StatusCode, resp.Header)
+	}
+	close(hang)
+	if err := <-collected; err != nil {
+		t.Error(err)
+	}
+	if resp := serve(g, get()); resp.StatusCode != http.StatusOK {
+		t.Errorf("after it: status %d", resp.StatusCode)
+	}
+}
+
 // TestGuardServesWithoutAGate that cannot start, and says why.
 func TestGuardServesWithoutAGate(t *testing.T) {
 	g, log := guard(t, gcgate.Options{Policy: gcgate.PolicyShed})
