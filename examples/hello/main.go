@@ -1,9 +1,11 @@
-// Command hello is the smallest service with a gate before its collector.
+// Command hello is the smallest service with a gate before its collector, and with a recorder of why its requests are slow.
 //
-//	go run ./hello          # from examples/; then open http://127.0.0.1:5050
+//	go run ./hello -admin 127.0.0.1:5051   # from examples/; then open http://127.0.0.1:5050, and http://127.0.0.1:5051/debug/evenkeel/
 //
 // With nobody to tell, the gate chooses by itself what to do around a collection, and the log says
 // what it chose. To tell a load balancer, name it in gcgate.Options.Signals.
+//
+// What the recorder shows is for who operates the service, so it has an address of its own; without one there is no recorder.
 package main
 
 import (
@@ -20,30 +22,44 @@ import (
 
 	"evenkeel.dev/gcgate"
 	"evenkeel.dev/gcgate/httpgate"
+	"evenkeel.dev/reqtrace/recorder"
 )
 
 func main() {
 	addr := flag.String("addr", "127.0.0.1:5050", "`host:port` to listen on; port 0 lets the kernel choose")
+	var admin adminOptions
+	flag.StringVar(&admin.addr, "admin", "", "`host:port` of the recorder's page, which those who use the service must not reach; default: no recorder")
+	flag.DurationVar(&admin.recorder.Slow, "slow", 0, "how long a request takes that is slow; default: 1% of them are")
+	flag.Float64Var(&admin.recorder.CPU, "recorder-cpu", 0, "part of the process's CPU time that the recorder may take; default 0.02")
+	flag.StringVar(&admin.recorder.Dir, "recorder-dir", "", "`folder` that the recorder keeps its history in; default: none")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	log := slog.New(slog.NewTextHandler(os.Stdout, nil))
-	if err := run(ctx, *addr, log); err != nil {
+	if err := run(ctx, *addr, admin, log); err != nil {
 		log.Error("hello ends", "error", err)
 		os.Exit(1)
 	}
 }
 
 // run serves until ctx is done, then finishes what is under way.
-func run(ctx context.Context, addr string, log *slog.Logger) error {
+func run(ctx context.Context, addr string, admin adminOptions, log *slog.Logger) error {
 	gate, err := gcgate.Start(ctx, gcgate.Options{Logger: log})
 	if err != nil {
 		return err
 	}
 	defer gate.Stop(context.Background()) // the runtime's own collector has the process back
 
-	// A recorder of slow requests belongs here, around the gate: what waits there is the request's time too.
-	srv := http.Server{Handler: httpgate.Wrap(gate, http.HandlerFunc(hello)), ReadHeaderTimeout: 5 * time.Second}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/", hello)
+	srv := http.Server{Handler: httpgate.Wrap(gate, mux), ReadHeaderTimeout: 5 * time.Second}
+	if admin.addr != "" {
+		stop, err := admin.record(ctx, &srv, log)
+		if err != nil {
+			return err
+		}
+		defer stop()
+	}
 
 	ln, err := net.Listen("tcp", addr)
 	if err != nil {
@@ -60,6 +76,44 @@ func run(ctx context.Context, addr string, log *slog.Logger) error {
 	end, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	return srv.Shutdown(end)
+}
+
+// adminOptions say where the recorder's page is, and what it records.
+type adminOptions struct {
+	addr     string
+	recorder recorder.Options
+}
+
+// record puts a recorder around srv's handler, the gate included: what waits there is the request's time too. Its page is on a
+// server of its own. stop ends both.
+func (o adminOptions) record(ctx context.Context, srv *http.Server, log *slog.Logger) (stop func(), err error) {
+	o.recorder.Logger = log
+	rec, err := recorder.Start(ctx, o.recorder)
+	if err != nil {
+		return nil, err
+	}
+	srv.Handler = rec.Middleware(srv.Handler)
+	end := func() {
+		timeout, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := rec.Stop(timeout); err != nil {
+			log.Warn("the recorder's end", "error", err)
+		}
+	}
+	ln, err := net.Listen("tcp", o.addr)
+	if err != nil {
+		end()
+		return nil, err
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/debug/evenkeel/", rec)
+	page := http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+	go page.Serve(ln) // until it is closed
+	log.Info("recording", "url", "http://"+ln.Addr().String()+"/debug/evenkeel/")
+	return func() {
+		end()
+		page.Close()
+	}, nil
 }
 
 func hello(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello, world\n") }

@@ -5,6 +5,7 @@ package main
 import (
 	"io"
 	"net/http"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -12,11 +13,11 @@ import (
 	"evenkeel.dev/examples/internal/program"
 )
 
-// TestHello runs the program as its user does: it answers through the gate, refuses a busy port and
+// TestHello runs the program as its user does: it answers through the gate, has its recorder's page, refuses a busy port and
 // ends when it is told to.
 func TestHello(t *testing.T) {
 	path := program.Build(t)
-	p := program.Start(t, path)
+	p := program.Start(t, path, "-admin", "127.0.0.1:0", "-slow", "1ms")
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	res, err := http.Get("http://" + p.Addr)
 	if err != nil {
@@ -41,7 +42,21 @@ func TestHello(t *testing.T) {
 	if probed.StatusCode != http.StatusNoContent {
 		t.Errorf("a probe: %s, so there is no gate", probed.Status)
 	}
+	page := regexp.MustCompile(`msg=recording url=(\S+)`).FindStringSubmatch(p.Log())
+	if page == nil {
+		t.Fatalf("no recorder:\n%s", p.Log())
+	}
+	for _, path := range []string{"", "json", "stats"} {
+		if res, err = http.Get(page[1] + path); err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if res.StatusCode != http.StatusOK {
+			t.Errorf("the recorder's page %q: %s", path, res.Status)
+		}
+	}
 	program.Refuses(t, path, 1, "", "-addr", p.Addr)
+	program.Refuses(t, path, 1, "Options.Slow", "-addr", "127.0.0.1:0", "-admin", "127.0.0.1:0", "-slow", "1h")
 	if log := p.Stop(syscall.SIGTERM); !strings.Contains(log, "gcgate") {
 		t.Errorf("the log says nothing of a gate:\n%s", log)
 	}

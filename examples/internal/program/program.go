@@ -65,6 +65,12 @@ func (p *Program) Dial() *net.TCPConn {
 	return c.(*net.TCPConn)
 }
 
+// Log returns what it has written to standard output so far.
+func (p *Program) Log() string {
+	stdout, _ := p.child.Output()
+	return stdout
+}
+
 // Stop stops it by a signal, wants exit code 0, and returns what it has logged.
 func (p *Program) Stop(sig syscall.Signal) string {
 	p.t.Helper()
