@@ -21,8 +21,10 @@ const (
 	heedAgain = time.Minute
 	heedLook  = 10 * time.Millisecond // between two looks at the heap meanwhile
 
-	// heedShare is the part of the usual requests that is more than some that were under way.
-	heedShare = 1. / 20
+	// heedLeast requests, and heedShare of the usual ones, are more than some that were under way: on a
+	// machine that is overloaded these arrive late.
+	heedLeast = 3
+	heedShare = 1. / 10
 )
 
 // quiet watches for a time without requests.
@@ -108,7 +110,7 @@ func (rs *rounds) awaitHeed(r *round, q *quiet) {
 // keepComing reports whether came requests within a time are too many for peers that have confirmed
 // the drain, and tells the log and the statistics, once in a round.
 func (rs *rounds) keepComing(r *round, came uint32, within time.Duration) bool {
-	if came < 2 || float64(came) < heedShare*r.rate*within.Seconds() || !r.confirmed() {
+	if came < heedLeast || float64(came) < heedShare*r.rate*within.Seconds() || !r.confirmed() {
 		return false
 	}
 	if r.unheeded {
