@@ -44,15 +44,11 @@ func main() {
 
 // run serves until ctx is done, then finishes what is under way.
 func run(ctx context.Context, addr string, admin adminOptions, log *slog.Logger) error {
-	gate, err := gcgate.Start(ctx, gcgate.Options{Logger: log})
-	if err != nil {
-		return err
-	}
-	defer gate.Stop(context.Background()) // the runtime's own collector has the process back
-
 	mux := http.NewServeMux()
 	mux.HandleFunc("/", hello)
-	srv := http.Server{Handler: httpgate.Wrap(gate, mux), ReadHeaderTimeout: 5 * time.Second}
+	gated := httpgate.Guard(mux, gcgate.Options{Logger: log})
+	defer gated.Stop(context.Background()) // the runtime's own collector has the process back
+	srv := http.Server{Handler: gated, ReadHeaderTimeout: 5 * time.Second}
 	if admin.addr != "" {
 		stop, err := admin.record(ctx, &srv, log)
 		if err != nil {

@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 
 	"evenkeel.dev/gcgate"
+	"evenkeel.dev/gcgate/gcgatetest"
 	"evenkeel.dev/gcgate/httpgate"
 )
 
@@ -33,4 +35,18 @@ func Example() {
 	// Output:
 	// 200 hello, even keel
 	// serving 0
+}
+
+// One line, as GCI(handler) was. A service leaves Collector and Logger out.
+func ExampleGuard() {
+	hello := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, "hello, even keel")
+	})
+	handler := httpgate.Guard(hello, gcgate.Options{Collector: gcgatetest.NewHeap(), Logger: slog.New(slog.DiscardHandler)})
+	defer handler.Stop(context.Background())
+
+	w := httptest.NewRecorder()
+	handler.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+	fmt.Println(w.Code, w.Body, handler.Err())
+	// Output: 200 hello, even keel <nil>
 }
