@@ -87,7 +87,14 @@ func page(s gcgate.Stats, now time.Time) string {
 		reasons = []string{"none"}
 	}
 	row("collections", "%s; %d by the runtime although the gate was in charge", strings.Join(reasons, ", "), s.Escaped)
-	row("turns", "%d collections without, %d lost", s.WithoutTurn, s.LostTurns)
+	row("without a turn", "%d collections; %d turns were lost", s.WithoutTurn, s.LostTurns)
+	if t := s.Turn; t.Held.Count > 0 {
+		row("turn", "held %d times, for %v in the mean", t.Held.Count, (t.Held.Total / time.Duration(t.Held.Count)).Round(10*time.Microsecond))
+	}
+	if t := s.Turn; t.Load > 0 {
+		row("load of the turns", "%.3g: %d turns for %d replicas; a wait of up to %v, of %v to the hard threshold",
+			t.Load, t.Turns, t.Replicas, t.LongestWait.Round(time.Millisecond), t.Spare.Round(time.Millisecond))
+	}
 	b.WriteString("</table>\n<table>\n<tr><th>state<th>times<th>mean<th>longest\n")
 	for state := gcgate.StateWanting; state <= gcgate.StateReadying; state++ {
 		if d := s.Phases[state]; d.Count > 0 {
