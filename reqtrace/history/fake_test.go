@@ -85,6 +85,15 @@ var (
 	runKey   = Key{reqtrace.CauseRunning, "", "", "POST /report"}
 )
 
+// little is a history that is short in JSON: a fuzzer changes few bytes at a time.
+func little() *History {
+	h := &History{}
+	h.Count(night, "a", Count{Slow: 2, Limited: 1})
+	h.AddUsual(night, Usual{"a": {1, reqtrace.PartsOf(times{reqtrace.CauseRunning: ms})}})
+	h.Add(Request{ID: "g1", Start: night, Duration: ms, Key: Key{Cause: reqtrace.CauseLock, Function: "f", Class: "a"}, Lost: ms, Build: "v1"})
+	return h
+}
+
 func text(t testing.TB, h *History) string {
 	t.Helper()
 	b, err := json.Marshal(h)

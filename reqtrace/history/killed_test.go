@@ -48,7 +48,7 @@ func TestKilled(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	had, cut := uint64(0), 0
 	for kill := range kills {
-		flushed := killed(t, dir, 1+r.IntN(12), time.Duration(r.IntN(4000))*time.Microsecond)
+		flushed := killed(t, dir, 1+r.IntN(8), time.Duration(r.IntN(4000))*time.Microsecond)
 		b, err := os.ReadFile(filepath.Join(dir, logName))
 		if err != nil {
 			t.Fatal(err)

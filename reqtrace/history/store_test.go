@@ -200,7 +200,7 @@ func TestStoreBounded(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, Options{Dir: dir, MaxBytes: 1 << 20, Hours: 8784})
 	id := 0
-	for hour := range 300 {
+	for hour := range 120 {
 		for i := range 40 {
 			id++
 			k := Key{lockKey.Cause, fmt.Sprintf("main.f%d", i), "main.refresh", strings.Repeat("x", 60)}
@@ -214,7 +214,7 @@ func TestStoreBounded(t *testing.T) {
 		}
 	}
 	order := s.Snapshot().order()
-	if n := len(order); n < 3 || n > 200 || order[n-1]-order[0] != int64(n-1) || order[n-1] != night.Unix()/3600+299 {
+	if n := len(order); n < 3 || n > 100 || order[n-1]-order[0] != int64(n-1) || order[n-1] != night.Unix()/3600+119 {
 		t.Errorf("%d hours, from %d to %d", len(order), order[0], order[len(order)-1])
 	}
 }
