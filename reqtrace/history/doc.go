@@ -17,8 +17,8 @@
 // # Bounds
 //
 // An hour has at most Options.Keys causes; what is beyond, those with the fewest requests, is counted together as [Others]. It has at
-// most 64 classes, the rest likewise. Minutes are told apart in the last 48 hours, hours before that; the oldest hours go
-// when there are more than Options.Hours, or when they take more than Options.MaxBytes.
+// most 64 classes, the rest likewise. Minutes are told apart in the last 48 hours, hours before that. When all takes more than
+// Options.MaxBytes, minutes are told apart in fewer, and then the oldest hours go, as they do when there are more than Options.Hours.
 //
 // # Names
 //

@@ -186,14 +186,14 @@ func (h *History) hour(at int64) *hour {
 		}
 		x = newHour()
 		h.hours[at] = x
-		h.prune(cmp.Or(h.keepHours, defaultHours), at)
+		h.prune(cmp.Or(h.keepHours, defaultHours), fineHours, at)
 	}
 	return x
 }
 
-// prune drops the oldest hours beyond so many, but not that which was added last, and tells the old ones apart by hours. It goes by how many
+// prune drops the oldest hours beyond so many, but not that which was added last, and keeps the minutes of so many. It goes by how many
 // there are and not by what time it is: a clock that was set wrong costs an hour and not all of them.
-func (h *History) prune(hours int, added int64) {
+func (h *History) prune(hours, fine int, added int64) {
 	order := h.order()
 	for len(h.hours) > hours {
 		oldest := order[0]
@@ -202,7 +202,7 @@ func (h *History) prune(hours int, added int64) {
 			delete(h.hours, oldest)
 		}
 	}
-	for _, at := range order[:max(len(order)-fineHours, 0)] {
+	for _, at := range order[:max(len(order)-fine, 0)] {
 		h.hours[at].coarsen()
 	}
 }

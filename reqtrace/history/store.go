@@ -277,20 +277,25 @@ func (s *Store) rewrite() error {
 	return s.file.replace(line)
 }
 
-// whole returns all of the history as a line that leaves room for more. Where it takes too much, the oldest hours go.
+// whole returns all of the history as a line that leaves room for more. Where it takes too much, minutes of all but the last hours go, and then the
+// oldest hours.
 func (s *Store) whole() ([]byte, error) {
 	h := s.history
 	for _, x := range h.hours {
 		x.foldAll(s.o.Keys)
 	}
-	for hours := s.o.Hours; ; hours = len(h.hours) * 7 / 8 {
-		order := h.order()
-		if len(order) > 0 {
-			h.prune(max(hours, 1), order[len(order)-1])
+	for hours, fine, limit := s.o.Hours, fineHours, int(s.o.MaxBytes*3/4); ; {
+		if order := h.order(); len(order) > 0 {
+			h.prune(hours, fine, order[len(order)-1])
 		}
 		line, err := (&record{History: h}).line()
-		if err != nil || int64(len(line)) <= s.o.MaxBytes*3/4 || len(h.hours) <= 1 {
+		switch {
+		case err != nil || len(line) <= limit || len(h.hours) <= 1:
 			return line, err
+		case fine > 1:
+			fine /= 4
+		default:
+			hours = max(min(len(h.hours)-1, len(h.hours)*limit/len(line)), 1)
 		}
 	}
 }

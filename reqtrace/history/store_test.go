@@ -219,6 +219,31 @@ func TestStoreBounded(t *testing.T) {
 	}
 }
 
+// TestStoreCoarsens: before hours go for the limit, their minutes do.
+func TestStoreCoarsens(t *testing.T) {
+	s := open(t, Options{Dir: t.TempDir(), MaxBytes: 1 << 20})
+	const hours = 50
+	id := 0
+	for minute := range hours * 60 {
+		for i := range 6 {
+			id++
+			s.Add(slow(id, night.Add(time.Duration(minute)*time.Minute), Key{lockKey.Cause, fmt.Sprint("main.f", i), "main.refresh", fmt.Sprint("GET /", i)}, ms))
+		}
+	}
+	if err := s.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	h, fine := s.Snapshot(), 0
+	for _, x := range h.hours {
+		if len(x.classes["GET /0"].minutes) > 1 {
+			fine++
+		}
+	}
+	if len(h.hours) != hours || fine == 0 || fine >= fineHours || h.Coverage(time.Time{}).Seen != uint64(id) {
+		t.Errorf("%d hours, %d of them by minutes, %v", len(h.hours), fine, h.Coverage(time.Time{}))
+	}
+}
+
 // TestStoreConcurrent is for the race detector, and none of what goroutines add is lost.
 func TestStoreConcurrent(t *testing.T) {
 	s := open(t, Options{Dir: t.TempDir(), FlushEvery: 10 * time.Millisecond})
