@@ -99,8 +99,7 @@ func (s Service) stock(o Options, w Way, growth float64) Outlook {
 	out.Replicas = out.count(o)
 	out.use(s, o, collector, (1+growth)*s.Live, (1+growth)*s.Live)
 	if !s.Work.IsZero() && !out.Replicas.IsZero() {
-		full := out.Replicas.Times(Knee * float64(s.Procs))
-		out.Headroom = Range{full.Low / all.High, full.High / all.Low}
+		out.Headroom = o.headroom(out.Replicas, all).Times(Knee * float64(s.Procs))
 	}
 	return out
 }
@@ -108,24 +107,25 @@ func (s Service) stock(o Options, w Way, growth float64) Outlook {
 // gated is the outlook behind gates.
 func (s Service) gated(o Options) Outlook {
 	out := Outlook{Way: WayGated}
-	// How often a replica collects depends on how many there are only where its trigger follows the allocation, so take
-	// those of the runtime's own pacing for a first look.
-	first := s.marking(s.Live * 0.95)
+	trigger := s.trigger(o, float64(o.Replicas))
 	if !s.Work.IsZero() {
-		out.Needed = s.gatedReplicas(o, first)
+		// Where the trigger follows the allocation, how often a replica collects depends on how many there are, and the other way
+		// round: from many replicas, with the lowest trigger, to fewer.
+		trigger = s.trigger(o, math.MaxFloat64)
+		for range 8 {
+			out.Needed = s.gatedReplicas(o, s.marking(Room(s.Live, trigger, gateJitter)))
+			trigger = s.trigger(o, out.count(o).High)
+		}
 	}
 	out.Replicas = out.count(o)
-	trigger := s.trigger(o, out.Replicas.High)
 	room := Room(s.Live, trigger, gateJitter)
 	collector := s.marking(room)
 	rate := s.AllocRate / max(out.Replicas.Low, 1)
 	out.use(s, o, collector, trigger, trigger+rate*s.Held.High)
 	if !s.Work.IsZero() && !out.Replicas.IsZero() {
 		serving := Range{max(out.Replicas.Low-float64(o.Turns), 0), max(out.Replicas.High-float64(o.Turns), 0)}
-		out.Headroom = Range{
-			min(serving.Low/s.Work.High, out.Replicas.Low/(s.Work.High+collector.High)),
-			min(serving.High/s.Work.Low, out.Replicas.High/(s.Work.Low+collector.Low)),
-		}.Times(Knee * float64(s.Procs))
+		carried, all := o.headroom(serving, s.Work), o.headroom(out.Replicas, s.Work.Add(collector))
+		out.Headroom = Range{min(carried.Low, all.Low), min(carried.High, all.High)}.Times(Knee * float64(s.Procs))
 	}
 	low, high := seconds(s.Held.Low), seconds(s.Held.High)
 	out.TurnLoad = Range{TurnLoad(s.AllocRate, room, low, o.Turns), TurnLoad(s.AllocRate, room, high, o.Turns)}
@@ -186,6 +186,15 @@ func (out *Outlook) count(o Options) Range {
 		return Exactly(float64(o.Replicas))
 	}
 	return out.Needed
+}
+
+// headroom is by how much work may grow to fill so many replicas. Of those that are needed the fewer are for the less work.
+func (o Options) headroom(replicas, work Range) Range {
+	if o.Replicas > 0 {
+		return Range{replicas.Low / work.High, replicas.High / work.Low}
+	}
+	a, b := replicas.Low/work.Low, replicas.High/work.High
+	return Range{min(a, b), max(a, b)}
 }
 
 // use fills in memory and CPU, for a heap that grows to peakLow up to peakHigh.
