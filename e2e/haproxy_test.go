@@ -297,3 +297,23 @@ func TestHAProxyRunsNoPostTwice(t *testing.T) {
 	h := startHAProxy(t, "runtime-api.cfg", nil, nil, nil)
 	h.runsOnce(t, h.a, h.b)
 }
+
+// A process that was killed while it was away, and runs without a gate now, gets requests again: a peer with a gate puts it back.
+func TestHAProxyPutsBackWhoWasLeftDrained(t *testing.T) {
+	h := startHAProxy(t, "runtime-api.cfg", nil, nil, nil)
+	h.serving(t)
+	killed := &haproxy.RuntimeAPI{Addr: "127.0.0.1:" + h.admin, Backend: "be", Server: "a"}
+	if err := killed.Drain(t.Context(), time.Second); err != nil {
+		t.Fatal(err)
+	}
+	before := h.a.ran.Load()
+	h.calls(t, 300, http.MethodGet)
+	if n := h.a.ran.Load() - before; n != 0 {
+		t.Fatalf("%d of 300 requests reached the drained replica", n)
+	}
+	h.load(t)
+	began := time.Now()
+	startGated(t, gatedSetup{Name: "b", Turns: filepath.Join(t.TempDir(), "turn"), HAProxy: "127.0.0.1:" + h.admin + ",be/b"})
+	h.serving(t)
+	t.Logf("it gets requests again %v after the peer began to start", time.Since(began))
+}
