@@ -163,7 +163,7 @@ func (f *explainFlags) wrong(fs *flag.FlagSet, names []string) string {
 	return ""
 }
 
-// isURL reports whether a trace's name is the URL of one.
+// isURL reports whether what a command reads is a URL.
 func isURL(name string) bool {
 	return strings.HasPrefix(name, "http://") || strings.HasPrefix(name, "https://")
 }

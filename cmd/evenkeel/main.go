@@ -10,6 +10,8 @@
 //	evenkeel merge run.json run.json...       add what several machines measured of one load
 //	evenkeel convert FILE                     from and to what other tools write
 //	evenkeel gctrace [FILE]                   summarise a GODEBUG=gctrace=1 log
+//	evenkeel plan SOURCE                      say what replicas need to collect their garbage
+//	evenkeel watch URL...                     show replicas behind gates, live
 //	evenkeel version [-json]                  say which this is; -json: and which machine
 //
 // evenkeel COMMAND -h tells more. Exit codes: 0 done, whatever part of a load failed; 1 it could not
@@ -42,6 +44,8 @@ var subcommands = []subcommand{
 	{"merge", "[flags] run.json run.json...", "add what several machines measured of one load", runMerge},
 	{"convert", "[flags] FILE", "from and to what other tools write: HdrHistogram, wrk2, k6, vegeta...", runConvert},
 	{"gctrace", "[flags] [FILE]", "summarise a GODEBUG=gctrace=1 log", runGCTrace},
+	{"plan", "[flags] SOURCE", "say what replicas need to collect their garbage", runPlan},
+	{"watch", "[flags] URL...", "show replicas behind gates, live", runWatch},
 	{"version", "[-json]", "say which evenkeel this is", runVersion},
 }
 
@@ -76,7 +80,7 @@ func (a *app) main(ctx context.Context, args []string) int {
 			return a.exit(c.name, c.run(ctx, a, args[1:]))
 		}
 	}
-	fmt.Fprintf(a.stderr, "evenkeel: no command %q; there are load, run, explain, top, report, compare, merge, convert, gctrace and version (evenkeel -h)\n", args[0])
+	fmt.Fprintf(a.stderr, "evenkeel: no command %q; there are load, run, explain, top, report, compare, merge, convert, gctrace, plan, watch and version (evenkeel -h)\n", args[0])
 	return exitUsage
 }
 

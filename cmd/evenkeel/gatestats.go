@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"evenkeel.dev/internal/textfmt"
+)
+
+const (
+	statsTimeout  = 5 * time.Second
+	maxStatsBytes = 1 << 20
+)
+
+// gateStats is what a status page says of a gate: the fields of gcgate.Stats that are read here, by their names there. This command
+// controls no collector, so it does not import the package.
+type gateStats struct {
+	Policy, State string
+
+	Collections map[string]uint64
+	Escaped     uint64
+	Phases      map[string]durationSum
+
+	Entered, Overlapped, OverlappedOther, Stragglers, Refused uint64
+	WithoutTurn, LostTurns, Unheeded                          uint64
+
+	InFlight                         int
+	Live, Heap, Trigger, Hard, Limit uint64
+	Allocated                        uint64
+	Expected                         time.Duration
+	Turn                             struct {
+		Held               durationSum
+		Replicas, Turns    int
+		Load               float64
+		LongestWait, Spare time.Duration
+	}
+	Advice string
+
+	at time.Time // when it was read; not in JSON
+}
+
+// durationSum is a gcgate.Duration.
+type durationSum struct {
+	Count      uint64
+	Total, Max time.Duration
+}
+
+func (d durationSum) mean() time.Duration {
+	if d.Count == 0 {
+		return 0
+	}
+	return d.Total / time.Duration(d.Count)
+}
+
+// collected is how many collections the gate has made.
+func (s *gateStats) collected() (n uint64) {
+	for _, c := range s.Collections {
+		n += c
+	}
+	return n
+}
+
+// limit is the memory limit in bytes, 0 without one.
+func (s *gateStats) limit() float64 {
+	if s.Limit >= math.MaxInt64 {
+		return 0
+	}
+	return float64(s.Limit)
+}
+
+// statusURL makes a URL of what a user writes: host:port stands for the status page at its root.
+func statusURL(text string) (string, error) {
+	if !strings.Contains(text, "://") {
+		text = "http://" + text
+	}
+	u, err := url.Parse(text)
+	switch {
+	case err != nil:
+		return "", err
+	case u.Scheme != "http" && u.Scheme != "https":
+		return "", fmt.Errorf("%s: a status page's URL begins with http:// or https://", text)
+	case u.Host == "":
+		return "", fmt.Errorf("%s names no host: write http://HOST:PORT/PATH", text)
+	}
+	return u.String(), nil
+}
+
+// newStatsClient returns a client that keeps no connection open: a replica counts none of ours.
+func newStatsClient() *http.Client {
+	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: statsTimeout}
+}
+
+// fetchStats reads the statistics of a gate, which may be a member of what the page says, too.
+func fetchStats(ctx context.Context, c *http.Client, url string) (*gateStats, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept", "application/json")
+	resp, err := c.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s answered %s: it must be a status page, as httpgate.Status serves it", url, resp.Status)
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxStatsBytes))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", url, err)
+	}
+	s, err := parseStats(body)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", url, err)
+	}
+	s.at = time.Now()
+	return s, nil
+}
+
+var errNoStats = errors.New("no gate's statistics in the answer: serve them with httpgate.Status, or gcgate's Stats as JSON")
+
+// parseStats finds the statistics in a JSON text: all of it, or a member of its object.
+func parseStats(text []byte) (*gateStats, error) {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(text, &members); err != nil {
+		return nil, errNoStats
+	}
+	for _, object := range append([]json.RawMessage{text}, values(members)...) {
+		var is map[string]json.RawMessage
+		if json.Unmarshal(object, &is) != nil || is["State"] == nil || is["Trigger"] == nil {
+			continue
+		}
+		s := new(gateStats)
+		if err := json.Unmarshal(object, s); err != nil {
+			return nil, fmt.Errorf("statistics of a gate that cannot be read: %w; is this evenkeel as new as the service's?", err)
+		}
+		s.Policy, s.State, s.Advice = textfmt.Visible(s.Policy, 40), textfmt.Visible(s.State, 40), textfmt.Visible(s.Advice, 500)
+		return s, nil
+	}
+	return nil, errNoStats
+}
+
+func values(m map[string]json.RawMessage) (v []json.RawMessage) {
+	for _, x := range m {
+		v = append(v, x)
+	}
+	return v
+}

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"evenkeel.dev/gcgate/capacity"
+	"evenkeel.dev/gctrace"
+	"evenkeel.dev/internal/golden"
+	"evenkeel.dev/internal/runfile"
+	"evenkeel.dev/loadgen"
+)
+
+// planRun is a run of 10 s at 6,000 requests/s on one processor that takes 0.9 of it, 0.4 of that the collector: 8 collections
+// of 300 MB at 1.5 ns a byte.
+func planRun(label string) runfile.Run {
+	r := runfile.Run{Label: label, Load: &loadgen.Result{Answered: 60_000, Duration: 10 * time.Second}}
+	r.Alloc = &runfile.Alloc{Bytes: 2_400_000_000}
+	r.GC = &runfile.GC{Source: runfile.GCFromTrace}
+	s := &r.GC.Summary
+	s.Collections, s.Procs = 8, gctrace.Of(1)
+	s.CPU.Total = gctrace.Of(3600 * time.Millisecond)
+	s.Heap.Live.Mean, s.Heap.After.Max = gctrace.Of[int64](300_000_000), gctrace.Of[int64](600_000_000)
+	r.Server = &runfile.Server{PeakRSSBytes: 680_000_000}
+	r.Disturbance = &runfile.Disturbance{ServiceCPU: gctrace.Of(9 * time.Second)}
+	return r
+}
+
+// savePlanRuns writes a run.json.
+func savePlanRuns(t *testing.T, runs ...runfile.Run) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "run.json")
+	if err := (&runfile.File{Version: runfile.Version, Runs: runs}).Save(name); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// TestPlan prints the plan of a run.json as the guide shows it.
+func TestPlan(t *testing.T) {
+	name := savePlanRuns(t, planRun("a"))
+	r := call("plan", "-times", "4", "-memory", "2GiB", name)
+	r.check(t, exitOK, nil, nil)
+	golden.Check(t, "plan.golden.txt", r.stdout)
+}
+
+func TestPlanJSON(t *testing.T) {
+	name := savePlanRuns(t, planRun("a"), planRun("a"))
+	r := call("plan", "-json", "-n", "3", "-k", "2", "-rate", "12000", "-held", "100ms", name)
+	r.check(t, exitOK, nil, nil)
+	var p plan
+	if err := json.Unmarshal([]byte(r.stdout), &p); err != nil {
+		t.Fatal(err)
+	}
+	if p.Requests != 12_000 || p.AllocRate != 480e6 || p.Live != 300e6 || p.Replicas != 3 || p.Turns != 2 || p.Held != capacity.Exactly(0.1) || len(p.Ways) != 3 {
+		t.Errorf("%+v", p)
+	}
+	gated := p.Ways[capacity.WayGated]
+	if load := 480e6 * 0.1 / 300e6 / 0.95 / 2; fmt.Sprintf("%.6g", gated.TurnLoad.Low) != fmt.Sprintf("%.6g", load) {
+		t.Errorf("the load of the turns is %g, want %g", gated.TurnLoad.Low, load)
+	}
+}
+
+// TestPlanOfALog knows nothing of requests.
+func TestPlanOfALog(t *testing.T) {
+	var log strings.Builder
+	for n := 1; n <= 100; n++ {
+		fmt.Fprintf(&log, "gc %d @%.3fs 4%%: 0.068+1.0+0.029 ms clock, 0.13+10.23/20.19/0+0.058 ms cpu, 60->61->30 MB, 60 MB goal, 0 MB stacks, 0 MB globals, 2 P\n", n, float64(n)*.1)
+	}
+	name := filepath.Join(t.TempDir(), "log")
+	if err := os.WriteFile(name, []byte(log.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	call("plan", "-n", "4", name).check(t, exitOK, []string{"live in each replica, 2 processors each, 4 replicas, 1 turn", "load of the turns", "! a log knows nothing of requests"}, nil)
+	call("plan", "-rate", "5", name).check(t, exitFailed, nil, []string{"write -times instead"})
+	call("plan", "-label", "a", name).check(t, exitFailed, nil, []string{"leave -label out"})
+}
+
+func TestPlanRefusesWhatItCannotUse(t *testing.T) {
+	without := func(change func(*runfile.Run)) string {
+		r := planRun("a")
+		change(&r)
+		return savePlanRuns(t, r)
+	}
+	empty := filepath.Join(t.TempDir(), "empty")
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ name, say string }{
+		{empty, "is empty: name a run.json"},
+		{logFile(t, "no gctrace line\n"), "neither a run.json nor a log"},
+		{logFile(t, "{}"), "no version"},
+		{savePlanRuns(t, planRun("a"), planRun("b")), "has runs of a, b: choose one with -label"},
+		{without(func(r *runfile.Run) { r.GC = nil }), "measure with evenkeel run"},
+		{without(func(r *runfile.Run) { r.Alloc = nil }), "what was allocated"},
+		{without(func(r *runfile.Run) { r.Load.Duration = 0 }), "no duration"},
+	} {
+		call("plan", tt.name).check(t, exitFailed, nil, []string{tt.say})
+	}
+	call("plan", "-label", "c", savePlanRuns(t, planRun("a"), planRun("b"))).check(t, exitFailed, nil, []string{`no runs of "c", but of a, b`})
+	call("plan", "-label", "b", savePlanRuns(t, planRun("a"), planRun("b"))).check(t, exitOK, []string{"replicas needed"}, nil)
+	cpu := without(func(r *runfile.Run) { r.Disturbance = nil })
+	call("plan", cpu).check(t, exitOK, []string{"memory of one", "! it does not say what CPU"}, nil)
+}
+
+// statsServer serves statistics of a gate that has allocated 50 MB and served 100 requests more each time that it is asked.
+func statsServer(t *testing.T, change func(asked uint64, stats map[string]any)) *httptest.Server {
+	t.Helper()
+	var asked atomic.Uint64
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n := asked.Add(1)
+		stats := map[string]any{
+			"Policy": "drain", "State": "serving", "Live": 300e6, "Heap": 400e6, "Trigger": 600e6, "Hard": 825e6, "Limit": uint64(1<<63 - 1),
+			"Allocated": n * 50e6, "Entered": n * 100, "Collections": map[string]uint64{"trigger": n},
+			"Phases": map[string]any{"collecting": map[string]any{"Count": n, "Total": n * 300e6, "Max": 310e6}},
+			"Turn":   map[string]any{"Held": map[string]any{"Count": 10, "Total": 4e9, "Max": 5e8}, "Replicas": 4, "Turns": 1},
+		}
+		if change != nil {
+			change(n, stats)
+		}
+		json.NewEncoder(w).Encode(map[string]any{"gate": stats, "window": 5}) // as an example's /stats
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+// TestPlanOfAStatusPage plans for four replicas, each with what one has to do.
+func TestPlanOfAStatusPage(t *testing.T) {
+	s := statsServer(t, nil)
+	r := call("plan", "-for", "1s", "-json", s.URL+"/stats")
+	r.check(t, exitOK, nil, nil)
+	var p plan
+	if err := json.Unmarshal([]byte(r.stdout), &p); err != nil {
+		t.Fatal(err)
+	}
+	if p.Replicas != 4 || p.Turns != 1 || p.Held != (capacity.Range{Low: 0.4, High: 0.5}) || p.MemoryBytes != 0 {
+		t.Errorf("%+v", p)
+	}
+	if p.AllocRate <= 0 || p.AllocRate > 200e6 || p.AllocRate/p.Requests < 499e3 || p.AllocRate/p.Requests > 501e3 { // the clock may be late, and the ratio is not
+		t.Errorf("%g bytes and %g requests a second", p.AllocRate, p.Requests)
+	}
+	again := statsServer(t, func(asked uint64, stats map[string]any) { stats["Allocated"] = 1e9 / float64(asked) })
+	call("plan", "-for", "1s", again.URL).check(t, exitFailed, nil, []string{"started again meanwhile"})
+	still := statsServer(t, func(_ uint64, stats map[string]any) { stats["Allocated"] = 5 })
+	call("plan", "-for", "1s", still.URL).check(t, exitFailed, nil, []string{"look at it under load"})
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"State": 5}`) }))
+	defer other.Close()
+	call("plan", other.URL).check(t, exitFailed, nil, []string{"no gate's statistics", "httpgate.Status"})
+	call("plan", other.URL+"\x7f").check(t, exitFailed, nil, []string{"evenkeel plan"})
+}
+
+func TestByteSize(t *testing.T) {
+	for text, want := range map[string]byteSize{"1": 1, "900MiB": 900 << 20, "2GiB": 2 << 30, "1.5kB": 1500, "3TB": 3e12, "12B": 12} {
+		var got byteSize
+		if err := got.Set(text); err != nil || got != want {
+			t.Errorf("%q: %d, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"", "0", "-5", "5 MiB", "5Mi", "MiB", "NaN", "1e30", "5PiB"} {
+		if err := new(byteSize).Set(text); err == nil || !strings.Contains(err.Error(), "2GiB") {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}

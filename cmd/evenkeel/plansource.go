@@ -1,0 +1,190 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"evenkeel.dev/gcgate/capacity"
+	"evenkeel.dev/gctrace"
+	"evenkeel.dev/internal/runfile"
+)
+
+// planOfRuns takes the runs with a label, which may be left out where all have the same: their means.
+func planOfRuns(source string, in io.Reader, label string) (*plan, error) {
+	file, err := runfile.Read(in)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", source, err)
+	}
+	labels := map[string]bool{}
+	for _, r := range file.Runs {
+		labels[r.Label] = true
+	}
+	known := slices.Sorted(maps.Keys(labels))
+	switch {
+	case label == "" && len(known) > 1:
+		return nil, fmt.Errorf("%s has runs of %s: choose one with -label", source, strings.Join(known, ", "))
+	case label == "":
+		label = known[0]
+	case !labels[label]:
+		return nil, fmt.Errorf("%s has no runs of %q, but of %s", source, label, strings.Join(known, ", "))
+	}
+	var sum runSum
+	for i := range file.Runs {
+		if file.Runs[i].Label == label {
+			sum.add(&file.Runs[i])
+		}
+	}
+	return sum.plan(source)
+}
+
+// runSum adds runs up.
+type runSum struct {
+	runs                       float64
+	seconds                    float64
+	requests, allocated        float64
+	live, cycles, marking      float64 // marking in seconds of CPU
+	service                    float64 // seconds of CPU, the collector's included
+	beside                     float64
+	traced, profiled, measured float64 // runs that know of collections, allocations, CPU
+	procs                      int
+}
+
+func (s *runSum) add(r *runfile.Run) {
+	s.runs++
+	s.seconds += r.Load.Duration.Seconds()
+	s.requests += float64(r.Load.Answered)
+	if r.Alloc != nil {
+		s.profiled++
+		s.allocated += float64(r.Alloc.Bytes)
+	}
+	if r.GC != nil {
+		live, ok := r.GC.Summary.Heap.Live.Mean.Get()
+		marking, ok2 := r.GC.Summary.CPU.Total.Get()
+		if ok && ok2 && r.GC.Summary.Collections > 0 {
+			s.traced++
+			s.live += float64(live)
+			s.cycles += float64(r.GC.Summary.Collections)
+			s.marking += marking.Seconds()
+		}
+		if procs, ok := r.GC.Summary.Procs.Get(); ok {
+			s.procs = procs
+		}
+		if after, ok := r.GC.Summary.Heap.After.Max.Get(); ok && r.Server != nil {
+			s.beside += max(float64(r.Server.PeakRSSBytes)-float64(after), 0)
+		}
+	}
+	if r.Disturbance != nil {
+		if cpu, ok := r.Disturbance.ServiceCPU.Get(); ok && cpu > 0 {
+			s.measured++
+			s.service += cpu.Seconds()
+		}
+	}
+}
+
+func (s *runSum) plan(source string) (*plan, error) {
+	switch {
+	case s.seconds <= 0:
+		return nil, fmt.Errorf("%s: its runs have no duration: measure with evenkeel run", source)
+	case s.traced < s.runs:
+		return nil, fmt.Errorf("%s: it does not say what collections left and what they took: measure with evenkeel run, for longer than the service takes from one collection to the next, or with evenkeel load -gctrace FILE", source)
+	case s.profiled < s.runs:
+		return nil, fmt.Errorf("%s: it does not say what was allocated: measure with evenkeel run, or with evenkeel load -gctrace FILE", source)
+	}
+	p := &plan{Source: source, service: capacity.Service{
+		Requests: s.requests / s.seconds, AllocRate: s.allocated / s.seconds, Live: s.live / s.runs, Beside: s.beside / s.runs, Procs: s.procs,
+		MarkPerByte: capacity.Exactly(s.marking / (s.cycles * s.live / s.runs)),
+	}}
+	if work := s.service - s.marking; s.measured == s.runs && work > 0 {
+		p.measured = work / s.seconds
+	} else {
+		p.note("it does not say what CPU its service took: neither the replicas needed nor the CPU of a request can be told")
+	}
+	return p, nil
+}
+
+// planOfLog takes the last process of a gctrace log.
+func planOfLog(ctx context.Context, source string, in io.Reader) (*plan, error) {
+	log := scanLog(in)
+	r := gcPart{}.summarize(func(yield func(gctrace.Cycle) bool) {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case c, ok := <-log.cycles:
+				if !ok || !yield(c) {
+					return
+				}
+			}
+		}
+	})
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if log.err != nil {
+		return nil, fmt.Errorf("%s: %w", source, log.err)
+	}
+	if r.total == 0 {
+		return nil, fmt.Errorf("%s: neither a run.json nor a log with gctrace lines; start the program with GODEBUG=gctrace=1 and keep its standard error", source)
+	}
+	sum := &r.processes[len(r.processes)-1].Summary
+	window, _ := sum.Window.Get()
+	allocated, _ := sum.AllocBytes.Get()
+	live, _ := sum.Heap.Live.Mean.Get()
+	marking, _ := sum.CPU.Total.Get()
+	if window <= 0 || allocated <= 0 || live <= 0 {
+		return nil, fmt.Errorf("%s: too few collections to tell what the program allocates and keeps: let it run for longer, under load", source)
+	}
+	procs, _ := sum.Procs.Get()
+	p := &plan{Source: source, service: capacity.Service{
+		AllocRate: float64(allocated) / window.Seconds(), Live: float64(live), Procs: procs,
+		MarkPerByte: capacity.Exactly(marking.Seconds() / (float64(sum.Collections) * float64(live))),
+	}}
+	p.note("a log knows nothing of requests and of the CPU that they take: neither the replicas needed nor the CPU of a request can be told; a run.json has both")
+	if r.total > 1 {
+		p.note("the log has %d processes: the last one is taken", r.total)
+	}
+	return p, nil
+}
+
+// planOfStatus watches a replica's status page.
+func planOfStatus(ctx context.Context, name string, length time.Duration) (*plan, error) {
+	url, err := statusURL(name)
+	if err != nil {
+		return nil, err
+	}
+	client := newStatsClient()
+	before, err := fetchStats(ctx, client, url)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-time.After(length):
+	}
+	after, err := fetchStats(ctx, client, url)
+	if err != nil {
+		return nil, err
+	}
+	if after.Allocated < before.Allocated || after.Entered < before.Entered {
+		return nil, fmt.Errorf("%s: the replica was started again meanwhile, or a balancer is in front of several: name one replica", url)
+	}
+	seconds := after.at.Sub(before.at).Seconds()
+	p := &plan{Source: url, service: capacity.Service{
+		Requests: float64(after.Entered-before.Entered) / seconds, AllocRate: float64(after.Allocated-before.Allocated) / seconds, Live: float64(after.Live),
+	}}
+	if p.service.AllocRate == 0 || p.service.Live == 0 {
+		return nil, fmt.Errorf("%s: nothing was allocated in %v, or nothing is alive: look at it under load", url, length)
+	}
+	p.options = capacity.Options{Replicas: after.Turn.Replicas, Turns: after.Turn.Turns, Memory: after.limit()}
+	if mean := after.Turn.Held.mean(); mean > 0 {
+		p.service.Held = capacity.Range{Low: mean.Seconds(), High: max(after.Turn.Held.Max, mean).Seconds()}
+	}
+	p.note("a status page does not know what CPU requests take: neither the replicas needed nor the CPU of a request can be told; a run.json has it")
+	return p, nil
+}

@@ -1,0 +1,240 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+const watchHelp = `
+evenkeel watch [flags] URL...
+
+Shows replicas behind gates (package gcgate), live: state, heap against its thresholds, who has the
+turn, requests that met a collection, the last collections, and what needs an operator. Each URL is
+a replica's own status page, as httpgate.Status serves it: not one behind a balancer.
+
+  evenkeel watch http://10.0.0.7:8080/debug/gate http://10.0.0.8:8080/debug/gate
+  evenkeel watch -once URL...                 one look, for a script
+  evenkeel watch -json URL...                 an object a line, each second
+  evenkeel watch -haproxy 127.0.0.1:9199,be URL...
+                                              and names servers of that backend that are in DRAIN
+                                              though nobody is away: left behind by a process that
+                                              was killed
+
+With -once it ends with exit code 1 where a replica does not answer.
+`
+
+const (
+	watchPatience = 2 * time.Second        // for an answer: a replica that collects may take as long
+	onceLook      = 500 * time.Millisecond // between the looks of -once at servers in DRAIN
+	leftLooks     = 3                      // so many looks in a row make one that is left behind
+	keptRounds    = 5                      // collections that are shown
+)
+
+func runWatch(ctx context.Context, a *app, args []string) error {
+	interval := period(time.Second)
+	fs := a.newFlags("watch", watchHelp)
+	once := fs.Bool("once", false, "look once, and end")
+	asJSON := fs.Bool("json", false, "print each look as a line of JSON")
+	balancer := fs.String("haproxy", "", "ask HAProxy's stats socket too, as `ADDR,BACKEND`: 127.0.0.1:9199,be or unix:/run/haproxy.sock,be")
+	fs.Var(&interval, "interval", "time between two looks")
+	names, rest, err := a.parse(fs, args)
+	if err != nil {
+		return err
+	}
+	names = append(names, rest...)
+	w := &watcher{app: a, client: newStatsClient(), asJSON: *asJSON, once: *once}
+	w.client.Timeout = watchPatience
+	switch {
+	case len(names) == 0:
+		return a.wrong(fs, "no URL; name the status page of each replica, such as http://10.0.0.7:8080/debug/gate")
+	case interval < period(100*time.Millisecond):
+		return a.wrong(fs, "-interval %v is too short; write at least 100ms", &interval)
+	}
+	for _, name := range names {
+		u, err := statusURL(name)
+		if err != nil {
+			return a.wrong(fs, "%v", err)
+		}
+		w.replicas = append(w.replicas, &watchedReplica{URL: u, host: hostOf(u)})
+	}
+	if *balancer != "" {
+		if w.balancer, err = parseStatsSocket(*balancer); err != nil {
+			return a.wrong(fs, "-haproxy: %v", err)
+		}
+	}
+	ctx, release := a.catch(ctx)
+	defer release()
+	return w.run(ctx, time.Duration(interval))
+}
+
+// watcher shows replicas. It is owned by one goroutine.
+type watcher struct {
+	app      *app
+	client   *http.Client
+	balancer *statsSocket // nil: none
+	asJSON   bool
+	once     bool
+
+	replicas []*watchedReplica
+	servers  []drainedServer // of the balancer, at the last look
+	refused  error           // of the balancer, at the last look
+	rounds   []string        // the last collections
+	drawn    int             // lines of the last view on the terminal
+}
+
+// watchedReplica is a replica, and what its page said at the last look.
+type watchedReplica struct {
+	URL   string     `json:"url"`
+	Error string     `json:"error,omitempty"`
+	Stats *gateStats `json:"stats,omitempty"` // nil: it did not answer
+	host  string
+}
+
+// isAway reports whether the replica has its peers send requests elsewhere.
+func (r *watchedReplica) isAway() bool {
+	return r.Stats != nil && slices.Contains([]string{"announcing", "draining", "collecting", "readying"}, r.Stats.State)
+}
+
+// turn says what the replica has to do with the turn.
+func (r *watchedReplica) turn() string {
+	switch {
+	case r.Stats == nil || r.Stats.Turn.Turns == 0:
+		return "-"
+	case r.isAway():
+		return "has it"
+	case r.Stats.State == "wanting":
+		return "waits"
+	}
+	return ""
+}
+
+// run looks until ctx ends, or once.
+func (w *watcher) run(ctx context.Context, interval time.Duration) error {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		w.look(ctx)
+		for n := 1; w.once && w.balancer != nil && n < leftLooks && ctx.Err() == nil; n++ {
+			time.Sleep(onceLook)
+			w.look(ctx)
+		}
+		if ctx.Err() != nil {
+			return w.end()
+		}
+		if err := w.show(); err != nil {
+			return err
+		}
+		if w.once {
+			return w.end()
+		}
+		select {
+		case <-ctx.Done():
+			return w.end()
+		case <-tick.C:
+		}
+	}
+}
+
+// end says what a script must know.
+func (w *watcher) end() error {
+	var errs []error
+	for _, r := range w.replicas {
+		if w.once && r.Error != "" {
+			errs = append(errs, errors.New(r.Error))
+		}
+	}
+	if w.once && w.refused != nil {
+		errs = append(errs, w.refused)
+	}
+	return errors.Join(errs...)
+}
+
+// look asks all replicas at once, and the balancer.
+func (w *watcher) look(ctx context.Context) {
+	before := make([]*gateStats, len(w.replicas))
+	var asked sync.WaitGroup
+	for i, r := range w.replicas {
+		before[i] = r.Stats
+		asked.Go(func() {
+			s, err := fetchStats(ctx, w.client, r.URL)
+			if r.Stats, r.Error = s, ""; err != nil {
+				r.Error = err.Error()
+			}
+		})
+	}
+	asked.Wait()
+	for i, r := range w.replicas {
+		w.rounds = append(w.rounds, roundsBetween(r.host, before[i], r.Stats)...)
+	}
+	w.rounds = w.rounds[max(len(w.rounds)-keptRounds, 0):]
+	if w.balancer == nil {
+		return
+	}
+	var servers []drainedServer
+	if servers, w.refused = w.balancer.drained(ctx); w.refused != nil {
+		return
+	}
+	for i := range servers {
+		w.judge(&servers[i])
+	}
+	w.servers = servers
+}
+
+// judge says whether a server in DRAIN was left behind. The replica at its address knows; where none of those watched has the address,
+// as behind a translation of addresses, nobody may be away.
+func (w *watcher) judge(s *drainedServer) {
+	at := slices.IndexFunc(w.replicas, func(r *watchedReplica) bool { return r.host == s.Addr })
+	anybody := slices.ContainsFunc(w.replicas, (*watchedReplica).isAway)
+	if at >= 0 && w.replicas[at].isAway() || at < 0 && anybody {
+		return
+	}
+	s.looks = 1
+	if i := slices.IndexFunc(w.servers, func(old drainedServer) bool { return old.Server == s.Server }); i >= 0 {
+		s.looks += w.servers[i].looks
+	}
+	s.LeftBehind = s.looks >= leftLooks
+}
+
+// show prints the last look.
+func (w *watcher) show() error {
+	if w.asJSON {
+		return json.NewEncoder(w.app.stdout).Encode(struct {
+			Time     time.Time         `json:"time"`
+			Replicas []*watchedReplica `json:"replicas"`
+			Servers  []drainedServer   `json:"drained_servers,omitempty"`
+			Warnings []string          `json:"warnings,omitempty"`
+		}{time.Now(), w.replicas, w.servers, w.warnings()})
+	}
+	text := w.text(w.app.style)
+	if w.app.view && !w.once {
+		if w.drawn > 0 {
+			text = fmt.Sprintf("\x1b[%dA\x1b[J", w.drawn) + text
+		}
+		w.drawn = strings.Count(text, "\n")
+	} else if !w.once {
+		text += "\n"
+	}
+	_, err := io.WriteString(w.app.stdout, text)
+	return err
+}
+
+// hostOf returns host:port of a URL.
+func hostOf(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return text
+	}
+	if u.Port() == "" {
+		return u.Hostname() + map[bool]string{true: ":443", false: ":80"}[u.Scheme == "https"]
+	}
+	return u.Host
+}
