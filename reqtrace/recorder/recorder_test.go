@@ -127,6 +127,33 @@ func TestCounts(t *testing.T) {
 	}
 }
 
+// TestLateNote: a request that ended while the snapshot was written is in it, though its note comes later, and counts once.
+func TestLateNote(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.hangs = make(chan bool)
+		f.analysis = func(context.Context, child.Job) (*history.Explained, time.Duration, error) {
+			time.Sleep(time.Second)
+			return &history.Explained{Slow: []history.Request{seen(1, reqtrace.CauseLock), seen(2, reqtrace.CauseLock)}}, 0, nil
+		}
+		r := begin(t, f, Options{TraceID: func(context.Context) string { return "trace" }})
+		var told []Explained
+		r.Subscribe(func(e Explained) { told = append(told, e) })
+		slowRequest(r, "")
+		time.Sleep(2 * settle) // the snapshot is under way
+		slowRequest(r, "")
+		close(f.hangs)
+		time.Sleep(time.Minute)
+		end(t, r)
+		if c := coverage(r); c.Slow != 2 || c.Seen != 2 || c.Limited != 0 {
+			t.Errorf("%+v", c)
+		}
+		if len(told) != 2 || told[1].TraceID != "trace" {
+			t.Errorf("%+v", told)
+		}
+	})
+}
+
 // TestEvery: however many are slow, snapshots are Every apart; the first is taken right after the request that asks for it, and so
 // is each later one.
 func TestEvery(t *testing.T) {

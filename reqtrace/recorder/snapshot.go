@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"time"
 
 	"evenkeel.dev/reqtrace"
@@ -110,12 +111,17 @@ func (l *loop) explained(a *analysis, e *history.Explained) {
 		q := &e.Slow[i]
 		id, number := unmark(q.Mark)
 		q.Mark = id
-		switch n := open[number]; {
-		case n != nil:
+		if number == 0 {
+			unnoted[q.ID] = true
+			continue
+		}
+		n := open[number]
+		if n == nil {
+			n = l.takePending(number)
+		}
+		if n != nil {
 			q.TraceID = n.traceID
 			delete(open, number)
-		case number == 0 && !q.Cut:
-			unnoted[q.ID] = true
 		}
 	}
 	running := 0
@@ -139,6 +145,17 @@ func (l *loop) explained(a *analysis, e *history.Explained) {
 	}
 	l.r.update(func(s *Stats) { s.Analyzed++ })
 	l.profileAfter(running, len(e.Slow))
+}
+
+// takePending returns the note of a slow request that ended while the snapshot was written, so that it came too late for it.
+func (l *loop) takePending(number uint64) *note {
+	i := slices.IndexFunc(l.pending, func(n note) bool { return n.number == number })
+	if i < 0 {
+		return nil
+	}
+	n := l.pending[i]
+	l.pending = slices.Delete(l.pending, i, i+1)
+	return &n
 }
 
 // maxKnown bounds the causes that are remembered to tell new ones; beyond it none is called new.

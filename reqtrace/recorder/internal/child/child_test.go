@@ -23,12 +23,13 @@ func planted(t *testing.T) *bytes.Buffer {
 		t.Fatal(err)
 	}
 	served := make(chan bool)
-	go func() { // its turn begins with a wait, and ends with one
+	go func() { // a request ends with the first wait after its region
 		<-served
 		q := trace.StartRegion(t.Context(), "evenkeel.request")
 		trace.Log(t.Context(), "evenkeel.request.id", "a")
 		time.Sleep(30 * time.Millisecond)
 		q.End()
+		time.Sleep(time.Millisecond)
 		served <- true
 	}()
 	served <- true
