@@ -32,8 +32,8 @@ type Collector interface {
 	// Overhead is what the limit counts beside the heap's objects.
 	Overhead() uint64
 
-	// Memory returns the memory limit of the control group, math.MaxInt64 where there is none,
-	// and what the machine can give to new work, 0 where that is not known.
+	// Memory returns what the memory limit of the control group leaves to Go, math.MaxInt64 where
+	// there is none, and what the machine can give to new work, 0 where that is not known.
 	Memory() (groupLimit int64, available uint64)
 
 	// Marked returns how long the mark phases of all cycles took that have ended, about.
@@ -104,10 +104,12 @@ func (r *goRuntime) Overhead() uint64 {
 	return total - min(rest, total)
 }
 
-// Memory reads some files.
+// Memory reads some files. What the process has beside Go, from C or mmap, is not in the group's limit.
 func (r *goRuntime) Memory() (groupLimit int64, available uint64) {
 	m := readMemory(os.DirFS("/"))
-	return m.group, m.available
+	metrics.Read(r.classes)
+	total, released := r.classes[0].Value.Uint64(), r.classes[1].Value.Uint64()
+	return m.goGroup(total - min(released, total)), m.available
 }
 
 // Marked is the CPU time of the mark workers, of which the runtime runs so many that they are about a

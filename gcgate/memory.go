@@ -13,13 +13,18 @@ import (
 type memory struct {
 	group     int64  // limit of its control group; math.MaxInt64: none, or not known
 	available uint64 // what the machine can give to new work; 0: not known
+	resident  uint64 // anonymous memory of this process; 0: not known
 }
 
 // readMemory asks Linux. root is the root of the file system; what is not there, as on other
 // systems, is not known.
 func readMemory(root fs.FS) memory {
-	m := memory{group: groupLimit(root), available: meminfo(root, "MemAvailable")}
-	if total := meminfo(root, "MemTotal"); total > 0 && uint64(m.group) > total {
+	const machine = "proc/meminfo"
+	m := memory{
+		group: groupLimit(root), available: kibibytes(root, machine, "MemAvailable"),
+		resident: kibibytes(root, "proc/self/status", "RssAnon"),
+	}
+	if total := kibibytes(root, machine, "MemTotal"); total > 0 && uint64(m.group) > total {
 		m.group = math.MaxInt64 // cgroup v1 writes "none" as a very large number
 	}
 	return m
@@ -56,9 +61,18 @@ func groupLimit(root fs.FS) int64 {
 	return limit
 }
 
-// meminfo returns a figure of /proc/meminfo in bytes, 0 when it is not there.
-func meminfo(root fs.FS, name string) uint64 {
-	text, _ := fs.ReadFile(root, "proc/meminfo")
+// goGroup is what the control group leaves to Go: the group counts what this process has beside that
+// too, from C or mmap. mapped is what the Go runtime has from the system, in bytes.
+func (m memory) goGroup(mapped uint64) int64 {
+	if m.group == math.MaxInt64 || m.resident <= mapped {
+		return m.group
+	}
+	return max(m.group-int64(m.resident-mapped), 1)
+}
+
+// kibibytes returns a figure of a file such as /proc/meminfo in bytes, 0 when it is not there.
+func kibibytes(root fs.FS, file, name string) uint64 {
+	text, _ := fs.ReadFile(root, file)
 	for line := range strings.Lines(string(text)) {
 		if value, ok := strings.CutPrefix(line, name+":"); ok {
 			kib, _ := strconv.ParseUint(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value), "kB")), 10, 54)

@@ -52,7 +52,7 @@ func TestReadMemory(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.files["proc/meminfo"] = files("x", meminfo)["x"]
-			if got, want := readMemory(c.files), (memory{c.group, 23971488 << 10}); got != want {
+			if got, want := readMemory(c.files), (memory{group: c.group, available: 23971488 << 10}); got != want {
 				t.Errorf("%+v, want %+v", got, want)
 			}
 			delete(c.files, "proc/meminfo")
@@ -96,4 +96,22 @@ func FuzzReadMemory(f *testing.F) {
 		}
 		t.Errorf("limit %d of %q and %q", m.group, leaf, top)
 	})
+}
+
+// TestGroupCountsWhatIsNotGos: C's memory fills the container, too.
+func TestGroupCountsWhatIsNotGos(t *testing.T) {
+	m := readMemory(files(
+		"proc/self/cgroup", "0::/a\n", "sys/fs/cgroup/a/memory.max", "1073741824\n",
+		"proc/self/status", "VmRSS:\t  900000 kB\nRssAnon:\t  614400 kB\nRssFile:\t  1 kB\n"))
+	if m.resident != 600*mib {
+		t.Fatalf("resident %d MiB, want 600", m.resident/mib)
+	}
+	for mapped, want := range map[uint64]int64{200 * mib: 624 * mib, 600 * mib: 1024 * mib, 700 * mib: 1024 * mib} {
+		if got := m.goGroup(mapped); got != want {
+			t.Errorf("%d MiB of Go's: %d MiB left to Go, want %d", mapped/mib, got/mib, want/mib)
+		}
+	}
+	if got := (memory{group: math.MaxInt64, resident: 600 * mib}).goGroup(0); got != math.MaxInt64 {
+		t.Errorf("without a group's limit: %d", got)
+	}
 }
