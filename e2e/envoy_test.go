@@ -28,7 +28,9 @@ func startEnvoy(t *testing.T, edit func(string) string, portA, portB string) *ca
 	port := freeServerPort(t)
 	text := string(b)
 	for _, r := range [][2]string{
-		{"port_value: 8000", "port_value: " + port}, {"port_value: 8081", "port_value: " + portA}, {"port_value: 8082", "port_value: " + portB},
+		{"port_value: 8000", "port_value: " + port},
+		{"port_value: 8081", "port_value: " + portA},
+		{"port_value: 8082", "port_value: " + portB},
 		{"timeout: 1s\n      interval", "timeout: 20s\n      interval"}, // a stall of the machine is no failure
 	} {
 		text = replace(t, text, r[0], r[1])
@@ -168,16 +170,23 @@ func TestEnvoyTwoAtOnce(t *testing.T) {
 				g.polled(t, 20) // until the pace is known
 			}
 			sent := together(t, through, c.rounds, replicas, nil)
-			var late uint64
+			var met, unheeded uint64
+			var logs string
 			for _, g := range replicas {
 				now := g.stats(t)
-				if late += now.Stragglers; now.Announced < uint64(c.rounds) {
+				if met += now.Overlapped; now.Announced < uint64(c.rounds) {
 					t.Errorf("%d of %d collections were announced", now.Announced, c.rounds)
 				}
-				t.Logf("polled %d times, %d requests met a collection", now.Polls, now.Stragglers)
+				unheeded += now.Unheeded
+				_, log := g.Output()
+				logs += log
+				t.Logf("polled %d times; %d requests met a collection, %d drains were not heeded", now.Polls, now.Overlapped, now.Unheeded)
 			}
-			if c.heeded && late*100 > uint64(sent) {
-				t.Errorf("%d of %d requests met a collection", late, sent)
+			if met*100 > uint64(sent) {
+				t.Errorf("%d of %d requests met a collection", met, sent)
+			}
+			if warned := strings.Contains(logs, "requests keep coming") && strings.Contains(logs, "update_merge_window"); warned != (unheeded > 0) || !c.heeded && !warned {
+				t.Errorf("%d drains were not heeded, and the log names update_merge_window: %v", unheeded, warned)
 			}
 		})
 	}

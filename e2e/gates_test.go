@@ -47,8 +47,8 @@ type gatedSetup struct {
 
 // gatedStats is what a replica tells of itself.
 type gatedStats struct {
-	Polls                              int64
-	Collections, Announced, Stragglers uint64
+	Polls                                        int64
+	Collections, Announced, Overlapped, Unheeded uint64
 }
 
 // runGated serves: / counted by the gate, /health, /collect and /stats.
@@ -109,7 +109,7 @@ func runGated(setup string) error {
 	mux.HandleFunc("/collect", func(_ http.ResponseWriter, r *http.Request) { g.Collect(r.Context()) })
 	mux.HandleFunc("/stats", func(w http.ResponseWriter, _ *http.Request) {
 		now := g.Stats()
-		json.NewEncoder(w).Encode(gatedStats{polls.Load(), now.Collections[gcgate.ReasonRequested], now.Phases[gcgate.StateAnnouncing].Count, now.Stragglers})
+		json.NewEncoder(w).Encode(gatedStats{polls.Load(), now.Collections[gcgate.ReasonRequested], now.Phases[gcgate.StateAnnouncing].Count, now.Overlapped, now.Unheeded})
 	})
 	m, err := httpgate.New(g, wrap)
 	if err != nil {

@@ -61,30 +61,19 @@ func (l *logBuffer) String() string {
 // may be two.
 type replica struct {
 	testpb.UnimplementedTestServiceServer
-	*gcgatetest.Heap // the gate's collector, with Collect counted
-
 	addr   string
 	signal *grpcgate.Signal
 	gate   *gcgate.Gate
 	log    logBuffer
 
-	marking atomic.Bool  // the collector runs
-	calls   atomic.Int64 // that have come, all in all
-	late    atomic.Int64 // of these, while the collector ran
-	after   atomic.Int64 // of these, since each Watch was sent that this process is away
+	calls atomic.Int64 // that have come, all in all
+	after atomic.Int64 // of these, since each Watch was sent that this process is away
 
 	mu      sync.Mutex
 	state   gcgate.State
 	left    time.Time       // when the announcement began
 	last    time.Duration   // from then to the last call
 	closing []time.Duration // from the announcement to the last call, of each collection
-}
-
-// Collect implements [gcgate.Collector].
-func (r *replica) Collect() {
-	r.marking.Store(true)
-	r.Heap.Collect()
-	r.marking.Store(false)
 }
 
 // onEvent is Options.OnEvent.
@@ -102,9 +91,6 @@ func (r *replica) onEvent(e gcgate.Event) {
 // count counts a call.
 func (r *replica) count() {
 	r.calls.Add(1)
-	if r.marking.Load() {
-		r.late.Add(1)
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch r.state {
@@ -139,8 +125,8 @@ func (r *replica) FullDuplexCall(s testpb.TestService_FullDuplexCallServer) erro
 // startReplica serves until the test ends. Turns have to be given, or a policy without signals.
 func startReplica(t *testing.T, o grpcgate.Options, gate gcgate.Options) *replica {
 	t.Helper()
-	r := &replica{Heap: gcgatetest.NewHeap()}
-	r.Rate, r.Mark = 0, 30*time.Millisecond
+	r, heap := new(replica), gcgatetest.NewHeap()
+	heap.Rate, heap.Mark = 0, 30*time.Millisecond
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -150,7 +136,7 @@ func startReplica(t *testing.T, o grpcgate.Options, gate gcgate.Options) *replic
 	if r.signal, err = grpcgate.New(o); err != nil {
 		t.Fatal(err)
 	}
-	gate.Policy, gate.Signals, gate.Collector, gate.OnEvent = gcgate.PolicyDrain, []gcgate.Signal{r.signal}, r, r.onEvent
+	gate.Policy, gate.Signals, gate.Collector, gate.OnEvent = gcgate.PolicyDrain, []gcgate.Signal{r.signal}, heap, r.onEvent
 	gate.Logger, gate.DisablePeriod = o.Logger, true
 	if r.gate, err = gcgate.Start(t.Context(), gate); err != nil {
 		t.Fatal(err)
@@ -268,6 +254,9 @@ func collect(t *testing.T, rounds int, replicas ...*replica) {
 
 // announced is how many collections the clients were told of.
 func (r *replica) announced() uint64 { return r.gate.Stats().Phases[gcgate.StateAnnouncing].Count }
+
+// met is how many calls met a collection.
+func (r *replica) met() uint64 { return r.gate.Stats().Overlapped }
 
 // wide are bounds that no stall of the machine makes too short.
 func wide(turns gcgate.Turns) gcgate.Options {

@@ -18,6 +18,7 @@ var (
 	_ gcgate.Attacher  = (*Signal)(nil)
 	_ gcgate.Checker   = (*Signal)(nil)
 	_ gcgate.Confirmer = (*Signal)(nil)
+	_ gcgate.Explainer = (*Signal)(nil)
 )
 
 // Times of the way back.
@@ -114,8 +115,8 @@ func (s *Signal) nobody() error {
 
 const advice = "give the clients the service configuration of contrib/grpcgate/client (round_robin and healthCheckConfig), and in Go import google.golang.org/grpc/health; call Signal.Register in the server"
 
-// WhyUnheeded says who calls without a Watch while this process is away, and what to do; "" where nobody does.
-// A gate that notices that a drain is not heeded says so in its log.
+// WhyUnheeded implements [gcgate.Explainer]: who calls without a Watch while this process is away, and what to do;
+// "" where nobody does.
 func (s *Signal) WhyUnheeded() string {
 	if s.callers.names() == "" {
 		return ""
