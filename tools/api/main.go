@@ -48,6 +48,8 @@ func main() {
 // of contrib: changes that the record does not have, and what breaks the forms that all packages share.
 func check(top string, write bool) (wrong []string, err error) {
 	dirs, _ := filepath.Glob(filepath.Join(top, "contrib", "*", "go.mod")) // the pattern is well-formed
+	inner, _ := filepath.Glob(filepath.Join(top, "contrib", "*", "*", "go.mod"))
+	dirs = append(dirs, inner...)
 	for i := range dirs {
 		dirs[i] = filepath.Dir(dirs[i])
 	}

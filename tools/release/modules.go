@@ -30,12 +30,21 @@ type mod struct {
 // published returns the modules of a tree that are published: the root, and those of contrib.
 func published(tree string) ([]mod, error) {
 	mods := []mod{{root, "."}}
-	files, err := filepath.Glob(filepath.Join(tree, "contrib", "*", "go.mod"))
-	for _, f := range files {
-		dir := "contrib/" + filepath.Base(filepath.Dir(f))
-		mods = append(mods, mod{root + "/" + dir, dir})
+	for _, depth := range []string{"*", "*/*"} { // a module of contrib may have others in folders of its own
+		files, err := filepath.Glob(filepath.Join(tree, "contrib", depth, "go.mod"))
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range files {
+			dir, err := filepath.Rel(tree, filepath.Dir(f))
+			if err != nil {
+				return nil, err
+			}
+			dir = filepath.ToSlash(dir)
+			mods = append(mods, mod{root + "/" + dir, dir})
+		}
 	}
-	return mods, err
+	return mods, nil
 }
 
 // publishable returns a go.mod as it is published: it requires the repository's modules at version, and
