@@ -6,12 +6,15 @@ require (
 	connectrpc.com/connect v1.21.1
 	evenkeel.dev v0.0.0
 	evenkeel.dev/contrib/etcdturn v0.0.0
+	evenkeel.dev/contrib/raftgate v0.0.0
+	evenkeel.dev/contrib/raftgate/etcdraft v0.0.0
 	github.com/gin-gonic/gin v1.12.0
 	github.com/go-chi/chi/v5 v5.5.0
 	github.com/google/go-cmp v0.7.0
 	github.com/klauspost/compress v1.20.3
 	github.com/labstack/echo/v4 v4.16.0
 	github.com/valyala/fasthttp v1.77.0
+	go.etcd.io/raft/v3 v3.7.0
 	go.uber.org/goleak v1.3.0
 	google.golang.org/grpc v1.83.2
 	google.golang.org/protobuf v1.36.11
@@ -69,3 +72,7 @@ require (
 replace evenkeel.dev => ../
 
 replace evenkeel.dev/contrib/etcdturn => ../contrib/etcdturn
+
+replace evenkeel.dev/contrib/raftgate => ../contrib/raftgate
+
+replace evenkeel.dev/contrib/raftgate/etcdraft => ../contrib/raftgate/etcdraft

@@ -54,10 +54,11 @@ func (m *msgpush) check() error {
 }
 
 // prepare fills the window, so that the gate finds the heap as it will be.
-func (m *msgpush) prepare(log *slog.Logger) {
+func (m *msgpush) prepare(log *slog.Logger) error {
 	start := time.Now()
 	m.window = window.New(m.shape, m.size, m.length)
 	log.Info("filled", "bytes", m.window.Live(), "shape", m.shape, "took", time.Since(start))
+	return nil
 }
 
 func (m *msgpush) handler() http.Handler {

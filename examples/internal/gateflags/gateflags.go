@@ -10,6 +10,7 @@ import (
 	"math"
 	"net"
 	"net/http"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,6 +28,8 @@ const stopTimeout = 5 * time.Second
 
 // Flags are the flags, parsed.
 type Flags struct {
+	Tune func(*gcgate.Options) // nil, or changes the options that the flags ask for
+
 	policy                 policy
 	haproxy                peers
 	agent                  string
@@ -154,6 +157,9 @@ func (g *Gate) start(f *Flags, source string, log *slog.Logger) error {
 		g.closes = append(g.closes, e.close)
 		o.OnEvent = e.add
 	}
+	if f.Tune != nil {
+		f.Tune(&o)
+	}
 	gate, err := gcgate.Start(context.Background(), o)
 	if err != nil {
 		return err
@@ -190,6 +196,15 @@ func (g *Gate) Register(mux *http.ServeMux) {
 	if g.health != nil {
 		mux.Handle("GET /health", g.health)
 	}
+}
+
+// Collect asks the gate for a collection and waits for it; without a gate it is the runtime's own.
+func (g *Gate) Collect(ctx context.Context) error {
+	if g.gate == nil {
+		runtime.GC()
+		return nil
+	}
+	return g.gate.Collect(ctx)
 }
 
 // Stats returns the gate's [gcgate.Stats], nil without a gate.

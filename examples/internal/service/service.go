@@ -17,6 +17,7 @@ import (
 
 	"evenkeel.dev/examples/internal/gateflags"
 	"evenkeel.dev/examples/internal/httpserver"
+	"evenkeel.dev/gcgate"
 )
 
 // What a process leaves with.
@@ -33,9 +34,11 @@ type Service struct {
 
 	Flags   func(*flag.FlagSet)                   // adds flags of its own; may be nil
 	Check   func() error                          // says what is wrong with them; may be nil
-	Prepare func(*slog.Logger)                    // runs before the gate starts; may be nil
+	Prepare func(*slog.Logger) error              // runs before the gate starts; may be nil
+	Tune    func(*gcgate.Options)                 // changes what the flags ask for; may be nil
 	Handler func() http.Handler                   // serves the requests that the gate counts
 	Beside  func(*http.ServeMux, *gateflags.Gate) // adds what it does not count; may be nil
+	Close   func()                                // ends what Prepare began, when all else has ended; may be nil
 }
 
 // Main runs s as the whole program.
@@ -95,8 +98,14 @@ func (s *Service) check(fs *flag.FlagSet, gate *gateflags.Flags) error {
 // serve answers on ln until ctx is done, then finishes what is under way.
 func (s *Service) serve(ctx context.Context, ln net.Listener, flags *gateflags.Flags, log *slog.Logger) error {
 	if s.Prepare != nil {
-		s.Prepare(log)
+		if err := s.Prepare(log); err != nil {
+			return err
+		}
 	}
+	if s.Close != nil {
+		defer s.Close()
+	}
+	flags.Tune = s.Tune
 	g, err := flags.Start(ln.Addr().String(), log)
 	if err != nil {
 		return err

@@ -33,7 +33,10 @@ func example() (Service, *int) {
 			}
 			return nil
 		},
-		Prepare: func(log *slog.Logger) { log.Info("prepared") },
+		Prepare: func(log *slog.Logger) error {
+			log.Info("prepared")
+			return nil
+		},
 		Handler: func() http.Handler { return http.HandlerFunc(ok) },
 	}, n
 }

@@ -1,0 +1,187 @@
+package raftgate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Bounds of the questions.
+const (
+	// askTimeout is far above a round trip: a member that collects on one core may need a few time
+	// slices of 10 ms before it answers.
+	askTimeout = 250 * time.Millisecond
+
+	// silentFor is how long a member that does not answer is taken to be one that collects.
+	silentFor = 5 * time.Second
+
+	// wantFor is how long a member wants the turn after it last tried to take it: twice the longest
+	// pause that the gate makes between two attempts, and a reserve.
+	wantFor = 2 * time.Second
+
+	// yieldFill is how full a follower's heap is that collects before the leader does. One that is
+	// emptier leads for a while before it has to collect.
+	yieldFill = 0.5
+)
+
+// question is what a member asks another: how it is, and whether it may collect now.
+type question struct {
+	From string `json:"from"`
+	wish
+}
+
+// wish is a member's wish for the turn.
+type wish struct {
+	Since int64 `json:"since,omitempty"` // when it began, in nanoseconds since 1970; 0: there is none
+	Last  bool  `json:"last,omitempty"`  // it leads, and has memory left to let the others go first
+}
+
+// before reports whether the wish of member id is fulfilled before that of other. Clocks that differ
+// make it unfair, and nothing else.
+func (w wish) before(id string, v wish, other string) bool {
+	switch {
+	case w.Last != v.Last:
+		return v.Last
+	case w.Since != v.Since:
+		return w.Since < v.Since
+	}
+	return id < other
+}
+
+// report is the answer to a question.
+type report struct {
+	Go       bool    `json:"go"`            // as far as this member is concerned, who asks may collect now
+	Why      string  `json:"why,omitempty"` // not
+	Away     bool    `json:"away"`          // this member is about to collect, or collects
+	Collects bool    `json:"collects"`      // it does so already, or has the turn
+	Fill     float64 `json:"fill"`          // of its heap: 0 after a collection, 1 when the next one is due
+}
+
+// Answer answers a question that [Options].Ask of another member has put. It does not block. The error
+// is about the question.
+func (m *Member) Answer(asked []byte) (answer []byte, err error) {
+	var q question
+	if err := json.Unmarshal(asked, &q); err != nil {
+		return nil, fmt.Errorf("raftgate: this is no question of a member: %w", err)
+	}
+	return json.Marshal(m.answer(q))
+}
+
+func (m *Member) answer(q question) report {
+	h, st := m.readHeap(), m.options.Raft.Status()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := report{Away: h.away || m.holds, Collects: h.collects || m.holds, Fill: h.fill}
+	mine, wants := m.wishLocked(st, h)
+	switch {
+	case q.Since == 0: // it wants nothing
+	case r.Away:
+		r.Why = "it has the turn"
+	case wants && mine.before(st.ID, q.wish, q.From):
+		r.Why = "it comes first"
+	case q.Last && h.fill > yieldFill && !st.leads():
+		r.Why = "it collects before the leader does"
+		m.hurryLocked()
+	default:
+		r.Go = true
+		m.promised++
+	}
+	return r
+}
+
+// wishLocked returns this member's own wish, if it has one. mu is held.
+func (m *Member) wishLocked(st Status, h heap) (w wish, wants bool) {
+	if m.wanted.IsZero() || time.Since(m.tried) > wantFor {
+		return wish{}, false
+	}
+	return wish{Since: m.wanted.UnixNano(), Last: st.leads() && !h.pressed}, true
+}
+
+// hurryLocked has this member collect now, unless it is about to. mu is held.
+func (m *Member) hurryLocked() {
+	g := m.gate.Load()
+	if g == nil || m.hurried || m.closed {
+		return
+	}
+	m.hurried = true
+	m.stats.Hurried++
+	m.running.Go(func() {
+		ctx, cancel := context.WithTimeout(m.ctx, silentFor)
+		defer cancel()
+		_ = g.Collect(ctx) // or the leader waits until its heap presses
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.hurried = false
+	})
+}
+
+// answered is what came back from a member.
+type answered struct {
+	voter  Voter
+	report report
+	err    error
+}
+
+// askAll asks the other voters at once, and returns when all have answered or the time is over.
+func (m *Member) askAll(ctx context.Context, within time.Duration, st Status, w wish) []answered {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	asked, err := json.Marshal(question{From: st.ID, wish: w})
+	var all []answered
+	for _, v := range st.Voters {
+		if v.ID != st.ID {
+			all = append(all, answered{voter: v, err: err})
+		}
+	}
+	var asking sync.WaitGroup
+	for i := range all {
+		a := &all[i]
+		asking.Go(func() {
+			if a.err != nil {
+				return
+			}
+			var text []byte
+			if text, a.err = m.options.Ask(ctx, a.voter.ID, asked); a.err == nil {
+				a.err = json.Unmarshal(text, &a.report)
+			}
+		})
+	}
+	asking.Wait()
+	for _, a := range all {
+		m.heard(a)
+	}
+	return all
+}
+
+// heard notes since when a member is silent, and tells the log when it loses its say and gets it back.
+func (m *Member) heard(a answered) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	id, log := a.voter.ID, m.options.Logger
+	if a.err == nil || errors.Is(a.err, ErrGone) {
+		if m.ignored[id] {
+			log.Warn("raftgate: the member answers again", "member", id)
+		}
+		delete(m.silent, id)
+		delete(m.ignored, id)
+		return
+	}
+	if m.silent[id].IsZero() {
+		m.silent[id] = time.Now()
+	}
+	if time.Since(m.silent[id]) >= silentFor && !m.ignored[id] {
+		m.ignored[id] = true
+		log.Warn("raftgate: a member does not answer; it has no say in whose turn it is until it does. Is it there, and does it serve what Options.Ask asks?",
+			"member", id, "error", a.err)
+	}
+}
+
+// hasSay reports whether a member has a say in whose turn it is.
+func (m *Member) hasSay(a answered) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return !errors.Is(a.err, ErrGone) && !m.ignored[a.voter.ID]
+}

@@ -1,0 +1,26 @@
+package raftgate
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Errors of this package. Test for them with errors.Is.
+var (
+	// ErrGone is what [Options].Ask returns when the process of that member does not run for sure,
+	// as after a connection that was refused: it is neither asked nor waited for.
+	ErrGone = errors.New("raftgate: the member's process does not run")
+
+	// ErrNoSuccessor is what [Member.Drain] returns when this member leads and nobody took over.
+	ErrNoSuccessor = errors.New("raftgate: no member takes the leadership over: this one collects while it leads")
+)
+
+// An OptionError says which field of [Options] cannot be used, and what would be right.
+type OptionError struct {
+	Option string // the field's name
+	Reason string // what is wrong, and what to set instead
+}
+
+func (e *OptionError) Error() string {
+	return fmt.Sprintf("raftgate: Options.%s: %s", e.Option, e.Reason)
+}

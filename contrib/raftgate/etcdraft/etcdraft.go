@@ -1,0 +1,88 @@
+package etcdraft
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.etcd.io/raft/v3"
+
+	"evenkeel.dev/contrib/raftgate"
+)
+
+// lookEvery is the pause between two looks at who leads, during a transfer. A look is a visit to the
+// node's loop.
+const lookEvery = 250 * time.Microsecond
+
+// abortTimeout bounds the wait for a node's loop to hear that a transfer is given up.
+const abortTimeout = time.Second
+
+// Node is what is used of a raft.Node.
+type Node interface {
+	Status() raft.Status
+	TransferLeadership(ctx context.Context, lead, transferee uint64)
+}
+
+// group implements raftgate.Raft.
+type group struct{ node Node }
+
+// New returns the group of a node for Options.Raft of raftgate. The ids of its members are [ID].
+func New(node Node) raftgate.Raft { return group{node} }
+
+// ID returns the id of a member as raftgate has it: hexadecimal, as in the log of the library. The id 0,
+// which is nobody's, is empty.
+func ID(id uint64) string {
+	if id == raft.None {
+		return ""
+	}
+	return strconv.FormatUint(id, 16)
+}
+
+// Status tells how the group stands.
+func (g group) Status() raftgate.Status {
+	s := g.node.Status()
+	st := raftgate.Status{ID: ID(s.ID), Leader: ID(s.Lead)}
+	newest := s.Progress[s.ID].Match // only the leader has it
+	for id := range s.Config.Voters.IDs() {
+		v := raftgate.Voter{ID: ID(id)}
+		if p, ok := s.Progress[id]; ok && p.Match < newest {
+			v.Behind = newest - p.Match
+		}
+		st.Voters = append(st.Voters, v)
+	}
+	slices.SortFunc(st.Voters, func(a, b raftgate.Voter) int { return strings.Compare(a.ID, b.ID) })
+	return st
+}
+
+// Transfer hands the leadership over. It returns when the successor leads, or when somebody else does.
+func (g group) Transfer(ctx context.Context, to string) error {
+	id, err := strconv.ParseUint(to, 16, 64)
+	if err != nil {
+		return fmt.Errorf("etcdraft: %q is no member: use ID", to)
+	}
+	self := g.node.Status().ID
+	g.node.TransferLeadership(ctx, self, id)
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	for {
+		s := g.node.Status()
+		if s.Lead != self && s.Lead != raft.None {
+			return nil
+		}
+		select {
+		case <-look.C:
+			continue
+		case <-ctx.Done():
+		}
+		if s.RaftState != raft.StateLeader {
+			return nil // it votes, and there is nothing to give up
+		}
+		abort, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTimeout)
+		defer cancel()
+		g.node.TransferLeadership(abort, self, self) // raft.go: a transfer to itself ends the one that runs
+		return fmt.Errorf("etcdraft: the transfer to %s was given up: %w", to, context.Cause(ctx))
+	}
+}

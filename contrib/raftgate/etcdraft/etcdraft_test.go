@@ -1,0 +1,301 @@
+package etcdraft_test
+
+import (
+	"context"
+	"io"
+	"log"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.etcd.io/raft/v3"
+	"go.etcd.io/raft/v3/raftpb"
+	"go.uber.org/goleak"
+
+	"evenkeel.dev/contrib/raftgate"
+	"evenkeel.dev/contrib/raftgate/etcdraft"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// patience bounds what only a hang meets.
+const patience = 30 * time.Second
+
+// cluster is some nodes of the library, with channels between them.
+type cluster struct {
+	t     *testing.T
+	nodes []*node // by id, from 1
+
+	mu     sync.Mutex
+	frozen map[uint64]bool              // nodes that nothing gets to for now; guarded by mu
+	held   map[uint64][]*raftpb.Message // for these; guarded by mu
+	told   map[uint64]int               // MsgTimeoutNow for each; guarded by mu
+}
+
+type node struct {
+	raft.Node
+	id      uint64
+	inbox   chan *raftpb.Message
+	mu      sync.Mutex
+	applied [][]byte // guarded by mu
+}
+
+func newCluster(t *testing.T, n int) *cluster {
+	c := &cluster{t: t, frozen: map[uint64]bool{}, held: map[uint64][]*raftpb.Message{}, told: map[uint64]int{}}
+	var peers []uint64
+	for i := range n {
+		peers = append(peers, uint64(i)+1)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	for _, id := range peers {
+		s := raft.NewMemoryStorage()
+		first := &raftpb.Snapshot{Metadata: &raftpb.SnapshotMetadata{
+			ConfState: &raftpb.ConfState{Voters: peers}, Index: new(uint64(1)), Term: new(uint64(1)),
+		}}
+		if err := s.ApplySnapshot(first); err != nil {
+			t.Fatal(err)
+		}
+		nd := &node{id: id, inbox: make(chan *raftpb.Message, 4096)}
+		nd.Node = raft.RestartNode(&raft.Config{
+			ID: id, Storage: s, Applied: 1, ElectionTick: 1000, HeartbeatTick: 10, MaxSizePerMsg: 1 << 20, MaxInflightMsgs: 256,
+			Logger: &raft.DefaultLogger{Logger: log.New(io.Discard, "", 0)}, DisableProposalForwarding: true,
+		})
+		c.nodes = append(c.nodes, nd)
+		running.Go(func() { c.run(ctx, nd, s) })
+		running.Go(func() { c.receive(ctx, nd) })
+	}
+	t.Cleanup(func() {
+		stop()
+		running.Wait()
+		for _, nd := range c.nodes {
+			nd.Stop()
+		}
+	})
+	if err := c.nodes[0].Campaign(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c.await("the first one leads", func() bool { return c.nodes[0].Status().RaftState == raft.StateLeader })
+	return c
+}
+
+// run is the loop that the library asks for. Time passes slowly, so that no election comes between.
+func (c *cluster) run(ctx context.Context, nd *node, s *raft.MemoryStorage) {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			nd.Tick()
+		case rd := <-nd.Ready():
+			if err := s.Append(rd.Entries); err != nil {
+				c.t.Error(err)
+			}
+			if !raft.IsEmptyHardState(rd.HardState) {
+				if err := s.SetHardState(rd.HardState); err != nil {
+					c.t.Error(err)
+				}
+			}
+			for _, m := range rd.Messages {
+				c.send(m)
+			}
+			for _, e := range rd.CommittedEntries {
+				if len(e.GetData()) > 0 {
+					nd.mu.Lock()
+					nd.applied = append(nd.applied, e.GetData())
+					nd.mu.Unlock()
+				}
+			}
+			nd.Advance()
+		}
+	}
+}
+
+func (c *cluster) send(m *raftpb.Message) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if m.GetType() == raftpb.MsgTimeoutNow {
+		c.told[m.GetTo()]++
+	}
+	if c.frozen[m.GetTo()] {
+		c.held[m.GetTo()] = append(c.held[m.GetTo()], m)
+		return
+	}
+	c.deliver(m)
+}
+
+func (c *cluster) deliver(m *raftpb.Message) {
+	select {
+	case c.nodes[m.GetTo()-1].inbox <- m:
+	default:
+	}
+}
+
+func (c *cluster) receive(ctx context.Context, nd *node) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case m := <-nd.inbox:
+			_ = nd.Step(ctx, m)
+		}
+	}
+}
+
+func (c *cluster) await(what string, is func() bool) {
+	c.t.Helper()
+	for end := time.Now().Add(patience); !is(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			c.t.Fatalf("not so after %v: %s", patience, what)
+		}
+	}
+}
+
+// propose has a node propose, and waits until all but those that are frozen have applied it.
+func (c *cluster) propose(nd *node, text string) {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
+	defer cancel()
+	if err := nd.Propose(ctx, []byte(text)); err != nil {
+		c.t.Fatalf("%s: %v", text, err)
+	}
+	for _, other := range c.nodes {
+		c.mu.Lock()
+		frozen := c.frozen[other.id]
+		c.mu.Unlock()
+		c.await(text+" is applied", func() bool {
+			other.mu.Lock()
+			defer other.mu.Unlock()
+			return frozen || slices.ContainsFunc(other.applied, func(b []byte) bool { return string(b) == text })
+		})
+	}
+}
+
+// freeze holds back what is sent to a node, or lets it have it.
+func (c *cluster) freeze(id uint64, frozen bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.frozen[id] = frozen
+	if frozen {
+		return
+	}
+	for _, m := range c.held[id] {
+		c.deliver(m)
+	}
+	c.held[id] = nil
+}
+
+func TestStatus(t *testing.T) {
+	c := newCluster(t, 3)
+	c.propose(c.nodes[0], "a")
+	c.freeze(3, true)
+	for range 5 {
+		c.propose(c.nodes[0], "b")
+	}
+	g := etcdraft.New(c.nodes[0])
+	c.await("the leader knows how far the second is", func() bool {
+		st := g.Status()
+		if st.ID != "1" || st.Leader != "1" || len(st.Voters) != 3 || st.Voters[2].Behind < 5 {
+			t.Fatalf("status %+v", st)
+		}
+		return st.Voters[0].Behind == 0 && st.Voters[1].Behind == 0
+	})
+	if st := etcdraft.New(c.nodes[1]).Status(); st.ID != "2" || st.Leader != "1" {
+		t.Errorf("a follower says %+v", st)
+	}
+	if etcdraft.ID(0) != "" || etcdraft.ID(255) != "ff" {
+		t.Errorf("ids %q and %q", etcdraft.ID(0), etcdraft.ID(255))
+	}
+}
+
+func TestTransfer(t *testing.T) {
+	c := newCluster(t, 3)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := etcdraft.New(c.nodes[0]).Transfer(ctx, "2"); err != nil {
+		t.Fatal(err)
+	}
+	if c.nodes[0].Status().Lead != 2 {
+		t.Error("the second one does not lead")
+	}
+	c.propose(c.nodes[1], "a")
+	if err := etcdraft.New(c.nodes[0]).Transfer(ctx, "x"); err == nil {
+		t.Error("the leadership went to nobody")
+	}
+}
+
+// TestGivenUp has the successor stall when it is told: the leader takes proposals again, and the leadership
+// goes to the other follower. When the successor wakes up, nothing that was written is lost.
+func TestGivenUp(t *testing.T) {
+	c := newCluster(t, 3)
+	c.propose(c.nodes[0], "a")
+	g := etcdraft.New(c.nodes[0])
+	c.await("all have everything", func() bool {
+		return !slices.ContainsFunc(g.Status().Voters, func(v raftgate.Voter) bool { return v.Behind > 0 })
+	})
+	c.freeze(2, true)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	err := g.Transfer(ctx, "2")
+	cancel()
+	if err == nil || !strings.Contains(err.Error(), "given up") {
+		t.Fatalf("error %v", err)
+	}
+	c.mu.Lock()
+	if c.told[2] == 0 {
+		t.Error("the successor was not told: nothing was tried")
+	}
+	c.mu.Unlock()
+	c.propose(c.nodes[0], "b") // by itself the library would give up after twenty seconds
+	ctx, cancel = context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := g.Transfer(ctx, "3"); err != nil {
+		t.Fatal(err)
+	}
+	c.freeze(2, false) // it stands for an election of a term that is over
+	c.propose(c.nodes[2], "c")
+	for _, nd := range c.nodes {
+		var got []string
+		nd.mu.Lock()
+		for _, b := range nd.applied {
+			got = append(got, string(b))
+		}
+		nd.mu.Unlock()
+		if !slices.Equal(got, []string{"a", "b", "c"}) {
+			t.Errorf("node %d has applied %v", nd.id, got)
+		}
+	}
+}
+
+// TestMember drains a leader whose best successor stalls.
+func TestMember(t *testing.T) {
+	c := newCluster(t, 3)
+	c.propose(c.nodes[0], "a")
+	members := map[string]*raftgate.Member{}
+	for _, nd := range c.nodes {
+		m, err := raftgate.New(raftgate.Options{
+			Raft: etcdraft.New(nd), TransferTimeout: 2 * time.Second, Logger: slog.New(slog.DiscardHandler),
+			Ask: func(_ context.Context, id string, q []byte) ([]byte, error) { return members[id].Answer(q) },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer m.Close()
+		members[etcdraft.ID(nd.id)] = m
+	}
+	if _, err := members["1"].TryAcquire(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c.freeze(2, true)
+	if err := members["1"].Drain(t.Context(), time.Second); err != nil {
+		t.Fatal(err)
+	}
+	if lead := c.nodes[0].Status().Lead; lead != 3 {
+		t.Errorf("%d leads, want the one that answers", lead)
+	}
+	c.propose(c.nodes[2], "b")
+}

@@ -1,0 +1,181 @@
+package raftgate_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"evenkeel.dev/contrib/raftgate"
+	"evenkeel.dev/gcgate"
+	"evenkeel.dev/gcgate/gcgatetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var quiet = slog.New(slog.DiscardHandler)
+
+// group is a Raft group without a log, for bubbles of testing/synctest.
+type group struct {
+	t       testing.TB
+	ids     []string
+	members map[string]*member
+
+	mu        sync.Mutex
+	leader    string              // guarded by mu
+	behind    map[string]uint64   // guarded by mu
+	stalls    map[string]bool     // members that do nothing for now; guarded by mu
+	gone      map[string]bool     // members whose process has ended; guarded by mu
+	frozen    map[string]bool     // successors that stall once they are told; guarded by mu
+	transfers []string            // who took over, in order; guarded by mu
+	tried     []string            // to whom a transfer was begun; guarded by mu
+	away      map[string]struct{} // who collects; guarded by mu
+	most      int                 // who did so at once; guarded by mu
+	order     []string            // who began to collect; guarded by mu
+	ledBy     []string            // who led then; guarded by mu
+}
+
+// member implements raftgate.Raft.
+type member struct {
+	*raftgate.Member
+	group *group
+	id    string
+	heap  *gcgatetest.Heap
+	gate  *gcgate.Gate
+}
+
+// times of the model.
+const (
+	roundTrip    = time.Millisecond
+	transferTime = 2 * time.Millisecond
+)
+
+// newGroup returns a group of members without gates; the first one leads.
+func newGroup(t testing.TB, ids ...string) *group {
+	g := &group{
+		t: t, ids: ids, leader: ids[0], members: map[string]*member{}, behind: map[string]uint64{},
+		stalls: map[string]bool{}, gone: map[string]bool{}, frozen: map[string]bool{}, away: map[string]struct{}{},
+	}
+	for _, id := range ids {
+		m := &member{group: g, id: id}
+		var err error
+		m.Member, err = raftgate.New(raftgate.Options{Raft: m, Ask: g.ask, Logger: quiet})
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.members[id] = m
+		t.Cleanup(m.Close)
+	}
+	return g
+}
+
+// start starts the gates of all members. set may change a member's heap and options before.
+func (g *group) start(set func(*member, *gcgate.Options)) {
+	for _, id := range g.ids {
+		m := g.members[id]
+		m.heap = gcgatetest.NewHeap()
+		o := gcgate.Options{
+			Policy: gcgate.PolicyDrain, Signals: []gcgate.Signal{m.Member}, Turns: m.Member, Collector: m.heap,
+			Logger: quiet, OnEvent: m.event, DisablePeriod: true,
+			IdleRatio: 2, // no request is counted, which is no idleness
+		}
+		if set != nil {
+			set(m, &o)
+		}
+		var err error
+		if m.gate, err = gcgate.Start(context.Background(), o); err != nil {
+			g.t.Fatal(err)
+		}
+	}
+}
+
+// stop stops the gates.
+func (g *group) stop() {
+	for _, id := range g.ids {
+		if err := g.members[id].gate.Stop(context.Background()); err != nil {
+			g.t.Error(err)
+		}
+	}
+	time.Sleep(time.Second) // a collection that runs is not waited for
+}
+
+// event notes who collects.
+func (m *member) event(e gcgate.Event) {
+	g := m.group
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if e.State != gcgate.StateCollecting {
+		delete(g.away, m.id)
+		return
+	}
+	g.away[m.id] = struct{}{}
+	g.most = max(g.most, len(g.away))
+	g.order = append(g.order, m.id)
+	g.ledBy = append(g.ledBy, g.leader)
+}
+
+// set changes the model.
+func (g *group) set(change func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	change()
+}
+
+func (g *group) ask(ctx context.Context, id string, question []byte) ([]byte, error) {
+	g.mu.Lock()
+	gone, stalls := g.gone[id], g.stalls[id]
+	g.mu.Unlock()
+	if gone {
+		return nil, raftgate.ErrGone
+	}
+	if stalls {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	time.Sleep(roundTrip / 2)
+	answer, err := g.members[id].Answer(question)
+	time.Sleep(roundTrip / 2)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return answer, err
+}
+
+func (m *member) Status() raftgate.Status {
+	g := m.group
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s := raftgate.Status{ID: m.id, Leader: g.leader}
+	for _, id := range g.ids {
+		s.Voters = append(s.Voters, raftgate.Voter{ID: id, Behind: g.behind[id]})
+	}
+	return s
+}
+
+var errModel = errors.New("the successor did not take over")
+
+func (m *member) Transfer(ctx context.Context, to string) error {
+	g := m.group
+	g.set(func() { g.tried = append(g.tried, to) })
+	g.mu.Lock()
+	frozen := g.frozen[to]
+	g.mu.Unlock()
+	if frozen {
+		<-ctx.Done()
+		return errModel
+	}
+	select {
+	case <-time.After(transferTime):
+	case <-ctx.Done():
+		return errModel
+	}
+	g.set(func() {
+		g.leader = to
+		g.transfers = append(g.transfers, to)
+	})
+	return nil
+}

@@ -1,0 +1,44 @@
+package hashiraft
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// errStalls is what TimeoutNow returns when the successor does not answer in time.
+var errStalls = errors.New("hashiraft: the successor does not answer")
+
+// Transport is a NetworkTransport that does not wait for a successor that stalls. Its methods may be
+// called from any goroutine.
+type Transport struct {
+	*raft.NetworkTransport
+
+	// Timeout is how long a successor may take to hear that it shall lead. It should be
+	// Options.TransferTimeout of raftgate. Default: 0, which is 15 ms.
+	Timeout time.Duration
+}
+
+// TimeoutNow tells a server to stand for the leadership, and returns when it has heard that, or after
+// Timeout: then the library takes writes again, and the server may hear it later.
+func (t *Transport) TimeoutNow(id raft.ServerID, target raft.ServerAddress, args *raft.TimeoutNowRequest, resp *raft.TimeoutNowResponse) error {
+	timeout := t.Timeout
+	if timeout <= 0 {
+		timeout = 15 * time.Millisecond
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	answer := new(raft.TimeoutNowResponse) // the caller's own is not written to after the return
+	done := make(chan error, 1)
+	go func() { done <- t.NetworkTransport.TimeoutNow(id, target, args, answer) }() // ends with the connection's own deadline
+	select {
+	case err := <-done:
+		*resp = *answer
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("%w within %v: %s", errStalls, timeout, id)
+	}
+}

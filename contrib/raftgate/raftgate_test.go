@@ -1,0 +1,293 @@
+package raftgate_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"evenkeel.dev/contrib/raftgate"
+	"evenkeel.dev/gcgate"
+)
+
+func TestOptions(t *testing.T) {
+	ask := raftgate.AskHTTP(nil, func(string) string { return "" })
+	for _, tt := range []struct {
+		field string
+		o     raftgate.Options
+	}{
+		{"Raft", raftgate.Options{Ask: ask}},
+		{"Ask", raftgate.Options{Raft: &member{}}},
+		{"TransferTimeout", raftgate.Options{Raft: &member{}, Ask: ask, TransferTimeout: -1}},
+		{"TransferTimeout", raftgate.Options{Raft: &member{}, Ask: ask, TransferTimeout: time.Minute}},
+	} {
+		var oe *raftgate.OptionError
+		if _, err := raftgate.New(tt.o); !errors.As(err, &oe) || oe.Option != tt.field {
+			t.Errorf("%+v: error %v, want one about %s", tt.o, err, tt.field)
+		}
+	}
+}
+
+// TestRounds lets replicas of a log fill their heaps in step: in each round all collect once, never two at
+// once, the leader last, and there is one transfer.
+func TestRounds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGroup(t, "a", "b", "c")
+		g.start(nil)
+		time.Sleep(60 * time.Second)
+		g.stop()
+		if g.most != 1 {
+			t.Errorf("%d collected at once", g.most)
+		}
+		collections := len(g.order)
+		if collections < 30 || len(g.transfers) > collections/3+1 || len(g.transfers) < collections/3-2 {
+			t.Errorf("%d transfers for %d collections, want one for three", len(g.transfers), collections)
+		}
+		for i, id := range g.order {
+			if g.ledBy[i] == id {
+				t.Errorf("collection %d: %s leads while it collects", i, id)
+			}
+			if i%3 == 0 && i+3 <= len(g.order) {
+				round := slices.Clone(g.order[i : i+3])
+				slices.Sort(round)
+				if !slices.Equal(round, g.ids) {
+					t.Errorf("collections %d to %d: %v, want one of each", i, i+2, g.order[i:i+3])
+				}
+			}
+		}
+		for _, id := range g.ids {
+			if s := g.members[id].gate.Stats(); s.WithoutTurn != 0 || s.Escaped != 0 {
+				t.Errorf("%s: %d collections without a turn, %d escaped", id, s.WithoutTurn, s.Escaped)
+			}
+		}
+	})
+}
+
+// TestOnlyTheLeaderAllocates: followers with empty heaps are not made to collect.
+func TestOnlyTheLeaderAllocates(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGroup(t, "a", "b", "c")
+		g.start(func(m *member, _ *gcgate.Options) {
+			if m.id != "a" {
+				m.heap.Rate = 0
+			}
+		})
+		for {
+			time.Sleep(10 * time.Millisecond)
+			g.mu.Lock()
+			n := len(g.order)
+			g.mu.Unlock()
+			if n > 0 {
+				break
+			}
+		}
+		g.stop()
+		if !slices.Equal(g.order, []string{"a"}) || len(g.transfers) != 1 {
+			t.Errorf("collected: %v, took over: %v", g.order, g.transfers)
+		}
+	})
+}
+
+// TestSuccessorStalls: one that does not answer is not chosen; one that stalls when it was told is given up
+// after the bound, and another one is tried.
+func TestSuccessorStalls(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		stall  func(*group)
+		tried  []string
+		longer time.Duration
+	}{
+		{"does not answer", func(g *group) { g.stalls["b"] = true }, []string{"c"}, 15 * time.Millisecond},
+		{"stalls when told", func(g *group) { g.frozen["b"] = true }, []string{"b", "c"}, 15 * time.Millisecond},
+		{"is behind", func(g *group) { g.behind["b"] = 1000 }, []string{"c"}, 0},
+		{"has ended", func(g *group) { g.gone["b"] = true }, []string{"c"}, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := newGroup(t, "a", "b", "c")
+				a := lead(g, "a")
+				g.set(func() { tt.stall(g) })
+				begin := time.Now()
+				if err := a.Drain(t.Context(), time.Second); err != nil {
+					t.Error(err)
+				}
+				if !slices.Equal(g.tried, tt.tried) || g.leader != "c" {
+					t.Errorf("tried %v, %s leads", g.tried, g.leader)
+				}
+				if took := time.Since(begin); took > 2*roundTrip+transferTime+tt.longer {
+					t.Errorf("took %v", took)
+				}
+			})
+		})
+	}
+}
+
+// lead takes the turn for the leader.
+func lead(g *group, id string) *raftgate.Member {
+	m := g.members[id]
+	if _, err := m.TryAcquire(context.Background()); err != nil {
+		g.t.Fatal(err)
+	}
+	return m.Member
+}
+
+// TestNobodyTakesOver: the leader says so, and the gate collects all the same.
+func TestNobodyTakesOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGroup(t, "a", "b", "c")
+		g.frozen["b"], g.frozen["c"] = true, true
+		if err := lead(g, "a").Drain(t.Context(), time.Second); !errors.Is(err, raftgate.ErrNoSuccessor) || !strings.Contains(err.Error(), "b: ") {
+			t.Errorf("error %v", err)
+		}
+		if s := g.members["a"].Stats(); s.GivenUp != 2 || s.KeptLeading != 1 || s.Transfers != 0 {
+			t.Errorf("stats %+v", s)
+		}
+	})
+}
+
+// TestWithoutTurn: a leader without the turn hands over to a member that has collected lately, and to none
+// whose heap is full.
+func TestWithoutTurn(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		full   []string
+		leader string
+	}{
+		{"one is empty", []string{"b"}, "c"},
+		{"all are full", []string{"b", "c"}, "a"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := newGroup(t, "a", "b", "c")
+				g.start(func(m *member, o *gcgate.Options) {
+					m.heap.Rate, o.DisableJitter = 0, true
+					if slices.Contains(tt.full, m.id) {
+						m.heap.Rate = 60 << 20
+					}
+				})
+				time.Sleep(time.Second) // 60 of 100 MiB up to the trigger
+				if err := g.members["a"].Drain(t.Context(), time.Second); err != nil {
+					t.Error(err)
+				}
+				g.stop()
+				if g.leader != tt.leader {
+					t.Errorf("%s leads, want %s", g.leader, tt.leader)
+				}
+			})
+		})
+	}
+}
+
+// TestStandsBack: without the turn, a member waits while another one collects, and not for longer than the
+// gate waits for it.
+func TestStandsBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGroup(t, "a", "b", "c")
+		l, err := g.members["b"].TryAcquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		begin := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		_ = g.members["c"].Drain(ctx, time.Second)
+		if took := time.Since(begin); took != 100*time.Millisecond {
+			t.Errorf("waited %v, want until the context ends", took)
+		}
+		time.AfterFunc(50*time.Millisecond, func() { l.Release(context.Background()) })
+		begin = time.Now()
+		_ = g.members["c"].Drain(t.Context(), time.Second)
+		if took := time.Since(begin); took < 50*time.Millisecond || took > 60*time.Millisecond {
+			t.Errorf("waited %v, want until the turn was released", took)
+		}
+	})
+}
+
+// TestSilentMember has no say after a while, and a gone one has none at all.
+func TestSilentMember(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGroup(t, "a", "b", "c")
+		g.stalls["c"] = true
+		begin := time.Now()
+		for {
+			l, err := g.members["b"].TryAcquire(t.Context())
+			if err == nil {
+				l.Release(t.Context())
+				break
+			}
+			if !errors.Is(err, gcgate.ErrHeld) || !strings.Contains(err.Error(), "c does not answer") {
+				t.Fatal(err)
+			}
+		}
+		if took := time.Since(begin); took < 5*time.Second || took > 6*time.Second {
+			t.Errorf("it had a say for %v", took)
+		}
+		g.set(func() { g.stalls["c"] = false })
+		if _, err := g.members["b"].TryAcquire(t.Context()); err != nil {
+			t.Error(err)
+		}
+		g.set(func() { g.stalls["c"] = true })
+		if _, err := g.members["a"].TryAcquire(t.Context()); !errors.Is(err, gcgate.ErrHeld) {
+			t.Errorf("error %v, want ErrHeld", err)
+		}
+		g.set(func() { g.gone["b"], g.gone["c"] = true, true })
+		if _, err := g.members["a"].TryAcquire(t.Context()); err != nil {
+			t.Errorf("none of the others runs: %v", err)
+		}
+	})
+}
+
+// TestAgreement has seven members want the turn all the time, for a while, while the leadership moves: two
+// never have it, and everybody gets it.
+func TestAgreement(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGroup(t, "a", "b", "c", "d", "e", "f", "g")
+		end := time.Now().Add(5 * time.Second)
+		taken := map[string]int{}
+		held := 0
+		var running sync.WaitGroup
+		for i, id := range g.ids {
+			running.Go(func() {
+				for time.Now().Before(end) {
+					l, err := g.members[id].TryAcquire(context.Background())
+					if err != nil {
+						if !errors.Is(err, gcgate.ErrHeld) {
+							t.Error(err)
+							return
+						}
+						time.Sleep(time.Duration(7+i) * time.Millisecond)
+						continue
+					}
+					g.set(func() {
+						if held++; held > 1 {
+							t.Errorf("%d have the turn", held)
+						}
+						taken[id]++
+						g.leader = g.ids[len(g.order)%len(g.ids)]
+						g.order = append(g.order, id)
+					})
+					time.Sleep(time.Duration(3+i) * time.Millisecond)
+					g.set(func() { held-- })
+					l.Release(context.Background())
+				}
+			})
+		}
+		running.Wait()
+		for _, id := range g.ids {
+			if taken[id] < len(g.order)/len(g.ids)/3 {
+				t.Errorf("%s had the turn %d of %d times", id, taken[id], len(g.order))
+			}
+		}
+	})
+}
+
+func TestAnswerRefuses(t *testing.T) {
+	g := newGroup(t, "a")
+	if _, err := g.members["a"].Answer([]byte("{")); err == nil {
+		t.Error("half a question was answered")
+	}
+}

@@ -1,0 +1,114 @@
+package raftgate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+const (
+	// behindMax is how many entries a successor may have to catch up with: meanwhile nothing is written.
+	behindMax = 256
+
+	// standBackPause is between two looks at whether another member collects.
+	standBackPause = 2 * time.Millisecond
+)
+
+// Drain hands the leadership over, if this member leads, to the one of the others that answers at once
+// and whose heap is the emptiest, so that it leads for long. It returns nil when this member does not
+// lead any more, and [ErrNoSuccessor] when nobody took over: the gate tries again while it collects.
+//
+// At a collection without the turn it first waits, as long as the gate waits for it, until no other
+// member collects, and then hands over only to a member that has collected lately: else two members
+// whose heaps are full would hand the leadership to and fro, which costs more than collecting.
+func (m *Member) Drain(ctx context.Context, _ time.Duration) error {
+	m.mu.Lock()
+	turn := m.holds
+	m.mu.Unlock()
+	if !turn {
+		m.standBack(ctx)
+	}
+	return m.handOver(ctx, turn)
+}
+
+// Ready does nothing: a member that is back follows, and hears of what it missed by the log.
+func (m *Member) Ready(context.Context) error { return nil }
+
+// CanDrainAlone tells the gate that Drain knows what may be done without the turn.
+func (m *Member) CanDrainAlone() error { return nil }
+
+// standBack waits until no other member collects. Of two that are about to, the one with the lower id goes
+// first.
+func (m *Member) standBack(ctx context.Context) {
+	for st := m.options.Raft.Status(); ; {
+		busy := false
+		for _, a := range m.askAll(ctx, askTimeout, st, wish{}) {
+			first := a.report.Away && a.voter.ID < st.ID
+			busy = busy || a.err == nil && (a.report.Collects || first)
+		}
+		if !busy {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(standBackPause):
+		}
+	}
+}
+
+// handOver hands the leadership to the best successor, and to the next best where that does not take it.
+func (m *Member) handOver(ctx context.Context, turn bool) error {
+	var failed error
+	for tried := map[string]bool{}; ; {
+		st := m.options.Raft.Status()
+		if !st.leads() {
+			return nil
+		}
+		to := m.successor(ctx, st, turn, tried)
+		if to == "" {
+			m.count(func(s *Stats) { s.KeptLeading++ })
+			if !turn && failed == nil {
+				return nil // as it was meant to be
+			}
+			return errors.Join(ErrNoSuccessor, failed)
+		}
+		tried[to] = true
+		if err := m.transfer(ctx, to); err != nil {
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", to, err))
+		}
+	}
+}
+
+// transfer hands the leadership to one member, or gives up.
+func (m *Member) transfer(ctx context.Context, to string) error {
+	ctx, cancel := context.WithTimeout(ctx, m.options.TransferTimeout)
+	defer cancel()
+	begin := time.Now()
+	err := m.options.Raft.Transfer(ctx, to)
+	m.options.Logger.Debug("raftgate: transfer of the leadership", "to", to, "took", time.Since(begin), "error", err)
+	m.count(func(s *Stats) {
+		if err == nil {
+			s.Transfers++
+		} else {
+			s.GivenUp++
+		}
+	})
+	return err
+}
+
+// successor returns the voter to hand the leadership to, empty where there is none. Being asked proves
+// that it does not stall: what it is told next it does at once.
+func (m *Member) successor(ctx context.Context, st Status, turn bool, tried map[string]bool) string {
+	best, fill := "", 0.0
+	for _, a := range m.askAll(ctx, m.options.TransferTimeout, st, wish{}) {
+		switch {
+		case a.err != nil || a.report.Away || tried[a.voter.ID] || a.voter.Behind > behindMax:
+		case !turn && a.report.Fill > yieldFill:
+		case best == "" || a.report.Fill < fill:
+			best, fill = a.voter.ID, a.report.Fill
+		}
+	}
+	return best
+}

@@ -1,0 +1,67 @@
+package raftgate
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"evenkeel.dev/gcgate"
+)
+
+// TryAcquire takes the turn if all other members agree, which takes one round trip, or returns
+// [gcgate.ErrHeld] and who does not. They agree when none collects and none was there first; the
+// leader is last, until its heap is past the middle between the trigger and the hard threshold.
+func (m *Member) TryAcquire(ctx context.Context) (gcgate.Lease, error) {
+	st := m.options.Raft.Status()
+	h := m.readHeap()
+	m.mu.Lock()
+	if m.holds {
+		m.mu.Unlock()
+		return nil, fmt.Errorf("raftgate: %w: this process itself", gcgate.ErrHeld)
+	}
+	now := time.Now()
+	if m.wanted.IsZero() || now.Sub(m.tried) > wantFor {
+		m.wanted = now
+	}
+	m.tried = now
+	mine, _ := m.wishLocked(st, h)
+	promised := m.promised
+	m.mu.Unlock()
+
+	for _, a := range m.askAll(ctx, askTimeout, st, mine) {
+		switch {
+		case a.err == nil && !a.report.Go:
+			return nil, fmt.Errorf("raftgate: %w: %s: %s", gcgate.ErrHeld, a.voter.ID, a.report.Why)
+		case a.err != nil && m.hasSay(a):
+			return nil, fmt.Errorf("raftgate: %w, or so it is taken: %s does not answer: %w", gcgate.ErrHeld, a.voter.ID, a.err)
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.promised != promised {
+		// Another member was told to go meanwhile, and this one perhaps by it. Both go nowhere.
+		return nil, fmt.Errorf("raftgate: %w: a member that asked meanwhile", gcgate.ErrHeld)
+	}
+	m.holds, m.wanted = true, time.Time{}
+	return &lease{member: m}, nil
+}
+
+// lease is the turn. It implements gcgate.Lease.
+type lease struct {
+	member  *Member
+	release sync.Once
+}
+
+// Lost is nil: nobody takes the turn away from a process that runs.
+func (l *lease) Lost() <-chan struct{} { return nil }
+
+// Release tells those who ask from now on that they may go.
+func (l *lease) Release(context.Context) error {
+	l.release.Do(func() {
+		l.member.mu.Lock()
+		defer l.member.mu.Unlock()
+		l.member.holds = false
+	})
+	return nil
+}

@@ -1,0 +1,83 @@
+package kv
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// attemptTimeout bounds one attempt to write: then the next member is asked.
+const attemptTimeout = time.Second
+
+// Group is the members as clients see them. Its methods may be called from any goroutine.
+type Group struct {
+	Members []string // base URLs
+	HTTP    *http.Client
+
+	Redirected atomic.Uint64 // writes that were refused by a member that did not lead any more
+	Retried    atomic.Uint64 // writes that were sent again since it was not known what became of them
+
+	leader atomic.Int64 // index of whom to ask first
+}
+
+// Client writes, one after the other. It is owned by one goroutine.
+type Client struct {
+	Group *Group
+	ID    string // no two clients have the same
+	seq   uint64
+}
+
+// Put returns when the write was made, however often it has to be sent, or when ctx ends.
+func (c *Client) Put(ctx context.Context, key, value string) error {
+	c.seq++
+	g := c.Group
+	for {
+		at := g.leader.Load()
+		leader, err := c.attempt(ctx, g.Members[at], key, value)
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("%s=%s: %w", key, value, err)
+		}
+		next := (at + 1) % int64(len(g.Members))
+		if leader == "" {
+			g.Retried.Add(1)
+		} else {
+			g.Redirected.Add(1)
+			for i, m := range g.Members {
+				if m == leader {
+					next = int64(i)
+				}
+			}
+		}
+		g.leader.CompareAndSwap(at, next)
+	}
+}
+
+// attempt sends the write once. It returns the leader's URL where the member was another one.
+func (c *Client) attempt(ctx context.Context, member, key, value string) (leader string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPut, member+"/kv/"+key, strings.NewReader(value))
+	if err != nil {
+		return "", err
+	}
+	req.Header.Set(headerClient, c.ID)
+	req.Header.Set(headerSeq, strconv.FormatUint(c.seq, 10))
+	resp, err := c.Group.HTTP.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10))
+	if resp.StatusCode == http.StatusNoContent {
+		return "", nil
+	}
+	return resp.Header.Get(headerLeader), fmt.Errorf("%s: %s: %s", member, resp.Status, strings.TrimSpace(string(text)))
+}

@@ -1,0 +1,220 @@
+// Package kv is a small replicated store: keys and values in memory, agreed on by go.etcd.io/raft/v3, over
+// HTTP. It is as short as it can be, to show what a gate in front of the collector does for a Raft group.
+// Nothing is on disk: a member that has ended must not come back under its id.
+package kv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.etcd.io/raft/v3"
+	"go.etcd.io/raft/v3/raftpb"
+)
+
+// Times and sizes of the group.
+const (
+	tick          = 10 * time.Millisecond
+	heartbeatTick = 5
+	electionTick  = 50 // and up to twice that
+	writeTimeout  = 2 * time.Second
+	holdPause     = 500 * time.Microsecond // between two looks whether a transfer is over
+)
+
+// Config says what to start.
+type Config struct {
+	ID      uint64       // of this member, from 1
+	Members []string     // base URLs of all members, in the order of their ids
+	Applied func()       // called at each write that is applied; may be nil
+	Log     *slog.Logger // nil: slog.Default()
+
+	// SnapshotEvery is how many entries the log may have before its older half is dropped; a member that is
+	// farther behind gets all that is stored. 0: 65,536.
+	SnapshotEvery uint64
+}
+
+// Node is one member. Its methods may be called from any goroutine.
+type Node struct {
+	config  Config
+	raft    raft.Node
+	storage *raft.MemoryStorage
+	voters  *raftpb.ConfState
+	store   *store
+	peers   map[uint64]*peer
+	lead    atomic.Uint64
+	applied uint64 // index; owned by run
+	stop    context.CancelFunc
+	running sync.WaitGroup
+}
+
+// Start starts a member.
+func Start(c Config) (*Node, error) {
+	if c.ID < 1 || c.ID > uint64(len(c.Members)) {
+		return nil, fmt.Errorf("member %d of %d: number them from 1", c.ID, len(c.Members))
+	}
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	if c.SnapshotEvery == 0 {
+		c.SnapshotEvery = 1 << 16
+	}
+	n := &Node{config: c, storage: raft.NewMemoryStorage(), voters: &raftpb.ConfState{}, store: newStore(), peers: map[uint64]*peer{}}
+	for id := range c.Members {
+		n.voters.Voters = append(n.voters.Voters, uint64(id)+1)
+	}
+	// All members begin with the same snapshot, which says who they are.
+	first := &raftpb.Snapshot{Metadata: &raftpb.SnapshotMetadata{ConfState: n.voters, Index: new(uint64(1)), Term: new(uint64(1))}}
+	if err := n.storage.ApplySnapshot(first); err != nil {
+		return nil, err
+	}
+	n.applied = 1
+	n.raft = raft.RestartNode(&raft.Config{
+		ID: c.ID, Storage: n.storage, Applied: n.applied, ElectionTick: electionTick, HeartbeatTick: heartbeatTick,
+		MaxSizePerMsg: 1 << 20, MaxInflightMsgs: 256, CheckQuorum: true, PreVote: true,
+		DisableProposalForwarding: true, // whom to ask is told to the client
+		Logger:                    &raft.DefaultLogger{Logger: slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo)},
+	})
+	ctx, stop := context.WithCancel(context.Background())
+	n.stop = stop
+	for i, url := range c.Members {
+		if id := uint64(i) + 1; id != c.ID {
+			p := newPeer(n, id, url)
+			n.peers[id] = p
+			n.running.Go(func() { p.run(ctx) })
+		}
+	}
+	n.running.Go(func() { n.run(ctx) })
+	return n, nil
+}
+
+// Raft returns the node of the library.
+func (n *Node) Raft() raft.Node { return n.raft }
+
+// Stop ends the member.
+func (n *Node) Stop() {
+	n.stop()
+	n.running.Wait()
+	n.raft.Stop()
+	for _, p := range n.peers {
+		p.client.CloseIdleConnections()
+	}
+}
+
+// run is the loop that the library asks for.
+func (n *Node) run(ctx context.Context) {
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			n.raft.Tick()
+		case rd := <-n.raft.Ready():
+			if err := n.handle(rd); err != nil {
+				n.config.Log.Error("this member stops: what the others sent cannot be applied", "error", err)
+				return
+			}
+			n.raft.Advance()
+		}
+	}
+}
+
+// handle stores, sends and applies what the library has ready.
+func (n *Node) handle(rd raft.Ready) error {
+	if rd.SoftState != nil && n.lead.Swap(rd.SoftState.Lead) != rd.SoftState.Lead {
+		n.config.Log.Debug("leader", "id", rd.SoftState.Lead)
+	}
+	if !raft.IsEmptySnap(rd.Snapshot) {
+		if err := errors.Join(n.storage.ApplySnapshot(rd.Snapshot), n.store.unmarshal(rd.Snapshot.GetData())); err != nil {
+			return err
+		}
+		n.applied = rd.Snapshot.GetMetadata().GetIndex()
+	}
+	if err := n.storage.Append(rd.Entries); err != nil {
+		return err
+	}
+	if !raft.IsEmptyHardState(rd.HardState) {
+		if err := n.storage.SetHardState(rd.HardState); err != nil {
+			return err
+		}
+	}
+	for _, m := range rd.Messages {
+		if p := n.peers[m.GetTo()]; p != nil {
+			if err := p.send(m); err != nil {
+				return err
+			}
+		}
+	}
+	for _, e := range rd.CommittedEntries {
+		n.applied = e.GetIndex()
+		if len(e.GetData()) == 0 {
+			continue // of a new leader
+		}
+		if err := n.store.apply(e.GetData()); err != nil {
+			return err
+		}
+		if n.config.Applied != nil {
+			n.config.Applied()
+		}
+	}
+	return n.compact()
+}
+
+// compact drops the old part of the log.
+func (n *Node) compact() error {
+	first, err := n.storage.FirstIndex()
+	if err != nil || n.applied < first+n.config.SnapshotEvery {
+		return err
+	}
+	data, err := n.store.marshal()
+	if err != nil {
+		return err
+	}
+	if _, err := n.storage.CreateSnapshot(n.applied, n.voters, data); err != nil {
+		return err
+	}
+	return n.storage.Compact(n.applied - n.config.SnapshotEvery/2)
+}
+
+// elsewhere says that another member leads.
+type elsewhere struct{ leader uint64 }
+
+func (e elsewhere) Error() string { return fmt.Sprintf("member %d leads", e.leader) }
+
+// write returns when c is applied here. A proposal that comes during a transfer of the leadership was
+// refused, and is made again where that ends.
+func (n *Node) write(ctx context.Context, data []byte, r request) error {
+	done := n.store.await(r)
+	defer n.store.forget(r)
+	for {
+		err := n.raft.Propose(ctx, data) // waits until a leader is known
+		switch {
+		case err == nil:
+			select {
+			case <-done:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		case !errors.Is(err, raft.ErrProposalDropped):
+			return err
+		}
+		if lead := n.lead.Load(); lead != raft.None && lead != n.config.ID {
+			return elsewhere{lead}
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(holdPause):
+		}
+	}
+}
+
+// Messages takes what the other members send, by POST.
+func (n *Node) Messages() http.Handler { return http.HandlerFunc(n.receive) }

@@ -1,0 +1,132 @@
+// Command raftkv is one member of a small replicated store whose collector is kept out of its writes: the
+// leader hands over before it collects.
+//
+//	go run ./raftkv -id 1 -addr 127.0.0.1:5301 -gate      # and 2 on :5302, 3 on :5303, from examples/
+//	curl -X PUT -H 'Kv-Client: me' -H 'Kv-Seq: 1' -d hello http://127.0.0.1:5301/kv/a
+//
+// README.md has the flags and what to look at.
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"evenkeel.dev/contrib/raftgate"
+	"evenkeel.dev/contrib/raftgate/etcdraft"
+	"evenkeel.dev/examples/internal/gateflags"
+	"evenkeel.dev/examples/internal/service"
+	"evenkeel.dev/examples/msgpush/window"
+	"evenkeel.dev/examples/raftkv/kv"
+	"evenkeel.dev/gcgate"
+)
+
+// messageSize is the size of a message of the window, in bytes.
+const messageSize = 1024
+
+// raftkv is the program's flags and what they make.
+type raftkv struct {
+	id      uint64
+	members string
+	length  int
+	batch   int
+
+	node   *kv.Node
+	member *raftgate.Member
+}
+
+func main() { service.Main(newService()) }
+
+func newService() service.Service {
+	r := &raftkv{}
+	return service.Service{
+		Name: "raftkv", Addr: "127.0.0.1:5301",
+		Flags: r.flags, Check: r.check, Prepare: r.prepare, Tune: r.tune,
+		Handler: func() http.Handler { return r.node.Handler() }, Beside: r.beside, Close: r.close,
+	}
+}
+
+func (r *raftkv) flags(fs *flag.FlagSet) {
+	fs.Uint64Var(&r.id, "id", 1, "`number` of this member, from 1")
+	fs.StringVar(&r.members, "members", "http://127.0.0.1:5301,http://127.0.0.1:5302,http://127.0.0.1:5303", "`URLs` of all members, in the order of their numbers")
+	fs.IntVar(&r.length, "window", 100_000, "`messages` of 1 KiB that live beside the store, for the collector to mark")
+	fs.IntVar(&r.batch, "batch", 64, "`messages` that each write replaces")
+}
+
+func (r *raftkv) check() error {
+	for m := range strings.SplitSeq(r.members, ",") {
+		if u, err := url.Parse(m); err != nil || u.Scheme == "" || u.Host == "" {
+			return fmt.Errorf("-members: %q is no URL: write http://host:port", m)
+		}
+	}
+	switch n := uint64(strings.Count(r.members, ",") + 1); {
+	case r.id < 1 || r.id > n:
+		return fmt.Errorf("-id %d: choose 1 to %d, one of -members", r.id, n)
+	case r.batch < 1 || r.batch > r.length:
+		return fmt.Errorf("-batch %d: choose 1 to %d, the window", r.batch, r.length)
+	}
+	return window.Check("ptr", messageSize, r.length)
+}
+
+// prepare fills the window and starts the member.
+func (r *raftkv) prepare(log *slog.Logger) error {
+	ballast := window.New("ptr", messageSize, r.length)
+	members := strings.Split(r.members, ",")
+	node, err := kv.Start(kv.Config{ID: r.id, Members: members, Applied: func() { ballast.Push(r.batch) }, Log: log})
+	if err != nil {
+		return err
+	}
+	r.node = node
+	r.member, err = raftgate.New(raftgate.Options{
+		Raft: etcdraft.New(node.Raft()),
+		Ask: raftgate.AskHTTP(nil, func(id string) string {
+			for i, m := range members {
+				if etcdraft.ID(uint64(i)+1) == id {
+					return m + "/raftgate"
+				}
+			}
+			return ""
+		}),
+		Logger: log,
+	})
+	return err
+}
+
+// tune gives the gate its signal and its turns.
+func (r *raftkv) tune(o *gcgate.Options) {
+	o.Signals = append(o.Signals, r.member)
+	o.Turns = r.member
+	o.IdleRatio = 2 // TriggerRatio: a follower has no requests, and is not idle
+}
+
+func (r *raftkv) beside(mux *http.ServeMux, g *gateflags.Gate) {
+	mux.Handle("POST /raft", r.node.Messages())
+	mux.Handle("POST /raftgate", r.member)
+	mux.HandleFunc("GET /stats", func(w http.ResponseWriter, _ *http.Request) {
+		s := r.node.Raft().Status()
+		_ = json.NewEncoder(w).Encode(stats{
+			ID: s.ID, Leader: s.Lead, Applied: s.Applied, Member: r.member.Stats(), Gate: g.Stats(),
+		})
+	})
+	mux.HandleFunc("POST /collect", func(w http.ResponseWriter, req *http.Request) {
+		if err := g.Collect(req.Context()); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		}
+	})
+}
+
+// stats is what GET /stats answers.
+type stats struct {
+	ID, Leader, Applied uint64
+	Member              raftgate.Stats
+	Gate                any // gcgate.Stats, null without a gate
+}
+
+func (r *raftkv) close() {
+	r.member.Close()
+	r.node.Stop()
+}

@@ -1,0 +1,319 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"evenkeel.dev/contrib/raftgate"
+	"evenkeel.dev/examples/child"
+	"evenkeel.dev/examples/internal/program"
+	"evenkeel.dev/examples/raftkv/kv"
+	"evenkeel.dev/gcgate"
+)
+
+// patience bounds what only a hang meets.
+const patience = time.Minute
+
+// group is three processes.
+type group struct {
+	t       *testing.T
+	urls    []string
+	members []*child.Child
+	events  []string // files
+	client  *http.Client
+	clients *kv.Group
+}
+
+var listening = regexp.MustCompile(`msg=listening url=(\S+)`)
+
+// start runs three members, and waits until they have a leader.
+func start(t *testing.T, args ...string) *group {
+	g := &group{t: t, client: &http.Client{}}
+	t.Cleanup(g.client.CloseIdleConnections)
+	path, dir := program.Build(t), t.TempDir()
+	for len(g.urls) < 3 {
+		if url := "http://" + freeAddr(t); !slices.Contains(g.urls, url) {
+			g.urls = append(g.urls, url)
+		}
+	}
+	for i, url := range g.urls {
+		events := filepath.Join(dir, fmt.Sprint(i))
+		args := append([]string{
+			path, "-id", fmt.Sprint(i + 1), "-addr", strings.TrimPrefix(url, "http://"), "-members", strings.Join(g.urls, ","),
+			"-gate", "-events", events,
+		}, args...)
+		c, err := child.Start(t.Context(), child.Options{Args: args, Ready: listening})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(c.Kill)
+		g.members, g.events = append(g.members, c), append(g.events, events)
+	}
+	g.clients = &kv.Group{Members: g.urls, HTTP: g.client}
+	g.leader()
+	return g
+}
+
+// freeAddr returns an address for a server that is started later. Its port is none of those that the kernel
+// gives to connections.
+func freeAddr(t *testing.T) string {
+	for range 1000 {
+		addr := fmt.Sprintf("127.0.0.1:%d", 31000+rand.IntN(1000))
+		if l, err := net.Listen("tcp", addr); err == nil {
+			l.Close()
+			return addr
+		}
+	}
+	t.Fatal("no port is free from 31000 to 31999")
+	return ""
+}
+
+// seen is the part of /stats that is looked at.
+type seen struct {
+	Leader, Applied uint64
+	Member          raftgate.Stats
+	Gate            struct {
+		Collections map[gcgate.Reason]uint64
+		WithoutTurn uint64
+	}
+}
+
+func (g *group) stats(i int) (s seen) {
+	g.t.Helper()
+	resp, err := g.client.Get(g.urls[i] + "/stats")
+	if err == nil {
+		defer resp.Body.Close()
+		err = json.NewDecoder(resp.Body).Decode(&s)
+	}
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return s
+}
+
+// leader waits until a member leads and all say so, and returns its index. Those in but do neither.
+func (g *group) leader(but ...int) int {
+	g.t.Helper()
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		var leaders []uint64
+		for i := range g.urls {
+			if !slices.Contains(but, i) {
+				leaders = append(leaders, g.stats(i).Leader)
+			}
+		}
+		slices.Sort(leaders)
+		all := leaders[0] == leaders[len(leaders)-1]
+		if leader := int(leaders[0]) - 1; all && leader >= 0 && !slices.Contains(but, leader) {
+			return leader
+		}
+	}
+	g.t.Fatal("no leader")
+	return 0
+}
+
+// write has n clients write until stop is called, which returns the last value of each key: one a client.
+func (g *group) write(n int, pause time.Duration) (stop func() (values map[string]string, written int)) {
+	ctx, cancel := context.WithCancel(g.t.Context())
+	var mu sync.Mutex
+	values, written := map[string]string{}, 0
+	var running sync.WaitGroup
+	for i := range n {
+		c, key := &kv.Client{Group: g.clients, ID: fmt.Sprint("client", i)}, fmt.Sprint("key", i)
+		running.Go(func() {
+			for v := 0; ctx.Err() == nil; v++ {
+				value := fmt.Sprint(v)
+				bound, done := context.WithTimeout(context.Background(), patience)
+				err := c.Put(bound, key, value)
+				done()
+				if err != nil {
+					g.t.Error(err)
+					return
+				}
+				mu.Lock()
+				values[key] = value
+				written++
+				mu.Unlock()
+				time.Sleep(pause)
+			}
+		})
+	}
+	return func() (map[string]string, int) {
+		cancel()
+		running.Wait()
+		return values, written
+	}
+}
+
+// check waits until all members have the same values as the clients.
+func (g *group) check(values map[string]string) {
+	g.t.Helper()
+	for i, url := range g.urls {
+		for key, want := range values {
+			got := ""
+			for end := time.Now().Add(patience); got != want && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+				resp, err := g.client.Get(url + "/kv/" + key)
+				if err != nil {
+					g.t.Fatal(err)
+				}
+				text, _ := io.ReadAll(resp.Body)
+				resp.Body.Close()
+				got = string(text)
+			}
+			if got != want {
+				g.t.Errorf("member %d has %s=%s, want %s", i+1, key, got, want)
+			}
+		}
+	}
+}
+
+// collecting returns how many members collected at once at most, and how many collections there were. The
+// members must have ended.
+func (g *group) collecting() (most, all int) {
+	type change struct {
+		T      time.Time    `json:"t"`
+		Source string       `json:"source"`
+		State  gcgate.State `json:"state"`
+	}
+	var changes []change
+	for _, name := range g.events {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			g.t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			var c change
+			if err := json.Unmarshal([]byte(line), &c); err != nil {
+				g.t.Fatal(err)
+			}
+			changes = append(changes, c)
+		}
+	}
+	slices.SortStableFunc(changes, func(a, b change) int { return a.T.Compare(b.T) })
+	away := map[string]bool{}
+	for _, c := range changes {
+		delete(away, c.Source)
+		if c.State == gcgate.StateCollecting {
+			away[c.Source] = true
+			all++
+			most = max(most, len(away))
+		}
+	}
+	return most, all
+}
+
+func (g *group) stop() {
+	for _, m := range g.members {
+		if err := m.Stop(); err != nil {
+			g.t.Error(err)
+		}
+	}
+}
+
+// TestTransfers writes while the members collect some sixty times: no write is lost, and the leader's heap is
+// collected by a follower.
+func TestTransfers(t *testing.T) {
+	// The heap of each member is at its trigger after some 64 MiB, which are 256 writes.
+	g := start(t, "-window", "20000", "-batch", "256", "-min-trigger", "64MiB", "-max-trigger", "64MiB")
+	stop := g.write(4, 2*time.Millisecond)
+	var collections, transfers, kept, alone uint64
+	for end := time.Now().Add(patience); collections < 60 && time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+		collections, transfers, kept, alone = 0, 0, 0, 0
+		for i := range g.urls {
+			s := g.stats(i)
+			for _, n := range s.Gate.Collections {
+				collections += n
+			}
+			transfers += s.Member.Transfers
+			kept += s.Member.KeptLeading
+			alone += s.Gate.WithoutTurn
+		}
+	}
+	values, written := stop()
+	g.check(values)
+	retried, redirected := g.clients.Retried.Load(), g.clients.Redirected.Load()
+	g.stop()
+	most, all := g.collecting()
+	t.Logf("%d writes, %d collections (%d without a turn), %d at once, %d transfers, %d kept leading, %d retried, %d redirected",
+		written, all, alone, most, transfers, kept, retried, redirected)
+	if most > 1 && alone == 0 {
+		t.Errorf("%d members collected at once", most)
+	}
+	if collections < 60 || transfers == 0 {
+		t.Errorf("%d collections, %d transfers", collections, transfers)
+	}
+	if transfers > collections/2 {
+		t.Errorf("%d transfers for %d collections, want one for three", transfers, collections)
+	}
+	if retried > transfers {
+		t.Errorf("%d writes were sent again for %d transfers", retried, transfers)
+	}
+}
+
+// TestStoppedFollower stops a member while the leader wants to collect: it is not waited for for ever, nor
+// handed the leadership, and no write is lost.
+func TestStoppedFollower(t *testing.T) {
+	g := start(t, "-window", "1000", "-batch", "1")
+	write := g.write(2, 2*time.Millisecond)
+	old := g.leader()
+	stopped, other := (old+1)%3, (old+2)%3
+	if err := g.members[stopped].Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	resp, err := g.client.Post(g.urls[old]+"/collect", "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if leader := g.leader(stopped); leader != other || resp.StatusCode != http.StatusOK {
+		t.Errorf("member %d leads after the collection of %d, %d is stopped; %s", leader+1, old+1, stopped+1, resp.Status)
+	}
+	if err := g.members[stopped].Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	values, _ := write()
+	g.check(values)
+	g.stop()
+}
+
+// TestLeaderDies kills the leader: the others go on, and collect without asking it.
+func TestLeaderDies(t *testing.T) {
+	g := start(t, "-window", "1000", "-batch", "1")
+	write := g.write(2, 2*time.Millisecond)
+	dead := g.leader()
+	g.members[dead].Kill()
+	leader := g.leader(dead)
+	resp, err := g.client.Post(g.urls[leader]+"/collect", "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	values, _ := write()
+	g.urls = slices.Delete(g.urls, dead, dead+1)
+	g.check(values)
+	if resp.StatusCode != http.StatusOK {
+		t.Error(resp.Status)
+	}
+}
+
+func TestRefuses(t *testing.T) {
+	path := program.Build(t)
+	program.Refuses(t, path, 2, "choose 1 to 3", "-id", "4")
+	program.Refuses(t, path, 2, "is no URL", "-members", "127.0.0.1:1")
+	program.Refuses(t, path, 2, "the window", "-batch", "0")
+}
