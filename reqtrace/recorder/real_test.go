@@ -10,9 +10,12 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
+	"runtime/pprof"
 	"runtime/trace"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -244,4 +247,78 @@ func TestAnalyzer(t *testing.T) {
 	if list, err := os.ReadDir(filepath.Join(dir, "snapshots")); err != nil || len(list) != 1 {
 		t.Errorf("%v, %v", list, err)
 	}
+}
+
+// TestChaos: while the child is killed each time and the directory goes away, no request fails, and each slow one is accounted for.
+func TestChaos(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("needs a shell that kills itself")
+	}
+	leaks.Test(t)
+	dir := filepath.Join(t.TempDir(), "recorder")
+	r, err := Start(t.Context(), Options{Slow: time.Millisecond, Every: time.Second, Dir: dir, CPU: 1, Analyze: []string{"/bin/sh", "-c", "kill -9 $$"}, Logger: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		time.Sleep(2 * time.Millisecond)
+		io.WriteString(w, "sold")
+	})
+	srv := httptest.NewServer(r.Middleware(mux))
+	t.Cleanup(srv.Close)
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	var clients sync.WaitGroup
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var asked atomic.Uint64
+	for range 4 {
+		clients.Go(func() {
+			for ctx.Err() == nil && r.Stats().Failures[string(failDied)] < 3 {
+				res, err := http.Get(srv.URL)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				body, err := io.ReadAll(res.Body)
+				res.Body.Close()
+				if asked.Add(1); err != nil || string(body) != "sold" {
+					t.Errorf("%q, %v", body, err)
+				}
+			}
+		})
+	}
+	clients.Go(func() {
+		for ctx.Err() == nil && r.Stats().Failures[string(failDied)] < 3 {
+			_ = os.RemoveAll(dir) // which may be written to at this moment
+			time.Sleep(10 * time.Millisecond)
+		}
+	})
+	clients.Wait()
+	if err := r.Stop(t.Context()); err != nil {
+		t.Log(err) // of the history, where its directory has just gone
+	}
+	if s := r.Stats(); s.Failures[string(failDied)] < 3 || s.Requests != asked.Load() {
+		t.Errorf("of %d requests: %+v", asked.Load(), s)
+	}
+	if c := coverage(r); c.Slow != asked.Load() || c.Failed+c.Limited+c.Off != c.Slow || c.Failed == 0 {
+		t.Errorf("%+v", c)
+	}
+}
+
+// TestCPUProfile: a profile is taken for as long as it should, and ends with the recorder.
+func TestCPUProfile(t *testing.T) {
+	p := newRuntime(nil, nil)
+	p.profile(time.Hour)
+	if pprof.StartCPUProfile(io.Discard) == nil {
+		t.Error("no profile is taken")
+	}
+	p.profile(time.Hour) // changes nothing
+	p.stop()
+	if err := pprof.StartCPUProfile(io.Discard); err != nil {
+		t.Error(err)
+	}
+	p.profile(0) // the program's goes on
+	p.stop()
+	pprof.StopCPUProfile()
 }
