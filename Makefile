@@ -18,6 +18,7 @@ help:
 	@echo "make bench-explain-suite  sixty causes planted into programs that do not tell them, ten minutes"
 	@echo "make bench-explain-real  the same in Caddy, etcd, gRPC, SQLite and Prometheus' TSDB, which it downloads"
 	@echo "make bench-tailstat  package tailstat on synthetic services and recorded runs, ten minutes; RECORD=1: record them anew, 50 minutes more"
+	@echo "make bench-recorder  what reqtrace/recorder costs a service, and whether it is right about planted causes, half an hour"
 	@echo "make soak        packages aio, gcgate and gctrace under random histories, each for an hour (SOAK=2m: two minutes)"
 	@echo "make soak-fastc  package fastc's calls under collections, signals and profiles, as long as SOAK says"
 	@echo "make test-next   package fastc, which relies on the runtime's inside, under the next Go ($(NEXT))"
@@ -93,8 +94,8 @@ soak:
 soak-fastc:
 	EVENKEEL_SOAK=$(SOAK) go test -count=1 -v -timeout 0 -run '^TestSoak$$' ./fastc
 
-.PHONY: bench bench-gc bench-load bench-gate bench-aio build-aio bench-fastc bench-explain bench-explain-suite bench-explain-real build-explain-suite bench-tailstat
-bench: bench-gc bench-load bench-gate bench-aio bench-fastc bench-explain bench-tailstat
+.PHONY: bench-recorder bench bench-gc bench-load bench-gate bench-aio build-aio bench-fastc bench-explain bench-explain-suite bench-explain-real build-explain-suite bench-tailstat
+bench: bench-gc bench-load bench-gate bench-aio bench-fastc bench-explain bench-tailstat bench-recorder
 
 bench-gc: build
 	cd bench && go run ./gc
@@ -128,6 +129,12 @@ bench-tailstat:
 	@cd bench && $(GO_BUILD) -o ../bin/tailstat/driver ./tailstat
 	$(if $(RECORD),cd bench && ../bin/tailstat/driver -part record)
 	cd bench && ../bin/tailstat/driver
+
+bench-recorder:
+	@mkdir -p bin/recorder
+	@cd examples && $(GO_BUILD) -o ../bin/recorder/ ./hello
+	@cd bench && $(GO_BUILD) -o ../bin/recorder/ ./recorder/plant && $(GO_BUILD) -o ../bin/recorder/driver ./recorder
+	cd bench && ../bin/recorder/driver
 
 # QUICK=1: three minutes instead of fifty. The plants bear no names.
 bench-explain:

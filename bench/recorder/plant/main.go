@@ -1,0 +1,147 @@
+// Command plant is a service with a recorder, two causes of slow requests, and a third from a time on. It counts what made each of
+// its requests slow, as it knows it.
+//
+// About one request in a hundred is slow by something: the lock that refresh holds, a sleep, from -third on a server that it asks.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"evenkeel.dev/reqtrace/recorder"
+)
+
+const (
+	slow  = 20 * time.Millisecond
+	takes = 50 * time.Millisecond // of whatever is planted
+)
+
+func main() {
+	addr := flag.String("addr", "127.0.0.1:5052", "`host:port` to listen on")
+	third := flag.Duration("third", 5*time.Minute, "when the third cause begins")
+	share := flag.Float64("recorder-cpu", 0, "recorder.Options.CPU")
+	every := flag.Duration("every", 0, "recorder.Options.Every")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	log := slog.New(slog.NewTextHandler(os.Stdout, nil))
+	rec, err := recorder.Start(ctx, recorder.Options{Slow: slow, CPU: *share, Every: *every, Logger: log})
+	if err == nil {
+		err = run(ctx, *addr, time.Now().Add(*third), rec, log)
+	}
+	if err != nil {
+		log.Error("plant ends", "error", err)
+		os.Exit(1)
+	}
+}
+
+// plant is the service.
+type plant struct {
+	third time.Time
+	stock sync.Mutex
+	other net.Listener // the server that it asks
+	truth struct{ lock, sleep, network atomic.Int64 }
+}
+
+func run(ctx context.Context, addr string, third time.Time, rec *recorder.Recorder, log *slog.Logger) error {
+	defer rec.Stop(context.Background())
+	other, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	defer other.Close()
+	p := &plant{third: third, other: other}
+	go p.refresh(ctx)
+	go p.answer()
+	mux := http.NewServeMux()
+	mux.HandleFunc("/", p.serve)
+	root := http.NewServeMux()
+	root.Handle("/", rec.Middleware(mux))
+	root.Handle("/debug/evenkeel/", rec)
+	root.HandleFunc("/truth", func(w http.ResponseWriter, _ *http.Request) {
+		json.NewEncoder(w).Encode(map[string]int64{"lock": p.truth.lock.Load(), "sleep": p.truth.sleep.Load(), "network": p.truth.network.Load()})
+	})
+	ln, err := net.Listen("tcp", addr)
+	if err != nil {
+		return err
+	}
+	srv := http.Server{Handler: root}
+	go srv.Serve(ln) // until it is shut down
+	log.Info("recording", "url", "http://"+ln.Addr().String()+"/debug/evenkeel/")
+	log.Info("listening", "url", "http://"+ln.Addr().String())
+	<-ctx.Done()
+	end, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	return srv.Shutdown(end)
+}
+
+func (p *plant) serve(w http.ResponseWriter, _ *http.Request) {
+	start, lot := time.Now(), rand.Float64()
+	p.look()
+	waited := time.Since(start)
+	cause := &p.truth.lock
+	switch {
+	case lot < .005:
+		time.Sleep(takes)
+		cause = &p.truth.sleep
+	case lot < .01 && time.Now().After(p.third):
+		p.ask()
+		cause = &p.truth.network
+	}
+	if took := time.Since(start); took > slow {
+		if waited > took/2 {
+			cause = &p.truth.lock
+		}
+		cause.Add(1)
+	}
+	io.WriteString(w, "sold\n")
+}
+
+// look takes the lock, for next to nothing.
+func (p *plant) look() {
+	p.stock.Lock()
+	defer p.stock.Unlock()
+}
+
+// refresh holds the lock each five seconds.
+func (p *plant) refresh(ctx context.Context) {
+	for ctx.Err() == nil {
+		time.Sleep(5 * time.Second)
+		p.stock.Lock()
+		time.Sleep(takes)
+		p.stock.Unlock()
+	}
+}
+
+// ask asks the other server.
+func (p *plant) ask() {
+	c, err := net.Dial("tcp", p.other.Addr().String())
+	if err != nil {
+		return
+	}
+	defer c.Close()
+	io.ReadAll(c)
+}
+
+// answer is the other server: it closes each connection after a while.
+func (p *plant) answer() {
+	for {
+		c, err := p.other.Accept()
+		if err != nil {
+			return
+		}
+		time.AfterFunc(takes, func() { c.Close() })
+	}
+}
