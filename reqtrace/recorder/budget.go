@@ -24,14 +24,14 @@ const (
 // until the account is overdrawn, and off until there is enough for a slice. So it keeps within the share whatever the costs
 // are, by how often it is on. It belongs to the recorder's goroutine.
 type budget struct {
-	share    float64
-	credit   time.Duration
-	rate     float64 // that is earned in a second, in nanoseconds, smoothed
-	cost     cost
-	earned   time.Duration // in all
-	event    time.Duration // that an event takes
-	perBytes float64       // bytes of a request, as last measured
-	others   float64       // bytes of a second, where requests are too few to tell
+	share      float64
+	credit     time.Duration
+	rate       float64 // that is earned in a second, in nanoseconds, smoothed
+	cost       cost
+	earned     time.Duration // in all
+	event      time.Duration // that an event takes
+	perRequest float64       // bytes, as last measured
+	others     float64       // bytes of a second, where requests were too few to tell
 }
 
 // cost is what the recorder has taken of the processors.
@@ -62,19 +62,20 @@ func (b *budget) earn(taken, passed time.Duration) {
 	b.credit = min(b.credit, time.Duration(memory*b.rate))
 }
 
-// measured takes note of how many bytes were recorded in a time, and of how many requests.
+// measured takes note of how many bytes were recorded in a time, and of how many requests. Where these are too few to tell, those that come
+// later take what they took before.
 func (b *budget) measured(bytes int64, requests uint64, passed time.Duration) {
-	b.perBytes, b.others = 0, 0
-	if requests >= enoughRequests {
-		b.perBytes = float64(bytes) / float64(requests)
-	} else if passed > 0 {
+	switch {
+	case requests >= enoughRequests:
+		b.perRequest, b.others = float64(bytes)/float64(requests), 0
+	case passed > 0:
 		b.others = float64(bytes) / passed.Seconds()
 	}
 }
 
 // bytes returns how many bytes a time in which there were so many requests takes.
 func (b *budget) bytes(requests uint64, passed time.Duration) float64 {
-	return b.perBytes*float64(requests) + b.others*passed.Seconds()
+	return b.perRequest*float64(requests) + b.others*passed.Seconds()
 }
 
 // tracing returns what tracing takes in a time.

@@ -79,7 +79,7 @@ type result struct {
 func newLoop(r *Recorder) *loop {
 	now := time.Now()
 	l := &loop{
-		r: r, p: r.o.process, budget: budget{share: r.o.CPU, perBytes: requestBytes}, on: true, since: now, window: leastWindow, bytes: leastBytes,
+		r: r, p: r.o.process, budget: budget{share: r.o.CPU, perRequest: requestBytes}, on: true, since: now, window: leastWindow, bytes: leastBytes,
 		ticked: now, results: make(chan result, 1), known: map[history.Key]bool{}, due: time.NewTimer(time.Hour),
 	}
 	l.due.Stop()

@@ -65,6 +65,22 @@ func TestBudget(t *testing.T) {
 	}
 }
 
+// TestMeasured: what a request records counts for those that come later too, also where there were none as it was measured.
+func TestMeasured(t *testing.T) {
+	b := budget{event: time.Microsecond, perRequest: requestBytes}
+	b.measured(1000, 0, time.Second)
+	const bytes = 1000 + 8000*requestBytes
+	events := float64(bytes) / eventBytes
+	if got, least := b.tracing(8000, 0, time.Second), time.Duration(events)*time.Microsecond; got < least {
+		t.Errorf("8,000 requests after an idle second take %v, less than %v", got, least)
+	}
+	b.measured(8000*50, 8000, time.Second)
+	b.measured(1000, 0, time.Second)
+	if got, most := b.tracing(8000, 0, time.Second), time.Duration(events*.6)*time.Microsecond; got > most {
+		t.Errorf("half as many bytes take %v, more than %v", got, most)
+	}
+}
+
 // TestCounts: whatever becomes of slow requests, each is counted once as slow and once by what became of it.
 func TestCounts(t *testing.T) {
 	for name, c := range map[string]struct {
