@@ -22,7 +22,8 @@ type adviser struct {
 	log  *slog.Logger
 
 	begin  time.Time // of the time that the next advice is about; zero: not begun
-	cycles uint64    // then, and so on
+	policy Policy    // then, and so on
+	cycles uint64
 	marked time.Duration
 	own    uint64
 	other  float64
@@ -33,7 +34,7 @@ type adviser struct {
 // look advises when enough has been seen. own is [Stats].Overlapped.
 func (a *adviser) look(own uint64) {
 	h := a.heap
-	if a.begin.IsZero() {
+	if a.begin.IsZero() || a.policy != h.policy {
 		a.restart(own)
 		return
 	}
@@ -54,7 +55,7 @@ func (a *adviser) look(own uint64) {
 
 func (a *adviser) restart(own uint64) {
 	h := a.heap
-	a.begin, a.cycles, a.marked = h.sampled, h.last.cycles, h.overlap.marked
+	a.begin, a.policy, a.cycles, a.marked = h.sampled, h.policy, h.last.cycles, h.overlap.marked
 	a.own, a.other, a.total = own, h.overlap.met, h.overlap.entered
 }
 

@@ -140,9 +140,10 @@ func TestAdvice(t *testing.T) {
 		o    Options
 		want []string // none: no advice
 	}{
-		{"alone", Options{}, []string{"4.", "% of the requests met a collection, each of which marked for 50ms, one in 1.", "second replica", "such as 715 MiB"}},
+		{"alone", Options{}, []string{"% of the requests met a collection, each of which marked for 50ms, one in 1.", "second replica", "such as 715 MiB"}},
 		{"alone, little memory", Options{MemoryLimitBytes: 300 * mib}, []string{"memory limit of 715 MiB, and not 300"}},
 		{"alone, with memory to spend", Options{Policy: PolicyMemory, MemoryLimitBytes: 1000 * mib}, []string{"1.2% of the requests", "one in 4."}},
+		{"alone, what auto chose", Options{MemoryLimitBytes: 1000 * mib}, []string{"1.2% of the requests", "one in 4."}},
 		{"with a peer", Options{Signals: []Signal{&fakeSignal{}}}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -150,6 +151,9 @@ func TestAdvice(t *testing.T) {
 				r.traffic()
 				time.Sleep(90 * time.Second)
 				s, log := r.Stats(), r.logged.String()
+				if first := strings.Split(log, "gcgate: advice: "); len(first) > 1 && len(c.want) > 0 && !strings.Contains(first[1], c.want[0]) {
+					t.Errorf("the log does not say %q of what was chosen:\n%s", c.want[0], log)
+				}
 				if n := strings.Count(log, "gcgate: advice"); (n == 1) != (c.want != nil) || (s.Advice != "") != (c.want != nil) {
 					t.Errorf("%d lines of advice, and %q", n, s.Advice)
 				}
