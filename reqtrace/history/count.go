@@ -39,13 +39,14 @@ func (c Coverage) String() string {
 	if c.Seen > c.Slow {
 		t = fmt.Sprintf("seen %s slow requests, of which the service's own clock counted %s", seen, slow)
 	}
+	others := c.Slow - min(c.Slow, c.Seen+c.Cut+c.Limited+c.Off+c.Failed) // as those of a snapshot that is being analysed
 	var why []string
 	for _, r := range []struct {
 		n    uint64
 		what string
 	}{
 		{c.Limited, "too soon after a snapshot"}, {c.Cut, "that began before their trace"}, {c.Off, "while recording was off to stay within its budget"},
-		{c.Failed, "in snapshots that failed"},
+		{c.Failed, "in snapshots that failed"}, {others, "others"},
 	} {
 		if r.n > 0 {
 			why = append(why, textfmt.Count(float64(r.n))+" "+r.what)

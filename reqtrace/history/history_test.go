@@ -218,6 +218,7 @@ func TestCoverageText(t *testing.T) {
 		want string
 	}{
 		{Coverage{}, "seen 0 of 0 slow requests"},
+		{Coverage{Count: Count{Slow: 9, Off: 4}, Seen: 3}, "seen 3 of 9 slow requests; not seen: 4 while recording was off to stay within its budget, 2 others"},
 		{Coverage{Count: Count{Slow: 2079, Limited: 120}, Seen: 1947, Cut: 12}, "seen 1,947 of 2,079 slow requests; not seen: 120 too soon after a snapshot, 12 that began before their trace"},
 		{Coverage{Count: Count{Slow: 3, Failed: 1}, Seen: 4}, "seen 4 slow requests, of which the service's own clock counted 3; not seen: 1 in snapshots that failed"},
 	} {

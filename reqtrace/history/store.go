@@ -33,6 +33,7 @@ type Store struct {
 
 	counting sync.Mutex
 	counts   map[countKey]Count
+	over     countKey // of what came when counts was full
 }
 
 // countKey is a minute and a class.
@@ -107,6 +108,7 @@ func (s *Store) later(add func(*record)) {
 func (s *Store) AddAll(e *Explained) (added []Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.settle()
 	at := time.Now()
 	for _, r := range e.Slow {
 		if s.add(r) {
@@ -124,16 +126,19 @@ func (s *Store) AddAll(e *Explained) (added []Request) {
 	return added
 }
 
-// Count adds slow requests that the service's own clock saw. It waits for no disk and no other work of the store, so requests may call it.
+// Count adds slow requests that the service's own clock saw. It waits for no disk and no other work of the store, so requests may call it. Of more
+// than 1,024 minutes and classes between two flushes or looks at the history, the rest are one, of the class [Others].
 func (s *Store) Count(at time.Time, class string, c Count) {
 	s.counting.Lock()
 	defer s.counting.Unlock()
 	k := countKey{at.Unix() / 60, class}
-	sum, ok := s.counts[k]
-	if !ok && len(s.counts) >= maxCounts {
-		k.class = Others
-		sum = s.counts[k]
+	if _, ok := s.counts[k]; !ok && len(s.counts) == maxCounts-1 {
+		s.over = countKey{k.minute, Others}
+		k = s.over
+	} else if !ok && len(s.counts) >= maxCounts {
+		k = s.over
 	}
+	sum := s.counts[k]
 	all := Coverage{Count: sum}
 	all.add(Coverage{Count: c})
 	s.counts[k] = all.Count
