@@ -68,10 +68,14 @@ func (l *load) run(ctx context.Context, p *program, length, warmup time.Duration
 				go l.stopAndGo(ctx, p)
 				go l.writeAndSync(ctx, p.dir)
 				go l.upload(ctx, p)
+				begin := time.Now()
 				before, err := machine.ReadTimes()
-				trace, err2 := fetch(ctx, p.admin, length)
-				after, err3 := machine.ReadTimes()
-				done <- taken{trace, reqtrace.Beside{Steal: after.StealSince(before)}, errors.Join(err, err2, err3)}
+				waited, err2 := machine.CPUPressure()
+				trace, err3 := fetch(ctx, p.admin, length)
+				after, err4 := machine.ReadTimes()
+				waits, err5 := machine.CPUPressure()
+				beside := reqtrace.Beside{Steal: after.StealSince(before), Pressure: min(float64(waits-waited)/float64(time.Since(begin)), 1)}
+				done <- taken{trace, beside, errors.Join(err, err2, err3, err4, err5)}
 			}()
 		},
 	}
@@ -222,9 +226,9 @@ func (l *load) upload(ctx context.Context, p *program) {
 func fetch(ctx context.Context, addr string, length time.Duration) ([]byte, error) {
 	ctx, end := context.WithCancelCause(ctx)
 	profiled := make(chan struct{})
-	go func() { // in whole seconds: of others net/http/pprof makes half a minute
+	go func() { // in whole seconds, as of others net/http/pprof makes half a minute; and for longer than a program may need to begin the trace
 		defer close(profiled)
-		_, err := get(ctx, fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", addr, 2+length/time.Second))
+		_, err := get(ctx, fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", addr, (timeout+length)/time.Second))
 		end(errors.Join(errors.New("the CPU profile ended before the trace did"), err))
 	}()
 	time.Sleep(edge)

@@ -60,7 +60,8 @@ type outcome struct {
 	Requests int     `json:"requests"`
 	Said     said    `json:"said"`
 	Right    grade   `json:"right"`
-	Steal    float64 `json:"steal"` // part of the processors' time that the hypervisor took meanwhile
+	Steal    float64 `json:"steal"`    // part of the processors' time that the hypervisor took meanwhile
+	Pressure float64 `json:"pressure"` // part of the time in which some thread waited for a processor
 }
 
 func main() {
@@ -164,7 +165,7 @@ func (d *driver) grow(ctx context.Context, p *plant, round int) (o outcome, err 
 	if err != nil {
 		return o, err
 	}
-	o.Steal = t.beside.Steal
+	o.Steal, o.Pressure = t.beside.Steal, t.beside.Pressure
 	return o, o.hear(ctx, &t, p)
 }
 
