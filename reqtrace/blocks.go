@@ -31,6 +31,7 @@ type Block struct {
 // SlowRequest is a slow request as a [Block] keeps it.
 type SlowRequest struct {
 	Class  string
+	Start  time.Duration // from the start of the trace
 	Time   time.Duration
 	Weight int     // for how many it stands
 	Parts  []Blame // all of its time: places, and what is left of each cause
@@ -122,7 +123,7 @@ func (a *analysis) blocks(m *model) []Block {
 			c.Slow += x.weight
 		}
 		if i >= x.kept && (n-1-i)%x.step == 0 {
-			blocks[b].Slow = append(blocks[b].Slow, x.request(name, rest, a.requests[i].time))
+			blocks[b].Slow = append(blocks[b].Slow, x.request(name, start, rest, a.requests[i].time))
 		}
 		x.each(name, rest, func(k partKey, ns int64) {
 			k.wait = x.places[k]
@@ -148,8 +149,8 @@ func (a *analysis) blocks(m *model) []Block {
 }
 
 // request keeps a slow request by itself.
-func (x *blocker) request(class string, rest packed, ns int64) SlowRequest {
-	q := SlowRequest{Class: class, Time: dur(ns), Weight: x.step * x.weight}
+func (x *blocker) request(class string, start int64, rest packed, ns int64) SlowRequest {
+	q := SlowRequest{Class: class, Start: dur(start), Time: dur(ns), Weight: x.step * x.weight}
 	x.each(class, rest, func(k partKey, ns int64) {
 		q.Parts = append(q.Parts, x.blame(k, ns))
 	})

@@ -37,6 +37,9 @@ func checkBlocks(t *testing.T, r *Report) {
 		}
 		for _, q := range b.Slow {
 			kept += q.Weight
+			if q.Start < b.Start || q.Start > b.End {
+				t.Errorf("a request from %v on in a block from %v to %v", q.Start, b.Start, b.End)
+			}
 			var parts time.Duration
 			for _, p := range q.Parts {
 				parts += p.Time

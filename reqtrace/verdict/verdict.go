@@ -26,7 +26,6 @@ const (
 	manyCut      = .05 // of all requests
 	muchUnknown  = .01 // of the time of p99+
 	muchSteal    = .02
-	tooMuchSteal = .1 // for what steal looks like to be named
 	muchPressure = .2
 )
 
@@ -35,7 +34,7 @@ const (
 // report: its tables are empty, and its text is the sentence and the caveats.
 type Verdict struct {
 	Sentence string        `json:"sentence"`  // all of it in one sentence
-	Named    bool          `json:"named"`     // there is an excess worth naming
+	Named    bool          `json:"named"`     // there is an excess worth naming, and its first cause is not as likely the machine's
 	Excess   time.Duration `json:"excess_ns"` // what the slowest 1% take more than the median, on average
 	Causes   []NamedCause  `json:"causes"`    // with a share, the largest first
 	GC       GCShare       `json:"gc"`
@@ -90,8 +89,9 @@ func Of(r *reqtrace.Report) *Verdict {
 	v.GC = GCShare{Direct: r.Tail.Share(gcCauses...), WhatIf: w.TailShare, Low: w.TailLow, High: w.TailHigh, ModelError: w.ModelError, Replayed: w.Replayed.P99 > 0}
 	v.GC.Trusted = v.GC.Replayed && math.Abs(w.ModelError) <= modelLimit
 	v.Causes = namedCauses(r)
-	v.Named = worth(r) && len(v.Causes) > 0 && !v.asStolen()
-	v.Sentence = v.sentence(r)
+	doubt := v.doubt()
+	v.Named = worth(r) && len(v.Causes) > 0 && doubt == ""
+	v.Sentence = v.sentence(r, doubt)
 	if v.Class = slowClass(r); v.Class != nil {
 		v.Sentence = v.Class.sentence() + v.Sentence
 	}
@@ -109,16 +109,15 @@ func worth(r *reqtrace.Report) bool {
 	return r.Tail.Mean-r.Median.Mean >= worthTime && r.Tail.Mean > worthTimes*r.Median.Mean
 }
 
-func (v *Verdict) sentence(r *reqtrace.Report) string {
+func (v *Verdict) sentence(r *reqtrace.Report, doubt string) string {
 	median := textfmt.Duration(r.Median.Mean)
 	if v.Excess <= 0 {
 		return fmt.Sprintf("the slowest 1%% (p99+) take as long as the median request, on average (%s): no cause to name", median) + stoodStill(r)
 	}
 	s := fmt.Sprintf("the slowest 1%% (p99+) take %s more than the median request (%s), on average: ", textfmt.Duration(v.Excess), median)
 	switch {
-	case v.asStolen() && worth(r):
-		return s + fmt.Sprintf("no cause to name, as %s of it is %s while the hypervisor took %s of the processors' time: trace again when it takes less",
-			textfmt.Share(v.Causes[0].Share), v.Causes[0].Phrase, textfmt.Share(r.Machine.Steal)) + stoodStill(r)
+	case doubt != "":
+		return s + "no cause to name, " + doubt + stoodStill(r)
 	case !v.Named:
 		return s + "no cause to name" + stoodStill(r)
 	}
@@ -131,22 +130,6 @@ func (v *Verdict) sentence(r *reqtrace.Report) string {
 		s += fmt.Sprintf("; a replay without the collector takes %s (%s to %s) of it away", textfmt.Share(v.GC.WhatIf), textfmt.Share(v.GC.Low), textfmt.Share(v.GC.High))
 	}
 	return s + stoodStill(r)
-}
-
-// asStolen reports whether the first cause is as likely what the hypervisor took as anything of the program's: it took
-// much, and nothing but the cause is known. A thread whose processor is taken looks as if it ran, or as if a system call took
-// long, who waits for it waits in a run queue, and the world is long on its way to a stop.
-func (v *Verdict) asStolen() bool {
-	if len(v.Causes) == 0 || v.report.Machine.Steal < tooMuchSteal {
-		return false
-	}
-	switch c := &v.Causes[0]; c.Cause {
-	case reqtrace.CauseStopped: // its place is what it is stopped for
-		return true
-	case reqtrace.CauseRunning, reqtrace.CauseSyscall, reqtrace.CauseRunqueueBusy, reqtrace.CauseRunqueueIdle, reqtrace.CauseRunqueueGC:
-		return c.Site == "" && (c.Holder == "" || c.Holder == "other requests")
-	}
-	return false
 }
 
 // stoodStill says how long all processors were silent, which no share has in it. That it was the machine is inferred.

@@ -226,6 +226,78 @@ func TestStolen(t *testing.T) {
 	}
 }
 
+// TestDoubt: what looks like waits of threads for a processor is named where it is known by more than that, where samples of a CPU
+// profile show that it ran, or where threads of the machine did not wait for as long.
+func TestDoubt(t *testing.T) {
+	const lost = .1 // of 5 s
+	tail := func(cause reqtrace.Cause, apart time.Duration) *reqtrace.Report {
+		r := fakeReport(partsOf(times{reqtrace.CauseRunning: ms}), partsOf(times{reqtrace.CauseRunning: ms, cause: 50 * ms}))
+		r.Tail.Sites, r.Tail.Requests, r.Tail.Min = nil, 12, 40*ms
+		for i := range 12 {
+			parts := []reqtrace.Blame{{Cause: reqtrace.CauseRunning, Time: ms}, {Cause: cause, Doing: reqtrace.CauseSyscall, Time: 50 * ms}}
+			r.Blocks = append(r.Blocks, reqtrace.Block{Slow: []reqtrace.SlowRequest{
+				{Start: time.Duration(i) * apart, Time: 51 * ms, Parts: parts},
+				{Start: time.Second, Time: 39 * ms, Parts: parts}, // none of the slowest 1%
+			}})
+		}
+		return r
+	}
+	for _, tt := range []struct {
+		name     string
+		cause    reqtrace.Cause
+		apart    time.Duration // of the slow requests
+		pressure float64
+		edit     func(*reqtrace.Report)
+		want     string // in the sentence
+		named    bool
+	}{
+		{"more than was lost", reqtrace.CauseSyscall, 50 * ms, lost, nil, "100% system call", true}, // 600 ms
+		{"all at once", reqtrace.CauseSyscall, 0, lost, nil, "no cause to name, as 100% of it is system call, which takes 50 ms of the trace in all, and for 500 ms some thread", false},
+		{"nearly all at once", reqtrace.CauseRunqueueIdle, 30 * ms, lost, nil, "which takes 380 ms of the trace", false},
+		{"nothing was seen of the machine", reqtrace.CauseSyscall, 0, 0, nil, "100% system call", true},
+		{"stolen", reqtrace.CauseSyscall, 0, 0, func(r *reqtrace.Report) { r.Machine.Steal = .09 }, "and for 900 ms some thread", false},
+		{"its place is known", reqtrace.CauseSyscall, 0, lost, func(r *reqtrace.Report) {
+			r.Tail.Sites = []reqtrace.Blame{{Cause: reqtrace.CauseSyscall, Site: "main.save (x.go:7)", Time: 50 * ms}}
+		}, "100% system call at main.save", true},
+		{"who ran instead is known", reqtrace.CauseRunqueueBusy, 50 * ms, lost, func(r *reqtrace.Report) {
+			r.Tail.Sites = []reqtrace.Blame{{Cause: reqtrace.CauseRunqueueBusy, Holder: "main.batch (x.go:7)", Time: 50 * ms}}
+		}, "such as main.batch", true},
+		{"who ran instead is known, and so is that the kernel did not let it", reqtrace.CauseRunqueueBusy, 0, 3 * lost, func(r *reqtrace.Report) {
+			r.Tail.Sites = []reqtrace.Blame{{Cause: reqtrace.CauseRunqueueBusy, Holder: "main.batch (x.go:7)", Time: 50 * ms}}
+		}, "no cause to name", false},
+		{"a server's own goroutine", reqtrace.CauseChannel, 0, lost, func(r *reqtrace.Report) {
+			r.Tail.Sites = []reqtrace.Blame{{Cause: reqtrace.CauseChannel, Doing: reqtrace.CauseSyscall, Time: 50 * ms}}
+		}, "no cause to name, as 100% of it is channel", false},
+		{"a goroutine of the program's", reqtrace.CauseChannel, 0, lost, func(r *reqtrace.Report) {
+			r.Tail.Sites = []reqtrace.Blame{{Cause: reqtrace.CauseChannel, Doing: reqtrace.CauseSyscall, Holder: "main.own (x.go:7)", Time: 50 * ms}}
+		}, "100% channel that main.own", true},
+		{"nobody but other requests ran", reqtrace.CauseRunqueueBusy, 0, lost, func(r *reqtrace.Report) {
+			r.Tail.Sites = []reqtrace.Blame{{Cause: reqtrace.CauseRunqueueBusy, Holder: "other requests", Time: 50 * ms}}
+		}, "no cause to name", false},
+		{"nobody but other requests ran, as their handler's name shows", reqtrace.CauseRunqueueBusy, 30 * ms, lost, func(r *reqtrace.Report) {
+			r.Tail.Sites = []reqtrace.Blame{{Cause: reqtrace.CauseRunqueueBusy, Holder: "main.get (x.go:7)", Time: 50 * ms}}
+		}, "no cause to name", false},
+		{"a lock", reqtrace.CauseLock, 0, lost, nil, "100% lock", true},
+		{"few samples", reqtrace.CauseRunning, 50 * ms, 0, func(r *reqtrace.Report) {
+			r.Samples, r.Tail.Samples = 100, []reqtrace.Sample{{Site: "main.a", Count: 20, Low: .2}, {Site: "main.b", Count: 10}}
+		}, "of which a CPU profile has 30 samples, and 31 would show", false}, // 50 and 1 ms of 12 requests are 60 samples, and 1 ms is 1
+		{"enough samples", reqtrace.CauseRunning, 50 * ms, lost, func(r *reqtrace.Report) {
+			r.Samples, r.Tail.Samples = 100, []reqtrace.Sample{{Site: "main.a", Count: 20, Low: .2}, {Site: "main.b", Count: 11}}
+		}, "100% running", true},
+	} {
+		t.Run(strings.ReplaceAll(tt.name, " ", "-"), func(t *testing.T) {
+			r := tail(tt.cause, tt.apart)
+			r.Machine.Pressure = tt.pressure
+			if tt.edit != nil {
+				tt.edit(r)
+			}
+			if v := Of(r); v.Named != tt.named || !strings.Contains(v.Sentence, tt.want) {
+				t.Errorf("%v: %s", v.Named, v.Sentence)
+			}
+		})
+	}
+}
+
 // TestMachineStoodStill: the sentence says how long, and a caveat what that means; running is named by its samples where they
 // are enough, and else the reader is told how to get them.
 func TestMachineStoodStill(t *testing.T) {

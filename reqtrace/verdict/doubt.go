@@ -1,0 +1,116 @@
+package verdict
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"evenkeel.dev/internal/textfmt"
+	"evenkeel.dev/reqtrace"
+)
+
+// A trace does not show what the kernel and the hypervisor did with the program's threads. One whose processor is taken looks as if
+// its goroutine ran, or as if a system call took long; who waits for it waits in a run queue, and one that is woken late leaves
+// a processor idle. So where nothing but such a cause is known, no function and no holder, it is named only if it is not as likely the machine's.
+const (
+	tooMuchSteal = .1  // for what stolen time looks like to be named
+	profileRate  = 100 // samples that a CPU profile takes in a second of running (runtime/pprof)
+	runsWith     = 25  // times: who ran while others were in the run queue is named unless so many times as long was lost
+)
+
+// machineLike are the causes that waits of threads for a processor look like.
+var machineLike = []reqtrace.Cause{reqtrace.CauseRunning, reqtrace.CauseSyscall, reqtrace.CauseRunqueueBusy, reqtrace.CauseRunqueueIdle}
+
+// doubt says why an excess has no cause to name though there is a first one; "": it is named.
+func (v *Verdict) doubt() string {
+	r := v.report
+	if len(v.Causes) == 0 || !worth(r) {
+		return ""
+	}
+	c := &v.Causes[0]
+	known := c.Site != "" || c.Holder != "" && !areRequests(c.Holder, r)
+	like := slices.Contains(machineLike, c.Cause) || waits(c.Cause) && slices.Contains(machineLike, c.Doing)
+	first := fmt.Sprintf("%s of it is %s", textfmt.Share(c.Share), c.Phrase)
+	if r.Machine.Steal >= tooMuchSteal && (!known && (like || c.Cause == reqtrace.CauseRunqueueGC) || c.Cause == reqtrace.CauseStopped) { // whose place is what it is stopped for
+		return fmt.Sprintf("as %s while the hypervisor took %s of the processors' time: trace again when it takes less", first, textfmt.Share(r.Machine.Steal))
+	}
+	times := 1
+	switch {
+	case !like:
+		return ""
+	case known && c.Cause == reqtrace.CauseRunqueueBusy: // it had a processor of Go's, whether or not the kernel let it run
+		times = runsWith
+	case known:
+		return ""
+	case c.Cause == reqtrace.CauseRunning && r.Samples > 0:
+		if n, least := sampled(&r.Tail), leastSamples(r); n < least {
+			return fmt.Sprintf("as %s, of which a CPU profile has %s, and %d would show that it was not the kernel that ran others: trace for longer, or under more load", first, textfmt.Plural(n, "sample"), least)
+		}
+		return ""
+	}
+	if took, lost := tookAtLeast(r), lostTime(r); took > 0 && lost >= time.Duration(times)*took {
+		return fmt.Sprintf("as %s, which takes %s of the trace in all, and for %s some thread of the machine waited for a processor: trace again when it has some to spare", first, textfmt.Duration(took), textfmt.Duration(lost))
+	}
+	return ""
+}
+
+// areRequests reports whether a holder is no more than that requests held each other up.
+func areRequests(holder string, r *reqtrace.Report) bool {
+	return holder == "other requests" || slices.ContainsFunc(r.Classes, func(x reqtrace.Class) bool { return x.Name == functionOf(holder) })
+}
+
+// waits reports whether a cause is what its holder did.
+func waits(c reqtrace.Cause) bool { return c == reqtrace.CauseLock || c == reqtrace.CauseChannel }
+
+// leastSamples returns how many samples the running of the slowest 1% has if it was: more of them than of what usual
+// requests run and half of what these run more.
+func leastSamples(r *reqtrace.Report) int {
+	each := r.Tail.Parts.Of(reqtrace.CauseRunning) - r.Tail.Excess.Of(reqtrace.CauseRunning)/2
+	return max(reqtrace.EnoughSamples, int(math.Ceil(float64(kept(r))*each.Seconds()*profileRate)))
+}
+
+// kept returns of how many requests the figures of the slowest 1% are.
+func kept(r *reqtrace.Report) int { return r.Tail.Requests / max(r.Sampled, 1) }
+
+// lostTime returns for how much of the trace's time threads of the machine waited for a processor, or had theirs taken by the hypervisor, as
+// far as that was seen.
+func lostTime(r *reqtrace.Report) time.Duration {
+	return time.Duration((r.Machine.Pressure + r.Machine.Steal*float64(r.Procs)) * float64(r.Trace))
+}
+
+// tookAtLeast returns for how much of the trace's time some of the slowest 1% had more than usual of what waits for a processor look like:
+// those of the same time may wait for the same, so each moment counts once.
+func tookAtLeast(r *reqtrace.Report) (sum time.Duration) {
+	usual := machineLikeTime(&r.Median.Parts)
+	type span struct{ from, to time.Duration }
+	var spans []span
+	for i := range r.Blocks {
+		for _, q := range r.Blocks[i].Slow {
+			var like time.Duration
+			for _, b := range q.Parts {
+				if slices.Contains(machineLike, b.Cause) || waits(b.Cause) && slices.Contains(machineLike, b.Doing) {
+					like += b.Time
+				}
+			}
+			if q.Time >= r.Tail.Min && like > usual {
+				spans = append(spans, span{q.Start, q.Start + like - usual})
+			}
+		}
+	}
+	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.from, b.from) })
+	var seen time.Duration
+	for _, s := range spans {
+		sum += max(s.to-max(s.from, seen), 0)
+		seen = max(seen, s.to)
+	}
+	return sum
+}
+
+func machineLikeTime(p *reqtrace.Parts) (sum time.Duration) {
+	for _, c := range machineLike {
+		sum += p.Of(c)
+	}
+	return sum
+}
