@@ -46,6 +46,8 @@ type Interval struct{ From, To time.Time }
 //   - two processors or more, all that there are, ran ordinary goroutines and each goes on in the window. Sysmon
 //     interrupts each of them after 10 to 20 ms (runtime/proc.go, retake), so all are silent for so long only
 //     in code that cannot be interrupted, and such code does not end everywhere at once;
+//   - nobody but the collector's workers and goroutines in assists ran. An assist looks after each object whether it is
+//     interrupted (runtime/mgcmark.go, gcDrainN), so it cannot be what was silent for so long;
 //   - a beat of the runtime's own was due, a processor was free for it, and it came late: in each trace a goroutine sleeps
 //     for 100 ms at a time (runtime/tracecpu.go), in each CPU profile another;
 //   - wake-ups that no goroutine made piled up. A free processor sees each as it comes, and sysmon looks at the network each
@@ -120,6 +122,7 @@ type quiet struct {
 	a, b     int64
 	held     int  // processors that somebody had
 	ran      int  // of them, not the collector's workers
+	assisted int  // of ran: was in an assist
 	runnable int  // goroutines that waited for a processor
 	stuck    int  // of ran: ran for so long before that sysmon would have interrupted it, and did nothing in the window
 	called   bool // one was in a system call or C, which keeps its processor for a while
@@ -144,6 +147,9 @@ func (m *model) quiet(a, b int64) (q quiet) {
 			if !g.gcWorker {
 				q.ran++
 				q.stuck += g.stuck(a)
+				if s.state == stateAssistMark {
+					q.assisted++
+				}
 			}
 		case stateRunnable:
 			q.runnable++
@@ -215,6 +221,8 @@ func (m *model) still(q *quiet) bool {
 	case q.runnable > 0 && free && (long >= quietSysmon || !q.called):
 		return true
 	case q.ran >= 2 && !free && q.resumed == q.ran && long >= quietSysmon:
+		return true
+	case q.assisted > 0 && q.assisted == q.ran && long >= quietSysmon:
 		return true
 	case q.late && free:
 		return true

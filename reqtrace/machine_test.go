@@ -110,6 +110,26 @@ func TestMachine(t *testing.T) {
 			50_000,
 			map[Cause]int64{CauseRunning: 200, CauseMachine: 50_000},
 		},
+		"an assist, which can be interrupted, beside a mark worker": {
+			2,
+			func(s *script) {
+				s.create(1, 2).run(2, 2)
+				feed(s, 2, trace.EventLabel, trace.Label{Label: "GC (dedicated)", Resource: trace.MakeResourceID(trace.GoID(2))}, trace.NoStack)
+				s.rangeOf(1, trace.EventRangeBegin, "GC mark assist", "main.grow")
+			},
+			func(s *script) { s.at(end).rangeOf(1, trace.EventRangeEnd, "GC mark assist") },
+			50_000,
+			map[Cause]int64{CauseRunning: 200, CauseMachine: 50_000},
+		},
+		"an assist beside code that cannot be interrupted": {
+			2,
+			func(s *script) {
+				s.create(1, 2).run(2, 2).rangeOf(1, trace.EventRangeBegin, "GC mark assist", "main.grow")
+			},
+			func(s *script) { s.at(end).rangeOf(1, trace.EventRangeEnd, "GC mark assist") },
+			0,
+			map[Cause]int64{CauseRunning: 200, CauseAssistMark: 50_000},
+		},
 		"all idle": {
 			2,
 			func(s *script) { s.wait(1, "sleep", "main.rest") },
