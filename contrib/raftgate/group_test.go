@@ -35,6 +35,7 @@ type group struct {
 	tried     []string            // to whom a transfer was begun; guarded by mu
 	away      map[string]struct{} // who collects; guarded by mu
 	most      int                 // who did so at once; guarded by mu
+	asked     func()              // called when a member has answered; guarded by mu
 	order     []string            // who began to collect; guarded by mu
 	ledBy     []string            // who led then; guarded by mu
 }
@@ -139,6 +140,12 @@ func (g *group) ask(ctx context.Context, id string, question []byte) ([]byte, er
 	time.Sleep(roundTrip / 2)
 	answer, err := g.members[id].Answer(question)
 	time.Sleep(roundTrip / 2)
+	g.mu.Lock()
+	asked := g.asked
+	g.mu.Unlock()
+	if asked != nil {
+		asked()
+	}
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
