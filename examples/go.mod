@@ -6,6 +6,7 @@ require (
 	connectrpc.com/connect v1.21.1
 	evenkeel.dev v0.0.0
 	evenkeel.dev/contrib/etcdturn v0.0.0
+	evenkeel.dev/contrib/k8sturn v0.0.0
 	evenkeel.dev/contrib/raftgate v0.0.0
 	evenkeel.dev/contrib/raftgate/etcdraft v0.0.0
 	github.com/gin-gonic/gin v1.12.0
@@ -72,6 +73,8 @@ require (
 replace evenkeel.dev => ../
 
 replace evenkeel.dev/contrib/etcdturn => ../contrib/etcdturn
+
+replace evenkeel.dev/contrib/k8sturn => ../contrib/k8sturn
 
 replace evenkeel.dev/contrib/raftgate => ../contrib/raftgate
 

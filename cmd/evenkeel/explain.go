@@ -163,10 +163,8 @@ func (f *explainFlags) wrong(fs *flag.FlagSet, names []string) string {
 	return ""
 }
 
-// isURL reports whether what a command reads is a URL.
-func isURL(name string) bool {
-	return strings.HasPrefix(name, "http://") || strings.HasPrefix(name, "https://")
-}
+// isURL reports whether what a command reads is a URL; whether it can be asked, who asks it finds out.
+func isURL(name string) bool { return strings.Contains(name, "://") }
 
 // wrongOption names the flag that an option is from.
 func (a *app) wrongOption(fs *flag.FlagSet, source string, err error) error {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"evenkeel.dev/contrib/etcdturn"
+	"evenkeel.dev/contrib/k8sturn"
 	"evenkeel.dev/gcgate"
 	"evenkeel.dev/gcgate/haproxy"
 	"evenkeel.dev/gcgate/health"
@@ -38,6 +39,7 @@ type Flags struct {
 	turns                  string
 	etcd                   string
 	noTurns                bool
+	leases                 bool
 	group                  string
 	limit                  size
 	minTrigger, maxTrigger size
@@ -53,8 +55,9 @@ func (f *Flags) Register(fs *flag.FlagSet) {
 	fs.BoolVar(&f.inBand, "inband", false, "tell clients in the answers' headers")
 	fs.StringVar(&f.turns, "turns", "", "take turns with other replicas by locks on this `file`, the same for all on one machine")
 	fs.StringVar(&f.etcd, "etcd", "", "take turns with other replicas by etcd at these `endpoints`, such as 127.0.0.1:2379,10.0.0.2:2379")
+	fs.BoolVar(&f.leases, "leases", false, "take turns with other replicas by Leases of the Kubernetes cluster that this process runs in")
 	fs.BoolVar(&f.noTurns, "no-turns", false, "take no turns: of several replicas behind one balancer, two that collect at once fail requests")
-	fs.StringVar(&f.group, "group", "example", "`name` of the replicas that take turns by -etcd")
+	fs.StringVar(&f.group, "group", "example", "`name` of the replicas that take turns by -etcd or -leases")
 	fs.Var(&f.limit, "limit", "memory limit, such as `900MiB` (default: the runtime's own, GOMEMLIMIT, or 0.9 of the control group's)")
 	fs.Var(&f.minTrigger, "min-trigger", "collect at no smaller heap than this `size`, while there is no gap (default: 32MiB)")
 	fs.Var(&f.maxTrigger, "max-trigger", "let the heap at which to collect follow the allocation up to this `size` (default: half of the memory limit; without one a 32nd of the machine's available memory, up to 512MiB)")
@@ -63,8 +66,8 @@ func (f *Flags) Register(fs *flag.FlagSet) {
 
 // Check says which flags do not go together.
 func (f *Flags) Check() error {
-	if f.turns != "" && f.etcd != "" {
-		return fmt.Errorf("-turns and -etcd both say whose turn it is: leave one out")
+	if f.turns != "" && f.etcd != "" || f.leases && (f.turns != "" || f.etcd != "") {
+		return fmt.Errorf("two of -turns, -etcd and -leases say whose turn it is: leave one out")
 	}
 	if f.policy.on {
 		return nil
@@ -80,6 +83,7 @@ func (f *Flags) Check() error {
 		{"-turns", f.turns != ""},
 		{"-etcd", f.etcd != ""},
 		{"-no-turns", f.noTurns},
+		{"-leases", f.leases},
 		{"-limit", f.limit != 0},
 		{"-min-trigger", f.minTrigger != 0},
 		{"-max-trigger", f.maxTrigger != 0},
@@ -145,6 +149,14 @@ func (g *Gate) start(f *Flags, source string, log *slog.Logger) error {
 		turns, err := etcdturn.New(etcdturn.Options{Endpoints: strings.Split(f.etcd, ","), Group: f.group})
 		if err != nil {
 			return fmt.Errorf("-etcd: %w", err)
+		}
+		g.closes = append(g.closes, func() { turns.Close() })
+		o.Turns = turns
+	}
+	if f.leases {
+		turns, err := k8sturn.New(k8sturn.Options{Group: f.group, Logger: log})
+		if err != nil {
+			return fmt.Errorf("-leases: %w", err)
 		}
 		g.closes = append(g.closes, func() { turns.Close() })
 		o.Turns = turns

@@ -64,6 +64,7 @@ func TestFlagsRefused(t *testing.T) {
 		{[]string{"-no-turns"}, "-no-turns is of no use without a gate"},
 		{[]string{"-gate", "-haproxy", "be/a"}, "ADDR,BACKEND/SERVER"},
 		{[]string{"-gate", "-turns", "f", "-etcd", "127.0.0.1:2379"}, "leave one out"},
+		{[]string{"-gate", "-turns", "f", "-leases"}, "leave one out"},
 		{[]string{"-gate", "-limit", "2GB"}, "900MiB"},
 		{[]string{"-gate", "-limit", "0"}, "900MiB"},
 		{[]string{"-gate", "-limit", "99999999999TiB"}, "900MiB"},

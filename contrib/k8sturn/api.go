@@ -1,0 +1,199 @@
+package k8sturn
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	labelGroup = "evenkeel.dev/gcgate-group" // on each Lease
+	microTime  = "2006-01-02T15:04:05.000000Z07:00"
+	maxAnswer  = 1 << 20 // bytes
+)
+
+// object is what is used of a Lease, coordination.k8s.io/v1.
+type object struct {
+	Metadata struct {
+		Name            string            `json:"name,omitempty"`
+		ResourceVersion string            `json:"resourceVersion,omitempty"`
+		Labels          map[string]string `json:"labels,omitempty"`
+	} `json:"metadata"`
+	Spec spec `json:"spec"`
+}
+
+// spec is a Lease's. Times are of the holder's clock; nothing here is computed from them.
+type spec struct {
+	HolderIdentity       *string `json:"holderIdentity"`
+	LeaseDurationSeconds int     `json:"leaseDurationSeconds,omitempty"`
+	AcquireTime          string  `json:"acquireTime,omitempty"`
+	RenewTime            string  `json:"renewTime,omitempty"`
+	LeaseTransitions     int     `json:"leaseTransitions,omitempty"`
+}
+
+// holder returns who has the Lease; empty: nobody.
+func (o object) holder() string {
+	if o.Spec.HolderIdentity == nil {
+		return ""
+	}
+	return *o.Spec.HolderIdentity
+}
+
+// newer reports whether o is not older than p. Versions are numbers where etcd is below, and else not
+// comparable: then what comes later is taken for newer.
+func (o object) newer(p object) bool {
+	a, aerr := strconv.ParseUint(o.Metadata.ResourceVersion, 10, 64)
+	b, berr := strconv.ParseUint(p.Metadata.ResourceVersion, 10, 64)
+	return aerr != nil || berr != nil || a >= b
+}
+
+// statusError is what the API server answers when it does not do what it was asked for: meta/v1.Status.
+type statusError struct {
+	Code    int    `json:"code"`
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+}
+
+func (e *statusError) Error() string {
+	return fmt.Sprintf("%d %s: %s", e.Code, e.Reason, e.Message)
+}
+
+// api is the part of the API that is used: Leases of one group. Its methods may be called from any
+// goroutine.
+type api struct {
+	client *http.Client
+	base   string // of the namespace's Leases
+	group  string
+}
+
+func newAPI(o Options) *api {
+	return &api{
+		client: o.Client, group: o.Group,
+		base: strings.TrimSuffix(o.URL, "/") + "/apis/coordination.k8s.io/v1/namespaces/" + url.PathEscape(o.Namespace) + "/leases",
+	}
+}
+
+// list is all Leases of the group, and the version as of which.
+type list struct {
+	Metadata struct {
+		ResourceVersion string `json:"resourceVersion"`
+	} `json:"metadata"`
+	Items []object `json:"items"`
+}
+
+func (a *api) list(ctx context.Context) (l list, err error) {
+	err = a.do(ctx, http.MethodGet, "?"+a.query().Encode(), "", nil, &l)
+	return l, err
+}
+
+func (a *api) query() url.Values { return url.Values{"labelSelector": {labelGroup + "=" + a.group}} }
+
+func (a *api) get(ctx context.Context, name string) (o object, err error) {
+	err = a.do(ctx, http.MethodGet, "/"+name, "", nil, &o)
+	return o, err
+}
+
+// create makes a Lease that did not exist.
+func (a *api) create(ctx context.Context, name string, s spec) (o object, err error) {
+	body := struct {
+		APIVersion string `json:"apiVersion"`
+		Kind       string `json:"kind"`
+		object
+	}{APIVersion: "coordination.k8s.io/v1", Kind: "Lease"}
+	body.Metadata.Name, body.Metadata.Labels, body.Spec = name, map[string]string{labelGroup: a.group}, s
+	err = a.do(ctx, http.MethodPost, "", "application/json", body, &o)
+	return o, err
+}
+
+// patch changes the Lease if it has this version yet, and leaves what it does not know as it is.
+func (a *api) patch(ctx context.Context, name, version string, s spec) (o object, err error) {
+	var change object
+	change.Metadata.ResourceVersion, change.Spec = version, s
+	err = a.do(ctx, http.MethodPatch, "/"+name, "application/merge-patch+json", change, &o)
+	return o, err
+}
+
+// event is a change that a watch tells.
+type event struct {
+	Type   string          `json:"type"`
+	Object json.RawMessage `json:"object"`
+}
+
+// watch calls each with the changes since a version, until the server ends it or each returns an error.
+func (a *api) watch(ctx context.Context, version string, each func(event) error) error {
+	q := a.query()
+	q.Set("watch", "1")
+	q.Set("allowWatchBookmarks", "true")
+	q.Set("resourceVersion", version)
+	q.Set("timeoutSeconds", strconv.Itoa(int(watchFor/time.Second)))
+	resp, err := a.send(ctx, http.MethodGet, "?"+q.Encode(), "", nil)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	for dec := json.NewDecoder(resp.Body); ; {
+		var e event
+		if err := dec.Decode(&e); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if err := each(e); err != nil {
+			return err
+		}
+	}
+}
+
+// do sends a request and reads the answer into out.
+func (a *api) do(ctx context.Context, method, path, contentType string, in, out any) error {
+	resp, err := a.send(ctx, method, path, contentType, in)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	return json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(out)
+}
+
+// send returns the answer to a request that was granted, else a [*statusError] or what kept it from being
+// answered.
+func (a *api) send(ctx context.Context, method, path, contentType string, in any) (*http.Response, error) {
+	var body io.Reader
+	if in != nil {
+		text, err := json.Marshal(in)
+		if err != nil {
+			return nil, err
+		}
+		body = bytes.NewReader(text)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, a.base+path, body)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept", "application/json")
+	req.Header.Set("User-Agent", "evenkeel-k8sturn")
+	if contentType != "" {
+		req.Header.Set("Content-Type", contentType)
+	}
+	resp, err := a.client.Do(req)
+	if err != nil || resp.StatusCode/100 == 2 {
+		return resp, err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return nil, err
+	}
+	refusal := new(statusError)
+	if err := json.Unmarshal(text, refusal); err != nil || refusal.Code == 0 {
+		refusal.Message = fmt.Sprintf("%.200s", text)
+	}
+	refusal.Code = resp.StatusCode
+	return nil, refusal
+}

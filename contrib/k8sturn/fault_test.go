@@ -1,0 +1,242 @@
+package k8sturn_test
+
+import (
+	"bufio"
+	"context"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"evenkeel.dev/contrib/k8sturn"
+)
+
+const lease0 = "gcgate-g-0"
+
+// TestHolderDies kills a process that has the turn.
+func TestHolderDies(t *testing.T) {
+	s := newServer(t)
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), childURL+"="+s.url)
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stdin.Close()
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	}()
+	if line, err := bufio.NewReader(stdout).ReadString('\n'); line != "held\n" {
+		t.Fatalf("the child said %q, %v", line, err)
+	}
+	turns := newTurns(t, s, k8sturn.Options{})
+	for renewed := s.spec(lease0)["renewTime"]; s.spec(lease0)["renewTime"] == renewed; time.Sleep(50 * time.Millisecond) { // it is kept
+		wantHeld(t, turns)
+	}
+	cmd.Process.Kill()
+	cmd.Wait()
+	killed := time.Now()
+	release(t, take(t, turns))
+	t.Logf("free %v after the kill, Duration %v", time.Since(killed).Round(time.Millisecond), holderDuration)
+}
+
+// TestClocks: a holder whose clock is hours off is believed for its duration, and no longer.
+func TestClocks(t *testing.T) {
+	for name, at := range map[string]time.Time{
+		"behind": time.Now().Add(-24 * time.Hour), "ahead": time.Now().Add(24 * time.Hour),
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(t)
+			turns := newTurns(t, s, k8sturn.Options{})
+			release(t, take(t, turns))
+			stamp := at.UTC().Format("2006-01-02T15:04:05.000000Z")
+			s.change(t, lease0, map[string]any{"spec": map[string]any{
+				"holderIdentity": "another", "leaseDurationSeconds": 2., "acquireTime": stamp, "renewTime": stamp,
+			}})
+			begin := time.Now()
+			release(t, take(t, turns))
+			if waited := time.Since(begin); waited < 2*time.Second-10*time.Millisecond {
+				t.Errorf("taken after %v, the holder has two seconds", waited)
+			}
+		})
+	}
+}
+
+// TestServerDies ends the server while a turn is held, and starts it again.
+func TestServerDies(t *testing.T) {
+	s := newServer(t)
+	turns := newTurns(t, s, k8sturn.Options{Duration: time.Second})
+	l := take(t, turns)
+	s.down()
+	wantLost(t, l)
+	for range 2 {
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		_, err := turns.TryAcquire(ctx)
+		cancel()
+		wantNoAnswer(t, err)
+	}
+	if err := l.Release(t.Context()); err != nil { // there is nothing to release
+		t.Errorf("Release of a lost turn: %v", err)
+	}
+	s.restart(t)
+	release(t, take(t, turns))
+}
+
+// TestServerRestarts starts the server again before the Duration is over: nothing is lost.
+func TestServerRestarts(t *testing.T) {
+	s := newServer(t)
+	turns := newTurns(t, s, k8sturn.Options{Duration: time.Minute})
+	l := take(t, turns)
+	s.down()
+	s.restart(t)
+	wantHeld(t, newTurns(t, s, k8sturn.Options{}))
+	wantNotLost(t, l)
+	release(t, l)
+	release(t, take(t, turns))
+}
+
+// TestServerDiesForRelease releases while the server is away; the Lease outlives it there.
+func TestServerDiesForRelease(t *testing.T) {
+	s := newServer(t)
+	turns := newTurns(t, s, k8sturn.Options{Duration: time.Minute})
+	l := take(t, turns)
+	s.down()
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	wantNoAnswer(t, l.Release(ctx))
+	release(t, l) // idempotent
+	s.restart(t)
+	release(t, take(t, turns)) // its own stale slot does not stop it
+	wantNotLost(t, l)
+}
+
+// TestRenewed holds a turn for longer than its Duration.
+func TestRenewed(t *testing.T) {
+	s := newServer(t)
+	turns, near := newTurns(t, s, k8sturn.Options{Duration: 3 * time.Second}), newTurns(t, s, k8sturn.Options{})
+	l := take(t, turns)
+	first := s.spec(lease0)["renewTime"]
+	seen := map[any]bool{}
+	for len(seen) < 5 { // each a second after the other
+		wantHeld(t, near)
+		wantNotLost(t, l)
+		if at := s.spec(lease0)["renewTime"]; at != first {
+			seen[at] = true
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	release(t, l)
+}
+
+// TestLeaseChanged does what an operator might do to the Lease.
+func TestLeaseChanged(t *testing.T) {
+	s := newServer(t)
+	turns := newTurns(t, s, k8sturn.Options{Duration: time.Second})
+	t.Run("delete", func(t *testing.T) {
+		l := take(t, turns)
+		s.remove(lease0)
+		wantLost(t, l)
+		release(t, l)
+		release(t, take(t, turns))
+	})
+	t.Run("another holder", func(t *testing.T) {
+		l := take(t, turns)
+		s.change(t, lease0, map[string]any{"spec": map[string]any{"holderIdentity": "operator", "leaseDurationSeconds": 300.}})
+		wantLost(t, l)
+		release(t, l) // takes nothing away from anyone
+		wantHeld(t, turns)
+		s.change(t, lease0, map[string]any{"spec": map[string]any{"holderIdentity": nil}})
+		release(t, take(t, turns))
+	})
+	t.Run("a label", func(t *testing.T) {
+		l := take(t, turns)
+		s.change(t, lease0, map[string]any{"metadata": map[string]any{"labels": map[string]any{"team": "blue"}}})
+		for begin := s.spec(lease0)["renewTime"]; s.spec(lease0)["renewTime"] == begin; time.Sleep(10 * time.Millisecond) {
+			wantNotLost(t, l) // it is renewed all the same
+		}
+		release(t, l)
+		s.mu.Lock()
+		labels := s.objects[lease0]["metadata"].(map[string]any)["labels"].(map[string]any)
+		s.mu.Unlock()
+		if labels["team"] != "blue" || len(labels) != 2 {
+			t.Errorf("labels %v", labels)
+		}
+	})
+	t.Run("old versions are forgotten", func(t *testing.T) {
+		release(t, take(t, turns))
+		s.forget()
+		release(t, take(t, turns))
+	})
+}
+
+// TestUnheard cuts the way to the server in one direction while a turn is taken or released. The Duration is
+// too long to be what frees the slot.
+func TestUnheard(t *testing.T) {
+	for _, tt := range []struct {
+		name              string
+		requests, answers bool
+	}{
+		{"request lost", true, false},
+		{"answer lost", false, true},
+	} {
+		s := newServer(t)
+		far, near := newTurns(t, s, k8sturn.Options{Duration: time.Minute}), newTurns(t, s, k8sturn.Options{})
+		release(t, take(t, far))
+		release(t, take(t, near))
+		try := func(do func(context.Context) error) {
+			t.Helper()
+			s.hold(tt.requests, tt.answers)
+			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+			defer cancel()
+			wantNoAnswer(t, do(ctx))
+			s.hold(false, false)
+		}
+		t.Run(tt.name+"/Release", func(t *testing.T) {
+			try(take(t, far).Release)
+			release(t, take(t, near)) // freed in the background
+			release(t, take(t, far))
+		})
+		t.Run(tt.name+"/Release and take again", func(t *testing.T) {
+			try(take(t, far).Release)
+			release(t, take(t, far))
+		})
+		t.Run(tt.name+"/TryAcquire", func(t *testing.T) {
+			try(func(ctx context.Context) error {
+				for {
+					_, err := far.TryAcquire(ctx)
+					if err == nil || ctx.Err() != nil {
+						return err
+					}
+				}
+			})
+			release(t, take(t, near))
+			release(t, take(t, far))
+		})
+	}
+}
+
+// TestLateRelease lets a Release through when the slot is somebody else's already.
+func TestLateRelease(t *testing.T) {
+	s := newServer(t)
+	far, near := newTurns(t, s, k8sturn.Options{Duration: time.Second}), newTurns(t, s, k8sturn.Options{})
+	l := take(t, far)
+	s.hold(true, false)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	wantNoAnswer(t, l.Release(ctx))
+	// The server carries it out later. Until then somebody else has taken the slot.
+	s.change(t, lease0, map[string]any{"spec": map[string]any{"holderIdentity": "another", "leaseDurationSeconds": 300.}})
+	s.hold(false, false)
+	wantHeld(t, near)
+	if holder := s.spec(lease0)["holderIdentity"]; holder != "another" {
+		t.Errorf("%v has the slot", holder)
+	}
+}

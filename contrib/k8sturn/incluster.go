@@ -1,0 +1,110 @@
+package k8sturn
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// accountDir is where a pod has the files of its service account.
+const accountDir = "/var/run/secrets/kubernetes.io/serviceaccount"
+
+const (
+	tokenAge    = time.Minute // a token is read again after that: the kubelet replaces it
+	dialTimeout = 2 * time.Second
+	pingEvery   = 10 * time.Second // of a connection on which nothing comes
+	pingTimeout = 5 * time.Second
+)
+
+// inClusterAt returns o with the server and the client of the pod whose service account is in dir.
+func (o Options) inClusterAt(dir string) (Options, error) {
+	host, port := os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT")
+	if host == "" || port == "" {
+		return o, refuse("URL", "it is empty, and this process runs in no pod: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set")
+	}
+	o.URL = "https://" + net.JoinHostPort(host, port)
+	pem, err := os.ReadFile(filepath.Join(dir, "ca.crt"))
+	if err != nil {
+		return o, refuse("Client", "it is nil, and the pod has no certificates for the API server: set automountServiceAccountToken: %v", err)
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(pem) {
+		return o, refuse("Client", "it is nil, and %s/ca.crt has no certificate", dir)
+	}
+	o.ownClient = true
+	o.Client = &http.Client{Transport: &account{file: filepath.Join(dir, "token"), next: transport(roots)}}
+	if o.Namespace == "" {
+		text, err := os.ReadFile(filepath.Join(dir, "namespace"))
+		if err != nil {
+			return o, refuse("Namespace", "it is empty, and the pod does not know its own: %v", err)
+		}
+		o.Namespace = strings.TrimSpace(string(text))
+	}
+	return o, nil
+}
+
+// transport notices a server that has vanished, although a watch waits for it without end.
+func transport(roots *x509.CertPool) *http.Transport {
+	return &http.Transport{
+		TLSClientConfig:     &tls.Config{RootCAs: roots},
+		TLSHandshakeTimeout: dialTimeout,
+		DialContext:         (&net.Dialer{Timeout: dialTimeout}).DialContext,
+		ForceAttemptHTTP2:   true,
+		HTTP2:               &http.HTTP2Config{SendPingTimeout: pingEvery, PingTimeout: pingTimeout},
+	}
+}
+
+// account adds the token of a file to requests. It may be used from any goroutine.
+type account struct {
+	file string
+	next http.RoundTripper
+
+	mu    sync.Mutex
+	token string    // guarded by mu
+	read  time.Time // when it was; guarded by mu
+}
+
+// RoundTrip implements http.RoundTripper.
+func (a *account) RoundTrip(r *http.Request) (*http.Response, error) {
+	token, err := a.current()
+	if err != nil {
+		return nil, err
+	}
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+token)
+	resp, err := a.next.RoundTrip(r)
+	if err == nil && resp.StatusCode == http.StatusUnauthorized {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.read = time.Time{} // there may be a newer one
+	}
+	return resp, err
+}
+
+// CloseIdleConnections closes those of the client.
+func (a *account) CloseIdleConnections() {
+	if c, ok := a.next.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}
+
+func (a *account) current() (string, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.token != "" && time.Since(a.read) < tokenAge {
+		return a.token, nil
+	}
+	text, err := os.ReadFile(a.file)
+	if err != nil {
+		return "", fmt.Errorf("the pod's token: %w", err)
+	}
+	a.token, a.read = strings.TrimSpace(string(text)), time.Now()
+	return a.token, nil
+}

@@ -1,0 +1,256 @@
+package k8sturn_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"evenkeel.dev/contrib/k8sturn"
+	"evenkeel.dev/gcgate"
+)
+
+func TestOptions(t *testing.T) {
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	client := &http.Client{}
+	const url = "https://127.0.0.1:6443"
+	for _, tt := range []struct {
+		field string
+		o     k8sturn.Options
+	}{
+		{"URL", k8sturn.Options{}},
+		{"Client", k8sturn.Options{URL: url}},
+		{"Client", k8sturn.Options{Client: client}},
+		{"URL", k8sturn.Options{URL: "127.0.0.1", Client: client}},
+		{"Group", k8sturn.Options{URL: url, Client: client, Group: "a/b"}},
+		{"Group", k8sturn.Options{URL: url, Client: client, Group: "A"}},
+		{"Group", k8sturn.Options{URL: url, Client: client, Group: strings.Repeat("a", 201)}},
+		{"K", k8sturn.Options{URL: url, Client: client, K: -1}},
+		{"K", k8sturn.Options{URL: url, Client: client, K: 17}},
+		{"Holder", k8sturn.Options{URL: url, Client: client, Holder: strings.Repeat("a", 256)}},
+		{"Duration", k8sturn.Options{URL: url, Client: client, Duration: -1}},
+		{"Duration", k8sturn.Options{URL: url, Client: client, Duration: time.Hour}},
+	} {
+		if tt.o.Group == "" {
+			tt.o.Group = "g"
+		}
+		var oe *k8sturn.OptionError
+		if _, err := k8sturn.New(tt.o); !errors.As(err, &oe) || oe.Option != tt.field {
+			t.Errorf("%+v: error %v, want one about %s", tt.o, err, tt.field)
+		}
+	}
+}
+
+// TestNobodyThere needs no server: nothing listens where it looks.
+func TestNobodyThere(t *testing.T) {
+	turns := newTurns(t, &server{url: "http://127.0.0.1:1"}, k8sturn.Options{})
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	_, err := turns.TryAcquire(ctx)
+	wantNoAnswer(t, err)
+	done := make(chan error)
+	go func() { // Close ends a TryAcquire that waits
+		_, err := turns.TryAcquire(context.Background())
+		done <- err
+	}()
+	if err := turns.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+	if err := <-done; !errors.Is(err, k8sturn.ErrClosed) {
+		t.Errorf("TryAcquire during Close: %v, want ErrClosed", err)
+	}
+	if _, err := turns.TryAcquire(t.Context()); !errors.Is(err, k8sturn.ErrClosed) {
+		t.Errorf("TryAcquire after Close: %v, want ErrClosed", err)
+	}
+	if err := turns.Close(); err != nil {
+		t.Errorf("second Close: %v", err)
+	}
+}
+
+func TestTurns(t *testing.T) {
+	s := newServer(t)
+	a := newTurns(t, s, k8sturn.Options{Holder: "replica a"})
+	b := newTurns(t, s, k8sturn.Options{})
+	other := newTurns(t, s, k8sturn.Options{Group: "gg"})
+
+	l := take(t, a)
+	wantHeld(t, a)
+	if _, err := tryAcquire(b); !errors.Is(err, gcgate.ErrHeld) || !strings.Contains(err.Error(), "replica a") {
+		t.Errorf("TryAcquire: %v, want ErrHeld that names the holder", err)
+	}
+	if spec := s.spec("gcgate-g-0"); spec["leaseDurationSeconds"] != 10. || spec["acquireTime"] == nil || spec["renewTime"] == nil {
+		t.Errorf("the Lease says %v", spec)
+	}
+	release(t, take(t, other)) // groups are apart
+	wantNotLost(t, l)
+	release(t, l)
+	if spec := s.spec("gcgate-g-0"); spec["holderIdentity"] != nil {
+		t.Errorf("a Lease that was released says %v", spec)
+	}
+	next := take(t, b)
+	release(t, l) // idempotent: the turn is another's now
+	wantHeld(t, a)
+	wantNotLost(t, next)
+	release(t, next)
+	wantNotLost(t, l)
+	if _, err := a.TryAcquire(canceled()); err == nil || errors.Is(err, gcgate.ErrHeld) {
+		t.Errorf("TryAcquire with a context that is done: %v", err)
+	}
+}
+
+func canceled() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}
+
+func TestManySlots(t *testing.T) {
+	s := newServer(t)
+	const k = 16
+	for range k {
+		take(t, newTurns(t, s, k8sturn.Options{K: k}))
+	}
+	wantHeld(t, newTurns(t, s, k8sturn.Options{K: k}))
+}
+
+// TestRoundTrips counts the requests of a turn, and of waiting for one.
+func TestRoundTrips(t *testing.T) {
+	s := newServer(t)
+	turns, waits := newTurns(t, s, k8sturn.Options{}), newTurns(t, s, k8sturn.Options{})
+	release(t, take(t, turns))
+	release(t, take(t, waits))
+	requests := func() (n int) {
+		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPatch} {
+			n += s.count(method)
+		}
+		return n
+	}
+	// What the other one did has to arrive first, else the first attempt is refused.
+	l := take(t, turns)
+	release(t, l)
+	before := requests()
+	l = take(t, turns)
+	if n := requests() - before; n != 1 {
+		t.Errorf("TryAcquire took %d requests, want 1", n)
+	}
+	for waited := 0; waited < 100; {
+		if _, err := tryAcquire(waits); !errors.Is(err, gcgate.ErrHeld) {
+			t.Fatalf("TryAcquire: %v, want ErrHeld", err)
+		} else if !strings.Contains(err.Error(), "meanwhile") { // it has heard of the holder
+			if waited == 0 {
+				before = requests()
+			}
+			waited++
+		}
+	}
+	if n := requests() - before; n != 0 {
+		t.Errorf("waiting took %d requests, want none", n)
+	}
+	before = requests()
+	release(t, l)
+	if n := requests() - before; n != 1 {
+		t.Errorf("Release took %d requests, want 1", n)
+	}
+}
+
+// TestForbidden says what to do.
+func TestForbidden(t *testing.T) {
+	turns := newTurns(t, newServer(t), k8sturn.Options{Namespace: "another"})
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if _, err := turns.TryAcquire(ctx); err == nil || !strings.Contains(err.Error(), "watch, create and patch") {
+		t.Errorf("error %v, want one that names the rights", err)
+	}
+}
+
+// TestRandom lets many replicas take turns for a while, some of them impatient.
+func TestRandom(t *testing.T) {
+	s := newServer(t)
+	const seed = 1
+	const k, n, rounds = 2, 6, 80
+	var holders, most, taken, refused, gaveUp atomic.Int64
+	var running sync.WaitGroup
+	for i := range uint64(n) {
+		random := rand.New(rand.NewPCG(seed, i))
+		turns := newTurns(t, s, k8sturn.Options{K: k, Duration: time.Minute})
+		running.Go(func() {
+			for range rounds {
+				patience := time.Minute
+				if random.IntN(8) == 0 {
+					patience = time.Duration(random.IntN(2000)) * time.Microsecond // may be applied, unheard
+				}
+				ctx, cancel := context.WithTimeout(context.Background(), patience)
+				l, err := turns.TryAcquire(ctx)
+				cancel()
+				switch {
+				case errors.Is(err, gcgate.ErrHeld):
+					refused.Add(1)
+				case err != nil:
+					gaveUp.Add(1)
+				default:
+					taken.Add(1)
+					now := holders.Add(1)
+					for old := most.Load(); now > old && !most.CompareAndSwap(old, now); old = most.Load() {
+					}
+					time.Sleep(time.Duration(random.IntN(3000)) * time.Microsecond)
+					select {
+					case <-l.Lost():
+						t.Error("lost a turn")
+					default:
+					}
+					holders.Add(-1)
+					ctx := context.Background()
+					if random.IntN(8) == 0 {
+						ctx = canceled()
+					}
+					l.Release(ctx) // an error is the canceled context's; the turn is freed all the same
+				}
+				time.Sleep(time.Duration(random.IntN(3000)) * time.Microsecond)
+			}
+		})
+	}
+	running.Wait()
+	t.Logf("%d taken, %d refused, %d given up, at most %d at once", taken.Load(), refused.Load(), gaveUp.Load(), most.Load())
+	if most.Load() > k {
+		t.Errorf("%d at once, want at most %d", most.Load(), k)
+	}
+	if taken.Load() == 0 || refused.Load() == 0 {
+		t.Error("the run tried nothing")
+	}
+	for range k { // every slot is free again, long before the Duration
+		take(t, newTurns(t, s, k8sturn.Options{K: k}))
+	}
+}
+
+func TestCloseLeavesNothing(t *testing.T) {
+	s := newServer(t)
+	for range 3 {
+		client := &http.Client{Transport: &http.Transport{}}
+		before := goleak.IgnoreCurrent()
+		turns, err := k8sturn.New(k8sturn.Options{URL: s.url, Client: client, Group: "g", Duration: time.Minute, Logger: quiet})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := take(t, turns) // at once: the one before was released
+		if err := turns.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+		wantLost(t, l)
+		if err := l.Release(t.Context()); err != nil {
+			t.Errorf("Release after Close: %v", err)
+		}
+		if spec := s.spec("gcgate-g-0"); spec["holderIdentity"] != nil {
+			t.Errorf("after Close the Lease says %v", spec)
+		}
+		client.CloseIdleConnections()
+		s.http.CloseClientConnections()
+		goleak.VerifyNone(t, before)
+	}
+}

@@ -1,0 +1,163 @@
+package k8sturn
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	retryPause   = 250 * time.Millisecond // after a request that failed
+	renewDivisor = 3                      // a Lease is renewed at a third of its duration
+)
+
+// A lease is a turn that is held. It implements gcgate.Lease.
+type lease struct {
+	turns    *Turns
+	name     string
+	stop     context.CancelFunc // ends keep
+	lost     chan struct{}      // closed by lose
+	once     sync.Once          // of lose
+	released atomic.Bool
+
+	mu      sync.Mutex
+	version string // of the Lease, as this process wrote it last; guarded by mu
+}
+
+// Lost is closed when the turn was lost before Release: it could not be renewed in time, the Lease was
+// deleted or has another holder, or Turns was closed.
+func (l *lease) Lost() <-chan struct{} { return l.lost }
+
+// Release frees the slot if it is still ours. When the API server does not answer it returns an error, and
+// the slot is freed in the background, after Options.Duration at the latest. Further calls do nothing.
+func (l *lease) Release(ctx context.Context) error {
+	if !l.released.CompareAndSwap(false, true) {
+		return nil
+	}
+	t := l.turns
+	l.stop()
+	l.mu.Lock() // a renewal that was under way has ended
+	version := l.version
+	l.mu.Unlock()
+	if !l.drop() { // lost
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, t.options.Duration)
+	defer cancel()
+	o, err := t.api.patch(ctx, l.name, version, spec{})
+	switch {
+	case err == nil:
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.seeLocked(l.name, o)
+		return nil
+	case isCode(err, http.StatusNotFound):
+		return nil
+	case isCode(err, http.StatusConflict): // renewed or changed meanwhile, and perhaps still ours
+		t.leave(l.name)
+		return nil
+	}
+	t.leave(l.name)
+	return fmt.Errorf("lease %s not released yet, which goes on in the background: %w", l.name, t.explain(err))
+}
+
+// drop makes room for the next turn of this process. It reports whether this one was still held.
+func (l *lease) drop() bool {
+	l.turns.mu.Lock()
+	defer l.turns.mu.Unlock()
+	if l.turns.held != l {
+		return false
+	}
+	l.turns.held = nil
+	return true
+}
+
+// lose tells that the turn was lost.
+func (l *lease) lose(why error) {
+	l.once.Do(func() {
+		l.stop()
+		l.drop()
+		if l.released.Load() {
+			return
+		}
+		if why != ErrClosed {
+			l.turns.options.Logger.Warn("k8sturn: turn lost, another replica may collect at the same time", "lease", l.name, "reason", why)
+		}
+		close(l.lost)
+	})
+}
+
+// keep renews the Lease until ctx is done because it was released or Turns was closed, or until it is lost.
+// asked is when the request was sent that took it: the duration runs from there at the earliest.
+func (l *lease) keep(ctx context.Context, asked time.Time) {
+	defer l.stop()
+	duration := l.turns.options.Duration
+	pause := duration / renewDivisor
+	for {
+		timer := time.NewTimer(min(pause, time.Until(asked.Add(duration))))
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			select {
+			case <-l.turns.closing:
+				l.lose(ErrClosed)
+			default:
+			}
+			return
+		case <-timer.C:
+		}
+		if time.Since(asked) >= duration {
+			l.lose(errExpired)
+			return
+		}
+		now := time.Now()
+		switch err := l.renew(ctx, asked.Add(duration)); {
+		case err == nil:
+			asked, pause = now, duration/renewDivisor
+		case isCode(err, http.StatusConflict):
+			if !l.again(ctx) {
+				return
+			}
+			pause = 0
+		case isCode(err, http.StatusNotFound):
+			l.lose(errChanged)
+			return
+		default:
+			pause = min(retryPause, duration/renewDivisor)
+		}
+	}
+}
+
+// renew says that the holder is alive.
+func (l *lease) renew(ctx context.Context, expires time.Time) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	ctx, cancel := context.WithDeadline(ctx, expires)
+	defer cancel()
+	o, err := l.turns.api.patch(ctx, l.name, l.version, spec{
+		HolderIdentity: &l.turns.options.Holder, RenewTime: time.Now().UTC().Format(microTime),
+	})
+	if err == nil {
+		l.version = o.Metadata.ResourceVersion
+	}
+	return err
+}
+
+// again takes the Lease's newest version, after somebody changed it: a label, say. It reports false when
+// the turn is lost.
+func (l *lease) again(ctx context.Context) bool {
+	o, err := l.turns.api.get(ctx, l.name)
+	if err == nil && o.holder() != l.turns.options.Holder || isCode(err, http.StatusNotFound) {
+		l.lose(errChanged)
+		return false
+	}
+	if err == nil {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.version = o.Metadata.ResourceVersion
+	}
+	return true
+}

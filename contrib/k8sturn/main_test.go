@@ -1,0 +1,131 @@
+package k8sturn_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"evenkeel.dev/contrib/k8sturn"
+	"evenkeel.dev/gcgate"
+)
+
+// eventTimeout bounds what only a hang meets.
+const eventTimeout = 30 * time.Second
+
+// childURL makes this binary a holder of the turn that lives until it is killed.
+const childURL = "K8STURN_TEST_CHILD"
+
+// holderDuration is its Duration: the child may stall for two thirds of it.
+const holderDuration = 5 * time.Second
+
+func TestMain(m *testing.M) {
+	if url := os.Getenv(childURL); url != "" {
+		holdForever(url)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func holdForever(url string) {
+	turns, err := k8sturn.New(k8sturn.Options{URL: url, Client: &http.Client{}, Group: "g", Duration: holderDuration})
+	if err == nil {
+		_, err = turns.TryAcquire(context.Background())
+	}
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	fmt.Println("held")
+	io.Copy(io.Discard, os.Stdin) // ends with the parent, if that dies first
+	os.Exit(1)
+}
+
+var quiet = slog.New(slog.DiscardHandler)
+
+// newTurns returns Turns in group g that are closed when the test ends.
+func newTurns(t testing.TB, s *server, o k8sturn.Options) *k8sturn.Turns {
+	t.Helper()
+	if o.Group == "" {
+		o.Group = "g"
+	}
+	client := &http.Client{Transport: &http.Transport{}}
+	o.URL, o.Client, o.Logger = s.url, client, quiet
+	turns, err := k8sturn.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		turns.Close()
+		client.CloseIdleConnections()
+	})
+	return turns
+}
+
+func tryAcquire(turns *k8sturn.Turns) (gcgate.Lease, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), eventTimeout)
+	defer cancel()
+	return turns.TryAcquire(ctx)
+}
+
+// take takes the turn, at once or else soon, and fails the test if that takes too long.
+func take(t testing.TB, turns *k8sturn.Turns) gcgate.Lease {
+	t.Helper()
+	for end := time.Now().Add(eventTimeout); ; time.Sleep(10 * time.Millisecond) {
+		l, err := tryAcquire(turns)
+		if err == nil {
+			return l
+		}
+		if time.Now().After(end) {
+			t.Fatalf("no turn after %v: %v", eventTimeout, err)
+		}
+	}
+}
+
+func release(t testing.TB, l gcgate.Lease) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), eventTimeout)
+	defer cancel()
+	if err := l.Release(ctx); err != nil {
+		t.Fatalf("Release: %v", err)
+	}
+}
+
+func wantHeld(t testing.TB, turns *k8sturn.Turns) {
+	t.Helper()
+	if _, err := tryAcquire(turns); !errors.Is(err, gcgate.ErrHeld) {
+		t.Fatalf("TryAcquire: %v, want ErrHeld", err)
+	}
+}
+
+func wantLost(t testing.TB, l gcgate.Lease) {
+	t.Helper()
+	select {
+	case <-l.Lost():
+	case <-time.After(eventTimeout):
+		t.Fatalf("not lost after %v", eventTimeout)
+	}
+}
+
+func wantNotLost(t testing.TB, l gcgate.Lease) {
+	t.Helper()
+	select {
+	case <-l.Lost():
+		t.Fatal("lost")
+	default:
+	}
+}
+
+func wantNoAnswer(t testing.TB, err error) {
+	t.Helper()
+	if err == nil || errors.Is(err, gcgate.ErrHeld) || !strings.Contains(err.Error(), "no answer from the API server") {
+		t.Fatalf("error %v, want no answer", err)
+	}
+}

@@ -1,0 +1,143 @@
+package k8sturn
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"time"
+)
+
+const (
+	watchFor     = 5 * time.Minute // then the server ends a watch, and another one begins
+	listTimeout  = 5 * time.Second
+	observeMin   = 100 * time.Millisecond // pause after a failure, doubled up to observeMax
+	observeMax   = 5 * time.Second
+	typeBookmark = "BOOKMARK"
+	typeDeleted  = "DELETED"
+	typeError    = "ERROR"
+)
+
+// observe keeps slots what the server has, until Close.
+func (t *Turns) observe() {
+	told := false // the log knows that the server does not answer
+	for pause := observeMin; ; pause = min(2*pause, observeMax) {
+		synced, err := t.follow(t.ctx)
+		if t.ctx.Err() != nil {
+			return
+		}
+		if synced {
+			pause, told = observeMin, false
+		}
+		if err != nil && !told {
+			told = true
+			t.options.Logger.Warn("k8sturn: cannot watch the Leases; trying again", "error", t.explain(err))
+		}
+		select {
+		case <-t.ctx.Done():
+			return
+		case <-time.After(pause/2 + rand.N(pause/2)): // replicas do not come back in step
+		}
+	}
+}
+
+// follow lists the Leases and watches them until that ends. It reports whether it had listed them.
+func (t *Turns) follow(ctx context.Context) (synced bool, err error) {
+	bound, cancel := context.WithTimeout(ctx, listTimeout)
+	l, err := t.api.list(bound)
+	cancel()
+	if err != nil {
+		t.lag(err)
+		return false, err
+	}
+	t.mu.Lock()
+	for _, name := range t.names {
+		i := slices.IndexFunc(l.Items, func(o object) bool { return o.Metadata.Name == name })
+		if i >= 0 {
+			t.seeLocked(name, l.Items[i])
+		} else {
+			t.goneLocked(name)
+		}
+	}
+	t.unsynced = nil
+	close(t.synced)
+	t.mu.Unlock()
+
+	// The server ends a watch after watchFor. One of which nothing is heard any more ends here.
+	bound, cancel = context.WithTimeout(ctx, watchFor+listTimeout)
+	defer cancel()
+	err = t.api.watch(bound, l.Metadata.ResourceVersion, t.learn)
+	t.lag(err)
+	if isCode(err, http.StatusGone) {
+		err = nil // the version is too old for the server: list again
+	}
+	return true, err
+}
+
+// lag notes that slots may not be what the server has, from now on.
+func (t *Turns) lag(why error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.unsynced = why
+	select {
+	case <-t.synced:
+		t.synced = make(chan struct{})
+	default:
+	}
+}
+
+// learn takes in what a watch tells.
+func (t *Turns) learn(e event) error {
+	if e.Type == typeError {
+		refusal := new(statusError)
+		if err := json.Unmarshal(e.Object, refusal); err != nil {
+			return fmt.Errorf("the watch ended with an error that cannot be read: %w", err)
+		}
+		return refusal
+	}
+	var o object
+	if err := json.Unmarshal(e.Object, &o); err != nil {
+		return err
+	}
+	name := o.Metadata.Name
+	if e.Type == typeBookmark || !slices.Contains(t.names, name) {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if e.Type == typeDeleted {
+		t.goneLocked(name)
+	} else {
+		t.seeLocked(name, o)
+	}
+	return nil
+}
+
+// seeLocked takes in a version of a Lease. mu is held.
+func (t *Turns) seeLocked(name string, o object) {
+	old := t.slots[name]
+	if old.exists && !o.newer(old.object) {
+		return // it was on its way while a newer one was written
+	}
+	if !old.exists || old.object.Metadata.ResourceVersion != o.Metadata.ResourceVersion {
+		t.slots[name] = slot{object: o, exists: true, since: time.Now()}
+	}
+	if o.holder() != t.options.Holder {
+		t.loseLocked(name)
+	}
+}
+
+// goneLocked takes in that there is no such Lease. mu is held.
+func (t *Turns) goneLocked(name string) {
+	delete(t.slots, name)
+	t.loseLocked(name)
+}
+
+// loseLocked tells who holds a slot that it is lost. mu is held, which that needs.
+func (t *Turns) loseLocked(name string) {
+	if l := t.held; l != nil && l.name == name && t.ctx.Err() == nil {
+		t.background.Go(func() { l.lose(errChanged) })
+	}
+}

@@ -1,0 +1,130 @@
+package k8sturn
+
+import (
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"time"
+)
+
+// Limits of [Options].
+const (
+	maxK        = 16
+	maxGroup    = 200 // of the 253 bytes of an object's name
+	maxHolder   = 255
+	minDuration = time.Second
+	maxDuration = 5 * time.Minute
+)
+
+// Options configure [Turns]. The zero value works in a pod whose service account may use Leases.
+type Options struct {
+	// URL is that of the API server, as https://10.0.0.1:6443. Default: empty, which is the cluster
+	// that this process runs in: the environment says where, and the files of the pod's service
+	// account how (https://kubernetes.io/docs/tasks/run-application/access-api-from-pod/).
+	URL string
+
+	// Client sends the requests, and proves who this process is; with client-go it is what
+	// rest.HTTPClientFor(config) returns, for the URL config.Host. It must not have a Timeout, since
+	// a watch has no end. Default: nil, which is one with the token and the certificates of the pod's
+	// service account. It has to be set if URL is.
+	Client *http.Client
+
+	// Namespace is that of the Leases. Default: empty, which is the pod's own, or else "default".
+	Namespace string
+
+	// Group names the replicas that take turns with one another: those behind one Service. It is
+	// part of the Leases' names. Default: empty, which is the program's file name. Limit: 200
+	// bytes of a-z, 0-9, '-' and '.', with a letter or digit at both ends.
+	Group string
+
+	// K is how many of the group may collect at once; it must be the same in all of them, else the
+	// largest counts. Default: 0, which is 1. Limit: 16.
+	K int
+
+	// Holder says to operators who has a turn: kubectl get lease shows it, with a suffix that makes
+	// it this process's alone. Default: empty, which is host:pid, the host being the pod's name.
+	// Limit: 255 bytes.
+	Holder string
+
+	// Duration is how long the turn of a dead holder stays taken. It is rounded up to whole
+	// seconds. Default: 0, which is 10 s. Limit: 1 s to 5 minutes.
+	Duration time.Duration
+
+	// Logger gets Warn for a turn that was lost and for a server that does not answer, Debug for
+	// the rest. Default: nil, which is slog.Default().
+	Logger *slog.Logger
+
+	ownClient bool // Client was made here
+}
+
+// An OptionError says which field of [Options] cannot be used, and what would be right.
+type OptionError struct {
+	Option string // the field's name
+	Reason string // what is wrong, and what to set instead
+}
+
+func (e *OptionError) Error() string {
+	return fmt.Sprintf("k8sturn: Options.%s: %s", e.Option, e.Reason)
+}
+
+func refuse(option, format string, args ...any) error {
+	return &OptionError{Option: option, Reason: fmt.Sprintf(format, args...)}
+}
+
+// groupName is what a part of an object's name may be (RFC 1123).
+var groupName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`)
+
+// withDefaults returns o with its zero fields filled in, or an [*OptionError].
+func (o Options) withDefaults() (Options, error) {
+	if (o.URL == "") != (o.Client == nil) {
+		return o, refuse("Client", "URL and Client belong together: set both, or none in a pod")
+	}
+	if u, err := url.Parse(o.URL); err != nil || o.URL != "" && (u.Scheme == "" || u.Host == "") {
+		return o, refuse("URL", "%q is no URL of a server: write https://host:port", o.URL)
+	}
+	if o.Group == "" {
+		o.Group = filepath.Base(os.Args[0])
+	}
+	if len(o.Group) > maxGroup || !groupName.MatchString(o.Group) {
+		return o, refuse("Group", "%.40q is no part of an object's name: use up to %d of a-z, 0-9, '-' and '.', a letter or digit at both ends", o.Group, maxGroup)
+	}
+	if o.K == 0 {
+		o.K = 1
+	}
+	if o.K < 0 || o.K > maxK {
+		return o, refuse("K", "%d is out of range: use 1 to %d", o.K, maxK)
+	}
+	if o.Holder == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			host = "unknown"
+		}
+		o.Holder = fmt.Sprintf("%s:%d", host, os.Getpid())
+	}
+	if len(o.Holder) > maxHolder {
+		return o, refuse("Holder", "it has %d bytes: use at most %d", len(o.Holder), maxHolder)
+	}
+	o.Holder += "_" + rand.Text()[:8]
+	if o.Duration == 0 {
+		o.Duration = 10 * time.Second
+	}
+	if o.Duration < minDuration || o.Duration > maxDuration {
+		return o, refuse("Duration", "%v is out of range: use %v to %v, 0 for 10s", o.Duration, minDuration, maxDuration)
+	}
+	o.Duration = (o.Duration + time.Second - 1).Truncate(time.Second)
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	if o.URL == "" {
+		return o.inClusterAt(accountDir)
+	}
+	if o.Namespace == "" {
+		o.Namespace = "default"
+	}
+	return o, nil
+}

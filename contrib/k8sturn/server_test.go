@@ -1,0 +1,315 @@
+package k8sturn_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// server is the part of a kube-apiserver that serves Leases: optimistic concurrency by resourceVersion, merge
+// patches, lists and watches by label, and what the validation of a Lease refuses. It is no kube-apiserver,
+// whose binary no package registry has; e2e/kubernetes_gate_test.go reads what is sent as the types of the API.
+type server struct {
+	url  string
+	http *httptest.Server
+
+	mu       sync.Mutex
+	moves    *sync.Cond
+	version  int                       // of the last change; guarded by mu
+	oldest   int                       // changes up to here are forgotten; guarded by mu
+	objects  map[string]map[string]any // by name; guarded by mu
+	changes  []change                  // guarded by mu
+	closed   bool                      // guarded by mu
+	requests bool                      // held back while true; guarded by mu
+	answers  bool                      // held back while true; guarded by mu
+	counts   map[string]int            // requests by method, a watch is WATCH; guarded by mu
+}
+
+type change struct {
+	version int
+	kind    string
+	object  map[string]any
+}
+
+const leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+
+// newServer starts one, which ends with the test.
+func newServer(t testing.TB) *server {
+	s := &server{version: 100, objects: map[string]map[string]any{}, counts: map[string]int{}}
+	s.moves = sync.NewCond(&s.mu)
+	s.up(t, "127.0.0.1:0")
+	t.Cleanup(s.down)
+	return s
+}
+
+func (s *server) up(t testing.TB, addr string) {
+	t.Helper()
+	ln, err := net.Listen("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.mu.Lock()
+	s.closed = false
+	s.mu.Unlock()
+	s.http = httptest.NewUnstartedServer(s)
+	s.http.Listener.Close()
+	s.http.Listener = ln
+	s.http.Start()
+	s.url = s.http.URL
+}
+
+// down ends it as a crash would; what it had stays for up.
+func (s *server) down() {
+	s.set(func() { s.closed, s.requests, s.answers = true, false, false })
+	s.http.CloseClientConnections()
+	s.http.Close()
+}
+
+func (s *server) restart(t testing.TB) { s.up(t, strings.TrimPrefix(s.url, "http://")) }
+
+// set changes the server.
+func (s *server) set(change func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change()
+	s.moves.Broadcast()
+}
+
+// hold holds back requests or answers from now on. A request that was held back is carried out later, whoever
+// waits for it.
+func (s *server) hold(requests, answers bool) {
+	s.set(func() { s.requests, s.answers = requests, answers })
+}
+
+// count returns how many requests there were.
+func (s *server) count(method string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.counts[method]
+}
+
+func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Query().Get("watch") != "" {
+		s.serveWatch(w, r)
+		return
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.counts[r.Method]++
+	for s.requests {
+		s.moves.Wait()
+	}
+	code, answer := s.serve(r, body)
+	for s.answers {
+		s.moves.Wait()
+	}
+	if code >= http.StatusBadRequest {
+		answer = map[string]any{"kind": "Status", "status": "Failure", "code": code, "reason": http.StatusText(code), "message": answer}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	json.NewEncoder(w).Encode(answer)
+}
+
+// serve carries a request out. mu is held.
+func (s *server) serve(r *http.Request, body []byte) (code int, answer any) {
+	if !strings.HasPrefix(r.URL.Path, leases) {
+		return http.StatusForbidden, "leases in another namespace"
+	}
+	name := strings.TrimPrefix(strings.TrimPrefix(r.URL.Path, leases), "/")
+	in := map[string]any{}
+	if len(body) > 0 && json.Unmarshal(body, &in) != nil {
+		return http.StatusBadRequest, "no JSON"
+	}
+	old, exists := s.objects[name]
+	switch {
+	case r.Method == http.MethodGet && name == "":
+		items := []any{}
+		for _, key := range slices.Sorted(maps.Keys(s.objects)) {
+			if selected(s.objects[key], r) {
+				items = append(items, s.objects[key])
+			}
+		}
+		return http.StatusOK, map[string]any{"kind": "LeaseList", "metadata": map[string]any{"resourceVersion": strconv.Itoa(s.version)}, "items": items}
+	case r.Method == http.MethodPost && name == "":
+		if in["kind"] != "Lease" || in["apiVersion"] != "coordination.k8s.io/v1" {
+			return http.StatusBadRequest, "the object must be a Lease"
+		}
+		name, _ = in["metadata"].(map[string]any)["name"].(string)
+		if _, exists := s.objects[name]; exists {
+			return http.StatusConflict, name + " exists"
+		}
+		return s.store("ADDED", name, in)
+	case !exists:
+		return http.StatusNotFound, name + " not found"
+	case r.Method == http.MethodGet:
+		return http.StatusOK, old
+	case r.Method == http.MethodPatch:
+		if r.Header.Get("Content-Type") != "application/merge-patch+json" {
+			return http.StatusUnsupportedMediaType, "no merge patch"
+		}
+		if v, ok := in["metadata"].(map[string]any)["resourceVersion"]; ok && v != old["metadata"].(map[string]any)["resourceVersion"] {
+			return http.StatusConflict, "the object has been modified"
+		}
+		return s.store("MODIFIED", name, merge(old, in).(map[string]any))
+	}
+	return http.StatusMethodNotAllowed, r.Method
+}
+
+// merge is RFC 7396.
+func merge(target, patch any) any {
+	p, ok := patch.(map[string]any)
+	if !ok {
+		return patch
+	}
+	t, _ := target.(map[string]any)
+	t = maps.Clone(t)
+	if t == nil {
+		t = map[string]any{}
+	}
+	for k, v := range p {
+		if v == nil {
+			delete(t, k)
+		} else {
+			t[k] = merge(t[k], v)
+		}
+	}
+	return t
+}
+
+var (
+	objectName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`)
+	microTime  = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$`)
+)
+
+// store keeps an object that is valid. mu is held.
+func (s *server) store(kind, name string, o map[string]any) (code int, answer any) {
+	spec, _ := o["spec"].(map[string]any)
+	for field, v := range spec {
+		valid := true
+		switch field {
+		case "holderIdentity":
+			_, valid = v.(string)
+		case "leaseDurationSeconds":
+			n, _ := v.(float64)
+			valid = n > 0 && n == float64(int32(n))
+		case "leaseTransitions":
+			n, _ := v.(float64)
+			valid = n >= 0 && n == float64(int32(n))
+		case "acquireTime", "renewTime":
+			text, _ := v.(string)
+			valid = microTime.MatchString(text)
+		default:
+			valid = false
+		}
+		if !valid {
+			return http.StatusUnprocessableEntity, fmt.Sprintf("spec.%s: Invalid value: %v", field, v)
+		}
+	}
+	if !objectName.MatchString(name) || len(name) > 253 {
+		return http.StatusUnprocessableEntity, "metadata.name: Invalid value: " + name
+	}
+	s.version++
+	o = merge(o, map[string]any{"metadata": map[string]any{"resourceVersion": strconv.Itoa(s.version)}}).(map[string]any)
+	s.objects[name] = o
+	s.changes = append(s.changes, change{s.version, kind, o})
+	s.moves.Broadcast()
+	if kind == "ADDED" {
+		return http.StatusCreated, o
+	}
+	return http.StatusOK, o
+}
+
+// remove deletes an object, as an operator may.
+func (s *server) remove(name string) {
+	s.set(func() {
+		s.version++
+		o := merge(s.objects[name], map[string]any{"metadata": map[string]any{"resourceVersion": strconv.Itoa(s.version)}}).(map[string]any)
+		delete(s.objects, name)
+		s.changes = append(s.changes, change{s.version, "DELETED", o})
+	})
+}
+
+// change patches an object, as an operator may.
+func (s *server) change(t testing.TB, name string, patch map[string]any) {
+	t.Helper()
+	s.set(func() {
+		if code, answer := s.store("MODIFIED", name, merge(s.objects[name], patch).(map[string]any)); code != http.StatusOK {
+			t.Errorf("%d: %v", code, answer)
+		}
+	})
+}
+
+// spec returns that of an object.
+func (s *server) spec(name string) map[string]any {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	spec, _ := s.objects[name]["spec"].(map[string]any)
+	return spec
+}
+
+// forget makes the versions so far too old for a watch, and ends those that run.
+func (s *server) forget() {
+	s.set(func() { s.oldest = s.version })
+	s.http.CloseClientConnections()
+}
+
+// selected reports whether an object has the label that is asked for.
+func selected(o map[string]any, r *http.Request) bool {
+	key, value, _ := strings.Cut(r.URL.Query().Get("labelSelector"), "=")
+	labels, _ := o["metadata"].(map[string]any)["labels"].(map[string]any)
+	return labels[key] == value
+}
+
+// serveWatch tells changes until the connection ends.
+func (s *server) serveWatch(w http.ResponseWriter, r *http.Request) {
+	since, _ := strconv.Atoi(r.URL.Query().Get("resourceVersion"))
+	wake := time.AfterFunc(0, s.moves.Broadcast)
+	defer wake.Stop()
+	go func() {
+		<-r.Context().Done()
+		s.moves.Broadcast()
+	}()
+	flush := http.NewResponseController(w)
+	send := func(kind string, object any) {
+		s.mu.Unlock()
+		json.NewEncoder(w).Encode(map[string]any{"type": kind, "object": object})
+		flush.Flush()
+		s.mu.Lock()
+	}
+	w.WriteHeader(http.StatusOK)
+	flush.Flush()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.counts["WATCH"]++
+	if since < s.oldest {
+		send("ERROR", map[string]any{"kind": "Status", "code": http.StatusGone, "reason": "Expired", "message": "too old resource version"})
+		return
+	}
+	for next := 0; ; {
+		for ; next < len(s.changes); next++ {
+			if c := s.changes[next]; c.version > since && selected(c.object, r) {
+				send(c.kind, c.object)
+			}
+		}
+		if s.closed || r.Context().Err() != nil {
+			return
+		}
+		s.moves.Wait()
+	}
+}
