@@ -32,8 +32,8 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestRounds lets replicas of a log fill their heaps in step: in each round all collect once, never two at
-// once, the leader last, and there is one transfer.
+// TestRounds lets replicas of a log fill their heaps in step: all collect as often, never two at once and none
+// while it leads, and there is one transfer for three collections.
 func TestRounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGroup(t, "a", "b", "c")
@@ -43,7 +43,7 @@ func TestRounds(t *testing.T) {
 		if g.most != 1 {
 			t.Errorf("%d collected at once", g.most)
 		}
-		collections := len(g.order)
+		collections, counts := len(g.order), map[string]int{}
 		if collections < 30 || len(g.transfers) > collections/3+1 || len(g.transfers) < collections/3-2 {
 			t.Errorf("%d transfers for %d collections, want one for three", len(g.transfers), collections)
 		}
@@ -51,15 +51,12 @@ func TestRounds(t *testing.T) {
 			if g.ledBy[i] == id {
 				t.Errorf("collection %d: %s leads while it collects", i, id)
 			}
-			if i%3 == 0 && i+3 <= len(g.order) {
-				round := slices.Clone(g.order[i : i+3])
-				slices.Sort(round)
-				if !slices.Equal(round, g.ids) {
-					t.Errorf("collections %d to %d: %v, want one of each", i, i+2, g.order[i:i+3])
-				}
-			}
+			counts[id]++
 		}
 		for _, id := range g.ids {
+			if counts[id] < collections/4 {
+				t.Errorf("%s: %d of %d collections", id, counts[id], collections)
+			}
 			if s := g.members[id].gate.Stats(); s.WithoutTurn != 0 || s.Escaped != 0 {
 				t.Errorf("%s: %d collections without a turn, %d escaped", id, s.WithoutTurn, s.Escaped)
 			}

