@@ -64,6 +64,11 @@ type simulated struct {
 func simulate(t *testing.T, rng *rand.Rand) {
 	n := 2 + rng.IntN(4)
 	turns := &fakeTurns{k: 1 + rng.IntN(n-1)}
+	queue := &fakeQueue{k: turns.k}
+	shared := Turns(turns)
+	if rng.IntN(2) == 0 {
+		shared = queue // faults of turns are nobody's then
+	}
 	var replicas []*simulated
 	for range n {
 		h, s := gcgatetest.NewHeap(), &fakeSignal{takes: time.Duration(rng.IntN(20)) * time.Millisecond}
@@ -72,7 +77,7 @@ func simulate(t *testing.T, rng *rand.Rand) {
 		h.Mark = time.Duration(1+rng.IntN(600)) * time.Millisecond
 		h.Sweep = time.Duration(rng.IntN(2000)) * time.Millisecond
 		h.Available = uint64(rng.IntN(32<<10)) * mib
-		o := Options{Policy: PolicyDrain, Signals: []Signal{s}, Turns: turns, DrainTimeout: time.Duration(1+rng.IntN(200)) * time.Millisecond}
+		o := Options{Policy: PolicyDrain, Signals: []Signal{s}, Turns: shared, DrainTimeout: time.Duration(1+rng.IntN(200)) * time.Millisecond}
 		r := &simulated{rig: startRig(t, o, h), signal: s, running: true}
 		r.traffic()
 		replicas = append(replicas, r)
@@ -122,8 +127,8 @@ func simulate(t *testing.T, rng *rand.Rand) {
 		}
 	}
 	time.Sleep(2 * time.Second)
-	if turns.holders() > 0 {
-		t.Errorf("%d turns are held by nobody", turns.holders())
+	if turns.holders() > 0 || queue.held > 0 || queue.places() > 0 {
+		t.Errorf("%d turns are held by nobody, and of a queue %d; %d places in it are taken", turns.holders(), queue.held, queue.places())
 	}
 	if most.Load() == 0 {
 		t.Error("the simulation never saw a collection")

@@ -40,7 +40,7 @@ func TestUsage(t *testing.T) {
 		{"plan ftp://x/", exitFailed, "", "begins with http://"},
 		{"watch -h", exitOK, "-haproxy", ""},
 		{"watch", exitUsage, "", "no URL; name the status page"},
-		{"watch -interval 1ms x", exitUsage, "", "write at least 100ms"},
+		{"watch -every 1ms x", exitUsage, "", "write at least 100ms"},
 		{"watch http://", exitUsage, "", "names no host"},
 		{"watch -haproxy 127.0.0.1:9199 x", exitUsage, "", "write ADDR,BACKEND"},
 		{"watch -haproxy nowhere,be x", exitUsage, "", "is no address"},

@@ -45,7 +45,7 @@ func runWatch(ctx context.Context, a *app, args []string) error {
 	once := fs.Bool("once", false, "look once, and end")
 	asJSON := fs.Bool("json", false, "print each look as a line of JSON")
 	balancer := fs.String("haproxy", "", "ask HAProxy's stats socket too, as `ADDR,BACKEND`: 127.0.0.1:9199,be or unix:/run/haproxy.sock,be")
-	fs.Var(&interval, "interval", "time between two looks")
+	fs.Var(&interval, "every", "look again after this `time`")
 	names, rest, err := a.parse(fs, args)
 	if err != nil {
 		return err
@@ -57,7 +57,7 @@ func runWatch(ctx context.Context, a *app, args []string) error {
 	case len(names) == 0:
 		return a.wrong(fs, "no URL; name the status page of each replica, such as http://10.0.0.7:8080/debug/gate")
 	case interval < period(100*time.Millisecond):
-		return a.wrong(fs, "-interval %v is too short; write at least 100ms", &interval)
+		return a.wrong(fs, "-every %v is too short; write at least 100ms", &interval)
 	}
 	for _, name := range names {
 		u, err := statusURL(name)

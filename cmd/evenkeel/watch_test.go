@@ -56,7 +56,7 @@ func TestWatchFollows(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	out := &stopAt{text: ": trigger, collected 300 ms", times: 2, stop: cancel}
 	a := &app{stdout: out, stderr: io.Discard}
-	if code := a.main(ctx, []string{"watch", "-interval", "100ms", s.URL}); code != exitOK {
+	if code := a.main(ctx, []string{"watch", "-every", "100ms", s.URL}); code != exitOK {
 		t.Errorf("exit code %d:\n%s", code, &out.said)
 	}
 	if !strings.Contains(out.said.String(), "last collections") {
