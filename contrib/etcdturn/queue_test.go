@@ -3,7 +3,6 @@ package etcdturn_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -187,7 +186,7 @@ func TestQueueRandom(t *testing.T) {
 		})
 	}
 	running.Wait()
-	t.Log(fmt.Sprintf("%d taken, at most %d at once", taken, most))
+	t.Logf("%d taken, at most %d at once", taken, most)
 	if most > k || taken == 0 {
 		t.Errorf("%d at once, %d taken", most, taken)
 	}
