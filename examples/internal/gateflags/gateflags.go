@@ -37,6 +37,7 @@ type Flags struct {
 	health                 bool
 	inBand                 bool
 	turns                  string
+	replicas               int
 	etcd                   string
 	noTurns                bool
 	leases                 bool
@@ -54,6 +55,7 @@ func (f *Flags) Register(fs *flag.FlagSet) {
 	fs.BoolVar(&f.health, "health", false, "serve /health, which answers 503 while the gate is away")
 	fs.BoolVar(&f.inBand, "inband", false, "tell clients in the answers' headers")
 	fs.StringVar(&f.turns, "turns", "", "take turns with other replicas by locks on this `file`, the same for all on one machine")
+	fs.IntVar(&f.replicas, "replicas", 0, "`number` of replicas that take these turns: the trigger is then early enough for all others to go first")
 	fs.StringVar(&f.etcd, "etcd", "", "take turns with other replicas by etcd at these `endpoints`, such as 127.0.0.1:2379,10.0.0.2:2379")
 	fs.BoolVar(&f.leases, "leases", false, "take turns with other replicas by Leases of the Kubernetes cluster that this process runs in")
 	fs.BoolVar(&f.noTurns, "no-turns", false, "take no turns: of several replicas behind one balancer, two that collect at once fail requests")
@@ -84,6 +86,8 @@ func (f *Flags) Check() error {
 		{"-etcd", f.etcd != ""},
 		{"-no-turns", f.noTurns},
 		{"-leases", f.leases},
+
+		{"-replicas", f.replicas != 0},
 		{"-limit", f.limit != 0},
 		{"-min-trigger", f.minTrigger != 0},
 		{"-max-trigger", f.maxTrigger != 0},
@@ -119,7 +123,7 @@ func (f *Flags) Start(source string, log *slog.Logger) (*Gate, error) {
 func (g *Gate) start(f *Flags, source string, log *slog.Logger) error {
 	o := gcgate.Options{
 		Policy: f.policy.policy, MemoryLimitBytes: int64(f.limit),
-		MinTriggerBytes: int64(f.minTrigger), MaxTriggerBytes: int64(f.maxTrigger), Logger: log,
+		Replicas: f.replicas, MinTriggerBytes: int64(f.minTrigger), MaxTriggerBytes: int64(f.maxTrigger), Logger: log,
 		DisableTurns: f.noTurns,
 	}
 	for _, p := range f.haproxy {

@@ -62,6 +62,7 @@ func TestFlagsRefused(t *testing.T) {
 		{[]string{"-gate", "-max-trigger", "1GB"}, "900MiB"},
 		{[]string{"-events", "x"}, "-events is of no use without a gate"},
 		{[]string{"-no-turns"}, "-no-turns is of no use without a gate"},
+		{[]string{"-replicas", "2"}, "-replicas is of no use without a gate"},
 		{[]string{"-gate", "-haproxy", "be/a"}, "ADDR,BACKEND/SERVER"},
 		{[]string{"-gate", "-turns", "f", "-etcd", "127.0.0.1:2379"}, "leave one out"},
 		{[]string{"-gate", "-turns", "f", "-leases"}, "leave one out"},
@@ -77,7 +78,7 @@ func TestFlagsRefused(t *testing.T) {
 
 // TestTriggerFlags reach the gate.
 func TestTriggerFlags(t *testing.T) {
-	f, err := parse("-gate=through", "-min-trigger", "64MiB", "-max-trigger", "3GiB")
+	f, err := parse("-gate=through", "-min-trigger", "64MiB", "-max-trigger", "3GiB", "-turns", filepath.Join(t.TempDir(), "turn"), "-replicas", "3")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,8 +87,8 @@ func TestTriggerFlags(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer g.Close()
-	if s := g.Stats().(gcgate.Stats); s.Hard < 3<<30 || s.Trigger < 57<<20 {
-		t.Errorf("trigger %d, hard %d", s.Trigger, s.Hard)
+	if s := g.Stats().(gcgate.Stats); s.Hard < 3<<30 || s.Trigger < 57<<20 || s.Turn.Replicas != 3 || s.Turn.Turns != 1 {
+		t.Errorf("trigger %d, hard %d, turns %+v", s.Trigger, s.Hard, s.Turn)
 	}
 	f, _ = parse("-gate", "-min-trigger", "2GiB", "-max-trigger", "1GiB")
 	if g, err := f.Start("", slog.New(slog.DiscardHandler)); err == nil {
