@@ -26,7 +26,6 @@ type record struct {
 	Requests []Request    `json:"requests,omitempty"`
 	Counts   []classCount `json:"counts,omitempty"`
 	Usual    []usualAt    `json:"usual,omitempty"`
-	Build    *jsonBuild   `json:"build,omitempty"`
 }
 
 type classCount struct {
@@ -41,16 +40,13 @@ type usualAt struct {
 }
 
 func (r *record) empty() bool {
-	return r.History == nil && len(r.Requests) == 0 && len(r.Counts) == 0 && len(r.Usual) == 0 && r.Build == nil
+	return r.History == nil && len(r.Requests) == 0 && len(r.Counts) == 0 && len(r.Usual) == 0
 }
 
-// add adds to a history what was written of it.
+// addRecord adds to a history what was written of it.
 func (h *History) addRecord(r *record) {
 	if r.History != nil {
 		h.merge(r.History)
-	}
-	if r.Build != nil {
-		h.Built(r.Build.Build, r.Build.First)
 	}
 	for _, q := range r.Requests {
 		h.add(q.bounded())

@@ -3,6 +3,7 @@ package history
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -57,9 +58,7 @@ func Open(o Options) (*Store, error) {
 	s := &Store{o: o, stop: make(chan struct{}), gone: make(chan struct{}), counts: map[countKey]Count{}, history: newHistory(o)}
 	s.history.addSource(fmt.Sprintf("%016x", rand.Uint64()))
 	if o.Build != "" {
-		now := time.Now()
-		s.history.Built(o.Build, now)
-		s.pending.Build = &jsonBuild{shorten(o.Build), wallClock(now)}
+		s.history.Built(o.Build, time.Now())
 	}
 	if o.Dir == "" {
 		close(s.gone)
@@ -118,7 +117,7 @@ func (s *Store) AddAll(e *Explained) (added []Request) {
 	}
 	if len(e.Usual) > 0 {
 		s.history.AddUsual(at, e.Usual)
-		s.later(func(p *record) { p.Usual = append(p.Usual, usualAt{wallClock(at), e.Usual}) })
+		s.later(func(p *record) { p.Usual = append(p.Usual, usualAt{wallClock(at), maps.Clone(e.Usual)}) })
 	}
 	if e.Dropped > 0 {
 		s.count(at, Others, Count{Failed: e.Dropped})

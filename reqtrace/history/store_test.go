@@ -271,6 +271,19 @@ func TestStoreConcurrent(t *testing.T) {
 	}
 }
 
+// TestCountWaitsForNothing: a request that counts itself waits neither for the disk nor for work on the history.
+func TestCountWaitsForNothing(t *testing.T) {
+	s := open(t, Options{Dir: t.TempDir()})
+	s.disk.Lock()
+	s.mu.Lock()
+	s.Count(night, "GET /", Count{Slow: 1}) // it would never return
+	s.mu.Unlock()
+	s.disk.Unlock()
+	if c := s.Snapshot().Coverage(time.Time{}); c.Slow != 1 {
+		t.Errorf("%v", c)
+	}
+}
+
 func TestStoreInMemory(t *testing.T) {
 	s := open(t, Options{})
 	e := explained(t, nil, Trace{Threshold: ms})
