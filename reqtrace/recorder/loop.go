@@ -122,7 +122,7 @@ func (l *loop) run(free func()) {
 func (l *loop) guard(f func()) {
 	defer func() {
 		if v := recover(); v != nil {
-			l.r.log.Error("recorder: a defect; it is off until the service starts again", "panic", v, "stack", string(debug.Stack()))
+			l.r.log.Warn("recorder: a defect; it is off until the service starts again", "panic", v, "stack", string(debug.Stack()))
 			l.broken = true
 			l.off()
 			l.publish(time.Now())

@@ -167,8 +167,8 @@ type Explained struct {
 	New bool // its cause is in no hour of the history before this process, and is the first of its kind in this process
 }
 
-// Subscribe has f called for each slow request that is explained, in the recorder's goroutine: f must return soon, and what panics
-// in it is logged. No request is told twice. cancel ends that; a call that is under way goes on.
+// Subscribe has f called for each slow request that is explained, in the recorder's goroutine: f must return soon, and wait for nothing of
+// the recorder's, as Stop and Snapshot do; what panics in it is logged. No request is told twice. cancel ends that; a call that is under way goes on.
 func (r *Recorder) Subscribe(f func(Explained)) (cancel func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
