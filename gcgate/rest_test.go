@@ -235,8 +235,13 @@ func TestBurstWithoutRequests(t *testing.T) {
 // TestAutoLooksSeldom: watching the stock runtime under a steady load is cheap, before Auto has
 // chosen and after.
 func TestAutoLooksSeldom(t *testing.T) {
-	for _, rate := range []float64{0, 100 * mib} {
-		inTime(t, Options{}, func(t *testing.T, r *rig) {
+	for _, c := range []struct {
+		rate   float64
+		limit  int64
+		choice Policy
+	}{{0, 0, PolicyStock}, {100 * mib, 0, PolicyStock}, {100 * mib, 1000 * mib, PolicyMemory}} {
+		inTime(t, Options{MemoryLimitBytes: c.limit}, func(t *testing.T, r *rig) {
+			rate := c.rate
 			r.heap.Do(func() { r.heap.Rate, r.heap.Mark = rate, 5*time.Millisecond })
 			n, _ := r.wakeUps(func() {
 				for range 250 * 60 {
@@ -247,10 +252,10 @@ func TestAutoLooksSeldom(t *testing.T) {
 			if n > 60*15 {
 				t.Errorf("allocating %g MiB/s: %d wake-ups in a minute at 250 requests/s, want at most 15 a second", rate/mib, n)
 			}
-			if p := r.Stats().Policy; p != PolicyStock {
-				t.Errorf("chose %v", p)
+			if p := r.Stats().Policy; p != c.choice {
+				t.Errorf("chose %v, want %v", p, c.choice)
 			}
-			if rate > 0 && strings.Count(r.logged.String(), "policy=stock why") != 1 {
+			if rate > 0 && strings.Count(r.logged.String(), "policy="+c.choice.String()+" why") != 1 {
 				t.Errorf("its choice must be told once:\n%s", r.logged.String())
 			}
 		})
