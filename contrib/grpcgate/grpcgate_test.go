@@ -9,7 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	testpb "google.golang.org/grpc/interop/grpc_testing"
+	"google.golang.org/grpc/status"
 
 	"evenkeel.dev/contrib/grpcgate"
 	"evenkeel.dev/gcgate"
@@ -159,5 +162,40 @@ func TestNobodyWatches(t *testing.T) {
 	}
 	if text := a.log.String(); !strings.Contains(text, "no client watches") || !strings.Contains(text, "healthCheckConfig") {
 		t.Errorf("the log does not say what to do:\n%s", text)
+	}
+}
+
+// TestWhenAllAreAway: calls fail with UNAVAILABLE, but those that wait for a server do not.
+func TestWhenAllAreAway(t *testing.T) {
+	gate := wide(turns(t))
+	a, b := startReplica(t, grpcgate.Options{}, gate), startReplica(t, grpcgate.Options{}, gate)
+	c := watching(t, 1, a, b)[0]
+	for _, r := range []*replica{a, b} {
+		if err := r.signal.Drain(t.Context(), time.Second); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "calls fail", func() bool {
+		_, err := c.EmptyCall(t.Context(), &testpb.Empty{})
+		return status.Code(err) == codes.Unavailable
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := c.EmptyCall(ctx, &testpb.Empty{}, grpc.WaitForReady(true)); status.Code(err) != codes.DeadlineExceeded {
+		t.Errorf("a call that waits for a server got %v while there is none, want its deadline", err)
+	}
+	waited := make(chan error, 1)
+	go func() {
+		_, err := c.EmptyCall(context.Background(), &testpb.Empty{}, grpc.WaitForReady(true))
+		waited <- err
+	}()
+	if err := a.signal.Ready(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := <-waited; err != nil {
+		t.Errorf("a call that waits for a server got %v", err)
+	}
+	if err := b.signal.Ready(t.Context()); err != nil {
+		t.Error(err)
 	}
 }

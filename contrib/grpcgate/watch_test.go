@@ -52,8 +52,12 @@ func (f *fakeWatch) Send(r *grpc_health_v1.HealthCheckResponse) error {
 	if err := f.ctx.Err(); err != nil {
 		return err
 	}
-	f.got <- r.GetStatus()
-	return nil
+	select {
+	case f.got <- r.GetStatus():
+		return nil
+	default:
+		return errors.New("a test that does not read")
+	}
 }
 
 // client returns the context of calls from a client's connection.
@@ -64,7 +68,7 @@ func client(t *testing.T, port int) context.Context {
 // watchBy opens a Watch on the connection of ctx, and ends it with the test.
 func watchBy(t *testing.T, s *Signal, ctx context.Context, name string) *fakeWatch {
 	ctx, cancel := context.WithCancel(ctx)
-	f := &fakeWatch{ctx: ctx, end: cancel, got: make(chan grpc_health_v1.HealthCheckResponse_ServingStatus, 16), ended: make(chan error, 1)}
+	f := &fakeWatch{ctx: ctx, end: cancel, got: make(chan grpc_health_v1.HealthCheckResponse_ServingStatus, 64), ended: make(chan error, 1)}
 	go func() {
 		f.ended <- (&service{signal: s}).Watch(&grpc_health_v1.HealthCheckRequest{Service: name}, f)
 		close(f.ended)
@@ -223,6 +227,44 @@ func TestReadyWaitsForACallWhereCallsAreFrequent(t *testing.T) {
 			t.Errorf("Ready took %v with a client that calls and one that is idle, want %v", d, idleSettle)
 		}
 		close(stop)
+	})
+}
+
+// TestIdleClientsHoldUpNoCollection: with clients that never call, collections follow one another closely.
+func TestIdleClientsHoldUpNoCollection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, err := New(Options{Logger: quiet})
+		if err != nil {
+			t.Fatal(err)
+		}
+		heap := gcgatetest.NewHeap()
+		heap.Rate = 0
+		g, err := gcgate.Start(t.Context(), gcgate.Options{
+			Signals: []gcgate.Signal{s}, Turns: gcgate.FileTurns{Path: t.TempDir() + "/turn"}, Collector: heap,
+			Policy: gcgate.PolicyDrain, DisablePeriod: true, QuietFor: time.Millisecond, Logger: quiet,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { g.Stop(context.Background()) })
+		for n := range 3 {
+			watchBy(t, s, client(t, n+1), "")
+		}
+		const rounds = 10
+		d := took(t, func(ctx context.Context) error {
+			for range rounds {
+				if err := g.Collect(ctx); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if n := g.Stats().Phases[gcgate.StateAnnouncing].Count; n != rounds {
+			t.Errorf("%d of %d collections were announced", n, rounds)
+		}
+		if most := rounds * (heap.Mark + idleSettle + 20*time.Millisecond); d > most {
+			t.Errorf("%d collections of %v took %v, want %v at most", rounds, heap.Mark, d, most)
+		}
 	})
 }
 
