@@ -113,8 +113,8 @@ const (
 var advice = polled.Advice{
 	Check:  "health: the health check",
 	Allow:  "Handler.Allow",
-	Nobody: `in HAProxy add "option httpchk GET PATH" to the backend, with the path of this handler, and "check inter 10ms fastinter 10ms downinter 10ms rise 1 fall 1" to the server line`,
-	Slow:   "inter, fastinter and downinter 10ms in HAProxy",
+	Nobody: `in HAProxy add "option httpchk GET PATH" to the backend, with the path of this handler, and "check inter 10ms fastinter 10ms downinter 10ms rise 1 fall 1" to the server line; in Envoy add health_checks to the cluster, with interval and no_traffic_interval 0.010s`,
+	Slow:   "inter, fastinter and downinter 10ms in HAProxy; interval and no_traffic_interval 0.010s in Envoy, or Handler.InAnswers",
 }
 
 // ServeHTTP answers a poll.

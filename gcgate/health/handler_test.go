@@ -163,7 +163,7 @@ func TestHandlerWithoutPollsNamesTheLineToAdd(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
 	for _, err := range []error{h.Check(ctx), h.Drain(ctx, time.Second), h.CanConfirm(time.Second)} {
-		if !errors.Is(err, polled.ErrNobody) || !strings.Contains(err.Error(), "option httpchk") {
+		if !errors.Is(err, polled.ErrNobody) || !strings.Contains(err.Error(), "option httpchk") || !strings.Contains(err.Error(), "no_traffic_interval") {
 			t.Errorf("got %v, want the line to add", err)
 		}
 	}
