@@ -140,7 +140,7 @@ func (a *accounts) month() {
 		return
 	}
 	defer func() { _ = tx.Rollback() }()
-	if _, err := tx.Exec("UPDATE entries SET amount = amount + 1 WHERE id < 20000"); err != nil {
+	if _, err := tx.Exec("UPDATE entries SET amount = amount + 1"); err != nil {
 		log.Print(err)
 		return
 	}
