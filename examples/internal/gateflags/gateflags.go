@@ -86,7 +86,6 @@ func (f *Flags) Check() error {
 		{"-etcd", f.etcd != ""},
 		{"-no-turns", f.noTurns},
 		{"-leases", f.leases},
-
 		{"-replicas", f.replicas != 0},
 		{"-limit", f.limit != 0},
 		{"-min-trigger", f.minTrigger != 0},
