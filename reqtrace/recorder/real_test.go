@@ -227,6 +227,34 @@ func TestNeighbours(t *testing.T) {
 	}
 }
 
+// TestSwitch: switching off and on again disturbs no trace that is taken meanwhile.
+func TestSwitch(t *testing.T) {
+	p := newRuntime(nil, nil)
+	var beside, own bytes.Buffer
+	if err := p.start(leastWindow, leastBytes); err != nil {
+		t.Fatal(err)
+	}
+	if err := trace.Start(&beside); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		p.stop()
+		if err := p.start(leastWindow, leastBytes); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := p.writeTo(&own); err != nil {
+		t.Error(err)
+	}
+	trace.Stop()
+	p.stop()
+	for name, b := range map[string]*bytes.Buffer{"beside": &beside, "own": &own} {
+		if _, err := reqtrace.Analyze(t.Context(), b, reqtrace.Options{}); !errors.Is(err, reqtrace.ErrNoRequests) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // TestAnalyzer: a child that cannot be started costs that snapshot alone, which stays for others to look at.
 func TestAnalyzer(t *testing.T) {
 	leaks.Test(t)
