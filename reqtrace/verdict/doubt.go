@@ -17,7 +17,7 @@ import (
 const (
 	tooMuchSteal = .1  // for what stolen time looks like to be named
 	profileRate  = 100 // samples that a CPU profile takes in a second of running (runtime/pprof)
-	runsWith     = 25  // times: who ran while others were in the run queue is named unless so many times as long was lost
+	runsWith     = 50  // times: who ran while others were in the run queue is named unless so many times as long was lost
 )
 
 // machineLike are the causes that waits of threads for a processor look like.

@@ -262,7 +262,7 @@ func TestDoubt(t *testing.T) {
 		{"who ran instead is known", reqtrace.CauseRunqueueBusy, 50 * ms, lost, func(r *reqtrace.Report) {
 			r.Tail.Sites = []reqtrace.Blame{{Cause: reqtrace.CauseRunqueueBusy, Holder: "main.batch (x.go:7)", Time: 50 * ms}}
 		}, "such as main.batch", true},
-		{"who ran instead is known, and so is that the kernel did not let it", reqtrace.CauseRunqueueBusy, 0, 3 * lost, func(r *reqtrace.Report) {
+		{"who ran instead is known, and so is that the kernel did not let it", reqtrace.CauseRunqueueBusy, 0, 6 * lost, func(r *reqtrace.Report) {
 			r.Tail.Sites = []reqtrace.Blame{{Cause: reqtrace.CauseRunqueueBusy, Holder: "main.batch (x.go:7)", Time: 50 * ms}}
 		}, "no cause to name", false},
 		{"a server's own goroutine", reqtrace.CauseChannel, 0, lost, func(r *reqtrace.Report) {
