@@ -122,6 +122,7 @@ func (m *Member) hurryLocked() {
 type answered struct {
 	voter  Voter
 	report report
+	took   time.Duration
 	err    error
 }
 
@@ -144,12 +145,17 @@ func (m *Member) askAll(ctx context.Context, within time.Duration, st Status, w 
 				return
 			}
 			var text []byte
+			begin := time.Now()
 			if text, a.err = m.options.Ask(ctx, a.voter.ID, asked); a.err == nil {
 				a.err = json.Unmarshal(text, &a.report)
 			}
+			a.took = time.Since(begin)
 		})
 	}
 	asking.Wait()
+	if given := context.Cause(ctx); given != nil && !errors.Is(given, context.DeadlineExceeded) {
+		return all // the caller gave up, which tells nothing of the members
+	}
 	for _, a := range all {
 		m.heard(a)
 	}
@@ -169,6 +175,7 @@ func (m *Member) heard(a answered) {
 		delete(m.ignored, id)
 		return
 	}
+	m.stalled[id] = time.Now()
 	if m.silent[id].IsZero() {
 		m.silent[id] = time.Now()
 	}
@@ -177,6 +184,14 @@ func (m *Member) heard(a answered) {
 		log.Warn("raftgate: a member does not answer; it has no say in whose turn it is until it does. Is it there, and does it serve what Options.Ask asks?",
 			"member", id, "error", a.err)
 	}
+}
+
+// isSteady reports whether a member has answered whatever it was asked lately.
+func (m *Member) isSteady(id string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	at, ok := m.stalled[id]
+	return !ok || time.Since(at) > steadyAfter
 }
 
 // hasSay reports whether a member has a say in whose turn it is.

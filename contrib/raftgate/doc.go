@@ -9,8 +9,8 @@
 //   - the followers first, the leader last: it waits until they have collected, asks those to do so now
 //     that are more than half-way there, and then hands over to the one that has collected last, which
 //     will lead for long. So there is one transfer for each round of the group
-//   - a successor that stalls is given up after [Options].TransferTimeout, and another one is tried:
-//     during a transfer nothing is written
+//   - to none that has stalled lately, if there is another. A successor that stalls is given up after
+//     [Options].TransferTimeout, and another one is tried: during a transfer nothing is written
 //
 // # Use
 //

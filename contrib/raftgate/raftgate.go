@@ -59,6 +59,7 @@ type Member struct {
 	promised uint64               // how often it let another member go first; guarded by mu
 	hurried  bool                 // a collection that another member asked for runs; guarded by mu
 	silent   map[string]time.Time // members that do not answer, and since when; guarded by mu
+	stalled  map[string]time.Time // when a member did not answer last; guarded by mu
 	ignored  map[string]bool      // those of them that have no say any more, as the log knows; guarded by mu
 	stats    Stats                // guarded by mu
 }
@@ -84,7 +85,7 @@ func New(o Options) (*Member, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Member{options: o, silent: make(map[string]time.Time), ignored: make(map[string]bool)}
+	m := &Member{options: o, silent: make(map[string]time.Time), stalled: make(map[string]time.Time), ignored: make(map[string]bool)}
 	m.ctx, m.end = context.WithCancel(context.Background())
 	return m, nil
 }

@@ -98,7 +98,7 @@ func TestSuccessorStalls(t *testing.T) {
 		tried  []string
 		longer time.Duration
 	}{
-		{"does not answer", func(g *group) { g.stalls["b"] = true }, []string{"c"}, 15 * time.Millisecond},
+		{"does not answer", func(g *group) { g.stalls["b"] = true }, []string{"c"}, 30 * time.Millisecond},
 		{"stalls when told", func(g *group) { g.frozen["b"] = true }, []string{"b", "c"}, 15 * time.Millisecond},
 		{"is behind", func(g *group) { g.behind["b"] = 1000 }, []string{"c"}, 0},
 		{"has ended", func(g *group) { g.gone["b"] = true }, []string{"c"}, 0},
@@ -130,6 +130,27 @@ func lead(g *group, id string) *raftgate.Member {
 		g.t.Fatal(err)
 	}
 	return m.Member
+}
+
+// TestUnsteady: a member that stalled lately is not handed the leadership where another one can have it.
+func TestUnsteady(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGroup(t, "a", "b", "c")
+		a := g.members["a"]
+		g.set(func() { g.stalls["b"] = true })
+		if _, err := a.TryAcquire(t.Context()); !errors.Is(err, gcgate.ErrHeld) {
+			t.Fatal(err)
+		}
+		g.set(func() { g.stalls["b"] = false })
+		lead(g, "a")
+		for _, to := range []string{"c", "b"} {
+			if err := a.Drain(t.Context(), time.Second); err != nil || g.leader != to {
+				t.Errorf("%s leads, %v, want %s", g.leader, err, to)
+			}
+			g.set(func() { g.leader = "a" })
+			time.Sleep(11 * time.Second)
+		}
+	})
 }
 
 // TestNobodyTakesOver: the leader says so, and the gate collects all the same.

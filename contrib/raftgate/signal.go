@@ -11,6 +11,15 @@ const (
 	// behindMax is how many entries a successor may have to catch up with: meanwhile nothing is written.
 	behindMax = 256
 
+	// slowFactor is how many times longer than its answer a transfer to a member may take, and than
+	// Options.TransferTimeout: on a busy machine both are slow, and a transfer that is given up may
+	// yet take place, and leave the group without a leader.
+	slowFactor = 10
+
+	// steadyAfter is how long a member that did not answer is handed the leadership only if nobody else
+	// takes it: one that stalls now and then does so when it leads, too.
+	steadyAfter = 10 * time.Second
+
 	// standBackPause is between two looks at whether another member collects.
 	standBackPause = 2 * time.Millisecond
 )
@@ -66,7 +75,7 @@ func (m *Member) handOver(ctx context.Context, turn bool) error {
 		if !st.leads() {
 			return nil
 		}
-		to := m.successor(ctx, st, turn, tried)
+		to, bound := m.successor(ctx, st, turn, tried)
 		if to == "" {
 			m.count(func(s *Stats) { s.KeptLeading++ })
 			if !turn && failed == nil {
@@ -75,15 +84,15 @@ func (m *Member) handOver(ctx context.Context, turn bool) error {
 			return errors.Join(ErrNoSuccessor, failed)
 		}
 		tried[to] = true
-		if err := m.transfer(ctx, to); err != nil {
+		if err := m.transfer(ctx, bound, to); err != nil {
 			failed = errors.Join(failed, fmt.Errorf("%s: %w", to, err))
 		}
 	}
 }
 
 // transfer hands the leadership to one member, or gives up.
-func (m *Member) transfer(ctx context.Context, to string) error {
-	ctx, cancel := context.WithTimeout(ctx, m.options.TransferTimeout)
+func (m *Member) transfer(ctx context.Context, bound time.Duration, to string) error {
+	ctx, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()
 	begin := time.Now()
 	err := m.options.Raft.Transfer(ctx, to)
@@ -98,17 +107,18 @@ func (m *Member) transfer(ctx context.Context, to string) error {
 	return err
 }
 
-// successor returns the voter to hand the leadership to, empty where there is none. Being asked proves
-// that it does not stall: what it is told next it does at once.
-func (m *Member) successor(ctx context.Context, st Status, turn bool, tried map[string]bool) string {
-	best, fill := "", 0.0
-	for _, a := range m.askAll(ctx, m.options.TransferTimeout, st, wish{}) {
+// successor returns the voter to hand the leadership to, empty where there is none, and how long that may
+// take. Being asked proves that it does not stall: what it is told next it does at once.
+func (m *Member) successor(ctx context.Context, st Status, turn bool, tried map[string]bool) (best string, bound time.Duration) {
+	fill, steady, shortest := 0.0, false, m.options.TransferTimeout
+	for _, a := range m.askAll(ctx, 2*shortest, st, wish{}) {
 		switch {
 		case a.err != nil || a.report.Away || tried[a.voter.ID] || a.voter.Behind > behindMax:
 		case !turn && a.report.Fill > yieldFill:
-		case best == "" || a.report.Fill < fill:
-			best, fill = a.voter.ID, a.report.Fill
+		case best == "" || m.isSteady(a.voter.ID) && !steady || m.isSteady(a.voter.ID) == steady && a.report.Fill < fill:
+			best, fill, steady = a.voter.ID, a.report.Fill, m.isSteady(a.voter.ID)
+			bound = min(max(shortest, slowFactor*a.took), slowFactor*shortest)
 		}
 	}
-	return best
+	return best, bound
 }

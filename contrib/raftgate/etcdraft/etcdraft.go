@@ -17,12 +17,17 @@ import (
 // node's loop.
 const lookEvery = 250 * time.Microsecond
 
-// abortTimeout bounds the wait for a node's loop to hear that a transfer is given up.
-const abortTimeout = time.Second
+// Bounds of what follows a transfer that was given up.
+const (
+	abortTimeout = time.Second           // until the node's loop hears of it
+	mendFor      = 2 * time.Second       // how long the group is watched
+	mendEvery    = 10 * time.Millisecond // between two looks
+)
 
 // Node is what is used of a raft.Node.
 type Node interface {
 	Status() raft.Status
+	Campaign(ctx context.Context) error
 	TransferLeadership(ctx context.Context, lead, transferee uint64)
 }
 
@@ -83,6 +88,35 @@ func (g group) Transfer(ctx context.Context, to string) error {
 		abort, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTimeout)
 		defer cancel()
 		g.node.TransferLeadership(abort, self, self) // raft.go: a transfer to itself ends the one that runs
+		go g.mend()
 		return fmt.Errorf("etcdraft: the transfer to %s was given up: %w", to, context.Cause(ctx))
+	}
+}
+
+// mend watches the group after a transfer that was given up. The successor may stand for the leadership yet,
+// when it hears of it, and then lacks what was written meanwhile: this member gives way to its term, nobody
+// votes for it, and all would wait for an election timeout. This member has all that was written, so it
+// stands itself where nobody has led for two looks.
+func (g group) mend() {
+	ctx, cancel := context.WithTimeout(context.Background(), mendFor)
+	defer cancel()
+	look := time.NewTicker(mendEvery)
+	defer look.Stop()
+	for leaderless := false; ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-look.C:
+		}
+		s := g.node.Status()
+		switch {
+		case s.ID == raft.None, s.Lead != raft.None && s.Lead != s.ID: // stopped; or somebody else leads
+			return
+		case s.Lead == raft.None && leaderless:
+			_ = g.node.Campaign(ctx) // fails where the node stops
+			leaderless = false       // an election takes a moment
+		default:
+			leaderless = s.Lead == raft.None
+		}
 	}
 }

@@ -62,7 +62,7 @@ func newCluster(t *testing.T, n int) *cluster {
 		}
 		nd := &node{id: id, inbox: make(chan *raftpb.Message, 4096)}
 		nd.Node = raft.RestartNode(&raft.Config{
-			ID: id, Storage: s, Applied: 1, ElectionTick: 1000, HeartbeatTick: 10, MaxSizePerMsg: 1 << 20, MaxInflightMsgs: 256,
+			ID: id, Storage: s, Applied: 1, ElectionTick: 10_000, HeartbeatTick: 10, MaxSizePerMsg: 1 << 20, MaxInflightMsgs: 256,
 			Logger: &raft.DefaultLogger{Logger: log.New(io.Discard, "", 0)}, DisableProposalForwarding: true,
 		})
 		c.nodes = append(c.nodes, nd)
@@ -251,7 +251,7 @@ func TestGivenUp(t *testing.T) {
 		t.Error("the successor was not told: nothing was tried")
 	}
 	c.mu.Unlock()
-	c.propose(c.nodes[0], "b") // by itself the library would give up after twenty seconds
+	c.propose(c.nodes[0], "b") // by itself the library would give up after minutes
 	ctx, cancel = context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if err := g.Transfer(ctx, "3"); err != nil {
@@ -270,6 +270,31 @@ func TestGivenUp(t *testing.T) {
 			t.Errorf("node %d has applied %v", nd.id, got)
 		}
 	}
+}
+
+// TestLateSuccessor has the successor stand for the leadership after it was given up, without what was written
+// meanwhile: it cannot win, and the group has a leader again long before an election timeout, which is minutes.
+func TestLateSuccessor(t *testing.T) {
+	c := newCluster(t, 3)
+	c.propose(c.nodes[0], "a")
+	g := etcdraft.New(c.nodes[0])
+	c.await("all have everything", func() bool {
+		return !slices.ContainsFunc(g.Status().Voters, func(v raftgate.Voter) bool { return v.Behind > 0 })
+	})
+	term := c.nodes[0].Status().GetTerm()
+	c.freeze(2, true)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := g.Transfer(ctx, "2"); err == nil {
+		t.Fatal("the transfer took place")
+	}
+	c.propose(c.nodes[0], "b")
+	c.freeze(2, false)
+	c.await("the leader's term was ended, and it leads again", func() bool {
+		s := c.nodes[0].Status()
+		return s.GetTerm() > term && s.RaftState == raft.StateLeader
+	})
+	c.propose(c.nodes[0], "c")
 }
 
 // TestMember drains a leader whose best successor stalls.

@@ -10,6 +10,9 @@
 //	transport := &hashiraft.Transport{NetworkTransport: network}
 //	r, err := raft.NewRaft(config, fsm, logs, stable, snapshots, transport)
 //
+// A successor that hears of it late stands for the leadership yet. It ends the leader's term then, and where it
+// lacks what was written meanwhile the group waits for an election timeout: keep that short.
+//
 // The library does not tell how far each follower is, either. That raftgate asks a successor
 // before it hands over makes it unlikely that one is chosen that stalls.
 package hashiraft
