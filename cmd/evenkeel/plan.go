@@ -169,7 +169,7 @@ func (p *plan) scale(f *planFlags) error {
 
 // readPlanSource reads what a source says: of one process, and of the load that it had.
 func readPlanSource(ctx context.Context, name string, f *planFlags) (*plan, error) {
-	if isURL(name) {
+	if strings.Contains(name, "://") {
 		return planOfStatus(ctx, name, time.Duration(f.watch))
 	}
 	in, source := io.Reader(os.Stdin), stdinName
