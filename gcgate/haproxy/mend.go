@@ -11,12 +11,13 @@ import (
 
 // Times of the watch over the other servers.
 const (
-	mendLook  = 500 * time.Millisecond
-	mendAfter = 3 * time.Second // beside what a collection takes
-	mendAgain = time.Minute     // for a server whose process drained it again at once
+	mendRest  = time.Second             // between two looks: each wakes an idle process
+	mendLook  = 250 * time.Millisecond  // while a server is drained
+	mendAfter = 2500 * time.Millisecond // beside what a collection takes
+	mendAgain = time.Minute             // for a server whose process drained it again at once
 )
 
-// Watch looks at the other servers of the backend twice a second until ctx ends, and puts one back that was left drained:
+// Watch looks at the other servers of the backend once a second until ctx ends, and puts one back that was left drained:
 // by a process that was killed while it was away, and runs without a gate now, or not at all. It implements
 // [gcgate.Watcher].
 func (h *RuntimeAPI) Watch(ctx context.Context, g *gcgate.Gate) {
@@ -28,7 +29,7 @@ func (h *RuntimeAPI) Watch(ctx context.Context, g *gcgate.Gate) {
 		log = slog.Default()
 	}
 	m := mender{own: h.Server, drained: make(map[string]*drainedServer)}
-	tick := time.NewTicker(mendLook)
+	tick := time.NewTicker(mendRest)
 	defer tick.Stop()
 	for {
 		select {
@@ -40,7 +41,11 @@ func (h *RuntimeAPI) Watch(ctx context.Context, g *gcgate.Gate) {
 		if err != nil {
 			continue // Drain and Ready tell it
 		}
-		for _, name := range m.leftBehind(time.Now(), servers, mendAfter+g.Stats().Expected) {
+		due := m.leftBehind(time.Now(), servers, mendAfter+g.Stats().Expected)
+		if tick.Reset(mendRest); len(m.drained) > 0 {
+			tick.Reset(mendLook)
+		}
+		for _, name := range due {
 			if err := h.putBack(ctx, name); err != nil {
 				log.Warn("gcgate: a server is drained, and no process comes back for it; it cannot be put back", "server", h.Backend+"/"+name, "error", err)
 				continue

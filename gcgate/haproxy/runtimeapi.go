@@ -51,7 +51,7 @@ const (
 //
 // A process that is killed while it is drained, and comes back without a gate, as after a rollback, would stay drained
 // for ever. So this one watches the other servers of its backend, and puts one back that has been drained for
-// longer than a collection takes (3 s more than the gate expects of its own): see [RuntimeAPI.Watch]. That costs a
+// longer than a collection takes (2.5 s more than the gate expects of its own): see [RuntimeAPI.Watch]. That costs a
 // replica that is away nothing: it repeats its Drain within 100 ms, and is left alone then.
 //
 // A server is not drained when no other in its backend is up, and a drain is undone when the
