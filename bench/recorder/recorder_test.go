@@ -44,3 +44,10 @@ func TestFigures(t *testing.T) {
 		}
 	}
 }
+
+// TestRecorded judges the recorded files again.
+func TestRecorded(t *testing.T) {
+	if err := figure.Unchanged("recorder", "../results/recorder-*.json", judge); err != nil {
+		t.Error(err)
+	}
+}
