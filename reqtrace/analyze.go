@@ -132,11 +132,11 @@ func Analyze(ctx context.Context, r io.Reader, o Options) (*Report, error) {
 	})
 	var broken *brokenError
 	switch {
-	case errors.As(err, &broken) && a.adding.n > 0:
+	case errors.As(err, &broken) && a.kept.n > 0:
 		a.report.Broken = broken.where()
 	case err != nil:
 		return nil, err
-	case a.adding.n == 0 && !a.cut:
+	case a.kept.n == 0 && !a.cut:
 		return nil, m.sites.noRequests()
 	}
 	report := a.finish(m)
@@ -149,9 +149,8 @@ func Analyze(ctx context.Context, r io.Reader, o Options) (*Report, error) {
 // analysis collects requests.
 type analysis struct {
 	report   Report
-	adding   list[record]
+	details  store    // of the requests that are kept, one after the other: see keep
 	requests []record // in the end, by time
-	details  store    // of the requests: start, causes and times, then causes, sites and times
 	scratch  packed
 	kept     keep
 	slowest  int
@@ -159,12 +158,11 @@ type analysis struct {
 	floor    time.Duration // of the slowest: a request has to exceed it
 }
 
-// record is what is kept of every request.
+// record is a request that is kept.
 type record struct {
 	time    int64
-	details spot
 	class   siteID
-	other   bool // its class is not asked for: it has no details
+	details spot
 }
 
 func (a *analysis) add(r *served, m *model) {
@@ -182,38 +180,14 @@ func (a *analysis) add(r *served, m *model) {
 		return
 	}
 	m.turns.classes.add(r.class, &r.Parts)
+	a.keep(r, m)
 	if r.other {
-		a.scratch = append(a.scratch[:0], noDetails...)
-		a.keep(record{time: int64(r.own()), class: r.class, other: true}, m)
 		return
 	}
-	p := a.scratch[:0]
 	if r.Parts.ns[CauseMachine] > 0 {
 		m.machine.Requests++
 	}
-	p.put(int64(r.Start))
-	for c, d := range r.Parts.All() {
-		if c == CauseMachine {
-			continue
-		}
-		p.put(int64(c) + 1)
-		p.put(int64(d))
-	}
-	p.put(0)
-	p.put(int64(len(r.sites)))
-	for _, s := range r.sites {
-		p.put(int64(m.sites.internWait(s.wait, s.longest)))
-		p.put(s.time)
-	}
-	p.put(int64(len(r.samples)))
-	for _, s := range r.samples {
-		p.put(int64(s.site))
-		p.put(int64(s.n))
-	}
-	a.scratch = p
 	a.kept.seen++
-	a.keep(record{time: int64(r.own()), class: r.class}, m)
-	a.report.Total.AddAll(r.Parts)
 	if r.own() <= a.floor {
 		return
 	}
@@ -227,6 +201,15 @@ func (a *analysis) add(r *served, m *model) {
 func (a *analysis) detail(r *record) (start int64, rest packed) {
 	rest = a.details.at(r.details)
 	return rest.next(), rest
+}
+
+// quantiles returns those of the requests that are kept.
+func (a *analysis) quantiles() Quantiles {
+	times := newRanked(len(a.requests))
+	for i := range a.requests {
+		times.add(a.requests[i].time)
+	}
+	return times.quantiles()
 }
 
 // cull keeps the slowest.
@@ -243,13 +226,14 @@ func (a *analysis) cull() {
 
 func (a *analysis) finish(m *model) *Report {
 	a.cull()
-	a.requests = a.adding.all()
+	a.requests = a.records()
 	slices.SortFunc(a.requests, func(p, q record) int { return cmp.Compare(p.time, q.time) })
 	r := &a.report
 	r.Trace, r.Procs, r.Spans = dur(m.now-m.origin), m.clock.max, m.gc
 	r.Marked, r.Unmarked, r.Missing = m.turns.marked, m.turns.unmarked, m.sites.missing()
 	r.Classes = m.turns.classes.list(a.requests)
-	a.requests = slices.DeleteFunc(a.requests, func(q record) bool { return q.other })
+	a.requests = slices.DeleteFunc(a.requests, func(q record) bool { return !m.turns.classes.wants(q.class) })
+	r.Total = m.turns.classes.asked()
 	r.Requests = a.kept.seen
 	r.Machine, r.Samples = m.machine, m.samples
 	if len(a.requests) == 0 {
@@ -285,12 +269,12 @@ func (a *analysis) finish(m *model) *Report {
 	r.Tail = a.band(m, "p99+", .99, 1)
 	r.Blocks = a.blocks(m)
 	r.CCDF = a.ccdf()
-	times := a.kept.times
-	if times == nil {
-		times = timesOf(a.requests)
-	}
 	<-replayed
-	r.WhatIf = newWhatIf(times, with, without)
+	actual := a.kept.actual
+	if a.kept.replay == nil {
+		actual = a.quantiles()
+	}
+	r.WhatIf = newWhatIf(actual, with, without)
 	r.WhatIf.draw(&p.actual, &with.spread, &without.spread)
 	return r
 }
@@ -311,9 +295,10 @@ func (a *analysis) band(m *model, name string, from, to float64) Band {
 	var sum int64
 	var parts [numCauses]int64
 	waits, samples := map[waitID]int64{}, map[siteID]int{}
-	for _, r := range a.requests[i:j] {
+	for k := range a.requests[i:j] {
+		r := &a.requests[i+k]
 		sum += r.time
-		_, in := a.detail(&r)
+		_, in := a.detail(r)
 		for c := in.next(); c != 0; c = in.next() {
 			parts[c-1] += in.next()
 		}

@@ -218,10 +218,7 @@ func (x *blocker) spent(rest packed) []spent {
 
 // fold numbers the classes: those with the most requests, and the rest as one.
 func (x *blocker) fold() {
-	count := make([]int, len(x.sites.places))
-	for i := range x.a.requests {
-		count[x.a.requests[i].class]++
-	}
+	count := x.sites.countClasses(x.a.requests)
 	var order []siteID
 	for id, n := range count {
 		if n > 0 {

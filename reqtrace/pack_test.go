@@ -43,22 +43,6 @@ func TestStore(t *testing.T) {
 	}
 }
 
-func TestList(t *testing.T) {
-	var l list[int]
-	for i := range 10_000 {
-		l.add(i)
-	}
-	all := l.all()
-	if len(all) != 10_000 || l.n != 0 || len(l.all()) != 0 {
-		t.Fatalf("%d of 10000; then %d", len(all), l.n)
-	}
-	for i, v := range all {
-		if v != i {
-			t.Fatalf("%d at %d", v, i)
-		}
-	}
-}
-
 // TestReuse: a goroutine's spot in memory is used again when no request needs it any more, and
 // not before.
 func TestReuse(t *testing.T) {

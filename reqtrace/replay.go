@@ -39,19 +39,50 @@ type Quantiles struct {
 	Tail time.Duration `json:"p99+_mean_ns"`
 }
 
-func quantiles(sorted []int64) (q Quantiles) {
-	n := len(sorted)
-	if n == 0 {
-		return q
+// ranked takes the quantiles of times, which come in order.
+type ranked struct {
+	at   [4]int // where the quantiles stand
+	seen int
+	q    [4]int64
+	sum  float64 // from the 99th percentile up
+}
+
+// newRanked returns one for n times.
+func newRanked(n int) (r ranked) {
+	for i, p := range [...]float64{.5, .9, .99, .999} {
+		r.at[i] = min(int(p*float64(n)), n-1)
 	}
-	at := func(p float64) time.Duration { return dur(sorted[min(int(p*float64(n)), n-1)]) }
-	q.P50, q.P90, q.P99, q.P999 = at(.5), at(.9), at(.99), at(.999)
-	tail, sum := sorted[min(int(.99*float64(n)), n-1):], 0.0
-	for _, ns := range tail {
-		sum += float64(ns)
+	return r
+}
+
+func (r *ranked) add(ns int64) {
+	if r.seen >= r.at[0] {
+		for i, at := range r.at {
+			if at == r.seen {
+				r.q[i] = ns
+			}
+		}
+		if r.seen >= r.at[2] {
+			r.sum += float64(ns)
+		}
 	}
-	q.Tail = dur(int64(sum / float64(len(tail))))
-	return q
+	r.seen++
+}
+
+// quantiles returns those of all that was added.
+func (r *ranked) quantiles() Quantiles {
+	if r.seen == 0 {
+		return Quantiles{}
+	}
+	return Quantiles{dur(r.q[0]), dur(r.q[1]), dur(r.q[2]), dur(r.q[3]), dur(int64(r.sum / float64(r.seen-r.at[2])))}
+}
+
+func quantiles(sorted []int64) Quantiles {
+	r := newRanked(len(sorted))
+	for _, ns := range sorted {
+		r.add(ns)
+	}
+	return r.quantiles()
 }
 
 // replay keeps what a replay needs. A request is bursts of computing, each followed by a wait; what the
@@ -67,16 +98,16 @@ func quantiles(sorted []int64) (q Quantiles) {
 // Invariant: a request's cpu, gc, wait and waitGC, and the time that it was runnable without an idle
 // processor, add up to its time, but for the stops of the world, which the replay makes itself.
 type replay struct {
-	adding   list[replayed]
+	n        int        // of requests
 	requests []replayed // in the end, by arrival
-	bursts   store      // of a request: by how much it came early, and whether its time is left out, its time, four numbers for each burst, one too many
+	bursts   store      // of a request: its arrival, by how much it came early, and whether its time is left out, its time, four numbers for each burst, one too many
 	batched  bool       // some came earlier than they were seen
 	others   store      // computing outside of requests: jobs, each with the distance from the last one
 	markers  []job      // mark workers that had a processor to themselves
 	stops    []job      // stops of the world
 	actual   spread     // of the requests' times as they were
 
-	arrival  int64  // of the request that is being recorded
+	arrival  int64  // of the request that is being recorded, or was the last one
 	now      burst  // its last
 	filled   bool   // it has something
 	scratch  packed // those before it
@@ -86,7 +117,7 @@ type replay struct {
 
 type replayed struct {
 	arrival int64
-	first   spot // of bursts
+	first   spot // of bursts: behind its arrival there
 }
 
 // burst is computing, then waiting, in nanoseconds.
@@ -151,7 +182,9 @@ func (s *jobs) next() (job, bool) {
 // begin begins a request of so many nanoseconds, which pieces and an end follow. Without the collector it would have
 // been seen earlier, by so much. What is left out takes processors, and its time is not wanted.
 func (p *replay) begin(arrival, early, took int64, leftOut bool) {
-	p.arrival, p.scratch = arrival, p.scratch[:0]
+	p.scratch = p.scratch[:0]
+	p.scratch.putSigned(arrival - p.arrival)
+	p.arrival = arrival
 	first := early << 1
 	if leftOut {
 		first |= 1
@@ -189,13 +222,28 @@ func (p *replay) piece(s state, all, gc, idle int64) {
 func (p *replay) end() {
 	p.flush()
 	p.scratch.put(0)
-	p.adding.add(replayed{arrival: p.arrival, first: p.bursts.keep(p.scratch)})
+	p.bursts.keep(p.scratch)
+	p.n++
 }
 
 // recorded ends the recording.
 func (p *replay) recorded() {
 	p.flushOthers()
-	p.requests = p.adding.all()
+	p.requests = make([]replayed, 0, p.n)
+	at := int64(0)
+	for i, c := range p.bursts {
+		for in := c; len(in) > 0; {
+			at += in.nextSigned()
+			p.requests = append(p.requests, replayed{at, spotAt(i, len(c)-len(in))})
+			in.next()
+			in.next()
+			for cpu := in.next(); cpu != 0; cpu = in.next() {
+				in.next()
+				in.next()
+				in.next()
+			}
+		}
+	}
 	byArrival(p.requests)
 	p.actual = p.newSpread()
 	for _, r := range p.requests {
@@ -242,9 +290,9 @@ func (p *replay) flush() {
 	p.now, p.filled = burst{}, false
 }
 
-// newWhatIf compares requests' times, which are in order, with those of replays.
-func newWhatIf(actual []int64, with, without *simulated) WhatIf {
-	w := WhatIf{Actual: quantiles(actual), Replayed: quantiles(with.times), WithoutGC: quantiles(without.times)}
+// newWhatIf compares requests' times with those of replays.
+func newWhatIf(actual Quantiles, with, without *simulated) WhatIf {
+	w := WhatIf{Actual: actual, Replayed: quantiles(with.times), WithoutGC: quantiles(without.times)}
 	if w.Actual.P99 > 0 {
 		w.ModelError = float64(w.Replayed.P99)/float64(w.Actual.P99) - 1
 	}

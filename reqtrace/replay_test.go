@@ -129,10 +129,10 @@ func TestCauses(t *testing.T) {
 func TestForecast(t *testing.T) {
 	sorted := func(p99 int64) []int64 { return slices.Repeat([]int64{p99}, 100) }
 	of := func(p99 int64) *simulated { return &simulated{times: sorted(p99)} }
-	if w := newWhatIf(sorted(20), of(25), of(5)); w.Forecast != 4 || w.ModelError != .25 {
+	if w := newWhatIf(quantiles(sorted(20)), of(25), of(5)); w.Forecast != 4 || w.ModelError != .25 {
 		t.Errorf("%+v", w)
 	}
-	if w := newWhatIf(sorted(20), &simulated{}, &simulated{}); w.Forecast != 0 {
+	if w := newWhatIf(quantiles(sorted(20)), &simulated{}, &simulated{}); w.Forecast != 0 {
 		t.Errorf("nothing was replayed: %+v", w)
 	}
 }
