@@ -225,6 +225,16 @@ func (a *analysis) cull() {
 }
 
 func (a *analysis) finish(m *model) *Report {
+	p, spans := m.replay, m.gc
+	if a.kept.replay != nil {
+		p, spans = a.kept.replay, a.kept.spans
+	}
+	var with, without *simulated
+	replayed := make(chan bool)
+	go func() { // it takes as long as the rest
+		with, without = p.run(spans, m.origin, m.clock.max)
+		close(replayed)
+	}()
 	a.cull()
 	a.requests = a.records()
 	slices.SortFunc(a.requests, func(p, q record) int { return cmp.Compare(p.time, q.time) })
@@ -237,6 +247,7 @@ func (a *analysis) finish(m *model) *Report {
 	r.Requests = a.kept.seen
 	r.Machine, r.Samples = m.machine, m.samples
 	if len(a.requests) == 0 {
+		<-replayed
 		return r
 	}
 	if a.kept.oneIn > 1 {
@@ -246,16 +257,6 @@ func (a *analysis) finish(m *model) *Report {
 			r.Classes[i].Slow *= r.Sampled
 		}
 	}
-	p, spans := m.replay, m.gc
-	if a.kept.replay != nil {
-		p, spans = a.kept.replay, a.kept.spans
-	}
-	var with, without *simulated
-	replayed := make(chan bool)
-	go func() {
-		with, without = p.run(spans, m.origin, m.clock.max)
-		close(replayed)
-	}()
 	r.Median = a.band(m, "p45-55", .45, .55)
 	for i, b := range bandNames {
 		to := 1.0
