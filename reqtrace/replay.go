@@ -2,7 +2,6 @@ package reqtrace
 
 import (
 	"cmp"
-	"encoding/binary"
 	"slices"
 	"time"
 )
@@ -113,6 +112,7 @@ type replay struct {
 	scratch  packed // those before it
 	together job    // of others: what joins it may be to come
 	last     int64  // when the last of others was
+	packing  packed // one of others
 }
 
 type replayed struct {
@@ -151,13 +151,12 @@ func (p *replay) flushOthers() {
 	if p.together = (job{}); j.ns+j.gc == 0 {
 		return
 	}
-	var buf [3 * binary.MaxVarintLen64]byte
-	s := packed(buf[:0])
+	s := p.packing[:0]
 	s.putSigned(j.at - p.last) // they come by their ends: one may begin before the last one
 	s.put(j.ns)
 	s.put(j.gc)
 	p.others.keep(s)
-	p.last = j.at
+	p.packing, p.last = s, j.at
 }
 
 // jobs reads others.

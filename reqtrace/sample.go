@@ -43,7 +43,7 @@ func (m *model) sample(e *trace.Event, t int64) {
 		return
 	}
 	g := m.goroutine(int64(e.Goroutine()))
-	info := m.sites.look(e.Stack())
+	info := m.sites.look(g, e.Stack())
 	if info.foreign { // else it may be a router that is sampled, before it has called a handler
 		g.classify(info) // a request that only runs has no event with its handler's stack
 	}
