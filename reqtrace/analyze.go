@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -66,6 +65,9 @@ var bandNames = []struct {
 	name string
 	from float64
 }{{"p0-50", 0}, {"p50-90", .5}, {"p90-99", .9}, {"p99-99.9", .99}, {"p99.9+", .999}}
+
+// Those of the median.
+const medianFrom, medianTo = .45, .55
 
 // Share returns which part of the band's excess over the median c is, from 0 to 1: causes that
 // take less time than in the median count as none.
@@ -162,7 +164,7 @@ type analysis struct {
 type record struct {
 	time    int64
 	class   siteID
-	details spot
+	details spot // of its zone, which they follow
 }
 
 func (a *analysis) add(r *served, m *model) {
@@ -200,6 +202,7 @@ func (a *analysis) add(r *served, m *model) {
 // detail returns what is kept of a request: when it began, from the trace's start, and the rest.
 func (a *analysis) detail(r *record) (start int64, rest packed) {
 	rest = a.details.at(r.details)
+	rest.nextZone()
 	return rest.next(), rest
 }
 
@@ -257,18 +260,20 @@ func (a *analysis) finish(m *model) *Report {
 			r.Classes[i].Slow *= r.Sampled
 		}
 	}
-	r.Median = a.band(m, "p45-55", .45, .55)
+	x := a.newBlocker(m)
+	z := a.zones(m, x)
+	r.Median = z.band(m, "p45-55", medianFrom, medianTo)
 	for i, b := range bandNames {
 		to := 1.0
 		if i+1 < len(bandNames) {
 			to = bandNames[i+1].from
 		}
-		if band := a.band(m, b.name, b.from, to); band.Requests > 0 {
+		if band := z.band(m, b.name, b.from, to); band.Requests > 0 {
 			r.Bands = append(r.Bands, band)
 		}
 	}
-	r.Tail = a.band(m, "p99+", .99, 1)
-	r.Blocks = a.blocks(m)
+	r.Tail = z.band(m, "p99+", .99, 1)
+	r.Blocks = x.blocks(z.slow, m.now-m.origin)
 	r.CCDF = a.ccdf()
 	<-replayed
 	actual := a.kept.actual
@@ -278,49 +283,6 @@ func (a *analysis) finish(m *model) *Report {
 	r.WhatIf = newWhatIf(actual, with, without)
 	r.WhatIf.draw(&p.actual, &with.spread, &without.spread)
 	return r
-}
-
-// band takes the requests from one quantile to another together. The slowest request is in the
-// last band, however few there are.
-func (a *analysis) band(m *model, name string, from, to float64) Band {
-	n := float64(len(a.requests))
-	i, j := int(math.Floor(from*n)), int(math.Floor(to*n))
-	if j <= i && (to == 1 || name == "p45-55") {
-		i, j = min(i, len(a.requests)-1), min(i, len(a.requests)-1)+1
-	}
-	b := Band{Name: name, Requests: j - i}
-	if j <= i {
-		b.Requests = 0
-		return b
-	}
-	var sum int64
-	var parts [numCauses]int64
-	waits, samples := map[waitID]int64{}, map[siteID]int{}
-	for k := range a.requests[i:j] {
-		r := &a.requests[i+k]
-		sum += r.time
-		_, in := a.detail(r)
-		for c := in.next(); c != 0; c = in.next() {
-			parts[c-1] += in.next()
-		}
-		for n := in.next(); n > 0; n-- {
-			w := waitID(in.next())
-			waits[w] += in.next()
-		}
-		for n := in.next(); n > 0; n-- {
-			s := siteID(in.next())
-			samples[s] += int(in.next())
-		}
-	}
-	b.Requests *= max(a.kept.oneIn, 1)
-	b.Min, b.Max, b.Mean = dur(a.requests[i].time), dur(a.requests[j-1].time), dur(sum/int64(j-i))
-	for c, ns := range parts {
-		b.Parts.ns[c] = dur(ns / int64(j-i))
-		b.Excess.ns[c] = b.Parts.ns[c] - a.report.Median.Parts.ns[c]
-	}
-	b.Sites = m.sites.blames(waits, int64(j-i), a.requests[j-1].time)
-	b.Samples = m.sites.samples(samples)
-	return b
 }
 
 // ccdf returns a point for each step of the curve that can be seen: some twenty a decade.

@@ -88,44 +88,77 @@ type blocker struct {
 	sites   *sites
 	names   []string // of classes, as blocks have them
 	classes []uint8  // the number in names, by the class's own number
-	slow    int      // index of the first of the slowest 1%
-	kept    int      // of the first that is kept by itself
+	kept    int      // index of the first that is kept by itself
 	step    int      // of these every so manyth is
 	weight  int      // for how many each request stands: Report.Sampled, or 1
 	scratch []spent
 
+	found []placed  // what each place took of each class
+	at    [][]int32 // 1 more than an index of found, by class and wait; 0: none yet
+
 	// Rows are first those of what no place has, of each class and cause, then those of places.
-	rows  []row
-	rowOf [][]int32 // by class, then by wait as in row; 0: that of its cause without a place
+	rows []row
 }
 
-// blocks returns the blocks of the requests, which are in the order of their times.
-func (a *analysis) blocks(m *model) []Block {
-	n, length := len(a.requests), max(m.now-m.origin, 1)
-	x := blocker{a: a, sites: m.sites, weight: max(a.kept.oneIn, 1)}
-	x.slow, x.kept = min(int(.99*float64(n)), n-1), min(int(slowFrom*float64(n)), n-1)
+// newBlocker returns a blocker for the requests, which are in the order of their times.
+func (a *analysis) newBlocker(m *model) *blocker {
+	n := len(a.requests)
+	x := &blocker{a: a, sites: m.sites, weight: max(a.kept.oneIn, 1), kept: min(int(slowFrom*float64(n)), n-1)}
 	x.step = (n - x.kept + blockSlow - 1) / blockSlow
 	x.fold()
+	x.at = make([][]int32, len(x.names))
+	for i := range x.at {
+		x.at[i] = make([]int32, len(m.sites.waits))
+	}
+	return x
+}
+
+// took takes note of what a place took of a request.
+func (x *blocker) took(class siteID, id waitID, ns int64, slow bool) {
+	if ns == 0 {
+		return
+	}
+	c := x.classes[class]
+	at := &x.at[c][id]
+	if *at == 0 {
+		x.found = append(x.found, placed{row: row{c, x.sites.waits[id].cause, id + 1}})
+		*at = int32(len(x.found))
+	}
+	x.found[*at-1].add(ns, slow)
+}
+
+// blocks returns the blocks of a trace of that length, in which the zones from slow on are the slowest 1%.
+func (x *blocker) blocks(slow uint8, length int64) []Block {
+	length = max(length, 1)
 	x.choose()
 	blocks := make([]Block, numBlocks)
 	parts := make([]sums, numBlocks*len(x.rows))
 	classes := make([]BlockClass, numBlocks*len(x.names))
-	for i := range a.requests {
-		r := &a.requests[i]
-		start, rest := a.detail(r)
-		b := min(int(start*numBlocks/length), numBlocks-1)
-		class, slow := x.classes[r.class], i >= x.slow
-		c := &classes[b*len(x.names)+int(class)]
-		c.Requests += x.weight
-		if slow {
-			c.Slow += x.weight
+	for _, p := range x.a.details {
+		for len(p) > 0 {
+			r := p.nextRecord()
+			zone := p.nextZone()
+			if zone == notAsked {
+				p.skipDetails()
+				continue
+			}
+			b, class := blockAt(p.next(), length), x.classes[r.class]
+			c := &classes[b*len(x.names)+int(class)]
+			c.Requests += x.weight
+			if zone >= slow {
+				c.Slow += x.weight
+			}
+			of := parts[b*len(x.rows):][:len(x.rows)]
+			for _, s := range x.spent(&p) {
+				of[x.row(class, s)].add(s.ns*int64(x.weight), zone >= slow)
+			}
 		}
-		if i >= x.kept && (n-1-i)%x.step == 0 {
-			blocks[b].Slow = append(blocks[b].Slow, x.request(class, rest, r.time))
-		}
-		of := parts[b*len(x.rows):][:len(x.rows)]
-		for _, s := range x.spent(rest) {
-			of[x.row(class, s)].add(s.ns*int64(x.weight), slow)
+	}
+	for i, n := x.kept, len(x.a.requests); i < n; i++ {
+		if r := &x.a.requests[i]; (n-1-i)%x.step == 0 {
+			start, rest := x.a.detail(r)
+			b := &blocks[blockAt(start, length)]
+			b.Slow = append(b.Slow, x.request(r, rest))
 		}
 	}
 	for i := range blocks {
@@ -137,11 +170,14 @@ func (a *analysis) blocks(m *model) []Block {
 	return blocks
 }
 
+// blockAt returns the number of the block that a request began in.
+func blockAt(start, length int64) int { return min(int(start*numBlocks/length), numBlocks-1) }
+
 // row returns the number of the row that some of a request's time belongs to.
 func (x *blocker) row(class uint8, s spent) int {
 	if s.wait != 0 {
-		if r := x.rowOf[class][s.wait]; r != 0 {
-			return int(r)
+		if r := x.found[x.at[class][s.wait-1]-1].in; r != 0 {
+			return r
 		}
 	}
 	return int(class)*int(numCauses) + int(s.cause)
@@ -176,9 +212,9 @@ func (x *blocker) partsOf(all []sums) []BlockPart {
 }
 
 // request keeps a slow request by itself.
-func (x *blocker) request(class uint8, rest packed, ns int64) SlowRequest {
-	q := SlowRequest{Class: x.names[class], Time: dur(ns), Weight: x.step * x.weight}
-	for _, s := range x.spent(rest) {
+func (x *blocker) request(r *record, rest packed) SlowRequest {
+	q := SlowRequest{Class: x.names[x.classes[r.class]], Time: dur(r.time), Weight: x.step * x.weight}
+	for _, s := range x.spent(&rest) {
 		q.Parts = append(q.Parts, x.blame(s.cause, s.wait, s.ns))
 	}
 	return q
@@ -192,8 +228,9 @@ func (x *blocker) blame(cause Cause, wait waitID, ns int64) Blame {
 	return x.sites.blame(&x.sites.waits[wait-1], ns, 0)
 }
 
-// spent returns a request's time by causes and places, until the next call. What its places leave of a cause has none.
-func (x *blocker) spent(rest packed) []spent {
+// spent returns a request's time by causes and places, until the next call, and takes it off rest, with the samples. What its
+// places leave of a cause has none.
+func (x *blocker) spent(rest *packed) []spent {
 	var causes [numCauses]int64
 	for c := rest.next(); c != 0; c = rest.next() {
 		causes[c-1] = rest.next()
@@ -206,6 +243,9 @@ func (x *blocker) spent(rest packed) []spent {
 		if ns != 0 {
 			list = append(list, spent{c, id + 1, ns})
 		}
+	}
+	for n := 2 * rest.next(); n > 0; n-- {
+		rest.next()
 	}
 	for c, ns := range causes {
 		if ns != 0 {
@@ -247,25 +287,27 @@ func (x *blocker) fold() {
 type placed struct {
 	row
 	sums
+	in int // number of the row that it is in; 0: that of its cause without a place
 }
 
 // choose chooses the places that have rows: those that took the most.
 func (x *blocker) choose() {
-	x.rowOf = make([][]int32, len(x.names))
 	for class := range x.names {
-		x.rowOf[class] = make([]int32, len(x.sites.waits)+1)
 		for c := range numCauses {
 			x.rows = append(x.rows, row{class: uint8(class), cause: c})
 		}
 	}
-	places := x.places()
+	places := make([]*placed, len(x.found))
+	for i := range x.found {
+		places[i] = &x.found[i]
+	}
 	first := map[[2]string]waitID{} // by site and holder: places differ in more than that
 	for _, by := range []func(*placed) int64{func(p *placed) int64 { return p.slow }, func(p *placed) int64 { return p.all }} {
-		slices.SortFunc(places, func(p, q placed) int {
-			return cmp.Or(cmp.Compare(by(&q), by(&p)), cmp.Compare(x.names[p.class], x.names[q.class]), cmp.Compare(p.cause, q.cause), cmp.Compare(p.wait, q.wait))
+		slices.SortFunc(places, func(p, q *placed) int {
+			return cmp.Or(cmp.Compare(by(q), by(p)), cmp.Compare(x.names[p.class], x.names[q.class]), cmp.Compare(p.cause, q.cause), cmp.Compare(p.wait, q.wait))
 		})
 		for _, p := range places[:min(len(places), blockPlaces)] {
-			if by(&p) == 0 {
+			if by(p) == 0 {
 				break
 			}
 			at := x.blame(p.cause, p.wait, 0)
@@ -279,32 +321,7 @@ func (x *blocker) choose() {
 				n = len(x.rows)
 				x.rows = append(x.rows, r)
 			}
-			x.rowOf[p.class][p.wait] = int32(n)
+			p.in = n
 		}
 	}
-}
-
-// places returns what each place took of each class.
-func (x *blocker) places() (places []placed) {
-	at := x.rowOf // 1 more than an index of places, until they are known
-	for i := range x.a.requests {
-		r := &x.a.requests[i]
-		class := x.classes[r.class]
-		_, rest := x.a.detail(r)
-		for _, s := range x.spent(rest) {
-			if s.wait == 0 {
-				continue
-			}
-			n := &at[class][s.wait]
-			if *n == 0 {
-				places = append(places, placed{row: row{class, s.cause, s.wait}})
-				*n = int32(len(places))
-			}
-			places[*n-1].add(s.ns, i >= x.slow)
-		}
-	}
-	for _, p := range places {
-		at[p.class][p.wait] = 0
-	}
-	return places
 }

@@ -32,12 +32,13 @@ type keep struct {
 	actual Quantiles // of the requests until then
 }
 
-// keep keeps a request, if it is its turn: its time, its class, and its details. These are its start, causes and
+// keep keeps a request, if it is its turn: its time, its class, its zone, and its details. These are its start, causes and
 // their times, places and theirs, and how many samples it has of which places.
 func (a *analysis) keep(r *served, m *model) {
 	p := a.scratch[:0]
 	p.put(int64(r.own()))
 	p.put(int64(r.class))
+	p = append(p, notAsked)
 	if r.other {
 		p = append(p, noDetails...)
 	} else {
@@ -82,6 +83,13 @@ var noDetails = packed{0, 0, 0, 0}
 // nextRecord reads what is kept of a request but for its details, which follow.
 func (p *packed) nextRecord() record { return record{time: p.next(), class: siteID(p.next())} }
 
+// nextZone reads a request's zone.
+func (p *packed) nextZone() uint8 {
+	zone := (*p)[0]
+	*p = (*p)[1:]
+	return zone
+}
+
 // skipDetails takes a request's details off the front.
 func (p *packed) skipDetails() {
 	p.next()
@@ -100,10 +108,12 @@ func (p *packed) skipDetails() {
 func (a *analysis) records() []record {
 	list := make([]record, 0, a.kept.n)
 	for i, c := range a.details {
-		for p := c; len(p) > 0; p.skipDetails() {
+		for p := c; len(p) > 0; {
 			r := p.nextRecord()
 			r.details = spotAt(i, len(c)-len(p))
 			list = append(list, r)
+			p.nextZone()
+			p.skipDetails()
 		}
 	}
 	return list
@@ -137,6 +147,7 @@ func (a *analysis) thin() {
 		for len(p) > 0 {
 			whole := p
 			p.nextRecord()
+			p.nextZone()
 			p.skipDetails()
 			if k.chance.IntN(2) == 0 {
 				a.details.keep(whole[:len(whole)-len(p)])

@@ -261,8 +261,22 @@ func (p *replay) newSpread() spread {
 	return newSpread(p.requests[0].arrival, p.requests[len(p.requests)-1].arrival)
 }
 
+// byArrival puts requests in order, and leaves those in theirs that arrived together. They come by their ends, so most are near
+// their places; where they are not, as streams among short requests, sorting is left to what bears that.
 func byArrival(r []replayed) {
-	slices.SortStableFunc(r, func(a, b replayed) int { return cmp.Compare(a.arrival, b.arrival) })
+	const near = 64
+	moves := 0
+	for i := range r {
+		q, j := r[i], i
+		for ; j > 0 && r[j-1].arrival > q.arrival; j-- {
+			r[j] = r[j-1]
+		}
+		r[j] = q
+		if moves += i - j; moves > near*len(r) {
+			slices.SortStableFunc(r, func(a, b replayed) int { return cmp.Compare(a.arrival, b.arrival) })
+			return
+		}
+	}
 }
 
 // arrivals returns the requests in the order in which they are seen.

@@ -1,6 +1,7 @@
 package reqtrace
 
 import (
+	"cmp"
 	"slices"
 	"testing"
 
@@ -74,6 +75,21 @@ func TestSimulate(t *testing.T) {
 				t.Errorf("without: %v, want %v", got, c.without)
 			}
 		})
+	}
+}
+
+// TestByArrival: requests come in order, and those in theirs that arrived together, few out of place or all of them.
+func TestByArrival(t *testing.T) {
+	for _, length := range []int64{0, 5, 1000} {
+		var r []replayed
+		for end := range int64(1000) {
+			r = append(r, replayed{end/2 - end%7*length/7, spot(end)})
+		}
+		want := slices.Clone(r)
+		slices.SortStableFunc(want, func(a, b replayed) int { return cmp.Compare(a.arrival, b.arrival) })
+		if byArrival(r); !slices.Equal(r, want) {
+			t.Errorf("length %d: not in order", length)
+		}
 	}
 }
 
