@@ -99,7 +99,7 @@ func quantiles(sorted []int64) Quantiles {
 type replay struct {
 	n        int        // of requests
 	requests []replayed // in the end, by arrival
-	bursts   store      // of a request: its arrival, by how much it came early, and whether its time is left out, its time, four numbers for each burst, one too many
+	bursts   store      // of a request: its arrival, by how much it came early, and whether its time is left out, its time, its bursts, and 0
 	batched  bool       // some came earlier than they were seen
 	others   store      // computing outside of requests: jobs, each with the distance from the last one
 	markers  []job      // mark workers that had a processor to themselves
@@ -236,10 +236,8 @@ func (p *replay) recorded() {
 			p.requests = append(p.requests, replayed{at, spotAt(i, len(c)-len(in))})
 			in.next()
 			in.next()
-			for cpu := in.next(); cpu != 0; cpu = in.next() {
-				in.next()
-				in.next()
-				in.next()
+			for more := true; more; {
+				_, more = in.nextBurst()
 			}
 		}
 	}
@@ -295,12 +293,36 @@ func (p *replay) arrivals(gc bool) []replayed {
 
 func (p *replay) flush() {
 	if p.filled {
-		p.scratch.put(p.now.cpu + 1)
-		p.scratch.put(p.now.gc)
-		p.scratch.put(p.now.wait)
-		p.scratch.put(p.now.waitGC)
+		p.scratch.putBurst(p.now)
 	}
 	p.now, p.filled = burst{}, false
+}
+
+// putBurst writes a burst; most have nothing of the collector's.
+func (p *packed) putBurst(b burst) {
+	first := (max(b.cpu, 0) + 1) << 1
+	if b.gc <= 0 && b.waitGC <= 0 {
+		p.put(first)
+		p.put(b.wait)
+		return
+	}
+	p.put(first | 1)
+	p.put(b.wait)
+	p.put(b.gc)
+	p.put(b.waitGC)
+}
+
+// nextBurst reads one back, or false at the end.
+func (p *packed) nextBurst() (b burst, ok bool) {
+	first := p.next()
+	if first == 0 {
+		return b, false
+	}
+	b.cpu, b.wait = first>>1-1, p.next()
+	if first&1 != 0 {
+		b.gc, b.waitGC = p.next(), p.next()
+	}
+	return b, true
 }
 
 // newWhatIf compares requests' times with those of replays.

@@ -114,8 +114,8 @@ func TestRecorded(t *testing.T) {
 		t.Errorf("it took %d", took)
 	}
 	var got []int64
-	for cpu := c.next(); cpu != 0; cpu = c.next() {
-		got = append(got, (cpu-1)/1000, c.next()/1000, c.next()/1000, c.next()/1000)
+	for b, more := c.nextBurst(); more; b, more = c.nextBurst() {
+		got = append(got, b.cpu/1000, b.gc/1000, b.wait/1000, b.waitGC/1000)
 	}
 	if want := []int64{20, 10, 100, 0, 20, 0, 0, 0}; !slices.Equal(got, want) { // cpu, gc, wait, waitGC; 30 of the way to an idle processor
 		t.Errorf("bursts %v, want %v", got, want)
