@@ -50,20 +50,20 @@ var innerOps = map[string]string{
 	"crypto/tls.(*Conn).HandshakeContext": "TLS handshake",
 }
 
-// hasOneHolder reports whether what s waits for is had by who took it, until that one lets it go. What is done for whoever waits
+// hasOneHolder reports whether what seg waits for is had by who took it, until that one lets it go. What is done for whoever waits
 // (a group of goroutines, a condition, a Once) is none.
-func (x *sites) hasOneHolder(s *segment) bool {
-	p := &x.places[s.site]
-	return p.resource || s.state == stateChannel && s.held || p.op == opMutex || p.op == opRWMutex
+func (s *sites) hasOneHolder(seg *segment) bool {
+	p := &s.places[seg.site]
+	return p.resource || seg.state == stateChannel && seg.held || p.op == opMutex || p.op == opRWMutex
 }
 
-// sameHeld reports whether s waits for the same thing as a wait at what: for what only one place waits for, or a pool's, which
+// sameHeld reports whether seg waits for the same thing as a wait at what: for what only one place waits for, or a pool's, which
 // many do. Of a wait since before the trace (unknown) its stack is told, and who ended it.
-func (x *sites) sameHeld(s *segment, what siteID) bool {
-	if s.waker == nil || s.state != stateLock && s.state != stateChannel && s.state != stateUnknown {
+func (s *sites) sameHeld(seg *segment, what siteID) bool {
+	if seg.waker == nil || seg.state != stateLock && seg.state != stateChannel && seg.state != stateUnknown {
 		return false
 	}
-	return s.site == what || x.places[s.site].resource && x.places[s.site].op == x.places[what].op
+	return seg.site == what || s.places[seg.site].resource && s.places[seg.site].op == s.places[what].op
 }
 
 // isResource reports whether what is waited for is held by others, and not made by them.
