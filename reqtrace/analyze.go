@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -66,6 +65,9 @@ var bandNames = []struct {
 	name string
 	from float64
 }{{"p0-50", 0}, {"p50-90", .5}, {"p90-99", .9}, {"p99-99.9", .99}, {"p99.9+", .999}}
+
+// Those of the median.
+const medianFrom, medianTo = .45, .55
 
 // Share returns which part of the band's excess over the median c is, from 0 to 1: causes that
 // take less time than in the median count as none.
@@ -132,11 +134,11 @@ func Analyze(ctx context.Context, r io.Reader, o Options) (*Report, error) {
 	})
 	var broken *brokenError
 	switch {
-	case errors.As(err, &broken) && a.adding.n > 0:
+	case errors.As(err, &broken) && a.kept.n > 0:
 		a.report.Broken = broken.where()
 	case err != nil:
 		return nil, err
-	case a.adding.n == 0 && !a.cut:
+	case a.kept.n == 0 && !a.cut:
 		return nil, m.sites.noRequests()
 	}
 	report := a.finish(m)
@@ -149,9 +151,8 @@ func Analyze(ctx context.Context, r io.Reader, o Options) (*Report, error) {
 // analysis collects requests.
 type analysis struct {
 	report   Report
-	adding   list[record]
+	details  store    // of the requests that are kept, one after the other: see keep
 	requests []record // in the end, by time
-	details  store    // of the requests: start, causes and times, then causes, sites and times
 	scratch  packed
 	kept     keep
 	slowest  int
@@ -159,12 +160,11 @@ type analysis struct {
 	floor    time.Duration // of the slowest: a request has to exceed it
 }
 
-// record is what is kept of every request.
+// record is a request that is kept.
 type record struct {
 	time    int64
-	details spot
 	class   siteID
-	other   bool // its class is not asked for: it has no details
+	details spot // of its zone, which they follow
 }
 
 func (a *analysis) add(r *served, m *model) {
@@ -182,38 +182,14 @@ func (a *analysis) add(r *served, m *model) {
 		return
 	}
 	m.turns.classes.add(r.class, &r.Parts)
+	a.keep(r, m)
 	if r.other {
-		a.scratch = append(a.scratch[:0], noDetails...)
-		a.keep(record{time: int64(r.own()), class: r.class, other: true}, m)
 		return
 	}
-	p := a.scratch[:0]
 	if r.Parts.ns[CauseMachine] > 0 {
 		m.machine.Requests++
 	}
-	p.put(int64(r.Start))
-	for c, d := range r.Parts.All() {
-		if c == CauseMachine {
-			continue
-		}
-		p.put(int64(c) + 1)
-		p.put(int64(d))
-	}
-	p.put(0)
-	p.put(int64(len(r.sites)))
-	for _, s := range r.sites {
-		p.put(int64(m.sites.internWait(s.wait, s.longest)))
-		p.put(s.time)
-	}
-	p.put(int64(len(r.samples)))
-	for _, s := range r.samples {
-		p.put(int64(s.site))
-		p.put(int64(s.n))
-	}
-	a.scratch = p
 	a.kept.seen++
-	a.keep(record{time: int64(r.own()), class: r.class}, m)
-	a.report.Total.AddAll(r.Parts)
 	if r.own() <= a.floor {
 		return
 	}
@@ -226,7 +202,17 @@ func (a *analysis) add(r *served, m *model) {
 // detail returns what is kept of a request: when it began, from the trace's start, and the rest.
 func (a *analysis) detail(r *record) (start int64, rest packed) {
 	rest = a.details.at(r.details)
+	rest.nextZone()
 	return rest.next(), rest
+}
+
+// quantiles returns those of the requests that are kept.
+func (a *analysis) quantiles() Quantiles {
+	times := newRanked(len(a.requests))
+	for i := range a.requests {
+		times.add(a.requests[i].time)
+	}
+	return times.quantiles()
 }
 
 // cull keeps the slowest.
@@ -242,17 +228,29 @@ func (a *analysis) cull() {
 }
 
 func (a *analysis) finish(m *model) *Report {
+	p, spans := m.replay, m.gc
+	if a.kept.replay != nil {
+		p, spans = a.kept.replay, a.kept.spans
+	}
+	var with, without *simulated
+	replayed := make(chan bool)
+	go func() { // it takes as long as the rest
+		with, without = p.run(spans, m.origin, m.clock.max)
+		close(replayed)
+	}()
 	a.cull()
-	a.requests = a.adding.all()
+	a.requests = a.records()
 	slices.SortFunc(a.requests, func(p, q record) int { return cmp.Compare(p.time, q.time) })
 	r := &a.report
 	r.Trace, r.Procs, r.Spans = dur(m.now-m.origin), m.clock.max, m.gc
 	r.Marked, r.Unmarked, r.Missing = m.turns.marked, m.turns.unmarked, m.sites.missing()
 	r.Classes = m.turns.classes.list(a.requests)
-	a.requests = slices.DeleteFunc(a.requests, func(q record) bool { return q.other })
+	a.requests = slices.DeleteFunc(a.requests, func(q record) bool { return !m.turns.classes.wants(q.class) })
+	r.Total = m.turns.classes.asked()
 	r.Requests = a.kept.seen
 	r.Machine, r.Samples = m.machine, m.samples
 	if len(a.requests) == 0 {
+		<-replayed
 		return r
 	}
 	if a.kept.oneIn > 1 {
@@ -262,79 +260,29 @@ func (a *analysis) finish(m *model) *Report {
 			r.Classes[i].Slow *= r.Sampled
 		}
 	}
-	p, spans := m.replay, m.gc
-	if a.kept.replay != nil {
-		p, spans = a.kept.replay, a.kept.spans
-	}
-	var with, without *simulated
-	replayed := make(chan bool)
-	go func() {
-		with, without = p.run(spans, m.origin, m.clock.max)
-		close(replayed)
-	}()
-	r.Median = a.band(m, "p45-55", .45, .55)
+	x := a.newBlocker(m)
+	z := a.zones(m, x)
+	r.Median = z.band(m, "p45-55", medianFrom, medianTo)
 	for i, b := range bandNames {
 		to := 1.0
 		if i+1 < len(bandNames) {
 			to = bandNames[i+1].from
 		}
-		if band := a.band(m, b.name, b.from, to); band.Requests > 0 {
+		if band := z.band(m, b.name, b.from, to); band.Requests > 0 {
 			r.Bands = append(r.Bands, band)
 		}
 	}
-	r.Tail = a.band(m, "p99+", .99, 1)
-	r.Blocks = a.blocks(m)
+	r.Tail = z.band(m, "p99+", .99, 1)
+	r.Blocks = x.blocks(z.slow, m.now-m.origin)
 	r.CCDF = a.ccdf()
-	times := a.kept.times
-	if times == nil {
-		times = timesOf(a.requests)
-	}
 	<-replayed
-	r.WhatIf = newWhatIf(times, with, without)
+	actual := a.kept.actual
+	if a.kept.replay == nil {
+		actual = a.quantiles()
+	}
+	r.WhatIf = newWhatIf(actual, with, without)
 	r.WhatIf.draw(&p.actual, &with.spread, &without.spread)
 	return r
-}
-
-// band takes the requests from one quantile to another together. The slowest request is in the
-// last band, however few there are.
-func (a *analysis) band(m *model, name string, from, to float64) Band {
-	n := float64(len(a.requests))
-	i, j := int(math.Floor(from*n)), int(math.Floor(to*n))
-	if j <= i && (to == 1 || name == "p45-55") {
-		i, j = min(i, len(a.requests)-1), min(i, len(a.requests)-1)+1
-	}
-	b := Band{Name: name, Requests: j - i}
-	if j <= i {
-		b.Requests = 0
-		return b
-	}
-	var sum int64
-	var parts [numCauses]int64
-	waits, samples := map[waitID]int64{}, map[siteID]int{}
-	for _, r := range a.requests[i:j] {
-		sum += r.time
-		_, in := a.detail(&r)
-		for c := in.next(); c != 0; c = in.next() {
-			parts[c-1] += in.next()
-		}
-		for n := in.next(); n > 0; n-- {
-			w := waitID(in.next())
-			waits[w] += in.next()
-		}
-		for n := in.next(); n > 0; n-- {
-			s := siteID(in.next())
-			samples[s] += int(in.next())
-		}
-	}
-	b.Requests *= max(a.kept.oneIn, 1)
-	b.Min, b.Max, b.Mean = dur(a.requests[i].time), dur(a.requests[j-1].time), dur(sum/int64(j-i))
-	for c, ns := range parts {
-		b.Parts.ns[c] = dur(ns / int64(j-i))
-		b.Excess.ns[c] = b.Parts.ns[c] - a.report.Median.Parts.ns[c]
-	}
-	b.Sites = m.sites.blames(waits, int64(j-i), a.requests[j-1].time)
-	b.Samples = m.sites.samples(samples)
-	return b
 }
 
 // ccdf returns a point for each step of the curve that can be seen: some twenty a decade.

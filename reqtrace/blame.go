@@ -120,6 +120,10 @@ func (x *blamer) blame(q *served, g *goroutine, a, b int64) {
 		p.begin(a, g.early(a), b-a, q.other)
 	}
 	for i, t := max(g.at(a), 0), a; t < b; i++ { // the path: g's own segments
+		if i >= len(g.segments) {
+			r.Parts.ns[CauseUnknown] += dur(b - t)
+			break
+		}
 		s, end := g.segment(i, b)
 		if s.start > t { // forgotten
 			r.Parts.ns[CauseUnknown] += dur(s.start - t)
@@ -139,8 +143,13 @@ func (x *blamer) blame(q *served, g *goroutine, a, b int64) {
 		} else {
 			before := r.Parts
 			x.largest = blameOf{}
-			x.todo = append(x.todo[:0], piece{g: g, a: t, b: end, as: CauseRunning})
-			steps = x.run(r, g.seq, steps)
+			own := piece{g: g, a: t, b: end, as: CauseRunning}
+			if steps > 0 {
+				x.segment(r, g.seq, &own, s, t, end)
+				steps = x.run(r, g.seq, steps-2) // as take counts
+			} else {
+				x.lost(r, &own, end-t)
+			}
 			tile.cause, tile.most = most(&before, &r.Parts), x.largest.wait
 			gc, idle = collector(&r.Parts)-collector(&before), int64(r.Parts.ns[CauseRunqueueIdle]-before.ns[CauseRunqueueIdle])
 			still = int64(r.Parts.ns[CauseMachine] - before.ns[CauseMachine])
@@ -183,16 +192,16 @@ func (x *blamer) run(r *Request, seq uint64, steps int) int {
 			x.lost(r, &p, p.b-p.a)
 			continue
 		}
-		steps -= x.take(r, seq, p)
+		steps -= x.take(r, seq, &p)
 	}
 	return steps
 }
 
 // take takes p apart: adds what is clear, and puts what leads to other goroutines on the list. It
 // returns how many segments it saw.
-func (x *blamer) take(r *Request, seq uint64, p piece) (steps int) {
+func (x *blamer) take(r *Request, seq uint64, p *piece) (steps int) {
 	if p.what != 0 {
-		steps = x.acquired(r, &p)
+		steps = x.acquired(r, p)
 	}
 	i, t := p.g.at(p.a), p.a
 	if i < 0 { // it did not exist yet, or it is forgotten what it did
@@ -201,25 +210,25 @@ func (x *blamer) take(r *Request, seq uint64, p piece) (steps int) {
 			begin = min(begin, p.g.segments[0].start)
 		}
 		if p.what != 0 && p.g.born > p.a { // somebody else had it, and who made g need not be that one
-			x.nobodys(r, p, begin)
+			x.nobodys(r, *p, begin)
 		} else if p.g.parent != nil && p.g.born <= begin && p.g.born > p.a {
-			before := p
+			before := *p
 			before.g, before.b = p.g.parent, min(p.g.born, p.b)
 			x.todo = append(x.todo, before)
-			x.lost(r, &p, begin-min(p.g.born, p.b))
+			x.lost(r, p, begin-min(p.g.born, p.b))
 		} else if p.g.ofNobody && p.as == CauseRunning && p.g.born > p.a && p.g.born <= begin {
-			x.spend(r, &p, CauseSleep, p.site, begin-p.a)
+			x.spend(r, p, CauseSleep, p.site, begin-p.a)
 		} else {
-			x.lost(r, &p, begin-p.a)
+			x.lost(r, p, begin-p.a)
 		}
 		i, t = 0, begin
 	}
 	for ; t < p.b; i++ {
-		s, end := p.g.segment(i, p.b)
 		if i >= len(p.g.segments) {
-			x.lost(r, &p, end-t)
+			x.lost(r, p, p.b-t)
 			return steps
 		}
+		s, end := p.g.segment(i, p.b)
 		if end > t {
 			x.segment(r, seq, p, s, t, end)
 			steps++
@@ -278,7 +287,7 @@ func (x *blamer) lost(r *Request, p *piece, ns int64) {
 }
 
 // segment takes s apart, from a to b.
-func (x *blamer) segment(r *Request, seq uint64, p piece, s segment, a, b int64) {
+func (x *blamer) segment(r *Request, seq uint64, p *piece, s *segment, a, b int64) {
 	ns := b - a
 	if len(x.clock.stalls) > 0 {
 		ns -= x.still(r, s, a, b)
@@ -307,7 +316,7 @@ func (x *blamer) segment(r *Request, seq uint64, p piece, s segment, a, b int64)
 	case stateLock, stateChannel:
 		x.wait(r, seq, p, s, b-ns, b)
 	case stateUnknown, stateDead:
-		x.lost(r, &p, ns)
+		x.lost(r, p, ns)
 	default:
 		if s.state == stateNetwork || s.state == stateSleep {
 			held := min(x.clock.held(a, b), ns)
@@ -317,14 +326,14 @@ func (x *blamer) segment(r *Request, seq uint64, p piece, s segment, a, b int64)
 		if s.state == stateRunning && p.as == CauseRunning {
 			x.sample(p.g, a, b)
 		}
-		x.spend(r, &p, ownCause[s.state], s.site, ns)
+		x.spend(r, p, ownCause[s.state], s.site, ns)
 	}
 }
 
 // still takes out of a piece from a to b what the machine stood still, and returns how much that is. A wait that would have
 // gone on anyway is no exception: the trace does not say when its end was due. Time runnable and waits that lead to other
 // goroutines have it taken out further on.
-func (x *blamer) still(r *Request, s segment, a, b int64) (ns int64) {
+func (x *blamer) still(r *Request, s *segment, a, b int64) (ns int64) {
 	switch {
 	case s.state == stateRunnable, s.waker != nil && (s.state == stateLock || s.state == stateChannel):
 		return 0
@@ -339,20 +348,20 @@ var ownCause = [...]Cause{
 }
 
 // wait follows who ended a wait for a lock or a channel.
-func (x *blamer) wait(r *Request, seq uint64, p piece, s segment, a, b int64) {
+func (x *blamer) wait(r *Request, seq uint64, p *piece, s *segment, a, b int64) {
 	w, cause := s.waker, CauseLock
 	if s.state == stateChannel {
 		cause = CauseChannel
 	}
 	held := cause == CauseLock || s.held || x.known.places[s.site].resource
 	push := func(a, b int64, as Cause) {
-		x.todo = append(x.todo, x.known.follow(&p, &s, w, a, b, as, held && as != CauseRunning))
+		x.todo = append(x.todo, x.known.follow(p, s, w, a, b, as, held && as != CauseRunning))
 	}
 	switch {
 	case w == nil && cause == CauseChannel: // a timer's
-		x.spend(r, &p, CauseSleep, s.site, b-a)
+		x.spend(r, p, CauseSleep, s.site, b-a)
 	case w == nil: // nobody knows
-		x.spend(r, &p, CauseLock, s.site, b-a)
+		x.spend(r, p, CauseLock, s.site, b-a)
 	case p.as != CauseRunning: // a chain
 		push(a, b, p.as)
 	case seq != 0 && w.owner == seq: // its own child

@@ -2,7 +2,6 @@ package reqtrace
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"time"
 )
@@ -54,30 +53,32 @@ type BlockPart struct {
 	Slow   time.Duration `json:"slow_ns,omitempty"`
 }
 
-// folded returns for each class the name that it has in blocks.
-func folded(requests []record, s *sites) map[siteID]string {
-	count := map[siteID]int{}
-	for i := range requests {
-		count[requests[i].class]++
-	}
-	order := slices.SortedFunc(maps.Keys(count), func(a, b siteID) int {
-		return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(s.name(a), s.name(b)))
-	})
-	names := map[siteID]string{}
-	for i, id := range order {
-		names[id] = s.name(id)
-		if i >= blockClasses {
-			names[id] = OtherClasses
-		}
-	}
-	return names
-}
-
-// partKey is what the sums of blocks are by.
-type partKey struct {
-	class string
+// row is what the sums of blocks are by.
+type row struct {
+	class uint8 // a number of blocker.names
 	cause Cause
 	wait  waitID // 1 more than its number; 0: what no place has
+}
+
+// spent is some of a request's time: at a place, or what its places leave of a cause.
+type spent struct {
+	cause Cause
+	wait  waitID // as of a row
+	ns    int64
+}
+
+// sums are times of requests, of all and of the slowest 1%.
+type sums struct {
+	all, slow int64
+	some      bool // there was a time to add, though they may come to nothing
+}
+
+func (s *sums) add(ns int64, slow bool) {
+	s.some = true
+	s.all += ns
+	if slow {
+		s.slow += ns
+	}
 }
 
 // blocker sums requests up in blocks.
@@ -86,160 +87,242 @@ type partKey struct {
 type blocker struct {
 	a       *analysis
 	sites   *sites
-	classes map[siteID]string
-	slow    int                // index of the first of the slowest 1%
-	kept    int                // of the first that is kept by itself
-	step    int                // of these every so manyth is
-	weight  int                // for how many each request stands: Report.Sampled, or 1
-	places  map[partKey]waitID // that have a row of their own: the first of those that look like it, as in partKey
+	names   []string // of classes, as blocks have them
+	classes []uint8  // the number in names, by the class's own number
+	kept    int      // index of the first that is kept by itself
+	step    int      // of these every so manyth is
+	weight  int      // for how many each request stands: Report.Sampled, or 1
+	scratch []spent
+
+	found []placed  // what each place took of each class
+	at    [][]int32 // 1 more than an index of found, by class and wait; 0: none yet
+
+	// Rows are first those of what no place has, of each class and cause, then those of places.
+	rows []row
 }
 
-// blocks returns the blocks of the requests, which are in the order of their times.
-func (a *analysis) blocks(m *model) []Block {
-	n, length := len(a.requests), max(m.now-m.origin, 1)
-	x := blocker{a: a, sites: m.sites, classes: folded(a.requests, m.sites), weight: max(a.kept.oneIn, 1)}
-	x.slow, x.kept = min(int(.99*float64(n)), n-1), min(int(slowFrom*float64(n)), n-1)
+// newBlocker returns a blocker for the requests, which are in the order of their times.
+func (a *analysis) newBlocker(m *model) *blocker {
+	n := len(a.requests)
+	x := &blocker{a: a, sites: m.sites, weight: max(a.kept.oneIn, 1), kept: min(int(slowFrom*float64(n)), n-1)}
 	x.step = (n - x.kept + blockSlow - 1) / blockSlow
+	x.fold()
+	x.at = make([][]int32, len(x.names))
+	for i := range x.at {
+		x.at[i] = make([]int32, len(m.sites.waits))
+	}
+	return x
+}
+
+// took takes note of what a place took of a request.
+func (x *blocker) took(class siteID, id waitID, ns int64, slow bool) {
+	if ns == 0 {
+		return
+	}
+	c := x.classes[class]
+	at := &x.at[c][id]
+	if *at == 0 {
+		x.found = append(x.found, placed{row: row{c, x.sites.waits[id].cause, id + 1}})
+		*at = int32(len(x.found))
+	}
+	x.found[*at-1].add(ns, slow)
+}
+
+// blocks returns the blocks of a trace of that length, in which the zones from slow on are the slowest 1%.
+func (x *blocker) blocks(slow uint8, length int64) []Block {
+	length = max(length, 1)
 	x.choose()
 	blocks := make([]Block, numBlocks)
-	parts := make([]map[partKey]*BlockPart, numBlocks)
-	classes := make([]map[string]*BlockClass, numBlocks)
-	for i := range blocks {
-		blocks[i].Start, blocks[i].End = dur(length*int64(i)/numBlocks), dur(length*int64(i+1)/numBlocks)
-		parts[i], classes[i] = map[partKey]*BlockPart{}, map[string]*BlockClass{}
+	parts := make([]sums, numBlocks*len(x.rows))
+	classes := make([]BlockClass, numBlocks*len(x.names))
+	for _, p := range x.a.details {
+		for len(p) > 0 {
+			r := p.nextRecord()
+			zone := p.nextZone()
+			if zone == notAsked {
+				p.skipDetails()
+				continue
+			}
+			b, class := blockAt(p.next(), length), x.classes[r.class]
+			c := &classes[b*len(x.names)+int(class)]
+			c.Requests += x.weight
+			if zone >= slow {
+				c.Slow += x.weight
+			}
+			of := parts[b*len(x.rows):][:len(x.rows)]
+			for _, s := range x.spent(&p) {
+				of[x.row(class, s)].add(s.ns*int64(x.weight), zone >= slow)
+			}
+		}
 	}
-	for i := range a.requests {
-		start, rest := a.detail(&a.requests[i])
-		b := min(int(start*numBlocks/length), numBlocks-1)
-		name := x.classes[a.requests[i].class]
-		c := classes[b][name]
-		if c == nil {
-			c = &BlockClass{Class: name}
-			classes[b][name] = c
+	for i, n := x.kept, len(x.a.requests); i < n; i++ {
+		if r := &x.a.requests[i]; (n-1-i)%x.step == 0 {
+			start, rest := x.a.detail(r)
+			b := &blocks[blockAt(start, length)]
+			b.Slow = append(b.Slow, x.request(r, start, rest))
 		}
-		slow := i >= x.slow
-		c.Requests += x.weight
-		if slow {
-			c.Slow += x.weight
-		}
-		if i >= x.kept && (n-1-i)%x.step == 0 {
-			blocks[b].Slow = append(blocks[b].Slow, x.request(name, start, rest, a.requests[i].time))
-		}
-		x.each(name, rest, func(k partKey, ns int64) {
-			k.wait = x.places[k]
-			p := parts[b][k]
-			if p == nil {
-				at := x.blame(k, 0)
-				p = &BlockPart{Class: k.class, Cause: k.cause, Site: at.Site, Holder: at.Holder}
-				parts[b][k] = p
-			}
-			ns *= int64(x.weight)
-			p.All += dur(ns)
-			if slow {
-				p.Slow += dur(ns)
-			}
-		})
 	}
 	for i := range blocks {
-		blocks[i].Classes, blocks[i].Parts = values(classes[i]), values(parts[i])
-		slices.SortFunc(blocks[i].Classes, func(p, q BlockClass) int { return cmp.Compare(p.Class, q.Class) })
-		slices.SortFunc(blocks[i].Parts, compareParts)
+		b := &blocks[i]
+		b.Start, b.End = dur(length*int64(i)/numBlocks), dur(length*int64(i+1)/numBlocks)
+		b.Classes = x.classesOf(classes[i*len(x.names):][:len(x.names)])
+		b.Parts = x.partsOf(parts[i*len(x.rows):][:len(x.rows)])
 	}
 	return blocks
 }
 
-// request keeps a slow request by itself.
-func (x *blocker) request(class string, start int64, rest packed, ns int64) SlowRequest {
-	q := SlowRequest{Class: class, Start: dur(start), Time: dur(ns), Weight: x.step * x.weight}
-	x.each(class, rest, func(k partKey, ns int64) {
-		q.Parts = append(q.Parts, x.blame(k, ns))
-	})
-	return q
+// blockAt returns the number of the block that a request began in.
+func blockAt(start, length int64) int { return min(int(start*numBlocks/length), numBlocks-1) }
+
+// row returns the number of the row that some of a request's time belongs to.
+func (x *blocker) row(class uint8, s spent) int {
+	if s.wait != 0 {
+		if r := x.found[x.at[class][s.wait-1]-1].in; r != 0 {
+			return r
+		}
+	}
+	return int(class)*int(numCauses) + int(s.cause)
 }
 
-// blame returns a time as users see it.
-func (x *blocker) blame(k partKey, ns int64) Blame {
-	if k.wait == 0 {
-		return Blame{Cause: k.cause, Time: dur(ns)}
+// classesOf returns those classes of a block that have requests, by name.
+func (x *blocker) classesOf(all []BlockClass) []BlockClass {
+	list := make([]BlockClass, 0, len(all))
+	for i, c := range all {
+		if c.Class = x.names[i]; c.Requests > 0 {
+			list = append(list, c)
+		}
 	}
-	return x.sites.blame(&x.sites.waits[k.wait-1], ns, 0)
-}
-
-func values[K comparable, V any](m map[K]*V) []V {
-	list := make([]V, 0, len(m))
-	for _, v := range m {
-		list = append(list, *v)
-	}
+	slices.SortFunc(list, func(p, q BlockClass) int { return cmp.Compare(p.Class, q.Class) })
 	return list
 }
 
-func compareParts(p, q BlockPart) int {
-	return cmp.Or(cmp.Compare(p.Class, q.Class), cmp.Compare(p.Cause, q.Cause), cmp.Compare(p.Site, q.Site), cmp.Compare(p.Holder, q.Holder),
-		cmp.Compare(q.All, p.All), cmp.Compare(q.Slow, p.Slow))
+// partsOf returns those rows of a block that took some time.
+func (x *blocker) partsOf(all []sums) []BlockPart {
+	list := []BlockPart{}
+	for i, s := range all {
+		if s.some {
+			at := x.blame(x.rows[i].cause, x.rows[i].wait, 0)
+			list = append(list, BlockPart{x.names[x.rows[i].class], x.rows[i].cause, at.Site, at.Holder, dur(s.all), dur(s.slow)})
+		}
+	}
+	slices.SortFunc(list, func(p, q BlockPart) int {
+		return cmp.Or(cmp.Compare(p.Class, q.Class), cmp.Compare(p.Cause, q.Cause), cmp.Compare(p.Site, q.Site), cmp.Compare(p.Holder, q.Holder),
+			cmp.Compare(q.All, p.All), cmp.Compare(q.Slow, p.Slow))
+	})
+	return list
 }
 
-// each hands out a request's time by causes and places. What its places leave of a cause has none.
-func (x *blocker) each(class string, rest packed, f func(partKey, int64)) {
+// request keeps a slow request by itself.
+func (x *blocker) request(r *record, start int64, rest packed) SlowRequest {
+	q := SlowRequest{Class: x.names[x.classes[r.class]], Start: dur(start), Time: dur(r.time), Weight: x.step * x.weight}
+	for _, s := range x.spent(&rest) {
+		q.Parts = append(q.Parts, x.blame(s.cause, s.wait, s.ns))
+	}
+	return q
+}
+
+// blame returns a time as users see it; wait is as in a row.
+func (x *blocker) blame(cause Cause, wait waitID, ns int64) Blame {
+	if wait == 0 {
+		return Blame{Cause: cause, Time: dur(ns)}
+	}
+	return x.sites.blame(&x.sites.waits[wait-1], ns, 0)
+}
+
+// spent returns a request's time by causes and places, until the next call, and takes it off rest, with the samples. What its
+// places leave of a cause has none.
+func (x *blocker) spent(rest *packed) []spent {
 	var causes [numCauses]int64
 	for c := rest.next(); c != 0; c = rest.next() {
 		causes[c-1] = rest.next()
 	}
+	list := x.scratch[:0]
 	for n := rest.next(); n > 0; n-- {
 		id := waitID(rest.next())
 		c, ns := x.sites.waits[id].cause, rest.next()
 		causes[c] -= ns
 		if ns != 0 {
-			f(partKey{class, c, id + 1}, ns)
+			list = append(list, spent{c, id + 1, ns})
 		}
+	}
+	for n := 2 * rest.next(); n > 0; n-- {
+		rest.next()
 	}
 	for c, ns := range causes {
 		if ns != 0 {
-			f(partKey{class, Cause(c), 0}, ns)
+			list = append(list, spent{Cause(c), 0, ns})
 		}
 	}
+	x.scratch = list
+	return list
+}
+
+// fold numbers the classes: those with the most requests, and the rest as one.
+func (x *blocker) fold() {
+	count := x.sites.countClasses(x.a.requests)
+	var order []siteID
+	for id, n := range count {
+		if n > 0 {
+			order = append(order, siteID(id))
+		}
+	}
+	slices.SortFunc(order, func(a, b siteID) int {
+		return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(x.sites.name(a), x.sites.name(b)))
+	})
+	x.classes = make([]uint8, len(count))
+	for i, id := range order {
+		name := x.sites.name(id)
+		if i >= blockClasses {
+			name = OtherClasses
+		}
+		n := slices.Index(x.names, name)
+		if n < 0 {
+			n = len(x.names)
+			x.names = append(x.names, name)
+		}
+		x.classes[id] = uint8(n)
+	}
+}
+
+// placed is what a place took of a class's requests.
+type placed struct {
+	row
+	sums
+	in int // number of the row that it is in; 0: that of its cause without a place
 }
 
 // choose chooses the places that have rows: those that took the most.
 func (x *blocker) choose() {
-	type sums struct{ all, slow int64 }
-	of := map[partKey]*sums{}
-	for i := range x.a.requests {
-		_, rest := x.a.detail(&x.a.requests[i])
-		x.each(x.classes[x.a.requests[i].class], rest, func(k partKey, ns int64) {
-			if k.wait == 0 {
-				return
-			}
-			s := of[k]
-			if s == nil {
-				s = &sums{}
-				of[k] = s
-			}
-			s.all += ns
-			if i >= x.slow {
-				s.slow += ns
-			}
-		})
+	for class := range x.names {
+		for c := range numCauses {
+			x.rows = append(x.rows, row{class: uint8(class), cause: c})
+		}
 	}
-	keys := make([]partKey, 0, len(of))
-	for k := range of {
-		keys = append(keys, k)
+	places := make([]*placed, len(x.found))
+	for i := range x.found {
+		places[i] = &x.found[i]
 	}
-	x.places = map[partKey]waitID{}
 	first := map[[2]string]waitID{} // by site and holder: places differ in more than that
-	for _, by := range []func(*sums) int64{func(s *sums) int64 { return s.slow }, func(s *sums) int64 { return s.all }} {
-		slices.SortFunc(keys, func(p, q partKey) int {
-			return cmp.Or(cmp.Compare(by(of[q]), by(of[p])), cmp.Compare(p.class, q.class), cmp.Compare(p.cause, q.cause), cmp.Compare(p.wait, q.wait))
+	for _, by := range []func(*placed) int64{func(p *placed) int64 { return p.slow }, func(p *placed) int64 { return p.all }} {
+		slices.SortFunc(places, func(p, q *placed) int {
+			return cmp.Or(cmp.Compare(by(q), by(p)), cmp.Compare(x.names[p.class], x.names[q.class]), cmp.Compare(p.cause, q.cause), cmp.Compare(p.wait, q.wait))
 		})
-		for _, k := range keys[:min(len(keys), blockPlaces)] {
-			if by(of[k]) == 0 {
+		for _, p := range places[:min(len(places), blockPlaces)] {
+			if by(p) == 0 {
 				break
 			}
-			at := x.blame(k, 0)
+			at := x.blame(p.cause, p.wait, 0)
 			name := [2]string{at.Site, at.Holder}
 			if _, ok := first[name]; !ok {
-				first[name] = k.wait
+				first[name] = p.wait
 			}
-			x.places[k] = first[name]
+			r := row{p.class, p.cause, first[name]}
+			n := slices.Index(x.rows, r)
+			if n < 0 {
+				n = len(x.rows)
+				x.rows = append(x.rows, r)
+			}
+			p.in = n
 		}
 	}
 }

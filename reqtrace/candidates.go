@@ -46,7 +46,7 @@ func (e *NoRequestsError) Error() string {
 }
 
 // waited takes note of a wait, which may have been for work.
-func (s *sites) waited(g *goroutine, to state, reason string, info stackInfo) {
+func (s *sites) waited(g *goroutine, to state, reason string, info *stackInfo) {
 	if info.candidate == 0 || g.way == wayLife || !mayBeForWork(to, reason, info) {
 		return
 	}

@@ -61,40 +61,64 @@ func (c *classes) add(id siteID, p *Parts) {
 	t.AddAll(*p)
 }
 
+// asked returns what the requests took that are asked for.
+func (c *classes) asked() (total Parts) {
+	for id, p := range c.total {
+		if c.wants(id) {
+			total.AddAll(*p)
+		}
+	}
+	return total
+}
+
 // list returns the classes of requests that are in order of their times: those with most requests among the slowest
 // first, and then those with most requests.
 func (c *classes) list(requests []record) []Class {
-	slow := min(int(.99*float64(len(requests))), len(requests)-1)
-	times, late := map[siteID][]int64{}, map[siteID]int{}
-	for i, r := range requests {
-		times[r.class] = append(times[r.class], r.time)
-		if i >= slow {
-			late[r.class]++
+	slow := max(min(int(.99*float64(len(requests))), len(requests)-1), 0)
+	count, late := c.sites.countClasses(requests), c.sites.countClasses(requests[slow:])
+	var ids []siteID
+	for id, n := range count {
+		if n > 0 {
+			ids = append(ids, siteID(id))
 		}
-	}
-	ids := make([]siteID, 0, len(times))
-	for id := range times {
-		ids = append(ids, id)
 	}
 	slices.SortFunc(ids, func(a, b siteID) int {
-		return cmp.Or(cmp.Compare(late[b], late[a]), cmp.Compare(len(times[b]), len(times[a])), cmp.Compare(c.sites.name(a), c.sites.name(b)))
+		return cmp.Or(cmp.Compare(late[b], late[a]), cmp.Compare(count[b], count[a]), cmp.Compare(c.sites.name(a), c.sites.name(b)))
 	})
 	list := make([]Class, 0, min(len(ids), maxClasses))
-	for _, id := range ids[:min(len(ids), maxClasses-1)] {
-		list = append(list, Class{Name: c.sites.name(id), Requests: len(times[id]), Quantiles: quantiles(times[id]), Slow: late[id], Total: *c.total[id]})
-	}
-	if rest := ids[len(list):]; len(rest) > 0 {
-		others, all := Class{Name: OtherClasses}, []int64{}
-		for _, id := range rest {
-			all = append(all, times[id]...)
-			others.Slow += late[id]
-			others.Total.AddAll(*c.total[id])
+	rowOf := make([]uint8, len(count)) // of list, by class
+	for i, id := range ids {
+		switch {
+		case i < maxClasses-1:
+			list = append(list, Class{Name: c.sites.name(id)})
+		case i == maxClasses-1:
+			list = append(list, Class{Name: OtherClasses})
 		}
-		slices.Sort(all)
-		others.Requests, others.Quantiles = len(all), quantiles(all)
-		list = append(list, others)
+		last := &list[len(list)-1]
+		last.Requests, last.Slow = last.Requests+count[id], last.Slow+late[id]
+		last.Total.AddAll(*c.total[id])
+		rowOf[id] = uint8(len(list) - 1)
+	}
+	times := make([]ranked, len(list))
+	for i := range list {
+		times[i] = newRanked(list[i].Requests)
+	}
+	for i := range requests {
+		times[rowOf[requests[i].class]].add(requests[i].time)
+	}
+	for i := range list {
+		list[i].Quantiles = times[i].quantiles()
 	}
 	return list
+}
+
+// countClasses counts requests by the numbers of their classes.
+func (s *sites) countClasses(requests []record) []int {
+	count := make([]int, len(s.places))
+	for i := range requests {
+		count[requests[i].class]++
+	}
+	return count
 }
 
 // classError is the error of Options.Class where no request is of such a class.

@@ -78,7 +78,7 @@ func (c *clock) hog(a, b int64) (site siteID, longest int64) {
 		site         siteID
 		sum, longest int64
 	}
-	i := sort.Search(len(c.runs), func(i int) bool { return c.runs[i].end > a })
+	i := searchBack(len(c.runs), func(i int) bool { return c.runs[i].end > a })
 	for _, r := range c.runs[i:min(len(c.runs), i+maxRuns)] {
 		d := min(r.end, b) - max(r.start, a)
 		if d <= 0 {
@@ -202,7 +202,7 @@ func (c *clock) queued(p *Parts, a, b int64) {
 // so, what it waited for may have come at any time before.
 func (c *clock) held(a, b int64) int64 {
 	const soon = 1e6 // ns that the wake-up of many may take
-	i := sort.Search(len(c.steps), func(i int) bool { return c.steps[i].start > b }) - 1
+	i := searchBack(len(c.steps), func(i int) bool { return c.steps[i].start > b }) - 1
 	for end := b; i >= 0 && end > a && b-end <= soon; i-- {
 		s := &c.steps[i]
 		if s.now.stopped {
@@ -217,7 +217,7 @@ func (c *clock) held(a, b int64) int64 {
 }
 
 func (c *clock) sums(t int64) (step, bool) {
-	i := sort.Search(len(c.steps), func(i int) bool { return c.steps[i].start > t }) - 1
+	i := searchBack(len(c.steps), func(i int) bool { return c.steps[i].start > t }) - 1
 	if i < 0 {
 		return step{}, false
 	}
@@ -271,15 +271,14 @@ func (c *clock) run(t, id int64, running bool) {
 		c.running++
 	} else {
 		c.running--
-		c.hold(t, id, false)
+		c.hold(t, p, false)
 	}
 	c.update(t)
 }
 
 // hold takes note of whether who has a processor marks, until somebody else has it or it is idle: the
 // scheduler's own time, between two, is the former's.
-func (c *clock) hold(t, id int64, marking bool) {
-	p := c.proc(id)
+func (c *clock) hold(t int64, p *proc, marking bool) {
 	if p.marking != marking {
 		p.marking = marking
 		if marking {

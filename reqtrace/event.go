@@ -81,7 +81,7 @@ func (m *model) label(e *trace.Event, t int64) {
 	g := m.goroutine(int64(l.Resource.Goroutine()))
 	g.gcWorker, g.gcIdle = true, l.Label == "GC (idle)"
 	if g.last() == stateRunning && e.Proc() != trace.NoProc {
-		m.clock.hold(t, int64(e.Proc()), g.marks())
+		m.clock.hold(t, m.clock.proc(int64(e.Proc())), g.marks())
 	}
 }
 
@@ -96,14 +96,14 @@ func (m *model) transition(e *trace.Event, st *trace.StateTransition, t int64) {
 	if from == trace.GoUndetermined && len(g.segments) == 0 {
 		began = m.origin // its state is told when it is first met
 	}
-	var info stackInfo
+	info := &noStack
 	if from == trace.GoRunning || to == trace.GoWaiting || to == trace.GoSyscall {
-		info = m.sites.look(st.Stack)
+		info = m.sites.look(g, st.Stack)
 		m.enter(g, info, t)
 	}
 	if from == trace.GoRunning {
-		if e.Proc() != trace.NoProc {
-			m.clock.leaves(m.clock.proc(int64(e.Proc())), m.sites.occupant(g), to == trace.GoSyscall, t)
+		if p := int64(e.Proc()); p != int64(trace.NoProc) {
+			m.clock.leaves(m.clock.proc(p), m.sites.occupant(g), to == trace.GoSyscall, t)
 		}
 		if m.replay != nil {
 			m.computed(g, t)
@@ -113,9 +113,9 @@ func (m *model) transition(e *trace.Event, st *trace.StateTransition, t int64) {
 	case trace.GoRunnable:
 		m.runnable(e, g, from, t, st)
 	case trace.GoRunning:
-		if e.Proc() != trace.NoProc {
-			m.clock.hold(t, int64(e.Proc()), g.marks())
-			p := m.clock.proc(int64(e.Proc()))
+		if id := int64(e.Proc()); id != int64(trace.NoProc) {
+			p := m.clock.proc(id)
+			m.clock.hold(t, p, g.marks())
 			if n := len(g.segments); n > 0 && g.last() == stateRunnable {
 				g.segments[n-1].site = p.last
 			}
@@ -199,7 +199,7 @@ func (m *model) ended(s *segment, g, by *goroutine, e *trace.Event) {
 	if s.state != stateLock && s.state != stateChannel && s.state != stateUnknown {
 		return
 	}
-	s.release = m.sites.look(e.Stack()).site
+	s.release = m.sites.look(by, e.Stack()).site
 	// A request's goroutine does not work for another request: it lets something go.
 	if mine := g.turnOf(); by.serving() && mine != 0 && by.turnOf() != mine {
 		s.held = true
@@ -214,13 +214,13 @@ func (m *model) born(e *trace.Event, g *goroutine, t int64, st *trace.StateTrans
 	}
 	g.ofNobody = g.parent == nil
 	g.mark, g.known = t, true
-	info := m.sites.look(st.Stack)
+	info := m.sites.look(g, st.Stack)
 	m.enter(g, info, t)
 	m.turns.created(g, info, t)
 }
 
 // enter takes note of what a stack says about g.
-func (m *model) enter(g *goroutine, info stackInfo, t int64) {
+func (m *model) enter(g *goroutine, info *stackInfo, t int64) {
 	g.enter(info)
 	m.turns.enter(g, info, t)
 }

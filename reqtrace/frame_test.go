@@ -312,7 +312,7 @@ func TestCgo(t *testing.T) {
 		"called by C":          {[]string{"syscall.read", "main.back", "runtime.cgocallbackg", "runtime.cgocall", "main._Cfunc_f", "main.call"}, false},
 		"called by C, calls C": {[]string{"main._Cfunc_g", "main.back", "runtime.cgocallbackg", "runtime.cgocall", "main._Cfunc_f", "main.call"}, true},
 	} {
-		if got := newSites().look(stack(tt.funcs...)).cgo; got != tt.want {
+		if got := newSites().look(&goroutine{}, stack(tt.funcs...)).cgo; got != tt.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

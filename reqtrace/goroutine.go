@@ -46,9 +46,10 @@ type goroutine struct {
 	parent   *goroutine
 	born     int64 // when parent created it; 0: before the trace
 	entry    siteID
-	place    siteID // the last that had a name
-	owner    uint64 // the turn that it was created in
-	ofNobody bool   // no goroutine created it: a timer did
+	place    siteID      // the last that had a name
+	stack    *knownStack // the last that was looked at; nil: none yet
+	owner    uint64      // the turn that it was created in
+	ofNobody bool        // no goroutine created it: a timer did
 
 	serve     bool   // it is a connection of net/http's server, of HTTP/1
 	streams   bool   // it serves a connection of many streams
@@ -69,18 +70,25 @@ type goroutine struct {
 
 // at returns the index of the segment that t lies in, -1 when that is not known.
 func (g *goroutine) at(t int64) int {
-	return sort.Search(len(g.segments), func(i int) bool { return g.segments[i].start > t }) - 1
+	return searchBack(len(g.segments), func(i int) bool { return g.segments[i].start > t }) - 1
+}
+
+// searchBack is sort.Search, for what is mostly among the last.
+func searchBack(n int, f func(int) bool) int {
+	from, to := n-1, n
+	for step := 1; from >= 0 && f(from); step *= 2 {
+		from, to = from-step, from
+	}
+	from = max(from+1, 0)
+	return from + sort.Search(to-from, func(i int) bool { return f(from + i) })
 }
 
 // segment returns the i-th segment of g and where it ends, b at the latest.
-func (g *goroutine) segment(i int, b int64) (segment, int64) {
-	if i >= len(g.segments) {
-		return segment{start: b}, b
-	}
+func (g *goroutine) segment(i int, b int64) (*segment, int64) {
 	if i+1 < len(g.segments) {
 		b = min(b, g.segments[i+1].start)
 	}
-	return g.segments[i], b
+	return &g.segments[i], b
 }
 
 // push begins a segment.
@@ -102,7 +110,7 @@ func (g *goroutine) last() state {
 
 // wokeBefore returns when g last woke another goroutine before t, 0 when that is not known.
 func (g *goroutine) wokeBefore(t int64) int64 {
-	i := sort.Search(len(g.wakes), func(i int) bool { return g.wakes[i] >= t })
+	i := searchBack(len(g.wakes), func(i int) bool { return g.wakes[i] >= t })
 	if i == 0 {
 		return 0
 	}
@@ -126,7 +134,7 @@ func (g *goroutine) prune(horizon int64) {
 }
 
 // enter takes note of what a stack says about g.
-func (g *goroutine) enter(info stackInfo) {
+func (g *goroutine) enter(info *stackInfo) {
 	if info.entry != 0 {
 		g.entry = info.entry
 	}

@@ -65,7 +65,7 @@ func TestInterval(t *testing.T) {
 	}
 	of := func(times []int64, with, without float64) WhatIf {
 		a, r, f := scaled(times, 1), scaled(times, with), scaled(times, without)
-		w := newWhatIf(a.times, r, f)
+		w := newWhatIf(quantiles(a.times), r, f)
 		w.draw(&a.spread, &r.spread, &f.spread)
 		if w.Low > w.Forecast || w.Forecast > w.High || w.TailLow > w.TailShare || w.TailShare > w.TailHigh {
 			t.Errorf("the intervals do not hold their figures: %+v", w)

@@ -24,27 +24,99 @@ const (
 // keep knows which requests an analysis keeps.
 type keep struct {
 	seen   int // whole requests of those that are asked for
+	n      int // that are kept, others than those that are asked for among them
 	oneIn  int // 0: each, and the replay is still recorded
 	chance *rand.Rand
-	replay *replay // the record, once it is closed
-	spans  []Span  // of the collector until then
-	times  []int64 // of the requests until then, in order; nil: of all that are kept
+	replay *replay   // the record, once it is closed
+	spans  []Span    // of the collector until then
+	actual Quantiles // of the requests until then
 }
 
-// keep keeps a request whose details are in a.scratch, if it is its turn.
-func (a *analysis) keep(r record, m *model) {
+// keep keeps a request, if it is its turn: its time, its class, its zone, and its details. These are its start, causes and
+// their times, places and theirs, and how many samples it has of which places.
+func (a *analysis) keep(r *served, m *model) {
+	p := a.scratch[:0]
+	p.put(int64(r.own()))
+	p.put(int64(r.class))
+	p = append(p, notAsked)
+	if r.other {
+		p = append(p, noDetails...)
+	} else {
+		p.put(int64(r.Start))
+		for c, d := range r.Parts.ns {
+			if d != 0 && Cause(c) != CauseMachine {
+				p.put(int64(c) + 1)
+				p.put(int64(d))
+			}
+		}
+		p.put(0)
+		p.put(int64(len(r.sites)))
+		for i := range r.sites {
+			s := &r.sites[i]
+			p.put(int64(m.sites.internWait(s.wait, s.longest)))
+			p.put(s.time)
+		}
+		p.put(int64(len(r.samples)))
+		for _, s := range r.samples {
+			p.put(int64(s.site))
+			p.put(int64(s.n))
+		}
+	}
+	a.scratch = p
 	k := &a.kept
 	if k.oneIn > 1 && k.chance.IntN(k.oneIn) != 0 {
 		return
 	}
-	r.details = a.details.keep(a.scratch)
-	a.adding.add(r)
-	if m.replay != nil && (a.adding.n >= maxKept || m.replay.size() >= maxReplay) {
+	a.details.keep(p)
+	k.n++
+	if m.replay != nil && (k.n >= maxKept || m.replay.size() >= maxReplay) {
 		a.closeReplay(m)
 	}
-	if a.adding.n >= maxKept {
+	if k.n >= maxKept {
 		a.thin()
 	}
+}
+
+// noDetails are those of a request that is not asked for: no start, no causes, no places, no samples.
+var noDetails = packed{0, 0, 0, 0}
+
+// nextRecord reads what is kept of a request but for its details, which follow.
+func (p *packed) nextRecord() record { return record{time: p.next(), class: siteID(p.next())} }
+
+// nextZone reads a request's zone.
+func (p *packed) nextZone() uint8 {
+	zone := (*p)[0]
+	*p = (*p)[1:]
+	return zone
+}
+
+// skipDetails takes a request's details off the front.
+func (p *packed) skipDetails() {
+	p.next()
+	for c := p.next(); c != 0; c = p.next() {
+		p.next()
+	}
+	for range 2 { // places, samples
+		for n := p.next(); n > 0; n-- {
+			p.next()
+			p.next()
+		}
+	}
+}
+
+// records returns the requests that are kept, in the order of their ends.
+func (a *analysis) records() []record {
+	list := make([]record, 0, a.kept.n)
+	for i, c := range a.details {
+		for p := c; len(p) > 0; {
+			r := p.nextRecord()
+			r.details = spotAt(i, len(c)-len(p))
+			list = append(list, r)
+			p.nextZone()
+			p.skipDetails()
+		}
+	}
+	return list
 }
 
 // closeReplay ends the recording for a replay: the rest of the trace is analyzed without.
@@ -52,10 +124,14 @@ func (a *analysis) closeReplay(m *model) {
 	k := &a.kept
 	k.replay, k.spans = m.replay, slices.Clone(m.gc)
 	m.replay, m.turns.blamer.replay = nil, nil
-	for _, c := range a.adding.chunks {
-		k.times = append(k.times, timesOf(c)...)
+	var times []int64
+	for _, r := range a.records() {
+		if m.turns.classes.wants(r.class) {
+			times = append(times, r.time)
+		}
 	}
-	slices.Sort(k.times)
+	slices.Sort(times)
+	k.actual = quantiles(times)
 }
 
 // thin drops half of what is kept.
@@ -65,53 +141,25 @@ func (a *analysis) thin() {
 		k.oneIn, k.chance = 1, rand.New(rand.NewPCG(1, 2)) // the same trace has the same report
 	}
 	k.oneIn *= 2
-	records, details := a.adding, a.details
-	a.adding, a.details = list[record]{}, nil
-	for i, c := range records.chunks {
-		for _, r := range c {
+	all := a.details
+	a.details, k.n = nil, 0
+	for i, p := range all {
+		for len(p) > 0 {
+			whole := p
+			p.nextRecord()
+			p.nextZone()
+			p.skipDetails()
 			if k.chance.IntN(2) == 0 {
-				r.details = a.details.keep(packedDetails(details.at(r.details)))
-				a.adding.add(r)
+				a.details.keep(whole[:len(whole)-len(p)])
+				k.n++
 			}
 		}
-		records.chunks[i] = nil
+		all[i] = nil
 	}
-}
-
-// packedDetails returns of p, which begins with a request's details, no more than those.
-func packedDetails(p packed) packed {
-	rest := p
-	rest.next()
-	for c := rest.next(); c != 0; c = rest.next() {
-		rest.next()
-	}
-	for n := rest.next(); n > 0; n-- {
-		rest.next()
-		rest.next()
-	}
-	for n := rest.next(); n > 0; n-- {
-		rest.next()
-		rest.next()
-	}
-	return p[:len(p)-len(rest)]
-}
-
-// noDetails are those of a request that has none: no start, no causes, no places, no samples.
-var noDetails = packed{0, 0, 0, 0}
-
-// timesOf returns the times of the requests that are asked for.
-func timesOf(records []record) []int64 {
-	times := make([]int64, 0, len(records))
-	for _, r := range records {
-		if !r.other {
-			times = append(times, r.time)
-		}
-	}
-	return times
 }
 
 // size returns how many bytes the record takes, about.
 func (p *replay) size() int {
 	const job, request = 24, 16
-	return (len(p.bursts)+len(p.others))*chunkSize + len(p.markers)*job + p.adding.n*request
+	return (len(p.bursts)+len(p.others))*chunkSize + len(p.markers)*job + p.n*request
 }

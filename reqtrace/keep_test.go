@@ -23,7 +23,7 @@ func TestKeep(t *testing.T) {
 		a.add(&q, m)
 	}
 	r := a.finish(m)
-	if r.Requests != n || r.Sampled != 2 || a.adding.n >= maxKept || m.replay != nil {
+	if r.Requests != n || r.Sampled != 2 || a.kept.n >= maxKept || m.replay != nil {
 		t.Errorf("%d requests, one in %d, %d kept", r.Requests, r.Sampled, len(a.requests))
 	}
 	if got := len(a.requests); got < n/2-n/100 || got > n/2+n/100 {

@@ -33,9 +33,9 @@ type model struct {
 	now           int64
 	events        int
 	goroutines    map[int64]*goroutine
-	dead          []*goroutine   // those that a wait may still name
-	spare         []*goroutine   // those that none can name, for use again
-	recent        [64]*goroutine // of goroutines, by the end of their numbers: most events are of few
+	dead          []*goroutine     // those that a wait may still name
+	spare         []*goroutine     // those that none can name, for use again
+	recent        [1024]*goroutine // of goroutines, by the end of their numbers: most events are of few
 	clock         clock
 	sites         *sites
 	network       network
@@ -185,10 +185,10 @@ func (m *model) prune() {
 	}
 	// What a goroutine woke or created was before its end: nobody names one that ended before horizon.
 	m.dead = slices.DeleteFunc(m.dead, func(g *goroutine) bool {
-		g.prune(horizon)
-		over := g.last() == stateDead && len(g.segments) == 1 && g.segments[0].start < horizon
+		over := g.last() == stateDead && g.segments[len(g.segments)-1].start < horizon
 		switch {
 		case !over:
+			g.prune(horizon)
 		case len(m.spare) < maxSpare && cap(g.segments) <= maxSpareSegments:
 			clear(g.segments[:cap(g.segments)])
 			m.spare = append(m.spare, g)

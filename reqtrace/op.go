@@ -50,25 +50,25 @@ var innerOps = map[string]string{
 	"crypto/tls.(*Conn).HandshakeContext": "TLS handshake",
 }
 
-// hasOneHolder reports whether what s waits for is had by who took it, until that one lets it go. What is done for whoever waits
+// hasOneHolder reports whether what seg waits for is had by who took it, until that one lets it go. What is done for whoever waits
 // (a group of goroutines, a condition, a Once) is none.
-func (x *sites) hasOneHolder(s *segment) bool {
-	p := &x.places[s.site]
-	return p.resource || s.state == stateChannel && s.held || p.op == opMutex || p.op == opRWMutex
+func (s *sites) hasOneHolder(seg *segment) bool {
+	p := &s.places[seg.site]
+	return p.resource || seg.state == stateChannel && seg.held || p.op == opMutex || p.op == opRWMutex
 }
 
-// sameHeld reports whether s waits for the same thing as a wait at what: for what only one place waits for, or a pool's, which
+// sameHeld reports whether seg waits for the same thing as a wait at what: for what only one place waits for, or a pool's, which
 // many do. Of a wait since before the trace (unknown) its stack is told, and who ended it; of one that ends in the trace's first
 // generation, the latter alone (runtime/traceruntime.go, emitUnblockStatus): a mutex was waited for where a mutex was let go.
-func (x *sites) sameHeld(s *segment, what siteID) bool {
-	op := x.places[what].op
+func (s *sites) sameHeld(seg *segment, what siteID) bool {
+	op := s.places[what].op
 	switch {
-	case s.waker == nil || s.state != stateLock && s.state != stateChannel && s.state != stateUnknown:
+	case seg.waker == nil || seg.state != stateLock && seg.state != stateChannel && seg.state != stateUnknown:
 		return false
-	case s.state == stateUnknown && s.site == 0:
-		return x.places[s.release].op == op && (op == opMutex || op == opRWMutex)
+	case seg.state == stateUnknown && seg.site == 0:
+		return s.places[seg.release].op == op && (op == opMutex || op == opRWMutex)
 	}
-	return s.site == what || x.places[s.site].resource && x.places[s.site].op == op
+	return seg.site == what || s.places[seg.site].resource && s.places[seg.site].op == op
 }
 
 // isResource reports whether what is waited for is held by others, and not made by them.

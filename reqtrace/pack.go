@@ -33,10 +33,13 @@ const chunkSize = 64 << 10 // bytes
 // be there twice each time.
 type store []packed
 
-// spot is where something stands in a store.
-type spot struct{ chunk, offset uint32 }
+// spot is where something stands in a store: the number of its chunk, and 16 bits for where in it. What does not fit in a
+// chunk has one to itself. So a store may grow to 4 GB, of which maxKept and maxReplay keep it far.
+type spot uint32
 
-// keep copies p to the end.
+func spotAt(chunk, offset int) spot { return spot(chunk<<16 | offset) }
+
+// keep copies p, which is not empty, to the end.
 func (s *store) keep(p packed) spot {
 	n := len(*s)
 	if n == 0 || cap((*s)[n-1])-len((*s)[n-1]) < len(p) {
@@ -44,37 +47,10 @@ func (s *store) keep(p packed) spot {
 		n++
 	}
 	last := &(*s)[n-1]
-	at := spot{uint32(n - 1), uint32(len(*last))}
+	at := spotAt(n-1, len(*last))
 	*last = append(*last, p...)
 	return at
 }
 
 // at returns what stands at x, and what was kept after it.
-func (s store) at(x spot) packed { return s[x.chunk][x.offset:] }
-
-// list is a slice that is filled in chunks, likewise.
-type list[T any] struct {
-	chunks [][]T
-	n      int
-}
-
-func (l *list[T]) add(v T) {
-	const size = 1 << 12
-	if l.n%size == 0 {
-		l.chunks = append(l.chunks, make([]T, 0, size))
-	}
-	last := &l.chunks[len(l.chunks)-1]
-	*last = append(*last, v)
-	l.n++
-}
-
-// all returns everything in one slice, and empties the list.
-func (l *list[T]) all() []T {
-	all := make([]T, 0, l.n)
-	for i, c := range l.chunks {
-		all = append(all, c...)
-		l.chunks[i] = nil
-	}
-	*l = list[T]{}
-	return all
-}
+func (s store) at(x spot) packed { return s[x>>16][x&(1<<16-1):] }

@@ -25,6 +25,23 @@ func TestPacked(t *testing.T) {
 	}
 }
 
+func TestBursts(t *testing.T) {
+	var p packed
+	want := []burst{{}, {cpu: 1}, {wait: 1 << 40}, {gc: 3}, {cpu: 127, waitGC: 5}, {cpu: 1 << 50, gc: 1, wait: 2, waitGC: 3}}
+	for _, b := range want {
+		p.putBurst(b)
+	}
+	p.put(0)
+	for i, b := range want {
+		if got, ok := p.nextBurst(); got != b || !ok {
+			t.Errorf("%d: %+v, %t, want %+v", i, got, ok, b)
+		}
+	}
+	if b, ok := p.nextBurst(); ok || len(p) != 0 {
+		t.Errorf("%+v, and %d bytes are left", b, len(p))
+	}
+}
+
 // TestStore: what is kept is found again, whole, beyond the ends of chunks.
 func TestStore(t *testing.T) {
 	var s store
@@ -39,22 +56,6 @@ func TestStore(t *testing.T) {
 	for at, i := range kept {
 		if got := s.at(at); len(got) < sizes[i] || got[0] != byte(i) || got[sizes[i]-1] != byte(i) {
 			t.Errorf("%d is not what was kept at %v", i, at)
-		}
-	}
-}
-
-func TestList(t *testing.T) {
-	var l list[int]
-	for i := range 10_000 {
-		l.add(i)
-	}
-	all := l.all()
-	if len(all) != 10_000 || l.n != 0 || len(l.all()) != 0 {
-		t.Fatalf("%d of 10000; then %d", len(all), l.n)
-	}
-	for i, v := range all {
-		if v != i {
-			t.Fatalf("%d at %d", v, i)
 		}
 	}
 }

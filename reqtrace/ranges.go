@@ -41,7 +41,7 @@ func (m *model) rangeBegin(e *trace.Event, t int64) {
 		}
 	case r.Name == rangeAssist:
 		g.assisting = true
-		g.assistAt = m.sites.look(e.Stack()).site
+		g.assistAt = m.sites.look(g, e.Stack()).site
 		if running {
 			m.hold(e, g, t)
 			m.run(g, t)
@@ -49,7 +49,7 @@ func (m *model) rangeBegin(e *trace.Event, t int64) {
 	case r.Name == rangeSweep && running:
 		g.sweeping = true
 		m.hold(e, g, t)
-		g.push(t, stateSweep, m.sites.look(e.Stack()).site)
+		g.push(t, stateSweep, m.sites.look(g, e.Stack()).site)
 	}
 }
 
@@ -89,7 +89,7 @@ func (m *model) rangeEnd(e *trace.Event, t int64) {
 // hold takes note of what g, which runs, does on its processor.
 func (m *model) hold(e *trace.Event, g *goroutine, t int64) {
 	if e.Proc() != trace.NoProc && int64(e.Goroutine()) == g.id {
-		m.clock.hold(t, int64(e.Proc()), g.marks())
+		m.clock.hold(t, m.clock.proc(int64(e.Proc())), g.marks())
 	}
 }
 

@@ -2,7 +2,6 @@ package reqtrace
 
 import (
 	"cmp"
-	"encoding/binary"
 	"slices"
 	"time"
 )
@@ -39,19 +38,50 @@ type Quantiles struct {
 	Tail time.Duration `json:"p99+_mean_ns"`
 }
 
-func quantiles(sorted []int64) (q Quantiles) {
-	n := len(sorted)
-	if n == 0 {
-		return q
+// ranked takes the quantiles of times, which come in order.
+type ranked struct {
+	at   [4]int // where the quantiles stand
+	seen int
+	q    [4]int64
+	sum  float64 // from the 99th percentile up
+}
+
+// newRanked returns one for n times.
+func newRanked(n int) (r ranked) {
+	for i, p := range [...]float64{.5, .9, .99, .999} {
+		r.at[i] = min(int(p*float64(n)), n-1)
 	}
-	at := func(p float64) time.Duration { return dur(sorted[min(int(p*float64(n)), n-1)]) }
-	q.P50, q.P90, q.P99, q.P999 = at(.5), at(.9), at(.99), at(.999)
-	tail, sum := sorted[min(int(.99*float64(n)), n-1):], 0.0
-	for _, ns := range tail {
-		sum += float64(ns)
+	return r
+}
+
+func (r *ranked) add(ns int64) {
+	if r.seen >= r.at[0] {
+		for i, at := range r.at {
+			if at == r.seen {
+				r.q[i] = ns
+			}
+		}
+		if r.seen >= r.at[2] {
+			r.sum += float64(ns)
+		}
 	}
-	q.Tail = dur(int64(sum / float64(len(tail))))
-	return q
+	r.seen++
+}
+
+// quantiles returns those of all that was added.
+func (r *ranked) quantiles() Quantiles {
+	if r.seen == 0 {
+		return Quantiles{}
+	}
+	return Quantiles{dur(r.q[0]), dur(r.q[1]), dur(r.q[2]), dur(r.q[3]), dur(int64(r.sum / float64(r.seen-r.at[2])))}
+}
+
+func quantiles(sorted []int64) Quantiles {
+	r := newRanked(len(sorted))
+	for _, ns := range sorted {
+		r.add(ns)
+	}
+	return r.quantiles()
 }
 
 // replay keeps what a replay needs. A request is bursts of computing, each followed by a wait; what the
@@ -67,26 +97,27 @@ func quantiles(sorted []int64) (q Quantiles) {
 // Invariant: a request's cpu, gc, wait and waitGC, and the time that it was runnable without an idle
 // processor, add up to its time, but for the stops of the world, which the replay makes itself.
 type replay struct {
-	adding   list[replayed]
+	n        int        // of requests
 	requests []replayed // in the end, by arrival
-	bursts   store      // of a request: by how much it came early, and whether its time is left out, its time, four numbers for each burst, one too many
+	bursts   store      // of a request: its arrival, by how much it came early, and whether its time is left out, its time, its bursts, and 0
 	batched  bool       // some came earlier than they were seen
 	others   store      // computing outside of requests: jobs, each with the distance from the last one
 	markers  []job      // mark workers that had a processor to themselves
 	stops    []job      // stops of the world
 	actual   spread     // of the requests' times as they were
 
-	arrival  int64  // of the request that is being recorded
+	arrival  int64  // of the request that is being recorded, or was the last one
 	now      burst  // its last
 	filled   bool   // it has something
 	scratch  packed // those before it
 	together job    // of others: what joins it may be to come
 	last     int64  // when the last of others was
+	packing  packed // one of others
 }
 
 type replayed struct {
 	arrival int64
-	first   spot // of bursts
+	first   spot // of bursts: behind its arrival there
 }
 
 // burst is computing, then waiting, in nanoseconds.
@@ -120,13 +151,12 @@ func (p *replay) flushOthers() {
 	if p.together = (job{}); j.ns+j.gc == 0 {
 		return
 	}
-	var buf [3 * binary.MaxVarintLen64]byte
-	s := packed(buf[:0])
+	s := p.packing[:0]
 	s.putSigned(j.at - p.last) // they come by their ends: one may begin before the last one
 	s.put(j.ns)
 	s.put(j.gc)
 	p.others.keep(s)
-	p.last = j.at
+	p.packing, p.last = s, j.at
 }
 
 // jobs reads others.
@@ -151,7 +181,9 @@ func (s *jobs) next() (job, bool) {
 // begin begins a request of so many nanoseconds, which pieces and an end follow. Without the collector it would have
 // been seen earlier, by so much. What is left out takes processors, and its time is not wanted.
 func (p *replay) begin(arrival, early, took int64, leftOut bool) {
-	p.arrival, p.scratch = arrival, p.scratch[:0]
+	p.scratch = p.scratch[:0]
+	p.scratch.putSigned(arrival - p.arrival)
+	p.arrival = arrival
 	first := early << 1
 	if leftOut {
 		first |= 1
@@ -189,13 +221,26 @@ func (p *replay) piece(s state, all, gc, idle int64) {
 func (p *replay) end() {
 	p.flush()
 	p.scratch.put(0)
-	p.adding.add(replayed{arrival: p.arrival, first: p.bursts.keep(p.scratch)})
+	p.bursts.keep(p.scratch)
+	p.n++
 }
 
 // recorded ends the recording.
 func (p *replay) recorded() {
 	p.flushOthers()
-	p.requests = p.adding.all()
+	p.requests = make([]replayed, 0, p.n)
+	at := int64(0)
+	for i, c := range p.bursts {
+		for in := c; len(in) > 0; {
+			at += in.nextSigned()
+			p.requests = append(p.requests, replayed{at, spotAt(i, len(c)-len(in))})
+			in.next()
+			in.next()
+			for more := true; more; {
+				_, more = in.nextBurst()
+			}
+		}
+	}
 	byArrival(p.requests)
 	p.actual = p.newSpread()
 	for _, r := range p.requests {
@@ -214,8 +259,22 @@ func (p *replay) newSpread() spread {
 	return newSpread(p.requests[0].arrival, p.requests[len(p.requests)-1].arrival)
 }
 
+// byArrival puts requests in order, and leaves those in theirs that arrived together. They come by their ends, so most are near
+// their places; where they are not, as streams among short requests, sorting is left to what bears that.
 func byArrival(r []replayed) {
-	slices.SortStableFunc(r, func(a, b replayed) int { return cmp.Compare(a.arrival, b.arrival) })
+	const near = 64
+	moves := 0
+	for i := range r {
+		q, j := r[i], i
+		for ; j > 0 && r[j-1].arrival > q.arrival; j-- {
+			r[j] = r[j-1]
+		}
+		r[j] = q
+		if moves += i - j; moves > near*len(r) {
+			slices.SortStableFunc(r, func(a, b replayed) int { return cmp.Compare(a.arrival, b.arrival) })
+			return
+		}
+	}
 }
 
 // arrivals returns the requests in the order in which they are seen.
@@ -234,17 +293,41 @@ func (p *replay) arrivals(gc bool) []replayed {
 
 func (p *replay) flush() {
 	if p.filled {
-		p.scratch.put(p.now.cpu + 1)
-		p.scratch.put(p.now.gc)
-		p.scratch.put(p.now.wait)
-		p.scratch.put(p.now.waitGC)
+		p.scratch.putBurst(p.now)
 	}
 	p.now, p.filled = burst{}, false
 }
 
-// newWhatIf compares requests' times, which are in order, with those of replays.
-func newWhatIf(actual []int64, with, without *simulated) WhatIf {
-	w := WhatIf{Actual: quantiles(actual), Replayed: quantiles(with.times), WithoutGC: quantiles(without.times)}
+// putBurst writes a burst; most have nothing of the collector's.
+func (p *packed) putBurst(b burst) {
+	first := (max(b.cpu, 0) + 1) << 1
+	if b.gc <= 0 && b.waitGC <= 0 {
+		p.put(first)
+		p.put(b.wait)
+		return
+	}
+	p.put(first | 1)
+	p.put(b.wait)
+	p.put(b.gc)
+	p.put(b.waitGC)
+}
+
+// nextBurst reads one back, or false at the end.
+func (p *packed) nextBurst() (b burst, ok bool) {
+	first := p.next()
+	if first == 0 {
+		return b, false
+	}
+	b.cpu, b.wait = first>>1-1, p.next()
+	if first&1 != 0 {
+		b.gc, b.waitGC = p.next(), p.next()
+	}
+	return b, true
+}
+
+// newWhatIf compares requests' times with those of replays.
+func newWhatIf(actual Quantiles, with, without *simulated) WhatIf {
+	w := WhatIf{Actual: actual, Replayed: quantiles(with.times), WithoutGC: quantiles(without.times)}
 	if w.Actual.P99 > 0 {
 		w.ModelError = float64(w.Replayed.P99)/float64(w.Actual.P99) - 1
 	}

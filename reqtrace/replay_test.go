@@ -1,6 +1,7 @@
 package reqtrace
 
 import (
+	"cmp"
 	"slices"
 	"testing"
 
@@ -77,6 +78,21 @@ func TestSimulate(t *testing.T) {
 	}
 }
 
+// TestByArrival: requests come in order, and those in theirs that arrived together, few out of place or all of them.
+func TestByArrival(t *testing.T) {
+	for _, length := range []int64{0, 5, 1000} {
+		var r []replayed
+		for end := range int64(1000) {
+			r = append(r, replayed{end/2 - end%7*length/7, spot(end)})
+		}
+		want := slices.Clone(r)
+		slices.SortStableFunc(want, func(a, b replayed) int { return cmp.Compare(a.arrival, b.arrival) })
+		if byArrival(r); !slices.Equal(r, want) {
+			t.Errorf("length %d: not in order", length)
+		}
+	}
+}
+
 // TestRecorded: what the model sees of a request and of the rest is what is replayed.
 func TestRecorded(t *testing.T) {
 	s := newScript(t, 2)
@@ -98,8 +114,8 @@ func TestRecorded(t *testing.T) {
 		t.Errorf("it took %d", took)
 	}
 	var got []int64
-	for cpu := c.next(); cpu != 0; cpu = c.next() {
-		got = append(got, (cpu-1)/1000, c.next()/1000, c.next()/1000, c.next()/1000)
+	for b, more := c.nextBurst(); more; b, more = c.nextBurst() {
+		got = append(got, b.cpu/1000, b.gc/1000, b.wait/1000, b.waitGC/1000)
 	}
 	if want := []int64{20, 10, 100, 0, 20, 0, 0, 0}; !slices.Equal(got, want) { // cpu, gc, wait, waitGC; 30 of the way to an idle processor
 		t.Errorf("bursts %v, want %v", got, want)
@@ -129,10 +145,10 @@ func TestCauses(t *testing.T) {
 func TestForecast(t *testing.T) {
 	sorted := func(p99 int64) []int64 { return slices.Repeat([]int64{p99}, 100) }
 	of := func(p99 int64) *simulated { return &simulated{times: sorted(p99)} }
-	if w := newWhatIf(sorted(20), of(25), of(5)); w.Forecast != 4 || w.ModelError != .25 {
+	if w := newWhatIf(quantiles(sorted(20)), of(25), of(5)); w.Forecast != 4 || w.ModelError != .25 {
 		t.Errorf("%+v", w)
 	}
-	if w := newWhatIf(sorted(20), &simulated{}, &simulated{}); w.Forecast != 0 {
+	if w := newWhatIf(quantiles(sorted(20)), &simulated{}, &simulated{}); w.Forecast != 0 {
 		t.Errorf("nothing was replayed: %+v", w)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"sort"
+	"strings"
 
 	"golang.org/x/exp/trace"
 )
@@ -43,7 +44,7 @@ func (m *model) sample(e *trace.Event, t int64) {
 		return
 	}
 	g := m.goroutine(int64(e.Goroutine()))
-	info := m.sites.look(e.Stack())
+	info := m.sites.look(g, e.Stack())
 	if info.foreign { // else it may be a router that is sampled, before it has called a handler
 		g.classify(info) // a request that only runs has no event with its handler's stack
 	}
@@ -96,12 +97,8 @@ func (s *sites) samples(at map[siteID]int) (list []Sample) {
 
 // functionOf drops the file and line of a place.
 func functionOf(site string) string {
-	for i := range site {
-		if site[i] == ' ' {
-			return site[:i]
-		}
-	}
-	return site
+	f, _, _ := strings.Cut(site, " (")
+	return f
 }
 
 // wilson returns the interval of a share, n of all, at 95% confidence: the score interval (E. B. Wilson, "Probable

@@ -18,7 +18,7 @@ const (
 )
 
 // created takes note of a goroutine's first function.
-func (x *turns) created(g *goroutine, info stackInfo, t int64) {
+func (x *turns) created(g *goroutine, info *stackInfo, t int64) {
 	if !info.life {
 		return
 	}
@@ -30,7 +30,7 @@ func (x *turns) created(g *goroutine, info stackInfo, t int64) {
 }
 
 // enter takes note of what a stack says about how g serves requests.
-func (x *turns) enter(g *goroutine, info stackInfo, t int64) {
+func (x *turns) enter(g *goroutine, info *stackInfo, t int64) {
 	switch {
 	case info.roles&roleStreams != 0:
 		if g.serve { // a connection of HTTP/1 until it was known to be another one
@@ -50,7 +50,7 @@ func (x *turns) enter(g *goroutine, info stackInfo, t int64) {
 }
 
 // classify takes note of the class that a stack says. The longest stack knows best: middleware lies outward of the handler.
-func (g *goroutine) classify(info stackInfo) {
+func (g *goroutine) classify(info *stackInfo) {
 	if info.class != 0 && info.depth > g.classDepth {
 		g.class, g.classDepth = info.class, info.depth
 	}
@@ -58,7 +58,7 @@ func (g *goroutine) classify(info stackInfo) {
 
 // forWorkAt reports whether a wait is one for work, of a goroutine that takes one piece of work after the other. Where
 // a library waits and nothing of the program is on the stack, it has not been called for a request.
-func (g *goroutine) forWorkAt(s state, reason string, info stackInfo) bool {
+func (g *goroutine) forWorkAt(s state, reason string, info *stackInfo) bool {
 	if !mayBeForWork(s, reason, info) {
 		return false
 	}
@@ -67,7 +67,7 @@ func (g *goroutine) forWorkAt(s state, reason string, info stackInfo) bool {
 
 // mayBeForWork reports whether a wait can be for work at all: a wait for a mutex is none, nor is one for a client that
 // reads slowly.
-func mayBeForWork(s state, reason string, info stackInfo) bool {
+func mayBeForWork(s state, reason string, info *stackInfo) bool {
 	if info.roles&roleWrites != 0 {
 		return false
 	}
@@ -78,7 +78,7 @@ func mayBeForWork(s state, reason string, info stackInfo) bool {
 }
 
 // serves takes note of the begin of a wait, and reports whether g is a goroutine of these ways.
-func (x *turns) serves(g *goroutine, s state, reason string, info stackInfo, t int64) bool {
+func (x *turns) serves(g *goroutine, s state, reason string, info *stackInfo, t int64) bool {
 	if g.forWorkAt(s, reason, info) {
 		x.step(g, turnSeeks, t)
 		g.forWork = true
@@ -103,7 +103,7 @@ func (x *turns) serves(g *goroutine, s state, reason string, info stackInfo, t i
 
 // calls takes note of a system call. A read after an answer looks for the next request: a wait
 // follows it, unless the request is there.
-func (x *turns) calls(g *goroutine, info stackInfo, t int64) {
+func (x *turns) calls(g *goroutine, info *stackInfo, t int64) {
 	if info.answer {
 		x.step(g, turnAnswers, t)
 	}

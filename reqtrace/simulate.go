@@ -135,8 +135,8 @@ func (s *simulation) stop(j job) {
 func (s *simulation) burst() {
 	next := &s.ready[0]
 	u := &s.slots[next.slot]
-	cpu := u.rest.next()
-	if cpu == 0 {
+	b, more := u.rest.nextBurst()
+	if !more {
 		if next.at > u.arrival && !u.leftOut { // a request without a burst never was
 			s.times = append(s.times, next.at-u.arrival)
 			s.spread.add(u.arrival, next.at-u.arrival)
@@ -148,10 +148,9 @@ func (s *simulation) burst() {
 		s.down(0)
 		return
 	}
-	gc, wait, waitGC := u.rest.next(), u.rest.next(), u.rest.next()
-	next.at = s.run(next.at, cpu-1, gc) + wait
+	next.at = s.run(next.at, b.cpu, b.gc) + b.wait
 	if s.gc {
-		next.at += waitGC
+		next.at += b.waitGC
 	}
 	s.down(0)
 }

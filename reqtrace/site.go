@@ -14,13 +14,12 @@ type siteID uint32
 type sites struct {
 	places  []place
 	byPlace map[place]siteID
-	others  siteID // the place otherRequests
+	byName  map[string]siteID // of those that have no more than a name
+	others  siteID            // the place otherRequests
 	waits   []wait
 	longest []int64 // of waits: the longest time at a stretch
 	byWait  map[wait]waitID
-	cache   map[trace.Stack]stackInfo
-	recent  [8]knownStack // of cache: the same few again and again
-	next    int           // of recent
+	cache   map[trace.Stack]*knownStack
 	frames  []frame
 
 	asked     []string // Options.Requests
@@ -29,9 +28,11 @@ type sites struct {
 	forWork   []int // waits that may have been for work, by candidate
 }
 
+// knownStack is a stack that was looked at, until the end of the trace's generation.
 type knownStack struct {
 	stack trace.Stack
 	info  stackInfo
+	next  [2]*knownStack // that goroutines had after it, the last first: what a server does it does again and again
 }
 
 // stackInfo is what matters of a stack.
@@ -63,7 +64,7 @@ type stackInfo struct {
 }
 
 func newSites() *sites {
-	s := &sites{places: []place{{}}, byPlace: map[place]siteID{{}: 0}, byWait: map[wait]waitID{}, cache: map[trace.Stack]stackInfo{}, functions: map[string]function{}}
+	s := &sites{places: []place{{}}, byPlace: map[place]siteID{{}: 0}, byName: map[string]siteID{}, byWait: map[wait]waitID{}, cache: map[trace.Stack]*knownStack{}, functions: map[string]function{}}
 	s.others = s.intern(otherRequests)
 	return s
 }
@@ -95,7 +96,14 @@ func (s *sites) occupant(g *goroutine) siteID {
 }
 
 // intern returns the number of a place that has no more than a name.
-func (s *sites) intern(name string) siteID { return s.internPlace(place{site: name}) }
+func (s *sites) intern(name string) siteID {
+	id, ok := s.byName[name]
+	if !ok {
+		id = s.internPlace(place{site: name})
+		s.byName[name] = id
+	}
+	return id
+}
 
 func (s *sites) internPlace(p place) siteID {
 	id, ok := s.byPlace[p]
@@ -109,27 +117,39 @@ func (s *sites) internPlace(p place) siteID {
 
 // forget empties the cache: a generation of the trace has ended.
 func (s *sites) forget() {
+	for _, k := range s.cache {
+		*k = knownStack{} // goroutines name it still
+	}
 	clear(s.cache)
-	clear(s.recent[:])
 }
 
-func (s *sites) look(stack trace.Stack) stackInfo {
+// noStack is what a stack says that the trace does not have.
+var noStack stackInfo
+
+// look returns what a stack of g's says. It is not to be changed.
+func (s *sites) look(g *goroutine, stack trace.Stack) *stackInfo {
 	if stack == trace.NoStack {
-		return stackInfo{}
+		return &noStack
 	}
-	for i := range s.recent {
-		if s.recent[i].stack == stack {
-			return s.recent[i].info
+	last := g.stack
+	if last != nil {
+		for _, k := range last.next {
+			if k != nil && k.stack == stack {
+				g.stack = k
+				return &k.info
+			}
 		}
 	}
-	info, ok := s.cache[stack]
-	if !ok {
-		info = s.read(stack)
-		s.cache[stack] = info
+	k := s.cache[stack]
+	if k == nil {
+		k = &knownStack{stack: stack, info: s.read(stack)}
+		s.cache[stack] = k
 	}
-	s.recent[s.next] = knownStack{stack, info}
-	s.next = (s.next + 1) % len(s.recent)
-	return info
+	if last != nil {
+		last.next = [2]*knownStack{k, last.next[0]}
+	}
+	g.stack = k
+	return &k.info
 }
 
 func (s *sites) read(stack trace.Stack) (info stackInfo) {

@@ -189,7 +189,7 @@ func (x *turns) wakes(g *goroutine, found *poll, t int64) {
 
 // reads takes note of a read between requests, on a connection: it finds the next request, or it
 // finds nothing, and a wait follows.
-func (x *turns) reads(g *goroutine, info stackInfo, t int64) {
+func (x *turns) reads(g *goroutine, info *stackInfo, t int64) {
 	idled := g.phase == phaseIdle && !g.known && info.peek && len(g.segments) > 1 && g.segments[0].state == stateNetwork && g.segments[1].start == g.awake
 	if idled { // it was idle when the trace began: a request has woken it
 		x.step(g, turnWoken, g.awake)
@@ -199,7 +199,7 @@ func (x *turns) reads(g *goroutine, info stackInfo, t int64) {
 }
 
 // waits takes note of the begin of a wait.
-func (x *turns) waits(g *goroutine, s state, reason string, info stackInfo, t int64) {
+func (x *turns) waits(g *goroutine, s state, reason string, info *stackInfo, t int64) {
 	if x.serves(g, s, reason, info, t) {
 		return
 	}
@@ -234,7 +234,7 @@ func (x *turns) finish(g *goroutine, t int64, marked bool) {
 	default:
 		x.blamer.blame(&r, g, start, t)
 	}
-	x.hand(r, g, marked)
+	x.hand(&r, g, marked)
 	g.reset(t)
 }
 
@@ -243,7 +243,7 @@ func (x *turns) cut(g *goroutine, t int64) {
 	r := x.served(g)
 	r.ID, r.End, r.Cut = "", dur(t-x.origin), CutStart
 	if !g.measures {
-		x.hand(r, g, false)
+		x.hand(&r, g, false)
 	}
 	g.reset(t)
 }
@@ -254,24 +254,24 @@ const maxHeld = 1024
 
 // hand hands r out: turns without a region only where the trace has no regions. Those that were
 // under way when it began may have had theirs before. What Options.Requests asks for is as good as marked.
-func (x *turns) hand(r served, g *goroutine, marked bool) {
+func (x *turns) hand(r *served, g *goroutine, marked bool) {
 	switch {
 	case g.asked && !marked:
-		x.done = append(x.done, r)
+		x.done = append(x.done, *r)
 	case marked:
-		for _, h := range x.held {
-			x.leaveOut(h)
+		for i := range x.held {
+			x.leaveOut(&x.held[i])
 		}
 		x.held = nil
-		x.done = append(x.done, r)
+		x.done = append(x.done, *r)
 	case !x.anybodys:
 	case x.released:
-		x.done = append(x.done, r)
+		x.done = append(x.done, *r)
 	case x.marked:
 		x.leaveOut(r)
 	default:
 		r.sites, r.path, r.samples = slices.Clone(r.sites), slices.Clone(r.path), slices.Clone(r.samples)
-		x.held = append(x.held, r)
+		x.held = append(x.held, *r)
 		if len(x.held) == maxHeld {
 			x.done, x.held, x.released = append(x.done, x.held...), nil, true
 		}
@@ -279,9 +279,9 @@ func (x *turns) hand(r served, g *goroutine, marked bool) {
 }
 
 // leaveOut counts a turn without a region.
-func (x *turns) leaveOut(r served) {
+func (x *turns) leaveOut(r *served) {
 	if r.Cut == CutStart {
-		x.done = append(x.done, r)
+		x.done = append(x.done, *r)
 	} else {
 		x.unmarked++
 	}

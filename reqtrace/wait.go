@@ -52,13 +52,16 @@ func (s *sites) blame(w *wait, ns, longest int64) Blame {
 }
 
 // blames returns waits as users see them, the largest first, on average of n requests of which the slowest took that long. What looks the same is one.
-func (s *sites) blames(waits map[waitID]int64, n, slowest int64) (list []Blame) {
+func (s *sites) blames(waits []sums, n, slowest int64) (list []Blame) {
 	type shown struct{ time, longest int64 }
 	all := map[Blame]shown{}
-	for id, ns := range waits {
+	for id, w := range waits {
+		if !w.some {
+			continue
+		}
 		b := s.blame(&s.waits[id], 0, 0)
 		sum := all[b]
-		all[b] = shown{sum.time + ns, max(sum.longest, s.longest[id])}
+		all[b] = shown{sum.time + w.all, max(sum.longest, s.longest[id])}
 	}
 	for b, sum := range all {
 		b.Time, b.Longest = dur(sum.time/n), dur(min(sum.longest, slowest))
@@ -102,28 +105,28 @@ func (s *sites) spentBy(p *piece, own Cause, at siteID) (w wait) {
 	return w
 }
 
-// follow returns the piece of the time of w, who ended p's goroutine's wait s, that was waited through from a to b. Where that
+// follow returns the piece of the time of w, who ended p's goroutine's wait seg, that was waited through from a to b. Where that
 // wait is one of a chain, what the request waits for stays what it is: so a convoy of hand-offs comes down to who began it.
 // held: w did not make what was waited for, it had it; then what w waited for in its turn is what it did meanwhile.
-func (x *sites) follow(p *piece, s *segment, w *goroutine, a, b int64, as Cause, held bool) piece {
+func (s *sites) follow(p *piece, seg *segment, w *goroutine, a, b int64, as Cause, held bool) piece {
 	next := piece{g: w, a: a, b: b, as: as, site: p.site, from: p.from, held: p.held || held, holder: p.holder}
 	if p.as == CauseRunning { // the request's own wait, or of who works for it
-		next.site = x.better(s.site, p.site)
+		next.site = s.better(seg.site, p.site)
 		if p.from == 0 {
-			next.from = s.site
+			next.from = seg.site
 		}
 	}
 	switch {
 	case as == CauseRunning:
 	case held || !p.held:
-		if held && x.hasOneHolder(s) {
-			next.what = s.site
+		if held && s.hasOneHolder(seg) {
+			next.what = seg.site
 		}
-		if x.name(s.release) != "" {
-			next.holder = s.release
+		if s.name(seg.release) != "" {
+			next.holder = seg.release
 		}
 	default:
-		next.near = x.better(s.site, p.near)
+		next.near = s.better(seg.site, p.near)
 	}
 	return next
 }

@@ -50,13 +50,13 @@ func (g *goroutine) lastTwo(i int, since int64) (last, before int) {
 
 // worksSince returns since when w, who ends a wait of g at b, works for it: since it last woke somebody else, and, where its
 // jobs are as usual and it is the program's, since the job before; 0 when that is not known.
-func (x *sites) worksSince(w, g *goroutine, b int64) int64 {
+func (s *sites) worksSince(w, g *goroutine, b int64) int64 {
 	since := w.wokeBefore(b)
 	if !w.jobs.steady() {
 		return since
 	}
 	last, before := w.lastTwo(w.at(b-1), since)
-	if before < 0 || x.places[w.segments[last].site].owner != ownerProgram {
+	if before < 0 || s.places[w.segments[last].site].owner != ownerProgram {
 		return since
 	}
 	for i := last; i >= 0 && w.segments[i].start >= since; i-- {

@@ -6,7 +6,6 @@ import (
 	"math"
 	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"evenkeel.dev/reqtrace"
@@ -262,10 +261,7 @@ var closureNumber = regexp.MustCompile(`(\.func|\.gowrap|\.deferwrap|-range)[0-9
 // builtFunction returns a place's function as it is called in every build: without its line, and without the numbers of
 // closures.
 func builtFunction(site string) string {
-	if i := strings.LastIndex(site, " ("); i >= 0 {
-		site = site[:i]
-	}
-	return closureNumber.ReplaceAllString(site, "$1")
+	return closureNumber.ReplaceAllString(functionOf(site), "$1")
 }
 
 // sum makes the groups.
