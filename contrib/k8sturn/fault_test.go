@@ -15,6 +15,7 @@ const lease0 = "gcgate-g-0"
 
 // TestHolderDies kills a process that has the turn.
 func TestHolderDies(t *testing.T) {
+	t.Parallel()
 	s := newServer(t)
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), childURL+"="+s.url)
@@ -50,6 +51,7 @@ func TestHolderDies(t *testing.T) {
 
 // TestClocks: a holder whose clock is hours off is believed for its duration, and no longer.
 func TestClocks(t *testing.T) {
+	t.Parallel()
 	for name, at := range map[string]time.Time{
 		"behind": time.Now().Add(-24 * time.Hour), "ahead": time.Now().Add(24 * time.Hour),
 	} {
@@ -72,6 +74,7 @@ func TestClocks(t *testing.T) {
 
 // TestServerDies ends the server while a turn is held, and starts it again.
 func TestServerDies(t *testing.T) {
+	t.Parallel()
 	s := newServer(t)
 	turns := newTurns(t, s, k8sturn.Options{Duration: time.Second})
 	l := take(t, turns)
@@ -120,6 +123,7 @@ func TestServerDiesForRelease(t *testing.T) {
 
 // TestRenewed holds a turn for longer than its Duration.
 func TestRenewed(t *testing.T) {
+	t.Parallel()
 	s := newServer(t)
 	turns, near := newTurns(t, s, k8sturn.Options{Duration: 3 * time.Second}), newTurns(t, s, k8sturn.Options{})
 	l := take(t, turns)
@@ -180,6 +184,7 @@ func TestLeaseChanged(t *testing.T) {
 // TestUnheard cuts the way to the server in one direction while a turn is taken or released. The Duration is
 // too long to be what frees the slot.
 func TestUnheard(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name              string
 		requests, answers bool

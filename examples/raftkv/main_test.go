@@ -28,7 +28,7 @@ import (
 )
 
 // patience bounds what only a hang meets.
-const patience = time.Minute
+const patience = 2 * time.Minute
 
 // group is three processes.
 type group struct {
@@ -42,11 +42,24 @@ type group struct {
 
 var listening = regexp.MustCompile(`msg=listening url=(\S+)`)
 
+// TestRaftkv builds the program once for all that is tried with it.
+func TestRaftkv(t *testing.T) {
+	path := program.Build(t)
+	t.Run("transfers", func(t *testing.T) { testTransfers(t, path) })
+	t.Run("a follower is stopped", func(t *testing.T) { testStoppedFollower(t, path) })
+	t.Run("the leader dies", func(t *testing.T) { testLeaderDies(t, path) })
+	t.Run("refuses", func(t *testing.T) {
+		program.Refuses(t, path, 2, "choose 1 to 3", "-id", "4")
+		program.Refuses(t, path, 2, "is no URL", "-members", "127.0.0.1:1")
+		program.Refuses(t, path, 2, "the window", "-batch", "0")
+	})
+}
+
 // start runs three members, and waits until they have a leader.
-func start(t *testing.T, args ...string) *group {
+func start(t *testing.T, path string, args ...string) *group {
 	g := &group{t: t, client: &http.Client{}}
 	t.Cleanup(g.client.CloseIdleConnections)
-	path, dir := program.Build(t), t.TempDir()
+	dir := t.TempDir()
 	for len(g.urls) < 3 {
 		if url := "http://" + freeAddr(t); !slices.Contains(g.urls, url) {
 			g.urls = append(g.urls, url)
@@ -225,11 +238,11 @@ func (g *group) stop() {
 	}
 }
 
-// TestTransfers writes while the members collect some sixty times: no write is lost, and the leader's heap is
+// testTransfers writes while the members collect some sixty times: no write is lost, and the leader's heap is
 // collected by a follower.
-func TestTransfers(t *testing.T) {
+func testTransfers(t *testing.T, path string) {
 	// The heap of each member is at its trigger after some 64 MiB, which are 256 writes.
-	g := start(t, "-window", "20000", "-batch", "256", "-min-trigger", "64MiB", "-max-trigger", "64MiB")
+	g := start(t, path, "-window", "20000", "-batch", "256", "-min-trigger", "64MiB", "-max-trigger", "64MiB")
 	stop := g.write(4, 2*time.Millisecond)
 	var collections, transfers, kept, alone uint64
 	for end := time.Now().Add(patience); collections < 60 && time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
@@ -265,10 +278,10 @@ func TestTransfers(t *testing.T) {
 	}
 }
 
-// TestStoppedFollower stops a member while the leader wants to collect: it is not waited for for ever, nor
+// testStoppedFollower stops a member while the leader wants to collect: it is not waited for for ever, nor
 // handed the leadership, and no write is lost.
-func TestStoppedFollower(t *testing.T) {
-	g := start(t, "-window", "1000", "-batch", "1")
+func testStoppedFollower(t *testing.T, path string) {
+	g := start(t, path, "-window", "1000", "-batch", "1")
 	write := g.write(2, 2*time.Millisecond)
 	old := g.leader()
 	stopped, other := (old+1)%3, (old+2)%3
@@ -291,9 +304,9 @@ func TestStoppedFollower(t *testing.T) {
 	g.stop()
 }
 
-// TestLeaderDies kills the leader: the others go on, and collect without asking it.
-func TestLeaderDies(t *testing.T) {
-	g := start(t, "-window", "1000", "-batch", "1")
+// testLeaderDies kills the leader: the others go on, and collect without asking it.
+func testLeaderDies(t *testing.T, path string) {
+	g := start(t, path, "-window", "1000", "-batch", "1")
 	write := g.write(2, 2*time.Millisecond)
 	dead := g.leader()
 	g.members[dead].Kill()
@@ -309,11 +322,4 @@ func TestLeaderDies(t *testing.T) {
 	if resp.StatusCode != http.StatusOK {
 		t.Error(resp.Status)
 	}
-}
-
-func TestRefuses(t *testing.T) {
-	path := program.Build(t)
-	program.Refuses(t, path, 2, "choose 1 to 3", "-id", "4")
-	program.Refuses(t, path, 2, "is no URL", "-members", "127.0.0.1:1")
-	program.Refuses(t, path, 2, "the window", "-batch", "0")
 }
