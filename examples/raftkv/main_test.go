@@ -3,22 +3,29 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
+
+	"go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/encoding/protodelim"
 
 	"evenkeel.dev/contrib/raftgate"
 	"evenkeel.dev/examples/child"
@@ -47,6 +54,7 @@ func TestRaftkv(t *testing.T) {
 	path := program.Build(t)
 	t.Run("transfers", func(t *testing.T) { testTransfers(t, path) })
 	t.Run("a follower is stopped", func(t *testing.T) { testStoppedFollower(t, path) })
+	t.Run("the successor is stopped", func(t *testing.T) { testStoppedSuccessor(t, path) })
 	t.Run("the leader dies", func(t *testing.T) { testLeaderDies(t, path) })
 	t.Run("refuses", func(t *testing.T) {
 		program.Refuses(t, path, 2, "choose 1 to 3", "-id", "4")
@@ -57,6 +65,11 @@ func TestRaftkv(t *testing.T) {
 
 // start runs three members, and waits until they have a leader.
 func start(t *testing.T, path string, args ...string) *group {
+	return startVia(t, func(_ int, url string) string { return url }, path, args...)
+}
+
+// startVia is start, but others reach the member of an index, that listens at a URL, at what via returns.
+func startVia(t *testing.T, via func(index int, url string) string, path string, args ...string) *group {
 	g := &group{t: t, client: &http.Client{}}
 	t.Cleanup(g.client.CloseIdleConnections)
 	dir := t.TempDir()
@@ -65,10 +78,14 @@ func start(t *testing.T, path string, args ...string) *group {
 			g.urls = append(g.urls, url)
 		}
 	}
+	var reached []string
+	for i, url := range g.urls {
+		reached = append(reached, via(i, url))
+	}
 	for i, url := range g.urls {
 		events := filepath.Join(dir, fmt.Sprint(i))
 		args := append([]string{
-			path, "-id", fmt.Sprint(i + 1), "-addr", strings.TrimPrefix(url, "http://"), "-members", strings.Join(g.urls, ","),
+			path, "-id", fmt.Sprint(i + 1), "-addr", strings.TrimPrefix(url, "http://"), "-members", strings.Join(reached, ","),
 			"-gate", "-events", events,
 		}, args...)
 		c, err := child.Start(t.Context(), child.Options{Args: args, Ready: listening})
@@ -78,7 +95,7 @@ func start(t *testing.T, path string, args ...string) *group {
 		t.Cleanup(c.Kill)
 		g.members, g.events = append(g.members, c), append(g.events, events)
 	}
-	g.clients = &kv.Group{Members: g.urls, HTTP: g.client}
+	g.clients = &kv.Group{Members: reached, HTTP: g.client}
 	g.leader()
 	return g
 }
@@ -302,6 +319,87 @@ func testStoppedFollower(t *testing.T, path string) {
 	values, _ := write()
 	g.check(values)
 	g.stop()
+}
+
+// testStoppedSuccessor stops the successor when it is told that it shall lead: it is given up, and the other
+// one leads. Between the members is a proxy that knows when that is.
+func testStoppedSuccessor(t *testing.T, path string) {
+	var g *group
+	var armed atomic.Bool
+	var stopped atomic.Int64
+	g = startVia(t, func(i int, url string) string {
+		proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, err := io.ReadAll(r.Body)
+			if err != nil {
+				return
+			}
+			if r.URL.Path == "/raft" && tells(body, raftpb.MsgTimeoutNow) && armed.CompareAndSwap(true, false) {
+				stopped.Store(int64(i))
+				if err := g.members[i].Signal(syscall.SIGSTOP); err != nil {
+					t.Error(err)
+				}
+			}
+			forward(w, r, url, body)
+		}))
+		t.Cleanup(proxy.Close)
+		return proxy.URL
+	}, path, "-window", "1000", "-batch", "1")
+	write := g.write(2, 2*time.Millisecond)
+	old := g.leader()
+	armed.Store(true)
+	resp, err := g.client.Post(g.urls[old]+"/collect", "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if armed.Load() {
+		t.Fatal("nobody was told to lead")
+	}
+	was := int(stopped.Load())
+	if leader, other := g.leader(was), 3-old-was; leader != other {
+		t.Errorf("member %d leads, want %d: %d handed over, %d is stopped", leader+1, other+1, old+1, was+1)
+	}
+	if s := g.stats(old).Member; s.GivenUp == 0 {
+		t.Errorf("nobody was given up: %+v", s)
+	}
+	if err := g.members[was].Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	values, _ := write()
+	g.check(values)
+	g.stop()
+}
+
+// tells reports whether a POST of messages has one of this type.
+func tells(body []byte, kind raftpb.MessageType) bool {
+	for in := bytes.NewReader(body); ; {
+		m := &raftpb.Message{}
+		if err := protodelim.UnmarshalFrom(in, m); err != nil {
+			return false
+		}
+		if m.GetType() == kind {
+			return true
+		}
+	}
+}
+
+// forward passes a request on.
+func forward(w http.ResponseWriter, r *http.Request, url string, body []byte) {
+	req, err := http.NewRequestWithContext(r.Context(), r.Method, url+r.URL.Path, bytes.NewReader(body))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadGateway)
+		return
+	}
+	req.Header = r.Header.Clone()
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadGateway)
+		return
+	}
+	defer resp.Body.Close()
+	maps.Copy(w.Header(), resp.Header)
+	w.WriteHeader(resp.StatusCode)
+	_, _ = io.Copy(w, resp.Body)
 }
 
 // testLeaderDies kills the leader: the others go on, and collect without asking it.
