@@ -1,0 +1,87 @@
+// Package prometheus has collectors for github.com/prometheus/client_golang, of a gate of evenkeel.dev/gcgate and of a recorder
+// of evenkeel.dev/reqtrace/recorder. Import it under another name, as that package is called prometheus, too:
+//
+//	import evenkeel "evenkeel.dev/contrib/prometheus"
+//
+//	registry.MustRegister(evenkeel.NewGate(gate))
+//	slow, err := evenkeel.NewRecorder(rec, evenkeel.Options{})
+//	registry.MustRegister(slow)
+//	http.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true}))
+//
+// Alert rules and a dashboard are in deploy/prometheus, each expression of which a test runs in a Prometheus server.
+//
+// What is not known has no sample, rather than a 0: the load of turns that were never held, a threshold that is not chosen yet,
+// a memory limit that there is not.
+//
+// # Metrics of a gate
+//
+// All of [gcgate.Stats], but the words of its Advice. Counters begin with the gate.
+//
+//	evenkeel_gate_policy_info{policy}                    1 for the policy that it has chosen
+//	evenkeel_gate_state{state}                           1 for the state that it is in, 0 for the others
+//	evenkeel_gate_requests_total                         requests that entered
+//	evenkeel_gate_requests_in_flight
+//	evenkeel_gate_overlapped_requests_total{collection}  of them, those that met a mark phase: of the "gate", or an "other" one
+//	evenkeel_gate_straggler_requests_total               entered while the gate was collecting
+//	evenkeel_gate_refused_requests_total                 refused under PolicyShed
+//	evenkeel_gate_collections_total{reason}              the gate's own, by why
+//	evenkeel_gate_escaped_collections_total              that the runtime began by itself
+//	evenkeel_gate_unheeded_collections_total             before or during which requests kept coming
+//	evenkeel_gate_collections_without_turn_total
+//	evenkeel_gate_lost_turns_total                       turns that were lost while they were held
+//	evenkeel_gate_phase_seconds{state}                   summary: time in a state, of collections that ended
+//	evenkeel_gate_phase_max_seconds{state}               the longest since the start
+//	evenkeel_gate_collection_expected_seconds            how long the next one takes, from its announcement
+//	evenkeel_gate_next_collection_timestamp_seconds      when it is expected
+//	evenkeel_gate_heap_bytes                             objects, dead ones included
+//	evenkeel_gate_heap_live_bytes                        after the last collection
+//	evenkeel_gate_heap_trigger_bytes                     at which a collection is due
+//	evenkeel_gate_heap_hard_bytes                        at which it does not wait for a turn
+//	evenkeel_gate_memory_limit_bytes
+//	evenkeel_gate_allocated_bytes_total                  since the process began
+//	evenkeel_gate_turn_held_seconds                      summary: for which this replica has held a turn
+//	evenkeel_gate_turn_held_max_seconds
+//	evenkeel_gate_turns                                  how many may be held at once
+//	evenkeel_gate_replicas
+//	evenkeel_gate_turn_load_ratio                        share of the time for which all turns would be held; above 1 they do not suffice
+//	evenkeel_gate_turn_longest_wait_seconds              if all replicas wanted a turn at once
+//	evenkeel_gate_turn_spare_seconds                     that the heap takes from the trigger to the hard threshold
+//	evenkeel_gate_advice                                 1 while the gate's page has advice
+//
+// # Metrics of a recorder
+//
+// All of [recorder.Stats], and the slow requests that it has explained since [NewRecorder], by cause and class.
+//
+//	evenkeel_recorder_start_timestamp_seconds
+//	evenkeel_recorder_recording                          1 while it records
+//	evenkeel_recorder_threshold_seconds                  from which on a request is slow
+//	evenkeel_recorder_window_seconds                     that a snapshot goes back
+//	evenkeel_recorder_window_bytes
+//	evenkeel_recorder_passed_seconds_total               since it began; covered by passed is the coverage
+//	evenkeel_recorder_covered_seconds_total              of them, while it recorded
+//	evenkeel_recorder_requests_total
+//	evenkeel_recorder_slow_requests_total                of them, by the service's own clock
+//	evenkeel_recorder_explained_requests_total{cause,class}  of them, those that a snapshot explains
+//	evenkeel_recorder_lost_seconds_total{cause,class}    what the cause took of them beyond a usual request's
+//	evenkeel_recorder_new_causes_total                   causes that the history did not know
+//	evenkeel_recorder_snapshots_total
+//	evenkeel_recorder_analyzed_snapshots_total           of them
+//	evenkeel_recorder_failed_snapshots_total{reason}     of them, those that say nothing
+//	evenkeel_recorder_process_cpu_seconds_total          what the process took
+//	evenkeel_recorder_cpu_seconds_total{part}            what the recorder took: "tracing" (by a model), "snapshots", "analysis"
+//	evenkeel_recorder_cpu_budget_seconds_total           that it might have taken
+//
+// # Cardinality
+//
+// There are 16 causes, and [Options].MaxClasses classes, those seen first; what comes later is of the class "(others)". Causes are
+// not told apart by functions here, as the recorder's page does: a deployment could bring any number of these.
+//
+// # Exemplars
+//
+// The samples with a cause carry the last such request as an exemplar: snapshot, the id of its trace below the recorder's page
+// (./snapshot/ID), and trace_id, where recorder.Options.TraceID says one. The value is what was lost, or how long the request
+// took. Exemplars are part of the format OpenMetrics alone: set promhttp.HandlerOpts.EnableOpenMetrics, and start Prometheus
+// with --enable-feature=exemplar-storage.
+//
+// Source: https://prometheus.io/docs/practices/naming/.
+package prometheus

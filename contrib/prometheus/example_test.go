@@ -1,0 +1,101 @@
+package prometheus_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	evenkeel "evenkeel.dev/contrib/prometheus"
+	"evenkeel.dev/gcgate"
+	"evenkeel.dev/gcgate/gcgatetest"
+	"evenkeel.dev/reqtrace/recorder"
+)
+
+// samples prints those of some names.
+func samples(registry *prometheus.Registry, names ...string) {
+	w := httptest.NewRecorder()
+	promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	for line := range strings.Lines(w.Body.String()) {
+		for _, name := range names {
+			if strings.HasPrefix(line, name) {
+				fmt.Print(line)
+			}
+		}
+	}
+}
+
+func ExampleNewGate() {
+	ctx := context.Background()
+	gate, err := gcgate.Start(ctx, gcgate.Options{
+		Policy:    gcgate.PolicyThrough,
+		Collector: gcgatetest.NewHeap(), // for this example: leaves the process's collector alone
+		Logger:    slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer gate.Stop(ctx)
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(evenkeel.NewGate(gate))
+
+	gate.Enter().Exit()
+	if err := gate.Collect(ctx); err != nil {
+		fmt.Println(err)
+	}
+	samples(registry, "evenkeel_gate_policy_info", "evenkeel_gate_requests_total", `evenkeel_gate_collections_total{reason="requested"}`)
+	// Output:
+	// evenkeel_gate_collections_total{reason="requested"} 1
+	// evenkeel_gate_policy_info{policy="through"} 1
+	// evenkeel_gate_requests_total 1
+}
+
+func ExampleNewRecorder() {
+	ctx := context.Background()
+	rec, err := recorder.Start(ctx, recorder.Options{Slow: 50 * time.Millisecond, CPU: 1, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	registry := prometheus.NewRegistry()
+	slow, err := evenkeel.NewRecorder(rec, evenkeel.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer slow.Close()
+	registry.MustRegister(slow)
+	explained := make(chan bool, 1)
+	rec.Subscribe(func(recorder.Explained) {
+		select {
+		case explained <- true:
+		default:
+		}
+	})
+
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /report", func(http.ResponseWriter, *http.Request) { time.Sleep(100 * time.Millisecond) })
+	srv := httptest.NewServer(rec.Middleware(mux))
+	defer srv.Close()
+	res, err := srv.Client().Get(srv.URL + "/report")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	io.Copy(io.Discard, res.Body)
+	res.Body.Close()
+	<-explained
+	rec.Stop(ctx)
+	samples(registry, "evenkeel_recorder_slow_requests_total", "evenkeel_recorder_explained_requests_total")
+	// Output:
+	// evenkeel_recorder_explained_requests_total{cause="sleep",class="GET /report"} 1
+	// evenkeel_recorder_slow_requests_total 1
+}
