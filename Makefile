@@ -105,9 +105,10 @@ bench-load: build
 	cd examples && $(GO_BUILD) -o ../bin/ ./loadgrpc
 	cd bench && go run ./load
 
+# PART=haproxy: that part alone; QUICK=1: is everything there?
 bench-gate: build
-	cd bench && ../bin/gate
-	cd bench && ../bin/gate -faults
+	cd bench && ../bin/gate $(if $(QUICK),-quick) $(if $(PART),-part $(PART))
+	$(if $(PART),,cd bench && ../bin/gate $(if $(QUICK),-quick -n 3000) -part faults)
 
 # QUICK=1: five minutes instead of an hour.
 bench-aio: build-aio

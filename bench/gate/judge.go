@@ -41,6 +41,11 @@ func judge(set *figure.Set, raw figure.Recorded) error {
 	d.slowFigures()
 	d.pollFigures()
 	d.helloFigures()
+	for _, name := range parts {
+		if t, ok := teams[name]; ok {
+			d.teamFigures(t)
+		}
+	}
 	if load != nil {
 		d.faultFigures(load, killed)
 	}

@@ -4,12 +4,13 @@
 //
 //	go run ./gate                   # all, over an hour: figures with targets, raw results
 //	go run ./gate -quick            # is everything there? A few seconds, no figures
-//	go run ./gate -only pairs -modes default,gated -rounds 1
-//	go run ./gate -only idle        # what a gate costs a process that has nothing to do: 10 minutes
-//	go run ./gate -only polls       # health checks from 10 ms to HAProxy's default: 6 minutes
-//	go run ./gate -only hello -original PROGRAM   # the original's own example, beside the original
-//	go run ./gate -only push        # the original's own benchmark, literally and as it is here
-//	go run ./gate -faults           # 1,000,000 requests while replicas, etcd and HAProxy fail
+//	go run ./gate -part pairs -modes default,gated -rounds 1
+//	go run ./gate -part idle        # what a gate costs a process that has nothing to do: 10 minutes
+//	go run ./gate -part polls       # health checks from 10 ms to HAProxy's default: 6 minutes
+//	go run ./gate -part hello -original PROGRAM   # the original's own example, beside the original
+//	go run ./gate -part push        # the original's own benchmark, literally and as it is here
+//	go run ./gate -part haproxy     # what teams run, each with its floor and its overlap: lone, haproxy
+//	go run ./gate -part faults      # 1,000,000 requests while replicas, etcd and HAProxy fail
 //	go run ./gate -demo ../demo     # the step of make demo
 //	go run ./gate -judge results/gate-DATE.json   # its figures again, from its raw results; -w: into the file
 //
@@ -83,15 +84,14 @@ func main() {
 	flag.DurationVar(&d.warmup, "warmup", 2*time.Second, "load before each run")
 	list := flag.String("modes", "", "comma-separated `modes` of two replicas (default: all)")
 	loads := flag.String("loads", "moderate,high", "comma-separated `loads` on two replicas")
-	only := flag.String("only", "", "`part` to measure, one of "+strings.Join(parts, ", ")+" (default: all)")
+	only := flag.String("part", "", "`part` to measure, one of "+strings.Join(parts, ", ")+" (default: all of them), or faults: fail replicas, etcd and HAProxy under load, and count failed requests")
 	flag.DurationVar(&d.settle, "settle", time.Minute, "idle: time without a request before measuring")
 	flag.DurationVar(&d.idleFor, "idle", 5*time.Minute, "idle: time without a request that is measured")
 	flag.DurationVar(&d.polledFor, "polled", time.Minute, "polls: time under load for each way to poll")
 	flag.IntVar(&d.asks, "asks", 100, "polls: collections asked of both replicas at once, at most, for each way to poll")
 	flag.StringVar(&d.original, "original", "", "hello: `program` with gci-go before the same handler, to run beside; it takes -addr host:port, and answers GET / with 503 while it collects")
 	flag.BoolVar(&d.quick, "quick", false, "a few seconds, to see that everything works")
-	faults := flag.Bool("faults", false, "fail replicas, etcd and HAProxy under load, and count failed requests")
-	requests := flag.Int("n", 1_000_000, "requests of -faults")
+	requests := flag.Int("n", 1_000_000, "requests of -part faults")
 	demo := flag.String("demo", "", "run the demo, and write its files to this `folder`")
 	var again figure.Again
 	again.Flags(flag.CommandLine)
@@ -109,7 +109,7 @@ func main() {
 		switch {
 		case *demo != "":
 			err = d.demo(ctx, *demo)
-		case *faults:
+		case *only == "faults":
 			err = d.faults(ctx, *requests, *results)
 		default:
 			err = d.bench(ctx, *only, *results)
@@ -186,17 +186,20 @@ func (d *driver) client() {
 }
 
 // parts are what can be measured alone, in the order of the whole.
-var parts = []string{"pairs", "single", "cost", "idle", "polls", "hello", "push"}
+var parts = []string{"pairs", "single", "cost", "idle", "polls", "hello", "push", "haproxy"}
 
 // bench measures everything, or a part.
 func (d *driver) bench(ctx context.Context, only, results string) error {
 	measures := map[string]func(context.Context) error{
 		"pairs": d.pairs, "single": d.single, "cost": d.cost, "idle": d.idle, "polls": d.polls, "hello": d.hello, "push": d.push,
 	}
+	for name := range teams {
+		measures[name] = func(ctx context.Context) error { return d.team(ctx, name) }
+	}
 	names := parts
 	if only != "" {
 		if measures[only] == nil {
-			return fmt.Errorf("-only: no part %q; they are %s", only, strings.Join(parts, ", "))
+			return fmt.Errorf("-part: no part %q; they are %s", only, strings.Join(parts, ", "))
 		}
 		names = []string{only}
 		d.set.Benchmark += "-" + only

@@ -18,8 +18,9 @@ type mode struct {
 	all     bool     // the process may use all cores, not one
 	env     []string // for the replicas
 	args    func(p place) []string
-	rival   bool // no target hangs on it
-	memory  bool // needs to know what a gated replica takes
+	rival   bool   // no target hangs on it
+	memory  bool   // needs to know what a gated replica takes
+	under   string // the only load of its part under which it is measured; "": each
 }
 
 // place is what a replica must know of its surroundings.

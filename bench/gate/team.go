@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"fmt"
+)
+
+// team is a part that measures what a team runs: modes beside each other, the floor among them, in interleaved rounds.
+type team struct {
+	replicas int
+	modes    []mode // with the first of them loads are calibrated
+	loads    []load
+	targets  map[string][]target // of ratios, by load
+	counts   []count
+}
+
+// count is a target of counts: how many requests failed, or met a collection, in all rounds together.
+type count struct {
+	mode, load string
+	met        bool    // requests that met a collection; else those that failed
+	most       float64 // of all requests, in percent
+}
+
+// enough is how many requests a count of those that met a collection is made of.
+const enough = 50_000
+
+// teams are these parts, by name.
+var teams = map[string]team{
+	"haproxy": {
+		replicas: 2,
+		modes:    []mode{modeNamed(modes, "default"), modeNamed(modes, "gated"), modeNamed(modes, "floor")},
+		loads:    []load{{name: "haproxy", share: .22}},
+		targets: map[string][]target{"haproxy": {
+			{"gated", "floor", "p99", 1.1, false},
+			{"gated", "floor", "p99.9", 1.1, false},
+			{"default", "gated", "p99", 10, true},
+			{"default", "gated", "p99.9", 3, true},
+		}},
+		counts: []count{{mode: "gated", load: "haproxy", met: true}, {mode: "gated", load: "haproxy"}},
+	},
+}
+
+// under returns the modes that are measured under a load.
+func (t team) under(l load) (ms []mode) {
+	for _, m := range t.modes {
+		if m.under == "" || m.under == l.name {
+			ms = append(ms, m)
+		}
+	}
+	return ms
+}
+
+// runs returns how many runs the part takes, those of calibration included.
+func (t team) runs(rounds int) (n int) {
+	for _, l := range t.loads {
+		n += rounds * len(t.under(l))
+		if l.rate == 0 {
+			n += 3
+		}
+	}
+	return n
+}
+
+// team measures the part of this name.
+func (d *driver) team(ctx context.Context, name string) error {
+	t := teams[name]
+	d.lastRate = 0 // another way to the service
+	var loads []load
+	for _, l := range t.loads {
+		if l.rate == 0 {
+			var err error
+			if l, err = d.calibrate(ctx, t.modes[0], t.replicas, l); err != nil {
+				return err
+			}
+		}
+		loads = append(loads, l)
+	}
+	for round := 1; round <= d.rounds; round++ {
+		for _, l := range loads {
+			for _, m := range order(t.under(l), round) {
+				if _, err := d.measure(ctx, m, t.replicas, l, round); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	d.teamFigures(t)
+	return nil
+}
+
+// teamFigures adds the figures of a part that was measured.
+func (d *driver) teamFigures(t team) {
+	for _, l := range t.loads {
+		d.table(l.name, t.modes)
+		d.ratios(l.name, t.targets[l.name])
+	}
+	if d.quick {
+		return
+	}
+	for _, c := range t.counts {
+		d.countFigure(c)
+	}
+}
+
+// countFigure adds the figures of a count.
+func (d *driver) countFigure(c count) {
+	var all, hits int64
+	for _, s := range d.good(c.mode, c.load) {
+		all += s.Requests
+		if c.met {
+			hits += sum(s.Met) + sum(s.MetOther)
+		} else {
+			hits += s.Failed
+		}
+	}
+	if all == 0 {
+		return
+	}
+	name := fmt.Sprintf("%s: %s: failed requests", c.load, c.mode)
+	if c.met {
+		d.set.AtLeast(fmt.Sprintf("%s: %s: requests", c.load, c.mode), []float64{float64(all)}, enough, "")
+		name = fmt.Sprintf("%s: %s: requests that met a collection", c.load, c.mode)
+	}
+	if c.most > 0 {
+		d.set.Share(name, int(hits), int(all), 0, c.most)
+	} else {
+		d.set.AtMost(name, []float64{float64(hits)}, 0, "")
+	}
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"slices"
+	"testing"
+
+	"evenkeel.dev/bench/figure"
+)
+
+// TestTeams sees that what the parts' figures are made of is measured.
+func TestTeams(t *testing.T) {
+	for name, part := range teams {
+		if !slices.Contains(parts, name) {
+			t.Errorf("%s is no part", name)
+		}
+		under := map[string][]string{}
+		for _, l := range part.loads {
+			for _, m := range part.under(l) {
+				under[l.name] = append(under[l.name], m.name)
+			}
+		}
+		for load, targets := range part.targets {
+			for _, x := range targets {
+				if !slices.Contains(under[load], x.over) || !slices.Contains(under[load], x.under) {
+					t.Errorf("%s: %s has no %q and %q", name, load, x.over, x.under)
+				}
+			}
+		}
+		for _, c := range part.counts {
+			if !slices.Contains(under[c.load], c.mode) {
+				t.Errorf("%s: %s has no %q", name, c.load, c.mode)
+			}
+		}
+	}
+}
+
+// TestCountFigures holds counts against their targets.
+func TestCountFigures(t *testing.T) {
+	for _, c := range []struct {
+		met, failed int64
+		want        []figure.Verdict // enough requests, those that met a collection, those that failed
+	}{
+		{0, 0, []figure.Verdict{figure.Met, figure.Met, figure.Met}},
+		{1, 0, []figure.Verdict{figure.Met, figure.Missed, figure.Met}},
+		{0, 1, []figure.Verdict{figure.Met, figure.Met, figure.Missed}},
+	} {
+		d := driver{set: &figure.Set{Out: t.Output()}}
+		for round := range 2 {
+			s := sample{Mode: "gated", Load: "haproxy", Round: round + 1, Requests: enough / 2}
+			if round == 1 {
+				s.Failed, s.Met, s.MetOther = c.failed, []int64{0, c.met}, []int64{0, 0}
+			}
+			d.samples = append(d.samples, s)
+		}
+		for _, x := range teams["haproxy"].counts {
+			d.countFigure(x)
+		}
+		var got []figure.Verdict
+		for _, f := range d.set.Figures {
+			got = append(got, f.Verdict)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%+v: %v, want %v", c, got, c.want)
+		}
+	}
+}
+
+// testTeam runs a part shortly and returns its driver.
+func testTeam(t *testing.T, name string) *driver {
+	d := quick(t)
+	if err := d.team(t.Context(), name); err != nil {
+		t.Fatal(err)
+	}
+	part := teams[name]
+	for _, l := range part.loads {
+		for _, m := range part.under(l) {
+			if ss := d.good(m.name, l.name); len(ss) != 1 || ss[0].Requests == 0 || len(ss[0].PeakRSS) != part.replicas {
+				t.Errorf("%s: %+v", m.name, ss)
+			}
+		}
+	}
+	return d
+}
+
+func TestHAProxy(t *testing.T) {
+	need(t, "haproxy")
+	d := testTeam(t, "haproxy")
+	if s := d.good("gated", "haproxy")[0]; len(s.Met) != 2 {
+		t.Errorf("requests that met a collection: %v", s.Met)
+	}
+}
