@@ -43,7 +43,7 @@
 // # What is counted
 //
 // A request is slow by the time that its handler takes. The trace sees more, such as the wait for a processor before it: who is slow by that alone is
-// explained where a snapshot has it, but asks for none. A slow request that has no explanation is counted by why: the recorder was off,
+// explained where a snapshot has it, but asks for none. The recorder does where its own heartbeat, once a second, comes late by as much. A slow request that has no explanation is counted by why: the recorder was off,
 // a snapshot had been taken shortly before, its start fell out of the window, the snapshot failed. Nothing is scaled up. Snapshots are
 // Options.Every apart, so of many slow requests a part is seen, and shares are of that part.
 //

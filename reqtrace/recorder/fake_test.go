@@ -23,6 +23,7 @@ type fake struct {
 	parked   int           // goroutines
 	perByte  func() int64  // bytes that have been recorded in all
 	refuses  atomic.Bool   // start fails
+	stall    atomic.Int64  // goroutines takes so long, once
 	defect   atomic.Bool   // goroutines panics
 	writes   atomic.Uint64
 	hangs    chan bool // writeTo waits for it; nil: it does not
@@ -77,6 +78,7 @@ func (f *fake) writeTo(w io.Writer) (int64, error) {
 func (f *fake) cpu() time.Duration { return time.Duration(f.busy * float64(time.Since(f.began))) }
 
 func (f *fake) goroutines() int {
+	time.Sleep(time.Duration(f.stall.Swap(0)))
 	if f.defect.Load() {
 		panic("a defect")
 	}

@@ -226,6 +226,9 @@ func (l *loop) tick() {
 	if n := dropped - l.dropped; n > 0 {
 		l.r.store.Count(now, history.Others, history.Count{Slow: n, Failed: n})
 	}
+	if l.late(passed) {
+		l.want("late")
+	}
 	goroutines := l.p.goroutines()
 	if second := l.budget.tracing(requests-l.requests, goroutines, passed); l.on {
 		l.slice(now, passed, requests, second)
@@ -244,6 +247,12 @@ func (l *loop) tick() {
 	l.expire()
 	l.answer()
 	l.publish(now)
+}
+
+// late reports whether a tick came so late that what kept it may have kept requests before their handlers. As a program starts, much is late.
+func (l *loop) late(passed time.Duration) bool {
+	d, ok := l.r.Threshold()
+	return ok && passed-tickEvery > d && l.ticks > int(l.r.o.Every/tickEvery)
 }
 
 // expire gives up on requests that the window has lost.

@@ -170,6 +170,26 @@ func TestLateNote(t *testing.T) {
 	})
 }
 
+// TestLate: where the recorder itself comes late, requests may have waited before their handlers: a snapshot shows them.
+func TestLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.analysis = func(context.Context, child.Job) (*history.Explained, time.Duration, error) {
+			q := seen(0, reqtrace.CauseMachine)
+			q.Mark = ""
+			return &history.Explained{Slow: []history.Request{q}}, 0, nil
+		}
+		r := begin(t, f, Options{})
+		time.Sleep(20 * time.Second)
+		f.stall.Store(int64(1500 * time.Millisecond))
+		time.Sleep(10 * time.Second)
+		end(t, r)
+		if c := coverage(r); len(f.jobs) != 1 || c.Slow != 1 || c.Seen != 1 {
+			t.Errorf("%d snapshots: %+v", len(f.jobs), c)
+		}
+	})
+}
+
 // TestEvery: however many are slow, snapshots are Every apart; the first is taken right after the request that asks for it, and so
 // is each later one.
 func TestEvery(t *testing.T) {

@@ -54,7 +54,7 @@ func (l *loop) snapshot() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), maxAnalysis)
-	l.under = &analysis{file: file, keep: why != "slow", notes: notes, cancel: cancel}
+	l.under = &analysis{file: file, keep: why == "panic" || why == "stop", notes: notes, cancel: cancel}
 	job := child.Job{Threshold: threshold, Snapshot: file.id, Build: l.r.o.Build, Taken: l.last, Usual: l.r.store.Usual()}
 	go func() {
 		var res result
