@@ -19,6 +19,7 @@
 //   - [evenkeel.dev/reqtrace/region]: what a service imports to mark its requests in a trace.
 //   - [evenkeel.dev/reqtrace/recorder]: in a live service: the flight recorder, kept when a request was slow, explained and counted.
 //   - [evenkeel.dev/contrib/prometheus], a module of its own: what a recorder and a gate have to say, as metrics of Prometheus.
+//   - [evenkeel.dev/contrib/otel], a module of its own: the same for OpenTelemetry, and a span for each slow request that says why.
 //
 // To remove:
 //

@@ -1,0 +1,106 @@
+package otel_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"time"
+
+	"go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+
+	evenkeel "evenkeel.dev/contrib/otel"
+	"evenkeel.dev/gcgate"
+	"evenkeel.dev/gcgate/gcgatetest"
+	"evenkeel.dev/reqtrace/recorder"
+)
+
+func ExampleRegisterGate() {
+	ctx := context.Background()
+	gate, err := gcgate.Start(ctx, gcgate.Options{
+		Policy:    gcgate.PolicyThrough,
+		Collector: gcgatetest.NewHeap(), // for this example: leaves the process's collector alone
+		Logger:    slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer gate.Stop(ctx)
+	registration, err := evenkeel.RegisterGate(gate, evenkeel.Options{}) // of the global MeterProvider
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(registration.Unregister())
+	// Output: <nil>
+}
+
+// A service whose handler is slow. Its request has a span, as otelhttp makes one, and gets another when it is known why.
+func ExampleNewRecorder() {
+	ctx := context.Background()
+	spans := tracetest.NewSpanRecorder() // in a service, an exporter
+	provider := trace.NewTracerProvider(trace.WithSpanProcessor(spans))
+	slow, err := evenkeel.NewRecorder(evenkeel.Options{TracerProvider: provider})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	rec, err := recorder.Start(ctx, recorder.Options{Slow: 50 * time.Millisecond, CPU: 1, TraceID: slow.TraceID, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := slow.Attach(rec); err != nil {
+		fmt.Println(err)
+	}
+	fmt.Println("a second one:", errors.Is(slow.Attach(rec), evenkeel.ErrAttached))
+	explained := make(chan recorder.Explained, 1)
+	rec.Subscribe(func(e recorder.Explained) {
+		select {
+		case explained <- e:
+		default:
+		}
+	})
+
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /report", func(http.ResponseWriter, *http.Request) { time.Sleep(100 * time.Millisecond) })
+	watched := rec.Middleware(mux)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) { // otelhttp.NewHandler in its place
+		ctx, span := provider.Tracer("http").Start(q.Context(), "GET")
+		defer span.End()
+		watched.ServeHTTP(w, q.WithContext(ctx))
+	}))
+	defer srv.Close()
+	res, err := srv.Client().Get(srv.URL + "/report")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	io.Copy(io.Discard, res.Body)
+	res.Body.Close()
+	e := <-explained
+	rec.Stop(ctx)
+	fmt.Println(slow.Close())
+
+	ended := spans.Ended()
+	request, why := ended[0], ended[1]
+	fmt.Println(why.Name(), "is a child:", why.Parent().SpanID() == request.SpanContext().SpanID())
+	fmt.Println("the page has its trace:", e.TraceID == request.SpanContext().TraceID().String())
+	for _, a := range why.Attributes() {
+		if a.Key == "evenkeel.cause" || a.Key == "evenkeel.class" {
+			fmt.Println(a.Key, "=", a.Value.AsString())
+		}
+	}
+	// Output:
+	// a second one: true
+	// <nil>
+	// slow request is a child: true
+	// the page has its trace: true
+	// evenkeel.cause = sleep
+	// evenkeel.class = GET /report
+}

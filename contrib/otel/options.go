@@ -1,0 +1,58 @@
+package otel
+
+import (
+	"fmt"
+
+	global "go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Options configure [RegisterGate] and [NewRecorder]. The zero value works.
+type Options struct {
+	// MeterProvider gets the metrics. Default: nil, the global one.
+	MeterProvider metric.MeterProvider
+
+	// TracerProvider gets the spans of slow requests. They end in the recorder's goroutine, so its processor must not wait: use a
+	// batching one. Default: nil, the global one.
+	TracerProvider trace.TracerProvider
+
+	// MaxClasses is how many classes of slow requests are told apart in metrics; more are of the class "(others)". Default: 0,
+	// which is 32. Limit: 1,024.
+	MaxClasses int
+}
+
+const (
+	defaultMaxClasses = 32
+	limitMaxClasses   = 1024
+)
+
+// scope is the name of the instrumentation.
+const scope = "evenkeel.dev/contrib/otel"
+
+// An OptionError says which field of [Options] cannot be used, and what would be right.
+type OptionError struct {
+	Option string // the field's name
+	Reason string // what is wrong, and what to set instead
+}
+
+func (e *OptionError) Error() string {
+	return fmt.Sprintf("otel: Options.%s: %s", e.Option, e.Reason)
+}
+
+// withDefaults returns o with its zero fields filled in, or an [*OptionError].
+func (o Options) withDefaults() (Options, error) {
+	if o.MeterProvider == nil {
+		o.MeterProvider = global.GetMeterProvider()
+	}
+	if o.TracerProvider == nil {
+		o.TracerProvider = global.GetTracerProvider()
+	}
+	if o.MaxClasses == 0 {
+		o.MaxClasses = defaultMaxClasses
+	}
+	if o.MaxClasses < 1 || o.MaxClasses > limitMaxClasses {
+		return o, &OptionError{"MaxClasses", fmt.Sprintf("%d is out of range: use 1 to %d, or 0 for %d", o.MaxClasses, limitMaxClasses, defaultMaxClasses)}
+	}
+	return o, nil
+}
