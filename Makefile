@@ -4,7 +4,8 @@ export GOWORK = off
 GO_BUILD = go build
 .PHONY: help
 help:
-	@echo "make demo        run the search service in four ways, then two replicas stock and gated, then why the search is slow: tables and pages"
+	@echo "make demo        run the search service in four ways, then two replicas stock and gated, then why the search is slow,"
+	@echo "                 and a live service that says why it is: tables and pages"
 	@echo "make test        set-up, build, vet, all tests with the race detector, shuffled: at most 8 minutes the first time, then 4"
 	@echo "make check       what takes longer: lint, other systems and architectures, fuzzing, benchmarks once"
 	@echo "make flake       all tests $(ROUNDS) times beside busy loops and a compiler, to find those that fail by chance"
@@ -26,7 +27,8 @@ help:
 
 .PHONY: build build-main
 build: build-main
-	@cd bench && $(GO_BUILD) -o ../bin/ ./gate ./gate/peer ./gate/subject
+	@mkdir -p bin/recorder
+	@cd bench && $(GO_BUILD) -o ../bin/ ./gate ./gate/peer ./gate/subject && $(GO_BUILD) -o ../bin/recorder/ ./recorder/plant
 
 build-main:
 	@$(GO_BUILD) -o bin/ ./cmd/...
@@ -37,6 +39,7 @@ demo: build
 	@examples/search/demo.sh
 	@examples/msgpush/demo.sh
 	@examples/search/explain.sh
+	@bench/recorder/demo.sh
 
 .PHONY: test check
 test:
