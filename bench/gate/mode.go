@@ -20,6 +20,7 @@ type mode struct {
 	args    func(p place) []string
 	rival   bool   // no target hangs on it
 	memory  bool   // needs to know what a gated replica takes
+	counts  bool   // it is a subject with a gate
 	under   string // the only load of its part under which it is measured; "": each
 }
 

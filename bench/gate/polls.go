@@ -98,7 +98,7 @@ func (d *driver) polled(ctx context.Context, p polling) (out polled, err error) 
 
 	asking, stop := context.WithCancel(ctx)
 	var wg sync.WaitGroup
-	wg.Go(func() { out.Asked, out.Unanswered = d.ask(asking, sys, p) })
+	wg.Go(func() { out.Asked, out.Unanswered = d.ask(asking, sys, p.every) })
 	r, err := loadgen.Run(ctx, sys.options(load{rate: polledRate}, d.polledFor, 0))
 	stop()
 	wg.Wait()
@@ -121,9 +121,9 @@ func (d *driver) polled(ctx context.Context, p polling) (out polled, err error) 
 }
 
 // ask asks both replicas for a collection at once, again and again until ctx ends: each time when
-// both have collected, after a pause of up to the time between two polls. It returns how often it
+// both have collected, after a pause of up to every. It returns how often it
 // did, and how often a replica did not collect.
-func (d *driver) ask(ctx context.Context, sys *system, p polling) (asked, unanswered int) {
+func (d *driver) ask(ctx context.Context, sys *system, every time.Duration) (asked, unanswered int) {
 	rng := rand.New(rand.NewPCG(pollsSeed, 0))
 	for asked < d.asks {
 		collected := make([]bool, len(sys.replicas))
@@ -141,7 +141,7 @@ func (d *driver) ask(ctx context.Context, sys *system, p polling) (asked, unansw
 				unanswered++
 			}
 		}
-		if pause(ctx, time.Duration(rng.Int64N(int64(p.every)))+10*time.Millisecond) != nil {
+		if pause(ctx, time.Duration(rng.Int64N(int64(every)))+10*time.Millisecond) != nil {
 			break
 		}
 	}

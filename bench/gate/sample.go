@@ -33,6 +33,9 @@ type sample struct {
 	Escaped     []int64       `json:"escaped,omitempty"`
 	Met         []int64       `json:"met,omitempty"`       // requests that collections of each gate met
 	MetOther    []int64       `json:"met_other,omitempty"` // and those of the runtime under it, about
+	Counted     []counted     `json:"counted,omitempty"`   // by each subject with a gate
+	Asked       int           `json:"asked,omitempty"`     // all replicas for a collection, at once
+	Unanswered  int           `json:"unanswered,omitempty"`
 	PeakRSS     []int64       `json:"peak_rss_bytes"`
 	Steal       float64       `json:"steal"`
 	Stall       time.Duration `json:"longest_stall_ns"` // of a core
@@ -44,6 +47,20 @@ type sample struct {
 	Latency loadgen.Histogram `json:"latency"`         // without those set aside, or of all where none is left
 	Raw     loadgen.Histogram `json:"latency_raw"`     // of all
 	Gates   []any             `json:"gates,omitempty"` // gcgate.Stats of each replica
+}
+
+// counted is what a subject counts, since it began.
+type counted struct {
+	Polls  int    `json:"polls,omitempty"`
+	Warned *int   `json:"warned,omitempty"` // announced collections before the first warning that requests keep coming
+	Away   []away `json:"away,omitempty"`   // by announced collection
+}
+
+// away are the requests of one announced collection.
+type away struct {
+	Announced int           `json:"announced"` // that came after the announcement
+	Drained   int           `json:"drained"`   // and those of them after the peers had confirmed it
+	Last      time.Duration `json:"last_ns"`   // from the announcement to the last of them
 }
 
 // take copies what r says of the requests.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"time"
 )
 
 // team is a part that measures what a team runs: modes beside each other, the floor among them, in interleaved rounds.
@@ -12,6 +13,7 @@ type team struct {
 	loads    []load
 	targets  map[string][]target // of ratios, by load
 	counts   []count
+	more     func(*driver) // adds other figures; may be nil
 }
 
 // count is a target of counts: how many requests failed, or met a collection, in all rounds together.
@@ -38,7 +40,11 @@ var teams = map[string]team{
 		}},
 		counts: []count{{mode: "gated", load: "haproxy", met: true}, {mode: "gated", load: "haproxy"}},
 	},
+	"envoy": envoyTeam,
 }
+
+// forcedEvery is the longest pause between two times that all replicas are asked to collect.
+const forcedEvery = 50 * time.Millisecond
 
 // under returns the modes that are measured under a load.
 func (t team) under(l load) (ms []mode) {
@@ -99,6 +105,9 @@ func (d *driver) teamFigures(t team) {
 	}
 	for _, c := range t.counts {
 		d.countFigure(c)
+	}
+	if t.more != nil {
+		t.more(d)
 	}
 }
 

@@ -89,3 +89,41 @@ func TestHAProxy(t *testing.T) {
 		t.Errorf("requests that met a collection: %v", s.Met)
 	}
 }
+
+func TestEnvoy(t *testing.T) {
+	d := quick(t)
+	need(t, d.envoyProgram())
+	d = testTeam(t, "envoy")
+	for _, m := range []string{polledEnvoy, headerEnvoy} {
+		s := d.good(m, "envoy forced")[0]
+		if len(s.Counted) != 2 || s.Counted[0].Polls == 0 {
+			t.Errorf("%s: counted %+v", m, s.Counted)
+		}
+	}
+}
+
+// TestEnvoyFigures sees that too many polls, late answers and late warnings miss their targets.
+func TestEnvoyFigures(t *testing.T) {
+	for _, c := range []struct {
+		polls, announced, warned int
+		want                     figure.Verdict
+	}{{10, 10, 0, figure.Met}, {11, 11, 1, figure.Missed}} {
+		d := driver{set: &figure.Set{Out: t.Output()}}
+		for round := 1; round <= 5; round++ {
+			for mode, x := range map[string]counted{
+				polledEnvoy: {Polls: 100}, headerEnvoy: {Polls: c.polls, Away: []away{{Announced: 2}, {Announced: c.announced}}}, defaultEnvoy: {Warned: &c.warned},
+			} {
+				d.samples = append(d.samples, sample{Mode: mode, Load: "envoy", Round: round, Try: 1, Counted: []counted{x}})
+			}
+		}
+		d.envoyFigures()
+		if len(d.set.Figures) != 3 {
+			t.Errorf("%+v", d.set.Figures)
+		}
+		for _, f := range d.set.Figures {
+			if f.Verdict != c.want {
+				t.Errorf("%s is %v, want %v", f.Name, f.Verdict, c.want)
+			}
+		}
+	}
+}

@@ -1,4 +1,4 @@
-// Command subject is the service of the driver's parts polls and hello: a program with a gate as
+// Command subject is the service of the driver's parts polls, hello and envoy: a program with a gate as
 // its guide says, or without one, that counts which of its requests met a collection.
 package main
 
@@ -32,6 +32,7 @@ func main() {
 	var check health.Handler
 	flag.IntVar(&check.Fall, "fall", 0, "`answers` that take this replica out of service")
 	flag.IntVar(&check.Rise, "rise", 0, "`answers` that put it back")
+	header := flag.Bool("envoy", false, "tell Envoy in the answers' headers")
 	hello := flag.Bool("hello", false, "each request makes 10 x 1 MB and keeps nothing, in the place of messages")
 	size := flag.Int("size", 1024, "`bytes` of a message")
 	batch := flag.Int("batch", 64, "`messages` that a request pushes")
@@ -46,16 +47,20 @@ func main() {
 		}
 		s.handler = window.New(*shape, *size, *length).Handler(*batch)
 	}
-	o := gcgate.Options{OnEvent: s.met.see, Logger: slog.New(slog.NewTextHandler(os.Stdout, nil))}
+	o := gcgate.Options{OnEvent: s.met.see, Logger: slog.New(warned{slog.NewTextHandler(os.Stdout, nil), &s.met})}
 	if *polled {
 		o.Signals = append(o.Signals, &check)
+	}
+	var wrap httpgate.Options
+	if *header {
+		check.InAnswers, wrap.EnvoyFail = true, check.Draining
 	}
 	if *turns != "" {
 		o.Turns = &gcgate.FileTurns{Path: *turns}
 	} else {
 		o.DisableTurns = true // one process
 	}
-	if err := s.run(*addr, *policy, o, &check); err != nil {
+	if err := s.run(*addr, *policy, o, wrap, &check); err != nil {
 		log.Fatal("subject: ", err)
 	}
 }
@@ -79,8 +84,12 @@ func garbage(w http.ResponseWriter, _ *http.Request) {
 }
 
 // run serves until SIGINT or SIGTERM.
-func (s *subject) run(addr, policy string, o gcgate.Options, check http.Handler) (err error) {
+func (s *subject) run(addr, policy string, o gcgate.Options, wrap httpgate.Options, check http.Handler) (err error) {
 	mux := http.NewServeMux()
+	mux.HandleFunc("GET /health", func(w http.ResponseWriter, r *http.Request) {
+		s.met.polled()
+		check.ServeHTTP(w, r)
+	})
 	if policy != "" {
 		if err := o.Policy.UnmarshalText([]byte(policy)); err != nil {
 			return fmt.Errorf("-gate: %w", err)
@@ -89,9 +98,12 @@ func (s *subject) run(addr, policy string, o gcgate.Options, check http.Handler)
 			return err
 		}
 		defer func() { err = cmp.Or(err, s.gate.Stop(context.Background())) }()
-		mux.Handle("GET /health", check)
 		mux.HandleFunc("POST /collect", s.collect)
-		s.handler = httpgate.Wrap(s.gate, s.met.count(s.handler))
+		m, err := httpgate.New(s.gate, wrap)
+		if err != nil {
+			return err
+		}
+		s.handler = m.Wrap(s.met.count(s.handler))
 	}
 	mux.Handle("/", s.handler)
 	mux.Handle("GET /stats", window.StatsHandler(s.stats))
