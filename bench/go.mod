@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	evenkeel.dev v0.0.0
+	evenkeel.dev/contrib/grpcgate v0.0.0
 	evenkeel.dev/examples v0.0.0
 	github.com/HdrHistogram/hdrhistogram-go v1.4.0
 	github.com/KimMachineGun/automemlimit v1.0.1
@@ -111,6 +112,8 @@ require (
 replace evenkeel.dev => ../
 
 replace evenkeel.dev/contrib/etcdturn => ../contrib/etcdturn
+
+replace evenkeel.dev/contrib/grpcgate => ../contrib/grpcgate
 
 replace evenkeel.dev/examples => ../examples
 

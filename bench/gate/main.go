@@ -9,7 +9,7 @@
 //	go run ./gate -part polls       # health checks from 10 ms to HAProxy's default: 6 minutes
 //	go run ./gate -part hello -original PROGRAM   # the original's own example, beside the original
 //	go run ./gate -part push        # the original's own benchmark, literally and as it is here
-//	go run ./gate -part haproxy     # what teams run, each with its floor and its overlap: haproxy, envoy
+//	go run ./gate -part haproxy     # what teams run, each with its floor and its overlap: haproxy, envoy, grpc
 //	go run ./gate -part faults      # 1,000,000 requests while replicas, etcd and HAProxy fail
 //	go run ./gate -demo ../demo     # the step of make demo
 //	go run ./gate -judge results/gate-DATE.json   # its figures again, from its raw results; -w: into the file
@@ -64,7 +64,7 @@ type driver struct {
 	out io.Writer
 
 	front, socket, etcd string   // addresses
-	addrs               []string // of the replicas
+	addrs, grpcs        []string // of the replicas
 
 	samples             []sample // all, in order
 	idled               []idleFigures
@@ -156,12 +156,14 @@ func (d *driver) prepare(modes, loads string) (err error) {
 			return err
 		}
 	}
-	for range 2 {
-		a, err := freeAddr()
-		if err != nil {
-			return err
+	for range mostReplicas {
+		for _, addrs := range []*[]string{&d.addrs, &d.grpcs} {
+			a, err := freeAddr()
+			if err != nil {
+				return err
+			}
+			*addrs = append(*addrs, a)
 		}
-		d.addrs = append(d.addrs, a)
 	}
 	d.set.Machine = figure.Machine()
 	d.set.Versions["peers"] = versions()
@@ -185,8 +187,11 @@ func (d *driver) client() {
 	fmt.Fprintf(d.out, "Replicas have a core each (of %d). Client and balancer share these cores and stand for other machines, so they go first: %s.\n", d.cores, how)
 }
 
+// mostReplicas is how many replicas a part has at most.
+const mostReplicas = 2
+
 // parts are what can be measured alone, in the order of the whole.
-var parts = []string{"pairs", "single", "cost", "idle", "polls", "hello", "push", "haproxy", "envoy"}
+var parts = []string{"pairs", "single", "cost", "idle", "polls", "hello", "push", "haproxy", "envoy", "grpc"}
 
 // bench measures everything, or a part.
 func (d *driver) bench(ctx context.Context, only, results string) error {

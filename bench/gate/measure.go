@@ -43,6 +43,7 @@ type system struct {
 	url      string            // to load
 	client   *http.Transport   // nil: loadgen's own
 	inBand   *client.Transport // nil: none
+	callers  *callers          // nil: none
 }
 
 // open starts n replicas in a mode, and what stands before them.
@@ -55,7 +56,7 @@ func (d *driver) open(ctx context.Context, m mode, n int, extra func(i int, s *s
 			work = m.work
 		}
 		sp := spec{mode: m, addr: d.addrs[i], core: i % d.cores, args: work, place: place{
-			replica: i, socket: d.socket, turns: filepath.Join(d.dir, "turns"), etcd: d.etcd, memory: d.gatedPeak(),
+			replica: i, socket: d.socket, turns: filepath.Join(d.dir, "turns"), etcd: d.etcd, grpc: d.grpcs[i], memory: d.gatedPeak(),
 		}}
 		if extra != nil {
 			extra(i, &sp)
@@ -77,6 +78,12 @@ func (d *driver) open(ctx context.Context, m mode, n int, extra func(i int, s *s
 			return nil, err
 		}
 		s.url = "http://" + d.front + m.target()
+	case m.grpc:
+		var err error
+		if s.callers, err = dialReplicas(d.grpcs[:n], m.streams); err != nil {
+			s.close()
+			return nil, err
+		}
 	case n > 1:
 		s.client = &http.Transport{MaxIdleConnsPerHost: 1000}
 		s.inBand = &client.Transport{Base: s.client, Targets: urls}
@@ -90,6 +97,9 @@ func (s *system) close() {
 	}
 	if s.inBand != nil {
 		_ = s.inBand.Close() // it has only idle probes to end
+	}
+	if s.callers != nil {
+		s.callers.close()
 	}
 	if s.client != nil {
 		s.client.CloseIdleConnections()
@@ -105,8 +115,11 @@ func (s *system) options(l load, length, warmup time.Duration) loadgen.Options {
 		Targets: []loadgen.Target{{Method: http.MethodGet, URL: s.url}},
 		Rate:    l.rate, Duration: length, Warmup: warmup,
 	}
-	if s.inBand != nil {
+	switch {
+	case s.inBand != nil:
 		o.Transport = s.inBand
+	case s.callers != nil:
+		o.Targets, o.Call = nil, s.callers.call
 	}
 	return o
 }
@@ -185,7 +198,7 @@ func (d *driver) loadOn(ctx context.Context, sys *system, m mode, l load) (sampl
 		all = slices.Grow(all, int(1.1*l.rate*d.length.Seconds()))
 		still = watchStalls(runtime.NumCPU())
 		before, err = sys.state(ctx)
-		if l.forced && m.args != nil {
+		if l.forced && m.counts {
 			asked.Go(func() { s.Asked, s.Unanswered = d.ask(asking, sys, forcedEvery) })
 		}
 	}
@@ -216,6 +229,9 @@ func (d *driver) loadOn(ctx context.Context, sys *system, m mode, l load) (sampl
 		return s, err
 	}
 	s.take(r)
+	if sys.callers != nil {
+		s.Broken = int(sys.callers.broken.Load())
+	}
 	window := after.at.Sub(before.at).Seconds()
 	for i, rep := range sys.replicas {
 		s.CPU = append(s.CPU, (after.cpu[i]-before.cpu[i]).Seconds()/window)

@@ -21,6 +21,8 @@ type mode struct {
 	rival   bool   // no target hangs on it
 	memory  bool   // needs to know what a gated replica takes
 	counts  bool   // it is a subject with a gate
+	grpc    bool   // it is called over gRPC
+	streams int    // that are open beside it
 	under   string // the only load of its part under which it is measured; "": each
 }
 
@@ -30,6 +32,7 @@ type place struct {
 	socket  string // address of HAProxy's runtime API
 	turns   string // file
 	etcd    string // endpoint
+	grpc    string // address to serve gRPC at
 	memory  int64  // what a gated replica took at most
 }
 

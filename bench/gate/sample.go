@@ -36,6 +36,7 @@ type sample struct {
 	Counted     []counted     `json:"counted,omitempty"`   // by each subject with a gate
 	Asked       int           `json:"asked,omitempty"`     // all replicas for a collection, at once
 	Unanswered  int           `json:"unanswered,omitempty"`
+	Broken      int           `json:"broken_streams,omitempty"`
 	PeakRSS     []int64       `json:"peak_rss_bytes"`
 	Steal       float64       `json:"steal"`
 	Stall       time.Duration `json:"longest_stall_ns"` // of a core
@@ -58,9 +59,10 @@ type counted struct {
 
 // away are the requests of one announced collection.
 type away struct {
-	Announced int           `json:"announced"` // that came after the announcement
-	Drained   int           `json:"drained"`   // and those of them after the peers had confirmed it
-	Last      time.Duration `json:"last_ns"`   // from the announcement to the last of them
+	Announced int           `json:"announced"`   // that came after the announcement
+	Drained   int           `json:"drained"`     // and those of them after the peers had confirmed it
+	Last      time.Duration `json:"last_ns"`     // from the announcement to the last of them
+	Draining  time.Duration `json:"draining_ns"` // from the peers' confirmation until the collection began
 }
 
 // take copies what r says of the requests.

@@ -41,6 +41,7 @@ var teams = map[string]team{
 		counts: []count{{mode: "gated", load: "haproxy", met: true}, {mode: "gated", load: "haproxy"}},
 	},
 	"envoy": envoyTeam,
+	"grpc":  grpcTeam,
 }
 
 // forcedEvery is the longest pause between two times that all replicas are asked to collect.

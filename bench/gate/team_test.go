@@ -3,6 +3,7 @@ package main
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"evenkeel.dev/bench/figure"
 )
@@ -98,6 +99,42 @@ func TestEnvoy(t *testing.T) {
 		s := d.good(m, "envoy forced")[0]
 		if len(s.Counted) != 2 || s.Counted[0].Polls == 0 {
 			t.Errorf("%s: counted %+v", m, s.Counted)
+		}
+	}
+}
+
+func TestGRPC(t *testing.T) {
+	d := testTeam(t, "grpc")
+	for _, s := range d.good(streamsMode, "grpc forced") {
+		if len(s.Met) != 2 || len(s.Counted) != 2 {
+			t.Errorf("%+v", s)
+		}
+	}
+}
+
+// TestGRPCFigures holds what forced collections did against the targets.
+func TestGRPCFigures(t *testing.T) {
+	for _, c := range []struct {
+		collections, drained, broken int
+		last, added                  time.Duration
+		want                         figure.Verdict
+	}{
+		{15, 2, 0, 5 * time.Millisecond, 5 * time.Millisecond, figure.Met},
+		{14, 3, 1, 6 * time.Millisecond, 6 * time.Millisecond, figure.Missed},
+	} {
+		d := driver{set: &figure.Set{Out: t.Output()}}
+		for mode, added := range map[string]time.Duration{"gated": 0, streamsMode: c.added} {
+			x := counted{Away: slices.Repeat([]away{{Drained: c.drained, Last: c.last, Draining: time.Millisecond + added}}, c.collections)}
+			d.samples = append(d.samples, sample{Mode: mode, Load: "grpc forced", Round: 1, Try: 1, Broken: c.broken, Counted: []counted{x}})
+		}
+		d.grpcFigures()
+		if len(d.set.Figures) != 5 {
+			t.Errorf("%+v", d.set.Figures)
+		}
+		for _, f := range d.set.Figures {
+			if f.Verdict != c.want {
+				t.Errorf("%s is %v, want %v", f.Name, f.Verdict, c.want)
+			}
 		}
 	}
 }

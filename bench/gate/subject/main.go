@@ -1,4 +1,4 @@
-// Command subject is the service of the driver's parts polls, hello and envoy: a program with a gate as
+// Command subject is the service of the driver's parts polls, hello, envoy and grpc: a program with a gate as
 // its guide says, or without one, that counts which of its requests met a collection.
 package main
 
@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"evenkeel.dev/contrib/grpcgate"
 	"evenkeel.dev/examples/msgpush/window"
 	"evenkeel.dev/gcgate"
 	"evenkeel.dev/gcgate/health"
@@ -32,6 +33,7 @@ func main() {
 	var check health.Handler
 	flag.IntVar(&check.Fall, "fall", 0, "`answers` that take this replica out of service")
 	flag.IntVar(&check.Rise, "rise", 0, "`answers` that put it back")
+	grpcAddr := flag.String("grpc", "", "serve gRPC at this `host:port`, too, and tell its clients by Watch")
 	header := flag.Bool("envoy", false, "tell Envoy in the answers' headers")
 	hello := flag.Bool("hello", false, "each request makes 10 x 1 MB and keeps nothing, in the place of messages")
 	size := flag.Int("size", 1024, "`bytes` of a message")
@@ -40,14 +42,25 @@ func main() {
 	shape := flag.String("shape", "ptr", "`shape` of a message")
 	flag.Parse()
 
-	s := &subject{handler: http.HandlerFunc(garbage)}
+	s := &subject{handler: http.HandlerFunc(garbage), grpcAddr: *grpcAddr}
 	if !*hello {
 		if err := window.Check(*shape, *size, *length); err != nil {
 			log.Fatal("subject: ", err)
 		}
-		s.handler = window.New(*shape, *size, *length).Handler(*batch)
+		w := window.New(*shape, *size, *length)
+		s.handler, s.push = w.Handler(*batch), func() { w.Push(*batch) }
 	}
 	o := gcgate.Options{OnEvent: s.met.see, Logger: slog.New(warned{slog.NewTextHandler(os.Stdout, nil), &s.met})}
+	if *grpcAddr != "" {
+		if *hello {
+			log.Fatal("subject: -grpc is of no use with -hello: leave one of them out")
+		}
+		signal, err := grpcgate.New(grpcgate.Options{Logger: o.Logger})
+		if err != nil {
+			log.Fatal("subject: ", err)
+		}
+		s.signal, o.Signals = signal, append(o.Signals, signal)
+	}
 	if *polled {
 		o.Signals = append(o.Signals, &check)
 	}
@@ -68,8 +81,12 @@ func main() {
 // subject is the service.
 type subject struct {
 	handler http.Handler
+	push    func()       // what handler does for a request
 	gate    *gcgate.Gate // nil: none
 	met     met
+
+	grpcAddr string // "": no gRPC
+	signal   *grpcgate.Signal
 }
 
 // garbage is the workload of the hello that came with gci-go: 10 MB a request, of which nothing stays.
@@ -111,6 +128,13 @@ func (s *subject) run(addr, policy string, o gcgate.Options, wrap httpgate.Optio
 		_ = json.NewEncoder(w).Encode(s.met.sum()) // the client went away
 	})
 
+	if s.grpcAddr != "" {
+		stop, err := s.serveGRPC()
+		if err != nil {
+			return err
+		}
+		defer stop()
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	srv := &http.Server{Addr: addr, Handler: mux, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute}

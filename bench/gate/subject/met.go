@@ -16,11 +16,12 @@ import (
 // ended. Its methods may be called from any goroutine.
 type met struct {
 	mu         sync.Mutex
-	inFlight   int  // requests
-	collecting bool // the collector runs
-	now        int  // requests that have met this collection
-	told, left bool // the peers are being told, and have confirmed it
-	at         time.Time
+	inFlight   int       // requests
+	collecting bool      // the collector runs
+	now        int       // requests that have met this collection
+	told, left bool      // the peers are being told, and have confirmed it
+	at         time.Time // of the announcement
+	confirmed  time.Time
 	away       away // of this collection
 	total      sums
 }
@@ -38,9 +39,10 @@ type sums struct {
 
 // away are the requests of one collection.
 type away struct {
-	Announced int           `json:"announced"` // that came after the announcement
-	Drained   int           `json:"drained"`   // and those of them after the peers had confirmed it
-	Last      time.Duration `json:"last_ns"`   // from the announcement to the last of them
+	Announced int           `json:"announced"`   // that came after the announcement
+	Drained   int           `json:"drained"`     // and those of them after the peers had confirmed it
+	Last      time.Duration `json:"last_ns"`     // from the announcement to the last of them
+	Draining  time.Duration `json:"draining_ns"` // from the peers' confirmation until the collection began
 }
 
 const maxAway = 10_000
@@ -52,7 +54,12 @@ func (m *met) see(e gcgate.Event) {
 	switch e.State {
 	case gcgate.StateAnnouncing:
 		m.told, m.left, m.at, m.away = true, false, time.Now(), away{}
-	case gcgate.StateDraining, gcgate.StateCollecting:
+	case gcgate.StateDraining:
+		m.left, m.confirmed = m.told, time.Now()
+	case gcgate.StateCollecting:
+		if m.left {
+			m.away.Draining = time.Since(m.confirmed)
+		}
 		m.left = m.told
 	default:
 		if m.told && len(m.total.Away) < maxAway {
