@@ -31,6 +31,7 @@ type load struct {
 	name  string
 	share float64 // of each replica's core that the stock runtime uses
 	rate  float64 // requests a second, over all replicas
+	times float64 // in the place of share and rate: of the rate of its part's load before
 	burst bool    // 100 ms on, 600 ms off
 
 	forced bool // all replicas are asked to collect at once, again and again
@@ -268,8 +269,8 @@ func (d *driver) warm(m mode, l load, replicas int) time.Duration {
 		return d.warmup
 	}
 	cycles := 1.3
-	if m.name == "auto" {
-		cycles = 5 // it watches the runtime for three
+	if m.name == "auto" || m.name == "memory" {
+		cycles = 5 // they watch the runtime for three
 	}
 	first := cycles * float64(d.live) / (l.rate / float64(replicas) * requestBytes) // seconds
 	return min(d.warmup+time.Duration(first*float64(time.Second)), mostWarmup)

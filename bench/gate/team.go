@@ -23,11 +23,31 @@ type count struct {
 	most       float64 // of all requests, in percent
 }
 
+// saturating is by how much more requests than half of a core takes are more than a replica can do.
+const saturating = 2.5
+
 // enough is how many requests a count of those that met a collection is made of.
 const enough = 50_000
 
 // teams are these parts, by name.
 var teams = map[string]team{
+	"lone": {
+		replicas: 1,
+		modes: []mode{
+			modeNamed(single, "default"), modeNamed(single, "auto"), modeNamed(idleModes, "memory"),
+			{name: "GOGC=400", what: "collects a quarter as often", env: []string{"GOGC=400"}},
+			{name: "floor", what: "nearly no heap", env: []string{"GOGC=3000"}, args: func(place) []string {
+				return []string{"-window", "1000"}
+			}},
+		},
+		// Requests take less CPU time each the more there are: twice the rate of half a core would not fill one.
+		loads: []load{{name: "lone", share: .5}, {name: "lone saturated", times: saturating}},
+		targets: map[string][]target{
+			"lone":           {{"auto", "default", "p99.9", .5, false}},
+			"lone saturated": {{"auto", "default", "p99.9", 1.1, false}},
+		},
+		counts: []count{{mode: "auto", load: "lone"}},
+	},
 	"haproxy": {
 		replicas: 2,
 		modes:    []mode{modeNamed(modes, "default"), modeNamed(modes, "gated"), modeNamed(modes, "floor")},
@@ -61,7 +81,7 @@ func (t team) under(l load) (ms []mode) {
 func (t team) runs(rounds int) (n int) {
 	for _, l := range t.loads {
 		n += rounds * len(t.under(l))
-		if l.rate == 0 {
+		if l.share > 0 {
 			n += 3
 		}
 	}
@@ -74,7 +94,10 @@ func (d *driver) team(ctx context.Context, name string) error {
 	d.lastRate = 0 // another way to the service
 	var loads []load
 	for _, l := range t.loads {
-		if l.rate == 0 {
+		switch {
+		case l.times > 0:
+			l.rate = l.times * loads[len(loads)-1].rate
+		case l.rate == 0:
 			var err error
 			if l, err = d.calibrate(ctx, t.modes[0], t.replicas, l); err != nil {
 				return err

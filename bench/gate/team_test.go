@@ -83,6 +83,14 @@ func testTeam(t *testing.T, name string) *driver {
 	return d
 }
 
+func TestLone(t *testing.T) {
+	d := testTeam(t, "lone")
+	usual, saturated := d.good("auto", "lone")[0].Rate, d.good("auto", "lone saturated")[0].Rate
+	if saturated != saturating*usual {
+		t.Errorf("%v/s saturate, after %v/s", saturated, usual)
+	}
+}
+
 func TestHAProxy(t *testing.T) {
 	need(t, "haproxy")
 	d := testTeam(t, "haproxy")
