@@ -180,6 +180,12 @@ func (c *callers) call(ctx context.Context, worker int) error {
 	return err
 }
 
+// after notes in s how many streams were broken.
+func (c *callers) after(_ context.Context, s *sample) error {
+	s.Broken = int(c.broken.Load())
+	return nil
+}
+
 func (c *callers) close() {
 	c.end()
 	c.running.Wait()

@@ -9,7 +9,7 @@
 //	go run ./gate -part polls       # health checks from 10 ms to HAProxy's default: 6 minutes
 //	go run ./gate -part hello -original PROGRAM   # the original's own example, beside the original
 //	go run ./gate -part push        # the original's own benchmark, literally and as it is here
-//	go run ./gate -part haproxy     # what teams run, each with its floor and its overlap: lone, haproxy, envoy, grpc
+//	go run ./gate -part haproxy     # what teams run, each with its floor and its overlap: lone, haproxy, envoy, grpc, raft
 //	go run ./gate -part faults      # 1,000,000 requests while replicas, etcd and HAProxy fail
 //	go run ./gate -demo ../demo     # the step of make demo
 //	go run ./gate -judge results/gate-DATE.json   # its figures again, from its raw results; -w: into the file
@@ -188,10 +188,10 @@ func (d *driver) client() {
 }
 
 // mostReplicas is how many replicas a part has at most.
-const mostReplicas = 2
+const mostReplicas = 3
 
 // parts are what can be measured alone, in the order of the whole.
-var parts = []string{"pairs", "single", "cost", "idle", "polls", "hello", "push", "lone", "haproxy", "envoy", "grpc"}
+var parts = []string{"pairs", "single", "cost", "idle", "polls", "hello", "push", "lone", "haproxy", "envoy", "grpc", "raft"}
 
 // bench measures everything, or a part.
 func (d *driver) bench(ctx context.Context, only, results string) error {

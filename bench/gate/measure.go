@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -44,7 +45,14 @@ type system struct {
 	url      string            // to load
 	client   *http.Transport   // nil: loadgen's own
 	inBand   *client.Transport // nil: none
-	callers  *callers          // nil: none
+	caller   caller            // nil: HTTP to url
+}
+
+// caller makes calls that are no HTTP requests to one URL.
+type caller interface {
+	call(ctx context.Context, worker int) error // is loadgen's Call
+	after(ctx context.Context, s *sample) error // notes what came of all, once they have ended
+	close()
 }
 
 // open starts n replicas in a mode, and what stands before them.
@@ -57,7 +65,7 @@ func (d *driver) open(ctx context.Context, m mode, n int, extra func(i int, s *s
 			work = m.work
 		}
 		sp := spec{mode: m, addr: d.addrs[i], core: i % d.cores, args: work, place: place{
-			replica: i, socket: d.socket, turns: filepath.Join(d.dir, "turns"), etcd: d.etcd, grpc: d.grpcs[i], memory: d.gatedPeak(),
+			replica: i, socket: d.socket, turns: filepath.Join(d.dir, "turns"), etcd: d.etcd, grpc: d.grpcs[i], members: "http://" + strings.Join(d.addrs[:n], ",http://"), memory: d.gatedPeak(),
 		}}
 		if extra != nil {
 			extra(i, &sp)
@@ -80,11 +88,14 @@ func (d *driver) open(ctx context.Context, m mode, n int, extra func(i int, s *s
 		}
 		s.url = "http://" + d.front + m.target()
 	case m.grpc:
-		var err error
-		if s.callers, err = dialReplicas(d.grpcs[:n], m.streams); err != nil {
+		c, err := dialReplicas(d.grpcs[:n], m.streams)
+		if err != nil {
 			s.close()
 			return nil, err
 		}
+		s.caller = c
+	case m.raft:
+		s.caller = newWriters(s.replicas, urls)
 	case n > 1:
 		s.client = &http.Transport{MaxIdleConnsPerHost: 1000}
 		s.inBand = &client.Transport{Base: s.client, Targets: urls}
@@ -99,8 +110,8 @@ func (s *system) close() {
 	if s.inBand != nil {
 		_ = s.inBand.Close() // it has only idle probes to end
 	}
-	if s.callers != nil {
-		s.callers.close()
+	if s.caller != nil {
+		s.caller.close()
 	}
 	if s.client != nil {
 		s.client.CloseIdleConnections()
@@ -119,8 +130,8 @@ func (s *system) options(l load, length, warmup time.Duration) loadgen.Options {
 	switch {
 	case s.inBand != nil:
 		o.Transport = s.inBand
-	case s.callers != nil:
-		o.Targets, o.Call = nil, s.callers.call
+	case s.caller != nil:
+		o.Targets, o.Call = nil, s.caller.call
 	}
 	return o
 }
@@ -175,7 +186,11 @@ func (d *driver) measure(ctx context.Context, m mode, n int, l load, round int) 
 }
 
 func (d *driver) measureOnce(ctx context.Context, m mode, n int, l load) (sample, error) {
-	sys, err := d.open(ctx, m, n, nil)
+	start := func() (*system, error) { return d.open(ctx, m, n, nil) }
+	if m.leads {
+		start = func() (*system, error) { return d.openLed(ctx, m, n) }
+	}
+	sys, err := start()
 	if err != nil {
 		return sample{}, err
 	}
@@ -199,6 +214,9 @@ func (d *driver) loadOn(ctx context.Context, sys *system, m mode, l load) (sampl
 		all = slices.Grow(all, int(1.1*l.rate*d.length.Seconds()))
 		still = watchStalls(runtime.NumCPU())
 		before, err = sys.state(ctx)
+		if m.stalls {
+			asked.Go(func() { stallFollowers(asking, sys.replicas) })
+		}
 		if l.forced && m.counts {
 			asked.Go(func() { s.Asked, s.Unanswered = d.ask(asking, sys, forcedEvery) })
 		}
@@ -230,14 +248,16 @@ func (d *driver) loadOn(ctx context.Context, sys *system, m mode, l load) (sampl
 		return s, err
 	}
 	s.take(r)
-	if sys.callers != nil {
-		s.Broken = int(sys.callers.broken.Load())
+	if sys.caller != nil {
+		if err := sys.caller.after(ctx, &s); err != nil {
+			return s, err
+		}
 	}
 	window := after.at.Sub(before.at).Seconds()
 	for i, rep := range sys.replicas {
 		s.CPU = append(s.CPU, (after.cpu[i]-before.cpu[i]).Seconds()/window)
 		s.Collections = append(s.Collections, after.stats[i].Runtime.Collections-before.stats[i].Runtime.Collections)
-		if g := after.stats[i].Gate; len(g) > 0 {
+		if g := after.stats[i].Gate; len(g) > 0 && string(g) != "null" {
 			s.Gates = append(s.Gates, g)
 			was, now := before.stats[i].gate(), after.stats[i].gate()
 			s.Escaped = append(s.Escaped, now.Escaped)
@@ -265,6 +285,9 @@ func (d *driver) loadOn(ctx context.Context, sys *system, m mode, l load) (sampl
 // new to the kernel. A mode with a workload of its own keeps
 // next to nothing, and -quick measures nothing.
 func (d *driver) warm(m mode, l load, replicas int) time.Duration {
+	if m.raft && !d.quick {
+		return d.warmup + time.Duration(1.3*raftLive/(l.rate*requestBytes)*float64(time.Second))
+	}
 	if m.work != nil || d.quick {
 		return d.warmup
 	}
@@ -333,7 +356,7 @@ func add(sum, r *loadgen.Result) {
 func (d *driver) gatedPeak() int64 {
 	peak := int64(0)
 	for _, s := range d.samples {
-		if s.Mode == "gated" {
+		if s.Mode == "gated" && slices.Contains(pairLoads, s.Load) {
 			peak = max(peak, slices.Max(s.PeakRSS))
 		}
 	}

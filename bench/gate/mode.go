@@ -23,6 +23,9 @@ type mode struct {
 	counts  bool   // it is a subject with a gate
 	grpc    bool   // it is called over gRPC
 	streams int    // that are open beside it
+	raft    bool   // it is three members of raftkv
+	leads   bool   // the first member has to lead
+	stalls  bool   // a follower stands still now and then
 	under   string // the only load of its part under which it is measured; "": each
 }
 
@@ -33,6 +36,7 @@ type place struct {
 	turns   string // file
 	etcd    string // endpoint
 	grpc    string // address to serve gRPC at
+	members string // URLs of the Raft group
 	memory  int64  // what a gated replica took at most
 }
 

@@ -34,7 +34,7 @@ func (d *driver) announce(parts []string) {
 			beside += time.Duration(len(pollings)) * (d.polledFor + 10*time.Second) // to fill the windows
 		case "hello":
 			runs += d.rounds * len(d.helloModes())
-		case "lone", "haproxy", "envoy", "grpc":
+		case "lone", "haproxy", "envoy", "grpc", "raft":
 			runs += teams[p].runs(d.rounds)
 		case "push":
 			beside += time.Duration(d.rounds) * pushRound
@@ -113,7 +113,10 @@ func (d *driver) pairFigures() {
 	}
 	for _, mode := range []string{"gated", "in-band"} {
 		var failed, met []float64
-		for _, s := range d.good(mode, "") { // no other part has these modes
+		for _, s := range d.good(mode, "") {
+			if !slices.Contains(pairLoads, s.Load) {
+				continue
+			}
 			failed = append(failed, float64(s.Failed))
 			if len(s.Met) > 0 { // older results do not know
 				met = append(met, float64(sum(s.Met)+sum(s.MetOther)))

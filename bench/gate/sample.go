@@ -37,6 +37,7 @@ type sample struct {
 	Asked       int           `json:"asked,omitempty"`     // all replicas for a collection, at once
 	Unanswered  int           `json:"unanswered,omitempty"`
 	Broken      int           `json:"broken_streams,omitempty"`
+	Raft        *raftCounts   `json:"raft,omitempty"`
 	PeakRSS     []int64       `json:"peak_rss_bytes"`
 	Steal       float64       `json:"steal"`
 	Stall       time.Duration `json:"longest_stall_ns"` // of a core
@@ -95,6 +96,8 @@ func (s *sample) figure(what string) float64 {
 		return s.P99.Seconds()
 	case "p99.9":
 		return s.P999.Seconds()
+	case "max":
+		return s.Max.Seconds()
 	case "failed":
 		return float64(s.Failed) / float64(max(s.Requests, 1))
 	case "CPU":

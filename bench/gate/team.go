@@ -62,6 +62,7 @@ var teams = map[string]team{
 	},
 	"envoy": envoyTeam,
 	"grpc":  grpcTeam,
+	"raft":  raftTeam,
 }
 
 // forcedEvery is the longest pause between two times that all replicas are asked to collect.

@@ -66,6 +66,16 @@ func TestCountFigures(t *testing.T) {
 	}
 }
 
+// TestPartsApart sees that a part's runs are not taken for those of another one whose modes have the same names.
+func TestPartsApart(t *testing.T) {
+	d := driver{set: &figure.Set{Out: t.Output()}, out: t.Output(), live: 1000}
+	d.samples = []sample{{Mode: "gated", Load: "haproxy", Round: 1, Try: 1, Requests: 1, Failed: 1, PeakRSS: []int64{1 << 40}}}
+	d.pairFigures()
+	if len(d.set.Figures) != 0 || d.gatedPeak() != 2300 {
+		t.Errorf("%+v, %d bytes", d.set.Figures, d.gatedPeak())
+	}
+}
+
 // testTeam runs a part shortly and returns its driver.
 func testTeam(t *testing.T, name string) *driver {
 	d := quick(t)
@@ -116,6 +126,46 @@ func TestGRPC(t *testing.T) {
 	for _, s := range d.good(streamsMode, "grpc forced") {
 		if len(s.Met) != 2 || len(s.Counted) != 2 {
 			t.Errorf("%+v", s)
+		}
+	}
+}
+
+// TestRaft sees that no write is lost, and that the heap of the stock group is the leader's.
+func TestRaft(t *testing.T) {
+	d := testTeam(t, "raft")
+	for _, m := range raftTeam.modes {
+		s := d.good(m.name, "raft")[0]
+		if s.Raft == nil || s.Raft.Lost != 0 || s.Raft.Leader == 0 {
+			t.Errorf("%s: %+v", m.name, s.Raft)
+		}
+	}
+}
+
+// TestRaftFigures holds a group's counts against the targets.
+func TestRaftFigures(t *testing.T) {
+	for _, c := range []struct {
+		lost, retried int
+		transfers     uint64
+		longest       time.Duration
+		want          figure.Verdict
+	}{
+		{0, 3, 3, 25 * time.Millisecond, figure.Met},
+		{1, 9, 4, 26 * time.Millisecond, figure.Missed},
+	} {
+		d := driver{set: &figure.Set{Out: t.Output()}}
+		for _, mode := range []string{"gated", stallsMode} {
+			d.samples = append(d.samples, sample{Mode: mode, Load: "raft", Round: 1, Try: 1, Max: c.longest, Raft: &raftCounts{
+				Lost: c.lost, Retried: uint64(c.retried), Transfers: c.transfers, Collections: 9,
+			}})
+		}
+		d.raftFigures()
+		if len(d.set.Figures) != 5 {
+			t.Errorf("%+v", d.set.Figures)
+		}
+		for _, f := range d.set.Figures {
+			if f.Verdict != c.want {
+				t.Errorf("%s is %v, want %v", f.Name, f.Verdict, c.want)
+			}
 		}
 	}
 }
