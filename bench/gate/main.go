@@ -9,7 +9,7 @@
 //	go run ./gate -part polls       # health checks from 10 ms to HAProxy's default: 6 minutes
 //	go run ./gate -part hello -original PROGRAM   # the original's own example, beside the original
 //	go run ./gate -part push        # the original's own benchmark, literally and as it is here
-//	go run ./gate -part haproxy     # what teams run, each with its floor and its overlap: lone, haproxy, envoy, grpc, raft
+//	go run ./gate -part haproxy     # what teams run, each with its floor and its overlap: lone, haproxy, envoy, grpc, raft, quota
 //	go run ./gate -part faults      # 1,000,000 requests while replicas, etcd and HAProxy fail
 //	go run ./gate -demo ../demo     # the step of make demo
 //	go run ./gate -judge results/gate-DATE.json   # its figures again, from its raw results; -w: into the file
@@ -56,6 +56,7 @@ type driver struct {
 
 	settle, idleFor time.Duration // of the part idle
 	polledFor       time.Duration // of one case of the part polls
+	groups          quotas        // of the part quota; nil: it does not run
 	asks            int           // for a collection in both replicas, in one case of polls, at most
 	polling         polling       // how HAProxy polls just now
 	original        string        // program with gci-go
@@ -191,7 +192,7 @@ func (d *driver) client() {
 const mostReplicas = 3
 
 // parts are what can be measured alone, in the order of the whole.
-var parts = []string{"pairs", "single", "cost", "idle", "polls", "hello", "push", "lone", "haproxy", "envoy", "grpc", "raft"}
+var parts = []string{"pairs", "single", "cost", "idle", "polls", "hello", "push", "lone", "haproxy", "envoy", "grpc", "raft", "quota"}
 
 // bench measures everything, or a part.
 func (d *driver) bench(ctx context.Context, only, results string) error {
@@ -201,6 +202,7 @@ func (d *driver) bench(ctx context.Context, only, results string) error {
 	for name := range teams {
 		measures[name] = func(ctx context.Context) error { return d.team(ctx, name) }
 	}
+	measures["quota"] = d.quota
 	names := parts
 	if only != "" {
 		if measures[only] == nil {

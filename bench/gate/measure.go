@@ -264,6 +264,11 @@ func (d *driver) loadOn(ctx context.Context, sys *system, m mode, l load) (sampl
 			s.Met = append(s.Met, now.Overlapped-was.Overlapped)
 			s.MetOther = append(s.MetOther, now.OverlappedOther-was.OverlappedOther)
 		}
+		if m.quota {
+			n, terr := throttled(d.groups[i])
+			err = errors.Join(err, terr)
+			s.Throttled = append(s.Throttled, n)
+		}
 		if m.counts {
 			var c counted
 			err = errors.Join(err, rep.tell(ctx, "/met", &c))

@@ -21,6 +21,7 @@ type mode struct {
 	rival   bool   // no target hangs on it
 	memory  bool   // needs to know what a gated replica takes
 	counts  bool   // it is a subject with a gate
+	quota   bool   // the replicas have a quota of CPU time
 	grpc    bool   // it is called over gRPC
 	streams int    // that are open beside it
 	raft    bool   // it is three members of raftkv

@@ -40,6 +40,9 @@ func (d *driver) startReplica(ctx context.Context, s spec) (*replica, error) {
 	if !s.mode.all {
 		argv = pinned(s.core, argv...)
 	}
+	if s.mode.quota {
+		argv = within(d.groups[s.place.replica], argv...)
+	}
 	if !d.quick { // which measures nothing: on a busy machine they would starve
 		argv = nicer(argv...)
 	}

@@ -36,6 +36,7 @@ type sample struct {
 	Counted     []counted     `json:"counted,omitempty"`   // by each subject with a gate
 	Asked       int           `json:"asked,omitempty"`     // all replicas for a collection, at once
 	Unanswered  int           `json:"unanswered,omitempty"`
+	Throttled   []int64       `json:"throttled,omitempty"` // periods in which each waited for its quota, since its group was made
 	Broken      int           `json:"broken_streams,omitempty"`
 	Raft        *raftCounts   `json:"raft,omitempty"`
 	PeakRSS     []int64       `json:"peak_rss_bytes"`

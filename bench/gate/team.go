@@ -63,6 +63,7 @@ var teams = map[string]team{
 	"envoy": envoyTeam,
 	"grpc":  grpcTeam,
 	"raft":  raftTeam,
+	"quota": quotaTeam,
 }
 
 // forcedEvery is the longest pause between two times that all replicas are asked to collect.

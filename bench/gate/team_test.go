@@ -1,7 +1,11 @@
 package main
 
 import (
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -127,6 +131,51 @@ func TestGRPC(t *testing.T) {
 		if len(s.Met) != 2 || len(s.Counted) != 2 {
 			t.Errorf("%+v", s)
 		}
+	}
+}
+
+// TestQuota sees that the replicas run in groups that have the quota, and that no group stays.
+func TestQuota(t *testing.T) {
+	need(t, "haproxy")
+	q, err := newQuotas(1)
+	if err != nil {
+		t.Skip(err)
+	}
+	if err := q.close(); err != nil {
+		t.Fatal(err)
+	}
+	d := quick(t)
+	if err := d.quota(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range quotaTeam.modes {
+		if s := d.good(m.name, "quota")[0]; len(s.Throttled) != 2 || s.Requests == 0 {
+			t.Errorf("%+v", s)
+		}
+	}
+	if _, err := os.Stat(q[0]); !os.IsNotExist(err) {
+		t.Errorf("the group stays: %v", err)
+	}
+}
+
+// TestWithin sees that a program runs in the group, and not its parent.
+func TestWithin(t *testing.T) {
+	q, err := newQuotas(1)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer func() {
+		if err := q.close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	argv := within(q[0], "cat", "/proc/self/cgroup")
+	out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput()
+	if err != nil || !strings.Contains(string(out), filepath.Base(q[0])) {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if n, err := throttled(q[0]); n < 0 || err != nil {
+		t.Errorf("%d, %v", n, err)
 	}
 }
 
