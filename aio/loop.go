@@ -106,13 +106,12 @@ func (w *Watcher) turn() (idle bool, err error) {
 }
 
 // retry starts what there was no memory for. What there is none for again waits for the next turn,
-// in the same order.
+// behind the others; so do those that follow when the swap buffer is full.
 func (w *Watcher) retry() {
-	for _, d := range w.starved {
+	n := 0
+	for most := len(w.starved); n < most && !w.swapFull(); n++ {
+		d := w.starved[n]
 		d.Starved = [2]bool{}
-	}
-	n := len(w.starved)
-	for _, d := range w.starved[:n] {
 		w.run(d, proactor.In)
 		w.run(d, proactor.Out)
 	}

@@ -11,8 +11,10 @@ type Options struct {
 	Backend Backend
 
 	// SwapSize is the size of the buffer for reads that bring none, in bytes. It is shared by the
-	// reads of one WaitIO; those that find it full wait for the next WaitIO. On io_uring (Linux 6.12)
-	// it is cut into eighths, and one read gets what is left of one of them, or less.
+	// reads of one WaitIO; those that find less than half of it left wait for the next WaitIO. So what
+	// has come by the time of a read is returned whole, up to half of SwapSize. On io_uring (Linux 6.12)
+	// it is cut into quarters; a read that reaches the end of one is copied to other memory, of up to
+	// twice SwapSize, with what follows.
 	// Default: 64 KiB. Limit: 1 GiB.
 	SwapSize int
 

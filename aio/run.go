@@ -68,11 +68,14 @@ func (w *Watcher) over(op *proactor.Op) bool {
 	return op.Err != nil
 }
 
+// swapFull reports whether less than half of the swap buffer is left: a message might not come whole.
+func (w *Watcher) swapFull() bool { return 2*(len(w.swap)-w.swapUsed) < len(w.swap) }
+
 // readSwap reads into the swap buffer. It reports false when that is full (ENOBUFS), or when nothing
 // was there after all: the operation goes on waiting.
 func (w *Watcher) readSwap(op *proactor.Op) bool {
 	buf := w.swap[w.swapUsed:]
-	if len(buf) == 0 {
+	if w.swapFull() {
 		op.Err = syscall.ENOBUFS
 		return false
 	}

@@ -1,6 +1,7 @@
 package aiosuite
 
 import (
+	"net"
 	"slices"
 	"time"
 
@@ -12,6 +13,8 @@ var swapTests = []test{
 	{"SwapBufferFull", swapBufferFull, false},
 	{"SwapBufferFair", swapBufferFair, false},
 	{"SwapBufferLate", swapBufferLate, false},
+	{"SwapBufferWhole", swapBufferWhole, false},
+	{"SwapBufferWholeOfMany", swapBufferWholeOfMany, false},
 	{"SwapBufferReadByClose", swapBufferReadByClose, false},
 }
 
@@ -95,7 +98,7 @@ func swapBufferFull(r *rig) {
 				s.got = append(s.got, res.Buffer...)
 				used += res.Size
 			}
-			if used > size {
+			if used > 2*size { // those that end with a part of it are joined elsewhere with what follows
 				r.t.Errorf("%d bytes in a swap buffer of %d", used, size)
 			}
 		}
@@ -111,7 +114,7 @@ func swapBufferFull(r *rig) {
 // swapBufferFair: a read that found it full has its turn before those that are submitted later,
 // each of which would fill it.
 func swapBufferFair(r *rig) {
-	const size, turns = 8, 100
+	const size, turns = 8, 250
 	r.open(aio.Options{SwapSize: size})
 	busy := map[*aio.Conn]bool{}
 	for i := range 3 {
@@ -156,6 +159,61 @@ func swapBufferLate(r *rig) {
 	if !k.result.Swap || k.result.Size == 0 {
 		r.t.Errorf("%+v, want a swap buffer", k.result)
 	}
+}
+
+// swapBufferWhole: what came whole is read whole, up to half of the swap buffer, wherever in it that stands.
+func swapBufferWhole(r *rig) {
+	if r.sys.Faulty {
+		return // its reads end short
+	}
+	conn, peer, arrived := r.pairThatTells()
+	for _, size := range []int{100, 1000, 4000, 8000, 8 << 10, 30_000, 32 << 10} {
+		if size > r.large/16 {
+			break // the connection does not take it at once
+		}
+		for i := range 100 {
+			data := pattern(size, i, size)
+			r.send(peer, data)
+			arrived(size)
+			k := r.readSwap(conn)
+			r.until(k)
+			if r.wantData(k, data); k.result.Size != size {
+				return // the rest would come with the next
+			}
+		}
+	}
+}
+
+// swapBufferWholeOfMany: so it is of connections that share the swap buffer.
+func swapBufferWholeOfMany(r *rig) {
+	if r.sys.Faulty {
+		return
+	}
+	const conns, swap = 40, 8 << 10
+	r.open(aio.Options{SwapSize: swap})
+	for round, size := range []int{100, 1000, swap / 3, swap/2 - 1, swap / 2} {
+		var ks []*ticket
+		for i := range conns {
+			conn, peer, arrived := r.pairThatTells()
+			r.send(peer, pattern(i, round, size))
+			arrived(size)
+			ks = append(ks, r.readSwap(conn))
+		}
+		for i, k := range ks {
+			r.until(k)
+			r.wantData(k, pattern(i, round, size))
+		}
+	}
+}
+
+// pairThatTells is pair; arrived waits until n bytes are there to be read.
+func (r *rig) pairThatTells() (conn *aio.Conn, peer net.Conn, arrived func(n int)) {
+	r.t.Helper()
+	own, peer := r.raw()
+	arrived = Arrival(r.t, own)
+	conn, err := r.w.Attach(own)
+	Must(r.t, err)
+	return conn, peer, arrived
 }
 
 // swapBufferReadByClose: Close of a connection begins what was submitted before; what that reads stays until WaitIO

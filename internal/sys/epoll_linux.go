@@ -68,6 +68,16 @@ func Recv(fd int, buf []byte) (int, syscall.Errno) {
 	}
 }
 
+// Unread returns how many bytes have come on a socket and were not received (SIOCINQ, tcp(7), unix(7)),
+// 0 where the kernel does not say.
+func Unread(fd int) int {
+	n, err := unix.IoctlGetInt(fd, unix.TIOCINQ)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
 // Send is send(2) on a socket, without waiting and without SIGPIPE.
 func Send(fd int, buf []byte) (int, syscall.Errno) {
 	for {

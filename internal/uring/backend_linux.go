@@ -298,6 +298,9 @@ func (b *Backend) complete(done []*proactor.Op, c cqe) []*proactor.Op {
 		op.Err = io.EOF
 	case c.flags&cqeBuffer != 0:
 		op.Buf, op.Swap = b.buffers.take(c), true
+		if c.flags&cqeBufferMore == 0 && op.Desc.Gone == proactor.None { // the descriptor of one that is gone is another's
+			op.Buf = b.buffers.join(op.Desc, op.Buf)
+		}
 		op.Size = len(op.Buf)
 	case op.Kind == proactor.Readable: // it could be read now
 	default:

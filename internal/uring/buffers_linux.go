@@ -5,17 +5,21 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"evenkeel.dev/internal/proactor"
 	"evenkeel.dev/internal/sys"
 )
 
 // bufferCount is how many buffers the swap memory is cut into. One that is partly used up stays so
 // over a WaitIO, the others are whole again.
-const bufferCount = 8
+const bufferCount = 4
 
 // buffers is a ring of provided buffers (io_uring_register_buf_ring(3)) that the kernel uses up
 // incrementally (IOU_PBUF_RING_INC, Linux 6.12): a receive takes as many bytes as have come, when
 // they have, and the next one goes on behind them. So idle connections hold no memory, and small
 // messages stand side by side.
+//
+// A receive ends with its buffer, though more may have come. Then what it took is joined with the
+// rest in other memory, once a buffer, so at most bufferCount times until the buffers are recycled.
 type buffers struct {
 	entries []bufferEntry // shared with the kernel
 	page    []byte        // mapped, for the entries
@@ -23,6 +27,11 @@ type buffers struct {
 	used    [bufferCount]int
 	spent   []uint16 // used up; their bytes may still be read
 	tail    uint16
+
+	half   int      // of the swap memory: what is no longer than that is joined whole
+	joints [][]byte // each as large as the swap memory, for two joined messages or more; two at most, made when they are needed
+	joint  int      // the one in use
+	joined int      // its bytes that are in use
 }
 
 // bufferEntry is struct io_uring_buf. The first one's last field is the ring's tail.
@@ -44,7 +53,7 @@ func newBuffers(r *Ring, size int) *buffers {
 	if err != nil {
 		return nil
 	}
-	b := &buffers{page: page, entries: unsafe.Slice((*bufferEntry)(unsafe.Pointer(&page[0])), bufferCount)}
+	b := &buffers{page: page, half: size / 2, entries: unsafe.Slice((*bufferEntry)(unsafe.Pointer(&page[0])), bufferCount)}
 	reg := struct {
 		addr    uint64
 		entries uint32
@@ -77,6 +86,7 @@ func (b *buffers) recycle() {
 		b.tail++
 	}
 	b.spent = b.spent[:0]
+	b.joint, b.joined = 0, 0
 	// The tail is the upper half of the word of which the first entry's id is the lower.
 	word := (*uint32)(unsafe.Pointer(&b.entries[0].id))
 	first := b.entries[0].id
@@ -96,6 +106,27 @@ func (b *buffers) take(c cqe) []byte {
 		b.spent = append(b.spent, id)
 	}
 	return b.memory[id][from:b.used[id]:b.used[id]]
+}
+
+// join returns part, which ended with its buffer, with as much of what else has come on d as makes
+// half of the swap memory. The kernel is asked first whether there is anything: a receive from an
+// empty socket would take the error away that the next one has to report.
+func (b *buffers) join(d *proactor.Desc, part []byte) []byte {
+	if sys.Unread(int(d.Num)) == 0 {
+		return part
+	}
+	if b.joined > b.half {
+		b.joint, b.joined = b.joint+1, 0
+	}
+	if b.joint == len(b.joints) {
+		b.joints = append(b.joints, make([]byte, 2*b.half))
+	}
+	room := b.joints[b.joint][b.joined : b.joined+b.half]
+	n := copy(room, part)
+	more, _ := sys.Recv(int(d.Num), room[n:])
+	n += more
+	b.joined += n
+	return room[:n:n]
 }
 
 // close is for a ring that has nothing in flight any more.

@@ -1,0 +1,18 @@
+//go:build !linux
+
+package aiosuite
+
+import (
+	"net"
+	"testing"
+)
+
+// Arrival returns a function that waits until n bytes have come on a socket and were not read. Of what is no
+// socket all is there when the peer's Write returns.
+func Arrival(t testing.TB, c net.Conn) (wait func(n int)) {
+	t.Helper()
+	if _, fake := c.(*Conn); !fake {
+		t.Skip("needs Linux, which says how much of a message has come")
+	}
+	return func(int) {}
+}
