@@ -99,7 +99,9 @@ func (x *explainer) add(q *reqtrace.Request) {
 		s.Cut = true
 	} else {
 		s.parts, s.sites = joined(q.Parts), q.Sites
-		s.Breakdown, s.Path = verdict.Breakdown(q), stepsOf(q.Path)
+		unmarked := *q // Mark has the id, and a recorder's own number in it is nobody's business
+		unmarked.ID = ""
+		s.Breakdown, s.Path = verdict.Breakdown(&unmarked), stepsOf(q.Path)
 	}
 	x.slow = append(x.slow, s)
 }

@@ -53,6 +53,10 @@ func TestPageOfLittle(t *testing.T) {
 	if p := pageOf(t, h, PageOptions{Now: night}); !strings.Contains(p, "4 requests were slow, and none of them is explained") || !strings.Contains(p, "4 while recording was off") {
 		t.Error(p)
 	}
+	h.Add(slow(1, night, Key{reqtrace.CauseLock, "main.get", "", "GET /"}, ms))
+	if got, want := h.Sentence(time.Time{}), "4 requests were slow; of the 1 seen: 100% lock"; !strings.HasPrefix(got, want) {
+		t.Errorf("%q is said of one request of four", got)
+	}
 	h = &History{}
 	for i := range pageCauses + 2 {
 		h.Add(slow(i, night, Key{reqtrace.CauseLock, fmt.Sprint("main.f", i), "", "GET /"}, ms))

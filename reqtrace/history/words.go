@@ -26,7 +26,8 @@ const (
 	sentenceShare  = .1 // of a cause that a sentence names beside the first
 )
 
-// Sentence says in one sentence what made requests slow since a time: how many there were, and what most of them have in common.
+// Sentence says in one sentence what made requests slow since a time: how many there were, and what most of them have in common. Where less than
+// half of them are explained it says of how many the shares are.
 func (h *History) Sentence(since time.Time) string {
 	list, c := h.Summaries(since), h.Coverage(since)
 	n := max(c.Slow, c.Seen)
@@ -47,7 +48,11 @@ func (h *History) Sentence(since time.Time) string {
 		}
 		named = append(named, t)
 	}
-	return slowText(n) + ": " + strings.Join(named, "; ")
+	text := slowText(n)
+	if 2*c.Seen < n {
+		text += fmt.Sprintf("; of the %s seen", textfmt.Count(float64(c.Seen)))
+	}
+	return text + ": " + strings.Join(named, "; ")
 }
 
 func slowText(n uint64) string {
