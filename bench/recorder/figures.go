@@ -54,7 +54,8 @@ func (d *driver) costFigures() {
 			name string
 			of   func(*sample) time.Duration
 		}{
-			{"p50", func(s *sample) time.Duration { return s.P50 }}, {"p99", func(s *sample) time.Duration { return s.P99 }},
+			{"p50", func(s *sample) time.Duration { return s.P50 }},
+			{"p99", func(s *sample) time.Duration { return s.P99 }},
 			{"p99.9", func(s *sample) time.Duration { return s.P999 }},
 		} {
 			name := map[string]string{"full": "always on", "budget": "within its budget"}[mode]

@@ -45,8 +45,11 @@ func (c Coverage) String() string {
 		n    uint64
 		what string
 	}{
-		{c.Limited, "too soon after a snapshot"}, {c.Cut, "that began before their trace"}, {c.Off, "while recording was off to stay within its budget"},
-		{c.Failed, "in snapshots that failed"}, {others, "others"},
+		{c.Limited, "too soon after a snapshot"},
+		{c.Cut, "that began before their trace"},
+		{c.Off, "while recording was off to stay within its budget"},
+		{c.Failed, "in snapshots that failed"},
+		{others, "others"},
 	} {
 		if r.n > 0 {
 			why = append(why, textfmt.Count(float64(r.n))+" "+r.what)

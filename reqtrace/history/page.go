@@ -168,8 +168,14 @@ func newCauseRow(s *Summary, o *PageOptions) causeRow {
 		r.New = "new"
 	}
 	for _, f := range []fact{
-		{"in a line", w.Breakdown}, {"place", w.Place}, {"held by", w.HolderPlace}, {"which did", w.Doing},
-		{"lost", textfmt.Duration(w.Lost) + " more than " + againstText(w.Against)}, {"build", w.Build}, {"trace id", w.TraceID}, {"mark", w.Mark},
+		{"in a line", w.Breakdown},
+		{"place", w.Place},
+		{"held by", w.HolderPlace},
+		{"which did", w.Doing},
+		{"lost", textfmt.Duration(w.Lost) + " more than " + againstText(w.Against)},
+		{"build", w.Build},
+		{"trace id", w.TraceID},
+		{"mark", w.Mark},
 	} {
 		if f.Value != "" {
 			r.Facts = append(r.Facts, fact{f.Name, textfmt.Printable(f.Value)})
