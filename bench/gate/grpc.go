@@ -152,7 +152,8 @@ func dialReplicas(addrs []string, streams int) (*callers, error) {
 	}
 	for i := range streams {
 		c.running.Go(func() {
-			if err := talk(ctx, c.clients[i%grpcClients]); err != nil && ctx.Err() == nil {
+			talk(ctx, c.clients[i%grpcClients])
+			if ctx.Err() == nil {
 				c.broken.Add(1)
 			}
 		})
@@ -160,8 +161,8 @@ func dialReplicas(addrs []string, streams int) (*callers, error) {
 	return c, nil
 }
 
-// talk has a stream carry a message there and back now and then, until ctx ends.
-func talk(ctx context.Context, to testpb.TestServiceClient) error {
+// talk has a stream carry a message there and back now and then, until ctx ends or it breaks.
+func talk(ctx context.Context, to testpb.TestServiceClient) {
 	stream, err := to.FullDuplexCall(ctx, grpc.WaitForReady(true))
 	for err == nil {
 		if err = stream.Send(&testpb.StreamingOutputCallRequest{}); err != nil {
@@ -171,7 +172,6 @@ func talk(ctx context.Context, to testpb.TestServiceClient) error {
 			err = pause(ctx, streamEvery)
 		}
 	}
-	return err
 }
 
 // call is loadgen's Call.
