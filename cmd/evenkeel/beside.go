@@ -18,8 +18,12 @@ import (
 )
 
 // fetchBeside takes the trace, and meanwhile what makes it say more: a CPU profile of the service, whose samples are in the
-// trace then, and how this machine does, if the service is on it. say tells what is missing.
+// trace then, and how this machine does, if the service is on it. say tells what is missing. What a recorder has already has nothing beside it.
 func (s *traceSource) fetchBeside(ctx context.Context, profiled bool, say func(format string, a ...any)) (*spool, *reqtrace.Beside, error) {
+	if s.seconds == 0 {
+		b, err := s.fetch(ctx)
+		return b, nil, err
+	}
 	seen := func() *reqtrace.Beside { return nil }
 	if s.local() {
 		seen = watchMachine(ctx)

@@ -19,11 +19,12 @@ evenkeel explain -against TRACE [flags] TRACE...
 
 Says why the slowest requests of a Go server were slow. TRACE is an execution trace, gzipped or
 not: a file, - for standard input, or the URL of a /debug/pprof/trace, which is taken for 5 s where
-it says no seconds, with a CPU profile meanwhile. Requests of HTTP/1, HTTP/2 and gRPC are found
-without a change to the server; -request names the function that waits for work elsewhere, and
-package evenkeel.dev/reqtrace/region marks requests.
+it says no seconds, with a CPU profile meanwhile, or of a recorder, for the last seconds. Requests
+of HTTP/1, HTTP/2 and gRPC are found without a change to the server; -request names the function
+that waits for work elsewhere, and package evenkeel.dev/reqtrace/region marks requests.
 
   evenkeel explain http://127.0.0.1:6060/debug/pprof/trace?seconds=5
+  evenkeel explain http://127.0.0.1:6060/debug/evenkeel/      a recorder's snapshot, taken now
   evenkeel explain -request 'main.(*pool).worker' trace.out   a queue's, an actor's, a websocket's
   evenkeel explain -class main.report trace.out   the requests of one handler, route or worker alone
   evenkeel explain -html page.html trace.out      and a page with the slowest requests' paths
@@ -207,7 +208,9 @@ func (a *app) explain(ctx context.Context, name string, profiled bool, o reqtrac
 		if err != nil {
 			return "", nil, err
 		}
-		fmt.Fprintf(a.stderr, "taking a trace of %g s from %s\n", s.seconds, s.url)
+		if s.seconds > 0 {
+			fmt.Fprintf(a.stderr, "taking a trace of %g s from %s\n", s.seconds, s.url)
+		}
 		b, beside, err := s.fetchBeside(ctx, profiled, func(format string, v ...any) { fmt.Fprintf(a.stderr, "evenkeel explain: "+format+"\n", v...) })
 		if err != nil {
 			return "", nil, err

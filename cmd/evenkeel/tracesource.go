@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"path"
 	"strconv"
 	"strings"
 	"time"
@@ -24,11 +25,11 @@ const (
 	maxTraceWindow = time.Hour
 )
 
-// traceSource is a /debug/pprof/trace. All of a trace is fetched before it is read: the service
+// traceSource is a /debug/pprof/trace, or a recorder's snapshot of the last seconds. All of a trace is fetched before it is read: the service
 // may be on the same machine, and reading takes processors.
 type traceSource struct {
 	url      string
-	seconds  float64
+	seconds  float64 // that are traced from now on; 0: of a recorder, which has them
 	client   *http.Client
 	patience time.Duration // without a byte, beyond seconds
 	longest  time.Duration // for all of it, beyond seconds
@@ -50,6 +51,9 @@ func newTraceSource(name string, c *tls.Config) (*traceSource, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%q: %w; write it as http://HOST:PORT/debug/pprof/trace?seconds=5", name, err)
 	}
+	if at, ok := snapshotURL(u); ok {
+		return newTraceSourceOf(at, 0, c), nil
+	}
 	if q.Get("seconds") == "" {
 		q.Set("seconds", strconv.Itoa(traceSeconds))
 		u.RawQuery = q.Encode()
@@ -58,11 +62,27 @@ func newTraceSource(name string, c *tls.Config) (*traceSource, error) {
 	if err != nil || math.IsNaN(seconds) || seconds <= 0 || seconds > maxTraceWindow.Seconds() {
 		return nil, fmt.Errorf("seconds=%s; it must be more than 0 and at most %g", q.Get("seconds"), maxTraceWindow.Seconds())
 	}
+	return newTraceSourceOf(u.String(), seconds, c), nil
+}
+
+func newTraceSourceOf(at string, seconds float64, c *tls.Config) *traceSource {
 	t := &http.Transport{
 		DisableKeepAlives: true, TLSClientConfig: c, Proxy: http.ProxyFromEnvironment,
 		DialContext: (&net.Dialer{Timeout: traceConnect}).DialContext, TLSHandshakeTimeout: traceConnect,
 	}
-	return &traceSource{url: u.String(), seconds: seconds, client: &http.Client{Transport: t}, patience: tracePatience, longest: 10 * tracePatience, most: maxTraceBytes}, nil
+	return &traceSource{url: at, seconds: seconds, client: &http.Client{Transport: t}, patience: tracePatience, longest: 10 * tracePatience, most: maxTraceBytes}
+}
+
+// snapshotURL returns where a recorder's snapshot is, if u is a recorder's page, where it usually is, or a snapshot, taken now or kept.
+func snapshotURL(u *url.URL) (at string, ok bool) {
+	dir, name := path.Split(strings.TrimSuffix(u.Path, "/"))
+	switch {
+	case dir+name+"/" == recorderPath:
+		return u.JoinPath("snapshot").String(), true
+	case name == "snapshot", path.Base(dir) == "snapshot":
+		return u.String(), true
+	}
+	return "", false
 }
 
 // fetch takes the trace. It gives up when nothing comes for some time.
@@ -120,7 +140,7 @@ func (s *traceSource) get(ctx context.Context, progress func()) (*spool, error) 
 func adviceOn(status int) string {
 	switch status {
 	case http.StatusNotFound, http.StatusMethodNotAllowed:
-		return "import net/http/pprof in the server, or say where its /debug/pprof/ is (evenkeel run: with -pprof)"
+		return "import net/http/pprof in the server, or say where its /debug/pprof/ is (evenkeel run: with -pprof), or its recorder's page"
 	case http.StatusBadRequest:
 		return "ask for fewer seconds, or give the server a longer WriteTimeout"
 	case http.StatusInternalServerError:

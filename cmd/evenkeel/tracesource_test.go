@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/http/pprof"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -25,6 +26,10 @@ func TestTraceSourceURL(t *testing.T) {
 		{"http://h/t?seconds=0.5", "http://h/t?seconds=0.5", .5, ""},
 		{"https://h/t?x=1", "https://h/t?seconds=5&x=1", 5, ""},
 		{"http://h/t?seconds=", "http://h/t?seconds=5", 5, ""},
+		{"http://h:1/debug/evenkeel/", "http://h:1/debug/evenkeel/snapshot", 0, ""}, // a recorder has what there is
+		{"http://h:1/debug/evenkeel", "http://h:1/debug/evenkeel/snapshot", 0, ""},
+		{"http://h/why/snapshot", "http://h/why/snapshot", 0, ""},
+		{"http://h/why/snapshot/20261122-0300-slow", "http://h/why/snapshot/20261122-0300-slow", 0, ""},
 		{"http://h/t?seconds=-1", "", 0, "more than 0"},
 		{"http://h/t?seconds=NaN", "", 0, "more than 0"},
 		{"http://h/t?seconds=3601", "", 0, "at most 3600"},
@@ -66,6 +71,24 @@ func TestExplainURL(t *testing.T) {
 		r = call("explain", srv.URL+"/debug/pprof/trace?seconds=1") // a busy machine
 	}
 	r.check(t, exitOK, []string{"the slowest 1% (p99+) take", "whole requests (without marks)"}, []string{"taking a trace of 0.3 s from http://"})
+}
+
+// TestExplainRecorder explains what a recorder has, and asks for nothing beside it.
+func TestExplainRecorder(t *testing.T) {
+	b, err := os.ReadFile("../../reqtrace/testdata/go1.26.trace.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/debug/evenkeel/snapshot", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(b) })
+	mux.HandleFunc("/", func(w http.ResponseWriter, q *http.Request) { t.Errorf("asked for %s", q.URL) })
+	srv := httptest.NewServer(mux)
+	defer srv.Close()
+	r := call("explain", srv.URL+"/debug/evenkeel/")
+	r.check(t, exitOK, []string{"the slowest 1% (p99+) take", "whole requests"}, nil)
+	if strings.Contains(r.stderr, "taking a trace") || strings.Contains(r.stderr, "profile") {
+		t.Error(r.stderr)
+	}
 }
 
 func TestTraceSourceFails(t *testing.T) {
