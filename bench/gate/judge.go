@@ -41,6 +41,7 @@ func judge(set *figure.Set, raw figure.Recorded) error {
 	d.slowFigures()
 	d.pollFigures()
 	d.helloFigures()
+	d.turnsFigures()
 	for _, name := range parts {
 		if t, ok := teams[name]; ok {
 			d.teamFigures(t)

@@ -9,7 +9,7 @@
 //	go run ./gate -part polls       # health checks from 10 ms to HAProxy's default: 6 minutes
 //	go run ./gate -part hello -original PROGRAM   # the original's own example, beside the original
 //	go run ./gate -part push        # the original's own benchmark, literally and as it is here
-//	go run ./gate -part haproxy     # what teams run, each with its floor and its overlap: lone, haproxy, envoy, grpc, raft, quota
+//	go run ./gate -part haproxy     # what teams run, each with its floor and its overlap: lone, haproxy, envoy, grpc, raft, quota, turns
 //	go run ./gate -part faults      # 1,000,000 requests while replicas, etcd and HAProxy fail
 //	go run ./gate -demo ../demo     # the step of make demo
 //	go run ./gate -judge results/gate-DATE.json   # its figures again, from its raw results; -w: into the file
@@ -189,10 +189,10 @@ func (d *driver) client() {
 }
 
 // mostReplicas is how many replicas a part has at most.
-const mostReplicas = 3
+const mostReplicas = 4
 
 // parts are what can be measured alone, in the order of the whole.
-var parts = []string{"pairs", "single", "cost", "idle", "polls", "hello", "push", "lone", "haproxy", "envoy", "grpc", "raft", "quota"}
+var parts = []string{"pairs", "single", "cost", "idle", "polls", "hello", "push", "lone", "haproxy", "envoy", "grpc", "raft", "quota", "turns"}
 
 // bench measures everything, or a part.
 func (d *driver) bench(ctx context.Context, only, results string) error {
@@ -202,7 +202,7 @@ func (d *driver) bench(ctx context.Context, only, results string) error {
 	for name := range teams {
 		measures[name] = func(ctx context.Context) error { return d.team(ctx, name) }
 	}
-	measures["quota"] = d.quota
+	measures["quota"], measures["turns"] = d.quota, d.turns
 	names := parts
 	if only != "" {
 		if measures[only] == nil {

@@ -254,6 +254,25 @@ func (d *driver) loadOn(ctx context.Context, sys *system, m mode, l load) (sampl
 		}
 	}
 	window := after.at.Sub(before.at).Seconds()
+	err = s.takeReplicas(ctx, d, sys, m, before, after)
+	s.Steal = after.times.StealSince(before.times)
+	used := (after.times.Used - before.times.Used).Seconds()
+	s.Busy = used / window / float64(runtime.NumCPU())
+	s.Others = max(0, used-(after.ours-before.ours).Seconds()) / window / float64(runtime.NumCPU())
+	return s, err
+}
+
+// takeReplicas copies what the replicas did between two states.
+func (s *sample) takeReplicas(ctx context.Context, d *driver, sys *system, m mode, before, after state) (err error) {
+	window := after.at.Sub(before.at).Seconds()
+	if m.law {
+		was, werr := turnGates(before.stats)
+		now, nerr := turnGates(after.stats)
+		if err := errors.Join(werr, nerr); err != nil {
+			return err
+		}
+		s.Turns = countTurns(was, now, after.at.Sub(before.at))
+	}
 	for i, rep := range sys.replicas {
 		s.CPU = append(s.CPU, (after.cpu[i]-before.cpu[i]).Seconds()/window)
 		s.Collections = append(s.Collections, after.stats[i].Runtime.Collections-before.stats[i].Runtime.Collections)
@@ -278,11 +297,7 @@ func (d *driver) loadOn(ctx context.Context, sys *system, m mode, l load) (sampl
 		err = errors.Join(err, perr)
 		s.PeakRSS = append(s.PeakRSS, peak)
 	}
-	s.Steal = after.times.StealSince(before.times)
-	used := (after.times.Used - before.times.Used).Seconds()
-	s.Busy = used / window / float64(runtime.NumCPU())
-	s.Others = max(0, used-(after.ours-before.ours).Seconds()) / window / float64(runtime.NumCPU())
-	return s, err
+	return err
 }
 
 // warm returns how long to load before measuring: until each replica has allocated its live heap

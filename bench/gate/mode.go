@@ -27,6 +27,7 @@ type mode struct {
 	raft    bool   // it is three members of raftkv
 	leads   bool   // the first member has to lead
 	stalls  bool   // a follower stands still now and then
+	law     bool   // the replicas share a turn that is held against the law
 	under   string // the only load of its part under which it is measured; "": each
 }
 

@@ -36,6 +36,8 @@ func (d *driver) announce(parts []string) {
 			runs += d.rounds * len(d.helloModes())
 		case "lone", "haproxy", "envoy", "grpc", "raft", "quota":
 			runs += teams[p].runs(d.rounds)
+		case "turns":
+			runs += d.rounds * len(turnsWanted)
 		case "push":
 			beside += time.Duration(d.rounds) * pushRound
 		}

@@ -39,6 +39,7 @@ type sample struct {
 	Throttled   []int64       `json:"throttled,omitempty"` // periods in which each waited for its quota, since its group was made
 	Broken      int           `json:"broken_streams,omitempty"`
 	Raft        *raftCounts   `json:"raft,omitempty"`
+	Turns       *turnCounts   `json:"turns,omitempty"`
 	PeakRSS     []int64       `json:"peak_rss_bytes"`
 	Steal       float64       `json:"steal"`
 	Stall       time.Duration `json:"longest_stall_ns"` // of a core

@@ -179,6 +179,50 @@ func TestWithin(t *testing.T) {
 	}
 }
 
+// TestCountTurns holds figures that keep to the law against it.
+func TestCountTurns(t *testing.T) {
+	const live, window = 32 << 20, 10 * time.Second
+	now := make([]turnGate, 2)
+	for i := range now {
+		now[i].Live, now[i].Allocated = live, 10*(turnsTrigger-live)*(1-turnsJitter/2)
+		now[i].Turn.Held.Count, now[i].Turn.Held.Total = 10, 4*time.Second
+	}
+	c := countTurns(make([]turnGate, 2), now, window)
+	if c.Collections != 20 || c.Held != .8 || c.Load < .799 || c.Load > .801 {
+		t.Errorf("%+v", c)
+	}
+	for _, x := range []struct {
+		held  float64
+		alone int64
+		want  []figure.Verdict
+	}{{.8, 0, []figure.Verdict{figure.Met, figure.Met}}, {.5, 1, []figure.Verdict{figure.Missed, figure.Missed}}} {
+		d := driver{set: &figure.Set{Out: t.Output()}}
+		for round := range 5 {
+			d.samples = append(d.samples, sample{Mode: turnsMode.name, Load: "turns 0.85", Round: round + 1, Try: 1, Turns: &turnCounts{
+				Load: .8, Held: x.held, Collections: 10, WithoutTurn: x.alone,
+			}})
+		}
+		d.turnsFigures()
+		var got []figure.Verdict
+		for _, f := range d.set.Figures {
+			got = append(got, f.Verdict)
+		}
+		if !slices.Equal(got, x.want) {
+			t.Errorf("%v, want %v", got, x.want)
+		}
+	}
+}
+
+func TestTurns(t *testing.T) {
+	d := quick(t)
+	if err := d.turns(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if ss := d.good(turnsMode.name, "turns 1.4"); len(ss) != 1 || ss[0].Turns == nil || len(ss[0].Met) != turnsReplicas {
+		t.Errorf("%+v", ss)
+	}
+}
+
 // TestRaft sees that no write is lost, and that the heap of the stock group is the leader's.
 func TestRaft(t *testing.T) {
 	d := testTeam(t, "raft")
