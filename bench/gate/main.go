@@ -167,7 +167,7 @@ func (d *driver) prepare(modes, loads string) (err error) {
 		}
 	}
 	d.set.Machine = figure.Machine()
-	d.set.Versions["peers"] = versions()
+	d.set.Versions["peers"] = d.versions()
 	if !d.quick {
 		d.client()
 	}

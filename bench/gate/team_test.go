@@ -299,7 +299,7 @@ func TestEnvoyFigures(t *testing.T) {
 		d := driver{set: &figure.Set{Out: t.Output()}}
 		for round := 1; round <= 5; round++ {
 			for mode, x := range map[string]counted{
-				polledEnvoy: {Polls: 100}, headerEnvoy: {Polls: c.polls, Away: []away{{Announced: 2}, {Announced: c.announced}}}, defaultEnvoy: {Warned: &c.warned},
+				polledEnvoy: {Polls: 100}, headerEnvoy: {Polls: c.polls, Away: []away{{Announced: 2}, {Announced: c.announced}}}, defaultEnvoy: {Warned: &c.warned, Away: []away{{Drained: mostAfterFlip + 1}}},
 			} {
 				d.samples = append(d.samples, sample{Mode: mode, Load: "envoy", Round: round, Try: 1, Counted: []counted{x}})
 			}

@@ -8,10 +8,13 @@ import (
 var versionNumber = regexp.MustCompile(`\d+\.\d+(\.\d+)?`)
 
 // versions says which peers stand beside the gate; one that is missing is left out.
-func versions() map[string]string {
+func (d *driver) versions() map[string]string {
 	v := map[string]string{}
 	for name, argv := range map[string][]string{
 		"haproxy": {"haproxy", "-v"}, "nginx": {"nginx", "-v"}, "etcd": {"etcd", "--version"},
+		"envoy":        {d.envoyProgram(), "--version"},
+		"grpc":         {"go", "list", "-m", "google.golang.org/grpc"},
+		"raft":         {"go", "list", "-m", "go.etcd.io/raft/v3"},
 		"automemlimit": {"go", "list", "-m", "github.com/KimMachineGun/automemlimit"},
 		"gctuner":      {"go", "list", "-m", "github.com/bytedance/gopkg"},
 	} {
