@@ -43,7 +43,6 @@ var grpcTeam = team{
 	loads:   []load{{name: "grpc", rate: grpcRate}, {name: "grpc forced", rate: grpcRate, forced: true}},
 	targets: map[string][]target{"grpc": {{"default", "gated", "p99", 5, true}}},
 	counts: []count{
-		{mode: "gated", load: "grpc", met: true},
 		{mode: "gated", load: "grpc"},
 		{mode: "gated", load: "grpc forced"},
 		{mode: streamsMode, load: "grpc forced"},

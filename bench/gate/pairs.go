@@ -174,24 +174,35 @@ func (d *driver) column(mode, load, what string) []float64 {
 	return xs
 }
 
+// overlap returns how many requests met a collection in all these runs.
+func overlap(ss []sample) (n int64) {
+	for _, s := range ss {
+		n += sum(s.Met) + sum(s.MetOther)
+	}
+	return n
+}
+
 // table prints the medians of the modes under one load, if there was any.
 func (d *driver) table(load string, ms []mode) {
 	if !slices.ContainsFunc(d.samples, func(s sample) bool { return s.Load == load }) {
 		return
 	}
-	fmt.Fprintf(d.out, "\n%-20s %9s %9s %9s %12s %10s   medians of the rounds\n", load, "p50 µs", "p99 µs", "p99.9 µs", "peak MB each", "failed")
+	fmt.Fprintf(d.out, "\n%-20s %9s %9s %9s %12s %10s %10s   medians of the rounds\n", load, "p50 µs", "p99 µs", "p99.9 µs", "peak MB each", "failed", "overlap")
 	for _, m := range ms {
 		ss := d.good(m.name, load)
 		if len(ss) == 0 {
 			continue
 		}
-		failed, all := int64(0), int64(0)
+		failed, all, met := int64(0), int64(0), "-" // only a gate counts those that met a collection
 		for _, s := range ss {
 			failed, all = failed+s.Failed, all+s.Requests
 		}
+		if len(ss[0].Met) > 0 {
+			met = fmt.Sprintf("%.3g%%", 100*float64(overlap(ss))/float64(max(all, 1)))
+		}
 		median := func(what string) float64 { return figure.Median(d.column(m.name, load, what)) }
-		fmt.Fprintf(d.out, "%-20s %9.0f %9.0f %9.0f %12.0f %10s   %s\n", m.name, median("p50")*1e6, median("p99")*1e6, median("p99.9")*1e6,
-			median("peak memory")/1e6, fmt.Sprintf("%.3g%%", 100*float64(failed)/float64(all)), m.what)
+		fmt.Fprintf(d.out, "%-20s %9.0f %9.0f %9.0f %12.0f %10s %10s   %s\n", m.name, median("p50")*1e6, median("p99")*1e6, median("p99.9")*1e6,
+			median("peak memory")/1e6, fmt.Sprintf("%.3g%%", 100*float64(failed)/float64(all)), met, m.what)
 	}
 	fmt.Fprintln(d.out)
 }

@@ -29,7 +29,7 @@ var quotaTeam = team{
 		{"default", "gated", "p99", 10, true},
 		{"default", "gated", "p99.9", 6, true},
 	}},
-	counts: []count{{mode: "gated", load: "quota", met: true}, {mode: "gated", load: "quota"}},
+	counts: []count{{mode: "gated", load: "quota"}},
 }
 
 // quotaMode has the replicas run within the quota, with two threads for Go.

@@ -140,13 +140,13 @@ func (d *driver) teamFigures(t team) {
 // countFigure adds the figures of a count.
 func (d *driver) countFigure(c count) {
 	var all, hits int64
-	for _, s := range d.good(c.mode, c.load) {
+	ss := d.good(c.mode, c.load)
+	for _, s := range ss {
 		all += s.Requests
-		if c.met {
-			hits += sum(s.Met) + sum(s.MetOther)
-		} else {
-			hits += s.Failed
-		}
+		hits += s.Failed
+	}
+	if c.met {
+		hits = overlap(ss)
 	}
 	if all == 0 {
 		return

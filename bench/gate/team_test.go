@@ -80,6 +80,37 @@ func TestPartsApart(t *testing.T) {
 	}
 }
 
+// TestJudge sees that the figures of a recorded file are those of the run.
+func TestJudge(t *testing.T) {
+	d := &driver{set: figure.New("gate-raft"), out: t.Output()}
+	d.set.Out = t.Output()
+	warned := 0
+	for round := 1; round <= 2; round++ {
+		d.samples = append(d.samples,
+			sample{Mode: "gated", Load: "raft", Round: round, Try: 1, Requests: 9, PeakRSS: []int64{1}, Raft: &raftCounts{Collections: 9, Transfers: 3, Retried: 2}},
+			sample{Mode: streamsMode, Load: "grpc forced", Round: round, Try: 1, Requests: 9, PeakRSS: []int64{1}, Broken: 1, Counted: []counted{{Away: []away{{Drained: 1, Last: 1, Draining: 1}}}}},
+			sample{Mode: defaultEnvoy, Load: "envoy", Round: round, Try: 1, Requests: 9, PeakRSS: []int64{1}, Counted: []counted{{Warned: &warned, Away: []away{{Drained: 99}}}}},
+			sample{Mode: turnsMode.name, Load: "turns 0.6", Round: round, Try: 1, Requests: 9, PeakRSS: []int64{1}, Turns: &turnCounts{Load: .5, Held: .4, Collections: 9}})
+	}
+	for _, name := range parts {
+		if part, ok := teams[name]; ok {
+			d.teamFigures(part)
+		}
+	}
+	d.turnsFigures()
+	d.keep()
+	dir := t.TempDir()
+	if err := d.set.Save(dir); err != nil {
+		t.Fatal(err)
+	}
+	if len(d.set.Figures) < 10 {
+		t.Errorf("%+v", d.set.Figures)
+	}
+	if err := figure.Unchanged("gate", filepath.Join(dir, "*.json"), judge); err != nil {
+		t.Error(err)
+	}
+}
+
 // testTeam runs a part shortly and returns its driver.
 func testTeam(t *testing.T, name string) *driver {
 	d := quick(t)
