@@ -225,7 +225,7 @@ func (f *faulty) report(r *loadgen.Result, results string) error {
 	}
 	fmt.Fprintf(f.out, "failed within %v of the kill of a replica: %d\n", killedFor, killed)
 	f.faultFigures(r, killed)
-	if results == "" {
+	if results == "" || f.quick {
 		return nil
 	}
 	f.set.Benchmark = "gate-faults"

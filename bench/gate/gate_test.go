@@ -313,8 +313,12 @@ func TestFaults(t *testing.T) {
 	need(t, "haproxy")
 	need(t, "etcd")
 	d := quick(t)
-	if err := d.faults(t.Context(), 6000, ""); err != nil {
+	results := t.TempDir()
+	if err := d.faults(t.Context(), 6000, results); err != nil {
 		t.Fatal(err)
+	}
+	if files, err := os.ReadDir(results); len(files) > 0 || err != nil {
+		t.Errorf("a quick run keeps %v, %v", files, err)
 	}
 	if faults, _ := d.set.Raw["faults"].([]fault); len(faults) == 0 {
 		t.Error("nothing was broken")
