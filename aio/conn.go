@@ -146,8 +146,10 @@ func (c *Conn) RemoteAddr() net.Addr {
 	return c.remote
 }
 
-// Close closes the connection at once. What was submitted before is tried once; what is not over
-// then is returned by WaitIO with ErrClosed. It always returns nil, and may be called again.
+// Close closes the connection at once. What was submitted before is tried once, in its order: of a
+// direction up to the first operation that would have to wait. So writes that the socket has room for
+// are sent; what is not over then is returned by WaitIO with ErrClosed, and Size says what was sent of
+// it. It always returns nil, and may be called again.
 func (c *Conn) Close() error {
 	w := c.watcher
 	if w == nil {
@@ -162,9 +164,20 @@ func (c *Conn) Close() error {
 	c.desc.Closed = true // what intake takes is all that there will be
 	w.subMu.Unlock()
 	w.intake(-1)
+	w.settle(&c.desc)
 	w.release(&c.desc, proactor.ConnClosed)
 	w.wake()
 	return nil
+}
+
+// settle has what is queued of d tried, one after the other, until none ends: at most as many times as
+// there are operations, of which there come no more. The caller holds mu.
+func (w *Watcher) settle(d *proactor.Desc) {
+	for ended := true; ended && (d.Queues[proactor.In].Head != nil || d.Queues[proactor.Out].Head != nil); {
+		before := [2]*proactor.Op{d.Queues[proactor.In].Head, d.Queues[proactor.Out].Head}
+		w.land(w.backend.Settle(w.polled[:0]))
+		ended = before != [2]*proactor.Op{d.Queues[proactor.In].Head, d.Queues[proactor.Out].Head}
+	}
 }
 
 // release ends the operations of d and closes its descriptor. The caller holds mu.

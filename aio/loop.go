@@ -88,6 +88,18 @@ func (w *Watcher) turn() (idle bool, err error) {
 	if w.busy = err == syscall.EAGAIN; w.busy {
 		err = nil
 	}
+	w.land(polled)
+	w.unyielded += len(polled)
+	w.stats.Polls++
+	idle = len(polled) == 0
+	if len(w.deadlines) > 0 && w.expire() {
+		idle = false
+	}
+	return idle, err
+}
+
+// land continues what the backend has returned, and keeps the slice.
+func (w *Watcher) land(polled []*proactor.Op) {
 	for _, op := range polled {
 		if w.over(op) {
 			w.finish(op)
@@ -96,13 +108,6 @@ func (w *Watcher) turn() (idle bool, err error) {
 	}
 	clear(polled)
 	w.polled = polled
-	w.unyielded += len(polled)
-	w.stats.Polls++
-	idle = len(polled) == 0
-	if len(w.deadlines) > 0 && w.expire() {
-		idle = false
-	}
-	return idle, err
 }
 
 // retry starts what there was no memory for. What there is none for again waits for the next turn,

@@ -12,6 +12,7 @@ import (
 var closeTests = []test{
 	{"ConnClosePending", connClosePending, false},
 	{"ConnCloseAtOnce", connCloseAtOnce, false},
+	{"ConnCloseBehindMany", connCloseBehindMany, false},
 	{"ConnCloseAtOnceWhenFull", connCloseAtOnceWhenFull, false},
 	{"ConnCloseTwice", connCloseTwice, false},
 	{"ConnCloseWhileWaiting", connCloseWhileWaiting, false},
@@ -90,6 +91,39 @@ func connCloseAtOnce(r *rig) {
 		if !r.sys.Faulty {
 			r.want(k, 3, nil)
 		}
+	}
+}
+
+// connCloseBehindMany: all that was submitted before Close is tried before it, and not only the first of each
+// direction. A read that has to wait keeps no write back.
+func connCloseBehindMany(r *rig) {
+	if r.sys.Faulty {
+		return // each of them may have to wait
+	}
+	for round := range 200 {
+		conn, peer := r.pair()
+		r.sendThere(conn, peer, []byte("abc"))
+		reads := []*ticket{r.read(conn, 1), r.readSwap(conn), r.read(conn, 1)}
+		var writes []*ticket
+		var all []byte
+		for i := range 20 {
+			data := pattern(i, round, 10)
+			writes, all = append(writes, r.write(conn, data)), append(all, data...)
+		}
+		got := sink(peer)
+		_ = conn.Close()
+		r.until(append(writes, reads...)...)
+		for _, k := range writes {
+			r.want(k, 10, nil)
+		}
+		r.wantData(reads[0], []byte("a"))
+		r.wantData(reads[1], []byte("bc"))
+		r.want(reads[2], 0, aio.ErrClosed)
+		data, err := got()
+		if err != nil {
+			r.t.Error("the peer:", err)
+		}
+		r.same("at the peer", data, all)
 	}
 }
 

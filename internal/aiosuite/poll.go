@@ -66,6 +66,14 @@ func (b *Backend) Poll(done []*proactor.Op) ([]*proactor.Op, error) {
 	return done, nil
 }
 
+// Settle implements the interface.
+func (b *Backend) Settle(done []*proactor.Op) []*proactor.Op {
+	if b.o.Mode == Completion {
+		done, _ = b.Poll(done)
+	}
+	return done
+}
+
 // advance carries out a transfer that is due. The caller holds mu.
 func (b *Backend) advance(fl *flight, now time.Time) {
 	f := b.o.Faults

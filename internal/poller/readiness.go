@@ -91,6 +91,9 @@ func (p *Poller) Start(op *proactor.Op) bool {
 	return !op.InFlight
 }
 
+// Settle implements [proactor.Backend]: Start has tried.
+func (p *Poller) Settle(done []*proactor.Op) []*proactor.Op { return done }
+
 // Cancel implements [proactor.Backend].
 func (p *Poller) Cancel(op *proactor.Op) bool {
 	op.InFlight = false

@@ -183,6 +183,10 @@ type Backend interface {
 	// It reports false when the backend has none: Readable operations receive nothing then.
 	Recycle() bool
 
+	// Settle appends operations that have ended by now, of those too that Start was given last: where
+	// Start only queues, they are tried first. It appends nothing where Start has tried.
+	Settle(done []*Op) []*Op
+
 	// Cancel ends op, which is in flight, early. True: it is back, with what it has transferred.
 	// False: it comes from Poll, soon.
 	Cancel(op *Op) bool

@@ -268,6 +268,18 @@ func (b *Backend) Poll(done []*proactor.Op) ([]*proactor.Op, error) {
 	return done, err
 }
 
+// Settle implements [proactor.Backend]: the kernel tries as it takes an entry. What failed is for Poll
+// to say.
+func (b *Backend) Settle(done []*proactor.Op) []*proactor.Op {
+	for range cqPerEntry*entries/batch + 1 { // all that the ring holds
+		var err error
+		if done, err = b.Poll(done); err != nil || !b.hasEarly.Load() && !b.ring.Ready() {
+			break
+		}
+	}
+	return done
+}
+
 // complete appends the operation that c ends.
 func (b *Backend) complete(done []*proactor.Op, c cqe) []*proactor.Op {
 	if c.flags&cqeBuffer != 0 && c.res <= 0 {

@@ -113,6 +113,9 @@ type Ring struct {
 	tail                    uint32 // of the submissions, ours; the kernel sees it at submit
 }
 
+// cqPerEntry is how many completions the ring holds for each entry.
+const cqPerEntry = 16
+
 // setup is io_uring_queue_init_params: it maps the rings. Of the optional features, each is left
 // out where the kernel does not know it.
 func setup(entries uint32) (*Ring, error) {
@@ -123,7 +126,7 @@ func setup(entries uint32) (*Ring, error) {
 		setupCoopTaskrun | setupTaskrunFlag | setupSubmitAll, // Linux 5.19
 		0,
 	} {
-		p = params{flags: flags | setupCQSize | setupClamp, cqEntries: 16 * entries}
+		p = params{flags: flags | setupCQSize | setupClamp, cqEntries: cqPerEntry * entries}
 		if fd, err = sys.IoUringSetup(entries, unsafe.Pointer(&p)); err != syscall.EINVAL {
 			break
 		}
