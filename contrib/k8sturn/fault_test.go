@@ -3,12 +3,15 @@ package k8sturn_test
 import (
 	"bufio"
 	"context"
+	"errors"
+	"net/http"
 	"os"
 	"os/exec"
 	"testing"
 	"time"
 
 	"evenkeel.dev/contrib/k8sturn"
+	"evenkeel.dev/gcgate"
 )
 
 const lease0 = "gcgate-g-0"
@@ -119,6 +122,47 @@ func TestServerDiesForRelease(t *testing.T) {
 	s.restart(t)
 	release(t, take(t, turns)) // its own stale slot does not stop it
 	wantNotLost(t, l)
+}
+
+// TestOvertaken: a request that nobody waited for is carried out before the next one of the same process, which
+// conflicts with it then. The turn that nobody has is freed, long before the Duration.
+func TestOvertaken(t *testing.T) {
+	s := newServer(t)
+	turns := newTurns(t, s, k8sturn.Options{Duration: 5 * time.Minute})
+	for conflict := false; !conflict; { // which of the two comes first is the server's choice
+		release(t, take(t, turns))
+		before := s.count(http.MethodPatch)
+		sent := func(n int) {
+			for s.count(http.MethodPatch) < before+n {
+				time.Sleep(time.Millisecond)
+			}
+		}
+		s.hold(true, false)
+		ctx, giveUp := context.WithCancel(t.Context())
+		first, second := make(chan error, 1), make(chan error, 1)
+		go func() {
+			_, err := turns.TryAcquire(ctx)
+			first <- err
+		}()
+		sent(1)
+		giveUp()
+		if err := <-first; !errors.Is(err, context.Canceled) {
+			t.Fatalf("TryAcquire: %v, want Canceled", err)
+		}
+		var l gcgate.Lease
+		go func() {
+			var err error
+			l, err = turns.TryAcquire(context.Background())
+			second <- err
+		}()
+		sent(2)
+		s.hold(false, false)
+		err := <-second
+		if conflict = errors.Is(err, gcgate.ErrHeld); !conflict {
+			release(t, l)
+		}
+	}
+	release(t, take(t, newTurns(t, s, k8sturn.Options{})))
 }
 
 // TestRenewed holds a turn for longer than its Duration.

@@ -142,6 +142,7 @@ func (t *Turns) take(ctx context.Context) (*lease, error) {
 			continue
 		}
 		t.mu.Lock()
+		left := t.left[name]
 		delete(t.left, name) // what is ours from here on is not to be released
 		t.mu.Unlock()
 		asked := time.Now()
@@ -151,6 +152,9 @@ func (t *Turns) take(ctx context.Context) (*lease, error) {
 			return t.hold(name, o, asked), nil
 		case isCode(err, http.StatusConflict), isCode(err, http.StatusNotFound):
 			holders = append(holders, "another one, meanwhile") // the watch will tell
+			if left {                                           // or it is what this process asked for before
+				t.leave(name)
+			}
 		default:
 			if inDoubt(err) {
 				t.leave(name)
