@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -24,7 +25,8 @@ type fake struct {
 	perByte  func() int64  // bytes that have been recorded in all
 	refuses  atomic.Bool   // start fails
 	stall    atomic.Int64  // goroutines takes so long, once
-	defect   atomic.Bool   // goroutines panics
+	defect   atomic.Bool   // goroutines and start panic
+	torn     atomic.Int64  // the snapshot from here on at which writeTo panics; 0: none
 	writes   atomic.Uint64
 	hangs    chan bool // writeTo waits for it; nil: it does not
 	analysis func(context.Context, child.Job) (*history.Explained, time.Duration, error)
@@ -49,8 +51,8 @@ func (f *fake) start(window time.Duration, _ int) error {
 	if f.refuses.Load() {
 		return errors.New("flight recorder already enabled")
 	}
-	if f.on {
-		panic("it is on already")
+	if f.on || f.defect.Load() {
+		panic("it is on already, or a defect")
 	}
 	f.on, f.since, f.bytesAt, f.window = true, time.Now(), f.perByte(), window
 	return nil
@@ -71,6 +73,9 @@ func (f *fake) writeTo(w io.Writer) (int64, error) {
 		<-f.hangs
 	}
 	f.writes.Add(1)
+	if f.torn.Add(-1) == 0 {
+		panic("a defect")
+	}
 	n, err := w.Write(make([]byte, f.perByte()-f.bytesAt))
 	return int64(n), err
 }
@@ -105,7 +110,7 @@ var quiet = slog.New(slog.DiscardHandler)
 // begin starts a recorder over a fake process.
 func begin(t *testing.T, f *fake, o Options) *Recorder {
 	t.Helper()
-	o.process, o.Logger = f, quiet
+	o.process, o.Logger = f, cmp.Or(o.Logger, quiet)
 	if o.Slow == 0 && o.Quantile == 0 {
 		o.Slow = 50 * time.Millisecond
 	}

@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -122,9 +123,12 @@ func (l *loop) run(free func()) {
 func (l *loop) guard(f func()) {
 	defer func() {
 		if v := recover(); v != nil {
-			l.r.log.Warn("recorder: a defect; it is off until the service starts again", "panic", v, "stack", string(debug.Stack()))
+			if !l.broken { // it is told once: what panics in each tick would fill the log
+				l.r.log.Warn("recorder: a defect; it is off until the service starts again", "panic", v, "stack", string(debug.Stack()))
+			}
 			l.broken = true
 			l.off()
+			l.answer()
 			l.publish(time.Now())
 		}
 	}()
@@ -169,38 +173,35 @@ func (l *loop) want(why string) {
 
 // ask answers who wants a snapshot, at once or after as long as one should be.
 func (l *loop) ask(a ask) {
-	switch {
-	case l.broken:
-		a.answer <- answer{err: errors.New("recorder: it is off until the service starts again: see its log")}
-		return
-	case len(l.asks) == maxAsks:
+	if len(l.asks) == maxAsks {
 		a.answer <- answer{err: errors.New("recorder: as many snapshots as may be are under way: ask again in two seconds")}
 		return
 	}
-	if !l.on {
-		if l.switchOn(); !l.on {
-			a.answer <- answer{err: l.refused}
-			return
-		}
+	l.asks = append(l.asks, a) // first of all: what panics from here on answers it
+	if !l.on && !l.broken {
+		l.switchOn()
 	}
-	l.asks = append(l.asks, a)
 	l.answer()
 }
 
-// answer answers all that ask, where the slice is long enough.
+// answer answers all that ask, where the slice is long enough. Each leaves the list with its one answer, which its channel has room for.
 func (l *loop) answer() {
-	if len(l.asks) == 0 || l.on && l.r.o.Recorder == nil && time.Since(l.since) < leastWindow {
+	if l.on && l.r.o.Recorder == nil && time.Since(l.since) < leastWindow {
 		return
 	}
-	for _, a := range l.asks {
-		a.answer <- l.given()
+	for len(l.asks) > 0 {
+		given := l.given()
+		l.asks[0].answer <- given
+		l.asks = l.asks[1:]
 	}
-	l.asks = nil
 }
 
 func (l *loop) given() answer {
-	if !l.on {
-		return answer{err: ErrStopped}
+	switch {
+	case l.broken:
+		return answer{err: errors.New("recorder: it is off until the service starts again: see its log")}
+	case !l.on:
+		return answer{err: cmp.Or(l.refused, ErrStopped)}
 	}
 	f, err := createTemporary()
 	if err != nil {
@@ -346,7 +347,6 @@ func (l *loop) off() {
 	l.pending, l.why = nil, ""
 	l.due.Stop()
 	l.p.stop()
-	l.answer() // none: they hold it
 }
 
 // count counts requests again, by what became of them.
@@ -396,10 +396,7 @@ func (l *loop) close() {
 		l.under.file.drop()
 		<-l.results
 	}
-	for _, a := range l.asks {
-		a.answer <- answer{err: ErrStopped}
-	}
-	l.asks = nil
+	l.answer()
 	l.publish(time.Now())
 	l.r.closed = l.r.store.Close()
 }

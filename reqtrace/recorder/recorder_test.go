@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -376,16 +377,62 @@ func TestTakenAway(t *testing.T) {
 	})
 }
 
-// TestDefect: what panics in the recorder switches it off, and nothing else.
+// TestDefect: what panics in the recorder switches it off, and nothing else, and is logged once.
 func TestDefect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
-		r := begin(t, f, Options{})
+		var out strings.Builder
+		r := begin(t, f, Options{Logger: slog.New(slog.NewTextHandler(&out, nil))})
 		f.defect.Store(true)
 		time.Sleep(5 * time.Second)
 		slowRequest(r, "")
 		if s := r.Stats(); s.On || !strings.Contains(s.Why, "defect") {
 			t.Errorf("%+v", s)
+		}
+		end(t, r)
+		if n := strings.Count(out.String(), "a defect; it is off"); n != 1 {
+			t.Errorf("it is logged %d times:\n%s", n, out.String())
+		}
+	})
+}
+
+// TestDefectAsked: who asks for a snapshot is answered once, whatever panics.
+func TestDefectAsked(t *testing.T) {
+	const says = "it is off until the service starts again"
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		r := begin(t, f, Options{})
+		time.Sleep(measureTime + tickEvery/2) // the slice was measured, and is too short for an answer
+		f.torn.Store(2)
+		first, second := make(chan answer, 1), make(chan answer, 1)
+		r.asks <- ask{first}
+		r.asks <- ask{second}
+		time.Sleep(5 * time.Second)
+		a := <-first
+		if a.err != nil {
+			t.Fatal(a.err)
+		}
+		a.file.drop()
+		if a := <-second; a.err == nil || !strings.Contains(a.err.Error(), says) {
+			t.Errorf("%+v", a)
+		}
+		if err := r.Snapshot(t.Context(), io.Discard); err == nil || !strings.Contains(err.Error(), says) {
+			t.Error(err)
+		}
+		end(t, r)
+	})
+	synctest.Test(t, func(t *testing.T) { // as it is switched on for it
+		f := newFake()
+		f.perByte = func() int64 { return int64(time.Since(f.began).Seconds() * 2e6) }
+		r := begin(t, f, Options{})
+		for time.Sleep(time.Second); r.Stats().On; {
+			time.Sleep(time.Second)
+		}
+		f.defect.Store(true)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := r.Snapshot(ctx, io.Discard); err == nil || !strings.Contains(err.Error(), says) {
+			t.Error(err)
 		}
 		end(t, r)
 	})
