@@ -31,21 +31,38 @@ func (r *Recorder) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 		http.Error(w, "only GET", http.StatusMethodNotAllowed)
 		return
 	}
-	dir, name := path.Split(q.URL.Path)
-	switch {
-	case name == "" && !strings.HasSuffix(dir, "/snapshot/"):
+	switch name := below(q); name {
+	case "":
 		r.servePage(w)
-	case name == "json":
+	case "json":
 		r.serveHistory(w, q)
-	case name == "stats":
+	case "stats":
 		serveJSON(w, r.Stats())
-	case name == "snapshot":
+	case "snapshot":
 		r.serveNow(w, q)
-	case strings.HasSuffix(dir, "/snapshot/"):
-		r.serveKept(w, q, name)
 	default:
-		http.NotFound(w, q)
+		id, ok := strings.CutPrefix(name, "snapshot/")
+		if !ok {
+			http.NotFound(w, q)
+			return
+		}
+		r.serveKept(w, q, id)
 	}
+}
+
+// below returns the path below where the handler is mounted. The pattern of a ServeMux says where that is. Without one, as behind another router or
+// [http.StripPrefix], it is the last part of the path.
+func below(q *http.Request) string {
+	if _, mount, ok := strings.Cut(q.Pattern, "/"); ok && mount != "" { // "/" is everything: another router may be below it
+		if rest, ok := strings.CutPrefix(q.URL.Path, "/"+mount); ok {
+			return rest
+		}
+	}
+	dir, name := path.Split(q.URL.Path)
+	if strings.HasSuffix(dir, "/snapshot/") {
+		return "snapshot/" + name
+	}
+	return name
 }
 
 func (r *Recorder) servePage(w http.ResponseWriter) {
