@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"runtime/debug"
 	"runtime/trace"
 	"slices"
 	"time"
@@ -60,7 +59,7 @@ type Options struct {
 	TraceID func(context.Context) string
 
 	// Build names what this process runs, to tell new causes from old ones. Default: "", which is the version and the commit that
-	// the executable has in it.
+	// the executable has in it, and a hash of the executable where these do not tell it from others.
 	Build string
 
 	// Logger gets a line for each new cause (Info) and for what needs an operator (Warn). Default: nil: slog.Default().
@@ -76,8 +75,10 @@ func (o Options) withDefaults() (Options, error) {
 	o.MaxBytes = cmp.Or(o.MaxBytes, 4<<20)
 	o.KeepBytes = cmp.Or(o.KeepBytes, 64<<20)
 	o.CPU = cmp.Or(o.CPU, .02)
-	o.Build = cmp.Or(o.Build, thisBuild())
 	o.Analyze = slices.Clone(o.Analyze)
+	if o.Build == "" {
+		o.Build = thisBuild()
+	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
@@ -110,19 +111,4 @@ func (o Options) withDefaults() (Options, error) {
 		return o, &OptionError{"Analyze", "the program's name is empty: write its path, or leave the option out"}
 	}
 	return o, nil
-}
-
-// thisBuild names the executable by what the go command wrote into it.
-func thisBuild() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	name := info.Main.Version
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			name += " " + s.Value[:min(len(s.Value), 12)]
-		}
-	}
-	return cmp.Or(name, "unknown")
 }

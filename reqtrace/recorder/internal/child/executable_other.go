@@ -20,7 +20,8 @@ var begun = func() os.FileInfo {
 	return info
 }()
 
-func executable() (string, error) {
+// Executable is the file that this process runs, as long as its path leads to that.
+func Executable() (string, error) {
 	path, err := os.Executable()
 	if err != nil {
 		return "", err

@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// executable is the file that this process runs, even where its path leads to another one by now.
-func executable() (string, error) { return "/proc/self/exe", nil }
+// Executable is the file that this process runs, even where its path leads to another one by now.
+func Executable() (string, error) { return "/proc/self/exe", nil }
 
 func lowAttributes() *syscall.SysProcAttr { return nil }
 

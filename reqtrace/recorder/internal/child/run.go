@@ -84,7 +84,7 @@ func self() (string, error) {
 			}
 		}
 	}
-	return executable()
+	return Executable()
 }
 
 // bounded is output of a child.

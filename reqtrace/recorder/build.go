@@ -1,0 +1,66 @@
+package recorder
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"os"
+	"runtime/debug"
+	"strings"
+
+	"evenkeel.dev/reqtrace/recorder/internal/child"
+)
+
+const hashDigits = 12 // of a commit, and of an executable
+
+// thisBuild names the executable by what the go command wrote into it.
+func thisBuild() string {
+	info, _ := debug.ReadBuildInfo()
+	return buildName(info, executableHash)
+}
+
+// buildName names a build; info may be nil. One that was built without a commit, or with changes that are in none, is told from others
+// by its hash alone, "" if that cannot be had.
+func buildName(info *debug.BuildInfo, hash func() string) string {
+	var parts []string
+	known := false
+	if info != nil {
+		parts, known = append(parts, info.Main.Version), info.Main.Version != "" && info.Main.Version != "(devel)"
+		for _, s := range info.Settings {
+			switch s.Key {
+			case "vcs.revision":
+				parts, known = append(parts, s.Value[:min(len(s.Value), hashDigits)]), true
+			case "vcs.modified": // comes after the revision
+				known = known && s.Value != "true"
+			}
+		}
+	}
+	if !known {
+		if h := hash(); h != "" {
+			parts = append(parts, "executable "+h)
+		}
+	}
+	name := strings.TrimSpace(strings.Join(parts, " "))
+	if name == "" {
+		return "unknown"
+	}
+	return name
+}
+
+// executableHash returns the beginning of what sha256sum says of this process's executable, "" if it cannot be read.
+func executableHash() string {
+	path, err := child.Executable()
+	if err != nil {
+		return ""
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return ""
+	}
+	return hex.EncodeToString(h.Sum(nil))[:hashDigits]
+}
