@@ -99,11 +99,7 @@ func (a *app) historyJSON(m *merged) error {
 
 func (v *topView) text(m *merged, now time.Time) string {
 	var b strings.Builder
-	since := time.Time{}
-	if v.since > 0 {
-		since = now.Add(-v.since)
-	}
-	writeTop(&b, m, since, now, v.rows, v.app.style)
+	writeTop(&b, m, v.since, now, v.rows, v.app.style)
 	return b.String()
 }
 

@@ -65,7 +65,7 @@ func TestTop(t *testing.T) {
 	r := call("top", "-once", a.URL, b.URL+"/debug/evenkeel/", dead, other.URL, a.URL+"/debug/../debug/evenkeel/json")
 	r.check(t, exitOK, []string{
 		"30 requests were slow: 67% lock that main.refresh held, at main.get, in GET /orders; 33% running, in POST /report",
-		"2 of 5 replicas, since ", ": seen 30 of 30 slow requests", "! " + dead + ": ", "refused", "! " + other.URL + ": it answered 404", "is its recorder there",
+		"2 of 5 replicas, in the last hour: seen 30 of 30 slow requests", "! " + dead + ": ", "refused", "! " + other.URL + ": it answered 404", "is its recorder there",
 		"it is the same process as another one", " 67% 20 1 s ", " 99 ms lock that", "99 ms at ", "waiting for the mutex [s1]",
 	}, nil)
 	r = call("top", "-json", "-since", "0", a.URL, b.URL, dead)
@@ -148,6 +148,9 @@ func TestReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	call("report", sum).check(t, exitOK, []string{"41 requests were slow: 98% lock", "1 replica, all that is kept: seen 41 slow requests"}, nil)
+	for since, last := range map[string]string{"1h": "hour", "10m": "10 minutes", "90m": "90 minutes", "1m": "minute", "1.5": "1.5s"} {
+		call("report", "-since", since, sum).check(t, exitOK, []string{"1 replica, in the last " + last + ": "}, nil)
+	}
 	call("report", "-since", "1h", sum).check(t, exitOK, []string{"21 requests were slow"}, nil)
 	call("report", sum, folder).check(t, exitOK, []string{"1 of 2 replicas", "the same process"}, nil)
 	call("report", "-html", "-", sum).check(t, exitOK, []string{"<!DOCTYPE html>", "This page is complete"}, nil)

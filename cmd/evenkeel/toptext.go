@@ -11,16 +11,15 @@ import (
 
 const worstShown = 5
 
-// writeTop writes what made requests slow since a time, by cause: at most so many.
-func writeTop(b *strings.Builder, m *merged, since, now time.Time, rows int, style textfmt.Style) {
-	h := m.history
+// writeTop writes what made requests slow in the last time, 0 for all that is kept, by cause: at most so many.
+func writeTop(b *strings.Builder, m *merged, last time.Duration, now time.Time, rows int, style textfmt.Style) {
+	h, since, of := m.history, time.Time{}, "all that is kept"
+	if last > 0 {
+		since, of = now.Add(-last), "in the last "+lastText(last)
+	}
 	list := h.Summaries(since)
 	fmt.Fprintln(b, style.Bold(textfmt.Printable(h.Sentence(since))))
-	from := "all that is kept"
-	if !since.IsZero() {
-		from = "since " + clockText(since, now)
-	}
-	fmt.Fprintln(b, style.Dim(textfmt.Printable(fmt.Sprintf("%s, %s: %s", replicasText(m), from, h.Coverage(since)))))
+	fmt.Fprintln(b, style.Dim(textfmt.Printable(fmt.Sprintf("%s, %s: %s", replicasText(m), of, h.Coverage(since)))))
 	for _, line := range m.missing {
 		fmt.Fprintf(b, "! %s\n", textfmt.Printable(line))
 	}
@@ -76,6 +75,22 @@ func replicasText(m *merged) string {
 		return textfmt.Plural(m.all, "replica")
 	}
 	return fmt.Sprintf("%d of %s", m.answered, textfmt.Plural(m.all, "replica"))
+}
+
+// lastText says how long the last time is: "hour", "10 minutes".
+func lastText(d time.Duration) string {
+	for _, u := range []struct {
+		unit time.Duration
+		name string
+	}{{time.Hour, "hour"}, {time.Minute, "minute"}, {time.Second, "second"}} {
+		switch {
+		case d == u.unit:
+			return u.name
+		case d%u.unit == 0:
+			return textfmt.Plural(int(d/u.unit), u.name)
+		}
+	}
+	return d.String()
 }
 
 // clockText writes a time, with its day where that is not now's.
