@@ -1,31 +1,101 @@
 package aio
 
-import "evenkeel.dev/internal/proactor"
+import (
+	"time"
 
-// deadlines is a heap of operations, the earliest deadline first.
-type deadlines []*proactor.Op
+	"evenkeel.dev/internal/proactor"
+)
 
-func (h deadlines) Len() int           { return len(h) }
-func (h deadlines) Less(i, j int) bool { return h[i].Deadline < h[j].Deadline }
+// branches is how many entries stand below one: four make half the levels of two, and stand side by
+// side.
+const branches = 4
 
-func (h deadlines) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].Index, h[j].Index = int32(i), int32(j)
+// deadlines is a heap of the operations that have one, the earliest first. Adding, removing and
+// moving one takes O(log n), in whatever order they come: an operation knows its Index. The times
+// stand in the heap, so that comparing them looks at no operation.
+type deadlines struct {
+	heap     []deadline
+	compared int // entries, ever: what tests count
 }
 
-// Push implements heap.Interface.
-func (h *deadlines) Push(x any) {
-	op := x.(*proactor.Op)
-	op.Index = int32(len(*h))
-	*h = append(*h, op)
+type deadline struct {
+	at time.Duration
+	op *proactor.Op
 }
 
-// Pop implements heap.Interface.
-func (h *deadlines) Pop() any {
-	last := len(*h) - 1
-	op := (*h)[last]
-	(*h)[last] = nil
-	*h = (*h)[:last]
-	op.Index = -1
+// first returns the earliest deadline; false: there is none.
+func (d *deadlines) first() (at time.Duration, any bool) {
+	if len(d.heap) == 0 {
+		return 0, false
+	}
+	return d.heap[0].at, true
+}
+
+// late removes an operation whose deadline is not after now, and returns it, or nil.
+func (d *deadlines) late(now time.Duration) *proactor.Op {
+	if at, any := d.first(); !any || at > now {
+		return nil
+	}
+	op := d.heap[0].op
+	d.remove(op)
 	return op
+}
+
+// add adds op by its Deadline.
+func (d *deadlines) add(op *proactor.Op) {
+	d.heap = append(d.heap, deadline{})
+	d.place(len(d.heap)-1, deadline{op.Deadline, op})
+}
+
+// remove removes op, if it is there.
+func (d *deadlines) remove(op *proactor.Op) {
+	at := int(op.Index)
+	if at < 0 {
+		return
+	}
+	op.Index = -1
+	last := len(d.heap) - 1
+	moved := d.heap[last]
+	d.heap[last] = deadline{}
+	d.heap = d.heap[:last]
+	if at < last {
+		d.place(at, moved)
+	}
+}
+
+// place puts e at i, which is free, or as far above or below as it belongs.
+func (d *deadlines) place(i int, e deadline) {
+	for i > 0 {
+		above := (i - 1) / branches
+		d.compared++
+		if d.heap[above].at <= e.at {
+			break
+		}
+		d.set(i, d.heap[above])
+		i = above
+	}
+	for {
+		least := branches*i + 1
+		if least >= len(d.heap) {
+			break
+		}
+		for k := least + 1; k < min(branches*i+1+branches, len(d.heap)); k++ {
+			d.compared++
+			if d.heap[k].at < d.heap[least].at {
+				least = k
+			}
+		}
+		d.compared++
+		if e.at <= d.heap[least].at {
+			break
+		}
+		d.set(i, d.heap[least])
+		i = least
+	}
+	d.set(i, e)
+}
+
+func (d *deadlines) set(i int, e deadline) {
+	d.heap[i] = e
+	e.op.Index = int32(i)
 }

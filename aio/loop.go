@@ -92,10 +92,7 @@ func (w *Watcher) turn() (idle bool, err error) {
 	w.unyielded += len(polled)
 	w.stats.Polls++
 	idle = len(polled) == 0
-	if len(w.deadlines) > 0 && w.expire() {
-		idle = false
-	}
-	return idle, err
+	return !w.expire() && idle, err
 }
 
 // land continues what the backend has returned, and keeps the slice.
@@ -137,8 +134,8 @@ func (w *Watcher) wait() error {
 	w.subMu.Unlock()
 
 	timeout := time.Duration(-1)
-	if len(w.deadlines) > 0 {
-		timeout = max(w.deadlines[0].Deadline-w.now(), 0)
+	if at, any := w.deadlines.first(); any {
+		timeout = max(at-w.now(), 0)
 	}
 	if (len(w.starved) > 0 || w.busy) && (timeout < 0 || timeout > starvedRetry) {
 		timeout = starvedRetry
@@ -190,11 +187,8 @@ func (w *Watcher) collect() []Result {
 	w.swapHeld = false
 	w.subMu.Lock()
 	if w.spares < maxFree {
-		spare.Tail.Next = w.spare.Head // the hottest first
-		if w.spare.Head == nil {
-			w.spare.Tail = spare.Tail
-		}
-		w.spare.Head = spare.Head
+		spare.Append(&w.spare) // the hottest first
+		w.spare = spare
 		w.spares += n
 	}
 	w.subMu.Unlock()

@@ -1,12 +1,14 @@
 package aio
 
 import (
-	"container/heap"
 	"syscall"
 	"time"
 
 	"evenkeel.dev/internal/proactor"
 )
+
+// expireTurn limits how many operations a turn ends at their deadline.
+const expireTurn = 256
 
 // starvedRetry is when a transfer is tried again for which there was no memory.
 const starvedRetry = time.Millisecond
@@ -91,9 +93,7 @@ func (w *Watcher) readSwap(op *proactor.Op) bool {
 // finish takes an operation off its queue, to be returned.
 func (w *Watcher) finish(op *proactor.Op) {
 	op.Desc.Queues[op.Kind.Dir()].Remove(op)
-	if op.Index >= 0 {
-		heap.Remove(&w.deadlines, int(op.Index))
-	}
+	w.deadlines.remove(op)
 	w.pending--
 	w.swapHeld = w.swapHeld || op.Swap
 	if op.Kind == proactor.Send {
@@ -104,11 +104,18 @@ func (w *Watcher) finish(op *proactor.Op) {
 	w.ended.Push(op)
 }
 
-// expire ends what is late. It reports whether anything was.
+// expire ends what is late, expireTurn at the utmost. It reports whether anything was.
 func (w *Watcher) expire() (late bool) {
+	if _, any := w.deadlines.first(); !any {
+		return false // the clock is not looked at
+	}
 	now := w.now()
-	for len(w.deadlines) > 0 && w.deadlines[0].Deadline <= now {
-		w.cancel(heap.Pop(&w.deadlines).(*proactor.Op), proactor.TimedOut)
+	for range expireTurn {
+		op := w.deadlines.late(now)
+		if op == nil {
+			break
+		}
+		w.cancel(op, proactor.TimedOut)
 		late = true
 	}
 	return late

@@ -1,7 +1,6 @@
 package aio
 
 import (
-	"container/heap"
 	"sync/atomic"
 	"time"
 
@@ -21,6 +20,11 @@ func (w *Watcher) Post(tag any) error {
 // submit queues an operation for WaitIO.
 func (w *Watcher) submit(o proactor.Op, deadline time.Time) error {
 	d := o.Desc
+	o.Index = -1
+	if !deadline.IsZero() {
+		now := time.Now()
+		o.Deadline = due(deadline, now, now.Sub(w.start))
+	}
 	w.subMu.Lock()
 	defer w.subMu.Unlock()
 	switch {
@@ -37,20 +41,23 @@ func (w *Watcher) submit(o proactor.Op, deadline time.Time) error {
 	}
 	w.spares--
 	*op = o
-	op.Index = -1
-	if !deadline.IsZero() {
-		op.Deadline = max(deadline.Sub(w.start), 1)
-	}
 	atomic.AddInt32(&d.Queued, 1)
 	w.subs.Push(op)
 	w.wakeLocked()
 	return nil
 }
 
+// due returns when a deadline is, counted from the watcher's start, which is elapsed ago by the
+// monotonic clock. A deadline without a monotonic reading (of time.Unix or Time.Round) is as far away as
+// the wall clock says now: the wall clock of the start tells nothing once it was stepped.
+func due(deadline, now time.Time, elapsed time.Duration) time.Duration {
+	return max(elapsed+min(deadline.Sub(now), 1<<62), 1)
+}
+
 // refill allocates operations, of which it returns one. Together they share no memory page with
 // what becomes garbage when a connection is attached. The caller holds subMu.
 func (w *Watcher) refill() *proactor.Op {
-	ops := make([]proactor.Op, 32)
+	ops := make([]proactor.Op, 36) // 4 KiB
 	for i := range ops[1:] {
 		w.spare.Push(&ops[i+1])
 	}
@@ -61,13 +68,7 @@ func (w *Watcher) refill() *proactor.Op {
 // intake takes what was submitted, and begins limit of it (all when negative). The caller holds mu.
 func (w *Watcher) intake(limit int) {
 	w.subMu.Lock()
-	if w.incoming.Head == nil {
-		w.incoming = w.subs
-	} else if w.subs.Head != nil {
-		w.incoming.Tail.Next = w.subs.Head
-		w.incoming.Tail = w.subs.Tail
-	}
-	w.subs = proactor.Queue{}
+	w.incoming.Append(&w.subs)
 	w.subMu.Unlock()
 	for ; limit != 0 && w.incoming.Head != nil; limit-- {
 		w.begin(w.incoming.Pop())
@@ -76,15 +77,15 @@ func (w *Watcher) intake(limit int) {
 
 // begin queues an operation at its descriptor, and starts it if it is the only one.
 func (w *Watcher) begin(op *proactor.Op) {
-	w.pending++
 	w.stats.Operations++
 	if op.Kind == proactor.Posted {
-		w.finish(op)
+		w.ended.Push(op)
 		return
 	}
+	w.pending++
 	d, dir := op.Desc, op.Kind.Dir()
 	if op.Deadline != 0 {
-		heap.Push(&w.deadlines, op)
+		w.deadlines.add(op)
 		if op.Deadline <= w.now() {
 			d.Ready |= proactor.CanRead | proactor.CanWrite // try it in any case
 		}

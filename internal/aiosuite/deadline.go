@@ -12,6 +12,7 @@ var deadlineTests = []test{
 	{"PastDeadline", pastDeadline, false},
 	{"DeadlineInTheMiddle", deadlineInTheMiddle, false},
 	{"ManyDeadlines", manyDeadlines, false},
+	{"ManyDeadlinesInAnyOrder", manyDeadlinesInAnyOrder, false},
 	{"FullUntilDeadline", fullUntilDeadline, false},
 	{"FullUntilEnd", fullUntilEnd, false},
 	{"WriteUntilDeadline", writeUntilDeadline, false},
@@ -119,6 +120,43 @@ func manyDeadlines(r *rig) {
 			if r.sys.Bubble && now.Sub(k.deadline) > 3*time.Millisecond { // delayed at most
 				r.t.Errorf("operation %d ended %v after its deadline", k.number, now.Sub(k.deadline))
 			}
+		}
+	}
+}
+
+// manyDeadlinesInAnyOrder: long queues of operations, all late at once, leave in whatever order, some hundred in a WaitIO.
+func manyDeadlinesInAnyOrder(r *rig) {
+	const conns, each, most = 4, 500, 500
+	rng := rand.New(rand.NewPCG(3, 4))
+	for _, at := range []func(i int) int{
+		func(i int) int { return i },
+		func(i int) int { return each - i },
+		func(int) int { return rng.IntN(each) },
+	} {
+		start := time.Now().Add(soon)
+		var ks []*ticket
+		for range conns {
+			conn, _ := r.pair()
+			for i := range each {
+				by := start.Add(time.Duration(at(i)) * time.Microsecond)
+				if i%2 == 0 {
+					by = by.Round(0) // no monotonic reading
+				}
+				ks = append(ks, r.must(ticket{conn: conn, buf: make([]byte, 1), deadline: by}))
+			}
+		}
+		time.Sleep(time.Until(start.Add(each * time.Microsecond))) // nobody waits meanwhile
+		for left := len(ks); left > 0; {
+			results, err := r.wait()
+			if err != nil {
+				r.t.Fatal(err)
+			}
+			if left -= len(results); len(results) > most {
+				r.t.Errorf("%d operations ended at their deadline in one WaitIO, want %d at most", len(results), most)
+			}
+		}
+		for _, k := range ks {
+			r.want(k, 0, aio.ErrDeadline)
 		}
 	}
 }

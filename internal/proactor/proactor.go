@@ -51,8 +51,8 @@ func (k Kind) Dir() Dir {
 // Op is an operation. From [Backend.Start] until it comes back, the backend owns it and its
 // buffer; else it is the watcher's, under the watcher's mu.
 type Op struct {
-	Desc *Desc
-	Next *Op // in the one list that the operation is in
+	Desc       *Desc
+	Next, prev *Op // in the one list that the operation is in
 
 	// Of the transfer: the backend adds to Size and sets Err (io.EOF, or a syscall.Errno).
 	Buf  []byte
@@ -82,50 +82,6 @@ const (
 	ConnClosed
 	WatcherClosed
 )
-
-// Queue holds the operations of one direction in the order of their submission.
-type Queue struct{ Head, Tail *Op }
-
-// Push appends op.
-func (q *Queue) Push(op *Op) {
-	op.Next = nil
-	if q.Tail == nil {
-		q.Head = op
-	} else {
-		q.Tail.Next = op
-	}
-	q.Tail = op
-}
-
-// Pop removes the first operation and returns it, or nil.
-func (q *Queue) Pop() *Op {
-	op := q.Head
-	if op == nil {
-		return nil
-	}
-	if q.Head = op.Next; q.Head == nil {
-		q.Tail = nil
-	}
-	op.Next = nil
-	return op
-}
-
-// Remove removes op, wherever it stands in the queue.
-func (q *Queue) Remove(op *Op) {
-	if q.Head == op {
-		q.Pop()
-		return
-	}
-	for before := q.Head; before != nil; before = before.Next {
-		if before.Next == op {
-			if before.Next = op.Next; op.Next == nil {
-				q.Tail = before
-			}
-			op.Next = nil
-			return
-		}
-	}
-}
 
 // Desc is the descriptor of an attached connection. An idle one costs this and a pending read, so
 // both are kept small.
