@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"time"
 
+	"evenkeel.dev/reqtrace"
 	"evenkeel.dev/reqtrace/recorder"
 )
 
@@ -43,9 +44,10 @@ func Example() {
 	res.Body.Close()
 
 	e := <-explained
-	fmt.Println(e.Key.Class, "was slow:", e.Key.Cause)
+	// The cause is sleep, or machine, where that stood still meanwhile.
+	fmt.Println(e.Key.Class, "was slow for a known cause:", e.Key.Cause != reqtrace.CauseUnknown)
 	fmt.Println(rec.Stop(ctx))
 	// Output:
-	// GET /report was slow: sleep
+	// GET /report was slow for a known cause: true
 	// <nil>
 }
