@@ -103,17 +103,18 @@ func (k *epoll) poll(events []event) (int, error) {
 	return kept, nil
 }
 
-// fetched is asked by wait: whether there is something to handle.
+// fetched is asked by wait: whether there is something to handle. It looks at woken last: what fetches
+// events takes the edge of a Wake with them, and woken was set before that edge.
 func (p *Poller) fetched() bool {
+	if p.n == 0 {
+		p.n, _ = p.poll(p.events[:])
+	}
 	select {
 	case <-p.woken:
 		return true
 	default:
+		return p.n > 0
 	}
-	if p.n == 0 {
-		p.n, _ = p.poll(p.events[:])
-	}
-	return p.n > 0
 }
 
 func (k *epoll) wait(timeout time.Duration) error { return k.waiter.Wait(timeout) }

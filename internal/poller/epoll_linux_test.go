@@ -31,3 +31,27 @@ func descriptors(t *testing.T) int {
 	}
 	return len(d)
 }
+
+// TestWakeWhileFetching: a Wake whose edge is taken by the look for events, just before a wait, is not lost.
+func TestWakeWhileFetching(t *testing.T) {
+	p, err := NewEpoll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close(nil)
+	p.kernel = wakesFirst{p.kernel, p}
+	if !p.fetched() {
+		t.Error("nothing to handle, says the look that took the wake-up's edge: the wait would never end")
+	}
+}
+
+// wakesFirst has the poller woken whenever it looks for events.
+type wakesFirst struct {
+	kernel
+	p *Poller
+}
+
+func (k wakesFirst) poll(events []event) (int, error) {
+	k.p.Wake()
+	return k.kernel.poll(events)
+}
