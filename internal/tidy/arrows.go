@@ -50,6 +50,7 @@ var arrows = []arrow{
 	{"gcgate/capacity", nil}, // formulas only
 	{"gcgate/polled", nil},
 	{"gcgate/gcgatetest", []string{"gcgate"}}, // only its example: tests in gcgate import it
+	{"gcgate/turntest", []string{"gcgate"}},
 	{"gcgate/client", nil},                    // no collector control in a client
 	{"gcgate/httpgate", []string{"gcgate", "gcgate/client", "gcgate/polled"}},
 	{"gcgate/haproxy", []string{"gcgate", "gcgate/polled"}},
@@ -112,6 +113,7 @@ var testArrows = []string{
 	module + "/internal/golden",     // files of testdata that tests write
 	module + "/fastc/internal/leaf", // C for fastc's tests: they may not hold any
 	module + "/gcgate/gcgatetest",   // a collector that is none
+	module + "/gcgate/turntest",     // the suite of turns
 	module + "/gcgate/haproxy",      // the model of a balancer, with health
 	module + "/gcgate/httpgate",
 	module + "/cmd/fastcgen/internal/decl/decltest", // what a declaration file may not say, for the page of messages too
