@@ -46,7 +46,10 @@ type slot struct {
 	since  time.Time // when this version was seen first, by this process's clock
 }
 
-var _ gcgate.Turns = (*Turns)(nil)
+var (
+	_ gcgate.Turns       = (*Turns)(nil)
+	_ gcgate.TurnCounter = (*Turns)(nil)
+)
 
 // New returns the part of this process in a group, or an [*OptionError]. It does not wait for the API
 // server: one that is away fails TryAcquire, not New. Close it at the end.
@@ -66,6 +69,9 @@ func New(o Options) (*Turns, error) {
 	t.ctx, t.dismiss = context.WithCancel(context.Background())
 	return t, nil
 }
+
+// TurnCount returns Options.K. See [gcgate.TurnCounter].
+func (t *Turns) TurnCount() int { return t.options.K }
 
 // TryAcquire takes a free slot, or returns [gcgate.ErrHeld] when there is none, and when this Turns holds
 // one already. While all slots are taken it asks nobody: a watch tells. Else it waits for the API server,

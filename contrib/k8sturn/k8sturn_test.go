@@ -3,11 +3,9 @@ package k8sturn_test
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
+	"fmt"
 	"net/http"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,6 +13,7 @@ import (
 
 	"evenkeel.dev/contrib/k8sturn"
 	"evenkeel.dev/gcgate"
+	"evenkeel.dev/gcgate/turntest"
 )
 
 func TestOptions(t *testing.T) {
@@ -74,41 +73,35 @@ func TestNobodyThere(t *testing.T) {
 	}
 }
 
+// TestTurns runs the suite of all Turns.
 func TestTurns(t *testing.T) {
 	s := newServer(t)
-	a := newTurns(t, s, k8sturn.Options{Holder: "replica a"})
-	b := newTurns(t, s, k8sturn.Options{})
-	other := newTurns(t, s, k8sturn.Options{Group: "gg"})
+	for _, k := range []int{1, 2} {
+		if err := turntest.Check(t.Context(), k, func(group string) (gcgate.Turns, error) {
+			return newTurns(t, s, k8sturn.Options{Group: fmt.Sprint(group, k), K: k, Duration: time.Minute}), nil
+		}); err != nil {
+			t.Error(err)
+		}
+	}
+}
 
+// TestLease: the Lease says who has the turn, and so does the error.
+func TestLease(t *testing.T) {
+	s := newServer(t)
+	a, b := newTurns(t, s, k8sturn.Options{Holder: "replica a"}), newTurns(t, s, k8sturn.Options{})
 	l := take(t, a)
 	wantHeld(t, a)
 	if _, err := tryAcquire(b); !errors.Is(err, gcgate.ErrHeld) || !strings.Contains(err.Error(), "replica a") {
 		t.Errorf("TryAcquire: %v, want ErrHeld that names the holder", err)
 	}
-	if spec := s.spec("gcgate-g-0"); spec["leaseDurationSeconds"] != 10. || spec["acquireTime"] == nil || spec["renewTime"] == nil {
+	if spec := s.spec(lease0); spec["leaseDurationSeconds"] != 10. || spec["acquireTime"] == nil || spec["renewTime"] == nil {
 		t.Errorf("the Lease says %v", spec)
 	}
-	release(t, take(t, other)) // groups are apart
-	wantNotLost(t, l)
 	release(t, l)
-	if spec := s.spec("gcgate-g-0"); spec["holderIdentity"] != nil {
+	release(t, l) // idempotent
+	if spec := s.spec(lease0); spec["holderIdentity"] != nil {
 		t.Errorf("a Lease that was released says %v", spec)
 	}
-	next := take(t, b)
-	release(t, l) // idempotent: the turn is another's now
-	wantHeld(t, a)
-	wantNotLost(t, next)
-	release(t, next)
-	wantNotLost(t, l)
-	if _, err := a.TryAcquire(canceled()); err == nil || errors.Is(err, gcgate.ErrHeld) {
-		t.Errorf("TryAcquire with a context that is done: %v", err)
-	}
-}
-
-func canceled() context.Context {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	return ctx
 }
 
 func TestManySlots(t *testing.T) {
@@ -167,65 +160,6 @@ func TestForbidden(t *testing.T) {
 	defer cancel()
 	if _, err := turns.TryAcquire(ctx); err == nil || !strings.Contains(err.Error(), "watch, create and patch") {
 		t.Errorf("error %v, want one that names the rights", err)
-	}
-}
-
-// TestRandom lets many replicas take turns for a while, some of them impatient.
-func TestRandom(t *testing.T) {
-	s := newServer(t)
-	const seed = 1
-	const k, n, rounds = 2, 6, 80
-	var holders, most, taken, refused, gaveUp atomic.Int64
-	var running sync.WaitGroup
-	for i := range uint64(n) {
-		random := rand.New(rand.NewPCG(seed, i))
-		turns := newTurns(t, s, k8sturn.Options{K: k, Duration: time.Minute})
-		running.Go(func() {
-			for range rounds {
-				patience := time.Minute
-				if random.IntN(8) == 0 {
-					patience = time.Duration(random.IntN(2000)) * time.Microsecond // may be applied, unheard
-				}
-				ctx, cancel := context.WithTimeout(context.Background(), patience)
-				l, err := turns.TryAcquire(ctx)
-				cancel()
-				switch {
-				case errors.Is(err, gcgate.ErrHeld):
-					refused.Add(1)
-				case err != nil:
-					gaveUp.Add(1)
-				default:
-					taken.Add(1)
-					now := holders.Add(1)
-					for old := most.Load(); now > old && !most.CompareAndSwap(old, now); old = most.Load() {
-					}
-					time.Sleep(time.Duration(random.IntN(3000)) * time.Microsecond)
-					select {
-					case <-l.Lost():
-						t.Error("lost a turn")
-					default:
-					}
-					holders.Add(-1)
-					ctx := context.Background()
-					if random.IntN(8) == 0 {
-						ctx = canceled()
-					}
-					l.Release(ctx) // an error is the canceled context's; the turn is freed all the same
-				}
-				time.Sleep(time.Duration(random.IntN(3000)) * time.Microsecond)
-			}
-		})
-	}
-	running.Wait()
-	t.Logf("%d taken, %d refused, %d given up, at most %d at once", taken.Load(), refused.Load(), gaveUp.Load(), most.Load())
-	if most.Load() > k {
-		t.Errorf("%d at once, want at most %d", most.Load(), k)
-	}
-	if taken.Load() == 0 || refused.Load() == 0 {
-		t.Error("the run tried nothing")
-	}
-	for range k { // every slot is free again, long before the Duration
-		take(t, newTurns(t, s, k8sturn.Options{K: k}))
 	}
 }
 
