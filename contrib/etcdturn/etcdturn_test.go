@@ -3,9 +3,8 @@ package etcdturn_test
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
+	"fmt"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -16,6 +15,7 @@ import (
 
 	"evenkeel.dev/contrib/etcdturn"
 	"evenkeel.dev/gcgate"
+	"evenkeel.dev/gcgate/turntest"
 )
 
 func TestOptions(t *testing.T) {
@@ -73,35 +73,29 @@ func TestNobodyThere(t *testing.T) {
 	}
 }
 
+// TestTurns runs the suite of all Turns.
 func TestTurns(t *testing.T) {
 	s := newServer(t)
-	a := newTurns(t, etcdturn.Options{Endpoints: []string{s.addr}, Holder: "replica a"})
-	b := newTurns(t, etcdturn.Options{Endpoints: []string{s.addr}})
-	other := newTurns(t, etcdturn.Options{Endpoints: []string{s.addr}, Group: "gg"})
+	for _, k := range []int{1, 2} {
+		if err := turntest.Check(t.Context(), k, func(group string) (gcgate.Turns, error) {
+			return newTurns(t, etcdturn.Options{Endpoints: []string{s.addr}, Group: fmt.Sprint(group, k), K: k, TTL: time.Minute}), nil
+		}); err != nil {
+			t.Error(err)
+		}
+	}
+}
 
+// TestHolder: the error says who has the turn.
+func TestHolder(t *testing.T) {
+	s := newServer(t)
+	a, b := newTurns(t, etcdturn.Options{Endpoints: []string{s.addr}, Holder: "replica a"}), newTurns(t, etcdturn.Options{Endpoints: []string{s.addr}})
 	l := take(t, a)
 	wantHeld(t, a)
 	if _, err := tryAcquire(b); !errors.Is(err, gcgate.ErrHeld) || !strings.Contains(err.Error(), "replica a") {
 		t.Errorf("TryAcquire: %v, want ErrHeld that names the holder", err)
 	}
-	release(t, take(t, other)) // groups are apart
-	wantNotLost(t, l)
 	release(t, l)
-	next := take(t, b)
-	release(t, l) // idempotent: the turn is another's now
-	wantHeld(t, a)
-	wantNotLost(t, next)
-	release(t, next)
-	wantNotLost(t, l)
-	if _, err := a.TryAcquire(canceled()); err == nil || errors.Is(err, gcgate.ErrHeld) {
-		t.Errorf("TryAcquire with a context that is done: %v", err)
-	}
-}
-
-func canceled() context.Context {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	return ctx
+	release(t, l) // idempotent
 }
 
 func TestManySlots(t *testing.T) {
@@ -152,65 +146,6 @@ func newClient(t testing.TB, s *server) *clientv3.Client {
 	}
 	t.Cleanup(func() { client.Close() })
 	return client
-}
-
-// TestRandom lets many replicas take turns for a while, some of them impatient.
-func TestRandom(t *testing.T) {
-	s := newServer(t)
-	const seed = 1
-	const k, n, rounds = 2, 6, 80
-	var holders, most, taken, refused, gaveUp atomic.Int64
-	var running sync.WaitGroup
-	for i := range uint64(n) {
-		random := rand.New(rand.NewPCG(seed, i))
-		turns := newTurns(t, etcdturn.Options{Endpoints: []string{s.addr}, K: k, TTL: time.Minute})
-		running.Go(func() {
-			for range rounds {
-				patience := time.Minute
-				if random.IntN(8) == 0 {
-					patience = time.Duration(random.IntN(2000)) * time.Microsecond // may be applied, unheard
-				}
-				ctx, cancel := context.WithTimeout(context.Background(), patience)
-				l, err := turns.TryAcquire(ctx)
-				cancel()
-				switch {
-				case errors.Is(err, gcgate.ErrHeld):
-					refused.Add(1)
-				case err != nil:
-					gaveUp.Add(1)
-				default:
-					taken.Add(1)
-					now := holders.Add(1)
-					for old := most.Load(); now > old && !most.CompareAndSwap(old, now); old = most.Load() {
-					}
-					time.Sleep(time.Duration(random.IntN(3000)) * time.Microsecond)
-					select {
-					case <-l.Lost():
-						t.Error("lost a turn")
-					default:
-					}
-					holders.Add(-1)
-					ctx := context.Background()
-					if random.IntN(8) == 0 {
-						ctx = canceled()
-					}
-					l.Release(ctx) // an error is the canceled context's; the turn is freed all the same
-				}
-				time.Sleep(time.Duration(random.IntN(3000)) * time.Microsecond)
-			}
-		})
-	}
-	running.Wait()
-	t.Logf("%d taken, %d refused, %d given up, at most %d at once", taken.Load(), refused.Load(), gaveUp.Load(), most.Load())
-	if most.Load() > k {
-		t.Errorf("%d at once, want at most %d", most.Load(), k)
-	}
-	if taken.Load() == 0 || refused.Load() == 0 {
-		t.Error("the run tried nothing")
-	}
-	for range k { // every slot is free again, long before the TTL
-		take(t, newTurns(t, etcdturn.Options{Endpoints: []string{s.addr}, K: k}))
-	}
 }
 
 func TestCloseLeavesNothing(t *testing.T) {
