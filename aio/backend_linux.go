@@ -16,7 +16,7 @@ var fellBack sync.Once
 func open(o Options) (proactor.Backend, error) {
 	switch o.Backend {
 	case BackendEpoll:
-		return poller.NewEpoll()
+		return openEpoll()
 	case BackendKqueue:
 		return nil, &UnsupportedError{Feature: "kqueue", Need: "macOS or a BSD; on Linux use BackendAuto, BackendIOUring or BackendEpoll"}
 	}
@@ -25,13 +25,30 @@ func open(o Options) (proactor.Backend, error) {
 		return b, nil
 	}
 	if o.Backend == BackendIOUring {
-		if missing := (*proactor.MissingError)(nil); errors.As(err, &missing) {
-			return nil, (*UnsupportedError)(missing)
-		}
-		return nil, err
+		return nil, unsupported(err)
+	}
+	p, pollErr := openEpoll()
+	if pollErr != nil {
+		return nil, pollErr
 	}
 	fellBack.Do(func() {
 		o.Logger.Warn("aio: using epoll instead of io_uring; to choose epoll without this line set Options.Backend to BackendEpoll", "reason", err)
 	})
-	return poller.NewEpoll()
+	return p, nil
+}
+
+func openEpoll() (proactor.Backend, error) {
+	p, err := poller.NewEpoll()
+	if err != nil {
+		return nil, unsupported(err)
+	}
+	return p, nil
+}
+
+// unsupported returns what New says when a backend says err.
+func unsupported(err error) error {
+	if missing := (*proactor.MissingError)(nil); errors.As(err, &missing) {
+		return (*UnsupportedError)(missing)
+	}
+	return err
 }

@@ -18,8 +18,14 @@ type epoll struct {
 	raw    [batch]sys.EpollEvent
 }
 
-// NewEpoll returns a backend over edge-triggered epoll.
-func NewEpoll() (*Poller, error) { return newEpoll(sys.EpollAdd) }
+// NewEpoll returns a backend over edge-triggered epoll, or a MissingError that says what is missing.
+func NewEpoll() (*Poller, error) {
+	p, err := newEpoll(sys.EpollAdd)
+	if err != nil {
+		return nil, proactor.Refused("epoll", "epoll_create1, epoll_ctl, epoll_pwait and eventfd2", err)
+	}
+	return p, nil
+}
 
 // newEpoll is NewEpoll; add registers the descriptor that wakes.
 func newEpoll(add func(epfd, fd int, e *sys.EpollEvent) error) (*Poller, error) {

@@ -19,6 +19,8 @@ package proactor
 import (
 	"errors"
 	"net"
+	"os"
+	"syscall"
 	"time"
 )
 
@@ -179,6 +181,23 @@ type MissingError struct {
 }
 
 func (e *MissingError) Error() string { return e.Feature + " is not available here: " + e.Need }
+
+// Refused returns what a backend says when a system call has failed as it is made: a MissingError that names
+// the call, where the system does not permit it, and calls, which the backend needs. When there are too many
+// descriptors it is the bare syscall.Errno, else err.
+func Refused(feature, calls string, err error) error {
+	var call *os.SyscallError
+	if !errors.As(err, &call) {
+		return err
+	}
+	switch call.Err {
+	case syscall.EMFILE, syscall.ENFILE:
+		return call.Err
+	case syscall.EPERM, syscall.EACCES, syscall.ENOSYS, os.ErrNoDeadline:
+		return &MissingError{feature, "permission for " + call.Syscall + "(2), which a seccomp filter refuses (" + call.Err.Error() + "): have it allow " + calls}
+	}
+	return err
+}
 
 // ErrNoDescriptor is Open's for a conn that has no descriptor, such as a net.Pipe.
 var ErrNoDescriptor = errors.New("the connection has no file descriptor")

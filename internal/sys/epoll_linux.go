@@ -1,6 +1,7 @@
 package sys
 
 import (
+	"os"
 	"syscall"
 	"unsafe"
 
@@ -25,11 +26,11 @@ const (
 func EpollCreate() (int, error) {
 	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
-		return -1, err
+		return -1, os.NewSyscallError("epoll_create1", err)
 	}
 	if err := unix.SetNonblock(fd, true); err != nil {
 		Close(fd)
-		return -1, err
+		return -1, os.NewSyscallError("fcntl", err)
 	}
 	return fd, nil
 }
@@ -93,7 +94,10 @@ func Send(fd int, buf []byte) (int, syscall.Errno) {
 }
 
 // Eventfd is eventfd(2), not inherited and in non-blocking mode.
-func Eventfd() (int, error) { return unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK) }
+func Eventfd() (int, error) {
+	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	return fd, os.NewSyscallError("eventfd2", err)
+}
 
 // EventfdSignal adds one. The counter is never read: an edge-triggered watcher sees each addition
 // (eventfd(2), epoll(7)), and 2^64-2 additions do not happen.

@@ -27,7 +27,7 @@ func NewWaiter(fd int, name string, ready func() bool, signal func()) (*Waiter, 
 	f := os.NewFile(uintptr(fd), name)
 	raw, err := f.SyscallConn()
 	if err == nil {
-		err = f.SetReadDeadline(time.Time{}) // fails where the runtime cannot poll it
+		err = os.NewSyscallError("epoll_ctl", f.SetReadDeadline(time.Time{})) // fails where the runtime cannot poll it
 	}
 	if err != nil {
 		_ = f.Close()

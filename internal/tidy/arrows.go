@@ -87,6 +87,7 @@ var arrows = []arrow{
 	{"internal/uring", []string{"internal/proactor", "internal/sys"}},
 	{"internal/poller", []string{"internal/proactor", "internal/sys"}},
 	{"internal/sys", []string{onlyInSys}},
+	{"internal/sys/refuse", []string{onlyInSys}},
 	{"internal/aiosuite", []string{"aio", "internal/proactor", "internal/sys"}}, // sys: whether a message has come
 	{"internal/leaks", []string{"go.uber.org/goleak"}},
 	{"internal/golden", []string{"github.com/google/go-cmp/cmp"}},
@@ -110,6 +111,7 @@ var testArrows = []string{
 	"go.uber.org/goleak",
 	module + "/internal/aiosuite",   // the suite that a backend's own test runs
 	module + "/internal/leaks",      // what a TestMain calls
+	module + "/internal/sys/refuse", // system calls that the kernel shall refuse
 	module + "/internal/golden",     // files of testdata that tests write
 	module + "/fastc/internal/leaf", // C for fastc's tests: they may not hold any
 	module + "/gcgate/gcgatetest",   // a collector that is none

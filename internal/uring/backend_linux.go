@@ -1,7 +1,6 @@
 package uring
 
 import (
-	"errors"
 	"io"
 	"net"
 	"sync/atomic"
@@ -58,18 +57,7 @@ type slot struct {
 func New(swap int) (*Backend, error) {
 	b, err := open()
 	if err != nil {
-		need := err.Error()
-		switch {
-		case errors.Is(err, syscall.ENOSYS):
-			need = "a kernel with io_uring (Linux 5.7 or later)"
-		case errors.Is(err, syscall.EPERM), errors.Is(err, syscall.EACCES):
-			need = "permission for io_uring_setup(2): the sysctl kernel.io_uring_disabled is not 0, or a seccomp filter forbids it"
-		case errors.Is(err, syscall.ENOMEM):
-			need = "locked memory for its rings: raise the limit (ulimit -l)"
-		case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
-			return nil, err
-		}
-		return nil, &proactor.MissingError{Feature: "io_uring", Need: need}
+		return nil, missing(err)
 	}
 	b.buffers = newBuffers(b.ring, swap)
 	return b, nil
@@ -90,7 +78,9 @@ func open() (*Backend, error) {
 		return nil, err
 	}
 	if b.waiter, err = sys.NewWaiter(b.event, "io_uring's eventfd", b.ready, func() { sys.EventfdSignal(b.event) }); err == nil {
-		err = r.registerEventfd(b.event)
+		if err = r.registerEventfd(b.event); err == nil {
+			err = b.prove()
+		}
 	}
 	if err != nil {
 		if b.waiter != nil {

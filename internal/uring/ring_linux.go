@@ -3,6 +3,7 @@ package uring
 import (
 	"errors"
 	"fmt"
+	"os"
 	"sync/atomic"
 	"syscall"
 	"unsafe"
@@ -132,7 +133,7 @@ func setup(entries uint32) (*Ring, error) {
 		}
 	}
 	if err != nil {
-		return nil, err
+		return nil, os.NewSyscallError("io_uring_setup", err)
 	}
 	// That receive came with Linux 5.19, as the flag did, and cannot be asked for by itself.
 	r := &Ring{fd: fd, pollFirst: p.flags&setupTaskrunFlag != 0}
@@ -151,10 +152,10 @@ func setup(entries uint32) (*Ring, error) {
 func (r *Ring) mapRings(p *params) (err error) {
 	size := max(p.sqOff.array+p.sqEntries*4, p.cqOff.cqes+p.cqEntries*uint32(unsafe.Sizeof(cqe{})))
 	if r.rings, err = sys.MapShared(r.fd, offSQRing, int(size)); err != nil {
-		return err
+		return os.NewSyscallError("mmap", err)
 	}
 	if r.sqeMem, err = sys.MapShared(r.fd, offSQEs, int(p.sqEntries)*int(unsafe.Sizeof(sqe{}))); err != nil {
-		return err
+		return os.NewSyscallError("mmap", err)
 	}
 	at := func(off uint32) *uint32 { return (*uint32)(unsafe.Pointer(&r.rings[off])) }
 	r.sqHead, r.sqTail, r.sqFlags, r.sqMask = at(p.sqOff.head), at(p.sqOff.tail), at(p.sqOff.flags), *at(p.sqOff.ringMask)
@@ -180,7 +181,7 @@ func (r *Ring) supports(opcodes ...uint8) error {
 		}
 	}
 	if err := sys.IoUringRegister(r.fd, registerProbe, unsafe.Pointer(&probe), 256); err != nil {
-		return fmt.Errorf("asking for its operations: %w", err)
+		return os.NewSyscallError("io_uring_register", err)
 	}
 	for _, op := range opcodes {
 		if op > probe.lastOp || probe.ops[op].flags&probeSupported == 0 {
@@ -193,7 +194,7 @@ func (r *Ring) supports(opcodes ...uint8) error {
 // registerEventfd is io_uring_register_eventfd: completions signal fd, unless silenced.
 func (r *Ring) registerEventfd(fd int) error {
 	n := int32(fd)
-	return sys.IoUringRegister(r.fd, registerEventfd, unsafe.Pointer(&n), 1)
+	return os.NewSyscallError("io_uring_register", sys.IoUringRegister(r.fd, registerEventfd, unsafe.Pointer(&n), 1))
 }
 
 // silence is io_uring_cq_eventfd_toggle: whether completions do without the eventfd.

@@ -1,0 +1,202 @@
+package aio_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"evenkeel.dev/aio"
+	"evenkeel.dev/internal/sys/refuse"
+)
+
+// refusals says what becomes of a Watcher of each backend where the kernel refuses some system calls:
+// "served", with the backend that did, or what the error has to name.
+var refusals = []struct {
+	calls              string
+	auto, uring, epoll string
+}{
+	{"", "io_uring served", "io_uring served", "epoll served"},
+	{"io_uring_setup,io_uring_enter,io_uring_register", "epoll served", "io_uring_setup", "epoll served"}, // Docker's default profile
+	{"io_uring_setup", "epoll served", "io_uring_setup", "epoll served"},
+	{"io_uring_enter", "epoll served", "io_uring_enter(2)", "epoll served"},
+	{"io_uring_register", "epoll served", "io_uring_register(2)", "epoll served"},
+	{"io_uring_register: probe", "epoll served", "io_uring_register(2)", "epoll served"},
+	{"io_uring_register: eventfd", "epoll served", "io_uring_register(2)", "epoll served"},
+	{"io_uring_register: buffer ring", "io_uring served", "io_uring served", "epoll served"},
+	{"mmap: shared", "epoll served", "mmap(2)", "epoll served"},
+	{"eventfd2", "eventfd2(2)", "eventfd2(2)", "eventfd2(2)"},
+	{"epoll_create1", "io_uring served", "io_uring served", "epoll_create1(2)"},
+	{"epoll_ctl", "epoll_ctl(2)", "epoll_ctl(2)", "epoll_ctl(2)"},
+	{"epoll_pwait", "netpoll failed", "", ""}, // it ends every Go program
+	{"getsockopt", "io_uring served", "io_uring served", "epoll served"},
+	{"setsockopt", "io_uring served", "io_uring served", "epoll served"},
+	{"ioctl", "io_uring served", "io_uring served", "epoll served"},
+	{"recvfrom", "io_uring served", "io_uring served", "Result.Error"},
+	{"sendto", "io_uring served", "io_uring served", "Result.Error"},
+}
+
+// TestRefused: what a container's filter refuses is done without, or named by New with what to do, or
+// by a Result. Nothing hangs, and BackendAuto takes io_uring only where it serves.
+func TestRefused(t *testing.T) {
+	if calls := os.Getenv("AIO_REFUSE"); calls != "" {
+		refused(t, strings.TrimPrefix(calls, "no "))
+		return
+	}
+	if w, err := aio.New(aio.Options{Backend: aio.BackendIOUring}); err != nil {
+		t.Skip("needs io_uring:", err)
+	} else {
+		must(t, w.Close())
+	}
+	for _, errno := range []syscall.Errno{syscall.EPERM, syscall.ENOSYS} {
+		for _, tt := range refusals {
+			t.Run(fmt.Sprintf("%v/%s", errno, tt.calls), func(t *testing.T) {
+				c := child(t, "TestRefused", "AIO_REFUSE=no "+tt.calls, fmt.Sprintf("AIO_ERRNO=%d", errno))
+				c.Args = append(c.Args, "-test.v")
+				out, _ := c.CombinedOutput()
+				said := map[string]string{}
+				for line := range strings.Lines(string(out)) {
+					if backend, what, ok := strings.Cut(strings.TrimSpace(line), " => "); ok {
+						said[backend] = what
+					}
+				}
+				if said["skip"] != "" {
+					t.Skip("needs", said["skip"])
+				}
+				if tt.uring == "" {
+					if !strings.Contains(string(out), tt.auto) {
+						t.Errorf("it does not say %q:\n%s", tt.auto, out)
+					}
+					return
+				}
+				for backend, want := range map[string]string{"auto": tt.auto, "io_uring": tt.uring, "epoll": tt.epoll} {
+					got := said[backend]
+					if !strings.Contains(got, want) {
+						t.Errorf("%s: %q, want %q", backend, got, want)
+					}
+					if strings.HasPrefix(got, "New: ") && !(strings.Contains(got, "have it allow") && strings.Contains(got, "not available here")) {
+						t.Errorf("%s: %q does not say what to do", backend, got)
+					}
+				}
+				if fell := strings.Contains(said["log"], "using epoll instead of io_uring"); fell != (tt.auto == "epoll served") {
+					t.Errorf("BackendAuto's log: %q", said["log"])
+				}
+				if t.Failed() {
+					t.Logf("%s", out)
+				}
+			})
+		}
+	}
+}
+
+// refused is the child: it has calls refused, and says what each backend does.
+func refused(t *testing.T, calls string) {
+	var errno syscall.Errno
+	_, err := fmt.Sscan(os.Getenv("AIO_ERRNO"), (*uintptr)(&errno))
+	must(t, err)
+	var refuseAll []refuse.Call
+	for name := range strings.SplitSeq(calls, ",") {
+		if name == "" {
+			continue
+		}
+		c, err := refuse.Find(name)
+		must(t, err)
+		refuseAll = append(refuseAll, c)
+	}
+	backends := []aio.Backend{aio.BackendAuto, aio.BackendIOUring, aio.BackendEpoll}
+	var conns [3][2]*net.TCPConn
+	for i := range conns {
+		conns[i][0], conns[i][1] = pair(t)
+	}
+	if err := refuse.All(errno, refuseAll...); err != nil {
+		fmt.Println("skip =>", err)
+		return
+	}
+	var log bytes.Buffer
+	for i, b := range backends {
+		fmt.Println(b, "=>", servedBy(b, conns[i][0], conns[i][1], slog.New(slog.NewTextHandler(&log, nil))))
+	}
+	fmt.Println("log =>", log.String())
+}
+
+// servedBy echoes one message over a backend, and says how far it came.
+func servedBy(b aio.Backend, here, there *net.TCPConn, log *slog.Logger) string {
+	w, err := aio.New(aio.Options{Backend: b, Logger: log})
+	if err != nil {
+		if !errors.Is(err, errors.ErrUnsupported) {
+			return fmt.Sprintf("New: %v, no ErrUnsupported", err)
+		}
+		return fmt.Sprint("New: ", err)
+	}
+	defer func() { _ = w.Close() }()
+	c, err := w.Attach(here)
+	if err != nil {
+		return fmt.Sprint("Attach: ", err)
+	}
+	stop := time.AfterFunc(patience/2, func() { _ = w.Close() })
+	defer stop.Stop()
+	say := make(chan error, 1)
+	go func() {
+		_, err := there.Write([]byte("hello"))
+		say <- err
+	}()
+	for _, submit := range []func() error{
+		func() error { return c.Read(nil, nil, none) },
+		func() error { return c.Write(nil, []byte("hello"), none) },
+	} {
+		if err := submit(); err != nil {
+			return fmt.Sprint("submit: ", err)
+		}
+		results, err := w.WaitIO()
+		if err != nil {
+			return fmt.Sprint("WaitIO: ", err)
+		}
+		if r := results[0]; r.Error != nil || r.Size != 5 {
+			return fmt.Sprintf("Result.Error of a %v: %v, size %d", r.Op, r.Error, r.Size)
+		}
+	}
+	if err := <-say; err != nil {
+		return fmt.Sprint("the peer's Write: ", err)
+	}
+	if n, err := there.Read(make([]byte, 5)); n != 5 || err != nil {
+		return fmt.Sprintf("the peer read %d bytes, %v", n, err)
+	}
+	return w.Stats().Backend + " served"
+}
+
+// TestNoLockedMemory: io_uring serves a user without privileges whose limit of locked memory is 0, as since
+// Linux 5.12 its rings do not count, or New says that this is it.
+func TestNoLockedMemory(t *testing.T) {
+	if os.Getenv("AIO_MEMLOCK") == "" {
+		c := child(t, "TestNoLockedMemory", "AIO_MEMLOCK=0")
+		c.Args = append(c.Args, "-test.v")
+		out, err := c.CombinedOutput()
+		if err != nil || !strings.Contains(string(out), "=> ") {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		_, got, _ := strings.Cut(string(out), "=> ")
+		got, _, _ = strings.Cut(got, "\n")
+		if strings.Contains(got, "permission for io_uring") || strings.Contains(got, "kernel.io_uring_disabled") {
+			t.Skip("needs io_uring:", got)
+		}
+		if got != "io_uring served" && !strings.Contains(got, "raise the limit (ulimit -l)") {
+			t.Errorf("with no locked memory: %q", got)
+		}
+		return
+	}
+	here, there := pair(t)
+	const memlock = 8 // RLIMIT_MEMLOCK, on amd64 and arm64
+	must(t, syscall.Setrlimit(memlock, &syscall.Rlimit{}))
+	if os.Getuid() == 0 { // whom no such limit holds
+		const nobody = 65534
+		must(t, syscall.Setgid(nobody))
+		must(t, syscall.Setuid(nobody))
+	}
+	fmt.Println("=>", servedBy(aio.BackendIOUring, here, there, nil))
+}
