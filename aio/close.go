@@ -42,6 +42,7 @@ func (w *Watcher) end() (leaked uint64) {
 		w.run(op.Desc, op.Kind.Dir())
 	}
 	w.closed = true
+	w.leaving = nil
 	w.swap = nil // connections that are still referenced keep the watcher
 	w.stats.Leaked = leaked
 	w.checkDrained()

@@ -124,7 +124,7 @@ func (c *Conn) submit(kind proactor.Kind, full bool, tag any, buf []byte, deadli
 	if c.watcher == nil {
 		return ErrClosed // no Attach has made it
 	}
-	if kind != proactor.Readable && len(buf) == 0 {
+	if (kind == proactor.Recv || kind == proactor.Send) && len(buf) == 0 {
 		return ErrEmptyBuffer
 	}
 	return c.watcher.submit(proactor.Op{Desc: &c.desc, Kind: kind, Full: full, Tag: tag, Buf: buf}, deadline)

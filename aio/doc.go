@@ -43,6 +43,13 @@
 // net.Conn closed. A Conn that the program forgets stays open until the Watcher is closed, and a
 // Watcher that it forgets stays open, with its descriptors.
 //
+// # How a connection ends
+//
+// [Conn.Close] closes at once: what was submitted before is tried once, and returned. [Conn.CloseAfterWrites]
+// closes when the writes before it are over, or at a deadline, and [Conn.CloseWrite] ends this side's
+// sending alone: both are operations, behind the writes. [Watcher.Shutdown] does the first for all, and
+// [Watcher.Close] closes all at once.
+//
 // # What is bounded
 //
 // A connection has at most Options.MaxQueued operations that WaitIO has not returned; one more is

@@ -34,24 +34,26 @@ func (b *Backend) UnmarshalText(text []byte) error {
 	return err
 }
 
-// Op says what an operation is. Its text form is read, write or post.
+// Op says what an operation is. Its text form is read, write, post, close_write or close.
 type Op int
 
 const (
-	OpRead  Op = iota // Conn.Read or Conn.ReadFull
-	OpWrite           // Conn.Write
-	OpPost            // Watcher.Post
+	OpRead       Op = iota // Conn.Read or Conn.ReadFull
+	OpWrite                // Conn.Write
+	OpPost                 // Watcher.Post
+	OpCloseWrite           // Conn.CloseWrite
+	OpClose                // Conn.CloseAfterWrites
 )
 
-var opNames = []string{OpRead: "read", OpWrite: "write", OpPost: "post"}
+var opNames = []string{OpRead: "read", OpWrite: "write", OpPost: "post", OpCloseWrite: "close_write", OpClose: "close"}
 
-// String returns the operation's name: read, write or post.
+// String returns the operation's name: read, write, post, close_write or close.
 func (o Op) String() string { return nameOf(int(o), opNames, "Op") }
 
 // MarshalText implements encoding.TextMarshaler. It fails for what is no operation.
 func (o Op) MarshalText() ([]byte, error) { return marshal(int(o), opNames, "operation") }
 
-// UnmarshalText implements encoding.TextUnmarshaler. Another text is an error that names the three.
+// UnmarshalText implements encoding.TextUnmarshaler. Another text is an error that names all.
 func (o *Op) UnmarshalText(text []byte) error {
 	i, err := unmarshal(text, opNames, "operation")
 	if err == nil {

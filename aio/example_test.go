@@ -117,6 +117,43 @@ func ExampleConn_ReadFull() {
 	// body: "half", late: true
 }
 
+// An answer, and then the end: the close stands behind what is queued, and a client that does not read
+// keeps the connection for a minute at the utmost.
+func ExampleConn_CloseAfterWrites() {
+	w, err := aio.New(aio.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer w.Close()
+	a, client := connected()
+	defer client.Close()
+	c, err := w.Attach(a)
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	c.Write("head", []byte("HTTP/1.0 200 OK\r\n\r\n"), aio.NoDeadline)
+	c.Write("body", []byte("so long"), aio.NoDeadline)
+	c.CloseAfterWrites("end", time.Now().Add(time.Minute))
+	for open := true; open; {
+		results, err := w.WaitIO()
+		if err != nil {
+			log.Fatal(err)
+		}
+		for _, r := range results {
+			fmt.Println(r.Op, r.Tag, r.Error)
+			open = r.Op != aio.OpClose
+		}
+	}
+	answer, err := io.ReadAll(client)
+	fmt.Printf("%q, %v\n", answer, err)
+	// Output:
+	// write head <nil>
+	// write body <nil>
+	// close end <nil>
+	// "HTTP/1.0 200 OK\r\n\r\nso long", <nil>
+}
+
 // connected returns the two ends of a connection.
 func connected() (net.Conn, net.Conn) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")

@@ -256,6 +256,11 @@ func (f *fakeKqueue) Send(fd int, buf []byte) (int, syscall.Errno) {
 	return max(n, 0), errno
 }
 
+func (f *fakeKqueue) ShutWrite(fd int) syscall.Errno {
+	errno, _ := syscall.Shutdown(fd, syscall.SHUT_WR).(syscall.Errno)
+	return errno
+}
+
 func (f *fakeKqueue) Pipe() (r, w int, err error) {
 	var p [2]int
 	err = syscall.Pipe2(p[:], syscall.O_CLOEXEC|syscall.O_NONBLOCK)

@@ -46,6 +46,7 @@ func (w *Watcher) WaitIO() ([]Result, error) {
 		var err error
 		if !w.closed {
 			idle, err = w.turn()
+			w.leave()
 		}
 		if w.ended.Head != nil {
 			return w.collect(), nil
@@ -176,6 +177,10 @@ func (w *Watcher) collect() []Result {
 			r.Op = OpWrite
 		case proactor.Posted:
 			r.Op = OpPost
+		case proactor.ShutWrite:
+			r.Op = OpCloseWrite
+		case proactor.Closing:
+			r.Op = OpClose
 		}
 		w.results = append(w.results, r)
 		atomic.AddInt32(&op.Desc.Queued, -1)

@@ -22,6 +22,10 @@ func (w *Watcher) run(d *proactor.Desc, dir proactor.Dir) {
 			w.finish(op)
 			continue
 		}
+		if op.Kind == proactor.Closing {
+			w.finish(op)
+			continue
+		}
 		if d.Starved[dir] {
 			return
 		}
@@ -49,6 +53,8 @@ func (w *Watcher) over(op *proactor.Op) bool {
 			if op.Size == len(op.Buf) {
 				return true
 			}
+		case proactor.ShutWrite:
+			return true
 		}
 	}
 	switch op.Err {
@@ -100,6 +106,9 @@ func (w *Watcher) finish(op *proactor.Op) {
 		w.stats.BytesWritten += uint64(op.Size)
 	} else {
 		w.stats.BytesRead += uint64(op.Size)
+	}
+	if op.Kind == proactor.Closing && op.Desc.Gone == proactor.None {
+		w.leaving = append(w.leaving, op.Desc)
 	}
 	w.ended.Push(op)
 }

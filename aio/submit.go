@@ -32,6 +32,8 @@ func (w *Watcher) submit(o proactor.Op, deadline time.Time) error {
 		return ErrWatcherClosed
 	case d.Closed:
 		return ErrClosed
+	case o.Kind == proactor.Closing:
+		d.Closed = true // the last one, which a full queue does not hinder
 	case int(atomic.LoadInt32(&d.Queued)) >= w.options.MaxQueued:
 		return ErrQueueFull
 	}

@@ -64,6 +64,7 @@ type Watcher struct {
 	polled    []*proactor.Op
 	deadlines deadlines
 	starved   []*proactor.Desc // for whose transfers there was no memory
+	leaving   []*proactor.Desc // to be released, as their Closing is over
 	busy      bool             // the backend could not submit all, for lack of memory
 	swap      []byte
 	swapUsed  int

@@ -175,6 +175,11 @@ func (b *Backend) Start(op *proactor.Op) bool {
 		return true
 	case b.closed:
 		b.violation("Start after Close")
+	case op.Kind == proactor.ShutWrite:
+		if errno := fl.fd.socket.closeWrite(); errno != 0 {
+			op.Err = errno
+		}
+		return true
 	case op.Kind != proactor.Readable && op.Size >= len(op.Buf):
 		b.violation("Start of an operation with nothing left to transfer")
 	case op.Desc.Gone != proactor.None || op.Cause != proactor.None:

@@ -95,7 +95,7 @@ func (r *rig) raw() (own, peer net.Conn) {
 	return own, peer
 }
 
-// submit submits an operation: a read into buf, of all of it when full, a write, or a post.
+// submit submits an operation: a read into buf, of all of it when full, or what op says.
 func (r *rig) submit(k ticket) (*ticket, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -106,6 +106,10 @@ func (r *rig) submit(k ticket) (*ticket, error) {
 		err = r.w.Post(&k)
 	case k.op == aio.OpWrite:
 		err = k.conn.Write(&k, k.buf, k.deadline)
+	case k.op == aio.OpCloseWrite:
+		err = k.conn.CloseWrite(&k, k.deadline)
+	case k.op == aio.OpClose:
+		err = k.conn.CloseAfterWrites(&k, k.deadline)
 	case k.full:
 		err = k.conn.ReadFull(&k, k.buf, k.deadline)
 	default:
@@ -145,6 +149,16 @@ func (r *rig) readFull(conn *aio.Conn, n int, by time.Time) *ticket {
 func (r *rig) write(conn *aio.Conn, buf []byte) *ticket {
 	r.t.Helper()
 	return r.must(ticket{op: aio.OpWrite, conn: conn, buf: buf})
+}
+
+func (r *rig) closeWrite(conn *aio.Conn, by time.Time) *ticket {
+	r.t.Helper()
+	return r.must(ticket{op: aio.OpCloseWrite, conn: conn, deadline: by})
+}
+
+func (r *rig) closeAfterWrites(conn *aio.Conn, by time.Time) *ticket {
+	r.t.Helper()
+	return r.must(ticket{op: aio.OpClose, conn: conn, deadline: by})
 }
 
 // wait is one WaitIO. It enters what came into the ledger.
@@ -187,6 +201,9 @@ func (r *rig) enter(res *aio.Result) {
 	}
 	r.checkSize(k)
 	q := queue{k.conn, k.op}
+	if k.op == aio.OpCloseWrite || k.op == aio.OpClose {
+		q.op = aio.OpWrite
+	}
 	if last, any := r.last[q]; any && k.number < last && !r.rough {
 		r.t.Errorf("operation %d came back after operation %d of the same direction", k.number, last)
 	}
@@ -200,7 +217,10 @@ func (r *rig) checkSize(k *ticket) {
 	r.t.Helper()
 	res := &k.result
 	own := len(k.buf) > 0
+	ending := k.op == aio.OpCloseWrite || k.op == aio.OpClose
 	switch {
+	case ending && (res.Size != 0 || res.Buffer != nil):
+		r.t.Errorf("operation %d transfers nothing: %+v", k.number, *res)
 	case k.op == aio.OpPost:
 		if res.Size != 0 || res.Buffer != nil || res.Error != nil {
 			r.t.Errorf("operation %d is a post: %+v", k.number, *res)
@@ -213,7 +233,7 @@ func (r *rig) checkSize(k *ticket) {
 		r.t.Errorf("operation %d: size %d, but a swap buffer of %d, %d with what is behind it", k.number, res.Size, len(res.Buffer), cap(res.Buffer))
 	case !own && !res.Swap && res.Size > 0:
 		r.t.Errorf("operation %d: %d bytes, not in the swap buffer", k.number, res.Size)
-	case res.Error == nil && res.Size == 0:
+	case res.Error == nil && res.Size == 0 && !ending:
 		r.t.Errorf("operation %d: neither bytes nor an error", k.number)
 	case res.Error == nil && (k.op == aio.OpWrite || k.full) && res.Size != len(k.buf):
 		r.t.Errorf("operation %d: %d bytes of %d and no error", k.number, res.Size, len(k.buf))

@@ -148,11 +148,16 @@ func (s *Socket) Close() {
 }
 
 // closeWrite is shutdown(2) of the sending side.
-func (s *Socket) closeWrite() {
+func (s *Socket) closeWrite() (errno syscall.Errno) {
 	s.change(func() bool {
+		if s.reset {
+			errno = syscall.ENOTCONN
+			return false
+		}
 		s.sendClosed, s.peer.fin = true, true
 		return true
 	})
+	return errno
 }
 
 // abort has the peer find a reset. The caller holds the lock.

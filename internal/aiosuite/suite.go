@@ -160,6 +160,7 @@ func Run(t *testing.T, sys System) {
 	all = append(all, swapTests...)
 	all = append(all, peerTests...)
 	all = append(all, closeTests...)
+	all = append(all, endingTests...)
 	all = append(all, concurrentTests...)
 	all = append(all, postTests...)
 	for _, tt := range all {

@@ -79,6 +79,8 @@ func (k *epoll) recv(num int32, buf []byte) (int, syscall.Errno) { return sys.Re
 
 func (k *epoll) send(num int32, buf []byte) (int, syscall.Errno) { return sys.Send(int(num), buf) }
 
+func (k *epoll) shutWrite(num int32) syscall.Errno { return sys.ShutWrite(int(num)) }
+
 func (k *epoll) poll(events []event) (int, error) {
 	n, err := sys.EpollPoll(k.fd, k.raw[:len(events)])
 	if err != nil {

@@ -39,6 +39,7 @@ type KqueueCalls interface {
 	Dup(conn net.Conn) (fd int, stream bool, err error)
 	Recv(fd int, buf []byte) (int, syscall.Errno)
 	Send(fd int, buf []byte) (int, syscall.Errno)
+	ShutWrite(fd int) syscall.Errno
 	CloseFd(fd int)
 
 	// Pipe, Read and Write are on non-blocking descriptors.
@@ -131,6 +132,8 @@ func (k *kqueue) recv(num int32, buf []byte) (int, syscall.Errno) {
 func (k *kqueue) send(num int32, buf []byte) (int, syscall.Errno) {
 	return k.calls.Send(int(num), buf)
 }
+
+func (k *kqueue) shutWrite(num int32) syscall.Errno { return k.calls.ShutWrite(int(num)) }
 
 func (k *kqueue) poll(events []event) (int, error) { return k.fetch(events, 0) }
 

@@ -35,6 +35,7 @@ func (calls) Dup(conn net.Conn) (fd int, stream bool, err error) {
 
 func (calls) Recv(fd int, buf []byte) (int, syscall.Errno) { return sys.Recv(fd, buf) }
 func (calls) Send(fd int, buf []byte) (int, syscall.Errno) { return sys.Send(fd, buf) }
+func (calls) ShutWrite(fd int) syscall.Errno               { return sys.ShutWrite(fd) }
 func (calls) CloseFd(fd int)                               { sys.CloseSocket(fd) }
 func (calls) Pipe() (r, w int, err error)                  { return sys.Pipe() }
 func (calls) Read(fd int, buf []byte) (int, error)         { return sys.Read(fd, buf) }

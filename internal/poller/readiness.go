@@ -32,6 +32,7 @@ type kernel interface {
 	release(d *proactor.Desc)
 	recv(num int32, buf []byte) (int, syscall.Errno)
 	send(num int32, buf []byte) (int, syscall.Errno)
+	shutWrite(num int32) syscall.Errno
 	// poll fetches events without blocking.
 	poll(events []event) (int, error)
 	// wait blocks until ready says true, asked at the start and after each edge, or until the
@@ -120,6 +121,11 @@ func (p *Poller) try(op *proactor.Op) bool {
 			op.Err = errno
 		}
 		return errno != syscall.EAGAIN
+	case proactor.ShutWrite:
+		if errno := p.shutWrite(d.Num); errno != 0 {
+			op.Err = errno
+		}
+		return true
 	default:
 		if d.Ready&proactor.CanRead == 0 {
 			return false

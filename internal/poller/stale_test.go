@@ -24,6 +24,7 @@ func (k *oneNumber) remove(*proactor.Desc)           { k.calls = append(k.calls,
 func (k *oneNumber) release(*proactor.Desc)                  { k.calls = append(k.calls, "close") }
 func (k *oneNumber) recv(int32, []byte) (int, syscall.Errno) { return 0, syscall.EAGAIN }
 func (k *oneNumber) send(int32, []byte) (int, syscall.Errno) { return 0, syscall.EAGAIN }
+func (k *oneNumber) shutWrite(int32) syscall.Errno           { return 0 }
 func (k *oneNumber) poll(events []event) (int, error)        { return copy(events, k.events), nil }
 func (k *oneNumber) wait(time.Duration) error                { return nil }
 func (k *oneNumber) yield()                                  {}

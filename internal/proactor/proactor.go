@@ -28,10 +28,12 @@ import (
 type Kind uint8
 
 const (
-	Recv     Kind = iota // into Buf[Size:]; the peer's end is io.EOF
-	Send                 // Buf[Size:]; may send less
-	Readable             // into the backend's swap memory (Buf and Swap are set; ENOBUFS when it is full); or nothing: a Recv would not block
-	Posted               // nothing: it goes from its submission to its return, and no backend sees it
+	Recv      Kind = iota // into Buf[Size:]; the peer's end is io.EOF
+	Send                  // Buf[Size:]; may send less
+	Readable              // into the backend's swap memory (Buf and Swap are set; ENOBUFS when it is full); or nothing: a Recv would not block
+	Posted                // nothing: it goes from its submission to its return, and no backend sees it
+	ShutWrite             // nothing: it ends the sending side of the descriptor (shutdown(2)), which is over at once
+	Closing               // nothing: the descriptor is released when it is at the head of its queue, and no backend sees it
 )
 
 // Dir is one of the two directions of a descriptor.
@@ -44,7 +46,8 @@ const (
 
 // Dir returns the direction that the kind uses.
 func (k Kind) Dir() Dir {
-	if k == Send {
+	switch k {
+	case Send, ShutWrite, Closing:
 		return Out
 	}
 	return In

@@ -51,6 +51,13 @@ func IsStream(fd int) bool {
 // Close closes fd. It is closed even where the call was interrupted (close(2)).
 func Close(fd int) { _ = unix.Close(fd) }
 
+// ShutWrite is shutdown(2) of the sending side of a socket, which does not wait: the peer finds the end
+// behind what was sent.
+func ShutWrite(fd int) syscall.Errno {
+	errno, _ := unix.Shutdown(fd, unix.SHUT_WR).(syscall.Errno)
+	return errno
+}
+
 // CloseSocket closes fd without waiting. With a linger time (socket(7), SO_LINGER) the last close
 // of a socket, and be it the kernel's own, blocks until the peer has all, in spite of
 // non-blocking mode. Without it the kernel goes on sending in the background. A time of 0, which

@@ -171,6 +171,9 @@ func (b *Backend) entry() *sqe {
 
 // Start implements [proactor.Backend].
 func (b *Backend) Start(op *proactor.Op) bool {
+	if op.Kind == proactor.ShutWrite {
+		return shutWrite(op)
+	}
 	var at uint32
 	if n := len(b.free); n > 0 {
 		at, b.free = b.free[n-1], b.free[:n-1]
