@@ -13,6 +13,8 @@
 // A successor that hears of it late stands for the leadership yet. It ends the leader's term then, and where it
 // lacks what was written meanwhile the group waits for an election timeout: keep that short.
 //
+// Transport does not pipeline either: see [Transport.AppendEntriesPipeline].
+//
 // The library does not tell how far each follower is, either. That raftgate asks a successor
 // before it hands over makes it unlikely that one is chosen that stalls.
 package hashiraft

@@ -225,6 +225,19 @@ func TestGivenUp(t *testing.T) {
 	leader(t, servers)
 }
 
+// TestOneAtATime: a pipeline may never end.
+func TestOneAtATime(t *testing.T) {
+	network, err := raft.NewTCPTransport("127.0.0.1:0", nil, 3, patience, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer network.Close()
+	var transport raft.Transport = &hashiraft.Transport{NetworkTransport: network}
+	if _, err := transport.AppendEntriesPipeline("b", network.LocalAddr()); err != raft.ErrPipelineReplicationNotSupported {
+		t.Errorf("error %v", err)
+	}
+}
+
 // TestMember drains a leader.
 func TestMember(t *testing.T) {
 	servers := newCluster(t, patience, "a", "b", "c")

@@ -12,8 +12,8 @@ import (
 // errStalls is what TimeoutNow returns when the successor does not answer in time.
 var errStalls = errors.New("hashiraft: the successor does not answer")
 
-// Transport is a NetworkTransport that does not wait for a successor that stalls. Its methods may be
-// called from any goroutine.
+// Transport is a NetworkTransport that does not wait for a successor that stalls, and sends a follower one
+// request at a time. Its methods may be called from any goroutine.
 type Transport struct {
 	*raft.NetworkTransport
 
@@ -41,4 +41,13 @@ func (t *Transport) TimeoutNow(id raft.ServerID, target raft.ServerAddress, args
 	case <-ctx.Done():
 		return fmt.Errorf("%w within %v: %s", errStalls, timeout, id)
 	}
+}
+
+// AppendEntriesPipeline refuses: each follower is sent one request at a time, as with
+// NetworkTransportConfig.MaxRPCsInFlight of 1. With more, a leader that a follower refuses, which each change of
+// leaders makes likelier, can wait for ever within the library; that follower gets no more entries then, and
+// Shutdown does not return (github.com/hashicorp/raft/issues/612, in v1.7.3). What pipelining saves is little
+// (the library's pull request 541).
+func (t *Transport) AppendEntriesPipeline(raft.ServerID, raft.ServerAddress) (raft.AppendPipeline, error) {
+	return nil, raft.ErrPipelineReplicationNotSupported
 }
