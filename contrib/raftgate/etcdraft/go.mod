@@ -10,7 +10,7 @@ require (
 
 require (
 	evenkeel.dev v0.0.0 // indirect
-	google.golang.org/protobuf v1.36.11 // indirect
+	google.golang.org/protobuf v1.36.12 // indirect
 )
 
 replace evenkeel.dev => ../../../
