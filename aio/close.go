@@ -9,12 +9,13 @@ import (
 // Close closes all connections and ends a WaitIO. What is pending is returned by WaitIO with
 // ErrWatcherClosed. It always returns nil, and may be called again.
 //
-// What the kernel does not return on io_uring within two seconds, as the thread that submitted it
-// hangs in a system call, is returned with a nil Buffer and Size 0: the kernel may still use the one
-// submitted, so it is never freed, nor to be used again. Stats.Leaked counts these; Logger gets a Warn.
+// On io_uring no operation waits in the kernel. Should a kernel keep one all the same, WaitIO has failed
+// with an error that says so, and the operation is returned with a nil Buffer and Size 0: the kernel may
+// still use the one submitted, so it is never freed, nor to be used again. Stats.Leaked counts these;
+// Logger gets a Warn.
 func (w *Watcher) Close() error {
 	if leaked := w.end(); leaked > 0 {
-		w.options.Logger.Warn("aio: the kernel did not return memory when the watcher was closed: it is never freed. Look for a thread that hangs in a system call (state D in ps -eLo pid,tid,stat,wchan,comm), or for what WaitIO said of a ring that failed",
+		w.options.Logger.Warn("aio: the kernel did not return memory when the watcher was closed: it is never freed. Look for what WaitIO said of a ring that failed",
 			"operations", leaked)
 	}
 	return nil

@@ -12,7 +12,7 @@ type Backend int
 
 const (
 	BackendAuto    Backend = iota // BackendIOUring where the kernel permits it, else BackendEpoll; BackendKqueue on macOS and the BSDs
-	BackendIOUring                // Linux 5.7 and later
+	BackendIOUring                // Linux 5.6 and later, with epoll
 	BackendEpoll                  // Linux
 	BackendKqueue                 // macOS, FreeBSD, OpenBSD, NetBSD, DragonFly BSD
 )

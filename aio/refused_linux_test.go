@@ -26,13 +26,10 @@ var refusals = []struct {
 	{"io_uring_setup,io_uring_enter,io_uring_register", "epoll served", "io_uring_setup", "epoll served"}, // Docker's default profile
 	{"io_uring_setup", "epoll served", "io_uring_setup", "epoll served"},
 	{"io_uring_enter", "epoll served", "io_uring_enter(2)", "epoll served"},
-	{"io_uring_register", "epoll served", "io_uring_register(2)", "epoll served"},
-	{"io_uring_register: probe", "epoll served", "io_uring_register(2)", "epoll served"},
-	{"io_uring_register: eventfd", "epoll served", "io_uring_register(2)", "epoll served"},
-	{"io_uring_register: buffer ring", "io_uring served", "io_uring served", "epoll served"},
+	{"io_uring_register", "io_uring served", "io_uring served", "epoll served"},
 	{"mmap: shared", "epoll served", "mmap(2)", "epoll served"},
 	{"eventfd2", "eventfd2(2)", "eventfd2(2)", "eventfd2(2)"},
-	{"epoll_create1", "io_uring served", "io_uring served", "epoll_create1(2)"},
+	{"epoll_create1", "epoll_create1(2)", "epoll_create1(2)", "epoll_create1(2)"},
 	{"epoll_ctl", "epoll_ctl(2)", "epoll_ctl(2)", "epoll_ctl(2)"},
 	{"epoll_pwait", "netpoll failed", "", ""}, // it ends every Go program
 	{"getsockopt", "io_uring served", "io_uring served", "epoll served"},

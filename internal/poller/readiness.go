@@ -55,6 +55,11 @@ type Poller struct {
 	events [batch]event // fetched and not yet handled. Owned by the goroutine in WaitIO
 	n      int
 	woken  chan struct{}
+
+	// Take, if there is one, is given each transfer that may succeed, in place of a call. It reports
+	// false of what it leaves to the Poller; what it takes is in flight, and the Poller's part is over
+	// until the next edge.
+	Take func(op *proactor.Op) bool
 }
 
 // Name implements [proactor.Backend].
@@ -101,22 +106,27 @@ func (p *Poller) Cancel(op *proactor.Op) bool {
 	return true
 }
 
-// try transfers what can be. It reports false when the operation has to wait for an edge.
+// try transfers what can be. It reports false when the operation has to wait for an edge, or was taken.
 func (p *Poller) try(op *proactor.Op) bool {
 	d := op.Desc
+	var may proactor.Ready
+	switch op.Kind {
+	case proactor.Send:
+		may = proactor.CanWrite
+	case proactor.Recv, proactor.Readable:
+		may = proactor.CanRead
+	}
+	if d.Ready&may != may || p.Take != nil && p.Take(op) {
+		return false
+	}
 	switch op.Kind {
 	case proactor.Readable:
-		return d.Ready&proactor.CanRead != 0
+		return true
 	case proactor.Send:
-		if d.Ready&proactor.CanWrite == 0 {
-			return false
-		}
 		buf := op.Buf[op.Size:]
 		n, errno := p.send(d.Num, buf)
 		op.Size += n
-		if errno == syscall.EAGAIN || errno == 0 && n < len(buf) && d.Stream && d.Ready&proactor.Hup == 0 {
-			d.Ready &^= proactor.CanWrite
-		}
+		Moved(d, proactor.Out, n, len(buf), errno)
 		if errno != 0 && errno != syscall.EAGAIN {
 			op.Err = errno
 		}
@@ -127,9 +137,6 @@ func (p *Poller) try(op *proactor.Op) bool {
 		}
 		return true
 	default:
-		if d.Ready&proactor.CanRead == 0 {
-			return false
-		}
 		n, err := p.Recv(d, op.Buf[op.Size:])
 		op.Size += n
 		if err == syscall.EAGAIN {
@@ -140,20 +147,28 @@ func (p *Poller) try(op *proactor.Op) bool {
 	}
 }
 
+// Moved notes what a transfer of n bytes, of room that there was for, says of d: whether the next one
+// has to wait for an edge.
+func Moved(d *proactor.Desc, dir proactor.Dir, n, room int, errno syscall.Errno) {
+	short := errno == 0 && n > 0 && n < room && d.Stream && d.Ready&proactor.Hup == 0
+	switch {
+	case !short && errno != syscall.EAGAIN:
+	case dir == proactor.Out:
+		d.Ready &^= proactor.CanWrite
+	default:
+		d.Ready &^= proactor.CanRead
+	}
+}
+
 // Recv implements [proactor.Backend].
 func (p *Poller) Recv(d *proactor.Desc, buf []byte) (int, error) {
 	n, errno := p.recv(d.Num, buf)
+	Moved(d, proactor.In, n, len(buf), errno)
 	switch {
-	case errno == syscall.EAGAIN:
-		d.Ready &^= proactor.CanRead
-		return 0, errno
 	case errno != 0:
 		return 0, errno
 	case n == 0:
 		return 0, io.EOF
-	}
-	if n < len(buf) && d.Stream && d.Ready&proactor.Hup == 0 {
-		d.Ready &^= proactor.CanRead
 	}
 	return n, nil
 }

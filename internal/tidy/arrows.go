@@ -84,7 +84,7 @@ var arrows = []arrow{
 	{"internal/textfmt", nil},
 	{"internal/proc", nil},
 	{"internal/proactor", nil},
-	{"internal/uring", []string{"internal/proactor", "internal/sys"}},
+	{"internal/uring", []string{"internal/poller", "internal/proactor", "internal/sys"}},
 	{"internal/poller", []string{"internal/proactor", "internal/sys"}},
 	{"internal/sys", []string{onlyInSys}},
 	{"internal/sys/refuse", []string{onlyInSys}},

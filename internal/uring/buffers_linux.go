@@ -44,7 +44,7 @@ type bufferEntry struct {
 
 // newBuffers is io_uring_setup_buf_ring for group 0. It returns nil where the kernel has not what
 // it takes.
-func newBuffers(r *Ring, size int) *buffers {
+func newBuffers(r *ring, size int) *buffers {
 	each := size / bufferCount
 	if each == 0 {
 		return nil

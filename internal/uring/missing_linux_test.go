@@ -18,7 +18,7 @@ func TestMissing(t *testing.T) {
 		err  error
 		want string
 	}{
-		{"io_uring_setup", syscall.ENOSYS, "Linux 5.7 or later"},
+		{"io_uring_setup", syscall.ENOSYS, "Linux 5.6 or later"},
 		{"io_uring_setup", syscall.ENOMEM, "ulimit -l"},
 		{"io_uring_enter", syscall.EPERM, "permission for io_uring_enter(2)"},
 		{"io_uring_register", syscall.EACCES, "permission for io_uring_register(2)"},

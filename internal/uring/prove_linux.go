@@ -6,50 +6,48 @@ import (
 	"os"
 	"strings"
 	"syscall"
-	"time"
+	"unsafe"
 
 	"evenkeel.dev/internal/proactor"
 	"evenkeel.dev/internal/sys"
 )
 
-// provePatience is how long an operation may take that is over at once.
-const provePatience = 10 * time.Second
+// proven is what prove's transfers use. It is never freed, as a kernel that keeps one may still write.
+var proven [1]byte
 
-// prove carries one operation out, all the way: submitted, in flight, completed while nobody polls, which
-// wakes. What sandboxes forbid of it shows here, and not when there are connections.
-func (b *Backend) prove() error {
-	fd, err := sys.Eventfd()
+// prove has the ring carry out what the backend needs of it, over sockets of its own: a send, a
+// receive, and a receive that finds nothing and must not wait for it.
+func (r *ring) prove() error {
+	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return err
+		return os.NewSyscallError("socketpair", err)
 	}
-	defer sys.Close(fd)
-	op := &proactor.Op{Kind: proactor.Readable, Desc: &proactor.Desc{Num: int32(fd)}}
-	b.Start(op)
-	if _, err := b.Poll(nil); err != nil && err != syscall.EAGAIN {
-		return os.NewSyscallError("io_uring_enter", err)
-	}
-	signalled := make(chan struct{})
-	go func() {
-		sys.EventfdSignal(fd)
-		close(signalled)
-	}()
-	defer func() { <-signalled }()
-	for end := time.Now().Add(provePatience); op.InFlight; {
-		if time.Now().After(end) {
-			return fmt.Errorf("completions: none came within %v", provePatience)
-		}
-		if err := b.Wait(time.Until(end)); err != nil {
-			return err
-		}
-		if _, err := b.Poll(nil); err != nil && err != syscall.EAGAIN {
+	defer sys.Close(pair[0])
+	defer sys.Close(pair[1])
+	for i, step := range []struct {
+		opcode uint8
+		fd     int
+		res    int32
+	}{
+		{opSend, pair[0], 1},
+		{opRecv, pair[1], 1},
+		{opRecv, pair[1], -int32(syscall.EAGAIN)},
+	} {
+		e := r.get()
+		e.opcode, e.fd, e.userData = step.opcode, int32(step.fd), uint64(i)
+		e.addr, e.length, e.opFlags = uint64(uintptr(unsafe.Pointer(&proven))), 1, syscall.MSG_DONTWAIT
+		if err := r.submit(); err != nil {
 			return os.NewSyscallError("io_uring_enter", err)
 		}
+		if c, ok := r.next(); !ok || c.userData != uint64(i) || c.res != step.res {
+			return fmt.Errorf("a kernel whose io_uring sends and receives without waiting (Linux 5.6): trying operation %d, there was a completion: %t, of %d, with %d", step.opcode, ok, c.userData, c.res)
+		}
 	}
-	return op.Err
+	return nil
 }
 
 // calls is what a filter has to allow.
-const calls = "io_uring_setup, io_uring_enter, io_uring_register, eventfd2, epoll_ctl and mmap"
+const calls = "io_uring_setup, io_uring_enter, io_uring_register and mmap"
 
 // missing returns what New says of err: what the system lacks, or err where it lacks nothing.
 func missing(err error) error {
@@ -58,7 +56,7 @@ func missing(err error) error {
 	need := err.Error()
 	switch {
 	case setup && errors.Is(err, syscall.ENOSYS):
-		need = "a kernel with io_uring (Linux 5.7 or later); or a seccomp filter hides it: have it allow " + calls
+		need = "a kernel with io_uring (Linux 5.6 or later); or a seccomp filter hides it: have it allow " + calls
 	case setup && errors.Is(err, syscall.EPERM):
 		how := disabled("/proc/sys/kernel/io_uring_disabled")
 		if how == "" {
