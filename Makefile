@@ -14,6 +14,7 @@ help:
 	@echo "make release-check  what $(VERSION) would publish: clean tree, API record, licences, builds from module zips alone"
 	@echo "make bench       bench-gc, -load, -gate, -aio, -fastc, -explain and -tailstat: each figure with its target, raw results in bench/results"
 	@echo "make bench-aio   aio beside its peers, at most an hour; QUICK=1: five minutes"
+	@echo "make gaio-suite  gaio's own tests over aio/gaio, on each backend, with two sizes of the swap buffer, ROUNDS=10 times"
 	@echo "make bench-fastc calls of C: fastc beside cgo, purego and fastcgo's technique; QUICK=1: a minute"
 	@echo "make bench-explain  reqtrace on services with known causes, fifty minutes; QUICK=1: three"
 	@echo "make bench-explain-suite  sixty causes planted into programs that do not tell them, ten minutes"
@@ -116,6 +117,11 @@ bench-gate: build
 # QUICK=1: five minutes instead of an hour.
 bench-aio: build-aio
 	cd bench && ../bin/aio/driver $(if $(QUICK),-quick)
+
+# Part of make check too: one round, default swap buffer.
+.PHONY: gaio-suite
+gaio-suite:
+	cd bench && GAIOSUITE_ROUNDS=$(ROUNDS) go test -count=1 -v -timeout 0 ./aio/gaiosuite
 
 # QUICK=1: a minute instead of ten, nothing kept.
 bench-fastc: build

@@ -5,16 +5,16 @@ import (
 	"runtime"
 )
 
-// setAffinity is SetLoopAffinity.
-func (t *table) setAffinity(cpu int) error {
+// setAffinity is SetLoopAffinity; after Close the error is over.
+func (t *table) setAffinity(cpu int, over error) error {
+	if !mayRunOn(cpu) {
+		return ErrCPUID
+	}
 	t.mu.Lock()
 	closed := t.closed
 	t.mu.Unlock()
 	if closed {
-		return ErrWatcherClosed
-	}
-	if !mayRunOn(cpu) {
-		return ErrCPUID
+		return over
 	}
 	t.affinity.Store(int32(cpu) + 1)
 	return nil

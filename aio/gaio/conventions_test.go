@@ -196,3 +196,31 @@ func TestConventionSafeReadBuffers(t *testing.T) {
 		}
 	})
 }
+
+// TestConventionManyQueued: a program may submit more than it takes back, by far.
+func TestConventionManyQueued(t *testing.T) {
+	const writes = 5000
+	w, err := gaio.NewWatcher()
+	must(t, err)
+	defer w.Close()
+	here, there := pair(t)
+	got := make(chan []byte)
+	go func() {
+		data, _ := io.ReadAll(there)
+		got <- data
+	}()
+	for i := range writes {
+		must(t, w.Write(i, here, []byte{byte(i), byte(i >> 8)}))
+	}
+	for i, r := range wait(t, w, writes) {
+		if r.Context != i || r.Error != nil || r.Size != 2 {
+			t.Fatalf("write %d: %+v", i, r)
+		}
+	}
+	must(t, w.Free(here))
+	for i, data := 0, <-got; i < writes; i++ {
+		if len(data) != 2*writes || data[2*i] != byte(i) || data[2*i+1] != byte(i>>8) {
+			t.Fatalf("the peer got %d bytes, and at write %d others", len(data), i)
+		}
+	}
+}

@@ -19,7 +19,9 @@
 //
 // # What differs from gaio, on purpose
 //
-//   - WaitIO drives. gaio has goroutines that work while nobody waits.
+//   - WaitIO drives. gaio has goroutines that work while nobody waits, and pays for it with two hand-offs a
+//     batch: poller to loop, loop to caller. The example of WaitIO does the same in the program, where it is
+//     wanted, for one.
 //   - A second goroutine in WaitIO is refused with ErrWaiting. In gaio each takes the other's results
 //     away.
 //   - There is one swap buffer rather than three in turn, so slices of it are valid until the next
@@ -36,10 +38,13 @@
 //   - A second Free returns nil and does nothing. Free of a connection that was never delegated
 //     closes it.
 //   - Both affinity calls bind the thread of the goroutine that is in WaitIO, and lock it to that
-//     thread. After Close they fail with ErrWatcherClosed.
+//     thread.
 //   - The call that submits the first operation delegates the connection: when it returns, conn's
 //     own methods fail already. What the delegation says still comes by WaitIO.
-//   - A connection has a bounded queue, and so have operations that were refused: ErrQueueFull.
+//   - A connection has a bounded queue, of 2^20 operations, and so have operations that were refused:
+//     ErrQueueFull.
+//
+// gaio's own tests pass over this package, on each backend: CONTRIBUTING.md says how to run them.
 //
 // New here are [Over], [Watcher.Shutdown] and [Watcher.Stats].
 package gaio

@@ -67,3 +67,62 @@ func Example() {
 	// Output:
 	// hello, keel
 }
+
+// gaio works while nobody is in WaitIO. Where handlers take long, a goroutine that only hands results on does
+// the same, as far ahead as its channel has room. It copies what the next WaitIO takes back.
+func ExampleWatcher_WaitIO() {
+	w, err := gaio.NewWatcher()
+	if err != nil {
+		log.Fatal(err)
+	}
+	ahead := make(chan gaio.OpResult, 1024)
+	go func() {
+		defer close(ahead)
+		for {
+			results, err := w.WaitIO()
+			if err != nil {
+				return // ErrWatcherClosed
+			}
+			for _, r := range results {
+				if r.IsSwapBuffer {
+					r.Buffer = append([]byte(nil), r.Buffer...)
+				}
+				ahead <- r
+			}
+		}
+	}()
+
+	here, there := pipe()
+	w.Write(nil, here, []byte("sent while nobody looks"))
+	text := make([]byte, len("sent while nobody looks"))
+	if _, err := io.ReadFull(there, text); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%s\n", text)
+	r := <-ahead
+	fmt.Println(r.Operation, r.Size, r.Error)
+
+	there.Close()
+	w.Close()
+	for range ahead {
+	}
+	// Output:
+	// sent while nobody looks
+	// write 23 <nil>
+}
+
+// pipe returns the two ends of a connection over loopback.
+func pipe() (here, there net.Conn) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer ln.Close()
+	if there, err = net.Dial("tcp", ln.Addr().String()); err != nil {
+		log.Fatal(err)
+	}
+	if here, err = ln.Accept(); err != nil {
+		log.Fatal(err)
+	}
+	return here, there
+}

@@ -148,8 +148,8 @@ func TestGaioErrors(t *testing.T) {
 	if _, err := w.WaitIO(); err != gaio.ErrWatcherClosed {
 		t.Errorf("WaitIO after Close: %v", err)
 	}
-	if err := w.SetLoopAffinity(0); err != gaio.ErrWatcherClosed {
-		t.Errorf("SetLoopAffinity after Close: %v", err)
+	if loop, poller := w.SetLoopAffinity(0), w.SetPollerAffinity(0); loop != gaio.ErrConnClosed || poller != gaio.ErrPollerClosed {
+		t.Errorf("after Close: SetLoopAffinity: %v, SetPollerAffinity: %v", loop, poller)
 	}
 }
 

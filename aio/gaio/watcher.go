@@ -42,12 +42,16 @@ type OpResult struct {
 // garbage collector.
 type Watcher struct{ t *table }
 
+// maxQueued is the limit of aio.Options.MaxQueued.
+const maxQueued = 1 << 20
+
 // NewWatcher returns a Watcher with all defaults.
 func NewWatcher() (*Watcher, error) { return NewWatcherSize(0) }
 
-// NewWatcherSize returns a Watcher whose swap buffer has bufsize bytes; 64 KiB when it is 0.
+// NewWatcherSize returns a Watcher whose swap buffer has bufsize bytes; 64 KiB when it is 0. As gaio knows no
+// bound of what is queued, it is as high as aio has it: 2^20 operations a connection.
 func NewWatcherSize(bufsize int) (*Watcher, error) {
-	w, err := aio.New(aio.Options{SwapSize: bufsize})
+	w, err := aio.New(aio.Options{SwapSize: bufsize, MaxQueued: maxQueued})
 	if err != nil {
 		return nil, err
 	}
@@ -129,13 +133,14 @@ func (w *Watcher) Shutdown(ctx context.Context) error {
 // Stats is aio's Watcher.Stats. Operations that were refused count as posts, which are over at once.
 func (w *Watcher) Stats() aio.Stats { return w.t.watcher.Stats() }
 
-// SetPollerAffinity is SetLoopAffinity: one thread does both here.
-func (w *Watcher) SetPollerAffinity(cpu int) error { return w.t.setAffinity(cpu) }
+// SetPollerAffinity is SetLoopAffinity: one thread does both here. After Close it fails with ErrPollerClosed.
+func (w *Watcher) SetPollerAffinity(cpu int) error { return w.t.setAffinity(cpu, ErrPollerClosed) }
 
 // SetLoopAffinity locks the goroutine that is in WaitIO, from its next call on, to its thread,
 // and that to a CPU, by the system's number of it: under taskset -c 1 that is 1. It fails with
-// ErrCPUID when there is no such CPU, or this process may not run on it.
-func (w *Watcher) SetLoopAffinity(cpu int) error { return w.t.setAffinity(cpu) }
+// ErrCPUID when there is no such CPU, or this process may not run on it, and after Close with ErrConnClosed,
+// as in gaio.
+func (w *Watcher) SetLoopAffinity(cpu int) error { return w.t.setAffinity(cpu, ErrConnClosed) }
 
 // GetGC returns how many delegated connections the garbage collector has found forgotten, and
 // how many of these were closed since.
