@@ -112,7 +112,7 @@ func (r *round) awaitReturn() {
 		case <-ready.done:
 			took := time.Since(begin)
 			if slow := took > slowReturn; a.slow.Swap(slow) != slow && slow {
-				a.log.Warn("gcgate: a peer took long to have this process back, and no other replica could collect meanwhile: let it poll faster while a server is down (downinter and fastinter in HAProxy)", "took", took)
+				a.log.Warn("gcgate: a peer took long to have this process back, and no other replica could collect meanwhile: let it poll faster while a server is down (in HAProxy downinter and fastinter, in Envoy unhealthy_interval)", "took", took)
 			}
 		case <-r.lease.Lost():
 			return

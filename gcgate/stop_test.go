@@ -197,6 +197,9 @@ func TestStopKeepsTheTurnUntilPeersCameBack(t *testing.T) {
 				if says := strings.Contains(r.logged.String(), "does not have this process back"); says != (c.held == returnTimeout) {
 					t.Errorf("the log says so: %v\n%s", says, r.logged.String())
 				}
+				if says := strings.Contains(r.logged.String(), "took long to have this process back") && strings.Contains(r.logged.String(), "unhealthy_interval"); says != (c.takes == 5*time.Second) {
+					t.Errorf("the log says what to set in Envoy, too: %v\n%s", says, r.logged.String())
+				}
 			})
 		})
 	}

@@ -172,7 +172,7 @@ func (h *Handler) Ready(ctx context.Context) error {
 			if log == nil {
 				log = slog.Default()
 			}
-			log.Warn("health: no proof that the balancer has this process back: too few requests come by it, as many come past it, or several balancers poll; it is taken to have it after a time, for which the turn is held, and this is said once: let HAProxy tell (http-check send-state), and set Handler.Fall and Rise to the balancer's", "after", polled.ProofTimeout)
+			log.Warn("health: no proof that the balancer has this process back: too few requests come by it, as many come past it, or several balancers poll; it is taken to have it after a time, for which the turn is held, and this is said once: set Handler.Fall and Rise to the balancer's; HAProxy can tell by itself (http-check send-state)", "after", polled.ProofTimeout)
 		})
 	}
 	return err
@@ -189,7 +189,7 @@ func (h *Handler) CanConfirm(within time.Duration) error {
 
 // WhyUnheeded implements [gcgate.Explainer].
 func (h *Handler) WhyUnheeded() string {
-	return "Envoy, which holds what its checks find back for a second: set common_lb_config.update_merge_window to 0s in its cluster"
+	return "in Envoy common_lb_config.update_merge_window, which holds what checks find back for a second: set it to 0s; in HAProxy a cookie or a stick-table, by which requests stick to this server: leave it out"
 }
 
 // Check waits until somebody has polled.

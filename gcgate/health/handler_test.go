@@ -184,6 +184,16 @@ func TestHandlerWithoutPollsNamesTheLineToAdd(t *testing.T) {
 }
 
 // TestHandlerRefusesNegatives: the gate's first call says which field, and no drain begins.
+// TestHandlerNamesBothBalancers: it cannot know who polls.
+func TestHandlerNamesBothBalancers(t *testing.T) {
+	why := new(Handler).WhyUnheeded()
+	for _, want := range []string{"in Envoy common_lb_config.update_merge_window", "in HAProxy a cookie"} {
+		if !strings.Contains(why, want) {
+			t.Errorf("%q lacks %q", why, want)
+		}
+	}
+}
+
 func TestHandlerRefusesNegatives(t *testing.T) {
 	for option, h := range map[string]*Handler{"Fall": {Fall: -1}, "Rise": {Rise: -3}, "Pollers": {Pollers: -1}} {
 		for call, err := range map[string]error{
