@@ -171,6 +171,9 @@ func TestWhenAllAreAway(t *testing.T) {
 	a, b := startReplica(t, grpcgate.Options{}, gate), startReplica(t, grpcgate.Options{}, gate)
 	c := watching(t, 1, a, b)[0]
 	for _, r := range []*replica{a, b} {
+		if err := r.gate.Stop(t.Context()); err != nil { // it tells its first peer that this process is ready, perhaps only now
+			t.Fatal(err)
+		}
 		if err := r.signal.Drain(t.Context(), time.Second); err != nil {
 			t.Fatal(err)
 		}
