@@ -111,6 +111,21 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+// TestCompareSmall: the runtime lets a small heap grow to 4 MiB, at GOGC=400 to 16, before it collects.
+func TestCompareSmall(t *testing.T) {
+	s := Service{AllocRate: 30 << 20, Live: 1 << 20, Work: Exactly(1), MarkPerByte: Exactly(1e-9)}
+	got, err := Compare(s, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for way, heap := range map[Way]float64{WayGOGC100: 4 << 20, WayGOGC400: 16 << 20} {
+		marking := 1e-9 * s.Live * s.AllocRate / (heap - s.Live)
+		if o := got[way]; o.Memory.Low != heap || math.Abs(o.Collector.Low-marking/(marking+1)) > 1e-9 {
+			t.Errorf("%+v", o)
+		}
+	}
+}
+
 // TestCompareKnowsWhatItDoesNotKnow leaves out CPU, requests and replicas.
 func TestCompareKnowsWhatItDoesNotKnow(t *testing.T) {
 	s := service()

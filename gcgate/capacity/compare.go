@@ -89,7 +89,8 @@ func Compare(s Service, o Options) ([]Outlook, error) {
 
 // stock is the outlook of the runtime's own pacing, which lets the heap grow by so many times what is live.
 func (s Service) stock(o Options, w Way, growth float64) Outlook {
-	collector := s.marking(growth * s.Live)
+	heap := max((1+growth)*s.Live, growth*runtimeFloor)
+	collector := s.marking(heap - s.Live)
 	collector.High *= markNearKnee
 	all := s.Work.Add(collector)
 	out := Outlook{Way: w}
@@ -97,12 +98,15 @@ func (s Service) stock(o Options, w Way, growth float64) Outlook {
 		out.Needed = replicas(all.Times(1 / (Knee * float64(s.Procs))))
 	}
 	out.Replicas = out.count(o)
-	out.use(s, o, collector, (1+growth)*s.Live, (1+growth)*s.Live)
+	out.use(s, o, collector, heap, heap)
 	if !s.Work.IsZero() && !out.Replicas.IsZero() {
 		out.Headroom = o.headroom(out.Replicas, all).Times(Knee * float64(s.Procs))
 	}
 	return out
 }
+
+// runtimeFloor is the heap below which the runtime does not collect at GOGC=100, in bytes: heapMinimum of its mgcpacer.go, which grows with GOGC.
+const runtimeFloor = 4 << 20
 
 // gated is the outlook behind gates.
 func (s Service) gated(o Options) Outlook {
