@@ -52,6 +52,13 @@ func TestPlan(t *testing.T) {
 	golden.Check(t, "plan.golden.txt", r.stdout)
 }
 
+// TestPlanOfASmallHeap: gctrace writes whole megabytes, and examples/hello has none.
+func TestPlanOfASmallHeap(t *testing.T) {
+	run := planRun("a")
+	run.GC.Summary.Heap.Live.Mean = gctrace.Of[int64](0)
+	call("plan", savePlanRuns(t, run)).check(t, exitFailed, nil, []string{"less than 1 MB", "nothing to plan"})
+}
+
 func TestPlanJSON(t *testing.T) {
 	name := savePlanRuns(t, planRun("a"), planRun("a"))
 	r := call("plan", "-json", "-n", "3", "-k", "2", "-rate", "12000", "-held", "100ms", name)

@@ -94,6 +94,8 @@ func (s *runSum) plan(source string) (*plan, error) {
 		return nil, fmt.Errorf("%s: it does not say what collections left and what they took: measure with evenkeel run, for longer than the service takes from one collection to the next, or with evenkeel load -gctrace FILE", source)
 	case s.profiled < s.runs:
 		return nil, fmt.Errorf("%s: it does not say what was allocated: measure with evenkeel run, or with evenkeel load -gctrace FILE", source)
+	case s.live == 0:
+		return nil, fmt.Errorf("%s: collections left less than 1 MB, which gctrace does not tell from nothing: they cost such a service so little that there is nothing to plan", source)
 	}
 	p := &plan{Source: source, service: capacity.Service{
 		Requests: s.requests / s.seconds, AllocRate: s.allocated / s.seconds, Live: s.live / s.runs, Beside: s.beside / s.runs, Procs: s.procs,
