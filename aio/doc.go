@@ -43,6 +43,9 @@
 // net.Conn closed. A Conn that the program forgets stays open until the Watcher is closed, and a
 // Watcher that it forgets stays open, with its descriptors.
 //
+// One operation is ended early, or given another deadline, by the tag that it was submitted with: see
+// [Conn.Cancel] and [Conn.SetDeadline].
+//
 // # How a connection ends
 //
 // [Conn.Close] closes at once: what was submitted before is tried once, and returned. [Conn.CloseAfterWrites]

@@ -30,6 +30,9 @@ var (
 	// os.ErrDeadlineExceeded.
 	ErrDeadline = os.ErrDeadlineExceeded
 
+	// ErrCancelled says that Conn.Cancel has ended the operation.
+	ErrCancelled = errors.New("aio: the operation was cancelled")
+
 	// ErrEmptyBuffer says that there is nothing to write, or no room to read into. A nil buffer
 	// of Read is neither: it asks for the swap buffer.
 	ErrEmptyBuffer = errors.New("aio: empty buffer")
@@ -66,6 +69,8 @@ func errOf(c proactor.Cause) error {
 	switch c {
 	case proactor.TimedOut:
 		return ErrDeadline
+	case proactor.Cancelled:
+		return ErrCancelled
 	case proactor.ConnClosed:
 		return ErrClosed
 	case proactor.WatcherClosed:

@@ -21,10 +21,7 @@ func (w *Watcher) Post(tag any) error {
 func (w *Watcher) submit(o proactor.Op, deadline time.Time) error {
 	d := o.Desc
 	o.Index = -1
-	if !deadline.IsZero() {
-		now := time.Now()
-		o.Deadline = due(deadline, now, now.Sub(w.start))
-	}
+	o.Deadline = w.due(deadline)
 	w.subMu.Lock()
 	defer w.subMu.Unlock()
 	switch {
@@ -47,6 +44,15 @@ func (w *Watcher) submit(o proactor.Op, deadline time.Time) error {
 	w.subs.Push(op)
 	w.wakeLocked()
 	return nil
+}
+
+// due returns when a deadline is, counted from the watcher's start; 0: there is none.
+func (w *Watcher) due(deadline time.Time) time.Duration {
+	if deadline.IsZero() {
+		return 0
+	}
+	now := time.Now()
+	return due(deadline, now, now.Sub(w.start))
 }
 
 // due returns when a deadline is, counted from the watcher's start, which is elapsed ago by the
@@ -86,6 +92,12 @@ func (w *Watcher) begin(op *proactor.Op) {
 	}
 	w.pending++
 	d, dir := op.Desc, op.Kind.Dir()
+	if op.Cause != proactor.None { // cancelled before it began
+		op.Err = errOf(op.Cause)
+		d.Queues[dir].Push(op)
+		w.finish(op)
+		return
+	}
 	if op.Deadline != 0 {
 		w.deadlines.add(op)
 		if op.Deadline <= w.now() {

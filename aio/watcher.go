@@ -21,7 +21,7 @@ type Result struct {
 	Swap   bool
 	Size   int
 
-	// Error is nil, io.EOF when the peer has ended, ErrDeadline, ErrClosed or ErrWatcherClosed when
+	// Error is nil, io.EOF when the peer has ended, ErrDeadline, ErrCancelled, ErrClosed or ErrWatcherClosed when
 	// the connection or the watcher was closed meanwhile, or a syscall.Errno such as ECONNRESET. It
 	// is not wrapped.
 	Error error
@@ -35,7 +35,7 @@ type Stats struct {
 
 	Operations, Results     uint64 // begun, and returned by WaitIO
 	BytesRead, BytesWritten uint64
-	Cancelled               uint64 // at their deadline, or by Shutdown
+	Cancelled               uint64 // at their deadline, by Cancel or by Shutdown
 	SwapFull                uint64 // how often a read found the swap buffer full and waited for the next WaitIO
 	Leaked                  uint64 // whose memory the kernel did not return: see Close
 	Polls, Waits            uint64 // how often the kernel was asked, and how often waited for

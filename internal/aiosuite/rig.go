@@ -52,9 +52,10 @@ type ticket struct {
 	full     bool
 	deadline time.Time
 
-	times  int // how often it was returned
-	result aio.Result
-	data   []byte // of a read: a copy of what came
+	cancelled bool // Cancel has found it
+	times     int  // how often it was returned
+	result    aio.Result
+	data      []byte // of a read: a copy of what came
 }
 
 func newRig(t *testing.T, sys System, o aio.Options) *rig {
@@ -207,7 +208,7 @@ func (r *rig) enter(res *aio.Result) {
 	if last, any := r.last[q]; any && k.number < last && !r.rough {
 		r.t.Errorf("operation %d came back after operation %d of the same direction", k.number, last)
 	}
-	if res.Error != aio.ErrDeadline { // such a one may overtake
+	if res.Error != aio.ErrDeadline && res.Error != aio.ErrCancelled { // such a one may overtake
 		r.last[q] = k.number
 	}
 }
@@ -239,6 +240,8 @@ func (r *rig) checkSize(k *ticket) {
 		r.t.Errorf("operation %d: %d bytes of %d and no error", k.number, res.Size, len(k.buf))
 	case res.Error == aio.ErrDeadline && k.deadline.IsZero():
 		r.t.Errorf("operation %d had no deadline, and missed it", k.number)
+	case res.Error == aio.ErrCancelled && !k.cancelled:
+		r.t.Errorf("operation %d was not cancelled, and says so", k.number)
 	case res.Error == io.EOF && k.op == aio.OpWrite:
 		r.t.Errorf("operation %d: a write found the peer's end", k.number)
 	case errors.Is(res.Error, syscall.ECANCELED), errors.Is(res.Error, syscall.EAGAIN), errors.Is(res.Error, syscall.ENOBUFS):

@@ -161,6 +161,7 @@ func Run(t *testing.T, sys System) {
 	all = append(all, peerTests...)
 	all = append(all, closeTests...)
 	all = append(all, endingTests...)
+	all = append(all, cancelTests...)
 	all = append(all, concurrentTests...)
 	all = append(all, postTests...)
 	for _, tt := range all {

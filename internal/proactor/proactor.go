@@ -84,6 +84,7 @@ type Cause uint8
 const (
 	None Cause = iota
 	TimedOut
+	Cancelled
 	ConnClosed
 	WatcherClosed
 )

@@ -1,0 +1,106 @@
+package aio
+
+import (
+	"reflect"
+	"time"
+
+	"evenkeel.dev/internal/proactor"
+)
+
+// Cancel ends the operations of c, in both directions, that were submitted with that tag (==) and are not
+// over. It returns how many it found. Each is returned by WaitIO once, as ever: with ErrCancelled, and Size
+// says what was transferred before; or as if it had not been cancelled, where the end came first. What
+// stands behind it goes on, be it behind a write of which a part was sent.
+//
+// It does not find a CloseAfterWrites, nor what is over and waits for WaitIO, nor a tag that is not
+// comparable. Like SetDeadline, it takes time in proportion to the operations of c, and to those of all
+// that WaitIO has not begun yet.
+func (c *Conn) Cancel(tag any) int {
+	w := c.watcher
+	if w == nil {
+		return 0 // no Attach has made it
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := c.pending(tag, func(op *proactor.Op, begun bool) bool {
+		if op.Kind == proactor.Closing {
+			return false
+		}
+		op.Cause = proactor.Cancelled
+		w.stats.Cancelled++
+		if begun && (!op.InFlight || w.backend.Cancel(op)) {
+			op.Err = ErrCancelled
+			w.finish(op)
+		}
+		return true
+	})
+	if n > 0 {
+		w.run(&c.desc, proactor.In) // what stood behind
+		w.run(&c.desc, proactor.Out)
+		w.wake()
+	}
+	return n
+}
+
+// SetDeadline moves the deadline of the operations of c, in both directions, that were submitted with that
+// tag (==) and are not over; NoDeadline takes it away. It returns how many it found: none whose deadline
+// has ended it, though WaitIO may not have returned it yet. One in the past ends them, without another try.
+// See Cancel for the rest.
+func (c *Conn) SetDeadline(tag any, deadline time.Time) int {
+	w := c.watcher
+	if w == nil {
+		return 0 // no Attach has made it
+	}
+	at := w.due(deadline)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := c.pending(tag, func(op *proactor.Op, begun bool) bool {
+		w.deadlines.remove(op)
+		op.Deadline = at
+		if begun && at != 0 {
+			w.deadlines.add(op)
+		}
+		return true
+	})
+	if n > 0 {
+		w.wake() // it may wait for a later one
+	}
+	return n
+}
+
+// pending calls f with each operation of c that has the tag and is not over, and counts those of which it
+// says true. f may end the one that it gets, when that is begun. The caller holds mu.
+func (c *Conn) pending(tag any, f func(op *proactor.Op, begun bool) bool) (n int) {
+	if c.desc.Gone != proactor.None || !canCompare(tag) {
+		return 0
+	}
+	visit := func(q *proactor.Queue, begun bool) {
+		for op := q.Head; op != nil; {
+			next := op.Next
+			if op.Desc == &c.desc && op.Cause == proactor.None && op.Tag == tag && f(op, begun) {
+				n++
+			}
+			op = next
+		}
+	}
+	w := c.watcher
+	visit(&c.desc.Queues[proactor.In], true)
+	visit(&c.desc.Queues[proactor.Out], true)
+	visit(&w.incoming, false)
+	w.subMu.Lock()
+	defer w.subMu.Unlock()
+	visit(&w.subs, false)
+	return n
+}
+
+// canCompare reports whether tag == tag does not panic.
+func canCompare(tag any) bool {
+	t := reflect.TypeOf(tag)
+	if t == nil {
+		return true
+	}
+	if k := t.Kind(); k == reflect.Struct || k == reflect.Array {
+		return reflect.ValueOf(tag).Comparable() // what its interfaces hold counts, too
+	}
+	return t.Comparable()
+}
