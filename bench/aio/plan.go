@@ -1,14 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 )
-
-// workloads are the names that -only takes, in the order in which they run.
-var workloads = []string{"echo64k", "pingpong", "burst", "idle", "sleeper", "regression"}
 
 // point is what one run measures of a server.
 type point struct {
@@ -25,6 +23,7 @@ func (p point) String() string {
 type load struct {
 	points  []point
 	servers []server
+	rounds  int
 }
 
 // pingpongConns are the numbers of connections of the ping-pong.
@@ -38,11 +37,11 @@ const (
 )
 
 // choose fills in what flags leave open.
-func (d *driver) choose(only, servers string, given map[string]bool) error {
+func (d *driver) choose(part, only, servers string, given map[string]bool) error {
 	d.warmup = 200 * time.Millisecond
 	if d.quick {
 		d.warmup = 100 * time.Millisecond
-		if !given["rounds"] {
+		if d.rounds == 0 {
 			d.rounds = 2
 		}
 		if !given["length"] {
@@ -57,14 +56,16 @@ func (d *driver) choose(only, servers string, given map[string]bool) error {
 		fmt.Fprintln(d.out, "cepoll is left out: it is not built, which takes a C compiler named cc")
 		d.servers = slices.DeleteFunc(slices.Clone(d.servers), func(s server) bool { return s.name == cepoll })
 	}
-	chosen, err := pick(only, "-only", workloads, func(s string) string { return s })
+	chosen, err := d.chosenWorkloads(part, only)
 	if err != nil {
 		return err
 	}
+	all := d.rounds
 	for _, w := range chosen {
-		l := load{points: d.points(w), servers: d.suited(w)}
+		l := load{points: d.points(w), servers: d.suited(w), rounds: cmp.Or(all, partOf(w).rounds)}
 		if len(l.servers) > 0 {
 			d.loads = append(d.loads, l)
+			d.rounds = max(d.rounds, l.rounds)
 		}
 	}
 	return nil
@@ -92,6 +93,9 @@ func pick[T any](list, name string, all []T, named func(T) string) ([]T, error) 
 
 // points returns what is measured of a workload.
 func (d *driver) points(workload string) (ps []point) {
+	if r, ok := rows[workload]; ok {
+		return []point{r.point}
+	}
 	switch workload {
 	case "echo64k":
 		return []point{{workload, 64 << 10, 1}}
@@ -125,6 +129,9 @@ func (d *driver) points(workload string) (ps []point) {
 // suited returns the servers that a workload is for.
 func (d *driver) suited(workload string) []server {
 	return slices.DeleteFunc(slices.Clone(d.servers), func(s server) bool {
+		if r, ok := rows[workload]; ok || s.rare {
+			return !slices.Contains(r.servers, s.name)
+		}
 		switch workload {
 		case "idle", "pingpong":
 			return false
@@ -149,6 +156,9 @@ func (d *driver) traced(p point) time.Duration {
 // made, and then comes what is measured.
 func (d *driver) estimate(p point) time.Duration {
 	t := 150*time.Millisecond + time.Duration(p.conns)*90*time.Microsecond
+	if r, ok := rows[p.workload]; ok {
+		return t + r.takes
+	}
 	switch p.workload {
 	case "burst", "regression":
 		return t
@@ -163,12 +173,12 @@ func (d *driver) printPlan() {
 	var runs int
 	var all time.Duration
 	for _, l := range d.loads {
-		n := len(l.servers) * d.rounds
+		n := len(l.servers) * l.rounds
 		runs += n * len(l.points)
 		for _, p := range l.points {
 			all += time.Duration(n) * d.estimate(p)
 		}
 	}
-	fmt.Fprintf(d.out, "%d rounds, %d runs, about %v: until %s. aio's default backend here is %s.\n\n", d.rounds, runs,
+	fmt.Fprintf(d.out, "%d rounds at most, %d runs, about %v: until %s. aio's default backend here is %s.\n\n", d.rounds, runs,
 		all.Round(time.Second), time.Now().Add(all).Format("15:04:05"), strings.TrimPrefix(d.raw.Default, "aio-"))
 }

@@ -23,6 +23,9 @@ func (d *driver) measure(ctx context.Context) error {
 	for round := range d.rounds {
 		start := time.Now()
 		for li, l := range d.loads {
+			if round >= l.rounds {
+				continue
+			}
 			for pi, p := range l.points {
 				for i := range l.servers {
 					s := l.servers[(i+round+li+pi)%len(l.servers)] // none is always the first
@@ -61,7 +64,7 @@ func (d *driver) one(ctx context.Context, s server, p point) (sample, error) {
 	if err != nil {
 		return out, err
 	}
-	if p.workload == "idle" {
+	if partOf(p.workload).name == "idle" {
 		return out, d.idle(ctx, srv, addr, p, &out)
 	}
 	argv := []string{
@@ -69,8 +72,11 @@ func (d *driver) one(ctx context.Context, s server, p point) (sample, error) {
 		"-size", fmt.Sprint(p.size), "-conns", fmt.Sprint(p.conns),
 		"-length", d.length.String(), "-warmup", d.warmup.String(), "-traced", d.traced(p).String(),
 	}
-	if p.workload == "sleeper" {
+	if p.workload == "sleeper" || p.workload == "accept" {
 		argv = append(argv, "-mark")
+	}
+	if n := d.count(p.workload); n > 0 {
+		argv = append(argv, "-n", fmt.Sprint(n))
 	}
 	client, err := d.start(ctx, argv, clientCore)
 	if err != nil {
@@ -85,12 +91,21 @@ func (d *driver) one(ctx context.Context, s server, p point) (sample, error) {
 		return out, fmt.Errorf("the client said %.80q: %w", line, err)
 	}
 	if p.workload == "sleeper" {
-		out.Sleeper, err = lateness(ctx, srv)
+		out.Sleeper, err = heard[wire.Latency](ctx, srv, wire.Sleeper)
+	}
+	if rows[p.workload].says {
+		said, herr := heard[map[string]float64](ctx, srv, wire.Values)
+		if err = herr; err == nil {
+			out.Values = *said
+		}
 	}
 	return out, err
 }
 
 func (d *driver) clientLoad(p point) string {
+	if r, ok := rows[p.workload]; ok {
+		return r.load
+	}
 	switch p.workload {
 	case "echo64k":
 		return "echo"
@@ -100,18 +115,18 @@ func (d *driver) clientLoad(p point) string {
 	return "pingpong"
 }
 
-// lateness reads what the server said at the end of the measured time.
-func lateness(ctx context.Context, srv *peer) (*wire.Latency, error) {
-	var l wire.Latency
+// heard reads what the server said about something.
+func heard[T any](ctx context.Context, srv *peer, about string) (*T, error) {
 	line, err := srv.line(ctx, stuck)
 	if err != nil {
 		return nil, err
 	}
-	text, err := wire.CutSleeper(line)
+	text, err := wire.Cut(line, about)
 	if err != nil {
 		return nil, err
 	}
-	return &l, json.Unmarshal([]byte(text), &l)
+	v := new(T)
+	return v, json.Unmarshal([]byte(text), v)
 }
 
 // idle measures what connections that have spoken once keep resident in the server. Those before

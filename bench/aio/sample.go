@@ -44,7 +44,26 @@ func cpu(s sample) float64       { return s.CPU / 1e3 }     // µs
 func p50(s sample) float64       { return s.Latency.P50 }
 func p99(s sample) float64       { return s.Latency.P99 }
 func p999(s sample) float64      { return s.Latency.P999 }
+func slowest(s sample) float64   { return s.Latency.Max }
 func stalls(s sample) float64    { return float64(s.Stalls) }
+
+// value returns what the load of a row, or its server, found by name.
+func value(name string) func(sample) float64 {
+	return func(s sample) float64 {
+		if v, ok := s.Values[name]; ok {
+			return v
+		}
+		return math.NaN()
+	}
+}
+
+func perMessage(name string) func(sample) float64 {
+	return func(s sample) float64 { return value(name)(s) / float64(s.Messages) }
+}
+
+func milli(of func(sample) float64) func(sample) float64 {
+	return func(s sample) float64 { return of(s) / 1e3 }
+}
 
 func syscalls(s sample) float64 {
 	if s.Syscalls == 0 {

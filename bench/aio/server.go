@@ -16,10 +16,12 @@ type server struct {
 	args []string
 	note string // in a table
 	info bool   // only in the workloads of idle connections and of ping-pong
+	rare bool   // only in workloads that name it
 }
 
 // The servers by the names that flags and results use.
 const (
+	raw      = "raw"
 	std      = "std"
 	gaio     = "gaio"
 	gnet     = "gnet"
@@ -30,6 +32,7 @@ const (
 )
 
 var allServers = []server{
+	{name: raw, kind: "raw", note: "accept4 in a loop", rare: true},
 	{name: std, kind: "std", note: "net, a goroutine each"},
 	{name: gaio, kind: "gaio"},
 	{name: gnet, kind: "gnet"},
@@ -56,6 +59,9 @@ func names(ss []server) (all []string) {
 // recommends: gaio and std always have one for each connection, which aio does too where
 // messages are large. Idle connections use the shared buffer where the library has one.
 func (d *driver) argv(s server, p point) []string {
+	if r, ok := rows[p.workload]; ok {
+		return d.rowArgv(s, r, p)
+	}
 	if s.kind == "" {
 		return []string{d.path("cepoll")}
 	}

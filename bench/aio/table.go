@@ -26,7 +26,14 @@ type table struct {
 	note     string
 }
 
-var shown = []table{
+var bytesEach = []column{{"bytes each", anonymous, "%.0f"}, {"with pages of files", func(s sample) float64 {
+	if s.Idle == nil {
+		return math.NaN()
+	}
+	return s.Idle.Resident
+}, "%.0f"}}
+
+var shown = append([]table{
 	{
 		"echo64k", "64 KiB echo on one connection",
 		[]column{{"MB/s", megabytes, "%.0f"}, {"p50 µs", p50, "%.0f"}, {"p99 µs", p99, "%.0f"}, {"CPU µs", cpu, "%.1f"}},
@@ -51,12 +58,7 @@ var shown = []table{
 	},
 	{
 		"idle", "idle connections that have spoken once",
-		[]column{{"bytes each", anonymous, "%.0f"}, {"with pages of files", func(s sample) float64 {
-			if s.Idle == nil {
-				return math.NaN()
-			}
-			return s.Idle.Resident
-		}, "%.0f"}},
+		bytesEach,
 		"",
 	},
 	{
@@ -64,7 +66,7 @@ var shown = []table{
 		[]column{{"mean µs", lateMean, "%.0f"}, {"p99 µs", lateP99, "%.0f"}, {"msg/s", rate, "%.0f"}},
 		"",
 	},
-}
+}, rowTables...)
 
 // tables prints every workload that was measured: medians over the rounds, and the range of the
 // first column.
@@ -150,9 +152,15 @@ func (r *recorded) judge(set *figure.Set, from figure.Recorded) error {
 }
 
 // show prints a run that is recorded, and draws it.
-func show(again figure.Again, plots string, out io.Writer) error {
+func show(again figure.Again, plots string, markdown bool, out io.Writer) error {
 	var raw recorded
-	err := again.Judge("aio", out, raw.judge)
+	err := again.Judge("aio", out, func(set *figure.Set, from figure.Recorded) error {
+		err := raw.judge(set, from)
+		if markdown && err == nil {
+			figureTable(set, out)
+		}
+		return err
+	})
 	if err != nil || plots == "" {
 		return err
 	}

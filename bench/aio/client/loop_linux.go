@@ -22,6 +22,8 @@ func now() int64 { return int64(time.Since(base)) }
 func read(fd int, p []byte) (int, error)  { return transfer(syscall.SYS_READ, fd, p) }
 func write(fd int, p []byte) (int, error) { return transfer(syscall.SYS_WRITE, fd, p) }
 
+var errClosed = errors.New("the server closed the connection")
+
 // transfer returns 0 and nil where the call would have to wait.
 func transfer(call uintptr, fd int, p []byte) (int, error) {
 	for {
@@ -34,7 +36,7 @@ func transfer(call uintptr, fd int, p []byte) (int, error) {
 		case e != 0:
 			return 0, e
 		case n == 0:
-			return 0, errors.New("the server closed the connection")
+			return 0, errClosed
 		}
 		return int(n), nil
 	}

@@ -8,11 +8,15 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"log"
+	"maps"
 	"net"
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 	"unsafe"
@@ -32,17 +36,31 @@ type config struct {
 	patience time.Duration
 	pid      int
 	mark     bool
+	n        int // of what the load counts, where no time is measured
 }
+
+// loads are what the client does, by -load.
+var loads = map[string]func(config) (*wire.Result, error){
+	"pingpong": pingpong, "echo": echo, "burst": burst, "hold": hold,
+	"accept": accept, "bulk": bulk, "closed": closed, "drain": drain, "reads": reads, "silent": silent, "unread": unread,
+}
+
+// sizeless are the loads that send no messages, or some of several sizes.
+var sizeless = []string{"accept", "silent", "reads"}
+
+// untilTold are the loads whose connections stay open, when all is said, until the input ends.
+var untilTold = []string{"drain", "silent"}
 
 func main() {
 	log.SetFlags(0)
 	runtime.LockOSThread() // the loop stays on its thread, and so do the cache and its turn
 	var c config
 	addr := flag.String("addr", "", "`address` of the server")
-	load := flag.String("load", "pingpong", "pingpong, echo, burst or hold")
+	load := flag.String("load", "pingpong", "one of "+strings.Join(slices.Sorted(maps.Keys(loads)), ", "))
 	flag.IntVar(&c.conns, "conns", 1, "connections")
 	flag.IntVar(&c.first, "first", 100, "of hold: connections before those")
-	flag.IntVar(&c.size, "size", 64, "`bytes` of a message, 16 at least")
+	flag.IntVar(&c.size, "size", 64, "`bytes` of a message, 16 at least; of reads 0: some of several sizes in turn")
+	flag.IntVar(&c.n, "n", 0, "`count` of what accept, closed, drain and reads do")
 	flag.DurationVar(&c.length, "length", time.Second, "measured `time`")
 	flag.DurationVar(&c.warmup, "warmup", 200*time.Millisecond, "load before the measured time")
 	flag.DurationVar(&c.traced, "traced", 0, "load after it, in which the server's system calls are counted")
@@ -62,22 +80,26 @@ func run(c config, addr, load string) error {
 	}
 	c.to.Port = a.Port
 	copy(c.to.Addr[:], a.IP.To4())
-	if c.size < 16 || c.conns < 1 {
+	if c.size < 16 && (c.size != 0 || !slices.Contains(sizeless, load)) || c.conns < 1 {
 		return errors.New("-size is 16 at least, -conns 1")
 	}
 	if err := raiseFiles(c.conns + c.first + 64); err != nil {
 		return err
 	}
 	runtime.GOMAXPROCS(1)
-	do := map[string]func(config) (*wire.Result, error){"pingpong": pingpong, "echo": echo, "burst": burst, "hold": hold}[load]
+	do := loads[load]
 	if do == nil {
-		return errors.New("not a load: it is pingpong, echo, burst or hold")
+		return errors.New("not a load: -help names them")
 	}
 	r, err := do(c)
 	if err != nil || r == nil {
 		return err
 	}
-	return json.NewEncoder(os.Stdout).Encode(r)
+	if err := json.NewEncoder(os.Stdout).Encode(r); err != nil || !slices.Contains(untilTold, load) {
+		return err
+	}
+	_, err = io.Copy(io.Discard, os.Stdin)
+	return err
 }
 
 // still ends the set-up: from here on nothing is collected.

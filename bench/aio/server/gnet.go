@@ -18,8 +18,12 @@ type gnetEcho struct {
 // serveGnet runs one event loop, beside the goroutine that accepts. Only what is fatal is
 // logged: clients of the benchmark end by resetting their connections.
 func serveGnet(c config, ready func(net.Addr)) error {
+	return runGnet(c, &gnetEcho{ready: ready})
+}
+
+func runGnet(c config, h gnet.EventHandler) error {
 	return retry(func() error {
-		return gnet.Run(&gnetEcho{ready: ready}, "tcp://"+c.addr, gnet.WithNumEventLoop(1), gnet.WithLogger(quiet{}))
+		return gnet.Run(h, "tcp://"+c.addr, gnet.WithNumEventLoop(1), gnet.WithLogger(quiet{}))
 	})
 }
 

@@ -1,10 +1,12 @@
 // Command server is every Go server of the aio benchmark, by -kind: an echo server as the
-// documentation of its library recommends one, with one loop where the library has loops. The
-// first line that it prints is its address. SIGUSR1 gives memory back to the system, SIGWINCH
-// prints the lateness of the goroutine of -sleeper since SIGUSR2, SIGTERM ends it.
+// documentation of its library recommends one, with one loop where the library has loops, and those
+// of the parts accept and hostile. The first line that it prints is its address. SIGUSR1 gives memory
+// back to the system, SIGWINCH prints the lateness of the goroutine of -sleeper and the count of -allocs
+// since SIGUSR2, SIGTERM ends it.
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -29,11 +31,17 @@ type config struct {
 	buf     int // bytes of a connection's buffer; 0: the library's own, where it has one
 	backend aio.Backend
 	gaio    bool // aio: by gaio's API
+	conns   int  // of the hostile kinds
+	n       int  // operations of each of these, or of all of them
+	order   string
 }
 
 // kinds are the servers. Each calls ready with its address once it listens, and then serves.
 var kinds = map[string]func(c config, ready func(net.Addr)) error{
 	"std": serveStd, "gaio": serveGaio, "gnet": serveGnet, "nbio": serveNbio, "netpoll": serveNetpoll, "aio": serveAio,
+	"accept-raw": acceptRaw, "accept-std": acceptStd, "accept-gnet": acceptGnet, "accept-aio": acceptAio,
+	"reads-gaio": readsGaio, "reads-aio": readsAio,
+	"closed-aio": closedAio, "deadlines-aio": deadlinesAio, "queued-aio": queuedAio, "unread-aio": unreadAio,
 }
 
 func main() {
@@ -41,10 +49,15 @@ func main() {
 	var c config
 	kind := flag.String("kind", "std", "one of "+strings.Join(slices.Sorted(maps.Keys(kinds)), ", "))
 	flag.StringVar(&c.addr, "addr", "127.0.0.1:0", "`address` to listen on")
-	flag.IntVar(&c.buf, "buf", 4096, "`bytes` of a connection's own buffer (std, gaio, aio); 0: the library's shared one (gaio, aio)")
+	flag.IntVar(&c.buf, "buf", 4096, "`bytes` of a connection's own buffer (std, gaio, aio), or of a write (queued, unread); 0: the library's shared one (gaio, aio)")
 	flag.TextVar(&c.backend, "backend", aio.BackendAuto, "of aio: auto, io_uring, epoll")
 	flag.BoolVar(&c.gaio, "gaio", false, "of aio: by aio/gaio, which has gaio's API")
 	sleeper := flag.Bool("sleeper", false, "run a goroutine that sleeps 5 ms in a loop, and say at SIGWINCH how late it woke since SIGUSR2")
+	allocs := flag.Bool("allocs", false, "say at SIGWINCH how many allocations there were since SIGUSR2")
+	slow := flag.Duration("slowcalls", 0, "run a goroutine that is in system calls of this `length` all the time")
+	flag.IntVar(&c.conns, "conns", 100, "of deadlines, queued, unread: `connections` that they are about")
+	flag.IntVar(&c.n, "n", 1000, "of deadlines, queued, unread: `operations` of each of these")
+	flag.StringVar(&c.order, "order", "up", "of deadlines: in which `order` they are submitted: up, random or down")
 	flag.Parse()
 	serve := kinds[*kind]
 	if serve == nil {
@@ -56,13 +69,19 @@ func main() {
 	if err := raiseFiles(); err != nil {
 		log.Fatal("server: ", err)
 	}
-	var s *sleep
+	var marks []mark
 	if *sleeper {
-		s = startSleep()
+		marks = append(marks, startSleep())
+	}
+	if *allocs {
+		marks = append(marks, new(allocated))
+	}
+	if *slow > 0 {
+		go slowCalls(*slow)
 	}
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH) // before anybody knows the address
-	go obey(signals, s)
+	go obey(signals, marks)
 	err := serve(c, func(a net.Addr) { fmt.Println(a) })
 	log.Fatalf("server: %s: %v", *kind, err)
 }
@@ -77,8 +96,23 @@ func raiseFiles() error {
 	return syscall.Setrlimit(syscall.RLIMIT_NOFILE, &r)
 }
 
+// mark is what a server says of a measured time.
+type mark interface {
+	reset()  // at its beginning
+	report() // at its end
+}
+
+// say prints values.
+func say(values map[string]float64) {
+	b, err := json.Marshal(values)
+	if err != nil {
+		log.Fatal("server: ", err)
+	}
+	fmt.Println(wire.Values + string(b))
+}
+
 // obey does what signals ask for.
-func obey(signals <-chan os.Signal, s *sleep) {
+func obey(signals <-chan os.Signal, marks []mark) {
 	for sig := range signals {
 		switch sig {
 		case syscall.SIGTERM:
@@ -88,9 +122,13 @@ func obey(signals <-chan os.Signal, s *sleep) {
 			debug.FreeOSMemory()
 			fmt.Println(wire.Settled)
 		case syscall.SIGUSR2:
-			s.reset()
+			for _, m := range marks {
+				m.reset()
+			}
 		case syscall.SIGWINCH:
-			s.report()
+			for _, m := range marks {
+				m.report()
+			}
 		}
 	}
 }

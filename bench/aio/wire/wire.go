@@ -21,7 +21,19 @@ type Result struct {
 	// there are none.
 	Syscalls float64 `json:"syscalls,omitempty"`
 	Untraced string  `json:"untraced,omitempty"`
+
+	// Values are what some loads find beside, by name; those that end in _ms are milliseconds.
+	Values map[string]float64 `json:"values,omitempty"`
 }
+
+// What some loads and their servers have to agree on.
+const (
+	FreedWrites = 10  // to each connection before it is closed
+	FreedSize   = 100 // bytes of each
+)
+
+// MixedSizes are the sizes of the messages that the load of reads sends in turn, in bytes.
+var MixedSizes = []int{100, 1000, 4000, 8000, 16_000, 30_000}
 
 // Latency is a distribution of durations: the percentiles that the tables show, in
 // microseconds, and all of it as raw data.
@@ -60,15 +72,16 @@ func (l Latency) Decode() (*hdrhistogram.Histogram, error) {
 const (
 	Settled = "settled"  // SIGUSR1: what memory can go back to the system is back
 	Sleeper = "sleeper " // SIGWINCH: Latency as JSON, of the time since SIGUSR2
+	Values  = "values "  // Result.Values as JSON: at the end of what the server does alone, or at SIGWINCH
 	Warm    = "warm"     // the client holds its first connections, and waits for a line
 	Held    = "held"     // it holds them all, until its input ends
 )
 
-// CutSleeper returns the JSON of a line about the sleeper.
-func CutSleeper(line string) (string, error) {
-	text, ok := strings.CutPrefix(line, Sleeper)
+// Cut returns the JSON of a line that a server says about something: Sleeper, Values.
+func Cut(line, about string) (string, error) {
+	text, ok := strings.CutPrefix(line, about)
 	if !ok {
-		return "", fmt.Errorf("the server said %.80q instead of %q", line, Sleeper)
+		return "", fmt.Errorf("the server said %.80q instead of %q", line, about)
 	}
 	return text, nil
 }
