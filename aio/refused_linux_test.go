@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"evenkeel.dev/aio"
+	"evenkeel.dev/internal/aiosuite"
 	"evenkeel.dev/internal/sys/refuse"
 )
 
@@ -31,7 +32,8 @@ var refusals = []struct {
 	{"eventfd2", "eventfd2(2)", "eventfd2(2)", "eventfd2(2)"},
 	{"epoll_create1", "epoll_create1(2)", "epoll_create1(2)", "epoll_create1(2)"},
 	{"epoll_ctl", "epoll_ctl(2)", "epoll_ctl(2)", "epoll_ctl(2)"},
-	{"epoll_pwait", "netpoll failed", "", ""}, // it ends every Go program
+	{"epoll_pwait", "netpoll failed", "", ""},                       // it ends every Go program
+	{"socketpair", "epoll served", "socketpair(2)", "epoll served"}, // with which the ring is tried
 	{"getsockopt", "io_uring served", "io_uring served", "epoll served"},
 	{"setsockopt", "io_uring served", "io_uring served", "epoll served"},
 	{"ioctl", "io_uring served", "io_uring served", "epoll served"},
@@ -97,21 +99,12 @@ func refused(t *testing.T, calls string) {
 	var errno syscall.Errno
 	_, err := fmt.Sscan(os.Getenv("AIO_ERRNO"), (*uintptr)(&errno))
 	must(t, err)
-	var refuseAll []refuse.Call
-	for name := range strings.SplitSeq(calls, ",") {
-		if name == "" {
-			continue
-		}
-		c, err := refuse.Find(name)
-		must(t, err)
-		refuseAll = append(refuseAll, c)
-	}
 	backends := []aio.Backend{aio.BackendAuto, aio.BackendIOUring, aio.BackendEpoll}
 	var conns [3][2]*net.TCPConn
 	for i := range conns {
 		conns[i][0], conns[i][1] = pair(t)
 	}
-	if err := refuse.All(errno, refuseAll...); err != nil {
+	if err := refuseAll(t, errno, calls); err != nil {
 		fmt.Println("skip =>", err)
 		return
 	}
@@ -120,6 +113,41 @@ func refused(t *testing.T, calls string) {
 		fmt.Println(b, "=>", servedBy(b, conns[i][0], conns[i][1], slog.New(slog.NewTextHandler(&log, nil))))
 	}
 	fmt.Println("log =>", log.String())
+}
+
+// refuseAll has this process refused calls, which stand between commas.
+func refuseAll(t *testing.T, errno syscall.Errno, calls string) error {
+	var all []refuse.Call
+	for name := range strings.SplitSeq(calls, ",") {
+		if name == "" {
+			continue
+		}
+		c, err := refuse.Find(name)
+		must(t, err)
+		all = append(all, c)
+	}
+	return refuse.All(errno, all...)
+}
+
+// TestOlderKernel runs the suite on io_uring where the kernel has no buffers that are used up bit by bit, as
+// before Linux 6.12: it says EINVAL to io_uring_register.
+func TestOlderKernel(t *testing.T) {
+	if os.Getenv("AIO_OLDER") == "" {
+		c := child(t, "TestOlderKernel", "AIO_OLDER=yes")
+		c.Args = append(c.Args, "-test.v")
+		out, err := c.CombinedOutput()
+		switch text := string(out); {
+		case err != nil:
+			t.Errorf("%v\n%s", err, out)
+		case !strings.Contains(text, "--- PASS: TestOlderKernel/"):
+			t.Skipf("needs io_uring and seccomp filters:\n%s", out)
+		}
+		return
+	}
+	if err := refuseAll(t, syscall.EINVAL, "io_uring_register"); err != nil {
+		t.Skip("needs", err)
+	}
+	aiosuite.Run(t, aiosuite.Real(aio.BackendIOUring, "tcp"))
 }
 
 // servedBy echoes one message over a backend, and says how far it came.

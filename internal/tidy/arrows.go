@@ -51,7 +51,7 @@ var arrows = []arrow{
 	{"gcgate/polled", nil},
 	{"gcgate/gcgatetest", []string{"gcgate"}}, // only its example: tests in gcgate import it
 	{"gcgate/turntest", []string{"gcgate"}},
-	{"gcgate/client", nil},                    // no collector control in a client
+	{"gcgate/client", nil}, // no collector control in a client
 	{"gcgate/httpgate", []string{"gcgate", "gcgate/client", "gcgate/polled"}},
 	{"gcgate/haproxy", []string{"gcgate", "gcgate/polled"}},
 	{"gcgate/health", []string{"gcgate", "gcgate/polled"}},

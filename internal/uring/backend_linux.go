@@ -39,7 +39,7 @@ func New(swap int) (*Backend, error) {
 	p, err := poller.NewEpoll()
 	if err != nil {
 		r.close()
-		return nil, missing(err)
+		return nil, err
 	}
 	b := &Backend{Poller: p, ring: r, buffers: newBuffers(r, swap)}
 	p.Take = b.take
@@ -48,7 +48,7 @@ func New(swap int) (*Backend, error) {
 
 // open returns a ring that was seen to work.
 func open() (*ring, error) {
-	r, err := setup(entries)
+	r, err := setup(entries, optional)
 	if err != nil {
 		return nil, err
 	}

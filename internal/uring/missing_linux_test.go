@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -47,6 +48,37 @@ func TestDisabled(t *testing.T) {
 		}
 		if how := disabled(file); !strings.Contains(how, want) || want == "" && how != "" {
 			t.Errorf("%q: %q, want %q", value, how, want)
+		}
+	}
+}
+
+// TestSubmitPastAnError: one entry that the kernel refuses does not stop those behind it, nor is any
+// submitted twice, with IORING_SETUP_SUBMIT_ALL and without, as before Linux 5.18.
+func TestSubmitPastAnError(t *testing.T) {
+	for _, flags := range optional {
+		r, err := setup(entries, []uint32{flags})
+		if err != nil {
+			t.Skip("needs io_uring, with the flags ", flags, ": ", err)
+		}
+		defer r.close()
+		const nop, unknown = 0, 255
+		for i, opcode := range []uint8{nop, unknown, nop, unknown, nop} {
+			e := r.get()
+			e.opcode, e.userData = opcode, uint64(i)
+		}
+		if err := r.submit(); err != nil {
+			t.Errorf("flags %#x: %v", flags, err)
+		}
+		var got []int32
+		for c, ok := r.next(); ok; c, ok = r.next() {
+			got = append(got, c.res)
+			if int(c.userData) != len(got)-1 {
+				t.Errorf("flags %#x: completion %d is of entry %d", flags, len(got)-1, c.userData)
+			}
+		}
+		refused := -int32(syscall.EINVAL)
+		if want := []int32{0, refused, 0, refused, 0}; !slices.Equal(got, want) {
+			t.Errorf("flags %#x: completions %d, want %d", flags, got, want)
 		}
 	}
 }

@@ -47,7 +47,7 @@ func (r *ring) prove() error {
 }
 
 // calls is what a filter has to allow.
-const calls = "io_uring_setup, io_uring_enter, io_uring_register and mmap"
+const calls = "io_uring_setup, io_uring_enter, io_uring_register, mmap and socketpair"
 
 // missing returns what New says of err: what the system lacks, or err where it lacks nothing.
 func missing(err error) error {

@@ -84,13 +84,16 @@ type ring struct {
 	tail           uint32 // of the submissions, ours; the kernel sees it at submit
 }
 
-// setup is io_uring_queue_init_params: it maps the rings. The optional feature is left out where the
-// kernel does not know it.
-func setup(entries uint32) (*ring, error) {
+// optional are the flags of setup, and what is tried where the kernel does not know them.
+var optional = []uint32{setupSubmitAll, 0} // Linux 5.18
+
+// setup is io_uring_queue_init_params: it maps the rings. It has the first of the flags that the kernel
+// knows.
+func setup(entries uint32, tried []uint32) (*ring, error) {
 	var p params
 	var fd int
 	var err error
-	for _, flags := range []uint32{setupSubmitAll, 0} { // Linux 5.18
+	for _, flags := range tried {
 		p = params{flags: flags}
 		if fd, err = sys.IoUringSetup(entries, unsafe.Pointer(&p)); err != syscall.EINVAL {
 			break
