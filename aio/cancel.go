@@ -13,8 +13,7 @@ import (
 // stands behind it goes on, be it behind a write of which a part was sent.
 //
 // It does not find a CloseAfterWrites, nor what is over and waits for WaitIO, nor a tag that is not
-// comparable. Like SetDeadline, it takes time in proportion to the operations of c, and to those of all
-// that WaitIO has not begun yet.
+// comparable. Like SetDeadline, it takes time in proportion to the operations of c.
 func (c *Conn) Cancel(tag any) int {
 	w := c.watcher
 	if w == nil {
@@ -35,8 +34,7 @@ func (c *Conn) Cancel(tag any) int {
 		return true
 	})
 	if n > 0 {
-		w.run(&c.desc, proactor.In) // what stood behind
-		w.run(&c.desc, proactor.Out)
+		w.list(&c.desc, &w.again) // what stood behind
 		w.wake()
 	}
 	return n
@@ -44,7 +42,8 @@ func (c *Conn) Cancel(tag any) int {
 
 // SetDeadline moves the deadline of the operations of c, in both directions, that were submitted with that
 // tag (==) and are not over; NoDeadline takes it away. It returns how many it found: none whose deadline
-// has ended it, though WaitIO may not have returned it yet. One in the past ends them, without another try.
+// has ended it, though WaitIO may not have returned it yet. One in the past ends them, those that were tried without
+// another try.
 // See Cancel for the rest.
 func (c *Conn) SetDeadline(tag any, deadline time.Time) int {
 	w := c.watcher
@@ -77,7 +76,7 @@ func (c *Conn) pending(tag any, f func(op *proactor.Op, begun bool) bool) (n int
 	visit := func(q *proactor.Queue, begun bool) {
 		for op := q.Head; op != nil; {
 			next := op.Next
-			if op.Desc == &c.desc && op.Cause == proactor.None && op.Tag == tag && f(op, begun) {
+			if op.Cause == proactor.None && op.Tag == tag && f(op, begun) {
 				n++
 			}
 			op = next
@@ -86,10 +85,9 @@ func (c *Conn) pending(tag any, f func(op *proactor.Op, begun bool) bool) (n int
 	w := c.watcher
 	visit(&c.desc.Queues[proactor.In], true)
 	visit(&c.desc.Queues[proactor.Out], true)
-	visit(&w.incoming, false)
 	w.subMu.Lock()
 	defer w.subMu.Unlock()
-	visit(&w.subs, false)
+	visit(&c.desc.Subs, false)
 	return n
 }
 

@@ -32,7 +32,7 @@ func (w *Watcher) end() (leaked uint64) {
 	for len(w.conns) > 0 {
 		w.release(w.conns[len(w.conns)-1], proactor.WatcherClosed)
 	}
-	w.intake(-1) // finds its connections gone
+	w.intakeAll() // finds its connections gone
 	for _, op := range w.backend.Close(nil) {
 		if op.Leaked {
 			leaked++
@@ -40,7 +40,10 @@ func (w *Watcher) end() (leaked uint64) {
 		if w.over(op) {
 			w.finish(op)
 		}
-		w.run(op.Desc, op.Kind.Dir())
+		w.list(op.Desc, &w.again)
+	}
+	for w.listed() > 0 {
+		w.serve() // ends what is behind
 	}
 	w.closed = true
 	w.leaving = nil
@@ -86,8 +89,9 @@ func (w *Watcher) drain() <-chan struct{} {
 	}
 	w.drained = make(chan struct{})
 	w.refuse()
-	w.intake(-1)
+	w.intakeAll()
 	for _, d := range w.conns {
+		w.runAll(d) // what was submitted before is tried
 		for op := d.Queues[proactor.In].Head; op != nil; op = op.Next {
 			op.Cause = proactor.WatcherClosed
 		}
@@ -102,7 +106,7 @@ func (w *Watcher) drain() <-chan struct{} {
 
 // checkDrained ends a Shutdown's waiting when nothing is pending any more. The caller holds mu.
 func (w *Watcher) checkDrained() {
-	if w.drained == nil || !w.closed && (w.pending > 0 || w.incoming.Head != nil || w.ended.Head != nil) {
+	if w.drained == nil || !w.closed && (w.pending > 0 || w.ended.Head != nil) {
 		return
 	}
 	select {

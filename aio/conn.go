@@ -163,21 +163,41 @@ func (c *Conn) Close() error {
 	w.subMu.Lock()
 	c.desc.Closed = true // what intake takes is all that there will be
 	w.subMu.Unlock()
-	w.intake(-1)
+	w.intakeOf(&c.desc)
+	w.runAll(&c.desc)
 	w.settle(&c.desc)
 	w.release(&c.desc, proactor.ConnClosed)
 	w.wake()
 	return nil
 }
 
-// settle has what is queued of d tried, one after the other, until none ends: at most as many times as
-// there are operations, of which there come no more. The caller holds mu.
+// settle has what is queued of d tried, one after the other, until nothing moves: there come no more
+// operations. The caller holds mu.
 func (w *Watcher) settle(d *proactor.Desc) {
-	for ended := true; ended && (d.Queues[proactor.In].Head != nil || d.Queues[proactor.Out].Head != nil); {
-		before := [2]*proactor.Op{d.Queues[proactor.In].Head, d.Queues[proactor.Out].Head}
+	for before := heads(d); before != [2]progress{}; {
 		w.land(w.backend.Settle(w.polled[:0]))
-		ended = before != [2]*proactor.Op{d.Queues[proactor.In].Head, d.Queues[proactor.Out].Head}
+		w.runAll(d)
+		after := heads(d)
+		if after == before {
+			return
+		}
+		before = after
 	}
+}
+
+// progress is what is first in a queue, and how far it is.
+type progress struct {
+	op   *proactor.Op
+	size int
+}
+
+func heads(d *proactor.Desc) (h [2]progress) {
+	for dir, q := range d.Queues {
+		if q.Head != nil {
+			h[dir] = progress{q.Head, q.Head.Size}
+		}
+	}
+	return h
 }
 
 // release ends the operations of d and closes its descriptor. The caller holds mu.
@@ -187,12 +207,12 @@ func (w *Watcher) release(d *proactor.Desc, cause proactor.Cause) {
 	w.conns[d.Index], last.Index = last, d.Index
 	w.conns[len(w.conns)-1] = nil
 	w.conns = w.conns[:len(w.conns)-1]
-	for dir, q := range d.Queues {
+	for _, q := range d.Queues {
 		if op := q.Head; op != nil && op.InFlight && w.backend.Cancel(op) {
 			op.Err = errOf(cause)
 			w.finish(op)
 		}
-		w.run(d, proactor.Dir(dir))
 	}
+	w.runAll(d)
 	w.backend.Release(d)
 }

@@ -31,14 +31,12 @@ func (d *deadlines) first() (at time.Duration, any bool) {
 	return d.heap[0].at, true
 }
 
-// late removes an operation whose deadline is not after now, and returns it, or nil.
+// late returns the first operation if its deadline is not after now, or nil.
 func (d *deadlines) late(now time.Duration) *proactor.Op {
 	if at, any := d.first(); !any || at > now {
 		return nil
 	}
-	op := d.heap[0].op
-	d.remove(op)
-	return op
+	return d.heap[0].op
 }
 
 // add adds op by its Deadline.
@@ -62,6 +60,9 @@ func (d *deadlines) remove(op *proactor.Op) {
 		d.place(at, moved)
 	}
 }
+
+// move has op, which is there, be due at another time. Its Deadline stays what it is.
+func (d *deadlines) move(op *proactor.Op, at time.Duration) { d.place(int(op.Index), deadline{at, op}) }
 
 // place puts e at i, which is free, or as far above or below as it belongs.
 func (d *deadlines) place(i int, e deadline) {

@@ -42,9 +42,11 @@ func TestDeadlinesInAnyOrder(t *testing.T) {
 				if op := d.late(at - 1); op != nil {
 					t.Fatalf("deadline %d of %d is %v, and was taken for late at %v", i, len(want), op.Deadline, at-1)
 				}
-				if op := d.late(at); op == nil || op.Deadline != at || op.Index >= 0 {
+				op := d.late(at)
+				if op == nil || op.Deadline != at {
 					t.Fatalf("deadline %d of %d: %+v, want one at %v", i, len(want), op, at)
 				}
+				d.remove(op)
 			}
 			if _, any := d.first(); any {
 				t.Error("a deadline is left")
@@ -95,7 +97,8 @@ func BenchmarkDeadlines(b *testing.B) {
 			ops[i].Deadline = time.Duration(rng.IntN(n))
 			d.add(&ops[i])
 		}
-		for d.late(n) != nil {
+		for op := d.late(n); op != nil; op = d.late(n) {
+			d.remove(op)
 		}
 	}
 	b.ReportMetric(float64(d.compared)/float64(b.N*n), "comparisons/deadline")

@@ -60,6 +60,26 @@
 // wait for the next WaitIO, and Stats.SwapFull counts that: when it grows, SwapSize is too small.
 // Connections are bounded by the process's limit of descriptors.
 //
+// # What a turn does
+//
+// WaitIO works in turns, each with budgets, so that a busy connection delays the others by its share
+// and no more. A turn
+//
+//   - takes in 4,096 submissions, 16 of a connection and then those of the next, round after round;
+//   - begins 256 transfers or 1 MiB, whichever comes first: 4 transfers or 64 KiB of a connection and
+//     direction, then the next connection's. Connections with something new alternate with those that
+//     had their share and have more to do, so a small write waits for no line of large ones. A transfer
+//     has 64 KiB at the utmost: a longer write or ReadFull takes several, and a Read with a larger buffer
+//     returns that much. A read without a buffer is bounded by the swap buffer alone;
+//   - asks the kernel what has become possible, if the turn before did not: 128 events or 1 MiB (epoll,
+//     kqueue), 256 completions (io_uring). What is left over is the next turn's;
+//   - ends 256 operations at their deadline. An operation whose turn to be tried has not come is tried
+//     first.
+//
+// WaitIO returns after the turn in which something was over. Deadlines go by the monotonic clock, those
+// too that have no reading of it, such as time.Unix's: these are as far away as the wall clock says when
+// they are submitted.
+//
 // # Programs for gaio
 //
 // Package aio/gaio has the API of github.com/xtaci/gaio over this one: names, errors, operations by

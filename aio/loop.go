@@ -1,7 +1,6 @@
 package aio
 
 import (
-	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -10,8 +9,8 @@ import (
 )
 
 const (
-	// batch limits how many submissions are begun before others may complete.
-	batch = 256
+	// intakeLock is how many submissions are taken in before others can submit.
+	intakeLock = 64
 
 	// yieldAfter is how long WaitIO keeps its P from other goroutines while there is always
 	// something to return; yieldCount saves looking at the clock.
@@ -76,58 +75,42 @@ func (w *Watcher) turn() (idle bool, err error) {
 		w.swapUsed = 0
 		w.backend.Recycle()
 	}
-	w.retry() // before others can take the memory
-	w.intake(batch)
+	w.unyielded += w.retry() // before others can take the memory
+	w.intake()
+	w.unyielded += w.serve()
 	// What could be done at once is over; then the kernel is asked the next time, so that a few
 	// busy connections do not keep the others waiting.
-	if w.ended.Head != nil && !w.skipped {
-		w.skipped = true
-		return false, nil
+	if w.skipped = w.ended.Head != nil && !w.skipped; !w.skipped {
+		var polled []*proactor.Op
+		polled, err = w.backend.Poll(w.polled[:0])
+		if w.busy = err == syscall.EAGAIN; w.busy {
+			err = nil
+		}
+		w.land(polled)
+		w.unyielded += len(polled)
+		w.stats.Polls++
+		idle = len(polled) == 0
 	}
-	w.skipped = false
-	polled, err := w.backend.Poll(w.polled[:0])
-	if w.busy = err == syscall.EAGAIN; w.busy {
-		err = nil
-	}
-	w.land(polled)
-	w.unyielded += len(polled)
-	w.stats.Polls++
-	idle = len(polled) == 0
-	return !w.expire() && idle, err
+	return !w.expire() && idle && w.listed() == 0, err
 }
 
 // land continues what the backend has returned, and keeps the slice.
 func (w *Watcher) land(polled []*proactor.Op) {
 	for _, op := range polled {
+		d := op.Desc
 		if w.over(op) {
 			w.finish(op)
 		}
-		w.run(op.Desc, op.Kind.Dir())
+		w.list(d, &w.again)
 	}
 	clear(polled)
 	w.polled = polled
 }
 
-// retry starts what there was no memory for. What there is none for again waits for the next turn,
-// behind the others; so do those that follow when the swap buffer is full.
-func (w *Watcher) retry() {
-	n := 0
-	for most := len(w.starved); n < most && !w.swapFull(); n++ {
-		d := w.starved[n]
-		d.Starved = [2]bool{}
-		w.run(d, proactor.In)
-		w.run(d, proactor.Out)
-	}
-	w.starved = slices.Delete(w.starved, 0, n)
-}
-
 // wait waits until there is something to do. The caller holds mu, which is released meanwhile.
 func (w *Watcher) wait() error {
-	if w.incoming.Head != nil {
-		return nil
-	}
 	w.subMu.Lock()
-	if w.subs.Head != nil {
+	if w.subs.len() > 0 {
 		w.subMu.Unlock()
 		return nil
 	}
@@ -138,7 +121,7 @@ func (w *Watcher) wait() error {
 	if at, any := w.deadlines.first(); any {
 		timeout = max(at-w.now(), 0)
 	}
-	if (len(w.starved) > 0 || w.busy) && (timeout < 0 || timeout > starvedRetry) {
+	if (w.starved.len() > 0 || w.busy) && (timeout < 0 || timeout > starvedRetry) {
 		timeout = starvedRetry
 	}
 	w.stats.Waits++

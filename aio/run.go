@@ -7,16 +7,14 @@ import (
 	"evenkeel.dev/internal/proactor"
 )
 
-// expireTurn limits how many operations a turn ends at their deadline.
-const expireTurn = 256
-
 // starvedRetry is when a transfer is tried again for which there was no memory.
 const starvedRetry = time.Millisecond
 
-// run starts what is first in a queue of d, until something stays in flight or nothing is left.
-func (w *Watcher) run(d *proactor.Desc, dir proactor.Dir) {
-	q := &d.Queues[dir]
-	for op := q.Head; op != nil && !op.InFlight; op = q.Head {
+// run starts what is first in a queue of d, until something stays in flight, nothing is left, or b is
+// spent.
+func (w *Watcher) run(d *proactor.Desc, dir proactor.Dir, b *budget) {
+	for q := &d.Queues[dir]; startable(d, dir) && !b.spent(); b.transfers-- {
+		op := q.Head
 		if cause := max(d.Gone, op.Cause); cause != proactor.None {
 			op.Err = errOf(cause)
 			w.finish(op)
@@ -26,11 +24,26 @@ func (w *Watcher) run(d *proactor.Desc, dir proactor.Dir) {
 			w.finish(op)
 			continue
 		}
-		if d.Starved[dir] {
-			return
+		before, rest := op.Size, len(op.Rest())
+		if !w.backend.Start(op) {
+			if d.Ready&(proactor.CanRead<<dir) != 0 {
+				b.bytes -= rest // it is about to move
+			}
+			continue
 		}
-		if w.backend.Start(op) && w.over(op) {
+		over := w.over(op)
+		b.bytes -= op.Size - before
+		if over {
 			w.finish(op)
+		}
+	}
+}
+
+// runAll is run without a budget. It ends where something stays in flight, or nothing is left.
+func (w *Watcher) runAll(d *proactor.Desc) {
+	for dir := range d.Queues {
+		for startable(d, proactor.Dir(dir)) {
+			w.run(d, proactor.Dir(dir), &budget{turnTransfers, turnBytes})
 		}
 	}
 }
@@ -69,7 +82,7 @@ func (w *Watcher) over(op *proactor.Op) bool {
 			w.stats.SwapFull++
 		}
 		if d.Starved == [2]bool{} {
-			w.starved = append(w.starved, d)
+			w.starved.push(d)
 		}
 		d.Starved[op.Kind.Dir()] = true
 	}
@@ -124,8 +137,18 @@ func (w *Watcher) expire() (late bool) {
 		if op == nil {
 			break
 		}
-		w.cancel(op, proactor.TimedOut)
 		late = true
+		d, dir := op.Desc, op.Kind.Dir()
+		if startable(d, dir) { // it is tried first
+			w.run(d, dir, &budget{connTransfers, connBytes})
+		}
+		switch {
+		case op.Index < 0: // and is over
+		case startable(d, dir): // others are tried before it
+			w.deadlines.move(op, now+starvedRetry)
+		default:
+			w.cancel(op, proactor.TimedOut)
+		}
 	}
 	return late
 }
@@ -134,10 +157,11 @@ func (w *Watcher) expire() (late bool) {
 func (w *Watcher) cancel(op *proactor.Op, cause proactor.Cause) {
 	w.stats.Cancelled++
 	op.Cause = cause
+	w.deadlines.remove(op)
 	if op.InFlight && !w.backend.Cancel(op) {
 		return
 	}
 	op.Err = errOf(cause)
 	w.finish(op)
-	w.run(op.Desc, op.Kind.Dir())
+	w.list(op.Desc, &w.again)
 }

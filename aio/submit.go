@@ -41,7 +41,11 @@ func (w *Watcher) submit(o proactor.Op, deadline time.Time) error {
 	w.spares--
 	*op = o
 	atomic.AddInt32(&d.Queued, 1)
-	w.subs.Push(op)
+	if d.Subs.Head == nil {
+		w.subs.push(d)
+	}
+	d.Subs.Push(op)
+	w.submitted++
 	w.wakeLocked()
 	return nil
 }
@@ -73,37 +77,73 @@ func (w *Watcher) refill() *proactor.Op {
 	return &ops[0]
 }
 
-// intake takes what was submitted, and begins limit of it (all when negative). The caller holds mu.
-func (w *Watcher) intake(limit int) {
-	w.subMu.Lock()
-	w.incoming.Append(&w.subs)
-	w.subMu.Unlock()
-	for ; limit != 0 && w.incoming.Head != nil; limit-- {
-		w.begin(w.incoming.Pop())
+// intake takes in what was submitted, of one connection after the other. The caller holds mu.
+func (w *Watcher) intake() {
+	for left := intakeTurn; left > 0; {
+		var taken proactor.Queue
+		n := 0
+		w.subMu.Lock()
+		for n < intakeLock && w.subs.len() > 0 {
+			d := w.subs.pop()
+			for k := 0; k < intakeConn && d.Subs.Head != nil; k++ {
+				taken.Push(d.Subs.Pop())
+				n++
+			}
+			if d.Subs.Head != nil {
+				w.subs.push(d)
+			}
+		}
+		w.submitted -= n
+		w.subMu.Unlock()
+		if n == 0 {
+			return
+		}
+		left -= n
+		w.begin(&taken)
 	}
 }
 
-// begin queues an operation at its descriptor, and starts it if it is the only one.
-func (w *Watcher) begin(op *proactor.Op) {
-	w.stats.Operations++
-	if op.Kind == proactor.Posted {
-		w.ended.Push(op)
-		return
+// intakeOf takes in all that was submitted to d. The caller holds mu.
+func (w *Watcher) intakeOf(d *proactor.Desc) {
+	var taken proactor.Queue
+	w.subMu.Lock()
+	for op := d.Subs.Pop(); op != nil; op = d.Subs.Pop() {
+		taken.Push(op)
+		w.submitted--
 	}
-	w.pending++
-	d, dir := op.Desc, op.Kind.Dir()
-	if op.Cause != proactor.None { // cancelled before it began
-		op.Err = errOf(op.Cause)
-		d.Queues[dir].Push(op)
-		w.finish(op)
-		return
+	w.subMu.Unlock()
+	w.begin(&taken)
+}
+
+// intakeAll takes in all that was submitted, of which there comes no more. The caller holds mu.
+func (w *Watcher) intakeAll() {
+	for w.subs.len() > 0 {
+		w.intake()
 	}
-	if op.Deadline != 0 {
-		w.deadlines.add(op)
-		if op.Deadline <= w.now() {
-			d.Ready |= proactor.CanRead | proactor.CanWrite // try it in any case
+}
+
+// begin queues operations at their descriptors, which wait for their turn.
+func (w *Watcher) begin(ops *proactor.Queue) {
+	for op := ops.Pop(); op != nil; op = ops.Pop() {
+		w.stats.Operations++
+		if op.Kind == proactor.Posted {
+			w.ended.Push(op)
+			continue
 		}
+		w.pending++
+		d := op.Desc
+		d.Queues[op.Kind.Dir()].Push(op)
+		if op.Cause != proactor.None { // cancelled before it began
+			op.Err = errOf(op.Cause)
+			w.finish(op)
+			continue
+		}
+		if op.Deadline != 0 {
+			w.deadlines.add(op)
+			if op.Deadline <= w.now() {
+				d.Ready |= proactor.CanRead | proactor.CanWrite // try it in any case
+			}
+		}
+		w.list(d, &w.fresh)
 	}
-	d.Queues[dir].Push(op)
-	w.run(d, dir)
 }

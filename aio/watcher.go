@@ -58,12 +58,14 @@ type Watcher struct {
 	skipped   bool          // the last turn did not ask the kernel
 
 	mu        sync.Mutex
-	incoming  proactor.Queue // taken from subs, not begun
 	ended     proactor.Queue // to be returned
+	fresh     line           // what waits for its turn: has come anew,
+	again     line           // had one and has more to do
+	old       bool           // the last turn was one of again
 	pending   int            // begun, not ended
 	polled    []*proactor.Op
 	deadlines deadlines
-	starved   []*proactor.Desc // for whose transfers there was no memory
+	starved   line             // for whose transfers there was no memory
 	leaving   []*proactor.Desc // to be released, as their Closing is over
 	busy      bool             // the backend could not submit all, for lack of memory
 	swap      []byte
@@ -75,12 +77,13 @@ type Watcher struct {
 	drained   chan struct{}    // not nil: Shutdown waits until nothing is pending, which closes it
 	stats     Stats
 
-	subMu   sync.Mutex
-	subs    proactor.Queue // submitted
-	spare   proactor.Queue // operations for reuse
-	spares  int
-	asleep  bool // the goroutine in WaitIO has to be woken
-	refuses bool // no more submissions
+	subMu     sync.Mutex
+	subs      line           // with submissions
+	submitted int            // how many
+	spare     proactor.Queue // operations for reuse
+	spares    int
+	asleep    bool // the goroutine in WaitIO has to be woken
+	refuses   bool // no more submissions
 }
 
 // New returns a Watcher. It fails with an *OptionError, with an *UnsupportedError where the system
@@ -123,14 +126,9 @@ func (w *Watcher) Stats() Stats {
 	defer w.mu.Unlock()
 	s := w.stats
 	s.Backend, s.Conns, s.Pending = w.backend.Name(), len(w.conns), w.pending
-	for op := w.incoming.Head; op != nil; op = op.Next {
-		s.Pending++
-	}
 	w.subMu.Lock()
 	defer w.subMu.Unlock()
-	for op := w.subs.Head; op != nil; op = op.Next {
-		s.Pending++
-	}
+	s.Pending += w.submitted
 	return s
 }
 

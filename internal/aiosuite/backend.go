@@ -216,13 +216,13 @@ func (b *Backend) move(fl *flight) bool {
 			fl.moved, fl.err = true, syscall.ENOBUFS
 			return true
 		}
-		rest := op.Buf[op.Size:]
+		rest := op.Rest()
 		fl.finish(fl.fd.socket.Send(rest[:b.dice.some(len(rest), f.ShortWrite)]))
 	default:
 		if ready&proactor.CanRead == 0 {
 			return false
 		}
-		rest := op.Buf[op.Size:]
+		rest := op.Rest()
 		fl.finish(fl.fd.socket.Recv(rest[:b.dice.some(len(rest), f.ShortRead)]))
 		if fl.n == 0 && fl.err == nil && fl.moved {
 			fl.err = io.EOF

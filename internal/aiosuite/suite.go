@@ -164,6 +164,7 @@ func Run(t *testing.T, sys System) {
 	all = append(all, cancelTests...)
 	all = append(all, concurrentTests...)
 	all = append(all, postTests...)
+	all = append(all, fairTests...)
 	for _, tt := range all {
 		t.Run(tt.name, func(t *testing.T) {
 			run := func(t *testing.T) { tt.run(newRig(t, sys, aio.Options{})) }

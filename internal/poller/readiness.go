@@ -11,8 +11,12 @@ import (
 	"evenkeel.dev/internal/proactor"
 )
 
-// batch limits how many events are fetched at once.
-const batch = 128
+// A Poll handles events of one fetch, batch at the utmost, and stops after pollBytes bytes: the next Poll
+// goes on where it stopped.
+const (
+	batch     = 128
+	pollBytes = 1 << 20
+)
 
 // event says what became possible on a descriptor.
 type event struct {
@@ -53,7 +57,7 @@ type Poller struct {
 	table  []*proactor.Desc // by descriptor
 	gen    uint32
 	events [batch]event // fetched and not yet handled. Owned by the goroutine in WaitIO
-	n      int
+	at, n  int          // these of them: events[at:n]
 	woken  chan struct{}
 
 	// Take, if there is one, is given each transfer that may succeed, in place of a call. It reports
@@ -123,7 +127,7 @@ func (p *Poller) try(op *proactor.Op) bool {
 	case proactor.Readable:
 		return true
 	case proactor.Send:
-		buf := op.Buf[op.Size:]
+		buf := op.Rest()
 		n, errno := p.send(d.Num, buf)
 		op.Size += n
 		Moved(d, proactor.Out, n, len(buf), errno)
@@ -137,7 +141,7 @@ func (p *Poller) try(op *proactor.Op) bool {
 		}
 		return true
 	default:
-		n, err := p.Recv(d, op.Buf[op.Size:])
+		n, err := p.Recv(d, op.Rest())
 		op.Size += n
 		if err == syscall.EAGAIN {
 			return false
@@ -185,7 +189,8 @@ func (p *Poller) Poll(done []*proactor.Op) ([]*proactor.Op, error) {
 		}
 		p.n = n
 	}
-	for _, e := range p.events[:p.n] {
+	for moved := 0; p.at < p.n && moved < pollBytes; p.at++ {
+		e := p.events[p.at]
 		if int(e.num) >= len(p.table) {
 			continue
 		}
@@ -195,13 +200,24 @@ func (p *Poller) Poll(done []*proactor.Op) ([]*proactor.Op, error) {
 		}
 		d.Ready |= e.ready
 		for dir := range d.Queues {
-			if op := d.Queues[dir].Head; op != nil && op.InFlight && p.try(op) {
+			op := d.Queues[dir].Head
+			if op == nil || !op.InFlight {
+				continue
+			}
+			before := op.Size
+			switch {
+			case p.try(op):
 				op.InFlight = false
 				done = append(done, op)
+				moved += op.Size - before
+			case d.Ready&(proactor.CanRead<<dir) != 0: // it was taken
+				moved += len(op.Rest())
 			}
 		}
 	}
-	p.n = 0
+	if p.at == p.n {
+		p.at, p.n = 0, 0
+	}
 	return done, nil
 }
 

@@ -28,8 +28,8 @@ import (
 type Kind uint8
 
 const (
-	Recv      Kind = iota // into Buf[Size:]; the peer's end is io.EOF
-	Send                  // Buf[Size:]; may send less
+	Recv      Kind = iota // into Rest; the peer's end is io.EOF
+	Send                  // Rest; may send less
 	Readable              // into the backend's swap memory (Buf and Swap are set; ENOBUFS when it is full); or nothing: a Recv would not block
 	Posted                // nothing: it goes from its submission to its return, and no backend sees it
 	ShutWrite             // nothing: it ends the sending side of the descriptor (shutdown(2)), which is over at once
@@ -78,6 +78,13 @@ type Op struct {
 	Deadline time.Duration // since the watcher's start; 0: none
 }
 
+// MaxTransfer is the most bytes of one transfer: the kernel copies them while the watcher waits, and the
+// other connections with it. A longer operation takes several.
+const MaxTransfer = 64 << 10
+
+// Rest returns what the next transfer is of: Buf[Size:], or its first MaxTransfer bytes.
+func (op *Op) Rest() []byte { return op.Buf[op.Size:min(len(op.Buf), op.Size+MaxTransfer)] }
+
 // Cause says why a descriptor or an operation was ended before its time.
 type Cause uint8
 
@@ -98,13 +105,15 @@ type Desc struct {
 	Ready  Ready
 	Stream bool // a short transfer tells that there is no more
 
-	// The watcher's, under its mu but for Closed.
+	// The watcher's, under its mu but for Closed and Subs.
 	Gone    Cause    // it was released, since the connection or the watcher was closed
 	Starved [2]bool  // by Dir: its transfers wait for memory, the kernel's or the swap buffer's
+	Listed  bool     // it waits for its turn to begin operations
 	Closed  bool     // under subMu: no more submissions
 	Queued  int32    // atomic: operations submitted and not yet returned
 	Index   int32    // in the table of connections
 	Queues  [2]Queue // by Dir. Only the head may be in flight
+	Subs    Queue    // under subMu: submitted, and not in Queues yet
 	Owner   any      // the connection, as the user knows it
 }
 

@@ -163,9 +163,9 @@ func (b *Backend) flush(done []*proactor.Op) ([]*proactor.Op, error) {
 // fill makes e the entry of op. A read without a buffer takes one of ours, or fails with ENOBUFS when
 // all are used up.
 func (b *Backend) fill(e *sqe, op *proactor.Op) {
-	buf := op.Buf[op.Size:]
+	buf := op.Rest()
 	e.opcode, e.fd, e.userData = opRecv, op.Desc.Num, uint64(op.Slot)
-	e.addr, e.length = uint64(uintptr(unsafe.Pointer(unsafe.SliceData(buf)))), uint32(min(len(buf), 1<<30))
+	e.addr, e.length = uint64(uintptr(unsafe.Pointer(unsafe.SliceData(buf)))), uint32(len(buf))
 	e.opFlags = syscall.MSG_DONTWAIT
 	switch op.Kind {
 	case proactor.Send:
@@ -183,7 +183,7 @@ func (b *Backend) complete(done []*proactor.Op, c cqe) []*proactor.Op {
 	op := b.queued[c.userData]
 	b.queued[c.userData] = nil
 	d, n, errno := op.Desc, int(max(c.res, 0)), syscall.Errno(max(-c.res, 0))
-	room := len(op.Buf) - op.Size
+	room := len(op.Rest())
 	if op.Kind == proactor.Readable {
 		if room = n; c.flags&cqeBufferMore != 0 {
 			room++ // there was room for more

@@ -1,0 +1,171 @@
+package aiosuite_test
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"evenkeel.dev/aio"
+	"evenkeel.dev/internal/aiosuite"
+	"evenkeel.dev/internal/proactor"
+)
+
+// The budgets of package aio's doc.go.
+const (
+	turnTransfers, turnBytes = 256, 1 << 20
+	connTransfers            = 4
+	maxTransfer              = 64 << 10
+)
+
+// counted counts what a turn has a Backend do.
+type counted struct {
+	*aiosuite.Backend
+	starts, bytes   int // since the last Poll
+	row             int // of one connection, one after the other
+	last            *proactor.Desc
+	mostStarts      int
+	mostBytes       int
+	mostRow         int
+	mostTransferred int
+	polls           int
+}
+
+func (b *counted) Start(op *proactor.Op) bool {
+	before := op.Size
+	over := b.Backend.Start(op)
+	if b.last != op.Desc {
+		b.last, b.row = op.Desc, 0
+	}
+	moved := op.Size - before
+	b.starts++
+	b.row++
+	b.bytes += moved
+	b.mostStarts, b.mostBytes, b.mostRow = max(b.mostStarts, b.starts), max(b.mostBytes, b.bytes), max(b.mostRow, b.row)
+	b.mostTransferred = max(b.mostTransferred, moved)
+	return over
+}
+
+func (b *counted) Poll(done []*proactor.Op) ([]*proactor.Op, error) {
+	b.starts, b.bytes = 0, 0
+	b.polls++
+	return b.Backend.Poll(done)
+}
+
+// watch returns a Watcher over a backend that counts. It takes what its connections send.
+func watch(t *testing.T, mode aiosuite.Mode) (*aio.Watcher, *counted) {
+	b := &counted{Backend: aiosuite.NewBackend(aiosuite.Options{Mode: mode})}
+	w, err := aiosuite.NewWatcher(aio.Options{}, b)
+	aiosuite.Must(t, err)
+	t.Cleanup(func() {
+		_ = w.Close()
+		for {
+			if _, err := w.WaitIO(); err == aio.ErrWatcherClosed {
+				return
+			}
+		}
+	})
+	return w, b
+}
+
+// TestTurnIsBounded: between two questions to the kernel there are as many transfers as two turns begin, and no
+// connection has more than its share of them while others wait.
+func TestTurnIsBounded(t *testing.T) {
+	for _, tt := range []struct {
+		name               string
+		conns, each, size  int
+		wantRow, wantBytes int
+	}{
+		{"small", 100, 1000, 10, connTransfers, turnBytes},
+		{"large", 100, 10, 50 << 10, connTransfers, turnBytes + 2*maxTransfer},
+		{"one long", 10, 1, 4 << 20, 1, turnBytes + 2*maxTransfer},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w, b := watch(t, aiosuite.Readiness)
+				all := 0
+				for range tt.conns {
+					own, peer := aiosuite.Pair(tt.each * tt.size)
+					conn, err := w.Attach(own)
+					aiosuite.Must(t, err)
+					for range tt.each {
+						aiosuite.Must(t, conn.Write(nil, make([]byte, tt.size), aio.NoDeadline))
+						all++
+					}
+					t.Cleanup(func() { _ = peer.Close() })
+				}
+				most := 0
+				for n := 0; n < all; {
+					results, err := w.WaitIO()
+					aiosuite.Must(t, err)
+					n += len(results)
+					most = max(most, len(results))
+				}
+				t.Logf("%d transfers and %d bytes between two Polls, %d of a connection in a row, %d bytes in one, %d results in one WaitIO, %d Polls of %d writes",
+					b.mostStarts, b.mostBytes, b.mostRow, b.mostTransferred, most, b.polls, all)
+				// Two turns, of which the first does not ask.
+				if want := 2 * turnTransfers; b.mostStarts > want {
+					t.Errorf("%d transfers between two Polls, want %d at most", b.mostStarts, want)
+				}
+				if want := 2 * tt.wantBytes; b.mostBytes > want {
+					t.Errorf("%d bytes between two Polls, want %d at most", b.mostBytes, want)
+				}
+				if b.mostRow > tt.wantRow {
+					t.Errorf("%d transfers of one connection in a row, want %d at most", b.mostRow, tt.wantRow)
+				}
+				if b.mostTransferred > maxTransfer {
+					t.Errorf("%d bytes in one transfer, want %d at most", b.mostTransferred, maxTransfer)
+				}
+			})
+		})
+	}
+}
+
+// TestSmallBesideQueued: what comes anew waits for its turn among those that come anew, not among those that have had
+// theirs and have more to do.
+func TestSmallBesideQueued(t *testing.T) {
+	for _, mode := range []aiosuite.Mode{aiosuite.Completion, aiosuite.Readiness} {
+		t.Run(mode.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const conns, each = 100, 1000
+				w, b := watch(t, mode)
+				attach := func() *aio.Conn {
+					own, peer := aiosuite.Pair(each)
+					t.Cleanup(func() { _ = peer.Close() })
+					conn, err := w.Attach(own)
+					aiosuite.Must(t, err)
+					return conn
+				}
+				quick := attach()
+				for range conns {
+					conn := attach()
+					for range each {
+						aiosuite.Must(t, conn.Write(nil, []byte("x"), aio.NoDeadline))
+					}
+				}
+				quickly := 0
+				for left, asked, before := conns*each, 0, 0; left > 0; {
+					results, err := w.WaitIO()
+					aiosuite.Must(t, err)
+					left -= len(results)
+					for _, r := range results {
+						if r.Tag != "quick" {
+							continue
+						}
+						asked = 0
+						quickly++
+						if b.polls-before > 2 {
+							t.Errorf("a small write took %d turns beside %d queued ones, want 2 at most", b.polls-before, left)
+						}
+					}
+					if asked++; asked == 10 && left > each { // the line of the others is long
+						left++
+						before = b.polls
+						aiosuite.Must(t, quick.Write("quick", []byte("x"), aio.NoDeadline))
+					}
+				}
+				if quickly < 10 {
+					t.Errorf("%d small writes, want 10 at least", quickly)
+				}
+			})
+		})
+	}
+}
