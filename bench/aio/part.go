@@ -50,7 +50,7 @@ const (
 )
 
 var rows = map[string]row{
-	"accept":           {point: point{"accept", 0, 256}, servers: with(raw, std, gnet), kind: "accept", args: []string{"-allocs"}, load: "accept", n: 20_000, says: true, takes: 2 * time.Second},
+	"accept":           {point: point{"accept", 0, 16_512}, servers: with(raw, std, gnet), kind: "accept", load: "silent", n: 16_000, says: true, takes: time.Second},
 	"rush":             {point: point{"rush", 1024, burstConns}, servers: with(gnet), buf: 4096, load: "burst", takes: time.Second},
 	"idle18k":          {point: point{"idle18k", 64, 18_000}, servers: with(gnet), takes: 3 * time.Second},
 	"closed":           {point: point{"closed", 100, 1}, servers: both, kind: "closed", load: "closed", n: closedRounds, takes: time.Second},
@@ -99,7 +99,7 @@ func (d *driver) count(workload string) int {
 	if workload == "short" {
 		n = (n + d.rounds - 1) / d.rounds
 	}
-	if d.quick && workload != "closed" {
+	if d.quick && workload != "closed" && workload != "accept" {
 		n = min(n, 5000)
 	}
 	if d.tiny {

@@ -50,13 +50,13 @@ func (j judge) accept() {
 		return j.raw.ratios(server, peer, of, j.at(workload))
 	}
 	j.each(func(server, backend string) {
-		j.most("accept: CPU a connection / a loop of accept4"+backend, ratio(server, raw, "accept", cpu), 1.15, "x")
+		j.most("accept: CPU a connection / a loop of accept4"+backend, ratio(server, raw, "accept", value("cpu_ns")), 1.15, "x")
 		for _, peer := range []string{gnet, std} {
-			if xs := ratio(server, peer, "accept", cpu); len(xs) > 0 {
+			if xs := ratio(server, peer, "accept", value("cpu_ns")); len(xs) > 0 {
 				fmt.Fprintf(j.set.Out, "  / %s: %.4g [%.4g..%.4g]\n", peer, figure.Median(xs), slices.Min(xs), slices.Max(xs))
 			}
 		}
-		j.most("accept: allocations a connection"+backend, j.all(server, "accept", perMessage("allocs")), 3, "")
+		j.most("accept: allocations a connection"+backend, j.all(server, "accept", value("allocs")), 3, "")
 		j.least("accept: 8,192 clients at once, connections a second / gnet"+backend, ratio(server, gnet, "rush", rate), 1, "x")
 	})
 }

@@ -72,7 +72,7 @@ func (d *driver) one(ctx context.Context, s server, p point) (sample, error) {
 		"-size", fmt.Sprint(p.size), "-conns", fmt.Sprint(p.conns),
 		"-length", d.length.String(), "-warmup", d.warmup.String(), "-traced", d.traced(p).String(),
 	}
-	if p.workload == "sleeper" || p.workload == "accept" {
+	if p.workload == "sleeper" {
 		argv = append(argv, "-mark")
 	}
 	if n := d.count(p.workload); n > 0 {

@@ -42,11 +42,11 @@ type config struct {
 // loads are what the client does, by -load.
 var loads = map[string]func(config) (*wire.Result, error){
 	"pingpong": pingpong, "echo": echo, "burst": burst, "hold": hold,
-	"accept": accept, "bulk": bulk, "closed": closed, "drain": drain, "reads": reads, "silent": silent, "unread": unread,
+	"bulk": bulk, "closed": closed, "drain": drain, "reads": reads, "silent": silent, "unread": unread,
 }
 
 // sizeless are the loads that send no messages, or some of several sizes.
-var sizeless = []string{"accept", "silent", "reads"}
+var sizeless = []string{"silent", "reads"}
 
 // untilTold are the loads whose connections stay open, when all is said, until the input ends.
 var untilTold = []string{"drain", "silent"}
@@ -60,7 +60,7 @@ func main() {
 	flag.IntVar(&c.conns, "conns", 1, "connections")
 	flag.IntVar(&c.first, "first", 100, "of hold: connections before those")
 	flag.IntVar(&c.size, "size", 64, "`bytes` of a message, 16 at least; of reads 0: some of several sizes in turn")
-	flag.IntVar(&c.n, "n", 0, "`count` of what accept, closed, drain and reads do")
+	flag.IntVar(&c.n, "n", 0, "`count` of what closed, drain and reads do")
 	flag.DurationVar(&c.length, "length", time.Second, "measured `time`")
 	flag.DurationVar(&c.warmup, "warmup", 200*time.Millisecond, "load before the measured time")
 	flag.DurationVar(&c.traced, "traced", 0, "load after it, in which the server's system calls are counted")

@@ -2,7 +2,9 @@ package main
 
 import (
 	"fmt"
+	"log"
 	"net"
+	"runtime"
 	"syscall"
 
 	"github.com/panjf2000/gnet/v2"
@@ -10,7 +12,37 @@ import (
 	"evenkeel.dev/aio"
 )
 
-// The servers in this file accept connections and close each at once.
+// The servers in this file accept connections and keep them, and say what that took.
+
+// early is how many connections come before those that are counted: they have had the code and the pools brought in.
+const early = 512
+
+// accepted counts connections. It is its accepting goroutine's.
+type accepted struct {
+	c              config
+	seen           int
+	cpu, allocated uint64 // before the first that counts
+}
+
+// one counts a connection.
+func (a *accepted) one() error {
+	if a.seen++; a.seen != early && a.seen != early+a.c.n {
+		return nil
+	}
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		return err
+	}
+	cpu := uint64(used.Utime.Nano() + used.Stime.Nano())
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	if a.seen == early {
+		a.cpu, a.allocated = cpu, m.Mallocs
+		return nil
+	}
+	say(map[string]float64{"accepted": float64(a.c.n), "cpu_ns": float64(cpu-a.cpu) / float64(a.c.n), "allocs": float64(m.Mallocs-a.allocated) / float64(a.c.n)})
+	return nil
+}
 
 // acceptRaw is accept4 in a loop, the limit.
 func acceptRaw(c config, ready func(net.Addr)) error {
@@ -38,15 +70,15 @@ func acceptRaw(c config, ready func(net.Addr)) error {
 		return fmt.Errorf("%T instead of an IPv4 address", sa)
 	}
 	ready(&net.TCPAddr{IP: in.Addr[:], Port: in.Port})
-	for {
-		conn, _, err := syscall.Accept4(fd, syscall.SOCK_NONBLOCK|syscall.SOCK_CLOEXEC)
+	for a := (accepted{c: c}); ; {
+		_, _, err := syscall.Accept4(fd, syscall.SOCK_NONBLOCK|syscall.SOCK_CLOEXEC)
 		if err == syscall.EINTR || err == syscall.ECONNABORTED {
 			continue
 		}
-		if err != nil {
-			return err
+		if err == nil {
+			err = a.one()
 		}
-		if err := syscall.Close(conn); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -58,36 +90,47 @@ func acceptStd(c config, ready func(net.Addr)) error {
 		return err
 	}
 	ready(ln.Addr())
-	for {
+	kept := make([]net.Conn, 0, c.n+early)
+	for a := (accepted{c: c}); ; {
 		conn, err := ln.Accept()
-		if err != nil {
-			return err
+		if err == nil {
+			kept = append(kept, conn)
+			err = a.one()
 		}
-		if err := conn.Close(); err != nil {
+		if err != nil {
 			return err
 		}
 	}
 }
 
 func acceptGnet(c config, ready func(net.Addr)) error {
-	return runGnet(c, &gnetAccept{gnetEcho{ready: ready}})
+	return runGnet(c, &gnetAccept{gnetEcho{ready: ready}, accepted{c: c}})
 }
 
-type gnetAccept struct{ gnetEcho }
+type gnetAccept struct {
+	gnetEcho
+	seen accepted
+}
 
-func (e *gnetAccept) OnOpen(gnet.Conn) ([]byte, gnet.Action) { return nil, gnet.Close }
+// OnOpen is called by the one loop that there is.
+func (e *gnetAccept) OnOpen(gnet.Conn) ([]byte, gnet.Action) {
+	if err := e.seen.one(); err != nil {
+		log.Fatal("server: gnet: ", err)
+	}
+	return nil, gnet.None
+}
 
 func acceptAio(c config, ready func(net.Addr)) error {
 	w, err := aio.New(aio.Options{Backend: c.backend})
 	if err != nil {
 		return err
 	}
-	return serve(c, ready, func(accepted net.Conn) error {
-		conn, err := w.Attach(accepted)
-		if err != nil {
+	a := accepted{c: c}
+	return serve(c, ready, func(conn net.Conn) error {
+		if _, err := w.Attach(conn); err != nil {
 			return err
 		}
-		return conn.Close()
+		return a.one()
 	}, func() error { return results(w, func(aio.Result) error { return nil }) })
 }
 

@@ -1,8 +1,8 @@
 // Command server is every Go server of the aio benchmark, by -kind: an echo server as the
 // documentation of its library recommends one, with one loop where the library has loops, and those
 // of the parts accept and hostile. The first line that it prints is its address. SIGUSR1 gives memory
-// back to the system, SIGWINCH prints the lateness of the goroutine of -sleeper and the count of -allocs
-// since SIGUSR2, SIGTERM ends it.
+// back to the system, SIGWINCH prints the lateness of the goroutine of -sleeper since SIGUSR2, SIGTERM
+// ends it.
 package main
 
 import (
@@ -53,10 +53,9 @@ func main() {
 	flag.TextVar(&c.backend, "backend", aio.BackendAuto, "of aio: auto, io_uring, epoll")
 	flag.BoolVar(&c.gaio, "gaio", false, "of aio: by aio/gaio, which has gaio's API")
 	sleeper := flag.Bool("sleeper", false, "run a goroutine that sleeps 5 ms in a loop, and say at SIGWINCH how late it woke since SIGUSR2")
-	allocs := flag.Bool("allocs", false, "say at SIGWINCH how many allocations there were since SIGUSR2")
 	slow := flag.Duration("slowcalls", 0, "run a goroutine that is in system calls of this `length` all the time")
 	flag.IntVar(&c.conns, "conns", 100, "of deadlines, queued, unread: `connections` that they are about")
-	flag.IntVar(&c.n, "n", 1000, "of deadlines, queued, unread: `operations` of each of these")
+	flag.IntVar(&c.n, "n", 1000, "of deadlines, queued, unread: `operations` of each of these; of accept: connections that are counted")
 	flag.StringVar(&c.order, "order", "up", "of deadlines: in which `order` they are submitted: up, random or down")
 	flag.Parse()
 	serve := kinds[*kind]
@@ -69,19 +68,16 @@ func main() {
 	if err := raiseFiles(); err != nil {
 		log.Fatal("server: ", err)
 	}
-	var marks []mark
+	var s *sleep
 	if *sleeper {
-		marks = append(marks, startSleep())
-	}
-	if *allocs {
-		marks = append(marks, new(allocated))
+		s = startSleep()
 	}
 	if *slow > 0 {
 		go slowCalls(*slow)
 	}
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH) // before anybody knows the address
-	go obey(signals, marks)
+	go obey(signals, s)
 	err := serve(c, func(a net.Addr) { fmt.Println(a) })
 	log.Fatalf("server: %s: %v", *kind, err)
 }
@@ -96,12 +92,6 @@ func raiseFiles() error {
 	return syscall.Setrlimit(syscall.RLIMIT_NOFILE, &r)
 }
 
-// mark is what a server says of a measured time.
-type mark interface {
-	reset()  // at its beginning
-	report() // at its end
-}
-
 // say prints values.
 func say(values map[string]float64) {
 	b, err := json.Marshal(values)
@@ -112,7 +102,7 @@ func say(values map[string]float64) {
 }
 
 // obey does what signals ask for.
-func obey(signals <-chan os.Signal, marks []mark) {
+func obey(signals <-chan os.Signal, s *sleep) {
 	for sig := range signals {
 		switch sig {
 		case syscall.SIGTERM:
@@ -122,13 +112,9 @@ func obey(signals <-chan os.Signal, marks []mark) {
 			debug.FreeOSMemory()
 			fmt.Println(wire.Settled)
 		case syscall.SIGUSR2:
-			for _, m := range marks {
-				m.reset()
-			}
+			s.reset()
 		case syscall.SIGWINCH:
-			for _, m := range marks {
-				m.report()
-			}
+			s.report()
 		}
 	}
 }

@@ -39,6 +39,9 @@ func startSleep() *sleep {
 
 // reset forgets the lateness so far.
 func (s *sleep) reset() {
+	if s == nil {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.late.Reset()
@@ -46,6 +49,9 @@ func (s *sleep) reset() {
 
 // report prints the lateness since reset.
 func (s *sleep) report() {
+	if s == nil {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sum, err := wire.Summary(s.late)
