@@ -58,7 +58,7 @@ func (p *player) allBack() bool {
 // data on its way to the peer with it.
 func (p *player) readRest() {
 	for _, m := range p.conns {
-		for !m.closed && !m.vanished && !p.t.Failed() {
+		for !m.closed && !m.closing && !m.vanished && !p.t.Failed() {
 			k, err := p.submit(ticket{conn: m.conn, buf: make([]byte, 4096)})
 			if err != nil {
 				p.t.Errorf("connection %d: %v", m.id, err)
@@ -98,20 +98,28 @@ func (p *player) turn(done func() bool) {
 func (p *player) check(m *model) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	closed := m.closed || m.closing
 	var read, written []byte
+	var end *ticket // a CloseWrite that has ended our side
 	for _, k := range p.tickets {
 		if k.conn != m.conn || k.times == 0 {
 			continue
 		}
-		if k.op == aio.OpRead {
+		switch {
+		case k.op == aio.OpRead:
 			read = append(read, k.data...)
-		} else {
+		case k.op == aio.OpCloseWrite && k.result.Error == nil:
+			end = k
+		default:
 			written = append(written, k.buf[:k.result.Size]...)
+		}
+		if k.op == aio.OpWrite && end != nil && k.result.Size > 0 {
+			p.t.Errorf("connection %d: write %d sent %d bytes, and CloseWrite %d came before it", m.id, k.number, k.result.Size, end.number)
 		}
 		if reason := m.allows(k); reason != "" {
 			p.t.Errorf("connection %d, operation %d: size %d, %v: %s", m.id, k.number, k.result.Size, k.result.Error, reason)
 		}
-		if k.result.Error == io.EOF && m.ended && !m.vanished && !m.closed && len(read) != len(m.sent) {
+		if k.result.Error == io.EOF && m.ended && !m.vanished && !closed && len(read) != len(m.sent) {
 			p.t.Errorf("connection %d, operation %d: the end after %d bytes of %d", m.id, k.number, len(read), len(m.sent))
 		}
 	}
@@ -121,7 +129,7 @@ func (p *player) check(m *model) {
 	if !bytes.HasPrefix(written, m.got) {
 		p.same("at the peer", m.got, written[:min(len(written), len(m.got))])
 	}
-	if !m.vanished && !m.closed && !m.peerFailed && p.over && !bytes.Equal(m.got, written) {
+	if !m.vanished && !closed && !m.peerFailed && p.over && !bytes.Equal(m.got, written) {
 		p.same("at the peer, all", m.got, written)
 	}
 }
@@ -139,11 +147,22 @@ func (m *model) allows(k *ticket) string {
 		if time.Now().Before(k.deadline) {
 			return "its deadline is yet to come"
 		}
+	case aio.ErrCancelled:
+		if !k.cancelled {
+			return "nobody has cancelled it"
+		}
 	case aio.ErrClosed:
-		if !m.closed {
+		if !m.closed && (!m.closing || k.op == aio.OpClose) {
 			return "it was not closed"
 		}
+	case syscall.ENOTCONN:
+		if k.op != aio.OpCloseWrite || !m.vanished && !m.ended {
+			return "it is connected"
+		}
 	case syscall.ECONNRESET, syscall.EPIPE:
+		if m.ending && k.op == aio.OpWrite && k.result.Error == syscall.EPIPE {
+			return ""
+		}
 		if !m.vanished {
 			return "the peer is still there"
 		}

@@ -20,7 +20,7 @@ const (
 )
 
 // Play carries out a program, which any bytes are: connections come and go, operations are
-// submitted, peers read, write, end and vanish, WaitIO runs or does not; at the end all is
+// submitted, cancelled and given other deadlines, peers read, write, end and vanish, WaitIO runs or does not; at the end all is
 // delivered that can be, and the Watcher is closed. It checks what comes against a simple model:
 // each operation returned once, in order, bytes as they were sent, errors that have a reason.
 func Play(t *testing.T, sys System, program []byte) {
@@ -52,10 +52,12 @@ type player struct {
 
 // model is what a connection should do.
 type model struct {
-	id     int
-	conn   *aio.Conn
-	peer   net.Conn
-	closed bool // by us
+	id      int
+	conn    *aio.Conn
+	peer    net.Conn
+	closed  bool // by us
+	closing bool // by us, when its writes are over
+	ending  bool // a CloseWrite was submitted
 
 	sent       []byte // by the peer
 	ended      bool   // the peer has ended its side
@@ -137,7 +139,7 @@ func (p *player) deadline() time.Time {
 }
 
 func (p *player) step() {
-	op, m := p.next()%16, p.pick()
+	op, m := p.next()%19, p.pick()
 	switch op {
 	case 0, 1:
 		p.begin(m, ticket{conn: m.conn, buf: make([]byte, p.size()), deadline: p.deadline()})
@@ -163,12 +165,53 @@ func (p *player) step() {
 		time.Sleep(time.Duration(p.next()) * playLimit / 1024)
 	case 15:
 		p.rare(m)
+	case 16, 17:
+		p.cancel(m)
+	case 18:
+		p.move(m)
+	}
+}
+
+// ticket takes an operation of a connection: mostly one that was not returned yet.
+func (p *player) ticket(m *model) *ticket {
+	n := p.next()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var these []*ticket
+	for _, k := range p.tickets {
+		if k.conn == m.conn && (k.times == 0 || n%16 == 0) {
+			these = append(these, k)
+		}
+	}
+	if len(these) == 0 {
+		return nil
+	}
+	return these[n%len(these)]
+}
+
+// cancel cancels an operation, which may be over.
+func (p *player) cancel(m *model) {
+	if k := p.ticket(m); k != nil {
+		over := p.times(k) > 0
+		if n := p.cancelled(k); n > 1 || n == 1 && (over || m.closed || k.op == aio.OpClose) {
+			p.t.Errorf("connection %d, operation %d (%v, over: %t): Cancel found %d", m.id, k.number, k.op, over, n)
+		}
+	}
+}
+
+// move moves a deadline, or takes it away, of an operation which may be over.
+func (p *player) move(m *model) {
+	if k := p.ticket(m); k != nil {
+		over := p.times(k) > 0
+		if n := p.moved(k, p.deadline()); n > 1 || n == 1 && (over || m.closed) {
+			p.t.Errorf("connection %d, operation %d (%v, over: %t): SetDeadline found %d", m.id, k.number, k.op, over, n)
+		}
 	}
 }
 
 // rare does what most steps should not.
 func (p *player) rare(m *model) {
-	switch p.next() % 8 {
+	switch p.next() % 12 {
 	case 0, 1:
 		if !m.ended {
 			m.ended = true
@@ -188,7 +231,7 @@ func (p *player) rare(m *model) {
 		}
 		m.closed = true
 	case 6: // forget it: another takes its place
-		if m.closed && len(p.conns) > 1 && p.outstanding(m) == 0 {
+		if (m.closed || m.closing) && len(p.conns) > 1 && p.outstanding(m) == 0 {
 			p.check(m)
 			for i := range p.conns {
 				if p.conns[i] == m {
@@ -202,6 +245,14 @@ func (p *player) rare(m *model) {
 		if _, err := p.submit(ticket{op: aio.OpPost}); err != nil && err != aio.ErrQueueFull {
 			p.t.Error("Post:", err)
 		}
+	case 8, 9, 10:
+		if p.begin(m, ticket{op: aio.OpCloseWrite, conn: m.conn, deadline: p.deadline()}) {
+			m.ending = true
+		}
+	case 11:
+		if p.begin(m, ticket{op: aio.OpClose, conn: m.conn, deadline: p.deadline()}) {
+			m.closing = true
+		}
 	}
 }
 
@@ -210,11 +261,11 @@ func (p *player) begin(m *model, k ticket) bool {
 	before := p.outstanding(m) // others may be returned meanwhile
 	_, err := p.submit(k)
 	switch {
-	case m.closed:
+	case m.closed || m.closing:
 		if err != aio.ErrClosed {
 			p.t.Errorf("connection %d was closed: %v, want ErrClosed", m.id, err)
 		}
-	case err == aio.ErrQueueFull && before >= maxQueue:
+	case err == aio.ErrQueueFull && before >= maxQueue && k.op != aio.OpClose:
 	case err != nil:
 		p.t.Errorf("connection %d: %v with %d operations outstanding before", m.id, err, before)
 	}
@@ -252,16 +303,21 @@ func (p *player) peerReads(m *model, n int) {
 	buf := make([]byte, n)
 	n, err := io.ReadFull(m.peer, buf)
 	m.got = append(m.got, buf[:n]...)
-	if ne, ok := err.(net.Error); err != nil && !(ok && ne.Timeout()) && err != io.ErrUnexpectedEOF {
+	switch ne, ok := err.(net.Error); {
+	case err == nil, ok && ne.Timeout():
+	case err != io.EOF && err != io.ErrUnexpectedEOF:
 		m.peerFailed = true
+	case !m.closed && !m.closing && !m.ending:
+		p.t.Errorf("connection %d: its peer found the end, and nobody has ended it", m.id)
 	}
 }
 
 // Programs returns some for [Play], for a fuzzer to begin with.
 func Programs() [][]byte {
 	const (
-		read, full, swap, write, peerWrites, peerReads, wait, sleep, rare = 0, 2, 3, 5, 8, 10, 11, 14, 15
-		connA, connB, anew                                                = 1, 2, 8
+		read, full, swap, write, peerWrites, peerReads, wait, sleep, rare, cancel, move = 0, 2, 3, 5, 8, 10, 11, 14, 15, 16, 18
+		connA, connB, anew                                                              = 1, 2, 8
+		closeWrite, closeAfter                                                          = 8, 11 // of rare
 	)
 	return [][]byte{
 		{read, anew, 10, 0, peerWrites, connA, 5, wait, connA},
@@ -270,5 +326,9 @@ func Programs() [][]byte {
 		{2, 5, full, anew, 250, 190, peerWrites, connA, 20, sleep, 1, 255, wait, 1, rare, connA, 0, wait, 1},
 		{0, 1, read, 24, 5, 0, rare, connA, 4, write, connA, 5, 0, wait, 1, rare, connA, 4, read, connA, 1, 0},
 		{2, 2, write, anew, 255, 0, write, connA, 1, 0, rare, connA, 2, wait, 1, wait, 1, read, connA, 1, 0},
+		{1, 3, read, anew, 9, 0, read, connA, 9, 0, wait, 1, cancel, connA, 1, peerWrites, connA, 5, wait, 1, cancel, connA, 16},
+		{0, 4, full, anew, 250, 0, wait, 1, move, connA, 1, 200, sleep, 1, 255, wait, 1, write, connA, 255, 230, move, connA, 2, 0, wait, 1},
+		{3, 6, write, anew, 255, 0, rare, connA, closeWrite, 0, write, connA, 3, 0, wait, 1, cancel, connA, 1, peerReads, connA, 255, wait, 1},
+		{1, 8, write, anew, 255, 0, read, connA, 9, 0, rare, connA, closeAfter, 200, wait, 1, write, connA, 3, 0, peerReads, connA, 255, wait, 1},
 	}
 }

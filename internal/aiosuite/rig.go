@@ -240,6 +240,8 @@ func (r *rig) checkSize(k *ticket) {
 		r.t.Errorf("operation %d: %d bytes of %d and no error", k.number, res.Size, len(k.buf))
 	case res.Error == aio.ErrDeadline && k.deadline.IsZero():
 		r.t.Errorf("operation %d had no deadline, and missed it", k.number)
+	case res.Error == aio.ErrDeadline && time.Now().Before(k.deadline):
+		r.t.Errorf("operation %d missed its deadline, which is yet to come", k.number)
 	case res.Error == aio.ErrCancelled && !k.cancelled:
 		r.t.Errorf("operation %d was not cancelled, and says so", k.number)
 	case res.Error == io.EOF && k.op == aio.OpWrite:
