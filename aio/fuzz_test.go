@@ -14,7 +14,7 @@ var seedFlag = flag.Uint64("seed", 0, "play the program of this `seed` only")
 
 // TestPrograms plays random programs over the backends of this system.
 func TestPrograms(t *testing.T) {
-	for seed := range aiosuite.Seeds(t, *seedFlag, 8) {
+	for seed := range aiosuite.Seeds(t, *seedFlag, 30) {
 		network := []string{"tcp", "unix"}[seed%2]
 		for _, b := range []aio.Backend{aio.BackendIOUring, aio.BackendEpoll} {
 			t.Run(fmt.Sprintf("seed=%d/%v/%s", seed, b, network), func(t *testing.T) {
@@ -29,16 +29,17 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// FuzzOperations plays a program that the fuzzer writes, over the backends of this system. That
-// of package aiotest is the one that finds more: it has no kernel to wait for.
+// FuzzOperations plays a program that the fuzzer writes, over the backends of this system, by TCP or by
+// unix sockets. That of package aiosuite is the one that finds more: it has no kernel to wait for.
 func FuzzOperations(f *testing.F) {
 	for _, program := range aiosuite.Programs() {
 		f.Add(program)
 	}
 	f.Fuzz(func(t *testing.T, program []byte) {
 		program = program[:min(len(program), 300)] // for the kernel's sake
+		network := []string{"tcp", "unix"}[len(program)%2]
 		for _, b := range []aio.Backend{aio.BackendIOUring, aio.BackendEpoll} {
-			aiosuite.Play(t, aiosuite.Real(b, "tcp"), program)
+			aiosuite.Play(t, aiosuite.Real(b, network), program)
 		}
 	})
 }
