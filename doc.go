@@ -41,6 +41,7 @@
 //   - [evenkeel.dev/aio]: one goroutine drives tens of thousands of connections, by io_uring or
 //     epoll, instead of a goroutine and its buffers for each.
 //   - [evenkeel.dev/aio/gaio]: gaio's API over aio.
+//   - [evenkeel.dev/aio/netconn]: connections of aio that block, as crypto/tls and net/http want them.
 //   - [evenkeel.dev/aio/aiotest]: what tests of code over aio need.
 //   - [evenkeel.dev/fastc]: C functions that return soon, called without the scheduler's round
 //     trip. The command fastcgen (cmd/fastcgen) writes the calls from declarations.

@@ -87,9 +87,9 @@
 //
 // # When not to use it
 //
-// With some hundred connections, goroutines that block are simpler and as fast. A tls.Conn has no
-// descriptor of its own and is refused with [ErrNoDescriptor]: end TLS in front, for now. Windows
-// has no backend.
+// With some hundred connections, goroutines that block are simpler and as fast. Package aio/netconn has
+// connections that block, for crypto/tls and other code that wants a net.Conn; a tls.Conn has no descriptor of its
+// own and is refused with [ErrNoDescriptor]: attach what is below it. Windows has no backend.
 //
 // io_uring can be absent or forbidden, as it is in many containers. BackendAuto then uses epoll and
 // says so in the log, once in a process; Stats.Backend has the one in use.

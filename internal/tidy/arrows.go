@@ -44,7 +44,8 @@ var arrows = []arrow{
 
 	// Online.
 	{"aio", []string{"internal/proactor", "internal/uring", "internal/poller"}},
-	{"aio/gaio", []string{"aio", "internal/sys"}},         // sys: the CPU of a thread
+	{"aio/gaio", []string{"aio", "internal/sys"}}, // sys: the CPU of a thread
+	{"aio/netconn", []string{"aio"}},
 	{"aio/aiotest", []string{"aio", "internal/aiosuite"}}, // the network in memory
 	{"gcgate", []string{"gcgate/capacity"}},
 	{"gcgate/capacity", nil}, // formulas only
@@ -109,6 +110,8 @@ const onlyInSys = "golang.org/x/sys/..."
 var testArrows = []string{
 	"github.com/google/go-cmp/cmp/...",
 	"go.uber.org/goleak",
+	"golang.org/x/net/nettest",      // what any net.Conn does
+	module + "/aio/netconn",         // over a kqueue whose kernel is in aio's tests
 	module + "/internal/aiosuite",   // the suite that a backend's own test runs
 	module + "/internal/leaks",      // what a TestMain calls
 	module + "/internal/sys/refuse", // system calls that the kernel shall refuse

@@ -50,7 +50,7 @@ func TestArrowsForbid(t *testing.T) {
 		{"gcgate/a_test.go", "evenkeel.dev/aio"},
 		{"gcgate/a_test.go", "evenkeel.dev/aio/testdata/heap"},
 		{"loadgen/a.go", "github.com/HdrHistogram/hdrhistogram-gone"},
-		{"aio/a_test.go", "golang.org/x/net/nettest"},
+		{"aio/a_test.go", "golang.org/x/net/html"},
 		{"internal/uring/a.go", "golang.org/x/sys/unix"},
 		{"bench/a.go", "golang.org/x/sys/unix"},
 		{"internal/page/a.go", "evenkeel.dev/contrib/etcdturn"},

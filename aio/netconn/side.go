@@ -1,0 +1,97 @@
+package netconn
+
+import (
+	"net"
+	"sync"
+	"time"
+
+	"evenkeel.dev/aio"
+)
+
+// side is one of the two directions of a Conn. An idle Conn costs two of them, so they are kept small.
+type side struct {
+	mu          sync.Mutex // held while an operation is submitted, so before the watcher's locks
+	deadline    time.Time
+	first, last *call // who wants to read, or to write: the first one's turn lasts until it leaves
+}
+
+// call is a Read or a Write, and the tag of its operation. Its fields are under its side's mu. It waits by
+// a Cond, which unlike a channel may be reused in another bubble of testing/synctest.
+type call struct {
+	side    *side
+	next    *call     // in the queue of its side
+	wake    sync.Cond // it is first, or its operation is over
+	pending bool      // its operation was submitted, and is not over
+	n       int
+	err     error
+}
+
+// calls are for reuse: an idle Conn has none.
+var calls = sync.Pool{New: func() any { return new(call) }}
+
+// submit is [aio.Conn.Read] or another.
+type submit func(tag any, buf []byte, deadline time.Time) error
+
+// do submits an operation when it is its turn, and waits until it is over.
+func (s *side) do(c *Conn, submit submit, p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.join()
+	defer s.leave()
+	for s.first != k {
+		k.wake.Wait()
+	}
+	if c.closed.Load() {
+		return 0, net.ErrClosed
+	}
+	if err := submit(k, p, s.deadline); err != nil {
+		return 0, err
+	}
+	for k.pending = true; k.pending; {
+		k.wake.Wait()
+	}
+	return k.n, k.err
+}
+
+// join returns a call that is the last in the queue. The caller holds mu.
+func (s *side) join() *call {
+	k := calls.Get().(*call)
+	k.side, k.wake.L = s, &s.mu
+	if s.last == nil {
+		s.first = k
+	} else {
+		s.last.next = k
+	}
+	s.last = k
+	return k
+}
+
+// leave ends the turn of the first call in the queue. The caller holds mu.
+func (s *side) leave() {
+	k := s.first
+	if s.first = k.next; s.first == nil {
+		s.last = nil
+	} else {
+		s.first.wake.Signal()
+	}
+	k.side, k.wake.L, k.next, k.n, k.err = nil, nil, nil, 0, nil
+	calls.Put(k)
+}
+
+// end says that the operation is over.
+func (k *call) end(r aio.Result) {
+	k.side.mu.Lock()
+	defer k.side.mu.Unlock()
+	k.n, k.err, k.pending = r.Size, r.Error, false
+	k.wake.Signal()
+}
+
+// setDeadline sets the deadline, of what is under way too.
+func (s *side) setDeadline(handle *aio.Conn, t time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.deadline = t
+	if s.first != nil && s.first.pending {
+		_ = handle.SetDeadline(s.first, t) // it fails when the operation is over
+	}
+}
