@@ -27,7 +27,7 @@ var rowTables = []table{
 		"",
 	},
 	{
-		"slowcalls", "ping-pong beside a goroutine in system calls of 150 ms",
+		"slowcalls", "ping-pong beside goroutines in system calls of 150 ms",
 		[]column{{"p99 ms", milli(p99), "%.2f"}, {"p50 ms", milli(p50), "%.2f"}, {"longest ms", milli(slowest), "%.1f"}, {"msg/s", rate, "%.0f"}},
 		"",
 	},

@@ -53,7 +53,7 @@ func main() {
 	flag.TextVar(&c.backend, "backend", aio.BackendAuto, "of aio: auto, io_uring, epoll")
 	flag.BoolVar(&c.gaio, "gaio", false, "of aio: by aio/gaio, which has gaio's API")
 	sleeper := flag.Bool("sleeper", false, "run a goroutine that sleeps 5 ms in a loop, and say at SIGWINCH how late it woke since SIGUSR2")
-	slow := flag.Duration("slowcalls", 0, "run a goroutine that is in system calls of this `length` all the time")
+	slow := flag.Duration("slowcalls", 0, "run goroutines that are in system calls of this `length`, which no signal interrupts, all the time")
 	flag.IntVar(&c.conns, "conns", 100, "of deadlines, queued, unread: `connections` that they are about")
 	flag.IntVar(&c.n, "n", 1000, "of deadlines, queued, unread: `operations` of each of these; of accept: connections that are counted")
 	flag.StringVar(&c.order, "order", "up", "of deadlines: in which `order` they are submitted: up, random or down")
@@ -73,7 +73,7 @@ func main() {
 		s = startSleep()
 	}
 	if *slow > 0 {
-		go slowCalls(*slow)
+		slowCalls(*slow)
 	}
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH) // before anybody knows the address

@@ -1,0 +1,45 @@
+//go:build cgo
+
+package main
+
+/*
+#define _GNU_SOURCE
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static int child(void *length) {
+	nanosleep(length, 0);
+	_exit(0);
+}
+
+static int hang(long long ns) {
+	char stack[4096] __attribute__((aligned(16)));
+	struct timespec length = {ns / 1000000000, ns % 1000000000};
+	int pid = clone(child, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, &length);
+	if (pid < 0)
+		return errno;
+	while (waitpid(pid, 0, 0) < 0)
+		if (errno != EINTR)
+			return errno;
+	return 0;
+}
+*/
+import "C"
+
+import (
+	"syscall"
+	"time"
+)
+
+// hang is in a system call of that length that no signal interrupts, as a disk's are: clone(2) with
+// CLONE_VFORK returns when the new process has ended.
+func hang(length time.Duration) error {
+	if errno := C.hang(C.longlong(length)); errno != 0 {
+		return syscall.Errno(errno)
+	}
+	return nil
+}
