@@ -33,7 +33,7 @@ build: build-main
 
 build-main:
 	@$(GO_BUILD) -o bin/ ./cmd/...
-	@cd examples && $(GO_BUILD) -o ../bin/ ./search ./hello ./msgpush ./raftkv ./echoserver ./pushserver ./fastcserver
+	@cd examples && $(GO_BUILD) -o ../bin/ ./search ./hello ./msgpush ./raftkv ./echoserver ./pushserver ./tlsecho ./fastcserver
 
 .PHONY: demo
 demo: build

@@ -1,0 +1,177 @@
+//go:build unix
+
+package main
+
+import (
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"evenkeel.dev/aio"
+	"evenkeel.dev/aio/netconn"
+)
+
+const (
+	bufferSize   = 4 << 10
+	handshakeEnd = 30 * time.Second // for the peer to have done its part
+)
+
+// service echoes. Each connection is a session.
+type service struct {
+	settings settings
+	watcher  *aio.Watcher
+	log      *slog.Logger
+	config   *tls.Config
+
+	handshakes, echoes atomic.Int64
+}
+
+// session is a connection. While it is parked, the goroutine in WaitIO owns it; else the one in serve.
+type session struct {
+	handle *aio.Conn // nil with -wait net
+	below  *parking  // nil unless -wait parked
+	tls    *tls.Conn
+}
+
+// buffers are those of echoes under way.
+var buffers = sync.Pool{New: func() any { return new([bufferSize]byte) }}
+
+// start accepts and drives. The function that it returns waits until both have ended.
+func (v *service) start(ln net.Listener) (ended func()) {
+	var running sync.WaitGroup
+	running.Go(func() { v.accept(ln) })
+	running.Go(v.drive)
+	return running.Wait
+}
+
+func (v *service) accept(ln net.Listener) {
+	for {
+		conn, err := ln.Accept()
+		var s session
+		if err == nil {
+			err = v.open(&s, conn)
+		}
+		switch {
+		case err == nil:
+			go v.greet(&s)
+		case errors.Is(err, net.ErrClosed) || err == aio.ErrWatcherClosed:
+			return
+		default:
+			v.log.Warn("cannot accept", "error", err) // such as too many open files
+			time.Sleep(100 * time.Millisecond)
+		}
+	}
+}
+
+// open puts TLS over a connection that was accepted.
+func (v *service) open(s *session, conn net.Conn) (err error) {
+	if v.settings.wait != waitNet {
+		if s.handle, err = v.watcher.Attach(conn); err != nil {
+			conn.Close()
+			return err
+		}
+		conn = netconn.New(s.handle)
+	}
+	if v.settings.wait == waitParked {
+		s.below = &parking{Conn: conn}
+		conn = s.below
+	}
+	s.tls = tls.Server(conn, v.config)
+	return nil
+}
+
+// greet does the handshake, for which a goroutine waits, and serves.
+func (v *service) greet(s *session) {
+	s.tls.SetDeadline(time.Now().Add(handshakeEnd))
+	if err := s.tls.Handshake(); err != nil {
+		s.tls.Close()
+		return
+	}
+	s.tls.SetDeadline(time.Time{})
+	v.handshakes.Add(1)
+	if s.below != nil {
+		s.below.never = true
+	}
+	v.serve(s)
+}
+
+// serve echoes until the peer ends; where the session can be parked, until nothing is there to be read.
+func (v *service) serve(s *session) {
+	buffer := buffers.Get().(*[bufferSize]byte)
+	defer buffers.Put(buffer)
+	for {
+		n, err := s.tls.Read(buffer[:])
+		if n > 0 {
+			if _, err := s.tls.Write(buffer[:n]); err != nil {
+				s.tls.Close()
+				return
+			}
+			v.echoes.Add(1)
+		}
+		if err == errNothingThere && s.handle.Read(s, nil, aio.NoDeadline) == nil {
+			return // parked: drive goes on with it
+		}
+		if err != nil { // io.EOF most of the time
+			s.tls.Close()
+			return
+		}
+	}
+}
+
+// drive is in WaitIO. What comes for a parked session ends its rest.
+func (v *service) drive() {
+	for {
+		results, err := v.watcher.WaitIO()
+		if err != nil {
+			return
+		}
+		for _, r := range results {
+			if netconn.Deliver(r) {
+				continue
+			}
+			s := r.Tag.(*session)
+			if r.Error != nil {
+				s.handle.Close() // the peer did not say goodbye, or the watcher is closed
+				continue
+			}
+			s.below.came = append([]byte(nil), r.Buffer[:r.Size]...) // it is the watcher's swap buffer
+			go v.serve(s)
+		}
+	}
+}
+
+// parking is what a tls.Conn reads from that may be parked: what came meanwhile, and then nothing, without
+// waiting. One goroutine at a time reads.
+type parking struct {
+	net.Conn
+	came  []byte
+	never bool // wait
+}
+
+func (p *parking) Read(buf []byte) (int, error) {
+	if len(p.came) == 0 {
+		if p.never {
+			return 0, errNothingThere
+		}
+		return p.Conn.Read(buf)
+	}
+	n := copy(buf, p.came)
+	if p.came = p.came[n:]; len(p.came) == 0 {
+		p.came = nil
+	}
+	return n, nil
+}
+
+// errNothingThere is an error after which a tls.Conn can be read again, where it stopped: crypto/tls
+// keeps part of a record, and takes no error for the end whose Temporary reports true.
+var errNothingThere error = nothingThere{}
+
+type nothingThere struct{}
+
+func (nothingThere) Error() string   { return "nothing is there to be read" }
+func (nothingThere) Timeout() bool   { return true }
+func (nothingThere) Temporary() bool { return true }
