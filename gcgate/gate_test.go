@@ -513,6 +513,21 @@ func TestAuto(t *testing.T) {
 	}
 }
 
+// TestAutoWithoutRequests: handlers that are not wrapped are told once, and a process that idles after its requests has none.
+func TestAutoWithoutRequests(t *testing.T) {
+	for entered, want := range []int{1, 0} {
+		inTime(t, Options{}, func(t *testing.T, r *rig) {
+			for range entered {
+				r.Enter().Exit()
+			}
+			time.Sleep(2 * time.Minute)
+			if n := strings.Count(r.logged.String(), "no request has entered"); n != want {
+				t.Errorf("after %d requests it is told %d times, want %d:\n%s", entered, n, want, r.logged.String())
+			}
+		})
+	}
+}
+
 func TestNothingLeaksFromManyGates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for range 20 {
