@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"net/http"
 	"net/url"
@@ -100,20 +99,7 @@ func newStatsClient() *http.Client {
 
 // fetchStats reads the statistics of a gate, which may be a member of what the page says, too.
 func fetchStats(ctx context.Context, c *http.Client, url string) (*gateStats, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return nil, err
-	}
-	req.Header.Set("Accept", "application/json")
-	resp, err := c.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s answered %s: it must be a status page, as httpgate.Status serves it", url, resp.Status)
-	}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxStatsBytes))
+	body, err := fetchPage(ctx, c, url, maxStatsBytes, "it must be a status page, as httpgate.Status serves it")
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", url, err)
 	}

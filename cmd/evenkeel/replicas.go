@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -26,6 +25,8 @@ const (
 	maxHistoryBytes = 256 << 20
 	atOnce          = 16 // replicas that are asked at a time
 )
+
+const recorderWanted = `is its recorder there (debug.Handle("` + recorderPath + `", rec))?`
 
 // replica is where a history can be had: a recorder in a service, or a file.
 type replica struct {
@@ -121,34 +122,15 @@ func (r *replica) history(ctx context.Context, c *http.Client, since time.Durati
 		u.RawQuery = q.Encode()
 		at = u.String()
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
+	b, err := fetchPage(ctx, c, at, maxHistoryBytes, recorderWanted)
 	if err != nil {
 		return nil, err
 	}
-	resp, err := c.Do(req)
+	h, err := parseHistory(b)
 	if err != nil {
-		if ue, ok := errors.AsType[*url.Error](err); ok {
-			err = ue.Err // the address is told beside it
-		}
-		return nil, err
+		return nil, fmt.Errorf("its answer is none of a recorder (%w): %s", err, recorderWanted)
 	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("it answered %s%s: is its recorder there (debug.Handle(%q, rec))?", resp.Status, firstLine(resp.Body), recorderPath)
-	}
-	b, err := readAtMost(resp.Body)
-	if err != nil {
-		return nil, err
-	}
-	return parseHistory(b)
-}
-
-func readAtMost(r io.Reader) ([]byte, error) {
-	b, err := io.ReadAll(io.LimitReader(r, maxHistoryBytes+1))
-	if err == nil && len(b) > maxHistoryBytes {
-		err = fmt.Errorf("it is over %d MiB", maxHistoryBytes>>20)
-	}
-	return b, err
+	return h, nil
 }
 
 // readHistory reads a file: JSON, the file of a recorder's folder, or that folder.
@@ -161,7 +143,7 @@ func readHistory(name string) (*history.History, error) {
 		return nil, err
 	}
 	defer f.Close()
-	b, err := readAtMost(f)
+	b, err := readAtMost(f, maxHistoryBytes)
 	if err != nil {
 		return nil, err
 	}

@@ -71,7 +71,6 @@ type topView struct {
 	replicas []replica
 	since    time.Duration // 0: all
 	rows     int
-	drawn    int // lines of the view on the terminal
 }
 
 // once shows it once.
@@ -107,20 +106,25 @@ func (v *topView) text(m *merged, now time.Time) string {
 func (v *topView) follow(ctx context.Context, every time.Duration) error {
 	t := time.NewTicker(every)
 	defer t.Stop()
+	screen := screen{app: v.app}
 	for {
 		m, err := merge(ask(ctx, v.client, v.replicas, v.since))
 		if ctx.Err() != nil {
 			return nil
 		}
 		now := time.Now()
+		text := ""
 		switch {
 		case err != nil:
-			v.draw(fmt.Sprintf("no replica answers, at %s:\n  %s\n", now.Format(time.TimeOnly), printableLines(err.Error())))
+			text = fmt.Sprintf("no replica answers, at %s:\n  %s\n", now.Format(time.TimeOnly), printableLines(err.Error()))
 		case v.app.view:
-			v.draw(v.text(m, now))
+			text = v.text(m, now)
 		default:
 			line, _, _ := strings.Cut(v.text(m, now), "\n")
-			v.draw(now.Format(time.TimeOnly) + "  " + line + "\n")
+			text = now.Format(time.TimeOnly) + "  " + line + "\n"
+		}
+		if err := screen.draw(text); err != nil {
+			return err
 		}
 		select {
 		case <-t.C:
@@ -128,21 +132,6 @@ func (v *topView) follow(ctx context.Context, every time.Duration) error {
 			return nil
 		}
 	}
-}
-
-// draw shows a text in place of the last one on a terminal, else below it.
-func (v *topView) draw(text string) {
-	if !v.app.view {
-		fmt.Fprint(v.app.stdout, text)
-		return
-	}
-	// Lines that are wider than the terminal are cut, since the way back is counted in lines.
-	back := ""
-	if v.drawn > 0 {
-		back = fmt.Sprintf("\x1b[%dA\x1b[J", v.drawn)
-	}
-	fmt.Fprint(v.app.stdout, back+"\x1b[?7l"+text+"\x1b[?7h")
-	v.drawn = strings.Count(text, "\n")
 }
 
 // printableLines is textfmt.Printable line by line.

@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -75,6 +77,9 @@ func TestTop(t *testing.T) {
 		t.Errorf("%v, %v", h.Coverage(time.Time{}), err)
 	}
 	call("top", "-once", dead).check(t, exitFailed, nil, []string{"evenkeel top: " + dead, "refused"})
+	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("hello, world\n")) }))
+	defer shop.Close()
+	call("top", "-once", shop.URL).check(t, exitFailed, nil, []string{shop.URL + ": its answer is none of a recorder", "is its recorder there"})
 	call("top", "-once", "-n", "1", a.URL, b.URL).check(t, exitOK, []string{"and 1 more cause (-n)"}, nil)
 }
 
@@ -114,6 +119,61 @@ func TestTopLive(t *testing.T) {
 		case !view && (lines != 1 || strings.Contains(second, "\x1b") || !strings.Contains(second, "3 requests were slow")):
 			t.Errorf("%q and then %q", first, second)
 		}
+	}
+}
+
+// full is a disk.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+// TestTopFull: what cannot be shown ends it, as a log on a disk that is full.
+func TestTopFull(t *testing.T) {
+	a := slowReplica(t, 3, lockKey)
+	r, err := newReplica(a.URL, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	v := topView{app: &app{stdout: full{}}, client: newReplicaClient(), replicas: []replica{r}, rows: 3}
+	defer v.client.CloseIdleConnections()
+	if err := v.follow(ctx, time.Millisecond); !errors.Is(err, syscall.ENOSPC) {
+		t.Error(err)
+	}
+}
+
+// TestFetchPage: a process that is stopped is told from one that is gone, and what is too long.
+func TestFetchPage(t *testing.T) {
+	over := make(chan bool)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/half":
+			w.Write([]byte("x"))
+			w.(http.Flusher).Flush()
+			fallthrough
+		case "/stopped":
+			<-over
+		case "/long":
+			w.Write(make([]byte, 2<<20))
+		}
+	}))
+	defer srv.Close()
+	defer close(over)
+	for path, want := range map[string]string{"/stopped": "no whole answer within 50ms: is the process stopped", "/half": "no whole answer within 50ms"} {
+		c := &http.Client{Timeout: 50 * time.Millisecond, Transport: &http.Transport{DisableKeepAlives: true}}
+		if _, err := fetchPage(t.Context(), c, srv.URL+path, 1<<20, ""); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	c := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	if _, err := fetchPage(t.Context(), c, srv.URL+"/long", 1<<20, ""); err == nil || !strings.Contains(err.Error(), "it is over 1 MiB") {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := fetchPage(ctx, c, srv.URL, 1<<20, ""); !errors.Is(err, context.Canceled) {
+		t.Error(err)
 	}
 }
 

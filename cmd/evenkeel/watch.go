@@ -4,12 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 )
@@ -51,7 +49,7 @@ func runWatch(ctx context.Context, a *app, args []string) error {
 		return err
 	}
 	names = append(names, rest...)
-	w := &watcher{app: a, client: newStatsClient(), asJSON: *asJSON, once: *once}
+	w := &watcher{app: a, screen: screen{app: a}, client: newStatsClient(), asJSON: *asJSON, once: *once}
 	w.client.Timeout = watchPatience
 	switch {
 	case len(names) == 0:
@@ -88,7 +86,7 @@ type watcher struct {
 	servers  []drainedServer // of the balancer, at the last look
 	refused  error           // of the balancer, at the last look
 	rounds   []string        // the last collections
-	drawn    int             // lines of the last view on the terminal
+	screen   screen
 }
 
 // watchedReplica is a replica, and what its page said at the last look.
@@ -215,16 +213,14 @@ func (w *watcher) show() error {
 		}{time.Now(), w.replicas, w.servers, w.warnings()})
 	}
 	text := w.text(w.app.style)
-	if w.app.view && !w.once {
-		if w.drawn > 0 {
-			text = fmt.Sprintf("\x1b[%dA\x1b[J", w.drawn) + text
-		}
-		w.drawn = strings.Count(text, "\n")
-	} else if !w.once {
+	if w.once {
+		_, err := io.WriteString(w.app.stdout, text)
+		return err
+	}
+	if !w.app.view {
 		text += "\n"
 	}
-	_, err := io.WriteString(w.app.stdout, text)
-	return err
+	return w.screen.draw(text)
 }
 
 // hostOf returns host:port of a URL.

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+)
+
+// fetchPage returns what a page of a service says, of at most so many bytes. wanted says what to do where it is no such page. The errors
+// do not name the page.
+func fetchPage(ctx context.Context, c *http.Client, page string, most int64, wanted string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, page, nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept", "application/json")
+	resp, err := c.Do(req)
+	if err != nil {
+		return nil, fetchError(ctx, c, err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("it answered %s%s: %s", resp.Status, firstLine(resp.Body), wanted)
+	}
+	b, err := readAtMost(resp.Body, most)
+	if err != nil {
+		return nil, fetchError(ctx, c, err)
+	}
+	return b, nil
+}
+
+// fetchError says what an error of c means.
+func fetchError(ctx context.Context, c *http.Client, err error) error {
+	if t, ok := errors.AsType[interface {
+		error
+		Timeout() bool
+	}](err); ok && t.Timeout() && ctx.Err() == nil {
+		return fmt.Errorf("no whole answer within %v: is the process stopped or overloaded, or its machine away?", c.Timeout)
+	}
+	if ue, ok := errors.AsType[*url.Error](err); ok {
+		return ue.Err
+	}
+	return err
+}
+
+// readAtMost reads all of r, or fails where that is more.
+func readAtMost(r io.Reader, most int64) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(r, most+1))
+	if err == nil && int64(len(b)) > most {
+		err = fmt.Errorf("it is over %d MiB", most>>20)
+	}
+	return b, err
+}
