@@ -60,8 +60,8 @@ func (w *Watcher) refuse() {
 	w.subMu.Unlock()
 }
 
-// Shutdown refuses new operations, ends the pending reads with ErrWatcherClosed, lets the pending
-// writes finish, and closes the Watcher when WaitIO has returned all of them: a goroutine has to
+// Shutdown refuses new operations, closes the listeners, ends the pending reads and accepts with
+// ErrWatcherClosed, lets the pending writes finish, and closes the Watcher when WaitIO has returned all of them: a goroutine has to
 // call it meanwhile. When ctx ends first the Watcher is closed as by Close, and ctx's error is
 // returned. It may be called again, and then waits for the same.
 func (w *Watcher) Shutdown(ctx context.Context) error {
@@ -90,6 +90,11 @@ func (w *Watcher) drain() <-chan struct{} {
 	w.drained = make(chan struct{})
 	w.refuse()
 	w.intakeAll()
+	for i := len(w.conns) - 1; i >= 0; i-- { // from behind, as the last one takes the place of one that goes
+		if _, ok := w.conns[i].Owner.(*Listener); ok {
+			w.release(w.conns[i], proactor.WatcherClosed)
+		}
+	}
 	for _, d := range w.conns {
 		w.runAll(d) // what was submitted before is tried
 		for op := d.Queues[proactor.In].Head; op != nil; op = op.Next {

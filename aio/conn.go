@@ -38,10 +38,8 @@ func (w *Watcher) Attach(conn net.Conn) (*Conn, error) {
 	if v := reflect.ValueOf(conn); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		return nil, ErrNoDescriptor
 	}
-	c, local := &Conn{watcher: w, remote: conn.RemoteAddr()}, conn.LocalAddr()
-	if a, ok := c.remote.(*net.TCPAddr); ok && a.IP.To4() != nil && a.Port != 0 {
-		c.peer4, c.port4, c.remote = [4]byte(a.IP.To4()), uint16(a.Port), nil
-	}
+	c, local := &Conn{watcher: w}, conn.LocalAddr()
+	c.setRemote(proactor.Addr{Other: conn.RemoteAddr()})
 	if err := w.takeOver(conn, c, local); err != nil {
 		return nil, err
 	}
@@ -53,17 +51,9 @@ func (w *Watcher) Attach(conn net.Conn) (*Conn, error) {
 func (w *Watcher) takeOver(conn net.Conn, c *Conn, local net.Addr) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.subMu.Lock()
-	refuses := w.refuses
-	w.subMu.Unlock()
-	if refuses {
-		return ErrWatcherClosed
+	if err := w.take(conn, &c.desc, c); err != nil {
+		return err
 	}
-	if err := w.backend.Open(conn, &c.desc); err != nil {
-		return openError(err)
-	}
-	c.desc.Owner, c.desc.Index = c, int32(len(w.conns))
-	w.conns = append(w.conns, &c.desc)
 	if w.local == nil || !sameAddr(*w.local, local) {
 		w.local = new(net.Addr)
 		*w.local = local
@@ -71,6 +61,48 @@ func (w *Watcher) takeOver(conn net.Conn, c *Conn, local net.Addr) error {
 	c.local = w.local
 	return nil
 }
+
+// take has the backend duplicate the descriptor of a connection or a listener for d. The caller holds mu.
+func (w *Watcher) take(source any, d *proactor.Desc, owner any) error {
+	w.subMu.Lock()
+	refuses := w.refuses
+	w.subMu.Unlock()
+	if refuses {
+		return ErrWatcherClosed
+	}
+	if err := w.backend.Open(source, d); err != nil {
+		return openError(err)
+	}
+	w.enter(d, owner)
+	return nil
+}
+
+// enter enters d into the table. The caller holds mu.
+func (w *Watcher) enter(d *proactor.Desc, owner any) {
+	d.Owner, d.Index = owner, int32(len(w.conns))
+	w.conns = append(w.conns, d)
+}
+
+// setRemote keeps the peer's address.
+func (c *Conn) setRemote(a proactor.Addr) {
+	if tcp, ok := a.Other.(*net.TCPAddr); ok && tcp != nil {
+		a = proactor.Addr{IP: tcp.AddrPort()}
+	}
+	switch ip := a.IP.Addr().Unmap(); {
+	case ip.Is4() && a.IP.Port() != 0:
+		c.peer4, c.port4 = ip.As4(), a.IP.Port()
+	case ip.IsValid():
+		c.remote = &addrPort{a.IP}
+	default:
+		c.remote = a.Net()
+	}
+}
+
+// addrPort is an address over IPv6, in less room and fewer pieces than a *net.TCPAddr.
+type addrPort struct{ netip.AddrPort }
+
+// Network implements net.Addr.
+func (*addrPort) Network() string { return "tcp" }
 
 func sameAddr(a, b net.Addr) bool {
 	return a != nil && b != nil && a.Network() == b.Network() && a.String() == b.String()
@@ -143,6 +175,9 @@ func (c *Conn) RemoteAddr() net.Addr {
 	if c.remote == nil && c.port4 != 0 {
 		return net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.AddrFrom4(c.peer4), c.port4))
 	}
+	if a, ok := c.remote.(*addrPort); ok {
+		return net.TCPAddrFromAddrPort(a.AddrPort)
+	}
 	return c.remote
 }
 
@@ -151,24 +186,28 @@ func (c *Conn) RemoteAddr() net.Addr {
 // are sent; what is not over then is returned by WaitIO with ErrClosed, and Size says what was sent of
 // it. It always returns nil, and may be called again.
 func (c *Conn) Close() error {
-	w := c.watcher
-	if w == nil {
-		return nil // no Attach has made it
+	if c.watcher == nil {
+		return nil // no Watcher has made it
 	}
+	c.watcher.closeDesc(&c.desc)
+	return nil
+}
+
+// closeDesc is Close of the connection or the listener at d.
+func (w *Watcher) closeDesc(d *proactor.Desc) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if c.desc.Gone != proactor.None {
-		return nil
+	if d.Gone != proactor.None {
+		return
 	}
 	w.subMu.Lock()
-	c.desc.Closed = true // what intake takes is all that there will be
+	d.Closed = true // what intake takes is all that there will be
 	w.subMu.Unlock()
-	w.intakeOf(&c.desc)
-	w.runAll(&c.desc)
-	w.settle(&c.desc)
-	w.release(&c.desc, proactor.ConnClosed)
+	w.intakeOf(d)
+	w.runAll(d)
+	w.settle(d)
+	w.release(d, proactor.ConnClosed)
 	w.wake()
-	return nil
 }
 
 // settle has what is queued of d tried, one after the other, until nothing moves: there come no more
@@ -215,4 +254,11 @@ func (w *Watcher) release(d *proactor.Desc, cause proactor.Cause) {
 	}
 	w.runAll(d)
 	w.backend.Release(d)
+	w.stalledUntil = 0 // there is a descriptor now
+	if l, ok := d.Owner.(*Listener); ok {
+		w.listeners--
+		if l.kept != nil {
+			l.kept.done()
+		}
+	}
 }

@@ -4,19 +4,19 @@
 // interface.
 //
 // It is for servers with very many connections, most of them idle or with short messages, where a
-// goroutine, its stack and its buffers for each would cost too much. It works with the ordinary
-// net.Listener and net.Conn, and takes a connection over when the program attaches it, after a
-// handshake for instance.
+// goroutine, its stack and its buffers for each would cost too much. It accepts connections itself, and
+// takes over those of package net when the program attaches them, after a handshake for instance.
 //
 // # How it works
 //
-// [Watcher.Attach] makes a [Conn] of a net.Conn. [Conn.Read], [Conn.ReadFull] and [Conn.Write] queue
+// [Watcher.Listen] makes a [Listener], whose [Listener.Accept] is an operation too: its result has the new
+// [Conn]. [Watcher.Attach] makes a Conn of a net.Conn. [Conn.Read], [Conn.ReadFull] and [Conn.Write] queue
 // an operation and return. [Watcher.WaitIO] begins what is queued, moves bytes, and returns
 // operations that are over, each with the tag that it was submitted with. There is no goroutine
 // inside: the one that calls WaitIO does the work, and the results need no hand-off. So operations
 // progress only while a goroutine is in WaitIO, and one that does long work between two calls
 // delays all connections of that Watcher. Several Watchers, each with its goroutine, use several
-// processors; [Watcher.Post] hands one of them something else to do.
+// processors: [Listen] has them share an address, and [Watcher.Post] hands one of them something else to do.
 //
 // Every method may be called by any goroutine, but WaitIO by one at a time: what it returned is
 // taken back by the next call, so the second of two at once is refused with [ErrWaiting]. With
@@ -39,9 +39,9 @@
 // an append copies. To write it, copy it first: the write goes on after the next WaitIO has begun to
 // use the memory anew. The slice that WaitIO returns is valid until the next WaitIO too.
 //
-// A connection is the watcher's from Attach to [Conn.Close]: its descriptor was duplicated, and the
-// net.Conn closed. A Conn that the program forgets stays open until the Watcher is closed, and a
-// Watcher that it forgets stays open, with its descriptors.
+// A connection is the watcher's from Attach or Accept to [Conn.Close]; of one that was attached the
+// descriptor was duplicated, and the net.Conn closed. A Conn that the program forgets stays open until the
+// Watcher is closed, and a Watcher that it forgets stays open, with its descriptors. So does a Listener.
 //
 // One operation is ended early, or given another deadline, by the tag that it was submitted with: see
 // [Conn.Cancel] and [Conn.SetDeadline].
@@ -58,7 +58,8 @@
 // A connection has at most Options.MaxQueued operations that WaitIO has not returned; one more is
 // refused with [ErrQueueFull]. The swap buffer has Options.SwapSize bytes; reads that find it full
 // wait for the next WaitIO, and Stats.SwapFull counts that: when it grows, SwapSize is too small.
-// Connections are bounded by the process's limit of descriptors.
+// Connections are bounded by the process's limit of descriptors: beyond it they wait in the kernel's queue,
+// and Stats.AcceptStalls counts that.
 //
 // # What a turn does
 //

@@ -34,7 +34,7 @@ func (b *Backend) UnmarshalText(text []byte) error {
 	return err
 }
 
-// Op says what an operation is. Its text form is read, write, post, close_write or close.
+// Op says what an operation is. Its text form is read, write, post, close_write, close or accept.
 type Op int
 
 const (
@@ -43,11 +43,12 @@ const (
 	OpPost                 // Watcher.Post
 	OpCloseWrite           // Conn.CloseWrite
 	OpClose                // Conn.CloseAfterWrites
+	OpAccept               // Listener.Accept
 )
 
-var opNames = []string{OpRead: "read", OpWrite: "write", OpPost: "post", OpCloseWrite: "close_write", OpClose: "close"}
+var opNames = []string{OpRead: "read", OpWrite: "write", OpPost: "post", OpCloseWrite: "close_write", OpClose: "close", OpAccept: "accept"}
 
-// String returns the operation's name: read, write, post, close_write or close.
+// String returns the operation's name: read, write, post, close_write, close or accept.
 func (o Op) String() string { return nameOf(int(o), opNames, "Op") }
 
 // MarshalText implements encoding.TextMarshaler. It fails for what is no operation.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"strings"
 
 	"evenkeel.dev/internal/proactor"
 )
@@ -42,13 +43,18 @@ var (
 	ErrQueueFull = errors.New("aio: too many operations queued: wait for one to be returned")
 )
 
-// An OptionError says which field of [Options] cannot be used, and what would be right.
+// An OptionError says which field of [Options] or [ListenOptions] cannot be used, and what would be right.
 type OptionError struct {
-	Option string // the field's name
+	Option string // the field's name, such as SwapSize or ListenOptions.Backlog
 	Reason string // what is wrong, and what to write
 }
 
-func (e *OptionError) Error() string { return "aio: Options." + e.Option + ": " + e.Reason }
+func (e *OptionError) Error() string {
+	if strings.Contains(e.Option, ".") {
+		return "aio: " + e.Option + ": " + e.Reason
+	}
+	return "aio: Options." + e.Option + ": " + e.Reason
+}
 
 // An UnsupportedError says what the system lacks for what was asked for. For it,
 // errors.Is(err, errors.ErrUnsupported) holds.

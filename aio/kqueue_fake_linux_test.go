@@ -2,7 +2,6 @@ package aio_test
 
 import (
 	"math/rand/v2"
-	"net"
 	"sync"
 	"syscall"
 	"testing"
@@ -18,6 +17,7 @@ import (
 // the edges of one do not show in the other. It gives few events at a time, is interrupted now
 // and then, and checks what the backend owes the kernel.
 type fakeKqueue struct {
+	poller.Sockets
 	t        testing.TB
 	noBuffer bool // sends fail with ENOBUFS now and then
 
@@ -172,8 +172,8 @@ func (f *fakeKqueue) pending(fd int) int64 {
 	var buf [4096]byte
 	n, _, err := syscall.Recvfrom(fd, buf[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
 	switch errno, _ := err.(syscall.Errno); errno {
-	case syscall.ENOTSOCK:
-		return 1 // the pipe
+	case syscall.ENOTSOCK, syscall.ENOTCONN, syscall.EINVAL:
+		return 1 // the pipe, and a listener
 	case 0, syscall.EAGAIN, syscall.EINTR:
 	default:
 		f.eaten[fd] = errno
@@ -209,8 +209,8 @@ func (f *fakeKqueue) CloseFd(fd int) {
 	_ = syscall.Close(fd)
 }
 
-func (f *fakeKqueue) Dup(conn net.Conn) (fd int, stream bool, err error) {
-	sc, ok := conn.(syscall.Conn)
+func (f *fakeKqueue) Dup(source any) (fd int, stream bool, err error) {
+	sc, ok := source.(syscall.Conn)
 	if !ok {
 		return -1, false, proactor.ErrNoDescriptor
 	}

@@ -76,6 +76,7 @@ func (w *Watcher) turn() (idle bool, err error) {
 		w.backend.Recycle()
 	}
 	w.unyielded += w.retry() // before others can take the memory
+	w.unstall()
 	w.intake()
 	w.unyielded += w.serve()
 	// What could be done at once is over; then the kernel is asked the next time, so that a few
@@ -97,7 +98,7 @@ func (w *Watcher) turn() (idle bool, err error) {
 // land continues what the backend has returned, and keeps the slice.
 func (w *Watcher) land(polled []*proactor.Op) {
 	for _, op := range polled {
-		d := op.Desc
+		d := op.Desc // an accept becomes the connection's
 		if w.over(op) {
 			w.finish(op)
 		}
@@ -124,8 +125,15 @@ func (w *Watcher) wait() error {
 	if (w.starved.len() > 0 || w.busy) && (timeout < 0 || timeout > starvedRetry) {
 		timeout = starvedRetry
 	}
+	stalled := len(w.stalled) > 0
+	if rest := max(w.stalledUntil-w.now(), 0); stalled && (timeout < 0 || timeout > rest) {
+		timeout = rest
+	}
 	w.stats.Waits++
 	w.mu.Unlock()
+	if stalled {
+		w.warnStalled()
+	}
 	err := w.backend.Wait(timeout)
 	w.mu.Lock()
 
@@ -164,6 +172,8 @@ func (w *Watcher) collect() []Result {
 			r.Op = OpCloseWrite
 		case proactor.Closing:
 			r.Op = OpClose
+		case proactor.Accept:
+			r.Op = OpAccept
 		}
 		w.results = append(w.results, r)
 		atomic.AddInt32(&op.Desc.Queued, -1)

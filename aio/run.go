@@ -50,6 +50,9 @@ func (w *Watcher) runAll(d *proactor.Desc) {
 
 // over reports whether an operation has ended, of which a transfer has.
 func (w *Watcher) over(op *proactor.Op) bool {
+	if op.Kind == proactor.Accept {
+		return w.accepted(op)
+	}
 	d := op.Desc
 	cause := max(d.Gone, op.Cause) // the stronger one
 	if op.Err == nil {
@@ -122,6 +125,9 @@ func (w *Watcher) finish(op *proactor.Op) {
 	}
 	if op.Kind == proactor.Closing && op.Desc.Gone == proactor.None {
 		w.leaving = append(w.leaving, op.Desc)
+	}
+	if w.arrived != nil {
+		w.arrive(op)
 	}
 	w.ended.Push(op)
 }

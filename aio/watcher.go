@@ -12,7 +12,7 @@ import (
 type Result struct {
 	Op   Op
 	Tag  any   // what it was submitted with
-	Conn *Conn // whose operation it was; nil of a post
+	Conn *Conn // whose operation it was; of an accept the new one; nil of a post, and of an accept with an error
 
 	// Buffer is the caller's buffer, theirs again. For a read without one, it is the part of the
 	// watcher's swap buffer that was read into (Swap), valid until the next WaitIO. Buffer[:Size]
@@ -29,12 +29,15 @@ type Result struct {
 
 // Stats counts what a Watcher did since it was made.
 type Stats struct {
-	Backend string // the one in use
-	Conns   int    // attached at the moment
-	Pending int    // operations submitted and not yet over
+	Backend   string // the one in use
+	Conns     int    // attached or accepted, and not closed
+	Listeners int    // not closed
+	Pending   int    // operations submitted and not yet over
 
 	Operations, Results     uint64 // begun, and returned by WaitIO
 	BytesRead, BytesWritten uint64
+	Accepted                uint64 // connections
+	AcceptStalls            uint64 // how often one waited to be accepted for lack of descriptors or memory
 	Cancelled               uint64 // at their deadline, by Cancel or by Shutdown
 	SwapFull                uint64 // how often a read found the swap buffer full and waited for the next WaitIO
 	Leaked                  uint64 // whose memory the kernel did not return: see Close
@@ -57,25 +60,31 @@ type Watcher struct {
 	yielded   time.Duration // when other goroutines last had their turn
 	skipped   bool          // the last turn did not ask the kernel
 
-	mu        sync.Mutex
-	ended     proactor.Queue // to be returned
-	fresh     line           // what waits for its turn: has come anew,
-	again     line           // had one and has more to do
-	old       bool           // the last turn was one of again
-	pending   int            // begun, not ended
-	polled    []*proactor.Op
-	deadlines deadlines
-	starved   line             // for whose transfers there was no memory
-	leaving   []*proactor.Desc // to be released, as their Closing is over
-	busy      bool             // the backend could not submit all, for lack of memory
-	swap      []byte
-	swapUsed  int
-	swapHeld  bool             // by operations that have ended and were not returned
-	conns     []*proactor.Desc // each at its Index
-	local     *net.Addr        // of the last one that was attached: many have the same
-	closed    bool             // the backend is closed
-	drained   chan struct{}    // not nil: Shutdown waits until nothing is pending, which closes it
-	stats     Stats
+	mu           sync.Mutex
+	ended        proactor.Queue // to be returned
+	fresh        line           // what waits for its turn: has come anew,
+	again        line           // had one and has more to do
+	old          bool           // the last turn was one of again
+	pending      int            // begun, not ended
+	polled       []*proactor.Op
+	deadlines    deadlines
+	starved      line             // for whose transfers there was no memory
+	leaving      []*proactor.Desc // to be released, as their Closing is over
+	busy         bool             // the backend could not submit all, for lack of memory
+	swap         []byte
+	swapUsed     int
+	swapHeld     bool             // by operations that have ended and were not returned
+	conns        []*proactor.Desc // each at its Index
+	listeners    int              // of conns, those of a Listener
+	unused       *Conn            // for the next connection to accept, if there is one
+	arrived      *Conn            // accepted: from over to finish
+	stalled      []*proactor.Desc // listeners for whose connections there were no descriptors
+	stalledUntil time.Duration    // when these are tried again, since start
+	local        *net.Addr        // of the last one that was attached: many have the same
+	closed       bool             // the backend is closed
+	drained      chan struct{}    // not nil: Shutdown waits until nothing is pending, which closes it
+	stats        Stats
+	stallWarned  sync.Once
 
 	subMu     sync.Mutex
 	subs      line           // with submissions
@@ -125,7 +134,8 @@ func (w *Watcher) Stats() Stats {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s := w.stats
-	s.Backend, s.Conns, s.Pending = w.backend.Name(), len(w.conns), w.pending
+	s.Backend, s.Conns, s.Pending = w.backend.Name(), len(w.conns)-w.listeners, w.pending
+	s.Listeners = w.listeners
 	w.subMu.Lock()
 	defer w.subMu.Unlock()
 	s.Pending += w.submitted

@@ -35,15 +35,16 @@ type Options struct {
 // Faults says how often what goes wrong, each from 0 (never) to 1 (always). A 1 of Again, Delay or
 // Reorder is as good as less; a 1 of another has operations never end.
 type Faults struct {
-	ShortRead  float64 // a receive takes less than is there
-	ShortWrite float64 // a send takes less than there is room for
-	Again      float64 // a transfer finds that it cannot, though it could
-	Spurious   float64 // a read is said to be possible, and is not
-	Delay      float64 // a transfer, or its completion, takes up to 2 ms
-	Reorder    float64 // completions come in any order, or only some of them
-	NoBuffers  float64 // a send finds that the kernel has no memory
-	Cancelled  float64 // the kernel cancels an operation that nobody has cancelled
-	LateCancel float64 // a cancellation comes too late when the transfer was possible
+	ShortRead     float64 // a receive takes less than is there
+	ShortWrite    float64 // a send takes less than there is room for
+	Again         float64 // a transfer finds that it cannot, though it could
+	Spurious      float64 // a read is said to be possible, and is not
+	Delay         float64 // a transfer, or its completion, takes up to 2 ms
+	Reorder       float64 // completions come in any order, or only some of them
+	NoBuffers     float64 // a send finds that the kernel has no memory
+	NoDescriptors float64 // an accept finds no descriptor free
+	Cancelled     float64 // the kernel cancels an operation that nobody has cancelled
+	LateCancel    float64 // a cancellation comes too late when the transfer was possible
 }
 
 // AllFaults returns Faults with all of them, often.
@@ -62,6 +63,7 @@ func (f *Faults) check() error {
 		{"Delay", f.Delay},
 		{"Reorder", f.Reorder},
 		{"NoBuffers", f.NoBuffers},
+		{"NoDescriptors", f.NoDescriptors},
 		{"Cancelled", f.Cancelled},
 		{"LateCancel", f.LateCancel},
 	} {

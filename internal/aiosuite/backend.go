@@ -3,7 +3,6 @@ package aiosuite
 import (
 	"fmt"
 	"io"
-	"net"
 	"runtime"
 	"slices"
 	"sync"
@@ -57,7 +56,21 @@ type Backend struct {
 	violations []string
 }
 
-type fd struct{ socket *Socket }
+type fd struct {
+	socket   *Socket
+	listener *Listener // or else this
+}
+
+// ready says what would not fail with EAGAIN.
+func (f *fd) ready() (r proactor.Ready) {
+	switch {
+	case f.listener == nil:
+		return f.socket.Ready()
+	case f.listener.ready():
+		return proactor.CanRead
+	}
+	return 0
+}
 
 // flight is an operation that the backend has.
 type flight struct {
@@ -109,13 +122,17 @@ func (b *Backend) violation(format string, args ...any) {
 // Name implements the interface.
 func (b *Backend) Name() string { return "fake " + b.o.Mode.String() }
 
-// Open implements the interface. It takes ends of [Pair] only.
-func (b *Backend) Open(conn net.Conn, d *proactor.Desc) error {
-	c, ok := conn.(*Conn)
-	if !ok {
-		return proactor.ErrNoDescriptor
+// Open implements the interface. It takes ends of [Pair] and a [Listener] only.
+func (b *Backend) Open(source any, d *proactor.Desc) (err error) {
+	f := &fd{}
+	switch c := source.(type) {
+	case *Conn:
+		f.socket, err = c.Dup()
+	case *Listener:
+		f.listener, err = c, c.dup(b)
+	default:
+		err = proactor.ErrNoDescriptor
 	}
-	socket, err := c.Dup()
 	if err != nil {
 		return err
 	}
@@ -124,15 +141,22 @@ func (b *Backend) Open(conn net.Conn, d *proactor.Desc) error {
 	if b.closed {
 		b.violation("Open after Close")
 	}
-	num := slices.Index(b.fds, nil) // the lowest, as the kernel does
+	b.enter(f, d)
+	return nil
+}
+
+// enter gives f a number, the lowest, as the kernel does. The caller holds mu.
+func (b *Backend) enter(f *fd, d *proactor.Desc) {
+	num := slices.Index(b.fds, nil)
 	if num < 0 {
 		num = len(b.fds)
 		b.fds = append(b.fds, nil)
 	}
-	b.fds[num] = &fd{socket}
-	socket.Watch(b.look)
+	b.fds[num] = f
+	if f.socket != nil {
+		f.socket.Watch(b.look)
+	}
 	d.Num, d.Stream = int32(num), true
-	return nil
 }
 
 // Release implements the interface.
@@ -149,7 +173,11 @@ func (b *Backend) Release(d *proactor.Desc) {
 	}
 	d.Num = -1 // as good as another's from here on
 	b.mu.Unlock()
-	if f != nil {
+	switch {
+	case f == nil:
+	case f.listener != nil:
+		f.listener.release(b)
+	default:
 		f.socket.Watch(nil)
 		f.socket.Close()
 	}
@@ -180,7 +208,7 @@ func (b *Backend) Start(op *proactor.Op) bool {
 			op.Err = errno
 		}
 		return true
-	case op.Kind != proactor.Readable && op.Size >= len(op.Buf):
+	case op.Kind <= proactor.Send && op.Size >= len(op.Buf):
 		b.violation("Start of an operation with nothing left to transfer")
 	case op.Desc.Gone != proactor.None || op.Cause != proactor.None:
 		b.violation("Start of an operation that was cancelled")
@@ -204,9 +232,9 @@ func (b *Backend) Start(op *proactor.Op) bool {
 func (b *Backend) move(fl *flight) bool {
 	fl.tried = true
 	f, op := b.o.Faults, fl.op
-	ready := fl.fd.socket.Ready()
+	ready := fl.fd.ready()
 	switch op.Kind {
-	case proactor.Readable:
+	case proactor.Readable, proactor.Accept:
 		fl.moved = ready&proactor.CanRead != 0 || b.dice.hit(f.Spurious)
 	case proactor.Send:
 		if ready&proactor.CanWrite == 0 {

@@ -119,7 +119,7 @@ func (b *Backend) next() time.Duration {
 		if fl.op.Kind == proactor.Send {
 			can = proactor.CanWrite
 		}
-		if !fl.moved && fl.fd.socket.Ready()&can == 0 {
+		if !fl.moved && fl.fd.ready()&can == 0 {
 			continue
 		}
 		if left := max(fl.due.Sub(now), 0); wait < 0 || left < wait {

@@ -35,19 +35,22 @@ type rig struct {
 	rough   bool          // operations are submitted by several goroutines: no order to check
 	over    bool          // WaitIO has said that the Watcher is closed
 	clock   *ticket       // of idleOnce
+	conns   []*aio.Conn   // accepted
 }
 
 // queue is one of the directions of a connection.
 type queue struct {
-	conn *aio.Conn
-	op   aio.Op
+	conn     *aio.Conn
+	listener *aio.Listener
+	op       aio.Op
 }
 
 // ticket is the tag of an operation.
 type ticket struct {
 	number   int
 	op       aio.Op
-	conn     *aio.Conn // nil of a post
+	conn     *aio.Conn     // nil of a post and an accept
+	listener *aio.Listener // of an accept
 	buf      []byte
 	full     bool
 	deadline time.Time
@@ -105,6 +108,8 @@ func (r *rig) submit(k ticket) (*ticket, error) {
 	switch {
 	case k.op == aio.OpPost:
 		err = r.w.Post(&k)
+	case k.op == aio.OpAccept:
+		err = k.listener.Accept(&k, k.deadline)
 	case k.op == aio.OpWrite:
 		err = k.conn.Write(&k, k.buf, k.deadline)
 	case k.op == aio.OpCloseWrite:
@@ -197,11 +202,13 @@ func (r *rig) enter(res *aio.Result) {
 	if k.op == aio.OpRead && res.Size <= len(res.Buffer) {
 		k.data = append([]byte(nil), res.Buffer[:res.Size]...)
 	}
-	if res.Conn != k.conn || res.Op != k.op {
+	if k.op == aio.OpAccept && res.Error == nil && res.Conn != nil {
+		r.conns = append(r.conns, res.Conn)
+	} else if res.Conn != k.conn || res.Op != k.op {
 		r.t.Errorf("operation %d came back with another connection or type: %+v", k.number, *res)
 	}
 	r.checkSize(k)
-	q := queue{k.conn, k.op}
+	q := queue{k.conn, k.listener, k.op}
 	if k.op == aio.OpCloseWrite || k.op == aio.OpClose {
 		q.op = aio.OpWrite
 	}
@@ -225,6 +232,10 @@ func (r *rig) checkSize(k *ticket) {
 	case k.op == aio.OpPost:
 		if res.Size != 0 || res.Buffer != nil || res.Error != nil {
 			r.t.Errorf("operation %d is a post: %+v", k.number, *res)
+		}
+	case k.op == aio.OpAccept:
+		if res.Size != 0 || res.Buffer != nil || (res.Conn == nil) != (res.Error != nil) {
+			r.t.Errorf("operation %d is an accept: %+v", k.number, *res)
 		}
 	case res.Size < 0 || res.Size > len(res.Buffer):
 		r.t.Errorf("operation %d: size %d of a buffer of %d", k.number, res.Size, len(res.Buffer))
@@ -321,7 +332,7 @@ func (r *rig) checkLedger() {
 		}
 	}
 	s := r.w.Stats()
-	if n := uint64(len(r.tickets)); s.Operations != n || s.Results != n || s.Pending != 0 || s.Conns != 0 {
+	if n := uint64(len(r.tickets)); s.Operations != n || s.Results != n || s.Pending != 0 || s.Conns != 0 || s.Listeners != 0 || s.Accepted != uint64(len(r.conns)) {
 		r.t.Errorf("at the end: %+v; want %d operations and results, no connection, nothing pending", s, n)
 	}
 	if s.BytesRead != in || s.BytesWritten != out {

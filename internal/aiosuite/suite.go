@@ -22,6 +22,9 @@ type System struct {
 	// blocks. It has a CloseWrite, and is a *net.TCPConn or has a Reset, else it cannot be reset.
 	Pair func(t *testing.T) (conn, peer net.Conn)
 
+	// Listener makes a listener for the Watcher, and what connects to it as a peer that blocks.
+	Listener func(t *testing.T) (ln net.Listener, dial func() (peer net.Conn, err error))
+
 	// Bubble has each test run in a bubble of testing/synctest.
 	Bubble bool
 
@@ -58,6 +61,10 @@ func Over(open func(t *testing.T) proactor.Backend) System {
 			a, b := Pair(fakeBuffer)
 			return a, b
 		},
+		Listener: func(*testing.T) (net.Listener, func() (net.Conn, error)) {
+			ln := NewListener(fakeBuffer)
+			return ln, ln.Dial
+		},
 		Bubble: true,
 	}
 }
@@ -76,7 +83,42 @@ func Real(b aio.Backend, network string) System {
 			}
 			return w
 		},
-		Pair: func(t *testing.T) (conn, peer net.Conn) { return Sockets(t, network) },
+		Pair:     func(t *testing.T) (conn, peer net.Conn) { return Sockets(t, network) },
+		Listener: func(t *testing.T) (net.Listener, func() (net.Conn, error)) { return Listening(t, network) },
+	}
+}
+
+// Listening returns a listener over loopback "tcp" or over "unix", and what connects to it.
+func Listening(t testing.TB, network string) (net.Listener, func() (net.Conn, error)) {
+	t.Helper()
+	at := "127.0.0.1:0"
+	if network == "unix" {
+		dir, err := os.MkdirTemp("", "aio") // t.TempDir may be too long for an address
+		Must(t, err)
+		t.Cleanup(func() { _ = os.RemoveAll(dir) })
+		at = filepath.Join(dir, "s")
+	}
+	ln, err := net.Listen(network, at)
+	Must(t, err)
+	t.Cleanup(func() { _ = ln.Close() })
+	at = ln.Addr().String()
+	return ln, func() (net.Conn, error) {
+		peer, err := net.Dial(network, at)
+		if err == nil {
+			shrink(peer)
+		}
+		return peer, err
+	}
+}
+
+// shrink sets the buffers of a connection to realBuffer.
+func shrink(c net.Conn) {
+	if b, ok := c.(interface {
+		SetReadBuffer(int) error
+		SetWriteBuffer(int) error
+	}); ok {
+		_ = b.SetReadBuffer(realBuffer)
+		_ = b.SetWriteBuffer(realBuffer)
 	}
 }
 
@@ -112,15 +154,8 @@ func Sockets(t testing.TB, network string) (conn, peer net.Conn) {
 		_ = peer.Close()
 		t.Fatal(err)
 	}
-	for _, c := range []net.Conn{conn, peer} {
-		if b, ok := c.(interface {
-			SetReadBuffer(int) error
-			SetWriteBuffer(int) error
-		}); ok {
-			_ = b.SetReadBuffer(realBuffer)
-			_ = b.SetWriteBuffer(realBuffer)
-		}
-	}
+	shrink(conn)
+	shrink(peer)
 	return conn, peer
 }
 
@@ -165,6 +200,7 @@ func Run(t *testing.T, sys System) {
 	all = append(all, concurrentTests...)
 	all = append(all, postTests...)
 	all = append(all, fairTests...)
+	all = append(all, acceptTests...)
 	for _, tt := range all {
 		t.Run(tt.name, func(t *testing.T) {
 			run := func(t *testing.T) { tt.run(newRig(t, sys, aio.Options{})) }

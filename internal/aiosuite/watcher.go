@@ -24,7 +24,9 @@ type Waiter[R any] interface {
 // Open returns a Watcher without a log. It skips the test where the backend is not to be had.
 func Open(t testing.TB, o aio.Options) *aio.Watcher {
 	t.Helper()
-	o.Logger = slog.New(slog.DiscardHandler)
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
 	w, err := aio.New(o)
 	if errors.Is(err, errors.ErrUnsupported) {
 		t.Skipf("needs %v: %v", o.Backend, err)

@@ -1,7 +1,6 @@
 package poller
 
 import (
-	"net"
 	"syscall"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 // epoll is the kernel of Linux (epoll(7)). Its descriptor stands in the runtime's poller while
 // nothing is to be done; epoll descriptors may be nested.
 type epoll struct {
+	Sockets
 	fd     int
 	wakeFd int
 	waiter *sys.Waiter
@@ -51,15 +51,7 @@ func newEpoll(add func(epfd, fd int, e *sys.EpollEvent) error) (*Poller, error) 
 
 func (k *epoll) name() string { return "epoll" }
 
-func (k *epoll) dup(conn net.Conn) (fd int, stream bool, err error) {
-	if fd, err = sys.Dup(conn); err != nil {
-		return -1, false, err
-	}
-	if fd < 0 {
-		return -1, false, proactor.ErrNoDescriptor
-	}
-	return fd, sys.IsStream(fd), nil
-}
+func (k *epoll) dup(source any) (fd int, stream bool, err error) { return dup(source) }
 
 func (k *epoll) add(d *proactor.Desc) error {
 	return sys.EpollAdd(k.fd, int(d.Num), &sys.EpollEvent{

@@ -1,7 +1,6 @@
 package poller
 
 import (
-	"net"
 	"runtime"
 	"sync"
 	"syscall"
@@ -35,8 +34,10 @@ type KqueueCalls interface {
 	// Close closes the queue. No other call follows, and none runs, but CloseFd.
 	Close()
 
-	// Dup duplicates the descriptor of conn, and says whether it is a stream socket.
-	Dup(conn net.Conn) (fd int, stream bool, err error)
+	connecting
+
+	// Dup duplicates the descriptor of a connection or a listener, and says whether it is a stream over IP.
+	Dup(source any) (fd int, stream bool, err error)
 	Recv(fd int, buf []byte) (int, syscall.Errno)
 	Send(fd int, buf []byte) (int, syscall.Errno)
 	ShutWrite(fd int) syscall.Errno
@@ -68,6 +69,7 @@ var wakeByte = make([]byte, 1)
 // runtime/netpoll_kqueue.go), and a kqueue refuses EVFILT_WRITE. While the thread is
 // blocked, sysmon gives its P to other goroutines.
 type kqueue struct {
+	connecting
 	calls        KqueueCalls
 	p            *Poller
 	wakeR, wakeW int
@@ -84,7 +86,7 @@ type kqueue struct {
 
 // NewKqueueOver returns a backend over the queue of c, which it owns from now on.
 func NewKqueueOver(c KqueueCalls) (*Poller, error) {
-	k := &kqueue{calls: c}
+	k := &kqueue{connecting: c, calls: c}
 	k.ended = sync.NewCond(&k.mu)
 	k.p = &Poller{kernel: k, woken: make(chan struct{}, 1)}
 	var err error
@@ -102,7 +104,7 @@ func NewKqueueOver(c KqueueCalls) (*Poller, error) {
 
 func (k *kqueue) name() string { return "kqueue" }
 
-func (k *kqueue) dup(conn net.Conn) (fd int, stream bool, err error) { return k.calls.Dup(conn) }
+func (k *kqueue) dup(source any) (fd int, stream bool, err error) { return k.calls.Dup(source) }
 
 // add registers both filters. When the second fails the first goes with the descriptor, which the
 // caller closes.

@@ -3,10 +3,8 @@
 package poller
 
 import (
-	"net"
 	"syscall"
 
-	"evenkeel.dev/internal/proactor"
 	"evenkeel.dev/internal/sys"
 )
 
@@ -16,21 +14,20 @@ func NewKqueue() (*Poller, error) {
 	if err != nil {
 		return nil, err
 	}
-	return NewKqueueOver(calls{q})
+	return NewKqueueOver(calls{Kqueue: q})
 }
 
 // calls are the real ones.
-type calls struct{ *sys.Kqueue }
+type calls struct {
+	*sys.Kqueue
+	Sockets
+}
 
-func (calls) Dup(conn net.Conn) (fd int, stream bool, err error) {
-	if fd, err = sys.Dup(conn); err != nil {
-		return -1, false, err
+func (calls) Dup(source any) (fd int, stream bool, err error) {
+	if fd, stream, err = dup(source); err == nil {
+		sys.NoSigpipe(fd)
 	}
-	if fd < 0 {
-		return -1, false, proactor.ErrNoDescriptor
-	}
-	sys.NoSigpipe(fd)
-	return fd, sys.IsStream(fd), nil
+	return fd, stream, err
 }
 
 func (calls) Recv(fd int, buf []byte) (int, syscall.Errno) { return sys.Recv(fd, buf) }

@@ -1,7 +1,6 @@
 package poller
 
 import (
-	"net"
 	"sync"
 	"syscall"
 	"time"
@@ -10,6 +9,8 @@ import (
 // script is a kernel whose events and sockets are written down by the test, in the form in which
 // kqueue(2) describes them.
 type script struct {
+	KqueueCalls // those that are not written down: a test that comes to one panics
+
 	mu        sync.Mutex
 	waits     [][]Kevent        // what each fetch returns
 	waitErrs  []error           // and fails with, first
@@ -99,7 +100,7 @@ func (s *script) Close() {
 	s.ended, s.torn = true, s.waiting
 }
 
-func (s *script) Dup(net.Conn) (int, bool, error) { return s.nextFd, true, nil }
+func (s *script) Dup(any) (int, bool, error) { return s.nextFd, true, nil }
 
 func (s *script) transfer(of map[int][]receipt, fd int) (int, syscall.Errno) {
 	s.calls++

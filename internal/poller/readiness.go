@@ -4,7 +4,6 @@ package poller
 
 import (
 	"io"
-	"net"
 	"syscall"
 	"time"
 
@@ -25,11 +24,20 @@ type event struct {
 	ready proactor.Ready
 }
 
+// connecting are the calls that make connections, which [Sockets] has. They do not block.
+type connecting interface {
+	// Accept is accept(2) of a descriptor for us to own, in non-blocking mode.
+	Accept(fd int) (conn int, remote proactor.Addr, errno syscall.Errno)
+	// Local is getsockname(2).
+	Local(fd int) proactor.Addr
+}
+
 // kernel is what epoll and kqueue differ in.
 type kernel interface {
 	name() string
-	// dup duplicates the descriptor of conn, for us to own.
-	dup(conn net.Conn) (fd int, stream bool, err error)
+	connecting
+	// dup duplicates the descriptor of a connection or a listener, for us to own.
+	dup(source any) (fd int, stream bool, err error)
 	// add has the edges of d reported; remove ends that.
 	add(d *proactor.Desc) error
 	remove(d *proactor.Desc)
@@ -70,11 +78,16 @@ type Poller struct {
 func (p *Poller) Name() string { return p.name() }
 
 // Open implements [proactor.Backend].
-func (p *Poller) Open(conn net.Conn, d *proactor.Desc) error {
-	fd, stream, err := p.dup(conn)
+func (p *Poller) Open(source any, d *proactor.Desc) error {
+	fd, stream, err := p.dup(source)
 	if err != nil {
 		return err
 	}
+	return p.register(fd, stream, d)
+}
+
+// register has the edges of fd reported, and fills d's part. When it fails it has closed fd.
+func (p *Poller) register(fd int, stream bool, d *proactor.Desc) error {
 	p.gen++
 	d.Num, d.Gen, d.Stream, d.Ready = int32(fd), p.gen, stream, proactor.CanRead|proactor.CanWrite
 	for len(p.table) <= fd {
@@ -87,6 +100,21 @@ func (p *Poller) Open(conn net.Conn, d *proactor.Desc) error {
 	p.table[fd] = d
 	return nil
 }
+
+// Accept implements [proactor.Backend].
+func (p *Poller) Accept(listener, d *proactor.Desc) (remote proactor.Addr, err error) {
+	fd, remote, errno := p.kernel.Accept(int(listener.Num))
+	switch errno {
+	case 0:
+		return remote, p.register(fd, listener.Stream, d)
+	case syscall.EAGAIN:
+		listener.Ready &^= proactor.CanRead // the next connection is a new edge
+	}
+	return remote, errno
+}
+
+// Local implements [proactor.Backend].
+func (p *Poller) Local(d *proactor.Desc) proactor.Addr { return p.kernel.Local(int(d.Num)) }
 
 // Release implements [proactor.Backend].
 func (p *Poller) Release(d *proactor.Desc) {
@@ -117,14 +145,14 @@ func (p *Poller) try(op *proactor.Op) bool {
 	switch op.Kind {
 	case proactor.Send:
 		may = proactor.CanWrite
-	case proactor.Recv, proactor.Readable:
+	case proactor.Recv, proactor.Readable, proactor.Accept:
 		may = proactor.CanRead
 	}
 	if d.Ready&may != may || p.Take != nil && p.Take(op) {
 		return false
 	}
 	switch op.Kind {
-	case proactor.Readable:
+	case proactor.Readable, proactor.Accept:
 		return true
 	case proactor.Send:
 		buf := op.Rest()

@@ -1,7 +1,6 @@
 package poller
 
 import (
-	"net"
 	"slices"
 	"syscall"
 	"testing"
@@ -12,14 +11,16 @@ import (
 
 // oneNumber is a kernel that gives out the same number again as soon as it can.
 type oneNumber struct {
+	connecting // nothing is accepted
+
 	events []event
 	calls  []string
 }
 
-func (k *oneNumber) name() string                    { return "test" }
-func (k *oneNumber) dup(net.Conn) (int, bool, error) { return 7, true, nil }
-func (k *oneNumber) add(*proactor.Desc) error        { return nil }
-func (k *oneNumber) remove(*proactor.Desc)           { k.calls = append(k.calls, "remove") }
+func (k *oneNumber) name() string               { return "test" }
+func (k *oneNumber) dup(any) (int, bool, error) { return 7, true, nil }
+func (k *oneNumber) add(*proactor.Desc) error   { return nil }
+func (k *oneNumber) remove(*proactor.Desc)      { k.calls = append(k.calls, "remove") }
 
 func (k *oneNumber) release(*proactor.Desc)                  { k.calls = append(k.calls, "close") }
 func (k *oneNumber) recv(int32, []byte) (int, syscall.Errno) { return 0, syscall.EAGAIN }

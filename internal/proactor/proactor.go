@@ -19,6 +19,7 @@ package proactor
 import (
 	"errors"
 	"net"
+	"net/netip"
 	"os"
 	"syscall"
 	"time"
@@ -34,6 +35,7 @@ const (
 	Posted                // nothing: it goes from its submission to its return, and no backend sees it
 	ShutWrite             // nothing: it ends the sending side of the descriptor (shutdown(2)), which is over at once
 	Closing               // nothing: the descriptor is released when it is at the head of its queue, and no backend sees it
+	Accept                // nothing: of a listener, a connection is there to be taken by Backend.Accept
 )
 
 // Dir is one of the two directions of a descriptor.
@@ -126,6 +128,21 @@ const (
 	Hup                        // the peer has ended, or something else: a short transfer tells nothing, and edges may not come any more
 )
 
+// Addr is the address of one end of a connection, in little memory: IP, or else Other. One that is not
+// known has neither.
+type Addr struct {
+	IP    netip.AddrPort
+	Other net.Addr // a unix socket's
+}
+
+// Net returns the address as package net has it, and never nil.
+func (a Addr) Net() net.Addr {
+	if a.Other != nil {
+		return a.Other
+	}
+	return net.TCPAddrFromAddrPort(a.IP)
+}
+
 // Backend carries out operations. All methods but Wait, Yield and Wake are called under the
 // watcher's mu; Wait and Yield by the one goroutine in WaitIO, without it; Wake by any goroutine,
 // under subMu, and not after Close.
@@ -133,10 +150,17 @@ type Backend interface {
 	// Name is that of Options.Backend: io_uring, epoll, kqueue.
 	Name() string
 
-	// Open duplicates the descriptor of conn, registers it, and fills d's part. The caller closes
-	// conn when it succeeded. It fails with a bare syscall.Errno, with ErrNoDescriptor for a conn
-	// that has none, or with what conn's SyscallConn said.
-	Open(conn net.Conn, d *Desc) error
+	// Open duplicates the descriptor of a net.Conn or a net.Listener, registers it, and fills d's part.
+	// The caller closes the source when it succeeded. It fails with a bare syscall.Errno, with
+	// ErrNoDescriptor for a source that has none, or with what its SyscallConn said.
+	Open(source any, d *Desc) error
+
+	// Accept takes a connection that waits at listener, registers it, fills d's part, and says where
+	// its peer is. It fails with EAGAIN when none waits, and with the errors of accept(2).
+	Accept(listener, d *Desc) (remote Addr, err error)
+
+	// Local says the address of d's own end.
+	Local(d *Desc) Addr
 
 	// Release unregisters the descriptor and closes it, at once, when what was started before has
 	// been tried. Operations of it that are in flight have been cancelled; those of which Cancel

@@ -3,17 +3,16 @@
 package sys
 
 import (
-	"net"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
-// Dup duplicates the descriptor of conn: -1 and no error when conn has none. The duplicate is not
+// Dup duplicates the descriptor of source: -1 and no error when it has none. The duplicate is not
 // inherited by other programs. It shares the socket's options and its non-blocking mode
 // (fcntl(2), F_DUPFD_CLOEXEC).
-func Dup(conn net.Conn) (fd int, err error) {
-	sc, ok := conn.(syscall.Conn)
+func Dup(source any) (fd int, err error) {
+	sc, ok := source.(syscall.Conn)
 	if !ok {
 		return -1, nil
 	}

@@ -43,10 +43,10 @@ var arrows = []arrow{
 	{"cmd/fastcgen/internal/decl/...", nil},
 
 	// Online.
-	{"aio", []string{"internal/proactor", "internal/uring", "internal/poller"}},
-	{"aio/gaio", []string{"aio", "internal/sys"}}, // sys: the CPU of a thread
+	{"aio", []string{"internal/proactor", "internal/uring", "internal/poller", "internal/sys"}}, // sys: options of listening sockets
+	{"aio/gaio", []string{"aio", "internal/sys"}},                                               // sys: the CPU of a thread
+	{"aio/aiotest", []string{"aio", "internal/aiosuite"}},                                       // the network in memory
 	{"aio/netconn", []string{"aio"}},
-	{"aio/aiotest", []string{"aio", "internal/aiosuite"}}, // the network in memory
 	{"gcgate", []string{"gcgate/capacity"}},
 	{"gcgate/capacity", nil}, // formulas only
 	{"gcgate/polled", nil},

@@ -1,0 +1,92 @@
+package aio
+
+import (
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"evenkeel.dev/internal/proactor"
+)
+
+// acceptRest is when an accept is tried again for which there were no descriptors or no memory, unless
+// the Watcher closes a descriptor before.
+const acceptRest = 10 * time.Millisecond
+
+// accepted is over for an Accept.
+func (w *Watcher) accepted(op *proactor.Op) bool {
+	d := op.Desc
+	cause := max(d.Gone, op.Cause) // the stronger one
+	if op.Err == nil && d.Gone == proactor.None {
+		if op.Err = w.accept(d.Owner.(*Listener)); op.Err == nil {
+			return true
+		}
+	}
+	switch op.Err {
+	case nil, syscall.ECANCELED, syscall.EAGAIN:
+		op.Err = errOf(cause)
+	case syscall.ECONNABORTED, syscall.EPROTO, syscall.ENETDOWN, syscall.ENOPROTOOPT, syscall.EHOSTDOWN, syscall.EHOSTUNREACH, syscall.ENETUNREACH:
+		op.Err = errOf(cause) // of a connection that is gone: the next one, as accept(2) says
+	case syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM:
+		if op.Err = errOf(cause); op.Err == nil {
+			w.stall(d)
+		}
+	}
+	return op.Err != nil
+}
+
+// accept takes a connection that waits at l into w.arrived.
+func (w *Watcher) accept(l *Listener) error {
+	c := w.unused
+	if c == nil {
+		c = &Conn{watcher: w}
+	}
+	w.unused = nil
+	remote, err := w.backend.Accept(&l.desc, &c.desc)
+	if err != nil {
+		c.desc = proactor.Desc{}
+		w.unused = c
+		return err
+	}
+	c.setRemote(remote)
+	c.local = l.localOf(&c.desc)
+	w.enter(&c.desc, c)
+	w.stats.Accepted++
+	w.arrived = c
+	return nil
+}
+
+// arrive has an Accept that took a connection be that connection's operation, to be returned.
+func (w *Watcher) arrive(op *proactor.Op) {
+	c := w.arrived
+	w.arrived = nil
+	atomic.AddInt32(&op.Desc.Queued, -1)
+	op.Desc, c.desc.Queued = &c.desc, 1
+}
+
+// stall has the accepts of d rest: the connection stays in the kernel's queue.
+func (w *Watcher) stall(d *proactor.Desc) {
+	d.Starved[proactor.In] = true
+	w.stalled = append(w.stalled, d)
+	w.stalledUntil = w.now() + acceptRest
+	w.stats.AcceptStalls++
+}
+
+// unstall tries again the accepts that rest, when it is time.
+func (w *Watcher) unstall() {
+	if len(w.stalled) == 0 || w.now() < w.stalledUntil {
+		return
+	}
+	for _, d := range w.stalled {
+		d.Starved[proactor.In] = false
+		w.list(d, &w.again)
+	}
+	clear(w.stalled)
+	w.stalled = w.stalled[:0]
+}
+
+// warnStalled says once that accepts rest. The caller holds no lock.
+func (w *Watcher) warnStalled() {
+	w.stallWarned.Do(func() {
+		w.options.Logger.Warn("aio: a connection waits to be accepted, as there is no descriptor or no memory for it: close connections, or raise the limit (ulimit -n). Stats.AcceptStalls counts this")
+	})
+}

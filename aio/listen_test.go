@@ -1,0 +1,288 @@
+package aio_test
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+
+	"evenkeel.dev/aio"
+	"evenkeel.dev/internal/leaks"
+)
+
+// dialed connects to a listener. The connection is closed when the test ends.
+func dialed(t testing.TB, a net.Addr) net.Conn {
+	t.Helper()
+	c, err := net.Dial(a.Network(), a.String())
+	must(t, err)
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// accepted has l accept what has connected.
+func accepted(t testing.TB, w *aio.Watcher, l *aio.Listener) *aio.Conn {
+	t.Helper()
+	must(t, l.Accept("accept", none))
+	r := only(t, w)
+	if r.Op != aio.OpAccept || r.Tag != "accept" || r.Error != nil || r.Conn == nil {
+		t.Fatalf("%+v, want a connection", r)
+	}
+	return r.Conn
+}
+
+// TestListen: each network, with what both ends say of their addresses, which package net decides.
+func TestListen(t *testing.T) {
+	for _, tt := range []struct{ network, address, local, remote string }{
+		{"tcp", "127.0.0.1:0", "127.0.0.1", "127.0.0.1"},
+		{"tcp", ":0", "127.0.0.1", "127.0.0.1"},
+		{"tcp4", ":0", "127.0.0.1", "127.0.0.1"},
+		{"tcp", "[::1]:0", "::1", "::1"},
+		{"tcp6", "[::]:0", "::1", "::1"},
+		{"unix", filepath.Join(shortDir(t), "s"), "", ""},
+		{"unix", "@evenkeel-aio-test", "", ""},
+	} {
+		t.Run(tt.network+" "+strings.Map(nameRune, tt.address), func(t *testing.T) {
+			if tt.address[0] == '@' && runtime.GOOS != "linux" {
+				t.Skip("needs Linux, which has abstract addresses")
+			}
+			onEach(t, func(t *testing.T, b aio.Backend) {
+				leaks.Test(t)
+				w := open(t, aio.Options{Backend: b})
+				l, err := w.Listen(tt.network, tt.address, aio.ListenOptions{Backlog: 10})
+				if errors.Is(err, syscall.EADDRNOTAVAIL) || errors.Is(err, syscall.EAFNOSUPPORT) {
+					t.Skip("needs IPv6")
+				}
+				must(t, err)
+				at := l.Addr()
+				if tcp, ok := at.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
+					at = &net.TCPAddr{IP: net.ParseIP(tt.local), Port: tcp.Port}
+				}
+				for range 2 { // the second finds the address of the first
+					there := dialed(t, at)
+					c := accepted(t, w, l)
+					if c.LocalAddr().Network() != there.RemoteAddr().Network() || c.LocalAddr().String() != there.RemoteAddr().String() {
+						t.Errorf("the local address is %v, and %v to the peer", c.LocalAddr(), there.RemoteAddr())
+					}
+					if tcp, ok := c.RemoteAddr().(*net.TCPAddr); ok && tcp.String() != there.LocalAddr().String() {
+						t.Errorf("the remote address is %v, and %v to the peer", tcp, there.LocalAddr())
+					}
+					if c.RemoteAddr().Network() != there.LocalAddr().Network() {
+						t.Errorf("the remote address is one of %v", c.RemoteAddr().Network())
+					}
+					must(t, c.Write(nil, []byte("hello"), none))
+					must(t, only(t, w).Error)
+					must(t, c.Close())
+					if got, err := io.ReadAll(there); string(got) != "hello" || err != nil {
+						t.Errorf("%q, %v", got, err)
+					}
+				}
+				must(t, l.Close())
+				if tt.network == "unix" && tt.address[0] != '@' {
+					if _, err := os.Stat(tt.address); !errors.Is(err, os.ErrNotExist) {
+						t.Errorf("the file of the socket is left: %v", err)
+					}
+				}
+			})
+		})
+	}
+}
+
+// nameRune leaves out what go test's -run would take for a level.
+func nameRune(r rune) rune {
+	if r == '/' {
+		return -1
+	}
+	return r
+}
+
+// shortDir returns a directory whose name fits into the address of a unix socket.
+func shortDir(t *testing.T) string {
+	dir, err := os.MkdirTemp("", "aio")
+	must(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+// TestListenRefused: what cannot be done is said at once, and leaves nothing open.
+func TestListenRefused(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		leaks.Test(t)
+		w := open(t, aio.Options{Backend: b})
+		for _, backlog := range []int{-1, 1 << 16} {
+			var option *aio.OptionError
+			if l, err := w.Listen("tcp", "127.0.0.1:0", aio.ListenOptions{Backlog: backlog}); l != nil || !errors.As(err, &option) || option.Option != "ListenOptions.Backlog" {
+				t.Errorf("a backlog of %d: %v, %v", backlog, l, err)
+			}
+		}
+		for _, network := range []string{"udp", "unixgram", "unixpacket", "ip4:1", ""} {
+			if l, err := w.Listen(network, "127.0.0.1:0", aio.ListenOptions{}); l != nil || !errors.As(err, new(net.UnknownNetworkError)) {
+				t.Errorf("network %q: %v, %v", network, l, err)
+			}
+		}
+		used, err := net.Listen("tcp", "127.0.0.1:0")
+		must(t, err)
+		defer used.Close()
+		if l, err := w.Listen("tcp", used.Addr().String(), aio.ListenOptions{}); l != nil || !errors.Is(err, syscall.EADDRINUSE) {
+			t.Errorf("an address in use: %v, %v", l, err)
+		}
+		wrong := errors.New("wrong")
+		if l, err := w.Listen("tcp", "127.0.0.1:0", aio.ListenOptions{Control: func(string, string, syscall.RawConn) error { return wrong }}); l != nil || !errors.Is(err, wrong) {
+			t.Errorf("a Control that fails: %v, %v", l, err)
+		}
+		must(t, w.Close())
+		if l, err := w.Listen("tcp", "127.0.0.1:0", aio.ListenOptions{}); l != nil || err != aio.ErrWatcherClosed {
+			t.Errorf("a closed watcher: %v, %v", l, err)
+		}
+	})
+}
+
+// TestListenAgain: an address is free when its Listener was closed, though an accept was pending.
+func TestListenAgain(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		at := "127.0.0.1:0"
+		for range 20 {
+			w := open(t, aio.Options{Backend: b})
+			l, err := w.Listen("tcp", at, aio.ListenOptions{})
+			must(t, err)
+			at = l.Addr().String()
+			there := dialed(t, l.Addr())
+			c := accepted(t, w, l)
+			must(t, l.Accept("pending", none))
+			must(t, w.Post("begun"))
+			must(t, only(t, w).Error)
+			must(t, l.Close())
+			if r := only(t, w); r.Tag != "pending" || r.Error != aio.ErrClosed || r.Conn != nil {
+				t.Errorf("%+v, want ErrClosed", r)
+			}
+			must(t, there.(*net.TCPConn).SetLinger(0)) // no TIME_WAIT
+			must(t, there.Close())
+			must(t, c.Close())
+			must(t, w.Close())
+		}
+	})
+}
+
+// TestListenShares: several watchers at one address, with a socket each and with one for all.
+func TestListenShares(t *testing.T) {
+	const all, watchers = 60, 3
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		for _, o := range []aio.ListenOptions{{}, {ReusePort: true}} {
+			name := "one socket"
+			if o.ReusePort {
+				name = "a socket each"
+			}
+			t.Run(name, func(t *testing.T) {
+				if o.ReusePort && runtime.GOOS != "linux" {
+					t.Skip("needs Linux, where sockets that share a port are balanced")
+				}
+				leaks.Test(t)
+				var ws []*aio.Watcher
+				for range watchers {
+					ws = append(ws, open(t, aio.Options{Backend: b}))
+				}
+				ls, err := aio.Listen("tcp", "127.0.0.1:0", o, ws...)
+				must(t, err)
+				arrived := make(chan int, all)
+				for i, w := range ws {
+					if ls[i].Addr().String() != ls[0].Addr().String() {
+						t.Errorf("addresses %v and %v", ls[0].Addr(), ls[i].Addr())
+					}
+					for range 4 {
+						must(t, ls[i].Accept(ls[i], none))
+					}
+					pump(t, w, func(r aio.Result) {
+						if r.Error != nil {
+							return
+						}
+						arrived <- i
+						_ = r.Conn.Close()
+						_ = r.Tag.(*aio.Listener).Accept(r.Tag, none)
+					})
+				}
+				for range all {
+					dialed(t, ls[0].Addr())
+				}
+				shares := make([]int, watchers)
+				for range all {
+					shares[<-arrived]++
+				}
+				for i, n := range shares {
+					if n == 0 && o.ReusePort { // by chance once in 10^10
+						t.Errorf("watcher %d of %d had no connection of %d", i, watchers, all)
+					}
+				}
+				must(t, ls[0].Close())
+				must(t, ls[1].Close())
+				dialed(t, ls[2].Addr()) // which is left
+				<-arrived
+			})
+		}
+	})
+}
+
+// TestListenSharesAFile: the file of a unix socket goes with the last Listener.
+func TestListenSharesAFile(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		leaks.Test(t)
+		v, w := open(t, aio.Options{Backend: b}), open(t, aio.Options{Backend: b})
+		at := filepath.Join(shortDir(t), "s")
+		ls, err := aio.Listen("unix", at, aio.ListenOptions{}, v, w)
+		must(t, err)
+		must(t, ls[0].Close())
+		dialed(t, ls[1].Addr())
+		_ = accepted(t, w, ls[1])
+		must(t, w.Close()) // closes its listener
+		if _, err := os.Stat(at); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("the file of the socket is left: %v", err)
+		}
+	})
+}
+
+// TestAcceptAllocates: a connection over IPv4 is one allocation, of the Conn; over IPv6 its address is another.
+func TestAcceptAllocates(t *testing.T) {
+	const all = 400
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		for _, tt := range []struct {
+			at   string
+			want float64
+		}{{"127.0.0.1:0", 2}, {"[::1]:0", 3}} {
+			t.Run(strings.TrimSuffix(tt.at, ":0"), func(t *testing.T) {
+				w := open(t, aio.Options{Backend: b})
+				l, err := w.Listen("tcp", tt.at, aio.ListenOptions{Backlog: 1024})
+				if err != nil {
+					t.Skip("needs IPv6:", err)
+				}
+				for range all {
+					dialed(t, l.Addr())
+				}
+				accept := func() {
+					if err := l.Accept(nil, none); err != nil {
+						t.Fatal(err)
+					}
+					if r, err := w.WaitIO(); err != nil || len(r) != 1 || r[0].Error != nil {
+						t.Fatalf("%v, %v", r, err)
+					}
+				}
+				for range all / 2 {
+					accept()
+				}
+				var before, after runtime.MemStats
+				runtime.ReadMemStats(&before)
+				for range all / 2 {
+					accept()
+				}
+				runtime.ReadMemStats(&after)
+				each := float64(after.Mallocs-before.Mallocs) / (all / 2)
+				t.Logf("%.2f allocations an accepted connection", each)
+				if each > tt.want {
+					t.Errorf("%.2f allocations an accepted connection, want %v at the most", each, tt.want)
+				}
+			})
+		}
+	})
+}

@@ -1,0 +1,40 @@
+//go:build linux || darwin || freebsd || openbsd || netbsd || dragonfly
+
+package aio
+
+import (
+	"net"
+	"syscall"
+
+	"evenkeel.dev/internal/sys"
+)
+
+// prepare sets the options of a listening socket before it is bound. Those of TCP pass on to its connections.
+func prepare(network string, reusePort bool, c syscall.RawConn) error {
+	var set error
+	err := c.Control(func(fd uintptr) {
+		if network != "unix" {
+			set = sys.SetNoDelay(int(fd), true)
+		}
+		if set == nil && reusePort {
+			set = sys.SetReusePort(int(fd))
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return set
+}
+
+// setBacklog sets how many connections may wait at ln.
+func setBacklog(ln net.Listener, n int) error {
+	c, err := ln.(syscall.Conn).SyscallConn()
+	if err != nil {
+		return err
+	}
+	var set error
+	if err := c.Control(func(fd uintptr) { set = sys.Listen(int(fd), n) }); err != nil {
+		return err
+	}
+	return set
+}

@@ -1,0 +1,36 @@
+//go:build linux || darwin || freebsd || openbsd || netbsd || dragonfly
+
+package poller
+
+import (
+	"syscall"
+
+	"evenkeel.dev/internal/proactor"
+	"evenkeel.dev/internal/sys"
+)
+
+// Sockets are the system's calls that make connections.
+type Sockets struct{}
+
+// Accept is accept(2) of a descriptor for us to own, in non-blocking mode.
+func (Sockets) Accept(fd int) (conn int, remote proactor.Addr, errno syscall.Errno) {
+	conn, remote.IP, remote.Other, errno = sys.Accept(fd)
+	return conn, remote, errno
+}
+
+// Local is getsockname(2).
+func (Sockets) Local(fd int) (local proactor.Addr) {
+	local.IP, local.Other = sys.Local(fd)
+	return local
+}
+
+// dup duplicates the descriptor of a connection or a listener.
+func dup(source any) (fd int, stream bool, err error) {
+	if fd, err = sys.Dup(source); err != nil {
+		return -1, false, err
+	}
+	if fd < 0 {
+		return -1, false, proactor.ErrNoDescriptor
+	}
+	return fd, sys.IsStream(fd), nil
+}

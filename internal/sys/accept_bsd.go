@@ -1,0 +1,66 @@
+//go:build darwin || freebsd || openbsd || netbsd || dragonfly
+
+package sys
+
+import (
+	"net"
+	"net/netip"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Accept is accept(2) on a listening socket in non-blocking mode. The connection is so too, and not
+// inherited by other programs.
+func Accept(fd int) (conn int, ip netip.AddrPort, other net.Addr, errno syscall.Errno) {
+	for {
+		syscall.ForkLock.RLock() // Darwin has no accept4(2)
+		conn, peer, err := unix.Accept(fd)
+		if err == nil {
+			unix.CloseOnExec(conn)
+		}
+		syscall.ForkLock.RUnlock()
+		if err == nil {
+			err = unix.SetNonblock(conn, true)
+			if err == nil {
+				NoSigpipe(conn)
+				ip, other = address(peer)
+				return conn, ip, other, 0
+			}
+			Close(conn)
+		}
+		if errno := errnoOf(err); errno != unix.EINTR {
+			return -1, ip, nil, errno
+		}
+	}
+}
+
+// Local is getsockname(2). Of a failure it returns neither.
+func Local(fd int) (ip netip.AddrPort, other net.Addr) {
+	a, err := unix.Getsockname(fd)
+	if err != nil {
+		return ip, nil
+	}
+	return address(a)
+}
+
+// address returns what a socket address of x/sys says.
+func address(a unix.Sockaddr) (ip netip.AddrPort, other net.Addr) {
+	switch a := a.(type) {
+	case *unix.SockaddrInet4:
+		return netip.AddrPortFrom(netip.AddrFrom4(a.Addr), uint16(a.Port)), nil
+	case *unix.SockaddrInet6:
+		addr := netip.AddrFrom16(a.Addr)
+		if a.ZoneId != 0 {
+			addr = addr.WithZone(strconv.Itoa(int(a.ZoneId)))
+		}
+		return netip.AddrPortFrom(addr, uint16(a.Port)), nil
+	case *unix.SockaddrUnix:
+		if a.Name == "" {
+			return ip, unnamed
+		}
+		return ip, &net.UnixAddr{Net: "unix", Name: a.Name}
+	}
+	return ip, nil
+}
