@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -27,6 +26,7 @@ func TestSoak(t *testing.T) {
 	if err != nil {
 		t.Skip("EVENKEEL_SOAK has no duration: make soak sets it")
 	}
+	press(t)
 	for _, b := range []aio.Backend{aio.BackendIOUring, aio.BackendEpoll} {
 		t.Run(b.String(), func(t *testing.T) {
 			t.Parallel()
@@ -50,6 +50,7 @@ type soaker struct {
 	submitted, returned, twice, late  atomic.Int64 // operations
 	conns, messages, bytes            atomic.Int64 // of clients
 	resets, halves, slow, freed, lost atomic.Int64
+	hung                              atomic.Int64
 	wrong                             atomic.Pointer[string]
 }
 
@@ -72,14 +73,10 @@ func soak(t *testing.T, w *aio.Watcher, length time.Duration) {
 	for i := range uint64(60) {
 		clients.Go(func() { s.client(rand.New(rand.NewPCG(i, 7)), end) })
 	}
-	var heap []uint64
+	var g growth
 	for time.Now().Before(end) && s.wrong.Load() == nil {
-		time.Sleep(min(time.Minute, time.Until(end)))
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		heap = append(heap, m.HeapAlloc)
-		t.Logf("%s heap %d KiB, %d goroutines, %d descriptors", s, m.HeapAlloc>>10, runtime.NumGoroutine(), descriptors(t))
+		time.Sleep(min(time.Minute, length/12, time.Until(end)))
+		t.Log(s, g.look(t))
 	}
 	clients.Wait()
 	_ = ln.Close()
@@ -95,23 +92,13 @@ func soak(t *testing.T, w *aio.Watcher, length time.Duration) {
 	if s.submitted.Load() != s.returned.Load() || s.twice.Load() != 0 {
 		t.Errorf("%d operations submitted, %d returned, %d of them twice", s.submitted.Load(), s.returned.Load(), s.twice.Load())
 	}
-	if n := len(heap); n > 4 && heap[n-1] > 2*heap[1]+8<<20 {
-		t.Errorf("the heap has grown: %v", heap)
-	}
+	g.judge(t)
 	t.Log("at the end:", s, w.Stats())
 }
 
 func (s *soaker) String() string {
-	return fmt.Sprintf("%d connections, %d messages, %d MiB, %d operations (%d past their deadline), %d resets, %d half-closed, %d slow readers, %d freed in flight, %d cut;",
-		s.conns.Load(), s.messages.Load(), s.bytes.Load()>>20, s.returned.Load(), s.late.Load(), s.resets.Load(), s.halves.Load(), s.slow.Load(), s.freed.Load(), s.lost.Load())
-}
-
-func descriptors(t testing.TB) int {
-	d, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Skip("no /proc/self/fd here:", err)
-	}
-	return len(d)
+	return fmt.Sprintf("%d connections, %d messages, %d MiB, %d operations (%d past their deadline), %d resets, %d half-closed, %d slow readers, %d hung, %d freed in flight, %d cut;",
+		s.conns.Load(), s.messages.Load(), s.bytes.Load()>>20, s.returned.Load(), s.late.Load(), s.resets.Load(), s.halves.Load(), s.slow.Load(), s.hung.Load(), s.freed.Load(), s.lost.Load())
 }
 
 func (s *soaker) fail(format string, a ...any) {
@@ -214,6 +201,9 @@ func (s *soaker) client(rng *rand.Rand, end time.Time) {
 		}
 		s.conns.Add(1)
 		_ = c.SetDeadline(time.Now().Add(time.Minute))
+		if rng.IntN(30) == 0 { // it says nothing
+			s.hang(rng)
+		}
 		for range 1 + rng.IntN(20) {
 			if !s.exchange(c.(*net.TCPConn), rng) {
 				break
@@ -222,6 +212,12 @@ func (s *soaker) client(rng *rand.Rand, end time.Time) {
 		}
 		_ = c.Close()
 	}
+}
+
+// hang is the time for which a client neither sends nor reads.
+func (s *soaker) hang(rng *rand.Rand) {
+	s.hung.Add(1)
+	time.Sleep(time.Duration(rng.IntN(3000)) * time.Millisecond)
 }
 
 // exchange sends a message and reads it back. It reports whether the connection is still good.
@@ -245,6 +241,12 @@ func (s *soaker) exchange(c *net.TCPConn, rng *rand.Rand) bool {
 	case 1:
 		s.slow.Add(1)
 		time.Sleep(100 * time.Millisecond)
+	case 2: // gone when what it has sent came back for long, and was not read
+		s.hang(rng)
+		_ = c.SetLinger(rng.IntN(2) - 1) // 0: a reset, -1: not
+		_ = c.Close()
+		<-sent
+		return false
 	}
 	back := make([]byte, len(message))
 	n, err := io.ReadFull(c, back)
