@@ -24,6 +24,7 @@
 //	mux.Handle("POST /raftgate", member)
 //	gate, err := gcgate.Start(ctx, gcgate.Options{
 //		Policy: gcgate.PolicyDrain, Signals: []gcgate.Signal{member}, Turns: member,
+//		Replicas: 3, // members: the trigger leaves time for all others to go first
 //		IdleRatio: 2, // TriggerRatio: a follower without requests is not idle
 //	})
 //

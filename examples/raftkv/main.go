@@ -101,6 +101,7 @@ func (r *raftkv) tune(o *gcgate.Options) {
 	o.Signals = append(o.Signals, r.member)
 	o.Turns = r.member
 	o.IdleRatio = 2 // TriggerRatio: a follower has no requests, and is not idle
+	o.Replicas = strings.Count(r.members, ",") + 1
 }
 
 func (r *raftkv) beside(mux *http.ServeMux, g *gateflags.Gate) {

@@ -50,6 +50,15 @@ type group struct {
 var listening = regexp.MustCompile(`msg=listening url=(\S+)`)
 
 // TestRaftkv builds the program once for all that is tried with it.
+// TestTune: the gate knows how many members there are, so that its trigger leaves the last one its time.
+func TestTune(t *testing.T) {
+	r := raftkv{members: "http://a,http://b,http://c"}
+	var o gcgate.Options
+	if r.tune(&o); o.Replicas != 3 {
+		t.Errorf("%d replicas", o.Replicas)
+	}
+}
+
 func TestRaftkv(t *testing.T) {
 	path := program.Build(t)
 	t.Run("transfers", func(t *testing.T) { testTransfers(t, path) })
