@@ -12,7 +12,7 @@ help:
 	@echo "make lint        gofumpt, go vet, staticcheck, go mod tidy over every module"
 	@echo "make golden      write the golden files again, from real programs under real toolchains, and the record of the public API"
 	@echo "make release-check  what $(VERSION) would publish: clean tree, API record, licences, builds from module zips alone"
-	@echo "make bench       bench-gc, -load, -gate, -aio, -fastc, -explain and -tailstat: each figure with its target, raw results in bench/results"
+	@echo "make bench       bench-gc, -load, -gate, -aio, -fastc, -explain, -tailstat and -recorder: each figure with its target, raw results in bench/results"
 	@echo "make bench-aio   aio beside its peers, over an hour; QUICK=1: some minutes; PART=hostile: that part (echo, accept, idle, hostile)"
 	@echo "make gaio-suite  gaio's own tests over aio/gaio, on each backend, with two sizes of the swap buffer, ROUNDS=10 times"
 	@echo "make bench-fastc calls of C: fastc beside cgo, purego and fastcgo's technique; QUICK=1: a minute"
