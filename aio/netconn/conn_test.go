@@ -292,3 +292,29 @@ func TestDriveAlone(t *testing.T) {
 		t.Errorf("the other: %v", err)
 	}
 }
+
+// refusing is a backend whose Wait the system refuses.
+type refusing struct{ *aiosuite.Backend }
+
+func (refusing) Wait(time.Duration) error { return syscall.EBADF }
+
+// TestDriveFails: where the system refuses to be waited for, Drive says so, and nobody stays blocked.
+func TestDriveFails(t *testing.T) {
+	w, err := aiosuite.NewWatcher(aio.Options{}, refusing{aiosuite.NewBackend(aiosuite.Options{})})
+	must(t, err)
+	own, peer := aiosuite.Pair(1)
+	defer func() { _ = peer.Close() }()
+	c := over(t, w, own)
+	driven := make(chan error, 1)
+	var reading sync.WaitGroup
+	reading.Go(func() {
+		_, err := c.Read(make([]byte, 1))
+		wantOp(t, err, "read", net.ErrClosed)
+	})
+	blocked(t, w, 1)
+	go func() { driven <- netconn.Drive(w) }()
+	if err := <-driven; err != syscall.EBADF {
+		t.Errorf("Drive: %v, want %v", err, syscall.EBADF)
+	}
+	reading.Wait()
+}
