@@ -163,8 +163,8 @@ const attach = "+attach"
 
 func (j judge) idle() {
 	p := point{"idle", 64, idleConns}
-	hows := []struct{ name, suffix string }{{"attached", ""}, {"a net.Conn of aio/gaio", overGaio}}
-	if len(j.raw.all(j.ours+attach, p, anonymous)) > 0 {
+	hows := []struct{ name, suffix string }{{"accepted in the loop", ""}, {"a net.Conn of aio/gaio", overGaio}}
+	if len(j.raw.all(j.ours+attach, p, anonymous)) > 0 { // and the others attached
 		hows = []struct{ name, suffix string }{{"attached", attach}, {"a net.Conn that is kept", ""}}
 	}
 	for _, how := range hows {

@@ -126,25 +126,5 @@ func acceptAio(c config, ready func(net.Addr)) error {
 		return err
 	}
 	a := accepted{c: c}
-	return serve(c, ready, func(conn net.Conn) error {
-		if _, err := w.Attach(conn); err != nil {
-			return err
-		}
-		return a.one()
-	}, func() error { return results(w, func(aio.Result) error { return nil }) })
-}
-
-// results hands each result to f, until that or the watcher fails.
-func results(w *aio.Watcher, f func(aio.Result) error) error {
-	for {
-		rs, err := w.WaitIO()
-		if err != nil {
-			return err
-		}
-		for _, r := range rs {
-			if err := f(r); err != nil {
-				return err
-			}
-		}
-	}
+	return listenAio(c, w, ready, func(*aio.Conn) error { return a.one() }, func(aio.Result) error { return nil })
 }

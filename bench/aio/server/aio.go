@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"net"
 
 	"evenkeel.dev/aio"
@@ -17,35 +18,70 @@ func serveAio(c config, ready func(net.Addr)) error {
 	if c.gaio {
 		return serveOverAio(c, gaio.Over(w), ready)
 	}
-	return serve(c, ready, func(accepted net.Conn) error {
-		conn, err := w.Attach(accepted)
+	p := pool{}
+	return listenAio(c, w, ready, func(conn *aio.Conn) error {
+		return live(conn.Read(nil, own(c.buf), aio.NoDeadline))
+	}, func(r aio.Result) error {
+		switch {
+		case r.Error != nil:
+			_ = r.Conn.Close()
+		case r.Op == aio.OpRead && c.buf == 0:
+			_ = r.Conn.Write(nil, p.clone(r.Buffer[:r.Size]), aio.NoDeadline)
+		case r.Op == aio.OpRead:
+			_ = r.Conn.Write(nil, r.Buffer[:r.Size], aio.NoDeadline)
+		case c.buf == 0:
+			p.put(r.Buffer)
+			_ = r.Conn.Read(nil, nil, aio.NoDeadline)
+		default:
+			_ = r.Conn.Read(nil, r.Buffer[:cap(r.Buffer)], aio.NoDeadline)
+		}
+		return nil
+	})
+}
+
+// accepts is how many accepts are pending: as many connections of a burst arrive in one WaitIO.
+const accepts = 64
+
+// listenAio accepts in the loop of w: begin takes each connection, and each every other result, until one of them fails.
+func listenAio(c config, w *aio.Watcher, ready func(net.Addr), begin func(*aio.Conn) error, each func(aio.Result) error) error {
+	var l *aio.Listener
+	err := retry(func() (err error) {
+		l, err = w.Listen("tcp", c.addr, aio.ListenOptions{})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for range accepts {
+		if err := l.Accept(nil, aio.NoDeadline); err != nil {
+			return err
+		}
+	}
+	ready(l.Addr())
+	for {
+		results, err := w.WaitIO()
 		if err != nil {
 			return err
 		}
-		return conn.Read(nil, own(c.buf), aio.NoDeadline)
-	}, func() error {
-		for p := (pool{}); ; {
-			results, err := w.WaitIO()
+		for _, r := range results {
+			if r.Op != aio.OpAccept {
+				err = each(r)
+			} else if err = r.Error; err == nil {
+				err = errors.Join(begin(r.Conn), l.Accept(nil, aio.NoDeadline))
+			}
 			if err != nil {
 				return err
 			}
-			for _, r := range results {
-				switch {
-				case r.Error != nil:
-					_ = r.Conn.Close()
-				case r.Op == aio.OpRead && c.buf == 0:
-					_ = r.Conn.Write(nil, p.clone(r.Buffer[:r.Size]), aio.NoDeadline)
-				case r.Op == aio.OpRead:
-					_ = r.Conn.Write(nil, r.Buffer[:r.Size], aio.NoDeadline)
-				case c.buf == 0:
-					p.put(r.Buffer)
-					_ = r.Conn.Read(nil, nil, aio.NoDeadline)
-				default:
-					_ = r.Conn.Read(nil, r.Buffer[:cap(r.Buffer)], aio.NoDeadline)
-				}
-			}
 		}
-	})
+	}
+}
+
+// live is nil for a connection that is closed: its results say so.
+func live(err error) error {
+	if err == aio.ErrClosed {
+		return nil
+	}
+	return err
 }
 
 // serveOverAio is [serveGaio] with its import changed.

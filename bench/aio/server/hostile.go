@@ -2,10 +2,12 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"log"
 	"math/rand/v2"
 	"net"
-	"sync/atomic"
+	"runtime"
 	"time"
 
 	"evenkeel.dev/aio"
@@ -21,18 +23,14 @@ func closedAio(c config, ready func(net.Addr)) error {
 		return err
 	}
 	part := bytes.Repeat([]byte{7}, wire.FreedSize)
-	return serve(c, ready, func(accepted net.Conn) error {
-		conn, err := w.Attach(accepted)
-		if err != nil {
-			return err
-		}
+	return listenAio(c, w, ready, func(conn *aio.Conn) error {
 		for range wire.FreedWrites {
 			if err := conn.Write(nil, part, aio.NoDeadline); err != nil {
 				return err
 			}
 		}
 		return conn.Close()
-	}, func() error { return results(w, func(aio.Result) error { return nil }) })
+	}, func(aio.Result) error { return nil })
 }
 
 // gather returns a watcher with c.conns connections.
@@ -41,23 +39,21 @@ func gather(c config, ready func(net.Addr)) (*aio.Watcher, []*aio.Conn, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	ln, err := listen("tcp", c.addr)
-	if err != nil {
+	var conns []*aio.Conn
+	err = listenAio(c, w, ready, func(conn *aio.Conn) error {
+		if conns = append(conns, conn); len(conns) == c.conns {
+			return errAll
+		}
+		return nil
+	}, func(r aio.Result) error { return r.Error })
+	if !errors.Is(err, errAll) {
 		return nil, nil, err
-	}
-	ready(ln.Addr())
-	conns := make([]*aio.Conn, c.conns)
-	for i := range conns {
-		accepted, err := ln.Accept()
-		if err != nil {
-			return nil, nil, err
-		}
-		if conns[i], err = w.Attach(accepted); err != nil {
-			return nil, nil, err
-		}
 	}
 	return w, conns, nil
 }
+
+// errAll says that all connections are there.
+var errAll = errors.New("all have come")
 
 // deadlinesAio has c.n reads of silent peers end at their deadlines, which are 10 µs apart, on each connection, and says how
 // late they ended and for how long WaitIO was silent meanwhile.
@@ -170,32 +166,33 @@ func unreadAio(c config, ready func(net.Addr)) error {
 		return err
 	}
 	part := bytes.Repeat([]byte{7}, c.buf)
-	var seen atomic.Int64
-	return serve(c, ready, func(accepted net.Conn) error {
-		conn, err := w.Attach(accepted)
-		if err != nil {
-			return err
+	unread := make(chan *aio.Conn, c.conns)
+	go func() { // submitting is not what is measured: the loop has its turn after each connection
+		for conn := range unread {
+			for range c.n {
+				if err := conn.Write(&part, part, aio.NoDeadline); err != nil {
+					log.Fatal("server: unread: ", err)
+				}
+			}
+			runtime.Gosched()
 		}
-		if seen.Add(1) > int64(c.conns) {
+	}()
+	seen := 0
+	return listenAio(c, w, ready, func(conn *aio.Conn) error {
+		if seen++; seen > c.conns {
 			return conn.Read(nil, make([]byte, 4096), aio.NoDeadline)
 		}
-		for range c.n {
-			if err := conn.Write(&part, part, aio.NoDeadline); err != nil {
-				return err
-			}
-		}
+		unread <- conn
 		return nil
-	}, func() error {
-		return results(w, func(r aio.Result) error {
-			switch {
-			case r.Error != nil:
-				return r.Conn.Close()
-			case r.Tag != nil: // a part went out
-				return nil
-			case r.Op == aio.OpRead:
-				return live(r.Conn.Write(nil, r.Buffer[:r.Size], aio.NoDeadline))
-			}
-			return live(r.Conn.Read(nil, r.Buffer[:cap(r.Buffer)], aio.NoDeadline))
-		})
+	}, func(r aio.Result) error {
+		switch {
+		case r.Error != nil:
+			return r.Conn.Close()
+		case r.Tag != nil: // a part went out
+			return nil
+		case r.Op == aio.OpRead:
+			return live(r.Conn.Write(nil, r.Buffer[:r.Size], aio.NoDeadline))
+		}
+		return live(r.Conn.Read(nil, r.Buffer[:cap(r.Buffer)], aio.NoDeadline))
 	})
 }

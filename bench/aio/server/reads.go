@@ -16,33 +16,17 @@ func readsAio(c config, ready func(net.Addr)) error {
 	if err != nil {
 		return err
 	}
-	return serve(c, ready, func(accepted net.Conn) error {
-		conn, err := w.Attach(accepted)
-		if err != nil {
-			return err
+	p := pool{}
+	return listenAio(c, w, ready, func(conn *aio.Conn) error { return conn.Read(nil, nil, aio.NoDeadline) }, func(r aio.Result) error {
+		switch {
+		case r.Error != nil:
+			return r.Conn.Close()
+		case r.Op == aio.OpRead:
+			return live(r.Conn.Write(nil, p.size(r.Size), aio.NoDeadline))
 		}
-		return conn.Read(nil, nil, aio.NoDeadline)
-	}, func() error {
-		p := pool{}
-		return results(w, func(r aio.Result) error {
-			switch {
-			case r.Error != nil:
-				return r.Conn.Close()
-			case r.Op == aio.OpRead:
-				return live(r.Conn.Write(nil, p.size(r.Size), aio.NoDeadline))
-			}
-			p.put(r.Buffer)
-			return live(r.Conn.Read(nil, nil, aio.NoDeadline))
-		})
+		p.put(r.Buffer)
+		return live(r.Conn.Read(nil, nil, aio.NoDeadline))
 	})
-}
-
-// live is nil for a connection that is closed: its results say so.
-func live(err error) error {
-	if err == aio.ErrClosed {
-		return nil
-	}
-	return err
 }
 
 func readsGaio(c config, ready func(net.Addr)) error {
