@@ -12,6 +12,9 @@ import (
 
 // finish has every operation end that can, closes the Watcher and checks all.
 func (p *player) finish() {
+	p.closeDoor() // so all accepts end
+	p.turn(func() bool { return p.pendingAccepts() == 0 })
+	p.welcome()
 	sinks := make([]func() ([]byte, error), len(p.conns))
 	for i, m := range p.conns {
 		if m.vanished {

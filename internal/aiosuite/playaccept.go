@@ -1,0 +1,92 @@
+package aiosuite
+
+import (
+	"net"
+
+	"evenkeel.dev/aio"
+)
+
+// maxDialled bounds the peers that nobody has accepted.
+const maxDialled = 8
+
+// door is the one listener of a program. Connections are accepted in the order in which they were dialled,
+// so the model knows whose peer is whose.
+type door struct {
+	listener *aio.Listener
+	dial     func() net.Conn
+	closed   bool
+	dialled  []net.Conn // not accepted, as far as the model knows
+	accepts  []*ticket  // not looked at since they were returned, or pending
+}
+
+// arrive has somebody come, or be accepted.
+func (p *player) arrive() {
+	if p.door.listener == nil {
+		p.door.listener, p.door.dial = p.listener()
+	}
+	d := &p.door
+	switch n := p.next(); {
+	case n%16 == 0:
+		p.closeDoor()
+	case n%2 == 0 && !d.closed && len(d.dialled) < maxDialled && len(p.conns) < 2*maxConns:
+		d.dialled = append(d.dialled, d.dial())
+	default:
+		before := p.pendingAccepts()
+		k, err := p.submit(ticket{op: aio.OpAccept, listener: d.listener, deadline: p.deadline()})
+		switch {
+		case err == nil:
+			d.accepts = append(d.accepts, k)
+		case d.closed && err == aio.ErrClosed, !d.closed && err == aio.ErrQueueFull && before >= maxQueue:
+		default:
+			p.t.Errorf("Accept of a listener, closed: %t, with %d pending: %v", d.closed, before, err)
+		}
+		if d.closed && err != aio.ErrClosed {
+			p.t.Errorf("Accept of a listener that is closed: %v", err)
+		}
+	}
+}
+
+func (p *player) closeDoor() {
+	if p.door.listener == nil {
+		return
+	}
+	p.door.closed = true
+	if err := p.door.listener.Close(); err != nil {
+		p.t.Error("Close of the listener:", err)
+	}
+}
+
+func (p *player) pendingAccepts() (n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, k := range p.door.accepts {
+		if k.times == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// welcome gives the connections that were accepted their models.
+func (p *player) welcome() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	d := &p.door
+	kept := d.accepts[:0]
+	for _, k := range d.accepts {
+		switch {
+		case k.times == 0:
+			kept = append(kept, k)
+		case k.result.Error == nil && len(d.dialled) > 0:
+			p.number++
+			p.conns = append(p.conns, &model{id: p.number, conn: k.result.Conn, peer: d.dialled[0]})
+			d.dialled = d.dialled[1:]
+		case k.result.Error == nil:
+			p.t.Errorf("operation %d has accepted what nobody has dialled", k.number)
+		case k.result.Error == aio.ErrDeadline, k.result.Error == aio.ErrClosed && d.closed:
+		default:
+			p.t.Errorf("operation %d, an accept: %v: there is no reason for it", k.number, k.result.Error)
+		}
+	}
+	d.accepts = kept
+}
