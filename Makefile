@@ -93,7 +93,7 @@ release-check:
 SOAK ?= 1h
 .PHONY: soak soak-fastc
 soak:
-	EVENKEEL_SOAK=$(SOAK) go test -count=1 -v -timeout 0 -run '^(TestSoak.*|TestSimulation|TestPrograms)$$' ./aio/... ./internal/aiosuite ./gcgate ./gctrace
+	EVENKEEL_SOAK=$(SOAK) go test -count=1 -v -timeout 0 -run '^(TestSoak.*|TestSimulation|TestPrograms.*)$$' ./aio/... ./internal/aiosuite ./gcgate ./gctrace
 
 soak-fastc:
 	EVENKEEL_SOAK=$(SOAK) go test -count=1 -v -timeout 0 -run '^TestSoak$$' ./fastc

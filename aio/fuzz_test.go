@@ -18,15 +18,20 @@ func TestPrograms(t *testing.T) {
 		network := []string{"tcp", "unix"}[seed%2]
 		for _, b := range []aio.Backend{aio.BackendIOUring, aio.BackendEpoll} {
 			t.Run(fmt.Sprintf("seed=%d/%v/%s", seed, b, network), func(t *testing.T) {
-				rng := rand.New(rand.NewPCG(seed, 1))
-				program := make([]byte, rng.IntN(500))
-				for i := range program {
-					program[i] = byte(rng.Uint32())
-				}
-				aiosuite.Play(t, aiosuite.Real(b, network), program)
+				aiosuite.Play(t, aiosuite.Real(b, network), program(seed))
 			})
 		}
 	}
+}
+
+// program draws a program.
+func program(seed uint64) []byte {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	program := make([]byte, rng.IntN(500))
+	for i := range program {
+		program[i] = byte(rng.Uint32())
+	}
+	return program
 }
 
 // FuzzOperations plays a program that the fuzzer writes, over the backends of this system, by TCP or by

@@ -1,6 +1,7 @@
 package aio_test
 
 import (
+	"fmt"
 	"net"
 	"testing"
 
@@ -8,15 +9,27 @@ import (
 	"evenkeel.dev/internal/aiosuite"
 )
 
-// TestConformanceKqueue runs the suite over the kqueue backend and a fake kernel.
+// kqueueSystem is the kqueue backend over a fake kernel.
+func kqueueSystem(network string) aiosuite.System {
+	return aiosuite.System{
+		New:      func(t *testing.T, o aio.Options) *aio.Watcher { return newKqueue(t, o, false) },
+		Pair:     func(t *testing.T) (conn, peer net.Conn) { return aiosuite.Sockets(t, network) },
+		Listener: func(t *testing.T) (net.Listener, func() (net.Conn, error)) { return aiosuite.Listening(t, network) },
+	}
+}
+
+// TestConformanceKqueue runs the suite over it.
 func TestConformanceKqueue(t *testing.T) {
 	for _, network := range []string{"tcp", "unix"} {
-		t.Run(network, func(t *testing.T) {
-			aiosuite.Run(t, aiosuite.System{
-				New:      func(t *testing.T, o aio.Options) *aio.Watcher { return newKqueue(t, o, false) },
-				Pair:     func(t *testing.T) (conn, peer net.Conn) { return aiosuite.Sockets(t, network) },
-				Listener: func(t *testing.T) (net.Listener, func() (net.Conn, error)) { return aiosuite.Listening(t, network) },
-			})
+		t.Run(network, func(t *testing.T) { aiosuite.Run(t, kqueueSystem(network)) })
+	}
+}
+
+// TestProgramsKqueue plays random programs over it.
+func TestProgramsKqueue(t *testing.T) {
+	for seed := range aiosuite.Seeds(t, *seedFlag, 30) {
+		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
+			aiosuite.Play(t, kqueueSystem([]string{"tcp", "unix"}[seed%2]), program(seed))
 		})
 	}
 }

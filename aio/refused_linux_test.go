@@ -34,6 +34,7 @@ var refusals = []struct {
 	{"epoll_ctl", "epoll_ctl(2)", "epoll_ctl(2)", "epoll_ctl(2)"},
 	{"epoll_pwait", "netpoll failed", "", ""},                       // it ends every Go program
 	{"socketpair", "epoll served", "socketpair(2)", "epoll served"}, // with which the ring is tried
+	{"accept4", "Result.Error of an accept", "Result.Error of an accept", "Result.Error of an accept"},
 	{"getsockopt", "io_uring served", "io_uring served", "epoll served"},
 	{"setsockopt", "io_uring served", "io_uring served", "epoll served"},
 	{"ioctl", "io_uring served", "io_uring served", "epoll served"},
@@ -100,9 +101,10 @@ func refused(t *testing.T, calls string) {
 	_, err := fmt.Sscan(os.Getenv("AIO_ERRNO"), (*uintptr)(&errno))
 	must(t, err)
 	backends := []aio.Backend{aio.BackendAuto, aio.BackendIOUring, aio.BackendEpoll}
-	var conns [3][2]*net.TCPConn
-	for i := range conns {
-		conns[i][0], conns[i][1] = pair(t)
+	var listeners [3]net.Listener
+	var peers [3]net.Conn
+	for i := range listeners {
+		listeners[i], peers[i] = called(t)
 	}
 	if err := refuseAll(t, errno, calls); err != nil {
 		fmt.Println("skip =>", err)
@@ -110,7 +112,7 @@ func refused(t *testing.T, calls string) {
 	}
 	var log bytes.Buffer
 	for i, b := range backends {
-		fmt.Println(b, "=>", servedBy(b, conns[i][0], conns[i][1], slog.New(slog.NewTextHandler(&log, nil))))
+		fmt.Println(b, "=>", servedBy(b, listeners[i], peers[i], slog.New(slog.NewTextHandler(&log, nil))))
 	}
 	fmt.Println("log =>", log.String())
 }
@@ -150,8 +152,19 @@ func TestOlderKernel(t *testing.T) {
 	aiosuite.Run(t, aiosuite.Real(aio.BackendIOUring, "tcp"))
 }
 
-// servedBy echoes one message over a backend, and says how far it came.
-func servedBy(b aio.Backend, here, there *net.TCPConn, log *slog.Logger) string {
+// called returns a listener and a peer that has connected to it.
+func called(t *testing.T) (net.Listener, net.Conn) {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	peer, err := net.Dial("tcp", ln.Addr().String())
+	must(t, err)
+	must(t, peer.SetDeadline(time.Now().Add(patience)))
+	return ln, peer
+}
+
+// servedBy accepts a connection and echoes one message over a backend, and says how far it came.
+func servedBy(b aio.Backend, ln net.Listener, there net.Conn, log *slog.Logger) string {
 	w, err := aio.New(aio.Options{Backend: b, Logger: log})
 	if err != nil {
 		if !errors.Is(err, errors.ErrUnsupported) {
@@ -160,12 +173,23 @@ func servedBy(b aio.Backend, here, there *net.TCPConn, log *slog.Logger) string 
 		return fmt.Sprint("New: ", err)
 	}
 	defer func() { _ = w.Close() }()
-	c, err := w.Attach(here)
-	if err != nil {
-		return fmt.Sprint("Attach: ", err)
-	}
 	stop := time.AfterFunc(patience/2, func() { _ = w.Close() })
 	defer stop.Stop()
+	l, err := w.AttachListener(ln)
+	if err != nil {
+		return fmt.Sprint("AttachListener: ", err)
+	}
+	if err := l.Accept(nil, none); err != nil {
+		return fmt.Sprint("submit: ", err)
+	}
+	results, err := w.WaitIO()
+	if err != nil {
+		return fmt.Sprint("WaitIO: ", err)
+	}
+	c := results[0].Conn
+	if c == nil {
+		return fmt.Sprint("Result.Error of an accept: ", results[0].Error)
+	}
 	say := make(chan error, 1)
 	go func() {
 		_, err := there.Write([]byte("hello"))
@@ -215,7 +239,7 @@ func TestNoLockedMemory(t *testing.T) {
 		}
 		return
 	}
-	here, there := pair(t)
+	ln, peer := called(t)
 	const memlock = 8 // RLIMIT_MEMLOCK, on amd64 and arm64
 	must(t, syscall.Setrlimit(memlock, &syscall.Rlimit{}))
 	if os.Getuid() == 0 { // whom no such limit holds
@@ -223,5 +247,5 @@ func TestNoLockedMemory(t *testing.T) {
 		must(t, syscall.Setgid(nobody))
 		must(t, syscall.Setuid(nobody))
 	}
-	fmt.Println("=>", servedBy(aio.BackendIOUring, here, there, nil))
+	fmt.Println("=>", servedBy(aio.BackendIOUring, ln, peer, nil))
 }
