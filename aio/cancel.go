@@ -76,7 +76,7 @@ func (c *Conn) pending(tag any, f func(op *proactor.Op, begun bool) bool) (n int
 	visit := func(q *proactor.Queue, begun bool) {
 		for op := q.Head; op != nil; {
 			next := op.Next
-			if op.Cause == proactor.None && op.Tag == tag && f(op, begun) {
+			if op.Cause == proactor.None && tagOf(op) == tag && f(op, begun) {
 				n++
 			}
 			op = next

@@ -10,7 +10,8 @@
 // # How it works
 //
 // [Watcher.Listen] makes a [Listener], whose [Listener.Accept] is an operation too: its result has the new
-// [Conn]. [Watcher.Attach] makes a Conn of a net.Conn. [Conn.Read], [Conn.ReadFull] and [Conn.Write] queue
+// [Conn]. [Watcher.Attach] makes a Conn of a net.Conn. [Conn.Read], [Conn.ReadFull],
+// [Conn.Write] and [Conn.Writev] queue
 // an operation and return. [Watcher.WaitIO] begins what is queued, moves bytes, and returns
 // operations that are over, each with the tag that it was submitted with. There is no goroutine
 // inside: the one that calls WaitIO does the work, and the results need no hand-off. So operations
@@ -32,7 +33,8 @@
 // # Who owns what
 //
 // A buffer is the watcher's from the submission until WaitIO has returned the operation; meanwhile
-// it must be neither read nor changed. Several writes may share one buffer.
+// it must be neither read nor changed. Several writes may share one buffer. The slice that a Writev gets is
+// the caller's again at once: only the buffers in it are the watcher's.
 //
 // A read with a nil buffer uses the watcher's swap buffer, so that idle connections hold no memory
 // for it. Such a slice is valid until the next WaitIO, by any goroutine, and has no spare capacity:

@@ -39,7 +39,7 @@ type Op int
 
 const (
 	OpRead       Op = iota // Conn.Read or Conn.ReadFull
-	OpWrite                // Conn.Write
+	OpWrite                // Conn.Write or Conn.Writev
 	OpPost                 // Watcher.Post
 	OpCloseWrite           // Conn.CloseWrite
 	OpClose                // Conn.CloseAfterWrites

@@ -117,6 +117,39 @@ func ExampleConn_ReadFull() {
 	// body: "half", late: true
 }
 
+// A head and a body that stand in different memory are one operation.
+func ExampleConn_Writev() {
+	w, err := aio.New(aio.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer w.Close()
+	a, client := connected()
+	defer client.Close()
+	c, err := w.Attach(a)
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	answer := net.Buffers{[]byte("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"), []byte("hello")}
+	if err := c.Writev("answer", answer, time.Now().Add(time.Minute)); err != nil {
+		log.Fatal(err)
+	}
+	results, err := w.WaitIO()
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, r := range results {
+		fmt.Println(r.Tag, r.Op, r.Size, r.Error)
+	}
+	got := make([]byte, 43)
+	_, err = io.ReadFull(client, got)
+	fmt.Printf("%q, %v\n", got, err)
+	// Output:
+	// answer write 43 <nil>
+	// "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", <nil>
+}
+
 // An answer, and then the end: the close stands behind what is queued, and a client that does not read
 // keeps the connection for a minute at the utmost.
 func ExampleConn_CloseAfterWrites() {

@@ -1,6 +1,7 @@
 package aio_test
 
 import (
+	"bytes"
 	"math/rand/v2"
 	"sync"
 	"syscall"
@@ -254,6 +255,10 @@ func (f *fakeKqueue) Send(fd int, buf []byte) (int, syscall.Errno) {
 	n, err := syscall.SendmsgN(fd, buf, nil, nil, syscall.MSG_DONTWAIT|syscall.MSG_NOSIGNAL)
 	errno, _ := err.(syscall.Errno)
 	return max(n, 0), errno
+}
+
+func (f *fakeKqueue) Sendv(fd int, bufs [][]byte) (int, syscall.Errno) {
+	return f.Send(fd, bytes.Join(bufs, nil))
 }
 
 func (f *fakeKqueue) ShutWrite(fd int) syscall.Errno {

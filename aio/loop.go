@@ -166,6 +166,9 @@ func (w *Watcher) collect() []Result {
 		switch op.Kind {
 		case proactor.Send:
 			r.Op = OpWrite
+		case proactor.Sendv:
+			r.Op, r.Tag = OpWrite, tagOf(op)
+			w.recycle(op)
 		case proactor.Posted:
 			r.Op = OpPost
 		case proactor.ShutWrite:

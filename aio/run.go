@@ -24,7 +24,7 @@ func (w *Watcher) run(d *proactor.Desc, dir proactor.Dir, b *budget) {
 			w.finish(op)
 			continue
 		}
-		before, rest := op.Size, len(op.Rest())
+		before, rest := op.Size, op.Room()
 		if !w.backend.Start(op) {
 			if d.Ready&(proactor.CanRead<<dir) != 0 {
 				b.bytes -= rest // it is about to move
@@ -67,6 +67,10 @@ func (w *Watcher) over(op *proactor.Op) bool {
 			}
 		case proactor.Send:
 			if op.Size == len(op.Buf) {
+				return true
+			}
+		case proactor.Sendv:
+			if op.Tag.(*proactor.Vec).Sent(op.Size) {
 				return true
 			}
 		case proactor.ShutWrite:
@@ -118,7 +122,7 @@ func (w *Watcher) finish(op *proactor.Op) {
 	w.deadlines.remove(op)
 	w.pending--
 	w.swapHeld = w.swapHeld || op.Swap
-	if op.Kind == proactor.Send {
+	if op.Kind.Dir() == proactor.Out {
 		w.stats.BytesWritten += uint64(op.Size)
 	} else {
 		w.stats.BytesRead += uint64(op.Size)

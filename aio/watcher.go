@@ -16,7 +16,7 @@ type Result struct {
 
 	// Buffer is the caller's buffer, theirs again. For a read without one, it is the part of the
 	// watcher's swap buffer that was read into (Swap), valid until the next WaitIO. Buffer[:Size]
-	// was transferred. It is nil where the kernel kept the caller's: see Watcher.Close.
+	// was transferred. It is nil of a Writev, and where the kernel kept the caller's: see Watcher.Close.
 	Buffer []byte
 	Swap   bool
 	Size   int
@@ -91,8 +91,9 @@ type Watcher struct {
 	submitted int            // how many
 	spare     proactor.Queue // operations for reuse
 	spares    int
-	asleep    bool // the goroutine in WaitIO has to be woken
-	refuses   bool // no more submissions
+	vecs      []*proactor.Vec // for reuse
+	asleep    bool            // the goroutine in WaitIO has to be woken
+	refuses   bool            // no more submissions
 }
 
 // New returns a Watcher. It fails with an *OptionError, with an *UnsupportedError where the system

@@ -1,6 +1,7 @@
 package aiosuite
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"runtime"
@@ -208,7 +209,7 @@ func (b *Backend) Start(op *proactor.Op) bool {
 			op.Err = errno
 		}
 		return true
-	case op.Kind <= proactor.Send && op.Size >= len(op.Buf):
+	case op.Kind <= proactor.Sendv && len(rest(op)) == 0:
 		b.violation("Start of an operation with nothing left to transfer")
 	case op.Desc.Gone != proactor.None || op.Cause != proactor.None:
 		b.violation("Start of an operation that was cancelled")
@@ -236,7 +237,7 @@ func (b *Backend) move(fl *flight) bool {
 	switch op.Kind {
 	case proactor.Readable, proactor.Accept:
 		fl.moved = ready&proactor.CanRead != 0 || b.dice.hit(f.Spurious)
-	case proactor.Send:
+	case proactor.Send, proactor.Sendv:
 		if ready&proactor.CanWrite == 0 {
 			return false
 		}
@@ -244,7 +245,7 @@ func (b *Backend) move(fl *flight) bool {
 			fl.moved, fl.err = true, syscall.ENOBUFS
 			return true
 		}
-		rest := op.Rest()
+		rest := rest(op)
 		fl.finish(fl.fd.socket.Send(rest[:b.dice.some(len(rest), f.ShortWrite)]))
 	default:
 		if ready&proactor.CanRead == 0 {
@@ -257,6 +258,15 @@ func (b *Backend) move(fl *flight) bool {
 		}
 	}
 	return fl.moved
+}
+
+// rest returns what an operation has to transfer, or to receive into.
+func rest(op *proactor.Op) []byte {
+	if op.Kind == proactor.Sendv {
+		bufs, _ := op.Tag.(*proactor.Vec).Next()
+		return bytes.Join(bufs, nil)
+	}
+	return op.Rest()
 }
 
 func (fl *flight) finish(n int, errno syscall.Errno) {

@@ -156,7 +156,11 @@ func (p *player) step() {
 		p.begin(m, ticket{conn: m.conn, deadline: p.deadline()})
 	case 5, 6, 7:
 		n := p.size()
-		if p.begin(m, ticket{op: aio.OpWrite, conn: m.conn, buf: pattern(m.id, m.written, n), deadline: p.deadline()}) {
+		k := ticket{op: aio.OpWrite, conn: m.conn, buf: pattern(m.id, m.written, n), deadline: p.deadline()}
+		if op == 7 {
+			k.vec = cut(k.buf, n%5, 1+n/8)
+		}
+		if p.begin(m, k) {
 			m.written += n
 		}
 	case 8, 9:

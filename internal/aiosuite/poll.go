@@ -116,7 +116,7 @@ func (b *Backend) next() time.Duration {
 	wait := time.Duration(-1)
 	for _, fl := range b.flights {
 		can := proactor.CanRead
-		if fl.op.Kind == proactor.Send {
+		if fl.op.Kind.Dir() == proactor.Out {
 			can = proactor.CanWrite
 		}
 		if !fl.moved && fl.fd.ready()&can == 0 {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"slices"
 	"sync"
 	"syscall"
 	"testing"
@@ -52,6 +53,7 @@ type ticket struct {
 	conn     *aio.Conn     // nil of a post and an accept
 	listener *aio.Listener // of an accept
 	buf      []byte
+	vec      [][]byte // of a Writev: what buf is cut into
 	full     bool
 	deadline time.Time
 
@@ -110,6 +112,10 @@ func (r *rig) submit(k ticket) (*ticket, error) {
 		err = r.w.Post(&k)
 	case k.op == aio.OpAccept:
 		err = k.listener.Accept(&k, k.deadline)
+	case k.op == aio.OpWrite && k.vec != nil:
+		vec := slices.Clone(k.vec)
+		err = k.conn.Writev(&k, vec, k.deadline)
+		clear(vec) // it is the caller's again
 	case k.op == aio.OpWrite:
 		err = k.conn.Write(&k, k.buf, k.deadline)
 	case k.op == aio.OpCloseWrite:
@@ -155,6 +161,20 @@ func (r *rig) readFull(conn *aio.Conn, n int, by time.Time) *ticket {
 func (r *rig) write(conn *aio.Conn, buf []byte) *ticket {
 	r.t.Helper()
 	return r.must(ticket{op: aio.OpWrite, conn: conn, buf: buf})
+}
+
+// writev is write of a buffer that is cut into parts of these sizes, the last of which repeats.
+func (r *rig) writev(conn *aio.Conn, buf []byte, sizes ...int) *ticket {
+	r.t.Helper()
+	return r.must(ticket{op: aio.OpWrite, conn: conn, buf: buf, vec: cut(buf, sizes...)})
+}
+
+func cut(buf []byte, sizes ...int) (vec [][]byte) {
+	for i := 0; len(buf) > 0; i++ {
+		n := min(sizes[min(i, len(sizes)-1)], len(buf)) // the last one is not 0
+		vec, buf = append(vec, buf[:n]), buf[n:]
+	}
+	return vec
 }
 
 func (r *rig) closeWrite(conn *aio.Conn, by time.Time) *ticket {
@@ -224,7 +244,7 @@ func (r *rig) enter(res *aio.Result) {
 func (r *rig) checkSize(k *ticket) {
 	r.t.Helper()
 	res := &k.result
-	own := len(k.buf) > 0
+	own := len(k.buf) > 0 && k.vec == nil
 	ending := k.op == aio.OpCloseWrite || k.op == aio.OpClose
 	switch {
 	case ending && (res.Size != 0 || res.Buffer != nil):
@@ -237,13 +257,15 @@ func (r *rig) checkSize(k *ticket) {
 		if res.Size != 0 || res.Buffer != nil || (res.Conn == nil) != (res.Error != nil) {
 			r.t.Errorf("operation %d is an accept: %+v", k.number, *res)
 		}
-	case res.Size < 0 || res.Size > len(res.Buffer):
+	case k.vec != nil && (res.Buffer != nil || res.Size < 0 || res.Size > len(k.buf)):
+		r.t.Errorf("operation %d is a Writev of %d bytes: %+v", k.number, len(k.buf), *res)
+	case k.vec == nil && (res.Size < 0 || res.Size > len(res.Buffer)):
 		r.t.Errorf("operation %d: size %d of a buffer of %d", k.number, res.Size, len(res.Buffer))
 	case own && (len(res.Buffer) != len(k.buf) || &res.Buffer[0] != &k.buf[0] || res.Swap):
 		r.t.Errorf("operation %d did not get its own buffer back", k.number)
-	case !own && (len(res.Buffer) != res.Size || cap(res.Buffer) != res.Size):
+	case !own && k.vec == nil && (len(res.Buffer) != res.Size || cap(res.Buffer) != res.Size):
 		r.t.Errorf("operation %d: size %d, but a swap buffer of %d, %d with what is behind it", k.number, res.Size, len(res.Buffer), cap(res.Buffer))
-	case !own && !res.Swap && res.Size > 0:
+	case !own && k.vec == nil && !res.Swap && res.Size > 0:
 		r.t.Errorf("operation %d: %d bytes, not in the swap buffer", k.number, res.Size)
 	case res.Error == nil && res.Size == 0 && !ending:
 		r.t.Errorf("operation %d: neither bytes nor an error", k.number)

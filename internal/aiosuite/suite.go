@@ -195,6 +195,7 @@ func Run(t *testing.T, sys System) {
 	all = append(all, swapTests...)
 	all = append(all, peerTests...)
 	all = append(all, closeTests...)
+	all = append(all, writevTests...)
 	all = append(all, endingTests...)
 	all = append(all, cancelTests...)
 	all = append(all, concurrentTests...)

@@ -12,10 +12,11 @@ import (
 // nothing is to be done; epoll descriptors may be nested.
 type epoll struct {
 	Sockets
-	fd     int
-	wakeFd int
-	waiter *sys.Waiter
-	raw    [batch]sys.EpollEvent
+	fd      int
+	wakeFd  int
+	waiter  *sys.Waiter
+	raw     [batch]sys.EpollEvent
+	message sys.Message // guarded by the watcher's mu
 }
 
 // NewEpoll returns a backend over edge-triggered epoll, or a MissingError that says what is missing.
@@ -70,6 +71,12 @@ func (k *epoll) release(d *proactor.Desc) { sys.CloseSocket(int(d.Num)) }
 func (k *epoll) recv(num int32, buf []byte) (int, syscall.Errno) { return sys.Recv(int(num), buf) }
 
 func (k *epoll) send(num int32, buf []byte) (int, syscall.Errno) { return sys.Send(int(num), buf) }
+
+func (k *epoll) sendv(num int32, bufs [][]byte) (int, syscall.Errno) {
+	k.message.Set(bufs)
+	defer k.message.Clear()
+	return sys.Sendmsg(int(num), &k.message)
+}
 
 func (k *epoll) shutWrite(num int32) syscall.Errno { return sys.ShutWrite(int(num)) }
 

@@ -40,6 +40,7 @@ type KqueueCalls interface {
 	Dup(source any) (fd int, stream bool, err error)
 	Recv(fd int, buf []byte) (int, syscall.Errno)
 	Send(fd int, buf []byte) (int, syscall.Errno)
+	Sendv(fd int, bufs [][]byte) (int, syscall.Errno)
 	ShutWrite(fd int) syscall.Errno
 	CloseFd(fd int)
 
@@ -133,6 +134,10 @@ func (k *kqueue) recv(num int32, buf []byte) (int, syscall.Errno) {
 
 func (k *kqueue) send(num int32, buf []byte) (int, syscall.Errno) {
 	return k.calls.Send(int(num), buf)
+}
+
+func (k *kqueue) sendv(num int32, bufs [][]byte) (int, syscall.Errno) {
+	return k.calls.Sendv(int(num), bufs)
 }
 
 func (k *kqueue) shutWrite(num int32) syscall.Errno { return k.calls.ShutWrite(int(num)) }

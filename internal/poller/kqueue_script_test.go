@@ -112,11 +112,12 @@ func (s *script) transfer(of map[int][]receipt, fd int) (int, syscall.Errno) {
 	return r.n, r.errno
 }
 
-func (s *script) Recv(fd int, _ []byte) (int, syscall.Errno) { return s.transfer(s.recvs, fd) }
-func (s *script) Send(fd int, _ []byte) (int, syscall.Errno) { return s.transfer(s.sends, fd) }
-func (s *script) ShutWrite(int) syscall.Errno                { return 0 }
-func (s *script) CloseFd(fd int)                             { s.closed = append(s.closed, fd) }
-func (s *script) Pipe() (int, int, error)                    { return wakeFd, wakeFd + 1, s.pipeErr }
+func (s *script) Recv(fd int, _ []byte) (int, syscall.Errno)    { return s.transfer(s.recvs, fd) }
+func (s *script) Send(fd int, _ []byte) (int, syscall.Errno)    { return s.transfer(s.sends, fd) }
+func (s *script) Sendv(fd int, _ [][]byte) (int, syscall.Errno) { return s.transfer(s.sends, fd) }
+func (s *script) ShutWrite(int) syscall.Errno                   { return 0 }
+func (s *script) CloseFd(fd int)                                { s.closed = append(s.closed, fd) }
+func (s *script) Pipe() (int, int, error)                       { return wakeFd, wakeFd + 1, s.pipeErr }
 
 func (s *script) Read(_ int, buf []byte) (int, error) {
 	s.mu.Lock()

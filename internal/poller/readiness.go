@@ -44,6 +44,7 @@ type kernel interface {
 	release(d *proactor.Desc)
 	recv(num int32, buf []byte) (int, syscall.Errno)
 	send(num int32, buf []byte) (int, syscall.Errno)
+	sendv(num int32, bufs [][]byte) (int, syscall.Errno)
 	shutWrite(num int32) syscall.Errno
 	// poll fetches events without blocking.
 	poll(events []event) (int, error)
@@ -143,7 +144,7 @@ func (p *Poller) try(op *proactor.Op) bool {
 	d := op.Desc
 	var may proactor.Ready
 	switch op.Kind {
-	case proactor.Send:
+	case proactor.Send, proactor.Sendv:
 		may = proactor.CanWrite
 	case proactor.Recv, proactor.Readable, proactor.Accept:
 		may = proactor.CanRead
@@ -159,6 +160,15 @@ func (p *Poller) try(op *proactor.Op) bool {
 		n, errno := p.send(d.Num, buf)
 		op.Size += n
 		Moved(d, proactor.Out, n, len(buf), errno)
+		if errno != 0 && errno != syscall.EAGAIN {
+			op.Err = errno
+		}
+		return errno != syscall.EAGAIN
+	case proactor.Sendv:
+		bufs, room := op.Tag.(*proactor.Vec).Next()
+		n, errno := p.sendv(d.Num, bufs)
+		op.Size += n
+		Moved(d, proactor.Out, n, room, errno)
 		if errno != 0 && errno != syscall.EAGAIN {
 			op.Err = errno
 		}
@@ -239,7 +249,7 @@ func (p *Poller) Poll(done []*proactor.Op) ([]*proactor.Op, error) {
 				done = append(done, op)
 				moved += op.Size - before
 			case d.Ready&(proactor.CanRead<<dir) != 0: // it was taken
-				moved += len(op.Rest())
+				moved += op.Room()
 			}
 		}
 	}

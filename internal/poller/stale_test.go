@@ -22,15 +22,16 @@ func (k *oneNumber) dup(any) (int, bool, error) { return 7, true, nil }
 func (k *oneNumber) add(*proactor.Desc) error   { return nil }
 func (k *oneNumber) remove(*proactor.Desc)      { k.calls = append(k.calls, "remove") }
 
-func (k *oneNumber) release(*proactor.Desc)                  { k.calls = append(k.calls, "close") }
-func (k *oneNumber) recv(int32, []byte) (int, syscall.Errno) { return 0, syscall.EAGAIN }
-func (k *oneNumber) send(int32, []byte) (int, syscall.Errno) { return 0, syscall.EAGAIN }
-func (k *oneNumber) shutWrite(int32) syscall.Errno           { return 0 }
-func (k *oneNumber) poll(events []event) (int, error)        { return copy(events, k.events), nil }
-func (k *oneNumber) wait(time.Duration) error                { return nil }
-func (k *oneNumber) yield()                                  {}
-func (k *oneNumber) wake()                                   {}
-func (k *oneNumber) close()                                  {}
+func (k *oneNumber) release(*proactor.Desc)                     { k.calls = append(k.calls, "close") }
+func (k *oneNumber) recv(int32, []byte) (int, syscall.Errno)    { return 0, syscall.EAGAIN }
+func (k *oneNumber) send(int32, []byte) (int, syscall.Errno)    { return 0, syscall.EAGAIN }
+func (k *oneNumber) sendv(int32, [][]byte) (int, syscall.Errno) { return 0, syscall.EAGAIN }
+func (k *oneNumber) shutWrite(int32) syscall.Errno              { return 0 }
+func (k *oneNumber) poll(events []event) (int, error)           { return copy(events, k.events), nil }
+func (k *oneNumber) wait(time.Duration) error                   { return nil }
+func (k *oneNumber) yield()                                     {}
+func (k *oneNumber) wake()                                      {}
+func (k *oneNumber) close()                                     {}
 
 // TestStaleEvent: an event that was fetched before its descriptor was closed is neither the
 // closed one's, nor the one's that has its number by now.

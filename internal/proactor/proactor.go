@@ -31,6 +31,7 @@ type Kind uint8
 const (
 	Recv      Kind = iota // into Rest; the peer's end is io.EOF
 	Send                  // Rest; may send less
+	Sendv                 // what the Vec in Tag gives next; may send less
 	Readable              // into the backend's swap memory (Buf and Swap are set; ENOBUFS when it is full); or nothing: a Recv would not block
 	Posted                // nothing: it goes from its submission to its return, and no backend sees it
 	ShutWrite             // nothing: it ends the sending side of the descriptor (shutdown(2)), which is over at once
@@ -49,7 +50,7 @@ const (
 // Dir returns the direction that the kind uses.
 func (k Kind) Dir() Dir {
 	switch k {
-	case Send, ShutWrite, Closing:
+	case Send, Sendv, ShutWrite, Closing:
 		return Out
 	}
 	return In
@@ -75,8 +76,8 @@ type Op struct {
 	Slot     uint32 // the backend's
 
 	// Of the watcher.
-	Index    int32 // in the heap of deadlines; -1: not in it
-	Tag      any
+	Index    int32         // in the heap of deadlines; -1: not in it
+	Tag      any           // the caller's; of a Sendv its *Vec, which has it
 	Deadline time.Duration // since the watcher's start; 0: none
 }
 
@@ -86,6 +87,15 @@ const MaxTransfer = 64 << 10
 
 // Rest returns what the next transfer is of: Buf[Size:], or its first MaxTransfer bytes.
 func (op *Op) Rest() []byte { return op.Buf[op.Size:min(len(op.Buf), op.Size+MaxTransfer)] }
+
+// Room returns how many bytes the next transfer moves at the utmost; of a read without a buffer nobody knows.
+func (op *Op) Room() int {
+	if op.Kind == Sendv {
+		_, n := op.Tag.(*Vec).Next()
+		return n
+	}
+	return len(op.Rest())
+}
 
 // Cause says why a descriptor or an operation was ended before its time.
 type Cause uint8

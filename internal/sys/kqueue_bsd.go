@@ -158,6 +158,19 @@ func Send(fd int, buf []byte) (int, syscall.Errno) {
 	}
 }
 
+// Sendv is Send of several buffers, of maxTransfer bytes at the utmost. It allocates.
+func Sendv(fd int, bufs [][]byte) (int, syscall.Errno) {
+	for {
+		n, err := unix.SendmsgBuffers(fd, bufs, nil, nil, unix.MSG_DONTWAIT|noSignal)
+		if err == nil {
+			return n, 0
+		}
+		if errno := errnoOf(err); !sendAgain(errno) {
+			return 0, errno
+		}
+	}
+}
+
 func errnoOf(err error) syscall.Errno {
 	if errno, ok := err.(syscall.Errno); ok {
 		return errno

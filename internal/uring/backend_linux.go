@@ -9,6 +9,7 @@ import (
 
 	"evenkeel.dev/internal/poller"
 	"evenkeel.dev/internal/proactor"
+	"evenkeel.dev/internal/sys"
 )
 
 // entries bounds the work of one call, which holds a P: 128 sends over loopback take some 0.4 ms.
@@ -23,10 +24,11 @@ var errKept = errors.New("io_uring kept a transfer that must not wait: use aio.B
 // epoll reports that it need not.
 type Backend struct {
 	*poller.Poller
-	ring    *ring
-	buffers *buffers       // nil: the watcher has its own
-	queued  []*proactor.Op // each at its Slot; nil where one was cancelled
-	kept    []*proactor.Op // what the kernel did not end, and should have
+	ring     *ring
+	buffers  *buffers       // nil: the watcher has its own
+	queued   []*proactor.Op // each at its Slot; nil where one was cancelled
+	messages []*sys.Message // of what flush submits
+	kept     []*proactor.Op // what the kernel did not end, and should have
 }
 
 // New returns a backend over a new ring, with swap memory of the given size, or a
@@ -65,7 +67,7 @@ func (b *Backend) Name() string { return "io_uring" }
 // take queues a transfer that may succeed. It reports false of what is not the ring's to carry out.
 func (b *Backend) take(op *proactor.Op) bool {
 	switch op.Kind {
-	case proactor.Recv, proactor.Send:
+	case proactor.Recv, proactor.Send, proactor.Sendv:
 	case proactor.Readable:
 		if b.buffers == nil {
 			return false
@@ -130,12 +132,19 @@ func (b *Backend) flush(done []*proactor.Op) ([]*proactor.Op, error) {
 	var err error
 	for from := 0; from < len(b.queued) && err == nil; from += entries {
 		to := min(from+entries, len(b.queued))
+		messages := 0
 		for at := from; at < to; at++ {
-			if op := b.queued[at]; op != nil {
+			if op := b.queued[at]; op != nil && op.Kind == proactor.Sendv {
+				b.fillv(b.ring.get(), op, messages)
+				messages++
+			} else if op != nil {
 				b.fill(b.ring.get(), op)
 			}
 		}
 		err = b.ring.submit()
+		for _, m := range b.messages[:messages] {
+			m.Clear()
+		}
 		for c, ok := b.ring.next(); ok; c, ok = b.ring.next() {
 			done = b.complete(done, c)
 		}
@@ -175,6 +184,18 @@ func (b *Backend) fill(e *sqe, op *proactor.Op) {
 	}
 }
 
+// fillv is fill of a Sendv, by a message of its own in each batch.
+func (b *Backend) fillv(e *sqe, op *proactor.Op, at int) {
+	if at == len(b.messages) {
+		b.messages = append(b.messages, new(sys.Message))
+	}
+	m := b.messages[at]
+	bufs, _ := op.Tag.(*proactor.Vec).Next()
+	m.Set(bufs)
+	e.opcode, e.fd, e.userData = opSendmsg, op.Desc.Num, uint64(op.Slot)
+	e.addr, e.length, e.opFlags = uint64(uintptr(m.Header())), 1, syscall.MSG_DONTWAIT|syscall.MSG_NOSIGNAL
+}
+
 // complete appends the operation that c is about, if it is over.
 func (b *Backend) complete(done []*proactor.Op, c cqe) []*proactor.Op {
 	if c.flags&cqeBuffer != 0 && c.res <= 0 {
@@ -183,7 +204,7 @@ func (b *Backend) complete(done []*proactor.Op, c cqe) []*proactor.Op {
 	op := b.queued[c.userData]
 	b.queued[c.userData] = nil
 	d, n, errno := op.Desc, int(max(c.res, 0)), syscall.Errno(max(-c.res, 0))
-	room := len(op.Rest())
+	room := op.Room()
 	if op.Kind == proactor.Readable {
 		if room = n; c.flags&cqeBufferMore != 0 {
 			room++ // there was room for more
@@ -199,7 +220,7 @@ func (b *Backend) complete(done []*proactor.Op, c cqe) []*proactor.Op {
 		return done
 	case errno != 0:
 		op.Err = errno
-	case n == 0 && op.Kind != proactor.Send:
+	case n == 0 && op.Kind.Dir() == proactor.In:
 		op.Err = io.EOF
 	case op.Kind == proactor.Readable:
 		op.Buf, op.Swap = b.buffers.take(c), true
@@ -221,12 +242,16 @@ func (b *Backend) Close(done []*proactor.Op) []*proactor.Op {
 	b.ring.close()
 	for _, op := range b.kept {
 		leak(op.Buf)
+		if op.Kind == proactor.Sendv {
+			leak(op.Tag) // it has the buffers
+		}
 		op.Buf, op.Size = nil, 0
 		op.InFlight, op.Leaked, op.Err = false, true, syscall.ECANCELED
 		done = append(done, op)
 	}
 	if len(b.kept) > 0 {
 		leak(b.buffers)
+		leak(b.messages)
 	} else {
 		b.buffers.close()
 	}

@@ -56,8 +56,9 @@ var (
 
 // From include/uapi/linux/io_uring.h.
 const (
-	opSend = 26
-	opRecv = 27
+	opSendmsg = 9
+	opSend    = 26
+	opRecv    = 27
 
 	setupSubmitAll     = 1 << 7
 	featSingleMmap     = 1 << 0

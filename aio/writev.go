@@ -1,0 +1,79 @@
+package aio
+
+import (
+	"time"
+
+	"evenkeel.dev/internal/proactor"
+)
+
+// maxVecs is how many lists of buffers are kept for reuse, each of as many as vecKept.
+const (
+	maxVecs = 256
+	vecKept = 1024
+)
+
+// Writev submits one write of all of bufs, one after the other: a net.Buffers, for instance, which it does
+// not consume. One transfer is of up to 1,024 buffers, the last of which is the one that reaches 64 KiB
+// (sendmsg(2)); more takes several, as a long Write does, with nothing else in between.
+//
+// The Result's Op is OpWrite, its Buffer nil, and Size counts over all of bufs. The bytes are the watcher's
+// until WaitIO has returned the operation; the slice bufs is the caller's again when Writev returns. Empty
+// buffers in it are left out; where nothing else is in it, it fails with ErrEmptyBuffer. It allocates
+// nothing once the watcher has seen as many at a time, up to 256 of up to 1,024 buffers; on macOS and
+// the BSDs each transfer allocates. See Read for the rest.
+func (c *Conn) Writev(tag any, bufs [][]byte, deadline time.Time) error {
+	w := c.watcher
+	if w == nil {
+		return ErrClosed // no Attach has made it
+	}
+	v := w.vec()
+	v.Tag = tag
+	err := ErrEmptyBuffer
+	if v.Set(bufs) > 0 {
+		err = c.submit(proactor.Sendv, false, v, nil, deadline)
+	}
+	if err != nil {
+		w.keep(v)
+	}
+	return err
+}
+
+// vec returns a list of buffers to be filled.
+func (w *Watcher) vec() *proactor.Vec {
+	w.subMu.Lock()
+	defer w.subMu.Unlock()
+	last := len(w.vecs) - 1
+	if last < 0 {
+		return new(proactor.Vec)
+	}
+	v := w.vecs[last]
+	w.vecs = w.vecs[:last]
+	return v
+}
+
+// keep keeps a list for reuse.
+func (w *Watcher) keep(v *proactor.Vec) {
+	if v.Clear() > vecKept {
+		return
+	}
+	w.subMu.Lock()
+	defer w.subMu.Unlock()
+	if len(w.vecs) < maxVecs {
+		w.vecs = append(w.vecs, v)
+	}
+}
+
+// recycle keeps the list of a Sendv that has ended, unless the kernel may still use it.
+func (w *Watcher) recycle(op *proactor.Op) {
+	if !op.Leaked {
+		w.keep(op.Tag.(*proactor.Vec))
+	}
+}
+
+// tagOf returns what the caller has submitted op with.
+func tagOf(op *proactor.Op) any {
+	if op.Kind == proactor.Sendv {
+		return op.Tag.(*proactor.Vec).Tag
+	}
+	return op.Tag
+}
