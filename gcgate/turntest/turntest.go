@@ -177,7 +177,7 @@ func ask(ctx context.Context, t gcgate.Turns, wait time.Duration, queue bool) (g
 	if q, ok := t.(gcgate.Queue); ok && queue {
 		l, err := q.Acquire(ctx)
 		if errors.Is(err, gcgate.ErrHeld) {
-			err = fmt.Errorf("Acquire: %v, which only TryAcquire may return", err)
+			err = fmt.Errorf("error %v of Acquire, which only TryAcquire may return", err)
 		}
 		return l, err
 	}
@@ -203,7 +203,7 @@ func wantHeld(ctx context.Context, t gcgate.Turns) error {
 		_ = l.Release(ctx)
 	}
 	if !errors.Is(err, gcgate.ErrHeld) {
-		return fmt.Errorf("TryAcquire: error %v, want gcgate.ErrHeld", err)
+		return fmt.Errorf("error %v of TryAcquire, want gcgate.ErrHeld", err)
 	}
 	return nil
 }
@@ -212,7 +212,7 @@ func release(ctx context.Context, l gcgate.Lease) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	if err := l.Release(ctx); err != nil {
-		return fmt.Errorf("Release: %w", err)
+		return fmt.Errorf("a turn is not released: %w", err)
 	}
 	return nil
 }

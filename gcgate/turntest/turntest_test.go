@@ -72,7 +72,7 @@ func TestCheck(t *testing.T) {
 		"while all turns are held":    {most: 3, count: 2},
 		"with a context that is over": {most: 2, count: 2, deaf: true},
 		"was lost that nobody took":   {most: 2, count: 2, loses: true},
-		"Release: no":                 {most: 2, count: 2, fails: true},
+		"a turn is not released: no":  {most: 2, count: 2, fails: true},
 		"after a second Release":      {most: 2, count: 2, forget: true},
 	} {
 		groups := map[string]broken{}

@@ -23,13 +23,27 @@ func TestPaths(t *testing.T) {
 			path string
 			want int
 		}{
-			{mux, "/debug/evenkeel/", 200}, {mux, "/debug/evenkeel/json", 200}, {mux, "/debug/evenkeel/stats", 200}, {mux, "/debug/evenkeel/snapshot/", 404},
-			{mux, "/debug/evenkeel/snapshot/x", 404}, {mux, "/debug/evenkeel/foo", 404}, {mux, "/debug/evenkeel/foo/bar/", 404}, {mux, "/debug/evenkeel/foo/json", 404},
+			{mux, "/debug/evenkeel/", 200},
+			{mux, "/debug/evenkeel/json", 200},
+			{mux, "/debug/evenkeel/stats", 200},
+			{mux, "/debug/evenkeel/snapshot/", 404},
+			{mux, "/debug/evenkeel/snapshot/x", 404},
+			{mux, "/debug/evenkeel/foo", 404},
+			{mux, "/debug/evenkeel/foo/bar/", 404},
+			{mux, "/debug/evenkeel/foo/json", 404},
 			{mux, "/debug/evenkeel/foo/snapshot/x", 404},
-			{mux, "http://example.com/one/orders/", 200}, {mux, "http://example.com/one/orders/json", 200}, {mux, "http://example.com/one/orders/foo", 404},
-			{mux, "/stripped/", 200}, {mux, "/stripped/json", 200}, {mux, "/stripped/foo", 404},
-			{root, "/debug/evenkeel/", 200}, {root, "/debug/evenkeel/json", 200}, {root, "/debug/evenkeel/foo", 404},
-			{r, "/debug/evenkeel/json", 200}, {r, "/", 200}, {r, "/foo", 404},
+			{mux, "http://example.com/one/orders/", 200},
+			{mux, "http://example.com/one/orders/json", 200},
+			{mux, "http://example.com/one/orders/foo", 404},
+			{mux, "/stripped/", 200},
+			{mux, "/stripped/json", 200},
+			{mux, "/stripped/foo", 404},
+			{root, "/debug/evenkeel/", 200},
+			{root, "/debug/evenkeel/json", 200},
+			{root, "/debug/evenkeel/foo", 404},
+			{r, "/debug/evenkeel/json", 200},
+			{r, "/", 200},
+			{r, "/foo", 404},
 		} {
 			w := httptest.NewRecorder()
 			c.h.ServeHTTP(w, httptest.NewRequest("GET", c.path, nil))
