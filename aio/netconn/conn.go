@@ -33,7 +33,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, c.usable("read")
 	}
-	n, err := c.in.do(c, c.read, p)
+	n, _, err := c.in.do(c.read, p)
 	return n, c.wrap("read", err)
 }
 
@@ -43,14 +43,14 @@ func (c *Conn) Write(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, c.usable("write")
 	}
-	n, err := c.out.do(c, c.write, p)
+	n, _, err := c.out.do(c.write, p)
 	return n, c.wrap("write", err)
 }
 
 // CloseWrite ends this side's sending, when a Write that is under way has ended: the peer finds io.EOF,
 // and what it sends can still be read. No deadline applies.
 func (c *Conn) CloseWrite() error {
-	_, err := c.out.do(c, c.shut, nil)
+	_, _, err := c.out.do(c.shut, nil)
 	return c.wrap("close", err)
 }
 
@@ -125,16 +125,21 @@ func late(t time.Time) bool { return !t.IsZero() && time.Until(t) <= 0 }
 
 // wrap returns what package net says for an error of aio.
 func (c *Conn) wrap(op string, err error) error {
-	if err == nil || err == io.EOF {
+	if err = plain(op, err); err == nil || err == io.EOF {
 		return err
 	}
+	return &net.OpError{Op: op, Net: network(c.LocalAddr()), Source: c.LocalAddr(), Addr: c.RemoteAddr(), Err: err}
+}
+
+// plain returns an error of aio in package net's terms.
+func plain(op string, err error) error {
 	if errno, ok := err.(syscall.Errno); ok {
-		err = os.NewSyscallError(op, errno)
+		return os.NewSyscallError(op, errno)
 	}
 	if err == aio.ErrWatcherClosed { // and its connections with it
-		err = net.ErrClosed
+		return net.ErrClosed
 	}
-	return &net.OpError{Op: op, Net: network(c.LocalAddr()), Source: c.LocalAddr(), Addr: c.RemoteAddr(), Err: err}
+	return err
 }
 
 // network returns the network of an address, which may be missing.

@@ -19,11 +19,11 @@ func Example() {
 	driven := make(chan error)
 	go func() { driven <- netconn.Drive(w) }()
 
-	tcp, err := net.Listen("tcp", "127.0.0.1:0")
+	handle, err := w.Listen("tcp", "127.0.0.1:0", aio.ListenOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}
-	ln := netconn.NewListener(w, tcp)
+	ln := netconn.NewListener(handle)
 	go func() {
 		c, err := net.Dial("tcp", ln.Addr().String())
 		if err != nil {

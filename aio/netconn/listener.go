@@ -1,37 +1,49 @@
 package netconn
 
 import (
-	"errors"
 	"net"
+	"sync/atomic"
+	"time"
 
 	"evenkeel.dev/aio"
 )
 
 // listener is a net.Listener whose connections are Conns.
 type listener struct {
-	net.Listener
-	watcher *aio.Watcher
+	handle *aio.Listener
+	in     side
+	closed atomic.Bool
 }
 
-// NewListener returns a listener that accepts from l and attaches each connection to w: Accept returns
-// a *[Conn]. It is what an http.Server serves, or tls.NewListener takes. Its Close and Addr are l's.
+// NewListener returns a listener over one of [aio.Watcher.Listen] or [aio.Watcher.AttachListener], whose
+// connections are accepted in the loop: Accept waits for one and returns a *[Conn]. It is what an http.Server
+// serves, or tls.NewListener takes. A lack of descriptors delays Accept, and is no error of it.
 //
-// A connection that cannot be attached, for lack of descriptors mostly, is closed, and Accept says why;
-// net.ErrClosed, when w is closed.
-func NewListener(w *aio.Watcher, l net.Listener) net.Listener { return &listener{l, w} }
+// Its Close closes the handle, and a second one returns net.ErrClosed, as Accept does once the Listener or
+// its Watcher is closed.
+func NewListener(handle *aio.Listener) net.Listener { return &listener{handle: handle} }
 
 func (l *listener) Accept() (net.Conn, error) {
-	conn, err := l.Listener.Accept()
+	_, accepted, err := l.in.do(l.accept, nil)
 	if err != nil {
-		return nil, err
+		return nil, l.wrap("accept", err)
 	}
-	handle, err := l.watcher.Attach(conn)
-	if err != nil {
-		_ = conn.Close()
-		if errors.Is(err, aio.ErrWatcherClosed) {
-			err = net.ErrClosed
-		}
-		return nil, &net.OpError{Op: "accept", Net: network(l.Addr()), Addr: l.Addr(), Err: err}
+	return New(accepted), nil
+}
+
+func (l *listener) accept(tag any, _ []byte, deadline time.Time) error {
+	return l.handle.Accept(tag, deadline)
+}
+
+func (l *listener) Close() error {
+	if l.closed.Swap(true) {
+		return l.wrap("close", net.ErrClosed)
 	}
-	return New(handle), nil
+	return l.handle.Close()
+}
+
+func (l *listener) Addr() net.Addr { return l.handle.Addr() }
+
+func (l *listener) wrap(op string, err error) error {
+	return &net.OpError{Op: op, Net: network(l.Addr()), Addr: l.Addr(), Err: plain(op, err)}
 }

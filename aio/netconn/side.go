@@ -1,21 +1,21 @@
 package netconn
 
 import (
-	"net"
 	"sync"
 	"time"
 
 	"evenkeel.dev/aio"
 )
 
-// side is one of the two directions of a Conn. An idle Conn costs two of them, so they are kept small.
+// side is one of the two directions of a Conn, of which an idle one costs two, so they are kept small; or the one of
+// a listener.
 type side struct {
 	mu          sync.Mutex // held while an operation is submitted, so before the watcher's locks
 	deadline    time.Time
 	first, last *call // who wants to read, or to write: the first one's turn lasts until it leaves
 }
 
-// call is a Read or a Write, and the tag of its operation. Its fields are under its side's mu. It waits by
+// call is a Read, a Write or another, and the tag of its operation. Its fields are under its side's mu. It waits by
 // a Cond, which unlike a channel may be reused in another bubble of testing/synctest.
 type call struct {
 	side    *side
@@ -23,6 +23,7 @@ type call struct {
 	wake    sync.Cond // it is first, or its operation is over
 	pending bool      // its operation was submitted, and is not over
 	n       int
+	conn    *aio.Conn
 	err     error
 }
 
@@ -32,8 +33,8 @@ var calls = sync.Pool{New: func() any { return new(call) }}
 // submit is [aio.Conn.Read] or another.
 type submit func(tag any, buf []byte, deadline time.Time) error
 
-// do submits an operation when it is its turn, and waits until it is over.
-func (s *side) do(c *Conn, submit submit, p []byte) (int, error) {
+// do submits an operation when it is its turn, waits until it is over, and returns what its result has.
+func (s *side) do(submit submit, p []byte) (n int, accepted *aio.Conn, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k := s.join()
@@ -41,16 +42,13 @@ func (s *side) do(c *Conn, submit submit, p []byte) (int, error) {
 	for s.first != k {
 		k.wake.Wait()
 	}
-	if c.closed.Load() {
-		return 0, net.ErrClosed
-	}
 	if err := submit(k, p, s.deadline); err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	for k.pending = true; k.pending; {
 		k.wake.Wait()
 	}
-	return k.n, k.err
+	return k.n, k.conn, k.err
 }
 
 // join returns a call that is the last in the queue. The caller holds mu.
@@ -74,7 +72,7 @@ func (s *side) leave() {
 	} else {
 		s.first.wake.Signal()
 	}
-	k.side, k.wake.L, k.next, k.n, k.err = nil, nil, nil, 0, nil
+	k.side, k.wake.L, k.next, k.n, k.conn, k.err = nil, nil, nil, 0, nil, nil
 	calls.Put(k)
 }
 
@@ -82,7 +80,7 @@ func (s *side) leave() {
 func (k *call) end(r aio.Result) {
 	k.side.mu.Lock()
 	defer k.side.mu.Unlock()
-	k.n, k.err, k.pending = r.Size, r.Error, false
+	k.n, k.conn, k.err, k.pending = r.Size, r.Conn, r.Error, false
 	k.wake.Signal()
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -34,9 +33,9 @@ var certificate = sync.OnceValues(func() (tls.Certificate, *x509.CertPool) {
 func onListener(t *testing.T, f func(t *testing.T, l net.Listener, dial func() (net.Conn, error))) {
 	aiosuite.OnEach(t, func(t *testing.T, b aio.Backend) {
 		w := drive(t, aiosuite.Real(b, "tcp"))
-		tcp, err := net.Listen("tcp", "127.0.0.1:0")
+		handle, err := w.Listen("tcp", "127.0.0.1:0", aio.ListenOptions{})
 		must(t, err)
-		l := netconn.NewListener(w, tcp)
+		l := netconn.NewListener(handle)
 		defer func() { _ = l.Close() }()
 		f(t, l, func() (net.Conn, error) {
 			c, err := net.Dial("tcp", l.Addr().String())
@@ -180,23 +179,43 @@ func testHTTP(t *testing.T, l net.Listener, dial func() (net.Conn, error), overT
 	}
 }
 
-// TestListenerOfClosedWatcher: Accept says that it is closed, and the connection ends.
-func TestListenerOfClosedWatcher(t *testing.T) {
+// TestListener: its Close, and its Watcher's, have Accept say that it is closed; one that was accepted stays.
+func TestListener(t *testing.T) {
 	aiosuite.OnEach(t, func(t *testing.T, b aio.Backend) {
-		w := drive(t, aiosuite.Real(b, "tcp"))
-		tcp, err := net.Listen("tcp", "127.0.0.1:0")
-		must(t, err)
-		l := netconn.NewListener(w, tcp)
-		must(t, w.Close())
-		client, err := net.Dial("tcp", l.Addr().String())
-		must(t, err)
-		if c, err := l.Accept(); c != nil || !errors.Is(err, net.ErrClosed) {
-			t.Errorf("Accept: %v, %v; want %v", c, err, net.ErrClosed)
+		for name, end := range map[string]func(*aio.Watcher, net.Listener) error{
+			"Listener": func(_ *aio.Watcher, l net.Listener) error { return l.Close() },
+			"Watcher":  func(w *aio.Watcher, _ net.Listener) error { return w.Close() },
+		} {
+			t.Run(name, func(t *testing.T) {
+				w := drive(t, aiosuite.Real(b, "tcp"))
+				tcp, err := net.Listen("tcp", "127.0.0.1:0")
+				must(t, err)
+				handle, err := w.AttachListener(tcp)
+				must(t, err)
+				l := netconn.NewListener(handle)
+				client, err := net.Dial("tcp", l.Addr().String())
+				must(t, err)
+				defer func() { _ = client.Close() }()
+				c, err := l.Accept()
+				must(t, err)
+				if c.RemoteAddr().String() != client.LocalAddr().String() || c.LocalAddr().String() != l.Addr().String() {
+					t.Errorf("accepted from %v at %v; want %v at %v", c.RemoteAddr(), c.LocalAddr(), client.LocalAddr(), l.Addr())
+				}
+				ended := make(chan error, 1)
+				go func() {
+					_, err := l.Accept()
+					ended <- err
+				}()
+				blocked(t, w, 1)
+				must(t, end(w, l))
+				wantOp(t, <-ended, "accept", net.ErrClosed)
+				_, err = l.Accept()
+				wantOp(t, err, "accept", net.ErrClosed)
+				if name == "Listener" {
+					aiosuite.Answered(t, c, echo(t, client, "accepted before"))
+					wantOp(t, l.Close(), "close", net.ErrClosed)
+				}
+			})
 		}
-		must(t, client.SetDeadline(time.Now().Add(aiosuite.Patience)))
-		if !aiosuite.Ended(client) {
-			t.Error("the connection that could not be attached is open")
-		}
-		must(t, errors.Join(client.Close(), l.Close()))
 	})
 }

@@ -17,7 +17,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"os"
 	"os/signal"
 	"slices"
@@ -102,15 +101,15 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "tlsecho: no certificate:", err)
 		return 1
 	}
-	ln, err := net.Listen("tcp", s.addr)
-	if err != nil {
-		fmt.Fprintf(stderr, "tlsecho: cannot listen: %v; choose another address with -addr\n", err)
-		return 1
-	}
-	defer ln.Close()
 	w, err := aio.New(aio.Options{Backend: s.backend, Logger: log})
 	if err != nil {
 		fmt.Fprintf(stderr, "tlsecho: %v; choose another with -backend, or leave it out\n", err)
+		return 1
+	}
+	defer w.Close()
+	ln, err := listen(w, s)
+	if err != nil {
+		fmt.Fprintf(stderr, "tlsecho: cannot listen: %v; choose another address with -addr\n", err)
 		return 1
 	}
 	v := &service{settings: s, watcher: w, log: log, config: &tls.Config{Certificates: []tls.Certificate{own}}}

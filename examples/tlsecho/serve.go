@@ -32,8 +32,8 @@ type service struct {
 
 // session is a connection. While it is parked, the goroutine in WaitIO owns it; else the one in serve.
 type session struct {
-	handle *aio.Conn // nil with -wait net
-	below  *parking  // nil unless -wait parked
+	handle *aio.Conn // this and the next: nil unless -wait parked
+	below  *parking
 	tls    *tls.Conn
 }
 
@@ -48,40 +48,43 @@ func (v *service) start(ln net.Listener) (ended func()) {
 	return running.Wait
 }
 
+// listen returns a listener of connections that -wait is about.
+func listen(w *aio.Watcher, s settings) (net.Listener, error) {
+	if s.wait == waitNet {
+		return net.Listen("tcp", s.addr)
+	}
+	l, err := w.Listen("tcp", s.addr, aio.ListenOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return netconn.NewListener(l), nil
+}
+
 func (v *service) accept(ln net.Listener) {
 	for {
 		conn, err := ln.Accept()
-		var s session
-		if err == nil {
-			err = v.open(&s, conn)
-		}
 		switch {
 		case err == nil:
-			go v.greet(&s)
-		case errors.Is(err, net.ErrClosed) || err == aio.ErrWatcherClosed:
+			go v.greet(v.open(conn))
+		case errors.Is(err, net.ErrClosed):
 			return
 		default:
-			v.log.Warn("cannot accept", "error", err) // such as too many open files
+			v.log.Warn("cannot accept", "error", err)
 			time.Sleep(100 * time.Millisecond)
 		}
 	}
 }
 
 // open puts TLS over a connection that was accepted.
-func (v *service) open(s *session, conn net.Conn) (err error) {
-	if v.settings.wait != waitNet {
-		if s.handle, err = v.watcher.Attach(conn); err != nil {
-			conn.Close()
-			return err
-		}
-		conn = netconn.New(s.handle)
-	}
+func (v *service) open(conn net.Conn) *session {
+	s := new(session)
 	if v.settings.wait == waitParked {
+		s.handle = conn.(*netconn.Conn).Handle()
 		s.below = &parking{Conn: conn}
 		conn = s.below
 	}
 	s.tls = tls.Server(conn, v.config)
-	return nil
+	return s
 }
 
 // greet does the handshake, for which a goroutine waits, and serves.
