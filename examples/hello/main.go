@@ -10,6 +10,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"io"
 	"log/slog"
@@ -44,6 +45,9 @@ func main() {
 
 // run serves until ctx is done, then finishes what is under way.
 func run(ctx context.Context, addr string, admin adminOptions, log *slog.Logger) error {
+	if o := admin.recorder; admin.addr == "" && (o.Slow != 0 || o.CPU != 0 || o.Dir != "") {
+		return errors.New("-slow, -recorder-cpu and -recorder-dir are of the recorder: say with -admin where its page is")
+	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/", hello)
 	gated := httpgate.Guard(mux, gcgate.Options{Logger: log})

@@ -4,14 +4,27 @@ package main
 
 import (
 	"io"
+	"log/slog"
 	"net/http"
 	"regexp"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"evenkeel.dev/examples/internal/program"
+	"evenkeel.dev/reqtrace/recorder"
 )
+
+// TestRecorderNeedsAdmin: what would do nothing is refused.
+func TestRecorderNeedsAdmin(t *testing.T) {
+	for _, o := range []recorder.Options{{Slow: time.Second}, {CPU: .1}, {Dir: "x"}} {
+		err := run(t.Context(), "127.0.0.1:0", adminOptions{recorder: o}, slog.New(slog.DiscardHandler))
+		if err == nil || !strings.Contains(err.Error(), "-admin") {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
+}
 
 // TestHello runs the program as its user does: it answers through the gate, has its recorder's page, refuses a busy port and
 // ends when it is told to.
