@@ -45,7 +45,8 @@ func TestSoak(t *testing.T) {
 // soaker is an echo server that counts, and its clients.
 type soaker struct {
 	w  *aio.Watcher
-	ln net.Listener
+	ln net.Listener  // whose connections are attached
+	l  *aio.Listener // whose connections are accepted in the loop
 
 	submitted, returned, twice, late  atomic.Int64 // operations
 	conns, messages, bytes            atomic.Int64 // of clients
@@ -65,7 +66,14 @@ func soak(t *testing.T, w *aio.Watcher, length time.Duration) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &soaker{w: w, ln: ln}
+	l, err := w.Listen("tcp", "127.0.0.1:0", aio.ListenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &soaker{w: w, ln: ln, l: l}
+	for range 16 {
+		s.await()
+	}
 	var server, clients sync.WaitGroup
 	server.Go(s.accept)
 	server.Go(s.serve)
@@ -80,6 +88,7 @@ func soak(t *testing.T, w *aio.Watcher, length time.Duration) {
 	}
 	clients.Wait()
 	_ = ln.Close()
+	_ = l.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if err := w.Shutdown(ctx); err != nil {
@@ -118,6 +127,17 @@ func (s *soaker) accept() {
 			return
 		}
 		s.read(conn, rand.IntN(4))
+	}
+}
+
+// await submits an accept.
+func (s *soaker) await() {
+	s.submitted.Add(1)
+	if err := s.l.Accept(&soakOp{}, none); err != nil {
+		s.submitted.Add(-1)
+		if err != aio.ErrWatcherClosed && err != aio.ErrClosed { // at the end
+			s.fail("accept: %v", err)
+		}
 	}
 }
 
@@ -169,6 +189,15 @@ func (s *soaker) serve() {
 
 // answer sends back what was read, and then reads on.
 func (s *soaker) answer(r aio.Result) {
+	if r.Op == aio.OpAccept {
+		if r.Error == nil {
+			s.read(r.Conn, rand.IntN(4))
+			s.await()
+		} else if r.Error != aio.ErrClosed {
+			s.fail("accept: %v", r.Error)
+		}
+		return
+	}
 	if r.Error == aio.ErrDeadline {
 		s.late.Add(1)
 	} else if r.Error != nil && (r.Error != io.EOF || r.Size == 0) {
@@ -194,7 +223,11 @@ func (s *soaker) answer(r aio.Result) {
 // client connects again and again, and checks what comes back.
 func (s *soaker) client(rng *rand.Rand, end time.Time) {
 	for time.Now().Before(end) && s.wrong.Load() == nil {
-		c, err := net.Dial("tcp", s.ln.Addr().String())
+		to := s.ln.Addr()
+		if rng.IntN(2) == 0 {
+			to = s.l.Addr()
+		}
+		c, err := net.Dial("tcp", to.String())
 		if err != nil {
 			s.fail("dial: %v", err)
 			return
