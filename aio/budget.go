@@ -110,12 +110,15 @@ func (w *Watcher) share(d *proactor.Desc, left *budget) {
 }
 
 // retry begins what there was no memory for, before others can take it. What there is none for again
-// waits for the next turn, behind the others; so do those that follow when the swap buffer is full. It
-// returns how many transfers were begun.
+// waits for the next turn, before those that follow, which wait when the swap buffer is full. It returns
+// how many transfers were begun.
 func (w *Watcher) retry() (begun int) {
 	left := budget{turnTransfers / 2, turnBytes / 2}
-	for n := w.starved.len(); n > 0 && !left.spent() && !w.swapFull(); n-- {
-		d := w.starved.pop()
+	for n := w.retried.len() + w.starved.len(); n > 0 && !left.spent() && !w.swapFull(); n-- {
+		d := w.retried.pop()
+		if d == nil {
+			d = w.starved.pop()
+		}
 		d.Starved = [2]bool{}
 		w.share(d, &left)
 	}

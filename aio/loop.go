@@ -122,7 +122,7 @@ func (w *Watcher) wait() error {
 	if at, any := w.deadlines.first(); any {
 		timeout = max(at-w.now(), 0)
 	}
-	if (w.starved.len() > 0 || w.busy) && (timeout < 0 || timeout > starvedRetry) {
+	if (w.retried.len()+w.starved.len() > 0 || w.busy) && (timeout < 0 || timeout > starvedRetry) {
 		timeout = starvedRetry
 	}
 	stalled := len(w.stalled) > 0

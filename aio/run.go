@@ -88,7 +88,10 @@ func (w *Watcher) over(op *proactor.Op) bool {
 		if full {
 			w.stats.SwapFull++
 		}
-		if d.Starved == [2]bool{} {
+		if d.Starved == [2]bool{} && d.Waited {
+			w.retried.push(d)
+		} else if d.Starved == [2]bool{} {
+			d.Waited = true
 			w.starved.push(d)
 		}
 		d.Starved[op.Kind.Dir()] = true
@@ -120,6 +123,7 @@ func (w *Watcher) readSwap(op *proactor.Op) bool {
 func (w *Watcher) finish(op *proactor.Op) {
 	op.Desc.Queues[op.Kind.Dir()].Remove(op)
 	w.deadlines.remove(op)
+	op.Desc.Waited = op.Desc.Starved != [2]bool{}
 	w.pending--
 	w.swapHeld = w.swapHeld || op.Swap
 	if op.Kind.Dir() == proactor.Out {

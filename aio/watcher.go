@@ -68,7 +68,8 @@ type Watcher struct {
 	pending      int            // begun, not ended
 	polled       []*proactor.Op
 	deadlines    deadlines
-	starved      line             // for whose transfers there was no memory
+	starved      line             // for whose transfers there was no memory,
+	retried      line             // and again as they were retried
 	leaving      []*proactor.Desc // to be released, as their Closing is over
 	busy         bool             // the backend could not submit all, for lack of memory
 	swap         []byte

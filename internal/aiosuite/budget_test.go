@@ -3,6 +3,7 @@ package aiosuite_test
 import (
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"evenkeel.dev/aio"
 	"evenkeel.dev/internal/aiosuite"
@@ -14,6 +15,7 @@ const (
 	turnTransfers, turnBytes = 256, 1 << 20
 	connTransfers            = 4
 	maxTransfer              = 64 << 10
+	expireTurn               = 256
 )
 
 // counted counts what a turn has a Backend do.
@@ -116,6 +118,69 @@ func TestTurnIsBounded(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestManyDeadlinesAtOnce: 100,000 operations that are late at once, in queues of 1,000, come back a turn's budget at a time,
+// and in as few turns as that takes; a small write meanwhile is served by the next two.
+func TestManyDeadlinesAtOnce(t *testing.T) {
+	for _, mode := range []aiosuite.Mode{aiosuite.Completion, aiosuite.Readiness} {
+		for name, at := range map[string]func(i int) int{
+			"in order": func(i int) int { return i },
+			"reverse":  func(i int) int { return -i },
+			"random":   func(i int) int { return i * 7919 % 1000 },
+		} {
+			t.Run(mode.String()+"/"+name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) { manyDeadlinesAtOnce(t, mode, at) })
+			})
+		}
+	}
+}
+
+func manyDeadlinesAtOnce(t *testing.T, mode aiosuite.Mode, at func(i int) int) {
+	const conns, each = 100, 1000
+	w, b := watch(t, mode)
+	start := time.Now().Add(time.Hour)
+	attach := func() *aio.Conn {
+		own, peer := aiosuite.Pair(each)
+		t.Cleanup(func() { _ = peer.Close() })
+		conn, err := w.Attach(own)
+		aiosuite.Must(t, err)
+		return conn
+	}
+	quick := attach()
+	for range conns {
+		conn := attach()
+		for i := range each {
+			aiosuite.Must(t, conn.Read(nil, make([]byte, 1), start.Add(time.Duration(at(i))*time.Millisecond)))
+		}
+	}
+	time.Sleep(2 * time.Hour)
+	small, asked := 0, false
+	for left, before := conns*each, b.polls; left > 0 || asked; {
+		results, err := w.WaitIO()
+		aiosuite.Must(t, err)
+		for _, r := range results {
+			if r.Op != aio.OpWrite {
+				left--
+				continue
+			}
+			small, asked = small+1, false
+			if b.polls-before > 2 {
+				t.Errorf("a small write took %d turns beside %d that were late, want 2 at most", b.polls-before, left)
+			}
+		}
+		if len(results) > 2*expireTurn {
+			t.Errorf("%d results of one WaitIO, want %d at most", len(results), 2*expireTurn)
+		}
+		if !asked && small <= (conns*each-left)/10_000 && left > 0 {
+			before, asked = b.polls, true
+			aiosuite.Must(t, quick.Write(nil, []byte("x"), aio.NoDeadline))
+		}
+	}
+	t.Logf("%d late operations in %d turns, %d small writes", conns*each, b.polls, small)
+	if most := 4 * conns * each / expireTurn; b.polls > most {
+		t.Errorf("%d turns for %d late operations, want %d at most", b.polls, conns*each, most)
 	}
 }
 

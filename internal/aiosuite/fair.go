@@ -11,6 +11,7 @@ var fairTests = []test{
 	{"WriteBesideQueued", writeBesideQueued, false},
 	{"ReadBesideQueued", readBesideQueued, false},
 	{"NewConnBesideQueued", newConnBesideQueued, false},
+	{"PingBesideBulk", pingBesideBulk, false},
 	{"BulkBesideBulk", bulkBesideBulk, false},
 }
 
@@ -77,6 +78,46 @@ func newConnBesideQueued(r *rig) {
 	k := r.read(conn, 1)
 	r.send(peer, []byte("x"))
 	r.soonBeside(k, others)
+}
+
+// pingBesideBulk: what has come for one connection is read in the next two turns, though another one is read as fast as it
+// can be, with a buffer that takes all that is there.
+func pingBesideBulk(r *rig) {
+	const pings, most = 20, 3
+	bulk, bulkPeer := r.pair()
+	go func() {
+		for {
+			if _, err := bulkPeer.Write(make([]byte, r.large)); err != nil {
+				return
+			}
+		}
+	}()
+	conn, peer, arrived := r.pairThatTells()
+	r.read(bulk, r.large)
+	for i := range pings {
+		k := r.read(conn, 100)
+		ping := pattern(i, 0, 64)
+		r.send(peer, ping)
+		arrived(len(ping))
+		waits := 0
+		for ; r.times(k) == 0; waits++ {
+			results, err := r.wait()
+			if err != nil {
+				r.t.Fatal(err)
+			}
+			for _, res := range results {
+				if res.Conn == bulk {
+					r.read(bulk, r.large)
+				}
+			}
+		}
+		if waits > most && !r.sys.Faulty {
+			r.t.Errorf("a ping came with WaitIO %d beside one that is read all the time, want %d at most", waits, most)
+		}
+		if !r.sys.Faulty {
+			r.wantData(k, ping)
+		}
+	}
 }
 
 // bulkBesideBulk: connections that move as much as they can in both directions have like shares of it: none is

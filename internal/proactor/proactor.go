@@ -8,7 +8,7 @@
 //
 // An operation's way, from its submission to its return:
 //
-//	 aio: submit ─> begin ─> Queue ─> run ──────────────────> over ─> finish ─> WaitIO
+//	 aio: submit ─> begin ─> Queue ─> run, by turns ────────> over ─> finish ─> WaitIO
 //	                            ↑       │ Start                 ↑
 //	the interface ──────────────│───────│───────────────────────│──────────────────────
 //	                            │       ├─ true: ended at once ─┤
@@ -120,6 +120,7 @@ type Desc struct {
 	// The watcher's, under its mu but for Closed and Subs.
 	Gone    Cause    // it was released, since the connection or the watcher was closed
 	Starved [2]bool  // by Dir: its transfers wait for memory, the kernel's or the swap buffer's
+	Waited  bool     // it is starved, or was and has been retried since: what is starved again comes first
 	Listed  bool     // it waits for its turn to begin operations
 	Closed  bool     // under subMu: no more submissions
 	Queued  int32    // atomic: operations submitted and not yet returned
