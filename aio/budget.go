@@ -14,9 +14,10 @@ const (
 	// turnTransfers and turnBytes are what is begun: transfers, and bytes that they move or may move;
 	// what waited for memory may use up half of it. connTransfers and connBytes are after how much of one
 	// direction of a connection the next one has its share. A transfer has [proactor.MaxTransfer] bytes at
-	// the utmost.
+	// the utmost. A Listener's share is acceptTransfers: each accept is the first of another connection.
 	turnTransfers, turnBytes = 256, 1 << 20
 	connTransfers, connBytes = 4, proactor.MaxTransfer
+	acceptTransfers          = 64
 
 	// expireTurn is how many operations are ended at their deadline.
 	expireTurn = 256
@@ -100,10 +101,14 @@ func (w *Watcher) serve() (begun int) {
 
 // share has d begin its share of transfers, taken from left. With more to do it waits for its next turn.
 func (w *Watcher) share(d *proactor.Desc, left *budget) {
+	transfers := connTransfers
+	if _, ok := d.Owner.(*Listener); ok {
+		transfers = acceptTransfers
+	}
 	for dir := range d.Queues {
-		b := budget{connTransfers, connBytes}
+		b := budget{transfers, connBytes}
 		w.run(d, proactor.Dir(dir), &b)
-		left.transfers -= connTransfers - b.transfers
+		left.transfers -= transfers - b.transfers
 		left.bytes -= connBytes - b.bytes
 	}
 	w.list(d, &w.again)

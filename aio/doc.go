@@ -70,7 +70,7 @@
 //
 //   - takes in 4,096 submissions, 16 of a connection and then those of the next, round after round;
 //   - begins 256 transfers or 1 MiB, whichever comes first: 4 transfers or 64 KiB of a connection and
-//     direction, then the next connection's. Connections with something new alternate with those that
+//     direction, or 64 accepts of a Listener, then the next one's. Connections with something new alternate with those that
 //     had their share and have more to do, so a small write waits for no line of large ones. A transfer
 //     has 64 KiB at the utmost: a longer write or ReadFull takes several, and a Read with a larger buffer
 //     returns that much. A read without a buffer is bounded by the swap buffer alone;

@@ -121,6 +121,50 @@ func TestTurnIsBounded(t *testing.T) {
 	}
 }
 
+// TestBurstBesideBusyConnections: connections that wait to be accepted do so in the share of a Listener, which is theirs
+// together, and not four at a time with a round of all busy connections in between. (With completions one accept is with
+// the kernel at a time.)
+func TestBurstBesideBusyConnections(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const busy, each, burst = 100, 1000, 64
+		w, _ := watch(t, aiosuite.Readiness)
+		for range busy {
+			own, peer := aiosuite.Pair(each)
+			conn, err := w.Attach(own)
+			aiosuite.Must(t, err)
+			for range each {
+				aiosuite.Must(t, conn.Write(nil, []byte("x"), aio.NoDeadline))
+			}
+			t.Cleanup(func() { _ = peer.Close() })
+		}
+		ln := aiosuite.NewListener(1)
+		l, err := w.AttachListener(ln)
+		aiosuite.Must(t, err)
+		for range burst {
+			aiosuite.Must(t, l.Accept(nil, aio.NoDeadline))
+			peer, err := ln.Dial()
+			aiosuite.Must(t, err)
+			t.Cleanup(func() { _ = peer.Close() })
+		}
+		accepted, written := 0, 0
+		for accepted < burst {
+			results, err := w.WaitIO()
+			aiosuite.Must(t, err)
+			for _, r := range results {
+				if aiosuite.Must(t, r.Error); r.Op == aio.OpAccept {
+					accepted++
+				} else {
+					written++
+				}
+			}
+		}
+		t.Logf("%d writes of %d until %d were accepted", written, busy*each, burst)
+		if most := 8 * turnTransfers; written > most {
+			t.Errorf("%d writes until %d were accepted, want %d at most", written, burst, most)
+		}
+	})
+}
+
 // TestManyDeadlinesAtOnce: 100,000 operations that are late at once, in queues of 1,000, come back a turn's budget at a time,
 // and in as few turns as that takes; a small write meanwhile is served by the next two.
 func TestManyDeadlinesAtOnce(t *testing.T) {
