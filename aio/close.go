@@ -53,6 +53,13 @@ func (w *Watcher) end() (leaked uint64) {
 	return leaked
 }
 
+// refusing reports whether submissions have ended.
+func (w *Watcher) refusing() bool {
+	w.subMu.Lock()
+	defer w.subMu.Unlock()
+	return w.refuses
+}
+
 // refuse ends submissions.
 func (w *Watcher) refuse() {
 	w.subMu.Lock()
@@ -60,7 +67,7 @@ func (w *Watcher) refuse() {
 	w.subMu.Unlock()
 }
 
-// Shutdown refuses new operations, closes the listeners, ends the pending reads and accepts with
+// Shutdown refuses new operations, closes the listeners, ends the pending reads, accepts and dials with
 // ErrWatcherClosed, lets the pending writes finish, and closes the Watcher when WaitIO has returned all of them: a goroutine has to
 // call it meanwhile. When ctx ends first the Watcher is closed as by Close, and ctx's error is
 // returned. It may be called again, and then waits for the same.
@@ -101,6 +108,9 @@ func (w *Watcher) drain() <-chan struct{} {
 			op.Cause = proactor.WatcherClosed
 		}
 		if op := d.Queues[proactor.In].Head; op != nil {
+			w.cancel(op, proactor.WatcherClosed)
+		}
+		if op := d.Queues[proactor.Out].Head; op != nil && op.Kind == proactor.Connect {
 			w.cancel(op, proactor.WatcherClosed)
 		}
 	}

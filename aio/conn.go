@@ -31,7 +31,7 @@ type Conn struct {
 // that conn's own methods fail with net.ErrClosed from then on. Options that were set before stay
 // in force; only a linger time above zero ends: no close waits, and the kernel sends the rest.
 //
-// When it fails, conn is the caller's still: with ErrNoDescriptor, with ErrClosed when conn was
+// When it fails, conn is the caller's still: with ErrNoDescriptor, with ErrDatagram, with ErrClosed when conn was
 // closed before, with ErrWatcherClosed, with a syscall.Errno such as EMFILE (a duplicate takes one
 // descriptor more, for a moment), or with what conn's SyscallConn said.
 func (w *Watcher) Attach(conn net.Conn) (*Conn, error) {
@@ -64,10 +64,7 @@ func (w *Watcher) takeOver(conn net.Conn, c *Conn, local net.Addr) error {
 
 // take has the backend duplicate the descriptor of a connection or a listener for d. The caller holds mu.
 func (w *Watcher) take(source any, d *proactor.Desc, owner any) error {
-	w.subMu.Lock()
-	refuses := w.refuses
-	w.subMu.Unlock()
-	if refuses {
+	if w.refusing() {
 		return ErrWatcherClosed
 	}
 	if err := w.backend.Open(source, d); err != nil {
@@ -114,6 +111,8 @@ func openError(err error) error {
 	switch {
 	case errors.Is(err, proactor.ErrNoDescriptor):
 		return ErrNoDescriptor
+	case errors.Is(err, proactor.ErrDatagram):
+		return ErrDatagram
 	case errors.Is(err, net.ErrClosed):
 		return ErrClosed
 	case errors.As(err, &errno):

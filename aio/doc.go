@@ -10,7 +10,7 @@
 // # How it works
 //
 // [Watcher.Listen] makes a [Listener], whose [Listener.Accept] is an operation too: its result has the new
-// [Conn]. [Watcher.Attach] makes a Conn of a net.Conn. [Conn.Read], [Conn.ReadFull],
+// [Conn]; so is [Watcher.Dial]. [Watcher.Attach] makes a Conn of a net.Conn. [Conn.Read], [Conn.ReadFull],
 // [Conn.Write] and [Conn.Writev] queue
 // an operation and return. [Watcher.WaitIO] begins what is queued, moves bytes, and returns
 // operations that are over, each with the tag that it was submitted with. There is no goroutine
@@ -92,7 +92,8 @@
 //
 // With some hundred connections, goroutines that block are simpler and as fast. Package aio/netconn has
 // connections that block, for crypto/tls and other code that wants a net.Conn; a tls.Conn has no descriptor of its
-// own and is refused with [ErrNoDescriptor]: attach what is below it. Windows has no backend.
+// own and is refused with [ErrNoDescriptor]: attach what is below it. UDP is refused with [ErrDatagram]. Windows
+// has no backend.
 //
 // io_uring can be absent or forbidden, as it is in many containers. BackendAuto then uses epoll and
 // says so in the log, once in a process; Stats.Backend has the one in use.

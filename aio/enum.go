@@ -34,7 +34,7 @@ func (b *Backend) UnmarshalText(text []byte) error {
 	return err
 }
 
-// Op says what an operation is. Its text form is read, write, post, close_write, close or accept.
+// Op says what an operation is. Its text form is read, write, post, close_write, close, accept or dial.
 type Op int
 
 const (
@@ -44,11 +44,12 @@ const (
 	OpCloseWrite           // Conn.CloseWrite
 	OpClose                // Conn.CloseAfterWrites
 	OpAccept               // Listener.Accept
+	OpDial                 // Watcher.Dial
 )
 
-var opNames = []string{OpRead: "read", OpWrite: "write", OpPost: "post", OpCloseWrite: "close_write", OpClose: "close", OpAccept: "accept"}
+var opNames = []string{OpRead: "read", OpWrite: "write", OpPost: "post", OpCloseWrite: "close_write", OpClose: "close", OpAccept: "accept", OpDial: "dial"}
 
-// String returns the operation's name: read, write, post, close_write, close or accept.
+// String returns the operation's name: read, write, post, close_write, close, accept or dial.
 func (o Op) String() string { return nameOf(int(o), opNames, "Op") }
 
 // MarshalText implements encoding.TextMarshaler. It fails for what is no operation.

@@ -11,7 +11,6 @@ import (
 	"evenkeel.dev/aio"
 	"evenkeel.dev/internal/aiosuite"
 	"evenkeel.dev/internal/poller"
-	"evenkeel.dev/internal/proactor"
 )
 
 // fakeKqueue does what kqueue(2) says, on real sockets, over epoll: one for each filter, so that
@@ -210,24 +209,16 @@ func (f *fakeKqueue) CloseFd(fd int) {
 	_ = syscall.Close(fd)
 }
 
-func (f *fakeKqueue) Dup(source any) (fd int, stream bool, err error) {
-	sc, ok := source.(syscall.Conn)
-	if !ok {
-		return -1, false, proactor.ErrNoDescriptor
+// Connected gives the error that looking for data took away.
+func (f *fakeKqueue) Connected(fd int) syscall.Errno {
+	f.mu.Lock()
+	eaten := f.eaten[fd]
+	delete(f.eaten, fd)
+	f.mu.Unlock()
+	if eaten != 0 {
+		return eaten
 	}
-	rc, err := sc.SyscallConn()
-	if err != nil {
-		return -1, false, err
-	}
-	var dup error
-	if err := rc.Control(func(old uintptr) { fd, dup = syscall.Dup(int(old)) }); err != nil {
-		return -1, false, err
-	}
-	if dup != nil {
-		return -1, false, dup
-	}
-	syscall.CloseOnExec(fd)
-	return fd, true, nil
+	return f.Sockets.Connected(fd)
 }
 
 func (f *fakeKqueue) Recv(fd int, buf []byte) (int, syscall.Errno) {

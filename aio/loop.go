@@ -177,6 +177,11 @@ func (w *Watcher) collect() []Result {
 			r.Op = OpClose
 		case proactor.Accept:
 			r.Op = OpAccept
+		case proactor.Connect:
+			r.Op = OpDial
+			if r.Error != nil {
+				r.Conn = nil
+			}
 		}
 		w.results = append(w.results, r)
 		atomic.AddInt32(&op.Desc.Queued, -1)

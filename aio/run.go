@@ -75,6 +75,11 @@ func (w *Watcher) over(op *proactor.Op) bool {
 			}
 		case proactor.ShutWrite:
 			return true
+		case proactor.Connect:
+			if d.Gone == proactor.None {
+				w.connected(d)
+				return true
+			}
 		}
 	}
 	switch op.Err {
@@ -131,7 +136,8 @@ func (w *Watcher) finish(op *proactor.Op) {
 	} else {
 		w.stats.BytesRead += uint64(op.Size)
 	}
-	if op.Kind == proactor.Closing && op.Desc.Gone == proactor.None {
+	ends := op.Kind == proactor.Closing || op.Kind == proactor.Connect && op.Err != nil
+	if ends && op.Desc.Gone == proactor.None {
 		w.leaving = append(w.leaving, op.Desc)
 	}
 	if w.arrived != nil {

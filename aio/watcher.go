@@ -12,7 +12,7 @@ import (
 type Result struct {
 	Op   Op
 	Tag  any   // what it was submitted with
-	Conn *Conn // whose operation it was; of an accept the new one; nil of a post, and of an accept with an error
+	Conn *Conn // whose operation it was; of an accept or a dial the new one, nil with an error; nil of a post
 
 	// Buffer is the caller's buffer, theirs again. For a read without one, it is the part of the
 	// watcher's swap buffer that was read into (Swap), valid until the next WaitIO. Buffer[:Size]
@@ -70,7 +70,7 @@ type Watcher struct {
 	deadlines    deadlines
 	starved      line             // for whose transfers there was no memory,
 	retried      line             // and again as they were retried
-	leaving      []*proactor.Desc // to be released, as their Closing is over
+	leaving      []*proactor.Desc // to be released, as their Closing is over, or their Connect failed
 	busy         bool             // the backend could not submit all, for lack of memory
 	swap         []byte
 	swapUsed     int

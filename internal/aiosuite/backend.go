@@ -237,6 +237,8 @@ func (b *Backend) move(fl *flight) bool {
 	switch op.Kind {
 	case proactor.Readable, proactor.Accept:
 		fl.moved = ready&proactor.CanRead != 0 || b.dice.hit(f.Spurious)
+	case proactor.Connect:
+		fl.moved = true
 	case proactor.Send, proactor.Sendv:
 		if ready&proactor.CanWrite == 0 {
 			return false

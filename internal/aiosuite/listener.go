@@ -95,7 +95,13 @@ func (l *Listener) Accept() (net.Conn, error) {
 }
 
 // Addr implements net.Listener.
-func (l *Listener) Addr() net.Addr { return address("listener") }
+func (l *Listener) Addr() net.Addr { return listenerAddr{address("listener"), l} }
+
+// listenerAddr is what a Backend may connect to.
+type listenerAddr struct {
+	address
+	l *Listener
+}
 
 // Close closes this descriptor.
 func (l *Listener) Close() (err error) {
@@ -158,6 +164,22 @@ func (b *Backend) Accept(listener, d *proactor.Desc) (remote proactor.Addr, err 
 	}
 	b.enter(&fd{socket: c.socket}, d) // the descriptor is ours now
 	return proactor.Addr{Other: c.remote}, nil
+}
+
+// Connect implements the interface. It connects to a [Listener].
+func (b *Backend) Connect(addr net.Addr, d *proactor.Desc) error {
+	a, ok := addr.(listenerAddr)
+	if !ok {
+		return proactor.ErrAddress
+	}
+	peer, err := a.l.Dial()
+	if err != nil {
+		return syscall.ECONNREFUSED
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.enter(&fd{socket: peer.(*Conn).socket}, d)
+	return nil
 }
 
 // Local implements the interface.

@@ -36,7 +36,7 @@ type rig struct {
 	rough   bool          // operations are submitted by several goroutines: no order to check
 	over    bool          // WaitIO has said that the Watcher is closed
 	clock   *ticket       // of idleOnce
-	conns   []*aio.Conn   // accepted
+	accepts uint64        // that brought a connection
 }
 
 // queue is one of the directions of a connection.
@@ -50,8 +50,9 @@ type queue struct {
 type ticket struct {
 	number   int
 	op       aio.Op
-	conn     *aio.Conn     // nil of a post and an accept
+	conn     *aio.Conn     // nil of what makes one, and of a post
 	listener *aio.Listener // of an accept
+	to       net.Addr      // of a dial
 	buf      []byte
 	vec      [][]byte // of a Writev: what buf is cut into
 	full     bool
@@ -110,6 +111,8 @@ func (r *rig) submit(k ticket) (*ticket, error) {
 	switch {
 	case k.op == aio.OpPost:
 		err = r.w.Post(&k)
+	case k.op == aio.OpDial:
+		err = r.w.Dial(&k, k.to, k.deadline)
 	case k.op == aio.OpAccept:
 		err = k.listener.Accept(&k, k.deadline)
 	case k.op == aio.OpWrite && k.vec != nil:
@@ -222,8 +225,13 @@ func (r *rig) enter(res *aio.Result) {
 	if k.op == aio.OpRead && res.Size <= len(res.Buffer) {
 		k.data = append([]byte(nil), res.Buffer[:res.Size]...)
 	}
-	if k.op == aio.OpAccept && res.Error == nil && res.Conn != nil {
-		r.conns = append(r.conns, res.Conn)
+	if k.op == aio.OpAccept && res.Error == nil {
+		r.accepts++
+	}
+	if made := k.op == aio.OpAccept || k.op == aio.OpDial; made && res.Op == k.op {
+		if (res.Conn == nil) != (res.Error != nil) {
+			r.t.Errorf("operation %d makes a connection: %+v", k.number, *res)
+		}
 	} else if res.Conn != k.conn || res.Op != k.op {
 		r.t.Errorf("operation %d came back with another connection or type: %+v", k.number, *res)
 	}
@@ -232,7 +240,7 @@ func (r *rig) enter(res *aio.Result) {
 	if k.op == aio.OpCloseWrite || k.op == aio.OpClose {
 		q.op = aio.OpWrite
 	}
-	if last, any := r.last[q]; any && k.number < last && !r.rough {
+	if last, any := r.last[q]; any && k.number < last && !r.rough && k.op != aio.OpDial {
 		r.t.Errorf("operation %d came back after operation %d of the same direction", k.number, last)
 	}
 	if res.Error != aio.ErrDeadline && res.Error != aio.ErrCancelled { // such a one may overtake
@@ -253,9 +261,9 @@ func (r *rig) checkSize(k *ticket) {
 		if res.Size != 0 || res.Buffer != nil || res.Error != nil {
 			r.t.Errorf("operation %d is a post: %+v", k.number, *res)
 		}
-	case k.op == aio.OpAccept:
-		if res.Size != 0 || res.Buffer != nil || (res.Conn == nil) != (res.Error != nil) {
-			r.t.Errorf("operation %d is an accept: %+v", k.number, *res)
+	case k.op == aio.OpAccept, k.op == aio.OpDial:
+		if res.Size != 0 || res.Buffer != nil {
+			r.t.Errorf("operation %d transfers nothing: %+v", k.number, *res)
 		}
 	case k.vec != nil && (res.Buffer != nil || res.Size < 0 || res.Size > len(k.buf)):
 		r.t.Errorf("operation %d is a Writev of %d bytes: %+v", k.number, len(k.buf), *res)
@@ -354,7 +362,7 @@ func (r *rig) checkLedger() {
 		}
 	}
 	s := r.w.Stats()
-	if n := uint64(len(r.tickets)); s.Operations != n || s.Results != n || s.Pending != 0 || s.Conns != 0 || s.Listeners != 0 || s.Accepted != uint64(len(r.conns)) {
+	if n := uint64(len(r.tickets)); s.Operations != n || s.Results != n || s.Pending != 0 || s.Conns != 0 || s.Listeners != 0 || s.Accepted != r.accepts {
 		r.t.Errorf("at the end: %+v; want %d operations and results, no connection, nothing pending", s, n)
 	}
 	if s.BytesRead != in || s.BytesWritten != out {

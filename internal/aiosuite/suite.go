@@ -202,6 +202,7 @@ func Run(t *testing.T, sys System) {
 	all = append(all, postTests...)
 	all = append(all, fairTests...)
 	all = append(all, acceptTests...)
+	all = append(all, dialTests...)
 	for _, tt := range all {
 		t.Run(tt.name, func(t *testing.T) {
 			run := func(t *testing.T) { tt.run(newRig(t, sys, aio.Options{})) }

@@ -52,7 +52,7 @@ func newEpoll(add func(epfd, fd int, e *sys.EpollEvent) error) (*Poller, error) 
 
 func (k *epoll) name() string { return "epoll" }
 
-func (k *epoll) dup(source any) (fd int, stream bool, err error) { return dup(source) }
+func (k *epoll) dup(source any) (fd int, stream bool, err error) { return k.Dup(source) }
 
 func (k *epoll) add(d *proactor.Desc) error {
 	return sys.EpollAdd(k.fd, int(d.Num), &sys.EpollEvent{

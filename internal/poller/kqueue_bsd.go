@@ -23,8 +23,8 @@ type calls struct {
 	Sockets
 }
 
-func (calls) Dup(source any) (fd int, stream bool, err error) {
-	if fd, stream, err = dup(source); err == nil {
+func (c calls) Dup(source any) (fd int, stream bool, err error) {
+	if fd, stream, err = c.Sockets.Dup(source); err == nil {
 		sys.NoSigpipe(fd)
 	}
 	return fd, stream, err

@@ -4,6 +4,7 @@ package poller
 
 import (
 	"io"
+	"net"
 	"syscall"
 	"time"
 
@@ -28,6 +29,10 @@ type event struct {
 type connecting interface {
 	// Accept is accept(2) of a descriptor for us to own, in non-blocking mode.
 	Accept(fd int) (conn int, remote proactor.Addr, errno syscall.Errno)
+	// Connect opens a socket and begins to connect it, and Connected says how far that is: EINPROGRESS, 0,
+	// or why it failed. The stream is one over IP.
+	Connect(addr net.Addr) (fd int, stream bool, err error)
+	Connected(fd int) syscall.Errno
 	// Local is getsockname(2).
 	Local(fd int) proactor.Addr
 }
@@ -114,6 +119,15 @@ func (p *Poller) Accept(listener, d *proactor.Desc) (remote proactor.Addr, err e
 	return remote, errno
 }
 
+// Connect implements [proactor.Backend].
+func (p *Poller) Connect(addr net.Addr, d *proactor.Desc) error {
+	fd, stream, err := p.kernel.Connect(addr)
+	if err != nil {
+		return err
+	}
+	return p.register(fd, stream, d)
+}
+
 // Local implements [proactor.Backend].
 func (p *Poller) Local(d *proactor.Desc) proactor.Addr { return p.kernel.Local(int(d.Num)) }
 
@@ -144,7 +158,7 @@ func (p *Poller) try(op *proactor.Op) bool {
 	d := op.Desc
 	var may proactor.Ready
 	switch op.Kind {
-	case proactor.Send, proactor.Sendv:
+	case proactor.Send, proactor.Sendv, proactor.Connect:
 		may = proactor.CanWrite
 	case proactor.Recv, proactor.Readable, proactor.Accept:
 		may = proactor.CanRead
@@ -173,6 +187,16 @@ func (p *Poller) try(op *proactor.Op) bool {
 			op.Err = errno
 		}
 		return errno != syscall.EAGAIN
+	case proactor.Connect:
+		errno := p.kernel.Connected(int(d.Num))
+		if errno == syscall.EINPROGRESS {
+			d.Ready &^= proactor.CanWrite
+			return false
+		}
+		if errno != 0 {
+			op.Err = errno
+		}
+		return true
 	case proactor.ShutWrite:
 		if errno := p.shutWrite(d.Num); errno != 0 {
 			op.Err = errno

@@ -3,6 +3,7 @@
 package poller
 
 import (
+	"net"
 	"syscall"
 
 	"evenkeel.dev/internal/proactor"
@@ -24,13 +25,29 @@ func (Sockets) Local(fd int) (local proactor.Addr) {
 	return local
 }
 
-// dup duplicates the descriptor of a connection or a listener.
-func dup(source any) (fd int, stream bool, err error) {
+// Connect opens a socket and begins to connect it.
+func (Sockets) Connect(addr net.Addr) (fd int, stream bool, err error) {
+	fd, stream, err = sys.Connect(addr)
+	if err == syscall.EAFNOSUPPORT {
+		err = proactor.ErrAddress
+	}
+	return fd, stream, err
+}
+
+// Connected says how far that is: EINPROGRESS, 0, or why it failed.
+func (Sockets) Connected(fd int) syscall.Errno { return sys.Connected(fd) }
+
+// Dup duplicates the descriptor of a connection or a listener, and says whether it is a stream over IP.
+func (Sockets) Dup(source any) (fd int, stream bool, err error) {
 	if fd, err = sys.Dup(source); err != nil {
 		return -1, false, err
 	}
 	if fd < 0 {
 		return -1, false, proactor.ErrNoDescriptor
+	}
+	if !sys.IsByteStream(fd) {
+		sys.Close(fd)
+		return -1, false, proactor.ErrDatagram
 	}
 	return fd, sys.IsStream(fd), nil
 }

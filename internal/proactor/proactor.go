@@ -37,6 +37,7 @@ const (
 	ShutWrite             // nothing: it ends the sending side of the descriptor (shutdown(2)), which is over at once
 	Closing               // nothing: the descriptor is released when it is at the head of its queue, and no backend sees it
 	Accept                // nothing: of a listener, a connection is there to be taken by Backend.Accept
+	Connect               // nothing: what Backend.Connect has begun is over
 )
 
 // Dir is one of the two directions of a descriptor.
@@ -50,7 +51,7 @@ const (
 // Dir returns the direction that the kind uses.
 func (k Kind) Dir() Dir {
 	switch k {
-	case Send, Sendv, ShutWrite, Closing:
+	case Send, Sendv, ShutWrite, Closing, Connect:
 		return Out
 	}
 	return In
@@ -170,6 +171,10 @@ type Backend interface {
 	// its peer is. It fails with EAGAIN when none waits, and with the errors of accept(2).
 	Accept(listener, d *Desc) (remote Addr, err error)
 
+	// Connect opens a socket, begins to connect it to addr, registers it, and fills d's part; a Connect is
+	// over when that is. It fails with ErrAddress, and with the errors of socket(2) and connect(2).
+	Connect(addr net.Addr, d *Desc) error
+
 	// Local says the address of d's own end.
 	Local(d *Desc) Addr
 
@@ -249,3 +254,9 @@ func Refused(feature, calls string, err error) error {
 
 // ErrNoDescriptor is Open's for a conn that has no descriptor, such as a net.Pipe.
 var ErrNoDescriptor = errors.New("the connection has no file descriptor")
+
+// ErrDatagram is Open's for a socket that is no stream of bytes.
+var ErrDatagram = errors.New("the socket is one of datagrams or packets")
+
+// ErrAddress is Connect's for an address that is none of a stream socket, or has a name to be resolved.
+var ErrAddress = errors.New("the address is none that can be connected to")

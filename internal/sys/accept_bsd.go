@@ -64,3 +64,22 @@ func address(a unix.Sockaddr) (ip netip.AddrPort, other net.Addr) {
 	}
 	return ip, nil
 }
+
+// streamSocket is socket(2), in non-blocking mode and not inherited by other programs.
+func streamSocket(domain int) (int, error) {
+	syscall.ForkLock.RLock() // Darwin has no SOCK_CLOEXEC
+	fd, err := unix.Socket(domain, unix.SOCK_STREAM, 0)
+	if err == nil {
+		unix.CloseOnExec(fd)
+	}
+	syscall.ForkLock.RUnlock()
+	if err != nil {
+		return -1, err
+	}
+	if err := unix.SetNonblock(fd, true); err != nil {
+		Close(fd)
+		return -1, err
+	}
+	NoSigpipe(fd)
+	return fd, nil
+}

@@ -29,16 +29,11 @@ func Accept(fd int) (conn int, ip netip.AddrPort, other net.Addr, errno syscall.
 	}
 }
 
-// Local is getsockname(2), Peer is getpeername(2). Of a failure they return neither.
-func Local(fd int) (ip netip.AddrPort, other net.Addr) { return name(unix.SYS_GETSOCKNAME, fd) }
-
-// Peer is getpeername(2): see [Local].
-func Peer(fd int) (ip netip.AddrPort, other net.Addr) { return name(unix.SYS_GETPEERNAME, fd) }
-
-func name(call uintptr, fd int) (ip netip.AddrPort, other net.Addr) {
+// Local is getsockname(2). Of a failure it returns neither.
+func Local(fd int) (ip netip.AddrPort, other net.Addr) {
 	var raw unix.RawSockaddrAny
 	n := uint32(unix.SizeofSockaddrAny)
-	if _, _, errno := unix.RawSyscall(call, uintptr(fd), uintptr(unsafe.Pointer(&raw)), uintptr(unsafe.Pointer(&n))); errno != 0 {
+	if _, _, errno := unix.RawSyscall(unix.SYS_GETSOCKNAME, uintptr(fd), uintptr(unsafe.Pointer(&raw)), uintptr(unsafe.Pointer(&n))); errno != 0 {
 		return ip, nil
 	}
 	return address(&raw, n)
@@ -75,4 +70,9 @@ func address(raw *unix.RawSockaddrAny, n uint32) (ip netip.AddrPort, other net.A
 func port(p *uint16) uint16 {
 	b := (*[2]byte)(unsafe.Pointer(p))
 	return uint16(b[0])<<8 | uint16(b[1])
+}
+
+// streamSocket is socket(2), in non-blocking mode and not inherited by other programs.
+func streamSocket(domain int) (int, error) {
+	return unix.Socket(domain, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 }

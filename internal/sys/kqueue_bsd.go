@@ -170,10 +170,3 @@ func Sendv(fd int, bufs [][]byte) (int, syscall.Errno) {
 		}
 	}
 }
-
-func errnoOf(err error) syscall.Errno {
-	if errno, ok := err.(syscall.Errno); ok {
-		return errno
-	}
-	return unix.EIO // x/sys fails with an Errno only
-}

@@ -4,7 +4,10 @@ package sys
 
 import (
 	"net"
+	"net/netip"
 	"os"
+	"strconv"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -45,4 +48,79 @@ func bit(on bool) int {
 		return 1
 	}
 	return 0
+}
+
+// Connect opens a socket in non-blocking mode, which other programs do not inherit, and begins to connect it
+// to a *net.TCPAddr or a *net.UnixAddr: connect(2). It says whether the socket is a stream over IP, and
+// EAFNOSUPPORT of another address. An unspecified address is this host's, as for package net.
+func Connect(addr net.Addr) (fd int, stream bool, err error) {
+	domain, to := unix.AF_UNIX, unix.Sockaddr(nil)
+	switch a := addr.(type) {
+	case *net.TCPAddr:
+		domain, to = inet(a.AddrPort())
+	case *net.UnixAddr:
+		if a.Net == "" || a.Net == "unix" {
+			to = &unix.SockaddrUnix{Name: a.Name}
+		}
+	}
+	if to == nil {
+		return -1, false, unix.EAFNOSUPPORT
+	}
+	if fd, err = streamSocket(domain); err != nil {
+		return -1, false, err
+	}
+	if domain != unix.AF_UNIX {
+		err = SetNoDelay(fd, true) // as package net does
+	}
+	if err == nil {
+		err = unix.Connect(fd, to)
+	}
+	if err != nil && err != unix.EINPROGRESS && err != unix.EINTR { // after EINTR it goes on (connect(2))
+		Close(fd)
+		return -1, false, err
+	}
+	return fd, domain != unix.AF_UNIX, nil
+}
+
+// inet returns the socket address of ip.
+func inet(ip netip.AddrPort) (domain int, to unix.Sockaddr) {
+	a := ip.Addr().Unmap()
+	switch {
+	case !a.IsValid() || a == netip.IPv4Unspecified():
+		a = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	case a == netip.IPv6Unspecified():
+		a = netip.IPv6Loopback()
+	}
+	if a.Is4() {
+		return unix.AF_INET, &unix.SockaddrInet4{Port: int(ip.Port()), Addr: a.As4()}
+	}
+	zone, err := strconv.ParseUint(a.Zone(), 10, 32)
+	if err != nil && a.Zone() != "" {
+		if i, err := net.InterfaceByName(a.Zone()); err == nil {
+			zone = uint64(i.Index)
+		}
+	}
+	return unix.AF_INET6, &unix.SockaddrInet6{Port: int(ip.Port()), Addr: a.As16(), ZoneId: uint32(zone)}
+}
+
+// Connected says how far what Connect began is: EINPROGRESS, 0, or why it failed (connect(2), EINPROGRESS).
+func Connected(fd int) syscall.Errno {
+	n, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ERROR)
+	if err != nil {
+		return errnoOf(err)
+	}
+	if n != 0 {
+		return syscall.Errno(n)
+	}
+	if _, err := unix.Getpeername(fd); err != nil { // a spurious edge
+		return unix.EINPROGRESS
+	}
+	return 0
+}
+
+func errnoOf(err error) syscall.Errno {
+	if errno, ok := err.(syscall.Errno); ok {
+		return errno
+	}
+	return unix.EIO // x/sys fails with an Errno only
 }

@@ -1,0 +1,77 @@
+package aio
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"strings"
+	"time"
+
+	"evenkeel.dev/internal/proactor"
+)
+
+// Dial submits the making of a connection to addr, a *net.TCPAddr or a *net.UnixAddr (of a netip.AddrPort:
+// net.TCPAddrFromAddrPort). WaitIO returns it with [OpDial]; Result.Conn is the connection, or nil with an error
+// such as ECONNREFUSED. Without a deadline the kernel gives up, after some two minutes. Connections have
+// TCP_NODELAY set, as those of package net have.
+//
+// No name is resolved: that would hold the loop up. An address of another type is good if its String has an IP
+// and a port, else it is refused with [ErrUnresolved]. Dial fails besides with ErrWatcherClosed, and with a
+// syscall.Errno such as EMFILE, or of what connect(2) says at once, as it does of most unix sockets.
+func (w *Watcher) Dial(tag any, addr net.Addr, deadline time.Time) error {
+	to, err := resolved(addr)
+	if err != nil {
+		return err
+	}
+	c := &Conn{watcher: w}
+	c.setRemote(proactor.Addr{Other: to})
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.refusing() {
+		return ErrWatcherClosed
+	}
+	if err := w.backend.Connect(to, &c.desc); err != nil {
+		if errors.Is(err, proactor.ErrAddress) {
+			return ErrUnresolved
+		}
+		return err
+	}
+	w.enter(&c.desc, c)
+	err = w.submit(proactor.Op{Desc: &c.desc, Kind: proactor.Connect, Tag: tag}, deadline)
+	if err != nil { // closed meanwhile
+		w.release(&c.desc, proactor.ConnClosed)
+	}
+	return err
+}
+
+// resolved returns addr in a type that a backend may know.
+func resolved(addr net.Addr) (net.Addr, error) {
+	switch a := addr.(type) {
+	case nil:
+		return nil, ErrUnresolved
+	case *net.TCPAddr:
+		if a == nil {
+			return nil, ErrUnresolved
+		}
+	case *net.UnixAddr:
+		if a == nil {
+			return nil, ErrUnresolved
+		}
+	default:
+		if !strings.HasPrefix(a.Network(), "tcp") {
+			return addr, nil
+		}
+		ip, err := netip.ParseAddrPort(a.String())
+		if err != nil {
+			return nil, ErrUnresolved
+		}
+		return net.TCPAddrFromAddrPort(ip), nil
+	}
+	return addr, nil
+}
+
+// connected notes the local address of a connection that was made.
+func (w *Watcher) connected(d *proactor.Desc) {
+	local := w.backend.Local(d).Net()
+	d.Owner.(*Conn).local = &local
+}
