@@ -13,8 +13,11 @@ import (
 // finish has every operation end that can, closes the Watcher and checks all.
 func (p *player) finish() {
 	p.closeDoor() // so all accepts end
-	p.turn(func() bool { return p.pendingAccepts() == 0 })
+	p.turn(func() bool { return p.pendingAccepts() == 0 && (p.door.called == nil || p.times(p.door.called) > 0) })
 	p.welcome()
+	if p.door.out != nil {
+		_ = p.door.out.Close()
+	}
 	sinks := make([]func() ([]byte, error), len(p.conns))
 	for i, m := range p.conns {
 		if m.vanished {

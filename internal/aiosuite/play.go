@@ -328,8 +328,8 @@ func Programs() [][]byte {
 	const (
 		read, full, swap, write, peerWrites, peerReads, wait, sleep, rare, cancel, move, arrive = 0, 2, 3, 5, 8, 10, 11, 14, 15, 16, 18, 19
 		connA, connB, anew                                                                      = 1, 2, 8
-		accept, dial, closeDoor                                                                 = 1, 2, 0 // of arrive
-		closeWrite, closeAfter                                                                  = 8, 11   // of rare
+		accept, dial, closeDoor, call                                                           = 1, 2, 0, 7 // of arrive
+		closeWrite, closeAfter                                                                  = 8, 11      // of rare
 	)
 	return [][]byte{
 		{read, anew, 10, 0, peerWrites, connA, 5, wait, connA},
@@ -342,6 +342,7 @@ func Programs() [][]byte {
 		{0, 4, full, anew, 250, 0, wait, 1, move, connA, 1, 200, sleep, 1, 255, wait, 1, write, connA, 255, 230, move, connA, 2, 0, wait, 1},
 		{3, 6, write, anew, 255, 0, rare, connA, closeWrite, 0, write, connA, 3, 0, wait, 1, cancel, connA, 1, peerReads, connA, 255, wait, 1},
 		{0, 2, arrive, accept, 0, arrive, dial, wait, 1, wait, 1, write, connA, 9, 0, peerWrites, connA, 9, read, connA, 9, 0, wait, 1},
+		{1, 2, arrive, call, wait, 1, arrive, call, wait, 1, write, 16, 9, 0, peerWrites, connA, 9, read, connA, 9, 0, wait, 1, arrive, call},
 		{1, 2, arrive, dial, arrive, dial, arrive, accept, 0, arrive, accept, 0, wait, 1, arrive, accept, 200, arrive, closeDoor, wait, 1, arrive, accept, 0},
 		{1, 8, write, anew, 255, 0, read, connA, 9, 0, rare, connA, closeAfter, 200, wait, 1, write, connA, 3, 0, peerReads, connA, 255, wait, 1},
 	}

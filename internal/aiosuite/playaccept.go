@@ -17,6 +17,9 @@ type door struct {
 	closed   bool
 	dialled  []net.Conn // not accepted, as far as the model knows
 	accepts  []*ticket  // not looked at since they were returned, or pending
+
+	out    net.Listener // of others, to which the Watcher dials
+	called *ticket      // the dial that was not looked at since it was returned, or is pending
 }
 
 // arrive has somebody come, or be accepted.
@@ -28,6 +31,8 @@ func (p *player) arrive() {
 	switch n := p.next(); {
 	case n%16 == 0:
 		p.closeDoor()
+	case n%8 == 7:
+		p.call()
 	case n%2 == 0 && !d.closed && len(d.dialled) < maxDialled && len(p.conns) < 2*maxConns:
 		d.dialled = append(d.dialled, d.dial())
 	default:
@@ -67,8 +72,9 @@ func (p *player) pendingAccepts() (n int) {
 	return n
 }
 
-// welcome gives the connections that were accepted their models.
+// welcome gives the connections that were accepted, and dialled, their models.
 func (p *player) welcome() {
+	p.answer()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	d := &p.door
@@ -89,4 +95,42 @@ func (p *player) welcome() {
 		}
 	}
 	d.accepts = kept
+}
+
+// call has the Watcher dial, one at a time, so that the next peer that comes is the other end.
+func (p *player) call() {
+	d := &p.door
+	if d.called == nil && len(p.conns) < 2*maxConns {
+		if d.out == nil {
+			d.out, _ = p.sys.Listener(p.t)
+		}
+		k, err := p.submit(ticket{op: aio.OpDial, to: d.out.Addr()})
+		if err != nil {
+			p.t.Error("Dial:", err)
+		}
+		d.called = k
+	}
+}
+
+// answer gives a connection that was dialled its model.
+func (p *player) answer() {
+	k := p.door.called
+	if k == nil || p.times(k) == 0 {
+		return
+	}
+	p.door.called = nil
+	if k.result.Error != nil {
+		p.t.Errorf("operation %d, a dial: %v: there is no reason for it", k.number, k.result.Error)
+		return
+	}
+	peer, err := p.door.out.Accept()
+	if err != nil {
+		p.t.Error("the other end of a dial:", err)
+		return
+	}
+	p.number++
+	p.conns = append(p.conns, &model{id: p.number, conn: k.result.Conn, peer: peer})
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.peers = append(p.peers, peer)
 }
