@@ -43,6 +43,7 @@
 //   - [evenkeel.dev/aio/gaio]: gaio's API over aio.
 //   - [evenkeel.dev/aio/netconn]: connections of aio that block, as crypto/tls and net/http want them.
 //   - [evenkeel.dev/aio/aiotest]: what tests of code over aio need.
+//   - [evenkeel.dev/httpd]: net/http's own server over aio, without a goroutine and a buffer for each idle connection.
 //   - [evenkeel.dev/fastc]: C functions that return soon, called without the scheduler's round
 //     trip. The command fastcgen (cmd/fastcgen) writes the calls from declarations.
 //

@@ -1,0 +1,217 @@
+package httpd
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"evenkeel.dev/aio"
+)
+
+const (
+	inLimit    = 64 << 10  // bytes that are read ahead of a connection
+	outLimit   = 256 << 10 // bytes of answers that are queued before Write waits
+	pieceSize  = 4 << 10   // of pieces
+	bigWrite   = 16 << 10  // from here on Write waits for its end, and nothing is copied
+	flushLimit = 30 * time.Second
+)
+
+// pieces are buffers for what was read and not yet asked for, and for answers that are under way.
+var pieces = sync.Pool{New: func() any { return new([pieceSize]byte) }}
+
+// conn is a real connection. As a net.Conn it is for ConnState and ConnContext, which ask it for its addresses and
+// may close it. The server's mu guards all but handle.
+type conn struct {
+	server *server
+	handle *aio.Conn
+	ctx    context.Context // of the user's ConnContext; nil: not asked yet
+
+	worker         *worker // that it is with
+	before, behind *conn   // in the list of parked ones
+	until          time.Time
+	piece          *[pieceSize]byte // of in; nil: it has memory of its own, or none
+	in             []byte           // was read, and nobody has asked for it yet
+	err            error            // that reading ended with
+	out            int              // bytes that are queued to be sent
+	outErr         error            // that sending ended with
+
+	parked, reading, ended, hijacked bool
+	served                           bool // it has sent a request
+}
+
+var errForHooks = errors.New("httpd: a connection is served by its server: it can be closed and asked for its addresses")
+
+func (c *conn) LocalAddr() net.Addr              { return c.handle.LocalAddr() }
+func (c *conn) RemoteAddr() net.Addr             { return c.handle.RemoteAddr() }
+func (c *conn) Read([]byte) (int, error)         { return 0, errForHooks }
+func (c *conn) Write([]byte) (int, error)        { return 0, errForHooks }
+func (c *conn) SetDeadline(time.Time) error      { return errForHooks }
+func (c *conn) SetReadDeadline(time.Time) error  { return errForHooks }
+func (c *conn) SetWriteDeadline(time.Time) error { return errForHooks }
+
+// Close ends the connection, with the request that it may have.
+func (c *conn) Close() error {
+	c.server.mu.Lock()
+	defer c.server.unlock()
+	c.end()
+	return nil
+}
+
+// read has aio read, unless there is enough. mu is held, here and below.
+func (c *conn) read() {
+	if c.reading || c.ended || c.err != nil || len(c.in) >= inLimit {
+		return
+	}
+	if c.err = c.handle.Read(c, nil, aio.NoDeadline); c.err == nil {
+		c.reading = true
+	}
+}
+
+// done takes what aio has done.
+func (c *conn) done(r *aio.Result) {
+	switch r.Op {
+	case aio.OpRead:
+		c.reading = false
+		c.keep(r.Buffer[:r.Size])
+		if c.err == nil {
+			c.err = r.Error
+		}
+		c.read()
+		c.moved()
+	case aio.OpWrite:
+		if c.out -= len(r.Buffer); r.Buffer == nil { // the kernel kept it: see aio.Watcher.Close
+			c.out = 0
+		}
+		if len(r.Buffer) < bigWrite && cap(r.Buffer) == pieceSize {
+			pieces.Put((*[pieceSize]byte)(r.Buffer[:pieceSize]))
+		}
+		if c.outErr == nil {
+			c.outErr = r.Error
+		}
+		if c.worker != nil {
+			c.worker.wake()
+		}
+	case aio.OpClose:
+		c.gone()
+	}
+}
+
+// keep appends to what was read.
+func (c *conn) keep(b []byte) {
+	if len(b) == 0 {
+		return
+	}
+	if len(c.in) == 0 && c.piece == nil && len(b) <= pieceSize {
+		c.piece = pieces.Get().(*[pieceSize]byte)
+		c.in = c.piece[:0]
+	}
+	c.in = append(c.in, b...)
+}
+
+// take moves what was read to p.
+func (c *conn) take(p []byte) int {
+	n := copy(p, c.in)
+	if c.in = c.in[n:]; len(c.in) == 0 {
+		c.drop()
+	}
+	c.read()
+	return n
+}
+
+func (c *conn) drop() {
+	c.in = nil
+	if c.piece != nil {
+		pieces.Put(c.piece)
+		c.piece = nil
+	}
+}
+
+// moved tells of bytes, or of the end.
+func (c *conn) moved() {
+	switch {
+	case c.ended:
+	case c.worker != nil:
+		c.worker.wake()
+	case !c.parked: // it waits for a worker
+	case len(c.in) > 0:
+		c.server.unpark(c)
+		c.server.offer(c)
+	case c.err != nil:
+		c.end()
+	}
+}
+
+// write queues p, or waits until it is sent.
+func (c *conn) write(w *worker, p []byte) (n int, err error) {
+	for len(p) > 0 {
+		for c.out > outLimit && c.outErr == nil && !c.ended {
+			w.moves.Wait()
+		}
+		switch {
+		case c.ended:
+			return n, net.ErrClosed
+		case c.outErr != nil:
+			return n, c.outErr
+		}
+		part := p
+		if len(p) < bigWrite {
+			piece := pieces.Get().(*[pieceSize]byte)
+			part = piece[:copy(piece[:], p)]
+		}
+		if err := c.handle.Write(c, part, w.outUntil); err != nil {
+			return n, err
+		}
+		c.out += len(part)
+		n += len(part)
+		p = p[len(part):]
+		if len(part) >= bigWrite { // it is the caller's memory
+			for c.out > 0 {
+				w.moves.Wait()
+			}
+		}
+	}
+	return n, c.outErr
+}
+
+// end closes the connection, when what is queued was sent.
+func (c *conn) end() {
+	if c.ended {
+		return
+	}
+	c.ended = true
+	s := c.server
+	if c.parked {
+		s.unpark(c)
+	}
+	if c.worker != nil {
+		c.worker.wake()
+	}
+	c.drop()
+	if c.out > 0 && c.outErr == nil {
+		until := time.Now().Add(flushLimit)
+		if w := c.worker; w != nil && !w.outUntil.IsZero() && w.outUntil.Before(until) {
+			until = w.outUntil
+		}
+		if c.handle.CloseAfterWrites(c, until) == nil {
+			return // done goes on
+		}
+	}
+	_ = c.handle.Close()
+	c.gone()
+}
+
+// gone forgets a connection that is closed.
+func (c *conn) gone() {
+	s := c.server
+	if _, ok := s.conns[c]; !ok {
+		return
+	}
+	delete(s.conns, c)
+	if !c.hijacked {
+		s.after(func() { s.hooks.state(c, http.StateClosed) })
+	}
+	s.checkEmpty()
+}

@@ -1,0 +1,38 @@
+// Package httpd serves any *http.Server over package aio: net/http's own code reads the requests and runs
+// the handlers, and an idle connection has neither a goroutine nor a buffer.
+//
+//	srv := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second} // as it is
+//	log.Fatal(httpd.ListenAndServe(ctx, srv, httpd.Options{Addr: ":8080"}))
+//
+// It is for servers with very many connections of which most are idle: long polls, devices, gateways. The
+// way back is one line: srv.ListenAndServe().
+//
+// # How it works
+//
+// The http.Server serves a few connections that exist in memory only, each with net/http's goroutine: the
+// workers. Real connections are aio's. When net/http has answered a request and reads the
+// next one, the worker lets its connection go and is given another one that has bytes. A handler may block
+// as long as it likes: there are as many workers as handlers that run, and some spare ones.
+// So what a request means, what is refused and how, and what an answer looks like is net/http's by construction.
+//
+// # What is as in net/http
+//
+// Shutdown, Close, RegisterOnShutdown and SetKeepAlivesEnabled of the http.Server; its timeouts, those of idle
+// connections too; ConnState, ConnContext and BaseContext, called for real connections; RemoteAddr and
+// the context of a request, which ends when the client leaves; Hijack, Flusher, http.ResponseController, pipelining, 100-continue.
+// While it serves, the server's Handler, ConnState, ConnContext and BaseContext are wrapped: do not change them.
+//
+// # What is not
+//
+// Only HTTP/1 over plain connections is cheap so far: connections of TLS, and HTTP/2 over them, are served as
+// net/http does it, over a listener of crypto/tls; HTTP/2 without TLS is refused. What ConnState, ConnContext and Hijack give
+// is a net.Conn of this package and no *net.TCPConn. An answer counts as written when it is queued: a handler hears one
+// Write later of a client that has gone. Files go through memory, not sendfile(2). SetKeepAlivesEnabled(false)
+// closes the connections that are idle where a worker is idle too; else each ends with its next request.
+//
+// # What is bounded
+//
+// Of a connection up to 64 KiB are read before somebody asks for them, and up to 256 KiB of an answer are queued before
+// Write waits. The number of connections is the process's limit of descriptors; where that is reached,
+// accepting waits for a moment and goes on.
+package httpd

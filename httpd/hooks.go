@@ -1,0 +1,145 @@
+package httpd
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// hooks stand between net/http and what the user has put into the http.Server, so that it sees real connections.
+type hooks struct {
+	srv         *http.Server
+	handler     http.Handler
+	connState   func(net.Conn, http.ConnState)
+	connContext func(context.Context, net.Conn) context.Context
+	baseContext func(net.Listener) context.Context
+}
+
+// wrapping is held while a server's fields are read and changed: several listeners may be served at once.
+var wrapping sync.Mutex
+
+// workerKey is the worker's in the context of its requests.
+type workerKey struct{}
+
+// wrap puts hooks into srv, unless it has them.
+func wrap(srv *http.Server) *hooks {
+	wrapping.Lock()
+	defer wrapping.Unlock()
+	if h, ok := srv.Handler.(*hooks); ok && h.srv == srv {
+		return h
+	}
+	h := &hooks{srv: srv, handler: srv.Handler, connState: srv.ConnState, connContext: srv.ConnContext, baseContext: srv.BaseContext}
+	srv.Handler, srv.ConnState, srv.ConnContext = h, h.changed, h.context
+	if h.baseContext != nil {
+		srv.BaseContext = func(ln net.Listener) context.Context {
+			if l, ok := ln.(*listener); ok {
+				ln = l.real
+			}
+			return h.baseContext(ln)
+		}
+	}
+	return h
+}
+
+// state tells the user of a real connection's state.
+func (h *hooks) state(c *conn, to http.ConnState) {
+	if h.connState != nil {
+		h.connState(c, to)
+	}
+}
+
+// changed is the server's ConnState.
+func (h *hooks) changed(nc net.Conn, to http.ConnState) {
+	w, ok := nc.(*worker)
+	if !ok { // of another Serve
+		if h.connState != nil {
+			h.connState(nc, to)
+		}
+		return
+	}
+	s := w.server
+	s.mu.Lock()
+	c := w.conn
+	switch {
+	case c == nil:
+	case to == http.StateActive:
+		c.served = true
+		c.until = time.Time{}
+	case to == http.StateIdle:
+		w.phase = answered
+	case to == http.StateHijacked:
+		c.hijacked = true
+	}
+	s.mu.Unlock()
+	if c != nil && (to == http.StateActive || to == http.StateIdle || to == http.StateHijacked) { // conn tells of the others
+		h.state(c, to)
+	}
+}
+
+// context is the server's ConnContext.
+func (h *hooks) context(ctx context.Context, nc net.Conn) context.Context {
+	w, ok := nc.(*worker)
+	if !ok {
+		if h.connContext != nil {
+			return h.connContext(ctx, nc)
+		}
+		return ctx
+	}
+	w.base = ctx
+	return context.WithValue(ctx, workerKey{}, w)
+}
+
+// headerTimeout is http.Server.readHeaderTimeout.
+func (h *hooks) headerTimeout() time.Duration {
+	if h.srv.ReadHeaderTimeout != 0 {
+		return h.srv.ReadHeaderTimeout
+	}
+	return h.srv.ReadTimeout
+}
+
+// ServeHTTP gives a request the addresses and the context of its real connection.
+func (h *hooks) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
+	next := h.handler
+	if next == nil {
+		next = http.DefaultServeMux
+	}
+	if w, ok := r.Context().Value(workerKey{}).(*worker); ok {
+		c := w.current()
+		if c == nil { // it was closed
+			next.ServeHTTP(rw, r)
+			return
+		}
+		if ra := c.RemoteAddr(); ra != nil {
+			r.RemoteAddr = ra.String()
+		}
+		if c.ctx == nil {
+			c.ctx = w.base
+			if h.connContext != nil {
+				if c.ctx = h.connContext(w.base, c); c.ctx == nil {
+					panic("ConnContext returned nil")
+				}
+			}
+		}
+		*r = *r.WithContext(requestContext{r.Context(), c})
+	}
+	next.ServeHTTP(rw, r)
+}
+
+// requestContext is the context of a request: the values are the real connection's, the end is net/http's.
+type requestContext struct {
+	context.Context
+	conn *conn
+}
+
+// Value implements context.Context.
+func (c requestContext) Value(key any) any {
+	if key == http.LocalAddrContextKey {
+		return c.conn.LocalAddr()
+	}
+	if v := c.conn.ctx.Value(key); v != nil {
+		return v
+	}
+	return c.Context.Value(key)
+}

@@ -1,0 +1,261 @@
+package httpd
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"evenkeel.dev/aio"
+)
+
+const (
+	acceptPause = 20 * time.Millisecond // after an Accept that failed and may succeed later
+	spare       = 4                     // workers that wait for requests at least, once there were so many
+	decay       = time.Second           // how often half of the workers end that were not needed meanwhile
+)
+
+var errUnencryptedHTTP2 = errors.New("httpd: http.Server.Protocols has UnencryptedHTTP2, which is not served here: take it out, or call srv.Serve")
+
+// ListenAndServe listens and then is [Serve].
+func ListenAndServe(ctx context.Context, srv *http.Server, o Options) error {
+	o, err := o.normal(srv)
+	if err != nil {
+		return err
+	}
+	var lc net.ListenConfig
+	ln, err := lc.Listen(ctx, o.Network, o.Addr)
+	if err != nil {
+		return err
+	}
+	return Serve(ctx, srv, ln, o)
+}
+
+// Serve serves what ln accepts, until srv is shut down or closed or ln fails, and returns what srv.Serve returns:
+// http.ErrServerClosed after a Shutdown or Close, and then not before the last connection has ended, but for those
+// that Hijack gave away. When ctx ends, srv is closed. ln is closed in any case. Several listeners may be served for one srv.
+//
+// Connections without a descriptor, those of tls.NewListener for instance, are served as srv.Serve does it: each has a
+// goroutine. So is everything where aio has no backend (Windows).
+func Serve(ctx context.Context, srv *http.Server, ln net.Listener, o Options) error {
+	o, err := o.normal(srv)
+	if p := srv.Protocols; err == nil && p != nil && p.UnencryptedHTTP2() {
+		err = errUnencryptedHTTP2
+	}
+	if err != nil {
+		_ = ln.Close()
+		return err
+	}
+	w, err := aio.New(aio.Options{Backend: o.Backend, Logger: o.Logger})
+	if errors.Is(err, errors.ErrUnsupported) && o.Backend == aio.BackendAuto { // Windows
+		stop := context.AfterFunc(ctx, func() { _ = srv.Close() })
+		defer stop()
+		return srv.Serve(ln)
+	}
+	if err != nil {
+		_ = ln.Close()
+		return err
+	}
+	s := &server{watcher: w, hooks: wrap(srv), real: ln, log: o.Logger, conns: map[*conn]struct{}{}}
+	s.needed.L = &s.mu
+	stop := context.AfterFunc(ctx, func() { _ = srv.Close() })
+	defer stop()
+	go s.drive()
+	go s.accept()
+	err = srv.Serve((*listener)(s)) // returns when the listener was closed
+	_ = (*listener)(s).Close()
+	s.await()
+	return err
+}
+
+// server is what one Serve has.
+type server struct {
+	watcher *aio.Watcher
+	hooks   *hooks
+	real    net.Listener
+	log     *slog.Logger
+
+	mu      sync.Mutex // guards all below, and what conns and workers have
+	conns   map[*conn]struct{}
+	ready   []*conn   // have bytes, and no worker
+	idle    []*worker // wait for such; the last one is taken first
+	parked  list      // have nothing to say, and no worker
+	waking  bool      // a worker was woken, or asked for, and has not looked yet
+	needed  sync.Cond // a worker is asked for; or the listener is closed
+	asked   bool
+	closed  bool          // by the listener's Close: nothing is accepted any more
+	unused  int           // how many workers were idle at the least since the last decay
+	decays  *time.Timer   // nil: no worker is idle
+	expires *time.Timer   // nil: none of parked has a deadline
+	expiry  time.Time     // when that is
+	others  []net.Conn    // without a descriptor: net/http serves them as ever
+	empty   chan struct{} // not nil: Serve waits for the last connection's end, but for hijacked ones
+	done    bool          // it need not wait any more
+	later   []func()      // what unlock calls
+}
+
+// drive hands what aio has done to those that it is for, until the watcher is closed.
+func (s *server) drive() {
+	for {
+		results, err := s.watcher.WaitIO()
+		if err != nil {
+			if !errors.Is(err, aio.ErrWatcherClosed) {
+				s.log.Warn("httpd: the operating system refused to wait for connections: nothing is served any more", "error", err)
+				_ = s.real.Close()
+			}
+			return
+		}
+		s.mu.Lock()
+		for i := range results {
+			if c, ok := results[i].Tag.(*conn); ok {
+				c.done(&results[i])
+			}
+		}
+		s.unlock()
+	}
+}
+
+// accept takes connections over until the listener is closed.
+func (s *server) accept() {
+	refused := false
+	for {
+		nc, err := s.real.Accept()
+		if err != nil {
+			var ne net.Error
+			if errors.As(err, &ne) && ne.Temporary() { //nolint:staticcheck // as net/http has it: EMFILE, ECONNABORTED
+				time.Sleep(acceptPause)
+				continue
+			}
+			_ = (*listener)(s).Close()
+			return
+		}
+		c := &conn{server: s}
+		switch c.handle, err = s.watcher.Attach(nc); {
+		case err == nil:
+			s.begin(c)
+		case errors.Is(err, aio.ErrNoDescriptor):
+			s.mu.Lock()
+			s.others = append(s.others, nc)
+			s.needed.Signal()
+			s.mu.Unlock()
+		default:
+			if !refused {
+				refused = true
+				s.log.Warn("httpd: a connection was refused; the next ones are not logged", "remote", nc.RemoteAddr(), "reason", err)
+			}
+			_ = nc.Close()
+		}
+	}
+}
+
+// begin serves a new connection.
+func (s *server) begin(c *conn) {
+	s.hooks.state(c, http.StateNew)
+	s.mu.Lock()
+	defer s.unlock()
+	s.conns[c] = struct{}{}
+	if s.closed {
+		c.end()
+		return
+	}
+	if d := s.hooks.headerTimeout(); d > 0 {
+		c.until = time.Now().Add(d)
+	}
+	s.park(c)
+	c.read()
+}
+
+// await returns when there is no connection any more but for those that the user has taken over. With the last of these the watcher
+// ends.
+func (s *server) await() {
+	s.mu.Lock()
+	s.empty = make(chan struct{})
+	s.checkEmpty()
+	s.unlock()
+	<-s.empty
+}
+
+// checkEmpty ends what waits for the last connection's end. mu is held.
+func (s *server) checkEmpty() {
+	if s.empty == nil {
+		return
+	}
+	left := 0
+	for c := range s.conns {
+		if !c.hijacked {
+			left++
+		}
+	}
+	if left == 0 && !s.done {
+		s.done = true
+		close(s.empty)
+	}
+	if len(s.conns) == 0 {
+		s.later = append(s.later, func() { _ = s.watcher.Close() })
+	}
+}
+
+// after has f called when mu is released: it is the user's code.
+func (s *server) after(f func()) {
+	if s.hooks.connState != nil {
+		s.later = append(s.later, f)
+	}
+}
+
+// unlock releases mu, and then does what must not be done with it.
+func (s *server) unlock() {
+	later := s.later
+	s.later = nil
+	s.mu.Unlock()
+	for _, f := range later {
+		f()
+	}
+}
+
+// listener is a server as net/http's Serve knows it: it accepts workers.
+type listener server
+
+// Accept returns another worker when one is needed.
+func (l *listener) Accept() (net.Conn, error) {
+	s := (*server)(l)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for !s.asked && !s.closed && len(s.others) == 0 {
+		s.needed.Wait()
+	}
+	switch {
+	case s.closed:
+		return nil, net.ErrClosed
+	case len(s.others) > 0:
+		nc := s.others[0]
+		s.others = s.others[1:]
+		return nc, nil
+	}
+	s.asked = false
+	return newWorker(s), nil
+}
+
+// Close ends the accepting, and the connections that are idle: Shutdown and Close of the http.Server call it.
+func (l *listener) Close() error {
+	s := (*server)(l)
+	s.mu.Lock()
+	first := !s.closed
+	s.closed = true
+	s.needed.Broadcast()
+	for _, nc := range s.others {
+		_ = nc.Close()
+	}
+	s.others = nil
+	s.endIdle()
+	s.unlock()
+	if !first {
+		return nil
+	}
+	return s.real.Close()
+}
+
+// Addr returns the real listener's.
+func (l *listener) Addr() net.Addr { return l.real.Addr() }

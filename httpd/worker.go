@@ -1,0 +1,231 @@
+package httpd
+
+import (
+	"context"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"time"
+)
+
+// readSize is how much net/http asks for when its buffer is empty (http.newBufioReader).
+const readSize = 4096
+
+// worker is a connection that exists in memory only, and which net/http serves: whatever real connection it has at the
+// moment. The server's mu guards it.
+type worker struct {
+	server *server
+	moves  sync.Cond
+	conn   *conn           // the real one; nil: it waits for one
+	base   context.Context // of ConnContext: set once, before net/http serves it
+
+	inUntil, outUntil time.Time
+	timer             *time.Timer // that ends a Read at inUntil
+
+	phase   phase
+	fresh   bool // it has had no connection yet
+	resting bool // it is among the idle ones
+	woken   bool // to look for what is ready
+	surplus bool // it has to end, as nobody needs it
+	closed  bool
+}
+
+// phase says what net/http does with a worker (http.conn.serve): a request is answered; that is told by ConnState;
+// then it sets the deadline for idle connections, and reads the first bytes of the next request, where it has none yet; then
+// it sets another deadline in any case.
+type phase uint8
+
+const (
+	inRequest phase = iota
+	answered
+	between // requests: a Read from here on is for the next one's first bytes
+)
+
+func newWorker(s *server) *worker {
+	w := &worker{server: s, phase: between, fresh: true, woken: true}
+	w.moves.L = &s.mu
+	return w
+}
+
+func (w *worker) wake() { w.moves.Broadcast() }
+
+// Read reads from the real connection. When net/http asks for a new request, that goes where it came from, and another one
+// comes in its place.
+func (w *worker) Read(p []byte) (int, error) {
+	s := w.server
+	s.mu.Lock()
+	defer s.unlock()
+	if w.phase == between && len(p) == readSize {
+		if err := w.swap(); err != nil {
+			return 0, err
+		}
+	}
+	return w.read(p)
+}
+
+// swap lets the connection go if it has nothing to say, and waits for one that has.
+func (w *worker) swap() error {
+	s, c := w.server, w.conn
+	if c != nil {
+		if len(c.in) > 0 || c.err != nil || c.ended || w.closed {
+			return nil // read tells
+		}
+		c.worker, c.until = nil, w.inUntil
+		w.conn, w.inUntil = nil, time.Time{}
+		if s.closed {
+			c.end()
+		} else {
+			s.park(c)
+		}
+	}
+	next, err := s.next(w)
+	if err != nil {
+		return err
+	}
+	w.conn, w.fresh = next, false
+	return nil
+}
+
+// read waits for bytes, the end, or the deadline.
+func (w *worker) read(p []byte) (int, error) {
+	for {
+		c := w.conn
+		until := w.inUntil
+		switch {
+		case c == nil || c.ended || w.closed:
+			return 0, net.ErrClosed
+		case !c.served && !c.until.IsZero() && (until.IsZero() || until.After(c.until)):
+			until = c.until // net/http's time for the first request runs from the accepting
+		}
+		late := !until.IsZero() && !until.After(time.Now())
+		switch {
+		case late:
+			return 0, &net.OpError{Op: "read", Net: "tcp", Addr: c.RemoteAddr(), Err: os.ErrDeadlineExceeded}
+		case len(c.in) > 0:
+			w.phase = inRequest
+			return c.take(p), nil
+		case c.err == io.EOF:
+			return 0, io.EOF
+		case c.err != nil:
+			return 0, &net.OpError{Op: "read", Net: "tcp", Source: c.LocalAddr(), Addr: c.RemoteAddr(), Err: c.err}
+		}
+		if !until.IsZero() {
+			d := time.Until(until)
+			if w.timer == nil {
+				w.timer = time.AfterFunc(d, func() {
+					w.server.mu.Lock()
+					defer w.server.mu.Unlock()
+					w.wake()
+				})
+			} else {
+				w.timer.Reset(d)
+			}
+		}
+		w.moves.Wait()
+	}
+}
+
+// Write queues p for the real connection.
+func (w *worker) Write(p []byte) (int, error) {
+	w.server.mu.Lock()
+	defer w.server.unlock()
+	if w.conn == nil || w.closed {
+		return 0, net.ErrClosed
+	}
+	n, err := w.conn.write(w, p)
+	if err != nil {
+		err = &net.OpError{Op: "write", Net: "tcp", Source: w.conn.LocalAddr(), Addr: w.conn.RemoteAddr(), Err: err}
+	}
+	return n, err
+}
+
+// CloseWrite ends the sending of the real connection, after what is queued.
+func (w *worker) CloseWrite() error {
+	w.server.mu.Lock()
+	defer w.server.unlock()
+	if w.conn == nil || w.conn.ended {
+		return net.ErrClosed
+	}
+	return w.conn.handle.CloseWrite(nil, time.Time{})
+}
+
+// Close ends the worker with the connection that it has. A worker that waits is closed by net/http when it closes
+// idle connections: those that are parked are meant.
+func (w *worker) Close() error {
+	s := w.server
+	s.mu.Lock()
+	defer s.unlock()
+	if w.closed {
+		return net.ErrClosed
+	}
+	w.closed = true
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+	switch {
+	case w.conn != nil:
+		w.conn.end()
+	case w.resting && !w.surplus:
+		s.endIdle()
+	}
+	if w.woken { // it was to serve what is ready
+		w.woken, s.waking = false, false
+		s.wake()
+	}
+	w.wake()
+	return nil
+}
+
+// LocalAddr returns the real connection's address, or the listener's.
+func (w *worker) LocalAddr() net.Addr {
+	if c := w.current(); c != nil {
+		return c.LocalAddr()
+	}
+	return w.server.real.Addr()
+}
+
+// RemoteAddr returns the real connection's.
+func (w *worker) RemoteAddr() net.Addr {
+	if c := w.current(); c != nil {
+		return c.RemoteAddr()
+	}
+	return nil
+}
+
+func (w *worker) current() *conn {
+	w.server.mu.Lock()
+	defer w.server.mu.Unlock()
+	return w.conn
+}
+
+// SetDeadline is SetReadDeadline and SetWriteDeadline.
+func (w *worker) SetDeadline(t time.Time) error {
+	_ = w.SetReadDeadline(t)
+	return w.SetWriteDeadline(t)
+}
+
+// SetReadDeadline has a Read fail at t, also one that waits.
+func (w *worker) SetReadDeadline(t time.Time) error {
+	w.server.mu.Lock()
+	defer w.server.mu.Unlock()
+	w.inUntil = t
+	switch {
+	case w.conn == nil:
+		return nil
+	case w.phase == answered:
+		w.phase = between
+	case w.phase == between:
+		w.phase = inRequest
+	}
+	w.wake()
+	return nil
+}
+
+// SetWriteDeadline has the Writes that follow fail at t.
+func (w *worker) SetWriteDeadline(t time.Time) error {
+	w.server.mu.Lock()
+	defer w.server.mu.Unlock()
+	w.outUntil = t
+	return nil
+}
