@@ -90,11 +90,11 @@ func acceptStd(c config, ready func(net.Addr)) error {
 		return err
 	}
 	ready(ln.Addr())
-	kept := make([]net.Conn, 0, c.n+early)
+	kept := make([]net.Conn, c.n+early)
 	for a := (accepted{c: c}); ; {
 		conn, err := ln.Accept()
 		if err == nil {
-			kept = append(kept, conn)
+			kept[a.seen%len(kept)] = conn // or the collector would close it
 			err = a.one()
 		}
 		if err != nil {
