@@ -32,12 +32,6 @@ func SetNoDelay(fd int, on bool) error {
 // SetReusePort has sockets share an address, of which the kernel draws one for each connection.
 func SetReusePort(fd int) error { return setInt(fd, unix.SOL_SOCKET, reusePort, 1) }
 
-// SetReadBuffer sets the size of the receive buffer in bytes (socket(7), SO_RCVBUF).
-func SetReadBuffer(fd, n int) error { return setInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, n) }
-
-// SetWriteBuffer sets the size of the send buffer in bytes (socket(7), SO_SNDBUF).
-func SetWriteBuffer(fd, n int) error { return setInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF, n) }
-
 // setInt is setsockopt(2).
 func setInt(fd, level, option, value int) error {
 	return os.NewSyscallError("setsockopt", unix.SetsockoptInt(fd, level, option, value))
