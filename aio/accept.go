@@ -36,6 +36,9 @@ func (w *Watcher) accepted(op *proactor.Op) bool {
 
 // accept takes a connection that waits at l into w.arrived.
 func (w *Watcher) accept(l *Listener) error {
+	if w.connsFull() {
+		return syscall.EMFILE // as good as that
+	}
 	c := w.unused
 	if c == nil {
 		c = &Conn{watcher: w}
@@ -87,6 +90,6 @@ func (w *Watcher) unstall() {
 // warnStalled says once that accepts rest. The caller holds no lock.
 func (w *Watcher) warnStalled() {
 	w.stallWarned.Do(func() {
-		w.options.Logger.Warn("aio: a connection waits to be accepted, as there is no descriptor or no memory for it: close connections, or raise the limit (ulimit -n). Stats.AcceptStalls counts this")
+		w.options.Logger.Warn("aio: a connection waits to be accepted, as there is no descriptor or no memory for it, or Options.MaxConns are open: close connections, or raise the limit (ulimit -n). Stats.AcceptStalls counts this")
 	})
 }

@@ -51,6 +51,9 @@ func (w *Watcher) Attach(conn net.Conn) (*Conn, error) {
 func (w *Watcher) takeOver(conn net.Conn, c *Conn, local net.Addr) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.connsFull() {
+		return ErrTooManyConns
+	}
 	if err := w.take(conn, &c.desc, c); err != nil {
 		return err
 	}
@@ -73,6 +76,9 @@ func (w *Watcher) take(source any, d *proactor.Desc, owner any) error {
 	w.enter(d, owner)
 	return nil
 }
+
+// connsFull reports whether there may be no more connections. The caller holds mu.
+func (w *Watcher) connsFull() bool { return len(w.conns)-w.listeners >= w.options.MaxConns }
 
 // enter enters d into the table. The caller holds mu.
 func (w *Watcher) enter(d *proactor.Desc, owner any) {

@@ -16,7 +16,7 @@ import (
 // TCP_NODELAY set, as those of package net have.
 //
 // No name is resolved: that would hold the loop up. An address of another type is good if its String has an IP
-// and a port, else it is refused with [ErrUnresolved]. Dial fails besides with ErrWatcherClosed, and with a
+// and a port, else it is refused with [ErrUnresolved]. Dial fails besides with ErrWatcherClosed, with ErrTooManyConns, and with a
 // syscall.Errno such as EMFILE, or of what connect(2) says at once, as it does of most unix sockets.
 func (w *Watcher) Dial(tag any, addr net.Addr, deadline time.Time) error {
 	to, err := resolved(addr)
@@ -29,6 +29,9 @@ func (w *Watcher) Dial(tag any, addr net.Addr, deadline time.Time) error {
 	defer w.mu.Unlock()
 	if w.refusing() {
 		return ErrWatcherClosed
+	}
+	if w.connsFull() {
+		return ErrTooManyConns
 	}
 	if err := w.backend.Connect(to, &c.desc); err != nil {
 		if errors.Is(err, proactor.ErrAddress) {
@@ -72,6 +75,7 @@ func resolved(addr net.Addr) (net.Addr, error) {
 
 // connected notes the local address of a connection that was made.
 func (w *Watcher) connected(d *proactor.Desc) {
+	w.stats.Dialled++
 	local := w.backend.Local(d).Net()
 	d.Owner.(*Conn).local = &local
 }

@@ -58,9 +58,11 @@
 // # What is bounded
 //
 // A connection has at most Options.MaxQueued operations that WaitIO has not returned; one more is
-// refused with [ErrQueueFull]. The swap buffer has Options.SwapSize bytes; reads that find it full
+// refused with [ErrQueueFull], and so is a write beyond Options.MaxQueuedBytes of its connection, or MaxWatcherBytes of
+// all; one that finds nothing queued is taken, however large. The swap buffer has Options.SwapSize bytes; reads that find it full
 // wait for the next WaitIO, and Stats.SwapFull counts that: when it grows, SwapSize is too small.
-// Connections are bounded by the process's limit of descriptors: beyond it they wait in the kernel's queue,
+// Connections are bounded by Options.MaxConns ([ErrTooManyConns] of Attach and Dial) and by the process's limit of
+// descriptors: beyond these they wait in the kernel's queue to be accepted,
 // and Stats.AcceptStalls counts that.
 //
 // # What a turn does

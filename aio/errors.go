@@ -46,8 +46,12 @@ var (
 	ErrEmptyBuffer = errors.New("aio: empty buffer")
 
 	// ErrQueueFull says that Options.MaxQueued operations of the connection were not returned by
-	// WaitIO yet: wait for one. The operation was not submitted.
+	// WaitIO yet, or writes of Options.MaxQueuedBytes of it, or of MaxWatcherBytes of all: wait for one.
+	// The operation was not submitted.
 	ErrQueueFull = errors.New("aio: too many operations queued: wait for one to be returned")
+
+	// ErrTooManyConns says that Options.MaxConns connections are open. The connection is the caller's still.
+	ErrTooManyConns = errors.New("aio: too many connections: close one, or raise Options.MaxConns")
 )
 
 // An OptionError says which field of [Options] or [ListenOptions] cannot be used, and what would be right.

@@ -1,6 +1,8 @@
 package aio_test
 
 import (
+	"encoding/json"
+	"expvar"
 	"fmt"
 	"io"
 	"log"
@@ -185,6 +187,27 @@ func ExampleConn_CloseAfterWrites() {
 	// write body <nil>
 	// close end <nil>
 	// "HTTP/1.0 200 OK\r\n\r\nso long", <nil>
+}
+
+// What a Watcher counts, as a variable of package expvar: a main publishes it once, by
+// expvar.Publish("aio", stats), and net/http serves it at /debug/vars. contrib/prometheus has a collector.
+func ExampleWatcher_Stats() {
+	w, err := aio.New(aio.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer w.Close()
+	var stats expvar.Var = expvar.Func(func() any { return w.Stats() })
+
+	w.Post("a tag")
+	w.WaitIO()
+	var seen struct{ Results, Conns, QueuedBytes int }
+	if err := json.Unmarshal([]byte(stats.String()), &seen); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%+v\n", seen)
+	// Output:
+	// {Results:1 Conns:0 QueuedBytes:0}
 }
 
 // connected returns the two ends of a connection.

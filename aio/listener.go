@@ -145,7 +145,7 @@ func (l *Listener) Addr() net.Addr { return l.addr }
 //
 // The tag, the deadline and the errors are those of [Conn.Read]. A connection that its peer has reset
 // before it was accepted may be left out. When there are no descriptors or no memory for one
-// (EMFILE, ENFILE, ENOBUFS, ENOMEM), it stays in the kernel's queue and the operation pending: it is tried
+// (EMFILE, ENFILE, ENOBUFS, ENOMEM), or Options.MaxConns are open, it stays in the kernel's queue and the operation pending: it is tried
 // again when the Watcher has closed a descriptor, and every 10 ms. Stats.AcceptStalls counts this, and
 // Options.Logger gets a Warn, once a Watcher. Another error is a syscall.Errno of accept(2).
 func (l *Listener) Accept(tag any, deadline time.Time) error {

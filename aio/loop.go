@@ -159,10 +159,12 @@ func (w *Watcher) yield() {
 // collect returns the operations that have ended as results, and keeps them for reuse.
 func (w *Watcher) collect() []Result {
 	var spare proactor.Queue
-	n := 0
+	n, bytes := 0, int64(0)
 	for op := w.ended.Pop(); op != nil; op = w.ended.Pop() {
 		r := Result{Tag: op.Tag, Buffer: op.Buf, Swap: op.Swap, Size: op.Size, Error: op.Err}
 		r.Conn, _ = op.Desc.Owner.(*Conn)
+		written := op.Bytes()
+		bytes += written
 		switch op.Kind {
 		case proactor.Send:
 			r.Op = OpWrite
@@ -185,6 +187,7 @@ func (w *Watcher) collect() []Result {
 		}
 		w.results = append(w.results, r)
 		atomic.AddInt32(&op.Desc.Queued, -1)
+		op.Desc.Bytes.Add(-written)
 		*op = proactor.Op{}
 		spare.Push(op)
 		n++
@@ -192,6 +195,7 @@ func (w *Watcher) collect() []Result {
 	w.stats.Results += uint64(n)
 	w.swapHeld = false
 	w.subMu.Lock()
+	w.queuedBytes -= bytes
 	if w.spares < maxFree {
 		spare.Append(&w.spare) // the hottest first
 		w.spare = spare

@@ -23,6 +23,18 @@ type Options struct {
 	// Default: 1024. Limit: 2^20.
 	MaxQueued int
 
+	// MaxQueuedBytes limits the bytes of one connection's writes that WaitIO has not returned,
+	// MaxWatcherBytes those of all connections: memory that is the caller's, and that peers which do not
+	// read keep. A write that would pass one is refused with ErrQueueFull; but one that finds nothing
+	// queued is taken, however large it is.
+	// Default: 64 MiB, and 1 GiB. Limit: 2^40 bytes.
+	MaxQueuedBytes, MaxWatcherBytes int64
+
+	// MaxConns limits how many connections are open at a time. Beyond it Attach and Dial fail with
+	// ErrTooManyConns, and an Accept stays pending until one is closed: see Stats.AcceptStalls.
+	// Default: 2^20. Limit: 2^24 connections.
+	MaxConns int
+
 	// Logger gets Warn for what needs an operator: io_uring not available where BackendAuto wanted
 	// it, memory that the kernel did not return. Default: slog.Default().
 	Logger *slog.Logger
@@ -33,6 +45,12 @@ const (
 	maxSwapSize      = 1 << 30
 	defaultMaxQueued = 1024
 	maxMaxQueued     = 1 << 20
+
+	defaultQueuedBytes  = 64 << 20
+	defaultWatcherBytes = 1 << 30
+	maxQueuedBytes      = 1 << 40
+	defaultMaxConns     = 1 << 20
+	maxMaxConns         = 1 << 24
 )
 
 // normal returns o with its defaults filled in, or an *OptionError.
@@ -42,6 +60,12 @@ func (o Options) normal() (Options, error) {
 		return o, &OptionError{"SwapSize", fmt.Sprintf("%d is not a size: write 1 to %d bytes, or 0 for %d", o.SwapSize, maxSwapSize, defaultSwapSize)}
 	case o.MaxQueued < 0 || o.MaxQueued > maxMaxQueued:
 		return o, &OptionError{"MaxQueued", fmt.Sprintf("%d is not a limit: write 1 to %d operations, or 0 for %d", o.MaxQueued, maxMaxQueued, defaultMaxQueued)}
+	case o.MaxQueuedBytes < 0 || o.MaxQueuedBytes > maxQueuedBytes:
+		return o, &OptionError{"MaxQueuedBytes", fmt.Sprintf("%d is not a limit: write 1 to %d bytes, or 0 for %d", o.MaxQueuedBytes, int64(maxQueuedBytes), defaultQueuedBytes)}
+	case o.MaxWatcherBytes < 0 || o.MaxWatcherBytes > maxQueuedBytes:
+		return o, &OptionError{"MaxWatcherBytes", fmt.Sprintf("%d is not a limit: write 1 to %d bytes, or 0 for %d", o.MaxWatcherBytes, int64(maxQueuedBytes), defaultWatcherBytes)}
+	case o.MaxConns < 0 || o.MaxConns > maxMaxConns:
+		return o, &OptionError{"MaxConns", fmt.Sprintf("%d is not a limit: write 1 to %d connections, or 0 for %d", o.MaxConns, maxMaxConns, defaultMaxConns)}
 	case o.Backend < 0 || int(o.Backend) >= len(backendNames):
 		return o, &OptionError{"Backend", fmt.Sprintf("%d is no backend: write BackendAuto, BackendIOUring, BackendEpoll or BackendKqueue", o.Backend)}
 	}
@@ -50,6 +74,15 @@ func (o Options) normal() (Options, error) {
 	}
 	if o.MaxQueued == 0 {
 		o.MaxQueued = defaultMaxQueued
+	}
+	if o.MaxQueuedBytes == 0 {
+		o.MaxQueuedBytes = defaultQueuedBytes
+	}
+	if o.MaxWatcherBytes == 0 {
+		o.MaxWatcherBytes = defaultWatcherBytes
+	}
+	if o.MaxConns == 0 {
+		o.MaxConns = defaultMaxConns
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()

@@ -167,6 +167,10 @@ func (w *Watcher) expire() (late bool) {
 		case startable(d, dir): // others are tried before it
 			w.deadlines.move(op, now+starvedRetry)
 		default:
+			behind := now - op.Deadline
+			w.stats.Expired++
+			w.stats.Late += behind
+			w.stats.LateMax = max(w.stats.LateMax, behind)
 			w.cancel(op, proactor.TimedOut)
 		}
 	}

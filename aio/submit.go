@@ -19,7 +19,7 @@ func (w *Watcher) Post(tag any) error {
 
 // submit queues an operation for WaitIO.
 func (w *Watcher) submit(o proactor.Op, deadline time.Time) error {
-	d := o.Desc
+	d, n := o.Desc, o.Bytes()
 	o.Index = -1
 	o.Deadline = w.due(deadline)
 	w.subMu.Lock()
@@ -33,7 +33,11 @@ func (w *Watcher) submit(o proactor.Op, deadline time.Time) error {
 		d.Closed = true // the last one, which a full queue does not hinder
 	case int(atomic.LoadInt32(&d.Queued)) >= w.options.MaxQueued:
 		return ErrQueueFull
+	case n > 0 && !(fits(d.Bytes.Load(), n, w.options.MaxQueuedBytes) && fits(w.queuedBytes, n, w.options.MaxWatcherBytes)):
+		return ErrQueueFull
 	}
+	d.Bytes.Add(n)
+	w.queuedBytes += n
 	op := w.spare.Pop()
 	if op == nil {
 		op = w.refill()
@@ -50,13 +54,17 @@ func (w *Watcher) submit(o proactor.Op, deadline time.Time) error {
 	return nil
 }
 
+// fits reports whether n bytes more may be queued. Where nothing is queued all may: else it could never be sent.
+func fits(queued, n, limit int64) bool { return queued == 0 || n <= limit-queued }
+
 // due returns when a deadline is, counted from the watcher's start; 0: there is none.
 func (w *Watcher) due(deadline time.Time) time.Duration {
 	if deadline.IsZero() {
 		return 0
 	}
 	now := time.Now()
-	return due(deadline, now, now.Sub(w.start))
+	elapsed := now.Sub(w.start)
+	return max(due(deadline, now, elapsed), elapsed) // what is late already is no later than that
 }
 
 // due returns when a deadline is, counted from the watcher's start, which is elapsed ago by the

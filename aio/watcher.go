@@ -29,19 +29,22 @@ type Result struct {
 
 // Stats counts what a Watcher did since it was made.
 type Stats struct {
-	Backend   string // the one in use
-	Conns     int    // attached or accepted, and not closed
-	Listeners int    // not closed
-	Pending   int    // operations submitted and not yet over
+	Backend     string // the one in use
+	Conns       int    // attached, accepted or dialled, and not closed
+	Listeners   int    // not closed
+	Pending     int    // operations submitted and not yet over
+	QueuedBytes int64  // of writes that WaitIO has not returned: see Options.MaxWatcherBytes
 
 	Operations, Results     uint64 // begun, and returned by WaitIO
 	BytesRead, BytesWritten uint64
-	Accepted                uint64 // connections
-	AcceptStalls            uint64 // how often one waited to be accepted for lack of descriptors or memory
-	Cancelled               uint64 // at their deadline, by Cancel or by Shutdown
-	SwapFull                uint64 // how often a read found the swap buffer full and waited for the next WaitIO
-	Leaked                  uint64 // whose memory the kernel did not return: see Close
-	Polls, Waits            uint64 // how often the kernel was asked, and how often waited for
+	Accepted, Dialled       uint64        // connections
+	AcceptStalls            uint64        // how often one waited to be accepted for lack of descriptors or memory
+	Cancelled               uint64        // at their deadline, by Cancel or by Shutdown
+	Expired                 uint64        // at their deadline
+	Late, LateMax           time.Duration // how long after their deadline these were ended: all together, and the latest
+	SwapFull                uint64        // how often a read found the swap buffer full and waited for the next WaitIO
+	Leaked                  uint64        // whose memory the kernel did not return: see Close
+	Polls, Waits            uint64        // how often the kernel was asked, and how often waited for
 }
 
 // Watcher carries out operations on the connections that are attached to it. Its methods may be
@@ -87,14 +90,15 @@ type Watcher struct {
 	stats        Stats
 	stallWarned  sync.Once
 
-	subMu     sync.Mutex
-	subs      line           // with submissions
-	submitted int            // how many
-	spare     proactor.Queue // operations for reuse
-	spares    int
-	vecs      []*proactor.Vec // for reuse
-	asleep    bool            // the goroutine in WaitIO has to be woken
-	refuses   bool            // no more submissions
+	subMu       sync.Mutex
+	subs        line           // with submissions
+	submitted   int            // how many
+	queuedBytes int64          // of writes that were not returned
+	spare       proactor.Queue // operations for reuse
+	spares      int
+	vecs        []*proactor.Vec // for reuse
+	asleep      bool            // the goroutine in WaitIO has to be woken
+	refuses     bool            // no more submissions
 }
 
 // New returns a Watcher. It fails with an *OptionError, with an *UnsupportedError where the system
@@ -141,6 +145,7 @@ func (w *Watcher) Stats() Stats {
 	w.subMu.Lock()
 	defer w.subMu.Unlock()
 	s.Pending += w.submitted
+	s.QueuedBytes = w.queuedBytes
 	return s
 }
 

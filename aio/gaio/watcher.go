@@ -42,6 +42,9 @@ type OpResult struct {
 // garbage collector.
 type Watcher struct{ t *table }
 
+// maxBytes is the limit of aio.Options.MaxQueuedBytes: gaio has none.
+const maxBytes = 1 << 40
+
 // maxQueued is the limit of aio.Options.MaxQueued.
 const maxQueued = 1 << 20
 
@@ -51,7 +54,7 @@ func NewWatcher() (*Watcher, error) { return NewWatcherSize(0) }
 // NewWatcherSize returns a Watcher whose swap buffer has bufsize bytes; 64 KiB when it is 0. As gaio knows no
 // bound of what is queued, it is as high as aio has it: 2^20 operations a connection.
 func NewWatcherSize(bufsize int) (*Watcher, error) {
-	w, err := aio.New(aio.Options{SwapSize: bufsize, MaxQueued: maxQueued})
+	w, err := aio.New(aio.Options{SwapSize: bufsize, MaxQueued: maxQueued, MaxQueuedBytes: maxBytes, MaxWatcherBytes: maxBytes})
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"evenkeel.dev/aio"
 	evenkeel "evenkeel.dev/contrib/prometheus"
 	"evenkeel.dev/gcgate"
 	"evenkeel.dev/gcgate/gcgatetest"
@@ -56,6 +57,24 @@ func ExampleNewGate() {
 	// evenkeel_gate_collections_total{reason="requested"} 1
 	// evenkeel_gate_policy_info{policy="through"} 1
 	// evenkeel_gate_requests_total 1
+}
+
+func ExampleNewWatcher() {
+	w, err := aio.New(aio.Options{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer w.Close()
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(evenkeel.NewWatcher(w))
+
+	w.Post("a tag")
+	w.WaitIO()
+	samples(registry, "evenkeel_aio_results_total", "evenkeel_aio_connections")
+	// Output:
+	// evenkeel_aio_connections 0
+	// evenkeel_aio_results_total 1
 }
 
 func ExampleNewRecorder() {

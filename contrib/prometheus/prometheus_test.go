@@ -17,6 +17,7 @@ import (
 	prom "github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"evenkeel.dev/aio"
 	"evenkeel.dev/gcgate"
 	"evenkeel.dev/reqtrace"
 	"evenkeel.dev/reqtrace/history"
@@ -62,6 +63,7 @@ func names(c prom.Collector) map[string]bool {
 func allNames(t *testing.T) map[string]bool {
 	list := names(gateCollector{})
 	maps.Copy(list, names(recorderOf(t, recorder.Stats{}, Options{})))
+	maps.Copy(list, names(watcherCollector{}))
 	return list
 }
 
@@ -136,11 +138,13 @@ func TestAllFiguresCount(t *testing.T) {
 	words := []string{".Why", ".LastFailure"} // no figures; why it is off is on the page
 	gate := gcgate.Stats{Turn: gcgate.TurnStats{Turns: 1}}
 	rec := recorder.Stats{}
+	watcher := aio.Stats{}
 	for _, of := range []struct {
 		stats reflect.Value
 		c     prom.Collector
 	}{
 		{reflect.ValueOf(&gate).Elem(), gateCollector{func() gcgate.Stats { return gate }}},
+		{reflect.ValueOf(&watcher).Elem(), watcherCollector{func() aio.Stats { return watcher }}},
 		{reflect.ValueOf(&rec).Elem(), &Recorder{stats: func() recorder.Stats { return rec }}},
 	} {
 		before, seen := scrape(t, of.c), 0

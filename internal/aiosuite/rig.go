@@ -365,6 +365,9 @@ func (r *rig) checkLedger() {
 	if n := uint64(len(r.tickets)); s.Operations != n || s.Results != n || s.Pending != 0 || s.Conns != 0 || s.Listeners != 0 || s.Accepted != r.accepts {
 		r.t.Errorf("at the end: %+v; want %d operations and results, no connection, nothing pending", s, n)
 	}
+	if s.QueuedBytes != 0 {
+		r.t.Errorf("all was returned, and %d bytes are queued", s.QueuedBytes)
+	}
 	if s.BytesRead != in || s.BytesWritten != out {
 		r.t.Errorf("%d bytes read and %d written; the results say %d and %d", s.BytesRead, s.BytesWritten, in, out)
 	}

@@ -21,6 +21,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -98,6 +99,17 @@ func (op *Op) Room() int {
 	return len(op.Rest())
 }
 
+// Bytes returns how many bytes there are to be sent from the beginning on.
+func (op *Op) Bytes() int64 {
+	switch op.Kind {
+	case Send:
+		return int64(len(op.Buf))
+	case Sendv:
+		return int64(op.Tag.(*Vec).total)
+	}
+	return 0
+}
+
 // Cause says why a descriptor or an operation was ended before its time.
 type Cause uint8
 
@@ -119,16 +131,17 @@ type Desc struct {
 	Stream bool // a short transfer tells that there is no more
 
 	// The watcher's, under its mu but for Closed and Subs.
-	Gone    Cause    // it was released, since the connection or the watcher was closed
-	Starved [2]bool  // by Dir: its transfers wait for memory, the kernel's or the swap buffer's
-	Waited  bool     // it is starved, or was and has been retried since: what is starved again comes first
-	Listed  bool     // it waits for its turn to begin operations
-	Closed  bool     // under subMu: no more submissions
-	Queued  int32    // atomic: operations submitted and not yet returned
-	Index   int32    // in the table of connections
-	Queues  [2]Queue // by Dir. Only the head may be in flight
-	Subs    Queue    // under subMu: submitted, and not in Queues yet
-	Owner   any      // the connection, as the user knows it
+	Gone    Cause        // it was released, since the connection or the watcher was closed
+	Starved [2]bool      // by Dir: its transfers wait for memory, the kernel's or the swap buffer's
+	Waited  bool         // it is starved, or was and has been retried since: what is starved again comes first
+	Listed  bool         // it waits for its turn to begin operations
+	Closed  bool         // under subMu: no more submissions
+	Queued  int32        // atomic: operations submitted and not yet returned
+	Index   int32        // in the table of connections
+	Queues  [2]Queue     // by Dir. Only the head may be in flight
+	Bytes   atomic.Int64 // of writes submitted and not yet returned
+	Subs    Queue        // under subMu: submitted, and not in Queues yet
+	Owner   any          // the connection, as the user knows it
 }
 
 // Ready is what a readiness backend knows of a descriptor.

@@ -10,6 +10,8 @@ type Vec struct {
 	rest [][]byte // not sent yet
 	all  [][]byte // rest is the end of it: kept for its memory
 	sent int
+
+	total int
 }
 
 // Set has v send bufs, of which the empty ones are left out. It copies the slice, but no bytes. It returns
@@ -23,7 +25,7 @@ func (v *Vec) Set(bufs [][]byte) (n int) {
 			v.all, b = append(v.all, b[:part]), b[part:]
 		}
 	}
-	v.rest, v.sent = v.all, 0
+	v.rest, v.sent, v.total = v.all, 0, n
 	return n
 }
 

@@ -1,0 +1,148 @@
+package aiosuite
+
+import (
+	"log/slog"
+	"time"
+
+	"evenkeel.dev/aio"
+)
+
+var limitTests = []test{
+	{"MaxQueuedBytes", maxQueuedBytes, false},
+	{"MaxWatcherBytes", maxWatcherBytes, false},
+	{"MaxConns", maxConnections, false},
+	{"MaxConnsOfAccepts", maxConnsOfAccepts, false},
+	{"Late", late, false},
+}
+
+// wantQueued checks Stats.QueuedBytes.
+func (r *rig) wantQueued(want int) {
+	r.t.Helper()
+	if s := r.w.Stats(); s.QueuedBytes != int64(want) {
+		r.t.Errorf("%d bytes are queued, want %d", s.QueuedBytes, want)
+	}
+}
+
+// wantFull checks that a write of so many bytes is refused, by Writev too.
+func (r *rig) wantFull(conn *aio.Conn, n int) {
+	r.t.Helper()
+	buf := make([]byte, n)
+	for _, vec := range [][][]byte{nil, cut(buf, 1, 10)} {
+		if _, err := r.submit(ticket{op: aio.OpWrite, conn: conn, buf: buf, vec: vec}); err != aio.ErrQueueFull {
+			r.t.Errorf("a write of %d bytes: %v, want ErrQueueFull", n, err)
+		}
+	}
+}
+
+// maxQueuedBytes: what is beyond the limit is refused, until something was returned; the first write never is.
+func maxQueuedBytes(r *rig) {
+	const limit = 1000
+	r.open(aio.Options{MaxQueuedBytes: limit})
+	conn, peer := r.pair()
+	large := r.write(conn, pattern(1, 0, r.large))
+	r.wantFull(conn, 1)
+	r.wantQueued(r.large)
+	other, _ := r.pair()
+	ks := []*ticket{r.write(other, make([]byte, 600)), r.writev(other, make([]byte, 400), 7)}
+	r.wantFull(other, 1)
+	r.read(other, 10*limit) // reads do not count
+	r.until(ks...)
+	r.wantQueued(r.large)
+	r.until(r.write(other, make([]byte, limit)))
+	got := sink(peer)
+	r.until(large)
+	r.until(r.write(conn, []byte("x")))
+	r.wantQueued(0)
+	_ = conn.Close()
+	data, _ := got()
+	r.same("at the peer", data, append(large.buf, 'x'))
+}
+
+// maxWatcherBytes: so it is with all connections together, and a Close gives the bytes back.
+func maxWatcherBytes(r *rig) {
+	r.open(aio.Options{MaxQueuedBytes: 1 << 40, MaxWatcherBytes: int64(r.large) + 10})
+	conn, _ := r.pair()
+	other, _ := r.pair()
+	large := r.write(conn, make([]byte, r.large))
+	small := r.writev(other, make([]byte, 10), 3)
+	r.wantFull(other, 1)
+	r.wantFull(conn, 1)
+	r.wantQueued(r.large + 10)
+	r.until(small)
+	_ = conn.Close()
+	r.until(large)
+	r.wantQueued(0)
+	r.until(r.write(other, make([]byte, r.large+10)[:20]))
+}
+
+// maxConnections: one more is refused and stays its owner's, until one was closed.
+func maxConnections(r *rig) {
+	r.open(aio.Options{MaxConns: 2})
+	conn, _ := r.pair()
+	r.pair()
+	own, peer := r.raw()
+	if c, err := r.w.Attach(own); c != nil || err != aio.ErrTooManyConns {
+		r.t.Errorf("Attach of the third: %v, %v; want ErrTooManyConns", c, err)
+	}
+	l, _ := r.listener()
+	if err := r.w.Dial(nil, l.Addr(), time.Time{}); err != aio.ErrTooManyConns {
+		r.t.Errorf("Dial of the third: %v, want ErrTooManyConns", err)
+	}
+	_ = conn.Close()
+	c, err := r.w.Attach(own)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.send(peer, []byte("x"))
+	k := r.read(c, 1)
+	r.until(k)
+	r.wantData(k, []byte("x"))
+}
+
+// maxConnsOfAccepts: an Accept waits, and its connection with it, until another is closed.
+func maxConnsOfAccepts(r *rig) {
+	r.open(aio.Options{MaxConns: 2, Logger: slog.New(slog.DiscardHandler)})
+	l, dial := r.listener()
+	dial()
+	dial()
+	first := r.accepted(r.accept(l))
+	r.accepted(r.accept(l))
+	third := r.accept(l)
+	peer := dial()
+	done := make(chan error)
+	go func() {
+		for r.w.Stats().AcceptStalls == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		done <- first.Close()
+	}()
+	conn := r.accepted(third)
+	<-done
+	r.send(peer, []byte("x"))
+	k := r.read(conn, 1)
+	r.until(k)
+	r.wantData(k, []byte("x"))
+	if s := r.w.Stats(); s.Conns != 2 || s.Accepted != 3 {
+		r.t.Errorf("%+v; want two connections of three that were accepted", s)
+	}
+}
+
+// late: Stats says how late operations were ended at their deadline.
+func late(r *rig) {
+	conn, _ := r.pair()
+	past := r.must(ticket{conn: conn, buf: make([]byte, 1), deadline: time.Now().Add(-time.Hour)})
+	r.until(past)
+	s := r.w.Stats()
+	if s.Expired != 1 || s.LateMax > 30*time.Minute || s.Late != s.LateMax {
+		r.t.Errorf("a deadline that had passed when it was submitted: %+v", s)
+	}
+	start := time.Now()
+	k := r.must(ticket{conn: conn, buf: make([]byte, 1), deadline: start.Add(soon)})
+	for time.Since(start) < 3*soon {
+		time.Sleep(soon) // nobody is in WaitIO
+	}
+	r.until(k)
+	if s = r.w.Stats(); s.Expired != 2 || s.LateMax < soon || s.Late < s.LateMax || s.LateMax > time.Since(start) {
+		r.t.Errorf("a deadline that passed while nobody waited: %+v", s)
+	}
+}
