@@ -76,7 +76,10 @@ func (n named) String() string  { return n.text }
 // dialRefused: what is no address is refused at once.
 func dialRefused(r *rig) {
 	for _, to := range []net.Addr{
-		nil, (*net.TCPAddr)(nil), (*net.UnixAddr)(nil), named{"tcp", "localhost:80"}, named{"tcp", "127.0.0.1"}, named{"udp", "127.0.0.1:1"},
+		nil, (*net.TCPAddr)(nil), (*net.UnixAddr)(nil),
+		named{"tcp", "localhost:80"},
+		named{"tcp", "127.0.0.1"},
+		named{"udp", "127.0.0.1:1"},
 		&net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1}, &net.UnixAddr{Name: "x", Net: "unixgram"},
 	} {
 		if err := r.w.Dial(nil, to, aio.NoDeadline); err != aio.ErrUnresolved {
