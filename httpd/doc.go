@@ -29,10 +29,13 @@
 // is a net.Conn of this package and no *net.TCPConn. An answer counts as written when it is queued: a handler hears one
 // Write later of a client that has gone. Files go through memory, not sendfile(2). SetKeepAlivesEnabled(false)
 // closes the connections that are idle where a worker is idle too; else each ends with its next request.
+// A *net.TCPListener or *net.UnixListener is accepted from in aio's loop, by a duplicate of its descriptor: its own Close ends
+// Serve within a tenth of a second and not at once, its SetDeadline does nothing, and keep-alive probes are as those of net.Listen. ConnState(StateNew)
+// has a goroutine of its own.
 //
 // # What is bounded
 //
 // Of a connection up to 64 KiB are read before somebody asks for them, and up to 256 KiB of an answer are queued before
 // Write waits. The number of connections is the process's limit of descriptors; where that is reached,
-// accepting waits for a moment and goes on.
+// those that come wait in the kernel's queue until one ends.
 package httpd

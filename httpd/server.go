@@ -13,9 +13,8 @@ import (
 )
 
 const (
-	acceptPause = 20 * time.Millisecond // after an Accept that failed and may succeed later
-	spare       = 4                     // workers that wait for requests at least, once there were so many
-	decay       = time.Second           // how often half of the workers end that were not needed meanwhile
+	spare = 4           // workers that wait for requests at least, once there were so many
+	decay = time.Second // how often half of the workers end that were not needed meanwhile
 )
 
 var errUnencryptedHTTP2 = errors.New("httpd: http.Server.Protocols has UnencryptedHTTP2, which is not served here: take it out, or call srv.Serve")
@@ -63,8 +62,8 @@ func Serve(ctx context.Context, srv *http.Server, ln net.Listener, o Options) er
 	s.needed.L = &s.mu
 	stop := context.AfterFunc(ctx, func() { _ = srv.Close() })
 	defer stop()
+	s.open()
 	go s.drive()
-	go s.accept()
 	err = srv.Serve((*listener)(s)) // returns when the listener was closed
 	_ = (*listener)(s).Close()
 	s.await()
@@ -76,6 +75,7 @@ type server struct {
 	watcher *aio.Watcher
 	hooks   *hooks
 	real    net.Listener
+	loop    *aio.Listener // accepts what connects to real; nil: that does it
 	log     *slog.Logger
 
 	mu      sync.Mutex // guards all below, and what conns and workers have
@@ -87,6 +87,7 @@ type server struct {
 	needed  sync.Cond // a worker is asked for; or the listener is closed
 	asked   bool
 	closed  bool          // by the listener's Close: nothing is accepted any more
+	failed  error         // why, when nobody asked for it
 	unused  int           // how many workers were idle at the least since the last decay
 	decays  *time.Timer   // nil: no worker is idle
 	expires *time.Timer   // nil: none of parked has a deadline
@@ -104,9 +105,14 @@ func (s *server) drive() {
 		if err != nil {
 			if !errors.Is(err, aio.ErrWatcherClosed) {
 				s.log.Warn("httpd: the operating system refused to wait for connections: nothing is served any more", "error", err)
-				_ = s.real.Close()
+				s.fail(err)
 			}
 			return
+		}
+		for i := range results {
+			if results[i].Op == aio.OpAccept {
+				s.arrived(&results[i])
+			}
 		}
 		s.mu.Lock()
 		for i := range results {
@@ -116,56 +122,6 @@ func (s *server) drive() {
 		}
 		s.unlock()
 	}
-}
-
-// accept takes connections over until the listener is closed.
-func (s *server) accept() {
-	refused := false
-	for {
-		nc, err := s.real.Accept()
-		if err != nil {
-			var ne net.Error
-			if errors.As(err, &ne) && ne.Temporary() { //nolint:staticcheck // as net/http has it: EMFILE, ECONNABORTED
-				time.Sleep(acceptPause)
-				continue
-			}
-			_ = (*listener)(s).Close()
-			return
-		}
-		c := &conn{server: s}
-		switch c.handle, err = s.watcher.Attach(nc); {
-		case err == nil:
-			s.begin(c)
-		case errors.Is(err, aio.ErrNoDescriptor):
-			s.mu.Lock()
-			s.others = append(s.others, nc)
-			s.needed.Signal()
-			s.mu.Unlock()
-		default:
-			if !refused {
-				refused = true
-				s.log.Warn("httpd: a connection was refused; the next ones are not logged", "remote", nc.RemoteAddr(), "reason", err)
-			}
-			_ = nc.Close()
-		}
-	}
-}
-
-// begin serves a new connection.
-func (s *server) begin(c *conn) {
-	s.hooks.state(c, http.StateNew)
-	s.mu.Lock()
-	defer s.unlock()
-	s.conns[c] = struct{}{}
-	if s.closed {
-		c.end()
-		return
-	}
-	if d := s.hooks.headerTimeout(); d > 0 {
-		c.until = time.Now().Add(d)
-	}
-	s.park(c)
-	c.read()
 }
 
 // await returns when there is no connection any more but for those that the user has taken over. With the last of these the watcher
@@ -227,6 +183,8 @@ func (l *listener) Accept() (net.Conn, error) {
 		s.needed.Wait()
 	}
 	switch {
+	case s.failed != nil:
+		return nil, s.failed
 	case s.closed:
 		return nil, net.ErrClosed
 	case len(s.others) > 0:
@@ -253,6 +211,9 @@ func (l *listener) Close() error {
 	s.unlock()
 	if !first {
 		return nil
+	}
+	if s.loop != nil {
+		_ = s.loop.Close()
 	}
 	return s.real.Close()
 }

@@ -1,0 +1,159 @@
+package httpd
+
+import (
+	"errors"
+	"net"
+	"net/http"
+	"syscall"
+	"time"
+
+	"evenkeel.dev/aio"
+)
+
+const (
+	acceptPause = 20 * time.Millisecond  // after an Accept that failed and may succeed later
+	acceptTurn  = 64                     // connections of a burst that one WaitIO returns
+	closedLook  = 100 * time.Millisecond // how often it is asked whether the user has closed the listener
+)
+
+// socket is a listener of package net that has a descriptor.
+type socket interface {
+	net.Listener
+	syscall.Conn
+}
+
+// kept is a socket that stays open when aio has its duplicate: it is the user's, who may close it and ask it for its address.
+type kept struct{ socket }
+
+func (kept) Close() error { return nil }
+
+// open has connections accepted: in the loop, or by a goroutine where the listener has no descriptor, or an
+// Accept of its own.
+func (s *server) open() {
+	switch s.real.(type) {
+	case *net.TCPListener, *net.UnixListener:
+		probe(s.real)
+		ln := s.real.(socket)
+		if l, err := s.watcher.AttachListener(kept{ln}); err == nil {
+			s.loop = l
+			for range acceptTurn {
+				_ = l.Accept(nil, aio.NoDeadline) // a closed one needs none
+			}
+			if raw, err := ln.SyscallConn(); err == nil {
+				s.look(raw)
+			}
+			return
+		}
+	}
+	go s.accept()
+}
+
+// probe turns on what package net does for a connection that it accepts, and which those of aio inherit: keep-alive probes.
+func probe(ln net.Listener) {
+	tcp, ok := ln.(*net.TCPListener)
+	if !ok {
+		return
+	}
+	f, err := tcp.File()
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	nc, err := net.FileConn(f) // the options are the socket's, which is the same
+	if err != nil {
+		return
+	}
+	defer nc.Close()
+	if c, ok := nc.(*net.TCPConn); ok {
+		_ = c.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true})
+	}
+}
+
+// look ends the accepting when the user has closed the listener: the duplicate does not tell.
+func (s *server) look(raw syscall.RawConn) {
+	if err := raw.Control(func(uintptr) {}); err != nil {
+		s.fail(err)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		time.AfterFunc(closedLook, func() { s.look(raw) })
+	}
+}
+
+// fail ends the accepting for a reason, which Serve returns.
+func (s *server) fail(err error) {
+	s.mu.Lock()
+	if !s.closed {
+		s.failed = err
+	}
+	s.mu.Unlock()
+	_ = (*listener)(s).Close()
+}
+
+// arrived takes a connection that the loop has accepted. A user's ConnState may block, and nobody waits for it.
+func (s *server) arrived(r *aio.Result) {
+	switch c := (&conn{server: s, handle: r.Conn}); {
+	case errors.Is(r.Error, aio.ErrClosed), errors.Is(r.Error, aio.ErrWatcherClosed):
+		return
+	case r.Error != nil: // neither of one connection, nor for lack of descriptors: these aio tries again
+		s.fail(&net.OpError{Op: "accept", Net: s.real.Addr().Network(), Addr: s.real.Addr(), Err: r.Error})
+		return
+	case s.hooks.connState != nil:
+		go s.begin(c)
+	default:
+		s.begin(c)
+	}
+	_ = s.loop.Accept(nil, aio.NoDeadline)
+}
+
+// accept takes connections over until the listener is closed.
+func (s *server) accept() {
+	refused := false
+	for {
+		nc, err := s.real.Accept()
+		if err != nil {
+			var ne net.Error
+			if errors.As(err, &ne) && ne.Temporary() { //nolint:staticcheck // as net/http has it: EMFILE, ECONNABORTED
+				time.Sleep(acceptPause)
+				continue
+			}
+			s.fail(err)
+			return
+		}
+		c := &conn{server: s}
+		switch c.handle, err = s.watcher.Attach(nc); {
+		case err == nil:
+			s.begin(c)
+		case errors.Is(err, aio.ErrNoDescriptor):
+			s.mu.Lock()
+			s.others = append(s.others, nc)
+			s.needed.Signal()
+			s.mu.Unlock()
+		default:
+			if !refused {
+				refused = true
+				s.log.Warn("httpd: a connection was refused; the next ones are not logged", "remote", nc.RemoteAddr(), "reason", err)
+			}
+			_ = nc.Close()
+		}
+	}
+}
+
+// begin serves a new connection.
+func (s *server) begin(c *conn) {
+	s.hooks.state(c, http.StateNew)
+	s.mu.Lock()
+	defer s.unlock()
+	s.conns[c] = struct{}{}
+	if s.closed {
+		c.end()
+		return
+	}
+	if d := s.hooks.headerTimeout(); d > 0 {
+		c.until = time.Now().Add(d)
+	}
+	s.park(c)
+	c.read()
+}

@@ -1,0 +1,92 @@
+package httpd_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"evenkeel.dev/aio"
+	"evenkeel.dev/httpd"
+)
+
+// TestNoDescriptors: more connections than there are descriptors are all served, one after the other.
+func TestNoDescriptors(t *testing.T) {
+	const conns, spare = 40, 12
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var clients []net.Conn
+		for range conns { // wait in the kernel's queue
+			c := dial(t, ln.Addr().String())
+			if _, err := io.WriteString(c, "GET /hello?n=1 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"); err != nil {
+				t.Fatal(err)
+			}
+			clients = append(clients, c)
+		}
+		var limit syscall.Rlimit
+		if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+			t.Fatal(err)
+		}
+		f, err := os.Open("/dev/null")
+		if err != nil {
+			t.Fatal(err)
+		}
+		scarce := syscall.Rlimit{Cur: uint64(f.Fd()) + spare, Max: limit.Max}
+		f.Close()
+		if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &scarce); err != nil {
+			t.Fatal(err)
+		}
+		defer syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit)
+		srv := &http.Server{Handler: mux()}
+		ended := make(chan error)
+		go func() { ended <- httpd.Serve(t.Context(), srv, ln, httpd.Options{Backend: b}) }()
+		for i, c := range clients {
+			res, err := http.ReadResponse(bufio.NewReader(c), nil)
+			if err != nil {
+				t.Fatalf("connection %d: %v", i, err)
+			}
+			if body, err := io.ReadAll(res.Body); string(body) != "hello 1" || err != nil {
+				t.Errorf("connection %d: %q, %v", i, body, err)
+			}
+		}
+		srv.Close()
+		if err := <-ended; err != http.ErrServerClosed {
+			t.Error(err)
+		}
+	})
+}
+
+// TestKeepAlive: an accepted connection has the probes that package net turns on.
+func TestKeepAlive(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		addr := serve(t, b, &http.Server{Handler: mux()})
+		var c net.Conn
+		for range 2 { // the first may have come before Serve began
+			c = dial(t, addr)
+			get(t, c, bufio.NewReader(c), "/hello")
+		}
+		table, err := os.ReadFile("/proc/net/tcp")
+		if err != nil {
+			t.Skip("needs /proc/net/tcp:", err)
+		}
+		hex := func(a net.Addr) string { return fmt.Sprintf("0100007F:%04X", a.(*net.TCPAddr).Port) }
+		for line := range strings.Lines(string(table)) {
+			// sl local_address rem_address st tx_queue:rx_queue tr:tm->when ...; tr 2: the timer of keep-alive probes
+			if f := strings.Fields(line); f[1] == hex(c.RemoteAddr()) && f[2] == hex(c.LocalAddr()) {
+				if !strings.HasPrefix(f[5], "02:") {
+					t.Errorf("the server's end has no timer of probes: %s", line)
+				}
+				return
+			}
+		}
+		t.Skip("needs a /proc/net/tcp that lists connections")
+	})
+}

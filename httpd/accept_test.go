@@ -1,0 +1,119 @@
+package httpd_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+
+	"evenkeel.dev/aio"
+	"evenkeel.dev/httpd"
+)
+
+// TestListenerClosed: a listener that its owner closes ends Serve, though the loop accepts from a duplicate. Meanwhile
+// it is what BaseContext gets.
+func TestListenerClosed(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		for _, network := range []string{"tcp", "unix"} {
+			addr := "127.0.0.1:0"
+			if network == "unix" {
+				addr = filepath.Join(t.TempDir(), "s")
+			}
+			ln, err := net.Listen(network, addr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var based atomic.Pointer[net.Listener]
+			srv := &http.Server{Handler: mux(), BaseContext: func(ln net.Listener) context.Context { based.Store(&ln); return t.Context() }}
+			ended := make(chan error)
+			go func() { ended <- httpd.Serve(t.Context(), srv, ln, httpd.Options{Backend: b}) }()
+			c, err := net.Dial(network, ln.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := get(t, c, bufio.NewReader(c), "/hello?n=1"); got != "hello 1" {
+				t.Errorf("%q", got)
+			}
+			if got := *based.Load(); got != ln {
+				t.Errorf("BaseContext got %T", got)
+			}
+			if err := ln.Close(); err != nil {
+				t.Error(err)
+			}
+			if err := <-ended; !errors.Is(err, net.ErrClosed) {
+				t.Errorf("Serve: %v, want net.ErrClosed", err)
+			}
+			if _, err := net.Dial(network, ln.Addr().String()); err == nil {
+				t.Error("something listens still")
+			}
+			if _, err := os.Stat(addr); network == "unix" && err == nil {
+				t.Error("the file of the socket is left")
+			}
+			c.Close()
+		}
+	})
+}
+
+// counting is a listener with an Accept of its own.
+type counting struct {
+	*net.TCPListener
+	n atomic.Int32
+}
+
+func (l *counting) Accept() (net.Conn, error) {
+	c, err := l.TCPListener.Accept()
+	l.n.Add(1)
+	return c, err
+}
+
+// TestListenerOfUser: what a listener does with its connections is not passed over.
+func TestListenerOfUser(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		own := &counting{TCPListener: ln.(*net.TCPListener)}
+		ended := make(chan error)
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { ended <- httpd.Serve(ctx, &http.Server{Handler: mux()}, own, httpd.Options{Backend: b}) }()
+		c := dial(t, ln.Addr().String())
+		if got := get(t, c, bufio.NewReader(c), "/hello?n=1"); got != "hello 1" || own.n.Load() != 1 {
+			t.Errorf("%q, after %d Accepts", got, own.n.Load())
+		}
+		cancel()
+		if err := <-ended; err != http.ErrServerClosed {
+			t.Error(err)
+		}
+	})
+}
+
+// TestConnStateBlocks: a ConnState that does not return for a new connection holds up that one alone.
+func TestConnStateBlocks(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		release, entered := make(chan bool), make(chan bool)
+		var first atomic.Bool
+		srv := &http.Server{Handler: mux(), ConnState: func(_ net.Conn, s http.ConnState) {
+			if s == http.StateNew && first.CompareAndSwap(false, true) {
+				close(entered)
+				<-release
+			}
+		}}
+		addr := serve(t, b, srv)
+		late := dial(t, addr)
+		<-entered
+		c := dial(t, addr)
+		if got := get(t, c, bufio.NewReader(c), "/hello?n=1"); got != "hello 1" {
+			t.Errorf("%q", got)
+		}
+		close(release)
+		if got := get(t, late, bufio.NewReader(late), "/hello?n=2"); got != "hello 2" {
+			t.Errorf("%q", got)
+		}
+	})
+}
