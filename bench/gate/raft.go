@@ -30,7 +30,11 @@ const (
 	mostStalled = 25 // ms, the longest write while a follower stalls
 )
 
-const stallsMode = "gated, one stalls"
+// The modes that show what becomes of the group where the gates do not get what they ask for.
+const (
+	stallsMode = "gated, one stalls"
+	takenMode  = "gated, no turn"
+)
 
 // raftTeam is three members of a group; each write reaches the heap of each.
 var raftTeam = team{
@@ -45,14 +49,16 @@ var raftTeam = team{
 		raftMode(mode{name: "default, three heaps", what: "the stock runtime"}, nil),
 		raftMode(mode{name: "gated", what: "followers first, and the leader hands over"}, func(place) []string { return []string{"-gate"} }),
 		raftMode(mode{name: stallsMode, what: "the same while a follower stands still 350 of 900 ms", stalls: true}, func(place) []string { return []string{"-gate"} }),
+		raftMode(mode{name: takenMode, what: "the same where the turn is never free"}, func(place) []string { return []string{"-gate", "-turn-taken"} }),
 		raftMode(mode{name: "floor", what: "nearly no heap", env: []string{"GOGC=3000"}}, func(place) []string { return []string{"-window", "64"} }),
 	},
 	loads: []load{{name: "raft", rate: raftRate}},
 	targets: map[string][]target{"raft": {
 		{"default", "gated", "p99.9", 5, true},
 		{"default", "gated", "max", 3, true},
+		{takenMode, "default", "p99.9", 1, false},
 	}},
-	counts: []count{{mode: "gated", load: "raft"}, {mode: stallsMode, load: "raft"}},
+	counts: []count{{mode: "gated", load: "raft"}, {mode: stallsMode, load: "raft"}, {mode: takenMode, load: "raft"}},
 	more:   (*driver).raftFigures,
 }
 
@@ -109,6 +115,17 @@ func (d *driver) raftFigures() {
 	if len(longest) > 0 {
 		d.set.AtMost("raft: longest write while a follower stalls", longest, mostStalled, " ms")
 		d.set.AtMost("raft: lost writes while a follower stalls", []float64{float64(lost)}, 0, "")
+	}
+	if ss := d.good(takenMode, "raft"); len(ss) > 0 {
+		lost, alone := 0, 0.
+		for _, s := range ss {
+			if s.Raft != nil {
+				lost += s.Raft.Lost
+				alone += float64(s.Raft.WithoutTurn)
+			}
+		}
+		d.set.AtLeast("raft: collections without the turn, where it is never free", []float64{alone}, 1, "")
+		d.set.AtMost("raft: lost writes where the turn is never free", []float64{float64(lost)}, 0, "")
 	}
 }
 

@@ -270,20 +270,21 @@ func TestRaftFigures(t *testing.T) {
 	for _, c := range []struct {
 		lost, retried int
 		transfers     uint64
+		alone         uint64
 		longest       time.Duration
 		want          figure.Verdict
 	}{
-		{0, 3, 3, 25 * time.Millisecond, figure.Met},
-		{1, 9, 4, 26 * time.Millisecond, figure.Missed},
+		{0, 3, 3, 1, 25 * time.Millisecond, figure.Met},
+		{1, 9, 4, 0, 26 * time.Millisecond, figure.Missed},
 	} {
 		d := driver{set: &figure.Set{Out: t.Output()}}
-		for _, mode := range []string{"gated", stallsMode} {
+		for _, mode := range []string{"gated", stallsMode, takenMode} {
 			d.samples = append(d.samples, sample{Mode: mode, Load: "raft", Round: 1, Try: 1, Max: c.longest, Raft: &raftCounts{
-				Lost: c.lost, Retried: uint64(c.retried), Transfers: c.transfers, Collections: 9,
+				Lost: c.lost, Retried: uint64(c.retried), Transfers: c.transfers, Collections: 9, WithoutTurn: c.alone,
 			}})
 		}
 		d.raftFigures()
-		if len(d.set.Figures) != 5 {
+		if len(d.set.Figures) != 7 {
 			t.Errorf("%+v", d.set.Figures)
 		}
 		for _, f := range d.set.Figures {

@@ -8,6 +8,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -34,6 +35,7 @@ type raftkv struct {
 	members string
 	length  int
 	batch   int
+	noTurn  bool
 
 	node   *kv.Node
 	member *raftgate.Member
@@ -55,6 +57,7 @@ func (r *raftkv) flags(fs *flag.FlagSet) {
 	fs.StringVar(&r.members, "members", "http://127.0.0.1:5301,http://127.0.0.1:5302,http://127.0.0.1:5303", "`URLs` of all members, in the order of their numbers")
 	fs.IntVar(&r.length, "window", 100_000, "`messages` of 1 KiB that live beside the store, for the collector to mark")
 	fs.IntVar(&r.batch, "batch", 64, "`messages` that each write replaces")
+	fs.BoolVar(&r.noTurn, "turn-taken", false, "the turn is never free, as where its holder does not give it back: the gate collects at its hard threshold, without it")
 }
 
 func (r *raftkv) check() error {
@@ -100,9 +103,17 @@ func (r *raftkv) prepare(log *slog.Logger) error {
 func (r *raftkv) tune(o *gcgate.Options) {
 	o.Signals = append(o.Signals, r.member)
 	o.Turns = r.member
+	if r.noTurn {
+		o.Turns = taken{}
+	}
 	o.IdleRatio = 2 // TriggerRatio: a follower has no requests, and is not idle
 	o.Replicas = strings.Count(r.members, ",") + 1
 }
+
+// taken is a turn that somebody else has, for ever. It implements gcgate.Turns.
+type taken struct{}
+
+func (taken) TryAcquire(context.Context) (gcgate.Lease, error) { return nil, gcgate.ErrHeld }
 
 func (r *raftkv) beside(mux *http.ServeMux, g *gateflags.Gate) {
 	mux.Handle("POST /raft", r.node.Messages())

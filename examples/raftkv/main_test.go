@@ -64,6 +64,7 @@ func TestRaftkv(t *testing.T) {
 	t.Run("transfers", func(t *testing.T) { testTransfers(t, path) })
 	t.Run("a follower is stopped", func(t *testing.T) { testStoppedFollower(t, path) })
 	t.Run("the successor is stopped", func(t *testing.T) { testStoppedSuccessor(t, path) })
+	t.Run("the turn is taken", func(t *testing.T) { testTurnTaken(t, path) })
 	t.Run("the leader dies", func(t *testing.T) { testLeaderDies(t, path) })
 	t.Run("refuses", func(t *testing.T) {
 		program.Refuses(t, path, 2, "choose 1 to 3", "-id", "4")
@@ -302,6 +303,25 @@ func testTransfers(t *testing.T, path string) {
 	if retried > transfers {
 		t.Errorf("%d writes were sent again for %d transfers", retried, transfers)
 	}
+}
+
+// testTurnTaken writes while nobody gets the turn: members collect at their hard thresholds, and no write is lost.
+func testTurnTaken(t *testing.T, path string) {
+	g := start(t, path, "-window", "20000", "-batch", "256", "-min-trigger", "64MiB", "-max-trigger", "64MiB", "-turn-taken")
+	stop := g.write(4, 2*time.Millisecond)
+	var alone uint64
+	for end := time.Now().Add(patience); alone < 6 && time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+		alone = 0
+		for i := range g.urls {
+			alone += g.stats(i).Gate.WithoutTurn
+		}
+	}
+	values, _ := stop()
+	g.check(values)
+	if alone < 6 {
+		t.Errorf("%d collections without the turn", alone)
+	}
+	g.stop()
 }
 
 // testStoppedFollower stops a member while the leader wants to collect: it is not waited for for ever, nor
