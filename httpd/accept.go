@@ -27,9 +27,9 @@ type kept struct{ socket }
 
 func (kept) Close() error { return nil }
 
-// open has connections accepted: in the loop, or by a goroutine where the listener has no descriptor, or an
+// begins has connections accepted: in the loop, or by a goroutine where the listener has no descriptor, or an
 // Accept of its own.
-func (s *server) open() {
+func (s *server) begins() {
 	switch s.real.(type) {
 	case *net.TCPListener, *net.UnixListener:
 		probe(s.real)
@@ -78,7 +78,7 @@ func (s *server) look(raw syscall.RawConn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.closed {
-		time.AfterFunc(closedLook, func() { s.look(raw) })
+		s.looks = time.AfterFunc(closedLook, func() { s.look(raw) })
 	}
 }
 
@@ -143,16 +143,23 @@ func (s *server) accept() {
 
 // begin serves a new connection.
 func (s *server) begin(c *conn) {
-	s.hooks.state(c, http.StateNew)
 	s.mu.Lock()
 	defer s.unlock()
-	s.conns[c] = struct{}{}
-	if s.closed {
+	s.open++
+	if s.hooks.connState != nil {
+		s.mu.Unlock()
+		s.hooks.state(c, http.StateNew) // may close it
+		s.mu.Lock()
+	}
+	switch {
+	case c.ended:
+		return
+	case s.closed:
 		c.end()
 		return
 	}
 	if d := s.hooks.headerTimeout(); d > 0 {
-		c.until = time.Now().Add(d)
+		c.until = s.since(time.Now().Add(d))
 	}
 	s.park(c)
 	c.read()

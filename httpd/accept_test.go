@@ -117,3 +117,17 @@ func TestConnStateBlocks(t *testing.T) {
 		}
 	})
 }
+
+// TestConnStateCloses: a ConnState that closes a new connection leaves nothing behind that Serve would wait for.
+func TestConnStateCloses(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		addr := serve(t, b, &http.Server{Handler: mux(), ConnState: func(c net.Conn, s http.ConnState) {
+			if s == http.StateNew {
+				c.Close()
+			}
+		}})
+		if n, err := dial(t, addr).Read(make([]byte, 1)); err == nil {
+			t.Errorf("%d bytes of a connection that was closed", n)
+		}
+	})
+}

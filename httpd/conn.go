@@ -29,17 +29,17 @@ type conn struct {
 	handle *aio.Conn
 	ctx    context.Context // of the user's ConnContext; nil: not asked yet
 
-	worker         *worker // that it is with
-	before, behind *conn   // in the list of parked ones
-	until          time.Time
+	worker         *worker          // that it is with
+	before, behind *conn            // in the list of parked ones
+	until          time.Duration    // its deadline, from the server's start on; 0: none
 	piece          *[pieceSize]byte // of in; nil: it has memory of its own, or none
 	in             []byte           // was read, and nobody has asked for it yet
 	err            error            // that reading ended with
 	out            int              // bytes that are queued to be sent
 	outErr         error            // that sending ended with
 
-	parked, reading, ended, hijacked bool
-	served                           bool // it has sent a request
+	parked, reading, ended, hijacked, forgotten bool
+	served                                      bool // it has sent a request
 }
 
 var errForHooks = errors.New("httpd: a connection is served by its server: it can be closed and asked for its addresses")
@@ -206,11 +206,14 @@ func (c *conn) end() {
 // gone forgets a connection that is closed.
 func (c *conn) gone() {
 	s := c.server
-	if _, ok := s.conns[c]; !ok {
+	if c.forgotten {
 		return
 	}
-	delete(s.conns, c)
-	if !c.hijacked {
+	c.forgotten = true
+	s.open--
+	if c.hijacked {
+		s.taken--
+	} else {
 		s.after(func() { s.hooks.state(c, http.StateClosed) })
 	}
 	s.checkEmpty()

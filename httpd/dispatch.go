@@ -38,7 +38,7 @@ func (l *list) remove(c *conn) {
 func (s *server) park(c *conn) {
 	c.parked = true
 	s.parked.push(c)
-	if !c.until.IsZero() {
+	if c.until > 0 {
 		s.expireAt(c.until)
 	}
 }
@@ -49,15 +49,15 @@ func (s *server) unpark(c *conn) {
 }
 
 // expireAt has expire called at t, or before.
-func (s *server) expireAt(t time.Time) {
+func (s *server) expireAt(t time.Duration) {
 	if s.expires != nil {
-		if !t.Before(s.expiry) {
+		if t >= s.expiry {
 			return
 		}
 		s.expires.Stop()
 	}
 	s.expiry = t
-	s.expires = time.AfterFunc(time.Until(t), s.expire)
+	s.expires = time.AfterFunc(t-time.Since(s.start), s.expire)
 }
 
 // expire ends the parked connections whose time is over. It looks at all of them, at most each tenth of a
@@ -66,24 +66,21 @@ func (s *server) expire() {
 	s.mu.Lock()
 	defer s.unlock()
 	s.expires = nil
-	now := time.Now()
-	var next time.Time
+	now := time.Since(s.start)
+	var next time.Duration
 	for c := s.parked.head; c != nil; {
 		behind := c.behind
 		switch {
-		case c.until.IsZero():
-		case !c.until.After(now):
+		case c.until == 0:
+		case c.until <= now:
 			c.end()
-		case next.IsZero() || c.until.Before(next):
+		case next == 0 || c.until < next:
 			next = c.until
 		}
 		c = behind
 	}
-	if soonest := now.Add(100 * time.Millisecond); !next.IsZero() {
-		if next.Before(soonest) {
-			next = soonest
-		}
-		s.expireAt(next)
+	if next > 0 {
+		s.expireAt(max(next, now+100*time.Millisecond))
 	}
 }
 

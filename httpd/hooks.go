@@ -66,11 +66,12 @@ func (h *hooks) changed(nc net.Conn, to http.ConnState) {
 	case c == nil:
 	case to == http.StateActive:
 		c.served = true
-		c.until = time.Time{}
+		c.until = 0
 	case to == http.StateIdle:
 		w.phase = answered
 	case to == http.StateHijacked:
 		c.hijacked = true
+		s.taken++
 	}
 	s.mu.Unlock()
 	if c != nil && (to == http.StateActive || to == http.StateIdle || to == http.StateHijacked) { // conn tells of the others

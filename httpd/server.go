@@ -58,15 +58,16 @@ func Serve(ctx context.Context, srv *http.Server, ln net.Listener, o Options) er
 		_ = ln.Close()
 		return err
 	}
-	s := &server{watcher: w, hooks: wrap(srv), real: ln, log: o.Logger, conns: map[*conn]struct{}{}}
+	s := &server{watcher: w, hooks: wrap(srv), real: ln, log: o.Logger, start: time.Now()}
 	s.needed.L = &s.mu
 	stop := context.AfterFunc(ctx, func() { _ = srv.Close() })
 	defer stop()
-	s.open()
+	s.begins()
 	go s.drive()
 	err = srv.Serve((*listener)(s)) // returns when the listener was closed
 	_ = (*listener)(s).Close()
 	s.await()
+	s.stopTimers()
 	return err
 }
 
@@ -77,24 +78,27 @@ type server struct {
 	real    net.Listener
 	loop    *aio.Listener // accepts what connects to real; nil: that does it
 	log     *slog.Logger
+	start   time.Time // of which deadlines of connections count
 
 	mu      sync.Mutex // guards all below, and what conns and workers have
-	conns   map[*conn]struct{}
-	ready   []*conn   // have bytes, and no worker
-	idle    []*worker // wait for such; the last one is taken first
-	parked  list      // have nothing to say, and no worker
-	waking  bool      // a worker was woken, or asked for, and has not looked yet
-	needed  sync.Cond // a worker is asked for; or the listener is closed
+	open    int        // connections, and
+	taken   int        // of them hijacked ones
+	ready   []*conn    // have bytes, and no worker
+	idle    []*worker  // wait for such; the last one is taken first
+	parked  list       // have nothing to say, and no worker
+	waking  bool       // a worker was woken, or asked for, and has not looked yet
+	needed  sync.Cond  // a worker is asked for; or the listener is closed
 	asked   bool
 	closed  bool          // by the listener's Close: nothing is accepted any more
 	failed  error         // why, when nobody asked for it
 	unused  int           // how many workers were idle at the least since the last decay
 	decays  *time.Timer   // nil: no worker is idle
 	expires *time.Timer   // nil: none of parked has a deadline
-	expiry  time.Time     // when that is
+	expiry  time.Duration // when that is, from start on
 	others  []net.Conn    // without a descriptor: net/http serves them as ever
 	empty   chan struct{} // not nil: Serve waits for the last connection's end, but for hijacked ones
 	done    bool          // it need not wait any more
+	looks   *time.Timer   // of look
 	later   []func()      // what unlock calls
 }
 
@@ -134,22 +138,35 @@ func (s *server) await() {
 	<-s.empty
 }
 
+// stopTimers stops those that would keep a server in memory that is over.
+func (s *server) stopTimers() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, t := range []*time.Timer{s.decays, s.expires, s.looks} {
+		if t != nil {
+			t.Stop()
+		}
+	}
+}
+
+// since returns t as the connections have it, 0 of none.
+func (s *server) since(t time.Time) time.Duration {
+	if t.IsZero() {
+		return 0
+	}
+	return max(1, t.Sub(s.start))
+}
+
 // checkEmpty ends what waits for the last connection's end. mu is held.
 func (s *server) checkEmpty() {
 	if s.empty == nil {
 		return
 	}
-	left := 0
-	for c := range s.conns {
-		if !c.hijacked {
-			left++
-		}
-	}
-	if left == 0 && !s.done {
+	if s.open == s.taken && !s.done {
 		s.done = true
 		close(s.empty)
 	}
-	if len(s.conns) == 0 {
+	if s.open == 0 {
 		s.later = append(s.later, func() { _ = s.watcher.Close() })
 	}
 }

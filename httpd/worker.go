@@ -71,7 +71,7 @@ func (w *worker) swap() error {
 		if len(c.in) > 0 || c.err != nil || c.ended || w.closed {
 			return nil // read tells
 		}
-		c.worker, c.until = nil, w.inUntil
+		c.worker, c.until = nil, s.since(w.inUntil)
 		w.conn, w.inUntil = nil, time.Time{}
 		if s.closed {
 			c.end()
@@ -95,8 +95,8 @@ func (w *worker) read(p []byte) (int, error) {
 		switch {
 		case c == nil || c.ended || w.closed:
 			return 0, net.ErrClosed
-		case !c.served && !c.until.IsZero() && (until.IsZero() || until.After(c.until)):
-			until = c.until // net/http's time for the first request runs from the accepting
+		case !c.served && c.until > 0 && (until.IsZero() || w.server.since(until) > c.until):
+			until = w.server.start.Add(c.until) // net/http's time for the first request runs from the accepting
 		}
 		late := !until.IsZero() && !until.After(time.Now())
 		switch {

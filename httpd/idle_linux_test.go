@@ -1,0 +1,100 @@
+package httpd_test
+
+import (
+	"net"
+	"net/http"
+	"runtime"
+	"syscall"
+	"testing"
+
+	"evenkeel.dev/aio"
+	"evenkeel.dev/httpd"
+)
+
+// speaker is a client's end that takes no memory of the Go heap.
+type speaker int
+
+func speak(t *testing.T, at *syscall.SockaddrInet4) speaker {
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err == nil {
+		err = syscall.Connect(fd, at)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return speaker(fd)
+}
+
+var (
+	question = []byte("GET /quiet HTTP/1.1\r\nHost: x\r\n\r\n")
+	answer   [1 << 10]byte
+)
+
+// ask sends a request, and returns when an answer comes.
+func (c speaker) ask(t *testing.T) {
+	if _, err := syscall.Write(int(c), question); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := syscall.Read(int(c), answer[:]); n == 0 || err != nil {
+		t.Fatal(n, err)
+	}
+}
+
+// TestIdleBytes: what a connection costs that has had an answer, and what it takes to accept one: in the loop, and by a listener of the user's.
+func TestIdleBytes(t *testing.T) {
+	const conns, warm, most = 2000, 200, 450
+	if raceDetector {
+		t.Skip("needs no -race, which takes memory of its own")
+	}
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		for _, loop := range []bool{true, false} {
+			tcp, err := net.Listen("tcp4", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			ln := tcp
+			if !loop {
+				ln = &counting{TCPListener: tcp.(*net.TCPListener)}
+			}
+			m := http.NewServeMux()
+			m.HandleFunc("/quiet", func(http.ResponseWriter, *http.Request) {})
+			srv := &http.Server{Handler: m}
+			ended := make(chan error)
+			go func() { ended <- httpd.Serve(t.Context(), srv, ln, httpd.Options{Backend: b}) }()
+			at := &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}, Port: tcp.Addr().(*net.TCPAddr).Port}
+			all := make([]speaker, 0, conns+warm)
+			for range warm {
+				all = append(all, speak(t, at))
+				all[len(all)-1].ask(t)
+			}
+			before := settled()
+			for range conns {
+				c := speak(t, at)
+				all = append(all, c)
+				c.ask(t)
+			}
+			after := settled()
+			bytes := float64(after.HeapAlloc+after.StackInuse) - float64(before.HeapAlloc+before.StackInuse)
+			t.Logf("loop %t: %.0f bytes an idle connection, %.1f allocations of it and its request", loop, bytes/conns, float64(after.Mallocs-before.Mallocs)/conns)
+			if bytes/conns > most {
+				t.Errorf("%.0f bytes an idle connection, want %d at the most", bytes/conns, most)
+			}
+			for _, c := range all {
+				syscall.Close(int(c))
+			}
+			srv.Close()
+			if err := <-ended; err != http.ErrServerClosed {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// settled returns the counts of memory when what is no longer used was freed, pools too.
+func settled() (m runtime.MemStats) {
+	for range 3 {
+		runtime.GC()
+	}
+	runtime.ReadMemStats(&m)
+	return m
+}
