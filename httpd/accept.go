@@ -115,7 +115,8 @@ func (s *server) accept() {
 		nc, err := s.real.Accept()
 		if err != nil {
 			var ne net.Error
-			if errors.As(err, &ne) && ne.Temporary() { //nolint:staticcheck // as net/http has it: EMFILE, ECONNABORTED
+			//lint:ignore SA1019 net/http asks the same: EMFILE, ECONNABORTED
+			if errors.As(err, &ne) && ne.Temporary() {
 				time.Sleep(acceptPause)
 				continue
 			}
