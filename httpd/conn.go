@@ -40,6 +40,7 @@ type conn struct {
 
 	parked, reading, ended, hijacked, forgotten bool
 	served                                      bool // it has sent a request
+	told                                        bool // ConnState knows of its end
 }
 
 var errForHooks = errors.New("httpd: a connection is served by its server: it can be closed and asked for its addresses")
@@ -75,6 +76,7 @@ func (c *conn) done(r *aio.Result) {
 	switch r.Op {
 	case aio.OpRead:
 		c.reading = false
+		raceAcquire()
 		c.keep(r.Buffer[:r.Size])
 		if c.err == nil {
 			c.err = r.Error
@@ -161,6 +163,7 @@ func (c *conn) write(w *worker, p []byte) (n int, err error) {
 			piece := pieces.Get().(*[pieceSize]byte)
 			part = piece[:copy(piece[:], p)]
 		}
+		raceRelease()
 		if err := c.handle.Write(c, part, w.outUntil); err != nil {
 			return n, err
 		}
@@ -211,9 +214,11 @@ func (c *conn) gone() {
 	}
 	c.forgotten = true
 	s.open--
-	if c.hijacked {
+	switch {
+	case c.hijacked:
 		s.taken--
-	} else {
+	case c.worker == nil: // else net/http tells of the worker's end
+		c.told = true
 		s.after(func() { s.hooks.state(c, http.StateClosed) })
 	}
 	s.checkEmpty()

@@ -69,12 +69,18 @@ func (h *hooks) changed(nc net.Conn, to http.ConnState) {
 		c.until = 0
 	case to == http.StateIdle:
 		w.phase = answered
+	case to == http.StateClosed:
+		if c.told {
+			c = nil
+		} else {
+			c.told = true
+		}
 	case to == http.StateHijacked:
 		c.hijacked = true
 		s.taken++
 	}
 	s.mu.Unlock()
-	if c != nil && (to == http.StateActive || to == http.StateIdle || to == http.StateHijacked) { // conn tells of the others
+	if c != nil && to != http.StateNew { // that was told
 		h.state(c, to)
 	}
 }

@@ -63,7 +63,6 @@ func Serve(ctx context.Context, srv *http.Server, ln net.Listener, o Options) er
 	stop := context.AfterFunc(ctx, func() { _ = srv.Close() })
 	defer stop()
 	s.begins()
-	go s.drive()
 	err = srv.Serve((*listener)(s)) // returns when the listener was closed
 	_ = (*listener)(s).Close()
 	s.await()
@@ -164,7 +163,7 @@ func (s *server) checkEmpty() {
 	}
 	if s.open == s.taken && !s.done {
 		s.done = true
-		close(s.empty)
+		s.later = append(s.later, func() { close(s.empty) })
 	}
 	if s.open == 0 {
 		s.later = append(s.later, func() { _ = s.watcher.Close() })
@@ -178,13 +177,17 @@ func (s *server) after(f func()) {
 	}
 }
 
-// unlock releases mu, and then does what must not be done with it.
+// unlock releases mu, and has done what must not be done with it.
 func (s *server) unlock() {
 	later := s.later
 	s.later = nil
 	s.mu.Unlock()
-	for _, f := range later {
-		f()
+	if len(later) > 0 {
+		go func() { // not here: who closes a connection may hold what the user's ConnState locks, and net/http its Server's mutex
+			for _, f := range later {
+				f()
+			}
+		}()
 	}
 }
 

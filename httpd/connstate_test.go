@@ -1,0 +1,147 @@
+package httpd_test
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"evenkeel.dev/aio"
+	"evenkeel.dev/httpd"
+)
+
+// TestConnStateLocked closes a connection while holding what ConnState locks, as httptest.Server.Close does; also from
+// inside of net/http, which holds its Server's mutex then.
+func TestConnStateLocked(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		var mu sync.Mutex
+		idle, closed := make(chan net.Conn, 9), make(chan net.Conn, 9)
+		srv := &http.Server{Handler: http.NotFoundHandler(), ConnState: func(c net.Conn, to http.ConnState) {
+			mu.Lock()
+			defer mu.Unlock()
+			switch to {
+			case http.StateIdle:
+				idle <- c
+			case http.StateClosed:
+				closed <- c
+			}
+		}}
+		addr := serve(t, b, srv)
+		for _, end := range []func(c net.Conn){
+			func(c net.Conn) { c.Close() },
+			func(net.Conn) { srv.SetKeepAlivesEnabled(false) },
+		} {
+			c := dial(t, addr)
+			fmt.Fprint(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+			if _, err := http.ReadResponse(bufio.NewReader(c), nil); err != nil {
+				t.Fatal(err)
+			}
+			real := wait(t, idle, "StateIdle")
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				mu.Lock()
+				defer mu.Unlock()
+				end(real)
+			}()
+			wait(t, ended, "the closing")
+			c.Close()
+			if wait(t, closed, "StateClosed") != real {
+				t.Error("another connection's end was told")
+			}
+		}
+	})
+}
+
+func wait[T any](t *testing.T, c <-chan T, what string) T {
+	t.Helper()
+	select {
+	case v := <-c:
+		return v
+	case <-time.After(patience):
+		t.Fatalf("%s does not come", what)
+		panic("unreachable")
+	}
+}
+
+// TestHappensBefore sends a request that a test has prepared with the server running already: with -race
+// this is no race, as with net/http.
+func TestHappensBefore(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		var there, back int
+		url := "http://" + serve(t, b, &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { back = there })})
+		for i := range 10 {
+			there = i
+			resp, err := http.Get(url)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp.Body.Close()
+			if back != i {
+				t.Fatalf("%d, not %d", back, i)
+			}
+		}
+		http.DefaultClient.CloseIdleConnections()
+	})
+}
+
+// pipes is a listener in memory.
+type pipes struct {
+	net.Listener // nil
+	conns        chan net.Conn
+	closed       chan struct{}
+	once         sync.Once
+}
+
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.conns:
+		return c, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+func (p *pipes) Close() error   { p.once.Do(func() { close(p.closed) }); return nil }
+func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipes", Net: "unix"} }
+
+// TestSynctest serves in a bubble, where a goroutine that waits in the kernel would keep time from passing.
+func TestSynctest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ln := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
+		srv := &http.Server{IdleTimeout: time.Minute, Handler: http.NotFoundHandler()}
+		ended := make(chan error, 1)
+		go func() { ended <- httpd.Serve(t.Context(), srv, ln, httpd.Options{}) }()
+		client, server := net.Pipe()
+		ln.conns <- server
+		synctest.Wait()
+		if err := httptest.NewRequest("GET", "http://x/", nil).Write(client); err != nil {
+			t.Fatal(err)
+		}
+		in := bufio.NewReader(client)
+		resp, err := http.ReadResponse(in, nil)
+		if err != nil || resp.StatusCode != http.StatusNotFound {
+			t.Fatal(resp, err)
+		}
+		resp.Body.Close()
+		start := time.Now()
+		if _, err := in.WriteTo(new(discard)); err != nil {
+			t.Fatal(err)
+		}
+		if d := time.Since(start); d != time.Minute {
+			t.Errorf("closed after %v", d)
+		}
+		srv.Close()
+		if err := <-ended; err != http.ErrServerClosed {
+			t.Error(err)
+		}
+	})
+}
+
+type discard struct{}
+
+func (discard) Write(p []byte) (int, error) { return len(p), nil }

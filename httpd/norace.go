@@ -1,0 +1,6 @@
+//go:build !race || !unix
+
+package httpd
+
+func raceAcquire() {}
+func raceRelease() {}
