@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"evenkeel.dev/examples/child"
@@ -20,6 +21,7 @@ const (
 	killedFor   = 500 * time.Millisecond // failures so soon after a kill are the killed process's own
 	awaitGCFor  = 3 * time.Second        // the longest wait for a replica that collects
 	etcdDownFor = 2 * time.Second
+	stoppedFor  = 5 * time.Second // by SIGSTOP
 )
 
 // fault is one thing that was broken, and when.
@@ -38,6 +40,8 @@ type failure struct {
 // faulty is a gated system in which things fail.
 type faulty struct {
 	*driver
+	name string // before its keys in the raw results; "": it was the only one
+	what string // for the reader
 	sys  *system
 	mode mode
 
@@ -48,12 +52,24 @@ type faulty struct {
 	failed   int64
 }
 
-// faults sends n requests while replicas, etcd and HAProxy fail in turn.
+// faults sends n requests while things fail: half of them through HAProxy, a quarter through Envoy, and a quarter to a Raft group.
 func (d *driver) faults(ctx context.Context, n int, results string) error {
 	l, err := d.calibrate(ctx, modeNamed(modes, "default"), 2, load{name: "moderate", share: .22})
 	if err != nil {
 		return err
 	}
+	if err := errors.Join(d.faultsHAProxy(ctx, n/2, l), d.faultsEnvoy(ctx, n/4, l), d.faultsRaft(ctx, n/4)); err != nil {
+		return err
+	}
+	if results == "" || d.quick {
+		return nil
+	}
+	d.set.Benchmark = "gate-faults"
+	return d.set.Save(results)
+}
+
+// faultsHAProxy fails replicas, etcd and HAProxy.
+func (d *driver) faultsHAProxy(ctx context.Context, n int, l load) error {
 	f := &faulty{driver: d, mode: mode{name: "gated", front: haproxy, args: func(p place) []string {
 		return []string{"-gate=drain", "-haproxy", p.server(), "-etcd", p.etcd, "-group", "bench"}
 	}}}
@@ -61,24 +77,44 @@ func (d *driver) faults(ctx context.Context, n int, results string) error {
 		return err
 	}
 	defer f.stopEtcd()
+	var err error
 	if f.sys, err = d.open(ctx, f.mode, 2, nil); err != nil {
 		return err
 	}
 	defer f.sys.close()
-	fmt.Fprintf(d.out, "%d requests at %.0f/s: some %v\n", n, l.rate, (time.Duration(float64(n)/l.rate) * time.Second).Round(time.Second))
-
 	o := f.sys.options(l, 0, d.warmup)
-	o.Requests, o.ProgressInterval, o.OnProgress = n, 20*time.Millisecond, f.watch
+	o.Requests = n
+	r, err := f.load(ctx, o, repeated(f.killReplica, f.reload, f.killEtcd, f.reload, f.stallReplica, f.stallEtcd))
+	if err != nil {
+		return err
+	}
+	f.report(r)
+	return nil
+}
+
+// load loads the system while things fail one after the other, as many as next returns.
+func (f *faulty) load(ctx context.Context, o loadgen.Options, next func() func(context.Context) error) (*loadgen.Result, error) {
+	fmt.Fprintf(f.out, "%d requests%s at %.0f/s: some %v\n", o.Requests, f.what, o.Rate, (time.Duration(float64(o.Requests)/o.Rate) * time.Second).Round(time.Second))
+	f.failed = 0
+	o.ProgressInterval, o.OnProgress = 20*time.Millisecond, f.watch
 	breaking, done := context.WithCancel(ctx)
 	ended := make(chan error, 1)
-	go func() { ended <- f.breakThings(breaking) }()
+	go func() { ended <- f.breakThings(breaking, next) }()
 	r, err := loadgen.Run(ctx, o)
 	done()
-	err = errors.Join(err, <-ended)
-	if err != nil || ctx.Err() != nil {
-		return errors.Join(err, context.Cause(ctx))
+	if err = errors.Join(err, <-ended); err == nil {
+		err = context.Cause(ctx)
 	}
-	return f.report(r, results)
+	return r, err
+}
+
+// repeated returns faults one after the other, again and again.
+func repeated(kinds ...func(context.Context) error) func() func(context.Context) error {
+	i := -1
+	return func() func(context.Context) error {
+		i++
+		return kinds[i%len(kinds)]
+	}
 }
 
 // watch notes when requests fail.
@@ -94,23 +130,25 @@ func (f *faulty) watch(p loadgen.Progress) {
 	f.failed = p.Failed
 }
 
-// breakThings breaks one thing after the other until ctx ends, and puts it right again.
-func (f *faulty) breakThings(ctx context.Context) error {
-	every := faultEvery
-	if f.quick {
-		every /= 10
-	}
-	kinds := []func(context.Context) error{f.killReplica, f.reload, f.killEtcd, f.reload}
-	for i := 0; ; i++ {
-		select {
-		case <-ctx.Done():
+// breakThings breaks one thing after the other until ctx ends or next returns nil, and puts it right again.
+func (f *faulty) breakThings(ctx context.Context, next func() func(context.Context) error) error {
+	for {
+		kind := next()
+		if kind == nil || pause(ctx, f.shorter(faultEvery)) != nil {
 			return nil
-		case <-time.After(every):
 		}
-		if err := kinds[i%len(kinds)](ctx); err != nil && ctx.Err() == nil {
+		if err := kind(ctx); err != nil && ctx.Err() == nil {
 			return err
 		}
 	}
+}
+
+// shorter is a time, or a tenth of it in a quick run.
+func (d *driver) shorter(t time.Duration) time.Duration {
+	if d.quick {
+		return t / 10
+	}
+	return t
 }
 
 func (f *faulty) note(kind, note string) {
@@ -120,26 +158,48 @@ func (f *faulty) note(kind, note string) {
 	fmt.Fprintf(f.out, "%s %s %s\n", time.Now().Format("15:04:05.000"), kind, note)
 }
 
-// killReplica kills a replica, while it collects if it does so soon, and starts it again.
-func (f *faulty) killReplica(ctx context.Context) error {
-	i := rand.IntN(len(f.sys.replicas))
-	r := f.sys.replicas[i]
-	state := ""
+// awaitCollecting returns a replica that collects, if one does so soon, and how it was last.
+func (f *faulty) awaitCollecting(ctx context.Context) (i int, state string) {
+	i = rand.IntN(len(f.sys.replicas))
 	for end := time.Now().Add(awaitGCFor); state != "collecting" && time.Now().Before(end) && ctx.Err() == nil; time.Sleep(5 * time.Millisecond) {
-		if s, err := r.stats(ctx); err == nil {
+		if s, err := f.sys.replicas[i].stats(ctx); err == nil {
 			state = s.gate().State
 		}
 	}
-	f.note("replica killed", fmt.Sprintf("%d, which was %s", i, state))
+	return i, state
+}
+
+// killReplica kills a replica, while it collects if it does so soon, and starts it again.
+func (f *faulty) killReplica(ctx context.Context) error {
+	i, state := f.awaitCollecting(ctx)
+	r := f.sys.replicas[i]
+	f.note(replicaKilled, fmt.Sprintf("%d, which was %s", i, state))
 	r.kill()
 	time.Sleep(time.Second)
-	again, err := f.startReplica(ctx, spec{mode: f.mode, addr: r.addr, core: i % f.cores, args: f.work, place: place{replica: i, socket: f.socket, etcd: f.driver.etcd}})
+	again, err := f.startReplica(ctx, spec{mode: f.mode, addr: r.addr, core: i % f.cores, args: f.work, place: f.place(i, len(f.sys.replicas))})
 	if err != nil {
 		return err
 	}
 	f.sys.replicas[i] = again
 	f.note("replica started", fmt.Sprint(i))
 	return nil
+}
+
+// stallReplica stops a replica, while it has the turn if it does so soon, and lets it go on.
+func (f *faulty) stallReplica(ctx context.Context) error {
+	i, state := f.awaitCollecting(ctx)
+	return f.stall(ctx, "replica", fmt.Sprintf("%d, which was %s", i, state), f.sys.replicas[i].Child)
+}
+
+// stall stops a process, and lets it go on.
+func (f *faulty) stall(ctx context.Context, what, note string, c *child.Child) error {
+	f.note(what+" stopped", note)
+	if err := c.Signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	_ = pause(ctx, f.shorter(stoppedFor)) // also at the end it goes on
+	f.note(what+" goes on", "")
+	return c.Signal(syscall.SIGCONT)
 }
 
 func (f *faulty) reload(context.Context) error {
@@ -150,12 +210,11 @@ func (f *faulty) reload(context.Context) error {
 func (f *faulty) killEtcd(ctx context.Context) error {
 	f.note("etcd killed", "")
 	f.stopEtcd()
-	select {
-	case <-ctx.Done():
-	case <-time.After(etcdDownFor):
-	}
+	_ = pause(ctx, etcdDownFor)
 	return f.startEtcd(ctx)
 }
+
+func (f *faulty) stallEtcd(ctx context.Context) error { return f.stall(ctx, "etcd", "", f.etcd) }
 
 // startEtcd starts etcd and returns when it answers.
 func (f *faulty) startEtcd(ctx context.Context) error {
@@ -192,29 +251,33 @@ func (f *faulty) stopEtcd() {
 	}
 }
 
+// replicaKilled is the fault that takes requests with it.
+const replicaKilled = "replica killed"
+
 var killedKey = "failed within " + killedFor.String() + " of a kill"
 
 // faultFigures has what failed besides the requests that a killed process took with it. Statuses have no time: whatever
 // is no 200 counts as failed.
-func (d *driver) faultFigures(r *loadgen.Result, killed int64) {
-	d.set.AtMost(fmt.Sprintf("failed of %d requests under faults", r.Requests()), []float64{float64(r.Failed - killed + notOK(r))}, 0, "")
+func (d *driver) faultFigures(what string, r *loadgen.Result, killed int64) {
+	d.set.AtMost(fmt.Sprintf("failed of %d requests%s under faults", r.Requests(), what), []float64{float64(r.Failed - killed + notOK(r))}, 0, "")
 }
 
 // report counts the failures by cause.
-func (f *faulty) report(r *loadgen.Result, results string) error {
+func (f *faulty) report(r *loadgen.Result) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	killed := int64(0)
 	for _, x := range f.failures {
 		for _, y := range f.faults {
-			if after := x.At.Sub(y.At); y.Kind == "replica killed" && after >= 0 && after <= killedFor {
+			if after := x.At.Sub(y.At); y.Kind == replicaKilled && after >= 0 && after <= killedFor {
 				killed += x.N
 				break
 			}
 		}
 	}
-	f.set.Raw["faults"], f.set.Raw["failures"], f.set.Raw["load"] = f.faults, f.failures, r
-	f.set.Raw[killedKey] = killed
+	for key, x := range map[string]any{"faults": f.faults, "failures": f.failures, "load": r, killedKey: killed} {
+		f.set.Raw[f.name+key] = x
+	}
 	fmt.Fprintf(f.out, "%d requests, p50 %s, p99 %s, p99.9 %s, max %s\n", r.Requests(), short(r.Latency.Quantile(.5)),
 		short(r.Latency.Quantile(.99)), short(r.Latency.Quantile(.999)), short(r.Latency.Max()))
 	for _, x := range r.Failures {
@@ -224,10 +287,5 @@ func (f *faulty) report(r *loadgen.Result, results string) error {
 		fmt.Fprintf(f.out, "status %d: %d\n", status, n)
 	}
 	fmt.Fprintf(f.out, "failed within %v of the kill of a replica: %d\n", killedFor, killed)
-	f.faultFigures(r, killed)
-	if results == "" || f.quick {
-		return nil
-	}
-	f.set.Benchmark = "gate-faults"
-	return f.set.Save(results)
+	f.faultFigures(f.what, r, killed)
 }

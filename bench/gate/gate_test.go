@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -310,18 +312,76 @@ func TestAddrs(t *testing.T) {
 
 // TestFaults breaks each thing once or twice and sees that the driver puts it right again.
 func TestFaults(t *testing.T) {
-	need(t, "haproxy")
-	need(t, "etcd")
-	d := quick(t)
-	results := t.TempDir()
-	if err := d.faults(t.Context(), 6000, results); err != nil {
-		t.Fatal(err)
+	for _, c := range []struct {
+		name  string
+		needs func(d *driver) []string
+		run   func(d *driver) error
+		kinds []string
+	}{
+		{
+			"", func(*driver) []string { return []string{"haproxy", "etcd"} },
+			func(d *driver) error { return d.faultsHAProxy(t.Context(), 9000, load{rate: 300}) },
+			[]string{replicaKilled, "HAProxy reloaded", "etcd killed", "replica stopped", "etcd stopped"},
+		},
+		{
+			envoyFaults, func(d *driver) []string { return []string{d.envoyProgram()} },
+			func(d *driver) error { return d.faultsEnvoy(t.Context(), 6000, load{rate: 300}) },
+			[]string{replicaKilled, "Envoy killed", "replica stopped", "Envoy stopped"},
+		},
+		{
+			raftFaults, func(*driver) []string { return nil },
+			func(d *driver) error { return d.faultsRaft(t.Context(), 1) },
+			[]string{"leader stopped", "follower stopped", "leader killed"},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := quick(t)
+			for _, program := range c.needs(d) {
+				need(t, program)
+			}
+			if err := c.run(d); err != nil {
+				t.Fatal(err)
+			}
+			faults, _ := d.set.Raw[c.name+"faults"].([]fault)
+			for _, kind := range c.kinds {
+				if !slices.ContainsFunc(faults, func(f fault) bool { return f.Kind == kind }) {
+					t.Errorf("no %s: %v", kind, faults)
+				}
+			}
+			if lost, ok := d.set.Raw[c.name+lostKey]; ok && lost != 0 {
+				t.Errorf("%v writes were lost", lost)
+			}
+		})
 	}
-	if files, err := os.ReadDir(results); len(files) > 0 || err != nil {
-		t.Errorf("a quick run keeps %v, %v", files, err)
+}
+
+// TestSendsAgain sees that what a balancer answers in the place of the service is asked again, and nothing else.
+func TestSendsAgain(t *testing.T) {
+	answers := []int{http.StatusServiceUnavailable, http.StatusOK, http.StatusNotFound}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		status := answers[0]
+		answers = answers[1:]
+		w.WriteHeader(status)
+	}))
+	defer server.Close()
+	again := &sendsAgain{base: &http.Transport{}}
+	defer again.base.CloseIdleConnections()
+	for _, want := range []int{http.StatusOK, http.StatusNotFound} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := again.RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != want {
+			t.Errorf("%s, want %d", resp.Status, want)
+		}
 	}
-	if faults, _ := d.set.Raw["faults"].([]fault); len(faults) == 0 {
-		t.Error("nothing was broken")
+	if n := again.n.Load(); n != 1 {
+		t.Errorf("%d were sent again, want 1", n)
 	}
 }
 

@@ -24,10 +24,12 @@ func (d *driver) keep() {
 func judge(set *figure.Set, raw figure.Recorded) error {
 	d := &driver{set: set, out: set.Out, original: gcigo}
 	var ns map[string][]float64
-	var load *loadgen.Result
-	var killed int64
+	var load, byEnvoy, byGroup *loadgen.Result
+	var killed, killedByEnvoy, killedByGroup int64
+	var lost int
 	errs := []error(nil)
-	for key, v := range map[string]any{"runs": &d.samples, "idle": &d.idled, "polls": &d.cases, enterExitKey: &ns, "load": &load, killedKey: &killed} {
+	for key, v := range map[string]any{"runs": &d.samples, "idle": &d.idled, "polls": &d.cases, enterExitKey: &ns, "load": &load, killedKey: &killed,
+		envoyFaults + "load": &byEnvoy, envoyFaults + killedKey: &killedByEnvoy, raftFaults + "load": &byGroup, raftFaults + killedKey: &killedByGroup, raftFaults + lostKey: &lost} {
 		_, err := raw.Read(key, v)
 		errs = append(errs, err)
 	}
@@ -48,7 +50,14 @@ func judge(set *figure.Set, raw figure.Recorded) error {
 		}
 	}
 	if load != nil {
-		d.faultFigures(load, killed)
+		d.faultFigures("", load, killed)
+	}
+	if byEnvoy != nil {
+		d.faultFigures(behindEnvoy, byEnvoy, killedByEnvoy)
+	}
+	if byGroup != nil {
+		d.lostFigure(lost)
+		d.faultFigures(toAGroup, byGroup, killedByGroup)
 	}
 	return nil
 }

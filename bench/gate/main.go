@@ -10,7 +10,7 @@
 //	go run ./gate -part hello -original PROGRAM   # the original's own example, beside the original
 //	go run ./gate -part push        # the original's own benchmark, literally and as it is here
 //	go run ./gate -part haproxy     # what teams run, each with its floor and its overlap: lone, haproxy, envoy, grpc, raft, quota, turns
-//	go run ./gate -part faults      # 1,000,000 requests while replicas, etcd and HAProxy fail
+//	go run ./gate -part faults      # 1,000,000 requests while replicas, etcd, HAProxy, Envoy and Raft leaders fail
 //	go run ./gate -demo ../demo     # the step of make demo
 //	go run ./gate -judge results/gate-DATE.json   # its figures again, from its raw results; -w: into the file
 //
@@ -85,7 +85,7 @@ func main() {
 	flag.DurationVar(&d.warmup, "warmup", 2*time.Second, "load before each run")
 	list := flag.String("modes", "", "comma-separated `modes` of two replicas (default: all)")
 	loads := flag.String("loads", "moderate,high", "comma-separated `loads` on two replicas")
-	only := flag.String("part", "", "`part` to measure, one of "+strings.Join(parts, ", ")+" (default: all of them), or faults: fail replicas, etcd and HAProxy under load, and count failed requests")
+	only := flag.String("part", "", "`part` to measure, one of "+strings.Join(parts, ", ")+" (default: all of them), or faults: fail replicas, etcd, balancers and Raft leaders under load, and count failed requests")
 	flag.DurationVar(&d.settle, "settle", time.Minute, "idle: time without a request before measuring")
 	flag.DurationVar(&d.idleFor, "idle", 5*time.Minute, "idle: time without a request that is measured")
 	flag.DurationVar(&d.polledFor, "polled", time.Minute, "polls: time under load for each way to poll")

@@ -64,9 +64,7 @@ func (d *driver) open(ctx context.Context, m mode, n int, extra func(i int, s *s
 		if m.work != nil {
 			work = m.work
 		}
-		sp := spec{mode: m, addr: d.addrs[i], core: i % d.cores, args: work, place: place{
-			replica: i, socket: d.socket, turns: filepath.Join(d.dir, "turns"), etcd: d.etcd, grpc: d.grpcs[i], members: "http://" + strings.Join(d.addrs[:n], ",http://"), memory: d.gatedPeak(),
-		}}
+		sp := spec{mode: m, addr: d.addrs[i], core: i % d.cores, args: work, place: d.place(i, n)}
 		if extra != nil {
 			extra(i, &sp)
 		}
@@ -101,6 +99,14 @@ func (d *driver) open(ctx context.Context, m mode, n int, extra func(i int, s *s
 		s.inBand = &client.Transport{Base: s.client, Targets: urls}
 	}
 	return s, nil
+}
+
+// place is what replica i of n must know.
+func (d *driver) place(i, n int) place {
+	return place{
+		replica: i, socket: d.socket, turns: filepath.Join(d.dir, "turns"), etcd: d.etcd, grpc: d.grpcs[i],
+		members: "http://" + strings.Join(d.addrs[:n], ",http://"), memory: d.gatedPeak(),
+	}
 }
 
 func (s *system) close() {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"evenkeel.dev/bench/figure"
+	"evenkeel.dev/loadgen"
 )
 
 // TestTeams sees that what the parts' figures are made of is measured.
@@ -98,6 +99,11 @@ func TestJudge(t *testing.T) {
 		}
 	}
 	d.turnsFigures()
+	d.lostFigure(0)
+	for name, what := range map[string]string{"": "", envoyFaults: behindEnvoy, raftFaults: toAGroup} {
+		(&faulty{driver: d, name: name, what: what}).report(&loadgen.Result{Answered: 9})
+	}
+	d.set.Raw[raftFaults+lostKey] = 0
 	d.keep()
 	dir := t.TempDir()
 	if err := d.set.Save(dir); err != nil {
