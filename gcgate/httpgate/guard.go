@@ -24,6 +24,7 @@ type Guarded struct {
 	err   error        // why
 	log   *slog.Logger
 	looks atomic.Int32 // requests that are still looked at for a balancer's headers
+	told  atomic.Bool  // that there is a balancer
 }
 
 // Guard starts a gate and returns next with its requests counted: what GCI(handler) was to the original,
@@ -37,6 +38,10 @@ type Guarded struct {
 // to set. Behind one that tries another replica after a 503 that is
 //
 //	httpgate.Guard(mux, gcgate.Options{Policy: gcgate.PolicyShed, Turns: gcgate.FileTurns{Path: "/run/hello/gcgate.lock"}})
+//
+// which it says when it sees that the balancer tries again: Envoy counts the attempts in X-Envoy-Attempt-Count where
+// include_request_attempt_count is set (config.route.v3.VirtualHost). HAProxy and nginx tell no replica. A request that
+// is tried again enters a gate at each attempt, so that replicas count more requests together than clients send.
 //
 // A gate that cannot start is no reason not to serve: then the log says why at Error, [Guarded.Err]
 // returns it, and requests are served without. Like [Wrap], put it outermost; for a second server of the
@@ -82,17 +87,33 @@ func (g *Guarded) Stop(ctx context.Context) error {
 	return g.gate.Stop(ctx)
 }
 
-// look warns of a balancer that nobody tells, once.
+// look warns of a balancer that nobody tells, once, and says once if it tries again.
 func (g *Guarded) look(h http.Header) {
+	attempt := h[attemptHeader]
+	if len(attempt) > 0 && attempt[0] != "1" {
+		if g.looks.Swap(0) > 0 {
+			g.log.Warn("httpgate: the balancer tries requests again, which each gate that they enter counts: if it does so after a 503 (retry_on: gateway-error), gcgate.Options{Policy: PolicyShed, Turns: ...} is enough, and it need not be told",
+				"seen", attemptHeader, "attempt", attempt[0])
+		}
+		return
+	}
 	by, fix := balancer(h)
 	if by == "" {
 		g.looks.Add(-1)
 		return
 	}
-	if g.looks.Swap(0) > 0 {
+	if g.told.CompareAndSwap(false, true) {
 		g.log.Warn("httpgate: requests come through a balancer that the gate does not tell of its collections, so they meet them; with other replicas behind it set gcgate.Options.Turns and "+fix, "seen", by)
 	}
+	if len(attempt) == 0 {
+		g.looks.Store(0)
+	} else {
+		g.looks.Add(-1)
+	}
 }
+
+// attemptHeader is the number of the attempt, from 1, where Envoy is told to send it.
+const attemptHeader = "X-Envoy-Attempt-Count"
 
 // balancer returns a header by which a balancer in front is known, "" where there is none, and how to tell
 // that balancer.
