@@ -246,11 +246,7 @@ func heads(d *proactor.Desc) (h [2]progress) {
 
 // release ends the operations of d and closes its descriptor. The caller holds mu.
 func (w *Watcher) release(d *proactor.Desc, cause proactor.Cause) {
-	d.Gone = cause
-	last := w.conns[len(w.conns)-1]
-	w.conns[d.Index], last.Index = last, d.Index
-	w.conns[len(w.conns)-1] = nil
-	w.conns = w.conns[:len(w.conns)-1]
+	w.forget(d, cause)
 	for _, q := range d.Queues {
 		if op := q.Head; op != nil && op.InFlight && w.backend.Cancel(op) {
 			op.Err = errOf(cause)
@@ -259,11 +255,20 @@ func (w *Watcher) release(d *proactor.Desc, cause proactor.Cause) {
 	}
 	w.runAll(d)
 	w.backend.Release(d)
-	w.stalledUntil = 0 // there is a descriptor now
 	if l, ok := d.Owner.(*Listener); ok {
 		w.listeners--
 		if l.kept != nil {
 			l.kept.done()
 		}
 	}
+}
+
+// forget takes d off the table. The caller holds mu.
+func (w *Watcher) forget(d *proactor.Desc, cause proactor.Cause) {
+	d.Gone = cause
+	last := w.conns[len(w.conns)-1]
+	w.conns[d.Index], last.Index = last, d.Index
+	w.conns[len(w.conns)-1] = nil
+	w.conns = w.conns[:len(w.conns)-1]
+	w.stalledUntil = 0 // there is room, or a descriptor, now
 }

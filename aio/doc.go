@@ -48,6 +48,8 @@
 // One operation is ended early, or given another deadline, by the tag that it was submitted with: see
 // [Conn.Cancel] and [Conn.SetDeadline].
 //
+// [Conn.Detach] gives a connection back as a net.Conn, for what is to block: after an upgrade, for instance.
+//
 // # How a connection ends
 //
 // [Conn.Close] closes at once: what was submitted before is tried once, and returned. [Conn.CloseAfterWrites]

@@ -50,6 +50,9 @@ var (
 	// The operation was not submitted.
 	ErrQueueFull = errors.New("aio: too many operations queued: wait for one to be returned")
 
+	// ErrPending is Detach's while operations of the connection were not returned by WaitIO.
+	ErrPending = errors.New("aio: operations of the connection are pending: Cancel them, and wait until WaitIO has returned them")
+
 	// ErrTooManyConns says that Options.MaxConns connections are open. The connection is the caller's still.
 	ErrTooManyConns = errors.New("aio: too many connections: close one, or raise Options.MaxConns")
 )

@@ -189,6 +189,43 @@ func ExampleConn_CloseAfterWrites() {
 	// "HTTP/1.0 200 OK\r\n\r\nso long", <nil>
 }
 
+// A connection leaves the loop: after the switch that a client asks for, blocking code goes on with it. What
+// the read took is in its buffer, and nothing more was read.
+func ExampleConn_Detach() {
+	w, err := aio.New(aio.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer w.Close()
+	a, client := connected()
+	defer client.Close()
+	c, err := w.Attach(a)
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	io.WriteString(client, "UPGRADE")
+	c.ReadFull("head", make([]byte, len("UPGRADE")), aio.NoDeadline)
+	results, err := w.WaitIO()
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%s %q\n", results[0].Tag, results[0].Buffer)
+	conn, err := c.Detach() // or aio.ErrPending, while an operation is
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer conn.Close()
+
+	io.WriteString(client, "by the new protocol")
+	client.(*net.TCPConn).CloseWrite()
+	data, err := io.ReadAll(conn)
+	fmt.Printf("%q, %v, %v\n", data, err, c.Read("", nil, aio.NoDeadline) == aio.ErrClosed)
+	// Output:
+	// head "UPGRADE"
+	// "by the new protocol", <nil>, true
+}
+
 // What a Watcher counts, as a variable of package expvar: a main publishes it once, by
 // expvar.Publish("aio", stats), and net/http serves it at /debug/vars. contrib/prometheus has a collector.
 func ExampleWatcher_Stats() {

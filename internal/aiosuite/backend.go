@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"net"
 	"runtime"
 	"slices"
 	"sync"
@@ -182,6 +183,25 @@ func (b *Backend) Release(d *proactor.Desc) {
 		f.socket.Watch(nil)
 		f.socket.Close()
 	}
+}
+
+// Detach implements the interface.
+func (b *Backend) Detach(d *proactor.Desc) (net.Conn, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	f := b.fd(d, "Detach")
+	switch {
+	case f == nil || f.socket == nil:
+		return nil, syscall.EINVAL
+	case b.dice.hit(b.o.Faults.NoDescriptors):
+		return nil, syscall.EMFILE
+	}
+	if slices.ContainsFunc(b.flights, func(fl *flight) bool { return fl.fd == f }) {
+		b.violation("Detach of descriptor %d with an operation in flight", d.Num)
+	}
+	b.fds[d.Num], d.Num = nil, -1
+	f.socket.Watch(nil)
+	return &Conn{socket: f.socket, local: "a", remote: "b"}, nil
 }
 
 // fd returns d's descriptor. The caller holds mu.

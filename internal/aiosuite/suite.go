@@ -204,6 +204,7 @@ func Run(t *testing.T, sys System) {
 	all = append(all, fairTests...)
 	all = append(all, acceptTests...)
 	all = append(all, dialTests...)
+	all = append(all, detachTests...)
 	for _, tt := range all {
 		t.Run(tt.name, func(t *testing.T) {
 			run := func(t *testing.T) { tt.run(newRig(t, sys, aio.Options{})) }

@@ -66,7 +66,7 @@ func (k *epoll) add(d *proactor.Desc) error {
 // one's close would end the registration.
 func (k *epoll) remove(d *proactor.Desc) { _ = sys.EpollDelete(k.fd, int(d.Num)) }
 
-func (k *epoll) release(d *proactor.Desc) { sys.CloseSocket(int(d.Num)) }
+func (k *epoll) release(d *proactor.Desc) { sys.Close(int(d.Num)) }
 
 func (k *epoll) recv(num int32, buf []byte) (int, syscall.Errno) { return sys.Recv(int(num), buf) }
 

@@ -116,6 +116,7 @@ func (s *script) Recv(fd int, _ []byte) (int, syscall.Errno)    { return s.trans
 func (s *script) Send(fd int, _ []byte) (int, syscall.Errno)    { return s.transfer(s.sends, fd) }
 func (s *script) Sendv(fd int, _ [][]byte) (int, syscall.Errno) { return s.transfer(s.sends, fd) }
 func (s *script) ShutWrite(int) syscall.Errno                   { return 0 }
+func (s *script) Unlinger(int)                                  {}
 func (s *script) CloseFd(fd int)                                { s.closed = append(s.closed, fd) }
 func (s *script) Pipe() (int, int, error)                       { return wakeFd, wakeFd + 1, s.pipeErr }
 

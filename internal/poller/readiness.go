@@ -25,7 +25,7 @@ type event struct {
 	ready proactor.Ready
 }
 
-// connecting are the calls that make connections, which [Sockets] has. They do not block.
+// connecting are the calls that make connections and give them away, which [Sockets] has. They do not block.
 type connecting interface {
 	// Accept is accept(2) of a descriptor for us to own, in non-blocking mode.
 	Accept(fd int) (conn int, remote proactor.Addr, errno syscall.Errno)
@@ -35,6 +35,9 @@ type connecting interface {
 	Connected(fd int) syscall.Errno
 	// Local is getsockname(2).
 	Local(fd int) proactor.Addr
+	// FileConn is a net.Conn over a duplicate, and Unlinger has a close not wait.
+	FileConn(fd int) (net.Conn, error)
+	Unlinger(fd int)
 }
 
 // kernel is what epoll and kqueue differ in.
@@ -100,6 +103,7 @@ func (p *Poller) register(fd int, stream bool, d *proactor.Desc) error {
 		p.table = append(p.table, nil)
 	}
 	if err := p.add(d); err != nil {
+		p.Unlinger(fd)
 		p.kernel.release(d)
 		return err
 	}
@@ -130,13 +134,6 @@ func (p *Poller) Connect(addr net.Addr, d *proactor.Desc) error {
 
 // Local implements [proactor.Backend].
 func (p *Poller) Local(d *proactor.Desc) proactor.Addr { return p.kernel.Local(int(d.Num)) }
-
-// Release implements [proactor.Backend].
-func (p *Poller) Release(d *proactor.Desc) {
-	p.remove(d)
-	p.table[d.Num] = nil // before the number can be given out again
-	p.kernel.release(d)
-}
 
 // Start implements [proactor.Backend].
 func (p *Poller) Start(op *proactor.Op) bool {

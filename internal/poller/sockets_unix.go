@@ -51,3 +51,9 @@ func (Sockets) Dup(source any) (fd int, stream bool, err error) {
 	}
 	return fd, sys.IsStream(fd), nil
 }
+
+// FileConn returns a net.Conn over a duplicate of fd, with the socket's options as they are.
+func (Sockets) FileConn(fd int) (net.Conn, error) { return sys.FileConn(fd) }
+
+// Unlinger has a close of fd not wait.
+func (Sockets) Unlinger(fd int) { sys.Unlinger(fd) }

@@ -22,6 +22,7 @@ func (k *oneNumber) dup(any) (int, bool, error) { return 7, true, nil }
 func (k *oneNumber) add(*proactor.Desc) error   { return nil }
 func (k *oneNumber) remove(*proactor.Desc)      { k.calls = append(k.calls, "remove") }
 
+func (k *oneNumber) Unlinger(int)                               {}
 func (k *oneNumber) release(*proactor.Desc)                     { k.calls = append(k.calls, "close") }
 func (k *oneNumber) recv(int32, []byte) (int, syscall.Errno)    { return 0, syscall.EAGAIN }
 func (k *oneNumber) send(int32, []byte) (int, syscall.Errno)    { return 0, syscall.EAGAIN }

@@ -196,6 +196,11 @@ type Backend interface {
 	// said false still come from Poll.
 	Release(d *Desc)
 
+	// Detach gives d's connection back, with its options and nothing of it read: it unregisters the
+	// descriptor, and closes it for another of the same socket. No operation of d is pending. When it
+	// fails, as with EMFILE, nothing has changed.
+	Detach(d *Desc) (net.Conn, error)
+
 	// Start begins the transfer of op. True: it is over, or failed. False: the backend has it, and
 	// it comes from Poll. There is one op in flight per descriptor and direction.
 	Start(op *Op) bool

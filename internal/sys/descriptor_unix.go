@@ -57,13 +57,12 @@ func ShutWrite(fd int) syscall.Errno {
 	return errno
 }
 
-// CloseSocket closes fd without waiting. With a linger time (socket(7), SO_LINGER) the last close
+// Unlinger has a close of fd not wait. With a linger time (socket(7), SO_LINGER) the last close
 // of a socket, and be it the kernel's own, blocks until the peer has all, in spite of
 // non-blocking mode. Without it the kernel goes on sending in the background. A time of 0, which
 // resets the connection, stays.
-func CloseSocket(fd int) {
+func Unlinger(fd int) {
 	if l, err := unix.GetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER); err == nil && l.Onoff != 0 && l.Linger > 0 {
 		_ = unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{})
 	}
-	Close(fd)
 }

@@ -1,0 +1,29 @@
+package poller
+
+import (
+	"net"
+
+	"evenkeel.dev/internal/proactor"
+)
+
+// Release implements [proactor.Backend].
+func (p *Poller) Release(d *proactor.Desc) {
+	p.Unlinger(int(d.Num))
+	p.drop(d)
+}
+
+// Detach implements [proactor.Backend].
+func (p *Poller) Detach(d *proactor.Desc) (net.Conn, error) {
+	conn, err := p.FileConn(int(d.Num))
+	if err == nil {
+		p.drop(d)
+	}
+	return conn, err
+}
+
+// drop ends what was registered, and closes d.
+func (p *Poller) drop(d *proactor.Desc) {
+	p.remove(d)
+	p.table[d.Num] = nil // before the number can be given out again
+	p.kernel.release(d)
+}
