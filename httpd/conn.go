@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"os"
 	"sync"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 const (
 	inLimit    = 64 << 10  // bytes that are read ahead of a connection
 	outLimit   = 256 << 10 // bytes of answers that are queued before Write waits
+	allLimit   = 64 << 20  // of those of all connections: above, each may queue one piece
 	pieceSize  = 4 << 10   // of pieces
 	bigWrite   = 16 << 10  // from here on Write waits for its end, and nothing is copied
 	flushLimit = 30 * time.Second
@@ -61,6 +63,12 @@ func (c *conn) Close() error {
 	return nil
 }
 
+// sender is a conn as the tag of its writes.
+type sender conn
+
+// cost is the memory that a queued write keeps.
+func cost(b []byte) int { return max(len(b), pieceSize) }
+
 // read has aio read, unless there is enough. mu is held, here and below.
 func (c *conn) read() {
 	if c.reading || c.ended || c.err != nil || len(c.in) >= inLimit {
@@ -84,17 +92,23 @@ func (c *conn) done(r *aio.Result) {
 		c.read()
 		c.moved()
 	case aio.OpWrite:
-		if c.out -= len(r.Buffer); r.Buffer == nil { // the kernel kept it: see aio.Watcher.Close
-			c.out = 0
+		over := cost(r.Buffer)
+		if r.Buffer == nil { // the kernel kept it: see aio.Watcher.Close
+			over = c.out
 		}
+		c.out -= over
+		c.server.queued -= over
 		if len(r.Buffer) < bigWrite && cap(r.Buffer) == pieceSize {
 			pieces.Put((*[pieceSize]byte)(r.Buffer[:pieceSize]))
 		}
 		if c.outErr == nil {
 			c.outErr = r.Error
 		}
-		if c.worker != nil {
+		switch {
+		case c.worker != nil:
 			c.worker.wake()
+		case c.parked && c.outErr != nil:
+			c.end()
 		}
 	case aio.OpClose:
 		c.gone()
@@ -148,15 +162,11 @@ func (c *conn) moved() {
 
 // write queues p, or waits until it is sent.
 func (c *conn) write(w *worker, p []byte) (n int, err error) {
+	w.writing++
+	defer func() { w.writing-- }()
 	for len(p) > 0 {
-		for c.out > outLimit && c.outErr == nil && !c.ended {
-			w.moves.Wait()
-		}
-		switch {
-		case c.ended:
-			return n, net.ErrClosed
-		case c.outErr != nil:
-			return n, c.outErr
+		if err := c.room(w); err != nil {
+			return n, err
 		}
 		part := p
 		if len(p) < bigWrite {
@@ -164,10 +174,11 @@ func (c *conn) write(w *worker, p []byte) (n int, err error) {
 			part = piece[:copy(piece[:], p)]
 		}
 		raceRelease()
-		if err := c.handle.Write(c, part, w.outUntil); err != nil {
+		if err := c.handle.Write((*sender)(c), part, w.outUntil); err != nil {
 			return n, err
 		}
-		c.out += len(part)
+		c.out += cost(part)
+		c.server.queued += cost(part)
 		n += len(part)
 		p = p[len(part):]
 		if len(part) >= bigWrite { // it is the caller's memory
@@ -179,7 +190,37 @@ func (c *conn) write(w *worker, p []byte) (n int, err error) {
 	return n, c.outErr
 }
 
-// end closes the connection, when what is queued was sent.
+// room waits until so little is queued that a Write may go on.
+func (c *conn) room(w *worker) error {
+	for {
+		limit := outLimit
+		if c.server.queued > allLimit {
+			limit = 0
+		}
+		switch {
+		case c.ended:
+			return net.ErrClosed
+		case c.outErr != nil:
+			return c.outErr
+		case !w.outUntil.IsZero() && !w.outUntil.After(time.Now()):
+			return os.ErrDeadlineExceeded
+		case c.out <= limit:
+			return nil
+		case w.outUntil.IsZero():
+			w.moves.Wait()
+		default:
+			late := time.AfterFunc(time.Until(w.outUntil), func() {
+				c.server.mu.Lock()
+				defer c.server.mu.Unlock()
+				w.wake()
+			})
+			w.moves.Wait()
+			late.Stop()
+		}
+	}
+}
+
+// end closes the connection, when what is queued was sent; at once where a Write waits, as its bytes would not be sent either way.
 func (c *conn) end() {
 	if c.ended {
 		return
@@ -193,7 +234,7 @@ func (c *conn) end() {
 		c.worker.wake()
 	}
 	c.drop()
-	if c.out > 0 && c.outErr == nil {
+	if c.out > 0 && c.outErr == nil && (c.worker == nil || c.worker.writing == 0) {
 		until := time.Now().Add(flushLimit)
 		if w := c.worker; w != nil && !w.outUntil.IsZero() && w.outUntil.Before(until) {
 			until = w.outUntil

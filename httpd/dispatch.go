@@ -132,7 +132,7 @@ func (s *server) next(w *worker) (*conn, error) {
 		if w.woken {
 			w.woken, s.waking = false, false
 		}
-		if len(s.ready) > 0 {
+		if len(s.ready) > 0 && !w.closed {
 			c := s.ready[0]
 			s.ready[0] = nil
 			if s.ready = s.ready[1:]; len(s.ready) == 0 {
@@ -145,6 +145,7 @@ func (s *server) next(w *worker) (*conn, error) {
 		}
 		if w.fresh || w.closed || w.surplus || s.closed {
 			s.unrest(w)
+			s.wake()
 			return nil, io.EOF
 		}
 		if !w.resting {

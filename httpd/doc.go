@@ -36,6 +36,6 @@
 // # What is bounded
 //
 // Of a connection up to 64 KiB are read before somebody asks for them, and up to 256 KiB of an answer are queued before
-// Write waits. The number of connections is the process's limit of descriptors; where that is reached,
+// Write waits, where each piece counts as 4 KiB; 4 KiB, while the answers of all connections are above 64 MiB. The number of connections is the process's limit of descriptors; where that is reached,
 // those that come wait in the kernel's queue until one ends.
 package httpd

@@ -2,8 +2,10 @@ package httpd
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/http"
+	"runtime"
 	"sync"
 	"time"
 )
@@ -77,9 +79,12 @@ func (h *hooks) changed(nc net.Conn, to http.ConnState) {
 		}
 	case to == http.StateHijacked:
 		c.hijacked = true
-		s.taken++
+		if !c.forgotten {
+			s.taken++
+			s.checkEmpty()
+		}
 	}
-	s.mu.Unlock()
+	s.unlock()
 	if c != nil && to != http.StateNew { // that was told
 		h.state(c, to)
 	}
@@ -118,6 +123,7 @@ func (h *hooks) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 			next.ServeHTTP(rw, r)
 			return
 		}
+		defer h.recovered(c)
 		if ra := c.RemoteAddr(); ra != nil {
 			r.RemoteAddr = ra.String()
 		}
@@ -132,6 +138,25 @@ func (h *hooks) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		*r = *r.WithContext(requestContext{r.Context(), c})
 	}
 	next.ServeHTTP(rw, r)
+}
+
+// recovered does what net/http does for a handler that panics, which does not know the client's address.
+func (h *hooks) recovered(c *conn) {
+	err := recover()
+	if err == nil {
+		return
+	}
+	if err != http.ErrAbortHandler { //nolint:errorlint // as net/http has it
+		stack := make([]byte, 64<<10)
+		stack = stack[:runtime.Stack(stack, false)]
+		text := fmt.Sprintf("http: panic serving %v: %v\n%s", c.RemoteAddr(), err, stack)
+		if to := h.srv.ErrorLog; to != nil {
+			to.Print(text)
+		} else {
+			c.server.log.Error(text)
+		}
+	}
+	panic(http.ErrAbortHandler) // net/http closes the connection
 }
 
 // requestContext is the context of a request: the values are the real connection's, the end is net/http's.

@@ -20,7 +20,7 @@ type Options struct {
 	Backend aio.Backend
 
 	// Logger gets Warn for what needs an operator. Default: slog.Default(). What concerns a
-	// request goes to http.Server.ErrorLog, as ever.
+	// request goes to http.Server.ErrorLog, as ever; but without one, handlers that panic are here, as Error.
 	Logger *slog.Logger
 }
 

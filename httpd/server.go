@@ -48,7 +48,10 @@ func Serve(ctx context.Context, srv *http.Server, ln net.Listener, o Options) er
 		_ = ln.Close()
 		return err
 	}
-	w, err := aio.New(aio.Options{Backend: o.Backend, Logger: o.Logger})
+	w, err := aio.New(aio.Options{
+		Backend: o.Backend, Logger: o.Logger,
+		MaxQueuedBytes: 1 << 40, MaxWatcherBytes: 1 << 40, // conn.write waits, where those refuse
+	})
 	if errors.Is(err, errors.ErrUnsupported) && o.Backend == aio.BackendAuto { // Windows
 		stop := context.AfterFunc(ctx, func() { _ = srv.Close() })
 		defer stop()
@@ -94,6 +97,7 @@ type server struct {
 	decays  *time.Timer   // nil: no worker is idle
 	expires *time.Timer   // nil: none of parked has a deadline
 	expiry  time.Duration // when that is, from start on
+	queued  int           // bytes of answers, of all connections
 	others  []net.Conn    // without a descriptor: net/http serves them as ever
 	empty   chan struct{} // not nil: Serve waits for the last connection's end, but for hijacked ones
 	done    bool          // it need not wait any more
@@ -119,8 +123,11 @@ func (s *server) drive() {
 		}
 		s.mu.Lock()
 		for i := range results {
-			if c, ok := results[i].Tag.(*conn); ok {
+			switch c := results[i].Tag.(type) {
+			case *conn:
 				c.done(&results[i])
+			case *sender:
+				(*conn)(c).done(&results[i])
 			}
 		}
 		s.unlock()

@@ -9,6 +9,12 @@ import (
 	"time"
 )
 
+// peeked is how many bytes of a request net/http awaits within the time of an idle connection (http.conn.serve).
+const peeked = 4
+
+// aborts is the deadline by which net/http ends its own Read, that of a client that may leave (http.aLongTimeAgo).
+var aborts = time.Unix(1, 0)
+
 // readSize is how much net/http asks for when its buffer is empty (http.newBufioReader).
 const readSize = 4096
 
@@ -28,6 +34,8 @@ type worker struct {
 	resting bool // it is among the idle ones
 	woken   bool // to look for what is ready
 	surplus bool // it has to end, as nobody needs it
+	writing int  // Writes that are under way
+	got     int  // bytes of conn that net/http was given, since it is w's
 	closed  bool
 }
 
@@ -73,7 +81,7 @@ func (w *worker) swap() error {
 		}
 		c.worker, c.until = nil, s.since(w.inUntil)
 		w.conn, w.inUntil = nil, time.Time{}
-		if s.closed {
+		if s.closed || c.outErr != nil {
 			c.end()
 		} else {
 			s.park(c)
@@ -83,7 +91,7 @@ func (w *worker) swap() error {
 	if err != nil {
 		return err
 	}
-	w.conn, w.fresh = next, false
+	w.conn, w.fresh, w.got = next, false, 0
 	return nil
 }
 
@@ -97,14 +105,23 @@ func (w *worker) read(p []byte) (int, error) {
 			return 0, net.ErrClosed
 		case !c.served && c.until > 0 && (until.IsZero() || w.server.since(until) > c.until):
 			until = w.server.start.Add(c.until) // net/http's time for the first request runs from the accepting
+		case c.served && w.got < peeked:
+			if until = (time.Time{}); c.until > 0 {
+				until = w.server.start.Add(c.until) // the idle connection's
+			}
 		}
 		late := !until.IsZero() && !until.After(time.Now())
 		switch {
 		case late:
+			if !until.Equal(aborts) {
+				w.surplus = true // net/http has ended the context of all that this one reads
+			}
 			return 0, &net.OpError{Op: "read", Net: "tcp", Addr: c.RemoteAddr(), Err: os.ErrDeadlineExceeded}
 		case len(c.in) > 0:
 			w.phase = inRequest
-			return c.take(p), nil
+			n := c.take(p)
+			w.got += n
+			return n, nil
 		case c.err == io.EOF:
 			return 0, io.EOF
 		case c.err != nil:
@@ -171,6 +188,11 @@ func (w *worker) Close() error {
 	}
 	if w.woken { // it was to serve what is ready
 		w.woken, s.waking = false, false
+		if w.fresh && len(s.ready) > 0 { // net/http refuses to: http.Server.Protocols is without HTTP/1
+			c := s.ready[0]
+			s.ready = s.ready[1:]
+			c.end()
+		}
 		s.wake()
 	}
 	w.wake()
@@ -222,10 +244,14 @@ func (w *worker) SetReadDeadline(t time.Time) error {
 	return nil
 }
 
-// SetWriteDeadline has the Writes that follow fail at t.
+// SetWriteDeadline has Writes fail at t, also one that waits; not what is queued.
 func (w *worker) SetWriteDeadline(t time.Time) error {
 	w.server.mu.Lock()
 	defer w.server.mu.Unlock()
 	w.outUntil = t
+	if c := w.conn; c != nil && w.writing > 0 {
+		c.handle.SetDeadline((*sender)(c), t)
+		w.wake()
+	}
 	return nil
 }

@@ -1,0 +1,283 @@
+package httpd_test
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"evenkeel.dev/aio"
+	"evenkeel.dev/httpd"
+)
+
+// TestIdleTimeoutOfFirstBytes: a connection that says up to three bytes of its next request is idle, as in net/http.
+func TestIdleTimeoutOfFirstBytes(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		c := dial(t, serve(t, b, &http.Server{Handler: mux(), IdleTimeout: 300 * time.Millisecond}))
+		r := bufio.NewReader(c)
+		get(t, c, r, "/hello")
+		time.Sleep(20 * time.Millisecond) // it is parked by then; else the test passes in any case
+		io.WriteString(c, "GE")
+		if got, err := io.ReadAll(r); len(got) > 0 || err != nil {
+			t.Errorf("%q, %v; want the end", got, err)
+		}
+	})
+}
+
+// TestReadDeadlineStaysWithItsConnection: net/http ends the context of what it reads when a handler's read deadline
+// has come, and that of nobody else.
+func TestReadDeadlineStaysWithItsConnection(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		m := mux()
+		m.HandleFunc("/deadline", func(w http.ResponseWriter, r *http.Request) {
+			http.NewResponseController(w).SetReadDeadline(time.Now())
+			<-r.Context().Done()
+		})
+		m.HandleFunc("/ctx", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.Context().Err()) })
+		addr := serve(t, b, &http.Server{Handler: m})
+		first, other := dial(t, addr), dial(t, addr)
+		r, o := bufio.NewReader(first), bufio.NewReader(other)
+		for range 5 {
+			get(t, first, r, "/deadline")
+			if got := get(t, other, o, "/ctx"); got != "<nil>" {
+				t.Fatalf("another one's context says %s", got)
+			}
+		}
+	})
+}
+
+// TestHijackInShutdown: Serve returns though the last connection was given away while it waited.
+func TestHijackInShutdown(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		m, entered, release, taken := mux(), make(chan bool), make(chan bool), make(chan net.Conn, 1)
+		m.HandleFunc("/take", func(w http.ResponseWriter, r *http.Request) {
+			close(entered)
+			<-release
+			nc, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				t.Error(err)
+			}
+			taken <- nc
+		})
+		srv := &http.Server{Handler: m}
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- httpd.Serve(t.Context(), srv, ln, httpd.Options{Backend: b}) }()
+		c := dial(t, ln.Addr().String())
+		io.WriteString(c, "GET /take HTTP/1.1\r\nHost: x\r\n\r\n")
+		<-entered
+		down := make(chan error)
+		go func() { down <- srv.Shutdown(t.Context()) }()
+		serveEnds(t, ln.Addr().String())
+		time.Sleep(50 * time.Millisecond) // Serve waits by then
+		close(release)
+		if err := <-down; err != nil {
+			t.Error(err)
+		}
+		nc := <-taken
+		defer nc.Close()
+		select {
+		case err := <-ended:
+			if err != http.ErrServerClosed {
+				t.Error(err)
+			}
+		case <-time.After(patience):
+			t.Error("Serve does not return")
+		}
+	})
+}
+
+// serveEnds waits until nothing listens any more.
+func serveEnds(t *testing.T, addr string) {
+	t.Helper()
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		c, err := net.Dial("tcp", addr)
+		if err != nil {
+			return
+		}
+		c.Close()
+	}
+	t.Error("it listens still")
+}
+
+// TestWithoutHTTP1: what net/http refuses to serve is closed, and asked for once.
+func TestWithoutHTTP1(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		var protocols http.Protocols
+		protocols.SetHTTP2(true)
+		c := dial(t, serve(t, b, &http.Server{Handler: mux(), Protocols: &protocols}))
+		io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+		if got, err := io.ReadAll(c); len(got) > 0 || err != nil && !isReset(err) {
+			t.Errorf("%q, %v; want the end", got, err)
+		}
+	})
+}
+
+func isReset(err error) bool { return strings.Contains(err.Error(), "reset") }
+
+// TestWriteDeadline ends a Write that waits for a client that does not read: one set before, one set meanwhile, and for
+// large and small Writes.
+func TestWriteDeadline(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		m, failed := mux(), make(chan error)
+		m.HandleFunc("/fill", func(w http.ResponseWriter, r *http.Request) {
+			rc, p := http.NewResponseController(w), make([]byte, 64<<10)
+			if r.FormValue("small") != "" {
+				p = p[:512]
+			}
+			set := func() { rc.SetWriteDeadline(time.Now().Add(100 * time.Millisecond)) }
+			if r.FormValue("meanwhile") != "" {
+				time.AfterFunc(500*time.Millisecond, set)
+			} else {
+				set()
+			}
+			for {
+				if _, err := w.Write(p); err != nil {
+					failed <- err
+					return
+				}
+			}
+		})
+		addr := serve(t, b, &http.Server{Handler: m})
+		for _, q := range []string{"", "?small=1", "?meanwhile=1", "?meanwhile=1&small=1"} {
+			io.WriteString(dial(t, addr), "GET /fill"+q+" HTTP/1.1\r\nHost: x\r\n\r\n")
+			select {
+			case err := <-failed:
+				if !errors.Is(err, os.ErrDeadlineExceeded) {
+					t.Errorf("%s: %v", q, err)
+				}
+			case <-time.After(patience):
+				t.Fatalf("%s: Write waits still", q)
+			}
+		}
+	})
+}
+
+// TestCloseFreesWrites: Server.Close ends Writes to a client that does not read, as in net/http at once.
+func TestCloseFreesWrites(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		m, failed := mux(), make(chan error, 1)
+		m.HandleFunc("/fill", func(w http.ResponseWriter, r *http.Request) {
+			for {
+				if _, err := w.Write(make([]byte, 64<<10)); err != nil {
+					failed <- err
+					return
+				}
+			}
+		})
+		srv := &http.Server{Handler: m}
+		c := dial(t, serve(t, b, srv))
+		io.WriteString(c, "GET /fill HTTP/1.1\r\nHost: x\r\n\r\n")
+		c.Read(make([]byte, 1))
+		srv.Close()
+		select {
+		case <-failed:
+		case <-time.After(10 * time.Second): // queued answers are waited for thrice as long
+			t.Error("Write waits still")
+		}
+	})
+}
+
+// TestBigWrite: there is no size of a Write that is refused.
+func TestBigWrite(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		const size = 80 << 20 // above aio.Options.MaxQueuedBytes' default
+		m := mux()
+		m.HandleFunc("/huge", func(w http.ResponseWriter, r *http.Request) {
+			if _, err := w.Write(make([]byte, size)); err != nil {
+				t.Error(err)
+			}
+		})
+		res, err := http.Get("http://" + serve(t, b, &http.Server{Handler: m}) + "/huge")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := io.Copy(io.Discard, res.Body); n != size || err != nil {
+			t.Errorf("%d bytes, %v", n, err)
+		}
+		res.Body.Close()
+		http.DefaultClient.CloseIdleConnections()
+	})
+}
+
+// TestFlushes: a handler that flushes many small pieces to a client that does not read waits, and loses nothing.
+func TestFlushes(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		const pieces = 20_000
+		m := mux()
+		m.HandleFunc("/events", func(w http.ResponseWriter, r *http.Request) {
+			for range pieces {
+				if _, err := io.WriteString(w, strings.Repeat("e", 400)); err != nil {
+					t.Error(err)
+					return
+				}
+				w.(http.Flusher).Flush()
+			}
+		})
+		c := dial(t, serve(t, b, &http.Server{Handler: m}))
+		io.WriteString(c, "GET /events HTTP/1.1\r\nHost: x\r\n\r\n")
+		time.Sleep(time.Second) // it reads late
+		res, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := io.Copy(io.Discard, res.Body); n != 400*pieces || err != nil {
+			t.Errorf("%d bytes, %v", n, err)
+		}
+	})
+}
+
+// TestPanic: the log names the client.
+func TestPanic(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		m := mux()
+		m.HandleFunc("/panic", func(http.ResponseWriter, *http.Request) { panic("oops") })
+		m.HandleFunc("/abort", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+		var out lines
+		addr := serve(t, b, &http.Server{Handler: m, ErrorLog: log.New(&out, "", 0)})
+		for _, path := range []string{"/panic", "/abort"} {
+			c := dial(t, addr)
+			fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", path)
+			if got, err := io.ReadAll(c); len(got) > 0 || err != nil {
+				t.Errorf("%s: %q, %v; want the end", path, got, err)
+			}
+			if got, want := out.take(), "http: panic serving "+c.LocalAddr().String()+": oops\n"; path == "/panic" && !strings.HasPrefix(got, want) ||
+				path == "/abort" && got != "" {
+				t.Errorf("%s: %q, want %q", path, got, want)
+			} else if path == "/panic" && !strings.Contains(got, "TestPanic") {
+				t.Errorf("the stack is without the handler: %s", got)
+			}
+		}
+	})
+}
+
+// lines is what was logged.
+type lines struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lines) take() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	defer l.b.Reset()
+	return l.b.String()
+}
