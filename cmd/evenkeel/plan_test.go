@@ -52,6 +52,33 @@ func TestPlan(t *testing.T) {
 	golden.Check(t, "plan.golden.txt", r.stdout)
 }
 
+// TestPlanInRun: the table of evenkeel run has a line of the plan for its base, and none where that is not known.
+func TestPlanInRun(t *testing.T) {
+	for _, c := range []struct {
+		change func(*runfile.Run)
+		want   string
+	}{
+		{func(*runfile.Run) {}, "this load takes 1 to 2 replicas, "},
+		{func(r *runfile.Run) { r.Disturbance = nil }, ""},
+		{func(r *runfile.Run) { r.Alloc = nil }, ""},
+		{func(r *runfile.Run) { r.GC = nil }, ""},
+		{func(r *runfile.Run) { r.GC.Summary.Heap.Live.Mean = gctrace.Of[int64](0) }, ""},
+	} {
+		run := planRun("a")
+		c.change(&run)
+		var out strings.Builder
+		r := &runner{app: &app{stdout: &out}, flags: &runFlags{}, file: runfile.File{Version: runfile.Version, Runs: []runfile.Run{run}}}
+		if err := r.print(r.compared()); err != nil {
+			t.Fatal(err)
+		}
+		i := strings.Index(out.String(), "this load takes")
+		if c.want == "" && i >= 0 || c.want != "" && (i < 0 || !strings.HasPrefix(out.String()[i:], c.want)) {
+			t.Errorf("want %q:\n%s", c.want, &out)
+		}
+		t.Log(out.String())
+	}
+}
+
 // TestPlanOfASmallHeap: gctrace writes whole megabytes, and examples/hello has none.
 func TestPlanOfASmallHeap(t *testing.T) {
 	run := planRun("a")

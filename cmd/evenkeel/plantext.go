@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"evenkeel.dev/gcgate/capacity"
+	"evenkeel.dev/internal/runfile"
 	"evenkeel.dev/internal/textfmt"
 )
 
@@ -35,6 +36,29 @@ func (p *plan) judge() {
 		p.note("should all replicas want the turn at once, the last waits for %s, and its heap takes %s from the trigger to the hard threshold: set gcgate.Options.Replicas, so that the trigger is earlier, or give it more memory",
 			secondsRange(gated.Wait), secondsText(gated.Spare))
 	}
+}
+
+// planLine is what runs of one variant say of the replicas for their load, by themselves and behind gates that take turns: "" where
+// they do not know of collections, allocations and CPU.
+func planLine(runs []*runfile.Run) string {
+	var sum runSum
+	for _, r := range runs {
+		sum.add(r)
+	}
+	p, err := sum.plan("")
+	if err != nil || p.measured == 0 || p.scale(&planFlags{}) != nil {
+		return ""
+	}
+	ways, err := capacity.Compare(p.service, p.options)
+	if err != nil {
+		return ""
+	}
+	stock, gated := &ways[capacity.WayGOGC100], &ways[capacity.WayGated]
+	figures := func(o *capacity.Outlook, replicas, share string) string {
+		return rangeText(o.Needed, textfmt.Count) + replicas + ", " + rangeText(o.MemoryInAll, textfmt.Bytes) + " in all, " + rangeText(o.Collector, textfmt.Share) + share
+	}
+	return fmt.Sprintf("this load takes %s; behind gates %s, turns for %s (evenkeel plan)", figures(stock, " replicas", " of the CPU for the collector"),
+		figures(gated, "", ""), rangeText(gated.Turns, textfmt.Count))
 }
 
 // text is the plan as people read it.

@@ -196,10 +196,13 @@ func (r *runner) judge(c *compare.Comparison) error {
 	return outcome
 }
 
-// print writes the table, and where each variant allocated.
+// print writes the table, what replicas would need for the base's load, and where each variant allocated.
 func (r *runner) print(c *compare.Comparison) error {
 	if err := c.Text(r.app.stdout, r.app.style); err != nil {
 		return err
+	}
+	if advice := planLine(c.Columns[c.Base].Runs); advice != "" {
+		fmt.Fprintf(r.app.stdout, "\n%s\n", advice)
 	}
 	for _, col := range c.Columns {
 		a := col.Median().Alloc
