@@ -37,6 +37,10 @@ func (l *list) remove(c *conn) {
 // park keeps a connection that has nothing to say. mu is held, here and below.
 func (s *server) park(c *conn) {
 	c.parked = true
+	if c.served && !s.guarded {
+		s.guarded = true
+		s.needed.Signal()
+	}
 	s.parked.push(c)
 	if c.until > 0 {
 		s.expireAt(c.until)
@@ -86,13 +90,24 @@ func (s *server) expire() {
 
 // endIdle ends the connections that are between requests, as net/http closes those that are idle.
 func (s *server) endIdle() {
-	for s.parked.head != nil {
-		s.parked.head.end()
+	for c := s.parked.head; c != nil; {
+		behind := c.behind
+		if c.served || s.closed { // others are new, not idle
+			c.end()
+		}
+		c = behind
 	}
-	for len(s.ready) > 0 {
-		c := s.ready[0]
-		s.ready = s.ready[1:]
-		c.end()
+	var fresh []*conn
+	for _, c := range s.ready {
+		if c.served || s.closed {
+			c.end()
+		} else {
+			fresh = append(fresh, c)
+		}
+	}
+	s.ready = fresh
+	if s.guard != nil {
+		s.guard.wake()
 	}
 	for _, w := range s.idle {
 		w.wake()

@@ -27,8 +27,7 @@
 // Only HTTP/1 over plain connections is cheap so far: connections of TLS, and HTTP/2 over them, are served as
 // net/http does it, over a listener of crypto/tls; HTTP/2 without TLS is refused. What ConnState, ConnContext and Hijack give
 // is a net.Conn of this package and no *net.TCPConn. An answer counts as written when it is queued: a handler hears one
-// Write later of a client that has gone. Files go through memory, not sendfile(2). SetKeepAlivesEnabled(false)
-// closes the connections that are idle where a worker is idle too; else each ends with its next request.
+// Write later of a client that has gone. Files go through memory, not sendfile(2).
 // A *net.TCPListener or *net.UnixListener is accepted from in aio's loop, by a duplicate of its descriptor: its own Close ends
 // Serve within a tenth of a second and not at once, its SetDeadline does nothing, and keep-alive probes are as those of net.Listen. ConnState(StateNew)
 // has a goroutine of its own.

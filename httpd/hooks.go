@@ -118,6 +118,9 @@ func (h *hooks) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		next = http.DefaultServeMux
 	}
 	if w, ok := r.Context().Value(workerKey{}).(*worker); ok {
+		if w.guard {
+			return
+		}
 		c := w.current()
 		if c == nil { // it was closed
 			next.ServeHTTP(rw, r)

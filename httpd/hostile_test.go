@@ -239,6 +239,31 @@ func TestFlushes(t *testing.T) {
 	})
 }
 
+// TestKeepAlivesOff: idle connections are closed when all workers have a request; what is new is answered.
+func TestKeepAlivesOff(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		m, entered, release := mux(), make(chan bool), make(chan bool)
+		m.HandleFunc("/block", func(http.ResponseWriter, *http.Request) { entered <- true; <-release })
+		srv := &http.Server{Handler: m}
+		addr := serve(t, b, srv)
+		idle, fresh := dial(t, addr), dial(t, addr)
+		r := bufio.NewReader(idle)
+		get(t, idle, r, "/hello")
+		for range 3 {
+			io.WriteString(dial(t, addr), "GET /block HTTP/1.1\r\nHost: x\r\n\r\n")
+			<-entered
+		}
+		srv.SetKeepAlivesEnabled(false)
+		if _, err := r.ReadByte(); err != io.EOF {
+			t.Errorf("the idle connection: %v, want EOF", err)
+		}
+		if got := get(t, fresh, bufio.NewReader(fresh), "/hello?n=1"); got != "hello 1" {
+			t.Errorf("%q", got)
+		}
+		close(release)
+	})
+}
+
 // TestPanic: the log names the client.
 func TestPanic(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {

@@ -91,6 +91,8 @@ type server struct {
 	waking  bool       // a worker was woken, or asked for, and has not looked yet
 	needed  sync.Cond  // a worker is asked for; or the listener is closed
 	asked   bool
+	guarded bool          // guard is there, or asked for
+	guard   *worker       // stands for the parked ones when net/http closes what is idle
 	closed  bool          // by the listener's Close: nothing is accepted any more
 	failed  error         // why, when nobody asked for it
 	unused  int           // how many workers were idle at the least since the last decay
@@ -206,7 +208,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	s := (*server)(l)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for !s.asked && !s.closed && len(s.others) == 0 {
+	for !s.asked && !s.closed && (!s.guarded || s.guard != nil) && len(s.others) == 0 {
 		s.needed.Wait()
 	}
 	switch {
@@ -218,6 +220,11 @@ func (l *listener) Accept() (net.Conn, error) {
 		nc := s.others[0]
 		s.others = s.others[1:]
 		return nc, nil
+	}
+	if s.guarded && s.guard == nil {
+		s.guard = newWorker(s)
+		s.guard.woken, s.guard.guard = false, true
+		return s.guard, nil
 	}
 	s.asked = false
 	return newWorker(s), nil

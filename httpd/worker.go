@@ -30,6 +30,7 @@ type worker struct {
 	timer             *time.Timer // that ends a Read at inUntil
 
 	phase   phase
+	guard   bool // it is the server's, and serves nobody: set once
 	fresh   bool // it has had no connection yet
 	resting bool // it is among the idle ones
 	woken   bool // to look for what is ready
@@ -64,12 +65,31 @@ func (w *worker) Read(p []byte) (int, error) {
 	s := w.server
 	s.mu.Lock()
 	defer s.unlock()
+	if w.guard {
+		return w.stand(p)
+	}
 	if w.phase == between && len(p) == readSize {
 		if err := w.swap(); err != nil {
 			return 0, err
 		}
 	}
 	return w.read(p)
+}
+
+// stand is the guard's Read: a request, which is answered by nobody, and then nothing: so it is idle for net/http, whatever
+// the workers do.
+func (w *worker) stand(p []byte) (int, error) {
+	if w.fresh {
+		w.fresh = false
+		return copy(p, "GET / HTTP/1.1\r\nHost: guard\r\n\r\n"), nil
+	}
+	for !w.closed && !w.server.closed {
+		if w.inUntil.Equal(aborts) {
+			return 0, os.ErrDeadlineExceeded
+		}
+		w.moves.Wait()
+	}
+	return 0, io.EOF
 }
 
 // swap lets the connection go if it has nothing to say, and waits for one that has.
@@ -147,6 +167,9 @@ func (w *worker) read(p []byte) (int, error) {
 func (w *worker) Write(p []byte) (int, error) {
 	w.server.mu.Lock()
 	defer w.server.unlock()
+	if w.guard {
+		return len(p), nil
+	}
 	if w.conn == nil || w.closed {
 		return 0, net.ErrClosed
 	}
@@ -181,6 +204,9 @@ func (w *worker) Close() error {
 		w.timer.Stop()
 	}
 	switch {
+	case w.guard:
+		s.endIdle()
+		s.guarded, s.guard = false, nil
 	case w.conn != nil:
 		w.conn.end()
 	case w.resting && !w.surplus:
@@ -233,8 +259,7 @@ func (w *worker) SetReadDeadline(t time.Time) error {
 	defer w.server.mu.Unlock()
 	w.inUntil = t
 	switch {
-	case w.conn == nil:
-		return nil
+	case w.conn == nil: // wake the guard
 	case w.phase == answered:
 		w.phase = between
 	case w.phase == between:
