@@ -125,7 +125,12 @@ func (s *server) accept() {
 			return
 		}
 		c := &conn{server: s}
-		switch c.handle, err = s.watcher.Attach(nc); {
+		if _, ok := nc.(syscall.Conn); ok {
+			c.handle, err = s.watcher.Attach(nc)
+		} else {
+			err = aio.ErrNoDescriptor // before its RemoteAddr, which may block, is called
+		}
+		switch {
 		case err == nil:
 			if !driven { // not before: what has no descriptor can all be in a bubble of testing/synctest
 				driven = true

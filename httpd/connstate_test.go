@@ -2,10 +2,13 @@ package httpd_test
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -145,3 +148,59 @@ func TestSynctest(t *testing.T) {
 type discard struct{}
 
 func (discard) Write(p []byte) (int, error) { return len(p), nil }
+
+// TestWritePastDeadline writes when the deadline is over: the handler hears of it at once, and nothing is sent.
+func TestWritePastDeadline(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		flushed := make(chan error, 1)
+		c := dial(t, serve(t, b, &http.Server{Handler: http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+			ctl := http.NewResponseController(rw)
+			fmt.Fprint(rw, "one")
+			ctl.Flush()
+			ctl.SetWriteDeadline(time.Now().Add(-time.Second))
+			fmt.Fprint(rw, "two")
+			flushed <- ctl.Flush()
+		})}))
+		fmt.Fprint(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+		if err := wait(t, flushed, "the handler's end"); !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("Flush: %v", err)
+		}
+		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if body, _ := io.ReadAll(resp.Body); string(body) != "one" {
+			t.Errorf("the body is %q", body)
+		}
+	})
+}
+
+// slow is a connection whose RemoteAddr blocks, as where it asks a proxy's header.
+type slow struct {
+	net.Conn
+	known chan struct{}
+}
+
+func (s slow) RemoteAddr() net.Addr { <-s.known; return s.Conn.RemoteAddr() }
+
+// TestRemoteAddrBlocks accepts a connection behind one whose RemoteAddr blocks.
+func TestRemoteAddrBlocks(t *testing.T) {
+	ln := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
+	srv := &http.Server{Handler: http.NotFoundHandler()}
+	ended := make(chan error, 1)
+	go func() { ended <- httpd.Serve(t.Context(), srv, ln, httpd.Options{}) }()
+	known := make(chan struct{})
+	for range 2 {
+		_, server := net.Pipe()
+		select {
+		case ln.conns <- slow{server, known}:
+		case <-time.After(patience):
+			t.Fatal("nothing is accepted behind it")
+		}
+	}
+	close(known)
+	srv.Close()
+	if err := <-ended; err != http.ErrServerClosed {
+		t.Error(err)
+	}
+}
