@@ -16,7 +16,12 @@
 // another one. So a collection costs the API server two writes, which is nothing for some hundreds of
 // replicas that collect every few seconds, and too much for thousands: use etcdturn there, or fewer groups.
 // Who waits asks nobody: the Leases are watched, from the first TryAcquire until [Turns.Close]. Who comes
-// next is not decided in order of arrival.
+// next is not decided in order of arrival: this is no [gcgate.Queue], as FileTurns and etcdturn are. A place would need an
+// object of its own that ends with its process. A Lease for each that waits adds two writes to a collection, and garbage
+// for someone to sweep, since nothing deletes a Lease whose holder is gone; a list of those who wait in the slot's Lease is one object
+// that all of them write, with a conflict for each but one just when the turn is in demand; and spec.preferredHolder,
+// which coordinated leader election has, names one and is behind a feature gate. Where the load of the turns comes near 1
+// ("evenkeel plan", and the gate warns), raise K or use etcdturn.
 //
 // A holder renews its Lease each third of Options.Duration. One that was not renewed for its duration is
 // free. The duration is measured by the clock of who waits, from when it saw the last change, as

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -23,8 +24,9 @@ type Store struct {
 	// Lock order: disk, mu, counting. disk is held over writes, mu over work in memory (of milliseconds where all is written anew), and
 	// counting over a few operations on a map.
 	disk   sync.Mutex
-	file   *file // nil: the folder is not taken yet, or any more, or there is none
-	closed bool  // written with disk and mu held
+	file   *file       // nil: the folder is not taken yet, or any more, or there is none
+	has    atomic.Bool // whether it was taken
+	closed bool        // written with disk and mu held
 
 	mu      sync.Mutex
 	history *History
@@ -177,6 +179,9 @@ func (s *Store) Since(t time.Time) *History {
 	return s.history.Since(t)
 }
 
+// HasDir reports whether Options.Dir is this store's: false while another process has it, and where there is none.
+func (s *Store) HasDir() bool { return s.has.Load() }
+
 // Err says why the history is not kept on the disk; nil: it is, or there is no folder to keep it in.
 func (s *Store) Err() error {
 	s.mu.Lock()
@@ -265,6 +270,7 @@ func (s *Store) takeOver() error {
 	there.merge(mine)
 	there.recent = mine.recent
 	s.history, s.file, s.behind = there, f, true
+	s.has.Store(true)
 	return nil
 }
 

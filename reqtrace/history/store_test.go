@@ -110,6 +110,9 @@ func TestStoreShared(t *testing.T) {
 	}
 	var log bytes.Buffer
 	second := open(t, Options{Dir: dir, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	if !first.HasDir() || second.HasDir() {
+		t.Errorf("the first has the folder: %v, the second: %v", first.HasDir(), second.HasDir())
+	}
 	fill(first, 0, 10)
 	fill(second, 100, 5)
 	if err := second.Flush(); err == nil || !strings.Contains(err.Error(), "another process") || second.Err() == nil {
@@ -125,8 +128,8 @@ func TestStoreShared(t *testing.T) {
 	if err := first.Close(); err != nil {
 		t.Error(err)
 	}
-	if err := second.Flush(); err != nil || second.Err() != nil {
-		t.Error(err, second.Err())
+	if err := second.Flush(); err != nil || second.Err() != nil || !second.HasDir() {
+		t.Error(err, second.Err(), second.HasDir())
 	}
 	if c := second.Snapshot().Coverage(time.Time{}); c.Seen != 15 || c.Slow != 15 {
 		t.Errorf("%v", c)

@@ -15,8 +15,9 @@ import (
 // files are the snapshots on disk. Each method fails alone where the disk or the directory fails, and works again when these do.
 // Any goroutine may call any of them.
 type files struct {
-	dir  string // "": none is kept
-	most int64  // bytes
+	dir  string      // "": none is kept
+	most int64       // bytes
+	mine func() bool // whether dir is this process's: nothing is kept or removed in that of another
 }
 
 const traceSuffix = ".trace"
@@ -33,7 +34,7 @@ type snapshotFile struct {
 
 // create makes the file of a new snapshot.
 func (s *files) create(now time.Time, why string) (*snapshotFile, error) {
-	if s.dir == "" {
+	if s.dir == "" || !s.mine() {
 		return createTemporary()
 	}
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
@@ -77,7 +78,7 @@ func (f *snapshotFile) drop() {
 
 // keep closes the file, and makes room for it.
 func (s *files) keep(f *snapshotFile) {
-	if s.dir == "" {
+	if s.dir == "" || f.id == "" { // which has no name there
 		f.drop()
 		return
 	}

@@ -20,7 +20,7 @@ type Options struct {
 	Quantile float64
 
 	// Dir is where the history and the snapshots are kept, for this process and the next one; it is made if it is not there. Each
-	// process needs its own. Default: "", which keeps the history in memory, and no snapshot (its trace is in os.TempDir, without a
+	// process needs its own: while another one has it, the history is in memory, and snapshots are not kept. Default: "", which keeps the history in memory, and no snapshot (its trace is in os.TempDir, without a
 	// name, while it is analysed).
 	Dir string
 

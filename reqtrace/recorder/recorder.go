@@ -85,14 +85,14 @@ func start(o Options, free func()) (*Recorder, error) {
 	if err := o.process.start(leastWindow, leastBytes); err != nil {
 		return nil, fmt.Errorf("%w (%w)", ErrFlightRecorder, err)
 	}
-	kept := &files{most: o.KeepBytes}
-	if o.Dir != "" {
-		kept.dir = filepath.Join(o.Dir, "snapshots")
-	}
 	store, err := history.Open(history.Options{Dir: o.Dir, Build: o.Build, Logger: o.Logger})
 	if err != nil {
 		o.process.stop()
 		return nil, fmt.Errorf("recorder: Options.Dir: %w", err)
+	}
+	kept := &files{most: o.KeepBytes, mine: store.HasDir}
+	if o.Dir != "" {
+		kept.dir = filepath.Join(o.Dir, "snapshots")
 	}
 	r := &Recorder{
 		o: o, log: o.Logger, store: store, files: kept, notes: make(chan note, noteRoom), asks: make(chan ask),

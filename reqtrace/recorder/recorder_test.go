@@ -263,9 +263,38 @@ func TestDisk(t *testing.T) {
 	})
 }
 
+// TestFilesOfAnother: in the folder of another process nothing is kept, and nothing removed.
+func TestFilesOfAnother(t *testing.T) {
+	dir, mine := t.TempDir(), true
+	s := &files{dir: dir, most: 1, mine: func() bool { return mine }}
+	keep := func(at time.Time) {
+		t.Helper()
+		f, err := s.create(at, "slow")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.WriteString("trace"); err != nil {
+			t.Fatal(err)
+		}
+		s.keep(f)
+	}
+	keep(time.Unix(1, 0))
+	before, _ := s.list()
+	mine = false
+	keep(time.Unix(2, 0))
+	if after, _ := s.list(); len(before) != 1 || len(after) != 1 || after[0].Name() != before[0].Name() {
+		t.Errorf("%v, then %v", before, after)
+	}
+	mine = true // the other one has ended
+	keep(time.Unix(3, 0))
+	if after, _ := s.list(); len(after) != 1 || after[0].Name() == before[0].Name() {
+		t.Errorf("the oldest does not go: %v", after)
+	}
+}
+
 // TestKeepBytes: the oldest snapshots go.
 func TestKeepBytes(t *testing.T) {
-	s := &files{dir: t.TempDir(), most: 3000}
+	s := &files{dir: t.TempDir(), most: 3000, mine: func() bool { return true }}
 	var ids []string
 	for i := range 5 {
 		f, err := s.create(time.Unix(int64(i), 0), "slow")
