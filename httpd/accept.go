@@ -1,6 +1,7 @@
 package httpd
 
 import (
+	"crypto/tls"
 	"errors"
 	"net"
 	"net/http"
@@ -138,6 +139,9 @@ func (s *server) accept() {
 			}
 			s.begin(c)
 		case errors.Is(err, aio.ErrNoDescriptor):
+			if s.config != nil {
+				nc = tls.Server(nc, s.config)
+			}
 			s.mu.Lock()
 			s.others = append(s.others, nc)
 			s.needed.Signal()

@@ -1,6 +1,7 @@
 package httpd
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net"
@@ -30,6 +31,8 @@ type conn struct {
 	server *server
 	handle *aio.Conn
 	ctx    context.Context // of the user's ConnContext; nil: not asked yet
+
+	secure *secure // of TLS, from its first bytes on
 
 	worker         *worker          // that it is with
 	before, behind *conn            // in the list of parked ones
@@ -190,6 +193,20 @@ func (c *conn) write(w *worker, p []byte) (n int, err error) {
 	return n, c.outErr
 }
 
+// say queues what crypto/tls says when no worker has the connection: its last words.
+func (c *conn) say(p []byte) (int, error) {
+	if c.ended || c.outErr != nil {
+		return 0, net.ErrClosed
+	}
+	part := bytes.Clone(p)
+	if err := c.handle.Write((*sender)(c), part, time.Now().Add(flushLimit)); err != nil {
+		return 0, err
+	}
+	c.out += cost(part)
+	c.server.queued += cost(part)
+	return len(p), nil
+}
+
 // room waits until so little is queued that a Write may go on.
 func (c *conn) room(w *worker) error {
 	for {
@@ -225,11 +242,16 @@ func (c *conn) end() {
 	if c.ended {
 		return
 	}
-	c.ended = true
 	s := c.server
 	if c.parked {
 		s.unpark(c)
 	}
+	if t := c.secure; t != nil && !t.ending {
+		t.ending = true
+		s.later = append(s.later, func() { _ = t.tls.Close() }) // says so to the peer, and then closes its wire
+		return
+	}
+	c.ended = true
 	if c.worker != nil {
 		c.worker.wake()
 	}

@@ -24,8 +24,9 @@
 //
 // # What is not
 //
-// Only HTTP/1 over plain connections is cheap so far: connections of TLS, and HTTP/2 over them, are served as
-// net/http does it, over a listener of crypto/tls; HTTP/2 without TLS is refused. What ConnState, ConnContext and Hijack give
+// Nothing is saved for HTTP/2, which net/http serves with its goroutines, over TLS; without TLS it is refused. A connection of TLS
+// ([ServeTLS]) keeps what crypto/tls keeps for it, some kilobytes. One without a descriptor, such as of tls.NewListener, has
+// its goroutine as ever. What ConnState, ConnContext and Hijack give
 // is a net.Conn of this package and no *net.TCPConn. An answer counts as written when it is queued: a handler hears one
 // Write later of a client that has gone. Files go through memory, not sendfile(2).
 // A *net.TCPListener or *net.UnixListener is accepted from in aio's loop, by a duplicate of its descriptor: its own Close ends

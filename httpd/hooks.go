@@ -2,6 +2,7 @@ package httpd
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"net"
 	"net/http"
@@ -55,7 +56,15 @@ func (h *hooks) state(c *conn, to http.ConnState) {
 // changed is the server's ConnState.
 func (h *hooks) changed(nc net.Conn, to http.ConnState) {
 	w, ok := nc.(*worker)
-	if !ok { // of another Serve
+	if !ok { // of another Serve, or without a worker
+		if t, ok := nc.(*tls.Conn); ok {
+			if wire, ok := t.NetConn().(wire); ok { // HTTP/2
+				if to == http.StateNew {
+					return // was told
+				}
+				nc = wire.conn
+			}
+		}
 		if h.connState != nil {
 			h.connState(nc, to)
 		}
@@ -127,6 +136,9 @@ func (h *hooks) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 			return
 		}
 		defer h.recovered(c)
+		if c.secure != nil {
+			r.TLS = c.secure.state
+		}
 		if ra := c.RemoteAddr(); ra != nil {
 			r.RemoteAddr = ra.String()
 		}

@@ -2,6 +2,7 @@ package httpd
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"log/slog"
 	"net"
@@ -21,12 +22,7 @@ var errUnencryptedHTTP2 = errors.New("httpd: http.Server.Protocols has Unencrypt
 
 // ListenAndServe listens and then is [Serve].
 func ListenAndServe(ctx context.Context, srv *http.Server, o Options) error {
-	o, err := o.normal(srv)
-	if err != nil {
-		return err
-	}
-	var lc net.ListenConfig
-	ln, err := lc.Listen(ctx, o.Network, o.Addr)
+	ln, o, err := listen(ctx, srv, o)
 	if err != nil {
 		return err
 	}
@@ -40,6 +36,22 @@ func ListenAndServe(ctx context.Context, srv *http.Server, o Options) error {
 // Connections without a descriptor, those of tls.NewListener for instance, are served as srv.Serve does it: each has a
 // goroutine. So is everything where aio has no backend (Windows).
 func Serve(ctx context.Context, srv *http.Server, ln net.Listener, o Options) error {
+	return serve(ctx, srv, ln, o, nil)
+}
+
+// listen listens as o says, whose defaults it fills in.
+func listen(ctx context.Context, srv *http.Server, o Options) (net.Listener, Options, error) {
+	o, err := o.normal(srv)
+	if err != nil {
+		return nil, o, err
+	}
+	var lc net.ListenConfig
+	ln, err := lc.Listen(ctx, o.Network, o.Addr)
+	return ln, o, err
+}
+
+// serve is Serve, with TLS where there is a config.
+func serve(ctx context.Context, srv *http.Server, ln net.Listener, o Options, config *tls.Config) error {
 	o, err := o.normal(srv)
 	if p := srv.Protocols; err == nil && p != nil && p.UnencryptedHTTP2() {
 		err = errUnencryptedHTTP2
@@ -55,13 +67,16 @@ func Serve(ctx context.Context, srv *http.Server, ln net.Listener, o Options) er
 	if errors.Is(err, errors.ErrUnsupported) && o.Backend == aio.BackendAuto { // Windows
 		stop := context.AfterFunc(ctx, func() { _ = srv.Close() })
 		defer stop()
+		if config != nil {
+			ln = tls.NewListener(ln, config)
+		}
 		return srv.Serve(ln)
 	}
 	if err != nil {
 		_ = ln.Close()
 		return err
 	}
-	s := &server{watcher: w, hooks: wrap(srv), real: ln, log: o.Logger, start: time.Now()}
+	s := &server{watcher: w, hooks: wrap(srv), real: ln, config: config, log: o.Logger, start: time.Now()}
 	s.needed.L = &s.mu
 	stop := context.AfterFunc(ctx, func() { _ = srv.Close() })
 	defer stop()
@@ -78,6 +93,7 @@ type server struct {
 	watcher *aio.Watcher
 	hooks   *hooks
 	real    net.Listener
+	config  *tls.Config   // nil: without TLS
 	loop    *aio.Listener // accepts what connects to real; nil: that does it
 	log     *slog.Logger
 	start   time.Time // of which deadlines of connections count
@@ -238,7 +254,7 @@ func (l *listener) Close() error {
 	s.closed = true
 	s.needed.Broadcast()
 	for _, nc := range s.others {
-		_ = nc.Close()
+		s.later = append(s.later, func() { _ = nc.Close() })
 	}
 	s.others = nil
 	s.endIdle()

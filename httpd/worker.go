@@ -69,9 +69,12 @@ func (w *worker) Read(p []byte) (int, error) {
 		return w.stand(p)
 	}
 	if w.phase == between && len(p) == readSize {
-		if err := w.swap(); err != nil {
-			return 0, err
-		}
+		return w.swap(p)
+	}
+	if c := w.conn; c != nil && c.secure != nil {
+		s.mu.Unlock()
+		defer s.mu.Lock()
+		return c.secure.tls.Read(p)
 	}
 	return w.read(p)
 }
@@ -92,27 +95,54 @@ func (w *worker) stand(p []byte) (int, error) {
 	return 0, io.EOF
 }
 
-// swap lets the connection go if it has nothing to say, and waits for one that has.
-func (w *worker) swap() error {
+// swap reads the first bytes of a request: of the connection that there is, or else it lets that go, and waits for one that has some.
+func (w *worker) swap(p []byte) (int, error) {
+	s := w.server
+	for first := true; ; first = false {
+		w.phase = between // a handshake, or a part of a record, was no request
+		if c := w.conn; c != nil {
+			switch {
+			case c.ended || w.closed:
+				return 0, net.ErrClosed
+			case c.secure != nil:
+				if n, err, some := c.readNow(w, p); some {
+					return n, err
+				}
+			case len(c.in) > 0 || c.err != nil:
+				return w.read(p)
+			}
+			if first { // of the others, the time runs on
+				c.until = s.since(w.inUntil)
+			}
+			w.release()
+		}
+		c, err := s.next(w)
+		if err != nil {
+			return 0, err
+		}
+		w.conn, w.fresh, w.got = c, false, 0
+		if s.config != nil && c.secure == nil && !c.greet(w) {
+			w.conn = nil
+		}
+	}
+}
+
+// release lets the connection go, which has nothing to say.
+func (w *worker) release() {
 	s, c := w.server, w.conn
-	if c != nil {
-		if len(c.in) > 0 || c.err != nil || c.ended || w.closed {
-			return nil // read tells
-		}
-		c.worker, c.until = nil, s.since(w.inUntil)
-		w.conn, w.inUntil = nil, time.Time{}
-		if s.closed || c.outErr != nil {
-			c.end()
-		} else {
-			s.park(c)
-		}
+	c.worker = nil
+	w.conn, w.inUntil = nil, time.Time{}
+	switch {
+	case c.ended:
+	case s.closed || c.outErr != nil:
+		c.end()
+	case len(c.in) > 0: // came meanwhile
+		s.offer(c)
+	case c.err != nil:
+		c.end()
+	default:
+		s.park(c)
 	}
-	next, err := s.next(w)
-	if err != nil {
-		return err
-	}
-	w.conn, w.fresh, w.got = next, false, 0
-	return nil
 }
 
 // read waits for bytes, the end, or the deadline.
@@ -173,6 +203,11 @@ func (w *worker) Write(p []byte) (int, error) {
 	if w.conn == nil || w.closed {
 		return 0, net.ErrClosed
 	}
+	if t := w.conn.secure; t != nil {
+		w.server.mu.Unlock()
+		defer w.server.mu.Lock()
+		return t.tls.Write(p)
+	}
 	n, err := w.conn.write(w, p)
 	if err != nil {
 		err = &net.OpError{Op: "write", Net: "tcp", Source: w.conn.LocalAddr(), Addr: w.conn.RemoteAddr(), Err: err}
@@ -186,6 +221,11 @@ func (w *worker) CloseWrite() error {
 	defer w.server.unlock()
 	if w.conn == nil || w.conn.ended {
 		return net.ErrClosed
+	}
+	if t := w.conn.secure; t != nil {
+		w.server.mu.Unlock()
+		defer w.server.mu.Lock()
+		return t.tls.CloseWrite()
 	}
 	return w.conn.handle.CloseWrite(nil, time.Time{})
 }

@@ -1,0 +1,223 @@
+package httpd
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"time"
+)
+
+// ListenAndServeTLS listens and then is [ServeTLS]. Without an address it listens on ":https".
+func ListenAndServeTLS(ctx context.Context, srv *http.Server, certFile, keyFile string, o Options) error {
+	if o.Addr == "" && srv.Addr == "" {
+		o.Addr = ":https"
+	}
+	ln, o, err := listen(ctx, srv, o)
+	if err != nil {
+		return err
+	}
+	return ServeTLS(ctx, srv, ln, certFile, keyFile, o)
+}
+
+// ServeTLS is [Serve] for connections of TLS, as http.Server.ServeTLS is: the files are needed where srv.TLSConfig has no
+// certificate. A worker carries out a connection's handshake; when it is idle it holds what crypto/tls keeps for it, and neither a
+// goroutine nor net/http's buffers. One on which HTTP/2 was agreed is served by net/http, with its goroutines.
+func ServeTLS(ctx context.Context, srv *http.Server, ln net.Listener, certFile, keyFile string, o Options) error {
+	config, err := configOf(srv, certFile, keyFile)
+	if err != nil {
+		_ = ln.Close()
+		return err
+	}
+	return serve(ctx, srv, ln, o, config)
+}
+
+// configOf is what http.Server.ServeTLS makes of srv.TLSConfig, which it does not change but for NextProtos: that is how srv.Serve
+// knows that it is to serve HTTP/2.
+func configOf(srv *http.Server, certFile, keyFile string) (*tls.Config, error) {
+	first, second := true, srv.TLSNextProto == nil || srv.TLSNextProto["h2"] != nil
+	if srv.Protocols != nil {
+		first, second = srv.Protocols.HTTP1(), srv.Protocols.HTTP2()
+	}
+	config := &tls.Config{}
+	if srv.TLSConfig != nil {
+		config = srv.TLSConfig.Clone()
+	}
+	config.NextProtos = slices.DeleteFunc(slices.Clone(config.NextProtos), func(p string) bool {
+		return p == "h2" && !second || p == "http/1.1" && !first
+	})
+	if second && !slices.Contains(config.NextProtos, "h2") {
+		config.NextProtos = append(config.NextProtos, "h2")
+		if srv.TLSConfig != nil {
+			srv.TLSConfig.NextProtos = append(srv.TLSConfig.NextProtos, "h2")
+		}
+	}
+	if first && !slices.Contains(config.NextProtos, "http/1.1") {
+		config.NextProtos = append(config.NextProtos, "http/1.1")
+	}
+	if len(config.Certificates) == 0 && config.GetCertificate == nil && config.GetConfigForClient == nil || certFile != "" || keyFile != "" {
+		cert, err := tls.LoadX509KeyPair(certFile, keyFile)
+		if err != nil {
+			return nil, err
+		}
+		config.Certificates = []tls.Certificate{cert}
+	}
+	return config, nil
+}
+
+// secure is what a connection of TLS has.
+type secure struct {
+	tls   *tls.Conn
+	state *tls.ConnectionState // after the handshake
+	// now: a Read of tls finds what there is, and does not wait. With it crypto/tls keeps what came of a record, and goes on when the
+	// rest has come. Owned by the worker's goroutine.
+	now    bool
+	ending bool // tls.Close was called, or is about to be
+}
+
+// errNotNow is a wire's, in the place of waiting. It is Temporary, so that crypto/tls does not take it for the end.
+var errNotNow error = notNow{}
+
+type notNow struct{}
+
+func (notNow) Error() string   { return "httpd: nothing has come" }
+func (notNow) Timeout() bool   { return true }
+func (notNow) Temporary() bool { return true }
+
+// wire is what crypto/tls reads and writes: the connection, by whatever worker it is with.
+type wire struct{ conn *conn }
+
+func (w wire) worker() *worker {
+	w.conn.server.mu.Lock()
+	defer w.conn.server.mu.Unlock()
+	return w.conn.worker
+}
+
+// Read implements net.Conn. Only the worker's goroutines call it.
+func (w wire) Read(p []byte) (int, error) {
+	c := w.conn
+	c.server.mu.Lock()
+	defer c.server.unlock()
+	switch {
+	case c.worker == nil:
+		return 0, net.ErrClosed
+	case c.secure.now && len(c.in) == 0 && c.err == nil && !c.ended:
+		return 0, errNotNow
+	}
+	return c.worker.read(p)
+}
+
+// Write implements net.Conn. Without a worker, at the end, it queues.
+func (w wire) Write(p []byte) (int, error) {
+	c := w.conn
+	c.server.mu.Lock()
+	defer c.server.unlock()
+	if c.worker == nil {
+		return c.say(p)
+	}
+	return c.write(c.worker, p)
+}
+
+func (w wire) Close() error {
+	w.conn.server.mu.Lock()
+	defer w.conn.server.unlock()
+	w.conn.secure.ending = true
+	w.conn.end()
+	return nil
+}
+
+func (w wire) LocalAddr() net.Addr  { return w.conn.LocalAddr() }
+func (w wire) RemoteAddr() net.Addr { return w.conn.RemoteAddr() }
+
+func (w wire) SetDeadline(t time.Time) error {
+	_ = w.SetReadDeadline(t)
+	return w.SetWriteDeadline(t)
+}
+
+func (w wire) SetReadDeadline(t time.Time) error {
+	if to := w.worker(); to != nil {
+		return to.SetReadDeadline(t)
+	}
+	return nil
+}
+
+func (w wire) SetWriteDeadline(t time.Time) error {
+	if to := w.worker(); to != nil {
+		return to.SetWriteDeadline(t)
+	}
+	return nil
+}
+
+// readNow reads what c has for net/http by now. It reports false when that is nothing. mu is held, and released meanwhile.
+func (c *conn) readNow(w *worker, p []byte) (n int, err error, some bool) { //nolint:revive // as the callers read it
+	s := c.server
+	c.secure.now = true
+	s.mu.Unlock()
+	n, err = c.secure.tls.Read(p)
+	s.mu.Lock()
+	c.secure.now = false
+	if n == 0 && errors.Is(err, errNotNow) {
+		return 0, nil, false
+	}
+	w.phase = inRequest
+	if c.served && c.until > 0 {
+		w.inUntil = s.start.Add(c.until) // until net/http has seen enough, and sets another
+	}
+	return n, err, true
+}
+
+// greet carries out the handshake of a new connection. It reports false when there is nothing to serve for w: it failed, or net/http serves
+// the connection as one of HTTP/2. mu is held, and released meanwhile.
+func (c *conn) greet(w *worker) bool {
+	s := c.server
+	c.secure = &secure{tls: tls.Server(wire{c}, s.config)}
+	if c.until > 0 {
+		w.outUntil = s.start.Add(c.until)
+	}
+	s.mu.Unlock()
+	err := c.secure.tls.HandshakeContext(context.Background())
+	var state tls.ConnectionState
+	if err == nil {
+		state = c.secure.tls.ConnectionState()
+	} else {
+		s.blame(c, err)
+	}
+	s.mu.Lock()
+	w.outUntil = time.Time{}
+	if err != nil {
+		c.secure.ending = true
+		c.end()
+		return false
+	}
+	c.secure.state = &state
+	if d := s.hooks.headerTimeout(); d > 0 {
+		c.until = s.since(time.Now().Add(d))
+	}
+	if state.NegotiatedProtocol == "" || state.NegotiatedProtocol == "http/1.1" {
+		return true
+	}
+	own := newWorker(s) // that no net/http serves, and which never lets the connection go
+	own.phase, own.fresh, own.woken, own.conn = inRequest, false, false, c
+	c.worker, c.served, c.until = own, true, 0
+	c.told = true // net/http tells of it from here on
+	s.others = append(s.others, c.secure.tls)
+	s.needed.Signal()
+	return false
+}
+
+// blame logs what net/http logs of a handshake that failed, and answers as it does those who do not speak TLS.
+func (s *server) blame(c *conn, err error) {
+	var re tls.RecordHeaderError
+	if errors.As(err, &re) && re.Conn != nil && slices.Contains([]string{"GET /", "HEAD ", "POST ", "PUT /", "OPTIO"}, string(re.RecordHeader[:])) {
+		_, _ = io.WriteString(re.Conn, "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n")
+		err = errors.New("client sent an HTTP request to an HTTPS server")
+	}
+	if to := s.hooks.srv.ErrorLog; to != nil {
+		to.Printf("http: TLS handshake error from %s: %v", c.RemoteAddr(), err)
+	} else {
+		s.log.Warn("http: TLS handshake error", "remote", c.RemoteAddr(), "error", err)
+	}
+}

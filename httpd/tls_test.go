@@ -1,0 +1,152 @@
+package httpd_test
+
+import (
+	"bufio"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"evenkeel.dev/aio"
+	"evenkeel.dev/httpd"
+)
+
+// secured starts a server of TLS, and returns its address and a client that trusts it.
+func secured(t *testing.T, b aio.Backend, srv *http.Server) (string, *http.Client) {
+	from := httptest.NewUnstartedServer(nil) // for its certificate
+	from.EnableHTTP2 = true
+	from.StartTLS()
+	t.Cleanup(from.Close)
+	if srv.TLSConfig == nil {
+		srv.TLSConfig = &tls.Config{}
+	}
+	srv.TLSConfig.Certificates = from.TLS.Certificates
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- httpd.ServeTLS(t.Context(), srv, ln, "", "", httpd.Options{Backend: b}) }()
+	client := from.Client()
+	t.Cleanup(func() {
+		client.CloseIdleConnections()
+		srv.Close()
+		select {
+		case err := <-ended:
+			if err != http.ErrServerClosed {
+				t.Errorf("Serve: %v", err)
+			}
+		case <-time.After(patience):
+			t.Error("Serve does not return")
+		}
+	})
+	return ln.Addr().String(), client
+}
+
+// TestTLS: many connections of TLS, most of them idle, with requests in small pieces, by a few workers; the state is each
+// connection's own.
+func TestTLS(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		m := mux()
+		m.HandleFunc("/tls", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.TLS.ServerName, " ", r.RemoteAddr) })
+		addr, client := secured(t, b, &http.Server{Handler: m})
+		config := client.Transport.(*http.Transport).TLSClientConfig.Clone()
+		config.NextProtos = nil
+		var asking sync.WaitGroup
+		for range 40 {
+			asking.Go(func() {
+				raw := dial(t, addr)
+				config := config.Clone()
+				config.ServerName = "example.com"
+				c := tls.Client(&pieces{raw}, config)
+				r := bufio.NewReader(c)
+				for n := range 5 {
+					if got, want := get(t, c, r, fmt.Sprintf("/hello?n=%d", n)), fmt.Sprintf("hello %d", n); got != want {
+						t.Errorf("%q, want %q", got, want)
+					}
+				}
+				if got, want := get(t, c, r, "/tls"), "example.com "+raw.LocalAddr().String(); got != want {
+					t.Errorf("%q, want %q", got, want)
+				}
+				if got := get(t, c, r, "/big"); len(got) != 3<<20 {
+					t.Errorf("%d bytes", len(got))
+				}
+				c.Close()
+			})
+		}
+		asking.Wait()
+	})
+}
+
+// pieces is a connection whose writes arrive one byte, then the rest.
+type pieces struct{ net.Conn }
+
+func (p *pieces) Write(b []byte) (int, error) {
+	n, err := p.Conn.Write(b[:1])
+	if err == nil && len(b) > 1 {
+		var more int
+		more, err = p.Conn.Write(b[1:])
+		n += more
+	}
+	return n, err
+}
+
+// TestHTTP2: where HTTP/2 is agreed it is served, and where it is switched off it is not.
+func TestHTTP2(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		m := mux()
+		m.HandleFunc("/proto", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.Proto, " ", r.TLS.NegotiatedProtocol) })
+		for want, srv := range map[string]*http.Server{
+			"HTTP/2.0 h2":       {Handler: m},
+			"HTTP/1.1 http/1.1": {Handler: m, TLSNextProto: map[string]func(*http.Server, *tls.Conn, http.Handler){}},
+		} {
+			addr, client := secured(t, b, srv)
+			for range 3 {
+				res, err := client.Get("https://" + addr + "/proto")
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, _ := io.ReadAll(res.Body)
+				res.Body.Close()
+				if string(got) != want {
+					t.Errorf("%q, want %q", got, want)
+				}
+			}
+		}
+	})
+}
+
+// TestTLSEnds: an idle connection is told of its end; who stalls in the handshake is closed, and who speaks plain HTTP is told.
+func TestTLSEnds(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		addr, client := secured(t, b, &http.Server{
+			Handler: mux(), ReadHeaderTimeout: 300 * time.Millisecond, IdleTimeout: 300 * time.Millisecond, ErrorLog: log.New(io.Discard, "", 0),
+		})
+		config := client.Transport.(*http.Transport).TLSClientConfig.Clone()
+		config.NextProtos, config.ServerName = nil, "example.com"
+		stalled, silent, plain := dial(t, addr), dial(t, addr), dial(t, addr)
+		stalled.Write([]byte{22, 3, 1})
+		io.WriteString(plain, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+		idle := tls.Client(dial(t, addr), config)
+		r := bufio.NewReader(idle)
+		get(t, idle, r, "/hello")
+		if b, err := io.ReadAll(r); len(b) > 0 || err != nil { // without close_notify it were io.ErrUnexpectedEOF
+			t.Errorf("idle: %q, %v; want the end", b, err)
+		}
+		for what, c := range map[string]net.Conn{"stalled": stalled, "silent": silent} {
+			if _, err := io.Copy(io.Discard, c); err != nil {
+				t.Errorf("%s: %v; want the end", what, err)
+			}
+		}
+		if b, _ := io.ReadAll(plain); !strings.Contains(string(b), "Client sent an HTTP request to an HTTPS server.") {
+			t.Errorf("%q", b)
+		}
+	})
+}
