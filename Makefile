@@ -12,9 +12,10 @@ help:
 	@echo "make lint        gofumpt, go vet, staticcheck, go mod tidy over every module"
 	@echo "make golden      write the golden files again, from real programs under real toolchains, and the record of the public API"
 	@echo "make release-check  what $(VERSION) would publish: clean tree, API record, licences, builds from module zips alone"
-	@echo "make bench       bench-gc, -load, -gate, -aio, -fastc, -explain, -tailstat and -recorder: each figure with its target, raw results in bench/results"
+	@echo "make bench       bench-gc, -load, -gate, -aio, -httpd, -fastc, -explain, -tailstat and -recorder: each figure with its target, raw results in bench/results"
 	@echo "make bench-aio   aio beside its peers, over an hour; QUICK=1: some minutes; PART=hostile: that part (echo, accept, idle, hostile)"
 	@echo "make gaio-suite  gaio's own tests over aio/gaio, on each backend, with two sizes of the swap buffer, ROUNDS=10 times"
+	@echo "make bench-httpd httpd beside net/http and others, an hour; QUICK=1: some minutes; ONLY=idle,burst: these rows"
 	@echo "make bench-fastc calls of C: fastc beside cgo, purego and fastcgo's technique; QUICK=1: a minute"
 	@echo "make bench-explain  reqtrace on services with known causes, fifty minutes; QUICK=1: three"
 	@echo "make bench-explain-suite  sixty causes planted into programs that do not tell them, ten minutes"
@@ -98,8 +99,8 @@ soak:
 soak-fastc:
 	EVENKEEL_SOAK=$(SOAK) go test -count=1 -v -timeout 0 -run '^TestSoak$$' ./fastc
 
-.PHONY: bench-recorder bench bench-gc bench-load bench-gate bench-aio build-aio bench-fastc bench-explain bench-explain-suite bench-explain-real build-explain-suite bench-tailstat
-bench: bench-gc bench-load bench-gate bench-aio bench-fastc bench-explain bench-tailstat bench-recorder
+.PHONY: bench-recorder bench bench-gc bench-load bench-gate bench-aio build-aio bench-fastc bench-explain bench-explain-suite bench-explain-real build-explain-suite bench-tailstat bench-httpd
+bench: bench-gc bench-load bench-gate bench-aio bench-httpd bench-fastc bench-explain bench-tailstat bench-recorder
 
 bench-gc: build
 	cd bench && go run ./gc
@@ -117,6 +118,12 @@ bench-gate: build
 # PART=hostile: that part alone, of echo, accept, idle and hostile; QUICK=1: six minutes instead of an hour and more.
 bench-aio: build-aio
 	cd bench && ../bin/aio/driver $(if $(QUICK),-quick) $(if $(PART),-part $(PART))
+
+# ONLY=idle,burst: these rows alone; QUICK=1: some minutes instead of an hour, nothing kept.
+bench-httpd:
+	@mkdir -p bin/httpd
+	@cd bench && $(GO_BUILD) -o ../bin/httpd/driver ./httpd && $(GO_BUILD) -o ../bin/httpd/ ./httpd/server ./httpd/client
+	cd bench && ../bin/httpd/driver $(if $(QUICK),-quick) $(if $(ONLY),-only $(ONLY))
 
 # Part of make check too: one round, default swap buffer.
 .PHONY: gaio-suite

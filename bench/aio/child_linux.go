@@ -7,19 +7,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
-	"unsafe"
 
 	"evenkeel.dev/bench/machine"
 	"evenkeel.dev/examples/child"
 )
-
-// This file hands the address of a CPU mask to the kernel, in calls that return before the mask
-// can go.
 
 // Server and client have a core each, of those that the driver may run on; the driver sleeps
 // meanwhile.
@@ -41,7 +35,7 @@ func (d *driver) start(ctx context.Context, argv []string, core int) (*peer, err
 	var err error
 	c.Child, err = child.Start(ctx, child.Options{
 		Args: argv, Env: []string{"GOMAXPROCS=1"}, Input: true, Stdout: &c.lines, StopTimeout: 2 * time.Second,
-		Launch: func(start func() error) error { return pinned(core, start) },
+		Launch: func(start func() error) error { return machine.Pinned(core, start) },
 	})
 	if errors.Is(err, os.ErrNotExist) {
 		err = fmt.Errorf("%w: make bench-aio builds it", err)
@@ -107,39 +101,6 @@ func (l *lines) Write(p []byte) (int, error) {
 		}
 		l.part = rest
 	}
-}
-
-// pinned calls start on a thread that may run on one core, which children inherit.
-func pinned(core int, start func() error) error {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	var before, one [16]uint64
-	if err := affinity(syscall.SYS_SCHED_GETAFFINITY, &before); err != nil {
-		return err
-	}
-	for i, left := 0, core; ; i++ {
-		if i == 64*len(before) {
-			return errors.New("server and client need a core each: run it where two may be used")
-		}
-		if bit := uint64(1) << (i % 64); before[i/64]&bit != 0 {
-			if left == 0 {
-				one[i/64] = bit
-				break
-			}
-			left--
-		}
-	}
-	if err := affinity(syscall.SYS_SCHED_SETAFFINITY, &one); err != nil {
-		return fmt.Errorf("a core of its own for %s: %w", []string{"the server", "the client"}[core], err)
-	}
-	return errors.Join(start(), affinity(syscall.SYS_SCHED_SETAFFINITY, &before))
-}
-
-func affinity(call uintptr, mask *[16]uint64) error {
-	if _, _, e := syscall.RawSyscall(call, 0, unsafe.Sizeof(*mask), uintptr(unsafe.Pointer(mask))); e != 0 {
-		return e
-	}
-	return nil
 }
 
 // resident returns what of a process is in memory, in bytes: all of it, and its own pages, without

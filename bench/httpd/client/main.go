@@ -1,0 +1,221 @@
+//go:build linux
+
+// Command client loads a server of the benchmark of package httpd: connections that ask one thing after the other
+// (-load closed), that connect at once, ask once and wait for the answer (burst), or that ask once and then stay
+// (hold: a line on standard input begins that, another one ends it). It prints a wire.Result in JSON, with the server's CPU time.
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"evenkeel.dev/bench/httpd/wire"
+	"evenkeel.dev/bench/machine"
+)
+
+type client struct {
+	addr    string
+	request []byte
+	pid     int
+	failed  atomic.Int64
+}
+
+// end is a connection.
+type end struct {
+	net.Conn
+	r *bufio.Reader
+}
+
+func main() {
+	log.SetFlags(0)
+	addr := flag.String("addr", "", "the server's `address`")
+	pid := flag.Int("pid", 0, "the server's process")
+	load := flag.String("load", "closed", "closed, burst or hold")
+	path := flag.String("path", "/hello", "what is asked for")
+	conns := flag.Int("conns", 100, "connections")
+	warmup := flag.Duration("warmup", 300*time.Millisecond, "before what is measured")
+	length := flag.Duration("length", 2*time.Second, "of what is measured")
+	flag.Parse()
+	c := &client{addr: *addr, request: []byte("GET " + *path + " HTTP/1.1\r\nHost: bench\r\n\r\n"), pid: *pid}
+	var r wire.Result
+	var err error
+	switch *load {
+	case "closed":
+		r, err = c.closed(*conns, *warmup, *length)
+	case "burst":
+		r, err = c.burst(*conns)
+	case "hold":
+		r, err = c.hold(*conns)
+	default:
+		err = fmt.Errorf("-load %s is not known: it is closed, burst or hold", *load)
+	}
+	if err == nil {
+		r.Failed = int(c.failed.Load())
+		err = json.NewEncoder(os.Stdout).Encode(r)
+	}
+	if err != nil {
+		log.Fatal("client: ", err)
+	}
+}
+
+func (c *client) dial() (*end, error) {
+	nc, err := net.Dial("tcp4", c.addr)
+	if err != nil {
+		return nil, err
+	}
+	return &end{nc, bufio.NewReader(nc)}, nil
+}
+
+// ask sends a request and reads its answer, which has a Content-Length.
+func (c *client) ask(e *end) error {
+	if _, err := e.Write(c.request); err != nil {
+		return err
+	}
+	length := -1
+	for first := true; ; first = false {
+		line, err := e.r.ReadSlice('\n')
+		if err != nil {
+			return err
+		}
+		line = bytes.TrimRight(line, "\r\n")
+		if first && !bytes.HasPrefix(line, []byte("HTTP/1.1 200")) {
+			return fmt.Errorf("the answer begins with %.60q", line)
+		}
+		if len(line) == 0 {
+			break
+		}
+		if name, value, ok := bytes.Cut(line, []byte(":")); ok && bytes.EqualFold(name, []byte("Content-Length")) {
+			if length, err = strconv.Atoi(string(bytes.TrimSpace(value))); err != nil {
+				return err
+			}
+		}
+	}
+	if length < 0 {
+		return fmt.Errorf("the answer has no Content-Length")
+	}
+	_, err := e.r.Discard(length)
+	return err
+}
+
+// closed has each connection ask as soon as it has its answer.
+func (c *client) closed(conns int, warmup, length time.Duration) (wire.Result, error) {
+	ends := make([]*end, conns)
+	for i := range ends {
+		var err error
+		if ends[i], err = c.dial(); err != nil {
+			return wire.Result{}, err
+		}
+		defer ends[i].Close()
+	}
+	from := time.Now().Add(warmup)
+	until := from.Add(length)
+	took := make([][]time.Duration, conns)
+	var running sync.WaitGroup
+	for i, e := range ends {
+		running.Go(func() {
+			for sent := time.Now(); sent.Before(until); {
+				if err := c.ask(e); err != nil {
+					c.failed.Add(1)
+					return
+				}
+				now := time.Now()
+				if !sent.Before(from) && now.Before(until) {
+					took[i] = append(took[i], now.Sub(sent))
+				}
+				sent = now
+			}
+		})
+	}
+	time.Sleep(time.Until(from))
+	before, err := machine.CPUTime(c.pid)
+	if err != nil {
+		return wire.Result{}, err
+	}
+	time.Sleep(time.Until(until))
+	after, err := machine.CPUTime(c.pid)
+	running.Wait()
+	return result(slices.Concat(took...), length, after-before), err
+}
+
+// burst has all connect at once; the time is that of all of them.
+func (c *client) burst(conns int) (wire.Result, error) {
+	before, err := machine.CPUTime(c.pid)
+	if err != nil {
+		return wire.Result{}, err
+	}
+	took := make([]time.Duration, conns)
+	start := time.Now()
+	var running sync.WaitGroup
+	for i := range conns {
+		running.Go(func() {
+			e, err := c.dial()
+			if err == nil {
+				defer e.Close()
+				err = c.ask(e)
+			}
+			if err != nil {
+				c.failed.Add(1)
+			}
+			took[i] = time.Since(start)
+		})
+	}
+	running.Wait()
+	passed := time.Since(start)
+	after, err := machine.CPUTime(c.pid)
+	return result(took, passed, after-before), err
+}
+
+// hold has connections ask once and stay, some of them before those that are counted.
+func (c *client) hold(conns int) (wire.Result, error) {
+	const first = 100
+	in := bufio.NewReader(os.Stdin)
+	var ends []*end
+	for i := range first + conns {
+		if i == first {
+			fmt.Println("warm")
+			if _, err := in.ReadString('\n'); err != nil {
+				return wire.Result{}, err
+			}
+		}
+		e, err := c.dial()
+		if err == nil {
+			err = c.ask(e)
+		}
+		if err != nil {
+			c.failed.Add(1)
+			continue
+		}
+		ends = append(ends, e)
+	}
+	fmt.Println("held")
+	if _, err := in.ReadString('\n'); err != nil && err != io.EOF {
+		return wire.Result{}, err
+	}
+	for _, e := range ends {
+		_ = e.Close()
+	}
+	return wire.Result{Requests: len(ends)}, nil
+}
+
+func result(took []time.Duration, passed, cpu time.Duration) wire.Result {
+	r := wire.Result{Requests: len(took), Seconds: passed.Seconds()}
+	if len(took) == 0 {
+		return r
+	}
+	slices.Sort(took)
+	at := func(q float64) time.Duration { return took[min(len(took)-1, int(q*float64(len(took))))] }
+	r.CPU, r.P50, r.P99, r.P999 = cpu/time.Duration(len(took)), at(.5), at(.99), at(.999)
+	return r
+}

@@ -1,0 +1,137 @@
+//go:build linux
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"evenkeel.dev/bench/figure"
+	"evenkeel.dev/tailstat"
+)
+
+func cpu(s sample) float64    { return float64(s.CPU) / 1e3 } // µs
+func rate(s sample) float64   { return float64(s.Requests) / s.Seconds }
+func idle(s sample) float64   { return s.Bytes }
+func failed(s sample) float64 { return float64(s.Failed) }
+
+// of returns what a server reached in a row, by round.
+func of(samples []sample, server, row string, value func(sample) float64) (xs []float64, rounds []int) {
+	for _, s := range samples {
+		if s.Server == server && s.Row == row {
+			xs, rounds = append(xs, value(s)), append(rounds, s.Round)
+		}
+	}
+	return xs, rounds
+}
+
+// ratios returns a server's value over net/http's in each round that has both.
+func ratios(samples []sample, server, row string, value func(sample) float64) (xs []float64) {
+	as, rounds := of(samples, server, row, value)
+	bs, others := of(samples, base, row, value)
+	for i, round := range rounds {
+		if k := slices.Index(others, round); k >= 0 && bs[k] > 0 {
+			xs = append(xs, as[i]/bs[k])
+		}
+	}
+	return xs
+}
+
+// figures holds both backends of httpd against the targets.
+func figures(set *figure.Set, samples []sample) {
+	for _, server := range []string{"httpd-epoll", "httpd-uring"} {
+		for _, r := range rows {
+			if xs, _ := of(samples, server, r.name, rate); len(xs) == 0 {
+				continue
+			}
+			name := server + ", " + r.name + ": "
+			lost, _ := of(samples, server, r.name, failed)
+			set.AtMost(name+"connections without an answer", []float64{slices.Max(lost)}, 0, "")
+			switch r.load {
+			case "hold":
+				xs, _ := of(samples, server, r.name, idle)
+				set.AtMost(name+"bytes of a connection", xs, 700, "B")
+			case "burst":
+				xs, _ := of(samples, server, r.name, cpu)
+				set.AtMost(name+"CPU of a connection", xs, 60, "µs")
+				set.AtLeast(name+"rate over net/http", ratios(samples, server, r.name, rate), 1.5, "x")
+			default:
+				most := .9
+				if r.path == "/sleep" {
+					most = 1.05
+					set.AtLeast(name+"requests/s over net/http", ratios(samples, server, r.name, rate), .95, "x")
+				}
+				set.AtMost(name+"CPU a request over net/http", ratios(samples, server, r.name, cpu), most, "x")
+				tail(set, samples, server, r.name)
+			}
+		}
+	}
+}
+
+// tail adds what tailstat says of p99 and p99.9 beside net/http.
+func tail(set *figure.Set, samples []sample, server, row string) {
+	runs := func(server string) (rs []tailstat.Run) {
+		for _, s := range samples {
+			if s.Server == server && s.Row == row && s.P99 > 0 {
+				rs = append(rs, tailstat.Run{Round: s.Round, Values: map[string]float64{"p99": s.P99.Seconds(), "p99.9": s.P999.Seconds()}})
+			}
+		}
+		return rs
+	}
+	c, err := tailstat.Compare(runs(base), runs(server), tailstat.Options{Figures: []tailstat.Figure{tailstat.Value("p99", false), tailstat.Value("p99.9", false)}})
+	if err != nil {
+		fmt.Fprintf(set.Out, "%s, %s: no comparison of tails: %v\n", server, row, err)
+		return
+	}
+	for _, r := range c.Result {
+		set.Add(fmt.Sprintf("%s, %s: %s over net/http, tailstat: %v", server, row, r.Figure, r.Verdict), []float64{r.Ratio}, "x", "not slower", r.Verdict != tailstat.VerdictSlower)
+	}
+}
+
+// tables prints the medians of each row and server.
+func tables(samples []sample, out io.Writer) {
+	for _, r := range rows {
+		w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+		head := false
+		for _, server := range servers {
+			if xs, _ := of(samples, server, r.name, rate); len(xs) == 0 {
+				continue
+			}
+			median := func(value func(sample) float64) float64 {
+				xs, _ := of(samples, server, r.name, value)
+				return figure.Median(xs)
+			}
+			if !head {
+				head = true
+				fmt.Fprintf(w, "\n%s, %d connections\n", r.name, r.conns)
+				fmt.Fprintln(w, map[bool]string{true: "\tbytes each\t", false: strings.Join([]string{"", "requests/s", "CPU µs", "p50 ms", "p99 ms", "p99.9 ms", "failed", ""}, "\t")}[r.load == "hold"])
+			}
+			if r.load == "hold" {
+				fmt.Fprintf(w, "%s\t%.0f\t\n", server, median(idle))
+				continue
+			}
+			fmt.Fprintf(w, "%s\t%.0f\t%.1f\t%.2f\t%.2f\t%.2f\t%.0f\t\n", server, median(rate), median(cpu),
+				median(func(s sample) float64 { return s.P50.Seconds() * 1e3 }), median(func(s sample) float64 { return s.P99.Seconds() * 1e3 }),
+				median(func(s sample) float64 { return s.P999.Seconds() * 1e3 }), median(failed))
+		}
+		_ = w.Flush()
+	}
+}
+
+// judge adds the figures of a recorded file.
+func judge(set *figure.Set, raw figure.Recorded) error {
+	var samples []sample
+	if _, err := raw.Read("runs", &samples); err != nil {
+		return err
+	}
+	if len(samples) == 0 {
+		return errors.New("no samples")
+	}
+	tables(samples, set.Out)
+	figures(set, samples)
+	return nil
+}

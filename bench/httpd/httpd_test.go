@@ -1,0 +1,103 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"evenkeel.dev/bench/figure"
+	"evenkeel.dev/bench/httpd/wire"
+)
+
+// TestRows runs each row with each server, tiny: all there is to see is that everything is answered.
+func TestRows(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs a minute")
+	}
+	if runtime.NumCPU() < 2 {
+		t.Skip("needs two cores")
+	}
+	bin := t.TempDir()
+	if out, err := exec.Command("go", "build", "-o", bin+"/", "./server", "./client").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	var out bytes.Buffer
+	d := &driver{bin: bin, rounds: 1, length: 50 * time.Millisecond, warmup: 10 * time.Millisecond, most: 20, out: &out}
+	if err := d.choose("", ""); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.measure(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, failure := range d.failed {
+		if !strings.Contains(failure, "httpd-uring") || !strings.Contains(failure, "io_uring") { // which a system may not have
+			t.Error(failure)
+		}
+	}
+	for _, s := range d.samples {
+		i := slices.IndexFunc(rows, func(r row) bool { return r.name == s.Row })
+		if s.Failed > 0 || rows[i].load != "closed" && s.Requests < 20 {
+			t.Errorf("%s: %s: %d requests, %d failed", s.Server, s.Row, s.Requests, s.Failed)
+		}
+	}
+	if n := len(d.samples) + len(d.failed); n != len(servers)*len(rows)-2 { // gnet sleeps nowhere
+		t.Errorf("%d runs\n%s", n, out.String())
+	}
+	if len(d.peers()) != 4 {
+		t.Errorf("peers %v", d.peers())
+	}
+}
+
+// TestFigures: samples that are good meet every target, and such that are bad miss every one.
+func TestFigures(t *testing.T) {
+	for want, worse := range map[figure.Verdict]float64{figure.Met: .5, figure.Missed: 2} {
+		var samples []sample
+		for round := range 10 {
+			for _, r := range rows {
+				for _, server := range servers {
+					f := 1.
+					if server != base {
+						f = worse
+					}
+					of := func(d time.Duration) time.Duration { return time.Duration(f * float64(d) * (1 + float64(round)/1000)) }
+					s := sample{Server: server, Row: r.name, Round: round + 1, Bytes: 1000 * f}
+					s.Result = wire.Result{Requests: int(1000 / f), Seconds: 1, CPU: of(50 * time.Microsecond), P99: of(time.Millisecond), P999: of(2 * time.Millisecond)}
+					if f > 1 {
+						s.Failed = 1
+					}
+					samples = append(samples, s)
+				}
+			}
+		}
+		set := figure.New("httpd")
+		var out bytes.Buffer
+		set.Out = &out
+		figures(set, samples)
+		tables(samples, &out)
+		for _, f := range set.Figures {
+			if f.Verdict != want {
+				t.Errorf("%s: %v, want %v", f.Name, f.Verdict, want)
+			}
+		}
+		if len(set.Figures) < 2*len(rows) {
+			t.Errorf("%d figures\n%s", len(set.Figures), out.String())
+		}
+	}
+}
+
+// TestRecorded judges the recorded files again.
+func TestRecorded(t *testing.T) {
+	if files, _ := filepath.Glob("../results/httpd-*.json"); len(files) == 0 {
+		t.Skip("needs a recorded run")
+	}
+	if err := figure.Unchanged("httpd", "../results/httpd-*.json", judge); err != nil {
+		t.Error(err)
+	}
+}

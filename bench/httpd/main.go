@@ -1,0 +1,200 @@
+//go:build linux
+
+// Command httpd measures package httpd beside net/http and its peers: the same client, each server in a process of its own
+// on a core of its own, in interleaved rounds. make bench-httpd runs it.
+//
+//	go run ./httpd                     # all rows: figures with targets, raw results
+//	go run ./httpd -quick              # some minutes; too few rounds for verdicts, nothing kept
+//	go run ./httpd -only idle,burst -servers nethttp,httpd-epoll
+//	go run ./httpd -judge results/httpd-DATE.json   # its figures again, from its raw results; -w: into the file
+//
+// celeris is not among the servers, as no module of that name could be had.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"evenkeel.dev/bench/figure"
+	"evenkeel.dev/bench/httpd/wire"
+)
+
+// row is one thing that is measured of each server.
+type row struct {
+	name, load, path string
+	conns            int
+}
+
+var rows = []row{
+	{"idle", "hold", "/hello", 10_000},
+	{"hello-100", "closed", "/hello", 100},
+	{"hello-1000", "closed", "/hello", 1000},
+	{"json-100", "closed", "/json", 100},
+	{"json-1000", "closed", "/json", 1000},
+	{"64k-100", "closed", "/64k", 100},
+	{"64k-1000", "closed", "/64k", 1000},
+	{"sleep-100", "closed", "/sleep", 100},
+	{"sleep-1000", "closed", "/sleep", 1000},
+	{"burst", "burst", "/hello", 8192},
+}
+
+// servers are the kinds of command server. gnet is raw: it finds the end of a request and parses nothing.
+var servers = []string{base, "httpd-epoll", "httpd-uring", "fasthttp", "gnet", "nbio", "hertz"}
+
+const base = "nethttp" // what the targets are about
+
+// sample is one run.
+type sample struct {
+	Server string  `json:"server"`
+	Row    string  `json:"row"`
+	Round  int     `json:"round"`
+	Bytes  float64 `json:"bytes,omitempty"` // of an idle connection
+	wire.Result
+}
+
+type driver struct {
+	bin     string
+	rounds  int
+	length  time.Duration
+	warmup  time.Duration
+	rest    time.Duration // before memory is looked at
+	most    int           // connections of a row; 0: as many as it has
+	rows    []row
+	servers []string
+	out     io.Writer
+	samples []sample
+	failed  []string
+}
+
+func main() {
+	log.SetFlags(0)
+	d := &driver{warmup: 300 * time.Millisecond, rest: 3 * time.Second, out: os.Stdout}
+	flag.StringVar(&d.bin, "bin", "../bin/httpd", "`folder` of the built server and client")
+	results := flag.String("results", "results", "`folder` for the raw results; empty: keep none")
+	flag.IntVar(&d.rounds, "rounds", 10, "interleaved rounds")
+	flag.DurationVar(&d.length, "length", 3*time.Second, "length of what is measured of a load")
+	quick := flag.Bool("quick", false, "two short rounds")
+	only := flag.String("only", "", "comma-separated `rows` (default: all)")
+	kinds := flag.String("servers", "", "comma-separated `servers` of these: "+strings.Join(servers, ", ")+" (default: all)")
+	var again figure.Again
+	again.Flags(flag.CommandLine)
+	flag.Parse()
+	if *quick {
+		d.rounds, d.length, *results = 2, time.Second, ""
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	var err error
+	if again.File != "" {
+		err = again.Judge("httpd", os.Stdout, judge)
+	} else if err = d.choose(*only, *kinds); err == nil {
+		err = d.bench(ctx, *results)
+	}
+	stop()
+	if err != nil {
+		log.Fatal("bench-httpd: ", err)
+	}
+}
+
+// choose takes the rows and servers of these names, or all.
+func (d *driver) choose(only, kinds string) error {
+	d.rows, d.servers = rows, servers
+	if only != "" {
+		d.rows = nil
+		for name := range strings.SplitSeq(only, ",") {
+			i := slices.IndexFunc(rows, func(r row) bool { return r.name == name })
+			if i < 0 {
+				return fmt.Errorf("-only %s is no row", name)
+			}
+			d.rows = append(d.rows, rows[i])
+		}
+	}
+	if kinds != "" {
+		d.servers = strings.Split(kinds, ",")
+		for _, name := range d.servers {
+			if !slices.Contains(servers, name) {
+				return fmt.Errorf("-servers %s is none; there are %s", name, strings.Join(servers, ", "))
+			}
+		}
+	}
+	return nil
+}
+
+// bench measures, shows and keeps what came out; also what came out before an interrupt.
+func (d *driver) bench(ctx context.Context, results string) error {
+	if err := raiseFiles(); err != nil {
+		return err
+	}
+	set := figure.New("httpd")
+	set.Out = d.out
+	set.Machine = figure.Machine()
+	set.Versions["peers"] = d.peers()
+	err := d.measure(ctx)
+	if len(d.samples) == 0 {
+		return errors.Join(err, errors.New("nothing was measured"))
+	}
+	set.Raw["runs"] = d.samples
+	tables(d.samples, d.out)
+	figures(set, d.samples)
+	if results != "" {
+		err = errors.Join(err, os.MkdirAll(results, 0o755), set.Save(results))
+	}
+	if n := len(d.failed); n > 0 {
+		err = errors.Join(err, fmt.Errorf("%d runs failed:\n%s", n, strings.Join(d.failed, "\n")))
+	}
+	return err
+}
+
+// measure runs all rounds. Neighbours are the servers of one row, in an order drawn by lot. A run that fails is said, and the others go on.
+func (d *driver) measure(ctx context.Context) error {
+	for round := 1; round <= d.rounds; round++ {
+		start := time.Now()
+		for _, r := range d.rows {
+			if d.most > 0 {
+				r.conns = min(r.conns, d.most)
+			}
+			for _, i := range rand.Perm(len(d.servers)) {
+				server := d.servers[i]
+				if server == "gnet" && r.path == "/sleep" {
+					continue // its handlers must not block
+				}
+				s, err := d.one(ctx, server, r)
+				if ctx.Err() != nil {
+					return fmt.Errorf("interrupted in round %d of %d", round, d.rounds)
+				}
+				if err != nil {
+					d.failed = append(d.failed, fmt.Sprintf("round %d: %s: %s: %v", round, server, r.name, err))
+					continue
+				}
+				s.Round = round
+				d.samples = append(d.samples, s)
+			}
+		}
+		fmt.Fprintf(d.out, "round %d of %d: %v\n", round, d.rounds, time.Since(start).Round(time.Second))
+	}
+	return nil
+}
+
+// raiseFiles raises the soft limit on open files to the hard one, which children inherit.
+func raiseFiles() error {
+	const need = 10_000 + 512
+	var r syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &r); err != nil {
+		return err
+	}
+	if r.Max < need {
+		return fmt.Errorf("10,000 connections need %d descriptors and the hard limit is %d: raise it with ulimit -Hn", need, r.Max)
+	}
+	r.Cur = r.Max
+	return syscall.Setrlimit(syscall.RLIMIT_NOFILE, &r)
+}

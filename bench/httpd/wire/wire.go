@@ -1,0 +1,15 @@
+// Package wire is what the driver of the benchmark of package httpd and its client say to each other.
+package wire
+
+import "time"
+
+// Result is what one run measured.
+type Result struct {
+	Requests int           `json:"requests"`
+	Failed   int           `json:"failed"` // connections or requests without a whole answer
+	Seconds  float64       `json:"seconds"`
+	CPU      time.Duration `json:"cpu_ns"` // of the server for one request
+	P50      time.Duration `json:"p50_ns"`
+	P99      time.Duration `json:"p99_ns"`
+	P999     time.Duration `json:"p999_ns"`
+}
