@@ -17,7 +17,7 @@ import (
 func (c *Conn) Cancel(tag any) int {
 	w := c.watcher
 	if w == nil {
-		return 0 // no Attach has made it
+		return 0 // no Watcher has made it
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -25,16 +25,15 @@ func (c *Conn) Cancel(tag any) int {
 		if op.Kind == proactor.Closing {
 			return false
 		}
-		op.Cause = proactor.Cancelled
-		w.stats.Cancelled++
-		if begun && (!op.InFlight || w.backend.Cancel(op)) {
-			op.Err = ErrCancelled
-			w.finish(op)
+		if begun {
+			w.cancel(op, proactor.Cancelled)
+		} else {
+			w.stats.Cancelled++
+			op.Cause = proactor.Cancelled
 		}
 		return true
 	})
 	if n > 0 {
-		w.list(&c.desc, &w.again) // what stood behind
 		w.wake()
 	}
 	return n
@@ -48,7 +47,7 @@ func (c *Conn) Cancel(tag any) int {
 func (c *Conn) SetDeadline(tag any, deadline time.Time) int {
 	w := c.watcher
 	if w == nil {
-		return 0 // no Attach has made it
+		return 0 // no Watcher has made it
 	}
 	at := w.due(deadline)
 	w.mu.Lock()

@@ -12,9 +12,9 @@ import (
 	"evenkeel.dev/internal/proactor"
 )
 
-// Conn is a connection that a Watcher has taken over: [Watcher.Attach] makes it. Its methods submit
-// operations and return at once; it is no net.Conn, whose methods block. All of them may be called
-// by any goroutine.
+// Conn is a connection of a Watcher: [Listener.Accept], [Watcher.Dial] and [Watcher.Attach] make it. Its
+// methods submit operations and return at once; it is no net.Conn, whose methods block. All of them may be
+// called by any goroutine.
 //
 // It stays open until its Close or the Watcher's, whether or not the program still refers to it.
 type Conn struct {
@@ -159,7 +159,7 @@ func (c *Conn) Write(tag any, buf []byte, deadline time.Time) error {
 
 func (c *Conn) submit(kind proactor.Kind, full bool, tag any, buf []byte, deadline time.Time) error {
 	if c.watcher == nil {
-		return ErrClosed // no Attach has made it
+		return ErrClosed // no Watcher has made it
 	}
 	if (kind == proactor.Recv || kind == proactor.Send) && len(buf) == 0 {
 		return ErrEmptyBuffer
@@ -170,7 +170,7 @@ func (c *Conn) submit(kind proactor.Kind, full bool, tag any, buf []byte, deadli
 // LocalAddr returns the address on this side.
 func (c *Conn) LocalAddr() net.Addr {
 	if c.local == nil {
-		return nil // no Attach has made it
+		return nil // no Watcher has made it
 	}
 	return *c.local
 }

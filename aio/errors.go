@@ -12,18 +12,18 @@ import (
 
 // Errors, as they are: returned by calls, or in Result.Error, never wrapped there.
 var (
-	// ErrClosed says that the connection is closed: before the call, or while the operation was
-	// pending. It is net.ErrClosed.
+	// ErrClosed says that the connection or the listener is closed: before the call, or while the operation
+	// was pending. It is net.ErrClosed.
 	ErrClosed = net.ErrClosed
 
 	// ErrWatcherClosed says that the watcher is closed, or is being shut down.
 	ErrWatcherClosed = errors.New("aio: the watcher is closed")
 
-	// ErrNoDescriptor is Attach's for a connection that is nil, or has no file descriptor of its
+	// ErrNoDescriptor is Attach's and AttachListener's for what is nil, or has no file descriptor of its
 	// own, such as a net.Pipe or a tls.Conn.
 	ErrNoDescriptor = errors.New("aio: the connection has no file descriptor: attach the *net.TCPConn or *net.UnixConn below it")
 
-	// ErrDatagram is Attach's for a socket of datagrams or packets, as UDP's are: reads would not keep them
+	// ErrDatagram is Attach's and AttachListener's for a socket of datagrams or packets, as UDP's are: reads would not keep them
 	// apart, and an empty one would be the peer's end.
 	ErrDatagram = errors.New("aio: the connection is one of datagrams or packets (udp, unixgram, unixpacket): use package net for it")
 
@@ -53,7 +53,7 @@ var (
 	// ErrPending is Detach's while operations of the connection were not returned by WaitIO.
 	ErrPending = errors.New("aio: operations of the connection are pending: Cancel them, and wait until WaitIO has returned them")
 
-	// ErrTooManyConns says that Options.MaxConns connections are open. The connection is the caller's still.
+	// ErrTooManyConns says that Options.MaxConns connections are open. One to attach is the caller's still.
 	ErrTooManyConns = errors.New("aio: too many connections: close one, or raise Options.MaxConns")
 )
 

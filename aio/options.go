@@ -36,7 +36,8 @@ type Options struct {
 	MaxConns int
 
 	// Logger gets Warn for what needs an operator: io_uring not available where BackendAuto wanted
-	// it, memory that the kernel did not return. Default: slog.Default().
+	// it, connections that wait to be accepted for lack of descriptors, memory that the kernel did not
+	// return. Default: slog.Default().
 	Logger *slog.Logger
 }
 

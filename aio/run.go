@@ -177,7 +177,7 @@ func (w *Watcher) expire() (late bool) {
 	return late
 }
 
-// cancel ends an operation early; one that the backend cannot return at once comes from Poll.
+// cancel ends an operation that was begun early; one that the backend cannot return at once comes from Poll.
 func (w *Watcher) cancel(op *proactor.Op, cause proactor.Cause) {
 	w.stats.Cancelled++
 	op.Cause = cause

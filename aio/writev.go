@@ -24,7 +24,7 @@ const (
 func (c *Conn) Writev(tag any, bufs [][]byte, deadline time.Time) error {
 	w := c.watcher
 	if w == nil {
-		return ErrClosed // no Attach has made it
+		return ErrClosed // no Watcher has made it
 	}
 	v := w.vec()
 	v.Tag = tag

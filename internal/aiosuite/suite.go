@@ -205,6 +205,7 @@ func Run(t *testing.T, sys System) {
 	all = append(all, acceptTests...)
 	all = append(all, dialTests...)
 	all = append(all, detachTests...)
+	all = append(all, stormTests...)
 	for _, tt := range all {
 		t.Run(tt.name, func(t *testing.T) {
 			run := func(t *testing.T) { tt.run(newRig(t, sys, aio.Options{})) }

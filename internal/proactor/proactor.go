@@ -3,8 +3,6 @@
 //
 // The logic of operations (queues, deadlines, what a full read is, swap buffers) stands above the
 // interface, in package aio, once. A backend starts a transfer, and says when it has ended.
-// Operations that do not belong to a descriptor's two directions (accept, connect, timers,
-// datagrams) need a new [Kind], and nothing else here.
 //
 // An operation's way, from its submission to its return:
 //
@@ -121,7 +119,7 @@ const (
 	WatcherClosed
 )
 
-// Desc is the descriptor of an attached connection. An idle one costs this and a pending read, so
+// Desc is the descriptor of a connection or a listener. An idle one costs this and a pending read, so
 // both are kept small.
 type Desc struct {
 	// The backend's, under the watcher's mu.

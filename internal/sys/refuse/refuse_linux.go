@@ -35,6 +35,7 @@ var Calls = []Call{
 	{Name: "ioctl", nr: unix.SYS_IOCTL},
 	{Name: "recvfrom", nr: unix.SYS_RECVFROM},
 	{Name: "sendto", nr: unix.SYS_SENDTO},
+	{Name: "sendmsg", nr: unix.SYS_SENDMSG},
 }
 
 // Find returns the call of that name.

@@ -1,0 +1,152 @@
+package aiosuite
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"evenkeel.dev/aio"
+)
+
+var stormTests = []test{
+	{"StormThenClose", func(r *rig) { r.storm(func(w *aio.Watcher) { _ = w.Close() }) }, false},
+	{"StormThenShutdown", func(r *rig) {
+		r.storm(func(w *aio.Watcher) {
+			ctx, cancel := context.WithTimeout(context.Background(), soon)
+			defer cancel()
+			_ = w.Shutdown(ctx)
+		})
+	}, false},
+}
+
+// storm: several goroutines do everything at once, close to the limits, while connections come, and
+// then the watcher ends in their midst. Every operation is returned once, and no descriptor stays open.
+func (r *rig) storm(end func(*aio.Watcher)) {
+	const conns, dials = 8, 30
+	_ = r.w.Close()
+	before := descriptors()
+	r.open(aio.Options{MaxQueued: 8, MaxQueuedBytes: 3000, MaxWatcherBytes: 9000, MaxConns: conns + 4, Logger: slog.New(slog.DiscardHandler)})
+	r.rough = true
+	w := r.w
+	var all, busy sync.WaitGroup
+	var listeners []*aio.Listener
+	var start sync.WaitGroup // what is attached below finds room
+	start.Add(1)
+	for range 2 {
+		ln, dial := r.sys.Listener(r.t)
+		l, err := w.AttachListener(ln)
+		Must(r.t, err)
+		listeners = append(listeners, l)
+		busy.Go(func() {
+			for range dials {
+				if peer, err := dial(); err == nil {
+					_ = peer.Close()
+				}
+				time.Sleep(soon / 100)
+			}
+		})
+	}
+	for id := range uint64(conns) {
+		conn, peer := r.pair()
+		all.Go(func() {
+			_, _ = io.Copy(struct{ io.Writer }{peer}, peer) // not by splice(2), whose pipes the net package keeps
+			_ = peer.Close()
+		})
+		busy.Go(func() {
+			start.Wait()
+			r.gust(conn, listeners, rand.New(rand.NewPCG(id, 8)))
+		})
+	}
+	start.Done()
+	all.Go(func() {
+		busy.Wait()
+		for _, l := range listeners {
+			all.Go(func() { _ = l.Close() })
+		}
+		end(w)
+	})
+	for !r.over {
+		results, err := r.wait()
+		if r.over = err != nil; r.over && err != aio.ErrWatcherClosed {
+			r.t.Error(err)
+		}
+		for _, res := range results {
+			if res.Conn != nil && (res.Op == aio.OpAccept || res.Op == aio.OpDial) {
+				_, _ = r.submit(ticket{op: aio.OpClose, conn: res.Conn})
+			}
+		}
+	}
+	all.Wait()
+	if after := descriptors(); after > before {
+		r.t.Errorf("%d descriptors are open, %d were before", after, before)
+	}
+}
+
+// gust does to conn, and to listeners, what comes to mind.
+func (r *rig) gust(conn *aio.Conn, listeners []*aio.Listener, rng *rand.Rand) {
+	var ks []*ticket
+	for range 80 {
+		by, l := time.Time{}, listeners[rng.IntN(len(listeners))]
+		if rng.IntN(2) == 0 {
+			by = time.Now().Add(upTo(rng, soon))
+		}
+		k := ticket{conn: conn, deadline: by}
+		switch rng.IntN(16) {
+		case 0, 1:
+			k.buf, k.full = make([]byte, 1+rng.IntN(500)), rng.IntN(2) == 0
+		case 2, 3: // a read into the swap buffer
+		case 4, 5:
+			k.op, k.buf = aio.OpWrite, make([]byte, 1+rng.IntN(2000))
+		case 6:
+			k.op, k.buf = aio.OpWrite, make([]byte, 1+rng.IntN(2000))
+			k.vec = cut(k.buf, 1, 300)
+		case 7:
+			k = ticket{op: aio.OpPost}
+		case 8, 9:
+			k = ticket{op: aio.OpAccept, listener: l, deadline: by}
+		case 10:
+			k = ticket{op: aio.OpDial, to: l.Addr(), deadline: by}
+		case 11, 12:
+			if len(ks) > 0 {
+				r.cancelled(ks[rng.IntN(len(ks))])
+			}
+			continue
+		case 13:
+			if len(ks) > 0 {
+				r.moved(ks[rng.IntN(len(ks))], by)
+			}
+			continue
+		case 14:
+			time.Sleep(upTo(rng, soon/10))
+			continue
+		default:
+			if rng.IntN(10) == 0 {
+				_ = conn.Close()
+				continue
+			}
+			k.op = aio.OpCloseWrite
+			if rng.IntN(10) == 0 {
+				k.op = aio.OpClose
+			}
+		}
+		got, err := r.submit(k)
+		switch _, errno := err.(syscall.Errno); {
+		case err == nil && k.conn != nil:
+			ks = append(ks, got)
+		case err == nil, err == aio.ErrQueueFull, err == aio.ErrClosed, err == aio.ErrTooManyConns, k.op == aio.OpDial && errno:
+		default:
+			r.t.Errorf("%v: %v", k.op, err)
+		}
+	}
+}
+
+// descriptors returns how many this process has open, where /proc says so.
+func descriptors() int {
+	all, _ := os.ReadDir("/proc/self/fd")
+	return len(all)
+}
