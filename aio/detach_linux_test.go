@@ -28,18 +28,20 @@ func onFd(t *testing.T, c syscall.Conn, f func(fd int)) {
 	must(t, raw.Control(func(fd uintptr) { f(int(fd)) }))
 }
 
-// TestDetachOptions: package net sets options of what it gets, and these stay as they were.
+// TestDetachOptions: options are set of a connection that a Watcher has; package net sets some of what it
+// gets, and these stay as they were.
 func TestDetachOptions(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		w := open(t, aio.Options{Backend: b})
 		here, _ := pair(t)
 		must(t, here.SetLinger(9))
-		onFd(t, here, func(fd int) {
+		conn := attach(t, w, here)
+		onFd(t, conn, func(fd int) {
 			for _, o := range options[:len(options)-1] {
 				must(t, syscall.SetsockoptInt(fd, o.level, o.name, o.value))
 			}
 		})
-		c, err := attach(t, w, here).Detach()
+		c, err := conn.Detach()
 		must(t, err)
 		defer func() { _ = c.Close() }()
 		onFd(t, c.(*net.TCPConn), func(fd int) {

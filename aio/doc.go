@@ -48,7 +48,7 @@
 // One operation is ended early, or given another deadline, by the tag that it was submitted with: see
 // [Conn.Cancel] and [Conn.SetDeadline].
 //
-// [Conn.Detach] gives a connection back as a net.Conn, for what is to block: after an upgrade, for instance.
+// Options of a socket are set by [Conn.SyscallConn]. [Conn.Detach] gives a connection back as a net.Conn, for what is to block: after an upgrade, for instance.
 //
 // # How a connection ends
 //

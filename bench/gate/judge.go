@@ -28,8 +28,10 @@ func judge(set *figure.Set, raw figure.Recorded) error {
 	var killed, killedByEnvoy, killedByGroup int64
 	var lost int
 	errs := []error(nil)
-	for key, v := range map[string]any{"runs": &d.samples, "idle": &d.idled, "polls": &d.cases, enterExitKey: &ns, "load": &load, killedKey: &killed,
-		envoyFaults + "load": &byEnvoy, envoyFaults + killedKey: &killedByEnvoy, raftFaults + "load": &byGroup, raftFaults + killedKey: &killedByGroup, raftFaults + lostKey: &lost} {
+	for key, v := range map[string]any{
+		"runs": &d.samples, "idle": &d.idled, "polls": &d.cases, enterExitKey: &ns, "load": &load, killedKey: &killed,
+		envoyFaults + "load": &byEnvoy, envoyFaults + killedKey: &killedByEnvoy, raftFaults + "load": &byGroup, raftFaults + killedKey: &killedByGroup, raftFaults + lostKey: &lost,
+	} {
 		_, err := raw.Read(key, v)
 		errs = append(errs, err)
 	}

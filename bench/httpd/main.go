@@ -8,7 +8,7 @@
 //	go run ./httpd -only idle,burst -servers nethttp,httpd-epoll
 //	go run ./httpd -judge results/httpd-DATE.json   # its figures again, from its raw results; -w: into the file
 //
-// celeris is not among the servers, as no module of that name could be had.
+// celeris is not among the servers: no module resolved under the paths that were tried.
 package main
 
 import (

@@ -204,6 +204,9 @@ func (b *Backend) Detach(d *proactor.Desc) (net.Conn, error) {
 	return &Conn{socket: f.socket, local: "a", remote: "b"}, nil
 }
 
+// Control implements the interface: there is no descriptor.
+func (b *Backend) Control(*proactor.Desc, func(fd uintptr)) bool { return false }
+
 // fd returns d's descriptor. The caller holds mu.
 func (b *Backend) fd(d *proactor.Desc, what string) *fd {
 	if d.Num < 0 || int(d.Num) >= len(b.fds) || b.fds[d.Num] == nil {

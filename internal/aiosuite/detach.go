@@ -1,6 +1,7 @@
 package aiosuite
 
 import (
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -17,6 +18,7 @@ var detachTests = []test{
 	{"DetachClosed", detachClosed, false},
 	{"DetachWhileWaiting", detachWhileWaiting, false},
 	{"DetachRace", detachRace, false},
+	{"SyscallConn", syscallConn, false},
 }
 
 // detached is Conn.Detach, which an injected fault may refuse.
@@ -231,5 +233,45 @@ func detachRace(r *rig) {
 		if data, err := got(); len(data) != len(writes) || err != nil {
 			r.t.Errorf("%d bytes at the peer, %v; want %d", len(data), err, len(writes))
 		}
+	}
+}
+
+// syscallConn: Control has the descriptor while the connection is open, the transfers are the Watcher's.
+func syscallConn(r *rig) {
+	conn, peer := r.pair()
+	k := r.readSwap(conn)
+	raw, err := conn.SyscallConn()
+	Must(r.t, err)
+	control := func(want error) {
+		r.t.Helper()
+		called := 0
+		err := raw.Control(func(uintptr) { called++ })
+		switch {
+		case r.sys.Bubble && want == nil:
+			if called != 0 || !errors.Is(err, errors.ErrUnsupported) {
+				r.t.Errorf("without a descriptor: %d calls, %v; want ErrUnsupported", called, err)
+			}
+		case err != want || called > 0 != (want == nil):
+			r.t.Errorf("%d calls, %v; want %v", called, err, want)
+		}
+	}
+	control(nil)
+	for _, transfer := range []func(func(uintptr) bool) error{raw.Read, raw.Write} {
+		if err := transfer(func(uintptr) bool { r.t.Error("called"); return true }); !errors.Is(err, errors.ErrUnsupported) {
+			r.t.Errorf("%v, want ErrUnsupported", err)
+		}
+	}
+	r.send(peer, []byte("x"))
+	r.until(k)
+	r.wantData(k, []byte("x"))
+	_ = conn.Close()
+	control(aio.ErrClosed)
+	other, _ := r.pair()
+	raw, err = other.SyscallConn()
+	Must(r.t, err)
+	_ = r.w.Close()
+	control(aio.ErrWatcherClosed)
+	if _, err := new(aio.Conn).SyscallConn(); err != aio.ErrClosed {
+		r.t.Errorf("of no Watcher: %v, want ErrClosed", err)
 	}
 }

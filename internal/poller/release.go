@@ -27,3 +27,9 @@ func (p *Poller) drop(d *proactor.Desc) {
 	p.table[d.Num] = nil // before the number can be given out again
 	p.kernel.release(d)
 }
+
+// Control implements [proactor.Backend].
+func (p *Poller) Control(d *proactor.Desc, f func(fd uintptr)) bool {
+	f(uintptr(d.Num))
+	return true
+}

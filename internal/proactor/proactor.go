@@ -199,6 +199,9 @@ type Backend interface {
 	// fails, as with EMFILE, nothing has changed.
 	Detach(d *Desc) (net.Conn, error)
 
+	// Control calls f with the descriptor. It reports false where there is none.
+	Control(d *Desc, f func(fd uintptr)) bool
+
 	// Start begins the transfer of op. True: it is over, or failed. False: the backend has it, and
 	// it comes from Poll. There is one op in flight per descriptor and direction.
 	Start(op *Op) bool
