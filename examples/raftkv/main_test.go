@@ -377,7 +377,7 @@ func stop(c *child.Child) error {
 func testStoppedSuccessor(t *testing.T, path string) {
 	var g *group
 	var armed atomic.Bool
-	var stopped atomic.Int64
+	stopped := make(chan int, 1)
 	g = startVia(t, func(i int, url string) string {
 		proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			body, err := io.ReadAll(r.Body)
@@ -385,10 +385,10 @@ func testStoppedSuccessor(t *testing.T, path string) {
 				return
 			}
 			if r.URL.Path == "/raft" && tells(body, raftpb.MsgTimeoutNow) && armed.CompareAndSwap(true, false) {
-				stopped.Store(int64(i))
 				if err := stop(g.members[i]); err != nil {
 					t.Error(err)
 				}
+				stopped <- i
 			}
 			forward(w, r, url, body)
 		}))
@@ -409,7 +409,7 @@ func testStoppedSuccessor(t *testing.T, path string) {
 		}
 		resp.Body.Close()
 	}
-	was := int(stopped.Load())
+	was := <-stopped
 	g.leader(was) // the third, or the old one again, where a busy machine kept the third from taking over in time
 	if s := g.stats(old).Member; s.GivenUp == 0 {
 		t.Errorf("nobody was given up: %+v", s)
