@@ -143,9 +143,13 @@ func (s *server) accept() {
 				nc = tls.Server(nc, s.config)
 			}
 			s.mu.Lock()
-			s.others = append(s.others, nc)
-			s.needed.Signal()
-			s.mu.Unlock()
+			if s.closed {
+				s.later = append(s.later, func() { _ = nc.Close() })
+			} else {
+				s.others = append(s.others, nc)
+				s.needed.Signal()
+			}
+			s.unlock()
 		default:
 			if !refused {
 				refused = true

@@ -228,14 +228,14 @@ func (l *listener) Accept() (net.Conn, error) {
 		s.needed.Wait()
 	}
 	switch {
+	case len(s.others) > 0: // those too that came before the listener failed
+		nc := s.others[0]
+		s.others = s.others[1:]
+		return nc, nil
 	case s.failed != nil:
 		return nil, s.failed
 	case s.closed:
 		return nil, net.ErrClosed
-	case len(s.others) > 0:
-		nc := s.others[0]
-		s.others = s.others[1:]
-		return nc, nil
 	}
 	if s.guarded && s.guard == nil {
 		s.guard = newWorker(s)
@@ -253,10 +253,12 @@ func (l *listener) Close() error {
 	first := !s.closed
 	s.closed = true
 	s.needed.Broadcast()
-	for _, nc := range s.others {
-		s.later = append(s.later, func() { _ = nc.Close() })
+	if s.failed == nil {
+		for _, nc := range s.others {
+			s.later = append(s.later, func() { _ = nc.Close() })
+		}
+		s.others = nil
 	}
-	s.others = nil
 	s.endIdle()
 	s.unlock()
 	if !first {
