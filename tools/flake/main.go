@@ -9,6 +9,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -16,6 +17,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -85,6 +87,7 @@ func runRound(ctx context.Context, packages []*testPackage, parallel int, r run)
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	turns := make(chan struct{}, parallel)
+	slices.SortStableFunc(packages, func(a, b *testPackage) int { return cmp.Compare(b.longest, a.longest) }) // else the longest may run alone in the end
 	for _, p := range packages {
 		turns <- struct{}{}
 		wg.Go(func() {

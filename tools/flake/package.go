@@ -57,8 +57,9 @@ type result struct {
 	took   time.Duration
 }
 
-// runLimit ends a run that hangs; the test binary then prints the stacks of its goroutines.
-const runLimit = 10 * time.Minute
+// runLimit ends a run that hangs; the test binary then prints the stacks of its goroutines. A package that takes two
+// minutes of processors (cmd/evenkeel, bench/gate) has taken ten minutes and more among eight others and the neighbours.
+const runLimit = 30 * time.Minute
 
 // run runs the package's tests once, as go test does.
 func (p *testPackage) run(ctx context.Context, r run) result {
