@@ -1,6 +1,7 @@
 package tailstat
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -49,59 +50,99 @@ func looseNoise(x, y []float64, level float64) noise {
 	return noise{alpha: 1 - level, base: around(x, median(x)), head: around(y, median(y))}
 }
 
-// shown reports whether so many runs show a difference of logarithms in enough trials.
+// shown reports whether so many runs show a difference of logarithms in enough trials. It draws no more of them than it
+// takes to know.
 func (n *noise) shown(base, head int, shift float64) bool {
 	critical := null(base, head, n.paired).critical(n.alpha)
 	if critical < 0 {
 		return false
 	}
 	rng := rand.New(rand.NewPCG(80, uint64(base))) // the same trials for each shift
-	found := 0
-	for range trials {
-		if n.statistic(rng, base, head, shift) <= critical {
+	trial := n.looseTrial
+	if n.paired {
+		trial = n.pairedTrial
+	}
+	draw := trial(rng, base, head, shift)
+	for found, missed := 0, 0; ; {
+		if draw() <= critical {
 			found++
+		} else {
+			missed++
+		}
+		if found >= power*trials {
+			return true
+		}
+		if missed > (1-power)*trials {
+			return false
 		}
 	}
-	return found >= power*trials
 }
 
-// statistic draws a trial and returns its test's statistic on the side of the difference: small where it shows.
-func (n *noise) statistic(rng *rand.Rand, base, head int, shift float64) int {
-	if !n.paired {
-		x, y := make([]float64, base), make([]float64, head)
-		for i := range x {
-			x[i] = n.base[rng.IntN(len(n.base))]
+// pairedTrial returns a function that draws a trial of so many differences, and returns its test's statistic on the side of
+// the difference: small where it shows. What is drawn are the few values that were seen, so they are sorted once, by size,
+// and a trial counts how often it has each.
+func (n *noise) pairedTrial(rng *rand.Rand, runs, _ int, shift float64) func() int {
+	values := slices.Clone(n.base)
+	for i := range values {
+		values[i] += shift
+	}
+	place, order := places(values, func(i, j int) int { return cmp.Compare(math.Abs(values[i]), math.Abs(values[j])) })
+	times := make([]int, len(values)) // of each place
+	return func() int {
+		clear(times)
+		for range runs {
+			times[place[rng.IntN(len(place))]]++
 		}
-		for i := range y {
-			y[i] = shift + n.head[rng.IntN(len(n.head))]
-		}
-		slices.Sort(x)
-		w := 0
-		for _, v := range y { // how many of base are not below it
-			w += base - sort.SearchFloat64s(x, v)
+		w, rank := 0, 0
+		for p, c := range times {
+			if values[order[p]] <= 0 { // it has the c ranks after rank
+				w += c*rank + c*(c+1)/2
+			}
+			rank += c
 		}
 		return w
 	}
-	d := make([]float64, base)
-	for i := range d {
-		d[i] = shift + n.base[rng.IntN(len(n.base))]
+}
+
+// looseTrial is pairedTrial for two sets.
+func (n *noise) looseTrial(rng *rand.Rand, base, head int, shift float64) func() int {
+	place, order := places(n.base, func(i, j int) int { return cmp.Compare(n.base[i], n.base[j]) })
+	sorted := make([]float64, len(n.base))
+	for p, i := range order {
+		sorted[p] = n.base[i]
 	}
-	slices.SortFunc(d, func(a, b float64) int {
-		switch a, b := math.Abs(a), math.Abs(b); {
-		case a < b:
-			return -1
-		case a > b:
-			return 1
-		}
-		return 0
-	})
-	w := 0
-	for i, v := range d {
-		if v <= 0 {
-			w += i + 1
-		}
+	at := make([]int, len(n.head)) // where in sorted a value of head would stand
+	for i, v := range n.head {
+		at[i] = sort.SearchFloat64s(sorted, shift+v)
 	}
-	return w
+	notBelow := make([]int, len(n.base)+1) // how many of base have this place or a later one
+	return func() int {
+		clear(notBelow)
+		for range base {
+			notBelow[place[rng.IntN(len(place))]]++
+		}
+		for p := len(notBelow) - 2; p >= 0; p-- {
+			notBelow[p] += notBelow[p+1]
+		}
+		w := 0
+		for range head { // how many of base are not below it
+			w += notBelow[at[rng.IntN(len(at))]]
+		}
+		return w
+	}
+}
+
+// places sorts the indices of values: order has them, and place is where in it each of them stands.
+func places(values []float64, compare func(i, j int) int) (place, order []int) {
+	for i := range values {
+		order = append(order, i)
+	}
+	slices.SortFunc(order, compare)
+	place = make([]int, len(values))
+	for p, i := range order {
+		place[i] = p
+	}
+	return place, order
 }
 
 // Detectable returns the smallest ratio above 1 that as many runs with as much noise show in four of five trials, as
