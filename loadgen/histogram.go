@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"math"
+	"math/bits"
 	"time"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
@@ -61,7 +63,7 @@ func (h *Histogram) Max() time.Duration {
 	if h.Count() == 0 {
 		return 0
 	}
-	return time.Duration(h.h.Max())
+	return time.Duration(h.h.ValueAtQuantile(100))
 }
 
 // Mean returns the mean.
@@ -93,8 +95,20 @@ func (h *Histogram) All() iter.Seq2[time.Duration, int64] {
 		if h.h == nil {
 			return
 		}
-		for _, b := range h.h.Distribution() {
-			if b.Count > 0 && !yield(time.Duration(b.To), b.Count) {
+		s := h.h.Export()
+		// HdrHistogram's layout: of the counts the first half are of buckets one unit wide, and so are the next; from then on
+		// those of each half are twice as wide as those of the half before. Most are 0, and Distribution makes a bar of each.
+		unit := int(math.Floor(math.Log2(float64(s.LowestTrackableValue))))
+		half := 1 << bits.Len(uint(math.Pow10(int(s.SignificantFigures)))-1)
+		for i, n := range s.Counts {
+			if n <= 0 {
+				continue
+			}
+			wide, at := 0, i
+			if i >= 2*half {
+				wide, at = i/half-1, i%half+half
+			}
+			if !yield(time.Duration(int64(at+1)<<(wide+unit)-1), n) {
 				return
 			}
 		}

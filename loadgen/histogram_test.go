@@ -127,6 +127,43 @@ func TestHistogramJSON(t *testing.T) {
 	}
 }
 
+// TestHistogramBuckets holds what All yields, and Max, against the library's own bars, of histograms of all kinds that it decodes.
+func TestHistogramBuckets(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(2, 0))
+	for _, k := range []struct {
+		lowest, highest int64
+		digits          int
+	}{{histogramLowest, histogramHighest, histogramDigits}, {1, 1000, 1}, {1, 1 << 40, 2}, {7, 1 << 30, 4}, {1 << 20, 1 << 62, 3}, {1000, 1 << 30, 5}} {
+		h := hdr.New(k.lowest, k.highest, k.digits)
+		for range 200 {
+			_ = h.RecordValue(int64(math.Exp(rnd.Float64() * math.Log(float64(k.highest))))) // in range
+		}
+		text, err := h.EncodeV2()
+		if err != nil {
+			t.Fatal(err)
+		}
+		decoded, err := hdr.Decode(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, h := range []*hdr.Histogram{h, decoded} {
+			var want strings.Builder
+			for _, b := range h.Distribution() {
+				if b.Count > 0 {
+					fmt.Fprint(&want, time.Duration(b.To), b.Count, ";")
+				}
+			}
+			if d := cmp.Diff(want.String(), buckets(Histogram{h})); d != "" {
+				t.Errorf("%+v: -want +got %s", k, d)
+			}
+			own := Histogram{h}
+			if own.Max() != time.Duration(h.Max()) {
+				t.Errorf("%+v: at most %v, want %v", k, own.Max(), time.Duration(h.Max()))
+			}
+		}
+	}
+}
+
 func TestHistogramJSONGarbage(t *testing.T) {
 	var good Histogram
 	good.record(1e6)
