@@ -24,6 +24,7 @@ type fake struct {
 	parked   int           // goroutines
 	perByte  func() int64  // bytes that have been recorded in all
 	refuses  atomic.Bool   // start fails
+	set      atomic.Int64  // by how much the wall clock was set
 	stall    atomic.Int64  // goroutines takes so long, once
 	defect   atomic.Bool   // goroutines and start panic
 	torn     atomic.Int64  // the snapshot from here on at which writeTo panics; 0: none
@@ -79,6 +80,8 @@ func (f *fake) writeTo(w io.Writer) (int64, error) {
 	n, err := w.Write(make([]byte, f.perByte()-f.bytesAt))
 	return int64(n), err
 }
+
+func (f *fake) wall() time.Time { return time.Now().Add(time.Duration(f.set.Load())).Round(0) }
 
 func (f *fake) cpu() time.Duration { return time.Duration(f.busy * float64(time.Since(f.began))) }
 

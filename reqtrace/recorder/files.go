@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -22,8 +23,10 @@ type files struct {
 
 const traceSuffix = ".trace"
 
-// maxListed bounds how many snapshots there are in dir.
-const maxListed = 1000
+const (
+	maxListed = 1000 // snapshots in dir
+	maxSame   = 100  // that are called by the same millisecond
+)
 
 // snapshotFile is a snapshot's trace. Whoever has it keeps or drops it.
 type snapshotFile struct {
@@ -40,10 +43,15 @@ func (s *files) create(now time.Time, why string) (*snapshotFile, error) {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return nil, err
 	}
-	id := now.UTC().Format("20060102-150405.000") + "-" + why
-	path := filepath.Join(s.dir, id+traceSuffix)
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-	return &snapshotFile{f, id, path}, err
+	name := now.UTC().Format("20060102-150405.000") + "-" + why
+	for id, i := name, 1; ; i++ {
+		path := filepath.Join(s.dir, id+traceSuffix)
+		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+		if err == nil || !errors.Is(err, fs.ErrExist) || i == maxSame {
+			return &snapshotFile{f, id, path}, err
+		}
+		id = name + "-" + strconv.Itoa(i) // the clock was set back to what it was before
+	}
 }
 
 // createTemporary makes a file that is not kept.
@@ -83,12 +91,18 @@ func (s *files) keep(f *snapshotFile) {
 		return
 	}
 	f.Close()
-	s.prune()
+	s.prune(f.id + traceSuffix)
 }
 
-// prune removes the oldest snapshots, until the rest fits.
-func (s *files) prune() {
+// prune removes the oldest snapshots, until the rest fits. What is called by a later time than the newest was taken before the clock was set
+// back, and is older than all others.
+func (s *files) prune(newest string) {
 	list, sum := s.list()
+	i, found := slices.BinarySearchFunc(list, newest, func(a fs.FileInfo, name string) int { return strings.Compare(a.Name(), name) })
+	if found {
+		i++
+	}
+	list = slices.Concat(list[i:], list[:i])
 	for len(list) > maxListed || sum > s.most && len(list) > 1 {
 		sum -= list[0].Size()
 		_ = os.Remove(filepath.Join(s.dir, list[0].Name()))

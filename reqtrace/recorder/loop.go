@@ -138,13 +138,13 @@ func (l *loop) guard(f func()) {
 // note takes what a request says.
 func (l *loop) note(n note) {
 	if n.slow {
-		l.r.store.Count(time.Now(), n.class, history.Count{Slow: 1})
+		l.r.store.Count(l.p.wall(), n.class, history.Count{Slow: 1})
 		l.longest = max(l.longest, n.duration)
 		switch {
 		case !l.on:
-			l.r.store.Count(time.Now(), n.class, history.Count{Off: 1})
+			l.r.store.Count(l.p.wall(), n.class, history.Count{Off: 1})
 		case len(l.pending) == maxPending:
-			l.r.store.Count(time.Now(), n.class, history.Count{Failed: 1})
+			l.r.store.Count(l.p.wall(), n.class, history.Count{Failed: 1})
 		default:
 			l.pending = append(l.pending, n)
 		}
@@ -153,6 +153,13 @@ func (l *loop) note(n note) {
 		l.want("panic")
 	} else {
 		l.want("slow")
+	}
+}
+
+// takeNotes takes those that have come.
+func (l *loop) takeNotes() {
+	for len(l.r.notes) > 0 {
+		l.note(<-l.r.notes)
 	}
 }
 
@@ -225,7 +232,7 @@ func (l *loop) tick() {
 	l.budget.earn(cpu-l.cpu, passed)
 	l.took += cpu - l.cpu
 	if n := dropped - l.dropped; n > 0 {
-		l.r.store.Count(now, history.Others, history.Count{Slow: n, Failed: n})
+		l.r.store.Count(l.p.wall(), history.Others, history.Count{Slow: n, Failed: n})
 	}
 	if l.late(passed) {
 		l.want("late")
@@ -352,15 +359,13 @@ func (l *loop) off() {
 // count counts requests again, by what became of them.
 func (l *loop) count(notes []note, c history.Count) {
 	for _, n := range notes {
-		l.r.store.Count(time.Now(), n.class, c)
+		l.r.store.Count(l.p.wall(), n.class, c)
 	}
 }
 
 // end takes what is left, at the end of the program.
 func (l *loop) end(ctx context.Context) {
-	for len(l.r.notes) > 0 {
-		l.note(<-l.r.notes)
-	}
+	l.takeNotes()
 	ctx, cancel := context.WithTimeout(ctx, maxLast)
 	defer cancel()
 	l.await(ctx)
@@ -370,7 +375,7 @@ func (l *loop) end(ctx context.Context) {
 		l.await(ctx)
 	}
 	if n := l.r.dropped.Load() - l.dropped; n > 0 {
-		l.r.store.Count(time.Now(), history.Others, history.Count{Slow: n, Failed: n})
+		l.r.store.Count(l.p.wall(), history.Others, history.Count{Slow: n, Failed: n})
 	}
 }
 

@@ -17,6 +17,7 @@ type process interface {
 	start(window time.Duration, bytes int) error // starts the flight recorder
 	stop()
 	writeTo(w io.Writer) (int64, error)
+	wall() time.Time    // now, for who reads it: it may be set. How long something took is asked of time.Since alone
 	cpu() time.Duration // that the process has taken
 	goroutines() int
 	calibrate() time.Duration // what an event of a trace takes; the flight recorder is on
@@ -66,6 +67,8 @@ func (p *runtimeProcess) writeTo(w io.Writer) (int64, error) {
 	}
 	return p.own.WriteTo(w)
 }
+
+func (p *runtimeProcess) wall() time.Time { return time.Now().Round(0) }
 
 func (p *runtimeProcess) goroutines() int {
 	metrics.Read(p.samples)

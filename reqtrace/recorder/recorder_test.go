@@ -312,8 +312,13 @@ func TestKeepBytes(t *testing.T) {
 			t.Errorf("%s is there: %v", id, s.has(id))
 		}
 	}
-	if _, err := s.create(time.Unix(4, 0), "slow"); err == nil { // as after the clock was set back
-		t.Error("one file for two snapshots")
+	again, err := s.create(time.Unix(4, 0), "slow") // as after the clock was set back
+	if err != nil || again.id == ids[4] {
+		t.Fatalf("one file for two snapshots: %v", err)
+	}
+	s.keep(again)
+	if !s.has(again.id) {
+		t.Errorf("%s is not there", again.id)
 	}
 	for _, id := range []string{"", "../" + ids[4], "..", ids[4] + "/", "x\x00"} {
 		if f, err := s.open(id); err == nil {

@@ -32,13 +32,16 @@ func (l *loop) snapshot() {
 	l.why, l.pending = "", nil
 	l.due.Stop()
 	l.last = time.Now()
-	file, err := l.r.files.create(l.last, why)
+	taken := l.p.wall()
+	file, err := l.r.files.create(taken, why)
 	if err != nil {
 		l.fail(notes, failWrite, err)
 		return
 	}
-	_, err = l.p.writeTo(file)
-	l.budget.snapshot(time.Since(l.last))
+	n, err := l.p.writeTo(file)
+	took := time.Since(l.last)
+	l.budget.snapshot(took)
+	l.r.log.Debug("recorder: a snapshot", "took", took, "bytes", n, "why", why)
 	if err == nil {
 		_, err = file.Seek(0, io.SeekStart)
 	}
@@ -55,7 +58,7 @@ func (l *loop) snapshot() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), maxAnalysis)
 	l.under = &analysis{file: file, keep: why == "panic" || why == "stop", notes: notes, cancel: cancel}
-	job := child.Job{Threshold: threshold, Snapshot: file.id, Build: l.r.o.Build, Taken: l.last, Usual: l.r.store.Usual()}
+	job := child.Job{Threshold: threshold, Snapshot: file.id, Build: l.r.o.Build, Taken: taken, Usual: l.r.store.Usual()}
 	go func() {
 		var res result
 		res.explained, res.cpu, res.err = l.p.analyze(ctx, job, file)
@@ -102,11 +105,20 @@ func (l *loop) explained(a *analysis, e *history.Explained) {
 	} else {
 		a.file.drop()
 	}
+	l.takeNotes()                                // also of requests that e has
 	open := make(map[uint64]*note, len(a.notes)) // notes that e does not name
 	for i := range a.notes {
 		open[a.notes[i].number] = &a.notes[i]
 	}
+	late := make(map[uint64]bool, len(l.pending)) // and those that came too late for it
+	for i := range l.pending {
+		late[l.pending[i].number] = true
+	}
 	unnoted := map[string]bool{} // slow by the trace alone: they waited before their handler
+	e.Slow = slices.DeleteFunc(e.Slow, func(q history.Request) bool {
+		_, number := unmark(q.Mark)
+		return number > 0 && open[number] == nil && !late[number] // what became of it is counted already
+	})
 	for i := range e.Slow {
 		q := &e.Slow[i]
 		id, number := unmark(q.Mark)
@@ -119,7 +131,7 @@ func (l *loop) explained(a *analysis, e *history.Explained) {
 		if n == nil {
 			n = l.takePending(number)
 		}
-		if n != nil {
+		if n != nil { // else e names it twice
 			q.TraceID = n.traceID
 			delete(open, number)
 		}
