@@ -52,6 +52,7 @@ func (t *turnTaker) take(reason *Reason) (lease Lease, alone, ok bool) {
 		return nil, false, !isClosed(t.stop)
 	}
 	var last error
+	cycles := t.heap.last.cycles
 	for pause := turnPause; !isClosed(t.stop); pause = min(2*pause, turnPauseMax) {
 		name, ask := "TryAcquire", t.tryAcquire
 		queue, queued := t.turns.(Queue)
@@ -67,6 +68,9 @@ func (t *turnTaker) take(reason *Reason) (lease Lease, alone, ok bool) {
 			} else if last == nil {
 				last = errNoAnswer
 			}
+		case a.err == nil && t.gone(*reason, cycles):
+			t.others.Go(func() { t.release(a.lease) })
+			return nil, false, false
 		case a.err == nil:
 			t.taken = time.Now()
 			return a.lease, false, true
@@ -92,6 +96,9 @@ func (t *turnTaker) take(reason *Reason) (lease Lease, alone, ok bool) {
 				break
 			}
 			t.heap.sleep(min(left, t.heap.wantingInterval()), nil)
+			if t.gone(*reason, cycles) {
+				return nil, false, false
+			}
 		}
 		if t.heap.pastHard() && !isClosed(t.stop) {
 			*reason = ReasonHard
@@ -100,6 +107,12 @@ func (t *turnTaker) take(reason *Reason) (lease Lease, alone, ok bool) {
 		}
 	}
 	return nil, false, false
+}
+
+// gone reports whether the heap is no reason to collect any more: a cycle of somebody else's has ended since there were so many.
+func (t *turnTaker) gone(reason Reason, cycles uint64) bool {
+	h := t.heap
+	return (reason == ReasonTrigger || reason == ReasonPeriodic) && h.last.cycles != cycles && h.used < h.thresholds.trigger
 }
 
 // tryAcquire calls TryAcquire with its deadline.
