@@ -222,6 +222,9 @@ func (g *Gate) Collect(ctx context.Context) error {
 	return g.gate.Collect(ctx)
 }
 
+// Gate returns the gate itself, nil without one.
+func (g *Gate) Gate() *gcgate.Gate { return g.gate }
+
 // Stats returns the gate's [gcgate.Stats], nil without a gate.
 func (g *Gate) Stats() any {
 	if g.gate == nil {

@@ -31,9 +31,14 @@ func New(h http.Handler, log *slog.Logger) *http.Server {
 // Serve answers on ln until ctx is done, then finishes what is under way. It logs where it
 // listens, with attrs beside.
 func Serve(ctx context.Context, ln net.Listener, h http.Handler, log *slog.Logger, attrs ...any) error {
+	return ServeBy(ctx, (*http.Server).Serve, ln, h, log, attrs...)
+}
+
+// ServeBy is [Serve] where not net/http itself serves, but what has the same results.
+func ServeBy(ctx context.Context, serve func(*http.Server, net.Listener) error, ln net.Listener, h http.Handler, log *slog.Logger, attrs ...any) error {
 	srv := New(h, log)
 	served := make(chan error, 1)
-	go func() { served <- srv.Serve(ln) }()
+	go func() { served <- serve(srv, ln) }()
 	log.Info("listening", append([]any{"url", "http://" + ln.Addr().String()}, attrs...)...)
 	select {
 	case err := <-served:
@@ -44,6 +49,13 @@ func Serve(ctx context.Context, ln net.Listener, h http.Handler, log *slog.Logge
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 	defer cancel()
 	err := srv.Shutdown(end)
+	if err == nil {
+		select {
+		case <-served: // who queues answers has sent them
+		case <-end.Done():
+			err = end.Err()
+		}
+	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		srv.Close()
 		return fmt.Errorf("requests were still under way after %v and were cut off", shutdownTimeout)

@@ -37,8 +37,11 @@ type Service struct {
 	Prepare func(*slog.Logger) error              // runs before the gate starts; may be nil
 	Tune    func(*gcgate.Options)                 // changes what the flags ask for; may be nil
 	Handler func() http.Handler                   // serves the requests that the gate counts
+	Around  func(http.Handler) http.Handler       // goes around the gate; may be nil
 	Beside  func(*http.ServeMux, *gateflags.Gate) // adds what it does not count; may be nil
 	Close   func()                                // ends what Prepare began, when all else has ended; may be nil
+
+	Serve func(*http.Server, net.Listener) error // default nil: net/http's own
 }
 
 // Main runs s as the whole program.
@@ -111,12 +114,19 @@ func (s *Service) serve(ctx context.Context, ln net.Listener, flags *gateflags.F
 		return err
 	}
 	defer g.Close()
+	counted := g.Wrap(s.Handler())
+	if s.Around != nil {
+		counted = s.Around(counted)
+	}
 	mux := http.NewServeMux()
-	mux.Handle("/", g.Wrap(s.Handler()))
+	mux.Handle("/", counted)
 	g.Register(mux)
 	if s.Beside != nil {
 		s.Beside(mux, g)
 	}
-
-	return httpserver.Serve(ctx, ln, mux, log)
+	serve := s.Serve
+	if serve == nil {
+		serve = (*http.Server).Serve
+	}
+	return httpserver.ServeBy(ctx, serve, ln, mux, log)
 }

@@ -1,0 +1,14 @@
+//go:build cgo
+
+package main
+
+import (
+	"evenkeel.dev/examples/fastcserver/matrix"
+	"evenkeel.dev/fastc"
+)
+
+// multiply is the filter's step.
+var multiply = matrix.Multiply
+
+// way says how it is called.
+func way() string { return "fastc, " + fastc.Source() }

@@ -1,0 +1,140 @@
+// Command wholepath is a service on all of the toolkit's packages at once: what a connection says goes through aio and httpd to
+// net/http, past the recorder and the gate to a handler, and from there into C by fastc.
+//
+//	go run ./wholepath            # from examples/; then: curl 127.0.0.1:5200/report, and see http://127.0.0.1:5201/debug/evenkeel/
+//	go run ./wholepath -nethttp   # the same service, served by net/http alone
+//
+// demo.sh runs two behind HAProxy, which take turns to collect. README.md says more.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	evenkeel "evenkeel.dev/contrib/prometheus"
+	"evenkeel.dev/examples/internal/gateflags"
+	"evenkeel.dev/examples/internal/httpserver"
+	"evenkeel.dev/examples/internal/service"
+	"evenkeel.dev/examples/msgpush/window"
+	"evenkeel.dev/httpd"
+	"evenkeel.dev/reqtrace/recorder"
+)
+
+// stopTimeout bounds the end of the recorder.
+const stopTimeout = 10 * time.Second
+
+// program is the flags and what they make.
+type program struct {
+	nethttp             bool
+	admin               string
+	size, batch, length int
+
+	log      *slog.Logger
+	window   *window.Window
+	recorder *recorder.Recorder
+	slow     *evenkeel.Recorder // its metrics
+	registry *prometheus.Registry
+	page     net.Listener // of the recorder's page and the metrics
+	pages    *http.Server // nil: not yet
+}
+
+func main() { service.Main(newService()) }
+
+func newService() service.Service {
+	p := &program{}
+	return service.Service{
+		Name: "wholepath", Addr: "127.0.0.1:5200",
+		Flags: p.flags, Check: p.check, Prepare: p.prepare, Serve: p.serve, Around: p.around, Handler: p.handler, Beside: p.beside, Close: p.close,
+	}
+}
+
+func (p *program) flags(fs *flag.FlagSet) {
+	fs.BoolVar(&p.nethttp, "nethttp", false, "serve by net/http alone, in the place of package httpd")
+	fs.StringVar(&p.admin, "admin", "127.0.0.1:5201", "`host:port` of the recorder's page and of the metrics, which those who use the service must not reach")
+	fs.IntVar(&p.size, "size", 1024, "`bytes` of a reading")
+	fs.IntVar(&p.batch, "batch", 16, "`readings` that a request reports")
+	fs.IntVar(&p.length, "window", 30_000, "`readings` that live")
+}
+
+// shape is that of readings: what lives has pointers, which a collector follows.
+const shape = "ptr"
+
+func (p *program) check() error {
+	if p.batch < 1 || p.batch > p.length {
+		return fmt.Errorf("-batch %d: choose 1 to %d, the window", p.batch, p.length)
+	}
+	return window.Check(shape, p.size, p.length)
+}
+
+// prepare fills the window, so that the gate finds the heap as it will be, and starts the recorder.
+func (p *program) prepare(log *slog.Logger) (err error) {
+	p.log = log
+	p.window = window.New(shape, p.size, p.length)
+	if p.page, err = net.Listen("tcp", p.admin); err != nil {
+		return fmt.Errorf("cannot listen for the recorder's page: %w; choose another address with -admin", err)
+	}
+	if p.recorder, err = recorder.Start(context.Background(), recorder.Options{Logger: log}); err != nil {
+		return errors.Join(err, p.page.Close())
+	}
+	if p.slow, err = evenkeel.NewRecorder(p.recorder, evenkeel.Options{}); err != nil {
+		p.close()
+		return err
+	}
+	p.registry = prometheus.NewRegistry()
+	p.registry.MustRegister(p.slow, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return nil
+}
+
+// serve is the one line by which the two services differ.
+func (p *program) serve(srv *http.Server, ln net.Listener) error {
+	if p.nethttp {
+		return srv.Serve(ln)
+	}
+	return httpd.Serve(context.Background(), srv, ln, httpd.Options{Logger: p.log}) // who calls this shuts srv down
+}
+
+// around has the recorder see all that a request waits for, the gate included.
+func (p *program) around(h http.Handler) http.Handler { return p.recorder.Middleware(h) }
+
+// beside adds what only operators see, at an address of its own, and /stats.
+func (p *program) beside(mux *http.ServeMux, g *gateflags.Gate) {
+	mux.Handle("GET /stats", window.StatsHandler(g.Stats))
+	if gate := g.Gate(); gate != nil {
+		p.registry.MustRegister(evenkeel.NewGate(gate))
+	}
+	pages := http.NewServeMux()
+	pages.Handle("/debug/evenkeel/", p.recorder)
+	pages.Handle("GET /metrics", promhttp.HandlerFor(p.registry, promhttp.HandlerOpts{EnableOpenMetrics: true}))
+	p.pages = httpserver.New(pages, p.log)
+	go p.pages.Serve(p.page) // until it is closed
+	by := "httpd"
+	if p.nethttp {
+		by = "net/http"
+	}
+	p.log.Info("serving", "by", by, "c", way(), "page", "http://"+p.page.Addr().String()+"/debug/evenkeel/", "metrics", "http://"+p.page.Addr().String()+"/metrics")
+}
+
+func (p *program) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+	defer cancel()
+	if err := p.recorder.Stop(ctx); err != nil {
+		p.log.Warn("the recorder's end", "error", err)
+	}
+	if p.slow != nil {
+		p.slow.Close()
+	}
+	if p.pages != nil {
+		p.pages.Close()
+	}
+	p.page.Close()
+}

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"evenkeel.dev/examples/fastcserver/matrix"
+	"evenkeel.dev/examples/internal/service"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// TestRun: each way of serving answers, has gate and recorder on the path and their metrics beside it, and ends with all that it has
+// begun; by httpd idle connections have no goroutines.
+func TestRun(t *testing.T) {
+	for _, way := range []struct {
+		by   string
+		args []string
+		each bool // an idle connection has a goroutine
+	}{{"httpd", nil, false}, {"net/http", []string{"-nethttp"}, true}} {
+		t.Run(way.by, func(t *testing.T) {
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			r, w := io.Pipe()
+			var stderr bytes.Buffer
+			code := make(chan int, 1)
+			args := append([]string{"-addr", "127.0.0.1:0", "-admin", "127.0.0.1:0", "-window", "100", "-gate=through"}, way.args...)
+			go func() {
+				defer w.Close()
+				code <- service.Run(ctx, newService(), args, w, &stderr)
+			}()
+			var log, addr, metrics, page string
+			for lines := bufio.NewScanner(r); addr == "" && lines.Scan(); {
+				log += lines.Text() + "\n"
+				if m := regexp.MustCompile(`msg=serving by=(\S+) .* page=(\S+) metrics=(\S+)$`).FindStringSubmatch(lines.Text()); m != nil {
+					page, metrics = m[2], m[3]
+					if m[1] != way.by {
+						t.Errorf("it is served by %s", m[1])
+					}
+				}
+				if m := regexp.MustCompile(`msg=listening url=http://(\S+)`).FindStringSubmatch(lines.Text()); m != nil {
+					addr = m[1]
+				}
+			}
+			go io.Copy(io.Discard, r)
+			if addr == "" || page == "" {
+				t.Fatalf("it does not say where it listens and what serves:\n%s", log)
+			}
+
+			f := newFilter()
+			matrix.Product(f.gain, f.reading, f.out, order, 1)
+			const conns = 50
+			before := runtime.NumGoroutine()
+			for i := range conns {
+				c, err := net.Dial("tcp", addr)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer c.Close()
+				if body := ask(t, c, "/report"); body != answer(uint64(16*(i+1)), f) {
+					t.Errorf("%q, want %q", body, answer(uint64(16*(i+1)), f))
+				}
+			}
+			for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+				n := runtime.NumGoroutine() - before
+				if way.each && n >= conns || !way.each && n < conns/2 {
+					break
+				}
+				if time.Now().After(end) {
+					t.Fatalf("%d goroutines for %d idle connections", n, conns)
+				}
+			}
+
+			says := get(t, metrics)
+			for _, line := range []string{"evenkeel_gate_requests_total 50\n", "evenkeel_recorder_requests_total 50\n", `evenkeel_gate_policy_info{policy="through"} 1`} {
+				if !strings.Contains(says, line) {
+					t.Errorf("the metrics have no %q", line)
+				}
+			}
+			get(t, page)
+			stop()
+			if got := <-code; got != 0 || stderr.Len() > 0 {
+				t.Errorf("exit code %d, stderr %q", got, stderr.String())
+			}
+		})
+	}
+}
+
+// ask asks over a connection that stays, and returns the body.
+func ask(t *testing.T, c net.Conn, path string) string {
+	t.Helper()
+	if _, err := io.WriteString(c, "GET "+path+" HTTP/1.1\r\nHost: test\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return read(t, resp)
+}
+
+// get asks over a connection of its own.
+func get(t *testing.T, url string) string {
+	t.Helper()
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := client.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return read(t, resp)
+}
+
+func read(t *testing.T, resp *http.Response) string {
+	t.Helper()
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("%s, %v", resp.Status, err)
+	}
+	return string(body)
+}
+
+func TestRefuses(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"-batch", "0"}, 2, "-batch 0: choose 1 to 30000"},
+		{[]string{"-size", "0"}, 2, "messages of 0 bytes"},
+		{[]string{"-admin", ln.Addr().String(), "-window", "100"}, 1, "choose another address with -admin"},
+	} {
+		var stdout, stderr bytes.Buffer
+		code := service.Run(t.Context(), newService(), append([]string{"-addr", "127.0.0.1:0"}, c.args...), &stdout, &stderr)
+		if code != c.code || !strings.Contains(stderr.String(), c.want) {
+			t.Errorf("%v: exit code %d, want %d; stderr lacks %q:\n%s", c.args, code, c.code, c.want, stderr.String())
+		}
+	}
+}
