@@ -163,6 +163,25 @@ func (s *Set) Add(name string, xs []float64, unit, target string, met bool) {
 	s.add(name, xs, unit, target, verdict)
 }
 
+// NotSlower adds what package tailstat says of p99 and p99.9 of runs beside those of a base, in the same rounds: anything but slower
+// meets the target.
+func (s *Set) NotSlower(name, over string, base, runs []tailstat.Run) {
+	o := tailstat.Options{Figures: []tailstat.Figure{tailstat.Value("p99", false), tailstat.Value("p99.9", false)}}
+	c, err := tailstat.Compare(base, runs, o)
+	if err != nil {
+		fmt.Fprintf(s.Out, "%s: no comparison of tails: %v\n", name, err)
+		return
+	}
+	for _, r := range c.Result {
+		s.Add(fmt.Sprintf("%s: %s over %s, tailstat: %v", name, r.Figure, over, r.Verdict), []float64{r.Ratio}, "x", "not slower", r.Verdict != tailstat.VerdictSlower)
+	}
+}
+
+// Tail is a run of a round for [Set.NotSlower].
+func Tail(round int, p99, p999 time.Duration) tailstat.Run {
+	return tailstat.Run{Round: round, Values: map[string]float64{"p99": p99.Seconds(), "p99.9": p999.Seconds()}}
+}
+
 // add adds a figure of runs and prints its line.
 func (s *Set) add(name string, xs []float64, unit, target string, verdict Verdict) {
 	f := Figure{Name: name, Measured: Median(xs), Unit: unit, Target: target, Verdict: verdict}

@@ -129,7 +129,7 @@ func TestMain(m *testing.M) {
 
 // build builds what the driver runs, once, and returns its folder.
 var build = sync.OnceValues(func() (bin string, err error) {
-	for dir, pkgs := range map[string][]string{"../../examples": {"./msgpush", "./raftkv"}, "..": {"./gate/peer", "./gate/subject"}} {
+	for dir, pkgs := range map[string][]string{"../../examples": {"./msgpush", "./raftkv", "./wholepath"}, "..": {"./gate/peer", "./gate/subject"}} {
 		cmd := exec.Command("go", append([]string{"build", "-o", programs}, pkgs...)...)
 		cmd.Dir = dir
 		if out, err := cmd.CombinedOutput(); err != nil {

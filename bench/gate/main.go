@@ -10,6 +10,7 @@
 //	go run ./gate -part hello -original PROGRAM   # the original's own example, beside the original
 //	go run ./gate -part push        # the original's own benchmark, literally and as it is here
 //	go run ./gate -part haproxy     # what teams run, each with its floor and its overlap: lone, haproxy, envoy, grpc, raft, quota, turns
+//	go run ./gate -part wholepath   # examples/wholepath by httpd and by net/http, with 10,000 idle connections
 //	go run ./gate -part faults      # 1,000,000 requests while replicas, etcd, HAProxy, Envoy and Raft leaders fail
 //	go run ./gate -demo ../demo     # the step of make demo
 //	go run ./gate -judge results/gate-DATE.json   # its figures again, from its raw results; -w: into the file
@@ -192,7 +193,7 @@ func (d *driver) client() {
 const mostReplicas = 4
 
 // parts are what can be measured alone, in the order of the whole.
-var parts = []string{"pairs", "single", "cost", "idle", "polls", "hello", "push", "lone", "haproxy", "envoy", "grpc", "raft", "quota", "turns"}
+var parts = []string{"pairs", "single", "cost", "idle", "polls", "hello", "push", "lone", "haproxy", "envoy", "grpc", "raft", "quota", "turns", "wholepath"}
 
 // bench measures everything, or a part.
 func (d *driver) bench(ctx context.Context, only, results string) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -46,6 +47,7 @@ type system struct {
 	client   *http.Transport   // nil: loadgen's own
 	inBand   *client.Transport // nil: none
 	caller   caller            // nil: HTTP to url
+	idle     []net.Conn        // have nothing to say
 }
 
 // caller makes calls that are no HTTP requests to one URL.
@@ -98,6 +100,18 @@ func (d *driver) open(ctx context.Context, m mode, n int, extra func(i int, s *s
 		s.client = &http.Transport{MaxIdleConnsPerHost: 1000}
 		s.inBand = &client.Transport{Base: s.client, Targets: urls}
 	}
+	idle := m.idle
+	if d.quick {
+		idle = min(idle, quickIdle)
+	}
+	for _, r := range s.replicas {
+		conns, err := hold(ctx, r.addr, m.target(), idle)
+		s.idle = append(s.idle, conns...)
+		if err != nil {
+			s.close()
+			return nil, fmt.Errorf("connection %d of %d to one replica that stay idle: %w", len(conns), idle, err)
+		}
+	}
 	return s, nil
 }
 
@@ -110,6 +124,9 @@ func (d *driver) place(i, n int) place {
 }
 
 func (s *system) close() {
+	for _, c := range s.idle {
+		_ = c.Close()
+	}
 	if s.front != nil {
 		s.front.stop()
 	}
@@ -206,7 +223,7 @@ func (d *driver) measureOnce(ctx context.Context, m mode, n int, l load) (sample
 
 // loadOn loads s and says what became of it.
 func (d *driver) loadOn(ctx context.Context, sys *system, m mode, l load) (sample, error) {
-	s := sample{Mode: m.name, Load: l.name, Rate: l.rate}
+	s := sample{Mode: m.name, Load: l.name, Rate: l.rate, Idle: len(sys.idle) / len(sys.replicas)}
 	var before state
 	var err error
 	var still *stalls
@@ -300,8 +317,9 @@ func (s *sample) takeReplicas(ctx context.Context, d *driver, sys *system, m mod
 			s.Counted = append(s.Counted, c)
 		}
 		peak, perr := machine.PeakRSS(rep.Pid())
-		err = errors.Join(err, perr)
-		s.PeakRSS = append(s.PeakRSS, peak)
+		own, oerr := machine.OwnBytes(rep.Pid())
+		err = errors.Join(err, perr, oerr)
+		s.PeakRSS, s.Own = append(s.PeakRSS, peak), append(s.Own, own)
 	}
 	return err
 }

@@ -28,6 +28,7 @@ type mode struct {
 	leads   bool   // the first member has to lead
 	stalls  bool   // a follower stands still now and then
 	law     bool   // the replicas share a turn that is held against the law
+	idle    int    // connections that each replica has besides, with nothing to say
 	under   string // the only load of its part under which it is measured; "": each
 }
 

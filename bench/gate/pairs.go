@@ -34,7 +34,7 @@ func (d *driver) announce(parts []string) {
 			beside += time.Duration(len(pollings)) * (d.polledFor + 10*time.Second) // to fill the windows
 		case "hello":
 			runs += d.rounds * len(d.helloModes())
-		case "lone", "haproxy", "envoy", "grpc", "raft", "quota":
+		case "lone", "haproxy", "envoy", "grpc", "raft", "quota", "wholepath":
 			runs += teams[p].runs(d.rounds)
 		case "turns":
 			runs += d.rounds * len(turnsWanted)

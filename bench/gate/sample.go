@@ -41,6 +41,8 @@ type sample struct {
 	Raft        *raftCounts   `json:"raft,omitempty"`
 	Turns       *turnCounts   `json:"turns,omitempty"`
 	PeakRSS     []int64       `json:"peak_rss_bytes"`
+	Own         []int64       `json:"own_bytes,omitempty"`        // of each replica, at the end: machine.OwnBytes
+	Idle        int           `json:"idle_connections,omitempty"` // of each replica
 	Steal       float64       `json:"steal"`
 	Stall       time.Duration `json:"longest_stall_ns"` // of a core
 	Stalls      int           `json:"stalls"`           // of over 1 ms
@@ -89,7 +91,7 @@ func notOK(r *loadgen.Result) (n int64) {
 }
 
 // figure returns a latency in seconds, the share of requests that failed, the mean share of a
-// core, or the mean peak memory of the replicas in bytes.
+// core, or the mean own or peak memory of the replicas in bytes.
 func (s *sample) figure(what string) float64 {
 	switch what {
 	case "p50":
@@ -108,6 +110,8 @@ func (s *sample) figure(what string) float64 {
 			total += x / float64(len(s.CPU))
 		}
 		return total
+	case "own memory":
+		return float64(sum(s.Own)) / float64(max(len(s.Own), 1))
 	}
 	return float64(sum(s.PeakRSS)) / float64(len(s.PeakRSS))
 }

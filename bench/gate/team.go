@@ -64,6 +64,8 @@ var teams = map[string]team{
 	"grpc":  grpcTeam,
 	"raft":  raftTeam,
 	"quota": quotaTeam,
+
+	"wholepath": wholeTeam,
 }
 
 // forcedEvery is the longest pause between two times that all replicas are asked to collect.

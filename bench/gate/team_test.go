@@ -150,6 +150,49 @@ func TestHAProxy(t *testing.T) {
 	}
 }
 
+// TestWholePath sees that each replica holds its idle connections while it is loaded, and that its memory is read.
+func TestWholePath(t *testing.T) {
+	need(t, "haproxy")
+	d := testTeam(t, "wholepath")
+	for _, m := range wholeModes {
+		s := d.good(m.name, "wholepath")[0]
+		if s.Idle != quickIdle || len(s.Own) != 2 || s.Own[0] < 1<<20 || s.Failed > 0 || (len(s.Met) == 2) != (m.name != wholeStock) {
+			t.Errorf("%s: %+v", m.name, s)
+		}
+	}
+}
+
+// TestWholeFigures holds the whole path against net/http: half of all meets each target, and twice as much misses them.
+func TestWholeFigures(t *testing.T) {
+	for want, times := range map[figure.Verdict]float64{figure.Met: .5, figure.Missed: 2} {
+		d := driver{set: &figure.Set{Out: t.Output()}, out: t.Output()}
+		for round := 1; round <= 10; round++ {
+			for _, m := range wholeModes {
+				s := sample{Mode: m.name, Load: "wholepath", Round: round, Try: 1, Rate: 1000, Requests: enough, PeakRSS: []int64{1}}
+				x := 1 + float64(round)/1000
+				if m.name == wholeHTTPD {
+					x *= times
+					if times > 1 {
+						s.Failed, s.Met = 1, []int64{1}
+					}
+				}
+				s.P99, s.P999 = time.Duration(x*float64(time.Millisecond)), time.Duration(x*2*float64(time.Millisecond))
+				s.CPU, s.Own = []float64{.1 * x, .1 * x}, []int64{int64(x * 1e8)}
+				d.samples = append(d.samples, s)
+			}
+		}
+		d.teamFigures(wholeTeam)
+		if len(d.set.Figures) != 11 {
+			t.Errorf("%d figures", len(d.set.Figures))
+		}
+		for _, f := range d.set.Figures {
+			if f.Verdict != want && f.Unit != "" {
+				t.Errorf("%s is %v, want %v", f.Name, f.Verdict, want)
+			}
+		}
+	}
+}
+
 func TestEnvoy(t *testing.T) {
 	d := quick(t)
 	need(t, d.envoyProgram())

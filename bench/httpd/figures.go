@@ -66,29 +66,45 @@ func figures(set *figure.Set, samples []sample) {
 					set.AtLeast(name+"requests/s over net/http", ratios(samples, server, r.name, rate), .95, "x")
 				}
 				set.AtMost(name+"CPU a request over net/http", ratios(samples, server, r.name, cpu), most, "x")
-				tail(set, samples, server, r.name)
+				set.NotSlower(server+", "+r.name, "net/http", tails(samples, base, r.name), tails(samples, server, r.name))
 			}
 		}
 	}
 }
 
-// tail adds what tailstat says of p99 and p99.9 beside net/http.
-func tail(set *figure.Set, samples []sample, server, row string) {
-	runs := func(server string) (rs []tailstat.Run) {
-		for _, s := range samples {
-			if s.Server == server && s.Row == row && s.P99 > 0 {
-				rs = append(rs, tailstat.Run{Round: s.Round, Values: map[string]float64{"p99": s.P99.Seconds(), "p99.9": s.P999.Seconds()}})
+// tails returns the tails of a server's runs of a row.
+func tails(samples []sample, server, row string) (runs []tailstat.Run) {
+	for _, s := range samples {
+		if s.Server == server && s.Row == row && s.P99 > 0 {
+			runs = append(runs, figure.Tail(s.Round, s.P99, s.P999))
+		}
+	}
+	return runs
+}
+
+// core is how many bytes of memory cost as much as a processor: 4 GiB on most machines that are for rent.
+const core = 4 << 30
+
+// breakEven prints from how many idle connections on each backend of httpd pays, by the medians: docs/guides/httpd.md has the formula.
+func breakEven(samples []sample, out io.Writer) {
+	median := func(server, row string, value func(sample) float64) float64 {
+		xs, _ := of(samples, server, row, value)
+		return figure.Median(xs)
+	}
+	for _, server := range []string{"httpd-epoll", "httpd-uring"} {
+		keeps := median(server, "idle", idle)
+		saved := median(base, "idle", idle) - keeps // bytes a connection
+		for _, r := range rows {
+			was, is := median(base, r.name, cpu), median(server, r.name, cpu)
+			switch {
+			case r.load != "closed" || keeps == 0 || saved <= 0 || was == 0 || is == 0:
+			case is <= was:
+				fmt.Fprintf(out, "%s, %s: %.1f µs of CPU less a request: pays with any number of idle connections\n", server, r.name, was-is)
+			default:
+				fmt.Fprintf(out, "%s, %s: %.1f µs of CPU more a request: pays from %.2g idle connections for each request a second on\n",
+					server, r.name, is-was, (is-was)/1e6*core/saved)
 			}
 		}
-		return rs
-	}
-	c, err := tailstat.Compare(runs(base), runs(server), tailstat.Options{Figures: []tailstat.Figure{tailstat.Value("p99", false), tailstat.Value("p99.9", false)}})
-	if err != nil {
-		fmt.Fprintf(set.Out, "%s, %s: no comparison of tails: %v\n", server, row, err)
-		return
-	}
-	for _, r := range c.Result {
-		set.Add(fmt.Sprintf("%s, %s: %s over net/http, tailstat: %v", server, row, r.Figure, r.Verdict), []float64{r.Ratio}, "x", "not slower", r.Verdict != tailstat.VerdictSlower)
 	}
 }
 
@@ -120,6 +136,7 @@ func tables(samples []sample, out io.Writer) {
 		}
 		_ = w.Flush()
 	}
+	breakEven(samples, out)
 }
 
 // judge adds the figures of a recorded file.

@@ -92,6 +92,29 @@ func TestFigures(t *testing.T) {
 	}
 }
 
+// TestBreakEven: 2 µs more a request, where an idle connection is 20,000 bytes less, pays from 0.43 of them for each request a second
+// on; 1 µs less always does; and without the bytes nothing is said.
+func TestBreakEven(t *testing.T) {
+	run := func(server, row string, bytes float64, cpu time.Duration) sample {
+		return sample{Server: server, Row: row, Bytes: bytes, Result: wire.Result{Requests: 1, Seconds: 1, CPU: cpu}}
+	}
+	loads := []sample{
+		run(base, "hello-100", 0, 10*time.Microsecond), run("httpd-epoll", "hello-100", 0, 12*time.Microsecond),
+		run(base, "json-100", 0, 10*time.Microsecond), run("httpd-epoll", "json-100", 0, 9*time.Microsecond),
+	}
+	for want, idle := range map[string][]sample{
+		"": nil,
+		"httpd-epoll, hello-100: 2.0 µs of CPU more a request: pays from 0.43 idle connections for each request a second on\n" +
+			"httpd-epoll, json-100: 1.0 µs of CPU less a request: pays with any number of idle connections\n": {run(base, "idle", 20_500, 0), run("httpd-epoll", "idle", 500, 0)},
+	} {
+		var out bytes.Buffer
+		breakEven(append(idle, loads...), &out)
+		if out.String() != want {
+			t.Errorf("%q, want %q", out.String(), want)
+		}
+	}
+}
+
 // TestRecorded judges the recorded files again.
 func TestRecorded(t *testing.T) {
 	if files, _ := filepath.Glob("../results/httpd-*.json"); len(files) == 0 {

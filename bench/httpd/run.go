@@ -8,7 +8,6 @@ import (
 	"context"
 	"debug/buildinfo"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -166,14 +165,8 @@ func (d *driver) settled(srv *peer) (float64, error) {
 	if err := srv.await("settled"); err != nil {
 		return 0, err
 	}
-	status := fmt.Sprintf("/proc/%d/status", srv.Pid())
-	var sum float64
-	var errs error
-	for _, name := range []string{"RssAnon", "RssShmem"} { // rings of io_uring are of the second
-		n, err := strconv.ParseFloat(strings.TrimSuffix(machine.Field(status, name), " kB"), 64)
-		sum, errs = sum+1024*n, errors.Join(errs, err)
-	}
-	return sum, errs
+	n, err := machine.OwnBytes(srv.Pid())
+	return float64(n), err
 }
 
 // peers returns the versions of the modules that are measured beside this one.

@@ -38,3 +38,13 @@ func PeakRSS(pid int) (int64, error) {
 	kib, err := strconv.ParseInt(strings.TrimSuffix(Field(fmt.Sprintf("/proc/%d/status", pid), "VmHWM"), " kB"), 10, 64)
 	return kib << 10, err
 }
+
+// OwnBytes returns the pages that a process has of its own, resident: RssAnon, and RssShmem, of which the rings of io_uring are.
+func OwnBytes(pid int) (sum int64, err error) {
+	status := fmt.Sprintf("/proc/%d/status", pid)
+	for _, name := range []string{"RssAnon", "RssShmem"} {
+		kib, perr := strconv.ParseInt(strings.TrimSuffix(Field(status, name), " kB"), 10, 64)
+		sum, err = sum+kib<<10, errors.Join(err, perr)
+	}
+	return sum, err
+}

@@ -27,10 +27,15 @@ var colours = []struct {
 	{color.RGBA{0x7f, 0x7f, 0x7f, 0xff}, []vg.Length{vg.Points(9), vg.Points(2), vg.Points(2), vg.Points(2)}},
 }
 
-// draw writes the picture: the histogram over the CCDF, on one axis of time.
-func draw(all []series, title, file string) error {
+// draw writes the picture: the histogram over the CCDF, on one axis of time, or the CCDF alone.
+func draw(all []series, title, file string, alone bool) error {
 	histogram := newPlot(title, "% of requests")
 	longer := newPlot("", "fraction that took longer")
+	legend, plots := &histogram.Legend, []*plot.Plot{histogram, longer}
+	if alone {
+		longer = newPlot(title, "fraction that took longer")
+		legend, plots = &longer.Legend, []*plot.Plot{longer}
+	}
 	longer.Y.Scale = plot.LogScale{}
 	longer.Y.Tick.Marker = powers{}
 	low, high, rarest := math.Inf(1), 0.0, .1
@@ -55,7 +60,7 @@ func draw(all []series, title, file string) error {
 		histogram.Add(area, outline)
 		longer.Add(fall)
 		p := s.latency.Quantile
-		histogram.Legend.Add(fmt.Sprintf("%s: p50 %.3g ms, p99 %.3g, p99.9 %.3g, longest %.3g  ",
+		legend.Add(fmt.Sprintf("%s: p50 %.3g ms, p99 %.3g, p99.9 %.3g, longest %.3g  ",
 			s.label, millis(p(.5)), millis(p(.99)), millis(p(.999)), millis(s.latency.Max())), outline)
 	}
 	for _, p := range []*plot.Plot{histogram, longer} {
@@ -65,7 +70,7 @@ func draw(all []series, title, file string) error {
 	histogram.Y.Min = 0
 	histogram.Y.Max *= 1.15 + .1*float64(len(all)) // the legend stands above the bars
 	longer.Y.Min, longer.Y.Max = rarest*.8, 1
-	return save(file, histogram, longer)
+	return save(file, plots...)
 }
 
 // outlined returns the outline of bars, and the faint area below it.

@@ -1,7 +1,8 @@
 // Command plot draws latencies as a histogram and as the fraction of requests that took longer
-// (CCDF), one colour a label: what clients have seen, as evenkeel load has recorded it, or what
+// (CCDF), one colour a label: what clients have seen, as evenkeel load or a part of bench/gate has recorded it, or what
 // handlers took, from an access log of Gin. The script of examples/fastcserver runs it.
 //
+//	go run ./fastc/plot -o ../docs/img/wholepath.png -ccdf -only 'net/http,httpd gated' results/gate-wholepath-DATE.json
 //	go run ./fastc/plot -o latency.png cgo-1.json fastc-1.json cgo-2.json fastc-2.json
 //	go run ./fastc/plot -o handlers.png -only /cgo/62/2,/blockcall/62/2 server.log
 package main
@@ -30,9 +31,10 @@ func run(args []string, stderr io.Writer) int {
 	flags.SetOutput(stderr)
 	out := flags.String("o", "latency.png", "`file` to write; its ending (png, svg, pdf) is its format")
 	title := flags.String("title", "Latency as clients see it", "`text` above the picture")
-	only := flags.String("only", "", "draw these `labels` alone, with commas between them, and in this order")
+	only := flags.String("only", "", "draw these `labels` alone, with commas between them, and in this order; a comma in a label is left out")
+	ccdf := flags.Bool("ccdf", false, "draw no histogram, the CCDF alone")
 	flags.Usage = func() {
-		fmt.Fprintln(stderr, "plot [flags] FILE...\n\nEach FILE is what evenkeel load -o wrote, or an access log of Gin, whose labels are its paths.\nRuns of one label are counted together.\n\nFlags:")
+		fmt.Fprintln(stderr, "plot [flags] FILE...\n\nEach FILE is what evenkeel load -o or a part of bench/gate wrote, or an access log of Gin, whose labels are its paths.\nRuns of one label are counted together.\n\nFlags:")
 		flags.PrintDefaults()
 	}
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
@@ -52,7 +54,7 @@ func run(args []string, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "plot: %v\n", err)
 		return 1
 	}
-	if err := draw(all, *title, *out); err != nil {
+	if err := draw(all, *title, *out, *ccdf); err != nil {
 		fmt.Fprintf(stderr, "plot: %v\n", err)
 		return 1
 	}
@@ -90,7 +92,7 @@ func choose(all []series, only string) ([]series, error) {
 	if only != "" {
 		chosen = nil
 		for label := range strings.SplitSeq(only, ",") {
-			i := slices.IndexFunc(all, func(s series) bool { return s.label == label })
+			i := slices.IndexFunc(all, func(s series) bool { return strings.ReplaceAll(s.label, ",", "") == label })
 			if i < 0 {
 				return nil, fmt.Errorf("-only: nothing has the label %q; there is %s", label, labels(all))
 			}
@@ -106,12 +108,12 @@ func choose(all []series, only string) ([]series, error) {
 func labels(all []series) string {
 	var names []string
 	for _, s := range all {
-		names = append(names, s.label)
+		names = append(names, strings.ReplaceAll(s.label, ",", ""))
 	}
 	return strings.Join(names, ", ")
 }
 
-// read returns what a file holds: the first run of a JSON object, or the paths of an access log.
+// read returns what a file holds: the first run of a JSON object, the modes of a part of bench/gate, or the paths of an access log.
 func read(name string) ([]series, error) {
 	text, err := os.ReadFile(name)
 	if err != nil {
@@ -135,14 +137,41 @@ func readRun(text []byte) ([]series, error) {
 			Label string
 			Load  loadgen.Result
 		}
+		Raw struct{ Runs []gateRun }
 	}
 	if err := json.Unmarshal(text, &file); err != nil {
 		return nil, err
+	}
+	if runs := file.Raw.Runs; len(runs) > 0 {
+		return modes(runs), nil
 	}
 	if len(file.Runs) == 0 || file.Runs[0].Load.Latency.Count() == 0 {
 		return nil, nil
 	}
 	return []series{{file.Runs[0].Label, &file.Runs[0].Load.Latency}}, nil
+}
+
+// gateRun is what is drawn of a run of bench/gate.
+type gateRun struct {
+	Mode    string
+	Try     int
+	Latency loadgen.Histogram
+}
+
+// modes returns a series a mode, without the runs that were repeated as the machine had disturbed them.
+func modes(runs []gateRun) (all []series) {
+	for i, r := range runs {
+		if i+1 < len(runs) && runs[i+1].Try > r.Try {
+			continue
+		}
+		at := slices.IndexFunc(all, func(s series) bool { return s.label == r.Mode })
+		if at < 0 {
+			at = len(all)
+			all = append(all, series{r.Mode, new(loadgen.Histogram)})
+		}
+		all[at].latency.Merge(&r.Latency)
+	}
+	return all
 }
 
 func readLog(text []byte) ([]series, error) {

@@ -67,6 +67,9 @@ func TestRun(t *testing.T) {
 	var one loadgen.Histogram
 	one.Record(time.Millisecond)
 	good := file("good.json", entry{"runs": []entry{{"label": "a", "load": loadgen.Result{Latency: hundred()}}}})
+	gate := file("gate.json", entry{"raw": entry{"runs": []entry{
+		{"mode": "c, gated", "try": 1, "latency": hundred()}, {"mode": "c, gated", "try": 2, "latency": one}, {"mode": "d", "try": 1, "latency": one}, {"mode": "d", "try": 1, "latency": one},
+	}}})
 	single := file("single.json", entry{"runs": []entry{{"label": "b", "load": loadgen.Result{Latency: one}}}})
 	empty := file("empty.json", entry{"runs": []entry{}})
 	out := filepath.Join(dir, "out.png")
@@ -84,6 +87,7 @@ func TestRun(t *testing.T) {
 		says string
 	}{
 		{[]string{"-o", out, good, single, good}, 0, ""},
+		{[]string{"-o", out, "-ccdf", "-only", "c gated,d", gate}, 0, ""},
 		{[]string{"-h"}, 0, "what evenkeel load -o wrote"},
 		{[]string{"-o", out, "-only", "/3,/1", log}, 0, ""},
 		{[]string{"-o", out, log}, 1, "colours for 4 labels: choose with -only from /0, /1, /2, /3, /4"},
@@ -102,6 +106,9 @@ func TestRun(t *testing.T) {
 	all, err := readAll([]string{good, single, good})
 	if err != nil || len(all) != 2 || all[0].label != "a" || all[0].latency.Count() != 200 || all[1].latency.Count() != 1 {
 		t.Errorf("%v, %v", all, err)
+	}
+	if all, err := readAll([]string{gate}); err != nil || len(all) != 2 || all[0].latency.Count() != 1 || all[1].latency.Count() != 2 {
+		t.Errorf("of bench/gate: %v, %v", all, err)
 	}
 	if chosen, err := choose(all, "b"); err != nil || len(chosen) != 1 || chosen[0].label != "b" {
 		t.Errorf("%v, %v", chosen, err)
