@@ -36,7 +36,13 @@ func (s *server) begins() {
 		probe(s.real)
 		ln := s.real.(socket)
 		if l, err := s.watcher.AttachListener(kept{ln}); err == nil {
+			s.mu.Lock()
 			s.loop = l
+			closed := s.closed
+			s.mu.Unlock()
+			if closed {
+				_ = l.Close()
+			}
 			for range acceptTurn {
 				_ = l.Accept(nil, aio.NoDeadline) // a closed one needs none
 			}
@@ -177,7 +183,11 @@ func (s *server) begin(c *conn) {
 		c.end()
 		return
 	}
-	if d := s.hooks.headerTimeout(); d > 0 {
+	d := s.hooks.headerTimeout()
+	if s.config != nil {
+		d = s.hooks.handshakeTimeout()
+	}
+	if d > 0 {
 		c.until = s.since(time.Now().Add(d))
 	}
 	s.park(c)

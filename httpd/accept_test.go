@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"evenkeel.dev/aio"
 	"evenkeel.dev/httpd"
@@ -168,4 +169,25 @@ func TestLastConnection(t *testing.T) {
 			t.Errorf("Serve: %v", err)
 		}
 	}
+}
+
+// TestServeAfterShutdown: of a server that was shut down nothing is accepted, and Serve says so. In a bubble nothing is
+// called later, either.
+func TestServeAfterShutdown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ln := &pipes{conns: make(chan net.Conn, 1), closed: make(chan struct{})}
+		ln.conns <- nil
+		srv := &http.Server{Handler: mux()}
+		if err := srv.Shutdown(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := httpd.Serve(t.Context(), srv, ln, httpd.Options{}); err != http.ErrServerClosed {
+			t.Errorf("Serve: %v", err)
+		}
+		synctest.Wait()
+		if len(ln.conns) == 0 {
+			t.Error("a connection was accepted")
+		}
+		<-ln.closed
+	})
 }

@@ -159,6 +159,7 @@ func (c *conn) moved() {
 		c.server.unpark(c)
 		c.server.offer(c)
 	case c.err != nil:
+		c.silent(c.err)
 		c.end()
 	}
 }
@@ -281,8 +282,15 @@ func (c *conn) gone() {
 	case c.hijacked:
 		s.taken--
 	case c.worker == nil: // else net/http tells of the worker's end
-		c.told = true
-		s.after(func() { s.hooks.state(c, http.StateClosed) })
+		c.tell()
 	}
 	s.checkEmpty()
+}
+
+// tell tells the user's ConnState of the end, once.
+func (c *conn) tell() {
+	if !c.told {
+		c.told = true
+		c.server.after(func() { c.server.hooks.state(c, http.StateClosed) })
+	}
 }

@@ -2,6 +2,8 @@ package httpd
 
 import (
 	"io"
+	"net"
+	"os"
 	"slices"
 	"time"
 )
@@ -77,6 +79,7 @@ func (s *server) expire() {
 		switch {
 		case c.until == 0:
 		case c.until <= now:
+			c.silent(&net.OpError{Op: "read", Net: "tcp", Source: c.LocalAddr(), Addr: c.RemoteAddr(), Err: os.ErrDeadlineExceeded})
 			c.end()
 		case next == 0 || c.until < next:
 			next = c.until

@@ -120,12 +120,23 @@ func (h *hooks) headerTimeout() time.Duration {
 	return h.srv.ReadTimeout
 }
 
+// handshakeTimeout is http.Server.tlsHandshakeTimeout.
+func (h *hooks) handshakeTimeout() (d time.Duration) {
+	for _, t := range []time.Duration{h.srv.ReadHeaderTimeout, h.srv.ReadTimeout, h.srv.WriteTimeout} {
+		if t > 0 && (d == 0 || t < d) {
+			d = t
+		}
+	}
+	return d
+}
+
 // ServeHTTP gives a request the addresses and the context of its real connection.
 func (h *hooks) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	next := h.handler
 	if next == nil {
 		next = http.DefaultServeMux
 	}
+	returned := false
 	if w, ok := r.Context().Value(workerKey{}).(*worker); ok {
 		if w.guard {
 			return
@@ -135,7 +146,7 @@ func (h *hooks) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 			next.ServeHTTP(rw, r)
 			return
 		}
-		defer h.recovered(c)
+		defer h.recovered(c, &returned)
 		if c.secure != nil {
 			r.TLS = c.secure.state
 		}
@@ -153,15 +164,16 @@ func (h *hooks) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		*r = *r.WithContext(requestContext{r.Context(), c})
 	}
 	next.ServeHTTP(rw, r)
+	returned = true
 }
 
 // recovered does what net/http does for a handler that panics, which does not know the client's address.
-func (h *hooks) recovered(c *conn) {
-	err := recover()
-	if err == nil {
+func (h *hooks) recovered(c *conn, returned *bool) {
+	if *returned {
 		return
 	}
-	if err != http.ErrAbortHandler { //nolint:errorlint // as net/http has it
+	err := recover()                               // nil: runtime.Goexit, or panic(nil) with GODEBUG=panicnil=1
+	if err != nil && err != http.ErrAbortHandler { //nolint:errorlint // as net/http has it
 		stack := make([]byte, 64<<10)
 		stack = stack[:runtime.Stack(stack, false)]
 		text := fmt.Sprintf("http: panic serving %v: %v\n%s", c.RemoteAddr(), err, stack)

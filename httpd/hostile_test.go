@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -112,7 +113,7 @@ func serveEnds(t *testing.T, addr string) {
 	t.Error("it listens still")
 }
 
-// TestWithoutHTTP1: what net/http refuses to serve is closed, and asked for once.
+// TestWithoutHTTP1: what net/http refuses to serve is closed, and HTTP/2 alone is served.
 func TestWithoutHTTP1(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		var protocols http.Protocols
@@ -121,6 +122,15 @@ func TestWithoutHTTP1(t *testing.T) {
 		io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
 		if got, err := io.ReadAll(c); len(got) > 0 || err != nil && !isReset(err) {
 			t.Errorf("%q, %v; want the end", got, err)
+		}
+		addr, client := secured(t, b, &http.Server{Handler: mux(), Protocols: &protocols})
+		resp, err := client.Get("https://" + addr + "/hello")
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.ProtoMajor != 2 {
+			t.Errorf("%s was spoken", resp.Proto)
 		}
 	})
 }
@@ -264,22 +274,25 @@ func TestKeepAlivesOff(t *testing.T) {
 	})
 }
 
-// TestPanic: the log names the client.
+// TestPanic: the log names the client. Who leaves without a panic that can be seen has not answered either.
 func TestPanic(t *testing.T) {
+	t.Setenv("GODEBUG", "panicnil=1")
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		m := mux()
 		m.HandleFunc("/panic", func(http.ResponseWriter, *http.Request) { panic("oops") })
 		m.HandleFunc("/abort", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+		m.HandleFunc("/nil", func(http.ResponseWriter, *http.Request) { panic(nil) })
+		m.HandleFunc("/exit", func(http.ResponseWriter, *http.Request) { runtime.Goexit() })
 		var out lines
 		addr := serve(t, b, &http.Server{Handler: m, ErrorLog: log.New(&out, "", 0)})
-		for _, path := range []string{"/panic", "/abort"} {
+		for _, path := range []string{"/panic", "/abort", "/nil", "/exit"} {
 			c := dial(t, addr)
 			fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", path)
 			if got, err := io.ReadAll(c); len(got) > 0 || err != nil {
 				t.Errorf("%s: %q, %v; want the end", path, got, err)
 			}
 			if got, want := out.take(), "http: panic serving "+c.LocalAddr().String()+": oops\n"; path == "/panic" && !strings.HasPrefix(got, want) ||
-				path == "/abort" && got != "" {
+				path != "/panic" && got != "" {
 				t.Errorf("%s: %q, want %q", path, got, want)
 			} else if path == "/panic" && !strings.Contains(got, "TestPanic") {
 				t.Errorf("the stack is without the handler: %s", got)

@@ -34,7 +34,7 @@ func ListenAndServe(ctx context.Context, srv *http.Server, o Options) error {
 // that Hijack gave away. When ctx ends, srv is closed. ln is closed in any case. Several listeners may be served for one srv.
 //
 // Connections without a descriptor, those of tls.NewListener for instance, are served as srv.Serve does it: each has a
-// goroutine. So is everything where aio has no backend (Windows).
+// goroutine. So is everything where aio has no backend (Windows), or srv.Protocols is without HTTP1.
 func Serve(ctx context.Context, srv *http.Server, ln net.Listener, o Options) error {
 	return serve(ctx, srv, ln, o, nil)
 }
@@ -60,17 +60,15 @@ func serve(ctx context.Context, srv *http.Server, ln net.Listener, o Options, co
 		_ = ln.Close()
 		return err
 	}
+	if p := srv.Protocols; p != nil && !p.HTTP1() { // a worker would be refused
+		return alone(ctx, srv, ln, config)
+	}
 	w, err := aio.New(aio.Options{
 		Backend: o.Backend, Logger: o.Logger,
 		MaxQueuedBytes: 1 << 40, MaxWatcherBytes: 1 << 40, // conn.write waits, where those refuse
 	})
 	if errors.Is(err, errors.ErrUnsupported) && o.Backend == aio.BackendAuto { // Windows
-		stop := context.AfterFunc(ctx, func() { _ = srv.Close() })
-		defer stop()
-		if config != nil {
-			ln = tls.NewListener(ln, config)
-		}
-		return srv.Serve(ln)
+		return alone(ctx, srv, ln, config)
 	}
 	if err != nil {
 		_ = ln.Close()
@@ -80,7 +78,6 @@ func serve(ctx context.Context, srv *http.Server, ln net.Listener, o Options, co
 	s.needed.L = &s.mu
 	stop := context.AfterFunc(ctx, func() { _ = srv.Close() })
 	defer stop()
-	s.begins()
 	err = srv.Serve((*listener)(s)) // returns when the listener was closed
 	_ = (*listener)(s).Close()
 	s.await()
@@ -88,24 +85,35 @@ func serve(ctx context.Context, srv *http.Server, ln net.Listener, o Options, co
 	return err
 }
 
+// alone has net/http serve, as ever.
+func alone(ctx context.Context, srv *http.Server, ln net.Listener, config *tls.Config) error {
+	stop := context.AfterFunc(ctx, func() { _ = srv.Close() })
+	defer stop()
+	if config != nil {
+		ln = tls.NewListener(ln, config)
+	}
+	return srv.Serve(ln)
+}
+
 // server is what one Serve has.
 type server struct {
 	watcher *aio.Watcher
 	hooks   *hooks
 	real    net.Listener
-	config  *tls.Config   // nil: without TLS
-	loop    *aio.Listener // accepts what connects to real; nil: that does it
+	config  *tls.Config // nil: without TLS
 	log     *slog.Logger
 	start   time.Time // of which deadlines of connections count
+	begun   bool      // connections are accepted; net/http's goroutine that accepts has it
 
-	mu      sync.Mutex // guards all below, and what conns and workers have
-	open    int        // connections, and
-	taken   int        // of them hijacked ones
-	ready   []*conn    // have bytes, and no worker
-	idle    []*worker  // wait for such; the last one is taken first
-	parked  list       // have nothing to say, and no worker
-	waking  bool       // a worker was woken, or asked for, and has not looked yet
-	needed  sync.Cond  // a worker is asked for; or the listener is closed
+	mu      sync.Mutex    // guards all below, and what conns and workers have
+	loop    *aio.Listener // accepts what connects to real; nil: that does it
+	open    int           // connections, and
+	taken   int           // of them hijacked ones
+	ready   []*conn       // have bytes, and no worker
+	idle    []*worker     // wait for such; the last one is taken first
+	parked  list          // have nothing to say, and no worker
+	waking  bool          // a worker was woken, or asked for, and has not looked yet
+	needed  sync.Cond     // a worker is asked for; or the listener is closed
 	asked   bool
 	guarded bool          // guard is there, or asked for
 	guard   *worker       // stands for the parked ones when net/http closes what is idle
@@ -222,6 +230,10 @@ type listener server
 // Accept returns another worker when one is needed.
 func (l *listener) Accept() (net.Conn, error) {
 	s := (*server)(l)
+	if !s.begun { // not before: srv may have been shut down
+		s.begun = true
+		s.begins()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for !s.asked && !s.closed && (!s.guarded || s.guard != nil) && len(s.others) == 0 {
@@ -260,12 +272,13 @@ func (l *listener) Close() error {
 		s.others = nil
 	}
 	s.endIdle()
+	loop := s.loop
 	s.unlock()
 	if !first {
 		return nil
 	}
-	if s.loop != nil {
-		_ = s.loop.Close()
+	if loop != nil {
+		_ = loop.Close()
 	}
 	return s.real.Close()
 }

@@ -38,7 +38,7 @@ func ServeTLS(ctx context.Context, srv *http.Server, ln net.Listener, certFile, 
 // configOf is what http.Server.ServeTLS makes of srv.TLSConfig, which it does not change but for NextProtos: that is how srv.Serve
 // knows that it is to serve HTTP/2.
 func configOf(srv *http.Server, certFile, keyFile string) (*tls.Config, error) {
-	first, second := true, srv.TLSNextProto == nil || srv.TLSNextProto["h2"] != nil
+	first, second := true, srv.TLSNextProto["h2"] != nil || srv.TLSNextProto == nil && secondByDefault()
 	if srv.Protocols != nil {
 		first, second = srv.Protocols.HTTP1(), srv.Protocols.HTTP2()
 	}
@@ -66,6 +66,13 @@ func configOf(srv *http.Server, certFile, keyFile string) (*tls.Config, error) {
 		config.Certificates = []tls.Certificate{cert}
 	}
 	return config, nil
+}
+
+// secondByDefault reports whether net/http serves HTTP/2: not with GODEBUG=http2server=0, nor as the program was built.
+func secondByDefault() bool {
+	var srv http.Server
+	_ = srv.ServeTLS(nil, "", "") // ends as there is no certificate
+	return srv.TLSNextProto["h2"] != nil
 }
 
 // secure is what a connection of TLS has.
@@ -189,10 +196,15 @@ func (c *conn) greet(w *worker) bool {
 	w.outUntil = time.Time{}
 	if err != nil {
 		c.secure.ending = true
+		c.worker = nil // net/http knows nothing of it
 		c.end()
+		if c.forgotten { // meanwhile
+			c.tell()
+		}
 		return false
 	}
 	c.secure.state = &state
+	c.until = 0
 	if d := s.hooks.headerTimeout(); d > 0 {
 		c.until = s.since(time.Now().Add(d))
 	}
@@ -200,12 +212,19 @@ func (c *conn) greet(w *worker) bool {
 		return true
 	}
 	own := newWorker(s) // that no net/http serves, and which never lets the connection go
-	own.phase, own.fresh, own.woken, own.conn = inRequest, false, false, c
+	own.phase, own.got, own.fresh, own.woken, own.conn = inRequest, peeked, false, false, c
 	c.worker, c.served, c.until = own, true, 0
 	c.told = true // net/http tells of it from here on
 	s.others = append(s.others, c.secure.tls)
 	s.needed.Signal()
 	return false
+}
+
+// silent logs that a connection of TLS ends before it has said anything. mu is held.
+func (c *conn) silent(err error) {
+	if s := c.server; s.config != nil && c.secure == nil {
+		s.later = append(s.later, func() { s.blame(c, err) })
+	}
 }
 
 // blame logs what net/http logs of a handshake that failed, and answers as it does those who do not speak TLS.

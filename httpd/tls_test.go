@@ -127,6 +127,20 @@ func TestHTTP2(t *testing.T) {
 	})
 }
 
+// TestHTTP2Off: as with net/http, GODEBUG switches HTTP/2 off.
+func TestHTTP2Off(t *testing.T) {
+	t.Setenv("GODEBUG", "http2server=0")
+	addr, client := secured(t, aio.BackendAuto, &http.Server{Handler: mux()})
+	resp, err := client.Get("https://" + addr + "/hello")
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.ProtoMajor != 1 {
+		t.Errorf("%s was spoken", resp.Proto)
+	}
+}
+
 // TestTLSEnds: an idle connection is told of its end; who stalls in the handshake is closed, and who speaks plain HTTP is told.
 func TestTLSEnds(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
@@ -153,4 +167,68 @@ func TestTLSEnds(t *testing.T) {
 			t.Errorf("%q", b)
 		}
 	})
+}
+
+// TestTLSSilent: who connects and says nothing is logged, as net/http does it, which counts WriteTimeout for a handshake too.
+func TestTLSSilent(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		said := make(logged, 9)
+		for want, srv := range map[string]*http.Server{"i/o timeout": {WriteTimeout: 50 * time.Millisecond}, "EOF": {}} {
+			srv.ErrorLog = log.New(said, "", 0)
+			addr, _ := secured(t, b, srv)
+			c := dial(t, addr)
+			if want == "EOF" {
+				c.Close()
+			}
+			got := wait(t, said, "what is logged")
+			if want = ": " + want + "\n"; !strings.HasPrefix(got, "http: TLS handshake error from "+c.LocalAddr().String()+": ") || !strings.HasSuffix(got, want) {
+				t.Errorf("%q is logged", got)
+			}
+		}
+	})
+}
+
+// logged is a Writer that passes on what is written.
+type logged chan string
+
+func (l logged) Write(p []byte) (int, error) {
+	l <- string(p)
+	return len(p), nil
+}
+
+// TestTLSRefused: after a handshake that failed the worker takes no other connection, as its time for the first one runs; and
+// ConnState is told of the end. Each connection has some time, and the last one has plenty.
+func TestTLSRefused(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		var err error
+		for limit := 50 * time.Millisecond; limit < patience; limit *= 4 {
+			if err = refused(t, b, limit); err == nil {
+				return
+			}
+		}
+		t.Error(err)
+	})
+}
+
+func refused(t *testing.T, b aio.Backend, limit time.Duration) error {
+	ended := make(chan net.Conn, 9)
+	addr, client := secured(t, b, &http.Server{
+		Handler: mux(), ReadHeaderTimeout: limit, ErrorLog: log.New(io.Discard, "", 0),
+		ConnState: func(c net.Conn, to http.ConnState) {
+			if to == http.StateClosed {
+				ended <- c
+			}
+		},
+	})
+	plain := dial(t, addr)
+	io.WriteString(plain, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+	if c := wait(t, ended, "StateClosed"); c.RemoteAddr().String() != plain.LocalAddr().String() {
+		t.Errorf("%v ended", c.RemoteAddr())
+	}
+	time.Sleep(2 * limit)
+	resp, err := client.Get("https://" + addr + "/hello")
+	if err == nil {
+		resp.Body.Close()
+	}
+	return err
 }

@@ -120,9 +120,13 @@ func (w *worker) swap(p []byte) (int, error) {
 		if err != nil {
 			return 0, err
 		}
+		fresh := w.fresh
 		w.conn, w.fresh, w.got = c, false, 0
 		if s.config != nil && c.secure == nil && !c.greet(w) {
 			w.conn = nil
+			if fresh { // net/http's time for its first request runs
+				return 0, io.EOF
+			}
 		}
 	}
 }
@@ -254,11 +258,6 @@ func (w *worker) Close() error {
 	}
 	if w.woken { // it was to serve what is ready
 		w.woken, s.waking = false, false
-		if w.fresh && len(s.ready) > 0 { // net/http refuses to: http.Server.Protocols is without HTTP/1
-			c := s.ready[0]
-			s.ready = s.ready[1:]
-			c.end()
-		}
 		s.wake()
 	}
 	w.wake()
