@@ -36,7 +36,7 @@ func newEpoll(add func(epfd, fd int, e *sys.EpollEvent) error) (*Poller, error) 
 	}
 	k := &epoll{fd: fd}
 	p := &Poller{kernel: k, woken: make(chan struct{}, 1)}
-	if k.waiter, err = sys.NewWaiter(fd, "epoll", p.fetched, k.wake); err != nil {
+	if k.waiter, err = sys.NewWaiter(fd, "epoll", p.fetched, k.signal); err != nil {
 		return nil, err
 	}
 	if k.wakeFd, err = sys.Eventfd(); err != nil {
@@ -110,25 +110,22 @@ func (k *epoll) poll(events []event) (int, error) {
 	return kept, nil
 }
 
-// fetched is asked by wait: whether there is something to handle. It looks at woken last: what fetches
-// events takes the edge of a Wake with them, and woken was set before that edge.
+// fetched is asked by wait: whether there is something to handle.
 func (p *Poller) fetched() bool {
 	if p.n == 0 {
 		p.n, _ = p.poll(p.events[:])
 	}
-	select {
-	case <-p.woken:
-		return true
-	default:
-		return p.n > 0
-	}
+	return p.n > 0 || len(p.woken) > 0
 }
 
 func (k *epoll) wait(timeout time.Duration) error { return k.waiter.Wait(timeout) }
 
 func (k *epoll) yield() { k.waiter.Yield() }
 
-func (k *epoll) wake() { sys.EventfdSignal(k.wakeFd) }
+func (k *epoll) wake() { k.waiter.Wake() }
+
+// signal makes an edge, for Yield.
+func (k *epoll) signal() { sys.EventfdSignal(k.wakeFd) }
 
 func (k *epoll) close() {
 	k.waiter.Close()

@@ -2,8 +2,11 @@ package poller
 
 import (
 	"os"
+	"runtime"
+	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"evenkeel.dev/internal/sys"
 )
@@ -42,6 +45,82 @@ func TestWakeWhileFetching(t *testing.T) {
 	p.kernel = wakesFirst{p.kernel, p}
 	if !p.fetched() {
 		t.Error("nothing to handle, says the look that took the wake-up's edge: the wait would never end")
+	}
+}
+
+// busy has a goroutine beside the test that can always run, and one processor for both: the scheduler does not look at the
+// network then, which is left to sysmon, every 10 ms.
+func busy(t *testing.T) {
+	procs := runtime.GOMAXPROCS(1)
+	var over atomic.Bool
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for !over.Load() {
+			runtime.Gosched()
+		}
+	}()
+	t.Cleanup(func() {
+		over.Store(true)
+		<-ended
+		runtime.GOMAXPROCS(procs)
+	})
+}
+
+// TestWakeBesideBusy: a Wake needs no look at the network.
+func TestWakeBesideBusy(t *testing.T) {
+	p, err := NewEpoll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close(nil)
+	busy(t)
+	const rounds = 20
+	quick := 0
+	for range rounds {
+		var ended atomic.Bool
+		go func() {
+			_ = p.Wait(-1)
+			ended.Store(true)
+		}()
+		for range 10 { // it waits; one that comes before is not lost either
+			runtime.Gosched()
+		}
+		p.Wake()
+		turns := 0
+		for ; !ended.Load(); turns++ {
+			runtime.Gosched()
+		}
+		if turns < 100 {
+			quick++
+		}
+	}
+	if quick < rounds/2 {
+		t.Errorf("%d of %d times a Wait was over while another goroutine had less than 100 turns, want half of them", quick, rounds)
+	}
+}
+
+// TestYieldBesideBusy: a Yield lets others run for about a millisecond, and not until sysmon looks at the network.
+func TestYieldBesideBusy(t *testing.T) {
+	p, err := NewEpoll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close(nil)
+	busy(t)
+	const want, most = 20, 60 // sysmon comes in time for one in ten
+	soon := 0
+	for tries := 0; soon < want && tries < most; tries++ {
+		var late atomic.Bool
+		timer := time.AfterFunc(5*time.Millisecond, func() { late.Store(true) })
+		p.Yield()
+		if !late.Load() {
+			soon++
+		}
+		timer.Stop()
+	}
+	if soon < want {
+		t.Errorf("%d yields of %d were over before a timer of 5 ms, want %d", soon, most, want)
 	}
 }
 

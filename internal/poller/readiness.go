@@ -97,18 +97,41 @@ func (p *Poller) Open(source any, d *proactor.Desc) error {
 
 // register has the edges of fd reported, and fills d's part. When it fails it has closed fd.
 func (p *Poller) register(fd int, stream bool, d *proactor.Desc) error {
-	p.gen++
-	d.Num, d.Gen, d.Stream, d.Ready = int32(fd), p.gen, stream, proactor.CanRead|proactor.CanWrite
+	p.enter(fd, stream, d)
+	err := p.watch(d)
+	if err != nil {
+		p.Release(d)
+	}
+	return err
+}
+
+// enter fills d's part: what may be possible is tried.
+func (p *Poller) enter(fd int, stream bool, d *proactor.Desc) {
+	d.Num, d.Gen, d.Stream, d.Ready = int32(fd), 0, stream, proactor.CanRead|proactor.CanWrite
 	for len(p.table) <= fd {
 		p.table = append(p.table, nil)
 	}
-	if err := p.add(d); err != nil {
-		p.Unlinger(fd)
-		p.kernel.release(d)
-		return err
-	}
 	p.table[fd] = d
-	return nil
+}
+
+// watch has the edges of d reported from now on: a state that is there already is one.
+func (p *Poller) watch(d *proactor.Desc) error {
+	p.gen = max(p.gen+1, 1) // 0: not watched
+	d.Gen = p.gen
+	err := p.add(d)
+	if err != nil {
+		d.Gen = 0
+	}
+	return err
+}
+
+// Await has op, for which nothing can be done, wait for an edge. It reports false when it cannot, and fails.
+// What was accepted is not watched before: of many connections the first message is there by the first read.
+func (p *Poller) Await(op *proactor.Op) bool {
+	if op.Desc.Gen == 0 {
+		op.Err = p.watch(op.Desc)
+	}
+	return op.Err == nil
 }
 
 // Accept implements [proactor.Backend].
@@ -116,7 +139,8 @@ func (p *Poller) Accept(listener, d *proactor.Desc) (remote proactor.Addr, err e
 	fd, remote, errno := p.kernel.Accept(int(listener.Num))
 	switch errno {
 	case 0:
-		return remote, p.register(fd, listener.Stream, d)
+		p.enter(fd, listener.Stream, d)
+		return remote, nil
 	case syscall.EAGAIN:
 		listener.Ready &^= proactor.CanRead // the next connection is a new edge
 	}
@@ -150,7 +174,7 @@ func (p *Poller) Cancel(op *proactor.Op) bool {
 	return true
 }
 
-// try transfers what can be. It reports false when the operation has to wait for an edge, or was taken.
+// try transfers what can be. It reports false when the operation waits for an edge, or was taken.
 func (p *Poller) try(op *proactor.Op) bool {
 	d := op.Desc
 	var may proactor.Ready
@@ -160,7 +184,10 @@ func (p *Poller) try(op *proactor.Op) bool {
 	case proactor.Recv, proactor.Readable, proactor.Accept:
 		may = proactor.CanRead
 	}
-	if d.Ready&may != may || p.Take != nil && p.Take(op) {
+	if d.Ready&may != may {
+		return !p.Await(op)
+	}
+	if p.Take != nil && p.Take(op) {
 		return false
 	}
 	switch op.Kind {
@@ -169,21 +196,11 @@ func (p *Poller) try(op *proactor.Op) bool {
 	case proactor.Send:
 		buf := op.Rest()
 		n, errno := p.send(d.Num, buf)
-		op.Size += n
-		Moved(d, proactor.Out, n, len(buf), errno)
-		if errno != 0 && errno != syscall.EAGAIN {
-			op.Err = errno
-		}
-		return errno != syscall.EAGAIN
+		return p.sent(op, n, len(buf), errno)
 	case proactor.Sendv:
 		bufs, room := op.Tag.(*proactor.Vec).Next()
 		n, errno := p.sendv(d.Num, bufs)
-		op.Size += n
-		Moved(d, proactor.Out, n, room, errno)
-		if errno != 0 && errno != syscall.EAGAIN {
-			op.Err = errno
-		}
-		return errno != syscall.EAGAIN
+		return p.sent(op, n, room, errno)
 	case proactor.Connect:
 		errno := p.kernel.Connected(int(d.Num))
 		if errno == syscall.EINPROGRESS {
@@ -203,11 +220,25 @@ func (p *Poller) try(op *proactor.Op) bool {
 		n, err := p.Recv(d, op.Rest())
 		op.Size += n
 		if err == syscall.EAGAIN {
-			return false
+			return !p.Await(op)
 		}
 		op.Err = err
 		return true
 	}
+}
+
+// sent is the end of try of a send, of n bytes of room.
+func (p *Poller) sent(op *proactor.Op, n, room int, errno syscall.Errno) bool {
+	op.Size += n
+	Moved(op.Desc, proactor.Out, n, room, errno)
+	switch errno {
+	case 0:
+	case syscall.EAGAIN:
+		return !p.Await(op)
+	default:
+		op.Err = errno
+	}
+	return true
 }
 
 // Moved notes what a transfer of n bytes, of room that there was for, says of d: whether the next one
@@ -281,7 +312,14 @@ func (p *Poller) Poll(done []*proactor.Op) ([]*proactor.Op, error) {
 }
 
 // Wait implements [proactor.Backend].
-func (p *Poller) Wait(timeout time.Duration) error { return p.wait(timeout) }
+func (p *Poller) Wait(timeout time.Duration) error {
+	err := p.wait(timeout)
+	select {
+	case <-p.woken: // the caller looks at everything now
+	default:
+	}
+	return err
+}
 
 // Yield implements [proactor.Backend].
 func (p *Poller) Yield() { p.yield() }

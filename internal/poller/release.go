@@ -23,7 +23,9 @@ func (p *Poller) Detach(d *proactor.Desc) (net.Conn, error) {
 
 // drop ends what was registered, and closes d.
 func (p *Poller) drop(d *proactor.Desc) {
-	p.remove(d)
+	if d.Gen != 0 {
+		p.remove(d)
+	}
 	p.table[d.Num] = nil // before the number can be given out again
 	p.kernel.release(d)
 }

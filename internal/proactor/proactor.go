@@ -70,7 +70,7 @@ type Op struct {
 
 	InFlight bool   // the backend has it
 	Cause    Cause  // why it was cancelled
-	Full     bool   // ends only when Buf is full
+	Full     bool   // ends only when all of Buf was transferred
 	Swap     bool   // Buf is a part of the swap buffer
 	Leaked   bool   // the kernel may still use what was Buf, after Close
 	Slot     uint32 // the backend's
@@ -178,8 +178,9 @@ type Backend interface {
 	// ErrNoDescriptor for a source that has none, or with what its SyscallConn said.
 	Open(source any, d *Desc) error
 
-	// Accept takes a connection that waits at listener, registers it, fills d's part, and says where
-	// its peer is. It fails with EAGAIN when none waits, and with the errors of accept(2).
+	// Accept takes a connection that waits at listener, fills d's part, and says where its peer is. It fails
+	// with EAGAIN when none waits, and with the errors of accept(2). The connection is registered when an
+	// operation has to wait for the first time, which fails if that does.
 	Accept(listener, d *Desc) (remote Addr, err error)
 
 	// Connect opens a socket, begins to connect it to addr, registers it, and fills d's part; a Connect is

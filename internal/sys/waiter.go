@@ -20,6 +20,12 @@ type Waiter struct {
 	timed  bool // a read deadline is set
 }
 
+// passFor is how long a Yield takes beside goroutines that can always run.
+const passFor = time.Millisecond
+
+// past is when a wait ends that is to end now.
+var past = time.Unix(1, 0)
+
 // NewWaiter takes over fd, which is in non-blocking mode and can be polled: an eventfd, or an
 // epoll descriptor. ready says whether to stop waiting; it is called before the wait and after
 // each edge of fd. signal makes such an edge.
@@ -47,13 +53,11 @@ func NewWaiter(fd int, name string, ready func() bool, signal func()) (*Waiter, 
 
 // Yield waits for an edge of its own making. Unlike after runtime.Gosched, which leaves the
 // caller runnable, the scheduler then looks at the network when nothing else can run; else that
-// is up to sysmon, every 10 ms (runtime/proc.go, findRunnable and sysmon).
+// is up to sysmon, every 10 ms (runtime/proc.go, findRunnable and sysmon), which is too long: timers it
+// looks at each time that it chooses a goroutine.
 func (w *Waiter) Yield() {
-	if w.timed {
-		w.timed = false
-		_ = w.file.SetReadDeadline(time.Time{})
-	}
-	w.passed = false
+	w.timed, w.passed = true, false
+	_ = w.file.SetReadDeadline(time.Now().Add(passFor))
 	_ = w.raw.Read(w.pass)
 }
 
@@ -72,10 +76,15 @@ func (w *Waiter) Wait(timeout time.Duration) error {
 	}
 	err := w.raw.Read(w.check)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
+		w.timed = true // by Wake, it may be
 		return nil
 	}
 	return err
 }
+
+// Wake ends a Wait. The runtime makes the goroutine runnable at once, without a system call; an edge would be found when nothing
+// else can run. What calls it has ready say so before, as a Wait that begins may miss it.
+func (w *Waiter) Wake() { _ = w.file.SetReadDeadline(past) }
 
 // Close closes the descriptor and ends a Wait.
 func (w *Waiter) Close() { _ = w.file.Close() }

@@ -213,8 +213,10 @@ func (b *Backend) complete(done []*proactor.Op, c cqe) []*proactor.Op {
 	poller.Moved(d, op.Kind.Dir(), n, room, errno)
 
 	switch {
-	case errno == syscall.EAGAIN: // it waits for an edge
-		return done
+	case errno == syscall.EAGAIN:
+		if b.Await(op) {
+			return done
+		}
 	case errno == syscall.EINTR:
 		b.take(op)
 		return done
