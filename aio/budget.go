@@ -9,14 +9,16 @@ const (
 	// intakeTurn is how many submissions are taken in, which moves them to the queues of their
 	// connections and transfers nothing; intakeConn is after how many of one connection the next has its
 	// share.
-	intakeTurn, intakeConn = 4096, 16
+	intakeTurn, intakeConn = 4096, 4
 
 	// turnTransfers and turnBytes are what is begun: transfers, and bytes that they move or may move;
 	// what waited for memory may use up half of it. connTransfers and connBytes are after how much of one
-	// direction of a connection the next one has its share. A transfer has [proactor.MaxTransfer] bytes at
+	// direction of a connection the next one has its share, of what has come anew freshTransfers: so many
+	// that come at once wait for one transfer of each. A transfer has [proactor.MaxTransfer] bytes at
 	// the utmost. A Listener's share is acceptTransfers: each accept is the first of another connection.
 	turnTransfers, turnBytes = 256, 1 << 20
 	connTransfers, connBytes = 4, proactor.MaxTransfer
+	freshTransfers           = 1
 	acceptTransfers          = 64
 
 	// expireTurn is how many operations are ended at their deadline.
@@ -76,32 +78,29 @@ func (w *Watcher) list(d *proactor.Desc, l *line) {
 func (w *Watcher) listed() int { return w.fresh.len() + w.again.len() }
 
 // serve gives those that wait for it their turns, until the budget is spent. Those that have come anew
-// and those that had a turn and have more to do alternate: neither waits for the whole line of the
-// others. It returns how many transfers were begun.
+// and those that had a turn and have more to do begin as many transfers each: neither waits for the whole
+// line of the others. It returns how many transfers were begun.
 func (w *Watcher) serve() (begun int) {
 	left := budget{turnTransfers, turnBytes}
-	for !left.spent() {
-		w.old = !w.old
-		first, second := &w.fresh, &w.again
-		if w.old {
-			first, second = second, first
+	for !left.spent() && w.listed() > 0 {
+		before, fresh := left.transfers, w.lead <= 0
+		if w.fresh.len() == 0 || w.again.len() == 0 {
+			w.lead, fresh = 0, w.fresh.len() > 0
 		}
-		d := first.pop()
-		if d == nil {
-			d = second.pop()
+		from, transfers, sign := &w.again, connTransfers, -1
+		if fresh {
+			from, transfers, sign = &w.fresh, freshTransfers, 1
 		}
-		if d == nil {
-			break
-		}
+		d := from.pop()
 		d.Listed = false
-		w.share(d, &left)
+		w.share(d, transfers, &left)
+		w.lead += sign * (before - left.transfers)
 	}
 	return turnTransfers - left.transfers
 }
 
-// share has d begin its share of transfers, taken from left. With more to do it waits for its next turn.
-func (w *Watcher) share(d *proactor.Desc, left *budget) {
-	transfers := connTransfers
+// share has d begin so many transfers of each direction, taken from left. With more to do it waits for its next turn.
+func (w *Watcher) share(d *proactor.Desc, transfers int, left *budget) {
 	if _, ok := d.Owner.(*Listener); ok {
 		transfers = acceptTransfers
 	}
@@ -125,7 +124,7 @@ func (w *Watcher) retry() (begun int) {
 			d = w.starved.pop()
 		}
 		d.Starved = [2]bool{}
-		w.share(d, &left)
+		w.share(d, connTransfers, &left)
 	}
 	return turnTransfers/2 - left.transfers
 }

@@ -67,7 +67,7 @@ type Watcher struct {
 	ended        proactor.Queue // to be returned
 	fresh        line           // what waits for its turn: has come anew,
 	again        line           // had one and has more to do
-	old          bool           // the last turn was one of again
+	lead         int            // transfers that fresh has begun more than again, while both had some
 	pending      int            // begun, not ended
 	polled       []*proactor.Op
 	deadlines    deadlines
