@@ -14,14 +14,20 @@ import (
 //
 // It does not find a CloseAfterWrites, nor what is over and waits for WaitIO, nor a tag that is not
 // comparable. Like SetDeadline, it takes time in proportion to the operations of c.
-func (c *Conn) Cancel(tag any) int {
-	w := c.watcher
+func (c *Conn) Cancel(tag any) int { return c.watcher.cancelTag(&c.desc, tag) }
+
+// Cancel is [Conn.Cancel] for accepts: a Listener without any has those who come wait in the kernel's queue, where
+// Close resets them.
+func (l *Listener) Cancel(tag any) int { return l.watcher.cancelTag(&l.desc, tag) }
+
+// cancelTag is Cancel of the connection or the listener at d.
+func (w *Watcher) cancelTag(d *proactor.Desc, tag any) int {
 	if w == nil {
 		return 0 // no Watcher has made it
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	n := c.pending(tag, func(op *proactor.Op, begun bool) bool {
+	n := w.pendingOf(d, tag, func(op *proactor.Op, begun bool) bool {
 		if op.Kind == proactor.Closing {
 			return false
 		}
@@ -52,7 +58,7 @@ func (c *Conn) SetDeadline(tag any, deadline time.Time) int {
 	at := w.due(deadline)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	n := c.pending(tag, func(op *proactor.Op, begun bool) bool {
+	n := w.pendingOf(&c.desc, tag, func(op *proactor.Op, begun bool) bool {
 		w.deadlines.remove(op)
 		op.Deadline = at
 		if begun && at != 0 {
@@ -66,10 +72,10 @@ func (c *Conn) SetDeadline(tag any, deadline time.Time) int {
 	return n
 }
 
-// pending calls f with each operation of c that has the tag and is not over, and counts those of which it
+// pendingOf calls f with each operation of d that has the tag and is not over, and counts those of which it
 // says true. f may end the one that it gets, when that is begun. The caller holds mu.
-func (c *Conn) pending(tag any, f func(op *proactor.Op, begun bool) bool) (n int) {
-	if c.desc.Gone != proactor.None || !canCompare(tag) {
+func (w *Watcher) pendingOf(d *proactor.Desc, tag any, f func(op *proactor.Op, begun bool) bool) (n int) {
+	if d.Gone != proactor.None || !canCompare(tag) {
 		return 0
 	}
 	visit := func(q *proactor.Queue, begun bool) {
@@ -81,12 +87,11 @@ func (c *Conn) pending(tag any, f func(op *proactor.Op, begun bool) bool) (n int
 			op = next
 		}
 	}
-	w := c.watcher
-	visit(&c.desc.Queues[proactor.In], true)
-	visit(&c.desc.Queues[proactor.Out], true)
+	visit(&d.Queues[proactor.In], true)
+	visit(&d.Queues[proactor.Out], true)
 	w.subMu.Lock()
 	defer w.subMu.Unlock()
-	visit(&c.desc.Subs, false)
+	visit(&d.Subs, false)
 	return n
 }
 

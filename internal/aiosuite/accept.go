@@ -15,6 +15,7 @@ var acceptTests = []test{
 	{"AcceptBurst", acceptBurst, false},
 	{"AcceptNothingWithoutAnOperation", acceptNothing, false},
 	{"AcceptDeadline", acceptDeadline, false},
+	{"AcceptCancelled", acceptCancelled, false},
 	{"ListenerClosed", listenerClosed, false},
 	{"ListenerOfAClosedWatcher", listenerOfAClosedWatcher, false},
 	{"AcceptShutdown", acceptShutdown, false},
@@ -160,6 +161,30 @@ func acceptDeadline(r *rig) {
 	r.want(k, 0, aio.ErrDeadline)
 	dial()
 	r.accepted(r.accept(l))
+}
+
+// acceptCancelled: who comes then waits, and is there for the next accept.
+func acceptCancelled(r *rig) {
+	l, dial := r.listener()
+	ks := []*ticket{r.accept(l), r.accept(l), r.accept(l)}
+	r.idle(soon)
+	ks = append(ks, r.accept(l)) // not begun
+	for _, k := range ks {
+		r.wantFound(r.cancelled(k), 1)
+		r.wantFound(r.cancelled(k), 0)
+	}
+	r.until(ks...)
+	for _, k := range ks {
+		r.want(k, 0, aio.ErrCancelled)
+	}
+	peer := dial()
+	r.idle(soon)
+	conn := r.accepted(r.accept(l))
+	r.send(peer, []byte("x"))
+	read := r.read(conn, 1)
+	r.until(read)
+	r.wantData(read, []byte("x"))
+	r.wantFound(new(aio.Listener).Cancel(nil), 0)
 }
 
 // listenerClosed: what is pending ends; what was accepted does not, and nobody can connect any more.

@@ -21,11 +21,15 @@ var cancelTests = []test{
 	{"SetDeadlineOfAClose", setDeadlineOfAClose, false},
 }
 
-// cancelled is Conn.Cancel of an operation.
+// cancelled is Conn.Cancel or Listener.Cancel of an operation.
 func (r *rig) cancelled(k *ticket) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	n := k.conn.Cancel(k)
+	cancel := k.conn.Cancel
+	if k.listener != nil {
+		cancel = k.listener.Cancel
+	}
+	n := cancel(k)
 	k.cancelled = k.cancelled || n > 0
 	return n
 }

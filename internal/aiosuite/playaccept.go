@@ -33,6 +33,8 @@ func (p *player) arrive() {
 		p.closeDoor()
 	case n%8 == 7:
 		p.call()
+	case n%8 == 3:
+		p.uninvite()
 	case n%2 == 0 && !d.closed && len(d.dialled) < maxDialled && len(p.conns) < 2*maxConns:
 		d.dialled = append(d.dialled, d.dial())
 	default:
@@ -48,6 +50,18 @@ func (p *player) arrive() {
 		if d.closed && err != aio.ErrClosed {
 			p.t.Errorf("Accept of a listener that is closed: %v", err)
 		}
+	}
+}
+
+// uninvite cancels an accept, which may be over.
+func (p *player) uninvite() {
+	d := &p.door
+	if len(d.accepts) == 0 {
+		return
+	}
+	k := d.accepts[p.next()%len(d.accepts)]
+	if over, n := p.times(k) > 0, p.cancelled(k); n > 1 || n == 1 && (over || d.closed) {
+		p.t.Errorf("operation %d, an accept (over: %t, the listener closed: %t): Cancel found %d", k.number, over, d.closed, n)
 	}
 }
 
@@ -89,7 +103,7 @@ func (p *player) welcome() {
 			d.dialled = d.dialled[1:]
 		case k.result.Error == nil:
 			p.t.Errorf("operation %d has accepted what nobody has dialled", k.number)
-		case k.result.Error == aio.ErrDeadline, k.result.Error == aio.ErrClosed && d.closed:
+		case k.result.Error == aio.ErrDeadline, k.result.Error == aio.ErrClosed && d.closed, k.result.Error == aio.ErrCancelled && k.cancelled:
 		default:
 			p.t.Errorf("operation %d, an accept: %v: there is no reason for it", k.number, k.result.Error)
 		}
