@@ -108,7 +108,7 @@ func (p *player) check(m *model) {
 	var read, written []byte
 	var end *ticket // a CloseWrite that has ended our side
 	for _, k := range p.tickets {
-		if k.conn != m.conn || k.times == 0 {
+		if k.conn != m.conn && !slices.Contains(m.earlier, k.conn) || k.times == 0 {
 			continue
 		}
 		switch {

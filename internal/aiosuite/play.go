@@ -3,6 +3,7 @@ package aiosuite
 import (
 	"io"
 	"net"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -55,6 +56,7 @@ type player struct {
 type model struct {
 	id      int
 	conn    *aio.Conn
+	earlier []*aio.Conn // that were detached
 	peer    net.Conn
 	closed  bool // by us
 	closing bool // by us, when its writes are over
@@ -222,7 +224,7 @@ func (p *player) move(m *model) {
 
 // rare does what most steps should not.
 func (p *player) rare(m *model) {
-	switch p.next() % 12 {
+	switch p.next() % 14 {
 	case 0, 1:
 		if !m.ended {
 			m.ended = true
@@ -263,6 +265,31 @@ func (p *player) rare(m *model) {
 	case 11:
 		if p.begin(m, ticket{op: aio.OpClose, conn: m.conn, deadline: p.deadline()}) {
 			m.closing = true
+		}
+	case 12, 13:
+		p.detach(m)
+	}
+}
+
+// detach has a connection leave the Watcher, and come back, or be closed.
+func (p *player) detach(m *model) {
+	before := p.outstanding(m)
+	c, err := m.conn.Detach()
+	switch {
+	case m.closed || m.closing:
+		if err != aio.ErrClosed {
+			p.t.Errorf("Detach of connection %d, which was closed: %v, want ErrClosed", m.id, err)
+		}
+	case err == aio.ErrPending && before > 0, err == syscall.EMFILE && p.sys.Faulty:
+	case err != nil:
+		p.t.Errorf("Detach of connection %d: %v with %d operations outstanding before", m.id, err, before)
+	case p.next()%8 == 0:
+		m.closed = true
+		_ = c.Close()
+	default:
+		m.earlier = append(m.earlier, m.conn)
+		if m.conn, err = p.w.Attach(c); err != nil {
+			p.t.Fatalf("connection %d was detached and does not come back: %v", m.id, err)
 		}
 	}
 }
@@ -329,7 +356,7 @@ func Programs() [][]byte {
 		read, full, swap, write, peerWrites, peerReads, wait, sleep, rare, cancel, move, arrive = 0, 2, 3, 5, 8, 10, 11, 14, 15, 16, 18, 19
 		connA, connB, anew                                                                      = 1, 2, 8
 		accept, dial, closeDoor, call                                                           = 1, 2, 0, 7 // of arrive
-		closeWrite, closeAfter                                                                  = 8, 11      // of rare
+		closeWrite, closeAfter, leave                                                           = 8, 11, 12  // of rare
 	)
 	return [][]byte{
 		{read, anew, 10, 0, peerWrites, connA, 5, wait, connA},
@@ -344,6 +371,7 @@ func Programs() [][]byte {
 		{0, 2, arrive, accept, 0, arrive, dial, wait, 1, wait, 1, write, connA, 9, 0, peerWrites, connA, 9, read, connA, 9, 0, wait, 1},
 		{1, 2, arrive, call, wait, 1, arrive, call, wait, 1, write, 16, 9, 0, peerWrites, connA, 9, read, connA, 9, 0, wait, 1, arrive, call},
 		{1, 2, arrive, dial, arrive, dial, arrive, accept, 0, arrive, accept, 0, wait, 1, arrive, accept, 200, arrive, closeDoor, wait, 1, arrive, accept, 0},
+		{0, 6, peerWrites, anew, 9, write, connA, 9, 0, wait, 1, rare, connA, leave, 1, read, connA, 5, 0, wait, 1, rare, connA, leave, 1, read, connA, 9, 0, wait, 1, rare, connA, leave, 0},
 		{1, 8, write, anew, 255, 0, read, connA, 9, 0, rare, connA, closeAfter, 200, wait, 1, write, connA, 3, 0, peerReads, connA, 255, wait, 1},
 	}
 }
