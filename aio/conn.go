@@ -154,7 +154,7 @@ func (c *Conn) ReadFull(tag any, buf []byte, deadline time.Time) error {
 // Write submits a write of all of buf. A part of the swap buffer can be written only if it is
 // copied, as it is used anew by then. See Read for the rest.
 func (c *Conn) Write(tag any, buf []byte, deadline time.Time) error {
-	return c.submit(proactor.Send, false, tag, buf, deadline)
+	return c.submit(proactor.Send, true, tag, buf, deadline)
 }
 
 func (c *Conn) submit(kind proactor.Kind, full bool, tag any, buf []byte, deadline time.Time) error {

@@ -156,34 +156,25 @@ func (w *Watcher) yield() {
 	}
 }
 
+// opOf says what users know a kind as: a read, where it does not stand here.
+var opOf = [...]Op{
+	proactor.Send: OpWrite, proactor.Sendv: OpWrite, proactor.Posted: OpPost, proactor.ShutWrite: OpCloseWrite,
+	proactor.Closing: OpClose, proactor.Accept: OpAccept, proactor.Connect: OpDial,
+}
+
 // collect returns the operations that have ended as results, and keeps them for reuse.
 func (w *Watcher) collect() []Result {
 	var spare proactor.Queue
 	n, bytes := 0, int64(0)
 	for op := w.ended.Pop(); op != nil; op = w.ended.Pop() {
-		r := Result{Tag: op.Tag, Buffer: op.Buf, Swap: op.Swap, Size: op.Size, Error: op.Err}
-		r.Conn, _ = op.Desc.Owner.(*Conn)
+		r := Result{Op: opOf[op.Kind], Tag: tagOf(op), Buffer: op.Buf, Swap: op.Swap, Size: op.Size, Error: op.Err}
+		if op.Kind != proactor.Connect || op.Err == nil {
+			r.Conn, _ = op.Desc.Owner.(*Conn)
+		}
 		written := op.Bytes()
 		bytes += written
-		switch op.Kind {
-		case proactor.Send:
-			r.Op = OpWrite
-		case proactor.Sendv:
-			r.Op, r.Tag = OpWrite, tagOf(op)
+		if op.Kind == proactor.Sendv {
 			w.recycle(op)
-		case proactor.Posted:
-			r.Op = OpPost
-		case proactor.ShutWrite:
-			r.Op = OpCloseWrite
-		case proactor.Closing:
-			r.Op = OpClose
-		case proactor.Accept:
-			r.Op = OpAccept
-		case proactor.Connect:
-			r.Op = OpDial
-			if r.Error != nil {
-				r.Conn = nil
-			}
 		}
 		w.results = append(w.results, r)
 		atomic.AddInt32(&op.Desc.Queued, -1)

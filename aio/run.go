@@ -15,12 +15,8 @@ const starvedRetry = time.Millisecond
 func (w *Watcher) run(d *proactor.Desc, dir proactor.Dir, b *budget) {
 	for q := &d.Queues[dir]; startable(d, dir) && !b.spent(); b.transfers-- {
 		op := q.Head
-		if cause := max(d.Gone, op.Cause); cause != proactor.None {
+		if cause := max(d.Gone, op.Cause); cause != proactor.None || op.Kind == proactor.Closing {
 			op.Err = errOf(cause)
-			w.finish(op)
-			continue
-		}
-		if op.Kind == proactor.Closing {
 			w.finish(op)
 			continue
 		}
@@ -61,12 +57,8 @@ func (w *Watcher) over(op *proactor.Op) bool {
 			if op.Swap || d.Gone == proactor.None && w.readSwap(op) { // the descriptor of one that is gone is another's
 				return true
 			}
-		case proactor.Recv:
+		case proactor.Recv, proactor.Send:
 			if !op.Full || op.Size == len(op.Buf) {
-				return true
-			}
-		case proactor.Send:
-			if op.Size == len(op.Buf) {
 				return true
 			}
 		case proactor.Sendv:
