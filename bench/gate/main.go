@@ -80,7 +80,7 @@ func main() {
 	flag.StringVar(&d.bin, "bin", "../bin", "`folder` of the built msgpush and peer")
 	flag.StringVar(&d.deploy, "deploy", "../deploy", "`folder` of the balancers' configurations")
 	results := flag.String("results", "results", "`folder` for the raw results; empty: keep none")
-	flag.IntVar(&d.rounds, "rounds", 5, "interleaved rounds")
+	flag.IntVar(&d.rounds, "rounds", usualRounds, "interleaved rounds; of wholepath twice as many, if this is not given: for its tails fewer tell nothing")
 	flag.IntVar(&d.rivals, "rivals", 2, "rounds of the rivals and of nginx")
 	flag.DurationVar(&d.length, "length", 12*time.Second, "length of one run")
 	flag.DurationVar(&d.warmup, "warmup", 2*time.Second, "load before each run")

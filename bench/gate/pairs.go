@@ -35,7 +35,7 @@ func (d *driver) announce(parts []string) {
 		case "hello":
 			runs += d.rounds * len(d.helloModes())
 		case "lone", "haproxy", "envoy", "grpc", "raft", "quota", "wholepath":
-			runs += teams[p].runs(d.rounds)
+			runs += teams[p].runs(d.roundsOf(teams[p]))
 		case "turns":
 			runs += d.rounds * len(turnsWanted)
 		case "push":

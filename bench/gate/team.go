@@ -9,6 +9,7 @@ import (
 // team is a part that measures what a team runs: modes beside each other, the floor among them, in interleaved rounds.
 type team struct {
 	replicas int
+	rounds   int    // 0: as many as of the other parts
 	modes    []mode // with the first of them loads are calibrated
 	loads    []load
 	targets  map[string][]target // of ratios, by load
@@ -81,6 +82,17 @@ func (t team) under(l load) (ms []mode) {
 	return ms
 }
 
+// usualRounds are those of a part that has no number of its own.
+const usualRounds = 5
+
+// roundsOf returns how many rounds a part takes: its own number, unless -rounds gives another one than the usual.
+func (d *driver) roundsOf(t team) int {
+	if t.rounds > 0 && d.rounds == usualRounds {
+		return t.rounds
+	}
+	return d.rounds
+}
+
 // runs returns how many runs the part takes, those of calibration included.
 func (t team) runs(rounds int) (n int) {
 	for _, l := range t.loads {
@@ -109,7 +121,7 @@ func (d *driver) team(ctx context.Context, name string) error {
 		}
 		loads = append(loads, l)
 	}
-	for round := 1; round <= d.rounds; round++ {
+	for round := 1; round <= d.roundsOf(t); round++ {
 		for _, l := range loads {
 			for _, m := range order(t.under(l), round) {
 				if _, err := d.measure(ctx, m, t.replicas, l, round); err != nil {

@@ -39,6 +39,7 @@ var wholeModes = []mode{
 // HTTP: that would keep those that are idle for itself.
 var wholeTeam = team{
 	replicas: 2,
+	rounds:   2 * usualRounds,
 	modes:    wholeModes,
 	loads:    []load{{name: "wholepath", share: .35}},
 	targets: map[string][]target{"wholepath": {
@@ -104,8 +105,12 @@ func hold(ctx context.Context, addr, path string, n int) (conns []net.Conn, err 
 			return conns, err
 		}
 		_, err = io.Copy(io.Discard, resp.Body)
-		if _ = resp.Body.Close(); err != nil || resp.StatusCode != http.StatusOK {
-			return conns, fmt.Errorf("%s%s: %s, %w", addr, path, resp.Status, err)
+		_ = resp.Body.Close()
+		if err == nil && resp.StatusCode != http.StatusOK {
+			err = fmt.Errorf("%s%s: %s", addr, path, resp.Status)
+		}
+		if err != nil {
+			return conns, err
 		}
 	}
 	return conns, nil
