@@ -16,38 +16,26 @@ const readmeProgram = `package main
 
 import (
 	"fmt"
-	"net"
 
 	"evenkeel.dev/aio"
 )
 
 func main() {
-	w, err := aio.New(aio.Options{})
+	address := "127.0.0.1:0"
+	NEW
 	if err != nil {
 		panic(err)
 	}
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	LISTEN
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println(ln.Addr())
-	go func() {
-		for {
-			conn, err := ln.Accept()
-			if err != nil {
-				panic(err)
-			}
-			c, err := w.Attach(conn)
-			if err != nil {
-				panic(err)
-			}
-			FIRST
-		}
-	}()
-	panic(serve(w))
+	fmt.Println(l.Addr())
+	FIRST
+	panic(serve(w, l))
 }
 
-func serve(w *aio.Watcher) error {
+func serve(w *aio.Watcher, l *aio.Listener) error {
 	LOOP
 }
 `
@@ -56,14 +44,18 @@ func serve(w *aio.Watcher) error {
 func TestReadmeServer(t *testing.T) {
 	readme, err := os.ReadFile("../README.md")
 	must(t, err)
-	first := regexp.MustCompile("`(c\\.Read\\(.*\\))`").FindSubmatch(readme)
-	loop := regexp.MustCompile("(?s)```go\n(for \\{.*?WaitIO.*?)```").FindSubmatch(readme)
-	if first == nil || loop == nil {
-		t.Fatal("README.md shows no server")
+	program := readmeProgram
+	for part, shown := range map[string]string{
+		"NEW": "`(w, err := .*?)`", "LISTEN": "`(l, err := .*?)`", "FIRST": "`(l\\.Accept.*?)`", "LOOP": "(?s)```go\n(for \\{.*?WaitIO.*?)```",
+	} {
+		found := regexp.MustCompile(shown).FindSubmatch(readme)
+		if found == nil {
+			t.Fatalf("README.md does not show the server's %s", part)
+		}
+		program = strings.Replace(program, part, string(found[1]), 1)
 	}
 	dir := t.TempDir()
 	main, server := filepath.Join(dir, "main.go"), filepath.Join(dir, "server")
-	program := strings.NewReplacer("FIRST", string(first[1]), "LOOP", string(loop[1])).Replace(readmeProgram)
 	must(t, os.WriteFile(main, []byte(program), 0o644))
 	if out, err := exec.Command("go", "build", "-o", server, main).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

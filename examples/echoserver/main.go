@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"os"
 	"os/signal"
 	"syscall"
@@ -24,6 +23,7 @@ import (
 
 const (
 	bufferSize = 16 << 10 // of a connection
+	accepts    = 64       // pending: how many connections of a burst come in one WaitIO
 	lastWords  = 3 * time.Second
 )
 
@@ -51,29 +51,27 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return 2
 	}
 	log := slog.New(slog.NewTextHandler(stdout, nil))
-	ln, err := net.Listen("tcp", *addr)
-	if err != nil {
-		fmt.Fprintf(stderr, "echoserver: cannot listen: %v; choose another address with -addr\n", err)
-		return 1
-	}
-	defer ln.Close()
 	w, err := aio.New(aio.Options{Backend: backend, Logger: log})
 	if err != nil {
 		fmt.Fprintf(stderr, "echoserver: %v; choose another with -backend, or leave it out\n", err)
 		return 1
 	}
-	log.Info("listening", "addr", ln.Addr(), "backend", w.Stats().Backend)
+	defer w.Close()
+	l, err := w.Listen("tcp", *addr, aio.ListenOptions{})
+	if err != nil {
+		fmt.Fprintf(stderr, "echoserver: cannot listen: %v; choose another address with -addr\n", err)
+		return 1
+	}
+	log.Info("listening", "addr", l.Addr(), "backend", w.Stats().Backend)
 
-	go accept(ln, w, log)
 	stopped := make(chan error, 1)
 	go func() {
 		<-ctx.Done()
-		ln.Close()
 		end, cancel := context.WithTimeout(context.Background(), lastWords)
 		defer cancel()
 		stopped <- w.Shutdown(end) // the echo in WaitIO finishes its writes meanwhile
 	}()
-	echo(w)
+	echo(w, l, log)
 	if err := <-stopped; err != nil {
 		log.Warn("echoes that peers did not read were cut off", "after", lastWords)
 	}
@@ -82,40 +80,27 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// accept hands each connection over to w.
-func accept(ln net.Listener, w *aio.Watcher, log *slog.Logger) {
-	for {
-		conn, err := ln.Accept()
-		switch {
-		case errors.Is(err, net.ErrClosed):
-			return
-		case err != nil:
-			log.Warn("cannot accept", "error", err) // such as too many open files
-			time.Sleep(100 * time.Millisecond)
-			continue
-		}
-		c, err := w.Attach(conn)
-		if err != nil {
-			conn.Close()
-			if err == aio.ErrWatcherClosed {
-				return // stopping
-			}
-			log.Warn("cannot serve", "peer", conn.RemoteAddr(), "error", err)
-			continue
-		}
-		_ = c.Read(nil, make([]byte, bufferSize), aio.NoDeadline) // fails when w is closed, and c with it
-	}
-}
-
 // echo is the whole service. A connection's buffer is either read into or written, so a peer that
 // does not read its echo is not read from: it blocks, and nobody else does.
-func echo(w *aio.Watcher) {
+func echo(w *aio.Watcher, l *aio.Listener, log *slog.Logger) {
+	for range accepts {
+		_ = l.Accept(nil, aio.NoDeadline) // fails when w is closed, as do the others: WaitIO says so
+	}
 	for {
 		results, err := w.WaitIO()
 		if err != nil {
 			return
 		}
 		for _, r := range results {
+			if r.Op == aio.OpAccept {
+				if r.Error == nil {
+					_ = r.Conn.Read(nil, make([]byte, bufferSize), aio.NoDeadline)
+				} else if r.Error != aio.ErrWatcherClosed {
+					log.Warn("cannot accept", "error", r.Error)
+				}
+				_ = l.Accept(nil, aio.NoDeadline)
+				continue
+			}
 			err := r.Error
 			switch {
 			case err != nil:

@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"os"
 	"os/signal"
 	"syscall"
@@ -24,6 +23,7 @@ import (
 
 const (
 	lastWords  = 3 * time.Second
+	accepts    = 16      // pending: how many connections of a burst come in one WaitIO
 	maxBacklog = 1 << 16 // lines
 	maxSize    = 1 << 20 // bytes
 )
@@ -86,35 +86,33 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return 2
 	}
 	log := slog.New(slog.NewTextHandler(stdout, nil))
-	ln, err := net.Listen("tcp", s.addr)
-	if err != nil {
-		fmt.Fprintf(stderr, "pushserver: cannot listen: %v; choose another address with -addr\n", err)
-		return 1
-	}
-	defer ln.Close()
 	w, err := aio.New(aio.Options{
 		Backend:   s.backend,
-		MaxQueued: s.backlog + 1, // the writes, and the read that sees the end
-		SwapSize:  4 << 10,       // nobody has to say anything
+		MaxQueued: max(s.backlog+1, accepts), // the writes, and the read that sees the end
+		SwapSize:  4 << 10,                   // nobody has to say anything
 		Logger:    log,
 	})
 	if err != nil {
 		fmt.Fprintf(stderr, "pushserver: %v; choose another with -backend, or leave it out\n", err)
 		return 1
 	}
-	log.Info("listening", "addr", ln.Addr(), "backend", w.Stats().Backend)
+	defer w.Close()
+	l, err := w.Listen("tcp", s.addr, aio.ListenOptions{})
+	if err != nil {
+		fmt.Fprintf(stderr, "pushserver: cannot listen: %v; choose another address with -addr\n", err)
+		return 1
+	}
+	log.Info("listening", "addr", l.Addr(), "backend", w.Stats().Backend)
 
-	p := &pusher{settings: s, watcher: w, log: log, clients: map[*client]bool{}}
-	go p.accept(ln)
+	p := &pusher{settings: s, log: log, clients: map[*client]bool{}}
 	stopped := make(chan error, 1)
 	go func() {
 		p.push(ctx)
-		ln.Close()
 		end, cancel := context.WithTimeout(context.Background(), lastWords)
 		defer cancel()
-		stopped <- w.Shutdown(end) // p.wait finishes the writes meanwhile
+		stopped <- w.Shutdown(end) // p.serve finishes the writes meanwhile
 	}()
-	p.wait()
+	p.serve(w, l)
 	if err := <-stopped; err != nil {
 		log.Warn("lines that peers did not read were cut off", "after", lastWords)
 	}

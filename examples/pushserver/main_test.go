@@ -146,26 +146,24 @@ func (p *pusher) idle() bool {
 func start(t *testing.T, s settings) (p *pusher, dial func() *net.TCPConn) {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
-	w, err := aio.New(aio.Options{MaxQueued: s.backlog + 1, SwapSize: 4 << 10, Logger: log})
+	w, err := aio.New(aio.Options{MaxQueued: max(s.backlog+1, accepts), SwapSize: 4 << 10, Logger: log})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := w.Listen("tcp", "127.0.0.1:0", aio.ListenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	p = &pusher{settings: s, watcher: w, log: log, clients: map[*client]bool{}}
+	p = &pusher{settings: s, log: log, clients: map[*client]bool{}}
 	var ended sync.WaitGroup
-	ended.Go(func() { p.accept(ln) })
-	ended.Go(p.wait)
+	ended.Go(func() { p.serve(w, l) })
 	t.Cleanup(func() {
-		ln.Close()
 		w.Close()
 		ended.Wait()
 	})
 	clients := 0
 	return p, func() *net.TCPConn {
-		c, err := net.Dial("tcp", ln.Addr().String())
+		c, err := net.Dial("tcp", l.Addr().String())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,21 +3,18 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"sync"
 	"time"
 
 	"evenkeel.dev/aio"
 )
 
-// pusher has a goroutine for each of accept, push and wait.
+// pusher has a goroutine for push and one for serve.
 type pusher struct {
 	settings
-	watcher *aio.Watcher
-	log     *slog.Logger
+	log *slog.Logger
 
 	mu           sync.Mutex
 	clients      map[*client]bool
@@ -30,33 +27,6 @@ type pusher struct {
 type client struct {
 	conn    *aio.Conn
 	waiting int // lines written and not done. Guarded by pusher.mu
-}
-
-func (p *pusher) accept(ln net.Listener) {
-	for {
-		conn, err := ln.Accept()
-		switch {
-		case errors.Is(err, net.ErrClosed):
-			return
-		case err != nil:
-			p.log.Warn("cannot accept", "error", err) // such as too many open files
-			time.Sleep(100 * time.Millisecond)
-			continue
-		}
-		c, err := p.watcher.Attach(conn)
-		if err != nil {
-			p.log.Warn("cannot serve", "peer", conn.RemoteAddr(), "error", err)
-			conn.Close()
-			continue
-		}
-		cl := &client{conn: c}
-		p.mu.Lock()
-		p.clients[cl] = true
-		p.mu.Unlock()
-		if err := c.Read(cl, nil, aio.NoDeadline); err != nil { // until it ends
-			p.remove(cl)
-		}
-	}
 }
 
 // push writes a line to everybody, so often, until ctx is done.
@@ -100,14 +70,22 @@ func (p *pusher) pushLine(now time.Time) {
 	}
 }
 
-// wait takes the completions until the watcher is closed.
-func (p *pusher) wait() {
+// serve accepts who comes, and takes the completions until the watcher is closed.
+func (p *pusher) serve(w *aio.Watcher, l *aio.Listener) {
+	for range accepts {
+		_ = l.Accept(nil, aio.NoDeadline) // fails when w is closed: WaitIO says so
+	}
 	for {
-		results, err := p.watcher.WaitIO()
+		results, err := w.WaitIO()
 		if err != nil {
 			return
 		}
 		for _, r := range results {
+			if r.Op == aio.OpAccept {
+				p.accepted(r.Conn, r.Error)
+				_ = l.Accept(nil, aio.NoDeadline)
+				continue
+			}
 			c := r.Tag.(*client)
 			err := r.Error
 			if r.Op == aio.OpWrite {
@@ -121,6 +99,22 @@ func (p *pusher) wait() {
 				p.remove(c)
 			}
 		}
+	}
+}
+
+func (p *pusher) accepted(conn *aio.Conn, err error) {
+	if err != nil {
+		if err != aio.ErrWatcherClosed {
+			p.log.Warn("cannot accept", "error", err)
+		}
+		return
+	}
+	c := &client{conn: conn}
+	p.mu.Lock()
+	p.clients[c] = true
+	p.mu.Unlock()
+	if err := conn.Read(c, nil, aio.NoDeadline); err != nil { // until it ends
+		p.remove(c)
 	}
 }
 
