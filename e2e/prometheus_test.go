@@ -20,6 +20,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"evenkeel.dev/aio"
 	evenkeel "evenkeel.dev/contrib/prometheus"
 	"evenkeel.dev/gcgate"
 	"evenkeel.dev/gcgate/gcgatetest"
@@ -42,10 +43,11 @@ func TestAlertRules(t *testing.T) {
 	}
 }
 
-// observed is a service with a gate, whose heap is none, and a recorder, all of whose requests are slow.
+// observed is a service with a gate, whose heap is none, a recorder, all of whose requests are slow, and a watcher.
 type observed struct {
 	*httptest.Server
-	gate *gcgate.Gate
+	gate    *gcgate.Gate
+	watcher *aio.Watcher
 }
 
 func startObserved(t *testing.T) *observed {
@@ -72,8 +74,13 @@ func startObserved(t *testing.T) *observed {
 		t.Fatal(err)
 	}
 	t.Cleanup(slow.Close)
+	watcher, err := aio.New(aio.Options{Logger: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { watcher.Close() })
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(evenkeel.NewGate(gate), slow)
+	registry.MustRegister(evenkeel.NewGate(gate), slow, evenkeel.NewWatcher(watcher))
 	handler, err := httpgate.New(gate, httpgate.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -83,7 +90,7 @@ func startObserved(t *testing.T) *observed {
 	mux := http.NewServeMux()
 	mux.Handle("/", handler.Wrap(rec.Middleware(shop)))
 	mux.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true}))
-	s := &observed{httptest.NewServer(mux), gate}
+	s := &observed{httptest.NewServer(mux), gate, watcher}
 	t.Cleanup(s.Close)
 	return s
 }
@@ -165,7 +172,7 @@ func panels(t *testing.T) (list []string) {
 	return list
 }
 
-// TestPrometheus: a Prometheus server scrapes a service with a gate and a recorder, evaluates all rules, has samples for the
+// TestPrometheus: a Prometheus server scrapes a service with a gate, a recorder and a watcher, evaluates all rules, has samples for the
 // expressions of the dashboard, and the exemplars of slow requests.
 func TestPrometheus(t *testing.T) {
 	server(t, "prometheus") // or skip now
@@ -178,6 +185,12 @@ func TestPrometheus(t *testing.T) {
 		}
 		res.Body.Close()
 		if err := s.gate.Collect(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.watcher.Post(nil); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.watcher.WaitIO(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -224,7 +237,7 @@ func TestPrometheus(t *testing.T) {
 				}
 			}
 		}
-		return n >= 10
+		return n >= 13
 	})
 
 	var exemplars []struct {
