@@ -23,7 +23,7 @@
 // taken back by the next call, so the second of two at once is refused with [ErrWaiting]. With
 // nothing to do WaitIO waits in the runtime's own network poller, as a blocked net.Conn does, and
 // holds neither a thread nor a P (on macOS and the BSDs it blocks a thread). Under load it lets
-// other goroutines run every millisecond.
+// other goroutines run every millisecond, for about as long.
 //
 // The operations of a connection in one direction are carried out, and returned, in the order of
 // their submission, but for those that end at their deadline; reads and writes are independent of
@@ -46,9 +46,9 @@
 // Watcher is closed, and a Watcher that it forgets stays open, with its descriptors. So does a Listener.
 //
 // One operation is ended early, or given another deadline, by the tag that it was submitted with: see
-// [Conn.Cancel] and [Conn.SetDeadline].
+// [Conn.Cancel], [Listener.Cancel] and [Conn.SetDeadline].
 //
-// Options of a socket are set by [Conn.SyscallConn]. [Conn.Detach] gives a connection back as a net.Conn, for what is to block: after an upgrade, for instance.
+// Options of a socket are set by [Conn.SyscallConn], those of all that a Listener accepts by ListenOptions.Control. [Conn.Detach] gives a connection back as a net.Conn, for what is to block: after an upgrade, for instance.
 //
 // # How a connection ends
 //
@@ -72,14 +72,14 @@
 // WaitIO works in turns, each with budgets, so that a busy connection delays the others by its share
 // and no more. A turn
 //
-//   - takes in 4,096 submissions, 16 of a connection and then those of the next, round after round;
-//   - begins 256 transfers or 1 MiB, whichever comes first: 4 transfers or 64 KiB of a connection and
-//     direction, or 64 accepts of a Listener, then the next one's. Connections with something new alternate with those that
-//     had their share and have more to do, so a small write waits for no line of large ones. A transfer
+//   - takes in 4,096 submissions, 4 of a connection and then those of the next, round after round;
+//   - begins 256 transfers or 1 MiB, whichever comes first. A connection with something new begins 1 transfer of each
+//     direction; one that has had that and has more to do 4, or 64 KiB; a Listener 64 accepts. Then it is another's turn, and
+//     the two kinds of connections have half of the transfers each: a small write waits for no line of queued ones, and beside
+//     N that come with it for some 2 N transfers. A transfer
 //     has 64 KiB at the utmost: a longer write or ReadFull takes several, and a Read with a larger buffer
 //     returns that much. A read without a buffer is bounded by the swap buffer alone;
-//   - asks the kernel what has become possible, if the turn before did not: 128 events or 1 MiB (epoll,
-//     kqueue), 256 completions (io_uring). What is left over is the next turn's;
+//   - asks the kernel what has become possible, if the turn before did not: 128 events or 1 MiB. What is left over is the next turn's. On io_uring all transfers of a turn are one call, or one for each 128;
 //   - ends 256 operations at their deadline. An operation whose turn to be tried has not come is tried
 //     first.
 //
