@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -52,13 +53,14 @@ type faulty struct {
 	failed   int64
 }
 
-// faults sends n requests while things fail: half of them through HAProxy, a quarter through Envoy, and a quarter to a Raft group.
+// faults sends n requests while things fail: a quarter through HAProxy, a quarter through one that fails itself, a quarter through Envoy, and a
+// quarter to a Raft group.
 func (d *driver) faults(ctx context.Context, n int, results string) error {
 	l, err := d.calibrate(ctx, modeNamed(modes, "default"), 2, load{name: "moderate", share: .22})
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(d.faultsHAProxy(ctx, n/2, l), d.faultsEnvoy(ctx, n/4, l), d.faultsRaft(ctx, n/4)); err != nil {
+	if err := errors.Join(d.faultsHAProxy(ctx, n/4, l), d.faultsFront(ctx, n/4, l, killedHAProxy), d.faultsFront(ctx, n/4, l, killedEnvoy), d.faultsRaft(ctx, n/4)); err != nil {
 		return err
 	}
 	if results == "" || d.quick {
@@ -68,7 +70,7 @@ func (d *driver) faults(ctx context.Context, n int, results string) error {
 	return d.set.Save(results)
 }
 
-// faultsHAProxy fails replicas, etcd and HAProxy.
+// faultsHAProxy fails replicas and etcd, and reloads HAProxy: the client sends nothing again.
 func (d *driver) faultsHAProxy(ctx context.Context, n int, l load) error {
 	f := &faulty{driver: d, mode: mode{name: "gated", front: haproxy, args: func(p place) []string {
 		return []string{"-gate=drain", "-haproxy", p.server(), "-etcd", p.etcd, "-group", "bench"}
@@ -161,7 +163,7 @@ func (f *faulty) note(kind, note string) {
 // awaitCollecting returns a replica that collects, if one does so soon, and how it was last.
 func (f *faulty) awaitCollecting(ctx context.Context) (i int, state string) {
 	i = rand.IntN(len(f.sys.replicas))
-	for end := time.Now().Add(awaitGCFor); state != "collecting" && time.Now().Before(end) && ctx.Err() == nil; time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(awaitGCFor); state != holding && time.Now().Before(end) && ctx.Err() == nil; time.Sleep(5 * time.Millisecond) {
 		if s, err := f.sys.replicas[i].stats(ctx); err == nil {
 			state = s.gate().State
 		}
@@ -173,8 +175,8 @@ func (f *faulty) awaitCollecting(ctx context.Context) (i int, state string) {
 func (f *faulty) killReplica(ctx context.Context) error {
 	i, state := f.awaitCollecting(ctx)
 	r := f.sys.replicas[i]
-	f.note(replicaKilled, fmt.Sprintf("%d, which was %s", i, state))
-	r.kill()
+	f.note(replicaKilled, fmt.Sprint(i)+which+state)
+	r.Kill()
 	time.Sleep(time.Second)
 	again, err := f.startReplica(ctx, spec{mode: f.mode, addr: r.addr, core: i % f.cores, args: f.work, place: f.place(i, len(f.sys.replicas))})
 	if err != nil {
@@ -188,18 +190,18 @@ func (f *faulty) killReplica(ctx context.Context) error {
 // stallReplica stops a replica, while it has the turn if it does so soon, and lets it go on.
 func (f *faulty) stallReplica(ctx context.Context) error {
 	i, state := f.awaitCollecting(ctx)
-	return f.stall(ctx, "replica", fmt.Sprintf("%d, which was %s", i, state), f.sys.replicas[i].Child)
+	return f.stall(ctx, "replica", fmt.Sprint(i)+which+state, f.sys.replicas[i].Child)
 }
 
-// stall stops a process, and lets it go on.
+// stall stops a process and those that it has started, and lets them go on.
 func (f *faulty) stall(ctx context.Context, what, note string, c *child.Child) error {
 	f.note(what+" stopped", note)
-	if err := c.Signal(syscall.SIGSTOP); err != nil {
+	if err := syscall.Kill(-c.Pid(), syscall.SIGSTOP); err != nil { // it leads a group
 		return err
 	}
 	_ = pause(ctx, f.shorter(stoppedFor)) // also at the end it goes on
 	f.note(what+" goes on", "")
-	return c.Signal(syscall.SIGCONT)
+	return syscall.Kill(-c.Pid(), syscall.SIGCONT)
 }
 
 func (f *faulty) reload(context.Context) error {
@@ -251,8 +253,13 @@ func (f *faulty) stopEtcd() {
 	}
 }
 
-// replicaKilled is the fault that takes requests with it.
-const replicaKilled = "replica killed"
+const (
+	replicaKilled  = "replica killed" // is the fault that takes requests with it
+	replicaStopped = "replica stopped"
+
+	// which stands between a replica's number and its state as it was broken; one that collected had the turn.
+	which, holding = ", which was ", "collecting"
+)
 
 var killedKey = "failed within " + killedFor.String() + " of a kill"
 
@@ -260,6 +267,22 @@ var killedKey = "failed within " + killedFor.String() + " of a kill"
 // is no 200 counts as failed.
 func (d *driver) faultFigures(what string, r *loadgen.Result, killed int64) {
 	d.set.AtMost(fmt.Sprintf("failed of %d requests%s under faults", r.Requests(), what), []float64{float64(r.Failed - killed + notOK(r))}, 0, "")
+}
+
+// holderFigure has how often it was the turn's holder that was killed or stopped, where replicas were.
+func (d *driver) holderFigure(what string, faults []fault) {
+	n, broken := 0, false
+	for _, x := range faults {
+		if x.Kind == replicaKilled || x.Kind == replicaStopped {
+			broken = true
+			if strings.HasSuffix(x.Note, which+holding) {
+				n++
+			}
+		}
+	}
+	if broken {
+		d.set.AtLeast("times that a fault hit the turn's holder"+what, []float64{float64(n)}, 1, "")
+	}
 }
 
 // report counts the failures by cause.
@@ -288,4 +311,5 @@ func (f *faulty) report(r *loadgen.Result) {
 	}
 	fmt.Fprintf(f.out, "failed within %v of the kill of a replica: %d\n", killedFor, killed)
 	f.faultFigures(f.what, r, killed)
+	f.holderFigure(f.what, f.faults)
 }

@@ -14,8 +14,9 @@ import (
 
 // What the raw results of these systems begin with, and how they are called.
 const (
-	envoyFaults, behindEnvoy = "envoy ", " behind Envoy"
-	raftFaults, toAGroup     = "raft ", " to a Raft group"
+	haproxyFaults, behindHAProxy = "haproxy ", " behind a HAProxy that fails"
+	envoyFaults, behindEnvoy     = "envoy ", " behind Envoy"
+	raftFaults, toAGroup         = "raft ", " to a Raft group"
 
 	lostKey  = "lost writes"
 	againKey = "sent again"
@@ -27,9 +28,23 @@ const (
 	againFor   = 15 * time.Second
 )
 
-// faultsEnvoy fails replicas and Envoy. As there is one Envoy, the client sends again what it did not answer.
-func (d *driver) faultsEnvoy(ctx context.Context, n int, l load) error {
-	f := &faulty{driver: d, name: envoyFaults, what: behindEnvoy, mode: subjectMode(mode{name: "gated", front: envoyPolls}, true)}
+// failing is a balancer that fails.
+type failing struct {
+	name      string // for the reader
+	key, what string // of [faulty]
+	mode      mode
+}
+
+// The balancers that fail. There is one of each, as most have: whatever is killed without warning takes the connections with it on which it was to
+// answer, so with two of them a client would have to send again as well.
+var (
+	killedEnvoy   = failing{name: "Envoy", key: envoyFaults, what: behindEnvoy, mode: subjectMode(mode{name: "gated", front: envoyPolls}, true)}
+	killedHAProxy = failing{name: "HAProxy", key: haproxyFaults, what: behindHAProxy, mode: modeNamed(modes, "gated")}
+)
+
+// faultsFront fails replicas and the balancer before them. The client sends again what nobody answered.
+func (d *driver) faultsFront(ctx context.Context, n int, l load, b failing) error {
+	f := &faulty{driver: d, name: b.key, what: b.what, mode: b.mode}
 	var err error
 	if f.sys, err = d.open(ctx, f.mode, 2, nil); err != nil {
 		return err
@@ -39,26 +54,21 @@ func (d *driver) faultsEnvoy(ctx context.Context, n int, l load) error {
 	defer again.base.CloseIdleConnections()
 	o := f.sys.options(l, 0, d.warmup)
 	o.Requests, o.Transport = n, again
-	r, err := f.load(ctx, o, repeated(f.killReplica, f.killEnvoy, f.stallReplica, f.stallEnvoy))
+	kill := func(ctx context.Context) (err error) { // and start it again
+		f.note(b.name+" killed", "")
+		f.sys.front.Kill()
+		f.sys.front, err = f.startFront(context.WithoutCancel(ctx), f.mode.front) // the last requests go through it, too
+		return err
+	}
+	stall := func(ctx context.Context) error { return f.stall(ctx, b.name, "", f.sys.front.Child) }
+	r, err := f.load(ctx, o, repeated(f.killReplica, kill, f.stallReplica, stall))
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(d.out, "sent again: %d\n", again.n.Load())
-	d.set.Raw[envoyFaults+againKey] = again.n.Load()
+	d.set.Raw[b.key+againKey] = again.n.Load()
 	f.report(r)
 	return nil
-}
-
-func (f *faulty) stallEnvoy(ctx context.Context) error {
-	return f.stall(ctx, "Envoy", "", f.sys.front.Child)
-}
-
-// killEnvoy kills Envoy and starts it again.
-func (f *faulty) killEnvoy(ctx context.Context) (err error) {
-	f.note("Envoy killed", "")
-	f.sys.front.Kill()
-	f.sys.front, err = f.startFront(context.WithoutCancel(ctx), f.mode.front) // the last requests go through it, too
-	return err
 }
 
 // sendsAgain is a transport that sends a GET again which nobody answered, or a balancer in the place of the service, for a
@@ -156,7 +166,7 @@ func (f *faulty) killLeader(ctx context.Context) error {
 		return err
 	}
 	f.note("leader killed", fmt.Sprintf("member %d", leader))
-	f.sys.replicas[leader-1].kill()
+	f.sys.replicas[leader-1].Kill()
 	f.sys.caller.(*writers).without(leader - 1)
 	return nil
 }

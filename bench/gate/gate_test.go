@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -224,10 +225,10 @@ func TestPolls(t *testing.T) {
 	}
 }
 
-// TestHello runs a program that is not the driver's in the place of the original.
+// TestHello runs the example of the original under what stands in for it and under the gates.
 func TestHello(t *testing.T) {
 	d := quick(t)
-	d.original = writeForeign(t)
+	d.original = standIn(t)
 	if err := d.hello(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -236,40 +237,76 @@ func TestHello(t *testing.T) {
 		if len(ss) != 1 || ss[0].Requests != 45 {
 			t.Fatalf("%s: %+v", m.name, ss)
 		}
-		ungated := m.name == "default" || m.foreign() // a gate may have no reason to collect yet
-		if ungated && ss[0].Collections[0] == 0 {
+		if m.name == "default" && ss[0].Collections[0] == 0 { // others may have no reason yet
 			t.Errorf("%s: no collection was counted", m.name)
 		}
 	}
 }
 
-// writeForeign builds a program that has an -addr, answers /, and has no /stats.
-func writeForeign(t *testing.T) (program string) {
-	t.Helper()
+// standIn returns a folder with packages that have the names of gci-go's, and do nothing.
+func standIn(t *testing.T) string {
 	dir := t.TempDir()
-	source, program := filepath.Join(dir, "foreign.go"), filepath.Join(dir, "foreign")
-	const text = `package main
+	for name, text := range map[string]string{
+		"gccontrol/gccontrol.go": `package gccontrol
 
-import (
-	"flag"
-	"net/http"
-	"runtime"
-)
+import "time"
 
-func main() {
-	addr := flag.String("addr", "", "")
-	flag.Parse()
-	http.HandleFunc("/{$}", func(http.ResponseWriter, *http.Request) { runtime.GC() })
-	http.ListenAndServe(*addr, nil)
+type Interceptor struct{}
+
+type ShedResponse struct {
+	Unavailabity time.Duration
+	ShouldShed   bool
 }
-`
-	if err := os.WriteFile(source, []byte(text), 0o600); err != nil {
+
+func NewInterceptor() *Interceptor             { return &Interceptor{} }
+func (i *Interceptor) Before() ShedResponse    { return ShedResponse{} }
+func (i *Interceptor) After(r ShedResponse)    {}
+`,
+		"httphandler/handler.go": "package httphandler\n\nimport \"net/http\"\n\nfunc GCI(next http.Handler) http.Handler { return next }\n",
+	} {
+		name = filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o700), os.WriteFile(name, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// TestLiteral pushes under what stands in for the original and under the gates.
+func TestLiteral(t *testing.T) {
+	d := quick(t)
+	d.original = standIn(t)
+	if err := d.literal(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command("go", "build", "-o", program, source).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	if len(d.pushed) != len(literalPolicies) {
+		t.Errorf("%+v", d.pushed)
 	}
-	return program
+	for _, p := range d.pushed {
+		if p.Ops == 0 || p.Mean == 0 || p.P99 < p.Mean/2 || p.Each < p.Mean || p.Peak < 1<<20 {
+			t.Errorf("%+v", p)
+		}
+	}
+}
+
+// TestLiteralFigures holds the loop under the defaults to what the original does.
+func TestLiteralFigures(t *testing.T) {
+	for want, times := range map[figure.Verdict]int64{figure.Met: 1, figure.Missed: 2} {
+		d := driver{set: &figure.Set{Out: t.Output()}, out: t.Output()}
+		for round := 1; round <= 6; round++ {
+			d.pushed = append(d.pushed, pushed{Policy: gcigo, Size: 1 << 10, Round: round, Ops: 100, Refused: 1, P99: 10, Peak: 10},
+				pushed{Policy: "auto", Size: 1 << 10, Round: round, Ops: 100, Refused: times, P99: 10 * time.Duration(times), Peak: 10 * times})
+		}
+		d.literalFigures()
+		if len(d.set.Figures) != 3 {
+			t.Errorf("%+v", d.set.Figures)
+		}
+		for _, f := range d.set.Figures {
+			if f.Verdict != want {
+				t.Errorf("%s is %v, want %v", f.Name, f.Verdict, want)
+			}
+		}
+	}
 }
 
 // TestPush runs the benchmarks of the message push once at one size: their names are the driver's.
@@ -283,18 +320,6 @@ func TestPush(t *testing.T) {
 		if len(ns[name]) != 1 || ns[name][0] <= 0 {
 			t.Errorf("%s: %v", name, ns[name])
 		}
-	}
-}
-
-// TestCycles counts the collections of a program whose standard error has other lines too.
-func TestCycles(t *testing.T) {
-	c := newCycles()
-	for i := 1; i <= 3; i++ {
-		fmt.Fprintf(c, "serving\ngc %d @0.%d00s 7%%: 0.071+3.1+0.009 ms clock, 0.14+0/0.56/4.8+0.018 ms cpu, 11->11->8 MB, 20 MB goal, 0 MB stacks, 0 MB globals, 2 P\n", i, i)
-	}
-	c.close()
-	if n := c.n.Load(); n != 3 {
-		t.Errorf("%d collections, want 3", n)
 	}
 }
 
@@ -324,8 +349,13 @@ func TestFaults(t *testing.T) {
 			[]string{replicaKilled, "HAProxy reloaded", "etcd killed", "replica stopped", "etcd stopped"},
 		},
 		{
+			haproxyFaults, func(*driver) []string { return []string{"haproxy"} },
+			func(d *driver) error { return d.faultsFront(t.Context(), 6000, load{rate: 300}, killedHAProxy) },
+			[]string{replicaKilled, "HAProxy killed", "replica stopped", "HAProxy stopped"},
+		},
+		{
 			envoyFaults, func(d *driver) []string { return []string{d.envoyProgram()} },
-			func(d *driver) error { return d.faultsEnvoy(t.Context(), 6000, load{rate: 300}) },
+			func(d *driver) error { return d.faultsFront(t.Context(), 6000, load{rate: 300}, killedEnvoy) },
 			[]string{replicaKilled, "Envoy killed", "replica stopped", "Envoy stopped"},
 		},
 		{

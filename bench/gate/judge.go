@@ -18,19 +18,22 @@ func (d *driver) keep() {
 	if len(d.cases) > 0 {
 		d.set.Raw["polls"] = d.cases
 	}
+	if len(d.simulated) > 0 {
+		d.set.Raw[simulatedKey] = d.simulated
+	}
+	if len(d.pushed) > 0 {
+		d.set.Raw[literalKey] = d.pushed
+	}
 }
 
 // judge adds the figures of all parts that the raw results hold, as each part does when it was measured.
 func judge(set *figure.Set, raw figure.Recorded) error {
-	d := &driver{set: set, out: set.Out, original: gcigo}
+	d := &driver{set: set, out: set.Out}
 	var ns map[string][]float64
-	var load, byEnvoy, byGroup *loadgen.Result
-	var killed, killedByEnvoy, killedByGroup int64
 	var lost int
 	errs := []error(nil)
 	for key, v := range map[string]any{
-		"runs": &d.samples, "idle": &d.idled, "polls": &d.cases, enterExitKey: &ns, "load": &load, killedKey: &killed,
-		envoyFaults + "load": &byEnvoy, envoyFaults + killedKey: &killedByEnvoy, raftFaults + "load": &byGroup, raftFaults + killedKey: &killedByGroup, raftFaults + lostKey: &lost,
+		"runs": &d.samples, "idle": &d.idled, "polls": &d.cases, literalKey: &d.pushed, simulatedKey: &d.simulated, enterExitKey: &ns, raftFaults + lostKey: &lost,
 	} {
 		_, err := raw.Read(key, v)
 		errs = append(errs, err)
@@ -45,21 +48,30 @@ func judge(set *figure.Set, raw figure.Recorded) error {
 	d.slowFigures()
 	d.pollFigures()
 	d.helloFigures()
+	d.literalFigures()
 	d.turnsFigures()
 	for _, name := range parts {
 		if t, ok := teams[name]; ok {
 			d.teamFigures(t)
 		}
 	}
-	if load != nil {
-		d.faultFigures("", load, killed)
-	}
-	if byEnvoy != nil {
-		d.faultFigures(behindEnvoy, byEnvoy, killedByEnvoy)
-	}
-	if byGroup != nil {
-		d.lostFigure(lost)
-		d.faultFigures(toAGroup, byGroup, killedByGroup)
+	for _, x := range []struct{ key, what string }{{"", ""}, {haproxyFaults, behindHAProxy}, {envoyFaults, behindEnvoy}, {raftFaults, toAGroup}} {
+		var load *loadgen.Result
+		var killed int64
+		var faults []fault
+		for key, v := range map[string]any{"load": &load, killedKey: &killed, "faults": &faults} {
+			if _, err := raw.Read(x.key+key, v); err != nil {
+				return err
+			}
+		}
+		if load == nil {
+			continue
+		}
+		if x.key == raftFaults {
+			d.lostFigure(lost)
+		}
+		d.faultFigures(x.what, load, killed)
+		d.holderFigure(x.what, faults)
 	}
 	return nil
 }

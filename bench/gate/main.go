@@ -7,8 +7,9 @@
 //	go run ./gate -part pairs -modes default,gated -rounds 1
 //	go run ./gate -part idle        # what a gate costs a process that has nothing to do: 10 minutes
 //	go run ./gate -part polls       # health checks from 10 ms to HAProxy's default: 6 minutes
-//	go run ./gate -part hello -original PROGRAM   # the original's own example, beside the original
-//	go run ./gate -part push        # the original's own benchmark, literally and as it is here
+//	go run ./gate -part hello -original DIR     # the original's own example, beside the original: DIR has the source of gci-go v0.2
+//	go run ./gate -part literal -original DIR   # the original's own loop, beside the original
+//	go run ./gate -part push        # the same as benchmarks of this module, and with a window that lives
 //	go run ./gate -part haproxy     # what teams run, each with its floor and its overlap: lone, haproxy, envoy, grpc, raft, quota, turns
 //	go run ./gate -part wholepath   # examples/wholepath by httpd and by net/http, with 10,000 idle connections
 //	go run ./gate -part faults      # 1,000,000 requests while replicas, etcd, HAProxy, Envoy and Raft leaders fail
@@ -60,7 +61,8 @@ type driver struct {
 	groups          quotas        // of the part quota; nil: it does not run
 	asks            int           // for a collection in both replicas, in one case of polls, at most
 	polling         polling       // how HAProxy polls just now
-	original        string        // program with gci-go
+	original        string        // folder of gci-go's source; "": none
+	program         string        // built with it
 
 	set *figure.Set
 	out io.Writer
@@ -71,6 +73,8 @@ type driver struct {
 	samples             []sample // all, in order
 	idled               []idleFigures
 	cases               []polled
+	pushed              []pushed
+	simulated           []simulatedTurns
 	lastRate, lastShare float64 // of the calibration before
 }
 
@@ -91,7 +95,7 @@ func main() {
 	flag.DurationVar(&d.idleFor, "idle", 5*time.Minute, "idle: time without a request that is measured")
 	flag.DurationVar(&d.polledFor, "polled", time.Minute, "polls: time under load for each way to poll")
 	flag.IntVar(&d.asks, "asks", 100, "polls: collections asked of both replicas at once, at most, for each way to poll")
-	flag.StringVar(&d.original, "original", "", "hello: `program` with gci-go before the same handler, to run beside; it takes -addr host:port, and answers GET / with 503 while it collects")
+	flag.StringVar(&d.original, "original", "", "hello, literal: `folder` of the source of gci-go v0.2, to run it beside (git clone -b v0.2 https://github.com/gcinterceptor/gci-go)")
 	flag.BoolVar(&d.quick, "quick", false, "a few seconds, to see that everything works")
 	requests := flag.Int("n", 1_000_000, "requests of -part faults")
 	demo := flag.String("demo", "", "run the demo, and write its files to this `folder`")
@@ -193,12 +197,12 @@ func (d *driver) client() {
 const mostReplicas = 4
 
 // parts are what can be measured alone, in the order of the whole.
-var parts = []string{"pairs", "single", "cost", "idle", "polls", "hello", "push", "lone", "haproxy", "envoy", "grpc", "raft", "quota", "turns", "wholepath"}
+var parts = []string{"pairs", "single", "cost", "idle", "polls", "hello", "literal", "push", "lone", "haproxy", "envoy", "grpc", "raft", "quota", "turns", "wholepath"}
 
 // bench measures everything, or a part.
 func (d *driver) bench(ctx context.Context, only, results string) error {
 	measures := map[string]func(context.Context) error{
-		"pairs": d.pairs, "single": d.single, "cost": d.cost, "idle": d.idle, "polls": d.polls, "hello": d.hello, "push": d.push,
+		"pairs": d.pairs, "single": d.single, "cost": d.cost, "idle": d.idle, "polls": d.polls, "hello": d.hello, "literal": d.literal, "push": d.push,
 	}
 	for name := range teams {
 		measures[name] = func(ctx context.Context) error { return d.team(ctx, name) }

@@ -105,7 +105,7 @@ func (d *driver) open(ctx context.Context, m mode, n int, extra func(i int, s *s
 		idle = min(idle, quickIdle)
 	}
 	for _, r := range s.replicas {
-		conns, err := hold(ctx, r.addr, r.probe, idle) // the work of a request would leave garbage behind
+		conns, err := hold(ctx, r.addr, "/stats", idle) // the work of a request would leave garbage behind
 		s.idle = append(s.idle, conns...)
 		if err != nil {
 			s.close()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -12,7 +13,7 @@ type mode struct {
 	name    string
 	what    string   // for the reader
 	front   string   // of [fronts]; "": the client spreads the requests itself
-	program string   // default msgpush; with a slash: not one of the driver's
+	program string   // default msgpush; an absolute path: not one of the driver's
 	work    []string // the program's workload; nil: the driver's
 	path    string   // of a request; default /push
 	all     bool     // the process may use all cores, not one
@@ -117,9 +118,6 @@ func (m mode) environment(p place) []string {
 	if !m.all {
 		env = append([]string{"GOMAXPROCS=1"}, env...)
 	}
-	if m.foreign() {
-		env = append(env, "GODEBUG=gctrace=1") // it has no /stats
-	}
 	if m.name == "GOMEMLIMIT" {
 		env = append(env, "GOGC=off", fmt.Sprintf("GOMEMLIMIT=%d", p.memory))
 	}
@@ -135,18 +133,11 @@ func (m mode) arguments(p place) []string {
 
 // binary returns the program's path; bin is the folder of the driver's.
 func (m mode) binary(bin string) string {
-	switch {
-	case m.program == "":
-		return filepath.Join(bin, "msgpush")
-	case m.foreign():
+	if filepath.IsAbs(m.program) {
 		return m.program
 	}
-	return filepath.Join(bin, m.program)
+	return filepath.Join(bin, cmp.Or(m.program, "msgpush"))
 }
-
-// foreign reports whether the program is not one of the driver's: it is only known to listen at
-// -addr and to answer path.
-func (m mode) foreign() bool { return strings.ContainsRune(m.program, '/') }
 
 func (m mode) target() string {
 	if m.path == "" {

@@ -34,6 +34,8 @@ func (d *driver) announce(parts []string) {
 			beside += time.Duration(len(pollings)) * (d.polledFor + 10*time.Second) // to fill the windows
 		case "hello":
 			runs += d.rounds * len(d.helloModes())
+		case "literal":
+			beside += time.Duration(d.rounds*len(literalSizes)*len(literalPolicies)) * literalFor
 		case "lone", "haproxy", "envoy", "grpc", "raft", "quota", "wholepath":
 			runs += teams[p].runs(d.roundsOf(teams[p]))
 		case "turns":
@@ -107,11 +109,7 @@ func (d *driver) pairFigures() {
 	}
 	for _, load := range pairLoads {
 		d.ratios(load, pairTargets[load])
-		for _, q := range []string{"p99", "p99.9"} {
-			if xs := figure.Ratios(d.column("gated", load, q), d.column("floor", load, q)); len(xs) > 0 {
-				fmt.Fprintf(d.out, "beside it (not a target): %s: gated / floor, %s %.2fx\n", load, q, figure.Median(xs))
-			}
-		}
+		d.beside(load, "gated", "floor")
 	}
 	for _, mode := range []string{"gated", "in-band"} {
 		var failed, met []float64
@@ -149,6 +147,15 @@ func (d *driver) ratios(load string, targets []target) {
 			d.set.AtLeast(name, xs, t.bound, "x")
 		} else {
 			d.set.AtMost(name, xs, t.bound, "x")
+		}
+	}
+}
+
+// beside prints ratios of two modes that were measured, which have no target.
+func (d *driver) beside(load, over, under string) {
+	for _, q := range []string{"p99", "p99.9"} {
+		if xs := figure.Ratios(d.column(over, load, q), d.column(under, load, q)); len(xs) > 0 {
+			fmt.Fprintf(d.out, "beside it (not a target): %s: %s / %s, %s %.2fx\n", load, over, under, q, figure.Median(xs))
 		}
 	}
 }

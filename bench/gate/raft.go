@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"evenkeel.dev/bench/figure"
 	"evenkeel.dev/examples/raftkv/kv"
 )
 
@@ -27,13 +28,18 @@ const (
 	leaderTimeout = 30 * time.Second // and the wait for a leader
 	readTimeout   = 20 * time.Second // until all members have what was written
 
-	mostStalled = 25 // ms, the longest write while a follower stalls
+	// The longest write while a follower stalls: one of both suffices.
+	mostStalled = 25     // ms
+	ofPatient   = 1. / 4 // of where transfers have no bound
+
+	patience = 10 * time.Second // raftgate's limit
 )
 
 // The modes that show what becomes of the group where the gates do not get what they ask for.
 const (
-	stallsMode = "gated, one stalls"
-	takenMode  = "gated, no turn"
+	stallsMode  = "gated, one stalls"
+	patientMode = "gated, one stalls, no bound"
+	takenMode   = "gated, no turn"
 )
 
 // raftTeam is three members of a group; each write reaches the heap of each.
@@ -49,6 +55,9 @@ var raftTeam = team{
 		raftMode(mode{name: "default, three heaps", what: "the stock runtime"}, nil),
 		raftMode(mode{name: "gated", what: "followers first, and the leader hands over"}, func(place) []string { return []string{"-gate"} }),
 		raftMode(mode{name: stallsMode, what: "the same while a follower stands still 350 of 900 ms", stalls: true}, func(place) []string { return []string{"-gate"} }),
+		raftMode(mode{name: patientMode, what: "the same, and a transfer is not given up before Raft itself does", stalls: true}, func(place) []string {
+			return []string{"-gate", "-transfer-timeout", patience.String()}
+		}),
 		raftMode(mode{name: takenMode, what: "the same where the turn is never free"}, func(place) []string { return []string{"-gate", "-turn-taken"} }),
 		raftMode(mode{name: "floor", what: "nearly no heap", env: []string{"GOGC=3000"}}, func(place) []string { return []string{"-window", "64"} }),
 	},
@@ -104,15 +113,19 @@ func (d *driver) raftFigures() {
 		d.set.AtMost("raft: retried writes, a transfer", []float64{float64(all.Retried) / float64(max(all.Transfers, 1))}, 1, "")
 		d.set.AtMost("raft: transfers, a collection", []float64{float64(all.Transfers) / float64(all.Collections)}, 1./3, "")
 	}
-	var longest []float64
 	lost := 0
 	for _, s := range d.good(stallsMode, "raft") {
-		longest = append(longest, s.Max.Seconds()*1e3)
 		if s.Raft != nil {
 			lost += s.Raft.Lost
 		}
 	}
-	if len(longest) > 0 {
+	if longest := d.column(stallsMode, "raft", "max"); len(longest) > 0 {
+		if xs := figure.Ratios(longest, d.column(patientMode, "raft", "max")); len(xs) > 0 {
+			d.set.AtMost("raft: longest write while a follower stalls, of that without a bound for transfers (this or its milliseconds)", xs, ofPatient, "x")
+		}
+		for i := range longest {
+			longest[i] *= 1e3
+		}
 		d.set.AtMost("raft: longest write while a follower stalls", longest, mostStalled, " ms")
 		d.set.AtMost("raft: lost writes while a follower stalls", []float64{float64(lost)}, 0, "")
 	}

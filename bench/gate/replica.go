@@ -17,9 +17,7 @@ import (
 // replica is a process of the service that runs.
 type replica struct {
 	*child.Child
-	addr   string
-	probe  string  // path that answers when it is up
-	cycles *cycles // of a program without /stats; nil: it has them
+	addr string
 }
 
 // spec is how to start a replica.
@@ -46,18 +44,13 @@ func (d *driver) startReplica(ctx context.Context, s spec) (*replica, error) {
 	if !d.quick { // which measures nothing: on a busy machine they would starve
 		argv = nicer(argv...)
 	}
-	r := &replica{addr: s.addr, probe: "/stats"}
+	r := &replica{addr: s.addr}
 	o := child.Options{Args: argv, Env: slices.Concat(s.mode.environment(s.place), s.env), Stderr: s.stderr}
 	if s.stderr == nil {
 		o.Stderr = os.Stderr
 	}
-	if s.mode.foreign() {
-		r.probe, r.cycles = s.mode.target(), newCycles()
-		o.Stderr = r.cycles
-	}
 	var err error
 	if r.Child, err = child.Start(ctx, o); err != nil {
-		r.cycles.close()
 		return nil, err
 	}
 	if err := r.await(ctx); err != nil {
@@ -73,7 +66,7 @@ func (r *replica) await(ctx context.Context) error {
 	within, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	for {
-		if resp, err := r.get(within, r.probe); err == nil {
+		if resp, err := r.get(within, "/stats"); err == nil {
 			return resp.Body.Close()
 		}
 		select {
@@ -116,10 +109,6 @@ func (s *stats) gate() (g gateStats) {
 
 func (r *replica) stats(ctx context.Context) (*stats, error) {
 	s := new(stats)
-	if r.cycles != nil {
-		s.Runtime.Collections = r.cycles.n.Load()
-		return s, nil
-	}
 	return s, r.tell(ctx, "/stats", s)
 }
 
@@ -150,13 +139,4 @@ func (r *replica) get(ctx context.Context, path string) (*http.Response, error) 
 }
 
 // stop ends the process and returns when it has ended: how says nothing.
-func (r *replica) stop() {
-	_ = r.Stop()
-	r.cycles.close()
-}
-
-// kill ends it as a crash would.
-func (r *replica) kill() {
-	r.Kill()
-	r.cycles.close()
-}
+func (r *replica) stop() { _ = r.Stop() }

@@ -100,8 +100,8 @@ func TestJudge(t *testing.T) {
 	}
 	d.turnsFigures()
 	d.lostFigure(0)
-	for name, what := range map[string]string{"": "", envoyFaults: behindEnvoy, raftFaults: toAGroup} {
-		(&faulty{driver: d, name: name, what: what}).report(&loadgen.Result{Answered: 9})
+	for name, what := range map[string]string{"": "", haproxyFaults: behindHAProxy, envoyFaults: behindEnvoy, raftFaults: toAGroup} {
+		(&faulty{driver: d, name: name, what: what, faults: []fault{{Kind: replicaKilled, Note: "1" + which + holding}}}).report(&loadgen.Result{Answered: 9})
 	}
 	d.set.Raw[raftFaults+lostKey] = 0
 	d.keep()
@@ -298,6 +298,18 @@ func TestTurns(t *testing.T) {
 	if err := d.turns(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	laws := 0
+	for _, s := range d.simulated {
+		if s.Load < .5 || s.Held <= 0 || s.Collections == 0 {
+			t.Errorf("%+v", s)
+		}
+		if s.Law {
+			laws++
+		}
+	}
+	if laws != 4 || len(d.simulated) != 10 {
+		t.Errorf("%+v", d.simulated)
+	}
 	if ss := d.good(turnsMode.name, "turns 1.4"); len(ss) != 1 || ss[0].Turns == nil || len(ss[0].Met) != turnsReplicas {
 		t.Errorf("%+v", ss)
 	}
@@ -327,13 +339,16 @@ func TestRaftFigures(t *testing.T) {
 		{1, 9, 4, 0, 26 * time.Millisecond, figure.Missed},
 	} {
 		d := driver{set: &figure.Set{Out: t.Output()}}
-		for _, mode := range []string{"gated", stallsMode, takenMode} {
-			d.samples = append(d.samples, sample{Mode: mode, Load: "raft", Round: 1, Try: 1, Max: c.longest, Raft: &raftCounts{
-				Lost: c.lost, Retried: uint64(c.retried), Transfers: c.transfers, Collections: 9, WithoutTurn: c.alone,
-			}})
+		for round := 1; round <= 5; round++ {
+			for _, mode := range []string{"gated", stallsMode, takenMode} {
+				d.samples = append(d.samples, sample{Mode: mode, Load: "raft", Round: round, Try: 1, Max: c.longest, Raft: &raftCounts{
+					Lost: c.lost, Retried: uint64(c.retried), Transfers: c.transfers, Collections: 9, WithoutTurn: c.alone,
+				}})
+			}
+			d.samples = append(d.samples, sample{Mode: patientMode, Load: "raft", Round: round, Try: 1, Max: 100 * time.Millisecond})
 		}
 		d.raftFigures()
-		if len(d.set.Figures) != 7 {
+		if len(d.set.Figures) != 8 {
 			t.Errorf("%+v", d.set.Figures)
 		}
 		for _, f := range d.set.Figures {
@@ -377,7 +392,7 @@ func TestEnvoyFigures(t *testing.T) {
 		polls, announced, warned int
 		want                     figure.Verdict
 	}{{10, 10, 0, figure.Met}, {11, 11, 1, figure.Missed}} {
-		d := driver{set: &figure.Set{Out: t.Output()}}
+		d := driver{set: &figure.Set{Out: t.Output()}, out: t.Output()}
 		for round := 1; round <= 5; round++ {
 			for mode, x := range map[string]counted{
 				polledEnvoy: {Polls: 100}, headerEnvoy: {Polls: c.polls, Away: []away{{Announced: 2}, {Announced: c.announced}}}, defaultEnvoy: {Warned: &c.warned, Away: []away{{Drained: mostAfterFlip + 1}}},

@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os/exec"
+	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"evenkeel.dev/gcgate/capacity"
@@ -88,8 +91,48 @@ func countTurns(before, after []turnGate, window time.Duration) *turnCounts {
 	return c
 }
 
+// simulatedKey is that of the raw results.
+const simulatedKey = "turns, simulated"
+
+// simulatedTurns is what became of the turns of a simulated group.
+type simulatedTurns struct {
+	Replicas    int     `json:"replicas"`
+	Load        float64 `json:"load"` // by the law
+	Held        float64 `json:"held"` // share of the time
+	Collections int64   `json:"collections"`
+	WithoutTurn int64   `json:"without_turn"`
+	Law         bool    `json:"law"` // the gates did not know how many they are: it is the law that is tried
+}
+
+// simulations are the tests of package gcgate that run groups in virtual time, simulatedLine what they say of one.
+const simulations = "^(TestTurnsFollowTheLaw|TestQueueSuffices)$"
+
+var simulatedLine = regexp.MustCompile(`(\d+) replicas(?:, \d+ turns: (law)| at) ([0-9.]+)[,:] held ([0-9.]+), (\d+) collections, (\d+) without a turn`)
+
+// simulate runs these tests.
+func (d *driver) simulate(ctx context.Context) error {
+	cmd := exec.CommandContext(ctx, "go", "test", "-count", "1", "-v", "-run", simulations, "evenkeel.dev/gcgate")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%v: %w\n%s", cmd, err, out)
+	}
+	for _, m := range simulatedLine.FindAllStringSubmatch(string(out), -1) {
+		var s simulatedTurns
+		if _, err := fmt.Sscan(strings.Join([]string{m[1], m[3], m[4], m[5], m[6]}, " "), &s.Replicas, &s.Load, &s.Held, &s.Collections, &s.WithoutTurn); err != nil {
+			return fmt.Errorf("%v: %q: %w", cmd, m[0], err)
+		}
+		s.Law = m[2] != ""
+		d.simulated = append(d.simulated, s)
+		fmt.Fprintln(d.out, "simulated:", m[0])
+	}
+	return nil
+}
+
 // turns loads replicas until one turn suffices, and until it does not.
 func (d *driver) turns(ctx context.Context) error {
+	if err := d.simulate(ctx); err != nil {
+		return err
+	}
 	for round := 1; round <= d.rounds; round++ {
 		rate, load0 := float64(turnsFirst), 0.
 		for _, want := range turnsWanted {
@@ -116,25 +159,39 @@ func (d *driver) turnsFigures() {
 	}
 	var ratios []float64
 	alone, all := int64(0), int64(0)
+	add := func(law bool, load, held float64, collections, without int64) {
+		if law && load <= lawHolds {
+			ratios = append(ratios, held/load)
+		}
+		if load <= turnsSuffice {
+			alone += without
+			all += collections
+		}
+	}
+	put := func(what string) {
+		if all > 0 {
+			d.set.AtMost(fmt.Sprintf("turns%s: of %d collections up to a load of %g, without a turn", what, all, turnsSuffice), []float64{float64(alone)}, 0, "")
+		}
+		if len(ratios) > 0 {
+			slices.Sort(ratios)
+			d.set.Between(fmt.Sprintf("turns%s: time held / the law, up to a load of %g", what, lawHolds), ratios, .9, 1.1, "x")
+		}
+		ratios, alone, all = nil, 0, 0
+	}
+	for _, s := range d.simulated {
+		if s.Law {
+			add(true, s.Load, s.Held, 0, 0)
+		} else {
+			add(false, s.Load, s.Held, s.Collections, s.WithoutTurn)
+		}
+	}
+	put(", simulated")
 	for _, want := range turnsWanted {
 		for _, s := range d.good(turnsMode.name, fmt.Sprintf("turns %g", want)) {
-			if s.Turns == nil || s.Turns.Load == 0 {
-				continue
-			}
-			if s.Turns.Load <= lawHolds {
-				ratios = append(ratios, s.Turns.Held/s.Turns.Load)
-			}
-			if s.Turns.Load <= turnsSuffice {
-				alone += s.Turns.WithoutTurn
-				all += s.Turns.Collections
+			if s.Turns != nil && s.Turns.Load > 0 {
+				add(true, s.Turns.Load, s.Turns.Held, s.Turns.Collections, s.Turns.WithoutTurn)
 			}
 		}
 	}
-	if all > 0 {
-		d.set.AtMost(fmt.Sprintf("turns: of %d collections up to a load of %g, without a turn", all, turnsSuffice), []float64{float64(alone)}, 0, "")
-	}
-	if len(ratios) > 0 {
-		slices.Sort(ratios)
-		d.set.Between(fmt.Sprintf("turns: time held / the law, up to a load of %g", lawHolds), ratios, .9, 1.1, "x")
-	}
+	put("")
 }

@@ -16,6 +16,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"evenkeel.dev/contrib/raftgate"
 	"evenkeel.dev/contrib/raftgate/etcdraft"
@@ -37,6 +38,8 @@ type raftkv struct {
 	batch   int
 	noTurn  bool
 
+	transfer time.Duration
+
 	node   *kv.Node
 	member *raftgate.Member
 }
@@ -57,6 +60,7 @@ func (r *raftkv) flags(fs *flag.FlagSet) {
 	fs.StringVar(&r.members, "members", "http://127.0.0.1:5301,http://127.0.0.1:5302,http://127.0.0.1:5303", "`URLs` of all members, in the order of their numbers")
 	fs.IntVar(&r.length, "window", 100_000, "`messages` of 1 KiB that live beside the store, for the collector to mark")
 	fs.IntVar(&r.batch, "batch", 64, "`messages` that each write replaces")
+	fs.DurationVar(&r.transfer, "transfer-timeout", 0, "how long a transfer of the leadership may take before another member is tried; default: raftgate's, 15ms")
 	fs.BoolVar(&r.noTurn, "turn-taken", false, "the turn is never free, as where its holder does not give it back: the gate collects at its hard threshold, without it")
 }
 
@@ -85,7 +89,7 @@ func (r *raftkv) prepare(log *slog.Logger) error {
 	}
 	r.node = node
 	r.member, err = raftgate.New(raftgate.Options{
-		Raft: etcdraft.New(node.Raft()),
+		Raft: etcdraft.New(node.Raft()), TransferTimeout: r.transfer,
 		Ask: raftgate.AskHTTP(nil, func(id string) string {
 			for i, m := range members {
 				if etcdraft.ID(uint64(i)+1) == id {

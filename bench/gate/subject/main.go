@@ -1,4 +1,4 @@
-// Command subject is the service of the driver's parts polls, hello, envoy and grpc: a program with a gate as
+// Command subject is the service of the driver's parts polls, hello, literal, envoy and grpc: a program with a gate as
 // its guide says, or without one, that counts which of its requests met a collection.
 package main
 
@@ -27,7 +27,7 @@ import (
 func main() {
 	log.SetFlags(0)
 	addr := flag.String("addr", "127.0.0.1:5100", "`host:port` to listen on")
-	policy := flag.String("gate", "", "`policy` of a gate; empty: the stock runtime, no gate")
+	policy := flag.String("gate", "", "`policy` of a gate, or "+guarded+" for httpgate.Guard without options; empty: the stock runtime, no gate")
 	turns := flag.String("turns", "", "take turns by locks on this `file`")
 	polled := flag.Bool("health", false, "serve /health, a signal of the gate")
 	var check health.Handler
@@ -35,12 +35,20 @@ func main() {
 	flag.IntVar(&check.Rise, "rise", 0, "`answers` that put it back")
 	grpcAddr := flag.String("grpc", "", "serve gRPC at this `host:port`, too, and tell its clients by Watch")
 	header := flag.Bool("envoy", false, "tell Envoy in the answers' headers")
+	bytes := flag.Int("push", 0, "serve nothing: push messages of so many `bytes` into a window that ends with each, and say what came of it")
+	pushing := flag.Duration("pushing", time.Second, "how long -push takes")
 	hello := flag.Bool("hello", false, "each request makes 10 x 1 MB and keeps nothing, in the place of messages")
 	size := flag.Int("size", 1024, "`bytes` of a message")
 	batch := flag.Int("batch", 64, "`messages` that a request pushes")
 	length := flag.Int("window", 300_000, "`messages` that live")
 	shape := flag.String("shape", "ptr", "`shape` of a message")
 	flag.Parse()
+	if *bytes > 0 {
+		if err := push(os.Stdout, *policy, *bytes, *pushing); err != nil {
+			log.Fatal("subject: ", err)
+		}
+		return
+	}
 
 	s := &subject{handler: http.HandlerFunc(garbage), grpcAddr: *grpcAddr}
 	if !*hello {
@@ -89,6 +97,9 @@ type subject struct {
 	signal   *grpcgate.Signal
 }
 
+// guarded is the policy of httpgate.Guard, whose options are the zero ones.
+const guarded = "guard"
+
 // garbage is the workload of the hello that came with gci-go: 10 MB a request, of which nothing stays.
 func garbage(w http.ResponseWriter, _ *http.Request) {
 	sum := 0
@@ -107,7 +118,16 @@ func (s *subject) run(addr, policy string, o gcgate.Options, wrap httpgate.Optio
 		s.met.polled()
 		check.ServeHTTP(w, r)
 	})
-	if policy != "" {
+	switch policy {
+	case "":
+	case guarded:
+		g := httpgate.Guard(s.met.count(s.handler), gcgate.Options{Logger: o.Logger, OnEvent: o.OnEvent})
+		defer func() { err = cmp.Or(err, g.Stop(context.Background())) }()
+		if err := g.Err(); err != nil {
+			return err
+		}
+		s.handler, s.gate = g, g.Gate()
+	default:
 		if err := o.Policy.UnmarshalText([]byte(policy)); err != nil {
 			return fmt.Errorf("-gate: %w", err)
 		}
