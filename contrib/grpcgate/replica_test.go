@@ -125,6 +125,12 @@ func (r *replica) FullDuplexCall(s testpb.TestService_FullDuplexCallServer) erro
 // startReplica serves until the test ends. Turns have to be given, or a policy without signals.
 func startReplica(t *testing.T, o grpcgate.Options, gate gcgate.Options) *replica {
 	t.Helper()
+	return startService(t, o, gate, nil)
+}
+
+// startService is startReplica for another service than the replica, which then counts no calls.
+func startService(t *testing.T, o grpcgate.Options, gate gcgate.Options, service testpb.TestServiceServer) *replica {
+	t.Helper()
 	r, heap := new(replica), gcgatetest.NewHeap()
 	heap.Rate, heap.Mark = 0, 30*time.Millisecond
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -143,7 +149,10 @@ func startReplica(t *testing.T, o grpcgate.Options, gate gcgate.Options) *replic
 	}
 	server := grpc.NewServer(r.signal.ServerOptions()...)
 	r.signal.Register(server)
-	testpb.RegisterTestServiceServer(server, r)
+	if service == nil {
+		service = r
+	}
+	testpb.RegisterTestServiceServer(server, service)
 	served := make(chan struct{})
 	go func() { defer close(served); server.Serve(l) }()
 	t.Cleanup(func() {
