@@ -24,7 +24,7 @@
 //
 // # What is not
 //
-// Nothing is saved for HTTP/2, which net/http serves with its goroutines, over TLS; without TLS it is refused. A connection of TLS
+// Nothing is saved for HTTP/2, which net/http serves with its goroutines, over TLS and without. A connection of TLS
 // ([ServeTLS]) keeps what crypto/tls keeps for it, some kilobytes. One without a descriptor, such as of tls.NewListener, has
 // its goroutine as ever. What ConnState, ConnContext and Hijack give
 // is a net.Conn of this package and no *net.TCPConn. An answer counts as written when it is queued: a handler hears one

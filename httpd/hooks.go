@@ -2,7 +2,6 @@ package httpd
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
 	"net"
 	"net/http"
@@ -55,15 +54,13 @@ func (h *hooks) state(c *conn, to http.ConnState) {
 
 // changed is the server's ConnState.
 func (h *hooks) changed(nc net.Conn, to http.ConnState) {
-	w, ok := nc.(*worker)
-	if !ok { // of another Serve, or without a worker
-		if t, ok := nc.(*tls.Conn); ok {
-			if wire, ok := t.NetConn().(wire); ok { // HTTP/2
-				if to == http.StateNew {
-					return // was told
-				}
-				nc = wire.conn
+	w := workerOf(nc)
+	if w == nil { // of another Serve, or without a worker
+		if c := givenOf(nc); c != nil {
+			if to == http.StateNew {
+				return // was told
 			}
+			nc = c
 		}
 		if h.connState != nil {
 			h.connState(nc, to)
@@ -101,8 +98,11 @@ func (h *hooks) changed(nc net.Conn, to http.ConnState) {
 
 // context is the server's ConnContext.
 func (h *hooks) context(ctx context.Context, nc net.Conn) context.Context {
-	w, ok := nc.(*worker)
-	if !ok {
+	w := workerOf(nc)
+	if w == nil {
+		if wire, ok := nc.(wire); ok {
+			nc = wire.conn
+		}
 		if h.connContext != nil {
 			return h.connContext(ctx, nc)
 		}

@@ -365,12 +365,6 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
-	var both http.Protocols
-	both.SetHTTP1(true)
-	both.SetUnencryptedHTTP2(true)
-	if err := httpd.ListenAndServe(t.Context(), &http.Server{Addr: "127.0.0.1:0", Protocols: &both}, httpd.Options{}); err == nil || !strings.Contains(err.Error(), "take it out") {
-		t.Errorf("%v", err)
-	}
 	busy, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -18,8 +18,6 @@ const (
 	decay = time.Second // how often half of the workers end that were not needed meanwhile
 )
 
-var errUnencryptedHTTP2 = errors.New("httpd: http.Server.Protocols has UnencryptedHTTP2, which is not served here: take it out, or call srv.Serve")
-
 // ListenAndServe listens and then is [Serve].
 func ListenAndServe(ctx context.Context, srv *http.Server, o Options) error {
 	ln, o, err := listen(ctx, srv, o)
@@ -53,9 +51,6 @@ func listen(ctx context.Context, srv *http.Server, o Options) (net.Listener, Opt
 // serve is Serve, with TLS where there is a config.
 func serve(ctx context.Context, srv *http.Server, ln net.Listener, o Options, config *tls.Config) error {
 	o, err := o.normal(srv)
-	if p := srv.Protocols; err == nil && p != nil && p.UnencryptedHTTP2() {
-		err = errUnencryptedHTTP2
-	}
 	if err != nil {
 		_ = ln.Close()
 		return err
@@ -75,6 +70,7 @@ func serve(ctx context.Context, srv *http.Server, ln net.Listener, o Options, co
 		return err
 	}
 	s := &server{watcher: w, hooks: wrap(srv), real: ln, config: config, log: o.Logger, start: time.Now()}
+	s.unencrypted = config == nil && srv.Protocols != nil && srv.Protocols.UnencryptedHTTP2()
 	s.needed.L = &s.mu
 	stop := context.AfterFunc(ctx, func() { _ = srv.Close() })
 	defer stop()
@@ -104,6 +100,9 @@ type server struct {
 	log     *slog.Logger
 	start   time.Time // of which deadlines of connections count
 	begun   bool      // connections are accepted; net/http's goroutine that accepts has it
+
+	unencrypted bool // HTTP/2 is served, without TLS
+	inherited   bool // a connection came after probe, as all do from there on; drive's
 
 	mu      sync.Mutex    // guards all below, and what conns and workers have
 	loop    *aio.Listener // accepts what connects to real; nil: that does it
@@ -252,10 +251,14 @@ func (l *listener) Accept() (net.Conn, error) {
 	if s.guarded && s.guard == nil {
 		s.guard = newWorker(s)
 		s.guard.woken, s.guard.guard = false, true
-		return s.guard, nil
+		return secured{s.guard}, nil
 	}
 	s.asked = false
-	return newWorker(s), nil
+	w := newWorker(s)
+	if s.config != nil {
+		return secured{w}, nil
+	}
+	return w, nil
 }
 
 // Close ends the accepting, and the connections that are idle: Shutdown and Close of the http.Server call it.

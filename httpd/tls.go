@@ -94,7 +94,8 @@ func (notNow) Error() string   { return "httpd: nothing has come" }
 func (notNow) Timeout() bool   { return true }
 func (notNow) Temporary() bool { return true }
 
-// wire is what crypto/tls reads and writes: the connection, by whatever worker it is with.
+// wire is what crypto/tls reads and writes: the connection, by whatever worker it is with. It is net/http's where that
+// serves HTTP/2 without TLS.
 type wire struct{ conn *conn }
 
 func (w wire) worker() *worker {
@@ -111,7 +112,7 @@ func (w wire) Read(p []byte) (int, error) {
 	switch {
 	case c.worker == nil:
 		return 0, net.ErrClosed
-	case c.secure.now && len(c.in) == 0 && c.err == nil && !c.ended:
+	case c.secure != nil && c.secure.now && len(c.in) == 0 && c.err == nil && !c.ended:
 		return 0, errNotNow
 	}
 	return c.worker.read(p)
@@ -131,7 +132,9 @@ func (w wire) Write(p []byte) (int, error) {
 func (w wire) Close() error {
 	w.conn.server.mu.Lock()
 	defer w.conn.server.unlock()
-	w.conn.secure.ending = true
+	if t := w.conn.secure; t != nil {
+		t.ending = true
+	}
 	w.conn.end()
 	return nil
 }
@@ -211,12 +214,7 @@ func (c *conn) greet(w *worker) bool {
 	if state.NegotiatedProtocol == "" || state.NegotiatedProtocol == "http/1.1" {
 		return true
 	}
-	own := newWorker(s) // that no net/http serves, and which never lets the connection go
-	own.phase, own.got, own.fresh, own.woken, own.conn = inRequest, peeked, false, false, c
-	c.worker, c.served, c.until = own, true, 0
-	c.told = true // net/http tells of it from here on
-	s.others = append(s.others, c.secure.tls)
-	s.needed.Signal()
+	c.give(c.secure.tls)
 	return false
 }
 

@@ -68,7 +68,7 @@ func (w *worker) Read(p []byte) (int, error) {
 	if w.guard {
 		return w.stand(p)
 	}
-	if w.phase == between && len(p) == readSize {
+	if w.phase == between && (len(p) == readSize || w.fresh) { // a new one is read in part where HTTP/2 may come
 		return w.swap(p)
 	}
 	if c := w.conn; c != nil && c.secure != nil {
@@ -122,11 +122,16 @@ func (w *worker) swap(p []byte) (int, error) {
 		}
 		fresh := w.fresh
 		w.conn, w.fresh, w.got = c, false, 0
-		if s.config != nil && c.secure == nil && !c.greet(w) {
-			w.conn = nil
-			if fresh { // net/http's time for its first request runs
-				return 0, io.EOF
-			}
+		switch {
+		case s.config != nil && c.secure == nil && !c.greet(w):
+		case s.unencrypted && !c.served && c.prefaced():
+			c.give(wire{c})
+		default:
+			continue
+		}
+		w.conn = nil
+		if fresh { // net/http's time for its first request runs
+			return 0, io.EOF
 		}
 	}
 }
