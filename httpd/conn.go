@@ -259,7 +259,7 @@ func (c *conn) end() {
 	c.drop()
 	if c.out > 0 && c.outErr == nil && (c.worker == nil || c.worker.writing == 0) {
 		until := time.Now().Add(flushLimit)
-		if w := c.worker; w != nil && !w.outUntil.IsZero() && w.outUntil.Before(until) {
+		if w := c.worker; w != nil && c.secure == nil && !w.outUntil.IsZero() && w.outUntil.Before(until) { // crypto/tls has set it to now
 			until = w.outUntil
 		}
 		if c.handle.CloseAfterWrites(c, until) == nil {

@@ -232,3 +232,45 @@ func refused(t *testing.T, b aio.Backend, limit time.Duration) error {
 	}
 	return err
 }
+
+// TestTLSAnswerAtTheEnd: what is queued when the connection is closed behind an answer is sent, though crypto/tls takes its time to write away.
+func TestTLSAnswerAtTheEnd(t *testing.T) {
+	const size, part = 16 << 20, 8 << 10 // more than the kernel takes; less than what a Write waits for
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		closed := make(chan bool)
+		srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Connection", "close")
+			for range size / part {
+				w.Write(make([]byte, part))
+			}
+		})}
+		srv.ConnState = func(_ net.Conn, to http.ConnState) {
+			if to == http.StateClosed {
+				close(closed)
+			}
+		}
+		addr, client := secured(t, b, srv)
+		config := client.Transport.(*http.Transport).TLSClientConfig.Clone()
+		config.NextProtos, config.ServerName = nil, "example.com"
+		c := tls.Client(dial(t, addr), config)
+		io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+		res, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for reading := true; reading && n < size; n += part {
+			select {
+			case <-closed:
+				reading = false
+			default:
+			}
+			if _, err := io.ReadFull(res.Body, make([]byte, part)); err != nil {
+				t.Fatalf("after %d bytes: %v", n, err)
+			}
+		}
+		if rest, err := io.Copy(io.Discard, res.Body); n+int(rest) != size || err != nil {
+			t.Errorf("%d and %d bytes, %v", n, rest, err)
+		}
+	})
+}
