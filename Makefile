@@ -34,7 +34,7 @@ build: build-main
 
 build-main:
 	@$(GO_BUILD) -o bin/ ./cmd/...
-	@cd examples && $(GO_BUILD) -o ../bin/ ./search ./hello ./msgpush ./raftkv ./echoserver ./pushserver ./tlsecho ./fastcserver ./wholepath
+	@cd examples && $(GO_BUILD) -o ../bin/ ./search ./hello ./msgpush ./raftkv ./echoserver ./pushserver ./tlsecho ./websockets ./fastcserver ./wholepath
 
 .PHONY: demo
 demo: build

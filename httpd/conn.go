@@ -44,6 +44,7 @@ type conn struct {
 	outErr         error            // that sending ended with
 
 	parked, reading, ended, hijacked, forgotten bool
+	leaving                                     bool // Hijack waits until aio has done with it
 	served                                      bool // it has sent a request
 	told                                        bool // ConnState knows of its end
 }
@@ -74,7 +75,7 @@ func cost(b []byte) int { return max(len(b), pieceSize) }
 
 // read has aio read, unless there is enough. mu is held, here and below.
 func (c *conn) read() {
-	if c.reading || c.ended || c.err != nil || len(c.in) >= inLimit {
+	if c.reading || c.ended || c.leaving || c.err != nil || len(c.in) >= inLimit {
 		return
 	}
 	if c.err = c.handle.Read(c, nil, aio.NoDeadline); c.err == nil {
@@ -89,7 +90,7 @@ func (c *conn) done(r *aio.Result) {
 		c.reading = false
 		raceAcquire()
 		c.keep(r.Buffer[:r.Size])
-		if c.err == nil {
+		if c.err == nil && r.Error != aio.ErrCancelled && r.Error != aio.ErrDeadline { // of detach, of park
 			c.err = r.Error
 		}
 		c.read()
@@ -153,6 +154,7 @@ func (c *conn) moved() {
 	switch {
 	case c.ended:
 	case c.worker != nil:
+		c.worker.unpark()
 		c.worker.wake()
 	case !c.parked: // it waits for a worker
 	case len(c.in) > 0:
@@ -169,7 +171,7 @@ func (c *conn) write(w *worker, p []byte) (n int, err error) {
 	w.writing++
 	defer func() { w.writing-- }()
 	for len(p) > 0 {
-		if err := c.room(w); err != nil {
+		if err := c.room(w, false); err != nil {
 			return n, err
 		}
 		part := p
@@ -208,11 +210,11 @@ func (c *conn) say(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// room waits until so little is queued that a Write may go on.
-func (c *conn) room(w *worker) error {
+// room waits until so little is queued that a Write may go on, or until all is sent.
+func (c *conn) room(w *worker, all bool) error {
 	for {
 		limit := outLimit
-		if c.server.queued > allLimit {
+		if all || c.server.queued > allLimit {
 			limit = 0
 		}
 		switch {
@@ -254,6 +256,10 @@ func (c *conn) end() {
 	}
 	c.ended = true
 	if c.worker != nil {
+		if c.worker.sending != nil {
+			_ = c.worker.sending.SetWriteDeadline(aborts)
+		}
+		c.worker.unpark()
 		c.worker.wake()
 	}
 	c.drop()

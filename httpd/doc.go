@@ -19,19 +19,27 @@
 //
 // Shutdown, Close, RegisterOnShutdown and SetKeepAlivesEnabled of the http.Server; its timeouts, those of idle
 // connections too; ConnState, ConnContext and BaseContext, called for real connections; RemoteAddr and
-// the context of a request, which ends when the client leaves; Hijack, Flusher, http.ResponseController, pipelining, 100-continue.
+// the context of a request, which ends when the client leaves; Hijack, which gives a *net.TCPConn, *net.UnixConn or
+// *tls.Conn with what was read too far; Flusher, http.ResponseController, pipelining, 100-continue.
 // While it serves, the server's Handler, ConnState, ConnContext and BaseContext are wrapped: do not change them.
 //
 // # What is not
 //
 // Nothing is saved for HTTP/2, which net/http serves with its goroutines, over TLS and without. A connection of TLS
 // ([ServeTLS]) keeps what crypto/tls keeps for it, some kilobytes. One without a descriptor, such as of tls.NewListener, has
-// its goroutine as ever. What ConnState, ConnContext and Hijack give
-// is a net.Conn of this package and no *net.TCPConn. An answer counts as written when it is queued: a handler hears one
+// its goroutine as ever. What ConnState and ConnContext give
+// is a net.Conn of this package and no *net.TCPConn; so is what Hijack gives of a request with a body, and for want of descriptors. An answer counts as
+// written when it is queued: a handler hears one
 // Write later of a client that has gone. Files go through memory, not sendfile(2).
 // A *net.TCPListener or *net.UnixListener is accepted from in aio's loop, by a duplicate of its descriptor: its own Close ends
 // Serve within a tenth of a second and not at once, its SetDeadline does nothing, and keep-alive probes are as those of net.Listen. ConnState(StateNew)
 // has a goroutine of its own.
+//
+// # Websockets
+//
+// A connection that Hijack gave away is package net's, and an idle one costs what it costs there: the goroutine that waits for a message,
+// and buffers. With [Parkable] it stays with aio, and a program that parks it ([Conn.Park]) has neither until something comes;
+// examples/websockets has 10,000 of them beside the usual ways.
 //
 // # What is bounded
 //

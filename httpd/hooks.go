@@ -161,7 +161,12 @@ func (h *hooks) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 				}
 			}
 		}
-		*r = *r.WithContext(requestContext{r.Context(), c})
+		e := &exchange{context: requestContext{r.Context(), c}}
+		*r = *r.WithContext(&e.context)
+		if own, ok := rw.(response); ok && r.Body == http.NoBody {
+			e.writer = writer{own, w}
+			rw = &e.writer
+		}
 	}
 	next.ServeHTTP(rw, r)
 	returned = true
@@ -184,6 +189,12 @@ func (h *hooks) recovered(c *conn, returned *bool) {
 		}
 	}
 	panic(http.ErrAbortHandler) // net/http closes the connection
+}
+
+// exchange is what a request needs, in one piece.
+type exchange struct {
+	context requestContext
+	writer  writer
 }
 
 // requestContext is the context of a request: the values are the real connection's, the end is net/http's.

@@ -1,9 +1,12 @@
 package httpd_test
 
 import (
+	"io"
 	"net"
 	"net/http"
 	"runtime"
+	"strconv"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -87,6 +90,48 @@ func TestIdleBytes(t *testing.T) {
 				t.Error(err)
 			}
 		}
+	})
+}
+
+// TestParkedBytes: what a hijacked connection costs that is parked.
+func TestParkedBytes(t *testing.T) {
+	const conns, warm, most = 1000, 200, 1000
+	if raceDetector {
+		t.Skip("needs no -race, which takes memory of its own")
+	}
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		var ended sync.WaitGroup
+		addr := serve(t, b, &http.Server{Handler: parking(t, func(c *httpd.Conn) {
+			io.WriteString(c, "here")
+			echo(c, &ended)
+		})})
+		_, port, err := net.SplitHostPort(addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, _ := strconv.Atoi(port)
+		at := &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}, Port: n}
+		all := make([]speaker, 0, conns+warm)
+		for range warm {
+			all = append(all, speak(t, at))
+			all[len(all)-1].ask(t)
+		}
+		before := settled()
+		for range conns {
+			c := speak(t, at)
+			all = append(all, c)
+			c.ask(t)
+		}
+		after := settled()
+		bytes := float64(after.HeapAlloc+after.StackInuse) - float64(before.HeapAlloc+before.StackInuse)
+		t.Logf("%.0f bytes a parked connection", bytes/conns)
+		if bytes/conns > most {
+			t.Errorf("%.0f bytes a parked connection, want %d at the most", bytes/conns, most)
+		}
+		for _, c := range all {
+			syscall.Close(int(c))
+		}
+		ended.Wait()
 	})
 }
 

@@ -38,6 +38,11 @@ type worker struct {
 	writing int  // Writes that are under way
 	got     int  // bytes of conn that net/http was given, since it is w's
 	closed  bool
+
+	sending interface{ SetWriteDeadline(time.Time) error } // ReadFrom's, while a file goes past aio
+
+	stays bool   // with its conn, when that is hijacked: Parkable's
+	then  func() // Park's, until there is something to read
 }
 
 // phase says what net/http does with a worker (http.conn.serve): a request is answered; that is told by ConnState;
@@ -304,6 +309,8 @@ func (w *worker) SetReadDeadline(t time.Time) error {
 	w.inUntil = t
 	switch {
 	case w.conn == nil: // wake the guard
+	case w.then != nil:
+		w.conn.handle.SetDeadline(w.conn, t)
 	case w.phase == answered:
 		w.phase = between
 	case w.phase == between:
@@ -318,6 +325,9 @@ func (w *worker) SetWriteDeadline(t time.Time) error {
 	w.server.mu.Lock()
 	defer w.server.mu.Unlock()
 	w.outUntil = t
+	if w.sending != nil {
+		_ = w.sending.SetWriteDeadline(t)
+	}
 	if c := w.conn; c != nil && w.writing > 0 {
 		c.handle.SetDeadline((*sender)(c), t)
 		w.wake()

@@ -1,0 +1,94 @@
+package httpd
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"net"
+	"net/http"
+	"time"
+)
+
+// response is what net/http's own ResponseWriter can do over HTTP/1.
+type response interface {
+	http.ResponseWriter
+	http.Hijacker
+	http.Flusher
+	http.CloseNotifier //nolint:staticcheck // old programs ask for it
+	io.ReaderFrom
+	io.StringWriter
+	FlushError() error
+	SetReadDeadline(time.Time) error
+	SetWriteDeadline(time.Time) error
+	EnableFullDuplex() error
+}
+
+// writer is net/http's own, but for the connection that Hijack gives. It stands for that where a request has no body: the
+// one thing that would not find net/http's through it, by a method that is not exported, is http.MaxBytesReader when there is too much of one.
+type writer struct {
+	response
+	worker *worker
+}
+
+// Unwrap is for http.ResponseController.
+func (w *writer) Unwrap() http.ResponseWriter { return w.response }
+
+// Hijack implements http.Hijacker: the connection is the one that net/http would have accepted, a *net.TCPConn.
+func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	nc, rw, err := w.response.Hijack()
+	if err != nil {
+		return nc, rw, err
+	}
+	s := w.worker.server
+	s.mu.Lock()
+	defer s.unlock()
+	switch c := w.worker.conn; {
+	case w.worker.stays: // Parkable's
+	case c.secure != nil:
+		nc = c.secure.tls
+	default:
+		if real := w.worker.detach(); real != nil {
+			nc = real
+			refill(rw, real, c.in)
+			c.drop()
+			c.gone()
+		}
+	}
+	return nc, rw, nil
+}
+
+// detach takes the connection back from aio, when what is queued was sent. It returns nil where that is refused, for want
+// of descriptors for instance: then the worker goes on. mu is held.
+func (w *worker) detach() net.Conn {
+	c := w.conn
+	c.leaving = true
+	c.handle.Cancel(c)
+	for (c.reading || c.out > 0) && !c.ended {
+		w.moves.Wait()
+	}
+	if !c.ended {
+		if nc, err := c.handle.Detach(); err == nil {
+			c.ended = true
+			return nc
+		}
+	}
+	c.leaving = false
+	c.read()
+	return nil
+}
+
+// refill has rw read and write nc, and first what it and aio have read too far.
+func refill(rw *bufio.ReadWriter, nc net.Conn, more []byte) {
+	rw.Writer.Reset(nc)
+	ahead, _ := rw.Reader.Peek(rw.Reader.Buffered())
+	ahead = append(bytes.Clone(ahead), more...)
+	if len(ahead) == 0 {
+		rw.Reader.Reset(nc)
+		return
+	}
+	if len(ahead) > rw.Reader.Size() {
+		rw.Reader = bufio.NewReaderSize(nil, len(ahead))
+	}
+	rw.Reader.Reset(io.MultiReader(bytes.NewReader(ahead), nc))
+	_, _ = rw.Reader.Peek(len(ahead)) // so that Buffered says it
+}

@@ -1,0 +1,149 @@
+package httpd_test
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"evenkeel.dev/aio"
+	"evenkeel.dev/httpd"
+)
+
+// TestHijackGivesTheConnection: what Hijack gives is what net/http would have accepted, with what was read too far, and without
+// the server's deadlines; it is told of its address.
+func TestHijackGivesTheConnection(t *testing.T) {
+	ahead := strings.Repeat("read too far. ", 1000)
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		for _, network := range []string{"tcp", "unix"} {
+			for _, first := range []string{"GET /take HTTP/1.1\r\nUpgrade: x\r\nConnection: Upgrade\r\n", "CONNECT x:1 HTTP/1.1\r\n", "GET /take HTTP/1.1\r\n"} {
+				taken := make(chan net.Conn, 1)
+				h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					nc, rw, err := w.(http.Hijacker).Hijack()
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					got, _ := rw.Reader.Peek(rw.Reader.Buffered()) // and then of the connection itself, as some do
+					got = bytes.Clone(got)
+					rest := make([]byte, len(ahead)-len(got))
+					if _, err := io.ReadFull(nc, rest); err != nil || string(got)+string(rest) != ahead {
+						t.Errorf("read %d and %d bytes: %v", len(got), len(rest), err)
+					}
+					fmt.Fprintf(rw, "%T", nc)
+					rw.Flush()
+					taken <- nc
+				})
+				addr := "127.0.0.1:0"
+				if network == "unix" {
+					addr = filepath.Join(t.TempDir(), "s")
+				}
+				ln, err := net.Listen(network, addr)
+				if err != nil {
+					t.Fatal(err)
+				}
+				srv, ended := &http.Server{Handler: h, ReadTimeout: patience, WriteTimeout: patience}, make(chan error)
+				go func() { ended <- httpd.Serve(t.Context(), srv, ln, httpd.Options{Backend: b}) }()
+				c, err := net.Dial(network, ln.Addr().String())
+				if err != nil {
+					t.Fatal(err)
+				}
+				c.SetDeadline(time.Now().Add(patience))
+				io.WriteString(c, first+"Host: x:1\r\n\r\n"+ahead)
+				nc := <-taken
+				srv.Close()
+				if err := <-ended; err != http.ErrServerClosed {
+					t.Error(err)
+				}
+				io.WriteString(nc, ".") // it outlives the server
+				nc.Close()
+				want := map[string]string{"tcp": "*net.TCPConn.", "unix": "*net.UnixConn."}[network]
+				if got, err := io.ReadAll(c); string(got) != want || err != nil {
+					t.Errorf("%q: %q, %v; want %s", first, got, err, want)
+				}
+				c.Close()
+			}
+		}
+	})
+}
+
+// TestHijackBehindAnswers: the answers that are still to be sent come first, and so does what was written before Hijack.
+func TestHijackBehindAnswers(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		m := mux()
+		m.HandleFunc("/take", func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Upgrade", "x")
+			w.Header().Set("Connection", "Upgrade")
+			w.WriteHeader(http.StatusSwitchingProtocols)
+			nc, _, err := w.(http.Hijacker).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			fmt.Fprintf(nc, "%T", nc)
+			nc.Close()
+		})
+		c := dial(t, serve(t, b, &http.Server{Handler: m}))
+		r := bufio.NewReader(c)
+		io.WriteString(c, "GET /big HTTP/1.1\r\nHost: x\r\n\r\nGET /take HTTP/1.1\r\nHost: x\r\n\r\n")
+		for _, want := range []int{http.StatusOK, http.StatusSwitchingProtocols} {
+			res, err := http.ReadResponse(r, nil)
+			if err != nil || res.StatusCode != want {
+				t.Fatal(res, err)
+			}
+			if want == http.StatusOK {
+				io.Copy(io.Discard, res.Body)
+			}
+		}
+		if got, err := io.ReadAll(r); string(got) != "*net.TCPConn" || err != nil {
+			t.Errorf("%q, %v", got, err)
+		}
+	})
+}
+
+// TestHijackTLS: of TLS it is the *tls.Conn.
+func TestHijackTLS(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			nc, rw, err := w.(http.Hijacker).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			line, err := rw.ReadString('\n')
+			fmt.Fprintf(nc, "%T %q %v", nc, line, err)
+			nc.Close()
+		})
+		addr, client := secured(t, b, &http.Server{Handler: h})
+		config := client.Transport.(*http.Transport).TLSClientConfig.Clone()
+		config.NextProtos, config.ServerName = nil, "example.com"
+		c := tls.Client(dial(t, addr), config)
+		io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\nmore\n")
+		if got, err := io.ReadAll(c); string(got) != `*tls.Conn "more\n" <nil>` || err != nil {
+			t.Errorf("%q, %v", got, err)
+		}
+	})
+}
+
+// TestMaxBytesReaderCloses: net/http hears of a body that is too large, though the request asks for an upgrade.
+func TestMaxBytesReaderCloses(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if _, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1)); err != nil {
+				w.WriteHeader(http.StatusRequestEntityTooLarge)
+			}
+		})
+		c := dial(t, serve(t, b, &http.Server{Handler: h}))
+		io.WriteString(c, "POST / HTTP/1.1\r\nHost: x\r\nUpgrade: h2c\r\nConnection: Upgrade\r\nContent-Length: 2\r\n\r\nab")
+		if got, err := io.ReadAll(c); !strings.Contains(string(got), "\r\nConnection: close\r\n") || err != nil {
+			t.Errorf("%q, %v", got, err)
+		}
+	})
+}
