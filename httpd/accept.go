@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"os"
 	"syscall"
 	"time"
 
@@ -56,18 +57,22 @@ func (s *server) begins() {
 	go s.accept()
 }
 
-// probe turns on what package net does for a connection that it accepts, and which those of aio inherit: keep-alive probes.
+// probe turns on what package net does for a connection that it accepts, and which those of aio inherit: keep-alive probes, and no delay
+// of what is small.
 func probe(ln net.Listener) {
 	tcp, ok := ln.(*net.TCPListener)
 	if !ok {
 		return
 	}
-	f, err := tcp.File()
-	if err != nil {
-		return
+	if f, err := tcp.File(); err == nil {
+		enable(f)
 	}
+}
+
+// enable sets the options of a socket, of which f is a duplicate, and closes that.
+func enable(f *os.File) {
 	defer f.Close()
-	nc, err := net.FileConn(f) // the options are the socket's, which is the same
+	nc, err := net.FileConn(f) // sets TCP_NODELAY
 	if err != nil {
 		return
 	}
@@ -102,6 +107,9 @@ func (s *server) fail(err error) {
 
 // arrived takes a connection that the loop has accepted. A user's ConnState may block, and nobody waits for it.
 func (s *server) arrived(r *aio.Result) {
+	if r.Error == nil && !s.inherited {
+		s.inherited = inherits(r.Conn)
+	}
 	switch c := (&conn{server: s, handle: r.Conn}); {
 	case errors.Is(r.Error, aio.ErrClosed), errors.Is(r.Error, aio.ErrWatcherClosed):
 		return

@@ -47,7 +47,7 @@ var arrows = []arrow{
 	{"aio/gaio", []string{"aio", "internal/sys"}},                                               // sys: the CPU of a thread
 	{"aio/aiotest", []string{"aio", "internal/aiosuite"}},                                       // the network in memory
 	{"aio/netconn", []string{"aio"}},
-	{"httpd", []string{"aio"}},
+	{"httpd", []string{"aio", "internal/sys"}}, // sys: a duplicate of a socket
 	{"gcgate", []string{"gcgate/capacity"}},
 	{"gcgate/capacity", nil}, // formulas only
 	{"gcgate/polled", nil},
