@@ -30,7 +30,7 @@
 // its goroutine as ever. What ConnState and ConnContext give
 // is a net.Conn of this package and no *net.TCPConn; so is what Hijack gives of a request with a body, and for want of descriptors. An answer counts as
 // written when it is queued: a handler hears one
-// Write later of a client that has gone. Files go through memory, not sendfile(2).
+// Write later of a client that has gone. Files below 32 KiB go through memory, larger ones through sendfile(2) on Linux only.
 // A *net.TCPListener or *net.UnixListener is accepted from in aio's loop, by a duplicate of its descriptor: its own Close ends
 // Serve within a tenth of a second and not at once, its SetDeadline does nothing, and keep-alive probes are as those of net.Listen. ConnState(StateNew)
 // has a goroutine of its own.

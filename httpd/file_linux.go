@@ -1,0 +1,118 @@
+package httpd
+
+import (
+	"io"
+	"math"
+	"os"
+	"syscall"
+
+	"evenkeel.dev/internal/sys"
+)
+
+// sendTurn is how much one sendfile(2) is asked for.
+const sendTurn = 4 << 20
+
+// file is an *os.File, also when io.Copy has hidden its WriteTo.
+type file interface {
+	syscall.Conn
+	Stat() (os.FileInfo, error)
+}
+
+// sendFile sends what src has left of a file by sendfile(2), on a duplicate of the connection's descriptor: it waits for room in
+// the runtime's poller, and aio knows nothing of it. It reports false when nothing was sent, and src is to be copied.
+func (w *worker) sendFile(src io.Reader) (n int64, err error, sent bool) { //nolint:revive // as its caller reads it
+	left := int64(math.MaxInt64)
+	limited, _ := src.(*io.LimitedReader)
+	if limited != nil {
+		src, left = limited.R, limited.N
+	}
+	f, ok := src.(file)
+	if !ok || left < fileMin {
+		return 0, nil, false
+	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || info.Size() < fileMin {
+		return 0, nil, false
+	}
+	from, err := f.SyscallConn()
+	if err != nil {
+		return 0, nil, false
+	}
+	to, err := w.duplicate()
+	if to == nil {
+		return 0, err, err != nil
+	}
+	defer w.sentFile(to)
+	socket, err := to.SyscallConn()
+	if err != nil {
+		return 0, nil, false
+	}
+	var failed error
+	err = socket.Write(func(out uintptr) (done bool) {
+		for n < left {
+			var k int
+			if err := from.Read(func(in uintptr) bool {
+				k, failed = syscall.Sendfile(int(out), int(in), nil, int(min(left-n, sendTurn)))
+				return true
+			}); err != nil {
+				failed = err
+			}
+			if k > 0 {
+				n += int64(k)
+			}
+			switch {
+			case failed == syscall.EAGAIN:
+				return false
+			case failed == syscall.EINTR || failed == nil && k > 0:
+			default: // the end of the file, or an error
+				return true
+			}
+		}
+		return true
+	})
+	if err == nil {
+		err = failed
+	}
+	if n == 0 && (err == syscall.EINVAL || err == syscall.ENOSYS || err == syscall.EOPNOTSUPP) { // a file system without it
+		return 0, nil, false
+	}
+	if limited != nil {
+		limited.N -= n
+	}
+	return n, err, true
+}
+
+// duplicate waits until what was written is sent, and returns a duplicate of the connection's descriptor; nil and no error where there is
+// none to be had: of TLS, or for want of descriptors.
+func (w *worker) duplicate() (*os.File, error) {
+	s := w.server
+	s.mu.Lock()
+	defer s.unlock()
+	c := w.conn
+	if c == nil || c.secure != nil || w.closed {
+		return nil, nil
+	}
+	w.writing++
+	defer func() { w.writing-- }()
+	if err := c.room(w, true); err != nil {
+		return nil, err
+	}
+	fd, err := sys.Dup(c.handle)
+	if err != nil || fd < 0 {
+		return nil, nil
+	}
+	to := os.NewFile(uintptr(fd), "")
+	if err := to.SetWriteDeadline(w.outUntil); err != nil {
+		_ = to.Close()
+		return nil, nil
+	}
+	w.sending = to
+	return to, nil
+}
+
+// sentFile ends what duplicate began.
+func (w *worker) sentFile(to *os.File) {
+	w.server.mu.Lock()
+	w.sending = nil
+	w.server.mu.Unlock()
+	_ = to.Close()
+}
