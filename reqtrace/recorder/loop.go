@@ -89,7 +89,8 @@ func newLoop(r *Recorder) *loop {
 	for _, s := range r.store.Snapshot().Summaries(time.Time{}) {
 		l.known[s.Key] = true
 	}
-	r.stats = Stats{Since: now, On: true}
+	r.stats.Since = now
+	l.publish(now)
 	return l
 }
 
