@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"evenkeel.dev/examples/internal/gateflags"
+	"evenkeel.dev/examples/internal/record"
 	"evenkeel.dev/examples/internal/service"
 	"evenkeel.dev/examples/msgpush/window"
 )
@@ -27,6 +28,7 @@ type msgpush struct {
 	size, batch, length int
 	shape               string
 	window              *window.Window
+	recorder            record.Flags
 }
 
 func main() { service.Main(newService()) }
@@ -35,7 +37,8 @@ func newService() service.Service {
 	m := &msgpush{}
 	return service.Service{
 		Name: "msgpush", Addr: "127.0.0.1:5100",
-		Flags: m.flags, Check: m.check, Prepare: m.prepare, Handler: m.handler, Beside: beside,
+		Flags: m.flags, Check: m.check, Prepare: m.prepare, Around: m.recorder.Around, Handler: m.handler, Beside: beside,
+		Close: m.recorder.Close,
 	}
 }
 
@@ -44,11 +47,15 @@ func (m *msgpush) flags(fs *flag.FlagSet) {
 	fs.IntVar(&m.batch, "batch", 64, "`messages` that a request pushes")
 	fs.IntVar(&m.length, "window", 300_000, "`messages` that live")
 	fs.StringVar(&m.shape, "shape", "ptr", "`shape` of a message, one of "+strings.Join(window.Shapes, ", "))
+	m.recorder.Register(fs)
 }
 
 func (m *msgpush) check() error {
 	if m.batch < 1 || m.batch > m.length {
 		return fmt.Errorf("-batch %d: choose 1 to %d, the window", m.batch, m.length)
+	}
+	if err := m.recorder.Check(); err != nil {
+		return err
 	}
 	return window.Check(m.shape, m.size, m.length)
 }
@@ -58,7 +65,7 @@ func (m *msgpush) prepare(log *slog.Logger) error {
 	start := time.Now()
 	m.window = window.New(m.shape, m.size, m.length)
 	log.Info("filled", "bytes", m.window.Live(), "shape", m.shape, "took", time.Since(start))
-	return nil
+	return m.recorder.Start(log)
 }
 
 func (m *msgpush) handler() http.Handler {

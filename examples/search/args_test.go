@@ -51,6 +51,7 @@ func TestRunRefusesArgs(t *testing.T) {
 		want string // in what it says
 	}{
 		{"unknown flag", []string{"-verbose"}, "-verbose"},
+		{"no recorder", []string{"-recorder-cpu=1"}, "-admin"},
 		{"argument", []string{"storm"}, `unexpected argument "storm"`},
 		{"mode", []string{"-alloc=medium"}, "choose one of extra, lean"},
 		{"refresh", []string{"-refresh=slow"}, "choose one of free, locked"},

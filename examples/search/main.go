@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"evenkeel.dev/examples/internal/record"
 	"evenkeel.dev/examples/search/match"
 )
 
@@ -38,6 +39,8 @@ type config struct {
 
 	ttl    time.Duration // of the feeds' copies
 	locked bool          // fetch with the cache's lock held
+
+	recorder record.Flags
 }
 
 // run is the program until ctx is done. It logs to stdout; stderr is for the runtime's
@@ -74,6 +77,7 @@ func parseArgs(args []string, stderr io.Writer) (config, error) {
 	fs.DurationVar(&cfg.ttl, "ttl", 15*time.Minute, "`age` at which a feed is fetched again, at least 1ms")
 	refresh := fs.String("refresh", "free", "`how` a feed is fetched again: free, or locked, with the cache's lock held: a mistake to look at")
 	feeds := fs.String("feeds", "", "comma-separated `name=URL` of real feeds, names "+feedNames()+"; empty: built-in samples")
+	cfg.recorder.Register(fs)
 	if err := fs.Parse(args); err != nil {
 		return config{}, err
 	}
@@ -93,7 +97,7 @@ func parseArgs(args []string, stderr io.Writer) (config, error) {
 		if cfg.feeds, err = parseFeeds(*feeds); err != nil {
 			return fmt.Errorf("-feeds: %w", err)
 		}
-		return nil
+		return cfg.recorder.Check()
 	}()
 	if err != nil {
 		fmt.Fprintf(stderr, "search: %v\n", err)

@@ -38,7 +38,11 @@ func serve(ctx context.Context, ln net.Listener, cfg config, log *slog.Logger) e
 		}
 	}()
 
-	return httpserver.Serve(ctx, ln, s.routes(), log, "alloc", cfg.mode)
+	if err := cfg.recorder.Start(log); err != nil {
+		return err
+	}
+	defer cfg.recorder.Close()
+	return httpserver.Serve(ctx, ln, cfg.recorder.Around(s.routes()), log, "alloc", cfg.mode)
 }
 
 // serveSamples starts the feed server that stands in for the publishers, and returns where
