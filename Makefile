@@ -21,7 +21,7 @@ help:
 	@echo "make bench-explain-suite  sixty causes planted into programs that do not tell them, ten minutes"
 	@echo "make bench-explain-real  the same in Caddy, etcd, gRPC, SQLite and Prometheus' TSDB, which it downloads"
 	@echo "make bench-tailstat  package tailstat on synthetic services and recorded runs, ten minutes; RECORD=1: record them anew, 50 minutes more"
-	@echo "make bench-recorder  what reqtrace/recorder costs a service, and whether it is right about planted causes, half an hour"
+	@echo "make bench-recorder  what reqtrace/recorder costs a service, what it does under faults, and whether it is right about planted causes, an hour"
 	@echo "make soak        packages aio, gcgate and gctrace under random histories, each for an hour (SOAK=2m: two minutes)"
 	@echo "make soak-fastc  package fastc's calls under collections, signals and profiles, as long as SOAK says"
 	@echo "make test-next   package fastc, which relies on the runtime's inside, under the next Go ($(NEXT))"
@@ -148,11 +148,12 @@ bench-tailstat:
 	$(if $(RECORD),cd bench && ../bin/tailstat/driver -part record)
 	cd bench && ../bin/tailstat/driver
 
+# ONLY=faults: that part alone; ONLY=soak: an hour that is no part of the whole. QUICK=1: is everything there?
 bench-recorder:
 	@mkdir -p bin/recorder
-	@cd examples && $(GO_BUILD) -o ../bin/recorder/ ./hello
+	@cd examples && $(GO_BUILD) -o ../bin/recorder/ ./hello ./search ./msgpush
 	@cd bench && $(GO_BUILD) -o ../bin/recorder/ ./recorder/plant && $(GO_BUILD) -o ../bin/recorder/driver ./recorder
-	cd bench && ../bin/recorder/driver
+	cd bench && ../bin/recorder/driver $(if $(QUICK),-quick) $(if $(ONLY),-only $(ONLY))
 
 # QUICK=1: three minutes instead of fifty. The plants bear no names.
 bench-explain:

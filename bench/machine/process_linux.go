@@ -34,8 +34,13 @@ func parseStat(stat string) (time.Duration, error) {
 }
 
 // PeakRSS returns the most memory that a process has had resident, in bytes.
-func PeakRSS(pid int) (int64, error) {
-	kib, err := strconv.ParseInt(strings.TrimSuffix(Field(fmt.Sprintf("/proc/%d/status", pid), "VmHWM"), " kB"), 10, 64)
+func PeakRSS(pid int) (int64, error) { return status(pid, "VmHWM") }
+
+// RSS returns the memory that a process has resident, in bytes.
+func RSS(pid int) (int64, error) { return status(pid, "VmRSS") }
+
+func status(pid int, field string) (int64, error) {
+	kib, err := strconv.ParseInt(strings.TrimSuffix(Field(fmt.Sprintf("/proc/%d/status", pid), field), " kB"), 10, 64)
 	return kib << 10, err
 }
 

@@ -3,9 +3,15 @@
 // Command recorder measures what reqtrace/recorder costs a service, and whether what it says of planted causes is true. make bench-recorder
 // runs it.
 //
-//	go run ./recorder               # half an hour: figures with targets, raw results
-//	go run ./recorder -only cost    # hello without a recorder, with one that is always on, and with one within its budget
-//	go run ./recorder -only planted # ten minutes of two planted causes, and of a third from the middle on
+//	go run ./recorder                 # an hour: figures with targets, raw results
+//	go run ./recorder -only cost      # hello without a recorder, with one that is always on, and with one within its budget
+//	go run ./recorder -only services  # search and msgpush, without a recorder and with one that is always on
+//	go run ./recorder -only snapshots # how long they take, and what their analysis does, beside up to 100,000 goroutines
+//	go run ./recorder -only whole     # is the request that asked for a snapshot in it, from its start?
+//	go run ./recorder -only stops     # what is said of a service that is stopped by SIGSTOP
+//	go run ./recorder -only faults    # 1,000,000 requests: disk full, directory gone, child killed, clock stepped
+//	go run ./recorder -only planted   # ten minutes of two planted causes, and of a third from the middle on
+//	go run ./recorder -only soak      # an hour, which is no part of the whole: does anything grow?
 //	go run ./recorder -judge results/recorder-DATE.json   # its figures again, from its raw results; -w: into the file
 package main
 
@@ -23,7 +29,9 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"reflect"
 	"regexp"
+	"slices"
 	"syscall"
 	"time"
 
@@ -38,23 +46,51 @@ type driver struct {
 	bin     string
 	rounds  int
 	length  time.Duration // of a run of cost
+	warmup  time.Duration // before it
 	planted time.Duration
 	rate    float64
+	soakFor time.Duration
+	n       int  // requests of faults
+	quick   bool // to see that everything works
 	set     *figure.Set
 	samples []sample
 	plant   *plantResult
+	crowds  []crowd
+	whole   *wholeResult
+	stops   *stopsResult
+	faults  []faulted
+	soaked  []soaked
+}
+
+// parts are what is measured, in this order; with -only, one of them.
+var parts = []struct {
+	name    string
+	measure func(*driver, context.Context) error
+	alone   bool // it is no part of the whole
+}{
+	{"cost", (*driver).cost, false},
+	{"services", (*driver).services, false},
+	{"snapshots", (*driver).snapshots, false},
+	{"whole", (*driver).runWhole, false},
+	{"stops", (*driver).runStops, false},
+	{"faults", (*driver).runFaults, false},
+	{"planted", (*driver).runPlanted, false},
+	{"soak", (*driver).soak, true},
 }
 
 func main() {
 	log.SetFlags(0)
-	d := &driver{}
+	d := &driver{warmup: 5 * time.Second}
 	flag.StringVar(&d.bin, "bin", "../bin/recorder", "`folder` of the built hello and plant")
 	results := flag.String("results", "results", "`folder` for the raw results; empty: keep none")
 	flag.IntVar(&d.rounds, "rounds", 8, "interleaved rounds of cost")
 	flag.DurationVar(&d.length, "length", 40*time.Second, "length of a run of cost")
 	flag.DurationVar(&d.planted, "planted", 10*time.Minute, "length of the run of planted causes")
 	flag.Float64Var(&d.rate, "rate", 8000, "requests a second of cost")
-	only := flag.String("only", "", "`part` to measure: cost or planted (default: both)")
+	flag.IntVar(&d.n, "n", 1_000_000, "requests of faults")
+	flag.DurationVar(&d.soakFor, "soak", time.Hour, "length of the soak")
+	flag.BoolVar(&d.quick, "quick", false, "a few seconds of each part, to see that everything works; nothing is kept")
+	only := flag.String("only", "", "`part` to measure (default: all but soak)")
 	var again figure.Again
 	again.Flags(flag.CommandLine)
 	flag.Parse()
@@ -74,18 +110,23 @@ func main() {
 func (d *driver) bench(ctx context.Context, only, results string) error {
 	d.set = figure.New("recorder")
 	d.set.Machine = figure.Machine()
-	if only == "" || only == "cost" {
-		if err := d.cost(ctx); err != nil {
-			return err
-		}
-		d.set.Raw["runs"] = d.samples
+	if d.quick {
+		d.rounds, d.length, d.warmup, d.planted, d.soakFor, d.n, results = 1, 2*time.Second, 0, 10*time.Second, 6*time.Second, 4000, ""
 	}
-	if only == "" || only == "planted" {
-		if err := d.runPlanted(ctx); err != nil {
-			return err
+	found := false
+	for _, p := range parts {
+		if p.name != only && (only != "" || p.alone) {
+			continue
 		}
-		d.set.Raw["planted"] = d.plant
+		found = true
+		if err := p.measure(d, ctx); err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
+		}
 	}
+	if !found {
+		return fmt.Errorf("-only: no part %q", only)
+	}
+	d.keep()
 	d.figures()
 	if results == "" {
 		return nil
@@ -93,22 +134,57 @@ func (d *driver) bench(ctx context.Context, only, results string) error {
 	return d.set.Save(results)
 }
 
+// unless returns whole, or in a quick run what takes less.
+func unless[T any](d *driver, whole, quick T) T {
+	if d.quick {
+		return quick
+	}
+	return whole
+}
+
+// raw are the raw results, by their keys.
+func (d *driver) raw() map[string]any {
+	return map[string]any{"runs": &d.samples, "planted": &d.plant, "snapshots": &d.crowds, "whole": &d.whole, "stops": &d.stops, "faults": &d.faults, "soak": &d.soaked}
+}
+
+// keep puts what was measured into the raw results.
+func (d *driver) keep() {
+	for key, v := range d.raw() {
+		if x := reflect.ValueOf(v).Elem(); !x.IsNil() {
+			d.set.Raw[key] = x.Interface()
+		}
+	}
+}
+
 // judge adds the figures of a recorded file.
 func judge(set *figure.Set, raw figure.Recorded) error {
 	d := &driver{set: set}
-	_, err := raw.Read("runs", &d.samples)
-	_, perr := raw.Read("planted", &d.plant)
+	for key, v := range d.raw() {
+		if _, err := raw.Read(key, v); err != nil {
+			return err
+		}
+	}
 	d.figures()
-	return errors.Join(err, perr)
+	return nil
 }
 
 func (d *driver) figures() {
 	if len(d.samples) > 0 {
 		d.costFigures()
+		d.serviceFigures()
 	}
+	d.crowdFigures()
+	if d.whole != nil {
+		d.set.Share("shorter than half the window: whole in the snapshot that they ask for", int(d.whole.Seen), int(d.whole.Slow), 95, 100)
+	}
+	if d.stops != nil {
+		d.set.Share("slow by SIGSTOP: the machine's", int(d.stops.Machine), int(d.stops.Explained), 95, 100)
+	}
+	d.faultFigures()
 	if d.plant != nil {
 		d.plantedFigures()
 	}
+	d.soakFigures()
 }
 
 // service is a program that runs.
@@ -157,8 +233,9 @@ func get(ctx context.Context, url string, v any) error {
 	return json.Unmarshal(text, v)
 }
 
-// sample is a run of hello under one mode.
+// sample is a run of a service under one mode.
 type sample struct {
+	Service  string         `json:"service,omitempty"` // "": hello
 	Mode     string         `json:"mode"`
 	Round    int            `json:"round"`
 	Requests int64          `json:"requests"`
@@ -173,11 +250,15 @@ type sample struct {
 
 func (s *sample) perRequest() float64 { return float64(s.CPU) / float64(max(s.Requests, 1)) / 1000 }
 
-// modes are how hello runs. Something is slow in each of them, by chance: that is what the recorder is for.
-var modes = []struct {
+// mode is how a service runs.
+type mode struct {
 	name string
 	args []string
-}{
+}
+
+// modes are without a recorder, with one that is always on, and with one within its budget. Something is slow in each of them, by chance:
+// that is what the recorder is for.
+var modes = []mode{
 	{"off", nil},
 	{"full", []string{"-admin", "127.0.0.1:0", "-recorder-cpu", "1"}},
 	{"budget", []string{"-admin", "127.0.0.1:0"}},
@@ -189,26 +270,44 @@ func (d *driver) cost(ctx context.Context) error {
 	lot := rand.New(rand.NewPCG(uint64(d.set.Started.UnixNano()), 0))
 	for round := 1; round <= d.rounds; round++ {
 		for _, i := range lot.Perm(len(modes)) {
-			s, err := d.costOf(ctx, modes[i].name, modes[i].args)
-			if err != nil {
-				return fmt.Errorf("%s: %w", modes[i].name, err)
+			if err := d.costOf(ctx, worker{program: "hello", rate: d.rate, length: d.length}, modes[i].name, modes[i].args, round); err != nil {
+				return err
 			}
-			s.Round = round
-			d.samples = append(d.samples, s)
-			fmt.Printf("%2d %-7s %.1f µs of CPU a request, p50 %v, p99 %v, p99.9 %v, %d MB, on for %.0f%%\n", round, s.Mode, s.perRequest(),
-				s.P50, s.P99, s.P999, s.RSS>>20, 100*s.Stats.Coverage())
 		}
 	}
 	return nil
 }
 
-func (d *driver) costOf(ctx context.Context, mode string, args []string) (s sample, err error) {
-	service, err := d.start(ctx, "hello", args...)
+// worker is a service that is loaded.
+type worker struct {
+	program, path string
+	args          []string
+	rate          float64
+	length        time.Duration
+}
+
+// costOf adds a run of a service.
+func (d *driver) costOf(ctx context.Context, w worker, mode string, args []string, round int) error {
+	s, err := d.run(ctx, w, slices.Concat(w.args, args))
+	if err != nil {
+		return fmt.Errorf("%s, %s: %w", w.program, mode, err)
+	}
+	s.Mode, s.Round = mode, round
+	if w.program != "hello" {
+		s.Service = w.program
+	}
+	d.samples = append(d.samples, s)
+	fmt.Printf("%2d %-7s %-7s %.1f µs of CPU a request, p50 %v, p99 %v, p99.9 %v, %d MB, on for %.0f%%\n", round, w.program, s.Mode, s.perRequest(),
+		s.P50, s.P99, s.P999, s.RSS>>20, 100*s.Stats.Coverage())
+	return nil
+}
+
+func (d *driver) run(ctx context.Context, w worker, args []string) (s sample, err error) {
+	service, err := d.start(ctx, w.program, args...)
 	if err != nil {
 		return s, err
 	}
 	defer func() { err = errors.Join(err, service.Stop()) }()
-	s.Mode = mode
 	var before recorder.Stats
 	var cpu time.Duration
 	var merr error
@@ -219,7 +318,7 @@ func (d *driver) costOf(ctx context.Context, mode string, args []string) (s samp
 		return get(ctx, service.page+"stats", to)
 	}
 	r, err := loadgen.Run(ctx, loadgen.Options{
-		Targets: []loadgen.Target{{Method: http.MethodGet, URL: service.url}}, Rate: d.rate, Duration: d.length, Warmup: 5 * time.Second,
+		Targets: []loadgen.Target{{Method: http.MethodGet, URL: service.url + w.path}}, Rate: w.rate, Duration: w.length, Warmup: d.warmup,
 		OnMeasure: func() {
 			merr = stats(&before)
 			var cerr error

@@ -101,6 +101,9 @@ func (p *plantResult) read(ctx context.Context, s *service) error {
 		p.Said[cause] /= max(said, 1)
 	}
 	c := h.Coverage(time.Time{})
-	p.Slow, p.Seen, p.Accounted = c.Slow, c.Seen, c.Seen+c.Cut+c.Limited+c.Off+c.Failed
+	p.Slow, p.Seen, p.Accounted = c.Slow, c.Seen, accounted(c)
 	return nil
 }
+
+// accounted returns of how many slow requests it is known what became of them.
+func accounted(c history.Coverage) uint64 { return c.Seen + c.Cut + c.Limited + c.Off + c.Failed }

@@ -1,7 +1,8 @@
 // Command plant is a service with a recorder, two causes of slow requests, and a third from a time on. It counts what made each of
 // its requests slow, as it knows it.
 //
-// About one request in a hundred is slow by something: the lock that refresh holds, a sleep, from -third on a server that it asks.
+// About one request in a hundred is slow by something: the lock that refresh holds, a sleep, from -third on a server that it asks. With -plain
+// none is, but for those that ask for it: /sleep?for=300ms.
 package main
 
 import (
@@ -15,6 +16,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -33,13 +35,24 @@ func main() {
 	third := flag.Duration("third", 5*time.Minute, "when the third cause begins")
 	share := flag.Float64("recorder-cpu", 0, "recorder.Options.CPU")
 	every := flag.Duration("every", 0, "recorder.Options.Every")
+	dir := flag.String("dir", "", "recorder.Options.Dir")
+	plain := flag.Bool("plain", false, "plant nothing")
+	parked := flag.Int("parked", 0, "`goroutines` that do nothing, beside the service")
+	debug := flag.Bool("debug", false, "log what only a driver reads")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	log := slog.New(slog.NewTextHandler(os.Stdout, nil))
-	rec, err := recorder.Start(ctx, recorder.Options{Slow: slow, CPU: *share, Every: *every, Logger: log})
+	level := slog.LevelInfo
+	if *debug {
+		level = slog.LevelDebug
+	}
+	log := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{Level: level}))
+	for range *parked {
+		go func() { <-ctx.Done() }()
+	}
+	rec, err := recorder.Start(ctx, recorder.Options{Slow: slow, CPU: *share, Every: *every, Dir: *dir, Logger: log})
 	if err == nil {
-		err = run(ctx, *addr, time.Now().Add(*third), rec, log)
+		err = run(ctx, *addr, &plant{plain: *plain, began: time.Now(), after: *third}, rec, log)
 	}
 	if err != nil {
 		log.Error("plant ends", "error", err)
@@ -49,29 +62,37 @@ func main() {
 
 // plant is the service.
 type plant struct {
-	third time.Time
+	plain bool
+	began time.Time
+	after time.Duration // the third cause begins
 	stock sync.Mutex
 	other net.Listener // the server that it asks
 	truth struct{ lock, sleep, network atomic.Int64 }
 }
 
-func run(ctx context.Context, addr string, third time.Time, rec *recorder.Recorder, log *slog.Logger) error {
+func run(ctx context.Context, addr string, p *plant, rec *recorder.Recorder, log *slog.Logger) error {
 	defer rec.Stop(context.Background())
 	other, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
 	defer other.Close()
-	p := &plant{third: third, other: other}
-	go p.refresh(ctx)
+	p.other = other
+	if !p.plain {
+		go p.refresh(ctx)
+	}
 	go p.answer()
 	mux := http.NewServeMux()
 	mux.HandleFunc("/", p.serve)
+	mux.HandleFunc("/sleep", sleep)
 	root := http.NewServeMux()
 	root.Handle("/", rec.Middleware(mux))
 	root.Handle("/debug/evenkeel/", rec)
 	root.HandleFunc("/truth", func(w http.ResponseWriter, _ *http.Request) {
 		json.NewEncoder(w).Encode(map[string]int64{"lock": p.truth.lock.Load(), "sleep": p.truth.sleep.Load(), "network": p.truth.network.Load()})
+	})
+	root.HandleFunc("/self", func(w http.ResponseWriter, _ *http.Request) {
+		json.NewEncoder(w).Encode(map[string]int{"goroutines": runtime.NumGoroutine()})
 	})
 	ln, err := net.Listen("tcp", addr)
 	if err != nil {
@@ -93,10 +114,11 @@ func (p *plant) serve(w http.ResponseWriter, _ *http.Request) {
 	waited := time.Since(start)
 	cause := &p.truth.lock
 	switch {
+	case p.plain:
 	case lot < .005:
 		time.Sleep(takes)
 		cause = &p.truth.sleep
-	case lot < .01 && time.Now().After(p.third):
+	case lot < .01 && time.Since(p.began) > p.after:
 		p.ask()
 		cause = &p.truth.network
 	}
@@ -107,6 +129,17 @@ func (p *plant) serve(w http.ResponseWriter, _ *http.Request) {
 		cause.Add(1)
 	}
 	io.WriteString(w, "sold\n")
+}
+
+// sleep takes as long as it is asked for.
+func sleep(w http.ResponseWriter, q *http.Request) {
+	d, err := time.ParseDuration(q.FormValue("for"))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	time.Sleep(d)
+	io.WriteString(w, "slept\n")
 }
 
 // look takes the lock, for next to nothing.
