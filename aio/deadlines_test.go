@@ -13,7 +13,7 @@ import (
 // TestDeadlinesInAnyOrder: each deadline costs a number of comparisons that grows as the number of levels does, in
 // whatever order they come and go.
 func TestDeadlinesInAnyOrder(t *testing.T) {
-	const n = 100_000
+	const n = 20_000
 	rng := rand.New(rand.NewPCG(1, 11))
 	for name, at := range map[string]func(i int) int{
 		"in order": func(i int) int { return i },

@@ -49,7 +49,7 @@ func needTime(t *testing.T, n int) {
 	case n <= 1<<10:
 	case testing.Short():
 		t.Skip("needs some seconds, and -short is set")
-	case raceDetector && n > 2<<10:
+	case raceDetector:
 		t.Skip("needs a build without the race detector, which makes it take ten times as long: go test ./aio")
 	}
 }

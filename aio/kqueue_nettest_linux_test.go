@@ -15,7 +15,7 @@ import (
 // TestNetconnKqueue holds connections that block to what any net.Conn has to do, over the kqueue backend and a
 // fake kernel. Package netconn has the other backends.
 func TestNetconnKqueue(t *testing.T) {
-	for _, network := range []string{"tcp", "unix"} {
+	for _, network := range kqueueNetworks() {
 		t.Run(network, func(t *testing.T) {
 			w := newKqueue(t, aio.Options{}, false)
 			driven := make(chan error, 1)

@@ -169,7 +169,7 @@ func TestCloseWrite(t *testing.T) {
 	onEach(t, func(t *testing.T, sys aiosuite.System) {
 		w := drive(t, sys)
 		c, peer := pairOn(t, sys, w)
-		large := bytes.Repeat([]byte{'w'}, 8<<20) // more than a connection buffers
+		large := bytes.Repeat([]byte{'w'}, 2<<20) // more than a connection buffers
 		var writing sync.WaitGroup
 		writing.Go(func() {
 			if n, err := c.Write(large); n != len(large) || err != nil {

@@ -259,7 +259,7 @@ func acceptShutdown(r *rig) {
 	defer func() { _ = peer.Close() }()
 	conn := r.accepted(k)
 	pending := r.accept(l)
-	write := r.write(conn, make([]byte, 16*r.large))
+	write := r.write(conn, make([]byte, 8*r.large))
 	r.idle(soon)
 	r.wantPending(pending, write)
 	down := make(chan error)
@@ -269,10 +269,10 @@ func acceptShutdown(r *rig) {
 	r.refused(dial)
 	got := sink(peer)
 	r.until(write)
-	r.want(write, 16*r.large, nil)
+	r.want(write, 8*r.large, nil)
 	r.drain()
 	Must(r.t, <-down)
-	if data, err := got(); len(data) != 16*r.large || err != nil {
+	if data, err := got(); len(data) != 8*r.large || err != nil {
 		r.t.Errorf("the peer got %d bytes, %v", len(data), err)
 	}
 }

@@ -1,7 +1,6 @@
 package aiosuite_test
 
 import (
-	"os"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -83,7 +82,7 @@ func TestTurnIsBounded(t *testing.T) {
 		conns, each, size  int
 		wantRow, wantBytes int
 	}{
-		{"small", 100, 1000, 10, freshTransfers + connTransfers, turnBytes},
+		{"small", 100, 200, 10, freshTransfers + connTransfers, turnBytes},
 		{"large", 100, 10, 50 << 10, freshTransfers + connTransfers, turnBytes + 2*maxTransfer},
 		{"one long", 10, 1, 4 << 20, freshTransfers + 1, turnBytes + 2*maxTransfer},
 	} {
@@ -133,7 +132,7 @@ func TestTurnIsBounded(t *testing.T) {
 // the kernel at a time.)
 func TestBurstBesideBusyConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const busy, each, burst = 100, 1000, 64
+		const busy, each, burst = 100, 100, 64
 		w, _ := watch(t, aiosuite.Readiness)
 		for range busy {
 			own, peer := aiosuite.Pair(each)
@@ -189,8 +188,8 @@ func TestManyDeadlinesAtOnce(t *testing.T) {
 }
 
 func manyDeadlinesAtOnce(t *testing.T, mode aiosuite.Mode, at func(i int) int) {
-	conns, each := 100, 200
-	if os.Getenv("EVENKEEL_CHECK") == "1" {
+	conns, each := 100, 100
+	if aiosuite.Checking() {
 		each = 1000
 	}
 	w, b := watch(t, mode)

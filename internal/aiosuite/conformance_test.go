@@ -2,7 +2,6 @@ package aiosuite_test
 
 import (
 	"fmt"
-	"os"
 	"testing"
 
 	"evenkeel.dev/internal/aiosuite"
@@ -10,13 +9,13 @@ import (
 
 // TestConformance runs the suite over the fake backend, without faults and with them.
 func TestConformance(t *testing.T) {
-	seeds := []uint64{1}
-	if os.Getenv("EVENKEEL_CHECK") == "1" {
-		seeds = []uint64{1, 2, 3}
+	seeds := map[aiosuite.Mode][]uint64{aiosuite.Completion: {1}} // TestSimulation has both in each run
+	if aiosuite.Checking() {
+		seeds = map[aiosuite.Mode][]uint64{aiosuite.Completion: {1, 2, 3}, aiosuite.Readiness: {1, 2, 3}}
 	}
 	for _, mode := range []aiosuite.Mode{aiosuite.Completion, aiosuite.Readiness} {
 		t.Run(mode.String(), func(t *testing.T) { aiosuite.Run(t, aiosuite.Fake(aiosuite.Options{Mode: mode})) })
-		for _, seed := range seeds {
+		for _, seed := range seeds[mode] {
 			t.Run(fmt.Sprintf("%v/faults/seed=%d", mode, seed), func(t *testing.T) {
 				aiosuite.Run(t, aiosuite.Fake(aiosuite.Options{Mode: mode, Seed: seed, Faults: aiosuite.AllFaults}))
 			})

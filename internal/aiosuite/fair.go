@@ -16,9 +16,9 @@ var fairTests = []test{
 }
 
 const (
-	queuedConns, queuedEach = 20, 200
-	queuedSize              = 40 // bytes of a write: TCP has room for all of them
-	queuedBefore            = 1000
+	queuedConns, queuedEach = 20, 100
+	queuedSize              = 40  // bytes of a write: TCP has room for all of them
+	queuedBefore            = 600 // two turns, and some
 )
 
 // queued submits writes on many connections, thousands in sum, all of which the peers have room for.
@@ -124,7 +124,7 @@ func pingBesideBulk(r *rig) {
 // done before the others have begun.
 func bulkBesideBulk(r *rig) {
 	const conns = 4
-	total := 4 * r.large
+	total := 2 * r.large
 	var reads, writes [conns]*ticket
 	for i := range conns {
 		conn, peer := r.pair()

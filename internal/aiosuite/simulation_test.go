@@ -13,7 +13,7 @@ var seedFlag = flag.Uint64("seed", 0, "run the simulation with this `seed` only"
 
 // TestSimulation plays random programs over the fake backend with random faults.
 func TestSimulation(t *testing.T) {
-	for seed := range aiosuite.Seeds(t, *seedFlag, 150) {
+	for seed := range aiosuite.Seeds(t, *seedFlag, 100) {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 1))
 			o := aiosuite.Options{Seed: seed, Mode: aiosuite.Mode(rng.IntN(2)), Faults: faults(rng)}

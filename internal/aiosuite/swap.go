@@ -153,7 +153,7 @@ func swapBufferInTurn(r *rig) {
 	if r.sys.Faulty || r.w.Stats().Backend == "fake "+Completion.String() {
 		return // a read may take longer than it must; that backend is asked anew, behind what it has
 	}
-	const conns, each, size, ahead = 200, 10, 1000, 2
+	const conns, each, size, ahead = 100, 10, 1000, 2
 	r.open(aio.Options{SwapSize: 16 << 10})
 	type stream struct {
 		peer    net.Conn
@@ -226,7 +226,7 @@ func swapBufferWhole(r *rig) {
 		if size > r.large/16 {
 			break // the connection does not take it at once
 		}
-		for i := range 100 {
+		for i := range 30 {
 			data := pattern(size, i, size)
 			r.send(peer, data)
 			arrived(size)
