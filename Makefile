@@ -15,6 +15,7 @@ help:
 	@echo "make bench       bench-gc, -load, -gate, -aio, -httpd, -fastc, -explain, -tailstat and -recorder: each figure with its target, raw results in bench/results"
 	@echo "make bench-aio   aio beside its peers, over an hour; QUICK=1: some minutes; PART=hostile: that part (echo, accept, idle, hostile)"
 	@echo "make gaio-suite  gaio's own tests over aio/gaio, on each backend, with two sizes of the swap buffer, ROUNDS=10 times"
+	@echo "make nethttp-suite  net/http's own tests through httpd, with the race detector, on each backend: this Go's, then the next one's ($(NEXT))"
 	@echo "make bench-httpd httpd beside net/http and others, an hour; QUICK=1: some minutes; ONLY=idle,burst: these rows"
 	@echo "make bench-fastc calls of C: fastc beside cgo, purego and fastcgo's technique; QUICK=1: a minute"
 	@echo "make bench-explain  reqtrace on services with known causes, fifty minutes; QUICK=1: three"
@@ -130,6 +131,12 @@ bench-httpd:
 .PHONY: gaio-suite
 gaio-suite:
 	cd bench && GAIOSUITE_ROUNDS=$(ROUNDS) go test -count=1 -v -timeout 0 ./aio/gaiosuite
+
+# RUN=TestServer: those that match. Part of make check too, as go test -short has them, for this Go.
+.PHONY: nethttp-suite
+nethttp-suite:
+	cd tools && go run ./nethttp $(if $(RUN),-run '$(RUN)')
+	cd tools && GOTOOLCHAIN=$(NEXT) go run ./nethttp $(if $(RUN),-run '$(RUN)')
 
 # QUICK=1: a minute instead of ten, nothing kept.
 bench-fastc: build

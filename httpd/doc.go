@@ -35,6 +35,9 @@
 // Serve within a tenth of a second and not at once, its SetDeadline does nothing, and keep-alive probes are as those of net.Listen. ConnState(StateNew)
 // has a goroutine of its own.
 //
+// net/http's own tests pass through this package, on each backend, but for three; tools/nethttp/known.txt has these, with the reasons,
+// and make nethttp-suite runs all.
+//
 // # Websockets
 //
 // A connection that Hijack gave away is package net's, and an idle one costs what it costs there: the goroutine that waits for a message,

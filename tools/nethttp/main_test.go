@@ -1,0 +1,76 @@
+package main
+
+import (
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestKnown reads the list, and refuses one without a reason.
+func TestKnown(t *testing.T) {
+	list, err := parseKnown(known)
+	if err != nil || len(list) == 0 {
+		t.Errorf("known.txt: %v, %v", list, err)
+	}
+	if _, err := parseKnown("TestServe\n"); err == nil {
+		t.Error("a test without a reason is taken")
+	}
+	if got := pattern("TestServe/h1"); got != "^TestServe$/^h1$" {
+		t.Errorf("the pattern is %q", got)
+	}
+}
+
+// TestOverlay hooks net/http as it is in this Go, and says so where it is not as it knows it.
+func TestOverlay(t *testing.T) {
+	goroot, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	nethttp := filepath.Join(strings.TrimSpace(string(goroot)), "src", "net", "http")
+	if _, err := overlay(t.TempDir(), nethttp, t.TempDir()); err != nil {
+		t.Error(err)
+	}
+	other := t.TempDir()
+	if err := os.WriteFile(filepath.Join(other, "server.go"), []byte("package http\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := overlay(t.TempDir(), other, t.TempDir()); err == nil || !strings.Contains(err.Error(), "see how it serves now") {
+		t.Errorf("of a server without Serve: %v", err)
+	}
+}
+
+// TestResults counts the tests that have no subtests, and takes one that did not end for one that failed.
+func TestResults(t *testing.T) {
+	const events = `{"Action":"start"}
+{"Action":"run","Test":"A"}
+{"Action":"run","Test":"A/h1"}
+{"Action":"output","Test":"A/h1","Output":"wrong\n"}
+{"Action":"fail","Test":"A/h1"}
+{"Action":"run","Test":"A/h2"}
+{"Action":"pass","Test":"A/h2"}
+{"Action":"fail","Test":"A"}
+{"Action":"run","Test":"AB"}
+{"Action":"skip","Test":"AB"}
+{"Action":"run","Test":"C"}
+{"Action":"output","Test":"C","Output":"panic\n"}
+{"Action":"run","Test":"D"}
+{"Action":"output","Test":"D","Output":"=== PAUSE D\n"}
+{"Action":"fail"}
+`
+	r := newResults()
+	if err := r.read(strings.NewReader(events)); err != nil {
+		t.Fatal(err)
+	}
+	for action, want := range map[string]int{"pass": 1, "skip": 1, "fail": 1, "": 2} {
+		if n := r.count(action); n != want {
+			t.Errorf("%d tests ended with %q, want %d", n, action, want)
+		}
+	}
+	if got := slices.Sorted(maps.Keys(r.failures())); !slices.Equal(got, []string{"A/h1", "C"}) {
+		t.Errorf("%v failed", got)
+	}
+}
