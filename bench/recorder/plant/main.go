@@ -34,6 +34,7 @@ func main() {
 	addr := flag.String("addr", "127.0.0.1:5052", "`host:port` to listen on")
 	third := flag.Duration("third", 5*time.Minute, "when the third cause begins")
 	share := flag.Float64("recorder-cpu", 0, "recorder.Options.CPU")
+	threshold := flag.Duration("slow", slow, "recorder.Options.Slow")
 	every := flag.Duration("every", 0, "recorder.Options.Every")
 	dir := flag.String("dir", "", "recorder.Options.Dir")
 	plain := flag.Bool("plain", false, "plant nothing")
@@ -50,7 +51,7 @@ func main() {
 	for range *parked {
 		go func() { <-ctx.Done() }()
 	}
-	rec, err := recorder.Start(ctx, recorder.Options{Slow: slow, CPU: *share, Every: *every, Dir: *dir, Logger: log})
+	rec, err := recorder.Start(ctx, recorder.Options{Slow: *threshold, CPU: *share, Every: *every, Dir: *dir, Logger: log})
 	if err == nil {
 		err = run(ctx, *addr, &plant{plain: *plain, began: time.Now(), after: *third}, rec, log)
 	}
