@@ -14,9 +14,9 @@ type response interface {
 	http.ResponseWriter
 	http.Hijacker
 	http.Flusher
-	http.CloseNotifier //nolint:staticcheck // old programs ask for it
 	io.ReaderFrom
 	io.StringWriter
+	CloseNotify() <-chan bool // http.CloseNotifier: old programs ask for it
 	FlushError() error
 	SetReadDeadline(time.Time) error
 	SetWriteDeadline(time.Time) error
