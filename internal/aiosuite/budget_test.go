@@ -83,8 +83,8 @@ func TestTurnIsBounded(t *testing.T) {
 		wantRow, wantBytes int
 	}{
 		{"small", 100, 200, 10, freshTransfers + connTransfers, turnBytes},
-		{"large", 100, 10, 50 << 10, freshTransfers + connTransfers, turnBytes + 2*maxTransfer},
-		{"one long", 10, 1, 4 << 20, freshTransfers + 1, turnBytes + 2*maxTransfer},
+		{"large", 30, 10, 50 << 10, freshTransfers + connTransfers, turnBytes + 2*maxTransfer},
+		{"one long", 4, 1, 4 << 20, freshTransfers + 1, turnBytes + 2*maxTransfer},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

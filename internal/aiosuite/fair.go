@@ -29,8 +29,12 @@ func (r *rig) queued() (ks []*ticket) {
 		conns[i], peer = r.pair()
 		sink(peer)
 	}
+	each := queuedEach
+	if r.sys.Faulty { // nothing is counted
+		each /= 5
+	}
 	for _, conn := range conns {
-		for range queuedEach {
+		for range each {
 			ks = append(ks, r.write(conn, make([]byte, queuedSize)))
 		}
 	}
