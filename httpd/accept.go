@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	acceptPause = 20 * time.Millisecond  // after an Accept that failed and may succeed later
-	acceptTurn  = 64                     // connections of a burst that one WaitIO returns
-	closedLook  = 100 * time.Millisecond // how often it is asked whether the user has closed the listener
+	acceptPause = 20 * time.Millisecond // after an Accept that failed and may succeed later
+	acceptTurn  = 64                    // connections of a burst that one WaitIO returns
+	closedLook  = time.Second           // how often it is asked whether the user has closed the listener
 )
 
 // socket is a listener of package net that has a descriptor.
@@ -128,11 +128,13 @@ func (s *server) arrived(r *aio.Result) {
 func (s *server) accept() {
 	driven, refused := false, false
 	for {
+		s.room()
 		nc, err := s.real.Accept()
 		if err != nil {
 			var ne net.Error
 			//lint:ignore SA1019 net/http asks the same: EMFILE, ECONNABORTED
 			if errors.As(err, &ne) && ne.Temporary() {
+				s.stalled()
 				time.Sleep(acceptPause)
 				continue
 			}
@@ -165,6 +167,9 @@ func (s *server) accept() {
 			}
 			s.unlock()
 		default:
+			s.mu.Lock()
+			s.counts.Unattached++
+			s.mu.Unlock()
 			if !refused {
 				refused = true
 				s.log.Warn("httpd: a connection was refused; the next ones are not logged", "remote", nc.RemoteAddr(), "reason", err)
@@ -174,11 +179,31 @@ func (s *server) accept() {
 	}
 }
 
+// room waits until there are fewer connections than there may be.
+func (s *server) room() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open >= s.most {
+		s.counts.AcceptStalls++
+	}
+	for s.open >= s.most && !s.closed {
+		s.ended.Wait()
+	}
+}
+
+// stalled notes that a connection waits in the kernel's queue.
+func (s *server) stalled() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.counts.AcceptStalls++
+}
+
 // begin serves a new connection.
 func (s *server) begin(c *conn) {
 	s.mu.Lock()
 	defer s.unlock()
 	s.open++
+	s.counts.Accepted++
 	if s.hooks.connState != nil {
 		s.mu.Unlock()
 		s.hooks.state(c, http.StateNew) // may close it

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"evenkeel.dev/aio"
 	"evenkeel.dev/httpd"
@@ -45,7 +46,7 @@ func TestNoDescriptors(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit)
-		srv := &http.Server{Handler: mux()}
+		srv, began := &http.Server{Handler: mux()}, time.Now()
 		ended := make(chan error)
 		go func() { ended <- httpd.Serve(t.Context(), srv, ln, httpd.Options{Backend: b}) }()
 		for i, c := range clients {
@@ -56,6 +57,10 @@ func TestNoDescriptors(t *testing.T) {
 			if body, err := io.ReadAll(res.Body); string(body) != "hello 1" || err != nil {
 				t.Errorf("connection %d: %q, %v", i, body, err)
 			}
+		}
+		// It is tried again each 10 ms and when a descriptor has become free, and not all the time.
+		if s, most := httpd.StatsOf(srv).AcceptStalls, uint64(time.Since(began)/(10*time.Millisecond))+10*conns; s == 0 || s > most {
+			t.Errorf("it was tried %d times to accept without a descriptor, want %d at the most", s, most)
 		}
 		srv.Close()
 		if err := <-ended; err != http.ErrServerClosed {

@@ -16,7 +16,7 @@ import (
 const (
 	inLimit    = 64 << 10  // bytes that are read ahead of a connection
 	outLimit   = 256 << 10 // bytes of answers that are queued before Write waits
-	allLimit   = 64 << 20  // of those of all connections: above, each may queue one piece
+	allLimit   = 64 << 20  // of either of all connections: above, each may have one piece
 	pieceSize  = 4 << 10   // of pieces
 	bigWrite   = 16 << 10  // from here on Write waits for its end, and nothing is copied
 	flushLimit = 30 * time.Second
@@ -46,6 +46,7 @@ type conn struct {
 	parked, reading, ended, hijacked, forgotten bool
 	leaving                                     bool // Hijack waits until aio has done with it
 	served                                      bool // it has sent a request
+	held                                        bool // a part of its next header has come, and is waited for in the loop
 	told                                        bool // ConnState knows of its end
 }
 
@@ -75,7 +76,11 @@ func cost(b []byte) int { return max(len(b), pieceSize) }
 
 // read has aio read, unless there is enough. mu is held, here and below.
 func (c *conn) read() {
-	if c.reading || c.ended || c.leaving || c.err != nil || len(c.in) >= inLimit {
+	limit := inLimit
+	if c.server.unread > allLimit {
+		limit = pieceSize
+	}
+	if c.reading || c.ended || c.leaving || c.err != nil || len(c.in) >= limit {
 		return
 	}
 	if c.err = c.handle.Read(c, nil, aio.NoDeadline); c.err == nil {
@@ -115,13 +120,16 @@ func (c *conn) done(r *aio.Result) {
 			c.end()
 		}
 	case aio.OpClose:
+		if errors.Is(r.Error, aio.ErrDeadline) {
+			c.server.counts.Unsent++
+		}
 		c.gone()
 	}
 }
 
 // keep appends to what was read.
 func (c *conn) keep(b []byte) {
-	if len(b) == 0 {
+	if len(b) == 0 || c.ended {
 		return
 	}
 	if len(c.in) == 0 && c.piece == nil && len(b) <= pieceSize {
@@ -129,11 +137,13 @@ func (c *conn) keep(b []byte) {
 		c.in = c.piece[:0]
 	}
 	c.in = append(c.in, b...)
+	c.server.unread += len(b)
 }
 
 // take moves what was read to p.
 func (c *conn) take(p []byte) int {
 	n := copy(p, c.in)
+	c.server.unread -= n
 	if c.in = c.in[n:]; len(c.in) == 0 {
 		c.drop()
 	}
@@ -142,6 +152,7 @@ func (c *conn) take(p []byte) int {
 }
 
 func (c *conn) drop() {
+	c.server.unread -= len(c.in)
 	c.in = nil
 	if c.piece != nil {
 		pieces.Put(c.piece)
@@ -158,8 +169,10 @@ func (c *conn) moved() {
 		c.worker.wake()
 	case !c.parked: // it waits for a worker
 	case len(c.in) > 0:
-		c.server.unpark(c)
-		c.server.offer(c)
+		if !c.server.hold(c) {
+			c.server.unpark(c)
+			c.server.offer(c)
+		}
 	case c.err != nil:
 		c.silent(c.err)
 		c.end()
@@ -284,6 +297,7 @@ func (c *conn) gone() {
 	}
 	c.forgotten = true
 	s.open--
+	s.ended.Signal()
 	switch {
 	case c.hijacked:
 		s.taken--

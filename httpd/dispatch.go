@@ -2,120 +2,13 @@ package httpd
 
 import (
 	"io"
-	"net"
-	"os"
 	"slices"
 	"time"
 )
 
-// list is of connections, the one that was parked first in front. Its deadlines are in that order, but for
-// those of connections that have not sent a request yet.
-type list struct{ head, tail *conn }
-
-func (l *list) push(c *conn) {
-	c.before, c.behind = l.tail, nil
-	if l.tail == nil {
-		l.head = c
-	} else {
-		l.tail.behind = c
-	}
-	l.tail = c
-}
-
-func (l *list) remove(c *conn) {
-	if c.before == nil {
-		l.head = c.behind
-	} else {
-		c.before.behind = c.behind
-	}
-	if c.behind == nil {
-		l.tail = c.before
-	} else {
-		c.behind.before = c.before
-	}
-	c.before, c.behind = nil, nil
-}
-
-// park keeps a connection that has nothing to say. mu is held, here and below.
-func (s *server) park(c *conn) {
-	c.parked = true
-	if c.served && !s.guarded {
-		s.guarded = true
-		s.needed.Signal()
-	}
-	s.parked.push(c)
-	if c.until > 0 {
-		s.expireAt(c.until)
-	}
-}
-
-func (s *server) unpark(c *conn) {
-	c.parked = false
-	s.parked.remove(c)
-}
-
-// expireAt has expire called at t, or before.
-func (s *server) expireAt(t time.Duration) {
-	if s.expires != nil {
-		if t >= s.expiry {
-			return
-		}
-		s.expires.Stop()
-	}
-	s.expiry = t
-	s.expires = time.AfterFunc(t-time.Since(s.start), s.expire)
-}
-
-// expire ends the parked connections whose time is over. It looks at all of them, at most each tenth of a
-// second but for new ones.
-func (s *server) expire() {
-	s.mu.Lock()
-	defer s.unlock()
-	s.expires = nil
-	now := time.Since(s.start)
-	var next time.Duration
-	for c := s.parked.head; c != nil; {
-		behind := c.behind
-		switch {
-		case c.until == 0:
-		case c.until <= now:
-			c.silent(&net.OpError{Op: "read", Net: "tcp", Source: c.LocalAddr(), Addr: c.RemoteAddr(), Err: os.ErrDeadlineExceeded})
-			c.end()
-		case next == 0 || c.until < next:
-			next = c.until
-		}
-		c = behind
-	}
-	if next > 0 {
-		s.expireAt(max(next, now+100*time.Millisecond))
-	}
-}
-
-// endIdle ends the connections that are between requests, as net/http closes those that are idle.
-func (s *server) endIdle() {
-	for c := s.parked.head; c != nil; {
-		behind := c.behind
-		if c.served || s.closed { // others are new, not idle
-			c.end()
-		}
-		c = behind
-	}
-	var fresh []*conn
-	for _, c := range s.ready {
-		if c.served || s.closed {
-			c.end()
-		} else {
-			fresh = append(fresh, c)
-		}
-	}
-	s.ready = fresh
-	if s.guard != nil {
-		s.guard.wake()
-	}
-	for _, w := range s.idle {
-		w.wake()
-	}
-}
+// headers is how many workers may wait for the rest of a request's header. While there are so many, or connections that wait for a
+// worker, another one waits for the rest of its header without one.
+const headers = 64
 
 // offer has a worker serve a connection that has bytes.
 func (s *server) offer(c *conn) {

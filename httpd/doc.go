@@ -32,8 +32,10 @@
 // written when it is queued: a handler hears one
 // Write later of a client that has gone. Files below 32 KiB go through memory, larger ones through sendfile(2) on Linux only.
 // A *net.TCPListener or *net.UnixListener is accepted from in aio's loop, by a duplicate of its descriptor: its own Close ends
-// Serve within a tenth of a second and not at once, its SetDeadline does nothing, and keep-alive probes are as those of net.Listen. ConnState(StateNew)
-// has a goroutine of its own.
+// Serve within a second and not at once, its SetDeadline does nothing, and keep-alive probes are as those of net.Listen. ConnState(StateNew)
+// has a goroutine of its own. Empty lines before a request, which net/http forgives where the connection's last request was a POST, are
+// forgiven or refused by what the worker's last request was, whosever that was. The end of a parked connection's time comes up to a tenth
+// of a second late.
 //
 // net/http's own tests pass through this package, on each backend, but for three; tools/nethttp/known.txt has these, with the reasons,
 // and make nethttp-suite runs all.
@@ -46,7 +48,16 @@
 //
 // # What is bounded
 //
-// Of a connection up to 64 KiB are read before somebody asks for them, and up to 256 KiB of an answer are queued before
-// Write waits, where each piece counts as 4 KiB; 4 KiB, while the answers of all connections are above 64 MiB. The number of connections is the process's limit of descriptors; where that is reached,
-// those that come wait in the kernel's queue until one ends.
+// Of a connection up to 64 KiB, and one read more, are read before somebody asks for them, and up to 256 KiB of an answer are queued before
+// Write waits, where each piece counts as 4 KiB; 4 KiB of either, while those of all connections are above 64 MiB. The number of connections
+// is [Options].MaxConns, or the process's limit of descriptors; where that is reached, those that come wait in the kernel's queue until one ends.
+//
+// A connection has a worker, with net/http's goroutine and buffers, from the first bytes of a request on. But when 64 workers
+// wait for the rest of a header, further ones wait in the loop, up to 4 KiB each, for an empty line: so thousands of clients that send a byte each second
+// cost little. Meanwhile net/http refuses a wrong request of theirs when its header has ended, and not at its first wrong line, and one that is not there in time
+// is not answered at all. Not so with TLS, where
+// handshakes too have a worker each, nor where a client sends the beginning of a request together with the one before. For all of these times
+// ReadHeaderTimeout and IdleTimeout of the http.Server count, from the same moments as with net/http; without them a client may take for ever.
+//
+// [StatsOf] says what there is, and counts what was refused, by why.
 package httpd

@@ -17,6 +17,9 @@ type hooks struct {
 	connState   func(net.Conn, http.ConnState)
 	connContext func(context.Context, net.Conn) context.Context
 	baseContext func(net.Listener) context.Context
+
+	serving []*server // guarded by wrapping, and
+	past    Stats     // what others have counted
 }
 
 // wrapping is held while a server's fields are read and changed: several listeners may be served at once.
@@ -67,16 +70,23 @@ func (h *hooks) changed(nc net.Conn, to http.ConnState) {
 		}
 		return
 	}
+	if w.guard {
+		if to == http.StateActive {
+			w.keep()
+		}
+		return
+	}
 	s := w.server
 	s.mu.Lock()
 	c := w.conn
 	switch {
 	case c == nil:
 	case to == http.StateActive:
-		c.served = true
-		c.until = 0
+		c.served, c.held, c.until = true, false, 0
+		w.unasked = w.heading
+		w.head(false)
 	case to == http.StateIdle:
-		w.phase = answered
+		w.phase, w.unasked = answered, false
 	case to == http.StateClosed:
 		if c.told {
 			c = nil
@@ -85,6 +95,7 @@ func (h *hooks) changed(nc net.Conn, to http.ConnState) {
 		}
 	case to == http.StateHijacked:
 		c.hijacked = true
+		s.workers--
 		if !c.forgotten {
 			s.taken++
 			s.checkEmpty()
@@ -93,6 +104,14 @@ func (h *hooks) changed(nc net.Conn, to http.ConnState) {
 	s.unlock()
 	if c != nil && to != http.StateNew { // that was told
 		h.state(c, to)
+	}
+}
+
+// drop closes a connection that was for net/http, which was closed before it took it.
+func (h *hooks) drop(nc net.Conn) {
+	_ = nc.Close()
+	if givenOf(nc) != nil {
+		h.changed(nc, http.StateClosed)
 	}
 }
 
@@ -141,7 +160,7 @@ func (h *hooks) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		if w.guard {
 			return
 		}
-		c := w.current()
+		c := w.serves()
 		if c == nil { // it was closed
 			next.ServeHTTP(rw, r)
 			return

@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -175,12 +176,28 @@ func TestWriteDeadline(t *testing.T) {
 	})
 }
 
+// stall returns when what is counted has begun and then stood still for long: it waits.
+func stall(t *testing.T, count *atomic.Int64) {
+	t.Helper()
+	var last int64
+	for still, end := 0, time.Now().Add(patience); still < 100; time.Sleep(time.Millisecond) {
+		n := count.Load()
+		if still++; n == 0 || n != last {
+			still, last = 0, n
+		}
+		if time.Now().After(end) {
+			t.Fatal("it goes on, or has not begun")
+		}
+	}
+}
+
 // TestCloseFreesWrites: Server.Close ends Writes to a client that does not read, as in net/http at once.
 func TestCloseFreesWrites(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		m, failed := mux(), make(chan error, 1)
+		var writes atomic.Int64
 		m.HandleFunc("/fill", func(w http.ResponseWriter, r *http.Request) {
-			for {
+			for ; ; writes.Add(1) {
 				if _, err := w.Write(make([]byte, 64<<10)); err != nil {
 					failed <- err
 					return
@@ -190,7 +207,7 @@ func TestCloseFreesWrites(t *testing.T) {
 		srv := &http.Server{Handler: m}
 		c := dial(t, serve(t, b, srv))
 		io.WriteString(c, "GET /fill HTTP/1.1\r\nHost: x\r\n\r\n")
-		c.Read(make([]byte, 1))
+		stall(t, &writes)
 		srv.Close()
 		select {
 		case <-failed:
@@ -225,25 +242,26 @@ func TestBigWrite(t *testing.T) {
 // TestFlushes: a handler that flushes many small pieces to a client that does not read waits, and loses nothing.
 func TestFlushes(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
-		const pieces = 20_000
+		const pieces, size = 10_000, 100
 		m := mux()
 		m.HandleFunc("/events", func(w http.ResponseWriter, r *http.Request) {
 			for range pieces {
-				if _, err := io.WriteString(w, strings.Repeat("e", 400)); err != nil {
+				if _, err := io.WriteString(w, strings.Repeat("e", size)); err != nil {
 					t.Error(err)
 					return
 				}
 				w.(http.Flusher).Flush()
 			}
 		})
-		c := dial(t, serve(t, b, &http.Server{Handler: m}))
+		srv := &http.Server{Handler: m}
+		c := dial(t, serveOn(t, b, srv, narrow(t)))
 		io.WriteString(c, "GET /events HTTP/1.1\r\nHost: x\r\n\r\n")
-		time.Sleep(time.Second) // it reads late
+		until(t, srv, "the handler waits", func(s httpd.Stats) bool { return s.QueuedBytes > 256<<10 })
 		res, err := http.ReadResponse(bufio.NewReader(c), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n, err := io.Copy(io.Discard, res.Body); n != 400*pieces || err != nil {
+		if n, err := io.Copy(io.Discard, res.Body); n != size*pieces || err != nil {
 			t.Errorf("%d bytes, %v", n, err)
 		}
 	})

@@ -49,6 +49,11 @@ func serve(t testing.TB, b aio.Backend, srv *http.Server) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return serveOn(t, b, srv, ln)
+}
+
+func serveOn(t testing.TB, b aio.Backend, srv *http.Server, ln net.Listener) string {
+	t.Helper()
 	ended := make(chan error, 1)
 	go func() { ended <- httpd.Serve(t.Context(), srv, ln, httpd.Options{Backend: b}) }()
 	t.Cleanup(func() {
@@ -357,8 +362,9 @@ func TestConnState(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	for want, o := range map[string]httpd.Options{
-		"httpd: Options.Network: \"udp\" is none that is served: write tcp, tcp4, tcp6 or unix":        {Network: "udp"},
-		"httpd: Options.Backend: 77 is none: write a constant of package aio, such as aio.BackendAuto": {Backend: 77},
+		"httpd: Options.Network: \"udp\" is none that is served: write tcp, tcp4, tcp6 or unix":         {Network: "udp"},
+		"httpd: Options.MaxConns: -1 is not a limit: write 1 to 16777216 connections, or 0 for 1048576": {MaxConns: -1},
+		"httpd: Options.Backend: 77 is none: write a constant of package aio, such as aio.BackendAuto":  {Backend: 77},
 	} {
 		var refusal *httpd.OptionError
 		if err := httpd.ListenAndServe(t.Context(), &http.Server{}, o); !errors.As(err, &refusal) || err.Error() != want {

@@ -19,10 +19,20 @@ type Options struct {
 	// Backend is aio.Options.Backend. Default: aio.BackendAuto.
 	Backend aio.Backend
 
+	// MaxConns limits how many connections are open at a time; further ones wait in the kernel's queue until one ends, and
+	// Stats.AcceptStalls counts that. So that those which say nothing end, set ReadHeaderTimeout and IdleTimeout of the http.Server.
+	// It is for connections that have a descriptor. Default: 0, which is 2^20. Limit: 2^24 connections.
+	MaxConns int
+
 	// Logger gets Warn for what needs an operator. Default: slog.Default(). What concerns a
 	// request goes to http.Server.ErrorLog, as ever; but without one, handlers that panic are here, as Error.
 	Logger *slog.Logger
 }
+
+const (
+	defaultMaxConns = 1 << 20
+	limitMaxConns   = 1 << 24
+)
 
 // An OptionError says which field of [Options] cannot be used, and what would be right.
 type OptionError struct {
@@ -43,6 +53,12 @@ func (o Options) normal(srv *http.Server) (Options, error) {
 	}
 	if _, err := o.Backend.MarshalText(); err != nil {
 		return o, &OptionError{"Backend", fmt.Sprintf("%d is none: write a constant of package aio, such as aio.BackendAuto", int(o.Backend))}
+	}
+	if o.MaxConns < 0 || o.MaxConns > limitMaxConns {
+		return o, &OptionError{"MaxConns", fmt.Sprintf("%d is not a limit: write 1 to %d connections, or 0 for %d", o.MaxConns, limitMaxConns, defaultMaxConns)}
+	}
+	if o.MaxConns == 0 {
+		o.MaxConns = defaultMaxConns
 	}
 	if o.Addr == "" {
 		o.Addr = srv.Addr

@@ -29,7 +29,8 @@ func ListenAndServe(ctx context.Context, srv *http.Server, o Options) error {
 
 // Serve serves what ln accepts, until srv is shut down or closed or ln fails, and returns what srv.Serve returns:
 // http.ErrServerClosed after a Shutdown or Close, and then not before the last connection has ended, but for those
-// that Hijack gave away. When ctx ends, srv is closed. ln is closed in any case. Several listeners may be served for one srv.
+// that Hijack gave away. Shutdown waits for the answers that are queued, which their handlers have left behind: 30 seconds for a client that does not read; Close
+// does not, and a program that ends then does not send them. When ctx ends, srv is closed. ln is closed in any case. Several listeners may be served for one srv.
 //
 // Connections without a descriptor, those of tls.NewListener for instance, are served as srv.Serve does it: each has a
 // goroutine. So is everything where aio has no backend (Windows), or srv.Protocols is without HTTP1.
@@ -59,7 +60,7 @@ func serve(ctx context.Context, srv *http.Server, ln net.Listener, o Options, co
 		return alone(ctx, srv, ln, config)
 	}
 	w, err := aio.New(aio.Options{
-		Backend: o.Backend, Logger: o.Logger,
+		Backend: o.Backend, Logger: o.Logger, MaxConns: o.MaxConns,
 		MaxQueuedBytes: 1 << 40, MaxWatcherBytes: 1 << 40, // conn.write waits, where those refuse
 	})
 	if errors.Is(err, errors.ErrUnsupported) && o.Backend == aio.BackendAuto { // Windows
@@ -69,9 +70,11 @@ func serve(ctx context.Context, srv *http.Server, ln net.Listener, o Options, co
 		_ = ln.Close()
 		return err
 	}
-	s := &server{watcher: w, hooks: wrap(srv), real: ln, config: config, log: o.Logger, start: time.Now()}
+	s := &server{watcher: w, hooks: wrap(srv), real: ln, config: config, most: o.MaxConns, log: o.Logger, start: time.Now()}
 	s.unencrypted = config == nil && srv.Protocols != nil && srv.Protocols.UnencryptedHTTP2()
-	s.needed.L = &s.mu
+	s.needed.L, s.ended.L = &s.mu, &s.mu
+	s.hooks.begins(s)
+	defer s.hooks.ends(s)
 	stop := context.AfterFunc(ctx, func() { _ = srv.Close() })
 	defer stop()
 	err = srv.Serve((*listener)(s)) // returns when the listener was closed
@@ -97,6 +100,7 @@ type server struct {
 	hooks   *hooks
 	real    net.Listener
 	config  *tls.Config // nil: without TLS
+	most    int         // connections at a time
 	log     *slog.Logger
 	start   time.Time // of which deadlines of connections count
 	begun   bool      // connections are accepted; net/http's goroutine that accepts has it
@@ -107,15 +111,19 @@ type server struct {
 	mu      sync.Mutex    // guards all below, and what conns and workers have
 	loop    *aio.Listener // accepts what connects to real; nil: that does it
 	open    int           // connections, and
+	ended   sync.Cond     // one has; or the listener is closed
 	taken   int           // of them hijacked ones
 	ready   []*conn       // have bytes, and no worker
 	idle    []*worker     // wait for such; the last one is taken first
-	parked  list          // have nothing to say, and no worker
+	workers int           // all there are
+	parked  wheel         // have nothing to say, or a part of a header, and no worker
+	heading int           // workers that wait for the rest of a header
 	waking  bool          // a worker was woken, or asked for, and has not looked yet
 	needed  sync.Cond     // a worker is asked for; or the listener is closed
 	asked   bool
 	guarded bool          // guard is there, or asked for
 	guard   *worker       // stands for the parked ones when net/http closes what is idle
+	keeper  *worker       // stands for those that are left when the listener is closed, until they have ended
 	closed  bool          // by the listener's Close: nothing is accepted any more
 	failed  error         // why, when nobody asked for it
 	unused  int           // how many workers were idle at the least since the last decay
@@ -123,11 +131,13 @@ type server struct {
 	expires *time.Timer   // nil: none of parked has a deadline
 	expiry  time.Duration // when that is, from start on
 	queued  int           // bytes of answers, of all connections
+	unread  int           // bytes that were read and that nobody has asked for, of all connections
 	others  []net.Conn    // without a descriptor: net/http serves them as ever
 	empty   chan struct{} // not nil: Serve waits for the last connection's end, but for hijacked ones
 	done    bool          // it need not wait any more
 	looks   *time.Timer   // of look
 	later   []func()      // what unlock calls
+	counts  Stats         // its counters
 }
 
 // drive hands what aio has done to those that it is for, until the watcher is closed.
@@ -190,6 +200,9 @@ func (s *server) since(t time.Time) time.Duration {
 
 // checkEmpty ends what waits for the last connection's end. mu is held.
 func (s *server) checkEmpty() {
+	if s.keeper != nil {
+		s.keeper.wake()
+	}
 	if s.empty == nil {
 		return
 	}
@@ -243,6 +256,10 @@ func (l *listener) Accept() (net.Conn, error) {
 		nc := s.others[0]
 		s.others = s.others[1:]
 		return nc, nil
+	case s.closed && s.keeper == nil && s.open > s.taken:
+		s.keeper = newWorker(s)
+		s.keeper.woken, s.keeper.guard = false, true
+		return secured{s.keeper}, nil
 	case s.failed != nil:
 		return nil, s.failed
 	case s.closed:
@@ -254,6 +271,7 @@ func (l *listener) Accept() (net.Conn, error) {
 		return secured{s.guard}, nil
 	}
 	s.asked = false
+	s.workers++
 	w := newWorker(s)
 	if s.config != nil {
 		return secured{w}, nil
@@ -268,9 +286,10 @@ func (l *listener) Close() error {
 	first := !s.closed
 	s.closed = true
 	s.needed.Broadcast()
+	s.ended.Broadcast()
 	if s.failed == nil {
 		for _, nc := range s.others {
-			s.later = append(s.later, func() { _ = nc.Close() })
+			s.later = append(s.later, func() { s.hooks.drop(nc) })
 		}
 		s.others = nil
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"slices"
 	"time"
 )
@@ -197,11 +198,18 @@ func (c *conn) greet(w *worker) bool {
 	}
 	s.mu.Lock()
 	w.outUntil = time.Time{}
-	if err != nil {
-		c.secure.ending = true
-		c.worker = nil // net/http knows nothing of it
+	if err != nil || s.closed { // nobody would take one of HTTP/2 any more
+		if err != nil {
+			c.secure.ending = true
+			if errors.Is(err, os.ErrDeadlineExceeded) {
+				s.counts.HeaderTimeouts++
+			} else {
+				s.counts.Handshakes++
+			}
+		}
+		c.worker = nil // no net/http tells of its end
 		c.end()
-		if c.forgotten { // meanwhile
+		if c.forgotten { // before
 			c.tell()
 		}
 		return false

@@ -2,6 +2,7 @@ package httpd_test
 
 import (
 	"bufio"
+	"context"
 	"crypto/tls"
 	"fmt"
 	"io"
@@ -271,6 +272,88 @@ func TestTLSAnswerAtTheEnd(t *testing.T) {
 		}
 		if rest, err := io.Copy(io.Discard, res.Body); n+int(rest) != size || err != nil {
 			t.Errorf("%d and %d bytes, %v", n, rest, err)
+		}
+	})
+}
+
+// states notes what ConnState is told of each connection.
+type states struct {
+	mu   sync.Mutex
+	told map[string][]string // by the client's address
+	some chan struct{}       // something was told
+}
+
+func noting(srv *http.Server) *states {
+	s := &states{told: map[string][]string{}, some: make(chan struct{}, 1000)}
+	srv.ConnState = func(c net.Conn, to http.ConnState) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.told[c.RemoteAddr().String()] = append(s.told[c.RemoteAddr().String()], to.String())
+		s.some <- struct{}{}
+	}
+	return s
+}
+
+// await waits until this was told of the connection.
+func (s *states) await(t *testing.T, client net.Conn, want ...string) {
+	t.Helper()
+	for {
+		s.mu.Lock()
+		got := fmt.Sprint(s.told[client.LocalAddr().String()])
+		s.mu.Unlock()
+		if got == fmt.Sprint(want) {
+			return
+		}
+		select {
+		case <-s.some:
+		case <-time.After(patience):
+			t.Fatalf("ConnState was told %s, want %s", got, want)
+		}
+	}
+}
+
+// TestConnStateOfTLS: the end of a connection is told that net/http never saw: whose handshake fails, and one of HTTP/2 that waits for
+// net/http's Serve when that is closed.
+func TestConnStateOfTLS(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		entered, release := make(chan bool), make(chan bool)
+		srv := &http.Server{Handler: mux(), ErrorLog: log.New(io.Discard, "", 0)}
+		goOn := sync.OnceFunc(func() { close(release) })
+		defer goOn()
+		srv.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+			if _, ok := c.(*tls.Conn); ok { // of HTTP/2
+				close(entered)
+				<-release
+			}
+			return ctx
+		}
+		told := noting(srv)
+		addr, client := secured(t, b, srv)
+		plain := dial(t, addr)
+		io.WriteString(plain, "not a handshake")
+		told.await(t, plain, "new", "closed")
+		config := client.Transport.(*http.Transport).TLSClientConfig.Clone()
+		config.NextProtos, config.ServerName = nil, "example.com"
+		idle := tls.Client(dial(t, addr), config)
+		get(t, idle, bufio.NewReader(idle), "/hello") // so there is a worker
+		config.NextProtos = []string{"h2"}
+		var both []*tls.Conn
+		for range 2 {
+			c := tls.Client(dial(t, addr), config)
+			if err := c.Handshake(); err != nil {
+				t.Fatal(err)
+			}
+			both = append(both, c)
+			if len(both) == 1 {
+				<-entered // net/http's Serve waits with it from here on
+			}
+		}
+		closed := make(chan error)
+		go func() { closed <- srv.Close() }()
+		told.await(t, both[1], "new", "closed")
+		goOn()
+		if err := wait(t, closed, "Close's end"); err != nil {
+			t.Error(err)
 		}
 	})
 }

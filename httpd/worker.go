@@ -30,13 +30,15 @@ type worker struct {
 	timer             *time.Timer // that ends a Read at inUntil
 
 	phase   phase
-	guard   bool // it is the server's, and serves nobody: set once
+	guard   bool // it is the server's guard or keeper, and serves nobody: set once
 	fresh   bool // it has had no connection yet
 	resting bool // it is among the idle ones
 	woken   bool // to look for what is ready
 	surplus bool // it has to end, as nobody needs it
 	writing int  // Writes that are under way
 	got     int  // bytes of conn that net/http was given, since it is w's
+	heading bool // net/http has the beginning of a request, and reads on to the end of its header
+	unasked bool // net/http has a request's header, and has not called the handler
 	closed  bool
 
 	sending interface{ SetWriteDeadline(time.Time) error } // ReadFrom's, while a file goes past aio
@@ -100,9 +102,21 @@ func (w *worker) stand(p []byte) (int, error) {
 	return 0, io.EOF
 }
 
+// keep waits until all connections have ended. The keeper is active for net/http meanwhile, so that Shutdown waits: for the answers too that
+// are queued. Close ends it.
+func (w *worker) keep() {
+	s := w.server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for w == s.keeper && !w.closed && s.open > s.taken {
+		w.moves.Wait()
+	}
+}
+
 // swap reads the first bytes of a request: of the connection that there is, or else it lets that go, and waits for one that has some.
 func (w *worker) swap(p []byte) (int, error) {
 	s := w.server
+	w.head(false)
 	for first := true; ; first = false {
 		w.phase = between // a handshake, or a part of a record, was no request
 		if c := w.conn; c != nil {
@@ -111,9 +125,11 @@ func (w *worker) swap(p []byte) (int, error) {
 				return 0, net.ErrClosed
 			case c.secure != nil:
 				if n, err, some := c.readNow(w, p); some {
+					w.head(n > 0)
 					return n, err
 				}
 			case len(c.in) > 0 || c.err != nil:
+				w.head(true)
 				return w.read(p)
 			}
 			if first { // of the others, the time runs on
@@ -139,6 +155,29 @@ func (w *worker) swap(p []byte) (int, error) {
 			return 0, io.EOF
 		}
 	}
+}
+
+// head notes whether net/http reads a header.
+func (w *worker) head(now bool) {
+	switch {
+	case now && !w.heading:
+		w.server.heading++
+	case !now && w.heading:
+		w.server.heading--
+	}
+	w.heading = now
+}
+
+// timedOut notes that net/http's time for a header is over, or that of an idle connection.
+func (w *worker) timedOut() {
+	switch {
+	case !w.heading:
+	case w.conn.served && w.got < peeked:
+		w.server.counts.IdleTimeouts++
+	default:
+		w.server.counts.HeaderTimeouts++
+	}
+	w.head(false)
 }
 
 // release lets the connection go, which has nothing to say.
@@ -167,7 +206,7 @@ func (w *worker) read(p []byte) (int, error) {
 		switch {
 		case c == nil || c.ended || w.closed:
 			return 0, net.ErrClosed
-		case !c.served && c.until > 0 && (until.IsZero() || w.server.since(until) > c.until):
+		case (!c.served || c.held) && c.until > 0 && (until.IsZero() || w.server.since(until) > c.until):
 			until = w.server.start.Add(c.until) // net/http's time for the first request runs from the accepting
 		case c.served && w.got < peeked:
 			if until = (time.Time{}); c.until > 0 {
@@ -179,6 +218,7 @@ func (w *worker) read(p []byte) (int, error) {
 		case late:
 			if !until.Equal(aborts) {
 				w.surplus = true // net/http has ended the context of all that this one reads
+				w.timedOut()
 			}
 			return 0, &net.OpError{Op: "read", Net: "tcp", Addr: c.RemoteAddr(), Err: os.ErrDeadlineExceeded}
 		case len(c.in) > 0:
@@ -187,8 +227,10 @@ func (w *worker) read(p []byte) (int, error) {
 			w.got += n
 			return n, nil
 		case c.err == io.EOF:
+			w.head(false)
 			return 0, io.EOF
 		case c.err != nil:
+			w.head(false)
 			return 0, &net.OpError{Op: "read", Net: "tcp", Source: c.LocalAddr(), Addr: c.RemoteAddr(), Err: c.err}
 		}
 		if !until.IsZero() {
@@ -254,10 +296,18 @@ func (w *worker) Close() error {
 		return net.ErrClosed
 	}
 	w.closed = true
+	w.head(false)
+	if w.unasked {
+		s.counts.BadRequests++
+	}
+	if !w.guard && (w.conn == nil || !w.conn.hijacked) {
+		s.workers--
+	}
 	if w.timer != nil {
 		w.timer.Stop()
 	}
 	switch {
+	case w == s.keeper:
 	case w.guard:
 		s.endIdle()
 		s.guarded, s.guard = false, nil
@@ -296,6 +346,14 @@ func (w *worker) current() *conn {
 	return w.conn
 }
 
+// serves returns the connection whose request the handler gets.
+func (w *worker) serves() *conn {
+	w.server.mu.Lock()
+	defer w.server.mu.Unlock()
+	w.unasked = false
+	return w.conn
+}
+
 // SetDeadline is SetReadDeadline and SetWriteDeadline.
 func (w *worker) SetDeadline(t time.Time) error {
 	_ = w.SetReadDeadline(t)
@@ -315,6 +373,7 @@ func (w *worker) SetReadDeadline(t time.Time) error {
 		w.phase = between
 	case w.phase == between:
 		w.phase = inRequest
+		w.head(true) // it had its first bytes before
 	}
 	w.wake()
 	return nil

@@ -1,5 +1,5 @@
 // Package prometheus has collectors for github.com/prometheus/client_golang, of a gate of evenkeel.dev/gcgate, of a recorder
-// of evenkeel.dev/reqtrace/recorder and of a watcher of evenkeel.dev/aio. Import it under another name, as that package is called prometheus, too:
+// of evenkeel.dev/reqtrace/recorder, of a watcher of evenkeel.dev/aio and of a server of evenkeel.dev/httpd. Import it under another name, as that package is called prometheus, too:
 //
 //	import evenkeel "evenkeel.dev/contrib/prometheus"
 //
@@ -94,6 +94,21 @@
 //	evenkeel_aio_leaked_operations_total                 whose memory the kernel did not return
 //	evenkeel_aio_polls_total                             how often the kernel was asked
 //	evenkeel_aio_waits_total                             how often it was waited for
+//
+// # Metrics of a server
+//
+// All of [httpd.Stats]. Counters begin with the first Serve of the http.Server.
+//
+//	evenkeel_httpd_connections
+//	evenkeel_httpd_parked_connections                    of them, without a goroutine
+//	evenkeel_httpd_hijacked_connections                  of them
+//	evenkeel_httpd_workers                               net/http's goroutines
+//	evenkeel_httpd_queued_bytes                          memory of answers that wait to be sent
+//	evenkeel_httpd_unread_bytes                          read, and not asked for
+//	evenkeel_httpd_accepted_connections_total
+//	evenkeel_httpd_accept_stalls_total                   for lack of descriptors or memory, or at httpd.Options.MaxConns
+//	evenkeel_httpd_idle_timeouts_total                   connections
+//	evenkeel_httpd_refused_total{reason}                 "header timeout", "handshake", "bad request", "unattached", "unsent"
 //
 // # Cardinality
 //

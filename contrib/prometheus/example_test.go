@@ -1,10 +1,12 @@
 package prometheus_test
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -17,6 +19,7 @@ import (
 	evenkeel "evenkeel.dev/contrib/prometheus"
 	"evenkeel.dev/gcgate"
 	"evenkeel.dev/gcgate/gcgatetest"
+	"evenkeel.dev/httpd"
 	"evenkeel.dev/reqtrace/recorder"
 )
 
@@ -75,6 +78,33 @@ func ExampleNewWatcher() {
 	// Output:
 	// evenkeel_aio_connections 0
 	// evenkeel_aio_results_total 1
+}
+
+func ExampleNewServer() {
+	srv := &http.Server{Handler: http.NotFoundHandler()}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(evenkeel.NewServer(srv))
+
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ended := make(chan error)
+	go func() { ended <- httpd.Serve(context.Background(), srv, ln, httpd.Options{}) }()
+	if c, err := net.Dial("tcp", ln.Addr().String()); err == nil {
+		fmt.Fprint(c, "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n")
+		line, _ := bufio.NewReader(c).ReadString('\n')
+		fmt.Println(strings.TrimSpace(line))
+		c.Close()
+	}
+	srv.Shutdown(context.Background())
+	<-ended
+	samples(registry, "evenkeel_httpd_accepted", `evenkeel_httpd_refused_total{reason="bad request"}`)
+	// Output:
+	// HTTP/1.1 400 Bad Request
+	// evenkeel_httpd_accepted_connections_total 1
+	// evenkeel_httpd_refused_total{reason="bad request"} 1
 }
 
 func ExampleNewRecorder() {

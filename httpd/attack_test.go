@@ -1,0 +1,313 @@
+package httpd_test
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"evenkeel.dev/aio"
+	"evenkeel.dev/httpd"
+)
+
+// crowd is how many connections attack: more with EVENKEEL_CHECK=1.
+func crowd(few, many int) int {
+	if os.Getenv("EVENKEEL_CHECK") == "1" {
+		return many
+	}
+	return few
+}
+
+// until waits until ok says so of srv's statistics.
+func until(t *testing.T, srv *http.Server, what string, ok func(httpd.Stats) bool) httpd.Stats {
+	t.Helper()
+	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		s := httpd.StatsOf(srv)
+		if ok(s) {
+			return s
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%s: %+v", what, s)
+		}
+	}
+}
+
+// bystander asks beside an attack.
+func bystander(t *testing.T, addr string) {
+	t.Helper()
+	c := dial(t, addr)
+	r := bufio.NewReader(c)
+	for range 5 {
+		if got := get(t, c, r, "/hello?n=1"); got != "hello 1" {
+			t.Errorf("a bystander got %q", got)
+		}
+	}
+}
+
+// TestTrickle: connections that send a header byte by byte have no goroutines of their own, but for some; each is answered when it has
+// sent all, and ended when it has not in time.
+func TestTrickle(t *testing.T) {
+	const begun, headers = "GET /hello?n=7 HTTP/1.1\r\nHost:", 64
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		n := crowd(200, 4000)
+		srv := &http.Server{Handler: mux()}
+		addr := serve(t, b, srv)
+		var all []net.Conn
+		for i := range n {
+			c := dial(t, addr)
+			if i%2 == 0 {
+				get(t, c, bufio.NewReader(c), "/hello")
+			}
+			all = append(all, c)
+		}
+		for i := range begun {
+			for _, c := range all {
+				io.WriteString(c, begun[i:i+1])
+			}
+		}
+		until(t, srv, "their beginnings are in the loop, but for some", func(s httpd.Stats) bool {
+			return s.UnreadBytes == int64(s.Parked*len(begun)) && s.Parked <= n-headers && s.Parked > n-headers-20 && s.Workers < headers+40
+		})
+		bystander(t, addr)
+		for _, c := range all {
+			io.WriteString(c, " x\r\n\r\n")
+		}
+		for _, c := range all {
+			res, err := http.ReadResponse(bufio.NewReader(c), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if body, err := io.ReadAll(res.Body); string(body) != "hello 7" || err != nil {
+				t.Fatalf("%q, %v", body, err)
+			}
+		}
+	})
+}
+
+// TestTrickleTimeout: who is not done with a header in time is ended and counted, with a worker and without, at first and later; an idle one is counted
+// as that.
+func TestTrickleTimeout(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		const n = 100
+		srv := &http.Server{Handler: mux(), ReadHeaderTimeout: time.Second, IdleTimeout: 500 * time.Millisecond}
+		addr := serve(t, b, srv)
+		var all []net.Conn
+		for i := range n + 1 {
+			c := dial(t, addr)
+			if i%2 == 0 {
+				io.WriteString(c, "GET /hello HTTP/1.1\r\nHost: x\r\n\r\n")
+				c.Read(make([]byte, 1<<10))
+			}
+			if i < n {
+				io.WriteString(c, "GET /hello HT")
+			}
+			all = append(all, c)
+		}
+		for i, c := range all {
+			got, err := io.ReadAll(c) // net/http answers that half a line is no request
+			if len(got) > 0 && !bytes.HasPrefix(got, []byte("HTTP/1.1 400 ")) || err != nil && !isReset(err) {
+				t.Errorf("connection %d: %q, %v; want the end", i, got, err)
+			}
+		}
+		stats := until(t, srv, "their end", func(s httpd.Stats) bool { return s.Conns == 0 })
+		if stats.Accepted != n+1 || stats.HeaderTimeouts+stats.IdleTimeouts != n+1 || stats.IdleTimeouts == 0 || stats.HeaderTimeouts < n/2 || stats.BadRequests > 0 {
+			t.Errorf("%+v", stats)
+		}
+	})
+}
+
+// TestSlowReaders: what is queued for clients that do not read is bounded, for each and for all of them.
+func TestSlowReaders(t *testing.T) {
+	const each, all = 256<<10 + 8<<10, 64 << 20
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		n := crowd(50, 1000)
+		m := mux()
+		m.HandleFunc("/small", func(w http.ResponseWriter, _ *http.Request) {
+			for range 8 << 10 {
+				if _, err := w.Write(make([]byte, 1<<10)); err != nil {
+					return
+				}
+			}
+		})
+		srv := &http.Server{Handler: m}
+		addr := serveOn(t, b, srv, narrow(t))
+		var clients []net.Conn
+		for range n {
+			c := dial(t, addr)
+			io.WriteString(c, "GET /small HTTP/1.1\r\nHost: x\r\n\r\n")
+			clients = append(clients, c)
+		}
+		until(t, srv, "answers are queued", func(s httpd.Stats) bool { return s.QueuedBytes >= int64(min(n<<18, all)) })
+		bystander(t, addr)
+		if s := httpd.StatsOf(srv); s.QueuedBytes > int64(min(n*each, all+n*(8<<10))) {
+			t.Errorf("%d connections: %+v", n, s)
+		}
+		for _, c := range clients {
+			c.Close()
+		}
+		until(t, srv, "the end of what is queued", func(s httpd.Stats) bool { return s.QueuedBytes == 0 })
+	})
+}
+
+// TestUnreadBodies: what is read ahead of handlers that do not read is bounded, for each connection and for all.
+func TestUnreadBodies(t *testing.T) {
+	const ahead, swap, all = 64 << 10, 64 << 10, 64 << 20
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		n := crowd(50, 1500)
+		m, release := mux(), make(chan bool)
+		m.HandleFunc("/block", func(_ http.ResponseWriter, r *http.Request) {
+			<-release
+			io.Copy(io.Discard, r.Body)
+		})
+		srv := &http.Server{Handler: m}
+		addr := serve(t, b, srv)
+		var clients []net.Conn
+		body := make([]byte, 256<<10)
+		for range n {
+			c := dial(t, addr)
+			clients = append(clients, c)
+			fmt.Fprintf(c, "POST /block HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n", len(body))
+			go c.Write(body)
+		}
+		var last httpd.Stats
+		for still := 0; still < 100; still++ {
+			s := until(t, srv, "the bodies", func(s httpd.Stats) bool { return s.UnreadBytes > 0 && s.Conns == n })
+			if s.UnreadBytes != last.UnreadBytes {
+				still = 0
+			}
+			last = s
+			time.Sleep(time.Millisecond)
+		}
+		if last.UnreadBytes > int64(min(n*(ahead+swap), all+n*(4<<10+swap))) {
+			t.Errorf("%d connections: %+v", n, last)
+		}
+		bystander(t, addr)
+		close(release)
+		for _, c := range clients {
+			if res, err := http.ReadResponse(bufio.NewReader(c), nil); err != nil || res.StatusCode != 200 {
+				t.Fatal(res, err)
+			}
+		}
+	})
+}
+
+// TestBadRequests: what net/http refuses reaches no handler, and is counted: requests of which two readers could find two different
+// ends, and headers without one.
+func TestBadRequests(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		m := mux()
+		m.HandleFunc("/", func(http.ResponseWriter, *http.Request) { t.Error("a handler was called") })
+		srv := &http.Server{Handler: m, MaxHeaderBytes: 16 << 10}
+		addr := serve(t, b, srv)
+		bad := []string{
+			"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello",
+			"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: +5\r\n\r\nhello",
+			"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding : chunked\r\n\r\n0\r\n\r\n",
+			"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+			"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
+			"POST / HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n",
+			"POST / HTTP/1.1\r\nHost: x\r\nExpect: more\r\n\r\n",
+			"GET / HTTP/1.1\r\nHost: x\r\n" + strings.Repeat("X: "+strings.Repeat("y", 100)+"\r\n", 400),
+		}
+		for _, q := range bad {
+			c := dial(t, addr)
+			go io.WriteString(c, q)
+			if res, err := http.ReadResponse(bufio.NewReader(c), nil); err != nil || res.StatusCode < 400 {
+				t.Errorf("%.80q: %v, %v", q, res, err)
+			}
+			c.Close()
+		}
+		bystander(t, addr)
+		if s := until(t, srv, "their end", func(s httpd.Stats) bool { return s.Conns <= 1 }); s.BadRequests != uint64(len(bad)) || s.HeaderTimeouts > 0 {
+			t.Errorf("%d bad requests: %+v", len(bad), s)
+		}
+	})
+}
+
+// TestResets: connections that are reset, at once and with a request under way, leave nothing behind.
+func TestResets(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		srv := &http.Server{Handler: mux()}
+		addr := serve(t, b, srv)
+		n := crowd(300, 5000)
+		for i := range n {
+			c := dial(t, addr)
+			if i%3 > 0 {
+				io.WriteString(c, "GET /big HTTP/1.1\r\nHost: x\r\n\r\n"[:10*(i%3+1)])
+			}
+			c.(*net.TCPConn).SetLinger(0)
+			c.Close()
+			if i == n/2 {
+				bystander(t, addr)
+			}
+		}
+		bystander(t, addr)
+		s := until(t, srv, "their end", func(s httpd.Stats) bool { return s.Conns <= 2 })
+		if s.Accepted == 0 || s.QueuedBytes != 0 || s.UnreadBytes != 0 {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
+// TestMaxConns: more connections than may be open are served, one after the other.
+func TestMaxConns(t *testing.T) {
+	const most, conns = 8, 60
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		for _, loop := range []bool{true, false} {
+			ln, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !loop {
+				ln = &counting{TCPListener: ln.(*net.TCPListener)}
+			}
+			m := mux()
+			srv := &http.Server{Handler: m}
+			m.HandleFunc("/conns", func(w http.ResponseWriter, _ *http.Request) {
+				s := httpd.StatsOf(srv)
+				fmt.Fprint(w, s.Conns <= 2*most && s.Conns > 0) // some end, and others come, at once
+			})
+			ended := make(chan error, 1)
+			go func() {
+				ended <- httpd.Serve(t.Context(), srv, ln, httpd.Options{Backend: b, MaxConns: most})
+			}()
+			var clients []net.Conn
+			for range conns {
+				c := dial(t, ln.Addr().String())
+				io.WriteString(c, "GET /conns HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+				clients = append(clients, c)
+			}
+			for i, c := range clients {
+				if got, err := io.ReadAll(c); !bytes.HasSuffix(got, []byte("\r\n\r\ntrue")) || err != nil {
+					t.Errorf("connection %d: %q, %v", i, got, err)
+				}
+			}
+			var idle []net.Conn
+			for range most {
+				c := dial(t, ln.Addr().String())
+				get(t, c, bufio.NewReader(c), "/conns")
+				idle = append(idle, c)
+			}
+			late := dial(t, ln.Addr().String())
+			io.WriteString(late, "GET /conns HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+			until(t, srv, "one that waits", func(s httpd.Stats) bool { return s.AcceptStalls > 0 && s.Conns == most })
+			idle[0].Close()
+			if got, err := io.ReadAll(late); !bytes.HasSuffix(got, []byte("\r\n\r\ntrue")) || err != nil {
+				t.Errorf("who came late: %q, %v", got, err)
+			}
+			srv.Close()
+			if err := wait(t, ended, "Serve's end"); err != http.ErrServerClosed {
+				t.Error(err)
+			}
+			if s := httpd.StatsOf(srv); s.Conns != 0 || s.Accepted != conns+most+1 {
+				t.Errorf("at the end: %+v", s)
+			}
+		}
+	})
+}

@@ -1,0 +1,220 @@
+package httpd
+
+import (
+	"bytes"
+	"iter"
+	"net"
+	"os"
+	"time"
+)
+
+const (
+	tick  = 100 * time.Millisecond // by so much the end of a parked connection may be late
+	ticks = 4096                   // of a wheel: some minutes, as a later turn's deadline is looked at too early
+)
+
+// list is of connections, the one that was parked first in front.
+type list struct{ head, tail *conn }
+
+func (l *list) push(c *conn) {
+	c.before, c.behind = l.tail, nil
+	if l.tail == nil {
+		l.head = c
+	} else {
+		l.tail.behind = c
+	}
+	l.tail = c
+}
+
+func (l *list) remove(c *conn) {
+	if c.before == nil {
+		l.head = c.behind
+	} else {
+		c.before.behind = c.behind
+	}
+	if c.behind == nil {
+		l.tail = c.before
+	} else {
+		c.behind.before = c.before
+	}
+	c.before, c.behind = nil, nil
+}
+
+// all yields the connections. One that it has yielded may be removed.
+func (l *list) all() iter.Seq[*conn] {
+	return func(yield func(*conn) bool) {
+		for c := l.head; c != nil; {
+			behind := c.behind
+			if !yield(c) {
+				return
+			}
+			c = behind
+		}
+	}
+}
+
+// wheel has the parked connections by their deadlines: each list those of one tick, and of the ticks a turn of the wheel later. So
+// it costs the same to park one, whatever its deadline and however many there are, and those whose time is over are in a few lists.
+type wheel struct {
+	lists [ticks]list
+	never list // without a deadline
+	n     int
+	swept time.Duration // ticks before this one are over
+}
+
+func (w *wheel) list(c *conn) *list {
+	if c.until == 0 {
+		return &w.never
+	}
+	return &w.lists[c.until/tick%ticks]
+}
+
+// all yields the connections. One that it has yielded may be removed.
+func (w *wheel) all() iter.Seq[*conn] {
+	return func(yield func(*conn) bool) {
+		for i := range w.lists {
+			for c := range w.lists[i].all() {
+				if !yield(c) {
+					return
+				}
+			}
+		}
+		w.never.all()(yield)
+	}
+}
+
+// over yields the connections whose time is over.
+func (w *wheel) over(now time.Duration) iter.Seq[*conn] {
+	return func(yield func(*conn) bool) {
+		from := max(w.swept, now/tick-ticks)
+		w.swept = now / tick
+		for ; from < now/tick; from++ {
+			for c := range w.lists[from%ticks].all() {
+				if c.until <= now && !yield(c) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// next returns when to look again, 0 where no connection has a deadline.
+func (w *wheel) next() time.Duration {
+	for i := w.swept; i < w.swept+ticks; i++ {
+		if w.lists[i%ticks].head != nil {
+			return (i + 1) * tick
+		}
+	}
+	return 0
+}
+
+// park keeps a connection that has nothing to say. mu is held, here and below.
+func (s *server) park(c *conn) {
+	if c.until > 0 && c.until/tick < s.parked.swept {
+		s.expired(c)
+		return
+	}
+	c.parked = true
+	if c.served && !s.guarded {
+		s.guarded = true
+		s.needed.Signal()
+	}
+	s.parked.n++
+	s.parked.list(c).push(c)
+	if c.until > 0 {
+		s.expireAt((c.until/tick + 1) * tick)
+	}
+}
+
+func (s *server) unpark(c *conn) {
+	c.parked = false
+	s.parked.n--
+	s.parked.list(c).remove(c)
+}
+
+// expireAt has expire called at t, or before.
+func (s *server) expireAt(t time.Duration) {
+	if s.expires != nil {
+		if t >= s.expiry {
+			return
+		}
+		s.expires.Stop()
+	}
+	s.expiry = t
+	s.expires = time.AfterFunc(t-time.Since(s.start), s.expire)
+}
+
+// expire ends the parked connections whose time is over.
+func (s *server) expire() {
+	s.mu.Lock()
+	defer s.unlock()
+	s.expires = nil
+	for c := range s.parked.over(time.Since(s.start)) {
+		s.expired(c)
+	}
+	if next := s.parked.next(); next > 0 {
+		s.expireAt(next)
+	}
+}
+
+// expired ends a connection whose time is over.
+func (s *server) expired(c *conn) {
+	if c.served && !c.held {
+		s.counts.IdleTimeouts++
+	} else {
+		s.counts.HeaderTimeouts++
+		c.silent(&net.OpError{Op: "read", Net: "tcp", Source: c.LocalAddr(), Addr: c.RemoteAddr(), Err: os.ErrDeadlineExceeded})
+	}
+	c.end()
+}
+
+// hold keeps a connection parked that has sent a part of a header. It reports false when a worker may read it.
+func (s *server) hold(c *conn) bool {
+	if s.heading+len(s.ready) < headers || s.config != nil || c.err != nil || whole(c.in) {
+		return false
+	}
+	if c.piece != nil {
+		b := bytes.Clone(c.in)
+		c.drop()
+		c.in, s.unread = b, s.unread+len(b)
+	}
+	if c.served && !c.held && len(c.in) >= peeked { // from here on it is not idle for net/http
+		s.unpark(c)
+		c.held, c.until = true, 0
+		if d := s.hooks.headerTimeout(); d > 0 {
+			c.until = s.since(time.Now().Add(d))
+		}
+		s.park(c)
+	}
+	return true
+}
+
+// whole reports whether a worker need not wait for the rest of a header of which b has come: it ends with an empty line. A longer one
+// waits with a worker.
+func whole(b []byte) bool {
+	return len(b) >= readSize || bytes.Contains(b, []byte("\n\r\n")) || bytes.Contains(b, []byte("\n\n"))
+}
+
+// endIdle ends the connections that are between requests, as net/http closes those that are idle.
+func (s *server) endIdle() {
+	for c := range s.parked.all() {
+		if c.served || s.closed { // others are new, not idle
+			c.end()
+		}
+	}
+	var fresh []*conn
+	for _, c := range s.ready {
+		if c.served || s.closed {
+			c.end()
+		} else {
+			fresh = append(fresh, c)
+		}
+	}
+	s.ready = fresh
+	if s.guard != nil {
+		s.guard.wake()
+	}
+	for _, w := range s.idle {
+		w.wake()
+	}
+}

@@ -1,0 +1,89 @@
+package httpd
+
+import (
+	"net/http"
+	"slices"
+)
+
+// Stats says what the Serves of an http.Server have now, and counts what they did. It is of connections that have a descriptor.
+type Stats struct {
+	Conns       int   // that are open
+	Parked      int   // of them, those that are idle, or whose next header is under way: without a goroutine
+	Hijacked    int   // of them, those that Hijack gave away and that are aio's still: by Parkable
+	Workers     int   // goroutines of net/http that serve the others, or wait for something to serve
+	QueuedBytes int64 // memory of answers that wait to be sent
+	UnreadBytes int64 // bytes that were read and that nobody has asked for yet
+
+	Accepted     uint64 // connections
+	AcceptStalls uint64 // how often one waited to be accepted: for lack of descriptors or memory, or at Options.MaxConns
+	IdleTimeouts uint64 // connections that were ended after http.Server.IdleTimeout
+
+	// What was refused, by why.
+	HeaderTimeouts uint64 // connections whose handshake or header was not there within http.Server.ReadHeaderTimeout
+	Handshakes     uint64 // connections whose handshake of TLS failed
+	BadRequests    uint64 // requests that net/http has refused: malformed or ambiguous, with too large a header, or Expect of something else
+	Unattached     uint64 // connections that the system did not let be taken
+	Unsent         uint64 // connections that ended, and whose peer did not take the rest of an answer within 30 s or http.Server.WriteTimeout
+}
+
+// StatsOf returns the statistics of all Serves of srv together, since the first began; of none that is still to begin, or where aio has
+// no backend, all are zero. It may be called at any time, and by any goroutine.
+func StatsOf(srv *http.Server) Stats {
+	wrapping.Lock()
+	defer wrapping.Unlock()
+	h, ok := srv.Handler.(*hooks)
+	if !ok || h.srv != srv {
+		return Stats{}
+	}
+	all := h.past
+	for _, s := range h.serving {
+		all.add(s.stats())
+	}
+	return all
+}
+
+// begins has s counted.
+func (h *hooks) begins(s *server) {
+	wrapping.Lock()
+	defer wrapping.Unlock()
+	h.serving = append(h.serving, s)
+}
+
+// ends keeps what s has counted.
+func (h *hooks) ends(s *server) {
+	wrapping.Lock()
+	defer wrapping.Unlock()
+	h.serving = slices.DeleteFunc(h.serving, func(other *server) bool { return other == s })
+	last := s.stats()
+	last.Conns, last.Parked, last.Hijacked, last.Workers, last.QueuedBytes, last.UnreadBytes = 0, 0, 0, 0, 0, 0
+	h.past.add(last)
+}
+
+// stats returns what s has and has counted.
+func (s *server) stats() Stats {
+	stalls := s.watcher.Stats().AcceptStalls
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.counts
+	n.Conns, n.Parked, n.Hijacked, n.Workers = s.open, s.parked.n, s.taken, s.workers
+	n.QueuedBytes, n.UnreadBytes = int64(s.queued), int64(s.unread)
+	n.AcceptStalls += stalls
+	return n
+}
+
+func (a *Stats) add(b Stats) {
+	a.Conns += b.Conns
+	a.Parked += b.Parked
+	a.Hijacked += b.Hijacked
+	a.Workers += b.Workers
+	a.QueuedBytes += b.QueuedBytes
+	a.UnreadBytes += b.UnreadBytes
+	a.Accepted += b.Accepted
+	a.AcceptStalls += b.AcceptStalls
+	a.IdleTimeouts += b.IdleTimeouts
+	a.HeaderTimeouts += b.HeaderTimeouts
+	a.Handshakes += b.Handshakes
+	a.BadRequests += b.BadRequests
+	a.Unattached += b.Unattached
+	a.Unsent += b.Unsent
+}
