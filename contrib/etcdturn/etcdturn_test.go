@@ -75,7 +75,7 @@ func TestNobodyThere(t *testing.T) {
 
 // TestTurns runs the suite of all Turns.
 func TestTurns(t *testing.T) {
-	s := newServer(t)
+	s := sharedServer(t)
 	for _, k := range []int{1, 2} {
 		if err := turntest.Check(t.Context(), k, func(group string) (gcgate.Turns, error) {
 			return newTurns(t, etcdturn.Options{Endpoints: []string{s.addr}, Group: fmt.Sprint(group, k), K: k, TTL: time.Minute}), nil
@@ -87,7 +87,7 @@ func TestTurns(t *testing.T) {
 
 // TestHolder: the error says who has the turn.
 func TestHolder(t *testing.T) {
-	s := newServer(t)
+	s := sharedServer(t)
 	a, b := newTurns(t, etcdturn.Options{Endpoints: []string{s.addr}, Holder: "replica a"}), newTurns(t, etcdturn.Options{Endpoints: []string{s.addr}})
 	l := take(t, a)
 	wantHeld(t, a)
@@ -99,7 +99,7 @@ func TestHolder(t *testing.T) {
 }
 
 func TestManySlots(t *testing.T) {
-	s := newServer(t)
+	s := sharedServer(t)
 	client := newClient(t, s)
 	const k = 64
 	for range k {
@@ -110,7 +110,7 @@ func TestManySlots(t *testing.T) {
 
 // TestRoundTrips counts the calls of a turn when the lease is there already.
 func TestRoundTrips(t *testing.T) {
-	s := newServer(t)
+	s := sharedServer(t)
 	var calls atomic.Int64
 	config := etcdturn.ClientConfig(s.addr)
 	config.DialOptions = append(config.DialOptions, grpc.WithChainUnaryInterceptor(
@@ -149,7 +149,7 @@ func newClient(t testing.TB, s *server) *clientv3.Client {
 }
 
 func TestCloseLeavesNothing(t *testing.T) {
-	s := newServer(t)
+	s := sharedServer(t)
 	before := goleak.IgnoreCurrent()
 	for range 3 {
 		turns, err := etcdturn.New(etcdturn.Options{Endpoints: []string{s.addr}, Group: "g", TTL: time.Minute, Logger: quiet})

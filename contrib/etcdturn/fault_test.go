@@ -15,7 +15,7 @@ import (
 
 // TestHolderDies kills a process that has the turn.
 func TestHolderDies(t *testing.T) {
-	s := newServer(t)
+	s := sharedServer(t)
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), childEndpoint+"="+s.addr)
 	stdin, err := cmd.StdinPipe()
@@ -121,7 +121,7 @@ func TestEtcdDiesForRelease(t *testing.T) {
 
 // TestKeyChanged does what an operator might do to the keys, and to the lease.
 func TestKeyChanged(t *testing.T) {
-	s := newServer(t)
+	s := sharedServer(t)
 	client := newClient(t, s)
 	turns := newTurns(t, etcdturn.Options{Endpoints: []string{s.addr}, TTL: time.Minute})
 	const key = "/evenkeel/gcgate/g/0"
@@ -160,7 +160,7 @@ func TestUnheard(t *testing.T) {
 		{"request lost", true, false},
 		{"answer lost", false, true},
 	} {
-		s := newServer(t)
+		s := sharedServer(t)
 		p := newProxy(t, s.addr)
 		far := newTurns(t, etcdturn.Options{Endpoints: []string{p.addr}, TTL: time.Minute})
 		near := newTurns(t, etcdturn.Options{Endpoints: []string{s.addr}})
@@ -194,7 +194,7 @@ func TestUnheard(t *testing.T) {
 
 // TestLateRelease lets a Release through when the slot is somebody else's already.
 func TestLateRelease(t *testing.T) {
-	s := newServer(t)
+	s := sharedServer(t)
 	p := newProxy(t, s.addr)
 	far := newTurns(t, etcdturn.Options{Endpoints: []string{p.addr}, TTL: time.Second})
 	near := newTurns(t, etcdturn.Options{Endpoints: []string{s.addr}})

@@ -56,7 +56,7 @@ func TestMain(m *testing.M) {
 	if endpoint := os.Getenv(childEndpoint); endpoint != "" {
 		holdForever(endpoint)
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(tests{m})
 }
 
 func holdForever(endpoint string) {

@@ -52,7 +52,7 @@ func acquire(t testing.TB, turns *etcdturn.Turns) gcgate.Lease {
 
 // TestQueueOrder has some wait one after the other, of whom capital letters go last.
 func TestQueueOrder(t *testing.T) {
-	s := newServer(t)
+	s := sharedServer(t)
 	client := newClient(t, s)
 	for _, tt := range []struct{ come, want string }{{"abcde", "abcde"}, {"LaMb", "abLM"}} {
 		t.Run(tt.come, func(t *testing.T) {
@@ -87,7 +87,7 @@ func TestQueueOrder(t *testing.T) {
 
 // TestQueueIsNotPassed: TryAcquire takes nothing from those who wait, though a slot is free.
 func TestQueueIsNotPassed(t *testing.T) {
-	s := newServer(t)
+	s := sharedServer(t)
 	client := newClient(t, s)
 	turns := newTurns(t, etcdturn.Options{Endpoints: []string{s.addr}})
 	const key = "/evenkeel/gcgate/g/queue/0/somebody"
@@ -108,7 +108,7 @@ func TestQueueIsNotPassed(t *testing.T) {
 
 // TestQueueGivesUp: a place is gone when its context has ended, when its Turns are closed, and when its process is dead.
 func TestQueueGivesUp(t *testing.T) {
-	s := newServer(t)
+	s := sharedServer(t)
 	client := newClient(t, s)
 	held := take(t, newTurns(t, etcdturn.Options{Endpoints: []string{s.addr}}))
 	turns := newTurns(t, etcdturn.Options{Endpoints: []string{s.addr}, TTL: time.Minute})

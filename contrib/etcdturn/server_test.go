@@ -3,6 +3,7 @@ package etcdturn_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -15,6 +16,11 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"evenkeel.dev/contrib/etcdturn"
 )
 
 // Bounds of what a test waits for.
@@ -45,6 +51,70 @@ func newServer(t testing.TB) *server {
 		}
 	})
 	return s
+}
+
+// shared is the etcd of the tests that do not kill theirs, once one of them has started it: each start takes as much of a
+// processor as a test. TestMain ends it.
+var shared struct {
+	sync.Once
+	*server
+}
+
+// sharedServer returns an etcd in which there is nothing when the test begins.
+func sharedServer(t testing.TB) *server {
+	t.Helper()
+	need(t)
+	shared.Do(func() {
+		dir, err := os.MkdirTemp("", "etcdturn-test-")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &server{addr: freeAddr(t), peer: freeAddr(t), dir: dir}
+		s.start(t)
+		shared.server = s
+	})
+	if shared.server == nil {
+		t.Fatal("the test that had to start the etcd of all could not")
+	}
+	t.Cleanup(func() { shared.wipe(t) })
+	return shared.server
+}
+
+// wipe takes away what is in it.
+func (s *server) wipe(t testing.TB) {
+	t.Helper()
+	client, err := clientv3.New(etcdturn.ClientConfig(s.addr))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), eventTimeout)
+	defer cancel()
+	leases, err := client.Leases(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range leases.Leases {
+		if _, err := client.Revoke(ctx, l.ID); err != nil && !errors.Is(err, rpctypes.ErrLeaseNotFound) { // its time may be over
+			t.Fatal(err)
+		}
+	}
+	if _, err := client.Delete(ctx, "\x00", clientv3.WithFromKey()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// tests are those of this package, and kill the shared etcd at their end.
+type tests struct{ *testing.M }
+
+func (m tests) Run() int {
+	defer func() {
+		if s := shared.server; s != nil {
+			s.kill()
+			os.RemoveAll(s.dir)
+		}
+	}()
+	return m.M.Run()
 }
 
 // need skips the test unless it may use a real etcd; then a missing one fails it.
