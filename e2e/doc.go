@@ -7,6 +7,5 @@
 //	EVENKEEL_E2E=1 go test ./...              # it fails, as it does where CI is set
 //	EVENKEEL_SHOTS=/some/folder go test ./... # keeps the screenshots there
 //
-// Without EVENKEEL_SHOTS the screenshots go to the test's artifact directory, which
-// go test -artifacts keeps.
+// Without EVENKEEL_SHOTS go test -artifacts keeps them, and where neither is asked for none are taken.
 package e2e

@@ -26,7 +26,7 @@ func TestReportEvents(t *testing.T) {
 	dir := t.TempDir()
 	run, events, page := filepath.Join(dir, "run.json"), filepath.Join(dir, "events.ndjson"), filepath.Join(dir, "page.html")
 	addr := freePort(t)
-	command(t, evenkeel, "run", "-rate", "50", "-z", "3s", "-o", run, "-url", "http://"+addr+"/search?term=president&cnn=on", "--", search, "-addr", addr)
+	command(t, evenkeel, "run", "-rate", "20", "-z", "3s", "-o", run, "-url", "http://"+addr+"/search?term=president&cnn=on", "--", search, "-addr", addr)
 	writeEvents(t, events, windowStart(t, run))
 	out := command(t, evenkeel, "compare", "-events", events, "-html", page, run)
 	for _, want := range []string{"replica 1: collecting", "replica 2: collecting", "1x,  500 ms in all, longest  500 ms", `release\u001b: rolled out`} {

@@ -34,7 +34,7 @@ func explained(t *testing.T) (text, page string) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	defer func() { cancel(); wg.Wait(); stop(t, p) }()
-	for range 8 {
+	for range 3 {
 		wg.Go(func() { ask(ctx, url+"/search?term=president&cnn=on&bbc=on&nyt=on") })
 	}
 	page = filepath.Join(t.TempDir(), "page.html")

@@ -103,16 +103,16 @@ func (h *haproxyServer) drains(t *testing.T, s gcgate.Signal) {
 	for range 3 {
 		do("Drain", func(ctx context.Context) error { return s.Drain(ctx, time.Second) })
 		before := h.a.marked.Load()
-		h.calls(t, 300, http.MethodGet)
+		h.calls(t, 100, http.MethodGet)
 		if n := h.a.marked.Load() - before; n != 0 {
-			t.Errorf("%d of 300 requests reached the drained replica", n)
+			t.Errorf("%d of 100 requests reached the drained replica", n)
 		}
 		do("Drain again", func(ctx context.Context) error { return s.Drain(ctx, time.Second) })
 		do("Ready", s.Ready)
 		before = h.a.marked.Load()
-		h.calls(t, 300, http.MethodGet)
-		if n := h.a.marked.Load() - before; n < 50 {
-			t.Errorf("%d of 300 requests reached the replica that is back, want about half", n)
+		h.calls(t, 100, http.MethodGet)
+		if n := h.a.marked.Load() - before; n < 16 {
+			t.Errorf("%d of 100 requests reached the replica that is back, want about half", n)
 		}
 	}
 	if n := h.a.control.Load() + h.b.control.Load(); n != 0 {
@@ -191,9 +191,9 @@ func TestHAProxyReloadWhileDrainedIsMendedByRepeatingDrain(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := h.a.marked.Load()
-	h.calls(t, 300, http.MethodGet)
+	h.calls(t, 100, http.MethodGet)
 	if n := h.a.marked.Load() - before; n != 0 {
-		t.Errorf("%d of 300 requests reached the replica drained in the new worker", n)
+		t.Errorf("%d of 100 requests reached the replica drained in the new worker", n)
 	}
 	if err := s.Ready(t.Context()); err != nil {
 		t.Fatal(err)
@@ -269,9 +269,9 @@ func TestHAProxyMaintenanceOfTheOperatorStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := h.a.marked.Load()
-	h.calls(t, 300, http.MethodGet)
+	h.calls(t, 100, http.MethodGet)
 	if n := h.a.marked.Load() - before; n != 0 {
-		t.Errorf("%d of 300 requests reached a server in maintenance", n)
+		t.Errorf("%d of 100 requests reached a server in maintenance", n)
 	}
 	h.ask(t, "set server be/a state ready")
 	h.serving(t)
@@ -286,7 +286,7 @@ func TestHAProxyServesWhileTheOtherReplicaIsDown(t *testing.T) {
 	if err := s.Drain(t.Context(), time.Second); !errors.Is(err, haproxy.ErrLastServer) {
 		t.Errorf("got %v, want %v", err, haproxy.ErrLastServer)
 	}
-	h.calls(t, 300, http.MethodGet)
+	h.calls(t, 100, http.MethodGet)
 	h.ask(t, "set server be/b state ready")
 	if err := s.Drain(t.Context(), time.Second); err != nil {
 		t.Fatal(err)
@@ -307,9 +307,9 @@ func TestHAProxyPutsBackWhoWasLeftDrained(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := h.a.ran.Load()
-	h.calls(t, 300, http.MethodGet)
+	h.calls(t, 100, http.MethodGet)
 	if n := h.a.ran.Load() - before; n != 0 {
-		t.Fatalf("%d of 300 requests reached the drained replica", n)
+		t.Fatalf("%d of 100 requests reached the drained replica", n)
 	}
 	h.load(t)
 	began := time.Now()

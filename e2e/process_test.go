@@ -31,7 +31,12 @@ func TestMain(m *testing.M) {
 			return 1
 		}
 		defer os.RemoveAll(binDir)
-		return m.Run()
+		code := m.Run()
+		if err := endChrome(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		return code
 	}())
 }
 
