@@ -15,10 +15,7 @@ import (
 // killedIn in the environment has the test binary be a service that adds to a history until it is killed.
 const killedIn = "EVENKEEL_TEST_HISTORY_DIR"
 
-const (
-	kills     = 100
-	batchSize = 20
-)
+const batchSize = 20
 
 // writeUntilKilled adds batches, and says of each that it is on the disk. The file is so small that it is written anew all the time.
 func writeUntilKilled(dir string) {
@@ -41,9 +38,13 @@ func writeUntilKilled(dir string) {
 	}
 }
 
-// TestKilled kills a service a hundred times, at any moment. After each its history is readable, has all that was flushed, and of
-// what was not no more than the last batch; the next process goes on with it.
+// TestKilled kills a service time and again, a hundred times in make check, at any moment. After each its history is readable,
+// has all that was flushed, and of what was not no more than the last batch; the next process goes on with it.
 func TestKilled(t *testing.T) {
+	kills := 15
+	if os.Getenv("EVENKEEL_CHECK") == "1" {
+		kills = 100
+	}
 	dir := t.TempDir()
 	r := rand.New(rand.NewPCG(1, 2))
 	had, cut := uint64(0), 0
