@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"evenkeel.dev/internal/race"
 )
 
 // service is a program around the README's lines, which the README leaves to its reader.
@@ -61,7 +63,7 @@ func TestReadmeAdoption(t *testing.T) {
 	for _, l := range lines {
 		commands = append(commands, strings.Fields(strings.ReplaceAll(l[1], "/path/to/clone", clone)))
 	}
-	commands = append(commands, []string{"go", "vet", "./..."}, []string{"go", "run", "."})
+	commands = append(commands, []string{"go", "vet", race.Flag, "./..."}, []string{"go", "run", race.Flag, "-ldflags=-w", "."})
 	var out string
 	for _, args := range commands {
 		cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)

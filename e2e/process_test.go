@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"evenkeel.dev/examples/child"
+	"evenkeel.dev/internal/race"
 )
 
 // stopTimeout bounds what a test waits for: only what hangs meets it.
@@ -41,14 +42,14 @@ func TestMain(m *testing.M) {
 }
 
 // build compiles the package in dir, a folder relative to this one, unless a test before this one
-// did, and returns the binary.
+// did, as this test is built, and returns the binary.
 func build(t *testing.T, dir string) string {
 	t.Helper()
 	bin := filepath.Join(binDir, filepath.Base(dir))
 	if _, err := os.Stat(bin); err == nil {
 		return bin
 	}
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", bin, ".")
+	cmd := exec.CommandContext(t.Context(), "go", "build", race.Flag, "-ldflags=-w", "-o", bin, ".") // no test debugs it
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("go build in %s: %v\n%s", dir, err, out)

@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"evenkeel.dev/internal/race"
 )
 
 // shortWay and longWay match what Source says on an architecture.
@@ -43,7 +45,7 @@ var modes = []mode{
 	{name: "-cover", flags: []string{"-cover"}},
 }
 
-// TestModes builds a program that calls C as go build does, and runs it in each way that its
+// TestModes builds a program that calls C as this test is built, and runs it in each way that its
 // environment may ask for; so it runs this package's other tests, too.
 func TestModes(t *testing.T) {
 	if testing.Short() {
@@ -51,7 +53,7 @@ func TestModes(t *testing.T) {
 	}
 	needTools(t, "go", "gcc")
 	readTestdata(t)
-	bin := mode{}.build(t, filepath.Join(t.TempDir(), "plain"), "./testdata/plain")
+	bin := mode{flags: []string{race.Flag}}.build(t, filepath.Join(t.TempDir(), "plain"), "./testdata/plain")
 	for env, source := range map[string]string{
 		"": shortWay(runtime.GOARCH), "on": shortWay(runtime.GOARCH),
 		"off": longWay("FASTC=off"), "bogus": longWay("FASTC=bogus is neither on nor off"),
@@ -158,6 +160,6 @@ func testOwn(t *testing.T, dir string) {
 // testCallback breaks the rule that a leaf does not call Go: the program ends, it does not go on
 // with a wrong stack.
 func testCallback(t *testing.T) {
-	bin := mode{}.build(t, filepath.Join(t.TempDir(), "callback"), "./testdata/callback")
+	bin := mode{flags: []string{race.Flag}}.build(t, filepath.Join(t.TempDir(), "callback"), "./testdata/callback")
 	wantCrash(t, `(?m)^fatal error: .*`, "main.callsGoFromLeaf", os.Environ(), bin)
 }

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"evenkeel.dev/internal/race"
 )
 
 // TestWrappedLoops is TestLoops for functions such as fastcgen writes, which are compiled into the
@@ -23,7 +25,7 @@ func TestWrappedLoops(t *testing.T) {
 		check   bool // it compiles the standard library again
 		inlined bool
 	}{
-		"no profile": {flags: []string{"-pgo=off"}},
+		"no profile": {flags: []string{race.Flag, "-pgo=off"}},
 		"profile":    {flags: []string{"-pgo=testdata/loops/hot.pgo"}, check: true, inlined: true},
 		"-N -l":      {flags: []string{"-gcflags=all=-N -l"}, check: true},
 		"nofastc":    {flags: []string{"-tags=nofastc"}, check: true},

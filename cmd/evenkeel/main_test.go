@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"evenkeel.dev/internal/race"
 )
 
 // asCommand in the environment has the test binary be the command itself.
@@ -45,7 +47,7 @@ func testServer(t *testing.T) string {
 			return
 		}
 		built.server = filepath.Join(built.dir, "server")
-		if out, err := exec.Command("go", "build", "-o", built.server, "./testdata/server").CombinedOutput(); err != nil {
+		if out, err := exec.Command("go", "build", race.Flag, "-ldflags=-w", "-o", built.server, "./testdata/server").CombinedOutput(); err != nil {
 			built.err = fmt.Errorf("go build ./testdata/server: %w\n%s", err, out)
 		}
 	})

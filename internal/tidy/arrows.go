@@ -93,10 +93,12 @@ var arrows = []arrow{
 	{"internal/aiosuite", []string{"aio", "internal/proactor", "internal/sys"}}, // sys: whether a message has come
 	{"internal/leaks", []string{"go.uber.org/goleak"}},
 	{"internal/golden", []string{"github.com/google/go-cmp/cmp"}},
+	{"internal/race", nil},
 	{"internal/tidy/...", nil},
 
 	// Nested modules.
 	{"contrib/...", []string{anyPublic, "contrib/...", anyThird}},
+	{"examples/internal/program", []string{"examples/child", "internal/race"}}, // for tests
 	{"examples/...", []string{anyPublic, "contrib/...", "examples/...", anyThird}},
 	{"bench/...", []string{anyPublic, "contrib/...", "bench/...", "examples/...", anyThird}}, // one workload, in examples
 	{"e2e/...", []string{anyPublic, "contrib/...", "e2e/...", "examples/child", anyThird}},   // the one starter
@@ -117,6 +119,7 @@ var testArrows = []string{
 	module + "/internal/leaks",      // what a TestMain calls
 	module + "/internal/sys/refuse", // system calls that the kernel shall refuse
 	module + "/internal/golden",     // files of testdata that tests write
+	module + "/internal/race",       // how tests build other programs
 	module + "/fastc/internal/leaf", // C for fastc's tests: they may not hold any
 	module + "/gcgate/gcgatetest",   // a collector that is none
 	module + "/gcgate/turntest",     // the suite of turns

@@ -16,16 +16,17 @@ import (
 	"time"
 
 	"evenkeel.dev/examples/child"
+	"evenkeel.dev/internal/race"
 )
 
 // patience bounds every wait.
 const patience = 30 * time.Second
 
-// Build builds the example in the current directory and returns the command's path.
+// Build builds the example in the current directory, as the test is built, but without what debuggers read, and returns the command's path.
 func Build(t *testing.T) string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "example")
-	if text, err := exec.Command("go", "build", "-o", out, ".").CombinedOutput(); err != nil {
+	if text, err := exec.Command("go", "build", race.Flag, "-ldflags=-w", "-o", out, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
 	return out
