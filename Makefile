@@ -16,14 +16,14 @@ help:
 	@echo "make bench-aio   aio beside its peers, over an hour; QUICK=1: some minutes; PART=hostile: that part (echo, accept, idle, hostile)"
 	@echo "make gaio-suite  gaio's own tests over aio/gaio, on each backend, with two sizes of the swap buffer, ROUNDS=10 times"
 	@echo "make nethttp-suite  net/http's own tests through httpd, with the race detector, on each backend: this Go's, then the next one's ($(NEXT))"
-	@echo "make bench-httpd httpd beside net/http and others, an hour; QUICK=1: some minutes; ONLY=idle,burst: these rows"
+	@echo "make bench-httpd httpd beside net/http and others, an hour; QUICK=1: some minutes; ONLY=idle,hostile: these rows"
 	@echo "make bench-fastc calls of C: fastc beside cgo, purego and fastcgo's technique; QUICK=1: a minute"
 	@echo "make bench-explain  reqtrace on services with known causes, fifty minutes; QUICK=1: three"
 	@echo "make bench-explain-suite  sixty causes planted into programs that do not tell them, ten minutes"
 	@echo "make bench-explain-real  the same in Caddy, etcd, gRPC, SQLite and Prometheus' TSDB, which it downloads"
 	@echo "make bench-tailstat  package tailstat on synthetic services and recorded runs, ten minutes; RECORD=1: record them anew, 50 minutes more"
 	@echo "make bench-recorder  what reqtrace/recorder costs a service, what it does under faults, and whether it is right about planted causes, an hour"
-	@echo "make soak        packages aio, gcgate and gctrace under random histories, each for an hour (SOAK=2m: two minutes)"
+	@echo "make soak        packages aio, httpd, gcgate and gctrace under random histories, each for an hour (SOAK=2m: two minutes), and httpd restarted behind HAProxy"
 	@echo "make soak-fastc  package fastc's calls under collections, signals and profiles, as long as SOAK says"
 	@echo "make test-next   package fastc, which relies on the runtime's inside, under the next Go ($(NEXT))"
 	@echo "make build       bin/: evenkeel, the examples, and the driver of bench-gate"
@@ -96,7 +96,8 @@ release-check:
 SOAK ?= 1h
 .PHONY: soak soak-fastc
 soak:
-	EVENKEEL_SOAK=$(SOAK) go test -count=1 -v -timeout 0 -run '^(TestSoak.*|TestSimulation|TestPrograms.*)$$' ./aio/... ./internal/aiosuite ./gcgate ./gctrace
+	EVENKEEL_SOAK=$(SOAK) go test -count=1 -v -timeout 0 -run '^(TestSoak.*|TestSimulation|TestPrograms.*)$$' ./aio/... ./httpd ./internal/aiosuite ./gcgate ./gctrace
+	cd e2e && EVENKEEL_SOAK=$(SOAK) go test -count=1 -v -timeout 0 -run '^TestRestarts$$' .
 
 soak-fastc:
 	EVENKEEL_SOAK=$(SOAK) go test -count=1 -v -timeout 0 -run '^TestSoak$$' ./fastc
@@ -121,7 +122,7 @@ bench-gate: build
 bench-aio: build-aio
 	cd bench && ../bin/aio/driver $(if $(QUICK),-quick) $(if $(PART),-part $(PART))
 
-# ONLY=idle,burst: these rows alone; QUICK=1: some minutes instead of an hour, nothing kept.
+# ONLY=idle,hostile: these rows alone; QUICK=1: some minutes instead of an hour, nothing kept.
 bench-httpd:
 	@mkdir -p bin/httpd
 	@cd bench && $(GO_BUILD) -o ../bin/httpd/driver ./httpd && $(GO_BUILD) -o ../bin/httpd/ ./httpd/server ./httpd/client

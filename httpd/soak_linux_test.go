@@ -1,0 +1,218 @@
+package httpd_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"evenkeel.dev/aio"
+	"evenkeel.dev/httpd"
+)
+
+// TestSoak serves for the time in EVENKEEL_SOAK (make soak), or two seconds in make check, connections that come, ask, are idle, hang, send
+// halves, read slowly, are reset, leave in the middle or take themselves over. What it asks for: each whole request got its own answer, and neither descriptors,
+// goroutines, what waits to be sent nor the heap grew.
+func TestSoak(t *testing.T) {
+	length, err := time.ParseDuration(os.Getenv("EVENKEEL_SOAK"))
+	if err != nil && os.Getenv("EVENKEEL_CHECK") == "1" {
+		length, err = 2*time.Second, nil
+	}
+	if err != nil {
+		t.Skip("needs EVENKEEL_SOAK, a duration: make soak sets it")
+	}
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		t.Parallel()
+		m := mux()
+		m.HandleFunc("/back", func(w http.ResponseWriter, r *http.Request) { // all is read first, as net/http drops the rest when an answer begins
+			if b, err := io.ReadAll(r.Body); err == nil {
+				w.Write(b)
+			}
+		})
+		m.HandleFunc("/take", func(w http.ResponseWriter, _ *http.Request) {
+			if c, _, err := http.NewResponseController(w).Hijack(); err == nil {
+				io.WriteString(c, "taken")
+				c.Close()
+			}
+		})
+		m.HandleFunc("/wait", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+		s := &soaker{srv: &http.Server{
+			Handler: m, ReadTimeout: 5 * time.Second, IdleTimeout: 5 * time.Second, WriteTimeout: 30 * time.Second,
+			MaxHeaderBytes: 8 << 10, ErrorLog: log.New(io.Discard, "", 0),
+		}}
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.addr = ln.Addr().String()
+		ended := make(chan error, 1)
+		go func() { ended <- httpd.Serve(context.Background(), s.srv, ln, httpd.Options{Backend: b}) }()
+		end := time.Now().Add(length)
+		var clients sync.WaitGroup
+		for i := range uint64(60) {
+			clients.Go(func() { s.client(rand.New(rand.NewPCG(i, 7)), end) })
+		}
+		var g growth
+		for time.Now().Before(end) && s.wrong.Load() == nil {
+			time.Sleep(min(time.Minute, length/12, time.Until(end)))
+			t.Log(s, g.look(t))
+		}
+		clients.Wait()
+		until(t, s.srv, "all connections have ended", func(s httpd.Stats) bool { return s.Conns == 0 && s.QueuedBytes == 0 && s.UnreadBytes == 0 })
+		if err := s.srv.Shutdown(context.Background()); err != nil {
+			t.Error(err)
+		}
+		if err := wait(t, ended, "Serve's end"); err != http.ErrServerClosed {
+			t.Error(err)
+		}
+		if why := s.wrong.Load(); why != nil {
+			t.Error(*why)
+		}
+		g.judge(t)
+		t.Logf("at the end: %v %+v", s, httpd.StatsOf(s.srv))
+		if s.answers.Load() == 0 {
+			t.Error("nothing was answered")
+		}
+	})
+}
+
+// soaker is a server and its clients.
+type soaker struct {
+	srv   *http.Server
+	addr  string
+	conns atomic.Int64
+	wrong atomic.Pointer[string]
+
+	answers, halves, hung, slow, resets, left, taken atomic.Int64
+}
+
+func (s *soaker) String() string {
+	return fmt.Sprintf("%d connections, %d answers; %d sent halves, %d hung, %d read slowly, %d were reset, %d left, %d were taken;",
+		s.conns.Load(), s.answers.Load(), s.halves.Load(), s.hung.Load(), s.slow.Load(), s.resets.Load(), s.left.Load(), s.taken.Load())
+}
+
+func (s *soaker) fail(format string, a ...any) {
+	why := fmt.Sprintf(format, a...)
+	s.wrong.CompareAndSwap(nil, &why)
+}
+
+// client connects again and again.
+func (s *soaker) client(rng *rand.Rand, end time.Time) {
+	for time.Now().Before(end) && s.wrong.Load() == nil {
+		c, err := net.Dial("tcp", s.addr)
+		if err != nil {
+			s.fail("dial: %v", err)
+			return
+		}
+		s.conns.Add(1)
+		_ = c.SetDeadline(time.Now().Add(time.Minute))
+		r := bufio.NewReader(c)
+		for range 1 + rng.IntN(20) {
+			if !s.exchange(c.(*net.TCPConn), r, rng) {
+				break
+			}
+			time.Sleep(time.Duration(rng.IntN(60)) * time.Millisecond)
+		}
+		_ = c.Close()
+	}
+}
+
+// exchange asks once, or does worse. It reports whether the connection is still good.
+func (s *soaker) exchange(c *net.TCPConn, r *bufio.Reader, rng *rand.Rand) bool {
+	body := strings.Repeat("x", rng.IntN(1<<rng.IntN(18)))
+	request := fmt.Sprintf("POST /back HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	switch rng.IntN(60) {
+	case 0: // the server ends it, by one time or another
+		s.halves.Add(1)
+		_, _ = io.WriteString(c, request[:rng.IntN(len(request))])
+		_, _ = io.Copy(io.Discard, c)
+		return false
+	case 1:
+		s.hung.Add(1)
+		_, _ = io.Copy(io.Discard, c)
+		return false
+	case 2:
+		s.slow.Add(1)
+		_, _ = io.WriteString(c, "GET /big HTTP/1.1\r\nHost: x\r\n\r\n")
+		for range rng.IntN(30) {
+			time.Sleep(10 * time.Millisecond)
+			_, _ = c.Read(make([]byte, 1<<10))
+		}
+		return false
+	case 3:
+		s.resets.Add(1)
+		_, _ = io.WriteString(c, request[:rng.IntN(len(request))])
+		_ = c.SetLinger(0)
+		return false
+	case 4:
+		s.left.Add(1)
+		_, _ = io.WriteString(c, "GET /wait HTTP/1.1\r\nHost: x\r\n\r\n")
+		time.Sleep(time.Duration(rng.IntN(50)) * time.Millisecond)
+		return false
+	case 5:
+		s.taken.Add(1)
+		_, _ = io.WriteString(c, "GET /take HTTP/1.1\r\nHost: x\r\n\r\n")
+		if got, err := io.ReadAll(r); string(got) != "taken" || err != nil {
+			s.fail("taken over: %q, %v", got, err)
+		}
+		return false
+	}
+	go io.WriteString(c, request) //nolint:errcheck // its answer says
+	res, err := http.ReadResponse(r, nil)
+	if err != nil {
+		s.fail("no answer: %v", err)
+		return false
+	}
+	defer res.Body.Close()
+	if got, err := io.ReadAll(res.Body); string(got) != body || err != nil {
+		s.fail("%d bytes came back of %d: %v", len(got), len(body), err)
+		return false
+	}
+	s.answers.Add(1)
+	return true
+}
+
+// growth is what a process holds, looked at again and again.
+type growth struct{ heap, goroutines, descriptors []int }
+
+// look takes one look, and says what it saw.
+func (g *growth) look(t *testing.T) string {
+	m := settled()
+	files, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Skip("needs /proc/self/fd:", err)
+	}
+	g.heap = append(g.heap, int(m.HeapAlloc+m.StackInuse))
+	g.goroutines = append(g.goroutines, runtime.NumGoroutine())
+	g.descriptors = append(g.descriptors, len(files))
+	return fmt.Sprintf("%d KiB, %d goroutines, %d descriptors", (m.HeapAlloc+m.StackInuse)>>10, runtime.NumGoroutine(), len(files))
+}
+
+// judge fails the test where the least of the last looks is more than the most of those before: a leak does not go back.
+func (g *growth) judge(t *testing.T) {
+	for _, c := range []struct {
+		what  string
+		seen  []int
+		slack int
+	}{{"bytes", g.heap, 8 << 20}, {"goroutines", g.goroutines, 40}, {"descriptors", g.descriptors, 40}} {
+		n := len(c.seen)
+		if n < 6 {
+			continue // the first looks are at what still begins
+		}
+		if least, most := slices.Min(c.seen[n-n/4:]), slices.Max(c.seen[1:n/2]); least > most+c.slack {
+			t.Errorf("%s have grown: %d at the end, %d in the first half: %v", c.what, least, most, c.seen)
+		}
+	}
+}
