@@ -208,10 +208,11 @@ type awaited struct {
 }
 
 func (a *awaited) Write(p []byte) (int, error) {
+	n, err := a.to.Write(p) // first: who hears of the line finds it, and those before it, in the output
 	if !a.done {
 		a.look(p)
 	}
-	return a.to.Write(p)
+	return n, err
 }
 
 // maxLine bounds what is kept of a line that does not end.
