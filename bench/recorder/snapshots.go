@@ -30,7 +30,7 @@ var crowdSizes = []int{0, 9_000, 100_000}
 const (
 	within       = 10_000 // goroutines, for which snapshots have a bound
 	mostSnapshot = 20     // ms, p99
-	mostChild    = 40     // MB
+	mostChild    = 40     // MB, where nothing is parked; else it is printed beside the snapshots
 	crowdRate    = 1000.  // requests a second
 	crowdFor     = 2 * time.Minute
 
@@ -159,9 +159,10 @@ func (s *service) sleep(ctx context.Context, d time.Duration) error {
 }
 
 func (d *driver) crowdFigures() {
-	var child int64
 	for _, c := range d.crowds {
-		child = max(child, c.Child)
+		if c.Parked == 0 && c.Child > 0 {
+			d.set.AtMost("the child: memory", []float64{float64(c.Child) / (1 << 20)}, mostChild, " MB")
+		}
 		name := fmt.Sprintf("%d goroutines parked: ", c.Parked)
 		if c.Parked < within {
 			took := slices.Sorted(slices.Values(c.Took))
@@ -174,9 +175,6 @@ func (d *driver) crowdFigures() {
 		}
 		of := float64(c.Stats.Cost.Total()) / float64(max(c.Stats.Cost.Budget, 1))
 		d.set.Add(name+"spent, of what it may", []float64{of}, "x", "<= 1.1, or off and says so", of <= 1.1 || !c.Stats.On && c.Stats.Why != "")
-	}
-	if child > 0 {
-		d.set.AtMost("the child: memory", []float64{float64(child) / (1 << 20)}, mostChild, " MB")
 	}
 }
 

@@ -41,9 +41,9 @@ func TestInteropClients(t *testing.T) {
 		})
 	}
 	asked := uint64(0)
-	for end := time.Now().Add(eventTimeout); asked < collections/4 || cases.Load() < int64(2*len(clients)*len(interopCalls)); asked++ {
+	for end := time.Now().Add(4 * eventTimeout); asked < collections/4 || cases.Load() < int64(2*len(clients)*len(interopCalls)); asked++ {
 		if time.Now().After(end) {
-			t.Errorf("%d cases in %v", cases.Load(), eventTimeout)
+			t.Errorf("%d cases in %v", cases.Load(), 4*eventTimeout)
 			break
 		}
 		collect(t, 1, a, b)
