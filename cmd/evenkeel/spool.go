@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -16,15 +17,17 @@ const spoolMemory = 64 << 20
 type spool struct {
 	memory bytes.Buffer
 	file   *os.File // nil: there is no more
+	most   int64    // in memory; 0: spoolMemory
 }
 
 // fill takes all of r.
 func (s *spool) fill(r io.Reader) (n int64, err error) {
-	if n, err = s.memory.ReadFrom(io.LimitReader(r, spoolMemory)); err != nil || n < spoolMemory {
+	most := cmp.Or(s.most, spoolMemory)
+	if n, err = s.memory.ReadFrom(io.LimitReader(r, most)); err != nil || n < most {
 		return n, err
 	}
 	if s.file, err = os.CreateTemp("", "evenkeel-trace-"); err != nil {
-		return n, fmt.Errorf("no room for the trace beyond %d MiB: %w", spoolMemory>>20, err)
+		return n, fmt.Errorf("no room for the trace beyond %d MiB: %w", most>>20, err)
 	}
 	more, err := io.Copy(s.file, r)
 	if err == nil {

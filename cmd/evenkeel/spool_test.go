@@ -12,9 +12,10 @@ import (
 // TestSpool: what is fetched is read as it came, from memory and from a file that is gone afterwards.
 func TestSpool(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
-	for _, size := range []int{0, 7, spoolMemory - 1, spoolMemory, spoolMemory + 100_000} {
+	const most = 1 << 20
+	for _, size := range []int{0, 7, most - 1, most, most + 100_000} {
 		in := bytes.Repeat([]byte("abcdefg"), size/7+1)[:size]
-		var s spool
+		s := spool{most: most}
 		if n, err := s.fill(bytes.NewReader(in)); n != int64(size) || err != nil {
 			t.Fatal(n, err)
 		}
