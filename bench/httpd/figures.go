@@ -18,6 +18,7 @@ func cpu(s sample) float64    { return float64(s.CPU) / 1e3 } // µs
 func rate(s sample) float64   { return float64(s.Requests) / s.Seconds }
 func idle(s sample) float64   { return s.Bytes }
 func failed(s sample) float64 { return float64(s.Failed) }
+func memory(s sample) float64 { return float64(s.Memory) }
 
 // of returns what a server reached in a row, by round.
 func of(samples []sample, server, row string, value func(sample) float64) (xs []float64, rounds []int) {
@@ -54,13 +55,24 @@ func figures(set *figure.Set, samples []sample) {
 			switch r.load {
 			case "hold":
 				xs, _ := of(samples, server, r.name, idle)
-				set.AtMost(name+"bytes of a connection", xs, 700, "B")
+				most := 700.
+				if r.tls {
+					most = 6000
+				}
+				set.AtMost(name+"bytes of a connection", xs, most, "B")
+			case "beside":
+				set.AtMost(name+"memory over net/http", ratios(samples, server, r.name, memory), r.memory, "x")
+				set.AtLeast(name+"requests/s over net/http", ratios(samples, server, r.name, rate), .9, "x")
+				set.NotSlower(server+", "+r.name, "net/http", tails(samples, base, r.name), tails(samples, server, r.name))
 			case "burst":
 				xs, _ := of(samples, server, r.name, cpu)
 				set.AtMost(name+"CPU of a connection", xs, 60, "µs")
 				set.AtLeast(name+"rate over net/http", ratios(samples, server, r.name, rate), 1.5, "x")
 			default:
 				most := .9
+				if r.tls {
+					most = 1
+				}
 				if r.path == "/sleep" {
 					most = 1.05
 					set.AtLeast(name+"requests/s over net/http", ratios(samples, server, r.name, rate), .95, "x")
@@ -124,19 +136,27 @@ func tables(samples []sample, out io.Writer) {
 			if !head {
 				head = true
 				fmt.Fprintf(w, "\n%s, %d connections\n", r.name, r.conns)
-				fmt.Fprintln(w, map[bool]string{true: "\tbytes each\t", false: strings.Join([]string{"", "requests/s", "CPU µs", "p50 ms", "p99 ms", "p99.9 ms", "failed", ""}, "\t")}[r.load == "hold"])
+				fmt.Fprintln(w, map[bool]string{true: "\tbytes each\t", false: strings.Join([]string{"", "requests/s", "CPU µs", "p50 ms", "p99 ms", "p99.9 ms", "failed", "MiB", ""}, "\t")}[r.load == "hold"])
 			}
 			if r.load == "hold" {
 				fmt.Fprintf(w, "%s\t%.0f\t\n", server, median(idle))
 				continue
 			}
-			fmt.Fprintf(w, "%s\t%.0f\t%.1f\t%.2f\t%.2f\t%.2f\t%.0f\t\n", server, median(rate), median(cpu),
+			fmt.Fprintf(w, "%s\t%.0f\t%.1f\t%.2f\t%.2f\t%.2f\t%.0f\t%s\t\n", server, median(rate), median(cpu),
 				median(func(s sample) float64 { return s.P50.Seconds() * 1e3 }), median(func(s sample) float64 { return s.P99.Seconds() * 1e3 }),
-				median(func(s sample) float64 { return s.P999.Seconds() * 1e3 }), median(failed))
+				median(func(s sample) float64 { return s.P999.Seconds() * 1e3 }), median(failed), mebibytes(median(memory)))
 		}
 		_ = w.Flush()
 	}
 	breakEven(samples, out)
+}
+
+// mebibytes has nothing for what was not measured.
+func mebibytes(bytes float64) string {
+	if bytes == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.1f", bytes/(1<<20))
 }
 
 // judge adds the figures of a recorded file.

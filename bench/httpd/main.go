@@ -6,6 +6,7 @@
 //	go run ./httpd                     # all rows: figures with targets, raw results
 //	go run ./httpd -quick              # some minutes; too few rounds for verdicts, nothing kept
 //	go run ./httpd -only idle,burst -servers nethttp,httpd-epoll
+//	go run ./httpd -only hostile       # attacks: the server's memory, and what others get meanwhile
 //	go run ./httpd -judge results/httpd-DATE.json   # its figures again, from its raw results; -w: into the file
 //
 // celeris is not among the servers: no module resolved under the paths that were tried.
@@ -29,25 +30,6 @@ import (
 	"evenkeel.dev/bench/figure"
 	"evenkeel.dev/bench/httpd/wire"
 )
-
-// row is one thing that is measured of each server.
-type row struct {
-	name, load, path string
-	conns            int
-}
-
-var rows = []row{
-	{"idle", "hold", "/hello", 10_000},
-	{"hello-100", "closed", "/hello", 100},
-	{"hello-1000", "closed", "/hello", 1000},
-	{"json-100", "closed", "/json", 100},
-	{"json-1000", "closed", "/json", 1000},
-	{"64k-100", "closed", "/64k", 100},
-	{"64k-1000", "closed", "/64k", 1000},
-	{"sleep-100", "closed", "/sleep", 100},
-	{"sleep-1000", "closed", "/sleep", 1000},
-	{"burst", "burst", "/hello", 8192},
-}
 
 // servers are the kinds of command server. gnet is raw: it finds the end of a request and parses nothing.
 var servers = []string{base, "httpd-epoll", "httpd-uring", "fasthttp", "gnet", "nbio", "hertz"}
@@ -112,11 +94,11 @@ func (d *driver) choose(only, kinds string) error {
 	if only != "" {
 		d.rows = nil
 		for name := range strings.SplitSeq(only, ",") {
-			i := slices.IndexFunc(rows, func(r row) bool { return r.name == name })
-			if i < 0 {
-				return fmt.Errorf("-only %s is no row", name)
+			some, err := rowsNamed(name)
+			if err != nil {
+				return err
 			}
-			d.rows = append(d.rows, rows[i])
+			d.rows = append(d.rows, some...)
 		}
 	}
 	if kinds != "" {
@@ -132,7 +114,7 @@ func (d *driver) choose(only, kinds string) error {
 
 // bench measures, shows and keeps what came out; also what came out before an interrupt.
 func (d *driver) bench(ctx context.Context, results string) error {
-	if err := raiseFiles(); err != nil {
+	if err := d.raiseFiles(); err != nil {
 		return err
 	}
 	set := figure.New("httpd")
@@ -165,8 +147,8 @@ func (d *driver) measure(ctx context.Context) error {
 			}
 			for _, i := range rand.Perm(len(d.servers)) {
 				server := d.servers[i]
-				if server == "gnet" && r.path == "/sleep" {
-					continue // its handlers must not block
+				if !r.of(server) {
+					continue
 				}
 				s, err := d.one(ctx, server, r)
 				if ctx.Err() != nil {
@@ -186,14 +168,17 @@ func (d *driver) measure(ctx context.Context) error {
 }
 
 // raiseFiles raises the soft limit on open files to the hard one, which children inherit.
-func raiseFiles() error {
-	const need = 10_000 + 512
+func (d *driver) raiseFiles() error {
+	need := uint64(0)
+	for _, row := range d.rows {
+		need = max(need, uint64(row.conns)+512)
+	}
 	var r syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &r); err != nil {
 		return err
 	}
 	if r.Max < need {
-		return fmt.Errorf("10,000 connections need %d descriptors and the hard limit is %d: raise it with ulimit -Hn", need, r.Max)
+		return fmt.Errorf("the rows need %d descriptors and the hard limit is %d: raise it with ulimit -Hn, or take others by -only", need, r.Max)
 	}
 	r.Cur = r.Max
 	return syscall.Setrlimit(syscall.RLIMIT_NOFILE, &r)

@@ -1,22 +1,26 @@
 //go:build linux
 
 // Command client loads a server of the benchmark of package httpd: connections that ask one thing after the other
-// (-load closed), that connect at once, ask once and wait for the answer (burst), or that ask once and then stay
-// (hold: a line on standard input begins that, another one ends it). It prints a wire.Result in JSON, with the server's CPU time.
+// (-load closed), that connect at once, ask once and wait for the answer (burst), that ask once and then stay
+// (hold: a line on standard input begins that, another one ends it), or a crowd that does what -crowd says, beside which some
+// ask (beside). It prints a wire.Result in JSON, with the server's CPU time.
 package main
 
 import (
 	"bufio"
 	"bytes"
+	"crypto/tls"
 	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"net"
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,6 +33,7 @@ type client struct {
 	addr    string
 	request []byte
 	pid     int
+	tls     *tls.Config // nil: without
 	failed  atomic.Int64
 }
 
@@ -42,13 +47,18 @@ func main() {
 	log.SetFlags(0)
 	addr := flag.String("addr", "", "the server's `address`")
 	pid := flag.Int("pid", 0, "the server's process")
-	load := flag.String("load", "closed", "closed, burst or hold")
+	load := flag.String("load", "closed", "closed, burst, hold or beside")
 	path := flag.String("path", "/hello", "what is asked for")
 	conns := flag.Int("conns", 100, "connections")
 	warmup := flag.Duration("warmup", 300*time.Millisecond, "before what is measured")
 	length := flag.Duration("length", 2*time.Second, "of what is measured")
+	overTLS := flag.Bool("tls", false, "speak TLS")
+	crowd := flag.String("crowd", "", "what the crowd does: "+strings.Join(slices.Sorted(maps.Keys(crowds)), ", "))
 	flag.Parse()
-	c := &client{addr: *addr, request: []byte("GET " + *path + " HTTP/1.1\r\nHost: bench\r\n\r\n"), pid: *pid}
+	c := &client{addr: *addr, request: request(*path), pid: *pid}
+	if *overTLS {
+		c.tls = &tls.Config{InsecureSkipVerify: true}
+	}
 	var r wire.Result
 	var err error
 	switch *load {
@@ -58,8 +68,10 @@ func main() {
 		r, err = c.burst(*conns)
 	case "hold":
 		r, err = c.hold(*conns)
+	case "beside":
+		r, err = c.beside(*crowd, *conns, *warmup, *length)
 	default:
-		err = fmt.Errorf("-load %s is not known: it is closed, burst or hold", *load)
+		err = fmt.Errorf("-load %s is not known: it is closed, burst, hold or beside", *load)
 	}
 	if err == nil {
 		r.Failed = int(c.failed.Load())
@@ -70,10 +82,15 @@ func main() {
 	}
 }
 
+func request(path string) []byte { return []byte("GET " + path + " HTTP/1.1\r\nHost: bench\r\n\r\n") }
+
 func (c *client) dial() (*end, error) {
 	nc, err := net.Dial("tcp4", c.addr)
 	if err != nil {
 		return nil, err
+	}
+	if c.tls != nil {
+		nc = tls.Client(nc, c.tls)
 	}
 	return &end{nc, bufio.NewReader(nc)}, nil
 }

@@ -1,16 +1,22 @@
 // Command server is every server of the benchmark of package httpd, by -kind: what its library's documentation
-// recommends, with one loop where the library has loops. It answers /hello, /json, /64k, and /sleep after a
+// recommends, with one loop where the library has loops. It answers /hello, /json, /64k, /large with 4 MiB, and /sleep after a
 // millisecond. The first line that it prints is its address. SIGUSR1 gives memory back to the system, SIGTERM ends it.
 package main
 
 import (
 	"bytes"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"flag"
 	"fmt"
 	"log"
 	"maps"
+	"math/big"
 	"net"
 	"net/http"
 	"os"
@@ -38,12 +44,23 @@ var kinds = map[string]func(net.Listener) error{
 	"fasthttp": serveFasthttp,
 }
 
+// secured are servers of TLS.
+var secured = map[string]func(net.Listener) error{
+	"nethttp": func(ln net.Listener) error { return withTLS().ServeTLS(ln, "", "") },
+	"httpd-epoll": func(ln net.Listener) error {
+		return httpd.ServeTLS(context.Background(), withTLS(), ln, "", "", httpd.Options{Backend: aio.BackendEpoll})
+	},
+	"httpd-uring": func(ln net.Listener) error {
+		return httpd.ServeTLS(context.Background(), withTLS(), ln, "", "", httpd.Options{Backend: aio.BackendIOUring})
+	},
+}
+
 // binders are servers that listen for themselves.
 var binders = map[string]func(addr string) error{"gnet": serveGnet, "nbio": serveNbio, "hertz": serveHertz}
 
 const nap = time.Millisecond
 
-var large = bytes.Repeat([]byte("evenkeel"), 8<<10)
+var large = bytes.Repeat([]byte("evenkeel"), 512<<10)
 
 // order is what /json answers.
 type order struct {
@@ -67,6 +84,8 @@ func answer(path string) ([]byte, string) {
 	case "/json":
 		return encoded(), "application/json"
 	case "/64k":
+		return large[:64<<10], "application/octet-stream"
+	case "/large":
 		return large, "application/octet-stream"
 	case "/sleep":
 		time.Sleep(nap)
@@ -76,6 +95,27 @@ func answer(path string) ([]byte, string) {
 
 // plain is net/http's server.
 func plain() *http.Server { return &http.Server{Handler: http.HandlerFunc(handle)} }
+
+// withTLS has a certificate of its own.
+func withTLS() *http.Server {
+	cert, err := certificate()
+	if err != nil {
+		log.Fatal("server: ", err)
+	}
+	srv := plain()
+	srv.TLSConfig = &tls.Config{Certificates: []tls.Certificate{cert}}
+	return srv
+}
+
+func certificate() (tls.Certificate, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	about := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(24 * time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, about, about, key.Public(), key)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
+}
 
 func handle(w http.ResponseWriter, r *http.Request) {
 	body, kind := answer(r.URL.Path)
@@ -88,8 +128,12 @@ func main() {
 	log.SetFlags(0)
 	names := strings.Join(slices.Concat(slices.Sorted(maps.Keys(kinds)), slices.Sorted(maps.Keys(binders))), ", ")
 	kind := flag.String("kind", "nethttp", "one of "+names)
+	overTLS := flag.Bool("tls", false, "serve TLS")
 	flag.Parse()
 	serve, bind := kinds[*kind], binders[*kind]
+	if *overTLS {
+		serve, bind = secured[*kind], nil
+	}
 	if serve == nil && bind == nil {
 		log.Fatalf("server: -kind %s is not known; it is one of %s", *kind, names)
 	}

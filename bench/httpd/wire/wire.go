@@ -12,4 +12,5 @@ type Result struct {
 	P50      time.Duration `json:"p50_ns"`
 	P99      time.Duration `json:"p99_ns"`
 	P999     time.Duration `json:"p999_ns"`
+	Memory   int64         `json:"memory,omitempty"` // bytes of the server's own pages, the most while it was loaded
 }
