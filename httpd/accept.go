@@ -40,12 +40,10 @@ func (s *server) begins() {
 			s.mu.Lock()
 			s.loop = l
 			closed := s.closed
+			s.more()
 			s.mu.Unlock()
 			if closed {
 				_ = l.Close()
-			}
-			for range acceptTurn {
-				_ = l.Accept(nil, aio.NoDeadline) // a closed one needs none
 			}
 			if raw, err := ln.SyscallConn(); err == nil {
 				s.look(raw)
@@ -116,12 +114,27 @@ func (s *server) arrived(r *aio.Result) {
 	case r.Error != nil: // neither of one connection, nor for lack of descriptors: these aio tries again
 		s.fail(&net.OpError{Op: "accept", Net: s.real.Addr().Network(), Addr: s.real.Addr(), Err: r.Error})
 		return
-	case s.hooks.connState != nil:
-		go s.begin(c)
 	default:
-		s.begin(c)
+		s.mu.Lock()
+		s.accepts--
+		s.open++
+		if s.more(); s.accepts == 0 {
+			s.counts.AcceptStalls++
+		}
+		s.mu.Unlock()
+		if s.hooks.connState != nil {
+			go s.begin(c)
+		} else {
+			s.begin(c)
+		}
 	}
-	_ = s.loop.Accept(nil, aio.NoDeadline)
+}
+
+// more has the loop accept as many connections as there may be: what comes beyond waits in the kernel, and nobody looks at it. mu is held.
+func (s *server) more() {
+	for s.loop != nil && s.accepts < acceptTurn && s.open+s.accepts < s.most && s.loop.Accept(nil, aio.NoDeadline) == nil { // a closed one needs none
+		s.accepts++
+	}
 }
 
 // accept takes connections over until the listener is closed.
@@ -153,6 +166,9 @@ func (s *server) accept() {
 				driven = true
 				go s.drive()
 			}
+			s.mu.Lock()
+			s.open++
+			s.mu.Unlock()
 			s.begin(c)
 		case errors.Is(err, aio.ErrNoDescriptor):
 			if s.config != nil {
@@ -198,11 +214,10 @@ func (s *server) stalled() {
 	s.counts.AcceptStalls++
 }
 
-// begin serves a new connection.
+// begin serves a new connection, which is counted.
 func (s *server) begin(c *conn) {
 	s.mu.Lock()
 	defer s.unlock()
-	s.open++
 	s.counts.Accepted++
 	if s.hooks.connState != nil {
 		s.mu.Unlock()

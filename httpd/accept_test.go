@@ -21,41 +21,44 @@ import (
 func TestListenerClosed(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		for _, network := range []string{"tcp", "unix"} {
-			addr := "127.0.0.1:0"
-			if network == "unix" {
-				addr = filepath.Join(t.TempDir(), "s")
-			}
-			ln, err := net.Listen(network, addr)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var based atomic.Pointer[net.Listener]
-			srv := &http.Server{Handler: mux(), BaseContext: func(ln net.Listener) context.Context { based.Store(&ln); return t.Context() }}
-			ended := make(chan error)
-			go func() { ended <- httpd.Serve(t.Context(), srv, ln, httpd.Options{Backend: b}) }()
-			c, err := net.Dial(network, ln.Addr().String())
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := get(t, c, bufio.NewReader(c), "/hello?n=1"); got != "hello 1" {
-				t.Errorf("%q", got)
-			}
-			if got := *based.Load(); got != ln {
-				t.Errorf("BaseContext got %T", got)
-			}
-			if err := ln.Close(); err != nil {
-				t.Error(err)
-			}
-			if err := <-ended; !errors.Is(err, net.ErrClosed) {
-				t.Errorf("Serve: %v, want net.ErrClosed", err)
-			}
-			if _, err := net.Dial(network, ln.Addr().String()); err == nil {
-				t.Error("something listens still")
-			}
-			if _, err := os.Stat(addr); network == "unix" && err == nil {
-				t.Error("the file of the socket is left")
-			}
-			c.Close()
+			t.Run(network, func(t *testing.T) {
+				t.Parallel()
+				addr := "127.0.0.1:0"
+				if network == "unix" {
+					addr = filepath.Join(t.TempDir(), "s")
+				}
+				ln, err := net.Listen(network, addr)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var based atomic.Pointer[net.Listener]
+				srv := &http.Server{Handler: mux(), BaseContext: func(ln net.Listener) context.Context { based.Store(&ln); return t.Context() }}
+				ended := make(chan error)
+				go func() { ended <- httpd.Serve(t.Context(), srv, ln, httpd.Options{Backend: b}) }()
+				c, err := net.Dial(network, ln.Addr().String())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := get(t, c, bufio.NewReader(c), "/hello?n=1"); got != "hello 1" {
+					t.Errorf("%q", got)
+				}
+				if got := *based.Load(); got != ln {
+					t.Errorf("BaseContext got %T", got)
+				}
+				if err := ln.Close(); err != nil {
+					t.Error(err)
+				}
+				if err := <-ended; !errors.Is(err, net.ErrClosed) {
+					t.Errorf("Serve: %v, want net.ErrClosed", err)
+				}
+				if _, err := net.Dial(network, ln.Addr().String()); err == nil {
+					t.Error("something listens still")
+				}
+				if _, err := os.Stat(addr); network == "unix" && err == nil {
+					t.Error("the file of the socket is left")
+				}
+				c.Close()
+			})
 		}
 	})
 }

@@ -271,7 +271,7 @@ func TestMaxConns(t *testing.T) {
 			srv := &http.Server{Handler: m}
 			m.HandleFunc("/conns", func(w http.ResponseWriter, _ *http.Request) {
 				s := httpd.StatsOf(srv)
-				fmt.Fprint(w, s.Conns <= 2*most && s.Conns > 0) // some end, and others come, at once
+				fmt.Fprint(w, s.Conns <= most && s.Conns > 0)
 			})
 			ended := make(chan error, 1)
 			go func() {
@@ -305,7 +305,7 @@ func TestMaxConns(t *testing.T) {
 			if err := wait(t, ended, "Serve's end"); err != http.ErrServerClosed {
 				t.Error(err)
 			}
-			if s := httpd.StatsOf(srv); s.Conns != 0 || s.Accepted != conns+most+1 {
+			if s := httpd.StatsOf(srv); s.Conns != 0 || s.Accepted != conns+most+1 || s.AcceptStalls > s.Accepted { // once each time that the last one is taken
 				t.Errorf("at the end: %+v", s)
 			}
 		}

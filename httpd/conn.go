@@ -298,6 +298,7 @@ func (c *conn) gone() {
 	c.forgotten = true
 	s.open--
 	s.ended.Signal()
+	s.more()
 	switch {
 	case c.hijacked:
 		s.taken--

@@ -112,7 +112,8 @@ type server struct {
 	loop    *aio.Listener // accepts what connects to real; nil: that does it
 	open    int           // connections, and
 	ended   sync.Cond     // one has; or the listener is closed
-	taken   int           // of them hijacked ones
+	accepts int           // pending in the loop
+	taken   int           // hijacked connections
 	ready   []*conn       // have bytes, and no worker
 	idle    []*worker     // wait for such; the last one is taken first
 	workers int           // all there are

@@ -15,7 +15,7 @@ type Stats struct {
 	UnreadBytes int64 // bytes that were read and that nobody has asked for yet
 
 	Accepted     uint64 // connections
-	AcceptStalls uint64 // how often one waited to be accepted: for lack of descriptors or memory, or at Options.MaxConns
+	AcceptStalls uint64 // how often no more were accepted: at Options.MaxConns, or, each 10 ms, where one waited for lack of descriptors or memory
 	IdleTimeouts uint64 // connections that were ended after http.Server.IdleTimeout
 
 	// What was refused, by why.

@@ -109,7 +109,7 @@ func breakEven(samples []sample, out io.Writer) {
 		for _, r := range rows {
 			was, is := median(base, r.name, cpu), median(server, r.name, cpu)
 			switch {
-			case r.load != "closed" || keeps == 0 || saved <= 0 || was == 0 || is == 0:
+			case r.load != "closed" || r.tls || keeps == 0 || saved <= 0 || was == 0 || is == 0:
 			case is <= was:
 				fmt.Fprintf(out, "%s, %s: %.1f µs of CPU less a request: pays with any number of idle connections\n", server, r.name, was-is)
 			default:
