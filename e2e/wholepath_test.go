@@ -95,7 +95,7 @@ func TestWholePath(t *testing.T) {
 				hold(t, "127.0.0.1:"+replicas[0])
 			}
 			if c.each {
-				if now := sample(0, "go_goroutines"); now < was+idle {
+				if now := sample(0, "go_goroutines"); now < was+idle*3/4 { // some of those before may have ended
 					t.Errorf("%v goroutines, %v before %d connections: they are not net/http's", now, was, idle)
 				}
 			} else {
