@@ -75,8 +75,11 @@ func (w *worker) Read(p []byte) (int, error) {
 	if w.guard {
 		return w.stand(p)
 	}
-	if w.phase == between && (len(p) == readSize || w.fresh) { // a new one is read in part where HTTP/2 may come
-		return w.swap(p)
+	if w.phase == between {
+		if len(p) == readSize || w.fresh { // a new one is read in part where HTTP/2 may come
+			return w.swap(p)
+		}
+		w.head(w.conn != nil) // net/http has its first byte already, which came while the one before was answered
 	}
 	if c := w.conn; c != nil && c.secure != nil {
 		s.mu.Unlock()
