@@ -20,6 +20,7 @@ import (
 
 const (
 	soakRate   = 500
+	soakConns  = 16   // of the load: soon there, as each is a descriptor and a goroutine of the service, and each stall of the machine adds some
 	soakLooks  = 60   // at the service, all in all
 	soakGrowth = 1.05 // of the last third over the one before
 )
@@ -50,7 +51,7 @@ func (d *driver) soak(ctx context.Context) (err error) {
 	loading, end := context.WithCancel(ctx)
 	defer end()
 	go func() {
-		_, err := loadgen.Run(loading, loadgen.Options{Targets: []loadgen.Target{{Method: http.MethodGet, URL: s.url}}, Rate: soakRate, Duration: d.soakFor})
+		_, err := loadgen.Run(loading, loadgen.Options{Targets: []loadgen.Target{{Method: http.MethodGet, URL: s.url}}, Rate: soakRate, Connections: soakConns, Duration: d.soakFor})
 		loaded <- err
 	}()
 	began := time.Now()
