@@ -88,7 +88,7 @@ func TestRun(t *testing.T) {
 	}{
 		{[]string{"-o", out, good, single, good}, 0, ""},
 		{[]string{"-o", out, "-ccdf", "-only", "c gated,d", gate}, 0, ""},
-		{[]string{"-h"}, 0, "what evenkeel load -o wrote"},
+		{[]string{"-h"}, 0, "what evenkeel load -o or a part of bench/gate wrote"},
 		{[]string{"-o", out, "-only", "/3,/1", log}, 0, ""},
 		{[]string{"-o", out, log}, 1, "colours for 4 labels: choose with -only from /0, /1, /2, /3, /4"},
 		{[]string{"-o", out, "-only", "/5", log}, 1, `nothing has the label "/5"; there is /0`},
