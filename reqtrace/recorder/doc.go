@@ -13,8 +13,8 @@
 //
 // # What it costs
 //
-// Tracing takes 15 to 20 µs of a request's processor time where the handler does next to nothing, less than 3% where it takes half a
-// millisecond; it takes 6 MB of memory, 12 while a snapshot is taken. Options.CPU is a budget for all of that together: the recorder
+// Tracing takes 5 to 20 µs of a request's processor time, by how much others use the processors' caches, and some MB of memory:
+// docs/guides/recorder.md has the figures. Options.CPU is a budget for all of that together: the recorder
 // keeps an account of what the process takes and of what it takes itself, and switches itself off when the account is overdrawn. So a
 // service with tiny requests, or with 100,000 goroutines, is recorded for a part of the time alone; [Stats] and the page say for which.
 //
