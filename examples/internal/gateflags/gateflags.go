@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"evenkeel.dev/contrib/etcdturn"
@@ -104,6 +105,7 @@ type Gate struct {
 	gate   *gcgate.Gate
 	health *health.Handler
 	closes []func()
+	closed sync.Once
 }
 
 // Start starts what the flags ask for. source names this process in the events.
@@ -190,12 +192,13 @@ func (g *Gate) start(f *Flags, source string, log *slog.Logger) error {
 	return nil
 }
 
-// Close stops the gate, and then what it used.
+// Close stops the gate, and then what it used. It may be called again, and from several goroutines: each returns when all has stopped.
 func (g *Gate) Close() {
-	for i := len(g.closes) - 1; i >= 0; i-- {
-		g.closes[i]()
-	}
-	g.closes = nil
+	g.closed.Do(func() {
+		for _, c := range slices.Backward(g.closes) {
+			c()
+		}
+	})
 }
 
 // Wrap lets the gate count the requests of next.

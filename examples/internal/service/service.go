@@ -98,7 +98,7 @@ func (s *Service) check(fs *flag.FlagSet, gate *gateflags.Flags) error {
 	return gate.Check()
 }
 
-// serve answers on ln until ctx is done, then finishes what is under way.
+// serve answers on ln until ctx is done, then stops the gate and finishes what is under way.
 func (s *Service) serve(ctx context.Context, ln net.Listener, flags *gateflags.Flags, log *slog.Logger) error {
 	if s.Prepare != nil {
 		if err := s.Prepare(log); err != nil {
@@ -128,5 +128,12 @@ func (s *Service) serve(ctx context.Context, ln net.Listener, flags *gateflags.F
 	if serve == nil {
 		serve = (*http.Server).Serve
 	}
-	return httpserver.ServeBy(ctx, serve, ln, mux, log)
+	// The gate stops first: its peers must have this process back, for which those that poll need answers.
+	serving, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer end(nil)
+	defer context.AfterFunc(ctx, func() {
+		g.Close()
+		end(context.Cause(ctx))
+	})()
+	return httpserver.ServeBy(serving, serve, ln, mux, log)
 }

@@ -12,9 +12,14 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
+
+	"evenkeel.dev/examples/internal/gateflags"
+	"evenkeel.dev/gcgate"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -43,30 +48,39 @@ func example() (Service, *int) {
 
 var listening = regexp.MustCompile(`msg=listening url=(\S+)`)
 
+// client keeps no connection.
+var client = http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+
+// run runs a service, and returns its URL once it listens, and where its exit code goes.
+func run(ctx context.Context, t *testing.T, s Service, args []string, stderr *bytes.Buffer) (url string, code chan int) {
+	t.Helper()
+	r, w := io.Pipe()
+	code = make(chan int, 1)
+	go func() {
+		defer w.Close()
+		code <- Run(ctx, s, args, w, stderr)
+	}()
+	lines := bufio.NewScanner(r)
+	for url == "" && lines.Scan() {
+		if m := listening.FindStringSubmatch(lines.Text()); m != nil {
+			url = m[1]
+		}
+	}
+	go io.Copy(io.Discard, r)
+	if url == "" {
+		t.Fatalf("exit code %d before it listened: %s", <-code, stderr.String())
+	}
+	return url, code
+}
+
 func TestRun(t *testing.T) {
 	for _, args := range [][]string{nil, {"-gate"}, {"-gate=through"}, {"-gate=drain", "-health", "-inband", "-agent", "127.0.0.1:0", "-turns", t.TempDir() + "/turns"}} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
 			ctx, stop := context.WithCancel(t.Context())
 			defer stop()
-			r, w := io.Pipe()
-			var stderr bytes.Buffer
-			code := make(chan int, 1)
 			s, _ := example()
-			go func() {
-				defer w.Close()
-				code <- Run(ctx, s, args, w, &stderr)
-			}()
-			lines, url := bufio.NewScanner(r), ""
-			for url == "" && lines.Scan() {
-				if m := listening.FindStringSubmatch(lines.Text()); m != nil {
-					url = m[1]
-				}
-			}
-			go io.Copy(io.Discard, r)
-			if url == "" {
-				t.Fatalf("exit code %d before it listened: %s", <-code, stderr.String())
-			}
-			client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+			var stderr bytes.Buffer
+			url, code := run(ctx, t, s, args, &stderr)
 			resp, err := client.Get(url)
 			if err != nil {
 				t.Fatal(err)
@@ -81,6 +95,54 @@ func TestRun(t *testing.T) {
 				t.Errorf("exit code %d, stderr %q", got, stderr.String())
 			}
 		})
+	}
+}
+
+// leaving is a peer that ends the service when that is away, and has it back once it has answered.
+type leaving struct {
+	stop     context.CancelFunc
+	url      string
+	away     atomic.Bool
+	answered atomic.Bool
+}
+
+func (l *leaving) Drain(context.Context, time.Duration) error {
+	l.away.Store(true)
+	l.stop()
+	return nil
+}
+
+func (l *leaving) Ready(context.Context) error {
+	if !l.away.Load() {
+		return nil
+	}
+	resp, err := client.Get(l.url)
+	if err != nil {
+		return err
+	}
+	l.answered.Store(true)
+	return resp.Body.Close()
+}
+
+func (l *leaving) String() string { return "peer" }
+
+// TestAnswersUntilItsPeersHaveItBack sees that a service that is told to end while it is away answers until its gate has stopped.
+func TestAnswersUntilItsPeersHaveItBack(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	peer := &leaving{stop: stop}
+	var gate *gateflags.Gate
+	s, _ := example()
+	s.Tune = func(o *gcgate.Options) { o.Signals = append(o.Signals, peer) }
+	s.Beside = func(_ *http.ServeMux, g *gateflags.Gate) { gate = g }
+	var stderr bytes.Buffer
+	url, code := run(ctx, t, s, []string{"-gate=drain", "-no-turns"}, &stderr)
+	peer.url = url
+	if err := gate.Collect(t.Context()); err != nil && !errors.Is(err, gcgate.ErrStopped) {
+		t.Error(err)
+	}
+	if got := <-code; got != exitOK || !peer.answered.Load() {
+		t.Errorf("exit code %d, answered its peer: %v; stderr %q", got, peer.answered.Load(), stderr.String())
 	}
 }
 
