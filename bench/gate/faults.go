@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -53,21 +54,75 @@ type faulty struct {
 	failed   int64
 }
 
-// faults sends n requests while things fail: a quarter through HAProxy, a quarter through one that fails itself, a quarter through Envoy, and a
-// quarter to a Raft group.
-func (d *driver) faults(ctx context.Context, n int, results string) error {
-	l, err := d.calibrate(ctx, modeNamed(modes, "default"), 2, load{name: "moderate", share: .22})
+// faultySystem is where things fail while n requests are sent.
+type faultySystem struct {
+	name string
+	run  func(d *driver, ctx context.Context, n int, l load) error
+}
+
+// faultySystems get a quarter of the requests each.
+var faultySystems = []faultySystem{
+	{"etcd", (*driver).faultsHAProxy},
+	{"haproxy", func(d *driver, ctx context.Context, n int, l load) error {
+		return d.faultsFront(ctx, n, l, killedHAProxy)
+	}},
+	{"envoy", func(d *driver, ctx context.Context, n int, l load) error {
+		return d.faultsFront(ctx, n, l, killedEnvoy)
+	}},
+	{"raft", func(d *driver, ctx context.Context, n int, _ load) error { return d.faultsRaft(ctx, n) }},
+}
+
+// faultyNames are their names, with commas between.
+func faultyNames() string {
+	var names []string
+	for _, s := range faultySystems {
+		names = append(names, s.name)
+	}
+	return strings.Join(names, ",")
+}
+
+// chooseFaulty returns the systems whose names stand in a comma-separated list.
+func chooseFaulty(list string) (chosen []faultySystem, err error) {
+	for _, name := range strings.Split(list, ",") {
+		i := slices.IndexFunc(faultySystems, func(s faultySystem) bool { return s.name == strings.TrimSpace(name) })
+		if i < 0 {
+			return nil, fmt.Errorf("-systems: no system %q; they are %s", name, faultyNames())
+		}
+		chosen = append(chosen, faultySystems[i])
+	}
+	return chosen, nil
+}
+
+// faults sends n requests while things fail, or the share of some of the systems.
+func (d *driver) faults(ctx context.Context, list string, n int, rate float64, results string) error {
+	systems, err := chooseFaulty(list)
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(d.faultsHAProxy(ctx, n/4, l), d.faultsFront(ctx, n/4, l, killedHAProxy), d.faultsFront(ctx, n/4, l, killedEnvoy), d.faultsRaft(ctx, n/4)); err != nil {
+	l := load{name: "moderate", share: .22, rate: rate}
+	if rate == 0 {
+		if l, err = d.calibrate(ctx, modeNamed(modes, "default"), 2, l); err != nil {
+			return err
+		}
+	}
+	return d.faultsIn(ctx, systems, n/len(faultySystems), l, results)
+}
+
+// faultsIn sends n requests to each system. One that cannot be measured takes nothing from the others, whose results are kept.
+func (d *driver) faultsIn(ctx context.Context, systems []faultySystem, n int, l load, results string) (err error) {
+	for _, s := range systems {
+		if ctx.Err() != nil {
+			break
+		}
+		if serr := s.run(d, ctx, n, l); serr != nil {
+			err = errors.Join(err, fmt.Errorf("%s: %w", s.name, serr))
+		}
+	}
+	if results == "" || d.quick || len(d.set.Figures) == 0 {
 		return err
 	}
-	if results == "" || d.quick {
-		return nil
-	}
 	d.set.Benchmark = "gate-faults"
-	return d.set.Save(results)
+	return errors.Join(err, d.set.Save(results))
 }
 
 // faultsHAProxy fails replicas and etcd, and reloads HAProxy: the client sends nothing again.
@@ -86,7 +141,7 @@ func (d *driver) faultsHAProxy(ctx context.Context, n int, l load) error {
 	defer f.sys.close()
 	o := f.sys.options(l, 0, d.warmup)
 	o.Requests = n
-	r, err := f.load(ctx, o, repeated(f.killReplica, f.reload, f.killEtcd, f.reload, f.stallReplica, f.stallEtcd))
+	r, err := f.load(ctx, o, repeated(f.killReplica, f.reload, f.killEtcd, f.reload, f.stallReplica, f.stallEtcd, f.restartReplica))
 	if err != nil {
 		return err
 	}
@@ -178,7 +233,20 @@ func (f *faulty) killReplica(ctx context.Context) error {
 	f.note(replicaKilled, fmt.Sprint(i)+which+state)
 	r.Kill()
 	time.Sleep(time.Second)
-	again, err := f.startReplica(ctx, spec{mode: f.mode, addr: r.addr, core: i % f.cores, args: f.work, place: f.place(i, len(f.sys.replicas))})
+	return f.startAgain(ctx, i)
+}
+
+// restartReplica ends a replica as a rollout does, and starts it again.
+func (f *faulty) restartReplica(ctx context.Context) error {
+	i := rand.IntN(len(f.sys.replicas))
+	f.note("replica restarted", fmt.Sprint(i))
+	f.sys.replicas[i].stop()
+	return f.startAgain(ctx, i)
+}
+
+// startAgain starts a replica that has ended.
+func (f *faulty) startAgain(ctx context.Context, i int) error {
+	again, err := f.startReplica(ctx, spec{mode: f.mode, addr: f.sys.replicas[i].addr, core: i % f.cores, args: f.work, place: f.place(i, len(f.sys.replicas))})
 	if err != nil {
 		return err
 	}

@@ -61,7 +61,7 @@ func (d *driver) faultsFront(ctx context.Context, n int, l load, b failing) erro
 		return err
 	}
 	stall := func(ctx context.Context) error { return f.stall(ctx, b.name, "", f.sys.front.Child) }
-	r, err := f.load(ctx, o, repeated(f.killReplica, kill, f.stallReplica, stall))
+	r, err := f.load(ctx, o, repeated(f.killReplica, kill, f.stallReplica, stall, f.restartReplica))
 	if err != nil {
 		return err
 	}
@@ -101,8 +101,9 @@ func (d *driver) faultsRaft(ctx context.Context, n int) error {
 	f := &faulty{driver: d, name: raftFaults, what: toAGroup, mode: modeNamed(raftTeam.modes, "gated")}
 	each := int(raftRate * 6 * d.shorter(faultEvery).Seconds()) // two stops of as long as the pause before, a kill, and what comes then
 	sum, lost := &loadgen.Result{Statuses: map[int]int64{}}, 0
-	for range max(1, n/each) {
-		r, l, err := f.group(ctx, each)
+	groups := max(1, n/each)
+	for range groups {
+		r, l, err := f.group(ctx, max(each, (n+groups-1)/groups))
 		if err != nil {
 			return err
 		}

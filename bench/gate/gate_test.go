@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -346,17 +347,17 @@ func TestFaults(t *testing.T) {
 		{
 			"", func(*driver) []string { return []string{"haproxy", "etcd"} },
 			func(d *driver) error { return d.faultsHAProxy(t.Context(), 9000, load{rate: 300}) },
-			[]string{replicaKilled, "HAProxy reloaded", "etcd killed", "replica stopped", "etcd stopped"},
+			[]string{replicaKilled, "HAProxy reloaded", "etcd killed", "replica stopped", "etcd stopped", "replica restarted"},
 		},
 		{
 			haproxyFaults, func(*driver) []string { return []string{"haproxy"} },
 			func(d *driver) error { return d.faultsFront(t.Context(), 6000, load{rate: 300}, killedHAProxy) },
-			[]string{replicaKilled, "HAProxy killed", "replica stopped", "HAProxy stopped"},
+			[]string{replicaKilled, "HAProxy killed", "replica stopped", "HAProxy stopped", "replica restarted"},
 		},
 		{
 			envoyFaults, func(d *driver) []string { return []string{d.envoyProgram()} },
 			func(d *driver) error { return d.faultsFront(t.Context(), 6000, load{rate: 300}, killedEnvoy) },
-			[]string{replicaKilled, "Envoy killed", "replica stopped", "Envoy stopped"},
+			[]string{replicaKilled, "Envoy killed", "replica stopped", "Envoy stopped", "replica restarted"},
 		},
 		{
 			raftFaults, func(*driver) []string { return nil },
@@ -382,6 +383,32 @@ func TestFaults(t *testing.T) {
 				t.Errorf("%v writes were lost", lost)
 			}
 		})
+	}
+}
+
+// TestFaultsAreKept sees that what was measured is kept where another system cannot be, and that an interrupt ends all.
+func TestFaultsAreKept(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	d := &driver{set: &figure.Set{Out: t.Output(), Raw: map[string]any{}}}
+	failed, dir := errors.New("it does not start"), t.TempDir()
+	err := d.faultsIn(ctx, []faultySystem{
+		{"a", func(*driver, context.Context, int, load) error { return failed }},
+		{"b", func(d *driver, _ context.Context, n int, l load) error {
+			d.lostFigure(n + int(l.rate))
+			interrupt()
+			return nil
+		}},
+		{"c", func(*driver, context.Context, int, load) error { panic("after an interrupt") }},
+	}, 8, load{rate: 1}, dir)
+	files, gerr := filepath.Glob(filepath.Join(dir, "gate-faults-*.json"))
+	if !errors.Is(err, failed) || gerr != nil || len(files) != 1 || len(d.set.Figures) != 1 || d.set.Figures[0].Measured != 9 {
+		t.Errorf("%v, %v: %v, %+v", err, gerr, files, d.set.Figures)
+	}
+	if s, err := chooseFaulty("raft, etcd"); err != nil || len(s) != 2 || s[0].name != "raft" {
+		t.Errorf("%v, %v", s, err)
+	}
+	if _, err := chooseFaulty("etcd,zk"); err == nil || !strings.Contains(err.Error(), "etcd,haproxy,envoy,raft") {
+		t.Errorf("%v, want the names", err)
 	}
 }
 

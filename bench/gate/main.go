@@ -97,7 +97,9 @@ func main() {
 	flag.IntVar(&d.asks, "asks", 100, "polls: collections asked of both replicas at once, at most, for each way to poll")
 	flag.StringVar(&d.original, "original", "", "hello, literal: `folder` of the source of gci-go v0.2, to run it beside (git clone -b v0.2 https://github.com/gcinterceptor/gci-go)")
 	flag.BoolVar(&d.quick, "quick", false, "a few seconds, to see that everything works")
-	requests := flag.Int("n", 1_000_000, "requests of -part faults")
+	requests := flag.Int("n", 1_000_000, "faults: requests, a quarter for each system")
+	systems := flag.String("systems", faultyNames(), "faults: comma-separated `systems` that get their quarter")
+	rate := flag.Float64("rate", 0, "faults: `requests` a second, but for raft's (default: found by a calibration, which needs a machine where nothing else runs)")
 	demo := flag.String("demo", "", "run the demo, and write its files to this `folder`")
 	var again figure.Again
 	again.Flags(flag.CommandLine)
@@ -116,7 +118,7 @@ func main() {
 		case *demo != "":
 			err = d.demo(ctx, *demo)
 		case *only == "faults":
-			err = d.faults(ctx, *requests, *results)
+			err = d.faults(ctx, *systems, *requests, *rate, *results)
 		default:
 			err = d.bench(ctx, *only, *results)
 		}

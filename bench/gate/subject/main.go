@@ -3,7 +3,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -112,7 +111,7 @@ func garbage(w http.ResponseWriter, _ *http.Request) {
 }
 
 // run serves until SIGINT or SIGTERM.
-func (s *subject) run(addr, policy string, o gcgate.Options, wrap httpgate.Options, check http.Handler) (err error) {
+func (s *subject) run(addr, policy string, o gcgate.Options, wrap httpgate.Options, check http.Handler) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /health", func(w http.ResponseWriter, r *http.Request) {
 		s.met.polled()
@@ -122,7 +121,6 @@ func (s *subject) run(addr, policy string, o gcgate.Options, wrap httpgate.Optio
 	case "":
 	case guarded:
 		g := httpgate.Guard(s.met.count(s.handler), gcgate.Options{Logger: o.Logger, OnEvent: o.OnEvent})
-		defer func() { err = cmp.Or(err, g.Stop(context.Background())) }()
 		if err := g.Err(); err != nil {
 			return err
 		}
@@ -131,10 +129,10 @@ func (s *subject) run(addr, policy string, o gcgate.Options, wrap httpgate.Optio
 		if err := o.Policy.UnmarshalText([]byte(policy)); err != nil {
 			return fmt.Errorf("-gate: %w", err)
 		}
+		var err error
 		if s.gate, err = gcgate.Start(context.Background(), o); err != nil {
 			return err
 		}
-		defer func() { err = cmp.Or(err, s.gate.Stop(context.Background())) }()
 		mux.HandleFunc("POST /collect", s.collect)
 		m, err := httpgate.New(s.gate, wrap)
 		if err != nil {
@@ -158,13 +156,28 @@ func (s *subject) run(addr, policy string, o gcgate.Options, wrap httpgate.Optio
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	srv := &http.Server{Addr: addr, Handler: mux, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute}
-	context.AfterFunc(ctx, func() { srv.Close() })
+	ended := make(chan struct{})
+	context.AfterFunc(ctx, func() {
+		defer close(ended)
+		within, cancel := context.WithTimeout(context.Background(), endTimeout)
+		defer cancel()
+		if s.gate != nil {
+			_ = s.gate.Stop(within) // first, while polls are answered
+		}
+		if srv.Shutdown(within) != nil {
+			srv.Close()
+		}
+	})
 	o.Logger.Info("listening", "addr", addr, "policy", policy)
 	if err := srv.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
+	<-ended
 	return nil
 }
+
+// endTimeout bounds the end, as that of a rollout is.
+const endTimeout = 5 * time.Second
 
 func (s *subject) stats() any {
 	if s.gate == nil {
