@@ -21,11 +21,11 @@ const mostAfterFlip = 10
 var envoyTeam = team{
 	replicas: 2,
 	modes: []mode{
-		{name: "default", what: "the stock runtime", front: envoyPolls, program: "subject"},
+		{name: "default", what: "the stock runtime", front: envoyPolls, program: "subject", under: "envoy"},
 		subjectMode(mode{name: polledEnvoy, what: "policy drain, health polled every 10 ms", front: envoyPolls}, true),
 		subjectMode(mode{name: headerEnvoy, what: "policy drain, told in answers, and health polled every 500 ms", front: envoyHeader}, true, "-envoy"),
 		subjectMode(mode{name: defaultEnvoy, what: "policy drain behind an Envoy with its own settings for hosts", front: envoyDefaults, under: "envoy"}, true),
-		subjectMode(mode{name: "no turns", what: "policy drain without turns", front: envoyPolls, under: "envoy forced"}, false),
+		subjectMode(mode{name: noTurns, what: "policy drain without turns", front: envoyPolls, under: "envoy forced"}, false),
 		{name: "floor", what: "nearly no heap", front: envoyPolls, program: "subject", env: []string{"GOGC=3000"}, args: func(place) []string {
 			return []string{"-window", "1000"}
 		}, under: "envoy"},
@@ -40,7 +40,7 @@ var envoyTeam = team{
 		{mode: defaultEnvoy, load: "envoy"},
 		{mode: polledEnvoy, load: "envoy forced"},
 		{mode: headerEnvoy, load: "envoy forced"},
-		{mode: "no turns", load: "envoy forced"},
+		{mode: noTurns, load: "envoy forced"},
 	},
 	more: (*driver).envoyFigures,
 }

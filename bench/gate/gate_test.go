@@ -151,7 +151,7 @@ func quick(t *testing.T) *driver {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &driver{bin: bin, deploy: "../../deploy", quick: true, out: t.Output()}
+	d := &driver{bin: bin, deploy: "../../deploy", quick: true, rivals: 1, out: t.Output()}
 	if err := d.prepare("", "moderate"); err != nil {
 		t.Fatal(err)
 	}

@@ -38,6 +38,7 @@ var grpcTeam = team{
 		grpcMode(mode{name: "default", what: "the stock runtime", under: "grpc"}, false),
 		grpcMode(mode{name: "gated", what: "policy drain, told by Watch, turns by a file"}, true),
 		grpcMode(mode{name: streamsMode, what: "the same beside open streams", streams: grpcStreams}, true),
+		grpcMode(mode{name: noTurns, what: "the same without turns, and calls wait for a replica (WaitForReady)", waits: true, under: "grpc forced"}, true),
 		grpcMode(mode{name: "floor", what: "nearly no heap", env: []string{"GOGC=3000"}, under: "grpc"}, false, "-window", "1000"),
 	},
 	loads:   []load{{name: "grpc", rate: grpcRate}, {name: "grpc forced", rate: grpcRate, forced: true}},
@@ -46,6 +47,7 @@ var grpcTeam = team{
 		{mode: "gated", load: "grpc"},
 		{mode: "gated", load: "grpc forced"},
 		{mode: streamsMode, load: "grpc forced"},
+		{mode: noTurns, load: "grpc forced"},
 	},
 	more: (*driver).grpcFigures,
 }
@@ -56,7 +58,10 @@ func grpcMode(m mode, gated bool, more ...string) mode {
 	m.args = func(p place) []string {
 		args := append([]string{"-grpc", p.grpc}, more...)
 		if gated {
-			args = append(args, "-gate=drain", "-turns", p.turns)
+			args = append(args, "-gate=drain")
+		}
+		if gated && !m.waits {
+			args = append(args, "-turns", p.turns)
 		}
 		return args
 	}
@@ -128,8 +133,9 @@ type callers struct {
 	running sync.WaitGroup
 }
 
-// dialReplicas returns clients with the service configuration that gated replicas want, and so many open streams.
-func dialReplicas(addrs []string, streams int) (*callers, error) {
+// dialReplicas returns clients with the service configuration that gated replicas want, and so many open streams. Calls wait for a
+// replica that serves, or fail where there is none.
+func dialReplicas(addrs []string, streams int, wait bool) (*callers, error) {
 	c := new(callers)
 	ctx, cancel := context.WithCancel(context.Background())
 	c.end = cancel
@@ -141,7 +147,8 @@ func dialReplicas(addrs []string, streams int) (*callers, error) {
 		replicas := manual.NewBuilderWithScheme("replicas")
 		replicas.InitialState(state)
 		conn, err := grpc.NewClient("replicas:///service", grpc.WithResolvers(replicas),
-			grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultServiceConfig(client.ServiceConfig))
+			grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultServiceConfig(client.ServiceConfig),
+			grpc.WithDefaultCallOptions(grpc.WaitForReady(wait)))
 		if err != nil {
 			c.close()
 			return nil, err

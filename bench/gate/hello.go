@@ -24,14 +24,17 @@ const (
 // default options.
 func (d *driver) helloModes() []mode {
 	modes := []mode{{name: "default", what: "the stock runtime"}, {name: gcigo, what: "the original itself, v0.2", program: d.program}}
-	for _, policy := range []struct{ name, what string }{
-		{guarded, "httpgate.Guard without options, which is policy auto"},
-		{"auto", "policy auto"},
-		{"through", "policy through"},
-		{"idle", "policy idle"},
-		{"shed", "policy shed"},
+	for _, policy := range []struct {
+		name, what string
+		rival      bool
+	}{
+		{guarded, "httpgate.Guard without options, which is policy auto", false},
+		{"auto", "policy auto", false},
+		{"through", "policy through", true},
+		{"idle", "policy idle", true},
+		{"shed", "policy shed", true},
 	} {
-		modes = append(modes, mode{name: policy.name, what: policy.what, args: func(place) []string {
+		modes = append(modes, mode{name: policy.name, what: policy.what, rival: policy.rival, args: func(place) []string {
 			return []string{"-gate", policy.name}
 		}})
 	}
@@ -96,7 +99,7 @@ func (d *driver) hello(ctx context.Context) error {
 	l := load{name: "hello", rate: helloRate}
 	for round := 1; round <= d.rounds; round++ {
 		for _, m := range order(d.helloModes(), round) {
-			if m.name == gcigo && d.program == "" {
+			if m.name == gcigo && d.program == "" || round > d.roundsIn(m, d.rounds) {
 				continue
 			}
 			if _, err := d.measure(ctx, m, 1, l, round); err != nil {

@@ -88,7 +88,7 @@ func (d *driver) open(ctx context.Context, m mode, n int, extra func(i int, s *s
 		}
 		s.url = "http://" + d.front + m.target()
 	case m.grpc:
-		c, err := dialReplicas(d.grpcs[:n], m.streams)
+		c, err := dialReplicas(d.grpcs[:n], m.streams, m.waits)
 		if err != nil {
 			s.close()
 			return nil, err

@@ -25,6 +25,7 @@ type mode struct {
 	quota   bool   // the replicas have a quota of CPU time
 	grpc    bool   // it is called over gRPC
 	streams int    // that are open beside it
+	waits   bool   // a call waits for a replica that serves; there are no turns
 	raft    bool   // it is three members of raftkv
 	leads   bool   // the first member has to lead
 	stalls  bool   // a follower stands still now and then

@@ -17,11 +17,7 @@ func (d *driver) announce(parts []string) {
 		case "pairs":
 			runs += len(d.loads) * 3 // of calibration
 			for _, m := range d.modes {
-				rounds := d.rounds
-				if m.rival {
-					rounds = min(rounds, d.rivals)
-				}
-				runs += rounds * len(d.loads)
+				runs += d.roundsIn(m, d.rounds) * len(d.loads)
 			}
 		case "single":
 			runs += d.rounds*(len(singleHigh)+len(singleBursty)) + 2
@@ -33,11 +29,13 @@ func (d *driver) announce(parts []string) {
 		case "polls":
 			beside += time.Duration(len(pollings)) * (d.polledFor + 10*time.Second) // to fill the windows
 		case "hello":
-			runs += d.rounds * len(d.helloModes())
+			for _, m := range d.helloModes() {
+				runs += d.roundsIn(m, d.rounds)
+			}
 		case "literal":
 			beside += time.Duration(d.rounds*len(literalSizes)*len(literalPolicies)) * literalFor
 		case "lone", "haproxy", "envoy", "grpc", "raft", "quota", "wholepath":
-			runs += teams[p].runs(d.roundsOf(teams[p]))
+			runs += d.runs(teams[p])
 		case "turns":
 			runs += d.rounds * len(turnsWanted)
 		case "push":
@@ -58,7 +56,7 @@ func (d *driver) pairs(ctx context.Context) error {
 	for round := 1; round <= d.rounds; round++ {
 		for _, l := range d.loads {
 			for _, m := range order(d.modes, round) {
-				if m.rival && round > d.rivals {
+				if round > d.roundsIn(m, d.rounds) {
 					continue
 				}
 				if _, err := d.measure(ctx, m, 2, l, round); err != nil {

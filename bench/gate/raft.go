@@ -52,7 +52,7 @@ var raftTeam = team{
 			}
 			return []string{"-window", "64"}
 		}),
-		raftMode(mode{name: "default, three heaps", what: "the stock runtime"}, nil),
+		raftMode(mode{name: "default, three heaps", rival: true, what: "the stock runtime"}, nil),
 		raftMode(mode{name: "gated", what: "followers first, and the leader hands over"}, func(place) []string { return []string{"-gate"} }),
 		raftMode(mode{name: stallsMode, what: "the same while a follower stands still 350 of 900 ms", stalls: true}, func(place) []string { return []string{"-gate"} }),
 		raftMode(mode{name: patientMode, what: "the same, and a transfer is not given up before Raft itself does", stalls: true}, func(place) []string {

@@ -35,8 +35,8 @@ var teams = map[string]team{
 	"lone": {
 		replicas: 1,
 		modes: []mode{
-			modeNamed(single, "default"), modeNamed(single, "auto"), modeNamed(idleModes, "memory"),
-			{name: "GOGC=400", what: "collects a quarter as often", env: []string{"GOGC=400"}},
+			modeNamed(single, "default"), modeNamed(single, "auto"), asRival(modeNamed(idleModes, "memory")),
+			{name: "GOGC=400", rival: true, what: "collects a quarter as often", env: []string{"GOGC=400"}},
 			{name: "floor", what: "nearly no heap", env: []string{"GOGC=3000"}, args: func(place) []string {
 				return []string{"-window", "1000"}
 			}},
@@ -51,15 +51,18 @@ var teams = map[string]team{
 	},
 	"haproxy": {
 		replicas: 2,
-		modes:    []mode{modeNamed(modes, "default"), modeNamed(modes, "gated"), modeNamed(modes, "floor")},
-		loads:    []load{{name: "haproxy", share: .22}},
+		modes: []mode{
+			onlyUnder("haproxy", modeNamed(modes, "default")), onlyUnder("haproxy", modeNamed(modes, "gated")), onlyUnder("haproxy", modeNamed(modes, "floor")),
+			subjectMode(mode{name: noTurns, what: "policy drain without turns, health polled every 10 ms", front: haproxyPolls, under: "haproxy forced"}, false),
+		},
+		loads: []load{{name: "haproxy", share: .22}, {name: "haproxy forced", rate: 500, forced: true}},
 		targets: map[string][]target{"haproxy": {
 			{"gated", "floor", "p99", 1.1, false},
 			{"gated", "floor", "p99.9", 1.1, false},
 			{"default", "gated", "p99", 10, true},
 			{"default", "gated", "p99.9", 3, true},
 		}},
-		counts: []count{{mode: "gated", load: "haproxy", met: true}, {mode: "gated", load: "haproxy"}},
+		counts: []count{{mode: "gated", load: "haproxy", met: true}, {mode: "gated", load: "haproxy"}, {mode: noTurns, load: "haproxy forced"}},
 	},
 	"envoy": envoyTeam,
 	"grpc":  grpcTeam,
@@ -67,6 +70,21 @@ var teams = map[string]team{
 	"quota": quotaTeam,
 
 	"wholepath": wholeTeam,
+}
+
+// noTurns is the mode of replicas that may all be away at once.
+const noTurns = "no turns"
+
+// onlyUnder has a mode measured under one of its part's loads, in each round.
+func onlyUnder(load string, m mode) mode {
+	m.under, m.rival = load, false
+	return m
+}
+
+// asRival has a mode measured in some rounds only: no target hangs on it.
+func asRival(m mode) mode {
+	m.rival = true
+	return m
 }
 
 // forcedEvery is the longest pause between two times that all replicas are asked to collect.
@@ -94,9 +112,11 @@ func (d *driver) roundsOf(t team) int {
 }
 
 // runs returns how many runs the part takes, those of calibration included.
-func (t team) runs(rounds int) (n int) {
+func (d *driver) runs(t team) (n int) {
 	for _, l := range t.loads {
-		n += rounds * len(t.under(l))
+		for _, m := range t.under(l) {
+			n += d.roundsIn(m, d.roundsOf(t))
+		}
 		if l.share > 0 {
 			n += 3
 		}
@@ -104,10 +124,18 @@ func (t team) runs(rounds int) (n int) {
 	return n
 }
 
+// roundsIn returns in how many of the rounds a mode is measured.
+func (d *driver) roundsIn(m mode, rounds int) int {
+	if m.rival {
+		return min(rounds, d.rivals)
+	}
+	return rounds
+}
+
 // team measures the part of this name.
 func (d *driver) team(ctx context.Context, name string) error {
 	t := teams[name]
-	d.lastRate = 0 // another way to the service
+	d.lastRate, d.polling = 0, pollings[0] // another way to the service
 	var loads []load
 	for _, l := range t.loads {
 		switch {
@@ -124,6 +152,9 @@ func (d *driver) team(ctx context.Context, name string) error {
 	for round := 1; round <= d.roundsOf(t); round++ {
 		for _, l := range loads {
 			for _, m := range order(t.under(l), round) {
+				if round > d.roundsIn(m, d.roundsOf(t)) {
+					continue
+				}
 				if _, err := d.measure(ctx, m, t.replicas, l, round); err != nil {
 					return err
 				}

@@ -19,10 +19,12 @@ func TestTeams(t *testing.T) {
 		if !slices.Contains(parts, name) {
 			t.Errorf("%s is no part", name)
 		}
-		under := map[string][]string{}
+		under := map[string][]string{} // in each round
 		for _, l := range part.loads {
 			for _, m := range part.under(l) {
-				under[l.name] = append(under[l.name], m.name)
+				if !m.rival {
+					under[l.name] = append(under[l.name], m.name)
+				}
 			}
 		}
 		for load, targets := range part.targets {
@@ -37,6 +39,15 @@ func TestTeams(t *testing.T) {
 				t.Errorf("%s: %s has no %q", name, c.load, c.mode)
 			}
 		}
+	}
+}
+
+// TestRivalsTakeFewerRounds than the modes on which targets hang.
+func TestRivalsTakeFewerRounds(t *testing.T) {
+	d := driver{rounds: usualRounds, rivals: 2}
+	part := team{modes: []mode{{name: "a"}, {name: "b", rival: true}, {name: "c", under: "x"}}, loads: []load{{name: "x", share: .1}, {name: "y"}}}
+	if n := d.runs(part); n != 5+2+5+3+5+2 {
+		t.Errorf("%d runs", n)
 	}
 }
 
