@@ -55,7 +55,11 @@ func (d *driver) calibrate(ctx context.Context, m mode, n int, l load) (load, er
 // estimate says how long a number of runs takes.
 func (d *driver) estimate(runs int) time.Duration {
 	const startUp = 6 * time.Second // replicas fill their windows, make their first collection, and stop
-	return time.Duration(runs) * (d.length + d.warmup + startUp)
+	warmup := d.warmup
+	if !d.quick {
+		warmup = (d.warmup + mostWarmup) / 2 // see warm
+	}
+	return time.Duration(runs) * (d.length + warmup + startUp)
 }
 
 // order returns modes in an order that changes with the round, so that none is always first;

@@ -227,10 +227,12 @@ func (d *driver) bench(ctx context.Context, only, results string) error {
 	d.announce(names)
 	var err error
 	for _, n := range names {
+		begun := time.Now()
 		if err = measures[n](ctx); err != nil {
 			err = fmt.Errorf("%s: %w", n, err)
 			break // what was measured is kept
 		}
+		fmt.Fprintf(d.out, "%s took %v\n", n, time.Since(begun).Round(time.Second))
 	}
 	d.keep()
 	if results != "" && !d.quick && (err == nil || len(d.samples)+len(d.set.Figures) > 0) {
