@@ -92,7 +92,7 @@ func (g *Guarded) look(h http.Header) {
 	attempt := h[attemptHeader]
 	if len(attempt) > 0 && attempt[0] != "1" {
 		if g.looks.Swap(0) > 0 {
-			g.log.Warn("httpgate: the balancer tries requests again, which each gate that they enter counts: if it does so after a 503 (retry_on: gateway-error), gcgate.Options{Policy: PolicyShed, Turns: ...} is enough, and it need not be told",
+			g.log.Warn("httpgate: the balancer tries requests again, which each gate that they enter counts: if it does so after a 503 (retry_on: gateway-error, and no outlier_detection, which would eject a replica that refuses), gcgate.Options{Policy: PolicyShed, Turns: ...} is enough, and it need not be told",
 				"seen", attemptHeader, "attempt", attempt[0])
 		}
 		return
