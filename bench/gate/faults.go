@@ -47,6 +47,8 @@ type faulty struct {
 	sys  *system
 	mode mode
 
+	awaited int // how often a fault waited for a replica that collects
+
 	mu       sync.Mutex // guards all below, and sys.replicas
 	etcd     *child.Child
 	faults   []fault
@@ -215,9 +217,16 @@ func (f *faulty) note(kind, note string) {
 	fmt.Fprintf(f.out, "%s %s %s\n", time.Now().Format("15:04:05.000"), kind, note)
 }
 
-// awaitCollecting returns a replica that collects, if one does so soon, and how it was last.
+// awaitCollecting returns a replica that collects, if one does so soon, and how it was last. Every other time it is asked to.
 func (f *faulty) awaitCollecting(ctx context.Context) (i int, state string) {
 	i = rand.IntN(len(f.sys.replicas))
+	if f.awaited++; f.awaited%2 == 1 {
+		var asked sync.WaitGroup
+		defer asked.Wait()
+		asking, end := context.WithCancel(ctx)
+		defer end()
+		asked.Go(func() { f.sys.replicas[i].collect(asking) })
+	}
 	for end := time.Now().Add(awaitGCFor); state != holding && time.Now().Before(end) && ctx.Err() == nil; time.Sleep(5 * time.Millisecond) {
 		if s, err := f.sys.replicas[i].stats(ctx); err == nil {
 			state = s.gate().State

@@ -76,6 +76,7 @@ func (m *msgpush) handler() http.Handler {
 
 func beside(mux *http.ServeMux, g *gateflags.Gate) {
 	mux.Handle("GET /stats", window.StatsHandler(g.Stats))
+	mux.HandleFunc("POST /collect", g.ServeCollect)
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 }

@@ -128,11 +128,7 @@ func (r *raftkv) beside(mux *http.ServeMux, g *gateflags.Gate) {
 			ID: s.ID, Leader: s.Lead, Applied: s.Applied, Member: r.member.Stats(), Gate: g.Stats(),
 		})
 	})
-	mux.HandleFunc("POST /collect", func(w http.ResponseWriter, req *http.Request) {
-		if err := g.Collect(req.Context()); err != nil {
-			http.Error(w, err.Error(), http.StatusServiceUnavailable)
-		}
-	})
+	mux.HandleFunc("POST /collect", g.ServeCollect)
 }
 
 // stats is what GET /stats answers.

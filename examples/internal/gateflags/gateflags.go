@@ -225,6 +225,13 @@ func (g *Gate) Collect(ctx context.Context) error {
 	return g.gate.Collect(ctx)
 }
 
+// ServeCollect answers once there has been a collection.
+func (g *Gate) ServeCollect(w http.ResponseWriter, r *http.Request) {
+	if err := g.Collect(r.Context()); err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+	}
+}
+
 // Gate returns the gate itself, nil without one.
 func (g *Gate) Gate() *gcgate.Gate { return g.gate }
 
