@@ -44,7 +44,7 @@ func TestIdleGateRests(t *testing.T) {
 				if off := func() (yes bool) { r.heap.Do(func() { yes = r.heap.Percent < 0 }); return yes }; !off() {
 					return // the runtime is in charge
 				}
-				for i := range 10 { // at any time between two looks
+				for i := range times(4, 10) { // at any time between two looks
 					time.Sleep(5*time.Second + time.Duration(i)*37*time.Millisecond)
 					from := len(r.since(0))
 					ticket := r.Enter()
@@ -120,7 +120,7 @@ func TestIdleGateRestsWithoutTheTurn(t *testing.T) {
 				if s := r.Stats(); s.State != StateWanting || s.WithoutTurn > 0 {
 					t.Errorf("after Period: %+v", s)
 				}
-				for i := range 10 { // at any time between two looks
+				for i := range times(4, 10) { // at any time between two looks
 					was := r.Stats().WithoutTurn
 					if i%2 == 0 {
 						r.Enter().Exit()
@@ -213,7 +213,7 @@ func TestBurstWithoutRequests(t *testing.T) {
 				return h
 			}
 			inTimeOver(t, Options{Policy: PolicyThrough}, h, func(t *testing.T, r *rig) {
-				for i := range 40 {
+				for i := range times(10, 40) {
 					time.Sleep(10*time.Second + time.Duration(i)*17*time.Millisecond)
 					from := len(r.since(0))
 					r.heap.Do(func() { r.heap.Rate = float64(c.rate * mib) })

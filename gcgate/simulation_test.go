@@ -16,6 +16,17 @@ import (
 
 var seedFlag = flag.Uint64("seed", 0, "run the simulation with this `seed` only")
 
+// checking reports whether make check runs, which has more rounds of a kind than make test.
+func checking() bool { return os.Getenv("EVENKEEL_CHECK") == "1" }
+
+// times returns how many a test has: few in make test, all in make check.
+func times(few, all int) int {
+	if checking() {
+		return all
+	}
+	return few
+}
+
 // TestSimulation runs groups of replicas, with faults, for some minutes of fake time, and
 // holds the invariants:
 //   - never more than k replicas of a group are away with the turn
@@ -25,7 +36,7 @@ var seedFlag = flag.Uint64("seed", 0, "run the simulation with this `seed` only"
 // The seeds are fixed; TestSoak takes fresh ones.
 func TestSimulation(t *testing.T) {
 	seeds := []uint64{1, 2, 3}
-	if os.Getenv("EVENKEEL_CHECK") == "1" {
+	if checking() {
 		seeds = append(seeds, 4, 5, 6, 7, 8)
 	}
 	if *seedFlag != 0 {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -115,7 +114,7 @@ func simulateTurns(t *testing.T, turns Turns, n int, load float64, replicas int)
 	for _, r := range group {
 		r.heap.Do(r.heap.EndCycle) // from now on they are in step
 	}
-	const length = time.Minute
+	length := time.Duration(times(30, 60)) * time.Second
 	for end := time.Now().Add(length); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		away := 0
 		for _, r := range group {
@@ -147,7 +146,7 @@ func simulateTurns(t *testing.T, turns Turns, n int, load float64, replicas int)
 // TestTurnsFollowTheLaw: up to nine tenths of capacity turns are held for as long as the law says, at the usual trigger.
 func TestTurnsFollowTheLaw(t *testing.T) {
 	groups, loads := []struct{ n, k int }{{12, 1}}, []float64{0.9}
-	if os.Getenv("EVENKEEL_CHECK") == "1" { // each takes the race detector seconds
+	if checking() { // each takes the race detector seconds
 		groups, loads = append(groups, struct{ n, k int }{16, 2}), append(loads, 0.5)
 	}
 	for _, tt := range groups {
@@ -167,7 +166,7 @@ func TestTurnsFollowTheLaw(t *testing.T) {
 // at once at first. Turns that are polled, and a gate that does not know how many others there are, do not manage that.
 func TestQueueSuffices(t *testing.T) {
 	sizes, loads := []int{4}, []float64{1.5}
-	if os.Getenv("EVENKEEL_CHECK") == "1" {
+	if checking() {
 		sizes, loads = append(sizes, 2, 8), append(loads, 0.9)
 	}
 	for _, n := range sizes {

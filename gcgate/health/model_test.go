@@ -165,7 +165,7 @@ type modelCase struct {
 // balancers of all kinds. No request may find both out.
 func TestTwoAtOnceBehindABalancer(t *testing.T) {
 	const ms = time.Millisecond
-	rounds, rises, drawn := 8, []int{100}, 3
+	rounds, rises, drawn := 8, []int{10}, 3
 	if os.Getenv("EVENKEEL_CHECK") == "1" {
 		rounds, rises, drawn = 100, []int{10, 100}, 10
 	}
