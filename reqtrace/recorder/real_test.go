@@ -291,7 +291,7 @@ func TestChaos(t *testing.T) {
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		time.Sleep(2 * time.Millisecond)
+		time.Sleep(10 * time.Millisecond)
 		io.WriteString(w, "sold")
 	})
 	srv := httptest.NewServer(r.Middleware(mux))

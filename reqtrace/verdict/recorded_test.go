@@ -70,20 +70,19 @@ func TestRecordedVerdicts(t *testing.T) {
 
 // TestCutOff: the text on a trace that is cut off has a verdict, and says so.
 func TestCutOff(t *testing.T) {
-	names, traces := recordedTraces(t)
-	for i, b := range traces {
-		v := verdictOn(t, b[:len(b)*3/4])
-		var out strings.Builder
-		if err := v.WriteText(&out, Options{}); err != nil {
-			t.Fatal(err)
-		}
-		if v.Report().Broken == "" {
-			t.Errorf("%s is not cut off", names[i])
-		}
-		for _, want := range []string{"main.(*cache).get (main.go:", "the trace is cut off or corrupt, and the report is of the ", v.Report().Broken} {
-			if !strings.Contains(out.String(), want) {
-				t.Errorf("%s: the text lacks %q", names[i], want)
-			}
+	_, traces := recordedTraces(t)
+	b := traces[len(traces)-1] // package reqtrace's own test cuts all of them
+	v := verdictOn(t, b[:len(b)*3/4])
+	var out strings.Builder
+	if err := v.WriteText(&out, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if v.Report().Broken == "" {
+		t.Error("the trace is not cut off")
+	}
+	for _, want := range []string{"main.(*cache).get (main.go:", "the trace is cut off or corrupt, and the report is of the ", v.Report().Broken} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the text lacks %q", want)
 		}
 	}
 }
