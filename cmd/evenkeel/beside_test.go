@@ -29,6 +29,7 @@ func servedUnderLoad(t *testing.T, profile http.HandlerFunc) string {
 				_, _ = io.Copy(io.Discard, res.Body)
 				res.Body.Close()
 			}
+			time.Sleep(5 * time.Millisecond) // the client's: some hundred requests a second are enough
 		}
 	})
 	return srv.URL + "/debug/pprof/trace?seconds="

@@ -67,7 +67,7 @@ func TestRunExplain(t *testing.T) {
 	t.Parallel()
 	s, dir := newService(t), t.TempDir()
 	out, page := filepath.Join(dir, "run.json"), filepath.Join(dir, "explain.html")
-	r := run(t, s.args("-n 100 -c 4 -repeat 2 -o "+out+" -explain-html "+page, "-pprof", "-slow", "20ms")...)
+	r := run(t, s.args("-n 100 -c 4 -repeat 2 -o "+out+" -explain-html "+page, "-pprof", "-slow", "40ms")...)
 	r.check(t, exitOK, []string{
 		"requests/s", "\nwhy requests were slow\nthe slowest 1% (p99+) take", "whole requests (without marks) in 5", "what a trace cannot show",
 	}, []string{"tracing 5 s of the same load", "wrote " + page})

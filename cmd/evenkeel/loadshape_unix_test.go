@@ -60,7 +60,7 @@ func TestLoadShapes(t *testing.T) {
 	} {
 		two.Store(0)
 		out := filepath.Join(dir, "run.json")
-		run(t, append(strings.Fields("load -o "+out+" "+tt.flags), tt.url)...).check(t, exitOK, []string{tt.says}, nil)
+		call(append(strings.Fields("load -o "+out+" "+tt.flags), tt.url)...).check(t, exitOK, []string{tt.says}, nil)
 		f := readRuns(t, out)
 		if !tt.want(f.Runs[0].Load) || two.Load() != tt.n {
 			t.Errorf("%s: %d by HTTP/2; %+v", tt.flags, two.Load(), f.Runs[0].Load)
@@ -84,7 +84,7 @@ func TestLoadShapes(t *testing.T) {
 		"-http2 -disable-keepalive":       "-disable-keepalive",
 		"-find p99<1s -arrivals sometime": "poisson",
 	} {
-		run(t, append(strings.Fields("load "+flags), plain.URL)...).check(t, exitUsage, nil, []string{says})
+		call(append(strings.Fields("load "+flags), plain.URL)...).check(t, exitUsage, nil, []string{says})
 	}
 }
 

@@ -64,6 +64,7 @@ func TestExplainURL(t *testing.T) {
 				_, _ = io.Copy(io.Discard, res.Body)
 				res.Body.Close()
 			}
+			time.Sleep(time.Millisecond)
 		}
 	})
 	r := call("explain", srv.URL+"/debug/pprof/trace?seconds=0.3")
