@@ -155,10 +155,11 @@ func (s *server) accept() {
 			return
 		}
 		c := &conn{server: s}
-		if _, ok := nc.(syscall.Conn); ok {
+		switch nc.(type) {
+		case *net.TCPConn, *net.UnixConn:
 			c.handle, err = s.watcher.Attach(nc)
-		} else {
-			err = aio.ErrNoDescriptor // before its RemoteAddr, which may block, is called
+		default: // what embeds one of these has methods of its own; and RemoteAddr may block
+			err = aio.ErrNoDescriptor
 		}
 		switch {
 		case err == nil:

@@ -2,11 +2,13 @@ package httpd_test
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -132,6 +134,43 @@ func TestEarlyConnections(t *testing.T) {
 		srv.Close()
 		if err := <-ended; err != http.ErrServerClosed {
 			t.Error(err)
+		}
+	})
+}
+
+// TestPeerCredentials: ConnContext may ask who the peer of a unix socket is.
+func TestPeerCredentials(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		ln, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		type key struct{}
+		m := mux()
+		m.HandleFunc("/pid", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.Context().Value(key{})) })
+		serveOn(t, b, &http.Server{Handler: m, ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			raw, err := c.(syscall.Conn).SyscallConn()
+			if err != nil {
+				t.Error(err)
+				return ctx
+			}
+			var peer *syscall.Ucred
+			var refused error
+			if err := raw.Control(func(fd uintptr) {
+				peer, refused = syscall.GetsockoptUcred(int(fd), syscall.SOL_SOCKET, syscall.SO_PEERCRED)
+			}); err != nil || refused != nil {
+				t.Error(err, refused)
+				return ctx
+			}
+			return context.WithValue(ctx, key{}, peer.Pid)
+		}}, ln)
+		c, err := net.Dial("unix", ln.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if got, want := get(t, c, bufio.NewReader(c), "/pid"), fmt.Sprint(os.Getpid()); got != want {
+			t.Errorf("the peer is %s, want %s", got, want)
 		}
 	})
 }

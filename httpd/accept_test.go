@@ -2,15 +2,22 @@ package httpd_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
+	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"evenkeel.dev/aio"
 	"evenkeel.dev/httpd"
@@ -93,6 +100,140 @@ func TestListenerOfUser(t *testing.T) {
 		cancel()
 		if err := <-ended; err != http.ErrServerClosed {
 			t.Error(err)
+		}
+	})
+}
+
+// loud is a connection with a Write of its own.
+type loud struct{ *net.TCPConn }
+
+func (l loud) Write(b []byte) (int, error) { return l.TCPConn.Write(bytes.ToUpper(b)) }
+
+type makesLoud struct{ *net.TCPListener }
+
+func (l makesLoud) Accept() (net.Conn, error) {
+	c, err := l.AcceptTCP()
+	return loud{c}, err
+}
+
+// TestConnectionOfUser: what a connection's own methods do is not passed over, though it has a descriptor.
+func TestConnectionOfUser(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := dial(t, serveOn(t, b, &http.Server{Handler: mux()}, makesLoud{ln.(*net.TCPListener)}))
+		io.WriteString(c, "GET /hello?n=1 HTTP/1.0\r\n\r\n")
+		if got, err := io.ReadAll(c); !strings.HasSuffix(string(got), "HELLO 1") || err != nil {
+			t.Errorf("%q, %v", got, err)
+		}
+	})
+}
+
+// TestUnixPeer: what a handler sees of the peer of a unix socket, with a name and without, is what it sees with net/http.
+func TestUnixPeer(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		ask := func(ln net.Listener, as string) string {
+			var local *net.UnixAddr
+			if as != "" {
+				local = &net.UnixAddr{Name: filepath.Join(t.TempDir(), as), Net: "unix"}
+			}
+			c, err := net.DialUnix("unix", local, ln.Addr().(*net.UnixAddr))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			c.SetDeadline(time.Now().Add(patience))
+			got := get(t, c, bufio.NewReader(c), "/addr")
+			if local != nil {
+				got = strings.ReplaceAll(got, local.Name, as)
+			}
+			return strings.ReplaceAll(got, ln.Addr().String(), "server")
+		}
+		listen := func() net.Listener {
+			ln, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return ln
+		}
+		std := &http.Server{Handler: mux()}
+		theirs, ours := listen(), listen()
+		go std.Serve(theirs)
+		defer std.Close()
+		serveOn(t, b, &http.Server{Handler: mux()}, ours)
+		for _, as := range []string{"", "named"} {
+			if got, want := ask(ours, as), ask(theirs, as); got != want {
+				t.Errorf("%q, by net/http %q", got, want)
+			}
+		}
+	})
+}
+
+// TestSeveralListeners: one http.Server serves TCP, a unix socket and TLS, begun at the same time; idle connections of all end by
+// one Shutdown, and StatsOf has all.
+func TestSeveralListeners(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		from := httptest.NewUnstartedServer(nil) // for its certificate
+		from.StartTLS()
+		defer from.Close()
+		config := from.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
+		config.NextProtos, config.ServerName = nil, "example.com"
+		for round := range 5 {
+			srv := &http.Server{Handler: mux(), TLSConfig: &tls.Config{Certificates: from.TLS.Certificates}}
+			var clients []net.Conn
+			ended := make(chan error)
+			for _, network := range []string{"tcp", "unix", "tls"} {
+				addr := "127.0.0.1:0"
+				if network == "unix" {
+					addr = filepath.Join(t.TempDir(), "s")
+				}
+				ln, err := net.Listen(strings.Replace(network, "tls", "tcp", 1), addr)
+				if err != nil {
+					t.Fatal(err)
+				}
+				go func() {
+					if network == "tls" {
+						ended <- httpd.ServeTLS(t.Context(), srv, ln, "", "", httpd.Options{Backend: b})
+					} else {
+						ended <- httpd.Serve(t.Context(), srv, ln, httpd.Options{Backend: b})
+					}
+				}()
+				c, err := net.Dial(ln.Addr().Network(), ln.Addr().String())
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer c.Close()
+				c.SetDeadline(time.Now().Add(patience))
+				if network == "tls" {
+					c = tls.Client(c, config)
+				}
+				clients = append(clients, c)
+			}
+			var readers []*bufio.Reader
+			for i, c := range clients {
+				r := bufio.NewReader(c)
+				if got, want := get(t, c, r, fmt.Sprintf("/hello?n=%d", i)), fmt.Sprintf("hello %d", i); got != want {
+					t.Errorf("round %d: %q, want %q", round, got, want)
+				}
+				readers = append(readers, r)
+			}
+			until(t, srv, "all are idle", func(s httpd.Stats) bool { return s.Parked == len(clients) })
+			if err := srv.Shutdown(t.Context()); err != nil {
+				t.Error(err)
+			}
+			for i, r := range readers {
+				if _, err := r.ReadByte(); err != io.EOF {
+					t.Errorf("idle connection %d: %v, want EOF", i, err)
+				}
+				if err := wait(t, ended, "Serve's end"); err != http.ErrServerClosed {
+					t.Error(err)
+				}
+			}
+			if s := httpd.StatsOf(srv); s.Accepted != 3 || s.Conns != 0 {
+				t.Errorf("%+v", s)
+			}
 		}
 	})
 }

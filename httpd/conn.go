@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"sync"
+	"syscall"
 	"time"
 
 	"evenkeel.dev/aio"
@@ -25,7 +26,7 @@ const (
 // pieces are buffers for what was read and not yet asked for, and for answers that are under way.
 var pieces = sync.Pool{New: func() any { return new([pieceSize]byte) }}
 
-// conn is a real connection. As a net.Conn it is for ConnState and ConnContext, which ask it for its addresses and
+// conn is a real connection. As a net.Conn it is for ConnState and ConnContext, which ask it for its addresses and its socket's options, and
 // may close it. The server's mu guards all but handle.
 type conn struct {
 	server *server
@@ -50,7 +51,7 @@ type conn struct {
 	told                                        bool // ConnState knows of its end
 }
 
-var errForHooks = errors.New("httpd: a connection is served by its server: it can be closed and asked for its addresses")
+var errForHooks = errors.New("httpd: a connection is served by its server: it can be closed, and asked for its addresses and its socket's options")
 
 func (c *conn) LocalAddr() net.Addr              { return c.handle.LocalAddr() }
 func (c *conn) RemoteAddr() net.Addr             { return c.handle.RemoteAddr() }
@@ -59,6 +60,9 @@ func (c *conn) Write([]byte) (int, error)        { return 0, errForHooks }
 func (c *conn) SetDeadline(time.Time) error      { return errForHooks }
 func (c *conn) SetReadDeadline(time.Time) error  { return errForHooks }
 func (c *conn) SetWriteDeadline(time.Time) error { return errForHooks }
+
+// SyscallConn implements syscall.Conn: for the options of the socket, and who the peer of a unix socket is.
+func (c *conn) SyscallConn() (syscall.RawConn, error) { return c.handle.SyscallConn() }
 
 // Close ends the connection, with the request that it may have.
 func (c *conn) Close() error {

@@ -172,18 +172,26 @@ func (h *hooks) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		if ra := c.RemoteAddr(); ra != nil {
 			r.RemoteAddr = ra.String()
 		}
-		if c.ctx == nil {
-			c.ctx = w.base
-			if h.connContext != nil {
-				if c.ctx = h.connContext(w.base, c); c.ctx == nil {
-					panic("ConnContext returned nil")
-				}
+		if h.connContext != nil && c.ctx == nil {
+			if c.ctx = h.connContext(w.base, c); c.ctx == nil {
+				panic("ConnContext returned nil")
 			}
 		}
-		e := &exchange{context: requestContext{r.Context(), c}}
+		own := r.Context()
+		e := &exchange{context: requestContext{Context: own, conn: c, values: own}}
+		switch {
+		case h.connContext == nil:
+		case c.ctx.Done() == nil:
+			e.context.values, e.context.more = c.ctx, own
+		default: // what ConnContext gave may end before the request
+			ctx, cancel := context.WithCancelCause(c.ctx)
+			defer cancel(nil)
+			defer context.AfterFunc(own, func() { cancel(context.Cause(own)) })()
+			e.context.Context, e.context.values, e.context.more = ctx, ctx, own
+		}
 		*r = *r.WithContext(&e.context)
-		if own, ok := rw.(response); ok && r.Body == http.NoBody {
-			e.writer = writer{own, w}
+		if full, ok := rw.(response); ok && r.Body == http.NoBody {
+			e.writer = writer{full, w}
 			rw = &e.writer
 		}
 	}
@@ -216,19 +224,20 @@ type exchange struct {
 	writer  writer
 }
 
-// requestContext is the context of a request: the values are the real connection's, the end is net/http's.
+// requestContext is the context of a request: the values are the real connection's, and the end is net/http's and that of what ConnContext gave.
 type requestContext struct {
 	context.Context
-	conn *conn
+	conn         *conn
+	values, more context.Context // more: nil, or what is asked behind values
 }
 
 // Value implements context.Context.
-func (c requestContext) Value(key any) any {
+func (c *requestContext) Value(key any) any {
 	if key == http.LocalAddrContextKey {
 		return c.conn.LocalAddr()
 	}
-	if v := c.conn.ctx.Value(key); v != nil {
+	if v := c.values.Value(key); v != nil || c.more == nil {
 		return v
 	}
-	return c.Context.Value(key)
+	return c.more.Value(key)
 }

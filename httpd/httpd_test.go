@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -392,4 +393,76 @@ func TestContext(t *testing.T) {
 	if err := <-ended; err != http.ErrServerClosed {
 		t.Error(err)
 	}
+}
+
+// TestConnContextEnds: a request ends with the context that ConnContext gave its connection, by the same error and cause as with net/http; and what a
+// handler derives from a request's context needs no goroutine.
+func TestConnContextEnds(t *testing.T) {
+	type key struct{}
+	contexts := map[string]func(context.Context) context.Context{
+		"cancelled": func(ctx context.Context) context.Context {
+			ctx, cancel := context.WithCancelCause(ctx)
+			return context.WithValue(ctx, key{}, func() { cancel(errors.New("planned")) })
+		},
+		"deadline": func(ctx context.Context) context.Context {
+			ctx, cancel := context.WithTimeoutCause(ctx, 10*time.Millisecond, errors.New("planned"))
+			return context.WithValue(ctx, key{}, func() { time.AfterFunc(patience, cancel) })
+		},
+	}
+	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		before := runtime.NumGoroutine()
+		for range 100 {
+			_, cancel := context.WithCancel(r.Context())
+			defer cancel()
+		}
+		goroutines := runtime.NumGoroutine() - before
+		r.Context().Value(key{}).(func())()
+		<-r.Context().Done()
+		_, limited := r.Context().Deadline()
+		fmt.Fprint(w, r.Context().Err(), "; ", context.Cause(r.Context()), "; ", limited, "; ", goroutines >= 100)
+	})
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		for name, connContext := range contexts {
+			var got [2]string
+			std := httptest.NewUnstartedServer(h)
+			std.Config.ConnContext = func(ctx context.Context, _ net.Conn) context.Context { return connContext(ctx) }
+			std.Start()
+			addr := serve(t, b, &http.Server{Handler: h, ConnContext: std.Config.ConnContext})
+			for i, addr := range []string{std.Listener.Addr().String(), addr} {
+				c := dial(t, addr)
+				got[i] = get(t, c, bufio.NewReader(c), "/")
+				c.Close()
+			}
+			std.Close()
+			if got[0] != got[1] || !strings.HasSuffix(got[1], "false") {
+				t.Errorf("%s: %q, by net/http %q", name, got[1], got[0])
+			}
+		}
+	})
+}
+
+// TestBaseContextEnds: the same where what ends is BaseContext's, with a ConnContext that adds a value.
+func TestBaseContextEnds(t *testing.T) {
+	type key struct{}
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		base, end := context.WithCancelCause(t.Context())
+		defer end(nil)
+		c := dial(t, serve(t, b, &http.Server{
+			BaseContext: func(net.Listener) context.Context { return base },
+			ConnContext: func(ctx context.Context, _ net.Conn) context.Context { return context.WithValue(ctx, key{}, "value") },
+			Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/end" {
+					end(errors.New("planned"))
+					<-r.Context().Done()
+				}
+				fmt.Fprint(w, r.Context().Value(key{}), "; ", r.Context().Err(), "; ", context.Cause(r.Context()))
+			}),
+		}))
+		r := bufio.NewReader(c)
+		for _, ask := range [][2]string{{"/", "value; <nil>; <nil>"}, {"/end", "value; context canceled; planned"}} {
+			if got := get(t, c, r, ask[0]); got != ask[1] {
+				t.Errorf("%q, want %q", got, ask[1])
+			}
+		}
+	})
 }

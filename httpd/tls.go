@@ -36,12 +36,14 @@ func ServeTLS(ctx context.Context, srv *http.Server, ln net.Listener, certFile, 
 	return serve(ctx, srv, ln, o, config)
 }
 
-// configOf is what http.Server.ServeTLS makes of srv.TLSConfig, which it does not change but for NextProtos: that is how srv.Serve
-// knows that it is to serve HTTP/2.
+// configOf is what http.Server.ServeTLS makes of srv.TLSConfig.
 func configOf(srv *http.Server, certFile, keyFile string) (*tls.Config, error) {
-	first, second := true, srv.TLSNextProto["h2"] != nil || srv.TLSNextProto == nil && secondByDefault()
+	// This has net/http prepare srv for HTTP/2, once, whoever else serves it at the time, and ends for want of a certificate. It is not prepared
+	// with GODEBUG=http2server=0, nor where the program was built so.
+	_ = srv.ServeTLS(nil, "", "none")
+	first, second := true, srv.TLSNextProto["h2"] != nil
 	if srv.Protocols != nil {
-		first, second = srv.Protocols.HTTP1(), srv.Protocols.HTTP2()
+		first, second = srv.Protocols.HTTP1(), second && srv.Protocols.HTTP2()
 	}
 	config := &tls.Config{}
 	if srv.TLSConfig != nil {
@@ -52,9 +54,6 @@ func configOf(srv *http.Server, certFile, keyFile string) (*tls.Config, error) {
 	})
 	if second && !slices.Contains(config.NextProtos, "h2") {
 		config.NextProtos = append(config.NextProtos, "h2")
-		if srv.TLSConfig != nil {
-			srv.TLSConfig.NextProtos = append(srv.TLSConfig.NextProtos, "h2")
-		}
 	}
 	if first && !slices.Contains(config.NextProtos, "http/1.1") {
 		config.NextProtos = append(config.NextProtos, "http/1.1")
@@ -67,13 +66,6 @@ func configOf(srv *http.Server, certFile, keyFile string) (*tls.Config, error) {
 		config.Certificates = []tls.Certificate{cert}
 	}
 	return config, nil
-}
-
-// secondByDefault reports whether net/http serves HTTP/2: not with GODEBUG=http2server=0, nor as the program was built.
-func secondByDefault() bool {
-	var srv http.Server
-	_ = srv.ServeTLS(nil, "", "") // ends as there is no certificate
-	return srv.TLSNextProto["h2"] != nil
 }
 
 // secure is what a connection of TLS has.

@@ -142,6 +142,76 @@ func TestHTTP2Off(t *testing.T) {
 	}
 }
 
+// TestTLSClients: a request has the certificate of its own connection's client, and whether that has resumed a session; who needs a certificate and
+// has none is refused, and counted.
+func TestTLSClients(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		m := mux()
+		m.HandleFunc("/client", func(w http.ResponseWriter, r *http.Request) {
+			fmt.Fprint(w, len(r.TLS.PeerCertificates), r.TLS.DidResume)
+		})
+		srv := &http.Server{Handler: m, TLSConfig: &tls.Config{ClientAuth: tls.RequestClientCert}}
+		addr, client := secured(t, b, srv)
+		plain := client.Transport.(*http.Transport).TLSClientConfig.Clone()
+		plain.NextProtos, plain.ServerName, plain.ClientSessionCache = nil, "example.com", tls.NewLRUClientSessionCache(1)
+		known := plain.Clone()
+		known.ClientSessionCache = tls.NewLRUClientSessionCache(1)
+		known.Certificates = srv.TLSConfig.Certificates
+		for _, resumed := range []bool{false, true} {
+			conns := []net.Conn{tls.Client(dial(t, addr), plain), tls.Client(dial(t, addr), known)}
+			readers := []*bufio.Reader{bufio.NewReader(conns[0]), bufio.NewReader(conns[1])}
+			for range 3 {
+				for i, c := range conns {
+					if got, want := get(t, c, readers[i], "/client"), fmt.Sprint(i, resumed); got != want {
+						t.Errorf("client %d: %q, want %q", i, got, want)
+					}
+				}
+			}
+		}
+
+		strict := &http.Server{Handler: m, TLSConfig: &tls.Config{ClientAuth: tls.RequireAnyClientCert}, ErrorLog: log.New(io.Discard, "", 0)}
+		addr, _ = secured(t, b, strict)
+		c := tls.Client(dial(t, addr), &tls.Config{RootCAs: plain.RootCAs, ServerName: "example.com"})
+		io.WriteString(c, "GET /client HTTP/1.1\r\nHost: x\r\n\r\n")
+		if got, err := io.ReadAll(c); len(got) > 0 || err == nil {
+			t.Errorf("without a certificate: %q, %v", got, err)
+		}
+		until(t, strict, "the refusal is counted", func(s httpd.Stats) bool { return s.Handshakes == 1 })
+	})
+}
+
+// TestTLSLeave: a request's context ends when its client leaves, also one that has sent other requests before.
+func TestTLSLeave(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		m, left := mux(), make(chan error, 1)
+		m.HandleFunc("/wait", func(w http.ResponseWriter, r *http.Request) {
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+			left <- r.Context().Err()
+		})
+		addr, client := secured(t, b, &http.Server{Handler: m})
+		config := client.Transport.(*http.Transport).TLSClientConfig.Clone()
+		config.NextProtos, config.ServerName = nil, "example.com"
+		for _, politely := range []bool{true, false} {
+			c := tls.Client(dial(t, addr), config)
+			r := bufio.NewReader(c)
+			get(t, c, r, "/hello")
+			io.WriteString(c, "GET /wait HTTP/1.1\r\nHost: x\r\n\r\n")
+			if _, err := r.ReadByte(); err != nil {
+				t.Fatal(err)
+			}
+			if politely {
+				c.Close()
+			} else {
+				c.NetConn().Close()
+			}
+			if err := wait(t, left, "the end of the request's context"); err != context.Canceled {
+				t.Errorf("the context says %v", err)
+			}
+		}
+	})
+}
+
 // TestTLSEnds: an idle connection is told of its end; who stalls in the handshake is closed, and who speaks plain HTTP is told.
 func TestTLSEnds(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {

@@ -11,6 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// unnamed is the address of a unix socket that was bound to no name, as most peers are.
+var unnamed net.Addr = &net.UnixAddr{Net: "unix"}
+
 // Accept is accept(2) on a listening socket in non-blocking mode. The connection is so too, and not
 // inherited by other programs.
 func Accept(fd int) (conn int, ip netip.AddrPort, other net.Addr, errno syscall.Errno) {

@@ -10,6 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// unnamed is the address of a unix socket that was bound to no name, as most peers are, by the name that it has in package net on Linux.
+var unnamed net.Addr = &net.UnixAddr{Net: "unix", Name: "@"}
+
 // Accept is accept4(2) on a listening socket in non-blocking mode. The connection is so too, and not
 // inherited by other programs. It does not block, so the scheduler is not told. The peer's address is
 // known though it has reset the connection already.

@@ -12,9 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// unnamed is the address of a unix socket that was bound to no name, as most peers are.
-var unnamed net.Addr = &net.UnixAddr{Net: "unix"}
-
 // IsByteStream reports whether fd is a socket of a stream of bytes, and not of datagrams or packets. It is
 // taken for one where a seccomp filter refuses the question.
 func IsByteStream(fd int) bool {
