@@ -217,10 +217,11 @@ func (f *faulty) note(kind, note string) {
 	fmt.Fprintf(f.out, "%s %s %s\n", time.Now().Format("15:04:05.000"), kind, note)
 }
 
-// awaitCollecting returns a replica that collects, if one does so soon, and how it was last. Every other time it is asked to.
+// awaitCollecting returns a replica that collects, if one does so soon, and how it was last. Two times of three it is asked to: kills and stops
+// take turns.
 func (f *faulty) awaitCollecting(ctx context.Context) (i int, state string) {
 	i = rand.IntN(len(f.sys.replicas))
-	if f.awaited++; f.awaited%2 == 1 {
+	if f.awaited++; f.awaited%3 != 0 {
 		var asked sync.WaitGroup
 		defer asked.Wait()
 		asking, end := context.WithCancel(ctx)
