@@ -13,8 +13,10 @@ import (
 	"evenkeel.dev/examples/internal/program"
 )
 
+func TestMain(m *testing.M) { program.Main(m, main) }
+
 func TestEchoserver(t *testing.T) {
-	path := program.Build(t)
+	path := program.Path(t)
 	for _, backend := range []aio.Backend{aio.BackendAuto, aio.BackendIOUring, aio.BackendEpoll} {
 		t.Run(backend.String(), func(t *testing.T) {
 			if w, err := aio.New(aio.Options{Backend: backend}); err != nil {

@@ -16,6 +16,8 @@ import (
 	"evenkeel.dev/reqtrace/recorder"
 )
 
+func TestMain(m *testing.M) { program.Main(m, main) }
+
 // TestRecorderNeedsAdmin: what would do nothing is refused.
 func TestRecorderNeedsAdmin(t *testing.T) {
 	for _, o := range []recorder.Options{{Slow: time.Second}, {CPU: .1}, {Dir: "x"}} {
@@ -29,7 +31,7 @@ func TestRecorderNeedsAdmin(t *testing.T) {
 // TestHello runs the program as its user does: it answers through the gate, has its recorder's page, refuses a busy port and
 // ends when it is told to.
 func TestHello(t *testing.T) {
-	path := program.Build(t)
+	path := program.Path(t)
 	p := program.Start(t, path, "-admin", "127.0.0.1:0", "-slow", "1ms")
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	res, err := http.Get("http://" + p.Addr)

@@ -33,8 +33,10 @@ func number(t *testing.T, r *bufio.Reader) int {
 	return n
 }
 
+func TestMain(m *testing.M) { program.Main(m, main) }
+
 func TestPushserver(t *testing.T) {
-	path := program.Build(t)
+	path := program.Path(t)
 	t.Run("pushes", func(t *testing.T) {
 		p := program.Start(t, path, "-every", "10ms", "-backlog", "65536") // whatever the machine does, none is full
 		a, b := p.Dial(), p.Dial()

@@ -49,7 +49,8 @@ type group struct {
 
 var listening = regexp.MustCompile(`msg=listening url=(\S+)`)
 
-// TestRaftkv builds the program once for all that is tried with it.
+func TestMain(m *testing.M) { program.Main(m, main) }
+
 // TestTune: the gate knows how many members there are, so that its trigger leaves the last one its time.
 func TestTune(t *testing.T) {
 	r := raftkv{members: "http://a,http://b,http://c"}
@@ -60,7 +61,7 @@ func TestTune(t *testing.T) {
 }
 
 func TestRaftkv(t *testing.T) {
-	path := program.Build(t)
+	path := program.Path(t)
 	t.Run("transfers", func(t *testing.T) { testTransfers(t, path) })
 	t.Run("a follower is stopped", func(t *testing.T) { testStoppedFollower(t, path) })
 	t.Run("the successor is stopped", func(t *testing.T) { testStoppedSuccessor(t, path) })

@@ -19,10 +19,12 @@ import (
 	"evenkeel.dev/examples/internal/program"
 )
 
+func TestMain(m *testing.M) { program.Main(m, main) }
+
 // TestServes: on each backend and in each way of waiting, lines and much more than a record come back, in
 // whatever pieces; then it stops, and an idle connection ends.
 func TestServes(t *testing.T) {
-	path := program.Build(t)
+	path := program.Path(t)
 	for _, backend := range []aio.Backend{aio.BackendIOUring, aio.BackendEpoll} {
 		for _, wait := range waits {
 			t.Run(backend.String()+"/"+wait, func(t *testing.T) {
@@ -87,7 +89,7 @@ var idle = regexp.MustCompile(`msg=idle connections=100 goroutines=(\d+) rss_byt
 
 // TestSays runs it with few connections of its own: it says what one holds, and which ones keep a goroutine.
 func TestSays(t *testing.T) {
-	path := program.Build(t)
+	path := program.Path(t)
 	for _, wait := range waits {
 		t.Run(wait, func(t *testing.T) {
 			out, err := exec.Command(path, "-addr", "127.0.0.1:0", "-n", "100", "-wait", wait).CombinedOutput()
@@ -103,7 +105,7 @@ func TestSays(t *testing.T) {
 }
 
 func TestInterruptedAndRefused(t *testing.T) {
-	path := program.Build(t)
+	path := program.Path(t)
 	p := program.Start(t, path, "-n", "5000")
 	program.Refuses(t, path, 1, "address already in use; choose another address with -addr", "-addr", p.Addr)
 	p.Stop(syscall.SIGINT) // with its load under way

@@ -30,9 +30,11 @@ const patience = 30 * time.Second
 // messages are of each length that a frame's header says otherwise, and longer than any buffer.
 var messages = []string{"", "to and fro", strings.Repeat("to and fro ", 100), strings.Repeat("to and fro ", 20_000)}
 
+func TestMain(m *testing.M) { program.Main(m, main) }
+
 // TestProgram runs it as its user does.
 func TestProgram(t *testing.T) {
-	path := program.Build(t)
+	path := program.Path(t)
 	for _, w := range ways {
 		t.Run(w.name, func(t *testing.T) { echoes(t, path, w.name) })
 	}

@@ -1,12 +1,13 @@
 //go:build unix
 
-// Package program runs an example as its user does, for the tests of its folder: built, on a port
+// Package program runs an example as its user does, for the tests of its folder: as a process, on a port
 // of its own, until SIGTERM.
 package program
 
 import (
 	"errors"
 	"net"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -21,6 +22,32 @@ import (
 
 // patience bounds every wait.
 const patience = 30 * time.Second
+
+// asProgram in the environment has a test binary be the example.
+const asProgram = "EVENKEEL_TEST_AS_PROGRAM"
+
+// Main is what TestMain calls with the example's main: the test binary is the example too, in the processes that it starts. To link a
+// program again takes longer than most tests of it.
+func Main(m *testing.M, main func()) {
+	if os.Getenv(asProgram) != "" {
+		main()
+		os.Exit(0)
+	}
+	if err := os.Setenv(asProgram, "1"); err != nil { // for those that the tests start
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
+
+// Path returns the command's path, where TestMain calls Main.
+func Path(t *testing.T) string {
+	t.Helper()
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
 
 // Build builds the example in the current directory, as the test is built, but without what debuggers read, and returns the command's path.
 func Build(t *testing.T) string {
