@@ -177,13 +177,21 @@ func (c *Conn) LocalAddr() net.Addr {
 
 // RemoteAddr returns the peer's address.
 func (c *Conn) RemoteAddr() net.Addr {
-	if c.remote == nil && c.port4 != 0 {
-		return net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.AddrFrom4(c.peer4), c.port4))
-	}
-	if a, ok := c.remote.(*addrPort); ok {
-		return net.TCPAddrFromAddrPort(a.AddrPort)
+	if a := c.RemoteAddrPort(); a.IsValid() {
+		return net.TCPAddrFromAddrPort(a)
 	}
 	return c.remote
+}
+
+// RemoteAddrPort is RemoteAddr of TCP, and allocates nothing. It is invalid of another connection.
+func (c *Conn) RemoteAddrPort() netip.AddrPort {
+	if c.remote == nil && c.port4 != 0 {
+		return netip.AddrPortFrom(netip.AddrFrom4(c.peer4), c.port4)
+	}
+	if a, ok := c.remote.(*addrPort); ok {
+		return a.AddrPort
+	}
+	return netip.AddrPort{}
 }
 
 // Close closes the connection at once. What was submitted before is tried once, in its order: of a

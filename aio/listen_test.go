@@ -68,7 +68,11 @@ func TestListen(t *testing.T) {
 					if c.LocalAddr().Network() != there.RemoteAddr().Network() || c.LocalAddr().String() != there.RemoteAddr().String() {
 						t.Errorf("the local address is %v, and %v to the peer", c.LocalAddr(), there.RemoteAddr())
 					}
-					if tcp, ok := c.RemoteAddr().(*net.TCPAddr); ok && tcp.String() != there.LocalAddr().String() {
+					tcp, ok := c.RemoteAddr().(*net.TCPAddr)
+					if ip := c.RemoteAddrPort(); ip.IsValid() != ok || ok && ip.String() != tcp.String() {
+						t.Errorf("the remote address is %v, and %v without its type", tcp, ip)
+					}
+					if ok && tcp.String() != there.LocalAddr().String() {
 						t.Errorf("the remote address is %v, and %v to the peer", tcp, there.LocalAddr())
 					}
 					if c.RemoteAddr().Network() != there.LocalAddr().Network() {

@@ -322,6 +322,28 @@ func (b *Backend) Recv(d *proactor.Desc, buf []byte) (int, error) {
 	return n, nil
 }
 
+// Send implements the interface.
+func (b *Backend) Send(d *proactor.Desc, buf []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	f := b.fd(d, "Send")
+	switch {
+	case f == nil:
+		return 0, syscall.EBADF
+	case slices.ContainsFunc(b.flights, func(fl *flight) bool { return fl.fd == f && fl.op.Kind.Dir() == proactor.Out }):
+		b.violation("Send while an operation that writes is in flight")
+	case b.dice.hit(b.o.Faults.Again):
+		return 0, syscall.EAGAIN
+	case b.dice.hit(b.o.Faults.NoBuffers):
+		return 0, syscall.ENOBUFS
+	}
+	n, errno := f.socket.Send(buf[:b.dice.some(len(buf), b.o.Faults.ShortWrite)])
+	if errno != 0 {
+		return 0, errno
+	}
+	return n, nil
+}
+
 // Yield implements [proactor.Backend].
 func (b *Backend) Yield() { runtime.Gosched() }
 

@@ -156,7 +156,9 @@ func (p *player) step() {
 		p.begin(m, ticket{conn: m.conn, buf: make([]byte, p.size()), deadline: p.deadline(), full: true})
 	case 3, 4:
 		p.begin(m, ticket{conn: m.conn, deadline: p.deadline()})
-	case 5, 6, 7:
+	case 6:
+		p.direct(m, p.size())
+	case 5, 7:
 		n := p.size()
 		k := ticket{op: aio.OpWrite, conn: m.conn, buf: pattern(m.id, m.written, n), deadline: p.deadline()}
 		if op == 7 {
@@ -182,6 +184,21 @@ func (p *player) step() {
 		p.cancel(m)
 	case 18:
 		p.move(m)
+	}
+}
+
+// direct writes what there is room for.
+func (p *player) direct(m *model, n int) {
+	sent, err := p.tryWrite(m.conn, pattern(m.id, m.written, n))
+	m.written += sent
+	switch closed := m.closed || m.closing; {
+	case closed && (sent > 0 || err != nil && err != aio.ErrClosed):
+		p.t.Errorf("connection %d was closed: TryWrite %d, %v; want ErrClosed", m.id, sent, err)
+	case closed || err == nil:
+	default:
+		if reason := m.allows(&ticket{op: aio.OpWrite, conn: m.conn, result: aio.Result{Error: err}}); reason != "" {
+			p.t.Errorf("connection %d, TryWrite: %d, %v: %s", m.id, sent, err, reason)
+		}
 	}
 }
 

@@ -196,6 +196,7 @@ func Run(t *testing.T, sys System) {
 	all = append(all, peerTests...)
 	all = append(all, closeTests...)
 	all = append(all, writevTests...)
+	all = append(all, tryWriteTests...)
 	all = append(all, limitTests...)
 	all = append(all, endingTests...)
 	all = append(all, cancelTests...)

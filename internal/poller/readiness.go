@@ -267,6 +267,19 @@ func (p *Poller) Recv(d *proactor.Desc, buf []byte) (int, error) {
 	return n, nil
 }
 
+// Send implements [proactor.Backend].
+func (p *Poller) Send(d *proactor.Desc, buf []byte) (int, error) {
+	if d.Ready&proactor.CanWrite == 0 {
+		return 0, syscall.EAGAIN
+	}
+	n, errno := p.send(d.Num, buf)
+	Moved(d, proactor.Out, n, len(buf), errno)
+	if errno != 0 {
+		return 0, errno
+	}
+	return n, nil
+}
+
 // Recycle implements [proactor.Backend]. The watcher's swap buffer is used here.
 func (p *Poller) Recycle() bool { return false }
 

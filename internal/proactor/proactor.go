@@ -210,6 +210,10 @@ type Backend interface {
 	// Recv receives at once what is there into buf, or fails with EAGAIN, io.EOF or another error.
 	Recv(d *Desc, buf []byte) (int, error)
 
+	// Send sends at once what there is room for of buf, or fails with EAGAIN or another error. No
+	// operation of d that writes is pending.
+	Send(d *Desc, buf []byte) (int, error)
+
 	// Recycle says that what was received into the backend's swap memory was returned, and is over.
 	// It reports false when the backend has none: Readable operations receive nothing then.
 	Recycle() bool
