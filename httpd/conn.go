@@ -183,7 +183,7 @@ func (c *conn) moved() {
 	}
 }
 
-// write queues p, or waits until it is sent.
+// write sends p, as far as there is room, or queues it, or waits until it is sent.
 func (c *conn) write(w *worker, p []byte) (n int, err error) {
 	w.writing++
 	defer func() { w.writing-- }()
@@ -191,12 +191,18 @@ func (c *conn) write(w *worker, p []byte) (n int, err error) {
 		if err := c.room(w, false); err != nil {
 			return n, err
 		}
+		raceRelease()
+		if len(p) >= pieceSize && c.out == 0 {
+			if k := c.send(p); k > 0 || c.outErr != nil {
+				n, p = n+k, p[k:]
+				continue
+			}
+		}
 		part := p
 		if len(p) < bigWrite {
 			piece := pieces.Get().(*[pieceSize]byte)
 			part = piece[:copy(piece[:], p)]
 		}
-		raceRelease()
 		if err := c.handle.Write((*sender)(c), part, w.outUntil); err != nil {
 			return n, err
 		}
@@ -211,6 +217,18 @@ func (c *conn) write(w *worker, p []byte) (n int, err error) {
 		}
 	}
 	return n, c.outErr
+}
+
+// send sends what there is room for of p, by the worker's own goroutine: what is long would gain nothing by the way through the loop, where
+// the answers of others would wait for it. mu is released meanwhile.
+func (c *conn) send(p []byte) int {
+	c.server.mu.Unlock()
+	n, err := c.handle.TryWrite(p)
+	c.server.mu.Lock()
+	if err != nil && c.outErr == nil {
+		c.outErr = err
+	}
+	return n
 }
 
 // say queues what crypto/tls says when no worker has the connection: its last words.

@@ -169,7 +169,9 @@ func (h *hooks) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		if c.secure != nil {
 			r.TLS = c.secure.state
 		}
-		if ra := c.RemoteAddr(); ra != nil {
+		if ip := c.handle.RemoteAddrPort(); ip.IsValid() {
+			r.RemoteAddr = ip.String()
+		} else if ra := c.RemoteAddr(); ra != nil {
 			r.RemoteAddr = ra.String()
 		}
 		if h.connContext != nil && c.ctx == nil {

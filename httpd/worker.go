@@ -15,6 +15,9 @@ const peeked = 4
 // aborts is the deadline by which net/http ends its own Read, that of a client that may leave (http.aLongTimeAgo).
 var aborts = time.Unix(1, 0)
 
+// errAborted is what such a Read returns, and nobody sees.
+var errAborted error = &net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineExceeded}
+
 // readSize is how much net/http asks for when its buffer is empty (http.newBufioReader).
 const readSize = 4096
 
@@ -218,11 +221,11 @@ func (w *worker) read(p []byte) (int, error) {
 		}
 		late := !until.IsZero() && !until.After(time.Now())
 		switch {
+		case late && until.Equal(aborts):
+			return 0, errAborted
 		case late:
-			if !until.Equal(aborts) {
-				w.surplus = true // net/http has ended the context of all that this one reads
-				w.timedOut()
-			}
+			w.surplus = true // net/http has ended the context of all that this one reads
+			w.timedOut()
 			return 0, &net.OpError{Op: "read", Net: "tcp", Addr: c.RemoteAddr(), Err: os.ErrDeadlineExceeded}
 		case len(c.in) > 0:
 			w.phase = inRequest

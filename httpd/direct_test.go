@@ -1,0 +1,72 @@
+package httpd
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"testing"
+	"time"
+
+	"evenkeel.dev/aio"
+)
+
+// TestLongAnswersPassTheLoop: what is long is sent by the worker itself, so that a request is one operation, a read, and hardly ever
+// more: where the loop works at that moment.
+func TestLongAnswersPassTheLoop(t *testing.T) {
+	const requests, size = 200, 64 << 10
+	for _, b := range []aio.Backend{aio.BackendEpoll, aio.BackendIOUring} {
+		t.Run(b.String(), func(t *testing.T) {
+			ln, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			body := make([]byte, size)
+			srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Length", strconv.Itoa(size))
+				_, _ = w.Write(body)
+			})}
+			ended := make(chan error, 1)
+			go func() { ended <- Serve(t.Context(), srv, ln, Options{Backend: b}) }()
+			c, err := net.Dial("tcp", ln.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			_ = c.SetDeadline(time.Now().Add(time.Minute))
+			r := bufio.NewReader(c)
+			for range requests {
+				_, _ = io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+				res, err := http.ReadResponse(r, nil)
+				if err != nil {
+					select {
+					case err = <-ended:
+					default:
+					}
+					if errors.Is(err, errors.ErrUnsupported) {
+						t.Skip(err)
+					}
+					t.Fatal(err)
+				}
+				if n, err := io.Copy(io.Discard, res.Body); n != size || err != nil {
+					t.Fatal(n, err)
+				}
+			}
+			wrapping.Lock()
+			s := srv.Handler.(*hooks).serving[0].watcher.Stats()
+			wrapping.Unlock()
+			if s.BytesWritten < requests*size {
+				t.Errorf("%d bytes were written, want %d and more", s.BytesWritten, requests*size)
+			}
+			if s.Operations > 3*requests/2+acceptTurn {
+				t.Errorf("%d operations for %d requests: their answers went through the loop", s.Operations, requests)
+			}
+			_ = srv.Close()
+			if err := <-ended; err != http.ErrServerClosed {
+				t.Error(err)
+			}
+		})
+	}
+}
