@@ -136,15 +136,15 @@ func tables(samples []sample, out io.Writer) {
 			if !head {
 				head = true
 				fmt.Fprintf(w, "\n%s, %d connections\n", r.name, r.conns)
-				fmt.Fprintln(w, map[bool]string{true: "\tbytes each\t", false: strings.Join([]string{"", "requests/s", "CPU µs", "p50 ms", "p99 ms", "p99.9 ms", "failed", "MiB", ""}, "\t")}[r.load == "hold"])
+				fmt.Fprintln(w, map[bool]string{true: "\tbytes each\t", false: strings.Join([]string{"", "requests/s", "CPU µs", "p50 ms", "p99 ms", "p99.9 ms", "client %", "failed", "MiB", ""}, "\t")}[r.load == "hold"])
 			}
 			if r.load == "hold" {
 				fmt.Fprintf(w, "%s\t%.0f\t\n", server, median(idle))
 				continue
 			}
-			fmt.Fprintf(w, "%s\t%.0f\t%.1f\t%.2f\t%.2f\t%.2f\t%.0f\t%s\t\n", server, median(rate), median(cpu),
+			fmt.Fprintf(w, "%s\t%.0f\t%.1f\t%.2f\t%.2f\t%.2f\t%.0f\t%.0f\t%s\t\n", server, median(rate), median(cpu),
 				median(func(s sample) float64 { return s.P50.Seconds() * 1e3 }), median(func(s sample) float64 { return s.P99.Seconds() * 1e3 }),
-				median(func(s sample) float64 { return s.P999.Seconds() * 1e3 }), median(failed), mebibytes(median(memory)))
+				median(func(s sample) float64 { return s.P999.Seconds() * 1e3 }), median(func(s sample) float64 { return 100 * s.Client }), median(failed), mebibytes(median(memory)))
 		}
 		_ = w.Flush()
 	}

@@ -160,38 +160,14 @@ func (c *client) closed(conns int, warmup, length time.Duration) (wire.Result, e
 	if err != nil {
 		return wire.Result{}, err
 	}
+	own := ownTime()
 	time.Sleep(time.Until(until))
 	after, err := machine.CPUTime(c.pid)
+	own = ownTime() - own
 	running.Wait()
-	return result(slices.Concat(took...), length, after-before), err
-}
-
-// burst has all connect at once; the time is that of all of them.
-func (c *client) burst(conns int) (wire.Result, error) {
-	before, err := machine.CPUTime(c.pid)
-	if err != nil {
-		return wire.Result{}, err
-	}
-	took := make([]time.Duration, conns)
-	start := time.Now()
-	var running sync.WaitGroup
-	for i := range conns {
-		running.Go(func() {
-			e, err := c.dial()
-			if err == nil {
-				defer e.Close()
-				err = c.ask(e)
-			}
-			if err != nil {
-				c.failed.Add(1)
-			}
-			took[i] = time.Since(start)
-		})
-	}
-	running.Wait()
-	passed := time.Since(start)
-	after, err := machine.CPUTime(c.pid)
-	return result(took, passed, after-before), err
+	r := result(slices.Concat(took...), length, after-before)
+	r.Client = own.Seconds() / length.Seconds()
+	return r, err
 }
 
 // hold has connections ask once and stay, some of them before those that are counted.
