@@ -228,6 +228,10 @@ func (c *caller) runsOnce(t *testing.T, a, b *replica) {
 	b.die.Store(false)
 }
 
+// loadPause is what each of the two that send in the background waits between two requests: some hundred requests a second are in each
+// moment of a drain, and more are work for the race detector.
+const loadPause = 4 * time.Millisecond
+
 // load sends GETs until the test ends, and reports those that fail.
 func (c *caller) load(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
@@ -239,7 +243,7 @@ func (c *caller) load(t *testing.T) {
 					t.Errorf("in the background: %v", err)
 					return
 				}
-				time.Sleep(time.Millisecond)
+				time.Sleep(loadPause)
 			}
 		})
 	}

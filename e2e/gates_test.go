@@ -210,7 +210,7 @@ func together(t *testing.T, c *caller, rounds int, replicas [2]*gated, meanwhile
 				if err := c.call(http.MethodGet, ""); err != nil && failed.Add(1) == 1 {
 					t.Error(err)
 				}
-				time.Sleep(time.Millisecond) // by what they get, gates see that they are in service again
+				time.Sleep(loadPause) // by what they get, gates see that they are in service again
 			}
 		})
 	}
@@ -265,8 +265,8 @@ func TestHAProxyTwoAtOnce(t *testing.T) {
 		{"defaults for fall and rise", options{}, "check inter 10ms", false, wide, 15, 0, "", true},
 		{"wrong options", options{1, 1}, "check inter 10ms fall 1 rise 6", false, wide, 10, 0, "", true},
 		{"slow while down", options{1, 1}, "check inter 10ms downinter 500ms fall 1 rise 2", false, wide, 2, 0, "", false},
-		{"every 500 ms", options{}, "check inter 500ms fall 1 rise 1", false, 0, 100, 3, "cannot be used now", false},
-		{"all defaults", options{}, "check", true, 0, 100, 2, "cannot be used now", false}, // every 2 s
+		{"every 500 ms", options{}, "check inter 500ms fall 1 rise 1", false, 0, 30, 3, "cannot be used now", false},
+		{"all defaults", options{}, "check", true, 0, 30, 2, "cannot be used now", false}, // every 2 s
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel() // they wait for HAProxy most of the time
@@ -299,7 +299,7 @@ func TestHAProxyTwoAtOnceByAgentCheck(t *testing.T) {
 		silent string
 	}{
 		{"10ms", wide, 15, 0, ""},
-		{"500ms", 0, 100, 3, "cannot be used now"},
+		{"500ms", 0, 30, 3, "cannot be used now"},
 	} {
 		t.Run(c.inter, func(t *testing.T) {
 			t.Parallel()

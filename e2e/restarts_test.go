@@ -42,7 +42,7 @@ backend be
 // TestRestarts shuts two servers of package httpd down and starts them again, one at a time, under load behind HAProxy: no request
 // fails. With EVENKEEL_SOAK (make soak) it is a million requests and 50 times.
 func TestRestarts(t *testing.T) {
-	requests, restarts := 3000, 6
+	requests, restarts := 1200, 6
 	if os.Getenv("EVENKEEL_SOAK") != "" {
 		requests, restarts = 1_000_000, 50
 	}
