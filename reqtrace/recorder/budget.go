@@ -8,12 +8,13 @@ import "time"
 //   - a snapshot by its wall-clock time, which is more than it computes;
 //   - tracing, which is spread over all of the program, by a model: so much an event, a goroutine and a generation. Events are
 //     known by their bytes: one second after it was switched on, all that was recorded since is counted (by a snapshot that is not
-//     kept), and how many requests there were meanwhile; from then on the requests tell. What an event costs on this machine is measured as the
+//     kept) but for the lists of goroutines, and how many requests there were meanwhile; from then on the requests tell. What an event costs on this machine is measured as the
 //     recorder starts ([runtimeProcess.calibrate]); what a goroutine and a generation cost was, once: 100,000 parked ones take 75 ms a second.
 //
 // make bench-recorder compares the model with what a service takes without a recorder.
 const (
 	eventBytes     = 5.5                    // of a trace, on average
+	listedBytes    = 17                     // of a trace, where a generation lists a goroutine that did nothing in it
 	goroutineCost  = 750 * time.Nanosecond  // each generation lists all goroutines
 	generationCost = 300 * time.Microsecond // one a second
 	requestBytes   = 100                    // before it is known
@@ -62,18 +63,21 @@ func (b *budget) earn(taken, passed time.Duration) {
 	b.credit = min(b.credit, time.Duration(memory*b.rate))
 }
 
-// measured takes note of how many bytes were recorded in a time, and of how many requests. Where these are too few to tell, those that come
+// listed returns the bytes of a generation's list of goroutines.
+func listed(goroutines int) float64 { return listedBytes * float64(goroutines) }
+
+// measured takes note of how many bytes were recorded in a time, lists left out, and of how many requests. Where these are too few to tell, those that come
 // later take what they took before.
-func (b *budget) measured(bytes int64, requests uint64, passed time.Duration) {
+func (b *budget) measured(bytes float64, requests uint64, passed time.Duration) {
 	switch {
 	case requests >= enoughRequests:
-		b.perRequest, b.others = float64(bytes)/float64(requests), 0
+		b.perRequest, b.others = bytes/float64(requests), 0
 	case passed > 0:
-		b.others = float64(bytes) / passed.Seconds()
+		b.others = bytes / passed.Seconds()
 	}
 }
 
-// bytes returns how many bytes a time in which there were so many requests takes.
+// bytes returns how many bytes a time in which there were so many requests takes, lists left out.
 func (b *budget) bytes(requests uint64, passed time.Duration) float64 {
 	return b.perRequest*float64(requests) + b.others*passed.Seconds()
 }

@@ -22,6 +22,7 @@ type fake struct {
 	event    time.Duration // what an event takes
 	busy     float64       // processors that the process takes
 	parked   int           // goroutines
+	lists    bool          // each generation, of a second, lists them
 	perByte  func() int64  // bytes that have been recorded in all
 	refuses  atomic.Bool   // start fails
 	set      atomic.Int64  // by how much the wall clock was set
@@ -76,6 +77,11 @@ func (f *fake) writeTo(w io.Writer) (int64, error) {
 	f.writes.Add(1)
 	if f.torn.Add(-1) == 0 {
 		panic("a defect")
+	}
+	for g := byte(1); f.lists && time.Duration(g-1)*time.Second <= time.Since(f.since); g++ {
+		if _, err := w.Write(append([]byte{1, g}, make([]byte, listedBytes*f.parked)...)); err != nil { // a batch of this generation
+			return 0, err
+		}
 	}
 	n, err := w.Write(make([]byte, f.perByte()-f.bytesAt))
 	return int64(n), err

@@ -3,6 +3,7 @@ package recorder
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -312,17 +313,37 @@ func (l *loop) lastOfSlice() {
 	}
 }
 
-// counter counts bytes.
-type counter struct{ n int64 }
+// counter counts the bytes of a trace, and its generations.
+type counter struct {
+	n           int64
+	generation  uint64 // the last
+	generations int
+}
 
-func (c *counter) Write(p []byte) (int, error) { c.n += int64(len(p)); return len(p), nil }
+// Write gets a batch of events at a time, as runtime/trace.FlightRecorder writes them. A batch begins with its type and its generation.
+func (c *counter) Write(p []byte) (int, error) {
+	const eventBatch = 1 // tracev2.EvEventBatch of internal/trace
+	if len(p) > 0 && p[0] == eventBatch {
+		if g, n := binary.Uvarint(p[1:]); n > 0 && g != c.generation {
+			c.generation = g
+			c.generations++
+		}
+	}
+	c.n += int64(len(p))
+	return len(p), nil
+}
 
-// measure counts what the slice has recorded so far.
+// events returns the bytes that are of no list of goroutines.
+func (c *counter) events(goroutines int) float64 {
+	return max(float64(c.n)-float64(c.generations)*listed(goroutines), 0)
+}
+
+// measure counts what the slice has recorded so far. Each goroutine has its price, once a second, and so the lists of them are no request's.
 func (l *loop) measure(requests uint64, lasted time.Duration) {
 	var c counter
 	start := time.Now()
 	if _, err := l.p.writeTo(&c); err == nil {
-		l.budget.measured(c.n, requests, lasted)
+		l.budget.measured(c.events(l.p.goroutines()), requests, lasted)
 	}
 	l.budget.snapshot(time.Since(start))
 	l.measured = true
@@ -330,7 +351,7 @@ func (l *loop) measure(requests uint64, lasted time.Duration) {
 
 // switchOn begins a slice, with room for what was slow lately.
 func (l *loop) switchOn() {
-	second := l.budget.bytes(l.r.requests.Load()-l.requests, time.Since(l.ticked)) / max(time.Since(l.ticked).Seconds(), .1)
+	second := l.budget.bytes(l.r.requests.Load()-l.requests, time.Since(l.ticked))/max(time.Since(l.ticked).Seconds(), .1) + listed(l.p.goroutines())
 	l.window = min(max(2*l.longest+time.Second, leastWindow), l.r.o.MaxWindow)
 	l.bytes = min(max(int(1.5*second*(l.window+time.Second).Seconds()), leastBytes), l.r.o.MaxBytes)
 	l.longest /= 2
