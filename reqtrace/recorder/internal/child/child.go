@@ -70,7 +70,10 @@ func answer(in io.Reader, out io.Writer) error {
 	runtime.GOMAXPROCS(1)
 	debug.SetGCPercent(100) // the service may have turned it off
 	debug.SetMemoryLimit(softMemory)
-	go giveUp()
+	go giveUp(hardMemory, maxTime, func(why string) {
+		fmt.Fprintln(os.Stderr, why)
+		os.Exit(1)
+	})
 	e, err := analyze(in)
 	if err != nil {
 		return err
@@ -99,20 +102,20 @@ func analyze(in io.Reader) (*history.Explained, error) {
 	return e, nil
 }
 
-// giveUp ends the process where it takes too long or too much.
-func giveUp() {
-	late := time.After(maxTime)
-	memory := []metrics.Sample{{Name: "/memory/classes/total:bytes"}}
+// giveUp ends the process where it takes longer than most, or more bytes than memory.
+func giveUp(memory uint64, most time.Duration, end func(why string)) {
+	late := time.After(most)
+	taken := []metrics.Sample{{Name: "/memory/classes/total:bytes"}}
 	for {
 		select {
 		case <-late:
-			fmt.Fprintln(os.Stderr, "the analysis takes longer than", maxTime)
-			os.Exit(1)
+			end(fmt.Sprint("the analysis takes longer than ", most))
+			return
 		case <-time.After(50 * time.Millisecond):
 		}
-		if metrics.Read(memory); memory[0].Value.Kind() == metrics.KindUint64 && memory[0].Value.Uint64() > hardMemory {
-			fmt.Fprintln(os.Stderr, "the analysis takes more memory than", hardMemory>>20, "MiB")
-			os.Exit(1)
+		if metrics.Read(taken); taken[0].Value.Kind() == metrics.KindUint64 && taken[0].Value.Uint64() > memory {
+			end(fmt.Sprintf("the analysis takes more memory than %d MiB", memory>>20))
+			return
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"runtime/trace"
+	"strings"
 	"testing"
 	"time"
 
@@ -64,6 +65,23 @@ func TestNothing(t *testing.T) {
 	}
 	if _, _, err := Run(t.Context(), []string{"/nowhere/at/all"}, Job{}, &bytes.Buffer{}); !errors.Is(err, ErrStart) {
 		t.Error(err)
+	}
+}
+
+// TestGiveUp: an analysis that takes too much or too long ends, and says which.
+func TestGiveUp(t *testing.T) {
+	for want, c := range map[string]struct {
+		memory uint64
+		time   time.Duration
+	}{
+		"more memory than 1 MiB": {1 << 20, time.Hour},
+		"longer than 1ms":        {1 << 60, time.Millisecond},
+	} {
+		said := ""
+		giveUp(c.memory, c.time, func(why string) { said = why })
+		if !strings.HasSuffix(said, want) {
+			t.Errorf("%q, not %q", said, want)
+		}
 	}
 }
 
