@@ -39,7 +39,7 @@ func (r *Recorder) Middleware(next http.Handler) http.Handler {
 		start := time.Now()
 		defer func() {
 			v := recover()
-			r.over(q.Context(), start, q.Header.Get("X-Request-Id"), q.Pattern, v != nil && v != http.ErrAbortHandler)
+			r.over(q.Context(), start, q.Header.Get("X-Request-Id"), q.Pattern, panicked(v))
 			if v != nil {
 				panic(v) // the stack still has who panicked first
 			}
@@ -47,6 +47,9 @@ func (r *Recorder) Middleware(next http.Handler) http.Handler {
 		next.ServeHTTP(w, q)
 	}))
 }
+
+// panicked reports whether what recover returned is a defect's.
+func panicked(v any) bool { return v != nil && v != http.ErrAbortHandler }
 
 // Request is a request that has begun ([Recorder.Begin]). The zero value is none.
 type Request struct {
@@ -72,11 +75,15 @@ func (r *Recorder) Begin(ctx context.Context, class, id string) Request {
 	return q
 }
 
-// End marks the end of the request.
+// End marks the end of the request. Where a defer calls it, as above, a panic asks for a snapshot, and goes on with the same value.
 func (q Request) End() {
+	v := recover()
 	if q.r != nil {
-		q.r.over(q.ctx, q.start, q.id, q.class, false)
+		q.r.over(q.ctx, q.start, q.id, q.class, panicked(v))
 		q.request.End()
+	}
+	if v != nil {
+		panic(v)
 	}
 }
 

@@ -62,12 +62,22 @@ func TestTransparent(t *testing.T) {
 				r.Middleware(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(v) })).ServeHTTP(w, q)
 			}()
 			time.Sleep(20 * time.Second)
+			func() {
+				defer func() {
+					if got := recover(); got != v {
+						t.Errorf("after Begin: panics with %v", got)
+					}
+				}()
+				defer r.Begin(t.Context(), "consume", "").End()
+				panic(v)
+			}()
+			time.Sleep(20 * time.Second)
 		}
 		end(t, r)
-		if n := r.requests.Load(); n != 3 {
+		if n := r.requests.Load(); n != 5 {
 			t.Errorf("%d requests", n)
 		}
-		if len(f.jobs) != 1 { // of the panic; none of the abort
+		if len(f.jobs) != 2 { // of the panics; none of the aborts
 			t.Errorf("snapshots: %+v", f.jobs)
 		}
 	})
