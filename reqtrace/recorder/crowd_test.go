@@ -25,6 +25,9 @@ func TestCrowd(t *testing.T) {
 		synctest.Wait()
 		s := r.Stats()
 		end(t, r)
+		if least := int(2 * listed(f.parked)); s.Bytes < least {
+			t.Errorf("a window of %v has room for %d bytes, and not for %d of two lists", s.Window, s.Bytes, least)
+		}
 		events := requests * requestBytes / eventBytes
 		want := (time.Duration(events)*f.event + generationCost + time.Duration(f.parked)*goroutineCost).Seconds()
 		if got := s.Cost.Tracing.Seconds() / s.Covered.Seconds(); got < .8*want || got > 1.2*want {

@@ -54,6 +54,6 @@
 //
 // # SIGTERM and panics
 //
-// The recorder takes no signals: a program that ends calls [Recorder.Stop], which takes what is left. A handler's panic asks for a snapshot, if one is
+// The recorder takes no signals: a program that ends calls [Recorder.Stop], which takes what is left. A panic in a handler, or before a deferred End, asks for a snapshot, if one is
 // due, and goes on; where nobody recovers it, as net/http's server does, the process is gone before.
 package recorder

@@ -81,7 +81,7 @@ type result struct {
 func newLoop(r *Recorder) *loop {
 	now := time.Now()
 	l := &loop{
-		r: r, p: r.o.process, budget: budget{share: r.o.CPU, perRequest: requestBytes}, on: true, since: now, window: leastWindow, bytes: leastBytes,
+		r: r, p: r.o.process, budget: budget{share: r.o.CPU, perRequest: requestBytes}, on: true, since: now, window: leastWindow, bytes: room(&r.o, leastWindow, listed(r.o.process.goroutines())),
 		ticked: now, results: make(chan result, 1), known: map[history.Key]bool{}, due: time.NewTimer(time.Hour),
 	}
 	l.due.Stop()
@@ -353,7 +353,7 @@ func (l *loop) measure(requests uint64, lasted time.Duration) {
 func (l *loop) switchOn() {
 	second := l.budget.bytes(l.r.requests.Load()-l.requests, time.Since(l.ticked))/max(time.Since(l.ticked).Seconds(), .1) + listed(l.p.goroutines())
 	l.window = min(max(2*l.longest+time.Second, leastWindow), l.r.o.MaxWindow)
-	l.bytes = min(max(int(1.5*second*(l.window+time.Second).Seconds()), leastBytes), l.r.o.MaxBytes)
+	l.bytes = room(&l.r.o, l.window, second)
 	l.longest /= 2
 	if err := l.p.start(l.window, l.bytes); err != nil {
 		if l.refused == nil {
@@ -364,6 +364,11 @@ func (l *loop) switchOn() {
 	}
 	l.on, l.refused, l.measured = true, nil, false
 	l.since, l.began = time.Now(), l.r.requests.Load()
+}
+
+// room returns how many bytes a window takes, at so many a second.
+func room(o *Options, window time.Duration, second float64) int {
+	return min(max(int(1.5*second*(window+time.Second).Seconds()), leastBytes), o.MaxBytes)
 }
 
 // off ends a slice. What was slow in it and is in no snapshot has none.
