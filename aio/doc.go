@@ -49,7 +49,9 @@
 // One operation is ended early, or given another deadline, by the tag that it was submitted with: see
 // [Conn.Cancel], [Listener.Cancel] and [Conn.SetDeadline].
 //
-// Options of a socket are set by [Conn.SyscallConn], those of all that a Listener accepts by ListenOptions.Control. [Conn.Detach] gives a connection back as a net.Conn, for what is to block: after an upgrade, for instance.
+// Options of a socket are set by [Conn.SetNoDelay], [Conn.SetKeepAliveConfig] and [Conn.SetLinger], others by [Conn.SyscallConn], and those of all that
+// a Listener accepts by ListenOptions.Control. [Conn.Detach] gives a connection back as a net.Conn, for what is to block: after an upgrade, for
+// instance.
 //
 // # How a connection ends
 //

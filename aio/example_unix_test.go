@@ -5,13 +5,14 @@ package aio_test
 import (
 	"fmt"
 	"log"
+	"net"
 	"syscall"
+	"time"
 
 	"evenkeel.dev/aio"
 )
 
-// Options of a connection that was accepted, dialled or attached: here the probes that find out whether an idle peer is
-// still there, and small segments that wait for more.
+// An option without a method: how much the kernel keeps of what the program has not read yet. The most common have one.
 func ExampleConn_SyscallConn() {
 	w, err := aio.New(aio.Options{})
 	if err != nil {
@@ -29,12 +30,14 @@ func ExampleConn_SyscallConn() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	var alive, delay error
+	var room error
 	err = raw.Control(func(fd uintptr) {
-		alive = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_KEEPALIVE, 1)
-		delay = syscall.SetsockoptInt(int(fd), syscall.IPPROTO_TCP, syscall.TCP_NODELAY, 0)
+		room = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 32<<10)
 	})
-	fmt.Println(err, alive, delay)
+	fmt.Println(err, room)
+
+	fmt.Println(c.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: time.Minute}))
 	// Output:
-	// <nil> <nil> <nil>
+	// <nil> <nil>
+	// <nil>
 }

@@ -38,3 +38,7 @@ func setBacklog(ln net.Listener, n int) error {
 	}
 	return set
 }
+
+func setNoDelay(fd int, on bool) error                      { return sys.SetNoDelay(fd, on) }
+func setKeepAlive(fd int, config net.KeepAliveConfig) error { return sys.SetKeepAlive(fd, config) }
+func setLinger(fd, seconds int) error                       { return sys.SetLinger(fd, seconds) }

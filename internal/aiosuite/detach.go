@@ -254,6 +254,19 @@ func syscallConn(r *rig) {
 		case err != want || called > 0 != (want == nil):
 			r.t.Errorf("%d calls, %v; want %v", called, err, want)
 		}
+		for name, set := range map[string]func(*aio.Conn) error{
+			"SetNoDelay":         func(c *aio.Conn) error { return c.SetNoDelay(false) },
+			"SetKeepAliveConfig": func(c *aio.Conn) error { return c.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true}) },
+			"SetLinger":          func(c *aio.Conn) error { return c.SetLinger(-1) },
+		} {
+			unsupported := want == nil // in a bubble, and of unix sockets
+			if err := set(conn); err != want && !(unsupported && errors.Is(err, errors.ErrUnsupported)) {
+				r.t.Errorf("%s: %v; want %v", name, err, want)
+			}
+			if err := set(new(aio.Conn)); err != aio.ErrClosed {
+				r.t.Errorf("%s of no Watcher: %v, want ErrClosed", name, err)
+			}
+		}
 	}
 	control(nil)
 	for _, transfer := range []func(func(uintptr) bool) error{raw.Read, raw.Write} {
@@ -266,8 +279,8 @@ func syscallConn(r *rig) {
 	r.wantData(k, []byte("x"))
 	_ = conn.Close()
 	control(aio.ErrClosed)
-	other, _ := r.pair()
-	raw, err = other.SyscallConn()
+	conn, _ = r.pair()
+	raw, err = conn.SyscallConn()
 	Must(r.t, err)
 	_ = r.w.Close()
 	control(aio.ErrWatcherClosed)

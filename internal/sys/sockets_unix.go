@@ -3,11 +3,13 @@
 package sys
 
 import (
+	"cmp"
 	"net"
 	"net/netip"
 	"os"
 	"strconv"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -25,6 +27,42 @@ func Listen(fd, backlog int) error { return unix.Listen(fd, backlog) }
 // SetNoDelay sets TCP_NODELAY (tcp(7)).
 func SetNoDelay(fd int, on bool) error {
 	return setInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, bit(on))
+}
+
+// SetKeepAlive sets SO_KEEPALIVE, and with it idle time, interval and count as net.TCPConn.SetKeepAliveConfig does, where a socket has its own:
+// zero is package net's default, and what is negative stays as it is.
+func SetKeepAlive(fd int, k net.KeepAliveConfig) error {
+	if err := setInt(fd, unix.SOL_SOCKET, unix.SO_KEEPALIVE, bit(k.Enable)); err != nil || !k.Enable {
+		return err
+	}
+	const probes, seconds = 9, 15
+	values := []int{wholeSeconds(cmp.Or(k.Idle, seconds*time.Second)), wholeSeconds(cmp.Or(k.Interval, seconds*time.Second)), cmp.Or(k.Count, probes)}
+	for i, option := range keepAliveOptions {
+		if values[i] < 0 {
+			continue
+		}
+		if err := setInt(fd, unix.IPPROTO_TCP, option, values[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wholeSeconds rounds up, as package net does.
+func wholeSeconds(d time.Duration) int {
+	if d < 0 {
+		return -1
+	}
+	return int((d + time.Second - 1) / time.Second)
+}
+
+// SetLinger sets SO_LINGER (socket(7)): seconds below zero take it away.
+func SetLinger(fd, seconds int) error {
+	l := unix.Linger{}
+	if seconds >= 0 {
+		l = unix.Linger{Onoff: 1, Linger: int32(seconds)}
+	}
+	return os.NewSyscallError("setsockopt", unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &l))
 }
 
 // SetReusePort has sockets share an address, of which the kernel draws one for each connection.
