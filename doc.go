@@ -34,6 +34,7 @@
 //     leases of etcd.
 //   - [evenkeel.dev/contrib/grpcgate], a module of its own: the gate for gRPC servers, whose clients hear of
 //     collections by grpc.health.v1; [evenkeel.dev/contrib/grpcgate/client] is what these need.
+//   - [evenkeel.dev/contrib/grpcrecorder], a module of its own: a recorder for gRPC servers.
 //   - [evenkeel.dev/contrib/k8sturn], a module of its own: the same by Leases of Kubernetes.
 //   - [evenkeel.dev/contrib/raftgate], a module of its own: in a Raft group the leadership goes to
 //     another member before a collection; [evenkeel.dev/contrib/raftgate/etcdraft] is for

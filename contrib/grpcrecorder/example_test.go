@@ -1,0 +1,27 @@
+package grpcrecorder_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"evenkeel.dev/contrib/grpcrecorder"
+	"evenkeel.dev/reqtrace/recorder"
+)
+
+// A server that can say why its calls were slow, which the recorder's page does, on an address of its own.
+func Example() {
+	rec, err := recorder.Start(context.Background(), recorder.Options{Slow: 50 * time.Millisecond})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer rec.Stop(context.Background())
+	server := grpc.NewServer(grpc.ChainUnaryInterceptor(grpcrecorder.UnaryInterceptor(rec)))
+	defer server.Stop()
+	fmt.Println(rec.Threshold())
+	// Output:
+	// 50ms true
+}

@@ -1,0 +1,38 @@
+package grpcrecorder
+
+import (
+	"context"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+
+	"evenkeel.dev/reqtrace/recorder"
+)
+
+// UnaryInterceptor returns a [grpc.UnaryServerInterceptor] that watches calls. It refuses and changes nothing; a panic goes on.
+func UnaryInterceptor(rec *recorder.Recorder) grpc.UnaryServerInterceptor {
+	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+		defer rec.Begin(ctx, info.FullMethod, id(ctx)).End()
+		return handler(ctx, req)
+	}
+}
+
+// StreamInterceptor returns a [grpc.StreamServerInterceptor] that watches the streams of those full methods for which watched reports true, as UnaryInterceptor does
+// calls: from their start to their end, the time that the client takes between two messages included. Any goroutine calls watched.
+func StreamInterceptor(rec *recorder.Recorder, watched func(fullMethod string) bool) grpc.StreamServerInterceptor {
+	return func(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+		if !watched(info.FullMethod) {
+			return handler(srv, stream)
+		}
+		defer rec.Begin(stream.Context(), info.FullMethod, id(stream.Context())).End()
+		return handler(srv, stream)
+	}
+}
+
+// id returns what the client calls a request; "" where it does not.
+func id(ctx context.Context) string {
+	if ids := metadata.ValueFromIncomingContext(ctx, "x-request-id"); len(ids) > 0 {
+		return ids[0]
+	}
+	return ""
+}
