@@ -21,10 +21,10 @@ func TestInit(t *testing.T) {
 		out   string
 		build string // command that compiles the result
 	}{
-		"plain":   {"geo.go", "geo_leaf.go", "go test ."},
+		"plain":   {"geo.go", "geo_leaf.go", "go test -vet=all ."},
 		"odd":     {"odd_linux.go", "odd_linux_leaf.go", ""},
 		"two":     {"a.go b.go", "a_leaf.go", "go vet ."},
-		"exports": {"odd.go", "odd_leaf.go", "go test ."},
+		"exports": {"odd.go", "odd_leaf.go", "go test -vet=all ."},
 		"helpers": {"ring.go", "ring_leaf.go", "go vet ."},
 	} {
 		t.Run(name, func(t *testing.T) {
