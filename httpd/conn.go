@@ -192,7 +192,7 @@ func (c *conn) write(w *worker, p []byte) (n int, err error) {
 			return n, err
 		}
 		raceRelease()
-		if len(p) >= pieceSize && c.out == 0 {
+		if len(p) >= c.server.direct && c.out == 0 {
 			if k := c.send(p); k > 0 || c.outErr != nil {
 				n, p = n+k, p[k:]
 				continue
@@ -219,8 +219,8 @@ func (c *conn) write(w *worker, p []byte) (n int, err error) {
 	return n, c.outErr
 }
 
-// send sends what there is room for of p, by the worker's own goroutine: what is long would gain nothing by the way through the loop, where
-// the answers of others would wait for it. mu is released meanwhile.
+// send sends what there is room for of p, by the worker's own goroutine: the way through the loop gains nothing but where that sends many
+// short answers by one call, and a long one would hold up the others. mu is released meanwhile.
 func (c *conn) send(p []byte) int {
 	c.server.mu.Unlock()
 	n, err := c.handle.TryWrite(p)

@@ -71,6 +71,9 @@ func serve(ctx context.Context, srv *http.Server, ln net.Listener, o Options, co
 		return err
 	}
 	s := &server{watcher: w, hooks: wrap(srv), real: ln, config: config, most: o.MaxConns, log: o.Logger, start: time.Now()}
+	if w.Stats().Backend == aio.BackendIOUring.String() { // one call for all that is queued
+		s.direct = pieceSize
+	}
 	s.unencrypted = config == nil && srv.Protocols != nil && srv.Protocols.UnencryptedHTTP2()
 	s.needed.L, s.ended.L = &s.mu, &s.mu
 	s.hooks.begins(s)
@@ -105,6 +108,7 @@ type server struct {
 	start   time.Time // of which deadlines of connections count
 	begun   bool      // connections are accepted; net/http's goroutine that accepts has it
 
+	direct      int  // bytes of a Write from which on a worker sends it
 	unencrypted bool // HTTP/2 is served, without TLS
 	inherited   bool // a connection came after probe, as all do from there on; drive's
 
