@@ -64,6 +64,7 @@ func runs(t *testing.T, d *driver, s server, p point) {
 	}
 	values := map[string]map[string]float64{
 		"accept": {"accepted": 10, "allocs": 0, "cpu_ns": 0}, "closed": {"complete": 10}, "queued": {"small": 1}, "bulk": {"bulk_mb_s": 0}, "short": {"reads": 10}, "swapreads": {"reads": 10},
+		"unread": {"syn_again": 0, "listen_overflows": 0, "backlog_drops": 0}, "crowd": {"syn_again": 0},
 		"deadlines-up": {"deadlines": 200}, "deadlines-random": {"deadlines": 200}, "deadlines-down": {"deadlines": 200},
 	}[p.workload]
 	for name, least := range values {

@@ -41,7 +41,7 @@ var rowTables = []table{
 	},
 	{
 		"unread", "new connections, from connect to the first answer, beside those that do not read",
-		[]column{{"longest ms", milli(slowest), "%.1f"}, {"p50 ms", milli(p50), "%.2f"}, {"new ones", func(s sample) float64 { return float64(s.Messages) }, "%.0f"}},
+		[]column{{"longest ms", milli(slowest), "%.1f"}, {"p50 ms", milli(p50), "%.2f"}, {"new ones", func(s sample) float64 { return float64(s.Messages) }, "%.0f"}, {"SYNs again", value("syn_again"), "%.0f"}},
 		"",
 	},
 	{
@@ -56,7 +56,7 @@ var rowTables = []table{
 	},
 	{
 		"crowd", "clients that connect at once, send once and read it back",
-		[]column{{"stalls", stalls, "%.0f"}, {"wall ms", wall, "%.0f"}, {"p99 µs", p99, "%.0f"}},
+		[]column{{"stalls", stalls, "%.0f"}, {"wall ms", wall, "%.0f"}, {"p99 µs", p99, "%.0f"}, {"SYNs again", value("syn_again"), "%.0f"}},
 		"",
 	},
 	{

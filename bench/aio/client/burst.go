@@ -47,6 +47,7 @@ func burst(c config) (*wire.Result, error) {
 		}
 	}
 	still()
+	dropped := drops()
 	before, err := cpuTime(c.pid)
 	if err != nil {
 		return nil, err
@@ -62,6 +63,7 @@ func burst(c config) (*wire.Result, error) {
 	}
 	r := &wire.Result{
 		Messages: int64(c.conns), Seconds: took.Seconds(), Stalls: b.stalls, CPU: float64(after-before) / float64(c.conns),
+		Values: since(dropped),
 	}
 	r.Latency, err = wire.Summary(f.hist)
 	return r, err

@@ -186,6 +186,7 @@ func unread(c config) (*wire.Result, error) {
 	still()
 	const least = 5
 	rx := make([]byte, c.size)
+	before := drops()
 	start, count := now(), 0
 	for ; count < least || now()-start < int64(c.length); count++ {
 		at := now()
@@ -216,7 +217,7 @@ func unread(c config) (*wire.Result, error) {
 			return nil, err
 		}
 	}
-	r := &wire.Result{Messages: int64(count), Seconds: time.Duration(now() - start).Seconds()}
+	r := &wire.Result{Messages: int64(count), Seconds: time.Duration(now() - start).Seconds(), Values: since(before)}
 	r.Latency, err = wire.Summary(f.hist)
 	return r, err
 }
