@@ -5,7 +5,7 @@ GO_BUILD = go build
 .PHONY: help
 help:
 	@echo "make demo        run the search service in four ways, then two replicas stock and gated, then why the search is slow,"
-	@echo "                 a live service that says why it is, and the whole path: tables and pages"
+	@echo "                 the whole path, and a live service that says why it is slow: tables and pages"
 	@echo "make test        set-up, build, vet, all tests with the race detector, shuffled: at most 8 minutes the first time, then 4"
 	@echo "make check       what takes longer: lint, other systems and architectures, fuzzing, benchmarks once"
 	@echo "make flake       all tests $(ROUNDS) times beside busy loops and a compiler, to find those that fail by chance"
@@ -42,8 +42,8 @@ demo: build
 	@examples/search/demo.sh
 	@examples/msgpush/demo.sh
 	@examples/search/explain.sh
-	@bench/recorder/demo.sh
 	@examples/wholepath/demo.sh -once
+	@bench/recorder/demo.sh
 
 .PHONY: test check
 test:

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# A live service that says why it is slow: forty seconds of load on one with two planted causes, a lock that a function in the
-# background holds and a sleep, and with the recorder. make demo builds and runs this.
+# A live service that says why it is slow: a minute of load on one with two planted causes, a lock that a function in the
+# background holds and a sleep, and with the recorder. make demo builds and runs this, as its last step: on a terminal the page
+# stays until Enter.
 set -eu
 cd "$(dirname "$0")/../.."
 
@@ -25,8 +26,11 @@ fi
 page=$url/debug/evenkeel/
 
 echo
-echo "a service with two planted causes, for forty seconds: see why it is slow at $page"
-bin/evenkeel load -rate 200 -z 40s "$url/" >/dev/null
+echo "a service with two planted causes, for a minute: see why it is slow at $page"
+bin/evenkeel load -rate 200 -z 60s "$url/" >/dev/null
 bin/evenkeel top -once "$page"
 bin/evenkeel report -title "planted causes" -html demo/recorder.html "$page"
-echo "$page ends with the service; demo/recorder.html is what it showed"
+echo "demo/recorder.html is what $page shows"
+if [ -t 0 ] && [ -t 1 ]; then
+  read -r -p "the page is live at $page until you press Enter " || true
+fi
