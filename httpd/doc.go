@@ -29,9 +29,8 @@
 // ([ServeTLS]) keeps what crypto/tls keeps for it, some kilobytes. One without a descriptor, such as of tls.NewListener, has
 // its goroutine as ever, and so has one of a type of the user's, which may have a Read of its own. What ConnState and ConnContext give
 // is a net.Conn of this package and no *net.TCPConn or *tls.Conn: it has the addresses, Close, and SyscallConn for the socket's options; and ConnContext is
-// called when the first request is there. Of this package is also what Hijack gives of a request with a body, and for want of descriptors. An answer counts as
-// written when it is queued: a handler hears one
-// Write later of a client that has gone. Files below 32 KiB go through memory, larger ones through sendfile(2) on Linux only.
+// called when the first request is there. Of this package is also what Hijack gives of a request with a body, and for want of descriptors. What of an answer is queued, for want
+// of room or to be sent with others, counts as written: a handler may hear one Write later of a client that has gone. Files below 32 KiB go through memory, larger ones through sendfile(2) on Linux only.
 // A *net.TCPListener or *net.UnixListener is accepted from in aio's loop, by a duplicate of its descriptor: its own Close ends
 // Serve within a second and not at once, its SetDeadline does nothing, and keep-alive probes are as those of net.Listen. ConnState(StateNew)
 // has a goroutine of its own. Shutdown closes connections that have not asked for anything at once: net/http waits for them for five seconds, and
