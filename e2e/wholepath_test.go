@@ -17,7 +17,7 @@ import (
 )
 
 // TestWholePath runs the script of examples/wholepath with the real HAProxy, by httpd and by net/http: both replicas answer through
-// it, what an idle connection has is seen in their metrics, as are gate and recorder, and an interrupt ends all that the script began.
+// it, what an idle connection has is seen in their metrics, as are gate, recorder and httpd, and an interrupt ends all that the script began.
 func TestWholePath(t *testing.T) {
 	server(t, "haproxy")
 	build(t, "../cmd/evenkeel")
@@ -99,7 +99,9 @@ func TestWholePath(t *testing.T) {
 					t.Errorf("%v goroutines, %v before %d connections: they are not net/http's", now, was, idle)
 				}
 			} else {
-				eventually(t, "idle connections without goroutines", func() bool { return sample(0, "go_goroutines") < was+idle/4 })
+				eventually(t, "idle connections without goroutines", func() bool {
+					return sample(0, "go_goroutines") < was+idle/4 && sample(0, "evenkeel_httpd_parked_connections") >= idle
+				})
 			}
 
 			if err := script.Signal(syscall.SIGINT); err != nil {

@@ -95,11 +95,12 @@ func (p *program) prepare(log *slog.Logger) (err error) {
 	return nil
 }
 
-// serve is the one line by which the two services differ.
+// serve is where the two services differ: by a line, and one for the server's metrics.
 func (p *program) serve(srv *http.Server, ln net.Listener) error {
 	if p.nethttp {
 		return srv.Serve(ln)
 	}
+	p.registry.MustRegister(evenkeel.NewServer(srv))
 	return httpd.Serve(context.Background(), srv, ln, httpd.Options{Logger: p.log}) // who calls this shuts srv down
 }
 

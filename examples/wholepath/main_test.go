@@ -88,6 +88,11 @@ func TestRun(t *testing.T) {
 					t.Errorf("the metrics have no %q", line)
 				}
 			}
+			for _, line := range []string{"evenkeel_httpd_connections 50\n", "evenkeel_httpd_accepted_connections_total 50\n"} {
+				if strings.Contains(says, line) == way.each {
+					t.Errorf("the metrics have %q: %t", line, way.each)
+				}
+			}
 			get(t, page)
 			stop()
 			if got := <-code; got != 0 || stderr.Len() > 0 {
