@@ -1,7 +1,7 @@
 // Package e2e drives built binaries as a person would: it starts the program, opens it in
 // headless Chromium, clicks, types, reads the page, stops the program with a signal and
 // looks at how it left. And it runs the balancers of deploy, the real ones, against the signals
-// of gcgate. It holds tests only.
+// of gcgate. And it has other people's clients of HTTP talk to httpd. It holds tests only.
 //
 //	go test ./...                             # a missing browser or server skips, and says so
 //	EVENKEEL_E2E=1 go test ./...              # it fails, as it does where CI is set
