@@ -137,15 +137,15 @@ func TestMergeSame(t *testing.T) {
 func TestBounds(t *testing.T) {
 	h := &History{keepHours: 60, keepKeys: 40}
 	heavy := Key{reqtrace.CauseLock, "main.heavy", "", "GET /"}
-	const hours, each = 100, 200
+	const hours, each = 90, 80
 	for hour := range hours {
 		at := night.Add(time.Duration(hour) * time.Hour)
 		for i := range each {
-			k := Key{reqtrace.CauseChannel, fmt.Sprint("main.f", i+each*(hour%5)), "", fmt.Sprint("GET /", i)}
+			k := Key{reqtrace.CauseChannel, fmt.Sprint("main.f", i+each*(hour%10)), "", fmt.Sprint("GET /", i)}
 			if i%10 == 9 {
 				k = heavy
 			}
-			h.Add(slow(hour*each+i, at.Add(time.Duration(i)*time.Second), k, ms))
+			h.Add(slow(hour*each+i, at.Add(time.Duration(i)*20*time.Second), k, ms))
 		}
 	}
 	if len(h.hours) != 60 || len(h.known) > maxKnown || len(h.recent[0])+len(h.recent[1]) > 2*maxRecent {
