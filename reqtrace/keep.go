@@ -1,6 +1,7 @@
 package reqtrace
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"slices"
 )
@@ -24,6 +25,7 @@ const (
 // keep knows which requests an analysis keeps.
 type keep struct {
 	seen   int // whole requests of those that are asked for
+	most   int // that are kept; 0: maxKept
 	n      int // that are kept, others than those that are asked for among them
 	oneIn  int // 0: each, and the replay is still recorded
 	chance *rand.Rand
@@ -69,10 +71,11 @@ func (a *analysis) keep(r *served, m *model) {
 	}
 	a.details.keep(p)
 	k.n++
-	if m.replay != nil && (k.n >= maxKept || m.replay.size() >= maxReplay) {
+	most := cmp.Or(k.most, maxKept)
+	if m.replay != nil && (k.n >= most || m.replay.size() >= maxReplay) {
 		a.closeReplay(m)
 	}
-	if k.n >= maxKept {
+	if k.n >= most {
 		a.thin()
 	}
 }

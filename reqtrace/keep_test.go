@@ -7,13 +7,14 @@ import (
 
 // TestKeep: of a trace with more requests than are kept, half stay, each with its own details, and the figures are near those of all.
 func TestKeep(t *testing.T) {
-	const n = maxKept + maxKept/2
+	const most = 1 << 17
+	const n = most + most/2
 	m, err := newModel(Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	m.record()
-	a := analysis{slowest: 1}
+	a := analysis{slowest: 1, kept: keep{most: most}}
 	site := m.sites.intern("main.slow (x.go:1)")
 	for i := range n {
 		ns := time.Duration(1000 + i%1000)
@@ -23,7 +24,7 @@ func TestKeep(t *testing.T) {
 		a.add(&q, m)
 	}
 	r := a.finish(m)
-	if r.Requests != n || r.Sampled != 2 || a.kept.n >= maxKept || m.replay != nil {
+	if r.Requests != n || r.Sampled != 2 || a.kept.n >= most || m.replay != nil {
 		t.Errorf("%d requests, one in %d, %d kept", r.Requests, r.Sampled, len(a.requests))
 	}
 	if got := len(a.requests); got < n/2-n/100 || got > n/2+n/100 {
