@@ -21,7 +21,8 @@ const (
 )
 
 // burst has all connect at once; the time is that of all of them. It makes its system calls itself, by one epoll: by goroutines and package
-// net a connection costs the client more than it costs a server, and the rate would be the client's.
+// net a connection took 79 to 86 µs of the client's processor, and 68 to 74 of net/http's server: the rate was the client's. Now it takes 47 to
+// 59 (a busy machine, three rounds), which a quick server may still outrun: wire.Result.Client says so.
 func (c *client) burst(conns int) (wire.Result, error) {
 	to, err := net.ResolveTCPAddr("tcp4", c.addr)
 	if err != nil {
