@@ -23,7 +23,7 @@ type transfer struct {
 	body    string // of the answer; "": it is not looked at
 	header  string // an expression that the headers and trailers of all answers match
 	connect bool   // a new connection was made for it
-	first   bool   // HTTP/1 alone has it
+	first   bool   // HTTP/1 alone has it; or curl 7.88 fails now and then by HTTP/2, with net/http too: it sends a body again
 }
 
 // transfers are made one after the other, by one curl.
@@ -42,7 +42,7 @@ func transfers(s *served, proto string) []transfer {
 		{path: "/redirect", options: "location", body: hello("redirected"), header: ` 302`},
 		{path: "/digest", options: `data = "a=b"`, body: "POST " + digest([]byte("a=b"))},
 		{path: "/digest", options: "request = PUT\ndata-binary = \"@FILE\"", body: "PUT " + s.digest},
-		{path: "/moved", options: "location\ndata = \"a=b\"", body: "POST " + digest([]byte("a=b")), header: ` 307`},
+		{path: "/moved", options: "location\ndata = \"a=b\"", body: "POST " + digest([]byte("a=b")), header: ` 307`, first: true},
 		{path: "/digest", options: "header = \"Expect: 100-continue\"\ndata-binary = \"@FILE\"", body: "POST " + s.digest, header: `HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK`, first: true},
 		{path: "/digest", options: "header = \"Transfer-Encoding: chunked\"\ndata-binary = \"@FILE\"", body: "POST " + s.digest, header: `X-Encoding: \[chunked\]`, first: true},
 		{path: "/file", options: `range = "100-199"`, status: "206", body: string(s.file[100:200]), header: `(?i)Content-Range: bytes 100-199/1048576\r`},
