@@ -41,7 +41,7 @@ func (w *Watcher) accept(l *Listener) error {
 	}
 	c := w.unused
 	if c == nil {
-		c = &Conn{watcher: w}
+		c = &Conn{}
 	}
 	w.unused = nil
 	remote, err := w.backend.Accept(&l.desc, &c.desc)
@@ -51,7 +51,7 @@ func (w *Watcher) accept(l *Listener) error {
 		return err
 	}
 	c.setRemote(remote)
-	c.local = l.localOf(&c.desc)
+	c.at = l.placeOf(&c.desc)
 	w.enter(&c.desc, c)
 	w.stats.Accepted++
 	w.arrived = c

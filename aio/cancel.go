@@ -14,7 +14,7 @@ import (
 //
 // It does not find a CloseAfterWrites, nor what is over and waits for WaitIO, nor a tag that is not
 // comparable. Like SetDeadline, it takes time in proportion to the operations of c.
-func (c *Conn) Cancel(tag any) int { return c.watcher.cancelTag(&c.desc, tag) }
+func (c *Conn) Cancel(tag any) int { return c.watcher().cancelTag(&c.desc, tag) }
 
 // Cancel is [Conn.Cancel] for accepts: a Listener without any has those who come wait in the kernel's queue, where
 // Close resets them.
@@ -51,7 +51,7 @@ func (w *Watcher) cancelTag(d *proactor.Desc, tag any) int {
 // another try.
 // See Cancel for the rest.
 func (c *Conn) SetDeadline(tag any, deadline time.Time) int {
-	w := c.watcher
+	w := c.watcher()
 	if w == nil {
 		return 0 // no Watcher has made it
 	}
@@ -87,6 +87,7 @@ func (w *Watcher) pendingOf(d *proactor.Desc, tag any, f func(op *proactor.Op, b
 			op = next
 		}
 	}
+	w.revive(d)
 	visit(&d.Queues[proactor.In], true)
 	visit(&d.Queues[proactor.Out], true)
 	w.subMu.Lock()

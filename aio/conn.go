@@ -18,12 +18,25 @@ import (
 //
 // It stays open until its Close or the Watcher's, whether or not the program still refers to it.
 type Conn struct {
+	at     *place
+	desc   proactor.Desc
+	remote *proactor.Addr // nil when it is peer4
+	peer4  [4]byte        // of TCP over IPv4, which takes less room so
+	port4  uint16
+}
+
+// place is where connections are that have the same address on this side, mostly all. It does not change.
+type place struct {
 	watcher *Watcher
-	desc    proactor.Desc
-	local   *net.Addr // shared with the connection before, mostly
-	remote  net.Addr  // nil when it is peer4
-	peer4   [4]byte   // of TCP over IPv4, which takes less room so
-	port4   uint16
+	local   net.Addr
+}
+
+// watcher returns the Watcher, or nil where none has made c.
+func (c *Conn) watcher() *Watcher {
+	if c.at == nil {
+		return nil
+	}
+	return c.at.watcher
 }
 
 // Attach takes conn over, which has to have a file descriptor (a method SyscallConn, as
@@ -38,7 +51,7 @@ func (w *Watcher) Attach(conn net.Conn) (*Conn, error) {
 	if v := reflect.ValueOf(conn); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		return nil, ErrNoDescriptor
 	}
-	c, local := &Conn{watcher: w}, conn.LocalAddr()
+	c, local := &Conn{}, conn.LocalAddr()
 	c.setRemote(proactor.Addr{Other: conn.RemoteAddr()})
 	if err := w.takeOver(conn, c, local); err != nil {
 		return nil, err
@@ -57,11 +70,10 @@ func (w *Watcher) takeOver(conn net.Conn, c *Conn, local net.Addr) error {
 	if err := w.take(conn, &c.desc, c); err != nil {
 		return err
 	}
-	if w.local == nil || !sameAddr(*w.local, local) {
-		w.local = new(net.Addr)
-		*w.local = local
+	if w.last == nil || !sameAddr(w.last.local, local) {
+		w.last = &place{w, local}
 	}
-	c.local = w.local
+	c.at = w.last
 	return nil
 }
 
@@ -91,21 +103,13 @@ func (c *Conn) setRemote(a proactor.Addr) {
 	if tcp, ok := a.Other.(*net.TCPAddr); ok && tcp != nil {
 		a = proactor.Addr{IP: tcp.AddrPort()}
 	}
-	switch ip := a.IP.Addr().Unmap(); {
-	case ip.Is4() && a.IP.Port() != 0:
+	if ip := a.IP.Addr().Unmap(); ip.Is4() && a.IP.Port() != 0 {
 		c.peer4, c.port4 = ip.As4(), a.IP.Port()
-	case ip.IsValid():
-		c.remote = &addrPort{a.IP}
-	default:
-		c.remote = a.Net()
+		return
 	}
+	c.remote = new(proactor.Addr)
+	*c.remote = a
 }
-
-// addrPort is an address over IPv6, in less room and fewer pieces than a *net.TCPAddr.
-type addrPort struct{ netip.AddrPort }
-
-// Network implements net.Addr.
-func (*addrPort) Network() string { return "tcp" }
 
 func sameAddr(a, b net.Addr) bool {
 	return a != nil && b != nil && a.Network() == b.Network() && a.String() == b.String()
@@ -158,21 +162,22 @@ func (c *Conn) Write(tag any, buf []byte, deadline time.Time) error {
 }
 
 func (c *Conn) submit(kind proactor.Kind, full bool, tag any, buf []byte, deadline time.Time) error {
-	if c.watcher == nil {
+	w := c.watcher()
+	if w == nil {
 		return ErrClosed // no Watcher has made it
 	}
 	if (kind == proactor.Recv || kind == proactor.Send) && len(buf) == 0 {
 		return ErrEmptyBuffer
 	}
-	return c.watcher.submit(proactor.Op{Desc: &c.desc, Kind: kind, Full: full, Tag: tag, Buf: buf}, deadline)
+	return w.submit(proactor.Op{Desc: &c.desc, Kind: kind, Full: full, Tag: tag, Buf: buf}, deadline)
 }
 
 // LocalAddr returns the address on this side.
 func (c *Conn) LocalAddr() net.Addr {
-	if c.local == nil {
+	if c.at == nil {
 		return nil // no Watcher has made it
 	}
-	return *c.local
+	return c.at.local
 }
 
 // RemoteAddr returns the peer's address.
@@ -180,18 +185,21 @@ func (c *Conn) RemoteAddr() net.Addr {
 	if a := c.RemoteAddrPort(); a.IsValid() {
 		return net.TCPAddrFromAddrPort(a)
 	}
-	return c.remote
+	if c.remote == nil {
+		return nil // no Watcher has made it
+	}
+	return c.remote.Net()
 }
 
 // RemoteAddrPort is RemoteAddr of TCP, and allocates nothing. It is invalid of another connection.
 func (c *Conn) RemoteAddrPort() netip.AddrPort {
-	if c.remote == nil && c.port4 != 0 {
+	switch {
+	case c.port4 != 0:
 		return netip.AddrPortFrom(netip.AddrFrom4(c.peer4), c.port4)
+	case c.remote == nil:
+		return netip.AddrPort{} // no Watcher has made it
 	}
-	if a, ok := c.remote.(*addrPort); ok {
-		return a.AddrPort
-	}
-	return netip.AddrPort{}
+	return c.remote.IP
 }
 
 // Close closes the connection at once. What was submitted before is tried once, in its order: of a
@@ -199,10 +207,9 @@ func (c *Conn) RemoteAddrPort() netip.AddrPort {
 // are sent; what is not over then is returned by WaitIO with ErrClosed, and Size says what was sent of
 // it. It always returns nil, and may be called again.
 func (c *Conn) Close() error {
-	if c.watcher == nil {
-		return nil // no Watcher has made it
+	if w := c.watcher(); w != nil {
+		w.closeDesc(&c.desc)
 	}
-	c.watcher.closeDesc(&c.desc)
 	return nil
 }
 
@@ -254,6 +261,7 @@ func heads(d *proactor.Desc) (h [2]progress) {
 
 // release ends the operations of d and closes its descriptor. The caller holds mu.
 func (w *Watcher) release(d *proactor.Desc, cause proactor.Cause) {
+	w.revive(d)
 	w.forget(d, cause)
 	for _, q := range d.Queues {
 		if op := q.Head; op != nil && op.InFlight && w.backend.Cancel(op) {

@@ -15,7 +15,7 @@ import (
 // WaitIO: end reads by Cancel, and call it when their results have come. Other errors are ErrClosed, ErrWatcherClosed, and a
 // syscall.Errno such as EMFILE (it takes two descriptors more, for a moment). Then nothing has changed.
 func (c *Conn) Detach() (net.Conn, error) {
-	w, d := c.watcher, &c.desc
+	w, d := c.watcher(), &c.desc
 	if w == nil {
 		return nil, ErrClosed // no Watcher has made it
 	}

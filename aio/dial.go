@@ -23,7 +23,7 @@ func (w *Watcher) Dial(tag any, addr net.Addr, deadline time.Time) error {
 	if err != nil {
 		return err
 	}
-	c := &Conn{watcher: w}
+	c := &Conn{at: &place{watcher: w}}
 	c.setRemote(proactor.Addr{Other: to})
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -76,6 +76,5 @@ func resolved(addr net.Addr) (net.Addr, error) {
 // connected notes the local address of a connection that was made.
 func (w *Watcher) connected(d *proactor.Desc) {
 	w.stats.Dialled++
-	local := w.backend.Local(d).Net()
-	d.Owner.(*Conn).local = &local
+	d.Owner.(*Conn).at = &place{w, w.backend.Local(d).Net()}
 }

@@ -49,8 +49,9 @@ type Listener struct {
 	kept    *socket // not nil: closed with this Listener
 
 	// Guarded by the watcher's mu.
-	local   netip.AddrPort // of the connection accepted last, when addr does not say it
-	localIs *net.Addr      // that, or addr
+	local netip.AddrPort // of the connection accepted last, when addr does not say it
+	at    *place         // of that,
+	own   bool           // or of addr
 }
 
 // Listen returns a Listener at an address, as net.Listen does: network is tcp, tcp4, tcp6 or unix,
@@ -118,7 +119,7 @@ func (w *Watcher) AttachListener(ln net.Listener) (*Listener, error) {
 func (w *Watcher) attachListener(s *socket) (*Listener, error) {
 	l := &Listener{watcher: w, addr: s.Addr()}
 	if tcp, ok := l.addr.(*net.TCPAddr); !ok || !tcp.IP.IsUnspecified() {
-		l.localIs = &l.addr
+		l.own, l.at = true, &place{w, l.addr}
 	}
 	if _, ok := s.Listener.(*net.UnixListener); ok {
 		s.users.Add(1)
@@ -224,16 +225,15 @@ func (s *socket) done() {
 	}
 }
 
-// localOf returns the local address of a connection that l has accepted: its own, or of an address that
+// placeOf returns the place of a connection that l has accepted: with l's own address, or where that
 // stands for many that of the last one if it is the same. The caller holds mu.
-func (l *Listener) localOf(d *proactor.Desc) *net.Addr {
-	if l.localIs == &l.addr {
-		return l.localIs
+func (l *Listener) placeOf(d *proactor.Desc) *place {
+	if l.own {
+		return l.at
 	}
 	a := l.watcher.backend.Local(d).IP
-	if l.localIs == nil || a != l.local {
-		addr := proactor.Addr{IP: a}.Net()
-		l.local, l.localIs = a, &addr
+	if l.at == nil || a != l.local {
+		l.local, l.at = a, &place{l.watcher, proactor.Addr{IP: a}.Net()}
 	}
-	return l.localIs
+	return l.at
 }

@@ -14,7 +14,7 @@ import (
 // Control fails with ErrClosed and ErrWatcherClosed. Read and Write of the syscall.RawConn, and a Control where there
 // is no descriptor (package aio/aiotest), fail with an *UnsupportedError.
 func (c *Conn) SyscallConn() (syscall.RawConn, error) {
-	if c.watcher == nil {
+	if c.watcher() == nil {
 		return nil, ErrClosed // no Watcher has made it
 	}
 	return raw{c}, nil
@@ -23,7 +23,7 @@ func (c *Conn) SyscallConn() (syscall.RawConn, error) {
 type raw struct{ *Conn }
 
 func (r raw) Control(f func(fd uintptr)) error {
-	w := r.watcher
+	w := r.watcher()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if r.desc.Gone != proactor.None {
@@ -65,7 +65,7 @@ func (c *Conn) SetLinger(seconds int) error {
 
 // set sets an option.
 func (c *Conn) set(option func(fd int) error) error {
-	if c.watcher == nil {
+	if c.watcher() == nil {
 		return ErrClosed // no Watcher has made it
 	}
 	var set error

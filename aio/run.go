@@ -24,6 +24,8 @@ func (w *Watcher) run(d *proactor.Desc, dir proactor.Dir, b *budget) {
 		if !w.backend.Start(op) {
 			if d.Ready&(proactor.CanRead<<dir) != 0 {
 				b.bytes -= rest // it is about to move
+			} else {
+				w.doze(op)
 			}
 			continue
 		}

@@ -38,11 +38,7 @@ func (w *Watcher) submit(o proactor.Op, deadline time.Time) error {
 	}
 	d.Bytes.Add(n)
 	w.queuedBytes += n
-	op := w.spare.Pop()
-	if op == nil {
-		op = w.refill()
-	}
-	w.spares--
+	op := w.operation()
 	*op = o
 	atomic.AddInt32(&d.Queued, 1)
 	if d.Subs.Head == nil {
@@ -72,6 +68,16 @@ func (w *Watcher) due(deadline time.Time) time.Duration {
 // the wall clock says now: the wall clock of the start tells nothing once it was stepped.
 func due(deadline, now time.Time, elapsed time.Duration) time.Duration {
 	return max(elapsed+min(deadline.Sub(now), 1<<62), 1)
+}
+
+// operation returns one that is free. The caller holds subMu.
+func (w *Watcher) operation() *proactor.Op {
+	op := w.spare.Pop()
+	if op == nil {
+		op = w.refill()
+	}
+	w.spares--
+	return op
 }
 
 // refill allocates operations, of which it returns one. Together they share no memory page with
@@ -140,6 +146,9 @@ func (w *Watcher) begin(ops *proactor.Queue) {
 		}
 		w.pending++
 		d := op.Desc
+		if op.Kind.Dir() == proactor.In {
+			w.revive(d) // what stands before it
+		}
 		d.Queues[op.Kind.Dir()].Push(op)
 		if op.Cause != proactor.None { // cancelled before it began
 			op.Err = errOf(op.Cause)

@@ -15,7 +15,7 @@ import (
 // writing, were submitted before and are not over, and where WaitIO or another call works just now. So what it sends stands in order.
 // It fails with ErrEmptyBuffer, ErrClosed, ErrWatcherClosed or a syscall.Errno such as EPIPE.
 func (c *Conn) TryWrite(buf []byte) (n int, err error) {
-	w, d := c.watcher, &c.desc
+	w, d := c.watcher(), &c.desc
 	switch {
 	case w == nil:
 		return 0, ErrClosed // no Watcher has made it

@@ -1,7 +1,6 @@
 package aio
 
 import (
-	"net"
 	"sync"
 	"time"
 
@@ -71,6 +70,9 @@ type Watcher struct {
 	pending      int            // begun, not ended
 	polled       []*proactor.Op
 	deadlines    deadlines
+	sleeper      proactor.Sleeper // the backend, or nil
+	beds         proactor.Queue   // operations of those that doze, for those that wake up
+	empty        int              // how many
 	starved      line             // for whose transfers there was no memory,
 	retried      line             // and again as they were retried
 	leaving      []*proactor.Desc // to be released, as their Closing is over, or their Connect failed
@@ -84,7 +86,7 @@ type Watcher struct {
 	arrived      *Conn            // accepted: from over to finish
 	stalled      []*proactor.Desc // listeners for whose connections there were no descriptors
 	stalledUntil time.Duration    // when these are tried again, since start
-	local        *net.Addr        // of the last one that was attached: many have the same
+	last         *place           // of the connection that was attached last: many have the same
 	closed       bool             // the backend is closed
 	drained      chan struct{}    // not nil: Shutdown waits until nothing is pending, which closes it
 	stats        Stats
@@ -120,6 +122,10 @@ func newWatcher(o Options, b proactor.Backend) *Watcher {
 	w := &Watcher{options: o, backend: b, start: time.Now()}
 	if !b.Recycle() {
 		w.swap = make([]byte, o.SwapSize)
+	}
+	if s, ok := b.(proactor.Sleeper); ok {
+		w.sleeper = s
+		s.OnEdge(w.revive)
 	}
 	return w
 }

@@ -22,7 +22,7 @@ const (
 // nothing once the watcher has seen as many at a time, up to 256 of up to 1,024 buffers; on macOS and
 // the BSDs each transfer allocates. See Read for the rest.
 func (c *Conn) Writev(tag any, bufs [][]byte, deadline time.Time) error {
-	w := c.watcher
+	w := c.watcher()
 	if w == nil {
 		return ErrClosed // no Watcher has made it
 	}

@@ -108,7 +108,7 @@ func (s *server) arrived(r *aio.Result) {
 	if r.Error == nil && !s.inherited {
 		s.inherited = inherits(r.Conn)
 	}
-	switch c := (&conn{server: s, handle: r.Conn}); {
+	switch c := (&conn{server: s, handle: r.Conn, traffic: &still}); {
 	case errors.Is(r.Error, aio.ErrClosed), errors.Is(r.Error, aio.ErrWatcherClosed):
 		return
 	case r.Error != nil: // neither of one connection, nor for lack of descriptors: these aio tries again
@@ -154,7 +154,7 @@ func (s *server) accept() {
 			s.fail(err)
 			return
 		}
-		c := &conn{server: s}
+		c := &conn{server: s, traffic: &still}
 		switch nc.(type) {
 		case *net.TCPConn, *net.UnixConn:
 			c.handle, err = s.watcher.Attach(nc)

@@ -3,6 +3,7 @@ package httpd
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"net"
 	"net/http"
@@ -27,28 +28,56 @@ const (
 var pieces = sync.Pool{New: func() any { return new([pieceSize]byte) }}
 
 // conn is a real connection. As a net.Conn it is for ConnState and ConnContext, which ask it for its addresses and its socket's options, and
-// may close it. The server's mu guards all but handle.
+// may close it. The server's mu guards all but handle. An idle one costs this and aio's part, so both are kept small.
 type conn struct {
 	server *server
 	handle *aio.Conn
 	ctx    context.Context // of the user's ConnContext; nil: not asked yet
+	tls    *tls.Conn       // of TLS, from its first bytes on
 
-	secure *secure // of TLS, from its first bytes on
-
-	worker         *worker          // that it is with
-	before, behind *conn            // in the list of parked ones
-	until          time.Duration    // its deadline, from the server's start on; 0: none
-	piece          *[pieceSize]byte // of in; nil: it has memory of its own, or none
-	in             []byte           // was read, and nobody has asked for it yet
-	err            error            // that reading ended with
-	out            int              // bytes that are queued to be sent
-	outErr         error            // that sending ended with
+	worker         *worker       // that it is with
+	before, behind *conn         // in the list of parked ones
+	until          time.Duration // its deadline, from the server's start on; 0: none
+	out            int           // bytes that are queued to be sent
+	*traffic                     // still, or its own: see moving
 
 	parked, reading, ended, hijacked, forgotten bool
 	leaving                                     bool // Hijack waits until aio has done with it
 	served                                      bool // it has sent a request
 	held                                        bool // a part of its next header has come, and is waited for in the loop
 	told                                        bool // ConnState knows of its end
+
+	now    bool // a Read of tls finds what there is, and does not wait: see readNow
+	ending bool // tls.Close was called, or is about to be
+}
+
+// traffic is what has come on a connection, or gone wrong. One that is idle has none.
+type traffic struct {
+	piece  *[pieceSize]byte // of in; nil: it has memory of its own, or none
+	in     []byte           // was read, and nobody has asked for it yet
+	err    error            // that reading ended with
+	outErr error            // that sending ended with
+}
+
+// still is that of all connections that have none. Nobody writes to it.
+var still traffic
+
+var traffics = sync.Pool{New: func() any { return new(traffic) }}
+
+// moving returns c's own traffic. mu is held, also for rest.
+func (c *conn) moving() *traffic {
+	if c.traffic == &still {
+		c.traffic = traffics.Get().(*traffic)
+	}
+	return c.traffic
+}
+
+// rest gives c's traffic back, if there is nothing in it.
+func (c *conn) rest() {
+	if t := c.traffic; t != &still && t.piece == nil && t.in == nil && t.err == nil && t.outErr == nil {
+		c.traffic = &still
+		traffics.Put(t)
+	}
 }
 
 var errForHooks = errors.New("httpd: a connection is served by its server: it can be closed, and asked for its addresses and its socket's options")
@@ -87,9 +116,11 @@ func (c *conn) read() {
 	if c.reading || c.ended || c.leaving || c.err != nil || len(c.in) >= limit {
 		return
 	}
-	if c.err = c.handle.Read(c, nil, aio.NoDeadline); c.err == nil {
-		c.reading = true
+	if err := c.handle.Read(c, nil, aio.NoDeadline); err != nil {
+		c.moving().err = err
+		return
 	}
+	c.reading = true
 }
 
 // done takes what aio has done.
@@ -99,8 +130,8 @@ func (c *conn) done(r *aio.Result) {
 		c.reading = false
 		raceAcquire()
 		c.keep(r.Buffer[:r.Size])
-		if c.err == nil && r.Error != aio.ErrCancelled && r.Error != aio.ErrDeadline { // of detach, of park
-			c.err = r.Error
+		if r.Error != nil && c.err == nil && r.Error != aio.ErrCancelled && r.Error != aio.ErrDeadline { // of detach, of park
+			c.moving().err = r.Error
 		}
 		c.read()
 		c.moved()
@@ -114,8 +145,8 @@ func (c *conn) done(r *aio.Result) {
 		if len(r.Buffer) < bigWrite && cap(r.Buffer) == pieceSize {
 			pieces.Put((*[pieceSize]byte)(r.Buffer[:pieceSize]))
 		}
-		if c.outErr == nil {
-			c.outErr = r.Error
+		if r.Error != nil && c.outErr == nil {
+			c.moving().outErr = r.Error
 		}
 		switch {
 		case c.worker != nil:
@@ -136,11 +167,12 @@ func (c *conn) keep(b []byte) {
 	if len(b) == 0 || c.ended {
 		return
 	}
-	if len(c.in) == 0 && c.piece == nil && len(b) <= pieceSize {
-		c.piece = pieces.Get().(*[pieceSize]byte)
-		c.in = c.piece[:0]
+	t := c.moving()
+	if len(t.in) == 0 && t.piece == nil && len(b) <= pieceSize {
+		t.piece = pieces.Get().(*[pieceSize]byte)
+		t.in = t.piece[:0]
 	}
-	c.in = append(c.in, b...)
+	t.in = append(t.in, b...)
 	c.server.unread += len(b)
 }
 
@@ -156,6 +188,9 @@ func (c *conn) take(p []byte) int {
 }
 
 func (c *conn) drop() {
+	if c.in == nil {
+		return
+	}
 	c.server.unread -= len(c.in)
 	c.in = nil
 	if c.piece != nil {
@@ -226,7 +261,7 @@ func (c *conn) send(p []byte) int {
 	n, err := c.handle.TryWrite(p)
 	c.server.mu.Lock()
 	if err != nil && c.outErr == nil {
-		c.outErr = err
+		c.moving().outErr = err
 	}
 	return n
 }
@@ -284,9 +319,9 @@ func (c *conn) end() {
 	if c.parked {
 		s.unpark(c)
 	}
-	if t := c.secure; t != nil && !t.ending {
-		t.ending = true
-		s.later = append(s.later, func() { _ = t.tls.Close() }) // says so to the peer, and then closes its wire
+	if c.tls != nil && !c.ending {
+		c.ending = true
+		s.later = append(s.later, func() { _ = c.tls.Close() }) // says so to the peer, and then closes its wire
 		return
 	}
 	c.ended = true
@@ -300,7 +335,7 @@ func (c *conn) end() {
 	c.drop()
 	if c.out > 0 && c.outErr == nil && (c.worker == nil || c.worker.writing == 0) {
 		until := time.Now().Add(flushLimit)
-		if w := c.worker; w != nil && c.secure == nil && !w.outUntil.IsZero() && w.outUntil.Before(until) { // crypto/tls has set it to now
+		if w := c.worker; w != nil && c.tls == nil && !w.outUntil.IsZero() && w.outUntil.Before(until) { // crypto/tls has set it to now
 			until = w.outUntil
 		}
 		if c.handle.CloseAfterWrites(c, until) == nil {

@@ -88,7 +88,7 @@ func (w *worker) duplicate() (*os.File, error) {
 	s.mu.Lock()
 	defer s.unlock()
 	c := w.conn
-	if c == nil || c.secure != nil || w.closed {
+	if c == nil || c.tls != nil || w.closed {
 		return nil, nil
 	}
 	w.writing++

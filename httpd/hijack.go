@@ -44,8 +44,8 @@ func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	defer s.unlock()
 	switch c := w.worker.conn; {
 	case w.worker.stays: // Parkable's
-	case c.secure != nil:
-		nc = c.secure.tls
+	case c.tls != nil:
+		nc = c.tls
 	default:
 		if real := w.worker.detach(); real != nil {
 			nc = real

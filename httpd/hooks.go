@@ -166,8 +166,9 @@ func (h *hooks) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 			return
 		}
 		defer h.recovered(c, &returned)
-		if c.secure != nil {
-			r.TLS = c.secure.state
+		if c.tls != nil {
+			state := c.tls.ConnectionState() // not kept: an idle connection needs none
+			r.TLS = &state
 		}
 		if ip := c.handle.RemoteAddrPort(); ip.IsValid() {
 			r.RemoteAddr = ip.String()

@@ -1,6 +1,7 @@
 package httpd_test
 
 import (
+	"crypto/tls"
 	"io"
 	"net"
 	"net/http"
@@ -29,6 +30,15 @@ func speak(t *testing.T, at *syscall.SockaddrInet4) speaker {
 	return speaker(fd)
 }
 
+// socket is a speaker for a tls.Conn.
+type socket struct {
+	net.Conn // none
+	end      speaker
+}
+
+func (s socket) Read(p []byte) (int, error)  { return syscall.Read(int(s.end), p) }
+func (s socket) Write(p []byte) (int, error) { return syscall.Write(int(s.end), p) }
+
 var (
 	question = []byte("GET /quiet HTTP/1.1\r\nHost: x\r\n\r\n")
 	answer   [1 << 10]byte
@@ -46,7 +56,7 @@ func (c speaker) ask(t *testing.T) {
 
 // TestIdleBytes: what a connection costs that has had an answer, and what it takes to accept one: in the loop, and by a listener of the user's.
 func TestIdleBytes(t *testing.T) {
-	const conns, warm, most = 2000, 200, 450
+	const conns, warm, most = 2000, 200, 320
 	if raceDetector {
 		t.Skip("needs no -race, which takes memory of its own")
 	}
@@ -86,6 +96,47 @@ func TestIdleBytes(t *testing.T) {
 			if err := <-ended; err != http.ErrServerClosed {
 				t.Error(err)
 			}
+		}
+	})
+}
+
+// TestIdleBytesOfTLS: what such a connection costs with TLS. Most is what crypto/tls keeps: see docs/proposals/idle-tls.md. The client forgets
+// all but its socket.
+func TestIdleBytesOfTLS(t *testing.T) {
+	const conns, warm, most = 100, 20, 6000
+	if raceDetector {
+		t.Skip("needs no -race, which takes memory of its own")
+	}
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		m := http.NewServeMux()
+		m.HandleFunc("/quiet", func(http.ResponseWriter, *http.Request) {})
+		addr, client := secured(t, b, &http.Server{Handler: m})
+		config := client.Transport.(*http.Transport).TLSClientConfig.Clone()
+		config.ServerName, config.NextProtos = "example.com", nil
+		to, err := net.ResolveTCPAddr("tcp4", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}, Port: to.Port}
+		var all []speaker
+		var before runtime.MemStats
+		for i := range conns + warm {
+			if i == warm {
+				before = settled()
+			}
+			c := speak(t, at)
+			all = append(all, c)
+			client := tls.Client(socket{end: c}, config)
+			if _, err := client.Write(question); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := client.Read(answer[:]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		each(t, before, conns, most)
+		for _, c := range all {
+			syscall.Close(int(c))
 		}
 	})
 }

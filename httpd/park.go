@@ -111,7 +111,7 @@ func (c *Conn) parks(f func()) bool {
 	}
 	w.server.mu.Lock()
 	defer w.server.unlock()
-	if w.conn.secure != nil {
+	if w.conn.tls != nil {
 		var b [1]byte
 		n, _, some := w.conn.readNow(w, b[:])
 		if n > 0 {

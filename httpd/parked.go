@@ -115,6 +115,7 @@ func (s *server) park(c *conn) {
 		return
 	}
 	c.parked = true
+	c.rest()
 	if c.served && !s.guarded {
 		s.guarded = true
 		s.needed.Signal()

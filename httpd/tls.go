@@ -68,16 +68,6 @@ func configOf(srv *http.Server, certFile, keyFile string) (*tls.Config, error) {
 	return config, nil
 }
 
-// secure is what a connection of TLS has.
-type secure struct {
-	tls   *tls.Conn
-	state *tls.ConnectionState // after the handshake
-	// now: a Read of tls finds what there is, and does not wait. With it crypto/tls keeps what came of a record, and goes on when the
-	// rest has come. Owned by the worker's goroutine.
-	now    bool
-	ending bool // tls.Close was called, or is about to be
-}
-
 // errNotNow is a wire's, in the place of waiting. It is Temporary, so that crypto/tls does not take it for the end.
 var errNotNow error = notNow{}
 
@@ -105,8 +95,10 @@ func (w wire) Read(p []byte) (int, error) {
 	switch {
 	case c.worker == nil:
 		return 0, net.ErrClosed
-	case c.secure != nil && c.secure.now && len(c.in) == 0 && c.err == nil && !c.ended:
+	case c.now && len(c.in) == 0 && c.err == nil && !c.ended:
 		return 0, errNotNow
+	case c.worker.hello != nil:
+		return c.worker.hello.Read(p)
 	}
 	return c.worker.read(p)
 }
@@ -125,9 +117,7 @@ func (w wire) Write(p []byte) (int, error) {
 func (w wire) Close() error {
 	w.conn.server.mu.Lock()
 	defer w.conn.server.unlock()
-	if t := w.conn.secure; t != nil {
-		t.ending = true
-	}
+	w.conn.ending = true
 	w.conn.end()
 	return nil
 }
@@ -154,14 +144,15 @@ func (w wire) SetWriteDeadline(t time.Time) error {
 	return nil
 }
 
-// readNow reads what c has for net/http by now. It reports false when that is nothing. mu is held, and released meanwhile.
+// readNow reads what c has for net/http by now, and does not wait: crypto/tls keeps what came of a record, and goes on when the rest has
+// come. It reports false when there is nothing. mu is held, and released meanwhile.
 func (c *conn) readNow(w *worker, p []byte) (n int, err error, some bool) { //nolint:revive // as the callers read it
 	s := c.server
-	c.secure.now = true
+	c.now = true
 	s.mu.Unlock()
-	n, err = c.secure.tls.Read(p)
+	n, err = c.tls.Read(p)
 	s.mu.Lock()
-	c.secure.now = false
+	c.now = false
 	if n == 0 && errors.Is(err, errNotNow) {
 		return 0, nil, false
 	}
@@ -176,23 +167,24 @@ func (c *conn) readNow(w *worker, p []byte) (n int, err error, some bool) { //no
 // the connection as one of HTTP/2. mu is held, and released meanwhile.
 func (c *conn) greet(w *worker) bool {
 	s := c.server
-	c.secure = &secure{tls: tls.Server(wire{c}, s.config)}
+	c.tls = tls.Server(wire{c}, s.config)
+	w.hello = &hello{from: readerFunc(w.read)}
 	if c.until > 0 {
 		w.outUntil = s.start.Add(c.until)
 	}
 	s.mu.Unlock()
-	err := c.secure.tls.HandshakeContext(context.Background())
-	var state tls.ConnectionState
+	err := c.tls.HandshakeContext(context.Background())
+	protocol := ""
 	if err == nil {
-		state = c.secure.tls.ConnectionState()
+		protocol = c.tls.ConnectionState().NegotiatedProtocol
 	} else {
 		s.blame(c, err)
 	}
 	s.mu.Lock()
-	w.outUntil = time.Time{}
+	w.hello, w.outUntil = nil, time.Time{}
 	if err != nil || s.closed { // nobody would take one of HTTP/2 any more
 		if err != nil {
-			c.secure.ending = true
+			c.ending = true
 			if errors.Is(err, os.ErrDeadlineExceeded) {
 				s.counts.HeaderTimeouts++
 			} else {
@@ -206,21 +198,20 @@ func (c *conn) greet(w *worker) bool {
 		}
 		return false
 	}
-	c.secure.state = &state
 	c.until = 0
 	if d := s.hooks.headerTimeout(); d > 0 {
 		c.until = s.since(time.Now().Add(d))
 	}
-	if state.NegotiatedProtocol == "" || state.NegotiatedProtocol == "http/1.1" {
+	if protocol == "" || protocol == "http/1.1" {
 		return true
 	}
-	c.give(c.secure.tls)
+	c.give(c.tls)
 	return false
 }
 
 // silent logs that a connection of TLS ends before it has said anything. mu is held.
 func (c *conn) silent(err error) {
-	if s := c.server; s.config != nil && c.secure == nil {
+	if s := c.server; s.config != nil && c.tls == nil {
 		s.later = append(s.later, func() { s.blame(c, err) })
 	}
 }

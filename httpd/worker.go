@@ -43,6 +43,7 @@ type worker struct {
 	heading bool // net/http has the beginning of a request, and reads on to the end of its header
 	unasked bool // net/http has a request's header, and has not called the handler
 	closed  bool
+	hello   *hello // while it carries out a handshake
 
 	sending interface{ SetWriteDeadline(time.Time) error } // ReadFrom's, while a file goes past aio
 
@@ -84,10 +85,10 @@ func (w *worker) Read(p []byte) (int, error) {
 		}
 		w.head(w.conn != nil) // net/http has its first byte already, which came while the one before was answered
 	}
-	if c := w.conn; c != nil && c.secure != nil {
+	if c := w.conn; c != nil && c.tls != nil {
 		s.mu.Unlock()
 		defer s.mu.Lock()
-		return c.secure.tls.Read(p)
+		return c.tls.Read(p)
 	}
 	return w.read(p)
 }
@@ -129,7 +130,7 @@ func (w *worker) swap(p []byte) (int, error) {
 			switch {
 			case c.ended || w.closed:
 				return 0, net.ErrClosed
-			case c.secure != nil:
+			case c.tls != nil:
 				if n, err, some := c.readNow(w, p); some {
 					w.head(n > 0)
 					return n, err
@@ -150,7 +151,7 @@ func (w *worker) swap(p []byte) (int, error) {
 		fresh := w.fresh
 		w.conn, w.fresh, w.got = c, false, 0
 		switch {
-		case s.config != nil && c.secure == nil && !c.greet(w):
+		case s.config != nil && c.tls == nil && !c.greet(w):
 		case s.unencrypted && !c.served && c.prefaced():
 			c.give(wire{c})
 		default:
@@ -265,10 +266,10 @@ func (w *worker) Write(p []byte) (int, error) {
 	if w.conn == nil || w.closed {
 		return 0, net.ErrClosed
 	}
-	if t := w.conn.secure; t != nil {
+	if t := w.conn.tls; t != nil {
 		w.server.mu.Unlock()
 		defer w.server.mu.Lock()
-		return t.tls.Write(p)
+		return t.Write(p)
 	}
 	n, err := w.conn.write(w, p)
 	if err != nil {
@@ -284,10 +285,10 @@ func (w *worker) CloseWrite() error {
 	if w.conn == nil || w.conn.ended {
 		return net.ErrClosed
 	}
-	if t := w.conn.secure; t != nil {
+	if t := w.conn.tls; t != nil {
 		w.server.mu.Unlock()
 		defer w.server.mu.Lock()
-		return t.tls.CloseWrite()
+		return t.CloseWrite()
 	}
 	return w.conn.handle.CloseWrite(nil, time.Time{})
 }

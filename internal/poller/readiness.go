@@ -81,6 +81,8 @@ type Poller struct {
 	// false of what it leaves to the Poller; what it takes is in flight, and the Poller's part is over
 	// until the next edge.
 	Take func(op *proactor.Op) bool
+
+	revive func(d *proactor.Desc) // OnEdge's
 }
 
 // Name implements [proactor.Backend].
@@ -302,6 +304,9 @@ func (p *Poller) Poll(done []*proactor.Op) ([]*proactor.Op, error) {
 			continue // of a descriptor that was closed meanwhile
 		}
 		d.Ready |= e.ready
+		if d.Dormant != nil && d.Ready&proactor.CanRead != 0 {
+			p.revive(d)
+		}
 		for dir := range d.Queues {
 			op := d.Queues[dir].Head
 			if op == nil || !op.InFlight {
@@ -323,6 +328,14 @@ func (p *Poller) Poll(done []*proactor.Op) ([]*proactor.Op, error) {
 	}
 	return done, nil
 }
+
+// Sleeps implements [proactor.Sleeper].
+func (p *Poller) Sleeps(op *proactor.Op) bool {
+	return op.Kind == proactor.Readable && op.Desc.Ready&proactor.CanRead == 0
+}
+
+// OnEdge implements [proactor.Sleeper].
+func (p *Poller) OnEdge(revive func(d *proactor.Desc)) { p.revive = revive }
 
 // Wait implements [proactor.Backend].
 func (p *Poller) Wait(timeout time.Duration) error {

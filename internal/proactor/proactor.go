@@ -119,8 +119,7 @@ const (
 	WatcherClosed
 )
 
-// Desc is the descriptor of a connection or a listener. An idle one costs this and a pending read, so
-// both are kept small.
+// Desc is the descriptor of a connection or a listener. An idle one costs this, so it is kept small.
 type Desc struct {
 	// The backend's, under the watcher's mu.
 	Num    int32  // the descriptor
@@ -140,6 +139,7 @@ type Desc struct {
 	Bytes   atomic.Int64 // of writes submitted and not yet returned
 	Subs    Queue        // under subMu: submitted, and not in Queues yet
 	Owner   any          // the connection, as the user knows it
+	Dormant any          // the tag of a Readable that waits without an Op (see [Sleeper]), and is all that Queues[In] has; nil: there is none
 }
 
 // Ready is what a readiness backend knows of a descriptor.
@@ -244,6 +244,16 @@ type Backend interface {
 	// Wait. Descriptors are released before. What the kernel does not return is Leaked,
 	// without its Buf and with Size 0: the backend keeps that memory for ever.
 	Close(done []*Op) []*Op
+}
+
+// Sleeper is a Backend for which what waits need not exist: a connection that is silent costs no Op.
+type Sleeper interface {
+	// Sleeps reports whether op, of which Start has just said false, waits for an edge, and nothing refers to it: it may be
+	// forgotten, and another one like it, in flight as it was, put in its place.
+	Sleeps(op *Op) bool
+
+	// OnEdge has revive called, by Poll, for a descriptor that is Dormant, at an edge of what it waits for.
+	OnEdge(revive func(d *Desc))
 }
 
 // NewWatcher returns an *aio.Watcher with these aio.Options over a backend. Package aio sets it as
