@@ -236,7 +236,6 @@ func (s *soaker) client(rng *rand.Rand, end time.Time) {
 			return
 		}
 		s.conns.Add(1)
-		_ = c.SetDeadline(time.Now().Add(time.Minute))
 		if rng.IntN(30) == 0 { // it says nothing
 			s.hang(rng)
 		}
@@ -262,6 +261,7 @@ func (s *soaker) exchange(c *net.TCPConn, rng *rand.Rand) bool {
 	for i := range message {
 		message[i] = byte(rng.Uint32())
 	}
+	_ = c.SetDeadline(time.Now().Add(time.Minute)) // each time: on a busy machine a connection's twenty took as long
 	sent := make(chan error, 1)
 	go func() {
 		_, err := c.Write(message)

@@ -120,13 +120,13 @@ func (s *soaker) client(rng *rand.Rand, end time.Time) {
 			return
 		}
 		s.conns.Add(1)
-		_ = c.SetDeadline(time.Now().Add(time.Minute))
 		r := bufio.NewReader(c)
-		for before, begun := time.Now(), time.Now(); rng.IntN(20) > 0; before = begun {
-			begun = time.Now()
+		for before := time.Now(); rng.IntN(20) > 0; {
+			begun := time.Now()
 			if !s.exchange(c.(*net.TCPConn), r, rng, before) {
 				break
 			}
+			before = begun
 			time.Sleep(time.Duration(rng.IntN(60)) * time.Millisecond)
 		}
 		_ = c.Close()
@@ -136,6 +136,7 @@ func (s *soaker) client(rng *rand.Rand, end time.Time) {
 // exchange asks once, or does worse. It reports whether the connection is still good. before is when the last one began: on a busy machine the
 // server's time may end after it, before this request is there as a whole.
 func (s *soaker) exchange(c *net.TCPConn, r *bufio.Reader, rng *rand.Rand, before time.Time) bool {
+	_ = c.SetDeadline(time.Now().Add(time.Minute))
 	fail := func(format string, a ...any) {
 		if time.Since(before) < soakTimeout {
 			s.fail(format, a...)
