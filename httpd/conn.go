@@ -44,6 +44,7 @@ type conn struct {
 	parked, reading, ended, hijacked, forgotten bool
 	leaving                                     bool // Hijack waits until aio has done with it
 	served                                      bool // it has sent a request
+	posted                                      bool // its last request was a POST
 	held                                        bool // a part of its next header has come, and is waited for in the loop
 	told                                        bool // ConnState knows of its end
 

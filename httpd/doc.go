@@ -34,8 +34,7 @@
 // A *net.TCPListener or *net.UnixListener is accepted from in aio's loop, by a duplicate of its descriptor: its own Close ends
 // Serve within a second and not at once, its SetDeadline does nothing, and keep-alive probes are as those of net.Listen. ConnState(StateNew)
 // has a goroutine of its own. Shutdown closes connections that have not asked for anything at once: net/http waits for them for five seconds, and
-// answers nothing either. Empty lines before a request, which net/http forgives where the connection's last request was a POST, are
-// forgiven or refused by what the worker's last request was, whosever that was. The end of a parked connection's time comes up to a tenth
+// answers nothing either. The end of a parked connection's time comes up to a tenth
 // of a second late.
 //
 // net/http's own tests pass through this package, on each backend, but for three; tools/nethttp/known.txt has these, with the reasons,

@@ -41,7 +41,12 @@ func (h *hello) Read(p []byte) (int, error) {
 		h.seen += n
 		h.decide(err != nil)
 	}
+	if len(p) < recordRead && h.given == recordHead && h.size > 0 { // a crypto/tls that reads in another way has it as it came
+		h.given, h.size = 0, 0
+	}
 	switch {
+	case h.size > 0 && len(p) < recordRead:
+		return 0, io.ErrShortBuffer // it has begun otherwise
 	case h.size > 0:
 		return h.cut(p)
 	case h.given < h.seen:
@@ -73,9 +78,6 @@ func (h *hello) decide(failed bool) {
 
 // cut makes the next record of the message. At an end before the message's it begins one with all the rest, so that crypto/tls finds it torn.
 func (h *hello) cut(p []byte) (int, error) {
-	if len(p) < recordRead {
-		return 0, io.ErrShortBuffer
-	}
 	body := p[recordHead:][:min(h.size, h.left)]
 	n := copy(body, h.head[h.given:]) // at first, what came with the record's own head
 	h.given += n

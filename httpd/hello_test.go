@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http/httptest"
 	"testing"
+	"testing/iotest"
 	"time"
 )
 
@@ -114,6 +115,16 @@ func TestHelloRoom(t *testing.T) {
 				t.Errorf("in pieces of %d, cut: %t: crypto/tls asks for %d bytes", most, cut, nc.room)
 			}
 		}
+	}
+}
+
+// TestHelloShort: who reads less at a time than crypto/tls does gets what has come.
+func TestHelloShort(t *testing.T) {
+	in := greeting(t, &tls.Config{ServerName: "example.com"})
+	h := &hello{from: bytes.NewReader(in)}
+	got, err := io.ReadAll(io.MultiReader(io.LimitReader(iotest.OneByteReader(h), recordHead), h))
+	if err != nil || !bytes.Equal(got, in) {
+		t.Errorf("%d bytes of %d: %v", len(got), len(in), err)
 	}
 }
 

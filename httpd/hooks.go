@@ -166,6 +166,8 @@ func (h *hooks) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 			return
 		}
 		defer h.recovered(c, &returned)
+		w.posted = r.Method == http.MethodPost
+		c.posted = w.posted
 		if c.tls != nil {
 			state := c.tls.ConnectionState() // not kept: an idle connection needs none
 			r.TLS = &state

@@ -1,6 +1,7 @@
 package httpd
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"net"
@@ -38,6 +39,8 @@ type worker struct {
 	resting bool // it is among the idle ones
 	woken   bool // to look for what is ready
 	surplus bool // it has to end, as nobody needs it
+	posted  bool // its last request was a POST, whosever that was: known to its own goroutine
+	forgive int  // bytes of empty lines that conn's next request may still begin with
 	writing int  // Writes that are under way
 	got     int  // bytes of conn that net/http was given, since it is w's
 	heading bool // net/http has the beginning of a request, and reads on to the end of its header
@@ -79,6 +82,20 @@ func (w *worker) Read(p []byte) (int, error) {
 	if w.guard {
 		return w.stand(p)
 	}
+	n, err := w.fill(p)
+	if w.forgive > 0 && n > 0 {
+		blank := min(len(p[:n])-len(bytes.TrimLeft(p[:n], "\r\n")), w.forgive)
+		if w.forgive -= blank; blank < n {
+			w.forgive = 0
+		}
+		n = copy(p, p[blank:n])
+	}
+	return n, err
+}
+
+// fill reads what net/http is to have. The caller holds mu.
+func (w *worker) fill(p []byte) (int, error) {
+	s := w.server
 	if w.phase == between {
 		if len(p) == readSize || w.fresh { // a new one is read in part where HTTP/2 may come
 			return w.swap(p)
@@ -131,13 +148,14 @@ func (w *worker) swap(p []byte) (int, error) {
 			case c.ended || w.closed:
 				return 0, net.ErrClosed
 			case c.tls != nil:
-				if n, err, some := c.readNow(w, p); some {
+				if n, err, some := c.readNow(w, w.past(p)); some {
 					w.head(n > 0)
-					return n, err
+					return w.remember(p, n), err
 				}
 			case len(c.in) > 0 || c.err != nil:
 				w.head(true)
-				return w.read(p)
+				n, err := w.read(w.past(p))
+				return w.remember(p, n), err
 			}
 			if first { // of the others, the time runs on
 				c.until = s.since(w.inUntil)
@@ -149,7 +167,10 @@ func (w *worker) swap(p []byte) (int, error) {
 			return 0, err
 		}
 		fresh := w.fresh
-		w.conn, w.fresh, w.got = c, false, 0
+		w.conn, w.fresh, w.got, w.forgive = c, false, 0, 0
+		if c.posted && !w.posted {
+			w.forgive = len(forgiven)
+		}
 		switch {
 		case s.config != nil && c.tls == nil && !c.greet(w):
 		case s.unencrypted && !c.served && c.prefaced():
@@ -162,6 +183,29 @@ func (w *worker) swap(p []byte) (int, error) {
 			return 0, io.EOF
 		}
 	}
+}
+
+// net/http passes over empty lines before a request, where the one before was a POST: of the first four bytes, CR and LF (http.conn.readRequest).
+// A worker's was another connection's, maybe. So what only that one may is used up by an empty line that nobody has sent, and what conn
+// may, but net/http would refuse, is taken away: see forgive.
+const forgiven = "\r\n\r\n"
+
+// past returns the part of p that the first bytes of a request go to.
+func (w *worker) past(p []byte) []byte {
+	if w.posted && !w.conn.posted {
+		return p[len(forgiven):]
+	}
+	return p
+}
+
+// remember moves n bytes from where past had them go to the beginning of p, behind what net/http passes over where they begin with an empty line.
+func (w *worker) remember(p []byte, n int) int {
+	if q := w.past(p); len(q) == len(p) || n == 0 {
+		return n
+	} else if q[0] != '\r' && q[0] != '\n' {
+		return copy(p, q[:n])
+	}
+	return copy(p, forgiven) + n
 }
 
 // head notes whether net/http reads a header.
