@@ -103,8 +103,8 @@ func (w *Watcher) drain() <-chan struct{} {
 		}
 	}
 	for _, d := range w.conns {
-		w.revive(d)
 		w.runAll(d) // what was submitted before is tried
+		w.revive(d) // also what is silent since
 		for op := d.Queues[proactor.In].Head; op != nil; op = op.Next {
 			op.Cause = proactor.WatcherClosed
 		}
