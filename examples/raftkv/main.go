@@ -125,7 +125,7 @@ func (r *raftkv) beside(mux *http.ServeMux, g *gateflags.Gate) {
 	mux.HandleFunc("GET /stats", func(w http.ResponseWriter, _ *http.Request) {
 		s := r.node.Raft().Status()
 		_ = json.NewEncoder(w).Encode(stats{
-			ID: s.ID, Leader: s.Lead, Applied: s.Applied, Member: r.member.Stats(), Gate: g.Stats(),
+			ID: s.ID, Leader: s.Lead, Term: s.GetTerm(), Applied: s.Applied, Member: r.member.Stats(), Gate: g.Stats(),
 		})
 	})
 	mux.HandleFunc("POST /collect", g.ServeCollect)
@@ -133,9 +133,9 @@ func (r *raftkv) beside(mux *http.ServeMux, g *gateflags.Gate) {
 
 // stats is what GET /stats answers.
 type stats struct {
-	ID, Leader, Applied uint64
-	Member              raftgate.Stats
-	Gate                any // gcgate.Stats, null without a gate
+	ID, Leader, Term, Applied uint64
+	Member                    raftgate.Stats
+	Gate                      any // gcgate.Stats, null without a gate
 }
 
 func (r *raftkv) close() {

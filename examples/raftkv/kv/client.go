@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -11,13 +12,15 @@ import (
 	"time"
 )
 
-// attemptTimeout bounds one attempt to write: then the next member is asked.
+// attemptTimeout is the default of [Group.AttemptTimeout].
 const attemptTimeout = time.Second
 
 // Group is the members as clients see them. Its methods may be called from any goroutine.
 type Group struct {
 	Members []string // base URLs
 	HTTP    *http.Client
+
+	AttemptTimeout time.Duration // of one attempt to write: then the next member is asked; 0: 1 s
 
 	Redirected atomic.Uint64 // writes that were refused by a member that did not lead any more
 	Retried    atomic.Uint64 // writes that were sent again since it was not known what became of them
@@ -62,7 +65,7 @@ func (c *Client) Put(ctx context.Context, key, value string) error {
 
 // attempt sends the write once. It returns the leader's URL where the member was another one.
 func (c *Client) attempt(ctx context.Context, member, key, value string) (leader string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(c.Group.AttemptTimeout, attemptTimeout))
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPut, member+"/kv/"+key, strings.NewReader(value))
 	if err != nil {

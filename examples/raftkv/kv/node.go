@@ -21,8 +21,8 @@ import (
 const (
 	tick          = 10 * time.Millisecond
 	heartbeatTick = 5
-	electionTick  = 50 // and up to twice that
-	writeTimeout  = 2 * time.Second
+	electionTick  = 50                     // and up to twice that
+	writeTimeout  = 30 * time.Second       // of a client that waits as long
 	holdPause     = 500 * time.Microsecond // between two looks whether a transfer is over
 )
 
