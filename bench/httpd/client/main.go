@@ -142,7 +142,7 @@ func (c *client) closed(conns int, warmup, length time.Duration) (wire.Result, e
 	var running sync.WaitGroup
 	for i, e := range ends {
 		running.Go(func() {
-			for sent := time.Now(); sent.Before(until); {
+			for sent, first := time.Now(), true; first || sent.Before(until); first = false {
 				if err := c.ask(e); err != nil {
 					c.failed.Add(1)
 					return
