@@ -14,7 +14,6 @@ import (
 	testpb "google.golang.org/grpc/interop/grpc_testing"
 	"google.golang.org/grpc/status"
 
-	"evenkeel.dev/contrib/grpcgate"
 	"evenkeel.dev/gcgate"
 )
 
@@ -29,7 +28,7 @@ func turns(t *testing.T) gcgate.Turns {
 // call, and nearly none meets a collection.
 func TestCallsKeepAwayFromCollections(t *testing.T) {
 	gate := wide(turns(t))
-	a, b := startReplica(t, grpcgate.Options{}, gate), startReplica(t, grpcgate.Options{}, gate)
+	a, b := startReplica(t, patient, gate), startReplica(t, patient, gate)
 	l := startLoad(t, watching(t, 4, a, b)...)
 	collect(t, collections/2, a, b)
 	l.end(t)
@@ -68,7 +67,7 @@ func report(t *testing.T, l *load, replicas ...*replica) {
 // TestStreamsAreKept: streams last over collections, and no drain waits for them.
 func TestStreamsAreKept(t *testing.T) {
 	gate := wide(turns(t))
-	a, b := startReplica(t, grpcgate.Options{}, gate), startReplica(t, grpcgate.Options{}, gate)
+	a, b := startReplica(t, patient, gate), startReplica(t, patient, gate)
 	clients := watching(t, 2, a, b)
 	l := startLoad(t, clients...)
 	var before gcgate.Duration // all drains so far
@@ -120,7 +119,7 @@ func TestStreamsAreKept(t *testing.T) {
 // not named.
 func TestClientsThatDoNotWatch(t *testing.T) {
 	gate := gcgate.Options{Turns: turns(t), AnnounceTimeout: 10 * time.Second} // and the default for DrainTimeout
-	a, b := startReplica(t, grpcgate.Options{}, gate), startReplica(t, grpcgate.Options{}, gate)
+	a, b := startReplica(t, patient, gate), startReplica(t, patient, gate)
 	l := startLoad(t, watching(t, 1, a, b)...)
 	plain := dial(t, "", a)
 	past := startLoad(t, plain, plain)
@@ -152,7 +151,7 @@ func TestClientsThatDoNotWatch(t *testing.T) {
 
 // TestNobodyWatches: collections take place without the signal, and the log says what to do.
 func TestNobodyWatches(t *testing.T) {
-	a := startReplica(t, grpcgate.Options{}, wide(turns(t)))
+	a := startReplica(t, patient, wide(turns(t)))
 	l := startLoad(t, dial(t, "", a))
 	eventually(t, "calls", func() bool { return a.calls.Load() > 10 })
 	collect(t, 2, a)
@@ -168,7 +167,7 @@ func TestNobodyWatches(t *testing.T) {
 // TestWhenAllAreAway: calls fail with UNAVAILABLE, but those that wait for a server do not.
 func TestWhenAllAreAway(t *testing.T) {
 	gate := wide(turns(t))
-	a, b := startReplica(t, grpcgate.Options{}, gate), startReplica(t, grpcgate.Options{}, gate)
+	a, b := startReplica(t, patient, gate), startReplica(t, patient, gate)
 	c := watching(t, 1, a, b)[0]
 	for _, r := range []*replica{a, b} {
 		if err := r.gate.Stop(t.Context()); err != nil { // it tells its first peer that this process is ready, perhaps only now

@@ -10,8 +10,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/interop"
 	testpb "google.golang.org/grpc/interop/grpc_testing"
-
-	"evenkeel.dev/contrib/grpcgate"
 )
 
 // interopCalls are the cases of grpc-go's own interop client that any client and server have to manage. They end the process where a call
@@ -26,8 +24,8 @@ var interopCalls = []func(context.Context, testpb.TestServiceClient, ...grpc.Cal
 // TestInteropClients: grpc-go's own interop clients notice nothing of collections, which both replicas are asked for at once, time and again.
 func TestInteropClients(t *testing.T) {
 	gate := wide(turns(t))
-	a := startService(t, grpcgate.Options{}, gate, interop.NewTestServer())
-	b := startService(t, grpcgate.Options{}, gate, interop.NewTestServer())
+	a := startService(t, patient, gate, interop.NewTestServer())
+	b := startService(t, patient, gate, interop.NewTestServer())
 	var running sync.WaitGroup
 	var cases, stop atomic.Int64
 	clients := watching(t, 2, a, b)

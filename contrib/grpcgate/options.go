@@ -3,6 +3,7 @@ package grpcgate
 import (
 	"fmt"
 	"log/slog"
+	"time"
 
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
@@ -25,11 +26,20 @@ type Options struct {
 	// without health checks, and hears of no collection. Default: 0, which is 65,536. Limit: 2^31-1.
 	MaxWatches int
 
+	// ReturnTimeout is how long [Signal.Ready] waits for a client's next call on a connection on which calls were frequent,
+	// from its own call on. A client that takes longer to hear of it may find this process and the next one away at once, and
+	// its calls fail with UNAVAILABLE. Default: 0, which is 250 ms. Limit: 15 s, less than the gate gives Ready.
+	ReturnTimeout time.Duration
+
 	// Logger gets Warn for clients that do not watch. Default: nil, which is slog.Default().
 	Logger *slog.Logger
 }
 
-const defaultMaxWatches = 1 << 16
+const (
+	defaultMaxWatches    = 1 << 16
+	defaultReturnTimeout = 250 * time.Millisecond
+	mostReturnTimeout    = 15 * time.Second
+)
 
 // An OptionError says which field of [Options] cannot be used, and what would be right.
 type OptionError struct {
@@ -51,6 +61,12 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.MaxWatches < 0 || o.MaxWatches > 1<<31-1 {
 		return o, &OptionError{"MaxWatches", fmt.Sprintf("%d is out of range: use 1 to 2147483647, or 0 for %d", o.MaxWatches, defaultMaxWatches)}
+	}
+	if o.ReturnTimeout == 0 {
+		o.ReturnTimeout = defaultReturnTimeout
+	}
+	if o.ReturnTimeout < 0 || o.ReturnTimeout > mostReturnTimeout {
+		return o, &OptionError{"ReturnTimeout", fmt.Sprintf("%v is out of range: use up to %v, or 0 for %v", o.ReturnTimeout, mostReturnTimeout, defaultReturnTimeout)}
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()

@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"testing"
 
-	"evenkeel.dev/contrib/grpcgate"
 	"evenkeel.dev/contrib/grpcgate/client"
 )
 
@@ -25,7 +24,7 @@ func TestClientInPython(t *testing.T) {
 		t.Skip("no Python with grpcio: .ci/pypi installs one from PyPI")
 	}
 	gate := wide(turns(t))
-	a, b := startReplica(t, grpcgate.Options{}, gate), startReplica(t, grpcgate.Options{}, gate)
+	a, b := startReplica(t, patient, gate), startReplica(t, patient, gate)
 	cmd := exec.CommandContext(t.Context(), python, "testdata/client.py", a.addr+","+b.addr, client.ServiceConfig)
 	cmd.Stderr = os.Stderr
 	input, err := cmd.StdinPipe()

@@ -272,6 +272,9 @@ func wide(turns gcgate.Turns) gcgate.Options {
 	return gcgate.Options{Turns: turns, AnnounceTimeout: 10 * time.Second, DrainTimeout: 10 * time.Second}
 }
 
+// patient waits for clients that have no processor for seconds.
+var patient = grpcgate.Options{ReturnTimeout: 10 * time.Second}
+
 // watching are so many clients of the replicas with the service configuration.
 func watching(t *testing.T, n int, replicas ...*replica) (clients []testpb.TestServiceClient) {
 	t.Helper()

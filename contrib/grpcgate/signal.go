@@ -23,9 +23,6 @@ var (
 
 // Times of the way back.
 const (
-	// returnBound is how long Ready waits for a client at most, from its call on.
-	returnBound = 250 * time.Millisecond
-
 	// idleSettle is when a client that is idle has this process back, after SERVING was sent to it:
 	// some round trips within a data centre.
 	idleSettle = 20 * time.Millisecond
@@ -40,7 +37,7 @@ const (
 //
 // Drain returns when each Watch was sent NOT_SERVING. Ready returns when each was sent SERVING
 // and a call has come on its connection since; a connection on which calls were rare before the
-// drain is waited for 20 ms, and any for 250 ms.
+// drain is waited for 20 ms, and any for [Options].ReturnTimeout.
 //
 // To count calls for a gate whose signals are others (HAProxy's runtime API, say), call [Signal.Attach]
 // with it in the place of naming this signal among its options.

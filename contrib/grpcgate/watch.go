@@ -173,21 +173,26 @@ func (w *watch) hear(flips uint64) {
 
 // leave notes, when this process goes away, whether calls were frequent. signal.mu is held.
 func (w *watch) leave(now time.Time) {
-	calls := w.conn.calls.Load() - w.base
-	w.active = calls > 0 && now.Sub(w.since)/time.Duration(calls) < returnBound
+	calls, bound := w.conn.calls.Load()-w.base, w.signal.options.ReturnTimeout
+	switch {
+	case calls > 0:
+		w.active = now.Sub(w.since)/time.Duration(calls) < bound
+	case now.Sub(w.since) >= bound: // a shorter time says nothing: the client may have had no processor
+		w.active = false
+	}
 }
 
 // isBack reports whether the client has this process back, as far as can be told. signal.mu is held.
 func (w *watch) isBack(now time.Time, s *Signal) bool {
+	told := !w.told.IsZero()
 	switch {
-	case now.Sub(s.flipped) >= returnBound:
+	case told && w.conn.calls.Load() != w.at:
 		return true
-	case w.told.IsZero():
-		return false
-	case w.conn.calls.Load() != w.at:
+	case now.Sub(s.flipped) >= s.options.ReturnTimeout:
+		w.active = false // it did not call
 		return true
 	}
-	return !w.active && now.Sub(w.told) >= idleSettle
+	return told && !w.active && now.Sub(w.told) >= idleSettle
 }
 
 // serveFrom notes that the client has this process from now on. signal.mu is held.

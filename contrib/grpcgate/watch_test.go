@@ -209,8 +209,8 @@ func TestReadyWaitsForACallWhereCallsAreFrequent(t *testing.T) {
 			took(t, drain(s))
 			return took(t, s.Ready)
 		}
-		if d := round(); d < returnBound || d > returnBound+waitTick {
-			t.Errorf("Ready took %v although the busy client did not come back, want the bound of %v", d, returnBound)
+		if d := round(); d < defaultReturnTimeout || d > defaultReturnTimeout+waitTick {
+			t.Errorf("Ready took %v although the busy client did not come back, want the bound of %v", d, defaultReturnTimeout)
 		}
 		stop := make(chan struct{})
 		go func() {
@@ -227,6 +227,28 @@ func TestReadyWaitsForACallWhereCallsAreFrequent(t *testing.T) {
 			t.Errorf("Ready took %v with a client that calls and one that is idle, want %v", d, idleSettle)
 		}
 		close(stop)
+	})
+}
+
+// TestAShortTimeWithoutACallSaysNothing: a client that has not called between two collections that follow one another at
+// once is waited for as it was before.
+func TestAShortTimeWithoutACallSaysNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSignal(t, Options{})
+		busy := client(t, 1)
+		watchBy(t, s, busy, "")
+		for range 100 {
+			time.Sleep(10 * time.Millisecond)
+			call(t, s, busy)
+		}
+		const after = 100 * time.Millisecond // the client's next call
+		for range 2 {
+			took(t, drain(s))
+			time.AfterFunc(after, func() { call(t, s, busy) })
+			if d := took(t, s.Ready); d < after || d > after+waitTick {
+				t.Errorf("Ready took %v, want %v, when the client calls", d, after)
+			}
+		}
 	})
 }
 
@@ -378,9 +400,11 @@ func TestCheckWaitsForAWatch(t *testing.T) {
 }
 
 func TestOptionsThatCannotWork(t *testing.T) {
-	_, err := New(Options{MaxWatches: -1})
-	var refused *OptionError
-	if !errors.As(err, &refused) || refused.Option != "MaxWatches" {
-		t.Errorf("got %v, want an OptionError of MaxWatches", err)
+	for option, o := range map[string]Options{"MaxWatches": {MaxWatches: -1}, "ReturnTimeout": {ReturnTimeout: time.Minute}} {
+		_, err := New(o)
+		var refused *OptionError
+		if !errors.As(err, &refused) || refused.Option != option {
+			t.Errorf("got %v, want an OptionError of %s", err, option)
+		}
 	}
 }

@@ -39,6 +39,7 @@ type Process struct {
 	over bool       // the group is dead and its leader about to be reaped: no signal from here on
 
 	reaped bool  // owned by the goroutine that started it
+	late   bool  // Stop was called, and something in the group outlived its grace; set before done is closed
 	err    error // of Wait; set before done is closed
 }
 
@@ -117,6 +118,7 @@ func (p *Process) waitForGroup() {
 	for p.alive() && time.Now().UnixNano() < p.grace.Load() {
 		time.Sleep(lingerPoll)
 	}
+	p.late = p.grace.Load() != 0 && p.alive()
 }
 
 // Pid returns the process's id, which is its group's too.
@@ -160,6 +162,9 @@ func (p *Process) Stop(ctx context.Context, grace time.Duration) error {
 	why := fmt.Errorf("%w: it, or what it started, had not ended %v after SIGTERM", ErrKilled, grace)
 	select {
 	case <-p.done:
+		if p.late {
+			return why // killed before t was looked at
+		}
 		return nil
 	case <-t.C:
 	case <-ctx.Done():
