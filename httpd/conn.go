@@ -208,7 +208,7 @@ func (c *conn) moved() {
 		c.worker.unpark()
 		c.worker.wake()
 	case !c.parked: // it waits for a worker
-	case len(c.in) > 0:
+	case len(c.in) > 0 && (c.err == nil || !c.short()):
 		if !c.server.hold(c) {
 			c.server.unpark(c)
 			c.server.offer(c)
@@ -218,6 +218,10 @@ func (c *conn) moved() {
 		c.end()
 	}
 }
+
+// short reports whether less has come of c's next request than net/http awaits before it takes it for one (Peek in http.conn.serve): at the
+// end of the connection it says nothing then, while the first request of a worker would be a bad one.
+func (c *conn) short() bool { return c.served && c.server.config == nil && len(c.in) < peeked }
 
 // write sends p, as far as there is room, or queues it, or waits until it is sent.
 func (c *conn) write(w *worker, p []byte) (n int, err error) {

@@ -43,7 +43,7 @@ func (s *server) next(w *worker) (*conn, error) {
 		if w.woken {
 			w.woken, s.waking = false, false
 		}
-		if len(s.ready) > 0 && !w.closed {
+		if len(s.ready) > 0 && !w.closed && !w.spoilt {
 			c := s.ready[0]
 			s.ready[0] = nil
 			if s.ready = s.ready[1:]; len(s.ready) == 0 {
@@ -54,7 +54,7 @@ func (s *server) next(w *worker) (*conn, error) {
 			s.wake()
 			return c, nil
 		}
-		if w.fresh || w.closed || w.surplus || s.closed {
+		if w.fresh || w.closed || w.surplus || w.spoilt || s.closed {
 			s.unrest(w)
 			s.wake()
 			return nil, io.EOF

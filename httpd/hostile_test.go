@@ -46,14 +46,55 @@ func TestReadDeadlineStaysWithItsConnection(t *testing.T) {
 		})
 		m.HandleFunc("/ctx", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.Context().Err()) })
 		addr := serve(t, b, &http.Server{Handler: m})
-		first, other := dial(t, addr), dial(t, addr)
-		r, o := bufio.NewReader(first), bufio.NewReader(other)
-		for range 5 {
+		stop := make(chan struct{})
+		var others sync.WaitGroup // enough that one of them waits for a worker, now and then, when another one's deadline comes
+		for range 8 {
+			others.Go(func() {
+				c := dial(t, addr)
+				for r := bufio.NewReader(c); ; {
+					if got := get(t, c, r, "/ctx"); got != "<nil>" {
+						t.Errorf("another one's context says %s", got)
+						return
+					}
+					select {
+					case <-stop:
+						return
+					default:
+					}
+				}
+			})
+		}
+		first := dial(t, addr)
+		for r, n := bufio.NewReader(first), 0; n < 100; n++ {
 			get(t, first, r, "/deadline")
-			if got := get(t, other, o, "/ctx"); got != "<nil>" {
-				t.Fatalf("another one's context says %s", got)
+		}
+		close(stop)
+		others.Wait()
+	})
+}
+
+// TestShortBeginning: three bytes at most of a next request, and the end, are no bad request for net/http, also where the
+// worker that gets them has served nobody before.
+func TestShortBeginning(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		m, held, release := mux(), make(chan bool), make(chan bool)
+		m.HandleFunc("/hold", func(http.ResponseWriter, *http.Request) { held <- true; <-release })
+		addr := serve(t, b, &http.Server{Handler: m})
+		for _, beginning := range []string{"o", "\n\r\n", "GET"} {
+			c := dial(t, addr)
+			r := bufio.NewReader(c)
+			get(t, c, r, "/hello")
+			for range 3 { // so many workers there are at most, and more
+				io.WriteString(dial(t, addr), "GET /hold HTTP/1.1\r\nHost: x\r\n\r\n")
+				<-held
+			}
+			io.WriteString(c, beginning)
+			c.(*net.TCPConn).CloseWrite()
+			if got, err := io.ReadAll(r); len(got) > 0 || err != nil {
+				t.Errorf("%q is answered with %q, %v; want the end", beginning, got, err)
 			}
 		}
+		close(release)
 	})
 }
 

@@ -171,7 +171,7 @@ func (s *server) expired(c *conn) {
 
 // hold keeps a connection parked that has sent a part of a header. It reports false when a worker may read it.
 func (s *server) hold(c *conn) bool {
-	if s.heading+len(s.ready) < headers || s.config != nil || c.err != nil || whole(c.in) {
+	if s.config != nil || c.err != nil || !c.short() && (s.heading+len(s.ready) < headers || whole(c.in)) {
 		return false
 	}
 	if c.piece != nil {

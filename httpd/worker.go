@@ -39,6 +39,7 @@ type worker struct {
 	resting bool // it is among the idle ones
 	woken   bool // to look for what is ready
 	surplus bool // it has to end, as nobody needs it
+	spoilt  bool // it serves no other connection, as net/http has ended the context of all that it reads
 	posted  bool // its last request was a POST, whosever that was: known to its own goroutine
 	forgive int  // bytes of empty lines that conn's next request may still begin with
 	writing int  // Writes that are under way
@@ -269,7 +270,7 @@ func (w *worker) read(p []byte) (int, error) {
 		case late && until.Equal(aborts):
 			return 0, errAborted
 		case late:
-			w.surplus = true // net/http has ended the context of all that this one reads
+			w.spoilt = true
 			w.timedOut()
 			return 0, &net.OpError{Op: "read", Net: "tcp", Addr: c.RemoteAddr(), Err: os.ErrDeadlineExceeded}
 		case len(c.in) > 0:
