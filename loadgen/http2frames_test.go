@@ -46,6 +46,8 @@ func servePeer2(t testing.TB, settings []http2.Setting, handle func(p *peer2, st
 			}
 			if h, ok := f.(*http2.HeadersFrame); ok {
 				if p.served++; !handle(p, h.StreamID) {
+					c.CloseWrite() // and no reset, as of one that closes with frames unread
+					io.Copy(io.Discard, br)
 					return
 				}
 			}
