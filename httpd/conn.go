@@ -220,7 +220,7 @@ func (c *conn) moved() {
 }
 
 // short reports whether less has come of c's next request than net/http awaits before it takes it for one (Peek in http.conn.serve): at the
-// end of the connection it says nothing then, while the first request of a worker would be a bad one.
+// end of the connection it says nothing then. It does so of each request but the first, which is a bad one; and a worker's first is not c's.
 func (c *conn) short() bool { return c.served && c.server.config == nil && len(c.in) < peeked }
 
 // write sends p, as far as there is room, or queues it, or waits until it is sent.

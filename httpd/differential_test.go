@@ -212,7 +212,7 @@ func mutate(random *rand.Rand) [][]byte {
 	if random.IntN(3) == 0 {
 		q = append(q, raw[random.IntN(len(raw))]...)
 	}
-	for range random.IntN(4) {
+	for n := random.IntN(4); n > 0 && len(q) > 0; n-- {
 		at := random.IntN(min(len(q), 400))
 		switch random.IntN(4) {
 		case 0:

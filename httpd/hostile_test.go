@@ -73,26 +73,31 @@ func TestReadDeadlineStaysWithItsConnection(t *testing.T) {
 	})
 }
 
-// TestShortBeginning: three bytes at most of a next request, and the end, are no bad request for net/http, also where the
-// worker that gets them has served nobody before.
+// TestShortBeginning: three bytes at most, and the end, are a bad request for net/http where they are the first, and else none; also where the
+// worker that gets them has served nobody before, or somebody.
 func TestShortBeginning(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		m, held, release := mux(), make(chan bool), make(chan bool)
 		m.HandleFunc("/hold", func(http.ResponseWriter, *http.Request) { held <- true; <-release })
 		addr := serve(t, b, &http.Server{Handler: m})
+		ends := func(c net.Conn, r io.Reader, beginning, want string) {
+			io.WriteString(c, beginning)
+			c.(*net.TCPConn).CloseWrite()
+			if got, err := io.ReadAll(r); !strings.HasPrefix(string(got), want) || want == "" && len(got) > 0 || err != nil {
+				t.Errorf("%q is answered with %q, %v; want %q", beginning, got, err, want)
+			}
+		}
 		for _, beginning := range []string{"o", "\n\r\n", "GET"} {
 			c := dial(t, addr)
 			r := bufio.NewReader(c)
 			get(t, c, r, "/hello")
+			first := dial(t, addr)
+			ends(first, first, beginning, "HTTP/1.1 400 ")
 			for range 3 { // so many workers there are at most, and more
 				io.WriteString(dial(t, addr), "GET /hold HTTP/1.1\r\nHost: x\r\n\r\n")
 				<-held
 			}
-			io.WriteString(c, beginning)
-			c.(*net.TCPConn).CloseWrite()
-			if got, err := io.ReadAll(r); len(got) > 0 || err != nil {
-				t.Errorf("%q is answered with %q, %v; want the end", beginning, got, err)
-			}
+			ends(c, r, beginning, "")
 		}
 		close(release)
 	})

@@ -13,6 +13,9 @@ import (
 // peeked is how many bytes of a request net/http awaits within the time of an idle connection (http.conn.serve).
 const peeked = 4
 
+// filling follows the few bytes that were all of a connection, up to what net/http awaits.
+const filling = "\x00\x00\x00\x00"
+
 // aborts is the deadline by which net/http ends its own Read, that of a client that may leave (http.aLongTimeAgo).
 var aborts = time.Unix(1, 0)
 
@@ -279,6 +282,11 @@ func (w *worker) read(p []byte) (int, error) {
 			w.got += n
 			return n, nil
 		case c.err == io.EOF:
+			if !c.served && c.tls == nil && w.got > 0 && w.got < peeked { // a bad request: see short
+				n := copy(p, filling[w.got:])
+				w.got += n
+				return n, nil
+			}
 			w.head(false)
 			return 0, io.EOF
 		case c.err != nil:
