@@ -35,7 +35,7 @@
 // Serve within a second and not at once, its SetDeadline does nothing, and keep-alive probes are as those of net.Listen. ConnState(StateNew)
 // has a goroutine of its own. Shutdown closes connections that have not asked for anything at once: net/http waits for them for five seconds, and
 // answers nothing either. The end of a parked connection's time comes up to a tenth
-// of a second late.
+// of a second late. Three bytes at most and the end are answered over TLS as the worker has served before or not.
 //
 // net/http's own tests pass through this package, on each backend, but for three; tools/nethttp/known.txt has these, with the reasons,
 // and make nethttp-suite runs all.
@@ -52,7 +52,8 @@
 // Write waits, where each piece counts as 4 KiB; 4 KiB of either, while those of all connections are above 64 MiB. The number of connections
 // is [Options].MaxConns, or the process's limit of descriptors; where that is reached, those that come wait in the kernel's queue until one ends.
 //
-// A connection has a worker, with net/http's goroutine and buffers, from the first bytes of a request on. But when 64 workers
+// A connection has a worker, with net/http's goroutine and buffers, from the first bytes of a request on (the fourth, of one that has been served
+// before). But when 64 workers
 // wait for the rest of a header, further ones wait in the loop, up to 4 KiB each, for an empty line: so thousands of clients that send a byte each second
 // cost little. Meanwhile net/http refuses a wrong request of theirs when its header has ended, and not at its first wrong line, and one that is not there in time
 // is not answered at all. Not so with TLS, where
