@@ -228,6 +228,23 @@ func TestGrandchildren(t *testing.T) {
 	}
 }
 
+// TestKilledBeforeStopLooked has the grace end for the group while Stop has not looked at its own timer yet.
+func TestKilledBeforeStopLooked(t *testing.T) {
+	p, _ := shell(t, `sh -c 'trap "" TERM; echo $$ >&2; while :; do sleep .02; done' & wait`)
+	stopped := make(chan error, 1)
+	go func() { stopped <- p.Stop(context.Background(), time.Hour) }()
+	for end := time.Now().Add(patience); p.grace.Load() == 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("Stop has not begun")
+		}
+	}
+	p.grace.Store(1) // long ago
+	await(t, p)
+	if err := <-stopped; !errors.Is(err, ErrKilled) {
+		t.Errorf("Stop: %v, want ErrKilled", err)
+	}
+}
+
 // TestGraceForTheGroup has a script that dies of the signal at once, and its server that takes
 // a while to end gently.
 func TestGraceForTheGroup(t *testing.T) {
