@@ -26,10 +26,14 @@ func (d *driver) calibrate(ctx context.Context, m mode, n int, l load) (load, er
 	if d.lastRate > 0 {
 		l.rate = d.lastRate * l.share / d.lastShare // what is known of the other load
 	}
-	for step := 1; ; step++ {
+	for step, void := 1, 0; ; step++ {
 		s, err := d.measureOnce(ctx, m, n, load{name: l.name, rate: l.rate})
 		if err != nil {
 			return l, fmt.Errorf("calibrating %s: %w", l.name, err)
+		}
+		if s.disturbed() && void < mostTries && !d.quick {
+			void, step = void+1, step-1
+			continue
 		}
 		used := 0.0
 		for _, x := range s.CPU {

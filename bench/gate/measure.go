@@ -25,6 +25,8 @@ const (
 	mostSteal = .01
 	mostTries = 5
 
+	quietPatience = 2 * time.Minute // before each of them
+
 	mostOthers = .03 // of the machine's CPU, used by other processes: said, not repeated
 )
 
@@ -212,6 +214,11 @@ func (d *driver) measureOnce(ctx context.Context, m mode, n int, l load) (sample
 	start := func() (*system, error) { return d.open(ctx, m, n, nil) }
 	if m.leads {
 		start = func() (*system, error) { return d.openLed(ctx, m, n) }
+	}
+	if !d.quick {
+		if err := machine.AwaitQuiet(ctx, quietPatience, d.out); err != nil {
+			return sample{}, err
+		}
 	}
 	sys, err := start()
 	if err != nil {

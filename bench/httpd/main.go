@@ -29,6 +29,7 @@ import (
 
 	"evenkeel.dev/bench/figure"
 	"evenkeel.dev/bench/httpd/wire"
+	"evenkeel.dev/bench/machine"
 )
 
 // servers are the kinds of command server. gnet is raw: it finds the end of a request and parses nothing.
@@ -46,22 +47,23 @@ type sample struct {
 }
 
 type driver struct {
-	bin     string
-	rounds  int
-	length  time.Duration
-	warmup  time.Duration
-	rest    time.Duration // before memory is looked at
-	most    int           // connections of a row; 0: as many as it has
-	rows    []row
-	servers []string
-	out     io.Writer
-	samples []sample
-	failed  []string
+	bin      string
+	rounds   int
+	length   time.Duration
+	warmup   time.Duration
+	rest     time.Duration // before memory is looked at
+	patience time.Duration // for others who use the machine, before each row
+	most     int           // connections of a row; 0: as many as it has
+	rows     []row
+	servers  []string
+	out      io.Writer
+	samples  []sample
+	failed   []string
 }
 
 func main() {
 	log.SetFlags(0)
-	d := &driver{warmup: 300 * time.Millisecond, rest: 3 * time.Second, out: os.Stdout}
+	d := &driver{warmup: 300 * time.Millisecond, rest: 3 * time.Second, patience: 2 * time.Minute, out: os.Stdout}
 	flag.StringVar(&d.bin, "bin", "../bin/httpd", "`folder` of the built server and client")
 	results := flag.String("results", "results", "`folder` for the raw results; empty: keep none")
 	flag.IntVar(&d.rounds, "rounds", 10, "interleaved rounds")
@@ -73,7 +75,7 @@ func main() {
 	again.Flags(flag.CommandLine)
 	flag.Parse()
 	if *quick {
-		d.rounds, d.length, *results = 2, time.Second, ""
+		d.rounds, d.length, d.patience, *results = 2, time.Second, 0, ""
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	var err error
@@ -142,6 +144,11 @@ func (d *driver) measure(ctx context.Context) error {
 	for round := 1; round <= d.rounds; round++ {
 		start := time.Now()
 		for _, r := range d.rows {
+			if d.patience > 0 {
+				if err := machine.AwaitQuiet(ctx, d.patience, d.out); err != nil {
+					return err
+				}
+			}
 			if d.most > 0 {
 				r.conns = min(r.conns, d.most)
 			}

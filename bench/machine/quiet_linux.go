@@ -1,0 +1,70 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"sync"
+	"time"
+)
+
+const (
+	lookTime  = 500 * time.Millisecond
+	awayFrom  = 100 * time.Microsecond // a thread that only reads the clock, and not for so long, had no core
+	mostTaken = .01                    // of a look, where the machine is quiet
+)
+
+// AwaitQuiet waits until others leave the cores alone: other processes, and the machine's host, which does not count as steal
+// all that it takes. It looks at each core for half a second, again and again, and goes on when patience is over. What it
+// had to wait for is said to out.
+func AwaitQuiet(ctx context.Context, patience time.Duration, out io.Writer) error {
+	start := time.Now()
+	for looks := 1; ; looks++ {
+		taken, err := look(lookTime)
+		if err != nil {
+			return err
+		}
+		if waited := time.Since(start); taken <= mostTaken || waited >= patience {
+			if looks > 1 || taken > mostTaken {
+				fmt.Fprintf(out, "waited %v for a quiet machine: others take %.1f%% of it\n", waited.Round(time.Second), 100*taken)
+			}
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// look keeps each core busy for a time, and returns the share of it that others took.
+func look(length time.Duration) (taken float64, err error) {
+	cores := runtime.NumCPU()
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(cores, runtime.GOMAXPROCS(0))))
+	away, errs := make([]time.Duration, cores), make([]error, cores)
+	var wg sync.WaitGroup
+	for core := range cores {
+		wg.Go(func() { errs[core] = Pinned(core, func() error { away[core] = spin(length); return nil }) })
+	}
+	wg.Wait()
+	for _, d := range away {
+		taken += d.Seconds() / length.Seconds() / float64(cores)
+	}
+	return taken, errors.Join(errs...)
+}
+
+// spin reads the clock for a time, and returns how much of it passed without that.
+func spin(length time.Duration) (away time.Duration) {
+	start := time.Now()
+	for last := start; last.Sub(start) < length; {
+		now := time.Now()
+		if gap := now.Sub(last); gap >= awayFrom {
+			away += gap
+		}
+		last = now
+	}
+	return away
+}
