@@ -55,9 +55,9 @@ func (f *front) said(err error) error {
 	return fmt.Errorf("balancer: %w (%v)\n%s%s", err, f.State(), stdout, stderr)
 }
 
-// await returns when something listens at addr.
+// await returns when something listens at addr, within a minute, which only what hangs takes.
 func (f *front) await(ctx context.Context, addr string) error {
-	for end := time.Now().Add(5 * time.Second); time.Now().Before(end) && ctx.Err() == nil; {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end) && ctx.Err() == nil; {
 		c, err := net.Dial("tcp", addr)
 		if err == nil {
 			return c.Close()

@@ -133,14 +133,12 @@ func TestRoundTrips(t *testing.T) {
 	if n := requests() - before; n != 1 {
 		t.Errorf("TryAcquire took %d requests, want 1", n)
 	}
-	for waited := 0; waited < 100; {
+	before = requests()
+	for waited := 0; waited < 100; waited++ {
 		if _, err := tryAcquire(waits); !errors.Is(err, gcgate.ErrHeld) {
 			t.Fatalf("TryAcquire: %v, want ErrHeld", err)
-		} else if !strings.Contains(err.Error(), "meanwhile") { // it has heard of the holder
-			if waited == 0 {
-				before = requests()
-			}
-			waited++
+		} else if strings.Contains(err.Error(), "meanwhile") { // it has heard of the release, and not yet of the holder since
+			waited, before = 0, requests()
 		}
 	}
 	if n := requests() - before; n != 0 {

@@ -35,7 +35,7 @@ type Options struct {
 	Ready *regexp.Regexp
 	// ReadyTimeout is how long Ready is awaited; default a minute, which only what hangs takes.
 	ReadyTimeout time.Duration
-	// StopTimeout is how long Stop waits before it kills; default 10 s.
+	// StopTimeout is how long Stop waits before it kills; default a minute, likewise.
 	StopTimeout time.Duration
 
 	Input          bool      // the child's standard input is Child.Input; default: it is empty
@@ -67,7 +67,7 @@ func Start(ctx context.Context, o Options) (*Child, error) {
 		return nil, errors.New("child: Options.Args is empty: name a program")
 	}
 	c := &Child{
-		cmd: exec.Command(o.Args[0], o.Args[1:]...), stop: cmp.Or(o.StopTimeout, 10*time.Second),
+		cmd: exec.Command(o.Args[0], o.Args[1:]...), stop: cmp.Or(o.StopTimeout, time.Minute),
 		exited: make(chan struct{}),
 	}
 	c.cmd.Env = append(os.Environ(), o.Env...)
