@@ -16,7 +16,8 @@ const prSetTimerslack = 29
 // and Linux lets a thread's sleeps run over by 50 µs unless told otherwise. But a thread that
 // sleeps in the kernel keeps its P until the scheduler notices, after up to 10 ms
 // (runtime/proc.go, retake). Where that is the only P, answers would wait for it, so there the
-// sleep is Go's own.
+// sleep is Go's own. In a program of which other threads sleep so too, GOMAXPROCS should exceed
+// their number by that of the cores: no idle P, and what falls due waits for the scheduler's look.
 func newNap() (nap func(ns int64)) {
 	if runtime.GOMAXPROCS(0) == 1 {
 		return func(ns int64) { time.Sleep(time.Duration(ns)) }

@@ -184,7 +184,9 @@ func (d *driver) prepare(modes, loads string) (err error) {
 // client makes this process a load generator that leaves the replicas alone as far as it can.
 func (d *driver) client() {
 	if os.Getenv("GOMAXPROCS") == "" {
-		runtime.GOMAXPROCS(runtime.NumCPU() + 1) // the pacer's thread holds one
+		// A thread that sleeps in the kernel keeps its P for up to 10 ms: the pacer's, and each that watches a
+		// core for stalls. Where they have all there are, a request that falls due waits until sysmon looks.
+		runtime.GOMAXPROCS(2*runtime.NumCPU() + 1)
 	}
 	debug.SetGCPercent(400)
 	how := fmt.Sprintf("nice %d against %d", -niceness, 0)
