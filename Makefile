@@ -113,7 +113,7 @@ bench-load: build
 	cd examples && $(GO_BUILD) -o ../bin/ ./loadgrpc
 	cd bench && go run ./load
 
-# PART=haproxy: that part alone; QUICK=1: is everything there? ORIGINAL=DIR has the source of gci-go v0.2, for PART=hello and PART=literal.
+# PART=haproxy: that part alone; QUICK=1: is everything there? ORIGINAL=DIR has the source of gci-go v0.2, for the parts hello, shedding and literal.
 bench-gate: build
 	cd bench && ../bin/gate $(if $(QUICK),-quick) $(if $(ORIGINAL),-original $(abspath $(ORIGINAL))) $(if $(PART),-part $(PART))
 	$(if $(PART),,cd bench && ../bin/gate $(if $(QUICK),-quick -n 3000) -part faults)

@@ -113,7 +113,7 @@ func (d *driver) demoOnce(ctx context.Context, label string, m mode, l load) (de
 	}
 	r, err := loadgen.Run(ctx, sys.options(l, demoLength, d.warm(m, l, 2)))
 	run := demoRun{Label: label, Repeat: 1, Load: r, Server: demoServer{Exit: "stopped"}, Env: []string{"GOMAXPROCS=1"}}
-	run.Command = append([]string{filepath.Base(m.binary(d.bin))}, append(d.work, m.arguments(place{socket: d.socket, turns: "turns"})...)...)
+	run.Command = append([]string{filepath.Base(d.binary(m))}, append(d.work, m.arguments(place{socket: d.socket, turns: "turns"})...)...)
 	for _, rep := range sys.replicas {
 		peak, _ := machine.PeakRSS(rep.Pid())
 		cpu, _ := machine.CPUTime(rep.Pid())

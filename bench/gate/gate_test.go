@@ -228,20 +228,22 @@ func TestPolls(t *testing.T) {
 
 // TestHello runs the example of the original under what stands in for it and under the gates.
 func TestHello(t *testing.T) {
-	d := quick(t)
-	d.original = standIn(t)
-	if err := d.hello(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	for _, m := range d.helloModes() {
-		ss := d.good(m.name, "hello")
-		if len(ss) != 1 || ss[0].Requests != 45 {
-			t.Fatalf("%s: %+v", m.name, ss)
+	d := testTeam(t, "hello")
+	for _, m := range helloTeam.modes {
+		s := d.good(m.name, "hello")[0]
+		if s.Requests != 45 {
+			t.Errorf("%s: %+v", m.name, s)
 		}
-		if m.name == "default" && ss[0].Collections[0] == 0 { // others may have no reason yet
+		if m.name == "default" && s.Collections[0] == 0 { // others may have no reason yet
 			t.Errorf("%s: no collection was counted", m.name)
 		}
 	}
+}
+
+// TestShedding has HAProxy ask the other replica where one refuses.
+func TestShedding(t *testing.T) {
+	need(t, "haproxy")
+	testTeam(t, "shedding")
 }
 
 // standIn returns a folder with packages that have the names of gci-go's, and do nothing.

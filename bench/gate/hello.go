@@ -20,10 +20,22 @@ const (
 	guarded = "guard"
 )
 
-// helloModes are the ways to run the hello of the original: one process, all cores, a gate with its
-// default options.
-func (d *driver) helloModes() []mode {
-	modes := []mode{{name: "default", what: "the stock runtime"}, {name: gcigo, what: "the original itself, v0.2", program: d.program}}
+// helloTeam is the hello of the original: one process, all cores, a gate with its default options.
+var helloTeam = team{
+	replicas: 1,
+	modes:    helloModes(),
+	loads:    []load{{name: "hello", rate: helloRate}},
+	targets: map[string][]target{"hello": { // what the defaults choose against what the original does
+		{"auto", gcigo, "p99", 1, false},
+		{"auto", gcigo, "peak memory", 1, false},
+		{guarded, gcigo, "p99", 1, false},
+		{guarded, gcigo, "peak memory", 1, false},
+	}},
+	more: (*driver).refusedMore,
+}
+
+func helloModes() []mode {
+	modes := []mode{{name: "default", what: "the stock runtime"}, {name: gcigo, what: "the original itself, v0.2", original: true}}
 	for _, policy := range []struct {
 		name, what string
 		rival      bool
@@ -40,17 +52,16 @@ func (d *driver) helloModes() []mode {
 	}
 	for i := range modes {
 		m := &modes[i]
-		if m.path, m.all = "/", true; m.name != gcigo {
-			m.program, m.work = "subject", []string{"-hello"}
-		} else {
-			m.work = []string{}
+		if m.path, m.all = "/", true; !m.original {
+			m.program = "subject"
 		}
+		m.work = []string{"-hello"}
 	}
 	return modes
 }
 
 // buildOriginal builds testdata/original with the source of gci-go that -original names, if it names one. That has no go.mod, and what it
-// needs beside it: it is built as before there were modules.
+// needs beside it: it is built as before there were modules, with the workload of the other programs.
 func (d *driver) buildOriginal(ctx context.Context) error {
 	if d.original == "" || d.program != "" {
 		return nil
@@ -60,8 +71,15 @@ func (d *driver) buildOriginal(ctx context.Context) error {
 		return err
 	}
 	path := filepath.Join(d.dir, "gopath")
-	main, gci := filepath.Join(path, "src/original"), filepath.Join(path, "src/github.com/gcinterceptor/gci-go")
-	if err := errors.Join(os.MkdirAll(main, 0o700), os.WriteFile(filepath.Join(main, "main.go"), originalSource, 0o600), os.CopyFS(gci, os.DirFS(source))); err != nil {
+	main := filepath.Join(path, "src/original")
+	err = errors.Join(os.MkdirAll(main, 0o700), os.WriteFile(filepath.Join(main, "main.go"), originalSource, 0o600))
+	for name, from := range map[string]string{
+		"github.com/gcinterceptor/gci-go":      source,
+		"evenkeel.dev/examples/msgpush/window": filepath.Join(d.deploy, "../examples/msgpush/window"),
+	} {
+		err = errors.Join(err, os.CopyFS(filepath.Join(path, "src", name), os.DirFS(from)))
+	}
+	if err != nil {
 		return err
 	}
 	program := filepath.Join(d.dir, "original")
@@ -83,48 +101,50 @@ func (d *driver) withoutOriginal() {
 	fmt.Fprintln(d.out, "gci-go itself was left out: name the folder of its source by -original (git clone -b v0.2 https://github.com/gcinterceptor/gci-go)")
 }
 
-// helloTargets hold what the defaults choose to what the original does.
-var helloTargets = []target{
-	{"auto", gcigo, "p99", 1, false},
-	{"auto", gcigo, "peak memory", 1, false},
-	{guarded, gcigo, "p99", 1, false},
-	{guarded, gcigo, "peak memory", 1, false},
+// sheddingTeam is the original's way behind a balancer: who is about to collect refuses, and HAProxy asks the other.
+var sheddingTeam = team{
+	replicas: 2,
+	modes: []mode{
+		shedding(mode{name: "default", what: "the stock runtime"}),
+		shedding(mode{name: gcigo, what: "the original itself, v0.2", original: true}),
+		shedding(mode{name: "shed", what: "policy shed, turns by a file"}, "-gate=shed"),
+		shedding(mode{name: noTurns, what: "policy shed without turns, as the original", rival: true}, "-gate=shed"),
+		shedding(mode{name: "floor", what: "nearly no heap", env: []string{"GOGC=3000"}}, "-window", "1000"),
+	},
+	loads: []load{{name: "shedding", rate: sheddingRate}},
+	targets: map[string][]target{"shedding": {
+		{"shed", gcigo, "p99", 1, false},
+		{"shed", gcigo, "p99.9", 1, false},
+		{"shed", gcigo, "peak memory", 1, false},
+	}},
+	counts: []count{{mode: "shed", load: "shedding"}},
 }
 
-// hello measures the original's own example beside the original itself.
-func (d *driver) hello(ctx context.Context) error {
-	if err := d.buildOriginal(ctx); err != nil {
-		return err
-	}
-	l := load{name: "hello", rate: helloRate}
-	for round := 1; round <= d.rounds; round++ {
-		for _, m := range order(d.helloModes(), round) {
-			if m.name == gcigo && d.program == "" || round > d.roundsIn(m, d.rounds) {
-				continue
-			}
-			if _, err := d.measure(ctx, m, 1, l, round); err != nil {
-				return err
-			}
+const sheddingRate = 1000 // requests a second, over both replicas
+
+// shedding fills in a mode of sheddingTeam: 100 MB live.
+func shedding(m mode, args ...string) mode {
+	m.front, m.program = haproxyRetry, "subject"
+	m.args = func(p place) []string {
+		all := append([]string{"-window", "100000"}, args...)
+		if m.name == "shed" {
+			all = append(all, "-turns", p.turns)
 		}
+		return all
 	}
-	if d.program == "" {
-		d.withoutOriginal()
-	}
-	d.helloFigures()
-	return nil
+	return m
 }
 
-func (d *driver) helloFigures() {
+// refusedMore adds how much more is refused than by the original.
+func (d *driver) refusedMore() {
 	const load = "hello"
-	d.table(load, d.helloModes())
-	d.ratios(load, helloTargets)
 	for _, mode := range []string{"auto", guarded} {
 		var more []float64 // percentage points, by round
 		ours, theirs := d.good(mode, load), d.good(gcigo, load)
 		for i := range min(len(ours), len(theirs)) {
 			more = append(more, 100*(ours[i].figure("failed")-theirs[i].figure("failed")))
 		}
-		if len(more) > 0 && !d.quick {
+		if len(more) > 0 {
 			d.set.AtMost("hello: refused by "+mode+" beyond "+gcigo, more, 0, " points")
 		}
 	}

@@ -47,7 +47,6 @@ func judge(set *figure.Set, raw figure.Recorded) error {
 	d.idleFigures()
 	d.slowFigures()
 	d.pollFigures()
-	d.helloFigures()
 	d.literalFigures()
 	d.turnsFigures()
 	for _, name := range parts {

@@ -95,7 +95,7 @@ func main() {
 	flag.DurationVar(&d.idleFor, "idle", 5*time.Minute, "idle: time without a request that is measured")
 	flag.DurationVar(&d.polledFor, "polled", time.Minute, "polls: time under load for each way to poll")
 	flag.IntVar(&d.asks, "asks", 100, "polls: collections asked of both replicas at once, at most, for each way to poll")
-	flag.StringVar(&d.original, "original", "", "hello, literal: `folder` of the source of gci-go v0.2, to run it beside (git clone -b v0.2 https://github.com/gcinterceptor/gci-go)")
+	flag.StringVar(&d.original, "original", "", "hello, shedding, literal: `folder` of the source of gci-go v0.2, to run it beside (git clone -b v0.2 https://github.com/gcinterceptor/gci-go)")
 	flag.BoolVar(&d.quick, "quick", false, "a few seconds, to see that everything works")
 	requests := flag.Int("n", 1_000_000, "faults: requests, a quarter for each system")
 	systems := flag.String("systems", faultyNames(), "faults: comma-separated `systems` that get their quarter")
@@ -201,12 +201,12 @@ func (d *driver) client() {
 const mostReplicas = 4
 
 // parts are what can be measured alone, in the order of the whole.
-var parts = []string{"pairs", "single", "cost", "idle", "polls", "hello", "literal", "push", "lone", "haproxy", "envoy", "grpc", "raft", "quota", "turns", "wholepath"}
+var parts = []string{"pairs", "single", "cost", "idle", "polls", "hello", "shedding", "literal", "push", "lone", "haproxy", "envoy", "grpc", "raft", "quota", "turns", "wholepath"}
 
 // bench measures everything, or a part.
 func (d *driver) bench(ctx context.Context, only, results string) error {
 	measures := map[string]func(context.Context) error{
-		"pairs": d.pairs, "single": d.single, "cost": d.cost, "idle": d.idle, "polls": d.polls, "hello": d.hello, "literal": d.literal, "push": d.push,
+		"pairs": d.pairs, "single": d.single, "cost": d.cost, "idle": d.idle, "polls": d.polls, "literal": d.literal, "push": d.push,
 	}
 	for name := range teams {
 		measures[name] = func(ctx context.Context) error { return d.team(ctx, name) }

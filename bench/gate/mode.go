@@ -10,28 +10,29 @@ import (
 
 // mode is one way to run the replicas, and to reach them.
 type mode struct {
-	name    string
-	what    string   // for the reader
-	front   string   // of [fronts]; "": the client spreads the requests itself
-	program string   // default msgpush; an absolute path: not one of the driver's
-	work    []string // the program's workload; nil: the driver's
-	path    string   // of a request; default /push
-	all     bool     // the process may use all cores, not one
-	env     []string // for the replicas
-	args    func(p place) []string
-	rival   bool   // no target hangs on it
-	memory  bool   // needs to know what a gated replica takes
-	counts  bool   // it is a subject with a gate
-	quota   bool   // the replicas have a quota of CPU time
-	grpc    bool   // it is called over gRPC
-	streams int    // that are open beside it
-	waits   bool   // a call waits for a replica that serves; there are no turns
-	raft    bool   // it is three members of raftkv
-	leads   bool   // the first member has to lead
-	stalls  bool   // a follower stands still now and then
-	law     bool   // the replicas share a turn that is held against the law
-	idle    int    // connections that each replica has besides, with nothing to say
-	under   string // the only load of its part under which it is measured; "": each
+	name     string
+	what     string   // for the reader
+	front    string   // of [fronts]; "": the client spreads the requests itself
+	program  string   // default msgpush
+	work     []string // the program's workload; nil: the driver's
+	path     string   // of a request; default /push
+	all      bool     // the process may use all cores, not one
+	env      []string // for the replicas
+	args     func(p place) []string
+	rival    bool   // no target hangs on it
+	original bool   // its program is what buildOriginal built
+	memory   bool   // needs to know what a gated replica takes
+	counts   bool   // it is a subject with a gate
+	quota    bool   // the replicas have a quota of CPU time
+	grpc     bool   // it is called over gRPC
+	streams  int    // that are open beside it
+	waits    bool   // a call waits for a replica that serves; there are no turns
+	raft     bool   // it is three members of raftkv
+	leads    bool   // the first member has to lead
+	stalls   bool   // a follower stands still now and then
+	law      bool   // the replicas share a turn that is held against the law
+	idle     int    // connections that each replica has besides, with nothing to say
+	under    string // the only load of its part under which it is measured; "": each
 }
 
 // place is what a replica must know of its surroundings.
@@ -132,12 +133,12 @@ func (m mode) arguments(p place) []string {
 	return m.args(p)
 }
 
-// binary returns the program's path; bin is the folder of the driver's.
-func (m mode) binary(bin string) string {
-	if filepath.IsAbs(m.program) {
-		return m.program
+// binary returns the path of the mode's program.
+func (d *driver) binary(m mode) string {
+	if m.original {
+		return d.program
 	}
-	return filepath.Join(bin, cmp.Or(m.program, "msgpush"))
+	return filepath.Join(d.bin, cmp.Or(m.program, "msgpush"))
 }
 
 func (m mode) target() string {

@@ -13,6 +13,9 @@ import (
 func (d *driver) announce(parts []string) {
 	runs, beside := 0, time.Duration(0)
 	for _, p := range parts {
+		if t, ok := teams[p]; ok {
+			runs += d.runs(t)
+		}
 		switch p {
 		case "pairs":
 			runs += len(d.loads) * 3 // of calibration
@@ -28,14 +31,8 @@ func (d *driver) announce(parts []string) {
 			beside += d.settle + d.idleFor
 		case "polls":
 			beside += time.Duration(len(pollings)) * (d.polledFor + 10*time.Second) // to fill the windows
-		case "hello":
-			for _, m := range d.helloModes() {
-				runs += d.roundsIn(m, d.rounds)
-			}
 		case "literal":
 			beside += time.Duration(d.rounds*len(literalSizes)*len(literalPolicies)) * literalFor
-		case "lone", "haproxy", "envoy", "grpc", "raft", "quota", "wholepath":
-			runs += d.runs(teams[p])
 		case "turns":
 			runs += d.rounds * len(turnsWanted)
 		case "push":

@@ -33,7 +33,7 @@ type spec struct {
 
 // startReplica starts a process and returns when it answers.
 func (d *driver) startReplica(ctx context.Context, s spec) (*replica, error) {
-	argv := append([]string{s.mode.binary(d.bin), "-addr", s.addr}, s.args...)
+	argv := append([]string{d.binary(s.mode), "-addr", s.addr}, s.args...)
 	argv = append(argv, s.mode.arguments(s.place)...)
 	if !s.mode.all {
 		argv = pinned(s.core, argv...)
@@ -56,7 +56,7 @@ func (d *driver) startReplica(ctx context.Context, s spec) (*replica, error) {
 	if err := r.await(ctx); err != nil {
 		r.stop()
 		log, _ := r.Output()
-		return nil, fmt.Errorf("%s: %w\n%s", s.mode.binary(d.bin), err, log)
+		return nil, fmt.Errorf("%s: %w\n%s", d.binary(s.mode), err, log)
 	}
 	return r, nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -70,6 +71,9 @@ var teams = map[string]team{
 	"quota": quotaTeam,
 
 	"wholepath": wholeTeam,
+
+	"hello":    helloTeam,
+	"shedding": sheddingTeam,
 }
 
 // noTurns is the mode of replicas that may all be away at once.
@@ -136,6 +140,14 @@ func (d *driver) roundsIn(m mode, rounds int) int {
 func (d *driver) team(ctx context.Context, name string) error {
 	t := teams[name]
 	d.lastRate, d.polling = 0, pollings[0] // another way to the service
+	if slices.ContainsFunc(t.modes, func(m mode) bool { return m.original }) {
+		if err := d.buildOriginal(ctx); err != nil {
+			return err
+		}
+		if d.program == "" {
+			d.withoutOriginal()
+		}
+	}
 	var loads []load
 	for _, l := range t.loads {
 		switch {
@@ -152,7 +164,7 @@ func (d *driver) team(ctx context.Context, name string) error {
 	for round := 1; round <= d.roundsOf(t); round++ {
 		for _, l := range loads {
 			for _, m := range order(t.under(l), round) {
-				if round > d.roundsIn(m, d.roundsOf(t)) {
+				if round > d.roundsIn(m, d.roundsOf(t)) || m.original && d.program == "" {
 					continue
 				}
 				if _, err := d.measure(ctx, m, t.replicas, l, round); err != nil {

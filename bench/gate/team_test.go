@@ -131,6 +131,7 @@ func TestJudge(t *testing.T) {
 // testTeam runs a part shortly and returns its driver.
 func testTeam(t *testing.T, name string) *driver {
 	d := quick(t)
+	d.original = standIn(t)
 	if err := d.team(t.Context(), name); err != nil {
 		t.Fatal(err)
 	}

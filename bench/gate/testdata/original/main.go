@@ -1,4 +1,4 @@
-// Command original is the Garbage Collector Control Interceptor for Go (gci-go v0.2) itself, for the driver's parts hello and literal, which
+// Command original is the Garbage Collector Control Interceptor for Go (gci-go v0.2) itself, for the driver's parts hello, shedding and literal, which
 // build it from the folder of gci-go that -original names: that is older than modules, and in none that can be required.
 package main
 
@@ -9,11 +9,11 @@ import (
 	"log"
 	"net/http"
 	"os"
-	"runtime"
 	"slices"
 	"syscall"
 	"time"
 
+	"evenkeel.dev/examples/msgpush/window"
 	"github.com/gcinterceptor/gci-go/gccontrol"
 	"github.com/gcinterceptor/gci-go/httphandler"
 )
@@ -23,6 +23,11 @@ func main() {
 	addr := flag.String("addr", "127.0.0.1:5100", "`host:port` to listen on")
 	size := flag.Int("push", 0, "serve nothing: push messages of so many `bytes`, and say what came of it")
 	length := flag.Duration("pushing", time.Second, "how long -push takes")
+	hello := flag.Bool("hello", false, "each request makes 10 x 1 MB and keeps nothing, in the place of messages")
+	bytes := flag.Int("size", 1024, "`bytes` of a message")
+	batch := flag.Int("batch", 64, "`messages` that a request pushes")
+	live := flag.Int("window", 300000, "`messages` that live")
+	shape := flag.String("shape", "ptr", "`shape` of a message")
 	flag.Parse()
 	if *size > 0 {
 		if err := push(*size, *length); err != nil {
@@ -30,12 +35,15 @@ func main() {
 		}
 		return
 	}
-	http.Handle("/", httphandler.GCI(http.HandlerFunc(garbage)))
-	http.HandleFunc("/stats", func(w http.ResponseWriter, _ *http.Request) { // which no interceptor sees
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		json.NewEncoder(w).Encode(map[string]any{"runtime": map[string]any{"collections": m.NumGC}})
-	})
+	var handler http.Handler = http.HandlerFunc(garbage)
+	if !*hello {
+		if err := window.Check(*shape, *bytes, *live); err != nil {
+			log.Fatal("original: ", err)
+		}
+		handler = window.New(*shape, *bytes, *live).Handler(*batch)
+	}
+	http.Handle("/", httphandler.GCI(handler))
+	http.Handle("/stats", window.StatsHandler(nil)) // which no interceptor sees
 	log.Fatal("original: ", http.ListenAndServe(*addr, nil))
 }
 
