@@ -40,6 +40,7 @@ type announcer struct {
 	log    *slog.Logger
 	calls  *calls
 	posted chan struct{} // there is a new notice; capacity 1
+	used   bool          // it could be used at the last collection; control goroutine
 	silent bool          // it cannot be used, and the log knows; control goroutine
 	told   time.Time     // when the log was last told so; control goroutine
 	slow   atomic.Bool   // its peer took long to have this process back, and the log knows
@@ -80,10 +81,8 @@ func (a *announcer) call(method string) (end func()) {
 	return a.calls.begin(method + " of signal " + a.signal.String())
 }
 
-// usable reports whether to announce through this signal, and tells the log when that changes:
-// of a signal that comes and goes at most each ten seconds.
-func (a *announcer) usable(within time.Duration) bool {
-	var err error
+// usable returns why not to announce through this signal now, nil where nothing is against it.
+func (a *announcer) usable(within time.Duration) (err error) {
 	if c, ok := a.signal.(Confirmer); ok {
 		end := a.call("CanConfirm")
 		err = c.CanConfirm(within)
@@ -92,6 +91,13 @@ func (a *announcer) usable(within time.Duration) bool {
 	if err == nil && !a.safe && a.unconfirmed() {
 		err = errNotBack
 	}
+	return err
+}
+
+// use notes whether a collection is announced through this signal, and tells the log when that changes:
+// of a signal that comes and goes at most each ten seconds.
+func (a *announcer) use(err error) {
+	a.used = err == nil
 	switch now := time.Now(); {
 	case err != nil && !a.silent && now.Sub(a.told) >= warnEvery:
 		a.silent, a.told = true, now
@@ -100,7 +106,6 @@ func (a *announcer) usable(within time.Duration) bool {
 		a.silent = false
 		a.log.Warn("gcgate: the signal is used again")
 	}
-	return err == nil
 }
 
 // errNotBack is why a signal is silent whose last Ready has not returned nil.

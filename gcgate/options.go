@@ -73,7 +73,8 @@ type Options struct {
 
 	// AnnounceTimeout bounds the wait for the peers to act on the announcement; past it the
 	// gate goes on. A [Confirmer] whose peer would not act in time is silent, as a health check
-	// that is polled too seldom. Default: 0, which is 100 ms. Limit: 10 s.
+	// that is polled too seldom. Where it could be used at the last collection it is waited for first, up to
+	// the hard threshold and for a second at most: a balancer may have been busy for a moment. Default: 0, which is 100 ms. Limit: 10 s.
 	AnnounceTimeout time.Duration
 
 	// DrainTimeout bounds the wait for requests in flight; past it the gate collects beside

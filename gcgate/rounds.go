@@ -11,6 +11,9 @@ const (
 	markTick     = tick / 4         // and while marking: its end is between two of them, and so are requests
 	readyTimeout = time.Second      // in StateReadying; the turn is held for longer if need be
 
+	usableLimit = time.Second           // of a wait for a signal that could be used the last time
+	usableLook  = 10 * time.Millisecond // between two looks at it
+
 	slowReturn   = 2 * time.Second  // of a peer that has this process back, is worth a warning
 	overdueAfter = 10 * time.Second // or ten times what was expected
 )
@@ -165,7 +168,7 @@ func (rs *rounds) announce(r *round) bool {
 		if r.alone && !a.usableAlone() {
 			continue // another replica may be away: the peer would have nobody to send to
 		}
-		if a.usable(rs.options.AnnounceTimeout) {
+		if rs.awaitUsable(r, a) {
 			r.told = append(r.told, a)
 		}
 	}
@@ -183,6 +186,19 @@ func (rs *rounds) announce(r *round) bool {
 	rs.status.refusing.Store(r.refused)
 	rs.await(r)
 	return true
+}
+
+// awaitUsable reports whether to announce through a signal. One that could be used at the last collection
+// and cannot now is waited for, up to the hard threshold and within bounds: the polls of a balancer that
+// has no processor for a moment are late, and come again.
+func (rs *rounds) awaitUsable(r *round, a *announcer) bool {
+	for begin := time.Now(); ; rs.heap.sample() {
+		err := a.usable(rs.options.AnnounceTimeout)
+		if err == nil || !a.used || time.Since(begin) >= usableLimit || rs.heap.pastHard() || isLost(r.lease) || !rs.pause(usableLook) {
+			a.use(err)
+			return err == nil
+		}
+	}
 }
 
 // await waits until the peers have acted, or the bound.

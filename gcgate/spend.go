@@ -21,6 +21,10 @@ const (
 	// change the choice each time.
 	autoPercent = 150
 
+	// runtimeTrigger is the part of the way from the live heap to its goal at which the runtime begins to
+	// mark at the earliest, and does where marking is quick (runtime/mgcpacer.go, minTriggerRatioDistance).
+	runtimeTrigger = 0.7
+
 	// heapMinimum is the least goal of the runtime at GOGC=100, in bytes (runtime/mgcpacer.go); it
 	// grows with GOGC.
 	heapMinimum = 4 << 20
@@ -32,7 +36,10 @@ const (
 func spend(o *Options, a allowance, live, overhead uint64, rate float64) (goal uint64, percent int) {
 	ceiling := spendShare * a.heap(overhead)
 	if a.limit == math.MaxInt64 || o.MaxTriggerBytes > 0 {
-		own, _ := a.ceiling(o, overhead)
+		own, _ := a.ceiling(o, overhead) // where other policies begin to collect
+		if o.MaxTriggerBytes == 0 {
+			own /= runtimeTrigger
+		}
 		ceiling = min(ceiling, own)
 	}
 	want := max(spendRatio*float64(live), float64(live)+rate*fillTime.Seconds(), float64(o.MinTriggerBytes))

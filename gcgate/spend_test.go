@@ -32,6 +32,7 @@ func TestSpend(t *testing.T) {
 		{"the rest takes all", 0, 100, 900, 900, 0, 0, 0, 0},
 		{"two seconds of allocation", 0, 1, 0, 4000, 0, 500, 1001, 25_000},
 		{"no limit: a share of what is available", 0, 50, 0, none, 8000, 0, 250, 400},
+		{"no limit: begun where others begin", 0, 2, 0, none, 14 << 10, 1000, 640, 15_950},
 		{"no limit, large", 0, 300, 0, none, 8000, 0, 0, 0},
 		{"nothing is known", 0, 10, 0, none, 0, 0, 0, 0},
 		{"MaxTriggerBytes", 250, 100, 0, 4000, 0, 0, 250, 150},
