@@ -65,7 +65,7 @@ func (o *observer) observe() {
 		return
 	}
 	choice := PolicyStock
-	goal, percent := spend(h.options, h.allowed, h.thresholds.live, h.collector.Overhead(), h.pace)
+	goal, percent := spend(h.options, h.allowed, h.thresholds.live, h.collector.Roots(), h.collector.Overhead(), h.pace)
 	switch {
 	case percent >= max(autoPercent, h.pacing.stock()+1):
 		choice = PolicyMemory

@@ -32,6 +32,9 @@ type Collector interface {
 	// Overhead is what the limit counts beside the heap's objects.
 	Overhead() uint64
 
+	// Roots is what the goal grows with beside the live heap, by GOGC percent of it: stacks and globals.
+	Roots() uint64
+
 	// Memory returns what the memory limit of the control group leaves to Go, math.MaxInt64 where
 	// there is none, and what the machine can give to new work, 0 where that is not known.
 	Memory() (groupLimit int64, available uint64)
@@ -61,18 +64,22 @@ const (
 	metricObjects  = "/memory/classes/heap/objects:bytes"
 	metricFree     = "/memory/classes/heap/free:bytes"
 
+	metricStacks  = "/gc/scan/stack:bytes"
+	metricGlobals = "/gc/scan/globals:bytes"
+
 	metricWorkers = "/cpu/classes/gc/mark/dedicated:cpu-seconds" // fractional workers included
 )
 
 // goRuntime is the collector of this process.
 type goRuntime struct {
-	samples, classes, workers []metrics.Sample
+	samples, classes, roots, workers []metrics.Sample
 }
 
 func newGoRuntime() *goRuntime {
 	return &goRuntime{
 		samples: named(metricCycles, metricAutomatic, metricAllocated, metricLive),
 		classes: named(metricTotal, metricReleased, metricObjects, metricFree),
+		roots:   named(metricStacks, metricGlobals),
 		workers: named(metricWorkers),
 	}
 }
@@ -102,6 +109,12 @@ func (r *goRuntime) Overhead() uint64 {
 	total := r.classes[0].Value.Uint64()
 	rest := r.classes[1].Value.Uint64() + r.classes[2].Value.Uint64() + r.classes[3].Value.Uint64()
 	return total - min(rest, total)
+}
+
+// Roots is as the pacer has it (runtime/mgcpacer.go, commit).
+func (r *goRuntime) Roots() uint64 {
+	metrics.Read(r.roots)
+	return r.roots[0].Value.Uint64() + r.roots[1].Value.Uint64()
 }
 
 // Memory reads some files. What the process has beside Go, from C or mmap, is not in the group's limit.

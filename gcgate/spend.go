@@ -21,31 +21,26 @@ const (
 	// change the choice each time.
 	autoPercent = 150
 
-	// runtimeTrigger is the part of the way from the live heap to its goal at which the runtime begins to
-	// mark at the earliest, and does where marking is quick (runtime/mgcpacer.go, minTriggerRatioDistance).
-	runtimeTrigger = 0.7
-
 	// heapMinimum is the least goal of the runtime at GOGC=100, in bytes (runtime/mgcpacer.go); it
 	// grows with GOGC.
 	heapMinimum = 4 << 20
 )
 
 // spend returns the goal for a live heap in bytes, and the GOGC that leads to it, under a rate of
-// allocation in bytes a second. It returns 0 where there is no memory to spend. overhead is what the
-// limit counts beside the heap.
-func spend(o *Options, a allowance, live, overhead uint64, rate float64) (goal uint64, percent int) {
+// allocation in bytes a second. It returns 0 where there is no memory to spend. roots and overhead are
+// those of the Collector.
+func spend(o *Options, a allowance, live, roots, overhead uint64, rate float64) (goal uint64, percent int) {
 	ceiling := spendShare * a.heap(overhead)
 	if a.limit == math.MaxInt64 || o.MaxTriggerBytes > 0 {
 		own, _ := a.ceiling(o, overhead) // where other policies begin to collect
-		if o.MaxTriggerBytes == 0 {
-			own /= runtimeTrigger
-		}
 		ceiling = min(ceiling, own)
 	}
 	want := max(spendRatio*float64(live), float64(live)+rate*fillTime.Seconds(), float64(o.MinTriggerBytes))
 	want = min(want, ceiling)
-	// The runtime's goal grows by GOGC of the live heap and of the roots, which are within overhead.
-	p := 100 * (want - float64(live)) / max(float64(live)+float64(overhead), heapMinimum)
+	p := 100 * (want - float64(live)) / float64(live+roots)
+	if small := 100 * want / heapMinimum; small < p { // the least goal is higher already
+		p = small
+	}
 	if !(p >= spendPercent) {
 		return 0, 0
 	}
@@ -55,7 +50,7 @@ func spend(o *Options, a allowance, live, overhead uint64, rate float64) (goal u
 // spendMemory raises the runtime's goal as far as memory allows, or leaves it where it was, and returns
 // the limit to set: a net above the goal, as the live heap may grow much before it is looked at again.
 func (h *heapWatch) spendMemory(overhead uint64) (net int64) {
-	goal, percent := spend(h.options, h.allowed, h.thresholds.live, overhead, h.pace)
+	goal, percent := spend(h.options, h.allowed, h.thresholds.live, h.collector.Roots(), overhead, h.pace)
 	if base := h.pacing.stock(); percent == 0 || base >= percent {
 		h.roomy = false
 		h.pacing.lower()

@@ -14,37 +14,38 @@ func TestSpend(t *testing.T) {
 	}
 	const none = math.MaxInt64
 	for _, c := range []struct {
-		name           string
-		most           int64  // MaxTriggerBytes, MiB
-		live, overhead uint64 // MiB
-		limit          int64  // MiB; none
-		available      uint64 // MiB
-		rate           float64
-		goal           uint64 // MiB; 0: nothing to spend
-		percent        int
+		name                  string
+		most                  int64  // MaxTriggerBytes, MiB
+		live, roots, overhead uint64 // MiB
+		limit                 int64  // MiB; none
+		available             uint64 // MiB
+		rate                  float64
+		goal                  uint64 // MiB; 0: nothing to spend
+		percent               int
 	}{
-		{"five times the live heap", 0, 100, 0, 4000, 0, 0, 500, 400},
-		{"0.7 of the limit", 0, 300, 0, 1500, 0, 0, 1050, 250},
-		{"of what it leaves to the heap", 0, 300, 100, 1600, 0, 0, 1050, 187},
-		{"too little to be worth it", 0, 300, 0, 900, 0, 0, 0, 0},
-		{"the live heap is at the limit", 0, 890, 0, 900, 0, 0, 0, 0},
-		{"beyond the limit", 0, 950, 0, 900, 0, 0, 0, 0},
-		{"the rest takes all", 0, 100, 900, 900, 0, 0, 0, 0},
-		{"two seconds of allocation", 0, 1, 0, 4000, 0, 500, 1001, 25_000},
-		{"no limit: a share of what is available", 0, 50, 0, none, 8000, 0, 250, 400},
-		{"no limit: begun where others begin", 0, 2, 0, none, 14 << 10, 1000, 640, 15_950},
-		{"no limit, large", 0, 300, 0, none, 8000, 0, 0, 0},
-		{"nothing is known", 0, 10, 0, none, 0, 0, 0, 0},
-		{"MaxTriggerBytes", 250, 100, 0, 4000, 0, 0, 250, 150},
-		{"MaxTriggerBytes beyond the limit", 9000, 300, 0, 1500, 0, 0, 1050, 250},
-		{"MaxTriggerBytes alone", 400, 100, 0, none, 0, 0, 400, 300},
+		{"five times the live heap", 0, 100, 0, 0, 4000, 0, 0, 500, 400},
+		{"0.7 of the limit", 0, 300, 0, 0, 1500, 0, 0, 1050, 250},
+		{"of what it leaves to the heap", 0, 300, 0, 100, 1600, 0, 0, 1050, 250},
+		{"too little to be worth it", 0, 300, 0, 0, 900, 0, 0, 0, 0},
+		{"the live heap is at the limit", 0, 890, 0, 0, 900, 0, 0, 0, 0},
+		{"beyond the limit", 0, 950, 0, 0, 900, 0, 0, 0, 0},
+		{"the rest takes all", 0, 100, 0, 900, 900, 0, 0, 0, 0},
+		{"two seconds of allocation", 0, 1, 0, 0, 4000, 0, 500, 1001, 25_025},
+		{"no limit: a share of what is available", 0, 50, 0, 0, none, 8000, 0, 250, 400},
+		{"roots count as live", 0, 50, 25, 0, none, 8000, 0, 250, 266},
+		{"hardly anything lives", 0, 6, 2, 0, none, 16 << 10, 1000, 512, 6325},
+		{"no limit, large", 0, 300, 0, 0, none, 8000, 0, 0, 0},
+		{"nothing is known", 0, 10, 0, 0, none, 0, 0, 0, 0},
+		{"MaxTriggerBytes", 250, 100, 0, 0, 4000, 0, 0, 250, 150},
+		{"MaxTriggerBytes beyond the limit", 9000, 300, 0, 0, 1500, 0, 0, 1050, 250},
+		{"MaxTriggerBytes alone", 400, 100, 0, 0, none, 0, 0, 400, 300},
 	} {
 		limit := c.limit
 		if limit != none {
 			limit *= mib
 		}
 		o.MaxTriggerBytes = c.most * mib
-		goal, percent := spend(&o, allowance{limit: limit, available: c.available * mib}, c.live*mib, c.overhead*mib, c.rate*mib)
+		goal, percent := spend(&o, allowance{limit: limit, available: c.available * mib}, c.live*mib, c.roots*mib, c.overhead*mib, c.rate*mib)
 		if goal/mib != c.goal || percent != c.percent {
 			t.Errorf("%s: goal %d MiB by GOGC=%d, want %d by %d", c.name, goal/mib, percent, c.goal, c.percent)
 		}

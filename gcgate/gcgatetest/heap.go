@@ -138,6 +138,9 @@ func (h *Heap) Overhead() uint64 {
 	return h.Beside
 }
 
+// Roots implements gcgate.Collector: it has none.
+func (h *Heap) Roots() uint64 { return 0 }
+
 // Memory implements gcgate.Collector.
 func (h *Heap) Memory() (groupLimit int64, available uint64) {
 	h.mu.Lock()
