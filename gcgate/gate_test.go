@@ -384,15 +384,22 @@ func TestThroughSaysNothing(t *testing.T) {
 func TestShedRefusesWhileAway(t *testing.T) {
 	inTime(t, Options{Policy: PolicyShed}, func(t *testing.T, r *rig) {
 		r.traffic()
+		draining := 0
 		for range 10_000 {
 			time.Sleep(time.Millisecond)
+			if r.State() == StateDraining {
+				draining++
+			}
 			away := slices.Contains([]State{StateAnnouncing, StateDraining, StateCollecting}, r.State())
 			if r.Refusing() != away {
 				t.Fatalf("refusing=%v while %v", r.Refusing(), r.State())
 			}
 		}
-		if r.Stats().Collections[ReasonTrigger] == 0 {
+		switch n := int(r.Stats().Collections[ReasonTrigger]); {
+		case n == 0:
 			t.Error("no collection")
+		case draining > 5*n:
+			t.Errorf("it refused for %d ms before it collected %d times: who lets none in need not wait for silence", draining, n)
 		}
 	})
 }

@@ -55,6 +55,9 @@ func (rs *rounds) quietFor() time.Duration {
 	if d := rs.options.QuietFor; d > 0 {
 		return d
 	}
+	if rs.status.refusing.Load() {
+		return quietMin // nobody is let in: only who entered just before it began
+	}
 	wanted := quietSpacing / rs.heap.gap.rate // of before the announcement: nobody has looked since
 	return time.Duration(min(max(wanted, quietMin.Seconds()), quietMax.Seconds()) * float64(time.Second))
 }

@@ -116,16 +116,20 @@ func TestQuietForFollowsTheRate(t *testing.T) {
 	for _, c := range []struct {
 		perSecond float64
 		set, want time.Duration
+		refusing  bool
 	}{
-		{0, 0, 50 * time.Millisecond},
-		{10, 0, 50 * time.Millisecond},
-		{200, 0, 50 * time.Millisecond},
-		{1000, 0, 10 * time.Millisecond},
-		{5000, 0, 2 * time.Millisecond},
-		{10_000, 0, 2 * time.Millisecond},
-		{10, time.Millisecond, time.Millisecond},
+		{0, 0, 50 * time.Millisecond, false},
+		{10, 0, 50 * time.Millisecond, false},
+		{200, 0, 50 * time.Millisecond, false},
+		{200, 0, 2 * time.Millisecond, true},
+		{1000, 0, 10 * time.Millisecond, false},
+		{5000, 0, 2 * time.Millisecond, false},
+		{10_000, 0, 2 * time.Millisecond, false},
+		{10, time.Millisecond, time.Millisecond, false},
+		{10, time.Millisecond, time.Millisecond, true},
 	} {
-		rs := &rounds{options: &Options{QuietFor: c.set}, heap: &heapWatch{}}
+		rs := &rounds{options: &Options{QuietFor: c.set}, heap: &heapWatch{}, status: &status{}}
+		rs.status.refusing.Store(c.refusing)
 		rs.heap.gap.rate = c.perSecond
 		if got := rs.quietFor(); got != c.want {
 			t.Errorf("at %g a second, %v set: %v, want %v", c.perSecond, c.set, got, c.want)

@@ -86,7 +86,8 @@ type Options struct {
 
 	// QuietFor is how long no request must be in flight nor enter before the collection
 	// starts. Default: 0, which is ten times the usual time between two requests, at least 2 ms
-	// (from 5,000 requests a second on) and at most 50 ms (up to 200). Limit: 1 s.
+	// (from 5,000 requests a second on) and at most 50 ms (up to 200); 2 ms under PolicyShed, which
+	// lets none in. Limit: 1 s.
 	QuietFor time.Duration
 
 	// Period is the longest time without a collection, so that finalizers run and idle memory
