@@ -2,6 +2,7 @@ package aio_test
 
 import (
 	"context"
+	"runtime"
 	"testing"
 	"time"
 
@@ -69,6 +70,43 @@ func TestShutdownWhileWaiting(t *testing.T) {
 		must(t, w.Shutdown(ctx))
 		if err := <-got; err != aio.ErrWatcherClosed {
 			t.Errorf("%v, want %v", err, aio.ErrWatcherClosed)
+		}
+	})
+}
+
+// TestManySubmitTogether: of goroutines that become runnable together, the first one's submission wakes WaitIO, and those of the others go with it.
+// (With the race detector the scheduler chooses at random, so that most would in any case.)
+func TestManySubmitTogether(t *testing.T) {
+	const conns, rounds = 64, 16
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		w := open(t, aio.Options{Backend: b})
+		var mine []*aio.Conn
+		for range conns {
+			here, _ := attached(t, w)
+			mine = append(mine, here)
+		}
+		written := make(chan error, conns)
+		pump(t, w, func(r aio.Result) { written <- r.Error })
+		before := w.Stats().Waits
+		for range rounds {
+			start := make(chan struct{})
+			for _, c := range mine {
+				go func() {
+					<-start
+					if err := c.Write(nil, []byte("x"), none); err != nil {
+						written <- err
+					}
+				}()
+			}
+			runtime.Gosched() // they wait
+			close(start)
+			for range conns {
+				must(t, <-written)
+			}
+		}
+		if waits := w.Stats().Waits - before; waits > conns*rounds/8 {
+			t.Errorf("WaitIO waited %d times for %d writes", waits, conns*rounds)
 		}
 	})
 }

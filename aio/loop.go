@@ -1,6 +1,7 @@
 package aio
 
 import (
+	"runtime"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -135,11 +136,14 @@ func (w *Watcher) wait() error {
 		w.warnStalled()
 	}
 	err := w.backend.Wait(timeout)
-	w.mu.Lock()
-
 	w.subMu.Lock()
 	w.asleep = false
+	submitted := w.subs.len() > 0
 	w.subMu.Unlock()
+	if submitted { // by a goroutine that may be one of many: what is runnable submits first, and all goes together
+		runtime.Gosched()
+	}
+	w.mu.Lock()
 	w.unyielded = 0
 	return err
 }

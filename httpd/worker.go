@@ -151,6 +151,7 @@ func (w *worker) swap(p []byte) (int, error) {
 			switch {
 			case c.ended || w.closed:
 				return 0, net.ErrClosed
+			case first && len(s.ready) > 0 && len(c.in) > 0 && c.err == nil: // others have waited for longer
 			case c.tls != nil:
 				if n, err, some := c.readNow(w, w.past(p)); some {
 					w.head(n > 0)
