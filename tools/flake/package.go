@@ -20,7 +20,7 @@ import (
 type testPackage struct {
 	path, dir, binary string
 	runs, failures    int
-	longest           time.Duration
+	longest, cpu      time.Duration // cpu: of all runs
 }
 
 // readList reads the packages to run.
@@ -55,6 +55,7 @@ type result struct {
 	err    error
 	output []byte
 	took   time.Duration
+	cpu    time.Duration // of the children that it has waited for, too
 }
 
 // runLimit ends a run that hangs; the test binary then prints the stacks of its goroutines. A package that takes two
@@ -62,13 +63,17 @@ type result struct {
 const runLimit = 30 * time.Minute
 
 // run runs the package's tests once, as go test does.
-func (p *testPackage) run(ctx context.Context, r run) result {
-	cmd := command(ctx, p.binary, "-test.paniconexit0", "-test.timeout="+runLimit.String(), fmt.Sprintf("-test.shuffle=%d", r.seed))
+func (p *testPackage) run(ctx context.Context, of run) result {
+	cmd := command(ctx, p.binary, "-test.paniconexit0", "-test.timeout="+runLimit.String(), fmt.Sprintf("-test.shuffle=%d", of.seed))
 	cmd.Dir = p.dir
-	cmd.Env = append(os.Environ(), fmt.Sprintf("GOMAXPROCS=%d", r.procs), "PWD="+p.dir)
+	cmd.Env = append(os.Environ(), fmt.Sprintf("GOMAXPROCS=%d", of.procs), "PWD="+p.dir)
 	begin := time.Now()
 	out, err := cmd.CombinedOutput()
-	return result{err, out, time.Since(begin)}
+	r := result{err: err, output: out, took: time.Since(begin)}
+	if ended := cmd.ProcessState; ended != nil {
+		r.cpu = ended.UserTime() + ended.SystemTime()
+	}
+	return r
 }
 
 // command is a command that is killed when ctx ends, with all that it has started: its process group, and where there is
@@ -124,6 +129,7 @@ func (p *testPackage) note(r result) {
 		p.failures++
 	}
 	p.longest = max(p.longest, r.took)
+	p.cpu += r.cpu
 }
 
 // fileName is the import path as the name of a file.
@@ -150,9 +156,9 @@ func printTable(w io.Writer, packages []*testPackage) {
 		return cmp.Or(cmp.Compare(b.failures, a.failures), cmp.Compare(b.longest, a.longest))
 	})
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "runs\tfailed\tlongest\t package")
+	fmt.Fprintln(t, "runs\tfailed\tlongest\tCPU a run\t package")
 	for _, p := range sorted {
-		fmt.Fprintf(t, "%d\t%d\t%.1f s\t %s\n", p.runs, p.failures, p.longest.Seconds(), p.path)
+		fmt.Fprintf(t, "%d\t%d\t%.1f s\t%.1f s\t %s\n", p.runs, p.failures, p.longest.Seconds(), p.cpu.Seconds()/float64(max(p.runs, 1)), p.path)
 	}
 	t.Flush()
 }
