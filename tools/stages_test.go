@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -51,7 +52,7 @@ func script(dir, name string) *exec.Cmd {
 }
 
 // TestStagesInterrupted has the first of two stages, of CI's two commands or of a command's two modules take an interrupt
-// for its own and fail, as go test does: the second must not begin.
+// for its own and fail, as go test does: the second must not begin, and what ran beside the set-up ends.
 func TestStagesInterrupted(t *testing.T) {
 	const takesIt = "trap 'exit 2' INT; echo >begun; sleep 1000 & wait\n"
 	for _, tt := range []struct {
@@ -61,7 +62,11 @@ func TestStagesInterrupted(t *testing.T) {
 	}{
 		{"stages", []string{"stages"}, map[string]string{
 			".ci/setup": "", ".bin/skips": "", "first": takesIt,
-			"main": "set -eu; . .ci/stages; stage first ./first; stage second touch second; finish\n",
+			"main": "set -eu; . .ci/stages; set_up set-up .ci/setup; stage first ./first; stage second touch second; finish\n",
+		}},
+		{"beside the set-up", []string{"stages"}, map[string]string{
+			".ci/setup": "echo $BESIDE >beside\n" + takesIt, ".bin/skips": "",
+			"main": "set -eu; . .ci/stages; both() { sleep 1000 & BESIDE=$! .ci/setup || return; }; set_up both both; touch second; finish\n",
 		}},
 		{"run", []string{"run"}, map[string]string{
 			"make": "case $1 in test) " + takesIt + ";; *) touch second ;; esac\n", "main": "exec .ci/run\n",
@@ -92,6 +97,13 @@ func TestStagesInterrupted(t *testing.T) {
 			if exit := new(exec.ExitError); !errors.As(err, &exit) || exit.ExitCode() != 130 {
 				t.Errorf("it ended with %v, want exit status 130", err)
 			}
+			if beside, err := os.ReadFile(filepath.Join(dir, "beside")); err == nil {
+				pid, err := strconv.Atoi(strings.TrimSpace(string(beside)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				gone(t, pid)
+			}
 			if _, err := os.Stat(filepath.Join(dir, "second")); err == nil {
 				t.Error("the second began")
 			}
@@ -118,7 +130,7 @@ func TestStages(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := stagesIn(t, []string{"stages"}, map[string]string{
 				".ci/setup": tt.setup, ".bin/skips": tt.skips,
-				"main": fmt.Sprintf("set -eu; . .ci/stages; stage one %s; finish\n", tt.stage),
+				"main": fmt.Sprintf("set -eu; . .ci/stages; set_up set-up .ci/setup; stage one %s; finish\n", tt.stage),
 			})
 			t.Parallel()
 			out, err := script(dir, "main").CombinedOutput()
