@@ -51,7 +51,7 @@ func subjectMode(m mode, turns bool, more ...string) mode {
 	m.args = func(p place) []string {
 		args := append([]string{"-gate=drain", "-health", "-fall", "1", "-rise", "1"}, more...)
 		if turns {
-			args = append(args, "-turns", p.turns)
+			args = p.inTurn(args...)
 		}
 		return args
 	}

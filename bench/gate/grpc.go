@@ -61,7 +61,7 @@ func grpcMode(m mode, gated bool, more ...string) mode {
 			args = append(args, "-gate=drain")
 		}
 		if gated && !m.waits {
-			args = append(args, "-turns", p.turns)
+			args = p.inTurn(args...)
 		}
 		return args
 	}

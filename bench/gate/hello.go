@@ -128,7 +128,7 @@ func shedding(m mode, args ...string) mode {
 	m.args = func(p place) []string {
 		all := append([]string{"-window", "100000"}, args...)
 		if m.name == "shed" {
-			all = append(all, "-turns", p.turns)
+			all = p.inTurn(all...)
 		}
 		return all
 	}

@@ -48,18 +48,23 @@ type place struct {
 
 func (p place) server() string { return fmt.Sprintf("%s,be/%c", p.socket, 'a'+p.replica) }
 
+// inTurn adds the flags of two replicas that take turns.
+func (p place) inTurn(args ...string) []string {
+	return append(args, "-turns", p.turns, "-replicas", "2")
+}
+
 // modes are two replicas behind a balancer, or without one.
 var modes = []mode{
 	{name: "default", what: "the stock runtime", front: haproxy},
 	{name: "gated", what: "policy drain, HAProxy's runtime API, turns by a file", front: haproxy, args: func(p place) []string {
-		return []string{"-gate=drain", "-haproxy", p.server(), "-turns", p.turns}
+		return p.inTurn("-gate=drain", "-haproxy", p.server())
 	}},
 	{name: "off", what: "GOGC=off: no collection at all", front: haproxy, env: []string{"GOGC=off"}},
 	{name: "floor", rival: true, what: "nearly no heap, so nearly nothing to mark: the rest of the tail is the machine's", front: haproxy, env: []string{"GOGC=3000"}, args: func(place) []string {
 		return []string{"-window", "1000"}
 	}},
 	{name: "in-band", what: "policy drain, no balancer: the client reads the answers' headers", args: func(p place) []string {
-		return []string{"-gate=drain", "-inband", "-turns", p.turns}
+		return p.inTurn("-gate=drain", "-inband")
 	}},
 	{name: "off, no balancer", what: "GOGC=off, the same client", env: []string{"GOGC=off"}},
 	{name: "GOGC=400", rival: true, what: "collects a quarter as often", front: haproxy, env: []string{"GOGC=400"}},
@@ -75,7 +80,7 @@ var modes = []mode{
 	}},
 	{name: "nginx default", rival: true, what: "the stock runtime", front: nginx},
 	{name: "nginx gated", rival: true, what: "policy shed, proxy_next_upstream http_503, turns by a file", front: nginx, args: func(p place) []string {
-		return []string{"-gate=shed", "-turns", p.turns}
+		return p.inTurn("-gate=shed")
 	}},
 }
 

@@ -83,7 +83,7 @@ func (d *driver) polled(ctx context.Context, p polling) (out polled, err error) 
 	d.polling = p
 	out = polled{Polling: p.String(), Length: d.polledFor}
 	m := mode{name: "polled", front: haproxyPolls, program: "subject", args: func(at place) []string {
-		return []string{"-gate=drain", "-health", "-fall", strconv.Itoa(p.fall), "-rise", strconv.Itoa(p.rise), "-turns", at.turns}
+		return at.inTurn("-gate=drain", "-health", "-fall", strconv.Itoa(p.fall), "-rise", strconv.Itoa(p.rise))
 	}}
 	sys, err := d.open(ctx, m, 2, nil)
 	if err != nil {

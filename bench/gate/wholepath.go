@@ -28,10 +28,10 @@ var wholeModes = []mode{
 	wholeMode(wholeStock, "the stock runtime", func(place) []string { return []string{"-nethttp"} }),
 	wholeMode(wholeMet, "the same, under policy through", func(place) []string { return []string{"-nethttp", "-gate=through", "-no-turns"} }),
 	wholeMode(wholeGated, "policy drain, HAProxy's runtime API, turns by a file", func(p place) []string {
-		return []string{"-nethttp", "-gate=drain", "-haproxy", p.server(), "-turns", p.turns}
+		return p.inTurn("-nethttp", "-gate=drain", "-haproxy", p.server())
 	}),
 	wholeMode(wholeHTTPD, "the whole path: gated, and by httpd", func(p place) []string {
-		return []string{"-gate=drain", "-haproxy", p.server(), "-turns", p.turns}
+		return p.inTurn("-gate=drain", "-haproxy", p.server())
 	}),
 }
 

@@ -69,7 +69,7 @@ accepts() { (exec 3<>"/dev/tcp/127.0.0.1/$1"); }
 
 replica() { # name, port, port of its page
   "$bin/wholepath" "${served[@]}" -addr "127.0.0.1:$2" -admin "127.0.0.1:$3" \
-    -gate=drain -haproxy "127.0.0.1:$ADMIN_PORT,be/$1" -turns "$dir/turn" >"$dir/$1.log" 2>&1 &
+    -gate=drain -haproxy "127.0.0.1:$ADMIN_PORT,be/$1" -turns "$dir/turn" -replicas 2 >"$dir/$1.log" 2>&1 &
   running+=($!)
 }
 replica a "$A_PORT" "$a_page"

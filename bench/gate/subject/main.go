@@ -28,6 +28,7 @@ func main() {
 	addr := flag.String("addr", "127.0.0.1:5100", "`host:port` to listen on")
 	policy := flag.String("gate", "", "`policy` of a gate, or "+guarded+" for httpgate.Guard without options; empty: the stock runtime, no gate")
 	turns := flag.String("turns", "", "take turns by locks on this `file`")
+	replicas := flag.Int("replicas", 0, "`number` of replicas that take these turns")
 	polled := flag.Bool("health", false, "serve /health, a signal of the gate")
 	var check health.Handler
 	flag.IntVar(&check.Fall, "fall", 0, "`answers` that take this replica out of service")
@@ -76,7 +77,7 @@ func main() {
 		check.InAnswers, wrap.EnvoyFail = true, check.Draining
 	}
 	if *turns != "" {
-		o.Turns = &gcgate.FileTurns{Path: *turns}
+		o.Turns, o.Replicas = &gcgate.FileTurns{Path: *turns}, *replicas
 	} else {
 		o.DisableTurns = true // one process
 	}
