@@ -31,6 +31,12 @@
 // When it is unknown whether a request was carried out, because no answer came in time, the Lease is released
 // in the background, if it turns out to be this process's; and the next TryAcquire takes it as it is.
 //
+// # What it was tested with
+//
+// The tests talk to a part of an API server of their own, which serves Leases with optimistic concurrency, merge patches, watches and
+// the validation of a Lease, and breaks off, delays and refuses as it is told; no kube-apiserver is to be had as a Go module or a
+// Debian package. The manifests are held to the types of k8s.io/api.
+//
 // # What it does not promise
 //
 // Taking turns is an optimisation. A turn can be lost, when the API server is away for longer than the
