@@ -17,7 +17,7 @@ import (
 
 const (
 	clients = 4
-	each    = 500 // requests of each client
+	each    = 200 // requests of each client
 	every   = 50  // of which one meets the lock while it is held
 
 	hold    = 15 * time.Millisecond  // for which it is held then
