@@ -26,6 +26,9 @@ import (
 // patience is how long anything may take on a busy machine.
 const patience = time.Minute
 
+// commandTimeout bounds a command, which may start a service many times on a machine that is busy: only one that hangs meets it.
+const commandTimeout = 10 * time.Minute
+
 // session is the built command while it runs.
 type session struct {
 	t              *testing.T
@@ -65,7 +68,7 @@ func startWith(t *testing.T, stdin string, args ...string) *session {
 }
 
 func command(t *testing.T, args ...string) *session {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
+	ctx, cancel := context.WithTimeout(context.Background(), commandTimeout)
 	t.Cleanup(cancel)
 	s := &session{t: t, cmd: evenkeel(ctx, args...)}
 	s.cmd.Stdout, s.cmd.Stderr = &s.stdout, &s.stderr
