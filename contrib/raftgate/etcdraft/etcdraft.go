@@ -19,9 +19,10 @@ const lookEvery = 250 * time.Microsecond
 
 // Bounds of what follows a transfer that was given up.
 const (
-	abortTimeout = time.Second           // until the node's loop hears of it
-	mendFor      = 2 * time.Second       // how long the group is watched
-	mendEvery    = 10 * time.Millisecond // between two looks
+	abortTimeout    = time.Second           // until the node's loop hears of it
+	campaignTimeout = time.Second           // the same, of a new election
+	mendLooks       = 200                   // at the group; they are counted, as a process that stands still must not miss them
+	mendEvery       = 10 * time.Millisecond // between two looks
 )
 
 // Node is what is used of a raft.Node.
@@ -98,23 +99,20 @@ func (g group) Transfer(ctx context.Context, to string) error {
 // votes for it, and all would wait for an election timeout. This member has all that was written, so it
 // stands itself where nobody has led for two looks.
 func (g group) mend() {
-	ctx, cancel := context.WithTimeout(context.Background(), mendFor)
-	defer cancel()
 	look := time.NewTicker(mendEvery)
 	defer look.Stop()
-	for leaderless := false; ; {
-		select {
-		case <-ctx.Done():
-			return
-		case <-look.C:
-		}
+	leaderless := false
+	for range mendLooks {
+		<-look.C
 		s := g.node.Status()
 		switch {
 		case s.ID == raft.None, s.Lead != raft.None && s.Lead != s.ID: // stopped; or somebody else leads
 			return
 		case s.Lead == raft.None && leaderless:
+			ctx, cancel := context.WithTimeout(context.Background(), campaignTimeout)
 			_ = g.node.Campaign(ctx) // fails where the node stops
-			leaderless = false       // an election takes a moment
+			cancel()
+			leaderless = false // an election takes a moment
 		default:
 			leaderless = s.Lead == raft.None
 		}

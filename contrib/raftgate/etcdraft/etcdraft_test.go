@@ -191,6 +191,22 @@ func (c *cluster) freeze(id uint64, frozen bool) {
 	c.held[id] = nil
 }
 
+// giveUp has a transfer given up when the successor was told, which is frozen and does not hear of it.
+func (c *cluster) giveUp(g raftgate.Raft, successor uint64) error {
+	c.t.Helper()
+	ctx, cancel := context.WithCancel(c.t.Context())
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- g.Transfer(ctx, etcdraft.ID(successor)) }()
+	c.await("the successor was told", func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.told[successor] > 0
+	})
+	cancel()
+	return <-ended
+}
+
 func TestStatus(t *testing.T) {
 	c := newCluster(t, 3)
 	c.propose(c.nodes[0], "a")
@@ -240,19 +256,11 @@ func TestGivenUp(t *testing.T) {
 		return !slices.ContainsFunc(g.Status().Voters, func(v raftgate.Voter) bool { return v.Behind > 0 })
 	})
 	c.freeze(2, true)
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	err := g.Transfer(ctx, "2")
-	cancel()
-	if err == nil || !strings.Contains(err.Error(), "given up") {
+	if err := c.giveUp(g, 2); err == nil || !strings.Contains(err.Error(), "given up") {
 		t.Fatalf("error %v", err)
 	}
-	c.mu.Lock()
-	if c.told[2] == 0 {
-		t.Error("the successor was not told: nothing was tried")
-	}
-	c.mu.Unlock()
 	c.propose(c.nodes[0], "b") // by itself the library would give up after minutes
-	ctx, cancel = context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if err := g.Transfer(ctx, "3"); err != nil {
 		t.Fatal(err)
@@ -283,9 +291,7 @@ func TestLateSuccessor(t *testing.T) {
 	})
 	term := c.nodes[0].Status().GetTerm()
 	c.freeze(2, true)
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	if err := g.Transfer(ctx, "2"); err == nil {
+	if err := c.giveUp(g, 2); err == nil {
 		t.Fatal("the transfer took place")
 	}
 	c.propose(c.nodes[0], "b")

@@ -109,17 +109,24 @@ type server struct {
 	stream *stream
 }
 
-// newCluster starts members over loopback connections; bound is for a successor to answer.
+// newCluster starts members over loopback connections, of which the first is told to stand for the leadership; bound is for a
+// successor to answer.
 func newCluster(t *testing.T, bound time.Duration, ids ...string) map[string]*server {
 	servers := map[string]*server{}
 	var members raft.Configuration
+	var first *raft.NetworkTransport
 	for _, id := range ids {
 		s := &server{id: id, stream: newStream(t)}
 		// The timeout is longer than anything is waited for: what only it would end fails the test.
 		network := raft.NewNetworkTransport(s.stream, 3, 10*patience, io.Discard)
+		if first == nil {
+			first = network
+		}
 		members.Servers = append(members.Servers, raft.Server{ID: raft.ServerID(id), Address: network.LocalAddr()})
 		config := raft.DefaultConfig()
 		config.LocalID, config.Logger = raft.ServerID(id), hclog.NewNullLogger()
+		// No election comes between, also where a busy machine stands still for seconds.
+		config.HeartbeatTimeout, config.ElectionTimeout, config.LeaderLeaseTimeout = 10*time.Second, 10*time.Second, 5*time.Second
 		logs := raft.NewInmemStore()
 		transport := &hashiraft.Transport{NetworkTransport: network, Timeout: bound}
 		var err error
@@ -141,6 +148,10 @@ func newCluster(t *testing.T, bound time.Duration, ids ...string) map[string]*se
 		}
 	})
 	if err := servers[ids[0]].raft.BootstrapCluster(members).Error(); err != nil {
+		t.Fatal(err)
+	}
+	stand := &raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax}}
+	if err := first.TimeoutNow(members.Servers[0].ID, members.Servers[0].Address, stand, &raft.TimeoutNowResponse{}); err != nil {
 		t.Fatal(err)
 	}
 	return servers
