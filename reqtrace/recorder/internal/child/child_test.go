@@ -12,12 +12,13 @@ import (
 
 	"evenkeel.dev/internal/leaks"
 	"evenkeel.dev/reqtrace"
+	"evenkeel.dev/reqtrace/history"
 )
 
 func TestMain(m *testing.M) { leaks.Main(m) }
 
 // planted is a trace of a request that sleeps.
-func planted(t *testing.T) *bytes.Buffer {
+func planted(t *testing.T, sleep time.Duration) *bytes.Buffer {
 	t.Helper()
 	var b bytes.Buffer
 	if err := trace.Start(&b); err != nil {
@@ -28,7 +29,7 @@ func planted(t *testing.T) *bytes.Buffer {
 		<-served
 		q := trace.StartRegion(t.Context(), "evenkeel.request")
 		trace.Log(t.Context(), "evenkeel.request.id", "a")
-		time.Sleep(30 * time.Millisecond)
+		time.Sleep(sleep)
 		q.End()
 		time.Sleep(time.Millisecond)
 		served <- true
@@ -42,14 +43,22 @@ func planted(t *testing.T) *bytes.Buffer {
 // TestRun: this test's executable analyses a trace, and never gets to its tests.
 func TestRun(t *testing.T) {
 	leaks.Test(t)
-	e, cpu, err := Run(t.Context(), nil, Job{Threshold: 20 * time.Millisecond, Snapshot: "x", Taken: time.Now()}, planted(t))
-	if err != nil {
-		t.Fatal(err)
+	var e *history.Explained
+	var cpu time.Duration
+	var err error
+	for sleep := 30 * time.Millisecond; sleep < time.Minute; sleep *= 4 {
+		e, cpu, err = Run(t.Context(), nil, Job{Threshold: 20 * time.Millisecond, Snapshot: "x", Taken: time.Now()}, planted(t, sleep))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(e.Slow) != 1 || e.Slow[0].Key.Cause != reqtrace.CauseMachine { // else it stood still for longer than the request slept
+			break
+		}
 	}
 	if len(e.Slow) != 1 || e.Slow[0].Key.Cause != reqtrace.CauseSleep || e.Slow[0].Mark != "a" || e.Slow[0].Snapshot != "x" || cpu == 0 {
 		t.Errorf("%+v, %v", e, cpu)
 	}
-	e, _, err = Run(t.Context(), nil, Job{Threshold: time.Second}, bytes.NewReader(planted(t).Bytes()))
+	e, _, err = Run(t.Context(), nil, Job{Threshold: time.Hour}, bytes.NewReader(planted(t, 30*time.Millisecond).Bytes()))
 	if err != nil || len(e.Slow) != 0 {
 		t.Errorf("%+v, %v", e, err)
 	}
