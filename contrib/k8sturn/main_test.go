@@ -75,6 +75,28 @@ func tryAcquire(turns *k8sturn.Turns) (gcgate.Lease, error) {
 	return turns.TryAcquire(ctx)
 }
 
+// briefly has do wait for an answer until its context ends, and returns its error. What a busy machine had no time to begin did nothing,
+// and gets more time.
+func briefly(t testing.TB, do func(context.Context) error) error {
+	t.Helper()
+	for limit := 300 * time.Millisecond; ; limit *= 4 {
+		ctx, cancel := context.WithTimeout(t.Context(), limit)
+		err := do(ctx)
+		cancel()
+		if err == nil || !strings.Contains(err.Error(), "not asked") || limit > eventTimeout {
+			return err
+		}
+	}
+}
+
+func tryBriefly(t testing.TB, turns *k8sturn.Turns) error {
+	t.Helper()
+	return briefly(t, func(ctx context.Context) error {
+		_, err := turns.TryAcquire(ctx)
+		return err
+	})
+}
+
 // take takes the turn, at once or else soon, and fails the test if that takes too long.
 func take(t testing.TB, turns *k8sturn.Turns) gcgate.Lease {
 	t.Helper()
