@@ -7,12 +7,16 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 const (
 	logName  = "history.log"
-	tempName = "history.log.tmp"
 	lockName = "history.lock"
+
+	// The name of a new file has digits between these. A kill may leave one, which who takes the folder next removes.
+	tempPrefix = ".evenkeel-history-"
+	tempSuffix = ".tmp"
 )
 
 // file is the file of a store, in a folder that this process has. It is owned by who holds [Store].disk.
@@ -55,7 +59,20 @@ func (f *file) take() error {
 		err = f.lock.Close()
 	}
 	f.lock = lock
-	return wrap(err)
+	return wrap(errors.Join(err, f.sweep()))
+}
+
+// sweep removes what a kill has left.
+func (f *file) sweep() error {
+	list, err := os.ReadDir(f.dir)
+	for _, e := range list {
+		digits, begins := strings.CutPrefix(e.Name(), tempPrefix)
+		digits, ends := strings.CutSuffix(digits, tempSuffix)
+		if begins && ends && strings.Trim(digits, "0123456789") == "" && e.Type().IsRegular() {
+			err = errors.Join(err, os.Remove(f.path(e.Name())))
+		}
+	}
+	return err
 }
 
 // there reports whether what is appended gets into the folder.
@@ -99,7 +116,7 @@ func (f *file) replace(line []byte) error {
 	if err := f.take(); err != nil {
 		return err
 	}
-	temp, err := os.OpenFile(f.path(tempName), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	temp, err := os.CreateTemp(f.dir, tempPrefix+"*"+tempSuffix)
 	if err != nil {
 		return wrap(err)
 	}

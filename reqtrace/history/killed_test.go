@@ -54,6 +54,9 @@ func TestKilled(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if list, err := os.ReadDir(dir); err != nil || len(list) > 3 { // with the lock, and a new file of this kill alone
+			t.Fatalf("kill %d: %v in the folder, %v", kill+1, list, err)
+		}
 		h, good, lost, err := ReadLog(b)
 		if err != nil || lost > 1 || lost == 1 && good == len(b) {
 			t.Fatalf("kill %d: %v, %d lines lost, %d bytes of %d are whole", kill+1, err, lost, good, len(b))

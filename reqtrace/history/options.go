@@ -15,7 +15,7 @@ const (
 
 // Options configure [Open]. The zero value works.
 type Options struct {
-	// Dir is the folder of the history's files, made where it is not there; nobody else may read it. One process at a time
+	// Dir is the folder of the history's files, made where it is not there; nobody else may read it. Other files in it are left alone. One process at a time
 	// writes there (on systems without flock(2), see to that). Default: "", which keeps the history in memory alone.
 	Dir string
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -139,6 +140,46 @@ func TestStoreShared(t *testing.T) {
 	}
 	if n := strings.Count(log.String(), "\n"); n != 2 {
 		t.Errorf("%d lines in the log, want one for each change:\n%s", n, log.String())
+	}
+}
+
+// TestStoreLeavesOthersAlone: of what is in its folder a store writes over its own files alone, and removes what a kill has left of them.
+func TestStoreLeavesOthersAlone(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"history.log.tmp", tempPrefix + "mine" + tempSuffix, tempPrefix + "1"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("a user's"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	left := filepath.Join(dir, tempPrefix+"123"+tempSuffix)
+	if err := os.WriteFile(left, []byte("half a line"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, Options{Dir: dir})
+	fill(s, 0, 5)
+	if err := errors.Join(s.Err(), s.Close()); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(left); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("what a kill has left: %v", err)
+	}
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs := 0
+	for _, e := range list {
+		switch b, err := os.ReadFile(filepath.Join(dir, e.Name())); {
+		case err != nil:
+			t.Error(err)
+		case string(b) == "a user's":
+			theirs++
+		case e.Name() != logName && e.Name() != lockName:
+			t.Errorf("%s: %q", e.Name(), b)
+		}
+	}
+	if theirs != 3 {
+		t.Errorf("%d files of 3 are as they were", theirs)
 	}
 }
 
