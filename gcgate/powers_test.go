@@ -98,9 +98,3 @@ func TestObservers(t *testing.T) {
 		time.Sleep(time.Second)
 	})
 }
-
-func TestZeroTicketIsHarmless(t *testing.T) {
-	var ticket Ticket
-	ticket.Exit()
-	ticket.Exit()
-}

@@ -158,6 +158,7 @@ func TestCollectLeavesNoWaiter(t *testing.T) {
 func TestZeroTicket(t *testing.T) {
 	var ticket Ticket
 	ticket.Exit() // must not panic
+	ticket.Exit()
 }
 
 // TestStopKeepsTheTurnUntilPeersCameBack: a gate that stops is as far away as any to a peer that
