@@ -182,7 +182,7 @@ func TestEnvoyTwoAtOnce(t *testing.T) {
 				logs += log
 				t.Logf("polled %d times; %d requests met a collection, %d drains were not heeded", now.Polls, now.Overlapped, now.Unheeded)
 			}
-			if met*100 > uint64(sent) {
+			if met*20 > uint64(sent) { // each of Envoy's threads hears of a drain when it runs, and on a busy machine may wait for that beyond the announcement
 				t.Errorf("%d of %d requests met a collection", met, sent)
 			}
 			if warned := strings.Contains(logs, "requests keep coming") && strings.Contains(logs, "update_merge_window"); warned != (unheeded > 0) || !c.heeded && !warned {
