@@ -197,7 +197,7 @@ func TestNeighbours(t *testing.T) {
 	if _, err := Start(t.Context(), Options{}); !errors.Is(err, ErrFlightRecorder) {
 		t.Errorf("beside another flight recorder: %v", err)
 	}
-	r, err = Start(t.Context(), Options{Recorder: theirs, Slow: time.Millisecond, Logger: quiet})
+	r, err = Start(t.Context(), Options{Recorder: theirs, Slow: time.Millisecond, Every: time.Second, CPU: 1, Logger: quiet})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,18 +208,26 @@ func TestNeighbours(t *testing.T) {
 		default:
 		}
 	})
-	go func() { // of who was there before the trace, the first request may have begun before it
-		defer r.Begin(t.Context(), "consume", "a").End()
-		time.Sleep(100 * time.Millisecond)
-	}()
-	select {
-	case e := <-explained:
-		if e.Mark != "a" || e.Key.Class != "consume" {
-			t.Errorf("%+v", e)
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute) // a child has the time that others leave, and may be given up
+	defer cancel()
+	var consumers sync.WaitGroup
+	for again := true; again; {
+		consumers.Go(func() { // of who was there before the trace, the first request may have begun before it
+			defer r.Begin(t.Context(), "consume", "a").End()
+			time.Sleep(100 * time.Millisecond)
+		})
+		select {
+		case e := <-explained:
+			if e.Mark != "a" || e.Key.Class != "consume" {
+				t.Errorf("%+v", e)
+			}
+			again = false
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+			t.Fatalf("nothing is explained: %+v, %v", r.Stats(), coverage(r))
 		}
-	case <-time.After(time.Minute):
-		t.Errorf("nothing is explained: %+v, %v", r.Stats(), coverage(r))
 	}
+	consumers.Wait()
 	if err := r.Stop(t.Context()); err != nil {
 		t.Error(err)
 	}
