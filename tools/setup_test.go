@@ -38,7 +38,7 @@ func newMachine(t *testing.T) *aMachine {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range []string{"sh", "bash", "uname", "cat", "rm", "chmod", "setsid", "dirname", "env"} {
+	for _, name := range []string{"sh", "bash", "uname", "cat", "rm", "chmod", "sleep", "setsid", "dirname", "env"} {
 		path, err := exec.LookPath(name)
 		if err != nil {
 			t.Skipf("needs %s", name)
