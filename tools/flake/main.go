@@ -4,8 +4,8 @@
 //	flake [-rounds 10] [-p 8] [-seed N] [-logs DIR] LIST
 //
 // LIST has a line for each package: its import path, its folder and its test binary, with tabs between them. Each
-// failure is printed with what it takes to run it again, its whole output goes to a file in DIR. The last thing printed
-// is a table of the packages. The exit status is 1 when anything failed, 2 when the rounds could not be run.
+// failure is printed with what it takes to run it again, its whole output goes to a file in DIR. The last things printed
+// are what the tests have skipped in the first round, and why, and a table of the packages. The exit status is 1 when anything failed, 2 when the rounds could not be run.
 package main
 
 import (
@@ -21,6 +21,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"evenkeel.dev/tools/internal/skips"
 )
 
 func main() {
@@ -66,10 +68,11 @@ func flake(ctx context.Context, list string, rounds, parallel int, seed int64, l
 	}
 	defer neighbours.stop()
 	fmt.Printf("%d packages, %d rounds, %d at once, beside %s\n", len(packages), rounds, parallel, neighbours)
+	var skipped skips.List
 	for round := range rounds {
 		begin := time.Now()
 		procs := processors[round%len(processors)]
-		failed := runRound(ctx, packages, parallel, run{round: round + 1, procs: procs, seed: seed + int64(round), logs: logs})
+		failed := runRound(ctx, packages, parallel, run{round: round + 1, procs: procs, seed: seed + int64(round), logs: logs, skipped: &skipped})
 		if ctx.Err() != nil {
 			err = errors.New("interrupted")
 			break
@@ -77,6 +80,7 @@ func flake(ctx context.Context, list string, rounds, parallel int, seed int64, l
 		failures += failed
 		fmt.Printf("round %d, GOMAXPROCS=%d, seed %d: %d failed, %.0f s\n", round+1, procs, seed+int64(round), failed, time.Since(begin).Seconds())
 	}
+	skipped.Print(os.Stdout)
 	printTable(os.Stdout, packages)
 	fmt.Printf("%d runs of packages, %d failed\n", countRuns(packages), failures)
 	return failures, err
@@ -99,6 +103,11 @@ func runRound(ctx context.Context, packages []*testPackage, parallel int, r run)
 			mu.Lock()
 			defer mu.Unlock()
 			p.note(result)
+			if r.listsSkips() {
+				if err := addSkips(r.skipped, p, result.output); err != nil {
+					fmt.Println(err)
+				}
+			}
 			if result.err != nil {
 				failed++
 				report(p, r, result)

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"evenkeel.dev/tools/internal/skips"
 )
 
 func TestMain(m *testing.M) {
@@ -29,7 +31,7 @@ func TestFlake(t *testing.T) {
 		}
 		return file
 	}
-	good := script("good", "echo $GOMAXPROCS >>procs\n")
+	good := script("good", "echo $GOMAXPROCS $4 >>procs\n")
 	bad := script("bad", "[ $GOMAXPROCS != 2 ] || { echo '--- FAIL: TestX'; exit 1; }\n")
 	list := filepath.Join(dir, "list")
 	text := fmt.Sprintf("evenkeel.dev/good\t%s\t%s\nevenkeel.dev/a/bad\t%s\t%s\n", dir, good, dir, bad)
@@ -43,11 +45,26 @@ func TestFlake(t *testing.T) {
 	if failures != 1 {
 		t.Errorf("%d failures, want the one of round 2", failures)
 	}
-	if procs, _ := os.ReadFile(filepath.Join(dir, "procs")); string(procs) != "1\n2\n4\n1\n" {
-		t.Errorf("GOMAXPROCS was %q", procs)
+	if procs, _ := os.ReadFile(filepath.Join(dir, "procs")); string(procs) != "1 -test.v=test2json\n2\n4\n1\n" {
+		t.Errorf("GOMAXPROCS was %q, with a list of the tests in the first round", procs)
 	}
 	if out, _ := os.ReadFile(filepath.Join(dir, "a-bad-round2.log")); !strings.Contains(string(out), "FAIL: TestX") {
 		t.Errorf("kept %q of the failure", out)
+	}
+}
+
+// TestSkips: what tests have skipped is found between what others say meanwhile.
+func TestSkips(t *testing.T) {
+	const output = "\x16=== RUN   TestA\n\x16=== PAUSE TestA\n\x16=== RUN   TestB\n    b_test.go:9: note\n\x16=== CONT  TestA\n" +
+		"    a_test.go:7: no qemu\n\x16--- SKIP: TestA (0.00s)\n\x16=== NAME  TestB\n    b_test.go:10: another\n\x16--- PASS: TestB (0.00s)\nPASS\n"
+	var list skips.List
+	if err := addSkips(&list, &testPackage{path: "evenkeel.dev/a"}, []byte(output)); err != nil {
+		t.Fatal(err)
+	}
+	var got strings.Builder
+	list.Print(&got)
+	if want := "skipped: 1 test: no qemu (a TestA)\n"; got.String() != want {
+		t.Errorf("%q, want %q", got.String(), want)
 	}
 }
 

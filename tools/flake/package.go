@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"text/tabwriter"
 	"time"
+
+	"evenkeel.dev/tools/internal/skips"
 )
 
 // testPackage is a package and what its runs came to. Only runRound changes it, under its lock.
@@ -48,7 +50,11 @@ type run struct {
 	round, procs int
 	seed         int64
 	logs         string
+	skipped      *skips.List // what tests say that they skip; runRound changes it, under its lock
 }
+
+// listsSkips reports whether its tests say what they skip: all rounds skip the same.
+func (r run) listsSkips() bool { return r.round == 1 }
 
 // result is what a run came to.
 type result struct {
@@ -65,6 +71,9 @@ const runLimit = 30 * time.Minute
 // run runs the package's tests once, as go test does.
 func (p *testPackage) run(ctx context.Context, of run) result {
 	cmd := command(ctx, p.binary, "-test.paniconexit0", "-test.timeout="+runLimit.String(), fmt.Sprintf("-test.shuffle=%d", of.seed))
+	if of.listsSkips() {
+		cmd.Args = append(cmd.Args, "-test.v=test2json")
+	}
 	cmd.Dir = p.dir
 	cmd.Env = append(os.Environ(), fmt.Sprintf("GOMAXPROCS=%d", of.procs), "PWD="+p.dir)
 	begin := time.Now()
@@ -140,11 +149,16 @@ func (p *testPackage) fileName() string {
 // outputLimit bounds what is printed of a failure; its file has the whole.
 const outputLimit = 4 << 10
 
-// failedPart is the output from its first failure on, bounded.
+// failedPart is the output from its first failure on, bounded. Where tests are named as they run, what they say of a failure comes
+// before it.
 func failedPart(output []byte) []byte {
+	before := 0
+	if bytes.Contains(output, []byte("=== RUN")) {
+		before = outputLimit / 2
+	}
 	for _, mark := range []string{"--- FAIL", "WARNING: DATA RACE", "panic: "} {
 		if i := bytes.Index(output, []byte(mark)); i >= 0 {
-			return output[i:min(len(output), i+outputLimit)]
+			return output[max(0, i-before):min(len(output), i+outputLimit)]
 		}
 	}
 	return output[max(0, len(output)-outputLimit):]

@@ -1,4 +1,4 @@
-package main
+package skips
 
 import (
 	"strings"
@@ -23,12 +23,12 @@ vet of arm64: no compiler`, "skipped: 2 tests: no qemu (p TestA, p TestB)\nskipp
 {"Action":"skip","Package":"p","Test":"TestA"}`, "skipped: 1 test: no reason given (p TestA)\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := skips{output: make(map[string]string), tests: make(map[string][]string)}
-			if err := s.read(strings.NewReader(tt.in)); err != nil {
+			var list List
+			if err := list.Read(strings.NewReader(tt.in)); err != nil {
 				t.Fatal(err)
 			}
 			var out strings.Builder
-			s.print(&out)
+			list.Print(&out)
 			if out.String() != tt.want {
 				t.Errorf("got\n%swant\n%s", out.String(), tt.want)
 			}
