@@ -91,35 +91,49 @@ func TestTrickle(t *testing.T) {
 }
 
 // TestTrickleTimeout: who is not done with a header in time is ended and counted, with a worker and without, at first and later; an idle one is counted
-// as that.
+// as that. Where a busy machine stands still for longer than the timeouts, others end than those that are meant: then they get more time.
 func TestTrickleTimeout(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		const n = 100
-		srv := &http.Server{Handler: mux(), ReadHeaderTimeout: time.Second, IdleTimeout: 500 * time.Millisecond}
-		addr := serve(t, b, srv)
-		var all []net.Conn
-		for i := range n + 1 {
-			c := dial(t, addr)
-			if i%2 == 0 {
-				io.WriteString(c, "GET /hello HTTP/1.1\r\nHost: x\r\n\r\n")
-				c.Read(make([]byte, 1<<10))
-			}
-			if i < n {
-				io.WriteString(c, "GET /hello HT")
-			}
-			all = append(all, c)
-		}
-		for i, c := range all {
-			got, err := io.ReadAll(c) // net/http answers that half a line is no request
-			if len(got) > 0 && !bytes.HasPrefix(got, []byte("HTTP/1.1 400 ")) || err != nil && !isReset(err) {
-				t.Errorf("connection %d: %q, %v; want the end", i, got, err)
+		var stats httpd.Stats
+		for limit := time.Second; limit < patience; limit *= 4 {
+			stats = trickle(t, b, n, limit)
+			if stats.IdleTimeouts > 0 && stats.HeaderTimeouts >= n/2 {
+				return
 			}
 		}
-		stats := until(t, srv, "their end", func(s httpd.Stats) bool { return s.Conns == 0 })
-		if stats.Accepted != n+1 || stats.HeaderTimeouts+stats.IdleTimeouts != n+1 || stats.IdleTimeouts == 0 || stats.HeaderTimeouts < n/2 || stats.BadRequests > 0 {
-			t.Errorf("%+v", stats)
-		}
+		t.Errorf("%+v", stats)
 	})
+}
+
+// trickle has n connections that are not done with a header in time, and an idle one, which ends in half of it.
+func trickle(t *testing.T, b aio.Backend, n int, limit time.Duration) httpd.Stats {
+	t.Helper()
+	srv := &http.Server{Handler: mux(), ReadHeaderTimeout: limit, IdleTimeout: limit / 2}
+	addr := serve(t, b, srv)
+	var all []net.Conn
+	for i := range n + 1 {
+		c := dial(t, addr)
+		if i%2 == 0 {
+			io.WriteString(c, "GET /hello HTTP/1.1\r\nHost: x\r\n\r\n")
+			c.Read(make([]byte, 1<<10))
+		}
+		if i < n {
+			io.WriteString(c, "GET /hello HT")
+		}
+		all = append(all, c)
+	}
+	for i, c := range all {
+		got, err := io.ReadAll(c) // net/http answers that half a line is no request
+		if len(got) > 0 && !bytes.HasPrefix(got, []byte("HTTP/1.1 400 ")) || err != nil && !isReset(err) {
+			t.Errorf("connection %d: %q, %v; want the end", i, got, err)
+		}
+	}
+	stats := until(t, srv, "their end", func(s httpd.Stats) bool { return s.Conns == 0 })
+	if stats.Accepted != uint64(n)+1 || stats.HeaderTimeouts+stats.IdleTimeouts != uint64(n)+1 || stats.BadRequests > 0 {
+		t.Errorf("%+v", stats)
+	}
+	return stats
 }
 
 // TestSlowReaders: what is queued for clients that do not read is bounded, for each and for all of them.
