@@ -27,11 +27,14 @@ func TestLookSeesOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	taken, err := look(time.Second)
-	if err != nil {
-		t.Fatal(err)
+	taken := 2.
+	for try := 0; try < 3 && taken > 1.5; try++ { // their turns may reach over the end, where a busy machine lets this process wait for long
+		var err error
+		if taken, err = look(time.Second); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if taken <= mostTaken || taken > 1.5 { // their turns may reach over the end
+	if taken <= mostTaken || taken > 1.5 {
 		t.Errorf("processes that want each core took %.3f of them", taken)
 	}
 }
