@@ -308,7 +308,7 @@ func testTransfers(t *testing.T, path string) {
 	most, all := g.collecting()
 	t.Logf("%d writes, %d collections (%d without a turn), %d at once, %d transfers, %d kept leading, %d terms, %d retried, %d redirected",
 		written, all, alone, most, transfers, kept, terms, retried, redirected)
-	if most > 1 && alone == 0 {
+	if most > 1 && alone == 0 && terms <= transfers { // an election that a busy machine caused may lose the turn that a leader gave
 		t.Errorf("%d members collected at once", most)
 	}
 	if collections < enough || transfers == 0 {
