@@ -155,7 +155,7 @@ type modelCase struct {
 	traffic           time.Duration // between two requests
 	rate              float64       // of allocation, bytes a second
 	stops             bool          // gates are stopped, and started again, in the middle of it
-	rounds            int           // default: 8, or 100 with EVENKEEL_CHECK=1
+	rounds            int           // default: 4, or 100 with EVENKEEL_CHECK=1
 	silent            bool          // the signal must not be used
 	used              bool          // it must, each time
 	some              bool          // it must, sometimes
@@ -165,7 +165,7 @@ type modelCase struct {
 // balancers of all kinds. No request may find both out.
 func TestTwoAtOnceBehindABalancer(t *testing.T) {
 	const ms = time.Millisecond
-	rounds, rises, drawn := 8, []int{10}, 3
+	rounds, rises, drawn := 4, []int{10}, 3
 	if os.Getenv("EVENKEEL_CHECK") == "1" {
 		rounds, rises, drawn = 100, []int{10, 100}, 10
 	}
