@@ -142,7 +142,7 @@ type peer struct {
 func (p *Peers) Attach(c Counter) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.proof.counter, p.proof.since = c, time.Time{}
+	p.proof.attach(c, time.Now())
 	for _, q := range p.peers {
 		q.due = time.Time{}
 	}
@@ -173,7 +173,9 @@ func (p *Peers) Begin(from netip.Addr, says Says) (draining bool) {
 		q.agree = 0
 	}
 	q.out = q.out || p.draining
-	if !p.draining {
+	if p.draining {
+		p.proof.look(now)
+	} else {
 		p.proof.back(now) // the first that hears of it
 	}
 	if p.changed != nil {
@@ -305,7 +307,8 @@ func (p *Peers) Drain(ctx context.Context, d Demand) error {
 // [Demand].Prove one of these after them:
 //
 //   - more requests than can have come past the peer: at least eight, and four times as often as
-//     while the peer had this process out, in the recent drains. They prove nothing where two
+//     while the peer had this process out, in the recent drains: from when requests ceased, as a peer may
+//     act later than it says. They prove nothing where two
 //     addresses were told to drain, or where several poll from one: nobody knows who sends; or
 //   - 10 s without such a proof; then [Peers.Unproven] reports it.
 //
@@ -315,7 +318,13 @@ func (p *Peers) Ready(ctx context.Context, d Demand) error {
 		return err
 	}
 	p.set(false)
-	return p.wait(ctx, waitTick, func(now time.Time) error { return p.absent(d, now) })
+	return p.wait(ctx, waitTick, func(now time.Time) error {
+		err := p.absent(d, now)
+		if err == nil {
+			p.proof.serve(now)
+		}
+		return err
+	})
 }
 
 // set changes what polls are answered.
@@ -327,10 +336,10 @@ func (p *Peers) set(draining bool) {
 	}
 	p.draining = draining
 	p.outs, p.unproven, p.quiet = 0, false, time.Time{}
-	if draining {
-		p.proof.since = time.Time{}
-	}
 	now := time.Now()
+	if draining {
+		p.proof.leave(now)
+	}
 	for _, q := range p.peers {
 		q.told, q.acted, q.agree, q.due = 0, 0, 0, time.Time{}
 		if q.out && !q.isGone(now) {

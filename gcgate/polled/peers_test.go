@@ -236,7 +236,7 @@ func TestReadyWantsAProof(t *testing.T) {
 		addrs  []string
 		each   int
 		past   time.Duration // between two requests, all the time; 0: none
-		by     time.Duration // between two more, from 300 ms after Ready on; 0: none
+		by     time.Duration // between two more, up to the drain and from 300 ms after Ready on; 0: none
 		proven bool
 	}{
 		{"requests", one, 1, 0, ms, true},
@@ -254,26 +254,29 @@ func TestReadyWantsAProof(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				g := new(counter)
-				requests := func(after, every time.Duration) {
+				requests := func(ctx context.Context, after, every time.Duration) {
 					for every > 0 && wait(ctx, after) {
 						g.enter()
 						after = every
 					}
 				}
+				serving, drained := context.WithCancel(ctx)
 				d := Demand{Answers: 1, Pollers: c.each, Prove: true}
 				var p Peers
 				p.Attach(g)
 				for _, addr := range c.addrs {
 					go poll(ctx, &p, addr, 10*ms)
 				}
-				go requests(0, c.past)
+				go requests(ctx, 0, c.past)
+				go requests(serving, 0, c.by)
 				time.Sleep(time.Second)
+				drained()
 				if err := p.Drain(ctx, d); err != nil {
 					t.Fatal(err)
 				}
 				time.Sleep(time.Second)
 				start := time.Now()
-				go requests(300*ms, c.by)
+				go requests(ctx, 300*ms, c.by)
 				if err := p.Ready(ctx, d); err != nil {
 					t.Fatal(err)
 				}

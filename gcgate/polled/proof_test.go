@@ -43,3 +43,50 @@ func TestProof(t *testing.T) {
 	drains(300, 0)
 	want(8, 600*time.Millisecond, true)
 }
+
+// TestProofOfPeerThatActsLate: what a peer sends that says that it has this process out, and acts a second later, did not
+// come past it; and requests that never cease tell nothing.
+func TestProofOfPeerThatActsLate(t *testing.T) {
+	const ms = time.Millisecond
+	for _, c := range []struct {
+		name   string
+		late   []time.Duration // drain by drain, until requests cease; a drain is 1.3 s
+		past   bool            // a tenth as many come all the same
+		least  uint32          // requests within 40 ms that are a proof
+		proves bool
+	}{
+		{"at once", []time.Duration{0}, false, 8, true},
+		{"late", []time.Duration{1000 * ms}, false, 8, true},
+		{"late, and others past it", []time.Duration{1000 * ms}, true, 17, true},
+		{"late, and others past it, too few", []time.Duration{1000 * ms}, true, 15, false},
+		{"a drain is not heeded", []time.Duration{0, time.Minute}, false, 8, true},
+		{"two drains are not", []time.Duration{0, time.Minute, time.Minute}, false, 1000, false},
+		{"and then one is", []time.Duration{0, time.Minute, time.Minute, 500 * ms}, false, 8, true},
+	} {
+		g := new(counter)
+		now := time.Now()
+		var s proof
+		s.attach(g, now)
+		for _, late := range c.late {
+			for range 1000 { // one a millisecond
+				g.enter()
+				now = now.Add(ms)
+			}
+			s.leave(now)
+			s.out(now)
+			for began, n := now, 0; now.Sub(began) < 1300*ms; n++ {
+				if now = now.Add(ms); now.Sub(began) < late || c.past && n%10 == 0 {
+					g.enter()
+				}
+				if n%10 == 0 {
+					s.look(now)
+				}
+			}
+			s.back(now)
+			s.serve(now)
+		}
+		if s.proves(c.least, 40*ms) != c.proves {
+			t.Errorf("%s: %d requests in 40 ms: proof %v, want %v (seen %.1f in %.3f s, %d drains told nothing)", c.name, c.least, !c.proves, c.proves, s.past, s.looked, s.blind)
+		}
+	}
+}
