@@ -163,7 +163,7 @@ func (h *heapWatch) follow() {
 	h.thresholds.follow(h.pace, h.jitter)
 	h.turns.trigger = h.thresholds.trigger
 	held := h.turns.held(h.expected())
-	h.thresholds.goEarly(h.carriedRate(), held, h.turns.longestWait(held))
+	h.thresholds.goEarly(h.carriedRate(), held, h.turns.lead(held))
 }
 
 // beginCycle has the collector collect, in a goroutine of its own: it may block for long after

@@ -15,8 +15,9 @@ const (
 	quietMin, quietMax = 2 * time.Millisecond, 50 * time.Millisecond
 
 	// heedLimit bounds the wait for a peer that confirms a drain and sends requests all the same: a
-	// balancer that acts later than it says does so after a second or two. Where it does not help,
-	// the wait is left out for heedAgain.
+	// balancer that acts later than it says does so after a second or two. Where waits of as long in all, with
+	// none that helped among them, have not helped, the wait is left out for heedAgain. A wait that the hard threshold
+	// ended is not enough: the peer may act a moment later.
 	heedLimit = 10 * time.Second
 	heedAgain = time.Minute
 	heedLook  = 10 * time.Millisecond // between two looks at the heap meanwhile
@@ -68,14 +69,20 @@ func (rs *rounds) drain(r *round) {
 	rs.to(StateDraining, r)
 	q := newQuiet(rs.requests, rs.quietFor())
 	half := rs.options.DrainTimeout / 2
+	wanted := time.Duration(0) // beside what it takes
 	if !rs.awaitQuiet(r, q, half) {
 		before := q.entered
-		if !rs.awaitQuiet(r, q, half) && rs.keepComing(r, q.entered-before, half) {
-			rs.awaitHeed(r, q)
+		if !rs.awaitQuiet(r, q, half) && rs.keepComing(r, q.entered-before, half) && !rs.awaitHeed(r, q) {
+			wanted = time.Since(rs.entered) / 2
 		}
 	}
+	took := time.Since(rs.entered)
 	// The next announcement tells the time that announcing takes, too.
-	rs.lead += (time.Since(rs.entered) - rs.lead) / 4
+	rs.lead += (took - rs.lead) / 4
+	rs.heap.turns.learnDrain(took + wanted)
+	if time.Now().Before(rs.heedless) {
+		rs.heap.turns.drain = 0 // nobody is waited for
+	}
 }
 
 // awaitQuiet waits until it is quiet, and reports whether it is; at most within.
@@ -92,22 +99,26 @@ func (rs *rounds) awaitQuiet(r *round, q *quiet, within time.Duration) bool {
 }
 
 // awaitHeed waits for a peer that acts later than it says: until it is quiet, up to the hard threshold
-// and within bounds.
-func (rs *rounds) awaitHeed(r *round, q *quiet) {
+// and within bounds. It reports false where it was not long enough.
+func (rs *rounds) awaitHeed(r *round, q *quiet) bool {
 	begin := time.Now()
 	if begin.Before(rs.heedless) {
-		return
+		return true
 	}
-	for time.Since(begin) < heedLimit && !rs.heap.pastHard() && !isLost(r.lease) {
+	for rs.futile+time.Since(begin) < heedLimit && !rs.heap.pastHard() && !isLost(r.lease) {
 		if rs.awaitQuiet(r, q, heedLook) {
-			return
+			rs.futile = 0
+			return true
 		}
 		if isClosed(rs.stop) {
-			return
+			return true
 		}
 		rs.heap.sample()
 	}
-	rs.heedless = time.Now().Add(heedAgain)
+	if rs.futile += time.Since(begin); rs.futile >= heedLimit {
+		rs.futile, rs.heedless = 0, time.Now().Add(heedAgain)
+	}
+	return false
 }
 
 // keepComing reports whether came requests within a time are too many for peers that have confirmed

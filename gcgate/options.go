@@ -79,8 +79,9 @@ type Options struct {
 
 	// DrainTimeout bounds the wait for requests in flight; past it the gate collects beside
 	// them, which is safe. Where it is over, each peer has confirmed the drain, and new requests
-	// keep coming, the gate warns, and waits on for them to end: up to the hard threshold, 10 s at
-	// most, and not again for a minute when that did not help. Default: 0, which is 100 ms.
+	// keep coming, the gate warns, and waits on for them to end: up to the hard threshold, and where 10 s
+	// of that, in all, did not help, not again for a minute. The trigger leaves room for what the recent drains
+	// took. Default: 0, which is 100 ms.
 	// Limit: 10 s.
 	DrainTimeout time.Duration
 

@@ -50,7 +50,8 @@ type rounds struct {
 
 	lead     time.Duration // from an announcement to the collection, moving average
 	entered  time.Time     // when the state began
-	heedless time.Time     // no wait before for peers that do not heed a drain: the last did not help
+	heedless time.Time     // no wait before for peers that do not heed a drain: the last ones did not help
+	futile   time.Duration // of waits for such peers, since one helped
 	halves   uint64        // half requests that mark phases met, in all
 }
 

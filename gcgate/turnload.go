@@ -33,6 +33,8 @@ type turnLoad struct {
 	turns    int    // 0: none
 	trigger  uint64 // before goEarly; owned by the control goroutine
 
+	drain time.Duration // the longest of the recent drains; owned by the control goroutine
+
 	mu    sync.Mutex
 	mean  time.Duration // moving average; 0: none was held yet; guarded by mu
 	total Duration      // guarded by mu
@@ -70,6 +72,13 @@ func (l *turnLoad) held(expected time.Duration) time.Duration {
 func (l *turnLoad) longestWait(held time.Duration) time.Duration {
 	return capacity.LongestWait(l.replicas, l.turns, held)
 }
+
+// learnDrain takes in how long it took until this process was quiet. A balancer that gathers its changes takes a second for one
+// drain and nothing for the next, so the mean would be too short for the first.
+func (l *turnLoad) learnDrain(took time.Duration) { l.drain = max(took, l.drain-l.drain/8) }
+
+// lead is how long it takes from the trigger until this process collects, should all want the turn at once.
+func (l *turnLoad) lead(held time.Duration) time.Duration { return l.longestWait(held) + l.drain }
 
 // goEarly lowers the trigger so that the heap takes at least wait from there to the hard threshold at a rate of
 // allocation in bytes a second; but not so far that this process would be away for four fifths of the time.

@@ -1,0 +1,143 @@
+package health
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"evenkeel.dev/gcgate"
+	"evenkeel.dev/gcgate/gcgatetest"
+)
+
+// lateBalancer polls as fast as it takes, and acts on what it finds later than it says: as Envoy does, which gathers its
+// changes for a second by default.
+type lateBalancer struct {
+	late     time.Duration
+	rate     float64 // bytes a second that all requests allocate
+	replicas []*lateReplica
+
+	mu   sync.Mutex
+	next int // guarded by mu
+}
+
+type lateReplica struct {
+	handler *Handler
+	heap    *gcgatetest.Heap
+	gate    *gcgate.Gate
+	log     logBuffer
+	said    bool // that it is ready, at the last poll; owned by the goroutine that polls
+	in      bool // guarded by the balancer's mu
+}
+
+// poll asks a replica until ctx ends.
+func (b *lateBalancer) poll(ctx context.Context, r *lateReplica) {
+	ask := httptest.NewRequest("GET", "/health", nil)
+	ask.RemoteAddr = "127.0.0.1:1"
+	for sleep(ctx, 10*time.Millisecond) {
+		w := httptest.NewRecorder()
+		r.handler.ServeHTTP(w, ask)
+		if said := w.Code == 200; said != r.said {
+			r.said = said
+			time.AfterFunc(b.late, func() { b.set(r, said) })
+		}
+	}
+}
+
+// set sends requests to a replica, or none, and has each heap grow by its share of them.
+func (b *lateBalancer) set(r *lateReplica, in bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	r.in = in
+	n := 0
+	for _, r := range b.replicas {
+		if r.in {
+			n++
+		}
+	}
+	for _, r := range b.replicas {
+		r.heap.Do(func() {
+			if r.heap.Rate = 0; r.in || n == 0 {
+				r.heap.Rate = b.rate / float64(max(n, 1))
+			}
+		})
+	}
+}
+
+// request sends one to the next replica that is in; where none is, to any.
+func (b *lateBalancer) request() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for range b.replicas {
+		if b.next++; b.replicas[b.next%len(b.replicas)].in {
+			break
+		}
+	}
+	b.replicas[b.next%len(b.replicas)].gate.Enter().Exit()
+}
+
+// TestBalancerThatActsLate: behind a balancer that has a replica out a second after it says so, and back as late, next to no
+// request meets a collection once the gates have seen that, although the heaps fill in seconds.
+func TestBalancerThatActsLate(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		replicas int     // Options.Replicas
+		rate     float64 // bytes a second
+	}{
+		{"known number", 2, 30 * mib},
+		{"number not known", 0, 20 * mib},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := &lateBalancer{late: time.Second, rate: c.rate}
+				turns := make(oneTurn, 1)
+				for range 2 {
+					r := &lateReplica{handler: &Handler{Fall: 1, Rise: 1}, heap: gcgatetest.NewHeap(), said: true, in: true}
+					r.handler.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
+					r.heap.Rate = b.rate / 2
+					o := gcgate.Options{Policy: gcgate.PolicyDrain, Signals: []gcgate.Signal{r.handler}, Turns: turns, Replicas: c.replicas}
+					r.gate = startGate(t, o, r.heap, &r.log)
+					b.replicas = append(b.replicas, r)
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				for _, r := range b.replicas {
+					go b.poll(ctx, r)
+				}
+				go func() {
+					for sleep(ctx, time.Millisecond) {
+						b.request()
+					}
+				}()
+				time.Sleep(30 * time.Second)
+				var before [2]gcgate.Stats
+				for i, r := range b.replicas {
+					before[i] = r.gate.Stats()
+				}
+				time.Sleep(2 * time.Minute)
+				for i, r := range b.replicas {
+					was, now := before[i], r.gate.Stats()
+					collections := now.Collections[gcgate.ReasonTrigger] - was.Collections[gcgate.ReasonTrigger]
+					met, entered := now.Overlapped-was.Overlapped, now.Entered-was.Entered
+					t.Logf("%d collections, %d requests of %d met one, %d drains were not heeded at once, turns held for %v at most, %d went without", collections, met, entered,
+						now.Unheeded, now.Turn.Held.Max, now.WithoutTurn)
+					if 1000*met > entered || collections < 10 || now.Turn.Held.Max > 5*time.Second || now.WithoutTurn > was.WithoutTurn || now.Escaped > 0 {
+						t.Errorf("replica %d: %+v\n%s", i, now, r.log.String())
+					}
+					if !strings.Contains(r.log.String(), "update_merge_window") {
+						t.Errorf("the log does not name the cause:\n%s", r.log.String())
+					}
+				}
+				for _, r := range b.replicas {
+					r.gate.Stop(context.Background())
+				}
+				cancel()
+				time.Sleep(2 * time.Second) // what the fakes still do
+			})
+		})
+	}
+}
