@@ -37,6 +37,7 @@ type notice struct {
 type announcer struct {
 	signal Signal
 	safe   bool // see TurnFree
+	keeps  bool // see Keeper
 	log    *slog.Logger
 	calls  *calls
 	posted chan struct{} // there is a new notice; capacity 1
@@ -55,6 +56,9 @@ func newAnnouncer(s Signal, log *slog.Logger, calls *calls) *announcer {
 	a := &announcer{signal: s, log: log.With("signal", s.String()), calls: calls, posted: make(chan struct{}, 1)}
 	if f, ok := s.(TurnFree); ok {
 		a.safe = f.SafeWithoutTurn()
+	}
+	if k, ok := s.(Keeper); ok {
+		a.keeps = k.KeepsRequests()
 	}
 	return a
 }

@@ -48,8 +48,8 @@
 // another protocol can do all that they can:
 //
 //   - what a signal may know beyond Drain and Ready are the interfaces [Attacher], [Checker],
-//     [Confirmer], [TurnFree], [LoneDrainer], [Explainer] and [Watcher]; what turns may be beyond
-//     TryAcquire, [Queue] and [TurnCounter]
+//     [Confirmer], [TurnFree], [LoneDrainer], [Explainer], [Keeper] and [Watcher]; what turns may be
+//     beyond TryAcquire, [Queue] and [TurnCounter]
 //   - evenkeel.dev/gcgate/polled knows when a peer that polls has acted
 //   - an adapter that counts requests looks at [Gate.Refusing] first; a request that it refuses it
 //     tells [Gate.Remaining], and counts with [Gate.CountRefused]; [Gate.Signals] has the signal

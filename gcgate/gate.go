@@ -178,6 +178,10 @@ func (g *Gate) Stop(ctx context.Context) error {
 // nanoseconds, and allocates nothing.
 func (g *Gate) Enter() Ticket { return g.requests.enter() }
 
+// EnterKept is Enter for a request that no peer can send elsewhere, whatever it was told: a message of a stream that
+// is open. It counts like any other, but does not tell that peers do not heed a drain ([Stats].Unheeded).
+func (g *Gate) EnterKept() Ticket { return g.requests.enterKept() }
+
 // Requests returns how many requests are in flight, and a count of all that entered so far,
 // modulo 2^32: a [Signal] sees by it whether its peer still sends some. It costs some
 // nanoseconds a core. It is no snapshot: a request that enters meanwhile may be missing.

@@ -30,21 +30,21 @@ const (
 
 // quiet watches for a time without requests.
 type quiet struct {
-	requests *counter
-	wanted   time.Duration
-	since    time.Time // when the silence began
-	entered  uint32    // at the last look
+	read    func() (inFlight int, entered uint32) // of a counter
+	wanted  time.Duration
+	since   time.Time // when the silence began
+	entered uint32    // at the last look
 }
 
-func newQuiet(c *counter, wanted time.Duration) *quiet {
-	_, entered := c.read()
-	return &quiet{c, wanted, time.Now(), entered}
+func newQuiet(read func() (inFlight int, entered uint32), wanted time.Duration) *quiet {
+	_, entered := read()
+	return &quiet{read, wanted, time.Now(), entered}
 }
 
 // look reports whether no request has been here for as long as wanted.
 func (q *quiet) look() bool {
 	now := time.Now()
-	inFlight, entered := q.requests.read()
+	inFlight, entered := q.read()
 	if inFlight > 0 || entered != q.entered {
 		q.since, q.entered = now, entered
 	}
@@ -67,12 +67,12 @@ func (rs *rounds) quietFor() time.Duration {
 // although the peers have confirmed the drain: they are about to stop, or nobody heeds it.
 func (rs *rounds) drain(r *round) {
 	rs.to(StateDraining, r)
-	q := newQuiet(rs.requests, rs.quietFor())
+	q := newQuiet(rs.requests.read, rs.quietFor())
 	half := rs.options.DrainTimeout / 2
 	wanted := time.Duration(0) // beside what it takes
 	if !rs.awaitQuiet(r, q, half) {
-		before := q.entered
-		if !rs.awaitQuiet(r, q, half) && rs.keepComing(r, q.entered-before, half) && !rs.awaitHeed(r, q) {
+		_, before := rs.requests.readMoving()
+		if !rs.awaitQuiet(r, q, half) && rs.keepComing(r, before, half) && !rs.awaitHeed(r) {
 			wanted = time.Since(rs.entered) / 2
 		}
 	}
@@ -100,8 +100,8 @@ func (rs *rounds) awaitQuiet(r *round, q *quiet, within time.Duration) bool {
 
 // awaitHeed waits for a peer that acts later than it says: until it is quiet, up to the hard threshold
 // and within bounds. It reports false where it was not long enough.
-func (rs *rounds) awaitHeed(r *round, q *quiet) bool {
-	begin := time.Now()
+func (rs *rounds) awaitHeed(r *round) bool {
+	begin, q := time.Now(), newQuiet(rs.requests.readMoving, rs.quietFor())
 	if begin.Before(rs.heedless) {
 		return true
 	}
@@ -121,9 +121,11 @@ func (rs *rounds) awaitHeed(r *round, q *quiet) bool {
 	return false
 }
 
-// keepComing reports whether came requests within a time are too many for peers that have confirmed
-// the drain, and tells the log and the statistics, once in a round.
-func (rs *rounds) keepComing(r *round, came uint32, within time.Duration) bool {
+// keepComing reports whether the requests that have come within a time, since there were so many before, are too many for peers
+// that have confirmed the drain, and tells the log and the statistics, once in a round. Those that no peer can send elsewhere are none.
+func (rs *rounds) keepComing(r *round, before uint32, within time.Duration) bool {
+	_, now := rs.requests.readMoving()
+	came := now - before
 	if came < heedLeast || float64(came) < heedShare*r.rate*within.Seconds() || !r.confirmed() {
 		return false
 	}
@@ -149,12 +151,14 @@ func (rs *rounds) keepComing(r *round, came uint32, within time.Duration) bool {
 	return true
 }
 
-// confirmed reports whether there are peers, and all have acted on the announcement.
+// confirmed reports whether there are peers that stop requests, and all peers have acted on the announcement.
 func (r *round) confirmed() bool {
-	for _, n := range r.drains {
+	stop := false
+	for i, n := range r.drains {
 		if !isClosed(n.done) {
 			return false
 		}
+		stop = stop || !r.told[i].keeps
 	}
-	return len(r.drains) > 0
+	return stop
 }

@@ -174,3 +174,57 @@ func TestQuietForFollowsTheRate(t *testing.T) {
 		}
 	}
 }
+
+// keepingSignal confirms a drain at once, and its peer goes on sending, as it shall.
+type keepingSignal struct{ fakeSignal }
+
+func (*keepingSignal) KeepsRequests() bool { return true }
+
+// TestRequestsThatStay are no reason to warn, nor to wait for longer than for any that are in flight: the peer is not to send
+// them elsewhere, or cannot. Others that come beside them are one.
+func TestRequestsThatStay(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		signals  []Signal
+		kept     bool // messages of streams come
+		late     time.Duration
+		unheeded bool
+	}{
+		{"a signal that keeps them", []Signal{&keepingSignal{}}, false, time.Hour, false},
+		{"one that does, and one that does not", []Signal{&keepingSignal{}, &unheedingSignal{}}, false, time.Second, true},
+		{"messages", []Signal{&unheedingSignal{}}, true, 0, false},
+		{"messages, and requests", []Signal{&unheedingSignal{}}, true, time.Second, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inTime(t, Options{Signals: c.signals, DisableJitter: true}, func(t *testing.T, r *rig) {
+				r.heap.Do(func() { r.heap.Rate = 20 * mib }) // 3.75 s from the trigger to the hard threshold
+				r.send(time.Millisecond, func(away time.Duration) bool { return away < c.late })
+				if c.kept {
+					go func() {
+						for !r.stopping.Load() {
+							ticket := r.EnterKept()
+							time.Sleep(3 * time.Millisecond)
+							ticket.Exit()
+						}
+					}()
+				}
+				r.until(t, StateCollecting)
+				r.until(t, StateServing)
+				most := 105 * time.Millisecond
+				if c.unheeded {
+					most += c.late
+				}
+				s := r.Stats()
+				if warned := strings.Contains(r.logged.String(), "requests keep coming"); warned != c.unheeded || (s.Unheeded > 0) != c.unheeded {
+					t.Errorf("%d not heeded, the log:\n%s", s.Unheeded, r.logged.String())
+				}
+				if d := s.Phases[StateDraining].Total; d > most {
+					t.Errorf("drained for %v, want %v at most", d, most)
+				}
+				if inFlight, _ := r.Requests(); c.kept && inFlight == 0 {
+					t.Error("a message is not counted as in flight")
+				}
+			})
+		})
+	}
+}

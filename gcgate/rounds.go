@@ -233,6 +233,7 @@ func (rs *rounds) collect(r *round) (ended bool) {
 	rs.heap.sample() // a cycle of the runtime's own since the last look is told, and is not this one
 	begin := time.Now()
 	inFlight, before := rs.requests.read()
+	_, moving := rs.requests.readMoving()
 	returned := rs.heap.beginCycle()
 	overdue := max(overdueAfter, 10*r.expected)
 	last, now := before, before
@@ -257,7 +258,7 @@ func (rs *rounds) collect(r *round) (ended bool) {
 		rs.heap.warn("overdue", "gcgate: a collection does not end; serving meanwhile, and collecting no more until it has", "took", marked, "expected", r.expected)
 	}
 	_, after := rs.requests.read()
-	rs.keepComing(r, after-before, time.Since(begin))
+	rs.keepComing(r, moving, time.Since(begin))
 	rs.status.update(func(s *Stats) {
 		s.Stragglers += uint64(after - before)
 		if ended {

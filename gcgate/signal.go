@@ -20,7 +20,7 @@ import (
 // answer was lost. Until Ready has returned nil, Drain is not called again.
 //
 // A Signal may have more to say by implementing [Attacher], [Checker], [Confirmer], [TurnFree],
-// [LoneDrainer], [Explainer] or [Watcher].
+// [LoneDrainer], [Explainer], [Keeper] or [Watcher].
 type Signal interface {
 	// Drain asks the peer to send no new requests, and returns nil when the peer has acted on
 	// it. expected is how long this process expects to be away, from now.
@@ -71,6 +71,15 @@ type Explainer interface {
 	// WhyUnheeded names the likely cause and what to set instead, for the log's warning. "" leaves
 	// it at what the gate says of any peer. It must not block.
 	WhyUnheeded() string
+}
+
+// A Keeper is a [Signal] whose peer goes on sending requests here after a Drain, as it shall: a member of a quorum
+// hands its leadership over, say, and serves reads as a follower. Where all signals of a collection are such, requests that
+// come after the drain are no reason to warn, and the gate waits for no longer than [Options].DrainTimeout. Single requests that
+// stay are counted by [Gate.EnterKept].
+type Keeper interface {
+	// KeepsRequests reports whether it is so. Start calls it.
+	KeepsRequests() bool
 }
 
 // A Checker is a [Signal] that can tell before the first collection whether its peer is

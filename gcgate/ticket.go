@@ -33,8 +33,11 @@ const oneEntered = 1<<32 + 1
 
 // counter counts requests. A sync.Pool hands the shards out: it keeps one a P. What it drops
 // is handed out again in turn, so the shards stay few.
+//
+// Requests that no peer can send elsewhere are messages of streams, whose protocol costs far more than to take the next shard.
 type counter struct {
 	shards []shard
+	kept   []shard // of requests that no peer can send elsewhere
 	next   atomic.Uint32
 	pool   sync.Pool // of *shard
 
@@ -43,7 +46,8 @@ type counter struct {
 }
 
 func newCounter() *counter {
-	c := &counter{shards: make([]shard, runtime.GOMAXPROCS(0)), wake: make(chan struct{}, 1)}
+	n := runtime.GOMAXPROCS(0)
+	c := &counter{shards: make([]shard, n), kept: make([]shard, n), wake: make(chan struct{}, 1)}
 	c.pool.New = func() any { return &c.shards[c.next.Add(1)%uint32(len(c.shards))] }
 	return c
 }
@@ -52,6 +56,16 @@ func (c *counter) enter() Ticket {
 	s := c.pool.Get().(*shard)
 	s.n.Add(oneEntered)
 	c.pool.Put(s)
+	if c.watched.Load() {
+		c.wakeGate()
+	}
+	return Ticket{s}
+}
+
+// enterKept is enter for a request that no peer can send elsewhere.
+func (c *counter) enterKept() Ticket {
+	s := &c.kept[c.next.Add(1)%uint32(len(c.kept))]
+	s.n.Add(oneEntered)
 	if c.watched.Load() {
 		c.wakeGate()
 	}
@@ -87,8 +101,17 @@ func (c *counter) unwatch() {
 // read returns the requests in flight, and a count of all that entered, modulo 2^32. It is no
 // snapshot: a request that enters meanwhile may be missing.
 func (c *counter) read() (inFlight int, entered uint32) {
-	for i := range c.shards {
-		n := c.shards[i].n.Load()
+	inFlight, entered = sum(c.shards)
+	kept, enteredKept := sum(c.kept)
+	return inFlight + kept, entered + enteredKept
+}
+
+// readMoving is read without the requests that no peer can send elsewhere.
+func (c *counter) readMoving() (inFlight int, entered uint32) { return sum(c.shards) }
+
+func sum(shards []shard) (inFlight int, entered uint32) {
+	for i := range shards {
+		n := shards[i].n.Load()
 		inFlight += int(uint32(n))
 		entered += uint32(n >> 32)
 	}

@@ -71,7 +71,7 @@ func (c *countedStream) count(another bool) {
 	c.ticket.Exit()
 	c.ticket = gcgate.Ticket{}
 	if another {
-		c.ticket = c.gate.Enter()
+		c.ticket = c.gate.EnterKept()
 	}
 }
 

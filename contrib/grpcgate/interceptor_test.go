@@ -6,6 +6,7 @@ import (
 	"io"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -96,6 +97,61 @@ func TestMessagesCountOnRequest(t *testing.T) {
 			return nil // with the message
 		})
 		inFlight(t, s, 0, 4)
+	})
+}
+
+// chattyStream is a stream whose client sends a message each millisecond.
+type chattyStream struct{ fakeStream }
+
+func (f *chattyStream) RecvMsg(any) error {
+	select {
+	case <-time.After(time.Millisecond):
+		return nil
+	case <-f.ctx.Done():
+		return io.EOF
+	}
+}
+
+// TestMessagesAreNoUnheededDrain: a client that has heard of the drain cannot move an open stream.
+func TestMessagesAreNoUnheededDrain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, err := New(Options{Messages: func(string) bool { return true }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		heap := gcgatetest.NewHeap()
+		heap.Rate = 20 << 20 // 3.75 s from the trigger to the hard threshold
+		g, err := gcgate.Start(t.Context(), gcgate.Options{
+			Collector: heap, Policy: gcgate.PolicyDrain, Signals: []gcgate.Signal{s}, DisableTurns: true, Logger: quiet,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(client(t, 1))
+		watchBy(t, s, ctx, "")
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			s.StreamInterceptor(nil, &chattyStream{fakeStream{ctx: ctx}}, &grpc.StreamServerInfo{FullMethod: "/a.B/Chat"},
+				func(_ any, ss grpc.ServerStream) error {
+					for ss.RecvMsg(nil) == nil {
+						time.Sleep(100 * time.Microsecond)
+						ss.SendMsg(nil)
+					}
+					return nil
+				})
+		}()
+		time.Sleep(time.Minute)
+		stats := g.Stats()
+		if d := stats.Phases[gcgate.StateDraining]; stats.Unheeded > 0 || d.Count < 5 || d.Max > 105*time.Millisecond {
+			t.Errorf("%d drains were not heeded; drained %+v", stats.Unheeded, d)
+		}
+		if err := g.Stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+		cancel()
+		<-ended
+		time.Sleep(time.Second) // a collection that runs is not waited for
 	})
 }
 

@@ -17,7 +17,8 @@ type Options struct {
 	Health grpc_health_v1.HealthServer
 
 	// Messages says of which streaming methods ("/package.Service/Method") each message counts as
-	// a request: from its arrival until the handler has sent something or waits for the next. It is
+	// a request: from its arrival until the handler has sent something or waits for the next. As a client cannot move an open
+	// stream, messages that come after a drain are no reason for the gate to warn. It is
 	// called for each stream, from any goroutine. Default: nil, none; a stream's own length never
 	// counts.
 	Messages func(fullMethod string) bool

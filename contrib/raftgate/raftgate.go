@@ -68,6 +68,9 @@ var (
 	_ gcgate.Signal   = (*Member)(nil)
 	_ gcgate.Attacher = (*Member)(nil)
 	_ gcgate.Turns    = (*Member)(nil)
+
+	_ gcgate.Keeper      = (*Member)(nil)
+	_ gcgate.LoneDrainer = (*Member)(nil)
 )
 
 // Stats tell what a [Member] did since [New].

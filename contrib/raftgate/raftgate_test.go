@@ -64,6 +64,36 @@ func TestRounds(t *testing.T) {
 	})
 }
 
+// TestFollowersServeReads: reads that come to a follower while it collects are no drain that nobody heeds, for which the group's only
+// turn would be held for seconds.
+func TestFollowersServeReads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGroup(t, "a", "b", "c")
+		g.start(func(m *member, _ *gcgate.Options) { m.heap.Rate = 20 << 20 }) // 3.75 s from the trigger to the hard threshold
+		ctx, cancel := context.WithCancel(t.Context())
+		var reads sync.WaitGroup
+		for _, id := range g.ids {
+			reads.Go(func() {
+				for ctx.Err() == nil {
+					g.members[id].gate.Enter().Exit()
+					time.Sleep(time.Millisecond)
+				}
+			})
+		}
+		time.Sleep(60 * time.Second)
+		cancel()
+		reads.Wait()
+		for _, id := range g.ids {
+			s := g.members[id].gate.Stats()
+			drained := s.Phases[gcgate.StateDraining]
+			if drained.Count < 5 || drained.Max > 105*time.Millisecond || s.Unheeded > 0 || s.WithoutTurn > 0 {
+				t.Errorf("%s: drained %+v, %d not heeded, %d without a turn", id, drained, s.Unheeded, s.WithoutTurn)
+			}
+		}
+		g.stop()
+	})
+}
+
 // TestOnlyTheLeaderAllocates: followers with empty heaps are not made to collect.
 func TestOnlyTheLeaderAllocates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -47,6 +47,10 @@ func (m *Member) Ready(context.Context) error { return nil }
 // CanDrainAlone tells the gate that Drain knows what may be done without the turn.
 func (m *Member) CanDrainAlone() error { return nil }
 
+// KeepsRequests tells the gate that a member that does not lead is no reason for clients to go elsewhere: it serves reads, and hands
+// proposals on.
+func (m *Member) KeepsRequests() bool { return true }
+
 // standBack waits until no other member collects. Of two that are about to, the one with the lower id goes
 // first.
 func (m *Member) standBack(ctx context.Context) {
