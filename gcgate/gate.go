@@ -222,6 +222,7 @@ func (g *Gate) Stats() Stats {
 	s.Entered += uint64(entered - uint32(s.Entered)) // since the last sample
 	s.Collections, s.Phases = maps.Clone(s.Collections), maps.Clone(s.Phases)
 	s.State, s.InFlight, s.Heap, s.Refused = g.State(), inFlight, g.Heap(), g.status.refused.Load()
+	s.Turn.Holding = int(g.control.turns.holding.Load())
 	return s
 }
 

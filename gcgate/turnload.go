@@ -15,6 +15,8 @@ const maxReplicas = 10_000
 type TurnStats struct {
 	Held Duration // for which this replica has held a turn, from taking it to its release
 
+	Holding int // turns that this replica holds now: until its peers have it back, for longer than it is away
+
 	Replicas int // of the options; 0: not known
 	Turns    int // how many may be held at once; 0: there are none
 

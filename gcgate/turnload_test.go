@@ -315,3 +315,32 @@ func TestGoEarly(t *testing.T) {
 		}
 	}
 }
+
+// TestHoldingIsToldUntilTheRelease: a replica that serves again holds its turn until its peer has it back, and one that collects
+// without a turn holds none.
+func TestHoldingIsToldUntilTheRelease(t *testing.T) {
+	s, turns := &fakeSignal{}, &fakeTurns{}
+	inTime(t, Options{Signals: []Signal{s}, Turns: turns, DisableJitter: true, HoldTurn: 3 * time.Second}, func(t *testing.T, r *rig) {
+		want := func(when string, n int) {
+			t.Helper()
+			if synctest.Wait(); r.Stats().Turn.Holding != n || turns.holders() != n {
+				t.Errorf("%s: says that it holds %d turns, want %d; held %d", when, r.Stats().Turn.Holding, n, turns.holders())
+			}
+		}
+		r.heap.Do(func() { r.heap.Rate = 20 * mib })
+		want("at first", 0)
+		r.until(t, StateCollecting)
+		want("collecting", 1)
+		r.heap.Do(func() { r.heap.Rate = 0 })
+		r.until(t, StateServing)
+		want("serving again", 1)
+		time.Sleep(4 * time.Second)
+		want("seconds later", 0)
+		turns.mu.Lock()
+		turns.err = ErrHeld
+		turns.mu.Unlock()
+		r.heap.Do(func() { r.heap.Rate = 20 * mib })
+		r.until(t, StateCollecting)
+		want("without a turn", 0)
+	})
+}

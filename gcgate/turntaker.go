@@ -32,7 +32,7 @@ type turnTaker struct {
 	taken     time.Time       // when the turn that is held was taken
 	acquiring <-chan struct{} // closed when the TryAcquire that runs has returned; nil: none runs
 	holdOff   time.Time       // no collection in a gap before: another had the turn
-	holding   atomic.Int32    // turns that are still to be released
+	holding   atomic.Int32    // turns that are held, those that are still to be released included
 	releases  sync.WaitGroup  // of them
 }
 
@@ -73,6 +73,7 @@ func (t *turnTaker) take(reason *Reason) (lease Lease, alone, ok bool) {
 			return nil, false, false
 		case a.err == nil:
 			t.taken = time.Now()
+			t.holding.Add(1)
 			return a.lease, false, true
 		default:
 			last = a.err
@@ -196,7 +197,6 @@ func isLost(lease Lease) bool {
 // releaseAfter releases the turn once await has returned, and after HoldTurn where this process
 // was away. It does not wait for that, but [turnTaker.releases] does.
 func (t *turnTaker) releaseAfter(lease Lease, wasAway bool, await func()) {
-	t.holding.Add(1)
 	taken := t.taken
 	t.releases.Go(func() {
 		defer t.holding.Add(-1)

@@ -37,6 +37,7 @@ type gateStats struct {
 	Expected                         time.Duration
 	Turn                             struct {
 		Held               durationSum
+		Holding            *int // nil: the service is older than this figure
 		Replicas, Turns    int
 		Load               float64
 		LongestWait, Spare time.Duration

@@ -16,8 +16,9 @@ const watchHelp = `
 evenkeel watch [flags] URL...
 
 Shows replicas behind gates (package gcgate), live: state, heap against its thresholds, who has the
-turn, requests that met a collection, the last collections, and what needs an operator. Each URL is
-a replica's own status page, as httpgate.Status serves it: not one behind a balancer.
+turn, requests that met a collection, the last collections, and what needs an operator: since the
+first look, and with -once since the gate's start. Each URL is a replica's own status page, as
+httpgate.Status serves it: not one behind a balancer.
 
   evenkeel watch http://10.0.0.7:8080/debug/gate http://10.0.0.8:8080/debug/gate
   evenkeel watch -once URL...                 one look, for a script
@@ -95,6 +96,33 @@ type watchedReplica struct {
 	Error string     `json:"error,omitempty"`
 	Stats *gateStats `json:"stats,omitempty"` // nil: it did not answer
 	host  string
+	first *gateStats // at the first look that it answered; of zeros, once it was started again
+	last  *gateStats // at the last look that it answered
+}
+
+// since returns the figures of what happened while this watches, from zero on where it looks only once.
+func (r *watchedReplica) since(once bool) gateStats {
+	s := *r.Stats
+	if !once && r.first != nil {
+		s.WithoutTurn -= r.first.WithoutTurn
+		s.LostTurns -= r.first.LostTurns
+		s.Escaped -= r.first.Escaped
+		s.Unheeded -= r.first.Unheeded
+	}
+	return s
+}
+
+// remember keeps the first look. A replica that was started again counts from zero.
+func (r *watchedReplica) remember() {
+	switch s := r.Stats; {
+	case s == nil:
+		return
+	case r.first == nil:
+		r.first = s
+	case s.Entered < r.last.Entered || s.Allocated < r.last.Allocated:
+		r.first = new(gateStats)
+	}
+	r.last = r.Stats
 }
 
 // isAway reports whether the replica has its peers send requests elsewhere.
@@ -107,12 +135,22 @@ func (r *watchedReplica) turn() string {
 	switch {
 	case r.Stats == nil || r.Stats.Turn.Turns == 0:
 		return "-"
+	case r.holds():
+		return "has it" // also for a time after it is back
 	case r.isAway():
-		return "has it"
+		return "without"
 	case r.Stats.State == "wanting":
 		return "waits"
 	}
 	return ""
+}
+
+// holds reports whether the replica holds a turn. One that does not say so holds it while it is away, as far as can be told.
+func (r *watchedReplica) holds() bool {
+	if h := r.Stats.Turn.Holding; h != nil {
+		return *h > 0
+	}
+	return r.isAway()
 }
 
 // run looks until ctx ends, or once.
@@ -171,6 +209,7 @@ func (w *watcher) look(ctx context.Context) {
 	}
 	asked.Wait()
 	for i, r := range w.replicas {
+		r.remember()
 		w.rounds = append(w.rounds, roundsBetween(r.host, before[i], r.Stats)...)
 	}
 	w.rounds = w.rounds[max(len(w.rounds)-keptRounds, 0):]

@@ -46,6 +46,11 @@ func TestWatchOnce(t *testing.T) {
 	if err := json.Unmarshal([]byte(r.stdout), &look); err != nil || len(look.Replicas) != 2 || look.Replicas[0].Stats.Heap != 400e6 || look.Replicas[1].Error == "" || len(look.Warnings) != 1 {
 		t.Errorf("%v: %s", err, r.stdout)
 	}
+	lingers := statsServer(t, func(_ uint64, s map[string]any) { s["Turn"] = map[string]any{"Turns": 1, "Holding": 1} })
+	alone := statsServer(t, func(_ uint64, s map[string]any) {
+		s["State"], s["Turn"] = "collecting", map[string]any{"Turns": 1, "Holding": 0}
+	})
+	call("watch", "-once", lingers.URL, alone.URL).check(t, exitOK, []string{host(lingers.URL) + " serving has it", host(alone.URL) + " collecting without"}, nil)
 	both := call("watch", "-once", away.URL, away.URL)
 	both.check(t, exitOK, []string{"! 2 replicas are away at once, and there is 1 turn"}, nil)
 }
@@ -61,6 +66,37 @@ func TestWatchFollows(t *testing.T) {
 	}
 	if !strings.Contains(out.said.String(), "last collections") {
 		t.Errorf("it says\n%s", &out.said)
+	}
+}
+
+// TestWatchCountsFromItsFirstLook: what was last week needs no operator now.
+func TestWatchCountsFromItsFirstLook(t *testing.T) {
+	at := func(alone, allocated uint64) *gateStats {
+		return &gateStats{WithoutTurn: alone, Unheeded: 9, Allocated: allocated}
+	}
+	w := &watcher{replicas: []*watchedReplica{{host: "a"}}}
+	r := w.replicas[0]
+	for i, look := range []struct {
+		stats *gateStats
+		want  string
+	}{
+		{at(5, 100), ""},
+		{at(7, 200), "2 collections went without a turn"},
+		{nil, "gone"},
+		{at(8, 300), "3 collections went without a turn"},
+		{at(4, 50), "4 collections went without a turn"}, // it was started again
+		{at(4, 400), "4 collections went without a turn"},
+	} {
+		r.Stats, r.Error = look.stats, "gone"
+		r.remember()
+		got := strings.Join(w.warnings(), "; ")
+		if !strings.Contains(got, look.want) || look.want == "" && got != "" {
+			t.Errorf("look %d: got %q, want %q", i, got, look.want)
+		}
+	}
+	w.once = true
+	if got := strings.Join(w.warnings(), "; "); !strings.Contains(got, "4 collections") || !strings.Contains(got, "9 times requests kept coming") {
+		t.Errorf("-once says %q", got)
 	}
 }
 

@@ -86,7 +86,7 @@ func times(n uint64) string {
 // warnings says what needs an operator.
 func (w *watcher) warnings() (texts []string) {
 	say := func(format string, a ...any) { texts = append(texts, fmt.Sprintf(format, a...)) }
-	holders, turns := 0, 0
+	away, turns := 0, 0
 	for _, r := range w.replicas {
 		s := r.Stats
 		if s == nil {
@@ -98,10 +98,11 @@ func (w *watcher) warnings() (texts []string) {
 				say("%s: "+format, r.host, textfmt.Count(float64(n)))
 			}
 		}
-		count(s.WithoutTurn, "%s collections went without a turn: the turns do not suffice, or cannot be decided")
-		count(s.LostTurns, "%s turns were lost while they were held")
-		count(s.Escaped, "%s collections were the runtime's own, though the gate is in charge: its log says which limit was hit")
-		count(s.Unheeded, "%s times requests kept coming although the balancer had confirmed the drain: its log says what is likely")
+		since := r.since(w.once)
+		count(since.WithoutTurn, "%s collections went without a turn: the turns do not suffice, or cannot be decided")
+		count(since.LostTurns, "%s turns were lost while they were held")
+		count(since.Escaped, "%s collections were the runtime's own, though the gate is in charge: its log says which limit was hit")
+		count(since.Unheeded, "%s times requests kept coming although the balancer had confirmed the drain: its log says what is likely")
 		switch {
 		case s.Turn.Load > 1:
 			say("%s: the load of the turns is %.2f: collections come faster than turns are released; evenkeel plan says what would do", r.host, s.Turn.Load)
@@ -113,12 +114,12 @@ func (w *watcher) warnings() (texts []string) {
 			say("%s: %s", r.host, s.Advice)
 		}
 		turns = max(turns, s.Turn.Turns)
-		if r.turn() == "has it" {
-			holders++
+		if r.isAway() {
+			away++
 		}
 	}
-	if turns > 0 && holders > turns {
-		say("%d replicas are away at once, and there %s: some collect without a turn, or they do not share the same turns", holders, areTurns(turns))
+	if turns > 0 && away > turns {
+		say("%d replicas are away at once, and there %s: some collect without a turn, or they do not share the same turns", away, areTurns(turns))
 	}
 	for _, s := range w.servers {
 		if s.LeftBehind {

@@ -82,6 +82,12 @@ var gateFigures = []figure[gateStats]{
 	one("evenkeel.gate.turn.count", "{turn}", "Turns that this replica has held.", counter, func(s *gateStats) float64 { return float64(s.Turn.Held.Count) }),
 	one("evenkeel.gate.turn.time", "s", "Time for which this replica has held a turn.", counter, func(s *gateStats) float64 { return s.Turn.Held.Total.Seconds() }),
 	one("evenkeel.gate.turn.max", "s", "Longest time for which this replica has held a turn.", gauge, func(s *gateStats) float64 { return seconds(s.Turn.Held.Max) }),
+	one("evenkeel.gate.turn.held", "{turn}", "Turns that this replica holds now.", upDown, func(s *gateStats) float64 {
+		if s.Turn.Turns == 0 {
+			return unknown
+		}
+		return float64(s.Turn.Holding)
+	}),
 	one("evenkeel.gate.turn.lost", "{turn}", "Turns that were lost while they were held.", counter, func(s *gateStats) float64 { return float64(s.LostTurns) }),
 	one("evenkeel.gate.turn.limit", "{turn}", "How many turns may be held at once.", gauge, func(s *gateStats) float64 { return positive(s.Turn.Turns) }),
 	one("evenkeel.gate.turn.load", "1", "Share of the time for which all turns would be held; above 1 they do not suffice.", gauge, func(s *gateStats) float64 { return positive(s.Turn.Load) }),

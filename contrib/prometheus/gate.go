@@ -33,6 +33,12 @@ var gateFigures = []figure[gateStats]{
 		return float64(s.Limit)
 	}),
 	counter("evenkeel_gate_allocated_bytes_total", "Bytes allocated since the process began.", func(s *gateStats) float64 { return float64(s.Allocated) }),
+	gauge("evenkeel_gate_turns_held", "Turns that this replica holds now.", func(s *gateStats) float64 {
+		if s.Turn.Turns == 0 {
+			return unknown
+		}
+		return float64(s.Turn.Holding)
+	}),
 	gauge("evenkeel_gate_turn_held_max_seconds", "Longest time for which this replica has held a turn.", func(s *gateStats) float64 { return seconds(s.Turn.Held.Max) }),
 	gauge("evenkeel_gate_turns", "How many turns may be held at once.", func(s *gateStats) float64 { return positive(s.Turn.Turns) }),
 	gauge("evenkeel_gate_replicas", "Replicas that share the turns.", func(s *gateStats) float64 { return positive(s.Turn.Replicas) }),

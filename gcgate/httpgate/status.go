@@ -88,8 +88,15 @@ func page(s gcgate.Stats, now time.Time) string {
 	}
 	row("collections", "%s; %d by the runtime although the gate was in charge", strings.Join(reasons, ", "), s.Escaped)
 	row("without a turn", "%d collections; %d turns were lost", s.WithoutTurn, s.LostTurns)
-	if t := s.Turn; t.Held.Count > 0 {
-		row("turn", "held %d times, for %v in the mean", t.Held.Count, (t.Held.Total / time.Duration(t.Held.Count)).Round(10*time.Microsecond))
+	if t := s.Turn; t.Turns > 0 {
+		held := fmt.Sprintf("held %d times", t.Held.Count)
+		if t.Held.Count > 0 {
+			held += fmt.Sprintf(", for %v in the mean", (t.Held.Total / time.Duration(t.Held.Count)).Round(10*time.Microsecond))
+		}
+		if t.Holding > 0 {
+			held = "held now; " + held
+		}
+		row("turn", "%s", held)
 	}
 	if t := s.Turn; t.Load > 0 {
 		row("load of the turns", "%.3g: %d turns for %d replicas; a wait of up to %v, of %v to the hard threshold",

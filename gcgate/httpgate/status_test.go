@@ -23,7 +23,7 @@ func TestStatusPage(t *testing.T) {
 		Entered: 98_765, Overlapped: 12, OverlappedOther: 610, Unheeded: 2, Refused: 3, WithoutTurn: 1,
 		InFlight: 4, Live: 300 << 20, Heap: 411 << 20, Trigger: 600 << 20, Hard: 825 << 20,
 		Turn: gcgate.TurnStats{
-			Held: gcgate.Duration{Count: 44, Total: 44 * 56 * time.Millisecond}, Replicas: 4, Turns: 1, Load: .351,
+			Held: gcgate.Duration{Count: 44, Total: 44 * 56 * time.Millisecond}, Holding: 1, Replicas: 4, Turns: 1, Load: .351,
 			LongestWait: 168 * time.Millisecond, Spare: 1700 * time.Millisecond,
 		},
 		Expected: 200 * time.Millisecond, Next: now.Add(1500 * time.Millisecond),
