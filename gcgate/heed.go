@@ -23,7 +23,8 @@ const (
 	heedLook  = 10 * time.Millisecond // between two looks at the heap meanwhile
 
 	// heedLeast requests, and heedShare of the usual ones, are more than some that were under way: on a
-	// machine that is overloaded these arrive late.
+	// machine that is overloaded these arrive late. Where fewer are usual within a collection they add up over several, until
+	// that many are usual that these would be a share of them.
 	heedLeast = 3
 	heedShare = 1. / 10
 )
@@ -70,11 +71,10 @@ func (rs *rounds) drain(r *round) {
 	q := newQuiet(rs.requests.read, rs.quietFor())
 	half := rs.options.DrainTimeout / 2
 	wanted := time.Duration(0) // beside what it takes
-	if !rs.awaitQuiet(r, q, half) {
-		_, before := rs.requests.readMoving()
-		if !rs.awaitQuiet(r, q, half) && rs.keepComing(r, before, half) && !rs.awaitHeed(r) {
-			wanted = time.Since(rs.entered) / 2
-		}
+	isQuiet := rs.awaitQuiet(r, q, half)
+	rs.watchPeers(r) // what was under way has arrived
+	if !isQuiet && !rs.awaitQuiet(r, q, half) && rs.keepComing(r) && !rs.awaitHeed(r) {
+		wanted = time.Since(rs.entered) / 2
 	}
 	took := time.Since(rs.entered)
 	// The next announcement tells the time that announcing takes, too.
@@ -121,18 +121,44 @@ func (rs *rounds) awaitHeed(r *round) bool {
 	return false
 }
 
-// keepComing reports whether the requests that have come within a time, since there were so many before, are too many for peers
-// that have confirmed the drain, and tells the log and the statistics, once in a round. Those that no peer can send elsewhere are none.
-func (rs *rounds) keepComing(r *round, before uint32, within time.Duration) bool {
-	_, now := rs.requests.readMoving()
-	came := now - before
-	if came < heedLeast || float64(came) < heedShare*r.rate*within.Seconds() || !r.confirmed() {
+// unheard is what has come while the peers said that they send nothing: from half of a drain on, or its quiet end, to the end of the
+// collection. It is that of several collections where the requests are few. Owned by the control goroutine.
+type unheard struct {
+	requests uint32
+	usual    float64 // requests that would have come without a drain
+	within   time.Duration
+}
+
+// watchPeers notes that from now on no request shall come, where each peer has said so.
+func (rs *rounds) watchPeers(r *round) {
+	if r.watched.IsZero() && r.confirmed() {
+		_, r.entered = rs.requests.readMoving()
+		r.watched = time.Now()
+	}
+}
+
+// keepComing reports whether too many requests have come for peers that have confirmed
+// the drain, and tells the log and the statistics, once in a round. Those that no peer can send elsewhere are none.
+func (rs *rounds) keepComing(r *round) bool {
+	if r.unheeded || r.watched.IsZero() {
+		return r.unheeded
+	}
+	now := time.Now()
+	_, entered := rs.requests.readMoving()
+	u, d := &rs.unheard, now.Sub(r.watched)
+	u.requests += entered - r.entered
+	u.usual += r.rate * d.Seconds()
+	u.within += d
+	r.entered, r.watched = entered, now
+	if u.requests < heedLeast || float64(u.requests) < heedShare*u.usual {
+		if heedShare*u.usual >= heedLeast {
+			*u = unheard{} // they heed
+		}
 		return false
 	}
-	if r.unheeded {
-		return true
-	}
 	r.unheeded = true
+	came, within := u.requests, u.within
+	*u = unheard{}
 	rs.status.update(func(s *Stats) { s.Unheeded++ })
 	var names, why []string
 	for _, a := range r.told {

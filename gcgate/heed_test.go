@@ -149,6 +149,49 @@ func TestFewRequestsThatNobodyStops(t *testing.T) {
 	})
 }
 
+// TestFewRequestsInShortCollections add up over collections, where no single one meets enough to tell; and where they stop, the
+// few that come all the same over many collections do not.
+func TestFewRequestsInShortCollections(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		heeded   bool
+		unheeded bool
+	}{
+		{"nobody stops them", false, true},
+		{"they stop, but for a late one now and then", true, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inTime(t, Options{Signals: []Signal{&unheedingSignal{}}, DisableJitter: true, DisablePeriod: true}, func(t *testing.T, r *rig) {
+				r.heap.Do(func() { r.heap.Rate, r.heap.Mark = 0, 20*time.Millisecond })
+				r.send(35*time.Millisecond, func(time.Duration) bool { return !c.heeded }) // 29 a second
+				late := 0
+				stop := r.Observe(func(e Event) {
+					if late++; c.heeded && e.State == StateCollecting && late%64 == 3 {
+						time.AfterFunc(10*time.Millisecond, func() { r.Enter().Exit() })
+					}
+				})
+				defer stop()
+				var warned uint64
+				for n := uint64(1); n <= 200; n++ {
+					time.Sleep(997 * time.Millisecond)
+					if err := r.Collect(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+					if warned = r.Stats().Unheeded; warned > 0 {
+						if n == 1 {
+							t.Error("one collection was enough: this test shows nothing")
+						}
+						break
+					}
+				}
+				if log := r.logged.String(); (warned > 0) != c.unheeded || strings.Contains(log, "requests keep coming") != c.unheeded {
+					t.Errorf("%d not heeded, and the log says:\n%s", warned, log)
+				}
+			})
+		})
+	}
+}
+
 // TestQuietForFollowsTheRate of requests, within bounds.
 func TestQuietForFollowsTheRate(t *testing.T) {
 	for _, c := range []struct {

@@ -29,6 +29,8 @@ type round struct {
 	readies  []*notice    // what each of told was asked in the end: to have this process back
 	refused  bool         // new requests, for a time
 	rate     float64      // of requests before the announcement, a second
+	watched  time.Time    // since when no request should come, as each peer has said; zero: not yet
+	entered  uint32       // requests by then, but for those that no peer can send elsewhere
 	unheeded bool         // the peers confirmed a drain, and requests kept coming
 	met      uint64       // requests that the mark phase met
 }
@@ -52,7 +54,8 @@ type rounds struct {
 	entered  time.Time     // when the state began
 	heedless time.Time     // no wait before for peers that do not heed a drain: the last ones did not help
 	futile   time.Duration // of waits for such peers, since one helped
-	halves   uint64        // half requests that mark phases met, in all
+	unheard  unheard
+	halves   uint64 // half requests that mark phases met, in all
 }
 
 // run takes the process through the states, and back to StateServing whatever happens.
@@ -233,7 +236,7 @@ func (rs *rounds) collect(r *round) (ended bool) {
 	rs.heap.sample() // a cycle of the runtime's own since the last look is told, and is not this one
 	begin := time.Now()
 	inFlight, before := rs.requests.read()
-	_, moving := rs.requests.readMoving()
+	rs.watchPeers(r)
 	returned := rs.heap.beginCycle()
 	overdue := max(overdueAfter, 10*r.expected)
 	last, now := before, before
@@ -258,7 +261,7 @@ func (rs *rounds) collect(r *round) (ended bool) {
 		rs.heap.warn("overdue", "gcgate: a collection does not end; serving meanwhile, and collecting no more until it has", "took", marked, "expected", r.expected)
 	}
 	_, after := rs.requests.read()
-	rs.keepComing(r, moving, time.Since(begin))
+	rs.keepComing(r)
 	rs.status.update(func(s *Stats) {
 		s.Stragglers += uint64(after - before)
 		if ended {

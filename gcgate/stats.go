@@ -23,7 +23,8 @@ type Stats struct {
 	Entered, Overlapped, OverlappedOther uint64
 
 	// Unheeded counts collections before or during which requests kept coming although each peer
-	// had confirmed the drain. The log says what is likely.
+	// had confirmed the drain; where requests are so few that no single one tells, those of several
+	// collections count as one. The log says what is likely.
 	Unheeded uint64
 
 	// Phases are the times spent in each state by collections that ended, StateWanting to
