@@ -13,13 +13,14 @@ import (
 const (
 	mendRest  = time.Second             // between two looks: each wakes an idle process
 	mendLook  = 250 * time.Millisecond  // while a server is drained
-	mendAfter = 2500 * time.Millisecond // beside what a collection takes
+	mendAfter = 2500 * time.Millisecond // RuntimeAPI.MendAfter by default
+	mendLimit = time.Hour               // of it
 	mendAgain = time.Minute             // for a server whose process drained it again at once
 )
 
 // Watch looks at the other servers of the backend once a second until ctx ends, and puts one back that was left drained:
-// by a process that was killed while it was away, and runs without a gate now, or not at all. It implements
-// [gcgate.Watcher].
+// by a process that was killed while it was away, and runs without a gate now, or not at all. One that is stopped, or away for
+// unusually long, cannot be told from these: it drains itself again within 100 ms of running. It implements [gcgate.Watcher].
 func (h *RuntimeAPI) Watch(ctx context.Context, g *gcgate.Gate) {
 	if h.DisableMending {
 		return
@@ -41,18 +42,28 @@ func (h *RuntimeAPI) Watch(ctx context.Context, g *gcgate.Gate) {
 		if err != nil {
 			continue // Drain and Ready tell it
 		}
-		due := m.leftBehind(time.Now(), servers, mendAfter+g.Stats().Expected)
+		now := time.Now()
+		due := m.leftBehind(now, servers, h.mendAfter(g.Stats().Expected))
 		if tick.Reset(mendRest); len(m.drained) > 0 {
 			tick.Reset(mendLook)
 		}
 		for _, name := range due {
+			drainedFor := now.Sub(m.drained[name].since).Round(time.Millisecond)
 			if err := h.putBack(ctx, name); err != nil {
-				log.Warn("gcgate: a server is drained, and no process comes back for it; it cannot be put back", "server", h.Backend+"/"+name, "error", err)
+				log.Warn("gcgate: a server is drained, and no process comes back for it; it cannot be put back", "server", h.Backend+"/"+name, "drained_for", drainedFor, "error", err)
 				continue
 			}
-			log.Warn("gcgate: a server was left drained, by a process that was killed while it was away; it gets requests again. If an operator drained it: use state maint for that", "server", h.Backend+"/"+name, "signal", h.String())
+			log.Warn("gcgate: a server was left drained, by a process that was killed or is away for unusually long; it gets requests again. If its collections or drains do take so long: raise RuntimeAPI.MendAfter; if an operator drained it: use state maint for that", "server", h.Backend+"/"+name, "drained_for", drainedFor, "signal", h.String())
 		}
 	}
+}
+
+// mendAfter is how long a server has been drained that is put back, where this gate expects as long of its own collection.
+func (h *RuntimeAPI) mendAfter(expected time.Duration) time.Duration {
+	if h.MendAfter > 0 {
+		return h.MendAfter + expected
+	}
+	return mendAfter + expected
 }
 
 // putBack ends the drain of another server of the backend.

@@ -68,7 +68,8 @@ func TestWatchPutsBack(t *testing.T) {
 		say   string
 		wants int // changes of state
 	}{
-		{"left behind", func(*RuntimeAPI, *fakeHAProxy) {}, true, "left drained", 1},
+		{"left behind", func(*RuntimeAPI, *fakeHAProxy) {}, true, "killed or is away for unusually long", 1},
+		{"sooner", func(h *RuntimeAPI, _ *fakeHAProxy) { h.MendAfter = time.Millisecond }, true, "drained_for=", 1},
 		{"not admin", func(_ *RuntimeAPI, f *fakeHAProxy) { f.level = "operator" }, false, "level admin", 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -119,4 +120,25 @@ func (l lines) Write(b []byte) (int, error) {
 
 func TestWatchDisabled(t *testing.T) {
 	(&RuntimeAPI{DisableMending: true}).Watch(context.Background(), nil) // returns at once
+}
+
+func TestMendAfter(t *testing.T) {
+	const expected = 300 * time.Millisecond
+	for _, tt := range []struct {
+		set, want time.Duration
+		refused   bool
+	}{
+		{0, 2800 * time.Millisecond, false},
+		{time.Minute, time.Minute + expected, false},
+		{-1, 0, true},
+		{2 * time.Hour, 0, true},
+	} {
+		h := &RuntimeAPI{Addr: "/run/haproxy.sock", Backend: "be", Server: "a", MendAfter: tt.set}
+		if err := h.validate(); (err != nil) != tt.refused || err != nil && !strings.Contains(err.Error(), "MendAfter") {
+			t.Errorf("%v: error %v, refused: want %v", tt.set, err, tt.refused)
+		}
+		if got := h.mendAfter(expected); !tt.refused && got != tt.want {
+			t.Errorf("%v: puts a server back after %v, want %v", tt.set, got, tt.want)
+		}
+	}
 }

@@ -51,7 +51,7 @@ const (
 //
 // A process that is killed while it is drained, and comes back without a gate, as after a rollback, would stay drained
 // for ever. So this one watches the other servers of its backend, and puts one back that has been drained for
-// longer than a collection takes (2.5 s more than the gate expects of its own): see [RuntimeAPI.Watch]. That costs a
+// longer than a collection takes (2.5 s more than the gate expects of its own, or MendAfter): see [RuntimeAPI.Watch]. That costs a
 // replica that is away nothing: it repeats its Drain within 100 ms, and is left alone then.
 //
 // A server is not drained when no other in its backend is up, and a drain is undone when the
@@ -82,6 +82,11 @@ type RuntimeAPI struct {
 
 	// DisableMending leaves other servers drained, whoever drained them. Default: false.
 	DisableMending bool
+
+	// MendAfter is how long another server must have been drained to be put back, beside what this gate expects of a collection
+	// of its own. Raise it where other replicas take longer: their heaps are larger, or their drains are not heeded (by
+	// requests that stick to a server, say), for which a gate waits up to 10 s. Default: 0, which is 2.5 s. Limit: 1 h.
+	MendAfter time.Duration
 
 	// Logger gets Warn for a server that was put back. Default: nil, which is slog.Default().
 	Logger *slog.Logger
@@ -287,6 +292,9 @@ func (h *RuntimeAPI) validate() error {
 		if name == "" || strings.Trim(name, nameChars) != "" || len(name) > 255 {
 			return fmt.Errorf("haproxy: %.100q is no name of a backend or server: write letters, digits, \"-\", \"_\", \".\" and \":\", at most 255", name)
 		}
+	}
+	if h.MendAfter < 0 || h.MendAfter > mendLimit {
+		return fmt.Errorf("haproxy: RuntimeAPI.MendAfter: %v is out of range: use up to %v, or 0 for %v", h.MendAfter, mendLimit, mendAfter)
 	}
 	network, addr := h.split()
 	if network == "tcp" {
