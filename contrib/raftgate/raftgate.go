@@ -29,8 +29,8 @@ type Status struct {
 	Voters []Voter // all members that vote, this one included
 }
 
-// leads reports whether this member leads.
-func (s Status) leads() bool { return s.Leader == s.ID }
+// leads reports whether this member leads. A node that has stopped has no id, and knows of no leader.
+func (s Status) leads() bool { return s.ID != "" && s.Leader == s.ID }
 
 // Voter is a member that may be handed the leadership.
 type Voter struct {

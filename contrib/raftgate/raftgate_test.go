@@ -183,6 +183,24 @@ func TestUnsteady(t *testing.T) {
 	})
 }
 
+// stopped is a Raft whose node has stopped.
+type stopped struct{}
+
+func (stopped) Status() raftgate.Status                { return raftgate.Status{} }
+func (stopped) Transfer(context.Context, string) error { return errModel }
+
+// TestStoppedNodeLeadsNobody: no successor is looked for.
+func TestStoppedNodeLeadsNobody(t *testing.T) {
+	m, err := raftgate.New(raftgate.Options{Raft: stopped{}, Ask: newGroup(t, "a").ask, Logger: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	if err := m.Drain(t.Context(), time.Second); err != nil || m.Stats().KeptLeading != 0 {
+		t.Errorf("error %v, %+v", err, m.Stats())
+	}
+}
+
 // TestNobodyTakesOver: the leader says so, and the gate collects all the same.
 func TestNobodyTakesOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
