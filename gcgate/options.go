@@ -88,7 +88,8 @@ type Options struct {
 	// QuietFor is how long no request must be in flight nor enter before the collection
 	// starts. Default: 0, which is ten times the usual time between two requests, at least 2 ms
 	// (from 5,000 requests a second on) and at most 50 ms (up to 200); 2 ms under PolicyShed, which
-	// lets none in. Limit: 1 s.
+	// lets none in. Limit: 1 s, and DrainTimeout, past which it is not waited for; half of that leaves the last
+	// requests some time to come.
 	QuietFor time.Duration
 
 	// Period is the longest time without a collection, so that finalizers run and idle memory
@@ -216,6 +217,9 @@ func (o *Options) check() error {
 		case d.value < 0 || d.value > d.limit:
 			return refuseOption(d.option, "%v is out of range: use up to %v, 0 for the default%s", d.value, d.limit, d.instead)
 		}
+	}
+	if o.QuietFor > o.DrainTimeout {
+		return refuseOption("QuietFor", "%v is above DrainTimeout, which is %v: the gate would never wait for so long: raise DrainTimeout to %v, or lower it", o.QuietFor, o.DrainTimeout, 2*o.QuietFor)
 	}
 	for i, s := range o.Signals {
 		if v := reflect.ValueOf(s); s == nil || v.Kind() == reflect.Pointer && v.IsNil() {
