@@ -22,6 +22,9 @@ const (
 	lookRequests = 40
 	lookFew      = 2
 
+	// silentRequests would have come in a silence that is none by chance: a short collection is over before a look can tell.
+	silentRequests = 10
+
 	// rateTime is how long this process must have served for the rate of its requests to be known.
 	rateTime = 100 * time.Millisecond
 
@@ -51,7 +54,10 @@ type proof struct {
 
 	since   time.Time // all have had this process out; zero: they have not
 	entered uint32    // requests by then
+	late    bool      // a look has seen that they still came
 	quiet   bool      // a look has seen that they ceased
+	seen    uint32    // requests by the last look
+	moved   time.Time // the last look that saw one come
 	blind   int       // drains in a row in which they never did
 	looked  float64   // seconds of recent drains in which all had it out
 	past    float64   // requests that came meanwhile
@@ -84,31 +90,41 @@ func (s *proof) leave(now time.Time) {
 func (s *proof) out(now time.Time) {
 	if s.counter != nil && s.since.IsZero() {
 		s.begin(now)
-		s.quiet = false
+		s.late, s.quiet = false, false
 	}
 	s.look(now)
 }
 
 func (s *proof) begin(now time.Time) {
-	_, s.entered = s.counter.Requests()
-	s.since = now
+	s.see(now)
+	s.since, s.entered, s.moved = now, s.seen, now
+}
+
+// see counts the requests.
+func (s *proof) see(now time.Time) {
+	if _, entered := s.counter.Requests(); entered != s.seen {
+		s.seen, s.moved = entered, now
+	}
 }
 
 // look begins anew where requests still come.
 func (s *proof) look(now time.Time) {
-	d := now.Sub(s.since)
-	if s.since.IsZero() || s.quiet || s.rate*d.Seconds() < lookRequests {
+	if s.since.IsZero() {
 		return
 	}
-	if s.quiet = !s.comes(d); !s.quiet {
+	s.see(now)
+	d := now.Sub(s.since)
+	if s.quiet || s.rate*d.Seconds() < lookRequests {
+		return
+	}
+	if s.quiet = !s.comes(s.seen-s.entered, d); !s.quiet {
+		s.late = true
 		s.begin(now)
 	}
 }
 
-// comes reports whether the requests of the last d, since the last look that has seen them, are still a quarter of the usual ones.
-func (s *proof) comes(d time.Duration) bool {
-	_, entered := s.counter.Requests()
-	n := entered - s.entered
+// comes reports whether n requests within d are a quarter of the usual ones, or more.
+func (s *proof) comes(n uint32, d time.Duration) bool {
 	return n > lookFew && proofTimes*float64(n) > s.rate*d.Seconds()
 }
 
@@ -117,15 +133,19 @@ func (s *proof) back(now time.Time) {
 	if s.since.IsZero() {
 		return
 	}
-	d := now.Sub(s.since)
-	if s.comes(d) {
+	s.see(now)
+	n, d := s.seen-s.entered, now.Sub(s.since)
+	if silence := now.Sub(s.moved); s.comes(n, d) && s.rate*silence.Seconds() >= silentRequests {
+		n, d = 0, silence
+	}
+	short := s.late && !s.quiet && s.rate*d.Seconds() < silentRequests // to tell that they ceased
+	if short || s.comes(n, d) {
 		if s.blind++; s.blind >= proofBlind {
 			s.looked, s.past = 0, 0
 		}
 	} else {
-		_, entered := s.counter.Requests()
 		s.looked = s.looked*proofFades + d.Seconds()
-		s.past = s.past*proofFades + float64(entered-s.entered)
+		s.past = s.past*proofFades + float64(n)
 		s.blind = 0
 	}
 	s.since = time.Time{}

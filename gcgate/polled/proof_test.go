@@ -50,32 +50,36 @@ func TestProofOfPeerThatActsLate(t *testing.T) {
 	const ms = time.Millisecond
 	for _, c := range []struct {
 		name   string
-		late   []time.Duration // drain by drain, until requests cease; a drain is 1.3 s
+		late   []time.Duration // drain by drain, until requests cease; a drain is 1.2 s
+		every  time.Duration   // between two requests
 		past   bool            // a tenth as many come all the same
 		least  uint32          // requests within 40 ms that are a proof
 		proves bool
 	}{
-		{"at once", []time.Duration{0}, false, 8, true},
-		{"late", []time.Duration{1000 * ms}, false, 8, true},
-		{"late, and others past it", []time.Duration{1000 * ms}, true, 17, true},
-		{"late, and others past it, too few", []time.Duration{1000 * ms}, true, 15, false},
-		{"a drain is not heeded", []time.Duration{0, time.Minute}, false, 8, true},
-		{"two drains are not", []time.Duration{0, time.Minute, time.Minute}, false, 1000, false},
-		{"and then one is", []time.Duration{0, time.Minute, time.Minute, 500 * ms}, false, 8, true},
+		{"at once", []time.Duration{0}, ms, false, 8, true},
+		{"late", []time.Duration{1000 * ms}, ms, false, 8, true},
+		{"late, few, and back soon", []time.Duration{1149 * ms}, 4 * ms, false, 8, true},
+		{"late, and others past it", []time.Duration{1000 * ms}, ms, true, 19, true},
+		{"late, and others past it, too few", []time.Duration{1000 * ms}, ms, true, 15, false},
+		{"a drain is not heeded", []time.Duration{0, time.Minute}, ms, false, 8, true},
+		{"two drains are not", []time.Duration{0, time.Minute, time.Minute}, ms, false, 1000, false},
+		{"and then one is", []time.Duration{0, time.Minute, time.Minute, 500 * ms}, ms, false, 8, true},
 	} {
 		g := new(counter)
 		now := time.Now()
 		var s proof
 		s.attach(g, now)
 		for _, late := range c.late {
-			for range 1000 { // one a millisecond
+			for range 1000 {
 				g.enter()
-				now = now.Add(ms)
+				now = now.Add(c.every)
 			}
 			s.leave(now)
 			s.out(now)
-			for began, n := now, 0; now.Sub(began) < 1300*ms; n++ {
-				if now = now.Add(ms); now.Sub(began) < late || c.past && n%10 == 0 {
+			for n := 1; n <= 1200; n++ {
+				now = now.Add(ms)
+				away := time.Duration(n) * ms
+				if away%c.every == 0 && (away < late || c.past && n%10 == 0) {
 					g.enter()
 				}
 				if n%10 == 0 {
