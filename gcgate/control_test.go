@@ -66,10 +66,10 @@ func TestTriggerFollowsTheAllocation(t *testing.T) {
 		{name: "hardly any allocation", available: 24 * gib, live: 1, rate: 1, trigger: 32, hard: 704, apart: 30 * time.Second},
 		{name: "twice the live heap is more", available: 24 * gib, live: 300, rate: 50, trigger: 600, hard: 825, apart: 5 * time.Second},
 		{name: "little available", available: 2 * gib, live: 1, rate: 500, trigger: 64, hard: 88, apart: 100 * time.Millisecond},
-		{name: "half of a limit", o: Options{MemoryLimitBytes: 2 * gib * mib}, available: 24 * gib, live: 1, rate: 1500, trigger: gib, hard: 1408, apart: 600 * time.Millisecond},
-		{name: "two seconds in a control group", group: 8 * gib, available: 64 * gib, live: 1, rate: 500, trigger: 1001, hard: 5068, apart: 1900 * time.Millisecond},
-		{name: "half of a control group", group: gib, available: 64 * gib, live: 1, rate: 1500, trigger: 460, hard: 633, apart: 250 * time.Millisecond},
-		{name: "the limit is below the group's", o: Options{MemoryLimitBytes: gib * mib}, group: 2 * gib, live: 1, rate: 1500, trigger: 512, hard: 704, apart: 300 * time.Millisecond},
+		{name: "half of a limit", o: Options{MemoryLimitBytes: 2 * gib * mib}, available: 24 * gib, live: 1, rate: 1500, trigger: gib, hard: 1257, apart: 600 * time.Millisecond},
+		{name: "two seconds in a control group", group: 8 * gib, available: 64 * gib, live: 1, rate: 500, trigger: 1001, hard: 4525, apart: 1900 * time.Millisecond},
+		{name: "half of a control group", group: gib, available: 64 * gib, live: 1, rate: 1500, trigger: 460, hard: 566, apart: 250 * time.Millisecond},
+		{name: "the limit is below the group's", o: Options{MemoryLimitBytes: gib * mib}, group: 2 * gib, live: 1, rate: 1500, trigger: 512, hard: 628, apart: 300 * time.Millisecond},
 		{name: "nothing is known", live: 1, rate: 200, trigger: 32, hard: 44, apart: 100 * time.Millisecond},
 		{name: "a floor", o: Options{MinTriggerBytes: 700 * mib}, available: 24 * gib, live: 1, rate: 50, trigger: 700, hard: 962, apart: 10 * time.Second},
 		{name: "a ceiling", o: Options{MaxTriggerBytes: 3 * gib * mib}, live: 1, rate: 1000, trigger: 2001, hard: 4224, apart: 1900 * time.Millisecond},
@@ -294,7 +294,7 @@ func TestCyclesOfOthersAreExplained(t *testing.T) {
 			"the limit",
 			Options{MemoryLimitBytes: 300 * mib},
 			func(r *rig) { r.heap.Do(func() { r.heap.Beside = 160 * mib }) },
-			1, "the memory limit was hit; raise it", "own net",
+			1, "the memory limit is near; raise it", "own net",
 		},
 		{
 			"the limit's origin",
@@ -305,8 +305,8 @@ func TestCyclesOfOthersAreExplained(t *testing.T) {
 		{
 			"memory beside the heap",
 			Options{},
-			func(r *rig) { r.heap.Do(func() { r.heap.Beside = 300 * mib }) },
-			1, "memory beside the heap", "limit was hit;",
+			func(r *rig) { r.heap.Do(func() { r.heap.Beside = 400 * mib }) },
+			1, "memory beside the heap", "limit is near;",
 		},
 		{
 			"the gate was late",
@@ -315,13 +315,13 @@ func TestCyclesOfOthersAreExplained(t *testing.T) {
 				slow.set(func() { slow.takes = time.Hour })
 				r.heap.Do(func() { r.heap.Rate = 600 * mib })
 			},
-			1, "no memory limit was hit; raise HardRatio", "raise it",
+			1, "no memory limit is near; raise HardRatio", "raise it",
 		},
 		{
 			"runtime.GC",
 			Options{},
 			func(r *rig) { r.heap.Do(func() { r.heap.EndCycle() }) },
-			0, "call Gate.Collect instead", "limit was hit",
+			0, "call Gate.Collect instead", "limit is near",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -75,9 +75,13 @@
 // heap that there is after two seconds at the present rate of allocation, at least 2 x live and
 // 32 MiB, at most half of the memory limit, or without any limit a 32nd of the memory that the
 // machine has available, up to 512 MiB ([Options].MinTriggerBytes and MaxTriggerBytes change
-// these bounds). So collections are seconds apart where there is memory for it. A memory limit
-// lowers all of it to 0.8 and 0.9 of what it leaves to the heap. The runtime's own limit stays
-// above as a net; when it acts, the log says which limit was hit, and what to do.
+// these bounds). So collections are seconds apart where there is memory for it.
+//
+// The runtime's own limit stays above as a net; when it acts, the log says which limit was near, and
+// what to do. It acts as early as 0.7 of the way from the live heap to the limit, so a memory limit
+// lowers the trigger to 0.75 and the hard threshold to 0.9 of the way there
+// (evenkeel.dev/gcgate/capacity.RuntimeStart): together 0.51 and 0.61 of the way from the live heap to
+// what the limit leaves to the heap.
 //
 // The limit is GOMEMLIMIT or Options.MemoryLimitBytes, or 0.9 of the control group's where that
 // is lower. The package github.com/KimMachineGun/automemlimit sets GOMEMLIMIT from the control

@@ -211,13 +211,13 @@ func (h *heapWatch) escaped(n uint64, was thresholds, heap uint64) {
 	overhead := h.collector.Overhead()
 	switch {
 	case int64(was.net) >= h.allowed.limit:
-		h.warn("escaped", "gcgate: the runtime collected by itself: the memory limit was hit; raise it, or lower HardRatio and MaxTriggerBytes so that the gate collects earlier",
+		h.warn("escaped", "gcgate: the runtime collected by itself: the memory limit is near; raise it, or lower HardRatio and MaxTriggerBytes so that the gate collects earlier",
 			"limit", h.allowed.limit, "from", h.allowed.from, "heap", heap, "live", h.thresholds.live, "enough", limitFor(h.options, h.thresholds.live, overhead))
 	case heap < was.hard:
 		h.warn("escaped", "gcgate: the runtime collected by itself: memory beside the heap (stacks, fragmentation) grew into the gate's own net, which was moved; nothing to do, unless this is said often: then look for goroutines that pile up",
 			"net", was.net, "heap", heap, "beside", overhead)
 	default:
-		h.warn("escaped", "gcgate: the runtime collected by itself: the heap outgrew the hard threshold up to the gate's own net before the gate had collected, no memory limit was hit; raise HardRatio for a higher net, or shorten AnnounceTimeout and DrainTimeout",
+		h.warn("escaped", "gcgate: the runtime collected by itself: the heap outgrew the hard threshold towards the gate's own net before the gate had collected, no memory limit is near; raise HardRatio for a higher net, or shorten AnnounceTimeout and DrainTimeout",
 			"heap", heap, "trigger", was.trigger, "hard", was.hard, "net", was.net, "bytes_a_second", uint64(h.rate))
 	}
 }
@@ -230,7 +230,11 @@ func (h *heapWatch) rebase(r reading) {
 		h.memoryRead = h.collected
 		var m memory
 		m.group, m.available = h.collector.Memory()
+		was := h.allowed.limit
 		h.allowed = allow(h.options, h.requested, m)
+		if more := h.allowed.limit - was; more > 0 && more <= was/netStep {
+			h.allowed.limit = was
+		}
 	}
 	overhead := h.collector.Overhead()
 	h.thresholds = thresholdsFor(h.options, h.allowed, r.live, overhead)
@@ -258,8 +262,8 @@ func (h *heapWatch) takeCharge(overhead uint64) {
 			"limit", net, "from", h.allowed.from, "live", h.thresholds.live, "enough", limitFor(h.options, h.thresholds.live, overhead))
 	}
 	// Each call stops the world: not for a change that does not matter. But the limit is kept to.
-	lowered := net < h.net && net == h.allowed.limit
-	if lowered || max(net, h.net)-min(net, h.net) > h.net/16 {
+	exact := net == h.allowed.limit && net != h.net
+	if exact || max(net, h.net)-min(net, h.net) > h.net/netStep {
 		h.net = net
 		h.pacing.setLimit(net)
 	}

@@ -49,8 +49,9 @@ type Options struct {
 	// the heap that was live after the last collection: at the trigger when the turn comes, at
 	// the hard threshold at once, at the idle one when no request is in flight. Where the
 	// bounds below let the trigger be higher, the hard threshold is as many times higher than
-	// it as the ratios say. The limit lowers them: the trigger is at most 0.8, the hard
-	// threshold 0.9 of it. Default: 0, which is 2, 2.75 and 1.3. Limit: 1.25 to 100 for the
+	// it as the ratios say. The limit lowers them: the trigger is at most 0.75, the
+	// hard threshold 0.9 of the way from the live heap to where the runtime may begin a cycle by
+	// itself, which is 0.7 of the way to the limit. Default: 0, which is 2, 2.75 and 1.3. Limit: 1.25 to 100 for the
 	// trigger; the hard threshold above it, up to 200; the idle one above 1, up to the trigger.
 	TriggerRatio, HardRatio, IdleRatio float64
 

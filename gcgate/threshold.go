@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 	"time"
+
+	"evenkeel.dev/gcgate/capacity"
 )
 
 // thresholds are heap sizes in bytes at which something happens. Only the trigger, and the idle
@@ -15,7 +17,7 @@ type thresholds struct {
 	idle    uint64 // collect in a gap
 	trigger uint64 // collect when the turn comes
 	hard    uint64 // collect at once
-	net     uint64 // the runtime's own limit, above them: it collects where the gate failed to
+	net     uint64 // the runtime's own limit, above them: near it, it collects where the gate failed to
 	noRoom  bool   // the limit leaves the gate no room: the runtime must stay in charge
 
 	floor, ceiling float64 // bounds of the trigger, before its jitter
@@ -23,12 +25,20 @@ type thresholds struct {
 }
 
 const (
-	// triggerShare and hardShare are the parts of the limit that the thresholds may use.
-	triggerShare, hardShare = 0.8, 0.9
+	// triggerShare and hardShare are how far the thresholds may be on the way from the live heap to where
+	// the limit may have the runtime begin a cycle by itself.
+	triggerShare, hardShare = 0.75, 0.9
 
-	// netRatio and netBytes keep the runtime's limit clear of the hard threshold: it counts
-	// fragmentation, and what is allocated while the gate announces and drains.
+	// netRatio and netBytes keep the runtime clear of the hard threshold, also with a net that was not moved
+	// by a step: its limit counts fragmentation, and there is what is allocated while the gate announces and drains.
 	netRatio, netBytes = 1.25, 64 << 20
+
+	// netStep is the part of a net by which another one must differ to be set, as that stops the world. A
+	// limit that falls is always kept to; one that rises by less is not taken up.
+	netStep = 16
+
+	// floorShare of the memory limit is the most that Options.MinTriggerBytes may be.
+	floorShare = 0.8
 
 	idleBytes = 8 << 20 // less than that is not worth a collection in a gap
 
@@ -96,12 +106,15 @@ func thresholdsFor(o *Options, a allowance, live, overhead uint64) thresholds {
 	floor := max(o.TriggerRatio*float64(live), float64(o.MinTriggerBytes))
 	ceiling, _ := a.ceiling(o, overhead)
 	ceiling = max(floor, ceiling)
-	hard := min(o.HardRatio/o.TriggerRatio*ceiling, hardShare*budget)
-	t.floor, t.ceiling = min(floor, triggerShare*budget), min(ceiling, triggerShare*budget)
+	way := capacity.RuntimeStart(float64(live), budget) - float64(live)
+	hard := min(o.HardRatio/o.TriggerRatio*ceiling, float64(live)+hardShare*way)
+	highest := float64(live) + triggerShare*way
+	t.floor, t.ceiling = min(floor, highest), min(ceiling, highest)
 	t.noRoom = t.floor < minTriggerRatio*float64(live)
 	t.hard = uint64(hard)
 	t.gap = uint64(max(o.IdleRatio*float64(live), float64(live)+idleBytes))
-	t.net = uint64(min(float64(a.limit), netRatio*hard+netBytes+float64(overhead), 1<<62)) // an int64
+	net := capacity.RoomForStart(float64(live), netRatio*hard+netBytes) + float64(overhead)
+	t.net = uint64(min(float64(a.limit), net, 1<<62)) // an int64
 	t.follow(0, 0)
 	return t
 }
@@ -118,21 +131,22 @@ func (t *thresholds) follow(rate, jitter float64) {
 // checkLimit refuses thresholds that the memory limit cuts off. It names what can be set: a floor of 0
 // would be the default again, and a limit above math.MaxInt64 is none.
 func checkLimit(o *Options, limit int64) error {
-	if float64(o.MinTriggerBytes) <= triggerShare*float64(limit) {
+	if float64(o.MinTriggerBytes) <= floorShare*float64(limit) {
 		return nil
 	}
 	var ways []string
-	if lower := int64(triggerShare * float64(limit) / 2); lower > 0 {
+	if lower := int64(floorShare * float64(limit) / 2); lower > 0 {
 		ways = append(ways, fmt.Sprintf("lower it to %d", lower))
 	}
-	if raised := 2 * float64(o.MinTriggerBytes) / triggerShare; raised < math.MaxInt64 {
+	if raised := 2 * float64(o.MinTriggerBytes) / floorShare; raised < math.MaxInt64 {
 		ways = append(ways, fmt.Sprintf("raise the limit to %d", int64(raised)))
 	}
 	return refuseOption("MinTriggerBytes", "%d bytes are over %g of the memory limit, which is %d: %s",
-		o.MinTriggerBytes, triggerShare, limit, strings.Join(ways, ", or "))
+		o.MinTriggerBytes, floorShare, limit, strings.Join(ways, ", or "))
 }
 
 // limitFor is the memory limit in bytes that gives a live heap all the room that it can use.
 func limitFor(o *Options, live, overhead uint64) uint64 {
-	return uint64(max(o.TriggerRatio/triggerShare, o.HardRatio/hardShare)*float64(live)) + overhead
+	way := max((o.TriggerRatio-1)/triggerShare, (o.HardRatio-1)/hardShare) * float64(live)
+	return uint64(capacity.RoomForStart(float64(live), float64(live)+way)) + overhead
 }

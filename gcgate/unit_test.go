@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"evenkeel.dev/gcgate/capacity"
 	"evenkeel.dev/gcgate/gcgatetest"
 )
 
@@ -80,13 +81,13 @@ func TestThresholds(t *testing.T) {
 		want           [4]uint64 // idle, trigger, hard, net; MiB
 		crowded        bool
 	}{
-		{"no limit", 400, 0, none, 0, [4]uint64{520, 800, 1100, 1439}, false},
-		{"jitter lowers the trigger alone", 400, 0, none, 0.1, [4]uint64{520, 760, 1100, 1439}, false},
-		{"small heap", 1, 0, none, 0, [4]uint64{9, 32, 44, 119}, false},
-		{"the limit lowers both", 400, 0, 800 * mib, 0, [4]uint64{520, 640, 720, 800}, false},
-		{"what is not heap counts", 400, 100, 900 * mib, 0, [4]uint64{520, 640, 720, 900}, false},
-		{"no room", 400, 0, 500 * mib, 0, [4]uint64{500, 500, 450, 500}, true},
-		{"overhead over the limit", 400, 900, 500 * mib, 0, [4]uint64{500, 500, 0, 500}, true},
+		{"no limit", 400, 0, none, 0, [4]uint64{520, 800, 1100, 1935}, false},
+		{"jitter lowers the trigger alone", 400, 0, none, 0.1, [4]uint64{520, 760, 1100, 1935}, false},
+		{"small heap", 1, 0, none, 0, [4]uint64{9, 32, 44, 174}, false},
+		{"the limit lowers both", 400, 0, 800 * mib, 0, [4]uint64{520, 598, 637, 800}, false},
+		{"what is not heap counts", 400, 100, 900 * mib, 0, [4]uint64{520, 598, 637, 900}, false},
+		{"no room", 400, 0, 500 * mib, 0, [4]uint64{500, 500, 453, 500}, true},
+		{"overhead over the limit", 400, 900, 500 * mib, 0, [4]uint64{500, 500, 400, 500}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := thresholdsFor(&o, allowance{limit: c.limit}, c.live*mib, c.overhead*mib)
@@ -96,6 +97,36 @@ func TestThresholds(t *testing.T) {
 				t.Errorf("got %v crowded=%v, want %v crowded=%v", in, got.noRoom, c.want, c.crowded)
 			}
 		})
+	}
+}
+
+// TestRuntimeBeginsAboveHard, whatever lives and whatever the limit, and also with a net that is as far below the one
+// wanted as it is left: the hard threshold would never be reached otherwise.
+func TestRuntimeBeginsAboveHard(t *testing.T) {
+	o, _ := Options{}.withDefaults()
+	wide, _ := Options{HardRatio: 4}.withDefaults()
+	for _, o := range []*Options{&o, &wide} {
+		for _, live := range []uint64{1, 10, 50, 100, 200, 400, 1000, 10_000} {
+			for _, limit := range []uint64{0, 64, 128, 256, 512, 1024, 2048, 4096, 65_536} {
+				const overhead = 10
+				a := allowance{limit: int64(limit * mib), available: 24 << 30}
+				if limit == 0 {
+					a.limit = math.MaxInt64
+				}
+				got := thresholdsFor(o, a, live*mib, overhead*mib)
+				if got.noRoom {
+					continue
+				}
+				net := float64(got.net)
+				if int64(got.net) < a.limit {
+					net *= netStep / (netStep + 1.)
+				}
+				begins := uint64(capacity.RuntimeStart(float64(live*mib), net-overhead*mib))
+				if got.trigger >= got.hard || got.hard+got.hard/100 > begins {
+					t.Errorf("HardRatio %g, live %d, limit %d: trigger %d, hard %d, and the runtime begins at %d MiB", o.HardRatio, live, limit, got.trigger/mib, got.hard/mib, begins/mib)
+				}
+			}
+		}
 	}
 }
 

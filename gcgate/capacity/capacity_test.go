@@ -171,6 +171,39 @@ func TestCompareWithMemory(t *testing.T) {
 	}
 }
 
+// TestSpareEndsBeforeTheRuntime begins a cycle by itself.
+func TestSpareEndsBeforeTheRuntime(t *testing.T) {
+	s := service()
+	for _, memory := range []float64{0.7e9, 0.8e9, 1e9, 2e9} {
+		got, err := Compare(s, Options{Replicas: 1, Memory: memory})
+		if err != nil {
+			t.Fatal(err)
+		}
+		gated := got[WayGated]
+		trigger := gated.Memory.Low - s.Beside
+		hard, start := trigger+gated.Spare*s.AllocRate, RuntimeStart(s.Live, memory-s.Beside)
+		if hard > start || hard < trigger*1.05 {
+			t.Errorf("%g bytes: trigger %g, hard %g, and the runtime begins at %g", memory, trigger, hard, start)
+		}
+	}
+}
+
+// TestRuntimeStart is 45/64 of the way to 0.97 of what the limit leaves.
+func TestRuntimeStart(t *testing.T) {
+	const mib = 1 << 20
+	for _, c := range []struct{ live, room, start float64 }{
+		{400, 1000, 400 + 570*45./64}, {0, 1000, 970 * 45. / 64}, {4, 20, 4 + 15*45./64}, {400, 300, 400}, {400, -100, 400},
+	} {
+		start := RuntimeStart(c.live*mib, c.room*mib)
+		if math.Abs(start/mib-c.start) > 1e-6 {
+			t.Errorf("%g MiB live, room for %g: %g, want %g", c.live, c.room, start/mib, c.start)
+		}
+		if room := RoomForStart(c.live*mib, start) / mib; c.room > c.live && math.Abs(room-c.room) > 1e-6 {
+			t.Errorf("%g MiB live, no start below %g: %g, want %g", c.live, c.start, room, c.room)
+		}
+	}
+}
+
 func TestWorkAtKnee(t *testing.T) {
 	for _, tt := range []struct{ measured, procs, low float64 }{
 		{1, 10, 124. / 181}, {1, 3, 124. / 181}, {0.85, 1, 0.85}, {2, 1, 2},

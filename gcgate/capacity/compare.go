@@ -138,7 +138,7 @@ func (s Service) gated(o Options) Outlook {
 		out.Wait = Range{LongestWait(whole(n.Low), o.Turns, low).Seconds(), LongestWait(whole(n.High), o.Turns, high).Seconds()}
 		hard := gateHard * trigger
 		if o.Memory > 0 {
-			hard = min(hard, gateLast*max(o.Memory-s.Beside, 0))
+			hard = min(hard, s.below(o, gateLast))
 		}
 		out.Spare = max(hard-trigger, 0) / CarriedRate(rate, whole(n.Low), o.Turns)
 	}
@@ -153,8 +153,8 @@ const (
 	gateFill    = 2        // seconds of allocation
 	gateJitter  = 0.1      // share of the way to the trigger
 	gateShare   = 0.5      // of the memory, up to which the trigger follows the allocation
-	gateMost    = 0.8      // of the memory, for the trigger
-	gateLast    = 0.9      // of the memory, for the hard threshold
+	gateMost    = 0.75     // of the way from the live heap to where the runtime may begin, for the trigger
+	gateLast    = 0.9      // of that way, for the hard threshold
 )
 
 // trigger is the heap at which one of so many replicas collects, in bytes, jitter left out.
@@ -166,7 +166,12 @@ func (s Service) trigger(o Options, replicas float64) float64 {
 	heap := max(o.Memory-s.Beside, 0)
 	followed := s.Live + gateFill*s.AllocRate/max(replicas, 1)
 	trigger = max(trigger, min(followed, gateShare*heap))
-	return max(min(trigger, gateMost*heap), 1.25*s.Live)
+	return max(min(trigger, s.below(o, gateMost)), 1.25*s.Live)
+}
+
+// below is the heap at a share of the way from the live one to where the runtime may begin a cycle by itself, in bytes.
+func (s Service) below(o Options, share float64) float64 {
+	return s.Live + share*(RuntimeStart(s.Live, max(o.Memory-s.Beside, 0))-s.Live)
 }
 
 // gatedReplicas is how many replicas serve below the knee while those that have a turn are away, and have the processors for

@@ -34,6 +34,28 @@ func Room(live, trigger, jitter float64) float64 {
 	return max(trigger-live, 0) * (1 - jitter/2)
 }
 
+// What the runtime does under GOGC=off (runtime/mgcpacer.go).
+const (
+	startShare   = 45. / 64 // of the way from the live heap to its goal: a cycle begins no earlier
+	goalShare    = 0.97     // of what the memory limit leaves to the heap: the goal
+	goalHeadroom = 1 << 20  // bytes: the goal is at least as far below that
+)
+
+// RuntimeStart returns the heap at which the runtime may begin a cycle by itself under GOGC=off, in bytes: 0.7 of the way
+// from the live heap to 0.97 of room, which is what the memory limit leaves to the heap. It begins as early where requests
+// allocate faster than one or two processors mark, and later elsewhere.
+func RuntimeStart(live, room float64) float64 {
+	goal := min(goalShare*room, room-goalHeadroom)
+	return live + startShare*max(goal-live, 0)
+}
+
+// RoomForStart returns what the memory limit must leave to the heap, in bytes, so that the runtime begins no cycle by itself
+// below start, a heap above the live one.
+func RoomForStart(live, start float64) float64 {
+	goal := live + (start-live)/startShare
+	return max(goal/goalShare, goal+goalHeadroom)
+}
+
 // LongestWait returns how long the last of the replicas waits for its turn when all want one at once, as those do that
 // apply the same log: the others go first, as many at a time as there are turns. The time from a trigger to the hard
 // threshold has to be at least that, or the last one collects without a turn.

@@ -66,8 +66,27 @@ func (h *Heap) EndCycle() {
 	h.marked += h.Mark
 }
 
-// minAutomatic is the smallest heap that the runtime collects by itself.
-const minAutomatic = 4 << 20
+// What the runtime does (runtime/mgcpacer.go). Under a memory limit it begins as early as it may where
+// marking is slow, and a Heap's is.
+const (
+	minAutomatic  = 4 << 20  // the smallest heap that the runtime collects by itself
+	limitedStart  = 45. / 64 // of the way from the live heap to the limit's goal: a cycle begins
+	limitedShare  = 0.97     // of what the limit leaves to the heap: the goal
+	limitedMargin = 1 << 20  // bytes: the goal is at least as far below that
+)
+
+// start is the heap at which the runtime begins a cycle by itself. mu is held.
+func (h *Heap) start() float64 {
+	live, room := float64(h.live), float64(h.Limit)-float64(h.Beside)
+	start := math.Inf(1)
+	if h.Percent >= 0 {
+		start = live * (1 + float64(h.Percent)/100)
+	}
+	if goal := max(live, min(limitedShare*room, room-limitedMargin)); goal < start {
+		start = live + limitedStart*(goal-live)
+	}
+	return max(start, minAutomatic)
+}
 
 // advance brings allocated up to now, and collects as the runtime would. mu is held.
 func (h *Heap) advance() {
@@ -75,9 +94,7 @@ func (h *Heap) advance() {
 	h.allocated += h.Rate * now.Sub(h.at).Seconds()
 	h.at = now
 	heap := float64(h.live) + h.allocated - h.base
-	paced := h.Percent >= 0 && heap > float64(h.live)*(1+float64(h.Percent)/100)
-	limited := heap+float64(h.Beside) > float64(h.Limit)
-	if h.marking == 0 && (paced || limited) && heap > minAutomatic {
+	if h.marking == 0 && heap > h.start() {
 		h.EndCycle()
 		h.Automatic++
 	}

@@ -1,0 +1,92 @@
+package gcgate
+
+import (
+	"context"
+	"log/slog"
+	"math"
+	"runtime"
+	"testing"
+	"time"
+
+	"evenkeel.dev/gcgate/gcgatetest"
+)
+
+// takenTurns are never free.
+func takenTurns() *fakeTurns { return &fakeTurns{held: map[*fakeLease]bool{{}: true}} }
+
+// TestHardComesBeforeTheRuntime where the turn is never free, over a heap whose runtime begins as early as it may.
+func TestHardComesBeforeTheRuntime(t *testing.T) {
+	for name, c := range map[string]struct {
+		o               Options
+		group           int64
+		live, available uint64
+	}{
+		"no limit":                       {group: math.MaxInt64, live: 20 * mib, available: 24 << 30},
+		"no limit, a large live heap":    {group: math.MaxInt64, live: 600 * mib, available: 24 << 30},
+		"a limit":                        {o: Options{MemoryLimitBytes: 500 * mib}, group: math.MaxInt64, live: 200 * mib},
+		"a limit, and a large live heap": {o: Options{MemoryLimitBytes: 500 * mib}, group: math.MaxInt64, live: 300 * mib},
+		"a small control group":          {group: 64 * mib, live: 5 * mib},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := func() *gcgatetest.Heap {
+				h := gcgatetest.NewHeap()
+				h.Rate, h.Live, h.Group, h.Available, h.Beside = 20*mib, c.live, c.group, c.available, 4*mib
+				return h
+			}
+			c.o.Policy, c.o.Turns = PolicyThrough, takenTurns()
+			inTimeOver(t, c.o, h, func(t *testing.T, r *rig) {
+				time.Sleep(5 * time.Minute)
+				if s := r.Stats(); s.Collections[ReasonHard] < 4 || s.Escaped > 0 {
+					t.Errorf("%+v\n%s", s, r.logged.String())
+				}
+			})
+		})
+	}
+}
+
+// TestHardComesBeforeTheRealRuntime where the turn is never free, under a limit, and where the pacer takes marking for slow:
+// then it begins as early as it may. The process allocates a little, and no more until the gate has looked.
+func TestHardComesBeforeTheRealRuntime(t *testing.T) {
+	type node struct {
+		next *node
+		_    [6]uint64
+	}
+	var list *node
+	for range 600_000 { // 32 MiB, slow to mark
+		list = &node{next: list}
+	}
+	keep := make([][]byte, 64)
+	allocate := func(bytes int) {
+		for i := range bytes / (64 << 10) {
+			keep[i%len(keep)] = make([]byte, 64<<10)
+		}
+	}
+	for cycles := 0; cycles < 4; cycles++ { // the pacer learns how much is allocated while it marks
+		ended := make(chan struct{})
+		go func() { runtime.GC(); close(ended) }()
+		for !isClosed(ended) {
+			allocate(mib)
+		}
+	}
+	const limit = 256 * mib
+	g, err := Start(t.Context(), Options{
+		Policy: PolicyThrough, Turns: takenTurns(), DisableJitter: true, HardRatio: 4, MemoryLimitBytes: limit, Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Stop(context.Background())
+	const looks = 10_000 // a heap of 256 MiB is 128 of them
+	s := g.Stats()
+	for look := 0; look < looks && s.Collections[ReasonHard] < 3 && s.Escaped == 0; look++ {
+		allocate(2 * mib)
+		for was := s.Allocated; s.Allocated == was; s = g.Stats() {
+			time.Sleep(100 * time.Microsecond)
+		}
+	}
+	if s.Collections[ReasonHard] < 3 || s.Escaped > 0 {
+		t.Errorf("%+v", s)
+	}
+	runtime.KeepAlive(list)
+	runtime.KeepAlive(keep)
+}
