@@ -346,8 +346,39 @@ func TestCyclesOfOthersAreExplained(t *testing.T) {
 	}
 }
 
-// TestOwnCycleBehindAnother: runtime.GC waits for a cycle that runs and then runs its own; the
-// first ends the gate's collection, the second is not the program's.
+// TestCollectionMeetsARunningCycle: runtime.GC waits for it and then runs its own. Requests are away until that one has
+// ended, too, and the first is told.
+func TestCollectionMeetsARunningCycle(t *testing.T) {
+	inTime(t, Options{Policy: PolicyThrough}, func(t *testing.T, r *rig) {
+		const mark = 200 * time.Millisecond
+		r.heap.Do(func() { r.heap.Rate, r.heap.Mark = 0, mark })
+		for range 20 { // the gate learns how long it takes
+			if err := r.Collect(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.traffic()
+		before := r.Stats()
+		var limit int64
+		r.heap.Do(func() { limit, r.heap.Limit, r.heap.Rate = r.heap.Limit, 0, mib })
+		time.Sleep(mark / 2)
+		r.heap.Do(func() { r.heap.Limit = limit }) // the runtime has begun
+		if err := r.Collect(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * mark) // another cycle would end
+		s := r.Stats()
+		collecting := s.Phases[StateCollecting].Total - before.Phases[StateCollecting].Total
+		if s.Escaped != 1 || s.Collections[ReasonRequested] != 21 || s.OverlappedOther != before.OverlappedOther || collecting < mark*5/4 {
+			t.Errorf("collecting for %v, %+v\n%s", collecting, s, r.logged.String())
+		}
+		if s.Expected > before.Expected*11/10 {
+			t.Errorf("the next collection is expected to take %v, before it was %v", s.Expected, before.Expected)
+		}
+	})
+}
+
+// TestOwnCycleBehindAnother: the second cycle of a collection is not the program's.
 func TestOwnCycleBehindAnother(t *testing.T) {
 	inTime(t, Options{Policy: PolicyThrough}, func(t *testing.T, r *rig) {
 		r.heap.Do(func() { r.heap.Mark = 200 * time.Millisecond })

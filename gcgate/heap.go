@@ -60,8 +60,9 @@ type heapWatch struct {
 	overlap    overlap
 	began      time.Time // when the first sample was taken
 
-	cycle  <-chan struct{} // closed when the gate's last Collect has returned; nil: it has
-	marked bool            // its marking is over
+	cycle      <-chan struct{} // closed when the gate's last Collect has returned; nil: it has
+	marked     bool            // its marking is over
+	cycleBegan time.Time       // when Collect was called, or when the cycle ended that it waited for
 
 	timer  *time.Timer   // of sleep
 	step   time.Duration // bound of the time to the next sample since a request came
@@ -132,21 +133,22 @@ func (h *heapWatch) sample() {
 	h.gap.see(now, inFlight, entered)
 	h.overlap.see(entered)
 	before := h.last
-	mine := h.cycle != nil && !h.marked // a collection that took too long may have ended
+	late := h.cycle != nil && !h.marked // a collection that took too long may have ended
 	swept := h.cycle == nil
 	h.returned()
 	h.used = h.thresholds.live + r.allocated - h.base
 	h.last, h.sampled = r, now
 	if r.cycles != before.cycles {
 		was, heap, inCharge := h.thresholds, h.used, h.inCharge && !h.fresh
-		h.marked = true
-		if !mine {
+		automatic := r.automatic - before.automatic
+		if late && r.cycles-before.cycles > automatic {
+			h.marked = true
+		} else {
 			h.overlap.foreign(r.cycles-before.cycles, h.collector.Marked(), running, h.gap.rate)
 		}
 		h.rebase(r)
-		automatic := r.automatic - before.automatic
 		switch {
-		case !inCharge || mine:
+		case !inCharge:
 		case automatic > 0:
 			h.escaped(automatic, was, heap)
 		case swept:
@@ -170,7 +172,7 @@ func (h *heapWatch) follow() {
 // marking. The channel is closed when it has returned.
 func (h *heapWatch) beginCycle() (returned <-chan struct{}) {
 	done := make(chan struct{})
-	h.cycle, h.marked = done, false
+	h.cycle, h.marked, h.cycleBegan = done, false, time.Now()
 	go func() { // Stop does not wait for it
 		defer close(done)
 		h.collector.Collect()
@@ -178,16 +180,25 @@ func (h *heapWatch) beginCycle() (returned <-chan struct{}) {
 	return done
 }
 
-// cycleEnded reports whether a cycle has ended since the last sample, as the one that beginCycle
-// began does when its marking is over.
+// cycleEnded reports whether the cycle that beginCycle began has ended, or its marking at least. Where the runtime has
+// begun one by itself, runtime.GC waits for that and runs the gate's then: so the end of the first is told, and no more.
 func (h *heapWatch) cycleEnded() bool {
+	returned := h.returned() // before the reading: all that Collect did is in that
 	now := readCollector(h.collector)
-	if now.cycles == h.last.cycles {
-		return false
+	cycles, automatic := now.cycles-h.last.cycles, now.automatic-h.last.automatic
+	if cycles > 0 {
+		was, heap, inCharge := h.thresholds, h.thresholds.live+now.allocated-h.base, h.inCharge && !h.fresh
+		h.last.cycles, h.last.automatic = now.cycles, now.automatic
+		h.rebase(now)
+		if automatic > 0 && inCharge {
+			h.escaped(automatic, was, heap)
+		}
 	}
-	h.last.cycles, h.last.automatic, h.marked = now.cycles, now.automatic, true
-	h.rebase(now)
-	return true
+	h.marked = returned || cycles > automatic
+	if cycles > 0 && !h.marked {
+		h.cycleBegan = time.Now()
+	}
+	return h.marked
 }
 
 // returned reports whether the gate's last Collect is over, its sweep included.

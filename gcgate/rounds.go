@@ -246,9 +246,9 @@ func (rs *rounds) collect(r *round) (ended bool) {
 		ended = rs.heap.cycleEnded()
 	}
 	rs.countMet(r, inFlight, last-before, now-last)
-	if marked := time.Since(begin); ended {
+	if ended {
 		if rs.status.away() {
-			sweep := time.NewTimer(marked)
+			sweep := time.NewTimer(time.Since(rs.heap.cycleBegan))
 			select {
 			case <-returned:
 			case <-sweep.C:
@@ -256,9 +256,9 @@ func (rs *rounds) collect(r *round) (ended bool) {
 			}
 			sweep.Stop()
 		}
-		rs.heap.predict.learn(time.Since(begin), rs.heap.thresholds.live)
+		rs.heap.predict.learn(time.Since(rs.heap.cycleBegan), rs.heap.thresholds.live)
 	} else if !isClosed(rs.stop) {
-		rs.heap.warn("overdue", "gcgate: a collection does not end; serving meanwhile, and collecting no more until it has", "took", marked, "expected", r.expected)
+		rs.heap.warn("overdue", "gcgate: a collection does not end; serving meanwhile, and collecting no more until it has", "took", time.Since(begin), "expected", r.expected)
 	}
 	_, after := rs.requests.read()
 	rs.keepComing(r)

@@ -8,13 +8,14 @@ type Stats struct {
 	State  State
 
 	// Collections counts the gate's own by reason; Escaped those that the runtime started by
-	// itself while the gate was in charge (a limit hit, a runtime.GC elsewhere is not
+	// itself while the gate was in charge (a limit is near; a runtime.GC elsewhere is not
 	// counted).
 	Collections map[Reason]uint64
 	Escaped     uint64
 
 	// Entered counts the requests that entered. Overlapped are those of them that met the mark phase of
-	// one of the gate's collections: in flight at its start, or entered before its end. It is
+	// one of the gate's collections: in flight at its start, or entered before its end. A cycle of the
+	// runtime's own that a collection has to wait for is a part of it here. It is
 	// counted from reads of the requests' counters while it marks, a quarter of a millisecond apart, and
 	// within 1% of exact over some collections of 20 ms or more. It is the figure to look at: latencies have
 	// other causes too. OverlappedOther is the same for cycles that were not the gate's (the

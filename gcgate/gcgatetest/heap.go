@@ -15,7 +15,7 @@ type Heap struct {
 	// How it behaves.
 	Rate      float64       // of allocation, bytes a second
 	Live      uint64        // bytes that a collection leaves
-	Mark      time.Duration // how long a collection marks
+	Mark      time.Duration // how long a collection marks, the runtime's own ones included
 	Sweep     time.Duration // how long Collect takes after that
 	Hang      chan struct{} // not nil: marking does not end before it is closed; close it in the end
 	Beside    uint64        // bytes that the memory limit counts beside the heap's objects
@@ -26,7 +26,7 @@ type Heap struct {
 	Percent   int    // GOGC
 	Limit     int64  // memory limit in bytes; math.MaxInt64: none
 	LimitsSet int    // calls of SetLimit that set one: in a real process each stops the world
-	Automatic uint64 // cycles that the runtime began by itself
+	Automatic uint64 // cycles that the runtime began by itself, and that have ended
 	Running   int    // calls of Collect that have not returned
 	Reads     int    // calls of Read: a gate makes one each time it wakes up
 
@@ -35,7 +35,8 @@ type Heap struct {
 	base      float64   // allocated when the last cycle ended
 	live      uint64    // what that cycle left
 	cycles    uint64
-	marking   int // of Running those that mark
+	marking   int       // of Running those that mark
+	automatic time.Time // when the cycle ends that the runtime has begun by itself; zero: none marks
 	marked    time.Duration
 }
 
@@ -91,13 +92,23 @@ func (h *Heap) start() float64 {
 // advance brings allocated up to now, and collects as the runtime would. mu is held.
 func (h *Heap) advance() {
 	now := time.Now()
-	h.allocated += h.Rate * now.Sub(h.at).Seconds()
-	h.at = now
-	heap := float64(h.live) + h.allocated - h.base
-	if h.marking == 0 && heap > h.start() {
+	if end := h.automatic; !end.IsZero() && !end.After(now) {
+		h.allocate(end)
+		h.automatic = time.Time{}
 		h.EndCycle()
 		h.Automatic++
 	}
+	h.allocate(now)
+	heap := float64(h.live) + h.allocated - h.base
+	if h.marking == 0 && h.automatic.IsZero() && heap > h.start() {
+		h.automatic = now.Add(h.Mark)
+	}
+}
+
+// allocate brings allocated up to a time. mu is held.
+func (h *Heap) allocate(to time.Time) {
+	h.allocated += h.Rate * to.Sub(h.at).Seconds()
+	h.at = to
 }
 
 // Read implements gcgate.Collector.
@@ -109,10 +120,17 @@ func (h *Heap) Read() (cycles, automatic, allocated, live uint64) {
 	return h.cycles, h.Automatic, uint64(h.allocated), h.live
 }
 
-// Collect implements gcgate.Collector: it takes Mark and Sweep of time, and ends with Hang.
+// Collect implements gcgate.Collector: it takes Mark and Sweep of time, and ends with Hang. Before that it waits for a cycle
+// that the runtime has begun by itself.
 func (h *Heap) Collect() {
 	h.mu.Lock()
 	h.Running++
+	for h.advance(); !h.automatic.IsZero(); h.advance() {
+		left := h.automatic.Sub(h.at)
+		h.mu.Unlock()
+		time.Sleep(left)
+		h.mu.Lock()
+	}
 	h.marking++
 	mark, sweep, hang := h.Mark, h.Sweep, h.Hang
 	h.mu.Unlock()
