@@ -39,7 +39,8 @@ type Collector interface {
 	// there is none, and what the machine can give to new work, 0 where that is not known.
 	Memory() (groupLimit int64, available uint64)
 
-	// Marked returns how long the mark phases of all cycles took that have ended, about.
+	// Marked returns how long the mark phases of all cycles took that have ended, about. Where it falls, the
+	// gate takes none to have come.
 	Marked() time.Duration
 }
 
@@ -73,6 +74,8 @@ const (
 // goRuntime is the collector of this process.
 type goRuntime struct {
 	samples, classes, roots, workers []metrics.Sample
+
+	marked markTime
 }
 
 func newGoRuntime() *goRuntime {
@@ -129,7 +132,20 @@ func (r *goRuntime) Memory() (groupLimit int64, available uint64) {
 // quarter of the Ps while it marks: what idle Ps and assists do comes on top of them.
 func (r *goRuntime) Marked() time.Duration {
 	metrics.Read(r.workers)
-	return time.Duration(r.workers[0].Value.Float64() / markWorkers(runtime.GOMAXPROCS(0)) * float64(time.Second))
+	return r.marked.add(r.workers[0].Value.Float64(), markWorkers(runtime.GOMAXPROCS(0)))
+}
+
+// markTime is how long mark phases took in all. GOMAXPROCS follows the control group since Go 1.25, so it
+// is a sum of differences, each divided by the workers that there were.
+type markTime struct {
+	cpu, took float64 // in seconds
+}
+
+// add takes in the CPU time of the mark workers in all, in seconds, and returns how long mark phases took.
+func (m *markTime) add(cpu, workers float64) time.Duration {
+	m.took += max(cpu-m.cpu, 0) / workers
+	m.cpu = cpu
+	return time.Duration(m.took * float64(time.Second))
 }
 
 // markWorkers is how many Ps mark, fractional workers included (runtime/mgcpacer.go, startCycle): a

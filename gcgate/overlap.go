@@ -17,7 +17,7 @@ func (o *overlap) see(entered uint32) { o.entered += uint64(entered - uint32(o.e
 // foreign counts what cycles met that began without the gate. marked is Collector.Marked now, running
 // the requests that were in flight at the last look, and rate theirs, a second.
 func (o *overlap) foreign(cycles uint64, marked time.Duration, running int, rate float64) {
-	came := min(float64(o.entered-o.before), (marked-o.marked).Seconds()*rate)
+	came := min(float64(o.entered-o.before), max(marked-o.marked, 0).Seconds()*rate)
 	o.met += float64(cycles)*float64(running) + came
 }
 

@@ -241,6 +241,40 @@ func TestEnteredDoesNotWrap(t *testing.T) {
 	}
 }
 
+// TestMarkedThatFalls: a count of requests does not.
+func TestMarkedThatFalls(t *testing.T) {
+	o := overlap{met: 3}
+	o.see(1000)
+	o.ended(10 * time.Second)
+	o.see(2000)
+	o.foreign(1, 4*time.Second, 0, 100)
+	if o.met != 3 {
+		t.Errorf("%g requests have met cycles, want 3", o.met)
+	}
+}
+
+// TestMarkTimeFollowsGOMAXPROCS: what was marked before stays as it was.
+func TestMarkTimeFollowsGOMAXPROCS(t *testing.T) {
+	var m markTime
+	for _, step := range []struct {
+		cpu   float64
+		procs int
+		want  time.Duration
+	}{{1, 4, time.Second}, {1, 16, time.Second}, {5, 16, 2 * time.Second}, {6, 2, 4 * time.Second}, {6, 4, 4 * time.Second}} {
+		if got := m.add(step.cpu, markWorkers(step.procs)); got != step.want {
+			t.Errorf("%g s of CPU, %d Ps now: marked for %v, want %v", step.cpu, step.procs, got, step.want)
+		}
+	}
+	r := newGoRuntime()
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	runtime.GC()
+	before := r.Marked()
+	runtime.GOMAXPROCS(4)
+	if after := r.Marked(); after < before {
+		t.Errorf("the runtime had marked for %v at one P, for %v at four", before, after)
+	}
+}
+
 func TestMarkWorkers(t *testing.T) {
 	// runtime/mgcpacer.go, startCycle: at 1 to 3 and 6 Ps fractional workers make up a quarter.
 	for procs, want := range map[int]float64{1: .25, 2: .5, 3: .75, 4: 1, 5: 1, 6: 1.5, 7: 2, 8: 2, 16: 4} {
