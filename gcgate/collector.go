@@ -35,8 +35,8 @@ type Collector interface {
 	// Roots is what the goal grows with beside the live heap, by GOGC percent of it: stacks and globals.
 	Roots() uint64
 
-	// Memory returns what the memory limit of the control group leaves to Go, math.MaxInt64 where
-	// there is none, and what the machine can give to new work, 0 where that is not known.
+	// Memory returns what the memory limit of the control group leaves to Go in this process, math.MaxInt64
+	// where there is none, and what the machine can give to new work, 0 where that is not known.
 	Memory() (groupLimit int64, available uint64)
 
 	// Marked returns how long the mark phases of all cycles took that have ended, about. Where it falls, the
@@ -120,7 +120,8 @@ func (r *goRuntime) Roots() uint64 {
 	return r.roots[0].Value.Uint64() + r.roots[1].Value.Uint64()
 }
 
-// Memory reads some files. What the process has beside Go, from C or mmap, is not in the group's limit.
+// Memory reads some files. What the process has beside Go, from C or mmap, and what other processes have in the group,
+// is not in the group's limit.
 func (r *goRuntime) Memory() (groupLimit int64, available uint64) {
 	m := readMemory(os.DirFS("/"))
 	metrics.Read(r.classes)

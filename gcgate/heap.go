@@ -94,7 +94,7 @@ func (h *heapWatch) logRule() {
 		"floor", h.options.MinTriggerBytes, "ceiling", uint64(ceiling), "ceiling_is", why,
 		"limit", h.allowed.limit, "limit_from", h.allowed.from)
 	if set := h.requested; set != math.MaxInt64 && h.allowed.limit < set {
-		h.log.Warn("gcgate: the memory limit is above that of the control group, which would be hit first: the lower one holds; lower GOMEMLIMIT or Options.MemoryLimitBytes, or give the container more memory",
+		h.log.Warn("gcgate: the memory limit is above what the control group leaves to this process, which would be hit first: the lower one holds; lower GOMEMLIMIT or Options.MemoryLimitBytes, or give the container more memory",
 			"limit", set, "instead", h.allowed.limit)
 	}
 }

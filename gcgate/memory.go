@@ -11,7 +11,7 @@ import (
 
 // memory is what there is for this process, in bytes.
 type memory struct {
-	group     int64  // limit of its control group; math.MaxInt64: none, or not known
+	group     int64  // what its control group's limit leaves to it; math.MaxInt64: all, or not known
 	available uint64 // what the machine can give to new work; 0: not known
 	resident  uint64 // anonymous memory of this process; 0: not known
 }
@@ -20,10 +20,8 @@ type memory struct {
 // systems, is not known.
 func readMemory(root fs.FS) memory {
 	const machine = "proc/meminfo"
-	m := memory{
-		group: groupLimit(root), available: kibibytes(root, machine, "MemAvailable"),
-		resident: kibibytes(root, "proc/self/status", "RssAnon"),
-	}
+	m := memory{available: kibibytes(root, machine, "MemAvailable"), resident: kibibytes(root, "proc/self/status", "RssAnon")}
+	m.group = groupLimit(root, m.resident)
 	if total := kibibytes(root, machine, "MemTotal"); total > 0 && uint64(m.group) > total {
 		m.group = math.MaxInt64 // cgroup v1 writes "none" as a very large number
 	}
@@ -31,27 +29,28 @@ func readMemory(root fs.FS) memory {
 }
 
 // groupLimit returns the lowest memory limit of the process's control groups and of those
-// above them, in cgroup v1 and v2. Inside a container /proc may name a path of the host's that
+// above them, in cgroup v1 and v2, each less what other processes have in that group: two that share one
+// would each take all of it. resident is the anonymous memory of this process; 0: not known. Inside a container /proc may name a path of the host's that
 // is not mounted there: then the last step, to the root of the mount, finds the container's own.
-func groupLimit(root fs.FS) int64 {
+func groupLimit(root fs.FS, resident uint64) int64 {
 	limit := int64(math.MaxInt64)
 	list, _ := fs.ReadFile(root, "proc/self/cgroup")
 	for line := range strings.Lines(string(list)) { // ID:controllers:path, "0::path" in v2
 		id, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ":")
 		controllers, group, ok := strings.Cut(rest, ":")
-		dir, file := "sys/fs/cgroup", "memory.max"
+		dir, file, anonymous := "sys/fs/cgroup", "memory.max", "anon"
 		switch {
 		case !ok:
 			continue
 		case slices.Contains(strings.Split(controllers, ","), "memory"):
-			dir, file = "sys/fs/cgroup/memory", "memory.limit_in_bytes"
+			dir, file, anonymous = "sys/fs/cgroup/memory", "memory.limit_in_bytes", "total_rss"
 		case id != "0":
 			continue
 		}
 		for group = path.Join("/", group); ; group = path.Dir(group) {
 			text, _ := fs.ReadFile(root, path.Join(dir, group, file))
 			if n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && n > 0 {
-				limit = min(limit, n)
+				limit = min(limit, max(n-others(root, path.Join(dir, group), anonymous, resident), 1))
 			}
 			if group == "/" {
 				break
@@ -59,6 +58,19 @@ func groupLimit(root fs.FS) int64 {
 		}
 	}
 	return limit
+}
+
+// others returns the anonymous memory in bytes that a control group counts, those below it included, beside that of this
+// process. What files take is given back when it is needed, and does not count.
+func others(root fs.FS, dir, anonymous string, resident uint64) int64 {
+	text, _ := fs.ReadFile(root, path.Join(dir, "memory.stat"))
+	for line := range strings.Lines(string(text)) {
+		if value, ok := strings.CutPrefix(line, anonymous+" "); ok && resident > 0 {
+			all, _ := strconv.ParseInt(strings.TrimSpace(value), 10, 64)
+			return max(all-int64(resident), 0)
+		}
+	}
+	return 0
 }
 
 // goGroup is what the control group leaves to Go: the group counts what this process has beside that

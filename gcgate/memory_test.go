@@ -3,6 +3,7 @@ package gcgate
 import (
 	"math"
 	"os"
+	"path"
 	"runtime"
 	"strconv"
 	"strings"
@@ -96,6 +97,53 @@ func FuzzReadMemory(f *testing.F) {
 		}
 		t.Errorf("limit %d of %q and %q", m.group, leaf, top)
 	})
+}
+
+// TestGroupIsShared: what other processes have of a control group is not there for this one.
+func TestGroupIsShared(t *testing.T) {
+	const (
+		v2   = "0::/pod/c\n"
+		v1   = "4:memory:/pod/c\n"
+		own  = "VmRSS:\t  900000 kB\nRssAnon:\t  204800 kB\n" // 200 MiB
+		gib  = "1073741824\n"
+		stat = "sys/fs/cgroup/pod/c/memory.stat"
+	)
+	for _, c := range []struct {
+		name  string
+		files fstest.MapFS
+		group int64 // MiB
+	}{
+		{"v2, alone", files("proc/self/cgroup", v2, "sys/fs/cgroup/pod/c/memory.max", gib, stat, "anon 209715200\nfile 900000000\n"), 1024},
+		{"v2, with another", files("proc/self/cgroup", v2, "sys/fs/cgroup/pod/c/memory.max", gib, stat, "anon 629145600\nfile 900000000\nanon_thp 0\n"), 624},
+		{"v2, counted late", files("proc/self/cgroup", v2, "sys/fs/cgroup/pod/c/memory.max", gib, stat, "anon 104857600\n"), 1024},
+		{"v2, with another in the group above", files("proc/self/cgroup", v2,
+			"sys/fs/cgroup/pod/c/memory.max", gib, stat, "anon 209715200\n",
+			"sys/fs/cgroup/pod/memory.max", "1610612736\n", "sys/fs/cgroup/pod/memory.stat", "anon 1258291200\n"), 536},
+		{"v2, others in a group without a limit", files("proc/self/cgroup", v2,
+			"sys/fs/cgroup/pod/c/memory.max", gib, stat, "anon 209715200\n",
+			"sys/fs/cgroup/pod/memory.max", "max\n", "sys/fs/cgroup/pod/memory.stat", "anon 1258291200\n"), 1024},
+		{"v2, no memory.stat", files("proc/self/cgroup", v2, "sys/fs/cgroup/pod/c/memory.max", gib), 1024},
+		{"v2, over the limit", files("proc/self/cgroup", v2, "sys/fs/cgroup/pod/c/memory.max", gib, stat, "anon 9629145600\n"), 0},
+		{"v1, with another", files("proc/self/cgroup", v1, "sys/fs/cgroup/memory/pod/c/memory.limit_in_bytes", gib,
+			"sys/fs/cgroup/memory/pod/c/memory.stat", "cache 5\nrss 209715200\ntotal_rss_huge 7\ntotal_rss 629145600\n"), 624},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.files["proc/self/status"] = files("x", own)["x"]
+			if got := readMemory(c.files).group; got>>20 != c.group || got <= 0 {
+				t.Errorf("%d bytes, want %d MiB", got, c.group)
+			}
+			delete(c.files, "proc/self/status") // what is this process's own is not known
+			alone := readMemory(c.files).group
+			for name := range c.files {
+				if path.Base(name) == "memory.stat" {
+					delete(c.files, name)
+				}
+			}
+			if want := readMemory(c.files).group; alone != want {
+				t.Errorf("without RssAnon %d bytes, want %d", alone, want)
+			}
+		})
+	}
 }
 
 // TestGroupCountsWhatIsNotGos: C's memory fills the container, too.
