@@ -28,6 +28,7 @@ type response interface {
 type writer struct {
 	response
 	worker *worker
+	stays  bool // with its connection, when that is hijacked: Parkable's
 }
 
 // Unwrap is for http.ResponseController.
@@ -43,7 +44,7 @@ func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	s.mu.Lock()
 	defer s.unlock()
 	switch c := w.worker.conn; {
-	case w.worker.stays: // Parkable's
+	case w.stays:
 	case c.tls != nil:
 		nc = c.tls
 	default:

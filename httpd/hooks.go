@@ -183,20 +183,20 @@ func (h *hooks) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 			}
 		}
 		own := r.Context()
-		e := &exchange{context: requestContext{Context: own, conn: c, values: own}}
+		e := &exchange{Context: own, conn: c, values: own}
 		switch {
 		case h.connContext == nil:
 		case c.ctx.Done() == nil:
-			e.context.values, e.context.more = c.ctx, own
+			e.values, e.more = c.ctx, own
 		default: // what ConnContext gave may end before the request
 			ctx, cancel := context.WithCancelCause(c.ctx)
 			defer cancel(nil)
 			defer context.AfterFunc(own, func() { cancel(context.Cause(own)) })()
-			e.context.Context, e.context.values, e.context.more = ctx, ctx, own
+			e.Context, e.values, e.more = ctx, ctx, own
 		}
-		*r = *r.WithContext(&e.context)
+		*r = *r.WithContext(e)
 		if full, ok := rw.(response); ok && r.Body == http.NoBody {
-			e.writer = writer{full, w}
+			e.writer = writer{response: full, worker: w}
 			rw = &e.writer
 		}
 	}
@@ -223,26 +223,28 @@ func (h *hooks) recovered(c *conn, returned *bool) {
 	panic(http.ErrAbortHandler) // net/http closes the connection
 }
 
-// exchange is what a request needs, in one piece.
-type exchange struct {
-	context requestContext
-	writer  writer
-}
+// exchangeKey is the exchange's in its own context.
+type exchangeKey struct{}
 
-// requestContext is the context of a request: the values are the real connection's, and the end is net/http's and that of what ConnContext gave.
-type requestContext struct {
+// exchange is what a request needs, in one piece. It is its context, whose values are the real connection's, and whose end is net/http's and that of
+// what ConnContext gave.
+type exchange struct {
 	context.Context
 	conn         *conn
 	values, more context.Context // more: nil, or what is asked behind values
+	writer       writer
 }
 
 // Value implements context.Context.
-func (c *requestContext) Value(key any) any {
-	if key == http.LocalAddrContextKey {
-		return c.conn.LocalAddr()
+func (e *exchange) Value(key any) any {
+	switch key {
+	case http.LocalAddrContextKey:
+		return e.conn.LocalAddr()
+	case exchangeKey{}:
+		return e
 	}
-	if v := c.values.Value(key); v != nil || c.more == nil {
+	if v := e.values.Value(key); v != nil || e.more == nil {
 		return v
 	}
-	return c.more.Value(key)
+	return e.more.Value(key)
 }

@@ -42,20 +42,14 @@ func (p *parkable) Unwrap() http.ResponseWriter { return p.ResponseWriter }
 
 // Hijack implements http.Hijacker.
 func (p *parkable) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	w, _ := p.request.Context().Value(workerKey{}).(*worker)
-	if w != nil {
-		w.server.mu.Lock()
-		w.stays = true
-		w.server.mu.Unlock()
+	if e, _ := p.request.Context().Value(exchangeKey{}).(*exchange); e != nil { // this request's alone: Hijack may fail
+		e.writer.stays = true
 	}
 	nc, rw, err := http.NewResponseController(p.ResponseWriter).Hijack()
 	if err != nil {
 		return nc, rw, err
 	}
-	c := &Conn{Conn: nc}
-	if workerOf(nc) != nil {
-		c.worker = w
-	}
+	c := &Conn{Conn: nc, worker: workerOf(nc)}
 	if n := rw.Reader.Buffered(); n > 0 {
 		c.ahead = make([]byte, n)
 		_, _ = rw.Reader.Read(c.ahead)

@@ -233,3 +233,42 @@ func TestParkedWrites(t *testing.T) {
 		wait(t, ended, "the end")
 	})
 }
+
+// TestParkableIsOfOneRequest: one that Hijack has failed for leaves no trace on the worker: the next request's plain Hijack, on another connection,
+// gives what net/http gives.
+func TestParkableIsOfOneRequest(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		kinds := make(chan string, 1)
+		m := http.NewServeMux()
+		m.Handle("/limited", http.TimeoutHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if _, _, err := http.NewResponseController(httpd.Parkable(w, r)).Hijack(); !errors.Is(err, errors.ErrUnsupported) {
+				t.Errorf("Hijack of a TimeoutHandler's writer: %v", err)
+			}
+		}), patience, ""))
+		m.HandleFunc("/plain", func(w http.ResponseWriter, _ *http.Request) {
+			nc, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			kinds <- fmt.Sprintf("%T", nc)
+			nc.Close()
+		})
+		srv := &http.Server{Handler: m}
+		addr := serve(t, b, srv)
+		c := dial(t, addr)
+		get(t, c, bufio.NewReader(c), "/limited")
+		for start := time.Now(); httpd.StatsOf(srv).Parked == 0; time.Sleep(time.Millisecond) { // the worker is free
+			if time.Since(start) > patience {
+				t.Fatal("the connection is not parked")
+			}
+		}
+		if n := httpd.StatsOf(srv).Workers; n != 1 {
+			t.Fatalf("%d workers, want 1", n)
+		}
+		io.WriteString(dial(t, addr), "GET /plain HTTP/1.1\r\nHost: x\r\n\r\n")
+		if kind := wait(t, kinds, "a plain Hijack"); kind != "*net.TCPConn" {
+			t.Errorf("%s, want *net.TCPConn", kind)
+		}
+	})
+}

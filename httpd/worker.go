@@ -54,8 +54,7 @@ type worker struct {
 
 	sending interface{ SetWriteDeadline(time.Time) error } // ReadFrom's, while a file goes past aio
 
-	stays bool   // with its conn, when that is hijacked: Parkable's
-	then  func() // Park's, until there is something to read
+	then func() // Park's, until there is something to read
 }
 
 // phase says what net/http does with a worker (http.conn.serve): a request is answered; that is told by ConnState;
