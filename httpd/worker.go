@@ -242,6 +242,9 @@ func (w *worker) release() {
 	w.conn, w.inUntil = nil, time.Time{}
 	switch {
 	case c.ended:
+		if c.forgotten { // while readNow had released mu: gone has left it to net/http, which does not know of c any more
+			c.tell()
+		}
 	case s.closed || c.outErr != nil:
 		c.end()
 	case len(c.in) > 0: // came meanwhile
