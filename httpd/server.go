@@ -149,12 +149,14 @@ type server struct {
 func (s *server) drive() {
 	for {
 		results, err := s.watcher.WaitIO()
-		if err != nil {
-			if !errors.Is(err, aio.ErrWatcherClosed) {
-				s.log.Warn("httpd: the operating system refused to wait for connections: nothing is served any more", "error", err)
-				s.fail(err)
-			}
+		if errors.Is(err, aio.ErrWatcherClosed) {
 			return
+		}
+		if err != nil {
+			s.log.Warn("httpd: the operating system refused to wait for connections: nothing is served any more", "error", err)
+			s.fail(err)
+			_ = s.watcher.Close() // all that is pending comes back, for which workers wait, and Serve
+			continue
 		}
 		for i := range results {
 			if results[i].Op == aio.OpAccept {
