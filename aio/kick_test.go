@@ -3,6 +3,7 @@ package aio_test
 import (
 	"context"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -107,6 +108,48 @@ func TestManySubmitTogether(t *testing.T) {
 		}
 		if waits := w.Stats().Waits - before; waits > conns*rounds/8 {
 			t.Errorf("WaitIO waited %d times for %d writes", waits, conns*rounds)
+		}
+	})
+}
+
+// TestSubmittersDoNotKeepTheLoop: of goroutines that each wake the next one, submit and compute, most are still to run when the first one's operation
+// is over. Each computes for longer than WaitIO lets others go first, however late the clock is.
+func TestSubmittersDoNotKeepTheLoop(t *testing.T) {
+	const chain = 40
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		w := open(t, aio.Options{Backend: b})
+		here, _ := attached(t, w)
+		var begun, before atomic.Int32 // before: when the first write was over
+		results := make(chan error, chain)
+		pump(t, w, func(r aio.Result) {
+			before.CompareAndSwap(0, begun.Load())
+			results <- r.Error
+		})
+		eventually(t, "WaitIO waits", func() bool { return w.Stats().Waits > 0 })
+		var wake [chain + 1]chan struct{}
+		for i := range wake {
+			wake[i] = make(chan struct{}, 1)
+		}
+		for i := range chain {
+			go func() {
+				<-wake[i]
+				begun.Add(1)
+				wake[i+1] <- struct{}{}
+				if err := here.Write(nil, []byte("x"), none); err != nil {
+					results <- err
+				}
+				for start := time.Now(); time.Since(start) < 3*time.Millisecond; {
+				}
+			}()
+		}
+		runtime.Gosched() // they wait
+		wake[0] <- struct{}{}
+		for range chain {
+			must(t, <-results)
+		}
+		if n := before.Load(); n > chain/2 {
+			t.Errorf("%d of %d goroutines had begun when the first write was over", n, chain)
 		}
 	})
 }

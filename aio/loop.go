@@ -1,7 +1,6 @@
 package aio
 
 import (
-	"runtime"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -141,7 +140,7 @@ func (w *Watcher) wait() error {
 	submitted := w.subs.len() > 0
 	w.subMu.Unlock()
 	if submitted { // by a goroutine that may be one of many: what is runnable submits first, and all goes together
-		runtime.Gosched()
+		w.passing.pass()
 	}
 	w.mu.Lock()
 	w.unyielded = 0

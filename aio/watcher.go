@@ -56,11 +56,12 @@ type Watcher struct {
 	start   time.Time     // deadlines count from it
 	posts   proactor.Desc // whose operations Post's are. It has no descriptor
 
-	waiting   sync.Mutex // held by the goroutine in WaitIO, to which the next four belong
+	waiting   sync.Mutex // held by the goroutine in WaitIO, to which the next five belong
 	results   []Result
 	unyielded int           // transfers since the clock was looked at
 	yielded   time.Duration // when other goroutines last had their turn
 	skipped   bool          // the last turn did not ask the kernel
+	passing   passing
 
 	mu           sync.Mutex
 	ended        proactor.Queue // to be returned
