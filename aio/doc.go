@@ -18,7 +18,7 @@
 // progress only while a goroutine is in WaitIO, and one that does long work between two calls
 // delays all connections of that Watcher. Several Watchers, each with its goroutine, use several
 // processors: [Listen] has them share an address, and [Watcher.Post] hands one of them something else to do.
-// [Conn.TryWrite] is no operation: the caller sends what there is room for, at once.
+// [Conn.TryWrite] and [Conn.TryWritev] are no operations: the caller sends what there is room for, at once.
 //
 // Every method may be called by any goroutine, but WaitIO by one at a time: what it returned is
 // taken back by the next call, so the second of two at once is refused with [ErrWaiting]. With

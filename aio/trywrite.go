@@ -21,17 +21,50 @@ func (c *Conn) TryWrite(buf []byte) (n int, err error) {
 		return 0, ErrClosed // no Watcher has made it
 	case len(buf) == 0:
 		return 0, ErrEmptyBuffer
-	case !w.mu.TryLock():
-		return 0, nil
 	}
-	defer w.mu.Unlock()
-	if d.Gone != proactor.None {
-		return 0, errOf(d.Gone)
-	}
-	if free, err := w.writable(d); !free {
+	if free, err := w.lockToWrite(d); !free {
 		return 0, err
 	}
-	n, err = w.backend.Send(d, buf[:min(len(buf), proactor.MaxTransfer)])
+	defer w.mu.Unlock()
+	return w.wrote(w.backend.Send(d, buf[:min(len(buf), proactor.MaxTransfer)]))
+}
+
+// TryWritev is TryWrite of bufs, one after the other, by one system call: of up to 1,024 buffers, the last of which is the one that reaches 64 KiB.
+// Empty buffers in it are left out. It allocates as Writev does.
+func (c *Conn) TryWritev(bufs [][]byte) (n int, err error) {
+	w, d := c.watcher(), &c.desc
+	if w == nil {
+		return 0, ErrClosed // no Watcher has made it
+	}
+	v := w.vec()
+	defer w.keep(v)
+	if v.Set(bufs) == 0 {
+		return 0, ErrEmptyBuffer
+	}
+	if free, err := w.lockToWrite(d); !free {
+		return 0, err
+	}
+	defer w.mu.Unlock()
+	return w.wrote(w.backend.Sendv(d, v))
+}
+
+// lockToWrite takes mu and reports true where a write may be tried at once. Else it does not hold mu, and says why there can be no write, or nil where one would
+// have to wait.
+func (w *Watcher) lockToWrite(d *proactor.Desc) (free bool, err error) {
+	if !w.mu.TryLock() {
+		return false, nil
+	}
+	if d.Gone != proactor.None {
+		err = errOf(d.Gone)
+	} else if free, err = w.writable(d); free {
+		return true, nil
+	}
+	w.mu.Unlock()
+	return false, err
+}
+
+// wrote is the end of a write that was tried. The caller holds mu.
+func (w *Watcher) wrote(n int, err error) (int, error) {
 	w.stats.BytesWritten += uint64(n)
 	if err == syscall.EAGAIN || err == syscall.ENOBUFS { // Write waits
 		err = nil

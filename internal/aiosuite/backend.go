@@ -344,6 +344,12 @@ func (b *Backend) Send(d *proactor.Desc, buf []byte) (int, error) {
 	return n, nil
 }
 
+// Sendv implements [proactor.Backend].
+func (b *Backend) Sendv(d *proactor.Desc, v *proactor.Vec) (int, error) {
+	bufs, _ := v.Next()
+	return b.Send(d, bytes.Join(bufs, nil))
+}
+
 // Yield implements [proactor.Backend].
 func (b *Backend) Yield() { runtime.Gosched() }
 

@@ -9,6 +9,7 @@ import (
 
 var tryWriteTests = []test{
 	{"TryWrite", tryWrite, false},
+	{"TryWritev", tryWritev, false},
 	{"TryWriteBehind", tryWriteBehind, false},
 	{"TryWriteInParts", tryWriteInParts, false},
 	{"TryWriteRefused", tryWriteRefused, false},
@@ -58,6 +59,58 @@ func tryWrite(r *rig) {
 	_ = conn.Close()
 	data, _ := got()
 	r.same("at the peer", data, all)
+}
+
+// tryWritev: what was sent is the beginning of all buffers together, as far as 64 KiB and what stands before; and it waits as TryWrite does.
+func tryWritev(r *rig) {
+	conn, peer := r.pair()
+	all := pattern(4, 0, 300<<10)
+	got := sink(peer)
+	try := func(bufs ...[]byte) (n int) {
+		r.t.Helper()
+		n, err := conn.TryWritev(bufs)
+		if err != nil || n < 0 {
+			r.t.Fatal("TryWritev:", n, err)
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if n > 0 {
+			r.tickets = append(r.tickets, &ticket{number: len(r.tickets), op: aio.OpWrite, conn: conn, times: 1, result: aio.Result{Size: n}})
+			r.direct++
+		}
+		return n
+	}
+	sent := 0
+	for sent < len(all) {
+		rest := all[sent:]
+		head := min(len(rest), 4096)
+		n := try(rest[:head/2], nil, rest[head/2:head], rest[head:])
+		if n > head+64<<10 {
+			r.t.Fatalf("%d bytes were sent at once", n)
+		}
+		if sent += n; n == 0 { // the peer reads
+			r.idle(soon / 10)
+		}
+	}
+	k := r.write(conn, []byte("."))
+	if n := try([]byte("x"), []byte("y")); n != 0 {
+		r.t.Errorf("TryWritev behind a write that was not begun: %d, want 0", n)
+	}
+	r.until(k)
+	for what, bufs := range map[string][][]byte{"nothing": nil, "empty buffers": {nil, {}}} {
+		if n, err := conn.TryWritev(bufs); n != 0 || err != aio.ErrEmptyBuffer {
+			r.t.Errorf("TryWritev of %s: %d, %v; want %v", what, n, err, aio.ErrEmptyBuffer)
+		}
+	}
+	if n, err := new(aio.Conn).TryWritev([][]byte{{1}}); n != 0 || err != aio.ErrClosed {
+		r.t.Errorf("TryWritev to a zero Conn: %d, %v; want %v", n, err, aio.ErrClosed)
+	}
+	_ = conn.Close()
+	data, _ := got()
+	r.same("at the peer", data, append(all, '.'))
+	if n, err := conn.TryWritev([][]byte{{1}}); n != 0 || err != aio.ErrClosed {
+		r.t.Errorf("TryWritev to a closed connection: %d, %v; want %v", n, err, aio.ErrClosed)
+	}
 }
 
 // tryWriteBehind: what was submitted before comes before, be it begun or not; a read does not matter.

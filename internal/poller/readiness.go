@@ -275,7 +275,22 @@ func (p *Poller) Send(d *proactor.Desc, buf []byte) (int, error) {
 		return 0, syscall.EAGAIN
 	}
 	n, errno := p.send(d.Num, buf)
-	Moved(d, proactor.Out, n, len(buf), errno)
+	return sentNow(d, n, len(buf), errno)
+}
+
+// Sendv implements [proactor.Backend].
+func (p *Poller) Sendv(d *proactor.Desc, v *proactor.Vec) (int, error) {
+	if d.Ready&proactor.CanWrite == 0 {
+		return 0, syscall.EAGAIN
+	}
+	bufs, room := v.Next()
+	n, errno := p.sendv(d.Num, bufs)
+	return sentNow(d, n, room, errno)
+}
+
+// sentNow is the end of Send and Sendv, of n bytes of room.
+func sentNow(d *proactor.Desc, n, room int, errno syscall.Errno) (int, error) {
+	Moved(d, proactor.Out, n, room, errno)
 	if errno != 0 {
 		return 0, errno
 	}

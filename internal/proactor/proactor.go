@@ -214,6 +214,9 @@ type Backend interface {
 	// operation of d that writes is pending.
 	Send(d *Desc, buf []byte) (int, error)
 
+	// Sendv is Send of what v gives next.
+	Sendv(d *Desc, v *Vec) (int, error)
+
 	// Recycle says that what was received into the backend's swap memory was returned, and is over.
 	// It reports false when the backend has none: Readable operations receive nothing then.
 	Recycle() bool
