@@ -138,7 +138,7 @@ func (c *conn) done(r *aio.Result) {
 		c.moved()
 	case aio.OpWrite:
 		over := cost(r.Buffer)
-		if r.Buffer == nil { // the kernel kept it: see aio.Watcher.Close
+		if r.Buffer == nil { // of a Writev, behind which nothing is queued; or the kernel kept it: see aio.Watcher.Close
 			over = c.out
 		}
 		c.out -= over
@@ -223,11 +223,21 @@ func (c *conn) moved() {
 // end of the connection it says nothing then. It does so of each request but the first, which is a bad one; and a worker's first is not c's.
 func (c *conn) short() bool { return c.served && c.server.config == nil && len(c.in) < peeked }
 
-// write sends p, as far as there is room, or queues it, or waits until it is sent.
+// write sends p, as far as there is room, or queues it, or waits until it is sent; what w has kept goes before.
 func (c *conn) write(w *worker, p []byte) (n int, err error) {
 	w.writing++
 	defer func() { w.writing-- }()
-	for len(p) > 0 {
+	if w.gathers && w.kept == nil && len(p) == pieceSize {
+		w.kept = pieces.Get().(*[pieceSize]byte)
+		return copy(w.kept[:], p), nil
+	}
+	if kept := w.kept; kept != nil {
+		w.kept = nil
+		if n, err = c.together(w, kept, p); err != nil {
+			return 0, err
+		}
+	}
+	for p = p[n:]; len(p) > 0; {
 		if err := c.room(w, false); err != nil {
 			return n, err
 		}
@@ -243,11 +253,9 @@ func (c *conn) write(w *worker, p []byte) (n int, err error) {
 			piece := pieces.Get().(*[pieceSize]byte)
 			part = piece[:copy(piece[:], p)]
 		}
-		if err := c.handle.Write((*sender)(c), part, w.outUntil); err != nil {
+		if err := c.queue(w, part); err != nil {
 			return n, err
 		}
-		c.out += cost(part)
-		c.server.queued += cost(part)
 		n += len(part)
 		p = p[len(part):]
 		if len(part) >= bigWrite { // it is the caller's memory
@@ -259,11 +267,59 @@ func (c *conn) write(w *worker, p []byte) (n int, err error) {
 	return n, c.outErr
 }
 
-// send sends what there is room for of p, by the worker's own goroutine: the way through the loop gains nothing but where that sends many
+// queue queues p to be sent.
+func (c *conn) queue(w *worker, p []byte) error {
+	if err := c.handle.Write((*sender)(c), p, w.outUntil); err != nil {
+		return err
+	}
+	c.out += cost(p)
+	c.server.queued += cost(p)
+	return nil
+}
+
+// together sends a piece and as much of p as there is room for by one call, or has the loop do it. It returns how much of p was sent.
+func (c *conn) together(w *worker, piece *[pieceSize]byte, p []byte) (int, error) {
+	if err := c.room(w, false); err != nil {
+		pieces.Put(piece)
+		return 0, err
+	}
+	raceRelease()
+	k := 0
+	if c.out == 0 {
+		k = c.send(piece[:], p)
+	}
+	switch {
+	case k >= pieceSize || c.outErr != nil:
+	case k > 0 || len(p) < bigWrite:
+		return 0, c.queue(w, piece[:copy(piece[:], piece[k:])])
+	default:
+		if err := c.handle.Writev((*sender)(c), [][]byte{piece[:], p}, w.outUntil); err != nil {
+			pieces.Put(piece)
+			return 0, err
+		}
+		c.out += pieceSize + len(p)
+		c.server.queued += pieceSize + len(p)
+		for c.out > 0 {
+			w.moves.Wait()
+		}
+		if k = pieceSize + len(p); c.outErr != nil { // the kernel may have the piece
+			return 0, c.outErr
+		}
+	}
+	pieces.Put(piece)
+	return max(k-pieceSize, 0), c.outErr
+}
+
+// send sends what there is room for of bufs, by the worker's own goroutine: the way through the loop gains nothing but where that sends many
 // short answers by one call, and a long one would hold up the others. mu is released meanwhile.
-func (c *conn) send(p []byte) int {
+func (c *conn) send(bufs ...[]byte) (n int) {
 	c.server.mu.Unlock()
-	n, err := c.handle.TryWrite(p)
+	var err error
+	if len(bufs) == 1 {
+		n, err = c.handle.TryWrite(bufs[0])
+	} else {
+		n, err = c.handle.TryWritev(bufs)
+	}
 	c.server.mu.Lock()
 	if err != nil && c.outErr == nil {
 		c.moving().outErr = err

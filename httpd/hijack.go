@@ -23,7 +23,10 @@ type response interface {
 	EnableFullDuplex() error
 }
 
-// writer is net/http's own, but for the connection that Hijack gives. It stands for that where a request has no body: the
+// twoWrites is from how many bytes on net/http makes two Writes of one of the handler, at least: the first fills up the buffer that has the header.
+const twoWrites = 8 << 10
+
+// writer is net/http's own, but for the connection that Hijack gives, and for what belongs together. It stands for that where a request has no body: the
 // one thing that would not find net/http's through it, by a method that is not exported, is http.MaxBytesReader when there is too much of one.
 type writer struct {
 	response
@@ -33,6 +36,26 @@ type writer struct {
 
 // Unwrap is for http.ResponseController.
 func (w *writer) Unwrap() http.ResponseWriter { return w.response }
+
+// Write implements io.Writer: net/http's Writes of it go to the connection together.
+func (w *writer) Write(p []byte) (int, error) {
+	if len(p) < twoWrites {
+		return w.response.Write(p)
+	}
+	w.worker.gather()
+	defer w.worker.gathered()
+	return w.response.Write(p)
+}
+
+// WriteString implements io.StringWriter.
+func (w *writer) WriteString(p string) (int, error) {
+	if len(p) < twoWrites {
+		return w.response.WriteString(p)
+	}
+	w.worker.gather()
+	defer w.worker.gathered()
+	return w.response.WriteString(p)
+}
 
 // Hijack implements http.Hijacker: the connection is the one that net/http would have accepted, a *net.TCPConn.
 func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {

@@ -52,6 +52,9 @@ type worker struct {
 	closed  bool
 	hello   *hello // while it carries out a handshake
 
+	gathers bool             // net/http has got a long Write of the handler, and what fills its buffer is kept
+	kept    *[pieceSize]byte // what was kept, for the next Write within that one
+
 	sending interface{ SetWriteDeadline(time.Time) error } // ReadFrom's, while a file goes past aio
 
 	then func() // Park's, until there is something to read
@@ -332,6 +335,23 @@ func (w *worker) Write(p []byte) (int, error) {
 		err = &net.OpError{Op: "write", Net: "tcp", Source: w.conn.LocalAddr(), Addr: w.conn.RemoteAddr(), Err: err}
 	}
 	return n, err
+}
+
+// gather has what fills net/http's buffer be sent with the Write that follows: within one Write of the handler.
+func (w *worker) gather() {
+	w.server.mu.Lock()
+	defer w.server.mu.Unlock()
+	w.gathers = w.conn != nil && w.conn.tls == nil // crypto/tls makes records, of each Write
+}
+
+// gathered ends that. What is kept, as no other Write has followed, is sent now.
+func (w *worker) gathered() {
+	w.server.mu.Lock()
+	defer w.server.unlock()
+	w.gathers = false
+	if w.kept != nil {
+		_, _ = w.conn.write(w, nil) // where it fails the next Write does
+	}
 }
 
 // CloseWrite ends the sending of the real connection, after what is queued.
