@@ -47,7 +47,7 @@ func (s *server) next(w *worker) (*conn, error) {
 			c := s.ready[0]
 			s.ready[0] = nil
 			if s.ready = s.ready[1:]; len(s.ready) == 0 {
-				s.ready = nil
+				s.ready = s.few[:0]
 			}
 			s.unrest(w)
 			c.worker = w

@@ -212,6 +212,7 @@ func (s *server) endIdle() {
 		}
 	}
 	s.ready = fresh
+	clear(s.few[:])
 	if s.guard != nil {
 		s.guard.wake()
 	}

@@ -76,6 +76,7 @@ func serve(ctx context.Context, srv *http.Server, ln net.Listener, o Options, co
 	}
 	s.unencrypted = config == nil && srv.Protocols != nil && srv.Protocols.UnencryptedHTTP2()
 	s.needed.L, s.ended.L = &s.mu, &s.mu
+	s.ready = s.few[:0]
 	s.hooks.begins(s)
 	defer s.hooks.ends(s)
 	stop := context.AfterFunc(ctx, func() { _ = srv.Close() })
@@ -119,6 +120,7 @@ type server struct {
 	accepts int           // pending in the loop
 	taken   int           // hijacked connections
 	ready   []*conn       // have bytes, and no worker
+	few     [8]*conn      // what ready begins in
 	idle    []*worker     // wait for such; the last one is taken first
 	workers int           // all there are
 	parked  wheel         // have nothing to say, or a part of a header, and no worker
