@@ -164,7 +164,7 @@ func (s *Set) Add(name string, xs []float64, unit, target string, met bool) {
 }
 
 // NotSlower adds what package tailstat says of p99 and p99.9 of runs beside those of a base, in the same rounds: anything but slower
-// meets the target.
+// meets the target, where there are rounds enough to say it.
 func (s *Set) NotSlower(name, over string, base, runs []tailstat.Run) {
 	o := tailstat.Options{Figures: []tailstat.Figure{tailstat.Value("p99", false), tailstat.Value("p99.9", false)}}
 	c, err := tailstat.Compare(base, runs, o)
@@ -173,7 +173,14 @@ func (s *Set) NotSlower(name, over string, base, runs []tailstat.Run) {
 		return
 	}
 	for _, r := range c.Result {
-		s.Add(fmt.Sprintf("%s: %s over %s, tailstat: %v", name, r.Figure, over, r.Verdict), []float64{r.Ratio}, "x", "not slower", r.Verdict != tailstat.VerdictSlower)
+		v := Met
+		switch {
+		case r.Verdict == tailstat.VerdictSlower:
+			v = Missed
+		case r.Missing != "" || math.IsInf(r.Within.High, 1): // no ratio of so few rounds would be slower
+			v = CannotTell
+		}
+		s.add(fmt.Sprintf("%s: %s over %s, tailstat: %v", name, r.Figure, over, r.Verdict), []float64{r.Ratio}, "x", "not slower", v)
 	}
 }
 

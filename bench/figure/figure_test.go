@@ -3,12 +3,16 @@ package figure
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"evenkeel.dev/tailstat"
 )
 
 func TestMedianAndRatios(t *testing.T) {
@@ -160,5 +164,29 @@ func TestShare(t *testing.T) {
 	}
 	if low, high := Wilson(10, 100); math.Abs(low-6.07) > .1 || math.Abs(high-16.1) > .1 {
 		t.Errorf("%v %v", low, high)
+	}
+}
+
+// TestNotSlower: what is six times as slow misses the target, and does not meet it where the rounds are too few to tell anything.
+func TestNotSlower(t *testing.T) {
+	for _, tt := range []struct {
+		rounds int
+		factor time.Duration
+		want   Verdict
+	}{{2, 1, CannotTell}, {2, 6, CannotTell}, {6, 6, CannotTell}, {7, 6, Missed}, {12, 6, Missed}, {12, 1, Met}} {
+		var base, runs []tailstat.Run
+		for i := range tt.rounds {
+			d, change := time.Millisecond, time.Duration(i+1)*time.Microsecond
+			if i%2 == 0 {
+				change = -change
+			}
+			base = append(base, Tail(i+1, d, 2*d))
+			runs = append(runs, Tail(i+1, tt.factor*(d+change), tt.factor*(2*d+change)))
+		}
+		s := Set{Out: io.Discard}
+		s.NotSlower("x", "y", base, runs)
+		if len(s.Figures) != 2 || s.Figures[0].Verdict != tt.want || s.Figures[1].Verdict != tt.want {
+			t.Errorf("%d rounds, %d times: %v, want %v", tt.rounds, tt.factor, s.Figures, tt.want)
+		}
 	}
 }
