@@ -31,6 +31,8 @@ var rows = []row{
 	{name: "json-1000", load: "closed", path: "/json", conns: 1000},
 	{name: "64k-100", load: "closed", path: "/64k", conns: 100},
 	{name: "64k-1000", load: "closed", path: "/64k", conns: 1000},
+	{name: "cpu-100us", load: "closed", path: "/cpu-100us", conns: 100},
+	{name: "cpu-1ms", load: "closed", path: "/cpu-1ms", conns: 100},
 	{name: "sleep-100", load: "closed", path: "/sleep", conns: 100},
 	{name: "sleep-1000", load: "closed", path: "/sleep", conns: 1000},
 	{name: "burst", load: "burst", path: "/hello", conns: 8192},

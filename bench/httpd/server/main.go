@@ -1,6 +1,6 @@
 // Command server is every server of the benchmark of package httpd, by -kind: what its library's documentation
-// recommends, with one loop where the library has loops. It answers /hello, /json, /64k, /large with 4 MiB, and /sleep after a
-// millisecond. The first line that it prints is its address. SIGUSR1 gives memory back to the system, SIGTERM ends it.
+// recommends, with one loop where the library has loops. It answers /hello, /json, /64k, /large with 4 MiB, /cpu-100us and
+// /cpu-1ms after about so much of a processor's time, and /sleep after a millisecond. The first line that it prints is its address. SIGUSR1 gives memory back to the system, SIGTERM ends it.
 package main
 
 import (
@@ -9,6 +9,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
@@ -87,11 +88,18 @@ func answer(path string) ([]byte, string) {
 		return large[:64<<10], "application/octet-stream"
 	case "/large":
 		return large, "application/octet-stream"
+	case "/cpu-100us":
+		compute(160 << 10)
+	case "/cpu-1ms":
+		compute(1600 << 10)
 	case "/sleep":
 		time.Sleep(nap)
 	}
 	return []byte("hello"), "text/plain"
 }
+
+// compute takes a processor's time, the same for all servers: some 100 µs for 160 KiB, where the processor has instructions for it.
+func compute(bytes int) { _ = sha256.Sum256(large[:bytes]) }
 
 // plain is net/http's server.
 func plain() *http.Server { return &http.Server{Handler: http.HandlerFunc(handle)} }
