@@ -65,7 +65,8 @@
 // to 4 KiB each, for an empty line: so thousands of clients that send a byte each second cost little. Meanwhile net/http
 // refuses a wrong request of theirs when its header has ended, and not at its first wrong line, and one that is not there
 // in time is not answered at all. Not so with TLS, where handshakes too have a worker each, nor where a client sends the
-// beginning of a request together with the one before. For all of these times ReadHeaderTimeout and IdleTimeout of the
+// beginning of a request together with the one before, nor once 4 KiB of a header have come: there each slow client costs what it
+// costs with net/http. For all of these times ReadHeaderTimeout and IdleTimeout of the
 // http.Server count, from the same moments as with net/http; without them a client may take for ever.
 //
 // [StatsOf] says what there is, and counts what was refused, by why.
