@@ -2,6 +2,7 @@ package httpd
 
 import (
 	"io"
+	"runtime"
 	"slices"
 	"time"
 )
@@ -9,6 +10,14 @@ import (
 // headers is how many workers may wait for the rest of a request's header. While there are so many, or connections that wait for a
 // worker, another one waits for the rest of its header without one.
 const headers = 64
+
+// sliceFor is for how long workers serve what is ready in one of the scheduler's slices, which it ends after 10 ms (runtime/proc.go,
+// forcePreemptNS).
+const sliceFor = 5 * time.Millisecond
+
+// batchRate is from how many requests a second on the loop sends short answers together. Below that it has few to send at a time, and each
+// waits for the loop, so for the handlers that compute meanwhile: a worker sends its own.
+const batchRate = 5000
 
 // offer has a worker serve a connection that has bytes.
 func (s *server) offer(c *conn) {
@@ -44,6 +53,19 @@ func (s *server) next(w *worker) (*conn, error) {
 			w.woken, s.waking = false, false
 		}
 		if len(s.ready) > 0 && !w.closed && !w.spoilt {
+			if now := time.Now(); now.Sub(s.sliced) >= sliceFor {
+				s.direct = 0
+				if s.batches && float64(s.given) > batchRate*now.Sub(s.sliced).Seconds() {
+					s.direct = pieceSize
+				}
+				s.sliced, s.given = now, 0
+				s.wake() // it goes on, or who is woken already
+				s.mu.Unlock()
+				newSlice()
+				s.mu.Lock()
+				continue
+			}
+			s.given++
 			c := s.ready[0]
 			s.ready[0] = nil
 			if s.ready = s.ready[1:]; len(s.ready) == 0 {
@@ -69,6 +91,15 @@ func (s *server) next(w *worker) (*conn, error) {
 		}
 		w.moves.Wait()
 	}
+}
+
+// newSlice gives way between two requests. Workers that wake one another run in one slice (runtime/proc.go, ready and runqget), at whose end the
+// scheduler takes the P from whoever is in the midst of a request, or of a long send, with aio's lock: and has it wait in the queue of all Ps
+// until this P's own is empty, so for all that is ready. The goroutine without a task takes the place of the one that would run in the same
+// slice, which so begins the next one.
+func newSlice() {
+	go func() {}()
+	runtime.Gosched()
 }
 
 // unrest takes w off the idle ones.

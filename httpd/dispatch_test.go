@@ -1,13 +1,18 @@
 package httpd
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 // TestDispatchAllocatesNothing: a request that comes alone, or with a few, needs no memory to find its worker.
 func TestDispatchAllocatesNothing(t *testing.T) {
-	s := &server{}
+	s := &server{sliced: time.Now().Add(time.Hour)} // no other slice begins
 	s.ready = s.few[:0]
 	s.needed.L, s.ended.L = &s.mu, &s.mu
 	w := newWorker(s)
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, n := range []int{1, len(s.few)} {
 		conns := make([]conn, n)
 		allocs := testing.AllocsPerRun(100, func() {
@@ -28,6 +33,27 @@ func TestDispatchAllocatesNothing(t *testing.T) {
 	for _, c := range s.few {
 		if c != nil {
 			t.Error("a connection is kept that does not wait any more")
+		}
+	}
+}
+
+// TestWhoSends: the loop sends short answers together where requests come fast, and else their workers do, who need not wait for it.
+func TestWhoSends(t *testing.T) {
+	s := &server{batches: true}
+	s.ready = s.few[:0]
+	s.needed.L, s.ended.L = &s.mu, &s.mu
+	w := newWorker(s)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, tt := range []struct{ given, direct int }{{10 * batchRate, pieceSize}, {10, 0}} {
+		s.sliced, s.given = time.Now().Add(-time.Second), tt.given
+		s.offer(new(conn))
+		w.woken = true
+		if _, err := s.next(w); err != nil {
+			t.Fatal(err)
+		}
+		if s.direct != tt.direct {
+			t.Errorf("after %d requests in a second workers send from %d bytes on, want %d", tt.given, s.direct, tt.direct)
 		}
 	}
 }

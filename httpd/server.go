@@ -72,7 +72,7 @@ func serve(ctx context.Context, srv *http.Server, ln net.Listener, o Options, co
 	}
 	s := &server{watcher: w, hooks: wrap(srv), real: ln, config: config, most: o.MaxConns, log: o.Logger, start: time.Now()}
 	if w.Stats().Backend == aio.BackendIOUring.String() { // one call for all that is queued
-		s.direct = pieceSize
+		s.batches = true
 	}
 	s.unencrypted = config == nil && srv.Protocols != nil && srv.Protocols.UnencryptedHTTP2()
 	s.needed.L, s.ended.L = &s.mu, &s.mu
@@ -109,7 +109,7 @@ type server struct {
 	start   time.Time // of which deadlines of connections count
 	begun   bool      // connections are accepted; net/http's goroutine that accepts has it
 
-	direct      int  // bytes of a Write from which on a worker sends it
+	batches     bool // the loop sends short answers together, where they come fast
 	unencrypted bool // HTTP/2 is served, without TLS
 	inherited   bool // a connection came after probe, as all do from there on; drive's
 
@@ -137,6 +137,9 @@ type server struct {
 	decays  *time.Timer   // nil: no worker is idle
 	expires *time.Timer   // nil: none of parked has a deadline
 	expiry  time.Duration // when that is, from start on
+	sliced  time.Time     // when workers began a slice of the scheduler's
+	given   int           // connections that workers were given since then
+	direct  int           // bytes of a Write from which on a worker sends it
 	queued  int           // bytes of answers, of all connections
 	unread  int           // bytes that were read and that nobody has asked for, of all connections
 	others  []net.Conn    // without a descriptor: net/http serves them as ever
