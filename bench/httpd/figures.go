@@ -54,6 +54,10 @@ func figures(set *figure.Set, samples []sample) {
 			set.AtMost(name+"connections without an answer", []float64{slices.Max(lost)}, 0, "")
 			switch r.load {
 			case "hold":
+				if r.h2 { // nothing is saved, and nothing added
+					set.AtMost(name+"bytes of a connection over net/http", ratios(samples, server, r.name, idle), 1.1, "x")
+					continue
+				}
 				xs, _ := of(samples, server, r.name, idle)
 				most := 700.
 				if r.tls {

@@ -12,7 +12,7 @@ import (
 type row struct {
 	name, load, path string
 	conns            int
-	tls              bool
+	tls, h2          bool
 	crowd            string   // of load beside: what its connections do, while some others ask
 	servers          []string // nil: all
 	memory           float64  // of load beside: the server's at most, over net/http's
@@ -24,6 +24,8 @@ var serious = []string{base, "httpd-epoll", "httpd-uring"}
 var rows = []row{
 	{name: "idle", load: "hold", path: "/hello", conns: 10_000},
 	{name: "idle-tls", load: "hold", path: "/hello", conns: 10_000, tls: true, servers: serious},
+	{name: "idle-h2", load: "hold", path: "/hello", conns: 2000, h2: true, servers: serious},
+	{name: "idle-h2-tls", load: "hold", path: "/hello", conns: 2000, h2: true, tls: true, servers: serious},
 	{name: "hello-100", load: "closed", path: "/hello", conns: 100},
 	{name: "hello-1000", load: "closed", path: "/hello", conns: 1000},
 	{name: "hello-tls-100", load: "closed", path: "/hello", conns: 100, tls: true, servers: serious},

@@ -89,7 +89,7 @@ func (p *peer) await(want string) error {
 // one is one run: a fresh server, a fresh client.
 func (d *driver) one(ctx context.Context, server string, r row) (sample, error) {
 	out := sample{Server: server, Row: r.name}
-	srv, err := d.start(ctx, serverCore, "server", "-kind", server, "-tls="+strconv.FormatBool(r.tls))
+	srv, err := d.start(ctx, serverCore, "server", "-kind", server, "-tls="+strconv.FormatBool(r.tls), "-h2="+strconv.FormatBool(r.h2))
 	if err != nil {
 		return out, err
 	}
@@ -102,7 +102,7 @@ func (d *driver) one(ctx context.Context, server string, r row) (sample, error) 
 		return out, err
 	}
 	client, err := d.start(ctx, clientCore, "client", "-addr", addr, "-pid", strconv.Itoa(srv.Pid()), "-load", r.load, "-path", r.path,
-		"-tls="+strconv.FormatBool(r.tls), "-crowd", r.crowd,
+		"-tls="+strconv.FormatBool(r.tls), "-h2="+strconv.FormatBool(r.h2), "-crowd", r.crowd,
 		"-conns", strconv.Itoa(r.conns), "-warmup", d.warmup.String(), "-length", d.length.String())
 	if err != nil {
 		return out, err

@@ -11,12 +11,14 @@ import (
 	"bytes"
 	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"log"
 	"maps"
 	"net"
+	"net/http"
 	"os"
 	"slices"
 	"strconv"
@@ -24,6 +26,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/net/http2"
 
 	"evenkeel.dev/bench/httpd/wire"
 	"evenkeel.dev/bench/machine"
@@ -34,6 +38,7 @@ type client struct {
 	request []byte
 	pid     int
 	tls     *tls.Config // nil: without
+	url     string      // of a request by HTTP/2; "": HTTP/1.1
 	failed  atomic.Int64
 }
 
@@ -53,11 +58,19 @@ func main() {
 	warmup := flag.Duration("warmup", 300*time.Millisecond, "before what is measured")
 	length := flag.Duration("length", 2*time.Second, "of what is measured")
 	overTLS := flag.Bool("tls", false, "speak TLS")
+	h2 := flag.Bool("h2", false, "hold: speak HTTP/2")
 	crowd := flag.String("crowd", "", "what the crowd does: "+strings.Join(slices.Sorted(maps.Keys(crowds)), ", "))
 	flag.Parse()
 	c := &client{addr: *addr, request: request(*path), pid: *pid}
 	if *overTLS {
 		c.tls = &tls.Config{InsecureSkipVerify: true}
+	}
+	if *h2 {
+		c.url = "http://" + *addr + *path
+		if *overTLS {
+			c.tls.NextProtos = []string{http2.NextProtoTLS}
+			c.url = "https://" + *addr + *path
+		}
 	}
 	var r wire.Result
 	var err error
@@ -126,6 +139,32 @@ func (c *client) ask(e *end) error {
 	return err
 }
 
+// askHTTP2 begins HTTP/2 on a connection, sends a request and reads its answer.
+func (c *client) askHTTP2(e *end) error {
+	if t, ok := e.Conn.(*tls.Conn); ok {
+		if err := t.Handshake(); err != nil {
+			return err
+		}
+	}
+	begun, err := (&http2.Transport{AllowHTTP: true}).NewClientConn(e.Conn)
+	if err != nil {
+		return err
+	}
+	req, err := http.NewRequest(http.MethodGet, c.url, nil)
+	if err != nil {
+		return err
+	}
+	res, err := begun.RoundTrip(req)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, res.Body)
+	if err == nil && res.StatusCode != http.StatusOK {
+		err = fmt.Errorf("the answer is %s", res.Status)
+	}
+	return errors.Join(err, res.Body.Close())
+}
+
 // closed has each connection ask as soon as it has its answer.
 func (c *client) closed(conns int, warmup, length time.Duration) (wire.Result, error) {
 	ends := make([]*end, conns)
@@ -183,7 +222,9 @@ func (c *client) hold(conns int) (wire.Result, error) {
 			}
 		}
 		e, err := c.dial()
-		if err == nil {
+		if err == nil && c.url != "" {
+			err = c.askHTTP2(e)
+		} else if err == nil {
 			err = c.ask(e)
 		}
 		if err != nil {

@@ -101,8 +101,20 @@ func answer(path string) ([]byte, string) {
 // compute takes a processor's time, the same for all servers: some 100 µs for 160 KiB, where the processor has instructions for it.
 func compute(bytes int) { _ = sha256.Sum256(large[:bytes]) }
 
+// unencryptedHTTP2 has net/http's server take it. With TLS it takes HTTP/2 in any case.
+var unencryptedHTTP2 = flag.Bool("h2", false, "nethttp, httpd: take HTTP/2 without TLS, too")
+
 // plain is net/http's server.
-func plain() *http.Server { return &http.Server{Handler: http.HandlerFunc(handle)} }
+func plain() *http.Server {
+	srv := &http.Server{Handler: http.HandlerFunc(handle)}
+	if *unencryptedHTTP2 {
+		srv.Protocols = new(http.Protocols)
+		srv.Protocols.SetHTTP1(true)
+		srv.Protocols.SetHTTP2(true)
+		srv.Protocols.SetUnencryptedHTTP2(true)
+	}
+	return srv
+}
 
 // withTLS has a certificate of its own.
 func withTLS() *http.Server {
