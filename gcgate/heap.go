@@ -97,6 +97,9 @@ func (h *heapWatch) logRule() {
 		h.log.Warn("gcgate: the memory limit is above what the control group leaves to this process, which would be hit first: the lower one holds; lower GOMEMLIMIT or Options.MemoryLimitBytes, or give the container more memory",
 			"limit", set, "instead", h.allowed.limit)
 	}
+	if h.options.Turns != nil && h.options.Replicas == 0 {
+		h.log.Info("gcgate: Options.Replicas is not set, so the trigger leaves no time for others to go first, and nothing is said where the turns do not suffice: set it to how many replicas take these turns")
+	}
 }
 
 // sleep waits for d, or less: until the gate stops, until sooner is sent to or closed, or until a
