@@ -1,6 +1,8 @@
 package httpd
 
 import (
+	"runtime"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -56,4 +58,29 @@ func TestWhoSends(t *testing.T) {
 			t.Errorf("after %d requests in a second workers send from %d bytes on, want %d", tt.given, s.direct, tt.direct)
 		}
 	}
+}
+
+// TestGivesWay: a worker that finds the slice old lets others run before it begins a request, in which the scheduler would take the processor from it.
+func TestGivesWay(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	s := &server{}
+	s.ready = s.few[:0]
+	s.needed.L, s.ended.L = &s.mu, &s.mu
+	w := newWorker(s)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for range 20 { // a P looks at the queue of all Ps first at each 61st goroutine that it begins
+		var other atomic.Bool
+		go other.Store(true)
+		s.sliced = time.Now().Add(-time.Second)
+		s.offer(new(conn))
+		w.woken = true
+		if _, err := s.next(w); err != nil {
+			t.Fatal(err)
+		}
+		if other.Load() {
+			return
+		}
+	}
+	t.Error("no other goroutine ran before the request")
 }

@@ -154,7 +154,8 @@ func TestTogetherInOrder(t *testing.T) {
 			b = b[n/10:]
 		}
 		if seed%5 == 0 {
-			_, _ = io.WriteString(w, string(b))
+			text := string(b)
+			_, _ = io.WriteString(w, text)
 			return
 		}
 		_, _ = w.Write(b)

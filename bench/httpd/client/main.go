@@ -9,6 +9,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"crypto/tls"
 	"encoding/json"
 	"errors"
@@ -26,8 +27,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"golang.org/x/net/http2"
 
 	"evenkeel.dev/bench/httpd/wire"
 	"evenkeel.dev/bench/machine"
@@ -68,7 +67,7 @@ func main() {
 	if *h2 {
 		c.url = "http://" + *addr + *path
 		if *overTLS {
-			c.tls.NextProtos = []string{http2.NextProtoTLS}
+			c.tls.NextProtos = []string{"h2"}
 			c.url = "https://" + *addr + *path
 		}
 	}
@@ -146,15 +145,15 @@ func (c *client) askHTTP2(e *end) error {
 			return err
 		}
 	}
-	begun, err := (&http2.Transport{AllowHTTP: true}).NewClientConn(e.Conn)
-	if err != nil {
-		return err
-	}
+	give := func(context.Context, string, string) (net.Conn, error) { return e.Conn, nil }
+	t := &http.Transport{Protocols: new(http.Protocols), DialContext: give, DialTLSContext: give}
+	t.Protocols.SetHTTP2(true)
+	t.Protocols.SetUnencryptedHTTP2(true)
 	req, err := http.NewRequest(http.MethodGet, c.url, nil)
 	if err != nil {
 		return err
 	}
-	res, err := begun.RoundTrip(req)
+	res, err := t.RoundTrip(req)
 	if err != nil {
 		return err
 	}
