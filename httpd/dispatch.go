@@ -59,11 +59,13 @@ func (s *server) next(w *worker) (*conn, error) {
 					s.direct = pieceSize
 				}
 				s.sliced, s.given = now, 0
-				s.wake() // it goes on, or who is woken already
-				s.mu.Unlock()
-				newSlice()
-				s.mu.Lock()
-				continue
+				if len(s.ready) > 1 { // else nobody waits
+					s.wake() // it goes on, or who is woken already
+					s.mu.Unlock()
+					newSlice()
+					s.mu.Lock()
+					continue
+				}
 			}
 			s.given++
 			c := s.ready[0]

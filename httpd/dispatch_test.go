@@ -74,6 +74,7 @@ func TestGivesWay(t *testing.T) {
 		go other.Store(true)
 		s.sliced = time.Now().Add(-time.Second)
 		s.offer(new(conn))
+		s.offer(new(conn))
 		w.woken = true
 		if _, err := s.next(w); err != nil {
 			t.Fatal(err)
