@@ -46,7 +46,7 @@ const pageHead = `<!DOCTYPE html>
 body { font: 16px/1.4 system-ui, sans-serif; margin: 1rem auto; max-width: 46rem; padding: 0 1rem; color: #222; background: #fff }
 table { border-collapse: collapse; margin: 1rem 0 }
 th, td { text-align: left; padding: .15rem 1rem .15rem 0; vertical-align: top }
-th { font-weight: normal; color: #666 }
+th { font-weight: normal; color: #666; white-space: nowrap }
 td { font-variant-numeric: tabular-nums }
 @media (prefers-color-scheme: dark) { body { color: #ddd; background: #111 } th { color: #999 } }
 </style>
@@ -87,7 +87,7 @@ func page(s gcgate.Stats, now time.Time) string {
 		reasons = []string{"none"}
 	}
 	row("collections", "%s; %d by the runtime although the gate was in charge", strings.Join(reasons, ", "), s.Escaped)
-	row("without a turn", "%d collections; %d turns were lost", s.WithoutTurn, s.LostTurns)
+	row("without a turn", "%d of them; turns lost: %d", s.WithoutTurn, s.LostTurns)
 	if t := s.Turn; t.Turns > 0 {
 		held := fmt.Sprintf("held %d times", t.Held.Count)
 		if t.Held.Count > 0 {
@@ -99,17 +99,22 @@ func page(s gcgate.Stats, now time.Time) string {
 		row("turn", "%s", held)
 	}
 	if t := s.Turn; t.Load > 0 {
-		row("load of the turns", "%.3g: %d turns for %d replicas; a wait of up to %v, of %v to the hard threshold",
+		row("load of the turns", "%.3g with %d for %d replicas; a wait of up to %v, of %v to the hard threshold",
 			t.Load, t.Turns, t.Replicas, t.LongestWait.Round(time.Millisecond), t.Spare.Round(time.Millisecond))
 	}
-	b.WriteString("</table>\n<table>\n<tr><th>state<th>times<th>mean<th>longest\n")
+	b.WriteString("</table>\n")
+	head := "<table>\n<tr><th>state<th>times<th>mean<th>longest\n"
 	for state := gcgate.StateWanting; state <= gcgate.StateReadying; state++ {
 		if d := s.Phases[state]; d.Count > 0 {
-			fmt.Fprintf(&b, "<tr><td>%v<td>%d<td>%v<td>%v\n", state, d.Count,
+			fmt.Fprintf(&b, "%s<tr><td>%v<td>%d<td>%v<td>%v\n", head, state, d.Count,
 				(d.Total / time.Duration(d.Count)).Round(10*time.Microsecond), d.Max.Round(10*time.Microsecond))
+			head = ""
 		}
 	}
-	b.WriteString("</table>\n<p><a href=\"?json\">JSON</a></p>\n")
+	if head == "" {
+		b.WriteString("</table>\n")
+	}
+	b.WriteString("<p><a href=\"?json\">JSON</a></p>\n")
 	return b.String()
 }
 
