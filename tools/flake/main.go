@@ -18,7 +18,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
-	"sync"
 	"syscall"
 	"time"
 
@@ -69,16 +68,9 @@ func flake(ctx context.Context, list string, rounds, parallel int, seed int64, l
 	defer neighbours.stop()
 	fmt.Printf("%d packages, %d rounds, %d at once, beside %s\n", len(packages), rounds, parallel, neighbours)
 	var skipped skips.List
-	for round := range rounds {
-		begin := time.Now()
-		procs := processors[round%len(processors)]
-		failed := runRound(ctx, packages, parallel, run{round: round + 1, procs: procs, seed: seed + int64(round), logs: logs, skipped: &skipped})
-		if ctx.Err() != nil {
-			err = errors.New("interrupted")
-			break
-		}
-		failures += failed
-		fmt.Printf("round %d, GOMAXPROCS=%d, seed %d: %d failed, %.0f s\n", round+1, procs, seed+int64(round), failed, time.Since(begin).Seconds())
+	failures = runRounds(ctx, packages, rounds, parallel, run{seed: seed, logs: logs, skipped: &skipped})
+	if ctx.Err() != nil {
+		err = errors.New("interrupted")
 	}
 	skipped.Print(os.Stdout)
 	printTable(os.Stdout, packages)
@@ -86,40 +78,81 @@ func flake(ctx context.Context, list string, rounds, parallel int, seed int64, l
 	return failures, err
 }
 
-// runRound runs each package once and returns how many failed. Runs that ctx cut off do not count.
-func runRound(ctx context.Context, packages []*testPackage, parallel int, r run) (failed int) {
-	var wg sync.WaitGroup
-	var mu sync.Mutex
-	turns := make(chan struct{}, parallel)
-	slices.SortStableFunc(packages, func(a, b *testPackage) int { return cmp.Compare(b.longest, a.longest) }) // else the longest may run alone in the end
-	for _, p := range packages {
-		turns <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-turns }()
-			result := p.run(ctx, r)
-			if ctx.Err() != nil {
-				return
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			p.note(result)
-			if r.listsSkips() {
-				if err := addSkips(r.skipped, p, result.output); err != nil {
-					fmt.Println(err)
-				}
-			}
-			if result.err != nil {
-				failed++
-				report(p, r, result)
-			}
-		})
+// job is a package's run in a round.
+type job struct {
+	p *testPackage
+	r *run
+}
+
+// runRounds runs each package as often as there are rounds, and returns how many runs failed; those that ctx cut off do not
+// count. No package runs beside itself, and no round waits for the last of the one before: what is ready takes the next place.
+func runRounds(ctx context.Context, packages []*testPackage, rounds, parallel int, first run) (failures int) {
+	type end struct {
+		job
+		result
 	}
-	wg.Wait()
+	var (
+		waiting []job // in their order
+		begun   = 0   // rounds
+		running = map[*testPackage]bool{}
+		ended   = make(chan end)
+	)
+	free := func() int { return slices.IndexFunc(waiting, func(j job) bool { return !running[j.p] }) }
+	for {
+		for ctx.Err() == nil && len(running) < parallel {
+			i := free()
+			if i < 0 && begun < rounds {
+				r := first
+				r.round, r.procs, r.seed = begun+1, processors[begun%len(processors)], first.seed+int64(begun)
+				r.left, r.begin = len(packages), time.Now()
+				begun++
+				slices.SortStableFunc(packages, func(a, b *testPackage) int { return cmp.Compare(b.longest, a.longest) }) // the longest must not run alone in the end
+				for _, p := range packages {
+					waiting = append(waiting, job{p, &r})
+				}
+				i = free()
+			}
+			if i < 0 {
+				break
+			}
+			j := waiting[i]
+			waiting = slices.Delete(waiting, i, i+1)
+			running[j.p] = true
+			go func() { ended <- end{j, j.p.run(ctx, j.r)} }()
+		}
+		if len(running) == 0 {
+			return failures
+		}
+		e := <-ended
+		delete(running, e.p)
+		if ctx.Err() != nil {
+			continue
+		}
+		failures += e.r.take(e.p, e.result)
+	}
+}
+
+// take notes what a run of the round came to, and says when it was the round's last. It returns 1 for a failure.
+func (r *run) take(p *testPackage, result result) (failed int) {
+	p.note(result)
+	if r.listsSkips() {
+		if err := addSkips(r.skipped, p, result.output); err != nil {
+			fmt.Println(err)
+		}
+	}
+	if result.err != nil {
+		failed = 1
+		report(p, r, result)
+	}
+	r.failed += failed
+	if r.left--; r.left == 0 {
+		fmt.Printf("round %d, GOMAXPROCS=%d, seed %d: %d failed, %.0f s\n", r.round, r.procs, r.seed, r.failed, time.Since(r.begin).Seconds())
+	}
 	return failed
 }
 
 // report prints a failure and how to run it again, and keeps its output.
-func report(p *testPackage, r run, result result) {
+func report(p *testPackage, r *run, result result) {
 	file := filepath.Join(r.logs, fmt.Sprintf("%s-round%d.log", p.fileName(), r.round))
 	fmt.Printf("--- FAILED %s: %v\n", p.path, result.err)
 	fmt.Printf("    again: cd %s && GOMAXPROCS=%d go test -race -count=1 -shuffle=%d .\n", p.dir, r.procs, r.seed)

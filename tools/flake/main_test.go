@@ -53,6 +53,31 @@ func TestFlake(t *testing.T) {
 	}
 }
 
+// TestNoRoundWaits: while one package still runs, the others begin the next round, and none runs beside itself.
+func TestNoRoundWaits(t *testing.T) {
+	dir := t.TempDir()
+	var list []byte
+	for name, text := range map[string]string{
+		"slow":  "mkdir running || exit 1\nwhile [ ! -e twice ]; do sleep 0.01; done\nrmdir running\n", // fails beside itself
+		"other": "if [ -e once ]; then touch twice; fi\ntouch once\n",
+	} {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, []byte("#!/bin/sh\n"+text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		list = fmt.Appendf(list, "%s\t%s\t%s\n", name, dir, file)
+	}
+	file := filepath.Join(dir, "list")
+	if err := os.WriteFile(file, list, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // for one that waits
+	defer cancel()
+	if failures, err := flake(ctx, file, 2, 3, 1, dir); err != nil || failures != 0 {
+		t.Errorf("%d failures, %v", failures, err)
+	}
+}
+
 // TestSkips: what tests have skipped is found between what others say meanwhile.
 func TestSkips(t *testing.T) {
 	const output = "\x16=== RUN   TestA\n\x16=== PAUSE TestA\n\x16=== RUN   TestB\n    b_test.go:9: note\n\x16=== CONT  TestA\n" +

@@ -18,7 +18,7 @@ import (
 	"evenkeel.dev/tools/internal/skips"
 )
 
-// testPackage is a package and what its runs came to. Only runRound changes it, under its lock.
+// testPackage is a package and what its runs came to. Only runRounds changes it.
 type testPackage struct {
 	path, dir, binary string
 	runs, failures    int
@@ -45,16 +45,18 @@ func readList(file string) ([]*testPackage, error) {
 	return packages, nil
 }
 
-// run is how a round runs its packages.
+// run is a round: how it runs its packages, and what it has come to. Only runRounds changes it.
 type run struct {
 	round, procs int
 	seed         int64
 	logs         string
-	skipped      *skips.List // what tests say that they skip; runRound changes it, under its lock
+	skipped      *skips.List // what tests say that they skip
+	begin        time.Time
+	left, failed int // runs
 }
 
 // listsSkips reports whether its tests say what they skip: all rounds skip the same.
-func (r run) listsSkips() bool { return r.round == 1 }
+func (r *run) listsSkips() bool { return r.round == 1 }
 
 // result is what a run came to.
 type result struct {
@@ -69,7 +71,7 @@ type result struct {
 const runLimit = 30 * time.Minute
 
 // run runs the package's tests once, as go test does.
-func (p *testPackage) run(ctx context.Context, of run) result {
+func (p *testPackage) run(ctx context.Context, of *run) result {
 	cmd := command(ctx, p.binary, "-test.paniconexit0", "-test.timeout="+runLimit.String(), fmt.Sprintf("-test.shuffle=%d", of.seed))
 	if of.listsSkips() {
 		cmd.Args = append(cmd.Args, "-test.v=test2json")
