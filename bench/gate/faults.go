@@ -143,7 +143,7 @@ func (d *driver) faultsHAProxy(ctx context.Context, n int, l load) error {
 	defer f.sys.close()
 	o := f.sys.options(l, 0, d.warmup)
 	o.Requests = n
-	r, err := f.load(ctx, o, repeated(f.killReplica, f.reload, f.killEtcd, f.reload, f.stallReplica, f.stallEtcd, f.restartReplica))
+	r, err := f.load(ctx, o, f.repeated(f.killReplica, f.reload, f.killEtcd, f.reload, f.stallReplica, f.stallEtcd, f.restartReplica))
 	if err != nil {
 		return err
 	}
@@ -151,15 +151,23 @@ func (d *driver) faultsHAProxy(ctx context.Context, n int, l load) error {
 	return nil
 }
 
-// load loads the system while things fail one after the other, as many as next returns.
+// load loads the system while things fail one after the other, as many as next returns. A quick run ends with the last of them.
 func (f *faulty) load(ctx context.Context, o loadgen.Options, next func() func(context.Context) error) (*loadgen.Result, error) {
 	fmt.Fprintf(f.out, "%d requests%s at %.0f/s: some %v\n", o.Requests, f.what, o.Rate, (time.Duration(float64(o.Requests)/o.Rate) * time.Second).Round(time.Second))
 	f.failed = 0
 	o.ProgressInterval, o.OnProgress = 20*time.Millisecond, f.watch
 	breaking, done := context.WithCancel(ctx)
+	loading, enough := context.WithCancel(ctx)
+	defer enough()
 	ended := make(chan error, 1)
-	go func() { ended <- f.breakThings(breaking, next) }()
-	r, err := loadgen.Run(ctx, o)
+	go func() {
+		err := f.breakThings(breaking, next)
+		if err != nil || f.quick {
+			enough()
+		}
+		ended <- err
+	}()
+	r, err := loadgen.Run(loading, o)
 	done()
 	if err = errors.Join(err, <-ended); err == nil {
 		err = context.Cause(ctx)
@@ -167,11 +175,13 @@ func (f *faulty) load(ctx context.Context, o loadgen.Options, next func() func(c
 	return r, err
 }
 
-// repeated returns faults one after the other, again and again.
-func repeated(kinds ...func(context.Context) error) func() func(context.Context) error {
+// repeated returns faults one after the other, again and again; in a quick run once.
+func (d *driver) repeated(kinds ...func(context.Context) error) func() func(context.Context) error {
 	i := -1
 	return func() func(context.Context) error {
-		i++
+		if i++; d.quick && i == len(kinds) {
+			return nil
+		}
 		return kinds[i%len(kinds)]
 	}
 }
@@ -193,7 +203,7 @@ func (f *faulty) watch(p loadgen.Progress) {
 func (f *faulty) breakThings(ctx context.Context, next func() func(context.Context) error) error {
 	for {
 		kind := next()
-		if kind == nil || pause(ctx, f.shorter(faultEvery)) != nil {
+		if pause(ctx, f.shorter(faultEvery)) != nil || kind == nil {
 			return nil
 		}
 		if err := kind(ctx); err != nil && ctx.Err() == nil {

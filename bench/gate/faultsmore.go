@@ -61,7 +61,7 @@ func (d *driver) faultsFront(ctx context.Context, n int, l load, b failing) erro
 		return err
 	}
 	stall := func(ctx context.Context) error { return f.stall(ctx, b.name, "", f.sys.front.Child) }
-	r, err := f.load(ctx, o, repeated(f.killReplica, kill, f.stallReplica, stall, f.restartReplica))
+	r, err := f.load(ctx, o, f.repeated(f.killReplica, kill, f.stallReplica, stall, f.restartReplica))
 	if err != nil {
 		return err
 	}
@@ -102,6 +102,9 @@ func (d *driver) faultsRaft(ctx context.Context, n int) error {
 	each := int(raftRate * 6 * d.shorter(faultEvery).Seconds()) // two stops of as long as the pause before, a kill, and what comes then
 	sum, lost := &loadgen.Result{Statuses: map[int]int64{}}, 0
 	groups := max(1, n/each)
+	if d.quick {
+		groups = 1
+	}
 	for range groups {
 		r, l, err := f.group(ctx, max(each, (n+groups-1)/groups))
 		if err != nil {
