@@ -67,7 +67,7 @@ type result struct {
 }
 
 // runLimit ends a run that hangs; the test binary then prints the stacks of its goroutines. A package that takes two
-// minutes of processors (cmd/evenkeel, bench/gate) has taken ten minutes and more among eight others and the neighbours.
+// minutes of processors (cmd/evenkeel, bench/gate) has taken ten minutes and more among a dozen others and the neighbours.
 const runLimit = 30 * time.Minute
 
 // run runs the package's tests once, as go test does.
