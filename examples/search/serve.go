@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"time"
 
 	"evenkeel.dev/examples/internal/httpserver"
 	"evenkeel.dev/examples/search/feed"
@@ -14,8 +15,9 @@ import (
 
 // serve answers on ln until ctx is done, then finishes what is under way.
 func serve(ctx context.Context, ln net.Listener, cfg config, log *slog.Logger) error {
-	addrs := cfg.feeds
+	addrs, options := cfg.feeds, feed.Options{TTL: cfg.ttl, HoldLock: cfg.locked, Logger: log}
 	if addrs == nil {
+		options.Timeout = time.Minute // nobody's network: only a busy machine is slow
 		var stop func()
 		var err error
 		if addrs, stop, err = serveSamples(log); err != nil {
@@ -27,7 +29,7 @@ func serve(ctx context.Context, ln net.Listener, cfg config, log *slog.Logger) e
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	defer transport.CloseIdleConnections()
 	s := &searcher{
-		sources: newSources(addrs, &http.Client{Transport: transport}, feed.Options{TTL: cfg.ttl, HoldLock: cfg.locked, Logger: log}),
+		sources: newSources(addrs, &http.Client{Transport: transport}, options),
 		match:   cfg.match,
 		sample:  cfg.feeds == nil,
 		log:     log,
