@@ -19,7 +19,8 @@ type Options struct {
 	// (main.(*pool).worker), or patterns of path.Match over these. What a goroutine does from one such wait
 	// to the next is a request, beside those that are known without: the function is on the stack, nothing of
 	// the program's own lies inward of it, and it is no wait for a mutex or to write to a connection. A goroutine
-	// that begins with it and never waits so is a request from its creation to its end. Default: none.
+	// that begins with it and never waits so is a request from its creation to its end. Work that was there already,
+	// so that nobody waited for it, belongs to the request before it. Default: none.
 	Requests []string
 
 	// Class has Analyze and Read look at the requests of one class alone ([Request].Class), or of all that this

@@ -207,6 +207,10 @@ func serveWebsocket(t *testing.T, c *cache) func() func() error {
 // job is a piece of work in a queue.
 type job struct{ done chan bool }
 
+// think is for how long a client of a queue or an actor pauses after each answer, so that who gave it waits again: work that is there
+// already when it is asked for is not seen to begin.
+const think = time.Millisecond
+
 // worker takes jobs from a queue.
 func worker(c *cache, jobs <-chan job) {
 	for j := range jobs {
@@ -227,6 +231,7 @@ func serveQueue(t *testing.T, c *cache) func() func() error {
 			j := job{make(chan bool, 1)}
 			jobs <- j
 			<-j.done
+			time.Sleep(think)
 			return nil
 		}
 	}
@@ -268,6 +273,7 @@ func serveActors(t *testing.T, c *cache) func() func() error {
 			j := job{make(chan bool)}
 			front.mailbox <- j
 			<-j.done
+			time.Sleep(think)
 			return nil
 		}
 	}
