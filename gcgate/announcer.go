@@ -289,6 +289,7 @@ func (a *announcer) meet(ctx context.Context) {
 		case <-ctx.Done():
 			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 				a.log.Warn("gcgate: a signal without a peer", "error", last)
+				a.postFirst() // it may be there all the same
 			}
 			return
 		case <-time.After(checkEvery):

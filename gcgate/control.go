@@ -91,6 +91,9 @@ func (c *control) interval() time.Duration {
 	if c.heap.policy == PolicyStock {
 		return c.observer.interval()
 	}
+	if reason, due := c.due(); due && reason == ReasonHard { // the last round has ended too late for a pause
+		return sampleMin
+	}
 	return c.heap.interval()
 }
 

@@ -21,14 +21,18 @@ type gap struct {
 	since   time.Time // when silence began; zero: requests are in flight
 	spacing float64   // moving average of the time between two requests while they come, seconds
 	rate    float64   // of requests, a second: mean of about the last second, silence included
+
+	movingEntered uint32  // at the last look, without those that no peer can send elsewhere
+	movingRate    float64 // of these
 }
 
-// see takes a look at the counters in.
-func (p *gap) see(now time.Time, inFlight int, entered uint32) {
+// see takes a look at the counters in; moving is entered without the requests that no peer can send elsewhere.
+func (p *gap) see(now time.Time, inFlight int, entered, moving uint32) {
 	came := entered - p.entered
 	dt := now.Sub(p.looked).Seconds()
 	if dt > 0 && !p.looked.IsZero() {
 		p.rate += (float64(came)/dt - p.rate) * -math.Expm1(-dt)
+		p.movingRate += (float64(moving-p.movingEntered)/dt - p.movingRate) * -math.Expm1(-dt)
 	}
 	if came > 0 && !p.looked.IsZero() {
 		spacing := dt / float64(came)
@@ -46,7 +50,7 @@ func (p *gap) see(now time.Time, inFlight int, entered uint32) {
 	if came > 0 || inFlight != p.running {
 		p.moved = now
 	}
-	p.entered, p.looked, p.running = entered, now, inFlight
+	p.entered, p.movingEntered, p.looked, p.running = entered, moving, now, inFlight
 }
 
 // still is how long no request has come or ended.

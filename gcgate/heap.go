@@ -132,8 +132,9 @@ func (h *heapWatch) sample() {
 		h.pace += (rate - h.pace) * -math.Expm1(-dt)
 	}
 	inFlight, entered := h.requests.read()
+	_, moving := h.requests.readMoving()
 	running := h.gap.running
-	h.gap.see(now, inFlight, entered)
+	h.gap.see(now, inFlight, entered, moving)
 	h.overlap.see(entered)
 	before := h.last
 	late := h.cycle != nil && !h.marked // a collection that took too long may have ended

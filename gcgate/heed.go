@@ -52,15 +52,16 @@ func (q *quiet) look() bool {
 	return now.Sub(q.since) >= q.wanted
 }
 
-// quietFor is how long no request must be in flight nor enter before the collection starts.
-func (rs *rounds) quietFor() time.Duration {
+// quietFor is how long no request must be in flight nor enter before the collection starts, of those that came at a rate before the
+// announcement, a second: nobody has looked since.
+func (rs *rounds) quietFor(rate float64) time.Duration {
 	if d := rs.options.QuietFor; d > 0 {
 		return d
 	}
 	if rs.status.refusing.Load() {
 		return quietMin // nobody is let in: only who entered just before it began
 	}
-	wanted := quietSpacing / rs.heap.gap.rate // of before the announcement: nobody has looked since
+	wanted := quietSpacing / rate
 	return time.Duration(min(max(wanted, quietMin.Seconds()), quietMax.Seconds()) * float64(time.Second))
 }
 
@@ -68,7 +69,7 @@ func (rs *rounds) quietFor() time.Duration {
 // although the peers have confirmed the drain: they are about to stop, or nobody heeds it.
 func (rs *rounds) drain(r *round) {
 	rs.to(StateDraining, r)
-	q := newQuiet(rs.requests.read, rs.quietFor())
+	q := newQuiet(rs.requests.read, rs.quietFor(rs.heap.gap.rate))
 	half := rs.options.DrainTimeout / 2
 	wanted := time.Duration(0) // beside what it takes
 	isQuiet := rs.awaitQuiet(r, q, half)
@@ -76,10 +77,11 @@ func (rs *rounds) drain(r *round) {
 	if !isQuiet && !rs.awaitQuiet(r, q, half) && rs.keepComing(r) && !rs.awaitHeed(r) {
 		wanted = time.Since(rs.entered) / 2
 	}
-	took := time.Since(rs.entered)
-	// The next announcement tells the time that announcing takes, too.
-	rs.lead += (took - rs.lead) / 4
-	rs.heap.turns.learnDrain(took + wanted)
+	if took := time.Since(rs.entered); took < rs.options.DrainTimeout+2*heedLimit { // else this process itself stood still
+		// The next announcement tells the time that announcing takes, too.
+		rs.lead += (took - rs.lead) / 4
+		rs.heap.turns.learnDrain(took + wanted)
+	}
 	if time.Now().Before(rs.heedless) {
 		rs.heap.turns.drain = 0 // nobody is waited for
 	}
@@ -101,7 +103,7 @@ func (rs *rounds) awaitQuiet(r *round, q *quiet, within time.Duration) bool {
 // awaitHeed waits for a peer that acts later than it says: until it is quiet, up to the hard threshold
 // and within bounds. It reports false where it was not long enough.
 func (rs *rounds) awaitHeed(r *round) bool {
-	begin, q := time.Now(), newQuiet(rs.requests.readMoving, rs.quietFor())
+	begin, q := time.Now(), newQuiet(rs.requests.readMoving, rs.quietFor(r.rate))
 	if begin.Before(rs.heedless) {
 		return true
 	}

@@ -211,8 +211,7 @@ func TestQuietForFollowsTheRate(t *testing.T) {
 	} {
 		rs := &rounds{options: &Options{QuietFor: c.set}, heap: &heapWatch{}, status: &status{}}
 		rs.status.refusing.Store(c.refusing)
-		rs.heap.gap.rate = c.perSecond
-		if got := rs.quietFor(); got != c.want {
+		if got := rs.quietFor(c.perSecond); got != c.want {
 			t.Errorf("at %g a second, %v set: %v, want %v", c.perSecond, c.set, got, c.want)
 		}
 	}

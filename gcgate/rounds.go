@@ -16,6 +16,7 @@ const (
 
 	slowReturn   = 2 * time.Second  // of a peer that has this process back, is worth a warning
 	overdueAfter = 10 * time.Second // or ten times what was expected
+	longestLook  = time.Second      // of the time between two looks while marking: in the rest of it this process stood still
 )
 
 // round is one collection, from StateWanting to StateServing.
@@ -28,7 +29,7 @@ type round struct {
 	drains   []*notice    // what each of told was asked
 	readies  []*notice    // what each of told was asked in the end: to have this process back
 	refused  bool         // new requests, for a time
-	rate     float64      // of requests before the announcement, a second
+	rate     float64      // of requests before the announcement, a second, but for those that no peer can send elsewhere
 	watched  time.Time    // since when no request should come, as each peer has said; zero: not yet
 	entered  uint32       // requests by then, but for those that no peer can send elsewhere
 	unheeded bool         // the peers confirmed a drain, and requests kept coming
@@ -180,7 +181,7 @@ func (rs *rounds) announce(r *round) bool {
 	if len(r.told) == 0 && !r.refused {
 		return false
 	}
-	r.rate = rs.heap.gap.rate
+	r.rate = rs.heap.gap.movingRate
 	back := time.Now().Add(rs.lead + r.expected)
 	rs.status.leave(back)
 	rs.to(StateAnnouncing, r)
@@ -240,10 +241,13 @@ func (rs *rounds) collect(r *round) (ended bool) {
 	returned := rs.heap.beginCycle()
 	overdue := max(overdueAfter, 10*r.expected)
 	last, now := before, before
-	for waited := time.Duration(0); waited < overdue && !ended && rs.pause(markTick); waited = time.Since(begin) {
+	looked := begin
+	for waited := time.Duration(0); waited < overdue && !ended && rs.pause(markTick); {
 		last = now
 		_, now = rs.requests.read()
 		ended = rs.heap.cycleEnded()
+		waited += min(time.Since(looked), longestLook)
+		looked = time.Now()
 	}
 	rs.countMet(r, inFlight, last-before, now-last)
 	if ended {
@@ -293,13 +297,16 @@ func (rs *rounds) ready(r *round) {
 		default:
 		}
 	}
-	timer := time.NewTimer(readyTimeout)
-	defer timer.Stop()
-	for _, n := range wait {
+	look := time.NewTicker(tick)
+	defer look.Stop()
+	for end := time.Now().Add(readyTimeout); len(wait) > 0; {
 		select {
-		case <-n.done:
-		case <-timer.C:
-			return
+		case <-wait[0].done:
+			wait = wait[1:]
+		case <-look.C: // requests come again, and allocate
+			if rs.heap.sample(); rs.heap.pastHard() || !time.Now().Before(end) {
+				return
+			}
 		}
 	}
 }

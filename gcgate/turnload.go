@@ -56,7 +56,7 @@ func (l *turnLoad) learn(held time.Duration) {
 	if l.mean == 0 {
 		l.mean = held
 	}
-	l.mean += (held - l.mean) / 4
+	l.mean += (min(held, 4*l.mean+time.Second) - l.mean) / 4 // one for which a balancer was down tells little of the next
 	l.total.add(held)
 }
 

@@ -59,7 +59,10 @@ func (t *turnTaker) take(reason *Reason) (lease Lease, alone, ok bool) {
 		if queued = queued && *reason != ReasonIdleGap; queued {
 			name, ask = "Acquire", queue.Acquire
 		}
-		a, answered := t.try(name, ask)
+		a, answered := turnAnswer{err: ErrHeld}, true
+		if t.holding.Load() == 0 { // else some Turns would give this process two of them
+			a, answered = t.try(name, ask)
+		}
 		held := errors.Is(a.err, ErrHeld)
 		switch {
 		case !answered: // the hard threshold was reached meanwhile

@@ -220,7 +220,7 @@ func TestWorkAtKnee(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	for field, s := range map[string]Service{
 		"AllocRate": {Live: 1}, "Live": {AllocRate: 1, Live: math.NaN()}, "Procs": {AllocRate: 1, Live: 1, Procs: -1},
-		"Work": {AllocRate: 1, Live: 1, Work: Range{2, 1}}, "Held": {AllocRate: 1, Live: 1, Held: Range{-1, 1}},
+		"Work": {AllocRate: 1, Live: 1, Work: Range{0, 1}}, "Held": {AllocRate: 1, Live: 1, Held: Range{-1, 1}}, "MarkPerByte": {AllocRate: 1, Live: 1, MarkPerByte: Range{2, 1}},
 		"Requests": {AllocRate: 1, Live: 1, Requests: math.Inf(1)},
 	} {
 		var fe *FieldError

@@ -119,6 +119,9 @@ func (s Service) withDefaults() (Service, error) {
 			return s, err
 		}
 	}
+	if s.Work.Low == 0 && s.Work.High > 0 {
+		return s, &FieldError{"Work", fmt.Sprintf("%g to %g begins at 0: use a lower bound above it, or 0 to 0 for one that is not known", s.Work.Low, s.Work.High)}
+	}
 	if s.Procs < 0 {
 		return s, &FieldError{"Procs", fmt.Sprintf("%d is negative: use how many processors a replica has", s.Procs)}
 	}

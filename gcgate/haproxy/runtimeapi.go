@@ -148,7 +148,8 @@ func (h *RuntimeAPI) Ready(ctx context.Context) error {
 }
 
 // Check verifies that HAProxy is there, lets this process change the server's state, and has
-// another server in the backend that can take its requests meanwhile.
+// another server in the backend that can take its requests meanwhile. Where no other server is up and this one is drained, as who ran
+// before this process may have left it, it puts the server back.
 func (h *RuntimeAPI) Check(ctx context.Context) error {
 	answer, err := h.ask(ctx, "show cli level; show servers state "+h.Backend)
 	if err != nil {
@@ -163,7 +164,10 @@ func (h *RuntimeAPI) Check(ctx context.Context) error {
 	case err != nil:
 		return err
 	case h.alone(servers):
-		return h.errorf("%w: a drain would give 503, so collections will not be announced: add a second server to the backend", ErrLastServer)
+		if me.isDrained() {
+			_, _, err = h.look(ctx, "ready")
+		}
+		return errors.Join(h.errorf("%w: a drain would give 503, so collections will not be announced: add a second server to the backend", ErrLastServer), err)
 	case me.inMaint():
 		return h.errorf("the server is in maintenance, and will be left so: \"set server %s/%s state ready\" puts it back", h.Backend, h.Server)
 	}

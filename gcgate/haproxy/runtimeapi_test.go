@@ -129,13 +129,16 @@ func TestRuntimeAPICheck(t *testing.T) {
 		level   string
 		backend string
 		say     string // "" for nil
+		sets    string
 	}{
-		{"well", two, "admin", "be", ""},
-		{"level user", two, "user", "be", "level admin"},
-		{"no backend", two, "admin", "bee", "no such backend"},
-		{"no server", two[1:], "admin", "be", "no such server"},
-		{"alone", two[:1], "admin", "be", "503"},
-		{"maint", []server{{"a", 0, maint, 1}, two[1]}, "admin", "be", "in maintenance"},
+		{"well", two, "admin", "be", "", ""},
+		{"level user", two, "user", "be", "level admin", ""},
+		{"no backend", two, "admin", "bee", "no such backend", ""},
+		{"no server", two[1:], "admin", "be", "no such server", ""},
+		{"alone", two[:1], "admin", "be", "503", ""},
+		{"left drained", []server{{"a", 2, drained, 1}, two[1]}, "admin", "be", "", ""},
+		{"left drained, and the other is down", []server{{"a", 2, drained, 1}, {"b", 0, 0, 1}}, "admin", "be", "503", "a ready"},
+		{"maint", []server{{"a", 0, maint, 1}, two[1]}, "admin", "be", "in maintenance", ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -145,8 +148,8 @@ func TestRuntimeAPICheck(t *testing.T) {
 			if tt.say == "" && err != nil || tt.say != "" && (err == nil || !strings.Contains(err.Error(), tt.say)) {
 				t.Errorf("got %v, want %q", err, tt.say)
 			}
-			if f.sets != nil {
-				t.Errorf("Check has changed states: %q", f.sets)
+			if got := strings.Join(f.sets, ","); got != tt.sets {
+				t.Errorf("set %q, want %q", got, tt.sets)
 			}
 		})
 	}
