@@ -19,8 +19,9 @@ import (
 //	N-R.last   all others go first
 //
 // The lowest ticket is the next; it alone tries the turn. A ticket whose lock is free is of a process that is gone,
-// and whoever sees it removes it. A process that waits touches its ticket each time it looks, so one that is
-// stopped (SIGSTOP) is passed over until it goes on.
+// and whoever sees it removes it. A process that waits touches its ticket each time it looks. One that is stopped
+// (SIGSTOP) is passed over: who sees that first sets the ticket's time to passedOver, and it counts no more, until its
+// process goes on and touches it.
 const (
 	queueSuffix  = ".queue"
 	newTicket    = "new-"
@@ -35,6 +36,9 @@ const (
 	looksPerWait     = 64
 	lookMin, lookMax = 2 * time.Millisecond, 250 * time.Millisecond
 )
+
+// passedOver is the time of a ticket that does not count.
+var passedOver = time.Unix(0, 0)
 
 // Acquire waits for the turn in order of arrival, among all processes that use the same Path. See [Queue].
 func (t FileTurns) Acquire(ctx context.Context) (Lease, error) {
@@ -161,7 +165,12 @@ func (w *ticket) isNext(last bool) (bool, error) {
 		}
 		seen.idle += passed
 		w.ahead[other] = seen
-		return seen.idle < stoppedAfter
+		if seen.idle < stoppedAfter {
+			return true
+		}
+		// So nobody else has to find out. Where its process has gone on just now, others may go before it until it looks again.
+		_ = os.Chtimes(filepath.Join(w.dir, other), passedOver, passedOver) // it may have left
+		return false
 	})
 	return !ahead, err
 }
@@ -173,7 +182,8 @@ func (w *ticket) leave() {
 	w.f.Close()
 }
 
-// waiting reports whether a process waits in dir whose ticket counts. It removes tickets whose processes are gone.
+// waiting reports whether a process waits in dir that is not passed over and whose ticket counts. It removes tickets
+// whose processes are gone.
 func waiting(dir string, counts func(name string, touched time.Time) bool) (is bool, err error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -182,7 +192,7 @@ func waiting(dir string, counts func(name string, touched time.Time) bool) (is b
 	for _, e := range entries {
 		if _, isTicket := ticketNumber(e.Name()); isTicket {
 			touched, waits := look(filepath.Join(dir, e.Name()))
-			is = waits && counts(e.Name(), touched) || is
+			is = waits && !touched.Equal(passedOver) && counts(e.Name(), touched) || is
 		} else if info, err := e.Info(); strings.HasPrefix(e.Name(), newTicket) && err == nil && time.Since(info.ModTime()) > newFor {
 			look(filepath.Join(dir, e.Name()))
 		}

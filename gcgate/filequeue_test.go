@@ -165,6 +165,55 @@ func TestFileQueueIsNotPassed(t *testing.T) {
 	release(t, l)
 }
 
+// TestFileQueuePassedOver: that a process is stopped is found out once. Then it keeps nobody waiting, until it goes on.
+func TestFileQueuePassedOver(t *testing.T) {
+	needsFlock(t)
+	turns := FileTurns{Path: filepath.Join(t.TempDir(), "lock")}
+	enlist := func() *ticket {
+		w, err := turns.enlist()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w
+	}
+	want := func(what string, w *ticket, want bool) {
+		t.Helper()
+		if next, err := w.isNext(false); next != want || err != nil {
+			t.Errorf("%s is next: %v, %v", what, next, err)
+		}
+	}
+	wantFree := func(when string, free bool) {
+		t.Helper()
+		l, err := turns.TryAcquire(t.Context())
+		if free != (err == nil) || !free && !errors.Is(err, ErrHeld) {
+			t.Errorf("%s: %v", when, err)
+		}
+		if err == nil {
+			release(t, l)
+		}
+	}
+	stopped, second, third := enlist(), enlist(), enlist()
+	defer stopped.leave()
+	want("the second", second, false)
+	seen := second.ahead[stopped.name]
+	seen.idle = stoppedAfter
+	second.ahead[stopped.name] = seen
+	want("the second, which has found out", second, true)
+	want("the third, behind one that waits", third, false)
+	second.leave()
+	want("the third, which has not looked for long", third, true)
+	wantFree("while the third waits", false)
+	third.leave()
+	wantFree("while none but the stopped one waits", true)
+
+	late := enlist()
+	defer late.leave()
+	want("the last", late, true)
+	want("the one that goes on, in its place", stopped, true)
+	want("the last, behind it", late, false)
+	wantFree("while it waits", false)
+}
+
 // TestFileQueueContext: who gives up leaves no place behind.
 func TestFileQueueContext(t *testing.T) {
 	needsFlock(t)

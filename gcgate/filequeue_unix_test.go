@@ -36,6 +36,11 @@ func TestFileQueueOfTheStopped(t *testing.T) {
 	if n := len(tickets(t, turns)); n != 1 {
 		t.Errorf("%d wait, want the one that is stopped", n)
 	}
+	release(t, held)
+	held, err := turns.TryAcquire(t.Context())
+	if err != nil {
+		t.Fatalf("that it is stopped was found out, and is not known: %v", err)
+	}
 	signal(syscall.SIGCONT)
 	release(t, held)
 	if line, err := first.out.ReadString('\n'); line != "held\n" {
