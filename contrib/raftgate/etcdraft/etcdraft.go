@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"go.etcd.io/raft/v3"
@@ -33,10 +34,13 @@ type Node interface {
 }
 
 // group implements raftgate.Raft.
-type group struct{ node Node }
+type group struct {
+	node    Node
+	mending sync.Mutex // held for a look of mend and what follows it
+}
 
 // New returns the group of a node for Options.Raft of raftgate. The ids of its members are [ID].
-func New(node Node) raftgate.Raft { return group{node} }
+func New(node Node) raftgate.Raft { return &group{node: node} }
 
 // ID returns the id of a member as raftgate has it: hexadecimal, as in the log of the library. The id 0,
 // which is nobody's, is empty.
@@ -48,7 +52,7 @@ func ID(id uint64) string {
 }
 
 // Status tells how the group stands.
-func (g group) Status() raftgate.Status {
+func (g *group) Status() raftgate.Status {
 	s := g.node.Status()
 	st := raftgate.Status{ID: ID(s.ID), Leader: ID(s.Lead)}
 	newest := s.Progress[s.ID].Match // only the leader has it
@@ -64,7 +68,7 @@ func (g group) Status() raftgate.Status {
 }
 
 // Transfer hands the leadership over. It returns when the successor leads, or when somebody else does.
-func (g group) Transfer(ctx context.Context, to string) error {
+func (g *group) Transfer(ctx context.Context, to string) error {
 	id, err := strconv.ParseUint(to, 16, 64)
 	if err != nil {
 		return fmt.Errorf("etcdraft: %q is no member: use ID", to)
@@ -98,23 +102,35 @@ func (g group) Transfer(ctx context.Context, to string) error {
 // when it hears of it, and then lacks what was written meanwhile: this member gives way to its term, nobody
 // votes for it, and all would wait for an election timeout. This member has all that was written, so it
 // stands itself where nobody has led for two looks.
-func (g group) mend() {
+func (g *group) mend() {
 	look := time.NewTicker(mendEvery)
 	defer look.Stop()
 	leaderless := false
 	for range mendLooks {
 		<-look.C
-		s := g.node.Status()
-		switch {
-		case s.ID == raft.None, s.Lead != raft.None && s.Lead != s.ID: // stopped; or somebody else leads
+		var done bool
+		if leaderless, done = g.stand(leaderless); done {
 			return
-		case s.Lead == raft.None && leaderless:
-			ctx, cancel := context.WithTimeout(context.Background(), campaignTimeout)
-			_ = g.node.Campaign(ctx) // fails where the node stops
-			cancel()
-			leaderless = false // an election takes a moment
-		default:
-			leaderless = s.Lead == raft.None
 		}
 	}
+}
+
+// stand looks at the group, and has this member stand where nobody leads, nor did at the look before. It does
+// not where an election is under way, in which this member is a candidate: a new one would have a new term, and
+// the votes of the old one would count no more. What becomes of that one is the library's.
+func (g *group) stand(before bool) (leaderless, done bool) {
+	g.mending.Lock() // another mend must not see a follower that is about to stand
+	defer g.mending.Unlock()
+	s := g.node.Status()
+	if s.ID == raft.None || s.Lead != raft.None && s.Lead != s.ID { // stopped; or somebody else leads
+		return false, true
+	}
+	leaderless = s.Lead == raft.None && s.RaftState == raft.StateFollower
+	if leaderless && before {
+		ctx, cancel := context.WithTimeout(context.Background(), campaignTimeout)
+		defer cancel()
+		_ = g.node.Campaign(ctx) // fails where the node stops
+		return false, false
+	}
+	return leaderless, false
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.etcd.io/raft/v3"
@@ -34,17 +35,26 @@ type cluster struct {
 	frozen map[uint64]bool              // nodes that nothing gets to for now; guarded by mu
 	held   map[uint64][]*raftpb.Message // for these; guarded by mu
 	told   map[uint64]int               // MsgTimeoutNow for each; guarded by mu
+	delay  time.Duration                // of a message; guarded by mu
 }
 
 type node struct {
 	raft.Node
 	id      uint64
-	inbox   chan *raftpb.Message
+	inbox   chan letter
 	mu      sync.Mutex
 	applied [][]byte // guarded by mu
 }
 
-func newCluster(t *testing.T, n int) *cluster {
+// letter is a message on its way.
+type letter struct {
+	*raftpb.Message
+	due time.Time
+}
+
+func newCluster(t *testing.T, n int) *cluster { return newClusterOf(t, n, false) }
+
+func newClusterOf(t *testing.T, n int, preVote bool) *cluster {
 	c := &cluster{t: t, frozen: map[uint64]bool{}, held: map[uint64][]*raftpb.Message{}, told: map[uint64]int{}}
 	var peers []uint64
 	for i := range n {
@@ -60,10 +70,11 @@ func newCluster(t *testing.T, n int) *cluster {
 		if err := s.ApplySnapshot(first); err != nil {
 			t.Fatal(err)
 		}
-		nd := &node{id: id, inbox: make(chan *raftpb.Message, 4096)}
+		nd := &node{id: id, inbox: make(chan letter, 4096)}
 		nd.Node = raft.RestartNode(&raft.Config{
 			ID: id, Storage: s, Applied: 1, ElectionTick: 10_000, HeartbeatTick: 10, MaxSizePerMsg: 1 << 20, MaxInflightMsgs: 256,
 			Logger: &raft.DefaultLogger{Logger: log.New(io.Discard, "", 0)}, DisableProposalForwarding: true,
+			PreVote: preVote, CheckQuorum: preVote,
 		})
 		c.nodes = append(c.nodes, nd)
 		running.Go(func() { c.run(ctx, nd, s) })
@@ -132,7 +143,7 @@ func (c *cluster) send(m *raftpb.Message) {
 
 func (c *cluster) deliver(m *raftpb.Message) {
 	select {
-	case c.nodes[m.GetTo()-1].inbox <- m:
+	case c.nodes[m.GetTo()-1].inbox <- letter{m, time.Now().Add(c.delay)}:
 	default:
 	}
 }
@@ -143,7 +154,8 @@ func (c *cluster) receive(ctx context.Context, nd *node) {
 		case <-ctx.Done():
 			return
 		case m := <-nd.inbox:
-			_ = nd.Step(ctx, m)
+			time.Sleep(time.Until(m.due))
+			_ = nd.Step(ctx, m.Message)
 		}
 	}
 }
@@ -301,6 +313,38 @@ func TestLateSuccessor(t *testing.T) {
 		return s.GetTerm() > term && s.RaftState == raft.StateLeader
 	})
 	c.propose(c.nodes[0], "c")
+}
+
+// TestSlowNetwork is TestLateSuccessor where a message takes longer than mend waits for an election, and with two
+// transfers that were given up: what looks after the group lets the election end that it began.
+func TestSlowNetwork(t *testing.T) {
+	for _, preVote := range []bool{false, true} {
+		for range 10 { // two looks at once are a race
+			synctest.Test(t, func(t *testing.T) {
+				c := newClusterOf(t, 3, preVote)
+				c.propose(c.nodes[0], "a")
+				g := etcdraft.New(c.nodes[0])
+				term := c.nodes[0].Status().GetTerm()
+				c.freeze(2, true)
+				for range 2 {
+					if err := c.giveUp(g, 2); err == nil {
+						t.Fatal("the transfer took place")
+					}
+				}
+				c.propose(c.nodes[0], "b")
+				c.mu.Lock()
+				c.delay = 50 * time.Millisecond
+				c.mu.Unlock()
+				c.freeze(2, false)
+				time.Sleep(5 * time.Second) // nobody looks after the group any more
+				// The successor's term, and that of the one election after it.
+				if s := c.nodes[0].Status(); s.RaftState != raft.StateLeader || s.GetTerm() != term+2 {
+					t.Errorf("PreVote %v: %v of term %d, want the leader of %d", preVote, s.RaftState, s.GetTerm(), term+2)
+				}
+				c.propose(c.nodes[0], "c")
+			})
+		}
+	}
 }
 
 // TestMember drains a leader whose best successor stalls.
