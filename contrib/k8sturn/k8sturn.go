@@ -210,6 +210,11 @@ func (t *Turns) hold(name string, o object, asked time.Time) *lease {
 func (t *Turns) leave(name string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.leaveLocked(name)
+}
+
+// leaveLocked is leave with mu held.
+func (t *Turns) leaveLocked(name string) {
 	if t.left[name] || t.ctx.Err() != nil {
 		return
 	}

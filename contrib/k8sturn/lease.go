@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -21,7 +20,7 @@ type lease struct {
 	stop     context.CancelFunc // ends keep
 	lost     chan struct{}      // closed by lose
 	once     sync.Once          // of lose
-	released atomic.Bool
+	released bool               // guarded by turns.mu
 
 	mu      sync.Mutex
 	version string // of the Lease, as this process wrote it last; guarded by mu
@@ -34,53 +33,49 @@ func (l *lease) Lost() <-chan struct{} { return l.lost }
 // Release frees the slot if it is still ours. When the API server does not answer it returns an error, and
 // the slot is freed in the background, after Options.Duration at the latest. Further calls do nothing.
 func (l *lease) Release(ctx context.Context) error {
-	if !l.released.CompareAndSwap(false, true) {
+	t := l.turns
+	t.mu.Lock()
+	held := t.held == l && !l.released
+	l.released = true
+	t.mu.Unlock()
+	if !held { // lost, or released before
 		return nil
 	}
-	t := l.turns
 	l.stop()
 	l.mu.Lock() // a renewal that was under way has ended
 	version := l.version
 	l.mu.Unlock()
-	if !l.drop() { // lost
-		return nil
-	}
 	ctx, cancel := context.WithTimeout(ctx, t.options.Duration)
 	defer cancel()
 	o, err := t.api.patch(ctx, l.name, version, spec{})
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.held = nil // not before the answer, else this process may have taken anew what is left here
 	switch {
 	case err == nil:
-		t.mu.Lock()
-		defer t.mu.Unlock()
 		t.seeLocked(l.name, o)
 		return nil
 	case isCode(err, http.StatusNotFound):
 		return nil
 	case isCode(err, http.StatusConflict): // renewed or changed meanwhile, and perhaps still ours
-		t.leave(l.name)
+		t.leaveLocked(l.name)
 		return nil
 	}
-	t.leave(l.name)
+	t.leaveLocked(l.name)
 	return fmt.Errorf("lease %s not released yet, which goes on in the background: %w", l.name, t.explain(err))
 }
 
-// drop makes room for the next turn of this process. It reports whether this one was still held.
-func (l *lease) drop() bool {
-	l.turns.mu.Lock()
-	defer l.turns.mu.Unlock()
-	if l.turns.held != l {
-		return false
-	}
-	l.turns.held = nil
-	return true
-}
-
-// lose tells that the turn was lost.
+// lose tells that the turn was lost, and makes room for the next one of this process. Release does that itself.
 func (l *lease) lose(why error) {
 	l.once.Do(func() {
 		l.stop()
-		l.drop()
-		if l.released.Load() {
+		l.turns.mu.Lock()
+		released := l.released
+		if !released {
+			l.turns.held = nil
+		}
+		l.turns.mu.Unlock()
+		if released {
 			return
 		}
 		if why != ErrClosed {

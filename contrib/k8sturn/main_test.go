@@ -56,15 +56,17 @@ func newTurns(t testing.TB, s *server, o k8sturn.Options) *k8sturn.Turns {
 	if o.Group == "" {
 		o.Group = "g"
 	}
-	client := &http.Client{Transport: &http.Transport{}}
-	o.URL, o.Client, o.Logger = s.url, client, quiet
+	if o.Client == nil {
+		o.Client = &http.Client{Transport: &http.Transport{}}
+	}
+	o.URL, o.Logger = s.url, quiet
 	turns, err := k8sturn.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		turns.Close()
-		client.CloseIdleConnections()
+		o.Client.CloseIdleConnections()
 	})
 	return turns
 }

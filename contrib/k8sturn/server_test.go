@@ -44,10 +44,16 @@ type change struct {
 
 const leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
 
+// serverWithoutNet returns one that has no address: see transport.
+func serverWithoutNet() *server {
+	s := &server{url: "http://server", version: 100, objects: map[string]map[string]any{}, counts: map[string]int{}}
+	s.moves = sync.NewCond(&s.mu)
+	return s
+}
+
 // newServer starts one, which ends with the test.
 func newServer(t testing.TB) *server {
-	s := &server{version: 100, objects: map[string]map[string]any{}, counts: map[string]int{}}
-	s.moves = sync.NewCond(&s.mu)
+	s := serverWithoutNet()
 	s.up(t, "127.0.0.1:0")
 	t.Cleanup(s.down)
 	return s
@@ -283,7 +289,7 @@ func (s *server) serveWatch(w http.ResponseWriter, r *http.Request) {
 	defer wake.Stop()
 	go func() {
 		<-r.Context().Done()
-		s.moves.Broadcast()
+		s.set(func() {})
 	}()
 	flush := http.NewResponseController(w)
 	send := func(kind string, object any) {

@@ -1,0 +1,102 @@
+package k8sturn_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"evenkeel.dev/contrib/k8sturn"
+	"evenkeel.dev/gcgate"
+)
+
+// transport leads to a server without a network, for tests in a bubble of synctest. What between returns is the
+// answer to a request that is no watch, which serve has the server carry out.
+type transport struct {
+	s       *server
+	between func(r *http.Request, serve func() *http.Response) (*http.Response, error) // nil: nothing
+}
+
+func (tr *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Body == nil {
+		r.Body = http.NoBody
+	}
+	if r.URL.Query().Get("watch") != "" {
+		return tr.watch(r), nil
+	}
+	serve := func() *http.Response {
+		answer := httptest.NewRecorder()
+		tr.s.ServeHTTP(answer, r)
+		return answer.Result()
+	}
+	if tr.between == nil {
+		return serve(), nil
+	}
+	return tr.between(r, serve)
+}
+
+func (tr *transport) watch(r *http.Request) *http.Response {
+	body, events := io.Pipe()
+	context.AfterFunc(r.Context(), func() { events.CloseWithError(r.Context().Err()) })
+	go func() {
+		tr.s.serveWatch(stream{events}, r)
+		events.Close()
+	}()
+	return &http.Response{StatusCode: http.StatusOK, Body: body}
+}
+
+// stream is the answer to a watch.
+type stream struct{ io.Writer }
+
+func (stream) Header() http.Header { return http.Header{} }
+func (stream) WriteHeader(int)     {}
+func (stream) Flush()              {}
+
+// TestReleaseGoesWrong has a Release fail while its process wants the next turn, which is its own then, and not what
+// the one before left.
+func TestReleaseGoesWrong(t *testing.T) {
+	for name, carriedOut := range map[string]bool{"request lost": false, "answer lost": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := serverWithoutNet()
+				var cut atomic.Bool
+				turns := newTurns(t, s, k8sturn.Options{Client: &http.Client{Transport: &transport{s,
+					func(r *http.Request, serve func() *http.Response) (*http.Response, error) {
+						if r.Method != http.MethodPatch || !cut.CompareAndSwap(true, false) {
+							return serve(), nil
+						}
+						if carriedOut {
+							serve()
+						}
+						<-r.Context().Done()
+						return nil, r.Context().Err()
+					}}}})
+				near := newTurns(t, s, k8sturn.Options{Client: &http.Client{Transport: &transport{s: s}}})
+				l := take(t, turns)
+				cut.Store(true)
+				ctx, giveUp := context.WithCancel(t.Context())
+				released := make(chan error)
+				go func() { released <- l.Release(ctx) }()
+				synctest.Wait()
+				next, err := tryAcquire(turns)
+				giveUp()
+				if err := <-released; !errors.Is(err, context.Canceled) {
+					t.Errorf("Release: %v, want Canceled", err)
+				}
+				if errors.Is(err, gcgate.ErrHeld) { // by the Release that was under way
+					next = take(t, turns)
+				}
+				time.Sleep(time.Minute) // what goes on in the background has ended
+				wantNotLost(t, next)
+				wantHeld(t, near)
+				release(t, next)
+				release(t, take(t, near))
+			})
+		})
+	}
+}
