@@ -100,3 +100,31 @@ func TestReleaseGoesWrong(t *testing.T) {
 		})
 	}
 }
+
+// TestRefusedRenewal has a renewal refused, and the question that follows too: both are asked again after a pause.
+func TestRefusedRenewal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const many = 1000
+		s := serverWithoutNet()
+		var refuses atomic.Bool
+		var refused atomic.Int64
+		turns := newTurns(t, s, k8sturn.Options{Duration: keptDuration, Client: &http.Client{Transport: &transport{s,
+			func(r *http.Request, serve func() *http.Response) (*http.Response, error) {
+				if r.Method == http.MethodGet && refuses.Load() && refused.Add(1) < many {
+					return &http.Response{StatusCode: http.StatusForbidden, Body: http.NoBody}, nil
+				}
+				return serve(), nil
+			}}}})
+		l := take(t, turns)
+		refuses.Store(true)
+		s.change(t, lease0, map[string]any{"metadata": map[string]any{"labels": map[string]any{"team": "blue"}}})
+		time.Sleep(2 * keptDuration / 3)
+		refuses.Store(false)
+		if n := refused.Load(); n < 2 || n > 20 {
+			t.Errorf("it asked %d times in %v, want every 250ms", n, keptDuration/3)
+		}
+		time.Sleep(2 * keptDuration) // renewed with the new version
+		wantNotLost(t, l)
+		release(t, l)
+	})
+}

@@ -113,10 +113,15 @@ func (l *lease) keep(ctx context.Context, asked time.Time) {
 		case err == nil:
 			asked, pause = now, duration/renewDivisor
 		case isCode(err, http.StatusConflict):
-			if !l.again(ctx) {
+			switch err := l.again(ctx); err {
+			case nil:
+				pause = 0
+			case errChanged:
+				l.lose(errChanged)
 				return
+			default: // with the version that was refused
+				pause = min(retryPause, duration/renewDivisor)
 			}
-			pause = 0
 		case isCode(err, http.StatusNotFound):
 			l.lose(errChanged)
 			return
@@ -141,18 +146,17 @@ func (l *lease) renew(ctx context.Context, expires time.Time) error {
 	return err
 }
 
-// again takes the Lease's newest version, after somebody changed it: a label, say. It reports false when
+// again takes the Lease's newest version, after somebody changed it: a label, say. It returns errChanged when
 // the turn is lost.
-func (l *lease) again(ctx context.Context) bool {
+func (l *lease) again(ctx context.Context) error {
 	o, err := l.turns.api.get(ctx, l.name)
 	if err == nil && o.holder() != l.turns.options.Holder || isCode(err, http.StatusNotFound) {
-		l.lose(errChanged)
-		return false
+		return errChanged
 	}
 	if err == nil {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.version = o.Metadata.ResourceVersion
 	}
-	return true
+	return err
 }
