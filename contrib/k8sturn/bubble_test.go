@@ -128,3 +128,40 @@ func TestRefusedRenewal(t *testing.T) {
 		release(t, l)
 	})
 }
+
+// TestCloseDuringRelease has the Release arrive between the two requests of Close.
+func TestCloseDuringRelease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := serverWithoutNet()
+		var patches atomic.Int64
+		closes, freed := make(chan struct{}), make(chan struct{})
+		turns := newTurns(t, s, k8sturn.Options{Client: &http.Client{Transport: &transport{s,
+			func(r *http.Request, serve func() *http.Response) (*http.Response, error) {
+				if r.Method == http.MethodPatch {
+					switch patches.Add(1) {
+					case 1: // of Release
+						<-closes
+						defer close(freed)
+					case 2: // of Close
+						close(closes)
+						<-freed
+					}
+				}
+				return serve(), nil
+			}}}})
+		l := take(t, turns)
+		released := make(chan error)
+		go func() { released <- l.Release(t.Context()) }()
+		synctest.Wait()
+		if err := turns.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+		if err := <-released; err != nil {
+			t.Errorf("Release: %v", err)
+		}
+		if n := patches.Load(); n != 2 {
+			t.Errorf("%d patches, want one of each", n)
+		}
+		release(t, take(t, newTurns(t, s, k8sturn.Options{Client: &http.Client{Transport: &transport{s: s}}})))
+	})
+}

@@ -293,7 +293,11 @@ func (t *Turns) Close() error {
 	defer cancel()
 	var failed error
 	for name := range left {
-		if _, err := t.free(ctx, name); err != nil && !isCode(err, http.StatusNotFound) {
+		_, err := t.free(ctx, name)
+		if isCode(err, http.StatusConflict) { // a Release that is under way was faster
+			_, err = t.free(ctx, name)
+		}
+		if err != nil && !isCode(err, http.StatusNotFound) {
 			failed = errors.Join(failed, fmt.Errorf("k8sturn: Lease %s not released, it expires by itself after %v: %w", name, t.options.Duration, err))
 		}
 	}
