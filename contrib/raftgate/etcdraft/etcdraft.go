@@ -37,6 +37,7 @@ type Node interface {
 type group struct {
 	node    Node
 	mending sync.Mutex // held for a look of mend and what follows it
+	handing int        // transfers under way; guarded by mending
 }
 
 // New returns the group of a node for Options.Raft of raftgate. The ids of its members are [ID].
@@ -73,6 +74,8 @@ func (g *group) Transfer(ctx context.Context, to string) error {
 	if err != nil {
 		return fmt.Errorf("etcdraft: %q is no member: use ID", to)
 	}
+	g.hand(1)
+	defer g.hand(-1)
 	self := g.node.Status().ID
 	g.node.TransferLeadership(ctx, self, id)
 	look := time.NewTicker(lookEvery)
@@ -98,6 +101,13 @@ func (g *group) Transfer(ctx context.Context, to string) error {
 	}
 }
 
+// hand notes that a transfer begins or ends. Where nobody leads meanwhile, the successor is about to.
+func (g *group) hand(n int) {
+	g.mending.Lock()
+	defer g.mending.Unlock()
+	g.handing += n
+}
+
 // mend watches the group after a transfer that was given up. The successor may stand for the leadership yet,
 // when it hears of it, and then lacks what was written meanwhile: this member gives way to its term, nobody
 // votes for it, and all would wait for an election timeout. This member has all that was written, so it
@@ -117,7 +127,8 @@ func (g *group) mend() {
 
 // stand looks at the group, and has this member stand where nobody leads, nor did at the look before. It does
 // not where an election is under way, in which this member is a candidate: a new one would have a new term, and
-// the votes of the old one would count no more. What becomes of that one is the library's.
+// the votes of the old one would count no more. What becomes of that one is the library's. Nor does it while another
+// transfer is under way.
 func (g *group) stand(before bool) (leaderless, done bool) {
 	g.mending.Lock() // another mend must not see a follower that is about to stand
 	defer g.mending.Unlock()
@@ -125,7 +136,7 @@ func (g *group) stand(before bool) (leaderless, done bool) {
 	if s.ID == raft.None || s.Lead != raft.None && s.Lead != s.ID { // stopped; or somebody else leads
 		return false, true
 	}
-	leaderless = s.Lead == raft.None && s.RaftState == raft.StateFollower
+	leaderless = s.Lead == raft.None && s.RaftState == raft.StateFollower && g.handing == 0
 	if leaderless && before {
 		ctx, cancel := context.WithTimeout(context.Background(), campaignTimeout)
 		defer cancel()

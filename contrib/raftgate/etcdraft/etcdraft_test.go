@@ -347,6 +347,32 @@ func TestSlowNetwork(t *testing.T) {
 	}
 }
 
+// TestTransferAfterOneGivenUp: what looks after the group leaves the election to the successor of the next transfer.
+func TestTransferAfterOneGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newClusterOf(t, 3, false)
+		c.propose(c.nodes[0], "a")
+		g := etcdraft.New(c.nodes[0])
+		term := c.nodes[0].Status().GetTerm()
+		c.freeze(2, true)
+		if err := c.giveUp(g, 2); err == nil {
+			t.Fatal("the transfer took place")
+		}
+		c.mu.Lock()
+		c.delay = 50 * time.Millisecond
+		c.mu.Unlock()
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		if err := g.Transfer(ctx, "3"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Second) // nobody looks after the group any more
+		if s := c.nodes[2].Status(); s.RaftState != raft.StateLeader || s.GetTerm() != term+1 {
+			t.Errorf("%v of term %d, want the leader of %d", s.RaftState, s.GetTerm(), term+1)
+		}
+	})
+}
+
 // TestMember drains a leader whose best successor stalls.
 func TestMember(t *testing.T) {
 	c := newCluster(t, 3)
