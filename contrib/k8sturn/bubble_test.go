@@ -129,6 +129,30 @@ func TestRefusedRenewal(t *testing.T) {
 	})
 }
 
+// TestRenewalThatHangs: a server that does not answer keeps nobody from hearing that the turn has expired.
+func TestRenewalThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := serverWithoutNet()
+		var hangs atomic.Bool
+		turns := newTurns(t, s, k8sturn.Options{Duration: keptDuration, Client: &http.Client{Transport: &transport{s,
+			func(r *http.Request, serve func() *http.Response) (*http.Response, error) {
+				if r.Method == http.MethodGet && hangs.Load() {
+					<-r.Context().Done()
+					return nil, r.Context().Err()
+				}
+				return serve(), nil
+			}}}})
+		l := take(t, turns)
+		hangs.Store(true)
+		s.change(t, lease0, map[string]any{"metadata": map[string]any{"labels": map[string]any{"team": "blue"}}})
+		begin := time.Now()
+		<-l.Lost()
+		if took := time.Since(begin); took > keptDuration {
+			t.Errorf("lost after %v, its duration is %v", took, keptDuration)
+		}
+	})
+}
+
 // TestCloseDuringRelease has the Release arrive between the two requests of Close.
 func TestCloseDuringRelease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

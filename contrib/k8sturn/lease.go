@@ -113,7 +113,7 @@ func (l *lease) keep(ctx context.Context, asked time.Time) {
 		case err == nil:
 			asked, pause = now, duration/renewDivisor
 		case isCode(err, http.StatusConflict):
-			switch err := l.again(ctx); err {
+			switch err := l.again(ctx, asked.Add(duration)); err {
 			case nil:
 				pause = 0
 			case errChanged:
@@ -148,7 +148,9 @@ func (l *lease) renew(ctx context.Context, expires time.Time) error {
 
 // again takes the Lease's newest version, after somebody changed it: a label, say. It returns errChanged when
 // the turn is lost.
-func (l *lease) again(ctx context.Context) error {
+func (l *lease) again(ctx context.Context, expires time.Time) error {
+	ctx, cancel := context.WithDeadline(ctx, expires)
+	defer cancel()
 	o, err := l.turns.api.get(ctx, l.name)
 	if err == nil && o.holder() != l.turns.options.Holder || isCode(err, http.StatusNotFound) {
 		return errChanged
