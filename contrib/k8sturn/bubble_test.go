@@ -65,7 +65,8 @@ func TestReleaseGoesWrong(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := serverWithoutNet()
 				var cut atomic.Bool
-				turns := newTurns(t, s, k8sturn.Options{Client: &http.Client{Transport: &transport{s,
+				turns := newTurns(t, s, k8sturn.Options{Client: &http.Client{Transport: &transport{
+					s,
 					func(r *http.Request, serve func() *http.Response) (*http.Response, error) {
 						if r.Method != http.MethodPatch || !cut.CompareAndSwap(true, false) {
 							return serve(), nil
@@ -75,7 +76,8 @@ func TestReleaseGoesWrong(t *testing.T) {
 						}
 						<-r.Context().Done()
 						return nil, r.Context().Err()
-					}}}})
+					},
+				}}})
 				near := newTurns(t, s, k8sturn.Options{Client: &http.Client{Transport: &transport{s: s}}})
 				l := take(t, turns)
 				cut.Store(true)
@@ -108,13 +110,15 @@ func TestRefusedRenewal(t *testing.T) {
 		s := serverWithoutNet()
 		var refuses atomic.Bool
 		var refused atomic.Int64
-		turns := newTurns(t, s, k8sturn.Options{Duration: keptDuration, Client: &http.Client{Transport: &transport{s,
+		turns := newTurns(t, s, k8sturn.Options{Duration: keptDuration, Client: &http.Client{Transport: &transport{
+			s,
 			func(r *http.Request, serve func() *http.Response) (*http.Response, error) {
 				if r.Method == http.MethodGet && refuses.Load() && refused.Add(1) < many {
 					return &http.Response{StatusCode: http.StatusForbidden, Body: http.NoBody}, nil
 				}
 				return serve(), nil
-			}}}})
+			},
+		}}})
 		l := take(t, turns)
 		refuses.Store(true)
 		s.change(t, lease0, map[string]any{"metadata": map[string]any{"labels": map[string]any{"team": "blue"}}})
@@ -134,14 +138,16 @@ func TestRenewalThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serverWithoutNet()
 		var hangs atomic.Bool
-		turns := newTurns(t, s, k8sturn.Options{Duration: keptDuration, Client: &http.Client{Transport: &transport{s,
+		turns := newTurns(t, s, k8sturn.Options{Duration: keptDuration, Client: &http.Client{Transport: &transport{
+			s,
 			func(r *http.Request, serve func() *http.Response) (*http.Response, error) {
 				if r.Method == http.MethodGet && hangs.Load() {
 					<-r.Context().Done()
 					return nil, r.Context().Err()
 				}
 				return serve(), nil
-			}}}})
+			},
+		}}})
 		l := take(t, turns)
 		hangs.Store(true)
 		s.change(t, lease0, map[string]any{"metadata": map[string]any{"labels": map[string]any{"team": "blue"}}})
@@ -159,7 +165,8 @@ func TestCloseDuringRelease(t *testing.T) {
 		s := serverWithoutNet()
 		var patches atomic.Int64
 		closes, freed := make(chan struct{}), make(chan struct{})
-		turns := newTurns(t, s, k8sturn.Options{Client: &http.Client{Transport: &transport{s,
+		turns := newTurns(t, s, k8sturn.Options{Client: &http.Client{Transport: &transport{
+			s,
 			func(r *http.Request, serve func() *http.Response) (*http.Response, error) {
 				if r.Method == http.MethodPatch {
 					switch patches.Add(1) {
@@ -172,7 +179,8 @@ func TestCloseDuringRelease(t *testing.T) {
 					}
 				}
 				return serve(), nil
-			}}}})
+			},
+		}}})
 		l := take(t, turns)
 		released := make(chan error)
 		go func() { released <- l.Release(t.Context()) }()
