@@ -157,6 +157,7 @@ func (c *conn) readNow(w *worker, p []byte) (n int, err error, some bool) { //no
 		return 0, nil, false
 	}
 	w.phase = inRequest
+	w.got = max(w.got, peeked) // of plain bytes it may be less: then inUntil says until when
 	if c.served && c.until > 0 {
 		w.inUntil = s.start.Add(c.until) // until net/http has seen enough, and sets another
 	}

@@ -103,6 +103,63 @@ func (p *pieces) Write(b []byte) (int, error) {
 	return n, err
 }
 
+// torn is a connection whose next write has its last bytes late, once.
+type torn struct {
+	net.Conn
+	late int
+}
+
+func (c *torn) Write(b []byte) (n int, err error) {
+	if first := len(b) - c.late; c.late > 0 {
+		if n, err = c.Conn.Write(b[:first]); err != nil {
+			return n, err
+		}
+		c.late = 0
+		time.Sleep(50 * time.Millisecond) // a worker has seen the first part by then; else the test passes in any case
+	}
+	more, err := c.Conn.Write(b[n:])
+	return n + more, err
+}
+
+// TestTLSTorn: a request of which up to three bytes of its record came late is as any other: its worker is free behind it, and Hijack gets
+// the connection.
+func TestTLSTorn(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		m := mux()
+		m.HandleFunc("/take", func(w http.ResponseWriter, r *http.Request) {
+			nc, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			io.WriteString(nc, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\ntaken")
+			nc.Close()
+		})
+		srv := &http.Server{Handler: m}
+		addr, client := secured(t, b, srv)
+		config := client.Transport.(*http.Transport).TLSClientConfig.Clone()
+		config.NextProtos, config.ServerName = nil, "example.com"
+		for late := 1; late <= 3; late++ {
+			for path, want := range map[string]string{"/hello?n=1": "hello 1", "/take": "taken"} {
+				raw := &torn{Conn: dial(t, addr)}
+				c := tls.Client(raw, config)
+				if err := c.Handshake(); err != nil {
+					t.Fatal(err)
+				}
+				raw.late = late
+				if got := get(t, c, bufio.NewReader(c), path); got != want {
+					t.Errorf("%s: %q, want %q", path, got, want)
+				}
+			}
+		}
+		down := make(chan error, 1)
+		go func() { down <- srv.Shutdown(context.Background()) }()
+		if err := wait(t, down, "Shutdown's end"); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // TestHTTP2: where HTTP/2 is agreed it is served, and where it is switched off it is not.
 func TestHTTP2(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
