@@ -199,9 +199,14 @@ func (h *hooks) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 			e.writer = writer{response: full, worker: w}
 			rw = &e.writer
 		}
+		next.ServeHTTP(rw, r)
+		returned = true
+		if own.Err() != nil && w.base.Err() == nil { // by what was read: the user's BaseContext ends those of all
+			w.spoil()
+		}
+		return
 	}
 	next.ServeHTTP(rw, r)
-	returned = true
 }
 
 // recovered does what net/http does for a handler that panics, which does not know the client's address.

@@ -73,6 +73,36 @@ func TestReadDeadlineStaysWithItsConnection(t *testing.T) {
 	})
 }
 
+// TestDeadlineLikeNetHTTPs: a handler's read deadline may be the one by which net/http ends a Read of its own. It ends the context of nobody else
+// either, whether the handler waits for what comes of it, takes it back, or does not.
+func TestDeadlineLikeNetHTTPs(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		m := mux()
+		m.HandleFunc("/deadline", func(w http.ResponseWriter, r *http.Request) {
+			rc := http.NewResponseController(w)
+			rc.SetReadDeadline(time.Unix(1, 0))
+			if r.FormValue("wait") != "" {
+				<-r.Context().Done()
+			}
+			if r.FormValue("back") != "" {
+				rc.SetReadDeadline(time.Time{})
+			}
+		})
+		m.HandleFunc("/ctx", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.Context().Err()) })
+		addr := serve(t, b, &http.Server{Handler: m})
+		for _, path := range []string{"/deadline", "/deadline?wait=1", "/deadline?wait=1&back=1"} {
+			for range 20 { // now and then another worker serves what comes next
+				first, second := dial(t, addr), dial(t, addr)
+				get(t, first, bufio.NewReader(first), path)
+				if got := get(t, second, bufio.NewReader(second), "/ctx"); got != "<nil>" {
+					t.Errorf("%s: another one's context says %s", path, got)
+					break
+				}
+			}
+		}
+	})
+}
+
 // TestShortBeginning: three bytes at most, and the end, are a bad request for net/http where they are the first, and else none; also where the
 // worker that gets them has served nobody before, or somebody.
 func TestShortBeginning(t *testing.T) {

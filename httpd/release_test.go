@@ -20,6 +20,35 @@ func (e ending) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// leaving is a wire of a connection that says its end, though more comes.
+type leaving struct{ wire }
+
+func (leaving) Read([]byte) (int, error) { return 0, io.EOF }
+
+// TestSpoiltByTLS: a worker of which net/http has read the end of a connection of TLS takes no other one, also where more came on that than its
+// end, and it is let go for others that wait.
+func TestSpoiltByTLS(t *testing.T) {
+	s := &server{hooks: &hooks{}, config: &tls.Config{}, open: 2, workers: 1}
+	c := &conn{server: s, handle: new(aio.Conn), traffic: &traffic{in: []byte("junk")}, served: true}
+	c.tls = tls.Server(leaving{wire{c}}, s.config)
+	other := &conn{server: s, handle: new(aio.Conn), traffic: &traffic{in: []byte("GET "), err: io.EOF}}
+	other.tls = tls.Server(wire{other}, s.config)
+	w := newWorker(s)
+	w.conn, w.fresh, w.woken, w.phase = c, false, false, inRequest
+	c.worker = w
+	if n, err := w.Read(make([]byte, 1)); n != 0 || err != io.EOF { // while the handler runs
+		t.Fatalf("%d bytes, %v; want the end", n, err)
+	}
+	w.phase = between
+	s.ready = []*conn{other}
+	if n, err := w.Read(make([]byte, readSize)); n != 0 || err != io.EOF {
+		t.Errorf("%d bytes, %v; want the end", n, err)
+	}
+	if other.worker != nil || len(s.ready) != 2 {
+		t.Error("another connection was taken")
+	}
+}
+
 // TestClosedWhileReadNow: ConnState hears of the end of a connection of TLS that is closed while its worker looks for the next request.
 func TestClosedWhileReadNow(t *testing.T) {
 	told := make(chan http.ConnState, 2)

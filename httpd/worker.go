@@ -3,6 +3,7 @@ package httpd
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net"
 	"os"
@@ -89,6 +90,9 @@ func (w *worker) Read(p []byte) (int, error) {
 		return w.stand(p)
 	}
 	n, err := w.fill(p)
+	if err != nil && !errors.Is(err, errAborted) {
+		w.spoilt = true
+	}
 	if w.forgive > 0 && n > 0 {
 		blank := min(len(p[:n])-len(bytes.TrimLeft(p[:n], "\r\n")), w.forgive)
 		if w.forgive -= blank; blank < n {
@@ -279,7 +283,6 @@ func (w *worker) read(p []byte) (int, error) {
 		case late && until.Equal(aborts):
 			return 0, errAborted
 		case late:
-			w.spoilt = true
 			w.timedOut()
 			return 0, &net.OpError{Op: "read", Net: "tcp", Addr: c.RemoteAddr(), Err: os.ErrDeadlineExceeded}
 		case len(c.in) > 0:
@@ -437,6 +440,13 @@ func (w *worker) serves() *conn {
 	return w.conn
 }
 
+// spoil keeps w from serving other connections.
+func (w *worker) spoil() {
+	w.server.mu.Lock()
+	defer w.server.mu.Unlock()
+	w.spoilt = true
+}
+
 // SetDeadline is SetReadDeadline and SetWriteDeadline.
 func (w *worker) SetDeadline(t time.Time) error {
 	_ = w.SetReadDeadline(t)
@@ -447,6 +457,7 @@ func (w *worker) SetDeadline(t time.Time) error {
 func (w *worker) SetReadDeadline(t time.Time) error {
 	w.server.mu.Lock()
 	defer w.server.mu.Unlock()
+	before := w.inUntil
 	w.inUntil = t
 	switch {
 	case w.conn == nil: // wake the guard
@@ -454,6 +465,9 @@ func (w *worker) SetReadDeadline(t time.Time) error {
 		w.conn.handle.SetDeadline(w.conn, t)
 	case w.phase == answered:
 		w.phase = between
+		if before.Equal(aborts) { // a handler's: net/http takes back its own
+			w.spoilt = true
+		}
 	case w.phase == between:
 		w.phase = inRequest
 		w.head(true) // it had its first bytes before
