@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"math"
 	"net"
 	"net/http"
 	"os"
@@ -31,6 +32,30 @@ func TestIdleTimeoutOfFirstBytes(t *testing.T) {
 		io.WriteString(c, "GE")
 		if got, err := io.ReadAll(r); len(got) > 0 || err != nil {
 			t.Errorf("%q, %v; want the end", got, err)
+		}
+	})
+}
+
+// TestLongestIdleTimeout: the greatest IdleTimeout that there is leaves the time of others as it is.
+func TestLongestIdleTimeout(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		addr := serve(t, b, &http.Server{Handler: mux(), IdleTimeout: math.MaxInt64, ReadHeaderTimeout: 300 * time.Millisecond})
+		asks := func() (err error) {
+			c := dial(t, addr)
+			io.WriteString(c, "GET /hello HTTP/1.1\r\nHost: x\r\n\r\n")
+			_, err = http.ReadResponse(bufio.NewReader(c), nil)
+			return err
+		}
+		time.Sleep(100 * time.Millisecond) // in a server younger than a tick the overflow did no harm
+		err := asks()
+		for until := time.Now().Add(patience); err != nil && time.Now().Before(until); { // on a busy machine its time may have been over
+			err = asks()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := io.ReadAll(dial(t, addr)); len(got) > 0 || err != nil {
+			t.Errorf("who says nothing: %q, %v; want the end", got, err)
 		}
 	})
 }

@@ -207,7 +207,7 @@ func (s *server) since(t time.Time) time.Duration {
 	if t.IsZero() {
 		return 0
 	}
-	return max(1, t.Sub(s.start))
+	return min(max(1, t.Sub(s.start)), 1<<62) // a tick more is no overflow
 }
 
 // checkEmpty ends what waits for the last connection's end. mu is held.
