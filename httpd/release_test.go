@@ -49,6 +49,25 @@ func TestSpoiltByTLS(t *testing.T) {
 	}
 }
 
+// TestEndingWhileReadNow: the deadline that crypto/tls sets for its last words, on behalf of a connection that is closed while its worker looks for
+// the next request, does not stay with the worker.
+func TestEndingWhileReadNow(t *testing.T) {
+	s := &server{hooks: &hooks{}, config: &tls.Config{}, open: 1, workers: 1}
+	c := &conn{server: s, handle: new(aio.Conn), traffic: &still, served: true}
+	c.tls = tls.Server(wire{c}, s.config)
+	w := newWorker(s)
+	w.conn, w.fresh, w.woken, w.surplus = c, false, false, true
+	c.worker = w
+	_ = wire{c}.SetWriteDeadline(aborts) // as tls.Close does before it closes its wire
+	if n, err := w.Read(make([]byte, readSize)); n != 0 || err != io.EOF {
+		t.Fatalf("%d bytes, %v; want the worker's end", n, err)
+	}
+	_ = wire{c}.SetWriteDeadline(aborts)
+	if c.worker != nil || !w.outUntil.IsZero() {
+		t.Errorf("Writes fail from %v on", w.outUntil)
+	}
+}
+
 // TestClosedWhileReadNow: ConnState hears of the end of a connection of TLS that is closed while its worker looks for the next request.
 func TestClosedWhileReadNow(t *testing.T) {
 	told := make(chan http.ConnState, 2)

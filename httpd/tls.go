@@ -81,12 +81,6 @@ func (notNow) Temporary() bool { return true }
 // serves HTTP/2 without TLS.
 type wire struct{ conn *conn }
 
-func (w wire) worker() *worker {
-	w.conn.server.mu.Lock()
-	defer w.conn.server.mu.Unlock()
-	return w.conn.worker
-}
-
 // Read implements net.Conn. Only the worker's goroutines call it.
 func (w wire) Read(p []byte) (int, error) {
 	c := w.conn
@@ -131,15 +125,19 @@ func (w wire) SetDeadline(t time.Time) error {
 }
 
 func (w wire) SetReadDeadline(t time.Time) error {
-	if to := w.worker(); to != nil {
-		return to.SetReadDeadline(t)
+	w.conn.server.mu.Lock()
+	defer w.conn.server.mu.Unlock()
+	if to := w.conn.worker; to != nil {
+		to.readUntil(t)
 	}
 	return nil
 }
 
 func (w wire) SetWriteDeadline(t time.Time) error {
-	if to := w.worker(); to != nil {
-		return to.SetWriteDeadline(t)
+	w.conn.server.mu.Lock()
+	defer w.conn.server.mu.Unlock()
+	if to := w.conn.worker; to != nil {
+		to.writeUntil(t)
 	}
 	return nil
 }

@@ -246,7 +246,7 @@ func (w *worker) timedOut() {
 func (w *worker) release() {
 	s, c := w.server, w.conn
 	c.worker = nil
-	w.conn, w.inUntil = nil, time.Time{}
+	w.conn, w.inUntil, w.outUntil = nil, time.Time{}, time.Time{} // crypto/tls may have set one for c's end
 	switch {
 	case c.ended:
 		if c.forgotten { // while readNow had released mu: gone has left it to net/http, which does not know of c any more
@@ -457,6 +457,11 @@ func (w *worker) SetDeadline(t time.Time) error {
 func (w *worker) SetReadDeadline(t time.Time) error {
 	w.server.mu.Lock()
 	defer w.server.mu.Unlock()
+	w.readUntil(t)
+	return nil
+}
+
+func (w *worker) readUntil(t time.Time) {
 	before := w.inUntil
 	w.inUntil = t
 	switch {
@@ -473,13 +478,17 @@ func (w *worker) SetReadDeadline(t time.Time) error {
 		w.head(true) // it had its first bytes before
 	}
 	w.wake()
-	return nil
 }
 
 // SetWriteDeadline has Writes fail at t, also one that waits; not what is queued.
 func (w *worker) SetWriteDeadline(t time.Time) error {
 	w.server.mu.Lock()
 	defer w.server.mu.Unlock()
+	w.writeUntil(t)
+	return nil
+}
+
+func (w *worker) writeUntil(t time.Time) {
 	w.outUntil = t
 	if w.sending != nil {
 		_ = w.sending.SetWriteDeadline(t)
@@ -488,5 +497,4 @@ func (w *worker) SetWriteDeadline(t time.Time) error {
 		c.handle.SetDeadline((*sender)(c), t)
 		w.wake()
 	}
-	return nil
 }
