@@ -212,13 +212,17 @@ func TestUnreadBodies(t *testing.T) {
 }
 
 // TestBadRequests: what net/http refuses reaches no handler, and is counted: requests of which two readers could find two different
-// ends, and headers without one.
+// ends, and headers without one; a connection's first ones and further ones, by workers that have served somebody before. ConnState is told of the first
+// ones as net/http does it.
 func TestBadRequests(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		m := mux()
 		m.HandleFunc("/", func(http.ResponseWriter, *http.Request) { t.Error("a handler was called") })
 		srv := &http.Server{Handler: m, MaxHeaderBytes: 16 << 10}
+		told := noting(srv)
 		addr := serve(t, b, srv)
+		other := dial(t, addr)
+		r := bufio.NewReader(other)
 		bad := []string{
 			"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello",
 			"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: +5\r\n\r\nhello",
@@ -230,16 +234,26 @@ func TestBadRequests(t *testing.T) {
 			"GET / HTTP/1.1\r\nHost: x\r\n" + strings.Repeat("X: "+strings.Repeat("y", 100)+"\r\n", 400),
 		}
 		for _, q := range bad {
-			c := dial(t, addr)
-			go io.WriteString(c, q)
-			if res, err := http.ReadResponse(bufio.NewReader(c), nil); err != nil || res.StatusCode < 400 {
-				t.Errorf("%.80q: %v, %v", q, res, err)
+			for _, first := range []bool{true, false} {
+				get(t, other, r, "/hello") // its worker is next
+				c := dial(t, addr)
+				in := bufio.NewReader(c)
+				if !first {
+					get(t, c, in, "/hello")
+				}
+				go io.WriteString(c, q)
+				if res, err := http.ReadResponse(in, nil); err != nil || res.StatusCode < 400 {
+					t.Errorf("%.80q: %v, %v", q, res, err)
+				}
+				c.Close()
+				if first {
+					told.await(t, c, "new", "active", "closed")
+				}
 			}
-			c.Close()
 		}
 		bystander(t, addr)
-		if s := until(t, srv, "their end", func(s httpd.Stats) bool { return s.Conns <= 1 }); s.BadRequests != uint64(len(bad)) || s.HeaderTimeouts > 0 {
-			t.Errorf("%d bad requests: %+v", len(bad), s)
+		if s := until(t, srv, "their end", func(s httpd.Stats) bool { return s.Conns <= 2 }); s.BadRequests != 2*uint64(len(bad)) || s.HeaderTimeouts > 0 {
+			t.Errorf("%d bad requests: %+v", 2*len(bad), s)
 		}
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"sync"
 	"time"
@@ -328,6 +329,9 @@ func (w *worker) Write(p []byte) (int, error) {
 	if w.conn == nil || w.closed {
 		return 0, net.ErrClosed
 	}
+	if w.heading {
+		w.refuses()
+	}
 	if t := w.conn.tls; t != nil {
 		w.server.mu.Unlock()
 		defer w.server.mu.Lock()
@@ -338,6 +342,17 @@ func (w *worker) Write(p []byte) (int, error) {
 		err = &net.OpError{Op: "write", Net: "tcp", Source: w.conn.LocalAddr(), Addr: w.conn.RemoteAddr(), Err: err}
 	}
 	return n, err
+}
+
+// refuses notes that net/http refuses a request whose header it had when it asked for it, as a worker's second and further ones are read: it tells of
+// none that is active then. But a connection's first one is.
+func (w *worker) refuses() {
+	w.unasked = true
+	if !w.conn.served {
+		w.server.mu.Unlock()
+		defer w.server.mu.Lock()
+		w.server.hooks.changed(w, http.StateActive)
+	}
 }
 
 // gather has what fills net/http's buffer be sent with the Write that follows: within one Write of the handler.
