@@ -407,6 +407,15 @@ func (c *conn) end() {
 	c.gone()
 }
 
+// away notes that the user has c from here on.
+func (c *conn) away() {
+	c.hijacked = true
+	if !c.forgotten {
+		c.server.taken++
+		c.server.checkEmpty()
+	}
+}
+
 // gone forgets a connection that is closed.
 func (c *conn) gone() {
 	s := c.server

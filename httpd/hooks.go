@@ -60,8 +60,13 @@ func (h *hooks) changed(nc net.Conn, to http.ConnState) {
 	w := workerOf(nc)
 	if w == nil { // of another Serve, or without a worker
 		if c := givenOf(nc); c != nil {
-			if to == http.StateNew {
-				return // was told
+			switch to {
+			case http.StateNew: // was told
+				return
+			case http.StateHijacked: // of HTTP/1, which began as HTTP/2 may
+				c.server.mu.Lock()
+				c.away()
+				c.server.unlock()
 			}
 			nc = c
 		}
@@ -94,12 +99,8 @@ func (h *hooks) changed(nc net.Conn, to http.ConnState) {
 			c.told = true
 		}
 	case to == http.StateHijacked:
-		c.hijacked = true
 		s.workers--
-		if !c.forgotten {
-			s.taken++
-			s.checkEmpty()
-		}
+		c.away()
 	}
 	s.unlock()
 	if c != nil && to != http.StateNew { // that was told

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"evenkeel.dev/aio"
+	"evenkeel.dev/httpd"
 )
 
 const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -120,6 +121,55 @@ func TestUnencryptedHTTP2(t *testing.T) {
 			if !strings.HasPrefix(got, "new active idle active") || !strings.HasSuffix(got, "closed") || strings.Count(got, "new")+strings.Count(got, "closed") != 2 {
 				t.Errorf("%s", got)
 			}
+		}
+	})
+}
+
+// TestHijackOfWhatBeganAsHTTP2: where HTTP/2 is served without TLS, a request whose first bytes may begin that can be hijacked as any other, and nothing
+// waits for its connection any more.
+func TestHijackOfWhatBeganAsHTTP2(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		given, taken := make(chan bool, 1), make(chan net.Conn, 1)
+		srv := &http.Server{
+			Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				nc, _, err := http.NewResponseController(w).Hijack()
+				if err != nil {
+					t.Error(err)
+				}
+				taken <- nc
+			}),
+			Protocols: protocols((*http.Protocols).SetUnencryptedHTTP2, (*http.Protocols).SetHTTP1),
+			ConnContext: func(ctx context.Context, _ net.Conn) context.Context {
+				given <- true
+				return ctx
+			},
+		}
+		told := noting(srv)
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- httpd.Serve(t.Context(), srv, ln, httpd.Options{Backend: b}) }()
+		c := dial(t, ln.Addr().String())
+		io.WriteString(c, "P")
+		wait(t, given, "ConnContext") // net/http has it
+		io.WriteString(c, "OST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n")
+		nc := wait(t, taken, "the handler")
+		told.await(t, c, "new", "active", "hijacked")
+		until(t, srv, "it is hijacked", func(s httpd.Stats) bool { return s.Conns == 1 && s.Hijacked == 1 })
+		down := make(chan error, 1)
+		go func() { down <- srv.Shutdown(context.Background()) }()
+		if err := wait(t, down, "Shutdown's end"); err != nil {
+			t.Error(err)
+		}
+		if err := wait(t, ended, "Serve's end"); err != http.ErrServerClosed {
+			t.Error(err)
+		}
+		io.WriteString(nc, "it outlives the server")
+		nc.Close()
+		if got, err := io.ReadAll(c); string(got) != "it outlives the server" || err != nil {
+			t.Errorf("%q, %v", got, err)
 		}
 	})
 }
