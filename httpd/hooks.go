@@ -120,8 +120,8 @@ func (h *hooks) drop(nc net.Conn) {
 func (h *hooks) context(ctx context.Context, nc net.Conn) context.Context {
 	w := workerOf(nc)
 	if w == nil {
-		if wire, ok := nc.(wire); ok {
-			nc = wire.conn
+		if c := givenOf(nc); c != nil { // as ConnState is told
+			nc = c
 		}
 		if h.connContext != nil {
 			return h.connContext(ctx, nc)

@@ -440,29 +440,42 @@ func (s *states) await(t *testing.T, client net.Conn, want ...string) {
 }
 
 // TestConnStateOfTLS: the end of a connection is told that net/http never saw: whose handshake fails, and one of HTTP/2 that waits for
-// net/http's Serve when that is closed.
+// net/http's Serve when that is closed. ConnContext is asked for the same net.Conn that ConnState is told of.
 func TestConnStateOfTLS(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
-		entered, release := make(chan bool), make(chan bool)
+		entered, release := make(chan net.Conn, 1), make(chan bool, 1)
 		srv := &http.Server{Handler: mux(), ErrorLog: log.New(io.Discard, "", 0)}
 		goOn := sync.OnceFunc(func() { close(release) })
 		defer goOn()
 		srv.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
-			if _, ok := c.(*tls.Conn); ok { // of HTTP/2
-				close(entered)
-				<-release
-			}
+			entered <- c
+			<-release
 			return ctx
 		}
 		told := noting(srv)
+		begun, note := make(chan net.Conn, 9), srv.ConnState
+		srv.ConnState = func(c net.Conn, to http.ConnState) {
+			if to == http.StateNew {
+				begun <- c
+			}
+			note(c, to)
+		}
 		addr, client := secured(t, b, srv)
 		plain := dial(t, addr)
 		io.WriteString(plain, "not a handshake")
 		told.await(t, plain, "new", "closed")
+		<-begun
 		config := client.Transport.(*http.Transport).TLSClientConfig.Clone()
 		config.NextProtos, config.ServerName = nil, "example.com"
+		asked := func(what string) {
+			if c := wait(t, entered, "ConnContext"); c != wait(t, begun, "StateNew") {
+				t.Errorf("%s: ConnContext is asked for a %T that ConnState was not told of", what, c)
+			}
+		}
 		idle := tls.Client(dial(t, addr), config)
+		release <- true
 		get(t, idle, bufio.NewReader(idle), "/hello") // so there is a worker
+		asked("HTTP/1")
 		config.NextProtos = []string{"h2"}
 		var both []*tls.Conn
 		for range 2 {
@@ -472,7 +485,7 @@ func TestConnStateOfTLS(t *testing.T) {
 			}
 			both = append(both, c)
 			if len(both) == 1 {
-				<-entered // net/http's Serve waits with it from here on
+				asked("HTTP/2") // net/http's Serve waits with it from here on
 			}
 		}
 		closed := make(chan error)
