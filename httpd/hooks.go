@@ -108,14 +108,6 @@ func (h *hooks) changed(nc net.Conn, to http.ConnState) {
 	}
 }
 
-// drop closes a connection that was for net/http, which was closed before it took it.
-func (h *hooks) drop(nc net.Conn) {
-	_ = nc.Close()
-	if givenOf(nc) != nil {
-		h.changed(nc, http.StateClosed)
-	}
-}
-
 // context is the server's ConnContext.
 func (h *hooks) context(ctx context.Context, nc net.Conn) context.Context {
 	w := workerOf(nc)

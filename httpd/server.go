@@ -146,7 +146,9 @@ type server struct {
 	empty   chan struct{} // not nil: Serve waits for the last connection's end, but for hijacked ones
 	done    bool          // it need not wait any more
 	looks   *time.Timer   // of look
-	later   []func()      // what unlock calls
+	later   []func()      // what unlock calls,
+	hooked  []func()      // and of the user's code
+	telling int           // of hooked, those that have not returned
 	counts  Stats         // its counters
 }
 
@@ -218,7 +220,7 @@ func (s *server) checkEmpty() {
 	if s.empty == nil {
 		return
 	}
-	if s.open == s.taken && !s.done {
+	if s.open == s.taken && s.telling == 0 && !s.done {
 		s.done = true
 		s.later = append(s.later, func() { close(s.empty) })
 	}
@@ -230,21 +232,34 @@ func (s *server) checkEmpty() {
 // after has f called when mu is released: it is the user's code.
 func (s *server) after(f func()) {
 	if s.hooks.connState != nil {
-		s.later = append(s.later, f)
+		s.telling++
+		s.hooked = append(s.hooked, f)
 	}
 }
 
 // unlock releases mu, and has done what must not be done with it.
 func (s *server) unlock() {
-	later := s.later
-	s.later = nil
+	later, hooked := s.later, s.hooked
+	s.later, s.hooked = nil, nil
 	s.mu.Unlock()
 	if len(later) > 0 {
+		go call(later)
+	}
+	if len(hooked) > 0 {
 		go func() { // not here: who closes a connection may hold what the user's ConnState locks, and net/http its Server's mutex
-			for _, f := range later {
-				f()
+			call(hooked)
+			s.mu.Lock()
+			defer s.unlock()
+			if s.telling -= len(hooked); s.telling == 0 {
+				s.checkEmpty()
 			}
 		}()
+	}
+}
+
+func call(functions []func()) {
+	for _, f := range functions {
+		f()
 	}
 }
 
@@ -301,7 +316,10 @@ func (l *listener) Close() error {
 	s.ended.Broadcast()
 	if s.failed == nil {
 		for _, nc := range s.others {
-			s.later = append(s.later, func() { s.hooks.drop(nc) })
+			s.later = append(s.later, func() { _ = nc.Close() })
+			if c := givenOf(nc); c != nil { // net/http, which would tell, does not get it
+				s.after(func() { s.hooks.state(c, http.StateClosed) })
+			}
 		}
 		s.others = nil
 	}

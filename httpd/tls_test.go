@@ -439,6 +439,37 @@ func (s *states) await(t *testing.T, client net.Conn, want ...string) {
 	}
 }
 
+// TestConnStateBlocksAtTheEnd: a ConnState that does not return from one connection's end keeps no other one from its end.
+func TestConnStateBlocksAtTheEnd(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		silent, entered, release := "", make(chan bool), make(chan bool)
+		goOn := sync.OnceFunc(func() { close(release) })
+		defer goOn()
+		srv := &http.Server{Handler: mux(), ErrorLog: log.New(io.Discard, "", 0)}
+		srv.ConnState = func(c net.Conn, to http.ConnState) {
+			if to == http.StateClosed && c.RemoteAddr().String() == silent {
+				close(entered)
+				<-release
+			}
+		}
+		addr, client := secured(t, b, srv)
+		first := dial(t, addr)
+		silent = first.LocalAddr().String()
+		until(t, srv, "it is there", func(s httpd.Stats) bool { return s.Parked == 1 })
+		config := client.Transport.(*http.Transport).TLSClientConfig.Clone()
+		config.NextProtos, config.ServerName = nil, "example.com"
+		idle := tls.Client(dial(t, addr), config)
+		r := bufio.NewReader(idle)
+		get(t, idle, r, "/hello")
+		until(t, srv, "both are idle", func(s httpd.Stats) bool { return s.Parked == 2 })
+		srv.Close()
+		wait(t, entered, "StateClosed")
+		if got, err := io.ReadAll(r); len(got) > 0 || err != nil {
+			t.Errorf("the other one: %q, %v; want the end", got, err)
+		}
+	})
+}
+
 // TestConnStateOfTLS: the end of a connection is told that net/http never saw: whose handshake fails, and one of HTTP/2 that waits for
 // net/http's Serve when that is closed. ConnContext is asked for the same net.Conn that ConnState is told of.
 func TestConnStateOfTLS(t *testing.T) {
