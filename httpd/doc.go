@@ -41,6 +41,8 @@
 //     of net.Listen.
 //   - Shutdown closes connections that have not asked for anything at once: net/http waits for them for five seconds,
 //     and answers nothing either.
+//   - SetKeepAlivesEnabled(false) closes those too of whose first request a part has come, where a worker reads it that has served
+//     others.
 //   - The end of a parked connection's time comes up to a tenth of a second late.
 //   - Three bytes at most and the end are answered over TLS as the worker has served before or not.
 //
