@@ -124,10 +124,7 @@ func (h *RuntimeAPI) Drain(ctx context.Context, _ time.Duration) error {
 		}
 	}
 	if h.alone(servers) {
-		if me.isDrained() {
-			_, _, err = h.look(ctx, "ready")
-		}
-		return errors.Join(h.errorf("%w: not drained, else every request would get 503: bring another server of the backend up", ErrLastServer), err)
+		return h.last(ctx, me, "not drained, else every request would get 503: bring another server of the backend up")
 	}
 	return nil
 }
@@ -164,10 +161,7 @@ func (h *RuntimeAPI) Check(ctx context.Context) error {
 	case err != nil:
 		return err
 	case h.alone(servers):
-		if me.isDrained() {
-			_, _, err = h.look(ctx, "ready")
-		}
-		return errors.Join(h.errorf("%w: a drain would give 503, so collections will not be announced: add a second server to the backend", ErrLastServer), err)
+		return h.last(ctx, me, "a drain would give 503, so collections will not be announced: add a second server to the backend")
 	case me.inMaint():
 		return h.errorf("the server is in maintenance, and will be left so: \"set server %s/%s state ready\" puts it back", h.Backend, h.Server)
 	}
@@ -244,6 +238,14 @@ func (h *RuntimeAPI) alone(servers []server) bool {
 		}
 	}
 	return true
+}
+
+// last is the error of the only server that can take requests. It puts that back if it is drained.
+func (h *RuntimeAPI) last(ctx context.Context, me server, text string) (err error) {
+	if me.isDrained() {
+		_, _, err = h.look(ctx, "ready")
+	}
+	return errors.Join(h.errorf("%w: %s", ErrLastServer, text), err)
 }
 
 // ask sends one line of commands and returns the whole answer; HAProxy ends it by closing.
