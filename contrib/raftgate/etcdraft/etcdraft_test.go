@@ -203,6 +203,13 @@ func (c *cluster) freeze(id uint64, frozen bool) {
 	c.held[id] = nil
 }
 
+// slowDown has a message take longer than mend waits for an election.
+func (c *cluster) slowDown() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.delay = 50 * time.Millisecond
+}
+
 // giveUp has a transfer given up when the successor was told, which is frozen and does not hear of it.
 func (c *cluster) giveUp(g raftgate.Raft, successor uint64) error {
 	c.t.Helper()
@@ -315,7 +322,7 @@ func TestLateSuccessor(t *testing.T) {
 	c.propose(c.nodes[0], "c")
 }
 
-// TestSlowNetwork is TestLateSuccessor where a message takes longer than mend waits for an election, and with two
+// TestSlowNetwork is TestLateSuccessor where a message takes long, and with two
 // transfers that were given up: what looks after the group lets the election end that it began.
 func TestSlowNetwork(t *testing.T) {
 	for _, preVote := range []bool{false, true} {
@@ -332,9 +339,7 @@ func TestSlowNetwork(t *testing.T) {
 					}
 				}
 				c.propose(c.nodes[0], "b")
-				c.mu.Lock()
-				c.delay = 50 * time.Millisecond
-				c.mu.Unlock()
+				c.slowDown()
 				c.freeze(2, false)
 				time.Sleep(5 * time.Second) // nobody looks after the group any more
 				// The successor's term, and that of the one election after it.
@@ -358,9 +363,7 @@ func TestTransferAfterOneGivenUp(t *testing.T) {
 		if err := c.giveUp(g, 2); err == nil {
 			t.Fatal("the transfer took place")
 		}
-		c.mu.Lock()
-		c.delay = 50 * time.Millisecond
-		c.mu.Unlock()
+		c.slowDown()
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
 		if err := g.Transfer(ctx, "3"); err != nil {
