@@ -148,7 +148,6 @@ func (h *hooks) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	if next == nil {
 		next = http.DefaultServeMux
 	}
-	returned := false
 	if w, ok := r.Context().Value(workerKey{}).(*worker); ok {
 		if w.guard {
 			return
@@ -158,6 +157,7 @@ func (h *hooks) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 			next.ServeHTTP(rw, r)
 			return
 		}
+		returned := false
 		defer h.recovered(c, &returned)
 		w.posted = r.Method == http.MethodPost
 		c.posted = w.posted

@@ -176,8 +176,7 @@ func TestHijackInShutdown(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ended := make(chan error, 1)
-		go func() { ended <- httpd.Serve(t.Context(), srv, ln, httpd.Options{Backend: b}) }()
+		ended := begin(t, b, srv, ln)
 		c := dial(t, ln.Addr().String())
 		io.WriteString(c, "GET /take HTTP/1.1\r\nHost: x\r\n\r\n")
 		<-entered

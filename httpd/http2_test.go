@@ -149,8 +149,7 @@ func TestHijackOfWhatBeganAsHTTP2(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ended := make(chan error, 1)
-		go func() { ended <- httpd.Serve(t.Context(), srv, ln, httpd.Options{Backend: b}) }()
+		ended := begin(t, b, srv, ln)
 		c := dial(t, ln.Addr().String())
 		io.WriteString(c, "P")
 		wait(t, given, "ConnContext") // net/http has it

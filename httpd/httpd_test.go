@@ -53,10 +53,16 @@ func serve(t testing.TB, b aio.Backend, srv *http.Server) string {
 	return serveOn(t, b, srv, ln)
 }
 
-func serveOn(t testing.TB, b aio.Backend, srv *http.Server, ln net.Listener) string {
-	t.Helper()
+// begin serves, and gives what Serve returns.
+func begin(t testing.TB, b aio.Backend, srv *http.Server, ln net.Listener) <-chan error {
 	ended := make(chan error, 1)
 	go func() { ended <- httpd.Serve(t.Context(), srv, ln, httpd.Options{Backend: b}) }()
+	return ended
+}
+
+func serveOn(t testing.TB, b aio.Backend, srv *http.Server, ln net.Listener) string {
+	t.Helper()
+	ended := begin(t, b, srv, ln)
 	t.Cleanup(func() {
 		srv.Close()
 		select {

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"evenkeel.dev/aio"
-	"evenkeel.dev/httpd"
 )
 
 const queued = 240 << 10 // bytes of an answer, for which no Write waits
@@ -38,8 +37,7 @@ func TestShutdownSends(t *testing.T) {
 		})
 		srv := &http.Server{Handler: m}
 		ln := narrow(t)
-		ended := make(chan error, 1)
-		go func() { ended <- httpd.Serve(t.Context(), srv, ln, httpd.Options{Backend: b}) }()
+		ended := begin(t, b, srv, ln)
 		var clients []net.Conn
 		for _, request := range []string{"GET /answer HTTP/1.1\r\nHost: x\r\n", "GET /answer HTTP/1.1\r\nHost: x\r\nConnection: close\r\n", "GET /answer?late=1 HTTP/1.1\r\nHost: x\r\n"} {
 			c := dial(t, ln.Addr().String())
@@ -80,8 +78,7 @@ func TestCloseLeaves(t *testing.T) {
 		})
 		srv := &http.Server{Handler: m}
 		ln := narrow(t)
-		ended := make(chan error, 1)
-		go func() { ended <- httpd.Serve(t.Context(), srv, ln, httpd.Options{Backend: b}) }()
+		ended := begin(t, b, srv, ln)
 		var clients []net.Conn
 		for range 50 {
 			c := dial(t, ln.Addr().String())
