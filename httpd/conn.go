@@ -214,8 +214,7 @@ func (c *conn) moved() {
 			c.server.offer(c)
 		}
 	case c.err != nil:
-		c.silent(c.err)
-		c.end()
+		c.fail(c.err)
 	}
 }
 

@@ -164,9 +164,8 @@ func (s *server) expired(c *conn) {
 		s.counts.IdleTimeouts++
 	} else {
 		s.counts.HeaderTimeouts++
-		c.silent(&net.OpError{Op: "read", Net: "tcp", Source: c.LocalAddr(), Addr: c.RemoteAddr(), Err: os.ErrDeadlineExceeded})
 	}
-	c.end()
+	c.fail(&net.OpError{Op: "read", Net: "tcp", Source: c.LocalAddr(), Addr: c.RemoteAddr(), Err: os.ErrDeadlineExceeded})
 }
 
 // hold keeps a connection parked that has sent a part of a header. It reports false when a worker may read it.

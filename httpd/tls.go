@@ -208,11 +208,22 @@ func (c *conn) greet(w *worker) bool {
 	return false
 }
 
-// silent logs that a connection of TLS ends before it has said anything. mu is held.
-func (c *conn) silent(err error) {
-	if s := c.server; s.config != nil && c.tls == nil {
-		s.later = append(s.later, func() { s.blame(c, err) })
+// fail ends a connection that no worker has. One of TLS that has said nothing is logged before, so that who sees the end, or is told of it, sees that too.
+func (c *conn) fail(err error) {
+	s := c.server
+	if s.config == nil || c.tls != nil {
+		c.end()
+		return
 	}
+	if c.parked {
+		s.unpark(c)
+	}
+	s.later = append(s.later, func() {
+		s.blame(c, err)
+		s.mu.Lock()
+		defer s.unlock()
+		c.end()
+	})
 }
 
 // blame logs what net/http logs of a handshake that failed, and answers as it does those who do not speak TLS.

@@ -4,12 +4,14 @@ import (
 	"bufio"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -297,16 +299,21 @@ func TestTLSEnds(t *testing.T) {
 	})
 }
 
-// TestTLSSilent: who connects and says nothing is logged, as net/http does it, which counts WriteTimeout for a handshake too.
+// TestTLSSilent: who connects and says nothing is logged, as net/http does it, which counts WriteTimeout for a handshake too, before its end can be seen.
 func TestTLSSilent(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
-		said := make(logged, 9)
+		said := make(logged)
 		for want, srv := range map[string]*http.Server{"i/o timeout": {WriteTimeout: 50 * time.Millisecond}, "EOF": {}} {
 			srv.ErrorLog = log.New(said, "", 0)
 			addr, _ := secured(t, b, srv)
 			c := dial(t, addr)
 			if want == "EOF" {
 				c.Close()
+			} else { // said takes nothing yet
+				_ = c.SetReadDeadline(time.Now().Add(150 * time.Millisecond))
+				if _, err := c.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+					t.Errorf("its end can be seen before that is logged: %v", err)
+				}
 			}
 			got := wait(t, said, "what is logged")
 			if want = ": " + want + "\n"; !strings.HasPrefix(got, "http: TLS handshake error from "+c.LocalAddr().String()+": ") || !strings.HasSuffix(got, want) {

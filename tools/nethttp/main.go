@@ -62,7 +62,10 @@ func suite(backends []string, short bool, run string) (wrong bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	b := binary{path: filepath.Join(dir, "http.test"), dir: filepath.Join(goroot, "src", "net", "http"), short: short}
+	b := binary{
+		path: filepath.Join(dir, "http.test"), races: filepath.Join(dir, "race"),
+		dir: filepath.Join(goroot, "src", "net", "http"), short: short,
+	}
 	if err := b.build(dir); err != nil {
 		return false, err
 	}
@@ -162,6 +165,7 @@ func pattern(test string) string { return "^" + strings.ReplaceAll(test, "/", "$
 // binary is net/http's tests, built.
 type binary struct {
 	path, dir, backend string
+	races              string // the race detector's reports go to files of this name, each with a process's id
 	short              bool
 }
 
@@ -188,7 +192,7 @@ func (b *binary) run(args ...string) (*results, error) {
 	args = append([]string{"tool", "test2json", b.path, "-test.v=test2json", "-test.timeout=" + bound, fmt.Sprint("-test.short=", b.short)}, args...)
 	cmd := exec.Command("go", args...)
 	cmd.Dir, cmd.Stderr = b.dir, os.Stderr
-	cmd.Env = append(os.Environ(), backendEnv+"="+b.backend, "GORACE=atexit_sleep_ms=0")
+	cmd.Env = append(os.Environ(), backendEnv+"="+b.backend, "GORACE=atexit_sleep_ms=0 log_path="+b.races)
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
@@ -202,7 +206,18 @@ func (b *binary) run(args ...string) (*results, error) {
 	if exit := (*exec.ExitError)(nil); err == nil && r.exit != nil && !errors.As(r.exit, &exit) {
 		err = r.exit
 	}
-	return r, err
+	return r, errors.Join(err, b.race(r))
+}
+
+// race moves the race detector's reports to r: as the tests' output they would be that of any test which ran meanwhile.
+func (b *binary) race(r *results) error {
+	files, err := filepath.Glob(b.races + ".*")
+	for _, file := range files {
+		text, e := os.ReadFile(file)
+		r.output[""] += string(text)
+		err = errors.Join(err, e, os.Remove(file))
+	}
+	return err
 }
 
 // results are how tests ended, and what those said that have not passed.
