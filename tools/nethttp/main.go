@@ -4,10 +4,12 @@
 //
 // None of them is copied: an overlay (go help build) has Server.Serve and ServeTLS, and so all that serves, be httpd's. It fails
 // where a test fails that known.txt does not have, and where one passes that it has: each of these runs alone, in a process of its own.
-// GOTOOLCHAIN says which Go, as ever. With -short the tests run as with go test -short. It is to be started in module tools.
+// GOTOOLCHAIN says which Go, as ever. With -short the tests run as with go test -short. It is to be started in module tools. An interrupt ends the
+// tests too.
 package main
 
 import (
+	"context"
 	_ "embed"
 	"encoding/json"
 	"errors"
@@ -17,9 +19,11 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 // known has the tests that fail through httpd: a line each, with the reason.
@@ -38,7 +42,9 @@ func main() {
 	short := flag.Bool("short", false, "run less, and what there is side by side")
 	run := flag.String("run", "", "run only the tests that match `REGEXP`, as of go test, the known ones too")
 	flag.Parse()
-	wrong, err := suite(strings.Split(*backends, ","), *short, *run)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	wrong, err := suite(ctx, strings.Split(*backends, ","), *short, *run)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "nethttp:", err)
 	}
@@ -48,7 +54,7 @@ func main() {
 }
 
 // suite builds the tests and runs them. It reports whether something is wrong.
-func suite(backends []string, short bool, run string) (wrong bool, err error) {
+func suite(ctx context.Context, backends []string, short bool, run string) (wrong bool, err error) {
 	list, err := parseKnown(known)
 	if err != nil {
 		return false, err
@@ -77,7 +83,7 @@ func suite(backends []string, short bool, run string) (wrong bool, err error) {
 		if run != "" {
 			skip = ""
 		}
-		r, err := b.run("-test.run="+run, "-test.skip="+skip)
+		r, err := b.run(ctx, "-test.run="+run, "-test.skip="+skip)
 		if err != nil {
 			return true, err
 		}
@@ -92,7 +98,7 @@ func suite(backends []string, short bool, run string) (wrong bool, err error) {
 			continue
 		}
 		for _, test := range slices.Sorted(maps.Keys(list)) {
-			r, err := b.run("-test.run=" + pattern(test))
+			r, err := b.run(ctx, "-test.run="+pattern(test))
 			switch {
 			case err != nil:
 				return true, err
@@ -188,10 +194,12 @@ func (b *binary) build(tmp string) error {
 }
 
 // run runs tests in a process.
-func (b *binary) run(args ...string) (*results, error) {
+func (b *binary) run(ctx context.Context, args ...string) (*results, error) {
 	args = append([]string{"tool", "test2json", b.path, "-test.v=test2json", "-test.timeout=" + bound, fmt.Sprint("-test.short=", b.short)}, args...)
-	cmd := exec.Command("go", args...)
+	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir, cmd.Stderr = b.dir, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // go tool test2json leaves what it runs behind
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.Env = append(os.Environ(), backendEnv+"="+b.backend, "GORACE=atexit_sleep_ms=0 log_path="+b.races)
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
@@ -203,6 +211,9 @@ func (b *binary) run(args ...string) (*results, error) {
 	r := newResults()
 	err = r.read(stdout)
 	r.exit = cmd.Wait()
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
 	if exit := (*exec.ExitError)(nil); err == nil && r.exit != nil && !errors.As(r.exit, &exit) {
 		err = r.exit
 	}
