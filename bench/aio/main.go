@@ -119,7 +119,7 @@ func (d *driver) bench(ctx context.Context, chosen, results, plots string, markd
 		figureTable(set, d.out)
 	}
 	if results != "" {
-		err = errors.Join(err, os.MkdirAll(results, 0o755), set.Save(results))
+		err = errors.Join(err, set.Save(results))
 	}
 	if plots != "" && err == nil {
 		err = plotAll(&d.raw, plots)

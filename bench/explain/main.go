@@ -99,7 +99,7 @@ func (d *driver) bench(ctx context.Context, part, results string) error {
 		}
 	}
 	if results != "" && len(d.set.Figures) > 0 {
-		err = errors.Join(err, os.MkdirAll(results, 0o755), d.set.Save(results))
+		err = errors.Join(err, d.set.Save(results))
 	}
 	return err
 }

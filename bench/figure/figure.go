@@ -10,6 +10,7 @@ package figure
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -266,14 +267,14 @@ func floor(xs []float64) float64 {
 	return ratio
 }
 
-// Save writes the set to dir/BENCHMARK-DATE-TIME.json and says so.
+// Save writes the set to dir/BENCHMARK-DATE-TIME.json and says so. It makes dir where it is missing: what was measured for an hour is not lost by that.
 func (s *Set) Save(dir string) error {
 	b, err := json.MarshalIndent(s, "", " ")
 	if err != nil {
 		return err
 	}
 	name := filepath.Join(dir, s.Benchmark+"-"+s.Started.Format("2006-01-02-1504")+".json")
-	if err := os.WriteFile(name, append(b, '\n'), 0o644); err != nil {
+	if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(name, append(b, '\n'), 0o644)); err != nil {
 		return err
 	}
 	fmt.Fprintln(s.Out, "raw results:", name)

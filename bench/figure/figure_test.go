@@ -63,7 +63,7 @@ func TestSet(t *testing.T) {
 	if i := s.Figures[0].Interval; len(i) != 2 || math.Abs(i[0]-2) > 1e-9 || math.Abs(i[1]-3) > 1e-9 {
 		t.Errorf("interval %+v", i)
 	}
-	dir := t.TempDir()
+	dir := filepath.Join(t.TempDir(), "made by it")
 	if err := s.Save(dir); err != nil {
 		t.Fatal(err)
 	}

@@ -131,7 +131,7 @@ func (d *driver) bench(ctx context.Context, results string) error {
 	tables(d.samples, d.out)
 	figures(set, d.samples)
 	if results != "" {
-		err = errors.Join(err, os.MkdirAll(results, 0o755), set.Save(results))
+		err = errors.Join(err, set.Save(results))
 	}
 	if n := len(d.failed); n > 0 {
 		err = errors.Join(err, fmt.Errorf("%d runs failed:\n%s", n, strings.Join(d.failed, "\n")))
