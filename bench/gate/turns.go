@@ -180,10 +180,10 @@ func (d *driver) turnsFigures() {
 			slices.Sort(ratios)
 			if what == "" {
 				d.set.Between(name, ratios, .9, 1.1, "x")
-			} else { // there is no noise: each counts
+			} else { // there is no noise, so each counts, and the furthest off stands for all
 				off := func(x float64) float64 { return math.Abs(math.Log(x)) }
 				furthest := slices.MaxFunc(ratios, func(a, b float64) int { return cmp.Compare(off(a), off(b)) })
-				d.set.Between(name+", where it is furthest off", []float64{furthest}, .9, 1.1, "")
+				d.set.Between(name, []float64{furthest}, .9, 1.1, "")
 			}
 		}
 		ratios, alone, all = nil, 0, 0
