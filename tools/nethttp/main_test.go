@@ -1,12 +1,16 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"io"
 	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -72,5 +76,50 @@ func TestResults(t *testing.T) {
 	}
 	if got := slices.Sorted(maps.Keys(r.failures())); !slices.Equal(got, []string{"A/h1", "C"}) {
 		t.Errorf("%v failed", got)
+	}
+}
+
+// TestInterrupted ends the tests when the command is to end.
+func TestInterrupted(t *testing.T) {
+	dir := t.TempDir()
+	fifo, script := filepath.Join(dir, "fifo"), filepath.Join(dir, "http.test")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(script, []byte("#!/bin/sh\nexec 3>'"+fifo+"'\nsleep 1000\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() {
+		_, err := (&binary{path: script, races: filepath.Join(dir, "race"), dir: dir}).run(ctx)
+		ended <- err
+	}()
+	open, err := os.Open(fifo) // waits until it runs
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer open.Close()
+	cancel()
+	if _, err := io.ReadAll(open); err != nil { // waits until nobody has it open
+		t.Error(err)
+	}
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("an interrupt is told as %v", err)
+	}
+}
+
+// TestRace has what the race detector said be printed, and not that of an earlier run.
+func TestRace(t *testing.T) {
+	b := binary{races: filepath.Join(t.TempDir(), "race")}
+	if err := os.WriteFile(b.races+".17", []byte("WARNING: DATA RACE\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"exit status 1\nWARNING: DATA RACE\n", "exit status 1\n"} {
+		r := newResults()
+		r.output[""] = "exit status 1\n"
+		if err := b.race(r); err != nil || r.output[""] != want {
+			t.Errorf("%q, %v", r.output[""], err)
+		}
 	}
 }
