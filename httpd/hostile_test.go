@@ -30,7 +30,7 @@ func TestIdleTimeoutOfFirstBytes(t *testing.T) {
 		get(t, c, r, "/hello")
 		time.Sleep(20 * time.Millisecond) // it is parked by then; else the test passes in any case
 		io.WriteString(c, "GE")
-		if got, err := io.ReadAll(r); len(got) > 0 || err != nil {
+		if got, err := io.ReadAll(r); len(got) > 0 || err != nil && !isReset(err) { // on a busy machine its time may have been over
 			t.Errorf("%q, %v; want the end", got, err)
 		}
 	})

@@ -212,9 +212,11 @@ func TestLeave(t *testing.T) {
 
 // TestTimeouts: of idle connections, and of those that never say anything.
 func TestTimeouts(t *testing.T) {
+	const short = 200 * time.Millisecond // only those meet it that are to
 	onEach(t, func(t *testing.T, b aio.Backend) {
-		addr := serve(t, b, &http.Server{Handler: mux(), ReadHeaderTimeout: 200 * time.Millisecond, IdleTimeout: 300 * time.Millisecond})
-		silent, half, idle := dial(t, addr), dial(t, addr), dial(t, addr)
+		addr := serve(t, b, &http.Server{Handler: mux(), ReadHeaderTimeout: short})
+		silent, half := dial(t, addr), dial(t, addr)
+		idle := dial(t, serve(t, b, &http.Server{Handler: mux(), IdleTimeout: short}))
 		io.WriteString(half, "GET /hello HT")
 		r := bufio.NewReader(idle)
 		get(t, idle, r, "/hello?n=1")

@@ -273,14 +273,16 @@ func TestTLSLeave(t *testing.T) {
 
 // TestTLSEnds: an idle connection is told of its end; who stalls in the handshake is closed, and who speaks plain HTTP is told.
 func TestTLSEnds(t *testing.T) {
+	const short = 300 * time.Millisecond // only those meet it that are to
 	onEach(t, func(t *testing.T, b aio.Backend) {
-		addr, client := secured(t, b, &http.Server{
-			Handler: mux(), ReadHeaderTimeout: 300 * time.Millisecond, IdleTimeout: 300 * time.Millisecond, ErrorLog: log.New(io.Discard, "", 0),
-		})
+		quiet := log.New(io.Discard, "", 0)
+		addr, _ := secured(t, b, &http.Server{ReadHeaderTimeout: short, ErrorLog: quiet})
+		stalled, silent := dial(t, addr), dial(t, addr)
+		stalled.Write([]byte{22, 3, 1})
+		addr, client := secured(t, b, &http.Server{Handler: mux(), IdleTimeout: short, ErrorLog: quiet})
 		config := client.Transport.(*http.Transport).TLSClientConfig.Clone()
 		config.NextProtos, config.ServerName = nil, "example.com"
-		stalled, silent, plain := dial(t, addr), dial(t, addr), dial(t, addr)
-		stalled.Write([]byte{22, 3, 1})
+		plain := dial(t, addr)
 		io.WriteString(plain, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
 		idle := tls.Client(dial(t, addr), config)
 		r := bufio.NewReader(idle)
