@@ -20,8 +20,8 @@ const (
 	each    = 200 // requests of each client
 	every   = 50  // of which one meets the lock while it is held
 
-	hold    = 15 * time.Millisecond  // for which it is held then
-	longest = 100 * time.Millisecond // for which it is held where the machine is so busy that requests wait as long without
+	hold    = 15 * time.Millisecond // for which it is held then
+	longest = time.Second           // for which it is held where the machine is so busy that requests wait as long without
 )
 
 // traceOf returns the trace of clients that make requests of a server, which meet the lock held for so long.
