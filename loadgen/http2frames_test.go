@@ -72,6 +72,7 @@ func (p *peer2) ok(stream uint32) bool {
 func TestHTTP2Peers(t *testing.T) {
 	leaks.Test(t)
 	var once sync.Once
+	var gone atomic.Int64
 	for name, c := range map[string]struct {
 		handle   func(p *peer2, stream uint32) bool
 		answered int64
@@ -121,6 +122,14 @@ func TestHTTP2Peers(t *testing.T) {
 				p.ok(s)
 			}
 			return true
+		}},
+		// The same request is too late three times.
+		"gone at once": {answered: 20, connects: 4, one: true, handle: func(p *peer2, s uint32) bool {
+			if gone.Add(1) <= 3 {
+				p.WriteGoAway(0, http2.ErrCodeNo, nil)
+				return true
+			}
+			return p.ok(s)
 		}},
 		// Without a word of the server, only what it cannot have seen is sent again.
 		"closed after three": {answered: 20, one: true, handle: func(p *peer2, s uint32) bool {

@@ -130,11 +130,18 @@ func (c *muxConn) run() {
 		sleep(c.p.ctx, redial) // so that a service that is down is not hammered
 	}
 	for _, s := range over {
-		// As for HTTP/1.1: the server closed the connection just as the request went out.
-		s.retry(c, at, s.req.replayable && c.got < s.sent && s.id > 1, err)
+		limit := 0
+		if s.req.replayable && c.got < s.sent && s.id > 1 { // as for HTTP/1.1: the server closed the connection just as the request went out
+			limit = 1
+		}
+		s.retry(c, at, limit, err)
 	}
 	for _, s := range waiting {
-		s.retry(c, at, opened, err)
+		limit := 0
+		if opened {
+			limit = 1
+		}
+		s.retry(c, at, limit, err)
 	}
 }
 

@@ -137,7 +137,11 @@ func (c *muxConn) broken(id uint32, code http2.ErrCode, err error) error {
 	c.remove(s)
 	c.proceed(c.got)
 	c.mu.Unlock()
-	s.retry(c, c.got, err == resetError(http2.ErrCodeRefusedStream), err) // it was not processed: RFC 9113, 8.7
+	limit := 0
+	if err == resetError(http2.ErrCodeRefusedStream) { // it was not processed: RFC 9113, 8.7
+		limit = resends
+	}
+	s.retry(c, c.got, limit, err)
 	return nil
 }
 
@@ -155,11 +159,8 @@ func (c *muxConn) leave(f *http2.GoAwayFrame) {
 	c.proceed(c.got)
 	c.mu.Unlock()
 	c.line.forget(c)
-	for _, s := range over {
-		s.retry(c, c.got, true, fmt.Errorf("%w: %v", errGoAway, c.goAway))
-	}
-	for _, s := range moved {
-		s.retry(c, c.got, true, fmt.Errorf("%w: %v", errGoAway, c.goAway))
+	for _, s := range append(over, moved...) {
+		s.retry(c, c.got, resends, fmt.Errorf("%w: %v", errGoAway, c.goAway))
 	}
 }
 

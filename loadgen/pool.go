@@ -95,11 +95,11 @@ func (l *line) forget(c *muxConn) {
 type stream struct {
 	line *line
 
-	job   job
-	rec   *recorder
-	req   *request
-	again bool  // it is sent for the second time
-	sent  int64 // when it went out, or when it came to a connection that could not send it yet
+	job    job
+	rec    *recorder
+	req    *request
+	resent int   // how often it was sent again
+	sent   int64 // when it went out, or when it came to a connection that could not send it yet
 
 	// While the request is on a connection, guarded by its mu.
 	id         uint32
@@ -121,7 +121,7 @@ func (s *stream) ready() bool { return true }
 func (s *stream) assign(j job, rec *recorder) { s.begin(j, rec, nil) }
 
 func (s *stream) begin(j job, rec *recorder, by *muxConn) {
-	s.job, s.rec, s.again = j, rec, false
+	s.job, s.rec, s.resent = j, rec, 0
 	s.req = s.line.p.e.request(j)
 	s.line.send(s, by)
 }
@@ -135,13 +135,17 @@ func (s *stream) end(by *muxConn, at int64, a answer, err error) {
 	}
 }
 
-// retry sends a request once more, where that is allowed, else it ends it.
-func (s *stream) retry(by *muxConn, at int64, allowed bool, err error) {
-	if !allowed || s.again || s.line.p.ctx.Err() != nil {
+// resends is how often a request is sent again that the server has said it did not process, as net/http's client has it
+// (x/net/http2, Transport.RoundTrip): on a connection that ends after some requests the same one may be too late more than once.
+const resends = 6
+
+// retry sends a request again, where it was sent again less often than that, else it ends it.
+func (s *stream) retry(by *muxConn, at int64, limit int, err error) {
+	if s.resent >= limit || s.line.p.ctx.Err() != nil {
 		s.end(by, at, answer{}, err)
 		return
 	}
-	s.again = true
+	s.resent++
 	s.line.send(s, by)
 }
 
