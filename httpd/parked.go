@@ -162,9 +162,10 @@ func (s *server) expire() {
 func (s *server) expired(c *conn) {
 	if c.served && !c.held {
 		s.counts.IdleTimeouts++
-	} else {
-		s.counts.HeaderTimeouts++
+		c.end()
+		return
 	}
+	s.counts.HeaderTimeouts++
 	c.fail(&net.OpError{Op: "read", Net: "tcp", Source: c.LocalAddr(), Addr: c.RemoteAddr(), Err: os.ErrDeadlineExceeded})
 }
 

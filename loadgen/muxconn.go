@@ -130,18 +130,11 @@ func (c *muxConn) run() {
 		sleep(c.p.ctx, redial) // so that a service that is down is not hammered
 	}
 	for _, s := range over {
-		limit := 0
-		if s.req.replayable && c.got < s.sent && s.id > 1 { // as for HTTP/1.1: the server closed the connection just as the request went out
-			limit = 1
-		}
-		s.retry(c, at, limit, err)
+		// As for HTTP/1.1: the server closed the connection just as the request went out.
+		s.retry(c, at, times(1, s.req.replayable && c.got < s.sent && s.id > 1), err)
 	}
 	for _, s := range waiting {
-		limit := 0
-		if opened {
-			limit = 1
-		}
-		s.retry(c, at, limit, err)
+		s.retry(c, at, times(1, opened), err)
 	}
 }
 

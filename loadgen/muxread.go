@@ -137,11 +137,7 @@ func (c *muxConn) broken(id uint32, code http2.ErrCode, err error) error {
 	c.remove(s)
 	c.proceed(c.got)
 	c.mu.Unlock()
-	limit := 0
-	if err == resetError(http2.ErrCodeRefusedStream) { // it was not processed: RFC 9113, 8.7
-		limit = resends
-	}
-	s.retry(c, c.got, limit, err)
+	s.retry(c, c.got, times(1, err == resetError(http2.ErrCodeRefusedStream)), err) // it was not processed: RFC 9113, 8.7
 	return nil
 }
 
@@ -159,8 +155,12 @@ func (c *muxConn) leave(f *http2.GoAwayFrame) {
 	c.proceed(c.got)
 	c.mu.Unlock()
 	c.line.forget(c)
+	limit := 1 // a server that refuses in anger is not asked again and again
+	if f.ErrCode == http2.ErrCodeNo {
+		limit = resends
+	}
 	for _, s := range append(over, moved...) {
-		s.retry(c, c.got, resends, fmt.Errorf("%w: %v", errGoAway, c.goAway))
+		s.retry(c, c.got, limit, fmt.Errorf("%w: %v", errGoAway, c.goAway))
 	}
 }
 

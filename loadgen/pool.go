@@ -135,9 +135,17 @@ func (s *stream) end(by *muxConn, at int64, a answer, err error) {
 	}
 }
 
-// resends is how often a request is sent again that the server has said it did not process, as net/http's client has it
-// (x/net/http2, Transport.RoundTrip): on a connection that ends after some requests the same one may be too late more than once.
+// resends is how often a request is sent again that a GOAWAY without an error has refused, as the server ends the connection after some requests: the
+// same one may be too late on several. net/http's client goes on for as long, and waits between (Transport.RoundTrip of HTTP/2).
 const resends = 6
+
+// times is how often a request is sent again: n, where that is allowed.
+func times(n int, allowed bool) int {
+	if allowed {
+		return n
+	}
+	return 0
+}
 
 // retry sends a request again, where it was sent again less often than that, else it ends it.
 func (s *stream) retry(by *muxConn, at int64, limit int, err error) {

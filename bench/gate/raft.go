@@ -100,22 +100,18 @@ type raftCounts struct {
 // raftFigures adds what transfers of the leadership cost.
 func (d *driver) raftFigures() {
 	var all raftCounts
-	var transfers []float64 // a collection, of each run: by its ends they differ
 	for _, s := range d.good("gated", "raft") {
 		if s.Raft != nil {
 			all.Transfers += s.Raft.Transfers
 			all.Collections += s.Raft.Collections
 			all.Retried += s.Raft.Retried
 			all.Lost += s.Raft.Lost
-			if s.Raft.Collections > 0 {
-				transfers = append(transfers, float64(s.Raft.Transfers)/float64(s.Raft.Collections))
-			}
 		}
 	}
 	if all.Collections > 0 {
 		d.set.AtMost("raft: lost writes", []float64{float64(all.Lost)}, 0, "")
 		d.set.AtMost("raft: retried writes, a transfer", []float64{float64(all.Retried) / float64(max(all.Transfers, 1))}, 1, "")
-		d.set.AtMost("raft: transfers, a collection", transfers, 1./3, "")
+		d.set.AtMost("raft: transfers, a collection", []float64{float64(all.Transfers) / float64(all.Collections)}, 1./3, "")
 	}
 	lost := 0
 	for _, s := range d.good(stallsMode, "raft") {

@@ -1,12 +1,10 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"os/exec"
 	"regexp"
@@ -181,8 +179,10 @@ func (d *driver) turnsFigures() {
 			if what == "" {
 				d.set.Between(name, ratios, .9, 1.1, "x")
 			} else { // there is no noise, so each counts, and the furthest off stands for all
-				off := func(x float64) float64 { return math.Abs(math.Log(x)) }
-				furthest := slices.MaxFunc(ratios, func(a, b float64) int { return cmp.Compare(off(a), off(b)) })
+				furthest := ratios[0]
+				if most := ratios[len(ratios)-1]; most-1 > 1-furthest {
+					furthest = most
+				}
 				d.set.Between(name, []float64{furthest}, .9, 1.1, "")
 			}
 		}

@@ -72,7 +72,7 @@ func suite(ctx context.Context, backends []string, short bool, run string) (wron
 		path: filepath.Join(dir, "http.test"), races: filepath.Join(dir, "race"),
 		dir: filepath.Join(goroot, "src", "net", "http"), short: short,
 	}
-	if err := b.build(dir); err != nil {
+	if err := b.build(ctx, dir); err != nil {
 		return false, err
 	}
 	skip := builds
@@ -176,7 +176,7 @@ type binary struct {
 }
 
 // build builds them, with the overlay's files in tmp.
-func (b *binary) build(tmp string) error {
+func (b *binary) build(ctx context.Context, tmp string) error {
 	top, err := filepath.Abs("..")
 	if err != nil {
 		return err
@@ -185,7 +185,7 @@ func (b *binary) build(tmp string) error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command("go", "test", "-c", "-race", "-vet=off", "-overlay="+file, "-o", b.path, "net/http")
+	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-race", "-vet=off", "-overlay="+file, "-o", b.path, "net/http")
 	cmd.Dir, cmd.Stdout, cmd.Stderr = top, os.Stdout, os.Stderr
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("building net/http's tests: %w", err)

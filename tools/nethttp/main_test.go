@@ -90,14 +90,25 @@ func TestInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error)
+	defer cancel()
+	ended, opened := make(chan error, 1), make(chan error, 1)
 	go func() {
 		_, err := (&binary{path: script, races: filepath.Join(dir, "race"), dir: dir}).run(ctx)
 		ended <- err
 	}()
-	open, err := os.Open(fifo) // waits until it runs
-	if err != nil {
-		t.Fatal(err)
+	var open *os.File
+	go func() {
+		var err error
+		open, err = os.Open(fifo) // waits until it runs
+		opened <- err
+	}()
+	select {
+	case err := <-opened:
+		if err != nil {
+			t.Fatal(err)
+		}
+	case err := <-ended:
+		t.Fatalf("it ended before the tests began: %v", err)
 	}
 	defer open.Close()
 	cancel()
