@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"runtime"
 	"sync"
 	"time"
 
@@ -16,6 +17,10 @@ import (
 const (
 	spare = 4           // workers that wait for requests at least, once there were so many
 	decay = time.Second // how often half of the workers end that were not needed meanwhile
+
+	// fewResults are so many at once that drive reads on after them: it soon waits, and then workers begin. After more it lets them go first, else
+	// it would read all that has come before any handler begins. Handlers that sleep would then all do so at once, and the process with them.
+	fewResults = 8
 )
 
 // ListenAndServe listens and then is [Serve].
@@ -179,7 +184,11 @@ func (s *server) drive() {
 				(*conn)(c).done(&results[i])
 			}
 		}
+		several := len(results) > fewResults
 		s.unlock()
+		if several {
+			runtime.Gosched()
+		}
 	}
 }
 

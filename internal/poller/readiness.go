@@ -12,9 +12,9 @@ import (
 )
 
 // A Poll handles events of one fetch, batch at the utmost, and stops after pollBytes bytes: the next Poll
-// goes on where it stopped.
+// goes on where it stopped. To fetch costs little beside 32 transfers, and what was read first waits until the Poll is over.
 const (
-	batch     = 128
+	batch     = 32
 	pollBytes = 1 << 20
 )
 
