@@ -12,5 +12,10 @@ func open(o Options) (proactor.Backend, error) {
 	if o.Backend == BackendIOUring || o.Backend == BackendEpoll {
 		return nil, &UnsupportedError{Feature: o.Backend.String(), Need: "Linux; here use BackendAuto or BackendKqueue"}
 	}
-	return poller.NewKqueue()
+	p, err := poller.NewKqueue()
+	if err != nil {
+		return nil, err
+	}
+	p.MaxEvents = o.MaxEvents
+	return p, nil
 }

@@ -16,7 +16,7 @@ var fellBack sync.Once
 func open(o Options) (proactor.Backend, error) {
 	switch o.Backend {
 	case BackendEpoll:
-		return openEpoll()
+		return openEpoll(o)
 	case BackendKqueue:
 		return nil, &UnsupportedError{Feature: "kqueue", Need: "macOS or a BSD; on Linux use BackendAuto, BackendIOUring or BackendEpoll"}
 	}
@@ -27,7 +27,7 @@ func open(o Options) (proactor.Backend, error) {
 	if o.Backend == BackendIOUring {
 		return nil, unsupported(err)
 	}
-	p, pollErr := openEpoll()
+	p, pollErr := openEpoll(o)
 	if pollErr != nil {
 		return nil, pollErr
 	}
@@ -37,11 +37,12 @@ func open(o Options) (proactor.Backend, error) {
 	return p, nil
 }
 
-func openEpoll() (proactor.Backend, error) {
+func openEpoll(o Options) (proactor.Backend, error) {
 	p, err := poller.NewEpoll()
 	if err != nil {
 		return nil, unsupported(err)
 	}
+	p.MaxEvents = o.MaxEvents
 	return p, nil
 }
 

@@ -82,7 +82,7 @@
 //     N that come with it for some 2 N transfers. A transfer
 //     has 64 KiB at the utmost: a longer write or ReadFull takes several, and a Read with a larger buffer
 //     returns that much. A read without a buffer is bounded by the swap buffer alone;
-//   - asks the kernel what has become possible, if the turn before did not: 32 events or 1 MiB. What is left over is the next turn's. On io_uring all transfers of a turn are one call, or one for each 128;
+//   - asks the kernel what has become possible, if the turn before did not: 128 events, or [Options].MaxEvents, or 1 MiB. What is left over is the next turn's. On io_uring all transfers of a turn are one call, or one for each 128;
 //   - ends 256 operations at their deadline. An operation whose turn to be tried has not come is tried
 //     first.
 //

@@ -254,12 +254,42 @@ func TestFeatureLinuxAndBSD(t *testing.T) {
 // TestOptionsRefused: each field that has a limit says it.
 func TestOptionsRefused(t *testing.T) {
 	for option, o := range map[string]aio.Options{
-		"SwapSize": {SwapSize: -1}, "MaxQueued": {MaxQueued: 1<<20 + 1}, "Backend": {Backend: 9},
+		"SwapSize": {SwapSize: -1}, "MaxQueued": {MaxQueued: 1<<20 + 1}, "MaxEvents": {MaxEvents: 129}, "Backend": {Backend: 9},
 	} {
 		var refused *aio.OptionError
 		w, err := aio.New(o)
 		if w != nil || !errors.As(err, &refused) || refused.Option != option || !strings.HasPrefix(err.Error(), "aio: Options."+option+": ") {
 			t.Errorf("%s: %v", option, err)
 		}
+	}
+}
+
+// TestMaxEvents: of many messages that have come WaitIO reads no more at a time.
+func TestMaxEvents(t *testing.T) {
+	const conns, most = 10, 3
+	w, err := aio.New(aio.Options{Backend: aio.BackendEpoll, MaxEvents: most})
+	if errors.Is(err, errors.ErrUnsupported) {
+		t.Skip(err)
+	}
+	must(t, err)
+	aiosuite.CloseAtEnd(t, w)
+	var peers []net.Conn
+	for range conns {
+		conn, there := attached(t, w)
+		must(t, conn.Read(nil, make([]byte, 1), none))
+		peers = append(peers, there)
+	}
+	must(t, w.Post(nil)) // returned by a turn that finds nothing to read
+	only(t, w)
+	for _, there := range peers {
+		_, err := there.Write([]byte("x"))
+		must(t, err)
+	}
+	for left := conns; left > 0; {
+		results, err := w.WaitIO()
+		if err != nil || len(results) > most {
+			t.Fatalf("%d results at once, %v: want %d at the utmost", len(results), err, most)
+		}
+		left -= len(results)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"runtime"
 	"sync"
 	"time"
 
@@ -18,9 +17,9 @@ const (
 	spare = 4           // workers that wait for requests at least, once there were so many
 	decay = time.Second // how often half of the workers end that were not needed meanwhile
 
-	// fewResults are so many at once that drive reads on after them: it soon waits, and then workers begin. After more it lets them go first, else
-	// it would read all that has come before any handler begins. Handlers that sleep would then all do so at once, and the process with them.
-	fewResults = 8
+	// fewEvents lets workers begin after so many reads, where the kernel is asked for each. Handlers that sleep would else all
+	// do so at once after the last of many reads, and the process with them.
+	fewEvents = 32
 )
 
 // ListenAndServe listens and then is [Serve].
@@ -65,7 +64,7 @@ func serve(ctx context.Context, srv *http.Server, ln net.Listener, o Options, co
 		return alone(ctx, srv, ln, config)
 	}
 	w, err := aio.New(aio.Options{
-		Backend: o.Backend, Logger: o.Logger, MaxConns: o.MaxConns,
+		Backend: o.Backend, Logger: o.Logger, MaxConns: o.MaxConns, MaxEvents: fewEvents,
 		MaxQueuedBytes: 1 << 40, MaxWatcherBytes: 1 << 40, // conn.write waits, where those refuse
 	})
 	if errors.Is(err, errors.ErrUnsupported) && o.Backend == aio.BackendAuto { // Windows
@@ -184,11 +183,7 @@ func (s *server) drive() {
 				(*conn)(c).done(&results[i])
 			}
 		}
-		several := len(results) > fewResults
 		s.unlock()
-		if several {
-			runtime.Gosched()
-		}
 	}
 }
 

@@ -113,7 +113,7 @@ func (k *epoll) poll(events []event) (int, error) {
 // fetched is asked by wait: whether there is something to handle.
 func (p *Poller) fetched() bool {
 	if p.n == 0 {
-		p.n, _ = p.poll(p.events[:])
+		p.n, _ = p.poll(p.room())
 	}
 	return p.n > 0 || len(p.woken) > 0
 }

@@ -213,7 +213,7 @@ func (k *kqueue) block(timeout time.Duration) error {
 		if timeout >= 0 {
 			left = min(left, max(timeout-time.Since(start), 0))
 		}
-		n, err := k.fetch(k.p.events[:], left)
+		n, err := k.fetch(k.p.room(), left)
 		if err != nil {
 			return err
 		}

@@ -3,6 +3,7 @@
 package poller
 
 import (
+	"cmp"
 	"io"
 	"net"
 	"syscall"
@@ -12,9 +13,9 @@ import (
 )
 
 // A Poll handles events of one fetch, batch at the utmost, and stops after pollBytes bytes: the next Poll
-// goes on where it stopped. To fetch costs little beside 32 transfers, and what was read first waits until the Poll is over.
+// goes on where it stopped.
 const (
-	batch     = 32
+	batch     = 128
 	pollBytes = 1 << 20
 )
 
@@ -76,6 +77,8 @@ type Poller struct {
 	events [batch]event // fetched and not yet handled. Owned by the goroutine in WaitIO
 	at, n  int          // these of them: events[at:n]
 	woken  chan struct{}
+
+	MaxEvents int // of a fetch, batch at the utmost; 0: batch
 
 	// Take, if there is one, is given each transfer that may succeed, in place of a call. It reports
 	// false of what it leaves to the Poller; what it takes is in flight, and the Poller's part is over
@@ -300,10 +303,13 @@ func sentNow(d *proactor.Desc, n, room int, errno syscall.Errno) (int, error) {
 // Recycle implements [proactor.Backend]. The watcher's swap buffer is used here.
 func (p *Poller) Recycle() bool { return false }
 
+// room is where to fetch events.
+func (p *Poller) room() []event { return p.events[:cmp.Or(p.MaxEvents, batch)] }
+
 // Poll implements [proactor.Backend].
 func (p *Poller) Poll(done []*proactor.Op) ([]*proactor.Op, error) {
 	if p.n == 0 {
-		n, err := p.poll(p.events[:])
+		n, err := p.poll(p.room())
 		if err != nil {
 			return done, err
 		}

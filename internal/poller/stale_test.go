@@ -45,7 +45,7 @@ func TestStaleEvent(t *testing.T) {
 	}
 	first.Ready = 0
 	k.events = []event{{num: first.Num, gen: first.Gen, ready: proactor.CanRead | proactor.Hup}}
-	if p.n, _ = p.poll(p.events[:]); p.n == 0 {
+	if p.n, _ = p.poll(p.room()); p.n == 0 {
 		t.Fatal("no event was fetched")
 	}
 	p.Release(&first)
@@ -63,7 +63,7 @@ func TestStaleEvent(t *testing.T) {
 		t.Fatalf("descriptors %d/%d and %d/%d: want one number, two generations", first.Num, first.Gen, second.Num, second.Gen)
 	}
 	second.Ready = 0
-	if p.n, _ = p.poll(p.events[:]); p.n == 0 {
+	if p.n, _ = p.poll(p.room()); p.n == 0 {
 		t.Fatal("no event was fetched")
 	}
 	if _, err := p.Poll(nil); err != nil || second.Ready != 0 {
