@@ -169,13 +169,14 @@ func TestEnvoyTwoAtOnce(t *testing.T) {
 			for _, g := range replicas {
 				g.polled(t, 20) // until the pace is known
 			}
-			sent := together(t, through, c.rounds, replicas, nil)
+			n := rounds(c.rounds)
+			sent := together(t, through, n, replicas, nil)
 			var met, unheeded uint64
 			var logs string
 			for _, g := range replicas {
 				now := g.stats(t)
-				if met += now.Overlapped; now.Announced < uint64(c.rounds) {
-					t.Errorf("%d of %d collections were announced", now.Announced, c.rounds)
+				if met += now.Overlapped; now.Announced < uint64(n) {
+					t.Errorf("%d of %d collections were announced", now.Announced, n)
 				}
 				unheeded += now.Unheeded
 				_, log := g.Output()

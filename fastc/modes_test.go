@@ -62,6 +62,7 @@ func TestModes(t *testing.T) {
 	}
 	t.Run("callback", testCallback)
 	t.Run("own tests, FASTC=off", func(t *testing.T) {
+		needCheck(t)
 		exe, err := os.Executable()
 		if err != nil {
 			t.Fatal(err)

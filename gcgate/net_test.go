@@ -35,7 +35,9 @@ func TestHardComesBeforeTheRuntime(t *testing.T) {
 			}
 			c.o.Policy, c.o.Turns = PolicyThrough, takenTurns()
 			inTimeOver(t, c.o, h, func(t *testing.T, r *rig) {
-				time.Sleep(5 * time.Minute)
+				for end := time.Now().Add(5 * time.Minute); r.Stats().Collections[ReasonHard] < 4 && time.Now().Before(end); {
+					time.Sleep(time.Second)
+				}
 				if s := r.Stats(); s.Collections[ReasonHard] < 4 || s.Escaped > 0 {
 					t.Errorf("%+v\n%s", s, r.logged.String())
 				}

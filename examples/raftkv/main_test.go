@@ -279,7 +279,7 @@ func (g *group) stop() {
 func testTransfers(t *testing.T, path string) {
 	// The heap of each member is at its trigger after some 64 MiB, which are 256 writes.
 	g := start(t, path, "-window", "20000", "-batch", "256", "-min-trigger", "64MiB", "-max-trigger", "64MiB")
-	enough := uint64(15)
+	enough := uint64(9)
 	if os.Getenv("EVENKEEL_CHECK") == "1" {
 		enough = 60
 	}
