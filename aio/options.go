@@ -3,6 +3,8 @@ package aio
 import (
 	"fmt"
 	"log/slog"
+
+	"evenkeel.dev/internal/proactor"
 )
 
 // Options configures a Watcher. The zero value works.
@@ -35,10 +37,9 @@ type Options struct {
 	// Default: 2^20. Limit: 2^24 connections.
 	MaxConns int
 
-	// MaxEvents limits what a turn takes up of what the kernel reports, on epoll and kqueue. With fewer the first of
-	// many messages waits for the reads of fewer others before WaitIO returns it, with more there are fewer system
-	// calls. Without effect on io_uring, where all reads of a turn are one call.
-	// Default, and limit: 128 events.
+	// MaxEvents limits what a turn takes up of what the kernel reports, on epoll and kqueue: with fewer the first of
+	// many messages waits for fewer others to be read, with more there are fewer system calls. On io_uring all reads
+	// of a turn are one call, and it has no effect. Default, and limit: 128 events.
 	MaxEvents int
 
 	// Logger gets Warn for what needs an operator: io_uring not available where BackendAuto wanted
@@ -58,7 +59,6 @@ const (
 	maxQueuedBytes      = 1 << 40
 	defaultMaxConns     = 1 << 20
 	maxMaxConns         = 1 << 24
-	maxMaxEvents        = 128 // internal/poller's batch
 )
 
 // normal returns o with its defaults filled in, or an *OptionError.
@@ -74,8 +74,8 @@ func (o Options) normal() (Options, error) {
 		return o, &OptionError{"MaxWatcherBytes", fmt.Sprintf("%d is not a limit: write 1 to %d bytes, or 0 for %d", o.MaxWatcherBytes, int64(maxQueuedBytes), defaultWatcherBytes)}
 	case o.MaxConns < 0 || o.MaxConns > maxMaxConns:
 		return o, &OptionError{"MaxConns", fmt.Sprintf("%d is not a limit: write 1 to %d connections, or 0 for %d", o.MaxConns, maxMaxConns, defaultMaxConns)}
-	case o.MaxEvents < 0 || o.MaxEvents > maxMaxEvents:
-		return o, &OptionError{"MaxEvents", fmt.Sprintf("%d is not a limit: write 1 to %d events, or 0 for %d", o.MaxEvents, maxMaxEvents, maxMaxEvents)}
+	case o.MaxEvents < 0 || o.MaxEvents > proactor.MaxEvents:
+		return o, &OptionError{"MaxEvents", fmt.Sprintf("%d is not a limit: write 1 to %d events, or 0 for %d", o.MaxEvents, proactor.MaxEvents, proactor.MaxEvents)}
 	case o.Backend < 0 || int(o.Backend) >= len(backendNames):
 		return o, &OptionError{"Backend", fmt.Sprintf("%d is no backend: write BackendAuto, BackendIOUring, BackendEpoll or BackendKqueue", o.Backend)}
 	}

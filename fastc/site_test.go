@@ -218,7 +218,7 @@ func TestNoBudget(t *testing.T) {
 // TestOneWay holds that nothing is diverted where all calls go through cgo anyway.
 func TestOneWay(t *testing.T) {
 	if Available() {
-		t.Skip("needs FASTC=off: TestModes runs it so")
+		t.Skip("needs FASTC=off: TestModes runs it so, in make check")
 	}
 	log := &entries{}
 	s := MustSite(leaf.Spin, "spin", Options{Budget: 1, Logger: slog.New(log)})

@@ -15,7 +15,7 @@ import (
 // A Poll handles events of one fetch, batch at the utmost, and stops after pollBytes bytes: the next Poll
 // goes on where it stopped.
 const (
-	batch     = 128
+	batch     = proactor.MaxEvents
 	pollBytes = 1 << 20
 )
 

@@ -85,6 +85,9 @@ type Op struct {
 // other connections with it. A longer operation takes several.
 const MaxTransfer = 64 << 10
 
+// MaxEvents is what a backend over readiness fetches at once, at the utmost.
+const MaxEvents = 128
+
 // Rest returns what the next transfer is of: Buf[Size:], or its first MaxTransfer bytes.
 func (op *Op) Rest() []byte { return op.Buf[op.Size:min(len(op.Buf), op.Size+MaxTransfer)] }
 
