@@ -113,9 +113,11 @@ func TestManySubmitTogether(t *testing.T) {
 }
 
 // TestSubmittersDoNotKeepTheLoop: of goroutines that each wake the next one, submit and compute, most are still to run when the first one's operation
-// is over. Each computes for longer than WaitIO lets others go first, however late the clock is.
+// is over. Each computes for longer than WaitIO lets others go first, however late the clock is. Two of seven chains may fail to show it: the chain's
+// goroutines have one time slice in all, at whose end the runtime takes the P from whoever has it. Where that is WaitIO's, one in a hundred on a busy
+// machine, it stands in the queue of all Ps, and the rest of the chain runs before it, as it mostly does if runtime.Gosched lets others go first.
 func TestSubmittersDoNotKeepTheLoop(t *testing.T) {
-	const chain = 40
+	const chain, chains, late = 40, 7, 2
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		w := open(t, aio.Options{Backend: b})
@@ -126,30 +128,41 @@ func TestSubmittersDoNotKeepTheLoop(t *testing.T) {
 			before.CompareAndSwap(0, begun.Load())
 			results <- r.Error
 		})
-		eventually(t, "WaitIO waits", func() bool { return w.Stats().Waits > 0 })
-		var wake [chain + 1]chan struct{}
-		for i := range wake {
-			wake[i] = make(chan struct{}, 1)
+		var seen []int32
+		waits, starved := uint64(0), 0
+		for len(seen) < chains {
+			eventually(t, "WaitIO waits", func() bool { return w.Stats().Waits > waits })
+			begun.Store(0)
+			before.Store(0)
+			var wake [chain + 1]chan struct{}
+			for i := range wake {
+				wake[i] = make(chan struct{}, 1)
+			}
+			for i := range chain {
+				go func() {
+					<-wake[i]
+					begun.Add(1)
+					wake[i+1] <- struct{}{}
+					if err := here.Write(nil, []byte("x"), none); err != nil {
+						results <- err
+					}
+					for start := time.Now(); time.Since(start) < 2*time.Millisecond; {
+					}
+				}()
+			}
+			waits = w.Stats().Waits
+			runtime.Gosched() // they wait
+			wake[0] <- struct{}{}
+			for range chain {
+				must(t, <-results)
+			}
+			seen = append(seen, before.Load())
+			if before.Load() > chain/2 {
+				starved++
+			}
 		}
-		for i := range chain {
-			go func() {
-				<-wake[i]
-				begun.Add(1)
-				wake[i+1] <- struct{}{}
-				if err := here.Write(nil, []byte("x"), none); err != nil {
-					results <- err
-				}
-				for start := time.Now(); time.Since(start) < 3*time.Millisecond; {
-				}
-			}()
-		}
-		runtime.Gosched() // they wait
-		wake[0] <- struct{}{}
-		for range chain {
-			must(t, <-results)
-		}
-		if n := before.Load(); n > chain/2 {
-			t.Errorf("%d of %d goroutines had begun when the first write was over", n, chain)
+		if starved > late {
+			t.Errorf("of %d goroutines, %d had begun when the first write was over", chain, seen)
 		}
 	})
 }
