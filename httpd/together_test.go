@@ -131,7 +131,7 @@ func TestSentTogether(t *testing.T) {
 // TestTogetherInOrder: answers of all lengths, by Write and by WriteString, with a length and in chunks, with a header that fills the buffer alone and
 // to HEAD, come as they were written.
 func TestTogetherInOrder(t *testing.T) {
-	const conns, requests = 8, 60
+	const conns, requests = 8, 24
 	body := func(seed, n int) []byte {
 		b := make([]byte, n)
 		r := rand.New(rand.NewPCG(uint64(seed), uint64(n)))

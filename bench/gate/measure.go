@@ -119,8 +119,12 @@ func (d *driver) open(ctx context.Context, m mode, n int, extra func(i int, s *s
 
 // place is what replica i of n must know.
 func (d *driver) place(i, n int) place {
+	window := raftWindow
+	if d.quick {
+		window = quickRaft
+	}
 	return place{
-		replica: i, socket: d.socket, turns: filepath.Join(d.dir, "turns"), etcd: d.etcd, grpc: d.grpcs[i],
+		replica: i, window: window, socket: d.socket, turns: filepath.Join(d.dir, "turns"), etcd: d.etcd, grpc: d.grpcs[i],
 		members: "http://" + strings.Join(d.addrs[:n], ",http://"), memory: d.gatedPeak(),
 	}
 }
@@ -128,9 +132,6 @@ func (d *driver) place(i, n int) place {
 func (s *system) close() {
 	for _, c := range s.idle {
 		_ = c.Close()
-	}
-	if s.front != nil {
-		s.front.stop()
 	}
 	if s.inBand != nil {
 		_ = s.inBand.Close() // it has only idle probes to end
@@ -141,8 +142,13 @@ func (s *system) close() {
 	if s.client != nil {
 		s.client.CloseIdleConnections()
 	}
+	var stopping sync.WaitGroup
 	for _, r := range s.replicas {
-		r.stop()
+		stopping.Go(r.stop)
+	}
+	stopping.Wait()
+	if s.front != nil { // last: a replica that is drained as it ends waits for this one's polls
+		s.front.stop()
 	}
 }
 

@@ -38,6 +38,7 @@ type mode struct {
 // place is what a replica must know of its surroundings.
 type place struct {
 	replica int    // from 0
+	window  int    // of a member of the Raft group
 	socket  string // address of HAProxy's runtime API
 	turns   string // file
 	etcd    string // endpoint

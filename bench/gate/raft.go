@@ -19,6 +19,7 @@ import (
 const (
 	raftRate   = 800 // writes a second
 	raftWindow = 150_000
+	quickRaft  = 10_000            // in a quick run
 	raftLive   = raftWindow * 1024 // bytes of a member that are alive
 	mostWrites = 1000              // at once: loadgen's connections
 
@@ -48,7 +49,7 @@ var raftTeam = team{
 	modes: []mode{
 		raftMode(mode{name: "default", what: "the stock runtime; only the leader has a heap", leads: true}, func(p place) []string {
 			if p.replica == 0 {
-				return []string{"-window", strconv.Itoa(raftWindow)}
+				return nil
 			}
 			return []string{"-window", "64"}
 		}),
@@ -73,9 +74,9 @@ var raftTeam = team{
 
 // raftMode fills in a mode of raftkv.
 func raftMode(m mode, args func(place) []string) mode {
-	m.program, m.raft, m.work = "raftkv", true, []string{"-window", strconv.Itoa(raftWindow)}
+	m.program, m.raft, m.work = "raftkv", true, []string{}
 	m.args = func(p place) []string {
-		all := []string{"-id", strconv.Itoa(p.replica + 1), "-members", p.members}
+		all := []string{"-id", strconv.Itoa(p.replica + 1), "-members", p.members, "-window", strconv.Itoa(p.window)}
 		if args != nil {
 			all = append(all, args(p)...)
 		}

@@ -326,7 +326,7 @@ func testTransfers(t *testing.T, path string) {
 
 // testTurnTaken writes while nobody gets the turn: members collect at their hard thresholds, and no write is lost.
 func testTurnTaken(t *testing.T, path string) {
-	g := start(t, path, "-window", "20000", "-batch", "256", "-min-trigger", "64MiB", "-max-trigger", "64MiB", "-turn-taken")
+	g := start(t, path, "-window", "5000", "-batch", "64", "-min-trigger", "16MiB", "-max-trigger", "16MiB", "-turn-taken")
 	stop := g.write(4, 2*time.Millisecond)
 	var alone uint64
 	for end := time.Now().Add(patience); alone < 3 && time.Now().Before(end); time.Sleep(100 * time.Millisecond) {

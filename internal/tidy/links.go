@@ -27,6 +27,7 @@ var (
 // or to no heading of the page.
 func CheckLinks(t *Tree) []Finding {
 	var found []Finding
+	known := map[*File][]string{}
 	for _, f := range t.Files {
 		if !isPage(f) {
 			continue
@@ -35,7 +36,7 @@ func CheckLinks(t *Tree) []Finding {
 			line = codeSpan.ReplaceAllString(line, "")
 			for _, re := range linkTargets {
 				for _, m := range re.FindAllStringSubmatch(line, -1) {
-					if what := broken(t, f, m[1]); what != "" {
+					if what := broken(t, f, m[1], known); what != "" {
 						found = append(found, f.atLine(n+1, "link to "+m[1]+": "+what, "mend the link, or write what it leads to"))
 					}
 				}
@@ -47,8 +48,8 @@ func CheckLinks(t *Tree) []Finding {
 
 func isPage(f *File) bool { return strings.HasSuffix(f.Path, ".md") && !f.Testdata() }
 
-// broken returns what is wrong with a link from f to target, or "".
-func broken(t *Tree, f *File, target string) string {
+// broken returns what is wrong with a link from f to target, or "". It looks up anchors in those that are known, and adds to them.
+func broken(t *Tree, f *File, target string, known map[*File][]string) string {
 	if scheme.MatchString(target) {
 		return ""
 	}
@@ -63,7 +64,13 @@ func broken(t *Tree, f *File, target string) string {
 			return "no such file"
 		}
 	}
-	if anchor != "" && to != nil && isPage(to) && !slices.Contains(anchors(to), anchor) {
+	if anchor == "" || to == nil || !isPage(to) {
+		return ""
+	}
+	if known[to] == nil {
+		known[to] = anchors(to)
+	}
+	if !slices.Contains(known[to], anchor) {
 		return "no such heading"
 	}
 	return ""

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 
 	"golang.org/x/tools/go/packages"
 )
@@ -71,7 +73,8 @@ func load(dir string, sys system) (public []*apiPackage, err error) {
 			packages.NeedModule | packages.NeedSyntax | packages.NeedTypes | packages.NeedTypesInfo,
 		Dir:       dir,
 		Env:       append(os.Environ(), "GOOS="+sys.os, "GOARCH="+sys.arch, "GOFLAGS=", "GOWORK=off", cgo),
-		ParseFile: parseDeclarations,
+		Fset:      sources.fset,
+		ParseFile: sources.parse,
 	}, "./...")
 	if err != nil {
 		return nil, err
@@ -90,9 +93,27 @@ func load(dir string, sys system) (public []*apiPackage, err error) {
 	return public, nil
 }
 
-// parseDeclarations parses a file and puts a loop without end in the place of each function's body: it
+// sources are the files parsed so far: most are the standard library's, and the same for each module and system.
+var sources = parsed{fset: token.NewFileSet()}
+
+type parsed struct {
+	fset  *token.FileSet
+	files sync.Map // sourceFile -> *ast.File, which nobody changes any more
+}
+
+// sourceFile is a file's name and text.
+type sourceFile struct {
+	name string
+	sum  [sha256.Size]byte
+}
+
+// parse parses a file, unless it has before, and puts a loop without end in the place of each function's body: it
 // needs no type, and returns from any function.
-func parseDeclarations(fset *token.FileSet, name string, text []byte) (*ast.File, error) {
+func (p *parsed) parse(fset *token.FileSet, name string, text []byte) (*ast.File, error) {
+	key := sourceFile{name, sha256.Sum256(text)}
+	if f, ok := p.files.Load(key); ok {
+		return f.(*ast.File), nil
+	}
 	f, err := parser.ParseFile(fset, name, text, parser.SkipObjectResolution)
 	if err != nil {
 		return nil, err
@@ -102,6 +123,7 @@ func parseDeclarations(fset *token.FileSet, name string, text []byte) (*ast.File
 			fn.Body.List = []ast.Stmt{&ast.ForStmt{Body: &ast.BlockStmt{}}}
 		}
 	}
+	p.files.Store(key, f)
 	return f, nil
 }
 

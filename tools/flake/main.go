@@ -106,7 +106,9 @@ func runRounds(ctx context.Context, packages []*testPackage, rounds, parallel in
 				r.round, r.procs, r.seed = begun+1, processors[begun%len(processors)], first.seed+int64(begun)
 				r.left, r.begin = len(packages), time.Now()
 				begun++
-				slices.SortStableFunc(packages, func(a, b *testPackage) int { return cmp.Compare(b.longest, a.longest) }) // the longest must not run alone in the end
+				slices.SortStableFunc(packages, func(a, b *testPackage) int { // the longest must not run alone in the end
+					return cmp.Or(cmp.Compare(b.longest, a.longest), cmp.Compare(b.size, a.size))
+				})
 				for _, p := range packages {
 					waiting = append(waiting, job{p, &r})
 				}
@@ -155,7 +157,7 @@ func (r *run) take(p *testPackage, result result) (failed int) {
 func report(p *testPackage, r *run, result result) {
 	file := filepath.Join(r.logs, fmt.Sprintf("%s-round%d.log", p.fileName(), r.round))
 	fmt.Printf("--- FAILED %s: %v\n", p.path, result.err)
-	fmt.Printf("    again: cd %s && GOMAXPROCS=%d go test -race -count=1 -shuffle=%d .\n", p.dir, r.procs, r.seed)
+	fmt.Printf("    again: cd %s && GOMAXPROCS=%d go test -race -count=1 -parallel=%s -shuffle=%d .\n", p.dir, r.procs, parallelTests, r.seed)
 	if err := os.WriteFile(file, result.output, 0o644); err != nil {
 		fmt.Printf("    its output could not be kept: %v\n", err)
 	} else {

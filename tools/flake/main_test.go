@@ -31,7 +31,7 @@ func TestFlake(t *testing.T) {
 		}
 		return file
 	}
-	good := script("good", "echo $GOMAXPROCS $4 >>procs\n")
+	good := script("good", "echo $GOMAXPROCS $5 >>procs\n")
 	bad := script("bad", "[ $GOMAXPROCS != 2 ] || { echo '--- FAIL: TestX'; exit 1; }\n")
 	list := filepath.Join(dir, "list")
 	text := fmt.Sprintf("evenkeel.dev/good\t%s\t%s\nevenkeel.dev/a/bad\t%s\t%s\n", dir, good, dir, bad)

@@ -21,6 +21,7 @@ import (
 // testPackage is a package and what its runs came to. Only runRounds changes it.
 type testPackage struct {
 	path, dir, binary string
+	size              int64 // of the binary: a guess at how long it runs
 	runs, failures    int
 	longest, cpu      time.Duration // cpu: of all runs
 }
@@ -37,7 +38,11 @@ func readList(file string) ([]*testPackage, error) {
 		if len(fields) != 3 {
 			return nil, fmt.Errorf("%s: want an import path, a folder and a binary with tabs between them, have %q", file, line)
 		}
-		packages = append(packages, &testPackage{path: fields[0], dir: fields[1], binary: fields[2]})
+		binary, err := os.Stat(fields[2])
+		if err != nil {
+			return nil, err
+		}
+		packages = append(packages, &testPackage{path: fields[0], dir: fields[1], binary: fields[2], size: binary.Size()})
 	}
 	if len(packages) == 0 {
 		return nil, fmt.Errorf("%s names no package", file)
@@ -70,9 +75,12 @@ type result struct {
 // minutes of processors (cmd/evenkeel, bench/gate) has taken ten minutes and more among a dozen others and the neighbours.
 const runLimit = 30 * time.Minute
 
+// parallelTests is how many of a package's parallel tests run at once, whatever GOMAXPROCS is: most of them wait.
+const parallelTests = "4"
+
 // run runs the package's tests once, as go test does.
 func (p *testPackage) run(ctx context.Context, of *run) result {
-	cmd := command(ctx, p.binary, "-test.paniconexit0", "-test.timeout="+runLimit.String(), fmt.Sprintf("-test.shuffle=%d", of.seed))
+	cmd := command(ctx, p.binary, "-test.paniconexit0", "-test.timeout="+runLimit.String(), "-test.parallel="+parallelTests, fmt.Sprintf("-test.shuffle=%d", of.seed))
 	if of.listsSkips() {
 		cmd.Args = append(cmd.Args, "-test.v=test2json")
 	}
