@@ -28,7 +28,7 @@ func TestReport(t *testing.T) {
 	ctx := browser(t)
 	page := filepath.Join(t.TempDir(), "page.html")
 	addr := freePort(t)
-	cmd := exec.CommandContext(t.Context(), evenkeel, "run", "-n", "100", "-c", "20", "-repeat", "2", "-html", page,
+	cmd := exec.CommandContext(t.Context(), evenkeel, "run", "-n", "40", "-c", "8", "-repeat", "2", "-html", page,
 		"-url", "http://"+addr+"/search?term=president&cnn=on&bbc=on&nyt=on",
 		"-variant", "default:", "-variant", "<b>lean</b>: -alloc=lean", "--", search, "-addr", addr)
 	out, err := cmd.CombinedOutput()

@@ -215,7 +215,7 @@ func startLoad(t *testing.T, clients ...testpb.TestServiceClient) *load {
 				select {
 				case <-l.stop:
 					return
-				case <-time.After(time.Millisecond):
+				case <-time.After(3 * time.Millisecond):
 				}
 				l.sent.Add(1)
 				ctx, cancel := context.WithTimeout(context.Background(), eventTimeout)
