@@ -100,10 +100,15 @@ func (h *Histogram) All() iter.Seq2[time.Duration, int64] {
 		// those of each half are twice as wide as those of the half before. Most are 0, and Distribution makes a bar of each.
 		unit := int(math.Floor(math.Log2(float64(s.LowestTrackableValue))))
 		half := 1 << bits.Len(uint(math.Pow10(int(s.SignificantFigures)))-1)
+		left := h.Count() // most counts lie behind the longest duration
 		for i, n := range s.Counts {
+			if left <= 0 {
+				return
+			}
 			if n <= 0 {
 				continue
 			}
+			left -= n
 			wide, at := 0, i
 			if i >= 2*half {
 				wide, at = i/half-1, i%half+half
