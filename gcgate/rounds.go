@@ -241,12 +241,16 @@ func (rs *rounds) collect(r *round) (ended bool) {
 	returned := rs.heap.beginCycle()
 	overdue := max(overdueAfter, 10*r.expected)
 	last, now := before, before
-	looked := begin
-	for waited := time.Duration(0); waited < overdue && !ended && rs.pause(markTick); {
+	looked, waited, stood := begin, time.Duration(0), time.Duration(0) // stood: this process itself, since the cycle began
+	for waited < overdue && !ended && rs.pause(markTick) {
 		last = now
 		_, now = rs.requests.read()
 		ended = rs.heap.cycleEnded()
-		waited += min(time.Since(looked), longestLook)
+		look := time.Since(looked)
+		waited += min(look, longestLook)
+		if stood += max(look-longestLook, 0); rs.heap.cycleBegan.After(looked) {
+			stood = 0
+		}
 		looked = time.Now()
 	}
 	rs.countMet(r, inFlight, last-before, now-last)
@@ -260,7 +264,7 @@ func (rs *rounds) collect(r *round) (ended bool) {
 			}
 			sweep.Stop()
 		}
-		rs.heap.predict.learn(time.Since(rs.heap.cycleBegan), rs.heap.thresholds.live)
+		rs.heap.predict.learn(time.Since(rs.heap.cycleBegan)-stood, rs.heap.thresholds.live)
 	} else if !isClosed(rs.stop) {
 		rs.heap.warn("overdue", "gcgate: a collection does not end; serving meanwhile, and collecting no more until it has", "took", time.Since(begin), "expected", r.expected)
 	}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"evenkeel.dev/gcgate"
 )
 
 // Bounds of the questions.
@@ -15,7 +17,8 @@ const (
 	// slices of 10 ms before it answers.
 	askTimeout = 250 * time.Millisecond
 
-	// silentFor is how long a member that does not answer is taken to be one that collects.
+	// silentFor is how long a member that does not answer is taken to be one that collects. It counts while it is asked time and again:
+	// one that misses two questions with a pause between them may have been there all the time.
 	silentFor = 5 * time.Second
 
 	// wantFor is how long a member wants the turn after it last tried to take it: twice the longest
@@ -111,7 +114,10 @@ func (m *Member) hurryLocked() {
 	m.running.Go(func() {
 		ctx, cancel := context.WithTimeout(m.ctx, silentFor)
 		defer cancel()
-		_ = g.Collect(ctx) // or the leader waits until its heap presses
+		err := g.Collect(ctx) // or the leader waits until its heap presses
+		if errors.Is(err, gcgate.ErrStopped) {
+			m.gate.CompareAndSwap(g, nil) // its heap is in nobody's way any more
+		}
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		m.hurried = false
@@ -175,11 +181,12 @@ func (m *Member) heard(a answered) {
 		delete(m.ignored, id)
 		return
 	}
-	m.stalled[id] = time.Now()
-	if m.silent[id].IsZero() {
-		m.silent[id] = time.Now()
+	now := time.Now()
+	if m.silent[id].IsZero() || now.Sub(m.stalled[id]) > wantFor {
+		m.silent[id] = now
 	}
-	if time.Since(m.silent[id]) >= silentFor && !m.ignored[id] {
+	m.stalled[id] = now
+	if now.Sub(m.silent[id]) >= silentFor && !m.ignored[id] {
 		m.ignored[id] = true
 		log.Warn("raftgate: a member does not answer; it has no say in whose turn it is until it does. Is it there, and does it serve what Options.Ask asks?",
 			"member", id, "error", a.err)

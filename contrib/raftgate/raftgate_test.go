@@ -307,6 +307,79 @@ func TestSilentMember(t *testing.T) {
 	})
 }
 
+// TestMissesTwoQuestions: a member that misses one question, and after a while in which nobody asks it another one, may have the turn.
+func TestMissesTwoQuestions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGroup(t, "a", "b", "c")
+		b := g.members["b"]
+		for range 3 {
+			g.set(func() { g.stalls["c"] = true })
+			if _, err := b.TryAcquire(t.Context()); !errors.Is(err, gcgate.ErrHeld) {
+				t.Fatalf("error %v, want ErrHeld: c may collect", err)
+			}
+			g.set(func() { g.stalls["c"] = false })
+			time.Sleep(10 * time.Second)
+		}
+	})
+}
+
+// TestEmptyBeforeSteady: the leadership goes to a member that has collected, although it missed a question lately, and to no
+// steadier one that has to hand it on at once.
+func TestEmptyBeforeSteady(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGroup(t, "a", "b", "c")
+		a := g.members["a"]
+		g.set(func() { g.stalls["b"] = true })
+		if _, err := a.TryAcquire(t.Context()); !errors.Is(err, gcgate.ErrHeld) {
+			t.Fatal(err)
+		}
+		g.set(func() { g.stalls["b"] = false })
+		lead(g, "a")
+		g.start(func(m *member, o *gcgate.Options) {
+			m.heap.Rate, o.DisableJitter = 0, true
+			if m.id == "c" {
+				m.heap.Rate = 60 << 20
+			}
+		})
+		time.Sleep(time.Second) // 60 of 100 MiB up to the trigger
+		if err := a.Drain(t.Context(), time.Second); err != nil || g.leader != "b" {
+			t.Errorf("%s leads, %v", g.leader, err)
+		}
+		g.stop()
+	})
+}
+
+// TestStoppedGateIsNotWaitedFor: a follower whose gate has stopped collects no more, and the leader does not wait for that.
+func TestStoppedGateIsNotWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGroup(t, "a", "b", "c")
+		g.start(func(m *member, o *gcgate.Options) {
+			m.heap.Rate, o.DisableJitter = 0, true
+			if m.id == "b" {
+				m.heap.Rate = 60 << 20
+			}
+		})
+		time.Sleep(time.Second)
+		if err := g.members["b"].gate.Stop(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		a := g.members["a"]
+		if _, err := a.TryAcquire(t.Context()); !errors.Is(err, gcgate.ErrHeld) {
+			t.Fatalf("error %v: it does not know yet", err)
+		}
+		synctest.Wait()
+		if l, err := a.TryAcquire(t.Context()); err != nil {
+			t.Error(err)
+		} else if err := l.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if n := g.members["b"].Stats().Hurried; n != 1 {
+			t.Errorf("it was hurried %d times", n)
+		}
+		g.stop()
+	})
+}
+
 // TestAgreement has seven members want the turn all the time, for a while, while the leadership moves: two
 // never have it, and everybody gets it.
 func TestAgreement(t *testing.T) {

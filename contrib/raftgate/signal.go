@@ -114,15 +114,35 @@ func (m *Member) transfer(ctx context.Context, bound time.Duration, to string) e
 // successor returns the voter to hand the leadership to, empty where there is none, and how long that may
 // take. Being asked proves that it does not stall: what it is told next it does at once.
 func (m *Member) successor(ctx context.Context, st Status, turn bool, tried map[string]bool) (best string, bound time.Duration) {
-	fill, steady, shortest := 0.0, false, m.options.TransferTimeout
+	var chosen candidate
+	shortest := m.options.TransferTimeout
 	for _, a := range m.askAll(ctx, 2*shortest, st, wish{}) {
+		c := candidate{full: a.report.Fill > yieldFill, unsteady: !m.isSteady(a.voter.ID), fill: a.report.Fill}
 		switch {
 		case a.err != nil || a.report.Away || tried[a.voter.ID] || a.voter.Behind > behindMax:
-		case !turn && a.report.Fill > yieldFill:
-		case best == "" || m.isSteady(a.voter.ID) && !steady || m.isSteady(a.voter.ID) == steady && a.report.Fill < fill:
-			best, fill, steady = a.voter.ID, a.report.Fill, m.isSteady(a.voter.ID)
+		case !turn && c.full:
+		case best == "" || c.before(chosen):
+			best, chosen = a.voter.ID, c
 			bound = min(max(shortest, slowFactor*a.took), slowFactor*shortest)
 		}
 	}
 	return best, bound
+}
+
+// candidate is what counts of a successor.
+type candidate struct {
+	full     bool // it would have to hand the leadership on soon
+	unsteady bool
+	fill     float64
+}
+
+// before reports whether c is the better one.
+func (c candidate) before(d candidate) bool {
+	switch {
+	case c.full != d.full:
+		return d.full
+	case c.unsteady != d.unsteady:
+		return d.unsteady
+	}
+	return c.fill < d.fill
 }

@@ -272,6 +272,9 @@ func (h *RuntimeAPI) ask(ctx context.Context, commands string) (string, error) {
 	}
 	switch {
 	case ctx.Err() != nil:
+		if c, ok := conn.(*net.TCPConn); ok {
+			_ = c.SetLinger(0) // what the kernel has still to send must not come after the next command
+		}
 		return "", h.errorf("no answer in time: %w: is that HAProxy's stats socket?", ctx.Err())
 	case err != nil:
 		return "", h.errorf("cannot ask: %w: is that HAProxy's stats socket, and is HAProxy staying up?", err)

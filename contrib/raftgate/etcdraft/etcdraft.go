@@ -68,7 +68,9 @@ func (g *group) Status() raftgate.Status {
 	return st
 }
 
-// Transfer hands the leadership over. It returns when the successor leads, or when somebody else does.
+// Transfer hands the leadership over. It returns when the successor leads, or when somebody else does. What is sent while the
+// leadership leaves this member by itself the library forwards to the new leader, which hands it on once more (raft.go,
+// stepFollower); the window is short, and an application closes it that sends no MsgTransferLeader to another member.
 func (g *group) Transfer(ctx context.Context, to string) error {
 	id, err := strconv.ParseUint(to, 16, 64)
 	if err != nil {
@@ -76,12 +78,16 @@ func (g *group) Transfer(ctx context.Context, to string) error {
 	}
 	g.hand(1)
 	defer g.hand(-1)
-	self := g.node.Status().ID
+	s := g.node.Status()
+	if s.RaftState != raft.StateLeader {
+		return nil // since it was asked about
+	}
+	self := s.ID
 	g.node.TransferLeadership(ctx, self, id)
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
 	for {
-		s := g.node.Status()
+		s = g.node.Status()
 		if s.Lead != self && s.Lead != raft.None {
 			return nil
 		}
@@ -90,7 +96,7 @@ func (g *group) Transfer(ctx context.Context, to string) error {
 			continue
 		case <-ctx.Done():
 		}
-		if s.RaftState != raft.StateLeader {
+		if s = g.node.Status(); s.RaftState != raft.StateLeader { // the look before may be an old one
 			return nil // it votes, and there is nothing to give up
 		}
 		abort, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTimeout)

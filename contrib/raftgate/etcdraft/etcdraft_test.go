@@ -376,6 +376,49 @@ func TestTransferAfterOneGivenUp(t *testing.T) {
 	})
 }
 
+// script is a node that says one status after the other, and stays with the last.
+type script struct {
+	says []raft.Status
+	sent int // requests for a transfer
+}
+
+func (s *script) Status() raft.Status {
+	now := s.says[0]
+	if len(s.says) > 1 {
+		s.says = s.says[1:]
+	}
+	return now
+}
+
+func (*script) Campaign(context.Context) error { return nil }
+
+func (s *script) TransferLeadership(context.Context, uint64, uint64) { s.sent++ }
+
+// TestLeadsNoMore: a member that has lost the leadership by itself asks for no transfer, nor for the end of one: the library would
+// pass that on to who leads now, and the leadership would move once more.
+func TestLeadsNoMore(t *testing.T) {
+	leads, follows := raft.Status{}, raft.Status{}
+	leads.ID, leads.Lead, leads.RaftState = 1, 1, raft.StateLeader
+	follows.ID, follows.Lead, follows.RaftState = 1, 2, raft.StateFollower
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, c := range []struct {
+		name string
+		says []raft.Status
+		sent int
+	}{
+		{"before it begins", []raft.Status{follows}, 0},
+		{"as it is given up", []raft.Status{leads, leads, follows}, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := &script{says: c.says}
+			if err := etcdraft.New(s).Transfer(over, "2"); err != nil || s.sent != c.sent {
+				t.Errorf("%d requests for a transfer, want %d; %v", s.sent, c.sent, err)
+			}
+		})
+	}
+}
+
 // TestMember drains a leader whose best successor stalls.
 func TestMember(t *testing.T) {
 	c := newCluster(t, 3)

@@ -145,6 +145,9 @@ func (n *Node) handle(rd raft.Ready) error {
 		}
 	}
 	for _, m := range rd.Messages {
+		if m.GetType() == raftpb.MsgTransferLeader {
+			continue // of one that does not lead any more: who leads now would hand over
+		}
 		if p := n.peers[m.GetTo()]; p != nil {
 			if err := p.send(m); err != nil {
 				return err

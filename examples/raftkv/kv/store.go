@@ -28,14 +28,20 @@ type state struct {
 // store is the state machine. Its methods may be called from any goroutine.
 type store struct {
 	mu      sync.Mutex
-	state   state                     // guarded by mu
-	waiting map[request]chan struct{} // closed when the write is applied; guarded by mu
+	state   state                // guarded by mu
+	waiting map[request]*waiting // guarded by mu
+}
+
+// waiting is for a write, which may be sent again before the first attempt has ended.
+type waiting struct {
+	done     chan struct{} // closed when the write is applied
+	attempts int
 }
 
 func newStore() *store {
 	return &store{
 		state:   state{Values: map[string]string{}, Last: map[string]uint64{}},
-		waiting: map[request]chan struct{}{},
+		waiting: map[request]*waiting{},
 	}
 }
 
@@ -52,8 +58,8 @@ func (s *store) apply(data []byte) error {
 		s.state.Values[c.Key] = c.Value
 	}
 	r := request{c.Client, c.Seq}
-	if done, ok := s.waiting[r]; ok {
-		close(done)
+	if w, ok := s.waiting[r]; ok {
+		close(w.done)
 		delete(s.waiting, r)
 	}
 	return nil
@@ -63,23 +69,28 @@ func (s *store) apply(data []byte) error {
 func (s *store) await(r request) <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	done, ok := s.waiting[r]
+	w, ok := s.waiting[r]
 	if !ok {
-		done = make(chan struct{})
+		w = &waiting{done: make(chan struct{})}
 		if s.state.Last[r.client] >= r.seq {
-			close(done)
+			close(w.done)
 		} else {
-			s.waiting[r] = done
+			s.waiting[r] = w
 		}
 	}
-	return done
+	w.attempts++
+	return w.done
 }
 
 // forget ends what await began.
 func (s *store) forget(r request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.waiting, r)
+	if w, ok := s.waiting[r]; ok {
+		if w.attempts--; w.attempts == 0 {
+			delete(s.waiting, r)
+		}
+	}
 }
 
 // get returns a key's value.
