@@ -254,7 +254,7 @@ func TestFeatureLinuxAndBSD(t *testing.T) {
 // TestOptionsRefused: each field that has a limit says it.
 func TestOptionsRefused(t *testing.T) {
 	for option, o := range map[string]aio.Options{
-		"SwapSize": {SwapSize: -1}, "MaxQueued": {MaxQueued: 1<<20 + 1}, "MaxEvents": {MaxEvents: 129}, "Backend": {Backend: 9},
+		"SwapSize": {SwapSize: -1}, "MaxQueued": {MaxQueued: 1<<20 + 1}, "MaxEvents": {MaxEvents: 1}, "Backend": {Backend: 9},
 	} {
 		var refused *aio.OptionError
 		w, err := aio.New(o)

@@ -39,7 +39,7 @@ type Options struct {
 
 	// MaxEvents limits what a turn takes up of what the kernel reports, on epoll and kqueue: with fewer the first of
 	// many messages waits for fewer others to be read, with more there are fewer system calls. On io_uring all reads
-	// of a turn are one call, and it has no effect. Default, and limit: 128 events.
+	// of a turn are one call, and it has no effect. Default, and limit: 128 events. At least 2: a wake may be one.
 	MaxEvents int
 
 	// Logger gets Warn for what needs an operator: io_uring not available where BackendAuto wanted
@@ -74,8 +74,8 @@ func (o Options) normal() (Options, error) {
 		return o, &OptionError{"MaxWatcherBytes", fmt.Sprintf("%d is not a limit: write 1 to %d bytes, or 0 for %d", o.MaxWatcherBytes, int64(maxQueuedBytes), defaultWatcherBytes)}
 	case o.MaxConns < 0 || o.MaxConns > maxMaxConns:
 		return o, &OptionError{"MaxConns", fmt.Sprintf("%d is not a limit: write 1 to %d connections, or 0 for %d", o.MaxConns, maxMaxConns, defaultMaxConns)}
-	case o.MaxEvents < 0 || o.MaxEvents > proactor.MaxEvents:
-		return o, &OptionError{"MaxEvents", fmt.Sprintf("%d is not a limit: write 1 to %d events, or 0 for %d", o.MaxEvents, proactor.MaxEvents, proactor.MaxEvents)}
+	case o.MaxEvents < 0 || o.MaxEvents == 1 || o.MaxEvents > proactor.MaxEvents:
+		return o, &OptionError{"MaxEvents", fmt.Sprintf("%d is not a limit: write 2 to %d events, or 0 for %d", o.MaxEvents, proactor.MaxEvents, proactor.MaxEvents)}
 	case o.Backend < 0 || int(o.Backend) >= len(backendNames):
 		return o, &OptionError{"Backend", fmt.Sprintf("%d is no backend: write BackendAuto, BackendIOUring, BackendEpoll or BackendKqueue", o.Backend)}
 	}

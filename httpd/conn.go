@@ -138,8 +138,11 @@ func (c *conn) done(r *aio.Result) {
 		c.moved()
 	case aio.OpWrite:
 		over := cost(r.Buffer)
-		if r.Buffer == nil { // of a Writev, behind which nothing is queued; or the kernel kept it: see aio.Watcher.Close
+		if r.Buffer == nil { // of a Writev; or the kernel kept it: see aio.Watcher.Close
 			over = c.out
+			if w := c.worker; w != nil && w.joint > 0 {
+				over, w.joint = w.joint, 0
+			}
 		}
 		c.out -= over
 		c.server.queued -= over
@@ -148,6 +151,7 @@ func (c *conn) done(r *aio.Result) {
 		}
 		if r.Error != nil && c.outErr == nil {
 			c.moving().outErr = r.Error
+			c.handle.Cancel((*sender)(c)) // what is queued behind it would be taken for what is missing
 		}
 		switch {
 		case c.worker != nil:
@@ -296,8 +300,9 @@ func (c *conn) together(w *worker, piece *[pieceSize]byte, p []byte) (int, error
 			pieces.Put(piece)
 			return 0, err
 		}
-		c.out += pieceSize + len(p)
-		c.server.queued += pieceSize + len(p)
+		w.joint = pieceSize + len(p)
+		c.out += w.joint
+		c.server.queued += w.joint
 		for c.out > 0 {
 			w.moves.Wait()
 		}

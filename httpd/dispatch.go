@@ -91,6 +91,11 @@ func (s *server) next(w *worker) (*conn, error) {
 				s.decays = time.AfterFunc(decay, s.decay)
 			}
 		}
+		if len(s.later)+len(s.hooked) > 0 { // by release: Wait lets go of mu, and would leave them to whoever unlocks it next
+			s.unlock()
+			s.mu.Lock()
+			continue
+		}
 		w.moves.Wait()
 	}
 }

@@ -192,7 +192,9 @@ func (h *hooks) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 			e.writer = writer{response: full, worker: w}
 			rw = &e.writer
 		}
+		w.handled.Store(false)
 		next.ServeHTTP(rw, r)
+		w.handled.Store(true)
 		returned = true
 		if own.Err() != nil && w.base.Err() == nil { // by what was read: the user's BaseContext ends those of all
 			w.spoil()

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -47,11 +48,15 @@ type worker struct {
 	posted  bool // its last request was a POST, whosever that was: known to its own goroutine
 	forgive int  // bytes of empty lines that conn's next request may still begin with
 	writing int  // Writes that are under way
+	joint   int  // bytes of a Writev that is queued
 	got     int  // bytes of conn that net/http was given, since it is w's
 	heading bool // net/http has the beginning of a request, and reads on to the end of its header
 	unasked bool // net/http has a request's header, and has not called the handler
 	closed  bool
 	hello   *hello // while it carries out a handshake
+
+	writes  sync.Mutex  // held for a Write of a connection that was hijacked: whoever has it may write by several goroutines
+	handled atomic.Bool // the handler has returned: net/http's own goroutine knows of it at once
 
 	gathers bool             // net/http has got a long Write of the handler, and what fills its buffer is kept
 	kept    *[pieceSize]byte // what was kept, for the next Write within that one
@@ -426,7 +431,8 @@ func (w *worker) readUntil(t time.Time) {
 	w.wake()
 }
 
-// SetWriteDeadline has Writes fail at t, also one that waits; not what is queued.
+// SetWriteDeadline has Writes fail at t, also one that waits. Where it comes later than before, what is queued has that time, too: net/http's is
+// in the kernel already, and has no deadline any more.
 func (w *worker) SetWriteDeadline(t time.Time) error {
 	w.server.mu.Lock()
 	defer w.server.mu.Unlock()
@@ -435,12 +441,18 @@ func (w *worker) SetWriteDeadline(t time.Time) error {
 }
 
 func (w *worker) writeUntil(t time.Time) {
+	before := w.outUntil
 	w.outUntil = t
 	if w.sending != nil {
 		_ = w.sending.SetWriteDeadline(t)
 	}
-	if c := w.conn; c != nil && w.writing > 0 {
+	c := w.conn
+	switch {
+	case c == nil:
+	case w.writing > 0:
 		c.handle.SetDeadline((*sender)(c), t)
 		w.wake()
+	case c.out > 0 && !before.IsZero() && (t.After(before) || t.IsZero() && !w.handled.Load()): // net/http's own zero must not keep what nobody takes
+		c.handle.SetDeadline((*sender)(c), t)
 	}
 }

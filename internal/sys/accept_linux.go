@@ -13,10 +13,14 @@ import (
 // unnamed is the address of a unix socket that was bound to no name, as most peers are, by the name that it has in package net on Linux.
 var unnamed net.Addr = &net.UnixAddr{Net: "unix", Name: "@"}
 
-// Accept is accept4(2) on a listening socket in non-blocking mode. The connection is so too, and not
-// inherited by other programs. It does not block, so the scheduler is not told. The peer's address is
-// known though it has reset the connection already.
+// Accept is accept4(2) on a listening socket. The connection is in non-blocking mode, and not
+// inherited by other programs. It does not block, so the scheduler is not told: the socket's mode is
+// that of all who have a duplicate of it, whose os.File.Fd, or os/exec with it, ends it, so it is set
+// each time that it is not. The peer's address is known though it has reset the connection already.
 func Accept(fd int) (conn int, ip netip.AddrPort, other net.Addr, errno syscall.Errno) {
+	if mode, _, errno := unix.RawSyscall(unix.SYS_FCNTL, uintptr(fd), unix.F_GETFL, 0); errno == 0 && mode&unix.O_NONBLOCK == 0 {
+		_, _, _ = unix.RawSyscall(unix.SYS_FCNTL, uintptr(fd), unix.F_SETFL, mode|unix.O_NONBLOCK)
+	}
 	var raw unix.RawSockaddrAny
 	for {
 		n := uint32(unix.SizeofSockaddrAny)

@@ -1,0 +1,200 @@
+package httpd_test
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"evenkeel.dev/aio"
+	"evenkeel.dev/httpd"
+)
+
+// clog has a handler write until the socket takes nothing any more, as the client reads nothing, and some of it is queued. It returns how
+// much it wrote, and false where its time was over before.
+func clog(srv *http.Server, w http.ResponseWriter) (n int, ok bool) {
+	for before := int64(-1); ; {
+		queued := httpd.StatsOf(srv).QueuedBytes
+		switch {
+		case queued < 128<<10: // from 256 KiB on a Write waits
+			k, err := w.Write(bytes.Repeat([]byte{'a'}, 3<<10))
+			if err != nil {
+				return n, false
+			}
+			n += k
+		case queued == before:
+			return n, true
+		default:
+			before = queued
+			time.Sleep(20 * time.Millisecond)
+		}
+	}
+}
+
+// slowly dials, and has the kernel keep little of what it does not read.
+func slowly(t *testing.T, addr string) net.Conn {
+	t.Helper()
+	c := dial(t, addr)
+	if err := c.(*net.TCPConn).SetReadBuffer(4 << 10); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// TestRollingWriteDeadline: what a Write has left to be sent is not cut off by its deadline, once the handler has given itself more time or
+// all there is.
+func TestRollingWriteDeadline(t *testing.T) {
+	for name, more := range map[string]time.Duration{"later": patience, "none": 0} {
+		t.Run(name, func(t *testing.T) {
+			onEach(t, func(t *testing.T, b aio.Backend) {
+				for short, late := time.Second, true; late; short *= 2 { // again where a busy machine has used it up before
+					srv := &http.Server{}
+					passed, wrote := make(chan time.Time, 1), 0
+					srv.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+						rc := http.NewResponseController(w)
+						end := time.Now().Add(short)
+						_ = rc.SetWriteDeadline(end)
+						wrote, _ = clog(srv, w)
+						then := time.Time{}
+						if more > 0 {
+							then = time.Now().Add(more)
+						}
+						_ = rc.SetWriteDeadline(then)
+						late = !time.Now().Before(end)
+						passed <- end
+						<-time.After(time.Until(end) + 100*time.Millisecond) // the client reads nothing meanwhile
+					})
+					c := slowly(t, serveOn(t, b, srv, narrow(t)))
+					io.WriteString(c, "GET / HTTP/1.0\r\n\r\n")
+					time.Sleep(time.Until(<-passed) + 50*time.Millisecond)
+					all, err := io.ReadAll(c)
+					if n := bytes.Count(all, []byte("aaaaaaaa")) * 8; !late && (err != nil || n != wrote) {
+						t.Errorf("%d bytes of %d came, %v", n, wrote, err)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestNothingBehindWhatWasCut: where the time of an answer is over while a part of it is queued, nothing of the next one is sent in
+// its place.
+func TestNothingBehindWhatWasCut(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		for limit, late := 500*time.Millisecond, true; late; limit *= 2 { // again where a busy machine has used it up before
+			srv, m := &http.Server{WriteTimeout: limit}, http.NewServeMux()
+			first, goOn := make(chan bool), make(chan bool)
+			m.HandleFunc("/first", func(w http.ResponseWriter, _ *http.Request) {
+				_, ok := clog(srv, w)
+				first <- ok
+			})
+			m.HandleFunc("/second", func(w http.ResponseWriter, _ *http.Request) {
+				io.WriteString(w, strings.Repeat("b", 5000)) // some of it is sent at once
+			})
+			m.HandleFunc("/third", func(http.ResponseWriter, *http.Request) { <-goOn })
+			srv.Handler = m
+			c := dial(t, serveOn(t, b, srv, narrow(t)))
+			io.WriteString(c, "GET /first HTTP/1.1\r\nHost: x\r\n\r\n")
+			if late = !<-first; !late {
+				time.Sleep(limit / 2)
+				io.WriteString(c, "GET /second HTTP/1.1\r\nHost: x\r\n\r\nGET /third HTTP/1.1\r\nHost: x\r\n\r\n")
+				time.Sleep(limit * 7 / 10) // the time of the first is over, and that of the second is not
+				c.SetReadDeadline(time.Now().Add(limit / 2))
+				all, _ := io.ReadAll(c)
+				if i := bytes.LastIndex(all, []byte("HTTP/1.1 200")); i > 0 && !bytes.HasSuffix(all[:i], []byte("\r\n0\r\n\r\n")) {
+					t.Errorf("of %d bytes, the second answer's come behind %d, in the midst of the first", len(all), i)
+				}
+			}
+			close(goOn)
+		}
+	})
+}
+
+// TestStalledWritesAreCounted: after clients that take nothing, nothing is queued, nor less than that.
+func TestStalledWritesAreCounted(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		for limit, late := 500*time.Millisecond, true; late; limit *= 2 { // again where a busy machine has used it up before
+			srv, ended := &http.Server{WriteTimeout: limit}, make(chan error)
+			srv.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				_, ok := clog(srv, w)
+				late = !ok
+				_, err := w.Write(make([]byte, 40<<10)) // waits behind that
+				ended <- err
+			})
+			c := slowly(t, serveOn(t, b, srv, narrow(t)))
+			io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+			if err := <-ended; err == nil {
+				t.Error("the long Write does not fail")
+			}
+			if s := until(t, srv, "its end", func(s httpd.Stats) bool { return s.Conns == 0 }); s.QueuedBytes != 0 {
+				t.Fatalf("%d bytes are queued", s.QueuedBytes)
+			}
+		}
+	})
+}
+
+// TestHijackedWritesAreWhole: on a connection that was taken over with a request that has a body, Writes of several goroutines do not
+// come in pieces.
+func TestHijackedWritesAreWhole(t *testing.T) {
+	const each, writers, size = 20, 4, 100 << 10
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			c, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer c.Close()
+			var writing sync.WaitGroup
+			for i := range writers {
+				writing.Go(func() {
+					for range each {
+						if _, err := c.Write(bytes.Repeat([]byte{byte('a' + i)}, size)); err != nil {
+							t.Error(err)
+							return
+						}
+					}
+				})
+			}
+			writing.Wait()
+		})}
+		c := dial(t, serveOn(t, b, srv, narrow(t)))
+		fmt.Fprintf(c, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}")
+		r, got := bufio.NewReader(c), make([]byte, size)
+		for n := range each * writers {
+			if _, err := io.ReadFull(r, got); err != nil {
+				t.Fatalf("after %d Writes: %v", n, err)
+			}
+			if bytes.Count(got, got[:1]) != size {
+				t.Fatalf("Write %d came in pieces", n)
+			}
+		}
+	})
+}
+
+// TestListenerMadeBlocking: os.File.Fd, of a duplicate of the listener, ends the non-blocking mode of both.
+func TestListenerMadeBlocking(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		addr := serveOn(t, b, &http.Server{Handler: mux()}, ln)
+		f, err := ln.(*net.TCPListener).File()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		for range 3 {
+			_ = f.Fd()
+			bystander(t, addr) // and the next, on a connection of its own: the loop goes on
+		}
+	})
+}
