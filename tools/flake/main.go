@@ -1,7 +1,7 @@
 // Command flake looks for tests that fail by chance. It runs test binaries again and again, shuffled, with GOMAXPROCS
 // 1, 2 and 4 in turn, beside a busy loop for each core and a compiler that never ends:
 //
-//	flake [-rounds 10] [-p 12] [-seed N] [-logs DIR] LIST
+//	flake [-rounds 10] [-p 8] [-seed N] [-logs DIR] LIST
 //
 // LIST has a line for each package: its import path, its folder and its test binary, with tabs between them. Each
 // failure is printed with what it takes to run it again, its whole output goes to a file in DIR. The last things printed
@@ -29,7 +29,7 @@ func main() {
 		beBusy()
 	}
 	rounds := flag.Int("rounds", 10, "how many times each package runs")
-	parallel := flag.Int("p", 12, "how many packages run at once")
+	parallel := flag.Int("p", 8, "how many packages run at once")
 	seed := flag.Int64("seed", time.Now().UnixNano(), "of the shuffling; each run prints its own")
 	logs := flag.String("logs", os.TempDir(), "folder for the output of what failed")
 	flag.Parse()
