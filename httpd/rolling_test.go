@@ -53,7 +53,7 @@ func TestRollingWriteDeadline(t *testing.T) {
 	for name, more := range map[string]time.Duration{"later": patience, "none": 0} {
 		t.Run(name, func(t *testing.T) {
 			onEach(t, func(t *testing.T, b aio.Backend) {
-				for short, late := time.Second, true; late; short *= 2 { // again where a busy machine has used it up before
+				for short, late := 400*time.Millisecond, true; late; short *= 2 { // again where a busy machine has used it up before
 					srv := &http.Server{}
 					passed, wrote := make(chan time.Time, 1), 0
 					srv.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -70,7 +70,7 @@ func TestRollingWriteDeadline(t *testing.T) {
 						passed <- end
 						<-time.After(time.Until(end) + 100*time.Millisecond) // the client reads nothing meanwhile
 					})
-					c := slowly(t, serveOn(t, b, srv, narrow(t)))
+					c := dial(t, serveOn(t, b, srv, narrow(t)))
 					io.WriteString(c, "GET / HTTP/1.0\r\n\r\n")
 					time.Sleep(time.Until(<-passed) + 50*time.Millisecond)
 					all, err := io.ReadAll(c)
@@ -142,7 +142,7 @@ func TestStalledWritesAreCounted(t *testing.T) {
 // TestHijackedWritesAreWhole: on a connection that was taken over with a request that has a body, Writes of several goroutines do not
 // come in pieces.
 func TestHijackedWritesAreWhole(t *testing.T) {
-	const each, writers, size = 20, 4, 100 << 10
+	const each, writers, size = 20, 4, 200 << 10
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body)
@@ -165,7 +165,7 @@ func TestHijackedWritesAreWhole(t *testing.T) {
 			}
 			writing.Wait()
 		})}
-		c := dial(t, serveOn(t, b, srv, narrow(t)))
+		c := dial(t, serve(t, b, srv))
 		fmt.Fprintf(c, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}")
 		r, got := bufio.NewReader(c), make([]byte, size)
 		for n := range each * writers {
