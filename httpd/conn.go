@@ -228,6 +228,12 @@ func (c *conn) short() bool { return c.served && c.server.config == nil && len(c
 
 // write sends p, as far as there is room, or queues it, or waits until it is sent; what w has kept goes before.
 func (c *conn) write(w *worker, p []byte) (n int, err error) {
+	if c.hijacked { // net/http and crypto/tls write one after the other
+		c.server.mu.Unlock()
+		w.writes.Lock()
+		defer w.writes.Unlock()
+		c.server.mu.Lock()
+	}
 	w.writing++
 	defer func() { w.writing-- }()
 	if w.gathers && w.kept == nil && len(p) == pieceSize {

@@ -85,3 +85,31 @@ func TestGivesWay(t *testing.T) {
 	}
 	t.Error("no other goroutine ran before the request")
 }
+
+// TestNothingIsKeptBackByRest: what a worker has others call, when it lets its last connection go, is called although nothing else moves.
+func TestNothingIsKeptBackByRest(t *testing.T) {
+	called, ended := make(chan bool, 1), make(chan error, 1)
+	s := &server{decays: time.NewTimer(time.Hour)} // none decays
+	s.needed.L, s.ended.L = &s.mu, &s.mu
+	w := newWorker(s)
+	w.fresh, w.woken = false, false
+	s.later = append(s.later, func() { called <- true })
+	go func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		_, err := s.next(w)
+		ended <- err
+	}()
+	select {
+	case <-called:
+	case <-time.After(time.Minute): // a hang
+		t.Error("it is not called")
+	}
+	s.mu.Lock()
+	w.closed = true
+	w.wake()
+	s.mu.Unlock()
+	if err := <-ended; err == nil {
+		t.Error("a closed worker goes on")
+	}
+}

@@ -192,9 +192,9 @@ func (h *hooks) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 			e.writer = writer{response: full, worker: w}
 			rw = &e.writer
 		}
-		w.handled.Store(false)
+		w.handling.Store(true)
 		next.ServeHTTP(rw, r)
-		w.handled.Store(true)
+		w.handling.Store(false)
 		returned = true
 		if own.Err() != nil && w.base.Err() == nil { // by what was read: the user's BaseContext ends those of all
 			w.spoil()

@@ -102,12 +102,6 @@ func (w wire) Write(p []byte) (int, error) {
 	c := w.conn
 	c.server.mu.Lock()
 	defer c.server.unlock()
-	if to := c.worker; to != nil && c.hijacked && c.tls == nil { // crypto/tls has a lock of its own
-		c.server.mu.Unlock()
-		to.writes.Lock()
-		defer to.writes.Unlock()
-		c.server.mu.Lock()
-	}
 	if c.worker == nil {
 		return c.say(p)
 	}

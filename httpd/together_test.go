@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -131,7 +132,11 @@ func TestSentTogether(t *testing.T) {
 // TestTogetherInOrder: answers of all lengths, by Write and by WriteString, with a length and in chunks, with a header that fills the buffer alone and
 // to HEAD, come as they were written.
 func TestTogetherInOrder(t *testing.T) {
-	const conns, requests = 8, 24
+	const conns = 8
+	requests := 24
+	if os.Getenv("EVENKEEL_CHECK") == "1" {
+		requests = 60
+	}
 	body := func(seed, n int) []byte {
 		b := make([]byte, n)
 		r := rand.New(rand.NewPCG(uint64(seed), uint64(n)))

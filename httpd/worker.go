@@ -55,8 +55,8 @@ type worker struct {
 	closed  bool
 	hello   *hello // while it carries out a handshake
 
-	writes  sync.Mutex  // held for a Write of a connection that was hijacked: whoever has it may write by several goroutines
-	handled atomic.Bool // the handler has returned: net/http's own goroutine knows of it at once
+	writes   sync.Mutex  // held for a Write of a connection that was hijacked: whoever has it may write by several goroutines
+	handling atomic.Bool // a handler runs: what net/http does behind it comes from the goroutine that has set it
 
 	gathers bool             // net/http has got a long Write of the handler, and what fills its buffer is kept
 	kept    *[pieceSize]byte // what was kept, for the next Write within that one
@@ -452,7 +452,7 @@ func (w *worker) writeUntil(t time.Time) {
 	case w.writing > 0:
 		c.handle.SetDeadline((*sender)(c), t)
 		w.wake()
-	case c.out > 0 && !before.IsZero() && (t.After(before) || t.IsZero() && !w.handled.Load()): // net/http's own zero must not keep what nobody takes
+	case c.out > 0 && !before.IsZero() && (t.After(before) || t.IsZero() && w.handling.Load()): // net/http's own zero must not keep what nobody takes
 		c.handle.SetDeadline((*sender)(c), t)
 	}
 }

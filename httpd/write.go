@@ -10,12 +10,6 @@ import (
 func (w *worker) Write(p []byte) (int, error) {
 	w.server.mu.Lock()
 	defer w.server.unlock()
-	if w.conn != nil && w.conn.hijacked {
-		w.server.mu.Unlock()
-		w.writes.Lock()
-		defer w.writes.Unlock()
-		w.server.mu.Lock()
-	}
 	if w.guard {
 		return len(p), nil
 	}

@@ -3,7 +3,9 @@ package haproxy
 import (
 	"context"
 	"errors"
+	"io"
 	"io/fs"
+	"net"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -181,5 +183,35 @@ func TestRuntimeAPIOverUnixSocket(t *testing.T) {
 		if err := errors.Join(h.Check(t.Context()), h.Drain(t.Context(), 0), h.Ready(t.Context())); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestGivenUpIsNotSentLater: what was asked of a HAProxy that does not answer is taken back, as far as it has not read it: a
+// later command must not be undone by it.
+func TestGivenUpIsNotSentLater(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	h := &RuntimeAPI{Addr: l.Addr().String(), Backend: "be", Server: "a"}
+	ctx, cancel := context.WithCancel(t.Context())
+	asked := make(chan error, 1)
+	go func() { asked <- h.Drain(ctx, time.Second) }()
+	c, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_ = c.SetReadDeadline(time.Now().Add(time.Minute))
+	if _, err := c.Read(make([]byte, 1)); err != nil { // so all of it is here: it is one segment
+		t.Fatal(err)
+	}
+	cancel()
+	if err := <-asked; !errors.Is(err, context.Canceled) {
+		t.Errorf("Drain: %v", err)
+	}
+	if rest, err := io.ReadAll(c); err == nil {
+		t.Errorf("%q is still read, and carried out", rest)
 	}
 }
