@@ -19,7 +19,7 @@ import (
 const (
 	loopTurns      = 20_000  // of a call: some 20 µs
 	loopCalls      = 500_000 // of a loop: some ten seconds; without preemption one collection takes seconds
-	wantCollection = 4       // complete before the first loop ends
+	wantCollection = 10      // complete before the first loop ends
 )
 
 // loops call C again and again, on one goroutine each. No function stands between a loop and what it

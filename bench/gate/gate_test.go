@@ -141,7 +141,7 @@ var build = sync.OnceValues(func() (bin string, err error) {
 	return programs, nil
 })
 
-// quick returns a driver with short runs.
+// quick returns a driver with short runs. The tests of those are parallel: they wait, most of the time.
 func quick(t *testing.T) *driver {
 	t.Helper()
 	for _, name := range []string{"nice", "taskset"} {
@@ -169,7 +169,7 @@ func need(t *testing.T, program string) {
 
 // TestModes runs every mode whose balancer is here, shortly.
 func TestModes(t *testing.T) {
-	t.Parallel() // it waits, most of the time
+	t.Parallel()
 	d := quick(t)
 	for _, m := range modes {
 		t.Run(m.name, func(t *testing.T) {
@@ -194,7 +194,7 @@ func TestModes(t *testing.T) {
 
 // TestIdle sees that each policy runs, and that all are counted.
 func TestIdle(t *testing.T) {
-	t.Parallel() // it waits, most of the time
+	t.Parallel()
 	d := quick(t)
 	if err := d.idle(t.Context()); err != nil {
 		t.Fatal(err)
@@ -212,7 +212,7 @@ func TestIdle(t *testing.T) {
 
 // TestPolls sees that HAProxy polls in each way, and that both replicas collect when asked.
 func TestPolls(t *testing.T) {
-	t.Parallel() // it waits, most of the time
+	t.Parallel()
 	need(t, "haproxy")
 	d := quick(t)
 	if err := d.polls(t.Context()); err != nil {
@@ -231,7 +231,7 @@ func TestPolls(t *testing.T) {
 
 // TestHello runs the example of the original under what stands in for it and under the gates.
 func TestHello(t *testing.T) {
-	t.Parallel() // it waits, most of the time
+	t.Parallel()
 	d := testTeam(t, "hello")
 	for _, m := range helloTeam.modes {
 		s := d.good(m.name, "hello")[0]
@@ -246,7 +246,7 @@ func TestHello(t *testing.T) {
 
 // TestShedding has HAProxy ask the other replica where one refuses.
 func TestShedding(t *testing.T) {
-	t.Parallel() // it waits, most of the time
+	t.Parallel()
 	need(t, "haproxy")
 	testTeam(t, "shedding")
 }
@@ -319,7 +319,7 @@ func TestLiteralFigures(t *testing.T) {
 
 // TestPush runs the benchmarks of the message push once at one size: their names are the driver's.
 func TestPush(t *testing.T) {
-	t.Parallel() // it waits, most of the time
+	t.Parallel()
 	d := quick(t)
 	if err := d.push(t.Context()); err != nil {
 		t.Fatal(err)

@@ -74,7 +74,7 @@ var raftTeam = team{
 
 // raftMode fills in a mode of raftkv.
 func raftMode(m mode, args func(place) []string) mode {
-	m.program, m.raft, m.work = "raftkv", true, []string{}
+	m.program, m.raft, m.work = "raftkv", true, []string{} // none of what msgpush does
 	m.args = func(p place) []string {
 		all := []string{"-id", strconv.Itoa(p.replica + 1), "-members", p.members, "-window", strconv.Itoa(p.window)}
 		if args != nil {

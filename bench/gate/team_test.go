@@ -147,7 +147,7 @@ func testTeam(t *testing.T, name string) *driver {
 }
 
 func TestLone(t *testing.T) {
-	t.Parallel() // it waits, most of the time
+	t.Parallel()
 	d := testTeam(t, "lone")
 	usual, saturated := d.good("auto", "lone")[0].Rate, d.good("auto", "lone saturated")[0].Rate
 	if saturated != saturating*usual {
@@ -156,7 +156,7 @@ func TestLone(t *testing.T) {
 }
 
 func TestHAProxy(t *testing.T) {
-	t.Parallel() // it waits, most of the time
+	t.Parallel()
 	need(t, "haproxy")
 	d := testTeam(t, "haproxy")
 	if s := d.good("gated", "haproxy")[0]; len(s.Met) != 2 {
@@ -166,7 +166,7 @@ func TestHAProxy(t *testing.T) {
 
 // TestWholePath sees that each replica holds its idle connections while it is loaded, and that its memory is read.
 func TestWholePath(t *testing.T) {
-	t.Parallel() // it waits, most of the time
+	t.Parallel()
 	need(t, "haproxy")
 	d := testTeam(t, "wholepath")
 	for _, m := range wholeModes {
@@ -209,7 +209,7 @@ func TestWholeFigures(t *testing.T) {
 }
 
 func TestEnvoy(t *testing.T) {
-	t.Parallel() // it waits, most of the time
+	t.Parallel()
 	d := quick(t)
 	need(t, d.envoyProgram())
 	d = testTeam(t, "envoy")
@@ -222,7 +222,7 @@ func TestEnvoy(t *testing.T) {
 }
 
 func TestGRPC(t *testing.T) {
-	t.Parallel() // it waits, most of the time
+	t.Parallel()
 	d := testTeam(t, "grpc")
 	for _, s := range d.good(streamsMode, "grpc forced") {
 		if len(s.Met) != 2 || len(s.Counted) != 2 {
@@ -311,7 +311,7 @@ func TestCountTurns(t *testing.T) {
 }
 
 func TestTurns(t *testing.T) {
-	t.Parallel() // it waits, most of the time
+	t.Parallel()
 	d := quick(t)
 	if err := d.turns(t.Context()); err != nil {
 		t.Fatal(err)
@@ -335,7 +335,7 @@ func TestTurns(t *testing.T) {
 
 // TestRaft sees that no write is lost, and that the heap of the stock group is the leader's.
 func TestRaft(t *testing.T) {
-	t.Parallel() // it waits, most of the time
+	t.Parallel()
 	d := testTeam(t, "raft")
 	for _, m := range raftTeam.modes {
 		s := d.good(m.name, "raft")[0]

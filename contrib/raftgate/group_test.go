@@ -126,6 +126,16 @@ func (g *group) set(change func()) {
 	change()
 }
 
+// miss has a member ask for the turn while another one does not answer, which may have it.
+func (g *group) miss(id, silent string) {
+	g.t.Helper()
+	g.set(func() { g.stalls[silent] = true })
+	if _, err := g.members[id].TryAcquire(context.Background()); !errors.Is(err, gcgate.ErrHeld) {
+		g.t.Fatalf("error %v, want ErrHeld: %s may collect", err, silent)
+	}
+	g.set(func() { g.stalls[silent] = false })
+}
+
 func (g *group) ask(ctx context.Context, id string, question []byte) ([]byte, error) {
 	g.mu.Lock()
 	gone, stalls := g.gone[id], g.stalls[id]

@@ -167,11 +167,7 @@ func TestUnsteady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGroup(t, "a", "b", "c")
 		a := g.members["a"]
-		g.set(func() { g.stalls["b"] = true })
-		if _, err := a.TryAcquire(t.Context()); !errors.Is(err, gcgate.ErrHeld) {
-			t.Fatal(err)
-		}
-		g.set(func() { g.stalls["b"] = false })
+		g.miss("a", "b")
 		lead(g, "a")
 		for _, to := range []string{"c", "b"} {
 			if err := a.Drain(t.Context(), time.Second); err != nil || g.leader != to {
@@ -311,13 +307,8 @@ func TestSilentMember(t *testing.T) {
 func TestMissesTwoQuestions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGroup(t, "a", "b", "c")
-		b := g.members["b"]
 		for range 3 {
-			g.set(func() { g.stalls["c"] = true })
-			if _, err := b.TryAcquire(t.Context()); !errors.Is(err, gcgate.ErrHeld) {
-				t.Fatalf("error %v, want ErrHeld: c may collect", err)
-			}
-			g.set(func() { g.stalls["c"] = false })
+			g.miss("b", "c")
 			time.Sleep(10 * time.Second)
 		}
 	})
@@ -329,11 +320,7 @@ func TestEmptyBeforeSteady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGroup(t, "a", "b", "c")
 		a := g.members["a"]
-		g.set(func() { g.stalls["b"] = true })
-		if _, err := a.TryAcquire(t.Context()); !errors.Is(err, gcgate.ErrHeld) {
-			t.Fatal(err)
-		}
-		g.set(func() { g.stalls["b"] = false })
+		g.miss("a", "b")
 		lead(g, "a")
 		g.start(func(m *member, o *gcgate.Options) {
 			m.heap.Rate, o.DisableJitter = 0, true

@@ -72,7 +72,7 @@ type result struct {
 }
 
 // runLimit ends a run that hangs; the test binary then prints the stacks of its goroutines. A package that takes two
-// minutes of processors (cmd/evenkeel, bench/gate) has taken ten minutes and more among a dozen others and the neighbours.
+// minutes of processors (cmd/evenkeel, bench/gate) has taken ten minutes and more among seven others and the neighbours.
 const runLimit = 30 * time.Minute
 
 // parallelTests is how many of a package's parallel tests run at once, whatever GOMAXPROCS is: most of them wait.
