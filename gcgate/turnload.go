@@ -37,9 +37,10 @@ type turnLoad struct {
 
 	drain time.Duration // the longest of the recent drains; owned by the control goroutine
 
-	mu    sync.Mutex
-	mean  time.Duration // moving average; 0: none was held yet; guarded by mu
-	total Duration      // guarded by mu
+	mu      sync.Mutex
+	mean    time.Duration // moving average; 0: none was held yet; guarded by mu
+	longest time.Duration // of the recent ones; guarded by mu
+	total   Duration      // guarded by mu
 }
 
 func newTurnLoad(o *Options) *turnLoad {
@@ -56,8 +57,10 @@ func (l *turnLoad) learn(held time.Duration) {
 	if l.mean == 0 {
 		l.mean = held
 	}
-	l.mean += (min(held, 4*l.mean+time.Second) - l.mean) / 4 // one for which a balancer was down tells little of the next
 	l.total.add(held)
+	held = min(held, 4*l.mean+time.Second) // one for which a balancer was down tells little of the next
+	l.mean += (held - l.mean) / 4
+	l.longest = max(held, l.longest-l.longest/8)
 }
 
 // held is how long a turn is held in the mean; expected stands for it until one was.
@@ -79,8 +82,17 @@ func (l *turnLoad) longestWait(held time.Duration) time.Duration {
 // drain and nothing for the next, so the mean would be too short for the first.
 func (l *turnLoad) learnDrain(took time.Duration) { l.drain = max(took, l.drain-l.drain/8) }
 
-// lead is how long it takes from the trigger until this process collects, should all want the turn at once.
-func (l *turnLoad) lead(held time.Duration) time.Duration { return l.longestWait(held) + l.drain }
+// lead is how long it takes from the trigger until this process collects, should all want the turn at once, and one of them hold it for as
+// long as any did lately: a balancer that gathers its changes has one back at once, and the next after a second.
+func (l *turnLoad) lead(held time.Duration) time.Duration {
+	wait := l.longestWait(held)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if wait > 0 && l.longest > held {
+		wait += l.longest - held
+	}
+	return wait + l.drain
+}
 
 // goEarly lowers the trigger so that the heap takes at least wait from there to the hard threshold at a rate of
 // allocation in bytes a second; but not so far that this process would be away for four fifths of the time.

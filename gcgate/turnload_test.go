@@ -297,6 +297,36 @@ func TestWarnsThatTurnsDoNotSuffice(t *testing.T) {
 	}
 }
 
+// TestLeadKnowsTheLongestTurn: turns of a balancer that gathers its changes differ by seconds, and the mean is too short for each that is longer.
+func TestLeadKnowsTheLongestTurn(t *testing.T) {
+	l := &turnLoad{replicas: 2, turns: 1}
+	for range 20 {
+		l.learn(time.Second)
+	}
+	if lead := l.lead(l.held(0)); lead != time.Second {
+		t.Errorf("lead %v where each turn takes a second", lead)
+	}
+	l.learn(3 * time.Second)
+	for range 3 {
+		l.learn(time.Second)
+	}
+	if lead := l.lead(l.held(0)); lead < 2*time.Second || lead > 3*time.Second {
+		t.Errorf("lead %v where a turn of the last four took 3s", lead)
+	}
+	for range 20 {
+		l.learn(time.Second)
+	}
+	if lead := l.lead(l.held(0)); lead > 1100*time.Millisecond {
+		t.Errorf("lead %v where none was longer for a while", lead)
+	}
+	l = &turnLoad{}
+	l.learn(time.Second)
+	l.learn(3 * time.Second)
+	if lead := l.lead(l.held(0)); lead != 0 {
+		t.Errorf("lead %v without others", lead)
+	}
+}
+
 func TestGoEarly(t *testing.T) {
 	const live = 100 * mib
 	for _, tt := range []struct {
