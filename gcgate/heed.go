@@ -1,6 +1,7 @@
 package gcgate
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
@@ -70,6 +71,9 @@ func (rs *rounds) quietFor(rate float64) time.Duration {
 func (rs *rounds) drain(r *round) {
 	rs.to(StateDraining, r)
 	q := newQuiet(rs.requests.read, rs.quietFor(rs.heap.gap.rate))
+	if g := &rs.heap.gap; !r.refused && !r.diverts() && g.entered == q.entered && !g.since.IsZero() {
+		q.since = g.since // nobody was told to send elsewhere, so the silence of before is as good
+	}
 	half := rs.options.DrainTimeout / 2
 	wanted := time.Duration(0) // beside what it takes
 	isQuiet := rs.awaitQuiet(r, q, half)
@@ -181,12 +185,10 @@ func (rs *rounds) keepComing(r *round) bool {
 
 // confirmed reports whether there are peers that stop requests, and all peers have acted on the announcement.
 func (r *round) confirmed() bool {
-	stop := false
-	for i, n := range r.drains {
-		if !isClosed(n.done) {
-			return false
-		}
-		stop = stop || !r.told[i].keeps
-	}
-	return stop
+	return r.diverts() && !slices.ContainsFunc(r.drains, func(n *notice) bool { return !isClosed(n.done) })
+}
+
+// diverts reports whether there are peers that stop requests.
+func (r *round) diverts() bool {
+	return slices.ContainsFunc(r.told, func(a *announcer) bool { return !a.keeps })
 }

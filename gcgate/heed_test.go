@@ -270,3 +270,35 @@ func TestRequestsThatStay(t *testing.T) {
 		})
 	}
 }
+
+// TestSilenceOfBefore counts where nobody is told to send requests elsewhere, as a follower's in a group that has none: the turn is free
+// earlier. Else the last ones may be on their way still.
+func TestSilenceOfBefore(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		with  []Signal
+		quick bool
+	}{
+		{"a signal that keeps requests", []Signal{&keepingSignal{}}, true},
+		{"one that does not", []Signal{&fakeSignal{}}, false},
+		{"both", []Signal{&keepingSignal{}, &fakeSignal{}}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inTime(t, Options{Signals: c.with, DisableJitter: true, Policy: PolicyDrain, IdleRatio: 2}, func(t *testing.T, r *rig) {
+				r.until(t, StateCollecting)
+				if d := r.Stats().Phases[StateDraining].Total; d < 2*tick != c.quick {
+					t.Errorf("without a request it drained for %v", d)
+				}
+				r.until(t, StateServing)
+				ticket := r.Enter() // one that runs is waited for
+				time.Sleep(time.Second)
+				r.until(t, StateDraining)
+				time.Sleep(20 * time.Millisecond)
+				if s := r.State(); s != StateDraining {
+					t.Errorf("%v while a request runs", s)
+				}
+				ticket.Exit()
+			})
+		})
+	}
+}
