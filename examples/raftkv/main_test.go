@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -400,16 +401,22 @@ func testStoppedSuccessor(t *testing.T, path string) {
 	stopped := make(chan int, 1)
 	g = startVia(t, func(i int, url string) string {
 		proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			body, err := io.ReadAll(r.Body)
-			if err != nil {
+			if r.URL.Path != "/raft" {
+				forward(w, r, url, r.Body)
 				return
 			}
-			if r.URL.Path == "/raft" && tells(body, raftpb.MsgTimeoutNow) && armed.CompareAndSwap(true, false) {
-				if err := stop(g.members[i]); err != nil {
-					t.Error(err)
-				}
-				stopped <- i
-			}
+			body, out := io.Pipe()
+			defer body.Close()
+			go func() {
+				out.CloseWithError(passOn(out, r.Body, func(m *raftpb.Message) {
+					if m.GetType() == raftpb.MsgTimeoutNow && armed.CompareAndSwap(true, false) {
+						if err := stop(g.members[i]); err != nil {
+							t.Error(err)
+						}
+						stopped <- i
+					}
+				}))
+			}()
 			forward(w, r, url, body)
 		}))
 		t.Cleanup(proxy.Close)
@@ -442,22 +449,23 @@ func testStoppedSuccessor(t *testing.T, path string) {
 	g.stop()
 }
 
-// tells reports whether a POST of messages has one of this type.
-func tells(body []byte, kind raftpb.MessageType) bool {
-	for in := bytes.NewReader(body); ; {
+// passOn copies messages as they come, and calls look before each of them.
+func passOn(to io.Writer, from io.Reader, look func(*raftpb.Message)) error {
+	for in := bufio.NewReader(from); ; {
 		m := &raftpb.Message{}
 		if err := protodelim.UnmarshalFrom(in, m); err != nil {
-			return false
+			return err // io.EOF, at the end
 		}
-		if m.GetType() == kind {
-			return true
+		look(m)
+		if _, err := protodelim.MarshalTo(to, m); err != nil {
+			return err
 		}
 	}
 }
 
 // forward passes a request on.
-func forward(w http.ResponseWriter, r *http.Request, url string, body []byte) {
-	req, err := http.NewRequestWithContext(r.Context(), r.Method, url+r.URL.Path, bytes.NewReader(body))
+func forward(w http.ResponseWriter, r *http.Request, url string, body io.Reader) {
+	req, err := http.NewRequestWithContext(r.Context(), r.Method, url+r.URL.Path, body)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadGateway)
 		return

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"sync"
 	"time"
 
 	"go.etcd.io/raft/v3"
@@ -16,8 +17,9 @@ import (
 
 const (
 	queueLength = 4096            // messages for one member; more are dropped, which the library mends
+	streamFor   = time.Second     // a POST carries what comes meanwhile; a server that shuts down waits as long
 	maxBody     = 64 << 20        // bytes of one POST: a snapshot
-	postTimeout = 5 * time.Second // what a member that is stopped may take
+	postTimeout = 5 * time.Second // of one POST, to a member that is stopped
 	failPause   = 10 * time.Millisecond
 )
 
@@ -53,39 +55,36 @@ func (p *peer) send(m *raftpb.Message) error {
 	select {
 	case p.queue <- out:
 	default:
-		p.report(out, raft.SnapshotFailure)
+		if out.snapshot {
+			p.report(raft.SnapshotFailure)
+		}
 	}
 	return nil
 }
 
 // report tells the library what became of a snapshot.
-func (p *peer) report(m message, status raft.SnapshotStatus) {
-	if m.snapshot {
-		p.node.running.Go(func() { p.node.raft.ReportSnapshot(p.id, status) }) // the caller may be its loop
-	}
+func (p *peer) report(status raft.SnapshotStatus) {
+	p.node.running.Go(func() { p.node.raft.ReportSnapshot(p.id, status) }) // the caller may be its loop
 }
 
 // run posts all that waits, again and again.
 func (p *peer) run(ctx context.Context) {
 	for {
-		var batch []message
+		var s *stream
 		select {
 		case <-ctx.Done():
 			return
 		case m := <-p.queue:
-			batch = append(batch, m)
+			s = newStream(ctx, p.queue, m)
 		}
-		for len(p.queue) > 0 && len(batch) < queueLength {
-			batch = append(batch, <-p.queue)
-		}
+		err := p.post(ctx, s)
 		status := raft.SnapshotFinish
-		err := p.post(ctx, batch)
 		if err != nil {
 			status = raft.SnapshotFailure
 			p.node.raft.ReportUnreachable(p.id)
 		}
-		for _, m := range batch {
-			p.report(m, status)
+		if s.end() {
+			p.report(status)
 		}
 		if err != nil {
 			select {
@@ -96,12 +95,8 @@ func (p *peer) run(ctx context.Context) {
 	}
 }
 
-func (p *peer) post(ctx context.Context, batch []message) error {
-	var body []byte
-	for _, m := range batch {
-		body = append(body, m.data...)
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url, bytes.NewReader(body))
+func (p *peer) post(ctx context.Context, s *stream) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url, s)
 	if err != nil {
 		return err
 	}
@@ -114,6 +109,63 @@ func (p *peer) post(ctx context.Context, batch []message) error {
 		return errors.New(resp.Status)
 	}
 	return nil
+}
+
+// stream is the body of a POST: what is in the queue, and what comes until the stream is closed. net/http's client sends at
+// once what a Read returns (transfer.go, FlushAfterChunkWriter).
+type stream struct {
+	queue <-chan message
+	close func() // once and again
+	over  <-chan struct{}
+
+	mu       sync.Mutex // held by Read
+	rest     []byte     // of what was taken from the queue; guarded by mu
+	snapshot bool       // one was taken; guarded by mu
+}
+
+func newStream(ctx context.Context, queue <-chan message, first message) *stream {
+	over, end := context.WithTimeout(ctx, streamFor)
+	return &stream{queue: queue, over: over.Done(), close: end, rest: first.data, snapshot: first.snapshot}
+}
+
+// Read waits for a message, and returns all that are there, or io.EOF.
+func (s *stream) Read(b []byte) (n int, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for n < len(b) {
+		if len(s.rest) > 0 {
+			k := copy(b[n:], s.rest)
+			n, s.rest = n+k, s.rest[k:]
+			continue
+		}
+		if n > 0 && len(s.queue) == 0 {
+			break
+		}
+		select {
+		case m := <-s.queue:
+			s.rest, s.snapshot = m.data, s.snapshot || m.snapshot
+		case <-s.over:
+			if n == 0 {
+				return 0, io.EOF
+			}
+			return n, nil
+		}
+	}
+	return n, nil
+}
+
+// Close has a Read that waits return. The transport calls it, too, where the answer came before the end.
+func (s *stream) Close() error {
+	s.close()
+	return nil
+}
+
+// end closes the stream, and reports whether a snapshot was taken from the queue.
+func (s *stream) end() (snapshot bool) {
+	s.close()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.snapshot
 }
 
 // receive steps through the messages of a POST.
@@ -130,6 +182,7 @@ func (n *Node) receive(w http.ResponseWriter, r *http.Request) {
 			err = n.raft.Step(r.Context(), m)
 		}
 		if err != nil {
+			w.Header().Set("Connection", "close") // the rest is not waited for
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
