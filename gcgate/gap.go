@@ -41,7 +41,7 @@ func (p *gap) see(now time.Time, inFlight int, entered, moving uint32) {
 		}
 		p.spacing += (spacing - p.spacing) * min(1, float64(came)/100)
 	}
-	if came > 0 || inFlight > 0 {
+	if came > 0 || inFlight > 0 || dt > longestLook.Seconds() { // this process itself stood still, and may have requests to read
 		p.since = time.Time{}
 	}
 	if inFlight == 0 && p.since.IsZero() {

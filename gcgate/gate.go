@@ -127,9 +127,17 @@ func memoryLimit(o *Options) (int64, error) {
 			o.Logger.Warn("gcgate: Options.MemoryLimitBytes is above the runtime's own limit (GOMEMLIMIT), which would be hit first: the lower one holds",
 				"option", set, "runtime", limit)
 		}
-		limit = min(limit, set)
 	}
+	limit = lowerLimit(o, limit)
 	return limit, checkLimit(o, limit)
+}
+
+// lowerLimit returns the lower of the options' memory limit, if there is one, and the runtime's.
+func lowerLimit(o *Options, runtime int64) int64 {
+	if o.MemoryLimitBytes > 0 {
+		return min(runtime, o.MemoryLimitBytes)
+	}
+	return runtime
 }
 
 // run is the control goroutine. It ends the announcers when the turns are released and all peers

@@ -241,13 +241,17 @@ func (h *heapWatch) escaped(n uint64, was thresholds, heap uint64) {
 func (h *heapWatch) rebase(r reading) {
 	h.base, h.collected = r.allocated, time.Now()
 	h.overlap.ended(h.collector.Marked())
+	if limit, changed := h.pacing.programLimit(); changed && h.net != 0 {
+		h.log.Info("gcgate: the program has set another memory limit (debug.SetMemoryLimit); it holds from now on", "limit", limit, "before", h.requested)
+		h.requested, h.net, h.memoryRead = lowerLimit(h.options, limit), limit, time.Time{}
+	}
 	if h.memoryRead.IsZero() || h.collected.Sub(h.memoryRead) >= memoryEvery {
 		h.memoryRead = h.collected
 		var m memory
 		m.group, m.available = h.collector.Memory()
 		was := h.allowed.limit
 		h.allowed = allow(h.options, h.requested, m)
-		if more := h.allowed.limit - was; more > 0 && more <= was/netStep {
+		if more := h.allowed.limit - was; more > 0 && more <= was/netStep && h.allowed.limit != h.requested {
 			h.allowed.limit = was
 		}
 	}

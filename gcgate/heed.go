@@ -34,22 +34,28 @@ const (
 type quiet struct {
 	read    func() (inFlight int, entered uint32) // of a counter
 	wanted  time.Duration
-	since   time.Time // when the silence began
+	since   time.Time // when the silence began, had this process run all the time
 	entered uint32    // at the last look
+	looked  time.Time
 }
 
 func newQuiet(read func() (inFlight int, entered uint32), wanted time.Duration) *quiet {
 	_, entered := read()
-	return &quiet{read, wanted, time.Now(), entered}
+	now := time.Now()
+	return &quiet{read, wanted, now, entered, now}
 }
 
-// look reports whether no request has been here for as long as wanted.
+// look reports whether no request has been here for as long as wanted. That takes two looks at least: after a time without a processor
+// this goroutine may be the first that runs, before those that have yet to read their sockets.
 func (q *quiet) look() bool {
 	now := time.Now()
 	inFlight, entered := q.read()
 	if inFlight > 0 || entered != q.entered {
 		q.since, q.entered = now, entered
+	} else if stood := now.Sub(q.looked) - max(tick, q.wanted/2); stood > 0 {
+		q.since = q.since.Add(stood)
 	}
+	q.looked = now
 	return now.Sub(q.since) >= q.wanted
 }
 
@@ -72,17 +78,16 @@ func (rs *rounds) drain(r *round) {
 	rs.to(StateDraining, r)
 	q := newQuiet(rs.requests.read, rs.quietFor(rs.heap.gap.rate))
 	if g := &rs.heap.gap; !r.refused && !r.diverts() && g.entered == q.entered && !g.since.IsZero() {
-		q.since = g.since // nobody was told to send elsewhere, so the silence of before is as good
+		q.since, q.looked = g.since, g.looked // nobody was told to send elsewhere, so the silence of before is as good
 	}
 	half := rs.options.DrainTimeout / 2
 	wanted := time.Duration(0) // beside what it takes
 	isQuiet := rs.awaitQuiet(r, q, half)
 	rs.watchPeers(r) // what was under way has arrived
 	if !isQuiet && !rs.awaitQuiet(r, q, half) && rs.keepComing(r) && !rs.awaitHeed(r) {
-		wanted = time.Since(rs.entered) / 2
+		wanted = time.Since(r.announced) / 2
 	}
-	if took := time.Since(rs.entered); took < rs.options.DrainTimeout+2*heedLimit { // else this process itself stood still
-		// The next announcement tells the time that announcing takes, too.
+	if took := time.Since(r.announced); took < rs.options.AnnounceTimeout+rs.options.DrainTimeout+2*heedLimit { // else this process itself stood still
 		rs.lead += (took - rs.lead) / 4
 		rs.heap.turns.learnDrain(took + wanted)
 	}
@@ -107,11 +112,12 @@ func (rs *rounds) awaitQuiet(r *round, q *quiet, within time.Duration) bool {
 // awaitHeed waits for a peer that acts later than it says: until it is quiet, up to the hard threshold
 // and within bounds. It reports false where it was not long enough.
 func (rs *rounds) awaitHeed(r *round) bool {
-	begin, q := time.Now(), newQuiet(rs.requests.readMoving, rs.quietFor(r.rate))
-	if begin.Before(rs.heedless) {
+	q := newQuiet(rs.requests.readMoving, rs.quietFor(r.rate))
+	if q.looked.Before(rs.heedless) {
 		return true
 	}
-	for rs.futile+time.Since(begin) < heedLimit && !rs.heap.pastHard() && !isLost(r.lease) {
+	for rs.futile < heedLimit && !rs.heap.pastHard() && !isLost(r.lease) {
+		begin := time.Now()
 		if rs.awaitQuiet(r, q, heedLook) {
 			rs.futile = 0
 			return true
@@ -120,8 +126,9 @@ func (rs *rounds) awaitHeed(r *round) bool {
 			return true
 		}
 		rs.heap.sample()
+		rs.futile += min(time.Since(begin), longestLook) // not for which this process stood still
 	}
-	if rs.futile += time.Since(begin); rs.futile >= heedLimit {
+	if rs.futile >= heedLimit {
 		rs.futile, rs.heedless = 0, time.Now().Add(heedAgain)
 	}
 	return false

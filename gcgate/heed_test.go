@@ -3,7 +3,10 @@ package gcgate
 import (
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"evenkeel.dev/gcgate/gcgatetest"
 )
 
 // unheedingSignal confirms a drain at once, and its peer goes on sending.
@@ -115,24 +118,28 @@ func TestHeedlessPeerIsNotWaitedForEachTime(t *testing.T) {
 	})
 }
 
-// TestPeerThatActsAfterTheHardThreshold is waited for at the next collection all the same, which begins as much earlier as that takes.
+// TestPeerThatActsAfterTheHardThreshold is waited for at the next collection all the same, which begins as much earlier as that takes, from
+// the announcement on.
 func TestPeerThatActsAfterTheHardThreshold(t *testing.T) {
 	const late = 1200 * time.Millisecond
-	inTime(t, Options{Signals: []Signal{&unheedingSignal{}}, DisableJitter: true}, func(t *testing.T, r *rig) {
-		r.heap.Do(func() { r.heap.Rate = 80 * mib }) // 0.94 s from the trigger to the hard threshold
-		r.send(time.Millisecond, func(away time.Duration) bool { return away < late })
-		first := uint64(0)
-		for n := range 10 {
-			r.until(t, StateCollecting)
-			r.until(t, StateServing)
-			if n == 0 {
-				first = r.Stats().Overlapped
+	for _, announcing := range []time.Duration{0, 40 * time.Millisecond, 90 * time.Millisecond} {
+		s := &unheedingSignal{fakeSignal{takes: announcing}}
+		inTime(t, Options{Signals: []Signal{s}, DisableJitter: true}, func(t *testing.T, r *rig) {
+			r.heap.Do(func() { r.heap.Rate = 80 * mib }) // 0.94 s from the trigger to the hard threshold
+			r.send(time.Millisecond, func(away time.Duration) bool { return away < announcing+late })
+			first := uint64(0)
+			for n := range 10 {
+				r.until(t, StateCollecting)
+				r.until(t, StateServing)
+				if n == 0 {
+					first = r.Stats().Overlapped
+				}
 			}
-		}
-		if met := r.Stats().Overlapped - first; first == 0 || met > 0 {
-			t.Errorf("the first collection met %d requests, those after it %d: want some, and none", first, met)
-		}
-	})
+			if met := r.Stats().Overlapped - first; first == 0 || met > 0 {
+				t.Errorf("announced in %v: the first collection met %d requests, those after it %d: want some, and none", announcing, first, met)
+			}
+		})
+	}
 }
 
 // TestFewRequestsThatNobodyStops: at ten a second no pause before a collection tells anything, but those
@@ -190,6 +197,59 @@ func TestFewRequestsInShortCollections(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestOneLookIsNoSilence: who had no processor for a while may run before those who have yet to read their sockets.
+func TestOneLookIsNoSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, wanted := range []time.Duration{quietMin, quietMax} {
+			entered := uint32(0)
+			q := newQuiet(func() (int, uint32) { return 0, entered }, wanted)
+			for range 5 {
+				time.Sleep(tick)
+				entered++
+				q.look()
+			}
+			time.Sleep(10 * wanted)
+			if q.look() {
+				t.Errorf("%v of silence are proved by one look", wanted)
+			}
+			n := 0
+			for ; !q.look(); n++ {
+				time.Sleep(tick)
+			}
+			if time.Duration(n)*tick > wanted {
+				t.Errorf("%v of silence took %d looks more, each %v", wanted, n, tick)
+			}
+		}
+	})
+}
+
+// TestStandstillIsNoFutileWait: a process that was stopped while it waited for a peer that acts late waits for it the next time, too.
+func TestStandstillIsNoFutileWait(t *testing.T) {
+	const late = 1200 * time.Millisecond
+	h := new(standing)
+	heap := func() *gcgatetest.Heap {
+		h.Heap = gcgatetest.NewHeap()
+		h.Heap.Rate = 20 * mib
+		return h.Heap
+	}
+	inTimeOver(t, Options{Signals: []Signal{&unheedingSignal{}}, DisableJitter: true, Collector: h}, heap, func(t *testing.T, r *rig) {
+		r.send(time.Millisecond, func(away time.Duration) bool { return away < late })
+		r.until(t, StateDraining)
+		time.Sleep(300 * time.Millisecond)
+		r.heap.Do(func() { r.heap.Rate = 0 })
+		h.still.Store(int64(20 * time.Second))
+		time.Sleep(20 * time.Second)
+		r.heap.Do(func() { r.heap.Rate = 20 * mib })
+		for range 8 {
+			r.until(t, StateCollecting)
+			r.until(t, StateServing)
+		}
+		if met := r.Stats().Overlapped; met > 0 {
+			t.Errorf("%d requests met a collection", met)
+		}
+	})
 }
 
 // TestQuietForFollowsTheRate of requests, within bounds.

@@ -6,6 +6,7 @@ import (
 	"math"
 	"runtime"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"evenkeel.dev/gcgate/gcgatetest"
@@ -91,4 +92,35 @@ func TestHardComesBeforeTheRealRuntime(t *testing.T) {
 	}
 	runtime.KeepAlive(list)
 	runtime.KeepAlive(keep)
+}
+
+// TestLimitThatTheProgramSetsLater holds from the next collection on, up or down, and is there when the gate has stopped.
+func TestLimitThatTheProgramSetsLater(t *testing.T) {
+	for _, own := range []int64{0, 700 * mib} {
+		synctest.Test(t, func(t *testing.T) {
+			h := gcgatetest.NewHeap()
+			h.Limit = 1 << 30
+			r := startRig(t, Options{Policy: PolicyThrough, MemoryLimitBytes: own}, h)
+			for _, limit := range []int64{400 * mib, 2 << 30, 500 * mib} {
+				h.SetLimit(limit)
+				for range 3 {
+					r.until(t, StateCollecting)
+					r.until(t, StateServing)
+				}
+				want := limit
+				if own > 0 {
+					want = min(want, own)
+				}
+				if got := r.Stats().Limit; got != uint64(want) || h.SetLimit(-1) > want {
+					t.Errorf("the program has set %d MiB: the gate keeps to %d, and the runtime to %d", limit/mib, got/mib, h.SetLimit(-1)/mib)
+				}
+			}
+			h.SetLimit(450 * mib)
+			r.Stop()
+			if got := h.SetLimit(-1); got != 450*mib {
+				t.Errorf("after Stop the limit is %d MiB", got/mib)
+			}
+			time.Sleep(time.Second) // the last collection ends
+		})
+	}
 }

@@ -6,17 +6,36 @@ import "sync"
 // goroutine hangs in the user's code: after that nobody changes them through it.
 type pacing struct {
 	collector Collector
-	limit     int64 // the memory limit of before
 
 	mu       sync.Mutex
-	off      bool // guarded by mu
-	raised   int  // GOGC as the gate has set it, 0: it has not; guarded by mu
-	percent  int  // GOGC of before it was switched off or raised; guarded by mu
-	known    bool // percent is; guarded by mu
-	restored bool // guarded by mu
+	limit    int64 // the memory limit of the program; guarded by mu
+	set      int64 // the one that was set last, by it or by the gate; guarded by mu
+	off      bool  // guarded by mu
+	raised   int   // GOGC as the gate has set it, 0: it has not; guarded by mu
+	percent  int   // GOGC of before it was switched off or raised; guarded by mu
+	known    bool  // percent is; guarded by mu
+	restored bool  // guarded by mu
 }
 
-func newPacing(c Collector) *pacing { return &pacing{collector: c, limit: c.SetLimit(-1)} }
+func newPacing(c Collector) *pacing {
+	limit := c.SetLimit(-1)
+	return &pacing{collector: c, limit: limit, set: limit}
+}
+
+// programLimit returns the memory limit that the program has set, and whether it has since the last call: then that is
+// what is there now.
+func (p *pacing) programLimit() (limit int64, changed bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.programLimitLocked()
+}
+
+func (p *pacing) programLimitLocked() (limit int64, changed bool) {
+	if now := p.collector.SetLimit(-1); now != p.set {
+		p.limit, p.set, changed = now, now, true
+	}
+	return p.limit, changed
+}
 
 // switchOff leaves nothing but the memory limit to start a cycle.
 func (p *pacing) switchOff() {
@@ -89,6 +108,7 @@ func (p *pacing) setLimit(bytes int64) {
 	defer p.mu.Unlock()
 	if !p.restored {
 		p.collector.SetLimit(bytes)
+		p.set = bytes
 	}
 }
 
@@ -101,6 +121,8 @@ func (p *pacing) restore() {
 	}
 	p.switchOnLocked()
 	p.lowerLocked()
-	p.collector.SetLimit(p.limit)
+	if limit, changed := p.programLimitLocked(); !changed {
+		p.collector.SetLimit(limit)
+	}
 	p.restored = true
 }

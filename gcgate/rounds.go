@@ -21,19 +21,20 @@ const (
 
 // round is one collection, from StateWanting to StateServing.
 type round struct {
-	reason   Reason
-	lease    Lease // nil: none
-	alone    bool  // Turns are configured, and this collection goes without one
-	expected time.Duration
-	told     []*announcer // those asked to drain
-	drains   []*notice    // what each of told was asked
-	readies  []*notice    // what each of told was asked in the end: to have this process back
-	refused  bool         // new requests, for a time
-	rate     float64      // of requests before the announcement, a second, but for those that no peer can send elsewhere
-	watched  time.Time    // since when no request should come, as each peer has said; zero: not yet
-	entered  uint32       // requests by then, but for those that no peer can send elsewhere
-	unheeded bool         // the peers confirmed a drain, and requests kept coming
-	met      uint64       // requests that the mark phase met
+	reason    Reason
+	lease     Lease // nil: none
+	alone     bool  // Turns are configured, and this collection goes without one
+	expected  time.Duration
+	told      []*announcer // those asked to drain
+	drains    []*notice    // what each of told was asked
+	readies   []*notice    // what each of told was asked in the end: to have this process back
+	refused   bool         // new requests, for a time
+	announced time.Time    // when
+	rate      float64      // of requests before the announcement, a second, but for those that no peer can send elsewhere
+	watched   time.Time    // since when no request should come, as each peer has said; zero: not yet
+	entered   uint32       // requests by then, but for those that no peer can send elsewhere
+	unheeded  bool         // the peers confirmed a drain, and requests kept coming
+	met       uint64       // requests that the mark phase met
 }
 
 // rounds goes through one collection after the other. Its fields are owned by the control goroutine,
@@ -185,6 +186,7 @@ func (rs *rounds) announce(r *round) bool {
 	back := time.Now().Add(rs.lead + r.expected)
 	rs.status.leave(back)
 	rs.to(StateAnnouncing, r)
+	r.announced = rs.entered
 	for _, a := range r.told {
 		r.drains = append(r.drains, a.post(true, back))
 	}

@@ -59,8 +59,8 @@ func (l *turnLoad) learn(held time.Duration) {
 	}
 	l.total.add(held)
 	held = min(held, 4*l.mean+time.Second) // one for which a balancer was down tells little of the next
+	l.longest = max(min(held, 2*l.mean), l.longest-l.longest/8)
 	l.mean += (held - l.mean) / 4
-	l.longest = max(held, l.longest-l.longest/8)
 }
 
 // held is how long a turn is held in the mean; expected stands for it until one was.

@@ -145,3 +145,29 @@ func TestPickTries(t *testing.T) {
 		}
 	}
 }
+
+// TestTargetIsTriedByAnyRequest in the end: where none could be sent again, one that is left out would never be used.
+func TestTargetIsTriedByAnyRequest(t *testing.T) {
+	p := &pool{epoch: time.Now(), targets: []*target{{}, {}}}
+	g := p.targets[0]
+	g.fail(p.clock())
+	picks := func() (n int) {
+		for range 4 {
+			if p.pick(make([]bool, 2), false) == g {
+				n++
+			}
+		}
+		return n
+	}
+	if n := picks(); n > 0 {
+		t.Errorf("tried %d times at once", n)
+	}
+	p.epoch = p.epoch.Add(-minOut - maxOut/2)
+	if n := picks(); n > 0 {
+		t.Errorf("tried %d times where requests that can be sent again may come", n)
+	}
+	p.epoch = p.epoch.Add(-maxOut)
+	if n := picks(); n != 1 {
+		t.Errorf("tried %d times in the end, want once", n)
+	}
+}

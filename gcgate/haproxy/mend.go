@@ -86,6 +86,7 @@ func (h *RuntimeAPI) putBack(ctx context.Context, name string) error {
 // mender knows for how long other servers have been drained. It is owned by one Watch.
 type mender struct {
 	own     string
+	looked  time.Time
 	drained map[string]*drainedServer
 }
 
@@ -97,6 +98,10 @@ type drainedServer struct {
 // leftBehind returns the servers to put back now: those that have been drained at each look for so long. A server that was drained
 // again right after it was put back has a process that is away: it is left alone for mendAgain, or until it comes back.
 func (m *mender) leftBehind(now time.Time, servers []server, after time.Duration) (names []string) {
+	if now.Sub(m.looked) > 2*mendRest {
+		clear(m.drained) // what was between is not known: HAProxy did not answer, or this process stood still
+	}
+	m.looked = now
 	for _, s := range servers {
 		switch d := m.drained[s.name]; {
 		case s.name == m.own:

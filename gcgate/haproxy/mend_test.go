@@ -142,3 +142,19 @@ func TestMendAfter(t *testing.T) {
 		}
 	}
 }
+
+// TestNothingIsKnownOfTheTimeBetween looks that are far apart: the server may have been back meanwhile, and collect again.
+func TestNothingIsKnownOfTheTimeBetween(t *testing.T) {
+	m := mender{own: "a", drained: make(map[string]*drainedServer)}
+	servers := []server{{name: "a"}, {name: "b", admin: forcedDrain}}
+	now := time.Now()
+	for _, s := range []struct {
+		after time.Duration
+		due   bool
+	}{{0, false}, {3 * time.Second, false}, {time.Second, false}, {time.Second, false}, {time.Second, true}} {
+		now = now.Add(s.after)
+		if names := m.leftBehind(now, servers, 2600*time.Millisecond); (names != nil) != s.due {
+			t.Errorf("%v later: %v, want one: %v", s.after, names, s.due)
+		}
+	}
+}

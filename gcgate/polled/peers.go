@@ -20,6 +20,9 @@ const (
 	// it come back and be told to drain, then it is waited for all the same.
 	goneAfter = 3 * time.Second
 
+	// listenFor is how long a Ready waits for one that is gone by that: this process itself may have stood still, and have polls to read.
+	listenFor = time.Second
+
 	// pollsKept is how many polls of a peer are remembered, to tell how fast it polls.
 	pollsKept = 16
 
@@ -302,7 +305,7 @@ func (p *Peers) Drain(ctx context.Context, d Demand) error {
 }
 
 // Ready makes Begin say "ready" from now on, and waits until every peer that was told to drain has
-// this process back. It returns at once when none was; one that has not polled for 30 s is gone.
+// this process back. It returns at once when none was; one that has not polled for 30 s, nor within a second from now, is gone.
 // A peer has it back when it says so. Of one that says nothing it takes enough answers, and with
 // [Demand].Prove one of these after them:
 //
@@ -318,8 +321,13 @@ func (p *Peers) Ready(ctx context.Context, d Demand) error {
 		return err
 	}
 	p.set(false)
+	begin, looked := time.Now(), time.Now()
 	return p.wait(ctx, waitTick, func(now time.Time) error {
-		err := p.absent(d, now)
+		if stood := now.Sub(looked) - 2*waitTick; stood > 0 {
+			begin = begin.Add(stood)
+		}
+		looked = now
+		err := p.absent(d, now, now.Sub(begin) >= listenFor)
 		if err == nil {
 			p.proof.serve(now)
 		}
@@ -403,12 +411,12 @@ func (p *Peers) tellAll(now time.Time) (told bool) {
 	return told
 }
 
-// absent returns nil when all who were told to drain have this process back, or are gone; else
+// absent returns nil when all who were told to drain have this process back, or are gone, where it has listened for them; else
 // who has not. It is called with mu held.
-func (p *Peers) absent(d Demand, now time.Time) error {
+func (p *Peers) absent(d Demand, now time.Time, listened bool) error {
 	var late []string
 	for a, q := range p.peers {
-		q.out = q.out && !q.isGone(now) && !p.hasBack(q, d, now)
+		q.out = q.out && !(listened && q.isGone(now)) && !p.hasBack(q, d, now)
 		if q.out {
 			late = append(late, fmt.Sprintf("%s does not have this process back, and has polled %d of %d times since", peerName(a), q.acted, d.answers()))
 		}

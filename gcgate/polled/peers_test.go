@@ -503,3 +503,38 @@ func TestDemandRefusesNegatives(t *testing.T) {
 		}
 	}
 }
+
+// TestStandstillIsNotTheBalancers: while this process is stopped nobody can poll it, and who had it out still has.
+func TestStandstillIsNotTheBalancers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var p Peers
+		from := netip.MustParseAddr("127.0.0.1")
+		poll := func(n int) {
+			for range n {
+				p.Answered(from, p.Begin(from, SaysNothing))
+				time.Sleep(10 * time.Millisecond)
+			}
+		}
+		d := Demand{Answers: 2}
+		poll(20)
+		drained := make(chan error, 1)
+		go func() { drained <- p.Drain(t.Context(), d) }()
+		poll(5)
+		if err := <-drained; err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(forgetAfter + time.Second) // stopped
+		back := make(chan error, 1)
+		go func() { back <- p.Ready(t.Context(), d) }()
+		synctest.Wait()
+		select {
+		case err := <-back:
+			t.Errorf("it is back, and nobody has polled: %v", err)
+		default:
+		}
+		poll(5)
+		if err := <-back; err != nil {
+			t.Error(err)
+		}
+	})
+}
