@@ -33,8 +33,8 @@ With -once it ends with exit code 1 where a replica does not answer.
 
 const (
 	watchPatience = 2 * time.Second        // for an answer: a replica that collects may take as long
-	onceLook      = 500 * time.Millisecond // between the looks of -once at servers in DRAIN
-	leftLooks     = 3                      // so many looks in a row make one that is left behind
+	onceLook      = 500 * time.Millisecond // between the looks of -once, where it takes several
+	leftLooks     = 3                      // so many looks in a row make a server one that is left behind, and more replicas away than turns no hand-over between two answers
 	keptRounds    = 5                      // collections that are shown
 )
 
@@ -86,6 +86,7 @@ type watcher struct {
 	replicas []*watchedReplica
 	servers  []drainedServer // of the balancer, at the last look
 	refused  error           // of the balancer, at the last look
+	crowded  int             // looks in a row at which more replicas were away than there are turns
 	rounds   []string        // the last collections
 	screen   screen
 }
@@ -119,10 +120,16 @@ func (r *watchedReplica) remember() {
 		return
 	case r.first == nil:
 		r.first = s
-	case s.Entered < r.last.Entered || s.Allocated < r.last.Allocated:
+	case s.isOfLaterProcess(r.last):
 		r.first = new(gateStats)
 	}
 	r.last = r.Stats
+}
+
+// isOfLaterProcess reports whether a counter has gone back since last.
+func (s *gateStats) isOfLaterProcess(last *gateStats) bool {
+	return s.Entered < last.Entered || s.Allocated < last.Allocated || s.collected() < last.collected() ||
+		s.WithoutTurn < last.WithoutTurn || s.LostTurns < last.LostTurns || s.Escaped < last.Escaped || s.Unheeded < last.Unheeded
 }
 
 // isAway reports whether the replica has its peers send requests elsewhere.
@@ -159,7 +166,7 @@ func (w *watcher) run(ctx context.Context, interval time.Duration) error {
 	defer tick.Stop()
 	for {
 		w.look(ctx)
-		for n := 1; w.once && w.balancer != nil && n < leftLooks && ctx.Err() == nil; n++ {
+		for n := 1; w.once && (w.balancer != nil || w.crowded > 0) && n < leftLooks && ctx.Err() == nil; n++ {
 			time.Sleep(onceLook)
 			w.look(ctx)
 		}
@@ -213,17 +220,36 @@ func (w *watcher) look(ctx context.Context) {
 		w.rounds = append(w.rounds, roundsBetween(r.host, before[i], r.Stats)...)
 	}
 	w.rounds = w.rounds[max(len(w.rounds)-keptRounds, 0):]
+	if away, turns := w.away(); turns > 0 && away > turns {
+		w.crowded++
+	} else {
+		w.crowded = 0
+	}
 	if w.balancer == nil {
 		return
 	}
 	var servers []drainedServer
 	if servers, w.refused = w.balancer.drained(ctx); w.refused != nil {
+		w.servers = nil
 		return
 	}
 	for i := range servers {
 		w.judge(&servers[i])
 	}
 	w.servers = servers
+}
+
+// away returns how many replicas are away, and how many may be.
+func (w *watcher) away() (away, turns int) {
+	for _, r := range w.replicas {
+		if r.Stats != nil {
+			turns = max(turns, r.Stats.Turn.Turns)
+		}
+		if r.isAway() {
+			away++
+		}
+	}
+	return away, turns
 }
 
 // judge says whether a server in DRAIN was left behind. The replica at its address knows; where none of those watched has the address,

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -97,6 +98,57 @@ func TestWatchCountsFromItsFirstLook(t *testing.T) {
 	w.once = true
 	if got := strings.Join(w.warnings(), "; "); !strings.Contains(got, "4 collections") || !strings.Contains(got, "9 times requests kept coming") {
 		t.Errorf("-once says %q", got)
+	}
+}
+
+// TestWatchNoticesARestart by any counter: while nobody looks, the new process may have served more than the old one had.
+func TestWatchNoticesARestart(t *testing.T) {
+	w := &watcher{replicas: []*watchedReplica{{host: "a"}}}
+	r := w.replicas[0]
+	for _, s := range []*gateStats{{Entered: 5000, Allocated: 1 << 30, WithoutTurn: 2, Unheeded: 1}, nil, {Entered: 9000, Allocated: 2 << 30, Unheeded: 3}} {
+		r.Stats = s
+		r.remember()
+	}
+	if got := w.warnings(); len(got) != 1 || !strings.Contains(got[0], "3 times requests kept coming") {
+		t.Errorf("it says %q", got)
+	}
+}
+
+// TestWatchTakesNoHandOverForTwo: the answers of one look are of different moments, between which the turn may pass from one to the other.
+func TestWatchTakesNoHandOverForTwo(t *testing.T) {
+	const crowd = "2 replicas are away at once"
+	state := func(s string) *httptest.Server {
+		return statsServer(t, func(_ uint64, m map[string]any) { m["State"] = s })
+	}
+	a, b, c := state("collecting"), state("collecting"), state("serving")
+	w := &watcher{client: newStatsClient(), replicas: []*watchedReplica{{URL: a.URL, host: "a"}, {URL: b.URL, host: "b"}}}
+	look := func() string {
+		w.look(t.Context())
+		return strings.Join(w.warnings(), "; ")
+	}
+	if got := look(); strings.Contains(got, crowd) {
+		t.Errorf("after one look: %s", got)
+	}
+	w.replicas[1].URL = c.URL
+	look()
+	w.replicas[1].URL = b.URL
+	for n := 1; n <= leftLooks; n++ {
+		if got := look(); strings.Contains(got, crowd) != (n == leftLooks) {
+			t.Errorf("at look %d: %q", n, got)
+		}
+	}
+}
+
+// TestWatchForgetsServers where the balancer cannot be asked: what is advised may be wrong by now.
+func TestWatchForgetsServers(t *testing.T) {
+	socket, err := parseStatsSocket("127.0.0.1:1,be")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &watcher{client: newStatsClient(), balancer: socket, servers: []drainedServer{{Server: "be/a", LeftBehind: true}}}
+	w.look(t.Context())
+	if got := strings.Join(w.warnings(), "; "); strings.Contains(got, "is in DRAIN") || !strings.Contains(got, "cannot connect") {
+		t.Errorf("it says %q", got)
 	}
 }
 

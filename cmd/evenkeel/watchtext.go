@@ -86,7 +86,6 @@ func times(n uint64) string {
 // warnings says what needs an operator.
 func (w *watcher) warnings() (texts []string) {
 	say := func(format string, a ...any) { texts = append(texts, fmt.Sprintf(format, a...)) }
-	away, turns := 0, 0
 	for _, r := range w.replicas {
 		s := r.Stats
 		if s == nil {
@@ -113,13 +112,9 @@ func (w *watcher) warnings() (texts []string) {
 		if s.Advice != "" {
 			say("%s: %s", r.host, s.Advice)
 		}
-		turns = max(turns, s.Turn.Turns)
-		if r.isAway() {
-			away++
-		}
 	}
-	if turns > 0 && away > turns {
-		say("%d replicas are away at once, and there %s: some collect without a turn, or they do not share the same turns", away, areTurns(turns))
+	if away, turns := w.away(); w.crowded >= leftLooks {
+		say("%d replicas are away at once, and there %s, at each look: some collect without a turn, or they do not share the same turns", away, areTurns(turns))
 	}
 	for _, s := range w.servers {
 		if s.LeftBehind {

@@ -48,7 +48,7 @@ func (s *Signal) StreamInterceptor(srv any, stream grpc.ServerStream, info *grpc
 		return handler(srv, stream)
 	}
 	c := &countedStream{ServerStream: stream, gate: g}
-	defer c.count(false)
+	defer c.end()
 	return handler(srv, c)
 }
 
@@ -62,6 +62,7 @@ type countedStream struct {
 
 	mu     sync.Mutex
 	ticket gcgate.Ticket // of the message that is worked on, else zero; guarded by mu
+	over   bool          // the handler has returned; guarded by mu
 }
 
 // count ends the message that is worked on, and begins one if there is another.
@@ -70,9 +71,17 @@ func (c *countedStream) count(another bool) {
 	defer c.mu.Unlock()
 	c.ticket.Exit()
 	c.ticket = gcgate.Ticket{}
-	if another {
+	if another && !c.over {
 		c.ticket = c.gate.EnterKept()
 	}
+}
+
+// end ends the last message: a goroutine of the handler's may still receive one, which nobody works on.
+func (c *countedStream) end() {
+	c.mu.Lock()
+	c.over = true
+	c.mu.Unlock()
+	c.count(false)
 }
 
 // RecvMsg implements [grpc.ServerStream].

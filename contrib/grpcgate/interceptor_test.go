@@ -156,6 +156,37 @@ func TestMessagesAreNoUnheededDrain(t *testing.T) {
 }
 
 // TestRefuses: under PolicyShed calls get UNAVAILABLE while the gate is away, streams go on.
+// TestReaderThatOutlivesItsHandler: a message that comes when the handler has returned is nobody's work.
+func TestReaderThatOutlivesItsHandler(t *testing.T) {
+	s := newSignal(t, Options{Messages: func(string) bool { return true }})
+	stream := &lateStream{fakeStream: fakeStream{ctx: client(t, 1)}, more: make(chan struct{})}
+	received := make(chan struct{})
+	err := s.StreamInterceptor(nil, stream, &grpc.StreamServerInfo{FullMethod: "/a.B/C"}, func(_ any, st grpc.ServerStream) error {
+		go func() {
+			defer close(received)
+			_ = st.RecvMsg(nil)
+		}()
+		return nil
+	})
+	close(stream.more)
+	<-received
+	if err != nil {
+		t.Error(err)
+	}
+	inFlight(t, s, 0, 0)
+}
+
+// lateStream has a message when more is closed.
+type lateStream struct {
+	fakeStream
+	more chan struct{}
+}
+
+func (l *lateStream) RecvMsg(any) error {
+	<-l.more
+	return nil
+}
+
 func TestRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, err := New(Options{})

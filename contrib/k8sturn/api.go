@@ -95,6 +95,8 @@ func (a *api) list(ctx context.Context) (l list, err error) {
 
 func (a *api) query() url.Values { return url.Values{"labelSelector": {labelGroup + "=" + a.group}} }
 
+func (a *api) labels() map[string]string { return map[string]string{labelGroup: a.group} }
+
 func (a *api) get(ctx context.Context, name string) (o object, err error) {
 	err = a.do(ctx, http.MethodGet, "/"+name, "", nil, &o)
 	return o, err
@@ -107,15 +109,16 @@ func (a *api) create(ctx context.Context, name string, s spec) (o object, err er
 		Kind       string `json:"kind"`
 		object
 	}{APIVersion: "coordination.k8s.io/v1", Kind: "Lease"}
-	body.Metadata.Name, body.Metadata.Labels, body.Spec = name, map[string]string{labelGroup: a.group}, s
+	body.Metadata.Name, body.Metadata.Labels, body.Spec = name, a.labels(), s
 	err = a.do(ctx, http.MethodPost, "", "application/json", body, &o)
 	return o, err
 }
 
-// patch changes the Lease if it has this version yet, and leaves what it does not know as it is.
+// patch changes the Lease if it has this version yet, and leaves what it does not know as it is. It puts the group's label on, without which
+// no list or watch shows it.
 func (a *api) patch(ctx context.Context, name, version string, s spec) (o object, err error) {
 	var change object
-	change.Metadata.ResourceVersion, change.Spec = version, s
+	change.Metadata.ResourceVersion, change.Metadata.Labels, change.Spec = version, a.labels(), s
 	err = a.do(ctx, http.MethodPatch, "/"+name, "application/merge-patch+json", change, &o)
 	return o, err
 }

@@ -287,3 +287,36 @@ func TestLateRelease(t *testing.T) {
 		t.Errorf("%v has the slot", holder)
 	}
 }
+
+// TestLeaseWithoutLabel, as an operator or a restore leaves it: no list or watch shows it, and it is taken all the same.
+func TestLeaseWithoutLabel(t *testing.T) {
+	s := newServer(t)
+	release(t, take(t, newTurns(t, s, k8sturn.Options{})))
+	s.change(t, lease0, map[string]any{"metadata": map[string]any{"labels": map[string]any{"evenkeel.dev/gcgate-group": nil}}})
+	turns := newTurns(t, s, k8sturn.Options{}) // another replica, or the same after a restart
+	l := take(t, turns)
+	if _, err := newTurns(t, s, k8sturn.Options{}).TryAcquire(t.Context()); !errors.Is(err, gcgate.ErrHeld) {
+		t.Errorf("a second one: %v", err)
+	}
+	release(t, l)
+}
+
+// TestLeaseDeletedBeforeTheAnswer to its release: it is made again.
+func TestLeaseDeletedBeforeTheAnswer(t *testing.T) {
+	s := newServer(t)
+	turns := newTurns(t, s, k8sturn.Options{})
+	l := take(t, turns)
+	s.hold(false, true)
+	released := make(chan error, 1)
+	go func() { released <- l.Release(context.Background()) }()
+	for s.spec(lease0)["holderIdentity"] != nil {
+		time.Sleep(time.Millisecond)
+	}
+	s.remove(lease0)
+	time.Sleep(50 * time.Millisecond) // for the watch: where it is late this test shows nothing
+	s.hold(false, false)
+	if err := <-released; err != nil {
+		t.Error(err)
+	}
+	release(t, take(t, turns))
+}

@@ -158,7 +158,8 @@ func (t *Turns) take(ctx context.Context) (*lease, error) {
 			return t.hold(name, o, asked), nil
 		case isCode(err, http.StatusConflict), isCode(err, http.StatusNotFound):
 			holders = append(holders, "another one, meanwhile") // the watch will tell
-			if left {                                           // or it is what this process asked for before
+			t.stale(ctx, name, s)
+			if left { // or it is what this process asked for before
 				t.leave(name)
 			}
 		default:
@@ -169,6 +170,20 @@ func (t *Turns) take(ctx context.Context) (*lease, error) {
 		}
 	}
 	return nil, fmt.Errorf("k8sturn: group %q: %w: %q", t.options.Group, gcgate.ErrHeld, holders)
+}
+
+// stale takes in that a slot is not as it was seen, where no watch may tell: one that has lost its label, or whose end was told before the
+// answer to a request of this process.
+func (t *Turns) stale(ctx context.Context, name string, seen slot) {
+	o, err := t.api.get(ctx, name)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch now := t.slots[name]; {
+	case err == nil:
+		t.seeLocked(name, o)
+	case isCode(err, http.StatusNotFound) && now.exists && now.object.Metadata.ResourceVersion == seen.object.Metadata.ResourceVersion:
+		t.goneLocked(name)
+	}
 }
 
 // expired reports whether the holder of a slot has not renewed it for its duration, by this process's own

@@ -30,7 +30,9 @@ func TestOptions(t *testing.T) {
 		{"URL", k8sturn.Options{URL: "127.0.0.1", Client: client}},
 		{"Group", k8sturn.Options{URL: url, Client: client, Group: "a/b"}},
 		{"Group", k8sturn.Options{URL: url, Client: client, Group: "A"}},
-		{"Group", k8sturn.Options{URL: url, Client: client, Group: strings.Repeat("a", 201)}},
+		{"Group", k8sturn.Options{URL: url, Client: client, Group: strings.Repeat("a", 64)}}, // a label's value has 63
+		{"Group", k8sturn.Options{URL: url, Client: client, Group: "a..b"}},
+		{"Group", k8sturn.Options{URL: url, Client: client, Group: "a.-b"}},
 		{"K", k8sturn.Options{URL: url, Client: client, K: -1}},
 		{"K", k8sturn.Options{URL: url, Client: client, K: 17}},
 		{"Holder", k8sturn.Options{URL: url, Client: client, Holder: strings.Repeat("a", 256)}},

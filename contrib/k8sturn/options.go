@@ -15,7 +15,7 @@ import (
 // Limits of [Options].
 const (
 	maxK        = 16
-	maxGroup    = 200 // of the 253 bytes of an object's name
+	maxGroup    = 63 // of a label's value
 	maxHolder   = 255
 	minDuration = time.Second
 	maxDuration = 5 * time.Minute
@@ -38,8 +38,8 @@ type Options struct {
 	Namespace string
 
 	// Group names the replicas that take turns with one another: those behind one Service. It is
-	// part of the Leases' names. Default: empty, which is the program's file name. Limit: 200
-	// bytes of a-z, 0-9, '-' and '.', with a letter or digit at both ends.
+	// part of the Leases' names, and the value of their label. Default: empty, which is the program's file name. Limit: 63
+	// bytes of a-z, 0-9, '-' and '.', with a letter or digit at both ends and around each '.'.
 	Group string
 
 	// K is how many of the group may collect at once; it must be the same in all of them, else the
@@ -76,8 +76,8 @@ func refuse(option, format string, args ...any) error {
 	return &OptionError{Option: option, Reason: fmt.Sprintf(format, args...)}
 }
 
-// groupName is what a part of an object's name may be (RFC 1123).
-var groupName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`)
+// groupName is what an object's name may be (RFC 1123).
+var groupName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 
 // withDefaults returns o with its zero fields filled in, or an [*OptionError].
 func (o Options) withDefaults() (Options, error) {
@@ -91,7 +91,7 @@ func (o Options) withDefaults() (Options, error) {
 		o.Group = filepath.Base(os.Args[0])
 	}
 	if len(o.Group) > maxGroup || !groupName.MatchString(o.Group) {
-		return o, refuse("Group", "%.40q is no part of an object's name: use up to %d of a-z, 0-9, '-' and '.', a letter or digit at both ends", o.Group, maxGroup)
+		return o, refuse("Group", "%.40q is no part of an object's name: use up to %d of a-z, 0-9, '-' and '.', a letter or digit at both ends and around each '.'", o.Group, maxGroup)
 	}
 	if o.K == 0 {
 		o.K = 1

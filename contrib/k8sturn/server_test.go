@@ -199,7 +199,7 @@ func merge(target, patch any) any {
 }
 
 var (
-	objectName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`)
+	objectName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 	microTime  = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$`)
 )
 
@@ -229,6 +229,12 @@ func (s *server) store(kind, name string, o map[string]any) (code int, answer an
 	}
 	if !objectName.MatchString(name) || len(name) > 253 {
 		return http.StatusUnprocessableEntity, "metadata.name: Invalid value: " + name
+	}
+	labels, _ := o["metadata"].(map[string]any)["labels"].(map[string]any)
+	for key, v := range labels {
+		if text, ok := v.(string); !ok || len(text) > 63 {
+			return http.StatusUnprocessableEntity, fmt.Sprintf("metadata.labels: Invalid value: %s=%v", key, v)
+		}
 	}
 	s.version++
 	o = merge(o, map[string]any{"metadata": map[string]any{"resourceVersion": strconv.Itoa(s.version)}}).(map[string]any)
