@@ -242,8 +242,11 @@ func (h *heapWatch) rebase(r reading) {
 	h.base, h.collected = r.allocated, time.Now()
 	h.overlap.ended(h.collector.Marked())
 	if limit, changed := h.pacing.programLimit(); changed && h.net != 0 {
-		h.log.Info("gcgate: the program has set another memory limit (debug.SetMemoryLimit); it holds from now on", "limit", limit, "before", h.requested)
-		h.requested, h.net, h.memoryRead = lowerLimit(h.options, limit), limit, time.Time{}
+		h.net = limit
+		if lower := lowerLimit(h.options, limit); lower != h.requested {
+			h.log.Info("gcgate: the program has set another memory limit (debug.SetMemoryLimit), which holds from now on", "limit", limit, "before", h.requested)
+			h.requested, h.memoryRead = lower, time.Time{}
+		}
 	}
 	if h.memoryRead.IsZero() || h.collected.Sub(h.memoryRead) >= memoryEvery {
 		h.memoryRead = h.collected

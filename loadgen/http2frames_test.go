@@ -192,6 +192,16 @@ func TestHTTP2Peers(t *testing.T) {
 	}
 }
 
+// A server that allows as many streams as there are numbers, which is how some say that they have no limit: an int has 32 bits on some systems.
+func TestHTTP2NoLimitOfStreams(t *testing.T) {
+	leaks.Test(t)
+	addr := servePeer2(t, []http2.Setting{{ID: http2.SettingMaxConcurrentStreams, Val: 1<<32 - 1}}, (*peer2).ok)
+	r := run(t, Options{Targets: []Target{{URL: "http://" + addr}}, Protocol: ProtocolHTTP2, Requests: 20, Connections: 1, Streams: 3})
+	if r.Answered != 20 {
+		t.Errorf("answered %d, %+v", r.Answered, r.Failures)
+	}
+}
+
 // A connection on which nothing comes any more gets no more requests.
 func TestHTTP2DeadConnection(t *testing.T) {
 	leaks.Test(t)

@@ -179,7 +179,7 @@ func (c *muxConn) settings(f *http2.SettingsFrame) error {
 		case http2.SettingHeaderTableSize:
 			c.encoder.SetMaxDynamicTableSizeLimit(s.Val)
 		case http2.SettingMaxConcurrentStreams:
-			c.most = min(c.p.e.o.Streams, int(s.Val))
+			c.most = int(min(uint32(c.p.e.o.Streams), s.Val))
 		case http2.SettingMaxFrameSize:
 			c.frame = int(s.Val)
 		case http2.SettingInitialWindowSize:

@@ -141,6 +141,42 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+// TestJudgeCountsTheBadAsSlow: what fails, or is answered 5xx at once, is slower than any, also where it is too little to miss the goal alone.
+func TestJudgeCountsTheBadAsSlow(t *testing.T) {
+	g := goal{text: "p99 < 20ms", quantile: .99, limit: 20 * time.Millisecond}
+	for _, c := range []struct {
+		refused, failed, slow int // of a thousand
+		want                  loadgen.Verdict
+	}{
+		{0, 0, 9, loadgen.VerdictHolds},
+		{9, 0, 9, loadgen.VerdictFails},
+		{0, 9, 9, loadgen.VerdictFails},
+		{4, 4, 9, loadgen.VerdictFails},
+		{4, 4, 1, loadgen.VerdictHolds},
+		{9, 0, 0, loadgen.VerdictHolds},
+	} {
+		s := &step{load: &loadgen.Result{Statuses: map[int]int64{}}}
+		for i := range s.stretches {
+			s.load.Failed += int64(c.failed) // without a time
+			for k := range 1000 - c.failed {
+				d, status := time.Millisecond, 200
+				switch {
+				case k < c.refused:
+					status = 503
+				case k < c.refused+c.slow:
+					d = time.Second
+				}
+				s.stretches[i].Record(d)
+				s.load.Answered++
+				s.load.Statuses[status]++
+			}
+		}
+		if v, why := judgeByStretches(g, s); v != c.want {
+			t.Errorf("%+v: %v %q", c, v, why)
+		}
+	}
+}
+
 func TestGoal(t *testing.T) {
 	var g goal
 	if err := g.Set(" p99.9 < 1.5s "); err != nil || g.text != "p99.9 < 1.50 s" || math.Abs(g.quantile-.999) > 1e-12 || g.limit != 1500*time.Millisecond {
@@ -170,6 +206,16 @@ func TestStagesFlag(t *testing.T) {
 	steady(&o)
 	if o.Stages != nil || math.Abs(o.Rate-(5000+2750*60)/70.1) > 1e-6 {
 		t.Errorf("%+v on average", o.Rate)
+	}
+	trace := make([]time.Duration, 60_000) // a thousand a second
+	for i := range trace {
+		trace[i] = time.Duration(i) * time.Millisecond
+	}
+	for _, c := range []struct{ duration, want time.Duration }{{0, time.Minute}, {10 * time.Second, 10 * time.Second}, {time.Hour, time.Minute}} {
+		o := loadgen.Options{Times: trace, Duration: c.duration, Arrivals: loadgen.ArrivalsTimes}
+		if steady(&o); math.Abs(o.Rate-1000) > 1 || o.Times != nil || o.Arrivals != loadgen.ArrivalsConstant {
+			t.Errorf("-z %v of a trace of a minute: %v/s, %v", c.duration, o.Rate, o.Arrivals)
+		}
 	}
 	for _, text := range []string{"", "500", "10s", "10s:", ":500", "10s:a", "10s:1-b", "-1s:5", "10s:500,"} {
 		if s.Set(text) == nil {

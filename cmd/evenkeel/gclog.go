@@ -68,9 +68,7 @@ func (t *trace) follow(name string) (stop func(), err error) {
 func (t *trace) mark() (seen int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.log != "" {
-		t.restarts, t.lostBefore = 0, t.stats.Lost
-	}
+	t.restarts, t.lostBefore = 0, t.stats.Lost
 	return len(t.cycles)
 }
 

@@ -124,6 +124,7 @@ func (c *loadCommand) prepare(fs *flag.FlagSet, urls []string) (err error) {
 	case c.top < 0:
 		return fmt.Errorf("-top %d; write how many places to list, or 0 for none", c.top)
 	}
+	c.load.mix.share = c.part.share
 	if c.options, err = c.load.options(urls); err != nil {
 		return err
 	}

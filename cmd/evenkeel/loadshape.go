@@ -111,7 +111,12 @@ func steady(o *loadgen.Options) {
 		}
 		o.Rate = sum / loadDuration(o).Seconds()
 	} else if len(o.Times) > 0 {
-		o.Rate = max(loadgen.MinRate, float64(len(o.Times))/loadDuration(o).Seconds())
+		d := min(loadDuration(o), o.Times[len(o.Times)-1]+1) // -z may end it before, or after
+		n, _ := slices.BinarySearch(o.Times, d)
+		o.Rate = min(max(loadgen.MinRate, float64(n)/d.Seconds()), loadgen.MaxRate)
+	}
+	if o.Arrivals == loadgen.ArrivalsTimes {
+		o.Arrivals = loadgen.ArrivalsConstant
 	}
 	o.Stages, o.Times = nil, nil
 }

@@ -28,6 +28,7 @@ type mixFlags struct {
 	seed     *uint64 // nil: a new one
 	distinct int
 	classes  []classPattern
+	share    *runfile.Share // of what templates make; nil: all
 
 	made *runfile.Mix // what came of them; nil: the URLs as they stand
 }

@@ -178,10 +178,14 @@ func (m *mixFlags) expand(specs []spec, o *loadgen.Options) ([]spec, error) {
 	if n == 0 {
 		n = min(requestsOf(o), defaultDistinct)
 	}
+	index, of := int64(0), int64(1)
+	if m.share != nil { // the machines together send what one generator makes
+		index, of = int64(m.share.Index), int64(m.share.Of)
+	}
 	made, bytes := make([]spec, 0, n), 0
 	for i := range n {
 		p := patterns[round[i%len(round)]]
-		t, size, err := g.make(p, int64(i))
+		t, size, err := g.make(p, int64(i)*of+index)
 		if err != nil {
 			return nil, fmt.Errorf("%s: request %d: %w", p.at, i+1, err)
 		}

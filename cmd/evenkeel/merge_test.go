@@ -2,8 +2,10 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -103,6 +105,33 @@ func TestShareFlags(t *testing.T) {
 		if r.code != exitUsage || !strings.Contains(strings.ReplaceAll(start, "1970-01-01T01:00:00+01:00", "1970-01-01T00:00:00Z"), want) {
 			t.Errorf("%s: exit code %d, %q, want %q", args, r.code, start, want)
 		}
+	}
+}
+
+// TestSharesOfTemplates: machines with one seed send together what one would, each request once.
+func TestSharesOfTemplates(t *testing.T) {
+	made := func(args ...string) (urls []string) {
+		t.Helper()
+		c := &loadCommand{app: &app{stdout: io.Discard, stderr: io.Discard}}
+		fs := c.app.newFlags("load", loadHelp)
+		c.register(fs)
+		names, rest, err := c.app.parse(fs, append(args, "-n", "6", "-template", "-seed", "42", "http://h/{{seq}}/{{int 1 1000000}}"))
+		if err == nil {
+			err = c.prepare(fs, append(names, rest...))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, target := range c.options.Targets[:c.options.Requests] {
+			urls = append(urls, target.URL)
+		}
+		return urls
+	}
+	whole, shares := made(), append(made("-share", "0/2"), made("-share", "1/2")...)
+	slices.Sort(whole)
+	slices.Sort(shares)
+	if !slices.Equal(whole, shares) {
+		t.Errorf("one machine sends\n%q, two\n%q", whole, shares)
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -119,8 +120,8 @@ func (o *observer) fillTrace() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
-	case t.log != "" && t.restarts > 0:
-		o.note("%s: the program was started again during the load, so its collections are left out", t.log)
+	case t.restarts > 0:
+		o.note("%s: the program was started again during the load, or another one writes there, so its collections are left out", cmp.Or(t.log, "the server's standard error"))
 		return
 	case t.log != "" && len(t.cycles) == o.seenBefore:
 		if o.after == nil || o.after.numGC != o.before.numGC {

@@ -22,9 +22,8 @@ type trace struct {
 	start  time.Time // of the server's runtime, as near as can be told
 	stats  gctrace.Stats
 
-	// Of a log that is followed: see follow.
-	log        string // its name; "" for a server's standard error
-	restarts   int    // of the program, since mark
+	log        string // that is followed, see follow; "" for a server's standard error
+	restarts   int    // of the program, since mark: or another one began, as a script starts one after the other
 	lostBefore int64  // of stats, before mark
 }
 
@@ -43,7 +42,7 @@ func (t *trace) scan(r io.Reader) {
 		// earliest of these is nearest to when the runtime started.
 		start := time.Now().Add(-c.End())
 		t.mu.Lock()
-		if n := len(t.cycles); t.log != "" && n > 0 && restarted(t.cycles[n-1], c) {
+		if n := len(t.cycles); n > 0 && restarted(t.cycles[n-1], c) {
 			t.cycles, t.start = nil, time.Time{}
 			t.restarts++
 		}

@@ -97,3 +97,22 @@ func TestTrace(t *testing.T) {
 		t.Errorf("start %v, read since %v", tr.start, before)
 	}
 }
+
+// TestTraceOfOneProgramAfterTheOther: a script that runs a migration and then the server, both with GODEBUG=gctrace=1. What counts is the
+// server's own start; where one begins in the middle of the load nothing can be told.
+func TestTraceOfOneProgramAfterTheOther(t *testing.T) {
+	var tr trace
+	tr.scan(strings.NewReader(gcLineAt(1, 60100*time.Millisecond) + gcLineAt(2, 60200*time.Millisecond) + gcLineAt(1, 1*time.Millisecond)))
+	if seen := tr.mark(); seen != 1 || time.Since(tr.start) > 30*time.Second {
+		t.Errorf("%d collections of a program that started %v ago", seen, time.Since(tr.start))
+	}
+	tr.scan(strings.NewReader(gcLineAt(2, 200*time.Millisecond) + gcLineAt(3, 300*time.Millisecond)))
+	if tr.count() != 3 || tr.restarts != 0 {
+		t.Errorf("%d collections, %d restarts", tr.count(), tr.restarts)
+	}
+	tr.scan(strings.NewReader(gcLineAt(1, 1*time.Millisecond)))
+	o := &observer{trace: trace{cycles: tr.cycles, restarts: tr.restarts}, seenBefore: 1}
+	if o.fillTrace(); len(o.run.Notes) != 1 || !strings.Contains(o.run.Notes[0], "the server's standard error: the program was started again during the load") || o.run.GC != nil {
+		t.Errorf("%q, %+v", o.run.Notes, o.run.GC)
+	}
+}
