@@ -40,7 +40,7 @@ var grpcTeam = team{
 		grpcMode(mode{name: "gated", what: "policy drain, told by Watch, turns by a file"}, true),
 		grpcMode(mode{name: streamsMode, what: "the same beside open streams", streams: grpcStreams}, true),
 		grpcMode(mode{name: noTurns, what: "the same without turns, and calls wait for a replica (WaitForReady)", waits: true, under: "grpc forced"}, true),
-		grpcMode(mode{name: "floor", what: "nearly no heap", env: []string{"GOGC=3000"}, under: "grpc"}, false, "-window", "1000"),
+		grpcMode(mode{name: "floor", what: "nearly no heap, and no collection", env: noCollections, under: "grpc"}, false, "-window", "1000"),
 	},
 	loads:   []load{{name: "grpc", share: grpcShare}, {name: "grpc forced", rate: grpcRate, forced: true}},
 	targets: map[string][]target{"grpc": {{"default", "gated", "p99", 5, true}}},

@@ -109,7 +109,7 @@ var sheddingTeam = team{
 		shedding(mode{name: gcigo, what: "the original itself, v0.2", original: true}),
 		shedding(mode{name: "shed", what: "policy shed, turns by a file"}, "-gate=shed"),
 		shedding(mode{name: noTurns, what: "policy shed without turns, as the original", rival: true}, "-gate=shed"),
-		shedding(mode{name: "floor", what: "nearly no heap", env: []string{"GOGC=3000"}}, "-window", "1000"),
+		shedding(mode{name: "floor", what: "nearly no heap, and no collection", env: noCollections}, "-window", "1000"),
 	},
 	loads: []load{{name: "shedding", rate: sheddingRate}},
 	targets: map[string][]target{"shedding": {

@@ -13,6 +13,7 @@ import (
 
 	"evenkeel.dev/bench/figure"
 	"evenkeel.dev/examples/raftkv/kv"
+	"evenkeel.dev/gcgate"
 )
 
 // How the Raft group is loaded.
@@ -60,7 +61,7 @@ var raftTeam = team{
 			return []string{"-gate", "-transfer-timeout", patience.String()}
 		}),
 		raftMode(mode{name: takenMode, what: "the same where the turn is never free"}, func(place) []string { return []string{"-gate", "-turn-taken"} }),
-		raftMode(mode{name: "floor", what: "nearly no heap", env: []string{"GOGC=3000"}}, func(place) []string { return []string{"-window", "64"} }),
+		raftMode(mode{name: "floor", what: "nearly no heap, and no collection", env: noCollections}, func(place) []string { return []string{"-window", "64"} }),
 	},
 	loads: []load{{name: "raft", rate: raftRate}},
 	targets: map[string][]target{"raft": {
@@ -148,10 +149,14 @@ type raftStats struct {
 	Leader int
 	Member struct{ Transfers, GivenUp, KeptLeading uint64 }
 	Gate   *struct {
+		State       gcgate.State
 		Collections map[string]uint64
 		WithoutTurn uint64
 	}
 }
+
+// collects reports whether a collection is under way, for which the leadership may have gone already.
+func (s *raftStats) collects() bool { return s.Gate != nil && s.Gate.State >= gcgate.StateAnnouncing }
 
 // openLed starts a group whose first member leads.
 func (d *driver) openLed(ctx context.Context, m mode, n int) (*system, error) {
@@ -257,8 +262,8 @@ func (w *writers) after(ctx context.Context, s *sample) error {
 		}
 	}
 	for _, m := range w.members {
-		var st raftStats
-		if err := m.tell(ctx, "/stats", &st); err != nil {
+		st, err := statsAtRest(ctx, m)
+		if err != nil {
 			return err
 		}
 		counts.Leader = st.Leader
@@ -273,6 +278,19 @@ func (w *writers) after(ctx context.Context, s *sample) error {
 		}
 	}
 	return ctx.Err()
+}
+
+// statsAtRest returns a member's when it collects no more, or after readTimeout.
+func statsAtRest(ctx context.Context, m *replica) (st raftStats, err error) {
+	for end := time.Now().Add(readTimeout); ; {
+		st = raftStats{}
+		if err := m.tell(ctx, "/stats", &st); err != nil || !st.collects() || time.Now().After(end) {
+			return st, err
+		}
+		if err := pause(ctx, 20*time.Millisecond); err != nil {
+			return st, err
+		}
+	}
 }
 
 // has reports whether a member answers with a value, at once or when it has caught up.

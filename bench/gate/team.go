@@ -25,8 +25,11 @@ type count struct {
 	most       float64 // of all requests, in percent
 }
 
-// saturating is by how much more requests than half of a core takes are more than a replica can do.
-const saturating = 2.5
+// loneRate is what a replica without a balancer gets, a second: some third of what it can do. saturating times as many are more than that.
+const (
+	loneRate   = 1100
+	saturating = 4.5
+)
 
 // enough is how many requests a count of those that met a collection is made of.
 const enough = 50_000
@@ -38,12 +41,12 @@ var teams = map[string]team{
 		modes: []mode{
 			modeNamed(single, "default"), modeNamed(single, "auto"), asRival(modeNamed(idleModes, "memory")),
 			{name: "GOGC=400", rival: true, what: "collects a quarter as often", env: []string{"GOGC=400"}},
-			{name: "floor", what: "nearly no heap", env: []string{"GOGC=3000"}, args: func(place) []string {
+			{name: "floor", what: "nearly no heap, and no collection", env: noCollections, args: func(place) []string {
 				return []string{"-window", "1000"}
 			}},
 		},
-		// Requests take less CPU time each the more there are: twice the rate of half a core would not fill one.
-		loads: []load{{name: "lone", share: .5}, {name: "lone saturated", times: saturating}},
+		// Requests take less CPU time each the more there are: three times a rate that takes a third of a core do not fill one.
+		loads: []load{{name: "lone", rate: loneRate}, {name: "lone saturated", times: saturating}},
 		targets: map[string][]target{
 			"lone":           {{"auto", "default", "p99.9", .5, false}},
 			"lone saturated": {{"auto", "default", "p99.9", 1.1, false}},
@@ -75,6 +78,10 @@ var teams = map[string]team{
 	"hello":    helloTeam,
 	"shedding": sheddingTeam,
 }
+
+// noCollections is the environment of a floor. GOGC=3000 in its place has it sweep some 120 MB now and then, and while it sweeps a runtime with
+// one P looks at the network every 10 ms only (runtime/proc.go, sysmon). The limit is for machines with less memory.
+var noCollections = []string{"GOGC=off", "GOMEMLIMIT=3GiB"}
 
 // noTurns is the mode of replicas that may all be away at once.
 const noTurns = "no turns"
