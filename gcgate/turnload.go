@@ -39,7 +39,7 @@ type turnLoad struct {
 
 	mu      sync.Mutex
 	mean    time.Duration // moving average; 0: none was held yet; guarded by mu
-	longest time.Duration // of the recent ones; guarded by mu
+	longest time.Duration // of the recent ones, each for twice the mean at most; guarded by mu
 	total   Duration      // guarded by mu
 }
 
@@ -83,7 +83,7 @@ func (l *turnLoad) longestWait(held time.Duration) time.Duration {
 func (l *turnLoad) learnDrain(took time.Duration) { l.drain = max(took, l.drain-l.drain/8) }
 
 // lead is how long it takes from the trigger until this process collects, should all want the turn at once, and one of them hold it for as
-// long as any did lately: a balancer that gathers its changes has one back at once, and the next after a second.
+// long as any did lately, or twice the mean: a balancer that gathers its changes has one back at once, and the next after a second.
 func (l *turnLoad) lead(held time.Duration) time.Duration {
 	wait := l.longestWait(held)
 	l.mu.Lock()

@@ -107,46 +107,23 @@ func TestWorkerHasOneCall(t *testing.T) {
 	for i := range goOn {
 		goOn[i] = make(chan struct{})
 	}
-	o, err := Options{Connections: workers, Rate: 1, Duration: time.Second, Call: func(_ context.Context, worker int) error {
+	l := newHandLoop(t, Options{Connections: workers, Rate: 1, Call: func(_ context.Context, worker int) error {
 		begun[worker].Add(1)
 		<-goOn[worker]
 		return nil
-	}}.normal()
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := newEngine(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	l := newOpenLoop(ctx, e)
-	l.rec, l.due = newRecorder(true, 0), func() int64 { return 0 }
-	senders := func() int {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		return l.senders
-	}
+	}})
 	for range workers {
 		l.release()
 	}
-	for i := range begun {
-		for begun[i].Load() == 0 {
-			time.Sleep(time.Millisecond)
-		}
-	}
-	cancel()
+	l.until("each has begun a call", func() bool { return begun[0].Load()*begun[1].Load()*begun[2].Load() > 0 })
+	l.cancel()
 	close(goOn[0])
-	for senders() == workers {
-		time.Sleep(time.Millisecond)
-	}
+	l.until("one has gone", func() bool { return l.senders < workers })
 	l.release() // by the pacer, which has looked at the context just before
-	if n := senders(); n != workers-1 {
-		t.Errorf("%d workers, one of which has the number of another", n)
-	}
+	l.until("none has come", func() bool { return l.senders == workers-1 })
 	close(goOn[1])
 	close(goOn[2])
-	l.wait()
+	l.end()
 	if n := begun[workers-1].Load(); n != 1 {
 		t.Errorf("the last worker has begun %d calls", n)
 	}

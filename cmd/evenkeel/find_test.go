@@ -211,10 +211,10 @@ func TestStagesFlag(t *testing.T) {
 	for i := range trace {
 		trace[i] = time.Duration(i) * time.Millisecond
 	}
-	for _, c := range []struct{ duration, want time.Duration }{{0, time.Minute}, {10 * time.Second, 10 * time.Second}, {time.Hour, time.Minute}} {
-		o := loadgen.Options{Times: trace, Duration: c.duration, Arrivals: loadgen.ArrivalsTimes}
+	for _, z := range []time.Duration{0, 10 * time.Second, time.Hour} {
+		o := loadgen.Options{Times: trace, Duration: z, Arrivals: loadgen.ArrivalsTimes}
 		if steady(&o); math.Abs(o.Rate-1000) > 1 || o.Times != nil || o.Arrivals != loadgen.ArrivalsConstant {
-			t.Errorf("-z %v of a trace of a minute: %v/s, %v", c.duration, o.Rate, o.Arrivals)
+			t.Errorf("-z %v of a trace of a minute: %v/s, %v", z, o.Rate, o.Arrivals)
 		}
 	}
 	for _, text := range []string{"", "500", "10s", "10s:", ":500", "10s:a", "10s:1-b", "-1s:5", "10s:500,"} {

@@ -321,7 +321,8 @@ func (p *Peers) Ready(ctx context.Context, d Demand) error {
 		return err
 	}
 	p.set(false)
-	begin, looked := time.Now(), time.Now()
+	begin := time.Now()
+	looked := begin
 	return p.wait(ctx, waitTick, func(now time.Time) error {
 		if stood := now.Sub(looked) - 2*waitTick; stood > 0 {
 			begin = begin.Add(stood)

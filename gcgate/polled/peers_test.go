@@ -529,7 +529,7 @@ func TestStandstillIsNotTheBalancers(t *testing.T) {
 		synctest.Wait()
 		select {
 		case err := <-back:
-			t.Errorf("it is back, and nobody has polled: %v", err)
+			t.Fatalf("it is back, and nobody has polled: %v", err)
 		default:
 		}
 		poll(5)
