@@ -14,6 +14,9 @@ const (
 	nearShare = .06 // of the share that is asked for
 )
 
+// moderate is the share of each replica's core that the stock runtime takes under a moderate load.
+const moderate = .22
+
 // mostBusy is how busy the stock runtime may make the machine. Beyond it the cores have no room
 // for a replica that collects on all of one while the other does the work of both, and client
 // and balancer theirs; then a queue is measured, and no collector.

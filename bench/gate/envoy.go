@@ -30,7 +30,7 @@ var envoyTeam = team{
 			return []string{"-window", "1000"}
 		}, under: "envoy"},
 	},
-	loads: []load{{name: "envoy", share: .22}, {name: "envoy forced", rate: 500, forced: true}},
+	loads: []load{{name: "envoy", share: moderate}, {name: "envoy forced", rate: 500, forced: true}},
 	counts: []count{
 		{mode: polledEnvoy, load: "envoy", met: true},
 		{mode: polledEnvoy, load: "envoy"},

@@ -101,7 +101,7 @@ func (d *driver) faults(ctx context.Context, list string, n int, rate float64, r
 	if err != nil {
 		return err
 	}
-	l := load{name: "moderate", share: .22, rate: rate}
+	l := load{name: "moderate", share: moderate, rate: rate}
 	if rate == 0 {
 		if l, err = d.calibrate(ctx, modeNamed(modes, "default"), 2, l); err != nil {
 			return err

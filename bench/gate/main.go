@@ -150,7 +150,7 @@ func (d *driver) prepare(modes, loads string) (err error) {
 		return err
 	}
 	for _, name := range strings.Split(loads, ",") {
-		l, ok := map[string]load{"moderate": {name: "moderate", share: .22}, "high": {name: "high", share: .5}}[name]
+		l, ok := map[string]load{"moderate": {name: "moderate", share: moderate}, "high": {name: "high", share: .5}}[name]
 		if !ok {
 			return fmt.Errorf("-loads: no load %q; they are moderate, high", name)
 		}

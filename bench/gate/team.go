@@ -59,7 +59,7 @@ var teams = map[string]team{
 			onlyUnder("haproxy", modeNamed(modes, "default")), onlyUnder("haproxy", modeNamed(modes, "gated")), onlyUnder("haproxy", modeNamed(modes, "floor")),
 			subjectMode(mode{name: noTurns, what: "policy drain without turns, health polled every 10 ms", front: haproxyPolls, under: "haproxy forced"}, false),
 		},
-		loads: []load{{name: "haproxy", share: .22}, {name: "haproxy forced", rate: 500, forced: true}},
+		loads: []load{{name: "haproxy", share: moderate}, {name: "haproxy forced", rate: 500, forced: true}},
 		targets: map[string][]target{"haproxy": {
 			{"gated", "floor", "p99", 1.1, false},
 			{"gated", "floor", "p99.9", 1.1, false},

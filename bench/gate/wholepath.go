@@ -41,7 +41,7 @@ var wholeTeam = team{
 	replicas: 2,
 	rounds:   2 * usualRounds,
 	modes:    wholeModes,
-	loads:    []load{{name: "wholepath", share: .22}}, // while one is away, the other carries all
+	loads:    []load{{name: "wholepath", share: moderate}}, // while one is away, the other carries all
 	targets: map[string][]target{"wholepath": {
 		{wholeHTTPD, wholeStock, "CPU", 1, false},
 		{wholeHTTPD, wholeStock, "own memory", 1, false},
