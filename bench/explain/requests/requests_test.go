@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"runtime/trace"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -175,8 +176,12 @@ func TestSideBySide(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := clients * each / 10; alone.Requests < want*98/100 || alone.Requests > want*102/100 || alone.Tail.Parts.Of(reqtrace.CauseLock) > alone.Tail.Mean/10 {
-		t.Errorf("%d requests of the admin server, of %d; locks took %v of %v", alone.Requests, want, alone.Tail.Parts.Of(reqtrace.CauseLock), alone.Tail.Mean)
+	if want := clients * each / 10; alone.Requests < want*98/100 || alone.Requests > want*102/100 {
+		t.Errorf("%d requests of the admin server, of %d", alone.Requests, want)
+	}
+	planted := func(b reqtrace.Blame) bool { return strings.HasPrefix(b.Site, "requests.(*cache).get (") }
+	if slices.ContainsFunc(alone.Tail.Sites, planted) { // net/http's own locks may be met
+		t.Errorf("the slowest of the admin server wait at the lock of the other: %+v", alone.Tail.Sites)
 	}
 }
 
