@@ -50,6 +50,9 @@ func (c *control) begin(took time.Duration) {
 		}
 		logAuto(c.options.Logger, c.heap.policy)
 	}
+	if c.heap.policy.announces() && diverts(c.rounds.announcers) {
+		c.heap.turns.assumed = lateAtMost
+	}
 	c.heap.begin(took)
 }
 

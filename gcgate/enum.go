@@ -54,6 +54,9 @@ var policyNames = []string{"auto", "drain", "idle", "through", "shed", "memory",
 // String returns the policy's name in lower case.
 func (p Policy) String() string { return enumText(policyNames, p) }
 
+// announces reports whether peers are told of collections.
+func (p Policy) announces() bool { return p == PolicyDrain || p == PolicyShed }
+
 // MarshalText returns the policy's name.
 func (p Policy) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 

@@ -168,7 +168,7 @@ func (h *heapWatch) sample() {
 func (h *heapWatch) follow() {
 	h.thresholds.follow(h.pace, h.jitter)
 	h.turns.trigger = h.thresholds.trigger
-	held := h.turns.held(h.expected())
+	held := max(h.turns.held(h.expected()), h.turns.assumed)
 	h.thresholds.goEarly(h.carriedRate(), held, h.turns.lead(held))
 }
 

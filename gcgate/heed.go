@@ -77,7 +77,7 @@ func (rs *rounds) quietFor(rate float64) time.Duration {
 func (rs *rounds) drain(r *round) {
 	rs.to(StateDraining, r)
 	q := newQuiet(rs.requests.read, rs.quietFor(rs.heap.gap.rate))
-	if g := &rs.heap.gap; !r.refused && !r.diverts() && g.entered == q.entered && !g.since.IsZero() {
+	if g := &rs.heap.gap; !r.refused && !diverts(r.told) && g.entered == q.entered && !g.since.IsZero() {
 		q.since, q.looked = g.since, g.looked // nobody was told to send elsewhere, so the silence of before is as good
 	}
 	half := rs.options.DrainTimeout / 2
@@ -192,10 +192,10 @@ func (rs *rounds) keepComing(r *round) bool {
 
 // confirmed reports whether there are peers that stop requests, and all peers have acted on the announcement.
 func (r *round) confirmed() bool {
-	return r.diverts() && !slices.ContainsFunc(r.drains, func(n *notice) bool { return !isClosed(n.done) })
+	return diverts(r.told) && !slices.ContainsFunc(r.drains, func(n *notice) bool { return !isClosed(n.done) })
 }
 
 // diverts reports whether there are peers that stop requests.
-func (r *round) diverts() bool {
-	return slices.ContainsFunc(r.told, func(a *announcer) bool { return !a.keeps })
+func diverts(told []*announcer) bool {
+	return slices.ContainsFunc(told, func(a *announcer) bool { return !a.keeps })
 }

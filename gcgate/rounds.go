@@ -79,6 +79,7 @@ func (rs *rounds) run(reason Reason) {
 	}
 	rs.to(StateServing, r)
 	if collected { // else the next round is for them; Stop answers them itself
+		rs.heap.turns.forget()
 		rs.waiters.answer(waiting, nil)
 	}
 }
@@ -167,7 +168,7 @@ func (rs *rounds) pause(d time.Duration) bool {
 // announce tells the peers, and waits until all have acted, or the bound. It reports false when
 // there is nobody to tell, by policy or because it cannot be done without the turn.
 func (rs *rounds) announce(r *round) bool {
-	if rs.heap.policy != PolicyDrain && rs.heap.policy != PolicyShed {
+	if !rs.heap.policy.announces() {
 		return false
 	}
 	for _, a := range rs.announcers {

@@ -37,6 +37,9 @@ type turnLoad struct {
 
 	drain time.Duration // the longest of the recent drains; owned by the control goroutine
 
+	// assumed is what an announcement may take each way, where few have shown yet how long it does; owned by the control goroutine.
+	assumed time.Duration
+
 	mu      sync.Mutex
 	mean    time.Duration // moving average; 0: none was held yet; guarded by mu
 	longest time.Duration // of the recent ones, each for twice the mean at most; guarded by mu
@@ -82,6 +85,14 @@ func (l *turnLoad) longestWait(held time.Duration) time.Duration {
 // drain and nothing for the next, so the mean would be too short for the first.
 func (l *turnLoad) learnDrain(took time.Duration) { l.drain = max(took, l.drain-l.drain/8) }
 
+// lateAtMost is assumed of peers that have not shown yet how late they act: Envoy gathers what its checks find for a second by default,
+// and has a process back as late as out. A first collection that comes early costs little; one that the hard threshold cuts off meets
+// all its requests, and leaves no proof that the peer has this process back, so that the others find the turn held, too.
+const lateAtMost = 1200 * time.Millisecond
+
+// forget has less assumed of the peers, after a collection.
+func (l *turnLoad) forget() { l.assumed /= 2 }
+
 // lead is how long it takes from the trigger until this process collects, should all want the turn at once, and one of them hold it for as
 // long as any did lately, or twice the mean: a balancer that gathers its changes has one back at once, and the next after a second.
 func (l *turnLoad) lead(held time.Duration) time.Duration {
@@ -91,7 +102,7 @@ func (l *turnLoad) lead(held time.Duration) time.Duration {
 	if wait > 0 && l.longest > held {
 		wait += l.longest - held
 	}
-	return wait + l.drain
+	return wait + max(l.drain, l.assumed)
 }
 
 // goEarly lowers the trigger so that the heap takes at least wait from there to the hard threshold at a rate of

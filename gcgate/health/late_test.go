@@ -16,15 +16,16 @@ import (
 	"evenkeel.dev/gcgate/gcgatetest"
 )
 
-// lateBalancer polls as fast as it takes, and acts on what it finds later than it says: as Envoy does, which gathers its
-// changes for a second by default.
+// lateBalancer polls as fast as it takes, and acts on what it finds later than it says.
 type lateBalancer struct {
 	late     time.Duration
+	gathers  bool    // it acts at once where nothing has changed for as long, else on all changes at its end: as Envoy does, for a second by default
 	rate     float64 // bytes a second that all requests allocate
 	replicas []*lateReplica
 
-	mu   sync.Mutex
-	next int // guarded by mu
+	mu      sync.Mutex
+	changed time.Time // who is in; guarded by mu
+	next    int       // guarded by mu
 }
 
 type lateReplica struct {
@@ -32,7 +33,7 @@ type lateReplica struct {
 	heap    *gcgatetest.Heap
 	gate    *gcgate.Gate
 	log     logBuffer
-	said    bool // that it is ready, at the last poll; owned by the goroutine that polls
+	said    bool // that it is ready, at the last poll; guarded by the balancer's mu
 	in      bool // guarded by the balancer's mu
 }
 
@@ -43,18 +44,40 @@ func (b *lateBalancer) poll(ctx context.Context, r *lateReplica) {
 	for sleep(ctx, 10*time.Millisecond) {
 		w := httptest.NewRecorder()
 		r.handler.ServeHTTP(w, ask)
-		if said := w.Code == 200; said != r.said {
-			r.said = said
-			time.AfterFunc(b.late, func() { b.set(r, said) })
-		}
+		b.found(r, w.Code == 200)
 	}
 }
 
-// set sends requests to a replica, or none, and has each heap grow by its share of them.
-func (b *lateBalancer) set(r *lateReplica, in bool) {
+// found takes in what a poll has found.
+func (b *lateBalancer) found(r *lateReplica, ready bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	r.in = in
+	if ready == r.said {
+		return
+	}
+	r.said = ready
+	if !b.gathers {
+		time.AfterFunc(b.late, func() {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			r.in = ready
+			b.send()
+		})
+		return
+	}
+	time.AfterFunc(b.late-time.Since(b.changed), func() { // at once where that is over
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		for _, r := range b.replicas {
+			r.in = r.said
+		}
+		b.changed = time.Now()
+		b.send()
+	})
+}
+
+// send has each heap grow by its share of the requests. mu is held.
+func (b *lateBalancer) send() {
 	n := 0
 	for _, r := range b.replicas {
 		if r.in {
@@ -83,9 +106,10 @@ func (b *lateBalancer) request() {
 }
 
 // TestBalancerThatActsLate: behind a balancer that has a replica out a second after it says so, and back as late, next to no
-// request meets a collection once the gates have seen that, although the heaps fill in seconds.
+// request meets a collection once the gates have seen that, although the heaps fill in seconds; behind one that gathers its changes
+// for a second from the first collection on, as bench/gate has it.
 func TestBalancerThatActsLate(t *testing.T) {
-	length, least := time.Minute, uint64(5) // collections
+	length, least := 30*time.Second, uint64(5) // collections
 	checking := os.Getenv("EVENKEEL_CHECK") == "1"
 	if checking { // the race detector takes seconds for each
 		length, least = 2*time.Minute, 10
@@ -94,21 +118,26 @@ func TestBalancerThatActsLate(t *testing.T) {
 		name     string
 		replicas int     // Options.Replicas
 		rate     float64 // bytes a second
+		gathers  bool
 	}{
-		{"known number", 2, 30 * mib},
-		{"number not known", 0, 20 * mib},
+		{"known number", 2, 30 * mib, false},
+		{"number not known", 0, 20 * mib, false},
+		{"gathers", 2, 220 * mib, true},
 	} {
 		if c.replicas == 0 && !checking {
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := &lateBalancer{late: time.Second, rate: c.rate}
+				b := &lateBalancer{late: time.Second, gathers: c.gathers, rate: c.rate}
 				turns := make(oneTurn, 1)
 				for range 2 {
 					r := &lateReplica{handler: &Handler{Fall: 1, Rise: 1}, heap: gcgatetest.NewHeap(), said: true, in: true}
 					r.handler.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
 					r.heap.Rate = b.rate / 2
+					if c.gathers {
+						r.heap.Live, r.heap.Mark = 320*mib, 190*time.Millisecond
+					}
 					o := gcgate.Options{Policy: gcgate.PolicyDrain, Signals: []gcgate.Signal{r.handler}, Turns: turns, Replicas: c.replicas}
 					r.gate = startGate(t, o, r.heap, &r.log)
 					b.replicas = append(b.replicas, r)
@@ -122,7 +151,9 @@ func TestBalancerThatActsLate(t *testing.T) {
 						b.request()
 					}
 				}()
-				time.Sleep(30 * time.Second)
+				if !c.gathers {
+					time.Sleep(30 * time.Second)
+				}
 				var before [2]gcgate.Stats
 				for i, r := range b.replicas {
 					before[i] = r.gate.Stats()
