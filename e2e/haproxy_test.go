@@ -239,15 +239,15 @@ func TestHAProxyErrorsAreTold(t *testing.T) {
 	}, nil, nil)
 	tests := []struct {
 		name  string
-		s     haproxy.RuntimeAPI
+		s     *haproxy.RuntimeAPI
 		drain error // in Drain's error and Check's
 		say   string
 	}{
-		{"server", haproxy.RuntimeAPI{Addr: h.admin, Backend: "be", Server: "x"}, fs.ErrNotExist, "no such server"},
-		{"backend", haproxy.RuntimeAPI{Addr: h.admin, Backend: "x", Server: "a"}, fs.ErrNotExist, "no such backend"},
-		{"level", haproxy.RuntimeAPI{Addr: h.agent, Backend: "be", Server: "a"}, fs.ErrPermission, "level admin"},
-		{"alone", haproxy.RuntimeAPI{Addr: h.admin, Backend: "lone", Server: "a"}, haproxy.ErrLastServer, "503"},
-		{"port", haproxy.RuntimeAPI{Addr: freeServerPort(t), Backend: "be", Server: "a"}, syscall.ECONNREFUSED, "cannot connect"},
+		{"server", &haproxy.RuntimeAPI{Addr: h.admin, Backend: "be", Server: "x"}, fs.ErrNotExist, "no such server"},
+		{"backend", &haproxy.RuntimeAPI{Addr: h.admin, Backend: "x", Server: "a"}, fs.ErrNotExist, "no such backend"},
+		{"level", &haproxy.RuntimeAPI{Addr: h.agent, Backend: "be", Server: "a"}, fs.ErrPermission, "level admin"},
+		{"alone", &haproxy.RuntimeAPI{Addr: h.admin, Backend: "lone", Server: "a"}, haproxy.ErrLastServer, "503"},
+		{"port", &haproxy.RuntimeAPI{Addr: freeServerPort(t), Backend: "be", Server: "a"}, syscall.ECONNREFUSED, "cannot connect"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -8,7 +8,9 @@ import (
 	"io/fs"
 	"log/slog"
 	"net"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"evenkeel.dev/gcgate"
@@ -34,8 +36,11 @@ var (
 )
 
 const (
-	answerTimeout  = 5 * time.Second // for a question and its answer, where ctx has no earlier deadline
-	maxAnswerBytes = 1 << 20         // bytes: about 8,000 servers
+	answerTimeout     = 5 * time.Second // for a question and its answer, where ctx has no earlier deadline
+	unansweredTimeout = time.Minute     // for that of a command that was given up
+	maxAnswerBytes    = 1 << 20         // bytes: about 8,000 servers
+
+	setCommand = "set server "
 )
 
 // RuntimeAPI is a [gcgate.Signal] and a [gcgate.Checker] for one server of one backend, over
@@ -90,6 +95,9 @@ type RuntimeAPI struct {
 
 	// Logger gets Warn for a server that was put back. Default: nil, which is slog.Default().
 	Logger *slog.Logger
+
+	mu         sync.Mutex
+	unanswered []chan struct{} // of commands that were given up; each is closed when it is answered or its connection has ended; guarded by mu
 }
 
 // ParseRuntimeAPI reads the form of a flag, ADDR,BACKEND/SERVER:
@@ -191,7 +199,7 @@ func (h *RuntimeAPI) look(ctx context.Context, state string) (servers []server, 
 
 // set is the command that sets a server's state, for lookAfter.
 func (h *RuntimeAPI) set(server, state string) string {
-	return "set server " + h.Backend + "/" + server + " state " + state + "; "
+	return setCommand + h.Backend + "/" + server + " state " + state + "; "
 }
 
 // lookAfter is look after another command.
@@ -248,39 +256,70 @@ func (h *RuntimeAPI) last(ctx context.Context, me server, text string) (err erro
 	return errors.Join(h.errorf("%w: %s", ErrLastServer, text), err)
 }
 
-// ask sends one line of commands and returns the whole answer; HAProxy ends it by closing.
+// ask sends one line of commands and returns the whole answer; HAProxy ends it by closing. A command that was given up may still be
+// carried out, by a HAProxy that stands still: whatever is asked after it waits for its answer first, so that it is not undone by it.
 func (h *RuntimeAPI) ask(ctx context.Context, commands string) (string, error) {
 	if err := h.validate(); err != nil {
 		return "", err
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
+	if !h.settled(ctx) {
+		return "", h.errorf("no answer yet to what was asked before: %w: does HAProxy stand still?", ctx.Err())
+	}
 	network, addr := h.split()
 	conn, err := new(net.Dialer).DialContext(ctx, network, addr)
 	if err != nil {
 		return "", h.errorf("cannot connect: %w: is HAProxy running, with a stats socket there that this user may open?", err)
 	}
-	defer conn.Close()
-	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
-	defer stop()
-	if _, err = io.WriteString(conn, commands+"\n"); err == nil {
-		var b []byte
-		b, err = io.ReadAll(io.LimitReader(conn, maxAnswerBytes+1))
-		if err == nil && len(b) <= maxAnswerBytes {
-			return string(b), nil
+	_ = conn.SetDeadline(time.Now().Add(unansweredTimeout))
+	var answer []byte // err too: valid once ended is closed
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer conn.Close()
+		if _, err = io.WriteString(conn, commands+"\n"); err == nil {
+			answer, err = io.ReadAll(io.LimitReader(conn, maxAnswerBytes+1))
 		}
-	}
-	switch {
-	case ctx.Err() != nil:
-		if c, ok := conn.(*net.TCPConn); ok {
-			_ = c.SetLinger(0) // what the kernel has still to send must not come after the next command
+	}()
+	select {
+	case <-ended:
+	case <-ctx.Done():
+		if strings.HasPrefix(commands, setCommand) {
+			h.mu.Lock()
+			h.unanswered = append(h.unanswered, ended)
+			h.mu.Unlock()
+		} else {
+			conn.Close()
+			<-ended
 		}
 		return "", h.errorf("no answer in time: %w: is that HAProxy's stats socket?", ctx.Err())
+	}
+	switch {
 	case err != nil:
 		return "", h.errorf("cannot ask: %w: is that HAProxy's stats socket, and is HAProxy staying up?", err)
-	default:
+	case len(answer) > maxAnswerBytes:
 		return "", h.errorf("the answer is longer than %d bytes: is that HAProxy's stats socket? Else split the backend", maxAnswerBytes)
 	}
+	return string(answer), nil
+}
+
+// settled waits until no command is without its answer that was given up. It reports false where ctx ends first.
+func (h *RuntimeAPI) settled(ctx context.Context) bool {
+	h.mu.Lock()
+	waited := h.unanswered
+	h.mu.Unlock()
+	for _, ended := range waited {
+		select {
+		case <-ended:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.unanswered = slices.DeleteFunc(h.unanswered, func(ended chan struct{}) bool { return slices.Contains(waited, ended) })
+	return true
 }
 
 // split returns Addr as package net wants it.

@@ -3,9 +3,7 @@ package haproxy
 import (
 	"context"
 	"errors"
-	"io"
 	"io/fs"
-	"net"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -186,32 +184,35 @@ func TestRuntimeAPIOverUnixSocket(t *testing.T) {
 	}
 }
 
-// TestGivenUpIsNotSentLater: what was asked of a HAProxy that does not answer is taken back, as far as it has not read it: a
-// later command must not be undone by it.
-func TestGivenUpIsNotSentLater(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	h := &RuntimeAPI{Addr: l.Addr().String(), Backend: "be", Server: "a"}
+// TestGivenUpIsNotCarriedOutLater: a HAProxy that stands still may carry a command out that was given up, after it has told that the
+// server is not drained: Ready waits for that.
+func TestGivenUpIsNotCarriedOutLater(t *testing.T) {
+	leakCheck(t)
+	f := &fakeHAProxy{servers: []server{{"a", 2, 0, 1}, {"b", 2, 0, 1}}, level: "admin"}
+	runs, asked := make(chan struct{}), make(chan struct{}, 1)
+	h := &RuntimeAPI{Backend: "be", Server: "a"}
+	h.Addr = serveFake(t, "tcp", "127.0.0.1:0", func(line string) string {
+		if strings.Contains(line, "state drain") {
+			asked <- struct{}{}
+			<-runs
+		}
+		return f.answer(line)
+	})
 	ctx, cancel := context.WithCancel(t.Context())
-	asked := make(chan error, 1)
-	go func() { asked <- h.Drain(ctx, time.Second) }()
-	c, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	_ = c.SetReadDeadline(time.Now().Add(time.Minute))
-	if _, err := c.Read(make([]byte, 1)); err != nil { // so all of it is here: it is one segment
-		t.Fatal(err)
-	}
-	cancel()
-	if err := <-asked; !errors.Is(err, context.Canceled) {
+	go func() { <-asked; cancel() }()
+	if err := h.Drain(ctx, time.Second); !errors.Is(err, context.Canceled) {
 		t.Errorf("Drain: %v", err)
 	}
-	if rest, err := io.ReadAll(c); err == nil {
-		t.Errorf("%q is still read, and carried out", rest)
+	early, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+	defer cancel()
+	if err := h.Ready(early); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Ready before the drain was carried out: %v", err)
+	}
+	close(runs)
+	if err := h.Ready(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if _, me, err := h.look(t.Context(), ""); err != nil || me.isDrained() {
+		t.Errorf("%+v, %v", me, err)
 	}
 }

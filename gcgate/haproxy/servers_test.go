@@ -2,6 +2,7 @@ package haproxy
 
 import (
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -10,12 +11,12 @@ import (
 func TestParseRuntimeAPI(t *testing.T) {
 	tests := []struct {
 		in   string
-		want RuntimeAPI // zero: an error
+		want *RuntimeAPI // nil: an error
 	}{
-		{"127.0.0.1:9199,be/a", RuntimeAPI{Addr: "127.0.0.1:9199", Backend: "be", Server: "a"}},
-		{"[::1]:9199,be/a", RuntimeAPI{Addr: "[::1]:9199", Backend: "be", Server: "a"}},
-		{"unix:/run/ha,proxy.sock,be.1/a_b:c-d", RuntimeAPI{Addr: "unix:/run/ha,proxy.sock", Backend: "be.1", Server: "a_b:c-d"}},
-		{"/run/haproxy.sock,be/a", RuntimeAPI{Addr: "/run/haproxy.sock", Backend: "be", Server: "a"}},
+		{"127.0.0.1:9199,be/a", &RuntimeAPI{Addr: "127.0.0.1:9199", Backend: "be", Server: "a"}},
+		{"[::1]:9199,be/a", &RuntimeAPI{Addr: "[::1]:9199", Backend: "be", Server: "a"}},
+		{"unix:/run/ha,proxy.sock,be.1/a_b:c-d", &RuntimeAPI{Addr: "unix:/run/ha,proxy.sock", Backend: "be.1", Server: "a_b:c-d"}},
+		{"/run/haproxy.sock,be/a", &RuntimeAPI{Addr: "/run/haproxy.sock", Backend: "be", Server: "a"}},
 	}
 	for _, in := range []string{
 		"", ",", "/", "127.0.0.1:9199", "127.0.0.1:9199,be", ",be/a", "127.0.0.1,be/a", "127.0.0.1:,be/a",
@@ -25,15 +26,15 @@ func TestParseRuntimeAPI(t *testing.T) {
 	} {
 		tests = append(tests, struct {
 			in   string
-			want RuntimeAPI
+			want *RuntimeAPI
 		}{in: in})
 	}
 	for _, tt := range tests {
 		got, err := ParseRuntimeAPI(tt.in)
 		switch {
-		case tt.want == (RuntimeAPI{}) && err == nil:
+		case tt.want == nil && err == nil:
 			t.Errorf("%q: got %+v, want an error", tt.in, got)
-		case tt.want != (RuntimeAPI{}) && (err != nil || *got != tt.want):
+		case tt.want != nil && (err != nil || !reflect.DeepEqual(got, tt.want)):
 			t.Errorf("%q: got %+v, %v; want %+v", tt.in, got, err, tt.want)
 		}
 	}
