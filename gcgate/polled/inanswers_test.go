@@ -52,6 +52,39 @@ func TestPeersThatHearInAnswers(t *testing.T) {
 	})
 }
 
+// TestReadyAfterAnUnconfirmedDrainInAnswers: a peer may have been told in an answer although requests of others kept coming and no poll
+// fell into the drain.
+func TestReadyAfterAnUnconfirmedDrainInAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		d := Demand{Answers: 1, InAnswers: true}
+		var p Peers
+		var c counter
+		p.Attach(&c)
+		go poll(ctx, &p, "127.0.0.1", 500*time.Millisecond)
+		go func() {
+			for ctx.Err() == nil {
+				time.Sleep(5 * time.Millisecond)
+				c.enter()
+			}
+		}()
+		time.Sleep(3*time.Second + 100*time.Millisecond) // between two polls
+		short, end := context.WithTimeout(ctx, 200*time.Millisecond)
+		defer end()
+		if err := p.Drain(short, d); err == nil {
+			t.Error("the drain was confirmed")
+		}
+		begin := time.Now()
+		if err := p.Ready(ctx, d); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(begin); took < 500*time.Millisecond {
+			t.Errorf("Ready took %v, want until the second poll that follows", took)
+		}
+	})
+}
+
 // TestDrainWithoutInAnswersWaitsForPolls: silence alone is no proof.
 func TestDrainWithoutInAnswersWaitsForPolls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

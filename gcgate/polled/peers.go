@@ -291,10 +291,11 @@ func (p *Peers) Drain(ctx context.Context, d Demand) error {
 	tick := waitTick
 	if d.InAnswers {
 		tick = quietTick
+		p.tellAll()
 	}
 	return p.wait(ctx, tick, func(now time.Time) error {
 		err := p.missing(d, now)
-		if d.InAnswers && p.isQuiet(now) && p.tellAll(now) {
+		if d.InAnswers && p.isQuiet(now) && p.anyRegular(now) {
 			err = nil
 		}
 		if err == nil {
@@ -402,14 +403,25 @@ func (p *Peers) isQuiet(now time.Time) bool {
 	return now.Sub(p.quiet) >= quietFor
 }
 
-// tellAll takes all who poll regularly for told, and reports whether there is one. mu is held.
-func (p *Peers) tellAll(now time.Time) (told bool) {
+// tellAll takes all who poll for told, where requests are counted: each may hear of the drain in an answer from now on, also of one
+// that is not confirmed.
+func (p *Peers) tellAll() {
+	now := time.Now()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, q := range p.peers {
+		q.out = q.out || p.proof.counter != nil && !q.isGone(now)
+	}
+}
+
+// anyRegular reports whether anybody polls regularly. mu is held.
+func (p *Peers) anyRegular(now time.Time) bool {
 	for _, q := range p.peers {
 		if q.isRegular(now) {
-			q.out, told = true, true
+			return true
 		}
 	}
-	return told
+	return false
 }
 
 // absent returns nil when all who were told to drain have this process back, or are gone, where it has listened for them; else
