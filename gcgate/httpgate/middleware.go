@@ -30,7 +30,7 @@ type Options struct {
 	// Control Interceptor (docs/reference/protocol.md). Default: none, the protocol is off.
 	GCIPeers []netip.Prefix
 
-	// EnvoyFail is asked for each request: while it reports true, the answer carries the header
+	// EnvoyFail is asked for each request, and where it reports true again when the answer begins: while it does, the answer carries the header
 	// x-envoy-immediate-health-check-fail, at which an Envoy that checks this replica's health takes it out
 	// at once, and back at its next check. Give the Draining of the health.Handler that Envoy polls, with its field
 	// InAnswers set (see deploy/envoy). It must not block. Default: nil, no such header.
@@ -98,11 +98,6 @@ func (m *Middleware) Wrap(next http.Handler) http.Handler {
 	return &handler{m, next}
 }
 
-// headerEnvoyFail is the header of Options.EnvoyFail; to Envoy its value does not matter.
-//
-// Source: Envoy's documentation, configuration of the HTTP router filter.
-const headerEnvoyFail = "X-Envoy-Immediate-Health-Check-Fail"
-
 // handler is next, wrapped.
 type handler struct {
 	m    *Middleware
@@ -113,7 +108,9 @@ type handler struct {
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m := h.m
 	if m.envoyFail != nil && m.envoyFail() {
-		w.Header().Set(headerEnvoyFail, "1")
+		f := &failWriter{ResponseWriter: w, draining: m.envoyFail}
+		defer f.begin() // where nothing was written
+		w = f
 	}
 	switch {
 	case m.gci != nil && m.gci.serves(r):
