@@ -120,11 +120,12 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		sent := t.pool.clock()
 		resp, err := t.pool.base.RoundTrip(g.aim(req, body))
 		t.learn(g, req, resp, err, sent)
-		if !again || !retries(req, resp, err) {
-			return resp, err
+		var next *target
+		if again && retries(req, resp, err) {
+			next = t.pool.pick(tried, again)
 		}
-		next := t.pool.pick(tried, again)
 		if next == nil {
+			ofThisHop(resp)
 			return resp, err
 		}
 		if err == nil {
@@ -167,8 +168,16 @@ func (t *Transport) learn(g *target, req *http.Request, resp *http.Response, err
 	} else if d, ok := ParseMillis(resp.Header, HeaderRetryAfter); ok && isRefused(resp) {
 		t.pool.leave(g, sent, d, req)
 	}
-	// It speaks of this hop: a proxy that hands the answer on is not away.
-	delete(resp.Header, HeaderDrain)
+}
+
+// ofThisHop removes from resp, which may be nil, what speaks of this hop alone: a proxy that hands the answer on is not away, and
+// a handler of it has run.
+func ofThisHop(resp *http.Response) {
+	if resp != nil {
+		delete(resp.Header, HeaderDrain)
+		delete(resp.Header, HeaderRetryAfter)
+		delete(resp.Header, HeaderRefused)
+	}
 }
 
 // retries reports whether another target may get req after this outcome.

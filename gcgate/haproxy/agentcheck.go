@@ -8,7 +8,9 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"evenkeel.dev/gcgate"
@@ -26,7 +28,8 @@ const (
 	agentConns   = 64                     // at a time; others wait in the listener's queue
 	agentTimeout = 200 * time.Millisecond // for a connection
 	agentInput   = 1024                   // bytes that are read of what a peer sends
-	acceptRetry  = 100                    // failures of Accept in a row
+	acceptRetry  = 100                    // failures of Accept in a row, of a kind that may last
+	acceptWarn   = 10                     // of any kind, until the log is told
 )
 
 // What AgentCheck answers. The end of the line counts: HAProxy 2.6 ignores an answer without.
@@ -86,7 +89,7 @@ type AgentCheck struct {
 	// poll as often as the others. Default: 0, which is 1.
 	Pollers int
 
-	// Logger gets Debug for the first stranger. Default: nil, which is slog.Default().
+	// Logger gets Debug for the first stranger, and Warn where no connection can be accepted. Default: nil, which is slog.Default().
 	Logger *slog.Logger
 
 	peers     polled.Peers
@@ -99,7 +102,7 @@ type AgentCheck struct {
 
 // Serve answers the agent-checks that come to l, until l is closed or Close is called; it
 // closes l. When it returns, so have its goroutines. Its error is never nil: net.ErrClosed, that of
-// Accept when it keeps failing, or an [*OptionError] at once where a field is negative.
+// Accept when it keeps failing, but for want of descriptors or memory, or an [*OptionError] at once where a field is negative.
 func (a *AgentCheck) Serve(l net.Listener) error {
 	defer l.Close()
 	if err := a.refuse(); err != nil {
@@ -115,10 +118,13 @@ func (a *AgentCheck) Serve(l net.Listener) error {
 	for failed := 0; ; {
 		conn, err := l.Accept()
 		if err != nil {
-			if failed++; errors.Is(err, net.ErrClosed) || failed > acceptRetry {
+			if failed++; errors.Is(err, net.ErrClosed) || failed > acceptRetry && !passes(err) {
 				return fmt.Errorf("haproxy: the agent-check has ended: %w", err)
 			}
-			time.Sleep(min(time.Duration(failed)*5*time.Millisecond, time.Second)) // no descriptors left, say
+			if failed == acceptWarn {
+				a.logger().Warn("haproxy: the agent-check cannot accept connections, so HAProxy keeps what it was told last; trying on", "error", err)
+			}
+			time.Sleep(min(time.Duration(failed)*5*time.Millisecond, time.Second))
 			continue
 		}
 		failed = 0
@@ -133,6 +139,19 @@ func (a *AgentCheck) Serve(l net.Listener) error {
 			<-slots
 		})
 	}
+}
+
+// passes reports whether an error of Accept ends by itself: there are no descriptors or memory left, or a peer has gone already.
+func passes(err error) bool {
+	return slices.ContainsFunc([]error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED},
+		func(kind error) bool { return errors.Is(err, kind) })
+}
+
+func (a *AgentCheck) logger() *slog.Logger {
+	if a.Logger != nil {
+		return a.Logger
+	}
+	return slog.Default()
 }
 
 // answer tells one peer, and closes conn.

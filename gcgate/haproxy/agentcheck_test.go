@@ -8,8 +8,10 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -183,6 +185,34 @@ func (l *connListener) Accept() (net.Conn, error) {
 }
 func (l *connListener) Close() error   { l.once.Do(func() { close(l.closed) }); return nil }
 func (l *connListener) Addr() net.Addr { return new(net.TCPAddr) }
+
+// fullListener has no descriptors left for some calls, and is closed then.
+type fullListener struct {
+	connListener
+	left int
+	err  error
+}
+
+func (l *fullListener) Accept() (net.Conn, error) {
+	if l.left--; l.left < 0 {
+		return nil, net.ErrClosed
+	}
+	return nil, &net.OpError{Op: "accept", Err: l.err}
+}
+
+// TestAgentCheckOutlastsWantOfDescriptors: an agent that ended would leave HAProxy with what it was told last, for good.
+func TestAgentCheckOutlastsWantOfDescriptors(t *testing.T) {
+	for want, kind := range map[error]error{net.ErrClosed: os.NewSyscallError("accept4", syscall.EMFILE), io.ErrNoProgress: io.ErrNoProgress} {
+		synctest.Test(t, func(t *testing.T) {
+			var logged bytes.Buffer
+			a := &AgentCheck{Logger: slog.New(slog.NewTextHandler(&logged, nil))}
+			l := &fullListener{connListener: connListener{closed: make(chan struct{})}, left: 10 * acceptRetry, err: kind}
+			if err := a.Serve(l); !errors.Is(err, want) || strings.Count(logged.String(), "cannot accept") != 1 {
+				t.Errorf("%v: ended by %v, and the log says %q", kind, err, logged.String())
+			}
+		})
+	}
+}
 
 // TestAgentCheckRefusesNegatives: Serve does, and the gate's first call, and no drain begins.
 func TestAgentCheckRefusesNegatives(t *testing.T) {

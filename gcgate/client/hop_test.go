@@ -1,0 +1,51 @@
+package client
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+)
+
+// TestRefusalIsOfOneHop: where a service behind a gateway refuses, the gateway is neither away nor has it run no handler: its client
+// must not send a POST to another gateway.
+func TestRefusalIsOfOneHop(t *testing.T) {
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set(HeaderRefused, "1")
+		w.Header().Set(HeaderRetryAfter, "500")
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
+	defer service.Close()
+	var ran atomic.Int32
+	gateway := func() string {
+		inner := &Transport{Targets: []string{service.URL}}
+		t.Cleanup(func() { inner.Close() })
+		proxy := &httputil.ReverseProxy{Transport: inner, Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(&url.URL{Scheme: "http", Host: "service"})
+		}}
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			ran.Add(1)
+			proxy.ServeHTTP(w, r)
+		}))
+		t.Cleanup(s.Close)
+		return s.URL
+	}
+	tr := &Transport{Targets: []string{gateway(), gateway()}}
+	defer tr.Close()
+	res, err := (&http.Client{Transport: tr}).Post("http://gateways/orders", "text/plain", strings.NewReader("x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	if n := ran.Load(); n != 1 || res.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("status %d, and the gateways' handler ran %d times for one POST", res.StatusCode, n)
+	}
+	for _, g := range tr.pool.targets {
+		if !g.serves() {
+			t.Errorf("gateway %d is taken for away", g.index)
+		}
+	}
+}
