@@ -16,13 +16,15 @@ import (
 )
 
 const (
-	inLimit    = 64 << 10  // bytes that are read ahead of a connection
-	outLimit   = 256 << 10 // bytes of answers that are queued before Write waits
-	allLimit   = 64 << 20  // of either of all connections: above, each may have one piece
-	pieceSize  = 4 << 10   // of pieces
-	bigWrite   = 16 << 10  // from here on Write waits for its end, and nothing is copied
-	flushLimit = 30 * time.Second
+	inLimit   = 64 << 10  // bytes that are read ahead of a connection
+	outLimit  = 256 << 10 // bytes of answers that are queued before Write waits
+	allLimit  = 64 << 20  // of either of all connections: above, each may have one piece
+	pieceSize = 4 << 10   // of pieces
+	bigWrite  = 16 << 10  // from here on Write waits for its end, and nothing is copied
 )
+
+// flushLimit is how long a client may take nothing of what is queued when its connection ends.
+var flushLimit = 30 * time.Second // a variable for tests
 
 // pieces are buffers for what was read and not yet asked for, and for answers that are under way.
 var pieces = sync.Pool{New: func() any { return new([pieceSize]byte) }}
@@ -46,6 +48,7 @@ type conn struct {
 	served                                      bool // it has sent a request
 	posted                                      bool // its last request was a POST
 	held                                        bool // a part of its next header has come, and is waited for in the loop
+	flushes                                     bool // it has ended, and what is queued is sent for as long as the client takes some of it
 	told                                        bool // ConnState knows of its end
 
 	now    bool // a Read of tls finds what there is, and does not wait: see readNow
@@ -152,6 +155,9 @@ func (c *conn) done(r *aio.Result) {
 		if r.Error != nil && c.outErr == nil {
 			c.moving().outErr = r.Error
 			c.handle.Cancel((*sender)(c)) // what is queued behind it would be taken for what is missing
+		}
+		if c.flushes && r.Error == nil {
+			c.handle.SetDeadline(c, time.Now().Add(flushLimit))
 		}
 		switch {
 		case c.worker != nil:
@@ -408,6 +414,8 @@ func (c *conn) end() {
 		until := time.Now().Add(flushLimit)
 		if w := c.worker; w != nil && c.tls == nil && !w.outUntil.IsZero() && w.outUntil.Before(until) { // crypto/tls has set it to now
 			until = w.outUntil
+		} else {
+			c.flushes = true
 		}
 		if c.handle.CloseAfterWrites(c, until) == nil {
 			return // done goes on

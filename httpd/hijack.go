@@ -82,15 +82,19 @@ func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 }
 
 // detach takes the connection back from aio, when what is queued was sent. It returns nil where that is refused, for want
-// of descriptors for instance: then the worker goes on. mu is held.
+// of descriptors for instance, or an answer was cut: then the worker goes on. net/http has taken all deadlines away, so what a client does not
+// take has one here. mu is held.
 func (w *worker) detach() net.Conn {
 	c := w.conn
 	c.leaving = true
 	c.handle.Cancel(c)
+	if c.out > 0 {
+		c.handle.SetDeadline((*sender)(c), time.Now().Add(flushLimit))
+	}
 	for (c.reading || c.out > 0) && !c.ended {
 		w.moves.Wait()
 	}
-	if !c.ended {
+	if !c.ended && c.outErr == nil {
 		if nc, err := c.handle.Detach(); err == nil {
 			c.ended = true
 			return nc

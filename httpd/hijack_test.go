@@ -147,3 +147,62 @@ func TestMaxBytesReaderCloses(t *testing.T) {
 		}
 	})
 }
+
+// TestHijackBehindWhatNobodyReads: Hijack waits for what is queued, but not for ever.
+func TestHijackBehindWhatNobodyReads(t *testing.T) {
+	httpd.SetFlushLimit(t, time.Second)
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		srv, m := &http.Server{}, http.NewServeMux()
+		m.HandleFunc("/first", func(w http.ResponseWriter, _ *http.Request) { clog(srv, w) })
+		hijacked := make(chan error, 1)
+		m.HandleFunc("/hijack", func(w http.ResponseWriter, _ *http.Request) {
+			c, _, err := w.(http.Hijacker).Hijack()
+			if err == nil {
+				_, err = io.WriteString(c, "hijacked")
+				c.Close()
+			}
+			hijacked <- err
+		})
+		srv.Handler = m
+		c := slowly(t, serveOn(t, b, srv, narrow(t)))
+		io.WriteString(c, "GET /first HTTP/1.1\r\nHost: x\r\n\r\nGET /hijack HTTP/1.1\r\nHost: x\r\n\r\n")
+		select {
+		case err := <-hijacked:
+			if err == nil {
+				t.Error("what was written behind a cut answer was taken")
+			}
+		case <-time.After(patience):
+			t.Error("Hijack does not return")
+			c.Close()
+		}
+	})
+}
+
+// TestHijackBehindWhatWasCut: a connection behind a cut answer is no good any more.
+func TestHijackBehindWhatWasCut(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		srv, m := &http.Server{WriteTimeout: time.Second}, http.NewServeMux()
+		m.HandleFunc("/first", func(w http.ResponseWriter, _ *http.Request) { clog(srv, w) })
+		cut, hijacked := make(chan bool), make(chan error, 1)
+		m.HandleFunc("/hijack", func(w http.ResponseWriter, _ *http.Request) {
+			for end := time.Now().Add(patience); httpd.StatsOf(srv).QueuedBytes > 0 && time.Now().Before(end); {
+				time.Sleep(10 * time.Millisecond)
+			}
+			close(cut)
+			c, _, err := w.(http.Hijacker).Hijack()
+			if err == nil {
+				_, err = io.WriteString(c, "hijacked")
+				c.Close()
+			}
+			hijacked <- err
+		})
+		srv.Handler = m
+		c := dial(t, serveOn(t, b, srv, narrow(t)))
+		io.WriteString(c, "GET /first HTTP/1.1\r\nHost: x\r\n\r\nGET /hijack HTTP/1.1\r\nHost: x\r\n\r\n")
+		<-cut
+		all, _ := io.ReadAll(c)
+		if err := <-hijacked; err == nil || bytes.Contains(all, []byte("hijacked")) {
+			t.Errorf("of %d bytes the last are those behind a cut answer (%v)", len(all), err)
+		}
+	})
+}

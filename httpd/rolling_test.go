@@ -198,3 +198,59 @@ func TestListenerMadeBlocking(t *testing.T) {
 		}
 	})
 }
+
+// TestSlowClientGetsAll: what is queued when a connection ends is sent for as long as the client takes some of it.
+func TestSlowClientGetsAll(t *testing.T) {
+	const size, limit = 144 << 10, 2 * time.Second // nothing waits: 256 KiB may be queued
+	httpd.SetFlushLimit(t, limit)
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		h := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			for range size / (3 << 10) {
+				_, _ = w.Write(make([]byte, 3<<10))
+			}
+		})
+		c := slowly(t, serveOn(t, b, &http.Server{Handler: h}, narrow(t)))
+		io.WriteString(c, "GET / HTTP/1.0\r\n\r\n")
+		n, piece := 0, make([]byte, 4<<10)
+		for begun, slow := time.Now(), true; ; {
+			k, err := c.Read(piece)
+			if n += bytes.Count(piece[:k], []byte{0}); err != nil {
+				if n != size || err != io.EOF {
+					t.Errorf("%d bytes of %d, %v", n, size, err)
+				}
+				return
+			}
+			if slow = slow && time.Since(begun) < limit+limit/2; slow {
+				time.Sleep(limit / 20)
+			}
+		}
+	})
+}
+
+// TestNothingBehindALateWrite: a Write that is too late fails all that follow, also where the handler gives itself more time.
+func TestNothingBehindALateWrite(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		wrote := make(chan error, 1)
+		h := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			rc := http.NewResponseController(w)
+			w.Header().Set("Content-Length", "1000000")
+			_, _ = w.Write(make([]byte, 2000)) // some is in the first buffer
+			_ = rc.Flush()
+			_, _ = w.Write(make([]byte, 1000))
+			_ = rc.SetWriteDeadline(time.Now().Add(-time.Second))
+			_, _ = io.WriteString(w, strings.Repeat("b", 9000))
+			_ = rc.SetWriteDeadline(time.Now().Add(patience))
+			_, err := w.Write(bytes.Repeat([]byte{'c'}, 20000))
+			wrote <- err
+		})
+		c := dial(t, serveOn(t, b, &http.Server{Handler: h}, narrow(t)))
+		io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+		all, _ := io.ReadAll(c)
+		if n := bytes.Count(all, []byte("cc")); n > 0 {
+			t.Errorf("%d bytes came behind those of a Write that was too late", 2*n)
+		}
+		if err := <-wrote; err == nil {
+			t.Error("a Write behind one that was too late says nothing")
+		}
+	})
+}

@@ -537,3 +537,31 @@ func TestConnStateOfTLS(t *testing.T) {
 		}
 	})
 }
+
+// TestHeaderTimeoutBehindAHandshake: a worker that was new when it did a handshake is in its first request for net/http, which sets no time for
+// the header of the next.
+func TestHeaderTimeoutBehindAHandshake(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		m := mux()
+		busy, release := make(chan struct{}), make(chan struct{})
+		m.HandleFunc("/block", func(http.ResponseWriter, *http.Request) { close(busy); <-release })
+		addr, client := secured(t, b, &http.Server{Handler: m, ReadHeaderTimeout: time.Second})
+		config := client.Transport.(*http.Transport).TLSClientConfig.Clone()
+		config.NextProtos, config.ServerName = nil, "example.com"
+		c := tls.Client(dial(t, addr), config)
+		r := bufio.NewReader(c)
+		get(t, c, r, "/hello")
+		other := tls.Client(dial(t, addr), config)
+		io.WriteString(other, "GET /block HTTP/1.1\r\nHost: x\r\n\r\n")
+		<-busy
+		defer close(release)
+		if err := tls.Client(dial(t, addr), config).Handshake(); err != nil { // by another worker
+			t.Fatal(err)
+		}
+		time.Sleep(100 * time.Millisecond) // until that has nothing to do
+		io.WriteString(c, "GET /hello HTTP/1.1\r\nHo")
+		if _, err := io.ReadAll(r); errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Error("a connection whose header does not go on has no end")
+		}
+	})
+}

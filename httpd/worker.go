@@ -156,6 +156,7 @@ func (w *worker) keep() {
 func (w *worker) swap(p []byte) (int, error) {
 	s := w.server
 	w.head(false)
+	began := w.fresh // net/http reads its first request, whose time runs
 	for first := true; ; first = false {
 		w.phase = between // a handshake, or a part of a record, was no request
 		if c := w.conn; c != nil {
@@ -177,6 +178,9 @@ func (w *worker) swap(p []byte) (int, error) {
 				c.until = s.since(w.inUntil)
 			}
 			w.release()
+			if began { // a handshake was all
+				return 0, io.EOF
+			}
 		}
 		c, err := s.next(w)
 		if err != nil {

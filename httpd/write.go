@@ -55,7 +55,9 @@ func (w *worker) gathered() {
 	defer w.server.unlock()
 	w.gathers = false
 	if w.kept != nil {
-		_, _ = w.conn.write(w, nil) // where it fails the next Write does
+		if _, err := w.conn.write(w, nil); err != nil && w.conn.outErr == nil {
+			w.conn.moving().outErr = err // as this piece is missing, also where the next Write would have more time
+		}
 	}
 }
 
