@@ -71,6 +71,8 @@ type api struct {
 	client *http.Client
 	base   string // of the namespace's Leases
 	group  string
+
+	resends bool // see resending
 }
 
 func newAPI(o Options) *api {
@@ -121,6 +123,13 @@ func (a *api) patch(ctx context.Context, name, version string, s spec) (o object
 	change.Metadata.ResourceVersion, change.Metadata.Labels, change.Spec = version, a.labels(), s
 	err = a.do(ctx, http.MethodPatch, "/"+name, "application/merge-patch+json", change, &o)
 	return o, err
+}
+
+// resending is a whose requests are sent once more where a connection that was kept open has ended: as the server restarts, say. A patch
+// that was carried out already is a conflict then.
+func (a api) resending() *api {
+	a.resends = true
+	return &a
 }
 
 // event is a change that a watch tells.
@@ -181,6 +190,9 @@ func (a *api) send(ctx context.Context, method, path, contentType string, in any
 	}
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("User-Agent", "evenkeel-k8sturn")
+	if a.resends {
+		req.Header["X-Idempotency-Key"] = nil // to net/http; it is not sent
+	}
 	if contentType != "" {
 		req.Header.Set("Content-Type", contentType)
 	}

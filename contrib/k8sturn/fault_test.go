@@ -106,6 +106,17 @@ func TestServerRestarts(t *testing.T) {
 	release(t, take(t, turns))
 }
 
+// TestConnectionEndsAtRelease: a request on a connection that was kept open, and that the server ends, is sent once more, carried out or
+// not: the slot is free when Release returns.
+func TestConnectionEndsAtRelease(t *testing.T) {
+	s := newServer(t)
+	turns := newTurns(t, s, k8sturn.Options{Duration: time.Minute})
+	l := take(t, turns)
+	s.set(func() { s.drops = 1 })
+	release(t, l)
+	release(t, take(t, newTurns(t, s, k8sturn.Options{})))
+}
+
 // TestServerDiesForRelease releases while the server is away; the Lease outlives it there.
 func TestServerDiesForRelease(t *testing.T) {
 	s := newServer(t)

@@ -47,7 +47,7 @@ func (l *lease) Release(ctx context.Context) error {
 	l.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, t.options.Duration)
 	defer cancel()
-	o, err := t.api.patch(ctx, l.name, version, spec{})
+	o, err := t.api.resending().patch(ctx, l.name, version, spec{})
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.held = nil // not before the answer, else this process may have taken anew what is left here
@@ -137,7 +137,7 @@ func (l *lease) renew(ctx context.Context, expires time.Time) error {
 	defer l.mu.Unlock()
 	ctx, cancel := context.WithDeadline(ctx, expires)
 	defer cancel()
-	o, err := l.turns.api.patch(ctx, l.name, l.version, spec{
+	o, err := l.turns.api.resending().patch(ctx, l.name, l.version, spec{
 		HolderIdentity: &l.turns.options.Holder, RenewTime: time.Now().UTC().Format(microTime),
 	})
 	if err == nil {

@@ -33,6 +33,7 @@ type server struct {
 	closed   bool                      // guarded by mu
 	requests bool                      // held back while true; guarded by mu
 	answers  bool                      // held back while true; guarded by mu
+	drops    int                       // connections that end in the place of an answer; guarded by mu
 	counts   map[string]int            // requests by method, a watch is WATCH; guarded by mu
 }
 
@@ -123,6 +124,10 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	code, answer := s.serve(r, body)
 	for s.answers {
 		s.moves.Wait()
+	}
+	if s.drops > 0 {
+		s.drops--
+		panic(http.ErrAbortHandler)
 	}
 	if code >= http.StatusBadRequest {
 		answer = map[string]any{"kind": "Status", "status": "Failure", "code": code, "reason": http.StatusText(code), "message": answer}
