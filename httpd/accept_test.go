@@ -335,3 +335,33 @@ func TestServeAfterShutdown(t *testing.T) {
 		<-ln.closed
 	})
 }
+
+// TestZone: the address of a client on this link has the name of its interface, as with net/http.
+func TestZone(t *testing.T) {
+	local := func() string {
+		interfaces, _ := net.Interfaces()
+		for _, i := range interfaces {
+			addrs, _ := i.Addrs()
+			for _, a := range addrs {
+				if n, ok := a.(*net.IPNet); ok && n.IP.To4() == nil && n.IP.IsLinkLocalUnicast() {
+					return n.IP.String() + "%" + i.Name
+				}
+			}
+		}
+		return ""
+	}()
+	if local == "" {
+		t.Skip("no interface has an IPv6 address of its link")
+	}
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		ln, err := net.Listen("tcp", net.JoinHostPort(local, "0"))
+		if err != nil {
+			t.Skip(err)
+		}
+		serveOn(t, b, &http.Server{Handler: mux()}, ln)
+		c := dial(t, net.JoinHostPort(local, fmt.Sprint(ln.Addr().(*net.TCPAddr).Port)))
+		if got := get(t, c, bufio.NewReader(c), "/addr"); !strings.HasPrefix(got, c.LocalAddr().String()+" ") {
+			t.Errorf("the client at %v is told %q", c.LocalAddr(), got)
+		}
+	})
+}

@@ -37,8 +37,8 @@
 //     Write later of a client that has gone.
 //   - Files below 32 KiB go through memory, larger ones through sendfile(2) on Linux only.
 //   - A *net.TCPListener or *net.UnixListener is accepted from in aio's loop, by a duplicate of its descriptor: its own
-//     Close ends Serve within a second and not at once, its SetDeadline does nothing, and keep-alive probes are as those
-//     of net.Listen.
+//     Close ends Serve within a second and not at once, and idle connections with it; its SetDeadline does nothing, and
+//     keep-alive probes are as those of net.Listen.
 //   - Shutdown closes connections that have not asked for anything at once: net/http waits for them for five seconds,
 //     and answers nothing either.
 //   - SetKeepAlivesEnabled(false) closes those too of whose first request a part has come, where a worker reads it that has served

@@ -21,7 +21,7 @@ type Stats struct {
 	// What was refused, by why.
 	HeaderTimeouts uint64 // connections whose handshake or header was not there within http.Server.ReadHeaderTimeout
 	Handshakes     uint64 // connections whose handshake of TLS failed
-	BadRequests    uint64 // requests that net/http has refused: malformed or ambiguous, with too large a header, or Expect of something else
+	BadRequests    uint64 // requests that net/http has refused: malformed or ambiguous, with too large a header, or Expect of something else; and OPTIONS * on a connection that ends, which it answers by itself
 	Unattached     uint64 // connections that the system did not let be taken
 	Unsent         uint64 // connections that ended, and whose peer did not take the rest of an answer within 30 s or http.Server.WriteTimeout
 }

@@ -5,7 +5,6 @@ package sys
 import (
 	"net"
 	"net/netip"
-	"strconv"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -57,11 +56,7 @@ func address(a unix.Sockaddr) (ip netip.AddrPort, other net.Addr) {
 	case *unix.SockaddrInet4:
 		return netip.AddrPortFrom(netip.AddrFrom4(a.Addr), uint16(a.Port)), nil
 	case *unix.SockaddrInet6:
-		addr := netip.AddrFrom16(a.Addr)
-		if a.ZoneId != 0 {
-			addr = addr.WithZone(strconv.Itoa(int(a.ZoneId)))
-		}
-		return netip.AddrPortFrom(addr, uint16(a.Port)), nil
+		return netip.AddrPortFrom(withZone(netip.AddrFrom16(a.Addr), a.ZoneId), uint16(a.Port)), nil
 	case *unix.SockaddrUnix:
 		if a.Name == "" {
 			return ip, unnamed

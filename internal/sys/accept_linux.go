@@ -3,7 +3,6 @@ package sys
 import (
 	"net"
 	"net/netip"
-	"strconv"
 	"syscall"
 	"unsafe"
 
@@ -54,11 +53,7 @@ func address(raw *unix.RawSockaddrAny, n uint32) (ip netip.AddrPort, other net.A
 		return netip.AddrPortFrom(netip.AddrFrom4(a.Addr), port(&a.Port)), nil
 	case unix.AF_INET6:
 		a := (*unix.RawSockaddrInet6)(unsafe.Pointer(raw))
-		addr := netip.AddrFrom16(a.Addr)
-		if a.Scope_id != 0 {
-			addr = addr.WithZone(strconv.Itoa(int(a.Scope_id)))
-		}
-		return netip.AddrPortFrom(addr, port(&a.Port)), nil
+		return netip.AddrPortFrom(withZone(netip.AddrFrom16(a.Addr), a.Scope_id), port(&a.Port)), nil
 	case unix.AF_UNIX:
 		a := (*unix.RawSockaddrUnix)(unsafe.Pointer(raw))
 		if n <= 2 {
