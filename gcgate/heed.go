@@ -15,6 +15,10 @@ const (
 	quietSpacing       = 10
 	quietMin, quietMax = 2 * time.Millisecond, 50 * time.Millisecond
 
+	// The longer requests have kept coming, the longer is the silence that tells that they have ended: this part of that time, up
+	// to quietMax. In a second of waiting for a balancer that acts late, client or balancer may well stand still for a moment.
+	quietGrows = 20
+
 	// heedLimit bounds the wait for a peer that confirms a drain and sends requests all the same: a
 	// balancer that acts later than it says does so after a second or two. Where waits of as long in all, with
 	// none that helped among them, have not helped, the wait is left out for heedAgain. A wait that the hard threshold
@@ -34,6 +38,7 @@ const (
 type quiet struct {
 	read    func() (inFlight int, entered uint32) // of a counter
 	wanted  time.Duration
+	waited  time.Time // since when; zero: wanted does not grow
 	since   time.Time // when the silence began, had this process run all the time
 	entered uint32    // at the last look
 	looked  time.Time
@@ -42,7 +47,7 @@ type quiet struct {
 func newQuiet(read func() (inFlight int, entered uint32), wanted time.Duration) *quiet {
 	_, entered := read()
 	now := time.Now()
-	return &quiet{read, wanted, now, entered, now}
+	return &quiet{read: read, wanted: wanted, since: now, entered: entered, looked: now}
 }
 
 // look reports whether no request has been here for as long as wanted. That takes two looks at least: after a time without a processor
@@ -56,11 +61,23 @@ func (q *quiet) look() bool {
 		q.since = q.since.Add(stood)
 	}
 	q.looked = now
-	return now.Sub(q.since) >= q.wanted
+	wanted := q.wanted
+	if !q.waited.IsZero() {
+		wanted = max(wanted, min(now.Sub(q.waited)/quietGrows, quietMax))
+	}
+	return now.Sub(q.since) >= wanted
 }
 
-// quietFor is how long no request must be in flight nor enter before the collection starts, of those that came at a rate before the
-// announcement, a second: nobody has looked since.
+// quiet watches for the end of requests that came at a rate before the announcement, a second: nobody has looked since.
+func (rs *rounds) quiet(r *round, read func() (inFlight int, entered uint32), rate float64) *quiet {
+	q := newQuiet(read, rs.quietFor(rate))
+	if rs.options.QuietFor == 0 && !r.refused && diverts(r.told) {
+		q.waited = r.announced
+	}
+	return q
+}
+
+// quietFor is how long no request must be in flight nor enter before the collection starts.
 func (rs *rounds) quietFor(rate float64) time.Duration {
 	if d := rs.options.QuietFor; d > 0 {
 		return d
@@ -76,7 +93,7 @@ func (rs *rounds) quietFor(rate float64) time.Duration {
 // although the peers have confirmed the drain: they are about to stop, or nobody heeds it.
 func (rs *rounds) drain(r *round) {
 	rs.to(StateDraining, r)
-	q := newQuiet(rs.requests.read, rs.quietFor(rs.heap.gap.rate))
+	q := rs.quiet(r, rs.requests.read, rs.heap.gap.rate)
 	if g := &rs.heap.gap; !r.refused && !diverts(r.told) && g.entered == q.entered && !g.since.IsZero() {
 		q.since, q.looked = g.since, g.looked // nobody was told to send elsewhere, so the silence of before is as good
 	}
@@ -112,7 +129,7 @@ func (rs *rounds) awaitQuiet(r *round, q *quiet, within time.Duration) bool {
 // awaitHeed waits for a peer that acts later than it says: until it is quiet, up to the hard threshold
 // and within bounds. It reports false where it was not long enough.
 func (rs *rounds) awaitHeed(r *round) bool {
-	q := newQuiet(rs.requests.readMoving, rs.quietFor(r.rate))
+	q := rs.quiet(r, rs.requests.readMoving, r.rate)
 	if q.looked.Before(rs.heedless) {
 		return true
 	}

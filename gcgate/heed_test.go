@@ -47,7 +47,7 @@ func TestDrainThatNobodyHeeds(t *testing.T) {
 	}{
 		{"heeded", &unheedingSignal{}, func(time.Duration) bool { return false }, false, 0, 20 * time.Millisecond, false},
 		{"some were under way", &unheedingSignal{}, func(away time.Duration) bool { return away < 30*time.Millisecond }, false, 0, 60 * time.Millisecond, false},
-		{"late", &unheedingSignal{}, func(away time.Duration) bool { return away < late }, true, late, late + 40*time.Millisecond, false},
+		{"late", &unheedingSignal{}, func(away time.Duration) bool { return away < late }, true, late, late + quietMax + 10*time.Millisecond, false},
 		{"never", &unheedingSignal{}, func(time.Duration) bool { return true }, true, 3 * time.Second, 4 * time.Second, true},
 		{"not confirmed", &fakeSignal{takes: time.Hour}, func(time.Duration) bool { return true }, false, 100 * time.Millisecond, 105 * time.Millisecond, true},
 	} {
@@ -140,6 +140,21 @@ func TestPeerThatActsAfterTheHardThreshold(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestPauseIsNoEnd: a pause of the clients', in a long wait for a peer that acts late, is not taken for the end of the requests.
+func TestPauseIsNoEnd(t *testing.T) {
+	inTime(t, Options{Signals: []Signal{&unheedingSignal{}}, DisableJitter: true}, func(t *testing.T, r *rig) {
+		r.heap.Do(func() { r.heap.Rate = 50 * mib })
+		r.send(time.Millisecond, func(away time.Duration) bool {
+			return away < time.Second && (away < 500*time.Millisecond || away > 520*time.Millisecond)
+		})
+		r.until(t, StateCollecting)
+		r.until(t, StateServing)
+		if s := r.Stats(); s.Overlapped > 0 || s.Phases[StateDraining].Max < time.Second-quietMax {
+			t.Errorf("%d requests met the collection, which began after %v", s.Overlapped, s.Phases[StateDraining].Max)
+		}
+	})
 }
 
 // TestFewRequestsThatNobodyStops: at ten a second no pause before a collection tells anything, but those

@@ -64,9 +64,13 @@ func TestReadyAfterAnUnconfirmedDrainInAnswers(t *testing.T) {
 		p.Attach(&c)
 		go poll(ctx, &p, "127.0.0.1", 500*time.Millisecond)
 		go func() {
-			for ctx.Err() == nil {
-				time.Sleep(5 * time.Millisecond)
-				c.enter()
+			for every := time.NewTicker(5 * time.Millisecond); ; {
+				select {
+				case <-ctx.Done():
+					return
+				case <-every.C:
+					c.enter()
+				}
 			}
 		}()
 		time.Sleep(3*time.Second + 100*time.Millisecond) // between two polls
