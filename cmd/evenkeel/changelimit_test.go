@@ -117,6 +117,20 @@ func TestCompareFailIf(t *testing.T) {
 	}
 }
 
+// TestFailIfOfOneVariant: a limit that there is nothing to hold against is no limit that is kept.
+func TestFailIfOfOneVariant(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "head.json")
+	f := &runfile.File{Version: runfile.Version}
+	for i := range 8 {
+		f.Runs = append(f.Runs, runfile.Run{Label: "head", Repeat: i + 1, Round: i + 1, Load: &loadgen.Result{Answered: 1000, Duration: 1e9}})
+	}
+	if err := f.Save(name); err != nil {
+		t.Fatal(err)
+	}
+	call("compare", "-fail-if", "requests/s < -10%", name).check(t, exitFailed, nil, []string{`there is only "head": name the file of the other one`})
+	call("compare", name).check(t, exitOK, []string{"head"}, nil)
+}
+
 // TestWorkflow holds the example of a workflow to flags that there are, and to pinned actions.
 func TestWorkflow(t *testing.T) {
 	text, err := os.ReadFile("../../deploy/github/tail.yml")

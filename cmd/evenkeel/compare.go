@@ -119,6 +119,9 @@ func (f *compareFlags) read(names []string) (*compare.Comparison, error) {
 	if err := f.judging.apply(c); err != nil {
 		return nil, err
 	}
+	if len(f.judging.failIf) > 0 && len(c.Columns) < 2 {
+		return nil, fmt.Errorf("-fail-if is about how variants differ, and there is only %q: name the file of the other one, too", c.Columns[0].Label)
+	}
 	c.SetEvents(events)
 	return c, nil
 }

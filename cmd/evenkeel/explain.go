@@ -154,7 +154,7 @@ func (f *explainFlags) wrong(fs *flag.FlagSet, names []string) string {
 		return "-perfetto is of one trace, and -against compares several; give it without -against"
 	case f.against != nil && given(fs, "slowest"):
 		return "-slowest shows requests of one trace, and -against compares several; give it without -against"
-	case f.against != nil && f.noProfile && !slices.ContainsFunc(slices.Concat([]string(f.against), names), isURL):
+	case f.noProfile && !slices.ContainsFunc(slices.Concat([]string(f.against), names), isURL):
 		return "-no-profile is of a URL, and these traces are files"
 	case f.json && f.html == toStdout:
 		return "-json and -html - both go to standard output; give the page a file"

@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -79,17 +80,19 @@ func (a *app) against(ctx context.Context, fs *flag.FlagSet, f *explainFlags, na
 func expand(patterns []string) (names []string, err error) {
 	for _, p := range patterns {
 		found, err := filepath.Glob(p)
-		if err != nil {
+		_, notThere := os.Stat(p)
+		switch {
+		case isURL(p), notThere == nil: // also where that reads as a pattern of others
+			found = []string{p}
+		case err != nil:
 			return nil, fmt.Errorf("%q is no pattern of files: %w", p, err)
-		}
-		if found == nil && strings.ContainsAny(p, "*[") && !strings.Contains(p, "://") {
+		case found == nil && strings.ContainsAny(p, "*["):
 			return nil, fmt.Errorf("no file matches %q", p)
-		}
-		if found == nil {
+		case found == nil:
 			found = []string{p}
 		}
 		for _, name := range found { // a file that two patterns match is one trace; a URL is asked anew
-			if strings.Contains(name, "://") || !slices.Contains(names, name) {
+			if isURL(name) || !slices.Contains(names, name) {
 				names = append(names, name)
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -92,6 +93,28 @@ func TestExplainAgainstFailIf(t *testing.T) {
 	call(same...).check(t, exitLimit, nil, []string{"-fail-if all:lock>+10%: exceeded: +", "-fail-if lock>+1000%: kept"})
 }
 
+// TestExpandNames: a file is what its name says, also where that reads as a pattern of another.
+func TestExpandNames(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, name := range []string{"t[1].trace", "t1.trace", "t2.trace", "[.trace"} {
+		if err := os.WriteFile(name, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for pattern, want := range map[string][]string{
+		"t[1].trace": {"t[1].trace"}, "[.trace": {"[.trace"}, "t[12].trace": {"t1.trace", "t2.trace"}, "http://h/[": {"http://h/["}, "none": {"none"},
+	} {
+		if got, err := expand([]string{pattern, pattern}); err != nil || !slices.Equal(slices.Compact(got), want) {
+			t.Errorf("%s: %q, %v, want %q", pattern, got, err, want)
+		}
+	}
+	for _, pattern := range []string{"x[1].trace", "x[.trace"} {
+		if got, err := expand([]string{pattern}); err == nil {
+			t.Errorf("%s: %q", pattern, got)
+		}
+	}
+}
+
 // TestExplainAgainstWrong: what is wrong is said in the words of the command line, and nothing that was asked for is left out silently.
 func TestExplainAgainstWrong(t *testing.T) {
 	dir := t.TempDir()
@@ -104,6 +127,7 @@ func TestExplainAgainstWrong(t *testing.T) {
 		{[]string{"-against", lockTraceFile, "-perfetto", filepath.Join(dir, "out.json"), lockTraceFile}, exitUsage, "-perfetto is of one trace"},
 		{[]string{"-against", lockTraceFile, "-slowest", "10", lockTraceFile}, exitUsage, "-slowest shows requests of one trace"},
 		{[]string{"-against", lockTraceFile, "-no-profile", lockTraceFile}, exitUsage, "-no-profile is of a URL, and these traces are files"},
+		{[]string{"-no-profile", lockTraceFile}, exitUsage, "-no-profile is of a URL, and these traces are files"},
 		{[]string{"-against", lockTraceFile, "-no-profile", "http://127.0.0.1:1/debug/pprof/trace"}, exitFailed, "127.0.0.1:1"},
 		{[]string{"-against", filepath.Join(dir, "old*.trace"), lockTraceFile}, exitUsage, "no file matches "},
 		{[]string{"-against", lockTraceFile, "-class", "main.nobody", lockTraceFile}, exitFailed, ": -class: no request is of class"},

@@ -81,6 +81,12 @@ func runPlan(ctx context.Context, a *app, args []string) error {
 		return a.wrong(fs, "-rate and -times both say for which load; leave one out")
 	case f.watch < period(time.Second):
 		return a.wrong(fs, "-for %v is too short to see what is allocated; write at least 1s", &f.watch)
+	case given(fs, "held") && f.held == 0:
+		return a.wrong(fs, "-held %v; write for how long a collection holds its turn", &f.held)
+	case given(fs, "for") && !isURL(names[0]):
+		return a.wrong(fs, "-for watches a status page, and %s is none", names[0])
+	case f.label != "" && isURL(names[0]):
+		return a.wrong(fs, "-label is of a run.json, and %s is none", names[0])
 	}
 	ctx, release := a.catch(ctx)
 	defer release()

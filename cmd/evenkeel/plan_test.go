@@ -116,6 +116,9 @@ func TestPlanOfALog(t *testing.T) {
 	call("plan", "-n", "4", name).check(t, exitOK, []string{"live in each replica, 2 processors each, 4 replicas, 1 turn", "load of the turns", "! a log knows nothing of requests"}, nil)
 	call("plan", "-rate", "5", name).check(t, exitFailed, nil, []string{"write -times instead"})
 	call("plan", "-label", "a", name).check(t, exitFailed, nil, []string{"leave -label out"})
+	call("plan", "-label", "a", "http://127.0.0.1:1/").check(t, exitUsage, nil, []string{"-label is of a run.json"})
+	call("plan", "-for", "3s", name).check(t, exitUsage, nil, []string{"-for watches a status page"})
+	call("plan", "-held", "0s", name).check(t, exitUsage, nil, []string{"-held 0s; write for how long"})
 }
 
 func TestPlanRefusesWhatItCannotUse(t *testing.T) {

@@ -2,6 +2,9 @@ package recorder
 
 import (
 	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -42,5 +45,40 @@ func TestSeenAfterAll(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// router is one that sets no http.Request.Pattern, as most do but http.ServeMux.
+type router map[string]http.HandlerFunc
+
+func (r router) ServeHTTP(w http.ResponseWriter, q *http.Request) { r[q.URL.Path].ServeHTTP(w, q) }
+
+func slowHandler(http.ResponseWriter, *http.Request) { time.Sleep(300 * time.Millisecond) }
+
+// TestClassesOfAnotherRouter: a slow request is counted under the class that it is explained under.
+func TestClassesOfAnotherRouter(t *testing.T) {
+	r, err := Start(t.Context(), Options{Slow: 100 * time.Millisecond, Every: time.Second, CPU: 1, Logger: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Stop(context.Background())
+	explained := make(chan Explained, 10)
+	r.Subscribe(func(e Explained) { explained <- e })
+	s := httptest.NewServer(r.Middleware(router{"/slow": slowHandler}))
+	defer s.Close()
+	res, err := s.Client().Get(s.URL + "/slow")
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	select {
+	case <-explained:
+	case <-time.After(time.Minute):
+		t.Fatalf("nothing is explained: %+v", r.Stats())
+	}
+	for class, c := range r.History().CoverageByClass(time.Time{}) {
+		if c.Slow != 1 || c.Seen != 1 || !strings.Contains(class, "slowHandler") {
+			t.Errorf("class %q: slow %d, seen %d", class, c.Slow, c.Seen)
+		}
 	}
 }

@@ -140,13 +140,12 @@ func (l *loop) guard(f func()) {
 // note takes what a request says.
 func (l *loop) note(n note) {
 	if n.slow {
-		l.r.store.Count(l.p.wall(), n.class, history.Count{Slow: 1})
 		l.longest = max(l.longest, n.duration)
 		switch {
 		case !l.on:
-			l.r.store.Count(l.p.wall(), n.class, history.Count{Off: 1})
+			l.count([]note{n}, history.Count{Off: 1})
 		case len(l.pending) == maxPending:
-			l.r.store.Count(l.p.wall(), n.class, history.Count{Failed: 1})
+			l.count([]note{n}, history.Count{Failed: 1})
 		default:
 			l.pending = append(l.pending, n)
 		}
@@ -383,8 +382,9 @@ func (l *loop) off() {
 	l.p.stop()
 }
 
-// count counts requests again, by what became of them.
+// count counts slow requests, by what became of them.
 func (l *loop) count(notes []note, c history.Count) {
+	c.Slow = 1
 	for _, n := range notes {
 		l.r.store.Count(l.p.wall(), n.class, c)
 	}

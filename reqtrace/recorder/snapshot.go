@@ -134,6 +134,7 @@ func (l *loop) explained(a *analysis, e *history.Explained) {
 		if n != nil { // else e names it twice
 			q.TraceID = n.traceID
 			delete(open, number)
+			l.r.store.Count(l.p.wall(), q.Key.Class, history.Count{Slow: 1})
 		}
 	}
 	running := 0
@@ -149,11 +150,13 @@ func (l *loop) explained(a *analysis, e *history.Explained) {
 		}
 		l.tell(q)
 	}
-	left := int(min(e.Dropped, uint64(len(open)))) // which AddAll has counted
+	left := int(min(e.Dropped, uint64(len(open)))) // which AddAll has counted as failed
 	for _, n := range open {
+		var c history.Count
 		if left--; left < 0 {
-			l.count([]note{*n}, history.Count{Limited: 1})
+			c.Limited = 1
 		}
+		l.count([]note{*n}, c)
 	}
 	l.r.update(func(s *Stats) { s.Analyzed++ })
 	l.profileAfter(running, len(e.Slow))

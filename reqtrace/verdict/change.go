@@ -133,16 +133,16 @@ func Compare(older, newer []*reqtrace.Report, o ChangeOptions) (*Change, error) 
 	if !(o.Confidence >= .5 && o.Confidence <= .9999) {
 		return nil, &OptionError{"Confidence", fmt.Sprintf("%g; it goes from 0.5 to 0.9999, or is 0 for 0.95", o.Confidence)}
 	}
-	sides := [2][]*reqtrace.Report{older, newer}
+	sides, alone := [2][]*reqtrace.Report{older, newer}, min(len(older), len(newer)) == 1
 	for i, name := range []string{o.Old, o.New} {
-		if err := comparable(sides[i], name); err != nil {
+		if err := comparable(sides[i], name, alone); err != nil {
 			return nil, err
 		}
 	}
 	t := newChangeTable(sides)
 	c := &Change{Causes: []CauseChange{}, Classes: []ClassChange{}, Caveats: []string{}, table: t}
 	c.Old, c.New = newSide(o.Old, older), newSide(o.New, newer)
-	c.Alone = min(len(older), len(newer)) == 1
+	c.Alone = alone
 	t.level = 1 - (1-o.Confidence)/float64(max(t.tested(), 1))
 	c.Level = t.level
 	c.Slow, c.All = t.difference(t.whole)
@@ -160,8 +160,8 @@ func Compare(older, newer []*reqtrace.Report, o ChangeOptions) (*Change, error) 
 	return c, nil
 }
 
-// comparable reports why a side cannot be compared.
-func comparable(side []*reqtrace.Report, name string) error {
+// comparable reports why a side cannot be compared. Where one of the sides is alone, a single trace, only blocks tell how requests vary.
+func comparable(side []*reqtrace.Report, name string, alone bool) error {
 	if len(side) == 0 {
 		return fmt.Errorf("verdict: no trace of %s: take one at least, better three", name)
 	}
@@ -171,9 +171,21 @@ func comparable(side []*reqtrace.Report, name string) error {
 			return fmt.Errorf("verdict: trace %d of %s has no whole request: trace for longer", i+1, name)
 		case !slices.ContainsFunc(r.Blocks, func(b reqtrace.Block) bool { return len(b.Slow) > 0 }):
 			return fmt.Errorf("verdict: the report of trace %d of %s has no slow requests, as JSON does not keep them: analyze the trace anew", i+1, name)
+		case alone && busyBlocks(r) < 2:
+			return fmt.Errorf("verdict: all requests of trace %d of %s began within a 40th of it, so that one trace a side does not tell how they vary: trace while they come all the time, or take three traces a side", i+1, name)
 		}
 	}
 	return nil
+}
+
+// busyBlocks counts the blocks in which requests began.
+func busyBlocks(r *reqtrace.Report) (n int) {
+	for _, b := range r.Blocks {
+		if len(b.Classes) > 0 {
+			n++
+		}
+	}
+	return n
 }
 
 func newSide(name string, reports []*reqtrace.Report) Side {

@@ -419,3 +419,26 @@ func TestChangeText(t *testing.T) {
 	c := compared(t, older, s.side(rng, 3))
 	golden.Written(t, "change.golden.txt", func(b *bytes.Buffer) error { return c.WriteText(b, Options{}) })
 }
+
+// TestRequestsOfOneMoment: one trace a side tells how requests vary by its blocks, and requests that began in one block do not; three traces do.
+func TestRequestsOfOneMoment(t *testing.T) {
+	moment := func(d time.Duration) *reqtrace.Report {
+		var all []syntheticRequest
+		for i := range 50 {
+			parts := []reqtrace.BlockPart{
+				{Cause: reqtrace.CauseRunning, All: time.Millisecond + time.Duration(i*i)*7*time.Microsecond},
+				{Cause: reqtrace.CauseLock, Site: "main.get (a.go:1)", All: d * time.Duration(1+i%7)},
+			}
+			all = append(all, syntheticRequest{at: time.Duration(100+i) * time.Microsecond, took: parts[0].All + parts[1].All, parts: parts})
+		}
+		return reportOf(5*time.Second, all)
+	}
+	older, newer := moment(time.Millisecond), moment(1400*time.Microsecond)
+	if c, err := Compare([]*reqtrace.Report{older}, []*reqtrace.Report{newer}, ChangeOptions{}); err == nil || !strings.Contains(err.Error(), "take three traces") {
+		t.Errorf("%+v, %v", c, err)
+	}
+	c, err := Compare([]*reqtrace.Report{older, older, moment(1100 * time.Microsecond)}, []*reqtrace.Report{newer, newer, moment(1500 * time.Microsecond)}, ChangeOptions{})
+	if err != nil || c.Slow.Low >= c.Slow.High {
+		t.Errorf("%+v, %v", c, err)
+	}
+}

@@ -33,7 +33,7 @@ func (e *estimate) reach(level float64) float64 {
 		for i, v := range values {
 			between += (v - mean) * (v - mean)
 			within += variance(e.blocks[s][i]) / n / n
-			blocks += len(e.blocks[s][i]) - 1
+			blocks += max(busy(e.blocks[s][i])-1, 0)
 		}
 	}
 	reach := studentQuantile(level, max(blocks, 1)) * math.Sqrt(within)
@@ -43,6 +43,16 @@ func (e *estimate) reach(level float64) float64 {
 		reach = max(reach, studentQuantile(level, traces)*math.Sqrt(between/float64(traces)*per))
 	}
 	return reach
+}
+
+// busy counts the blocks that move a value at all: those without a request do not.
+func busy(u []float64) (n int) {
+	for _, x := range u {
+		if x != 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // variance returns that of a sum of blocks' influences, which are 0 together.
