@@ -15,8 +15,8 @@ const (
 	quietSpacing       = 10
 	quietMin, quietMax = 2 * time.Millisecond, 50 * time.Millisecond
 
-	// The longer requests have kept coming, the longer is the silence that tells that they have ended: this part of that time, up
-	// to quietMax. In a second of waiting for a balancer that acts late, client or balancer may well stand still for a moment.
+	// The longer requests have kept coming, in this drain or in recent ones, the longer is the silence that tells that they have ended:
+	// this part of that time, up to quietMax. In a second of waiting for a balancer that acts late, client or balancer may well stand still for a moment.
 	quietGrows = 20
 
 	// heedLimit bounds the wait for a peer that confirms a drain and sends requests all the same: a
@@ -72,6 +72,7 @@ func (q *quiet) look() bool {
 func (rs *rounds) quiet(r *round, read func() (inFlight int, entered uint32), rate float64) *quiet {
 	q := newQuiet(read, rs.quietFor(rate))
 	if rs.options.QuietFor == 0 && !r.refused && diverts(r.told) {
+		q.wanted = max(q.wanted, min(rs.heap.turns.drain/quietGrows, quietMax))
 		q.waited = r.announced
 	}
 	return q
