@@ -31,6 +31,9 @@ type file struct {
 func openFile(dir string, limit int64) (*file, []byte, error) {
 	f := &file{dir: dir}
 	if err := f.take(); err != nil {
+		if f.lock != nil { // what a kill has left cannot be removed
+			err = errors.Join(err, f.close())
+		}
 		return nil, nil, err
 	}
 	b, err := readUpTo(f.path(logName), limit)
