@@ -392,38 +392,6 @@ func (p *Peers) missing(d Demand, now time.Time) error {
 	return err
 }
 
-// isQuiet reports whether no request has entered for quietFor, and looks. mu is held.
-func (p *Peers) isQuiet(now time.Time) bool {
-	if p.proof.counter == nil {
-		return false
-	}
-	if _, n := p.proof.counter.Requests(); n != p.entered || p.quiet.IsZero() {
-		p.entered, p.quiet = n, now
-	}
-	return now.Sub(p.quiet) >= quietFor
-}
-
-// tellAll takes all who poll for told, where requests are counted: each may hear of the drain in an answer from now on, also of one
-// that is not confirmed.
-func (p *Peers) tellAll() {
-	now := time.Now()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, q := range p.peers {
-		q.out = q.out || p.proof.counter != nil && !q.isGone(now)
-	}
-}
-
-// anyRegular reports whether anybody polls regularly. mu is held.
-func (p *Peers) anyRegular(now time.Time) bool {
-	for _, q := range p.peers {
-		if q.isRegular(now) {
-			return true
-		}
-	}
-	return false
-}
-
 // absent returns nil when all who were told to drain have this process back, or are gone, where it has listened for them; else
 // who has not. It is called with mu held.
 func (p *Peers) absent(d Demand, now time.Time, listened bool) error {
