@@ -89,8 +89,8 @@ type Options struct {
 	// QuietFor is how long no request must be in flight nor enter before the collection
 	// starts. Default: 0, which is ten times the usual time between two requests, at least 2 ms
 	// (from 5,000 requests a second on) and at most 50 ms (up to 200); where peers were told to send none, also a twentieth
-	// of the time for which they have sent some all the same, up to 50 ms; 2 ms under PolicyShed, which lets none in. Limit: 1 s, and DrainTimeout, past which it is not waited for; half of that leaves the last
-	// requests some time to come.
+	// of the time for which they have sent some all the same, up to 50 ms; 2 ms under PolicyShed, which lets none in.
+	// Limit: 1 s, and DrainTimeout, past which it is not waited for; half of that leaves the last requests some time to come.
 	QuietFor time.Duration
 
 	// Period is the longest time without a collection, so that finalizers run and idle memory

@@ -148,24 +148,31 @@ func TestMaxBytesReaderCloses(t *testing.T) {
 	})
 }
 
+// hijackBehind has a client ask for an upgrade behind an answer that it does not read. before is called by the handler that hijacks; what
+// that comes to goes to hijacked.
+func hijackBehind(t *testing.T, b aio.Backend, srv *http.Server, before func()) (c net.Conn, hijacked <-chan error) {
+	m, err := http.NewServeMux(), make(chan error, 1)
+	m.HandleFunc("/first", func(w http.ResponseWriter, _ *http.Request) { clog(srv, w) })
+	m.HandleFunc("/hijack", func(w http.ResponseWriter, _ *http.Request) {
+		before()
+		c, _, e := w.(http.Hijacker).Hijack()
+		if e == nil {
+			_, e = io.WriteString(c, "hijacked")
+			c.Close()
+		}
+		err <- e
+	})
+	srv.Handler = m
+	c = slowly(t, serveOn(t, b, srv, narrow(t)))
+	io.WriteString(c, "GET /first HTTP/1.1\r\nHost: x\r\n\r\nGET /hijack HTTP/1.1\r\nHost: x\r\n\r\n")
+	return c, err
+}
+
 // TestHijackBehindWhatNobodyReads: Hijack waits for what is queued, but not for ever.
 func TestHijackBehindWhatNobodyReads(t *testing.T) {
 	httpd.SetFlushLimit(t, time.Second)
 	onEach(t, func(t *testing.T, b aio.Backend) {
-		srv, m := &http.Server{}, http.NewServeMux()
-		m.HandleFunc("/first", func(w http.ResponseWriter, _ *http.Request) { clog(srv, w) })
-		hijacked := make(chan error, 1)
-		m.HandleFunc("/hijack", func(w http.ResponseWriter, _ *http.Request) {
-			c, _, err := w.(http.Hijacker).Hijack()
-			if err == nil {
-				_, err = io.WriteString(c, "hijacked")
-				c.Close()
-			}
-			hijacked <- err
-		})
-		srv.Handler = m
-		c := slowly(t, serveOn(t, b, srv, narrow(t)))
-		io.WriteString(c, "GET /first HTTP/1.1\r\nHost: x\r\n\r\nGET /hijack HTTP/1.1\r\nHost: x\r\n\r\n")
+		c, hijacked := hijackBehind(t, b, &http.Server{}, func() {})
 		select {
 		case err := <-hijacked:
 			if err == nil {
@@ -181,24 +188,13 @@ func TestHijackBehindWhatNobodyReads(t *testing.T) {
 // TestHijackBehindWhatWasCut: a connection behind a cut answer is no good any more.
 func TestHijackBehindWhatWasCut(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
-		srv, m := &http.Server{WriteTimeout: time.Second}, http.NewServeMux()
-		m.HandleFunc("/first", func(w http.ResponseWriter, _ *http.Request) { clog(srv, w) })
-		cut, hijacked := make(chan bool), make(chan error, 1)
-		m.HandleFunc("/hijack", func(w http.ResponseWriter, _ *http.Request) {
+		srv, cut := &http.Server{WriteTimeout: time.Second}, make(chan bool)
+		c, hijacked := hijackBehind(t, b, srv, func() {
 			for end := time.Now().Add(patience); httpd.StatsOf(srv).QueuedBytes > 0 && time.Now().Before(end); {
 				time.Sleep(10 * time.Millisecond)
 			}
 			close(cut)
-			c, _, err := w.(http.Hijacker).Hijack()
-			if err == nil {
-				_, err = io.WriteString(c, "hijacked")
-				c.Close()
-			}
-			hijacked <- err
 		})
-		srv.Handler = m
-		c := dial(t, serveOn(t, b, srv, narrow(t)))
-		io.WriteString(c, "GET /first HTTP/1.1\r\nHost: x\r\n\r\nGET /hijack HTTP/1.1\r\nHost: x\r\n\r\n")
 		<-cut
 		all, _ := io.ReadAll(c)
 		if err := <-hijacked; err == nil || bytes.Contains(all, []byte("hijacked")) {

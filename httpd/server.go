@@ -33,7 +33,7 @@ func ListenAndServe(ctx context.Context, srv *http.Server, o Options) error {
 
 // Serve serves what ln accepts, until srv is shut down or closed or ln fails, and returns what srv.Serve returns:
 // http.ErrServerClosed after a Shutdown or Close, and then not before the last connection has ended, but for those
-// that Hijack gave away, and ConnState has returned from their ends. Shutdown waits for the answers that are queued, which their handlers have left behind: 30 seconds for a client that does not read; Close
+// that Hijack gave away, and ConnState has returned from their ends. Shutdown waits for the answers that are queued, which their handlers have left behind: for 30 seconds in which a client takes nothing; Close
 // does not, and a program that ends then does not send them. When ctx ends, srv is closed. ln is closed in any case. Several listeners may be served for one srv.
 //
 // Connections without a descriptor, those of tls.NewListener for instance, are served as srv.Serve does it: each has a

@@ -23,7 +23,7 @@ type Stats struct {
 	Handshakes     uint64 // connections whose handshake of TLS failed
 	BadRequests    uint64 // requests that net/http has refused: malformed or ambiguous, with too large a header, or Expect of something else; and OPTIONS * on a connection that ends, which it answers by itself
 	Unattached     uint64 // connections that the system did not let be taken
-	Unsent         uint64 // connections that ended, and whose peer did not take the rest of an answer within 30 s or http.Server.WriteTimeout
+	Unsent         uint64 // connections that ended, and whose peer took nothing of the rest of an answer for 30 s, or not all of it within http.Server.WriteTimeout
 }
 
 // StatsOf returns the statistics of all Serves of srv together, since the first began; of none that is still to begin, or where aio has

@@ -1,6 +1,7 @@
 package haproxy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -122,7 +123,7 @@ func (a *AgentCheck) Serve(l net.Listener) error {
 				return fmt.Errorf("haproxy: the agent-check has ended: %w", err)
 			}
 			if failed == acceptWarn {
-				a.logger().Warn("haproxy: the agent-check cannot accept connections, so HAProxy keeps what it was told last; trying on", "error", err)
+				cmp.Or(a.Logger, slog.Default()).Warn("haproxy: the agent-check cannot accept connections, so HAProxy keeps what it was told last; trying on", "error", err)
 			}
 			time.Sleep(min(time.Duration(failed)*5*time.Millisecond, time.Second))
 			continue
@@ -145,13 +146,6 @@ func (a *AgentCheck) Serve(l net.Listener) error {
 func passes(err error) bool {
 	return slices.ContainsFunc([]error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED},
 		func(kind error) bool { return errors.Is(err, kind) })
-}
-
-func (a *AgentCheck) logger() *slog.Logger {
-	if a.Logger != nil {
-		return a.Logger
-	}
-	return slog.Default()
 }
 
 // answer tells one peer, and closes conn.

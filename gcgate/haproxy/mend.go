@@ -1,6 +1,7 @@
 package haproxy
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"strings"
@@ -25,10 +26,7 @@ func (h *RuntimeAPI) Watch(ctx context.Context, g *gcgate.Gate) {
 	if h.DisableMending {
 		return
 	}
-	log := h.Logger
-	if log == nil {
-		log = slog.Default()
-	}
+	log := cmp.Or(h.Logger, slog.Default())
 	m := mender{own: h.Server, drained: make(map[string]*drainedServer)}
 	tick := time.NewTicker(mendRest)
 	defer tick.Stop()

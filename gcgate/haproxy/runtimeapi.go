@@ -281,6 +281,9 @@ func (h *RuntimeAPI) ask(ctx context.Context, commands string) (string, error) {
 		if _, err = io.WriteString(conn, commands+"\n"); err == nil {
 			answer, err = io.ReadAll(io.LimitReader(conn, maxAnswerBytes+1))
 		}
+		if c, ok := conn.(*net.TCPConn); ok && err != nil {
+			_ = c.SetLinger(0) // what the kernel has still to send must not come after the next command
+		}
 	}()
 	select {
 	case <-ended:
