@@ -20,9 +20,11 @@ const (
 	checkEvery   = 500 * time.Millisecond
 	warnEvery    = 10 * time.Second // between two warnings of one kind
 
-	// returnTimeout is how long the turn is held for peers that do not have this process back.
-	// A balancer that needs longer has lost it, or is gone.
-	returnTimeout = time.Minute
+	// returnTimeout is how long the turn is held for peers that do not have this process back: those that poll every ten
+	// seconds while it is away take minutes. A balancer that needs longer has lost it, or is gone. A gate that stops waits
+	// for stopTimeout only.
+	returnTimeout = 5 * time.Minute
+	stopTimeout   = time.Minute
 )
 
 // notice is what a peer shall be told: to stay away, or that this process is ready.
@@ -142,7 +144,7 @@ func (a *announcer) awaitReturn(bound context.Context) {
 	select {
 	case <-n.done:
 	case <-bound.Done():
-		a.log.Warn("gcgate: stopped, and a peer has not confirmed that it has this process back: look whether it sends requests here, and tell it by hand if not", "after", returnTimeout)
+		a.log.Warn("gcgate: stopped, and a peer has not confirmed that it has this process back: look whether it sends requests here, and tell it by hand if not", "after", stopTimeout)
 	}
 }
 

@@ -126,7 +126,7 @@ func (c *control) due() (Reason, bool) {
 // awaitPeers waits until all turns are released, and all peers know that this process is ready:
 // they must go on hearing until then. The bound is one for all peers.
 func (c *control) awaitPeers() {
-	bound, done := context.WithTimeout(context.Background(), returnTimeout)
+	bound, done := context.WithTimeout(context.Background(), stopTimeout)
 	defer done()
 	c.turns.releases.Wait()
 	for _, a := range c.rounds.announcers {

@@ -104,33 +104,37 @@ func (rs *rounds) releaseTurn(r *round) {
 		rs.status.update(func(s *Stats) { s.LostTurns++ })
 		rs.heap.warn("lost", "gcgate: the turn was lost while it was held; another replica may have collected at the same time")
 	}
-	rs.turns.releaseAfter(r.lease, r.refused || len(r.told) > 0, r.awaitReturn)
+	rs.turns.releaseAfter(r.lease, r.refused || len(r.told) > 0, func() bool { return r.awaitReturn(rs.stop) })
 }
 
 // awaitReturn waits until all peers that must not lose two replicas have this one back, or the
-// bound, or until the turn is lost. The round does not change any more.
-func (r *round) awaitReturn() {
+// bound, or until the turn is lost; it reports whether they have. The round does not change any more.
+func (r *round) awaitReturn(stop <-chan struct{}) (returned bool) {
 	begin := time.Now()
 	timer := time.NewTimer(returnTimeout)
 	defer timer.Stop()
 	for i, ready := range r.readies {
 		a := r.told[i]
-		if a.safe {
-			continue
-		}
-		select {
-		case <-ready.done:
-			took := time.Since(begin)
-			if slow := took > slowReturn; a.slow.Swap(slow) != slow && slow {
-				a.log.Warn("gcgate: a peer took long to have this process back, and no other replica could collect meanwhile: let it poll faster while a server is down (in HAProxy downinter and fastinter, in Envoy unhealthy_interval)", "took", took)
+		for waits := !a.safe; waits; {
+			select {
+			case <-ready.done:
+				took := time.Since(begin)
+				if slow := took > slowReturn; a.slow.Swap(slow) != slow && slow {
+					a.log.Warn("gcgate: a peer took long to have this process back, and no other replica could collect meanwhile: let it poll faster while a server is down (in HAProxy downinter and fastinter, in Envoy unhealthy_interval)", "took", took)
+				}
+				waits = false
+			case <-r.lease.Lost():
+				return false
+			case <-stop:
+				stop = nil
+				timer.Reset(min(stopTimeout, returnTimeout-time.Since(begin)))
+			case <-timer.C:
+				a.log.Warn("gcgate: a peer does not have this process back; the turn is released all the same, and this signal is silent until it has", "after", time.Since(begin))
+				return false
 			}
-		case <-r.lease.Lost():
-			return
-		case <-timer.C:
-			a.log.Warn("gcgate: a peer does not have this process back; the turn is released all the same, and this signal is silent until it has", "after", returnTimeout)
-			return
 		}
 	}
+	return true
 }
 
 // to changes the state.

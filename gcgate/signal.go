@@ -15,8 +15,8 @@ import (
 // it: both calls must be idempotent.
 //
 // Neither a slow nor a failing Signal holds up serving or collecting: the gate waits for Drain
-// at most [Options.AnnounceTimeout]. But the turn is held until Ready has returned nil, for a
-// minute at most, whether Drain had succeeded or not: the peer may have acted on a Drain whose
+// at most [Options.AnnounceTimeout]. But the turn is held until Ready has returned nil, for five
+// minutes at most, whether Drain had succeeded or not: the peer may have acted on a Drain whose
 // answer was lost. Until Ready has returned nil, Drain is not called again.
 //
 // A Signal may have more to say by implementing [Attacher], [Checker], [Confirmer], [TurnFree],

@@ -63,13 +63,17 @@ func TestOneTurnAtATime(t *testing.T) {
 func TestTurnHeldForLong(t *testing.T) {
 	var l turnLoad
 	for range 20 {
-		l.learn(100 * time.Millisecond)
+		l.learn(100*time.Millisecond, true)
 	}
-	if l.learn(time.Minute); l.held(0) > time.Second || l.total.Max != time.Minute {
+	if l.learn(time.Minute, true); l.held(0) > time.Second || l.total.Max != time.Minute {
 		t.Errorf("the mean is %v after one of a minute, the longest %v", l.held(0), l.total.Max)
 	}
+	l = turnLoad{}
+	if l.learn(5*time.Minute, false); l.held(time.Second) != time.Second || l.total.Count != 1 {
+		t.Errorf("the mean is %v after one of %d that was given up", l.held(time.Second), l.total.Count)
+	}
 	for range 20 {
-		l.learn(time.Minute)
+		l.learn(time.Minute, true)
 	}
 	if l.held(0) < 50*time.Second {
 		t.Errorf("the mean is %v where each is held for a minute", l.held(0))

@@ -37,6 +37,29 @@ func (s *deafSignal) Ready(ctx context.Context) error {
 	return s.fakeSignal.Ready(ctx)
 }
 
+// deafWatcher hangs in Watch.
+type deafWatcher struct {
+	fakeSignal
+	wake chan struct{}
+}
+
+func (s *deafWatcher) Watch(context.Context, *Gate) { <-s.wake }
+
+// deafQueue hangs in Acquire, deafLease in Release.
+type deafQueue struct{ deafTurns }
+
+func (q *deafQueue) Acquire(ctx context.Context) (Lease, error) { return q.TryAcquire(ctx) }
+
+type deafLease struct{ wake chan struct{} }
+
+func (l *deafLease) TryAcquire(context.Context) (Lease, error) { return l, nil }
+func (l *deafLease) Lost() <-chan struct{}                     { return nil }
+
+func (l *deafLease) Release(context.Context) error {
+	<-l.wake
+	return nil
+}
+
 // deafTurns hang.
 type deafTurns struct{ wake chan struct{} }
 
@@ -64,6 +87,15 @@ func TestStopIsBounded(t *testing.T) {
 		{"TryAcquire", func(wake chan struct{}) Options {
 			return Options{Signals: []Signal{&fakeSignal{}}, Turns: &deafTurns{wake}}
 		}, StateWanting, "TryAcquire of Turns *gcgate.deafTurns"},
+		{"Acquire", func(wake chan struct{}) Options {
+			return Options{Signals: []Signal{&fakeSignal{}}, Turns: &deafQueue{deafTurns{wake}}}
+		}, StateWanting, "Acquire of Turns *gcgate.deafQueue"},
+		{"Release", func(wake chan struct{}) Options {
+			return Options{Signals: []Signal{&fakeSignal{}}, Turns: &deafLease{wake}}
+		}, StateCollecting, "Release of Lease *gcgate.deafLease"},
+		{"Watch", func(wake chan struct{}) Options {
+			return Options{Signals: []Signal{&deafWatcher{wake: wake}}}
+		}, StateServing, "Watch of signal fake"},
 		{"OnEvent", func(wake chan struct{}) Options {
 			return Options{Policy: PolicyThrough, OnEvent: func(Event) { <-wake }}
 		}, StateWanting, "Options.OnEvent"},
@@ -172,7 +204,7 @@ func TestStopKeepsTheTurnUntilPeersCameBack(t *testing.T) {
 	}{
 		{"shed", Options{Policy: PolicyShed}, 0, 2 * time.Second},
 		{"a peer that is slow", Options{Policy: PolicyDrain}, 5 * time.Second, 5 * time.Second},
-		{"a peer that is lost", Options{Policy: PolicyDrain}, time.Hour, returnTimeout},
+		{"a peer that is lost", Options{Policy: PolicyDrain}, time.Hour, stopTimeout},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			turns := &fakeTurns{}
@@ -195,7 +227,7 @@ func TestStopKeepsTheTurnUntilPeersCameBack(t *testing.T) {
 				if took := time.Since(stopped); turns.holders() != 0 || took < c.held || took > c.held+readyTimeout+100*time.Millisecond {
 					t.Errorf("the turn was held for %v, want %v", took, c.held)
 				}
-				if says := strings.Contains(r.logged.String(), "does not have this process back"); says != (c.held == returnTimeout) {
+				if says := strings.Contains(r.logged.String(), "does not have this process back"); says != (c.held == stopTimeout) {
 					t.Errorf("the log says so: %v\n%s", says, r.logged.String())
 				}
 				if says := strings.Contains(r.logged.String(), "took long to have this process back") && strings.Contains(r.logged.String(), "unhealthy_interval"); says != (c.takes == 5*time.Second) {
@@ -294,8 +326,8 @@ func TestStopDoesNotWaitForLostPeers(t *testing.T) {
 		r.until(t, StateServing)
 		begin := time.Now()
 		r.Stop()
-		if took := time.Since(begin); took != returnTimeout {
-			t.Errorf("waited %v for peers that are lost, want %v", took, returnTimeout)
+		if took := time.Since(begin); took != stopTimeout {
+			t.Errorf("waited %v for peers that are lost, want %v", took, stopTimeout)
 		}
 		if log := r.logged.String(); strings.Count(log, "has not confirmed") != 2 {
 			t.Errorf("the log does not name both:\n%s", log)

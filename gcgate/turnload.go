@@ -53,14 +53,17 @@ func newTurnLoad(o *Options) *turnLoad {
 	return &turnLoad{replicas: o.Replicas, turns: turnCount(o.Turns)}
 }
 
-// learn takes in that a turn was held for so long. Any goroutine may call it.
-func (l *turnLoad) learn(held time.Duration) {
+// learn takes in that a turn was held for so long. One that was given up, or lost, tells nothing of the next. Any goroutine may call it.
+func (l *turnLoad) learn(held time.Duration, returned bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.total.add(held)
+	if !returned {
+		return
+	}
 	if l.mean == 0 {
 		l.mean = held
 	}
-	l.total.add(held)
 	held = min(held, 4*l.mean+time.Second) // one for which a balancer was down tells little of the next
 	l.longest = max(min(held, 2*l.mean), l.longest-l.longest/8)
 	l.mean += (held - l.mean) / 4

@@ -301,33 +301,33 @@ func TestWarnsThatTurnsDoNotSuffice(t *testing.T) {
 func TestLeadKnowsTheLongestTurn(t *testing.T) {
 	l := &turnLoad{replicas: 2, turns: 1}
 	for range 20 {
-		l.learn(time.Second)
+		l.learn(time.Second, true)
 	}
 	if lead := l.lead(l.held(0)); lead != time.Second {
 		t.Errorf("lead %v where each turn takes a second", lead)
 	}
-	l.learn(time.Minute)
+	l.learn(time.Minute, true)
 	if lead := l.lead(l.held(0)); lead > 3*time.Second {
 		t.Errorf("lead %v after one of a minute", lead)
 	}
 	for i := range 60 {
-		l.learn(time.Second)
+		l.learn(time.Second, true)
 		if i%3 == 2 {
-			l.learn(3 * time.Second)
+			l.learn(3*time.Second, true)
 		}
 		if lead := l.lead(l.held(0)); i > 20 && lead < 2*time.Second {
 			t.Errorf("lead %v where one turn in four takes 3s", lead)
 		}
 	}
 	for range 20 {
-		l.learn(time.Second)
+		l.learn(time.Second, true)
 	}
 	if lead := l.lead(l.held(0)); lead > 1100*time.Millisecond {
 		t.Errorf("lead %v where none was longer for a while", lead)
 	}
 	l = &turnLoad{}
-	l.learn(time.Second)
-	l.learn(3 * time.Second)
+	l.learn(time.Second, true)
+	l.learn(3*time.Second, true)
 	if lead := l.lead(l.held(0)); lead != 0 {
 		t.Errorf("lead %v without others", lead)
 	}

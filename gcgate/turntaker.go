@@ -197,18 +197,18 @@ func isLost(lease Lease) bool {
 	}
 }
 
-// releaseAfter releases the turn once await has returned, and after HoldTurn where this process
-// was away. It does not wait for that, but [turnTaker.releases] does.
-func (t *turnTaker) releaseAfter(lease Lease, wasAway bool, await func()) {
+// releaseAfter releases the turn once await has returned, which reports whether the peers have this process back, and after
+// HoldTurn where it was away. It does not wait for that, but [turnTaker.releases] does.
+func (t *turnTaker) releaseAfter(lease Lease, wasAway bool, await func() bool) {
 	taken := t.taken
 	t.releases.Go(func() {
 		defer t.holding.Add(-1)
-		await()
+		returned := await()
 		if t.hold > 0 && wasAway {
 			time.Sleep(t.hold)
 		}
 		t.release(lease)
-		t.heap.turns.learn(time.Since(taken))
+		t.heap.turns.learn(time.Since(taken), returned)
 	})
 }
 

@@ -10,9 +10,17 @@ type Watcher interface {
 	Watch(ctx context.Context, g *Gate)
 }
 
-// watch calls the signal's Watch, if it has one.
+// watch calls the signal's Watch, if it has one. That it runs is noted from when it must return.
 func (a *announcer) watch(ctx context.Context, g *Gate) {
-	if w, ok := a.signal.(Watcher); ok {
-		w.Watch(ctx, g)
+	w, ok := a.signal.(Watcher)
+	if !ok {
+		return
 	}
+	returned := make(chan struct{})
+	defer close(returned)
+	defer context.AfterFunc(ctx, func() {
+		defer a.call("Watch")()
+		<-returned
+	})()
+	w.Watch(ctx, g)
 }

@@ -62,8 +62,8 @@ func (e *OptionError) Error() string {
 //     eight, and four times as often as while the peer had this process out, in the recent
 //     drains. This holds for one address, with one poller, and not where two were told to drain:
 //     nobody knows which of them sends; or
-//   - Rise answers and 10 s, which the log tells once. The turn is held meanwhile. A balancer
-//     that needs longer than that is lost sight of: let it tell, or set Rise.
+//   - Rise answers and 10 s, which the log tells once; where Rise is not set, 30 answers at least. The turn is held
+//     meanwhile. A balancer that needs longer than that is lost sight of: let it tell, or set Rise.
 //
 // An address that was told to drain and has not polled for 30 s is gone.
 //
@@ -208,10 +208,12 @@ func (h *Handler) with(answers, initial int, do func(polled.Demand) error) error
 			return &OptionError{f.name, fmt.Sprintf("%d is negative: write 1 or more, or 0 for %s", f.value, f.zero)}
 		}
 	}
-	if answers == 0 {
+	assumed := answers == 0
+	if assumed {
 		answers = initial
 	}
-	return h.strangers.Explain(do(polled.Demand{Answers: answers, Pollers: h.Pollers, Prove: true, InAnswers: h.InAnswers}), &advice)
+	d := polled.Demand{Answers: answers, Pollers: h.Pollers, Prove: true, Assumed: assumed, InAnswers: h.InAnswers}
+	return h.strangers.Explain(do(d), &advice)
 }
 
 // serverState returns what HAProxy says of this server, as in "UP 2/3; name=be/a; node=lb1".

@@ -183,7 +183,6 @@ func TestHandlerWithoutPollsNamesTheLineToAdd(t *testing.T) {
 	}
 }
 
-// TestHandlerRefusesNegatives: the gate's first call says which field, and no drain begins.
 // TestHandlerNamesBothBalancers: it cannot know who polls.
 func TestHandlerNamesBothBalancers(t *testing.T) {
 	why := new(Handler).WhyUnheeded()
@@ -194,6 +193,7 @@ func TestHandlerNamesBothBalancers(t *testing.T) {
 	}
 }
 
+// TestHandlerRefusesNegatives: the gate's first call says which field, and no drain begins.
 func TestHandlerRefusesNegatives(t *testing.T) {
 	for option, h := range map[string]*Handler{"Fall": {Fall: -1}, "Rise": {Rise: -3}, "Pollers": {Pollers: -1}} {
 		for call, err := range map[string]error{

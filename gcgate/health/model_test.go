@@ -189,6 +189,8 @@ func TestTwoAtOnceBehindABalancer(t *testing.T) {
 		modelCase{name: "fall 4, 1 said", long: true, rounds: 3, inter: 10 * ms, fall: 4, rise: 2, options: [2]int{1, 1}, traffic: 5 * ms, some: true},
 		modelCase{name: "slow while down", rounds: 3, inter: 10 * ms, down: 10 * time.Second, fall: 1, rise: 2, options: [2]int{1, 1}, traffic: 50 * ms, used: true},
 		modelCase{name: "slow while it rises", long: true, rounds: 2, inter: 10 * ms, fast: 10 * time.Second, fall: 1, rise: 3, traffic: 50 * ms, used: true},
+		modelCase{name: "slow while it rises to 5, nothing said", rounds: 2, inter: 10 * ms, fast: 10 * time.Second, fall: 1, rise: 5, traffic: 50 * ms, used: true},
+		modelCase{name: "slow while it rises to 8, state told", rounds: 2, inter: 10 * ms, fast: 10 * time.Second, fall: 1, rise: 8, says: true, traffic: 50 * ms, used: true},
 		modelCase{name: "slow while it changes", long: true, rounds: 4, inter: 10 * ms, fast: 300 * ms, fall: 2, rise: 3, within: 10 * time.Second, traffic: 50 * ms, used: true},
 		modelCase{name: "slow while down, and memory fills", rounds: 6, inter: 10 * ms, down: 5 * time.Second, fall: 1, rise: 2, traffic: 50 * ms, rate: 50 * mib, some: true},
 		modelCase{name: "slow, and waited for", rounds: 6, inter: time.Second, fall: 3, rise: 2, within: 10 * time.Second, traffic: 50 * ms, used: true},

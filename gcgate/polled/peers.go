@@ -87,6 +87,10 @@ type Demand struct {
 	// itself says how many answers it takes.
 	Prove bool
 
+	// Assumed says that nobody has said what the peer is set to, and Answers is a guess: without a proof Ready waits for
+	// 30 answers at least. Default: false.
+	Assumed bool
+
 	// InAnswers says that the peers hear of a drain in the answers to requests, too, as Envoy does, and may
 	// poll slowly: to [Peers.CanConfirm] any pace is fast enough, and [Peers.Drain] also returns when no request has
 	// entered for 10 ms, all who poll being told by then. It takes a [Counter]. Default: false, polls tell.
@@ -314,7 +318,7 @@ func (p *Peers) Drain(ctx context.Context, d Demand) error {
 //     while the peer had this process out, in the recent drains: from when requests ceased, as a peer may
 //     act later than it says. They prove nothing where two
 //     addresses were told to drain, or where several poll from one: nobody knows who sends; or
-//   - 10 s without such a proof; then [Peers.Unproven] reports it.
+//   - 10 s without such a proof, and 30 answers where they are [Demand].Assumed; then [Peers.Unproven] reports it.
 //
 // Without a [Counter] answers have to do.
 func (p *Peers) Ready(ctx context.Context, d Demand) error {
@@ -431,7 +435,7 @@ func (p *Peers) hasBack(q *peer, d Demand, now time.Time) bool {
 	if p.outs == 1 && d.pollers() == 1 && p.proof.proves(entered-q.entered, now.Sub(q.still)) {
 		return true
 	}
-	if now.Sub(q.due) < ProofTimeout {
+	if now.Sub(q.due) < ProofTimeout || d.Assumed && q.acted < (Demand{Answers: proofAnswers, Pollers: d.Pollers}).answers() {
 		return false
 	}
 	p.unproven = true

@@ -292,6 +292,35 @@ func TestReadyWantsAProof(t *testing.T) {
 	}
 }
 
+// TestAssumedAnswers: one that polls slowly while it has this process out may want more answers than anybody has said.
+func TestAssumedAnswers(t *testing.T) {
+	for _, assumed := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			d := Demand{Answers: 2, Prove: true, Assumed: assumed}
+			var p Peers
+			p.Attach(new(counter))
+			go poll(ctx, &p, "10.0.0.1", time.Second)
+			time.Sleep(1500 * time.Millisecond)
+			if err := p.Drain(ctx, d); err != nil {
+				t.Fatal(err)
+			}
+			begin := time.Now()
+			if err := p.Ready(ctx, d); err != nil || !p.Unproven() {
+				t.Fatalf("%v, unproven %v", err, p.Unproven())
+			}
+			want := 2*time.Second + ProofTimeout
+			if assumed {
+				want = proofAnswers * time.Second
+			}
+			if took := time.Since(begin); took < want || took > want+2*time.Second {
+				t.Errorf("assumed %v: took %v, want %v", assumed, took, want)
+			}
+		})
+	}
+}
+
 // TestUnprovenIsOfAllPeers: that one peer was taken for back without a proof is not forgotten
 // when another is back, later, but with the next drain.
 func TestUnprovenIsOfAllPeers(t *testing.T) {

@@ -7,6 +7,10 @@ const (
 	// once that has got its answers.
 	ProofTimeout = 10 * time.Second
 
+	// proofAnswers is how many answers in a row a peer may want that nobody has said anything of, when there is no proof: a
+	// slow one has got few of them within ProofTimeout.
+	proofAnswers = 30
+
 	// proofRequests is how many requests it takes: one may be anybody's.
 	proofRequests = 8
 
