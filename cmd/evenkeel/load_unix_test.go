@@ -4,6 +4,7 @@ package main
 
 import (
 	"encoding/json"
+	"flag"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -169,6 +170,19 @@ func TestLoadGoesOn(t *testing.T) {
 		})
 		once()
 		c.wait().check(t, exitOK, []string{"\nstatus 200 "}, nil)
+	}
+}
+
+// TestLoadEndsASecondAfterZ: what was due by then and could not be sent has that long, and not -t.
+func TestLoadEndsASecondAfterZ(t *testing.T) {
+	var l loadFlags
+	fs := flag.NewFlagSet("load", flag.ContinueOnError)
+	l.register(fs)
+	if err := fs.Parse(strings.Fields("-rate 20000 -z 3")); err != nil {
+		t.Fatal(err)
+	}
+	if o, err := l.options([]string{"http://service"}); err != nil || o.Drain != time.Second {
+		t.Errorf("%v, %v", o.Drain, err)
 	}
 }
 

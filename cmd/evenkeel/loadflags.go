@@ -76,11 +76,13 @@ var notZero = map[string]string{
 	"c": "write 1 or more, or leave it out for 50 (with -rate 1000)",
 	"z": "write how long to load, such as 10s, or leave it out",
 	"t": "write how long a request may take, such as 5s, or leave it out for 20s",
+
+	"streams": "write 1 or more, or leave it out for 1",
 }
 
 // checkGiven finds a flag that was given as 0 and must not be.
 func (l *loadFlags) checkGiven(fs *flag.FlagSet) (err error) {
-	zero := map[string]bool{"n": l.requests == 0, "c": l.connections == 0, "z": l.duration == 0, "t": l.timeout == 0}
+	zero := map[string]bool{"n": l.requests == 0, "c": l.connections == 0, "z": l.duration == 0, "t": l.timeout == 0, "streams": l.shape.streams == 0}
 	fs.Visit(func(f *flag.Flag) {
 		if zero[f.Name] && err == nil {
 			err = fmt.Errorf("-%s 0: %s", f.Name, notZero[f.Name])

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"evenkeel.dev/internal/runfile"
 )
 
 // spoolMemory is how much of a trace that is fetched stays in memory.
@@ -52,17 +54,15 @@ func (s *spool) Close() error {
 	return errors.Join(s.file.Close(), os.Remove(s.file.Name()))
 }
 
-// save writes all of it, which nobody has read yet, to a file.
+// save writes all of it, which nobody has read yet, to a file: whole or not at all.
 func (s *spool) save(name string) error {
-	f, err := os.Create(name)
-	if err != nil {
+	return runfile.Save(name, func(w io.Writer) error {
+		_, err := w.Write(s.memory.Bytes())
+		if err == nil && s.file != nil {
+			_, err = io.Copy(w, s.file)
+			_, seekErr := s.file.Seek(0, io.SeekStart)
+			err = errors.Join(err, seekErr)
+		}
 		return err
-	}
-	_, err = f.Write(s.memory.Bytes())
-	if err == nil && s.file != nil {
-		_, err = io.Copy(f, s.file)
-		_, seekErr := s.file.Seek(0, io.SeekStart)
-		err = errors.Join(err, seekErr)
-	}
-	return errors.Join(err, f.Close())
+	})
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"testing/iotest"
 )
@@ -33,5 +35,43 @@ func TestSpool(t *testing.T) {
 	broken := errors.New("broken")
 	if _, err := s.fill(iotest.ErrReader(broken)); !errors.Is(err, broken) {
 		t.Error(err)
+	}
+}
+
+// TestSpoolIsSavedWhole: where it cannot be, what was there before stays.
+func TestSpoolIsSavedWhole(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	dir := t.TempDir()
+	name := filepath.Join(dir, "a-1.trace")
+	if err := os.WriteFile(name, []byte("of before"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := spool{most: 4}
+	if _, err := s.fill(strings.NewReader("a trace")); err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	whole := s.file
+	broken, err := os.Open(dir) // a folder: it cannot be read
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer broken.Close()
+	s.file = broken
+	if err := s.save(name); err == nil {
+		t.Error("what cannot be read was saved")
+	}
+	if got, err := os.ReadFile(name); string(got) != "of before" {
+		t.Errorf("%q, %v", got, err)
+	}
+	s.file = whole
+	if err := s.save(name); err != nil {
+		t.Error(err)
+	}
+	if got, err := os.ReadFile(name); string(got) != "a trace" {
+		t.Errorf("%q, %v", got, err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
+		t.Errorf("%v is left, %v", left, err)
 	}
 }

@@ -68,6 +68,7 @@ func TestUsage(t *testing.T) {
 		{"load -n 0 x", exitUsage, "", "load: -n 0: end after 1 request or more"},
 		{"load -z 0 x", exitUsage, "", "load: -z 0: write how long"},
 		{"load -t 0 x", exitUsage, "", "load: -t 0: write how long"},
+		{"load -streams 0 x", exitUsage, "", "load: -streams 0: write 1 or more"},
 		{"run -url x -c 0 -- y", exitUsage, "", "run: -c 0: write 1 or more"},
 		{"load -n many x", exitUsage, "", "-n: write a whole number, such as 20"},
 		{"load -c 1.5 x", exitUsage, "", "-c: write a whole number"},

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -113,7 +114,7 @@ func (c *Comparison) tallies(runs []*runfile.Run) []tally {
 		if d := compareNatural(a.source, b.source); d != 0 {
 			return d
 		}
-		return int(b.total - a.total)
+		return cmp.Compare(b.total, a.total)
 	})
 	return ts
 }

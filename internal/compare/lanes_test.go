@@ -101,6 +101,20 @@ func TestEventsText(t *testing.T) {
 	golden.Written(t, "events.golden.txt", func(b *bytes.Buffer) error { return c.Text(b, textfmt.Style{}) })
 }
 
+// TestLongestStateFirst: by seconds that differ by more than 32 bits of nanoseconds can say.
+func TestLongestStateFirst(t *testing.T) {
+	run := eventRun("v", 0)
+	c := Files([]*runfile.File{{Runs: []runfile.Run{run}}}, []string{"run.json"})
+	c.SetEvents([]*runfile.Events{eventsOf(t, "ev", "1 replica short", "2 replica long", "6 replica last")})
+	var got []string
+	for _, s := range c.tallies(c.Columns[0].Runs) {
+		got = append(got, fmt.Sprint(s.state, " ", s.total))
+	}
+	if d := cmp.Diff([]string{"long 4s", "last 4s", "short 1s"}, got); d != "" {
+		t.Errorf("-want +got\n%s", d)
+	}
+}
+
 func TestEventsTextIsBounded(t *testing.T) {
 	var lines []string
 	for i := range 100 {

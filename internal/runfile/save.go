@@ -14,7 +14,8 @@ import (
 func (f *File) Save(name string) error { return Save(name, f.Write) }
 
 // Save makes a file of what write writes, whole or not at all: the text goes into a new file beside
-// it, which takes its place when all of it is on the disk, with the permissions of what was there.
+// it, which takes its place when all of it is on the disk, with the permissions of what was there, and the owner where
+// this user may give a file away, as root may.
 // A link stays, and leads to the new file. What is no regular file (a pipe, a device), and the file
 // that standard output or error go to, is written to as it is. No other file is touched; after a
 // kill, a hidden file .evenkeel-*.tmp may be left beside it.
@@ -134,6 +135,7 @@ func (t *target) beside() (*os.File, error) {
 		case t.old == nil:
 			return f, nil
 		}
+		keepOwner(f, t.old)
 		if err := f.Chmod(mode); err != nil { // the umask took some of them
 			return nil, errors.Join(err, f.Close(), os.Remove(f.Name()))
 		}

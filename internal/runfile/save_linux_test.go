@@ -114,6 +114,30 @@ func TestSaveSticky(t *testing.T) {
 	has(t, dir, map[string]string{"file": "a new text that is longer", "other": ""})
 }
 
+// TestSaveKeepsTheOwner: root writes over a user's file, which the user reads then.
+func TestSaveKeepsTheOwner(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, to have a file of another user")
+	}
+	name := filepath.Join(t.TempDir(), "run.json")
+	if err := os.WriteFile(name, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chown(name, 12345, 23456); err != nil {
+		t.Fatal(err)
+	}
+	if err := new(File).Save(name); err != nil {
+		t.Fatal(err)
+	}
+	fi, err := os.Stat(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := fi.Sys().(*syscall.Stat_t); s.Uid != 12345 || s.Gid != 23456 || fi.Mode().Perm() != 0o600 || fi.Size() == 0 {
+		t.Errorf("it is %d's and %d's, %v, %d bytes", s.Uid, s.Gid, fi.Mode(), fi.Size())
+	}
+}
+
 // TestSaveMounted saves to a file that another is mounted on, as into a container.
 func TestSaveMounted(t *testing.T) {
 	for _, way := range []string{"mounted", "mounted from a full disk"} {
