@@ -55,6 +55,9 @@ type Child struct {
 	stop           time.Duration
 	stdout, stderr tail
 	exited         chan struct{}
+
+	mu   sync.Mutex
+	over bool // the group may be another's; guarded by mu
 }
 
 // lingering is how long the output of who has left the child's group is awaited after its end.
@@ -117,8 +120,7 @@ func (c *Child) launch(launch func(start func() error) error) error {
 		if err != nil {
 			return
 		}
-		_ = c.cmd.Wait() // State says how it ended
-		c.killGroup()    // those whom it started and left behind
+		c.reap()
 		close(c.exited)
 	}()
 	return <-started
@@ -188,15 +190,28 @@ func (c *Child) Stop() error {
 
 // Kill ends the process and its group as a crash would, and returns when they have ended.
 func (c *Child) Kill() {
-	select {
-	case <-c.exited: // its id may be another's by now
-	default:
-		c.killGroup()
-		<-c.exited
+	c.killGroup()
+	<-c.exited
+}
+
+// kill is syscall.Kill.
+var kill = syscall.Kill
+
+// killGroup kills the group unless its number may be another's by now.
+func (c *Child) killGroup() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.over {
+		_ = kill(-c.Pid(), syscall.SIGKILL)
 	}
 }
 
-func (c *Child) killGroup() { _ = syscall.Kill(-c.Pid(), syscall.SIGKILL) }
+// end notes that the group's number may be another's from now on.
+func (c *Child) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.over = true
+}
 
 // awaited passes output on, and looks for a line. One goroutine writes to it.
 type awaited struct {
