@@ -78,8 +78,10 @@ func soak(t *testing.T, w *aio.Watcher, length time.Duration) {
 	server.Go(s.accept)
 	server.Go(s.serve)
 	end := time.Now().Add(length)
+	seed := rand.Uint64()
+	t.Log("the clients' seed:", seed)
 	for i := range uint64(60) {
-		clients.Go(func() { s.client(rand.New(rand.NewPCG(i, 7)), end) })
+		clients.Go(func() { s.client(rand.New(rand.NewPCG(seed, i)), end) })
 	}
 	var g growth
 	for time.Now().Before(end) && s.wrong.Load() == nil {

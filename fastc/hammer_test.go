@@ -25,7 +25,7 @@ import (
 )
 
 // TestHammer calls C from many goroutines while the runtime does all that could hurt.
-func TestHammer(t *testing.T) { hammer(t, 0) }
+func TestHammer(t *testing.T) { hammer(t, 1, 0) }
 
 // TestSoak is TestHammer for the time in EVENKEEL_SOAK (make soak-fastc).
 func TestSoak(t *testing.T) {
@@ -33,7 +33,9 @@ func TestSoak(t *testing.T) {
 	if err != nil {
 		t.Skip("EVENKEEL_SOAK has no duration: make soak-fastc sets it")
 	}
-	hammer(t, length)
+	seed := rand.Uint64()
+	t.Log("seed", seed)
+	hammer(t, seed, length)
 }
 
 // enough is what hammer waits for, however long it takes: only a hang takes hangs.
@@ -48,7 +50,7 @@ const (
 // hammer collects all the time, grows stacks between and around calls, sends signals, and
 // profiles and traces, for length at least and until there was enough of each. Every result is
 // compared.
-func hammer(t *testing.T, length time.Duration) {
+func hammer(t *testing.T, seed uint64, length time.Duration) {
 	defer debug.SetGCPercent(debug.SetGCPercent(1))
 	h := &hammering{
 		plain: fastc.MustSite(leaf.Add, "plain", fastc.Options{DisableBudget: true}),
@@ -62,7 +64,7 @@ func hammer(t *testing.T, length time.Duration) {
 	var wg sync.WaitGroup
 	for g := range 128 {
 		wg.Go(func() {
-			r := rand.New(rand.NewPCG(uint64(g), 1))
+			r := rand.New(rand.NewPCG(seed, uint64(g)))
 			for !over.Load() {
 				h.grow(r, 1+r.IntN(60))
 				if r.IntN(2) == 0 { // what counts the signals has its turn too, on one processor

@@ -199,7 +199,9 @@ func TestDifferential(t *testing.T) {
 		}
 		if v := os.Getenv("EVENKEEL_MUTATIONS"); v != "" {
 			mutations, _ = strconv.Atoi(v)
-			random = rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
+			seed := rand.Uint64()
+			t.Log("seed", seed)
+			random = rand.New(rand.NewPCG(seed, 0))
 		}
 		for range mutations {
 			next <- mutate(random)

@@ -61,8 +61,10 @@ func TestSoak(t *testing.T) {
 		go func() { ended <- httpd.Serve(context.Background(), s.srv, ln, httpd.Options{Backend: b}) }()
 		end := time.Now().Add(length)
 		var clients sync.WaitGroup
+		seed := rand.Uint64()
+		t.Log("the clients' seed:", seed)
 		for i := range uint64(60) {
-			clients.Go(func() { s.client(rand.New(rand.NewPCG(i, 7)), end) })
+			clients.Go(func() { s.client(rand.New(rand.NewPCG(seed, i)), end) })
 		}
 		var g growth
 		for time.Now().Before(end) && s.wrong.Load() == nil {

@@ -18,6 +18,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -153,11 +154,22 @@ func (r *run) take(p *testPackage, result result) (failed int) {
 	return failed
 }
 
+// settings are those of the environment that a test binary and its tests hang on, as .ci/flake and .ci/modules make it.
+func settings() string {
+	var b strings.Builder
+	for _, name := range []string{"GOFLAGS", "EVENKEEL_E2E", "EVENKEEL_CHECK"} {
+		if v := os.Getenv(name); v != "" {
+			fmt.Fprintf(&b, "%s=%s ", name, v)
+		}
+	}
+	return b.String()
+}
+
 // report prints a failure and how to run it again, and keeps its output.
 func report(p *testPackage, r *run, result result) {
 	file := filepath.Join(r.logs, fmt.Sprintf("%s-round%d.log", p.fileName(), r.round))
 	fmt.Printf("--- FAILED %s: %v\n", p.path, result.err)
-	fmt.Printf("    again: cd %s && GOMAXPROCS=%d go test -race -count=1 -parallel=%s -shuffle=%d .\n", p.dir, r.procs, parallelTests, r.seed)
+	fmt.Printf("    again: cd %s && %sGOMAXPROCS=%d go test -race -count=1 -parallel=%s -shuffle=%d .\n", p.dir, settings(), r.procs, parallelTests, r.seed)
 	if err := os.WriteFile(file, result.output, 0o644); err != nil {
 		fmt.Printf("    its output could not be kept: %v\n", err)
 	} else {
