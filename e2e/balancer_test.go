@@ -64,9 +64,14 @@ func startServer(t *testing.T, addr string, env []string, bin string, args ...st
 // eventually waits until ok, or ends the test.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(stopTimeout); !ok(); time.Sleep(20 * time.Millisecond) {
+	eventuallyWithin(t, stopTimeout, what, ok)
+}
+
+func eventuallyWithin(t *testing.T, limit time.Duration, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(limit); !ok(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("not within %v: %s", stopTimeout, what)
+			t.Fatalf("not within %v: %s", limit, what)
 		}
 	}
 }

@@ -43,7 +43,7 @@ func transfers(s *served, proto string) []transfer {
 		{path: "/digest", options: `data = "a=b"`, body: "POST " + digest([]byte("a=b"))},
 		{path: "/digest", options: "request = PUT\ndata-binary = \"@FILE\"", body: "PUT " + s.digest},
 		{path: "/moved", options: "location\ndata = \"a=b\"", body: "POST " + digest([]byte("a=b")), header: ` 307`, first: true},
-		{path: "/digest", options: "header = \"Expect: 100-continue\"\ndata-binary = \"@FILE\"", body: "POST " + s.digest, header: `HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK`, first: true},
+		{path: "/digest", options: "header = \"Expect: 100-continue\"\nexpect100-timeout = 600\ndata-binary = \"@FILE\"", body: "POST " + s.digest, header: `HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK`, first: true},
 		{path: "/digest", options: "header = \"Transfer-Encoding: chunked\"\ndata-binary = \"@FILE\"", body: "POST " + s.digest, header: `X-Encoding: \[chunked\]`, first: true},
 		{path: "/file", options: `range = "100-199"`, status: "206", body: string(s.file[100:200]), header: `(?i)Content-Range: bytes 100-199/1048576\r`},
 		{path: "/file", body: string(s.file)},
@@ -51,7 +51,7 @@ func transfers(s *served, proto string) []transfer {
 		{path: "/close", body: "closed", header: `Connection: close\r`, first: true},
 		{path: "/hello?n=4", body: hello("4"), connect: true, first: true},
 		{path: "/hello?n=5", options: `header = "Connection: close"`, body: hello("5"), header: `Connection: close\r`, first: true},
-		{path: "/refuse", options: "header = \"Expect: 100-continue\"\ndata-binary = \"@FILE\"", status: "413", body: "no\n", connect: true, first: true},
+		{path: "/refuse", options: "header = \"Expect: 100-continue\"\nexpect100-timeout = 600\ndata-binary = \"@FILE\"", status: "413", body: "no\n", connect: true, first: true},
 		{path: "/hello?n=6", body: hello("6"), connect: true, first: true}, // the refused body was not sent
 	}
 	return slices.DeleteFunc(all, func(x transfer) bool { return x.first && proto == "HTTP/2.0" })

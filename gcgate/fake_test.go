@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"evenkeel.dev/gcgate/gcgatetest"
-	"go.uber.org/goleak"
+	"evenkeel.dev/internal/leaks"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 const mib = 1 << 20
 

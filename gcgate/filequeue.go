@@ -28,14 +28,16 @@ const (
 	lastTicket   = ".last"
 	ticketDigits = 20
 
-	stoppedAfter = 2 * time.Second // without a touch
-	newFor       = time.Minute     // after which a file new-R is of a process that is gone
+	newFor = time.Minute // after which a file new-R is of a process that is gone
 
 	// A look comes after a 64th of the time waited so far: the turn is free for no longer than that between two holders,
 	// and who waits for minutes wakes up four times a second.
 	looksPerWait     = 64
 	lookMin, lookMax = 2 * time.Millisecond, 250 * time.Millisecond
 )
+
+// stoppedAfter is how long a process that waits is without a touch when it is taken to be stopped.
+var stoppedAfter = 2 * time.Second
 
 // passedOver is the time of a ticket that does not count.
 var passedOver = time.Unix(0, 0)

@@ -77,6 +77,8 @@ func acquire(t *testing.T, turns Queue) Lease {
 // TestFileQueueOrder has some wait one after the other, and some of them last.
 func TestFileQueueOrder(t *testing.T) {
 	needsFlock(t)
+	defer func(before time.Duration) { stoppedAfter = before }(stoppedAfter)
+	stoppedAfter = time.Hour // a busy machine may stop a waiter
 	for _, tt := range []struct{ name, come, go_ string }{
 		{"in order of arrival", "abcdef", "abcdef"},
 		{"one goes last", "Labc", "abcL"},

@@ -86,15 +86,15 @@ var nextPort atomic.Uint32
 
 func init() { nextPort.Store(rand.Uint32N(ports)) }
 
-// ports is how many there are from 31000 on, before those that the kernel gives to connections, and apart from those
+// ports is how many there are from 32000 on, before those that the kernel gives to connections, and apart from those
 // that the tests of other packages take.
-const ports = 1700
+const ports = 700
 
 // freeAddr returns an address on which nothing listens just now, for a server that is started later. Nobody else is
 // given it before all others have been.
 func freeAddr() (addr string, err error) {
 	for range ports {
-		addr = fmt.Sprintf("127.0.0.1:%d", 31000+nextPort.Add(1)%ports)
+		addr = fmt.Sprintf("127.0.0.1:%d", 32000+nextPort.Add(1)%ports)
 		var ln net.Listener
 		if ln, err = net.Listen("tcp", addr); err == nil {
 			return addr, ln.Close()

@@ -88,7 +88,7 @@ func raftMode(m mode, args func(place) []string) mode {
 
 // raftCounts are what came of a group's writes, since it began.
 type raftCounts struct {
-	Leader      int    `json:"leader"` // at the end, from 1
+	Leader      int    `json:"leader"` // at the end, from 1; 0: nobody, in an election
 	Transfers   uint64 `json:"transfers"`
 	GivenUp     uint64 `json:"given_up"`
 	KeptLeading uint64 `json:"kept_leading"`

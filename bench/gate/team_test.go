@@ -333,13 +333,13 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// TestRaft sees that no write is lost, and that the heap of the stock group is the leader's.
+// TestRaft sees that no write is lost. Who leads at the end may be nobody: on a busy machine elections come at any time.
 func TestRaft(t *testing.T) {
 	t.Parallel()
 	d := testTeam(t, "raft")
 	for _, m := range raftTeam.modes {
 		s := d.good(m.name, "raft")[0]
-		if s.Raft == nil || s.Raft.Lost != 0 || s.Raft.Leader == 0 {
+		if s.Raft == nil || s.Raft.Lost != 0 {
 			t.Errorf("%s: %+v", m.name, s.Raft)
 		}
 	}

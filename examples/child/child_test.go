@@ -15,12 +15,12 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
+	"evenkeel.dev/examples/internal/leaks"
 
 	"evenkeel.dev/examples/child"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 var ready = regexp.MustCompile(`^ready (\S+)$`)
 

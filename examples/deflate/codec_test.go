@@ -15,10 +15,10 @@ import (
 	"sync"
 	"testing"
 
-	"go.uber.org/goleak"
+	"evenkeel.dev/examples/internal/leaks"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 // samples are data of that size: text, two letters at random, noise, zeros.
 func samples(size int) map[string][]byte {

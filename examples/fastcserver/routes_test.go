@@ -14,10 +14,10 @@ import (
 	"testing"
 
 	"evenkeel.dev/examples/fastcserver/matrix"
-	"go.uber.org/goleak"
+	"evenkeel.dev/examples/internal/leaks"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 // service returns the handler and where its access log goes.
 func service(t *testing.T) (http.Handler, *bytes.Buffer) {

@@ -12,12 +12,12 @@ import (
 	"strings"
 	"testing"
 
+	"evenkeel.dev/examples/internal/leaks"
 	"evenkeel.dev/examples/internal/service"
 	"evenkeel.dev/examples/msgpush/window"
-	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 var listening = regexp.MustCompile(`msg=listening url=(\S+)`)
 

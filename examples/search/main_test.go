@@ -7,13 +7,13 @@ import (
 	"testing"
 	"time"
 
+	"evenkeel.dev/examples/internal/leaks"
 	"evenkeel.dev/examples/search/feed"
 	"evenkeel.dev/examples/search/feeds"
 	"evenkeel.dev/examples/search/match"
-	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 // sampleSearcher searches the built-in feeds.
 func sampleSearcher(t testing.TB, found match.Func) *searcher {

@@ -13,13 +13,13 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
+	"evenkeel.dev/examples/internal/leaks"
 
 	"evenkeel.dev/examples/fastcserver/matrix"
 	"evenkeel.dev/examples/internal/service"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 // TestRun: each way of serving answers, has gate and recorder on the path and their metrics beside it, and ends with all that it has
 // begun; by httpd idle connections have no goroutines.

@@ -125,7 +125,9 @@ func TestPickLast(t *testing.T) {
 
 // TestPickTries: one request tries a target whose time is over, unless it is away, too; a request
 // that could not go elsewhere does not.
-func TestPickTries(t *testing.T) {
+func TestPickTries(t *testing.T) { synctest.Test(t, testPickTries) }
+
+func testPickTries(t *testing.T) {
 	tr := &Transport{Targets: []string{"http://a", "http://b", "http://c"}}
 	if err := tr.init(); err != nil {
 		t.Fatal(err)
@@ -147,7 +149,9 @@ func TestPickTries(t *testing.T) {
 }
 
 // TestTargetIsTriedByAnyRequest in the end: where none could be sent again, one that is left out would never be used.
-func TestTargetIsTriedByAnyRequest(t *testing.T) {
+func TestTargetIsTriedByAnyRequest(t *testing.T) { synctest.Test(t, testTargetIsTriedByAnyRequest) }
+
+func testTargetIsTriedByAnyRequest(t *testing.T) {
 	p := &pool{epoch: time.Now(), targets: []*target{{}, {}}}
 	g := p.targets[0]
 	g.fail(p.clock())

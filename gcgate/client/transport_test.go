@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
+	"evenkeel.dev/internal/leaks"
 )
 
 // replica is a server on the loopback that speaks the service's side of the protocol, and counts
@@ -95,11 +95,11 @@ func (r *replica) ready(t *testing.T) {
 	}
 }
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 // newTransport returns one for the replicas, closed at the end; no goroutine may be left then.
 func newTransport(t *testing.T, urls ...string) *Transport {
-	before := goleak.IgnoreCurrent()
+	leaks.Test(t)
 	tr := &Transport{Targets: urls}
 	t.Cleanup(func() {
 		if err := tr.Close(); err != nil {
@@ -111,13 +111,6 @@ func newTransport(t *testing.T, urls ...string) *Transport {
 			}
 		}
 		http.DefaultTransport.(*http.Transport).CloseIdleConnections()
-		err := goleak.Find(before) // it alone waits for a second or so
-		for n := 0; err != nil && n < 30; n++ {
-			err = goleak.Find(before)
-		}
-		if err != nil {
-			t.Error(err)
-		}
 	})
 	return tr
 }

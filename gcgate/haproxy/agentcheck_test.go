@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"evenkeel.dev/internal/leaks"
 	"io"
 	"log/slog"
 	"net"
@@ -98,7 +99,7 @@ func TestSignalsNeedTheTurn(t *testing.T) {
 }
 
 func TestAgentCheckTellsWhoAsks(t *testing.T) {
-	leakCheck(t)
+	leaks.Test(t)
 	var a AgentCheck
 	addr := serveAgent(t, &a)
 	var mu sync.Mutex
@@ -135,7 +136,7 @@ func TestAgentCheckTellsWhoAsks(t *testing.T) {
 }
 
 func TestAgentCheckAnswersWhatever(t *testing.T) {
-	leakCheck(t)
+	leaks.Test(t)
 	var a AgentCheck
 	addr := serveAgent(t, &a)
 	for _, send := range []string{"", "be/a\n", strings.Repeat("x", agentInput)} {
@@ -236,7 +237,7 @@ func TestAgentCheckRefusesNegatives(t *testing.T) {
 
 // TestAgentCheckAnswersNoStranger has a clock of its own: over a pipe an answer waits for its reader, and agentTimeout at most.
 func TestAgentCheckAnswersNoStranger(t *testing.T) {
-	leakCheck(t)
+	leaks.Test(t)
 	synctest.Test(t, answersNoStranger)
 }
 
@@ -292,7 +293,7 @@ func answersNoStranger(t *testing.T) {
 }
 
 func TestAgentCheckBoundsConnectionsAndTheirTime(t *testing.T) {
-	leakCheck(t)
+	leaks.Test(t)
 	var a AgentCheck
 	addr := serveAgent(t, &a)
 	start := time.Now()
@@ -312,7 +313,7 @@ func TestAgentCheckBoundsConnectionsAndTheirTime(t *testing.T) {
 }
 
 func TestAgentCheckClosed(t *testing.T) {
-	leakCheck(t)
+	leaks.Test(t)
 	var a AgentCheck
 	a.Close()
 	a.Close()

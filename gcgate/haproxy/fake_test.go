@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"go.uber.org/goleak"
+	"evenkeel.dev/internal/leaks"
 )
 
 // tableHead is the head of a table that HAProxy 2.6.12 wrote.
@@ -111,20 +111,4 @@ func serveFake(t *testing.T, network, addr string, answer func(line string) stri
 	return l.Addr().String()
 }
 
-// leakCheck fails the test when it leaves a goroutine behind. It waits for those that end, and goleak
-// alone waits for a second or so.
-func leakCheck(t *testing.T) {
-	t.Helper()
-	before := goleak.IgnoreCurrent()
-	t.Cleanup(func() {
-		err := goleak.Find(before)
-		for n := 0; err != nil && n < 30; n++ {
-			err = goleak.Find(before)
-		}
-		if err != nil {
-			t.Error(err)
-		}
-	})
-}
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }

@@ -3,6 +3,7 @@ package haproxy
 import (
 	"context"
 	"errors"
+	"evenkeel.dev/internal/leaks"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -49,7 +50,7 @@ func TestRuntimeAPIChangesOnlyWhatIsItsOwn(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			leakCheck(t)
+			leaks.Test(t)
 			f := &fakeHAProxy{servers: slices.Clone(tt.servers), level: "admin"}
 			h := &RuntimeAPI{Addr: serveFake(t, "tcp", "127.0.0.1:0", f.answer), Backend: "be", Server: "a"}
 			for range 2 { // both must be idempotent
@@ -104,7 +105,7 @@ func TestRuntimeAPIErrorsSayWhatToDo(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			leakCheck(t)
+			leaks.Test(t)
 			addr := "127.0.0.1:1" // nobody listens there; a port that was free a moment ago may be somebody's by now
 			if tt.answer != nil {
 				addr = serveFake(t, "tcp", "127.0.0.1:0", tt.answer)
@@ -156,7 +157,7 @@ func TestRuntimeAPICheck(t *testing.T) {
 }
 
 func TestRuntimeAPIHoldsToTheContext(t *testing.T) {
-	leakCheck(t)
+	leaks.Test(t)
 	silence := make(chan struct{})
 	addr := serveFake(t, "tcp", "127.0.0.1:0", func(string) string { <-silence; return "" })
 	defer close(silence)
@@ -187,7 +188,7 @@ func TestRuntimeAPIOverUnixSocket(t *testing.T) {
 // TestGivenUpIsNotCarriedOutLater: a HAProxy that stands still may carry a command out that was given up, after it has told that the
 // server is not drained: Ready waits for that.
 func TestGivenUpIsNotCarriedOutLater(t *testing.T) {
-	leakCheck(t)
+	leaks.Test(t)
 	f := &fakeHAProxy{servers: []server{{"a", 2, 0, 1}, {"b", 2, 0, 1}}, level: "admin"}
 	runs, asked := make(chan struct{}), make(chan struct{}, 1)
 	h := &RuntimeAPI{Backend: "be", Server: "a"}

@@ -18,10 +18,10 @@ import (
 	"evenkeel.dev/gcgate"
 	"evenkeel.dev/gcgate/gcgatetest"
 	"evenkeel.dev/gcgate/polled"
-	"go.uber.org/goleak"
+	"evenkeel.dev/internal/leaks"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 // logBuffer is a buffer for several goroutines.
 type logBuffer struct {

@@ -11,10 +11,10 @@ import (
 
 	"evenkeel.dev/gcgate"
 	"evenkeel.dev/gcgate/gcgatetest"
-	"go.uber.org/goleak"
+	"evenkeel.dev/internal/leaks"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 // startGate starts a gate over a heap that nothing fills, until the test ends.
 func startGate(t testing.TB, o gcgate.Options) (*gcgate.Gate, *gcgatetest.Heap) {

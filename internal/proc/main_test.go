@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"go.uber.org/goleak"
+	"evenkeel.dev/internal/leaks"
 )
 
 // childEnv has the test binary act as a program of that name instead of running tests.
@@ -17,5 +17,5 @@ func TestMain(m *testing.M) {
 		child()
 		return
 	}
-	goleak.VerifyTestMain(m)
+	leaks.Main(m)
 }

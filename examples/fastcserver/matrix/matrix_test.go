@@ -7,12 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	"evenkeel.dev/examples/internal/leaks"
 	"evenkeel.dev/fastc"
 	"github.com/google/go-cmp/cmp"
-	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 var ways = map[string]func(a, b, out []float64, n, loops int){
 	"fastc": Multiply, "greedy": MultiplyGreedy, "cgo": MultiplyCgo, "adaptive": MultiplyAdaptive,

@@ -11,11 +11,11 @@ import (
 	"strings"
 	"testing"
 
+	"evenkeel.dev/examples/internal/leaks"
 	"evenkeel.dev/gcgate"
-	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 func parse(args ...string) (*Flags, error) {
 	f := new(Flags)

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
+	"evenkeel.dev/examples/internal/leaks"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 func parse(t *testing.T, args ...string) *Flags {
 	t.Helper()

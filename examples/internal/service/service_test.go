@@ -16,13 +16,13 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
+	"evenkeel.dev/examples/internal/leaks"
 
 	"evenkeel.dev/examples/internal/gateflags"
 	"evenkeel.dev/gcgate"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 func ok(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok\n") }
 

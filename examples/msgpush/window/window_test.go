@@ -6,10 +6,10 @@ import (
 	"sync"
 	"testing"
 
-	"go.uber.org/goleak"
+	"evenkeel.dev/examples/internal/leaks"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 // TestLive measures that each shape keeps as much as it says, before and after it was pushed
 // through: a window that does not live would give a collector nothing to do.

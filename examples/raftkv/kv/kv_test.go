@@ -12,12 +12,12 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
+	"evenkeel.dev/examples/internal/leaks"
 
 	"evenkeel.dev/examples/raftkv/kv"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 // patience bounds what only a hang meets.
 const patience = time.Minute

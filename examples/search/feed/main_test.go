@@ -4,9 +4,9 @@ import (
 	"log/slog"
 	"testing"
 
-	"go.uber.org/goleak"
+	"evenkeel.dev/examples/internal/leaks"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 var quiet = slog.New(slog.DiscardHandler)

@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
+	"evenkeel.dev/examples/internal/leaks"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 func TestWrite(t *testing.T) {
 	hit := Hit{Title: "<mark>T</mark>", Text: "text", Link: "https://a.example/?a=1&b=2"}
