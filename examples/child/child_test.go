@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"evenkeel.dev/examples/internal/leaks"
+	"evenkeel.dev/internal/leaks"
 
 	"evenkeel.dev/examples/child"
 )

@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"evenkeel.dev/examples/fastcserver/matrix"
-	"evenkeel.dev/examples/internal/leaks"
+	"evenkeel.dev/internal/leaks"
 )
 
 func TestMain(m *testing.M) { leaks.Main(m) }

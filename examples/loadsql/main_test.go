@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"evenkeel.dev/examples/internal/leaks"
+	"evenkeel.dev/internal/leaks"
 )
 
 func TestMain(m *testing.M) { leaks.Main(m) }

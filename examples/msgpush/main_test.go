@@ -12,9 +12,9 @@ import (
 	"strings"
 	"testing"
 
-	"evenkeel.dev/examples/internal/leaks"
 	"evenkeel.dev/examples/internal/service"
 	"evenkeel.dev/examples/msgpush/window"
+	"evenkeel.dev/internal/leaks"
 )
 
 func TestMain(m *testing.M) { leaks.Main(m) }

@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"evenkeel.dev/examples/internal/leaks"
 	"evenkeel.dev/examples/search/feed"
 	"evenkeel.dev/examples/search/feeds"
 	"evenkeel.dev/examples/search/match"
+	"evenkeel.dev/internal/leaks"
 )
 
 func TestMain(m *testing.M) { leaks.Main(m) }

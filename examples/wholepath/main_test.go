@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"evenkeel.dev/examples/internal/leaks"
+	"evenkeel.dev/internal/leaks"
 
 	"evenkeel.dev/examples/fastcserver/matrix"
 	"evenkeel.dev/examples/internal/service"

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"evenkeel.dev/examples/internal/leaks"
 	"evenkeel.dev/fastc"
+	"evenkeel.dev/internal/leaks"
 	"github.com/google/go-cmp/cmp"
 )
 

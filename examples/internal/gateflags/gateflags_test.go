@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"evenkeel.dev/examples/internal/leaks"
 	"evenkeel.dev/gcgate"
+	"evenkeel.dev/internal/leaks"
 )
 
 func TestMain(m *testing.M) { leaks.Main(m) }

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"evenkeel.dev/examples/internal/leaks"
+	"evenkeel.dev/internal/leaks"
 )
 
 func TestMain(m *testing.M) { leaks.Main(m) }

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"evenkeel.dev/examples/internal/leaks"
+	"evenkeel.dev/internal/leaks"
 
 	"evenkeel.dev/examples/internal/gateflags"
 	"evenkeel.dev/gcgate"

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"evenkeel.dev/examples/internal/leaks"
+	"evenkeel.dev/internal/leaks"
 
 	"evenkeel.dev/examples/raftkv/kv"
 )

@@ -4,7 +4,7 @@ import (
 	"log/slog"
 	"testing"
 
-	"evenkeel.dev/examples/internal/leaks"
+	"evenkeel.dev/internal/leaks"
 )
 
 func TestMain(m *testing.M) { leaks.Main(m) }
