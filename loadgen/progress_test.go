@@ -10,6 +10,7 @@ import (
 	"time"
 )
 
+// TestProgress has phases in which a busy machine did not get to five requests made longer.
 func TestProgress(t *testing.T) {
 	for _, o := range []Options{
 		{Duration: 150 * time.Millisecond},
@@ -18,60 +19,76 @@ func TestProgress(t *testing.T) {
 		{Duration: 150 * time.Millisecond, Rate: 500},
 		{Requests: 75, Rate: 500},
 	} {
-		// A request is held in each phase until a call has come, of which one knows of answers.
-		var warmCalls, knowing, measured atomic.Int64
-		var isMeasuring atomic.Bool
-		srv := serve(t, func(w http.ResponseWriter, r *http.Request) {
-			time.Sleep(2 * time.Millisecond)
-			switch {
-			case !isMeasuring.Load():
-				await(r, &warmCalls)
-			case measured.Add(1) == 5:
-				await(r, &knowing)
-			}
-			io.WriteString(w, "ok")
-		})
-		o.Targets, o.Connections, o.Timeout = []Target{{URL: srv.URL}}, 4, patience
-		o.Warmup, o.ProgressInterval = 20*time.Millisecond, 10*time.Millisecond
-		var calls []Progress // no lock: from one goroutine at a time, and none after Run
-		measuring := 0
-		o.OnMeasure = func() {
-			measuring = len(calls)
-			isMeasuring.Store(true)
+		n := progresses(t, o)
+		for ; n < 5 && o.Requests == 0 && o.Duration < 10*time.Second; n = progresses(t, o) {
+			o.Duration *= 4
 		}
-		o.OnProgress = func(p Progress) {
-			calls = append(calls, p)
-			switch {
-			case p.Warmup:
-				warmCalls.Add(1)
-			case p.Done > 0:
-				knowing.Add(1)
-			}
-		}
-		r := run(t, o)
-		if measuring == 0 || measuring == len(calls) {
-			t.Fatalf("%+v: %d calls in warm-up, %d in all", o, measuring, len(calls))
-		}
-		var last Progress
-		for i, p := range calls {
-			if i == measuring {
-				last = Progress{}
-			}
-			if p.Warmup != (i < measuring) {
-				t.Errorf("call %d of %d: warm-up %v, and OnMeasure came before %d", i, len(calls), p.Warmup, measuring)
-			}
-			if p.Fraction < last.Fraction || p.Fraction > 1 || p.Elapsed <= last.Elapsed || p.Done < last.Done || p.Rate < 0 {
-				t.Errorf("after %+v came %+v", last, p)
-			}
-			if p.Failed != 0 || p.Done > 0 && (p.P50 < time.Millisecond || p.P99 < p.P50) {
-				t.Errorf("%+v", p)
-			}
-			last = p
-		}
-		if last.Done > r.Answered || last.Done == 0 || last.Fraction == 0 {
-			t.Errorf("the last was %+v of %d", last, r.Answered)
+		if n < 5 {
+			t.Errorf("%+v: %d requests", o, n)
 		}
 	}
+}
+
+// progresses checks what is told of a run, and returns how many requests were measured: of less than five nothing is known.
+func progresses(t *testing.T, o Options) int64 {
+	t.Helper()
+	// A request is held in each phase until a call has come, of which one knows of answers.
+	var warmCalls, knowing, measured atomic.Int64
+	var isMeasuring atomic.Bool
+	srv := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		time.Sleep(2 * time.Millisecond)
+		switch {
+		case !isMeasuring.Load():
+			await(r, &warmCalls)
+		case measured.Add(1) == 5:
+			await(r, &knowing)
+		}
+		io.WriteString(w, "ok")
+	})
+	o.Targets, o.Connections, o.Timeout = []Target{{URL: srv.URL}}, 4, patience
+	o.Warmup, o.ProgressInterval = 20*time.Millisecond, 10*time.Millisecond
+	var calls []Progress // no lock: from one goroutine at a time, and none after Run
+	measuring := 0
+	o.OnMeasure = func() {
+		measuring = len(calls)
+		isMeasuring.Store(true)
+	}
+	o.OnProgress = func(p Progress) {
+		calls = append(calls, p)
+		switch {
+		case p.Warmup:
+			warmCalls.Add(1)
+		case p.Done > 0:
+			knowing.Add(1)
+		}
+	}
+	r := run(t, o)
+	if measured.Load() < 5 {
+		return measured.Load()
+	}
+	if measuring == 0 || measuring == len(calls) {
+		t.Fatalf("%+v: %d calls in warm-up, %d in all", o, measuring, len(calls))
+	}
+	var last Progress
+	for i, p := range calls {
+		if i == measuring {
+			last = Progress{}
+		}
+		if p.Warmup != (i < measuring) {
+			t.Errorf("call %d of %d: warm-up %v, and OnMeasure came before %d", i, len(calls), p.Warmup, measuring)
+		}
+		if p.Fraction < last.Fraction || p.Fraction > 1 || p.Elapsed <= last.Elapsed || p.Done < last.Done || p.Rate < 0 {
+			t.Errorf("after %+v came %+v", last, p)
+		}
+		if p.Failed != 0 || p.Done > 0 && (p.P50 < time.Millisecond || p.P99 < p.P50) {
+			t.Errorf("%+v", p)
+		}
+		last = p
+	}
+	if last.Done > r.Answered || last.Done == 0 || last.Fraction == 0 {
+		t.Errorf("the last was %+v of %d", last, r.Answered)
+	}
+	return measured.Load()
 }
 
 // await returns when n has been counted up, or the request was given up.

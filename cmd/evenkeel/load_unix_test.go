@@ -146,7 +146,7 @@ func TestLoadMixed(t *testing.T) {
 
 func TestLoadFails(t *testing.T) {
 	t.Parallel()
-	call("load", "-n", "5", "http://"+freeAddr(t)).
+	call("load", "-n", "5", gone).
 		check(t, exitFailed, []string{"failed (refused)"}, []string{"no request was answered: ", "refused"})
 	call("load", "-n", "2", "http://host.invalid").
 		check(t, exitFailed, []string{"failed (dns)"}, []string{"host.invalid"})

@@ -51,32 +51,27 @@ func serveStore(t *testing.T, s *history.Store) *httptest.Server {
 	return srv
 }
 
-// gone is an address at which nobody listens.
-func gone(t *testing.T) string {
-	srv := httptest.NewServer(nil)
-	srv.Close()
-	return srv.URL
-}
+// gone is an address at which nobody listens: a port that was just closed may be another process's by now.
+const gone = "http://127.0.0.1:1"
 
 // TestTop: what replicas say is added up; one that does not answer is named, and so is one that is there twice.
 func TestTop(t *testing.T) {
 	a, b := slowReplica(t, 20, lockKey), slowReplica(t, 10, history.Key{Cause: reqtrace.CauseRunning, Class: "POST /report"})
-	dead := gone(t)
 	other := httptest.NewServer(http.NotFoundHandler())
 	defer other.Close()
-	r := call("top", "-once", a.URL, b.URL+"/debug/evenkeel/", dead, other.URL, a.URL+"/debug/../debug/evenkeel/json")
+	r := call("top", "-once", a.URL, b.URL+"/debug/evenkeel/", gone, other.URL, a.URL+"/debug/../debug/evenkeel/json")
 	r.check(t, exitOK, []string{
 		"30 requests were slow: 67% lock that main.refresh held, at main.get, in GET /orders; 33% running, in POST /report",
-		"2 of 5 replicas, in the last hour: seen 30 of 30 slow requests", "! " + dead + ": ", "refused", "! " + other.URL + ": it answered 404", "is its recorder there",
+		"2 of 5 replicas, in the last hour: seen 30 of 30 slow requests", "! " + gone + ": ", "refused", "! " + other.URL + ": it answered 404", "is its recorder there",
 		"it is the same process as another one", " 67% 20 1 s ", " 99 ms lock that", "99 ms at ", "waiting for the mutex [s1]",
 	}, nil)
-	r = call("top", "-json", "-since", "0", a.URL, b.URL, dead)
-	r.check(t, exitOK, nil, []string{"! " + dead})
+	r = call("top", "-json", "-since", "0", a.URL, b.URL, gone)
+	r.check(t, exitOK, nil, []string{"! " + gone})
 	var h history.History
 	if err := json.Unmarshal([]byte(r.stdout), &h); err != nil || h.Coverage(time.Time{}).Seen != 60 {
 		t.Errorf("%v, %v", h.Coverage(time.Time{}), err)
 	}
-	call("top", "-once", dead).check(t, exitFailed, nil, []string{"evenkeel top: " + dead, "refused"})
+	call("top", "-once", gone).check(t, exitFailed, nil, []string{"evenkeel top: " + gone, "refused"})
 	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("hello, world\n")) }))
 	defer shop.Close()
 	call("top", "-once", shop.URL).check(t, exitFailed, nil, []string{shop.URL + ": its answer is none of a recorder", "is its recorder there"})
@@ -190,14 +185,13 @@ func TestReport(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	dead := gone(t)
-	r := call("report", "-html", page, "-title", "orders", a.URL, folder, dead)
-	r.check(t, exitOK, nil, []string{"wrote " + page, "! " + dead})
+	r := call("report", "-html", page, "-title", "orders", a.URL, folder, gone)
+	r.check(t, exitOK, nil, []string{"wrote " + page, "! " + gone})
 	b, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"<title>orders", "lock that main.refresh held", "sleep or timer at main.retry", "2 of 3 replicas", "Not in it: " + dead} {
+	for _, want := range []string{"<title>orders", "lock that main.refresh held", "sleep or timer at main.retry", "2 of 3 replicas", "Not in it: " + gone} {
 		if !strings.Contains(string(b), want) {
 			t.Errorf("the page lacks %q", want)
 		}
@@ -215,7 +209,7 @@ func TestReport(t *testing.T) {
 	call("report", sum, folder).check(t, exitOK, []string{"1 of 2 replicas", "the same process"}, nil)
 	call("report", "-html", "-", sum).check(t, exitOK, []string{"<!DOCTYPE html>", "This page is complete"}, nil)
 	call("report", "-html", sum, sum).check(t, exitFailed, nil, []string{"would be written over"})
-	call("report", dead).check(t, exitFailed, nil, []string{dead})
+	call("report", gone).check(t, exitFailed, nil, []string{gone})
 	if err := os.WriteFile(sum, []byte(`{"runs":[]}`), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -278,11 +278,13 @@ func TestAnalyzer(t *testing.T) {
 	if err := r.Stop(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if s := r.Stats(); s.Failures[string(failStart)] != 1 {
+	s := r.Stats()
+	if s.Failures[string(failStart)] != 1 {
 		t.Errorf("%+v", s)
 	}
-	if list, err := os.ReadDir(filepath.Join(dir, "snapshots")); err != nil || len(list) != 1 {
-		t.Errorf("%v, %v", list, err)
+	// Where Stop comes late the snapshot has been taken, and Stop takes one more.
+	if list, err := os.ReadDir(filepath.Join(dir, "snapshots")); err != nil || len(list) == 0 || uint64(len(list)) != s.Snapshots {
+		t.Errorf("%v of %d snapshots, %v", list, s.Snapshots, err)
 	}
 }
 

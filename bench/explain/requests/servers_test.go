@@ -27,6 +27,10 @@ import (
 type cache struct {
 	mu   sync.Mutex
 	hold time.Duration // for which refresh holds the lock
+
+	// think is for how long a client of a queue or an actor pauses after each answer, so that who gave it waits again: work that is there
+	// already when it is asked for is not seen to begin.
+	think time.Duration
 }
 
 func (c *cache) get() {
@@ -207,10 +211,6 @@ func serveWebsocket(t *testing.T, c *cache) func() func() error {
 // job is a piece of work in a queue.
 type job struct{ done chan bool }
 
-// think is for how long a client of a queue or an actor pauses after each answer, so that who gave it waits again: work that is there
-// already when it is asked for is not seen to begin.
-const think = time.Millisecond
-
 // worker takes jobs from a queue.
 func worker(c *cache, jobs <-chan job) {
 	for j := range jobs {
@@ -231,7 +231,7 @@ func serveQueue(t *testing.T, c *cache) func() func() error {
 			j := job{make(chan bool, 1)}
 			jobs <- j
 			<-j.done
-			time.Sleep(think)
+			time.Sleep(c.think)
 			return nil
 		}
 	}
@@ -273,7 +273,7 @@ func serveActors(t *testing.T, c *cache) func() func() error {
 			j := job{make(chan bool)}
 			front.mailbox <- j
 			<-j.done
-			time.Sleep(think)
+			time.Sleep(c.think)
 			return nil
 		}
 	}

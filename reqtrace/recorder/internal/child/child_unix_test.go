@@ -6,9 +6,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"strings"
 	"testing"
-	"time"
 
 	"evenkeel.dev/internal/leaks"
 )
@@ -29,8 +29,16 @@ func TestFaults(t *testing.T) {
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	time.AfterFunc(50*time.Millisecond, cancel)
-	if _, _, err := Run(ctx, []string{"/bin/sh", "-c", "exec sleep 1000"}, Job{}, &bytes.Buffer{}); !errors.Is(err, context.Canceled) || !errors.Is(err, ErrDied) {
+	defer cancel()
+	if _, _, err := Run(ctx, []string{"/bin/sh", "-c", "exec sleep 1000"}, Job{}, cancels(cancel)); !errors.Is(err, context.Canceled) || !errors.Is(err, ErrDied) {
 		t.Error(err)
 	}
+}
+
+// cancels is a trace that ends its child when it is read, which has started by then.
+type cancels context.CancelFunc
+
+func (c cancels) Read([]byte) (int, error) {
+	c()
+	return 0, io.EOF
 }

@@ -23,8 +23,8 @@ var (
 	ErrDied  = errors.New("the analysis ended without an answer")
 )
 
-// endDelay is how long Run waits for a child's pipes once it has ended or was killed.
-const endDelay = 2 * time.Second
+// endDelay is how long Run waits for a child's pipes once it has ended or was killed. A variable for tests.
+var endDelay = 2 * time.Second
 
 // Run has a child analyse a trace, and returns what the child took of the processors as well. command is the program and its
 // arguments but the last; nil: this process's executable. ctx kills the child.
