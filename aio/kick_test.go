@@ -113,12 +113,12 @@ func TestManySubmitTogether(t *testing.T) {
 }
 
 // TestSubmittersDoNotKeepTheLoop: of goroutines that each wake the next one, submit and compute, most are still to run when the first one's operation
-// is over. Each computes for longer than WaitIO lets others go first, however late the clock is. Eight of thirty chains have to show it: the chain's
-// goroutines have one time slice in all, at whose end the runtime takes the P from whoever has it. Where that is WaitIO's, it stands in the queue of all
-// Ps, and the rest of the chain runs before it, as it mostly does if runtime.Gosched lets others go first. Beside other work it is up to every second
-// chain, and with Gosched six of seven.
+// is over. Each computes for longer than WaitIO lets others go first, however late the clock is. The chain's goroutines have one time slice in all, at
+// whose end the runtime takes the P from whoever has it. Where that is WaitIO's, it stands in the queue of all Ps, and the rest of the chain runs before
+// it, as it does if runtime.Gosched lets others go first. So each chain has a goroutine that does just that, before WaitIO is woken: WaitIO, in that
+// queue behind it, cannot be far ahead of it. The chains go on until some have shown that it is.
 func TestSubmittersDoNotKeepTheLoop(t *testing.T) {
-	const chain, chains, enough = 40, 30, 8
+	const chain, ahead, enough = 40, 10, 3
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		w := open(t, aio.Options{Backend: b})
@@ -129,12 +129,8 @@ func TestSubmittersDoNotKeepTheLoop(t *testing.T) {
 			before.CompareAndSwap(0, begun.Load())
 			results <- r.Error
 		})
-		var seen []int32
-		waits := uint64(0)
-		for shown := 0; shown < enough; {
-			if len(seen) == chains {
-				t.Fatalf("of %d goroutines, %d had begun when the first write was over", chain, seen)
-			}
+		waits, shown := uint64(0), 0
+		eventually(t, "a write is over long before it is the turn of who has given way by Gosched", func() bool {
 			eventually(t, "WaitIO waits", func() bool { return w.Stats().Waits > waits })
 			begun.Store(0)
 			before.Store(0)
@@ -155,15 +151,22 @@ func TestSubmittersDoNotKeepTheLoop(t *testing.T) {
 				}()
 			}
 			waits = w.Stats().Waits
+			begin, gave := make(chan struct{}, 1), make(chan int32, 1)
+			go func() {
+				<-begin
+				wake[0] <- struct{}{}
+				runtime.Gosched()
+				gave <- begun.Load()
+			}()
 			runtime.Gosched() // they wait
-			wake[0] <- struct{}{}
+			begin <- struct{}{}
 			for range chain {
 				must(t, <-results)
 			}
-			seen = append(seen, before.Load())
-			if before.Load() <= chain/2 {
+			if first := before.Load(); first < <-gave-ahead && first <= chain/2 {
 				shown++
 			}
-		}
+			return shown == enough
+		})
 	})
 }

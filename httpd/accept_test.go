@@ -21,6 +21,7 @@ import (
 
 	"evenkeel.dev/aio"
 	"evenkeel.dev/httpd"
+	"evenkeel.dev/internal/aiosuite"
 )
 
 // TestListenerClosed: a listener that its owner closes ends Serve, though the loop accepts from a duplicate. Meanwhile
@@ -30,7 +31,7 @@ func TestListenerClosed(t *testing.T) {
 		for _, network := range []string{"tcp", "unix"} {
 			t.Run(network, func(t *testing.T) {
 				t.Parallel()
-				addr := "127.0.0.1:0"
+				addr := aiosuite.Loopback() + ":0"
 				if network == "unix" {
 					addr = filepath.Join(t.TempDir(), "s")
 				}

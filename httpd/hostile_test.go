@@ -20,6 +20,7 @@ import (
 
 	"evenkeel.dev/aio"
 	"evenkeel.dev/httpd"
+	"evenkeel.dev/internal/aiosuite"
 )
 
 // TestIdleTimeoutOfFirstBytes: a connection that says up to three bytes of its next request is idle, as in net/http.
@@ -172,7 +173,7 @@ func TestHijackInShutdown(t *testing.T) {
 			taken <- nc
 		})
 		srv := &http.Server{Handler: m}
-		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		ln, err := net.Listen("tcp", aiosuite.Loopback()+":0")
 		if err != nil {
 			t.Fatal(err)
 		}

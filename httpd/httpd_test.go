@@ -221,7 +221,7 @@ func TestTimeouts(t *testing.T) {
 		r := bufio.NewReader(idle)
 		get(t, idle, r, "/hello?n=1")
 		for what, from := range map[string]io.Reader{"silent": silent, "idle": r, "half": half} {
-			if b, err := io.ReadAll(from); err != nil {
+			if b, err := io.ReadAll(from); err != nil && !(what == "half" && isReset(err)) { // on a busy machine nobody has read it
 				t.Errorf("%s: %q, %v; want the end", what, b, err)
 			}
 		}

@@ -6,6 +6,8 @@ import (
 	"net"
 	"syscall"
 	"testing"
+
+	"evenkeel.dev/internal/aiosuite"
 )
 
 // narrow listens where the kernel takes little of an answer that nobody reads.
@@ -17,7 +19,7 @@ func narrow(t *testing.T) net.Listener {
 		}
 		return err
 	}}
-	ln, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	ln, err := config.Listen(t.Context(), "tcp", aiosuite.Loopback()+":0")
 	if err != nil {
 		t.Fatal(err)
 	}

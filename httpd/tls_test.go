@@ -291,7 +291,7 @@ func TestTLSEnds(t *testing.T) {
 			t.Errorf("idle: %q, %v; want the end", b, err)
 		}
 		for what, c := range map[string]net.Conn{"stalled": stalled, "silent": silent} {
-			if _, err := io.Copy(io.Discard, c); err != nil {
+			if _, err := io.Copy(io.Discard, c); err != nil && !(what == "stalled" && isReset(err)) { // on a busy machine nobody has read it
 				t.Errorf("%s: %v; want the end", what, err)
 			}
 		}
@@ -542,26 +542,53 @@ func TestConnStateOfTLS(t *testing.T) {
 // the header of the next.
 func TestHeaderTimeoutBehindAHandshake(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
-		m := mux()
-		busy, release := make(chan struct{}), make(chan struct{})
-		m.HandleFunc("/block", func(http.ResponseWriter, *http.Request) { close(busy); <-release })
-		addr, client := secured(t, b, &http.Server{Handler: m, ReadHeaderTimeout: time.Second})
-		config := client.Transport.(*http.Transport).TLSClientConfig.Clone()
-		config.NextProtos, config.ServerName = nil, "example.com"
-		c := tls.Client(dial(t, addr), config)
-		r := bufio.NewReader(c)
-		get(t, c, r, "/hello")
-		other := tls.Client(dial(t, addr), config)
-		io.WriteString(other, "GET /block HTTP/1.1\r\nHost: x\r\n\r\n")
-		<-busy
-		defer close(release)
-		if err := tls.Client(dial(t, addr), config).Handshake(); err != nil { // by another worker
-			t.Fatal(err)
+		var err error
+		for limit := time.Second; limit < patience; limit *= 4 { // again where a busy machine has used it up before
+			if err = headerBehindAHandshake(t, b, limit); err == nil {
+				return
+			}
 		}
-		time.Sleep(100 * time.Millisecond) // until that has nothing to do
-		io.WriteString(c, "GET /hello HTTP/1.1\r\nHo")
-		if _, err := io.ReadAll(r); errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Error("a connection whose header does not go on has no end")
-		}
+		t.Error(err)
 	})
+}
+
+// headerBehindAHandshake fails where a handshake or a header was not there within limit that is to be.
+func headerBehindAHandshake(t *testing.T, b aio.Backend, limit time.Duration) error {
+	m := mux()
+	busy, release := make(chan error, 1), make(chan struct{})
+	defer close(release)
+	m.HandleFunc("/block", func(http.ResponseWriter, *http.Request) { busy <- nil; <-release })
+	addr, client := secured(t, b, &http.Server{Handler: m, ReadHeaderTimeout: limit, ErrorLog: log.New(io.Discard, "", 0)})
+	config := client.Transport.(*http.Transport).TLSClientConfig.Clone()
+	config.NextProtos, config.ServerName = nil, "example.com"
+	c := tls.Client(dial(t, addr), config)
+	r := bufio.NewReader(c)
+	io.WriteString(c, "GET /hello HTTP/1.1\r\nHost: x\r\n\r\n")
+	res, err := http.ReadResponse(r, nil)
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(io.Discard, res.Body); err != nil {
+		return err
+	}
+	other := tls.Client(dial(t, addr), config)
+	io.WriteString(other, "GET /block HTTP/1.1\r\nHost: x\r\n\r\n")
+	go func() {
+		if _, err := other.Read(make([]byte, 1)); err != nil {
+			busy <- err
+		}
+	}()
+	if err := wait(t, busy, "the request"); err != nil {
+		return err
+	}
+	if err := tls.Client(dial(t, addr), config).Handshake(); err != nil { // by another worker
+		return err
+	}
+	time.Sleep(100 * time.Millisecond) // until that has nothing to do
+	c.SetDeadline(time.Now().Add(patience))
+	io.WriteString(c, "GET /hello HTTP/1.1\r\nHo")
+	if _, err := io.ReadAll(r); errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Error("a connection whose header does not go on has no end")
+	}
+	return nil
 }

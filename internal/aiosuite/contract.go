@@ -115,9 +115,8 @@ func refusedAtOnce(r *rig) {
 
 // closedConn: operations on a closed connection are refused at once; what was pending comes.
 func closedConn(r *rig) {
-	conn, peer := r.pair()
+	conn := r.pairWith([]byte("x"))
 	before := r.readFull(conn, 3, time.Time{})
-	r.send(peer, []byte("x"))
 	r.idle(soon)
 	for range 2 {
 		if err := conn.Close(); err != nil {

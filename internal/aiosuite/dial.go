@@ -95,7 +95,15 @@ func dialRefused(r *rig) {
 func dialToNobody(r *rig) {
 	ln, _ := r.sys.Listener(r.t)
 	to := ln.Addr()
-	_ = ln.Close()
+	if tcp, ok := to.(*net.TCPAddr); ok { // a port that is free may be another process's before long: that of a connection is not
+		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: tcp.IP}}
+		c, err := d.Dial("tcp", to.String())
+		Must(r.t, err)
+		defer func() { _ = c.Close() }()
+		to = c.LocalAddr()
+	} else {
+		_ = ln.Close()
+	}
 	k, err := r.submit(ticket{op: aio.OpDial, to: to})
 	if err == nil {
 		r.until(k)

@@ -78,10 +78,8 @@ func newConnBesideQueued(r *rig) {
 	if _, err := r.wait(); err != nil {
 		r.t.Fatal(err)
 	}
-	conn, peer := r.pair()
-	k := r.read(conn, 1)
-	r.send(peer, []byte("x"))
-	r.soonBeside(k, others)
+	conn := r.pairWith([]byte("x"))
+	r.soonBeside(r.read(conn, 1), others)
 }
 
 // pingBesideBulk: what has come for one connection is read in the next two turns, though another one is read as fast as it

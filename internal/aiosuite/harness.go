@@ -59,6 +59,16 @@ func TCP(t testing.TB) (here, there *net.TCPConn) {
 	return here, there
 }
 
+// Loopback returns an address of loopback at which other processes hardly listen: there, a port that was freed stays free. But Linux alone has
+// more than one.
+func Loopback() string {
+	if runtime.GOOS != "linux" {
+		return "127.0.0.1"
+	}
+	pid := os.Getpid()
+	return net.IPv4(127, byte(64+pid>>16&63), byte(pid>>8), byte(pid)).String()
+}
+
 // Accept has each connection that comes handed to f, until the test ends.
 func Accept(t testing.TB, f func(net.Conn)) net.Addr {
 	t.Helper()

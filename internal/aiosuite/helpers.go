@@ -29,6 +29,18 @@ func (r *rig) sendThere(conn *aio.Conn, peer net.Conn, data []byte) {
 	r.wantData(k, []byte{'-'})
 }
 
+// pairWith is pair, and has the data be there to be read when it returns, as sendThere does.
+func (r *rig) pairWith(data []byte) *aio.Conn {
+	r.t.Helper()
+	own, peer := r.raw()
+	r.send(peer, append([]byte{'-'}, data...))
+	_, err := io.ReadFull(own, make([]byte, 1))
+	Must(r.t, err)
+	conn, err := r.w.Attach(own)
+	Must(r.t, err)
+	return conn
+}
+
 // waits returns a function that waits until a WaitIO that begins after this call waits for
 // something to do.
 func (r *rig) waits() (wait func()) {

@@ -91,7 +91,7 @@ func Real(b aio.Backend, network string) System {
 // Listening returns a listener over loopback "tcp" or over "unix", and what connects to it.
 func Listening(t testing.TB, network string) (net.Listener, func() (net.Conn, error)) {
 	t.Helper()
-	at := "127.0.0.1:0"
+	at := Loopback() + ":0"
 	if network == "unix" {
 		dir, err := os.MkdirTemp("", "aio") // t.TempDir may be too long for an address
 		Must(t, err)

@@ -123,13 +123,11 @@ func swapBufferFair(r *rig) {
 	r.open(aio.Options{SwapSize: size})
 	busy := map[*aio.Conn]bool{}
 	for i := range 3 {
-		conn, peer := r.pair()
-		r.send(peer, pattern(i, 0, 4*turns*size))
+		conn := r.pairWith(pattern(i, 0, 4*turns*size))
 		busy[conn] = true
 		r.readSwap(conn)
 	}
-	conn, peer := r.pair()
-	r.send(peer, []byte("me"))
+	conn := r.pairWith([]byte("me"))
 	k := r.readSwap(conn)
 	for range turns {
 		results, err := r.wait()
