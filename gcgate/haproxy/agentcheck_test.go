@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"evenkeel.dev/internal/leaks"
 	"io"
 	"log/slog"
 	"net"
@@ -19,6 +18,7 @@ import (
 
 	"evenkeel.dev/gcgate"
 	"evenkeel.dev/gcgate/polled"
+	"evenkeel.dev/internal/leaks"
 )
 
 // serveAgent runs a on a free port of loopback, and ends it with the test.

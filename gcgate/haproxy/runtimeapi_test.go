@@ -3,7 +3,6 @@ package haproxy
 import (
 	"context"
 	"errors"
-	"evenkeel.dev/internal/leaks"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"evenkeel.dev/gcgate"
+	"evenkeel.dev/internal/leaks"
 )
 
 const (
