@@ -14,8 +14,8 @@ import (
 	"evenkeel.dev/gcgate"
 )
 
-// closeTimeout bounds what Close waits for etcd.
-const closeTimeout = time.Second
+// closeTimeout bounds what Close waits for etcd. Tests have it longer.
+var closeTimeout = time.Second
 
 // Turns is one replica's part in a group. It holds at most one turn. Its methods may be called
 // from any goroutine.

@@ -16,8 +16,18 @@ import (
 // TestHolderDies kills a process that has the turn.
 func TestHolderDies(t *testing.T) {
 	s := sharedServer(t)
+	for ttl := 5 * time.Second; !holderDies(t, s, ttl); ttl *= 2 {
+		if t.Logf("the child lost a turn with a TTL of %v", ttl); ttl >= 40*time.Second {
+			t.Fatal("no child kept its turn")
+		}
+	}
+}
+
+// holderDies reports whether a child had the turn until it was killed: one that stands still for two thirds of the TTL loses it.
+func holderDies(t *testing.T, s *server, ttl time.Duration) bool {
+	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), childEndpoint+"="+s.addr)
+	cmd.Env = append(os.Environ(), childEndpoint+"="+s.addr, childTTL+"="+ttl.String())
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -34,31 +44,49 @@ func TestHolderDies(t *testing.T) {
 		cmd.Process.Kill()
 		cmd.Wait()
 	}()
-	if line, err := bufio.NewReader(stdout).ReadString('\n'); line != "held\n" {
+	said := bufio.NewReader(stdout)
+	if line, err := said.ReadString('\n'); line != "held\n" {
 		t.Fatalf("the child said %q, %v", line, err)
 	}
+	lost := make(chan struct{})
+	go func() {
+		if line, _ := said.ReadString('\n'); line == "lost\n" {
+			close(lost)
+		}
+	}()
 	turns := newTurns(t, etcdturn.Options{Endpoints: []string{s.addr}})
 	client := newClient(t, s)
 	for renewed, last := false, int64(0); !renewed; time.Sleep(100 * time.Millisecond) { // it is kept alive
-		wantHeld(t, turns)
-		left := timeToLive(t, client)
-		if left > last && last != 0 {
-			renewed = true
+		l, err := tryAcquire(turns)
+		if err == nil {
+			select {
+			case <-lost:
+			case <-time.After(eventTimeout):
+				t.Fatal("two have the turn: the child did not say that it has lost it")
+			}
+			release(t, l)
+			return false
 		}
+		left := timeToLive(t, client)
+		renewed = left > last && last > 0
 		last = left
 	}
 	cmd.Process.Kill()
 	killed := time.Now()
-	release(t, take(t, turns))
-	t.Logf("free %v after the kill, TTL %v", time.Since(killed).Round(time.Millisecond), holderTTL)
+	release(t, takeWithin(t, turns, ttl+eventTimeout))
+	t.Logf("free %v after the kill, TTL %v", time.Since(killed).Round(time.Millisecond), ttl)
+	return true
 }
 
-// timeToLive returns the seconds that the lease of the one holder has left.
+// timeToLive returns the seconds that the lease of the one holder has left; 0 or less: nobody holds the turn.
 func timeToLive(t *testing.T, client *clientv3.Client) int64 {
 	t.Helper()
 	keys, err := client.Get(t.Context(), "/evenkeel/gcgate/g/0")
-	if err != nil || len(keys.Kvs) != 1 {
-		t.Fatalf("who holds the turn: %v, %v", keys, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(keys.Kvs) == 0 {
+		return 0
 	}
 	lease, err := client.TimeToLive(t.Context(), clientv3.LeaseID(keys.Kvs[0].Lease))
 	if err != nil {
@@ -75,11 +103,8 @@ func TestEtcdDies(t *testing.T) {
 	s.kill()
 	wantLost(t, l)
 	for range 2 {
-		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		start := time.Now()
-		_, err := turns.TryAcquire(ctx)
-		cancel()
-		wantNoAnswer(t, err)
+		wantNoAnswer(t, tryBriefly(t, turns))
 		if took := time.Since(start); took > eventTimeout {
 			t.Errorf("TryAcquire took %v beyond its deadline", took)
 		}
@@ -88,7 +113,7 @@ func TestEtcdDies(t *testing.T) {
 		t.Errorf("Release of a lost turn: %v", err)
 	}
 	s.start(t)
-	release(t, take(t, turns))
+	take(t, turns) // and no release, which has no longer for it than the TTL
 }
 
 // TestEtcdRestarts starts etcd again before the TTL is over: nothing is lost.
@@ -128,12 +153,7 @@ func TestKeyChanged(t *testing.T) {
 	for name, change := range map[string]func(){
 		"delete": func() { client.Delete(t.Context(), key) },
 		"put":    func() { client.Put(t.Context(), key, "operator") },
-		"revoke": func() {
-			leases, _ := client.Leases(t.Context())
-			for _, l := range leases.Leases {
-				client.Revoke(t.Context(), l.ID)
-			}
-		},
+		"revoke": func() { revokeAll(t, client) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := take(t, turns)
@@ -167,9 +187,7 @@ func TestUnheard(t *testing.T) {
 		try := func(do func(context.Context) error) {
 			t.Helper()
 			p.hold(tt.requests, tt.answers)
-			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-			defer cancel()
-			wantNoAnswer(t, do(ctx))
+			wantNoAnswer(t, briefly(t, do))
 			p.hold(false, false)
 		}
 		t.Run(tt.name+"/Release", func(t *testing.T) {
@@ -196,15 +214,20 @@ func TestUnheard(t *testing.T) {
 func TestLateRelease(t *testing.T) {
 	s := sharedServer(t)
 	p := newProxy(t, s.addr)
-	far := newTurns(t, etcdturn.Options{Endpoints: []string{p.addr}, TTL: time.Second})
+	far := newTurns(t, etcdturn.Options{Endpoints: []string{p.addr}})
 	near := newTurns(t, etcdturn.Options{Endpoints: []string{s.addr}})
+	client := newClient(t, s)
 	l := take(t, far)
 	p.hold(true, false)
 	released := make(chan error)
 	go func() { released <- l.Release(t.Context()) }()
-	next := take(t, near) // the TTL freed it
+	p.awaitHeld(t)
+	revokeAll(t, client)
+	next := take(t, near)
 	p.hold(false, false)
-	<-released
+	if err := <-released; err != nil {
+		t.Errorf("Release: %v", err)
+	}
 	wantHeld(t, far)
 	wantNotLost(t, next)
 	release(t, next)

@@ -88,6 +88,17 @@ func (s *server) wipe(t testing.TB) {
 		t.Fatal(err)
 	}
 	defer client.Close()
+	revokeAll(t, client)
+	ctx, cancel := context.WithTimeout(context.Background(), eventTimeout)
+	defer cancel()
+	if _, err := client.Delete(ctx, "\x00", clientv3.WithFromKey()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// revokeAll ends all leases, as their TTL would.
+func revokeAll(t testing.TB, client *clientv3.Client) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), eventTimeout)
 	defer cancel()
 	leases, err := client.Leases(ctx)
@@ -99,22 +110,17 @@ func (s *server) wipe(t testing.TB) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := client.Delete(ctx, "\x00", clientv3.WithFromKey()); err != nil {
-		t.Fatal(err)
-	}
 }
 
-// tests are those of this package, and kill the shared etcd at their end.
-type tests struct{ *testing.M }
-
-func (m tests) Run() int {
+// runTests runs those of this package, and kills the shared etcd at their end.
+func runTests(m *testing.M) int {
 	defer func() {
 		if s := shared.server; s != nil {
 			s.kill()
 			os.RemoveAll(s.dir)
 		}
 	}()
-	return m.M.Run()
+	return m.Run()
 }
 
 // need skips the test unless it may use a real etcd; then a missing one fails it.
@@ -194,6 +200,7 @@ type proxy struct {
 	open     *sync.Cond
 	requests bool       // guarded by mu; swallowed while true
 	answers  bool       // guarded by mu; swallowed while true
+	holding  int        // guarded by mu; connections of which something is held back
 	conns    []net.Conn // guarded by mu
 	closed   bool       // guarded by mu
 }
@@ -247,12 +254,30 @@ func (p *proxy) pass(to, from net.Conn, stopped *bool) {
 	for {
 		n, err := from.Read(buf)
 		p.mu.Lock()
+		p.holding++
 		for *stopped && !p.closed {
 			p.open.Wait()
 		}
+		p.holding--
 		p.mu.Unlock()
 		if _, werr := to.Write(buf[:n]); err != nil || werr != nil {
 			return
+		}
+	}
+}
+
+// awaitHeld waits until something is held back.
+func (p *proxy) awaitHeld(t testing.TB) {
+	t.Helper()
+	for end := time.Now().Add(eventTimeout); ; time.Sleep(time.Millisecond) {
+		p.mu.Lock()
+		n := p.holding
+		p.mu.Unlock()
+		if n > 0 {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("nothing is held back after %v", eventTimeout)
 		}
 	}
 }

@@ -4,7 +4,6 @@ go 1.26.0
 
 require (
 	evenkeel.dev v0.0.0
-	go.uber.org/goleak v1.3.0
 	google.golang.org/grpc v1.83.2
 )
 
@@ -12,6 +11,7 @@ require (
 	cloud.google.com/go/compute/metadata v0.9.0 // indirect
 	github.com/cncf/xds/go v0.0.0-20260202195803-dba9d589def2 // indirect
 	github.com/envoyproxy/protoc-gen-validate v1.3.3 // indirect
+	go.uber.org/goleak v1.3.0 // indirect
 	golang.org/x/net v0.62.0 // indirect
 	golang.org/x/oauth2 v0.36.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect

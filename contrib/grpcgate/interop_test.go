@@ -39,6 +39,7 @@ func TestInteropClients(t *testing.T) {
 			}
 		})
 	}
+	called(t, len(clients), a, b)
 	asked := uint64(0)
 	for end := time.Now().Add(4 * eventTimeout); asked < collections/4 || cases.Load() < int64(2*len(clients)*len(interopCalls)); asked++ {
 		if time.Now().After(end) {

@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	testpb "google.golang.org/grpc/interop/grpc_testing"
+	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/resolver"
 	"google.golang.org/grpc/resolver/manual"
 
@@ -23,9 +23,10 @@ import (
 	"evenkeel.dev/contrib/grpcgate/client"
 	"evenkeel.dev/gcgate"
 	"evenkeel.dev/gcgate/gcgatetest"
+	"evenkeel.dev/internal/leaks"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 // eventTimeout bounds what a test waits for: only what hangs meets it.
 const eventTimeout = time.Minute
@@ -66,10 +67,13 @@ type replica struct {
 	gate   *gcgate.Gate
 	log    logBuffer
 
-	calls atomic.Int64 // that have come, all in all
+	calls atomic.Int64 // unary ones that have come, all in all
 	after atomic.Int64 // of these, since each Watch was sent that this process is away
+	again atomic.Int64 // of these, in a collection, not the first on their connection: with the answer to that their client had heard of it
 
 	mu      sync.Mutex
+	clients map[string]struct{} // connections on which calls have come
+	came    map[string]struct{} // of these, in this collection
 	state   gcgate.State
 	left    time.Time       // when the announcement began
 	last    time.Duration   // from then to the last call
@@ -83,16 +87,32 @@ func (r *replica) onEvent(e gcgate.Event) {
 	switch r.state = e.State; e.State {
 	case gcgate.StateAnnouncing:
 		r.left, r.last = time.Now(), 0
+	case gcgate.StateCollecting:
+		clear(r.came)
 	case gcgate.StateReadying:
 		r.closing = append(r.closing, r.last)
 	}
 }
 
-// count counts a call.
-func (r *replica) count() {
+// count is an interceptor that counts calls, after the signal's.
+func (r *replica) count(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	r.calls.Add(1)
+	if p, ok := peer.FromContext(ctx); ok {
+		r.countFrom(p.Addr.String())
+	}
+	return handler(ctx, req)
+}
+
+func (r *replica) countFrom(client string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.clients[client] = struct{}{}
+	if r.state == gcgate.StateCollecting {
+		if _, ok := r.came[client]; ok {
+			r.again.Add(1)
+		}
+		r.came[client] = struct{}{}
+	}
 	switch r.state {
 	case gcgate.StateDraining, gcgate.StateCollecting:
 		r.after.Add(1)
@@ -104,7 +124,6 @@ func (r *replica) count() {
 
 // EmptyCall implements the test service.
 func (r *replica) EmptyCall(context.Context, *testpb.Empty) (*testpb.Empty, error) {
-	r.count()
 	return &testpb.Empty{}, nil
 }
 
@@ -128,10 +147,10 @@ func startReplica(t *testing.T, o grpcgate.Options, gate gcgate.Options) *replic
 	return startService(t, o, gate, nil)
 }
 
-// startService is startReplica for another service than the replica, which then counts no calls.
+// startService is startReplica for another service than the replica.
 func startService(t *testing.T, o grpcgate.Options, gate gcgate.Options, service testpb.TestServiceServer) *replica {
 	t.Helper()
-	r, heap := new(replica), gcgatetest.NewHeap()
+	r, heap := &replica{clients: map[string]struct{}{}, came: map[string]struct{}{}}, gcgatetest.NewHeap()
 	heap.Rate, heap.Mark = 0, 30*time.Millisecond
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -147,7 +166,7 @@ func startService(t *testing.T, o grpcgate.Options, gate gcgate.Options, service
 	if r.gate, err = gcgate.Start(t.Context(), gate); err != nil {
 		t.Fatal(err)
 	}
-	server := grpc.NewServer(r.signal.ServerOptions()...)
+	server := grpc.NewServer(append(r.signal.ServerOptions(), grpc.ChainUnaryInterceptor(r.count))...)
 	r.signal.Register(server)
 	if service == nil {
 		service = r
@@ -195,6 +214,19 @@ func watched(t *testing.T, n int, replicas ...*replica) {
 	t.Helper()
 	for _, r := range replicas {
 		eventually(t, "the clients watch "+r.addr, func() bool { return r.signal.Watches() == n })
+	}
+}
+
+// called waits until each replica has had calls from so many clients. One that has not called yet is idle for the signal, which waits for no
+// call as proof that it has the replica back: where the machine is busy, it may find both away.
+func called(t *testing.T, n int, replicas ...*replica) {
+	t.Helper()
+	for _, r := range replicas {
+		eventually(t, "the clients call "+r.addr, func() bool {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			return len(r.clients) >= n
+		})
 	}
 }
 
@@ -266,6 +298,23 @@ func (r *replica) announced() uint64 { return r.gate.Stats().Phases[gcgate.State
 
 // met is how many calls met a collection.
 func (r *replica) met() uint64 { return r.gate.Stats().Overlapped }
+
+// wantHeeded fails the test where so many clients go on calling a replica that is about to collect, or collects: without the signal they do so
+// all the time. One that had no processor may hear of it only with the answer to a call that meets the collection: that one does not count.
+func wantHeeded(t *testing.T, clients uint64, replicas ...*replica) {
+	t.Helper()
+	again, heard := uint64(0), uint64(0)
+	for _, r := range replicas {
+		again += uint64(r.again.Load())
+		heard += r.announced() * clients
+		if n := r.gate.Stats().Unheeded; n > 0 {
+			t.Errorf("%d drains of %s were not heeded", n, r.addr)
+		}
+	}
+	if again*4 > heard {
+		t.Errorf("%d calls went to a replica that collected, after one that had; clients were told of it %d times", again, heard)
+	}
+}
 
 // wide are bounds that no stall of the machine makes too short.
 func wide(turns gcgate.Turns) gcgate.Options {

@@ -4,11 +4,11 @@ go 1.26.0
 
 require (
 	evenkeel.dev v0.0.0
-	go.uber.org/goleak v1.3.0
 	google.golang.org/grpc v1.83.2
 )
 
 require (
+	go.uber.org/goleak v1.3.0 // indirect
 	golang.org/x/exp v0.0.0-20261014143641-f0251eb4aa3e // indirect
 	golang.org/x/net v0.62.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect

@@ -9,11 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"evenkeel.dev/contrib/k8sturn"
 	"evenkeel.dev/gcgate"
 	"evenkeel.dev/gcgate/turntest"
+	"evenkeel.dev/internal/leaks"
 )
 
 func TestOptions(t *testing.T) {
@@ -115,7 +114,8 @@ func TestManySlots(t *testing.T) {
 // TestRoundTrips counts the requests of a turn, and of waiting for one.
 func TestRoundTrips(t *testing.T) {
 	s := newServer(t)
-	turns, waits := newTurns(t, s, k8sturn.Options{}), newTurns(t, s, k8sturn.Options{})
+	o := k8sturn.Options{Duration: 5 * time.Minute} // a renewal would be a request more
+	turns, waits := newTurns(t, s, o), newTurns(t, s, o)
 	release(t, take(t, turns))
 	release(t, take(t, waits))
 	requests := func() (n int) {
@@ -167,25 +167,26 @@ func TestForbidden(t *testing.T) {
 func TestCloseLeavesNothing(t *testing.T) {
 	s := newServer(t)
 	for range 3 {
-		client := &http.Client{Transport: &http.Transport{}}
-		before := goleak.IgnoreCurrent()
-		turns, err := k8sturn.New(k8sturn.Options{URL: s.url, Client: client, Group: "g", Duration: time.Minute, Logger: quiet})
-		if err != nil {
-			t.Fatal(err)
-		}
-		l := take(t, turns) // at once: the one before was released
-		if err := turns.Close(); err != nil {
-			t.Errorf("Close: %v", err)
-		}
-		wantLost(t, l)
-		if err := l.Release(t.Context()); err != nil {
-			t.Errorf("Release after Close: %v", err)
-		}
-		if spec := s.spec("gcgate-g-0"); spec["holderIdentity"] != nil {
-			t.Errorf("after Close the Lease says %v", spec)
-		}
-		client.CloseIdleConnections()
-		s.http.CloseClientConnections()
-		goleak.VerifyNone(t, before)
+		t.Run("", func(t *testing.T) {
+			leaks.Test(t)
+			client := &http.Client{Transport: &http.Transport{}}
+			turns, err := k8sturn.New(k8sturn.Options{URL: s.url, Client: client, Group: "g", Duration: time.Minute, Logger: quiet})
+			if err != nil {
+				t.Fatal(err)
+			}
+			l := take(t, turns) // at once: the one before was released
+			if err := turns.Close(); err != nil {
+				t.Errorf("Close: %v", err)
+			}
+			wantLost(t, l)
+			if err := l.Release(t.Context()); err != nil {
+				t.Errorf("Release after Close: %v", err)
+			}
+			if spec := s.spec("gcgate-g-0"); spec["holderIdentity"] != nil {
+				t.Errorf("after Close the Lease says %v", spec)
+			}
+			client.CloseIdleConnections()
+			s.http.CloseClientConnections()
+		})
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -23,6 +22,7 @@ import (
 type server struct {
 	url  string
 	http *httptest.Server
+	port *port // nil: it has no address
 
 	mu       sync.Mutex
 	moves    *sync.Cond
@@ -55,23 +55,15 @@ func serverWithoutNet() *server {
 // newServer starts one, which ends with the test.
 func newServer(t testing.TB) *server {
 	s := serverWithoutNet()
-	s.up(t, "127.0.0.1:0")
+	s.port = newPort(t)
+	s.up()
 	t.Cleanup(s.down)
 	return s
 }
 
-func (s *server) up(t testing.TB, addr string) {
-	t.Helper()
-	ln, err := net.Listen("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.mu.Lock()
-	s.closed = false
-	s.mu.Unlock()
-	s.http = httptest.NewUnstartedServer(s)
-	s.http.Listener.Close()
-	s.http.Listener = ln
+func (s *server) up() {
+	s.set(func() { s.closed = false })
+	s.http = &httptest.Server{Listener: s.port.open(), Config: &http.Server{Handler: s}}
 	s.http.Start()
 	s.url = s.http.URL
 }
@@ -82,8 +74,6 @@ func (s *server) down() {
 	s.http.CloseClientConnections()
 	s.http.Close()
 }
-
-func (s *server) restart(t testing.TB) { s.up(t, strings.TrimPrefix(s.url, "http://")) }
 
 // set changes the server.
 func (s *server) set(change func()) {

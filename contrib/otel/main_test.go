@@ -3,7 +3,7 @@ package otel
 import (
 	"testing"
 
-	"go.uber.org/goleak"
+	"evenkeel.dev/internal/leaks"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }

@@ -2,9 +2,8 @@ module evenkeel.dev/contrib/raftgate
 
 go 1.26.0
 
-require (
-	evenkeel.dev v0.0.0
-	go.uber.org/goleak v1.3.0
-)
+require evenkeel.dev v0.0.0
+
+require go.uber.org/goleak v1.3.0 // indirect
 
 replace evenkeel.dev => ../../

@@ -8,14 +8,13 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"evenkeel.dev/contrib/raftgate"
 	"evenkeel.dev/gcgate"
 	"evenkeel.dev/gcgate/gcgatetest"
+	"evenkeel.dev/internal/leaks"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 var quiet = slog.New(slog.DiscardHandler)
 

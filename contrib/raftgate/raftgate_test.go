@@ -414,25 +414,27 @@ func TestAgreement(t *testing.T) {
 // TestPromise has the leadership move while a member asks, so that each of two lets the other go first. One of
 // them has the turn then, and not both.
 func TestPromise(t *testing.T) {
-	g := newGroup(t, "a", "b")
-	a, b := g.members["a"], g.members["b"]
-	held, err := b.TryAcquire(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := a.TryAcquire(t.Context()); !errors.Is(err, gcgate.ErrHeld) { // from here on it wants
-		t.Fatal(err)
-	}
-	held.Release(t.Context())
-	var first error
-	g.asked = func() { // b has asked a, which leads, and comes last therefore
-		g.set(func() { g.asked, g.leader = nil, "b" })
-		_, first = a.TryAcquire(t.Context())
-	}
-	_, second := b.TryAcquire(t.Context())
-	if (first == nil) == (second == nil) {
-		t.Errorf("a: %v, b: %v, want one of them refused", first, second)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		g := newGroup(t, "a", "b")
+		a, b := g.members["a"], g.members["b"]
+		held, err := b.TryAcquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := a.TryAcquire(t.Context()); !errors.Is(err, gcgate.ErrHeld) { // from here on it wants
+			t.Fatal(err)
+		}
+		held.Release(t.Context())
+		var first error
+		g.asked = func() { // b has asked a, which leads, and comes last therefore
+			g.set(func() { g.asked, g.leader = nil, "b" })
+			_, first = a.TryAcquire(t.Context())
+		}
+		_, second := b.TryAcquire(t.Context())
+		if (first == nil) == (second == nil) {
+			t.Errorf("a: %v, b: %v, want one of them refused", first, second)
+		}
+	})
 }
 
 func TestAnswerRefuses(t *testing.T) {

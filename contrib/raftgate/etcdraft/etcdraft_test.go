@@ -15,13 +15,13 @@ import (
 
 	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
-	"go.uber.org/goleak"
 
 	"evenkeel.dev/contrib/raftgate"
 	"evenkeel.dev/contrib/raftgate/etcdraft"
+	"evenkeel.dev/internal/leaks"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 // patience bounds what only a hang meets.
 const patience = 30 * time.Second
@@ -268,58 +268,64 @@ func TestTransfer(t *testing.T) {
 // TestGivenUp has the successor stall when it is told: the leader takes proposals again, and the leadership
 // goes to the other follower. When the successor wakes up, nothing that was written is lost.
 func TestGivenUp(t *testing.T) {
-	c := newCluster(t, 3)
-	c.propose(c.nodes[0], "a")
-	g := etcdraft.New(c.nodes[0])
-	c.await("all have everything", func() bool {
-		return !slices.ContainsFunc(g.Status().Voters, func(v raftgate.Voter) bool { return v.Behind > 0 })
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, 3)
+		c.propose(c.nodes[0], "a")
+		g := etcdraft.New(c.nodes[0])
+		c.await("all have everything", func() bool {
+			return !slices.ContainsFunc(g.Status().Voters, func(v raftgate.Voter) bool { return v.Behind > 0 })
+		})
+		c.freeze(2, true)
+		if err := c.giveUp(g, 2); err == nil || !strings.Contains(err.Error(), "given up") {
+			t.Fatalf("error %v", err)
+		}
+		c.propose(c.nodes[0], "b") // by itself the library would give up after minutes
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		if err := g.Transfer(ctx, "3"); err != nil {
+			t.Fatal(err)
+		}
+		c.freeze(2, false) // it stands for an election of a term that is over
+		c.propose(c.nodes[2], "c")
+		for _, nd := range c.nodes {
+			var got []string
+			nd.mu.Lock()
+			for _, b := range nd.applied {
+				got = append(got, string(b))
+			}
+			nd.mu.Unlock()
+			if !slices.Equal(got, []string{"a", "b", "c"}) {
+				t.Errorf("node %d has applied %v", nd.id, got)
+			}
+		}
+		time.Sleep(5 * time.Second) // nobody looks after the group any more
 	})
-	c.freeze(2, true)
-	if err := c.giveUp(g, 2); err == nil || !strings.Contains(err.Error(), "given up") {
-		t.Fatalf("error %v", err)
-	}
-	c.propose(c.nodes[0], "b") // by itself the library would give up after minutes
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	if err := g.Transfer(ctx, "3"); err != nil {
-		t.Fatal(err)
-	}
-	c.freeze(2, false) // it stands for an election of a term that is over
-	c.propose(c.nodes[2], "c")
-	for _, nd := range c.nodes {
-		var got []string
-		nd.mu.Lock()
-		for _, b := range nd.applied {
-			got = append(got, string(b))
-		}
-		nd.mu.Unlock()
-		if !slices.Equal(got, []string{"a", "b", "c"}) {
-			t.Errorf("node %d has applied %v", nd.id, got)
-		}
-	}
 }
 
 // TestLateSuccessor has the successor stand for the leadership after it was given up, without what was written
 // meanwhile: it cannot win, and the group has a leader again long before an election timeout, which is minutes.
 func TestLateSuccessor(t *testing.T) {
-	c := newCluster(t, 3)
-	c.propose(c.nodes[0], "a")
-	g := etcdraft.New(c.nodes[0])
-	c.await("all have everything", func() bool {
-		return !slices.ContainsFunc(g.Status().Voters, func(v raftgate.Voter) bool { return v.Behind > 0 })
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, 3)
+		c.propose(c.nodes[0], "a")
+		g := etcdraft.New(c.nodes[0])
+		c.await("all have everything", func() bool {
+			return !slices.ContainsFunc(g.Status().Voters, func(v raftgate.Voter) bool { return v.Behind > 0 })
+		})
+		term := c.nodes[0].Status().GetTerm()
+		c.freeze(2, true)
+		if err := c.giveUp(g, 2); err == nil {
+			t.Fatal("the transfer took place")
+		}
+		c.propose(c.nodes[0], "b")
+		c.freeze(2, false)
+		c.await("the leader's term was ended, and it leads again", func() bool {
+			s := c.nodes[0].Status()
+			return s.GetTerm() > term && s.RaftState == raft.StateLeader
+		})
+		c.propose(c.nodes[0], "c")
+		time.Sleep(5 * time.Second) // nobody looks after the group any more
 	})
-	term := c.nodes[0].Status().GetTerm()
-	c.freeze(2, true)
-	if err := c.giveUp(g, 2); err == nil {
-		t.Fatal("the transfer took place")
-	}
-	c.propose(c.nodes[0], "b")
-	c.freeze(2, false)
-	c.await("the leader's term was ended, and it leads again", func() bool {
-		s := c.nodes[0].Status()
-		return s.GetTerm() > term && s.RaftState == raft.StateLeader
-	})
-	c.propose(c.nodes[0], "c")
 }
 
 // TestSlowNetwork is TestLateSuccessor where a message takes long, and with two

@@ -12,13 +12,13 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
-	"go.uber.org/goleak"
 
 	"evenkeel.dev/contrib/raftgate"
 	"evenkeel.dev/contrib/raftgate/hashiraft"
+	"evenkeel.dev/internal/leaks"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 // patience bounds what only a hang meets.
 const patience = 30 * time.Second
