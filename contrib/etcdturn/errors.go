@@ -27,10 +27,7 @@ func (t *Turns) explain(err error) error {
 		return ErrClosed
 	default:
 	}
-	code := status.Code(err)
-	if refusal := (rpctypes.EtcdError{}); errors.As(err, &refusal) {
-		code = refusal.Code()
-	}
+	code := codeOf(err)
 	switch {
 	case errors.Is(err, errEnded):
 		return fmt.Errorf("etcdturn: group %q: %w: try again", t.options.Group, err)
@@ -42,4 +39,12 @@ func (t *Turns) explain(err error) error {
 	}
 	return fmt.Errorf("etcdturn: etcd at %v refused: check its alarms, and the user's rights below %s: %w",
 		t.client.Endpoints(), t.prefix, err)
+}
+
+// codeOf is that of what a request to etcd returned.
+func codeOf(err error) codes.Code {
+	if refusal := (rpctypes.EtcdError{}); errors.As(err, &refusal) {
+		return refusal.Code()
+	}
+	return status.Code(err)
 }

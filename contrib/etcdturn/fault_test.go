@@ -5,10 +5,15 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"evenkeel.dev/contrib/etcdturn"
 )
@@ -127,6 +132,56 @@ func TestEtcdRestarts(t *testing.T) {
 	wantNotLost(t, l)
 	release(t, l)
 	release(t, take(t, turns))
+}
+
+// TestFirstKeepAliveIsLate: a turn is kept for its TTL, although the client gives a lease up of which it hears nothing in its first seconds.
+func TestFirstKeepAliveIsLate(t *testing.T) {
+	s := sharedServer(t)
+	var deaf atomic.Bool
+	deaf.Store(true)
+	asked := make(chan struct{}, 1)
+	config := etcdturn.ClientConfig(s.addr)
+	config.DialTimeout = time.Millisecond // a second longer does the client wait
+	config.DialOptions = append(config.DialOptions,
+		grpc.WithChainStreamInterceptor(func(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, open grpc.Streamer, o ...grpc.CallOption) (grpc.ClientStream, error) {
+			if strings.HasSuffix(method, "/LeaseKeepAlive") && deaf.Load() {
+				return nil, status.Error(codes.Unavailable, "a stall")
+			}
+			return open(ctx, desc, conn, method, o...)
+		}),
+		grpc.WithChainUnaryInterceptor(func(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, call grpc.UnaryInvoker, o ...grpc.CallOption) error {
+			if strings.HasSuffix(method, "/LeaseTimeToLive") {
+				select {
+				case asked <- struct{}{}:
+				default:
+				}
+			}
+			return call(ctx, method, req, reply, conn, o...)
+		}))
+	far, err := clientv3.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { far.Close() })
+	l := take(t, newTurns(t, etcdturn.Options{Client: far}))
+	select {
+	case <-asked: // the client has given up
+	case <-l.Lost():
+		t.Fatal("lost within the TTL")
+	case <-time.After(eventTimeout):
+		t.Fatal("the client did not give up")
+	}
+	deaf.Store(false)
+	client := newClient(t, s)
+	for last := timeToLive(t, client); ; time.Sleep(100 * time.Millisecond) {
+		wantNotLost(t, l)
+		left := timeToLive(t, client)
+		if left > last {
+			break
+		}
+		last = left
+	}
+	release(t, l)
 }
 
 // TestEtcdDiesForRelease releases while etcd is away; the lease outlives it there.

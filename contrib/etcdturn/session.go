@@ -7,16 +7,18 @@ import (
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc/codes"
 )
 
-// retryPause is between attempts to revoke a lease.
+// retryPause is between attempts to revoke a lease, or to hear whether it is there.
 const retryPause = 250 * time.Millisecond
 
 // A session is an etcd lease that is kept alive. It is over when [Turns.session] is another.
 type session struct {
 	id      clientv3.LeaseID
 	acquire clientv3.Op        // takes a slot for id, if nobody waits
-	stop    context.CancelFunc // ends the keepalive
+	ctx     context.Context    // of the keepalive
+	stop    context.CancelFunc // ends ctx
 }
 
 // open returns the session, after making one if there is none. One TryAcquire runs at a time,
@@ -42,31 +44,58 @@ func (t *Turns) open(ctx context.Context) (*session, error) {
 		stop()
 		return nil, err
 	}
-	s = &session{id: grant.ID, acquire: t.acquisition(grant.ID, nil), stop: stop}
+	s = &session{id: grant.ID, acquire: t.acquisition(grant.ID, nil), ctx: keep, stop: stop}
 	t.mu.Lock()
 	t.session = s
 	t.mu.Unlock()
-	expires := time.NewTimer(time.Until(asked.Add(seconds(grant.TTL))))
-	t.background.Go(func() { t.keep(s, alive, expires) })
+	t.background.Go(func() { t.keep(s, alive, asked.Add(seconds(grant.TTL))) })
 	t.options.Logger.Debug("etcdturn: lease granted", "group", t.options.Group, "lease", grant.ID, "ttl", seconds(grant.TTL))
 	return s, nil
 }
 
 // keep retires s when its lease cannot be relied on any more. The client alone would tell up
 // to a second late.
-func (t *Turns) keep(s *session, alive <-chan *clientv3.LeaseKeepAliveResponse, expires *time.Timer) {
-	defer expires.Stop()
+func (t *Turns) keep(s *session, alive <-chan *clientv3.LeaseKeepAliveResponse, expires time.Time) {
+	timer := time.NewTimer(time.Until(expires))
+	defer timer.Stop()
 	for {
 		select {
 		case answer, ok := <-alive:
 			if !ok {
-				t.retire(s, errEnded)
-				return
+				var err error
+				if alive, err = t.keepOn(s, expires); err != nil {
+					t.retire(s, err)
+					return
+				}
+				continue
 			}
-			expires.Reset(seconds(answer.TTL))
-		case <-expires.C:
+			expires = time.Now().Add(seconds(answer.TTL))
+			timer.Reset(time.Until(expires))
+		case <-timer.C:
 			t.retire(s, context.DeadlineExceeded)
 			return
+		}
+	}
+}
+
+// keepOn has the client keep s alive again, which it has stopped to do: s has ended, or the client has waited for the first answer
+// for three seconds, whatever the TTL. It returns an error when s has ended, or expires before etcd answers.
+func (t *Turns) keepOn(s *session, expires time.Time) (<-chan *clientv3.LeaseKeepAliveResponse, error) {
+	ctx, cancel := context.WithDeadline(s.ctx, expires)
+	defer cancel()
+	for {
+		left, err := t.client.TimeToLive(ctx, s.id)
+		switch {
+		case err == nil && left.TTL < 0:
+			return nil, errEnded
+		case err == nil:
+			return t.client.KeepAlive(s.ctx, s.id)
+		case ctx.Err() != nil || codeOf(err) != codes.Unavailable && codeOf(err) != codes.DeadlineExceeded:
+			return nil, err
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(retryPause):
 		}
 	}
 }
