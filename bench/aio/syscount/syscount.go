@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -49,28 +50,48 @@ func Open(pid int) (*Counter, error) {
 	return &Counter{pid: pid, event: n}, err
 }
 
-// Start begins a count.
+// startTries bounds how often Start begins anew.
+const startTries = 1000
+
+// Start begins a count. A thread that another one starts before that has its counter would have none: then Start begins anew.
 func (c *Counter) Start() error {
+	for range startTries {
+		before, err := c.threads()
+		if err != nil {
+			return err
+		}
+		for _, tid := range before {
+			fd, err := open(c.event, tid)
+			if errors.Is(err, syscall.ESRCH) { // it has ended
+				continue
+			}
+			if err != nil {
+				_, serr := c.Stop()
+				return errors.Join(fmt.Errorf("system calls are not counted: perf_event_open: %w", err), serr)
+			}
+			c.fds = append(c.fds, fd)
+		}
+		after, err := c.threads()
+		if err == nil && slices.Equal(before, after) {
+			return nil
+		}
+		if _, serr := c.Stop(); err != nil || serr != nil {
+			return errors.Join(err, serr)
+		}
+	}
+	return fmt.Errorf("system calls are not counted: process %d starts threads all the time", c.pid)
+}
+
+// threads returns the process's, in order.
+func (c *Counter) threads() (tids []int, err error) {
 	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", c.pid))
-	if err != nil {
-		return err
-	}
 	for _, t := range tasks {
-		tid, err := strconv.Atoi(t.Name())
-		if err != nil {
-			continue
+		if tid, err := strconv.Atoi(t.Name()); err == nil {
+			tids = append(tids, tid)
 		}
-		fd, err := open(c.event, tid)
-		if errors.Is(err, syscall.ESRCH) { // it has ended
-			continue
-		}
-		if err != nil {
-			_, serr := c.Stop()
-			return errors.Join(fmt.Errorf("system calls are not counted: perf_event_open: %w", err), serr)
-		}
-		c.fds = append(c.fds, fd)
 	}
-	return nil
+	slices.Sort(tids)
+	return tids, err
 }
 
 // attributes is the beginning of struct perf_event_attr, as its first version had it.
@@ -83,8 +104,11 @@ type attributes struct {
 	breakpointAddr, reserved8 uint64
 }
 
-// open returns a counter of thread tid and of those that it starts.
-func open(event uint64, tid int) (int, error) {
+// open is openCounter. A variable for tests.
+var open = openCounter
+
+// openCounter returns a counter of thread tid and of those that it starts.
+func openCounter(event uint64, tid int) (int, error) {
 	const (
 		tracepoint = 2      // PERF_TYPE_TRACEPOINT
 		inherit    = 1 << 1 // attr.inherit
