@@ -129,7 +129,7 @@ func (r *round) awaitReturn(stop <-chan struct{}) (returned bool) {
 				stop = nil
 				timer.Reset(min(stopTimeout, returnTimeout-time.Since(begin)))
 			case <-timer.C:
-				a.log.Warn("gcgate: a peer does not have this process back; the turn is released all the same, and this signal is silent until it has", "after", time.Since(begin))
+				a.log.Warn("gcgate: a peer does not have this process back; the turn is released all the same, and this signal is silent until it has", "after", time.Since(begin).Round(time.Second))
 				return false
 			}
 		}

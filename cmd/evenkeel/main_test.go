@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"evenkeel.dev/internal/leaks"
 	"evenkeel.dev/internal/race"
 )
 
@@ -36,13 +37,7 @@ func TestMain(m *testing.M) {
 	code := m.Run()
 	os.RemoveAll(built.dir)
 	if code == 0 {
-		var err error
-		for range 50 { // each looks for half a second: some still end, by what the kernel or another process tells them
-			if err = goleak.Find(goleak.IgnoreTopFunction("os/signal.loop")); err == nil {
-				break
-			}
-		}
-		if err != nil {
+		if err := leaks.Goroutines(goleak.IgnoreTopFunction("os/signal.loop")); err != nil {
 			fmt.Fprintln(os.Stderr, "goroutines left:", err)
 			code = 1
 		}

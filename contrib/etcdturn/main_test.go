@@ -16,6 +16,7 @@ import (
 
 	"evenkeel.dev/contrib/etcdturn"
 	"evenkeel.dev/gcgate"
+	"evenkeel.dev/internal/leaks"
 )
 
 // childEndpoint makes this binary a holder of the turn that lives until it is killed.
@@ -24,19 +25,9 @@ const childEndpoint = "ETCDTURN_TEST_CHILD"
 // childTTL says its TTL.
 const childTTL = "ETCDTURN_TEST_TTL"
 
-// leak waits until no goroutine is left but those that ignore names, and says which are: goleak alone waits
-// for half a second.
-func leak(ignore ...goleak.Option) error {
-	err := goleak.Find(ignore...)
-	for n := 0; err != nil && n < 50; n++ {
-		err = goleak.Find(ignore...)
-	}
-	return err
-}
-
 func verifyNoLeak(t testing.TB, ignore goleak.Option) {
 	t.Helper()
-	if err := leak(ignore); err != nil {
+	if err := leaks.Goroutines(ignore); err != nil {
 		t.Error(err)
 	}
 }
@@ -62,7 +53,7 @@ func TestMain(m *testing.M) {
 	}
 	code := runTests(m)
 	if code == 0 {
-		if err := leak(); err != nil {
+		if err := leaks.Goroutines(); err != nil {
 			fmt.Fprintln(os.Stderr, "goroutines left:", err)
 			code = 1
 		}

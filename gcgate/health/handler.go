@@ -172,7 +172,7 @@ func (h *Handler) Ready(ctx context.Context) error {
 			if log == nil {
 				log = slog.Default()
 			}
-			log.Warn("health: no proof that the balancer has this process back: too few requests come by it, as many come past it, or several balancers poll; it is taken to have it after a time, for which the turn is held, and this is said once: set Handler.Fall and Rise to the balancer's; HAProxy can tell by itself (http-check send-state)", "after", polled.ProofTimeout)
+			log.Warn("health: no proof that the balancer has this process back: too few requests come by it, as many come past it, or several balancers poll; it is taken to have it after a time, for which the turn is held, and this is said once: set Handler.Fall and Rise to the balancer's; HAProxy can tell by itself (http-check send-state)", "at_least", polled.ProofTimeout)
 		})
 	}
 	return err

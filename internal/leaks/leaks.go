@@ -23,7 +23,7 @@ func Main(m *testing.M) {
 	before := openFiles()
 	code := m.Run()
 	if f := flag.Lookup("test.fuzz"); code == 0 && (f == nil || f.Value.String() == "") {
-		if err := goroutines(); err != nil {
+		if err := Goroutines(); err != nil {
 			fmt.Fprintln(os.Stderr, "goroutines left:", err)
 			code = 1
 		}
@@ -41,7 +41,7 @@ func Test(t testing.TB) {
 	t.Helper()
 	before, running := openFiles(), goleak.IgnoreCurrent()
 	t.Cleanup(func() {
-		if err := goroutines(running); err != nil {
+		if err := Goroutines(running); err != nil {
 			t.Error(err)
 		}
 		if left := filesBeyond(before); left != "" {
@@ -50,8 +50,9 @@ func Test(t testing.TB) {
 	})
 }
 
-// goroutines says which are left. Some still end, by what the kernel tells them.
-func goroutines(known ...goleak.Option) (err error) {
+// Goroutines says which are left, but for those that are known. Some still end, by what the kernel or another process tells them: they
+// have some 20 s for it.
+func Goroutines(known ...goleak.Option) (err error) {
 	for range 50 {
 		if err = goleak.Find(known...); err == nil { // looks for half a second
 			return nil
