@@ -99,6 +99,9 @@ func testWaitRefused(t *testing.T, b aio.Backend) {
 		}
 	}
 
+	wrapping.Lock()
+	s := srv.Handler.(*hooks).serving[0] // before the loop can end it
+	wrapping.Unlock()
 	null, err := os.Open(os.DevNull)
 	if err != nil {
 		t.Fatal(err)
@@ -116,9 +119,6 @@ func testWaitRefused(t *testing.T, b aio.Backend) {
 	if broken != 1 {
 		t.Fatalf("%d descriptors of epoll are new, want 1", broken)
 	}
-	wrapping.Lock()
-	s := srv.Handler.(*hooks).serving[0]
-	wrapping.Unlock()
 	if err := s.watcher.Post(nil); err != nil && !errors.Is(err, aio.ErrWatcherClosed) { // the loop looks, if it has not already
 		t.Fatal(err)
 	}
