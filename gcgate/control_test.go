@@ -61,19 +61,19 @@ func TestTriggerFollowsTheAllocation(t *testing.T) {
 		trigger, hard    uint64
 		apart            time.Duration
 	}{
-		{name: "hello on 24 GiB", available: 24 * gib, live: 1, rate: 1500, trigger: 512, hard: 704, apart: 300 * time.Millisecond},
-		{name: "two seconds", available: 24 * gib, live: 1, rate: 50, trigger: 101, hard: 704, apart: 1900 * time.Millisecond},
-		{name: "hardly any allocation", available: 24 * gib, live: 1, rate: 1, trigger: 32, hard: 704, apart: 30 * time.Second},
+		{name: "hello on 24 GiB", available: 24 * gib, live: 1, rate: 1500, trigger: 512, hard: 895, apart: 300 * time.Millisecond},
+		{name: "two seconds", available: 24 * gib, live: 1, rate: 50, trigger: 101, hard: 895, apart: 1900 * time.Millisecond},
+		{name: "hardly any allocation", available: 24 * gib, live: 1, rate: 1, trigger: 32, hard: 895, apart: 30 * time.Second},
 		{name: "twice the live heap is more", available: 24 * gib, live: 300, rate: 50, trigger: 600, hard: 825, apart: 5 * time.Second},
-		{name: "little available", available: 2 * gib, live: 1, rate: 500, trigger: 64, hard: 88, apart: 100 * time.Millisecond},
+		{name: "little available", available: 2 * gib, live: 1, rate: 500, trigger: 64, hard: 111, apart: 100 * time.Millisecond},
 		{name: "half of a limit", o: Options{MemoryLimitBytes: 2 * gib * mib}, available: 24 * gib, live: 1, rate: 1500, trigger: gib, hard: 1257, apart: 600 * time.Millisecond},
 		{name: "two seconds in a control group", group: 8 * gib, available: 64 * gib, live: 1, rate: 500, trigger: 1001, hard: 4525, apart: 1900 * time.Millisecond},
 		{name: "half of a control group", group: gib, available: 64 * gib, live: 1, rate: 1500, trigger: 460, hard: 566, apart: 250 * time.Millisecond},
 		{name: "the limit is below the group's", o: Options{MemoryLimitBytes: gib * mib}, group: 2 * gib, live: 1, rate: 1500, trigger: 512, hard: 628, apart: 300 * time.Millisecond},
-		{name: "nothing is known", live: 1, rate: 200, trigger: 32, hard: 44, apart: 100 * time.Millisecond},
-		{name: "a floor", o: Options{MinTriggerBytes: 700 * mib}, available: 24 * gib, live: 1, rate: 50, trigger: 700, hard: 962, apart: 10 * time.Second},
-		{name: "a ceiling", o: Options{MaxTriggerBytes: 3 * gib * mib}, live: 1, rate: 1000, trigger: 2001, hard: 4224, apart: 1900 * time.Millisecond},
-		{name: "fixed", o: Options{MinTriggerBytes: 64 * mib, MaxTriggerBytes: 64 * mib}, available: 24 * gib, live: 1, rate: 500, trigger: 64, hard: 88, apart: 100 * time.Millisecond},
+		{name: "nothing is known", live: 1, rate: 200, trigger: 32, hard: 55, apart: 100 * time.Millisecond},
+		{name: "a floor", o: Options{MinTriggerBytes: 700 * mib}, available: 24 * gib, live: 1, rate: 50, trigger: 700, hard: 1224, apart: 10 * time.Second},
+		{name: "a ceiling", o: Options{MaxTriggerBytes: 3 * gib * mib}, live: 1, rate: 1000, trigger: 2001, hard: 5375, apart: 1900 * time.Millisecond},
+		{name: "fixed", o: Options{MinTriggerBytes: 64 * mib, MaxTriggerBytes: 64 * mib}, available: 24 * gib, live: 1, rate: 500, trigger: 64, hard: 111, apart: 100 * time.Millisecond},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.o.Policy, c.o.DisableJitter = PolicyThrough, true

@@ -71,11 +71,11 @@
 // # Memory
 //
 // With live the heap after the last collection, the gate collects at the trigger and, when no
-// turn is to be had, at 1.375 times the highest trigger that there may be. The trigger is the
-// heap that there is after two seconds at the present rate of allocation, at least 2 x live and
-// 32 MiB, at most half of the memory limit, or without any limit a 32nd of the memory that the
-// machine has available, up to 512 MiB ([Options].MinTriggerBytes and MaxTriggerBytes change
-// these bounds). So collections are seconds apart where there is memory for it.
+// turn is to be had, where the heap has grown 2.5 times as far as to the highest trigger that
+// there may be (HardRatio). The trigger is the heap that there is after two seconds at the present
+// rate of allocation, at least 2 x live and 32 MiB, at most half of the memory limit, or without any
+// limit a 32nd of the memory that the machine has available, up to 512 MiB ([Options].MinTriggerBytes
+// and MaxTriggerBytes change these bounds). So collections are seconds apart where there is memory for it.
 //
 // The runtime's own limit stays above as a net; when it acts, the log says which limit was near, and
 // what to do. It acts as early as 0.7 of the way from the live heap to the limit, so a memory limit

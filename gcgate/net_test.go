@@ -36,7 +36,7 @@ func TestHardComesBeforeTheRuntime(t *testing.T) {
 			}
 			c.o.Policy, c.o.Turns = PolicyThrough, takenTurns()
 			inTimeOver(t, c.o, h, func(t *testing.T, r *rig) {
-				for end := time.Now().Add(5 * time.Minute); (checking() || r.Stats().Collections[ReasonHard] < 4) && time.Now().Before(end); {
+				for end := time.Now().Add(6 * time.Minute); (checking() || r.Stats().Collections[ReasonHard] < 4) && time.Now().Before(end); {
 					time.Sleep(time.Second)
 				}
 				if s := r.Stats(); s.Collections[ReasonHard] < 4 || s.Escaped > 0 {

@@ -48,11 +48,15 @@ type Options struct {
 	// TriggerRatio, HardRatio and IdleRatio are the heaps at which to collect, in multiples of
 	// the heap that was live after the last collection: at the trigger when the turn comes, at
 	// the hard threshold at once, at the idle one when no request is in flight. Where the
-	// bounds below let the trigger be higher, the hard threshold is as many times higher than
-	// it as the ratios say. The limit lowers them: the trigger is at most 0.75, the
-	// hard threshold 0.9 of the way from the live heap to where the runtime may begin a cycle by
-	// itself, which is 0.7 of the way to the limit. Default: 0, which is 2, 2.75 and 1.3. Limit: 1.25 to 100 for the
-	// trigger; the hard threshold above it, up to 200; the idle one above 1, up to the trigger.
+	// bounds below let the trigger be higher, the hard threshold stays as many times as far from the live
+	// heap as it. The limit lowers them: the trigger is at most 0.75, the hard threshold 0.9 of the way
+	// from the live heap to where the runtime may begin a cycle by itself, which is 0.7 of the way to the
+	// limit. Without one the hard threshold is more than 1.75 times as far as the trigger only where that
+	// takes at most a quarter of the machine's available memory. Default: 0, which is 2 for the trigger; for
+	// the hard threshold 1.75 times as far from the live heap, so 2.75, and with Turns 2.5 times, so 3.5,
+	// which leaves time to wait for a turn also where their load is 1.5; and 1.3 for the idle one. Limit:
+	// 1.25 to 100 for the trigger; the hard threshold above it, up to 200; the idle one above 1, up to the
+	// trigger.
 	TriggerRatio, HardRatio, IdleRatio float64
 
 	// MinTriggerBytes and MaxTriggerBytes bound the trigger while it follows the allocation: it
@@ -119,13 +123,16 @@ type Options struct {
 // collect all the time.
 const minTriggerRatio = 1.25
 
+// maxHardRatio is the limit of Options.HardRatio.
+const maxHardRatio = 200.
+
 // withDefaults returns o with its defaults in place, or an [*OptionError].
 func (o Options) withDefaults() (Options, error) {
 	if err := o.checkDisabled(); err != nil {
 		return o, err
 	}
 	setDefault(&o.TriggerRatio, 2)
-	setDefault(&o.HardRatio, 2.75)
+	setDefault(&o.HardRatio, o.usualHardRatio())
 	setDefault(&o.IdleRatio, 1.3)
 	setDefault(&o.MinTriggerBytes, 32<<20)
 	setDefault(&o.AnnounceTimeout, 100*time.Millisecond)
@@ -143,6 +150,15 @@ func (o Options) withDefaults() (Options, error) {
 		o.Logger = slog.Default()
 	}
 	return o, o.check()
+}
+
+// usualHardRatio is the default of HardRatio. It is to be above TriggerRatio, and in bounds.
+func (o *Options) usualHardRatio() float64 {
+	growth := hardGrowth
+	if o.Turns != nil {
+		growth = hardGrowthTurns
+	}
+	return min(1+growth*(o.TriggerRatio-1), maxHardRatio)
 }
 
 func setDefault[T comparable](value *T, initial T) {
@@ -181,8 +197,8 @@ func (o *Options) check() error {
 		return refuseOption("Policy", "%v is no policy to choose: use PolicyAuto, PolicyDrain, PolicyIdle, PolicyThrough, PolicyShed or PolicyMemory", o.Policy)
 	case !(o.TriggerRatio >= minTriggerRatio && o.TriggerRatio <= 100):
 		return refuseOption("TriggerRatio", "%g is out of range: use %g to 100 (2 by default)", o.TriggerRatio, minTriggerRatio)
-	case !(o.HardRatio > o.TriggerRatio && o.HardRatio <= 200):
-		return refuseOption("HardRatio", "%g must be above TriggerRatio, which is %g, and at most 200: use %g", o.HardRatio, o.TriggerRatio, 1.375*o.TriggerRatio)
+	case !(o.HardRatio > o.TriggerRatio && o.HardRatio <= maxHardRatio):
+		return refuseOption("HardRatio", "%g must be above TriggerRatio, which is %g, and at most %g: use %g", o.HardRatio, o.TriggerRatio, maxHardRatio, o.usualHardRatio())
 	case !(o.IdleRatio > 1 && o.IdleRatio <= o.TriggerRatio):
 		return refuseOption("IdleRatio", "%g must be above 1 and at most TriggerRatio, which is %g: use %g", o.IdleRatio, o.TriggerRatio, 1+0.3*(o.TriggerRatio-1))
 	case !(o.Jitter >= 0 && o.Jitter <= 0.5):

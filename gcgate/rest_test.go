@@ -203,12 +203,12 @@ func TestBurstWithoutRequests(t *testing.T) {
 		available, rate uint64 // MiB
 		hard            bool   // may be passed, but not the net
 	}{
-		{24 << 10, 2600, false},
-		{24 << 10, 3700, true},
-		{2 << 10, 500, false},
-		{2 << 10, 1100, true},
-		{0, 250, false},
-		{0, 700, true},
+		{24 << 10, 3300, false},
+		{24 << 10, 4600, true},
+		{2 << 10, 630, false},
+		{2 << 10, 1250, true},
+		{0, 310, false},
+		{0, 780, true},
 	} {
 		t.Run(fmt.Sprintf("%d MiB each second of %d", c.rate, c.available), func(t *testing.T) {
 			h := func() *gcgatetest.Heap {

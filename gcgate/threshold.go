@@ -40,6 +40,12 @@ const (
 	// floorShare of the memory limit is the most that Options.MinTriggerBytes may be.
 	floorShare = 0.8
 
+	// hardGrowth is how many times as far from the live heap as the trigger the hard threshold is by default, and hardGrowthTurns where a
+	// turn is waited for: at a load of the turns of 1.5 the heap grows 1.5 times as far in the mean. Without a limit, what
+	// goes beyond hardGrowth may take hardShareAvailable of the machine's available memory.
+	hardGrowth, hardGrowthTurns = 1.75, 2.5
+	hardShareAvailable          = 0.25
+
 	idleBytes = 8 << 20 // less than that is not worth a collection in a gap
 
 	// fillTime is how long the heap shall take to the trigger while there is memory for it.
@@ -107,7 +113,12 @@ func thresholdsFor(o *Options, a allowance, live, overhead uint64) thresholds {
 	ceiling, _ := a.ceiling(o, overhead)
 	ceiling = max(floor, ceiling)
 	way := capacity.RuntimeStart(float64(live), budget) - float64(live)
-	hard := min(o.HardRatio/o.TriggerRatio*ceiling, float64(live)+hardShare*way)
+	grown := ceiling - float64(live)
+	furthest := (o.HardRatio - 1) / (o.TriggerRatio - 1) * grown
+	if a.limit == math.MaxInt64 {
+		furthest = min(furthest, max(hardGrowth*grown, hardShareAvailable*float64(a.available)))
+	}
+	hard := float64(live) + min(furthest, hardShare*way)
 	highest := float64(live) + triggerShare*way
 	t.floor, t.ceiling = min(floor, highest), min(ceiling, highest)
 	t.noRoom = t.floor < minTriggerRatio*float64(live)
@@ -145,8 +156,8 @@ func checkLimit(o *Options, limit int64) error {
 		o.MinTriggerBytes, floorShare, limit, strings.Join(ways, ", or "))
 }
 
-// limitFor is the memory limit in bytes that gives a live heap all the room that it can use.
+// limitFor is the memory limit in bytes that gives a live heap all the room that it can use, but for longer waits for a turn.
 func limitFor(o *Options, live, overhead uint64) uint64 {
-	way := max((o.TriggerRatio-1)/triggerShare, (o.HardRatio-1)/hardShare) * float64(live)
+	way := max((o.TriggerRatio-1)/triggerShare, min(o.HardRatio-1, hardGrowth*(o.TriggerRatio-1))/hardShare) * float64(live)
 	return uint64(capacity.RoomForStart(float64(live), float64(live)+way)) + overhead
 }

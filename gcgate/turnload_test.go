@@ -95,20 +95,20 @@ type turnGroup struct {
 	alone       uint64 // of them without a turn
 }
 
-// simulateTurns runs n replicas, which fill their heaps in step at first, at a load of their k turns. The requests of one that collects go
-// to the others.
-func simulateTurns(t *testing.T, turns Turns, n int, load float64, replicas int) (g turnGroup) {
+// simulateTurns runs n replicas, which fill their heaps from live to 200 MiB in step at first, at a load of their k turns. The requests of
+// one that collects go to the others.
+func simulateTurns(t *testing.T, turns Turns, n int, load float64, replicas int, live uint64) (g turnGroup) {
 	t.Helper()
-	const live, mark = 100 * mib, 100 * time.Millisecond
+	const trigger, mark = 200 * mib, 100 * time.Millisecond
 	k := turnCount(turns)
-	room := capacity.Room(live, 2*live, 0.1)
+	room := capacity.Room(float64(live), trigger, 0.1)
 	total := load * float64(k) * room / mark.Seconds()
 	g.law = capacity.TurnLoad(total, room, mark, k)
 	var group []*rig
 	for range n {
 		h := gcgatetest.NewHeap()
-		h.Live, h.Mark, h.Rate = live, mark, total/float64(n)
-		o := Options{Policy: PolicyThrough, Turns: turns, Replicas: replicas, MinTriggerBytes: 32 * mib, MaxTriggerBytes: 32 * mib}
+		h.Live, h.Mark, h.Rate, h.Available = live, mark, total/float64(n), 24<<30
+		o := Options{Policy: PolicyThrough, Turns: turns, Replicas: replicas, MinTriggerBytes: trigger, MaxTriggerBytes: trigger}
 		group = append(group, startRig(t, o, h))
 	}
 	for _, r := range group {
@@ -152,7 +152,7 @@ func TestTurnsFollowTheLaw(t *testing.T) {
 	for _, tt := range groups {
 		for _, load := range loads {
 			synctest.Test(t, func(t *testing.T) {
-				g := simulateTurns(t, &fakeQueue{k: tt.k}, tt.n, load, 0)
+				g := simulateTurns(t, &fakeQueue{k: tt.k}, tt.n, load, 0, 100*mib)
 				t.Logf("%d replicas, %d turns: law %.2f, held %.3f, %d collections, %d without a turn", tt.n, tt.k, g.law, g.held, g.collections, g.alone)
 				if math.Abs(g.held/g.law-1) > 0.1 || math.Abs(g.law-load) > 1e-6 {
 					t.Errorf("%d replicas, %d turns: held for %.3f of the time, the law says %.3f", tt.n, tt.k, g.held, g.law)
@@ -171,20 +171,22 @@ func TestQueueSuffices(t *testing.T) {
 	}
 	for _, n := range sizes {
 		for _, load := range loads {
-			synctest.Test(t, func(t *testing.T) {
-				g := simulateTurns(t, &fakeQueue{k: 1}, n, load, n)
-				t.Logf("%d replicas at %.1f: held %.2f, %d collections, %d without a turn", n, load, g.held, g.collections, g.alone)
-				if g.alone > 0 || g.collections == 0 {
-					t.Errorf("%d replicas at a load of %.1f: %d of %d collections had no turn", n, load, g.alone, g.collections)
-				}
-			})
+			for _, live := range []uint64{100 * mib, 20 * mib} { // half of the trigger, or little beside it
+				synctest.Test(t, func(t *testing.T) {
+					g := simulateTurns(t, &fakeQueue{k: 1}, n, load, n, live)
+					t.Logf("%d replicas at %.1f: held %.2f, %d collections, %d without a turn; %d MiB live", n, load, g.held, g.collections, g.alone, live/mib)
+					if g.alone > 0 || g.collections == 0 {
+						t.Errorf("%d replicas at a load of %.1f, %d MiB live: %d of %d collections had no turn", n, load, live/mib, g.alone, g.collections)
+					}
+				})
+			}
 		}
 	}
 	if !checking() {
 		return // what follows shows that the queue is what it takes
 	}
 	synctest.Test(t, func(t *testing.T) {
-		g := simulateTurns(t, &fakeTurns{k: 1}, 4, 1.5, 0)
+		g := simulateTurns(t, &fakeTurns{k: 1}, 4, 1.5, 0, 100*mib)
 		t.Logf("polled, at 1.5: held %.2f, %d collections, %d without a turn", g.held, g.collections, g.alone)
 		if g.alone == 0 {
 			t.Error("polled turns suffice too: this test shows nothing")

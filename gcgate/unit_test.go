@@ -83,7 +83,7 @@ func TestThresholds(t *testing.T) {
 	}{
 		{"no limit", 400, 0, none, 0, [4]uint64{520, 800, 1100, 1935}, false},
 		{"jitter lowers the trigger alone", 400, 0, none, 0.1, [4]uint64{520, 760, 1100, 1935}, false},
-		{"small heap", 1, 0, none, 0, [4]uint64{9, 32, 44, 174}, false},
+		{"small heap", 1, 0, none, 0, [4]uint64{9, 32, 55, 194}, false},
 		{"the limit lowers both", 400, 0, 800 * mib, 0, [4]uint64{520, 598, 637, 800}, false},
 		{"what is not heap counts", 400, 100, 900 * mib, 0, [4]uint64{520, 598, 637, 900}, false},
 		{"no room", 400, 0, 500 * mib, 0, [4]uint64{500, 500, 453, 500}, true},
@@ -97,6 +97,64 @@ func TestThresholds(t *testing.T) {
 				t.Errorf("got %v crowded=%v, want %v crowded=%v", in, got.noRoom, c.want, c.crowded)
 			}
 		})
+	}
+}
+
+// TestHardLeavesTimeForTurns: with turns it is 2.5 times as far from the live heap as the highest trigger, whatever the ratio of that; without a
+// limit only where the machine has the memory.
+func TestHardLeavesTimeForTurns(t *testing.T) {
+	for _, c := range []struct {
+		ratio           float64
+		turns           bool
+		live, available uint64 // MiB
+		limit           int64
+		hard            uint64 // MiB
+	}{
+		{2, true, 100, 24 << 10, math.MaxInt64, 100 + 412*5/2},
+		{1.25, true, 100, 24 << 10, math.MaxInt64, 100 + 412*5/2},
+		{3, true, 300, 24 << 10, math.MaxInt64, 300 + 600*5/2},
+		{2, false, 100, 24 << 10, math.MaxInt64, 100 + 412*7/4},
+		{2, true, 4600, 7 << 10, math.MaxInt64, 4600 + 4600*7/4},
+		{2, true, 400, 3 << 10, math.MaxInt64, 400 + 768},
+		{2, true, 100, 0, math.MaxInt64, 100 + 100*7/4},
+		{2, true, 100, 0, 64 << 30, 100 + (32<<10-100)*5/2},
+		{100, true, 100, 1 << 20, math.MaxInt64, 100 + 9900*199/99},
+	} {
+		o := Options{TriggerRatio: c.ratio, IdleRatio: 1.1}
+		if c.turns {
+			o.Turns = takenTurns()
+		}
+		o, err := o.withDefaults()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := thresholdsFor(&o, allowance{limit: c.limit, available: c.available * mib}, c.live*mib, 0).hard / mib
+		if c.limit != math.MaxInt64 { // half of it, and 0.9 of the way to where the runtime may begin
+			c.hard = min(c.hard, c.live+uint64(hardShare*(capacity.RuntimeStart(float64(c.live*mib), float64(c.limit))/mib-float64(c.live))))
+		}
+		if got != c.hard {
+			t.Errorf("%+v: hard at %d MiB", c, got)
+		}
+	}
+}
+
+// TestPlanKnowsTheGate: capacity has the thresholds of a gate with its default options.
+func TestPlanKnowsTheGate(t *testing.T) {
+	o, _ := Options{Turns: takenTurns()}.withDefaults()
+	const memory, replicas = 2 << 30, 8
+	for _, live := range []uint64{20, 100, 300} {
+		for _, rate := range []float64{1 * mib, 10 * mib, 400 * mib} {
+			th := thresholdsFor(&o, allowance{limit: memory}, live*mib, 0)
+			th.follow(rate, 0)
+			want := float64(th.hard-th.trigger) / capacity.CarriedRate(rate, replicas, 1)
+			got, err := capacity.Compare(capacity.Service{Live: float64(live * mib), AllocRate: rate * replicas, Procs: 1, Held: capacity.Exactly(.5)}, capacity.Options{Memory: memory, Replicas: replicas})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if spare := got[capacity.WayGated].Spare; math.Abs(spare/want-1) > .01 {
+				t.Errorf("%d MiB live, %g bytes a second: %g s from the trigger to the hard threshold, of the gate %g", live, rate, spare, want)
+			}
+		}
 	}
 }
 
@@ -169,7 +227,7 @@ func TestOptionsThatCannotWork(t *testing.T) {
 		{Options{Policy: PolicyDrain}, "add a Signal"},
 		{Options{TriggerRatio: 1.1}, "use 1.25 to 100"},
 		{Options{TriggerRatio: math.NaN()}, "Options.TriggerRatio"},
-		{Options{TriggerRatio: 3}, "Options.HardRatio: 2.75 must be above TriggerRatio, which is 3, and at most 200: use 4.125"},
+		{Options{TriggerRatio: 3, HardRatio: 2.75}, "Options.HardRatio: 2.75 must be above TriggerRatio, which is 3, and at most 200: use 4.5"},
 		{Options{IdleRatio: 3}, "Options.IdleRatio: 3 must be above 1"},
 		{Options{Policy: PolicyStock}, "stock is no policy to choose"},
 		{Options{Jitter: 0.6}, "at most 0.5"},

@@ -114,6 +114,7 @@ func TestPlanOfALog(t *testing.T) {
 		t.Fatal(err)
 	}
 	call("plan", "-n", "4", name).check(t, exitOK, []string{"live in each replica, 2 processors each, 4 replicas, 1 turn", "load of the turns", "! a log knows nothing of requests"}, nil)
+	call("plan", "-n", "4", "-held", "300ms", name).check(t, exitOK, []string{"! should all replicas want the turn at once"}, nil)
 	call("plan", "-rate", "5", name).check(t, exitFailed, nil, []string{"write -times instead"})
 	call("plan", "-label", "a", name).check(t, exitFailed, nil, []string{"leave -label out"})
 	call("plan", "-label", "a", "http://127.0.0.1:1/").check(t, exitUsage, nil, []string{"-label is of a run.json"})

@@ -102,7 +102,7 @@ func TestCompare(t *testing.T) {
 			CPU: Range{(4 + 1.2/.95) / 1e4, (5 + 1.2/.95) / 1e4}, Collector: Range{1.2 / .95 / (5 + 1.2/.95), 1.2 / .95 / (4 + 1.2/.95)},
 			Headroom: Range{.85 * 10 / (5 + 1.2/.95), .85 * 10 / (4 + 1.2/.95)},
 			Turns:    Range{2, 2}, TurnLoad: Range{1e9 * .3 / room, 1e9 * .4 / room},
-			Wait: Range{2.7, 3.6}, Spare: 0.375 * 600e6 / 1e8 * 0.9, // nine carry the load of ten
+			Wait: Range{2.7, 3.6}, Spare: 0.75 * 600e6 / 1e8 * 0.9, // nine carry the load of ten
 		},
 	}
 	near := cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(math.Abs(a), math.Abs(b)) })

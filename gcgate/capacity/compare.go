@@ -136,9 +136,10 @@ func (s Service) gated(o Options) Outlook {
 	out.Turns = Range{float64(TurnsFor(s.AllocRate, room, low, EasyLoad)), float64(TurnsFor(s.AllocRate, room, high, EasyLoad))}
 	if n := out.Replicas; !n.IsZero() {
 		out.Wait = Range{LongestWait(whole(n.Low), o.Turns, low).Seconds(), LongestWait(whole(n.High), o.Turns, high).Seconds()}
-		hard := gateHard * trigger
-		if o.Memory > 0 {
-			hard = min(hard, s.below(o, gateLast))
+		hard := s.Live + gateHard*(trigger-s.Live)
+		if o.Memory > 0 { // it does not fall with the trigger
+			highest := max(trigger, gateShare*max(o.Memory-s.Beside, 0))
+			hard = min(s.Live+gateHard*(highest-s.Live), s.below(o, gateLast))
 		}
 		out.Spare = max(hard-trigger, 0) / CarriedRate(rate, whole(n.Low), o.Turns)
 	}
@@ -148,7 +149,7 @@ func (s Service) gated(o Options) Outlook {
 // What a gate does with its default options.
 const (
 	gateTrigger = 2        // times the live heap
-	gateHard    = 1.375    // times the trigger
+	gateHard    = 2.5      // times as far from the live heap as the trigger, with turns
 	gateFloor   = 32 << 20 // bytes
 	gateFill    = 2        // seconds of allocation
 	gateJitter  = 0.1      // share of the way to the trigger
