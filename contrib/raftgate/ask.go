@@ -97,7 +97,7 @@ func (m *Member) answer(q question) report {
 
 // wishLocked returns this member's own wish, if it has one. mu is held.
 func (m *Member) wishLocked(st Status, h heap) (w wish, wants bool) {
-	if m.wanted.IsZero() || time.Since(m.tried) > wantFor {
+	if m.wanted.IsZero() || time.Since(m.tried) > wantFor || m.wantedAt != h.collected {
 		return wish{}, false
 	}
 	return wish{Since: m.wanted.UnixNano(), Last: st.leads() && !h.pressed}, true

@@ -55,6 +55,7 @@ type Member struct {
 	closed   bool                 // guarded by mu
 	holds    bool                 // the turn; guarded by mu
 	wanted   time.Time            // since when this member wants the turn; zero: it does not; guarded by mu
+	wantedAt uint64               // how many times it had collected then: it may have gone without the turn since; guarded by mu
 	tried    time.Time            // when it last tried to take it; guarded by mu
 	promised uint64               // how often it let another member go first; guarded by mu
 	hurried  bool                 // a collection that another member asked for runs; guarded by mu
@@ -124,10 +125,11 @@ func (m *Member) count(change func(*Stats)) {
 
 // heap is how full this member's heap is.
 type heap struct {
-	fill     float64 // 0 after a collection, 1 at the trigger
-	pressed  bool    // it is past the middle between the trigger and the hard threshold
-	away     bool    // it is about to collect, collects, or comes back
-	collects bool    // it collects or comes back
+	fill      float64 // 0 after a collection, 1 at the trigger
+	pressed   bool    // it is past the middle between the trigger and the hard threshold
+	away      bool    // it is about to collect, collects, or comes back
+	collects  bool    // it collects or comes back
+	collected uint64  // so many times
 }
 
 // readHeap asks the gate. Without one nothing is ever collected.
@@ -140,6 +142,9 @@ func (m *Member) readHeap() heap {
 	h := heap{
 		pressed: s.Heap >= s.Trigger/2+s.Hard/2,
 		away:    s.State >= gcgate.StateAnnouncing, collects: s.State >= gcgate.StateCollecting,
+	}
+	for _, n := range s.Collections {
+		h.collected += n
 	}
 	if s.Heap > s.Live && s.Trigger > s.Live {
 		h.fill = float64(s.Heap-s.Live) / float64(s.Trigger-s.Live)

@@ -244,6 +244,29 @@ func TestWithoutTurn(t *testing.T) {
 	}
 }
 
+// TestWishEndsWithItsCollection: a member that has collected without the turn wants it no more, and holds nobody up.
+func TestWishEndsWithItsCollection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGroup(t, "a", "b", "c")
+		g.stalls["c"] = true // who may collect
+		g.start(func(m *member, _ *gcgate.Options) {
+			if m.heap.Rate = 0; m.id == "b" {
+				m.heap.Rate = 200 << 20
+			}
+		})
+		for b := g.members["b"].gate; b.Stats().WithoutTurn == 0 || b.Stats().State != gcgate.StateServing; {
+			time.Sleep(time.Millisecond)
+		}
+		g.set(func() { g.stalls["c"] = false })
+		if l, err := g.members["c"].TryAcquire(t.Context()); err != nil {
+			t.Error(err)
+		} else {
+			l.Release(t.Context())
+		}
+		g.stop()
+	})
+}
+
 // TestStandsBack: without the turn, a member waits while another one collects, and not for longer than the
 // gate waits for it.
 func TestStandsBack(t *testing.T) {

@@ -21,8 +21,8 @@ func (m *Member) TryAcquire(ctx context.Context) (gcgate.Lease, error) {
 		return nil, fmt.Errorf("raftgate: %w: this process itself", gcgate.ErrHeld)
 	}
 	now := time.Now()
-	if m.wanted.IsZero() || now.Sub(m.tried) > wantFor {
-		m.wanted = now
+	if _, wants := m.wishLocked(st, h); !wants {
+		m.wanted, m.wantedAt = now, h.collected
 	}
 	m.tried = now
 	mine, _ := m.wishLocked(st, h)
