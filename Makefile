@@ -6,7 +6,7 @@ GO_BUILD = go build
 help:
 	@echo "make demo        run the search service in four ways, then two replicas stock and gated, then why the search is slow,"
 	@echo "                 the whole path, and a live service that says why it is slow: tables and pages"
-	@echo "make test        set-up, build, vet, all tests with the race detector, shuffled: at most 8 minutes the first time, then 4"
+	@echo "make test        set-up, build, vet, the tests with the race detector, shuffled, but for what compiles longest: at most 8 minutes the first time, then 4"
 	@echo "make check       what takes longer: lint, other systems and architectures, fuzzing, benchmarks once"
 	@echo "make flake       all tests $(ROUNDS) times beside busy loops and a compiler, to find those that fail by chance"
 	@echo "make lint        gofumpt, go vet, staticcheck, go mod tidy over every module"

@@ -35,7 +35,7 @@
 //   - [evenkeel.dev/contrib/grpcgate], a module of its own: the gate for gRPC servers, whose clients hear of
 //     collections by grpc.health.v1; [evenkeel.dev/contrib/grpcgate/client] is what these need.
 //   - [evenkeel.dev/contrib/grpcrecorder], a module of its own: a recorder for gRPC servers.
-//   - [evenkeel.dev/contrib/k8sturn], a module of its own: the same by Leases of Kubernetes.
+//   - [evenkeel.dev/contrib/k8sturn], a module of its own: turns by Leases of Kubernetes.
 //   - [evenkeel.dev/contrib/raftgate], a module of its own: in a Raft group the leadership goes to
 //     another member before a collection; [evenkeel.dev/contrib/raftgate/etcdraft] is for
 //     go.etcd.io/raft/v3, [evenkeel.dev/contrib/raftgate/hashiraft] for github.com/hashicorp/raft.

@@ -61,7 +61,7 @@ func runRun(ctx context.Context, a *app, args []string) error {
 	fs.Var(&f.variants, "variant", "a way to start it, `'LABEL: [NAME=VALUE...] [ARG...]'`; may be repeated")
 	f.judging.register(fs)
 	f.repeat = 1
-	fs.Var((*whole)(&f.repeat), "repeat", "measure each variant so many `times`, in rounds whose order is drawn by lot")
+	fs.Var((*whole)(&f.repeat), "repeat", "measure each variant so many `times`, in rounds whose order is drawn by lot; 3 with -explain and several variants")
 	f.until.register(fs)
 	fs.BoolVar(&f.aa, "aa", false, "first measure one variant against itself, twice in each round, and say which change this machine shows at all; -repeat (default 10) times, or 8 before -until")
 	fs.Var((*whole)(&f.top), "top", "list so many `places` that allocate (default 8, or 3 where variants are compared)")
