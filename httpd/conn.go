@@ -61,6 +61,7 @@ type traffic struct {
 	in     []byte           // was read, and nobody has asked for it yet
 	err    error            // that reading ended with
 	outErr error            // that sending ended with
+	real   net.Conn         // what TLS is over, where Hijack has taken it back from aio
 }
 
 // still is that of all connections that have none. Nobody writes to it.
@@ -78,7 +79,7 @@ func (c *conn) moving() *traffic {
 
 // rest gives c's traffic back, if there is nothing in it.
 func (c *conn) rest() {
-	if t := c.traffic; t != &still && t.piece == nil && t.in == nil && t.err == nil && t.outErr == nil {
+	if t := c.traffic; t != &still && t.piece == nil && t.in == nil && t.err == nil && t.outErr == nil && t.real == nil {
 		c.traffic = &still
 		traffics.Put(t)
 	}
@@ -153,6 +154,9 @@ func (c *conn) done(r *aio.Result) {
 			pieces.Put((*[pieceSize]byte)(r.Buffer[:pieceSize]))
 		}
 		if r.Error != nil && c.outErr == nil {
+			if errors.Is(r.Error, aio.ErrDeadline) && !c.hijacked {
+				c.server.counts.Unsent++
+			}
 			c.moving().outErr = r.Error
 			c.handle.Cancel((*sender)(c)) // what is queued behind it would be taken for what is missing
 		}
@@ -166,7 +170,7 @@ func (c *conn) done(r *aio.Result) {
 			c.end()
 		}
 	case aio.OpClose:
-		if errors.Is(r.Error, aio.ErrDeadline) {
+		if errors.Is(r.Error, aio.ErrDeadline) && c.outErr == nil { // else it is counted
 			c.server.counts.Unsent++
 		}
 		c.gone()

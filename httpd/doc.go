@@ -30,12 +30,14 @@
 //   - One without a descriptor, such as of tls.NewListener, has its goroutine as ever, and so has one of a type of the
 //     user's, which may have a Read of its own.
 //   - What ConnState and ConnContext give is a net.Conn of this package and no *net.TCPConn or *tls.Conn: it has the
-//     addresses, Close, and SyscallConn for the socket's options. ConnContext is called when the first request is there,
-//     and ConnState(StateNew) in a goroutine of its own.
+//     addresses, Close, and SyscallConn for the socket's options; so has that of a tls.ClientHelloInfo. ConnContext is called when the first
+//     request is there, or for the handshake, and ConnState(StateNew) in a goroutine of its own.
 //   - Of this package is also what Hijack gives of a request with a body, and for want of descriptors.
 //   - What of an answer is queued, for want of room or to be sent with others, counts as written: a handler may hear one
 //     Write later of a client that has gone.
-//   - Files below 32 KiB go through memory, larger ones through sendfile(2) on Linux only.
+//   - An http.ResponseController whose handler has returned, where its request had a body, sets the deadlines of whatever request its worker has by
+//     then; where it had none, of its own connection alone, as with net/http.
+//   - Files below 32 KiB go through memory, larger ones through sendfile(2) on Linux and TCP only.
 //   - A *net.TCPListener or *net.UnixListener is accepted from in aio's loop, by a duplicate of its descriptor: its own
 //     Close ends Serve within a second and not at once, and idle connections with it; its SetDeadline does nothing, and
 //     keep-alive probes are as those of net.Listen.

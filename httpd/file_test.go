@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -11,6 +12,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -94,6 +97,47 @@ func TestFiles(t *testing.T) {
 		c := tls.Client(dial(t, addr), config)
 		ask(t, c)
 		c.Close()
+	})
+}
+
+// TestContentLengthHolds where net/http holds it, also for a handler that copies more than it has said: over TLS, and on a unix socket. On TCP neither does.
+func TestContentLengthHolds(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		const said, has = 1000, 2000
+		for _, network := range []string{"tls", "unix"} {
+			copied := make(chan error, 1)
+			srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Length", strconv.Itoa(said))
+				_, err := io.Copy(w, struct{ io.Reader }{strings.NewReader(strings.Repeat("a", has))})
+				copied <- err
+			})}
+			var c net.Conn
+			if network == "tls" {
+				addr, client := secured(t, b, srv)
+				config := client.Transport.(*http.Transport).TLSClientConfig.Clone()
+				config.NextProtos, config.ServerName = nil, "example.com"
+				c = tls.Client(dial(t, addr), config)
+			} else {
+				ln, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				begin(t, b, srv, ln)
+				if c, err = net.Dial("unix", ln.Addr().String()); err != nil {
+					t.Fatal(err)
+				}
+				defer srv.Close()
+			}
+			defer c.Close()
+			io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+			all, err := io.ReadAll(c)
+			if _, body, _ := strings.Cut(string(all), "\r\n\r\n"); err != nil || len(body) > said {
+				t.Errorf("%s: %d bytes of %d came, %v", network, len(body), said, err)
+			}
+			if err := <-copied; !errors.Is(err, http.ErrContentLength) {
+				t.Errorf("%s: Copy returned %v", network, err)
+			}
+		}
 	})
 }
 

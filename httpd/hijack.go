@@ -31,11 +31,30 @@ const twoWrites = 8 << 10
 type writer struct {
 	response
 	worker *worker
+	conn   *conn
 	stays  bool // with its connection, when that is hijacked: Parkable's
 }
 
 // Unwrap is for http.ResponseController.
 func (w *writer) Unwrap() http.ResponseWriter { return w.response }
+
+// SetReadDeadline is for http.ResponseController. Who calls it when the handler has returned, from a goroutine that it has left behind, may find
+// the worker with another connection: that one is left alone.
+func (w *writer) SetReadDeadline(t time.Time) error { return w.until(t, w.worker.readUntil) }
+
+// SetWriteDeadline is for http.ResponseController, as SetReadDeadline is.
+func (w *writer) SetWriteDeadline(t time.Time) error { return w.until(t, w.worker.writeUntil) }
+
+func (w *writer) until(t time.Time, set func(time.Time)) error {
+	s := w.worker.server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if w.worker.conn != w.conn {
+		return net.ErrClosed
+	}
+	set(t)
+	return nil
+}
 
 // Write implements io.Writer: net/http's Writes of it go to the connection together.
 func (w *writer) Write(p []byte) (int, error) {
@@ -70,6 +89,10 @@ func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	case w.stays:
 	case c.tls != nil:
 		nc = c.tls
+		if real := w.worker.detach(); real != nil {
+			c.moving().real = real
+			c.gone()
+		}
 	default:
 		if real := w.worker.detach(); real != nil {
 			nc = real

@@ -4,10 +4,12 @@ import (
 	"bufio"
 	"bytes"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -112,23 +114,35 @@ func TestHijackBehindAnswers(t *testing.T) {
 // TestHijackTLS: of TLS it is the *tls.Conn.
 func TestHijackTLS(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
-		h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		srv := &http.Server{}
+		srv.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			nc, rw, err := w.(http.Hijacker).Hijack()
 			if err != nil {
 				t.Error(err)
 				return
 			}
 			line, err := rw.ReadString('\n')
+			if s := httpd.StatsOf(srv); s.Conns > 0 || s.Hijacked > 0 { // whoever does not close it would keep the loop
+				t.Errorf("it is aio's still: %+v", s)
+			}
+			next := make([]byte, 5)
 			fmt.Fprintf(nc, "%T %q %v", nc, line, err)
+			_, _ = io.ReadFull(rw, next)
+			nc.SetReadDeadline(time.Now())
+			_, late := nc.Read(next[:1])
+			fmt.Fprintf(nc, ", %q %t", next, errors.Is(late, os.ErrDeadlineExceeded))
 			nc.Close()
 		})
-		addr, client := secured(t, b, &http.Server{Handler: h})
+		addr, client := secured(t, b, srv)
 		config := client.Transport.(*http.Transport).TLSClientConfig.Clone()
 		config.NextProtos, config.ServerName = nil, "example.com"
 		c := tls.Client(dial(t, addr), config)
 		io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\nmore\n")
-		if got, err := io.ReadAll(c); string(got) != `*tls.Conn "more\n" <nil>` || err != nil {
-			t.Errorf("%q, %v", got, err)
+		first := make([]byte, len(`*tls.Conn "more\n" <nil>`))
+		_, _ = io.ReadFull(c, first)
+		io.WriteString(c, "again")
+		if rest, err := io.ReadAll(c); string(first)+string(rest) != `*tls.Conn "more\n" <nil>, "again" true` || err != nil {
+			t.Errorf("%q %q, %v", first, rest, err)
 		}
 	})
 }

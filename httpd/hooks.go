@@ -113,6 +113,9 @@ func (h *hooks) context(ctx context.Context, nc net.Conn) context.Context {
 	w := workerOf(nc)
 	if w == nil {
 		if c := givenOf(nc); c != nil { // as ConnState is told
+			if c.ctx != nil { // it was asked for the handshake
+				return c.ctx
+			}
 			nc = c
 		}
 		if h.connContext != nil {
@@ -122,6 +125,25 @@ func (h *hooks) context(ctx context.Context, nc net.Conn) context.Context {
 	}
 	w.base = ctx
 	return context.WithValue(ctx, workerKey{}, w)
+}
+
+// handshakeContext is what net/http has a handshake of TLS carried out with.
+func (h *hooks) handshakeContext(w *worker, c *conn) context.Context {
+	ctx := w.base
+	if h.connContext != nil {
+		ctx = h.contextOf(w, c)
+	}
+	return context.WithValue(ctx, http.LocalAddrContextKey, c.LocalAddr())
+}
+
+// contextOf is what the user's ConnContext has made of c, which it is asked for once.
+func (h *hooks) contextOf(w *worker, c *conn) context.Context {
+	if c.ctx == nil {
+		if c.ctx = h.connContext(w.base, c); c.ctx == nil {
+			panic("ConnContext returned nil")
+		}
+	}
+	return c.ctx
 }
 
 // headerTimeout is http.Server.readHeaderTimeout.
@@ -170,10 +192,8 @@ func (h *hooks) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		} else if ra := c.RemoteAddr(); ra != nil {
 			r.RemoteAddr = ra.String()
 		}
-		if h.connContext != nil && c.ctx == nil {
-			if c.ctx = h.connContext(w.base, c); c.ctx == nil {
-				panic("ConnContext returned nil")
-			}
+		if h.connContext != nil {
+			h.contextOf(w, c)
 		}
 		own := r.Context()
 		e := &exchange{Context: own, conn: c, values: own}
@@ -189,7 +209,7 @@ func (h *hooks) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		}
 		*r = *r.WithContext(e)
 		if full, ok := rw.(response); ok && r.Body == http.NoBody {
-			e.writer = writer{response: full, worker: w}
+			e.writer = writer{response: full, worker: w, conn: c}
 			rw = &e.writer
 		}
 		w.handling.Store(true)
@@ -209,18 +229,25 @@ func (h *hooks) recovered(c *conn, returned *bool) {
 	if *returned {
 		return
 	}
-	err := recover()                               // nil: runtime.Goexit, or panic(nil) with GODEBUG=panicnil=1
-	if err != nil && err != http.ErrAbortHandler { //nolint:errorlint // as net/http has it
-		stack := make([]byte, 64<<10)
-		stack = stack[:runtime.Stack(stack, false)]
-		text := fmt.Sprintf("http: panic serving %v: %v\n%s", c.RemoteAddr(), err, stack)
-		if to := h.srv.ErrorLog; to != nil {
-			to.Print(text)
-		} else {
-			c.server.log.Error(text)
-		}
+	if err := recover(); err != nil { // nil: runtime.Goexit, or panic(nil) with GODEBUG=panicnil=1
+		h.panicked(c, err)
 	}
 	panic(http.ErrAbortHandler) // net/http closes the connection
+}
+
+// panicked logs as net/http does what the user's code has panicked with.
+func (h *hooks) panicked(c *conn, err any) {
+	if err == http.ErrAbortHandler { //nolint:errorlint // as net/http has it
+		return
+	}
+	stack := make([]byte, 64<<10)
+	stack = stack[:runtime.Stack(stack, false)]
+	text := fmt.Sprintf("http: panic serving %v: %v\n%s", c.RemoteAddr(), err, stack)
+	if to := h.srv.ErrorLog; to != nil {
+		to.Print(text)
+	} else {
+		c.server.log.Error(text)
+	}
 }
 
 // exchangeKey is the exchange's in its own context.

@@ -99,6 +99,41 @@ func TestReadDeadlineStaysWithItsConnection(t *testing.T) {
 	})
 }
 
+// TestDeadlineBehindTheHandler: who sets deadlines when the handler has returned does not set those of the request that its worker has by then.
+func TestDeadlineBehindTheHandler(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		m := mux()
+		left, waits, set := make(chan *http.ResponseController, 1), make(chan bool), make(chan bool)
+		m.HandleFunc("/leaves", func(w http.ResponseWriter, _ *http.Request) { left <- http.NewResponseController(w) })
+		m.HandleFunc("/waits", func(w http.ResponseWriter, r *http.Request) {
+			waits <- true
+			<-set
+			select {
+			case <-r.Context().Done():
+			case <-time.After(50 * time.Millisecond):
+			}
+			fmt.Fprint(w, r.Context().Err())
+		})
+		addr := serve(t, b, &http.Server{Handler: m})
+		for range 10 { // that a worker has another connection is likely, and no more
+			first, second := dial(t, addr), dial(t, addr)
+			get(t, first, bufio.NewReader(first), "/leaves")
+			go func() {
+				<-waits
+				rc := <-left
+				_ = rc.SetReadDeadline(time.Now())
+				_ = rc.SetWriteDeadline(time.Now())
+				set <- true
+			}()
+			if got := get(t, second, bufio.NewReader(second), "/waits"); got != "<nil>" {
+				t.Fatalf("another one's context says %s", got)
+			}
+			first.Close()
+			second.Close()
+		}
+	})
+}
+
 // TestDeadlineLikeNetHTTPs: a handler's read deadline may be the one by which net/http ends a Read of its own. It ends the context of nobody else
 // either, whether the handler waits for what comes of it, takes it back, or does not.
 func TestDeadlineLikeNetHTTPs(t *testing.T) {

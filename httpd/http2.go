@@ -39,7 +39,17 @@ func givenOf(nc net.Conn) *conn {
 
 // secured is a worker of connections of TLS. That it tells a state keeps net/http from looking for HTTP/2 in what
 // they say, which TLS agrees on; each request gets its own connection's state.
-type secured struct{ *worker }
+type secured struct{ copying }
+
+// copying is a worker without its ReadFrom, by which net/http would send all that is read, also what is more than the Content-Length of an answer: as
+// it does on TCP, and nowhere else. So it is that of unix sockets, too.
+type copying struct{ closeWriter }
+
+// closeWriter is what net/http uses of a connection beside ReadFrom.
+type closeWriter interface {
+	net.Conn
+	CloseWrite() error
+}
 
 // ConnectionState is asked for by net/http.
 func (secured) ConnectionState() (none tls.ConnectionState) { return none }
@@ -50,7 +60,9 @@ func workerOf(nc net.Conn) *worker {
 	case *worker:
 		return nc
 	case secured:
-		return nc.worker
+		return workerOf(nc.copying)
+	case copying:
+		return workerOf(nc.closeWriter)
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ import (
 
 // clog has a handler write until the socket takes nothing any more, as the client reads nothing, and some of it is queued. It returns how
 // much it wrote, and false where its time was over before.
-func clog(srv *http.Server, w http.ResponseWriter) (n int, ok bool) {
+func clog(srv *http.Server, w io.Writer) (n int, ok bool) {
 	for before := int64(-1); ; {
 		queued := httpd.StatsOf(srv).QueuedBytes
 		switch {
@@ -83,6 +83,38 @@ func TestRollingWriteDeadline(t *testing.T) {
 	}
 }
 
+// TestRollingWriteDeadlineOfParked: so it is for who has hijacked the connection, and whose handler has returned.
+func TestRollingWriteDeadlineOfParked(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		for short, late := 400*time.Millisecond, true; late; short *= 2 { // again where a busy machine has used it up before
+			srv := &http.Server{}
+			taken, passed, wrote := make(chan *httpd.Conn), make(chan time.Time, 1), 0
+			srv.Handler = parking(t, func(c *httpd.Conn) {
+				go func() {
+					c := <-taken
+					end := time.Now().Add(short)
+					_ = c.SetWriteDeadline(end)
+					wrote, _ = clog(srv, c)
+					_ = c.SetWriteDeadline(time.Time{})
+					late = !time.Now().Before(end)
+					passed <- end
+					<-time.After(time.Until(end) + 100*time.Millisecond) // the client reads nothing meanwhile
+					_ = c.Close()
+				}()
+				go func() { taken <- c }()
+			})
+			c := slowly(t, serveOn(t, b, srv, narrow(t)))
+			io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+			time.Sleep(time.Until(<-passed) + 50*time.Millisecond)
+			_ = c.(*net.TCPConn).SetReadBuffer(1 << 20)
+			all, err := io.ReadAll(c)
+			if !late && (err != nil || len(all) != wrote) {
+				t.Errorf("%d bytes of %d came, %v", len(all), wrote, err)
+			}
+		}
+	})
+}
+
 // TestNothingBehindWhatWasCut: where the time of an answer is over while a part of it is queued, nothing of the next one is sent in
 // its place.
 func TestNothingBehindWhatWasCut(t *testing.T) {
@@ -132,8 +164,12 @@ func TestStalledWritesAreCounted(t *testing.T) {
 			if err := <-ended; err == nil {
 				t.Error("the long Write does not fail")
 			}
-			if s := until(t, srv, "its end", func(s httpd.Stats) bool { return s.Conns == 0 }); s.QueuedBytes != 0 {
+			s := until(t, srv, "its end", func(s httpd.Stats) bool { return s.Conns == 0 })
+			if s.QueuedBytes != 0 {
 				t.Fatalf("%d bytes are queued", s.QueuedBytes)
+			}
+			if !late && s.Unsent != 1 {
+				t.Errorf("%d of 1 counts as not sent", s.Unsent)
 			}
 		}
 	})

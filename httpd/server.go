@@ -33,7 +33,7 @@ func ListenAndServe(ctx context.Context, srv *http.Server, o Options) error {
 
 // Serve serves what ln accepts, until srv is shut down or closed or ln fails, and returns what srv.Serve returns:
 // http.ErrServerClosed after a Shutdown or Close, and then not before the last connection has ended, but for those
-// that Hijack gave away, and ConnState has returned from their ends. Shutdown waits for the answers that are queued, which their handlers have left behind: for 30 seconds in which a client takes nothing; Close
+// that Hijack gave away, and ConnState has returned from their ends, but for those that net/http tells it of when a handler returns after that. Shutdown waits for the answers that are queued, which their handlers have left behind: for 30 seconds in which a client takes nothing; Close
 // does not, and a program that ends then does not send them. When ctx ends, srv is closed. ln is closed in any case. Several listeners may be served for one srv.
 //
 // Connections without a descriptor, those of tls.NewListener for instance, are served as srv.Serve does it: each has a
@@ -290,7 +290,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	case s.closed && s.keeper == nil && s.open > s.taken:
 		s.keeper = newWorker(s)
 		s.keeper.woken, s.keeper.guard = false, true
-		return secured{s.keeper}, nil
+		return secured{copying{s.keeper}}, nil
 	case s.failed != nil:
 		return nil, s.failed
 	case s.closed:
@@ -299,13 +299,16 @@ func (l *listener) Accept() (net.Conn, error) {
 	if s.guarded && s.guard == nil {
 		s.guard = newWorker(s)
 		s.guard.woken, s.guard.guard = false, true
-		return secured{s.guard}, nil
+		return secured{copying{s.guard}}, nil
 	}
 	s.asked = false
 	s.workers++
 	w := newWorker(s)
 	if s.config != nil {
-		return secured{w}, nil
+		return secured{copying{w}}, nil
+	}
+	if _, ok := s.real.(*net.UnixListener); ok {
+		return copying{w}, nil
 	}
 	return w, nil
 }

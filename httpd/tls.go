@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"syscall"
 	"time"
 )
 
@@ -77,8 +78,8 @@ func (notNow) Error() string   { return "httpd: nothing has come" }
 func (notNow) Timeout() bool   { return true }
 func (notNow) Temporary() bool { return true }
 
-// wire is what crypto/tls reads and writes: the connection, by whatever worker it is with. It is net/http's where that
-// serves HTTP/2 without TLS.
+// wire is what crypto/tls reads and writes: the connection, by whatever worker it is with, or past aio when it was hijacked. It is
+// net/http's where that serves HTTP/2 without TLS.
 type wire struct{ conn *conn }
 
 // Read implements net.Conn. Only the worker's goroutines call it.
@@ -87,6 +88,13 @@ func (w wire) Read(p []byte) (int, error) {
 	c.server.mu.Lock()
 	defer c.server.unlock()
 	switch {
+	case c.real != nil && len(c.in) == 0:
+		real := c.real
+		c.server.mu.Unlock()
+		defer c.server.mu.Lock()
+		return real.Read(p)
+	case c.real != nil: // was read ahead
+		return c.take(p), nil
 	case c.worker == nil:
 		return 0, net.ErrClosed
 	case c.now && len(c.in) == 0 && c.err == nil && !c.ended:
@@ -99,6 +107,9 @@ func (w wire) Read(p []byte) (int, error) {
 
 // Write implements net.Conn. Without a worker, at the end, it queues.
 func (w wire) Write(p []byte) (int, error) {
+	if real := w.real(); real != nil {
+		return real.Write(p)
+	}
 	c := w.conn
 	c.server.mu.Lock()
 	defer c.server.unlock()
@@ -108,13 +119,26 @@ func (w wire) Write(p []byte) (int, error) {
 	return c.write(c.worker, p)
 }
 
+// real returns what Hijack has taken back from aio, or nil.
+func (w wire) real() net.Conn {
+	w.conn.server.mu.Lock()
+	defer w.conn.server.mu.Unlock()
+	return w.conn.real
+}
+
 func (w wire) Close() error {
+	if real := w.real(); real != nil {
+		return real.Close()
+	}
 	w.conn.server.mu.Lock()
 	defer w.conn.server.unlock()
 	w.conn.ending = true
 	w.conn.end()
 	return nil
 }
+
+// SyscallConn implements syscall.Conn: for a callback of the handshake that wants to know an option of the socket.
+func (w wire) SyscallConn() (syscall.RawConn, error) { return w.conn.SyscallConn() }
 
 func (w wire) LocalAddr() net.Addr  { return w.conn.LocalAddr() }
 func (w wire) RemoteAddr() net.Addr { return w.conn.RemoteAddr() }
@@ -125,6 +149,9 @@ func (w wire) SetDeadline(t time.Time) error {
 }
 
 func (w wire) SetReadDeadline(t time.Time) error {
+	if real := w.real(); real != nil {
+		return real.SetReadDeadline(t)
+	}
 	w.conn.server.mu.Lock()
 	defer w.conn.server.mu.Unlock()
 	if to := w.conn.worker; to != nil {
@@ -134,6 +161,9 @@ func (w wire) SetReadDeadline(t time.Time) error {
 }
 
 func (w wire) SetWriteDeadline(t time.Time) error {
+	if real := w.real(); real != nil {
+		return real.SetWriteDeadline(t)
+	}
 	w.conn.server.mu.Lock()
 	defer w.conn.server.mu.Unlock()
 	if to := w.conn.worker; to != nil {
@@ -147,9 +177,11 @@ func (w wire) SetWriteDeadline(t time.Time) error {
 func (c *conn) readNow(w *worker, p []byte) (n int, err error, some bool) { //nolint:revive // as the callers read it
 	s := c.server
 	c.now = true
-	s.mu.Unlock()
-	n, err = c.tls.Read(p)
-	s.mu.Lock()
+	func() {
+		s.mu.Unlock()
+		defer s.mu.Lock() // also where it panics, which net/http takes
+		n, err = c.tls.Read(p)
+	}()
 	c.now = false
 	if n == 0 && errors.Is(err, errNotNow) {
 		return 0, nil, false
@@ -171,15 +203,7 @@ func (c *conn) greet(w *worker) bool {
 	if c.until > 0 {
 		w.outUntil = s.start.Add(c.until)
 	}
-	s.mu.Unlock()
-	err := c.tls.HandshakeContext(context.Background())
-	protocol := ""
-	if err == nil {
-		protocol = c.tls.ConnectionState().NegotiatedProtocol
-	} else {
-		s.blame(c, err)
-	}
-	s.mu.Lock()
+	protocol, err := c.shake(w)
 	w.hello, w.outUntil = nil, time.Time{}
 	if err != nil || s.closed { // nobody would take one of HTTP/2 any more
 		if err != nil {
@@ -206,6 +230,26 @@ func (c *conn) greet(w *worker) bool {
 	}
 	c.give(c.tls)
 	return false
+}
+
+var errPanicked = errors.New("httpd: a callback of the handshake has panicked")
+
+// shake does what greet does with mu released. What of it is the user's code may panic: that ends this connection alone, as with net/http.
+func (c *conn) shake(w *worker) (protocol string, err error) {
+	s := c.server
+	s.mu.Unlock()
+	defer s.mu.Lock()
+	defer func() {
+		if p := recover(); p != nil {
+			s.hooks.panicked(c, p)
+			err = errPanicked
+		}
+	}()
+	if err = c.tls.HandshakeContext(s.hooks.handshakeContext(w, c)); err != nil {
+		s.blame(c, err)
+		return "", err
+	}
+	return c.tls.ConnectionState().NegotiatedProtocol, nil
 }
 
 // fail ends a connection that no worker has. One of TLS that has said nothing is logged before, so that who sees the end, or is told of it, sees that too.

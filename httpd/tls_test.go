@@ -14,6 +14,8 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -89,6 +91,85 @@ func TestTLS(t *testing.T) {
 			})
 		}
 		asking.Wait()
+	})
+}
+
+// TestHandshakePanics: a callback of the handshake that panics ends its connection, as with net/http, and nothing else.
+func TestHandshakePanics(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		srv, said := &http.Server{Handler: mux()}, make(logged, 10)
+		srv.ErrorLog = log.New(said, "", 0)
+		srv.TLSConfig = &tls.Config{GetConfigForClient: func(h *tls.ClientHelloInfo) (*tls.Config, error) {
+			if h.ServerName == "panics.example.com" {
+				panic("as the test wants")
+			}
+			return nil, nil
+		}}
+		addr, client := secured(t, b, srv)
+		config := client.Transport.(*http.Transport).TLSClientConfig.Clone()
+		config.ServerName = "panics.example.com"
+		c := tls.Client(dial(t, addr), config)
+		if err := c.HandshakeContext(t.Context()); err == nil {
+			t.Error("the handshake succeeds")
+		}
+		if got, want := <-said, "http: panic serving "+c.LocalAddr().String()+": as the test wants\n"; !strings.HasPrefix(got, want) {
+			t.Errorf("the log says %q, want %q", got, want)
+		}
+		resp, err := client.Get("https://" + addr + "/hello?n=1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		until(t, srv, "the end of the first", func(s httpd.Stats) bool { return s.Handshakes == 1 && s.Conns == 1 })
+	})
+}
+
+// TestHandshakeContext: callbacks of the handshake have the context that net/http gives them, and ConnContext is asked once for a connection.
+func TestHandshakeContext(t *testing.T) {
+	type key struct{}
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		for _, second := range []bool{false, true} {
+			srv := &http.Server{Handler: mux()}
+			var asked atomic.Int32
+			srv.BaseContext = func(net.Listener) context.Context { return context.WithValue(context.Background(), key{}, "base") }
+			srv.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+				asked.Add(1)
+				return context.WithValue(ctx, key{}, fmt.Sprint(ctx.Value(key{}), " ", c.RemoteAddr()))
+			}
+			hellos := make(chan [4]any, 1)
+			srv.TLSConfig = &tls.Config{GetConfigForClient: func(h *tls.ClientHelloInfo) (*tls.Config, error) {
+				ctx := h.Context()
+				hellos <- [4]any{ctx.Value(key{}), ctx.Value(http.ServerContextKey), ctx.Value(http.LocalAddrContextKey), h.Conn.LocalAddr()}
+				if _, ok := h.Conn.(syscall.Conn); !ok {
+					t.Error("the socket has no options")
+				}
+				return nil, nil
+			}}
+			addr, client := secured(t, b, srv)
+			client.Transport.(*http.Transport).ForceAttemptHTTP2 = second
+			if !second {
+				client.Transport.(*http.Transport).TLSClientConfig.NextProtos = nil
+			}
+			for range 2 {
+				resp, err := client.Get("https://" + addr + "/hello?n=1")
+				if err != nil {
+					t.Fatal(err)
+				}
+				io.Copy(io.Discard, resp.Body)
+				resp.Body.Close()
+				if (resp.ProtoMajor == 2) != second {
+					t.Errorf("%s", resp.Proto)
+				}
+			}
+			got := <-hellos
+			text, _ := got[0].(string)
+			if !strings.HasPrefix(text, "base 127.0.0.1:") || got[1] != srv || fmt.Sprint(got[2]) != addr || fmt.Sprint(got[3]) != addr {
+				t.Errorf("%v", got)
+			}
+			if n := asked.Load(); n != 1 {
+				t.Errorf("ConnContext was asked %d times", n)
+			}
+		}
 	})
 }
 
@@ -479,59 +560,72 @@ func TestConnStateBlocksAtTheEnd(t *testing.T) {
 	})
 }
 
-// TestConnStateOfTLS: the end of a connection is told that net/http never saw: whose handshake fails, and one of HTTP/2 that waits for
+// TestConnStateAtTheEnd: the end of a connection is told that net/http never saw: whose handshake fails, and one of HTTP/2 that waits for
 // net/http's Serve when that is closed. ConnContext is asked for the same net.Conn that ConnState is told of.
-func TestConnStateOfTLS(t *testing.T) {
-	onEach(t, func(t *testing.T, b aio.Backend) {
-		entered, release := make(chan net.Conn, 1), make(chan bool, 1)
-		srv := &http.Server{Handler: mux(), ErrorLog: log.New(io.Discard, "", 0)}
-		goOn := sync.OnceFunc(func() { close(release) })
-		defer goOn()
+func TestConnStateAtTheEnd(t *testing.T) {
+	start := func(srv *http.Server) (asked func(what string), told *states, release chan bool) {
+		entered, begun := make(chan net.Conn, 1), make(chan net.Conn, 9)
+		release = make(chan bool, 9)
+		srv.Handler, srv.ErrorLog = mux(), log.New(io.Discard, "", 0)
 		srv.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
 			entered <- c
 			<-release
 			return ctx
 		}
-		told := noting(srv)
-		begun, note := make(chan net.Conn, 9), srv.ConnState
+		told = noting(srv)
+		note := srv.ConnState
 		srv.ConnState = func(c net.Conn, to http.ConnState) {
 			if to == http.StateNew {
 				begun <- c
 			}
 			note(c, to)
 		}
+		return func(what string) {
+			t.Helper()
+			if c := wait(t, entered, "ConnContext"); c != wait(t, begun, "StateNew") {
+				t.Errorf("%s: ConnContext is asked for a %T that ConnState was not told of", what, c)
+			}
+		}, told, release
+	}
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		srv := &http.Server{}
+		asked, told, release := start(srv)
+		for range 9 {
+			release <- true
+		}
 		addr, client := secured(t, b, srv)
 		plain := dial(t, addr)
 		io.WriteString(plain, "not a handshake")
 		told.await(t, plain, "new", "closed")
-		<-begun
+		asked("a handshake that fails")
 		config := client.Transport.(*http.Transport).TLSClientConfig.Clone()
-		config.NextProtos, config.ServerName = nil, "example.com"
-		asked := func(what string) {
-			if c := wait(t, entered, "ConnContext"); c != wait(t, begun, "StateNew") {
-				t.Errorf("%s: ConnContext is asked for a %T that ConnState was not told of", what, c)
-			}
-		}
-		idle := tls.Client(dial(t, addr), config)
-		release <- true
-		get(t, idle, bufio.NewReader(idle), "/hello") // so there is a worker
-		asked("HTTP/1")
-		config.NextProtos = []string{"h2"}
-		var both []*tls.Conn
-		for range 2 {
+		config.ServerName = "example.com"
+		for _, config.NextProtos = range [][]string{nil, {"h2"}} {
 			c := tls.Client(dial(t, addr), config)
 			if err := c.Handshake(); err != nil {
 				t.Fatal(err)
 			}
+			asked(fmt.Sprint("HTTP/1 or ", config.NextProtos))
+		}
+
+		srv = &http.Server{Protocols: protocols((*http.Protocols).SetHTTP1, (*http.Protocols).SetUnencryptedHTTP2)}
+		asked, told, release = start(srv)
+		addr = serve(t, b, srv)
+		var both []net.Conn
+		for range 2 {
+			c := dial(t, addr)
+			io.WriteString(c, preface)
 			both = append(both, c)
 			if len(both) == 1 {
 				asked("HTTP/2") // net/http's Serve waits with it from here on
 			}
 		}
+		told.await(t, both[1], "new")
+		until(t, srv, "both have a worker", func(s httpd.Stats) bool { return s.Conns == 2 && s.Parked == 0 && s.UnreadBytes > 0 })
 		closed := make(chan error)
 		go func() { closed <- srv.Close() }()
 		told.await(t, both[1], "new", "closed")
-		goOn()
+		close(release)
 		if err := wait(t, closed, "Close's end"); err != nil {
 			t.Error(err)
 		}

@@ -456,7 +456,7 @@ func (w *worker) writeUntil(t time.Time) {
 	case w.writing > 0:
 		c.handle.SetDeadline((*sender)(c), t)
 		w.wake()
-	case c.out > 0 && !before.IsZero() && (t.After(before) || t.IsZero() && w.handling.Load()): // net/http's own zero must not keep what nobody takes
+	case c.out > 0 && !before.IsZero() && (t.After(before) || t.IsZero() && (w.handling.Load() || c.hijacked)): // net/http's own zero must not keep what nobody takes
 		c.handle.SetDeadline((*sender)(c), t)
 	}
 }
