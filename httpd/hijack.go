@@ -90,7 +90,8 @@ func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	case c.tls != nil:
 		nc = c.tls
 		if real := w.worker.detach(); real != nil {
-			c.moving().real = real
+			c.moving().real = &Conn{Conn: real, ahead: bytes.Clone(c.in)}
+			c.drop()
 			c.gone()
 		}
 	default:

@@ -122,7 +122,7 @@ func TestHijackTLS(t *testing.T) {
 				return
 			}
 			line, err := rw.ReadString('\n')
-			if s := httpd.StatsOf(srv); s.Conns > 0 || s.Hijacked > 0 { // whoever does not close it would keep the loop
+			if s := httpd.StatsOf(srv); s.Conns > 0 || s.Hijacked > 0 || s.UnreadBytes > 0 { // whoever does not close it would keep the loop
 				t.Errorf("it is aio's still: %+v", s)
 			}
 			next := make([]byte, 5)
@@ -143,6 +143,45 @@ func TestHijackTLS(t *testing.T) {
 		io.WriteString(c, "again")
 		if rest, err := io.ReadAll(c); string(first)+string(rest) != `*tls.Conn "more\n" <nil>, "again" true` || err != nil {
 			t.Errorf("%q %q, %v", first, rest, err)
+		}
+	})
+}
+
+// TestHijackTLSAhead: what was read ahead of crypto/tls comes first, and no longer counts as the server's.
+func TestHijackTLSAhead(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		srv, more := &http.Server{}, make(chan bool)
+		srv.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			for httpd.StatsOf(srv).UnreadBytes == 0 { // net/http itself reads the first ones
+				more <- true
+				time.Sleep(time.Millisecond)
+			}
+			close(more)
+			nc, rw, err := w.(http.Hijacker).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer nc.Close()
+			if n := httpd.StatsOf(srv).UnreadBytes; n != 0 {
+				t.Errorf("%d bytes count as unread", n)
+			}
+			line, _ := rw.ReadString('.')
+			io.WriteString(nc, line)
+		})
+		addr, client := secured(t, b, srv)
+		config := client.Transport.(*http.Transport).TLSClientConfig.Clone()
+		config.NextProtos, config.ServerName = nil, "example.com"
+		c := tls.Client(dial(t, addr), config)
+		io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+		want := ""
+		for range more {
+			io.WriteString(c, "m")
+			want += "m"
+		}
+		io.WriteString(c, ".")
+		if got, err := io.ReadAll(c); string(got) != want+"." || err != nil {
+			t.Errorf("%q, %v; want %q", got, err, want+".")
 		}
 	})
 }

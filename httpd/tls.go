@@ -82,19 +82,15 @@ func (notNow) Temporary() bool { return true }
 // net/http's where that serves HTTP/2 without TLS.
 type wire struct{ conn *conn }
 
-// Read implements net.Conn. Only the worker's goroutines call it.
+// Read implements net.Conn. Only the worker's goroutines call it, and whoever has hijacked the connection.
 func (w wire) Read(p []byte) (int, error) {
+	if real := w.real(); real != nil {
+		return real.Read(p)
+	}
 	c := w.conn
 	c.server.mu.Lock()
 	defer c.server.unlock()
 	switch {
-	case c.real != nil && len(c.in) == 0:
-		real := c.real
-		c.server.mu.Unlock()
-		defer c.server.mu.Lock()
-		return real.Read(p)
-	case c.real != nil: // was read ahead
-		return c.take(p), nil
 	case c.worker == nil:
 		return 0, net.ErrClosed
 	case c.now && len(c.in) == 0 && c.err == nil && !c.ended:
