@@ -15,11 +15,12 @@ import (
 const logHistory = 1 << 20
 
 // follow reads a log of gctrace lines while it grows; "-" is standard input. It returns when what
-// was there has been read. stop reads to where the log ends by then.
+// was there has been read, or ctx ends. stop reads to where the log ends by then. A pipe has no end
+// while somebody may write to it: nobody waits for that.
 //
 // Lines are placed by when they arrive, as those of a server's standard error are: the earliest
 // (arrival - end) is the start of the runtime, and what was there before arrived later than that.
-func (t *trace) follow(name string) (stop func(), err error) {
+func (t *trace) follow(ctx context.Context, name string) (stop func(), err error) {
 	t.log = name
 	if name == toStdout {
 		t.log = stdinName
@@ -27,7 +28,7 @@ func (t *trace) follow(name string) (stop func(), err error) {
 		time.Sleep(logRest) // for what is there already
 		return func() {}, nil
 	}
-	f, err := os.Open(name)
+	f, err := openLog(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -39,10 +40,11 @@ func (t *trace) follow(name string) (stop func(), err error) {
 		f.Close()
 		return nil, err
 	}
-	ctx, cancel := context.WithCancel(context.Background())
+	ends := fi.Mode().IsRegular()
+	reading, cancel := context.WithCancel(context.Background())
 	caughtUp := make(chan struct{})
-	in := io.Reader(&tail{ctx: ctx, f: f, poll: logPoll, atEnd: sync.OnceFunc(func() { close(caughtUp) })})
-	if fi.Mode().IsRegular() && fi.Size() > logHistory {
+	in := io.Reader(&tail{ctx: reading, f: f, poll: logPoll, atEnd: sync.OnceFunc(func() { close(caughtUp) })})
+	if ends && fi.Size() > logHistory {
 		_, _ = f.Seek(-logHistory, io.SeekEnd)
 		br := bufio.NewReader(in)
 		_, _ = br.ReadSlice('\n') // the rest of a line
@@ -53,15 +55,42 @@ func (t *trace) follow(name string) (stop func(), err error) {
 		defer close(done)
 		t.scan(in)
 	}()
+	var rest <-chan time.Time
+	if !ends {
+		rest = time.After(logRest) // for what is there already
+	}
 	select {
 	case <-caughtUp:
 	case <-done:
+	case <-rest:
+	case <-ctx.Done():
 	}
 	return func() {
 		cancel()
-		<-done
+		if ends {
+			<-done
+		}
 		f.Close()
 	}, nil
+}
+
+// openLog opens a log; of a pipe it waits for who writes it, until ctx ends.
+func openLog(ctx context.Context, name string) (*os.File, error) {
+	type opened struct {
+		f   *os.File
+		err error
+	}
+	c := make(chan opened, 1)
+	go func() {
+		f, err := os.Open(name)
+		c <- opened{f, err}
+	}()
+	select {
+	case o := <-c:
+		return o.f, o.err
+	case <-ctx.Done():
+		return nil, errInterrupted
+	}
 }
 
 // mark begins the measured part: what restarted or was lost before does not matter.

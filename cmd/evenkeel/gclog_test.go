@@ -36,7 +36,7 @@ func TestFollow(t *testing.T) {
 	add(strings.Repeat("a line of the program's own\n", 2*logHistory/20))
 	add(gcLineAt(7, time.Second) + gcLineAt(8, 2*time.Second))
 	var tr trace
-	stop, err := tr.follow(name)
+	stop, err := tr.follow(t.Context(), name)
 	if err != nil {
 		t.Fatal(err)
 	}

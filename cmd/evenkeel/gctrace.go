@@ -62,22 +62,22 @@ func runGCTrace(ctx context.Context, a *app, args []string) error {
 	case part.to != 0 && part.to <= part.from:
 		return a.wrong(fs, "-to %v is not after -from %v", &part.to, &part.from)
 	}
-	in, name := io.Reader(os.Stdin), "standard input"
+	in, name, ends := io.Reader(os.Stdin), "standard input", false // a pipe has no end while somebody may write to it
 	if len(names) == 1 && names[0] != "-" {
 		f, err := os.Open(names[0])
 		if err != nil {
 			return err
 		}
 		defer f.Close()
-		in, name = f, names[0]
+		fi, err := f.Stat()
+		in, name, ends = f, names[0], err == nil && fi.Mode().IsRegular()
 	}
 	ctx, release := a.catch(ctx)
 	defer release()
-	toEnd := *follow && in != os.Stdin
-	if toEnd {
+	if *follow && in != os.Stdin {
 		in = &tail{ctx: ctx, f: in, poll: followPoll}
 	}
-	v := &gcView{app: a, follow: *follow && !*asJSON, toEnd: toEnd, log: scanLog(in)}
+	v := &gcView{app: a, follow: *follow && !*asJSON, toEnd: *follow && ends, log: scanLog(in)}
 	r := part.summarize(v.cycles(ctx))
 	err = v.end(name, r, *asJSON)
 	if ctx.Err() != nil && !*follow {

@@ -205,7 +205,7 @@ func (a *app) observeRunning(ctx context.Context, f *loadCommand) (o *observer, 
 		}
 	}
 	if f.gctrace != "" {
-		if stop, err = o.trace.follow(f.gctrace); err != nil {
+		if stop, err = o.trace.follow(ctx, f.gctrace); err != nil {
 			return nil, nil, fmt.Errorf("-gctrace: %w", err)
 		}
 		o.traced, o.run.GCTrace = true, o.trace.log
