@@ -111,7 +111,7 @@ func runLoad(ctx context.Context, a *app, args []string) error {
 // prepare works out what the flags say.
 func (c *loadCommand) prepare(fs *flag.FlagSet, urls []string) (err error) {
 	stdin := 0
-	for _, name := range append(c.load.inputs(), c.gctrace) {
+	for _, name := range []string{c.load.bodyFile, c.load.mix.file, c.gctrace} {
 		if name == toStdout {
 			stdin++
 		}

@@ -30,7 +30,8 @@ type mixFlags struct {
 	classes  []classPattern
 	share    *runfile.Share // of what templates make; nil: all
 
-	made *runfile.Mix // what came of them; nil: the URLs as they stand
+	made  *runfile.Mix // what came of them; nil: the URLs as they stand
+	named []string     // files that the requests name: bodies, and those of {{line}}
 }
 
 // classPattern is a -class: what it matches is of that class.
@@ -179,6 +180,7 @@ func (m *mixFlags) read(urls []string, base loadgen.Target) ([]spec, error) {
 	if err := p.parse(in); err != nil {
 		return nil, err
 	}
+	m.named = slices.Collect(maps.Keys(p.bodies))
 	if len(p.specs) == 0 {
 		return nil, fmt.Errorf("-targets %s: no target in it; %s", name, targetForm)
 	}
@@ -434,5 +436,7 @@ func splitTemplateWords(line string) (words []string) {
 	return words
 }
 
-// inputs are the files that a load reads; "" for none, - for standard input.
-func (l *loadFlags) inputs() []string { return []string{l.bodyFile, l.mix.file} }
+// inputs are the files that a load has read; "" for none, - for standard input.
+func (l *loadFlags) inputs() []string {
+	return append([]string{l.bodyFile, l.shape.times, l.shape.caFile, l.mix.file}, l.mix.named...)
+}

@@ -197,6 +197,7 @@ func (m *mixFlags) expand(specs []spec, o *loadgen.Options) ([]spec, error) {
 			class: p.target.Method + " " + p.target.URL, // one, however many URLs come of it
 		})
 	}
+	m.named = slices.AppendSeq(m.named, maps.Keys(g.lines))
 	return made, nil
 }
 

@@ -45,10 +45,23 @@ func canSave(inputs []string, outputs ...string) error {
 func sameFile(a, b string) bool {
 	is, err := os.Stat(a)
 	if err != nil {
-		return a != "" && filepath.Clean(a) == filepath.Clean(b) // not there yet
+		return a != "" && wholeName(a) == wholeName(b) // not there yet
 	}
 	other, err := os.Stat(b)
 	return err == nil && is.Mode().IsRegular() && os.SameFile(is, other)
+}
+
+// wholeName is the name of a file from the root on, with the links of its folder resolved, if that is there.
+func wholeName(name string) string {
+	whole, err := filepath.Abs(name)
+	if err != nil {
+		return filepath.Clean(name)
+	}
+	dir, file := filepath.Split(whole)
+	if to, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = to
+	}
+	return filepath.Join(dir, file)
 }
 
 // save writes run.json where asked to.

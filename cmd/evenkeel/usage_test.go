@@ -1,6 +1,9 @@
 package main
 
 import (
+	"encoding/pem"
+	"fmt"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -209,4 +212,67 @@ func TestOutputIsNoInput(t *testing.T) {
 	if b, err := os.ReadFile(name); err != nil || string(b) != text {
 		t.Errorf("it has %q, %v", b, err)
 	}
+}
+
+// TestOutputIsNoInputOfALoad: nor over any of the files that a load is made of.
+func TestOutputIsNoInputOfALoad(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	tls := httptest.NewTLSServer(nil)
+	defer tls.Close()
+	texts := map[string]string{
+		"times": "0\n1ms\n", "ca": string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: tls.Certificate().Raw})),
+		"body": "the user's own", "lines": "a\nb\n",
+	}
+	for name, text := range texts {
+		writeIn(t, dir, name, text)
+	}
+	writeIn(t, dir, "text", "/a\n@"+filepath.Join(dir, "body")+"\n")
+	writeIn(t, dir, "json", fmt.Sprintf(`{"url": "/a", "body_file": %q}`, filepath.Join(dir, "body")))
+	writeIn(t, dir, "template", fmt.Sprintf("/{{line %q}}\n", filepath.Join(dir, "lines")))
+	for _, tt := range []struct{ args, name string }{
+		{"-n 3 -times DIR/times -o DIR/times", "times"},
+		{"-n 3 -times DIR/times -html DIR/times", "times"},
+		{"-n 3 -cacert DIR/ca -o DIR/ca", "ca"},
+		{"-n 3 -targets DIR/text -o DIR/body", "body"},
+		{"-n 3 -targets DIR/json -o DIR/body", "body"},
+		{"-n 3 -template -targets DIR/template -o DIR/lines", "lines"},
+	} {
+		for _, command := range []string{"load " + tt.args + " " + gone, "run -url " + gone + " " + tt.args + " -- /no/such/server"} {
+			r := call(strings.Fields(strings.ReplaceAll(command, "DIR/", dir+string(filepath.Separator)))...)
+			r.check(t, exitFailed, nil, []string{filepath.Join(dir, tt.name) + " is read, and would be written over: name another file for the result"})
+		}
+	}
+	for name, text := range texts {
+		if b, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(b) != text {
+			t.Errorf("%s has %q, %v", name, b, err)
+		}
+	}
+}
+
+// TestOutputsDiffer, under whatever names, when none of them is there yet.
+func TestOutputsDiffer(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	link := filepath.Join(dir, "link")
+	if err := os.Mkdir(filepath.Join(dir, "folder"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("folder", link); err != nil {
+		t.Skipf("no symbolic links here: %v", err)
+	}
+	whole, err := filepath.Abs("no-such")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, names := range [][2]string{
+		{"no-such", whole},
+		{whole, filepath.Join(".", "no-such")},
+		{filepath.Join(dir, "folder", "out"), filepath.Join(link, "out")},
+	} {
+		r := call("run", "-url", gone, "-o", names[0], "-html", names[1], "--", "/no/such/server")
+		r.check(t, exitFailed, nil, []string{names[1] + " is to be written twice: give each result a file of its own"})
+	}
+	r := call("run", "-url", gone, "-o", filepath.Join(dir, "out"), "-html", filepath.Join(link, "out"), "--", "/no/such/server")
+	r.check(t, exitFailed, nil, []string{"/no/such/server"})
 }
