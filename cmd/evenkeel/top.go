@@ -76,6 +76,9 @@ type topView struct {
 // once shows it once.
 func (v *topView) once(ctx context.Context, asJSON bool) error {
 	m, err := merge(ask(ctx, v.client, v.replicas, v.since))
+	if ctx.Err() != nil {
+		return errInterrupted
+	}
 	if err != nil {
 		return err
 	}

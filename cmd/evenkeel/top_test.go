@@ -1,14 +1,17 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -76,6 +79,43 @@ func TestTop(t *testing.T) {
 	defer shop.Close()
 	call("top", "-once", shop.URL).check(t, exitFailed, nil, []string{shop.URL + ": its answer is none of a recorder", "is its recorder there"})
 	call("top", "-once", "-n", "1", a.URL, b.URL).check(t, exitOK, []string{"and 1 more cause (-n)"}, nil)
+}
+
+// TestTopInterrupted: a part of what replicas say is no sum of them.
+func TestTopInterrupted(t *testing.T) {
+	for _, flag := range []string{"-once", "-json"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		r := interrupted(t, ctx, cancel, slowReplica(t, 3, lockKey), "top", flag)
+		r.check(t, exitInterrupted, nil, []string{"evenkeel top: interrupted"})
+		if r.stdout != "" {
+			t.Errorf("%s: it prints %s", flag, r.stdout)
+		}
+	}
+}
+
+// interrupted calls a command for two replicas, and ends it when the first has answered and the second is asked.
+func interrupted(t *testing.T, ctx context.Context, cancel func(), answers *httptest.Server, args ...string) result {
+	t.Helper()
+	answered := make(chan bool)
+	answer := sync.OnceFunc(func() { close(answered) })
+	first := httptest.NewUnstartedServer(answers.Config.Handler)
+	first.Config.ConnState = func(_ net.Conn, s http.ConnState) {
+		if s == http.StateIdle || s == http.StateClosed { // as the client keeps connections or not
+			answer()
+		}
+	}
+	first.Start()
+	defer first.Close()
+	second := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		<-answered
+		cancel()
+		<-r.Context().Done()
+	}))
+	defer second.Close()
+	var out, err bytes.Buffer
+	a := &app{stdout: &out, stderr: &err}
+	code := a.main(ctx, append(args, first.URL, second.URL))
+	return result{out.String(), err.String(), code}
 }
 
 // draws is a terminal that tells when something is drawn.

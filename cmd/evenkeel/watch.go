@@ -171,34 +171,34 @@ func (w *watcher) run(ctx context.Context, interval time.Duration) error {
 			w.look(ctx)
 		}
 		if ctx.Err() != nil {
-			return w.end()
+			if w.once {
+				return errInterrupted
+			}
+			return nil
 		}
 		if err := w.show(); err != nil {
 			return err
 		}
 		if w.once {
-			return w.end()
+			return w.failed()
 		}
 		select {
 		case <-ctx.Done():
-			return w.end()
+			return nil
 		case <-tick.C:
 		}
 	}
 }
 
-// end says what a script must know.
-func (w *watcher) end() error {
+// failed says what a script must know of the one look: who did not answer.
+func (w *watcher) failed() error {
 	var errs []error
 	for _, r := range w.replicas {
-		if w.once && r.Error != "" {
+		if r.Error != "" {
 			errs = append(errs, errors.New(r.Error))
 		}
 	}
-	if w.once && w.refused != nil {
-		errs = append(errs, w.refused)
-	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, w.refused)...)
 }
 
 // look asks all replicas at once, and the balancer.

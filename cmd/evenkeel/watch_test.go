@@ -56,6 +56,18 @@ func TestWatchOnce(t *testing.T) {
 	both.check(t, exitOK, []string{"! 2 replicas are away at once, and there is 1 turn"}, nil)
 }
 
+// TestWatchOnceInterrupted: a look that was cut short says nothing of the replicas.
+func TestWatchOnceInterrupted(t *testing.T) {
+	for _, flags := range []string{"-once", "-once -json"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		r := interrupted(t, ctx, cancel, statsServer(t, nil), append([]string{"watch"}, strings.Fields(flags)...)...)
+		r.check(t, exitInterrupted, nil, []string{"evenkeel watch: interrupted"})
+		if r.stdout != "" {
+			t.Errorf("%s: it prints %s", flags, r.stdout)
+		}
+	}
+}
+
 // TestWatchFollows watches until two collections were told, and ends at the context's.
 func TestWatchFollows(t *testing.T) {
 	s := statsServer(t, nil)
