@@ -236,7 +236,7 @@ func TestLoadInterrupted(t *testing.T) {
 // TestInterruptBeforeWork has a signal just end what has nothing to report yet.
 func TestInterruptBeforeWork(t *testing.T) {
 	t.Parallel()
-	for _, args := range []string{"load -D - x", "compare -", "run -url x -D - -- y"} {
+	for _, args := range []string{"load -D - x", "compare -", "run -url x -D - -- y", "plan -"} {
 		r, w, err := os.Pipe()
 		if err != nil {
 			t.Fatal(err)

@@ -88,13 +88,8 @@ func runPlan(ctx context.Context, a *app, args []string) error {
 	case f.label != "" && isURL(names[0]):
 		return a.wrong(fs, "-label is of a run.json, and %s is none", names[0])
 	}
-	ctx, release := a.catch(ctx)
-	defer release()
 	p, err := readPlanSource(ctx, names[0], &f)
 	if err != nil {
-		if ctx.Err() != nil {
-			return errInterrupted
-		}
 		return err
 	}
 	if err := p.scale(&f); err != nil {
@@ -199,7 +194,7 @@ func readPlanSource(ctx context.Context, name string, f *planFlags) (*plan, erro
 	case f.label != "":
 		return nil, fmt.Errorf("%s is no run.json, and has no labels: leave -label out", source)
 	}
-	return planOfLog(ctx, source, b)
+	return planOfLog(source, b)
 }
 
 // byteSize is a flag of a size in bytes.

@@ -110,25 +110,14 @@ func (s *runSum) plan(source string) (*plan, error) {
 }
 
 // planOfLog takes the last process of a gctrace log.
-func planOfLog(ctx context.Context, source string, in io.Reader) (*plan, error) {
-	log := scanLog(in)
+func planOfLog(source string, in io.Reader) (*plan, error) {
+	log := gctrace.NewScanner(in)
 	r := gcPart{}.summarize(func(yield func(gctrace.Cycle) bool) {
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case c, ok := <-log.cycles:
-				if !ok || !yield(c) {
-					return
-				}
-			}
+		for log.Scan() && yield(log.Cycle()) {
 		}
 	})
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
-	}
-	if log.err != nil {
-		return nil, fmt.Errorf("%s: %w", source, log.err)
+	if err := log.Err(); err != nil {
+		return nil, fmt.Errorf("%s: %w", source, err)
 	}
 	if r.total == 0 {
 		return nil, fmt.Errorf("%s: neither a run.json nor a log with gctrace lines; start the program with GODEBUG=gctrace=1 and keep its standard error", source)
