@@ -74,7 +74,7 @@ func (c *loadCommand) register(fs *flag.FlagSet) {
 	fs.StringVar(&c.label, "label", "load", "`name` of this run in tables")
 	fs.StringVar(&c.pprof, "pprof", "", "`URL` of the service's /debug/pprof/, or off (default: on the host of the first URL, if it is there). The service is made to collect before and after the window, not in it")
 	fs.StringVar(&c.gctrace, "gctrace", "", "`log` that the service's gctrace lines are being written to, - for standard input")
-	fs.Var((*whole)(&c.top), "top", "list so many `places` that allocate")
+	fs.Var((*whole)(&c.top), "top", "list so many `places` that allocate, 0 for none")
 	fs.StringVar(&c.html, "html", "", "write a self-contained page to this `file`, as evenkeel compare -html does")
 	fs.Var(&c.find, "find", "search the highest rate at which this `condition` holds, such as 'p99 < 20ms', in open loops of -z each (default 10s); the first is -rate, or half of what a closed loop gets")
 	fs.Func("fail-if", "exit with 3 if this `limit` is not kept, such as 'p99>20ms', 'failed>0.1%' or 'rate<1000/s'; may be repeated", each(&c.failIf, parseLoadLimit))
@@ -88,7 +88,7 @@ func runLoad(ctx context.Context, a *app, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := cmp.Or(c.load.checkGiven(fs), c.prepare(fs, append(urls, rest...))); err != nil {
+	if err := cmp.Or(checkGiven(fs), c.prepare(fs, append(urls, rest...))); err != nil {
 		return a.wrong(fs, "%v", err)
 	}
 	if err := canSave(append(c.load.inputs(), c.gctrace), c.load.output, c.html); err != nil {

@@ -77,15 +77,18 @@ var notZero = map[string]string{
 	"z": "write how long to load, such as 10s, or leave it out",
 	"t": "write how long a request may take, such as 5s, or leave it out for 20s",
 
-	"streams": "write 1 or more, or leave it out for 1",
+	"streams":  "write 1 or more, or leave it out for 1",
+	"seed":     "write a number from 1 on, or leave it out for a new one",
+	"distinct": "write 1 or more, or leave it out for as many as are sent",
+	"budget":   "write how long -until may take, such as 5m, or leave it out for 10m",
 }
 
-// checkGiven finds a flag that was given as 0 and must not be.
-func (l *loadFlags) checkGiven(fs *flag.FlagSet) (err error) {
-	zero := map[string]bool{"n": l.requests == 0, "c": l.connections == 0, "z": l.duration == 0, "t": l.timeout == 0, "streams": l.shape.streams == 0}
+// checkGiven finds a flag of load or run that was given as 0 and must not be.
+func checkGiven(fs *flag.FlagSet) (err error) {
 	fs.Visit(func(f *flag.Flag) {
-		if zero[f.Name] && err == nil {
-			err = fmt.Errorf("-%s 0: %s", f.Name, notZero[f.Name])
+		do, listed := notZero[f.Name]
+		if value := f.Value.String(); listed && (value == "0" || value == "0s") && err == nil {
+			err = fmt.Errorf("-%s 0: %s", f.Name, do)
 		}
 	})
 	return err

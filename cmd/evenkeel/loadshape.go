@@ -34,7 +34,7 @@ func (s *shapeFlags) register(fs *flag.FlagSet) {
 	fs.Var((*whole)(&s.streams), "streams", "HTTP/2: `requests` at a time on each of the -c connections (default 1)")
 	fs.StringVar(&s.caFile, "cacert", "", "trust the certificates in this PEM `file` instead of the system's")
 	fs.TextVar(&s.arrivals, "arrivals", loadgen.ArrivalsConstant, "open loop: `constant` gaps, or poisson: random ones, as from clients who do not know of each other")
-	fs.Uint64Var(&s.seed, "seed", 0, "`number` that makes the times of -arrivals poisson and the random values of -template, and of run the order of the variants, to have them again (default: a new one, which is shown)")
+	fs.Uint64Var(&s.seed, "seed", 0, "`number` from 1 on that makes the times of -arrivals poisson and the random values of -template, and of run the order of the variants, to have them again (default: a new one, which is shown)")
 	fs.Var(&s.stages, "stages", "open loop with rates that change: `list` of DURATION:RATE (a step) or DURATION:FROM-TO (a ramp), such as 10s:500,1m:500-5000,10s:0")
 	fs.StringVar(&s.times, "times", "", "open loop with the times of a recorded trace: a line each in this `file`, as a duration or in seconds, counted from the earliest")
 }

@@ -64,7 +64,7 @@ func runRun(ctx context.Context, a *app, args []string) error {
 	fs.Var((*whole)(&f.repeat), "repeat", "measure each variant so many `times`, in rounds whose order is drawn by lot; 3 with -explain and several variants")
 	f.until.register(fs)
 	fs.BoolVar(&f.aa, "aa", false, "first measure one variant against itself, twice in each round, and say which change this machine shows at all; -repeat (default 10) times, or 8 before -until")
-	fs.Var((*whole)(&f.top), "top", "list so many `places` that allocate (default 8, or 3 where variants are compared)")
+	fs.Var((*whole)(&f.top), "top", "list so many `places` that allocate, 0 for none (default 8, or 3 where variants are compared)")
 	fs.StringVar(&f.html, "html", "", "write a self-contained page to this `file`, as evenkeel compare -html does")
 	fs.BoolVar(&f.explain, "explain", false, "after measuring, trace the same load for 5 s and say why its slowest requests were slow, as evenkeel explain does")
 	fs.StringVar(&f.explainHTML, "explain-html", "", "write the page of that explanation to this `file`, with two variants that of what differs; implies -explain")
@@ -73,6 +73,12 @@ func runRun(ctx context.Context, a *app, args []string) error {
 	operands, command, err := a.parse(fs, args)
 	if err != nil {
 		return err
+	}
+	if !given(fs, "top") {
+		f.top = 8
+		if len(f.variants) > 1 {
+			f.top = 3
+		}
 	}
 	r := &runner{app: a, flags: f, command: command}
 	switch {
@@ -87,7 +93,7 @@ func runRun(ctx context.Context, a *app, args []string) error {
 	case f.repeat < 1 || f.top < 0:
 		return a.wrong(fs, "-repeat must be at least 1, -top at least 0")
 	}
-	if err := cmp.Or(f.load.checkGiven(fs), f.judging.check(), r.checkExplain(given(fs, "repeat")), r.prepare(), r.checkJudging(), r.checkUntil(given(fs, "repeat"))); err != nil {
+	if err := cmp.Or(checkGiven(fs), f.judging.check(), r.checkExplain(given(fs, "repeat")), r.prepare(), r.checkJudging(), r.checkUntil(given(fs, "repeat"))); err != nil {
 		return a.wrong(fs, "%v", err)
 	}
 	if err := canSave(f.load.inputs(), f.load.output, f.html, f.explainHTML); err != nil {
@@ -139,12 +145,6 @@ func (r *runner) prepare() error {
 	}
 	if len(r.variants) == 0 {
 		r.variants = []variant{{label: "run"}}
-	}
-	if f.top == 0 {
-		f.top = 8
-		if len(r.variants) > 1 {
-			f.top = 3
-		}
 	}
 	r.file = runfile.File{Version: runfile.Version, Tool: runfile.Tool(), Machine: runfile.ThisMachine()}
 	return nil

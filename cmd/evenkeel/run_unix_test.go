@@ -49,6 +49,20 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// TestRunTop lists as many places as it is told, and none at 0.
+func TestRunTop(t *testing.T) {
+	t.Parallel()
+	for flags, want := range map[string]int{"": 1, "-top 1": 1, "-top 0": 0} {
+		s := newService(t)
+		r := run(t, s.args("-n 200 -c 4 "+flags, "-pprof", "-alloc", "102400")...)
+		r.check(t, exitOK, []string{"allocated/request"}, nil)
+		if n := strings.Count(r.stdout, "functions that allocate"); n != want {
+			t.Errorf("%q: %d lists, want %d:\n%s", flags, n, want, r.stdout)
+		}
+		s.gone(1)
+	}
+}
+
 // TestRunWindow has a server collect before it gets ready only. It listens when all that it has
 // said, the collector's lines first, was read: the second word is not read before the first.
 func TestRunWindow(t *testing.T) {
