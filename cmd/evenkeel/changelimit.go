@@ -64,6 +64,13 @@ func (l changeLimits) figures() (names []string) {
 // errCannotTell says that runs could not tell whether a -fail-if was exceeded, and that it was said already.
 var errCannotTell = errors.New("cannot tell")
 
+// told reports whether a comparison tells of each limit whether it is exceeded.
+func (l changeLimits) told(c *compare.Comparison) bool {
+	return !slices.ContainsFunc(l, func(x changeLimit) bool {
+		return slices.ContainsFunc(c.Check(x.Limit), func(f compare.Finding) bool { return f.Outcome == compare.OutcomeUnknown })
+	})
+}
+
 // check holds a comparison against the limits. Its lines say what was found of each; its error is errLimit where one
 // is exceeded for certain, else errCannotTell where one may be.
 func (l changeLimits) check(c *compare.Comparison) (lines []string, err error) {

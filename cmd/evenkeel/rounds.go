@@ -218,8 +218,7 @@ func (r *runner) look(spent time.Duration) (why string) {
 		}
 	}
 	if limits := r.flags.judging.failIf; len(limits) > 0 { // another ratio than 1 is no answer to them
-		_, err := limits.check(c)
-		clear = err != errCannotTell
+		clear = limits.told(c)
 	}
 	if r.standing = fmt.Sprintf(" of %d at most", r.file.Plan.Looks); len(standing) > 0 {
 		r.standing = fmt.Sprintf(", %s of %s", u.figure, strings.Join(standing, ", "))

@@ -120,6 +120,36 @@ func TestRunFailIf(t *testing.T) {
 	}
 }
 
+// TestUntilEachLimit: that one limit is certainly exceeded is no answer to another one.
+func TestUntilEachLimit(t *testing.T) {
+	for _, tt := range []struct {
+		limits []string
+		says   string
+	}{
+		{[]string{"p99 > +20%", "p99 > +5%"}, "the answer is clear"},
+		{[]string{"p99 > +20%", "p99 > +60%"}, "ended after 30 rounds: -budget 5m0s is spent"},
+	} {
+		flags := runFlags{seed: 1, until: untilFlags{width: .01, budget: period(5 * time.Minute)}}
+		for _, text := range tt.limits {
+			limit, err := parseChangeLimit(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			flags.judging.failIf = append(flags.judging.failIf, limit)
+		}
+		if err := flags.judging.check(); err != nil {
+			t.Fatal(err)
+		}
+		r, stderr := untilRunner(t, flags, 1.6, .1)
+		if err := r.measureAll(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(stderr.String(), tt.says) {
+			t.Errorf("%q: it says %s", tt.limits, stderr)
+		}
+	}
+}
+
 // TestUntilWidens has the same runs judged with and without looks: those that were looked at have wider intervals.
 func TestUntilWidens(t *testing.T) {
 	r, _ := untilRunner(t, runFlags{seed: 1, until: untilFlags{width: 1e-9, budget: period(5 * time.Minute)}}, 1, .1)
