@@ -52,6 +52,20 @@ func TestRunTraceFile(t *testing.T) {
 	}
 }
 
+// TestRunTraceFilesDiffer: of variants that would keep their traces in one file only the last one's would be left.
+func TestRunTraceFilesDiffer(t *testing.T) {
+	t.Parallel()
+	variants := list{"a b:", "a/b:", "c:"}
+	r := &runner{flags: &runFlags{urls: list{gone}, variants: variants}}
+	if err := r.prepare(); err != nil {
+		t.Errorf("no traces are kept: %v", err)
+	}
+	r = &runner{flags: &runFlags{urls: list{gone}, variants: variants, traces: "dir"}}
+	if err := r.prepare(); err == nil || !strings.Contains(err.Error(), `of "a b" and of "a/b"`) || !strings.Contains(err.Error(), filepath.Join("dir", "a_b-1.trace")) {
+		t.Errorf("two of one name: %v", err)
+	}
+}
+
 // TestRunChanges: each variant is compared with the base, by all of its traces, and its last verdict is printed.
 func TestRunChanges(t *testing.T) {
 	t.Parallel()

@@ -131,7 +131,7 @@ func (r *runner) prepare() error {
 			return err
 		}
 	}
-	seen := map[string]bool{}
+	seen, traced := map[string]bool{}, map[string]string{}
 	for _, s := range f.variants {
 		v, err := parseVariant(s)
 		if err != nil {
@@ -141,6 +141,12 @@ func (r *runner) prepare() error {
 			return fmt.Errorf("two variants are called %q; give each a label of its own", v.label)
 		}
 		seen[v.label] = true
+		if file := r.traceFile(v.label, 1); file != "" {
+			if other, ok := traced[file]; ok {
+				return fmt.Errorf("the traces of %q and of %q would both be %s; give them labels that differ by letters or digits", other, v.label, file)
+			}
+			traced[file] = v.label
+		}
 		r.variants = append(r.variants, v)
 	}
 	if len(r.variants) == 0 {
