@@ -28,8 +28,9 @@
 // client-go's leaderelection does: the times in the Lease are for people, and clocks may differ. So the slot
 // of a process that was killed is free Options.Duration after the others have heard of it last.
 //
-// When it is unknown whether a request was carried out, because no answer came in time, the Lease is released
-// in the background, if it turns out to be this process's; and the next TryAcquire takes it as it is.
+// When it is unknown whether a request was carried out, because no answer came in time or the server failed, the Lease is released
+// in the background, if it turns out to be this process's: it is looked at until Options.Duration after the last such request, at first
+// each 250 ms and then every 2 s. The next TryAcquire takes it as it is; one that is refused changes nothing about that.
 //
 // # What it was tested with
 //

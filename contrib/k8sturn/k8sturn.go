@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"strconv"
 	"sync"
@@ -35,8 +34,11 @@ type Turns struct {
 	synced   chan struct{}      // guarded by mu; closed while slots is what the server has
 	unsynced error              // guarded by mu; why it is not
 	held     *lease             // guarded by mu; nil: none
-	left     map[string]bool    // guarded by mu; Leases that this process may have by mistake
+	taking   string             // guarded by mu; the Lease that the TryAcquire that runs asks for
 	cancel   context.CancelFunc // guarded by mu; ends the TryAcquire that runs
+
+	// left has the Leases that this process may have by mistake, with when that is over. There is one settle for each. Guarded by mu.
+	left map[string]time.Time
 }
 
 // slot is a Lease as the server had it last.
@@ -61,7 +63,7 @@ func New(o Options) (*Turns, error) {
 	t := &Turns{
 		options: o, api: newAPI(o),
 		busy: make(chan struct{}, 1), closing: make(chan struct{}), synced: make(chan struct{}),
-		slots: make(map[string]slot), left: make(map[string]bool), cancel: func() {},
+		slots: make(map[string]slot), left: make(map[string]time.Time), cancel: func() {},
 	}
 	for i := range o.K {
 		t.names = append(t.names, "gcgate-"+o.Group+"-"+strconv.Itoa(i))
@@ -147,29 +149,37 @@ func (t *Turns) take(ctx context.Context) (*lease, error) {
 			holders = append(holders, holder)
 			continue
 		}
-		t.mu.Lock()
-		left := t.left[name]
-		delete(t.left, name) // what is ours from here on is not to be released
-		t.mu.Unlock()
-		asked := time.Now()
-		o, err := t.write(ctx, name, s, asked)
+		l, err := t.ask(ctx, name, s)
 		switch {
 		case err == nil:
-			return t.hold(name, o, asked), nil
+			return l, nil
 		case isCode(err, http.StatusConflict), isCode(err, http.StatusNotFound):
 			holders = append(holders, "another one, meanwhile") // the watch will tell
 			t.stale(ctx, name, s)
-			if left { // or it is what this process asked for before
-				t.leave(name)
-			}
 		default:
-			if inDoubt(err) {
-				t.leave(name)
-			}
 			return nil, err
 		}
 	}
 	return nil, fmt.Errorf("k8sturn: group %q: %w: %q", t.options.Group, gcgate.ErrHeld, holders)
+}
+
+// ask takes a slot if it is still as it was seen, and keeps it.
+func (t *Turns) ask(ctx context.Context, name string, s slot) (*lease, error) {
+	t.mu.Lock()
+	t.taking = name // what is ours from here on is not to be released
+	t.mu.Unlock()
+	asked := time.Now()
+	o, err := t.write(ctx, name, s, asked)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.taking = ""
+	if err != nil {
+		if inDoubt(err) {
+			t.leaveLocked(name)
+		}
+		return nil, err
+	}
+	return t.holdLocked(name, o, asked), nil
 }
 
 // stale takes in that a slot is not as it was seen, where no watch may tell: one that has lost its label, or whose end was told before the
@@ -181,6 +191,9 @@ func (t *Turns) stale(ctx context.Context, name string, seen slot) {
 	switch now := t.slots[name]; {
 	case err == nil:
 		t.seeLocked(name, o)
+		if o.holder() == t.options.Holder { // by a request that this process had given up
+			t.leaveLocked(name)
+		}
 	case isCode(err, http.StatusNotFound) && now.exists && now.object.Metadata.ResourceVersion == seen.object.Metadata.ResourceVersion:
 		t.goneLocked(name)
 	}
@@ -209,71 +222,74 @@ func (t *Turns) write(ctx context.Context, name string, s slot, now time.Time) (
 	return t.api.patch(ctx, name, s.object.Metadata.ResourceVersion, mine)
 }
 
-// hold notes that this process has a slot, and keeps it.
-func (t *Turns) hold(name string, o object, asked time.Time) *lease {
+// holdLocked notes that this process has a slot, and keeps it. mu is held.
+func (t *Turns) holdLocked(name string, o object, asked time.Time) *lease {
 	ctx, stop := context.WithCancel(t.ctx)
 	l := &lease{turns: t, name: name, stop: stop, lost: make(chan struct{}), version: o.Metadata.ResourceVersion}
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	t.seeLocked(name, o)
 	t.held = l
+	if _, ok := t.left[name]; ok {
+		t.left[name] = time.Time{} // no request before this one can be carried out any more
+	}
 	t.background.Go(func() { l.keep(ctx, asked) })
 	return l
 }
 
-// leave has a Lease that this process may have by mistake released in the background.
-func (t *Turns) leave(name string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.leaveLocked(name)
-}
-
-// leaveLocked is leave with mu held.
+// leaveLocked has a Lease that this process may have by mistake released in the background: a request may still be on its way, so that
+// goes on until the Lease would have expired. mu is held.
 func (t *Turns) leaveLocked(name string) {
-	if t.left[name] || t.ctx.Err() != nil {
+	if t.ctx.Err() != nil {
 		return
 	}
-	t.left[name] = true
-	t.background.Go(func() { t.settle(t.ctx, name) })
+	_, settles := t.left[name]
+	t.left[name] = time.Now().Add(t.options.Duration)
+	if !settles {
+		t.background.Go(func() { t.settle(name) })
+	}
 }
 
-// settle releases a Lease that is this process's by mistake. A request may still be on its way: so it looks
-// until the Lease would have expired, unless TryAcquire makes use of it meanwhile.
-func (t *Turns) settle(ctx context.Context, name string) {
-	ctx, cancel := context.WithTimeout(ctx, t.options.Duration)
-	defer cancel()
-	for {
+// settle looks at a Lease in left, ever more rarely, until it has released it or the time for that is over.
+func (t *Turns) settle(name string) {
+	for pause := retryPause; ; pause = min(2*pause, settleMax) {
 		t.mu.Lock()
-		wanted := t.left[name]
+		until := t.left[name]
 		t.mu.Unlock()
-		if !wanted {
+		ctx, cancel := context.WithTimeout(t.ctx, settleTimeout)
+		released, _ := t.free(ctx, name)
+		cancel()
+		t.mu.Lock()
+		if (released || !time.Now().Before(until)) && t.left[name].Equal(until) { // else it is in doubt again
+			delete(t.left, name)
+			t.mu.Unlock()
 			return
 		}
-		released, _ := t.free(ctx, name)
-		if released || ctx.Err() != nil {
-			break
-		}
+		t.mu.Unlock()
 		select {
-		case <-ctx.Done():
-		case <-time.After(retryPause):
+		case <-t.ctx.Done(): // the rest is Close's
+			return
+		case <-time.After(pause):
 		}
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.left, name)
 }
 
-// free releases a Lease that is in left if this process has it. It reports whether it did.
+// free releases a Lease that this process has by mistake. It reports whether it did.
 func (t *Turns) free(ctx context.Context, name string) (released bool, err error) {
+	if !t.mistaken(name) {
+		return false, nil
+	}
 	o, err := t.api.get(ctx, name)
-	t.mu.Lock()
-	left := t.left[name]
-	t.mu.Unlock()
-	if err != nil || o.holder() != t.options.Holder || !left {
+	if err != nil || o.holder() != t.options.Holder || !t.mistaken(name) {
 		return false, err
 	}
 	_, err = t.api.patch(ctx, name, o.Metadata.ResourceVersion, spec{})
 	return err == nil, err
+}
+
+// mistaken reports whether this process does not want a Lease that it may have. One that it asks for is taken as it is.
+func (t *Turns) mistaken(name string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return time.Now().Before(t.left[name]) && t.taking != name
 }
 
 // Close releases what is held, whose Lost is closed, and ends what runs in the background. It waits at most
@@ -293,21 +309,17 @@ func (t *Turns) Close() error {
 	t.busy <- struct{}{} // no TryAcquire runs any more
 
 	t.mu.Lock()
-	left := maps.Clone(t.left)
 	if t.held != nil {
-		left[t.held.name] = true
+		t.left[t.held.name] = time.Now().Add(t.options.Duration)
 	}
-	t.dismiss() // with mu held: nothing new runs in the background
+	t.dismiss() // with mu held: nothing new runs in the background, or is in doubt
 	t.mu.Unlock()
 	t.background.Wait()
 
-	t.mu.Lock()
-	t.left = left
-	t.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	var failed error
-	for name := range left {
+	for name := range t.left { // which nobody changes any more
 		_, err := t.free(ctx, name)
 		if isCode(err, http.StatusConflict) { // a Release that is under way was faster
 			_, err = t.free(ctx, name)

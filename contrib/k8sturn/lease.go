@@ -9,8 +9,10 @@ import (
 )
 
 const (
-	retryPause   = 250 * time.Millisecond // after a request that failed
-	renewDivisor = 3                      // a Lease is renewed at a third of its duration
+	retryPause    = 250 * time.Millisecond // after a request that failed
+	settleMax     = 2 * time.Second        // between two looks at a Lease in doubt: retryPause, doubled up to this
+	settleTimeout = 5 * time.Second        // of one look
+	renewDivisor  = 3                      // a Lease is renewed at a third of its duration
 )
 
 // A lease is a turn that is held. It implements gcgate.Lease.

@@ -1,0 +1,145 @@
+package k8sturn_test
+
+import (
+	"errors"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"evenkeel.dev/contrib/k8sturn"
+	"evenkeel.dev/gcgate"
+)
+
+// sick is a way to a server that answers with other codes than it does; 0: with its own.
+type sick struct {
+	reads, writes atomic.Int64
+	carriesOut    atomic.Bool // a write is carried out, whatever its answer is
+}
+
+// client returns one that goes this way.
+func (f *sick) client(s *server) *http.Client {
+	return &http.Client{Transport: &transport{s, func(r *http.Request, serve func() *http.Response) (*http.Response, error) {
+		code := f.reads.Load()
+		if r.Method != http.MethodGet {
+			code = f.writes.Load()
+		}
+		if code == 0 {
+			return serve(), nil
+		}
+		if r.Method != http.MethodGet && f.carriesOut.Load() {
+			serve()
+		}
+		return &http.Response{StatusCode: int(code), Body: http.NoBody}, nil
+	}}}
+}
+
+// wantRefused has a TryAcquire fail, and not because another one has the turn.
+func wantRefused(t *testing.T, turns *k8sturn.Turns) {
+	t.Helper()
+	if _, err := tryAcquire(turns); err == nil || errors.Is(err, gcgate.ErrHeld) {
+		t.Errorf("TryAcquire: %v, want a refusal", err)
+	}
+}
+
+// TestWritesFail while reads work: however often a turn is wanted, one loop looks at the Lease, and ever more rarely.
+func TestWritesFail(t *testing.T) {
+	for name, exists := range map[string]bool{"POST": false, "PATCH": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const tries, each = 18, 500 * time.Millisecond
+				s := serverWithoutNet()
+				var way sick
+				turns := newTurns(t, s, k8sturn.Options{Client: way.client(s)})
+				if exists {
+					release(t, take(t, turns))
+				}
+				way.writes.Store(http.StatusInternalServerError)
+				before := s.count(http.MethodGet)
+				for range tries {
+					wantRefused(t, turns)
+					time.Sleep(each)
+				}
+				if n := s.count(http.MethodGet) - before; n < 4 || n > 12 {
+					t.Errorf("it looked %d times in %v, want every 250ms at first and every 2s then", n, tries*each)
+				}
+			})
+		})
+	}
+}
+
+// TestRefusedWhileInDoubt has a Release fail, and a TryAcquire refused that would have made use of what it left: it is
+// freed all the same, long before the Duration.
+func TestRefusedWhileInDoubt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := serverWithoutNet()
+		var way sick
+		far := newTurns(t, s, k8sturn.Options{Duration: time.Minute, Client: way.client(s)})
+		near := newTurns(t, s, k8sturn.Options{Client: (&sick{}).client(s)})
+		l := take(t, far)
+		way.reads.Store(http.StatusInternalServerError)
+		way.writes.Store(http.StatusInternalServerError)
+		if err := l.Release(t.Context()); err == nil {
+			t.Error("Release: no error")
+		}
+		way.writes.Store(http.StatusTooManyRequests)
+		wantRefused(t, far)
+		time.Sleep(time.Second)
+		wantHeld(t, near)
+		way.reads.Store(0)
+		way.writes.Store(0)
+		release(t, takeWithin(t, near, 5*time.Second))
+	})
+}
+
+// TestInDoubtAgain has two TryAcquire in doubt, the second just before what the first one left is given up.
+func TestInDoubtAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const duration = time.Minute
+		s := serverWithoutNet()
+		var way sick
+		far := newTurns(t, s, k8sturn.Options{Duration: duration, Client: way.client(s)})
+		near := newTurns(t, s, k8sturn.Options{Client: (&sick{}).client(s)})
+		release(t, take(t, far))
+		synctest.Wait()
+		way.writes.Store(http.StatusInternalServerError)
+		wantRefused(t, far)
+		time.Sleep(duration - 200*time.Millisecond)
+		way.reads.Store(http.StatusInternalServerError)
+		way.carriesOut.Store(true)
+		wantRefused(t, far)
+		time.Sleep(time.Second)
+		wantHeld(t, near)
+		way.reads.Store(0)
+		way.writes.Store(0)
+		release(t, takeWithin(t, near, 5*time.Second))
+	})
+}
+
+// TestArrivesLate has a request that was given up long ago arrive just before the next one, which it refuses then. The turn
+// that nobody has is freed, long before the Duration.
+func TestArrivesLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := serverWithoutNet()
+		var holder any
+		var late atomic.Bool
+		far := newTurns(t, s, k8sturn.Options{Duration: time.Minute, Client: &http.Client{Transport: &transport{
+			s,
+			func(r *http.Request, serve func() *http.Response) (*http.Response, error) {
+				if r.Method == http.MethodPatch && late.CompareAndSwap(true, false) {
+					s.change(t, lease0, map[string]any{"spec": map[string]any{"holderIdentity": holder}})
+				}
+				return serve(), nil
+			},
+		}}})
+		near := newTurns(t, s, k8sturn.Options{Client: (&sick{}).client(s)})
+		l := take(t, far)
+		holder = s.spec(lease0)["holderIdentity"]
+		release(t, l)
+		synctest.Wait()
+		late.Store(true)
+		wantHeld(t, far)
+		release(t, takeWithin(t, near, 5*time.Second))
+	})
+}
