@@ -15,7 +15,8 @@
 // Lease still has the resourceVersion that was seen last; of two that try at once one is refused. Release is
 // another one. So a collection costs the API server two writes, which is nothing for some hundreds of
 // replicas that collect every few seconds, and too much for thousands: use etcdturn there, or fewer groups.
-// Who waits asks nobody: the Leases are watched, from the first TryAcquire until [Turns.Close]. Who comes
+// Who waits asks nobody: the Leases are watched, from the first TryAcquire until [Turns.Close]. Where watches fail, as for a service
+// account without that right, they are listed every 5 s, which TryAcquire waits for, and a warning says so. Who comes
 // next is not decided in order of arrival: this is no [gcgate.Queue], as FileTurns and etcdturn are. A place would need an
 // object of its own that ends with its process. A Lease for each that waits adds two writes to a collection, and garbage
 // for someone to sweep, since nothing deletes a Lease whose holder is gone; a list of those who wait in the slot's Lease is one object

@@ -10,6 +10,9 @@ import (
 // ErrClosed is what [Turns.TryAcquire] returns after [Turns.Close]. Test for it with errors.Is.
 var ErrClosed = errors.New("k8sturn: closed: make new Turns with New")
 
+// errUnwatched is of a watch that was granted, and told nothing.
+var errUnwatched = errors.New("the watch of Leases ended at once: a proxy on the way must pass on answers that have no end")
+
 // Why a turn that is held cannot be relied on any more.
 var (
 	errChanged = errors.New("the Lease was deleted, or has another holder")
@@ -39,6 +42,8 @@ func (t *Turns) explain(err error) error {
 	switch {
 	case errors.Is(err, context.Canceled):
 		return fmt.Errorf("k8sturn: group %q: given up: %w", t.options.Group, err)
+	case errors.Is(err, errUnwatched):
+		return fmt.Errorf("k8sturn: the API server at %s: %w", t.options.URL, err)
 	case !errors.As(err, &refusal):
 		return fmt.Errorf("k8sturn: no answer from the API server at %s: check that it runs and can be reached: %w", t.options.URL, err)
 	case refusal.Code == http.StatusUnauthorized, refusal.Code == http.StatusForbidden:

@@ -22,13 +22,13 @@ const (
 
 // observe keeps slots what the server has, until Close.
 func (t *Turns) observe() {
-	told := false // the log knows that the server does not answer
+	told := false // the log knows that the server cannot be watched
 	for pause := observeMin; ; pause = min(2*pause, observeMax) {
-		synced, err := t.follow(t.ctx)
+		watched, err := t.follow(t.ctx)
 		if t.ctx.Err() != nil {
 			return
 		}
-		if synced {
+		if watched {
 			pause, told = observeMin, false
 		}
 		if err != nil && !told {
@@ -43,8 +43,8 @@ func (t *Turns) observe() {
 	}
 }
 
-// follow lists the Leases and watches them until that ends. It reports whether it had listed them.
-func (t *Turns) follow(ctx context.Context) (synced bool, err error) {
+// follow lists the Leases and watches them until that ends. It reports whether the watch was one: it told something, or lasted.
+func (t *Turns) follow(ctx context.Context) (watched bool, err error) {
 	bound, cancel := context.WithTimeout(ctx, listTimeout)
 	l, err := t.api.list(bound)
 	cancel()
@@ -68,12 +68,20 @@ func (t *Turns) follow(ctx context.Context) (synced bool, err error) {
 	// The server ends a watch after watchFor. One of which nothing is heard any more ends here.
 	bound, cancel = context.WithTimeout(ctx, watchFor+listTimeout)
 	defer cancel()
-	err = t.api.watch(bound, l.Metadata.ResourceVersion, t.learn)
+	begin := time.Now()
+	err = t.api.watch(bound, l.Metadata.ResourceVersion, func(e event) error {
+		watched = watched || e.Type != typeError
+		return t.learn(e)
+	})
+	watched = watched || time.Since(begin) > observeMax
+	if err == nil && !watched {
+		err = errUnwatched
+	}
 	t.lag(err)
 	if isCode(err, http.StatusGone) {
 		err = nil // the version is too old for the server: list again
 	}
-	return true, err
+	return watched, err
 }
 
 // lag notes that slots may not be what the server has, from now on.
