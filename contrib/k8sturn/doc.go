@@ -33,6 +33,9 @@
 // in the background, if it turns out to be this process's: it is looked at until Options.Duration after the last such request, at first
 // each 250 ms and then every 2 s. The next TryAcquire takes it as it is; one that is refused changes nothing about that.
 //
+// A resourceVersion that is older than the one seen last was overtaken on its way, in what a watch tells. A restore of etcd takes them
+// back in earnest: a list counts as it is, and so does the Lease that is asked for once a request was refused.
+//
 // # What it was tested with
 //
 // The tests talk to a part of an API server of their own, which serves Leases with optimistic concurrency, merge patches, watches and

@@ -28,9 +28,10 @@ type Turns struct {
 	dismiss    context.CancelFunc // ends what runs in the background
 	background sync.WaitGroup
 
-	mu       sync.Mutex // never held during a request
-	watching bool       // guarded by mu; the observer runs
-	slots    map[string]slot
+	mu       sync.Mutex         // never held during a request
+	watching bool               // guarded by mu; the observer runs
+	slots    map[string]slot    // guarded by mu
+	answered map[string]bool    // guarded by mu; slots that this process's own requests told of since the last list was asked for
 	synced   chan struct{}      // guarded by mu; closed while slots is what the server has
 	unsynced error              // guarded by mu; why it is not
 	held     *lease             // guarded by mu; nil: none
@@ -63,7 +64,7 @@ func New(o Options) (*Turns, error) {
 	t := &Turns{
 		options: o, api: newAPI(o),
 		busy: make(chan struct{}, 1), closing: make(chan struct{}), synced: make(chan struct{}),
-		slots: make(map[string]slot), left: make(map[string]time.Time), cancel: func() {},
+		slots: make(map[string]slot), answered: make(map[string]bool), left: make(map[string]time.Time), cancel: func() {},
 	}
 	for i := range o.K {
 		t.names = append(t.names, "gcgate-"+o.Group+"-"+strconv.Itoa(i))
@@ -182,20 +183,27 @@ func (t *Turns) ask(ctx context.Context, name string, s slot) (*lease, error) {
 	return t.holdLocked(name, o, asked), nil
 }
 
-// stale takes in that a slot is not as it was seen, where no watch may tell: one that has lost its label, or whose end was told before the
-// answer to a request of this process.
+// stale takes in that a slot is not as it was seen, where no watch may tell: one that has lost its label, whose end was told before the
+// answer to a request of this process, or whose versions went back.
 func (t *Turns) stale(ctx context.Context, name string, seen slot) {
 	o, err := t.api.get(ctx, name)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	switch now := t.slots[name]; {
-	case err == nil:
+	told := t.slots[name].object.Metadata.ResourceVersion != seen.object.Metadata.ResourceVersion // by the watch, meanwhile
+	switch {
+	case err == nil && told:
 		t.seeLocked(name, o)
-		if o.holder() == t.options.Holder { // by a request that this process had given up
-			t.leaveLocked(name)
-		}
-	case isCode(err, http.StatusNotFound) && now.exists && now.object.Metadata.ResourceVersion == seen.object.Metadata.ResourceVersion:
+	case err == nil:
+		t.setLocked(name, o)
+	case isCode(err, http.StatusNotFound) && !told:
 		t.goneLocked(name)
+	}
+	if err != nil {
+		return
+	}
+	t.answered[name] = true
+	if o.holder() == t.options.Holder { // by a request that this process had given up
+		t.leaveLocked(name)
 	}
 }
 
@@ -227,6 +235,7 @@ func (t *Turns) holdLocked(name string, o object, asked time.Time) *lease {
 	ctx, stop := context.WithCancel(t.ctx)
 	l := &lease{turns: t, name: name, stop: stop, lost: make(chan struct{}), version: o.Metadata.ResourceVersion}
 	t.seeLocked(name, o)
+	t.answered[name] = true
 	t.held = l
 	if _, ok := t.left[name]; ok {
 		t.left[name] = time.Time{} // no request before this one can be carried out any more

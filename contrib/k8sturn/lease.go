@@ -56,6 +56,7 @@ func (l *lease) Release(ctx context.Context) error {
 	switch {
 	case err == nil:
 		t.seeLocked(l.name, o)
+		t.answered[l.name] = true
 		return nil
 	case isCode(err, http.StatusNotFound):
 		return nil

@@ -45,6 +45,9 @@ func (t *Turns) observe() {
 
 // follow lists the Leases and watches them until that ends. It reports whether the watch was one: it told something, or lasted.
 func (t *Turns) follow(ctx context.Context) (watched bool, err error) {
+	t.mu.Lock()
+	clear(t.answered)
+	t.mu.Unlock()
 	bound, cancel := context.WithTimeout(ctx, listTimeout)
 	l, err := t.api.list(bound)
 	cancel()
@@ -55,9 +58,12 @@ func (t *Turns) follow(ctx context.Context) (watched bool, err error) {
 	t.mu.Lock()
 	for _, name := range t.names {
 		i := slices.IndexFunc(l.Items, func(o object) bool { return o.Metadata.Name == name })
-		if i >= 0 {
+		switch overtaken := t.answered[name]; {
+		case i >= 0 && overtaken:
 			t.seeLocked(name, l.Items[i])
-		} else {
+		case i >= 0:
+			t.setLocked(name, l.Items[i]) // even if it is older: etcd may have been restored
+		case !overtaken:
 			t.goneLocked(name)
 		}
 	}
@@ -123,13 +129,16 @@ func (t *Turns) learn(e event) error {
 	return nil
 }
 
-// seeLocked takes in a version of a Lease. mu is held.
+// seeLocked takes in a version of a Lease, unless it was on its way while a newer one was written. mu is held.
 func (t *Turns) seeLocked(name string, o object) {
-	old := t.slots[name]
-	if old.exists && !o.newer(old.object) {
-		return // it was on its way while a newer one was written
+	if old := t.slots[name]; !old.exists || o.newer(old.object) {
+		t.setLocked(name, o)
 	}
-	if !old.exists || old.object.Metadata.ResourceVersion != o.Metadata.ResourceVersion {
+}
+
+// setLocked takes in what a Lease is. mu is held.
+func (t *Turns) setLocked(name string, o object) {
+	if old := t.slots[name]; !old.exists || old.object.Metadata.ResourceVersion != o.Metadata.ResourceVersion {
 		t.slots[name] = slot{object: o, exists: true, since: time.Now()}
 	}
 	if o.holder() != t.options.Holder {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"evenkeel.dev/contrib/k8sturn"
+	"evenkeel.dev/gcgate"
 )
 
 type roundTrip func(*http.Request) (*http.Response, error)
@@ -58,6 +59,92 @@ func TestWatchEndsAtOnce(t *testing.T) {
 				if n := s.count(http.MethodGet) - before; n != 0 {
 					t.Errorf("listed %d times during a watch", n)
 				}
+			})
+		})
+	}
+}
+
+// TestVersionsGoBack, as a restore of etcd has them.
+func TestVersionsGoBack(t *testing.T) {
+	const back = 50
+	t.Run("listed", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := serverWithoutNet()
+			turns := newTurns(t, s, k8sturn.Options{Client: &http.Client{Transport: &transport{s: s}}})
+			release(t, take(t, turns))
+			s.restore(back)
+			s.endWatches()
+			time.Sleep(time.Second) // for the next list
+			l, err := tryAcquire(turns)
+			if err != nil {
+				t.Fatal(err)
+			}
+			release(t, l)
+		})
+	})
+	t.Run("not heard of", func(t *testing.T) { // the watch goes on
+		synctest.Test(t, func(t *testing.T) {
+			s := serverWithoutNet()
+			turns := newTurns(t, s, k8sturn.Options{Client: &http.Client{Transport: &transport{s: s}}})
+			release(t, take(t, turns))
+			synctest.Wait()
+			s.restore(back)
+			wantHeld(t, turns) // refused, and looked at
+			l, err := tryAcquire(turns)
+			if err != nil {
+				t.Fatal(err)
+			}
+			release(t, l)
+		})
+	})
+}
+
+// TestListOvertaken has a turn taken while a list is on its way that does not have it yet: it is not lost by that.
+func TestListOvertaken(t *testing.T) {
+	for name, exists := range map[string]bool{"POST": false, "PATCH": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := serverWithoutNet()
+				var slowWrites, slowLists atomic.Bool
+				writes, lists := make(chan struct{}), make(chan struct{})
+				turns := newTurns(t, s, k8sturn.Options{Duration: time.Minute, Client: &http.Client{Transport: &transport{
+					s,
+					func(r *http.Request, serve func() *http.Response) (*http.Response, error) {
+						if r.Method != http.MethodGet && slowWrites.Load() {
+							<-writes
+						}
+						answer := serve()
+						if r.Method == http.MethodGet && slowLists.Load() {
+							<-lists
+						}
+						return answer, nil
+					},
+				}}})
+				if exists {
+					release(t, take(t, turns))
+				}
+				slowWrites.Store(true)
+				took := make(chan gcgate.Lease)
+				go func() {
+					l, err := tryAcquire(turns)
+					if err != nil {
+						t.Error(err)
+					}
+					took <- l
+				}()
+				synctest.Wait()
+				slowLists.Store(true)
+				s.endWatches()
+				time.Sleep(time.Second) // the list has begun
+				close(writes)
+				l := <-took
+				close(lists)
+				synctest.Wait()
+				if l == nil {
+					t.FailNow()
+				}
+				wantNotLost(t, l)
+				release(t, l)
 			})
 		})
 	}

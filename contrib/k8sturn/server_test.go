@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -274,6 +275,24 @@ func (s *server) spec(name string) map[string]any {
 func (s *server) forget() {
 	s.set(func() { s.oldest = s.version })
 	s.http.CloseClientConnections()
+}
+
+// restore takes the versions back by n, as a restore of etcd may; watches hear nothing of it.
+func (s *server) restore(n int) {
+	s.set(func() {
+		s.version, s.changes = s.version-n, nil
+		for name, o := range s.objects {
+			version, _ := strconv.Atoi(o["metadata"].(map[string]any)["resourceVersion"].(string))
+			s.objects[name] = merge(o, map[string]any{"metadata": map[string]any{"resourceVersion": strconv.Itoa(version - n)}}).(map[string]any)
+		}
+	})
+}
+
+// endWatches ends those that run, in a bubble.
+func (s *server) endWatches() {
+	s.set(func() { s.closed = true })
+	synctest.Wait()
+	s.set(func() { s.closed = false })
 }
 
 // selected reports whether an object has the label that is asked for.
