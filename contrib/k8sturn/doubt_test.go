@@ -15,7 +15,8 @@ import (
 // sick is a way to a server that answers with other codes than it does; 0: with its own.
 type sick struct {
 	reads, writes atomic.Int64
-	carriesOut    atomic.Bool // a write is carried out, whatever its answer is
+	carriesOut    atomic.Bool  // a write is carried out, whatever its answer is
+	slow          atomic.Int64 // the nanoseconds that the answer to a write takes
 }
 
 // client returns one that goes this way.
@@ -26,7 +27,11 @@ func (f *sick) client(s *server) *http.Client {
 			code = f.writes.Load()
 		}
 		if code == 0 {
-			return serve(), nil
+			answer := serve()
+			if r.Method != http.MethodGet {
+				time.Sleep(time.Duration(f.slow.Load()))
+			}
+			return answer, nil
 		}
 		if r.Method != http.MethodGet && f.carriesOut.Load() {
 			serve()
@@ -93,6 +98,31 @@ func TestRefusedWhileInDoubt(t *testing.T) {
 	})
 }
 
+// TestTakenWhileInDoubt has a Release fail, and the next TryAcquire wait for its answer: what it has taken is not released.
+func TestTakenWhileInDoubt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := serverWithoutNet()
+		var way sick
+		turns := newTurns(t, s, k8sturn.Options{Duration: time.Minute, Client: way.client(s)})
+		l := take(t, turns)
+		way.reads.Store(http.StatusInternalServerError)
+		way.writes.Store(http.StatusInternalServerError)
+		if err := l.Release(t.Context()); err == nil {
+			t.Error("Release: no error")
+		}
+		way.reads.Store(0)
+		way.writes.Store(0)
+		way.slow.Store(int64(5 * time.Second))
+		next := take(t, turns)
+		way.slow.Store(0)
+		wantNotLost(t, next)
+		wantHeld(t, newTurns(t, s, k8sturn.Options{Client: (&sick{}).client(s)}))
+		time.Sleep(2 * time.Minute) // renewed
+		wantNotLost(t, next)
+		release(t, next)
+	})
+}
+
 // TestInDoubtAgain has two TryAcquire in doubt, the second just before what the first one left is given up.
 func TestInDoubtAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -141,5 +171,45 @@ func TestArrivesLate(t *testing.T) {
 		late.Store(true)
 		wantHeld(t, far)
 		release(t, takeWithin(t, near, 5*time.Second))
+	})
+}
+
+// TestInDoubtDuringRelease has a TryAcquire in doubt while what the Release before it left is being freed: so is what it leaves itself.
+func TestInDoubtDuringRelease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := serverWithoutNet()
+		var patches atomic.Int64
+		freed := make(chan struct{})
+		far := newTurns(t, s, k8sturn.Options{Duration: time.Minute, Client: &http.Client{Transport: &transport{
+			s,
+			func(r *http.Request, serve func() *http.Response) (*http.Response, error) {
+				if r.Method == http.MethodPatch {
+					switch patches.Add(1) {
+					case 2: // in the background
+						answer := serve()
+						<-freed
+						return answer, nil
+					case 3: // of TryAcquire
+						serve()
+						fallthrough
+					case 1: // of Release
+						return &http.Response{StatusCode: http.StatusInternalServerError, Body: http.NoBody}, nil
+					}
+				}
+				return serve(), nil
+			},
+		}}})
+		near := newTurns(t, s, k8sturn.Options{Client: (&sick{}).client(s)})
+		if err := take(t, far).Release(t.Context()); err == nil {
+			t.Error("Release: no error")
+		}
+		time.Sleep(time.Second)
+		wantRefused(t, far)
+		close(freed)
+		wantHeld(t, near)
+		release(t, takeWithin(t, near, 5*time.Second))
+		if n := patches.Load(); n != 4 {
+			t.Errorf("%d patches, want 4", n)
+		}
 	})
 }
