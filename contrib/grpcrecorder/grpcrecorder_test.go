@@ -125,3 +125,16 @@ func TestPanic(t *testing.T) {
 	_, err := grpcrecorder.UnaryInterceptor(rec)(t.Context(), nil, &grpc.UnaryServerInfo{FullMethod: "/a/B"}, func(context.Context, any) (any, error) { panic("a defect") })
 	t.Errorf("it returns %v", err)
 }
+
+// TestNoStreams: without watched no stream is watched, and each is handled.
+func TestNoStreams(t *testing.T) {
+	rec := start(t)
+	handled := false
+	err := grpcrecorder.StreamInterceptor(rec, nil)(nil, nil, &grpc.StreamServerInfo{FullMethod: "/a/B"}, func(any, grpc.ServerStream) error {
+		handled = true
+		return context.Canceled
+	})
+	if n := rec.Stats().Requests; err != context.Canceled || !handled || n != 0 {
+		t.Errorf("error %v, handled %t, %d requests", err, handled, n)
+	}
+}

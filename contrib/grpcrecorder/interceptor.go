@@ -18,10 +18,11 @@ func UnaryInterceptor(rec *recorder.Recorder) grpc.UnaryServerInterceptor {
 }
 
 // StreamInterceptor returns a [grpc.StreamServerInterceptor] that watches the streams of those full methods for which watched reports true, as UnaryInterceptor does
-// calls: from their start to their end, the time that the client takes between two messages included. Any goroutine calls watched.
+// calls: from their start to their end, the time that the client takes between two messages included. Any goroutine calls watched. Where it is nil, no stream
+// is watched.
 func StreamInterceptor(rec *recorder.Recorder, watched func(fullMethod string) bool) grpc.StreamServerInterceptor {
 	return func(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-		if !watched(info.FullMethod) {
+		if watched == nil || !watched(info.FullMethod) {
 			return handler(srv, stream)
 		}
 		defer rec.Begin(stream.Context(), info.FullMethod, id(stream.Context())).End()
