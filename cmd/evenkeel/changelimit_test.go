@@ -178,3 +178,61 @@ func TestWorkflow(t *testing.T) {
 		}
 	}
 }
+
+// misplaced returns the lines of a workflow that have a token, or the right to write, where code of the pull request may use it: all but those of a
+// job without a checkout, the token in the step there that calls gh.
+func misplaced(workflow string) (lines []string) {
+	may := regexp.MustCompile(`(?i)_token|\.token|secrets\b|\bwrite\b|write-all`)
+	head, jobs, _ := strings.Cut(workflow, "\njobs:\n")
+	for i, job := range append([]string{head}, parts(jobs, `(?m)^  [\w-]+:`)...) {
+		own := i > 0 && !strings.Contains(job, "checkout") // what the pull request says is not here
+		for j, step := range parts(job, `(?m)^      - `) {
+			calls := j > 0 && strings.Contains(step, "run: gh ")
+			for line := range strings.Lines(step) {
+				line, _, _ = strings.Cut(line, " #")
+				if may.MatchString(line) && !(own && (calls || strings.Contains(line, "pull-requests: write"))) {
+					lines = append(lines, strings.TrimSpace(line))
+				}
+			}
+		}
+	}
+	return lines
+}
+
+// parts splits text before each match; the first part is what is before all of them.
+func parts(text, begin string) (list []string) {
+	from := 0
+	for _, at := range regexp.MustCompile(begin).FindAllStringIndex(text, -1) {
+		list = append(list, text[from:at[0]])
+		from = at[0]
+	}
+	return append(list, text[from:])
+}
+
+// TestWorkflowToken: what the pull request built runs in a job whose token can only read, and which nothing has in its environment.
+func TestWorkflowToken(t *testing.T) {
+	read, err := os.ReadFile("../../deploy/github/tail.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(read)
+	if lines := misplaced(text); len(lines) > 0 {
+		t.Errorf("code of the pull request may use %q", lines)
+	}
+	if !strings.Contains(text, "\npermissions:\n  contents: read\njobs:") || !strings.Contains(text, "GH_TOKEN: ${{ github.token }}") {
+		t.Error("a job may do more than read by default, or gh has no token")
+	}
+	for _, c := range []struct{ at, add string }{
+		{"timeout-minutes: 30\n", "    permissions: write-all\n"},
+		{"permissions:\n", "  contents: write\n"},
+		{"jobs:\n", "  other:\n    steps:\n      - uses: actions/checkout@v5\n      - run: gh pr comment\n        env: { GH_TOKEN: x }\n"},
+		{"    env:\n", "      GH_TOKEN: ${{ github.token }}\n"},
+		{"      - name: measure\n", "        env: { GH_TOKEN: \"${{ github.token }}\" }\n"},
+		{"      - name: judge\n", "        env: { KEY: \"${{ secrets.KEY }}\" }\n"},
+		{"  comment:", " # \n    env: { GH_TOKEN: \"${{ github.token }}\" }\n"},
+	} {
+		if worse := strings.Replace(text, c.at, c.at+c.add, 1); worse == text || len(misplaced(worse)) != 1 {
+			t.Errorf("after %q with %q it finds %q", c.at, c.add, misplaced(worse))
+		}
+	}
+}
