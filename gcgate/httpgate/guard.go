@@ -75,7 +75,7 @@ func (g *Guarded) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.next.ServeHTTP(w, r)
 }
 
-// Gate returns the gate, nil where it could not start.
+// Gate returns the gate, nil where it could not start: [Wrap], [Status] and the metrics of contrib take that for no gate, and its own methods do not.
 func (g *Guarded) Gate() *gcgate.Gate { return g.gate }
 
 // Err returns why the gate could not start: an [*gcgate.OptionError], [gcgate.ErrRunning], or nil.

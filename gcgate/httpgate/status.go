@@ -18,23 +18,38 @@ import (
 // of what g counts:
 //
 //	mux.Handle("GET /debug/gate", httpgate.Status(g))
+//
+// Where g is nil, as [Guarded.Gate] returns it where the gate could not start, the page says so, with status 404; in JSON it is an object
+// with Error.
 func Status(g *gcgate.Gate) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s := g.Stats()
 		h := w.Header()
 		h.Set("Cache-Control", "no-store")
 		h.Set("X-Content-Type-Options", "nosniff")
 		accept := r.Header.Get("Accept")
 		if r.URL.RawQuery == "json" || strings.Contains(accept, "application/json") && !strings.Contains(accept, "text/html") {
 			h.Set("Content-Type", "application/json")
-			_ = json.NewEncoder(w).Encode(s) // a client that has gone needs no answer
+			if g == nil {
+				w.WriteHeader(http.StatusNotFound)
+				_ = json.NewEncoder(w).Encode(struct{ Error string }{noGate})
+				return
+			}
+			_ = json.NewEncoder(w).Encode(g.Stats()) // a client that has gone needs no answer
 			return
 		}
 		h.Set("Content-Type", "text/html; charset=utf-8")
 		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
-		_, _ = w.Write([]byte(page(s, time.Now())))
+		if g == nil {
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = w.Write([]byte(pageHead + "<h1>no gate</h1>\n<p>" + html.EscapeString(noGate) + ".</p>\n"))
+			return
+		}
+		_, _ = w.Write([]byte(page(g.Stats(), time.Now())))
 	})
 }
+
+// noGate is what the page says where there is no gate.
+const noGate = `there is no gate here, so requests meet collections: where one could not start, the log of the start says why, at level ERROR ("httpgate: no gate"), and Guarded.Err returns it`
 
 const pageHead = `<!DOCTYPE html>
 <html lang="en">

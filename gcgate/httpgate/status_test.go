@@ -3,6 +3,7 @@ package httpgate
 import (
 	"encoding/json"
 	"math"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -60,5 +61,20 @@ func TestStatusInJSON(t *testing.T) {
 		if err := json.Unmarshal([]byte(r.body), &s); err != nil || s.Entered != 1 || s.Policy != gcgate.PolicyThrough || !strings.Contains(r.body, `"Overlapped":0`) {
 			t.Errorf("%s: %v, %+v", r.name, err, s)
 		}
+	}
+}
+
+// TestStatusWithoutGate says so, and where to read why: Guarded.Gate returns nil where it could not start.
+func TestStatusWithoutGate(t *testing.T) {
+	g, _ := guard(t, gcgate.Options{Policy: gcgate.PolicyShed})
+	h := Status(g.Gate())
+	page := serve(h, get("Accept", "text/html"))
+	if page.StatusCode != http.StatusNotFound {
+		t.Errorf("status %d", page.StatusCode)
+	}
+	golden.Check(t, "status-none.html", body(page))
+	var answer struct{ Error string }
+	if err := json.Unmarshal([]byte(body(serve(h, get("Accept", "application/json")))), &answer); err != nil || !strings.Contains(answer.Error, "no gate") {
+		t.Errorf("a program gets %+v, %v", answer, err)
 	}
 }
