@@ -6,6 +6,7 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/metric/noop"
 
 	"evenkeel.dev/gcgate"
 )
@@ -20,8 +21,15 @@ const (
 type gateStats = gcgate.Stats
 
 // RegisterGate has all figures of [gcgate.Stats] read at each collection of metrics, of Options' MeterProvider. It works on when
-// the gate has stopped; Unregister ends it.
+// the gate has stopped; Unregister ends it. Where g is nil, as httpgate.Guarded.Gate returns it where the gate could not start, there is
+// nothing to read.
 func RegisterGate(g *gcgate.Gate, o Options) (metric.Registration, error) {
+	if g == nil {
+		if _, err := o.withDefaults(); err != nil {
+			return nil, err
+		}
+		return noop.Registration{}, nil
+	}
 	return registerGate(g.Stats, o)
 }
 

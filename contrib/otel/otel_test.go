@@ -232,6 +232,25 @@ func TestGateValues(t *testing.T) {
 	}
 }
 
+// TestNoGate: where a gate could not start there are no points, and options are held to what they may be.
+func TestNoGate(t *testing.T) {
+	to := newSDK()
+	registration, err := RegisterGate(nil, to.o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if points := to.points(t); len(points) != 0 {
+		t.Errorf("points %v", points)
+	}
+	if err := registration.Unregister(); err != nil {
+		t.Error(err)
+	}
+	var bad *OptionError
+	if _, err := RegisterGate(nil, Options{MaxClasses: -1}); !errors.As(err, &bad) {
+		t.Error(err)
+	}
+}
+
 func explained(class, traceID string, at time.Time) recorder.Explained {
 	return recorder.Explained{New: true, Request: history.Request{
 		Key:   history.Key{Cause: reqtrace.CauseLock, Class: class, Function: "main.get", Holder: "main.refresh"},

@@ -61,12 +61,18 @@ var (
 
 // gateCollector is the collector of a gate. It has no state of its own.
 type gateCollector struct {
-	stats func() gcgate.Stats
+	stats func() gcgate.Stats // nil: there is no gate
 }
 
 // NewGate returns a collector of all figures of [gcgate.Stats], which each scrape reads once. It works on when the gate has
 // stopped. The figures of a process's one gate need no label: register it once, or under prometheus.WrapRegistererWith.
-func NewGate(g *gcgate.Gate) prom.Collector { return gateCollector{g.Stats} }
+// Where g is nil, as httpgate.Guarded.Gate returns it where the gate could not start, the collector has no samples.
+func NewGate(g *gcgate.Gate) prom.Collector {
+	if g == nil {
+		return gateCollector{}
+	}
+	return gateCollector{g.Stats}
+}
 
 // Describe is of prometheus.Collector.
 func (c gateCollector) Describe(to chan<- *prom.Desc) {
@@ -78,6 +84,9 @@ func (c gateCollector) Describe(to chan<- *prom.Desc) {
 
 // Collect is of prometheus.Collector.
 func (c gateCollector) Collect(to chan<- prom.Metric) {
+	if c.stats == nil {
+		return
+	}
 	s := c.stats()
 	collect(gateFigures, &s, to)
 	to <- prom.MustNewConstMetric(policyDesc, prom.GaugeValue, 1, s.Policy.String())

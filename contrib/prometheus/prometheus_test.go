@@ -200,6 +200,14 @@ func TestGateValues(t *testing.T) {
 	}
 }
 
+// TestNoGate: where a gate could not start there is a collector without samples, and the other ones are scraped.
+func TestNoGate(t *testing.T) {
+	text := scrape(t, NewGate(nil), watcherCollector{func() aio.Stats { return aio.Stats{} }})
+	if strings.Contains(text, "evenkeel_gate") || !strings.Contains(text, "evenkeel_aio_connections 0.0\n") {
+		t.Error(text)
+	}
+}
+
 func slowRequest(class string, second int64, lost time.Duration) recorder.Explained {
 	return recorder.Explained{Request: history.Request{
 		Key: history.Key{Cause: reqtrace.CauseLock, Class: class}, Start: time.Unix(second, 0), Duration: 2 * lost, Lost: lost,
