@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -107,9 +108,19 @@ func TestGateManifest(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build in %s: %v\n%s", build.Dir, err, out)
 	}
-	cmd := exec.CommandContext(t.Context(), msgpush, append(c.Args, "-addr=127.0.0.1:0", "-window=64")...)
-	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "this process runs in no pod") {
-		t.Errorf("msgpush with these arguments: %v\n%s", err, out)
+	polled, err := readManifest(regexp.MustCompile(`(?m)^( +)# (- -)`).ReplaceAll(text, []byte("$1$2"))) // with the arguments that are comments
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := polled.deployment.Spec.Template.Spec.Containers[0].Args
+	if health := slices.Contains(args, "-health"); !health || !slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, "-allow=") }) {
+		t.Errorf("with %q balancers that poll get no answer", args)
+	}
+	for _, args := range [][]string{c.Args, args} {
+		cmd := exec.CommandContext(t.Context(), msgpush, append(args, "-addr=127.0.0.1:0", "-window=64")...)
+		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "this process runs in no pod") {
+			t.Errorf("msgpush with %q: %v\n%s", args, err, out)
+		}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"math"
 	"net"
 	"net/http"
+	"net/netip"
 	"runtime"
 	"slices"
 	"strconv"
@@ -36,6 +37,7 @@ type Flags struct {
 	haproxy                peers
 	agent                  string
 	health                 bool
+	allow                  prefixes
 	inBand                 bool
 	turns                  string
 	replicas               int
@@ -54,6 +56,7 @@ func (f *Flags) Register(fs *flag.FlagSet) {
 	fs.Var(&f.haproxy, "haproxy", "drain this server by HAProxy's runtime socket, `ADDR,BACKEND/SERVER`; may be repeated")
 	fs.StringVar(&f.agent, "agent", "", "answer HAProxy's agent-check at `host:port`")
 	fs.BoolVar(&f.health, "health", false, "serve /health, which answers 503 while the gate is away")
+	fs.Var(&f.allow, "allow", "answer -health and -agent to these addresses besides this machine's own, `CIDR[,CIDR]`; may be repeated")
 	fs.BoolVar(&f.inBand, "inband", false, "tell clients in the answers' headers")
 	fs.StringVar(&f.turns, "turns", "", "take turns with other replicas by locks on this `file`, the same for all on one machine")
 	fs.IntVar(&f.replicas, "replicas", 0, "`number` of replicas that take these turns: the trigger is then early enough for all others to go first")
@@ -73,6 +76,9 @@ func (f *Flags) Check() error {
 		return fmt.Errorf("two of -turns, -etcd and -leases say whose turn it is: leave one out")
 	}
 	if f.policy.on {
+		if len(f.allow) > 0 && !f.health && f.agent == "" {
+			return fmt.Errorf("-allow says who may poll: add -health or -agent, or leave it out")
+		}
 		return nil
 	}
 	for _, x := range []struct {
@@ -82,6 +88,7 @@ func (f *Flags) Check() error {
 		{"-haproxy", len(f.haproxy) > 0},
 		{"-agent", f.agent != ""},
 		{"-health", f.health},
+		{"-allow", len(f.allow) > 0},
 		{"-inband", f.inBand},
 		{"-turns", f.turns != ""},
 		{"-etcd", f.etcd != ""},
@@ -135,13 +142,13 @@ func (g *Gate) start(f *Flags, source string, log *slog.Logger) error {
 		if err != nil {
 			return fmt.Errorf("cannot listen for HAProxy's agent-check: %w; choose another address with -agent", err)
 		}
-		agent := &haproxy.AgentCheck{}
+		agent := &haproxy.AgentCheck{Allow: f.allow}
 		go agent.Serve(ln) // until ln is closed
 		g.closes = append(g.closes, func() { ln.Close() })
 		o.Signals = append(o.Signals, agent)
 	}
 	if f.health {
-		g.health = &health.Handler{}
+		g.health = &health.Handler{Allow: f.allow}
 		o.Signals = append(o.Signals, g.health)
 	}
 	if f.inBand {
@@ -290,6 +297,22 @@ func (p *peers) Set(s string) error {
 		return err
 	}
 	*p = append(*p, h)
+	return nil
+}
+
+// prefixes are the values of -allow.
+type prefixes []netip.Prefix
+
+func (p *prefixes) String() string { return "" }
+
+func (p *prefixes) Set(s string) error {
+	for text := range strings.SplitSeq(s, ",") {
+		prefix, err := netip.ParsePrefix(text)
+		if err != nil {
+			return fmt.Errorf("%q is no prefix: write it as 10.244.0.0/16, or 10.0.0.7/32 for one address", text)
+		}
+		*p = append(*p, prefix)
+	}
 	return nil
 }
 

@@ -6,12 +6,17 @@ import (
 	"flag"
 	"io"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"evenkeel.dev/gcgate"
+	"evenkeel.dev/gcgate/haproxy"
 	"evenkeel.dev/internal/leaks"
 )
 
@@ -63,6 +68,10 @@ func TestFlagsRefused(t *testing.T) {
 		{[]string{"-events", "x"}, "-events is of no use without a gate"},
 		{[]string{"-no-turns"}, "-no-turns is of no use without a gate"},
 		{[]string{"-replicas", "2"}, "-replicas is of no use without a gate"},
+		{[]string{"-allow", "10.0.0.0/8"}, "-allow is of no use without a gate"},
+		{[]string{"-gate", "-inband", "-allow", "10.0.0.0/8"}, "-allow says who may poll: add -health or -agent"},
+		{[]string{"-gate", "-health", "-allow", "10.0.0.7"}, `"10.0.0.7" is no prefix: write it as 10.244.0.0/16, or 10.0.0.7/32 for one address`},
+		{[]string{"-gate", "-health", "-allow", "10.0.0.0/8,"}, `"" is no prefix`},
 		{[]string{"-gate", "-haproxy", "be/a"}, "ADDR,BACKEND/SERVER"},
 		{[]string{"-gate", "-turns", "f", "-etcd", "127.0.0.1:2379"}, "leave one out"},
 		{[]string{"-gate", "-turns", "f", "-leases"}, "leave one out"},
@@ -94,6 +103,42 @@ func TestTriggerFlags(t *testing.T) {
 	if g, err := f.Start("", slog.New(slog.DiscardHandler)); err == nil {
 		g.Close()
 		t.Error("a ceiling below the floor was accepted")
+	}
+}
+
+// TestAllow: who may poll /health and the agent-check besides this machine.
+func TestAllow(t *testing.T) {
+	f, err := parse("-gate=drain", "-no-turns", "-health", "-agent", "127.0.0.1:0", "-allow", "10.244.0.0/16,fd00::/8", "-allow=192.0.2.7/32")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var agent []netip.Prefix
+	f.Tune = func(o *gcgate.Options) {
+		for _, s := range o.Signals {
+			if a, ok := s.(*haproxy.AgentCheck); ok {
+				agent = a.Allow
+			}
+		}
+	}
+	g, err := f.Start("", slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	if len(agent) != 3 || !slices.Equal(agent, g.health.Allow) {
+		t.Errorf("the agent-check allows %v, /health %v", agent, g.health.Allow)
+	}
+	mux := http.NewServeMux()
+	g.Register(mux)
+	for from, want := range map[string]int{
+		"10.244.3.4:5": http.StatusOK, "[fd00::1]:5": http.StatusOK, "192.0.2.7:5": http.StatusOK, "127.0.0.1:5": http.StatusOK,
+		"10.245.0.1:5": http.StatusForbidden, "192.0.2.8:5": http.StatusForbidden,
+	} {
+		r, w := httptest.NewRequest("GET", "/health", nil), httptest.NewRecorder()
+		r.RemoteAddr = from
+		if mux.ServeHTTP(w, r); w.Code != want {
+			t.Errorf("a poll from %s gets %d, want %d", from, w.Code, want)
+		}
 	}
 }
 
