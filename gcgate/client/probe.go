@@ -119,10 +119,11 @@ func (p *pool) probe(ctx context.Context, g *target, host string) (time.Duration
 	}
 	req.Host = host
 	req.Header.Set(HeaderProbe, "1")
-	resp, err := p.base.RoundTrip(req)
+	resp, err := g.base.RoundTrip(req)
 	if err != nil {
 		return 0, err
 	}
+	g.heard.Store(p.clock())
 	discard(resp.Body)
 	d, away := ParseMillis(resp.Header, HeaderDrain)
 	switch {

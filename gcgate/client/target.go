@@ -13,18 +13,23 @@ import (
 // target is one replica as a Transport sees it. Times are in ns of pool.clock.
 //
 //	in service --announcement--> away --probe says back, or 30 s--> in service
-//	in service --dial fails--> left out --time is over: one request tries--> in service
+//	in service --dial fails, or requests time out--> left out --time is over: one request tries--> in service
 type target struct {
 	index  int
 	scheme string
-	host   string // with port
+	host   string            // with port
+	base   http.RoundTripper // sends to it
 
 	away  atomic.Int64  // until when it said that it is away; 0: in service
 	back  atomic.Int64  // when it last came back
 	out   atomic.Int64  // until when it is left out; 0: not
-	fails atomic.Uint32 // dials that failed in a row
+	fails atomic.Uint32 // times in a row that it was left out
 
-	stop context.CancelFunc // ends its watch; nil: none runs. Guarded by pool.mu
+	heard  atomic.Int64 // when its last answer came; 0: none has
+	served atomic.Int64 // when the request was sent that this answered
+
+	stop    context.CancelFunc // ends its watch; nil: none runs. Guarded by pool.mu
+	silence silence
 }
 
 const (
@@ -52,7 +57,7 @@ func hostOf(req *http.Request) string {
 	return req.URL.Host
 }
 
-// fail leaves the target out after a dial that failed.
+// fail leaves the target out, after a dial that failed or requests that it did not answer.
 func (g *target) fail(now int64) {
 	n := min(g.fails.Add(1)-1, 8)
 	g.out.Store(now + int64(min(minOut<<n, maxOut)))
@@ -79,11 +84,10 @@ func (g *target) serves() bool { return g.away.Load() == 0 && g.out.Load() == 0 
 // change once it is used.
 type pool struct {
 	epoch   time.Time // zero of clock
-	base    http.RoundTripper
 	targets []*target
 	next    atomic.Uint32 // whose turn it is
 
-	mu     sync.Mutex     // guards target.stop, and leave against close
+	mu     sync.Mutex     // guards target.stop and silence, and leave against close
 	closed atomic.Bool    // set under mu
 	probes sync.WaitGroup // of the goroutines that watch targets
 }

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -18,7 +19,12 @@ import (
 // Targets take turns. One that announces an absence (Gcgate-Drain) gets no request until its
 // time is over and a probe, a GET of its "/" with the header Gcgate-Probe, says that it is back.
 // When all are away, the one that is back soonest serves. A target that cannot be dialed is
-// left out for 100 ms, doubling up to 2 s, while there are others.
+// left out for 100 ms, doubling up to 2 s, while there are others; then one request tries it.
+//
+// So is a target whose machine has vanished, or stands still: three requests in a row timed out there, by the deadline of their
+// context or a timeout of Base's, and it has answered none since they were sent, while another target answered later ones.
+// What a slow handler lets time out leaves out no target that answers other requests meanwhile. A cancellation does not count, so
+// give requests a deadline, or an [http.Client] its Timeout.
 //
 // A request is sent again, once to each other target at most and only when its body can be had
 // again (none, or GetBody), when
@@ -32,10 +38,11 @@ import (
 // time at the latest. Close ends them. A Transport may be used from many goroutines; it must not
 // be copied, nor its fields changed after the first request.
 type Transport struct {
-	// Base sends each request to its target. Default: nil, a clone of http.DefaultTransport of
-	// this Transport's own with up to 256 idle connections a target (instead of 2), no limit
-	// over all targets, and 1 s to dial. Its errors are trusted: a *net.OpError of Op "dial"
-	// means that nothing was sent.
+	// Base sends each request to its target. Default: nil, a clone of http.DefaultTransport for each
+	// target, of this Transport's own, with up to 256 idle connections (instead of 2) and 1 s to dial. Over
+	// HTTP/2 it sends a ping after 10 s in which nothing came and waits 5 s for the answer, where
+	// http.DefaultTransport does not say otherwise. The idle connections to a target that falls silent are closed. Its
+	// errors are trusted: a *net.OpError of Op "dial" means that nothing was sent.
 	Base http.RoundTripper
 
 	// Targets are the replicas' base URLs, as in "http://10.0.0.7:8080": scheme and host, no
@@ -46,7 +53,7 @@ type Transport struct {
 
 	once sync.Once
 	err  error // of once
-	own  bool  // the pool's base is ours to close
+	own  bool  // the targets' bases are ours to close
 	pool pool
 }
 
@@ -54,6 +61,10 @@ const (
 	maxTargets    = 1024
 	idlePerTarget = 256
 	dialTimeout   = time.Second
+
+	// Of a connection of HTTP/2: a request that waits for an answer does not notice a machine that has vanished.
+	pingEvery   = 10 * time.Second // while nothing comes
+	pingTimeout = 5 * time.Second
 )
 
 // init reads the fields, once.
@@ -61,13 +72,17 @@ func (t *Transport) init() error {
 	t.once.Do(func() {
 		t.pool.epoch = time.Now()
 		t.pool.targets, t.err = parseTargets(t.Targets)
-		if t.pool.base = t.Base; t.pool.base == nil {
-			t.pool.base, t.own = newBase(), true
+		t.own = t.Base == nil
+		for _, g := range t.pool.targets {
+			if g.base = t.Base; t.own {
+				g.base = newBase()
+			}
 		}
 	})
 	return t.err
 }
 
+// newBase makes the default of Base, for one target.
 func newBase() *http.Transport {
 	b := &http.Transport{Proxy: http.ProxyFromEnvironment, IdleConnTimeout: 90 * time.Second, ForceAttemptHTTP2: true}
 	if d, ok := http.DefaultTransport.(*http.Transport); ok { // a program may have put another there
@@ -76,6 +91,11 @@ func newBase() *http.Transport {
 	b.DialContext = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext
 	b.MaxIdleConns = 0
 	b.MaxIdleConnsPerHost = idlePerTarget
+	if b.HTTP2 == nil {
+		b.HTTP2 = &http.HTTP2Config{}
+	}
+	b.HTTP2.SendPingTimeout = cmp.Or(b.HTTP2.SendPingTimeout, pingEvery)
+	b.HTTP2.PingTimeout = cmp.Or(b.HTTP2.PingTimeout, pingTimeout)
 	return b
 }
 
@@ -118,7 +138,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	for {
 		tried[g.index] = true
 		sent := t.pool.clock()
-		resp, err := t.pool.base.RoundTrip(g.aim(req, body))
+		resp, err := g.base.RoundTrip(g.aim(req, body))
 		t.learn(g, req, resp, err, sent)
 		var next *target
 		if again && retries(req, resp, err) {
@@ -155,11 +175,18 @@ func (t *Transport) usable(req *http.Request) error {
 // learn takes from the outcome of req, sent at time sent, what it says about g.
 func (t *Transport) learn(g *target, req *http.Request, resp *http.Response, err error, sent int64) {
 	if err != nil {
-		if isDial(err) && req.Context().Err() == nil {
+		switch {
+		case isDial(err) && req.Context().Err() == nil:
 			g.fail(t.pool.clock())
+		case isTimeout(req, err):
+			if t.pool.silent(g, sent) && t.own {
+				closeIdle(g.base) // else each of them lets a request time out
+			}
 		}
 		return
 	}
+	g.heard.Store(t.pool.clock())
+	g.served.Store(sent)
 	g.answered()
 	// The answer's header was written after the request was sent. Counting from there, at worst
 	// a probe comes early; counting from its arrival, a slow answer would keep g away too long.
@@ -245,7 +272,18 @@ func (t *Transport) CloseIdleConnections() {
 	if t.init() != nil {
 		return
 	}
-	if c, ok := t.pool.base.(interface{ CloseIdleConnections() }); ok {
+	if !t.own {
+		closeIdle(t.Base)
+		return
+	}
+	for _, g := range t.pool.targets {
+		closeIdle(g.base)
+	}
+}
+
+// closeIdle closes the idle connections of a base that can.
+func closeIdle(base http.RoundTripper) {
+	if c, ok := base.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
 	}
 }

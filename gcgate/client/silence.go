@@ -1,0 +1,65 @@
+package client
+
+import (
+	"errors"
+	"net/http"
+	"time"
+)
+
+// silentLimit is how many requests in a row time out before their target is left out.
+const silentLimit = 3
+
+// silence is what is known of requests that a target has let time out. pool.mu guards it.
+type silence struct {
+	row  int   // in a row, without an answer in between
+	from int64 // when the first of them was sent
+	last int64 // when the last of them was over
+	left int64 // when the target was last left out for them
+}
+
+// silent notes that a request to g, sent at time sent, was over without an answer. It reports whether g is left out for that: where it has
+// answered nothing since the first of so many was sent, and another target has answered what was sent later. Where no target
+// answers, it is not the targets: the handlers are slow, or this process's network is away.
+func (p *pool) silent(g *target, sent int64) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	heard := g.heard.Load()
+	if heard >= sent {
+		return false // it has answered others meanwhile
+	}
+	s, now := &g.silence, p.clock()
+	if s.row == 0 || heard > s.last {
+		s.row, s.from = 0, sent
+	}
+	s.row++
+	s.last = now
+	if s.row < silentLimit || g.out.Load() != 0 && sent < s.left || !p.answersBut(g, s.from) {
+		return false
+	}
+	s.left = now
+	g.fail(now)
+	return true
+}
+
+// answersBut reports whether a target other than g has answered a request that was sent after time from.
+func (p *pool) answersBut(g *target, from int64) bool {
+	for _, other := range p.targets {
+		if other != g && other.served.Load() > from {
+			return true
+		}
+	}
+	return false
+}
+
+// isTimeout reports whether err, of req, means that the time was over: the caller's or the base's. A cancellation is none: who loses
+// interest says nothing about the target.
+func isTimeout(req *http.Request, err error) bool {
+	if d, ok := req.Context().Deadline(); ok && time.Until(d) <= 0 {
+		return true
+	}
+	t, ok := errors.AsType[interface {
+		error
+		Timeout() bool
+	}](err)
+	return ok && t.Timeout()
+}
