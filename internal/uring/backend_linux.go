@@ -198,9 +198,6 @@ func (b *Backend) fillv(e *sqe, op *proactor.Op, at int) {
 
 // complete appends the operation that c is about, if it is over.
 func (b *Backend) complete(done []*proactor.Op, c cqe) []*proactor.Op {
-	if c.flags&cqeBuffer != 0 && c.res <= 0 {
-		b.buffers.take(cqe{flags: c.flags}) // a buffer was used up for nothing
-	}
 	op := b.queued[c.userData]
 	b.queued[c.userData] = nil
 	d, n, errno := op.Desc, int(max(c.res, 0)), syscall.Errno(max(-c.res, 0))
@@ -213,7 +210,7 @@ func (b *Backend) complete(done []*proactor.Op, c cqe) []*proactor.Op {
 	poller.Moved(d, op.Kind.Dir(), n, room, errno)
 
 	switch {
-	case errno == syscall.EAGAIN:
+	case errno == syscall.EAGAIN: // it may name a buffer: see buffers.take
 		if b.Await(op) {
 			return done
 		}

@@ -71,7 +71,12 @@ func newBuffers(r *ring, size int) *buffers {
 		b.spent = append(b.spent, uint16(i))
 	}
 	b.recycle()
-	return b
+	if b.prove(r) {
+		return b
+	}
+	_ = sys.IoUringRegister(r.fd, unregisterBufferRing, unsafe.Pointer(&reg), 1)
+	sys.Unmap(page)
+	return nil
 }
 
 // recycle is io_uring_buf_ring_add and io_uring_buf_ring_advance for what was used up: the last
@@ -97,7 +102,8 @@ func (b *buffers) recycle() {
 	}
 }
 
-// take returns the bytes that a completion is about.
+// take returns the bytes that a completion is about. One without bytes has used no buffer up, whatever it says: of Linux before 6.18 it names one
+// after EAGAIN (io_uring/net.c, io_recv; mended by 5fda51255439).
 func (b *buffers) take(c cqe) []byte {
 	id := uint16(c.flags >> cqeBufferShift)
 	from := b.used[id]

@@ -60,16 +60,17 @@ const (
 	opSend    = 26
 	opRecv    = 27
 
-	setupSubmitAll     = 1 << 7
-	featSingleMmap     = 1 << 0
-	registerBufferRing = 22
-	bufferRingInc      = 1 << 1
-	sqeBufferSelect    = 1 << 5
-	cqeBuffer          = 1 << 0
-	cqeBufferMore      = 1 << 4
-	cqeBufferShift     = 16
-	offSQRing          = 0
-	offSQEs            = 0x10000000
+	setupSubmitAll       = 1 << 7
+	featSingleMmap       = 1 << 0
+	registerBufferRing   = 22
+	unregisterBufferRing = 23
+	bufferRingInc        = 1 << 1
+	sqeBufferSelect      = 1 << 5
+	cqeBuffer            = 1 << 0
+	cqeBufferMore        = 1 << 4
+	cqeBufferShift       = 16
+	offSQRing            = 0
+	offSQEs              = 0x10000000
 )
 
 // ring is one io_uring. It is not safe for concurrent use.
