@@ -140,8 +140,8 @@ func (w *Watcher) finish(op *proactor.Op) {
 	w.ended.Push(op)
 }
 
-// expire ends what is late, expireTurn at the utmost. It reports whether anything was.
-func (w *Watcher) expire() (late bool) {
+// expire ends what is late, expireTurn at the utmost, all of which is tried first. It reports whether anything was late.
+func (w *Watcher) expire() bool {
 	if _, any := w.deadlines.first(); !any {
 		return false // the clock is not looked at
 	}
@@ -151,24 +151,27 @@ func (w *Watcher) expire() (late bool) {
 		if op == nil {
 			break
 		}
-		late = true
-		d, dir := op.Desc, op.Kind.Dir()
-		if startable(d, dir) { // it is tried first
-			w.run(d, dir, &budget{connTransfers, connBytes})
-		}
-		switch {
-		case op.Index < 0: // and is over
-		case startable(d, dir): // others are tried before it
-			w.deadlines.move(op, now+starvedRetry)
-		default:
-			behind := now - op.Deadline
-			w.stats.Expired++
-			w.stats.Late += behind
-			w.stats.LateMax = max(w.stats.LateMax, behind)
-			w.cancel(op, proactor.TimedOut)
-		}
+		w.late = append(w.late, op)
+		w.deadlines.move(op, now+starvedRetry) // if others are tried before it
+		w.run(op.Desc, op.Kind.Dir(), &budget{connTransfers, connBytes})
 	}
-	return late
+	if len(w.late) == 0 {
+		return false
+	}
+	w.land(w.backend.Settle(w.polled[:0]))
+	for _, op := range w.late {
+		if op.Index < 0 || startable(op.Desc, op.Kind.Dir()) { // it is over, or others are tried before it
+			continue
+		}
+		behind := now - op.Deadline
+		w.stats.Expired++
+		w.stats.Late += behind
+		w.stats.LateMax = max(w.stats.LateMax, behind)
+		w.cancel(op, proactor.TimedOut)
+	}
+	clear(w.late)
+	w.late = w.late[:0]
+	return true
 }
 
 // cancel ends an operation that was begun early; one that the backend cannot return at once comes from Poll.

@@ -70,6 +70,7 @@ type Watcher struct {
 	lead         int            // transfers that fresh has begun more than again, while both had some
 	pending      int            // begun, not ended
 	polled       []*proactor.Op
+	late         []*proactor.Op // expire's
 	deadlines    deadlines
 	sleeper      proactor.Sleeper // the backend, or nil
 	beds         proactor.Queue   // operations of those that doze, for those that wake up

@@ -10,6 +10,7 @@ import (
 
 var deadlineTests = []test{
 	{"PastDeadline", pastDeadline, false},
+	{"PastDeadlineOfMany", pastDeadlineOfMany, false},
 	{"DeadlineInTheMiddle", deadlineInTheMiddle, false},
 	{"ManyDeadlines", manyDeadlines, false},
 	{"ManyDeadlinesInAnyOrder", manyDeadlinesInAnyOrder, false},
@@ -56,6 +57,26 @@ func pastDeadline(r *rig) {
 	rest := make([]byte, k.result.Size+1)
 	_, _ = io.ReadFull(peer, rest)
 	r.same("at the peer", rest, append([]byte("abc")[:k.result.Size], 'y'))
+}
+
+// pastDeadlineOfMany: so are more than a WaitIO ends, and beside something that is over at once.
+func pastDeadlineOfMany(r *rig) {
+	past := time.Now().Add(-time.Hour)
+	var ks []*ticket
+	conns := make([]*aio.Conn, 264)
+	for i := range conns {
+		conns[i] = r.pairWith([]byte("abc"))
+	}
+	r.must(ticket{op: aio.OpPost})
+	for _, conn := range conns {
+		ks = append(ks, r.must(ticket{conn: conn, buf: make([]byte, 3), deadline: past}))
+	}
+	r.until(ks...)
+	for _, k := range ks {
+		if !r.sys.Faulty {
+			r.wantData(k, []byte("abc"))
+		}
+	}
 }
 
 // deadlineInTheMiddle: an operation that has not had its turn yet leaves the queue.
