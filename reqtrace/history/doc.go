@@ -18,7 +18,8 @@
 //
 // An hour has at most Options.Keys causes; what is beyond, those with the fewest requests, is counted together as [Others]. It has at
 // most 64 classes, the rest likewise. Minutes are told apart in the last 48 hours, hours before that. When all takes more than
-// Options.MaxBytes, minutes are told apart in fewer, and then the oldest hours go, as they do when there are more than Options.Hours.
+// Options.MaxBytes, minutes are told apart in fewer, then the oldest hours go, as they do when there are more than Options.Hours, and of the
+// last one the causes with the fewest requests.
 //
 // # Names
 //

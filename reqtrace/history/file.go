@@ -14,6 +14,9 @@ const (
 	logName  = "history.log"
 	lockName = "history.lock"
 
+	// asideName is what a log is renamed to that holds no history.
+	asideName = "history.log.damaged"
+
 	// The name of a new file has digits between these. A kill may leave one, which who takes the folder next removes.
 	tempPrefix = ".evenkeel-history-"
 	tempSuffix = ".tmp"
@@ -27,8 +30,8 @@ type file struct {
 	size int64
 }
 
-// openFile takes a folder, and reads what is there: up to limit bytes, which is more than a store writes.
-func openFile(dir string, limit int64) (*file, []byte, error) {
+// openFile takes a folder, and reads what is there, also what a store with a higher Options.MaxBytes wrote.
+func openFile(dir string) (*file, []byte, error) {
 	f := &file{dir: dir}
 	if err := f.take(); err != nil {
 		if f.lock != nil { // what a kill has left cannot be removed
@@ -36,7 +39,7 @@ func openFile(dir string, limit int64) (*file, []byte, error) {
 		}
 		return nil, nil, err
 	}
-	b, err := readUpTo(f.path(logName), limit)
+	b, err := readUpTo(f.path(logName), 2*maxSize)
 	if err != nil {
 		return nil, nil, errors.Join(wrap(err), f.close())
 	}
@@ -76,6 +79,14 @@ func (f *file) sweep() error {
 		}
 	}
 	return err
+}
+
+// setAside gives what is there another name, under which nobody touches it.
+func (f *file) setAside() error {
+	if _, err := os.Lstat(f.path(asideName)); err == nil {
+		return fmt.Errorf("history: %s has %s already: move it, or %s, elsewhere", f.dir, asideName, logName)
+	}
+	return wrap(errors.Join(os.Rename(f.path(logName), f.path(asideName)), syncFolder(f.dir)))
 }
 
 // there reports whether what is appended gets into the folder.

@@ -11,11 +11,15 @@ const (
 	defaultKeys       = 64
 	defaultMaxBytes   = 8 << 20
 	defaultFlushEvery = 5 * time.Second
+
+	minKeys = 32
+	maxSize = 1 << 30 // of the file
 )
 
 // Options configure [Open]. The zero value works.
 type Options struct {
-	// Dir is the folder of the history's files, made where it is not there; nobody else may read it. Other files in it are left alone. One process at a time
+	// Dir is the folder of the history's files, made where it is not there; nobody else may read it. Other files in it are left alone, and a history.log that
+	// holds no history is renamed to history.log.damaged. One process at a time
 	// writes there (on systems without flock(2), see to that). Default: "", which keeps the history in memory alone.
 	Dir string
 
@@ -51,10 +55,10 @@ func (o Options) withDefaults() (Options, error) {
 	if err := check(&o.Hours, "Hours", defaultHours, 1, 8784); err != nil {
 		return o, err
 	}
-	if err := check(&o.Keys, "Keys", defaultKeys, 32, 4096); err != nil {
+	if err := check(&o.Keys, "Keys", defaultKeys, minKeys, 4096); err != nil {
 		return o, err
 	}
-	if err := check(&o.MaxBytes, "MaxBytes", defaultMaxBytes, 1<<20, 1<<30); err != nil {
+	if err := check(&o.MaxBytes, "MaxBytes", defaultMaxBytes, 1<<20, maxSize); err != nil {
 		return o, err
 	}
 	if err := check(&o.FlushEvery, "FlushEvery", defaultFlushEvery, 10*time.Millisecond, time.Minute); err != nil {

@@ -246,7 +246,7 @@ func (s *Store) flush() (err error) {
 
 // takeOver takes the folder, and adds what is in it to what the store has, once. It is called with disk held.
 func (s *Store) takeOver() error {
-	f, b, err := openFile(s.o.Dir, 2*s.o.MaxBytes)
+	f, b, err := openFile(s.o.Dir)
 	if err != nil {
 		return err
 	}
@@ -256,7 +256,12 @@ func (s *Store) takeOver() error {
 		if err != nil && errors.Is(err, ErrVersion) {
 			return errors.Join(err, f.close())
 		}
-		if lost > 0 || err != nil {
+		if err != nil { // somebody else's, or damaged from the first line on
+			if aside := f.setAside(); aside != nil {
+				return errors.Join(err, aside, f.close())
+			}
+			s.o.Logger.Warn("the folder of the history of slow requests has a file that holds none: it is kept under another name", "dir", s.o.Dir, "name", asideName, "error", err)
+		} else if lost > 0 {
 			s.o.Logger.Warn("the history of slow requests lacks what a kill or a disk cut off", "dir", s.o.Dir, "lines", lost, "bytes", len(b)-good)
 		}
 	}
@@ -287,23 +292,25 @@ func (s *Store) rewrite() error {
 	return s.file.replace(line)
 }
 
-// whole returns all of the history as a line that leaves room for more. Where it takes too much, minutes of all but the last hours go, and then the
-// oldest hours.
+// whole returns all of the history as a line that leaves room for more. Where it takes too much, minutes of all but the last hours go, then the
+// oldest hours, and then the rarest causes of the last one.
 func (s *Store) whole() ([]byte, error) {
 	h := s.history
-	for _, x := range h.hours {
-		x.foldAll(s.o.Keys)
-	}
-	for hours, fine, limit := s.o.Hours, fineHours, int(s.o.MaxBytes*3/4); ; {
+	for hours, fine, keys, limit := s.o.Hours, fineHours, s.o.Keys, int(s.o.MaxBytes*3/4); ; {
+		for _, x := range h.hours {
+			x.foldAll(keys)
+		}
 		if order := h.order(); len(order) > 0 {
 			h.prune(hours, fine, order[len(order)-1])
 		}
 		line, err := (&record{History: h}).line()
 		switch {
-		case err != nil || len(line) <= limit || len(h.hours) <= 1:
+		case err != nil || len(line) <= limit || len(h.hours) <= 1 && keys <= minKeys:
 			return line, err
 		case fine > 1:
 			fine /= 4
+		case len(h.hours) <= 1:
+			keys = max(keys/2, minKeys)
 		default:
 			hours = max(min(len(h.hours)-1, len(h.hours)*limit/len(line)), 1)
 		}

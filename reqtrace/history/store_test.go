@@ -105,7 +105,7 @@ func TestStoreFlushes(t *testing.T) {
 func TestStoreShared(t *testing.T) {
 	dir := t.TempDir()
 	first := open(t, Options{Dir: dir})
-	if f, _, err := openFile(dir, 1<<20); err == nil {
+	if f, _, err := openFile(dir); err == nil {
 		_ = f.close()
 		t.Skip("needs flock(2)")
 	}
@@ -248,8 +248,7 @@ func TestStoreBounded(t *testing.T) {
 	for hour := range hours {
 		for i := range 40 {
 			id++
-			k := Key{lockKey.Cause, fmt.Sprintf("main.f%d", i), "main.refresh", strings.Repeat("x", maxText)}
-			s.Add(slow(id, night.Add(time.Duration(hour)*time.Hour), k, 10*ms))
+			s.Add(slow(id, night.Add(time.Duration(hour)*time.Hour), longKey(i), 10*ms))
 		}
 		if err := s.Flush(); err != nil {
 			t.Fatal(err)
@@ -261,6 +260,76 @@ func TestStoreBounded(t *testing.T) {
 	order := s.Snapshot().order()
 	if n := len(order); n < 3 || n > hours-5 || order[n-1]-order[0] != int64(n-1) || order[n-1] != night.Unix()/3600+hours-1 {
 		t.Errorf("%d hours, from %d to %d", len(order), order[0], order[len(order)-1])
+	}
+}
+
+// longKey is one of many causes, that takes as many bytes as one may.
+func longKey(i int) Key {
+	return Key{lockKey.Cause, fmt.Sprintf("main.f%d", i), "main.refresh", strings.Repeat("x", maxText)}
+}
+
+// TestStoreBoundedInAnHour: so does one of more causes in an hour than there is room for, and it is there when it is opened again.
+func TestStoreBoundedInAnHour(t *testing.T) {
+	dir := t.TempDir()
+	for opened := range 2 {
+		s := open(t, Options{Dir: dir, MaxBytes: 1 << 20, Keys: 4096})
+		if n := len(s.Snapshot().Summaries(time.Time{})); opened > 0 && n < 32 {
+			t.Errorf("of 3,000 causes %d are there", n)
+		}
+		for i := range 3000 {
+			s.Add(slow(3000*opened+i, night, longKey(i), 10*ms))
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if fi, err := os.Stat(filepath.Join(dir, logName)); err != nil || fi.Size() > 1<<20 {
+			t.Fatalf("%d bytes, %v", fi.Size(), err)
+		}
+	}
+}
+
+// TestStoreSmallerLimit: of what was written with a higher limit, only what the new one has no room for goes.
+func TestStoreSmallerLimit(t *testing.T) {
+	dir := t.TempDir()
+	const hours = 100
+	s := open(t, Options{Dir: dir})
+	for hour := range hours {
+		for i := range 40 {
+			s.Add(slow(40*hour+i, night.Add(time.Duration(hour)*time.Hour), longKey(i), 10*ms))
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if fi, err := os.Stat(filepath.Join(dir, logName)); err != nil || fi.Size() <= 2<<20 {
+		t.Fatalf("%d bytes, %v", fi.Size(), err)
+	}
+	s = open(t, Options{Dir: dir, MaxBytes: 1 << 20})
+	if order := s.Snapshot().order(); len(order) == 0 || order[len(order)-1] != night.Unix()/3600+hours-1 {
+		t.Errorf("hours %v", order)
+	}
+}
+
+// TestStoreKeepsWhatIsNone: a file that holds no history keeps its bytes, under another name, and a second one its own.
+func TestStoreKeepsWhatIsNone(t *testing.T) {
+	dir := t.TempDir()
+	name, kept := filepath.Join(dir, logName), filepath.Join(dir, "history.log.damaged")
+	for i, text := range []string{"not ours\n", "nor this"} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s := open(t, Options{Dir: dir})
+		fill(s, 0, 1)
+		if err := s.Flush(); (err == nil) != (i == 0) || i > 0 && !strings.Contains(err.Error(), "history.log.damaged") {
+			t.Errorf("%q: %v", text, err)
+		}
+		if i > 0 {
+			kept = name
+		}
+		if b, err := os.ReadFile(kept); err != nil || string(b) != text {
+			t.Errorf("%q, %v, want %q", b, err, text)
+		}
+		_ = s.Close()
 	}
 }
 
