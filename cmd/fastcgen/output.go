@@ -15,8 +15,11 @@ import (
 // overwritable refuses a file that fastcgen did not write.
 func overwritable(out string) error {
 	f, err := os.Open(out)
-	if err != nil {
-		return nil // to be made, or write says more
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // to be made
+	}
+	if err != nil { // what it is cannot be told
+		return err
 	}
 	defer f.Close()
 	begin := make([]byte, len(emit.Header))

@@ -87,6 +87,15 @@ func TestNotOverwritten(t *testing.T) {
 			t.Errorf("%q: code %d, %q", args, r.code, r.stderr)
 		}
 	}
+	if err := os.Chmod(filepath.Join(dir, "sum.go"), 0); err != nil {
+		t.Fatal(err)
+	}
+	if f, err := os.Open(filepath.Join(dir, "sum.go")); err == nil { // root reads all
+		f.Close()
+	} else if r := call(t.Context(), "-o", filepath.Join(dir, "sum.go"), filepath.Join(dir, "add.go")); r.code != exitFailed || !strings.Contains(r.stderr, "permission denied") {
+		t.Errorf("over a file that cannot be read: code %d, %q", r.code, r.stderr)
+	}
+	_ = os.Chmod(filepath.Join(dir, "sum.go"), 0o600)
 	for name, want := range map[string]string{"add.go": declare("", ""), "add_fastc.go": text, "sum.go": text} {
 		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(got) != want {
 			t.Errorf("%s: %q, %v", name, got, err)
