@@ -36,6 +36,7 @@ type conn struct {
 	handle *aio.Conn
 	ctx    context.Context // of the user's ConnContext; nil: not asked yet
 	tls    *tls.Conn       // of TLS, from its first bytes on
+	remote string          // RemoteAddr of its requests; "": it has had none
 
 	worker         *worker       // that it is with
 	before, behind *conn         // in the list of parked ones
@@ -86,6 +87,18 @@ func (c *conn) rest() {
 }
 
 var errForHooks = errors.New("httpd: a connection is served by its server: it can be closed, and asked for its addresses and its socket's options")
+
+// remoteAddr is what a request has as its RemoteAddr. Only the goroutine of the request calls it.
+func (c *conn) remoteAddr() string {
+	if c.remote == "" {
+		if ip := c.handle.RemoteAddrPort(); ip.IsValid() {
+			c.remote = ip.String()
+		} else if ra := c.RemoteAddr(); ra != nil {
+			c.remote = ra.String()
+		}
+	}
+	return c.remote
+}
 
 func (c *conn) LocalAddr() net.Addr              { return c.handle.LocalAddr() }
 func (c *conn) RemoteAddr() net.Addr             { return c.handle.RemoteAddr() }

@@ -48,8 +48,8 @@
 //   - The end of a parked connection's time comes up to a tenth of a second late.
 //   - Three bytes at most and the end are answered over TLS as the worker has served before or not.
 //
-// net/http's own tests pass through this package, on each backend, but for three; tools/nethttp/known.txt has these, with the reasons,
-// and make nethttp-suite runs all.
+// net/http's own tests pass through this package, on each backend, but for three; tools/nethttp/known.txt has these, with the reasons.
+// make nethttp-suite runs all, but for three more that try how net/http is built (TestOmitHTTP2, TestOmitHTTP2Vet, TestCmdGoNoHTTPServer).
 //
 // # Websockets
 //

@@ -187,11 +187,7 @@ func (h *hooks) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 			state := c.tls.ConnectionState() // not kept: an idle connection needs none
 			r.TLS = &state
 		}
-		if ip := c.handle.RemoteAddrPort(); ip.IsValid() {
-			r.RemoteAddr = ip.String()
-		} else if ra := c.RemoteAddr(); ra != nil {
-			r.RemoteAddr = ra.String()
-		}
+		r.RemoteAddr = c.remoteAddr()
 		if h.connContext != nil {
 			h.contextOf(w, c)
 		}
