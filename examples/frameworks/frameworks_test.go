@@ -2,6 +2,7 @@ package frameworks
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -19,6 +20,7 @@ import (
 
 	"evenkeel.dev/gcgate"
 	"evenkeel.dev/gcgate/gcgatetest"
+	"evenkeel.dev/httpd"
 )
 
 // startGate starts a gate over a heap that nothing fills; refusing lets it refuse until the test ends.
@@ -66,24 +68,47 @@ func get(t *testing.T, url string) (int, string) {
 	return resp.StatusCode, string(b)
 }
 
-// serve serves h until the test ends.
-func serve(t *testing.T, h http.Handler) (url string) {
-	s := httptest.NewServer(h)
-	t.Cleanup(s.Close)
-	return s.URL
+// servers serve a handler until the test ends.
+var servers = map[string]func(t *testing.T, h http.Handler) (url string){
+	"net/http": func(t *testing.T, h http.Handler) string {
+		s := httptest.NewServer(h)
+		t.Cleanup(s.Close)
+		return s.URL
+	},
+	"httpd": func(t *testing.T, h http.Handler) string {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		srv, served := &http.Server{Handler: h}, make(chan error, 1)
+		go func() { served <- httpd.Serve(context.Background(), srv, ln, httpd.Options{}) }()
+		t.Cleanup(func() {
+			http.DefaultClient.CloseIdleConnections()
+			if err := srv.Shutdown(context.Background()); err != nil {
+				t.Error(err)
+			}
+			if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+				t.Error(err)
+			}
+		})
+		return "http://" + ln.Addr().String()
+	},
 }
 
 // TestFrameworks: each framework's requests are counted while they run, and refused under PolicyShed.
 func TestFrameworks(t *testing.T) {
 	gin.SetMode(gin.ReleaseMode)
-	for name, start := range map[string]func(*testing.T, *gcgate.Gate, func() string) (url string){
-		"gin":  func(t *testing.T, g *gcgate.Gate, say func() string) string { return serve(t, Gin(g, say)) },
-		"echo": func(t *testing.T, g *gcgate.Gate, say func() string) string { return serve(t, Echo(g, say)) },
-		"chi":  func(t *testing.T, g *gcgate.Gate, say func() string) string { return serve(t, Chi(g, say)) },
+	starts := map[string]func(*testing.T, *gcgate.Gate, func() string) (url string){
 		"fasthttp": func(t *testing.T, g *gcgate.Gate, say func() string) string {
 			return serveFast(t, FastHTTP(g, func(c *fasthttp.RequestCtx) { c.WriteString(say()) }))
 		},
-	} {
+	}
+	for by, serve := range servers {
+		starts["gin by "+by] = func(t *testing.T, g *gcgate.Gate, say func() string) string { return serve(t, Gin(g, say)) }
+		starts["echo by "+by] = func(t *testing.T, g *gcgate.Gate, say func() string) string { return serve(t, Echo(g, say)) }
+		starts["chi by "+by] = func(t *testing.T, g *gcgate.Gate, say func() string) string { return serve(t, Chi(g, say)) }
+	}
+	for name, start := range starts {
 		t.Run(name, func(t *testing.T) {
 			g, refusing := startGate(t)
 			url := start(t, g, func() string {
@@ -129,6 +154,12 @@ func serveFast(t *testing.T, h fasthttp.RequestHandler) (url string) {
 // TestConnect: unary calls count, streams of Connect's own protocol do not, and a refusal is "unavailable" to a
 // client.
 func TestConnect(t *testing.T) {
+	for by, serve := range servers {
+		t.Run(by, func(t *testing.T) { testConnect(t, serve) })
+	}
+}
+
+func testConnect(t *testing.T, serve func(t *testing.T, h http.Handler) (url string)) {
 	g, refusing := startGate(t)
 	want := 1
 	h, err := Connect(g, func() string {
