@@ -26,6 +26,7 @@ help:
 	@echo "make soak        packages aio, httpd, gcgate and gctrace under random histories, each for an hour (SOAK=2m: two minutes), and httpd restarted behind HAProxy"
 	@echo "make soak-fastc  package fastc's calls under collections, signals and profiles, as long as SOAK says"
 	@echo "make test-next   package fastc, which relies on the runtime's inside, under the next Go ($(NEXT))"
+	@echo "make test-kernels  packages aio and httpd under other kernels, in qemu: KERNELS=\"/boot/vmlinuz-6.12.43 ...\""
 	@echo "make build       bin/: evenkeel, the examples, and the driver of bench-gate"
 
 .PHONY: build build-main
@@ -67,6 +68,11 @@ test-next:
 	@.ci/setup
 	@env EVENKEEL_CHECK=1 GOTOOLCHAIN=$(NEXT) go test -count=1 -timeout 30m -v -shuffle=on ./fastc
 
+# The tests of what talks to the kernel, under others than this machine's: KERNELS="/boot/vmlinuz-6.12.43 ...".
+.PHONY: test-kernels
+test-kernels:
+	@.ci/kernels $(KERNELS)
+
 .PHONY: lint
 lint:
 	@go -C tools build -o ../.bin/ tool
@@ -96,6 +102,7 @@ release-check:
 SOAK ?= 1h
 .PHONY: soak soak-fastc
 soak:
+	EVENKEEL_MUTATIONS=100000 go test -count=1 -v -timeout 0 -run '^TestDifferential$$' ./httpd
 	EVENKEEL_SOAK=$(SOAK) go test -count=1 -v -timeout 0 -run '^(TestSoak.*|TestSimulation|TestPrograms.*)$$' ./aio/... ./httpd ./internal/aiosuite ./gcgate ./gctrace
 	cd e2e && EVENKEEL_SOAK=$(SOAK) go test -count=1 -v -timeout 0 -run '^TestRestarts$$' .
 
@@ -115,6 +122,7 @@ bench-load: build
 
 # PART=haproxy: that part alone; QUICK=1: is everything there? ORIGINAL=DIR has the source of gci-go v0.2, for the parts hello, shedding and literal.
 bench-gate: build
+	@.ci/setup
 	cd bench && ../bin/gate $(if $(QUICK),-quick) $(if $(ORIGINAL),-original $(abspath $(ORIGINAL))) $(if $(PART),-part $(PART))
 	$(if $(PART),,cd bench && ../bin/gate $(if $(QUICK),-quick -n 3000) -part faults)
 
