@@ -230,11 +230,15 @@ func (d *driver) bench(ctx context.Context, only, results string) error {
 	var err error
 	for _, n := range names {
 		begun := time.Now()
-		if err = measures[n](ctx); err != nil {
-			err = fmt.Errorf("%s: %w", n, err)
+		if failed := measures[n](ctx); failed != nil { // a program that it needs is missing, say
+			err = errors.Join(err, fmt.Errorf("%s: %w", n, failed))
+			fmt.Fprintf(d.out, "%s: %v\n", n, failed)
+		} else {
+			fmt.Fprintf(d.out, "%s took %v\n", n, time.Since(begun).Round(time.Second))
+		}
+		if ctx.Err() != nil {
 			break // what was measured is kept
 		}
-		fmt.Fprintf(d.out, "%s took %v\n", n, time.Since(begun).Round(time.Second))
 	}
 	d.keep()
 	if results != "" && !d.quick && (err == nil || len(d.samples)+len(d.set.Figures) > 0) {
