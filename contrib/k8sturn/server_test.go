@@ -18,8 +18,8 @@ import (
 )
 
 // server is the part of a kube-apiserver that serves Leases: optimistic concurrency by resourceVersion, merge
-// patches, lists and watches by label, and what the validation of a Lease refuses. It is no kube-apiserver,
-// whose binary no package registry has; e2e/kubernetes/gate_test.go reads what is sent as the types of the API.
+// patches, lists and watches by label, and what the validation of a Lease refuses. It is no kube-apiserver: e2e/apiserver has one, which
+// does not fail as it is told; e2e/kubernetes/gate_test.go reads what is sent as the types of the API.
 type server struct {
 	url  string
 	http *httptest.Server
