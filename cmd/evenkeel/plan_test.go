@@ -57,12 +57,14 @@ func TestPlanInRun(t *testing.T) {
 	for _, c := range []struct {
 		change func(*runfile.Run)
 		want   string
+		gates  bool // what they would give is there, too
 	}{
-		{func(*runfile.Run) {}, "this load takes 1 to 2 replicas, "},
-		{func(r *runfile.Run) { r.Disturbance = nil }, ""},
-		{func(r *runfile.Run) { r.Alloc = nil }, ""},
-		{func(r *runfile.Run) { r.GC = nil }, ""},
-		{func(r *runfile.Run) { r.GC.Summary.Heap.Live.Mean = gctrace.Of[int64](0) }, ""},
+		{func(*runfile.Run) {}, "this load takes 1 to 2 replicas, ", false},
+		{func(r *runfile.Run) { r.GC.Summary.Wall.Total = gctrace.Of(r.Load.Duration / 20) }, "this load takes 1 to 2 replicas, ", true},
+		{func(r *runfile.Run) { r.Disturbance = nil }, "", false},
+		{func(r *runfile.Run) { r.Alloc = nil }, "", false},
+		{func(r *runfile.Run) { r.GC = nil }, "", false},
+		{func(r *runfile.Run) { r.GC.Summary.Heap.Live.Mean = gctrace.Of[int64](0) }, "", false},
 	} {
 		run := planRun("a")
 		c.change(&run)
@@ -74,6 +76,9 @@ func TestPlanInRun(t *testing.T) {
 		i := strings.Index(out.String(), "this load takes")
 		if c.want == "" && i >= 0 || c.want != "" && (i < 0 || !strings.HasPrefix(out.String()[i:], c.want)) {
 			t.Errorf("want %q:\n%s", c.want, &out)
+		}
+		if c.gates != strings.Contains(out.String(), "a collection ran for 5% of the time, so at least as many requests met one") {
+			t.Errorf("what gates would give, want %v:\n%s", c.gates, &out)
 		}
 		t.Log(out.String())
 	}

@@ -48,6 +48,7 @@ type runSum struct {
 	seconds                    float64
 	requests, allocated        float64
 	live, cycles, marking      float64 // marking in seconds of CPU
+	wall                       float64 // seconds in which a collection ran
 	service                    float64 // seconds of CPU, the collector's included
 	beside                     float64
 	traced, profiled, measured float64 // runs that know of collections, allocations, CPU
@@ -70,6 +71,9 @@ func (s *runSum) add(r *runfile.Run) {
 			s.live += float64(live)
 			s.cycles += float64(r.GC.Summary.Collections)
 			s.marking += marking.Seconds()
+		}
+		if wall, ok := r.GC.Summary.Wall.Total.Get(); ok {
+			s.wall += wall.Seconds()
 		}
 		if procs, ok := r.GC.Summary.Procs.Get(); ok {
 			s.procs = procs

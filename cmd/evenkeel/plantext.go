@@ -38,8 +38,8 @@ func (p *plan) judge() {
 	}
 }
 
-// planLine is what runs of one variant say of the replicas for their load, by themselves and behind gates that take turns: "" where
-// they do not know of collections, allocations and CPU.
+// planLine is what runs of one variant say of the replicas for their load, by themselves and behind gates that take turns, and of the requests that
+// met a collection: "" where they do not know of collections, allocations and CPU.
 func planLine(runs []*runfile.Run) string {
 	var sum runSum
 	for _, r := range runs {
@@ -57,8 +57,13 @@ func planLine(runs []*runfile.Run) string {
 	figures := func(o *capacity.Outlook, replicas, share string) string {
 		return rangeText(o.Needed, textfmt.Count) + replicas + ", " + rangeText(o.MemoryInAll, textfmt.Bytes) + " in all, " + rangeText(o.Collector, textfmt.Share) + share
 	}
-	return fmt.Sprintf("this load takes %s; behind gates %s, turns for %s (evenkeel plan)", figures(stock, " replicas", " of the CPU for the collector"),
+	line := fmt.Sprintf("this load takes %s; behind gates %s, turns for %s (evenkeel plan)", figures(stock, " replicas", " of the CPU for the collector"),
 		figures(gated, "", ""), rangeText(gated.Turns, textfmt.Count))
+	if sum.wall > 0 {
+		line += fmt.Sprintf("\na collection ran for %s of the time, so at least as many requests met one; with a second replica, a balancer and gates next to none do",
+			textfmt.Share(sum.wall/sum.seconds))
+	}
+	return line
 }
 
 // text is the plan as people read it.
