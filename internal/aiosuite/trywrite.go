@@ -2,7 +2,9 @@ package aiosuite
 
 import (
 	"context"
+	"io"
 	"syscall"
+	"time"
 
 	"evenkeel.dev/aio"
 )
@@ -12,6 +14,7 @@ var tryWriteTests = []test{
 	{"TryWritev", tryWritev, false},
 	{"TryWriteBehind", tryWriteBehind, false},
 	{"TryWriteInParts", tryWriteInParts, false},
+	{"TryWriteToAccepted", tryWriteToAccepted, false},
 	{"TryWriteRefused", tryWriteRefused, false},
 	{"TryWriteToNobody", tryWriteToNobody, false},
 }
@@ -171,6 +174,25 @@ func tryWriteInParts(r *rig) {
 	_ = conn.Close()
 	data, _ := got()
 	r.same("at the peer", data, all)
+}
+
+// tryWriteToAccepted: a connection to which nothing was submitted since it was accepted has room again once its peer has read.
+func tryWriteToAccepted(r *rig) {
+	l, dial := r.listener()
+	k := r.accept(l)
+	peer := dial()
+	conn := r.accepted(k)
+	var sent int64
+	for piece, n := pattern(5, 0, r.large), r.large; n == len(piece); sent += int64(n) {
+		n = r.sendNow(conn, piece)
+	}
+	_, err := io.CopyN(io.Discard, peer, sent)
+	Must(r.t, err)
+	for end := time.Now().Add(stuck); r.sendNow(conn, []byte("x")) == 0; {
+		if _, err := r.idleOnce(); err != nil || time.Now().After(end) {
+			r.t.Fatalf("nothing was sent behind %d bytes that the peer has read; %v", sent, err)
+		}
+	}
 }
 
 // tryWriteRefused: nothing to write, and what is closed.

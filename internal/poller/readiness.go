@@ -274,7 +274,7 @@ func (p *Poller) Recv(d *proactor.Desc, buf []byte) (int, error) {
 
 // Send implements [proactor.Backend].
 func (p *Poller) Send(d *proactor.Desc, buf []byte) (int, error) {
-	if d.Ready&proactor.CanWrite == 0 {
+	if d.Gen != 0 && d.Ready&proactor.CanWrite == 0 { // no edge tells of one that is not watched
 		return 0, syscall.EAGAIN
 	}
 	n, errno := p.send(d.Num, buf)
@@ -283,7 +283,7 @@ func (p *Poller) Send(d *proactor.Desc, buf []byte) (int, error) {
 
 // Sendv implements [proactor.Backend].
 func (p *Poller) Sendv(d *proactor.Desc, v *proactor.Vec) (int, error) {
-	if d.Ready&proactor.CanWrite == 0 {
+	if d.Gen != 0 && d.Ready&proactor.CanWrite == 0 {
 		return 0, syscall.EAGAIN
 	}
 	bufs, room := v.Next()
