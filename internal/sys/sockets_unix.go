@@ -133,7 +133,8 @@ func inet(ip netip.AddrPort) (domain int, to unix.Sockaddr) {
 	return unix.AF_INET6, &unix.SockaddrInet6{Port: int(ip.Port()), Addr: a.As16(), ZoneId: uint32(zone)}
 }
 
-// Connected says how far what Connect began is: EINPROGRESS, 0, or why it failed (connect(2), EINPROGRESS).
+// Connected says how far what Connect began is: EINPROGRESS, 0, or why it failed (connect(2), EINPROGRESS). Where nobody listens
+// at a port that connections are given, one may be given that very port, and is connected to itself: it was refused, as by package net.
 func Connected(fd int) syscall.Errno {
 	n, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ERROR)
 	if err != nil {
@@ -142,10 +143,27 @@ func Connected(fd int) syscall.Errno {
 	if n != 0 {
 		return syscall.Errno(n)
 	}
-	if _, err := unix.Getpeername(fd); err != nil { // a spurious edge
+	peer, err := unix.Getpeername(fd)
+	if err != nil { // a spurious edge
 		return unix.EINPROGRESS
 	}
+	if own, err := unix.Getsockname(fd); err == nil && sameIP(own, peer) {
+		return unix.ECONNREFUSED
+	}
 	return 0
+}
+
+// sameIP reports whether both are one address and port of IP.
+func sameIP(a, b unix.Sockaddr) bool {
+	switch a := a.(type) {
+	case *unix.SockaddrInet4:
+		b, ok := b.(*unix.SockaddrInet4)
+		return ok && a.Port == b.Port && a.Addr == b.Addr
+	case *unix.SockaddrInet6:
+		b, ok := b.(*unix.SockaddrInet6)
+		return ok && a.Port == b.Port && a.Addr == b.Addr
+	}
+	return false
 }
 
 func errnoOf(err error) syscall.Errno {
