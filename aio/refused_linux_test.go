@@ -165,6 +165,45 @@ func TestOlderKernel(t *testing.T) {
 	aiosuite.Run(t, aiosuite.Real(aio.BackendIOUring, "tcp"))
 }
 
+// alone reports true in a process of its own, which runs the test then; the caller has no more to do.
+func alone(t *testing.T, env string) bool {
+	if os.Getenv(env) != "" {
+		return true
+	}
+	c := child(t, t.Name(), env+"=yes")
+	c.Args = append(c.Args, "-test.v")
+	out, err := c.CombinedOutput()
+	if err == nil && strings.Contains(string(out), "--- SKIP") {
+		t.Skipf("in a process of its own:\n%s", out)
+	}
+	if err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	return false
+}
+
+// TestDialFamilyRefused: a family of addresses that the system does not have is no fault of the address.
+func TestDialFamilyRefused(t *testing.T) {
+	if !alone(t, "AIO_NO_SOCKET") {
+		return
+	}
+	var watchers []*aio.Watcher
+	for _, b := range aiosuite.Backends() {
+		if w, err := aio.New(aio.Options{Backend: b}); err == nil {
+			aiosuite.CloseAtEnd(t, w)
+			watchers = append(watchers, w)
+		}
+	}
+	if err := refuseAll(t, syscall.EAFNOSUPPORT, "socket"); err != nil {
+		t.Skip("needs", err)
+	}
+	for _, w := range watchers {
+		if err := w.Dial(nil, &net.TCPAddr{IP: net.IPv6loopback, Port: 1}, none); err != syscall.EAFNOSUPPORT {
+			t.Errorf("%s: %v, want %v", w.Stats().Backend, err, syscall.EAFNOSUPPORT)
+		}
+	}
+}
+
 // called returns a listener and a peer that has connected to it.
 func called(t *testing.T) (net.Listener, net.Conn) {
 	t.Helper()

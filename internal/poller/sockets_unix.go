@@ -28,7 +28,7 @@ func (Sockets) Local(fd int) (local proactor.Addr) {
 // Connect opens a socket and begins to connect it.
 func (Sockets) Connect(addr net.Addr) (fd int, stream bool, err error) {
 	fd, stream, err = sys.Connect(addr)
-	if err == syscall.EAFNOSUPPORT {
+	if err == sys.ErrAddress {
 		err = proactor.ErrAddress
 	}
 	return fd, stream, err

@@ -4,6 +4,7 @@ package sys
 
 import (
 	"cmp"
+	"errors"
 	"net"
 	"net/netip"
 	"os"
@@ -80,9 +81,12 @@ func bit(on bool) int {
 	return 0
 }
 
+// ErrAddress is Connect's for an address that is none of a stream socket.
+var ErrAddress = errors.New("no address of a stream socket")
+
 // Connect opens a socket in non-blocking mode, which other programs do not inherit, and begins to connect it
 // to a *net.TCPAddr or a *net.UnixAddr: connect(2). It says whether the socket is a stream over IP, and
-// EAFNOSUPPORT of another address. An unspecified address is this host's, as for package net.
+// ErrAddress of another address. An unspecified address is this host's, as for package net.
 func Connect(addr net.Addr) (fd int, stream bool, err error) {
 	domain, to := unix.AF_UNIX, unix.Sockaddr(nil)
 	switch a := addr.(type) {
@@ -94,7 +98,7 @@ func Connect(addr net.Addr) (fd int, stream bool, err error) {
 		}
 	}
 	if to == nil {
-		return -1, false, unix.EAFNOSUPPORT
+		return -1, false, ErrAddress
 	}
 	if fd, err = streamSocket(domain); err != nil {
 		return -1, false, err

@@ -29,6 +29,7 @@ var Calls = []Call{
 	{Name: "epoll_ctl", nr: unix.SYS_EPOLL_CTL},
 	{Name: "epoll_pwait", nr: unix.SYS_EPOLL_PWAIT},
 	{Name: "socketpair", nr: unix.SYS_SOCKETPAIR},
+	{Name: "socket", nr: unix.SYS_SOCKET},
 	{Name: "accept4", nr: unix.SYS_ACCEPT4},
 	{Name: "getsockopt", nr: unix.SYS_GETSOCKOPT},
 	{Name: "setsockopt", nr: unix.SYS_SETSOCKOPT},
