@@ -16,7 +16,7 @@ import (
 // TCP_NODELAY set, as those of package net have.
 //
 // No name is resolved: that would hold the loop up. An address of another type is good if its String has an IP
-// and a port, else it is refused with [ErrUnresolved]. Dial fails besides with ErrWatcherClosed, with ErrTooManyConns, and with a
+// and a port, else it is refused with [ErrUnresolved], as a port beyond 65535 is. Dial fails besides with ErrWatcherClosed, with ErrTooManyConns, and with a
 // syscall.Errno such as EMFILE, or of what connect(2) says at once, as it does of most unix sockets.
 func (w *Watcher) Dial(tag any, addr net.Addr, deadline time.Time) error {
 	to, err := resolved(addr)
@@ -49,26 +49,21 @@ func (w *Watcher) Dial(tag any, addr net.Addr, deadline time.Time) error {
 
 // resolved returns addr in a type that a backend may know.
 func resolved(addr net.Addr) (net.Addr, error) {
+	good := addr != nil
 	switch a := addr.(type) {
 	case nil:
-		return nil, ErrUnresolved
-	case *net.TCPAddr:
-		if a == nil {
-			return nil, ErrUnresolved
-		}
+	case *net.TCPAddr: // of which AddrPort makes another one where Port or IP cannot be
+		good = a != nil && a.Port == int(uint16(a.Port)) && (len(a.IP) == 0 || a.IP.To16() != nil)
 	case *net.UnixAddr:
-		if a == nil {
-			return nil, ErrUnresolved
-		}
+		good = a != nil
 	default:
-		if !strings.HasPrefix(a.Network(), "tcp") {
-			return addr, nil
+		if strings.HasPrefix(a.Network(), "tcp") {
+			ip, err := netip.ParseAddrPort(a.String())
+			addr, good = net.TCPAddrFromAddrPort(ip), err == nil
 		}
-		ip, err := netip.ParseAddrPort(a.String())
-		if err != nil {
-			return nil, ErrUnresolved
-		}
-		return net.TCPAddrFromAddrPort(ip), nil
+	}
+	if !good {
+		return nil, ErrUnresolved
 	}
 	return addr, nil
 }

@@ -81,6 +81,8 @@ func dialRefused(r *rig) {
 		named{"tcp", "127.0.0.1"},
 		named{"udp", "127.0.0.1:1"},
 		&net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1}, &net.UnixAddr{Name: "x", Net: "unixgram"},
+		&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: -1}, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1<<16 + 80},
+		&net.TCPAddr{IP: net.IP{127, 0, 0}, Port: 1}, &net.TCPAddr{IP: make(net.IP, 17), Port: 1}, &net.TCPAddr{IP: net.IP{}, Port: 1 << 16},
 	} {
 		if err := r.w.Dial(nil, to, aio.NoDeadline); err != aio.ErrUnresolved {
 			r.t.Errorf("Dial of %T(%v): %v, want ErrUnresolved", to, to, err)
