@@ -87,9 +87,10 @@ func (w *Watcher) unstall() {
 	w.stalled = w.stalled[:0]
 }
 
-// warnStalled says once that accepts rest. The caller holds no lock.
+// warnStalled says once that accepts rest. The caller holds mu, which is released meanwhile.
 func (w *Watcher) warnStalled() {
-	w.stallWarned.Do(func() {
-		w.options.Logger.Warn("aio: a connection waits to be accepted, as there is no descriptor or no memory for it, or Options.MaxConns are open: close connections, or raise the limit (ulimit -n). Stats.AcceptStalls counts this")
-	})
+	w.stallWarned = true
+	w.mu.Unlock()
+	defer w.mu.Lock() // where the Logger panics, too
+	w.options.Logger.Warn("aio: a connection waits to be accepted, as there is no descriptor or no memory for it, or Options.MaxConns are open: close connections, or raise the limit (ulimit -n). Stats.AcceptStalls counts this")
 }

@@ -110,6 +110,10 @@ func (w *Watcher) land(polled []*proactor.Op) {
 
 // wait waits until there is something to do. The caller holds mu, which is released meanwhile.
 func (w *Watcher) wait() error {
+	if len(w.stalled) > 0 && !w.stallWarned {
+		w.warnStalled()
+		return nil // what happened meanwhile has woken nobody
+	}
 	w.subMu.Lock()
 	if w.subs.len() > 0 {
 		w.subMu.Unlock()
@@ -125,15 +129,11 @@ func (w *Watcher) wait() error {
 	if (w.retried.len()+w.starved.len() > 0 || w.busy) && (timeout < 0 || timeout > starvedRetry) {
 		timeout = starvedRetry
 	}
-	stalled := len(w.stalled) > 0
-	if rest := max(w.stalledUntil-w.now(), 0); stalled && (timeout < 0 || timeout > rest) {
+	if rest := max(w.stalledUntil-w.now(), 0); len(w.stalled) > 0 && (timeout < 0 || timeout > rest) {
 		timeout = rest
 	}
 	w.stats.Waits++
 	w.mu.Unlock()
-	if stalled {
-		w.warnStalled()
-	}
 	err := w.backend.Wait(timeout)
 	w.subMu.Lock()
 	w.asleep = false

@@ -88,11 +88,11 @@ type Watcher struct {
 	arrived      *Conn            // accepted: from over to finish
 	stalled      []*proactor.Desc // listeners for whose connections there were no descriptors
 	stalledUntil time.Duration    // when these are tried again, since start
+	stallWarned  bool             // the Logger was told
 	last         *place           // of the connection that was attached last: many have the same
 	closed       bool             // the backend is closed
 	drained      chan struct{}    // not nil: Shutdown waits until nothing is pending, which closes it
 	stats        Stats
-	stallWarned  sync.Once
 
 	subMu       sync.Mutex
 	subs        line           // with submissions
