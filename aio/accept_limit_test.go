@@ -42,11 +42,7 @@ func acceptAtTheLimit(t *testing.T, b aio.Backend) {
 	for range all {
 		dialed(t, l.Addr())
 	}
-	highest, err := syscall.Dup(0)
-	must(t, err)
-	must(t, syscall.Close(highest))
-	limit := uint64(highest + room)
-	must(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: limit, Max: limit}))
+	leaveDescriptors(t, room)
 	arrived := make(chan *aio.Conn, all)
 	for range all {
 		must(t, l.Accept(nil, none))
@@ -72,6 +68,16 @@ func acceptAtTheLimit(t *testing.T, b aio.Backend) {
 	if n := strings.Count(log.String(), "level=WARN"); n != 1 {
 		t.Errorf("%d warnings, want one: %s", n, log.String())
 	}
+}
+
+// leaveDescriptors has this process open n descriptors more at the utmost.
+func leaveDescriptors(t *testing.T, n int) {
+	t.Helper()
+	next, err := syscall.Dup(0)
+	must(t, err)
+	must(t, syscall.Close(next))
+	limit := uint64(next + n)
+	must(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: limit, Max: limit}))
 }
 
 // lockedBuffer is written by one goroutine and read by another.

@@ -86,15 +86,22 @@ func listen(network, address string, o *ListenOptions) (net.Listener, error) {
 	}}
 	config.SetMultipathTCP(false) // a connection of it is another protocol's; who wants it attaches a listener
 	ln, err := config.Listen(context.Background(), network, address)
-	if err == nil && o.Backlog > 0 {
-		if err = setBacklog(ln, o.Backlog); err != nil {
-			_ = ln.Close()
-		}
+	if err != nil || o.Backlog == 0 {
+		return ln, err
 	}
-	if err != nil {
-		return nil, err
+	if err := setBacklog(ln, o.Backlog); err != nil {
+		_ = ln.Close()
+		return nil, listenError(ln.Addr(), err)
 	}
 	return ln, nil
+}
+
+// listenError is err as package net would have it, where the system has said it of a Listener's socket.
+func listenError(at net.Addr, err error) error {
+	if errno, ok := err.(syscall.Errno); ok {
+		return &net.OpError{Op: "listen", Net: at.Network(), Addr: at, Err: errno}
+	}
+	return err
 }
 
 // AttachListener takes ln over, which has to have a file descriptor, as *net.TCPListener and
@@ -198,7 +205,7 @@ func Listen(network, address string, o ListenOptions, watchers ...*Watcher) (lis
 		}
 		l, err := w.attachListener(s)
 		if err != nil {
-			return listeners, err
+			return listeners, listenError(s.Addr(), err)
 		}
 		listeners = append(listeners, l)
 	}

@@ -204,6 +204,39 @@ func TestDialFamilyRefused(t *testing.T) {
 	}
 }
 
+// TestListenBacklogRefused: what the system says of a backlog is an error as of any other step of a Listen.
+func TestListenBacklogRefused(t *testing.T) {
+	if !alone(t, "AIO_NO_BACKLOG") {
+		return
+	}
+	w := open(t, aio.Options{})
+	if err := refuseAll(t, syscall.EPERM, "listen: a backlog of 7"); err != nil {
+		t.Skip("needs", err)
+	}
+	_, err := w.Listen("tcp", "127.0.0.1:0", aio.ListenOptions{Backlog: 7})
+	wantListenError(t, err, syscall.EPERM)
+}
+
+// TestListenAtTheLimit: so it is where there is a descriptor for the socket, and none for the Watcher's duplicate.
+func TestListenAtTheLimit(t *testing.T) {
+	if !alone(t, "AIO_LISTEN_LIMIT") {
+		return
+	}
+	w := open(t, aio.Options{})
+	leaveDescriptors(t, 1)
+	_, err := w.Listen("tcp", "127.0.0.1:0", aio.ListenOptions{})
+	wantListenError(t, err, syscall.EMFILE)
+}
+
+// wantListenError checks that err is package net's, of an address and for that cause.
+func wantListenError(t *testing.T, err error, cause syscall.Errno) {
+	t.Helper()
+	var wrapped *net.OpError
+	if !errors.As(err, &wrapped) || wrapped.Op != "listen" || wrapped.Net != "tcp" || wrapped.Addr == nil || !errors.Is(err, cause) {
+		t.Errorf("%#v (%v); want a *net.OpError of listen, with its network and address, for %v", err, err, cause)
+	}
+}
+
 // called returns a listener and a peer that has connected to it.
 func called(t *testing.T) (net.Listener, net.Conn) {
 	t.Helper()

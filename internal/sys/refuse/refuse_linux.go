@@ -30,6 +30,7 @@ var Calls = []Call{
 	{Name: "epoll_pwait", nr: unix.SYS_EPOLL_PWAIT},
 	{Name: "socketpair", nr: unix.SYS_SOCKETPAIR},
 	{Name: "socket", nr: unix.SYS_SOCKET},
+	{Name: "listen: a backlog of 7", nr: unix.SYS_LISTEN, arg: 1, test: unix.BPF_JEQ, want: 7},
 	{Name: "accept4", nr: unix.SYS_ACCEPT4},
 	{Name: "getsockopt", nr: unix.SYS_GETSOCKOPT},
 	{Name: "setsockopt", nr: unix.SYS_SETSOCKOPT},
