@@ -115,7 +115,7 @@ func sameAddr(a, b net.Addr) bool {
 	return a != nil && b != nil && a.Network() == b.Network() && a.String() == b.String()
 }
 
-// openError returns what Attach says when the backend says err.
+// openError returns what Attach, or Dial, says when the backend says err.
 func openError(err error) error {
 	var errno syscall.Errno
 	switch {
@@ -123,6 +123,8 @@ func openError(err error) error {
 		return ErrNoDescriptor
 	case errors.Is(err, proactor.ErrDatagram):
 		return ErrDatagram
+	case errors.Is(err, proactor.ErrAddress):
+		return ErrUnresolved
 	case errors.Is(err, net.ErrClosed):
 		return ErrClosed
 	case errors.As(err, &errno):

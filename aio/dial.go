@@ -1,7 +1,6 @@
 package aio
 
 import (
-	"errors"
 	"net"
 	"net/netip"
 	"strings"
@@ -34,10 +33,7 @@ func (w *Watcher) Dial(tag any, addr net.Addr, deadline time.Time) error {
 		return ErrTooManyConns
 	}
 	if err := w.backend.Connect(to, &c.desc); err != nil {
-		if errors.Is(err, proactor.ErrAddress) {
-			return ErrUnresolved
-		}
-		return err
+		return openError(err)
 	}
 	w.enter(&c.desc, c)
 	err = w.submit(proactor.Op{Desc: &c.desc, Kind: proactor.Connect, Tag: tag}, deadline)

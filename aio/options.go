@@ -1,6 +1,7 @@
 package aio
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 
@@ -79,23 +80,11 @@ func (o Options) normal() (Options, error) {
 	case o.Backend < 0 || int(o.Backend) >= len(backendNames):
 		return o, &OptionError{"Backend", fmt.Sprintf("%d is no backend: write BackendAuto, BackendIOUring, BackendEpoll or BackendKqueue", o.Backend)}
 	}
-	if o.SwapSize == 0 {
-		o.SwapSize = defaultSwapSize
-	}
-	if o.MaxQueued == 0 {
-		o.MaxQueued = defaultMaxQueued
-	}
-	if o.MaxQueuedBytes == 0 {
-		o.MaxQueuedBytes = defaultQueuedBytes
-	}
-	if o.MaxWatcherBytes == 0 {
-		o.MaxWatcherBytes = defaultWatcherBytes
-	}
-	if o.MaxConns == 0 {
-		o.MaxConns = defaultMaxConns
-	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
+	o.SwapSize = cmp.Or(o.SwapSize, defaultSwapSize)
+	o.MaxQueued = cmp.Or(o.MaxQueued, defaultMaxQueued)
+	o.MaxQueuedBytes = cmp.Or(o.MaxQueuedBytes, defaultQueuedBytes)
+	o.MaxWatcherBytes = cmp.Or(o.MaxWatcherBytes, defaultWatcherBytes)
+	o.MaxConns = cmp.Or(o.MaxConns, defaultMaxConns)
+	o.Logger = cmp.Or(o.Logger, slog.Default())
 	return o, nil
 }
