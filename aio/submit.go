@@ -22,6 +22,7 @@ func (w *Watcher) submit(o proactor.Op, deadline time.Time) error {
 	d, n := o.Desc, o.Bytes()
 	o.Index = -1
 	o.Deadline = w.due(deadline)
+	_, waits := o.Tag.(proactor.Waiter)
 	w.subMu.Lock()
 	defer w.subMu.Unlock()
 	switch {
@@ -31,6 +32,7 @@ func (w *Watcher) submit(o proactor.Op, deadline time.Time) error {
 		return ErrClosed
 	case o.Kind == proactor.Closing:
 		d.Closed = true // the last one, which a full queue does not hinder
+	case waits: // within no limit: see proactor.Waits
 	case int(atomic.LoadInt32(&d.Queued)) >= w.options.MaxQueued:
 		return ErrQueueFull
 	case n > 0 && !(fits(d.Bytes.Load(), n, w.options.MaxQueuedBytes) && fits(w.queuedBytes, n, w.options.MaxWatcherBytes)):

@@ -164,6 +164,48 @@ func TestCloseUnblocks(t *testing.T) {
 	})
 }
 
+// TestLimits: what other connections have queued, and what else is under way on its own, does not have a Write fail. The program's own writes, which do
+// not wait, are refused beyond the limits.
+func TestLimits(t *testing.T) {
+	onEach(t, func(t *testing.T, sys aiosuite.System) {
+		w := driveWith(t, sys, aio.Options{MaxQueued: 1, MaxWatcherBytes: 1 << 20})
+		stuck, _ := pairOn(t, sys, w)
+		own, _ := pairOn(t, sys, w)
+		c, peer := pairOn(t, sys, w)
+		var calls sync.WaitGroup
+		defer func() {
+			must(t, stuck.SetWriteDeadline(time.Now()))
+			must(t, c.Close())
+			calls.Wait()
+		}()
+		calls.Go(func() {
+			large := make([]byte, 8<<20) // more than a connection buffers
+			n, err := stuck.Write(large)
+			wantOp(t, err, "write", os.ErrDeadlineExceeded)
+			if n == len(large) {
+				t.Error("all was written, says a Write that failed")
+			}
+		})
+		blocked(t, w, 1)
+		calls.Go(func() {
+			_, err := c.Read(make([]byte, 1))
+			wantOp(t, err, "read", net.ErrClosed)
+		})
+		blocked(t, w, 2)
+		message := bytes.Repeat([]byte{'m'}, 1<<10)
+		if n, err := c.Write(message); n != len(message) || err != nil {
+			t.Fatalf("a Write beside: %d, %v", n, err)
+		}
+		must(t, c.CloseWrite())
+		if got, err := io.ReadAll(peer); !bytes.Equal(got, message) || err != nil {
+			t.Errorf("the peer got %d bytes, %v", len(got), err)
+		}
+		if err := own.Handle().Write("mine", []byte("x"), aio.NoDeadline); err != aio.ErrQueueFull {
+			t.Errorf("the program's own write beyond MaxWatcherBytes: %v, want %v", err, aio.ErrQueueFull)
+		}
+	})
+}
+
 // TestCloseWrite: it stands behind a Write that is under way, and reads go on.
 func TestCloseWrite(t *testing.T) {
 	onEach(t, func(t *testing.T, sys aiosuite.System) {

@@ -17,6 +17,8 @@
 // os.ErrDeadlineExceeded, whose Timeout reports true, and use after Close is net.ErrClosed. A deadline
 // that is set applies to an operation under way too. Methods may be called by any goroutine; a Write is
 // sent as a whole, whoever else writes. Where the Watcher was closed, so is the Conn: net.ErrClosed.
+// No limit of aio.Options refuses an operation: a caller that waits has its buffer either way. But what it
+// writes counts, so a program's own writes on that Watcher find less of MaxWatcherBytes left.
 //
 // # Caveats
 //

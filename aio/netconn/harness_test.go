@@ -28,7 +28,13 @@ func onEach(t *testing.T, f func(t *testing.T, sys aiosuite.System)) {
 // drive returns a Watcher that is driven until the test ends.
 func drive(t *testing.T, sys aiosuite.System) *aio.Watcher {
 	t.Helper()
-	w := sys.New(t, aio.Options{})
+	return driveWith(t, sys, aio.Options{})
+}
+
+// driveWith is drive with options.
+func driveWith(t *testing.T, sys aiosuite.System, o aio.Options) *aio.Watcher {
+	t.Helper()
+	w := sys.New(t, o)
 	driven := make(chan error, 1)
 	go func() { driven <- netconn.Drive(w) }()
 	t.Cleanup(func() {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"evenkeel.dev/aio"
+	"evenkeel.dev/internal/proactor"
 )
 
 // side is one of the two directions of a Conn, of which an idle one costs two, so they are kept small; or the one of
@@ -18,6 +19,7 @@ type side struct {
 // call is a Read, a Write or another, and the tag of its operation. Its fields are under its side's mu. It waits by
 // a Cond, which unlike a channel may be reused in another bubble of testing/synctest.
 type call struct {
+	proactor.Waits
 	side    *side
 	next    *call     // in the queue of its side
 	wake    sync.Cond // it is first, or its operation is over

@@ -111,6 +111,14 @@ func (op *Op) Bytes() int64 {
 	return 0
 }
 
+// Waits is embedded in the tag of a caller that waits for its operation, with one of a kind at a time: it has the buffer either way, and no limit refuses it.
+type Waits struct{}
+
+func (Waits) waits() {}
+
+// Waiter is such a tag.
+type Waiter interface{ waits() }
+
 // Cause says why a descriptor or an operation was ended before its time.
 type Cause uint8
 

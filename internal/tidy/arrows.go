@@ -46,8 +46,8 @@ var arrows = []arrow{
 	{"aio", []string{"internal/proactor", "internal/uring", "internal/poller", "internal/sys"}}, // sys: options of listening sockets
 	{"aio/gaio", []string{"aio", "internal/sys"}},                                               // sys: the CPU of a thread
 	{"aio/aiotest", []string{"aio", "internal/aiosuite"}},                                       // the network in memory
-	{"aio/netconn", []string{"aio"}},
-	{"httpd", []string{"aio", "internal/sys"}}, // sys: a duplicate of a socket
+	{"aio/netconn", []string{"aio", "internal/proactor"}},                                       // proactor: the mark of a caller that waits
+	{"httpd", []string{"aio", "internal/sys"}},                                                  // sys: a duplicate of a socket
 	{"gcgate", []string{"gcgate/capacity"}},
 	{"gcgate/capacity", nil}, // formulas only
 	{"gcgate/polled", nil},
