@@ -146,11 +146,7 @@ func (w *Watcher) expire() bool {
 		return false // the clock is not looked at
 	}
 	now := w.now()
-	for range expireTurn {
-		op := w.deadlines.late(now)
-		if op == nil {
-			break
-		}
+	for op := w.deadlines.late(now); op != nil && len(w.late) < expireTurn; op = w.deadlines.late(now) {
 		w.late = append(w.late, op)
 		w.deadlines.move(op, now+starvedRetry) // if others are tried before it
 		w.run(op.Desc, op.Kind.Dir(), &budget{connTransfers, connBytes})

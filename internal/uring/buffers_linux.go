@@ -102,8 +102,7 @@ func (b *buffers) recycle() {
 	}
 }
 
-// take returns the bytes that a completion is about. One without bytes has used no buffer up, whatever it says: of Linux before 6.18 it names one
-// after EAGAIN (io_uring/net.c, io_recv; mended by 5fda51255439).
+// take returns the bytes that a completion is about. One of EAGAIN has used no buffer up, though Linux before 6.18 names one (5fda51255439).
 func (b *buffers) take(c cqe) []byte {
 	id := uint16(c.flags >> cqeBufferShift)
 	from := b.used[id]
