@@ -65,7 +65,7 @@ flake:
 NEXT ?= go1.27.2
 .PHONY: test-next
 test-next:
-	@.ci/setup
+	@.ci/setup gcc
 	@env EVENKEEL_CHECK=1 GOTOOLCHAIN=$(NEXT) go test -count=1 -timeout 30m -v -shuffle=on ./fastc
 
 # The tests of what talks to the kernel, under others than this machine's: KERNELS="/boot/vmlinuz-6.12.43 ...".
@@ -122,7 +122,7 @@ bench-load: build
 
 # PART=haproxy: that part alone; QUICK=1: is everything there? ORIGINAL=DIR has the source of gci-go v0.2, for the parts hello, shedding and literal.
 bench-gate: build
-	@.ci/setup
+	@.ci/setup haproxy nginx etcd envoy
 	cd bench && ../bin/gate $(if $(QUICK),-quick) $(if $(ORIGINAL),-original $(abspath $(ORIGINAL))) $(if $(PART),-part $(PART))
 	$(if $(PART),,cd bench && ../bin/gate $(if $(QUICK),-quick -n 3000) -part faults)
 
