@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 )
 
@@ -19,7 +21,8 @@ type FileTurns struct {
 	// Path is the file, the same for all replicas, on a local file system (a lock over NFS can
 	// be lost unnoticed). It is made when missing, readable by this user alone, and never
 	// removed: put it where nobody else can write and nothing cleans up, such as
-	// /run/NAME/gcgate.lock, not /tmp. No default.
+	// /run/NAME/gcgate.lock, not /tmp. Its folder has to be there: RuntimeDirectory=NAME and RuntimeDirectoryPreserve=yes
+	// in systemd's unit make it and keep it. No default.
 	Path string
 
 	// K is how many may collect at once; it must be the same in all replicas, else the largest counts. The
@@ -74,7 +77,9 @@ func (t FileTurns) lockAny() (l Lease, err error) {
 
 func lockPath(path string) (Lease, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) // with O_CLOEXEC, as all of os
-	if err != nil {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		return nil, fmt.Errorf("gcgate: FileTurns: %w: make the folder %s, and run all replicas as a user who may write there", err, filepath.Dir(path))
+	} else if err != nil {
 		return nil, fmt.Errorf("gcgate: FileTurns: %w", err)
 	}
 	if err := lockFile(f); err != nil {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
@@ -82,6 +83,9 @@ func TestFileTurnsErrors(t *testing.T) {
 		_, err := FileTurns{Path: tt.path}.TryAcquire(tt.ctx)
 		if err == nil || errors.Is(err, ErrHeld) || tt.want != nil && !errors.Is(err, tt.want) {
 			t.Errorf("%s: got %v, want %v", tt.name, err, tt.want)
+		}
+		if folder := "make the folder " + filepath.Dir(tt.path) + ","; errors.Is(tt.want, os.ErrNotExist) && !strings.Contains(err.Error(), folder) {
+			t.Errorf("%s: %v; want %q", tt.name, err, folder)
 		}
 	}
 }

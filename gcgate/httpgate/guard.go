@@ -41,7 +41,7 @@ type Guarded struct {
 //
 //	httpgate.Guard(mux, gcgate.Options{Policy: gcgate.PolicyShed, Turns: gcgate.FileTurns{Path: "/run/hello/gcgate.lock"}})
 //
-// which it says when it sees that the balancer tries again: Envoy counts the attempts in X-Envoy-Attempt-Count where
+// (the folder has to be there: see [gcgate.FileTurns]), which it says when it sees that the balancer tries again: Envoy counts the attempts in X-Envoy-Attempt-Count where
 // include_request_attempt_count is set (config.route.v3.VirtualHost). HAProxy and nginx tell no replica. A request that
 // is tried again enters a gate at each attempt, so that replicas count more requests together than clients send.
 //
