@@ -51,9 +51,10 @@ func TestReadmeAdoption(t *testing.T) {
 	}
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"go.mod":  "module example.com/service\n\ngo 1.26\n",
-		"main.go": strings.Replace(service, "LINES", string(program[1]), 1),
-		"load.go": "package main\n\nimport \"evenkeel.dev/loadgen\"\n\nvar _ loadgen.Options // has dependencies of its own\n",
+		"go.mod":     "module example.com/service\n\ngo 1.26\n",
+		"main.go":    strings.Replace(service, "LINES", string(program[1]), 1),
+		"load.go":    "package main\n\nimport \"evenkeel.dev/loadgen\"\n\nvar _ loadgen.Options // has dependencies of its own\n",
+		"metrics.go": "package main\n\nimport \"evenkeel.dev/contrib/prometheus\"\n\nvar _ prometheus.Options // of a module of contrib\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
