@@ -56,8 +56,8 @@ func (e *OptionError) Error() string {
 // which takes a proof, since Rise may not be what the balancer is set to, and two replicas that
 // are out at once leave nobody to serve:
 //
-//   - HAProxy says so in its polls, with "http-check send-state" (X-Haproxy-Server-State). Then
-//     Fall and Rise do not matter, in neither direction; or
+//   - HAProxy says so in its polls, with "http-check send-state" (X-Haproxy-Server-State). Then no answers
+//     are counted, in neither direction; but whether the polls are fast enough still goes by Fall: set it to HAProxy's; or
 //   - Rise answers, and after them more requests than can have come past the peer: at least
 //     eight, and four times as often as while the peer had this process out, in the recent
 //     drains. This holds for one address, with one poller, and not where two were told to drain:
