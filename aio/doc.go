@@ -64,7 +64,7 @@
 //
 // A connection has at most Options.MaxQueued operations that WaitIO has not returned; one more is
 // refused with [ErrQueueFull], and so is a write beyond Options.MaxQueuedBytes of its connection, or MaxWatcherBytes of
-// all; one that finds nothing queued is taken, however large, and package aio/netconn's always are, whose callers wait. The swap buffer has Options.SwapSize bytes; reads that find it full
+// all, unless nothing is queued on that one, or on any, however large it is; package aio/netconn's never are, whose callers wait. The swap buffer has Options.SwapSize bytes; reads that find it full
 // wait for the next WaitIO, and Stats.SwapFull counts that: when it grows, SwapSize is too small.
 // Connections are bounded by Options.MaxConns ([ErrTooManyConns] of Attach and Dial) and by the process's limit of
 // descriptors: beyond these they wait in the kernel's queue to be accepted,

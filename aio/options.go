@@ -28,8 +28,8 @@ type Options struct {
 
 	// MaxQueuedBytes limits the bytes of one connection's writes that WaitIO has not returned,
 	// MaxWatcherBytes those of all connections: memory that is the caller's, and that peers which do not
-	// read keep. A write that would pass one is refused with ErrQueueFull; but one that finds nothing
-	// queued is taken, however large it is, and those of package netconn are, whose callers wait.
+	// read keep. A write that would pass one is refused with ErrQueueFull, unless nothing is queued yet of what that one
+	// counts (on its connection, or on any), however large it is. Those of package netconn never are: their callers wait.
 	// Default: 64 MiB, and 1 GiB. Limit: 2^40 bytes.
 	MaxQueuedBytes, MaxWatcherBytes int64
 
