@@ -71,7 +71,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		defer cancel()
 		stopped <- w.Shutdown(end) // the echo in WaitIO finishes its writes meanwhile
 	}()
-	echo(w, l, log)
+	if err := echo(w, l, log); err != aio.ErrWatcherClosed {
+		fmt.Fprintf(stderr, "echoserver: cannot wait for connections: %v\n", err)
+		return 1
+	}
 	if err := <-stopped; err != nil {
 		log.Warn("echoes that peers did not read were cut off", "after", lastWords)
 	}
@@ -80,16 +83,16 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// echo is the whole service. A connection's buffer is either read into or written, so a peer that
+// echo is the whole service, until WaitIO fails: with aio.ErrWatcherClosed, mostly. A connection's buffer is either read into or written, so a peer that
 // does not read its echo is not read from: it blocks, and nobody else does.
-func echo(w *aio.Watcher, l *aio.Listener, log *slog.Logger) {
+func echo(w *aio.Watcher, l *aio.Listener, log *slog.Logger) error {
 	for range accepts {
 		_ = l.Accept(nil, aio.NoDeadline) // fails when w is closed, as do the others: WaitIO says so
 	}
 	for {
 		results, err := w.WaitIO()
 		if err != nil {
-			return
+			return err
 		}
 		for _, r := range results {
 			if r.Op == aio.OpAccept {

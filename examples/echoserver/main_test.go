@@ -4,12 +4,15 @@ package main
 
 import (
 	"io"
+	"log/slog"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 
 	"evenkeel.dev/aio"
+	"evenkeel.dev/aio/aiotest"
 	"evenkeel.dev/examples/internal/program"
 )
 
@@ -67,6 +70,31 @@ func TestEchoserver(t *testing.T) {
 			w.Close()
 		} else {
 			program.Refuses(t, path, 1, "kqueue is not available here", "-addr", "127.0.0.1:0", "-backend", "kqueue")
+		}
+	})
+}
+
+// TestWaitFails: what keeps WaitIO from waiting, here another goroutine that does, ends echo with that error.
+func TestWaitFails(t *testing.T) {
+	closed, err := aio.New(aio.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := closed.Listen("tcp", "127.0.0.1:0", aio.ListenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed.Close() // nobody comes
+	synctest.Test(t, func(t *testing.T) {
+		w, err := aiotest.NewWatcher(aio.Options{}, aiotest.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+		go w.WaitIO()
+		synctest.Wait()
+		if err := echo(w, l, slog.New(slog.DiscardHandler)); err != aio.ErrWaiting {
+			t.Errorf("it ends with %v, want %v", err, aio.ErrWaiting)
 		}
 	})
 }

@@ -26,6 +26,7 @@ const (
 	accepts    = 16      // pending: how many connections of a burst come in one WaitIO
 	maxBacklog = 1 << 16 // lines
 	maxSize    = 1 << 20 // bytes
+	maxStamp   = 64      // bytes of a line's number and time
 )
 
 func main() {
@@ -77,6 +78,18 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 	return s, err
 }
 
+// options are the watcher's. -backlog alone bounds what waits for one connection, however slow others are.
+func (s settings) options(log *slog.Logger) aio.Options {
+	return aio.Options{
+		Backend:         s.backend,
+		MaxQueued:       max(s.backlog+1, accepts), // the writes, and the read that sees the end
+		MaxQueuedBytes:  int64(s.backlog) * int64(max(s.size, maxStamp)),
+		MaxWatcherBytes: 1 << 40, // a line that waits for many is counted for each, and is there once
+		SwapSize:        4 << 10, // nobody has to say anything
+		Logger:          log,
+	}
+}
+
 // run serves until ctx is done and returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	s, err := parse(args, stderr)
@@ -86,12 +99,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return 2
 	}
 	log := slog.New(slog.NewTextHandler(stdout, nil))
-	w, err := aio.New(aio.Options{
-		Backend:   s.backend,
-		MaxQueued: max(s.backlog+1, accepts), // the writes, and the read that sees the end
-		SwapSize:  4 << 10,                   // nobody has to say anything
-		Logger:    log,
-	})
+	w, err := aio.New(s.options(log))
 	if err != nil {
 		fmt.Fprintf(stderr, "pushserver: %v; choose another with -backend, or leave it out\n", err)
 		return 1
@@ -112,7 +120,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		defer cancel()
 		stopped <- w.Shutdown(end) // p.serve finishes the writes meanwhile
 	}()
-	p.serve(w, l)
+	if err := p.serve(w, l); err != aio.ErrWatcherClosed {
+		fmt.Fprintf(stderr, "pushserver: cannot wait for connections: %v\n", err)
+		return 1
+	}
 	if err := <-stopped; err != nil {
 		log.Warn("lines that peers did not read were cut off", "after", lastWords)
 	}

@@ -13,9 +13,11 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"evenkeel.dev/aio"
+	"evenkeel.dev/aio/aiotest"
 	"evenkeel.dev/examples/internal/program"
 )
 
@@ -71,10 +73,25 @@ const patience = 30 * time.Second
 // TestSlowReader: somebody who never reads does not delay the others, and has a bounded backlog.
 // It pushes a line when the others have the one before, so none of them is slow.
 func TestSlowReader(t *testing.T) {
-	for _, slow := range []string{"drop", "disconnect"} {
-		t.Run(slow, func(t *testing.T) {
-			// The kernel buffers some megabytes of a connection: lines are large.
-			p, dial := start(t, settings{size: 256 << 10, backlog: 8, slow: slow})
+	const size, backlog = 256 << 10, 8 // the kernel buffers some megabytes of a connection: lines are large
+	for _, tt := range []struct {
+		name, slow string
+		bytes      int64 // MaxQueuedBytes
+	}{
+		{"drop", "drop", size * backlog},
+		{"disconnect", "disconnect", size * backlog},
+		{"drop by bytes", "drop", size * backlog / 2},
+		{"disconnect by bytes", "disconnect", size * backlog / 2},
+	} {
+		slow := tt.slow
+		t.Run(tt.name, func(t *testing.T) {
+			s := settings{size: size, backlog: backlog, slow: slow}
+			o := s.options(slog.New(slog.DiscardHandler))
+			if o.MaxQueuedBytes != size*backlog {
+				t.Errorf("MaxQueuedBytes is %d", o.MaxQueuedBytes)
+			}
+			o.MaxQueuedBytes = tt.bytes
+			p, dial := start(t, s, o)
 			never := dial()
 			if err := never.SetReadBuffer(64 << 10); err != nil {
 				t.Fatal(err)
@@ -145,10 +162,9 @@ func (p *pusher) idle() bool {
 }
 
 // start serves without a clock until the test ends. dial connects, and waits until that is known.
-func start(t *testing.T, s settings) (p *pusher, dial func() *net.TCPConn) {
+func start(t *testing.T, s settings, o aio.Options) (p *pusher, dial func() *net.TCPConn) {
 	t.Helper()
-	log := slog.New(slog.DiscardHandler)
-	w, err := aio.New(aio.Options{MaxQueued: max(s.backlog+1, accepts), SwapSize: 4 << 10, Logger: log})
+	w, err := aio.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,9 +172,13 @@ func start(t *testing.T, s settings) (p *pusher, dial func() *net.TCPConn) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p = &pusher{settings: s, log: log, clients: map[*client]bool{}}
+	p = &pusher{settings: s, log: o.Logger, clients: map[*client]bool{}}
 	var ended sync.WaitGroup
-	ended.Go(func() { p.serve(w, l) })
+	ended.Go(func() {
+		if err := p.serve(w, l); err != aio.ErrWatcherClosed {
+			t.Error(err)
+		}
+	})
 	t.Cleanup(func() {
 		w.Close()
 		ended.Wait()
@@ -182,4 +202,29 @@ func start(t *testing.T, s settings) (p *pusher, dial func() *net.TCPConn) {
 			}
 		}
 	}
+}
+
+// TestWaitFails: what keeps WaitIO from waiting, here another goroutine that does, ends serve with that error.
+func TestWaitFails(t *testing.T) {
+	closed, err := aio.New(aio.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := closed.Listen("tcp", "127.0.0.1:0", aio.ListenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed.Close() // nobody comes
+	synctest.Test(t, func(t *testing.T) {
+		w, err := aiotest.NewWatcher(aio.Options{}, aiotest.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+		go w.WaitIO()
+		synctest.Wait()
+		if err := new(pusher).serve(w, l); err != aio.ErrWaiting {
+			t.Errorf("it ends with %v, want %v", err, aio.ErrWaiting)
+		}
+	})
 }

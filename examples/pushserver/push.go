@@ -54,12 +54,15 @@ func (p *pusher) pushLine(now time.Time) {
 	}
 	line = append(line, '\n')
 	for c := range p.clients {
+		err := aio.ErrQueueFull
+		if c.waiting < p.backlog {
+			err = c.conn.Write(c, line, aio.NoDeadline)
+		}
 		switch {
-		case c.waiting < p.backlog:
+		case err == nil:
 			c.waiting++
-			if err := c.conn.Write(c, line, aio.NoDeadline); err != nil {
-				p.drop(c)
-			}
+		case err != aio.ErrQueueFull:
+			p.drop(c)
 		case p.slow == "disconnect":
 			p.disconnected++
 			p.log.Info("disconnected a slow reader", "peer", c.conn.RemoteAddr(), "lines waiting", c.waiting)
@@ -70,15 +73,15 @@ func (p *pusher) pushLine(now time.Time) {
 	}
 }
 
-// serve accepts who comes, and takes the completions until the watcher is closed.
-func (p *pusher) serve(w *aio.Watcher, l *aio.Listener) {
+// serve accepts who comes, and takes the completions until WaitIO fails: with aio.ErrWatcherClosed, mostly.
+func (p *pusher) serve(w *aio.Watcher, l *aio.Listener) error {
 	for range accepts {
 		_ = l.Accept(nil, aio.NoDeadline) // fails when w is closed: WaitIO says so
 	}
 	for {
 		results, err := w.WaitIO()
 		if err != nil {
-			return
+			return err
 		}
 		for _, r := range results {
 			if r.Op == aio.OpAccept {

@@ -114,7 +114,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	v := &service{settings: s, watcher: w, log: log, config: &tls.Config{Certificates: []tls.Certificate{own}}}
 	log.Info("listening", "addr", ln.Addr(), "backend", w.Stats().Backend, "wait", s.wait)
-	ended := v.start(ln)
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	ended := v.start(ln, stop)
 	if s.n == 0 {
 		<-ctx.Done()
 	} else {
@@ -123,6 +125,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	ln.Close()
 	w.Close()
 	ended()
+	if v.failed != nil {
+		fmt.Fprintln(stderr, "tlsecho: cannot wait for connections:", v.failed)
+		return 1
+	}
 	if err != nil && ctx.Err() == nil {
 		fmt.Fprintln(stderr, "tlsecho:", err)
 		return 1

@@ -14,8 +14,10 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 
 	"evenkeel.dev/aio"
+	"evenkeel.dev/aio/aiotest"
 	"evenkeel.dev/examples/internal/program"
 )
 
@@ -117,4 +119,20 @@ func TestInterruptedAndRefused(t *testing.T) {
 	if out, err := exec.Command(path, "-h").CombinedOutput(); err != nil || !strings.Contains(string(out), "-wait how") {
 		t.Errorf("-h: %v\n%s", err, out)
 	}
+}
+
+// TestWaitFails: what keeps WaitIO from waiting, here another goroutine that does, ends drive with that error.
+func TestWaitFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, err := aiotest.NewWatcher(aio.Options{}, aiotest.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+		go w.WaitIO()
+		synctest.Wait()
+		if err := (&service{watcher: w}).drive(); err != aio.ErrWaiting {
+			t.Errorf("it ends with %v, want %v", err, aio.ErrWaiting)
+		}
+	})
 }

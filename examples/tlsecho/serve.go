@@ -28,6 +28,8 @@ type service struct {
 	config   *tls.Config
 
 	handshakes, echoes atomic.Int64
+
+	failed error // of WaitIO; nil while it is driven, and where it was closed
 }
 
 // session is a connection. While it is parked, the goroutine in WaitIO owns it; else the one in serve.
@@ -40,11 +42,15 @@ type session struct {
 // buffers are those of echoes under way.
 var buffers = sync.Pool{New: func() any { return new([bufferSize]byte) }}
 
-// start accepts and drives. The function that it returns waits until both have ended.
-func (v *service) start(ln net.Listener) (ended func()) {
+// start accepts and drives. It calls stop where that fails. The function that it returns waits until both have ended.
+func (v *service) start(ln net.Listener, stop func()) (ended func()) {
 	var running sync.WaitGroup
 	running.Go(func() { v.accept(ln) })
-	running.Go(v.drive)
+	running.Go(func() {
+		if v.failed = v.drive(); v.failed != nil {
+			stop()
+		}
+	})
 	return running.Wait
 }
 
@@ -125,12 +131,16 @@ func (v *service) serve(s *session) {
 	}
 }
 
-// drive is in WaitIO. What comes for a parked session ends its rest.
-func (v *service) drive() {
+// drive is in WaitIO, until the watcher is closed. What comes for a parked session ends its rest.
+func (v *service) drive() (failed error) {
 	for {
 		results, err := v.watcher.WaitIO()
-		if err != nil {
-			return
+		if err == aio.ErrWatcherClosed {
+			return failed
+		} else if err != nil {
+			failed = err
+			v.watcher.Close() // who waits for an operation gets it back
+			continue
 		}
 		for _, r := range results {
 			if netconn.Deliver(r) {
