@@ -18,6 +18,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 	"time"
 
@@ -51,8 +52,15 @@ func run(ctx context.Context, addr string, admin adminOptions, log *slog.Logger)
 	mux := http.NewServeMux()
 	mux.HandleFunc("/", hello)
 	gated := httpgate.Guard(mux, gcgate.Options{Logger: log})
-	defer gated.Stop(context.Background()) // the runtime's own collector has the process back
-	srv := http.Server{Handler: gated, ReadHeaderTimeout: 5 * time.Second}
+	stopGate := sync.OnceFunc(func() { // the runtime's own collector has the process back
+		end, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		if err := gated.Stop(end); err != nil {
+			log.Warn("the gate does not stop in time", "error", err)
+		}
+	})
+	defer stopGate()
+	srv := http.Server{Handler: gated, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
 	if admin.addr != "" {
 		stop, err := admin.record(ctx, &srv, log)
 		if err != nil {
@@ -73,6 +81,7 @@ func run(ctx context.Context, addr string, admin adminOptions, log *slog.Logger)
 		return err
 	case <-ctx.Done():
 	}
+	stopGate() // first: balancers must have this process back, for which those that poll need answers
 	end, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	return srv.Shutdown(end)
