@@ -135,6 +135,7 @@ func (g *Gate) start(f *Flags, source string, log *slog.Logger) error {
 		DisableTurns: f.noTurns,
 	}
 	for _, p := range f.haproxy {
+		p.Logger = log
 		o.Signals = append(o.Signals, p)
 	}
 	if f.agent != "" {
@@ -142,13 +143,13 @@ func (g *Gate) start(f *Flags, source string, log *slog.Logger) error {
 		if err != nil {
 			return fmt.Errorf("cannot listen for HAProxy's agent-check: %w; choose another address with -agent", err)
 		}
-		agent := &haproxy.AgentCheck{Allow: f.allow}
+		agent := &haproxy.AgentCheck{Allow: f.allow, Logger: log}
 		go agent.Serve(ln) // until ln is closed
 		g.closes = append(g.closes, func() { ln.Close() })
 		o.Signals = append(o.Signals, agent)
 	}
 	if f.health {
-		g.health = &health.Handler{Allow: f.allow}
+		g.health = &health.Handler{Allow: f.allow, Logger: log}
 		o.Signals = append(o.Signals, g.health)
 	}
 	if f.inBand {
@@ -158,7 +159,7 @@ func (g *Gate) start(f *Flags, source string, log *slog.Logger) error {
 	case f.turns != "":
 		o.Turns = &gcgate.FileTurns{Path: f.turns}
 	case f.etcd != "":
-		turns, err := etcdturn.New(etcdturn.Options{Endpoints: strings.Split(f.etcd, ","), Group: f.group})
+		turns, err := etcdturn.New(etcdturn.Options{Endpoints: strings.Split(f.etcd, ","), Group: f.group, Logger: log})
 		if err != nil {
 			return fmt.Errorf("-etcd: %w", err)
 		}

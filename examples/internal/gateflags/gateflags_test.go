@@ -17,6 +17,7 @@ import (
 
 	"evenkeel.dev/gcgate"
 	"evenkeel.dev/gcgate/haproxy"
+	"evenkeel.dev/gcgate/health"
 	"evenkeel.dev/internal/leaks"
 )
 
@@ -108,19 +109,30 @@ func TestTriggerFlags(t *testing.T) {
 
 // TestAllow: who may poll /health and the agent-check besides this machine.
 func TestAllow(t *testing.T) {
-	f, err := parse("-gate=drain", "-no-turns", "-health", "-agent", "127.0.0.1:0", "-allow", "10.244.0.0/16,fd00::/8", "-allow=192.0.2.7/32")
+	f, err := parse("-gate=drain", "-no-turns", "-health", "-agent", "127.0.0.1:0", "-haproxy", "127.0.0.1:1,be/a", "-allow", "10.244.0.0/16,fd00::/8", "-allow=192.0.2.7/32")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var agent []netip.Prefix
+	log := slog.New(slog.DiscardHandler)
 	f.Tune = func(o *gcgate.Options) {
 		for _, s := range o.Signals {
-			if a, ok := s.(*haproxy.AgentCheck); ok {
-				agent = a.Allow
+			var logger *slog.Logger
+			switch s := s.(type) {
+			case *haproxy.AgentCheck:
+				agent, logger = s.Allow, s.Logger
+			case *health.Handler:
+				logger = s.Logger
+			case *haproxy.RuntimeAPI:
+				logger = s.Logger
+			}
+			if logger != log {
+				t.Errorf("%T does not log where the program does", s)
 			}
 		}
+		o.Signals = o.Signals[1:] // no HAProxy is there
 	}
-	g, err := f.Start("", slog.New(slog.DiscardHandler))
+	g, err := f.Start("", log)
 	if err != nil {
 		t.Fatal(err)
 	}
