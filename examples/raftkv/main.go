@@ -39,6 +39,7 @@ type raftkv struct {
 	noTurn  bool
 
 	transfer time.Duration
+	given    *flag.FlagSet
 
 	node   *kv.Node
 	member *raftgate.Member
@@ -56,6 +57,7 @@ func newService() service.Service {
 }
 
 func (r *raftkv) flags(fs *flag.FlagSet) {
+	r.given = fs
 	fs.Uint64Var(&r.id, "id", 1, "`number` of this member, from 1")
 	fs.StringVar(&r.members, "members", "http://127.0.0.1:5301,http://127.0.0.1:5302,http://127.0.0.1:5303", "`URLs` of all members, in the order of their numbers")
 	fs.IntVar(&r.length, "window", 100_000, "`messages` of 1 KiB that live beside the store, for the collector to mark")
@@ -64,7 +66,16 @@ func (r *raftkv) flags(fs *flag.FlagSet) {
 	fs.BoolVar(&r.noTurn, "turn-taken", false, "the turn is never free, as where its holder does not give it back: the gate collects at its hard threshold, without it")
 }
 
-func (r *raftkv) check() error {
+func (r *raftkv) check() (err error) {
+	r.given.Visit(func(f *flag.Flag) {
+		switch f.Name {
+		case "turns", "etcd", "leases", "group", "no-turns", "replicas":
+			err = fmt.Errorf("-%s: the members take turns among themselves: leave it out", f.Name)
+		}
+	})
+	if err != nil {
+		return err
+	}
 	for m := range strings.SplitSeq(r.members, ",") {
 		if u, err := url.Parse(m); err != nil || u.Scheme == "" || u.Host == "" {
 			return fmt.Errorf("-members: %q is no URL: write http://host:port", m)

@@ -72,6 +72,9 @@ func TestRaftkv(t *testing.T) {
 		program.Refuses(t, path, 2, "choose 1 to 3", "-id", "4")
 		program.Refuses(t, path, 2, "is no URL", "-members", "127.0.0.1:1")
 		program.Refuses(t, path, 2, "the window", "-batch", "0")
+		for _, turns := range []string{"-turns=x", "-etcd=x", "-leases", "-group=x", "-no-turns", "-replicas=3"} {
+			program.Refuses(t, path, 2, "the members take turns among themselves", "-gate", turns)
+		}
 	})
 }
 

@@ -22,7 +22,7 @@ const (
 	tick          = 10 * time.Millisecond
 	heartbeatTick = 5
 	electionTick  = 50                     // and up to twice that
-	writeTimeout  = 30 * time.Second       // of a client that waits as long
+	writeTimeout  = 20 * time.Second       // of a write: the server, which answers no later than after 30 s, can still say so
 	holdPause     = 500 * time.Microsecond // between two looks whether a transfer is over
 )
 
