@@ -10,7 +10,7 @@ import (
 
 // Options configures ListenAndServe and Serve. The zero value works.
 type Options struct {
-	// Addr is what ListenAndServe listens on, as of net.Listen. Default: http.Server.Addr, or ":http".
+	// Addr is what ListenAndServe and ListenAndServeTLS listen on, as of net.Listen. Default: http.Server.Addr, or ":http", and ":https" of ListenAndServeTLS.
 	Addr string
 
 	// Network is tcp, tcp4, tcp6 or unix. Default: tcp.
