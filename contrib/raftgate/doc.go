@@ -21,6 +21,7 @@
 //		Raft: etcdraft.New(node), // or hashiraft.New(r, id)
 //		Ask:  raftgate.AskHTTP(nil, func(id string) string { return "http://" + addresses[id] + "/raftgate" }),
 //	})
+//	defer member.Close() // after gate.Stop
 //	mux.Handle("POST /raftgate", member)
 //	gate, err := gcgate.Start(ctx, gcgate.Options{
 //		Policy: gcgate.PolicyDrain, Signals: []gcgate.Signal{member}, Turns: member,
