@@ -42,16 +42,29 @@ func ratios(samples []sample, server, row string, value func(sample) float64) (x
 	return xs
 }
 
-// figures holds both backends of httpd against the targets.
-func figures(set *figure.Set, samples []sample) {
+// figures holds both backends of httpd against the targets, and says which runs failed. A failed run of a backend that had listened misses that
+// all are answered.
+func figures(set *figure.Set, samples, failures []sample) {
+	for _, s := range failures {
+		fmt.Fprintln(set.Out, "failed:", s.failure())
+	}
 	for _, server := range []string{"httpd-epoll", "httpd-uring"} {
 		for _, r := range rows {
-			if xs, _ := of(samples, server, r.name, rate); len(xs) == 0 {
+			lost, _ := of(samples, server, r.name, failed)
+			measured := len(lost) > 0
+			for _, s := range failures {
+				if s.Server == server && s.Row == r.name && !s.Unready {
+					lost = append(lost, max(failed(s), 1))
+				}
+			}
+			if len(lost) == 0 {
 				continue
 			}
 			name := server + ", " + r.name + ": "
-			lost, _ := of(samples, server, r.name, failed)
 			set.AtMost(name+"connections without an answer", []float64{slices.Max(lost)}, 0, "")
+			if !measured {
+				continue
+			}
 			switch r.load {
 			case "hold":
 				if r.h2 { // nothing is saved, and nothing added
@@ -165,14 +178,17 @@ func mebibytes(bytes float64) string {
 
 // judge adds the figures of a recorded file.
 func judge(set *figure.Set, raw figure.Recorded) error {
-	var samples []sample
+	var samples, failures []sample
 	if _, err := raw.Read("runs", &samples); err != nil {
 		return err
 	}
-	if len(samples) == 0 {
+	if _, err := raw.Read("failed", &failures); err != nil { // older results do not have them
+		return err
+	}
+	if len(samples)+len(failures) == 0 {
 		return errors.New("no samples")
 	}
 	tables(samples, set.Out)
-	figures(set, samples)
+	figures(set, samples, failures)
 	return nil
 }

@@ -4,6 +4,8 @@ package main
 
 import (
 	"bytes"
+	"fmt"
+	"maps"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -37,8 +39,8 @@ func TestRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, failure := range d.failed {
-		if !strings.Contains(failure, "httpd-uring") || !strings.Contains(failure, "io_uring") { // which a system may not have
-			t.Error(failure)
+		if failure.Server != "httpd-uring" || !failure.Unready || !strings.Contains(failure.Error, "io_uring") { // which a system may not have
+			t.Error(failure.failure())
 		}
 	}
 	for _, s := range d.samples {
@@ -91,7 +93,7 @@ func TestFigures(t *testing.T) {
 		set := figure.New("httpd")
 		var out bytes.Buffer
 		set.Out = &out
-		figures(set, samples)
+		figures(set, samples, nil)
 		tables(samples, &out)
 		for _, f := range set.Figures {
 			if f.Verdict != want {
@@ -101,6 +103,50 @@ func TestFigures(t *testing.T) {
 		if len(set.Figures) < 2*len(rows) {
 			t.Errorf("%d figures\n%s", len(set.Figures), out.String())
 		}
+	}
+}
+
+// TestFailed: a run in which a backend of httpd ended under load misses that all are answered, also where it is the row's only one, and
+// says so in the file. One whose server never listened says nothing of httpd, nor does one of net/http.
+func TestFailed(t *testing.T) {
+	const trickle, flood = "hostile-trickle", "hostile-flood"
+	good := wire.Result{Requests: 1000, Seconds: 1, CPU: time.Microsecond, P99: time.Millisecond, P999: time.Millisecond, Memory: 1e6}
+	samples := []sample{
+		{Server: base, Row: trickle, Round: 1, Result: good}, {Server: "httpd-epoll", Row: trickle, Round: 1, Result: good}, {Server: "httpd-uring", Row: trickle, Round: 1, Result: good},
+	}
+	died := wire.Result{Failed: 7, Gone: true}
+	failures := []sample{
+		{Server: "httpd-epoll", Row: trickle, Round: 2, Result: died, Error: "the server ended"},
+		{Server: "httpd-epoll", Row: flood, Round: 2, Error: "EOF"},
+		{Server: "httpd-uring", Row: flood, Round: 2, Error: "no io_uring", Unready: true},
+		{Server: base, Row: flood, Round: 2, Error: "EOF"},
+	}
+	set, name := figure.New("httpd"), ""
+	var out bytes.Buffer
+	set.Out, set.Raw["runs"], set.Raw["failed"] = &out, samples, failures
+	if err := set.Save(t.TempDir()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fmt.Sscanf(out.String(), "raw results: %s", &name); err != nil {
+		t.Fatal(err)
+	}
+	out.Reset()
+	got := map[string]string{}
+	err := figure.Again{File: name}.Judge("httpd", &out, func(s *figure.Set, raw figure.Recorded) error {
+		err := judge(s, raw)
+		for _, f := range s.Figures {
+			if row, ok := strings.CutSuffix(f.Name, ": connections without an answer"); ok {
+				got[row] = fmt.Sprint(f.Measured, " ", f.Verdict)
+			}
+		}
+		return err
+	})
+	want := map[string]string{"httpd-epoll, " + trickle: "7 missed", "httpd-epoll, " + flood: "1 missed", "httpd-uring, " + trickle: "0 met"}
+	if err != nil || !maps.Equal(got, want) {
+		t.Errorf("%v: %v, want %v", err, got, want)
+	}
+	if n := strings.Count(out.String(), "failed: round 2: "); n != len(failures) {
+		t.Errorf("%d failed runs said\n%s", n, out.String())
 	}
 }
 

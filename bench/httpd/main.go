@@ -44,6 +44,13 @@ type sample struct {
 	Round  int     `json:"round"`
 	Bytes  float64 `json:"bytes,omitempty"` // of an idle connection
 	wire.Result
+	Error   string `json:"error,omitempty"`   // why the run failed; what was measured of it counts for nothing else
+	Unready bool   `json:"unready,omitempty"` // it failed before the server listened: the system has no io_uring, say
+}
+
+// failure is the line of a failed run.
+func (s sample) failure() string {
+	return fmt.Sprintf("round %d: %s: %s: %s", s.Round, s.Server, s.Row, s.Error)
 }
 
 type driver struct {
@@ -58,7 +65,7 @@ type driver struct {
 	servers  []string
 	out      io.Writer
 	samples  []sample
-	failed   []string
+	failed   []sample
 }
 
 func main() {
@@ -124,17 +131,20 @@ func (d *driver) bench(ctx context.Context, results string) error {
 	set.Machine = figure.Machine()
 	set.Versions["peers"] = d.peers()
 	err := d.measure(ctx)
-	if len(d.samples) == 0 {
+	if len(d.samples)+len(d.failed) == 0 {
 		return errors.Join(err, errors.New("nothing was measured"))
 	}
 	set.Raw["runs"] = d.samples
+	if len(d.failed) > 0 {
+		set.Raw["failed"] = d.failed
+	}
 	tables(d.samples, d.out)
-	figures(set, d.samples)
+	figures(set, d.samples, d.failed)
 	if results != "" {
 		err = errors.Join(err, set.Save(results))
 	}
 	if n := len(d.failed); n > 0 {
-		err = errors.Join(err, fmt.Errorf("%d runs failed:\n%s", n, strings.Join(d.failed, "\n")))
+		err = errors.Join(err, fmt.Errorf("%d runs failed, as said above", n))
 	}
 	return err
 }
@@ -161,11 +171,12 @@ func (d *driver) measure(ctx context.Context) error {
 				if ctx.Err() != nil {
 					return fmt.Errorf("interrupted in round %d of %d", round, d.rounds)
 				}
+				s.Round = round
 				if err != nil {
-					d.failed = append(d.failed, fmt.Sprintf("round %d: %s: %s: %v", round, server, r.name, err))
+					s.Error = err.Error()
+					d.failed = append(d.failed, s)
 					continue
 				}
-				s.Round = round
 				d.samples = append(d.samples, s)
 			}
 		}

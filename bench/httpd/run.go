@@ -94,10 +94,12 @@ func (d *driver) one(ctx context.Context, server string, r row) (sample, error) 
 		return out, err
 	}
 	defer srv.stop()
+	out.Unready = true
 	addr, err := srv.line(patience)
 	if err != nil {
 		return out, err
 	}
+	out.Unready = false
 	if err := reachable(ctx, addr); err != nil {
 		return out, err
 	}
@@ -117,7 +119,14 @@ func (d *driver) one(ctx context.Context, server string, r row) (sample, error) 
 	if err != nil {
 		return out, err
 	}
-	return out, json.Unmarshal([]byte(text), &out.Result)
+	if err := json.Unmarshal([]byte(text), &out.Result); err != nil {
+		return out, err
+	}
+	if out.Gone {
+		_, complaint := srv.Output()
+		return out, fmt.Errorf("the server ended while it was loaded, %d requests or connections without an answer: %s", out.Failed, strings.TrimSpace(complaint))
+	}
+	return out, nil
 }
 
 // reachable waits until something listens: some servers do so after they have said where.

@@ -51,9 +51,9 @@ func (c *client) burst(conns int) (wire.Result, error) {
 	}
 	passed := time.Since(b.start)
 	c.failed.Add(int64(b.open))
-	after, err := machine.CPUTime(c.pid)
-	r := result(b.took, passed, after-before)
-	r.Client = (ownTime() - own).Seconds() / passed.Seconds()
+	used, gone, err := c.used(before)
+	r := result(b.took, passed, used)
+	r.Client, r.Gone = (ownTime()-own).Seconds()/passed.Seconds(), gone
 	return r, err
 }
 

@@ -16,6 +16,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"log"
 	"maps"
 	"net"
@@ -26,6 +27,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"evenkeel.dev/bench/httpd/wire"
@@ -200,12 +202,22 @@ func (c *client) closed(conns int, warmup, length time.Duration) (wire.Result, e
 	}
 	own := ownTime()
 	time.Sleep(time.Until(until))
-	after, err := machine.CPUTime(c.pid)
+	used, gone, err := c.used(before)
 	own = ownTime() - own
 	running.Wait()
-	r := result(slices.Concat(took...), length, after-before)
-	r.Client = own.Seconds() / length.Seconds()
+	r := result(slices.Concat(took...), length, used)
+	r.Client, r.Gone = own.Seconds()/length.Seconds(), gone
 	return r, err
+}
+
+// used returns the CPU time that the server has used since it had used before, and whether it has ended: what was measured until then is said
+// all the same.
+func (c *client) used(before time.Duration) (cpu time.Duration, gone bool, err error) {
+	after, err := machine.CPUTime(c.pid)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) { // the latter: it ended while its file was read
+		return 0, true, nil
+	}
+	return after - before, false, err
 }
 
 // hold has connections ask once and stay, some of them before those that are counted.
