@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"syscall"
+	"os"
 	"time"
 
+	"evenkeel.dev/bench/machine"
 	"evenkeel.dev/gcgate"
 	"evenkeel.dev/loadgen"
 )
@@ -44,11 +45,9 @@ func push(out io.Writer, policy string, size int, length time.Duration) error {
 		took.Record(d)
 	}
 	all.Mean, all.P99, all.Each = sum/time.Duration(all.Ops), took.Quantile(.99), time.Since(start)/time.Duration(all.Ops)
-	var used syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+	if all.Peak, err = machine.PeakRSS(os.Getpid()); err != nil { // getrusage(2) has that of who started this, too
 		return err
 	}
-	all.Peak = used.Maxrss << 10 // getrusage(2): kilobytes
 	return json.NewEncoder(out).Encode(all)
 }
 

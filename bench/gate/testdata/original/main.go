@@ -10,7 +10,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
-	"syscall"
+	"strings"
 	"time"
 
 	"evenkeel.dev/examples/msgpush/window"
@@ -81,14 +81,26 @@ func push(size int, length time.Duration) error {
 	}
 	n := time.Duration(len(took))
 	each := time.Since(start) / n
-	var used syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+	peak, err := peakRSS()
+	if err != nil {
 		return err
 	}
 	slices.Sort(took)
 	return json.NewEncoder(os.Stdout).Encode(map[string]any{
-		"ops": n, "refused": refused, "mean_ns": sum / n, "p99_ns": took[len(took)*99/100], "each_ns": each, "peak_rss_bytes": used.Maxrss << 10,
+		"ops": n, "refused": refused, "mean_ns": sum / n, "p99_ns": took[len(took)*99/100], "each_ns": each, "peak_rss_bytes": peak,
 	})
+}
+
+// peakRSS returns the most memory that this process has had resident, in bytes: what machine.PeakRSS says, which an import from here does not find.
+func peakRSS() (int64, error) {
+	b, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0, err
+	}
+	_, rest, _ := strings.Cut(string(b), "\nVmHWM:")
+	var kib int64
+	_, err = fmt.Sscan(rest, &kib)
+	return kib << 10, err
 }
 
 //go:noinline
