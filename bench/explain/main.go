@@ -4,7 +4,7 @@
 // measures what its analysis and its middleware cost. make bench-explain runs it.
 //
 //	go run ./explain              # all: fifty minutes
-//	go run ./explain -quick       # some three minutes: shorter and fewer runs
+//	go run ./explain -quick       # some three minutes: shorter and fewer runs, nothing kept
 //	go run ./explain -part plants -plant 3 -v
 //
 // The truth about a plant is the same load without it. It needs Linux.
@@ -49,7 +49,7 @@ func main() {
 	flag.IntVar(&d.rounds, "rounds", 5, "rounds of each plant")
 	flag.DurationVar(&d.length, "length", 5*time.Second, "length of a trace")
 	flag.DurationVar(&d.warmup, "warmup", 500*time.Millisecond, "load before each run")
-	flag.BoolVar(&d.quick, "quick", false, "one round, short ones")
+	flag.BoolVar(&d.quick, "quick", false, "one round, short ones; nothing is kept")
 	flag.BoolVar(&d.verbose, "v", false, "print each run")
 	part := flag.String("part", "", "`part` to measure: "+strings.Join(partNames, ", ")+" (default: all)")
 	flag.IntVar(&d.only, "plant", 0, "`number` of the only plant to measure (default: all)")
@@ -63,7 +63,7 @@ func main() {
 		return
 	}
 	if d.quick {
-		d.rounds, d.length = 1, 2*time.Second
+		d.rounds, d.length, *results = 1, 2*time.Second, ""
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := d.bench(ctx, *part, *results)
@@ -94,7 +94,11 @@ func (d *driver) bench(ctx context.Context, part, results string) error {
 	d.set.Raw["rounds"], d.set.Raw["seconds"] = d.rounds, d.length.Seconds()
 	var err error
 	for _, n := range names {
-		if err = parts[n](ctx); err != nil {
+		if failed := parts[n](ctx); failed != nil { // too little memory, say
+			err = errors.Join(err, fmt.Errorf("%s: %w", n, failed))
+			fmt.Fprintf(d.out, "%s: %v\n", n, failed)
+		}
+		if ctx.Err() != nil {
 			break
 		}
 	}

@@ -118,6 +118,7 @@ const (
 // plants measures all plants and says whether they were found.
 func (d *driver) plants(ctx context.Context) error {
 	grown := map[string][]*pair{}
+	defer func() { d.plantFigures(grown) }() // also of what was measured before an error
 	for i := range plants {
 		p := &plants[i]
 		if d.only != 0 && p.number != d.only {
@@ -129,14 +130,13 @@ func (d *driver) plants(ctx context.Context) error {
 				return fmt.Errorf("%s: %w", p.name, err)
 			}
 			grown[p.name] = append(grown[p.name], q)
+			d.set.Raw[plantKey+p.name] = grown[p.name]
 			if d.verbose {
 				fmt.Fprintf(d.out, "  with    server %v client %v cpu %.2f requests %d cut %d: %v\n", q.With.Server, q.With.Client, q.With.CPU, q.With.Requests, q.With.Cut, q.With.Shares)
 				fmt.Fprintf(d.out, "  without server %v client %v cpu %.2f requests %d cut %d: %v\n", q.Without.Server, q.Without.Client, q.Without.CPU, q.Without.Requests, q.Without.Cut, q.Without.Shares)
 			}
 		}
-		d.set.Raw[plantKey+p.name] = grown[p.name]
 	}
-	d.plantFigures(grown)
 	return nil
 }
 

@@ -66,6 +66,9 @@ func (d *driver) whatIf(ctx context.Context) error {
 		return fmt.Errorf("runs with GOGC=off take up to %d MB and %d are available", need>>20, free>>20)
 	}
 	all := map[string]*loaded{}
+	if !d.quick { // some points say nothing
+		defer d.forecastFigure(all) // also of what was measured before an error
+	}
 	for i := range services {
 		s := &services[i]
 		rate := s.first
@@ -85,9 +88,6 @@ func (d *driver) whatIf(ctx context.Context) error {
 				break
 			}
 		}
-	}
-	if !d.quick { // some points say nothing
-		d.forecastFigure(all)
 	}
 	return nil
 }
