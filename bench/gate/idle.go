@@ -107,11 +107,14 @@ func (d *driver) idleProcesses(ctx context.Context) (figures []idleFigures, err 
 		return nil, err
 	}
 	after, err := cpuAndSwitches(running)
+	if err != nil {
+		return nil, err
+	}
 	window := time.Since(begin)
 	for i, m := range idleModes {
 		figures = append(figures, idleFigures{m.name, window, after[i].CPU - before[i].CPU, after[i].Switches - before[i].Switches})
 	}
-	return figures, err
+	return figures, nil
 }
 
 // cpuAndSwitches reads what processes have used since they began.
@@ -138,6 +141,7 @@ func pause(ctx context.Context, d time.Duration) error {
 
 // slow measures the CPU time of auto at a low rate, beside the stock runtime.
 func (d *driver) slow(ctx context.Context) error {
+	defer d.slowFigures() // also of what was measured before an error
 	l := load{name: "slow", rate: slowRate}
 	for round := 1; round <= d.rounds; round++ {
 		names := []string{"default", "auto"}
@@ -152,7 +156,6 @@ func (d *driver) slow(ctx context.Context) error {
 			}
 		}
 	}
-	d.slowFigures()
 	return nil
 }
 

@@ -42,6 +42,7 @@ func (d *driver) literal(ctx context.Context) error {
 	if err := d.buildOriginal(ctx); err != nil {
 		return err
 	}
+	defer d.literalFigures() // also of what was measured before an error
 	length, sizes := literalFor, literalSizes
 	if d.quick {
 		length, sizes = time.Millisecond, sizes[:1]
@@ -75,7 +76,6 @@ func (d *driver) literal(ctx context.Context) error {
 	if d.program == "" {
 		d.withoutOriginal()
 	}
-	d.literalFigures()
 	return nil
 }
 

@@ -30,13 +30,11 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
 
 	"evenkeel.dev/bench/figure"
-	"evenkeel.dev/bench/machine"
 )
 
 // driver is what the measurements share.
@@ -203,15 +201,21 @@ const mostReplicas = 4
 // parts are what can be measured alone, in the order of the whole.
 var parts = []string{"pairs", "single", "cost", "idle", "polls", "hello", "shedding", "literal", "push", "lone", "haproxy", "envoy", "grpc", "raft", "quota", "turns", "wholepath"}
 
-// bench measures everything, or a part.
-func (d *driver) bench(ctx context.Context, only, results string) error {
-	measures := map[string]func(context.Context) error{
+// measures are what measures each part. Each adds its figures also where it ends with an error.
+func (d *driver) measures() map[string]func(context.Context) error {
+	m := map[string]func(context.Context) error{
 		"pairs": d.pairs, "single": d.single, "cost": d.cost, "idle": d.idle, "polls": d.polls, "literal": d.literal, "push": d.push,
 	}
 	for name := range teams {
-		measures[name] = func(ctx context.Context) error { return d.team(ctx, name) }
+		m[name] = func(ctx context.Context) error { return d.team(ctx, name) }
 	}
-	measures["quota"], measures["turns"] = d.quota, d.turns
+	m["quota"], m["turns"] = d.quota, d.turns
+	return m
+}
+
+// bench measures everything, or a part.
+func (d *driver) bench(ctx context.Context, only, results string) error {
+	measures := d.measures()
 	names := parts
 	if only != "" {
 		if measures[only] == nil {
@@ -219,12 +223,6 @@ func (d *driver) bench(ctx context.Context, only, results string) error {
 		}
 		names = []string{only}
 		d.set.Benchmark += "-" + only
-	}
-	if slices.Contains(names, "pairs") {
-		need := 2 * (d.live + int64(mostGrowth*(d.length+d.warmup).Seconds())) // GOGC=off
-		if free := machine.Memory("MemAvailable"); free > 0 && free < need {
-			return fmt.Errorf("GOGC=off may take %d MB in %v and %d are available: shorten it with -length", need/1e6, d.length, free/1e6)
-		}
 	}
 	d.announce(names)
 	var err error
@@ -246,6 +244,3 @@ func (d *driver) bench(ctx context.Context, only, results string) error {
 	}
 	return err
 }
-
-// mostGrowth bounds what one replica allocates a second: half a core's worth.
-const mostGrowth = 400e6

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"evenkeel.dev/bench/figure"
+	"evenkeel.dev/bench/machine"
 )
 
 // announce says how long the parts take.
@@ -44,6 +45,11 @@ func (d *driver) announce(parts []string) {
 
 // pairs measures two replicas in every mode under each load.
 func (d *driver) pairs(ctx context.Context) error {
+	need := 2 * (d.live + int64(mostGrowth*(d.length+d.warmup).Seconds())) // GOGC=off
+	if free := machine.Memory("MemAvailable"); free > 0 && free < need {
+		return fmt.Errorf("GOGC=off may take %d MB in %v and %d are available: shorten it with -length", need/1e6, d.length, free/1e6)
+	}
+	defer d.pairFigures() // also of what was measured before an error, as judge adds them
 	for i := range d.loads {
 		var err error
 		if d.loads[i], err = d.calibrate(ctx, modeNamed(modes, "default"), 2, d.loads[i]); err != nil {
@@ -62,9 +68,11 @@ func (d *driver) pairs(ctx context.Context) error {
 			}
 		}
 	}
-	d.pairFigures()
 	return nil
 }
+
+// mostGrowth bounds what one replica allocates a second: half a core's worth.
+const mostGrowth = 400e6
 
 // target is a ratio that must be reached.
 type target struct {

@@ -57,6 +57,7 @@ type polled struct {
 
 // polls measures two replicas behind a HAProxy that polls their health, often and seldom.
 func (d *driver) polls(ctx context.Context) error {
+	defer d.pollFigures() // also of what was measured before an error
 	for _, p := range pollings {
 		r, err := d.polled(ctx, p)
 		if err != nil {
@@ -66,7 +67,6 @@ func (d *driver) polls(ctx context.Context) error {
 		fmt.Fprintf(d.out, "polled %s: %d requests, %d failed; both asked %d times at once (%d without an answer): %d collections, of which %d met requests, %d of them; %d warnings\n",
 			r.Polling, r.Requests, r.Failed, r.Asked, r.Unanswered, r.Collections, r.Met, r.MetRequests, len(r.Warnings))
 	}
-	d.pollFigures()
 	return nil
 }
 

@@ -23,7 +23,8 @@ var singleTargets = map[string][]target{
 
 // single measures one process without peers, under high load and in bursts of the same rate.
 func (d *driver) single(ctx context.Context) error {
-	d.lastRate = 0 // another way to the service
+	defer d.singleFigures() // also of what was measured before an error
+	d.lastRate = 0          // another way to the service
 	high, err := d.calibrate(ctx, modeNamed(single, "default"), 1, load{name: "single high", share: .7})
 	if err != nil {
 		return err
@@ -41,7 +42,6 @@ func (d *driver) single(ctx context.Context) error {
 			}
 		}
 	}
-	d.singleFigures()
 	return nil
 }
 
@@ -54,8 +54,8 @@ func (d *driver) singleFigures() {
 
 // cost measures what a gate costs that does not collect: tiny requests, nothing to collect.
 func (d *driver) cost(ctx context.Context) error {
-	work := d.work
-	defer func() { d.work = work }()
+	work, ns := d.work, map[string][]float64(nil)
+	defer func() { d.work = work; d.costFigures(ns) }() // also of what was measured before an error
 	d.work = []string{"-shape", "flat", "-size", "64", "-batch", "1", "-window", "1000"}
 	l := load{name: "cost", rate: 5000}
 	for round := 1; round <= d.rounds; round++ {
@@ -72,13 +72,11 @@ func (d *driver) cost(ctx context.Context) error {
 	if d.quick {
 		return nil
 	}
-	ns, err := d.enterExit(ctx)
-	if err != nil {
-		return err
+	var err error
+	if ns, err = d.enterExit(ctx); err == nil {
+		d.set.Raw[enterExitKey] = ns
 	}
-	d.set.Raw[enterExitKey] = ns
-	d.costFigures(ns)
-	return nil
+	return err
 }
 
 const enterExitKey = "enter and exit, ns"

@@ -155,6 +155,7 @@ func (d *driver) team(ctx context.Context, name string) error {
 			d.withoutOriginal()
 		}
 	}
+	defer d.teamFigures(t) // also of what was measured before an error
 	var loads []load
 	for _, l := range t.loads {
 		switch {
@@ -180,7 +181,6 @@ func (d *driver) team(ctx context.Context, name string) error {
 			}
 		}
 	}
-	d.teamFigures(t)
 	return nil
 }
 

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"context"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -125,6 +128,56 @@ func TestJudge(t *testing.T) {
 	}
 	if err := figure.Unchanged("gate", filepath.Join(dir, "*.json"), judge); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestHalfWay: a part that ends with an error says of what was measured until then what its file is judged by.
+func TestHalfWay(t *testing.T) {
+	ended, end := context.WithCancel(t.Context())
+	end()
+	t.Setenv("PATH", "")      // nothing is started
+	said := map[string]bool{} // parts that had something to say
+	err := figure.Unchanged("gate", "../results/gate-*.json", func(set *figure.Set, raw figure.Recorded) error {
+		d := &driver{set: figure.New("gate"), out: io.Discard, rounds: 1, cores: 1, loads: []load{{name: "moderate", share: moderate}}, modes: modes}
+		d.set.Out, d.addrs, d.grpcs = d.out, make([]string, mostReplicas), make([]string, mostReplicas)
+		for key, v := range map[string]any{"runs": &d.samples, "polls": &d.cases, literalKey: &d.pushed, simulatedKey: &d.simulated} {
+			if _, err := raw.Read(key, v); err != nil {
+				return err
+			}
+		}
+		if err := judge(set, raw); err != nil {
+			return err
+		}
+		for name, measure := range d.measures() {
+			switch name {
+			case "quota":
+				measure = func(ctx context.Context) error { return d.team(ctx, name) } // without groups
+			case "idle":
+				measure = d.slow // its second half
+			}
+			before := len(d.set.Figures)
+			if err := measure(ended); err == nil {
+				t.Errorf("%s: no error", name)
+			}
+			said[name] = said[name] || len(d.set.Figures) > before
+		}
+		for _, f := range set.Figures {
+			if strings.HasPrefix(f.Name, "idle: ") || strings.HasPrefix(f.Name, "Enter and Exit") || strings.Contains(f.Name, "fault") {
+				continue // these are measured as a whole, or in no part
+			}
+			if !slices.ContainsFunc(d.set.Figures, func(g figure.Figure) bool { return reflect.DeepEqual(f, g) }) {
+				t.Errorf("%s: %s is said by no part that ended", set.Benchmark, f.Name)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	for _, name := range parts {
+		if !said[name] && name != "push" { // which has no figures
+			t.Errorf("%s says nothing", name)
+		}
 	}
 }
 

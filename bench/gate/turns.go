@@ -132,6 +132,7 @@ func (d *driver) simulate(ctx context.Context) error {
 
 // turns loads replicas until one turn suffices, and until it does not.
 func (d *driver) turns(ctx context.Context) error {
+	defer d.turnsFigures() // also of what was measured before an error
 	if err := d.simulate(ctx); err != nil {
 		return err
 	}
@@ -150,7 +151,6 @@ func (d *driver) turns(ctx context.Context) error {
 				s.Turns.Load, want, s.Turns.Held, s.Turns.Collections, s.Turns.WithoutTurn)
 		}
 	}
-	d.turnsFigures()
 	return nil
 }
 

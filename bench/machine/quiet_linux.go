@@ -22,6 +22,9 @@ const (
 func AwaitQuiet(ctx context.Context, patience time.Duration, out io.Writer) error {
 	start := time.Now()
 	for looks := 1; ; looks++ {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		taken, err := look(lookTime)
 		if err != nil {
 			return err
