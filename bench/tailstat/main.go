@@ -101,19 +101,23 @@ func (d *driver) bench(ctx context.Context, part string) error {
 	}
 	d.set.Out = d.out
 	d.set.Machine = figure.Machine()
+	var err error
 	for _, name := range names {
 		fmt.Fprintf(d.out, "\n%s\n", name)
-		if err := parts[name](ctx); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+		if failed := parts[name](ctx); failed != nil {
+			err = errors.Join(err, fmt.Errorf("%s: %w", name, failed))
+		}
+		if ctx.Err() != nil {
+			break // what was found is kept
 		}
 	}
 	fmt.Fprintln(d.out)
 	d.found.judge(d.set)
 	d.found.keep(d.set)
-	if d.results == "" {
-		return nil
+	if d.results != "" && (err == nil || len(d.set.Figures) > 0) {
+		err = errors.Join(err, d.set.Save(d.results))
 	}
-	return d.set.Save(d.results)
+	return err
 }
 
 // again judges a file of results, or prints its tables.
@@ -134,7 +138,7 @@ func (d *driver) recorded() (string, error) {
 	if d.runs != "" {
 		return d.runs, nil
 	}
-	names, err := filepath.Glob(filepath.Join(d.results, "tailstat-runs-*.json.gz"))
+	names, err := filepath.Glob(filepath.Join(d.results, whole+"*.json.gz"))
 	if err != nil || len(names) == 0 {
 		return "", fmt.Errorf("no recorded runs in %s; record them on a quiet machine: go run ./tailstat -part record", d.results)
 	}

@@ -1,10 +1,14 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"math"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -91,7 +95,13 @@ func TestParts(t *testing.T) {
 			}
 		}
 	}
-	if err := f.save(filepath.Join(dir, "tailstat-runs-1.json.gz")); err != nil {
+	if err := f.save(dir, unfinished); err != nil {
+		t.Fatal(err)
+	}
+	if name, err := (&driver{results: dir}).recorded(); err == nil {
+		t.Errorf("%s, which is not whole, was found", name)
+	}
+	if err := f.save(dir, whole); err != nil {
 		t.Fatal(err)
 	}
 	var out strings.Builder
@@ -142,6 +152,37 @@ func TestParts(t *testing.T) {
 	d = driver{trials: 1, count: 20, length: time.Second}
 	if err := d.bench(t.Context(), "all"); err == nil || !strings.Contains(err.Error(), "synthetic, sequential") {
 		t.Error(err)
+	}
+}
+
+// TestRunIsCutOff: a run that is interrupted is none.
+func TestRunIsCutOff(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("enough")
+	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { cancel(why) }))
+	defer srv.Close()
+	bin := t.TempDir()
+	says := "#!/bin/sh\necho " + srv.URL + "\nexec sleep 3600\n" // in the place of a service
+	if err := os.WriteFile(filepath.Join(bin, "hello"), []byte(says), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	d := driver{bin: bin, length: time.Hour}
+	if r, err := d.run(ctx, &subjects[0], false, false); !errors.Is(err, why) {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// TestPartFails: what was found before a part failed is kept.
+func TestPartFails(t *testing.T) {
+	d := driver{results: t.TempDir(), trials: 1, count: 20, length: time.Second, out: t.Output()}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	d.found.Sequential = []looks{{Service: "queue", Trials: 1}}
+	if err := d.bench(ctx, "synthetic"); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if files, err := filepath.Glob(filepath.Join(d.results, "tailstat-synthetic-*.json")); err != nil || len(files) != 1 {
+		t.Errorf("kept %v, %v", files, err)
 	}
 }
 

@@ -71,7 +71,6 @@ var listening = regexp.MustCompile(`(?:^|msg=listening url=)(http://[0-9.:]+)`)
 // in these minutes is spread over all. A run is a process of its own.
 func (d *driver) record(ctx context.Context) error {
 	f := recorded{Started: time.Now().UTC(), Machine: figure.Machine(), Go: figure.New("").Versions, Length: d.length}
-	name := filepath.Join(d.results, "tailstat-runs-"+f.Started.Format("2006-01-02-1504")+".json.gz")
 	order := rand.New(rand.NewPCG(20, 0))
 	for i := range d.count {
 		for _, neighbour := range []bool{false, true} {
@@ -85,7 +84,7 @@ func (d *driver) record(ctx context.Context) error {
 				for _, planted := range kinds {
 					r, err := d.run(ctx, s, neighbour, planted)
 					if err != nil {
-						return errors.Join(fmt.Errorf("%s: %w", s.name, err), f.save(name))
+						return errors.Join(fmt.Errorf("%s: %w", s.name, err), f.save(d.results, unfinished))
 					}
 					f.Runs = append(f.Runs, *r)
 					fmt.Fprintf(d.out, "%3d/%d %-8s neighbour %-5v planted %-5v p50 %-10v p99 %-10v p99.9 %-10v late %.1f%% stolen %.1f%%\n", i+1, d.count, s.name, neighbour, planted,
@@ -94,8 +93,14 @@ func (d *driver) record(ctx context.Context) error {
 			}
 		}
 	}
-	return f.save(name)
+	return f.save(d.results, whole)
 }
+
+// How names of recordings begin. One that was cut off is kept, and found by -runs alone: it is not the newest one.
+const (
+	whole      = "tailstat-runs-"
+	unfinished = "tailstat-unfinished-"
+)
 
 // run records a run.
 func (d *driver) run(ctx context.Context, s *subject, neighbour, planted bool) (*recordedRun, error) {
@@ -138,6 +143,9 @@ func (d *driver) run(ctx context.Context, s *subject, neighbour, planted bool) (
 	if err != nil {
 		return nil, err
 	}
+	if l.Interrupted {
+		return nil, context.Cause(ctx)
+	}
 	cpu, err := machine.CPUTime(c.Pid())
 	timesAfter, err2 := machine.ReadTimes()
 	peak, err3 := machine.PeakRSS(c.Pid())
@@ -168,10 +176,12 @@ func (d *driver) neighbour(ctx context.Context) error {
 	return nil
 }
 
-func (f *recorded) save(name string) error {
+// save writes the runs into a folder, if there are any.
+func (f *recorded) save(dir, kind string) error {
 	if len(f.Runs) == 0 {
 		return nil
 	}
+	name := filepath.Join(dir, kind+f.Started.Format("2006-01-02-1504")+".json.gz")
 	out, err := os.Create(name)
 	if err != nil {
 		return err
