@@ -113,14 +113,18 @@ func (d *driver) bench(ctx context.Context, only, results string) error {
 	if d.quick {
 		d.rounds, d.length, d.warmup, d.planted, d.soakFor, d.n, results = 1, 2*time.Second, 0, 10*time.Second, 6*time.Second, 4000, ""
 	}
-	found := false
+	found, err := false, error(nil)
 	for _, p := range parts {
 		if p.name != only && (only != "" || p.alone) {
 			continue
 		}
 		found = true
-		if err := p.measure(d, ctx); err != nil {
-			return fmt.Errorf("%s: %w", p.name, err)
+		if failed := p.measure(d, ctx); failed != nil {
+			err = errors.Join(err, fmt.Errorf("%s: %w", p.name, failed))
+			fmt.Fprintf(d.set.Out, "%s: %v\n", p.name, failed)
+		}
+		if ctx.Err() != nil {
+			break // what was measured is kept
 		}
 	}
 	if !found {
@@ -128,10 +132,10 @@ func (d *driver) bench(ctx context.Context, only, results string) error {
 	}
 	d.keep()
 	d.figures()
-	if results == "" {
-		return nil
+	if results != "" && (err == nil || len(d.set.Raw) > 0) {
+		err = errors.Join(err, d.set.Save(results))
 	}
-	return d.set.Save(results)
+	return err
 }
 
 // unless returns whole, or in a quick run what takes less.
@@ -328,6 +332,9 @@ func (d *driver) run(ctx context.Context, w worker, args []string) (s sample, er
 	})
 	if err = cmp.Or(err, merr); err != nil {
 		return s, err
+	}
+	if r.Interrupted {
+		return s, context.Cause(ctx)
 	}
 	after, err := machine.CPUTime(service.Pid())
 	if err != nil {

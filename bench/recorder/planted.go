@@ -45,7 +45,7 @@ func (d *driver) runPlanted(ctx context.Context) (err error) {
 		_, err := loadgen.Run(ctx, loadgen.Options{Targets: []loadgen.Target{{Method: http.MethodGet, URL: s.url}}, Rate: plantedRate, Duration: d.planted})
 		loaded <- err
 	}()
-	d.plant = &plantResult{NewAfter: d.planted}
+	p := &plantResult{NewAfter: d.planted}
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
@@ -54,11 +54,15 @@ func (d *driver) runPlanted(ctx context.Context) (err error) {
 			if err != nil {
 				return err
 			}
-			return d.plant.read(ctx, s)
+			if err := p.read(ctx, s); err != nil {
+				return err
+			}
+			d.plant = p
+			return nil
 		case <-tick.C:
 		}
 		after := time.Since(began) - third
-		if after < 0 || d.plant.NewAfter < d.planted {
+		if after < 0 || p.NewAfter < d.planted {
 			continue
 		}
 		h := &history.History{}
@@ -67,7 +71,7 @@ func (d *driver) runPlanted(ctx context.Context) (err error) {
 		}
 		for _, sum := range h.Summaries(time.Time{}) {
 			if sum.Key.Cause == reqtrace.CauseNetwork && sum.New {
-				d.plant.NewAfter = after
+				p.NewAfter = after
 				fmt.Printf("the third cause is new after %v\n", after)
 			}
 		}

@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -121,6 +122,18 @@ func TestParts(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestKept: what was measured is kept also where a part ends with an error, and says nothing of modes that were not measured.
+func TestKept(t *testing.T) {
+	d := &driver{bin: t.TempDir(), rounds: 1, samples: []sample{{Mode: "off"}, {Mode: "full"}}}
+	dir := t.TempDir()
+	if err := d.bench(t.Context(), "cost", dir); err == nil {
+		t.Error("no error without a service")
+	}
+	if files, err := filepath.Glob(filepath.Join(dir, "recorder-*.json")); err != nil || len(files) != 1 || len(d.set.Figures) > 0 {
+		t.Errorf("kept %v, %v: %+v", files, err, d.set.Figures)
 	}
 }
 

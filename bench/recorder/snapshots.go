@@ -262,7 +262,7 @@ func (d *driver) runStops(ctx context.Context) (err error) {
 		_, err := loadgen.Run(loading, loadgen.Options{Targets: []loadgen.Target{{Method: http.MethodGet, URL: s.url + "/sleep?for=10ms"}}, Rate: 1000, Duration: time.Hour})
 		loaded <- err
 	}()
-	d.stops = &stopsResult{}
+	x := &stopsResult{}
 	for range unless(d, stopTries, 1) {
 		if !each(ctx, every) {
 			break
@@ -274,7 +274,7 @@ func (d *driver) runStops(ctx context.Context) (err error) {
 		if err = s.Signal(goOn); err != nil {
 			break
 		}
-		d.stops.Stops++
+		x.Stops++
 	}
 	each(ctx, every) // the last one's analysis
 	end()
@@ -285,13 +285,14 @@ func (d *driver) runStops(ctx context.Context) (err error) {
 	if err := get(ctx, s.page+"json", h); err != nil {
 		return err
 	}
-	d.stops.Summaries = h.Summaries(time.Time{})
-	for _, sum := range d.stops.Summaries {
-		d.stops.Explained += sum.Requests
+	x.Summaries = h.Summaries(time.Time{})
+	for _, sum := range x.Summaries {
+		x.Explained += sum.Requests
 		if sum.Key.Cause == reqtrace.CauseMachine {
-			d.stops.Machine += sum.Requests
+			x.Machine += sum.Requests
 		}
 	}
-	fmt.Printf("%d stops: of %d slow requests that are explained, %d are the machine's\n", d.stops.Stops, d.stops.Explained, d.stops.Machine)
+	d.stops = x
+	fmt.Printf("%d stops: of %d slow requests that are explained, %d are the machine's\n", x.Stops, x.Explained, x.Machine)
 	return nil
 }
