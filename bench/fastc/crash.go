@@ -54,6 +54,9 @@ func (b *bench) crash() error {
 		cmd := exec.CommandContext(b.ctx, self)
 		cmd.Env = append(os.Environ(), crashVariable+"="+way)
 		out, err := cmd.CombinedOutput()
+		if b.ctx.Err() != nil {
+			return b.ctx.Err() // that was no crash
+		}
 		if err == nil {
 			return fmt.Errorf("the crash by %s did not happen", way)
 		}

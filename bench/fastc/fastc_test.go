@@ -4,7 +4,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"math"
+	"path/filepath"
 	"runtime/metrics"
 	"strings"
 	"testing"
@@ -41,6 +43,22 @@ func TestCrash(t *testing.T) {
 	}
 	if len(b.set.Figures) != 1 || b.set.Figures[0].Verdict != figure.Met {
 		t.Errorf("%s%.3000s", &out, b.set.Raw["crash by fast"])
+	}
+}
+
+// TestKept: what was measured is kept also where a part ends with an error, and an interrupt is taken for no crash.
+func TestKept(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	b := &bench{ctx: ctx, set: figure.New("fastc")}
+	b.set.Out = t.Output()
+	b.set.Raw["before"] = 1
+	dir := t.TempDir()
+	if err := b.measure("crash", dir); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if files, err := filepath.Glob(filepath.Join(dir, "fastc-*.json")); err != nil || len(files) != 1 || len(b.set.Raw) != 1 {
+		t.Errorf("kept %v, %v: %v", files, err, b.set.Raw)
 	}
 }
 

@@ -46,7 +46,7 @@ var parts = []struct {
 func main() {
 	log.SetFlags(0)
 	bin := flag.String("bin", "../bin", "`folder` of the built evenkeel and fastcserver")
-	results := flag.String("results", "results", "`folder` for the raw results")
+	results := flag.String("results", "results", "`folder` for the raw results; empty: keep none")
 	quick := flag.Bool("quick", false, "a minute: few and short rounds, nothing is kept")
 	only := flag.String("only", "", "one `part`: calls, crash, stop, budget or server")
 	var again figure.Again
@@ -59,7 +59,6 @@ func main() {
 		return
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	b := &bench{ctx: ctx, set: figure.New("fastc"), bin: *bin, rounds: 10, length: 4 * time.Second}
 	if *quick {
 		b.rounds, b.length = 2, time.Second
@@ -67,29 +66,39 @@ func main() {
 	b.set.Machine = figure.Machine()
 	b.set.Versions["fastc"] = fastc.Source()
 	fmt.Println(fastc.Source())
+	if *quick {
+		*results = ""
+	}
+	err := b.measure(*only, *results)
+	stop()
+	if err != nil {
+		log.Fatal("bench-fastc: ", err)
+	}
+}
+
+// measure runs all parts, or one, and keeps what came out; also of those before an interrupt.
+func (b *bench) measure(only, results string) (err error) {
 	found := false
 	for _, p := range parts {
-		if *only != "" && *only != p.name {
+		if only != "" && only != p.name {
 			continue
 		}
 		found = true
-		if err := p.run(b); err != nil {
-			stop()
-			if errors.Is(err, context.Canceled) {
-				err = errors.New("interrupted; nothing is kept")
-			}
-			log.Fatalf("bench-fastc: %s: %v", p.name, err)
+		if failed := p.run(b); failed != nil {
+			err = errors.Join(err, fmt.Errorf("%s: %w", p.name, failed))
+			fmt.Fprintf(b.set.Out, "%s: %v\n", p.name, failed)
+		}
+		if b.ctx.Err() != nil {
+			break
 		}
 	}
 	if !found {
-		log.Fatalf("bench-fastc: no part %q: calls, crash, stop, budget or server", *only)
+		return fmt.Errorf("no part %q: calls, crash, stop, budget or server", only)
 	}
-	if *quick {
-		return
+	if results != "" && (err == nil || len(b.set.Raw) > 0) {
+		err = errors.Join(err, b.set.Save(results))
 	}
-	if err := b.set.Save(*results); err != nil {
-		log.Fatal("bench-fastc: ", err)
-	}
+	return err
 }
 
 // way is one way to call, in the tables.
