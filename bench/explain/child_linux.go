@@ -23,9 +23,13 @@ var listening = regexp.MustCompile(`(?:^|msg=listening url=)(http://[0-9.:]+)`)
 
 // start starts a service, env beside the driver's own environment, and returns when it listens.
 func start(ctx context.Context, env []string, argv ...string) (*running, error) {
-	c, err := child.Start(ctx, child.Options{
-		Args: argv, Env: env, Ready: listening, Input: true, Stderr: os.Stderr, StopTimeout: 3 * time.Second,
-	})
+	return launch(ctx, child.Options{Args: argv, Env: env})
+}
+
+// launch does that where o says more of how.
+func launch(ctx context.Context, o child.Options) (*running, error) {
+	o.Ready, o.Input, o.Stderr, o.StopTimeout = listening, true, os.Stderr, 3*time.Second
+	c, err := child.Start(ctx, o)
 	if errors.Is(err, os.ErrNotExist) {
 		err = fmt.Errorf("%w: make bench-explain builds it", err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"evenkeel.dev/bench/figure"
 	"evenkeel.dev/bench/machine"
+	"evenkeel.dev/examples/child"
 	"evenkeel.dev/loadgen"
 )
 
@@ -181,10 +182,12 @@ func (d *driver) serve(ctx context.Context, s *service, env []string, rate float
 	return d.measure(ctx, c, load{rate: rate, length: d.length, warmup: d.warmup, targets: s.targets(c.url)}, fmt.Sprintf("%s-%.0f%v", s.name, rate, env))
 }
 
-// pinned starts a service on the first core. taskset is part of util-linux.
+// pinned starts a service on the first core.
 func (d *driver) pinned(ctx context.Context, s *service, env []string) (*running, error) {
-	argv := append([]string{"taskset", "-c", "0", filepath.Join(d.bin, s.name), "-addr=127.0.0.1:0"}, s.args...)
-	return start(ctx, append([]string{"GOMAXPROCS=1"}, env...), argv...)
+	return launch(ctx, child.Options{
+		Args: append([]string{filepath.Join(d.bin, s.name), "-addr=127.0.0.1:0"}, s.args...), Env: append([]string{"GOMAXPROCS=1"}, env...),
+		Launch: func(start func() error) error { return machine.Pinned(0, start) },
+	})
 }
 
 // calibrate finds the rate at which a service uses a share of its core.

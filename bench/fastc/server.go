@@ -15,16 +15,20 @@ import (
 
 	"evenkeel.dev/bench/fastc/ginlog"
 	"evenkeel.dev/bench/figure"
+	"evenkeel.dev/bench/machine"
 	"evenkeel.dev/examples/child"
 	"evenkeel.dev/loadgen"
 )
 
-// layout says which cores server and client may use.
-type layout struct{ name, server, client string }
+// layout says which cores server and client may use, of those that this program may.
+type layout struct {
+	name           string
+	server, client []int
+}
 
 var layouts = []layout{
-	{"own cores", "0", "1"},
-	{"shared cores", "0,1", "0,1"},
+	{"own cores", []int{0}, []int{1}},
+	{"shared cores", []int{0, 1}, []int{0, 1}},
 }
 
 // sample is one run against one endpoint. Times are in microseconds.
@@ -140,13 +144,17 @@ var listening = regexp.MustCompile(`msg=listening .*?(127\.0\.0\.1:[0-9]+)`)
 // start starts the server on its cores and waits until it listens. Its log goes to the file
 // itself: this program must not work while the server does.
 func (b *bench) start(l layout) (*server, error) {
+	cores, err := machine.CoreList(l.server...)
+	if err != nil {
+		return nil, err
+	}
 	f, err := os.CreateTemp("", "bench-fastc-*.log")
 	if err != nil {
 		return nil, err
 	}
 	c := &server{layout: l, log: f}
 	c.Child, err = child.Start(b.ctx, child.Options{
-		Args:   []string{"taskset", "-c", l.server, filepath.Join(b.bin, "fastcserver"), "-addr", "127.0.0.1:0"},
+		Args:   []string{"taskset", "-c", cores, filepath.Join(b.bin, "fastcserver"), "-addr", "127.0.0.1:0"},
 		Stdout: f, Stderr: os.Stderr, StopTimeout: 5 * time.Second,
 	})
 	if err != nil {
@@ -176,11 +184,15 @@ func (c *server) end() error {
 
 // load runs evenkeel load against path and looks at both sides' times.
 func (b *bench) load(c *server, path string) (sample, error) {
+	cores, err := machine.CoreList(c.layout.client...)
+	if err != nil {
+		return sample{}, err
+	}
 	before, err := os.Stat(c.log.Name())
 	if err != nil {
 		return sample{}, err
 	}
-	cmd := exec.CommandContext(b.ctx, "taskset", "-c", c.layout.client, filepath.Join(b.bin, "evenkeel"), "load",
+	cmd := exec.CommandContext(b.ctx, "taskset", "-c", cores, filepath.Join(b.bin, "evenkeel"), "load",
 		"-c", "10", "-warmup", "300ms", "-z", b.length.String(), "-o", "-", c.url+path)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
