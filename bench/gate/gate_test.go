@@ -144,9 +144,7 @@ var build = sync.OnceValues(func() (bin string, err error) {
 // quick returns a driver with short runs. The tests of those are parallel: they wait, most of the time.
 func quick(t *testing.T) *driver {
 	t.Helper()
-	for _, name := range []string{"nice", "taskset"} {
-		need(t, name)
-	}
+	need(t, "nice")
 	bin, err := build()
 	if err != nil {
 		t.Fatal(err)

@@ -193,6 +193,16 @@ func (d *driver) client() {
 	}
 	d.set.Raw["priority"] = how
 	fmt.Fprintf(d.out, "Replicas have a core each (of %d). Client and balancer share these cores and stand for other machines, so they go first: %s.\n", d.cores, how)
+	d.sayStalls()
+}
+
+// sayStalls says so where the cores cannot be watched for stalls.
+func (d *driver) sayStalls() {
+	if _, err := watchStalls(runtime.NumCPU()).end(); err != nil {
+		how := fmt.Sprintf("not watched for, and no request is set aside: %v", err)
+		d.set.Raw["stalls"] = how
+		fmt.Fprintln(d.out, "Stalls of the cores are", how)
+	}
 }
 
 // mostReplicas is how many replicas a part has at most.

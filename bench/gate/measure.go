@@ -271,7 +271,7 @@ func (d *driver) loadOn(ctx context.Context, sys *system, m mode, l load) (sampl
 		}
 	}
 	if still != nil {
-		stood := still.end()
+		stood, _ := still.end() // sayStalls has said why there are none
 		s.Stalls, s.Stall = len(stood), longest(stood)
 		s.Latency, s.Touched = apart(all, stood)
 	}

@@ -43,11 +43,6 @@ func raise() error {
 // niceness is how much nicer the replicas are than client and balancer.
 const niceness = 10
 
-// pinned returns the command line that runs argv on one core.
-func pinned(core int, argv ...string) []string {
-	return append([]string{"taskset", "-c", strconv.Itoa(core)}, argv...)
-}
-
 // nicer returns the command line that runs argv nicer than this process.
 func nicer(argv ...string) []string {
 	return append([]string{"nice", "-n", strconv.Itoa(niceness)}, argv...)

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"evenkeel.dev/bench/machine"
 	"evenkeel.dev/examples/child"
 )
 
@@ -35,9 +36,6 @@ type spec struct {
 func (d *driver) startReplica(ctx context.Context, s spec) (*replica, error) {
 	argv := append([]string{d.binary(s.mode), "-addr", s.addr}, s.args...)
 	argv = append(argv, s.mode.arguments(s.place)...)
-	if !s.mode.all {
-		argv = pinned(s.core, argv...)
-	}
 	if s.mode.quota {
 		argv = within(d.groups[s.place.replica], argv...)
 	}
@@ -48,6 +46,9 @@ func (d *driver) startReplica(ctx context.Context, s spec) (*replica, error) {
 	o := child.Options{Args: argv, Env: slices.Concat(s.mode.environment(s.place), s.env), Stderr: s.stderr}
 	if s.stderr == nil {
 		o.Stderr = os.Stderr
+	}
+	if !s.mode.all {
+		o.Launch = func(start func() error) error { return machine.Pinned(s.core, start) }
 	}
 	var err error
 	if r.Child, err = child.Start(ctx, o); err != nil {

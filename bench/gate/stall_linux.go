@@ -1,9 +1,9 @@
-// A mask of CPUs is an array of words, of which the kernel reads as many bytes as it is told, and
-// a struct sched_param is one int: the pointers that are passed stand for exactly these, and are
-// not kept.
+// A struct sched_param is one int: the pointer that is passed stands for exactly that, and is not kept.
 package main
 
 import (
+	"errors"
+	"fmt"
 	"runtime"
 	"slices"
 	"sync"
@@ -12,6 +12,7 @@ import (
 	"time"
 	"unsafe"
 
+	"evenkeel.dev/bench/machine"
 	"evenkeel.dev/loadgen"
 )
 
@@ -21,6 +22,7 @@ type stalls struct {
 	stop  atomic.Bool
 	wg    sync.WaitGroup
 	cores [][]span // by core; each is its thread's until it has ended
+	errs  []error  // by core, too: why it could not be watched
 }
 
 // span is a stretch of time.
@@ -35,37 +37,50 @@ const (
 
 // watchStalls starts one thread a core, which sleeps for a millisecond at a time, before all
 // else on that core, and notes when it overslept. No process can delay it that
-// long: the core stood still.
+// long: the core stood still. A thread that does not go first would oversleep by what is measured, so it does not watch.
 func watchStalls(cores int) *stalls {
-	s := &stalls{cores: make([][]span, cores)}
+	s := &stalls{cores: make([][]span, cores), errs: make([]error, cores)}
 	for core := range cores {
 		s.wg.Go(func() {
 			runtime.LockOSThread() // for good: the thread ends with its goroutine
-			var mask [16]uint64
-			mask[core/64] = 1 << (core % 64)
-			_, _, _ = syscall.RawSyscall(syscall.SYS_SCHED_SETAFFINITY, 0, unsafe.Sizeof(mask), uintptr(unsafe.Pointer(&mask)))
-			priority := int32(50)
-			_, _, _ = syscall.RawSyscall(syscall.SYS_SCHED_SETSCHEDULER, 0, schedFIFO, uintptr(unsafe.Pointer(&priority))) // root only
-			nap := syscall.Timespec{Nsec: int64(napTime)}
-			for !s.stop.Load() {
-				start := time.Now()
-				_ = syscall.Nanosleep(&nap, nil) // cut short: no stall
-				if now := time.Now(); now.Sub(start)-napTime > stallFrom {
-					s.cores[core] = append(s.cores[core], span{start.Add(napTime), now})
+			s.errs[core] = machine.Pinned(core, func() error {
+				if err := goFirst(); err != nil {
+					return err
 				}
-			}
+				nap := syscall.Timespec{Nsec: int64(napTime)}
+				for !s.stop.Load() {
+					start := time.Now()
+					_ = syscall.Nanosleep(&nap, nil) // cut short: no stall
+					if now := time.Now(); now.Sub(start)-napTime > stallFrom {
+						s.cores[core] = append(s.cores[core], span{start.Add(napTime), now})
+					}
+				}
+				return nil
+			})
 		})
 	}
 	return s
 }
 
-// end returns the stalls since the start, in order of their beginning.
-func (s *stalls) end() []span {
+// goFirst has this thread run before all others that are not of its kind.
+var goFirst = func() error { // a variable for the test in which it may not
+	priority := int32(50)
+	if _, _, e := syscall.RawSyscall(syscall.SYS_SCHED_SETSCHEDULER, 0, schedFIFO, uintptr(unsafe.Pointer(&priority))); e != 0 {
+		return fmt.Errorf("SCHED_FIFO, which root may ask for: %w", e)
+	}
+	return nil
+}
+
+// end returns the stalls since the start, in order of their beginning: none, and why, where a core could not be watched.
+func (s *stalls) end() ([]span, error) {
 	s.stop.Store(true)
 	s.wg.Wait()
+	if err := errors.Join(s.errs...); err != nil {
+		return nil, err
+	}
 	all := slices.Concat(s.cores...)
 	slices.SortFunc(all, func(a, b span) int { return a.from.Compare(b.from) })
-	return all
+	return all, nil
 }
 
 // request is one that was measured.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -178,6 +179,20 @@ func TestHalfWay(t *testing.T) {
 		if !said[name] && name != "push" { // which has no figures
 			t.Errorf("%s says nothing", name)
 		}
+	}
+}
+
+// TestNoStallsUnlessFirst: who may not go first watches no core, and says so.
+func TestNoStallsUnlessFirst(t *testing.T) {
+	defer func(was func() error) { goFirst = was }(goFirst)
+	goFirst = func() error { return os.ErrPermission }
+	if stood, err := watchStalls(1).end(); !errors.Is(err, os.ErrPermission) || stood != nil {
+		t.Errorf("%v, %v", stood, err)
+	}
+	d := &driver{set: figure.New("gate"), out: t.Output()}
+	d.sayStalls()
+	if text, _ := d.set.Raw["stalls"].(string); !strings.Contains(text, os.ErrPermission.Error()) {
+		t.Errorf("it says %q", text)
 	}
 }
 
