@@ -16,17 +16,11 @@ const connections = "50"
 
 // closed compares the closed loop with hey's: requests a second, and CPU time a request.
 func (b *bench) closed() error {
-	var ours, heys []sample
-	for range b.rounds {
-		e, err := b.evenkeel("/", "-c", connections, "-z", b.length.String())
-		if err != nil {
-			return err
-		}
-		h, err := b.hey("/", "-c", connections, "-z", b.length.String())
-		if err != nil {
-			return err
-		}
-		ours, heys = append(ours, e), append(heys, h)
+	ours, heys, err := inTurn(b.rounds,
+		func() (sample, error) { return b.evenkeel("/", "-c", connections, "-z", b.length.String()) },
+		func() (sample, error) { return b.hey("/", "-c", connections, "-z", b.length.String()) })
+	if err != nil {
+		return err
 	}
 	b.set.Raw["closed"] = append(slices.Clone(ours), heys...)
 	b.closedFigures(ours, heys)

@@ -181,28 +181,13 @@ func (b *bench) grpc() error {
 		return err
 	}
 	defer stop()
-	var ours, ghzs []sample
-	for i := range b.rounds {
-		order := []func() error{
-			func() error {
-				s, err := b.loadgrpc(addr, "-closed", connections, "-c", grpcConnections, "-z", b.length.String())
-				ours = append(ours, s)
-				return err
-			},
-			func() error {
-				s, err := b.ghz(addr)
-				ghzs = append(ghzs, s)
-				return err
-			},
-		}
-		if i%2 == 1 { // neither is always the first
-			slices.Reverse(order)
-		}
-		for _, one := range order {
-			if err := one(); err != nil {
-				return err
-			}
-		}
+	ours, ghzs, err := inTurn(b.rounds,
+		func() (sample, error) {
+			return b.loadgrpc(addr, "-closed", connections, "-c", grpcConnections, "-z", b.length.String())
+		},
+		func() (sample, error) { return b.ghz(addr) })
+	if err != nil {
+		return err
 	}
 	b.set.Raw["grpc"] = append(slices.Clone(ours), ghzs...)
 	b.beside(overGRPC, ours, map[string][]sample{"ghz": ghzs})

@@ -82,6 +82,26 @@ func run(bin, results string, rounds int, length time.Duration, only string) err
 	return b.set.Save(results)
 }
 
+// inTurn runs both in each round. Neither is always the first.
+func inTurn(rounds int, one, two func() (sample, error)) (ones, twos []sample, err error) {
+	for round := range rounds {
+		var a, b sample
+		var err1, err2 error
+		if round%2 == 0 {
+			if a, err1 = one(); err1 == nil {
+				b, err2 = two()
+			}
+		} else if b, err2 = two(); err2 == nil {
+			a, err1 = one()
+		}
+		if err := errors.Join(err1, err2); err != nil {
+			return nil, nil, err
+		}
+		ones, twos = append(ones, a), append(twos, b)
+	}
+	return ones, twos, nil
+}
+
 // start starts the server on a free port.
 func (b *bench) start() (stop func(), err error) {
 	b.server, stop, err = b.serve()

@@ -37,27 +37,11 @@ func (b *bench) openOne(path string) error {
 		return err
 	}
 	rate := int(top.Throughput * .3)
-	var ours, theirs []sample
-	for i := range b.rounds {
-		one := func() error {
-			e, err := b.evenkeel(path, "-rate", fmt.Sprint(rate), "-z", b.length.String())
-			ours = append(ours, e)
-			return err
-		}
-		two := func() error {
-			v, err := b.vegeta(path, rate)
-			theirs = append(theirs, v)
-			return err
-		}
-		if i%2 == 1 { // neither is always the first
-			one, two = two, one
-		}
-		if err := one(); err != nil {
-			return err
-		}
-		if err := two(); err != nil {
-			return err
-		}
+	ours, theirs, err := inTurn(b.rounds,
+		func() (sample, error) { return b.evenkeel(path, "-rate", fmt.Sprint(rate), "-z", b.length.String()) },
+		func() (sample, error) { return b.vegeta(path, rate) })
+	if err != nil {
+		return err
 	}
 	b.set.Raw["open "+path] = append(slices.Clone(ours), theirs...)
 	b.set.Raw["open "+path+" rate"] = rate

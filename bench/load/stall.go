@@ -30,17 +30,13 @@ func stallQuantile(q float64) time.Duration {
 // that hey, asked for the same rate, does not.
 func (b *bench) stall() error {
 	length := 4 * b.length
-	var ours, heys []sample
-	for range stallRounds {
-		e, err := b.evenkeel("/stall", "-rate", fmt.Sprint(stallRate), "-z", length.String(), "-warmup", "1s")
-		if err != nil {
-			return err
-		}
-		h, err := b.heyLatencies("/stall", "-c", "20", "-q", fmt.Sprint(stallRate/20), "-z", length.String())
-		if err != nil {
-			return err
-		}
-		ours, heys = append(ours, e), append(heys, h)
+	ours, heys, err := inTurn(stallRounds, func() (sample, error) {
+		return b.evenkeel("/stall", "-rate", fmt.Sprint(stallRate), "-z", length.String(), "-warmup", "1s")
+	}, func() (sample, error) {
+		return b.heyLatencies("/stall", "-c", "20", "-q", fmt.Sprint(stallRate/20), "-z", length.String())
+	})
+	if err != nil {
+		return err
 	}
 	b.set.Raw["stall"] = append(append([]sample(nil), ours...), heys...)
 	b.stallFigures(ours, heys)
