@@ -2,7 +2,12 @@
 
 package main
 
-import "context"
+import (
+	"context"
+	"fmt"
+
+	"evenkeel.dev/bench/figure"
+)
 
 // busy are services that do more for a request than hello, and what a recorder that is always on may take of their CPU time.
 var busy = []worker{
@@ -37,6 +42,8 @@ func (d *driver) services(ctx context.Context) error {
 	return nil
 }
 
+// serviceFigures adds what the recorder takes of the service's own CPU time. Its analysis is another process's, the recorder's child's: it is
+// in no figure here, and printed beside.
 func (d *driver) serviceFigures() {
 	for _, w := range busy {
 		xs := d.against(w.program, "full", func(s, off *sample) float64 { return s.perRequest() / off.perRequest() })
@@ -44,6 +51,10 @@ func (d *driver) serviceFigures() {
 			continue
 		}
 		d.set.AtMost(w.program+", always on: CPU, of that without", xs, busyCPU, "x")
+		analysis := d.against(w.program, "full", func(s, off *sample) float64 {
+			return 100 * float64(s.Stats.Cost.Analysis) / float64(max(s.Requests, 1)) / 1000 / off.perRequest()
+		})
+		fmt.Fprintf(d.set.Out, "  beside it, in none of these: the analysis, by a child, takes %.1f%% of the CPU without\n", figure.Median(analysis))
 		if w.program == latencyOf {
 			d.sameLatency(w.program+", always on", w.program, "full")
 		}
