@@ -38,19 +38,19 @@ func groupLimit(root fs.FS, resident uint64) int64 {
 	for line := range strings.Lines(string(list)) { // ID:controllers:path, "0::path" in v2
 		id, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ":")
 		controllers, group, ok := strings.Cut(rest, ":")
-		dir, file, anonymous := "sys/fs/cgroup", "memory.max", "anon"
+		dir, file, v1 := "sys/fs/cgroup", "memory.max", false
 		switch {
 		case !ok:
 			continue
 		case slices.Contains(strings.Split(controllers, ","), "memory"):
-			dir, file, anonymous = "sys/fs/cgroup/memory", "memory.limit_in_bytes", "total_rss"
+			dir, file, v1 = "sys/fs/cgroup/memory", "memory.limit_in_bytes", true
 		case id != "0":
 			continue
 		}
 		for group = path.Join("/", group); ; group = path.Dir(group) {
 			text, _ := fs.ReadFile(root, path.Join(dir, group, file))
 			if n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && n > 0 {
-				limit = min(limit, max(n-others(root, path.Join(dir, group), anonymous, resident), 1))
+				limit = min(limit, max(n-others(root, path.Join(dir, group), v1, resident), 1))
 			}
 			if group == "/" {
 				break
@@ -60,17 +60,30 @@ func groupLimit(root fs.FS, resident uint64) int64 {
 	return limit
 }
 
-// others returns the anonymous memory in bytes that a control group counts, those below it included, beside that of this
-// process. What files take is given back when it is needed, and does not count.
-func others(root fs.FS, dir, anonymous string, resident uint64) int64 {
+// others returns the memory in bytes that a control group counts, those below it included, beside the anonymous one of this
+// process: anonymous memory, and tmpfs and shared memory, whoever made it, as Go has none. What files take is given back when
+// it is needed, and does not count.
+func others(root fs.FS, dir string, v1 bool, resident uint64) int64 {
+	anonymous, shared := "anon", "shmem"
+	if v1 {
+		anonymous, shared = "total_rss", "total_shmem"
+	}
+	if resident == 0 {
+		return 0 // what is this process's own is not known
+	}
+	var anon, shmem int64
 	text, _ := fs.ReadFile(root, path.Join(dir, "memory.stat"))
 	for line := range strings.Lines(string(text)) {
-		if value, ok := strings.CutPrefix(line, anonymous+" "); ok && resident > 0 {
-			all, _ := strconv.ParseInt(strings.TrimSpace(value), 10, 64)
-			return max(all-int64(resident), 0)
+		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		n, _ := strconv.ParseInt(value, 10, 64)
+		switch name {
+		case anonymous:
+			anon = max(n-int64(resident), 0)
+		case shared:
+			shmem = max(n, 0)
 		}
 	}
-	return 0
+	return anon + min(shmem, math.MaxInt64-anon)
 }
 
 // goGroup is what the control group leaves to Go: the group counts what this process has beside that

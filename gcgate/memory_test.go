@@ -122,10 +122,15 @@ func TestGroupIsShared(t *testing.T) {
 		{"v2, others in a group without a limit", files("proc/self/cgroup", v2,
 			"sys/fs/cgroup/pod/c/memory.max", gib, stat, "anon 209715200\n",
 			"sys/fs/cgroup/pod/memory.max", "max\n", "sys/fs/cgroup/pod/memory.stat", "anon 1258291200\n"), 1024},
+		{"v2, with files in memory", files("proc/self/cgroup", v2, "sys/fs/cgroup/pod/c/memory.max", gib, stat, "anon 209715200\nfile 900000000\nshmem 471859200\nfile_mapped 1\n"), 574},
+		{"v2, with files in memory, and another", files("proc/self/cgroup", v2, "sys/fs/cgroup/pod/c/memory.max", gib, stat, "anon 314572800\nshmem 471859200\n"), 474},
+		{"v2, files in memory, over the limit", files("proc/self/cgroup", v2, "sys/fs/cgroup/pod/c/memory.max", gib, stat, "anon 9223372036854775807\nshmem 9223372036854775807\n"), 0},
 		{"v2, no memory.stat", files("proc/self/cgroup", v2, "sys/fs/cgroup/pod/c/memory.max", gib), 1024},
 		{"v2, over the limit", files("proc/self/cgroup", v2, "sys/fs/cgroup/pod/c/memory.max", gib, stat, "anon 9629145600\n"), 0},
 		{"v1, with another", files("proc/self/cgroup", v1, "sys/fs/cgroup/memory/pod/c/memory.limit_in_bytes", gib,
 			"sys/fs/cgroup/memory/pod/c/memory.stat", "cache 5\nrss 209715200\ntotal_rss_huge 7\ntotal_rss 629145600\n"), 624},
+		{"v1, with files in memory", files("proc/self/cgroup", v1, "sys/fs/cgroup/memory/pod/c/memory.limit_in_bytes", gib,
+			"sys/fs/cgroup/memory/pod/c/memory.stat", "rss 209715200\nshmem 7\ntotal_rss 209715200\ntotal_shmem 471859200\n"), 574},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.files["proc/self/status"] = files("x", own)["x"]
