@@ -67,7 +67,7 @@ func (o *observer) observe() {
 	choice := PolicyStock
 	goal, percent := spend(h.options, h.allowed, h.thresholds.live, h.collector.Roots(), h.collector.Overhead(), h.pace)
 	switch {
-	case percent >= max(autoPercent, h.pacing.stock()+1):
+	case percent >= autoPercent && percent > h.pacing.stock():
 		choice = PolicyMemory
 	case uint64(o.gaps) >= cycles:
 		choice = PolicyIdle

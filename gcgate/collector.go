@@ -13,7 +13,7 @@ import (
 // test or a simulation a stand-in for it, such as gcgatetest.Heap. See [Options].Collector.
 //
 // The gate calls all its methods from one goroutine, except Collect, beside which it calls the
-// others, and SetPercent and SetLimit, which [Gate.Stop] may call too. Sizes are in bytes.
+// others, and GOGC, SetPercent and SetLimit, which [Gate.Stop] may call too, but never beside each other. Sizes are in bytes.
 type Collector interface {
 	// Read returns the collector's counters: cycles that have ended, of them those that it began
 	// by itself, bytes allocated since the process began, and the bytes that the last cycle
@@ -22,6 +22,9 @@ type Collector interface {
 
 	// Collect runs one whole cycle, and returns when it is over, its sweep included.
 	Collect()
+
+	// GOGC returns the percent that was set last; negative: the pacing is off.
+	GOGC() (percent int)
 
 	// SetPercent is [debug.SetGCPercent]: a negative percent switches the pacing off.
 	SetPercent(percent int) (old int)
@@ -65,6 +68,8 @@ const (
 	metricObjects  = "/memory/classes/heap/objects:bytes"
 	metricFree     = "/memory/classes/heap/free:bytes"
 
+	metricPercent = "/gc/gogc:percent"
+
 	metricStacks  = "/gc/scan/stack:bytes"
 	metricGlobals = "/gc/scan/globals:bytes"
 
@@ -73,7 +78,7 @@ const (
 
 // goRuntime is the collector of this process.
 type goRuntime struct {
-	samples, classes, roots, workers []metrics.Sample
+	samples, classes, roots, workers, percent []metrics.Sample
 
 	marked markTime
 }
@@ -84,6 +89,7 @@ func newGoRuntime() *goRuntime {
 		classes: named(metricTotal, metricReleased, metricObjects, metricFree),
 		roots:   named(metricStacks, metricGlobals),
 		workers: named(metricWorkers),
+		percent: named(metricPercent),
 	}
 }
 
@@ -104,6 +110,12 @@ func (r *goRuntime) Read() (cycles, automatic, allocated, live uint64) {
 func (r *goRuntime) Collect()                   { runtime.GC() }
 func (r *goRuntime) SetPercent(percent int) int { return debug.SetGCPercent(percent) }
 func (r *goRuntime) SetLimit(bytes int64) int64 { return debug.SetMemoryLimit(bytes) }
+
+// GOGC stops nothing, unlike SetGCPercent. The runtime has -1 for off.
+func (r *goRuntime) GOGC() int {
+	metrics.Read(r.percent)
+	return int(int32(r.percent[0].Value.Uint64()))
+}
 
 // Overhead is stacks, metadata and memory lost to fragmentation. Free spans do not count: the
 // heap grows into them.

@@ -40,8 +40,9 @@ const (
 	// PolicyMemory leaves the runtime in charge, and raises its goal (GOGC) as far as memory allows:
 	// to five times the live heap or two seconds of allocation, at most 0.7 of what the memory
 	// limit leaves to the heap, or without any limit a 32nd of the memory that the machine has
-	// available, up to 512 MiB. Where that is less than GOGC=125, it changes nothing. No
-	// collection is forced or put off, so it cannot do worse than the runtime; it needs no peer.
+	// available, up to 512 MiB. Where that is less than GOGC=125, or than the program's own GOGC, off
+	// included, it changes nothing. No collection is forced or put off, so it cannot do worse than the
+	// runtime; it needs no peer.
 	PolicyMemory
 
 	// PolicyStock leaves the runtime in charge. It is what [Stats] say while PolicyAuto has chosen

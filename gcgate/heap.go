@@ -82,6 +82,7 @@ func (h *heapWatch) begin(took time.Duration) {
 	h.rebase(h.last)
 	h.publish()
 	h.logRule()
+	h.warnOff()
 }
 
 // logRule tells the log the rule that the trigger follows, and its figures.
@@ -99,6 +100,14 @@ func (h *heapWatch) logRule() {
 	}
 	if h.options.Turns != nil && h.options.Replicas == 0 {
 		h.log.Info("gcgate: Options.Replicas is not set, so the trigger leaves no time for others to go first, and nothing is said where the turns do not suffice: set it to how many replicas take these turns")
+	}
+}
+
+// warnOff tells that GOGC=off is kept under a policy that leaves the runtime in charge, and what it costs.
+func (h *heapWatch) warnOff() {
+	if (h.policy == PolicyMemory || h.policy == PolicyStock) && h.allowed.limit != math.MaxInt64 && h.pacing.stock() == math.MaxInt {
+		h.log.Warn("gcgate: GOGC is off, so the heap grows up to the memory limit, where requests assist without end: leave GOGC at its default, and the gate raises it as far as memory allows",
+			"limit", h.allowed.limit, "limit_from", h.allowed.from)
 	}
 }
 

@@ -1,6 +1,9 @@
 package gcgate
 
-import "sync"
+import (
+	"math"
+	"sync"
+)
 
 // pacing is the settings of a Collector, which Stop can restore at any time, also while the control
 // goroutine hangs in the user's code: after that nobody changes them through it.
@@ -13,7 +16,6 @@ type pacing struct {
 	off      bool  // guarded by mu
 	raised   int   // GOGC as the gate has set it, 0: it has not; guarded by mu
 	percent  int   // GOGC of before it was switched off or raised; guarded by mu
-	known    bool  // percent is; guarded by mu
 	restored bool  // guarded by mu
 }
 
@@ -59,7 +61,7 @@ func (p *pacing) raise(percent int) {
 		return
 	}
 	if was := p.collector.SetPercent(percent); p.raised == 0 {
-		p.percent, p.known = was, true
+		p.percent = was
 	}
 	p.raised = percent
 }
@@ -78,12 +80,15 @@ func (p *pacing) lowerLocked() {
 	}
 }
 
-// stock is GOGC of before it was first raised; 0: it never was, and nobody knows.
+// stock is the program's own GOGC; off is more than any.
 func (p *pacing) stock() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.known {
-		return 0
+	if !p.off && p.raised == 0 {
+		p.percent = p.collector.GOGC()
+	}
+	if p.percent < 0 {
+		return math.MaxInt
 	}
 	return p.percent
 }

@@ -23,6 +23,9 @@ func TestRealRuntime(t *testing.T) {
 		if _, err := Start(t.Context(), Options{}); !errors.Is(err, ErrRunning) {
 			t.Errorf("second Start: %v, want ErrRunning", err)
 		}
+		if p := newGoRuntime().GOGC(); p != -1 {
+			t.Errorf("the gate is in charge, and GOGC is read as %d", p)
+		}
 		if err := g.Collect(t.Context()); err != nil {
 			t.Error(err)
 		}

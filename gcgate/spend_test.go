@@ -4,7 +4,10 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"evenkeel.dev/gcgate/gcgatetest"
 )
 
 func TestSpend(t *testing.T) {
@@ -106,6 +109,39 @@ func TestMemoryPolicyKeepsALargerGOGC(t *testing.T) {
 			t.Errorf("it was chosen %d times, and can win nothing:\n%s", n, r.logged.String())
 		}
 	})
+}
+
+// TestMemoryPolicyKeepsWhatIsMore than it would set: no cycle comes earlier than without a gate, also at the start.
+func TestMemoryPolicyKeepsWhatIsMore(t *testing.T) {
+	for _, percent := range []int{-1, 800} {
+		for _, o := range []Options{{Policy: PolicyMemory}, {}} {
+			synctest.Test(t, func(t *testing.T) {
+				h := gcgatetest.NewHeap()
+				h.Percent, h.Limit, h.Rate = percent, 4<<30, 20*mib
+				r := startRig(t, o, h)
+				r.traffic()
+				for range 5 * 60 * 100 {
+					if h.GOGC() != percent {
+						break
+					}
+					time.Sleep(10 * time.Millisecond)
+				}
+				h.Do(func() {
+					if h.Percent != percent || h.Limit != 4<<30 {
+						t.Errorf("%v: GOGC is %d, it was %d; the limit is %d MiB", o.Policy, h.Percent, percent, h.Limit/mib)
+					}
+				})
+				if said := strings.Contains(r.logged.String(), "GOGC is off"); said != (percent < 0) {
+					t.Errorf("%v, GOGC %d: the log says of it: %v\n%s", o.Policy, percent, said, r.logged.String())
+				}
+				r.Stop()
+				time.Sleep(time.Second) // the traffic ends
+				if h.GOGC() != percent {
+					t.Errorf("%v: after Stop GOGC is %d, it was %d", o.Policy, h.GOGC(), percent)
+				}
+			})
+		}
+	}
 }
 
 // TestAutoGivesUpGapsThatDoNotCome: collections beside requests are worse than the runtime's own.

@@ -148,6 +148,13 @@ func (h *Heap) Collect() {
 	h.Running--
 }
 
+// GOGC implements gcgate.Collector.
+func (h *Heap) GOGC() (percent int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.Percent
+}
+
 // SetPercent implements gcgate.Collector.
 func (h *Heap) SetPercent(percent int) (old int) {
 	h.Do(func() { old, h.Percent = h.Percent, percent })
