@@ -45,6 +45,7 @@ type heapWatch struct {
 	roomy      bool      // under PolicyMemory: there is memory to spend
 	fresh      bool      // in charge, and no cycle has ended since: one may have begun before
 	net        int64     // the runtime's limit as set by the gate; 0: it has not set any
+	overruled  bool      // the program had set GOGC in the last cycle
 
 	thresholds thresholds
 	jitter     float64 // of the trigger, in this cycle
@@ -234,6 +235,7 @@ func (h *heapWatch) escaped(n uint64, was thresholds, heap uint64) {
 	h.status.update(func(s *Stats) { s.Escaped += n })
 	overhead := h.collector.Overhead()
 	switch {
+	case h.overruled: // which has been told
 	case int64(was.net) >= h.allowed.limit:
 		h.warn("escaped", "gcgate: the runtime collected by itself: the memory limit is near; raise it, or lower HardRatio and MaxTriggerBytes so that the gate collects earlier",
 			"limit", h.allowed.limit, "from", h.allowed.from, "heap", heap, "live", h.thresholds.live, "enough", limitFor(h.options, h.thresholds.live, overhead))
@@ -256,6 +258,11 @@ func (h *heapWatch) rebase(r reading) {
 			h.log.Info("gcgate: the program has set another memory limit (debug.SetMemoryLimit), which holds from now on", "limit", limit, "before", h.requested)
 			h.requested, h.memoryRead = lower, time.Time{}
 		}
+	}
+	percent, overruled := h.pacing.programPercent()
+	if h.overruled = overruled; overruled {
+		h.warn("percent", "gcgate: the program has set GOGC (debug.SetGCPercent) while the gate is in charge of it, so the runtime may have collected by itself: the gate sets its own again, and the program's holds once it has stopped; set GOGC before Start",
+			"percent", percent)
 	}
 	if h.memoryRead.IsZero() || h.collected.Sub(h.memoryRead) >= memoryEvery {
 		h.memoryRead = h.collected

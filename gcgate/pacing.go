@@ -15,13 +15,14 @@ type pacing struct {
 	set      int64 // the one that was set last, by it or by the gate; guarded by mu
 	off      bool  // guarded by mu
 	raised   int   // GOGC as the gate has set it, 0: it has not; guarded by mu
-	percent  int   // GOGC of before it was switched off or raised; guarded by mu
+	percent  int   // GOGC of the program; guarded by mu
+	put      int   // the one that was set last, by it or by the gate; guarded by mu
 	restored bool  // guarded by mu
 }
 
 func newPacing(c Collector) *pacing {
-	limit := c.SetLimit(-1)
-	return &pacing{collector: c, limit: limit, set: limit}
+	limit, percent := c.SetLimit(-1), c.GOGC()
+	return &pacing{collector: c, limit: limit, set: limit, percent: percent, put: percent}
 }
 
 // programLimit returns the memory limit that the program has set, and whether it has since the last call: then that is
@@ -39,6 +40,46 @@ func (p *pacing) programLimitLocked() (limit int64, changed bool) {
 	return p.limit, changed
 }
 
+// programPercent returns the GOGC that the program has set, and whether it has since the last call while the gate's own was
+// there: then it is off again, or may be raised again.
+func (p *pacing) programPercent() (percent int, overruled bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	overruled = p.programPercentLocked()
+	return p.percent, overruled
+}
+
+func (p *pacing) programPercentLocked() (overruled bool) {
+	if p.restored {
+		return false
+	}
+	now := p.collector.GOGC()
+	if now == p.put {
+		return false
+	}
+	overruled = p.off || p.raised != 0
+	p.percent, p.put, p.raised = now, now, 0
+	if p.off {
+		p.setPercentLocked(-1)
+	}
+	return overruled
+}
+
+// setPercentLocked sets GOGC. What the program has set meanwhile is its own from then on.
+func (p *pacing) setPercentLocked(percent int) {
+	if was := p.collector.SetPercent(percent); was != p.put {
+		p.percent = was
+	}
+	p.put = percent
+}
+
+// returnPercentLocked sets the program's GOGC.
+func (p *pacing) returnPercentLocked() {
+	if p.setPercentLocked(p.percent); p.put != p.percent { // it has set another one meanwhile
+		p.setPercentLocked(p.percent)
+	}
+}
+
 // switchOff leaves nothing but the memory limit to start a cycle.
 func (p *pacing) switchOff() {
 	p.mu.Lock()
@@ -46,9 +87,7 @@ func (p *pacing) switchOff() {
 	if p.restored || p.off {
 		return
 	}
-	if was := p.collector.SetPercent(-1); p.raised == 0 {
-		p.percent = was
-	}
+	p.setPercentLocked(-1)
 	p.off, p.raised = true, 0
 }
 
@@ -60,9 +99,7 @@ func (p *pacing) raise(percent int) {
 	if p.restored || p.off || max(percent, p.raised)-min(percent, p.raised) <= p.raised/16 {
 		return
 	}
-	if was := p.collector.SetPercent(percent); p.raised == 0 {
-		p.percent = was
-	}
+	p.setPercentLocked(percent)
 	p.raised = percent
 }
 
@@ -76,17 +113,15 @@ func (p *pacing) lower() {
 func (p *pacing) lowerLocked() {
 	if !p.restored && p.raised != 0 {
 		p.raised = 0
-		p.collector.SetPercent(p.percent)
+		p.returnPercentLocked()
 	}
 }
 
-// stock is the program's own GOGC; off is more than any.
+// stock is the program's GOGC; off is more than any.
 func (p *pacing) stock() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.off && p.raised == 0 {
-		p.percent = p.collector.GOGC()
-	}
+	p.programPercentLocked()
 	if p.percent < 0 {
 		return math.MaxInt
 	}
@@ -103,7 +138,7 @@ func (p *pacing) switchOn() {
 func (p *pacing) switchOnLocked() {
 	if !p.restored && p.off {
 		p.off = false
-		p.collector.SetPercent(p.percent)
+		p.returnPercentLocked()
 	}
 }
 
@@ -117,7 +152,7 @@ func (p *pacing) setLimit(bytes int64) {
 	}
 }
 
-// restore sets all to what was there before, once and for all.
+// restore sets all to what the program has set, once and for all.
 func (p *pacing) restore() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -447,3 +447,48 @@ func TestPercentSetWhileTheRuntimeIsInCharge(t *testing.T) {
 		time.Sleep(time.Second) // a collection that runs ends
 	})
 }
+
+// TestPercentSetWhileTheGateIsInCharge: the gate stays in charge, says why the runtime has collected, and Stop leaves the program's newest.
+func TestPercentSetWhileTheGateIsInCharge(t *testing.T) {
+	for _, c := range []struct {
+		o        Options
+		set, own int // GOGC of the program and of the gate
+		told     int
+	}{
+		{Options{Policy: PolicyThrough}, 70, -1, 1},
+		{Options{Policy: PolicyThrough}, 300, -1, 1}, // the trigger comes first
+		{Options{Policy: PolicyMemory, MemoryLimitBytes: 1000 * mib}, 70, 400, 1},
+		{Options{Policy: PolicyMemory, MemoryLimitBytes: 1000 * mib}, 700, 700, 1},
+		{Options{Policy: PolicyMemory, MemoryLimitBytes: 300 * mib}, 70, 70, 0}, // nothing to spend
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			h := gcgatetest.NewHeap()
+			r := startRig(t, c.o, h)
+			time.Sleep(5 * time.Second)
+			h.Do(func() { h.Percent = c.set }) // debug.SetGCPercent
+			time.Sleep(20 * time.Second)
+			if got := h.GOGC(); got != c.own {
+				t.Errorf("GOGC %d set under %v: it is %d, want %d", c.set, c.o.Policy, got, c.own)
+			}
+			escaped := r.Stats().Escaped
+			time.Sleep(20 * time.Second)
+			if s := r.Stats(); s.Escaped != escaped || escaped > 1 {
+				t.Errorf("GOGC %d set under %v: the runtime goes on collecting: %d, then %d", c.set, c.o.Policy, escaped, s.Escaped)
+			}
+			log := r.logged.String()
+			if n := strings.Count(log, "SetGCPercent"); n != c.told || strings.Contains(log, "memory beside the heap") {
+				t.Errorf("GOGC %d set under %v: told %d times, want %d:\n%s", c.set, c.o.Policy, n, c.told, log)
+			}
+			want := c.set
+			if c.set == 300 { // once more, which nobody has looked at
+				want = 60
+				h.Do(func() { h.Percent = want })
+			}
+			r.Stop()
+			if got := h.GOGC(); got != want {
+				t.Errorf("after Stop under %v GOGC is %d, want %d", c.o.Policy, got, want)
+			}
+			time.Sleep(time.Second) // a collection that runs ends
+		})
+	}
+}
