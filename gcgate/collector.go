@@ -38,9 +38,10 @@ type Collector interface {
 	// Roots is what the goal grows with beside the live heap, by GOGC percent of it: stacks and globals.
 	Roots() uint64
 
-	// Memory returns what the memory limit of the control group leaves to Go in this process, math.MaxInt64
-	// where there is none, and what the machine can give to new work, 0 where that is not known.
-	Memory() (groupLimit int64, available uint64)
+	// Memory returns what the memory limit of the control group leaves to Go in this process, and that limit
+	// itself, math.MaxInt64 each where there is none, and what the machine can give to new work, 0 where that
+	// is not known.
+	Memory() (groupLeft, groupLimit int64, available uint64)
 
 	// Marked returns how long the mark phases of all cycles took that have ended, about. Where it falls, the
 	// gate takes none to have come.
@@ -133,12 +134,12 @@ func (r *goRuntime) Roots() uint64 {
 }
 
 // Memory reads some files. What the process has beside Go, from C or mmap, and what other processes have in the group,
-// is not in the group's limit.
-func (r *goRuntime) Memory() (groupLimit int64, available uint64) {
+// is not in what the group's limit leaves.
+func (r *goRuntime) Memory() (groupLeft, groupLimit int64, available uint64) {
 	m := readMemory(os.DirFS("/"))
 	metrics.Read(r.classes)
 	total, released := r.classes[0].Value.Uint64(), r.classes[1].Value.Uint64()
-	return m.goGroup(total - min(released, total)), m.available
+	return m.goGroup(total - min(released, total)), m.whole, m.available
 }
 
 // Marked is the CPU time of the mark workers, of which the runtime runs so many that they are about a

@@ -267,7 +267,7 @@ func (h *heapWatch) rebase(r reading) {
 	if h.memoryRead.IsZero() || h.collected.Sub(h.memoryRead) >= memoryEvery {
 		h.memoryRead = h.collected
 		var m memory
-		m.group, m.available = h.collector.Memory()
+		m.group, m.whole, m.available = h.collector.Memory()
 		was := h.allowed.limit
 		h.allowed = allow(h.options, h.requested, m)
 		if more := h.allowed.limit - was; more > 0 && more <= was/netStep && h.allowed.limit != h.requested {
@@ -295,12 +295,12 @@ func (h *heapWatch) takeCharge(overhead uint64) {
 	case h.policy == PolicyMemory:
 		net = h.spendMemory(overhead)
 	case h.thresholds.noRoom:
-		net = h.allowed.limit
+		net = h.allowed.runtimeLimit(h.thresholds.live, overhead)
 		h.warn("no room", "gcgate: the memory limit leaves no room beside the live heap; the runtime stays in charge",
-			"limit", net, "from", h.allowed.from, "live", h.thresholds.live, "enough", limitFor(h.options, h.thresholds.live, overhead))
+			"limit", h.allowed.limit, "from", h.allowed.from, "live", h.thresholds.live, "enough", limitFor(h.options, h.thresholds.live, overhead))
 	}
 	// Each call stops the world: not for a change that does not matter. But the limit is kept to.
-	exact := net == h.allowed.limit && net != h.net
+	exact := (net == h.allowed.limit || net == h.allowed.whole) && net != h.net
 	if exact || max(net, h.net)-min(net, h.net) > h.net/netStep {
 		h.net = net
 		h.pacing.setLimit(net)

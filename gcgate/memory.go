@@ -12,6 +12,7 @@ import (
 // memory is what there is for this process, in bytes.
 type memory struct {
 	group     int64  // what its control group's limit leaves to it; math.MaxInt64: all, or not known
+	whole     int64  // that limit itself; math.MaxInt64: none, or not known
 	available uint64 // what the machine can give to new work; 0: not known
 	resident  uint64 // anonymous memory of this process; 0: not known
 }
@@ -21,19 +22,19 @@ type memory struct {
 func readMemory(root fs.FS) memory {
 	const machine = "proc/meminfo"
 	m := memory{available: kibibytes(root, machine, "MemAvailable"), resident: kibibytes(root, "proc/self/status", "RssAnon")}
-	m.group = groupLimit(root, m.resident)
+	m.group, m.whole = groupLimit(root, m.resident)
 	if total := kibibytes(root, machine, "MemTotal"); total > 0 && uint64(m.group) > total {
-		m.group = math.MaxInt64 // cgroup v1 writes "none" as a very large number
+		m.group, m.whole = math.MaxInt64, math.MaxInt64 // cgroup v1 writes "none" as a very large number
 	}
 	return m
 }
 
 // groupLimit returns the lowest memory limit of the process's control groups and of those
-// above them, in cgroup v1 and v2, each less what other processes have in that group: two that share one
-// would each take all of it. resident is the anonymous memory of this process; 0: not known. Inside a container /proc may name a path of the host's that
+// above them, in cgroup v1 and v2: as it is (whole), and with each less what other processes have in that group: two that share
+// one would each take all of it. resident is the anonymous memory of this process; 0: not known. Inside a container /proc may name a path of the host's that
 // is not mounted there: then the last step, to the root of the mount, finds the container's own.
-func groupLimit(root fs.FS, resident uint64) int64 {
-	limit := int64(math.MaxInt64)
+func groupLimit(root fs.FS, resident uint64) (left, whole int64) {
+	left, whole = math.MaxInt64, math.MaxInt64
 	list, _ := fs.ReadFile(root, "proc/self/cgroup")
 	for line := range strings.Lines(string(list)) { // ID:controllers:path, "0::path" in v2
 		id, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ":")
@@ -50,14 +51,15 @@ func groupLimit(root fs.FS, resident uint64) int64 {
 		for group = path.Join("/", group); ; group = path.Dir(group) {
 			text, _ := fs.ReadFile(root, path.Join(dir, group, file))
 			if n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && n > 0 {
-				limit = min(limit, max(n-others(root, path.Join(dir, group), v1, resident), 1))
+				left = min(left, max(n-others(root, path.Join(dir, group), v1, resident), 1))
+				whole = min(whole, n)
 			}
 			if group == "/" {
 				break
 			}
 		}
 	}
-	return limit
+	return left, whole
 }
 
 // others returns the memory in bytes that a control group counts, those below it included, beside the anonymous one of this

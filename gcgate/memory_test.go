@@ -53,7 +53,7 @@ func TestReadMemory(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.files["proc/meminfo"] = files("x", meminfo)["x"]
-			if got, want := readMemory(c.files), (memory{group: c.group, available: 23971488 << 10}); got != want {
+			if got, want := readMemory(c.files), (memory{group: c.group, whole: c.group, available: 23971488 << 10}); got != want {
 				t.Errorf("%+v, want %+v", got, want)
 			}
 			delete(c.files, "proc/meminfo")
@@ -67,8 +67,8 @@ func TestReadMemory(t *testing.T) {
 // TestReadThisMachine: on Linux there is something to read.
 func TestReadThisMachine(t *testing.T) {
 	var m memory
-	m.group, m.available = newGoRuntime().Memory()
-	if runtime.GOOS == "linux" && (m.available == 0 || m.available > 1<<50) || m.group <= 0 {
+	m.group, m.whole, m.available = newGoRuntime().Memory()
+	if runtime.GOOS == "linux" && (m.available == 0 || m.available > 1<<50) || m.group <= 0 || m.whole < m.group {
 		t.Errorf("%+v", m)
 	}
 	if _, err := os.Stat("/proc/meminfo"); err != nil && m.available != 0 {

@@ -94,6 +94,48 @@ func TestHardComesBeforeTheRealRuntime(t *testing.T) {
 	runtime.KeepAlive(keep)
 }
 
+// TestOthersFillTheGroup: what other processes take does not have the runtime collect without end; but its limit stays below the control
+// group's, and the gate goes on when they have given it back.
+func TestOthersFillTheGroup(t *testing.T) {
+	for _, c := range []struct {
+		o             Options
+		group, others int64 // MiB
+		most          int64 // the runtime's limit is at most that, MiB
+		cycles        uint64
+	}{
+		{Options{Policy: PolicyThrough}, 1000, 850, 900, 25},
+		{Options{Policy: PolicyThrough}, 1000, 1200, 900, 25},
+		{Options{Policy: PolicyThrough, MemoryLimitBytes: 290 * mib}, 1000, 850, 290, 25},
+		{Options{Policy: PolicyThrough, MemoryLimitBytes: 250 * mib}, 1000, 850, 250, 75}, // somebody's limit is kept to
+		{Options{Policy: PolicyThrough}, 230, 100, 207, 300},
+	} {
+		h := func() *gcgatetest.Heap {
+			h := gcgatetest.NewHeap()
+			h.Live, h.Group, h.Beside = 200*mib, c.group*mib, 5*mib
+			return h
+		}
+		inTimeOver(t, c.o, h, func(t *testing.T, r *rig) {
+			time.Sleep(20 * time.Second)
+			was := r.heap.GOGC()
+			r.heap.Do(func() { r.heap.Others = c.others * mib })
+			time.Sleep(30 * time.Second)
+			var cycles uint64
+			r.heap.Do(func() { cycles = r.heap.Automatic })
+			time.Sleep(10 * time.Second)
+			r.heap.Do(func() {
+				if cycles = r.heap.Automatic - cycles; cycles > c.cycles || r.heap.Limit <= 0 || r.heap.Limit > c.most*mib || r.heap.Percent != 100 {
+					t.Errorf("%d of %d MiB are others': %d automatic cycles in 10 s, the limit is %d MiB, GOGC %d", c.others, c.group, cycles, r.heap.Limit/mib, r.heap.Percent)
+				}
+				r.heap.Others = 0
+			})
+			time.Sleep(30 * time.Second)
+			if now := r.heap.GOGC(); now != was {
+				t.Errorf("others have given %d MiB back: GOGC is %d, and was %d", c.others, now, was)
+			}
+		})
+	}
+}
+
 // TestLimitThatTheProgramSetsLater holds from the next collection on, up or down, and is there when the gate has stopped.
 func TestLimitThatTheProgramSetsLater(t *testing.T) {
 	for _, own := range []int64{0, 700 * mib} {

@@ -65,22 +65,32 @@ const (
 // allowance is the memory that the gate may use.
 type allowance struct {
 	limit     int64  // of the process, in bytes; math.MaxInt64: none
+	whole     int64  // the limit if no other process had a part of the control group
 	from      string // who set it
 	available uint64 // what the machine has to spare, in bytes; 0: not known
 }
 
 // allow combines the limit that somebody set with what memory there is.
 func allow(o *Options, requested int64, m memory) allowance {
-	a := allowance{requested, "GOMEMLIMIT", m.available}
+	a := allowance{requested, requested, "GOMEMLIMIT", m.available}
 	switch {
 	case m.group < requested && o.MemoryLimitBytes != math.MaxInt64:
-		a.limit, a.from = int64(groupShare*float64(m.group)), "control group"
+		share := func(bytes int64) int64 { return max(int64(groupShare*float64(bytes)), 1) }
+		a.limit, a.whole, a.from = share(m.group), min(requested, share(m.whole)), "control group"
 	case requested == math.MaxInt64:
 		a.from = "none"
 	case requested == o.MemoryLimitBytes:
 		a.from = "Options.MemoryLimitBytes"
 	}
 	return a
+}
+
+// runtimeLimit is what the runtime's limit is to be where the limit leaves the gate no room. What other processes take may be theirs
+// for a moment only: that does not have the runtime begin below minTriggerRatio times the live heap, where it would collect
+// without end, as far as the control group's limit allows.
+func (a allowance) runtimeLimit(live, overhead uint64) int64 {
+	room := capacity.RoomForStart(float64(live), minTriggerRatio*float64(live)) + float64(overhead)
+	return max(a.limit, min(a.whole, int64(min(room, 1<<62))))
 }
 
 // heap is what the limit leaves to objects.

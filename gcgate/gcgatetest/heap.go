@@ -20,6 +20,7 @@ type Heap struct {
 	Hang      chan struct{} // not nil: marking does not end before it is closed; close it in the end
 	Beside    uint64        // bytes that the memory limit counts beside the heap's objects
 	Group     int64         // memory limit of the control group; math.MaxInt64: none
+	Others    int64         // bytes that other processes have of the control group
 	Available uint64        // bytes that the machine can give to new work; 0: not known
 
 	// What was done to it.
@@ -184,10 +185,13 @@ func (h *Heap) Overhead() uint64 {
 func (h *Heap) Roots() uint64 { return 0 }
 
 // Memory implements gcgate.Collector.
-func (h *Heap) Memory() (groupLimit int64, available uint64) {
+func (h *Heap) Memory() (groupLeft, groupLimit int64, available uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.Group, h.Available
+	if groupLeft = h.Group; groupLeft != math.MaxInt64 {
+		groupLeft = max(groupLeft-h.Others, 1)
+	}
+	return groupLeft, h.Group, h.Available
 }
 
 // Marked implements gcgate.Collector.
