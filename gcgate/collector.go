@@ -35,6 +35,9 @@ type Collector interface {
 	// Overhead is what the limit counts beside the heap's objects.
 	Overhead() uint64
 
+	// Mapped is what Go has from the system now, and the limit counts: free memory that it has not given back, too.
+	Mapped() uint64
+
 	// Roots is what the goal grows with beside the live heap, by GOGC percent of it: stacks and globals.
 	Roots() uint64
 
@@ -127,6 +130,13 @@ func (r *goRuntime) Overhead() uint64 {
 	return total - min(rest, total)
 }
 
+// Mapped is mappedReady in the pacer.
+func (r *goRuntime) Mapped() uint64 {
+	metrics.Read(r.classes)
+	total, released := r.classes[0].Value.Uint64(), r.classes[1].Value.Uint64()
+	return total - min(released, total)
+}
+
 // Roots is as the pacer has it (runtime/mgcpacer.go, commit).
 func (r *goRuntime) Roots() uint64 {
 	metrics.Read(r.roots)
@@ -137,9 +147,7 @@ func (r *goRuntime) Roots() uint64 {
 // is not in what the group's limit leaves.
 func (r *goRuntime) Memory() (groupLeft, groupLimit int64, available uint64) {
 	m := readMemory(os.DirFS("/"))
-	metrics.Read(r.classes)
-	total, released := r.classes[0].Value.Uint64(), r.classes[1].Value.Uint64()
-	return m.goGroup(total - min(released, total)), m.whole, m.available
+	return m.goGroup(r.Mapped()), m.whole, m.available
 }
 
 // Marked is the CPU time of the mark workers, of which the runtime runs so many that they are about a

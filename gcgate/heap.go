@@ -299,6 +299,10 @@ func (h *heapWatch) takeCharge(overhead uint64) {
 		h.warn("no room", "gcgate: the memory limit leaves no room beside the live heap; the runtime stays in charge",
 			"limit", h.allowed.limit, "from", h.allowed.from, "live", h.thresholds.live, "enough", limitFor(h.options, h.thresholds.live, overhead))
 	}
+	if net < h.allowed.limit { // the gate's own: below what is mapped, requests would give all that back at once
+		net = min(max(net, int64(min(h.collector.Mapped(), 1<<62))), h.allowed.limit)
+		h.thresholds.net = uint64(net)
+	}
 	// Each call stops the world: not for a change that does not matter. But the limit is kept to.
 	exact := (net == h.allowed.limit || net == h.allowed.whole) && net != h.net
 	if exact || max(net, h.net)-min(net, h.net) > h.net/netStep {

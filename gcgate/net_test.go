@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"math"
 	"runtime"
+	"runtime/debug"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -92,6 +93,91 @@ func TestHardComesBeforeTheRealRuntime(t *testing.T) {
 	}
 	runtime.KeepAlive(list)
 	runtime.KeepAlive(keep)
+}
+
+// TestNetIsAboveWhatIsMapped: a heap that has become small does not have requests give back at once what the process has from the system; the
+// net falls with that. A limit that somebody set is kept to.
+func TestNetIsAboveWhatIsMapped(t *testing.T) {
+	for _, c := range []struct {
+		o    Options
+		kept uint64 // MiB
+		net  int64  // when all has been given back, at most, MiB
+	}{
+		{Options{Policy: PolicyThrough}, 8 << 10, 2400},
+		{Options{Policy: PolicyMemory}, 8 << 10, 1000},
+		{Options{Policy: PolicyThrough, MemoryLimitBytes: 9 << 30, MaxTriggerBytes: 250 * mib}, 8 << 10, 1000},
+		{Options{Policy: PolicyThrough, MemoryLimitBytes: 9 << 30, MaxTriggerBytes: 250 * mib}, 12 << 10, 1000},
+	} {
+		h := func() *gcgatetest.Heap {
+			h := gcgatetest.NewHeap()
+			h.Live, h.Available, h.Rate = 4<<30, 24<<30, 400*mib
+			return h
+		}
+		inTimeOver(t, c.o, h, func(t *testing.T, r *rig) {
+			r.traffic()
+			time.Sleep(time.Minute)
+			r.heap.Do(func() { r.heap.Live, r.heap.Kept, r.heap.Scavenged = 100*mib, c.kept*mib, 0 })
+			most := c.kept * mib
+			if own := uint64(c.o.MemoryLimitBytes); own > 0 {
+				most = min(most, own)
+			}
+			time.Sleep(30 * time.Second)
+			r.heap.Do(func() {
+				if r.heap.Scavenged > c.kept*mib-most || r.heap.Limit < int64(most) {
+					t.Errorf("%v: the process has %d MiB, the net is %d MiB, and %d are given back at once", c.o.Policy, c.kept, r.heap.Limit/mib, r.heap.Scavenged/mib)
+				}
+			})
+			for range 100 { // the runtime gives it back by and by
+				r.heap.Do(func() { r.heap.Kept -= r.heap.Kept / 20 })
+				time.Sleep(2 * time.Second)
+			}
+			r.heap.Do(func() {
+				if r.heap.Limit > c.net*mib || r.heap.Scavenged > c.kept*mib-most {
+					t.Errorf("%v: all has been given back, the net is %d MiB, and %d were at once", c.o.Policy, r.heap.Limit/mib, r.heap.Scavenged/mib)
+				}
+			})
+		})
+	}
+}
+
+// watchedLimits is the runtime, whose limits are looked at when they are set.
+type watchedLimits struct {
+	*goRuntime
+	most  int64 // somebody's limit
+	below int64 // a net far below what is mapped; 0: none was
+}
+
+func (w *watchedLimits) SetLimit(bytes int64) int64 {
+	if mapped := newGoRuntime().Mapped(); bytes >= 0 && bytes < w.most && mapped > uint64(bytes+bytes/netStep) {
+		w.below = bytes
+	}
+	return w.goRuntime.SetLimit(bytes)
+}
+
+// TestNetIsAboveWhatTheRealRuntimeHas mapped.
+func TestNetIsAboveWhatTheRealRuntimeHas(t *testing.T) {
+	keep := make([][]byte, 512)
+	for i := range keep {
+		keep[i] = make([]byte, mib)
+	}
+	before := newGoRuntime().Mapped()
+	runtime.KeepAlive(keep)
+	defer debug.FreeOSMemory() // other tests have limits
+	w := &watchedLimits{goRuntime: newGoRuntime()}
+	w.most = w.goRuntime.SetLimit(-1)
+	g, err := Start(t.Context(), Options{Policy: PolicyThrough, MaxTriggerBytes: 32 * mib, Collector: w, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if err := g.Collect(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	g.Stop(context.Background())
+	if w.below != 0 || before < 512*mib {
+		t.Errorf("the process had %d MiB mapped, and a net of %d MiB was set", before/mib, w.below/mib)
+	}
 }
 
 // TestOthersFillTheGroup: what other processes take does not have the runtime collect without end; but its limit stays below the control

@@ -19,6 +19,7 @@ type Heap struct {
 	Sweep     time.Duration // how long Collect takes after that
 	Hang      chan struct{} // not nil: marking does not end before it is closed; close it in the end
 	Beside    uint64        // bytes that the memory limit counts beside the heap's objects
+	Kept      uint64        // bytes that the process has from the system where that is more than heap and Beside
 	Group     int64         // memory limit of the control group; math.MaxInt64: none
 	Others    int64         // bytes that other processes have of the control group
 	Available uint64        // bytes that the machine can give to new work; 0: not known
@@ -27,6 +28,7 @@ type Heap struct {
 	Percent   int    // GOGC
 	Limit     int64  // memory limit in bytes; math.MaxInt64: none
 	LimitsSet int    // calls of SetLimit that set one: in a real process each stops the world
+	Scavenged uint64 // bytes that it had to give back at once as a limit was set below what it had
 	Automatic uint64 // cycles that the runtime began by itself, and that have ended
 	Running   int    // calls of Collect that have not returned
 	Reads     int    // calls of Read: a gate makes one each time it wakes up
@@ -170,8 +172,25 @@ func (h *Heap) SetLimit(bytes int64) (old int64) {
 	if bytes >= 0 {
 		h.LimitsSet++
 		h.Limit = bytes
+		if most, mapped := max(uint64(bytes), h.used()), h.mapped(); mapped > most { // the next allocation does so (runtime/mheap.go)
+			h.Scavenged += mapped - most
+			h.Kept = most
+		}
 	}
 	return old
+}
+
+// used is the heap and what is beside it. mu is held.
+func (h *Heap) used() uint64 { return h.live + uint64(h.allocated-h.base) + h.Beside }
+
+// mapped is what the limit counts. mu is held.
+func (h *Heap) mapped() uint64 { return max(h.Kept, h.used()) }
+
+// Mapped implements gcgate.Collector.
+func (h *Heap) Mapped() uint64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.mapped()
 }
 
 // Overhead implements gcgate.Collector.
