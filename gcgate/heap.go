@@ -21,6 +21,8 @@ const (
 	// the burst's beginning, a ninth of the way, and not how fast it is.
 	burstRate = 3 << 30
 
+	limitTries = 3 // more than once the program does not set its limit at the very moment when the gate does
+
 	memoryEvery = 10 * time.Second // between two looks at what memory there is
 )
 
@@ -252,17 +254,27 @@ func (h *heapWatch) escaped(n uint64, was thresholds, heap uint64) {
 func (h *heapWatch) rebase(r reading) {
 	h.base, h.collected = r.allocated, time.Now()
 	h.overlap.ended(h.collector.Marked())
-	if limit, changed := h.pacing.programLimit(); changed && h.net != 0 {
-		h.net = limit
-		if lower := lowerLimit(h.options, limit); lower != h.requested {
-			h.log.Info("gcgate: the program has set another memory limit (debug.SetMemoryLimit), which holds from now on", "limit", limit, "before", h.requested)
-			h.requested, h.memoryRead = lower, time.Time{}
-		}
-	}
 	percent, overruled := h.pacing.programPercent()
 	if h.overruled = overruled; overruled {
 		h.warn("percent", "gcgate: the program has set GOGC (debug.SetGCPercent) while the gate is in charge of it, so the runtime may have collected by itself: the gate sets its own again, and the program's holds once it has stopped; set GOGC before Start",
 			"percent", percent)
+	}
+	h.jitter = h.options.Jitter * rand.Float64()
+	h.fresh = false
+	for tries := 0; !h.settle(r.live) && tries < limitTries; tries++ { // else the next collection looks
+	}
+}
+
+// settle sets all that follows from a live heap in bytes and from the limits. It is false where the program has set the memory
+// limit at the same moment: then it is to be done again.
+func (h *heapWatch) settle(live uint64) bool {
+	limit, changed := h.pacing.programLimit()
+	if changed && h.net != 0 {
+		h.net = limit
+	}
+	if lower := lowerLimit(h.options, limit); lower != h.requested {
+		h.log.Info("gcgate: the program has set another memory limit (debug.SetMemoryLimit), which holds from now on", "limit", limit, "before", h.requested)
+		h.requested, h.memoryRead = lower, time.Time{}
 	}
 	if h.memoryRead.IsZero() || h.collected.Sub(h.memoryRead) >= memoryEvery {
 		h.memoryRead = h.collected
@@ -275,18 +287,17 @@ func (h *heapWatch) rebase(r reading) {
 		}
 	}
 	overhead := h.collector.Overhead()
-	h.thresholds = thresholdsFor(h.options, h.allowed, r.live, overhead)
-	h.jitter = h.options.Jitter * rand.Float64()
+	h.thresholds = thresholdsFor(h.options, h.allowed, live, overhead)
 	h.follow()
 	h.warnTurns()
-	h.used = r.live
+	h.used = live
 	h.status.heap.Store(h.used)
-	h.fresh = false
-	h.takeCharge(overhead)
+	return h.takeCharge(overhead)
 }
 
-// takeCharge switches the runtime's own pacing off, or on again where the limit leaves no room.
-func (h *heapWatch) takeCharge(overhead uint64) {
+// takeCharge switches the runtime's own pacing off, or on again where the limit leaves no room. It is false where the program has
+// set the memory limit at the same moment.
+func (h *heapWatch) takeCharge(overhead uint64) bool {
 	net := int64(h.thresholds.net)
 	switch {
 	case h.policy == PolicyStock:
@@ -307,11 +318,13 @@ func (h *heapWatch) takeCharge(overhead uint64) {
 	exact := (net == h.allowed.limit || net == h.allowed.whole) && net != h.net
 	if exact || max(net, h.net)-min(net, h.net) > h.net/netStep {
 		h.net = net
-		h.pacing.setLimit(net)
+		if h.pacing.setLimit(net) {
+			return false
+		}
 	}
 	want := h.policy != PolicyStock && h.policy != PolicyMemory && !h.thresholds.noRoom
 	if want == h.inCharge {
-		return
+		return true
 	}
 	h.inCharge, h.fresh = want, want
 	if want {
@@ -319,6 +332,7 @@ func (h *heapWatch) takeCharge(overhead uint64) {
 	} else {
 		h.pacing.switchOn()
 	}
+	return true
 }
 
 // pastHard reports whether to collect at once.

@@ -95,6 +95,69 @@ func TestHardComesBeforeTheRealRuntime(t *testing.T) {
 	runtime.KeepAlive(keep)
 }
 
+// limiting is a heap whose program sets its memory limit at the worst of moments.
+type limiting struct {
+	*gcgatetest.Heap
+	inCollect, inSetLimit int64 // the limit to set in the next call; 0: none
+}
+
+func (l *limiting) Collect() {
+	if limit := l.inCollect; limit > 0 {
+		l.inCollect = 0
+		l.Heap.SetLimit(limit)
+	}
+	l.Heap.Collect()
+}
+
+func (l *limiting) SetLimit(bytes int64) int64 {
+	if limit := l.inSetLimit; limit > 0 && bytes >= 0 {
+		l.inSetLimit = 0
+		l.Heap.SetLimit(limit)
+	}
+	return l.Heap.SetLimit(bytes)
+}
+
+// TestLimitThatTheProgramSetsMeanwhile: while the gate starts, or between its look and its own call, holds at once, and is there when it has stopped.
+func TestLimitThatTheProgramSetsMeanwhile(t *testing.T) {
+	const most = 120 * mib
+	for name, c := range map[string]struct {
+		before                int64
+		own                   int64 // Options.MemoryLimitBytes
+		inCollect, inSetLimit int64
+		later                 int64 // in SetLimit of Stop
+	}{
+		"in Start":                          {math.MaxInt64, 0, most, 0, 0},
+		"in Start, from a limit":            {1 << 30, 0, most, 0, 0},
+		"in Start, beside the option":       {1 << 30, 500 * mib, most, 0, 0},
+		"in Start, up":                      {60 * mib, 0, most, 0, 0},
+		"when the gate sets its own":        {math.MaxInt64, 0, 0, most, 0},
+		"when the gate sets its own, twice": {1 << 30, 0, 700 * mib, most, 0},
+		"when it stops":                     {most, 0, 0, 0, 150 * mib},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := gcgatetest.NewHeap()
+				h.Limit, h.Live, h.Rate = c.before, 20*mib, 10*mib
+				l := &limiting{h, c.inCollect, c.inSetLimit}
+				r := startRig(t, Options{Policy: PolicyThrough, MemoryLimitBytes: c.own, Collector: l}, h)
+				if s := r.Stats(); s.Limit != most || s.Hard > most || h.SetLimit(-1) > most {
+					t.Errorf("the gate keeps to %d MiB, hard is %d, the runtime keeps to %d; want %d", s.Limit/mib, s.Hard/mib, h.SetLimit(-1)/mib, most/mib)
+				}
+				time.Sleep(10 * time.Second)
+				if s := r.Stats(); s.Limit != most || h.SetLimit(-1) > most || h.GOGC() != -1 {
+					t.Errorf("later the gate keeps to %d MiB, the runtime to %d, GOGC is %d", s.Limit/mib, h.SetLimit(-1)/mib, h.GOGC())
+				}
+				l.inSetLimit = c.later
+				r.Stop()
+				if got := h.SetLimit(-1); got != max(most, c.later) {
+					t.Errorf("after Stop the limit is %d MiB", got/mib)
+				}
+				time.Sleep(time.Second) // the last collection ends
+			})
+		})
+	}
+}
+
 // TestNetIsAboveWhatIsMapped: a heap that has become small does not have requests give back at once what the process has from the system; the
 // net falls with that. A limit that somebody set is kept to.
 func TestNetIsAboveWhatIsMapped(t *testing.T) {

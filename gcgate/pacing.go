@@ -142,14 +142,20 @@ func (p *pacing) switchOnLocked() {
 	}
 }
 
-// setLimit sets the memory limit.
-func (p *pacing) setLimit(bytes int64) {
+// setLimit sets the memory limit. It reports whether the program has set another one since programLimit looked: what programLimit returns
+// is that then.
+func (p *pacing) setLimit(bytes int64) (overtaken bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.restored {
-		p.collector.SetLimit(bytes)
-		p.set = bytes
+	if p.restored {
+		return false
 	}
+	was := p.collector.SetLimit(bytes)
+	if overtaken = was != p.set; overtaken {
+		p.limit = was
+	}
+	p.set = bytes
+	return overtaken
 }
 
 // restore sets all to what the program has set, once and for all.
@@ -162,7 +168,9 @@ func (p *pacing) restore() {
 	p.switchOnLocked()
 	p.lowerLocked()
 	if limit, changed := p.programLimitLocked(); !changed {
-		p.collector.SetLimit(limit)
+		if was := p.collector.SetLimit(limit); was != p.set { // the program has set it since that was read
+			p.collector.SetLimit(was)
+		}
 	}
 	p.restored = true
 }
