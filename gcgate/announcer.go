@@ -52,6 +52,7 @@ type announcer struct {
 	newest *notice            // guarded by mu
 	cancel context.CancelFunc // of the call that runs; guarded by mu
 	failed bool               // the last call failed, and the log knows; guarded by mu
+	final  bool               // no drain is posted any more; guarded by mu
 }
 
 func newAnnouncer(s Signal, log *slog.Logger, calls *calls) *announcer {
@@ -153,8 +154,24 @@ func (a *announcer) post(drain bool, until time.Time) *notice {
 	n := &notice{drain: drain, until: until, done: make(chan struct{})}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.postLocked(n)
+	switch last := a.newest; {
+	case !a.final, !drain && (last == nil || last.drain || last.first):
+		a.postLocked(n)
+	case !drain:
+		return last // withdraw has posted it
+	}
 	return n
+}
+
+// withdraw posts that this process is ready where the peer is told otherwise, for good: the control goroutine may hang, or go
+// on later. Any goroutine may call it, more than once.
+func (a *announcer) withdraw() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.final = true
+	if a.newest != nil && a.newest.drain {
+		a.postLocked(&notice{done: make(chan struct{})})
+	}
 }
 
 // postLocked makes n the newest notice. mu is held.
@@ -220,9 +237,9 @@ func (a *announcer) tell(ctx context.Context) (*notice, error) {
 	}
 	err := a.do(ctx, n)
 	a.mu.Lock()
-	defer a.mu.Unlock()
 	a.cancel = nil
 	if a.newest != n {
+		a.mu.Unlock()
 		return nil, nil // posted says that there is a new one
 	}
 	if err == nil {
@@ -232,7 +249,10 @@ func (a *announcer) tell(ctx context.Context) (*notice, error) {
 			close(n.done)
 		}
 	}
-	a.report(n, err)
+	before := a.failed
+	a.failed = err != nil
+	a.mu.Unlock() // Stop takes it, and a Logger may hang
+	a.report(n, err, before)
 	return n, err
 }
 
@@ -250,19 +270,18 @@ func (a *announcer) do(ctx context.Context, n *notice) error {
 	return a.signal.Ready(ctx)
 }
 
-// report logs a failure once, and its end. mu is held.
-func (a *announcer) report(n *notice, err error) {
+// report logs a failure once, and its end. before says that the call before failed.
+func (a *announcer) report(n *notice, err error, before bool) {
 	what := "ready"
 	if n.drain {
 		what = "drain"
 	}
 	switch {
-	case err != nil && !a.failed:
+	case err != nil && !before:
 		a.log.Warn("gcgate: cannot tell a peer; trying again, and collecting all the same", "wanted", what, "error", err)
-	case err == nil && a.failed:
+	case err == nil && before:
 		a.log.Warn("gcgate: the peer hears again", "told", what)
 	}
-	a.failed = err != nil
 }
 
 // meet looks for the peer after the start, and tells the log when it is not there. It tells it

@@ -159,8 +159,9 @@ func (g *Gate) run(endAnnouncers context.CancelFunc) {
 // at most, and then for [Options].HoldTurn if it holds one. Call it before the server's Shutdown, so that a peer that polls still gets its answers.
 //
 // When ctx ends first, Stop returns its error: the collector has been given back all the same,
-// another gate may start, and what hangs in a Signal, in Turns or in OnEvent is named in the log
-// and left behind. Requests are counted as before. Stop may be called again.
+// another gate may start, no request is refused any more, peers that think that this process is away
+// are told that it is ready, and what hangs in a Signal, in Turns or in OnEvent is named in the log
+// and left behind, with the turn if it holds one. Requests are counted as before. Stop may be called again.
 func (g *Gate) Stop(ctx context.Context) error {
 	if g.stopping.CompareAndSwap(false, true) {
 		close(g.stop)
@@ -176,6 +177,10 @@ func (g *Gate) Stop(ctx context.Context) error {
 		}
 	}
 	g.free()
+	g.status.abandon()
+	for _, a := range g.control.rounds.announcers { // they do not change
+		a.withdraw()
+	}
 	if hang := g.calls.names(); len(hang) > 0 {
 		g.log.Warn("gcgate: stopped, but these calls have not returned: each must return when its context ends", "calls", hang)
 	}

@@ -195,7 +195,7 @@ func (rs *rounds) announce(r *round) bool {
 	for _, a := range r.told {
 		r.drains = append(r.drains, a.post(true, back))
 	}
-	rs.status.refusing.Store(r.refused)
+	rs.status.refuse(r.refused)
 	rs.await(r)
 	return true
 }
@@ -290,8 +290,7 @@ func (rs *rounds) collect(r *round) (ended bool) {
 // it that had acted on the announcement; awaitReturn waits for the others, beside the heap.
 // Before the gate stops it waits for all: a peer may have acted although its answer did not come.
 func (rs *rounds) ready(r *round) {
-	rs.status.refusing.Store(false)
-	rs.status.back.Store(0)
+	rs.status.comeBack()
 	if len(r.told) == 0 {
 		return
 	}

@@ -17,6 +17,8 @@ type status struct {
 	heap     atomic.Uint64 // bytes, as of the last sample
 	refused  atomic.Uint64 // requests; adapters count them
 
+	abandoned atomic.Bool // by Stop: this process is not away any more, whatever the control goroutine says
+
 	mu    sync.Mutex
 	stats Stats // guarded by mu
 }
@@ -36,7 +38,35 @@ func (s *status) update(f func(*Stats)) {
 }
 
 // leave notes that this process is away until back.
-func (s *status) leave(back time.Time) { s.back.Store(max(int64(back.Sub(s.epoch)), 1)) }
+func (s *status) leave(back time.Time) {
+	s.back.Store(max(int64(back.Sub(s.epoch)), 1))
+	s.keepAbandoned()
+}
+
+// refuse notes whether new requests shall be refused.
+func (s *status) refuse(yes bool) {
+	s.refusing.Store(yes)
+	s.keepAbandoned()
+}
+
+// comeBack notes that this process is not away any more.
+func (s *status) comeBack() {
+	s.refusing.Store(false)
+	s.back.Store(0)
+}
+
+// abandon is comeBack for good: the control goroutine may hang, or go on later. Any goroutine may call it.
+func (s *status) abandon() {
+	s.abandoned.Store(true)
+	s.comeBack()
+}
+
+// keepAbandoned takes back what the control goroutine has just noted, where it is late.
+func (s *status) keepAbandoned() {
+	if s.abandoned.Load() {
+		s.comeBack()
+	}
+}
 
 // away reports whether the peers were told that this process is away.
 func (s *status) away() bool { return s.back.Load() != 0 }
