@@ -120,7 +120,7 @@ func (r *round) awaitReturn(stop <-chan struct{}) (returned bool) {
 			case <-ready.done:
 				took := time.Since(begin)
 				if slow := took > slowReturn; a.slow.Swap(slow) != slow && slow {
-					a.log.Warn("gcgate: a peer took long to have this process back, and no other replica could collect meanwhile: let it poll faster while a server is down (in HAProxy downinter and fastinter, in Envoy unhealthy_interval)", "took", took)
+					a.log.Warn("gcgate: a peer took long to have this process back, and no other replica could collect meanwhile: let it poll faster while a server is down (in HAProxy downinter and fastinter, in Envoy unhealthy_interval), and nobody else on its path: a monitor that asks once meanwhile, or a container's HEALTHCHECK, is waited for, too", "took", took)
 				}
 				waits = false
 			case <-r.lease.Lost():

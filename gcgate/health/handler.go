@@ -65,7 +65,8 @@ func (e *OptionError) Error() string {
 //   - Rise answers and 10 s, which the log tells once; where Rise is not set, 30 answers at least. The turn is held
 //     meanwhile. A balancer that needs longer than that is lost sight of: let it tell, or set Rise.
 //
-// An address that was told to drain and has not polled for 30 s is gone.
+// An address that was told to drain and has not polled for 30 s is gone; one that does not poll regularly, and was told fewer than
+// Fall times, is after 3 s.
 //
 // The fields must not change once the signal is in use. Where one is negative, Check, which the gate calls at its
 // start, and all methods with a result return an [*OptionError]: no drain is announced. Methods may be called from any

@@ -16,7 +16,7 @@ const (
 	// that counts as regular: three times the slowest polls that are worth a thought.
 	forgetAfter = 30 * time.Second
 
-	// goneAfter is when a peer that was told nothing and that polled fast counts as gone. Should
+	// goneAfter is when a peer that was told nothing and that polled fast counts as gone, and a stray one. Should
 	// it come back and be told to drain, then it is waited for all the same.
 	goneAfter = 3 * time.Second
 
@@ -123,7 +123,8 @@ type Peers struct {
 	entered  uint32    // requests at the last look of a Drain with InAnswers; guarded by mu
 	quiet    time.Time // no more have entered since; zero: no look yet; guarded by mu
 	proof    proof     // guarded by mu
-	outs     int       // addresses that had this process out when it was ready again; guarded by mu
+	fall     int       // answers that make a peer act on the last Drain; guarded by mu
+	outs     int       // addresses that had this process out when it was ready again, but for strays; guarded by mu
 	unproven bool      // one of them was taken for back without a proof; guarded by mu
 }
 
@@ -139,6 +140,7 @@ type peer struct {
 	agree int  // polls in a row since the state changed with which it says the same
 
 	out     bool      // it was told to drain, and is not known to have this process back
+	stray   bool      // out, and unlikely to have acted: see isStray
 	due     time.Time // when it should have this process back, as far as answers tell; zero: not yet
 	still   time.Time // no request had come from then on
 	entered uint32    // requests by then
@@ -180,6 +182,7 @@ func (p *Peers) Begin(from netip.Addr, says Says) (draining bool) {
 		q.agree = 0
 	}
 	q.out = q.out || p.draining
+	p.unstray(q)
 	if p.draining {
 		p.proof.look(now)
 	} else {
@@ -217,13 +220,17 @@ func (q *peer) last() time.Time { return q.begun[(q.n-1)%pollsKept] }
 // isGone reports whether q will not poll again, as far as can be told.
 func (q *peer) isGone(now time.Time) bool {
 	silent := now.Sub(q.last())
+	if q.stray {
+		return silent > goneAfter
+	}
 	return silent > forgetAfter || !q.out && silent > max(goneAfter, 3*q.gap)
 }
 
-// isRegular reports whether q polls time and again: no person's curl.
-func (q *peer) isRegular(now time.Time) bool {
-	return q.n > 1 && q.gap <= forgetAfter && !q.isGone(now)
-}
+// recurs reports whether q polls time and again, as of its last two polls: no person's curl.
+func (q *peer) recurs() bool { return q.n > 1 && q.gap <= forgetAfter }
+
+// isRegular reports whether q polls time and again, and still does.
+func (q *peer) isRegular(now time.Time) bool { return q.recurs() && !q.isGone(now) }
 
 // takes returns how long q took for its last polls gaps apart, the one that is open included.
 // It is 0 when q has not polled often enough.
@@ -292,6 +299,7 @@ func (p *Peers) Drain(ctx context.Context, d Demand) error {
 		return err
 	}
 	p.set(true)
+	p.setFall(d.answers())
 	tick := waitTick
 	if d.InAnswers {
 		tick = quietTick
@@ -310,7 +318,8 @@ func (p *Peers) Drain(ctx context.Context, d Demand) error {
 }
 
 // Ready makes Begin say "ready" from now on, and waits until every peer that was told to drain has
-// this process back. It returns at once when none was; one that has not polled for 30 s, nor within a second from now, is gone.
+// this process back. It returns at once when none was; one that has not polled for 30 s, nor within a second from now, is gone, and
+// so is one after 3 s that does not poll regularly, and was told fewer times than the drain takes.
 // A peer has it back when it says so. Of one that says nothing it takes enough answers, and with
 // [Demand].Prove one of these after them:
 //
@@ -355,8 +364,9 @@ func (p *Peers) set(draining bool) {
 		p.proof.leave(now)
 	}
 	for _, q := range p.peers {
+		q.stray = !draining && q.isStray(p.fall)
 		q.told, q.acted, q.agree, q.due = 0, 0, 0, time.Time{}
-		if q.out && !q.isGone(now) {
+		if q.out && !q.stray && !q.isGone(now) {
 			p.outs++
 		}
 	}

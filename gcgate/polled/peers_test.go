@@ -567,3 +567,80 @@ func TestStandstillIsNotTheBalancers(t *testing.T) {
 		}
 	})
 }
+
+// TestStrayPoll: one that polls once while the peers are told to drain is no peer that acts, and does not hold the turn as long as one
+// that is lost; requests prove all the same that the balancer has this process back. A balancer that has just appeared is waited for.
+func TestStrayPoll(t *testing.T) {
+	const ms = time.Millisecond
+	for _, c := range []struct {
+		name        string
+		d           Demand
+		stray       func(poll func(Says)) // from its first poll, in the drain
+		least, most time.Duration         // of Ready
+	}{
+		{"nobody", Demand{Answers: 3}, func(func(Says)) {}, 30 * ms, 100 * ms},
+		{"curl", Demand{Answers: 3}, func(poll func(Says)) { poll(SaysNothing) }, goneAfter - 150*ms, goneAfter},
+		{"one answer is enough", Demand{}, func(poll func(Says)) { poll(SaysNothing) }, forgetAfter - 150*ms, forgetAfter},
+		{"a balancer that says so", Demand{Answers: 3}, func(poll func(Says)) { poll(SaysUp) }, forgetAfter - 150*ms, forgetAfter},
+		{"a new balancer", Demand{Answers: 3}, func(poll func(Says)) {
+			for range 1000 {
+				poll(SaysNothing)
+				time.Sleep(500 * ms)
+			}
+		}, ProofTimeout, ProofTimeout + 3*time.Second}, // two: no proof
+		{"one that is slow while down", Demand{Answers: 3}, func(poll func(Says)) {
+			poll(SaysNothing)
+			time.Sleep(2 * time.Second)
+			poll(SaysNothing)
+			time.Sleep(20 * time.Second)
+			for range 1000 {
+				poll(SaysNothing)
+				time.Sleep(10 * ms)
+			}
+		}, 30 * time.Second, 34 * time.Second},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				c.d.Prove = true
+				var p Peers
+				g := new(counter)
+				p.Attach(g)
+				go poll(ctx, &p, "10.0.0.5", 10*ms)
+				requests := func(ctx context.Context) {
+					for wait(ctx, ms) {
+						g.enter()
+					}
+				}
+				serving, drained := context.WithCancel(ctx)
+				go requests(serving)
+				time.Sleep(time.Second)
+				go func() {
+					from := netip.MustParseAddr("127.0.0.1")
+					time.Sleep(15 * ms)
+					c.stray(func(says Says) {
+						if ctx.Err() == nil {
+							p.Answered(from, p.Begin(from, says))
+						}
+					})
+				}()
+				drained()
+				if err := p.Drain(ctx, c.d); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(100 * ms)
+				begin := time.Now()
+				go requests(ctx)
+				if err := p.Ready(ctx, c.d); err != nil {
+					t.Fatal(err)
+				}
+				if took := time.Since(begin); took < c.least || took > c.most {
+					t.Errorf("Ready took %v, want %v to %v", took, c.least, c.most)
+				}
+				cancel()
+				time.Sleep(10 * time.Minute) // what still polls ends
+			})
+		})
+	}
+}
