@@ -313,7 +313,7 @@ func TestCyclesOfOthersAreExplained(t *testing.T) {
 			Options{Signals: []Signal{slow}, AnnounceTimeout: time.Second},
 			func(r *rig) {
 				slow.set(func() { slow.takes = time.Hour })
-				r.heap.Do(func() { r.heap.Rate = 600 * mib })
+				r.heap.Do(func() { r.heap.Rate = 2000 * mib })
 			},
 			1, "no memory limit is near; raise HardRatio", "raise it",
 		},

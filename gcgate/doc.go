@@ -21,7 +21,7 @@
 //
 // The turn is released when the peers have this process back, in Readying or later. (1) Where requests
 // keep coming although each peer has confirmed the drain, the gate warns, and waits on for them to end,
-// up to the hard threshold.
+// up to the hard threshold. Longer bounds than the usual ones end there, too.
 //
 // The gate itself refuses no request: one that comes all the same runs beside the collection, as it
 // always did. Under [PolicyShed] those who count the requests refuse new ones meanwhile.

@@ -181,7 +181,7 @@ func (h *heapWatch) follow() {
 	h.thresholds.follow(h.pace, h.jitter)
 	h.turns.trigger = h.thresholds.trigger
 	held := max(h.turns.held(h.expected()), h.turns.assumed)
-	h.thresholds.goEarly(h.carriedRate(), held, h.turns.lead(held))
+	h.thresholds.goEarly(h.carriedRate(), max(held, h.turns.unheld(h.expected())), h.turns.lead(held))
 }
 
 // beginCycle has the collector collect, in a goroutine of its own: it may block for long after

@@ -94,7 +94,7 @@ func (rs *rounds) quietFor(rate float64) time.Duration {
 // although the peers have confirmed the drain: they are about to stop, or nobody heeds it.
 func (rs *rounds) drain(r *round) {
 	rs.to(StateDraining, r)
-	q := rs.quiet(r, rs.requests.read, rs.heap.gap.rate)
+	q := rs.quiet(r, rs.requests.read, r.usual)
 	if g := &rs.heap.gap; !r.refused && !diverts(r.told) && g.entered == q.entered && !g.since.IsZero() {
 		q.since, q.looked = g.since, g.looked // nobody was told to send elsewhere, so the silence of before is as good
 	}
@@ -102,25 +102,31 @@ func (rs *rounds) drain(r *round) {
 	wanted := time.Duration(0) // beside what it takes
 	isQuiet := rs.awaitQuiet(r, q, half)
 	rs.watchPeers(r) // what was under way has arrived
-	if !isQuiet && !rs.awaitQuiet(r, q, half) && rs.keepComing(r) && !rs.awaitHeed(r) {
-		wanted = time.Since(r.announced) / 2
+	isQuiet = isQuiet || rs.awaitQuiet(r, q, half)
+	if !isQuiet && rs.keepComing(r) {
+		if isQuiet = rs.awaitHeed(r); !isQuiet {
+			wanted = time.Since(r.announced) / 2
+		}
 	}
 	if took := time.Since(r.announced); took < rs.options.AnnounceTimeout+rs.options.DrainTimeout+2*heedLimit { // else this process itself stood still
 		rs.lead += (took - rs.lead) / 4
 		rs.heap.turns.learnDrain(took + wanted)
+		if rs.heap.turns.vain = took; isQuiet {
+			rs.heap.turns.vain = 0
+		}
 	}
 	if time.Now().Before(rs.heedless) {
 		rs.heap.turns.drain = 0 // nobody is waited for
 	}
 }
 
-// awaitQuiet waits until it is quiet, and reports whether it is; at most within.
+// awaitQuiet waits until it is quiet, and reports whether it is; at most within, and not past the hard threshold.
 func (rs *rounds) awaitQuiet(r *round, q *quiet, within time.Duration) bool {
 	for end := time.Now().Add(within); !isLost(r.lease); {
 		switch {
 		case q.look():
 			return true
-		case !time.Now().Before(end) || !rs.pause(min(tick, q.wanted)):
+		case rs.presses(r) || !time.Now().Before(end) || !rs.pause(min(tick, q.wanted)):
 			return false
 		}
 	}

@@ -383,3 +383,53 @@ func TestSilenceOfBefore(t *testing.T) {
 		})
 	}
 }
+
+// TestDrainEndsAtTheHardThreshold, as announcing does, whatever the options allow, and the next collection does not begin so early that
+// this process would be away nearly all the time.
+func TestDrainEndsAtTheHardThreshold(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		o        Options
+		hangs    bool // a request runs for ever
+		takes    time.Duration
+		traffic  bool
+		heedless bool // requests come all the same
+	}{
+		{"a long poll", Options{DrainTimeout: 10 * time.Second}, true, 0, false, false},
+		{"a long poll, and requests", Options{DrainTimeout: 10 * time.Second}, true, 0, true, false},
+		{"a peer that does not answer", Options{AnnounceTimeout: 10 * time.Second}, false, time.Hour, true, false},
+		{"by turns", Options{DrainTimeout: 10 * time.Second, Turns: &fakeTurns{}}, true, 0, false, false},
+		{"nobody heeds", Options{DrainTimeout: 10 * time.Second}, false, 0, false, true},
+		{"nobody heeds, as is seen", Options{DrainTimeout: 2 * time.Second}, false, 0, false, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.o.Signals = []Signal{&fakeSignal{takes: c.takes}}
+			inTime(t, c.o, func(t *testing.T, r *rig) {
+				if c.hangs {
+					r.Enter()
+				}
+				if c.traffic {
+					r.traffic()
+				}
+				if c.heedless {
+					r.send(time.Millisecond, func(time.Duration) bool { return true })
+				}
+				begin := time.Now()
+				time.Sleep(5 * time.Minute)
+				s, all := r.Stats(), time.Since(begin)
+				away, collections := time.Duration(0), uint64(0)
+				for _, d := range s.Phases {
+					away += d.Total
+				}
+				for _, n := range s.Collections {
+					collections += n
+				}
+				share := 1 - float64(away)/float64(all)
+				t.Logf("%d collections, serving for %.3f of the time", collections, share)
+				if s.Escaped > 0 || share < 0.2 || collections < 100 {
+					t.Errorf("%d collections of the runtime's own, %d of the gate's, serving for %.3f of the time\n%s", s.Escaped, collections, share, r.logged.String())
+				}
+			})
+		})
+	}
+}

@@ -11,6 +11,10 @@ const (
 	markTick     = tick / 4         // and while marking: its end is between two of them, and so are requests
 	readyTimeout = time.Second      // in StateReadying; the turn is held for longer if need be
 
+	// hardGrace is for how long a collection is announced and drained whatever the heap: the defaults of both bounds, for which
+	// the net leaves room.
+	hardGrace = 200 * time.Millisecond
+
 	usableLimit = time.Second           // of a wait for a signal that could be used the last time
 	usableLook  = 10 * time.Millisecond // between two looks at it
 
@@ -30,7 +34,8 @@ type round struct {
 	readies   []*notice    // what each of told was asked in the end: to have this process back
 	refused   bool         // new requests, for a time
 	announced time.Time    // when
-	rate      float64      // of requests before the announcement, a second, but for those that no peer can send elsewhere
+	usual     float64      // requests a second before the announcement
+	rate      float64      // of these, without those that no peer can send elsewhere
 	watched   time.Time    // since when no request should come, as each peer has said; zero: not yet
 	entered   uint32       // requests by then, but for those that no peer can send elsewhere
 	unheeded  bool         // the peers confirmed a drain, and requests kept coming
@@ -187,7 +192,7 @@ func (rs *rounds) announce(r *round) bool {
 	if len(r.told) == 0 && !r.refused {
 		return false
 	}
-	r.rate = rs.heap.gap.movingRate
+	r.usual, r.rate = rs.heap.gap.rate, rs.heap.gap.movingRate
 	back := time.Now().Add(rs.lead + r.expected)
 	rs.status.leave(back)
 	rs.to(StateAnnouncing, r)
@@ -217,13 +222,20 @@ func (rs *rounds) awaitUsable(r *round, a *announcer) bool {
 func (rs *rounds) await(r *round) {
 	timer := time.NewTimer(rs.options.AnnounceTimeout)
 	defer timer.Stop()
+	look := time.NewTicker(heedLook)
+	defer look.Stop()
 	var lost <-chan struct{}
 	if r.lease != nil {
 		lost = r.lease.Lost()
 	}
-	for _, n := range r.drains {
+	for left := r.drains; len(left) > 0; {
 		select {
-		case <-n.done:
+		case <-left[0].done:
+			left = left[1:]
+		case <-look.C:
+			if rs.presses(r) {
+				return
+			}
 		case <-timer.C:
 			return
 		case <-lost:
@@ -232,6 +244,18 @@ func (rs *rounds) await(r *round) {
 			return
 		}
 	}
+}
+
+// presses reports whether the heap has reached the hard threshold in a round that takes longer than usual, and looks at it now and then.
+func (rs *rounds) presses(r *round) bool {
+	now := time.Now()
+	if now.Sub(r.announced) < hardGrace {
+		return false
+	}
+	if now.Sub(rs.heap.sampled) >= heedLook {
+		rs.heap.sample()
+	}
+	return rs.heap.pastHard()
 }
 
 // collect runs the collector, beside this goroutine, until its marking is over; it reports

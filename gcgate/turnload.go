@@ -36,6 +36,7 @@ type turnLoad struct {
 	trigger  uint64 // before goEarly; owned by the control goroutine
 
 	drain time.Duration // the longest of the recent drains; owned by the control goroutine
+	vain  time.Duration // the last drain, where it ended without this process being quiet; owned by the control goroutine
 
 	// assumed is what an announcement may take each way, where few have shown yet how long it does; owned by the control goroutine.
 	assumed time.Duration
@@ -77,6 +78,15 @@ func (l *turnLoad) held(expected time.Duration) time.Duration {
 		return l.mean
 	}
 	return expected
+}
+
+// unheld is how long this process is away without a turn; 0 where there are turns, which are held as long. A drain that this process
+// was quiet after was worth it.
+func (l *turnLoad) unheld(expected time.Duration) time.Duration {
+	if l.turns > 0 || l.vain == 0 {
+		return 0
+	}
+	return l.vain + expected
 }
 
 // longestWait is how long the others take that may go first; 0 where it is not known.
