@@ -58,9 +58,7 @@ func (o *observer) observe() {
 		return
 	}
 	if h.gap.entered == o.entered {
-		if _, told := h.warned["unseen"]; h.gap.entered == 0 && !told { // else it is idle, and wrapped
-			h.warn("unseen", "gcgate: collections, but no request has entered: wrap the handlers with httpgate.Wrap, or call Gate.Enter")
-		}
+		h.warnUncounted()
 		o.restart()
 		return
 	}

@@ -71,6 +71,9 @@ func (c *control) run() {
 		if due {
 			c.rounds.run(reason)
 			c.heap.sample()
+			if p := c.heap.policy; p == PolicyIdle || p == PolicyShed || p == PolicyDrain && diverts(c.rounds.announcers) { // else it is a quorum's member
+				c.heap.warnUncounted()
+			}
 		}
 		if c.options.Policy == PolicyAuto {
 			c.observer.review(due, reason)
@@ -117,7 +120,7 @@ func (c *control) due() (Reason, bool) {
 		return ReasonTrigger, true
 	case c.options.Period > 0 && h.sampled.Sub(h.collected) >= c.options.Period:
 		return ReasonPeriodic, true
-	case h.policy != PolicyThrough && h.used >= h.thresholds.idle && h.quietEnough() && !h.sampled.Before(c.turns.holdOff):
+	case h.seeksGap() && h.used >= h.thresholds.idle && h.quietEnough() && !h.sampled.Before(c.turns.holdOff):
 		return ReasonIdleGap, true
 	}
 	return 0, false

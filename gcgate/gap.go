@@ -68,3 +68,18 @@ func (p *gap) silence(now time.Time) time.Duration {
 func (p *gap) unusual() time.Duration {
 	return min(max(time.Duration(gapSpacing*p.spacing*float64(time.Second)), gapMin), gapMax)
 }
+
+// seeksGap reports whether a silence may be a gap. Where peers are told of collections it tells nothing until a request was
+// counted: the handlers may not be wrapped, and a collection at the idle threshold is dear.
+func (h *heapWatch) seeksGap() bool {
+	return h.policy != PolicyThrough && (h.overlap.entered > 0 || !h.policy.announces())
+}
+
+// warnUncounted says once that no request has ever been counted, though some collections have ended: it is called where the policy waits for
+// requests, or looks for gaps between them.
+func (h *heapWatch) warnUncounted() {
+	if _, told := h.warned["uncounted"]; told || h.overlap.entered > 0 || h.last.cycles-h.first < observeCycles {
+		return // it is wrapped, and idle at most
+	}
+	h.warn("uncounted", "gcgate: collections, but no request has entered: wrap the handlers with httpgate.Wrap, or call Gate.Enter")
+}

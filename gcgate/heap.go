@@ -62,6 +62,7 @@ type heapWatch struct {
 	collected  time.Time // when the last cycle ended
 	overlap    overlap
 	began      time.Time // when the first sample was taken
+	first      uint64    // cycles by then
 
 	cycle      <-chan struct{} // closed when the gate's last Collect has returned; nil: it has
 	marked     bool            // its marking is over
@@ -78,6 +79,7 @@ func (h *heapWatch) begin(took time.Duration) {
 	h.step, h.timer = sampleMin, time.NewTimer(0)
 	h.predict = newPredictor()
 	h.last = readCollector(h.collector)
+	h.first = h.last.cycles
 	h.predict.seed(took, h.last.live)
 	h.sampled = time.Now()
 	h.began = h.sampled
@@ -371,7 +373,7 @@ func (h *heapWatch) expected() time.Duration { return h.predict.expect(h.thresho
 // turn not be to be had.
 func (h *heapWatch) interval() time.Duration {
 	d := h.ahead(h.thresholds.trigger)
-	if h.inCharge && h.used >= h.thresholds.idle && h.policy != PolicyThrough {
+	if h.inCharge && h.used >= h.thresholds.idle && h.seeksGap() {
 		d = min(d, max(sampleIdle, h.minGap()/4, h.gap.still(h.sampled)/8))
 	}
 	return d

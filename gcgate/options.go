@@ -47,7 +47,8 @@ type Options struct {
 
 	// TriggerRatio, HardRatio and IdleRatio are the heaps at which to collect, in multiples of
 	// the heap that was live after the last collection: at the trigger when the turn comes, at
-	// the hard threshold at once, at the idle one when no request is in flight. Where the
+	// the hard threshold at once, at the idle one when no request is in flight (under PolicyDrain and PolicyShed only
+	// once one has been counted). Where the
 	// bounds below let the trigger be higher, the hard threshold stays as many times as far from the live
 	// heap as it. The limit lowers them: the trigger is at most 0.75, the hard threshold 0.9 of the way
 	// from the live heap to where the runtime may begin a cycle by itself, which is 0.7 of the way to the

@@ -265,3 +265,63 @@ func TestAutoLooksSeldom(t *testing.T) {
 		})
 	}
 }
+
+// TestRequestsThatAreNotCounted: where no request has ever entered, silence is no gap to a gate that tells peers, and the log says once
+// what to do, unless a peer sends requests here all the same. The first request that ends makes silence one.
+func TestRequestsThatAreNotCounted(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		o           Options
+		least, most uint64 // collections in a minute
+		told        int
+	}{
+		{"auto with a signal", Options{Signals: []Signal{&fakeSignal{}}}, 18, 24, 1}, // a trigger at twice the live heap: 20
+		{"shed", Options{Policy: PolicyShed, Turns: &fakeTurns{}, DisableHoldTurn: true}, 18, 24, 1},
+		{"idle", Options{Policy: PolicyIdle}, 50, 70, 1}, // it waits for nothing but gaps
+		{"a follower of a quorum", Options{Signals: []Signal{&keepingSignal{}}}, 18, 24, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inTime(t, c.o, func(t *testing.T, r *rig) {
+				r.heap.Do(func() { r.heap.Live = 300 * mib })
+				collections := func() (n uint64, s Stats) {
+					time.Sleep(time.Minute)
+					s = r.Stats()
+					for _, of := range s.Collections {
+						n += of
+					}
+					return n, s
+				}
+				n, s := collections()
+				if n < c.least || n > c.most || s.Escaped > 0 || s.WithoutTurn > 0 {
+					t.Errorf("%d collections in a minute, want %d to %d: %+v", n, c.least, c.most, s)
+				}
+				if told := strings.Count(r.logged.String(), "no request has entered"); told != c.told {
+					t.Errorf("the log says so %d times:\n%s", told, r.logged.String())
+				}
+				r.Enter().Exit()
+				if more, s := collections(); more-n < 50 || s.Collections[ReasonIdleGap] < 50 {
+					t.Errorf("after a request %d collections in a minute: %+v", more-n, s)
+				}
+			})
+		})
+	}
+}
+
+// TestIdleFromTheStart: a process that never had a request collects by the trigger or each two minutes, and keeps to its bounds.
+func TestIdleFromTheStart(t *testing.T) {
+	for _, rate := range []float64{0, mib / 10, 10 * mib, 1000 * mib} {
+		inTime(t, Options{Signals: []Signal{&fakeSignal{}}, Turns: &fakeTurns{}}, func(t *testing.T, r *rig) {
+			r.heap.Do(func() { r.heap.Rate = rate })
+			highest := uint64(0)
+			for range 10_000 {
+				time.Sleep(61 * time.Millisecond)
+				highest = max(highest, r.Heap())
+			}
+			s := r.Stats()
+			if periodic := s.Collections[ReasonPeriodic]; highest > s.Hard || s.Escaped > 0 || s.WithoutTurn > 0 || s.Collections[ReasonIdleGap] > 0 ||
+				(rate < mib) != (periodic > 0) || rate > mib && s.Collections[ReasonTrigger] < 50 {
+				t.Errorf("%g MiB a second: up to %d MiB, %+v", rate/mib, highest/mib, s)
+			}
+		})
+	}
+}
