@@ -98,5 +98,7 @@
 //	evenkeel.recorder.cpu{evenkeel.recorder.part}          s, that the recorder took: "tracing" (by a model), "snapshots", "analysis"
 //	evenkeel.recorder.cpu.budget                           s, that it might have taken
 //
+// It was tried with OpenTelemetry's own SDK for Go, its readers and its span processors; with no exporter, and so no Collector, behind them.
+//
 // Source: https://opentelemetry.io/docs/specs/semconv/general/metrics/ and /naming/.
 package otel
