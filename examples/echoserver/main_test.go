@@ -9,10 +9,9 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"testing/synctest"
 
 	"evenkeel.dev/aio"
-	"evenkeel.dev/aio/aiotest"
+	"evenkeel.dev/examples/internal/occupied"
 	"evenkeel.dev/examples/internal/program"
 )
 
@@ -74,27 +73,7 @@ func TestEchoserver(t *testing.T) {
 	})
 }
 
-// TestWaitFails: what keeps WaitIO from waiting, here another goroutine that does, ends echo with that error.
+// TestWaitFails: where WaitIO cannot wait, echo ends with its error.
 func TestWaitFails(t *testing.T) {
-	closed, err := aio.New(aio.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := closed.Listen("tcp", "127.0.0.1:0", aio.ListenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	closed.Close() // nobody comes
-	synctest.Test(t, func(t *testing.T) {
-		w, err := aiotest.NewWatcher(aio.Options{}, aiotest.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer w.Close()
-		go w.WaitIO()
-		synctest.Wait()
-		if err := echo(w, l, slog.New(slog.DiscardHandler)); err != aio.ErrWaiting {
-			t.Errorf("it ends with %v, want %v", err, aio.ErrWaiting)
-		}
-	})
+	occupied.Test(t, func(w *aio.Watcher, l *aio.Listener) error { return echo(w, l, slog.New(slog.DiscardHandler)) })
 }

@@ -14,10 +14,9 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"testing/synctest"
 
 	"evenkeel.dev/aio"
-	"evenkeel.dev/aio/aiotest"
+	"evenkeel.dev/examples/internal/occupied"
 	"evenkeel.dev/examples/internal/program"
 )
 
@@ -121,18 +120,7 @@ func TestInterruptedAndRefused(t *testing.T) {
 	}
 }
 
-// TestWaitFails: what keeps WaitIO from waiting, here another goroutine that does, ends drive with that error.
+// TestWaitFails: where WaitIO cannot wait, drive ends with its error.
 func TestWaitFails(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w, err := aiotest.NewWatcher(aio.Options{}, aiotest.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer w.Close()
-		go w.WaitIO()
-		synctest.Wait()
-		if err := (&service{watcher: w}).drive(); err != aio.ErrWaiting {
-			t.Errorf("it ends with %v, want %v", err, aio.ErrWaiting)
-		}
-	})
+	occupied.Test(t, func(w *aio.Watcher, _ *aio.Listener) error { return (&service{watcher: w}).drive() })
 }
