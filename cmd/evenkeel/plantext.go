@@ -60,7 +60,7 @@ func planLine(runs []*runfile.Run) string {
 	line := fmt.Sprintf("this load takes %s; behind gates %s, turns for %s (evenkeel plan)", figures(stock, " replicas", " of the CPU for the collector"),
 		figures(gated, "", ""), rangeText(gated.Turns, textfmt.Count))
 	if sum.wall > 0 {
-		line += fmt.Sprintf("\na collection ran for %s of the time, so at least as many requests met one; with a second replica, a balancer and gates next to none do",
+		line += fmt.Sprintf("\na collection ran for %s of the time, so about as many requests met one; with a second replica, a balancer and gates next to none do",
 			textfmt.Share(sum.wall/sum.seconds))
 	}
 	return line
