@@ -195,7 +195,7 @@ func (d *driver) plantFigures(grown map[string][]*pair) {
 		}
 	}
 	fmt.Fprintf(d.out, "%d whole requests; %d more, cut off by the edges of traces, are in no figure\n", requests, cut)
-	if d.only != 0 {
+	if len(grown) < len(plants) { // -plant, or an error before the last
 		return
 	}
 	d.set.AtLeast("planted cause named first, of 8", []float64{float64(named)}, 8, "")
