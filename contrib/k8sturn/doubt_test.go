@@ -48,6 +48,16 @@ func wantRefused(t *testing.T, turns *k8sturn.Turns) {
 	}
 }
 
+// releaseInDoubt has the server fail, and a Release with it.
+func releaseInDoubt(t *testing.T, way *sick, l gcgate.Lease) {
+	t.Helper()
+	way.reads.Store(http.StatusInternalServerError)
+	way.writes.Store(http.StatusInternalServerError)
+	if err := l.Release(t.Context()); err == nil {
+		t.Error("Release: no error")
+	}
+}
+
 // TestWritesFail while reads work: however often a turn is wanted, one loop looks at the Lease, and ever more rarely.
 func TestWritesFail(t *testing.T) {
 	for name, exists := range map[string]bool{"POST": false, "PATCH": true} {
@@ -83,11 +93,7 @@ func TestRefusedWhileInDoubt(t *testing.T) {
 		far := newTurns(t, s, k8sturn.Options{Duration: time.Minute, Client: way.client(s)})
 		near := newTurns(t, s, k8sturn.Options{Client: (&sick{}).client(s)})
 		l := take(t, far)
-		way.reads.Store(http.StatusInternalServerError)
-		way.writes.Store(http.StatusInternalServerError)
-		if err := l.Release(t.Context()); err == nil {
-			t.Error("Release: no error")
-		}
+		releaseInDoubt(t, &way, l)
 		way.writes.Store(http.StatusTooManyRequests)
 		wantRefused(t, far)
 		time.Sleep(time.Second)
@@ -105,11 +111,7 @@ func TestTakenWhileInDoubt(t *testing.T) {
 		var way sick
 		turns := newTurns(t, s, k8sturn.Options{Duration: time.Minute, Client: way.client(s)})
 		l := take(t, turns)
-		way.reads.Store(http.StatusInternalServerError)
-		way.writes.Store(http.StatusInternalServerError)
-		if err := l.Release(t.Context()); err == nil {
-			t.Error("Release: no error")
-		}
+		releaseInDoubt(t, &way, l)
 		way.reads.Store(0)
 		way.writes.Store(0)
 		way.slow.Store(int64(5 * time.Second))

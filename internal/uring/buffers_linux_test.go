@@ -28,20 +28,8 @@ func TestNothingUsesNoBuffer(t *testing.T) {
 	defer l.Close()
 	first := uint32(b.buffers.entries[0].id) // all messages have room there
 	for i := range 64 {
-		peer, err := net.Dial("tcp", l.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		conn, err := l.Accept()
-		if err != nil {
-			t.Fatal(err)
-		}
-		op := &proactor.Op{Kind: proactor.Readable, Desc: new(proactor.Desc)}
-		if err := b.Open(conn, op.Desc); err != nil {
-			t.Fatal(err)
-		}
-		op.Desc.Queues[proactor.In].Push(op)
-		b.Start(op)
+		op := &proactor.Op{Kind: proactor.Readable}
+		peer := connect(t, b, l, op)
 		if done, err := b.Poll(nil); len(done) != 0 || err != nil {
 			t.Fatalf("Poll with nothing to read: %v, %v", done, err)
 		}
@@ -64,6 +52,5 @@ func TestNothingUsesNoBuffer(t *testing.T) {
 		}
 		op.Desc.Queues[proactor.In].Pop()
 		b.Release(op.Desc)
-		_, _ = conn.Close(), peer.Close()
 	}
 }

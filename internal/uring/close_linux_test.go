@@ -31,28 +31,35 @@ func opened(t *testing.T) (b *Backend, ops []*proactor.Op) {
 		{Kind: proactor.Recv, Buf: make([]byte, 4096), Size: 10}, // of a ReadFull: it has some
 		{Kind: proactor.Readable},
 	} {
-		peer, err := net.Dial("tcp", l.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = peer.Close() })
-		conn, err := l.Accept()
-		if err != nil {
-			t.Fatal(err)
-		}
-		op.Desc = new(proactor.Desc)
-		if err := b.Open(conn, op.Desc); err != nil {
-			t.Fatal(err)
-		}
-		_ = conn.Close()
-		op.Desc.Queues[proactor.In].Push(op)
-		b.Start(op)
+		connect(t, b, l, op)
 		ops = append(ops, op)
 	}
 	if done, err := b.Poll(nil); len(done) != 0 || err != nil {
 		t.Fatalf("Poll with nothing to read: %v, %v", done, err)
 	}
 	return b, ops
+}
+
+// connect begins op on a connection of its own, and returns the other end.
+func connect(t *testing.T, b *Backend, l net.Listener, op *proactor.Op) (peer net.Conn) {
+	t.Helper()
+	peer, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = peer.Close() })
+	conn, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	op.Desc = new(proactor.Desc)
+	if err := b.Open(conn, op.Desc); err != nil {
+		t.Fatal(err)
+	}
+	_ = conn.Close()
+	op.Desc.Queues[proactor.In].Push(op)
+	b.Start(op)
+	return peer
 }
 
 // queue has ops be tried by the next Poll, as if epoll had said that they need not wait.
