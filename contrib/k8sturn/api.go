@@ -125,7 +125,7 @@ func (a *api) patch(ctx context.Context, name, version string, s spec) (o object
 	return o, err
 }
 
-// resending is a whose requests are sent once more where a connection that was kept open has ended: as the server restarts, say. A patch
+// resending is a whose requests are sent once more where the connection ended in the place of an answer: as the server restarts, say. A patch
 // that was carried out already is a conflict then.
 func (a api) resending() *api {
 	a.resends = true
@@ -191,12 +191,19 @@ func (a *api) send(ctx context.Context, method, path, contentType string, in any
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("User-Agent", "evenkeel-k8sturn")
 	if a.resends {
-		req.Header["X-Idempotency-Key"] = nil // to net/http; it is not sent
+		req.Header["X-Idempotency-Key"] = nil // to net/http, for connections that were kept open; it is not sent
 	}
 	if contentType != "" {
 		req.Header.Set("Content-Type", contentType)
 	}
 	resp, err := a.client.Do(req)
+	if err != nil && a.resends && ctx.Err() == nil { // the connection was a new one, or HTTP/2's
+		again := req.Clone(ctx)
+		if req.GetBody != nil {
+			again.Body, _ = req.GetBody() // that of a bytes.Reader does not fail
+		}
+		resp, err = a.client.Do(again)
+	}
 	if err != nil || resp.StatusCode/100 == 2 {
 		return resp, err
 	}

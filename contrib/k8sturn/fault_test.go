@@ -135,15 +135,22 @@ func TestServerRestarts(t *testing.T) {
 	release(t, take(t, turns))
 }
 
-// TestConnectionEndsAtRelease: a request on a connection that was kept open, and that the server ends, is sent once more, carried out or
-// not: the slot is free when Release returns.
+// TestConnectionEndsAtRelease: a request on a connection that the server ends, kept open or new, is sent once more, carried out or not: the
+// slot is free when Release returns.
 func TestConnectionEndsAtRelease(t *testing.T) {
-	s := newServer(t)
-	turns := newTurns(t, s, k8sturn.Options{Duration: time.Minute})
-	l := take(t, turns)
-	s.set(func() { s.drops = 1 })
-	release(t, l)
-	release(t, take(t, newTurns(t, s, k8sturn.Options{})))
+	for name, client := range map[string]*http.Client{
+		"kept": nil, // or new, where the watch has taken that one
+		"new":  {Transport: &http.Transport{DisableKeepAlives: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(t)
+			turns := newTurns(t, s, k8sturn.Options{Client: client, Duration: time.Minute})
+			l := take(t, turns)
+			s.set(func() { s.drops = 1 })
+			release(t, l)
+			release(t, take(t, newTurns(t, s, k8sturn.Options{})))
+		})
+	}
 }
 
 // TestServerDiesForRelease releases while the server is away; the Lease outlives it there.
