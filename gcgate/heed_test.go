@@ -415,7 +415,7 @@ func TestDrainEndsAtTheHardThreshold(t *testing.T) {
 					r.send(time.Millisecond, func(time.Duration) bool { return true })
 				}
 				begin := time.Now()
-				time.Sleep(5 * time.Minute)
+				time.Sleep(time.Minute)
 				s, all := r.Stats(), time.Since(begin)
 				away, collections := time.Duration(0), uint64(0)
 				for _, d := range s.Phases {
@@ -426,7 +426,7 @@ func TestDrainEndsAtTheHardThreshold(t *testing.T) {
 				}
 				share := 1 - float64(away)/float64(all)
 				t.Logf("%d collections, serving for %.3f of the time", collections, share)
-				if s.Escaped > 0 || share < 0.2 || collections < 100 {
+				if s.Escaped > 0 || share < 0.2 || collections < 20 {
 					t.Errorf("%d collections of the runtime's own, %d of the gate's, serving for %.3f of the time\n%s", s.Escaped, collections, share, r.logged.String())
 				}
 			})

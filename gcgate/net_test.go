@@ -190,8 +190,8 @@ func TestNetIsAboveWhatIsMapped(t *testing.T) {
 					t.Errorf("%v: the process has %d MiB, the net is %d MiB, and %d are given back at once", c.o.Policy, c.kept, r.heap.Limit/mib, r.heap.Scavenged/mib)
 				}
 			})
-			for range 100 { // the runtime gives it back by and by
-				r.heap.Do(func() { r.heap.Kept -= r.heap.Kept / 20 })
+			for range 40 { // the runtime gives it back by and by
+				r.heap.Do(func() { r.heap.Kept -= r.heap.Kept / 8 })
 				time.Sleep(2 * time.Second)
 			}
 			r.heap.Do(func() {
