@@ -105,7 +105,7 @@ func TestParts(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out strings.Builder
-	d := driver{results: dir, trials: 10, set: figure.New("test"), out: &out}
+	d := driver{results: dir, trials: 3, set: figure.New("test"), out: &out}
 	d.set.Out = io.Discard
 	if err := d.alarms(t.Context()); err != nil {
 		t.Error(err)

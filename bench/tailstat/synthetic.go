@@ -178,12 +178,15 @@ func (d *driver) coverage(ctx context.Context, base, head *service) ([]coverage,
 		wg.Go(func() {
 			rng := rand.New(rand.NewPCG(1, uint64(i)))
 			long[i] = new(loadgen.Histogram)
-			for range 1000 {
+			for n := 0; n < 1000 && ctx.Err() == nil; n++ {
 				long[i].Merge(s.run(rng, requestsRun, 1))
 			}
 		})
 	}
 	wg.Wait()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	var all []coverage
 	truths := map[string]float64{}
 	for _, f := range tails() {
