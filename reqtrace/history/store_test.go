@@ -244,7 +244,7 @@ func TestStoreBounded(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, Options{Dir: dir, MaxBytes: 1 << 20, Hours: 8784})
 	id := 0
-	const hours = 40
+	const hours = 60
 	for hour := range hours {
 		for i := range 40 {
 			id++
@@ -270,14 +270,15 @@ func longKey(i int) Key {
 
 // TestStoreBoundedInAnHour: so does one of more causes in an hour than there is room for, and it is there when it is opened again.
 func TestStoreBoundedInAnHour(t *testing.T) {
+	const causes = 1400 // of some 900 bytes each
 	dir := t.TempDir()
 	for opened := range 2 {
 		s := open(t, Options{Dir: dir, MaxBytes: 1 << 20, Keys: 4096})
 		if n := len(s.Snapshot().Summaries(time.Time{})); opened > 0 && n < 32 {
-			t.Errorf("of 3,000 causes %d are there", n)
+			t.Errorf("of %d causes %d are there", causes, n)
 		}
-		for i := range 3000 {
-			s.Add(slow(3000*opened+i, night, longKey(i), 10*ms))
+		for i := range causes {
+			s.Add(slow(causes*opened+i, night, longKey(i), 10*ms))
 		}
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
@@ -291,7 +292,7 @@ func TestStoreBoundedInAnHour(t *testing.T) {
 // TestStoreSmallerLimit: of what was written with a higher limit, only what the new one has no room for goes.
 func TestStoreSmallerLimit(t *testing.T) {
 	dir := t.TempDir()
-	const hours = 100
+	const hours = 60
 	s := open(t, Options{Dir: dir})
 	for hour := range hours {
 		for i := range 40 {
