@@ -113,6 +113,7 @@ type replica struct {
 	refused atomic.Int64
 	marked  atomic.Int64 // requests with markHeader
 	control atomic.Int64 // requests with the header of GCI
+	kill    func()       // ends it with its connections
 }
 
 // startReplica serves until the test ends; health may be nil.
@@ -150,7 +151,8 @@ func startReplica(t *testing.T, name string, health http.Handler) *replica {
 	})
 	s := &http.Server{Handler: mux}
 	go s.Serve(l)
-	t.Cleanup(func() { s.Close() })
+	r.kill = func() { s.Close() }
+	t.Cleanup(r.kill)
 	return r
 }
 

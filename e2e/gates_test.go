@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -336,7 +337,7 @@ func TestHAProxyTwoAtOnceByRuntimeAPI(t *testing.T) {
 // TestHAProxyServesWhenAllAreOut: where no replica is in service the backup servers of the
 // configurations serve.
 func TestHAProxyServesWhenAllAreOut(t *testing.T) {
-	for _, config := range []string{"health.cfg", "agent-check.cfg"} {
+	for _, config := range []string{"health.cfg", "agent-check.cfg"} { // RuntimeAPI does not drain the last one
 		t.Run(config, func(t *testing.T) {
 			t.Parallel()
 			s := new(health.Handler)
@@ -359,6 +360,37 @@ func TestHAProxyServesWhenAllAreOut(t *testing.T) {
 				if err := signal.Ready(t.Context()); err != nil {
 					t.Fatal(err)
 				}
+			}
+		})
+	}
+}
+
+// TestHAProxyServesWhenOneDiesBesideADrain: a replica that is killed while the other is drained is not the only one that gets requests.
+func TestHAProxyServesWhenOneDiesBesideADrain(t *testing.T) {
+	for _, config := range []string{"runtime-api.cfg", "agent-check.cfg"} {
+		t.Run(config, func(t *testing.T) {
+			t.Parallel()
+			h := startHAProxy(t, config, nil, nil, nil)
+			var signal gcgate.Signal = &haproxy.RuntimeAPI{Addr: "127.0.0.1:" + h.admin, Backend: "be", Server: "a"}
+			if config == "agent-check.cfg" {
+				signal = h.serveAgent(t)
+			}
+			if err := signal.(gcgate.Checker).Check(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			h.serving(t)
+			if err := signal.Drain(t.Context(), time.Second); err != nil {
+				t.Fatal(err)
+			}
+			h.calls(t, 100, http.MethodGet)
+			h.b.kill()
+			h.calls(t, 100, http.MethodGet)
+			if err := signal.Drain(t.Context(), time.Second); config == "runtime-api.cfg" && !errors.Is(err, haproxy.ErrLastServer) {
+				t.Errorf("Drain beside one that is down: %v, want %v", err, haproxy.ErrLastServer)
+			}
+			h.calls(t, 100, http.MethodGet)
+			if err := signal.Ready(t.Context()); err != nil {
+				t.Fatal(err)
 			}
 		})
 	}

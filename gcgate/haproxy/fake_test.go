@@ -22,7 +22,11 @@ func table(backend string, servers ...server) string {
 	var b strings.Builder
 	b.WriteString(tableHead)
 	for i, s := range servers {
-		fmt.Fprintf(&b, "3 %s %d %s 127.0.0.1 %d %d %d 1 7 1 0 2 0 0 0 0 - 8081 - 0 0 - - 0\n", backend, i+1, s.name, s.op, s.admin, s.weight)
+		host, port := "-", "0" // as of a Unix socket
+		if at := strings.LastIndexByte(s.addr, ':'); at >= 0 {
+			host, port = s.addr[:at], s.addr[at+1:]
+		}
+		fmt.Fprintf(&b, "3 %s %d %s %s %d %d %d 1 7 1 0 2 0 0 0 0 - %s - 0 0 - - 0\n", backend, i+1, s.name, host, s.op, s.admin, s.weight, port)
 	}
 	return b.String() + "\n"
 }

@@ -36,7 +36,7 @@ func TestLeftBehind(t *testing.T) {
 		now := time.Unix(0, 0)
 		var got []string
 		for look := range strings.FieldsSeq(tt.looks) {
-			servers := []server{{"a", 2, 0, 1}, {"b", 2, 0, 1}, {"c", 2, 0, 1}}
+			servers := []server{{name: "a", op: 2, weight: 1}, {name: "b", op: 2, weight: 1}, {name: "c", op: 2, weight: 1}}
 			for i := range servers {
 				if strings.Contains(look, servers[i].name) {
 					servers[i].admin |= forcedDrain
@@ -74,7 +74,7 @@ func TestWatchPutsBack(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			f := &fakeHAProxy{servers: []server{{"a", 2, 0, 1}, {"b", 2, drained, 1}}, level: "admin"}
+			f := &fakeHAProxy{servers: []server{{name: "a", op: 2, weight: 1}, {name: "b", op: 2, admin: drained, weight: 1}}, level: "admin"}
 			said := make(chan string, 100)
 			h := &RuntimeAPI{Addr: serveFake(t, "tcp", "127.0.0.1:0", f.answer), Backend: "be", Server: "a"}
 			h.Logger = slog.New(slog.NewTextHandler(lines(said), nil))

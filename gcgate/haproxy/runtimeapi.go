@@ -63,7 +63,9 @@ const (
 // others go down meanwhile: see [ErrLastServer]. The gate then collects while it serves. That
 // is no replacement for Turns: HAProxy has no way to drain a server only if another is up, so two
 // that are drained within the same millisecond see each other too late, and requests that come
-// before one is put back get 503.
+// before one is put back get 503. It does not know of another that has just been killed either, until a check or a connection to
+// it fails. The configuration therefore has each server a second time, as a backup without a check, which serves then;
+// servers with one address count as one that is up if all of them are.
 //
 // A reload (SIGUSR2 in master-worker mode) starts a new worker with the states of the
 // configuration, where this server is ready. It is drained there when the gate repeats Drain,
@@ -122,7 +124,7 @@ func (h *RuntimeAPI) Drain(ctx context.Context, _ time.Duration) error {
 	if err != nil || me.inMaint() {
 		return err
 	}
-	if !me.isDrained() && !h.alone(servers) {
+	if !me.isDrained() && !alone(servers, h.Server) {
 		servers, me, err = h.look(ctx, "drain")
 		if err != nil {
 			return err
@@ -131,7 +133,7 @@ func (h *RuntimeAPI) Drain(ctx context.Context, _ time.Duration) error {
 			return h.errorf("%w: the server's admin state is %#x after \"state drain\": is something else setting it?", ErrNotConfirmed, me.admin)
 		}
 	}
-	if h.alone(servers) {
+	if alone(servers, h.Server) {
 		return h.last(ctx, me, "not drained, else every request would get 503: bring another server of the backend up")
 	}
 	return nil
@@ -168,7 +170,7 @@ func (h *RuntimeAPI) Check(ctx context.Context) error {
 	switch {
 	case err != nil:
 		return err
-	case h.alone(servers):
+	case alone(servers, h.Server):
 		return h.last(ctx, me, "a drain would give 503, so collections will not be announced: add a second server to the backend")
 	case me.inMaint():
 		return h.errorf("the server is in maintenance, and will be left so: \"set server %s/%s state ready\" puts it back", h.Backend, h.Server)
@@ -236,16 +238,6 @@ func (h *RuntimeAPI) read(answer string) (servers []server, me server, err error
 
 func (h *RuntimeAPI) permissionError() error {
 	return h.errorf("%w: write \"level admin\" in the stats socket's line of the configuration", fs.ErrPermission)
-}
-
-// alone reports whether no other of the servers takes requests.
-func (h *RuntimeAPI) alone(servers []server) bool {
-	for _, s := range servers {
-		if s.name != h.Server && s.isUsable() {
-			return false
-		}
-	}
-	return true
 }
 
 // last is the error of the only server that can take requests. It puts that back if it is drained.

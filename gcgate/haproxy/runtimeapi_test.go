@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -20,10 +21,18 @@ const (
 )
 
 func TestRuntimeAPIChangesOnlyWhatIsItsOwn(t *testing.T) {
-	up := func(admin uint64) server { return server{"a", 2, admin, 1} }
-	other := server{"b", 2, 0, 1}
+	up := func(admin uint64) server { return server{name: "a", op: 2, admin: admin, weight: 1} }
+	other := server{name: "b", op: 2, weight: 1}
 	lone := func(op, admin, weight uint64) []server {
-		return []server{up(0), {"b", op, admin, weight}}
+		return []server{up(0), {name: "b", op: op, admin: admin, weight: weight}}
+	}
+	twice := func(servers ...server) []server { // with backups, which have no check
+		for i := range servers {
+			s := &servers[i]
+			s.addr = "127.0.0.1:" + strconv.Itoa(8081+i)
+			servers = append(servers, server{name: s.name + "-anyway", op: 2, weight: 1, addr: s.addr})
+		}
+		return servers
 	}
 	tests := []struct {
 		name         string
@@ -34,7 +43,7 @@ func TestRuntimeAPIChangesOnlyWhatIsItsOwn(t *testing.T) {
 		{"up", []server{up(0), other}, nil, nil, "a drain,a ready"},
 		{"drained by one that crashed", []server{up(drained), other}, nil, nil, "a ready"},
 		{"disabled in the configuration, then enabled", []server{up(0x04), other}, nil, nil, "a drain,a ready"},
-		{"down by its check", []server{{"a", 0, 0, 1}, other}, nil, nil, "a drain,a ready"},
+		{"down by its check", []server{{name: "a", op: 0, weight: 1}, other}, nil, nil, "a drain,a ready"},
 		{"the operator's maint", []server{up(maint), other}, nil, nil, ""},
 		{"the operator's maint, alone", []server{up(maint)}, nil, nil, ""},
 		{"the only server", []server{up(0)}, ErrLastServer, nil, ""},
@@ -45,7 +54,9 @@ func TestRuntimeAPIChangesOnlyWhatIsItsOwn(t *testing.T) {
 		{"the other's name does not resolve", lone(2, 0x20, 1), ErrLastServer, nil, ""},
 		{"the other has weight 0", lone(2, 0, 0), ErrLastServer, nil, ""},
 		{"the other starts", lone(1, 0, 1), nil, nil, "a drain,a ready"},
-		{"drained while the other went down", []server{up(drained), {"b", 0, 0, 1}}, ErrLastServer, nil, "a ready"},
+		{"drained while the other went down", []server{up(drained), {name: "b", op: 0, weight: 1}}, ErrLastServer, nil, "a ready"},
+		{"both are their own backups", twice(up(0), other), nil, nil, "a drain,a ready"},
+		{"both are their own backups, and the other is down", twice(up(0), server{name: "b", weight: 1}), ErrLastServer, nil, ""},
 		{"not there", []server{other}, fs.ErrNotExist, fs.ErrNotExist, ""},
 	}
 	for _, tt := range tests {
@@ -71,7 +82,7 @@ func TestRuntimeAPIChangesOnlyWhatIsItsOwn(t *testing.T) {
 }
 
 func TestRuntimeAPIUndoesADrainThatRacedWithAnother(t *testing.T) {
-	f := &fakeHAProxy{servers: []server{{"a", 2, 0, 1}, {"b", 2, 0, 1}}, level: "admin"}
+	f := &fakeHAProxy{servers: []server{{name: "a", op: 2, weight: 1}, {name: "b", op: 2, weight: 1}}, level: "admin"}
 	f.after = func() { f.servers[1].admin = drained; f.after = nil }
 	h := &RuntimeAPI{Addr: serveFake(t, "tcp", "127.0.0.1:0", f.answer), Backend: "be", Server: "a"}
 	if err := h.Drain(t.Context(), time.Second); !errors.Is(err, ErrLastServer) {
@@ -83,7 +94,7 @@ func TestRuntimeAPIUndoesADrainThatRacedWithAnother(t *testing.T) {
 }
 
 func TestRuntimeAPIErrorsSayWhatToDo(t *testing.T) {
-	two := []server{{"a", 2, 0, 1}, {"b", 2, 0, 1}}
+	two := []server{{name: "a", op: 2, weight: 1}, {name: "b", op: 2, weight: 1}}
 	is := func(text string) func(string) string { return func(string) string { return text } }
 	tests := []struct {
 		name    string
@@ -123,7 +134,7 @@ func TestRuntimeAPIErrorsSayWhatToDo(t *testing.T) {
 }
 
 func TestRuntimeAPICheck(t *testing.T) {
-	two := []server{{"a", 2, 0, 1}, {"b", 2, 0, 1}}
+	two := []server{{name: "a", op: 2, weight: 1}, {name: "b", op: 2, weight: 1}}
 	tests := []struct {
 		name    string
 		servers []server
@@ -137,9 +148,9 @@ func TestRuntimeAPICheck(t *testing.T) {
 		{"no backend", two, "admin", "bee", "no such backend", ""},
 		{"no server", two[1:], "admin", "be", "no such server", ""},
 		{"alone", two[:1], "admin", "be", "503", ""},
-		{"left drained", []server{{"a", 2, drained, 1}, two[1]}, "admin", "be", "", ""},
-		{"left drained, and the other is down", []server{{"a", 2, drained, 1}, {"b", 0, 0, 1}}, "admin", "be", "503", "a ready"},
-		{"maint", []server{{"a", 0, maint, 1}, two[1]}, "admin", "be", "in maintenance", ""},
+		{"left drained", []server{{name: "a", op: 2, admin: drained, weight: 1}, two[1]}, "admin", "be", "", ""},
+		{"left drained, and the other is down", []server{{name: "a", op: 2, admin: drained, weight: 1}, {name: "b", op: 0, weight: 1}}, "admin", "be", "503", "a ready"},
+		{"maint", []server{{name: "a", op: 0, admin: maint, weight: 1}, two[1]}, "admin", "be", "in maintenance", ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -175,7 +186,7 @@ func TestRuntimeAPIHoldsToTheContext(t *testing.T) {
 }
 
 func TestRuntimeAPIOverUnixSocket(t *testing.T) {
-	f := &fakeHAProxy{servers: []server{{"a", 2, 0, 1}, {"b", 2, 0, 1}}, level: "admin"}
+	f := &fakeHAProxy{servers: []server{{name: "a", op: 2, weight: 1}, {name: "b", op: 2, weight: 1}}, level: "admin"}
 	path := serveFake(t, "unix", filepath.Join(t.TempDir(), "s"), f.answer)
 	for _, addr := range []string{path, "unix:" + path} {
 		h := &RuntimeAPI{Addr: addr, Backend: "be", Server: "a"}
@@ -189,7 +200,7 @@ func TestRuntimeAPIOverUnixSocket(t *testing.T) {
 // server is not drained: Ready waits for that.
 func TestGivenUpIsNotCarriedOutLater(t *testing.T) {
 	leaks.Test(t)
-	f := &fakeHAProxy{servers: []server{{"a", 2, 0, 1}, {"b", 2, 0, 1}}, level: "admin"}
+	f := &fakeHAProxy{servers: []server{{name: "a", op: 2, weight: 1}, {name: "b", op: 2, weight: 1}}, level: "admin"}
 	runs, asked := make(chan struct{}), make(chan struct{}, 1)
 	h := &RuntimeAPI{Backend: "be", Server: "a"}
 	h.Addr = serveFake(t, "tcp", "127.0.0.1:0", func(line string) string {

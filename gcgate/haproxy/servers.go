@@ -10,6 +10,7 @@ import (
 // server is a line of "show servers state".
 type server struct {
 	name   string
+	addr   string // host:port; "" where the table does not tell
 	op     uint64 // operational state: 0 stopped, 1 starting, 2 running, 3 stopping
 	admin  uint64 // administrative state, a set of the bits below
 	weight uint64 // 0 takes no requests
@@ -32,6 +33,30 @@ func (s server) isDrained() bool { return s.admin&forcedDrain != 0 }
 func (s server) isUsable() bool {
 	const out = forcedMaint | inheritedMaint | forcedDrain | inheritedDrain | resolveMaint
 	return s.admin&out == 0 && s.weight > 0 && (s.op == 1 || s.op == 2)
+}
+
+// alone reports whether HAProxy sends new requests to no other server than name. One that is configured twice, as it is its own
+// backup without a check, takes them if both do.
+func alone(servers []server, name string) bool {
+	usable := map[string]bool{} // by address
+	own := ""
+	for _, s := range servers {
+		key := s.addr
+		if key == "" {
+			key = s.name
+		}
+		if s.name == name {
+			own = key
+		}
+		was, seen := usable[key]
+		usable[key] = s.isUsable() && (was || !seen)
+	}
+	for key, ok := range usable {
+		if ok && key != own {
+			return false
+		}
+	}
+	return true
 }
 
 // nameChars are what HAProxy's names are made of.
@@ -74,7 +99,11 @@ func parseServers(answer, backend string) ([]server, error) {
 			return nil, errBadTable
 		}
 		if at("be_name") == backend {
-			servers = append(servers, server{at("srv_name"), op, admin, weight})
+			s := server{name: at("srv_name"), op: op, admin: admin, weight: weight}
+			if host, port := at("srv_addr"), at("srv_port"); host != "" && host != "-" && port != "" {
+				s.addr = host + ":" + port
+			}
+			servers = append(servers, s)
 		}
 	}
 	if columns == nil {

@@ -56,7 +56,7 @@ func TestRuntimeAPISendsNoNameThatIsACommand(t *testing.T) {
 
 // FuzzParseServers: what is read out of any answer, written as HAProxy writes it, reads the same.
 func FuzzParseServers(f *testing.F) {
-	good := table("be", server{"a", 2, 8, 1}, server{"b", 0, 0x41, 256})
+	good := table("be", server{name: "a", op: 2, admin: 8, weight: 1}, server{name: "b", op: 0, admin: 0x41, weight: 256})
 	for _, s := range []string{"", "\n", good, "\n" + good, good[:len(good)-1], "No such server.\n\n" + good, "Can't find backend.\n\n", "# be_id\n\n"} {
 		f.Add(s, "be")
 	}
