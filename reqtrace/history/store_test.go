@@ -244,7 +244,7 @@ func TestStoreBounded(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, Options{Dir: dir, MaxBytes: 1 << 20, Hours: 8784})
 	id := 0
-	const hours = 60
+	const hours = 40
 	for hour := range hours {
 		for i := range 40 {
 			id++
