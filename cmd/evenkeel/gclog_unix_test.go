@@ -93,21 +93,23 @@ func TestLoadFollowsPipeOpenedAgain(t *testing.T) {
 	}
 }
 
-// TestLoadFollowsPipeInterrupted ends under load, and where nobody has opened the pipe to write.
+// TestLoadFollowsPipeInterrupted ends under load, and where nobody has opened the pipe to write. Each has a server of its own: one
+// may still be handling requests of a load that is over.
 func TestLoadFollowsPipeInterrupted(t *testing.T) {
 	t.Parallel()
-	var asked atomic.Int64
-	url := serve(t, func(http.ResponseWriter, *http.Request) { asked.Add(1) })
+	counts := func(n *atomic.Int64) string {
+		return serve(t, func(http.ResponseWriter, *http.Request) { n.Add(1) })
+	}
+	var loaded, probed atomic.Int64
 	held, out := mkfifo(t), filepath.Join(t.TempDir(), "run.json")
 	hold(t, held)
-	c := start(t, "load", "-z", "10m", "-pprof", "off", "-gctrace", held, "-o", out, url)
-	until(t, "requests come", func() bool { return asked.Load() > 20 })
+	c := start(t, "load", "-z", "10m", "-pprof", "off", "-gctrace", held, "-o", out, counts(&loaded))
+	until(t, "requests come", func() bool { return loaded.Load() > 20 })
 	c.signal(syscall.SIGINT)
 	c.wait().check(t, exitInterrupted, []string{"! the load was interrupted"}, []string{"wrote " + out})
 
-	asked.Store(0)
-	c = start(t, "load", "-z", "10m", "-gctrace", mkfifo(t), url)
-	until(t, "it looks for profiles, which is right before", func() bool { return asked.Load() > 0 })
+	c = start(t, "load", "-z", "10m", "-gctrace", mkfifo(t), counts(&probed))
+	until(t, "it looks for profiles, which is right before", func() bool { return probed.Load() > 0 })
 	c.signal(syscall.SIGINT)
 	c.wait().check(t, exitInterrupted, nil, []string{"evenkeel load: -gctrace: interrupted"})
 }
