@@ -1,6 +1,7 @@
 package haproxy
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strconv"
@@ -41,10 +42,7 @@ func alone(servers []server, name string) bool {
 	usable := map[string]bool{} // by address
 	own := ""
 	for _, s := range servers {
-		key := s.addr
-		if key == "" {
-			key = s.name
-		}
+		key := cmp.Or(s.addr, s.name)
 		if s.name == name {
 			own = key
 		}
