@@ -30,7 +30,7 @@ func newControl(o Options, limit int64, requests *counter, status *status, w *wa
 		requests: requests, status: status, stop: stop, policy: o.Policy, requested: limit,
 		turns: newTurnLoad(&c.options),
 	}
-	c.turns = &turnTaker{turns: o.Turns, hold: o.HoldTurn, heap: c.heap, log: o.Logger, calls: calls, others: &c.others, stop: stop}
+	c.turns = &turnTaker{turns: o.Turns, hold: o.HoldTurn, heap: c.heap, log: o.Logger, waiters: w, calls: calls, others: &c.others, stop: stop}
 	c.rounds = &rounds{
 		options: &c.options, log: o.Logger, requests: requests, status: status, waiters: w, calls: calls,
 		events: &events{}, heap: c.heap, turns: c.turns, stop: stop,

@@ -251,13 +251,23 @@ func (g *Gate) Observe(f func(Event)) (stop func()) {
 // Collect asks for a collection, with all that belongs to it, and waits until it has ended. It
 // returns ctx's error when that comes first (the collection may still take place), and
 // [ErrStopped] when the gate stops.
-func (g *Gate) Collect(ctx context.Context) error {
+func (g *Gate) Collect(ctx context.Context) error { return g.collect(ctx, false) }
+
+// CollectWithoutTurn is Collect, but takes the turn only where it is to be had within 10 ms, and goes on without it as at the hard
+// threshold (see [LoneDrainer]). It is for a [Signal] whose peers want this process to collect before they do where no turn is to be
+// had, and know that none of them is away: evenkeel.dev/contrib/raftgate has a follower collect so before the leader.
+func (g *Gate) CollectWithoutTurn(ctx context.Context) error { return g.collect(ctx, true) }
+
+func (g *Gate) collect(ctx context.Context, alone bool) error {
 	if g.stopping.Load() {
 		return ErrStopped
 	}
 	ended := make(chan error, 1)
-	defer g.waiters.remove(g.waiters.add(ended))
+	defer g.waiters.remove(g.waiters.add(waitingCall{ended, alone}))
 	g.control.wakeUp()
+	if alone {
+		g.requests.wakeSleeper() // it may be waiting for the turn
+	}
 	select {
 	case err := <-ended:
 		return err

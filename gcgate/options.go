@@ -78,12 +78,13 @@ type Options struct {
 	DisableJitter bool
 
 	// AnnounceTimeout bounds the wait for the peers to act on the announcement; past it, or at the hard threshold once
-	// 200 ms are over, the gate goes on. A [Confirmer] whose peer would not act in time is silent, as a health check
+	// 200 ms are over, the gate goes on; without the turn, as that begins there, half-way from it to where the runtime would
+	// begin by itself. A [Confirmer] whose peer would not act in time is silent, as a health check
 	// that is polled too seldom. Where it could be used at the last collection it is waited for first, up to
 	// the hard threshold and for a second at most: a balancer may have been busy for a moment. Default: 0, which is 100 ms. Limit: 10 s.
 	AnnounceTimeout time.Duration
 
-	// DrainTimeout bounds the wait for requests in flight; past it, or at the hard threshold once 200 ms are over since the
+	// DrainTimeout bounds the wait for requests in flight; past it, or where AnnounceTimeout ends at last, once 200 ms are over since the
 	// announcement, the gate collects beside them, which is safe. Where it is over, each peer has confirmed the drain, and new requests
 	// keep coming, the gate warns, and waits on for them to end: up to the hard threshold, and where 10 s
 	// of that, in all, did not help, not again for a minute. The trigger leaves room for what the recent drains

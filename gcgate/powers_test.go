@@ -1,7 +1,10 @@
 package gcgate
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -97,4 +100,88 @@ func TestObservers(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 	})
+}
+
+// TestCollectWithoutTurn takes the turn where it is free, goes alone where it is not, and is one collection, also where the gate waits
+// for the turn already.
+func TestCollectWithoutTurn(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		turns Turns
+		alone uint64
+	}{
+		{"free", &fakeTurns{takes: 2 * time.Millisecond}, 0},
+		{"held", &fakeTurns{err: ErrHeld}, 1},
+		{"no answer", &fakeTurns{takes: time.Hour}, 1},
+		{"a queue", neverServed{}, 1},
+	} {
+		for _, wanting := range []bool{false, true} {
+			t.Run(fmt.Sprint(c.name, ", wanting ", wanting), func(t *testing.T) {
+				s := &loneSignal{}
+				inTime(t, Options{Policy: PolicyDrain, Signals: []Signal{s}, Turns: c.turns, DisablePeriod: true}, func(t *testing.T, r *rig) {
+					r.heap.Do(func() { r.heap.Rate = 0 })
+					if wanting && c.alone > 0 {
+						go func() { _ = r.Collect(t.Context()) }() // by the same collection
+						r.until(t, StateWanting)
+						time.Sleep(10 * time.Second)
+					}
+					begin := time.Now()
+					if err := r.CollectWithoutTurn(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+					if took := time.Since(begin); took > 200*time.Millisecond {
+						t.Errorf("it took %v", took)
+					}
+					time.Sleep(time.Minute)
+					if s := r.Stats(); s.Collections[ReasonRequested] != 1 || s.WithoutTurn != c.alone || r.State() != StateServing {
+						t.Errorf("%+v, want one collection, %d without the turn", s, c.alone)
+					}
+					if s.asked != int(c.alone) || s.isAway() {
+						t.Errorf("the signal was asked %d times, and is away: %v", s.asked, s.isAway())
+					}
+					if strings.Contains(r.logged.String(), "collecting without it") {
+						t.Errorf("a warning of what was asked for:\n%s", r.logged.String())
+					}
+				})
+			})
+		}
+	}
+}
+
+// neverServed is a queue in which it is never anybody's turn.
+type neverServed struct{}
+
+func (neverServed) TryAcquire(context.Context) (Lease, error) { return nil, ErrHeld }
+func (neverServed) Acquire(ctx context.Context) (Lease, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// TestLoneRoundWaitsPastTheHardThreshold, where it begins, for as long as the options let it and the runtime does not begin by itself.
+func TestLoneRoundWaitsPastTheHardThreshold(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		takes    time.Duration
+		from, to time.Duration
+	}{
+		{"until its peers have acted", 500 * time.Millisecond, 500 * time.Millisecond, 600 * time.Millisecond},
+		{"at most", time.Hour, 250 * time.Millisecond, 3 * time.Second}, // 100 MiB a second
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := &loneSignal{fakeSignal: fakeSignal{takes: c.takes}}
+			o := Options{Policy: PolicyDrain, Signals: []Signal{s}, Turns: &fakeTurns{err: ErrHeld}, DisableJitter: true, AnnounceTimeout: 10 * time.Second}
+			inTime(t, o, func(t *testing.T, r *rig) {
+				r.until(t, StateAnnouncing)
+				begin := time.Now()
+				r.until(t, StateCollecting)
+				if took := time.Since(begin); took < c.from || took > c.to {
+					t.Errorf("it announced for %v, want %v to %v", took, c.from, c.to)
+				}
+				r.until(t, StateServing)
+				if s := r.Stats(); s.WithoutTurn != 1 || s.Escaped != 0 {
+					t.Errorf("%+v\n%s", s, r.logged.String())
+				}
+			})
+		})
+	}
 }

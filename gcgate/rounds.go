@@ -68,10 +68,11 @@ type rounds struct {
 // run takes the process through the states, and back to StateServing whatever happens.
 func (rs *rounds) run(reason Reason) {
 	r := &round{reason: reason}
-	waiting := rs.waiters.ids() // who asks from now on wants another collection
+	var waiting []uint64
 	collected := false
 	rs.to(StateWanting, r)
 	if rs.takeTurn(r) {
+		waiting = rs.waiters.ids() // who asks from now on wants another collection
 		r.expected = rs.heap.expected()
 		if rs.announce(r) {
 			rs.drain(r)
@@ -246,7 +247,8 @@ func (rs *rounds) await(r *round) {
 	}
 }
 
-// presses reports whether the heap has reached the hard threshold in a round that takes longer than usual, and looks at it now and then.
+// presses reports whether the heap has reached the hard threshold in a round that takes longer than usual, and looks at it now and then. A
+// round that goes alone begins there, mostly: it is the middle between that and where the runtime begins by itself.
 func (rs *rounds) presses(r *round) bool {
 	now := time.Now()
 	if now.Sub(r.announced) < hardGrace {
@@ -254,6 +256,9 @@ func (rs *rounds) presses(r *round) bool {
 	}
 	if now.Sub(rs.heap.sampled) >= heedLook {
 		rs.heap.sample()
+	}
+	if r.alone {
+		return rs.heap.used >= rs.heap.thresholds.brink
 	}
 	return rs.heap.pastHard()
 }

@@ -38,7 +38,7 @@ type Stats struct {
 	// under PolicyShed.
 	Stragglers, Refused uint64
 
-	// WithoutTurn counts collections at the hard threshold that did not have the turn, and
+	// WithoutTurn counts collections, at the hard threshold or by [Gate.CollectWithoutTurn], that did not have the turn, and
 	// LostTurns turns that were lost while they were held.
 	WithoutTurn, LostTurns uint64
 

@@ -83,19 +83,25 @@ func (s *status) remaining() time.Duration {
 // waiters are the callers of Gate.Collect. The zero value is ready.
 type waiters struct {
 	mu    sync.Mutex
-	last  uint64                  // the number of the newest; guarded by mu
-	ended map[uint64]chan<- error // each with capacity 1; guarded by mu
+	last  uint64                 // the number of the newest; guarded by mu
+	ended map[uint64]waitingCall // guarded by mu
 }
 
-// add takes a waiter, who hears at ended.
-func (w *waiters) add(ended chan<- error) (id uint64) {
+// waitingCall is a caller, who hears when a collection has ended.
+type waitingCall struct {
+	ended chan<- error // capacity 1
+	alone bool         // it does not wait for the turn
+}
+
+// add takes a waiter.
+func (w *waiters) add(waits waitingCall) (id uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.ended == nil {
-		w.ended = make(map[uint64]chan<- error)
+		w.ended = make(map[uint64]waitingCall)
 	}
 	w.last++
-	w.ended[w.last] = ended
+	w.ended[w.last] = waits
 	return w.last
 }
 
@@ -122,13 +128,25 @@ func (w *waiters) any() bool {
 	return len(w.ended) > 0
 }
 
+// alone reports whether somebody waits for a collection that does not wait for the turn.
+func (w *waiters) alone() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, waits := range w.ended {
+		if waits.alone {
+			return true
+		}
+	}
+	return false
+}
+
 // answer tells those of ids that still wait.
 func (w *waiters) answer(ids []uint64, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, id := range ids {
-		if ended, waits := w.ended[id]; waits {
-			ended <- err
+		if waits, ok := w.ended[id]; ok {
+			waits.ended <- err
 			delete(w.ended, id)
 		}
 	}

@@ -17,6 +17,7 @@ type thresholds struct {
 	idle    uint64 // collect in a gap
 	trigger uint64 // collect when the turn comes
 	hard    uint64 // collect at once
+	brink   uint64 // half-way from there to where the runtime begins a cycle by itself
 	net     uint64 // the runtime's own limit, above them: near it, it collects where the gate failed to
 	noRoom  bool   // the limit leaves the gate no room: the runtime must stay in charge
 
@@ -136,6 +137,7 @@ func thresholdsFor(o *Options, a allowance, live, overhead uint64) thresholds {
 	t.gap = uint64(max(o.IdleRatio*float64(live), float64(live)+idleBytes))
 	net := capacity.RoomForStart(float64(live), netRatio*hard+netBytes) + float64(overhead)
 	t.net = uint64(min(float64(a.limit), net, 1<<62)) // an int64
+	t.brink = uint64(max(hard, (hard+capacity.RuntimeStart(float64(live), float64(t.net)-float64(overhead)))/2))
 	t.follow(0, 0)
 	return t
 }

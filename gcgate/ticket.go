@@ -75,10 +75,15 @@ func (c *counter) enterKept() Ticket {
 // wakeGate wakes the gate that rests.
 func (c *counter) wakeGate() {
 	if c.watched.Swap(false) {
-		select {
-		case c.wake <- struct{}{}:
-		default: // it wakes already
-		}
+		c.wakeSleeper()
+	}
+}
+
+// wakeSleeper wakes the gate, whatever it waits for.
+func (c *counter) wakeSleeper() {
+	select {
+	case c.wake <- struct{}{}:
+	default: // it wakes already
 	}
 }
 

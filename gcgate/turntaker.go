@@ -13,7 +13,7 @@ import (
 // Times of turns.
 const (
 	turnTimeout  = time.Second            // of one TryAcquire or Release
-	turnPause    = 10 * time.Millisecond  // between two calls of TryAcquire: at first, and under load
+	turnPause    = 10 * time.Millisecond  // between two calls of TryAcquire, at first, and under load; and of one for who goes alone otherwise
 	turnPauseMax = 500 * time.Millisecond // doubled up to this while it fails, or nothing presses
 	gapPause     = 100 * time.Millisecond // after the turn was not to be had in a gap
 )
@@ -21,13 +21,14 @@ const (
 // turnTaker takes turns, and releases them. Fields without a remark are owned by the control
 // goroutine, or do not change.
 type turnTaker struct {
-	turns  Turns // nil: collect at any time
-	hold   time.Duration
-	heap   *heapWatch
-	log    *slog.Logger
-	calls  *calls
-	others *sync.WaitGroup // goroutines that Stop waits for
-	stop   <-chan struct{} // closed when the gate stops
+	turns   Turns // nil: collect at any time
+	hold    time.Duration
+	heap    *heapWatch
+	log     *slog.Logger
+	waiters *waiters
+	calls   *calls
+	others  *sync.WaitGroup // goroutines that Stop waits for
+	stop    <-chan struct{} // closed when the gate stops
 
 	taken     time.Time       // when the turn that is held was taken
 	acquiring <-chan struct{} // closed when the TryAcquire that runs has returned; nil: none runs
@@ -45,8 +46,8 @@ type turnAnswer struct {
 var errNoAnswer = errors.New("TryAcquire or Acquire of Turns has not returned: it must return when its context ends")
 
 // take waits until this replica may collect, and returns the turn. At the hard threshold, which
-// becomes the reason then, it returns alone: the collection shall go without a turn. It returns
-// ok false when there shall be none: the gate stops, or the reason to collect is gone.
+// becomes the reason then, or where somebody asks for it, it returns alone: the collection shall go
+// without a turn. It returns ok false when there shall be none: the gate stops, or the reason to collect is gone.
 func (t *turnTaker) take(reason *Reason) (lease Lease, alone, ok bool) {
 	if t.turns == nil {
 		return nil, false, !isClosed(t.stop)
@@ -65,7 +66,7 @@ func (t *turnTaker) take(reason *Reason) (lease Lease, alone, ok bool) {
 		}
 		held := errors.Is(a.err, ErrHeld)
 		switch {
-		case !answered: // the hard threshold was reached meanwhile
+		case !answered: // it goes alone
 			if queued {
 				last = ErrHeld
 			} else if last == nil {
@@ -84,14 +85,14 @@ func (t *turnTaker) take(reason *Reason) (lease Lease, alone, ok bool) {
 				t.heap.warn("turns", "gcgate: cannot take the turn; waiting for it up to the hard threshold", "error", a.err)
 			}
 		}
-		if *reason == ReasonIdleGap && !t.heap.pastHard() {
+		if *reason == ReasonIdleGap && !t.goesAlone() {
 			t.holdOff = time.Now().Add(gapPause)
 			if t.heap.farFromHard() {
 				t.holdOff = time.Now().Add(turnPauseMax)
 			}
 			return nil, false, false
 		}
-		for begin := time.Now(); !isClosed(t.stop) && !t.heap.pastHard(); {
+		for begin := time.Now(); !isClosed(t.stop) && !t.goesAlone(); {
 			if held && !t.heap.farFromHard() {
 				pause = turnPause // it may be free at any time, and is needed
 			}
@@ -104,14 +105,20 @@ func (t *turnTaker) take(reason *Reason) (lease Lease, alone, ok bool) {
 				return nil, false, false
 			}
 		}
-		if t.heap.pastHard() && !isClosed(t.stop) {
+		if isClosed(t.stop) || !t.goesAlone() {
+			continue
+		}
+		if *reason = ReasonRequested; t.heap.pastHard() {
 			*reason = ReasonHard
 			t.warnAlone(last)
-			return nil, true, true
 		}
+		return nil, true, true
 	}
 	return nil, false, false
 }
+
+// goesAlone reports whether the collection shall not wait for the turn.
+func (t *turnTaker) goesAlone() bool { return t.heap.pastHard() || t.waiters.alone() }
 
 // gone reports whether the heap is no reason to collect any more: a cycle of somebody else's has ended since there were so many.
 func (t *turnTaker) gone(reason Reason, cycles uint64) bool {
@@ -126,7 +133,7 @@ func (t *turnTaker) tryAcquire(ctx context.Context) (Lease, error) {
 	return t.turns.TryAcquire(ctx)
 }
 
-// try asks for the turn once, but does not wait for the answer past the hard threshold: then it
+// try asks for the turn once, but does not wait for the answer where the collection goes alone: then it
 // returns answered false. A turn that comes later is released at once.
 func (t *turnTaker) try(name string, ask func(context.Context) (Lease, error)) (a turnAnswer, answered bool) {
 	if t.acquiring != nil {
@@ -151,15 +158,19 @@ func (t *turnTaker) try(name string, ask func(context.Context) (Lease, error)) (
 			answer.err = errors.New("Turns returned no lease and no error: it must return one of them")
 		}
 	})
-	for {
-		t.heap.sleep(t.heap.wantingInterval(), acquiring)
+	for begin := time.Now(); ; {
+		d := t.heap.wantingInterval()
+		if t.waiters.alone() {
+			d = min(d, max(turnPause-time.Since(begin), 0))
+		}
+		t.heap.sleep(d, acquiring)
 		select {
 		case <-acquiring:
 			t.acquiring = nil
 			return *answer, true
 		default:
 		}
-		if isClosed(t.stop) || t.heap.pastHard() {
+		if isClosed(t.stop) || t.heap.pastHard() || t.waiters.alone() && time.Since(begin) >= turnPause {
 			cancel()
 			t.others.Go(func() {
 				if <-acquiring; answer.err == nil {

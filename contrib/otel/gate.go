@@ -64,7 +64,7 @@ var gateFigures = []figure[gateStats]{
 	one("evenkeel.gate.collections.escaped", "{collection}", "Collections that the runtime began by itself.", counter, func(s *gateStats) float64 { return float64(s.Escaped) }),
 	one("evenkeel.gate.collections.unheeded", "{collection}", "Collections before or during which requests kept coming although each peer had confirmed the drain.", counter,
 		func(s *gateStats) float64 { return float64(s.Unheeded) }),
-	one("evenkeel.gate.collections.without_turn", "{collection}", "Collections at the hard threshold that did not have the turn.", counter,
+	one("evenkeel.gate.collections.without_turn", "{collection}", "Collections that did not have the turn.", counter,
 		func(s *gateStats) float64 { return float64(s.WithoutTurn) }),
 	one("evenkeel.gate.collection.expected", "s", "How long the next collection is expected to take, from its announcement.", gauge, func(s *gateStats) float64 { return seconds(s.Expected) }),
 	one("evenkeel.gate.collection.next", "s", "Time until the next collection is expected.", gauge, func(s *gateStats) float64 {

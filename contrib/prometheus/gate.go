@@ -18,7 +18,7 @@ var gateFigures = []figure[gateStats]{
 	counter("evenkeel_gate_escaped_collections_total", "Collections that the runtime began by itself.", func(s *gateStats) float64 { return float64(s.Escaped) }),
 	counter("evenkeel_gate_unheeded_collections_total", "Collections before or during which requests kept coming although each peer had confirmed the drain.",
 		func(s *gateStats) float64 { return float64(s.Unheeded) }),
-	counter("evenkeel_gate_collections_without_turn_total", "Collections at the hard threshold that did not have the turn.", func(s *gateStats) float64 { return float64(s.WithoutTurn) }),
+	counter("evenkeel_gate_collections_without_turn_total", "Collections that did not have the turn.", func(s *gateStats) float64 { return float64(s.WithoutTurn) }),
 	counter("evenkeel_gate_lost_turns_total", "Turns that were lost while they were held.", func(s *gateStats) float64 { return float64(s.LostTurns) }),
 	gauge("evenkeel_gate_collection_expected_seconds", "How long the next collection is expected to take, from its announcement.", func(s *gateStats) float64 { return seconds(s.Expected) }),
 	gauge("evenkeel_gate_next_collection_timestamp_seconds", "When the next collection is expected.", func(s *gateStats) float64 { return timestamp(s.Next) }),

@@ -34,6 +34,7 @@ const (
 type question struct {
 	From string `json:"from"`
 	wish
+	After bool `json:"after,omitempty"` // who asks leads, cannot have the turn, and waits for this member to collect first
 }
 
 // wish is a member's wish for the turn.
@@ -87,10 +88,13 @@ func (m *Member) answer(q question) report {
 		r.Why = "it comes first"
 	case q.Last && h.fill > yieldFill && !st.leads():
 		r.Why = "it collects before the leader does"
-		m.hurryLocked()
+		m.hurryLocked(&m.hurried, (*gcgate.Gate).Collect)
 	default:
 		r.Go = true
 		m.promised++
+	}
+	if q.After && !r.Away && h.fill > yieldFill && !st.leads() {
+		m.hurryLocked(&m.hurriedAlone, (*gcgate.Gate).CollectWithoutTurn)
 	}
 	return r
 }
@@ -103,24 +107,24 @@ func (m *Member) wishLocked(st Status, h heap) (w wish, wants bool) {
 	return wish{Since: m.wanted.UnixNano(), Last: st.leads() && !h.pressed}, true
 }
 
-// hurryLocked has this member collect now, unless it is about to. mu is held.
-func (m *Member) hurryLocked() {
+// hurryLocked has this member collect now, unless hurried says that it is about to. mu is held.
+func (m *Member) hurryLocked(hurried *bool, collect func(*gcgate.Gate, context.Context) error) {
 	g := m.gate.Load()
-	if g == nil || m.hurried || m.closed {
+	if g == nil || *hurried || m.closed {
 		return
 	}
-	m.hurried = true
+	*hurried = true
 	m.stats.Hurried++
 	m.running.Go(func() {
 		ctx, cancel := context.WithTimeout(m.ctx, silentFor)
 		defer cancel()
-		err := g.Collect(ctx) // or the leader waits until its heap presses
+		err := collect(g, ctx) // or the leader waits until its heap presses
 		if errors.Is(err, gcgate.ErrStopped) {
 			m.gate.CompareAndSwap(g, nil) // its heap is in nobody's way any more
 		}
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		m.hurried = false
+		*hurried = false
 	})
 }
 
@@ -132,11 +136,11 @@ type answered struct {
 	err    error
 }
 
-// askAll asks the other voters at once, and returns when all have answered or the time is over.
-func (m *Member) askAll(ctx context.Context, within time.Duration, st Status, w wish) []answered {
+// askAll asks the other voters of st at once, and returns when all have answered or the time is over.
+func (m *Member) askAll(ctx context.Context, within time.Duration, q question, st Status) []answered {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	asked, err := json.Marshal(question{From: st.ID, wish: w})
+	asked, err := json.Marshal(q)
 	var all []answered
 	for _, v := range st.Voters {
 		if v.ID != st.ID {

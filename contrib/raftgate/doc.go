@@ -27,6 +27,7 @@
 //		Policy: gcgate.PolicyDrain, Signals: []gcgate.Signal{member}, Turns: member,
 //		Replicas: 3, // members: the trigger leaves time for all others to go first
 //		IdleRatio: 2, // TriggerRatio: a follower without requests is not idle
+//		AnnounceTimeout: 500 * time.Millisecond, // two collections: without the turn the leader waits for one
 //	})
 //
 // This package imports nothing beside gcgate. [Raft] is all that it needs of a library;
@@ -52,11 +53,12 @@
 //
 // # Without the turn
 //
-// A heap at its hard threshold does not wait. Then [Member.Drain] waits for as long as the gate lets it
+// A heap at its hard threshold does not wait for the turn. Then [Member.Drain] waits for as long as the gate lets it
 // (gcgate.Options.AnnounceTimeout) until no other member collects, and hands the leadership over only to a
-// member that answers and whose heap is less than half full. Where there is none, the leader collects while
-// it leads, as the stock runtime does at each collection: members whose heaps are all full, and that hand the
-// leadership to and fro, were measured to cost several times what they save.
+// member that answers and whose heap is less than half full: members whose heaps are all full, and that hand the
+// leadership to and fro, were measured to cost several times what they save. Where there is none, the leader asks a
+// follower to collect now, without the turn, and waits for that. If it takes longer than the gate lets it, the leader
+// collects while it leads, as the stock runtime does at each collection.
 //
 // # What it does not promise
 //

@@ -51,18 +51,19 @@ type Member struct {
 	end     context.CancelFunc
 	running sync.WaitGroup
 
-	mu       sync.Mutex
-	closed   bool                 // guarded by mu
-	holds    bool                 // the turn; guarded by mu
-	wanted   time.Time            // since when this member wants the turn; zero: it does not; guarded by mu
-	wantedAt uint64               // how many times it had collected then: it may have gone without the turn since; guarded by mu
-	tried    time.Time            // when it last tried to take it; guarded by mu
-	promised uint64               // how often it let another member go first; guarded by mu
-	hurried  bool                 // a collection that another member asked for runs; guarded by mu
-	silent   map[string]time.Time // members that do not answer, and since when; guarded by mu
-	stalled  map[string]time.Time // when a member did not answer last; guarded by mu
-	ignored  map[string]bool      // those of them that have no say any more, as the log knows; guarded by mu
-	stats    Stats                // guarded by mu
+	mu           sync.Mutex
+	closed       bool                 // guarded by mu
+	holds        bool                 // the turn; guarded by mu
+	wanted       time.Time            // since when this member wants the turn; zero: it does not; guarded by mu
+	wantedAt     uint64               // how many times it had collected then: it may have gone without the turn since; guarded by mu
+	tried        time.Time            // when it last tried to take it; guarded by mu
+	promised     uint64               // how often it let another member go first; guarded by mu
+	hurried      bool                 // a collection that another member asked for runs; guarded by mu
+	hurriedAlone bool                 // likewise, one that does not wait for the turn; guarded by mu
+	silent       map[string]time.Time // members that do not answer, and since when; guarded by mu
+	stalled      map[string]time.Time // when a member did not answer last; guarded by mu
+	ignored      map[string]bool      // those of them that have no say any more, as the log knows; guarded by mu
+	stats        Stats                // guarded by mu
 }
 
 var (

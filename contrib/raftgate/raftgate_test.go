@@ -211,8 +211,8 @@ func TestNobodyTakesOver(t *testing.T) {
 	})
 }
 
-// TestWithoutTurn: a leader without the turn hands over to a member that has collected lately, and to none
-// whose heap is full.
+// TestWithoutTurn: a leader without the turn hands over to a member that has collected lately; where there is none, to one that it
+// has asked to collect first.
 func TestWithoutTurn(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -220,7 +220,7 @@ func TestWithoutTurn(t *testing.T) {
 		leader string
 	}{
 		{"one is empty", []string{"b"}, "c"},
-		{"all are full", []string{"b", "c"}, "a"},
+		{"all are full", []string{"b", "c"}, "b"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -235,11 +235,49 @@ func TestWithoutTurn(t *testing.T) {
 				if err := g.members["a"].Drain(t.Context(), time.Second); err != nil {
 					t.Error(err)
 				}
+				asked := g.members["b"].Stats().Hurried == 1
 				g.stop()
-				if g.leader != tt.leader {
-					t.Errorf("%s leads, want %s", g.leader, tt.leader)
+				if g.leader != tt.leader || asked != (tt.leader == "b") || g.most > 1 {
+					t.Errorf("%s leads, b was asked to collect: %v, want %s", g.leader, asked, tt.leader)
 				}
 			})
+		})
+	}
+}
+
+// taken is a turn that is never free.
+type taken struct{}
+
+func (taken) TryAcquire(context.Context) (gcgate.Lease, error) { return nil, gcgate.ErrHeld }
+
+// TestRoundsWithoutTurns: members that fill their heaps in step and can have no turn collect one after the other, none while it leads.
+func TestRoundsWithoutTurns(t *testing.T) {
+	for _, sweep := range []time.Duration{0, 50 * time.Millisecond} {
+		synctest.Test(t, func(t *testing.T) {
+			g := newGroup(t, "a", "b", "c")
+			g.start(func(m *member, o *gcgate.Options) {
+				o.Turns, o.AnnounceTimeout = taken{}, 500*time.Millisecond
+				m.heap.Sweep = sweep
+				if m.id == "a" {
+					m.heap.Rate += 1 << 20 // the first one that leads is the first one at its threshold
+				}
+			})
+			time.Sleep(60 * time.Second)
+			g.stop()
+			collections := len(g.order)
+			if g.most != 1 || collections < 20 || len(g.transfers) > collections/3+2 {
+				t.Errorf("%d at once, %d collections, %d transfers: want 1, and a third as many transfers", g.most, collections, len(g.transfers))
+			}
+			for i, id := range g.order {
+				if g.ledBy[i] == id {
+					t.Errorf("collection %d: %s leads while it collects", i, id)
+				}
+			}
+			for _, id := range g.ids {
+				if s := g.members[id].gate.Stats(); s.WithoutTurn == 0 || s.Escaped != 0 {
+					t.Errorf("%s: %d collections without a turn, %d escaped", id, s.WithoutTurn, s.Escaped)
+				}
+			}
 		})
 	}
 }

@@ -30,15 +30,21 @@ const (
 //
 // At a collection without the turn it first waits, as long as the gate waits for it, until no other
 // member collects, and then hands over only to a member that has collected lately: else two members
-// whose heaps are full would hand the leadership to and fro, which costs more than collecting.
+// whose heaps are full would hand the leadership to and fro, which costs more than collecting. Where there
+// is none it asks one of the others to collect now, and waits for that.
 func (m *Member) Drain(ctx context.Context, _ time.Duration) error {
 	m.mu.Lock()
 	turn := m.holds
 	m.mu.Unlock()
-	if !turn {
-		m.standBack(ctx)
+	if turn {
+		return m.handOver(ctx, true)
 	}
-	return m.handOver(ctx, turn)
+	m.standBack(ctx)
+	if !m.options.Raft.Status().leads() {
+		return nil
+	}
+	defer m.standBack(ctx) // meanwhile another one may have begun
+	return m.handOver(ctx, false)
 }
 
 // Ready does nothing: a member that is back follows, and hears of what it missed by the log.
@@ -52,12 +58,12 @@ func (m *Member) CanDrainAlone() error { return nil }
 func (m *Member) KeepsRequests() bool { return true }
 
 // standBack waits until no other member collects. Of two that are about to, the one with the lower id goes
-// first.
+// first, but the leader last.
 func (m *Member) standBack(ctx context.Context) {
 	for st := m.options.Raft.Status(); ; {
 		busy := false
-		for _, a := range m.askAll(ctx, askTimeout, st, wish{}) {
-			first := a.report.Away && a.voter.ID < st.ID
+		for _, a := range m.askAll(ctx, askTimeout, question{From: st.ID}, st) {
+			first := a.report.Away && a.voter.ID != st.Leader && (st.leads() || a.voter.ID < st.ID)
 			busy = busy || a.err == nil && (a.report.Collects || first)
 		}
 		if !busy {
@@ -79,7 +85,10 @@ func (m *Member) handOver(ctx context.Context, turn bool) error {
 		if !st.leads() {
 			return nil
 		}
-		to, bound := m.successor(ctx, st, turn, tried)
+		to, bound, full := m.successor(ctx, st, turn, tried)
+		if to == "" && full != "" && m.letCollect(ctx, st, full) {
+			continue
+		}
 		if to == "" {
 			m.count(func(s *Stats) { s.KeptLeading++ })
 			if !turn && failed == nil {
@@ -111,22 +120,38 @@ func (m *Member) transfer(ctx context.Context, bound time.Duration, to string) e
 	return err
 }
 
+// letCollect asks a follower whose heap is full to collect now, and waits until no other member does. It reports
+// false when the gate does not wait any more.
+func (m *Member) letCollect(ctx context.Context, st Status, id string) bool {
+	m.askAll(ctx, askTimeout, question{From: st.ID, After: true}, Status{ID: st.ID, Voters: []Voter{{ID: id}}})
+	select {
+	case <-ctx.Done():
+	case <-time.After(standBackPause): // it begins
+		m.standBack(ctx)
+	}
+	return ctx.Err() == nil
+}
+
 // successor returns the voter to hand the leadership to, empty where there is none, and how long that may
-// take. Being asked proves that it does not stall: what it is told next it does at once.
-func (m *Member) successor(ctx context.Context, st Status, turn bool, tried map[string]bool) (best string, bound time.Duration) {
+// take. Being asked proves that it does not stall: what it is told next it does at once. Without the turn
+// full is the best of those that would have to collect first.
+func (m *Member) successor(ctx context.Context, st Status, turn bool, tried map[string]bool) (best string, bound time.Duration, full string) {
 	var chosen candidate
 	shortest := m.options.TransferTimeout
-	for _, a := range m.askAll(ctx, 2*shortest, st, wish{}) {
+	for _, a := range m.askAll(ctx, 2*shortest, question{From: st.ID}, st) {
 		c := candidate{full: a.report.Fill > yieldFill, unsteady: !m.isSteady(a.voter.ID), fill: a.report.Fill}
-		switch {
-		case a.err != nil || a.report.Away || tried[a.voter.ID] || a.voter.Behind > behindMax:
-		case !turn && c.full:
-		case best == "" || c.before(chosen):
+		if a.err != nil || a.report.Away || tried[a.voter.ID] || a.voter.Behind > behindMax {
+			continue
+		}
+		if best == "" || c.before(chosen) {
 			best, chosen = a.voter.ID, c
 			bound = min(max(shortest, slowFactor*a.took), slowFactor*shortest)
 		}
 	}
-	return best, bound
+	if chosen.full && !turn {
+		best, full = "", best
+	}
+	return best, bound, full
 }
 
 // candidate is what counts of a successor.
