@@ -66,21 +66,21 @@ func newAnnouncer(s Signal, log *slog.Logger, calls *calls) *announcer {
 	return a
 }
 
-// usableAlone reports whether to announce a collection that has no turn through this signal.
-func (a *announcer) usableAlone() bool {
+// usableAlone reports whether to announce a collection that has no turn through this signal, and for how long to wait for that at least.
+func (a *announcer) usableAlone() (patience time.Duration, ok bool) {
 	if a.safe {
-		return true
+		return 0, true
 	}
 	l, ok := a.signal.(LoneDrainer)
 	if !ok {
-		return false
+		return 0, false
 	}
 	defer a.call("CanDrainAlone")()
-	err := l.CanDrainAlone()
+	patience, err := l.CanDrainAlone()
 	if err != nil {
 		a.log.Debug("gcgate: a signal is silent at a collection without the turn", "error", err)
 	}
-	return err == nil
+	return min(patience, maxAnnounceTimeout), err == nil
 }
 
 // call notes a call of the signal's method until end is called.

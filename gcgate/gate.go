@@ -253,9 +253,10 @@ func (g *Gate) Observe(f func(Event)) (stop func()) {
 // [ErrStopped] when the gate stops.
 func (g *Gate) Collect(ctx context.Context) error { return g.collect(ctx, false) }
 
-// CollectWithoutTurn is Collect, but takes the turn only where it is to be had within 10 ms, and goes on without it as at the hard
-// threshold (see [LoneDrainer]). It is for a [Signal] whose peers want this process to collect before they do where no turn is to be
-// had, and know that none of them is away: evenkeel.dev/contrib/raftgate has a follower collect so before the leader.
+// CollectWithoutTurn is Collect, but does not wait for the turn: where it is not to be had within 10 ms, or was being waited for already,
+// the collection takes place without it as at the hard threshold (see [LoneDrainer]). It is for a [Signal] whose peers want this process to
+// collect before they do where no turn is to be had, and know that none of them is away: evenkeel.dev/contrib/raftgate has a follower
+// collect so before the leader. When ctx ends first, what was begun may wait for the turn.
 func (g *Gate) CollectWithoutTurn(ctx context.Context) error { return g.collect(ctx, true) }
 
 func (g *Gate) collect(ctx context.Context, alone bool) error {

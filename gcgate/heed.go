@@ -120,7 +120,7 @@ func (rs *rounds) drain(r *round) {
 	}
 }
 
-// awaitQuiet waits until it is quiet, and reports whether it is; at most within, and not past the hard threshold.
+// awaitQuiet waits until it is quiet, and reports whether it is; at most within, and not past what presses says.
 func (rs *rounds) awaitQuiet(r *round, q *quiet, within time.Duration) bool {
 	for end := time.Now().Add(within); !isLost(r.lease); {
 		switch {

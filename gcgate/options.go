@@ -125,8 +125,10 @@ type Options struct {
 // collect all the time.
 const minTriggerRatio = 1.25
 
-// maxHardRatio is the limit of Options.HardRatio.
-const maxHardRatio = 200.
+const (
+	maxHardRatio       = 200. // the limit of Options.HardRatio
+	maxAnnounceTimeout = 10 * time.Second
+)
 
 // withDefaults returns o with its defaults in place, or an [*OptionError].
 func (o Options) withDefaults() (Options, error) {
@@ -224,7 +226,7 @@ func (o *Options) check() error {
 		limit   time.Duration
 		instead string
 	}{
-		{"AnnounceTimeout", o.AnnounceTimeout, 10 * time.Second, ""},
+		{"AnnounceTimeout", o.AnnounceTimeout, maxAnnounceTimeout, ""},
 		{"DrainTimeout", o.DrainTimeout, 10 * time.Second, ""},
 		{"QuietFor", o.QuietFor, time.Second, ""},
 		{"HoldTurn", o.HoldTurn, time.Minute, ", or DisableHoldTurn"},

@@ -16,15 +16,16 @@ import (
 // loneSignal has a bound of its own for collections without the turn.
 type loneSignal struct {
 	fakeSignal
-	refuse error // guarded by mu
-	asked  int   // guarded by mu
+	patience time.Duration
+	refuse   error // guarded by mu
+	asked    int   // guarded by mu
 }
 
-func (s *loneSignal) CanDrainAlone() error {
+func (s *loneSignal) CanDrainAlone() (time.Duration, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asked++
-	return s.refuse
+	return s.patience, s.refuse
 }
 
 // TestLoneDrainerDecidesForEachCollection that has no turn, and for none that has one.
@@ -157,7 +158,7 @@ func (neverServed) Acquire(ctx context.Context) (Lease, error) {
 	return nil, ctx.Err()
 }
 
-// TestLoneRoundWaitsPastTheHardThreshold, where it begins, for as long as the options let it and the runtime does not begin by itself.
+// TestLoneRoundWaitsPastTheHardThreshold, where it begins, for as long as its signal wants it and the runtime does not begin by itself.
 func TestLoneRoundWaitsPastTheHardThreshold(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -168,8 +169,8 @@ func TestLoneRoundWaitsPastTheHardThreshold(t *testing.T) {
 		{"at most", time.Hour, 250 * time.Millisecond, 3 * time.Second}, // 100 MiB a second
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := &loneSignal{fakeSignal: fakeSignal{takes: c.takes}}
-			o := Options{Policy: PolicyDrain, Signals: []Signal{s}, Turns: &fakeTurns{err: ErrHeld}, DisableJitter: true, AnnounceTimeout: 10 * time.Second}
+			s := &loneSignal{fakeSignal: fakeSignal{takes: c.takes}, patience: time.Minute}
+			o := Options{Policy: PolicyDrain, Signals: []Signal{s}, Turns: &fakeTurns{err: ErrHeld}, DisableJitter: true}
 			inTime(t, o, func(t *testing.T, r *rig) {
 				r.until(t, StateAnnouncing)
 				begin := time.Now()

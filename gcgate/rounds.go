@@ -29,17 +29,18 @@ type round struct {
 	lease     Lease // nil: none
 	alone     bool  // Turns are configured, and this collection goes without one
 	expected  time.Duration
-	told      []*announcer // those asked to drain
-	drains    []*notice    // what each of told was asked
-	readies   []*notice    // what each of told was asked in the end: to have this process back
-	refused   bool         // new requests, for a time
-	announced time.Time    // when
-	usual     float64      // requests a second before the announcement
-	rate      float64      // of these, without those that no peer can send elsewhere
-	watched   time.Time    // since when no request should come, as each peer has said; zero: not yet
-	entered   uint32       // requests by then, but for those that no peer can send elsewhere
-	unheeded  bool         // the peers confirmed a drain, and requests kept coming
-	met       uint64       // requests that the mark phase met
+	patience  time.Duration // with those told, at least
+	told      []*announcer  // those asked to drain
+	drains    []*notice     // what each of told was asked
+	readies   []*notice     // what each of told was asked in the end: to have this process back
+	refused   bool          // new requests, for a time
+	announced time.Time     // when
+	usual     float64       // requests a second before the announcement
+	rate      float64       // of these, without those that no peer can send elsewhere
+	watched   time.Time     // since when no request should come, as each peer has said; zero: not yet
+	entered   uint32        // requests by then, but for those that no peer can send elsewhere
+	unheeded  bool          // the peers confirmed a drain, and requests kept coming
+	met       uint64        // requests that the mark phase met
 }
 
 // rounds goes through one collection after the other. Its fields are owned by the control goroutine,
@@ -182,8 +183,12 @@ func (rs *rounds) announce(r *round) bool {
 		return false
 	}
 	for _, a := range rs.announcers {
-		if r.alone && !a.usableAlone() {
-			continue // another replica may be away: the peer would have nobody to send to
+		if r.alone {
+			patience, ok := a.usableAlone()
+			if !ok {
+				continue // another replica may be away: the peer would have nobody to send to
+			}
+			r.patience = max(r.patience, patience)
 		}
 		if rs.awaitUsable(r, a) {
 			r.told = append(r.told, a)
@@ -221,7 +226,7 @@ func (rs *rounds) awaitUsable(r *round, a *announcer) bool {
 
 // await waits until the peers have acted, or the bound.
 func (rs *rounds) await(r *round) {
-	timer := time.NewTimer(rs.options.AnnounceTimeout)
+	timer := time.NewTimer(max(rs.options.AnnounceTimeout, r.patience))
 	defer timer.Stop()
 	look := time.NewTicker(heedLook)
 	defer look.Stop()

@@ -59,10 +59,11 @@ type TurnFree interface {
 // whether enough of the others are up.
 type LoneDrainer interface {
 	// CanDrainAlone is called before a collection that goes without the turn although there are
-	// Turns (the hard threshold was reached first). Where it returns nil, this collection is
-	// announced like any other. After an error the signal is silent this time, as one without
-	// this method always is, and the error is logged at Debug. It must not block.
-	CanDrainAlone() error
+	// Turns (the hard threshold was reached first, or somebody called [Gate.CollectWithoutTurn]). Where it
+	// returns no error, this collection is announced like any other, and the gate waits for Drain for as long as patience
+	// says, if that is longer than [Options].AnnounceTimeout: up to 10 s, and not longer than memory lasts. After an error the
+	// signal is silent this time, as one without this method always is, and the error is logged at Debug. It must not block.
+	CanDrainAlone() (patience time.Duration, err error)
 }
 
 // An Explainer is a [Signal] that knows why requests may keep coming although its Drain has

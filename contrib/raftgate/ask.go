@@ -17,6 +17,9 @@ const (
 	// slices of 10 ms before it answers.
 	askTimeout = 250 * time.Millisecond
 
+	// unsteadyTimeout is enough of these for one that did not answer lately, where much depends on not waiting for it.
+	unsteadyTimeout = 100 * time.Millisecond
+
 	// silentFor is how long a member that does not answer is taken to be one that collects. It counts while it is asked time and again:
 	// one that misses two questions with a pause between them may have been there all the time.
 	silentFor = 5 * time.Second
@@ -34,6 +37,7 @@ const (
 type question struct {
 	From string `json:"from"`
 	wish
+	Alone bool `json:"alone,omitempty"` // who asks is about to collect without the turn
 	After bool `json:"after,omitempty"` // who asks leads, cannot have the turn, and waits for this member to collect first
 }
 
@@ -78,7 +82,8 @@ func (m *Member) answer(q question) report {
 	h, st := m.readHeap(), m.options.Raft.Status()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	r := report{Away: h.away || m.holds, Collects: h.collects || m.holds, Fill: h.fill}
+	busy := m.holds || m.going
+	r := report{Away: h.away || busy, Collects: h.collects || busy, Fill: h.fill}
 	mine, wants := m.wishLocked(st, h)
 	switch {
 	case q.Since == 0: // it wants nothing
@@ -92,6 +97,9 @@ func (m *Member) answer(q question) report {
 	default:
 		r.Go = true
 		m.promised++
+	}
+	if q.Alone && st.yieldsTo(q.From) {
+		m.letGo = true
 	}
 	if q.After && !r.Away && h.fill > yieldFill && !st.leads() {
 		m.hurryLocked(&m.hurriedAlone, (*gcgate.Gate).CollectWithoutTurn)
@@ -118,9 +126,11 @@ func (m *Member) hurryLocked(hurried *bool, collect func(*gcgate.Gate, context.C
 	m.running.Go(func() {
 		ctx, cancel := context.WithTimeout(m.ctx, silentFor)
 		defer cancel()
-		err := collect(g, ctx) // or the leader waits until its heap presses
-		if errors.Is(err, gcgate.ErrStopped) {
-			m.gate.CompareAndSwap(g, nil) // its heap is in nobody's way any more
+		if h := m.readHeap(); !h.away && h.fill > yieldFill { // it may have begun by itself meanwhile
+			err := collect(g, ctx) // or the leader waits until its heap presses
+			if errors.Is(err, gcgate.ErrStopped) {
+				m.gate.CompareAndSwap(g, nil) // its heap is in nobody's way any more
+			}
 		}
 		m.mu.Lock()
 		defer m.mu.Unlock()
@@ -136,10 +146,9 @@ type answered struct {
 	err    error
 }
 
-// askAll asks the other voters of st at once, and returns when all have answered or the time is over.
-func (m *Member) askAll(ctx context.Context, within time.Duration, q question, st Status) []answered {
-	ctx, cancel := context.WithTimeout(ctx, within)
-	defer cancel()
+// askAll asks the other voters of st at once, and returns when all have answered or the time is over, for those that did not answer lately
+// another one.
+func (m *Member) askAll(caller context.Context, within, unsteady time.Duration, q question, st Status) []answered {
 	asked, err := json.Marshal(q)
 	var all []answered
 	for _, v := range st.Voters {
@@ -155,6 +164,12 @@ func (m *Member) askAll(ctx context.Context, within time.Duration, q question, s
 				return
 			}
 			var text []byte
+			within := within
+			if !m.isSteady(a.voter.ID) {
+				within = unsteady
+			}
+			ctx, cancel := context.WithTimeout(caller, within)
+			defer cancel()
 			begin := time.Now()
 			if text, a.err = m.options.Ask(ctx, a.voter.ID, asked); a.err == nil {
 				a.err = json.Unmarshal(text, &a.report)
@@ -163,8 +178,8 @@ func (m *Member) askAll(ctx context.Context, within time.Duration, q question, s
 		})
 	}
 	asking.Wait()
-	if given := context.Cause(ctx); given != nil && !errors.Is(given, context.DeadlineExceeded) {
-		return all // the caller gave up, which tells nothing of the members
+	if caller.Err() != nil {
+		return all // it gave up, which tells nothing of the members
 	}
 	for _, a := range all {
 		m.heard(a)

@@ -27,7 +27,6 @@
 //		Policy: gcgate.PolicyDrain, Signals: []gcgate.Signal{member}, Turns: member,
 //		Replicas: 3, // members: the trigger leaves time for all others to go first
 //		IdleRatio: 2, // TriggerRatio: a follower without requests is not idle
-//		AnnounceTimeout: 500 * time.Millisecond, // two collections: without the turn the leader waits for one
 //	})
 //
 // This package imports nothing beside gcgate. [Raft] is all that it needs of a library;
@@ -54,7 +53,7 @@
 // # Without the turn
 //
 // A heap at its hard threshold does not wait for the turn. Then [Member.Drain] waits for as long as the gate lets it
-// (gcgate.Options.AnnounceTimeout) until no other member collects, and hands the leadership over only to a
+// (until all others may have collected, or the heap is half-way to where the runtime begins by itself) until no other member collects, and hands the leadership over only to a
 // member that answers and whose heap is less than half full: members whose heaps are all full, and that hand the
 // leadership to and fro, were measured to cost several times what they save. Where there is none, the leader asks a
 // follower to collect now, without the turn, and waits for that. If it takes longer than the gate lets it, the leader

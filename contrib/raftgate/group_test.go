@@ -1,6 +1,7 @@
 package raftgate_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -36,6 +37,7 @@ type group struct {
 	most      int                 // who did so at once; guarded by mu
 	asked     func()              // called when a member has answered; guarded by mu
 	order     []string            // who began to collect; guarded by mu
+	old       string              // a member of before question.After; does not change
 	ledBy     []string            // who led then; guarded by mu
 }
 
@@ -145,6 +147,9 @@ func (g *group) ask(ctx context.Context, id string, question []byte) ([]byte, er
 	if stalls {
 		<-ctx.Done()
 		return nil, ctx.Err()
+	}
+	if id == g.old {
+		question = bytes.ReplaceAll(question, []byte(`"after":true`), []byte(`"of_later":true`))
 	}
 	time.Sleep(roundTrip / 2)
 	answer, err := g.members[id].Answer(question)

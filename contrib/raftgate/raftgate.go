@@ -32,6 +32,9 @@ type Status struct {
 // leads reports whether this member leads. A node that has stopped has no id, and knows of no leader.
 func (s Status) leads() bool { return s.ID != "" && s.Leader == s.ID }
 
+// yieldsTo reports whether another member collects before this one, where both are about to without the turn.
+func (s Status) yieldsTo(id string) bool { return id != s.Leader && (s.leads() || id < s.ID) }
+
 // Voter is a member that may be handed the leadership.
 type Voter struct {
 	ID string
@@ -60,6 +63,8 @@ type Member struct {
 	promised     uint64               // how often it let another member go first; guarded by mu
 	hurried      bool                 // a collection that another member asked for runs; guarded by mu
 	hurriedAlone bool                 // likewise, one that does not wait for the turn; guarded by mu
+	letGo        bool                 // it let another member go first, without the turn, since it last looked; guarded by mu
+	going        bool                 // it collects without the turn, or is about to, whoever asks; guarded by mu
 	silent       map[string]time.Time // members that do not answer, and since when; guarded by mu
 	stalled      map[string]time.Time // when a member did not answer last; guarded by mu
 	ignored      map[string]bool      // those of them that have no say any more, as the log knows; guarded by mu

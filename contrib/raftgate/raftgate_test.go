@@ -12,6 +12,7 @@ import (
 
 	"evenkeel.dev/contrib/raftgate"
 	"evenkeel.dev/gcgate"
+	"evenkeel.dev/gcgate/gcgatetest"
 )
 
 func TestOptions(t *testing.T) {
@@ -217,14 +218,18 @@ func TestWithoutTurn(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		full   []string
+		old    string // a member that does not know that it may be asked to collect
+		asked  string
 		leader string
 	}{
-		{"one is empty", []string{"b"}, "c"},
-		{"all are full", []string{"b", "c"}, "b"},
+		{"one is empty", []string{"b"}, "", "", "c"},
+		{"all are full", []string{"b", "c"}, "", "b", "b"},
+		{"all are full, and one does not collect", []string{"b", "c"}, "b", "c", "c"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g := newGroup(t, "a", "b", "c")
+				g.old = tt.old
 				g.start(func(m *member, o *gcgate.Options) {
 					m.heap.Rate, o.DisableJitter = 0, true
 					if slices.Contains(tt.full, m.id) {
@@ -235,10 +240,15 @@ func TestWithoutTurn(t *testing.T) {
 				if err := g.members["a"].Drain(t.Context(), time.Second); err != nil {
 					t.Error(err)
 				}
-				asked := g.members["b"].Stats().Hurried == 1
+				asked := ""
+				for _, id := range g.ids {
+					if g.members[id].Stats().Hurried > 0 {
+						asked += id
+					}
+				}
 				g.stop()
-				if g.leader != tt.leader || asked != (tt.leader == "b") || g.most > 1 {
-					t.Errorf("%s leads, b was asked to collect: %v, want %s", g.leader, asked, tt.leader)
+				if g.leader != tt.leader || asked != tt.asked || g.most > 1 {
+					t.Errorf("%s leads, %q was asked to collect, want %s and %q", g.leader, asked, tt.leader, tt.asked)
 				}
 			})
 		})
@@ -252,32 +262,58 @@ func (taken) TryAcquire(context.Context) (gcgate.Lease, error) { return nil, gcg
 
 // TestRoundsWithoutTurns: members that fill their heaps in step and can have no turn collect one after the other, none while it leads.
 func TestRoundsWithoutTurns(t *testing.T) {
-	for _, sweep := range []time.Duration{0, 50 * time.Millisecond} {
-		synctest.Test(t, func(t *testing.T) {
-			g := newGroup(t, "a", "b", "c")
-			g.start(func(m *member, o *gcgate.Options) {
-				o.Turns, o.AnnounceTimeout = taken{}, 500*time.Millisecond
-				m.heap.Sweep = sweep
-				if m.id == "a" {
-					m.heap.Rate += 1 << 20 // the first one that leads is the first one at its threshold
+	for _, tt := range []struct {
+		name    string
+		members int
+		heap    func(*gcgatetest.Heap)
+		stalls  bool // one of them hangs, but for its collections: it is asked in vain
+		own     bool // their own turns, which one that hangs denies for a while
+	}{
+		{"three", 3, func(*gcgatetest.Heap) {}, false, false},
+		{"two", 2, func(*gcgatetest.Heap) {}, false, false},
+		{"long sweeps", 3, func(h *gcgatetest.Heap) { h.Sweep = 50 * time.Millisecond }, false, false},
+		{"long marks", 3, func(h *gcgatetest.Heap) { h.Mark = 150 * time.Millisecond }, false, false},
+		{"five, long marks", 5, func(h *gcgatetest.Heap) { h.Mark = 150 * time.Millisecond }, false, false},
+		{"one hangs", 3, func(*gcgatetest.Heap) {}, true, false},
+		{"one hangs, own turns", 3, func(*gcgatetest.Heap) {}, true, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := newGroup(t, []string{"a", "b", "c", "d", "e"}[:tt.members]...)
+				last := g.ids[tt.members-1]
+				g.stalls[last] = tt.stalls
+				g.start(func(m *member, o *gcgate.Options) {
+					if tt.heap(m.heap); !tt.own {
+						o.Turns = taken{}
+					}
+					if m.id == "a" {
+						m.heap.Rate += 1 << 20 // the first one that leads is the first one at its threshold
+					}
+					if tt.stalls && m.id == last {
+						m.heap.Rate = 0 // it does not collect either
+					}
+				})
+				time.Sleep(60 * time.Second)
+				g.stop()
+				collections := len(g.order)
+				most := collections/2 + 2
+				if tt.own { // two members wait for answers of the third, so that the leader rarely comes last
+					most = collections + 1
+				}
+				if g.most != 1 || collections < 20 || len(g.transfers) > most {
+					t.Errorf("%d at once, %d collections, %d transfers: want 1, and %d transfers at most", g.most, collections, len(g.transfers), most)
+				}
+				for i, id := range g.order {
+					if g.ledBy[i] == id {
+						t.Errorf("collection %d: %s leads while it collects", i, id)
+					}
+				}
+				for _, id := range g.ids {
+					if s := g.members[id].gate.Stats(); s.Escaped != 0 || s.WithoutTurn == 0 && !tt.own && !tt.stalls {
+						t.Errorf("%s: %d collections without a turn, %d escaped", id, s.WithoutTurn, s.Escaped)
+					}
 				}
 			})
-			time.Sleep(60 * time.Second)
-			g.stop()
-			collections := len(g.order)
-			if g.most != 1 || collections < 20 || len(g.transfers) > collections/3+2 {
-				t.Errorf("%d at once, %d collections, %d transfers: want 1, and a third as many transfers", g.most, collections, len(g.transfers))
-			}
-			for i, id := range g.order {
-				if g.ledBy[i] == id {
-					t.Errorf("collection %d: %s leads while it collects", i, id)
-				}
-			}
-			for _, id := range g.ids {
-				if s := g.members[id].gate.Stats(); s.WithoutTurn == 0 || s.Escaped != 0 {
-					t.Errorf("%s: %d collections without a turn, %d escaped", id, s.WithoutTurn, s.Escaped)
-				}
-			}
 		})
 	}
 }

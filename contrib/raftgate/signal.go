@@ -22,6 +22,13 @@ const (
 
 	// standBackPause is between two looks at whether another member collects.
 	standBackPause = 2 * time.Millisecond
+
+	// beginWithin is how long a member that was asked to collect may take to begin: its gate looks for the turn first, and on a
+	// busy machine it comes late.
+	beginWithin = 100 * time.Millisecond
+
+	// sweepFactor is how many times longer than its mark phase a member may be away: the gate waits for the sweep, for as long again.
+	sweepFactor = 2
 )
 
 // Drain hands the leadership over, if this member leads, to the one of the others that answers at once
@@ -37,79 +44,137 @@ func (m *Member) Drain(ctx context.Context, _ time.Duration) error {
 	turn := m.holds
 	m.mu.Unlock()
 	if turn {
-		return m.handOver(ctx, true)
+		return m.handOver(ctx)
 	}
-	m.standBack(ctx)
-	if !m.options.Raft.Status().leads() {
-		return nil
+	if m.readHeap().collects {
+		return m.handOverAlone(ctx) // the gate did not wait any more
 	}
-	defer m.standBack(ctx) // meanwhile another one may have begun
-	return m.handOver(ctx, false)
+	for {
+		if err := m.standBack(ctx); err != nil {
+			return err
+		}
+		if err := m.handOverAlone(ctx); err != nil {
+			return err
+		}
+		if m.goes() {
+			return nil
+		}
+	}
 }
 
-// Ready does nothing: a member that is back follows, and hears of what it missed by the log.
-func (m *Member) Ready(context.Context) error { return nil }
+// goes has this member tell from now on that it collects, and reports true, unless it let another one go first since it looked.
+func (m *Member) goes() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.going = !m.letGo
+	return m.going
+}
 
-// CanDrainAlone tells the gate that Drain knows what may be done without the turn.
-func (m *Member) CanDrainAlone() error { return nil }
+// Ready needs to tell nobody: a member that is back follows, and hears of what it missed by the log.
+func (m *Member) Ready(context.Context) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.going = false
+	return nil
+}
+
+// CanDrainAlone tells the gate that Drain knows what may be done without the turn, and that it may have to wait for
+// each of the other members to collect.
+func (m *Member) CanDrainAlone() (patience time.Duration, err error) {
+	if g := m.gate.Load(); g != nil {
+		others := len(m.options.Raft.Status().Voters) - 1
+		patience = time.Duration(max(others, 0)) * sweepFactor * g.Stats().Expected
+	}
+	return 2*askTimeout + patience, nil
+}
 
 // KeepsRequests tells the gate that a member that does not lead is no reason for clients to go elsewhere: it serves reads, and hands
 // proposals on.
 func (m *Member) KeepsRequests() bool { return true }
 
-// standBack waits until no other member collects. Of two that are about to, the one with the lower id goes
+// standBack waits until no other member collects, or returns ctx's error. Of two that are about to, the one with the lower id goes
 // first, but the leader last.
-func (m *Member) standBack(ctx context.Context) {
-	for st := m.options.Raft.Status(); ; {
-		busy := false
-		for _, a := range m.askAll(ctx, askTimeout, question{From: st.ID}, st) {
-			first := a.report.Away && a.voter.ID != st.Leader && (st.leads() || a.voter.ID < st.ID)
-			busy = busy || a.err == nil && (a.report.Collects || first)
+func (m *Member) standBack(ctx context.Context) error {
+	for ctx.Err() == nil {
+		m.mu.Lock()
+		m.letGo = false
+		m.mu.Unlock()
+		st, busy := m.options.Raft.Status(), false
+		for _, a := range m.askAll(ctx, askTimeout, unsteadyTimeout, question{From: st.ID, Alone: true}, st) {
+			busy = busy || a.err == nil && (a.report.Collects || a.report.Away && st.yieldsTo(a.voter.ID))
 		}
 		if !busy {
-			return
+			break
 		}
 		select {
 		case <-ctx.Done():
-			return
 		case <-time.After(standBackPause):
 		}
 	}
+	return ctx.Err()
 }
 
 // handOver hands the leadership to the best successor, and to the next best where that does not take it.
-func (m *Member) handOver(ctx context.Context, turn bool) error {
+func (m *Member) handOver(ctx context.Context) error {
 	var failed error
 	for tried := map[string]bool{}; ; {
 		st := m.options.Raft.Status()
 		if !st.leads() {
 			return nil
 		}
-		to, bound, full := m.successor(ctx, st, turn, tried)
-		if to == "" && full != "" && m.letCollect(ctx, st, full) {
-			continue
-		}
-		if to == "" {
+		best, _ := m.successor(ctx, st, tried)
+		if best.id == "" {
 			m.count(func(s *Stats) { s.KeptLeading++ })
-			if !turn && failed == nil {
-				return nil // as it was meant to be
-			}
 			return errors.Join(ErrNoSuccessor, failed)
 		}
-		tried[to] = true
-		if err := m.transfer(ctx, bound, to); err != nil {
-			failed = errors.Join(failed, fmt.Errorf("%s: %w", to, err))
+		tried[best.id] = true
+		failed = errors.Join(failed, m.transfer(ctx, best))
+	}
+}
+
+// handOverAlone is handOver without the turn: to a member whose heap is not full. It has one collect first where there is none.
+func (m *Member) handOverAlone(ctx context.Context) error {
+	var failed error
+	var asked string // to collect
+	var since time.Time
+	for tried := map[string]bool{}; ; {
+		st := m.options.Raft.Status()
+		if !st.leads() {
+			return nil
+		}
+		best, away := m.successor(ctx, st, tried)
+		switch {
+		case best.id != "" && !best.full:
+			tried[best.id] = true
+			failed = errors.Join(failed, m.transfer(ctx, best))
+		case ctx.Err() != nil || m.readHeap().collects || best.id == "" && !away:
+			m.count(func(s *Stats) { s.KeptLeading++ })
+			if failed == nil {
+				return ctx.Err() // nil: there is nobody, and this member collects while it leads
+			}
+			return errors.Join(ErrNoSuccessor, failed)
+		case best.id == "":
+			_ = m.standBack(ctx)
+		case asked == "":
+			asked, since = best.id, time.Now()
+			m.askAll(ctx, askTimeout, unsteadyTimeout, question{From: st.ID, After: true}, Status{ID: st.ID, Voters: []Voter{best.voter}})
+		case time.Since(since) > beginWithin:
+			tried[asked] = true // it does not collect
+			asked = ""
+		default:
+			time.Sleep(standBackPause)
+			_ = m.standBack(ctx)
 		}
 	}
 }
 
 // transfer hands the leadership to one member, or gives up.
-func (m *Member) transfer(ctx context.Context, bound time.Duration, to string) error {
-	ctx, cancel := context.WithTimeout(ctx, bound)
+func (m *Member) transfer(ctx context.Context, to candidate) error {
+	ctx, cancel := context.WithTimeout(ctx, to.bound)
 	defer cancel()
 	begin := time.Now()
-	err := m.options.Raft.Transfer(ctx, to)
-	m.options.Logger.Debug("raftgate: transfer of the leadership", "to", to, "took", time.Since(begin), "error", err)
+	err := m.options.Raft.Transfer(ctx, to.id)
+	m.options.Logger.Debug("raftgate: transfer of the leadership", "to", to.id, "took", time.Since(begin), "error", err)
 	m.count(func(s *Stats) {
 		if err == nil {
 			s.Transfers++
@@ -117,46 +182,38 @@ func (m *Member) transfer(ctx context.Context, bound time.Duration, to string) e
 			s.GivenUp++
 		}
 	})
-	return err
-}
-
-// letCollect asks a follower whose heap is full to collect now, and waits until no other member does. It reports
-// false when the gate does not wait any more.
-func (m *Member) letCollect(ctx context.Context, st Status, id string) bool {
-	m.askAll(ctx, askTimeout, question{From: st.ID, After: true}, Status{ID: st.ID, Voters: []Voter{{ID: id}}})
-	select {
-	case <-ctx.Done():
-	case <-time.After(standBackPause): // it begins
-		m.standBack(ctx)
+	if err != nil {
+		return fmt.Errorf("%s: %w", to.id, err)
 	}
-	return ctx.Err() == nil
+	return nil
 }
 
-// successor returns the voter to hand the leadership to, empty where there is none, and how long that may
-// take. Being asked proves that it does not stall: what it is told next it does at once. Without the turn
-// full is the best of those that would have to collect first.
-func (m *Member) successor(ctx context.Context, st Status, turn bool, tried map[string]bool) (best string, bound time.Duration, full string) {
-	var chosen candidate
+// successor returns the voter to hand the leadership to, without an id where there is none, and whether another one is
+// away, so that there may be one later. Being asked proves that a member does not stall: what it is told next it does at once.
+func (m *Member) successor(ctx context.Context, st Status, tried map[string]bool) (best candidate, away bool) {
 	shortest := m.options.TransferTimeout
-	for _, a := range m.askAll(ctx, 2*shortest, question{From: st.ID}, st) {
-		c := candidate{full: a.report.Fill > yieldFill, unsteady: !m.isSteady(a.voter.ID), fill: a.report.Fill}
-		if a.err != nil || a.report.Away || tried[a.voter.ID] || a.voter.Behind > behindMax {
-			continue
+	for _, a := range m.askAll(ctx, 2*shortest, 2*shortest, question{From: st.ID}, st) {
+		c := candidate{
+			voter: a.voter, id: a.voter.ID, bound: min(max(shortest, slowFactor*a.took), slowFactor*shortest),
+			full: a.report.Fill > yieldFill, unsteady: !m.isSteady(a.voter.ID), fill: a.report.Fill,
 		}
-		if best == "" || c.before(chosen) {
-			best, chosen = a.voter.ID, c
-			bound = min(max(shortest, slowFactor*a.took), slowFactor*shortest)
+		switch {
+		case a.err != nil || tried[c.id] || a.voter.Behind > behindMax:
+		case a.report.Away:
+			away = true
+		case best.id == "" || c.before(best):
+			best = c
 		}
 	}
-	if chosen.full && !turn {
-		best, full = "", best
-	}
-	return best, bound, full
+	return best, away
 }
 
-// candidate is what counts of a successor.
+// candidate is a member that may be the successor.
 type candidate struct {
-	full     bool // it would have to hand the leadership on soon
+	voter    Voter
+	id       string
+	bound    time.Duration // of a transfer
+	full     bool          // it would have to hand the leadership on soon
 	unsteady bool
 	fill     float64
 }

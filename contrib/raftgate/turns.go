@@ -29,7 +29,7 @@ func (m *Member) TryAcquire(ctx context.Context) (gcgate.Lease, error) {
 	promised := m.promised
 	m.mu.Unlock()
 
-	for _, a := range m.askAll(ctx, askTimeout, question{From: st.ID, wish: mine}, st) {
+	for _, a := range m.askAll(ctx, askTimeout, askTimeout, question{From: st.ID, wish: mine}, st) {
 		switch {
 		case a.err == nil && !a.report.Go:
 			return nil, fmt.Errorf("raftgate: %w: %s: %s", gcgate.ErrHeld, a.voter.ID, a.report.Why)

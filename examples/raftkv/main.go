@@ -121,10 +121,7 @@ func (r *raftkv) tune(o *gcgate.Options) {
 	if r.noTurn {
 		o.Turns = taken{}
 	}
-	// TriggerRatio: a follower has no requests, and is not idle.
-	o.IdleRatio = 2
-	// Two collections: without the turn the leader waits for one.
-	o.AnnounceTimeout = 500 * time.Millisecond
+	o.IdleRatio = 2 // TriggerRatio: a follower has no requests, and is not idle
 	o.Replicas = strings.Count(r.members, ",") + 1
 }
 
