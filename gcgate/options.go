@@ -84,7 +84,7 @@ type Options struct {
 	// the hard threshold and for a second at most: a balancer may have been busy for a moment. Default: 0, which is 100 ms. Limit: 10 s.
 	AnnounceTimeout time.Duration
 
-	// DrainTimeout bounds the wait for requests in flight; past it, or where AnnounceTimeout ends at last, once 200 ms are over since the
+	// DrainTimeout bounds the wait for requests in flight; past it, or at the heap at which AnnounceTimeout ends, too, once 200 ms are over since the
 	// announcement, the gate collects beside them, which is safe. Where it is over, each peer has confirmed the drain, and new requests
 	// keep coming, the gate warns, and waits on for them to end: up to the hard threshold, and where 10 s
 	// of that, in all, did not help, not again for a minute. The trigger leaves room for what the recent drains

@@ -3,7 +3,6 @@ package gcgate
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -107,45 +106,47 @@ func TestObservers(t *testing.T) {
 // for the turn already.
 func TestCollectWithoutTurn(t *testing.T) {
 	for _, c := range []struct {
-		name  string
-		turns Turns
-		alone uint64
+		name    string
+		turns   Turns
+		wanting bool
+		alone   uint64
 	}{
-		{"free", &fakeTurns{takes: 2 * time.Millisecond}, 0},
-		{"held", &fakeTurns{err: ErrHeld}, 1},
-		{"no answer", &fakeTurns{takes: time.Hour}, 1},
-		{"a queue", neverServed{}, 1},
+		{"free", &fakeTurns{takes: 2 * time.Millisecond}, false, 0},
+		{"held", &fakeTurns{err: ErrHeld}, false, 1},
+		{"held, wanting", &fakeTurns{err: ErrHeld}, true, 1},
+		{"no answer", &fakeTurns{takes: time.Hour}, false, 1},
+		{"no answer, wanting", &fakeTurns{takes: time.Hour}, true, 1},
+		{"a queue", neverServed{}, false, 1},
+		{"a queue, wanting", neverServed{}, true, 1},
 	} {
-		for _, wanting := range []bool{false, true} {
-			t.Run(fmt.Sprint(c.name, ", wanting ", wanting), func(t *testing.T) {
-				s := &loneSignal{}
-				inTime(t, Options{Policy: PolicyDrain, Signals: []Signal{s}, Turns: c.turns, DisablePeriod: true}, func(t *testing.T, r *rig) {
-					r.heap.Do(func() { r.heap.Rate = 0 })
-					if wanting && c.alone > 0 {
-						go func() { _ = r.Collect(t.Context()) }() // by the same collection
-						r.until(t, StateWanting)
-						time.Sleep(10 * time.Second)
-					}
-					begin := time.Now()
-					if err := r.CollectWithoutTurn(t.Context()); err != nil {
-						t.Fatal(err)
-					}
-					if took := time.Since(begin); took > 200*time.Millisecond {
-						t.Errorf("it took %v", took)
-					}
-					time.Sleep(time.Minute)
-					if s := r.Stats(); s.Collections[ReasonRequested] != 1 || s.WithoutTurn != c.alone || r.State() != StateServing {
-						t.Errorf("%+v, want one collection, %d without the turn", s, c.alone)
-					}
-					if s.asked != int(c.alone) || s.isAway() {
-						t.Errorf("the signal was asked %d times, and is away: %v", s.asked, s.isAway())
-					}
-					if strings.Contains(r.logged.String(), "collecting without it") {
-						t.Errorf("a warning of what was asked for:\n%s", r.logged.String())
-					}
-				})
+		t.Run(c.name, func(t *testing.T) {
+			s := &loneSignal{}
+			inTime(t, Options{Policy: PolicyDrain, Signals: []Signal{s}, Turns: c.turns, DisablePeriod: true}, func(t *testing.T, r *rig) {
+				r.heap.Do(func() { r.heap.Rate = 0 })
+				if c.wanting {
+					go func() { _ = r.Collect(t.Context()) }() // by the same collection
+					r.until(t, StateWanting)
+					time.Sleep(10 * time.Second)
+				}
+				begin := time.Now()
+				if err := r.CollectWithoutTurn(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				if took := time.Since(begin); took > 200*time.Millisecond {
+					t.Errorf("it took %v", took)
+				}
+				time.Sleep(time.Minute)
+				if s := r.Stats(); s.Collections[ReasonRequested] != 1 || s.WithoutTurn != c.alone || r.State() != StateServing {
+					t.Errorf("%+v, want one collection, %d without the turn", s, c.alone)
+				}
+				if s.asked != int(c.alone) || s.isAway() {
+					t.Errorf("the signal was asked %d times, and is away: %v", s.asked, s.isAway())
+				}
+				if strings.Contains(r.logged.String(), "collecting without it") {
+					t.Errorf("a warning of what was asked for:\n%s", r.logged.String())
+				}
 			})
-		}
+		})
 	}
 }
 

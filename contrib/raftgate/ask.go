@@ -164,11 +164,11 @@ func (m *Member) askAll(caller context.Context, within, unsteady time.Duration, 
 				return
 			}
 			var text []byte
-			within := within
+			bound := within
 			if !m.isSteady(a.voter.ID) {
-				within = unsteady
+				bound = unsteady
 			}
-			ctx, cancel := context.WithTimeout(caller, within)
+			ctx, cancel := context.WithTimeout(caller, bound)
 			defer cancel()
 			begin := time.Now()
 			if text, a.err = m.options.Ask(ctx, a.voter.ID, asked); a.err == nil {

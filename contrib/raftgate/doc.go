@@ -52,9 +52,9 @@
 //
 // # Without the turn
 //
-// A heap at its hard threshold does not wait for the turn. Then [Member.Drain] waits for as long as the gate lets it
-// (until all others may have collected, or the heap is half-way to where the runtime begins by itself) until no other member collects, and hands the leadership over only to a
-// member that answers and whose heap is less than half full: members whose heaps are all full, and that hand the
+// A heap at its hard threshold does not wait for the turn. Then [Member.Drain] waits until no other member collects, for as long as
+// the gate lets it: until all others may have collected, or the heap is half-way to where the runtime begins by itself. It hands
+// the leadership over only to a member that answers and whose heap is less than half full: members whose heaps are all full, and that hand the
 // leadership to and fro, were measured to cost several times what they save. Where there is none, the leader asks a
 // follower to collect now, without the turn, and waits for that. If it takes longer than the gate lets it, the leader
 // collects while it leads, as the stock runtime does at each collection.

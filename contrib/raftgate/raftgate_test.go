@@ -266,7 +266,7 @@ func TestRoundsWithoutTurns(t *testing.T) {
 		name    string
 		members int
 		heap    func(*gcgatetest.Heap)
-		stalls  bool // one of them hangs, but for its collections: it is asked in vain
+		stalls  bool // one of them hangs: it is asked in vain, and does not collect
 		own     bool // their own turns, which one that hangs denies for a while
 	}{
 		{"three", 3, func(*gcgatetest.Heap) {}, false, false},
@@ -290,7 +290,7 @@ func TestRoundsWithoutTurns(t *testing.T) {
 						m.heap.Rate += 1 << 20 // the first one that leads is the first one at its threshold
 					}
 					if tt.stalls && m.id == last {
-						m.heap.Rate = 0 // it does not collect either
+						m.heap.Rate = 0
 					}
 				})
 				time.Sleep(60 * time.Second)
@@ -314,6 +314,41 @@ func TestRoundsWithoutTurns(t *testing.T) {
 					}
 				}
 			})
+		})
+	}
+}
+
+// TestOneGoesWithoutTurn: of two that are about to collect one waits for the other, whoever comes first by id or in time.
+func TestOneGoesWithoutTurn(t *testing.T) {
+	for _, between := range []bool{false, true} { // b comes after c has gone, or while c looks whether somebody collects
+		synctest.Test(t, func(t *testing.T) {
+			g := newGroup(t, "a", "b", "c")
+			drain := func(id string) error {
+				ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+				defer cancel()
+				return g.members[id].Drain(ctx, time.Second)
+			}
+			first, second := "c", "b"
+			if between {
+				first, second = "b", "c"
+				g.asked = func() { // c has asked one of them, and has not gone yet
+					g.set(func() { g.asked = nil })
+					if err := drain("b"); err != nil {
+						t.Error(err)
+					}
+				}
+			} else if err := drain(first); err != nil {
+				t.Error(err)
+			}
+			if err := drain(second); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%s: %v, although %s collects", second, err, first)
+			}
+			if err := g.members[first].Ready(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if err := drain(second); err != nil {
+				t.Error(err)
+			}
 		})
 	}
 }

@@ -123,11 +123,11 @@ func (m *Member) handOver(ctx context.Context) error {
 			return nil
 		}
 		best, _ := m.successor(ctx, st, tried)
-		if best.id == "" {
+		if best.ID == "" {
 			m.count(func(s *Stats) { s.KeptLeading++ })
 			return errors.Join(ErrNoSuccessor, failed)
 		}
-		tried[best.id] = true
+		tried[best.ID] = true
 		failed = errors.Join(failed, m.transfer(ctx, best))
 	}
 }
@@ -144,20 +144,20 @@ func (m *Member) handOverAlone(ctx context.Context) error {
 		}
 		best, away := m.successor(ctx, st, tried)
 		switch {
-		case best.id != "" && !best.full:
-			tried[best.id] = true
+		case best.ID != "" && !best.full:
+			tried[best.ID] = true
 			failed = errors.Join(failed, m.transfer(ctx, best))
-		case ctx.Err() != nil || m.readHeap().collects || best.id == "" && !away:
+		case ctx.Err() != nil || m.readHeap().collects || best.ID == "" && !away:
 			m.count(func(s *Stats) { s.KeptLeading++ })
 			if failed == nil {
 				return ctx.Err() // nil: there is nobody, and this member collects while it leads
 			}
 			return errors.Join(ErrNoSuccessor, failed)
-		case best.id == "":
+		case best.ID == "":
 			_ = m.standBack(ctx)
 		case asked == "":
-			asked, since = best.id, time.Now()
-			m.askAll(ctx, askTimeout, unsteadyTimeout, question{From: st.ID, After: true}, Status{ID: st.ID, Voters: []Voter{best.voter}})
+			asked, since = best.ID, time.Now()
+			m.askAll(ctx, askTimeout, unsteadyTimeout, question{From: st.ID, After: true}, Status{ID: st.ID, Voters: []Voter{best.Voter}})
 		case time.Since(since) > beginWithin:
 			tried[asked] = true // it does not collect
 			asked = ""
@@ -173,8 +173,8 @@ func (m *Member) transfer(ctx context.Context, to candidate) error {
 	ctx, cancel := context.WithTimeout(ctx, to.bound)
 	defer cancel()
 	begin := time.Now()
-	err := m.options.Raft.Transfer(ctx, to.id)
-	m.options.Logger.Debug("raftgate: transfer of the leadership", "to", to.id, "took", time.Since(begin), "error", err)
+	err := m.options.Raft.Transfer(ctx, to.ID)
+	m.options.Logger.Debug("raftgate: transfer of the leadership", "to", to.ID, "took", time.Since(begin), "error", err)
 	m.count(func(s *Stats) {
 		if err == nil {
 			s.Transfers++
@@ -183,7 +183,7 @@ func (m *Member) transfer(ctx context.Context, to candidate) error {
 		}
 	})
 	if err != nil {
-		return fmt.Errorf("%s: %w", to.id, err)
+		return fmt.Errorf("%s: %w", to.ID, err)
 	}
 	return nil
 }
@@ -194,14 +194,14 @@ func (m *Member) successor(ctx context.Context, st Status, tried map[string]bool
 	shortest := m.options.TransferTimeout
 	for _, a := range m.askAll(ctx, 2*shortest, 2*shortest, question{From: st.ID}, st) {
 		c := candidate{
-			voter: a.voter, id: a.voter.ID, bound: min(max(shortest, slowFactor*a.took), slowFactor*shortest),
+			Voter: a.voter, bound: min(max(shortest, slowFactor*a.took), slowFactor*shortest),
 			full: a.report.Fill > yieldFill, unsteady: !m.isSteady(a.voter.ID), fill: a.report.Fill,
 		}
 		switch {
-		case a.err != nil || tried[c.id] || a.voter.Behind > behindMax:
+		case a.err != nil || tried[c.ID] || a.voter.Behind > behindMax:
 		case a.report.Away:
 			away = true
-		case best.id == "" || c.before(best):
+		case best.ID == "" || c.before(best):
 			best = c
 		}
 	}
@@ -210,8 +210,7 @@ func (m *Member) successor(ctx context.Context, st Status, tried map[string]bool
 
 // candidate is a member that may be the successor.
 type candidate struct {
-	voter    Voter
-	id       string
+	Voter
 	bound    time.Duration // of a transfer
 	full     bool          // it would have to hand the leadership on soon
 	unsteady bool
