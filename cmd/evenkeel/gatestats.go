@@ -19,7 +19,7 @@ const (
 	maxStatsBytes = 1 << 20
 )
 
-// gateStats is what a status page says of a gate: the fields of gcgate.Stats that are read here, by their names there. This command
+// gateStats is what a status page says of a gate: the fields of gcgate.Stats that are read here, by their names there, and of its process. This command
 // controls no collector, so it does not import the package.
 type gateStats struct {
 	Policy, State string
@@ -42,7 +42,12 @@ type gateStats struct {
 		Load               float64
 		LongestWait, Spare time.Duration
 	}
-	Advice string
+	Advice  string
+	Process struct { // httpgate.Process; zero: the page is another, or older
+		CPU, Collector time.Duration
+		Cycles         uint64
+		Procs          int
+	}
 
 	at time.Time // when it was read; not in JSON
 }

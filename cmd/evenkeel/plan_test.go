@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -50,6 +51,26 @@ func TestPlan(t *testing.T) {
 	r := call("plan", "-times", "4", "-memory", "2GiB", name)
 	r.check(t, exitOK, nil, nil)
 	golden.Check(t, "plan.golden.txt", r.stdout)
+}
+
+// TestPlanCountsIdleProcessors: at a low load they do most of the marking, which others have to do where the load is high.
+func TestPlanCountsIdleProcessors(t *testing.T) {
+	r := planRun("a")
+	r.GC.Summary.CPU.Total, r.GC.Summary.CPU.Idle = gctrace.Of(600*time.Millisecond), gctrace.Of(3*time.Second)
+	text := func(r runfile.Run) string { return call("plan", savePlanRuns(t, r)).stdout }
+	if with, without := text(r), text(planRun("a")); with != without || with == "" {
+		t.Errorf("where idle processors mark the plan is\n%s, else\n%s", with, without)
+	}
+	log := func(cpu string) string {
+		var lines strings.Builder
+		for n := 1; n <= 50; n++ {
+			fmt.Fprintf(&lines, "gc %d @%d.000s 4%%: 0+1.0+0 ms clock, 0+%s+0 ms cpu, 60->61->30 MB, 60 MB goal, 0 MB stacks, 0 MB globals, 2 P\n", n, n, cpu)
+		}
+		return call("plan", logFile(t, lines.String())).stdout
+	}
+	if with, without := log("1/9/20"), log("10/20/0"); with != without || with == "" {
+		t.Errorf("of a log the plan is\n%s, else\n%s", with, without)
+	}
 }
 
 // TestPlanInRun: the table of evenkeel run has a line of the plan for its base, and none where that is not known.
@@ -190,6 +211,9 @@ func TestPlanOfAStatusPage(t *testing.T) {
 	if p.AllocRate <= 0 || p.AllocRate > 200e6 || p.AllocRate/p.Requests < 499e3 || p.AllocRate/p.Requests > 501e3 { // the clock may be late, and the ratio is not
 		t.Errorf("%g bytes and %g requests a second", p.AllocRate, p.Requests)
 	}
+	if p.Ways[capacity.WayGated].CPU != (capacity.Range{}) || !strings.Contains(strings.Join(p.Notes, "\n"), "this page does not know what CPU requests take") {
+		t.Errorf("CPU from nothing: %+v", p)
+	}
 	again := statsServer(t, func(asked uint64, stats map[string]any) { stats["Allocated"] = 1e9 / float64(asked) })
 	call("plan", "-for", "1s", again.URL).check(t, exitFailed, nil, []string{"started again meanwhile"})
 	still := statsServer(t, func(_ uint64, stats map[string]any) { stats["Allocated"] = 5 })
@@ -198,6 +222,39 @@ func TestPlanOfAStatusPage(t *testing.T) {
 	defer other.Close()
 	call("plan", other.URL).check(t, exitFailed, nil, []string{"no gate's statistics", "httpgate.Status"})
 	call("plan", other.URL+"\x7f").check(t, exitFailed, nil, []string{"evenkeel plan"})
+}
+
+// TestPlanOfAStatusPageKnowsCPU: what requests take is what the process has taken without the collector's part.
+func TestPlanOfAStatusPageKnowsCPU(t *testing.T) {
+	for _, c := range []struct {
+		cycles uint64 // between two answers
+		few    bool
+	}{{8, false}, {1, true}, {0, true}} {
+		s := statsServer(t, func(asked uint64, stats map[string]any) {
+			stats["Process"] = map[string]any{"CPU": 10e9 + asked*500e6, "Collector": asked * c.cycles * 25e6, "Cycles": 3 + asked*c.cycles, "Procs": 2}
+		})
+		p, err := planOfStatus(t.Context(), s.URL+"/stats", time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if request, want := p.measured/p.service.Requests, (500e-3-float64(c.cycles)*25e-3)/100; request < .999*want || request > 1.001*want || p.service.Procs != 2 {
+			t.Errorf("%d collections: a request takes %g s without the collector, want %g, on %d processors", c.cycles, request, want, p.service.Procs)
+		}
+		if mark := p.service.MarkPerByte.Times(300e6); c.cycles > 0 && math.Abs(mark.Low-25e-3) > 1e-9 || c.cycles == 0 && !mark.IsZero() {
+			t.Errorf("%d collections: one takes %+v s", c.cycles, mark)
+		}
+		if few := strings.Contains(strings.Join(p.Notes, "\n"), "watch it for longer with -for"); few != c.few {
+			t.Errorf("%d collections: %q", c.cycles, p.Notes)
+		}
+	}
+	r := call("plan", "-for", "1s", statsServer(t, func(asked uint64, stats map[string]any) {
+		stats["Process"] = map[string]any{"CPU": asked * 500e6, "Collector": asked * 200e6, "Cycles": asked * 8, "Procs": 1}
+	}).URL)
+	r.check(t, exitOK, []string{"1 processor each", "CPU of a request", "of it the collector", "replicas needed"}, nil)
+	again := statsServer(t, func(asked uint64, stats map[string]any) {
+		stats["Process"] = map[string]any{"CPU": 10e9 / asked}
+	})
+	call("plan", "-for", "1s", again.URL).check(t, exitFailed, nil, []string{"started again meanwhile"})
 }
 
 func TestByteSize(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"evenkeel.dev/gcgate/capacity"
 	"evenkeel.dev/gctrace"
 	"evenkeel.dev/internal/runfile"
+	"evenkeel.dev/internal/textfmt"
 )
 
 // planOfRuns takes the runs with a label, which may be left out where all have the same: their means.
@@ -65,7 +66,7 @@ func (s *runSum) add(r *runfile.Run) {
 	}
 	if r.GC != nil {
 		live, ok := r.GC.Summary.Heap.Live.Mean.Get()
-		marking, ok2 := r.GC.Summary.CPU.Total.Get()
+		marking, ok2 := marked(&r.GC.Summary)
 		if ok && ok2 && r.GC.Summary.Collections > 0 {
 			s.traced++
 			s.live += float64(live)
@@ -113,6 +114,13 @@ func (s *runSum) plan(source string) (*plan, error) {
 	return p, nil
 }
 
+// marked is the CPU time that collections took, idle processors' included: where the load is higher, or behind a gate, the same marking takes others.
+func marked(s *gctrace.Summary) (time.Duration, bool) {
+	total, ok := s.CPU.Total.Get()
+	idle, _ := s.CPU.Idle.Get()
+	return total + idle, ok
+}
+
 // planOfLog takes the last process of a gctrace log.
 func planOfLog(source string, in io.Reader) (*plan, error) {
 	log := gctrace.NewScanner(in)
@@ -130,7 +138,7 @@ func planOfLog(source string, in io.Reader) (*plan, error) {
 	window, _ := sum.Window.Get()
 	allocated, _ := sum.AllocBytes.Get()
 	live, _ := sum.Heap.Live.Mean.Get()
-	marking, _ := sum.CPU.Total.Get()
+	marking, _ := marked(sum)
 	if window <= 0 || allocated <= 0 || live <= 0 {
 		return nil, fmt.Errorf("%s: too few collections to tell what the program allocates and keeps: let it run for longer, under load", source)
 	}
@@ -166,7 +174,7 @@ func planOfStatus(ctx context.Context, name string, length time.Duration) (*plan
 	if err != nil {
 		return nil, err
 	}
-	if after.Allocated < before.Allocated || after.Entered < before.Entered {
+	if after.Allocated < before.Allocated || after.Entered < before.Entered || after.Process.CPU < before.Process.CPU {
 		return nil, fmt.Errorf("%s: the replica was started again meanwhile, or a balancer is in front of several: name one replica", url)
 	}
 	seconds := after.at.Sub(before.at).Seconds()
@@ -180,6 +188,27 @@ func planOfStatus(ctx context.Context, name string, length time.Duration) (*plan
 	if mean := after.Turn.Held.mean(); mean > 0 {
 		p.service.Held = capacity.Range{Low: mean.Seconds(), High: max(after.Turn.Held.Max, mean).Seconds()}
 	}
-	p.note("a status page does not know what CPU requests take: neither the replicas needed nor the CPU of a request can be told; a run.json has it")
+	p.work(before, after, seconds)
 	return p, nil
 }
+
+// work takes the CPU time between two readings of a status page, so many seconds apart.
+func (p *plan) work(before, after *gateStats, seconds float64) {
+	if before.Process.CPU == 0 {
+		p.note("this page does not know what CPU requests take, as that of httpgate.Status does: neither the replicas needed nor the CPU of a request can be told")
+		return
+	}
+	p.service.Procs = after.Process.Procs
+	cycles := after.Process.Cycles - before.Process.Cycles
+	collector := (after.Process.Collector - before.Process.Collector).Seconds()
+	if cycles > 0 {
+		p.service.MarkPerByte = capacity.Exactly(collector / (float64(cycles) * p.service.Live))
+	}
+	p.measured = max((after.Process.CPU-before.Process.CPU).Seconds()-collector, 0) / seconds
+	if cycles < enoughCycles {
+		p.note("%s ended in these %.0f seconds, so what part of the CPU is the collector's is known roughly: watch it for longer with -for", textfmt.Plural(int(cycles), "collection"), seconds)
+	}
+}
+
+// enoughCycles is how many collections must end for one that began before, or ends after, to make little of a difference.
+const enoughCycles = 5

@@ -12,7 +12,7 @@ import (
 	"evenkeel.dev/gcgate"
 )
 
-// Status returns a page about g for people and, in JSON, for programs: the [gcgate.Stats] by their names,
+// Status returns a page about g for people and, in JSON, for programs: the [gcgate.Stats] by their names, and [Process],
 // where the request's query is "json" or it accepts application/json and no HTML. It reads nothing of
 // the request but that and changes nothing; mount it where operators reach it and others do not, outside
 // of what g counts:
@@ -34,7 +34,10 @@ func Status(g *gcgate.Gate) http.Handler {
 				_ = json.NewEncoder(w).Encode(struct{ Error string }{noGate})
 				return
 			}
-			_ = json.NewEncoder(w).Encode(g.Stats()) // a client that has gone needs no answer
+			_ = json.NewEncoder(w).Encode(struct { // a client that has gone needs no answer
+				gcgate.Stats
+				Process Process
+			}{g.Stats(), process()})
 			return
 		}
 		h.Set("Content-Type", "text/html; charset=utf-8")
@@ -44,7 +47,7 @@ func Status(g *gcgate.Gate) http.Handler {
 			_, _ = w.Write([]byte(pageHead + "<h1>no gate</h1>\n<p>" + html.EscapeString(noGate) + ".</p>\n"))
 			return
 		}
-		_, _ = w.Write([]byte(page(g.Stats(), time.Now())))
+		_, _ = w.Write([]byte(page(g.Stats(), process(), time.Now())))
 	})
 }
 
@@ -68,7 +71,7 @@ td { font-variant-numeric: tabular-nums }
 `
 
 // page is the statistics as HTML.
-func page(s gcgate.Stats, now time.Time) string {
+func page(s gcgate.Stats, p Process, now time.Time) string {
 	var b strings.Builder
 	b.WriteString(pageHead)
 	fmt.Fprintf(&b, "<h1>%v</h1>\n", s.State)
@@ -103,6 +106,9 @@ func page(s gcgate.Stats, now time.Time) string {
 	}
 	row("collections", "%s; %d by the runtime although the gate was in charge", strings.Join(reasons, ", "), s.Escaped)
 	row("without a turn", "%d of them; turns lost: %d", s.WithoutTurn, s.LostTurns)
+	if p.CPU > 0 {
+		row("CPU time", "%v, %.2g%% of it the collector's", p.CPU.Round(10*time.Millisecond), 100*p.Collector.Seconds()/p.CPU.Seconds())
+	}
 	if t := s.Turn; t.Turns > 0 {
 		held := fmt.Sprintf("held %d times", t.Held.Count)
 		if t.Held.Count > 0 {

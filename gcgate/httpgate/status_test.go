@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"net/http"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -28,10 +29,10 @@ func TestStatusPage(t *testing.T) {
 			LongestWait: 168 * time.Millisecond, Spare: 1700 * time.Millisecond,
 		},
 		Expected: 200 * time.Millisecond, Next: now.Add(1500 * time.Millisecond),
-	}, now))
+	}, Process{CPU: 83 * time.Second, Collector: 9 * time.Second, Cycles: 45, Procs: 2}, now))
 	golden.Check(t, "status-alone.html", page(gcgate.Stats{
 		Policy: gcgate.PolicyStock, Limit: math.MaxInt64, Advice: "5% of the requests met a collection <&",
-	}, now))
+	}, Process{}, now))
 }
 
 // TestStatusInJSON for programs, and for people HTML.
@@ -57,9 +58,15 @@ func TestStatusInJSON(t *testing.T) {
 			}
 			continue
 		}
-		var s gcgate.Stats
+		var s struct {
+			gcgate.Stats
+			Process Process
+		}
 		if err := json.Unmarshal([]byte(r.body), &s); err != nil || s.Entered != 1 || s.Policy != gcgate.PolicyThrough || !strings.Contains(r.body, `"Overlapped":0`) {
 			t.Errorf("%s: %v, %+v", r.name, err, s)
+		}
+		if s.Process.Procs != runtime.GOMAXPROCS(0) || s.Process.Collector < 0 || runtime.GOOS == "linux" && s.Process.CPU <= 0 {
+			t.Errorf("%s: the process is %+v", r.name, s.Process)
 		}
 	}
 }

@@ -53,8 +53,8 @@ var arrows = []arrow{
 	{"gcgate/polled", nil},
 	{"gcgate/gcgatetest", []string{"gcgate"}}, // only its example: tests in gcgate import it
 	{"gcgate/turntest", []string{"gcgate"}},
-	{"gcgate/client", nil}, // no collector control in a client
-	{"gcgate/httpgate", []string{"gcgate", "gcgate/client", "gcgate/polled"}},
+	{"gcgate/client", nil},                                                                        // no collector control in a client
+	{"gcgate/httpgate", []string{"gcgate", "gcgate/client", "gcgate/polled", "internal/cputime"}}, // cputime: a plan's, on the status page
 	{"gcgate/haproxy", []string{"gcgate", "gcgate/polled"}},
 	{"gcgate/health", []string{"gcgate", "gcgate/polled"}},
 	{"fastc", nil},
@@ -67,7 +67,7 @@ var arrows = []arrow{
 	{"reqtrace/verdict", []string{"reqtrace", "internal/textfmt"}},
 	{"reqtrace/history", []string{"reqtrace", "reqtrace/verdict", "internal/chart", "internal/textfmt"}}, // it lives in services: nothing heavier
 	{"reqtrace/recorder", []string{
-		"reqtrace", "reqtrace/region", "reqtrace/history", "reqtrace/recorder/internal/child", "internal/textfmt", // it lives in services: nothing heavier
+		"reqtrace", "reqtrace/region", "reqtrace/history", "reqtrace/recorder/internal/child", "internal/cputime", "internal/textfmt", // it lives in services: nothing heavier
 	}},
 	{"reqtrace/recorder/internal/child", []string{"reqtrace", "reqtrace/history"}},
 	{"loadgen", []string{"github.com/HdrHistogram/hdrhistogram-go", "golang.org/x/net/http2", "golang.org/x/net/http2/hpack"}},
@@ -85,6 +85,7 @@ var arrows = []arrow{
 	{"internal/chart", nil},
 	{"internal/textfmt", nil},
 	{"internal/proc", nil},
+	{"internal/cputime", nil},
 	{"internal/proactor", nil},
 	{"internal/uring", []string{"internal/poller", "internal/proactor", "internal/sys"}},
 	{"internal/poller", []string{"internal/proactor", "internal/sys"}},

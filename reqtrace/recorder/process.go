@@ -8,6 +8,7 @@ import (
 	"runtime/trace"
 	"time"
 
+	"evenkeel.dev/internal/cputime"
 	"evenkeel.dev/reqtrace/history"
 	"evenkeel.dev/reqtrace/recorder/internal/child"
 )
@@ -18,7 +19,7 @@ type process interface {
 	stop()
 	writeTo(w io.Writer) (int64, error)
 	wall() time.Time    // now, for who reads it: it may be set. How long something took is asked of time.Since alone
-	cpu() time.Duration // that the process has taken
+	cpu() time.Duration // that the process has taken; 0 where that is not known: then the budget is that of a process that idles
 	goroutines() int
 	calibrate() time.Duration // what an event of a trace takes; the flight recorder is on
 	profile(d time.Duration)  // takes a CPU profile, into the trace
@@ -68,7 +69,8 @@ func (p *runtimeProcess) writeTo(w io.Writer) (int64, error) {
 	return p.own.WriteTo(w)
 }
 
-func (p *runtimeProcess) wall() time.Time { return time.Now().Round(0) }
+func (p *runtimeProcess) wall() time.Time    { return time.Now().Round(0) }
+func (p *runtimeProcess) cpu() time.Duration { return cputime.Process() }
 
 func (p *runtimeProcess) goroutines() int {
 	metrics.Read(p.samples)

@@ -1,12 +1,13 @@
-package recorder
+package cputime
 
 import (
 	"syscall"
 	"time"
 )
 
-// cpu is GetProcessTimes.
-func (p *runtimeProcess) cpu() time.Duration {
+// Process returns the CPU time of this process since it began, the kernel's part included, by GetProcessTimes; 0 where that fails. Any goroutine
+// may call it.
+func Process() time.Duration {
 	h, err := syscall.GetCurrentProcess()
 	if err != nil {
 		return 0

@@ -1,0 +1,2 @@
+// Package cputime says what CPU time this process has taken.
+package cputime
