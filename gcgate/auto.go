@@ -8,7 +8,7 @@ import (
 
 // What PolicyAuto looks for.
 const (
-	observeCycles = 3 // of the stock runtime
+	observeCycles = 3 // of the stock runtime, where there is no memory to spend
 	observeFor    = 500 * time.Millisecond
 
 	// observeMin is the shortest time between two samples: each costs a wake-up, and a pause among
@@ -54,18 +54,22 @@ func (o *observer) observe() {
 	}
 	o.inGap = fits
 	cycles := h.last.cycles - o.cycles
-	if cycles < observeCycles || h.sampled.Sub(o.begin) < observeFor {
+	goal, percent := spend(h.options, h.allowed, h.thresholds.live, h.collector.Roots(), h.collector.Overhead(), h.pace)
+	roomy := percent >= autoPercent && percent > h.pacing.stock()
+	watched := cycles >= observeCycles && h.sampled.Sub(o.begin) >= observeFor
+	uncounted := h.gap.entered == o.entered
+	switch {
+	case roomy && cycles > 0 && !uncounted: // memory shows at once; gaps take a while to
+	case !watched:
 		return
-	}
-	if h.gap.entered == o.entered {
+	case uncounted:
 		h.warnUncounted()
 		o.restart()
 		return
 	}
 	choice := PolicyStock
-	goal, percent := spend(h.options, h.allowed, h.thresholds.live, h.collector.Roots(), h.collector.Overhead(), h.pace)
 	switch {
-	case percent >= autoPercent && percent > h.pacing.stock():
+	case roomy:
 		choice = PolicyMemory
 	case uint64(o.gaps) >= cycles:
 		choice = PolicyIdle

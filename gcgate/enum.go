@@ -11,8 +11,8 @@ type Policy uint32
 
 const (
 	// PolicyAuto is PolicyDrain when there is a signal. Without one it watches the stock runtime
-	// for its first collections and then chooses: PolicyMemory where there is memory to spend,
-	// PolicyIdle where requests leave gaps to collect in, else the stock runtime stays in charge
+	// and then chooses: PolicyMemory where there is memory to spend, after the first collection;
+	// after some of them PolicyIdle where requests leave gaps to collect in, else the stock runtime stays in charge
 	// (PolicyStock), and is watched again after 10 s, 20 s, and so on, up to 10 minutes. It goes back
 	// to watching when memory gets short, or when gaps do not come any more. The choice and its
 	// figures are logged, and what another replica and a balancer would give (Stats.Advice).

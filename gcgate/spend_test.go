@@ -93,6 +93,22 @@ func TestMemoryPolicy(t *testing.T) {
 	})
 }
 
+// TestAutoSpendsSoon: whether there is memory to spend shows with the first collection that meets requests.
+func TestAutoSpendsSoon(t *testing.T) {
+	inTime(t, Options{MemoryLimitBytes: 1000 * mib}, func(t *testing.T, r *rig) {
+		var before, cycles uint64
+		r.traffic()
+		r.heap.Do(func() { before = r.heap.Automatic })
+		for cycles = before; cycles == before; r.heap.Do(func() { cycles = r.heap.Automatic }) {
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(sampleRest) // until it is seen
+		if p := r.Stats().Policy; p != PolicyMemory || cycles != before+1 {
+			t.Errorf("%v after %d collections, want memory after the first", p, cycles-before)
+		}
+	})
+}
+
 // TestMemoryPolicyKeepsALargerGOGC that the program runs under anyway.
 func TestMemoryPolicyKeepsALargerGOGC(t *testing.T) {
 	inTime(t, Options{MemoryLimitBytes: 1000 * mib}, func(t *testing.T, r *rig) {
