@@ -148,15 +148,18 @@ func TestEnvoyTwoAtOnce(t *testing.T) {
 		rounds    int
 		edit      func(*testing.T, string) string
 		heeded    bool
+		slow      bool // each turn is held for seconds
 	}{
-		{"polled", false, 20, func(_ *testing.T, text string) string { return text }, true},
-		{"in answers", true, 10, slowly, true},
-		{"its own defaults", false, 3, defaults, false},
+		{"polled", false, 20, func(_ *testing.T, text string) string { return text }, true, false},
+		{"in answers", true, 10, slowly, true, false},
+		{"without panic", false, 10, noPanic, true, false},
+		{"its own defaults", false, 3, defaults, false, true},
+		{"back after more polls than the gate was told", false, 3, slowlyBack, true, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			if !c.heeded && os.Getenv("EVENKEEL_CHECK") != "1" {
-				t.Skip("needs EVENKEEL_CHECK=1: each turn is held for seconds, until Envoy has merged its updates")
+			if c.slow && os.Getenv("EVENKEEL_CHECK") != "1" {
+				t.Skip("needs EVENKEEL_CHECK=1: each turn is held for seconds, until Envoy has put the replica back")
 			}
 			s := gatedSetup{
 				Turns: filepath.Join(t.TempDir(), "turn"), AnnounceTimeout: wide, Mark: 50 * time.Millisecond,
@@ -191,6 +194,17 @@ func TestEnvoyTwoAtOnce(t *testing.T) {
 			}
 		})
 	}
+}
+
+// noPanic has Envoy answer 503 where all are away, which turns see to.
+func noPanic(t *testing.T, text string) string {
+	return replace(t, text, "healthy_panic_threshold: { value: 1 }", "healthy_panic_threshold: { value: 0 }")
+}
+
+// slowlyBack has Envoy want three good answers, where the gate was told of one.
+func slowlyBack(t *testing.T, text string) string {
+	text = replace(t, text, "      healthy_threshold: 1", "      healthy_threshold: 3")
+	return replace(t, text, "      interval: 0.010s", "      interval: 0.200s")
 }
 
 // defaults has no settings for hosts but the checks' interval.
