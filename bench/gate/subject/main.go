@@ -29,6 +29,7 @@ func main() {
 	policy := flag.String("gate", "", "`policy` of a gate, or "+guarded+" for httpgate.Guard without options; empty: the stock runtime, no gate")
 	turns := flag.String("turns", "", "take turns by locks on this `file`")
 	replicas := flag.Int("replicas", 0, "`number` of replicas that take these turns")
+	trigger := flag.Int64("trigger", 0, "collect from a heap of so many `MiB` on; 0: the gate's default")
 	polled := flag.Bool("health", false, "serve /health, a signal of the gate")
 	var check health.Handler
 	flag.IntVar(&check.Fall, "fall", 0, "`answers` that take this replica out of service")
@@ -58,7 +59,7 @@ func main() {
 		w := window.New(*shape, *size, *length)
 		s.handler, s.push = w.Handler(*batch), func() { w.Push(*batch) }
 	}
-	o := gcgate.Options{OnEvent: s.met.see, Logger: slog.New(warned{slog.NewTextHandler(os.Stdout, nil), &s.met})}
+	o := gcgate.Options{MinTriggerBytes: *trigger << 20, OnEvent: s.met.see, Logger: slog.New(warned{slog.NewTextHandler(os.Stdout, nil), &s.met})}
 	if *grpcAddr != "" {
 		if *hello {
 			log.Fatal("subject: -grpc is of no use with -hello: leave one of them out")
