@@ -35,7 +35,7 @@ type load struct {
 	name  string
 	share float64 // of each replica's core that the stock runtime uses
 	rate  float64 // requests a second, over all replicas
-	times float64 // in the place of share and rate: of the rate of its part's load before
+	times float64 // with share: so many times the rate at which the stock runtime uses that; 0 is 1
 	burst bool    // 100 ms on, 600 ms off
 
 	forced bool // all replicas are asked to collect at once, again and again

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -25,10 +26,11 @@ type count struct {
 	most       float64 // of all requests, in percent
 }
 
-// loneRate is what a replica without a balancer gets, a second: some third of what it can do. saturating times as many are more than that.
+// loneRate is what a replica without a balancer gets, a second. saturating times the rate that takes half of its core is all that it can do: requests
+// take less CPU time each the more there are.
 const (
 	loneRate   = 1100
-	saturating = 4.5
+	saturating = 2.4
 )
 
 // enough is how many requests a count of those that met a collection is made of.
@@ -41,12 +43,11 @@ var teams = map[string]team{
 		modes: []mode{
 			modeNamed(single, "default"), modeNamed(single, "auto"), asRival(modeNamed(idleModes, "memory")),
 			{name: "GOGC=400", rival: true, what: "collects a quarter as often", env: []string{"GOGC=400"}},
-			{name: "floor", what: "nearly no heap, and no collection", env: noCollections, args: func(place) []string {
+			onlyUnder("lone", mode{name: "floor", what: "nearly no heap, and no collection", env: noCollections, args: func(place) []string {
 				return []string{"-window", "1000"}
-			}},
+			}}), // saturated it would have to collect
 		},
-		// Requests take less CPU time each the more there are: three times a rate that takes a third of a core do not fill one.
-		loads: []load{{name: "lone", rate: loneRate}, {name: "lone saturated", times: saturating}},
+		loads: []load{{name: "lone", rate: loneRate}, {name: "lone saturated", share: .5, times: saturating}},
 		targets: map[string][]target{
 			"lone":           {{"auto", "default", "p99.9", .5, false}},
 			"lone saturated": {{"auto", "default", "p99.9", 1.1, false}},
@@ -158,14 +159,12 @@ func (d *driver) team(ctx context.Context, name string) error {
 	defer d.teamFigures(t) // also of what was measured before an error
 	var loads []load
 	for _, l := range t.loads {
-		switch {
-		case l.times > 0:
-			l.rate = l.times * loads[len(loads)-1].rate
-		case l.rate == 0:
+		if l.rate == 0 {
 			var err error
 			if l, err = d.calibrate(ctx, t.modes[0], t.replicas, l); err != nil {
 				return err
 			}
+			l.rate *= cmp.Or(l.times, 1)
 		}
 		loads = append(loads, l)
 	}

@@ -13,6 +13,7 @@ type row struct {
 	name, load, path string
 	conns            int
 	tls, h2          bool
+	classic          bool     // of tls: the client offers no key of ML-KEM, so that its hello is a third as long
 	crowd            string   // of load beside: what its connections do, while some others ask
 	servers          []string // nil: all
 	memory           float64  // of load beside: the server's at most, over net/http's
@@ -24,6 +25,7 @@ var serious = []string{base, "httpd-epoll", "httpd-uring"}
 var rows = []row{
 	{name: "idle", load: "hold", path: "/hello", conns: 10_000},
 	{name: "idle-tls", load: "hold", path: "/hello", conns: 10_000, tls: true, servers: serious},
+	{name: "idle-tls-classic", load: "hold", path: "/hello", conns: 10_000, tls: true, classic: true, servers: serious},
 	{name: "idle-h2", load: "hold", path: "/hello", conns: 2000, h2: true, servers: serious},
 	{name: "idle-h2-tls", load: "hold", path: "/hello", conns: 2000, h2: true, tls: true, servers: serious},
 	{name: "hello-100", load: "closed", path: "/hello", conns: 100},

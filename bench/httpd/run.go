@@ -104,7 +104,7 @@ func (d *driver) one(ctx context.Context, server string, r row) (sample, error) 
 		return out, err
 	}
 	client, err := d.start(ctx, clientCore, "client", "-addr", addr, "-pid", strconv.Itoa(srv.Pid()), "-load", r.load, "-path", r.path,
-		"-tls="+strconv.FormatBool(r.tls), "-h2="+strconv.FormatBool(r.h2), "-crowd", r.crowd,
+		"-tls="+strconv.FormatBool(r.tls), "-h2="+strconv.FormatBool(r.h2), "-classic="+strconv.FormatBool(r.classic), "-crowd", r.crowd,
 		"-conns", strconv.Itoa(r.conns), "-warmup", d.warmup.String(), "-length", d.length.String())
 	if err != nil {
 		return out, err

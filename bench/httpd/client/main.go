@@ -59,12 +59,16 @@ func main() {
 	warmup := flag.Duration("warmup", 300*time.Millisecond, "before what is measured")
 	length := flag.Duration("length", 2*time.Second, "of what is measured")
 	overTLS := flag.Bool("tls", false, "speak TLS")
+	classic := flag.Bool("classic", false, "with -tls: offer no key of ML-KEM, as clients of before 2024 do")
 	h2 := flag.Bool("h2", false, "hold: speak HTTP/2")
 	crowd := flag.String("crowd", "", "what the crowd does: "+strings.Join(slices.Sorted(maps.Keys(crowds)), ", "))
 	flag.Parse()
 	c := &client{addr: *addr, request: request(*path), pid: *pid}
 	if *overTLS {
 		c.tls = &tls.Config{InsecureSkipVerify: true}
+		if *classic {
+			c.tls.CurvePreferences = []tls.CurveID{tls.X25519, tls.CurveP256}
+		}
 	}
 	if *h2 {
 		c.url = "http://" + *addr + *path
