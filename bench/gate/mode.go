@@ -61,9 +61,7 @@ var modes = []mode{
 		return p.inTurn("-gate=drain", "-haproxy", p.server())
 	}},
 	{name: "off", what: "GOGC=off: no collection at all", front: haproxy, env: []string{"GOGC=off"}},
-	{name: "floor", rival: true, what: "nearly no heap, and no collection: the rest of the tail is the machine's", front: haproxy, env: noCollections, args: func(place) []string {
-		return []string{"-window", "1000"}
-	}},
+	{name: "floor", rival: true, what: "nearly no heap, and no collection: the rest of the tail is the machine's", front: haproxy, env: noCollections, args: floorArgs},
 	{name: "in-band", what: "policy drain, no balancer: the client reads the answers' headers", args: func(p place) []string {
 		return p.inTurn("-gate=drain", "-inband")
 	}},

@@ -5,7 +5,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
+
+	"evenkeel.dev/bench/machine"
 )
 
 // team is a part that measures what a team runs: modes beside each other, the floor among them, in interleaved rounds.
@@ -43,9 +46,7 @@ var teams = map[string]team{
 		modes: []mode{
 			modeNamed(single, "default"), modeNamed(single, "auto"), asRival(modeNamed(idleModes, "memory")),
 			{name: "GOGC=400", rival: true, what: "collects a quarter as often", env: []string{"GOGC=400"}},
-			onlyUnder("lone", mode{name: "floor", what: "nearly no heap, and no collection", env: noCollections, args: func(place) []string {
-				return []string{"-window", "1000"}
-			}}), // saturated it would have to collect
+			onlyUnder("lone", mode{name: "floor", what: "nearly no heap, and no collection", env: noCollections, args: floorArgs}), // saturated it would have to collect
 		},
 		loads: []load{{name: "lone", rate: loneRate}, {name: "lone saturated", share: .5, times: saturating}},
 		targets: map[string][]target{
@@ -83,6 +84,17 @@ var teams = map[string]team{
 // noCollections is the environment of a floor. GOGC=3000 in its place has it sweep some 120 MB now and then, and while it sweeps a runtime with
 // one P looks at the network every 10 ms only (runtime/proc.go, sysmon). The limit is for machines with less memory.
 var noCollections = []string{"GOGC=off", "GOMEMLIMIT=3GiB"}
+
+// floorArgs are a floor's: nearly no heap, in memory that is not new to the kernel, as each page that is costs requests up to 10 µs.
+func floorArgs(place) []string {
+	return []string{"-window", "1000", "-warm", fmt.Sprint(warmMiB())}
+}
+
+// warmMiB is less than what noCollections allows, and of less memory than for eight replicas as much as there is for one.
+var warmMiB = sync.OnceValue(func() int64 {
+	const most = 5 << 29
+	return min(most, machine.Memory("MemAvailable")/8) >> 20
+})
 
 // noTurns is the mode of replicas that may all be away at once.
 const noTurns = "no turns"

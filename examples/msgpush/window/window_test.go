@@ -86,3 +86,14 @@ func TestCheck(t *testing.T) {
 		}
 	}
 }
+
+// TestWarm: what was taken has been let go, and is there for others.
+func TestWarm(t *testing.T) {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	Warm(64 << 20)
+	runtime.ReadMemStats(&after)
+	if taken := after.TotalAlloc - before.TotalAlloc; taken < 64<<20 || after.HeapAlloc > before.HeapAlloc+32<<20 {
+		t.Errorf("%d bytes were taken, of which %d are held", taken, after.HeapAlloc-before.HeapAlloc)
+	}
+}
