@@ -30,6 +30,7 @@ type observer struct {
 
 	begin   time.Time
 	cycles  uint64
+	looked  uint64 // cycles since begin when memory was looked at
 	entered uint32
 	gaps    int // that a collection would have fitted into
 	inGap   bool
@@ -38,7 +39,7 @@ type observer struct {
 	stray   int           // collections of PolicyIdle in a row that found no gap
 }
 
-// observe watches the runtime collect by itself, and decides after some cycles.
+// observe watches the runtime collect by itself, and decides: at the first cycle where there is memory to spend, else after some.
 func (o *observer) observe() {
 	h := o.heap
 	if h.sampled.Before(o.again) {
@@ -54,12 +55,16 @@ func (o *observer) observe() {
 	}
 	o.inGap = fits
 	cycles := h.last.cycles - o.cycles
+	watched := cycles >= observeCycles && h.sampled.Sub(o.begin) >= observeFor
+	if !watched && cycles == o.looked {
+		return
+	}
+	o.looked = cycles
 	goal, percent := spend(h.options, h.allowed, h.thresholds.live, h.collector.Roots(), h.collector.Overhead(), h.pace)
 	roomy := percent >= autoPercent && percent > h.pacing.stock()
-	watched := cycles >= observeCycles && h.sampled.Sub(o.begin) >= observeFor
 	uncounted := h.gap.entered == o.entered
 	switch {
-	case roomy && cycles > 0 && !uncounted: // memory shows at once; gaps take a while to
+	case roomy && !uncounted: // memory shows at once; gaps take a while to
 	case !watched:
 		return
 	case uncounted:
