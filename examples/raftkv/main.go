@@ -36,7 +36,7 @@ type raftkv struct {
 	members string
 	length  int
 	batch   int
-	warm    int // MiB
+	warm    uint // MiB
 	noTurn  bool
 
 	transfer time.Duration
@@ -62,7 +62,7 @@ func (r *raftkv) flags(fs *flag.FlagSet) {
 	fs.Uint64Var(&r.id, "id", 1, "`number` of this member, from 1")
 	fs.StringVar(&r.members, "members", "http://127.0.0.1:5301,http://127.0.0.1:5302,http://127.0.0.1:5303", "`URLs` of all members, in the order of their numbers")
 	fs.IntVar(&r.length, "window", 100_000, "`messages` of 1 KiB that live beside the store, for the collector to mark")
-	fs.IntVar(&r.warm, "warm", 0, "so many `MiB` are taken from the system at the start, so that what is allocated later is not new to it")
+	fs.UintVar(&r.warm, "warm", 0, "so many `MiB` are taken from the system at the start, so that what is allocated later is not new to it")
 	fs.IntVar(&r.batch, "batch", 64, "`messages` that each write replaces")
 	fs.DurationVar(&r.transfer, "transfer-timeout", 0, "how long a transfer of the leadership may take before another member is tried; default: raftgate's, 15ms")
 	fs.BoolVar(&r.noTurn, "turn-taken", false, "the turn is never free, as where its holder does not give it back: the gate collects at its hard threshold, without it")
@@ -94,7 +94,7 @@ func (r *raftkv) check() (err error) {
 
 // prepare fills the window and starts the member.
 func (r *raftkv) prepare(log *slog.Logger) error {
-	window.Warm(r.warm << 20)
+	window.Warm(int(r.warm) << 20)
 	ballast := window.New("ptr", messageSize, r.length)
 	members := strings.Split(r.members, ",")
 	node, err := kv.Start(kv.Config{ID: r.id, Members: members, Applied: func() { ballast.Push(r.batch) }, Log: log})

@@ -42,7 +42,7 @@ func main() {
 	size := flag.Int("size", 1024, "`bytes` of a message")
 	batch := flag.Int("batch", 64, "`messages` that a request pushes")
 	length := flag.Int("window", 300_000, "`messages` that live")
-	warm := flag.Int("warm", 0, "so many `MiB` are taken from the system at the start, so that what is allocated later is not new to it")
+	warm := flag.Uint("warm", 0, "so many `MiB` are taken from the system at the start, so that what is allocated later is not new to it")
 	shape := flag.String("shape", "ptr", "`shape` of a message")
 	flag.Parse()
 	if *bytes > 0 {
@@ -57,7 +57,7 @@ func main() {
 		if err := window.Check(*shape, *size, *length); err != nil {
 			log.Fatal("subject: ", err)
 		}
-		window.Warm(*warm << 20)
+		window.Warm(int(*warm) << 20)
 		w := window.New(*shape, *size, *length)
 		s.handler, s.push = w.Handler(*batch), func() { w.Push(*batch) }
 	}
