@@ -26,7 +26,7 @@ var envoyTeam = team{
 		subjectMode(mode{name: headerEnvoy, what: "policy drain, told in answers, and health polled every 500 ms", front: envoyHeader}, true, "-envoy"),
 		subjectMode(mode{name: defaultEnvoy, what: "policy drain behind an Envoy with its own settings for hosts", front: envoyDefaults, under: "envoy"}, true),
 		subjectMode(mode{name: noTurns, what: "policy drain without turns", front: envoyPolls, under: "envoy forced"}, false),
-		{name: "floor", what: "nearly no heap, and no collection", front: envoyPolls, program: "subject", env: noCollections, args: floorArgs, under: "envoy"},
+		floor(mode{front: envoyPolls, program: "subject", under: "envoy"}),
 	},
 	loads: []load{{name: "envoy", share: moderate}, {name: "envoy forced", rate: 500, forced: true}},
 	counts: []count{

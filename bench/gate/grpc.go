@@ -39,7 +39,7 @@ var grpcTeam = team{
 		grpcMode(mode{name: "gated", what: "policy drain, told by Watch, turns by a file"}, true),
 		grpcMode(mode{name: streamsMode, what: "the same beside open streams", streams: grpcStreams}, true),
 		grpcMode(mode{name: noTurns, what: "the same without turns, and calls wait for a replica (WaitForReady)", waits: true, under: "grpc forced"}, true),
-		grpcMode(mode{name: "floor", what: "nearly no heap, and no collection", env: noCollections, under: "grpc"}, false, floorArgs(place{})...),
+		floor(grpcMode(mode{under: "grpc"}, false)),
 	},
 	// Not at grpcRate: there not one call in a hundred meets a collection.
 	loads:   []load{{name: "grpc", share: moderate}, {name: "grpc forced", rate: grpcRate, forced: true}},
@@ -54,10 +54,10 @@ var grpcTeam = team{
 }
 
 // grpcMode fills in a mode of subject that is called over gRPC.
-func grpcMode(m mode, gated bool, more ...string) mode {
+func grpcMode(m mode, gated bool) mode {
 	m.program, m.grpc, m.counts = "subject", true, gated
 	m.args = func(p place) []string {
-		args := append([]string{"-grpc", p.grpc}, more...)
+		args := []string{"-grpc", p.grpc}
 		if gated {
 			args = append(args, "-gate=drain")
 		}

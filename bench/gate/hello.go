@@ -110,7 +110,7 @@ var sheddingTeam = team{
 		shedding(mode{name: "shed", what: "policy shed, turns by a file"}, "-gate=shed"),
 		shedding(mode{name: shedMore, what: "the same, from the heap on at which the original collects"}, "-gate=shed", "-trigger=450"),
 		shedding(mode{name: noTurns, what: "policy shed without turns, as the original", rival: true}, "-gate=shed"),
-		shedding(mode{name: "floor", what: "nearly no heap, and no collection", env: noCollections}, floorArgs(place{})...),
+		floor(shedding(mode{})),
 	},
 	loads: []load{{name: "shedding", rate: sheddingRate}},
 	targets: map[string][]target{"shedding": {

@@ -125,7 +125,7 @@ func (d *driver) place(i, n int) place {
 	}
 	return place{
 		replica: i, window: window, socket: d.socket, turns: filepath.Join(d.dir, "turns"), etcd: d.etcd, grpc: d.grpcs[i],
-		members: "http://" + strings.Join(d.addrs[:n], ",http://"), memory: d.gatedPeak(),
+		members: "http://" + strings.Join(d.addrs[:n], ",http://"), memory: d.gatedPeak(), warm: d.warmMiB(),
 	}
 }
 

@@ -45,6 +45,7 @@ type place struct {
 	grpc    string // address to serve gRPC at
 	members string // URLs of the Raft group
 	memory  int64  // what a gated replica took at most
+	warm    int64  // what a floor takes from the system at its start, MiB
 }
 
 func (p place) server() string { return fmt.Sprintf("%s,be/%c", p.socket, 'a'+p.replica) }
@@ -61,7 +62,7 @@ var modes = []mode{
 		return p.inTurn("-gate=drain", "-haproxy", p.server())
 	}},
 	{name: "off", what: "GOGC=off: no collection at all", front: haproxy, env: []string{"GOGC=off"}},
-	{name: "floor", rival: true, what: "nearly no heap, and no collection: the rest of the tail is the machine's", front: haproxy, env: noCollections, args: floorArgs},
+	floor(mode{rival: true, front: haproxy}),
 	{name: "in-band", what: "policy drain, no balancer: the client reads the answers' headers", args: func(p place) []string {
 		return p.inTurn("-gate=drain", "-inband")
 	}},

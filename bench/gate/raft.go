@@ -61,9 +61,7 @@ var raftTeam = team{
 			return []string{"-gate", "-transfer-timeout", patience.String()}
 		}),
 		raftMode(mode{name: takenMode, what: "the same where the turn is never free"}, func(place) []string { return []string{"-gate", "-turn-taken"} }),
-		raftMode(mode{name: "floor", what: "nearly no heap, and no collection", env: noCollections}, func(p place) []string {
-			return append(floorArgs(p), "-window", "64")
-		}),
+		floor(raftMode(mode{}, nil)),
 	},
 	loads: []load{{name: "raft", rate: raftRate}},
 	targets: map[string][]target{"raft": {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"evenkeel.dev/bench/machine"
@@ -46,7 +45,7 @@ var teams = map[string]team{
 		modes: []mode{
 			modeNamed(single, "default"), modeNamed(single, "auto"), asRival(modeNamed(idleModes, "memory")),
 			{name: "GOGC=400", rival: true, what: "collects a quarter as often", env: []string{"GOGC=400"}},
-			onlyUnder("lone", mode{name: "floor", what: "nearly no heap, and no collection", env: noCollections, args: floorArgs}), // saturated it would have to collect
+			onlyUnder("lone", floor(mode{})), // saturated it would have to collect
 		},
 		loads: []load{{name: "lone", rate: loneRate}, {name: "lone saturated", share: .5, times: saturating}},
 		targets: map[string][]target{
@@ -85,16 +84,28 @@ var teams = map[string]team{
 // one P looks at the network every 10 ms only (runtime/proc.go, sysmon). The limit is for machines with less memory.
 var noCollections = []string{"GOGC=off", "GOMEMLIMIT=3GiB"}
 
-// floorArgs are a floor's: nearly no heap, in memory that is not new to the kernel, as each page that is costs requests up to 10 µs.
-func floorArgs(place) []string {
-	return []string{"-window", "1000", "-warm", fmt.Sprint(warmMiB())}
+// floor makes of m the rest of the tail, which is the machine's: nearly no heap, no collection, and memory that is not new to the kernel, as each
+// page that is costs requests up to 10 µs.
+func floor(m mode) mode {
+	m.name, m.what, m.env = "floor", "nearly no heap, and no collection", noCollections
+	others := m.args
+	m.args = func(p place) (args []string) {
+		if others != nil {
+			args = others(p)
+		}
+		return append(args, "-window", "1000", "-warm", fmt.Sprint(p.warm))
+	}
+	return m
 }
 
-// warmMiB is less than what noCollections allows, and of less memory than for eight replicas as much as there is for one.
-var warmMiB = sync.OnceValue(func() int64 {
+// warmMiB is what a floor takes at its start: less than noCollections allows, and eight have room.
+func (d *driver) warmMiB() int64 {
+	if d.quick {
+		return 1
+	}
 	const most = 5 << 29
 	return min(most, machine.Memory("MemAvailable")/8) >> 20
-})
+}
 
 // noTurns is the mode of replicas that may all be away at once.
 const noTurns = "no turns"
