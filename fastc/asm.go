@@ -48,7 +48,7 @@ func resolve(fn, arg unsafe.Pointer) int32 {
 	return asmcall(fn, arg)
 }
 
-func slow(fn, arg unsafe.Pointer) int32 { return cgocall(fn, arg) }
+func slow(fn, arg unsafe.Pointer) int32 { return leafByCgo(fn, arg) }
 
 var (
 	once sync.Once

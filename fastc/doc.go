@@ -33,7 +33,8 @@
 // tries it on a function of its own. When it is not found, or the test fails, or where the
 // environment says FASTC=off (for profiling and debugging, as a CPU profile shows fast calls as
 // runtime._ExternalCode), or with the build tag nofastc, every call goes through cgo, with the
-// same results. [Source] says which it is. [Slow] is runtime.cgocall, which is open to linkname.
+// same results. [Source] says which it is. [Slow] is runtime.cgocall, which is open to linkname. It moves the
+// frame to the heap, because C that calls back into Go may move the stack.
 //
 // The short way exists on amd64 and arm64 under Linux, macOS and the BSDs, and on ppc64le under
 // Linux; it was run on Linux: amd64, and arm64 and ppc64le under qemu-user. Importing the

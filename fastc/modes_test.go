@@ -163,4 +163,5 @@ func testOwn(t *testing.T, dir string) {
 func testCallback(t *testing.T) {
 	bin := mode{flags: []string{race.Flag}}.build(t, filepath.Join(t.TempDir(), "callback"), "./testdata/callback")
 	wantCrash(t, `(?m)^fatal error: .*`, "main.callsGoFromLeaf", os.Environ(), bin)
+	wantCrash(t, `(?m)^panic: fastc: .* called back into Go`, "main.callsGoFromLeaf", append(os.Environ(), "FASTC=off"), bin)
 }

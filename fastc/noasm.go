@@ -7,7 +7,7 @@ import (
 	"unsafe"
 )
 
-func call(fn, arg unsafe.Pointer) int32 { return cgocall(fn, arg) }
+func call(fn, arg unsafe.Pointer) int32 { return leafByCgo(fn, arg) }
 
 func chosen() choice {
 	return choice{source: "runtime.cgocall: " + whyNot + " (" + runtime.GOOS + "/" + runtime.GOARCH + ")"}

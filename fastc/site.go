@@ -88,17 +88,21 @@ func MustSite(fn unsafe.Pointer, name string, opts Options) *Site {
 	return s
 }
 
-// Call is the package's [Call] of the function, or [Slow] while it is diverted. It is never inlined,
-// for the same reason.
+// Call is the package's [Call] of the function. While the function is diverted, the call goes through cgo.
+// Call is never inlined, for the same reason.
 //
 //go:noinline
 func (s *Site) Call(arg unsafe.Pointer) int32 { return siteCall(s, arg) }
 
 // Slow is the package's [Slow], counted.
 func (s *Site) Slow(arg unsafe.Pointer) int32 {
+	s.countSlow()
+	return cgocall(s.fn, arg)
+}
+
+func (s *Site) countSlow() {
 	s.calls.Add(1)
 	s.slow.Add(1)
-	return cgocall(s.fn, arg)
 }
 
 // Stats returns the counters. They are read one after the other while calls go on.
@@ -119,7 +123,8 @@ func (s *Site) Stats() Stats {
 // watch is a call that is looked at. siteCall jumps here.
 func watch(s *Site, arg unsafe.Pointer) int32 {
 	if s.diverted.Load() && !s.returned(time.Now()) {
-		return s.Slow(arg)
+		s.countSlow()
+		return leafByCgo(s.fn, arg)
 	}
 	short := chosen().short // or the first call would be timed with the search
 	now := time.Since(s.born)

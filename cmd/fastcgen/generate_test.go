@@ -68,6 +68,24 @@ func TestEveryForm(t *testing.T) {
 	}
 }
 
+// TestCallback runs what is generated for C that calls back into Go; the stack moves during the call.
+func TestCallback(t *testing.T) {
+	needsC(t)
+	t.Parallel()
+	dir := folder(t, testdata(t, "callback"))
+	if r := call(t.Context(), filepath.Join(dir, "decl.go")); r.code != exitOK {
+		t.Fatalf("code %d\n%s%s", r.code, r.stdout, r.stderr)
+	}
+	program := filepath.Join(dir, "callback.test")
+	command(t, dir, nil, "go", "test", "-vet=all", "-c", "-o", program)
+	for _, env := range []string{"GOGC=100", "GOGC=1", "GODEBUG=cgocheck=1"} {
+		command(t, dir, []string{env}, program)
+	}
+	if os.Getenv("EVENKEEL_CHECK") == "1" { // compiles the standard library again
+		command(t, dir, []string{"GOEXPERIMENT=cgocheck2", "GOGC=1"}, "go", "test", ".")
+	}
+}
+
 // TestRefusals compares what is said about wrong declarations, a file of them each, with golden files.
 func TestRefusals(t *testing.T) {
 	needsGCC(t)

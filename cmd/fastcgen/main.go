@@ -50,7 +50,7 @@
 //	                         &result, a number, true, false, nil or C.NAME
 //	//fastc:require EXPR     Go, repeatable: when false, the wrapper returns an error, or
 //	                         panics if it has no error result
-//	//fastc:slow             always by ordinary cgo: for what may block or take long
+//	//fastc:slow             always by ordinary cgo: for what may block, take long or call back into Go
 //	//fastc:slow EXPR        Go: by ordinary cgo when true
 //	//fastc:yield [EXPR]     let other goroutines run before the call (when true): see docs/guides/fastc.md
 //	//fastc:fails CEXPR      C over ret, the C function's result, or errno, which is 0 before the

@@ -306,7 +306,9 @@ func decompress(d *decompressor, in, out []byte) (result Result, size uint) {
 	f.arg3 = unsafe.Pointer(unsafe.SliceData(out))
 	f.arg4 = C.uint64_t(len(out))
 	if len(in) > 1<<10 || len(out) > 64<<10 {
-		fastc.Slow(unsafe.Pointer(C.fastc_deflate_f48fbc4b_decompress), unsafe.Pointer(&f))
+		slow := f
+		fastc.Slow(unsafe.Pointer(C.fastc_deflate_f48fbc4b_decompress), unsafe.Pointer(&slow))
+		f = slow
 	} else {
 		fastc.Call(unsafe.Pointer(C.fastc_deflate_f48fbc4b_decompress), unsafe.Pointer(&f))
 	}
@@ -338,7 +340,9 @@ func updateCRC32(crc uint32, p []byte) uint32 {
 	f.arg1 = unsafe.Pointer(unsafe.SliceData(p))
 	f.arg2 = C.uint64_t(len(p))
 	if len(p) > 128<<10 {
-		fastc.Slow(unsafe.Pointer(C.fastc_deflate_f48fbc4b_updateCRC32), unsafe.Pointer(&f))
+		slow := f
+		fastc.Slow(unsafe.Pointer(C.fastc_deflate_f48fbc4b_updateCRC32), unsafe.Pointer(&slow))
+		f = slow
 	} else {
 		fastc.Call(unsafe.Pointer(C.fastc_deflate_f48fbc4b_updateCRC32), unsafe.Pointer(&f))
 	}
@@ -368,7 +372,9 @@ func updateAdler32(adler uint32, p []byte) uint32 {
 	f.arg1 = unsafe.Pointer(unsafe.SliceData(p))
 	f.arg2 = C.uint64_t(len(p))
 	if len(p) > 128<<10 {
-		fastc.Slow(unsafe.Pointer(C.fastc_deflate_f48fbc4b_updateAdler32), unsafe.Pointer(&f))
+		slow := f
+		fastc.Slow(unsafe.Pointer(C.fastc_deflate_f48fbc4b_updateAdler32), unsafe.Pointer(&slow))
+		f = slow
 	} else {
 		fastc.Call(unsafe.Pointer(C.fastc_deflate_f48fbc4b_updateAdler32), unsafe.Pointer(&f))
 	}

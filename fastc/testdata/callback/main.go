@@ -24,7 +24,21 @@ import (
 )
 
 //export back
-func back() { fmt.Println("in Go again") }
+func back() {
+	fmt.Println("in Go again")
+	deep(2000)
+}
+
+// deep needs more stack than the main goroutine has, so that the runtime moves it.
+//
+//go:noinline
+func deep(n int) byte {
+	var local [128]byte
+	if n > 0 {
+		local[n%len(local)] = deep(n - 1)
+	}
+	return local[0]
+}
 
 //go:noinline
 func callsGoFromLeaf(fn unsafe.Pointer) {

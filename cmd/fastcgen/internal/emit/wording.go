@@ -9,7 +9,7 @@ import (
 )
 
 // locals are the names of a wrapper's variables, none of them a parameter's or a result's.
-type locals struct{ frame, code, zero string }
+type locals struct{ frame, slow, code, zero string }
 
 func localsOf(f *decl.Func) locals {
 	free := func(names ...string) string {
@@ -20,7 +20,7 @@ func localsOf(f *decl.Func) locals {
 		}
 		return names[len(names)-1] + "OfFastc"
 	}
-	return locals{free("f", "frame"), free("errno", "code"), free("zero", "none")}
+	return locals{free("f", "frame"), free("slow", "slowFrame"), free("errno", "code"), free("zero", "none")}
 }
 
 // mentioned reports whether a condition of f may refer to a name.

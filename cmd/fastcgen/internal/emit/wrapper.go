@@ -143,7 +143,7 @@ func goAsserts(b io.Writer, mr *match.Mirror) {
 //		runtime.Gosched()                           Yields
 //		var f C.struct_fastc_Sum_frame              Fields
 //		f.arg0 = unsafe.Pointer(unsafe.SliceData(a))    Sets
-//		errno := fastc.Call(shim, &f)               or Slow, or either by a condition
+//		errno := fastc.Call(shim, &f)               or Slow, or either by a condition: Slow gets a copy then
 //		runtime.KeepAlive(&f)                       Pointers: what the frame points to lives until here
 //		if errno < 0 { ... }                        Fails, and C left errno as it was
 //		if errno != 0 { ... }                       Fails, with errno
@@ -205,7 +205,7 @@ func (g *File) wrapper(b *strings.Builder, p *match.Plan) {
 // call writes the call of the shim, fast or slow.
 func (g *File) call(b *strings.Builder, p *match.Plan, v locals, arg string) {
 	f := p.Func
-	call := func(how string) string {
+	call := func(how, arg string) string {
 		if f.Budget != nil {
 			return fmt.Sprintf("%s.%s(%s)", f.SiteName(), how, arg)
 		}
@@ -217,15 +217,23 @@ func (g *File) call(b *strings.Builder, p *match.Plan, v locals, arg string) {
 	}
 	switch {
 	case f.AlwaysSlow():
-		fmt.Fprintf(b, "\t%s%s\n", set, call("Slow"))
+		fmt.Fprintf(b, "\t%s%s\n", set, call("Slow", arg))
 	case f.Slow == nil:
-		fmt.Fprintf(b, "\t%s%s\n", set, call("Call"))
+		fmt.Fprintf(b, "\t%s%s\n", set, call("Call", arg))
 	default:
 		if f.Fails != nil {
 			fmt.Fprintf(b, "\tvar %s int32\n", v.code)
 			set = v.code + " = "
 		}
-		fmt.Fprintf(b, "\tif %s {\n\t\t%s%s\n\t} else {\n\t\t%s%s\n\t}\n", f.Slow.Text, set, call("Slow"), set, call("Call"))
+		fmt.Fprintf(b, "\tif %s {\n", f.Slow.Text)
+		if arg == "nil" {
+			fmt.Fprintf(b, "\t\t%s%s\n", set, call("Slow", arg))
+		} else { // Slow's frame is on the heap: a copy keeps the other one on the stack
+			fmt.Fprintf(b, "\t\t%s := %s\n", v.slow, v.frame)
+			fmt.Fprintf(b, "\t\t%s%s\n", set, call("Slow", "unsafe.Pointer(&"+v.slow+")"))
+			fmt.Fprintf(b, "\t\t%s = %s\n", v.frame, v.slow)
+		}
+		fmt.Fprintf(b, "\t} else {\n\t\t%s%s\n\t}\n", set, call("Call", arg))
 	}
 }
 

@@ -181,11 +181,14 @@ func TestAllocations(t *testing.T) {
 		"Count": func() { Count(s, 's') }, "Mid": func() { pt = Mid(pt, p[0]) }, "Path": func() { Path(p) }, "Move": func() { Move(&pt, 1) },
 		"Make": func() { i = Make(2) }, "Check": func() { Check(&i) }, "Nested": func() { Nested(Nest{}) }, "Incr": func() { Incr(&n) },
 		"Max4": func() { Max4([4]int32{1}) }, "Digest": func() { Digest(nil) }, "Box": func() { _, _, _ = Box(p) }, "Root": func() { _, _ = Root(2) },
-		"New": func() { Free(New(1)) }, "Open": func() { c, _ := Open(1); Free(c) }, "local": func() { q := Point{1, 1}; Move(&q, 1); x := [4]int32{}; Rotate(&x) },
+		"Open": func() { c, _ := Open(1); Free(c) }, "local": func() { q := Point{1, 1}; Move(&q, 1); x := [4]int32{}; Rotate(&x) },
 	} {
 		if n := testing.AllocsPerRun(100, f); n != 0 {
 			t.Errorf("%s allocates %v times", name, n)
 		}
+	}
+	if n := testing.AllocsPerRun(100, func() { Free(New(1)) }); n != 1 {
+		t.Errorf("New, which is slow, allocates %v times, want its frame", n)
 	}
 }
 
