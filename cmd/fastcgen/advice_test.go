@@ -36,7 +36,7 @@ var unapplied = map[string]string{
 	"a leaf function cannot call back: use ordinary cgo for this one":       "the declaration has to go",
 	"rename it and write the platform into its //go:build line":             "TestPackages gets there",
 	"put //fastc:slow above it":                                             "a warning",
-	"use ordinary cgo for it":                                               "a warning",
+	"put //fastc:slow above what may wait, take long or call back into Go":  "a warning",
 	"wrap it in a static inline function in the preamble that calls setjmp": "a warning, which TestPackages applies",
 	"leave it out, or set %s_ALLOW to a pattern of it":                      "TestEnvironment gets there",
 	"write to this `file`; with one FILE only, or with -init":               "the help",

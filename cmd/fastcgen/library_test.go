@@ -8,38 +8,66 @@ import (
 	"testing"
 )
 
-// TestLibraries: of what is linked, only the symbols tell which calls it makes.
+// TestLibraries: no source tells what a library does. So there is one warning for each library that declared
+// functions reach, at any depth.
 func TestLibraries(t *testing.T) {
 	needsGCC(t)
 	if runtime.GOOS == "darwin" {
 		t.Skip("needs libraries in ELF: those of macOS are not looked into")
 	}
 	t.Parallel()
-	const unsure = ": whether it gets there cannot be seen; put //fastc:slow above Put unless you know\n"
-	for name, tt := range map[string]struct{ ldFlags, want string }{
-		"shared":  {"-L${SRCDIR} -lslowly", "put is in libslowly.so, which calls fsync" + unsure},
-		"static":  {"-L${SRCDIR}/static -lslowly", "put is in libslowly.a, whose a_put_of_a_long_name.o gets to fsync (a_put_of_a_long_name.o -> disk.o)" + unsure},
-		"archive": {"${SRCDIR}/static/libslowly.a", "put is in libslowly.a, whose a_put_of_a_long_name.o gets to fsync (a_put_of_a_long_name.o -> disk.o)" + unsure},
-		"exact":   {"-L${SRCDIR}/static -l:libslowly.a", "put is in libslowly.a, whose a_put_of_a_long_name.o gets to fsync (a_put_of_a_long_name.o -> disk.o)" + unsure},
-		"quick":   {"${SRCDIR}/static/libquickly.a", ""},
-		"broken":  {"${SRCDIR}/static/libbroken.a", ""},
-		"no file": {"-L${SRCDIR}/nowhere -lno-such-library", ""},
+	const says = "DIR/add.go:5: warning: fastcgen cannot look into put of LIBRARY, reached by Put, Wrapped, Deep; " +
+		"put //fastc:slow above what may wait, take long or call back into Go\n"
+	const nowhere = "the code outside of this package and its libraries"
+	for name, tt := range map[string]struct{ ldFlags, library string }{
+		"shared":  {"-L${SRCDIR} -lslowly", "libslowly.so"},
+		"static":  {"-L${SRCDIR}/static -lslowly", "libslowly.a"},
+		"archive": {"${SRCDIR}/static/libslowly.a", "libslowly.a"},
+		"exact":   {"-L${SRCDIR}/static -l:libslowly.a", "libslowly.a"},
+		"broken":  {"${SRCDIR}/static/libbroken.a", nowhere},
+		"no file": {"-L${SRCDIR}/nowhere -lno-such-library", nowhere},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := folder(t, map[string]string{
-				"add.go": declare("#cgo LDFLAGS: "+tt.ldFlags+"\nint put(int n);\n", "\n//fastc:call put(n)\nfunc Put(n int32) int32\n"),
+				"add.go": declare("#cgo LDFLAGS: "+tt.ldFlags+"\nint put(int n);\nint deep(int n);\nstatic inline int wrapped(int n) { return put(n); }\n",
+					"\n//fastc:call put(n)\nfunc Put(n int32) int32\n\n//fastc:call wrapped(n)\nfunc Wrapped(n int32) int32\n"+
+						"\n//fastc:call deep(n)\nfunc Deep(n int32) int32\n\n//fastc:call deep(n)\n//fastc:slow\nfunc Slow(n int32) int32\n"),
+				"deep.c": "int put(int);\nstatic int deeper(int n) { return put(n); }\nint deep(int n) { return n > 0 ? deeper(n) : 0; }\n",
 			})
 			makeLibraries(t, dir)
 			r := call(t.Context(), filepath.Join(dir, "add.go"))
-			want := ""
-			if tt.want != "" {
-				want = filepath.Join(dir, "add.go") + ":18:14: warning: " + tt.want
-			}
+			want := strings.NewReplacer("DIR", dir, "LIBRARY", tt.library).Replace(says)
 			if r.code != exitOK || r.stderr != want {
 				t.Errorf("code %d\n got %s\nwant %s", r.code, r.stderr, want)
 			}
 		})
+	}
+}
+
+// TestInitLibrary: -init asks about each function that reaches a library, the package's own wrappers too.
+func TestInitLibrary(t *testing.T) {
+	needsGCC(t)
+	t.Parallel()
+	dir := folder(t, map[string]string{
+		"p.go": "package small\n\n// #cgo LDFLAGS: -L${SRCDIR} -lslowly\n// int put(int n);\n// int deep(int n);\n" +
+			"// static inline int wrapped(int n) { return put(n); }\n// static inline int add(int a, int b) { return a + b; }\nimport \"C\"\n\n" +
+			"func use() int { return int(C.put(1) + C.wrapped(2) + C.deep(3) + C.add(4, 5)) }\n",
+		"deep.c": "int put(int);\nstatic int deeper(int n) { return put(n); }\nint deep(int n) { return n > 0 ? deeper(n) : 0; }\n",
+	})
+	makeLibraries(t, dir)
+	r := call(t.Context(), "-init", filepath.Join(dir, "p.go"))
+	const why = ". It cannot be seen whether that waits, takes long or calls back into Go. " +
+		"If it does none of these, take the declaration; else leave the calls to cgo.\n"
+	want := "DIR/p.go:10:29: C.put is left to you: put gets to put, of libslowly.so: put" + why +
+		"DIR/p.go:10:40: C.wrapped is left to you: wrapped gets to put, of libslowly.so: wrapped -> put" + why +
+		"DIR/p.go:10:55: C.deep is left to you: deep gets to put, of libslowly.so: deep -> deeper -> put" + why +
+		"fastcgen: DIR/p_leaf.go declares 1 function; left to decide, in comments: 3; left to cgo: 0. Read it, then run fastcgen DIR/p_leaf.go\n"
+	if got := strings.ReplaceAll(r.stderr, dir, "DIR"); r.code != exitOK || got != want {
+		t.Errorf("code %d\n got %s\nwant %s", r.code, got, want)
+	}
+	if r := call(t.Context(), filepath.Join(dir, "p_leaf.go")); r.code != exitOK || r.stderr != "" {
+		t.Errorf("what -init wrote: code %d\n%s", r.code, r.stderr)
 	}
 }
 
@@ -52,7 +80,7 @@ func makeLibraries(t *testing.T, dir string) {
 	}
 	for name, text := range map[string]string{
 		"a_put_of_a_long_name.c": "int disk(int);\nint put(int n) { return disk(n); }\n", "disk.c": "int fsync(int);\nint disk(int n) { return fsync(n); }\n",
-		"quick.c": "int put(int n) { return n; }\n", "whole.c": "int fsync(int);\nint put(int n) { return fsync(n); }\n",
+		"whole.c": "int fsync(int);\nint put(int n) { return fsync(n); }\n",
 	} {
 		c := filepath.Join(static, name)
 		if err := os.WriteFile(c, []byte(text), 0o644); err != nil {
@@ -61,7 +89,6 @@ func makeLibraries(t *testing.T, dir string) {
 		command(t, static, nil, "gcc", "-c", "-fPIC", name)
 	}
 	command(t, static, nil, "ar", "rc", "libslowly.a", "a_put_of_a_long_name.o", "disk.o")
-	command(t, static, nil, "ar", "rc", "libquickly.a", "quick.o", "disk.o")
 	command(t, static, nil, "gcc", "-shared", "-o", "../libslowly.so", "whole.o")
 	if err := os.WriteFile(filepath.Join(static, "libbroken.a"), []byte("!<arch>\n"+strings.Repeat("x", 100)), 0o644); err != nil {
 		t.Fatal(err)

@@ -137,7 +137,16 @@ func TestPackages(t *testing.T) {
 				"add.go":  declare("void back(void);\nstatic inline int backs(int n) { back(); return n; }\n", "\n//fastc:call backs(n)\nfunc Backs(n int32) int32\n"),
 				"call.go": "package small\n\nimport \"C\"\n\n//export back\nfunc back() {}\n",
 			},
-			want: "DIR/add.go:18:14: warning: backs gets to _cgoexp_back, which leads into Go: a leaf function that gets there ends the process; use ordinary cgo for it\n\tbacks -> back -> _cgoexp_back\n",
+			want: "DIR/add.go:18:14: warning: backs gets to the Go function back; a leaf function that calls Go ends the process; put //fastc:slow above it\n\tbacks -> back\n",
+		},
+		"export reached slowly": {
+			files: map[string]string{
+				"add.go": declare("void back(void);\nstatic inline int backs(int n) { back(); return n; }\n",
+					"\n//fastc:call backs(n)\n//fastc:slow\nfunc Backs(n int32) int32\n\n//fastc:call backs(n)\n//fastc:slow n > 9\nfunc BacksOften(n int32) int32\n"),
+				"call.go": "package small\n\nimport \"C\"\n\n//export back\nfunc back() {}\n",
+			},
+			want: "DIR/add.go:18:14: note: backs gets to the Go function back, by ordinary cgo\n" +
+				"DIR/add.go:22:14: warning: backs gets to the Go function back; a leaf function that calls Go ends the process; put //fastc:slow above it, without a condition\n\tbacks -> back\n",
 		},
 		"clash": {
 			files: map[string]string{"add.go": declare("", ""), "sum.go": "package small\n\nfunc Add() {}\n\ntype fastc int\n"},
@@ -197,9 +206,10 @@ func TestPackages(t *testing.T) {
 				"wrong.c": "#include \"_cgo_export.h\"\n",
 			},
 			want: "DIR/add.go:5: warning: cannot look into wrong.c for calls that block: wrong.c:1:10: fatal error: _cgo_export.h: No such file or directory\n" +
-				"DIR/add.go:20:14: warning: nap gets to usleep, which may block: a leaf function must not; put //fastc:slow above it\n\tnap -> usleep\n" +
-				"DIR/add.go:23:14: warning: load gets to crosscall2 and read (and to printf), which leads into Go: a leaf function that gets there ends the process; " +
-				"use ordinary cgo for it\n\tload -> crosscall2\n\tload -> read\n",
+				"DIR/add.go:20:14: warning: nap gets to usleep, which may block; put //fastc:slow above it\n\tnap -> usleep\n" +
+				"DIR/add.go:23:14: warning: load gets to the Go function crosscall2; a leaf function that calls Go ends the process; " +
+				"put //fastc:slow above it\n\tload -> crosscall2\n" +
+				"DIR/add.go:23:14: warning: load gets to read, printf, which may block; put //fastc:slow above it\n\tload -> read\n",
 		},
 		"pointers": { // a table of functions, put where a call finds it by another one
 			files: map[string]string{
@@ -213,7 +223,7 @@ func TestPackages(t *testing.T) {
 					"static const struct methods disk = {disk_put};\nvoid file_open(file *f) { f->methods = &disk; }\n" +
 					"int file_step(file *f) { return f->methods->put(f, \"a\", 1); }\nint file_size(const file *f) { return f->size; }\nint file_sync(file *f) { return fsync(f->fd); }\n",
 			},
-			want: "DIR/add.go:20:14: warning: file_step gets to pwrite, which may block: a leaf function must not; put //fastc:slow above it\n\tfile_step => disk_put => pwrite\n",
+			want: "DIR/add.go:20:14: warning: file_step may get to pwrite by a pointer, which may block; put //fastc:slow above it, unless you know that it does not\n\tfile_step ~> pwrite\n",
 		},
 		"jumps": { // out of the function, and within it
 			files: map[string]string{
@@ -222,7 +232,7 @@ func TestPackages(t *testing.T) {
 				"jump.c": "#include <setjmp.h>\n#include \"jump.h\"\nstatic jmp_buf at;\nstatic void leave(int n) { longjmp(at, n); }\nint fail(int n) { if (n > 0) leave(n); return n; }\n" +
 					"int catch(int n, int (*f)(int)) { return setjmp(at) ? -1 : f(n); }\n",
 			},
-			want: "DIR/add.go:18:14: warning: fail gets to longjmp, and to no setjmp: a jump over the frames of Go ends the process, by cgo too; " +
+			want: "DIR/add.go:18:14: warning: fail gets to longjmp, and to no setjmp; a jump over the frames of Go ends the process, by cgo too; " +
 				"wrap it in a static inline function in the preamble that calls setjmp\n\tfail -> leave -> longjmp\n",
 		},
 		"slow": { // all of it: nothing to warn of

@@ -65,7 +65,7 @@ func File(ctx context.Context, path, out string) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Result{text, Blocking(ctx, tc, g, pkg)}, nil
+	return &Result{text, Search(ctx, tc, g, pkg).Warnings()}, nil
 }
 
 // Checked compares the declarations with C, and has the compilers of C and Go take what is made of them.
@@ -91,10 +91,8 @@ func Checked(ctx context.Context, tc *cc.Toolchain, d *decl.File, pkg *cc.Packag
 	return g, nil
 }
 
-// Blocking returns warnings about calls that leaf functions must not make.
-func Blocking(ctx context.Context, tc *cc.Toolchain, g *emit.File, pkg *cc.Package) []string {
-	source := g.Trial()
-	source += reach.Handed(ctx, tc, pkg, source)
-	s := &reach.Search{Toolchain: tc, Package: pkg, Decl: g.Decl, Source: source, Shim: g.Shim(g.Decl.Funcs[0])}
-	return s.Warnings(ctx)
+// Search looks for calls that leaf functions must not make.
+func Search(ctx context.Context, tc *cc.Toolchain, g *emit.File, pkg *cc.Package) *reach.Report {
+	s := &reach.Search{Toolchain: tc, Package: pkg, Decl: g.Decl, Source: g.Trial(), Shim: g.Shim(g.Decl.Funcs[0])}
+	return s.Run(ctx)
 }

@@ -110,54 +110,17 @@ func askPreamble(ctx context.Context, tc *cc.Toolchain, preamble string, functio
 	if err != nil {
 		return nil, err
 	}
-	named := mentions(text)
+	graph := &reach.Graph{}
+	graph.Add(text)
 	for _, name := range functions {
-		own.variables[name] = reachable(named, name, changing)
+		for _, found := range graph.Names(name) {
+			if changing[found] {
+				variable, _, _ := strings.Cut(found, ".") // counter.0 is one within a function
+				own.variables[name] = append(own.variables[name], variable)
+			}
+		}
 	}
 	return own, nil
-}
-
-// mentions returns, by the labels of an assembly text, the names below each: of what a function calls,
-// reads and writes, whatever the instructions are.
-func mentions(text string) map[string][]string {
-	named, at := map[string][]string{}, ""
-	for l := range strings.SplitSeq(text, "\n") {
-		word, rest := reach.Statement(l)
-		if name, ok := reach.Label(word); ok {
-			if !strings.HasPrefix(name, ".L") {
-				at = name
-			}
-			continue
-		}
-		if strings.HasPrefix(word, ".") && word != ".quad" && word != ".xword" { // what is said about the next one
-			continue
-		}
-		named[at] = append(named[at], strings.FieldsFunc(rest, func(r rune) bool {
-			return !(r == '_' || r == '.' || r == '$' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z')
-		})...)
-	}
-	return named
-}
-
-// reachable returns those of a set of variables that a function gets to.
-func reachable(named map[string][]string, from string, wanted map[string]bool) []string {
-	var found []string
-	seen, queue := map[string]bool{}, []string{from}
-	for len(queue) > 0 {
-		label := strings.TrimPrefix(queue[0], "$")
-		queue = queue[1:]
-		if seen[label] {
-			continue
-		}
-		seen[label] = true
-		if wanted[label] {
-			name, _, _ := strings.Cut(label, ".") // counter.0 is one within a function
-			found = append(found, name)
-		}
-		queue = append(queue, named[label]...)
-	}
-	slices.Sort(found)
-	return found
 }
 
 // changeable reports whether a variable's section can be written to by the program.

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -111,7 +110,7 @@ func (u *guess) declaration() string {
 	fmt.Fprintf(b, "// %s is C's %s.\n", u.goName, u.cName)
 	for _, s := range u.slow {
 		way, _, _ := strings.Cut(s, "; ") // the first is enough to look for
-		b.WriteString("//\n" + emit.Wrapped("By ordinary cgo, as "+way+". Leave //fastc:slow out if you know that it does not wait there."))
+		b.WriteString("//\n" + emit.Wrapped("By ordinary cgo, because "+way+". Leave //fastc:slow out if you know that it does not wait there."))
 	}
 	b.WriteString("//\n")
 	b.WriteString(u.bare())
@@ -229,7 +228,7 @@ func (in *initializer) settle(ctx context.Context) ([]byte, error) {
 			return text, err
 		}
 		looked = true
-		in.waits(generate.Blocking(ctx, in.tc, g, in.pkg), g, of)
+		in.place(generate.Search(ctx, in.tc, g, in.pkg), of)
 	}
 }
 
@@ -262,50 +261,33 @@ func (in *initializer) blame(bad decl.Problems, of map[int][]*guess) bool {
 	return found
 }
 
-// waits places what fastcgen warns of.
-func (in *initializer) waits(warnings []string, g *emit.File, of map[int][]*guess) {
-	for _, w := range warnings {
-		placed := false
-		for _, f := range g.Decl.Funcs {
-			said, ok := strings.CutPrefix(w, f.Call.At.String()+": warning: ")
-			for _, u := range of[f.Call.At.Line] {
-				if !ok {
-					break
-				}
-				placed = true
-				u.gets(said)
-			}
-		}
-		if !placed {
-			in.warned = append(in.warned, w)
+// place gives each function what a search found of it.
+func (in *initializer) place(r *reach.Report, of map[int][]*guess) {
+	in.warned = append(in.warned, r.Unseen...)
+	for _, f := range r.Findings {
+		for _, u := range of[f.Func.Call.At.Line] {
+			u.gets(f)
 		}
 	}
 }
 
-// gets notes what a function gets to. A way into Go through a pointer may be none of the program's: only the
-// user can know what the pointer is in the calls that are there.
-func (u *guess) gets(said string) {
-	ways := strings.Split(said, "\n\t")
-	plain := ways[0] + ": " + strings.Join(ways[1:], "; ")
-	into := slices.IndexFunc(ways, func(way string) bool { return reach.IsCallback(way[strings.LastIndexByte(way, ' ')+1:]) })
+// gets decides what becomes of a function that gets to calls which a leaf must not make. A pointer may lead into
+// Go in none of the program's calls, and a library's function may be a leaf: only the user can know.
+func (u *guess) gets(f reach.Finding) {
+	said := fmt.Sprintf("%s: %s", f, strings.Join(f.Ways, "; "))
 	switch {
-	case strings.Contains(said, "over the frames of Go"):
-		u.refuse("%s", plain)
-	case !strings.Contains(said, "leads into Go"):
-		u.slow = append(u.slow, reason(said))
-	case into > 0 && strings.ContainsAny(ways[into], "=~"):
-		u.ask("%s. If the pointer leads there in none of the calls, and never will, this is right.", plain)
+	case f.Kind == reach.Library:
+		u.ask("%s. It cannot be seen whether that waits, takes long or calls back into Go. If it does none of these, "+
+			"take the declaration; else leave the calls to cgo.", said)
+	case f.Kind == reach.IntoGo && !f.Sure:
+		u.ask("%s. If the pointer leads there in none of the calls, and never will, this is right.", said)
+	case f.Kind == reach.Blocks:
+		u.slow = append(u.slow, said)
+	case f.Kind == reach.IntoGo:
+		u.refuse("a leaf function cannot call Go, and %s", said)
 	default:
-		u.refuse("%s", plain)
+		u.refuse("%s", said)
 	}
-}
-
-// slowAdvice is what a warning tells to do, which -init has done.
-var slowAdvice = regexp.MustCompile(`(: a leaf function must not)?; put //fastc:slow above \w+( unless you know)?`)
-
-func reason(warning string) string {
-	warning = strings.Replace(slowAdvice.ReplaceAllString(warning, ""), "\n\t", ": ", 1)
-	return strings.ReplaceAll(warning, "\n\t", "; ")
 }
 
 // writeNew puts text into a file that must not be there.

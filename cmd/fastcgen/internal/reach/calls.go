@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"evenkeel.dev/cmd/fastcgen/internal/cc"
 )
 
 // blockingKinds are functions of the C library that may wait for something other than the
@@ -41,8 +43,8 @@ var blockingCalls = func() (list []string) {
 	return list
 }()
 
-// IsCallback reports whether a symbol is a way back into Go.
-func IsCallback(symbol string) bool {
+// isCallback reports whether a symbol is a way back into Go.
+func isCallback(symbol string) bool {
 	return symbol == "crosscall2" || strings.HasPrefix(symbol, "_cgoexp_") || strings.HasPrefix(symbol, "_cgo_")
 }
 
@@ -53,11 +55,10 @@ var (
 	landings = []string{"setjmp", "_setjmp", "sigsetjmp"}
 )
 
-// looked reports whether a way to a symbol is to be found.
-func looked(symbol string) bool {
-	name := libcName(symbol)
-	return IsCallback(symbol) || slices.Contains(blockingCalls, name) || slices.Contains(jumps, name) || slices.Contains(landings, name)
-}
+// callers are functions of the C library that call a function whose address they get.
+var callers = strings.Fields(`qsort qsort_r bsearch lfind lsearch tsearch tfind tdelete twalk twalk_r tdestroy
+	ftw nftw fts_open scandir glob atexit on_exit signal sigaction pthread_create pthread_once pthread_key_create
+	pthread_atfork call_once thrd_create tss_create dl_iterate_phdr makecontext clone`)
 
 // libcName undoes what headers and compilers do to the names of the C library's functions:
 // __read_chk is read, open64 is open, __isoc99_scanf is scanf.
@@ -71,6 +72,21 @@ func libcName(symbol string) string {
 		return short
 	}
 	return s
+}
+
+// exports returns the names in C of the functions that a package exports.
+func exports(pkg *cc.Package) map[string]bool {
+	names := map[string]bool{}
+	for _, f := range pkg.Files {
+		for _, group := range f.Comments {
+			for _, c := range group.List {
+				if name, ok := strings.CutPrefix(c.Text, "//export "); ok {
+					names[strings.TrimSpace(name)] = true
+				}
+			}
+		}
+	}
+	return names
 }
 
 // Some lists names, the first few of many.

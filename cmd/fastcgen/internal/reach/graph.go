@@ -1,149 +1,197 @@
 package reach
 
 import (
+	"maps"
 	"slices"
 	"strconv"
+	"strings"
 )
 
-// value is what a register, an argument or a place in memory holds, as far as assembly tells.
-// Places in memory and arguments are named by the value that is read from them.
-type value struct {
-	kind valueKind
-	name string // of a symbol, or of the function that has the argument or the local variable
-	at   int64  // an offset, or the number of an argument
+// Graph holds what functions and variables refer to, as the assembly of several compiled files says it.
+type Graph struct {
+	nodes map[string]*node // by key
+	taken map[string]bool  // keys of what may be called through a pointer: functions whose address is taken
+	units int              // files read so far
+
+	noteworthy func(symbol string) bool // functions outside of the files whose address counts; nil: none
 }
 
-type valueKind int
-
-const (
-	valUnknown  valueKind = iota
-	valAddress            // of a function or variable, at bytes on
-	valContent            // of a variable, at bytes on
-	valElement            // of a variable, at an offset that is computed
-	valField              // of the struct that a pointer points to, at bytes on; the name says where the pointer is from
-	valArgument           // of a function; the name * stands for all that are called through pointers
-	valResult             // of a function, likewise
-	valLocal              // variable of a function, at that place of its frame
-)
-
-// callGraph is what functions and data refer to, in the assembly that the C compiler writes.
-type callGraph struct {
-	nodes map[string]*graphNode
-	holds map[value]map[value]bool  // what code puts into a place, and what it passes
-	inner map[string]map[int64]bool // the places within a variable whose address is taken; a function has it at 0
-	units int
-
-	pointers map[value]string // the names of the pointers that fields are read through: numbers of
-	origins  []value
-
-	linked   bool
-	fields   map[int64]map[value]bool // the addresses that stand at an offset of some struct
-	may      map[value]map[value]bool // the addresses that come to a place without standing in a field on the way
-	tables   map[int64][]value        // the addresses that stand at an offset of a table
-	resolved map[value]resolved       // by functions
-	stars    map[value]map[value]bool // the addresses that come to all functions that are called through pointers
-	known    map[value]near           // by pointed
-	taken    []string                 // the functions whose address is taken
-}
-
-// graphNode is a function or a variable.
-type graphNode struct {
-	name     string // for a reader: C's
+// node is a function or a variable.
+type node struct {
+	name     string // C's; the key of a static one has the number of its file too
 	function bool
-	calls    map[string]bool
-	refers   map[string]bool // variables and functions whose address the function takes
-
-	sites     []site
-	hands     []hand
-	takes     map[int64]int // the arguments that it looks at, and how wide they are
-	addressed bool          // it takes the address of a variable of its own
-
-	holds map[int64]value // of a variable: addresses, and unknown for numbers that are not 0
-	size  int64
-
-	stride int64 // how long the elements are, 0: it is no array
-	table  bool  // it holds the address of a function
+	calls    map[string]bool // keys, by name
+	refers   map[string]bool // keys of that whose address it holds or takes
+	indirect bool            // it calls through a pointer
 }
 
-// site is a call through a pointer.
-type site struct {
-	from   value
-	passes map[int64]int // the arguments that may be passed, and how wide they are; nil: not known
+// unit is one file of assembly on its way into a graph.
+type unit struct {
+	*Graph
+	number   string
+	function map[string]bool // by names
+	defined  map[string]bool
+	global   map[string]bool
 }
 
-// hand is a function or variable whose address is passed to a function.
-type hand struct{ to, name string }
-
-// node returns the node of that key.
-func (g *callGraph) node(key, name string) *graphNode {
-	n := g.nodes[key]
-	if n == nil {
-		n = &graphNode{name: name, calls: map[string]bool{}, refers: map[string]bool{}, holds: map[int64]value{}}
-		g.nodes[key] = n
+// Add reads the assembly of one compiled file.
+func (g *Graph) Add(text string) {
+	if g.nodes == nil {
+		g.nodes = map[string]*node{}
 	}
+	if g.taken == nil {
+		g.taken = map[string]bool{}
+	}
+	g.units++
+	u := &unit{g, strconv.Itoa(g.units), map[string]bool{}, map[string]bool{}, map[string]bool{}}
+	for l := range strings.SplitSeq(text, "\n") {
+		u.declare(statement(l))
+	}
+	var at *node
+	for l := range strings.SplitSeq(text, "\n") {
+		word, rest := statement(l)
+		if name, ok := label(word); ok {
+			if at == nil || !at.function || !strings.HasPrefix(name, ".L") {
+				at = u.node(name)
+			}
+			continue
+		}
+		switch {
+		case word == "":
+		case word == ".set":
+			name, of, _ := strings.Cut(rest, ",")
+			if of = strings.TrimSpace(of); u.function[name] || u.function[of] {
+				u.node(name).calls[u.key(of)] = true
+			}
+		case word == ".section" || word == ".data" || word == ".text" || word == ".bss":
+			at = nil
+		case at == nil:
+		case !at.function && slices.Contains(addresses, word):
+			u.refer(at, rest, true)
+		case at.function && word[0] != '.':
+			u.instruction(at, word, rest)
+		}
+	}
+}
+
+// addresses are the directives that put an address into a variable.
+var addresses = []string{".quad", ".xword", ".8byte", ".dword", ".long", ".word"}
+
+// declare notes what a line says about names.
+func (u *unit) declare(word, rest string) {
+	first, kind, _ := strings.Cut(rest, ",")
+	first = strings.TrimSpace(first)
+	switch word {
+	case ".globl", ".global", ".weak":
+		u.global[first] = true
+	case ".local", ".comm", ".lcomm":
+		u.defined[first] = true
+	case ".type":
+		if strings.HasSuffix(kind, "function") {
+			u.function[first] = true
+		}
+	case ".set":
+		u.defined[first] = true
+	default:
+		if name, ok := label(word); ok {
+			u.defined[name] = true
+		}
+	}
+}
+
+// key returns the name of a symbol's node: what is static in one file is another thing in the next.
+func (u *unit) key(name string) string {
+	if u.defined[name] && !u.global[name] {
+		return name + "#" + u.number
+	}
+	return name
+}
+
+func (u *unit) node(name string) *node {
+	key := u.key(name)
+	n := u.nodes[key]
+	if n == nil {
+		n = &node{name: name, calls: map[string]bool{}, refers: map[string]bool{}}
+		u.nodes[key] = n
+	}
+	n.function = n.function || u.function[name]
 	return n
 }
 
-// isFunction reports whether a symbol is a function, or nothing in these files and so one perhaps.
-func (g *callGraph) isFunction(key string) bool {
-	n := g.nodes[key]
-	return n == nil || n.function
-}
+// The instructions that call, of amd64, arm64, ppc64le and riscv64, by name and through a pointer.
+var (
+	byName    = []string{"call", "callq", "jmp", "jmpq", "bl", "b", "tail", "j", "jal"}
+	byPointer = []string{"blr", "br", "bctrl", "bctr", "jalr", "jr"}
+)
 
-// sortedKeys makes what is found the same in each run.
-func sortedKeys(m map[string]bool) []string {
-	list := make([]string, 0, len(m))
-	for k := range m {
-		list = append(list, k)
+// instruction reads one.
+func (u *unit) instruction(at *node, op, rest string) {
+	switch {
+	case slices.Contains(byPointer, op) || slices.Contains(byName, op) && strings.HasPrefix(rest, "*"):
+		at.indirect = true
+		u.refer(at, rest, false)
+	case slices.Contains(byName, op):
+		if names := symbols(rest); len(names) > 0 && !strings.HasPrefix(names[0], ".L") {
+			at.calls[u.key(names[0])] = true
+		}
+	default:
+		u.refer(at, rest, false)
 	}
-	slices.Sort(list)
-	return list
 }
 
-// point notes that code or data takes the address of a place within a variable, or of a function.
-func (g *callGraph) point(key string, offset int64) {
-	if g.inner[key] == nil {
-		g.inner[key] = map[int64]bool{}
+// refer notes the symbols in operands. Operands have registers too, and marks of the assembler. So a name
+// counts where it is defined here, or may be a function that is looked for. Data has only symbols.
+func (u *unit) refer(at *node, operands string, data bool) {
+	for _, name := range symbols(operands) {
+		if u.defined[name] || data || u.noteworthy != nil && u.noteworthy(name) {
+			key := u.key(name)
+			at.refers[key] = true
+			if u.function[name] || !u.defined[name] {
+				u.taken[key] = true
+			}
+		}
 	}
-	g.inner[key][offset] = true
 }
 
-// hold notes that a place may hold v.
-func (g *callGraph) hold(place, v value) {
-	if place == v || place.kind == valUnknown || v.kind == valUnknown {
-		return
+// symbols returns what may be names in operands, without the relocation behind an @.
+func symbols(operands string) []string {
+	var names []string
+	for part := range strings.FieldsFuncSeq(operands, func(r rune) bool {
+		return !(r == '_' || r == '.' || r == '$' || r == '@' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z')
+	}) {
+		part, _, _ = strings.Cut(strings.TrimPrefix(part, "$"), "@")
+		if part != "" && (part[0] < '0' || part[0] > '9') {
+			names = append(names, part)
+		}
 	}
-	if g.holds[place] == nil {
-		g.holds[place] = map[value]bool{}
+	return names
+}
+
+// statement cuts a line of assembly into its first word and the rest, without comments.
+func statement(l string) (word, rest string) {
+	l = strings.TrimSpace(l)
+	word, rest, _ = strings.Cut(strings.ReplaceAll(l, "\t", " "), " ")
+	if !strings.HasPrefix(word, ".s") && !strings.HasPrefix(word, ".asci") { // whose strings may hold the marks
+		rest, _, _ = strings.Cut(rest, " #")
+		rest, _, _ = strings.Cut(rest, "//")
 	}
-	g.holds[place][v] = true
+	return word, strings.TrimSpace(rest)
 }
 
-// through returns what stands at an offset from a pointer.
-func (g *callGraph) through(pointer value, offset int64) value {
-	name, known := g.pointers[pointer]
-	if !known {
-		g.origins = append(g.origins, pointer)
-		name = strconv.Itoa(len(g.origins) - 1)
-		g.pointers[pointer] = name
+// label returns the name that a line gives to what follows.
+func label(word string) (string, bool) {
+	name, ok := strings.CutSuffix(word, ":")
+	return strings.Trim(name, `"`), ok && name != "" && !strings.ContainsAny(name, "/#")
+}
+
+// root returns the key of what a file of Go calls: a static function of the preamble, which is the first
+// file, or a global one.
+func (g *Graph) root(name string) string {
+	if key := name + "#1"; g.nodes[key] != nil {
+		return key
 	}
-	return value{valField, name, offset}
+	return name
 }
 
-// origin returns the pointer to the struct that v is a field of.
-func (g *callGraph) origin(v value) value {
-	n, _ := strconv.Atoi(v.name)
-	return g.origins[n]
-}
-
-// resolved is what functions found.
-type resolved struct {
-	functions []string
-	kind      int
-}
-
-// near is what pointed found, and how near.
-type near struct {
-	set  map[value]bool
-	kind int
-}
+// sorted makes what is found the same in each run.
+func sorted(m map[string]bool) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,4 +1,4 @@
-// Calls through pointers, in the ways of libraries. TestCallGraph says where each gets to.
+// Calls through pointers, in the ways of libraries. TestGraph says where each gets to.
 typedef unsigned long size;
 long pwrite(int, const void *, size, long);
 long read(int, void *, size);
@@ -88,3 +88,7 @@ void sort_read(char *s, size n) { qsort(s, n, 1, compare_read); }
 static int last(unsigned a, char *b, long c, char *d, long e) { return usleep(a + b[c] + d[e]); }
 int (*last_of(void))(unsigned, char *, long, char *, long) { return last; }
 int anything(char *s) { return last_of()(1, s, 2, s, 3); }
+
+// A call by name.
+static int snooze(int n) { return usleep(n); }
+int nap(int n) { return snooze(n); }
