@@ -57,17 +57,28 @@ func TestInitLibrary(t *testing.T) {
 	})
 	makeLibraries(t, dir)
 	r := call(t.Context(), "-init", filepath.Join(dir, "p.go"))
-	const why = ". It cannot be seen whether that waits, takes long or calls back into Go. " +
-		"If it does none of these, take the declaration; else leave the calls to cgo.\n"
-	want := "DIR/p.go:10:29: C.put is left to you: put gets to put, of libslowly.so: put" + why +
-		"DIR/p.go:10:40: C.wrapped is left to you: wrapped gets to put, of libslowly.so: wrapped -> put" + why +
-		"DIR/p.go:10:55: C.deep is left to you: deep gets to put, of libslowly.so: deep -> deeper -> put" + why +
+	want := "fastcgen: 3 functions of libslowly.so or by way of it, which fastcgen cannot look into, left to you: " +
+		"take the declarations of those that neither wait, take long nor call back into Go\n" +
 		"fastcgen: DIR/p_leaf.go declares 1 function; left to decide, in comments: 3; left to cgo: 0. Read it, then run fastcgen DIR/p_leaf.go\n"
 	if got := strings.ReplaceAll(r.stderr, dir, "DIR"); r.code != exitOK || got != want {
 		t.Errorf("code %d\n got %s\nwant %s", r.code, got, want)
 	}
 	if r := call(t.Context(), filepath.Join(dir, "p_leaf.go")); r.code != exitOK || r.stderr != "" {
 		t.Errorf("what -init wrote: code %d\n%s", r.code, r.stderr)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "p_leaf.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"// C.put (p.go:10): It is a function of libslowly.so. Does that wait,",
+		"// C.wrapped (p.go:10): It reaches put of libslowly.so (wrapped -> put). Does",
+		"// C.deep (p.go:10): It reaches put of libslowly.so (deep -> deeper -> put).",
+		"\n//fastc:call add(arg1, arg2)\n",
+	} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
 	}
 }
 

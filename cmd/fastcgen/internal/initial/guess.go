@@ -29,6 +29,7 @@ type guess struct {
 	words         bool     // and there is no declaration that could be finished
 	refused       string   // why it stays C.NAME()
 	slow          []string // why it goes by ordinary cgo
+	libraries     []string // that it reaches, with a question each
 	length        bool     // C gets the length of something
 }
 

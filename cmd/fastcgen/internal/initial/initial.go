@@ -249,11 +249,16 @@ func (in *initializer) report(stderr io.Writer) {
 	for _, s := range in.warned {
 		fmt.Fprintf(stderr, "%s\n", s)
 	}
+	reach := map[string]int{} // functions of which nothing else is asked, by libraries
 	for _, u := range in.list {
 		at := u.sites[0].at
 		switch {
 		case u.refused != "":
 			fmt.Fprintf(stderr, "%s: C.%s stays as it is: %s\n", at, u.cName, u.refused)
+		case len(u.questions) > 0 && len(u.questions) == len(u.libraries):
+			for _, l := range u.libraries {
+				reach[l]++
+			}
 		case len(u.questions) > 0:
 			for _, q := range u.questions {
 				fmt.Fprintf(stderr, "%s: C.%s is left to you: %s\n", at, u.cName, q)
@@ -261,6 +266,10 @@ func (in *initializer) report(stderr io.Writer) {
 		case len(u.slow) > 0:
 			fmt.Fprintf(stderr, "%s: C.%s is declared //fastc:slow: %s\n", at, u.cName, strings.Join(u.slow, "; "))
 		}
+	}
+	for _, l := range sortedNames(reach) {
+		fmt.Fprintf(stderr, "fastcgen: %s of %s or by way of it, which fastcgen cannot look into, left to you: "+
+			"take the declarations of those that neither wait, take long nor call back into Go\n", decl.Plural(reach[l], "function"), l)
 	}
 }
 

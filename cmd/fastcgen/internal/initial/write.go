@@ -277,8 +277,12 @@ func (u *guess) gets(f reach.Finding) {
 	said := fmt.Sprintf("%s: %s", f, strings.Join(f.Ways, "; "))
 	switch {
 	case f.Kind == reach.Library:
-		u.ask("%s. It cannot be seen whether that waits, takes long or calls back into Go. If it does none of these, "+
-			"take the declaration; else leave the calls to cgo.", said)
+		what := fmt.Sprintf("reaches %s of %s (%s)", reach.Some(f.Symbols), f.Library, strings.Join(f.Ways, "; "))
+		if slices.Equal(f.Symbols, []string{u.cName}) {
+			what = "is a function of " + f.Library
+		}
+		u.libraries = append(u.libraries, f.Library)
+		u.ask("It %s. Does that wait, take long or call back into Go? If so, leave the calls to cgo.", what)
 	case f.Kind == reach.IntoGo && !f.Sure:
 		u.ask("%s. If the pointer leads there in none of the calls, and never will, this is right.", said)
 	case f.Kind == reach.Blocks:

@@ -146,7 +146,7 @@ func (u *unit) refer(at *node, operands string, data bool) {
 		if u.defined[name] || data || u.noteworthy != nil && u.noteworthy(name) {
 			key := u.key(name)
 			at.refers[key] = true
-			if u.function[name] || !u.defined[name] {
+			if !u.defined[name] || u.function[name] {
 				u.taken[key] = true
 			}
 		}

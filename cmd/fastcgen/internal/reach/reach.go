@@ -35,7 +35,10 @@ func (g *Graph) reach(from string) (undefined []*step) {
 		for ; len(queue) > 0; queue = queue[1:] {
 			s := queue[0]
 			n := g.nodes[s.key]
-			if n == nil {
+			switch {
+			case n == nil && strings.Contains(s.key, "#"): // a place within a function, or a variable that begins as 0
+				continue
+			case n == nil:
 				undefined = append(undefined, s)
 				handing = handing || slices.Contains(callers, libcName(s.key))
 				continue

@@ -92,3 +92,12 @@ int anything(char *s) { return last_of()(1, s, 2, s, 3); }
 // A call by name.
 static int snooze(int n) { return usleep(n); }
 int nap(int n) { return snooze(n); }
+
+// What is given to the C library, in a function with places to jump to and a variable that begins as 0.
+static int passes;
+void sort_all(char *s, size n) {
+	for (size i = 0; i < n; i++) {
+		passes++;
+		qsort(s, i, 1, compare);
+	}
+}
