@@ -156,6 +156,25 @@ var mended = map[string]struct {
 		"//fastc:call row()\nfunc Row() *float64\n",
 		[]edit{{"wrap the function in a static inline one in the preamble that writes what it points to into a slice", "call row()\nfunc Row() *float64", "call row_to(to)\n//fastc:require len(to) > 0\nfunc Row(to []float64)"}},
 	},
+	"pointers to void": {
+		"void *make(int n); int open_at(void **to); struct room; static inline struct room *make_room(int n) { return make(n); }\n" +
+			"static inline int open_room(struct room **to) { return open_at((void **)to); }",
+		"//fastc:call make(n)\nfunc Make(n int32) uintptr\n\n//fastc:call open_at(&to)\n//fastc:fails ret != 0\nfunc Open() (to uintptr, err error)\n",
+		[]edit{
+			{"make returns void *: Go cannot know how long what it points to stays; wrap the function in a static inline one in the preamble that gives struct NAME * in place of void *, and declare type NAME C.struct_NAME under //fastc:opaque", "//fastc:call make(n)\nfunc Make(n int32) uintptr", "//fastc:opaque\ntype Room C.struct_room\n\n//fastc:call make_room(n)\nfunc Make(n int32) *Room"},
+			{"argument 1 of open_at is void **; wrap the function in a static inline one in the preamble that gives struct NAME * in place of void *", "open_at(&to)\n//fastc:fails ret != 0\nfunc Open() (to uintptr,", "open_room(&to)\n//fastc:fails ret != 0\nfunc Open() (to *Room,"},
+		},
+	},
+	"types of which the compiler says less than it knows": {
+		"#include <stdarg.h>\nint list(int n, va_list a); static inline int list_of(int n, ...) { va_list a; va_start(a, n); int r = list(n, a); va_end(a); return r; } static inline int list_none(int n) { return list_of(n); }",
+		"//fastc:call list(n, nil)\nfunc List(n int32) int32\n",
+		[]edit{{"the C compiler has another type for this function than its debugging information (an attribute such as ms_abi, or va_list); wrap the function in a static inline one in the preamble", "list(n, nil)", "list_none(n)"}},
+	},
+	"length in another parameter": {
+		"double trace(int n, double m[n][n]); static inline double trace_of(const double *m, int n) { return trace(n, (void *)m); }",
+		"//fastc:call trace(n, m)\nfunc Trace(n int32, m []float64) float64\n",
+		[]edit{{"argument 2 of trace is double (*)[]; wrap the function in a static inline one", "trace(n, m)", "trace_of(m, n)"}},
+	},
 	"struct within": {
 		"struct in { int a; }; struct out { struct { struct in x[2][2]; } u; }; void put(struct out *o);", "type Out C.struct_out\n\n//fastc:call put(o)\nfunc Put(o *Out)\n",
 		[]edit{{"declare type NAME C.struct_in too", "type Out", "type In C.struct_in\n\ntype Out"}},

@@ -93,7 +93,8 @@ func IsConst(t dwarf.Type) bool {
 // Number is a number of C.
 type Number struct {
 	decl.Number
-	PlainChar bool // signed on one platform, not on another
+	PlainChar bool // char: signed on one platform, not on another
+	Wide      bool // wchar_t, likewise
 	Enum      *dwarf.EnumType
 }
 
@@ -103,7 +104,7 @@ func (facts *Facts) Number(t dwarf.Type) (Number, bool) {
 	if b == nil {
 		return Number{}, false
 	}
-	n := Number{Number: decl.Number{Size: b.Size()}}
+	n := Number{Number: decl.Number{Size: b.Size()}, Wide: isWide(t)}
 	switch b := b.(type) {
 	case *dwarf.IntType:
 		n.Class = decl.Signed
@@ -132,10 +133,30 @@ func (facts *Facts) Number(t dwarf.Type) (Number, bool) {
 	return n, fits && aligned <= n.Size
 }
 
+// isWide reports whether t is wchar_t, or a typedef of it.
+func isWide(t dwarf.Type) bool {
+	for {
+		switch u := t.(type) {
+		case *dwarf.TypedefType:
+			if u.Name == "wchar_t" {
+				return true
+			}
+			t = u.Type
+		case *dwarf.QualType:
+			t = u.Type
+		default:
+			return false
+		}
+	}
+}
+
 // GoName returns the Go type to write for a number.
 func (n Number) GoName() string {
-	if n.PlainChar {
+	switch {
+	case n.PlainChar:
 		return "uint8"
+	case n.Wide:
+		return decl.Number{Class: decl.Signed, Size: n.Size}.GoName() // a rune
 	}
 	return n.Number.GoName()
 }
@@ -145,7 +166,7 @@ func (n Number) Is(g decl.Number) bool {
 	switch {
 	case n.PlainChar:
 		return g.Size == 1 && g.Class != decl.Float
-	case n.Enum != nil:
+	case n.Enum != nil, n.Wide:
 		return g.Size == n.Size && g.Class != decl.Float
 	}
 	return g == n.Number
@@ -183,6 +204,9 @@ func TypeText(t dwarf.Type, what string) string {
 		}
 		return TypeText(t.Type, "*"+what)
 	case *dwarf.ArrayType:
+		if t.Count < 0 { // as long as another parameter says
+			return TypeText(t.Type, what+"[]")
+		}
 		return TypeText(t.Type, fmt.Sprintf("%s[%d]", what, t.Count))
 	case *dwarf.FuncType:
 		return TypeText(t.ReturnType, what+"("+cParams(t)+")")

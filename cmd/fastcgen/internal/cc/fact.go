@@ -10,12 +10,12 @@ import (
 
 // Fact is what generated code relies on about a number or bool type of C.
 type Fact struct {
-	Text      string
-	base      string // without typedefs; the same as text when only the size is in doubt
-	size      int64
-	class     decl.Class
-	plainChar bool
-	boolean   bool
+	Text       string
+	base       string // without typedefs; the same as text when only the size is in doubt
+	size       int64
+	class      decl.Class
+	eitherSign bool // signed on one platform, not on another
+	boolean    bool
 }
 
 // FactsOf returns what to assert about the number or bool in c, an array of them perhaps.
@@ -34,7 +34,7 @@ func (facts *Facts) FactsOf(c dwarf.Type) []Fact {
 	bare, _ := facts.Bare(c)
 	f := Fact{Text: TypeText(Unqualified(c), ""), base: TypeText(bare, "")}
 	if n, ok := facts.Number(c); ok {
-		f.size, f.class, f.plainChar = n.Size, n.Class, n.PlainChar
+		f.size, f.class, f.eitherSign = n.Size, n.Class, n.PlainChar || n.Wide
 		return []Fact{f}
 	}
 	if _, ok := bare.(*dwarf.BoolType); ok {
@@ -54,7 +54,7 @@ func (f Fact) Condition() string {
 		return size
 	case f.boolean:
 		return size + " && (" + f.Text + ")2 == 1"
-	case f.plainChar:
+	case f.eitherSign:
 		return size + " && (" + f.Text + ")0.5 == 0"
 	case f.class == decl.Float:
 		return fmt.Sprintf("%s && __builtin_types_compatible_p(%s, %s)", size, f.Text, f.base)

@@ -13,8 +13,10 @@ func (p *fileParser) function(decl *ast.FuncDecl) {
 	}
 	before := len(p.bad)
 	switch {
-	case decl.Recv != nil:
+	case decl.Recv != nil: // what else is wrong with it does not matter
 		p.refuse(decl.Recv.Pos(), f.Name+" is a method", "declare a function, and call it from the method in an ordinary file")
+		p.directives(decl.Doc)
+		return
 	case decl.Type.TypeParams != nil:
 		p.refuse(decl.Type.TypeParams.Pos(), f.Name+" has type parameters", "declare a function for each type")
 	}

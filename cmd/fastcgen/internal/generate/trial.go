@@ -25,7 +25,9 @@ func tryC(ctx context.Context, tc *cc.Toolchain, g *emit.File) error {
 			continue
 		}
 		p := problemOf(g.Decl, c)
-		if strings.Contains(c.Text, emit.Stale) {
+		if strings.Contains(c.Text, emit.Stale) { // C has just been asked: it says of its own types what it did not say then
+			p.What = "the C compiler has another type for this function than its debugging information (an attribute such as ms_abi, or va_list)"
+			p.Do = cc.WrapIt
 			changed = append(changed, p)
 		} else {
 			bad = append(bad, p)

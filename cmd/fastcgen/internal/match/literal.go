@@ -82,9 +82,8 @@ func (m *matcher) constantFits(name string, c dwarf.Type) bool {
 // fits reports whether an integer literal is a value of n.
 func fits(text string, n cc.Number) bool {
 	bits := int(n.Size * 8)
-	if n.PlainChar {
-		bits = 7
-		_, err := strconv.ParseUint(text, 10, bits)
+	if n.PlainChar || n.Wide { // what fits whether it is signed or not
+		_, err := strconv.ParseUint(text, 10, bits-1)
 		return err == nil
 	}
 	if n.Class == decl.Unsigned {

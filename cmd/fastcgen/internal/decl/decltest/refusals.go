@@ -89,6 +89,7 @@ var Refusals = []struct{ Src, Want, From, To string }{
 
 	// Functions.
 	{"//fastc:call f()\nfunc F() {}\n", "9:10: F has a body; leave it out", " {}", ""},
+	{"//fastc:call f(t)\nfunc (t *T) F() int32\n", "9:6: F is a method; declare a function, and call it from the method in an ordinary file", "func (t *T) F()", "func F(t []byte)"},
 	{"//fastc:call f()\nfunc (t T) F()\n", "9:6: F is a method; declare a function, and call it from the method in an ordinary file", "(t T) ", ""},
 	{"//fastc:call f(a)\nfunc F[T any](a T)\n", "9:7: F has type parameters; declare a function for each type", "F[T any](a T)", "F(a int32)"},
 	{"//fastc:call f(a)\nfunc F(a ...int32)\n", "9:10: F has variadic parameters; declare a slice", "...", "[]"},
