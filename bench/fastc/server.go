@@ -45,14 +45,14 @@ type sample struct {
 // Endpoints of examples/fastcserver, cgo's and ours.
 var (
 	many   = [2]string{"/many/cgo", "/many/fast"}
-	matrix = [2]string{"/cgo/62/2", "/blockcall/62/2"} // some 240 µs of C
+	matrix = [2]string{"/cgo/62/2", "/yield/62/2"} // some 240 µs of C, and others run first
 	single = [2]string{"/cgo/8/1", "/blockcall/8/1"}
-	greedy = [2]string{"/cgo/62/2", "/greedy/62/2"} // without letting others run first
-	inGo   = [2]string{"/cgo/62/2", "/go/62/2"}     // what any Go of that length does
+	plain  = [2]string{"/cgo/62/2", "/blockcall/62/2"} // and nobody runs first
+	inGo   = [2]string{"/cgo/62/2", "/go/62/2"}        // what any Go of that length does
 )
 
 // paths are all of them.
-var paths = []string{many[0], many[1], matrix[0], matrix[1], greedy[1], inGo[1], single[0], single[1]}
+var paths = []string{many[0], many[1], matrix[0], matrix[1], plain[1], inGo[1], single[0], single[1]}
 
 // server loads the example's server, ten connections in a closed loop as ab -k -c 10 does.
 func (b *bench) server() error {
@@ -108,7 +108,7 @@ func (b *bench) serverFigures(all []sample) {
 	b.set.AtMost("a call of 240 µs: handler p99.9, fast / cgo", ratios(own, matrix, handler), .1, "x")
 	b.set.AtMost("a call of 240 µs, shared cores: client p99, fast / cgo", ratios(shared, matrix, p99), 1, "x")
 	for _, l := range layouts {
-		for _, pair := range [][2]string{many, matrix, greedy, inGo, single} {
+		for _, pair := range [][2]string{many, matrix, plain, inGo, single} {
 			fmt.Printf("  beside it, %s, %s / %s: requests/s %.2f, client p50 %.2f, p99 %.2f, p99.9 %.2f, handler p99.9 %.2f\n", l.name, pair[1], pair[0],
 				figure.Median(ratios(l, pair, rps)), figure.Median(ratios(l, pair, p50)), figure.Median(ratios(l, pair, p99)),
 				figure.Median(ratios(l, pair, p999)), figure.Median(ratios(l, pair, handler)))

@@ -3,18 +3,16 @@
 package main
 
 import (
-	"bytes"
-	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 
 	"evenkeel.dev/examples/internal/program"
+	"evenkeel.dev/internal/race"
 )
 
 // fetch gets a path from a running server, on a connection of its own.
@@ -47,7 +45,7 @@ func testAnswers(t *testing.T, path string) {
 		t.Run("FASTC="+way, func(t *testing.T) {
 			t.Setenv("FASTC", way)
 			p := program.Start(t, path)
-			for _, endpoint := range []string{"/cgo/62/2", "/blockcall/62/2", "/adaptive/62/2", "/many/cgo", "/many/fast"} {
+			for _, endpoint := range []string{"/cgo/62/2", "/blockcall/62/2", "/yield/62/2", "/adaptive/62/2", "/many/cgo", "/many/fast"} {
 				body := fetch(t, p, endpoint)
 				if first, ok := answers[endpoint]; ok && first != body {
 					t.Errorf("%s: %s, and before %s", endpoint, body, first)
@@ -58,7 +56,7 @@ func testAnswers(t *testing.T, path string) {
 				t.Errorf("/stats: %s", stats)
 			}
 			log := p.Stop(syscall.SIGTERM)
-			if !strings.Contains(log, "msg=stopping") || strings.Count(log, "[GIN] ") != 6 {
+			if !strings.Contains(log, "msg=stopping") || strings.Count(log, "[GIN] ") != 7 {
 				t.Errorf("the log ends so:\n%s", log)
 			}
 		})
@@ -76,68 +74,42 @@ func testRefuses(t *testing.T, path string) {
 	p.Stop(syscall.SIGINT)
 }
 
-// testRunOnce runs the script as its user does, for a moment.
+// testRunOnce runs the script in a second terminal, for a moment, against the server of the first.
 func testRunOnce(t *testing.T, path string) {
-	for _, tool := range []string{"bash", "ab"} {
+	for _, tool := range []string{"bash", "go"} {
 		if _, err := exec.LookPath(tool); err != nil {
-			t.Skipf("needs %s (ab is in the package apache2-utils): %v", tool, err)
+			t.Skipf("needs %s: %v", tool, err)
 		}
 	}
-	if os.Getenv("EVENKEEL_CHECK") != "1" {
-		t.Skip("needs EVENKEEL_CHECK=1: the script builds a program of module bench, with its plotting library; make check runs it")
-	}
-	out, bin := t.TempDir(), t.TempDir()
-	if err := os.Symlink(path, filepath.Join(bin, "fastcserver")); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command("tests/run_once.sh", "200", "4", "20", "1")
-	cmd.Env = append(os.Environ(), "OUT="+out, "BIN="+bin)
-	text, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, text)
-	}
-	for _, want := range []string{"/cgo/20/1 ", "/blockcall/20/1 ", "/adaptive/20/1 ", "/go/20/1 ", "/many/cgo ", "/many/fast ", "failed"} {
-		if !strings.Contains(string(text), want) {
-			t.Errorf("the table lacks %q:\n%s", want, text)
-		}
-	}
-	wantPictures(t, out)
-	if log, err := os.ReadFile(filepath.Join(out, "server.log")); err != nil || bytes.Count(log, []byte("[GIN] ")) < 6*200 {
-		t.Errorf("the server's log: %v, %d bytes", err, len(log))
-	}
-
-	log, script := filepath.Join(out, "running.log"), filepath.Join(bin, "in another terminal")
-	if err := os.WriteFile(script, fmt.Appendf(nil, "#!/bin/bash\nexec %q \"$@\" > >(tee %q)\n", path, log), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	running := program.Start(t, script)
-	again := func(addr string) (string, error) {
-		cmd := exec.Command("tests/run_once.sh", "200", "4", "20", "1")
-		cmd.Env = append(os.Environ(), "OUT="+filepath.Join(out, "running"), "BIN="+bin, "SERVER="+addr, "LOG="+log)
+	once := func(addr string, args ...string) (string, error) {
+		cmd := exec.Command("bash", append([]string{"tests/run_once.sh"}, args...)...)
+		cmd.Env = append(os.Environ(), "SERVER="+addr, "GOFLAGS="+race.Flag) // what this test was built of is compiled
 		text, err := cmd.CombinedOutput()
 		return string(text), err
 	}
-	if text, err := again(running.Addr); err != nil {
-		t.Errorf("SERVER=%s: %v\n%s", running.Addr, err, text)
+	p := program.Start(t, path)
+	text, err := once(p.Addr, "200", "4", "20", "1")
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
 	}
-	wantPictures(t, filepath.Join(out, "running"))
-	running.Stop(syscall.SIGINT)
-	if text, err := again(running.Addr); err == nil || !strings.Contains(text, "nothing listens at "+running.Addr) {
-		t.Errorf("without the server: %v\n%s", err, text)
-	}
-	cmd = exec.Command("tests/run_once.sh", "200", "x", "20", "1")
-	if text, err := cmd.CombinedOutput(); err == nil || cmd.ProcessState.ExitCode() != 2 || !strings.Contains(string(text), "usage: ") {
-		t.Errorf("%v\n%s", err, text)
-	}
-}
-
-// wantPictures wants both pictures of run_once.sh.
-func wantPictures(t *testing.T, dir string) {
-	t.Helper()
-	for _, name := range []string{"latency.png", "handlers.png"} {
-		if picture, err := os.ReadFile(filepath.Join(dir, name)); err != nil || http.DetectContentType(picture) != "image/png" {
-			t.Errorf("the picture: %v", err)
+	for _, want := range []string{"/cgo/20/1 ", "/blockcall/20/1 ", "/yield/20/1 ", "/adaptive/20/1 ", "/go/20/1 ", "/many/cgo ", "/many/fast ", "handler times of /cgo/20/1 and /blockcall/20/1", "█"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
 		}
+	}
+	for _, args := range [][]string{{"200", "x", "20", "1"}, {"200"}, {"10", "20", "20", "1"}, {"200", "4", "20000", "1"}} {
+		if text, err := once(p.Addr, args...); err == nil || !strings.Contains(text, "usage: ") && !strings.Contains(text, "at least one each") && !strings.Contains(text, "from 1 to 512") {
+			t.Errorf("%v: %v\n%s", args, err, text)
+		}
+	}
+	log := p.Stop(syscall.SIGINT)
+	for _, want := range []string{`"/cgo/20/1"`, `"/blockcall/20/1"`} {
+		if n := strings.Count(log, want); n < 200 {
+			t.Errorf("the server's log has %d lines with %s", n, want)
+		}
+	}
+	if text, err := once(p.Addr, "200", "4", "20", "1"); err == nil || !strings.Contains(text, "start the server in another terminal") {
+		t.Errorf("without the server: %v\n%s", err, text)
 	}
 }
 

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -15,7 +16,7 @@ import (
 
 const usage = `GET /cgo/SIZE/LOOP         multiplies two SIZE x SIZE matrices LOOP times in C, by ordinary cgo
 GET /blockcall/SIZE/LOOP   the same by fastc
-GET /greedy/SIZE/LOOP      the same by fastc, without letting other requests run first
+GET /yield/SIZE/LOOP       the same by fastc, and other requests run first
 GET /go/SIZE/LOOP          the same in Go
 GET /adaptive/SIZE/LOOP    the same by fastc, within a budget
 GET /many/cgo/CALLS        CALLS calls that add two numbers, by ordinary cgo; 1000 without a number
@@ -37,7 +38,7 @@ func newHandler(stdout, stderr io.Writer) (http.Handler, string, error) {
 	r.GET("/cgo/:size/:loop", multiply(matrix.MultiplyCgo))
 	r.GET("/blockcall/:size/:loop", multiply(matrix.Multiply))
 	r.GET("/go/:size/:loop", multiply(matrix.Product))
-	r.GET("/greedy/:size/:loop", multiply(matrix.MultiplyGreedy))
+	r.GET("/yield/:size/:loop", multiply(matrix.MultiplyYielding))
 	r.GET("/adaptive/:size/:loop", multiply(matrix.MultiplyAdaptive))
 	for path, add := range map[string]func(a, b int64) int64{"/many/cgo": matrix.AddCgo, "/many/fast": matrix.Add} {
 		r.GET(path, many(add))
@@ -58,6 +59,7 @@ type product struct {
 // multiply answers /:size/:loop by one of the ways into C.
 func multiply(in func(a, b, out []float64, n, loops int)) gin.HandlerFunc {
 	return func(c *gin.Context) {
+		start := time.Now()
 		size, loop, err := work(c.Param("size"), c.Param("loop"))
 		if err != nil {
 			c.JSON(http.StatusBadRequest, gin.H{"error": err.Error()})
@@ -66,6 +68,7 @@ func multiply(in func(a, b, out []float64, n, loops int)) gin.HandlerFunc {
 		m := take(size)
 		defer m.give()
 		in(m.a, m.b, m.out, size, loop)
+		timing(c, start)
 		c.JSON(http.StatusOK, product{size, loop, matrix.Trace(m.out, size), matrix.Sum(m.out, size)})
 	}
 }
@@ -73,6 +76,7 @@ func multiply(in func(a, b, out []float64, n, loops int)) gin.HandlerFunc {
 // many answers /:calls by that many small calls, one after the other.
 func many(add func(a, b int64) int64) gin.HandlerFunc {
 	return func(c *gin.Context) {
+		start := time.Now()
 		calls, err := count(c.Param("calls"))
 		if err != nil {
 			c.JSON(http.StatusBadRequest, gin.H{"error": err.Error()})
@@ -82,8 +86,14 @@ func many(add func(a, b int64) int64) gin.HandlerFunc {
 		for i := range int64(calls) {
 			sum = add(sum, i)
 		}
+		timing(c, start)
 		c.JSON(http.StatusOK, gin.H{"calls": calls, "sum": sum})
 	}
+}
+
+// timing tells the client what the handler has taken, in milliseconds.
+func timing(c *gin.Context, start time.Time) {
+	c.Header("Server-Timing", fmt.Sprintf("handler;dur=%.3f", float64(time.Since(start))/float64(time.Millisecond)))
 }
 
 // stats answers /stats.

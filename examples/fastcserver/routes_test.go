@@ -47,7 +47,7 @@ func TestProducts(t *testing.T) {
 			matrix.Fill(a, b, tt.size)
 			matrix.Product(a, b, out, tt.size, tt.loop)
 			want := product{tt.size, tt.loop, matrix.Trace(out, tt.size), matrix.Sum(out, tt.size)}
-			for _, way := range []string{"cgo", "blockcall", "greedy", "adaptive", "go"} {
+			for _, way := range []string{"cgo", "blockcall", "yield", "adaptive", "go"} {
 				n++
 				path := fmt.Sprintf("/%s/%d/%d", way, tt.size, tt.loop)
 				code, body := get(h, path)
@@ -112,7 +112,7 @@ func TestBounds(t *testing.T) {
 		{"512/3", "size 512 leaves loop a range of 1 to 2, as size*size*size*loop is at most 268435456; it is 3"},
 		{"100/1000", "size 100 leaves loop a range of 1 to 268"},
 	} {
-		for _, way := range []string{"/cgo/", "/blockcall/", "/greedy/", "/adaptive/", "/go/"} {
+		for _, way := range []string{"/cgo/", "/blockcall/", "/yield/", "/adaptive/", "/go/"} {
 			refused(t, h, way+tt.path, tt.says)
 		}
 	}

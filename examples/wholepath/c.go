@@ -8,7 +8,7 @@ import (
 )
 
 // multiply is the filter's step.
-var multiply = matrix.Multiply
+var multiply = matrix.MultiplyYielding
 
 // way says how it is called.
 func way() string { return "fastc, " + fastc.Source() }

@@ -12,21 +12,14 @@ import "C"
 //
 //fastc:call matrix_multiply(a, b, out, n, loops)
 //fastc:require n >= 0 && n <= MaxSize && min(len(a), len(b), len(out)) >= n*n
-//fastc:yield n > 32
 func Multiply(a, b, out []float64, n, loops int)
 
-// MultiplyGreedy is Multiply without letting others run first.
+// MultiplyYielding is Multiply that lets other goroutines run first.
 //
 //fastc:call matrix_multiply(a, b, out, n, loops)
 //fastc:require n >= 0 && n <= MaxSize && min(len(a), len(b), len(out)) >= n*n
-func MultiplyGreedy(a, b, out []float64, n, loops int)
-
-// MultiplyCgo is Multiply through ordinary cgo.
-//
-//fastc:call matrix_multiply(a, b, out, n, loops)
-//fastc:require n >= 0 && n <= MaxSize && min(len(a), len(b), len(out)) >= n*n
-//fastc:slow
-func MultiplyCgo(a, b, out []float64, n, loops int)
+//fastc:yield n > 32
+func MultiplyYielding(a, b, out []float64, n, loops int)
 
 // MultiplyAdaptive is Multiply with a budget: when calls exceed it by too much, they go through
 // ordinary cgo for a while.
@@ -41,9 +34,3 @@ func MultiplyAdaptive(a, b, out []float64, n, loops int)
 //
 //fastc:call matrix_add(a, b)
 func Add(a, b int64) int64
-
-// AddCgo is Add through ordinary cgo.
-//
-//fastc:call matrix_add(a, b)
-//fastc:slow
-func AddCgo(a, b int64) int64

@@ -31,31 +31,16 @@ int32_t fastc_matrix_9fbd162e_Multiply(void *fastc_frame) {
 }
 
 _Static_assert(__builtin_types_compatible_p(__typeof__(matrix_multiply), void (const double *, const double *, double *, int64_t, int64_t)), "C has changed: run go generate");
-struct fastc_MultiplyGreedy_frame {
+struct fastc_MultiplyYielding_frame {
 	void *arg0;
 	void *arg1;
 	void *arg2;
 	int64_t arg3;
 	int64_t arg4;
 };
-int32_t fastc_matrix_9fbd162e_MultiplyGreedy(void *fastc_frame);
-int32_t fastc_matrix_9fbd162e_MultiplyGreedy(void *fastc_frame) {
-	struct fastc_MultiplyGreedy_frame *fastc_f = fastc_frame;
-	(matrix_multiply)(fastc_f->arg0, fastc_f->arg1, fastc_f->arg2, fastc_f->arg3, fastc_f->arg4);
-	return 0;
-}
-
-_Static_assert(__builtin_types_compatible_p(__typeof__(matrix_multiply), void (const double *, const double *, double *, int64_t, int64_t)), "C has changed: run go generate");
-struct fastc_MultiplyCgo_frame {
-	void *arg0;
-	void *arg1;
-	void *arg2;
-	int64_t arg3;
-	int64_t arg4;
-};
-int32_t fastc_matrix_9fbd162e_MultiplyCgo(void *fastc_frame);
-int32_t fastc_matrix_9fbd162e_MultiplyCgo(void *fastc_frame) {
-	struct fastc_MultiplyCgo_frame *fastc_f = fastc_frame;
+int32_t fastc_matrix_9fbd162e_MultiplyYielding(void *fastc_frame);
+int32_t fastc_matrix_9fbd162e_MultiplyYielding(void *fastc_frame) {
+	struct fastc_MultiplyYielding_frame *fastc_f = fastc_frame;
 	(matrix_multiply)(fastc_f->arg0, fastc_f->arg1, fastc_f->arg2, fastc_f->arg3, fastc_f->arg4);
 	return 0;
 }
@@ -87,19 +72,6 @@ int32_t fastc_matrix_9fbd162e_Add(void *fastc_frame) {
 	fastc_f->ret = (matrix_add)(fastc_f->arg0, fastc_f->arg1);
 	return 0;
 }
-
-_Static_assert(__builtin_types_compatible_p(__typeof__(matrix_add), int64_t (int64_t, int64_t)), "C has changed: run go generate");
-struct fastc_AddCgo_frame {
-	int64_t arg0;
-	int64_t arg1;
-	int64_t ret;
-};
-int32_t fastc_matrix_9fbd162e_AddCgo(void *fastc_frame);
-int32_t fastc_matrix_9fbd162e_AddCgo(void *fastc_frame) {
-	struct fastc_AddCgo_frame *fastc_f = fastc_frame;
-	fastc_f->ret = (matrix_add)(fastc_f->arg0, fastc_f->arg1);
-	return 0;
-}
 */
 import "C"
 
@@ -113,14 +85,11 @@ import (
 
 // Multiply sets out to loops times the product of a and b, all of them n x n.
 //
-// It calls the C function matrix_multiply as a leaf. Other goroutines run first when n > 32. It
-// panics unless n >= 0 && n <= MaxSize && min(len(a), len(b), len(out)) >= n * n.
+// It calls the C function matrix_multiply as a leaf. It panics unless n >= 0 && n <= MaxSize &&
+// min(len(a), len(b), len(out)) >= n * n.
 func Multiply(a, b, out []float64, n, loops int) {
 	if !(n >= 0 && n <= MaxSize && min(len(a), len(b), len(out)) >= n*n) {
 		panic("matrix.Multiply: requires n >= 0 && n <= MaxSize && min(len(a), len(b), len(out)) >= n * n")
-	}
-	if n > 32 {
-		runtime.Gosched()
 	}
 	var f C.struct_fastc_Multiply_frame
 	f.arg0 = unsafe.Pointer(unsafe.SliceData(a))
@@ -132,39 +101,24 @@ func Multiply(a, b, out []float64, n, loops int) {
 	runtime.KeepAlive(&f)
 }
 
-// MultiplyGreedy is Multiply without letting others run first.
+// MultiplyYielding is Multiply that lets other goroutines run first.
 //
-// It calls the C function matrix_multiply as a leaf. It panics unless n >= 0 && n <= MaxSize &&
-// min(len(a), len(b), len(out)) >= n * n.
-func MultiplyGreedy(a, b, out []float64, n, loops int) {
+// It calls the C function matrix_multiply as a leaf. Other goroutines run first when n > 32. It
+// panics unless n >= 0 && n <= MaxSize && min(len(a), len(b), len(out)) >= n * n.
+func MultiplyYielding(a, b, out []float64, n, loops int) {
 	if !(n >= 0 && n <= MaxSize && min(len(a), len(b), len(out)) >= n*n) {
-		panic("matrix.MultiplyGreedy: requires n >= 0 && n <= MaxSize && min(len(a), len(b), len(out)) >= n * n")
+		panic("matrix.MultiplyYielding: requires n >= 0 && n <= MaxSize && min(len(a), len(b), len(out)) >= n * n")
 	}
-	var f C.struct_fastc_MultiplyGreedy_frame
+	if n > 32 {
+		runtime.Gosched()
+	}
+	var f C.struct_fastc_MultiplyYielding_frame
 	f.arg0 = unsafe.Pointer(unsafe.SliceData(a))
 	f.arg1 = unsafe.Pointer(unsafe.SliceData(b))
 	f.arg2 = unsafe.Pointer(unsafe.SliceData(out))
 	f.arg3 = C.int64_t(n)
 	f.arg4 = C.int64_t(loops)
-	fastc.Call(unsafe.Pointer(C.fastc_matrix_9fbd162e_MultiplyGreedy), unsafe.Pointer(&f))
-	runtime.KeepAlive(&f)
-}
-
-// MultiplyCgo is Multiply through ordinary cgo.
-//
-// It calls the C function matrix_multiply by ordinary cgo. It panics unless n >= 0 && n <= MaxSize
-// && min(len(a), len(b), len(out)) >= n * n.
-func MultiplyCgo(a, b, out []float64, n, loops int) {
-	if !(n >= 0 && n <= MaxSize && min(len(a), len(b), len(out)) >= n*n) {
-		panic("matrix.MultiplyCgo: requires n >= 0 && n <= MaxSize && min(len(a), len(b), len(out)) >= n * n")
-	}
-	var f C.struct_fastc_MultiplyCgo_frame
-	f.arg0 = unsafe.Pointer(unsafe.SliceData(a))
-	f.arg1 = unsafe.Pointer(unsafe.SliceData(b))
-	f.arg2 = unsafe.Pointer(unsafe.SliceData(out))
-	f.arg3 = C.int64_t(n)
-	f.arg4 = C.int64_t(loops)
-	fastc.Slow(unsafe.Pointer(C.fastc_matrix_9fbd162e_MultiplyCgo), unsafe.Pointer(&f))
+	fastc.Call(unsafe.Pointer(C.fastc_matrix_9fbd162e_MultiplyYielding), unsafe.Pointer(&f))
 	runtime.KeepAlive(&f)
 }
 
@@ -202,16 +156,5 @@ func Add(a, b int64) int64 {
 	f.arg0 = C.int64_t(a)
 	f.arg1 = C.int64_t(b)
 	fastc.Call(unsafe.Pointer(C.fastc_matrix_9fbd162e_Add), unsafe.Pointer(&f))
-	return int64(f.ret)
-}
-
-// AddCgo is Add through ordinary cgo.
-//
-// It calls the C function matrix_add by ordinary cgo.
-func AddCgo(a, b int64) int64 {
-	var f C.struct_fastc_AddCgo_frame
-	f.arg0 = C.int64_t(a)
-	f.arg1 = C.int64_t(b)
-	fastc.Slow(unsafe.Pointer(C.fastc_matrix_9fbd162e_AddCgo), unsafe.Pointer(&f))
 	return int64(f.ret)
 }

@@ -1,5 +1,6 @@
 // Package matrix multiplies square matrices, and adds two numbers, in C: by fastc, by ordinary
-// cgo, and by fastc within a budget. All C is called through what fastcgen makes of calls.go.
+// cgo, and by fastc within a budget. fastcgen makes the leaf calls of calls.go.
+// cgo.go has the ordinary ones.
 //
 // Its numbers are small and whole, so that every way, and Go's own [Product], gives the same
 // result to the last bit.
