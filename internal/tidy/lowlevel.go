@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// lowLevelDirs is where unsafe, cgo and assembly may be.
-var lowLevelDirs = []string{"internal/uring/...", "internal/sys/...", "fastc/...", "bench/..."}
+// lowLevelDirs is where unsafe, cgo and assembly may be. The example's package compares fastc with cgo.
+var lowLevelDirs = []string{"internal/uring/...", "internal/sys/...", "fastc/...", "bench/...", "examples/fastcserver/matrix"}
 
 // CheckLowLevel finds unsafe, cgo and assembly outside the few packages that may use them. What
 // fastcgen has written may use unsafe and cgo anywhere, and what it reads is no Go that is compiled.
