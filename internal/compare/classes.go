@@ -2,6 +2,7 @@ package compare
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"evenkeel.dev/internal/runfile"
@@ -59,7 +60,7 @@ func classRows(runs []*runfile.Run) (rows []ClassRow) {
 		return nil
 	}
 	for _, c := range append([]loadgen.TargetClass{all}, classes...) {
-		rows = append(rows, ClassRow{c.Name, classCells(&c)})
+		rows = append(rows, ClassRow{c.Name, classCells(&c, runs)})
 	}
 	return rows
 }
@@ -77,7 +78,8 @@ func addClass(to, from *loadgen.TargetClass) {
 	}
 }
 
-func classCells(c *loadgen.TargetClass) []string {
+// classCells writes the figures of a class of runs, "-" for those that one of the runs doesn't tell.
+func classCells(c *loadgen.TargetClass, runs []*runfile.Run) []string {
 	bad := int64(0)
 	for s, n := range c.Statuses {
 		if s < 200 || s >= 400 {
@@ -88,19 +90,21 @@ func classCells(c *loadgen.TargetClass) []string {
 		textfmt.Percent(c.Share * 100), textfmt.Count(float64(c.Answered + c.Failed)),
 		textfmt.Count(float64(c.Failed)), textfmt.Count(float64(bad)),
 	}
-	if c.Latency.Count() == 0 {
-		cells = append(cells, "-", "-", "-", "-", "-", "-")
-	} else {
-		cells = append(cells, textfmt.Duration(c.Latency.Mean()))
-		for _, q := range []float64{.5, .9, .99, .999} {
-			cells = append(cells, textfmt.Duration(c.Latency.Quantile(q)))
+	add := func(known bool, text string) {
+		if !known {
+			text = "-"
 		}
-		cells = append(cells, textfmt.Duration(c.Latency.Max()))
+		cells = append(cells, text)
 	}
-	if c.Answered == 0 {
-		return append(cells, "-")
+	all := func(knows func(*runfile.Run) bool) bool {
+		return c.Latency.Count() > 0 && !slices.ContainsFunc(runs, func(r *runfile.Run) bool { return !knows(r) })
 	}
-	return append(cells, textfmt.Bytes(float64(c.Bytes)/float64(c.Answered)))
+	add(all((*runfile.Run).KnowsAll), textfmt.Duration(c.Latency.Mean()))
+	for _, q := range []float64{.5, .9, .99, .999, 1} {
+		add(all(func(r *runfile.Run) bool { return r.Knows(q) }), textfmt.Duration(c.Latency.Quantile(q)))
+	}
+	add(c.Answered > 0, textfmt.Bytes(float64(c.Bytes)/float64(max(c.Answered, 1))))
+	return cells
 }
 
 // classesText writes the tables of the classes.

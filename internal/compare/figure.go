@@ -89,7 +89,7 @@ func slowest(share float64) Figure {
 	f := tailstat.Slowest(share)
 	return Figure{f.Name, "mean latency of the slowest requests, by this share", seconds, func(r *runfile.Run) (float64, bool) {
 		x, err := f.Of(&tailstat.Run{Latency: &r.Load.Latency})
-		return x, err == nil
+		return x, err == nil && r.KnowsAll()
 	}}
 }
 

@@ -62,6 +62,26 @@ func (c *Comparison) toJudge() []Figure {
 	return slices.DeleteFunc(slices.Clone(Figures), func(f Figure) bool { return !slices.Contains(names, f.Name) })
 }
 
+// known returns the names of the figures that some run has.
+func (c *Comparison) known(figures []Figure) (names []string) {
+	for _, f := range figures {
+		if c.Row(f.Name) != nil {
+			names = append(names, f.Name)
+		}
+	}
+	return names
+}
+
+// alone returns the figure to judge if one alone is judged: a percentile, if one is known.
+func alone(known []string) string {
+	for _, name := range []string{"p99", "p99.9", "p90", "p50"} {
+		if slices.Contains(known, name) {
+			return name
+		}
+	}
+	return known[0]
+}
+
 // judge compares each column with the base. Its figures are corrected for the number of verdicts in the whole table:
 // each test has the level that Bonferroni's correction asks for, however many of them are of one column.
 func (c *Comparison) judge() {
@@ -166,8 +186,13 @@ func (c *Comparison) Footnotes() (list []string) {
 		return list
 	}
 	if !c.Judged() {
-		add("no ratios: one run of each says nothing about how runs vary; -repeat %d tells, or -figures p99 -repeat %d",
-			c.fewest(len(c.toJudge())*heads), c.fewest(heads))
+		known := c.known(c.toJudge())
+		if len(known) == 0 {
+			add("no ratios: no figure that is to be judged is known of any run")
+			return list
+		}
+		add("no ratios: one run of each says nothing about how runs vary; -repeat %d tells, or -figures %s -repeat %d",
+			c.fewest(len(known)*heads), alone(known), c.fewest(heads))
 		return list
 	}
 	together := "the true ratio lies within the brackets with a probability of 95%"
@@ -205,7 +230,7 @@ func (c *Comparison) canTell(column int, r *tailstat.Result) string {
 		n := c.fewest(c.verdicts)
 		t := fmt.Sprintf("%s are too few to tell anything; %d rounds may", runs, n)
 		if m := c.fewest(len(c.Columns) - 1); m < n {
-			t += fmt.Sprintf(", or %d of one figure alone, as with -figures p99", m)
+			t += fmt.Sprintf(", or %d of one figure alone, as with -figures %s", m, alone(c.known(c.toJudge())))
 		}
 		return t
 	}

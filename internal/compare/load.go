@@ -30,7 +30,7 @@ func WriteLoad(w io.Writer, r *runfile.Run, s textfmt.Style) error {
 	for _, row := range c.Rows {
 		t.Add(nil, []string{row.Name, row.Format(row.Cells[0].Median)})
 	}
-	if l.Latency.Count() > 0 {
+	if r.KnowsAll() {
 		t.Add(nil, []string{"mean", textfmt.Duration(l.Latency.Mean())})
 	}
 	if l.Bytes > 0 {
@@ -41,7 +41,7 @@ func WriteLoad(w io.Writer, r *runfile.Run, s textfmt.Style) error {
 	}
 	t.Render(&b)
 	c.classesText(&b, s)
-	if l.Latency.Count() > 0 {
+	if r.KnowsAll() {
 		fmt.Fprintf(&b, "\n%s\n", s.Bold("latency"))
 		histogramText(&b, &l.Latency)
 	}

@@ -21,6 +21,7 @@ type pageData struct {
 	States  []pageState  `json:"states,omitempty"` // of the lanes
 
 	laneNotes []string // what the lanes leave out
+	partial   bool     // some runs tell percentiles alone, and no distribution that can be drawn
 }
 
 type pageRange struct {

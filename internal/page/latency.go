@@ -124,5 +124,8 @@ func (d *pageData) noLatencies() string {
 			return ""
 		}
 	}
+	if d.partial {
+		return "these runs have some percentiles alone, which are in the table"
+	}
 	return "no request was answered"
 }

@@ -55,6 +55,12 @@ func (r *Run) Knows(q float64) bool {
 	return r.Load.Latency.Count() > 0 && (r.Import == nil || r.Import.Quantiles == nil || slices.Contains(r.Import.Quantiles, q))
 }
 
+// KnowsAll reports whether a run tells the whole distribution of its latency, so that a mean of it can be taken. A summary of
+// some percentiles doesn't.
+func (r *Run) KnowsAll() bool {
+	return r.Load.Latency.Count() > 0 && (r.Import == nil || r.Import.Quantiles == nil)
+}
+
 // MergeOptions says what Merge takes.
 type MergeOptions struct {
 	// Skew is how far apart the windows of the generators may begin, and how much longer one of them may be.
