@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -19,6 +18,7 @@ import (
 
 	"evenkeel.dev/aio"
 	"evenkeel.dev/httpd"
+	"evenkeel.dev/internal/leaks"
 )
 
 // patience bounds what only a hang meets.
@@ -418,12 +418,12 @@ func TestConnContextEnds(t *testing.T) {
 		},
 	}
 	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		before := runtime.NumGoroutine()
+		started := leaks.Started()
 		for range 100 {
 			_, cancel := context.WithCancel(r.Context())
 			defer cancel()
 		}
-		goroutines := runtime.NumGoroutine() - before
+		goroutines := started()
 		r.Context().Value(key{}).(func())()
 		<-r.Context().Done()
 		_, limited := r.Context().Deadline()

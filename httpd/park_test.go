@@ -11,13 +11,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"runtime"
 	"sync"
 	"testing"
 	"time"
 
 	"evenkeel.dev/aio"
 	"evenkeel.dev/httpd"
+	"evenkeel.dev/internal/leaks"
 )
 
 // parking has f called with each connection that a request hijacks.
@@ -101,7 +101,7 @@ func TestPark(t *testing.T) {
 		ask := handle(parking(t, func(c *httpd.Conn) { echo(c, &ended) }))
 		warm := ask("")
 		sayTo(t, warm, "warm")
-		before := runtime.NumGoroutine()
+		started := leaks.Started()
 		var all []net.Conn
 		for i := range conns {
 			first := fmt.Sprintf("first of %d", i)
@@ -115,9 +115,13 @@ func TestPark(t *testing.T) {
 			}
 		}
 		if own {
-			for until := time.Now().Add(patience); runtime.NumGoroutine() > before+conns/3; runtime.Gosched() {
+			for until := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+				n := started()
+				if n <= conns/3 {
+					break
+				}
 				if time.Now().After(until) {
-					t.Fatalf("%d goroutines, %d before", runtime.NumGoroutine(), before)
+					t.Fatalf("%d goroutines for %d connections", n, conns)
 				}
 			}
 		}

@@ -15,21 +15,70 @@ import (
 	"evenkeel.dev/aio"
 )
 
-// epolls returns the descriptors of this process that are epoll's.
-func epolls(t *testing.T) map[int]bool {
+// epolls tells the epoll descriptors that are opened between two looks from those that were there. Their numbers don't: the kernel
+// gives one out again when the watcher of an earlier test has closed it. Each look marks what it finds, with a registration.
+type epolls struct{ mark int }
+
+func newEpolls(t *testing.T) *epolls {
+	t.Helper()
+	var pipe [2]int // nothing is ever written to it
+	if err := syscall.Pipe2(pipe[:], syscall.O_CLOEXEC); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = syscall.Close(pipe[0]), syscall.Close(pipe[1]) })
+	e := &epolls{pipe[0]}
+	e.opened(t)
+	return e
+}
+
+// opened returns those that no look has found before.
+func (e *epolls) opened(t *testing.T) (fresh []int) {
 	t.Helper()
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := map[int]bool{}
-	for _, e := range entries {
-		if to, err := os.Readlink("/proc/self/fd/" + e.Name()); err == nil && to == "anon_inode:[eventpoll]" {
-			fd, _ := strconv.Atoi(e.Name())
-			all[fd] = true
+	for _, entry := range entries {
+		to, err := os.Readlink("/proc/self/fd/" + entry.Name())
+		if err != nil || to != "anon_inode:[eventpoll]" {
+			continue
+		}
+		fd, err := strconv.Atoi(entry.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch err := syscall.EpollCtl(fd, syscall.EPOLL_CTL_ADD, e.mark, &syscall.EpollEvent{}); err {
+		case nil:
+			fresh = append(fresh, fd)
+		case syscall.EEXIST, syscall.EBADF, syscall.EINVAL: // marked, or closed since it was listed
+		default:
+			t.Fatal(err)
 		}
 	}
-	return all
+	return fresh
+}
+
+// TestEpollsOfOneNumber: an epoll descriptor is new though it has the number of one that was there.
+func TestEpollsOfOneNumber(t *testing.T) {
+	open := func() int {
+		fd, err := syscall.EpollCreate1(syscall.EPOLL_CLOEXEC)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fd
+	}
+	stays, number := open(), open()
+	defer syscall.Close(stays)
+	defer syscall.Close(number)
+	fds := newEpolls(t)
+	fresh := open()
+	if err := syscall.Dup3(fresh, number, syscall.O_CLOEXEC); err != nil { // closes what had the number
+		t.Fatal(err)
+	}
+	_ = syscall.Close(fresh)
+	if got := fds.opened(t); len(got) != 1 || got[0] != number {
+		t.Errorf("new are %v, want %d", got, number)
+	}
 }
 
 // TestWaitRefused: Serve returns when the kernel refuses to be waited for, though a handler waits for its client to read, and a connection is
@@ -47,7 +96,7 @@ func testWaitRefused(t *testing.T, b aio.Backend) {
 		_ = w.Close()
 	}
 	const patience = 30 * time.Second
-	before := epolls(t)
+	fds := newEpolls(t)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -107,17 +156,12 @@ func testWaitRefused(t *testing.T, b aio.Backend) {
 		t.Fatal(err)
 	}
 	defer null.Close()
-	broken := 0
-	for fd := range epolls(t) {
-		if !before[fd] {
-			if err := syscall.Dup3(int(null.Fd()), fd, syscall.O_CLOEXEC); err != nil {
-				t.Fatal(err)
-			}
-			broken++
-		}
+	opened := fds.opened(t)
+	if len(opened) != 1 {
+		t.Fatalf("%d descriptors of epoll are new, want the watcher's", len(opened))
 	}
-	if broken != 1 {
-		t.Fatalf("%d descriptors of epoll are new, want 1", broken)
+	if err := syscall.Dup3(int(null.Fd()), opened[0], syscall.O_CLOEXEC); err != nil {
+		t.Fatal(err)
 	}
 	if err := s.watcher.Post(nil); err != nil && !errors.Is(err, aio.ErrWatcherClosed) { // the loop looks, if it has not already
 		t.Fatal(err)

@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"regexp"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -61,7 +60,7 @@ func TestRun(t *testing.T) {
 			f := newFilter()
 			matrix.Product(f.gain, f.reading, f.out, order, 1)
 			const conns = 50
-			before := runtime.NumGoroutine()
+			started := leaks.Started()
 			for i := range conns {
 				c, err := net.Dial("tcp", addr)
 				if err != nil {
@@ -73,8 +72,8 @@ func TestRun(t *testing.T) {
 				}
 			}
 			for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
-				n := runtime.NumGoroutine() - before
-				if way.each == (n > conns/2) { // one for each connection, or a few for all; of those before some may have ended
+				n := started()
+				if way.each == (n > conns/2) { // one for each connection, or a few for all
 					break
 				}
 				if time.Now().After(end) {

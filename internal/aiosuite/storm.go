@@ -5,12 +5,12 @@ import (
 	"io"
 	"log/slog"
 	"math/rand/v2"
-	"os"
 	"sync"
 	"syscall"
 	"time"
 
 	"evenkeel.dev/aio"
+	"evenkeel.dev/internal/leaks"
 )
 
 var stormTests = []test{
@@ -29,7 +29,7 @@ var stormTests = []test{
 func (r *rig) storm(end func(*aio.Watcher)) {
 	const conns, dials = 8, 30
 	_ = r.w.Close()
-	before := descriptors()
+	opened := leaks.Files()
 	r.open(aio.Options{MaxQueued: 8, MaxQueuedBytes: 3000, MaxWatcherBytes: 9000, MaxConns: conns + 4, Logger: slog.New(slog.DiscardHandler)})
 	r.rough = true
 	w := r.w
@@ -82,8 +82,8 @@ func (r *rig) storm(end func(*aio.Watcher)) {
 		}
 	}
 	all.Wait()
-	if after := descriptors(); after > before {
-		r.t.Errorf("%d descriptors are open, %d were before", after, before)
+	if left := opened(); left != "" {
+		r.t.Error("files left open:", left)
 	}
 }
 
@@ -143,10 +143,4 @@ func (r *rig) gust(conn *aio.Conn, listeners []*aio.Listener, rng *rand.Rand) {
 			r.t.Errorf("%v: %v", k.op, err)
 		}
 	}
-}
-
-// descriptors returns how many this process has open, where /proc says so.
-func descriptors() int {
-	all, _ := os.ReadDir("/proc/self/fd")
-	return len(all)
 }

@@ -2,11 +2,14 @@
 package leaks
 
 import (
+	"bytes"
 	"flag"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -20,14 +23,14 @@ func Main(m *testing.M) {
 	if l, err := net.Listen("tcp", "127.0.0.1:0"); err == nil {
 		_ = l.Close() // the runtime's poller keeps its files once it has them
 	}
-	before := openFiles()
+	opened := Files()
 	code := m.Run()
 	if f := flag.Lookup("test.fuzz"); code == 0 && (f == nil || f.Value.String() == "") {
 		if err := Goroutines(); err != nil {
 			fmt.Fprintln(os.Stderr, "goroutines left:", err)
 			code = 1
 		}
-		if left := filesBeyond(before); left != "" {
+		if left := opened(); left != "" {
 			fmt.Fprintln(os.Stderr, "files left open:", left)
 			code = 1
 		}
@@ -35,16 +38,16 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// Test fails the test when it ends with more goroutines or open files than now. It must come before what the
+// Test fails the test when a goroutine or an open file of it is left at its end. It must come before what the
 // test's own clean-up closes.
 func Test(t testing.TB) {
 	t.Helper()
-	before, running := openFiles(), goleak.IgnoreCurrent()
+	opened, running := Files(), goleak.IgnoreCurrent()
 	t.Cleanup(func() {
 		if err := Goroutines(running); err != nil {
 			t.Error(err)
 		}
-		if left := filesBeyond(before); left != "" {
+		if left := opened(); left != "" {
 			t.Error("files left open:", left)
 		}
 	})
@@ -61,36 +64,82 @@ func Goroutines(known ...goleak.Option) (err error) {
 	return err
 }
 
-// openFiles counts this process's open files by what they are; nil where /proc is missing.
-func openFiles() map[string]int {
+// Files returns a function that names the files that are opened from now on and still open, or "". It gives the collector 10 s to
+// close them. A number alone doesn't tell a file: the kernel gives it out again, when an earlier test's file has closed.
+func Files() func() string {
+	before := openFiles()
+	return func() (left string) {
+		for range 500 {
+			if left = filesBeyond(before); left == "" {
+				break
+			}
+			runtime.GC()
+			time.Sleep(20 * time.Millisecond)
+		}
+		return left
+	}
+}
+
+// filesBeyond names by their kinds the files that are open and not among those before.
+func filesBeyond(before map[string]string) (left string) {
+	kinds := map[string]int{}
+	for fd, what := range openFiles() {
+		if before[fd] != what && !strings.HasPrefix(what, "/proc/") {
+			kind, _, _ := strings.Cut(what, ":[") // socket:[1234]
+			kinds[kind]++
+		}
+	}
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+		left += fmt.Sprintf(" %d x %s", kinds[kind], kind)
+	}
+	return left
+}
+
+// openFiles returns what this process's descriptors are of, by their number; nil where /proc is missing.
+func openFiles() map[string]string {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
 		return nil
 	}
-	n := map[string]int{}
+	files := map[string]string{}
 	for _, e := range entries {
 		if what, err := os.Readlink("/proc/self/fd/" + e.Name()); err == nil {
-			kind, _, _ := strings.Cut(what, ":[") // socket:[1234]
-			n[kind]++
+			files[e.Name()] = what
 		}
 	}
-	return n
+	return files
 }
 
-// filesBeyond names what stays open and was not before; it gives the collector 10 s to close it.
-func filesBeyond(before map[string]int) (left string) {
-	for range 500 {
-		left = ""
-		for kind, n := range openFiles() {
-			if n > before[kind] && !strings.HasPrefix(kind, "/proc/") {
-				left += fmt.Sprintf(" %d x %s", n-before[kind], kind)
+// Started returns a function that counts the goroutines that are started from now on and have not ended. The difference of two
+// calls of runtime.NumGoroutine counts an earlier test's too, which end meanwhile.
+func Started() func() int {
+	before := running()
+	return func() int {
+		n := 0
+		for id := range running() {
+			if !before[id] {
+				n++
 			}
 		}
-		if left == "" {
-			return ""
-		}
-		runtime.GC()
-		time.Sleep(20 * time.Millisecond)
+		return n
 	}
-	return left
+}
+
+// running returns the numbers of all goroutines, which the runtime never gives out again.
+func running() map[string]bool {
+	stacks := make([]byte, 1<<20)
+	for n := 0; ; stacks = make([]byte, 2*len(stacks)) {
+		if n = runtime.Stack(stacks, true); n < len(stacks) {
+			stacks = stacks[:n]
+			break
+		}
+	}
+	ids := map[string]bool{}
+	for line := range bytes.Lines(stacks) {
+		if rest, ok := bytes.CutPrefix(line, []byte("goroutine ")); ok {
+			id, _, _ := bytes.Cut(rest, []byte(" "))
+			ids[string(id)] = true
+		}
+	}
+	return ids
 }

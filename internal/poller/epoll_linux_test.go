@@ -1,13 +1,13 @@
 package poller
 
 import (
-	"os"
 	"runtime"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
+	"evenkeel.dev/internal/leaks"
 	"evenkeel.dev/internal/sys"
 )
 
@@ -17,22 +17,13 @@ func TestEpollSetupFails(t *testing.T) {
 	if _, err := newEpoll(refuse); err != syscall.ENOSPC {                    // the runtime's poller opens its own at the first
 		t.Fatalf("a wake event that cannot be registered: %v, want ENOSPC", err)
 	}
-	before := descriptors(t)
+	opened := leaks.Files()
 	for range 10 {
 		_, _ = newEpoll(refuse)
 	}
-	if after := descriptors(t); after != before {
-		t.Errorf("%d descriptors before, %d after ten failures", before, after)
+	if left := opened(); left != "" {
+		t.Error("files left open:", left)
 	}
-}
-
-func descriptors(t *testing.T) int {
-	t.Helper()
-	d, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Skip("needs /proc/self/fd:", err)
-	}
-	return len(d)
 }
 
 // TestWakeWhileFetching: a Wake whose edge is taken by the look for events, just before a wait, is not lost.

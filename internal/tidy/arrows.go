@@ -91,7 +91,7 @@ var arrows = []arrow{
 	{"internal/poller", []string{"internal/proactor", "internal/sys"}},
 	{"internal/sys", []string{onlyInSys}},
 	{"internal/sys/refuse", []string{onlyInSys}},
-	{"internal/aiosuite", []string{"aio", "internal/proactor", "internal/sys"}}, // sys: whether a message has come
+	{"internal/aiosuite", []string{"aio", "internal/leaks", "internal/proactor", "internal/sys"}}, // sys: whether a message has come
 	{"internal/leaks", []string{"go.uber.org/goleak"}},
 	{"internal/golden", []string{"github.com/google/go-cmp/cmp"}},
 	{"internal/race", nil},
