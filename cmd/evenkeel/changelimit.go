@@ -71,6 +71,19 @@ func (l changeLimits) told(c *compare.Comparison) bool {
 	})
 }
 
+// undecided returns the limit that takes most rounds until a comparison tells of it, and how many; 0 rounds if none is known
+// to take more.
+func (l changeLimits) undecided(c *compare.Comparison) (most changeLimit, rounds int) {
+	for _, x := range l {
+		for _, f := range c.Check(x.Limit) {
+			if f.Rounds > rounds {
+				most, rounds = x, f.Rounds
+			}
+		}
+	}
+	return most, rounds
+}
+
 // check holds a comparison against the limits. Its lines say what was found of each; its error is errLimit where one
 // is exceeded for certain, else errCannotTell where one may be.
 func (l changeLimits) check(c *compare.Comparison) (lines []string, err error) {

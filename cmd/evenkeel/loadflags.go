@@ -43,6 +43,9 @@ type loadFlags struct {
 	output string
 }
 
+// defaultRequests is how many requests a closed loop sends without -n and -z, as loadgen has it.
+const defaultRequests = 200
+
 const maxBodyBytes = 1 << 30
 
 // drain is how long a load goes on after -z for what was due and could not be sent in time.

@@ -208,7 +208,7 @@ func requestsOf(o *loadgen.Options) int {
 	case o.Requests > 0:
 		n = float64(o.Requests)
 	case loadDuration(o) == 0:
-		n = 200 // loadgen's default
+		n = defaultRequests
 	}
 	if o.Rate > 0 && o.Duration > 0 {
 		n = min(n, math.Ceil(o.Rate*o.Duration.Seconds()))

@@ -31,12 +31,15 @@ const (
 
 	// timedRounds are measured before the number of looks is fixed. No look at so few can tell anything.
 	timedRounds = 2
+
+	// foreseenAfter is after how many rounds it is said how many more a -fail-if takes.
+	foreseenAfter = 10
 )
 
 func (u *untilFlags) register(fs *flag.FlagSet) {
 	fs.Var(&u.width, "until", "go on in rounds until the ratio of p99 is known to within this `share`, such as 10%, or is certainly another than 1 (with -fail-if: is certainly beyond or within each limit), or the -budget is spent; the intervals hold although each round is looked at")
 	fs.StringVar(&u.figure, "until-figure", "", "the `figure` that -until is about (default: the first of -figures, or p99)")
-	fs.Var(&u.budget, "budget", "`duration` after which -until gives up (default 10m)")
+	fs.Var(&u.budget, "budget", "`duration` after which -until gives up (default 10m); with -fail-if after ten rounds, if it has no room for as many as a limit takes")
 }
 
 // share is a flag of a share above 0.
@@ -142,21 +145,54 @@ func (r *runner) measureAll(ctx context.Context) error {
 			return err
 		}
 		spent := r.now().Sub(begun)
+		why := ""
 		switch {
-		case r.flags.until.width == 0 && i < r.flags.repeat:
-		case r.flags.until.width == 0:
+		case r.flags.until.width == 0 && i == r.flags.repeat:
 			return nil
-		case i < timedRounds:
-		default:
+		case r.flags.until.width > 0 && i >= timedRounds:
 			if i == timedRounds {
 				r.fixLooks(spent / timedRounds)
 			}
-			if why := r.look(spent); why != "" {
-				fmt.Fprintf(r.app.stderr, "ended after %s: %s\n", textfmt.Plural(i, "round"), why)
-				return nil
-			}
+			why = r.look(spent)
+		}
+		if why == "" && i == foreseenAfter {
+			why = r.foresee(spent / foreseenAfter)
+		}
+		if why != "" {
+			fmt.Fprintf(r.app.stderr, "ended after %s: %s\n", textfmt.Plural(i, "round"), why)
+			return nil
 		}
 	}
+}
+
+// foresee says after the first rounds, which took so long each, how many a -fail-if takes. It returns why measuring is to end:
+// -until's budget has no room for so many.
+func (r *runner) foresee(round time.Duration) (why string) {
+	limit, n := r.flags.judging.failIf.undecided(r.compared())
+	if n == 0 {
+		return ""
+	}
+	takes := fmt.Sprintf("-fail-if %s takes some %s rounds", limit.text, textfmt.Count(float64(n)))
+	if n > tailstat.MaxNeeded {
+		takes = fmt.Sprintf("-fail-if %s takes more than %s rounds", limit.text, textfmt.Count(tailstat.MaxNeeded))
+	}
+	room := r.flags.repeat
+	if r.flags.until.width > 0 {
+		room = r.file.Plan.Looks
+	}
+	all := time.Duration(n) * round
+	switch {
+	case n <= room:
+		fmt.Fprintf(r.app.stderr, "after %d rounds: %s, %s in all\n", foreseenAfter, takes, textfmt.Duration(all))
+	case r.flags.until.width == 0:
+		fmt.Fprintf(r.app.stderr, "after %d rounds: %s, and -repeat measures %d\n", foreseenAfter, takes, room)
+	case n > tailstat.MaxRounds:
+		return takes + ", which is more than -until looks at; longer runs (-z) vary less"
+	default:
+		return fmt.Sprintf("%s, and -budget %s has room for %d; write -budget %s", takes, time.Duration(r.flags.until.budget), room,
+			(all + time.Minute - 1).Truncate(time.Minute))
+	}
+	return ""
 }
 
 func (r *runner) round(ctx context.Context, number int) error {

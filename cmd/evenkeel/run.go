@@ -43,6 +43,9 @@ certain, 4 when the runs cannot tell, as evenkeel compare has:
   evenkeel run -url http://127.0.0.1:8080/ -rate 500 -z 10s -repeat 12 -fail-if 'p99 > +20%' \
     -variant 'base: SERVER=bin/base' -variant 'head: SERVER=bin/head' -- sh -c 'exec $SERVER'
 
+A -fail-if that so few requests or rounds cannot tell is refused before the first start. After ten
+rounds evenkeel says how many a limit takes, and -until ends if its -budget has no room for them.
+
 -aa measures the machine first: one variant against itself. What that shows is noise, and a change
 below this floor is not coloured in the table. With one variant it measures nothing else.
 
@@ -93,7 +96,7 @@ func runRun(ctx context.Context, a *app, args []string) error {
 	case f.repeat < 1 || f.top < 0:
 		return a.wrong(fs, "-repeat must be at least 1, -top at least 0")
 	}
-	if err := cmp.Or(checkGiven(fs), f.judging.check(), r.checkExplain(given(fs, "repeat")), r.prepare(), r.checkJudging(), r.checkUntil(given(fs, "repeat"))); err != nil {
+	if err := cmp.Or(checkGiven(fs), f.judging.check(), r.checkExplain(given(fs, "repeat")), r.prepare(), r.checkUntil(given(fs, "repeat")), r.checkJudging()); err != nil {
 		return a.wrong(fs, "%v", err)
 	}
 	if err := canSave(f.load.inputs(), f.load.output, f.html, f.explainHTML); err != nil {

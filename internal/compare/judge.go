@@ -249,15 +249,19 @@ func (c *Comparison) canTell(column int, r *tailstat.Result) string {
 }
 
 // fewest returns the number of rounds below which so many verdicts cannot be told, 0 where that is not known.
-func (c *Comparison) fewest(verdicts int) int {
+func (c *Comparison) fewest(verdicts int) int { return Fewest(verdicts, c.looks()) }
+
+// Fewest returns the number of rounds without which nothing can be told of the figures that are judged.
+func (c *Comparison) Fewest() int { return c.fewest(c.verdicts) }
+
+// Fewest returns the number of rounds below which so many verdicts cannot be told, if the runs are judged after each of up to
+// looks rounds (0: once, at the end). It is 0 where that is not known.
+func Fewest(verdicts, looks int) int {
 	n, err := tailstat.Fewest(tailstat.Options{
-		Confidence: 1 - (1-confidence)/float64(max(verdicts, 1)), Figures: tailstat.Figures()[:1], Rounds: c.looks(),
+		Confidence: 1 - (1-confidence)/float64(max(verdicts, 1)), Figures: tailstat.Figures()[:1], Rounds: looks,
 	})
 	if err != nil {
 		return 0
 	}
 	return n
 }
-
-// Fewest returns the number of rounds without which nothing can be told of the figures that are judged.
-func (c *Comparison) Fewest() int { return c.fewest(c.verdicts) }

@@ -179,3 +179,22 @@ func TestJSON(t *testing.T) {
 		}
 	}
 }
+
+// TestLeast: a run of one request fewer is not judged, by tailstat's own count.
+func TestLeast(t *testing.T) {
+	for _, f := range tailstat.Figures()[:6] {
+		n := Least(f.Name)
+		var h loadgen.Histogram
+		for range n - 1 {
+			h.Record(time.Millisecond)
+		}
+		_, fewer := f.Of(&tailstat.Run{Latency: &h})
+		h.Record(time.Millisecond)
+		if _, err := f.Of(&tailstat.Run{Latency: &h}); n == 0 || err != nil || fewer == nil {
+			t.Errorf("%s needs %d: %v; with one fewer: %v", f.Name, n, err, fewer)
+		}
+	}
+	if n := Least("requests/s"); n != 0 {
+		t.Errorf("requests/s needs %d", n)
+	}
+}

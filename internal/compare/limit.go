@@ -29,6 +29,10 @@ const (
 type Finding struct {
 	Outcome Outcome
 	Text    string
+
+	// Rounds is how many runs of each would tell, if they vary as these do. It is 0 if that is not known, or the outcome is,
+	// and over tailstat.MaxNeeded if no number up to that would.
+	Rounds int
 }
 
 // Check holds each column but the base against a limit. Its figure must be one that is judged.
@@ -38,7 +42,7 @@ func (c *Comparison) Check(l Limit) (list []Finding) {
 		if k == c.Base {
 			continue
 		}
-		f := Finding{OutcomeUnknown, "not known of two runs of each at least, with as many requests as it needs"}
+		f := Finding{Outcome: OutcomeUnknown, Text: "not known of two runs of each at least, with as many requests as it needs"}
 		if row != nil && row.results[k] != nil {
 			f = c.check(l, k, row.results[k])
 		}
@@ -51,7 +55,7 @@ func (c *Comparison) Check(l Limit) (list []Finding) {
 func (c *Comparison) check(l Limit, column int, r *tailstat.Result) Finding {
 	bounds := Bounds(r)
 	if bounds == "" {
-		return Finding{OutcomeUnknown, c.canTell(column, r)}
+		return Finding{Outcome: OutcomeUnknown, Text: c.canTell(column, r)}
 	}
 	is := fmt.Sprintf("%s of %q's, within %s", textfmt.Ratio(r.Ratio), c.Columns[c.Base].Label, bounds)
 	beyond, kept := r.Within.Low > l.Ratio, r.Within.High <= l.Ratio
@@ -60,14 +64,15 @@ func (c *Comparison) check(l Limit, column int, r *tailstat.Result) Finding {
 	}
 	switch {
 	case beyond:
-		return Finding{OutcomeExceeded, is}
+		return Finding{Outcome: OutcomeExceeded, Text: is}
 	case kept:
-		return Finding{OutcomeKept, is}
+		return Finding{Outcome: OutcomeKept, Text: is}
 	}
 	// As noisy runs show that the ratio is not the limit's if they show as large a change from 1.
 	text := is + "; the limit lies there"
 	if n, ok := r.Needed(math.Exp(math.Abs(math.Log(r.Ratio / l.Ratio)))); ok {
-		return Finding{OutcomeUnknown, fmt.Sprintf("%s; some %d runs of each would tell", text, n)}
+		return Finding{OutcomeUnknown, fmt.Sprintf("%s; some %d runs of each would tell", text, n), n}
 	}
-	return Finding{OutcomeUnknown, fmt.Sprintf("%s; %s runs of each would not tell", text, textfmt.Count(tailstat.MaxNeeded))}
+	text = fmt.Sprintf("%s; %s runs of each would not tell", text, textfmt.Count(tailstat.MaxNeeded))
+	return Finding{OutcomeUnknown, text, tailstat.MaxNeeded + 1}
 }

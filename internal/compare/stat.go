@@ -17,6 +17,29 @@ const confidence = .95
 // quantiles need requests beyond them, or they say nothing of a run.
 var quantiles = map[string]float64{"p50": .5, "p90": .9, "p99": .99, "p99.9": .999}
 
+// beyond is the share of the requests that a figure of the latency is about.
+func beyond(figure string) (share float64, ok bool) {
+	if q, is := quantiles[figure]; is {
+		return 1 - q, true
+	}
+	for _, share := range []float64{.01, .001} {
+		if tailstat.Slowest(share).Name == figure {
+			return share, true
+		}
+	}
+	return 0, false
+}
+
+// Least returns how many requests a run needs so that a figure is judged, 0 if their number does not matter.
+func Least(figure string) int64 {
+	share, ok := beyond(figure)
+	if !ok {
+		return 0
+	}
+	const atLeast = 10 // in the share, as tailstat has it
+	return int64(math.Round(atLeast / share))
+}
+
 func haveAll(figure string, runs []tailstat.Run) bool {
 	return !slices.ContainsFunc(runs, func(r tailstat.Run) bool { return r.Values[figure] == 0 })
 }
