@@ -20,6 +20,7 @@ const (
 // At most one line is broken, because the runtime prints one at a time: what begins a new one ends the old one.
 // So one line of the log completes at most two cycles, a broken one and a whole one: ready has two places.
 type assembler struct {
+	source string   // the prefix that its lines have
 	ready  [2]Cycle // found and not yet returned
 	nready int
 
@@ -49,7 +50,9 @@ func (a *assembler) endLine(b []byte) {
 		a.foreign(b)
 		return
 	}
-	b = trimCR(b)
+	if b = trimCR(b); at > 0 && b[at-1] == '"' {
+		b = unquote(b, at)
+	}
 	if !a.take(b, at, a.long) && !a.mixed {
 		a.foreign(b)
 	}
@@ -81,7 +84,12 @@ func (a *assembler) take(b []byte, at int, inside bool) bool {
 	p, start := a.bestStart(&v, b, at, inside)
 	if p.next > posGC && p.complete(b[start:]) {
 		a.giveUp()
-		a.emit(v.cycle(), start > 0 || inside)
+		a.emit(v.cycle(), inside)
+		return true
+	}
+	if p.next == posMSClock && hasPrefix(b[start+p.used:], "+") {
+		a.giveUp()
+		a.stats.FivePhases++
 		return true
 	}
 	// From "gc 6 @0.044s " on it can only be a new line: the runtime prints one at a time.
@@ -228,6 +236,7 @@ func (a *assembler) emit(c Cycle, recovered bool) {
 	if recovered {
 		a.stats.Recovered++
 	}
+	c.Source = a.source
 	a.ready[a.nready] = c
 	a.nready++
 }

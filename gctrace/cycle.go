@@ -23,7 +23,9 @@ type Cycle struct {
 	Stacks  Value[int64] `json:"stacks_bytes,omitzero"`  // stacks to scan; absent in lines of old releases
 	Globals Value[int64] `json:"globals_bytes,omitzero"` // globals to scan; absent in lines of old releases
 
-	Procs     int  `json:"procs"`               // GOMAXPROCS when the collection started
+	Procs  int    `json:"procs"`            // GOMAXPROCS when the collection started
+	Source string `json:"source,omitempty"` // the prefix of the line that tells processes of one log apart; "": it has none
+
 	Forced    bool `json:"forced,omitzero"`     // by runtime.GC or debug.FreeOSMemory; the two-minute timer's are not marked
 	LeakCheck bool `json:"leak_check,omitzero"` // also looked for leaked goroutines (Go 1.26)
 }

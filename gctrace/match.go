@@ -34,6 +34,12 @@ func match(v *values, from position, b []byte, others *shape) progress {
 			continue
 		}
 		switch {
+		case t.wrapped(rest):
+			v[p.next] = 1
+			p.last = p.used
+			p.used = len(b)
+			p.next++
+			return p
 		case hasPrefix(rest, t.lit):
 			v[p.next] = 1
 			p.last = p.used
@@ -49,6 +55,12 @@ func match(v *values, from position, b []byte, others *shape) progress {
 		}
 	}
 	return p
+}
+
+// wrapped reports whether rest is the token up to the blank at which an editor or a terminal has broken the line.
+func (t *token) wrapped(rest []byte) bool {
+	n := len(t.lit) - 1
+	return n > 1 && t.lit[n] == ' ' && len(rest) == n && string(rest) == t.lit[:n]
 }
 
 // number takes the first n bytes of rest for the next token, if they are just a number.

@@ -25,10 +25,11 @@ const (
 // The runtime writes a gctrace line token by token, so lines of the program itself can
 // stand before, in and after it. A Scanner puts such a line together again where its pieces
 // can be told from the rest; see Stats for those where they could not. The log has to be of
-// one process, or of several one after the other.
+// one process, of several one after the other, or of several whose lines have the prefixes of
+// docker compose or kubectl: then [Cycle].Source tells them apart.
 //
 // It uses one buffer of 64 KiB whatever the input, and allocates neither for a cycle nor for
-// other lines. A Scanner is owned by one goroutine.
+// other lines, but for the first one of a prefix. A Scanner is owned by one goroutine.
 type Scanner struct {
 	src  io.Reader
 	buf  []byte
@@ -36,13 +37,15 @@ type Scanner struct {
 	eof  bool
 	err  error
 
-	lines assembler
+	lines *assembler   // of the process whose line is read
+	all   []*assembler // the first one's lines have no prefix
 	cur   Cycle
 }
 
 // NewScanner returns a Scanner that reads from r.
 func NewScanner(r io.Reader) *Scanner {
-	return &Scanner{src: r, buf: make([]byte, bufferBytes)}
+	a := &assembler{}
+	return &Scanner{src: r, buf: make([]byte, bufferBytes), lines: a, all: []*assembler{a}}
 }
 
 // Scan reads up to the next cycle and reports whether there was one; then Cycle returns it.
@@ -58,6 +61,37 @@ func (s *Scanner) Scan() bool {
 	return true
 }
 
+// choose finds the process whose line b is, and returns b without its prefix.
+func (s *Scanner) choose(b []byte) []byte {
+	if s.lines.long { // the rest of a line that has begun
+		return b
+	}
+	s.lines = s.all[0]
+	if len(s.all) > 1 || findGC(b) >= 0 {
+		if name, length := sourceOf(b); length > 0 {
+			if a := s.source(name, b[length:]); a != nil {
+				s.lines, b = a, b[length:]
+			}
+		}
+	}
+	return b
+}
+
+// source returns the assembler of a prefix. Only a line that may be a gctrace line begins one.
+func (s *Scanner) source(name, rest []byte) *assembler {
+	for _, a := range s.all[1:] {
+		if a.source == string(name) {
+			return a
+		}
+	}
+	if len(s.all) > maxSources || findGC(rest) < 0 {
+		return nil
+	}
+	a := &assembler{source: string(name)}
+	s.all = append(s.all, a)
+	return a
+}
+
 // Cycle returns the cycle that Scan found.
 func (s *Scanner) Cycle() Cycle { return s.cur }
 
@@ -66,9 +100,18 @@ func (s *Scanner) Err() error { return s.err }
 
 // Stats returns the counts so far.
 func (s *Scanner) Stats() Stats {
-	st := s.lines.stats
-	st.Lost += s.lines.gaveUp
-	return st
+	var sum Stats
+	for _, a := range s.all {
+		sum.Lines += a.stats.Lines
+		sum.Foreign += a.stats.Foreign
+		sum.ForcedLines += a.stats.ForcedLines
+		sum.Cycles += a.stats.Cycles
+		sum.Recovered += a.stats.Recovered
+		sum.Lost += a.stats.Lost + a.gaveUp
+		sum.FivePhases += a.stats.FivePhases
+		sum.Truncated = sum.Truncated || a.stats.Truncated
+	}
+	return sum
 }
 
 // All returns the cycles that are still to come, for a range loop or [Summarize]; see Err
@@ -88,6 +131,7 @@ func (s *Scanner) nextLine() bool {
 			line := s.buf[s.r : s.r+seen+i]
 			s.r += seen + i + 1
 			seen = 0
+			line = s.choose(line)
 			s.lines.endLine(line)
 			if s.lines.nready > 0 {
 				return true
@@ -97,6 +141,9 @@ func (s *Scanner) nextLine() bool {
 		// This comes before the end of the input is looked at: some readers tell the end together with the last
 		// bytes and others with the next call, and both must give the same cycles.
 		if s.r == 0 && s.w == len(s.buf) {
+			if !s.lines.long {
+				s.lines = s.all[0]
+			}
 			if s.dropPiece(); s.lines.nready > 0 {
 				return true
 			}
@@ -149,8 +196,16 @@ func (s *Scanner) finish() bool {
 	if s.r < s.w || s.lines.long {
 		line := s.buf[s.r:s.w]
 		s.r = s.w
-		s.lines.lastLine(trimCR(line))
+		line = s.choose(line)
+		if s.lines.lastLine(trimCR(line)); s.lines.nready > 0 {
+			return true
+		}
 	}
-	s.lines.giveUp()
-	return s.lines.nready > 0
+	for _, a := range s.all {
+		if a.giveUp(); a.nready > 0 {
+			s.lines = a
+			return true
+		}
+	}
+	return false
 }

@@ -2,6 +2,7 @@ package gctrace
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -10,6 +11,36 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 )
+
+// TestSources: processes whose lines have prefixes are put together each for itself.
+func TestSources(t *testing.T) {
+	six, seven, eight := plain(6), plain(7), plain(8)
+	at := strings.Index(six, "0.044s")
+	atA, atB := six[:at], six[at:]
+	log := "web_1  | " + atA + "x\n" + "web_2  | " + six + "\n" + "name | value\n" + "[pod/web-1/main] " + seven + "\n" + "web_1  | " + atB + "\n" + eight + "\n"
+	s := NewScanner(strings.NewReader(log))
+	var got []string
+	for c := range s.All() {
+		got = append(got, c.Source+": "+format(c))
+	}
+	want := []string{"web_2: " + six, "pod/web-1/main: " + seven, "web_1: " + six, ": " + eight}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("-want +got: %s", d)
+	}
+	if d := cmp.Diff(Stats{Lines: 6, Foreign: 2, Cycles: 4, Recovered: 1}, s.Stats()); d != "" {
+		t.Errorf("-want +got: %s", d)
+	}
+	var many strings.Builder
+	for i := range maxSources + 50 {
+		fmt.Fprintf(&many, "web_%d | %s\n", i, six)
+	}
+	s = NewScanner(strings.NewReader(many.String()))
+	for range s.All() {
+	}
+	if len(s.all) != maxSources+1 || s.Stats().Cycles != maxSources+50 {
+		t.Errorf("%d sources, %+v", len(s.all), s.Stats())
+	}
+}
 
 // scan reads all of r; the cycles are printed again for short comparisons.
 func scan(t testing.TB, r io.Reader) (lines []string, st Stats) {
@@ -63,8 +94,8 @@ func TestScanner(t *testing.T) {
 			[]string{six},
 			Stats{Lines: 6, Foreign: 3, ForcedLines: 2, Cycles: 1},
 		},
-		{"text before", "partial text" + six + "\n", []string{six}, Stats{Lines: 1, Cycles: 1, Recovered: 1}},
-		{"NULs before", strings.Repeat("\x00", 5000) + six + "\n", []string{six}, Stats{Lines: 1, Cycles: 1, Recovered: 1}},
+		{"text before", "partial text" + six + "\n", []string{six}, Stats{Lines: 1, Cycles: 1}},
+		{"NULs before", strings.Repeat("\x00", 5000) + six + "\n", []string{six}, Stats{Lines: 1, Cycles: 1}},
 		{
 			"log line inside", atA + "2026/11/21 10:00:00 log line\n" + atB + "\n",
 			[]string{six},
@@ -114,6 +145,23 @@ func TestScanner(t *testing.T) {
 			"behind text on a later line", termA + "x\n" + "y " + termB + "\n",
 			[]string{six},
 			Stats{Lines: 2, Cycles: 1, Recovered: 1},
+		},
+		{"prefixed", "I1127 20:30:00 1234 main.go:42] " + six + "\n", []string{six}, Stats{Lines: 1, Cycles: 1}},
+		{
+			"in a string of JSON", `{"log": "` + strings.ReplaceAll(six, ">", `\u003e`) + `\n", "stream": "stderr"}` + "\n" + `{"msg":"{\"msg\":\"` +
+				strings.ReplaceAll(seven, ">", `\\u003e`) + `\\n\"}"}` + "\n",
+			[]string{six, seven},
+			Stats{Lines: 2, Cycles: 2},
+		},
+		{
+			"broken at a blank", strings.Replace(six, "ms cpu, ", "ms cpu,\n", 1) + "\n" + strings.Replace(seven, "ms clock, ", "ms clock,\r\n", 1) + "\n",
+			[]string{six, seven},
+			Stats{Lines: 4, Cycles: 2, Recovered: 2},
+		},
+		{
+			"five phases", "gc 49 @4.380s 0%: 4.8+5.2+0.54+0.35+0.60 ms clock, 19+5.2+0+4.5/0.006/7.2+2.4 ms cpu, 124->125->58 MB, 130 MB goal, 32 P\n" + six + "\n",
+			[]string{six},
+			Stats{Lines: 2, Cycles: 1, FivePhases: 1},
 		},
 		{
 			"before the newline", six + "log line\n" + "\n" + seven + "\n",

@@ -21,6 +21,9 @@ func (w Window) Holds(c Cycle) bool {
 // Summarize says what the cycles of a window cost. The sequence is read once, and has to be
 // of one process in order; it may begin before the window and go on after it.
 //
+// Collections are counted by the cycles' numbers, so that those count too whose lines are
+// missing between two of the window; the other sums are of the cycles there are, see Read.
+//
 // CPUPercent is CPU.Total, which leaves idle workers out, over what all Ps had: the window
 // times GOMAXPROCS; where that changed between cycles, each stretch up to a cycle's end
 // counts with that cycle's, and Procs is the last. Times are sums of rounded-down figures
@@ -60,6 +63,7 @@ func Summarize(cycles iter.Seq[Cycle], w Window) Summary {
 // tally sums the cycles of a window.
 type tally struct {
 	n, forced  int64
+	missing    int64 // between the cycles, by their numbers
 	wall       WallPhases
 	cpu        CPUPhases
 	pauseMax   time.Duration
@@ -74,6 +78,9 @@ type tally struct {
 
 // add counts a cycle, the one before it (or the window) having ended (begun) at since.
 func (t *tally) add(c Cycle, since time.Duration) {
+	if t.n > 0 {
+		t.missing += max(c.N-t.last.N-1, 0)
+	}
 	t.n++
 	if c.Forced {
 		t.forced++
@@ -103,7 +110,7 @@ func (t *tally) add(c Cycle, since time.Duration) {
 func (t *tally) summary(from, to time.Duration) Summary {
 	s := Summary{
 		Window:      Of(to - from),
-		Collections: t.n,
+		Collections: t.n + t.missing,
 		Forced:      Of(t.forced),
 		Wall: Wall{
 			SweepTermination: Of(t.wall.SweepTermination),
@@ -126,8 +133,11 @@ func (t *tally) summary(from, to time.Duration) Summary {
 		s.CPUPercent = Of(0.0)
 		return s
 	}
+	if t.missing > 0 {
+		s.Read = Of(t.n)
+	}
 	s.Wall.PauseMax = Of(t.pauseMax)
-	s.Pace = Of((to - from) / time.Duration(t.n))
+	s.Pace = Of((to - from) / time.Duration(s.Collections))
 	s.Heap = Heap{Before: t.before.rng(), After: t.after.rng(), Live: t.live.rng(), Goal: t.goal.rng()}
 	s.AllocBytes = t.alloc.sum()
 	if t.procsKnown {

@@ -9,7 +9,12 @@ type Summary struct {
 	Window      Value[time.Duration] `json:"window_ns,omitzero"` // wall time that the figures cover
 	Procs       Value[int]           `json:"procs,omitzero"`     // GOMAXPROCS, of the last collection where it changed
 	Collections int64                `json:"collections"`
-	Forced      Value[int64]         `json:"forced,omitzero"` // of Collections, by runtime.GC or debug.FreeOSMemory; the two-minute timer's are not among them
+
+	// Read is how many of Collections the log has, where their numbers say that others lie between: then all figures but Window,
+	// Collections and Pace are of those alone. Absent where none is missing.
+	Read Value[int64] `json:"read,omitzero"`
+
+	Forced Value[int64] `json:"forced,omitzero"` // of Collections, by runtime.GC or debug.FreeOSMemory; the two-minute timer's are not among them
 
 	Wall       Wall           `json:"wall"`
 	CPU        CPU            `json:"cpu"`

@@ -228,7 +228,7 @@ func FuzzRunFile(f *testing.F) {
 				_ = writeSites(io.Discard, a, textfmt.Style{})
 			}
 			if gc := col.Median().GC; gc != nil {
-				_ = writeSummary(io.Discard, &gc.Summary, textfmt.Style{})
+				_ = writeSummary(io.Discard, &gc.Summary, 0, textfmt.Style{})
 			}
 		}
 	})

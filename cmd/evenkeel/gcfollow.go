@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -72,9 +73,9 @@ type gcView struct {
 	follow bool
 	toEnd  bool // the log ends by itself once ctx has ended: nothing on its way is left out
 	log    *logScan
-	ended  bool            // the log was read to its end
-	recent []gctrace.Cycle // of followWindow
-	drawn  int             // lines of the view on the terminal
+	ended  bool                       // the log was read to its end
+	recent map[string][]gctrace.Cycle // of followWindow, by their source
+	drawn  int                        // lines of the view on the terminal
 }
 
 // cycles yields the log's cycles until it ends, or ctx and a little time for what is on its
@@ -119,39 +120,50 @@ func (v *gcView) see(c gctrace.Cycle) {
 	if !v.follow {
 		return
 	}
-	if n := len(v.recent); n > 0 && restarted(v.recent[n-1], c) {
-		v.recent = v.recent[:0]
+	if v.recent == nil {
+		v.recent = map[string][]gctrace.Cycle{}
+	}
+	recent := v.recent[c.Source]
+	if n := len(recent); n > 0 && restarted(recent[n-1], c) {
+		recent = recent[:0]
 	}
 	old := 0
-	for old < len(v.recent) && v.recent[old].End() < c.End()-followWindow {
+	for old < len(recent) && recent[old].End() < c.End()-followWindow {
 		old++
 	}
-	v.recent = append(slices.Delete(v.recent, 0, old), c)
+	v.recent[c.Source] = append(slices.Delete(recent, 0, old), c)
 }
 
-// refresh draws the last minute: in place on a terminal, a line otherwise.
+// refresh draws the last minute of each process: in place on a terminal, a line otherwise.
 func (v *gcView) refresh() {
-	n := len(v.recent)
-	if n == 0 {
-		return
-	}
-	last := v.recent[n-1]
-	s := gctrace.Summarize(slices.Values(v.recent), gctrace.Window{From: max(v.recent[0].At, last.End()-followWindow), To: last.End()})
-	if !v.app.view {
-		window, _ := s.Window.Get()
-		percent, _ := s.CPUPercent.Get()
-		live, _ := s.Heap.Live.Last.Get()
-		fmt.Fprintf(v.app.stdout, "gc %d: %s collections in %s, %s in GC, live heap %s\n", last.N, textfmt.Count(float64(s.Collections)),
-			textfmt.Duration(window), textfmt.Percent(percent), textfmt.Bytes(float64(live)))
-		return
-	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "collection %d, the last minute:\n\n", last.N)
-	if err := writeSummary(&b, &s, v.app.style); err != nil {
-		return
+	for _, source := range slices.Sorted(maps.Keys(v.recent)) {
+		recent := v.recent[source]
+		last := recent[len(recent)-1]
+		s := gctrace.Summarize(slices.Values(recent), gctrace.Window{From: max(recent[0].At, last.End()-followWindow), To: last.End()})
+		if source != "" {
+			source = textfmt.Visible(source, maxSourceName) + ": "
+		}
+		if !v.app.view {
+			window, _ := s.Window.Get()
+			percent, _ := s.CPUPercent.Get()
+			if s.Read.Known() {
+				percent = float64(last.UtilPercent)
+			}
+			live, _ := s.Heap.Live.Last.Get()
+			fmt.Fprintf(&b, "%sgc %d: %s collections in %s, %s in GC, live heap %s\n", source, last.N, textfmt.Count(float64(s.Collections)),
+				textfmt.Duration(window), textfmt.Percent(percent), textfmt.Bytes(float64(live)))
+			continue
+		}
+		fmt.Fprintf(&b, "%scollection %d, the last minute:\n\n", source, last.N)
+		if err := writeSummary(&b, &s, last.UtilPercent, v.app.style); err != nil {
+			return
+		}
 	}
-	v.erase()
-	v.drawn = strings.Count(b.String(), "\n")
+	if v.app.view {
+		v.erase()
+		v.drawn = strings.Count(b.String(), "\n")
+	}
 	fmt.Fprint(v.app.stdout, b.String())
 }
 

@@ -23,24 +23,66 @@ type gcReport struct {
 	part      gcPart
 	processes []gcProcess // the last maxProcesses of them
 	total     int         // processes
+	sources   int         // prefixes of lines, none being one
 }
 
 // gcProcess is one process of a log.
 type gcProcess struct {
-	First   int64           `json:"first_gc"`     // number of the first collection that counts
-	Last    int64           `json:"last_gc"`      // and of the last; both 0 without any
-	From    time.Duration   `json:"from_ns"`      // the window, since the program's start
-	To      time.Duration   `json:"to_ns"`        // its end
-	Util    int             `json:"util_percent"` // what the runtime says in the last of them: since the program's start
+	Source  string          `json:"source,omitempty"` // the prefix of its lines
+	First   int64           `json:"first_gc"`         // number of the first collection that counts
+	Last    int64           `json:"last_gc"`          // and of the last; both 0 without any
+	From    time.Duration   `json:"from_ns"`          // the window, since the program's start
+	To      time.Duration   `json:"to_ns"`            // its end
+	Util    int             `json:"util_percent"`     // what the runtime says in the last of them: since the program's start
 	Summary gctrace.Summary `json:"summary"`
 
 	read  int64         // collections, counted or not
 	until time.Duration // end of the last of them
 }
 
-// summarize reads a log's cycles once and sums up each process.
+// summarize reads a log's cycles once and sums up each process. Those of one prefix come one after the other, and those of
+// several at once.
 func (part gcPart) summarize(cycles iter.Seq[gctrace.Cycle]) *gcReport {
-	r := &gcReport{part: part, processes: []gcProcess{}}
+	type source struct {
+		name   string
+		cycles chan gctrace.Cycle
+		report *gcReport
+		done   chan struct{}
+	}
+	var list []*source
+	at := map[string]*source{}
+	for c := range cycles {
+		s := at[c.Source]
+		if s == nil {
+			s = &source{c.Source, make(chan gctrace.Cycle, 64), nil, make(chan struct{})}
+			list, at[c.Source] = append(list, s), s
+			go func() {
+				defer close(s.done)
+				s.report = part.ofSource(func(yield func(gctrace.Cycle) bool) {
+					for c := range s.cycles {
+						yield(c) // ofSource takes all
+					}
+				})
+			}()
+		}
+		s.cycles <- c
+	}
+	all := &gcReport{part: part, processes: []gcProcess{}, sources: len(list)}
+	for _, s := range list {
+		close(s.cycles)
+		<-s.done
+		for _, p := range s.report.processes {
+			p.Source = s.name
+			all.processes = append(all.processes, p)
+		}
+		all.total += s.report.total
+	}
+	return all
+}
+
+// ofSource sums up the processes of one prefix, which come one after the other.
+func (part gcPart) ofSource(cycles iter.Seq[gctrace.Cycle]) *gcReport {
+	r := &gcReport{part: part}
 	next, stop := iter.Pull(cycles)
 	defer stop()
 	for c, ok := next(); ok; {
@@ -108,12 +150,19 @@ func (part gcPart) process(c gctrace.Cycle, next func() (gctrace.Cycle, bool)) (
 // its collections up, and so does its clock.
 func restarted(last, c gctrace.Cycle) bool { return c.N <= last.N || c.At < last.At }
 
+// maxSourceName is how much of a prefix is shown.
+const maxSourceName = 60
+
 // head says which collections a summary is of, and what the runtime itself says of them.
 func (p *gcProcess) head() string {
-	if p.First == 0 {
-		return fmt.Sprintf("no collection from %s to %s after the program's start", textfmt.Duration(p.From), textfmt.Duration(p.To))
+	source := ""
+	if p.Source != "" {
+		source = textfmt.Visible(p.Source, maxSourceName) + ": "
 	}
-	return fmt.Sprintf("gc %d to gc %d, from %s to %s after the program's start; the last line says %d%% since that start",
+	if p.First == 0 {
+		return fmt.Sprintf("%sno collection from %s to %s after the program's start", source, textfmt.Duration(p.From), textfmt.Duration(p.To))
+	}
+	return source + fmt.Sprintf("gc %d to gc %d, from %s to %s after the program's start; the last line says %d%% since that start",
 		p.First, p.Last, textfmt.Duration(p.From), textfmt.Duration(p.To), p.Util)
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -135,6 +136,49 @@ func TestGCTraceProcesses(t *testing.T) {
 	}
 }
 
+// TestGCTraceForeign reads logs as loggers, Docker, editors and other releases leave them.
+func TestGCTraceForeign(t *testing.T) {
+	t.Parallel()
+	seven := []string{"gc 1 to gc 7, from 0 to 521 ms", "collections 7 (2 forced)\n", "allocated 25 MiB\n"}
+	const marked = ", of the 120 of 374 cycles that the log has"
+	for _, tt := range []struct {
+		file  string
+		code  int
+		says  []string // on standard output, or error where it fails
+		notes int
+	}{
+		{"docker-json.txt", exitOK, seven, 0},
+		{"json-logger.txt", exitOK, seven, 0},
+		{"klog.txt", exitOK, seven, 0},
+		{"wrapped-after-cpu.txt", exitOK, append(seven, "! lines that other output or a line break had cut, and that were put together again: 7\n"), 1},
+		{"two-replicas-compose.txt", exitOK, []string{
+			"process 1 of 2: web_1: gc 1 to gc 7, from 0 to 521 ms", "process 2 of 2: web_2: gc 1 to gc 7, from 0 to 1.12 s",
+			"! collections of 2 processes, told apart by the prefixes of their lines\n",
+		}, 1},
+		{"lines-lost.txt", exitOK, []string{
+			"collections 374\n", "average pace 10.0 ms\n", "time in GC 10% of 2 processors since the program's start",
+			"allocated 176 MiB" + marked + "\n", "phase" + marked, "heap" + marked, "! collections whose lines are missing or could not be read: 254\n",
+		}, 1},
+		{"study-listing.txt", exitOK, []string{"collections 2,551\n", "average pace 2.07 ms\n", "time in GC 14% of 12 processors since", "allocated -\n"}, 1},
+		{"go1.5.txt", exitFailed, []string{"3 gctrace lines of Go 1.5, which have five phases"}, 0},
+	} {
+		t.Run(tt.file, func(t *testing.T) {
+			t.Parallel()
+			r := call("gctrace", filepath.Join("testdata", "gctrace", tt.file))
+			if tt.code == exitOK {
+				r.check(t, tt.code, tt.says, nil)
+			} else {
+				r.check(t, tt.code, nil, tt.says)
+			}
+			if n := strings.Count(r.stdout, "! "); n != tt.notes {
+				t.Errorf("%d notes, want %d:\n%s", n, tt.notes, r.stdout)
+			}
+		})
+	}
+	cut := regexp.MustCompile(` ms cpu.*`).ReplaceAllString(gcLog(1, 4), "")
+	call("gctrace", logFile(t, cut)).check(t, exitFailed, nil, []string{"4 lines begin like gctrace lines, and none of them is whole"})
+}
+
 // TestGCTraceManyProcesses has two programs write into one log at once.
 func TestGCTraceManyProcesses(t *testing.T) {
 	t.Parallel()
@@ -155,12 +199,12 @@ func TestGCViewRestart(t *testing.T) {
 	for n := range int64(5) {
 		v.see(gctrace.Cycle{N: n + 1, At: time.Duration(n) * time.Hour})
 	}
-	if len(v.recent) != 1 {
-		t.Errorf("%d collections of the last minute, want 1", len(v.recent))
+	if n := len(v.recent[""]); n != 1 {
+		t.Errorf("%d collections of the last minute, want 1", n)
 	}
 	v.see(gctrace.Cycle{N: 6, At: 4*time.Hour + time.Second})
 	v.see(gctrace.Cycle{N: 1, At: time.Second})
-	if len(v.recent) != 1 || v.recent[0].N != 1 {
+	if recent := v.recent[""]; len(recent) != 1 || recent[0].N != 1 {
 		t.Errorf("the view has %+v, want the new process's first collection alone", v.recent)
 	}
 }

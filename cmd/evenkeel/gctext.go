@@ -10,14 +10,20 @@ import (
 	"evenkeel.dev/internal/textfmt"
 )
 
-// writeSummary writes a summary of the collector's work.
-func writeSummary(w io.Writer, s *gctrace.Summary, st textfmt.Style) error {
+// writeSummary writes a summary of the collector's work. util is the runtime's own percentage since the program's start, which
+// counts the collections too whose lines are missing.
+func writeSummary(w io.Writer, s *gctrace.Summary, util int, st textfmt.Style) error {
 	var b strings.Builder
+	read, partial := s.Read.Get()
+	of := ""
+	if partial {
+		of = fmt.Sprintf(", of the %s of %s cycles that the log has", textfmt.Count(float64(read)), textfmt.Count(float64(s.Collections)))
+	}
 	head := textfmt.NewTable(2)
 	line := func(name, value string) { head.Add(nil, []string{name, value}) }
 	forced := ""
 	if n, ok := s.Forced.Get(); ok && n > 0 {
-		forced = fmt.Sprintf(" (%s forced)", textfmt.Count(float64(n)))
+		forced = fmt.Sprintf(" (%s forced%s)", textfmt.Count(float64(n)), of)
 	}
 	line("collections", textfmt.Count(float64(s.Collections))+forced)
 	line("window", value(s.Window, textfmt.Duration))
@@ -26,13 +32,21 @@ func writeSummary(w io.Writer, s *gctrace.Summary, st textfmt.Style) error {
 	if n, ok := s.Procs.Get(); ok {
 		procs = " of " + textfmt.Plural(n, "processor")
 	}
-	line("time in GC", value(s.CPUPercent, textfmt.Percent)+procs)
-	line("allocated", value(s.AllocBytes, bytesText))
+	if partial {
+		line("time in GC", fmt.Sprintf("%d%%%s since the program's start, as the last line says", util, procs))
+	} else {
+		line("time in GC", value(s.CPUPercent, textfmt.Percent)+procs)
+	}
+	if s.AllocBytes.Known() {
+		line("allocated", value(s.AllocBytes, bytesText)+of)
+	} else {
+		line("allocated", "-")
+	}
 	head.Render(&b)
 
 	fmt.Fprintln(&b)
 	phases := textfmt.NewTable(3)
-	phases.Add(st.Bold, []string{"phase", "wall clock", "CPU"})
+	phases.Add(st.Bold, []string{"phase" + of, "wall clock", "CPU"})
 	phase := func(name string, wall, cpu gctrace.Value[time.Duration]) {
 		phases.Add(nil, []string{name, value(wall, textfmt.Duration), value(cpu, textfmt.Duration)})
 	}
@@ -49,7 +63,7 @@ func writeSummary(w io.Writer, s *gctrace.Summary, st textfmt.Style) error {
 
 	fmt.Fprintln(&b)
 	heap := textfmt.NewTable(4)
-	heap.Add(st.Bold, []string{"heap", "last", "mean", "max"})
+	heap.Add(st.Bold, []string{"heap" + of, "last", "mean", "max"})
 	for _, r := range []struct {
 		name string
 		r    gctrace.Range

@@ -32,8 +32,11 @@ it. Without FILE, or with -, it reads standard input.
   GODEBUG=gctrace=1 ./server 2>&1 >/dev/null | evenkeel gctrace -f
 
 A log of a program that was started again holds several processes one after the other: each has
-a summary of its own, and -from, -to and -skip apply to each. Lines of programs that write into
-one log at once cannot be told apart: give each its own.
+a summary of its own, and -from, -to and -skip apply to each. Several at once are told apart by
+the prefixes of docker compose and kubectl; without such prefixes give each a log of its own.
+
+Where numbers of collections are missing, their lines were lost. Collections and pace count them all
+the same; every other total is of the lines there are, and says so.
 
 The runtime's own percentage, in its lines, is the share since the program's start, however
 little of it the log or the window covers; "time in GC" is that of the window.
@@ -96,7 +99,15 @@ func (v *gcView) end(name string, r *gcReport, asJSON bool) error {
 			return fmt.Errorf("%s: %w", name, v.log.err)
 		}
 	}
-	if r.total == 0 {
+	switch {
+	case r.total > 0:
+	case stats.FivePhases > 0:
+		return fmt.Errorf("%s: %s gctrace lines of Go 1.5, which have five phases, and are not read here: build the program with a newer Go",
+			name, textfmt.Count(float64(stats.FivePhases)))
+	case stats.Lost > 0:
+		return fmt.Errorf("%s: %s lines begin like gctrace lines, and none of them is whole; keep the program's standard error as it is, without breaking its lines",
+			name, textfmt.Count(float64(stats.Lost)))
+	default:
 		return fmt.Errorf("%s: no gctrace line in it; start the program with GODEBUG=gctrace=1 and keep its standard error", name)
 	}
 	counted := int64(0)
@@ -115,7 +126,7 @@ func (v *gcView) end(name string, r *gcReport, asJSON bool) error {
 			fmt.Fprintf(v.app.stdout, "%sprocess %d of %d: ", lineUnless(i == 0), r.total-len(r.processes)+i+1, r.total)
 		}
 		fmt.Fprintf(v.app.stdout, "%s\n\n", p.head())
-		if err := writeSummary(v.app.stdout, &p.Summary, v.app.style); err != nil {
+		if err := writeSummary(v.app.stdout, &p.Summary, p.Util, v.app.style); err != nil {
 			return err
 		}
 	}
@@ -150,7 +161,10 @@ func (v *gcView) json(r *gcReport, stats *gctrace.Stats) error {
 // notes says what a reader must know before believing the figures.
 func (v *gcView) notes(r *gcReport, stats *gctrace.Stats) {
 	note := func(format string, a ...any) { fmt.Fprintf(v.app.stdout, "! "+format+"\n", a...) }
-	if r.total > 1 {
+	switch {
+	case r.sources > 1:
+		note("collections of %d processes, told apart by the prefixes of their lines", r.total)
+	case r.total > 1:
 		note("collections of %d processes, one after the other: their numbers or times begin anew", r.total)
 	}
 	if n := r.total - len(r.processes); n > 0 {
@@ -162,10 +176,13 @@ func (v *gcView) notes(r *gcReport, stats *gctrace.Stats) {
 		}
 	}
 	if stats.Recovered > 0 {
-		note("lines that had the program's own output in them, and were put together again: %d", stats.Recovered)
+		note("lines that other output or a line break had cut, and that were put together again: %d", stats.Recovered)
 	}
 	if stats.Lost > 0 {
-		note("collections that are missing, since their lines could not be read: %d", stats.Lost)
+		note("collections whose lines are missing or could not be read: %s", textfmt.Count(float64(stats.Lost)))
+	}
+	if stats.FivePhases > 0 {
+		note("gctrace lines of Go 1.5, which have five phases and are not read: %s", textfmt.Count(float64(stats.FivePhases)))
 	}
 	if stats.Truncated {
 		note("the log ends in the middle of a line")

@@ -1,0 +1,61 @@
+package gctrace
+
+import "bytes"
+
+// What runs programs puts their lines into its own: a logger or Docker into a string of JSON, docker compose and kubectl
+// behind the program's name.
+
+// unquote cuts b behind the string in which a gctrace line begins at index at, and takes back the escape of ">". A gctrace
+// line has no quotation mark. b is changed.
+func unquote(b []byte, at int) []byte {
+	if end := bytes.IndexByte(b[at:], '"'); end >= 0 {
+		b = b[:at+end]
+		for _, escape := range []string{`\`, `\n`, `\r`, `\`} { // the last two where a string is within another one
+			for hasSuffix(b, escape) {
+				b = b[:len(b)-len(escape)]
+			}
+		}
+	}
+	const escaped = `\u003e`
+	kept := b[:at]
+	for rest := b[at:]; ; {
+		i := bytes.Index(rest, []byte(escaped))
+		if i < 0 {
+			return append(kept, rest...)
+		}
+		kept = append(append(kept, bytes.TrimRight(rest[:i], `\`)...), '>')
+		rest = rest[i+len(escaped):]
+	}
+}
+
+const (
+	maxSources    = 100 // processes of one log that are told apart by their prefixes
+	maxSourceName = 100 // bytes
+)
+
+// sourceOf returns the prefix by which docker compose or kubectl tells the processes of a log apart, and its length in b; 0
+// where there is none.
+//
+//	web_1  | gc 1 @0.125s ...
+//	[pod/web-1/main] gc 1 @0.125s ...
+func sourceOf(b []byte) (name []byte, length int) {
+	b = b[:min(len(b), maxSourceName)]
+	if hasPrefix(b, "[pod/") {
+		if end := bytes.Index(b, []byte("] ")); end > 0 {
+			return b[1:end], end + len("] ")
+		}
+		return nil, 0
+	}
+	n := 0
+	for n < len(b) && (class(b[n]) == 'a' || n > 0 && (isDigit(b[n]) || b[n] == '_' || b[n] == '-' || b[n] == '.')) {
+		n++
+	}
+	bar := n
+	for bar < len(b) && b[bar] == ' ' {
+		bar++
+	}
+	if n == 0 || bar == n || !hasPrefix(b[bar:], "| ") {
+		return nil, 0
+	}
+	return b[:n], bar + len("| ")
+}
