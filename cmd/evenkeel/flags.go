@@ -38,7 +38,7 @@ func (a *app) parse(fs *flag.FlagSet, args []string) (operands, rest []string, e
 			help()
 			return nil, nil, err
 		} else if err != nil {
-			return nil, nil, a.wrong(fs, "%v", err)
+			return nil, nil, a.wrong(fs, "%v%s", err, flagHint(fs, err))
 		}
 		if fs.NArg() == 0 {
 			return operands, rest, nil
@@ -97,7 +97,7 @@ type decimal float64
 func (d *decimal) String() string { return strconv.FormatFloat(float64(*d), 'g', -1, 64) }
 
 func (d *decimal) Set(s string) error {
-	n, err := strconv.ParseFloat(s, 64)
+	n, err := strconv.ParseFloat(strings.TrimSuffix(s, "/s"), 64) // as vegeta's -rate
 	if err != nil {
 		return errors.New("write a number, such as 2000 or 0.5")
 	}

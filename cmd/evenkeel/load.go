@@ -91,6 +91,7 @@ func runLoad(ctx context.Context, a *app, args []string) error {
 	if err := cmp.Or(checkGiven(fs), c.prepare(fs, append(urls, rest...))); err != nil {
 		return a.wrong(fs, "%v", err)
 	}
+	a.sayHints(fs, c.load.hints(fs))
 	if err := canSave(append(c.load.inputs(), c.gctrace), c.load.output, c.html); err != nil {
 		return err
 	}

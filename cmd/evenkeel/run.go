@@ -99,6 +99,7 @@ func runRun(ctx context.Context, a *app, args []string) error {
 	if err := cmp.Or(checkGiven(fs), f.judging.check(), r.checkExplain(given(fs, "repeat")), r.prepare(), r.checkUntil(given(fs, "repeat")), r.checkJudging()); err != nil {
 		return a.wrong(fs, "%v", err)
 	}
+	a.sayHints(fs, f.load.hints(fs))
 	if err := canSave(f.load.inputs(), f.load.output, f.html, f.explainHTML); err != nil {
 		return err
 	}
