@@ -33,7 +33,6 @@ type Report struct {
 	Tail     Band          `json:"tail"`              // p99 and above
 	Machine  Machine       `json:"machine,omitzero"`  // when it stood still
 	Samples  int           `json:"samples,omitempty"` // of a CPU profile that was taken meanwhile
-	WhatIf   WhatIf        `json:"what_if"`
 	CCDF     []Quantile    `json:"ccdf"`
 	Slowest  []Request     `json:"slowest"`
 	Spans    []Span        `json:"spans"` // when the collector marked, and when the world was stopped
@@ -112,8 +111,7 @@ const (
 // [Read] does, but for a trace that is cut off or corrupt after whole requests: then the report is of
 // what could be read, and Report.Broken says where that ends.
 //
-// It keeps a million requests at most, and the record for a replay up to 96 MB: with more, [Report.Sampled] says which part
-// of the requests the figures are of, and the replay is of the trace's beginning.
+// It keeps a million requests at most. With more, [Report.Sampled] says which part of them the figures are of.
 func Analyze(ctx context.Context, r io.Reader, o Options) (*Report, error) {
 	if o.Slowest < 0 || o.Slowest > maxSlowest {
 		return nil, &OptionError{"Slowest", fmt.Sprintf("%d; it goes from 1 to %d, or is 0 for %d", o.Slowest, maxSlowest, defaultSlowest)}
@@ -123,7 +121,6 @@ func Analyze(ctx context.Context, r io.Reader, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.record()
 	a.report.Class = o.Class
 	err = m.read(ctx, r, func() bool {
 		for i := range m.turns.done {
@@ -206,15 +203,6 @@ func (a *analysis) detail(r *record) (start int64, rest packed) {
 	return rest.next(), rest
 }
 
-// quantiles returns those of the requests that are kept.
-func (a *analysis) quantiles() Quantiles {
-	times := newRanked(len(a.requests))
-	for i := range a.requests {
-		times.add(a.requests[i].time)
-	}
-	return times.quantiles()
-}
-
 // cull keeps the slowest.
 func (a *analysis) cull() {
 	s := a.report.Slowest
@@ -228,16 +216,6 @@ func (a *analysis) cull() {
 }
 
 func (a *analysis) finish(m *model) *Report {
-	p, spans := m.replay, m.gc
-	if a.kept.replay != nil {
-		p, spans = a.kept.replay, a.kept.spans
-	}
-	var with, without *simulated
-	replayed := make(chan bool)
-	go func() { // it takes as long as the rest
-		with, without = p.run(spans, m.origin, m.clock.max)
-		close(replayed)
-	}()
 	a.cull()
 	a.requests = a.records()
 	slices.SortFunc(a.requests, func(p, q record) int { return cmp.Compare(p.time, q.time) })
@@ -250,7 +228,6 @@ func (a *analysis) finish(m *model) *Report {
 	r.Requests = a.kept.seen
 	r.Machine, r.Samples = m.machine, m.samples
 	if len(a.requests) == 0 {
-		<-replayed
 		return r
 	}
 	if a.kept.oneIn > 1 {
@@ -275,13 +252,6 @@ func (a *analysis) finish(m *model) *Report {
 	r.Tail = z.band(m, "p99+", .99, 1)
 	r.Blocks = x.blocks(z.slow, m.now-m.origin)
 	r.CCDF = a.ccdf()
-	<-replayed
-	actual := a.kept.actual
-	if a.kept.replay == nil {
-		actual = a.quantiles()
-	}
-	r.WhatIf = newWhatIf(actual, with, without)
-	r.WhatIf.draw(&p.actual, &with.spread, &without.spread)
 	return r
 }
 

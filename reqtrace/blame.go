@@ -44,7 +44,6 @@ const maxSites = 8
 type blamer struct {
 	clock   *clock
 	known   *sites
-	replay  *replay // nil: none
 	todo    []piece
 	sites   []blameOf
 	path    []tileOf
@@ -115,10 +114,6 @@ func (x *blamer) blame(q *served, g *goroutine, a, b int64) {
 	x.path = x.path[:0]
 	x.sites, x.samples = x.sites[:0], x.samples[:0]
 	steps := maxSteps
-	p := x.replay
-	if p != nil {
-		p.begin(a, g.early(a), b-a, q.other)
-	}
 	for i, t := max(g.at(a), 0), a; t < b; i++ { // the path: g's own segments
 		if i >= len(g.segments) {
 			r.Parts.ns[CauseUnknown] += dur(b - t)
@@ -136,7 +131,6 @@ func (x *blamer) blame(q *served, g *goroutine, a, b int64) {
 		if s.state == stateRunnable {
 			tile.site = 0 // it is the holder's
 		}
-		var gc, idle, still int64
 		if s.state == stateRunning && (len(x.clock.stalls) == 0 || x.clock.stood(t, end) == 0) { // the most frequent, and nothing to take apart
 			r.Parts.ns[CauseRunning] += dur(end - t)
 			x.sample(g, t, end)
@@ -151,25 +145,12 @@ func (x *blamer) blame(q *served, g *goroutine, a, b int64) {
 				x.lost(r, &own, end-t)
 			}
 			tile.cause, tile.most = most(&before, &r.Parts), x.largest.wait
-			gc, idle = collector(&r.Parts)-collector(&before), int64(r.Parts.ns[CauseRunqueueIdle]-before.ns[CauseRunqueueIdle])
-			still = int64(r.Parts.ns[CauseMachine] - before.ns[CauseMachine])
-		}
-		if p != nil {
-			p.piece(s.state, end-t-still, gc, idle)
 		}
 		x.path = append(x.path, tile)
 		t = end
 	}
-	if p != nil {
-		p.end()
-	}
 	slices.SortFunc(x.sites, func(p, q blameOf) int { return cmp.Compare(q.time, p.time) })
 	q.sites, q.path, q.samples = x.sites[:min(len(x.sites), maxSites)], x.path, x.samples
-}
-
-// collector returns the nanoseconds that the collector took of p.
-func collector(p *Parts) int64 {
-	return int64(p.ns[CauseAssistMark] + p.ns[CauseAssistWait] + p.ns[CauseSweep] + p.ns[CauseStopped] + p.ns[CauseRunqueueGC])
 }
 
 // most returns what after has most more of than before.
@@ -405,14 +386,4 @@ func (x *blamer) place(w wait, ns, stretch int64) {
 		}
 	}
 	x.sites = append(x.sites, blameOf{w, ns, stretch})
-}
-
-// early returns by how much a request that was seen at a would have been seen earlier without the
-// collector: what one look finds came at any time since the one before, evenly.
-func (g *goroutine) early(a int64) int64 {
-	p := g.poll
-	if p == nil || a != g.woken {
-		return 0
-	}
-	return (p.at - p.since) * int64(p.n-g.nth-1) / int64(p.n)
 }

@@ -202,3 +202,17 @@ func TestLockHolderIsAway(t *testing.T) {
 	s.at(155).run(2, 2).at(160).wake(2, 1).run(1, 1)
 	done(s.at(170)).want(map[Cause]int64{CauseRunning: 20, CauseLock: 10 + 30 + 5, CauseRunqueueIdle: 5})
 }
+
+// TestBehindSweeper: the background sweeper is the collector's, though no label says so, and so is
+// who sweeps for an allocation.
+func TestBehindSweeper(t *testing.T) {
+	s := newScript(t, 1)
+	s.at(10).born(1)
+	s.move(0, 9, trace.GoNotExist, trace.GoRunnable, "", stack("runtime.bgsweep")).create(0, 2).run(9, 1)
+	s.at(100).wake(0, 1)
+	s.at(150).off(9, trace.GoRunnable, "runtime.Gosched", "runtime.bgsweep").run(2, 1)
+	s.at(160).rangeOf(2, trace.EventRangeBegin, "GC incremental sweep", "main.grow")
+	s.at(190).rangeOf(2, trace.EventRangeEnd, "GC incremental sweep")
+	s.at(195).wait(2, "chan receive", "main.other").run(1, 1).begin(1)
+	done(s.at(205)).want(map[Cause]int64{CauseRunqueueGC: 80, CauseRunqueueBusy: 15, CauseRunning: 10})
+}

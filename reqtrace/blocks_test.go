@@ -91,7 +91,6 @@ func TestBlocksBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.record()
 	var sites []siteID
 	for i := range 500 {
 		sites = append(sites, m.sites.intern(fmt.Sprintf("main.f%d (x.go:%d)", i, i)))

@@ -30,7 +30,6 @@ type clock struct {
 	running int             // procs that run
 	marking int             // of them, those whose goroutine marks
 	stops   int             // ranges of stop-the-world that are open
-	idled   int64           // when a processor was last idle; 0: never; not kept up while one is
 }
 
 // maxProcs is more than any machine has: a corrupt trace may say anything.
@@ -131,9 +130,6 @@ func (c *clock) update(t int64) {
 	last := &c.steps[n-1]
 	if last.now == now {
 		return
-	}
-	if last.now.idle {
-		c.idled = t
 	}
 	if n := len(c.stalls); now.idle && n > 0 && c.stalls[n-1].open {
 		c.stalls[n-1].drained, c.stalls[n-1].open = t, false

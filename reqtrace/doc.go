@@ -49,9 +49,9 @@
 //
 // # The collector's share
 //
-// Direct attribution misses most of it: workers take processors, a queue builds up, and the wait is
-// booked as one for others. [WhatIf] replays the requests without the collector, and with it, to
-// show the model's error. Both shares belong in a report.
+// The causes say what a request itself lost to the collector. The queue that builds up behind mark workers hits later
+// requests, and counts as a wait for other goroutines. So the collector's share is a lower bound. The truth is a run without
+// a collector (GOGC=off), where there is memory for it.
 //
 // # Samples
 //

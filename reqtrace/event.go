@@ -105,9 +105,6 @@ func (m *model) transition(e *trace.Event, st *trace.StateTransition, t int64) {
 		if p := int64(e.Proc()); p != int64(trace.NoProc) {
 			m.clock.leaves(m.clock.proc(p), m.sites.occupant(g), to == trace.GoSyscall, t)
 		}
-		if m.replay != nil {
-			m.computed(g, t)
-		}
 	}
 	switch to {
 	case trace.GoRunnable:
@@ -178,17 +175,12 @@ func (m *model) runnable(e *trace.Event, g *goroutine, from trace.GoState, t int
 			g.segments[n-1].state = stateNetwork
 		}
 		if by == nil {
-			if t-m.looked >= onePoll {
+			if t-m.looked >= oneLook {
 				m.looks++
 			}
 			m.looked = t
 		}
-		if by == nil && n > 0 && g.segments[n-1].state == stateNetwork {
-			m.network.looks(&m.clock, t)
-		} else {
-			m.network.poll = nil
-		}
-		m.turns.wakes(g, m.network.poll, t)
+		m.turns.wakes(g, t)
 	}
 	g.push(t, stateRunnable, 0)
 }

@@ -3,35 +3,26 @@ package reqtrace
 import (
 	"cmp"
 	"math/rand/v2"
-	"slices"
 )
 
 // A report keeps something of every request, until there are too many:
 //
 //	requests    1 ............ maxKept ........ 2 maxKept ............. 4 maxKept ...
 //	kept        each         │ half of them   │ one in four           │ one in eight
-//	replayed    each         │ none of these  │                       │
 //
-// Which ones are kept is a matter of chance, so their distribution is that of all. A replay needs all requests of its
-// time, for each is in the others' way: so it is of the trace's beginning, as far as it is kept whole.
+// Chance decides which requests are kept, so they have the distribution of all.
 //
 // Invariant: between two calls of [analysis.keep] at most maxKept requests are kept, and each request that was seen is among
-// them with the same chance, one in oneIn. With maxReplay this bounds the memory: about 250 MB, however long the trace.
-const (
-	maxKept   = 1 << 20
-	maxReplay = 96 << 20 // bytes that a replay's record takes
-)
+// them with the same chance, one in oneIn. This bounds the memory, however long the trace.
+const maxKept = 1 << 20
 
 // keep knows which requests an analysis keeps.
 type keep struct {
 	seen   int // whole requests of those that are asked for
 	most   int // that are kept; 0: maxKept
 	n      int // that are kept, others than those that are asked for among them
-	oneIn  int // 0: each, and the replay is still recorded
+	oneIn  int // 0: each
 	chance *rand.Rand
-	replay *replay   // the record, once it is closed
-	spans  []Span    // of the collector until then
-	actual Quantiles // of the requests until then
 }
 
 // keep keeps a request, if it is its turn: its time, its class, its zone, and its details. These are its start, causes and
@@ -71,11 +62,7 @@ func (a *analysis) keep(r *served, m *model) {
 	}
 	a.details.keep(p)
 	k.n++
-	most := cmp.Or(k.most, maxKept)
-	if m.replay != nil && (k.n >= most || m.replay.size() >= maxReplay) {
-		a.closeReplay(m)
-	}
-	if k.n >= most {
+	if k.n >= cmp.Or(k.most, maxKept) {
 		a.thin()
 	}
 }
@@ -122,21 +109,6 @@ func (a *analysis) records() []record {
 	return list
 }
 
-// closeReplay ends the recording for a replay: the rest of the trace is analyzed without.
-func (a *analysis) closeReplay(m *model) {
-	k := &a.kept
-	k.replay, k.spans = m.replay, slices.Clone(m.gc)
-	m.replay, m.turns.blamer.replay = nil, nil
-	var times []int64
-	for _, r := range a.records() {
-		if m.turns.classes.wants(r.class) {
-			times = append(times, r.time)
-		}
-	}
-	slices.Sort(times)
-	k.actual = quantiles(times)
-}
-
 // thin drops half of what is kept.
 func (a *analysis) thin() {
 	k := &a.kept
@@ -159,10 +131,4 @@ func (a *analysis) thin() {
 		}
 		all[i] = nil
 	}
-}
-
-// size returns how many bytes the record takes, about.
-func (p *replay) size() int {
-	const job, request = 24, 16
-	return (len(p.bursts)+len(p.others))*chunkSize + len(p.markers)*job + p.n*request
 }

@@ -38,9 +38,7 @@ type model struct {
 	recent        [1024]*goroutine // of goroutines, by the end of their numbers: most events are of few
 	clock         clock
 	sites         *sites
-	network       network
 	turns         turns
-	replay        *replay // nil: none
 	gc            []Span
 	marking       int64 // when the cycle's concurrent mark began; 0: none
 	stopping      int64
@@ -71,6 +69,7 @@ type Span struct {
 
 const (
 	pruneEvery       = 1 << 14 // events
+	oneLook          = 50_000  // ns: wake-ups by nobody that come so soon after another are of the same look at the network
 	maxSpare         = 1 << 12 // goroutines
 	maxSpareSegments = 64      // of each: more room than that is given back
 )
@@ -104,13 +103,6 @@ func (m *model) isRegion(name string) bool {
 		m.regionTypes[name] = is
 	}
 	return is
-}
-
-// record has the requests recorded for a replay.
-func (m *model) record() *replay {
-	m.replay = &replay{}
-	m.turns.blamer.replay = m.replay
-	return m.replay
 }
 
 func (m *model) goroutine(id int64) *goroutine {
@@ -147,26 +139,6 @@ func (m *model) run(g *goroutine, t int64) {
 		g.push(t, stateAssistMark, g.assistAt)
 	default:
 		g.push(t, stateRunning, 0)
-	}
-}
-
-// computed takes note of computing that is no request's, for the replay.
-func (m *model) computed(g *goroutine, t int64) {
-	n := len(g.segments)
-	if n == 0 || g.start != 0 || g.woken != 0 && g.serve {
-		return
-	}
-	s := g.segments[n-1]
-	j := job{at: s.start, ns: t - s.start - m.clock.stood(s.start, t)}
-	switch {
-	case g.gcWorker && g.gcIdle: // it gives way
-	case g.gcWorker:
-		m.replay.markers = append(m.replay.markers, j)
-	case s.state == stateRunning:
-		m.replay.other(j)
-	case s.state == stateAssistMark, s.state == stateSweep:
-		j.gc, j.ns = j.ns, 0
-		m.replay.other(j)
 	}
 }
 

@@ -8,9 +8,7 @@ type packed []byte
 
 func (p *packed) put(ns int64) { *p = binary.AppendUvarint(*p, uint64(max(ns, 0))) }
 
-func (p *packed) putSigned(ns int64) { *p = binary.AppendVarint(*p, ns) }
-
-// next and nextSigned read numbers back, and take them off the front.
+// next reads a number back, and takes it off the front.
 func (p *packed) next() int64 {
 	if b := (*p)[0]; b < 0x80 { // most are zero, or the number of something
 		*p = (*p)[1:]
@@ -21,12 +19,6 @@ func (p *packed) next() int64 {
 	return int64(v)
 }
 
-func (p *packed) nextSigned() int64 {
-	v, n := binary.Varint(*p)
-	*p = (*p)[n:]
-	return v
-}
-
 const chunkSize = 64 << 10 // bytes
 
 // store keeps what is packed in chunks, which are never moved nor copied: a slice that grows would
@@ -34,7 +26,7 @@ const chunkSize = 64 << 10 // bytes
 type store []packed
 
 // spot is where something stands in a store: the number of its chunk, and 16 bits for where in it. What does not fit in a
-// chunk has one to itself. So a store may grow to 4 GB, of which maxKept and maxReplay keep it far.
+// chunk has one to itself. So a store may grow to 4 GB, of which maxKept keeps it far.
 type spot uint32
 
 func spotAt(chunk, offset int) spot { return spot(chunk<<16 | offset) }

@@ -14,31 +14,13 @@ func TestPacked(t *testing.T) {
 	for _, v := range want {
 		p.put(v)
 	}
-	p.putSigned(-1 << 40)
 	for i, v := range want {
 		if got := p.next(); got != v {
 			t.Errorf("%d: %d, want %d", i, got, v)
 		}
 	}
-	if got := p.nextSigned(); got != -1<<40 || len(p) != 0 {
-		t.Errorf("%d, and %d bytes are left", got, len(p))
-	}
-}
-
-func TestBursts(t *testing.T) {
-	var p packed
-	want := []burst{{}, {cpu: 1}, {wait: 1 << 40}, {gc: 3}, {cpu: 127, waitGC: 5}, {cpu: 1 << 50, gc: 1, wait: 2, waitGC: 3}}
-	for _, b := range want {
-		p.putBurst(b)
-	}
-	p.put(0)
-	for i, b := range want {
-		if got, ok := p.nextBurst(); got != b || !ok {
-			t.Errorf("%d: %+v, %t, want %+v", i, got, ok, b)
-		}
-	}
-	if b, ok := p.nextBurst(); ok || len(p) != 0 {
-		t.Errorf("%+v, and %d bytes are left", b, len(p))
+	if len(p) != 0 {
+		t.Errorf("%d bytes are left", len(p))
 	}
 }
 

@@ -87,7 +87,4 @@ type turn struct {
 	answered bool // it wrote to a connection
 	closed   bool // it closed one
 	seeking  bool // the turn began with a look for a request that nothing has come of yet
-
-	poll *poll // that found its request, where the collector had kept it waiting; nil: none
-	nth  int   // of what that found
 }

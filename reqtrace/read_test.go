@@ -208,8 +208,8 @@ func TestAnalyze(t *testing.T) {
 			t.Errorf("slowest %d: %+v", i, q)
 		}
 	}
-	if r.Slowest[0].own() != r.CCDF[len(r.CCDF)-1].Time || r.WhatIf.Actual.P99 == 0 || r.WhatIf.Replayed.P50 == 0 || r.WhatIf.WithoutGC.P50 == 0 {
-		t.Errorf("%+v", r.WhatIf)
+	if got, want := r.Slowest[0].own(), r.CCDF[len(r.CCDF)-1].Time; got != want {
+		t.Errorf("the slowest takes %v, the distribution ends at %v", got, want)
 	}
 }
 

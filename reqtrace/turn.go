@@ -166,9 +166,8 @@ func (g *goroutine) begin() int64 {
 	return g.mark
 }
 
-// wakes takes note of the end of a wait; found is the look at the network that ended it, if the collector
-// had held that up.
-func (x *turns) wakes(g *goroutine, found *poll, t int64) {
+// wakes takes note of the end of a wait.
+func (x *turns) wakes(g *goroutine, t int64) {
 	if len(g.segments) == 0 {
 		return
 	}
@@ -177,13 +176,8 @@ func (x *turns) wakes(g *goroutine, found *poll, t int64) {
 		return
 	}
 	before := g.seq
-	if x.step(g, turnWoken, t); g.seq == before {
-		return
-	}
-	g.forWork = false
-	if g.poll = found; g.poll != nil {
-		g.nth = g.poll.n
-		g.poll.n++
+	if x.step(g, turnWoken, t); g.seq != before {
+		g.forWork = false
 	}
 }
 

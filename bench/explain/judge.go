@@ -3,8 +3,6 @@
 package main
 
 import (
-	"fmt"
-	"math"
 	"strings"
 
 	"evenkeel.dev/bench/figure"
@@ -36,9 +34,6 @@ func judge(set *figure.Set, raw figure.Recorded) error {
 			d.refreshFigure(refresh, runs)
 		}
 	}
-	if err := d.judgeWhatIf(raw); err != nil {
-		return err
-	}
 	var cost analysisCost
 	if _, err := raw.Read("analysis", &cost); err != nil {
 		return err
@@ -50,34 +45,4 @@ func judge(set *figure.Set, raw figure.Recorded) error {
 		d.middlewareFigures(marks)
 	}
 	return err
-}
-
-// judgeWhatIf adds the figures of forecasts without a collector: of the intervals, and of results before there were some.
-func (d *driver) judgeWhatIf(raw figure.Recorded) error {
-	all := map[string]*loaded{}
-	for _, key := range raw.Keys(forecastKey) {
-		l := &loaded{}
-		if _, err := raw.Read(key, l); err != nil {
-			return err
-		}
-		all[key] = l
-	}
-	d.forecastFigure(all)
-	var off []float64
-	within := 0.
-	for _, key := range raw.Keys(whatIfKey) {
-		var p struct{ Error float64 }
-		if _, err := raw.Read(key, &p); err != nil {
-			return err
-		}
-		off = append(off, 100*math.Abs(p.Error))
-		if math.Abs(p.Error) <= .20 {
-			within++
-		}
-	}
-	if len(off) > 0 {
-		fmt.Fprintf(d.out, "what-if p99 error, median of the points: %.0f %%\n", figure.Median(off))
-		d.set.AtLeast("what-if p99 error at most 20 %, of 8 points", []float64{within}, 6, "")
-	}
-	return nil
 }

@@ -28,16 +28,15 @@ type load struct {
 
 // sample is what one run of a service showed.
 type sample struct {
-	Requests int             `json:"requests"` // whole ones in the trace
-	Cut      int             `json:"cut"`
-	Bytes    int             `json:"trace_bytes"`
-	CPU      float64         `json:"cpu"`      // of the service, in shares of a core
-	PeakRSS  int64           `json:"peak_rss"` // of the service, in bytes, until the end of the load
-	Server   distribution    `json:"server"`   // by the trace
-	Client   distribution    `json:"client"`
-	Shares   shares          `json:"shares"` // of the tail's excess, by group of causes
-	Unknown  [2]float64      `json:"unknown"`
-	WhatIf   reqtrace.WhatIf `json:"what_if"`
+	Requests int          `json:"requests"` // whole ones in the trace
+	Cut      int          `json:"cut"`
+	Bytes    int          `json:"trace_bytes"`
+	CPU      float64      `json:"cpu"`      // of the service, in shares of a core
+	PeakRSS  int64        `json:"peak_rss"` // of the service, in bytes, until the end of the load
+	Server   distribution `json:"server"`   // by the trace
+	Client   distribution `json:"client"`
+	Shares   shares       `json:"shares"` // of the tail's excess, by group of causes
+	Unknown  [2]float64   `json:"unknown"`
 
 	answered int64
 	latency  []float64 // by request, NaN: not measured
@@ -153,8 +152,8 @@ func (s *sample) analyze(ctx context.Context, trace []byte) error {
 		return err
 	}
 	s.report = r
-	s.Requests, s.Cut, s.Bytes, s.WhatIf = r.Requests, r.CutStart+r.CutEnd, len(trace), r.WhatIf
-	s.Server = distribution{r.Median.Mean.Seconds(), r.WhatIf.Actual.P99.Seconds(), r.Tail.Mean.Seconds()}
+	s.Requests, s.Cut, s.Bytes = r.Requests, r.CutStart+r.CutEnd, len(trace)
+	s.Server = distribution{r.Median.Mean.Seconds(), r.Tail.Min.Seconds(), r.Tail.Mean.Seconds()}
 	s.Client = distributionOf(s.latency)
 	s.Shares = sharesOf(&r.Tail)
 	s.Unknown = [2]float64{r.Total.Share(reqtrace.CauseUnknown), r.Tail.Parts.Share(reqtrace.CauseUnknown)}

@@ -43,15 +43,15 @@ traces of each, old and new in turns, and quote patterns:
                                                   that cannot be told; total is all causes, and
                                                   all:CAUSE is of all requests
 
-Otherwise each -fail-if is [BAND:]CAUSE[.direct|.whatif]>N%. BAND (default p99+) and CAUSE are:
+Otherwise each -fail-if is [BAND:]CAUSE>N%. BAND (default p99+) and CAUSE are:
 
   ` + bandList + `
   ` + causeHelp + `
   gc (assist, assist-wait, sweep, stopped, runqueue-gc), assists (the first two),
   queue (runqueue, runqueue-gc, runqueue-idle)
 
-.direct, the default, is what was measured; gc.whatif (p99+ only) is what a replay without the
-collector takes away. docs/guides/explain.md says how to read the report.
+gc is what requests themselves lost to the collector; the queue behind it adds to that.
+docs/guides/explain.md says how to read the report.
 `
 
 type explainFlags struct {

@@ -123,7 +123,7 @@ func TestExplain(t *testing.T) {
 	r := call("explain", "-html", page, "-slowest", "3", file)
 	r.check(t, exitOK, []string{
 		"the slowest 1% (p99+) take 1", "% waiting for the mutex that evenkeel.takeLockTrace.", " held while it slept (explain_test.go:", "at evenkeel.held (explain_test.go:", "400 whole requests (marked by regions)",
-		"the collector's share", "model error", "p0-50 200", "what a trace cannot show",
+		"the collector's share", "p0-50 200", "what a trace cannot show",
 	}, []string{"wrote " + page})
 	if n := strings.Count(r.stdout, " ms at "); n != 3 {
 		t.Errorf("%d of the slowest requests, want 3", n)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -18,7 +17,6 @@ type limit struct {
 	band    string
 	cause   string // as it is called
 	causes  []reqtrace.Cause
-	whatIf  bool
 	percent float64
 }
 
@@ -26,7 +24,7 @@ type limit struct {
 type limits []limit
 
 const (
-	limitForm = "write it as [BAND:]CAUSE[.direct|.whatif]>N%, such as 'gc>30%', 'p99.9+:lock>50%' or 'gc.whatif>40%'"
+	limitForm = "write it as [BAND:]CAUSE>N%, such as 'gc>30%' or 'p99.9+:lock>50%'"
 
 	tailBand  = "p99+"
 	bandList  = "p0-50 p50-90 p90-99 p99-99.9 p99.9+ p99+"
@@ -34,7 +32,7 @@ const (
 		"  syscall cgo sleep machine running unknown"
 )
 
-// parseLimit reads [BAND:]CAUSE[.direct|.whatif]>N%.
+// parseLimit reads [BAND:]CAUSE>N%.
 func parseLimit(s string) (limit, error) {
 	l := limit{text: s, band: tailBand}
 	what, number, ok := strings.Cut(s, ">")
@@ -57,21 +55,9 @@ func parseLimit(s string) (limit, error) {
 			return l, fmt.Errorf("no band %q; there are %s", l.band, bandList)
 		}
 	}
-	what = strings.TrimSpace(what)
-	name, kind, dotted := strings.Cut(what, ".")
-	switch {
-	case !dotted || kind == "direct":
-	case kind == "whatif":
-		l.whatIf = true
-	default:
-		return l, fmt.Errorf("%q is neither .direct nor .whatif; %s", "."+kind, limitForm)
-	}
-	l.cause = name
-	if l.causes = causesOf(name); l.causes == nil {
-		return l, fmt.Errorf("no cause %q; there are %s, and the groups gc, assists and queue", name, strings.Join(strings.Fields(causeHelp), " "))
-	}
-	if l.whatIf && (l.cause != "gc" || l.band != tailBand) {
-		return l, fmt.Errorf(".whatif is known of gc in %s only: the replay leaves out the collector and nothing else", tailBand)
+	l.cause = strings.TrimSpace(what)
+	if l.causes = causesOf(l.cause); l.causes == nil {
+		return l, fmt.Errorf("no cause %q; there are %s, and the groups gc, assists and queue", l.cause, strings.Join(strings.Fields(causeHelp), " "))
 	}
 	return l, nil
 }
@@ -112,15 +98,8 @@ func points(x float64) string {
 }
 
 func (l *limit) share(v *verdict.Verdict) (float64, error) {
-	r, gc := v.Report(), &v.GC
-	switch {
-	case l.whatIf && !gc.Replayed:
-		return 0, errors.New("there was nothing to replay; take a longer trace, or ask for gc.direct")
-	case l.whatIf && !gc.Trusted:
-		return 0, fmt.Errorf("the replay misses the measured p99 by %+.0f%% and cannot be relied on; ask for gc.direct", 100*gc.ModelError)
-	case l.whatIf:
-		return gc.WhatIf, nil
-	case l.band == tailBand:
+	r := v.Report()
+	if l.band == tailBand {
 		return r.Tail.Share(l.causes...), nil
 	}
 	for i := range r.Bands {

@@ -52,7 +52,6 @@ type explainPage struct {
 	Bands      []bandBar
 	Causes     []causeRow
 	CausesFoot string
-	WhatIf     []whatIfRow
 	CCDF       chart.Chart
 	Overview   chart.Chart
 	Viewer     *viewer // nil: there is no file that it could read
@@ -84,11 +83,6 @@ type causeRow struct {
 	pageCause
 	Median, Tail, More, Share string
 	Width                     string // of its bar, in percent
-}
-
-type whatIfRow struct {
-	Name   string
-	Values [4]string
 }
 
 // runningRow is a function that requests were running in.
@@ -166,30 +160,12 @@ func (p *explainPage) fill(v *verdict.Verdict) {
 	p.Overview, p.Requests = overview(r), slowRequests(r, p.Viewer)
 }
 
-// fillHeadline fills in the figures under the sentence, and the rows of the replay.
+// fillHeadline fills in the figures under the sentence.
 func (p *explainPage) fillHeadline(v *verdict.Verdict) {
-	r, g := v.Report(), &v.GC
+	r := v.Report()
 	p.Headline = []pageFigure{
 		{"the slowest 1% (p99+), on average", textfmt.Duration(r.Tail.Mean), "median request " + textfmt.Duration(r.Median.Mean)},
-		{"the collector, direct", textfmt.Share(g.Direct), "of what is more"},
-	}
-	if g.Replayed {
-		w := &r.WhatIf
-		note := rangeText(textfmt.Share(g.Low), textfmt.Share(g.High)) + "; model error " + textfmt.SignedShare(g.ModelError)
-		p.Headline = append(p.Headline, pageFigure{"the collector, what-if", textfmt.Share(g.WhatIf), note})
-		if g.Trusted {
-			p.Headline = append(p.Headline, pageFigure{
-				"p99 without the collector", textfmt.Duration(w.Forecast), rangeText(textfmt.Duration(w.Low), textfmt.Duration(w.High)) + "; measured " + textfmt.Duration(w.Actual.P99),
-			})
-		}
-		for _, q := range []struct {
-			name string
-			of   *reqtrace.Quantiles
-		}{{"measured", &w.Actual}, {"replayed", &w.Replayed}, {"replayed without the collector", &w.WithoutGC}} {
-			p.WhatIf = append(p.WhatIf, whatIfRow{q.name, [4]string{
-				textfmt.Duration(q.of.P50), textfmt.Duration(q.of.P90), textfmt.Duration(q.of.P99), textfmt.Duration(q.of.P999),
-			}})
-		}
+		{"the collector", "at least " + textfmt.Share(v.GC.Direct), "of what is more"},
 	}
 	p.Headline = append(p.Headline, pageFigure{"unknown", textfmt.Percent(100 * r.Tail.Parts.Share(reqtrace.CauseUnknown)), "of the time of p99+"})
 }

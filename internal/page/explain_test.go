@@ -59,21 +59,6 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestWhatIfForecast: what cannot be relied on is no forecast.
-func TestWhatIfForecast(t *testing.T) {
-	for want, change := range map[string]func(*reqtrace.WhatIf){
-		"5.46 ms <small>3.90–8.20 ms; measured 20 ms":                                                  func(*reqtrace.WhatIf) {},
-		"80% <small>65%–90%; model error &#43;10%":                                                     func(*reqtrace.WhatIf) {},
-		"<small>65%–90%; model error -60%</small></dd></div></dl></li>\n<li><p class=\"name\">unknown": func(w *reqtrace.WhatIf) { w.ModelError = -.6 },
-	} {
-		r := knownReport(t)
-		change(&r.WhatIf)
-		if !strings.Contains(explainPageOf(t, "trace.out", r), want) {
-			t.Errorf("the page has no %q", want)
-		}
-	}
-}
-
 // TestViewer: each request leads to its time in go tool trace, where that can read the file.
 func TestViewer(t *testing.T) {
 	p := explainPageOf(t, "trace.out", knownReport(t))

@@ -32,12 +32,6 @@ func fakeReport(median, tail reqtrace.Parts, sites ...reqtrace.Blame) *reqtrace.
 		Trace: 5 * time.Second, Requests: 12000, CutStart: 12, CutEnd: 11, Procs: 2,
 		Median: bandOf("p45-55", 1200, median, &median),
 		Tail:   bandOf("p99+", 120, tail, &median, sites...),
-		WhatIf: reqtrace.WhatIf{
-			Actual:    reqtrace.Quantiles{P50: 3 * ms, P90: 9 * ms, P99: 20 * ms, P999: 30 * ms, Tail: 22 * ms},
-			Replayed:  reqtrace.Quantiles{P50: 3 * ms, P90: 8 * ms, P99: 22 * ms, P999: 33 * ms, Tail: 24 * ms},
-			WithoutGC: reqtrace.Quantiles{P50: 2 * ms, P90: 4 * ms, P99: 6 * ms, P999: 9 * ms, Tail: 7 * ms},
-			TailShare: .8, ModelError: .1, TailLow: .65, TailHigh: .9, Forecast: 5455 * time.Microsecond, Low: 3900 * time.Microsecond, High: 8200 * time.Microsecond,
-		},
 		Classes: []reqtrace.Class{
 			{Name: "main.get", Requests: 9000, Quantiles: reqtrace.Quantiles{P50: 3 * ms, P90: 9 * ms, P99: 21 * ms, P999: 30 * ms, Tail: 22 * ms}, Slow: 80},
 			{Requests: 3000, Quantiles: reqtrace.Quantiles{P50: 2 * ms, P90: 8 * ms, P99: 15 * ms, P999: 25 * ms, Tail: 19 * ms}, Slow: 40},

@@ -95,26 +95,12 @@ func (t *text) mends() {
 }
 
 func (t *text) collector() {
-	g, w := &t.v.GC, &t.r.WhatIf
 	t.head("the collector's share of what p99+ takes more than the median")
 	var each []string
 	for _, c := range gcCauses {
 		each = append(each, fmt.Sprintf("%s %s", c, textfmt.Share(t.r.Tail.Share(c))))
 	}
-	t.line("  direct   %4s  %s", textfmt.Share(g.Direct), strings.Join(each, ", "))
-	if !g.Replayed {
-		t.line("  what-if     -  there was nothing to replay")
-		return
-	}
-	t.line("  what-if  %4s  (%s to %s) goes away in a replay without the collector: p99 %s with it,", textfmt.Share(g.WhatIf),
-		textfmt.Share(g.Low), textfmt.Share(g.High), textfmt.Duration(w.Replayed.P99))
-	t.line("                 %s without, measured %s: model error %s", textfmt.Duration(w.WithoutGC.P99), textfmt.Duration(w.Actual.P99), textfmt.SignedShare(g.ModelError))
-	if g.Trusted {
-		t.line("                 so without the collector the p99 would be %s (%s to %s)",
-			textfmt.Duration(w.Forecast), textfmt.Duration(w.Low), textfmt.Duration(w.High))
-	} else {
-		t.line("                 too much for a forecast")
-	}
+	t.line("  direct   %4s  %s", textfmt.Share(t.v.GC.Direct), strings.Join(each, ", "))
 }
 
 func (t *text) bands() {

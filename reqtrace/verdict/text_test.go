@@ -30,30 +30,6 @@ func textOf(t *testing.T, r *reqtrace.Report) string {
 	return b.String()
 }
 
-// TestWhatIfForecast: what cannot be relied on is no forecast.
-func TestWhatIfForecast(t *testing.T) {
-	for _, tt := range []struct {
-		want   string
-		change func(*reqtrace.WhatIf)
-	}{
-		{"would be 5.46 ms (3.90 ms to 8.20 ms)", func(*reqtrace.WhatIf) {}},
-		{"model error -60%\n                 too much for a forecast", func(w *reqtrace.WhatIf) { w.ModelError = -.6 }},
-		{"what-if     -  there was nothing", func(w *reqtrace.WhatIf) { *w = reqtrace.WhatIf{} }},
-	} {
-		r := knownReport()
-		tt.change(&r.WhatIf)
-		text := textOf(t, r)
-		if !strings.Contains(text, tt.want) {
-			t.Errorf("no %q:\n%s", tt.want, text)
-		}
-		for l := range strings.Lines(text) {
-			if strings.Contains(l, "what-if") && len(l) > 100 {
-				t.Errorf("%d columns: %s", len(l), l)
-			}
-		}
-	}
-}
-
 func TestTextFits(t *testing.T) {
 	for i, l := range strings.Split(textOf(t, knownReport()), "\n") {
 		if n := len([]rune(l)); n > 100 && i > 0 { // the sentence may be longer

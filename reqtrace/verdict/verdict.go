@@ -3,7 +3,6 @@ package verdict
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -20,8 +19,6 @@ const (
 	worthCauses  = 4
 	worthSite    = .5  // of a cause's excess: a place or a holder that is named with it
 	worthSample  = .3  // of a band's samples, at the low end of the interval: a function that is named with running
-	worthReplay  = .1  // more than direct attribution: what the replay says stands in the sentence
-	modelLimit   = .5  // of the replay's error, beyond which it says nothing
 	fewRequests  = 10  // in p99+
 	manyCut      = .05 // of all requests
 	muchUnknown  = .01 // of the time of p99+
@@ -66,15 +63,11 @@ type NamedCause struct {
 	Mends string `json:"mends"` // what usually mends it, in a line
 }
 
-// GCShare is the collector's part of the excess, from 0 to 1, by two methods that package reqtrace describes.
+// GCShare is the collector's part of the excess, from 0 to 1.
 type GCShare struct {
-	Direct     float64 `json:"direct"`      // assists, sweeping, stops, and its workers on the processors
-	WhatIf     float64 `json:"what_if"`     // what a replay without the collector takes away
-	Low        float64 `json:"what_if_low"` // the interval of WhatIf
-	High       float64 `json:"what_if_high"`
-	ModelError float64 `json:"model_error"`       // of that replay's p99
-	Replayed   bool    `json:"replayed"`          // WhatIf and ModelError are known
-	Trusted    bool    `json:"trusted,omitempty"` // and the error is at most half
+	// Direct is what requests themselves lost to assists, sweeping, stops of the world and mark workers. The queue
+	// behind these adds to it, so the collector's part is at least this.
+	Direct float64 `json:"direct"`
 }
 
 // Of passes the verdict on a report, which must not be changed afterwards. It takes microseconds.
@@ -85,9 +78,7 @@ func Of(r *reqtrace.Report) *Verdict {
 		return v
 	}
 	v.Excess = r.Tail.Mean - r.Median.Mean
-	w := &r.WhatIf
-	v.GC = GCShare{Direct: r.Tail.Share(gcCauses...), WhatIf: w.TailShare, Low: w.TailLow, High: w.TailHigh, ModelError: w.ModelError, Replayed: w.Replayed.P99 > 0}
-	v.GC.Trusted = v.GC.Replayed && math.Abs(w.ModelError) <= modelLimit
+	v.GC = GCShare{Direct: r.Tail.Share(gcCauses...)}
 	v.Causes = namedCauses(r)
 	doubt := v.doubt()
 	v.Named = worth(r) && len(v.Causes) > 0 && doubt == ""
@@ -125,11 +116,7 @@ func (v *Verdict) sentence(r *reqtrace.Report, doubt string) string {
 	for i, c := range v.Leading() {
 		named = append(named, textfmt.Share(c.Share)+" "+c.text(i == 0))
 	}
-	s += strings.Join(named, ", ")
-	if v.GC.Trusted && v.GC.WhatIf >= v.GC.Direct+worthReplay {
-		s += fmt.Sprintf("; a replay without the collector takes %s (%s to %s) of it away", textfmt.Share(v.GC.WhatIf), textfmt.Share(v.GC.Low), textfmt.Share(v.GC.High))
-	}
-	return s + stoodStill(r)
+	return s + strings.Join(named, ", ") + stoodStill(r)
 }
 
 // stoodStill says how long all processors were silent, which no share has in it. That it was the machine is inferred.
@@ -224,7 +211,7 @@ func caveats(r *reqtrace.Report) []string {
 		add("%s are cut off by the trace's edges, beside %s whole ones: the slowest are the likeliest to be cut; trace for longer", textfmt.Plural(cut, "request"), textfmt.Count(float64(r.Requests)))
 	}
 	if r.Sampled > 0 {
-		add("the figures are of one in %d of the %s requests, chosen by chance, and the replay is of the trace's beginning: more do not fit", r.Sampled, textfmt.Count(float64(r.Requests)))
+		add("the figures are of one in %d of the %s requests, chosen by chance: more do not fit", r.Sampled, textfmt.Count(float64(r.Requests)))
 	}
 	if r.Unmarked > 0 {
 		add("%s without a region are left out, as others have one", textfmt.Plural(r.Unmarked, "request"))
@@ -245,9 +232,6 @@ func caveats(r *reqtrace.Report) []string {
 		}
 	}
 	list = append(list, machineCaveats(&r.Machine)...)
-	if w := &r.WhatIf; w.Replayed.P99 > 0 && math.Abs(w.ModelError) > modelLimit {
-		add("the replay misses the measured p99 by %s: do not rely on the what-if share", textfmt.SignedShare(w.ModelError))
-	}
 	return list
 }
 

@@ -19,8 +19,6 @@ func TestVerdict(t *testing.T) {
 		}
 		return p
 	}
-	// noReplay has the replay say as much as direct attribution.
-	noReplay := func(r *reqtrace.Report) { r.WhatIf.TailShare = 0 }
 	for _, tt := range []struct {
 		name  string
 		tail  reqtrace.Parts
@@ -34,7 +32,7 @@ func TestVerdict(t *testing.T) {
 			"queue, lock at its place",
 			plus(reqtrace.CauseRunqueueGC, 12*ms, reqtrace.CauseLock, 4*ms),
 			[]reqtrace.Blame{{Cause: reqtrace.CauseLock, Site: "(*cache).get (c.go:5)", Time: 3 * ms}, {Cause: reqtrace.CauseLock, Site: "other (c.go:9)", Time: ms}},
-			noReplay,
+			nil,
 			"the slowest 1% (p99+) take 16 ms more than the median request (2 ms), on average: 75% run queue behind mark workers, 25% lock at (*cache).get (c.go:5)",
 			true, reqtrace.CauseRunqueueGC,
 		},
@@ -42,43 +40,31 @@ func TestVerdict(t *testing.T) {
 			"no place has half of it",
 			plus(reqtrace.CauseChannel, 9*ms),
 			[]reqtrace.Blame{{Cause: reqtrace.CauseChannel, Site: "a", Time: 4 * ms}, {Cause: reqtrace.CauseChannel, Site: "b", Time: 3 * ms}, {Cause: reqtrace.CauseNetwork, Site: "n", Time: 9 * ms}},
-			noReplay, "the slowest 1% (p99+) take 9 ms more than the median request (2 ms), on average: 100% channel", true, reqtrace.CauseChannel,
+			nil, "the slowest 1% (p99+) take 9 ms more than the median request (2 ms), on average: 100% channel", true, reqtrace.CauseChannel,
 		},
 		{
 			"both assists are one, and first together",
 			plus(reqtrace.CauseAssistMark, 3*ms, reqtrace.CauseAssistWait, 4*ms, reqtrace.CauseSyscall, 5*ms),
 			[]reqtrace.Blame{{Cause: reqtrace.CauseAssistMark, Site: "alloc", Time: 2 * ms}, {Cause: reqtrace.CauseAssistWait, Site: "alloc", Time: 2 * ms}},
-			noReplay, "the slowest 1% (p99+) take 12 ms more than the median request (2 ms), on average: 58% waiting for the collector at alloc, 42% system call", true, reqtrace.CauseAssistWait,
+			nil, "the slowest 1% (p99+) take 12 ms more than the median request (2 ms), on average: 58% waiting for the collector at alloc, 42% system call", true, reqtrace.CauseAssistWait,
 		},
 		{
 			"four are named, and none below a tenth",
 			plus(reqtrace.CauseSweep, 5*ms, reqtrace.CauseStopped, 4*ms, reqtrace.CauseCgo, 3*ms, reqtrace.CauseSleep, 2*ms, reqtrace.CauseNetwork, 2*ms, reqtrace.CauseLock, 500*us),
-			nil, noReplay,
+			nil, nil,
 			"the slowest 1% (p99+) take 16.5 ms more than the median request (2 ms), on average: 30% sweeping for its allocations, 24% stopped world, 18% C (cgo), 12% upstream or client (network)",
 			true, reqtrace.CauseSweep,
-		},
-		{
-			"the replay has more than was measured",
-			plus(reqtrace.CauseRunqueueBusy, 8*ms, reqtrace.CauseRunqueueGC, 2*ms), nil, nil,
-			"the slowest 1% (p99+) take 10 ms more than the median request (2 ms), on average: 80% run queue behind other goroutines, 20% run queue behind mark workers; a replay without the collector takes 80% (65% to 90%) of it away",
-			true, reqtrace.CauseRunqueueBusy,
-		},
-		{
-			"a replay that is far off says nothing",
-			plus(reqtrace.CauseRunqueueBusy, 8*ms), nil, func(r *reqtrace.Report) { r.WhatIf.ModelError = -.6 },
-			"the slowest 1% (p99+) take 8 ms more than the median request (2 ms), on average: 100% run queue behind other goroutines", true, reqtrace.CauseRunqueueBusy,
 		},
 		{
 			"a place that the median has as well is none",
 			plus(reqtrace.CauseLock, 3*ms),
 			[]reqtrace.Blame{{Cause: reqtrace.CauseLock, Site: "always", Time: 3 * ms}},
 			func(r *reqtrace.Report) {
-				noReplay(r)
 				r.Median.Sites = []reqtrace.Blame{{Cause: reqtrace.CauseLock, Site: "always", Time: 2 * ms}}
 			},
 			"the slowest 1% (p99+) take 3 ms more than the median request (2 ms), on average: 100% lock", true, reqtrace.CauseLock,
 		},
-		{"less than twice the median", plus(reqtrace.CauseLock, 1990*us), nil, noReplay, "the slowest 1% (p99+) take 1.99 ms more than the median request (2 ms), on average: no cause to name", false, reqtrace.CauseLock},
+		{"less than twice the median", plus(reqtrace.CauseLock, 1990*us), nil, nil, "the slowest 1% (p99+) take 1.99 ms more than the median request (2 ms), on average: no cause to name", false, reqtrace.CauseLock},
 		{
 			"less than a millisecond",
 			partsOf(times{reqtrace.CauseRunning: 990 * us}),
@@ -89,7 +75,7 @@ func TestVerdict(t *testing.T) {
 			},
 			"the slowest 1% (p99+) take 980 µs more than the median request (10 µs), on average: no cause to name", false, reqtrace.CauseRunning,
 		},
-		{"nothing more", base, nil, noReplay, "the slowest 1% (p99+) take as long as the median request, on average (2 ms): no cause to name", false, reqtrace.CauseUnknown},
+		{"nothing more", base, nil, nil, "the slowest 1% (p99+) take as long as the median request, on average (2 ms): no cause to name", false, reqtrace.CauseUnknown},
 		{
 			"no whole request", base, nil, func(r *reqtrace.Report) { r.Requests = 0 },
 			"no whole request in 5 s of trace: 23 are cut off by its edges; trace for longer", false, reqtrace.CauseUnknown,
@@ -135,7 +121,6 @@ func TestVerdictCaveats(t *testing.T) {
 		{"unknown", partsOf(times{reqtrace.CauseRunning: 2 * ms, reqtrace.CauseLock: 7 * ms, reqtrace.CauseUnknown: ms}), func(*reqtrace.Report) {}, "10.0% of the time of p99+ is unknown"},
 		{"running", partsOf(times{reqtrace.CauseRunning: 20 * ms}), func(*reqtrace.Report) {}, "running has in it"},
 		{"a little running", partsOf(times{reqtrace.CauseRunning: 3 * ms}), func(*reqtrace.Report) {}, ""},
-		{"model", lock, func(r *reqtrace.Report) { r.WhatIf.ModelError = .51 }, "misses the measured p99 by +51%"},
 	} {
 		r := fakeReport(partsOf(times{reqtrace.CauseRunning: 2 * ms}), tt.tail)
 		tt.edit(r)
