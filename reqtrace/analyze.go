@@ -15,28 +15,29 @@ import (
 // Report says where the time of a trace's requests went. Its JSON is described in
 // docs/reference/explain-json.md.
 type Report struct {
-	Trace    time.Duration `json:"trace_ns"`          // from the first event to the last
-	Broken   string        `json:"broken,omitempty"`  // where and why the trace could not be read any further; "": it was read to its end
-	Requests int           `json:"requests"`          // whole ones
-	Sampled  int           `json:"sampled,omitempty"` // the figures are of one in so many requests, chosen by chance; 0: of all
-	CutStart int           `json:"cut_start"`
-	CutEnd   int           `json:"cut_end"`
-	Unmarked int           `json:"unmarked,omitempty"` // requests that are left out: they have no region, others have
-	Missing  []string      `json:"missing,omitempty"`  // of Options.Requests: no function of the trace matches
-	Marked   bool          `json:"marked"`             // they were marked by regions, else they are what servers' goroutines did
-	Procs    int           `json:"procs"`              // GOMAXPROCS
-	Class    string        `json:"class,omitempty"`    // Options.Class: all but Classes is of these requests alone
-	Classes  []Class       `json:"classes"`            // of all requests, those with most of the slowest 1% first, at most 64
-	Total    Parts         `json:"total_ns"`
-	Bands    []Band        `json:"bands"`             // from the fastest requests to the slowest, without empty ones
-	Median   Band          `json:"median"`            // p45 to p55: what the others are compared with
-	Tail     Band          `json:"tail"`              // p99 and above
-	Machine  Machine       `json:"machine,omitzero"`  // when it stood still
-	Samples  int           `json:"samples,omitempty"` // of a CPU profile that was taken meanwhile
-	CCDF     []Quantile    `json:"ccdf"`
-	Slowest  []Request     `json:"slowest"`
-	Spans    []Span        `json:"spans"` // when the collector marked, and when the world was stopped
-	Blocks   []Block       `json:"blocks"`
+	Trace     time.Duration `json:"trace_ns"`          // from the first event to the last
+	Broken    string        `json:"broken,omitempty"`  // where and why the trace could not be read any further; "": it was read to its end
+	Requests  int           `json:"requests"`          // whole ones
+	Sampled   int           `json:"sampled,omitempty"` // the figures are of one in so many requests, chosen by chance; 0: of all
+	CutStart  int           `json:"cut_start"`
+	CutEnd    int           `json:"cut_end"`
+	Unmarked  int           `json:"unmarked,omitempty"` // requests that are left out: they have no region, others have
+	Missing   []string      `json:"missing,omitempty"`  // of Options.Requests: no function of the trace matches
+	Marked    bool          `json:"marked"`             // they were marked by regions, else they are what servers' goroutines did
+	Procs     int           `json:"procs"`              // GOMAXPROCS
+	Class     string        `json:"class,omitempty"`    // Options.Class: all but Classes is of these requests alone
+	Classes   []Class       `json:"classes"`            // of all requests, those with most of the slowest 1% first, at most 64
+	Total     Parts         `json:"total_ns"`
+	Bands     []Band        `json:"bands"`                     // from the fastest requests to the slowest, without empty ones
+	Median    Band          `json:"median"`                    // p45 to p55: what the others are compared with
+	Tail      Band          `json:"tail"`                      // p99 and above
+	Machine   Machine       `json:"machine,omitzero"`          // when it stood still
+	Samples   int           `json:"samples,omitempty"`         // of a CPU profile that was taken meanwhile
+	Allocated uint64        `json:"allocated_bytes,omitempty"` // on the heap during the trace
+	CCDF      []Quantile    `json:"ccdf"`
+	Slowest   []Request     `json:"slowest"`
+	Spans     []Span        `json:"spans"` // when the collector marked, and when the world was stopped
+	Blocks    []Block       `json:"blocks"`
 }
 
 // Band is the requests between two percentiles. What the machine stood still is left out: of their times, of
@@ -226,7 +227,7 @@ func (a *analysis) finish(m *model) *Report {
 	a.requests = slices.DeleteFunc(a.requests, func(q record) bool { return !m.turns.classes.wants(q.class) })
 	r.Total = m.turns.classes.asked()
 	r.Requests = a.kept.seen
-	r.Machine, r.Samples = m.machine, m.samples
+	r.Machine, r.Samples, r.Allocated = m.machine, m.samples, m.heap.allocated
 	if len(a.requests) == 0 {
 		return r
 	}

@@ -57,9 +57,12 @@ func (m *model) event(e *trace.Event) {
 	case trace.EventLabel:
 		m.label(e, t)
 	case trace.EventMetric:
-		if v := e.Metric(); v.Name == "/sched/gomaxprocs:threads" {
+		switch v := e.Metric(); v.Name {
+		case "/sched/gomaxprocs:threads":
 			m.clock.max = int(min(v.Value.Uint64(), maxProcs))
 			m.clock.update(t)
+		case "/memory/classes/heap/objects:bytes":
+			m.heap.now(v.Value.Uint64())
 		}
 	case trace.EventSync:
 		m.sites.forget()

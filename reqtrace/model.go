@@ -48,6 +48,17 @@ type model struct {
 	looks         int                  // wake-ups by nobody; those that come together are one
 	looked        int64                // when the last one was
 	samples       int                  // of a CPU profile
+	heap          heap
+}
+
+// heap adds up what is allocated. A collection makes the heap smaller, and allocation makes it larger.
+type heap struct{ last, allocated uint64 }
+
+func (h *heap) now(bytes uint64) {
+	if h.last != 0 && bytes > h.last {
+		h.allocated += bytes - h.last
+	}
+	h.last = bytes
 }
 
 // maxSpans is how many times of the collector a report keeps: those of hours.

@@ -35,6 +35,7 @@ type app struct {
 	style          textfmt.Style   // of stdout
 	terminal       bool            // stderr is one: draw progress there
 	view           bool            // stdout is one: a view may redraw itself
+	width          int             // columns of stdout; 0: it is no terminal
 	hurry          <-chan struct{} // closed by the second signal, see catch
 }
 

@@ -197,7 +197,12 @@ func (a *app) printVerdict(source string, v *verdict.Verdict, f *explainFlags) e
 	case f.html == toStdout, f.perfetto == toStdout:
 		return nil
 	}
-	return v.WriteText(a.stdout, verdict.Options{Color: a.style.Color})
+	return v.WriteText(a.stdout, a.textOptions())
+}
+
+// textOptions say how a verdict's text is set on standard output.
+func (a *app) textOptions() verdict.Options {
+	return verdict.Options{Color: a.style.Color, Width: a.width}
 }
 
 // explain passes the verdict on the trace of that name; source is how a report calls it.

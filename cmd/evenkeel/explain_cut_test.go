@@ -28,7 +28,7 @@ func TestExplainCutOff(t *testing.T) {
 	if err := os.WriteFile(name, b[:len(b)*3/4], 0o600); err != nil {
 		t.Fatal(err)
 	}
-	stdout := []string{"% waiting for the mutex that main.(*cache).refresh held while it slept (main.go:43", "! the trace is cut off or corrupt, and the report is of the "}
+	stdout := []string{"% of the extra time is waiting for a mutex. main.(*cache).refresh (main.go:43)", "! The trace is cut off or corrupt. The report is of the "}
 	said := []string{"evenkeel explain: " + name + ": the trace is cut off or corrupt; take it again, and wait for its end"}
 	call("explain", name).check(t, exitOK, stdout, said)
 	call("explain", "-fail-if", "gc>90%", name).check(t, exitFailed, stdout, said)

@@ -107,7 +107,7 @@ func (a *app) printChange(c *verdict.Change, sides [2][]string, f *explainFlags)
 	case f.html == toStdout:
 		return nil
 	}
-	return c.WriteText(a.stdout, verdict.Options{Color: a.style.Color})
+	return c.WriteText(a.stdout, a.textOptions())
 }
 
 // writeChange writes a change as indented JSON, which docs/reference/explain-json.md describes.

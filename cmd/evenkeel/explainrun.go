@@ -171,7 +171,7 @@ func (r *runner) saveExplanation(changes []*verdict.Change) (err error) {
 
 // printExplanations writes the verdicts below the table, and what differs between the variants before them.
 func (r *runner) printExplanations(changes []*verdict.Change) error {
-	o := verdict.Options{Color: r.app.style.Color}
+	o := r.app.textOptions()
 	for _, c := range changes {
 		fmt.Fprintf(r.app.stdout, "\nwhat differs: %s against %s\n", c.New.Name, c.Old.Name)
 		if err := c.WriteText(r.app.stdout, o); err != nil {

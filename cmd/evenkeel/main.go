@@ -26,6 +26,7 @@ import (
 	"io"
 	"os"
 
+	"evenkeel.dev/internal/sys"
 	"evenkeel.dev/internal/textfmt"
 )
 
@@ -56,6 +57,7 @@ func main() {
 		style:    textfmt.Style{Color: isTerminal(os.Stdout) && os.Getenv("NO_COLOR") == ""},
 		terminal: isTerminal(os.Stderr),
 		view:     isTerminal(os.Stdout),
+		width:    sys.Columns(os.Stdout),
 	}
 	os.Exit(a.main(context.Background(), os.Args[1:]))
 }

@@ -8,7 +8,33 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+	"unicode/utf8"
 )
+
+// TestTerminalWidth: sentences wrap at the terminal's width.
+func TestTerminalWidth(t *testing.T) {
+	t.Parallel()
+	script, err := exec.LookPath("script")
+	if err != nil {
+		t.Skip("script (util-linux) is not installed")
+	}
+	cmd := exec.CommandContext(t.Context(), script, "-qec", "stty cols 64; "+os.Args[0]+" explain "+lockTraceFile, "/dev/null")
+	cmd.Env = append(os.Environ(), asCommand, "TERM=xterm", "NO_COLOR=1")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	headline, _, _ := strings.Cut(string(out), "Fix: ")
+	lines := strings.Split(strings.TrimSpace(strings.ReplaceAll(headline, "\r", "")), "\n")
+	if len(lines) < 3 || !strings.HasPrefix(lines[0], "9") {
+		t.Fatalf("%q", headline)
+	}
+	for _, l := range lines {
+		if n := utf8.RuneCountInString(l); n > 64 && strings.ContainsRune(l, ' ') {
+			t.Errorf("%d columns: %s", n, l)
+		}
+	}
+}
 
 // TestTerminal runs the command on a terminal, with and without colour.
 func TestTerminal(t *testing.T) {

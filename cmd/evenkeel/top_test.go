@@ -64,9 +64,9 @@ func TestTop(t *testing.T) {
 	defer other.Close()
 	r := call("top", "-once", a.URL, b.URL+"/debug/evenkeel/", gone, other.URL, a.URL+"/debug/../debug/evenkeel/json")
 	r.check(t, exitOK, []string{
-		"30 requests were slow: 67% lock that main.refresh held, at main.get, in GET /orders; 33% running, in POST /report",
+		"30 requests were slow: 67% waiting for a lock that main.refresh holds, in main.get, in GET /orders; 33% running on a CPU, in POST /report",
 		"2 of 5 replicas, in the last hour: seen 30 of 30 slow requests", "! " + gone + ": ", "refused", "! " + other.URL + ": it answered 404", "is its recorder there",
-		"it is the same process as another one", " 67% 20 1 s ", " 99 ms lock that", "99 ms at ", "waiting for the mutex [s1]",
+		"it is the same process as another one", " 67% 20 1 s ", " 99 ms waiting for a lock that", "99 ms at ", "waiting for the mutex [s1]",
 	}, nil)
 	r = call("top", "-json", "-since", "0", a.URL, b.URL, gone)
 	r.check(t, exitOK, nil, []string{"! " + gone})
@@ -231,7 +231,7 @@ func TestReport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"<title>orders", "lock that main.refresh held", "sleep or timer at main.retry", "2 of 3 replicas", "Not in it: " + gone} {
+	for _, want := range []string{"<title>orders", "waiting for a lock that main.refresh holds", "waiting for a timer in main.retry", "2 of 3 replicas", "Not in it: " + gone} {
 		if !strings.Contains(string(b), want) {
 			t.Errorf("the page lacks %q", want)
 		}
@@ -241,7 +241,7 @@ func TestReport(t *testing.T) {
 	if err := os.WriteFile(sum, []byte(r.stdout), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	call("report", sum).check(t, exitOK, []string{"41 requests were slow: 98% lock", "1 replica, all that is kept: seen 41 slow requests"}, nil)
+	call("report", sum).check(t, exitOK, []string{"41 requests were slow: 98% waiting for a lock", "1 replica, all that is kept: seen 41 slow requests"}, nil)
 	for since, last := range map[string]string{"1h": "hour", "10m": "10 minutes", "90m": "90 minutes", "1m": "minute", "1.5": "1.5s"} {
 		call("report", "-since", since, sum).check(t, exitOK, []string{"1 replica, in the last " + last + ": "}, nil)
 	}

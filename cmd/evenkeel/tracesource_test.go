@@ -71,7 +71,7 @@ func TestExplainURL(t *testing.T) {
 	for end := time.Now().Add(time.Minute); r.code == exitFailed && strings.Contains(r.stderr, "request") && time.Now().Before(end); {
 		r = call("explain", srv.URL+"/debug/pprof/trace?seconds=1") // a busy machine
 	}
-	r.check(t, exitOK, []string{"the slowest 1% (p99+) take", "whole requests (without marks)"}, []string{"taking a trace of 0.3 s from http://"})
+	r.check(t, exitOK, []string{"The slowest 1% take", "whole requests (without marks)"}, []string{"taking a trace of 0.3 s from http://"})
 }
 
 // TestExplainRecorder explains what a recorder has, and asks for nothing beside it.
@@ -86,7 +86,7 @@ func TestExplainRecorder(t *testing.T) {
 	srv := httptest.NewServer(mux)
 	defer srv.Close()
 	r := call("explain", srv.URL+"/debug/evenkeel/")
-	r.check(t, exitOK, []string{"the slowest 1% (p99+) take", "whole requests"}, nil)
+	r.check(t, exitOK, []string{"The slowest 1% take", "whole requests"}, nil)
 	if strings.Contains(r.stderr, "taking a trace") || strings.Contains(r.stderr, "profile") {
 		t.Error(r.stderr)
 	}

@@ -45,8 +45,7 @@ type explainPage struct {
 
 	Verdict    *verdict.Verdict
 	Source     string
-	Headline   []pageFigure
-	Mends      []mendRow
+	Guide      string // the row on the cause that the headline names
 	Legend     []pageCause
 	Classes    []classRow
 	Bands      []bandBar
@@ -88,12 +87,6 @@ type causeRow struct {
 // runningRow is a function that requests were running in.
 type runningRow struct{ Share, Interval, Count, Where string }
 
-// mendRow says what usually mends a cause that the sentence names, and where the guide says more.
-type mendRow struct {
-	pageCause
-	Mends, Guide string
-}
-
 // Explain writes a verdict on a trace, and what it rests on, as one page that needs
 // nothing but itself, as [Compare] does.
 func Explain(w io.Writer, t Trace, v *verdict.Verdict) error {
@@ -117,12 +110,11 @@ func Explain(w io.Writer, t Trace, v *verdict.Verdict) error {
 
 func (p *explainPage) fill(v *verdict.Verdict) {
 	r := v.Report()
-	p.fillHeadline(v)
 	for _, c := range v.Classes() {
 		p.Classes = append(p.Classes, classRow{c.Name, textfmt.Count(float64(c.Requests)), textfmt.Duration(c.P50), textfmt.Duration(c.P99), textfmt.Share(c.Slow)})
 	}
-	for _, c := range v.Leading() {
-		p.Mends = append(p.Mends, mendRow{newPageCause(c.Cause), c.Mends, c.Guide})
+	if v.Named {
+		p.Guide = v.Causes[0].Guide
 	}
 	all := []reqtrace.Parts{r.Median.Parts, r.Tail.Parts}
 	for i := range r.Bands {
@@ -158,16 +150,6 @@ func (p *explainPage) fill(v *verdict.Verdict) {
 	}
 	p.Still = len(r.Machine.Spans) > 0
 	p.Overview, p.Requests = overview(r), slowRequests(r, p.Viewer)
-}
-
-// fillHeadline fills in the figures under the sentence.
-func (p *explainPage) fillHeadline(v *verdict.Verdict) {
-	r := v.Report()
-	p.Headline = []pageFigure{
-		{"the slowest 1% (p99+), on average", textfmt.Duration(r.Tail.Mean), "median request " + textfmt.Duration(r.Median.Mean)},
-		{"the collector", "at least " + textfmt.Share(v.GC.Direct), "of what is more"},
-	}
-	p.Headline = append(p.Headline, pageFigure{"unknown", textfmt.Percent(100 * r.Tail.Parts.Share(reqtrace.CauseUnknown)), "of the time of p99+"})
 }
 
 func newBandBar(b *reqtrace.Band) bandBar {

@@ -43,7 +43,8 @@ func explainPageOf(t *testing.T, source string, r *reqtrace.Report) string {
 func TestExplain(t *testing.T) {
 	p := html.UnescapeString(explainPageOf(t, "trace.out", knownReport(t)))
 	for _, want := range []string{
-		`<h1 id="verdict">the slowest 1% (p99+) take 18.7 ms more`, "trace.out", "p99.9+", "run queue behind mark workers", "main.(*cache).get (cache.go:51)",
+		`<h1 id="verdict">64% of the extra time is waiting for a CPU (GC workers ran).</h1>`, `<p id="fix">Fix: allocate less`, "docs/guides/explain.md#runqueue-gc",
+		"The slowest 1% take 21.7 ms on average", "Left out: 12 requests under way when the trace began.", "trace.out", "p99.9+", "main.(*cache).get (cache.go:51)",
 		"order-7", `<details class="request">`, `class="marking"`, `class="stop"`, "What a trace cannot show", `id="ccdf"`, newShell(style+explainStyle, explainScript, nil).CSP,
 	} {
 		if !strings.Contains(p, want) {
@@ -54,7 +55,7 @@ func TestExplain(t *testing.T) {
 		t.Errorf("%d requests, want 2", n)
 	}
 	cut := explainPageOf(t, "trace.out", &reqtrace.Report{CutEnd: 3})
-	if !strings.Contains(cut, "no whole request") || strings.Contains(cut, `id="bands"`) {
+	if !strings.Contains(cut, "No request is whole") || strings.Contains(cut, `id="bands"`) {
 		t.Error("the page of a trace without a whole request has figures, or no verdict")
 	}
 }
@@ -94,7 +95,7 @@ func TestExplainCutOff(t *testing.T) {
 	r := knownReport(t)
 	r.Broken = "after 7 events: unexpected EOF"
 	p := explainPageOf(t, "trace.out", r)
-	for _, want := range []string{"run queue behind mark workers", "the trace is cut off or corrupt, and the report is of the ", r.Broken} {
+	for _, want := range []string{"waiting for a CPU (GC workers ran)", "The trace is cut off or corrupt. The report is of the ", r.Broken} {
 		if !strings.Contains(p, want) {
 			t.Errorf("the page lacks %q", want)
 		}

@@ -142,7 +142,7 @@ func TestHolders(t *testing.T) {
 			who = append(who, e.Name+" "+e.Ts.String()+" "+e.Dur.String()+" "+e.Args["meanwhile"].(string))
 		}
 	}
-	want := []string{"main.refresh 20000.007 20000.000 upstream or client (network)", "main.refresh 40000.007 10000.000 system call"}
+	want := []string{"main.refresh 20000.007 20000.000 waiting for the network", "main.refresh 40000.007 10000.000 in a system call"}
 	if !slices.Equal(who, want) {
 		t.Errorf("%q, want %q", who, want)
 	}

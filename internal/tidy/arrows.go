@@ -24,6 +24,7 @@ var arrows = []arrow{
 	{"cmd/evenkeel", []string{
 		"internal/page", "internal/perfetto", "internal/compare", "internal/exchange", "internal/runfile", "internal/textfmt", "internal/proc",
 		"loadgen", "gctrace", "reqtrace", "reqtrace/verdict", "reqtrace/history", "tailstat", "gcgate/capacity", "github.com/google/pprof/profile",
+		"internal/sys", // the terminal's width
 	}},
 	{"cmd/fastcgen", []string{
 		"cmd/fastcgen/internal/initial", "cmd/fastcgen/internal/generate", "cmd/fastcgen/internal/emit", "cmd/fastcgen/internal/decl",

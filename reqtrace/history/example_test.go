@@ -43,6 +43,6 @@ func Example() {
 	fmt.Println(most.Key)
 	fmt.Println("such as:", most.Worst.Words)
 	// Output:
-	// lock that main.(*cache).refresh held, at main.(*cache).get, in main.main.func1
-	// such as: waiting for the mutex that main.(*cache).refresh held while it slept (main.go:43, for up to 12.7 ms), at main.(*cache).get (main.go:33)
+	// waiting for a lock that main.(*cache).refresh holds, in main.(*cache).get, in main.main.func1
+	// such as: waiting for a mutex that main.(*cache).refresh (main.go:43) holds while sleeping, up to 12.7 ms at a time, in main.(*cache).get (main.go:33)
 }

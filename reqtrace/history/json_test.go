@@ -26,7 +26,7 @@ func knownHistory() *History {
 			r := slow(id, night.Add(from+time.Duration(i)*every), k, lost+time.Duration(i%7)*ms)
 			r.Build, r.Snapshot, r.Against, r.Breakdown = build, "20261122-0300.trace", AgainstSnapshot, "90% "+k.Cause.String()
 			if k == lockKey {
-				r.Words, r.HolderPlace = "waiting for the mutex that main.refresh held while it slept (main.go:43), at main.get (main.go:33)", "main.refresh (main.go:40)"
+				r.Words, r.HolderPlace = "waiting for a mutex that main.refresh (main.go:43) holds while sleeping, in main.get (main.go:33)", "main.refresh (main.go:40)"
 				r.Doing, r.TraceID = "sleep at main.refresh (main.go:43)", "4bf92f3577b34da6a3ce929d0e0e4736"
 			}
 			h.Add(r)

@@ -42,7 +42,7 @@ type Request struct {
 	Against Against       `json:"against,omitzero"` // which usual request that is
 
 	// Details, of this request: no part of what a cause is.
-	Words       string `json:"words,omitempty"`        // what it was slow by: "waiting for the mutex that main.refresh held while it slept (main.go:43), at main.get (main.go:33)"
+	Words       string `json:"words,omitempty"`        // what it was slow by: "waiting for a mutex that main.refresh (main.go:43) holds while sleeping, in main.get (main.go:33)"
 	Place       string `json:"place,omitempty"`        // Key.Function with file and line
 	HolderPlace string `json:"holder_place,omitempty"` // Key.Holder with file and line
 	Doing       string `json:"doing,omitempty"`        // what the holder did meanwhile, and where: "sleep at main.refresh (main.go:43)"

@@ -10,7 +10,7 @@ import (
 	"evenkeel.dev/reqtrace/verdict"
 )
 
-// String says in words what a cause is: "lock that main.refresh held, at main.get, in GET /orders".
+// String says in words what a cause is: "waiting for a lock that main.refresh holds, in main.get, in GET /orders".
 func (k Key) String() string { return k.Words() + ", in " + verdict.ClassText(k.Class) }
 
 // Words is String without the class.

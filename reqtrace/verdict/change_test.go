@@ -338,7 +338,7 @@ func TestChangeOfAll(t *testing.T) {
 	older := s.side(rng, 3)
 	s.sleep = 40 * ms
 	c := compared(t, older, s.side(rng, 3))
-	if c.Named || len(c.Caveats) != 1 || !strings.HasPrefix(c.Caveats[0], "sleep or timer takes +") {
+	if c.Named || len(c.Caveats) != 1 || !strings.HasPrefix(c.Caveats[0], "waiting for a timer takes +") {
 		t.Errorf("%v %q", c, c.Caveats)
 	}
 }

@@ -14,11 +14,11 @@ const (
 	changeClasses = 8
 )
 
-// WriteText writes the sentence and what it rests on, some 100 columns wide.
+// WriteText writes the sentence and what it rests on. Tables are at most 100 columns wide.
 func (c *Change) WriteText(w io.Writer, o Options) error {
-	t := &text{style: textfmt.Style{Color: o.Color}}
-	t.line("%s", t.style.Bold(textfmt.Printable(c.Sentence)))
-	t.line("%s", t.style.Dim(textfmt.Printable(c.Scope())))
+	t := newText(o)
+	t.wrap("", c.Sentence, t.style.Bold)
+	t.wrap("", c.Scope(), t.style.Dim)
 	t.sides(c)
 	t.changes(c)
 	t.changedPlaces(c)
@@ -27,7 +27,7 @@ func (c *Change) WriteText(w io.Writer, o Options) error {
 		t.line("")
 	}
 	for _, x := range c.Caveats {
-		t.line("! %s", textfmt.Printable(x))
+		t.wrap("! ", x, nil)
 	}
 	_, err := io.WriteString(w, t.out.String())
 	return err

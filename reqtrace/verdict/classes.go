@@ -63,13 +63,8 @@ func classCaveat(r *reqtrace.Report) string {
 	if top.Name == "" || top.Slow < leastSlow || float64(top.Slow) < leastSlowShare*float64(slow) || float64(top.Requests) > mostOfAll*float64(all) || 2*unknown < all {
 		return ""
 	}
-	return fmt.Sprintf("of the slowest 1%%, %s are %s; of which class %s of all requests are is not known, as no stack was seen in their handler: wrap the handlers with region.Middleware",
+	return fmt.Sprintf("%s of the slowest 1%% are %s. The class of %s of all requests is unknown, because they left no stack in a handler; wrap handlers with region.Middleware.",
 		textfmt.Share(float64(top.Slow)/float64(slow)), top.Name, textfmt.Share(float64(unknown)/float64(all)))
-}
-
-// sentence says it.
-func (s *SlowClass) sentence() string {
-	return fmt.Sprintf("of the slowest 1%%, %s are %s, which is %s of all; ", textfmt.Share(s.Slow), s.Name, textfmt.Share(s.All))
 }
 
 // ClassRow is a line of the table of classes.

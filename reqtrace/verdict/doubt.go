@@ -23,7 +23,7 @@ const (
 // machineLike are the causes that waits of threads for a processor look like.
 var machineLike = []reqtrace.Cause{reqtrace.CauseRunning, reqtrace.CauseSyscall, reqtrace.CauseRunqueueBusy, reqtrace.CauseRunqueueIdle}
 
-// doubt says why an excess has no cause to name though there is a first one; "": it is named.
+// doubt says in a sentence why an excess has no cause to name though there is a first one; "": it is named.
 func (v *Verdict) doubt() string {
 	r := v.report
 	if len(v.Causes) == 0 || !worth(r) {
@@ -32,9 +32,8 @@ func (v *Verdict) doubt() string {
 	c := &v.Causes[0]
 	known := c.Site != "" || c.Holder != "" && !areRequests(c.Holder, r)
 	like := slices.Contains(machineLike, c.Cause) || waits(c.Cause) && slices.Contains(machineLike, c.Doing)
-	first := fmt.Sprintf("%s of it is %s", textfmt.Share(c.Share), c.Phrase)
 	if r.Machine.Steal >= tooMuchSteal && (!known && (like || c.Cause == reqtrace.CauseRunqueueGC) || c.Cause == reqtrace.CauseStopped) { // whose place is what it is stopped for
-		return fmt.Sprintf("as %s while the hypervisor took %s of the processors' time: trace again when it takes less", first, textfmt.Share(r.Machine.Steal))
+		return fmt.Sprintf("Meanwhile the hypervisor took %s of the CPUs' time, so trace again when it takes less.", textfmt.Share(r.Machine.Steal))
 	}
 	times := 1
 	switch {
@@ -46,12 +45,12 @@ func (v *Verdict) doubt() string {
 		return ""
 	case c.Cause == reqtrace.CauseRunning && r.Samples > 0:
 		if n, least := sampled(&r.Tail), leastSamples(r); n < least {
-			return fmt.Sprintf("as %s, of which a CPU profile has %s, and %d would show that it was not the kernel that ran others: trace for longer, or under more load", first, textfmt.Plural(n, "sample"), least)
+			return fmt.Sprintf("The CPU profile has %s of it, and %d would prove that it ran, so trace for longer.", textfmt.Plural(n, "sample"), least)
 		}
 		return ""
 	}
 	if took, lost := tookAtLeast(r), lostTime(r); took > 0 && lost >= time.Duration(times)*took {
-		return fmt.Sprintf("as %s, which takes %s of the trace in all, and for %s some thread of the machine waited for a processor: trace again when it has some to spare", first, textfmt.Duration(took), textfmt.Duration(lost))
+		return fmt.Sprintf("It takes %s of the trace, and for %s some thread of the machine waited for a CPU, which looks the same.", textfmt.Duration(took), textfmt.Duration(lost))
 	}
 	return ""
 }

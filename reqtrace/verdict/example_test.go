@@ -39,5 +39,5 @@ func Example() {
 	fmt.Println(v.Sentence)
 	// Output:
 	// too much of the tail is a lock:
-	// the slowest 1% (p99+) take 24.9 ms more than the median request (17.5 µs), on average: 99% waiting for the mutex that main.(*cache).refresh held while it slept (main.go:43, for up to 21.5 ms), at main.(*cache).get (main.go:33), called from main.main.func1 (main.go:81)
+	// 99% of the extra time is waiting for a mutex. main.(*cache).refresh (main.go:43) holds it while sleeping, up to 21.5 ms at a time. Requests wait in main.(*cache).get (main.go:33), called from main.main.func1 (main.go:81).
 }

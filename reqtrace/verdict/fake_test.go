@@ -36,7 +36,8 @@ func fakeReport(median, tail reqtrace.Parts, sites ...reqtrace.Blame) *reqtrace.
 			{Name: "main.get", Requests: 9000, Quantiles: reqtrace.Quantiles{P50: 3 * ms, P90: 9 * ms, P99: 21 * ms, P999: 30 * ms, Tail: 22 * ms}, Slow: 80},
 			{Requests: 3000, Quantiles: reqtrace.Quantiles{P50: 2 * ms, P90: 8 * ms, P99: 15 * ms, P999: 25 * ms, Tail: 19 * ms}, Slow: 40},
 		},
-		Spans: []reqtrace.Span{{Start: 1000 * ms, End: 1010 * ms}, {Start: 1010 * ms, End: 1011 * ms, Stopped: true}},
+		Allocated: 250 << 20,
+		Spans:     []reqtrace.Span{{Start: 1000 * ms, End: 1010 * ms}, {Start: 1010 * ms, End: 1011 * ms, Stopped: true}},
 	}
 	for _, c := range reqtrace.Causes() {
 		r.Total.Add(c, 11880*median.Of(c)+120*tail.Of(c))

@@ -8,44 +8,89 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-// TestCauseText: what is said of a cause, by what was waited for, who had it and what that one did.
-func TestCauseText(t *testing.T) {
-	const look, refresh, api = "main.look (look.go:12)", "main.refresh (refresh.go:33)", "main.api (api.go:5)"
-	for want, b := range map[string]reqtrace.Blame{
-		"waiting for the mutex that main.refresh held while it waited for the network (refresh.go:29, for up to 30 ms), at main.look (look.go:12), called from main.api (api.go:5)": {
-			Cause: reqtrace.CauseLock, Op: "mutex", Site: look, Handler: api, Holder: refresh, Doing: reqtrace.CauseNetwork, DoingAt: "main.refresh (refresh.go:29)", Longest: 30 * ms,
+// TestHeadline: what is said of a cause, by what was waited for, who holds it and what that one does. No sentence is too long.
+func TestHeadline(t *testing.T) {
+	const (
+		look, refresh, api = "main.look (look.go:12)", "main.refresh (refresh.go:33)", "main.api (api.go:5)"
+		sync               = "bbolt.fdatasync (bolt_linux.go:9 in go.etcd.io/bbolt)"
+	)
+	for want, n := range map[string]NamedCause{
+		"waiting for a mutex. main.refresh (refresh.go:29) holds it while computing, up to 30 ms at a time. Requests wait in main.look (look.go:12), called from main.api (api.go:5).": {
+			Cause: reqtrace.CauseLock, Op: "mutex", Site: look, Handler: api, Holder: refresh, Doing: reqtrace.CauseRunning, DoingAt: "main.refresh (refresh.go:29)", Longest: 30 * ms,
 		},
-		"waiting for the RWMutex that main.refresh held while it was in the system call fdatasync at bbolt.fdatasync (bolt_linux.go:9 in go.etcd.io/bbolt), for up to 162 ms, at main.look (look.go:12)": {
-			Cause: reqtrace.CauseLock, Op: "RWMutex", Site: look, Handler: look, Holder: refresh, Doing: reqtrace.CauseSyscall, DoingOp: "fdatasync",
-			DoingAt: "bbolt.fdatasync (bolt_linux.go:9 in go.etcd.io/bbolt)", Longest: 162 * ms,
+		"waiting for an RWMutex. main.refresh (refresh.go:33) holds it while in the system call fdatasync in bbolt.fdatasync (bolt_linux.go:9 in go.etcd.io/bbolt), up to 162 ms at a time. Requests wait in main.look (look.go:12).": {
+			Cause: reqtrace.CauseLock, Op: "RWMutex", Site: look, Handler: look, Holder: refresh, Doing: reqtrace.CauseSyscall, DoingOp: "fdatasync", DoingAt: sync, Longest: 162 * ms,
 		},
-		"lock that main.refresh (refresh.go:33) held while it ran, at main.look (look.go:12)":           {Cause: reqtrace.CauseLock, Site: look, Holder: refresh, Doing: reqtrace.CauseRunning},
-		"waiting for the singleflight that main.refresh (refresh.go:33) ran":                            {Cause: reqtrace.CauseLock, Op: "singleflight", Holder: refresh},
-		"waiting for the condition that main.refresh (refresh.go:33) signalled":                         {Cause: reqtrace.CauseLock, Op: "condition", Holder: refresh},
-		"waiting for the group of goroutines that main.refresh (refresh.go:33) ended last":              {Cause: reqtrace.CauseLock, Op: "group of goroutines", Holder: refresh},
-		"waiting for the connection pool while its holder was in C, at main.look (look.go:12)":          {Cause: reqtrace.CauseChannel, Op: "connection pool", Site: look, Doing: reqtrace.CauseCgo},
-		"waiting for the semaphore that main.refresh (refresh.go:33) held while it was in C (step)":     {Cause: reqtrace.CauseChannel, Op: "semaphore", Holder: refresh, Doing: reqtrace.CauseCgo, DoingOp: "step"},
-		"channel that main.refresh served while it slept (refresh.go:33), at main.look (look.go:12)":    {Cause: reqtrace.CauseChannel, Site: look, Holder: refresh, Doing: reqtrace.CauseSleep, DoingAt: refresh, DoingOp: "sleep"},
-		"system call fsync at main.look (look.go:12)":                                                   {Cause: reqtrace.CauseSyscall, Op: "fsync", Site: look},
-		"C (step) at main.look (look.go:12)":                                                            {Cause: reqtrace.CauseCgo, Op: "step", Site: look},
-		"C (cgo) at main.look (look.go:12)":                                                             {Cause: reqtrace.CauseCgo, Site: look},
-		"sleeping at main.look (look.go:12)":                                                            {Cause: reqtrace.CauseSleep, Op: "sleep", Site: look},
-		"waiting for the rate limiter at main.look (look.go:12)":                                        {Cause: reqtrace.CauseSleep, Op: "rate limiter", Site: look},
-		"sleep or timer at main.look (look.go:12)":                                                      {Cause: reqtrace.CauseSleep, Site: look},
-		"waiting for the name server at main.look (look.go:12)":                                         {Cause: reqtrace.CauseNetwork, Op: "name server", Site: look},
-		"upstream or client (network)":                                                                  {Cause: reqtrace.CauseNetwork},
-		"run queue behind other goroutines, such as main.refresh (refresh.go:33), for up to 10 ms each": {Cause: reqtrace.CauseRunqueueBusy, Holder: refresh, Longest: 10 * ms},
-		"run queue behind other goroutines":                                                             {Cause: reqtrace.CauseRunqueueBusy},
-		"running":                                                                                       {Cause: reqtrace.CauseRunning},
+		"waiting for a connection from a pool. sql.(*Rows).close (sql.go:9 in example.com/m) holds it while waiting for a connection to a server in bbolt.fdatasync (bolt_linux.go:9 in go.etcd.io/bbolt), up to 1.50 s.": {
+			Cause: reqtrace.CauseChannel, Op: "connection pool", Holder: "sql.(*Rows).close (sql.go:9 in example.com/m)", Doing: reqtrace.CauseNetwork,
+			DoingOp: "connection to a server", DoingAt: sync, Longest: 1500 * ms,
+		},
+		"waiting for a lock. main.refresh (refresh.go:33) holds it while computing. Requests wait in main.look (look.go:12).":    {Cause: reqtrace.CauseLock, Site: look, Holder: refresh, Doing: reqtrace.CauseRunning},
+		"waiting for a singleflight call. main.refresh (refresh.go:33) runs it.":                                                 {Cause: reqtrace.CauseLock, Op: "singleflight", Holder: refresh},
+		"waiting for a sync.Cond. main.refresh (refresh.go:33) signals it.":                                                      {Cause: reqtrace.CauseLock, Op: "condition", Holder: refresh},
+		"waiting for a group of goroutines. main.refresh (refresh.go:33) ends last in it.":                                       {Cause: reqtrace.CauseLock, Op: "group of goroutines", Holder: refresh},
+		"waiting for a connection from a pool. Its holder is in C (cgo). Requests wait in main.look (look.go:12).":               {Cause: reqtrace.CauseChannel, Op: "connection pool", Site: look, Doing: reqtrace.CauseCgo},
+		"waiting for a semaphore. main.refresh (refresh.go:33) holds it while in C (step).":                                      {Cause: reqtrace.CauseChannel, Op: "semaphore", Holder: refresh, Doing: reqtrace.CauseCgo, DoingOp: "step"},
+		"waiting for a channel. main.refresh (refresh.go:33) serves it while sleeping. Requests wait in main.look (look.go:12).": {Cause: reqtrace.CauseChannel, Site: look, Holder: refresh, Doing: reqtrace.CauseSleep, DoingAt: refresh, DoingOp: "sleep"},
+		"in the system call fsync. Requests make the call in main.look (look.go:12).":                                            {Cause: reqtrace.CauseSyscall, Op: "fsync", Site: look},
+		"in C (step). Requests make the call in main.look (look.go:12).":                                                         {Cause: reqtrace.CauseCgo, Op: "step", Site: look},
+		"sleeping. Requests sleep in main.look (look.go:12).":                                                                    {Cause: reqtrace.CauseSleep, Op: "sleep", Site: look},
+		"waiting for a rate limiter. Requests wait in main.look (look.go:12).":                                                   {Cause: reqtrace.CauseSleep, Op: "rate limiter", Site: look},
+		"waiting for a timer. Requests wait in main.look (look.go:12).":                                                          {Cause: reqtrace.CauseSleep, Site: look},
+		"waiting for a name server. Requests wait in main.look (look.go:12).":                                                    {Cause: reqtrace.CauseNetwork, Op: "name server", Site: look},
+		"waiting for the network.":                  {Cause: reqtrace.CauseNetwork},
+		"waiting for a CPU (other goroutines ran).": {Cause: reqtrace.CauseRunqueueBusy},
+		"waiting for a CPU (other goroutines ran). main.refresh (refresh.go:33) runs instead, up to 10 ms at a time.": {Cause: reqtrace.CauseRunqueueBusy, Holder: refresh, Longest: 10 * ms},
+		"running on a CPU. Requests compute in main.look (look.go:12), called from main.api (api.go:5).":              {Cause: reqtrace.CauseRunning, Site: look, Handler: api},
+		"marking for the GC (assist). Requests allocate in main.look (look.go:12).":                                   {Cause: reqtrace.CauseAssistMark, Site: look},
 	} {
-		n := NamedCause{
-			Cause: b.Cause, Site: b.Site, Call: b.Call, Op: b.Op, Handler: b.Handler, Holder: b.Holder, Doing: b.Doing, DoingAt: b.DoingAt, DoingOp: b.DoingOp, Longest: b.Longest,
-		}
-		if got := n.text(true); got != want {
+		n.Share = .5
+		if got := n.headline(); got != "50% of the extra time is "+want {
 			t.Errorf("got  %s\nwant %s", got, want)
+		}
+		b := n.blame()
+		for _, said := range []string{n.headline(), "Also: " + n.also()} {
+			for s := range strings.SplitSeq(said, ". ") {
+				if words(s) > mostWords {
+					t.Errorf("%d words: %s", words(s), s)
+				}
+			}
 		}
 		if got := Where(&b); strings.Contains(got, "  ") || got == "" || b.Holder != "" && !strings.Contains(got, functionOf(b.Holder)) {
 			t.Errorf("%s: %q", want, got)
+		}
+	}
+}
+
+// TestWords: a cause in a list of causes.
+func TestWords(t *testing.T) {
+	for want, b := range map[string]reqtrace.Blame{
+		"waiting for a mutex that main.refresh (r.go:9) holds while waiting for the network, up to 30 ms at a time, in main.look (l.go:2)": {
+			Cause: reqtrace.CauseLock, Op: "mutex", Site: "main.look (l.go:2)", Holder: "main.refresh (r.go:33)", Doing: reqtrace.CauseNetwork, DoingAt: "main.refresh (r.go:9)", Longest: 30 * ms,
+		},
+		"waiting for a lock that main.refresh holds, in main.look":     {Cause: reqtrace.CauseLock, Site: "main.look", Holder: "main.refresh"},
+		"waiting for a lock whose holder is sleeping, in main.look":    {Cause: reqtrace.CauseLock, Site: "main.look", Doing: reqtrace.CauseSleep, DoingOp: "sleep"},
+		"waiting for a timer in main.retry":                            {Cause: reqtrace.CauseSleep, Site: "main.retry"},
+		"waiting for a CPU (other goroutines ran), such as main.batch": {Cause: reqtrace.CauseRunqueueBusy, Holder: "main.batch"},
+		"running on a CPU": {Cause: reqtrace.CauseRunning},
+	} {
+		if got := Words(&b); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+}
+
+// TestFix: the advice is at the line that is to be edited.
+func TestFix(t *testing.T) {
+	for want, n := range map[string]NamedCause{
+		"at r.go:9, edit.":  {Cause: reqtrace.CauseLock, Site: "main.look (l.go:2)", Holder: "main.refresh (r.go:33)", DoingAt: "main.refresh (r.go:9)"},
+		"at r.go:33, edit.": {Cause: reqtrace.CauseRunqueueBusy, Holder: "main.refresh (r.go:33)"},
+		"at l.go:2, edit.":  {Cause: reqtrace.CauseSyscall, Site: "main.look (l.go:2)"},
+		"edit.":             {Cause: reqtrace.CauseRunqueueGC},
+	} {
+		n.Mends = "edit"
+		if got := n.fix(); got != want {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }

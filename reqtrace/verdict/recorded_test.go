@@ -80,8 +80,9 @@ func TestCutOff(t *testing.T) {
 	if v.Report().Broken == "" {
 		t.Error("the trace is not cut off")
 	}
-	for _, want := range []string{"main.(*cache).get (main.go:", "the trace is cut off or corrupt, and the report is of the ", v.Report().Broken} {
-		if !strings.Contains(out.String(), want) {
+	text := strings.Join(strings.Fields(out.String()), " ") // as it is before it is wrapped
+	for _, want := range []string{"main.(*cache).get (main.go:", "The trace is cut off or corrupt. The report is of the ", v.Report().Broken} {
+		if !strings.Contains(text, want) {
 			t.Errorf("the text lacks %q", want)
 		}
 	}

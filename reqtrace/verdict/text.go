@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"strings"
+	"unicode/utf8"
 
 	"evenkeel.dev/internal/textfmt"
 	"evenkeel.dev/reqtrace"
@@ -16,24 +17,23 @@ const (
 	shareWidth  = 20 // of the bar of a share
 	textPlaces  = 8
 	textClasses = 8
+	textWidth   = 100
+	leastWidth  = 40
 )
 
 // Options say how a text is set. The zero value works.
 type Options struct {
 	Color bool // ANSI colours, for a terminal. Default: false, plain text
+	Width int  // columns at which sentences wrap, 40 or more. Default: 100
 }
 
-// WriteText writes the sentence and what it rests on, some 100 columns wide.
+// WriteText writes the sentence and what it rests on. Tables are at most 100 columns wide.
 func (v *Verdict) WriteText(w io.Writer, o Options) error {
-	t := &text{v: v, r: v.report, style: textfmt.Style{Color: o.Color}}
-	t.line("%s", t.style.Bold(textfmt.Printable(v.Sentence)))
-	if t.r != nil {
-		t.line("%s", t.style.Dim(textfmt.Printable(v.Scope())))
-	}
+	t := newText(o)
+	t.v, t.r = v, v.report
+	t.headline()
 	if r := t.r; r != nil && r.Requests > 0 {
 		t.classes()
-		t.mends()
-		t.collector()
 		t.bands()
 		t.table()
 		t.places()
@@ -43,11 +43,11 @@ func (v *Verdict) WriteText(w io.Writer, o Options) error {
 			textfmt.Percent(100*r.Total.Share(reqtrace.CauseUnknown)), textfmt.Percent(100*r.Tail.Parts.Share(reqtrace.CauseUnknown)))
 	}
 	for _, c := range v.Caveats {
-		t.line("! %s", textfmt.Printable(c))
+		t.wrap("! ", c, nil)
 	}
 	t.head("what a trace cannot show")
 	for _, l := range Limits() {
-		t.line("  %s", t.style.Dim(l))
+		t.wrap("  ", l, t.style.Dim)
 	}
 	_, err := io.WriteString(w, t.out.String())
 	return err
@@ -58,10 +58,57 @@ type text struct {
 	v     *Verdict
 	r     *reqtrace.Report
 	style textfmt.Style
+	width int
 	out   strings.Builder
 }
 
+func newText(o Options) *text {
+	width := textWidth
+	if o.Width > 0 {
+		width = max(o.Width, leastWidth)
+	}
+	return &text{style: textfmt.Style{Color: o.Color}, width: width}
+}
+
 func (t *text) line(format string, a ...any) { fmt.Fprintf(&t.out, format+"\n", a...) }
+
+// wrap writes sentences, wrapped, each line in a style; nil: plain. Lines after the first are indented as far as first is long.
+func (t *text) wrap(first, sentences string, style func(string) string) {
+	if style == nil {
+		style = func(s string) string { return s }
+	}
+	line, indent := first, strings.Repeat(" ", utf8.RuneCountInString(first))
+	empty := true
+	for word := range strings.FieldsSeq(textfmt.Printable(sentences)) {
+		if !empty && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > t.width {
+			t.line("%s", style(line))
+			line, empty = indent, true
+		}
+		if !empty {
+			line += " "
+		}
+		line, empty = line+word, false
+	}
+	t.line("%s", style(line))
+}
+
+// headline writes what to mend first, then the numbers, then what was left out.
+func (t *text) headline() {
+	v := t.v
+	t.wrap("", v.Sentence, t.style.Bold)
+	if v.Fix != "" {
+		t.wrap("Fix: ", v.Fix+" See "+v.Causes[0].Guide+".", nil)
+	}
+	for _, f := range v.Figures {
+		t.wrap("", f, nil)
+	}
+	for _, l := range v.LeftOut {
+		t.wrap("Left out: ", l, nil)
+	}
+	if s := v.Scope(); s != "" {
+		t.wrap("", s, t.style.Dim)
+	}
+}
 
 // head begins a part of the text.
 func (t *text) head(title string) { t.line("\n%s", t.style.Bold(title)) }
@@ -81,26 +128,6 @@ func (t *text) classes() {
 	if n := len(rows) - textClasses; n > 0 {
 		t.line("  and %d more", n)
 	}
-}
-
-// mends says what usually mends the causes that the sentence names, and where that is written.
-func (t *text) mends() {
-	for i, c := range t.v.Leading() {
-		if i == 0 {
-			t.head("what usually mends it (the rows of the guide say what it looks like in code)")
-		}
-		t.line("  %s: %s", c.Phrase, c.Mends)
-		t.line("      %s", t.style.Dim(c.Guide))
-	}
-}
-
-func (t *text) collector() {
-	t.head("the collector's share of what p99+ takes more than the median")
-	var each []string
-	for _, c := range gcCauses {
-		each = append(each, fmt.Sprintf("%s %s", c, textfmt.Share(t.r.Tail.Share(c))))
-	}
-	t.line("  direct   %4s  %s", textfmt.Share(t.v.GC.Direct), strings.Join(each, ", "))
 }
 
 func (t *text) bands() {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"evenkeel.dev/internal/textfmt"
@@ -28,14 +27,17 @@ const (
 
 // Verdict says what makes the slowest 1% of the requests slower than the median request. [Of] makes
 // it; nothing in it changes afterwards, so any goroutine may read it. One that was read from JSON has no
-// report: its tables are empty, and its text is the sentence and the caveats.
+// report: its tables are empty.
 type Verdict struct {
-	Sentence string        `json:"sentence"`  // all of it in one sentence
-	Named    bool          `json:"named"`     // there is an excess worth naming, and its first cause is not as likely the machine's
-	Excess   time.Duration `json:"excess_ns"` // what the slowest 1% take more than the median, on average
-	Causes   []NamedCause  `json:"causes"`    // with a share, the largest first
+	Sentence string        `json:"sentence"`      // what to mend and why, in at most three sentences
+	Fix      string        `json:"fix,omitempty"` // the one edit that usually mends it, at its line; empty where Named is false
+	Figures  []string      `json:"figures"`       // the numbers that go with it, a line each
+	LeftOut  []string      `json:"left_out"`      // what none of the figures has in it, a line each
+	Named    bool          `json:"named"`         // there is an excess worth naming, and its first cause is not as likely the machine's
+	Excess   time.Duration `json:"excess_ns"`     // what the slowest 1% take more than the median, on average
+	Causes   []NamedCause  `json:"causes"`        // with a share, the largest first
 	GC       GCShare       `json:"gc"`
-	Class    *SlowClass    `json:"class,omitempty"` // that the slowest 1% are of, where the rest are of others; the sentence begins with it
+	Class    *SlowClass    `json:"class,omitempty"` // that the slowest 1% are of, where the rest are of others
 	Caveats  []string      `json:"caveats"`         // what makes the report less than it seems, and what to do about it
 
 	report *reqtrace.Report
@@ -72,9 +74,9 @@ type GCShare struct {
 
 // Of passes the verdict on a report, which must not be changed afterwards. It takes microseconds.
 func Of(r *reqtrace.Report) *Verdict {
-	v := &Verdict{Causes: []NamedCause{}, Caveats: caveats(r), report: r}
+	v := &Verdict{Causes: []NamedCause{}, Figures: []string{}, LeftOut: leftOut(r), Caveats: caveats(r), report: r}
 	if r.Requests == 0 {
-		v.Sentence = fmt.Sprintf("no whole request in %s of trace: %d are cut off by its edges; trace for longer", textfmt.Duration(r.Trace), r.CutStart+r.CutEnd)
+		v.Sentence = fmt.Sprintf("No request is whole in %s of trace. Trace for longer.", textfmt.Duration(r.Trace))
 		return v
 	}
 	v.Excess = r.Tail.Mean - r.Median.Mean
@@ -82,10 +84,11 @@ func Of(r *reqtrace.Report) *Verdict {
 	v.Causes = namedCauses(r)
 	doubt := v.doubt()
 	v.Named = worth(r) && len(v.Causes) > 0 && doubt == ""
-	v.Sentence = v.sentence(r, doubt)
-	if v.Class = slowClass(r); v.Class != nil {
-		v.Sentence = v.Class.sentence() + v.Sentence
+	v.Sentence, v.Class = v.sentence(doubt), slowClass(r)
+	if v.Named {
+		v.Fix = v.Causes[0].fix()
 	}
+	v.Figures = v.figures()
 	return v
 }
 
@@ -100,34 +103,23 @@ func worth(r *reqtrace.Report) bool {
 	return r.Tail.Mean-r.Median.Mean >= worthTime && r.Tail.Mean > worthTimes*r.Median.Mean
 }
 
-func (v *Verdict) sentence(r *reqtrace.Report, doubt string) string {
-	median := textfmt.Duration(r.Median.Mean)
-	if v.Excess <= 0 {
-		return fmt.Sprintf("the slowest 1%% (p99+) take as long as the median request, on average (%s): no cause to name", median) + stoodStill(r)
-	}
-	s := fmt.Sprintf("the slowest 1%% (p99+) take %s more than the median request (%s), on average: ", textfmt.Duration(v.Excess), median)
+// sentence is the headline: the first cause, or why there is none to name.
+func (v *Verdict) sentence(doubt string) string {
 	switch {
+	case v.Named:
+		return v.Causes[0].headline()
 	case doubt != "":
-		return s + "no cause to name, " + doubt + stoodStill(r)
-	case !v.Named:
-		return s + "no cause to name" + stoodStill(r)
+		c := &v.Causes[0]
+		b := c.blame()
+		b.Longest = 0
+		return fmt.Sprintf("No cause is certain. %s of the extra time is %s. %s", textfmt.Share(c.Share), Words(&b), doubt)
+	case v.Excess <= 0:
+		return "No cause to name. The slowest 1% take as long as the median request."
 	}
-	var named []string
-	for i, c := range v.Leading() {
-		named = append(named, textfmt.Share(c.Share)+" "+c.text(i == 0))
-	}
-	return s + strings.Join(named, ", ") + stoodStill(r)
+	return fmt.Sprintf("No cause to name. The slowest 1%% take only %s more than the median request.", textfmt.Duration(v.Excess))
 }
 
-// stoodStill says how long all processors were silent, which no share has in it. That it was the machine is inferred.
-func stoodStill(r *reqtrace.Report) string {
-	if r.Machine.Stalls == 0 {
-		return ""
-	}
-	return fmt.Sprintf("; for %s (%s) no processor did anything, though there was work: most likely the machine stood still, and that is left out", textfmt.Duration(r.Machine.Time), textfmt.Plural(r.Machine.Stalls, "time"))
-}
-
-// Leading returns the causes that the sentence names: at most four, none but the first with less than a tenth of the
+// Leading returns the causes that the sentence and the figures name: at most four, none but the first with less than a tenth of the
 // excess; none where Named is false.
 func (v *Verdict) Leading() []NamedCause {
 	if !v.Named {
@@ -199,36 +191,33 @@ func caveats(r *reqtrace.Report) []string {
 	list := []string{}
 	add := func(format string, a ...any) { list = append(list, fmt.Sprintf(format, a...)) }
 	if r.Broken != "" {
-		add("the trace is cut off or corrupt, and the report is of the %s before that alone: take it again, and wait for its end (%s)", textfmt.Duration(r.Trace), r.Broken)
+		add("The trace is cut off or corrupt. The report is of the %s before that alone; take it again, and wait for its end (%s).", textfmt.Duration(r.Trace), r.Broken)
 	}
 	if r.Requests == 0 {
 		return list
 	}
 	if n := r.Tail.Requests; n < fewRequests {
-		add("p99+ is %s of %s: trace for longer, or under more load, before you believe its shares", textfmt.Plural(n, "request"), textfmt.Count(float64(r.Requests)))
+		add("p99+ is %s of %s. Trace for longer, or under more load, before you believe its shares.", textfmt.Plural(n, "request"), textfmt.Count(float64(r.Requests)))
 	}
 	if cut := r.CutStart + r.CutEnd; float64(cut) > manyCut*float64(r.Requests+cut) {
-		add("%s are cut off by the trace's edges, beside %s whole ones: the slowest are the likeliest to be cut; trace for longer", textfmt.Plural(cut, "request"), textfmt.Count(float64(r.Requests)))
+		add("The trace's edges cut off %s, next to %s whole ones. The slowest are the likeliest to be cut; trace for longer.", textfmt.Plural(cut, "request"), textfmt.Count(float64(r.Requests)))
 	}
 	if r.Sampled > 0 {
-		add("the figures are of one in %d of the %s requests, chosen by chance: more do not fit", r.Sampled, textfmt.Count(float64(r.Requests)))
-	}
-	if r.Unmarked > 0 {
-		add("%s without a region are left out, as others have one", textfmt.Plural(r.Unmarked, "request"))
+		add("The figures are of one in %d of the %s requests, chosen by chance. More do not fit.", r.Sampled, textfmt.Count(float64(r.Requests)))
 	}
 	if c := classCaveat(r); c != "" {
 		list = append(list, c)
 	}
 	for _, p := range r.Missing {
-		add("no function of the trace is, or matches, %q: no request was found by it", p)
+		add("No function of the trace matches %q, so it found no request.", p)
 	}
 	if u := r.Tail.Parts.Share(reqtrace.CauseUnknown); u > muchUnknown {
-		add("%s of the time of p99+ is unknown", textfmt.Percent(u*100))
+		add("%s of the time of p99+ is unknown.", textfmt.Percent(u*100))
 	}
 	if list := namedCauses(r); len(list) > 0 && list[0].Cause == reqtrace.CauseRunning && worth(r) {
-		add("running has in it what the kernel and the hypervisor took from single threads: see that the machine has processors to spare")
+		add("Running includes what the kernel and the hypervisor took from single threads. See that the machine has CPUs to spare.")
 		if runningAt(&r.Tail).Site == "" {
-			add("the trace has %s of a CPU profile in the running of p99+, and they show of no function that it is %s of it for sure: %s", textfmt.Plural(sampled(&r.Tail), "sample"), textfmt.Share(worthSample), moreSamples(r))
+			add("The CPU profile has %s of the running of p99+. No function has %s of it for sure; %s.", textfmt.Plural(sampled(&r.Tail), "sample"), textfmt.Share(worthSample), moreSamples(r))
 		}
 	}
 	list = append(list, machineCaveats(&r.Machine)...)
@@ -247,14 +236,13 @@ func moreSamples(r *reqtrace.Report) string {
 func machineCaveats(m *reqtrace.Machine) (list []string) {
 	add := func(format string, a ...any) { list = append(list, fmt.Sprintf(format, a...)) }
 	if m.Stalls > 0 {
-		add("for %s (%s, %s at most), which held up %s, no processor did anything, though there was work. A trace shows no more than that silence: most likely a hypervisor, a container's CPU quota, a SIGSTOP or a neighbour had the machine stand still. It is left out of all times that are compared",
-			textfmt.Duration(m.Time), textfmt.Plural(m.Stalls, "time"), textfmt.Duration(m.Longest), textfmt.Plural(m.Requests, "request"))
+		add("The machine stood still for at most %s, and held up %s. No CPU did anything then, though there was work.", textfmt.Duration(m.Longest), textfmt.Plural(m.Requests, "request"))
 	}
 	if m.Steal >= muchSteal {
-		add("the hypervisor took %s of the processors' time while the trace was taken (steal)", textfmt.Percent(100*m.Steal))
+		add("The hypervisor took %s of the CPUs' time during the trace (steal).", textfmt.Percent(100*m.Steal))
 	}
 	if m.Pressure >= muchPressure {
-		add("for %s of the time some thread of the machine waited for a processor (pressure): what the service's own threads waited of that is in running", textfmt.Percent(100*m.Pressure))
+		add("For %s of the time some thread of the machine waited for a CPU (pressure). What the service's own threads waited is in running.", textfmt.Percent(100*m.Pressure))
 	}
 	return list
 }
@@ -298,9 +286,6 @@ func (v *Verdict) Scope() string {
 	t := fmt.Sprintf("%s (%s) in %s, GOMAXPROCS %d", textfmt.Plural(r.Requests, "whole request"), how, textfmt.Duration(r.Trace), r.Procs)
 	if r.Class != "" {
 		t = fmt.Sprintf("class %s: %s", r.Class, t)
-	}
-	if r.CutStart+r.CutEnd > 0 {
-		t += fmt.Sprintf("; %d cut off at its start, %d at its end", r.CutStart, r.CutEnd)
 	}
 	return t
 }

@@ -25,6 +25,7 @@ func TestVerdict(t *testing.T) {
 		sites []reqtrace.Blame
 		edit  func(*reqtrace.Report)
 		want  string
+		also  string // of the figures
 		named bool
 		first reqtrace.Cause
 	}{
@@ -33,26 +34,26 @@ func TestVerdict(t *testing.T) {
 			plus(reqtrace.CauseRunqueueGC, 12*ms, reqtrace.CauseLock, 4*ms),
 			[]reqtrace.Blame{{Cause: reqtrace.CauseLock, Site: "(*cache).get (c.go:5)", Time: 3 * ms}, {Cause: reqtrace.CauseLock, Site: "other (c.go:9)", Time: ms}},
 			nil,
-			"the slowest 1% (p99+) take 16 ms more than the median request (2 ms), on average: 75% run queue behind mark workers, 25% lock at (*cache).get (c.go:5)",
+			"75% of the extra time is waiting for a CPU (GC workers ran).", "Also: 25% waiting for a lock in (*cache).get (c.go:5).",
 			true, reqtrace.CauseRunqueueGC,
 		},
 		{
 			"no place has half of it",
 			plus(reqtrace.CauseChannel, 9*ms),
 			[]reqtrace.Blame{{Cause: reqtrace.CauseChannel, Site: "a", Time: 4 * ms}, {Cause: reqtrace.CauseChannel, Site: "b", Time: 3 * ms}, {Cause: reqtrace.CauseNetwork, Site: "n", Time: 9 * ms}},
-			nil, "the slowest 1% (p99+) take 9 ms more than the median request (2 ms), on average: 100% channel", true, reqtrace.CauseChannel,
+			nil, "100% of the extra time is waiting for a channel.", "", true, reqtrace.CauseChannel,
 		},
 		{
 			"both assists are one, and first together",
 			plus(reqtrace.CauseAssistMark, 3*ms, reqtrace.CauseAssistWait, 4*ms, reqtrace.CauseSyscall, 5*ms),
 			[]reqtrace.Blame{{Cause: reqtrace.CauseAssistMark, Site: "alloc", Time: 2 * ms}, {Cause: reqtrace.CauseAssistWait, Site: "alloc", Time: 2 * ms}},
-			nil, "the slowest 1% (p99+) take 12 ms more than the median request (2 ms), on average: 58% waiting for the collector at alloc, 42% system call", true, reqtrace.CauseAssistWait,
+			nil, "58% of the extra time is waiting for the GC (assist). Requests allocate in alloc.", "Also: 42% in a system call.", true, reqtrace.CauseAssistWait,
 		},
 		{
 			"four are named, and none below a tenth",
 			plus(reqtrace.CauseSweep, 5*ms, reqtrace.CauseStopped, 4*ms, reqtrace.CauseCgo, 3*ms, reqtrace.CauseSleep, 2*ms, reqtrace.CauseNetwork, 2*ms, reqtrace.CauseLock, 500*us),
 			nil, nil,
-			"the slowest 1% (p99+) take 16.5 ms more than the median request (2 ms), on average: 30% sweeping for its allocations, 24% stopped world, 18% C (cgo), 12% upstream or client (network)",
+			"30% of the extra time is sweeping for the GC.", "Also: 24% a stop of the world.|Also: 18% in C (cgo).|Also: 12% waiting for the network.",
 			true, reqtrace.CauseSweep,
 		},
 		{
@@ -62,9 +63,9 @@ func TestVerdict(t *testing.T) {
 			func(r *reqtrace.Report) {
 				r.Median.Sites = []reqtrace.Blame{{Cause: reqtrace.CauseLock, Site: "always", Time: 2 * ms}}
 			},
-			"the slowest 1% (p99+) take 3 ms more than the median request (2 ms), on average: 100% lock", true, reqtrace.CauseLock,
+			"100% of the extra time is waiting for a lock.", "", true, reqtrace.CauseLock,
 		},
-		{"less than twice the median", plus(reqtrace.CauseLock, 1990*us), nil, nil, "the slowest 1% (p99+) take 1.99 ms more than the median request (2 ms), on average: no cause to name", false, reqtrace.CauseLock},
+		{"less than twice the median", plus(reqtrace.CauseLock, 1990*us), nil, nil, "No cause to name. The slowest 1% take only 1.99 ms more than the median request.", "", false, reqtrace.CauseLock},
 		{
 			"less than a millisecond",
 			partsOf(times{reqtrace.CauseRunning: 990 * us}),
@@ -73,12 +74,12 @@ func TestVerdict(t *testing.T) {
 				median := partsOf(times{reqtrace.CauseRunning: 10 * us})
 				r.Median, r.Tail = bandOf("p45-55", 9, median, &median), bandOf("p99+", 99, r.Tail.Parts, &median)
 			},
-			"the slowest 1% (p99+) take 980 µs more than the median request (10 µs), on average: no cause to name", false, reqtrace.CauseRunning,
+			"No cause to name. The slowest 1% take only 980 µs more than the median request.", "", false, reqtrace.CauseRunning,
 		},
-		{"nothing more", base, nil, nil, "the slowest 1% (p99+) take as long as the median request, on average (2 ms): no cause to name", false, reqtrace.CauseUnknown},
+		{"nothing more", base, nil, nil, "No cause to name. The slowest 1% take as long as the median request.", "", false, reqtrace.CauseUnknown},
 		{
 			"no whole request", base, nil, func(r *reqtrace.Report) { r.Requests = 0 },
-			"no whole request in 5 s of trace: 23 are cut off by its edges; trace for longer", false, reqtrace.CauseUnknown,
+			"No request is whole in 5 s of trace. Trace for longer.", "", false, reqtrace.CauseUnknown,
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -89,6 +90,15 @@ func TestVerdict(t *testing.T) {
 			v := Of(r)
 			if v.Sentence != tt.want || v.Named != tt.named {
 				t.Errorf("verdict %v %q\nwant    %v %q", v.Named, v.Sentence, tt.named, tt.want)
+			}
+			var also []string
+			for _, f := range v.Figures {
+				if strings.HasPrefix(f, "Also: ") {
+					also = append(also, f)
+				}
+			}
+			if got := strings.Join(also, "|"); got != tt.also {
+				t.Errorf("the figures say %q, want %q", got, tt.also)
 			}
 			if len(v.Causes) > 0 && v.Causes[0].Cause != tt.first {
 				t.Errorf("first is %s, want %s", v.Causes[0].Cause, tt.first)
@@ -113,13 +123,13 @@ func TestVerdictCaveats(t *testing.T) {
 		want string
 	}{
 		{"none", lock, func(*reqtrace.Report) {}, ""},
-		{"broken", lock, func(r *reqtrace.Report) { r.Broken = "after 7 events: unexpected EOF" }, "the report is of the 5 s before that alone: take it again, and wait for its end (after 7 events: unexpected EOF)"},
+		{"broken", lock, func(r *reqtrace.Report) { r.Broken = "after 7 events: unexpected EOF" }, "The report is of the 5 s before that alone; take it again, and wait for its end (after 7 events: unexpected EOF)"},
 		{"few", lock, func(r *reqtrace.Report) { r.Tail.Requests = 9 }, "p99+ is 9 requests of 12,000"},
 		{"enough", lock, func(r *reqtrace.Report) { r.Tail.Requests = 10 }, ""},
-		{"cut", lock, func(r *reqtrace.Report) { r.CutEnd = 640 }, "652 requests are cut off"},
+		{"cut", lock, func(r *reqtrace.Report) { r.CutEnd = 640 }, "The trace's edges cut off 652 requests"},
 		{"little cut", lock, func(r *reqtrace.Report) { r.CutEnd = 600 }, ""},
 		{"unknown", partsOf(times{reqtrace.CauseRunning: 2 * ms, reqtrace.CauseLock: 7 * ms, reqtrace.CauseUnknown: ms}), func(*reqtrace.Report) {}, "10.0% of the time of p99+ is unknown"},
-		{"running", partsOf(times{reqtrace.CauseRunning: 20 * ms}), func(*reqtrace.Report) {}, "running has in it"},
+		{"running", partsOf(times{reqtrace.CauseRunning: 20 * ms}), func(*reqtrace.Report) {}, "Running includes what"},
 		{"a little running", partsOf(times{reqtrace.CauseRunning: 3 * ms}), func(*reqtrace.Report) {}, ""},
 	} {
 		r := fakeReport(partsOf(times{reqtrace.CauseRunning: 2 * ms}), tt.tail)
@@ -170,10 +180,10 @@ func TestRunningBySamples(t *testing.T) {
 	} {
 		r.Tail.Samples = []reqtrace.Sample{{Site: tt.site, Handler: "main.report (r.go:5)", Count: tt.count, Share: 1, Low: tt.low, High: 1}}
 		v := Of(r)
-		if named := strings.Contains(v.Sentence, "running at main.burn (x.go:7), called from main.report (r.go:5)"); named != tt.named {
+		if named := strings.Contains(v.Sentence, "is running on a CPU. Requests compute in main.burn (x.go:7), called from main.report (r.go:5)."); named != tt.named {
 			t.Errorf("%+v: %s", tt, v.Sentence)
 		}
-		if said := strings.Contains(strings.Join(v.Caveats, "\n"), "samples of a CPU profile"); said == tt.named {
+		if said := strings.Contains(strings.Join(v.Caveats, "\n"), "of the running of p99+"); said == tt.named {
 			t.Errorf("%+v: %q", tt, v.Caveats)
 		}
 		if listed := len(v.Running()) > 0; listed != tt.listed {
@@ -205,7 +215,7 @@ func TestStolen(t *testing.T) {
 		}
 		r.Machine.Steal = tt.steal
 		v := Of(r)
-		if said := strings.Contains(v.Sentence, "the hypervisor took 23% of the processors' time"); v.Named != tt.named || said == tt.named {
+		if said := strings.Contains(v.Sentence, "the hypervisor took 23% of the CPUs' time"); v.Named != tt.named || said == tt.named {
 			t.Errorf("%+v: %s", tt, v.Sentence)
 		}
 	}
@@ -236,39 +246,39 @@ func TestDoubt(t *testing.T) {
 		want     string // in the sentence
 		named    bool
 	}{
-		{"more than was lost", reqtrace.CauseSyscall, 50 * ms, lost, nil, "100% system call", true}, // 600 ms
-		{"all at once", reqtrace.CauseSyscall, 0, lost, nil, "no cause to name, as 100% of it is system call, which takes 50 ms of the trace in all, and for 500 ms some thread", false},
-		{"nearly all at once", reqtrace.CauseRunqueueIdle, 30 * ms, lost, nil, "which takes 380 ms of the trace", false},
-		{"nothing was seen of the machine", reqtrace.CauseSyscall, 0, 0, nil, "100% system call", true},
+		{"more than was lost", reqtrace.CauseSyscall, 50 * ms, lost, nil, "100% of the extra time is in a system call.", true}, // 600 ms
+		{"all at once", reqtrace.CauseSyscall, 0, lost, nil, "No cause is certain. 100% of the extra time is in a system call. It takes 50 ms of the trace, and for 500 ms some thread", false},
+		{"nearly all at once", reqtrace.CauseRunqueueIdle, 30 * ms, lost, nil, "It takes 380 ms of the trace", false},
+		{"nothing was seen of the machine", reqtrace.CauseSyscall, 0, 0, nil, "100% of the extra time is in a system call", true},
 		{"stolen", reqtrace.CauseSyscall, 0, 0, func(r *reqtrace.Report) { r.Machine.Steal = .09 }, "and for 900 ms some thread", false},
 		{"its place is known", reqtrace.CauseSyscall, 0, lost, func(r *reqtrace.Report) {
 			r.Tail.Sites = []reqtrace.Blame{{Cause: reqtrace.CauseSyscall, Site: "main.save (x.go:7)", Time: 50 * ms}}
-		}, "100% system call at main.save", true},
+		}, "Requests make the call in main.save", true},
 		{"who ran instead is known", reqtrace.CauseRunqueueBusy, 50 * ms, lost, func(r *reqtrace.Report) {
 			r.Tail.Sites = []reqtrace.Blame{{Cause: reqtrace.CauseRunqueueBusy, Holder: "main.batch (x.go:7)", Time: 50 * ms}}
-		}, "such as main.batch", true},
+		}, "main.batch (x.go:7) runs instead", true},
 		{"who ran instead is known, and so is that the kernel did not let it", reqtrace.CauseRunqueueBusy, 0, 6 * lost, func(r *reqtrace.Report) {
 			r.Tail.Sites = []reqtrace.Blame{{Cause: reqtrace.CauseRunqueueBusy, Holder: "main.batch (x.go:7)", Time: 50 * ms}}
-		}, "no cause to name", false},
+		}, "No cause is certain", false},
 		{"a server's own goroutine", reqtrace.CauseChannel, 0, lost, func(r *reqtrace.Report) {
 			r.Tail.Sites = []reqtrace.Blame{{Cause: reqtrace.CauseChannel, Doing: reqtrace.CauseSyscall, Time: 50 * ms}}
-		}, "no cause to name, as 100% of it is channel", false},
+		}, "No cause is certain. 100% of the extra time is waiting for a channel", false},
 		{"a goroutine of the program's", reqtrace.CauseChannel, 0, lost, func(r *reqtrace.Report) {
 			r.Tail.Sites = []reqtrace.Blame{{Cause: reqtrace.CauseChannel, Doing: reqtrace.CauseSyscall, Holder: "main.own (x.go:7)", Time: 50 * ms}}
-		}, "100% channel that main.own", true},
+		}, "main.own (x.go:7) serves it", true},
 		{"nobody but other requests ran", reqtrace.CauseRunqueueBusy, 0, lost, func(r *reqtrace.Report) {
 			r.Tail.Sites = []reqtrace.Blame{{Cause: reqtrace.CauseRunqueueBusy, Holder: "other requests", Time: 50 * ms}}
-		}, "no cause to name", false},
+		}, "No cause is certain", false},
 		{"nobody but other requests ran, as their handler's name shows", reqtrace.CauseRunqueueBusy, 30 * ms, lost, func(r *reqtrace.Report) {
 			r.Tail.Sites = []reqtrace.Blame{{Cause: reqtrace.CauseRunqueueBusy, Holder: "main.get (x.go:7)", Time: 50 * ms}}
-		}, "no cause to name", false},
-		{"a lock", reqtrace.CauseLock, 0, lost, nil, "100% lock", true},
+		}, "No cause is certain", false},
+		{"a lock", reqtrace.CauseLock, 0, lost, nil, "100% of the extra time is waiting for a lock", true},
 		{"few samples", reqtrace.CauseRunning, 50 * ms, 0, func(r *reqtrace.Report) {
 			r.Samples, r.Tail.Samples = 100, []reqtrace.Sample{{Site: "main.a", Count: 20, Low: .2}, {Site: "main.b", Count: 10}}
-		}, "of which a CPU profile has 30 samples, and 31 would show", false}, // 50 and 1 ms of 12 requests are 60 samples, and 1 ms is 1
+		}, "The CPU profile has 30 samples of it, and 31 would prove", false}, // 50 and 1 ms of 12 requests are 60 samples, and 1 ms is 1
 		{"enough samples", reqtrace.CauseRunning, 50 * ms, lost, func(r *reqtrace.Report) {
 			r.Samples, r.Tail.Samples = 100, []reqtrace.Sample{{Site: "main.a", Count: 20, Low: .2}, {Site: "main.b", Count: 11}}
-		}, "100% running", true},
+		}, "100% of the extra time is running", true},
 	} {
 		t.Run(strings.ReplaceAll(tt.name, " ", "-"), func(t *testing.T) {
 			r := tail(tt.cause, tt.apart)
@@ -283,27 +293,27 @@ func TestDoubt(t *testing.T) {
 	}
 }
 
-// TestMachineStoodStill: the sentence says how long, and a caveat what that means; running is named by its samples where they
+// TestMachineStoodStill: a line of its own says how long, and a caveat what it held up; running is named by its samples where they
 // are enough, and else the reader is told how to get them.
 func TestMachineStoodStill(t *testing.T) {
 	r := fakeReport(partsOf(times{reqtrace.CauseRunning: ms}), partsOf(times{reqtrace.CauseRunning: 50 * ms}))
 	v := Of(r)
-	if s := strings.Join(v.Caveats, "\n"); !strings.Contains(s, "0 samples of a CPU profile") || !strings.Contains(s, "trace while a CPU profile runs") || strings.Contains(v.Sentence, "stood still") {
+	if s := strings.Join(v.Caveats, "\n"); !strings.Contains(s, "The CPU profile has 0 samples") || !strings.Contains(s, "trace while a CPU profile runs") || strings.Contains(strings.Join(v.LeftOut, ""), "stood still") {
 		t.Errorf("%s\n%s", v.Sentence, s)
 	}
 	r.Machine = reqtrace.Machine{Stalls: 3, Time: 479 * ms, Longest: 300 * ms, Requests: 7, Steal: .1, Pressure: .5}
 	r.Samples, r.Tail.Samples = 100, []reqtrace.Sample{{Site: "main.burn (x.go:7)", Count: 20, Share: 1, Low: .83, High: 1}}
 	v = Of(r)
-	if !strings.Contains(v.Sentence, "100% running at main.burn (x.go:7)") || !strings.HasSuffix(v.Sentence, "; for 479 ms (3 times) no processor did anything, though there was work: most likely the machine stood still, and that is left out") {
-		t.Error(v.Sentence)
+	if v.Sentence != "100% of the extra time is running on a CPU. Requests compute in main.burn (x.go:7)." || v.LeftOut[0] != "479 ms (3 times) during which the whole machine stood still." {
+		t.Errorf("%s\n%q", v.Sentence, v.LeftOut)
 	}
 	s := strings.Join(v.Caveats, "\n")
-	for _, want := range []string{"for 479 ms (3 times, 300 ms at most), which held up 7 requests, no processor did anything", "most likely a hypervisor", "10.0% of the processors' time", "50.0% of the time"} {
+	for _, want := range []string{"at most 300 ms, and held up 7 requests", "10.0% of the CPUs' time", "50.0% of the time"} {
 		if !strings.Contains(s, want) {
 			t.Errorf("%q is not in:\n%s", want, s)
 		}
 	}
-	if strings.Contains(s, "CPU profile") {
+	if strings.Contains(s, "The CPU profile") {
 		t.Error(s)
 	}
 }

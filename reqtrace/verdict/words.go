@@ -16,24 +16,24 @@ type causeWord struct {
 // causeWords is the one place that says in words what a cause is.
 var causeWords = [...]causeWord{
 	reqtrace.CauseUnknown:      {"unknown", '?', "2"},
-	reqtrace.CauseRunning:      {"running", 'r', "90"},
-	reqtrace.CauseAssistMark:   {"mark assist", 'A', "31"},
-	reqtrace.CauseAssistWait:   {"waiting for the collector", 'a', "91"},
-	reqtrace.CauseSweep:        {"sweeping for its allocations", 'w', "31"},
-	reqtrace.CauseStopped:      {"stopped world", 'X', "1;31"},
-	reqtrace.CauseRunqueueGC:   {"run queue behind mark workers", 'G', "35"},
-	reqtrace.CauseRunqueueBusy: {"run queue behind other goroutines", 'Q', "33"},
-	reqtrace.CauseRunqueueIdle: {"run queue, a processor is idle", 'q', "93"},
-	reqtrace.CauseSyscall:      {"system call", 'S', "32"},
-	reqtrace.CauseCgo:          {"C (cgo)", 'c', "92"},
-	reqtrace.CauseNetwork:      {"upstream or client (network)", 'N', "36"},
-	reqtrace.CauseLock:         {"lock", 'L', "34"},
-	reqtrace.CauseChannel:      {"channel", 'C', "94"},
-	reqtrace.CauseSleep:        {"sleep or timer", 'z', "96"},
+	reqtrace.CauseRunning:      {"running on a CPU", 'r', "90"},
+	reqtrace.CauseAssistMark:   {"marking for the GC (assist)", 'A', "31"},
+	reqtrace.CauseAssistWait:   {"waiting for the GC (assist)", 'a', "91"},
+	reqtrace.CauseSweep:        {"sweeping for the GC", 'w', "31"},
+	reqtrace.CauseStopped:      {"a stop of the world", 'X', "1;31"},
+	reqtrace.CauseRunqueueGC:   {"waiting for a CPU (GC workers ran)", 'G', "35"},
+	reqtrace.CauseRunqueueBusy: {"waiting for a CPU (other goroutines ran)", 'Q', "33"},
+	reqtrace.CauseRunqueueIdle: {"waiting for a CPU (one was idle)", 'q', "93"},
+	reqtrace.CauseSyscall:      {"in a system call", 'S', "32"},
+	reqtrace.CauseCgo:          {"in C (cgo)", 'c', "92"},
+	reqtrace.CauseNetwork:      {"waiting for the network", 'N', "36"},
+	reqtrace.CauseLock:         {"waiting for a lock", 'L', "34"},
+	reqtrace.CauseChannel:      {"waiting for a channel", 'C', "94"},
+	reqtrace.CauseSleep:        {"waiting for a timer", 'z', "96"},
 	reqtrace.CauseMachine:      {"the machine stood still", 'M', "2;31"},
 }
 
-// Phrase says in words what a cause is: "run queue behind mark workers".
+// Phrase says in words what a cause is: "waiting for a CPU (GC workers ran)".
 func Phrase(c reqtrace.Cause) string {
 	if int(c) < len(causeWords) {
 		return causeWords[c].phrase
@@ -63,7 +63,7 @@ type Group struct {
 	Causes []reqtrace.Cause
 }
 
-// gcCauses are what direct attribution counts as the collector's.
+// gcCauses are what requests lose to the collector themselves.
 var gcCauses = []reqtrace.Cause{
 	reqtrace.CauseAssistMark, reqtrace.CauseAssistWait, reqtrace.CauseSweep, reqtrace.CauseStopped, reqtrace.CauseRunqueueGC,
 }
@@ -80,9 +80,9 @@ func Groups() []Group {
 // Limits returns what an execution trace cannot show, for whoever reads a report of one.
 func Limits() []string {
 	return []string{
-		"waits for a processor in the kernel, and time a hypervisor took (steal): both look like running",
-		"page faults, and what C or the kernel does inside a call: only that the call is under way",
-		"a request's time in the socket before its goroutine is woken, and on the network before that",
-		"which lock it was: a wait is named by the place that waits and the function that let go",
+		"Waits for a CPU in the kernel, and time that a hypervisor took. Both look like running on a CPU.",
+		"Page faults, and what C or the kernel does inside a call.",
+		"A request's time on the network and in the socket, before its goroutine is woken.",
+		"The address of a lock. A wait is named by the place that waits and the function that unlocked.",
 	}
 }

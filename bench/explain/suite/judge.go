@@ -26,7 +26,7 @@ type said struct {
 
 // saidBy returns what a verdict names first.
 func saidBy(v *verdict.Verdict) said {
-	s := said{Sentence: v.Sentence}
+	s := said{Sentence: strings.Join(append([]string{v.Sentence}, v.LeftOut...), " ")}
 	if !v.Named {
 		return s
 	}

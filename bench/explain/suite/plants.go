@@ -86,7 +86,7 @@ var plants = []plant{
 	}},
 	{13, "C", "shop", shopLoad(0), truth{causes: []string{"cgo"}, at: []string{"main.(*pictures).thumb"}, ops: []string{"resample"}}},
 	{14, "name server", "shop", shopLoad(0), truth{causes: []string{"network"}, at: []string{"main.(*shipping).carrier"}, ops: []string{"name server"}}},
-	{15, "the machine stands still", "shop", load{small: "/shop/small", freeze: 80 * time.Millisecond}, truth{words: "the machine stood still"}},
+	{15, "the machine stands still", "shop", load{small: "/shop/small", freeze: 80 * time.Millisecond}, truth{words: "machine stood still"}},
 	{16, "large JSON", "shop", shopLoad(0), truth{causes: []string{"running"}, at: []string{"main.(*catalog).page"}}},
 	{17, "assists", "shop", shopLoad(0), truth{causes: []string{"assist", "assist-wait", "sweep"}, at: []string{"main.grow", "main.(*advice).learn"}}},
 	{18, "stopped world", "shop", load{small: "/shop/small", env: map[string]string{"GOMAXPROCS": "2"}}, truth{causes: []string{"stopped"}}},

@@ -1,0 +1,161 @@
+package verdict
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"evenkeel.dev/internal/textfmt"
+	"evenkeel.dev/reqtrace"
+)
+
+// mostWords is how many words a sentence has at most.
+const mostWords = 25
+
+// headline says in at most three sentences what to mend: the cause with its share, who held or did what, and where requests wait.
+func (n *NamedCause) headline() string {
+	b := n.blame()
+	t := fmt.Sprintf("%s of the extra time is %s.", textfmt.Share(n.Share), asked(n.Cause, n.Op))
+	for _, more := range []string{n.who(&b), n.where()} {
+		if more != "" {
+			t += " " + more
+		}
+	}
+	return t
+}
+
+// who says who holds what is waited for, or what runs instead; "" where that is not known.
+func (n *NamedCause) who(b *reqtrace.Blame) string {
+	var t string
+	switch what := doing(b); {
+	case n.Cause == reqtrace.CauseRunqueueBusy && n.Holder != "":
+		t = n.Holder + " runs instead"
+	case n.Cause == reqtrace.CauseRunqueueBusy:
+		return ""
+	case n.Holder != "" && what != "":
+		t = holderAt(b) + " " + holds(n.Cause, n.Op) + " it while " + what
+	case n.Holder != "":
+		t = holderAt(b) + " " + holds(n.Cause, n.Op) + " it"
+	case what != "":
+		t = "Its holder is " + what
+	default:
+		return ""
+	}
+	if n.Longest == 0 {
+		return t + "."
+	}
+	longest := ", up to " + textfmt.Duration(n.Longest)
+	if words(t+longest)+3 <= mostWords {
+		longest += " at a time"
+	}
+	return t + longest + "."
+}
+
+// where says where requests spend the time; "" where that is not known.
+func (n *NamedCause) where() string {
+	if n.Site == "" {
+		return ""
+	}
+	do := "wait"
+	switch n.Cause {
+	case reqtrace.CauseRunning:
+		do = "compute"
+	case reqtrace.CauseAssistMark, reqtrace.CauseAssistWait, reqtrace.CauseSweep:
+		do = "allocate"
+	case reqtrace.CauseSyscall, reqtrace.CauseCgo:
+		do = "make the call"
+	case reqtrace.CauseSleep:
+		if n.Op == "sleep" {
+			do = "sleep"
+		}
+	}
+	t := "Requests " + do + " in " + n.Site
+	if n.Handler != "" && functionOf(n.Handler) != functionOf(n.Site) {
+		t += ", called from " + n.Handler
+	}
+	return t + "."
+}
+
+// fix says the one edit that usually mends the cause, at its line.
+func (n *NamedCause) fix() string {
+	at := n.Site
+	switch {
+	case n.Cause == reqtrace.CauseRunqueueBusy:
+		at = n.Holder
+	case waits(n.Cause):
+		at = cmp.Or(n.DoingAt, n.Holder, n.Site)
+	}
+	if line := lineOf(at); line != "" {
+		return "at " + line + ", " + n.Mends + "."
+	}
+	return n.Mends + "."
+}
+
+// figures are the numbers below the headline, a sentence each.
+func (v *Verdict) figures() []string {
+	r := v.report
+	list := []string{fmt.Sprintf("The slowest 1%% take %s on average, the median %s.", textfmt.Duration(r.Tail.Mean), textfmt.Duration(r.Median.Mean))}
+	if leading := v.Leading(); len(leading) > 1 {
+		for i := range leading[1:] {
+			list = append(list, "Also: "+leading[1+i].also())
+		}
+	}
+	if c := v.Class; c != nil {
+		list = append(list, fmt.Sprintf("%s of the slowest 1%% are %s. Of all requests, %s are.", textfmt.Share(c.Slow), c.Name, textfmt.Share(c.All)))
+	}
+	if v.Excess <= 0 {
+		return list
+	}
+	if v.GC.Direct < worthShare {
+		return append(list, fmt.Sprintf("The garbage collector takes %s of the extra time.", textfmt.Share(v.GC.Direct)))
+	}
+	list = append(list, fmt.Sprintf("The garbage collector takes at least %s of the extra time. The queue behind it adds to that.", textfmt.Share(v.GC.Direct)))
+	memory := ""
+	if r.Allocated > 0 && r.Trace > 0 {
+		memory = fmt.Sprintf(", which takes %s of memory per second", textfmt.Bytes(float64(r.Allocated)/r.Trace.Seconds()))
+	}
+	return append(list, "To measure all of it: evenkeel run -variant 'no gc: GOGC=off'"+memory+".")
+}
+
+// also says in a sentence what a cause is that is named next to the first.
+func (n *NamedCause) also() string {
+	b := n.blame()
+	t := textfmt.Share(n.Share) + " " + asked(n.Cause, n.Op)
+	switch at := cmp.Or(n.Holder, n.Site); {
+	case n.Holder != "" && n.Cause == reqtrace.CauseRunqueueBusy:
+		t += ", such as " + n.Holder
+	case n.Holder != "":
+		t += " that " + holderAt(&b) + " " + holds(n.Cause, n.Op)
+	case at != "":
+		t += " in " + at
+	}
+	return t + "."
+}
+
+// leftOut says what no share has in it, a line each.
+func leftOut(r *reqtrace.Report) (list []string) {
+	if m := &r.Machine; m.Stalls > 0 {
+		list = append(list, fmt.Sprintf("%s (%s) during which the whole machine stood still.", textfmt.Duration(m.Time), textfmt.Plural(m.Stalls, "time")))
+	}
+	cut := func(n int, when string) {
+		if n > 0 {
+			list = append(list, fmt.Sprintf("%s under way when the trace %s.", textfmt.Plural(n, "request"), when))
+		}
+	}
+	cut(r.CutStart, "began")
+	cut(r.CutEnd, "ended")
+	if r.Unmarked > 0 {
+		list = append(list, fmt.Sprintf("%s without a region, because others have one.", textfmt.Plural(r.Unmarked, "request")))
+	}
+	return list
+}
+
+// words counts the words of a sentence.
+func words(s string) int { return len(strings.Fields(s)) }
+
+func (n *NamedCause) blame() reqtrace.Blame {
+	return reqtrace.Blame{
+		Cause: n.Cause, Site: n.Site, Call: n.Call, Op: n.Op, Handler: n.Handler,
+		Holder: n.Holder, Doing: n.Doing, DoingAt: n.DoingAt, DoingOp: n.DoingOp, Longest: n.Longest,
+	}
+}

@@ -1,0 +1,159 @@
+package verdict
+
+import (
+	"cmp"
+	"strings"
+
+	"evenkeel.dev/internal/textfmt"
+	"evenkeel.dev/reqtrace"
+)
+
+// opWords are what is waited for where "a" and its name do not say it.
+var opWords = map[string]string{
+	"RWMutex":                         "an RWMutex",
+	"Once":                            "a sync.Once",
+	"condition":                       "a sync.Cond",
+	"connection pool":                 "a connection from a pool",
+	"singleflight":                    "a singleflight call",
+	"client, which reads the answer":  "the client, which reads the answer",
+	"client, which sends the request": "the client, which sends the request",
+}
+
+// waitingFor says in words that something is waited for: "waiting for a mutex".
+func waitingFor(op string) string { return "waiting for " + cmp.Or(opWords[op], "a "+op) }
+
+// asked says in words what a request waits for or does: "waiting for a mutex", "in the system call fsync".
+func asked(c reqtrace.Cause, op string) string {
+	switch {
+	case op == "":
+		return Phrase(c)
+	case c == reqtrace.CauseSyscall:
+		return "in the system call " + op
+	case c == reqtrace.CauseCgo:
+		return "in C (" + op + ")"
+	case c == reqtrace.CauseSleep && op == "sleep":
+		return "sleeping"
+	case c == reqtrace.CauseSleep && op == "pause before a retry":
+		return "pausing before a retry"
+	case waits(c), c == reqtrace.CauseNetwork, c == reqtrace.CauseSleep:
+		return waitingFor(op)
+	}
+	return Phrase(c)
+}
+
+// holds says what a holder does with what is waited for.
+func holds(c reqtrace.Cause, op string) string {
+	switch {
+	case op == "singleflight", op == "Once":
+		return "runs"
+	case op == "condition":
+		return "signals"
+	case op == "group of goroutines":
+		return "ends last in"
+	case c == reqtrace.CauseChannel && op != "connection pool" && op != "semaphore":
+		return "serves"
+	}
+	return "holds"
+}
+
+// doing says what a holder does meanwhile: "computing", "waiting for the network in http.Get (http.go:47)"; "" where that is not
+// known. The place is left out where it is in the holder's own function.
+func doing(b *reqtrace.Blame) string {
+	if b.Doing == reqtrace.CauseUnknown {
+		return ""
+	}
+	t := asked(b.Doing, b.DoingOp)
+	if b.Doing == reqtrace.CauseRunning {
+		t = "computing"
+	}
+	if b.DoingAt != "" && functionOf(b.DoingAt) != functionOf(b.Holder) {
+		t += " in " + b.DoingAt
+	}
+	return t
+}
+
+// holderAt returns the holder with its line: of what it does meanwhile, where that is in the holder's function, else of where it
+// lets go.
+func holderAt(b *reqtrace.Blame) string {
+	if b.DoingAt != "" && functionOf(b.DoingAt) == functionOf(b.Holder) {
+		return b.DoingAt
+	}
+	return b.Holder
+}
+
+// while says what the holder does meanwhile, and for how long at most.
+func while(b *reqtrace.Blame) string {
+	t := doing(b)
+	if t == "" {
+		return ""
+	}
+	if b.Longest > 0 {
+		t += ", up to " + textfmt.Duration(b.Longest) + " at a time"
+	}
+	return " while " + t
+}
+
+// Words says what took a time, who held what was waited for, and where: "waiting for a mutex that main.refresh (refresh.go:29)
+// holds while waiting for the network, in main.look (look.go:12)".
+func Words(b *reqtrace.Blame) string {
+	t := asked(b.Cause, b.Op)
+	switch w := while(b); {
+	case b.Cause == reqtrace.CauseRunqueueBusy && b.Holder == "":
+		return t
+	case b.Cause == reqtrace.CauseRunqueueBusy:
+		return t + ", such as " + b.Holder
+	case b.Holder != "":
+		t += " that " + holderAt(b) + " " + holds(b.Cause, b.Op) + w
+	case w != "":
+		t += strings.Replace(w, " while ", " whose holder is ", 1)
+	}
+	if b.Site == "" {
+		return t
+	}
+	if b.Holder != "" || b.Doing != reqtrace.CauseUnknown {
+		t += ","
+	}
+	return t + " in " + b.Site
+}
+
+// Where says in words where a time was spent: the place, what was asked for there, who had it and what that one did meanwhile.
+func Where(b *reqtrace.Blame) string { return strings.Join(whereParts(b), ", ") }
+
+// whereParts is Where in pieces of a line each.
+func whereParts(b *reqtrace.Blame) []string {
+	if b.Cause == reqtrace.CauseRunqueueBusy {
+		return []string{cmp.Or(b.Holder, "goroutines without a name")}
+	}
+	t := cmp.Or(b.Site, "outside of the program's code")
+	if b.Op != "" {
+		t += ", " + b.Op
+	}
+	parts := []string{t}
+	at := *b
+	at.Longest = 0
+	switch w := while(&at); {
+	case b.Holder != "":
+		parts = append(parts, heldBy(b.Cause, b.Op)+" "+holderAt(b)+w)
+	case w != "":
+		parts = append(parts, strings.Replace(w, " while ", "its holder is ", 1))
+	}
+	if b.Handler != "" && functionOf(b.Handler) != functionOf(b.Site) {
+		parts = append(parts, "called from "+b.Handler)
+	}
+	return parts
+}
+
+// heldBy says the same as holds before the holder's name.
+func heldBy(c reqtrace.Cause, op string) string {
+	switch holds(c, op) {
+	case "runs":
+		return "run by"
+	case "signals":
+		return "signalled by"
+	case "ends last in":
+		return "ended last by"
+	case "serves":
+		return "served by"
+	}
+	return "held by"
+}
