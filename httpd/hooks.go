@@ -2,12 +2,16 @@ package httpd
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
+	"reflect"
 	"runtime"
 	"sync"
 	"time"
+	"weak"
 )
 
 // hooks stand between net/http and what the user has put into the http.Server, so that it sees real connections.
@@ -18,34 +22,164 @@ type hooks struct {
 	connContext func(context.Context, net.Conn) context.Context
 	baseContext func(net.Listener) context.Context
 
-	serving []*server // guarded by wrapping, and
-	past    Stats     // what others have counted
+	// Guarded by wrapping.
+	account *account
+	log     *slog.Logger
+	serves  int       // Serves that have begun and not ended
+	serving []*server // of these
+	conns   int       // net/http's, workers too: their goroutines may read the server's fields
+	stays   bool      // net/http may read the fields later, when nobody knows
+	early   bool      // a Serve of net/http began before, and was logged
+}
+
+// account is what there is of an http.Server, whether or not it is served now.
+type account struct {
+	hooks *hooks // nil: no Serve and no connection uses any
+	past  Stats  // what Serves have counted that have ended
 }
 
 // wrapping is held while a server's fields are read and changed: several listeners may be served at once.
 var wrapping sync.Mutex
 
+// accounts are those of the servers that still exist. Guarded by wrapping.
+var accounts = map[weak.Pointer[http.Server]]*account{}
+
+// servesKey marks the contexts of Serves that began when the hooks were in the server.
+type servesKey struct{}
+
 // workerKey is the worker's in the context of its requests.
 type workerKey struct{}
 
-// wrap puts hooks into srv, unless it has them.
-func wrap(srv *http.Server) *hooks {
+// accountOf returns the account of srv. wrapping is held.
+func accountOf(srv *http.Server) *account {
+	key := weak.Make(srv)
+	r := accounts[key]
+	if r == nil {
+		r = &account{}
+		accounts[key] = r
+		runtime.AddCleanup(srv, func(key weak.Pointer[http.Server]) {
+			wrapping.Lock()
+			defer wrapping.Unlock()
+			delete(accounts, key)
+		}, key)
+	}
+	return r
+}
+
+// wrap puts hooks into srv, unless it has them, for a Serve that ends with hooks.ends.
+func wrap(srv *http.Server, log *slog.Logger) *hooks {
 	wrapping.Lock()
 	defer wrapping.Unlock()
-	if h, ok := srv.Handler.(*hooks); ok && h.srv == srv {
-		return h
+	r := accountOf(srv)
+	if left, ok := srv.Handler.(*hooks); ok && left.srv == srv {
+		r.hooks = left
 	}
-	h := &hooks{srv: srv, handler: srv.Handler, connState: srv.ConnState, connContext: srv.ConnContext, baseContext: srv.BaseContext}
-	srv.Handler, srv.ConnState, srv.ConnContext = h, h.changed, h.context
+	h := r.hooks
+	if h == nil {
+		h = &hooks{
+			srv: srv, account: r, handler: srv.Handler,
+			connState: srv.ConnState, connContext: srv.ConnContext, baseContext: srv.BaseContext,
+		}
+		srv.Handler, srv.ConnState, srv.ConnContext, srv.BaseContext = h, h.changed, h.context, h.base
+		r.hooks = h
+	}
+	h.log = log
+	h.serves++
+	return h
+}
+
+// unwrap restores the server's fields when nobody reads them any more. wrapping is held.
+//
+// net/http reads ConnState for the last time when it tells of a connection's end. HTTP/2 is the exception:
+// a handler that net/http starts in a goroutine of its own may read Handler after that. So may a Serve
+// of net/http, whose end nobody tells. Then the hooks stay: they pass on what is not of a worker.
+func (h *hooks) unwrap() {
+	if h.serves > 0 || h.conns > 0 {
+		return
+	}
+	h.account.hooks = nil // which would keep the server in memory
+	if h.stays {
+		return
+	}
+	srv := h.srv
+	if srv.Handler == h { // else the user has set another one
+		srv.Handler = h.handler
+	}
+	if sameFunc(srv.ConnState, h.changed) {
+		srv.ConnState = h.connState
+	}
+	if sameFunc(srv.ConnContext, h.context) {
+		srv.ConnContext = h.connContext
+	}
+	if sameFunc(srv.BaseContext, h.base) {
+		srv.BaseContext = h.baseContext
+	}
+}
+
+// sameFunc reports whether two functions have the same code.
+func sameFunc(a, b any) bool { return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer() }
+
+// count counts the connections of net/http.
+func (h *hooks) count(nc net.Conn, to http.ConnState) {
+	switch to {
+	case http.StateNew:
+		wrapping.Lock()
+		defer wrapping.Unlock()
+		h.conns++
+	case http.StateClosed, http.StateHijacked:
+		stays := h.mayBeHTTP2(nc)
+		wrapping.Lock()
+		defer wrapping.Unlock()
+		h.stays = h.stays || stays
+		h.conns--
+		h.unwrap()
+	}
+}
+
+// mayBeHTTP2 reports whether HTTP/2 may have been spoken on a connection that is at its end.
+func (h *hooks) mayBeHTTP2(nc net.Conn) bool {
+	if workerOf(nc) != nil {
+		return false
+	}
+	if t, ok := nc.(*tls.Conn); ok {
+		return t.ConnectionState().NegotiatedProtocol == "h2"
+	}
+	return h.srv.Protocols != nil && h.srv.Protocols.UnencryptedHTTP2()
+}
+
+// base is the server's BaseContext.
+func (h *hooks) base(ln net.Listener) context.Context {
+	l, ours := ln.(*listener)
+	if ours {
+		ln = l.real
+	} else {
+		wrapping.Lock()
+		h.stays = true
+		wrapping.Unlock()
+	}
+	ctx := context.Background()
 	if h.baseContext != nil {
-		srv.BaseContext = func(ln net.Listener) context.Context {
-			if l, ok := ln.(*listener); ok {
-				ln = l.real
-			}
-			return h.baseContext(ln)
+		if ctx = h.baseContext(ln); ctx == nil {
+			return nil // net/http says so
 		}
 	}
-	return h
+	return context.WithValue(ctx, servesKey{}, h)
+}
+
+// mark notes a connection of a Serve of net/http that began before the first one of this package. That is the
+// first moment at which it can be seen: nothing that is exported tells whether a server is served.
+func (h *hooks) mark(ctx context.Context) {
+	if ctx.Value(servesKey{}) != nil {
+		return
+	}
+	wrapping.Lock()
+	first := !h.early
+	h.early, h.stays = true, true
+	log := h.log
+	wrapping.Unlock()
+	if first {
+		log.Warn("httpd: net/http served this http.Server before httpd did, which is a data race: call httpd's Serve first")
+	}
 }
 
 // state tells the user of a real connection's state.
@@ -57,6 +191,7 @@ func (h *hooks) state(c *conn, to http.ConnState) {
 
 // changed is the server's ConnState.
 func (h *hooks) changed(nc net.Conn, to http.ConnState) {
+	h.count(nc, to)
 	w := workerOf(nc)
 	if w == nil { // of another Serve, or without a worker
 		if c := givenOf(nc); c != nil {
@@ -75,13 +210,14 @@ func (h *hooks) changed(nc net.Conn, to http.ConnState) {
 		}
 		return
 	}
+	s := w.server
+	s.live(w, to)
 	if w.guard {
 		if to == http.StateActive {
 			w.keep()
 		}
 		return
 	}
-	s := w.server
 	s.mu.Lock()
 	c := w.conn
 	switch {
@@ -104,12 +240,15 @@ func (h *hooks) changed(nc net.Conn, to http.ConnState) {
 	}
 	s.unlock()
 	if c != nil && to != http.StateNew { // that was told
+		w.runs()
+		defer w.ran()
 		h.state(c, to)
 	}
 }
 
 // context is the server's ConnContext.
 func (h *hooks) context(ctx context.Context, nc net.Conn) context.Context {
+	h.mark(ctx)
 	w := workerOf(nc)
 	if w == nil {
 		if c := givenOf(nc); c != nil { // as ConnState is told
@@ -174,6 +313,8 @@ func (h *hooks) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		if w.guard {
 			return
 		}
+		w.runs()
+		defer w.ran()
 		c := w.serves()
 		if c == nil { // it was closed
 			next.ServeHTTP(rw, r)

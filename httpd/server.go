@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"evenkeel.dev/aio"
@@ -74,12 +75,13 @@ func serve(ctx context.Context, srv *http.Server, ln net.Listener, o Options, co
 		_ = ln.Close()
 		return err
 	}
-	s := &server{watcher: w, hooks: wrap(srv), real: ln, config: config, most: o.MaxConns, log: o.Logger, start: time.Now()}
+	s := &server{watcher: w, hooks: wrap(srv, o.Logger), real: ln, config: config, most: o.MaxConns, log: o.Logger, start: time.Now()}
 	if w.Stats().Backend == aio.BackendIOUring.String() { // one call for all that is queued
 		s.batches = true
 	}
 	s.unencrypted = config == nil && srv.Protocols != nil && srv.Protocols.UnencryptedHTTP2()
 	s.needed.L, s.ended.L = &s.mu, &s.mu
+	s.alive = map[*worker]struct{}{}
 	s.ready = s.few[:0]
 	s.hooks.begins(s)
 	defer s.hooks.ends(s)
@@ -88,6 +90,7 @@ func serve(ctx context.Context, srv *http.Server, ln net.Listener, o Options, co
 	err = srv.Serve((*listener)(s)) // returns when the listener was closed
 	_ = (*listener)(s).Close()
 	s.await()
+	s.awaitWorkers()
 	s.stopTimers()
 	return err
 }
@@ -117,20 +120,23 @@ type server struct {
 	unencrypted bool // HTTP/2 is served, without TLS
 	inherited   bool // a connection came after probe, as all do from there on; drive's
 
-	mu      sync.Mutex    // guards all below, and what conns and workers have
-	loop    *aio.Listener // accepts what connects to real; nil: that does it
-	open    int           // connections, and
-	ended   sync.Cond     // one has; or the listener is closed
-	accepts int           // pending in the loop
-	taken   int           // hijacked connections
-	ready   []*conn       // have bytes, and no worker
-	few     [8]*conn      // what ready begins in
-	idle    []*worker     // wait for such; the last one is taken first
-	workers int           // all there are
-	parked  wheel         // have nothing to say, or a part of a header, and no worker
-	heading int           // workers that wait for the rest of a header
-	waking  bool          // a worker was woken, or asked for, and has not looked yet
-	needed  sync.Cond     // a worker is asked for; or the listener is closed
+	leaving atomic.Bool // awaitWorkers waits
+
+	mu      sync.Mutex           // guards all below, and what conns and workers have
+	loop    *aio.Listener        // accepts what connects to real; nil: that does it
+	open    int                  // connections, and
+	ended   sync.Cond            // one has; or the listener is closed
+	accepts int                  // pending in the loop
+	taken   int                  // hijacked connections
+	ready   []*conn              // have bytes, and no worker
+	few     [8]*conn             // what ready begins in
+	idle    []*worker            // wait for such; the last one is taken first
+	workers int                  // all there are
+	alive   map[*worker]struct{} // those of which net/http has told no end, guard and keeper too
+	parked  wheel                // have nothing to say, or a part of a header, and no worker
+	heading int                  // workers that wait for the rest of a header
+	waking  bool                 // a worker was woken, or asked for, and has not looked yet
+	needed  sync.Cond            // a worker is asked for; or the listener is closed
 	asked   bool
 	guarded bool          // guard is there, or asked for
 	guard   *worker       // stands for the parked ones when net/http closes what is idle
@@ -195,6 +201,38 @@ func (s *server) await() {
 	s.checkEmpty()
 	s.unlock()
 	<-s.empty
+}
+
+// awaitWorkers returns when net/http has ended all workers, but for those in which the user's code runs: it may take
+// for ever. So the http.Server is the user's again when the last Serve returns, unless a handler still runs.
+func (s *server) awaitWorkers() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.leaving.Store(true)
+	ends := func() bool {
+		for w := range s.alive {
+			if w.running.Load() == 0 {
+				return true
+			}
+		}
+		return false
+	}
+	for ends() {
+		s.ended.Wait()
+	}
+}
+
+// live notes that net/http has a worker, or has it no more.
+func (s *server) live(w *worker, to http.ConnState) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch to {
+	case http.StateNew:
+		s.alive[w] = struct{}{}
+	case http.StateClosed, http.StateHijacked:
+		delete(s.alive, w)
+		s.ended.Broadcast()
+	}
 }
 
 // stopTimers stops those that would keep a server in memory that is over.

@@ -3,6 +3,7 @@ package httpd
 import (
 	"net/http"
 	"slices"
+	"weak"
 )
 
 // Stats says what the Serves of an http.Server have now, and counts what they did. It is of connections that have a descriptor.
@@ -31,13 +32,15 @@ type Stats struct {
 func StatsOf(srv *http.Server) Stats {
 	wrapping.Lock()
 	defer wrapping.Unlock()
-	h, ok := srv.Handler.(*hooks)
-	if !ok || h.srv != srv {
+	r := accounts[weak.Make(srv)]
+	if r == nil {
 		return Stats{}
 	}
-	all := h.past
-	for _, s := range h.serving {
-		all.add(s.stats())
+	all := r.past
+	if r.hooks != nil {
+		for _, s := range r.hooks.serving {
+			all.add(s.stats())
+		}
 	}
 	return all
 }
@@ -49,14 +52,16 @@ func (h *hooks) begins(s *server) {
 	h.serving = append(h.serving, s)
 }
 
-// ends keeps what s has counted.
+// ends keeps what s has counted, and restores the server's fields after the last Serve.
 func (h *hooks) ends(s *server) {
 	wrapping.Lock()
 	defer wrapping.Unlock()
 	h.serving = slices.DeleteFunc(h.serving, func(other *server) bool { return other == s })
 	last := s.stats()
 	last.Conns, last.Parked, last.Hijacked, last.Workers, last.QueuedBytes, last.UnreadBytes = 0, 0, 0, 0, 0, 0
-	h.past.add(last)
+	h.account.past.add(last)
+	h.serves--
+	h.unwrap()
 }
 
 // stats returns what s has and has counted.

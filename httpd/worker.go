@@ -55,8 +55,9 @@ type worker struct {
 	closed  bool
 	hello   *hello // while it carries out a handshake
 
-	writes   sync.Mutex  // held for a Write of a connection that was hijacked: whoever has it may write by several goroutines
-	handling atomic.Bool // a handler runs: what net/http does behind it comes from the goroutine that has set it
+	writes   sync.Mutex   // held for a Write of a connection that was hijacked: whoever has it may write by several goroutines
+	running  atomic.Int32 // the user's code does: a handler, a hook, or a callback of the handshake
+	handling atomic.Bool  // a handler runs: what net/http does behind it comes from the goroutine that has set it
 
 	gathers bool             // net/http has got a long Write of the handler, and what fills its buffer is kept
 	kept    *[pieceSize]byte // what was kept, for the next Write within that one
@@ -394,6 +395,18 @@ func (w *worker) serves() *conn {
 	w.unasked = false
 	return w.conn
 }
+
+// runs notes that the user's code runs, until ran.
+func (w *worker) runs() {
+	w.running.Add(1)
+	if s := w.server; s.leaving.Load() {
+		s.mu.Lock()
+		s.ended.Broadcast()
+		s.mu.Unlock()
+	}
+}
+
+func (w *worker) ran() { w.running.Add(-1) }
 
 // spoil keeps w from serving other connections.
 func (w *worker) spoil() {
