@@ -83,7 +83,7 @@ func enable(f *os.File) {
 // look ends the accepting when the user has closed the listener: the duplicate does not tell.
 func (s *server) look(raw syscall.RawConn) {
 	if err := raw.Control(func(uintptr) {}); err != nil {
-		s.fail(err)
+		s.fail(s.acceptError(net.ErrClosed)) // as the listener's own Accept would say
 		return
 	}
 	s.mu.Lock()
@@ -91,6 +91,12 @@ func (s *server) look(raw syscall.RawConn) {
 	if !s.closed {
 		s.looks = time.AfterFunc(closedLook, func() { s.look(raw) })
 	}
+}
+
+// acceptError returns err as the real listener's Accept has it.
+func (s *server) acceptError(err error) error {
+	at := s.real.Addr()
+	return &net.OpError{Op: "accept", Net: at.Network(), Addr: at, Err: err}
 }
 
 // fail ends the accepting for a reason, which Serve returns.
@@ -112,7 +118,7 @@ func (s *server) arrived(r *aio.Result) {
 	case errors.Is(r.Error, aio.ErrClosed), errors.Is(r.Error, aio.ErrWatcherClosed):
 		return
 	case r.Error != nil: // neither of one connection, nor for lack of descriptors: these aio tries again
-		s.fail(&net.OpError{Op: "accept", Net: s.real.Addr().Network(), Addr: s.real.Addr(), Err: r.Error})
+		s.fail(s.acceptError(r.Error))
 		return
 	default:
 		s.mu.Lock()

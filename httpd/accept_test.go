@@ -56,8 +56,9 @@ func TestListenerClosed(t *testing.T) {
 				if err := ln.Close(); err != nil {
 					t.Error(err)
 				}
-				if err := <-ended; !errors.Is(err, net.ErrClosed) {
-					t.Errorf("Serve: %v, want net.ErrClosed", err)
+				err = <-ended
+				if op := (*net.OpError)(nil); !errors.Is(err, net.ErrClosed) || !errors.As(err, &op) || op.Op != "accept" || op.Addr != ln.Addr() {
+					t.Errorf("Serve: %v, want net.ErrClosed of accept", err)
 				}
 				if _, err := net.Dial(network, ln.Addr().String()); err == nil {
 					t.Error("something listens still")

@@ -2,14 +2,17 @@ package httpd_test
 
 import (
 	"bufio"
+	"bytes"
 	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"testing"
+	"time"
 
 	"evenkeel.dev/aio"
+	"evenkeel.dev/httpd"
 )
 
 // TestEmptyLines: those before a request are forgiven where the connection's own last request was a POST, as by net/http, whatever was asked on
@@ -59,6 +62,46 @@ func TestEmptyLines(t *testing.T) {
 					t.Errorf("after a GET: %d, want 400", status)
 				}
 			})
+		}
+	})
+}
+
+// TestTornRequest: a first request that stops after two bytes and is not there in time is a bad one, whatever its worker
+// has served before, as with net/http. On a busy machine the time may be over before the bytes are read, then there is
+// more.
+func TestTornRequest(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		for _, before := range []string{"", "GET", "POST"} {
+			torn := func(limit time.Duration) []byte {
+				srv := &http.Server{Handler: mux(), ReadHeaderTimeout: limit}
+				addr := serve(t, b, srv)
+				if before != "" {
+					c := dial(t, addr)
+					fmt.Fprintf(c, "%s /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n", before)
+					if _, err := http.ReadResponse(bufio.NewReader(c), nil); err != nil {
+						t.Fatal(err)
+					}
+					until(t, srv, "an idle worker", func(s httpd.Stats) bool { return s.Parked == 1 })
+				}
+				c := dial(t, addr)
+				io.WriteString(c, "GE")
+				got, err := io.ReadAll(c)
+				if err != nil && !isReset(err) {
+					t.Fatal(err)
+				}
+				if s := httpd.StatsOf(srv); s.HeaderTimeouts != 1 {
+					t.Errorf("%+v, want one header that was late", s)
+				}
+				return got
+			}
+			const want = "HTTP/1.1 400 Bad Request"
+			var got []byte
+			for limit := 250 * time.Millisecond; limit < patience && !bytes.HasPrefix(got, []byte(want)); limit *= 4 {
+				got = torn(limit)
+			}
+			if !bytes.HasPrefix(got, []byte(want)) {
+				t.Errorf("by a worker that has served %q: %q, want %s", before, got, want)
+			}
 		}
 	})
 }

@@ -292,6 +292,8 @@ func (w *worker) read(p []byte) (int, error) {
 		switch {
 		case late && until.Equal(aborts):
 			return 0, errAborted
+		case late && w.torn(c):
+			return w.pad(p), nil
 		case late:
 			w.timedOut()
 			return 0, &net.OpError{Op: "read", Net: "tcp", Addr: c.RemoteAddr(), Err: os.ErrDeadlineExceeded}
@@ -301,10 +303,8 @@ func (w *worker) read(p []byte) (int, error) {
 			w.got += n
 			return n, nil
 		case c.err == io.EOF:
-			if !c.served && c.tls == nil && w.got > 0 && w.got < peeked { // a bad request: see short
-				n := copy(p, filling[w.got:])
-				w.got += n
-				return n, nil
+			if w.torn(c) {
+				return w.pad(p), nil
 			}
 			w.head(false)
 			return 0, io.EOF
@@ -326,6 +326,20 @@ func (w *worker) read(p []byte) (int, error) {
 		}
 		w.moves.Wait()
 	}
+}
+
+// torn reports whether all that came of c, which has sent no request before, is less than net/http awaits of a
+// worker's second request. net/http would say nothing then, but of a connection's first request it says that it is
+// a bad one. See conn.short.
+func (w *worker) torn(c *conn) bool {
+	return !c.served && c.tls == nil && w.got > 0 && w.got < peeked
+}
+
+// pad has net/http read the few bytes of a torn request.
+func (w *worker) pad(p []byte) int {
+	n := copy(p, filling[w.got:])
+	w.got += n
+	return n
 }
 
 // Close ends the worker with the connection that it has. A worker that waits is closed by net/http when it closes
