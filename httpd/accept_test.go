@@ -57,7 +57,8 @@ func TestListenerClosed(t *testing.T) {
 					t.Error(err)
 				}
 				err = <-ended
-				if op := (*net.OpError)(nil); !errors.Is(err, net.ErrClosed) || !errors.As(err, &op) || op.Op != "accept" || op.Addr != ln.Addr() {
+				op := &net.OpError{}
+				if !errors.Is(err, net.ErrClosed) || !errors.As(err, &op) || op.Op != "accept" || op.Addr != ln.Addr() {
 					t.Errorf("Serve: %v, want net.ErrClosed of accept", err)
 				}
 				if _, err := net.Dial(network, ln.Addr().String()); err == nil {

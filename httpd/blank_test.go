@@ -66,9 +66,9 @@ func TestEmptyLines(t *testing.T) {
 	})
 }
 
-// TestTornRequest: a first request that stops after two bytes and is not there in time is a bad one, whatever its worker
-// has served before, as with net/http. On a busy machine the time may be over before the bytes are read, then there is
-// more.
+// TestTornRequest: a first request that stops after two bytes and is not there in time is a bad
+// one, whatever its worker has served before, as with net/http. On a busy machine the time may be
+// over before the bytes are read, then there is more.
 func TestTornRequest(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		for _, before := range []string{"", "GET", "POST"} {

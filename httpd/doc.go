@@ -22,16 +22,23 @@
 // the context of a request, which ends when the client leaves; Hijack, which gives a *net.TCPConn, *net.UnixConn or
 // *tls.Conn with what was read too far; Flusher, http.ResponseController, pipelining, 100-continue.
 //
+// # What it relies on
+//
+// Workers rely on how net/http reads a connection: by 4,096 bytes, and in which order it sets
+// deadlines. A release of Go may change that. The first Serve of a process tries it, on connections
+// in memory, in some milliseconds. If net/http does something else, it serves by itself, as it does
+// without httpd, and Options.Logger gets a Warn that says so.
+//
 // # The http.Server's fields
 //
-// Serve replaces the server's Handler, ConnState, ConnContext and BaseContext. When the last Serve has returned and
-// no handler runs any more, they are the user's again. Do not change them before. After HTTP/2, or when net/http's
-// own Serve of the same server begins later, the replacements stay, because net/http may still read the fields. They
-// pass on what is not httpd's.
+// Serve replaces the server's Handler, ConnState, ConnContext and BaseContext. When the last Serve
+// has returned and no handler runs any more, they are the user's again. Do not change them before.
+// After HTTP/2, or when net/http's own Serve of the same server begins later, the replacements
+// stay, because net/http may still read the fields. They pass on what is not httpd's.
 //
-// Call httpd's Serve before net/http's Serve of the same server. The other order is a data race, because net/http
-// reads the fields while httpd writes them. httpd cannot see a Serve of net/http that has no connections. It logs a
-// warning at the first connection of such a Serve.
+// Call httpd's Serve before net/http's Serve of the same server. The other order is a data race,
+// because net/http reads the fields while httpd writes them. httpd cannot see a Serve of net/http
+// that has no connections. It logs a warning at the first connection of such a Serve.
 //
 // # What is not
 //

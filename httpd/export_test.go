@@ -1,6 +1,7 @@
 package httpd
 
 import (
+	"sync"
 	"testing"
 	"time"
 )
@@ -10,4 +11,11 @@ func SetFlushLimit(t *testing.T, d time.Duration) {
 	before := flushLimit
 	flushLimit = d
 	t.Cleanup(func() { flushLimit = before })
+}
+
+// SetProof has the proof say err, as in a process that has not logged it, until the test ends.
+func SetProof(t *testing.T, err error) {
+	before, said := prove, unproven
+	prove, unproven = func() error { return err }, new(sync.Once)
+	t.Cleanup(func() { prove, unproven = before, said })
 }

@@ -90,9 +90,10 @@ func wrap(srv *http.Server, log *slog.Logger) *hooks {
 
 // unwrap restores the server's fields when nobody reads them any more. wrapping is held.
 //
-// net/http reads ConnState for the last time when it tells of a connection's end. HTTP/2 is the exception:
-// a handler that net/http starts in a goroutine of its own may read Handler after that. So may a Serve
-// of net/http, whose end nobody tells. Then the hooks stay: they pass on what is not of a worker.
+// net/http reads ConnState for the last time when it tells of a connection's end. HTTP/2 is the
+// exception: a handler that net/http starts in a goroutine of its own may read Handler after that.
+// So may a Serve of net/http, whose end nobody tells. Then the hooks stay: they pass on what is not
+// of a worker.
 func (h *hooks) unwrap() {
 	if h.serves > 0 || h.conns > 0 {
 		return
@@ -166,8 +167,9 @@ func (h *hooks) base(ln net.Listener) context.Context {
 	return context.WithValue(ctx, servesKey{}, h)
 }
 
-// mark notes a connection of a Serve of net/http that began before the first one of this package. That is the
-// first moment at which it can be seen: nothing that is exported tells whether a server is served.
+// mark notes a connection of a Serve of net/http that began before the first one of this package.
+// That is the first moment at which it can be seen: nothing that is exported tells whether a server
+// is served.
 func (h *hooks) mark(ctx context.Context) {
 	if ctx.Value(servesKey{}) != nil {
 		return
@@ -178,7 +180,7 @@ func (h *hooks) mark(ctx context.Context) {
 	log := h.log
 	wrapping.Unlock()
 	if first {
-		log.Warn("httpd: net/http served this http.Server before httpd did, which is a data race: call httpd's Serve first")
+		log.Warn("httpd: net/http served this http.Server before, which is a data race: call httpd's Serve first")
 	}
 }
 

@@ -4,9 +4,12 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/tls"
+	"errors"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"reflect"
 	"sync"
 	"testing"
@@ -26,8 +29,8 @@ func fieldsOf(srv *http.Server) fields {
 	return fields{srv.Handler, at(srv.ConnState), at(srv.ConnContext), at(srv.BaseContext)}
 }
 
-// TestRestored: when Serve has returned, the server has the user's fields again, and net/http or another Serve of
-// httpd may go on with it.
+// TestRestored: when Serve has returned, the server has the user's fields again, and net/http or
+// another Serve of httpd may go on with it.
 func TestRestored(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		srv := &http.Server{
@@ -65,8 +68,8 @@ func TestRestored(t *testing.T) {
 	})
 }
 
-// TestRestoredByHandler: a handler that outlives Serve keeps the fields as they are until it returns, and does not keep
-// Serve.
+// TestRestoredByHandler: a handler that outlives Serve keeps the fields as they are until it
+// returns, and does not keep Serve.
 func TestRestoredByHandler(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		m, entered, release, closed := mux(), make(chan bool), make(chan bool), make(chan bool)
@@ -121,8 +124,8 @@ func (l *handed) Close() error {
 	return l.Listener.Close()
 }
 
-// TestNetHTTPFirst: a Serve of net/http that began before is noticed at its next connection, once. The listener orders
-// what net/http reads and what httpd writes, so that there is no race here.
+// TestNetHTTPFirst: a Serve of net/http that began before is noticed at its next connection, once.
+// The listener orders what net/http reads and what httpd writes, so that there is no race here.
 func TestNetHTTPFirst(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		listen := func() net.Listener {
@@ -133,7 +136,8 @@ func TestNetHTTPFirst(t *testing.T) {
 			return ln
 		}
 		srv := &http.Server{Handler: mux()}
-		theirs, ended := &handed{Listener: listen(), asked: make(chan bool), conns: make(chan net.Conn)}, make(chan error, 2)
+		theirs := &handed{Listener: listen(), asked: make(chan bool), conns: make(chan net.Conn)}
+		ended := make(chan error, 2)
 		go func() { ended <- srv.Serve(theirs) }()
 		<-theirs.asked
 		var log bytes.Buffer
@@ -162,4 +166,57 @@ func TestNetHTTPFirst(t *testing.T) {
 			t.Errorf("logged %d times: %s", n, &log)
 		}
 	})
+}
+
+// TestUnproven: where net/http is not what httpd relies on, it serves by itself, with TLS too, and
+// the log says so once.
+func TestUnproven(t *testing.T) {
+	httpd.SetProof(t, errors.New("planted"))
+	var log bytes.Buffer
+	o := httpd.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}
+	from := httptest.NewUnstartedServer(nil) // for its certificate
+	from.StartTLS()
+	defer from.Close()
+	for _, secure := range []bool{false, true} {
+		conns := make(chan net.Conn, 9)
+		srv := &http.Server{Handler: mux(), ConnState: func(c net.Conn, to http.ConnState) {
+			if to == http.StateActive {
+				conns <- c
+			}
+		}}
+		srv.TLSConfig = &tls.Config{Certificates: from.TLS.Certificates}
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() {
+			if secure {
+				ended <- httpd.ServeTLS(t.Context(), srv, ln, "", "", o)
+			} else {
+				ended <- httpd.Serve(t.Context(), srv, ln, o)
+			}
+		}()
+		c := dial(t, ln.Addr().String())
+		if secure {
+			config := from.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
+			config.ServerName, config.NextProtos = "example.com", nil
+			c = tls.Client(c, config)
+		}
+		if got := get(t, c, bufio.NewReader(c), "/hello?n=1"); got != "hello 1" {
+			t.Errorf("%q", got)
+		}
+		switch c := wait(t, conns, "StateActive").(type) {
+		case *net.TCPConn, *tls.Conn:
+		default:
+			t.Errorf("ConnState has got a %T, which is not net/http's", c)
+		}
+		srv.Close()
+		if err := wait(t, ended, "Serve's end"); err != http.ErrServerClosed {
+			t.Error(err)
+		}
+	}
+	if n := bytes.Count(log.Bytes(), []byte("planted")); n != 1 {
+		t.Errorf("logged %d times: %s", n, &log)
+	}
 }

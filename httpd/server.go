@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -64,6 +65,13 @@ func serve(ctx context.Context, srv *http.Server, ln net.Listener, o Options, co
 	if p := srv.Protocols; p != nil && !p.HTTP1() { // a worker would be refused
 		return alone(ctx, srv, ln, config)
 	}
+	if err := prove(); err != nil {
+		unproven.Do(func() {
+			o.Logger.Warn("httpd: net/http of this Go release is not as expected and serves alone: update evenkeel.dev",
+				"go", runtime.Version(), "reason", err)
+		})
+		return alone(ctx, srv, ln, config)
+	}
 	w, err := aio.New(aio.Options{
 		Backend: o.Backend, Logger: o.Logger, MaxConns: o.MaxConns, MaxEvents: fewEvents,
 		MaxQueuedBytes: 1 << 40, MaxWatcherBytes: 1 << 40, // conn.write waits, where those refuse
@@ -75,7 +83,10 @@ func serve(ctx context.Context, srv *http.Server, ln net.Listener, o Options, co
 		_ = ln.Close()
 		return err
 	}
-	s := &server{watcher: w, hooks: wrap(srv, o.Logger), real: ln, config: config, most: o.MaxConns, log: o.Logger, start: time.Now()}
+	s := &server{
+		watcher: w, hooks: wrap(srv, o.Logger), real: ln, config: config,
+		most: o.MaxConns, log: o.Logger, start: time.Now(),
+	}
 	if w.Stats().Backend == aio.BackendIOUring.String() { // one call for all that is queued
 		s.batches = true
 	}
@@ -203,8 +214,9 @@ func (s *server) await() {
 	<-s.empty
 }
 
-// awaitWorkers returns when net/http has ended all workers, but for those in which the user's code runs: it may take
-// for ever. So the http.Server is the user's again when the last Serve returns, unless a handler still runs.
+// awaitWorkers returns when net/http has ended all workers, but for those in which the user's code
+// runs: it may take for ever. So the http.Server is the user's again when the last Serve returns,
+// unless a handler still runs.
 func (s *server) awaitWorkers() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

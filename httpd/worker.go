@@ -328,9 +328,9 @@ func (w *worker) read(p []byte) (int, error) {
 	}
 }
 
-// torn reports whether all that came of c, which has sent no request before, is less than net/http awaits of a
-// worker's second request. net/http would say nothing then, but of a connection's first request it says that it is
-// a bad one. See conn.short.
+// torn reports whether all that came of c, which has sent no request before, is less than net/http
+// awaits of a worker's second request. net/http would say nothing then, but of a connection's first
+// request it says that it is a bad one. See conn.short.
 func (w *worker) torn(c *conn) bool {
 	return !c.served && c.tls == nil && w.got > 0 && w.got < peeked
 }

@@ -1,0 +1,372 @@
+package httpd
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// proveTime bounds the proof: only a net/http that waits for ever needs it.
+const proveTime = 10 * time.Second
+
+// prove returns nil when net/http reads its connections as a worker relies on, else what it does
+// otherwise. Nothing of that is exported, so another release of Go may change it, and a wrong guess
+// would give one client's bytes to another's request. It is tried once in a process.
+var prove = sync.OnceValue(func() error { return (&proof{}).run() })
+
+// unproven has the log say once in a process that net/http serves.
+var unproven = new(sync.Once)
+
+// proof has net/http serve connections in memory, one after the other, and holds it to what a
+// worker relies on.
+type proof struct {
+	breaks func(*observed) net.Conn               // of tests: what net/http has in the place of that connection
+	keeps  func(body io.ReadCloser) io.ReadCloser // of tests: what a handler keeps of a body
+
+	now      *observed     // the one that is served
+	accepted chan net.Conn // by net/http
+	before   io.ReadCloser // the body of the last request
+}
+
+// dialogue is what the client of a connection says.
+type dialogue struct {
+	requests []string
+	ends     []int       // where what a Read returns ends, in the requests together
+	ahead    map[int]int // by request: so much is there before its handler returns
+	served   int         // requests that handlers get
+	refused  int         // answers with 400
+	torn     bool        // the client leaves within the last request
+}
+
+const (
+	aGet      = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+	aPost     = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 8\r\n\r\n"
+	aBody     = "12345678"
+	aLongPost = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 16384\r\n\r\n"
+	longBody  = 16384
+)
+
+// dialogues are what net/http is tried with: whole requests, and those that begin or end within a
+// Read.
+var dialogues = []dialogue{
+	{requests: []string{aGet, aGet}, ends: []int{len(aGet), 2 * len(aGet)}, served: 2},
+	{requests: []string{aGet, aGet}, ends: []int{len(aGet) + 2, 2 * len(aGet)}, served: 2},
+	{requests: []string{aGet, aGet}, ends: []int{2 * len(aGet)}, served: 2},
+	{
+		requests: []string{aGet, aGet}, ends: []int{len(aGet), len(aGet) + 1, 2 * len(aGet)}, served: 2,
+		ahead: map[int]int{0: len(aGet) + 1},
+	},
+	{
+		requests: []string{aPost + aBody, aGet}, served: 2,
+		ends: []int{len(aPost) + 3, len(aPost) + len(aBody), len(aPost) + len(aBody) + len(aGet)},
+	},
+	{
+		requests: []string{aGet, aLongPost + strings.Repeat("b", longBody), aGet}, served: 3,
+		ends: []int{
+			len(aGet) + len(aLongPost), len(aGet) + len(aLongPost) + longBody,
+			2*len(aGet) + len(aLongPost) + longBody,
+		},
+	},
+	both(aPost+aBody, forgiven+aGet),
+	refusing(aPost+aBody, forgiven+"\r\n"+aGet),
+	refusing(aGet, "\r\n"+aGet),
+	{requests: []string{aGet, filling[1:]}, ends: []int{len(aGet), len(aGet) + peeked - 1}, served: 1, torn: true},
+	{requests: []string{aGet, filling}, ends: []int{len(aGet), len(aGet) + peeked}, served: 1, refused: 1, torn: true},
+}
+
+// both is two requests, each of which one Read returns.
+func both(first, second string) dialogue {
+	return dialogue{requests: []string{first, second}, ends: []int{len(first), len(first) + len(second)}, served: 2}
+}
+
+func refusing(first, second string) dialogue {
+	d := both(first, second)
+	d.served, d.refused = 1, 1
+	return d
+}
+
+// run tries all dialogues, with timeouts and without: net/http sets other deadlines then.
+func (p *proof) run() error {
+	for _, timeout := range []time.Duration{0, time.Hour} {
+		srv := &http.Server{
+			Handler: http.HandlerFunc(p.handle), ConnState: p.told,
+			ErrorLog:    slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
+			ReadTimeout: 2 * timeout, ReadHeaderTimeout: timeout, WriteTimeout: timeout, IdleTimeout: timeout,
+		}
+		if err := p.serve(srv); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// serve has srv serve each dialogue.
+func (p *proof) serve(srv *http.Server) error {
+	p.accepted = make(chan net.Conn)
+	ended := make(chan error, 1)
+	go func() { ended <- srv.Serve((*proofListener)(p)) }()
+	defer func() {
+		close(p.accepted)
+		<-ended
+	}()
+	for _, d := range dialogues {
+		o := &observed{dialogue: d, text: strings.Join(d.requests, ""), ended: make(chan struct{})}
+		o.moved.L = &o.mu
+		p.now, p.before = o, http.NoBody
+		late := time.AfterFunc(proveTime, func() { o.fail("it does not come to the end of a connection") })
+		var nc net.Conn = o
+		if p.breaks != nil {
+			nc = p.breaks(o)
+		}
+		p.accepted <- nc
+		<-o.ended
+		late.Stop()
+		if err := o.verdict(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// told is the server's ConnState.
+func (p *proof) told(_ net.Conn, to http.ConnState) {
+	switch to {
+	case http.StateIdle:
+		p.now.answered()
+	case http.StateClosed:
+		p.now.end()
+	}
+}
+
+// handle is the server's Handler. It reads a long body by buffers of the size that begins a
+// request, and leaves a short one to net/http.
+func (p *proof) handle(_ http.ResponseWriter, r *http.Request) {
+	p.now.handled()
+	if n, err := p.before.Read(make([]byte, 1)); n > 0 || err == nil {
+		p.now.fail("the body of a request can be read when its handler has returned")
+	}
+	if p.before = r.Body; p.keeps != nil {
+		p.before = p.keeps(r.Body)
+	}
+	if r.ContentLength == longBody {
+		for buf, err := make([]byte, readSize), error(nil); err == nil; {
+			_, err = r.Body.Read(buf)
+		}
+	}
+}
+
+// proofListener accepts what the proof serves.
+type proofListener proof
+
+// Accept implements net.Listener.
+func (l *proofListener) Accept() (net.Conn, error) {
+	if nc, ok := <-l.accepted; ok {
+		return nc, nil
+	}
+	return nil, net.ErrClosed
+}
+
+// Close implements net.Listener.
+func (*proofListener) Close() error { return nil }
+
+// Addr implements net.Listener.
+func (*proofListener) Addr() net.Addr { return &net.UnixAddr{Net: "memory"} }
+
+// observed is a connection in memory. It has the phases of a worker, and knows what belongs to
+// which request.
+type observed struct {
+	dialogue
+	text  string
+	ended chan struct{} // closed when net/http has told of the end, or failed
+
+	mu       sync.Mutex
+	moved    sync.Cond
+	phase    phase
+	deadline time.Time
+	given    int // bytes of text that net/http has
+	handlers int // that were called
+	idles    int // requests that are answered
+	reads    int // that are under way
+	out      strings.Builder
+	closed   bool
+	over     bool
+	broken   error // what net/http does otherwise, the first
+}
+
+// fail notes what net/http does otherwise, and ends the connection.
+func (o *observed) fail(format string, args ...any) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.breach(format, args...)
+	o.finish()
+}
+
+// breach is fail for who holds mu, and goes on.
+func (o *observed) breach(format string, args ...any) {
+	if o.broken == nil {
+		o.broken = fmt.Errorf(format, args...)
+	}
+}
+
+func (o *observed) end() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.finish()
+}
+
+// finish ends the connection. mu is held.
+func (o *observed) finish() {
+	o.closed = true
+	o.moved.Broadcast()
+	if !o.over {
+		o.over = true
+		close(o.ended)
+	}
+}
+
+// verdict returns what net/http has done otherwise, or nil.
+func (o *observed) verdict() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if refused := strings.Count(o.out.String(), "400 Bad Request\r\n"); o.handlers != o.served || refused != o.refused {
+		o.breach("it served %d and refused %d, not %d and %d, of the requests %q",
+			o.handlers, refused, o.served, o.refused, o.requests)
+	}
+	return o.broken
+}
+
+// answered is called when net/http has told that a request is over.
+func (o *observed) answered() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.reads > 0 {
+		o.breach("it reads on when a request is answered")
+	}
+	o.phase = answered
+	o.idles++
+	o.moved.Broadcast()
+}
+
+// handled is called when a handler is.
+func (o *observed) handled() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.phase != inRequest {
+		o.breach("it calls a handler before it has set the deadline of the request")
+	}
+	for o.given < o.ahead[o.handlers] && !o.closed {
+		o.moved.Wait()
+	}
+	o.handlers++
+}
+
+// Read implements net.Conn: it returns what the client says next, when the request before is
+// answered.
+func (o *observed) Read(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.judge(len(p))
+	o.reads++
+	defer func() { o.reads-- }()
+	for {
+		switch end := o.until(o.given, o.idles); {
+		case o.closed:
+			return 0, net.ErrClosed
+		case !o.deadline.IsZero() && !o.deadline.After(time.Now()):
+			return 0, errAborted
+		case end > o.given:
+			n := copy(p, o.text[o.given:end])
+			o.given += n
+			o.phase = inRequest
+			o.moved.Broadcast()
+			return n, nil
+		case o.given == len(o.text) && (o.torn || o.idles == len(o.requests)):
+			return 0, io.EOF
+		}
+		o.moved.Wait()
+	}
+}
+
+// until returns where the Read ends that begins at given, or given where nothing is there: what
+// follows a request comes when that is answered, but for what is said to come ahead.
+func (d *dialogue) until(given, idles int) int {
+	whole := 0
+	for _, r := range d.requests[:min(idles+1, len(d.requests))] {
+		whole += len(r)
+	}
+	if given >= max(whole, d.ahead[idles]) {
+		return given
+	}
+	at := slices.IndexFunc(d.ends, func(end int) bool { return end > given })
+	return d.ends[at]
+}
+
+// judge holds a Read of n bytes to what a worker makes of it. mu is held.
+func (o *observed) judge(n int) {
+	if o.idles == 0 {
+		return // the first request has a worker of its own, or comes to one that is there
+	}
+	ahead := o.given
+	for _, r := range o.requests[:o.idles] {
+		ahead -= len(r)
+	}
+	switch {
+	case o.phase == answered:
+		o.breach("it reads the next request before it has set a deadline")
+	case o.phase == between && ahead > 0 && n == readSize:
+		o.breach("it asks for %d bytes when it has the beginning of a request", n)
+	case o.phase == between && ahead == 0 && n != readSize:
+		o.breach("it asks for %d bytes, not %d, when it has nothing of the next request", n, readSize)
+	case o.phase == inRequest && ahead == 0:
+		o.breach("it sets more than one deadline before it reads the next request")
+	}
+}
+
+// SetReadDeadline implements net.Conn.
+func (o *observed) SetReadDeadline(t time.Time) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.deadline = t
+	switch o.phase {
+	case answered:
+		o.phase = between
+	case between:
+		o.phase = inRequest
+	}
+	o.moved.Broadcast()
+	return nil
+}
+
+// Write implements net.Conn.
+func (o *observed) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.out.Write(p)
+}
+
+// Close implements net.Conn.
+func (o *observed) Close() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.closed = true
+	o.moved.Broadcast()
+	return nil
+}
+
+// SetDeadline implements net.Conn.
+func (o *observed) SetDeadline(t time.Time) error { return o.SetReadDeadline(t) }
+
+// SetWriteDeadline implements net.Conn.
+func (*observed) SetWriteDeadline(time.Time) error { return nil }
+
+// LocalAddr implements net.Conn.
+func (*observed) LocalAddr() net.Addr { return &net.UnixAddr{Net: "memory"} }
+
+// RemoteAddr implements net.Conn.
+func (*observed) RemoteAddr() net.Addr { return &net.UnixAddr{Net: "memory"} }
