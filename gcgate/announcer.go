@@ -12,7 +12,7 @@ import (
 // Times of the announcements.
 const (
 	drainTimeout = time.Second            // of one call of Signal.Drain
-	backTimeout  = 20 * time.Second       // of one call of Signal.Ready
+	backTimeout  = 5 * time.Second        // of one call of Signal.Ready
 	drainAgain   = 100 * time.Millisecond // between two announcements of one drain
 	retryMin     = 5 * time.Millisecond   // pause after a call that failed, doubled each time
 	retryMax     = time.Second
@@ -20,19 +20,55 @@ const (
 	checkEvery   = 500 * time.Millisecond
 	warnEvery    = 10 * time.Second // between two warnings of one kind
 
-	// returnTimeout is how long the turn is held for peers that do not have this process back: those that poll every ten
-	// seconds while it is away take minutes. A balancer that needs longer has lost it, or is gone. A gate that stops waits
-	// for stopTimeout only.
+	// returnTimeout is how long the turn is held for a peer that answers and does not have this
+	// process back: one that polls every ten seconds while it is away takes minutes. A gate that
+	// stops waits for stopTimeout only.
 	returnTimeout = 5 * time.Minute
 	stopTimeout   = time.Minute
+
+	// A peer that was drained and does not answer any more may be restarting, and may come back
+	// with this process still drained. Two replicas that are away at once fail requests, so the
+	// turn is held for it, but not for long: the heaps of the other replicas grow meanwhile. They
+	// carry the same load as this one, so the bound is half of the time that this heap takes from
+	// the trigger to the hard threshold. The other half is left for their own turns. A restart
+	// takes a second or so, hence the limits of the bound. A gate that stops waits for less: the
+	// next process says that it is ready when it starts.
+	goneMost, goneLeast = 10 * time.Second, time.Second
+	stopGone            = 3 * time.Second
+
+	returnLook = 100 * time.Millisecond // between two looks at a peer that is waited for
+
+	// The log and the statistics say who holds the turn up after heldUpAfter: the first Ready has
+	// returned by then, and says why.
+	heldUpAfter = backTimeout + 2*returnLook
+	heldUpEvery = time.Minute // between two such lines
 )
+
+// goneBound is how long the turn is held for a peer that does not answer. spare is the time from
+// the trigger to the hard threshold, 0 where it is not known.
+func goneBound(spare time.Duration) time.Duration {
+	if spare == 0 {
+		return goneMost
+	}
+	return min(max(spare/2, goneLeast), goneMost)
+}
 
 // notice is what a peer shall be told: to stay away, or that this process is ready.
 type notice struct {
 	drain bool
 	first bool          // "ready", said before this process has ever drained
 	until time.Time     // of a drain: when this process expects to be back
+	begun chan struct{} // closed when it is told for the first time: no call for an earlier notice runs any more
 	done  chan struct{} // closed when the peer has acted on it
+
+	posted  time.Time
+	contact time.Time // when it was posted, or when the peer last answered ErrNotBack; guarded by announcer.mu
+	err     error     // of the last call; guarded by announcer.mu
+}
+
+func newNotice() *notice {
+	now := time.Now()
+	return &notice{begun: make(chan struct{}), done: make(chan struct{}), posted: now, contact: now}
 }
 
 // announcer tells one peer, in a goroutine of its own: a slow peer holds up nothing else.
@@ -53,6 +89,7 @@ type announcer struct {
 	cancel context.CancelFunc // of the call that runs; guarded by mu
 	failed bool               // the last call failed, and the log knows; guarded by mu
 	final  bool               // no drain is posted any more; guarded by mu
+	out    bool               // a Drain may have reached the peer, and no Ready has succeeded since; guarded by mu
 }
 
 func newAnnouncer(s Signal, log *slog.Logger, calls *calls) *announcer {
@@ -133,25 +170,75 @@ func (a *announcer) unconfirmed() bool {
 	}
 }
 
-// awaitReturn waits until the peer has this process back, if it was told otherwise, or until the
-// bound. It is for a gate that stops, and wants nothing new of the peer.
-func (a *announcer) awaitReturn(bound context.Context) {
+// awaitReturn waits until the peer has this process back, as the notice says, or until givesUp. It
+// returns false then, and when over is closed. While it waits it calls late with the time since the
+// notice was posted and the error of the last call.
+func (a *announcer) awaitReturn(n *notice, gone time.Duration, stop, over <-chan struct{},
+	late func(time.Duration, error)) bool {
+	var stopped time.Time
+	look := time.NewTicker(returnLook)
+	defer look.Stop()
+	for begun := n.begun; ; {
+		select {
+		case <-n.done:
+			return true
+		case <-over:
+			return false
+		case <-begun:
+			begun = nil
+		case <-look.C:
+		case <-stop:
+			stop, stopped, gone = nil, time.Now(), min(gone, stopGone)
+		}
+		err, yes := a.givesUp(n, gone)
+		if yes || !stopped.IsZero() && time.Since(stopped) >= stopTimeout {
+			return isClosed(n.done)
+		}
+		late(time.Since(n.posted), err)
+	}
+}
+
+// awaitStopped is awaitReturn for a gate that stops, and wants nothing new of the peer.
+func (a *announcer) awaitStopped(stop <-chan struct{}, bound context.Context) {
 	a.mu.Lock()
 	n := a.newest
 	a.mu.Unlock()
-	if n == nil || n.first {
+	if n == nil || n.first || a.awaitReturn(n, stopGone, stop, bound.Done(), func(time.Duration, error) {}) {
 		return
 	}
-	select {
-	case <-n.done:
-	case <-bound.Done():
-		a.log.Warn("gcgate: stopped, and a peer has not confirmed that it has this process back: look whether it sends requests here, and tell it by hand if not", "after", stopTimeout)
+	if out, err := a.outstanding(n); out {
+		a.log.Warn("gcgate: stopped before a peer had this process back; if it sends no requests here, put it back",
+			"error", err)
+	}
+}
+
+// outstanding reports whether the peer may have this process out, and the error of the last call.
+func (a *announcer) outstanding(n *notice) (out bool, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.out, n.err
+}
+
+// givesUp reports whether the peer is not waited for any longer, and the error of the last call.
+func (a *announcer) givesUp(n *notice, gone time.Duration) (err error, yes bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch silent := time.Since(n.contact); {
+	case isClosed(n.begun) && !a.out:
+		return n.err, true
+	case errors.Is(n.err, ErrNotBack):
+		return n.err, time.Since(n.posted) >= returnTimeout
+	case n.err != nil:
+		return n.err, silent >= gone
+	default: // the first call runs, and has a deadline
+		return nil, silent >= max(gone, backTimeout+time.Second)
 	}
 }
 
 // post replaces what the peer shall be told, and interrupts the call that says otherwise.
 func (a *announcer) post(drain bool, until time.Time) *notice {
-	n := &notice{drain: drain, until: until, done: make(chan struct{})}
+	n := newNotice()
+	n.drain, n.until = drain, until
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch last := a.newest; {
@@ -170,7 +257,7 @@ func (a *announcer) withdraw() {
 	defer a.mu.Unlock()
 	a.final = true
 	if a.newest != nil && a.newest.drain {
-		a.postLocked(&notice{done: make(chan struct{})})
+		a.postLocked(newNotice())
 	}
 }
 
@@ -235,9 +322,13 @@ func (a *announcer) tell(ctx context.Context) (*notice, error) {
 	if n == nil {
 		return nil, nil
 	}
+	if !isClosed(n.begun) {
+		close(n.begun)
+	}
 	err := a.do(ctx, n)
 	a.mu.Lock()
 	a.cancel = nil
+	a.learnLocked(n, err)
 	if a.newest != n {
 		a.mu.Unlock()
 		return nil, nil // posted says that there is a new one
@@ -250,10 +341,24 @@ func (a *announcer) tell(ctx context.Context) (*notice, error) {
 		}
 	}
 	before := a.failed
-	a.failed = err != nil
+	a.failed = err != nil && !errors.Is(err, ErrNotBack)
 	a.mu.Unlock() // Stop takes it, and a Logger may hang
 	a.report(n, err, before)
 	return n, err
+}
+
+// learnLocked takes in what a call has returned, also of a notice in whose place there is a new
+// one. mu is held.
+func (a *announcer) learnLocked(n *notice, err error) {
+	n.err = err
+	switch {
+	case n.drain:
+		a.out = a.out || !errors.Is(err, ErrUnreached)
+	case err == nil:
+		a.out = false
+	case errors.Is(err, ErrNotBack):
+		n.contact = time.Now()
+	}
 }
 
 // do calls the signal.
@@ -277,6 +382,7 @@ func (a *announcer) report(n *notice, err error, before bool) {
 		what = "drain"
 	}
 	switch {
+	case errors.Is(err, ErrNotBack): // awaitReturn tells it
 	case err != nil && !before:
 		a.log.Warn("gcgate: cannot tell a peer; trying again, and collecting all the same", "wanted", what, "error", err)
 	case err == nil && before:
@@ -323,6 +429,8 @@ func (a *announcer) postFirst() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.newest == nil {
-		a.postLocked(&notice{first: true, done: make(chan struct{})})
+		n := newNotice()
+		n.first = true
+		a.postLocked(n)
 	}
 }

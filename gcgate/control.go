@@ -28,7 +28,7 @@ func newControl(o Options, limit int64, requests *counter, status *status, w *wa
 	c.heap = &heapWatch{
 		options: &c.options, log: o.Logger, collector: o.Collector, pacing: c.pacing,
 		requests: requests, status: status, stop: stop, policy: o.Policy, requested: limit,
-		turns: newTurnLoad(&c.options),
+		turns: newTurnLoad(&c.options), warnings: newWarnings(o.Logger),
 	}
 	c.turns = &turnTaker{turns: o.Turns, hold: o.HoldTurn, heap: c.heap, log: o.Logger, waiters: w, calls: calls, others: &c.others, stop: stop}
 	c.rounds = &rounds{
@@ -133,6 +133,6 @@ func (c *control) awaitPeers() {
 	defer done()
 	c.turns.releases.Wait()
 	for _, a := range c.rounds.announcers {
-		a.awaitReturn(bound)
+		a.awaitStopped(c.stop, bound)
 	}
 }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -35,7 +37,12 @@ type FileTurns struct {
 	Last func() bool
 }
 
-const maxFileTurns = 64
+const (
+	maxFileTurns = 64
+	maxHolder    = 255 // bytes of a holder's name that are read
+)
+
+var _ HolderNamer = FileTurns{}
 
 // TurnCount returns K. See [TurnCounter].
 func (t FileTurns) TurnCount() int { return min(max(t.K, 1), maxFileTurns) }
@@ -64,15 +71,19 @@ func (t FileTurns) TryAcquire(ctx context.Context) (Lease, error) {
 // lockAny takes a turn that is free, or fails with ErrHeld.
 func (t FileTurns) lockAny() (l Lease, err error) {
 	for i := range t.TurnCount() {
-		path := t.Path
-		if i > 0 {
-			path = fmt.Sprintf("%s.%d", t.Path, i)
-		}
-		if l, err = lockPath(path); !errors.Is(err, ErrHeld) {
+		if l, err = lockPath(t.path(i)); !errors.Is(err, ErrHeld) {
 			return l, err
 		}
 	}
 	return nil, err
+}
+
+// path is the file of the i-th turn.
+func (t FileTurns) path(i int) string {
+	if i == 0 {
+		return t.Path
+	}
+	return fmt.Sprintf("%s.%d", t.Path, i)
 }
 
 func lockPath(path string) (Lease, error) {
@@ -86,7 +97,37 @@ func lockPath(path string) (Lease, error) {
 		f.Close()
 		return nil, err
 	}
+	if err := f.Truncate(0); err == nil { // a full disk costs the name of the holder, and not the turn
+		_, _ = f.WriteAt([]byte(holderName()+"\n"), 0)
+	}
 	return &fileLease{f}, nil
+}
+
+// holderName is what the file says of this process while it has the turn.
+func holderName() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return fmt.Sprintf("%s:%d", host, os.Getpid())
+}
+
+// Holders implements [HolderNamer]: it reads the names that the holders have written into the
+// files.
+func (t FileTurns) Holders() string {
+	var names []string
+	for i := range t.TurnCount() {
+		f, err := os.Open(t.path(i))
+		if err != nil {
+			continue
+		}
+		text, err := io.ReadAll(io.LimitReader(f, maxHolder))
+		f.Close()
+		if name, _, _ := strings.Cut(string(text), "\n"); err == nil && name != "" {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 // fileLease holds the lock: the kernel keeps it as long as f is open.
@@ -98,6 +139,7 @@ func (l *fileLease) Lost() <-chan struct{} { return nil }
 
 // Release implements [Lease]. A second one fails with os.ErrClosed.
 func (l *fileLease) Release(context.Context) error {
+	_ = l.f.Truncate(0)    // nobody has it; a second Release fails here, too
 	err := unlockFile(l.f) // Close alone would leave it to a child between fork and exec
 	if err := l.f.Close(); err != nil {
 		return err

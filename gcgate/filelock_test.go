@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -45,12 +46,19 @@ func TestFileTurns(t *testing.T) {
 	if l.Lost() != nil {
 		t.Error("Lost can fire")
 	}
+	host, err := os.Hostname()
+	if got, want := two.Holders(), fmt.Sprintf("%s:%d", host, os.Getpid()); err != nil || got != want {
+		t.Errorf("the holder is %q, want %q", got, want)
+	}
 	for range 3 {
 		if _, err := two.TryAcquire(t.Context()); !errors.Is(err, ErrHeld) {
 			t.Errorf("got %v, want ErrHeld", err)
 		}
 	}
 	release(t, l)
+	if got := two.Holders(); got != "" {
+		t.Errorf("nobody holds the turn, and it names %q", got)
+	}
 	if err := l.Release(t.Context()); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("second Release: got %v, want os.ErrClosed", err)
 	}

@@ -78,7 +78,7 @@ func (h *heapWatch) seeksGap() bool {
 // warnUncounted says once that no request has ever been counted, though some collections have ended: it is called where the policy waits for
 // requests, or looks for gaps between them.
 func (h *heapWatch) warnUncounted() {
-	if _, told := h.warned["uncounted"]; told || h.overlap.entered > 0 || h.last.cycles-h.first < observeCycles {
+	if h.warnings.has("uncounted") || h.overlap.entered > 0 || h.last.cycles-h.first < observeCycles {
 		return // it is wrapped, and idle at most
 	}
 	h.warn("uncounted", "gcgate: collections, but no request has entered: wrap the handlers with httpgate.Wrap, or call Gate.Enter")

@@ -236,6 +236,7 @@ func (g *Gate) Stats() Stats {
 	s.Collections, s.Phases = maps.Clone(s.Collections), maps.Clone(s.Phases)
 	s.State, s.InFlight, s.Heap, s.Refused = g.State(), inFlight, g.Heap(), g.status.refused.Load()
 	s.Turn.Holding = int(g.control.turns.holding.Load())
+	s.Turn.HeldUpBy, s.Turn.HeldUpFor = g.control.turns.heldUp.get()
 	return s
 }
 

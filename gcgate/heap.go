@@ -68,14 +68,13 @@ type heapWatch struct {
 	marked     bool            // its marking is over
 	cycleBegan time.Time       // when Collect was called, or when the cycle ended that it waited for
 
-	timer  *time.Timer   // of sleep
-	step   time.Duration // bound of the time to the next sample since a request came
-	warned map[string]time.Time
+	timer    *time.Timer   // of sleep
+	step     time.Duration // bound of the time to the next sample since a request came
+	warnings *warnings
 }
 
 // begin takes the collection at the start in, and takes charge.
 func (h *heapWatch) begin(took time.Duration) {
-	h.warned = make(map[string]time.Time)
 	h.step, h.timer = sampleMin, time.NewTimer(0)
 	h.predict = newPredictor()
 	h.last = readCollector(h.collector)
@@ -427,10 +426,5 @@ func (h *heapWatch) publish() {
 
 // warn logs one kind of warning at most once each warnEvery.
 func (h *heapWatch) warn(kind, message string, args ...any) {
-	now := time.Now()
-	if last, ok := h.warned[kind]; ok && now.Sub(last) < warnEvery {
-		return
-	}
-	h.warned[kind] = now
-	h.log.Warn(message, args...)
+	h.warnings.warn(kind, warnEvery, message, args...)
 }

@@ -50,7 +50,7 @@ func TestDrainThatNobodyHeeds(t *testing.T) {
 		{"some were under way", &unheedingSignal{}, func(away time.Duration) bool { return away < 30*time.Millisecond }, false, 0, 60 * time.Millisecond, false},
 		{"late", &unheedingSignal{}, func(away time.Duration) bool { return away < late }, true, late, late + quietMax + 10*time.Millisecond, false},
 		{"never", &unheedingSignal{}, func(time.Duration) bool { return true }, true, 3 * time.Second, 4 * time.Second, true},
-		{"not confirmed", &fakeSignal{takes: time.Hour}, func(time.Duration) bool { return true }, false, 100 * time.Millisecond, 105 * time.Millisecond, true},
+		{"not confirmed", &fakeSignal{takes: 3 * time.Second}, func(time.Duration) bool { return true }, false, 100 * time.Millisecond, 105 * time.Millisecond, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			inTime(t, Options{Signals: []Signal{c.signal}, DisableJitter: true}, func(t *testing.T, r *rig) {

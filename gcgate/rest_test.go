@@ -146,7 +146,7 @@ func TestIdleGateRestsWhileItHoldsTheTurn(t *testing.T) {
 	inTimeOver(t, Options{Policy: PolicyDrain, Signals: []Signal{s}, Turns: &fakeTurns{}}, roomy, func(t *testing.T, r *rig) {
 		go r.Collect(t.Context())
 		r.until(t, StateDraining)
-		s.set(func() { s.takes = time.Hour })
+		s.set(func() { s.err = ErrNotBack })
 		r.until(t, StateServing)
 		go r.Collect(t.Context())
 		r.until(t, StateWanting)

@@ -111,37 +111,59 @@ func (rs *rounds) releaseTurn(r *round) {
 		rs.status.update(func(s *Stats) { s.LostTurns++ })
 		rs.heap.warn("lost", "gcgate: the turn was lost while it was held; another replica may have collected at the same time")
 	}
-	rs.turns.releaseAfter(r.lease, r.refused || len(r.told) > 0, func() bool { return r.awaitReturn(rs.stop) })
+	gone := goneBound(rs.heap.turnStats().Spare)
+	rs.turns.releaseAfter(r.lease, r.refused || len(r.told) > 0, func() bool { return rs.awaitReturn(r, gone) })
 }
 
-// awaitReturn waits until all peers that must not lose two replicas have this one back, or the
-// bound, or until the turn is lost; it reports whether they have. The round does not change any more.
-func (r *round) awaitReturn(stop <-chan struct{}) (returned bool) {
-	begin := time.Now()
-	timer := time.NewTimer(returnTimeout)
-	defer timer.Stop()
+// awaitReturn waits until all peers that must not lose two replicas have this one back, or are not
+// waited for any longer, or until the turn is lost. It reports whether all have it back that may
+// have had it out. The round does not change any more.
+func (rs *rounds) awaitReturn(r *round, gone time.Duration) (returned bool) {
+	defer rs.turns.heldUp.clear()
+	returned = true
 	for i, ready := range r.readies {
-		a := r.told[i]
-		for waits := !a.safe; waits; {
-			select {
-			case <-ready.done:
-				took := time.Since(begin)
-				if slow := took > slowReturn; a.slow.Swap(slow) != slow && slow {
-					a.log.Warn("gcgate: a peer took long to have this process back, and no other replica could collect meanwhile: let it poll faster while a server is down (in HAProxy downinter and fastinter, in Envoy unhealthy_interval), and nobody else on its path: a monitor that asks once meanwhile, or a container's HEALTHCHECK, is waited for, too", "took", took)
-				}
-				waits = false
-			case <-r.lease.Lost():
-				return false
-			case <-stop:
-				stop = nil
-				timer.Reset(min(stopTimeout, returnTimeout-time.Since(begin)))
-			case <-timer.C:
-				a.log.Warn("gcgate: a peer does not have this process back; the turn is released all the same, and this signal is silent until it has", "after", time.Since(begin).Round(time.Second))
-				return false
-			}
+		if a := r.told[i]; !a.safe && !isLost(r.lease) {
+			returned = rs.awaitPeer(r, a, ready, gone) && returned
 		}
 	}
-	return true
+	return returned && !isLost(r.lease)
+}
+
+// awaitPeer is awaitReturn for one peer.
+func (rs *rounds) awaitPeer(r *round, a *announcer, ready *notice, gone time.Duration) (returned bool) {
+	returned = a.awaitReturn(ready, gone, rs.stop, r.lease.Lost(), func(waited time.Duration, err error) {
+		if waited < heldUpAfter {
+			return
+		}
+		rs.turns.heldUp.set(holdsUp(a.signal, err), ready.posted)
+		rs.heap.warnings.warn("holds", heldUpEvery,
+			"gcgate: this replica holds the turn because a peer does not have it back; the others cannot collect",
+			"signal", a.signal.String(), "held", waited.Round(time.Second), "error", err)
+	})
+	took := time.Since(ready.posted)
+	if returned {
+		if slow := took > slowReturn; a.slow.Swap(slow) != slow && slow {
+			a.log.Warn("gcgate: a peer took long to have this process back, and no other replica could collect; "+
+				"let it poll faster while a server is down (HAProxy: downinter and fastinter; Envoy: unhealthy_interval), "+
+				"and let no monitor or HEALTHCHECK use its path, because the gate waits for these, too", "took", took)
+		}
+		return true
+	}
+	out, err := a.outstanding(ready)
+	if out && !isLost(r.lease) {
+		rs.heap.warnings.warn("gives up", heldUpEvery,
+			"gcgate: a peer does not have this replica back; the turn goes to the next one, without this signal",
+			"signal", a.signal.String(), "held", took.Round(time.Second), "error", err)
+	}
+	return !out
+}
+
+// holdsUp says that a peer holds the turn up, and why.
+func holdsUp(s Signal, err error) string {
+	if err == nil {
+		return s.String()
+	}
+	return s.String() + ": " + err.Error()
 }
 
 // to changes the state.

@@ -9,15 +9,23 @@ import (
 // process is about to collect, and that it is back.
 //
 // The gate calls Drain and Ready of one Signal from one goroutine, never both at once. Each
-// call has a deadline, 1 s for Drain and 20 s for Ready; what fails is tried again, with a
+// call has a deadline, 1 s for Drain and 5 s for Ready; what fails is tried again, with a
 // pause, until it succeeds or until the gate wants the opposite. While the gate is away it calls
 // Drain again every 100 ms, so that a peer that lost its state (a restart, a reload) hears of
 // it: both calls must be idempotent.
 //
-// Neither a slow nor a failing Signal holds up serving or collecting: the gate waits for Drain
-// at most [Options.AnnounceTimeout]. But the turn is held until Ready has returned nil, for five
-// minutes at most, whether Drain had succeeded or not: the peer may have acted on a Drain whose
-// answer was lost. Until Ready has returned nil, Drain is not called again.
+// Neither a slow nor a failing Signal holds up serving or collecting: the gate waits for Drain at
+// most [Options.AnnounceTimeout]. But the gate holds the turn until Ready has returned nil, also
+// after a Drain that failed, because the peer may have acted on it. How long it holds the turn at
+// most depends on the errors:
+//
+//   - not at all when every Drain has returned [ErrUnreached]
+//   - five minutes while Ready returns [ErrNotBack]
+//   - otherwise half of the time in which the heap grows from the trigger to the hard threshold, 1
+//     s to 10 s. The peer does not answer and may be restarting. The other replicas have the other
+//     half to collect by turns.
+//
+// Once the turn is released, the gate calls Ready until it returns nil, and Drain not before that.
 //
 // A Signal may have more to say by implementing [Attacher], [Checker], [Confirmer], [TurnFree],
 // [LoneDrainer], [Explainer], [Keeper] or [Watcher].

@@ -200,11 +200,14 @@ func TestStopKeepsTheTurnUntilPeersCameBack(t *testing.T) {
 		name  string
 		o     Options
 		takes time.Duration // each call, from the drain on
+		err   error         // of each call, from the drain on
 		held  time.Duration // after the stop
 	}{
-		{"shed", Options{Policy: PolicyShed}, 0, 2 * time.Second},
-		{"a peer that is slow", Options{Policy: PolicyDrain}, 5 * time.Second, 5 * time.Second},
-		{"a peer that is lost", Options{Policy: PolicyDrain}, time.Hour, stopTimeout},
+		{"shed", Options{Policy: PolicyShed}, 0, nil, 2 * time.Second},
+		{"a peer that is slow", Options{Policy: PolicyDrain}, 4 * time.Second, nil, 4 * time.Second},
+		{"a peer that is silent", Options{Policy: PolicyDrain}, time.Hour, nil, backTimeout},
+		{"a peer that refuses", Options{Policy: PolicyDrain}, 0, errPeer, stopGone},
+		{"a peer that answers", Options{Policy: PolicyDrain}, 0, ErrNotBack, stopTimeout},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			turns := &fakeTurns{}
@@ -216,8 +219,8 @@ func TestStopKeepsTheTurnUntilPeersCameBack(t *testing.T) {
 			inTime(t, c.o, func(t *testing.T, r *rig) {
 				r.traffic()
 				r.until(t, StateDraining)
-				s.set(func() { s.takes = c.takes })
-				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				s.set(func() { s.takes, s.err = c.takes, c.err })
+				ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 				defer cancel()
 				stopped := time.Now()
 				if err := r.Gate.Stop(ctx); !errors.Is(err, context.DeadlineExceeded) || turns.holders() != 1 {
@@ -227,10 +230,11 @@ func TestStopKeepsTheTurnUntilPeersCameBack(t *testing.T) {
 				if took := time.Since(stopped); turns.holders() != 0 || took < c.held || took > c.held+readyTimeout+100*time.Millisecond {
 					t.Errorf("the turn was held for %v, want %v", took, c.held)
 				}
-				if says := strings.Contains(r.logged.String(), "does not have this process back"); says != (c.held == stopTimeout) {
+				lost := c.err != nil || c.takes > backTimeout
+				if says := strings.Contains(r.logged.String(), "does not have this replica back; the turn goes to the next one"); says != lost {
 					t.Errorf("the log says so: %v\n%s", says, r.logged.String())
 				}
-				if says := strings.Contains(r.logged.String(), "took long to have this process back") && strings.Contains(r.logged.String(), "unhealthy_interval"); says != (c.takes == 5*time.Second) {
+				if says := strings.Contains(r.logged.String(), "took long to have this process back") && strings.Contains(r.logged.String(), "unhealthy_interval"); says != (c.takes == 4*time.Second) {
 					t.Errorf("the log says what to set in Envoy, too: %v\n%s", says, r.logged.String())
 				}
 			})
@@ -294,19 +298,19 @@ func TestStopWaitsForPeersWithoutATurn(t *testing.T) {
 				r.until(t, StateDraining)
 				for _, s := range []*fakeSignal{a, &b.fakeSignal} {
 					s.set(func() { s.err = errPeer }) // a balancer's socket is away for a time
-					defer time.AfterFunc(10*time.Second, func() { s.set(func() { s.err = nil }) }).Stop()
+					defer time.AfterFunc(1500*time.Millisecond, func() { s.set(func() { s.err = nil }) }).Stop()
 				}
 				r.until(t, at)
-				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+				ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 				defer cancel()
 				begin := time.Now()
-				if err := r.Gate.Stop(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) != 2*time.Second {
+				if err := r.Gate.Stop(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) != 200*time.Millisecond {
 					t.Errorf("Stop: %v after %v, want its deadline", err, time.Since(begin))
 				}
 				if r.Stop(); a.isAway() || b.isAway() {
 					t.Errorf("stopped after %v, and the peers have this process out: %v, %v", time.Since(begin), a.isAway(), b.isAway())
 				}
-				if log := r.logged.String(); strings.Contains(log, "has not confirmed") {
+				if log := r.logged.String(); strings.Contains(log, "stopped before a peer") {
 					t.Errorf("they have confirmed:\n%s", log)
 				}
 			})
@@ -326,10 +330,10 @@ func TestStopDoesNotWaitForLostPeers(t *testing.T) {
 		r.until(t, StateServing)
 		begin := time.Now()
 		r.Stop()
-		if took := time.Since(begin); took != stopTimeout {
-			t.Errorf("waited %v for peers that are lost, want %v", took, stopTimeout)
+		if took := time.Since(begin); took > stopGone {
+			t.Errorf("waited %v for peers that are lost, want %v at most", took, stopGone)
 		}
-		if log := r.logged.String(); strings.Count(log, "has not confirmed") != 2 {
+		if log := r.logged.String(); strings.Count(log, "stopped before a peer") != 2 {
 			t.Errorf("the log does not name both:\n%s", log)
 		}
 	})

@@ -17,6 +17,12 @@ type TurnStats struct {
 
 	Holding int // turns that this replica holds now: until its peers have it back, for longer than it is away
 
+	// HeldUpBy says who has held the turn up for five seconds or more, and HeldUpFor for how long:
+	// for a replica that holds it, the peer that does not have this replica back; for one that
+	// waits for it, the holder. "": nobody does.
+	HeldUpBy  string
+	HeldUpFor time.Duration
+
 	Replicas int // of the options; 0: not known
 	Turns    int // how many may be held at once; 0: there are none
 

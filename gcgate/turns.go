@@ -32,6 +32,14 @@ type TurnCounter interface {
 	TurnCount() int
 }
 
+// A HolderNamer is [Turns] that know who holds them. Without it the gate names the holder by the
+// error of TryAcquire.
+type HolderNamer interface {
+	// Holders names the holders, as "host:pid", or returns "" when they are not known. It must not
+	// block for long.
+	Holders() string
+}
+
 // turnCount returns how many turns there are.
 func turnCount(t Turns) int {
 	if c, ok := t.(TurnCounter); ok {

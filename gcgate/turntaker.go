@@ -33,6 +33,7 @@ type turnTaker struct {
 	taken     time.Time       // when the turn that is held was taken
 	acquiring <-chan struct{} // closed when the TryAcquire that runs has returned; nil: none runs
 	holdOff   time.Time       // no collection in a gap before: another had the turn
+	heldUp    heldUp          // any goroutine may ask it
 	holding   atomic.Int32    // turns that are held, those that are still to be released included
 	releases  sync.WaitGroup  // of them
 }
@@ -53,6 +54,8 @@ func (t *turnTaker) take(reason *Reason) (lease Lease, alone, ok bool) {
 		return nil, false, !isClosed(t.stop)
 	}
 	var last error
+	wait := &turnWait{taker: t}
+	defer wait.end()
 	cycles := t.heap.last.cycles
 	for pause := turnPause; !isClosed(t.stop); pause = min(2*pause, turnPauseMax) {
 		name, ask := "TryAcquire", t.tryAcquire
@@ -62,7 +65,11 @@ func (t *turnTaker) take(reason *Reason) (lease Lease, alone, ok bool) {
 		}
 		a, answered := turnAnswer{err: ErrHeld}, true
 		if t.holding.Load() == 0 { // else some Turns would give this process two of them
-			a, answered = t.try(name, ask)
+			a, answered = t.try(name, ask, func() {
+				if queued {
+					wait.look(nil)
+				}
+			})
 		}
 		held := errors.Is(a.err, ErrHeld)
 		switch {
@@ -101,6 +108,7 @@ func (t *turnTaker) take(reason *Reason) (lease Lease, alone, ok bool) {
 				break
 			}
 			t.heap.sleep(min(left, t.heap.wantingInterval()), nil)
+			wait.look(last)
 			if t.gone(*reason, cycles) {
 				return nil, false, false
 			}
@@ -110,7 +118,7 @@ func (t *turnTaker) take(reason *Reason) (lease Lease, alone, ok bool) {
 		}
 		if *reason = ReasonRequested; t.heap.pastHard() {
 			*reason = ReasonHard
-			t.warnAlone(last)
+			t.warnAlone(last, wait.holder)
 		}
 		return nil, true, true
 	}
@@ -134,8 +142,8 @@ func (t *turnTaker) tryAcquire(ctx context.Context) (Lease, error) {
 }
 
 // try asks for the turn once, but does not wait for the answer where the collection goes alone: then it
-// returns answered false. A turn that comes later is released at once.
-func (t *turnTaker) try(name string, ask func(context.Context) (Lease, error)) (a turnAnswer, answered bool) {
+// returns answered false. A turn that comes later is released at once. It calls look now and then.
+func (t *turnTaker) try(name string, ask func(context.Context) (Lease, error), look func()) (turnAnswer, bool) {
 	if t.acquiring != nil {
 		// The last call may still run: the interface promises one at a time.
 		select {
@@ -164,6 +172,7 @@ func (t *turnTaker) try(name string, ask func(context.Context) (Lease, error)) (
 			d = min(d, max(turnPause-time.Since(begin), 0))
 		}
 		t.heap.sleep(d, acquiring)
+		look()
 		select {
 		case <-acquiring:
 			t.acquiring = nil
@@ -183,13 +192,16 @@ func (t *turnTaker) try(name string, ask func(context.Context) (Lease, error)) (
 }
 
 // warnAlone says why a collection goes without the turn.
-func (t *turnTaker) warnAlone(err error) {
+func (t *turnTaker) warnAlone(err error, holder string) {
 	used, hard := t.heap.used, t.heap.thresholds.hard
+	peer, _ := t.heldUp.get()
 	switch {
 	case t.holding.Load() > 0:
-		t.heap.warn("alone", "gcgate: this process itself holds the turn yet, since a peer does not have it back from the last collection; collecting without one", "heap", used, "hard", hard)
+		t.heap.warn("alone", "gcgate: this process itself holds the turn yet, since a peer does not have it back; "+
+			"collecting without one", "peer", peer, "heap", used, "hard", hard)
 	case errors.Is(err, ErrHeld):
-		t.heap.warn("alone", "gcgate: another replica holds the turn for too long; collecting without it", append(t.heap.turnFigures(), "heap", used, "hard", hard)...)
+		t.heap.warn("alone", "gcgate: another replica holds the turn for too long; collecting without it",
+			append(t.heap.turnFigures(), "holder", holder, "heap", used, "hard", hard)...)
 	default:
 		t.heap.warn("alone", "gcgate: no turn to be had; collecting without it", "heap", used, "hard", hard, "error", err)
 	}

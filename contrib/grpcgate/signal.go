@@ -154,7 +154,7 @@ func (s *Signal) Ready(ctx context.Context) error {
 			}
 		}
 		if absent > 0 {
-			return fmt.Errorf("grpcgate: %d of %d clients do not have this process back yet", absent, len(s.watches))
+			return fmt.Errorf("grpcgate: %d of %d clients: %w", absent, len(s.watches), gcgate.ErrNotBack)
 		}
 		for w := range s.watches {
 			w.serveFrom(now)

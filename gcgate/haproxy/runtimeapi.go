@@ -121,8 +121,11 @@ func ParseRuntimeAPI(s string) (*RuntimeAPI, error) {
 // nothing, when the server is drained already or in maintenance.
 func (h *RuntimeAPI) Drain(ctx context.Context, _ time.Duration) error {
 	servers, me, err := h.look(ctx, "")
-	if err != nil || me.inMaint() {
-		return err
+	if err != nil {
+		return unreached{err} // nothing but a question was sent
+	}
+	if me.inMaint() {
+		return nil
 	}
 	if !me.isDrained() && !alone(servers, h.Server) {
 		servers, me, err = h.look(ctx, "drain")
@@ -237,8 +240,17 @@ func (h *RuntimeAPI) read(answer string) (servers []server, me server, err error
 }
 
 func (h *RuntimeAPI) permissionError() error {
-	return h.errorf("%w: write \"level admin\" in the stats socket's line of the configuration", fs.ErrPermission)
+	const fix = `write "level admin" in the stats socket's line of the configuration`
+	return unreached{h.errorf("%w: %s", fs.ErrPermission, fix)}
 }
+
+// unreached is an error of a command that HAProxy cannot have carried out. It is
+// [gcgate.ErrUnreached].
+type unreached struct{ error }
+
+func (u unreached) Unwrap() error { return u.error }
+
+func (u unreached) Is(target error) bool { return target == gcgate.ErrUnreached }
 
 // last is the error of the only server that can take requests. It puts that back if it is drained.
 func (h *RuntimeAPI) last(ctx context.Context, me server, text string) (err error) {
@@ -262,7 +274,8 @@ func (h *RuntimeAPI) ask(ctx context.Context, commands string) (string, error) {
 	network, addr := h.split()
 	conn, err := new(net.Dialer).DialContext(ctx, network, addr)
 	if err != nil {
-		return "", h.errorf("cannot connect: %w: is HAProxy running, with a stats socket there that this user may open?", err)
+		return "", unreached{h.errorf("cannot connect: %w: "+
+			"is HAProxy running, with a stats socket there that this user may open?", err)}
 	}
 	_ = conn.SetDeadline(time.Now().Add(unansweredTimeout))
 	var answer []byte // err too: valid once ended is closed

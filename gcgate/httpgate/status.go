@@ -118,6 +118,13 @@ func page(s gcgate.Stats, p Process, now time.Time) string {
 			held = "held now; " + held
 		}
 		row("turn", "%s", held)
+		if t.HeldUpBy != "" && t.Holding > 0 {
+			row("held up", "for %v this replica has held the turn, and no other can collect, "+
+				"because a peer does not have it back: %s", t.HeldUpFor.Round(time.Second), t.HeldUpBy)
+		} else if t.HeldUpBy != "" {
+			held := t.HeldUpFor.Round(time.Second)
+			row("held up", "for %v this replica has waited for the turn: %s", held, t.HeldUpBy)
+		}
 	}
 	if t := s.Turn; t.Load > 0 {
 		row("load of the turns", "%.3g with %d for %d replicas; a wait of up to %v, of %v to the hard threshold",

@@ -25,13 +25,15 @@ func TestStatusPage(t *testing.T) {
 		Entered: 98_765, Overlapped: 12, OverlappedOther: 610, Unheeded: 2, Refused: 3, WithoutTurn: 1,
 		InFlight: 4, Live: 300 << 20, Heap: 411 << 20, Trigger: 600 << 20, Hard: 825 << 20,
 		Turn: gcgate.TurnStats{
-			Held: gcgate.Duration{Count: 44, Total: 44 * 56 * time.Millisecond}, Holding: 1, Replicas: 4, Turns: 1, Load: .351,
+			Held: gcgate.Duration{Count: 44, Total: 44 * 56 * time.Millisecond}, Holding: 1,
+			HeldUpBy: "HAProxy be/a at 127.0.0.1:9199: connection refused", HeldUpFor: 7 * time.Second, Replicas: 4, Turns: 1, Load: .351,
 			LongestWait: 168 * time.Millisecond, Spare: 1700 * time.Millisecond,
 		},
 		Expected: 200 * time.Millisecond, Next: now.Add(1500 * time.Millisecond),
 	}, Process{CPU: 83 * time.Second, Collector: 9 * time.Second, Cycles: 45, Procs: 2}, now))
 	golden.Check(t, "status-alone.html", page(gcgate.Stats{
 		Policy: gcgate.PolicyStock, Limit: math.MaxInt64, Advice: "5% of the requests met a collection <&",
+		Turn: gcgate.TurnStats{Turns: 1, HeldUpBy: "db-1:812", HeldUpFor: 6 * time.Second},
 	}, Process{}, now))
 }
 

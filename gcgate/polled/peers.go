@@ -37,10 +37,6 @@ const (
 	quietFor = 10 * time.Millisecond
 )
 
-// ErrNobody is in the errors of [Peers] when nobody polls: the user has to be told how to make
-// the peer do so, which its adapter knows.
-var ErrNobody = errors.New("nobody polls")
-
 // Says is what a peer says of this process when it polls, by a header say.
 type Says uint8
 
@@ -413,12 +409,14 @@ func (p *Peers) absent(d Demand, now time.Time, listened bool) error {
 	for a, q := range p.peers {
 		q.out = q.out && !(listened && q.isGone(now)) && !p.hasBack(q, d, now)
 		if q.out {
-			late = append(late, fmt.Sprintf("%s does not have this process back, and has polled %d of %d times since", peerName(a), q.acted, d.answers()))
+			late = append(late, fmt.Sprintf(
+				"%s does not have this process back, and has polled %d of %d times since, the last time %v ago",
+				peerName(a), q.acted, d.answers(), now.Sub(q.last()).Round(time.Millisecond)))
 		}
 	}
 	if late != nil {
 		slices.Sort(late)
-		return errors.New(late[0])
+		return notBack{errors.New(late[0])}
 	}
 	return nil
 }

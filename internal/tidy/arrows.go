@@ -51,7 +51,7 @@ var arrows = []arrow{
 	{"httpd", []string{"aio", "internal/sys"}},                                                  // sys: a duplicate of a socket
 	{"gcgate", []string{"gcgate/capacity"}},
 	{"gcgate/capacity", nil}, // formulas only
-	{"gcgate/polled", nil},
+	{"gcgate/polled", []string{"gcgate"}},
 	{"gcgate/gcgatetest", []string{"gcgate"}}, // only its example: tests in gcgate import it
 	{"gcgate/turntest", []string{"gcgate"}},
 	{"gcgate/client", nil},                                                                        // no collector control in a client
