@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -35,10 +36,12 @@ type Turns struct {
 	session *session           // guarded by mu; nil: the next TryAcquire opens one
 	stale   clientv3.LeaseID   // guarded by mu; of the session before, to be revoked; 0: none
 	held    *lease             // guarded by mu; of session; nil: none
+	holders []string           // guarded by mu; who held the slots when none was free last
 	cancel  context.CancelFunc // guarded by mu; ends the TryAcquire that runs
 }
 
 var (
+	_ gcgate.HolderNamer = (*Turns)(nil)
 	_ gcgate.Queue       = (*Turns)(nil)
 	_ gcgate.TurnCounter = (*Turns)(nil)
 )
@@ -73,6 +76,14 @@ func New(o Options) (*Turns, error) {
 
 // TurnCount returns Options.K. See [gcgate.TurnCounter].
 func (t *Turns) TurnCount() int { return t.options.K }
+
+// Holders implements [gcgate.HolderNamer]: it names who held the slots when this replica last found
+// none free.
+func (t *Turns) Holders() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.Join(t.holders, ", ")
+}
 
 // TryAcquire takes a free slot, or returns [gcgate.ErrHeld] when there is none, when somebody waits in
 // [Turns.Acquire], and when this Turns holds one already. It waits for etcd, until ctx or Options.TTL ends.
@@ -146,11 +157,14 @@ func (t *Turns) tryOnce(ctx context.Context, w *place) (*lease, error) {
 		t.retire(s, err)
 		return nil, err
 	}
-	slot, holders := outcome(done.Txn())
+	slot, holders, own := outcome(done.Txn())
 	if slot < 0 {
 		if w != nil {
-			w.looked, w.gone = done.Txn().Header.Revision, len(holders) == 0
+			w.looked, w.gone = done.Txn().Header.Revision, !own
 		}
+		t.mu.Lock()
+		t.holders = holders
+		t.mu.Unlock()
 		return nil, fmt.Errorf("etcdturn: group %q: %w: %q", t.options.Group, gcgate.ErrHeld, holders)
 	}
 	ctx, stop := context.WithCancel(context.Background())
@@ -171,28 +185,34 @@ func (t *Turns) tryOnce(ctx context.Context, w *place) (*lease, error) {
 
 func (t *Turns) key(slot int) string { return t.prefix + strconv.Itoa(slot) }
 
-// acquisition is the transaction that takes the first free slot for the lease id, or else
-// reads who has them. It takes none when anybody waits; with w none when somebody goes before w, which it removes or else reads.
+// acquisition is the transaction that takes the first free slot for the lease id, or else reads who
+// has them. It takes none when anybody waits; with w none when somebody goes before w, which it
+// removes or else reads, too.
 func (t *Turns) acquisition(id clientv3.LeaseID, w *place) clientv3.Op {
 	first := []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(t.prefix+queueKeys).WithPrefix(), "=", 0)} // no such key
 	var then []clientv3.Op
-	op := clientv3.OpGet(t.prefix, clientv3.WithPrefix(), clientv3.WithLimit(int64(t.options.K)))
+	otherwise := []clientv3.Op{clientv3.OpGet(t.prefix, clientv3.WithPrefix(), clientv3.WithLimit(int64(t.options.K)))}
 	if w != nil {
-		first, then, op = w.isFirst(), []clientv3.Op{clientv3.OpDelete(w.key)}, clientv3.OpGet(w.key)
+		first, then = w.isFirst(), []clientv3.Op{clientv3.OpDelete(w.key)}
+		// The keys of slots come before those of the queue.
+		slots := clientv3.OpGet(t.prefix, clientv3.WithRange(t.prefix+queueKeys))
+		otherwise = []clientv3.Op{slots, clientv3.OpGet(w.key)}
 	}
 	for slot := t.options.K - 1; slot >= 0; slot-- {
 		key := t.key(slot)
-		op = clientv3.OpTxn(
+		op := clientv3.OpTxn(
 			append([]clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(key), "=", 0)}, first...),
 			append([]clientv3.Op{clientv3.OpPut(key, t.options.Holder, clientv3.WithLease(id))}, then...),
-			[]clientv3.Op{op},
+			otherwise,
 		)
+		otherwise = []clientv3.Op{op}
 	}
-	return op
+	return otherwise[0]
 }
 
-// outcome reads the answer to an acquisition: the slot that was taken, or -1 and the holders.
-func outcome(txn *clientv3.TxnResponse) (slot int, holders []string) {
+// outcome reads the answer to an acquisition: the slot that was taken, or -1, the holders, and
+// whether the own place is there.
+func outcome(txn *clientv3.TxnResponse) (slot int, holders []string, own bool) {
 	for !txn.Succeeded {
 		next := txn.Responses[0]
 		if inner := next.GetResponseTxn(); inner != nil {
@@ -203,9 +223,10 @@ func outcome(txn *clientv3.TxnResponse) (slot int, holders []string) {
 		for _, kv := range next.GetResponseRange().Kvs {
 			holders = append(holders, string(kv.Value))
 		}
-		return -1, holders
+		own = len(txn.Responses) > 1 && len(txn.Responses[1].GetResponseRange().Kvs) > 0
+		return -1, holders, own
 	}
-	return slot, nil
+	return slot, nil, false
 }
 
 // Close releases what is held, whose Lost is closed, and ends the lease. It waits at most a

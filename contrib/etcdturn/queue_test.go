@@ -50,6 +50,42 @@ func acquire(t testing.TB, turns *etcdturn.Turns) gcgate.Lease {
 	return l
 }
 
+// TestHoldersWhileWaiting names who has the turn, also once that is another one.
+func TestHoldersWhileWaiting(t *testing.T) {
+	s := sharedServer(t)
+	client := newClient(t, s)
+	held := take(t, newTurns(t, etcdturn.Options{Client: client, Holder: "first"}))
+	second, third := newTurns(t, etcdturn.Options{Client: client, Holder: "second"}), newTurns(t, etcdturn.Options{Client: client})
+	names := func(want string) {
+		t.Helper()
+		for end := time.Now().Add(eventTimeout); third.Holders() != want; time.Sleep(5 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("the holder is %q, want %q", third.Holders(), want)
+			}
+		}
+	}
+	var waiting sync.WaitGroup
+	released := make(chan struct{})
+	waiting.Go(func() {
+		if l := acquire(t, second); l != nil {
+			<-released
+			l.Release(t.Context())
+		}
+	})
+	awaitQueued(t, client, 1)
+	waiting.Go(func() {
+		if l := acquire(t, third); l != nil {
+			l.Release(t.Context())
+		}
+	})
+	awaitQueued(t, client, 2)
+	names("first")
+	held.Release(t.Context())
+	names("second")
+	close(released)
+	waiting.Wait()
+}
+
 // TestQueueOrder has some wait one after the other, of whom capital letters go last.
 func TestQueueOrder(t *testing.T) {
 	s := sharedServer(t)
