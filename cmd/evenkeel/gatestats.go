@@ -37,7 +37,9 @@ type gateStats struct {
 	Expected                         time.Duration
 	Turn                             struct {
 		Held               durationSum
-		Holding            *int // nil: the service is older than this figure
+		Holding            *int   // nil: the service is older than this figure
+		HeldUpBy           string // "": nobody, or the service is older than this figure
+		HeldUpFor          time.Duration
 		Replicas, Turns    int
 		Load               float64
 		LongestWait, Spare time.Duration
@@ -135,6 +137,7 @@ func parseStats(text []byte) (*gateStats, error) {
 			return nil, fmt.Errorf("statistics of a gate that cannot be read: %w; is this evenkeel as new as the service's?", err)
 		}
 		s.Policy, s.State, s.Advice = textfmt.Visible(s.Policy, 40), textfmt.Visible(s.State, 40), textfmt.Visible(s.Advice, 500)
+		s.Turn.HeldUpBy = textfmt.Visible(s.Turn.HeldUpBy, 500)
 		return s, nil
 	}
 	return nil, errNoStats

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -87,6 +88,7 @@ type watcher struct {
 	servers  []drainedServer // of the balancer, at the last look
 	refused  error           // of the balancer, at the last look
 	crowded  int             // looks in a row at which more replicas were away than there are turns
+	heldUp   string          // who held the turn up last; "": nobody did since the first look
 	rounds   []string        // the last collections
 	screen   screen
 }
@@ -219,6 +221,7 @@ func (w *watcher) look(ctx context.Context) {
 		r.remember()
 		w.rounds = append(w.rounds, roundsBetween(r.host, before[i], r.Stats)...)
 	}
+	w.noteHeldUp()
 	w.rounds = w.rounds[max(len(w.rounds)-keptRounds, 0):]
 	if away, turns := w.away(); turns > 0 && away > turns {
 		w.crowded++
@@ -237,6 +240,17 @@ func (w *watcher) look(ctx context.Context) {
 		w.judge(&servers[i])
 	}
 	w.servers = servers
+}
+
+// noteHeldUp remembers who held the turn up, by what the holder says if it is watched.
+func (w *watcher) noteHeldUp() {
+	said := ""
+	for _, r := range w.replicas {
+		if r.Stats != nil && r.Stats.Turn.HeldUpBy != "" && (said == "" || r.holds()) {
+			said = r.Stats.at.Format(time.TimeOnly) + ": " + r.host + " " + r.heldUp()
+		}
+	}
+	w.heldUp = cmp.Or(said, w.heldUp)
 }
 
 // away returns how many replicas are away, and how many may be.

@@ -113,6 +113,53 @@ func TestWatchCountsFromItsFirstLook(t *testing.T) {
 	}
 }
 
+// TestWatchSaysWhoHoldsTheTurnUp, also once it is over, and does not blame the number of turns for
+// it.
+func TestWatchSaysWhoHoldsTheTurnUp(t *testing.T) {
+	const peer = "HAProxy be/a at 127.0.0.1:9199: 100% refused"
+	one := 1
+	holder, waiter := &gateStats{State: "serving"}, &gateStats{State: "wanting", Heap: 584, Trigger: 100, WithoutTurn: 2}
+	holder.Turn.Turns, holder.Turn.Holding, holder.Turn.HeldUpBy, holder.Turn.HeldUpFor = 1, &one, peer, 7*time.Second
+	waiter.Turn.Turns, waiter.Turn.Holding, waiter.Turn.HeldUpBy, waiter.Turn.HeldUpFor = 1, new(int), "db-1:812", 6*time.Second
+	holder.at = time.Date(2026, 1, 2, 15, 4, 5, 0, time.UTC)
+	waiter.at = holder.at
+	free := &gateStats{State: "serving", WithoutTurn: 2}
+	heldUp := "a has held the turn for 7 s, and no other replica can collect, because a peer does not have it back: " + peer
+	for _, c := range []struct {
+		name string
+		a, b *gateStats
+		want []string
+	}{
+		{"both say so", holder, waiter, []string{
+			heldUp, "b has waited for the turn for 6 s, with its heap at 584% of the trigger: db-1:812",
+			"b: 2 collections went without a turn: the turn was held up at 15:04:05: " + heldUp,
+		}},
+		{"the holder is not watched", nil, waiter, []string{"b: 2 collections went without a turn: the turn was held up at 15:04:05: b has waited"}},
+		{"nobody is held up", free, free, []string{"b: 2 collections went without a turn: its log says why"}},
+	} {
+		var pages []*watchedReplica
+		for i, s := range []*gateStats{c.a, c.b} {
+			pages = append(pages, &watchedReplica{host: string(rune('a' + i)), Stats: s, Error: "gone"})
+		}
+		w := &watcher{once: true, replicas: pages}
+		w.noteHeldUp()
+		got := strings.Join(w.warnings(), "\n")
+		for _, want := range c.want {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s: it does not say %q:\n%s", c.name, want, got)
+			}
+		}
+		if strings.Contains(got, "do not suffice") {
+			t.Errorf("%s: it blames the turns:\n%s", c.name, got)
+		}
+		pages[0].Stats, pages[1].Stats = free, free
+		w.noteHeldUp()
+		if got := strings.Join(w.warnings(), "\n"); c.a == holder && !strings.Contains(got, "the turn was held up at 15:04:05: "+heldUp) {
+			t.Errorf("%s: once it is over it says\n%s", c.name, got)
+		}
+	}
+}
+
 // TestWatchNoticesARestart by any counter: while nobody looks, the new process may have served more than the old one had.
 func TestWatchNoticesARestart(t *testing.T) {
 	w := &watcher{replicas: []*watchedReplica{{host: "a"}}}

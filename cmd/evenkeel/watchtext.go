@@ -98,7 +98,12 @@ func (w *watcher) warnings() (texts []string) {
 			}
 		}
 		since := r.since(w.once)
-		count(since.WithoutTurn, "%s collections went without a turn: the turns do not suffice, or cannot be decided")
+		if s.Turn.HeldUpBy != "" {
+			say("%s %s", r.host, r.heldUp())
+		}
+		if n := since.WithoutTurn; n > 0 {
+			say("%s: %s collections went without a turn: %s", r.host, textfmt.Count(float64(n)), w.whyWithoutTurn(r))
+		}
 		count(since.LostTurns, "%s turns were lost while they were held")
 		count(since.Escaped, "%s collections were the runtime's own, though the gate is in charge: its log says which limit was hit")
 		count(since.Unheeded, "%s times requests kept coming although the balancer had confirmed the drain: its log says what is likely")
@@ -125,6 +130,32 @@ func (w *watcher) warnings() (texts []string) {
 		say("HAProxy: %v", w.refused)
 	}
 	return texts
+}
+
+// heldUp says who holds the turn up, or the wait for it.
+func (r *watchedReplica) heldUp() string {
+	s := r.Stats
+	if r.holds() {
+		return fmt.Sprintf("has held the turn for %s, and no other replica can collect, because a peer does not have "+
+			"it back: %s", textfmt.Duration(s.Turn.HeldUpFor), s.Turn.HeldUpBy)
+	}
+	heap := ""
+	if s.Trigger > 0 {
+		heap = ", with its heap at " + textfmt.Share(float64(s.Heap)/float64(s.Trigger)) + " of the trigger"
+	}
+	waited := textfmt.Duration(s.Turn.HeldUpFor)
+	return fmt.Sprintf("has waited for the turn for %s%s: %s", waited, heap, s.Turn.HeldUpBy)
+}
+
+// whyWithoutTurn says why a replica has collected without a turn.
+func (w *watcher) whyWithoutTurn(r *watchedReplica) string {
+	switch {
+	case w.heldUp != "":
+		return "the turn was held up at " + w.heldUp
+	case r.Stats.Turn.Load > 1:
+		return "the turns do not suffice"
+	}
+	return "its log says why"
 }
 
 func areTurns(n int) string {
