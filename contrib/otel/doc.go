@@ -66,6 +66,7 @@
 //	evenkeel.gate.turn.count                               {turn}, that this replica has held
 //	evenkeel.gate.turn.time                                s, for which it has
 //	evenkeel.gate.turn.max                                 s
+//	evenkeel.gate.turn.held_up                             s, the turn, or the wait for it, by one peer or holder; 0: not
 //	evenkeel.gate.turn.held                                {turn}, that it holds now
 //	evenkeel.gate.turn.lost                                {turn}, while they were held
 //	evenkeel.gate.turn.limit                               {turn}, that may be held at once

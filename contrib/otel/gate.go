@@ -96,6 +96,8 @@ var gateFigures = []figure[gateStats]{
 		}
 		return float64(s.Turn.Holding)
 	}),
+	one("evenkeel.gate.turn.held_up", "s", "For how long the turn, or this replica's wait for it, is held up.", gauge,
+		func(s *gateStats) float64 { return s.Turn.HeldUpFor.Seconds() }),
 	one("evenkeel.gate.turn.lost", "{turn}", "Turns that were lost while they were held.", counter, func(s *gateStats) float64 { return float64(s.LostTurns) }),
 	one("evenkeel.gate.turn.limit", "{turn}", "How many turns may be held at once.", gauge, func(s *gateStats) float64 { return positive(s.Turn.Turns) }),
 	one("evenkeel.gate.turn.load", "1", "Share of the time for which all turns would be held; above 1 they do not suffice.", gauge, func(s *gateStats) float64 { return positive(s.Turn.Load) }),

@@ -41,6 +41,7 @@
 //	evenkeel_gate_allocated_bytes_total                  since the process began
 //	evenkeel_gate_turn_held_seconds                      summary: for which this replica has held a turn
 //	evenkeel_gate_turn_held_max_seconds
+//	evenkeel_gate_turn_held_up_seconds                   the turn, or the wait for it, by one peer or holder; 0: not
 //	evenkeel_gate_turns_held                             that it holds now
 //	evenkeel_gate_turns                                  how many may be held at once
 //	evenkeel_gate_replicas

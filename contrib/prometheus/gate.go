@@ -40,6 +40,8 @@ var gateFigures = []figure[gateStats]{
 		return float64(s.Turn.Holding)
 	}),
 	gauge("evenkeel_gate_turn_held_max_seconds", "Longest time for which this replica has held a turn.", func(s *gateStats) float64 { return seconds(s.Turn.Held.Max) }),
+	gauge("evenkeel_gate_turn_held_up_seconds", "For how long the turn, or this replica's wait for it, is held up.",
+		func(s *gateStats) float64 { return s.Turn.HeldUpFor.Seconds() }),
 	gauge("evenkeel_gate_turns", "How many turns may be held at once.", func(s *gateStats) float64 { return positive(s.Turn.Turns) }),
 	gauge("evenkeel_gate_replicas", "Replicas that share the turns.", func(s *gateStats) float64 { return positive(s.Turn.Replicas) }),
 	gauge("evenkeel_gate_turn_load_ratio", "Share of the time for which all turns would be held; above 1 they do not suffice.", func(s *gateStats) float64 { return positive(s.Turn.Load) }),

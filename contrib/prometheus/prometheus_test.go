@@ -137,7 +137,7 @@ func fill(v reflect.Value, path string, f func(path string)) {
 
 // TestAllFiguresCount: each field of the statistics changes what is scraped, the ones included that a later change adds.
 func TestAllFiguresCount(t *testing.T) {
-	words := []string{".Why", ".LastFailure"} // no figures; why it is off is on the page
+	words := []string{".Why", ".LastFailure", ".Turn.HeldUpBy"} // no figures; why it is off is on the page
 	gate := gcgate.Stats{Turn: gcgate.TurnStats{Turns: 1}}
 	rec := recorder.Stats{}
 	watcher, server := aio.Stats{}, httpd.Stats{}
