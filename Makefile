@@ -1,11 +1,11 @@
-# make demo and make test do all set-up that they need.
+# make demo needs Go alone. make test does all set-up that it needs.
 export GOWORK = off
 
 GO_BUILD = go build
 .PHONY: help
 help:
-	@echo "make demo        run the search service in four ways, then two replicas stock and gated, then why the search is slow,"
-	@echo "                 the whole path, and a live service that says why it is slow: tables and pages"
+	@echo "make demo        two minutes, with Go alone: why a service is slow, whether a fix helps, collections without overlapped requests"
+	@echo "make demo-haproxy  two replicas behind HAProxy, stock and gated: a table and a page"
 	@echo "make test        set-up, build, vet, the tests with the race detector, shuffled, but for what compiles longest: at most 8 minutes the first time, then 4"
 	@echo "make check       what takes longer: lint, other systems and architectures, fuzzing, benchmarks once"
 	@echo "make flake       all tests $(ROUNDS) times beside busy loops and a compiler, to find those that fail by chance"
@@ -38,13 +38,16 @@ build-main:
 	@$(GO_BUILD) -o bin/ ./cmd/...
 	@cd examples && $(GO_BUILD) -o ../bin/ ./search ./hello ./msgpush ./raftkv ./echoserver ./pushserver ./tlsecho ./websockets ./fastcserver ./wholepath
 
-.PHONY: demo
-demo: build
-	@examples/search/demo.sh
+# Without cgo it needs no C compiler, and compiles less.
+.PHONY: demo demo-haproxy
+demo:
+	@echo "building three programs: up to a minute the first time"
+	@CGO_ENABLED=0 $(GO_BUILD) -o bin/ ./cmd/evenkeel
+	@cd examples && CGO_ENABLED=0 $(GO_BUILD) -o ../bin/ ./search ./hello
+	@bin/evenkeel demo
+
+demo-haproxy:
 	@examples/msgpush/demo.sh
-	@examples/search/explain.sh
-	@examples/wholepath/demo.sh -once
-	@bench/recorder/demo.sh
 
 .PHONY: test check
 test:

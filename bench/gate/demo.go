@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -51,10 +50,6 @@ type event struct {
 // gate-events.ndjson to dir, for evenkeel compare.
 func (d *driver) demo(ctx context.Context, dir string) error {
 	stock, gated := modeNamed(modes, "default"), modeNamed(modes, "gated")
-	if _, err := exec.LookPath("haproxy"); err != nil {
-		fmt.Fprintln(d.out, "There is no HAProxy: the client spreads the requests itself, and reads the answers' headers.")
-		stock.front, gated = "", modeNamed(modes, "in-band")
-	}
 	d.length, d.warmup, d.steps = demoCalibrate, time.Second, 2
 	l, err := d.calibrate(ctx, stock, 2, load{name: "demo", share: demoShare})
 	if err != nil {

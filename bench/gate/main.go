@@ -13,7 +13,7 @@
 //	go run ./gate -part haproxy     # what teams run, each with its floor and its overlap: lone, haproxy, envoy, grpc, raft, quota, turns
 //	go run ./gate -part wholepath   # examples/wholepath by httpd and by net/http, with 10,000 idle connections
 //	go run ./gate -part faults      # 1,000,000 requests while replicas, etcd, HAProxy, Envoy and Raft leaders fail
-//	go run ./gate -demo ../demo     # the step of make demo
+//	go run ./gate -demo ../demo     # what make demo-haproxy runs
 //	go run ./gate -judge results/gate-DATE.json   # its figures again, from its raw results; -w: into the file
 //
 // It needs Linux, and HAProxy, nginx and etcd for what is measured with them.

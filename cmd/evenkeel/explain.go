@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	_ "embed"
 	"errors"
 	"flag"
 	"fmt"
@@ -23,6 +25,7 @@ it says no seconds, with a CPU profile meanwhile, or of a recorder, for the last
 of HTTP/1, HTTP/2 and gRPC are found without a change to the server; -request names the function
 that waits for work elsewhere, and package evenkeel.dev/reqtrace/region marks requests.
 
+  evenkeel explain -demo                          a recorded trace of a slow service, and its page
   evenkeel explain http://127.0.0.1:6060/debug/pprof/trace?seconds=5
   evenkeel explain http://127.0.0.1:6060/debug/evenkeel/      a recorder's snapshot, taken now
   evenkeel explain -request 'main.(*pool).worker' trace.out   a queue's, an actor's, a websocket's
@@ -54,7 +57,21 @@ gc is what requests themselves lost to the collector; the queue behind it adds t
 docs/guides/explain.md says how to read the report.
 `
 
+// demoTrace is four seconds of examples/search under 300 requests/s, with -alloc=lean
+// -refresh=locked -ttl=1500ms and a feed that takes 200 ms, as that of serveFeed. It is built with
+// -trimpath, which keeps the machine's paths out.
+//
+//go:embed demo.trace.gz
+var demoTrace []byte
+
+const (
+	demoName = "the recorded trace of -demo"
+	demoPage = "evenkeel-demo.html" // unless -html names another file
+	demoRows = 3
+)
+
 type explainFlags struct {
+	demo      bool
 	json      bool
 	html      string
 	perfetto  string
@@ -70,6 +87,7 @@ type explainFlags struct {
 func runExplain(ctx context.Context, a *app, args []string) error {
 	var f explainFlags
 	fs := a.newFlags("explain", explainHelp)
+	fs.BoolVar(&f.demo, "demo", false, "explain a recorded trace of a slow service, and write its page (-html, default "+demoPage+")")
 	fs.BoolVar(&f.json, "json", false, "print the report as JSON (docs/reference/explain-json.md)")
 	fs.StringVar(&f.html, "html", "", "write a self-contained page to this `file` (- for standard output, instead of the text)")
 	fs.StringVar(&f.perfetto, "perfetto", "", "write the slowest requests as tracks to this `file`, for ui.perfetto.dev (- for standard output, instead of the text)")
@@ -89,6 +107,14 @@ func runExplain(ctx context.Context, a *app, args []string) error {
 		return err
 	}
 	names = append(names, rest...)
+	if f.demo && len(names) == 0 && f.against == nil {
+		names = []string{demoName}
+		if f.html == "" {
+			f.html = demoPage
+		}
+	} else if f.demo {
+		return a.wrong(fs, "-demo has a trace of its own; leave out the others")
+	}
 	if reason := f.wrong(fs, names); reason != "" {
 		return a.wrong(fs, "%s", reason)
 	}
@@ -197,7 +223,11 @@ func (a *app) printVerdict(source string, v *verdict.Verdict, f *explainFlags) e
 	case f.html == toStdout, f.perfetto == toStdout:
 		return nil
 	}
-	return v.WriteText(a.stdout, a.textOptions())
+	o := a.textOptions()
+	if f.demo {
+		o.Rows = demoRows
+	}
+	return v.WriteText(a.stdout, o)
 }
 
 // textOptions say how a verdict's text is set on standard output.
@@ -224,6 +254,9 @@ func (a *app) explain(ctx context.Context, name string, profiled bool, o reqtrac
 		o.Beside = beside
 		v, err = analyze(ctx, s.url, b, o)
 		return s.url, v, err
+	case name == demoName:
+		v, err = analyze(ctx, demoName, bytes.NewReader(demoTrace), o)
+		return demoName, v, err
 	case name == "-":
 		v, err = analyze(ctx, stdinName, os.Stdin, o)
 		return stdinName, v, err

@@ -136,6 +136,20 @@ func TestExplain(t *testing.T) {
 	call("explain", "-region", "own", file).check(t, exitOK, []string{"400 whole requests (marked by regions)"}, nil)
 }
 
+// TestExplainDemo: the sentence, three rows and the page, wherever the command is.
+func TestExplainDemo(t *testing.T) {
+	t.Chdir(t.TempDir())
+	r := call("explain", "-demo")
+	r.check(t, exitOK, []string{"87% waiting for the mutex that feed.(*Cache).Get held", "lock 0 170 ms", "waiting for the collector 0"}, []string{"wrote " + demoPage})
+	if n := strings.Count(r.stdout, "\n"); n > 8 {
+		t.Errorf("%d lines:\n%s", n, r.stdout)
+	}
+	if b, err := os.ReadFile(demoPage); err != nil || !bytes.Contains(b, []byte("feed.(*Cache).Get")) || bytes.Contains(b, []byte("go tool trace -http")) {
+		t.Errorf("the page: %v, %d bytes", err, len(b))
+	}
+	call("explain", "-demo", "-html", "other.html", "-json").check(t, exitOK, []string{`"tool": "evenkeel `}, []string{"wrote other.html"})
+}
+
 // TestExplainRequests: requests by the function that waits for work, and of one class alone.
 func TestExplainRequests(t *testing.T) {
 	file := traceFile(t)

@@ -26,7 +26,7 @@ const (
 // tracing is a server that is traced under load.
 type tracing struct {
 	server   *proc.Process
-	base     string // of its /debug/pprof/
+	url      string // of its /debug/pprof/trace
 	load     loadgen.Options
 	progress *progress
 	keep     string // file to keep the trace in; "": none
@@ -34,7 +34,7 @@ type tracing struct {
 
 // explain puts the load on the server again, takes a trace meanwhile, and says why requests were slow.
 func (x *tracing) explain(ctx context.Context) (url string, v *verdict.Verdict, err error) {
-	source, err := newTraceSource(x.base+"trace", x.load.TLS)
+	source, err := newTraceSource(x.url, x.load.TLS)
 	if err != nil {
 		return "", nil, err
 	}

@@ -12,6 +12,7 @@
 //	evenkeel gctrace [FILE]                   summarise a GODEBUG=gctrace=1 log
 //	evenkeel plan SOURCE                      say what replicas need to collect their garbage
 //	evenkeel watch URL...                     show replicas behind gates, live
+//	evenkeel demo                             show all that in two minutes, for make demo
 //	evenkeel version [-json]                  say which this is; -json: and which machine
 //
 // evenkeel COMMAND -h tells more. Exit codes: 0 done, whatever part of a load failed; 1 it could not
@@ -47,6 +48,7 @@ var subcommands = []subcommand{
 	{"gctrace", "[flags] [FILE]", "summarise a GODEBUG=gctrace=1 log", runGCTrace},
 	{"plan", "[flags] SOURCE", "say what replicas need to collect their garbage", runPlan},
 	{"watch", "[flags] URL...", "show replicas behind gates, live", runWatch},
+	{"demo", "[flags]", "what make demo shows, with two programs of the examples", runDemo},
 	{"version", "[-json]", "say which evenkeel this is", runVersion},
 }
 
@@ -82,7 +84,7 @@ func (a *app) main(ctx context.Context, args []string) int {
 			return a.exit(c.name, c.run(ctx, a, args[1:]))
 		}
 	}
-	fmt.Fprintf(a.stderr, "evenkeel: no command %q; there are load, run, explain, top, report, compare, merge, convert, gctrace, plan, watch and version (evenkeel -h)\n", args[0])
+	fmt.Fprintf(a.stderr, "evenkeel: no command %q; there are load, run, explain, top, report, compare, merge, convert, gctrace, plan, watch, demo and version (evenkeel -h)\n", args[0])
 	return exitUsage
 }
 

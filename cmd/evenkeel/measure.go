@@ -129,7 +129,7 @@ func (m *measurement) loadServer(ctx context.Context) error {
 // trace, and counts even if this fails.
 func (m *measurement) explainWindow(ctx context.Context) {
 	r := m.runner
-	x := tracing{server: m.server, base: m.profiler.base, load: r.load, progress: m.progress, keep: r.traceFile(m.variant.label, m.repeat)}
+	x := tracing{server: m.server, url: m.profiler.base + "trace", load: r.load, progress: m.progress, keep: r.traceFile(m.variant.label, m.repeat)}
 	source, v, err := x.explain(ctx)
 	switch {
 	case ctx.Err() != nil: // said already

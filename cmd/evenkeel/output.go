@@ -130,7 +130,7 @@ const stdinName = "standard input"
 // newExplained says what trace a verdict is on: where it is a file, pages lead into it.
 func newExplained(name, source string) page.Trace {
 	t := page.Trace{Name: source}
-	if name == source && name != stdinName { // neither a URL nor standard input
+	if name == source && name != stdinName && name != demoName { // no URL either
 		t.File = name
 	}
 	return t

@@ -53,6 +53,15 @@ All figures cover the window from the first measured request to the last answer.
 `
 
 func runRun(ctx context.Context, a *app, args []string) error {
+	r, err := a.newRunner(args)
+	if err != nil {
+		return err
+	}
+	return r.run(ctx)
+}
+
+// newRunner returns what the command line of evenkeel run asks for.
+func (a *app) newRunner(args []string) (*runner, error) {
 	f := &runFlags{readyTimeout: period(30 * time.Second), stopTimeout: period(10 * time.Second)}
 	fs := a.newFlags("run", runHelp)
 	f.load.register(fs)
@@ -75,7 +84,7 @@ func runRun(ctx context.Context, a *app, args []string) error {
 	fs.BoolVar(&f.verbose, "v", false, "pass the collector's own lines through too")
 	operands, command, err := a.parse(fs, args)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if !given(fs, "top") {
 		f.top = 8
@@ -86,29 +95,29 @@ func runRun(ctx context.Context, a *app, args []string) error {
 	r := &runner{app: a, flags: f, command: command}
 	switch {
 	case len(operands) > 0:
-		return a.wrong(fs, "%q stands before --; the load's URL goes behind -url, the command behind --", operands[0])
+		return nil, a.wrong(fs, "%q stands before --; the load's URL goes behind -url, the command behind --", operands[0])
 	case len(command) == 0:
-		return a.wrong(fs, "no command; write it after --, as in: evenkeel run -url http://127.0.0.1:8080/ -- ./server")
+		return nil, a.wrong(fs, "no command; write it after --, as in: evenkeel run -url http://127.0.0.1:8080/ -- ./server")
 	case len(f.urls) == 0 && f.load.mix.file == "":
-		return a.wrong(fs, "no URL to load; write it behind -url, or a file of them behind -targets")
+		return nil, a.wrong(fs, "no URL to load; write it behind -url, or a file of them behind -targets")
 	case f.html == toStdout:
-		return a.wrong(fs, "-html - would mix with the table; write the runs with -o, then: evenkeel compare -html - FILE")
+		return nil, a.wrong(fs, "-html - would mix with the table; write the runs with -o, then: evenkeel compare -html - FILE")
 	case f.repeat < 1 || f.top < 0:
-		return a.wrong(fs, "-repeat must be at least 1, -top at least 0")
+		return nil, a.wrong(fs, "-repeat must be at least 1, -top at least 0")
 	}
 	if err := cmp.Or(checkGiven(fs), f.judging.check(), r.checkExplain(given(fs, "repeat")), r.prepare(), r.checkUntil(given(fs, "repeat")), r.checkJudging()); err != nil {
-		return a.wrong(fs, "%v", err)
+		return nil, a.wrong(fs, "%v", err)
 	}
 	a.sayHints(fs, f.load.hints(fs))
 	if err := canSave(f.load.inputs(), f.load.output, f.html, f.explainHTML); err != nil {
-		return err
+		return nil, err
 	}
 	if f.traces != "" {
 		if err := os.MkdirAll(f.traces, 0o755); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return r.run(ctx)
+	return r, nil
 }
 
 // prepare works out what the flags leave open.

@@ -47,6 +47,9 @@ func TestUsage(t *testing.T) {
 		{"watch http://", exitUsage, "", "names no host"},
 		{"watch -haproxy 127.0.0.1:9199 x", exitUsage, "", "write ADDR,BACKEND"},
 		{"watch -haproxy nowhere,be x", exitUsage, "", "is no address"},
+		{"demo -h", exitOK, "-quick", ""},
+		{"demo now", exitUsage, "", `it reads nothing; leave out "now"`},
+		{"demo -bin /no/such/folder", exitFailed, "", "build it with make demo"},
 		{"version", exitOK, "evenkeel ", ""},
 		{"version -json", exitOK, "\"cores\": ", ""},
 		{"--version", exitOK, "evenkeel ", ""},
@@ -118,6 +121,8 @@ func TestUsage(t *testing.T) {
 
 		{"explain", exitUsage, "", "no trace"},
 		{"explain a b", exitUsage, "", "it reads one"},
+		{"explain -demo a", exitUsage, "", "-demo has a trace of its own"},
+		{"explain -demo -against a", exitUsage, "", "-demo has a trace of its own"},
 		{"explain -against a", exitUsage, "", "no trace"},
 		{"explain -against /no/such/file b", exitFailed, "", "/no/such/file"},
 		{"explain -against [ b", exitUsage, "", "no pattern of files"},

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
@@ -21,7 +22,7 @@ func TestMain(m *testing.M) { program.Main(m, main) }
 // TestRecorderNeedsAdmin: what would do nothing is refused.
 func TestRecorderNeedsAdmin(t *testing.T) {
 	for _, o := range []recorder.Options{{Slow: time.Second}, {CPU: .1}, {Dir: "x"}} {
-		err := run(t.Context(), "127.0.0.1:0", adminOptions{recorder: o}, slog.New(slog.DiscardHandler))
+		err := run(t.Context(), "127.0.0.1:0", gateOptions{}, adminOptions{recorder: o}, slog.New(slog.DiscardHandler))
 		if err == nil || !strings.Contains(err.Error(), "-admin") {
 			t.Errorf("%+v: %v", o, err)
 		}
@@ -71,8 +72,28 @@ func TestHello(t *testing.T) {
 		}
 	}
 	program.Refuses(t, path, 1, "", "-addr", p.Addr)
+	program.Refuses(t, path, 1, "choose 0 to", "-addr", "127.0.0.1:0", "-live", "-1")
+	program.Refuses(t, path, 2, "", "-policy", "none")
 	program.Refuses(t, path, 1, "Options.Slow", "-addr", "127.0.0.1:0", "-admin", "127.0.0.1:0", "-slow", "1h")
 	if log := p.Stop(syscall.SIGTERM); !strings.Contains(log, "gcgate") {
 		t.Errorf("the log says nothing of a gate:\n%s", log)
 	}
+}
+
+// TestReplica: one of replicas drains by in-band headers, holds what -live says, and has its gate's page.
+func TestReplica(t *testing.T) {
+	p := program.Start(t, program.Path(t), "-live", "1", "-turns", filepath.Join(t.TempDir(), "turn"))
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	for path, want := range map[string]string{"/": "hello, world\n", "/debug/gate?json": `"Policy":"drain"`} {
+		res, err := http.Get("http://" + p.Addr + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(res.Body)
+		res.Body.Close()
+		if err != nil || !strings.Contains(string(body), want) {
+			t.Errorf("%s: %v, %q", path, err, body)
+		}
+	}
+	p.Stop(syscall.SIGTERM)
 }

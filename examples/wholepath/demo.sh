@@ -1,28 +1,24 @@
 #!/usr/bin/env bash
 # The whole path: two replicas behind HAProxy, each of them bytes -> aio -> httpd -> httpgate -> handler -> fastc, with a recorder and
-# metrics, under load for a moment, and then until Ctrl-C. With -nethttp the replicas are served by net/http alone; with -once it ends
-# after the load, as make demo wants it.
+# metrics, under load for a moment, and then until Ctrl-C. With -nethttp the replicas are served by net/http alone.
 #
 # LENGTH (20s) is how long the load lasts, PORT (5200) where it looks for free ports from, and BIN the folder of evenkeel and
 # wholepath, if they are built.
 set -eu -m # -m: a process group for each child, so that Ctrl-C is this script's alone, and each ends once
 cd "$(dirname "$0")/../.."
 
-once=
 served=()
 for arg in "$@"; do
   case $arg in
-  -once) once=1 ;;
   -nethttp) served=(-nethttp) ;;
   *)
-    echo "usage: demo.sh [-nethttp] [-once]" >&2
+    echo "usage: demo.sh [-nethttp]" >&2
     exit 2
     ;;
   esac
 done
 if [ "$(uname -s)" != Linux ] || ! command -v haproxy >/dev/null; then
-  echo "two replicas behind a balancer need Linux and HAProxy (sudo apt-get install haproxy); skipped" >&2
-  if [ -n "$once" ]; then exit 0; fi # make demo goes on without it
+  echo "two replicas behind a balancer need Linux and HAProxy (sudo apt-get install haproxy)" >&2
   exit 1
 fi
 bin=${BIN:-bin}
@@ -94,6 +90,5 @@ for page in "$a_page" "$b_page"; do
   grep -E '^(evenkeel_gate_(requests_total|collections_total\{reason="trigger"\}|overlapped_requests_total)|go_goroutines|process_resident_memory_bytes)' <&3
   exec 3>&-
 done
-[ -z "$once" ] || exit 0
 echo "they serve until Ctrl-C"
 wait

@@ -23,7 +23,7 @@ var arrows = []arrow{
 	// Commands.
 	{"cmd/evenkeel", []string{
 		"internal/page", "internal/perfetto", "internal/compare", "internal/exchange", "internal/runfile", "internal/textfmt", "internal/proc",
-		"loadgen", "gctrace", "reqtrace", "reqtrace/verdict", "reqtrace/history", "tailstat", "gcgate/capacity", "github.com/google/pprof/profile",
+		"loadgen", "gctrace", "reqtrace", "reqtrace/verdict", "reqtrace/history", "tailstat", "gcgate/capacity", "gcgate/client", "github.com/google/pprof/profile",
 		"internal/sys", // the terminal's width
 	}},
 	{"cmd/fastcgen", []string{

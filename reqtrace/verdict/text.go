@@ -25,6 +25,7 @@ const (
 type Options struct {
 	Color bool // ANSI colours, for a terminal. Default: false, plain text
 	Width int  // columns at which sentences wrap, 40 or more. Default: 100
+	Rows  int  // of the table of causes, after which the text ends. Default: 0, the whole text
 }
 
 // WriteText writes the sentence and what it rests on. Tables are at most 100 columns wide.
@@ -32,10 +33,15 @@ func (v *Verdict) WriteText(w io.Writer, o Options) error {
 	t := newText(o)
 	t.v, t.r = v, v.report
 	t.headline()
+	if o.Rows > 0 && t.r != nil && t.r.Requests > 0 {
+		t.table(o.Rows)
+		_, err := io.WriteString(w, t.out.String())
+		return err
+	}
 	if r := t.r; r != nil && r.Requests > 0 {
 		t.classes()
 		t.bands()
-		t.table()
+		t.table(len(t.v.Table()))
 		t.places()
 		t.samples()
 		t.slowest()
@@ -170,10 +176,11 @@ func (t *text) mix(p reqtrace.Parts, width int) string {
 	return b.String()
 }
 
-func (t *text) table() {
+func (t *text) table(rows int) {
 	table := textfmt.NewTable(6)
 	table.Add(t.style.Bold, []string{"of a request, on average", "median", "p99+", "more", "share", ""})
-	for _, row := range t.v.Table() {
+	list := t.v.Table()
+	for _, row := range list[:min(rows, len(list))] {
 		share, bar := "", ""
 		if row.Share > 0 {
 			share, bar = textfmt.Share(row.Share), strings.Repeat("█", int(math.Round(row.Share*shareWidth)))
@@ -183,8 +190,9 @@ func (t *text) table() {
 			bar + strings.Repeat(" ", shareWidth-len([]rune(bar))),
 		})
 	}
-	median, tail := t.r.Median.Mean, t.r.Tail.Mean
-	table.Add(nil, []string{"  all", textfmt.Duration(median), textfmt.Duration(tail), textfmt.SignedDuration(tail - median)})
+	if median, tail := t.r.Median.Mean, t.r.Tail.Mean; rows >= len(list) {
+		table.Add(nil, []string{"  all", textfmt.Duration(median), textfmt.Duration(tail), textfmt.SignedDuration(tail - median)})
+	}
 	t.line("")
 	table.Render(&t.out)
 }

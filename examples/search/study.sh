@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# The study's four ways to run the search service, side by side: what needless allocation
-# costs, and what switching the collector off does. make demo builds and runs this.
+# The four ways of the study in docs/guides/gc-traces.md to run the search service: what needless
+# allocation costs, and what switching the collector off does.
 set -eu
 cd "$(dirname "$0")/../.."
+go build -o bin/ ./cmd/evenkeel
+(cd examples && go build -o ../bin/ ./search)
 
 # With GOGC=off the service keeps all that it allocates: 426 KiB a request, 4.3 GiB in all.
 # What is available is the least that the machine and the control group say.
@@ -15,11 +17,11 @@ if [[ $most =~ ^[0-9]+$ && $used =~ ^[0-9]+$ ]]; then
   if [ -z "$available" ] || [ "$left" -lt "$available" ]; then available=$left; fi
 fi
 if [ -z "$available" ]; then
-  echo "how much memory is available is not known here; the demo takes 6 GiB" >&2
+  echo "how much memory is available is not known here; the study takes 6 GiB" >&2
 elif [ "$available" -lt 6144 ]; then
   requests=$(((available - 512) * 10000 / 6144)) # the rest is warm-up and the programs themselves
   if [ "$requests" -lt 500 ]; then
-    echo "the demo needs 1 GiB of available memory; there are $available MiB" >&2
+    echo "the study needs 1 GiB of available memory; there are $available MiB" >&2
     exit 1
   fi
   echo "only $available MiB of memory are available: $requests requests a run instead of 10000" >&2

@@ -1,0 +1,289 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"evenkeel.dev/internal/compare"
+	"evenkeel.dev/internal/proc"
+	"evenkeel.dev/internal/runfile"
+	"evenkeel.dev/internal/textfmt"
+	"evenkeel.dev/reqtrace/verdict"
+	"evenkeel.dev/tailstat"
+)
+
+const demoHelp = `
+evenkeel demo [flags]
+
+Shows in two minutes what evenkeel is for, with two programs of the repository's examples: search
+and hello. make demo builds them and runs this.
+
+  1. why the requests of a recorded service were slow
+  2. whether a fix of that service helps, live, in rounds of random order
+  3. what collections under live traffic cost two replicas, and what gates change
+`
+
+// demoLoads are how long the demo's parts put load on.
+type demoLoads struct {
+	rounds, busy           int // busy: of a machine that has other work
+	round, trace, replicas time.Duration
+}
+
+var (
+	demoUsual = demoLoads{rounds: 7, busy: 12, round: 1700 * time.Millisecond, trace: 2 * time.Second, replicas: 9 * time.Second}
+	demoQuick = demoLoads{rounds: 2, busy: 2, round: 300 * time.Millisecond, trace: 300 * time.Millisecond, replicas: time.Second}
+)
+
+const (
+	demoRate     = 600 // requests per second, for 1,000 of them in a round: p99 needs as many
+	demoLiveMiB  = 64  // that each replica keeps
+	demoReplicas = 500 // requests per second
+	demoWait     = 30 * time.Second
+	demoFeed     = 400 * time.Millisecond  // that the feed takes to answer
+	demoLook     = 1100 * time.Millisecond // at the machine: shares of less than a second say nothing
+)
+
+// demo is the demonstration under way.
+type demo struct {
+	app   *app
+	bin   string // folder of search and hello
+	out   string // folder of the pages
+	loads demoLoads
+
+	machine demoMachine
+}
+
+func runDemo(ctx context.Context, a *app, args []string) error {
+	d := &demo{app: a, loads: demoUsual}
+	fs := a.newFlags("demo", demoHelp)
+	fs.StringVar(&d.bin, "bin", "bin", "`folder` of the programs search and hello")
+	fs.StringVar(&d.out, "out", "demo", "`folder` for the pages")
+	quick := fs.Bool("quick", false, "load each part for a moment: does everything run?")
+	operands, rest, err := a.parse(fs, args)
+	if err != nil {
+		return err
+	}
+	if len(operands)+len(rest) > 0 {
+		return a.wrong(fs, "it reads nothing; leave out %q", append(operands, rest...)[0])
+	}
+	if *quick {
+		d.loads = demoQuick
+	}
+	for _, name := range []string{"search", "hello"} {
+		if _, err := os.Stat(d.program(name)); err != nil {
+			return fmt.Errorf("%w; build it with make demo, in a clone of the repository", err)
+		}
+	}
+	if err := os.MkdirAll(d.out, 0o755); err != nil {
+		return err
+	}
+	ctx, release := a.catch(ctx)
+	defer release()
+	defer outlivePipe()()
+	d.machine.quota = cpuQuota(os.DirFS("/"))
+	for _, part := range []func(context.Context) error{d.why, d.fix, d.gates} {
+		if err := part(ctx); err != nil {
+			return err
+		}
+		d.say("")
+	}
+	d.next()
+	return nil
+}
+
+func (d *demo) program(name string) string { return filepath.Join(d.bin, name) }
+
+func (d *demo) say(format string, a ...any) { fmt.Fprintf(d.app.stdout, format+"\n", a...) }
+
+func (d *demo) head(text string) { d.say("%s", d.app.style.Bold(text)) }
+
+// quiet returns the app with nothing on standard error but a terminal's progress.
+func (d *demo) quiet() *app {
+	a := *d.app
+	a.stdout = io.Discard
+	if !a.terminal {
+		a.stderr = io.Discard
+	}
+	return &a
+}
+
+// why explains the recorded trace.
+func (d *demo) why(ctx context.Context) error {
+	d.head("1. Why was it slow?  evenkeel explain -demo: the recorded trace of a search service")
+	a, wrote := *d.app, &strings.Builder{}
+	a.stderr = wrote
+	err := runExplain(ctx, &a, []string{"-demo", "-html", filepath.Join(d.out, "explain.html")})
+	d.say("\n%s", strings.TrimSpace(wrote.String()))
+	return err
+}
+
+// fix measures the service of that trace, with the mistake and without.
+func (d *demo) fix(ctx context.Context) error {
+	rounds, err := d.rounds(ctx)
+	if err != nil {
+		return err
+	}
+	d.head(fmt.Sprintf("2. Did the fix help?  evenkeel run -variant: that service live, %s in random order", textfmt.Plural(rounds, "round")))
+	feed, stop, err := serveFeed(demoFeed)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	addr, err := freeAddress()
+	if err != nil {
+		return err
+	}
+	a := d.quiet()
+	r, err := a.newRunner([]string{
+		"-url", "http://" + addr + "/search?term=telescope&cnn=on", "-ready", "http://" + addr + "/",
+		"-rate", fmt.Sprint(demoRate), "-z", d.loads.round.String(), "-warmup", "200ms", "-repeat", fmt.Sprint(rounds),
+		"-pprof", "off", "-figures", "p50,p99",
+		"-variant", "slow: -refresh=locked", "-variant", "fixed: -refresh=free",
+		"--", d.program("search"), "-addr", addr, "-alloc=lean", "-ttl=1s", "-feeds", "cnn=http://" + feed,
+	})
+	if err != nil {
+		return err
+	}
+	if err := r.measureAll(ctx); err != nil {
+		return err
+	}
+	now, err := d.explainFixed(ctx, r)
+	if err != nil {
+		return err
+	}
+	c := r.compared()
+	d.compared(c)
+	d.say("explain now: %s", textfmt.Printable(now.Sentence))
+	a.stderr = d.app.stdout
+	return a.page(c, filepath.Join(d.out, "fix.html"))
+}
+
+// rounds returns how many to measure. More of them tell the variants apart on a busy machine. The
+// figures do not choose the number, so their intervals hold.
+func (d *demo) rounds(ctx context.Context) (int, error) {
+	watch := runfile.NewWatch(runfile.Watched{Elsewhere: true})
+	select {
+	case <-time.After(demoLook):
+	case <-ctx.Done():
+		return 0, errInterrupted
+	}
+	d.machine.add(watch.End())
+	why := d.machine.String()
+	if why == "" {
+		return d.loads.rounds, nil
+	}
+	d.say("The rest takes longer and is slower here, because %s.\n", why)
+	return d.loads.busy, nil
+}
+
+// compared prints the two figures, and what the rounds say about them.
+func (d *demo) compared(c *compare.Comparison) {
+	t := textfmt.NewTable(6)
+	t.Add(d.app.style.Bold, []string{"", c.Columns[0].Label, c.Columns[1].Label, "ratio", "95% interval", ""})
+	for _, name := range []string{"p50", "p99"} {
+		row := c.Row(name)
+		if row == nil {
+			continue
+		}
+		cells := []string{"  " + name, row.Format(row.Cells[0].Median), row.Format(row.Cells[1].Median)}
+		if x := row.Result(1); x == nil || x.Verdict == tailstat.VerdictCannotTell {
+			cells = append(cells, "-", compare.Bounds(x), "inconclusive")
+		} else {
+			cells = append(cells, compare.Ratio(x), compare.Bounds(x), x.Verdict.String())
+		}
+		t.Add(nil, cells)
+	}
+	d.table(t)
+}
+
+func (d *demo) table(t *textfmt.Table) {
+	var b strings.Builder
+	t.Render(&b)
+	d.say("%s", strings.TrimSuffix(b.String(), "\n"))
+}
+
+// explainFixed traces the fixed service under the load of the rounds.
+func (d *demo) explainFixed(ctx context.Context, r *runner) (*verdict.Verdict, error) {
+	fixed := r.variants[1]
+	p := &progress{w: r.app.stderr, terminal: r.app.terminal}
+	defer p.clear()
+	server, err := proc.Start(proc.Options{Args: append(append([]string(nil), r.command...), fixed.args...)})
+	if err != nil {
+		return nil, err
+	}
+	defer d.stop(server)
+	ready := newReadiness(r.flags.ready, nil)
+	if err := ready.wait(ctx, server, demoWait); err != nil {
+		return nil, err
+	}
+	trace := fmt.Sprintf("%sdebug/pprof/trace?seconds=%g", r.flags.ready, d.loads.trace.Seconds())
+	x := tracing{server: server, url: trace, load: r.load, progress: p}
+	_, v, err := x.explain(ctx)
+	return v, err
+}
+
+// next says what to run after the demo.
+func (d *demo) next() {
+	d.head("4. What next")
+	d.say("  your service    %s explain 'http://127.0.0.1:6060/debug/pprof/trace?seconds=5'", d.program("evenkeel"))
+	d.say("  your balancer   make demo-haproxy")
+	d.say("  live recorder   %s -admin 127.0.0.1:5051   # open http://127.0.0.1:5051/debug/evenkeel/", d.program("hello"))
+}
+
+// stop ends a program of the demo; a second signal to evenkeel makes it quick.
+func (d *demo) stop(p *proc.Process) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		select {
+		case <-d.app.hurry:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	_ = p.Stop(ctx, demoWait) // killed, if it must be
+}
+
+// freeAddress returns a loopback address on which nothing listens.
+func freeAddress() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	return l.Addr().String(), nil
+}
+
+// serveFeed serves the feed that search fetches, each time after a delay.
+func serveFeed(delay time.Duration) (addr string, stop func(), err error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", nil, err
+	}
+	var feed strings.Builder
+	feed.WriteString(`<rss version="2.0"><channel>`)
+	for i := range 100 {
+		fmt.Fprintf(&feed, "<item><title>Report %d</title><description>The telescope at station %d sees a comet.</description></item>", i, i)
+	}
+	feed.WriteString("</channel></rss>")
+	srv := &http.Server{ReadHeaderTimeout: demoWait, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-time.After(delay):
+			_, _ = io.WriteString(w, feed.String())
+		case <-r.Context().Done():
+		}
+	})}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = srv.Serve(l) // until it is closed
+	}()
+	return l.Addr().String(), func() { srv.Close(); <-done }, nil
+}

@@ -1,0 +1,107 @@
+//go:build linux
+
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"evenkeel.dev/examples/child"
+)
+
+// demoLines is how many lines make demo prints at most, with those of go build.
+const demoLines = 40
+
+// startDemo runs the three programs of make demo for a moment, with a folder for temporary files
+// of its own, and returns when a line matches.
+func startDemo(t *testing.T, until string) (c *child.Child, out, temp string) {
+	t.Helper()
+	evenkeel := build(t, "../cmd/evenkeel")
+	build(t, "../examples/search")
+	build(t, "../examples/hello")
+	out, temp = t.TempDir(), t.TempDir()
+	c, _ = start(t, regexp.MustCompile(until), "env", "TMPDIR="+temp, evenkeel, "demo", "-quick", "-bin", binDir, "-out", out)
+	return c, out, temp
+}
+
+// leavesNothing wants the demo's end to leave no process and no temporary file.
+func leavesNothing(t *testing.T, temp string) {
+	t.Helper()
+	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
+		t.Errorf("temporary files are left: %v, %v", left, err)
+	}
+	commands, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range commands {
+		text, _ := os.ReadFile(name) // a process may have ended
+		for _, program := range []string{"search", "hello"} {
+			if strings.HasPrefix(string(text), filepath.Join(binDir, program)+"\x00") {
+				t.Errorf("a process is left: %q", strings.ReplaceAll(string(text), "\x00", " "))
+			}
+		}
+	}
+}
+
+// TestDemo runs the demo to its end, and looks for what each part is to show.
+func TestDemo(t *testing.T) {
+	c, out, temp := startDemo(t, "^4. What next")
+	waitExit(t, c)
+	text, errText := c.Output()
+	if !c.State().Success() || errText != "" {
+		t.Errorf("%v\n%s", c.State(), errText)
+	}
+	for _, want := range []string{
+		`(?m)^1\. Why was it slow\?`, `(?m)^the slowest 1% .* waiting for the mutex that feed\.\(\*Cache\)\.Get held`, `(?m)^  lock +0 `,
+		`(?m)^wrote .*explain\.html`,
+		`(?m)^2\. Did the fix help\?`, `(?m)^  p50 +\d`, `(?m)^explain now: `, `(?m)^wrote .*fix\.html`,
+		`(?m)^3\. Garbage collection`, `(?m)^  collecting under live traffic +\d+ +\d+ +0 `, `(?m)^  gated +\d+ +\d+ +0 `,
+		`(?m)^4\. What next`, `make demo-haproxy`,
+	} {
+		if !regexp.MustCompile(want).MatchString(text) {
+			t.Errorf("the demo does not print %q:\n%s", want, text)
+		}
+	}
+	const ofBuild = 6 // five modules and a line of make
+	if n := strings.Count(text, "\n"); n > demoLines-ofBuild {
+		t.Errorf("%d lines, more than %d", n, demoLines-ofBuild)
+	}
+	for _, page := range []string{"explain.html", "fix.html"} {
+		if text, err := os.ReadFile(filepath.Join(out, page)); err != nil || !strings.HasPrefix(string(text), "<!DOCTYPE html>") {
+			t.Errorf("%s: %v", page, err)
+		}
+	}
+	leavesNothing(t, temp)
+}
+
+// TestDemoInterrupted interrupts each part.
+func TestDemoInterrupted(t *testing.T) {
+	for _, part := range []string{"1", "2", "3"} {
+		t.Run(part, func(t *testing.T) {
+			c, _, temp := startDemo(t, "^"+part+`\. `)
+			if err := c.Signal(syscall.SIGINT); err != nil {
+				t.Fatal(err)
+			}
+			waitExit(t, c)
+			if _, errText := c.Output(); c.State().ExitCode() != 130 || !strings.Contains(errText, "evenkeel demo: ") {
+				t.Errorf("exit code %d, %q", c.State().ExitCode(), errText)
+			}
+			leavesNothing(t, temp)
+		})
+	}
+}
+
+func waitExit(t *testing.T, c *child.Child) {
+	t.Helper()
+	select {
+	case <-c.Exited():
+	case <-time.After(stopTimeout):
+		t.Fatal("it goes on")
+	}
+}
