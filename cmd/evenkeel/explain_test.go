@@ -136,12 +136,12 @@ func TestExplain(t *testing.T) {
 	call("explain", "-region", "own", file).check(t, exitOK, []string{"400 whole requests (marked by regions)"}, nil)
 }
 
-// TestExplainDemo: the sentence, three rows and the page, wherever the command is.
+// TestExplainDemo: the sentences, three rows and the page, wherever the command is.
 func TestExplainDemo(t *testing.T) {
 	t.Chdir(t.TempDir())
 	r := call("explain", "-demo")
-	r.check(t, exitOK, []string{"87% waiting for the mutex that feed.(*Cache).Get held", "lock 0 170 ms", "waiting for the collector 0"}, []string{"wrote " + demoPage})
-	if n := strings.Count(r.stdout, "\n"); n > 8 {
+	r.check(t, exitOK, []string{"87% of the extra time is waiting for a mutex. feed.(*Cache).Get (cache.go:81) holds it", "waiting for a lock 0 170 ms"}, []string{"wrote " + demoPage})
+	if n := strings.Count(r.stdout, "\n"); n > 13 {
 		t.Errorf("%d lines:\n%s", n, r.stdout)
 	}
 	if b, err := os.ReadFile(demoPage); err != nil || !bytes.Contains(b, []byte("feed.(*Cache).Get")) || bytes.Contains(b, []byte("go tool trace -http")) {

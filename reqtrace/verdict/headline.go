@@ -133,7 +133,8 @@ func (n *NamedCause) also() string {
 }
 
 // leftOut says what no share has in it, a line each.
-func leftOut(r *reqtrace.Report) (list []string) {
+func leftOut(r *reqtrace.Report) []string {
+	list := []string{} // a list in JSON too
 	if m := &r.Machine; m.Stalls > 0 {
 		list = append(list, fmt.Sprintf("%s (%s) during which the whole machine stood still.", textfmt.Duration(m.Time), textfmt.Plural(m.Stalls, "time")))
 	}

@@ -18,8 +18,10 @@ func TestText(t *testing.T) {
 	golden.Written(t, "explain-color.golden.txt", func(b *bytes.Buffer) error { return v.WriteText(b, Options{Color: true}) })
 
 	var short strings.Builder
-	if err := v.WriteText(&short, Options{Rows: 2}); err != nil || strings.Count(short.String(), "\n") != 5 || !strings.Contains(short.String(), v.Sentence) {
-		t.Errorf("the sentence and two rows: %v\n%s", err, short.String())
+	err := v.WriteText(&short, Options{Rows: 2})
+	_, table, _ := strings.Cut(short.String(), "of a request, on average")
+	if err != nil || strings.Count(table, "\n") != 3 || !strings.HasPrefix(short.String(), v.Sentence) {
+		t.Errorf("the sentences and two rows: %v\n%s", err, short.String())
 	}
 
 	cut := Of(&reqtrace.Report{Trace: time.Second, CutEnd: 3, Procs: 1, Marked: true})
