@@ -93,7 +93,7 @@ func (d *driver) bench(ctx context.Context, chosen, results, plots string, markd
 	if runtime.NumCPU() < 2 {
 		return errors.New("server and client need a core each, and there is one: run it on a machine with two")
 	}
-	if err := d.checkFiles(); err != nil {
+	if err := errors.Join(d.checkFiles(), figure.CheckSave(results)); err != nil {
 		return err
 	}
 	set := figure.New("aio")

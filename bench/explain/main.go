@@ -89,6 +89,9 @@ func (d *driver) bench(ctx context.Context, part, results string) error {
 		}
 		names = []string{part}
 	}
+	if err := figure.CheckSave(results); err != nil {
+		return err
+	}
 	d.set = figure.New("explain")
 	d.set.Out, d.set.Machine = d.out, figure.Machine()
 	d.set.Raw["rounds"], d.set.Raw["seconds"] = d.rounds, d.length.Seconds()

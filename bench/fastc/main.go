@@ -78,6 +78,9 @@ func main() {
 
 // measure runs all parts, or one, and keeps what came out; also of those before an interrupt.
 func (b *bench) measure(only, results string) (err error) {
+	if err := figure.CheckSave(results); err != nil {
+		return err
+	}
 	found := false
 	for _, p := range parts {
 		if only != "" && only != p.name {

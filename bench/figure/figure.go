@@ -267,8 +267,29 @@ func floor(xs []float64) float64 {
 	return ratio
 }
 
-// Save writes the set to dir/BENCHMARK-DATE-TIME.json and says so. It makes dir where it is missing: what was measured for an hour is not lost by that.
+// CheckSave returns why results cannot go to dir, before they are measured: dir is in a git work tree
+// that differs from its commit, which nobody else can check out. "" keeps no results.
+func CheckSave(dir string) error {
+	for at := dir; at != ""; at = filepath.Dir(at) {
+		if _, err := os.Stat(at); err != nil && at != filepath.Dir(at) {
+			continue // Save makes it
+		}
+		out, err := exec.Command("git", "-C", at, "describe", "--always", "--dirty", "--abbrev=12").Output()
+		if err != nil || !strings.Contains(string(out), "-dirty") {
+			return nil // dir is in no work tree, or nothing has changed there
+		}
+		return fmt.Errorf("no results go to %s: the work tree differs from its commit (%s): commit the changes first, or keep the results elsewhere with -results",
+			dir, strings.TrimSpace(string(out)))
+	}
+	return nil
+}
+
+// Save writes the set to dir/BENCHMARK-DATE-TIME.json and says so. It makes dir where it is missing:
+// what was measured for an hour is not lost by that. It refuses what CheckSave does.
 func (s *Set) Save(dir string) error {
+	if err := CheckSave(dir); err != nil {
+		return err
+	}
 	b, err := json.MarshalIndent(s, "", " ")
 	if err != nil {
 		return err

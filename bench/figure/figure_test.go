@@ -3,9 +3,11 @@ package figure
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -78,6 +80,50 @@ func TestSet(t *testing.T) {
 	var back Set
 	if err := json.Unmarshal(b, &back); err != nil || len(back.Figures) != 9 || back.Figures[0].Verdict != Met || back.Figures[1].Verdict != Missed || back.Figures[1].Interval != nil {
 		t.Errorf("read back %+v, %v", back.Figures, err)
+	}
+}
+
+// TestCheckSave: a work tree that differs from its commit gets no results.
+func TestCheckSave(t *testing.T) {
+	tree := t.TempDir()
+	git := func(args ...string) {
+		t.Helper()
+		cmd := exec.Command("git", append([]string{"-C", tree, "-c", "user.name=a", "-c", "user.email=a@b"}, args...)...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(tree, "code.go"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	git("init", "-q")
+	write("package a")
+	git("add", "code.go")
+	git("commit", "-q", "-m", "a")
+	s := &Set{Benchmark: "x", Started: time.Unix(0, 0).UTC(), Out: io.Discard}
+	dir := filepath.Join(tree, "bench", "results") // not there yet
+	if err := s.Save(dir); err != nil {
+		t.Errorf("a clean tree: %v", err)
+	}
+	s.Benchmark = "y"
+	if err := s.Save(dir); err != nil {
+		t.Errorf("a tree with other results, not committed yet: %v", err)
+	}
+	write("package b")
+	for _, dir := range []string{dir, filepath.Join(tree, "new", "folder")} {
+		if err := errors.Join(CheckSave(dir), s.Save(dir)); err == nil || !strings.Contains(err.Error(), "commit the changes first") {
+			t.Errorf("%s in a changed tree: %v", dir, err)
+		}
+	}
+	if err := errors.Join(CheckSave(""), CheckSave(t.TempDir())); err != nil {
+		t.Errorf("no results, and results outside of a tree: %v", err)
+	}
+	git("commit", "-q", "-a", "-m", "b")
+	if err := CheckSave(dir); err != nil {
+		t.Errorf("committed: %v", err)
 	}
 }
 

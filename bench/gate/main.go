@@ -111,6 +111,9 @@ func main() {
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := d.prepare(*list, *loads)
+	if err == nil && *demo == "" && !d.quick {
+		err = figure.CheckSave(*results)
+	}
 	if err == nil {
 		switch {
 		case *demo != "":

@@ -63,6 +63,9 @@ func main() {
 }
 
 func run(bin, results string, repeat, requests int) error {
+	if err := figure.CheckSave(results); err != nil {
+		return err
+	}
 	s := figure.New("gc")
 	f, err := measure(bin, repeat, requests)
 	if err != nil {

@@ -123,7 +123,7 @@ func (d *driver) choose(only, kinds string) error {
 
 // bench measures, shows and keeps what came out; also what came out before an interrupt.
 func (d *driver) bench(ctx context.Context, results string) error {
-	if err := d.raiseFiles(); err != nil {
+	if err := errors.Join(d.raiseFiles(), figure.CheckSave(results)); err != nil {
 		return err
 	}
 	set := figure.New("httpd")

@@ -56,6 +56,9 @@ func main() {
 }
 
 func run(bin, results string, rounds int, length time.Duration, only string) error {
+	if err := figure.CheckSave(results); err != nil {
+		return err
+	}
 	dir, err := os.MkdirTemp("", "bench-load-")
 	if err != nil {
 		return err

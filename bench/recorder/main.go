@@ -113,6 +113,9 @@ func (d *driver) bench(ctx context.Context, only, results string) error {
 	if d.quick {
 		d.rounds, d.length, d.warmup, d.planted, d.soakFor, d.n, results = 1, 2*time.Second, 0, 10*time.Second, 6*time.Second, 4000, ""
 	}
+	if err := figure.CheckSave(results); err != nil {
+		return err
+	}
 	found, err := false, error(nil)
 	for _, p := range parts {
 		if p.name != only && (only != "" || p.alone) {

@@ -87,6 +87,9 @@ func (d *driver) bench(ctx context.Context, part string) error {
 			return fmt.Errorf("-part: no part %q; they are %s", name, strings.Join(partNames, ", "))
 		}
 	}
+	if err := figure.CheckSave(d.results); err != nil {
+		return err
+	}
 	if part == "record" {
 		return d.record(ctx)
 	}

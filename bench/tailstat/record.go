@@ -181,6 +181,9 @@ func (f *recorded) save(dir, kind string) error {
 	if len(f.Runs) == 0 {
 		return nil
 	}
+	if err := figure.CheckSave(dir); err != nil {
+		return err
+	}
 	name := filepath.Join(dir, kind+f.Started.Format("2006-01-02-1504")+".json.gz")
 	out, err := os.Create(name)
 	if err != nil {

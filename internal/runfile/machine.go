@@ -65,10 +65,17 @@ func Tool() string {
 		if bi.Main.Version != "" && bi.Main.Version != "(devel)" {
 			v = bi.Main.Version
 		}
+		stamp := ""
 		for _, s := range bi.Settings {
-			if s.Key == "vcs.revision" && v == "devel" {
-				v += " " + s.Value[:min(12, len(s.Value))]
+			switch {
+			case s.Key == "vcs.revision":
+				stamp = " " + s.Value[:min(12, len(s.Value))] + stamp
+			case s.Key == "vcs.modified" && s.Value == "true":
+				stamp += "+dirty"
 			}
+		}
+		if v == "devel" {
+			v += stamp
 		}
 	}
 	return "evenkeel " + v

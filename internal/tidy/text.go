@@ -10,18 +10,27 @@ import (
 )
 
 const (
-	maxReadmeLines = 150
+	maxReadmeLines = 120
+	maxReadmeWords = 600 // comments aside, which readers don't see
 	maxSourceLines = 500
 )
 
+var htmlComment = regexp.MustCompile(`(?s)<!--.*?-->`)
+
 // CheckReadme finds a README.md that has outgrown its page.
-func CheckReadme(t *Tree) []Finding {
+func CheckReadme(t *Tree) (found []Finding) {
 	f := t.file("README.md")
-	if f == nil || f.Lines() <= maxReadmeLines {
+	if f == nil {
 		return nil
 	}
-	return []Finding{f.atLine(maxReadmeLines+1, fmt.Sprintf("%d lines, over %d", f.Lines(), maxReadmeLines),
-		"move what is over to docs")}
+	const do = "move what is over to docs"
+	if f.Lines() > maxReadmeLines {
+		found = append(found, f.atLine(maxReadmeLines+1, fmt.Sprintf("%d lines, over %d", f.Lines(), maxReadmeLines), do))
+	}
+	if n := len(strings.Fields(htmlComment.ReplaceAllString(f.Text, ""))); n > maxReadmeWords {
+		found = append(found, f.atLine(1, fmt.Sprintf("%d words, over %d", n, maxReadmeWords), do))
+	}
+	return found
 }
 
 // CheckSize finds Go files, tests aside, in which something else wants to live alone.

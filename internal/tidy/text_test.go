@@ -10,8 +10,10 @@ import (
 func TestReadme(t *testing.T) {
 	runRule(t, tidy.CheckReadme, []ruleTest{
 		{"none", files{}, nil},
-		{"one page", files{"README.md": strings.Repeat("x\n", 150), "docs/README.md": strings.Repeat("x\n", 151)}, nil},
-		{"too long", files{"README.md": strings.Repeat("x\n", 150) + "x"}, []string{"README.md:151: 151 lines, over 150"}},
+		{"one page", files{"README.md": strings.Repeat("x\n", 120), "docs/README.md": strings.Repeat("x\n", 151)}, nil},
+		{"too long", files{"README.md": strings.Repeat("x\n", 120) + "x"}, []string{"README.md:121: 121 lines, over 120"}},
+		{"many words", files{"README.md": strings.Repeat("x ", 600) + "<!-- and\nothers -->"}, nil},
+		{"too many words", files{"README.md": strings.Repeat("x ", 601)}, []string{"README.md:1: 601 words, over 600"}},
 	})
 }
 

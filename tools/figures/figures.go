@@ -18,8 +18,13 @@
 // results say: of a path that ends in measured, the interval beside it; of a median over rounds, that of signed ranks
 // which bench/figure judges by. Times and ratios of five rounds or more must have one.
 //
+// A table without columns and rows is traced as sentences are.
+//
 // A block of what a command prints is traced by "<!-- output: evenkeel compare FILE -->", which a
 // test of cmd/evenkeel runs.
+//
+// Each file of results says which commit was measured. One of a work tree with changes, or of a
+// commit that is not known, holds up nothing. [Sources] lists the commits, which must be in the history.
 package figures
 
 import (
@@ -51,6 +56,35 @@ func Check(tree fs.FS, page string) ([]string, error) {
 	return c.found, nil
 }
 
+// Source is a file of results that a page cites.
+type Source struct {
+	Line           int // of the page
+	File, Revision string
+}
+
+// cited matches a comment that names a file of results.
+var cited = regexp.MustCompile(`(?m)^<!-- (?:figures|output: evenkeel) (?:.* )?(bench/results/\S+\.json)\b`)
+
+// Sources returns the files of results that a page cites, each with the commit that was measured.
+func Sources(tree fs.FS, page string) (list []Source, err error) {
+	text, err := fs.ReadFile(tree, page)
+	if err != nil {
+		return nil, err
+	}
+	for _, at := range cited.FindAllSubmatchIndex(text, -1) {
+		s := Source{Line: 1 + strings.Count(string(text[:at[0]]), "\n"), File: string(text[at[2]:at[3]])}
+		results, err := readResults(tree, s.File)
+		if err == nil {
+			s.Revision, err = revision(results)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s:%d: %s: %w", page, s.Line, s.File, err)
+		}
+		list = append(list, s)
+	}
+	return list, nil
+}
+
 // blocks matches the parts of a page: a comment, a fenced block, a table, an indented block, a line of prose.
 var blocks = regexp.MustCompile("(?m)^<!--(?s:.*?)-->$|^```(?s:.*?)\n```$|^\\|.*(?:\n\\|.*)*|^    .*(?:\n    .*)*|^.*\\S.*$")
 
@@ -79,6 +113,7 @@ func (c *checker) wrong(line int, do, what string, args ...any) {
 // section checks one section: the values that its comments trace, then that they trace every figure.
 func (c *checker) section(parts []block) {
 	var traced []string // the texts of its comments, and the words of its tables and output
+	var claims []string // of traced, the texts of its comments
 	said := ""          // to the reader
 	for _, b := range parts {
 		if b.prose() || b.is("|") {
@@ -94,12 +129,18 @@ func (c *checker) section(parts []block) {
 			if i+1 < len(parts) {
 				after = parts[i+1]
 			}
-			traced = append(traced, c.comment(b, after, said)...)
+			claims = append(claims, c.comment(b, after, said)...)
+		}
+		if b.is("<!-- output: ") {
+			c.output(b)
 		}
 	}
+	traced = append(traced, claims...)
 	above := ""
 	for _, b := range parts {
 		switch {
+		case b.is("|") && figure.MatchString(b.text) && strings.Contains(above, "\ntext ") && !strings.Contains(above, "\ncolumns "):
+			c.sentence(b, claims)
 		case b.is("|") && figure.MatchString(b.text) && !strings.Contains(above, "\ncolumns "):
 			c.wrong(b.line, "put a comment <!-- figures FILE ... --> above it, as tools/figures says", "a table with figures has no raw results")
 		case b.is("```\n") && figure.MatchString(b.text) && !strings.HasPrefix(above, "<!-- output: "):
@@ -121,6 +162,21 @@ func (c *checker) sentence(b block, traced []string) {
 	}
 }
 
+// output checks the file of results that a command reads.
+func (c *checker) output(b block) {
+	m := cited.FindStringSubmatch(b.text)
+	if m == nil {
+		return // it reads none
+	}
+	results, err := readResults(c.tree, m[1])
+	if err == nil {
+		_, err = revision(results)
+	}
+	if err != nil {
+		c.wrong(b.line, "name the newest file of bench/results of a clean commit", "%v", err)
+	}
+}
+
 // comment checks what a comment traces, and returns the texts that it does.
 func (c *checker) comment(b, after block, said string) (traced []string) {
 	lines := strings.Split(strings.TrimSuffix(b.text, "-->"), "\n")
@@ -128,6 +184,9 @@ func (c *checker) comment(b, after block, said string) (traced []string) {
 	if err != nil {
 		c.wrong(b.line, "name a file of bench/results", "%v", err)
 		return nil
+	}
+	if _, err := revision(results); err != nil {
+		c.wrong(b.line, "name the newest file of a clean commit, or leave its figures out", "%v", err)
 	}
 	var t table
 	for i, line := range lines[1:] {

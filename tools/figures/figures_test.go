@@ -2,6 +2,7 @@ package figures_test
 
 import (
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -23,8 +24,32 @@ func TestPages(t *testing.T) {
 	}
 }
 
+// TestHistory wants the commits that were measured in the history, where anyone can check them out.
+func TestHistory(t *testing.T) {
+	git := func(args ...string) (string, error) {
+		out, err := exec.CommandContext(t.Context(), "git", append([]string{"-C", "../.."}, args...)...).CombinedOutput()
+		return strings.TrimSpace(string(out)), err
+	}
+	switch shallow, err := git("rev-parse", "--is-shallow-repository"); {
+	case err != nil:
+		t.Skipf("needs git and the repository's history: %v: %s", err, shallow)
+	case shallow != "false":
+		t.Skip("needs the repository's history, and this clone is shallow: git fetch --unshallow")
+	}
+	const page = "README.md"
+	sources, err := figures.Sources(os.DirFS("../.."), page)
+	if err != nil || len(sources) == 0 {
+		t.Errorf("%s cites %d files of results: %v", page, len(sources), err)
+	}
+	for _, s := range sources {
+		if out, err := git("merge-base", "--is-ancestor", s.Revision, "HEAD"); err != nil {
+			t.Errorf("%s:%d: %s is of commit %s, which is not in the history: %s", page, s.Line, s.File, s.Revision, out)
+		}
+	}
+}
+
 // raw is a file of results: two rounds of one mode, the second tried twice, and one round of another.
-const raw = `{"rates": {"high": 4826.4, "busy": 0.6397}, "figures": [{"name": "a", "measured": 1.25}], "runs": [
+const raw = `{"versions": {"revision": "0123456789ab"}, "rates": {"high": 4826.4, "busy": 0.6397}, "figures": [{"name": "a", "measured": 1.25}], "runs": [
 	{"mode": "gated", "load": "high", "round": 1, "try": 1, "p99_ns": 30000000, "peak_bytes": [600000000, 700000000]},
 	{"mode": "gated", "load": "high", "round": 2, "try": 1, "p99_ns": 900000000, "peak_bytes": [600000000, 700000000]},
 	{"mode": "gated", "load": "high", "round": 2, "try": 2, "p99_ns": 43500000, "peak_bytes": [610000000, 710000000]},
@@ -103,6 +128,9 @@ func TestCheck(t *testing.T) {
 			"README.md:15: nothing says where 1.25 ms is from",
 		}},
 		{"a table without a comment", "| a | b |\n|---|---|\n| x | 5 ms |\n", []string{"README.md:1: a table with figures has no raw results"}},
+		{"a table traced as text", change("<!-- output: evenkeel", "<!-- figures r.json\ntext 1.25 ms: figures/0/measured[ms] -->\n| a |\n|---|\n| 1.25 ms |\n| 9 ms |\n\nIt is 1.25 ms.\n\n<!-- output: evenkeel"), []string{
+			"README.md:23: nothing says where 9 ms is from",
+		}},
 		{"output of nobody", change("<!-- output: evenkeel compare r.json -->\n", ""), []string{"README.md:21: a block with figures does not say what prints it"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -118,9 +146,49 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+// TestRevisions: results of a tree with changes, or of no known commit, hold up no figure.
+func TestRevisions(t *testing.T) {
+	for _, tt := range []struct{ results, want string }{
+		{`{"versions": {"revision": "0123456789ab"}}`, ""},
+		{`{"versions": {"revision": "v1.2.0-3-g0123456789ab"}}`, ""},
+		{`{"tool": "evenkeel v0.0.0-20261127233542-0123456789ab"}`, ""},
+		{`{"tool": "evenkeel devel 0123456789ab"}`, ""},
+		{`{"versions": {"revision": "0123456789ab-dirty"}}`, "of a work tree with changes"},
+		{`{"tool": "evenkeel v0.0.0-20261127233542-0123456789ab+dirty"}`, "of a work tree with changes"},
+		{`{"versions": {"revision": "not known: exit status 128"}}`, "do not say which commit"},
+		{`{"tool": "evenkeel devel"}`, "do not say which commit"},
+		{`{}`, "do not say which commit"},
+		{``, "there is no bench/results/r.json"},
+	} {
+		for _, page := range []string{
+			"<!-- figures bench/results/r.json -->\n",
+			"<!-- output: evenkeel compare -figures p50 bench/results/r.json -->\n```\nx\n```\n",
+		} {
+			tree := fstest.MapFS{"README.md": {Data: []byte("# A\n\n" + page)}}
+			if tt.results != "" {
+				tree["bench/results/r.json"] = &fstest.MapFile{Data: []byte(tt.results)}
+			}
+			found, err := figures.Check(tree, "README.md")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if (tt.want == "") != (len(found) == 0) || tt.want != "" && !strings.Contains(found[0], tt.want) {
+				t.Errorf("%s\n%q: %q, want %q", tt.results, page, found, tt.want)
+			}
+			sources, err := figures.Sources(tree, "README.md")
+			switch {
+			case (err == nil) != (tt.want == ""):
+				t.Errorf("%s\n%q: %v", tt.results, page, err)
+			case err == nil && (len(sources) != 1 || sources[0].Revision != "0123456789ab" || sources[0].Line != 3):
+				t.Errorf("%s\n%q: %+v", tt.results, page, sources)
+			}
+		}
+	}
+}
+
 // TestIntervals holds intervals to the results: those that a figure has, and those of rounds.
 func TestIntervals(t *testing.T) {
-	const raw = `{"figures": [{"measured": 1.214, "interval": [1.124, 1.335]}, {"measured": 2}], "alarms": [{"method": "a", "share": 4.9}], "runs": [
+	const raw = `{"versions": {"revision": "0123456789ab"}, "figures": [{"measured": 1.214, "interval": [1.124, 1.335]}, {"measured": 2}], "alarms": [{"method": "a", "share": 4.9}], "runs": [
 		{"mode": "gated", "round": 1, "p99_ns": 1000000}, {"mode": "gated", "round": 2, "p99_ns": 2000000}, {"mode": "gated", "round": 3, "p99_ns": 3000000},
 		{"mode": "gated", "round": 4, "p99_ns": 4000000}, {"mode": "gated", "round": 5, "p99_ns": 5000000}]}`
 	const page = `# Five rounds

@@ -26,6 +26,27 @@ func readResults(tree fs.FS, name string) (results any, err error) {
 	return results, nil
 }
 
+// revision returns the commit that was measured. A benchmark's driver writes it to versions/revision,
+// and evenkeel to tool, as the go command stamps programs.
+func revision(results any) (string, error) {
+	r, err := at(results, "versions/revision")
+	if err != nil {
+		r, _ = at(results, "tool")
+	}
+	text, _ := r.(string)
+	m := commit.FindStringSubmatch(text)
+	switch {
+	case strings.Contains(text, "dirty"):
+		return "", fmt.Errorf("the results are of a work tree with changes (%s)", text)
+	case m == nil:
+		return "", fmt.Errorf("the results do not say which commit was measured (%q)", text)
+	}
+	return m[1], nil
+}
+
+// commit matches what git describe or a pseudo-version ends with.
+var commit = regexp.MustCompile(`(?:^|[ g-])([0-9a-f]{12,40})$`)
+
 // at returns what is at a path of keys and indices, with slashes between them.
 func at(results any, path string) (any, error) {
 	x := results

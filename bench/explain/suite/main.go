@@ -114,6 +114,9 @@ func (d *driver) choose(only string) (err error) {
 
 // bench runs the plants and prints what share of them is named right.
 func (d *driver) bench(ctx context.Context, results string) error {
+	if err := figure.CheckSave(results); err != nil {
+		return err
+	}
 	end, err := d.serveBehind()
 	if err != nil {
 		return err

@@ -59,6 +59,11 @@ func run(ctx context.Context, root, only string, rounds int, results, keep strin
 	if err != nil {
 		return err
 	}
+	if rounds > 0 {
+		if err := figure.CheckSave(results); err != nil {
+			return err
+		}
+	}
 	dir := keep
 	if dir == "" {
 		if dir, err = os.MkdirTemp("", "fromcgo-"); err != nil {
