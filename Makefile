@@ -13,6 +13,7 @@ help:
 	@echo "make golden      write the golden files again, from real programs under real toolchains, and the record of the public API"
 	@echo "make release-check  what $(VERSION) would publish: clean tree, API record, licences, builds from module zips alone"
 	@echo "make bench       bench-gc, -load, -gate, -aio, -httpd, -fastc, -explain, -tailstat and -recorder: each figure with its target, raw results in bench/results"
+	@echo "make bench-fix   a service slow and fixed, three minutes: the rounds that README.md shows"
 	@echo "make bench-aio   aio beside its peers, over an hour; QUICK=1: some minutes; PART=hostile: that part (echo, accept, idle, hostile)"
 	@echo "make gaio-suite  gaio's own tests over aio/gaio, on each backend, with two sizes of the swap buffer, ROUNDS=10 times"
 	@echo "make nethttp-suite  net/http's own tests through httpd, with the race detector, on each backend: this Go's, then the next one's ($(NEXT))"
@@ -45,6 +46,13 @@ demo:
 	@CGO_ENABLED=0 $(GO_BUILD) -o bin/ ./cmd/evenkeel
 	@cd examples && CGO_ENABLED=0 $(GO_BUILD) -o ../bin/ ./search ./hello
 	@bin/evenkeel demo
+
+# The rounds of "Did the fix help?" in README.md.
+.PHONY: bench-fix
+bench-fix:
+	@$(GO_BUILD) -buildvcs=true -o bin/ ./cmd/evenkeel
+	@cd examples && $(GO_BUILD) -o ../bin/ ./search ./hello
+	bin/evenkeel demo -record bench/results/fix-$(shell date -u +%Y-%m-%d-%H%M).json
 
 demo-haproxy:
 	@examples/msgpush/demo.sh

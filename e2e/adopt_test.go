@@ -11,7 +11,7 @@ import (
 	"evenkeel.dev/internal/race"
 )
 
-// service is a program around the README's lines, which the README leaves to its reader.
+// service is a program around the lines of the gate's guide, which leaves it to its reader.
 const service = `package main
 
 import (
@@ -33,17 +33,21 @@ func main() {
 }
 `
 
-// TestReadmeAdoption follows the README: its go mod lines and its Go lines, in a module of
-// somebody else's.
+// TestReadmeAdoption follows the README's go mod lines, and the Go lines of the gate's guide, in a
+// module of somebody else's.
 func TestReadmeAdoption(t *testing.T) {
 	readme, err := os.ReadFile("../README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	program := regexp.MustCompile("(?s)```go\n(.*?)```").FindSubmatch(readme)
+	guide, err := os.ReadFile("../docs/guides/gcgate.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := regexp.MustCompile("(?s)```go\n(.*?)```").FindSubmatch(guide)
 	lines := regexp.MustCompile(`(?m)^(go mod [^#\n]*)`).FindAllStringSubmatch(string(readme), -1)
 	if program == nil || len(lines) == 0 {
-		t.Fatal("README.md has no go mod lines or no Go lines")
+		t.Fatal("README.md has no go mod lines, or docs/guides/gcgate.md no Go lines")
 	}
 	clone, err := filepath.Abs("..")
 	if err != nil {
@@ -78,6 +82,6 @@ func TestReadmeAdoption(t *testing.T) {
 		out = string(b)
 	}
 	if !strings.Contains(out, "the gate is serving\n") {
-		t.Errorf("the README's program printed %q", out)
+		t.Errorf("the guide's program printed %q", out)
 	}
 }

@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -38,6 +40,7 @@ type demoLoads struct {
 
 var (
 	demoUsual = demoLoads{rounds: 7, busy: 12, round: 1700 * time.Millisecond, trace: 2 * time.Second, replicas: 9 * time.Second}
+	demoFull  = demoLoads{rounds: 12, busy: 12, round: 5 * time.Second, trace: 2 * time.Second}
 	demoQuick = demoLoads{rounds: 2, busy: 2, round: 300 * time.Millisecond, trace: 300 * time.Millisecond, replicas: time.Second}
 )
 
@@ -57,6 +60,7 @@ type demo struct {
 	out   string // folder of the pages
 	loads demoLoads
 
+	record  string // file for the runs of part 2, measured alone; "": the demonstration
 	machine demoMachine
 }
 
@@ -66,6 +70,7 @@ func runDemo(ctx context.Context, a *app, args []string) error {
 	fs.StringVar(&d.bin, "bin", "bin", "`folder` of the programs search and hello")
 	fs.StringVar(&d.out, "out", "demo", "`folder` for the pages")
 	quick := fs.Bool("quick", false, "load each part for a moment: does everything run?")
+	fs.StringVar(&d.record, "record", "", "measure part 2 alone, in 12 long rounds, and write the runs to this `file`; evenkeel must be of a clean commit")
 	operands, rest, err := a.parse(fs, args)
 	if err != nil {
 		return err
@@ -75,6 +80,16 @@ func runDemo(ctx context.Context, a *app, args []string) error {
 	}
 	if *quick {
 		d.loads = demoQuick
+	}
+	parts := []func(context.Context) error{d.why, d.fix, d.gates, d.next}
+	if d.record != "" {
+		if tool := runfile.Tool(); !ofCommit.MatchString(tool) {
+			return fmt.Errorf("-record: this is %s, which is not of a clean commit: commit the changes, and build it by make bench-fix", tool)
+		}
+		if err := canSave(nil, d.record); err != nil {
+			return err
+		}
+		d.loads, parts = demoFull, parts[1:2]
 	}
 	for _, name := range []string{"search", "hello"} {
 		if _, err := os.Stat(d.program(name)); err != nil {
@@ -88,15 +103,19 @@ func runDemo(ctx context.Context, a *app, args []string) error {
 	defer release()
 	defer outlivePipe()()
 	d.machine.quota = cpuQuota(os.DirFS("/"))
-	for _, part := range []func(context.Context) error{d.why, d.fix, d.gates} {
+	for i, part := range parts {
+		if i > 0 {
+			d.say("")
+		}
 		if err := part(ctx); err != nil {
 			return err
 		}
-		d.say("")
 	}
-	d.next()
 	return nil
 }
+
+// ofCommit matches a version that the go command has stamped with a commit, and no changes to it.
+var ofCommit = regexp.MustCompile(`[ -][0-9a-f]{12}$`)
 
 func (d *demo) program(name string) string { return filepath.Join(d.bin, name) }
 
@@ -162,7 +181,7 @@ func (d *demo) fix(ctx context.Context) error {
 	d.compared(c)
 	d.say("explain now: %s", textfmt.Printable(now.Sentence))
 	a.stderr = d.app.stdout
-	return a.page(c, filepath.Join(d.out, "fix.html"))
+	return errors.Join(a.page(c, filepath.Join(d.out, "fix.html")), a.save(&r.file, d.record))
 }
 
 // rounds returns how many to measure. More of them tell the variants apart on a busy machine. The
@@ -230,11 +249,12 @@ func (d *demo) explainFixed(ctx context.Context, r *runner) (*verdict.Verdict, e
 }
 
 // next says what to run after the demo.
-func (d *demo) next() {
+func (d *demo) next(context.Context) error {
 	d.head("4. What next")
 	d.say("  your service    %s explain 'http://127.0.0.1:6060/debug/pprof/trace?seconds=5'", d.program("evenkeel"))
 	d.say("  your balancer   make demo-haproxy")
 	d.say("  live recorder   %s -admin 127.0.0.1:5051   # open http://127.0.0.1:5051/debug/evenkeel/", d.program("hello"))
+	return nil
 }
 
 // stop ends a program of the demo; a second signal to evenkeel makes it quick.

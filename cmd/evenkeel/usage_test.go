@@ -49,6 +49,7 @@ func TestUsage(t *testing.T) {
 		{"watch -haproxy nowhere,be x", exitUsage, "", "is no address"},
 		{"demo -h", exitOK, "-quick", ""},
 		{"demo now", exitUsage, "", `it reads nothing; leave out "now"`},
+		{"demo -record x", exitFailed, "", "not of a clean commit"},
 		{"demo -bin /no/such/folder", exitFailed, "", "build it with make demo"},
 		{"version", exitOK, "evenkeel ", ""},
 		{"version -json", exitOK, "\"cores\": ", ""},

@@ -13,8 +13,8 @@ import (
 	"evenkeel.dev/internal/race"
 )
 
-// readmeProgram is what the README leaves to its reader.
-const readmeProgram = `package main
+// guideProgram is what the guide leaves to its reader.
+const guideProgram = `package main
 
 import (
 	"fmt"
@@ -42,17 +42,17 @@ func serve(w *aio.Watcher, l *aio.Listener) error {
 }
 `
 
-// TestReadmeServer runs the server that the README shows.
-func TestReadmeServer(t *testing.T) {
-	readme, err := os.ReadFile("../README.md")
+// TestGuideServer runs the server that the guide shows.
+func TestGuideServer(t *testing.T) {
+	guide, err := os.ReadFile("../docs/guides/aio.md")
 	must(t, err)
-	program := readmeProgram
+	program := guideProgram
 	for part, shown := range map[string]string{
 		"NEW": "`(w, err := .*?)`", "LISTEN": "`(l, err := .*?)`", "FIRST": "`(l\\.Accept.*?)`", "LOOP": "(?s)```go\n(for \\{.*?WaitIO.*?)```",
 	} {
-		found := regexp.MustCompile(shown).FindSubmatch(readme)
+		found := regexp.MustCompile(shown).FindSubmatch(guide)
 		if found == nil {
-			t.Fatalf("README.md does not show the server's %s", part)
+			t.Fatalf("docs/guides/aio.md does not show the server's %s", part)
 		}
 		program = strings.Replace(program, part, string(found[1]), 1)
 	}
@@ -74,6 +74,6 @@ func TestReadmeServer(t *testing.T) {
 		c, err := net.Dial("tcp", strings.TrimSpace(addr))
 		must(t, err)
 		defer c.Close()
-		answered(t, c, "as the README says")
+		answered(t, c, "as the guide says")
 	}
 }
