@@ -2,6 +2,7 @@ package gcgate
 
 import (
 	"math"
+	"strings"
 	"sync"
 	"time"
 
@@ -187,24 +188,26 @@ func (h *heapWatch) room() float64 {
 func (h *heapWatch) turnFigures() []any {
 	s := h.turnStats()
 	held := h.turns.held(h.expected())
-	figures := []any{"held", held, "turns", s.Turns, "bytes_a_second", uint64(h.meanRate()), "from_trigger_to_hard", s.Spare}
+	figures := []any{
+		"held", held, "turns", s.Turns, "bytes_a_second", uint64(h.meanRate()), "from_trigger_to_hard", s.Spare,
+	}
 	if s.Replicas > 0 {
-		figures = append(figures, "replicas", s.Replicas, "load_of_turns", s.Load, "longest_wait", s.LongestWait,
-			"turns_enough", h.turnsEnough(held), "hard_enough", uint64(h.hardEnough(held)))
+		figures = append(figures, "replicas", s.Replicas, "load_of_turns", s.Load, "longest_wait", s.LongestWait)
 	}
 	return figures
 }
 
-// turnsEnough is how many turns suffice with the present memory.
-func (h *heapWatch) turnsEnough(held time.Duration) int {
+// turnsEnough is how many turns suffice with the present memory. ok is false when that many
+// replicas at once would leave nobody to serve.
+func (h *heapWatch) turnsEnough(held time.Duration) (k int, ok bool) {
 	n, t := h.turns.replicas, &h.thresholds
-	k := capacity.TurnsFor(float64(n)*h.meanRate(), h.room(), held, capacity.EasyLoad)
+	k = capacity.TurnsFor(float64(n)*h.meanRate(), h.room(), held, capacity.EasyLoad)
 	rate := h.carriedRate()
 	left := float64(t.hard) - t.earliest(rate, held)
 	for k < n && capacity.LongestWait(n, k, held).Seconds()*rate > left {
 		k++
 	}
-	return min(k, n)
+	return k, k < n
 }
 
 // hardEnough is the hard threshold that suffices with the present turns.
@@ -219,13 +222,31 @@ func (h *heapWatch) warnTurns() {
 	if s.Replicas == 0 || s.Held.Count < turnsKnown {
 		return
 	}
-	const fix = "; raise the memory limit (or HardRatio and MaxTriggerBytes) until the hard threshold is hard_enough, or let turns_enough replicas collect at once; more replicas do not help, as each then waits for more"
+	held := h.turns.held(h.expected())
+	hard := uint64(h.hardEnough(held))
+	short := hard > h.thresholds.hard
+	var what string
 	switch {
 	case s.Load > 1:
-		h.warn("load of turns", "gcgate: the turns do not suffice: collections come faster than turns are released"+fix, h.turnFigures()...)
-	case s.Spare < s.LongestWait:
-		h.warn("load of turns", "gcgate: should all replicas want the turn at once, the last one would collect without it"+fix, h.turnFigures()...)
+		what = "the turns do not suffice: collections come faster than turns are released"
+	case short && s.Spare < s.LongestWait:
+		what = "should all replicas want the turn at once, the last one would collect without it"
+	default:
+		return
 	}
+	figures := h.turnFigures()
+	var ways []string
+	if short {
+		ways = append(ways, "raise the memory limit, or HardRatio and MaxTriggerBytes, until hard is hard_enough")
+		figures = append(figures, "hard", h.thresholds.hard, "hard_enough", hard)
+	} else {
+		ways = append(ways, "raise the memory limit or MaxTriggerBytes, so that collections are further apart")
+	}
+	if k, ok := h.turnsEnough(held); ok && k > s.Turns {
+		ways = append(ways, "let turns_enough replicas collect at once")
+		figures = append(figures, "turns_enough", k)
+	}
+	h.warn("load of turns", "gcgate: "+what, append(figures, "fix", strings.Join(ways, "; or "))...)
 }
 
 // turnsKnown is how many turns must have been held before the figures are trusted.

@@ -266,6 +266,7 @@ func TestWarnsThatTurnsDoNotSuffice(t *testing.T) {
 	}{
 		{2, 1, "", 0},
 		{40, 1, "collections come faster than turns are released", 6},
+		{12, 1, "collections come faster than turns are released", 2},
 		{40, 10, "", 0},
 		{0, 1, "", 0},
 	} {
@@ -297,6 +298,48 @@ func TestWarnsThatTurnsDoNotSuffice(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestTurnAdviceThatHelps: never so many turns that nobody is left to serve, and no hard threshold
+// below the one that there is.
+func TestTurnAdviceThatHelps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := gcgatetest.NewHeap()
+		h.Mark = 700 * time.Millisecond // two replicas have a load of 1.5
+		o := Options{Policy: PolicyThrough, Turns: &fakeQueue{k: 1}, Replicas: 2, MaxTriggerBytes: 32 * mib}
+		r := startRig(t, o, h)
+		time.Sleep(20 * time.Second)
+		log := r.logged.String()
+		if s := r.Stats(); s.Turn.Load <= 1 || !strings.Contains(log, "collections come faster") {
+			t.Errorf("%+v, log:\n%s", s.Turn, log)
+		}
+		if strings.Contains(log, "turns_enough") {
+			t.Errorf("both replicas may be away at once:\n%s", log)
+		}
+		r.Stop()
+		time.Sleep(time.Second) // the last collection ends
+	})
+	turns := &fakeTurns{}
+	inTime(t, Options{Policy: PolicyThrough, Turns: turns, Replicas: 2, DisableJitter: true}, func(t *testing.T, r *rig) {
+		time.Sleep(10 * time.Second)
+		other, err := turns.TryAcquire(t.Context()) // for long
+		for err != nil {
+			time.Sleep(time.Millisecond)
+			other, err = turns.TryAcquire(t.Context())
+		}
+		for r.Stats().WithoutTurn == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		r.until(t, StateServing)
+		log := r.logged.String()
+		if !strings.Contains(log, "another replica holds the turn for too long") {
+			t.Errorf("the log:\n%s", log)
+		}
+		if strings.Contains(log, "turns_enough") || strings.Contains(log, "hard_enough") {
+			t.Errorf("it asks for more, though turns and memory suffice:\n%s", log)
+		}
+		other.Release(t.Context())
+	})
 }
 
 // TestLeadKnowsTheLongestTurn: turns of a balancer that gathers its changes differ by seconds, and the mean is too short for each that is longer.
