@@ -394,31 +394,37 @@ func (a *announcer) report(n *notice, err error, before bool) {
 // that this process is ready: the one before may have died while it was away.
 func (a *announcer) meet(ctx context.Context) {
 	c, ok := a.signal.(Checker)
-	if !ok {
-		a.postFirst()
+	if ok && !check(ctx, func(ctx context.Context) error {
+		defer a.call("Check")()
+		return c.Check(ctx)
+	}, a.log, "gcgate: a signal without a peer; looking for it for some seconds") {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, checkFor)
+	a.postFirst() // a peer that was not there may be there all the same
+}
+
+// check calls f until it returns nil or checkFor is over, and logs its first error at once. It
+// returns false when ctx ends.
+func check(ctx context.Context, f func(context.Context) error, log *slog.Logger, message string) bool {
+	within, cancel := context.WithTimeout(ctx, checkFor)
 	defer cancel()
-	var last error
-	for {
-		end := a.call("Check")
-		err := c.Check(ctx)
-		end()
-		if err == nil {
-			a.postFirst()
-			return
-		}
-		if ctx.Err() == nil || last == nil {
-			last = err
+	for failed := false; ; {
+		err := f(within)
+		switch {
+		case ctx.Err() != nil:
+			return false
+		case err == nil && failed:
+			log.Info("gcgate: it is there now")
+			return true
+		case err == nil:
+			return true
+		case !failed:
+			failed = true
+			log.Warn(message, "error", err)
 		}
 		select {
-		case <-ctx.Done():
-			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-				a.log.Warn("gcgate: a signal without a peer", "error", last)
-				a.postFirst() // it may be there all the same
-			}
-			return
+		case <-within.Done():
+			return ctx.Err() == nil
 		case <-time.After(checkEvery):
 		}
 	}

@@ -42,7 +42,10 @@ const (
 	maxHolder    = 255 // bytes of a holder's name that are read
 )
 
-var _ HolderNamer = FileTurns{}
+var (
+	_ HolderNamer = FileTurns{}
+	_ Validator   = FileTurns{}
+)
 
 // TurnCount returns K. See [TurnCounter].
 func (t FileTurns) TurnCount() int { return min(max(t.K, 1), maxFileTurns) }
@@ -54,11 +57,8 @@ func (t FileTurns) TryAcquire(ctx context.Context) (Lease, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("gcgate: FileTurns: %w", err)
 	}
-	if t.Path == "" {
-		return nil, fmt.Errorf("gcgate: FileTurns.Path is empty: name a file that all replicas of this host share")
-	}
-	if t.K < 0 || t.K > maxFileTurns {
-		return nil, fmt.Errorf("gcgate: FileTurns.K: %d is out of range: use 1 to %d, or 0 for 1", t.K, maxFileTurns)
+	if err := t.check(); err != nil {
+		return nil, err
 	}
 	if others, err := waiting(t.Path+queueSuffix, func(string, time.Time) bool { return true }); err != nil {
 		return nil, fmt.Errorf("gcgate: FileTurns: %w", err)
@@ -66,6 +66,36 @@ func (t FileTurns) TryAcquire(ctx context.Context) (Lease, error) {
 		return nil, ErrHeld
 	}
 	return t.lockAny()
+}
+
+func (t FileTurns) check() error {
+	switch {
+	case t.Path == "":
+		return errors.New("gcgate: FileTurns.Path is empty: name a file that all replicas of this host share")
+	case t.K < 0 || t.K > maxFileTurns:
+		return fmt.Errorf("gcgate: FileTurns.K: %d is out of range: use 1 to %d, or 0 for 1", t.K, maxFileTurns)
+	}
+	return nil
+}
+
+// Validate implements [Validator]: it opens the files, and takes a place in the queue for a moment.
+func (t FileTurns) Validate() error {
+	if err := t.check(); err != nil {
+		return err
+	}
+	for i := range t.TurnCount() {
+		f, err := openLock(t.path(i))
+		if err != nil {
+			return err
+		}
+		f.Close()
+	}
+	w, err := t.enlist()
+	if err != nil {
+		return fmt.Errorf("gcgate: FileTurns: cannot wait in %s: %w", t.Path+queueSuffix, err)
+	}
+	w.leave()
+	return nil
 }
 
 // lockAny takes a turn that is free, or fails with ErrHeld.
@@ -86,12 +116,22 @@ func (t FileTurns) path(i int) string {
 	return fmt.Sprintf("%s.%d", t.Path, i)
 }
 
-func lockPath(path string) (Lease, error) {
+// openLock opens the file of a turn, and makes it if it is not there.
+func openLock(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) // with O_CLOEXEC, as all of os
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-		return nil, fmt.Errorf("gcgate: FileTurns: %w: make the folder %s, and run all replicas as a user who may write there", err, filepath.Dir(path))
+		const fix = "make the folder %s, and run all replicas as a user who may write there"
+		return nil, fmt.Errorf("gcgate: FileTurns: %w: "+fix, err, filepath.Dir(path))
 	} else if err != nil {
 		return nil, fmt.Errorf("gcgate: FileTurns: %w", err)
+	}
+	return f, nil
+}
+
+func lockPath(path string) (Lease, error) {
+	f, err := openLock(path)
+	if err != nil {
+		return nil, err
 	}
 	if err := lockFile(f); err != nil {
 		f.Close()

@@ -39,9 +39,10 @@ type Attacher interface {
 var running atomic.Bool
 
 // Start takes over the garbage collector of this process and returns the gate in charge. It
-// collects once, to learn how long that takes; ctx bounds that, and nothing after it. It returns
-// an [*OptionError] when the options cannot work, [ErrRunning] when there is a gate already, and
-// ctx's error when ctx ends first: then nothing has changed. [Gate.Stop] ends the gate.
+// collects once, to learn how long that takes; ctx bounds that, and nothing after it. It returns an
+// [*OptionError] when the options cannot work, the error of a [Validator] among them, [ErrRunning]
+// when there is a gate already, and ctx's error when ctx ends first: then nothing has changed.
+// [Gate.Stop] ends the gate.
 func Start(ctx context.Context, o Options) (*Gate, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -65,6 +66,9 @@ func Start(ctx context.Context, o Options) (*Gate, error) {
 func start(ctx context.Context, o Options, freed func()) (*Gate, error) {
 	limit, err := memoryLimit(&o)
 	if err != nil {
+		return nil, err
+	}
+	if err := o.validate(); err != nil {
 		return nil, err
 	}
 	took, err := collectOnce(ctx, o.Collector)
@@ -96,6 +100,7 @@ func start(ctx context.Context, o Options, freed func()) (*Gate, error) {
 		c.others.Go(func() { a.meet(running) })
 		c.others.Go(func() { a.watch(running, g) })
 	}
+	c.others.Go(func() { c.turns.meet(running) })
 	c.begin(took)
 	go g.run(cancel)
 	return g, nil

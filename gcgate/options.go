@@ -250,6 +250,23 @@ func (o *Options) check() error {
 	return o.checkTurns()
 }
 
+// validate asks the signals and the turns whether they can work here.
+func (o *Options) validate() error {
+	for i, s := range o.Signals {
+		if v, ok := s.(Validator); ok {
+			if err := v.Validate(); err != nil {
+				return fmt.Errorf("gcgate: Options.Signals: signal %d: %w", i, err)
+			}
+		}
+	}
+	if v, ok := o.Turns.(Validator); ok {
+		if err := v.Validate(); err != nil {
+			return fmt.Errorf("gcgate: Options.Turns: %w", err)
+		}
+	}
+	return nil
+}
+
 // checkTurns refuses what fails requests when all replicas collect at once.
 func (o *Options) checkTurns() error {
 	if o.Turns != nil || o.DisableTurns {

@@ -28,7 +28,7 @@ import (
 // Once the turn is released, the gate calls Ready until it returns nil, and Drain not before that.
 //
 // A Signal may have more to say by implementing [Attacher], [Checker], [Confirmer], [TurnFree],
-// [LoneDrainer], [Explainer], [Keeper] or [Watcher].
+// [Validator], [LoneDrainer], [Explainer], [Keeper] or [Watcher].
 type Signal interface {
 	// Drain asks the peer to send no new requests, and returns nil when the peer has acted on
 	// it. expected is how long this process expects to be away, from now.
@@ -91,8 +91,16 @@ type Keeper interface {
 	KeepsRequests() bool
 }
 
-// A Checker is a [Signal] that can tell before the first collection whether its peer is
-// there. The gate calls Check once at the start, and logs its error at Warn.
+// A Checker is a [Signal] that can tell before the first collection whether its peer is there. The
+// gate calls Check at the start, again and again for 10 s until it returns nil, and logs the first
+// error at Warn. [Turns] may be a Checker, too.
 type Checker interface {
 	Check(ctx context.Context) error
+}
+
+// A Validator is a [Signal], or are [Turns], that can tell at once whether they can work on this
+// machine: an address may be empty, or a folder missing. [Start] calls Validate first of all, and
+// returns its error. What is wrong elsewhere, such as a balancer that is down, is for [Checker].
+type Validator interface {
+	Validate() error
 }

@@ -46,6 +46,19 @@ type turnAnswer struct {
 
 var errNoAnswer = errors.New("TryAcquire or Acquire of Turns has not returned: it must return when its context ends")
 
+// meet tells the log at the start when the turns cannot be decided.
+func (t *turnTaker) meet(ctx context.Context) {
+	c, ok := t.turns.(Checker)
+	if !ok {
+		return
+	}
+	name := fmt.Sprintf("%T", t.turns)
+	check(ctx, func(ctx context.Context) error {
+		defer t.calls.begin("Check of Turns " + name)()
+		return c.Check(ctx)
+	}, t.log.With("turns", name), "gcgate: turns cannot be taken now; a collection waits for them up to the hard threshold")
+}
+
 // take waits until this replica may collect, and returns the turn. At the hard threshold, which
 // becomes the reason then, or where somebody asks for it, it returns alone: the collection shall go
 // without a turn. It returns ok false when there shall be none: the gate stops, or the reason to collect is gone.

@@ -18,6 +18,8 @@ import (
 // closeTimeout bounds what Close waits for etcd. Tests have it longer.
 var closeTimeout = time.Second
 
+const checkTimeout = time.Second
+
 // Turns is one replica's part in a group. It holds at most one turn. Its methods may be called
 // from any goroutine.
 type Turns struct {
@@ -41,6 +43,7 @@ type Turns struct {
 }
 
 var (
+	_ gcgate.Checker     = (*Turns)(nil)
 	_ gcgate.HolderNamer = (*Turns)(nil)
 	_ gcgate.Queue       = (*Turns)(nil)
 	_ gcgate.TurnCounter = (*Turns)(nil)
@@ -76,6 +79,16 @@ func New(o Options) (*Turns, error) {
 
 // TurnCount returns Options.K. See [gcgate.TurnCounter].
 func (t *Turns) TurnCount() int { return t.options.K }
+
+// Check implements [gcgate.Checker]: it asks etcd who has the slots, within a second.
+func (t *Turns) Check(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	if _, err := t.client.Get(ctx, t.prefix, clientv3.WithPrefix(), clientv3.WithLimit(1)); err != nil {
+		return t.explain(err)
+	}
+	return nil
+}
 
 // Holders implements [gcgate.HolderNamer]: it names who held the slots when this replica last found
 // none free.

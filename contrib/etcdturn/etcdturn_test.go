@@ -50,6 +50,7 @@ func TestOptions(t *testing.T) {
 func TestNobodyThere(t *testing.T) {
 	turns := newTurns(t, etcdturn.Options{Endpoints: []string{"127.0.0.1:1"}}) // a port that is free now may be somebody's soon
 	wantNoAnswer(t, tryBriefly(t, turns))
+	wantNoAnswer(t, turns.Check(t.Context()))
 	done := make(chan error)
 	go func() { // Close ends a TryAcquire that waits
 		_, err := turns.TryAcquire(context.Background())
@@ -86,6 +87,9 @@ func TestTurns(t *testing.T) {
 func TestHolder(t *testing.T) {
 	s := sharedServer(t)
 	a, b := newTurns(t, etcdturn.Options{Endpoints: []string{s.addr}, Holder: "replica a"}), newTurns(t, etcdturn.Options{Endpoints: []string{s.addr}})
+	if err := a.Check(t.Context()); err != nil {
+		t.Errorf("Check: %v", err)
+	}
 	l := take(t, a)
 	wantHeld(t, a)
 	if _, err := tryAcquire(b); !errors.Is(err, gcgate.ErrHeld) || !strings.Contains(err.Error(), "replica a") {

@@ -50,6 +50,7 @@ type slot struct {
 }
 
 var (
+	_ gcgate.Checker     = (*Turns)(nil)
 	_ gcgate.Turns       = (*Turns)(nil)
 	_ gcgate.TurnCounter = (*Turns)(nil)
 )
@@ -71,6 +72,16 @@ func New(o Options) (*Turns, error) {
 	}
 	t.ctx, t.dismiss = context.WithCancel(context.Background())
 	return t, nil
+}
+
+// Check implements [gcgate.Checker]: it reads the first Lease, within Options.Duration.
+func (t *Turns) Check(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, t.options.Duration)
+	defer cancel()
+	if _, err := t.api.get(ctx, t.names[0]); err != nil && !isCode(err, http.StatusNotFound) {
+		return t.explain(err)
+	}
+	return nil
 }
 
 // TurnCount returns Options.K. See [gcgate.TurnCounter].

@@ -52,6 +52,7 @@ func TestOptions(t *testing.T) {
 func TestNobodyThere(t *testing.T) {
 	turns := newTurns(t, &server{url: "http://127.0.0.1:1"}, k8sturn.Options{})
 	wantNoAnswer(t, tryBriefly(t, turns))
+	wantNoAnswer(t, turns.Check(t.Context()))
 	done := make(chan error)
 	go func() { // Close ends a TryAcquire that waits
 		_, err := turns.TryAcquire(context.Background())
@@ -84,6 +85,13 @@ func TestTurns(t *testing.T) {
 }
 
 // TestLease: the Lease says who has the turn, and so does the error.
+// TestCheck finds an API server that has no Lease of the group yet.
+func TestCheck(t *testing.T) {
+	if err := newTurns(t, newServer(t), k8sturn.Options{}).Check(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestLease(t *testing.T) {
 	s := newServer(t)
 	a, b := newTurns(t, s, k8sturn.Options{Holder: "replica a"}), newTurns(t, s, k8sturn.Options{})
@@ -153,6 +161,9 @@ func TestRoundTrips(t *testing.T) {
 // TestForbidden says what to do, once the server has refused: TryAcquire waits for rights as it does for the server.
 func TestForbidden(t *testing.T) {
 	turns := newTurns(t, newServer(t), k8sturn.Options{Namespace: "another"})
+	if err := turns.Check(t.Context()); err == nil || !strings.Contains(err.Error(), "watch, create and patch") {
+		t.Errorf("Check: %v, want an error that names the rights", err)
+	}
 	for end := time.Now().Add(eventTimeout); ; {
 		err := tryBriefly(t, turns)
 		if err != nil && strings.Contains(err.Error(), "watch, create and patch") {

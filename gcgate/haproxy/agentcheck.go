@@ -23,6 +23,7 @@ var (
 	_ gcgate.Checker   = (*AgentCheck)(nil)
 	_ gcgate.Confirmer = (*AgentCheck)(nil)
 	_ gcgate.Explainer = (*AgentCheck)(nil)
+	_ gcgate.Validator = (*AgentCheck)(nil)
 )
 
 const (
@@ -75,9 +76,8 @@ func (e *OptionError) Error() string {
 // "drain" and "ready" end an operator's maintenance too, within one interval. To take a
 // server out, write "disable agent B/S" before "set server B/S state maint".
 //
-// The fields must not change once the signal is in use. Where one is negative, Serve, and Check, which the gate calls
-// at its start, return an [*OptionError], and no drain is announced. Methods may be called from any
-// goroutine.
+// The fields must not change once the signal is in use. Where one is negative, Serve and
+// [gcgate.Start] return an [*OptionError]. Methods may be called from any goroutine.
 //
 // Source: HAProxy 2.6 configuration.txt, section 5.2, "agent-check", and trials of it.
 type AgentCheck struct {
@@ -211,6 +211,9 @@ func (a *AgentCheck) with(do func(polled.Demand) error) error {
 	}
 	return a.strangers.Explain(do(polled.Demand{Pollers: a.Pollers}), &agentAdvice)
 }
+
+// Validate implements [gcgate.Validator]: it looks at the fields.
+func (a *AgentCheck) Validate() error { return a.refuse() }
 
 // refuse returns an error where the fields are not to be used.
 func (a *AgentCheck) refuse() error {

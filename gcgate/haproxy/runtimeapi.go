@@ -20,6 +20,7 @@ var (
 	_ gcgate.Signal    = (*RuntimeAPI)(nil)
 	_ gcgate.Checker   = (*RuntimeAPI)(nil)
 	_ gcgate.Explainer = (*RuntimeAPI)(nil)
+	_ gcgate.Validator = (*RuntimeAPI)(nil)
 	_ gcgate.Watcher   = (*RuntimeAPI)(nil)
 )
 
@@ -340,6 +341,9 @@ func (h *RuntimeAPI) split() (network, addr string) {
 	}
 	return "tcp", h.Addr
 }
+
+// Validate implements [gcgate.Validator]: it looks at the fields.
+func (h *RuntimeAPI) Validate() error { return h.validate() }
 
 // validate keeps all but names and addresses off the command line: HAProxy's own names are
 // of letters, digits and "-_.:" (configuration.txt, section 2.1).

@@ -46,6 +46,32 @@ func TestDrainThatCannotHaveReachedHAProxy(t *testing.T) {
 	}
 }
 
+// TestStartRefusesWhatCannotBeAnAddress, and starts where HAProxy does not answer.
+func TestStartRefusesWhatCannotBeAnAddress(t *testing.T) {
+	for _, tt := range []struct {
+		signal gcgate.Signal
+		says   string // "": it starts
+	}{
+		{&RuntimeAPI{Backend: "be", Server: "a"}, "is no address of a stats socket"},
+		{&RuntimeAPI{Addr: "unix:", Backend: "be", Server: "a"}, "has no path"},
+		{&RuntimeAPI{Addr: "127.0.0.1:1", Server: "a"}, "is no name of a backend or server"},
+		{&AgentCheck{Pollers: -1}, "AgentCheck.Pollers"},
+		{&RuntimeAPI{Addr: "127.0.0.1:1", Backend: "be", Server: "a"}, ""},
+		{&RuntimeAPI{Addr: "unix:" + t.TempDir() + "/missing", Backend: "be", Server: "a"}, ""},
+	} {
+		g, err := gcgate.Start(t.Context(), gcgate.Options{
+			Signals: []gcgate.Signal{tt.signal}, Turns: &oneTurn{},
+			Collector: gcgatetest.NewHeap(), Logger: slog.New(slog.DiscardHandler),
+		})
+		if err == nil {
+			g.Stop(t.Context())
+		}
+		if (err == nil) != (tt.says == "") || err != nil && !strings.Contains(err.Error(), tt.says) {
+			t.Errorf("%v: %v, want %q", tt.signal, err, tt.says)
+		}
+	}
+}
+
 // oneTurn is a turn for gates of this process.
 type oneTurn struct{ mu sync.Mutex }
 

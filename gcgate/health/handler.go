@@ -23,6 +23,7 @@ var (
 	_ gcgate.Checker   = (*Handler)(nil)
 	_ gcgate.Confirmer = (*Handler)(nil)
 	_ gcgate.Explainer = (*Handler)(nil)
+	_ gcgate.Validator = (*Handler)(nil)
 )
 
 // An OptionError says which field of [Handler] cannot be used, and what would be right. The signal is silent then.
@@ -68,8 +69,8 @@ func (e *OptionError) Error() string {
 // An address that was told to drain and has not polled for 30 s is gone; one that does not poll regularly, and was told fewer than
 // Fall times, is after 3 s.
 //
-// The fields must not change once the signal is in use. Where one is negative, Check, which the gate calls at its
-// start, and all methods with a result return an [*OptionError]: no drain is announced. Methods may be called from any
+// The fields must not change once the signal is in use. Where one is negative, [gcgate.Start] and
+// all methods with a result return an [*OptionError]. Methods may be called from any
 // goroutine.
 //
 // Source: HAProxy 2.6 configuration.txt, "option httpchk", and section 5.2, "check", "inter",
@@ -198,8 +199,8 @@ func (h *Handler) Check(ctx context.Context) error {
 	return h.with(0, 0, func(polled.Demand) error { return h.peers.Heard(ctx) })
 }
 
-// with calls do with what each poller takes to act, unless the fields are not to be used.
-func (h *Handler) with(answers, initial int, do func(polled.Demand) error) error {
+// Validate implements [gcgate.Validator]: it looks at the fields.
+func (h *Handler) Validate() error {
 	for _, f := range []struct {
 		name  string
 		value int
@@ -208,6 +209,14 @@ func (h *Handler) with(answers, initial int, do func(polled.Demand) error) error
 		if f.value < 0 {
 			return &OptionError{f.name, fmt.Sprintf("%d is negative: write 1 or more, or 0 for %s", f.value, f.zero)}
 		}
+	}
+	return nil
+}
+
+// with calls do with what each poller takes to act, unless the fields are not to be used.
+func (h *Handler) with(answers, initial int, do func(polled.Demand) error) error {
+	if err := h.Validate(); err != nil {
+		return err
 	}
 	assumed := answers == 0
 	if assumed {
