@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strconv"
 
+	"evenkeel.dev/internal/listeners"
 	"evenkeel.dev/internal/runfile"
 	"evenkeel.dev/loadgen"
 )
@@ -20,7 +21,7 @@ const maxHosts = 16
 func whereIs(ctx context.Context, targets []loadgen.Target) runfile.Watched {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	mine := localAddrs()
+	mine := listeners.LocalAddrs()
 	seen := map[string]bool{}
 	var here []netip.AddrPort
 	for i := range targets {
@@ -48,23 +49,6 @@ func whereIs(ctx context.Context, targets []loadgen.Target) runfile.Watched {
 	if len(here) == 0 {
 		return runfile.Watched{Elsewhere: true}
 	}
-	pids := listeners(here)
+	pids := listeners.Processes(here)
 	return runfile.Watched{Processes: func() []int { return pids }}
-}
-
-// localAddrs returns this machine's addresses.
-func localAddrs() map[netip.Addr]bool {
-	mine := map[netip.Addr]bool{}
-	addrs, err := net.InterfaceAddrs()
-	if err != nil {
-		return mine
-	}
-	for _, a := range addrs {
-		if n, ok := a.(*net.IPNet); ok {
-			if ip, ok := netip.AddrFromSlice(n.IP); ok {
-				mine[ip.Unmap()] = true
-			}
-		}
-	}
-	return mine
 }

@@ -34,12 +34,17 @@ var (
 	// ErrLastServer is in the error when no other server of the backend can take requests: a
 	// drain would make HAProxy answer 503 to all of them.
 	ErrLastServer = errors.New("no other server is up")
+
+	// ErrOtherServer is in the error when the server is at an address where this process does not
+	// listen, and another server of the backend is where it does. Nothing is drained then.
+	ErrOtherServer = errors.New("the server is another process")
 )
 
 const (
 	answerTimeout     = 5 * time.Second // for a question and its answer, where ctx has no earlier deadline
 	unansweredTimeout = time.Minute     // for that of a command that was given up
 	maxAnswerBytes    = 1 << 20         // bytes: about 8,000 servers
+	maxLooks          = 10              // at the addresses: a process may listen some time after its gate has started
 
 	setCommand = "set server "
 )
@@ -50,6 +55,9 @@ const (
 //
 // Several HAProxy processes in front of this one are several signals, as are several backends
 // with this process in them. A server that tracks another follows it: name the one tracked.
+//
+// A server at whose address this process does not listen is another process when this one listens
+// at the address of another server of the backend: Drain and Check return [ErrOtherServer] then.
 //
 // A server in forced maintenance is the operator's: neither Drain nor Ready touches it. A
 // drain is taken for this process's own, left by one of before that crashed, say: Ready ends
@@ -100,6 +108,7 @@ type RuntimeAPI struct {
 	Logger *slog.Logger
 
 	mu         sync.Mutex
+	looks      int             // at which the server was not another process; guarded by mu
 	unanswered []chan struct{} // of commands that were given up; each is closed when it is answered or its connection has ended; guarded by mu
 }
 
@@ -128,6 +137,9 @@ func (h *RuntimeAPI) Drain(ctx context.Context, _ time.Duration) error {
 	if me.inMaint() {
 		return nil
 	}
+	if err := h.refuseOther(servers); err != nil {
+		return err
+	}
 	if !me.isDrained() && !alone(servers, h.Server) {
 		servers, me, err = h.look(ctx, "drain")
 		if err != nil {
@@ -140,6 +152,22 @@ func (h *RuntimeAPI) Drain(ctx context.Context, _ time.Duration) error {
 	if alone(servers, h.Server) {
 		return h.last(ctx, me, "not drained, else every request would get 503: bring another server of the backend up")
 	}
+	return nil
+}
+
+// refuseOther returns an error when the server is another process than this one. It looks until it
+// has found this process at the server's address.
+func (h *RuntimeAPI) refuseOther(servers []server) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.looks >= maxLooks {
+		return nil
+	}
+	if own := misnamed(servers, h.Server); own != "" {
+		return unreached{h.errorf("%w: this process listens at the address of server %s: name that one, "+
+			"or each of the two replicas drains the other", ErrOtherServer, own)}
+	}
+	h.looks++
 	return nil
 }
 
@@ -171,6 +199,9 @@ func (h *RuntimeAPI) Check(ctx context.Context) error {
 		return h.permissionError()
 	}
 	servers, me, err := h.read(answer)
+	if err == nil {
+		err = h.refuseOther(servers)
+	}
 	switch {
 	case err != nil:
 		return err

@@ -3,9 +3,12 @@ package haproxy
 import (
 	"cmp"
 	"errors"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
+
+	"evenkeel.dev/internal/listeners"
 )
 
 // server is a line of "show servers state".
@@ -55,6 +58,38 @@ func alone(servers []server, name string) bool {
 		}
 	}
 	return true
+}
+
+// misnamed returns the name of the server at whose address this process listens, if it does not
+// listen at that of the server named: the configuration was copied from another replica. It returns
+// "" when the addresses do not tell, for example behind a translation of addresses.
+func misnamed(servers []server, name string) string {
+	local := listeners.LocalAddrs()
+	mine := func(at netip.AddrPort) bool {
+		return (at.Addr().IsLoopback() || local[at.Addr()]) && listeners.Own(at)
+	}
+	own := ""
+	for _, s := range servers {
+		at, ok := s.addrPort()
+		switch {
+		case s.name == name && (!ok || mine(at)):
+			return ""
+		case s.name != name && own == "" && ok && mine(at):
+			own = s.name
+		}
+	}
+	return own
+}
+
+// addrPort is the address of the server, if the table has one.
+func (s server) addrPort() (at netip.AddrPort, ok bool) {
+	i := strings.LastIndexByte(s.addr, ':')
+	if i < 0 {
+		return at, false
+	}
+	addr, err := netip.ParseAddr(s.addr[:i])
+	port, err2 := strconv.ParseUint(s.addr[i+1:], 10, 16)
+	return netip.AddrPortFrom(addr.Unmap(), uint16(port)), err == nil && err2 == nil
 }
 
 // nameChars are what HAProxy's names are made of.

@@ -22,7 +22,7 @@ var arrows = []arrow{
 
 	// Commands.
 	{"cmd/evenkeel", []string{
-		"internal/page", "internal/perfetto", "internal/compare", "internal/exchange", "internal/runfile", "internal/textfmt", "internal/proc",
+		"internal/page", "internal/perfetto", "internal/compare", "internal/exchange", "internal/runfile", "internal/textfmt", "internal/proc", "internal/listeners",
 		"loadgen", "gctrace", "reqtrace", "reqtrace/verdict", "reqtrace/history", "tailstat", "gcgate/capacity", "gcgate/client", "github.com/google/pprof/profile",
 		"internal/sys", // the terminal's width
 	}},
@@ -56,7 +56,7 @@ var arrows = []arrow{
 	{"gcgate/turntest", []string{"gcgate"}},
 	{"gcgate/client", nil},                                                                        // no collector control in a client
 	{"gcgate/httpgate", []string{"gcgate", "gcgate/client", "gcgate/polled", "internal/cputime"}}, // cputime: a plan's, on the status page
-	{"gcgate/haproxy", []string{"gcgate", "gcgate/polled"}},
+	{"gcgate/haproxy", []string{"gcgate", "gcgate/polled", "internal/listeners"}},                 // listeners: which server this process is
 	{"gcgate/health", []string{"gcgate", "gcgate/polled"}},
 	{"fastc", nil},
 	{"fastc/internal/leaf", nil},
@@ -85,6 +85,7 @@ var arrows = []arrow{
 	{"internal/runfile", []string{"internal/textfmt", "loadgen", "gctrace"}},
 	{"internal/chart", nil},
 	{"internal/textfmt", nil},
+	{"internal/listeners", nil},
 	{"internal/proc", nil},
 	{"internal/cputime", nil},
 	{"internal/proactor", nil},

@@ -1,4 +1,4 @@
-package main
+package listeners
 
 import (
 	"maps"
@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"evenkeel.dev/loadgen"
 )
 
 func TestListening(t *testing.T) {
@@ -42,23 +40,22 @@ func TestListening(t *testing.T) {
 	}
 }
 
-// TestWhereIs finds this process, which listens, and a service that must be elsewhere (RFC 5737).
-func TestWhereIs(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	here := loadgen.Target{URL: "http://" + l.Addr().String() + "/x"}
-	away := loadgen.Target{URL: "http://192.0.2.1/"}
-	w := whereIs(t.Context(), []loadgen.Target{here, here, away})
-	if w.Elsewhere || w.Processes == nil || !slices.Contains(w.Processes(), os.Getpid()) {
-		t.Errorf("%+v; want process %d", w, os.Getpid())
-	}
-	if w := whereIs(t.Context(), []loadgen.Target{away}); !w.Elsewhere || w.Processes != nil {
-		t.Errorf("%+v; want it elsewhere", w)
-	}
-	if w := whereIs(t.Context(), []loadgen.Target{{URL: "http://host.invalid/"}, away}); w.Elsewhere || w.Processes != nil {
-		t.Errorf("%+v of a host that nobody knows", w)
+// TestOwn finds a listener of this process, and not one that is closed.
+func TestOwn(t *testing.T) {
+	for _, addr := range []string{"127.0.0.1:0", "0.0.0.0:0", "[::]:0"} {
+		l, err := net.Listen("tcp", addr)
+		if err != nil {
+			t.Logf("%s: %v", addr, err)
+			continue
+		}
+		port := uint16(l.Addr().(*net.TCPAddr).Port)
+		at := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), port)
+		if !Own(at) || !slices.Contains(Processes([]netip.AddrPort{at}), os.Getpid()) {
+			t.Errorf("it does not find its listener %v at %v", l.Addr(), at)
+		}
+		l.Close()
+		if Own(at) {
+			t.Errorf("it finds a listener at %v that is closed", at)
+		}
 	}
 }

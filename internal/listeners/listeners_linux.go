@@ -1,4 +1,4 @@
-package main
+package listeners
 
 import (
 	"encoding/binary"
@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// listeners returns the processes that listen at one of these addresses, as far as their
+// Processes returns the processes that listen at one of these addresses, as far as their
 // descriptors may be read. What passes connections on to a container (docker-proxy) is not the
 // service, and leaves it unknown.
-func listeners(at []netip.AddrPort) (pids []int) {
+func Processes(at []netip.AddrPort) (pids []int) {
 	sockets := map[string]bool{}
 	for _, name := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
 		if table, err := os.ReadFile(name); err == nil {
@@ -39,6 +39,17 @@ func listeners(at []netip.AddrPort) (pids []int) {
 		}
 	}
 	return pids
+}
+
+// Own reports whether this process listens at the address.
+func Own(at netip.AddrPort) bool {
+	sockets := map[string]bool{}
+	for _, name := range []string{"/proc/self/net/tcp", "/proc/self/net/tcp6"} {
+		if table, err := os.ReadFile(name); err == nil {
+			listening(string(table), []netip.AddrPort{at}, sockets)
+		}
+	}
+	return len(sockets) > 0 && holds("/proc/self/fd", sockets)
 }
 
 // holds reports whether one of the descriptors in a folder is one of the sockets.

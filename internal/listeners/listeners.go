@@ -1,0 +1,24 @@
+// Package listeners says which processes listen at a TCP address of this machine.
+package listeners
+
+import (
+	"net"
+	"net/netip"
+)
+
+// LocalAddrs returns this machine's addresses.
+func LocalAddrs() map[netip.Addr]bool {
+	mine := map[netip.Addr]bool{}
+	addrs, err := net.InterfaceAddrs()
+	if err != nil {
+		return mine
+	}
+	for _, a := range addrs {
+		if n, ok := a.(*net.IPNet); ok {
+			if ip, ok := netip.AddrFromSlice(n.IP); ok {
+				mine[ip.Unmap()] = true
+			}
+		}
+	}
+	return mine
+}
