@@ -157,11 +157,15 @@ func holderName() string {
 func (t FileTurns) Holders() string {
 	var names []string
 	for i := range t.TurnCount() {
-		f, err := os.Open(t.path(i))
+		f, err := os.OpenFile(t.path(i), os.O_RDWR, 0)
 		if err != nil {
 			continue
 		}
 		text, err := io.ReadAll(io.LimitReader(f, maxHolder))
+		if lockFile(f) == nil { // a process that was killed has left its name
+			text = nil
+			_ = unlockFile(f)
+		}
 		f.Close()
 		if name, _, _ := strings.Cut(string(text), "\n"); err == nil && name != "" {
 			names = append(names, name)

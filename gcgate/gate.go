@@ -254,6 +254,14 @@ func (g *Gate) Observe(f func(Event)) (stop func()) {
 	return g.events.add("an observer of Gate.Observe", f)
 }
 
+// BorrowTurn takes the turn, if there are [Turns], until end is called, or returns [ErrHeld] when
+// another replica has it or this one waits for it. It is for a [Watcher] that must not act
+// meanwhile: one that takes another replica for dead because it has been away for long, say. While
+// this replica has the only turn, it returns that.
+func (g *Gate) BorrowTurn(ctx context.Context) (end func(), err error) {
+	return g.control.turns.borrow(ctx)
+}
+
 // Collect asks for a collection, with all that belongs to it, and waits until it has ended. It
 // returns ctx's error when that comes first (the collection may still take place), and
 // [ErrStopped] when the gate stops.

@@ -31,6 +31,7 @@ type turnTaker struct {
 	stop    <-chan struct{} // closed when the gate stops
 
 	taken     time.Time       // when the turn that is held was taken
+	asking    sync.Mutex      // held while TryAcquire or Acquire runs: the interface promises one at a time
 	acquiring <-chan struct{} // closed when the TryAcquire that runs has returned; nil: none runs
 	holdOff   time.Time       // no collection in a gap before: another had the turn
 	heldUp    heldUp          // any goroutine may ask it
@@ -58,6 +59,8 @@ func (t *turnTaker) meet(ctx context.Context) {
 		return c.Check(ctx)
 	}, t.log.With("turns", name), "gcgate: turns cannot be taken now; a collection waits for them up to the hard threshold")
 }
+
+var errNoLease = errors.New("Turns returned no lease and no error: it must return one of them")
 
 // take waits until this replica may collect, and returns the turn. At the hard threshold, which
 // becomes the reason then, or where somebody asks for it, it returns alone: the collection shall go
@@ -173,10 +176,12 @@ func (t *turnTaker) try(name string, ask func(context.Context) (Lease, error), l
 		defer close(acquiring)
 		defer cancel()
 		end := t.calls.begin(fmt.Sprintf("%s of Turns %T", name, t.turns))
+		t.asking.Lock()
 		answer.lease, answer.err = ask(ctx)
+		t.asking.Unlock()
 		end()
 		if answer.err == nil && answer.lease == nil {
-			answer.err = errors.New("Turns returned no lease and no error: it must return one of them")
+			answer.err = errNoLease
 		}
 	})
 	for begin := time.Now(); ; {
@@ -202,6 +207,35 @@ func (t *turnTaker) try(name string, ask func(context.Context) (Lease, error), l
 			return turnAnswer{}, false
 		}
 	}
+}
+
+// borrow takes the turn beside the control goroutine, for as long as it takes to do something that
+// must not happen while another replica has it. Any goroutine may call it.
+func (t *turnTaker) borrow(ctx context.Context) (end func(), err error) {
+	switch {
+	case t.turns == nil:
+		return func() {}, nil
+	case t.holding.Load() > 0 && turnCount(t.turns) == 1:
+		return func() {}, nil // nobody else has it
+	case t.holding.Load() > 0 || !t.asking.TryLock():
+		return nil, ErrHeld // this process waits for it
+	}
+	defer t.asking.Unlock()
+	if n, ok := t.turns.(HolderNamer); ok && turnCount(t.turns) > 1 && n.Holders() != "" {
+		return nil, ErrHeld
+	}
+	lease, err := t.tryAcquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if lease == nil {
+		return nil, errNoLease
+	}
+	t.holding.Add(1)
+	return func() {
+		t.release(lease)
+		t.holding.Add(-1)
+	}, nil
 }
 
 // warnAlone says why a collection goes without the turn.

@@ -191,7 +191,7 @@ func (t *Turns) tryOnce(ctx context.Context, w *place) (*lease, error) {
 		stop()
 		return nil, errEnded
 	}
-	t.held = l
+	t.held, t.holders = l, nil
 	t.background.Go(func() { l.watch(ctx) })
 	return l, nil
 }

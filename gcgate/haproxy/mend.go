@@ -19,9 +19,10 @@ const (
 	mendAgain = time.Minute             // for a server whose process drained it again at once
 )
 
-// Watch looks at the other servers of the backend once a second until ctx ends, and puts one back that was left drained:
-// by a process that was killed while it was away, and runs without a gate now, or not at all. One that is stopped, or away for
-// unusually long, cannot be told from these: it drains itself again within 100 ms of running. It implements [gcgate.Watcher].
+// Watch looks at the other servers of the backend once a second until ctx ends, and puts one back
+// that was left drained: by a process that was killed while it was away, and runs without a gate
+// now, or not at all. It puts nobody back while another replica has the turn: that one may be
+// stopped, or have no processor. It implements [gcgate.Watcher].
 func (h *RuntimeAPI) Watch(ctx context.Context, g *gcgate.Gate) {
 	if h.DisableMending {
 		return
@@ -45,6 +46,14 @@ func (h *RuntimeAPI) Watch(ctx context.Context, g *gcgate.Gate) {
 		if tick.Reset(mendRest); len(m.drained) > 0 {
 			tick.Reset(mendLook)
 		}
+		if len(due) == 0 {
+			continue
+		}
+		end, err := g.BorrowTurn(ctx)
+		if err != nil { // who holds the turn may be drained, and stopped or starved
+			m.forgetReadied(due)
+			continue
+		}
 		for _, name := range due {
 			drainedFor := now.Sub(m.drained[name].since).Round(time.Millisecond)
 			if err := h.putBack(ctx, name); err != nil {
@@ -53,6 +62,7 @@ func (h *RuntimeAPI) Watch(ctx context.Context, g *gcgate.Gate) {
 			}
 			log.Warn("gcgate: a server was left drained, by a process that was killed or is away for unusually long; it gets requests again. If its collections or drains do take so long: raise RuntimeAPI.MendAfter; if an operator drained it: use state maint for that", "server", h.Backend+"/"+name, "drained_for", drainedFor, "signal", h.String())
 		}
+		end()
 	}
 }
 
@@ -113,4 +123,11 @@ func (m *mender) leftBehind(now time.Time, servers []server, after time.Duration
 		}
 	}
 	return names
+}
+
+// forgetReadied notes that these servers were not put back.
+func (m *mender) forgetReadied(names []string) {
+	for _, name := range names {
+		m.drained[name].readied = time.Time{}
+	}
 }

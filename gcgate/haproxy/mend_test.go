@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -104,6 +105,51 @@ func TestWatchPutsBack(t *testing.T) {
 				t.Errorf("servers %v, set %q", f.servers, f.sets)
 			}
 		})
+	}
+}
+
+// TestWatchPutsNobodyBackWhileTheTurnIsHeld: a replica that is stopped while it collects would get
+// requests.
+func TestWatchPutsNobodyBackWhileTheTurnIsHeld(t *testing.T) {
+	t.Parallel()
+	f := &fakeHAProxy{level: "admin"}
+	f.servers = []server{{name: "a", op: 2, weight: 1}, {name: "b", op: 2, admin: drained, weight: 1}}
+	var looks atomic.Int32
+	answer := func(line string) string {
+		looks.Add(1)
+		return f.answer(line)
+	}
+	h := &RuntimeAPI{Backend: "be", Server: "a", MendAfter: time.Millisecond, Logger: slog.New(slog.DiscardHandler)}
+	h.Addr = serveFake(t, "tcp", "127.0.0.1:0", answer)
+	turns := gcgate.FileTurns{Path: t.TempDir() + "/turn"}
+	held, err := turns.TryAcquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	heap := gcgatetest.NewHeap()
+	heap.Rate = 1 // it never collects
+	g, err := gcgate.Start(t.Context(), gcgate.Options{
+		Policy: gcgate.PolicyDrain, Signals: []gcgate.Signal{h}, Turns: turns,
+		Collector: heap, Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Stop(context.Background())
+	sets := func() string {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		return strings.Join(f.sets, ",")
+	}
+	for looks.Load() < 12 { // three would do without the turn
+		time.Sleep(10 * time.Millisecond)
+	}
+	if got := sets(); got != "" {
+		t.Errorf("it sets %q while another has the turn", got)
+	}
+	held.Release(t.Context())
+	for sets() != "b ready" { // only a hang ends it otherwise
+		time.Sleep(10 * time.Millisecond)
 	}
 }
 

@@ -63,10 +63,11 @@ const (
 // drain is taken for this process's own, left by one of before that crashed, say: Ready ends
 // it. So take a server out, this one or another of the backend, with "set server B/S state maint", never with "drain".
 //
-// A process that is killed while it is drained, and comes back without a gate, as after a rollback, would stay drained
-// for ever. So this one watches the other servers of its backend, and puts one back that has been drained for
-// longer than a collection takes (2.5 s more than the gate expects of its own, or MendAfter): see [RuntimeAPI.Watch]. That costs a
-// replica that is away nothing: it repeats its Drain within 100 ms, and is left alone then.
+// A process that is killed while it is drained, and comes back without a gate, as after a rollback,
+// would stay drained for ever. So this one watches the other servers of its backend, and puts one
+// back that has been drained for longer than a collection takes (2.5 s more than the gate expects
+// of its own, or MendAfter), unless another replica has the turn: see [RuntimeAPI.Watch]. That
+// costs a replica that is away nothing: it repeats its Drain within 100 ms, and is left alone then.
 //
 // A server is not drained when no other in its backend is up, and a drain is undone when the
 // others go down meanwhile: see [ErrLastServer]. The gate then collects while it serves. That
