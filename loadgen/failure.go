@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"syscall"
 )
 
@@ -29,7 +30,14 @@ const (
 	ClassProtocol Class = "protocol" // the answer is not HTTP
 	ClassUnsent   Class = "unsent"   // open loop: due, but no connection was free for Options.Drain after the last was due
 	ClassOther    Class = "other"
+
+	// ClassGenerator is a failure to connect that is not the service's doing: the load generator's machine or process has no
+	// descriptor, port or buffer left.
+	ClassGenerator Class = "generator"
 )
+
+// generatorErrors are why this machine, and not the service, refuses a connection.
+var generatorErrors = []error{syscall.EMFILE, syscall.ENFILE, syscall.EADDRNOTAVAIL, syscall.ENOBUFS, syscall.ENOMEM}
 
 // waited reports whether a failure's latency belongs in the histograms: the request was given
 // up only because it took too long.
@@ -53,6 +61,8 @@ func classify(err error) Class {
 	var op *net.OpError
 	var timeout interface{ Timeout() bool }
 	switch {
+	case slices.ContainsFunc(generatorErrors, func(target error) bool { return errors.Is(err, target) }):
+		return ClassGenerator
 	case errors.As(err, &dns):
 		return ClassDNS
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded),

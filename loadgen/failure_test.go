@@ -118,3 +118,19 @@ func TestClassify(t *testing.T) {
 		}
 	}
 }
+
+// TestGeneratorFailures: what this machine refuses is not the service's doing, whatever wraps it.
+func TestGeneratorFailures(t *testing.T) {
+	for _, errno := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.EADDRNOTAVAIL, syscall.ENOBUFS, syscall.ENOMEM} {
+		op := &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("socket", errno)}
+		for _, err := range []error{dialError{op, ClassConnect}, op, &net.DNSError{UnwrapErr: op}} {
+			if c := classify(err); c != ClassGenerator {
+				t.Errorf("%v is of class %s", err, c)
+			}
+		}
+	}
+	r := Result{Failures: []Failure{{Class: ClassReset, Count: 2}, {Class: ClassGenerator, Count: 1}}}
+	if r.FailedBy(ClassGenerator) != 1 || r.FailedBy(ClassReset) != 2 || r.FailedBy(ClassDNS) != 0 {
+		t.Errorf("%+v", r)
+	}
+}

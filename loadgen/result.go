@@ -81,6 +81,16 @@ type Failure struct {
 // Requests is the number of measured requests that ended, answered or failed.
 func (r *Result) Requests() int64 { return r.Answered + r.Failed }
 
+// FailedBy returns how many failures of a class there were.
+func (r *Result) FailedBy(c Class) int64 {
+	for _, f := range r.Failures {
+		if f.Class == c {
+			return f.Count
+		}
+	}
+	return 0
+}
+
 // Throughput is answers per second.
 func (r *Result) Throughput() float64 {
 	if r.Duration <= 0 {

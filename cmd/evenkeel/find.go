@@ -185,6 +185,9 @@ func (f *finder) step(ctx context.Context, rate float64) (loadgen.Verdict, error
 		return 0, errInterrupted
 	}
 	v, why := f.judge(f.goal, s)
+	if v == loadgen.VerdictFails && f.goal.missedHere(res, why) {
+		v, why = loadgen.VerdictUnknown, "the load generator did not keep this rate itself, so nothing is known of the service"
+	}
 	if spoilt := compare.Spoilt(&run); spoilt != "" {
 		why = strings.TrimPrefix(why+"; "+spoilt, "; ")
 	}
@@ -194,6 +197,16 @@ func (f *finder) step(ctx context.Context, rate float64) (loadgen.Verdict, error
 	fmt.Fprintf(f.app.stderr, "%s requests/s: %s is %s, %s %v%s\n", textfmt.Count(rate), strings.Fields(f.goal.text)[0],
 		textfmt.Duration(res.Latency.Quantile(f.goal.quantile)), f.goal.text, v, why)
 	return v, nil
+}
+
+// missedHere reports whether a goal is missed by the load generator's own doing: it had no descriptors, or was so late itself
+// that the goal might have been met. whyFailed is what the service did, if that is why the goal is missed.
+func (g *goal) missedHere(l *loadgen.Result, whyFailed string) bool {
+	if l.FailedBy(loadgen.ClassGenerator) > 0 {
+		return true
+	}
+	late := l.Pacer.Quantile(g.quantile)
+	return whyFailed == "" && late > loadgen.LateAfter && l.Latency.Quantile(g.quantile)-late < g.limit
 }
 
 // measureStep puts one load on.

@@ -223,3 +223,29 @@ func TestStagesFlag(t *testing.T) {
 		}
 	}
 }
+
+// TestFindLateGenerator: a rate that the load generator did not keep itself says nothing of the service.
+func TestFindLateGenerator(t *testing.T) {
+	var out, said bytes.Buffer
+	measure := simulated(5000)
+	f := &finder{
+		app: &app{stdout: &out, stderr: &said}, judge: judgeByStretches, load: loadgen.Options{Duration: 20 * time.Second},
+		measure: func(ctx context.Context, o loadgen.Options, label string) (*loadgen.Result, error) {
+			r, err := measure(ctx, o, label)
+			if o.Rate > 2000 {
+				r.Pacer.RecordN(10*time.Second, r.Answered) // as late as the slowest
+			}
+			return r, err
+		},
+		file: &runfile.File{Version: runfile.Version},
+	}
+	if err := f.goal.Set("p99<20ms"); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.find(t.Context(), 6000, filepath.Join(t.TempDir(), "find.json")); err != nil {
+		t.Logf("find: %v", err)
+	}
+	if !strings.Contains(said.String(), "the load generator did not keep this rate itself") || strings.Contains(said.String(), "p99 < 20 ms fails") || strings.Contains(out.String(), ", and not at ") {
+		t.Errorf("it says\n%s%s", said.String(), out.String())
+	}
+}

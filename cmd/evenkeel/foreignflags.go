@@ -68,6 +68,9 @@ func (l *loadFlags) hints(fs *flag.FlagSet) (list []string) {
 			list = append(list, fmt.Sprintf("-t %v is the timeout of one request; wrk's -t is not needed here", time.Duration(l.timeout)))
 		}
 	}
+	if l.fewer > 0 {
+		list = append(list, fmt.Sprintf("at most %d connections, and not %d: this process may have no more descriptors; ulimit -n raises the limit", l.fewer, defaultOpen))
+	}
 	if l.output == "csv" {
 		list = append(list, "-o csv writes a run to a file named csv; evenkeel convert -to csv makes CSV of a run")
 	}

@@ -220,11 +220,15 @@ func (c *loadCommand) report(f *runfile.File) error {
 			err = errors.Join(err, writeSites(c.app.stdout, run.Alloc, c.app.style))
 		}
 	}
+	bad := checkRuns(f)
+	if errors.Is(bad, errGenerator) {
+		return errors.Join(err, bad)
+	}
 	hit, limitErr := c.failIf.check(run)
 	for _, h := range hit {
 		fmt.Fprintf(c.app.stderr, "evenkeel load: %s\n", h)
 	}
-	if err = errors.Join(err, cmp.Or(checkRuns(f), limitErr)); err == nil && len(hit) > 0 {
+	if err = errors.Join(err, cmp.Or(bad, limitErr)); err == nil && len(hit) > 0 {
 		return errLimit
 	}
 	return err

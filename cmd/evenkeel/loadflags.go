@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -37,6 +38,7 @@ type loadFlags struct {
 	insecure    bool
 	shape       shapeFlags
 	drawn       bool // the order of something that is loaded is drawn by the seed
+	fewer       int  // connections than the default, since there are no more descriptors; 0: as many
 
 	mix mixFlags
 
@@ -45,6 +47,9 @@ type loadFlags struct {
 
 // defaultRequests is how many requests a closed loop sends without -n and -z, as loadgen has it.
 const defaultRequests = 200
+
+// defaultOpen is how many connections an open loop has at most without -c, as loadgen has it.
+const defaultOpen = 1000
 
 const maxBodyBytes = 1 << 30
 
@@ -136,7 +141,38 @@ func (l *loadFlags) options(urls []string) (loadgen.Options, error) {
 	if o.Arrivals == loadgen.ArrivalsPoisson && l.mix.seed != nil {
 		o.Seed = *l.mix.seed // one for both, so that it can be given again
 	}
+	if err == nil {
+		err = l.fit(&o)
+	}
 	return o, err
+}
+
+// ownDescriptors are those that evenkeel may need besides the connections.
+const ownDescriptors = 32
+
+// fit finds more connections than this process may have descriptors. Of the default's it takes fewer.
+func (l *loadFlags) fit(o *loadgen.Options) error {
+	limit, known := descriptorLimit()
+	hosts := map[string]bool{}
+	for i := range o.Targets {
+		if u, err := url.Parse(o.Targets[i].URL); err == nil {
+			hosts[u.Scheme+u.Host] = true
+		}
+	}
+	if !known || len(hosts) == 0 {
+		return nil
+	}
+	room := max(limit-ownDescriptors, 0) / len(hosts)
+	switch {
+	case o.Connections > room:
+		needed := o.Connections*len(hosts) + ownDescriptors
+		return fmt.Errorf("-c %d takes some %d descriptors, and this process may have %d: raise the limit with ulimit -n %d, or write -c %d",
+			o.Connections, needed, limit, needed, max(room, 1))
+	case o.Connections == 0 && o.Open() && room < defaultOpen:
+		l.fewer = max(room, 1)
+		o.Connections = l.fewer
+	}
+	return nil
 }
 
 // withScheme lets HOST:PORT/PATH stand for http://HOST:PORT/PATH.

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"bytes"
+	"flag"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -123,4 +126,49 @@ func FuzzLoadLimit(f *testing.F) {
 			t.Errorf("%q: bound %v, figure %v", s, l.bound, x)
 		}
 	})
+}
+
+// TestGeneratorAtItsLimit: nothing is judged of a load that failed by the load generator's own limit, and the exit code says so.
+func TestGeneratorAtItsLimit(t *testing.T) {
+	l, err := parseLoadLimit("failed>1%")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out, said bytes.Buffer
+	a := &app{stdout: &out, stderr: &said}
+	c := &loadCommand{app: a, failIf: loadLimits{l}}
+	load := &loadgen.Result{
+		Answered: 100, Failed: 50, Statuses: map[int]int64{200: 100}, Duration: time.Second,
+		Failures: []loadgen.Failure{{Class: loadgen.ClassGenerator, Count: 50, Example: "socket: too many open files"}},
+	}
+	code := a.exit("load", c.report(&runfile.File{Runs: []runfile.Run{{Label: "x", Load: load}}}))
+	if code != exitFailed || !strings.Contains(said.String(), "50 of 150 requests failed here (socket: too many open files); nothing is judged") || strings.Contains(said.String(), "-fail-if") {
+		t.Errorf("exit code %d: %s", code, said.String())
+	}
+}
+
+// TestFewDescriptors: more connections than descriptors are refused before the load, and the default is lowered.
+func TestFewDescriptors(t *testing.T) {
+	limit, known := descriptorLimit()
+	if !known {
+		t.Skip("no limit of descriptors here")
+	}
+	many := loadFlags{connections: limit}
+	_, err := many.options([]string{"http://127.0.0.1:1/"})
+	if err == nil || !strings.Contains(err.Error(), "raise the limit with ulimit -n") || !strings.Contains(err.Error(), fmt.Sprintf("or write -c %d", limit-ownDescriptors)) {
+		t.Errorf("-c %d of %d descriptors: %v", limit, limit, err)
+	}
+	fits := loadFlags{connections: min(limit-ownDescriptors, loadgen.MaxConnections)}
+	if _, err := fits.options([]string{"http://127.0.0.1:1/"}); err != nil {
+		t.Error(err)
+	}
+	var urls []string
+	for i := range limit/defaultOpen + 2 {
+		urls = append(urls, fmt.Sprintf("http://127.0.0.1:%d/", i+1))
+	}
+	open := loadFlags{rate: 10}
+	o, err := open.options(urls[:min(len(urls), 60000)])
+	if err != nil || len(urls) < 60000 && (o.Connections == 0 || o.Connections*len(urls) > limit || len(open.hints(flag.NewFlagSet("load", flag.ContinueOnError))) != 1) {
+		t.Errorf("%d connections to %d hosts of %d descriptors: %v", o.Connections, len(urls), limit, err)
+	}
 }

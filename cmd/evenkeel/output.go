@@ -102,6 +102,8 @@ func checkRuns(f *runfile.File) error {
 		switch {
 		case r.Load.Interrupted:
 			return errInterrupted
+		case r.Load.FailedBy(loadgen.ClassGenerator) > 0:
+			return generatorLimit(r.Load)
 		case r.Load.Answered == 0 && len(r.Load.Failures) > 0:
 			return fmt.Errorf("no request was answered: %s", r.Load.Failures[0].Example)
 		case r.Load.Answered == 0:
@@ -112,6 +114,15 @@ func checkRuns(f *runfile.File) error {
 		}
 	}
 	return nil
+}
+
+// errGenerator says that the load generator was at its own limit, so that nothing is judged.
+var errGenerator = errors.New("the load generator is at its own limit, and not the service")
+
+func generatorLimit(l *loadgen.Result) error {
+	i := slices.IndexFunc(l.Failures, func(f loadgen.Failure) bool { return f.Class == loadgen.ClassGenerator })
+	return fmt.Errorf("%w: %s of %s requests failed here (%s); nothing is judged. Raise ulimit -n or net.ipv4.ip_local_port_range, lower -c, or use several machines (-share)",
+		errGenerator, textfmt.Count(float64(l.Failures[i].Count)), textfmt.Count(float64(l.Requests())), l.Failures[i].Example)
 }
 
 // anyGood reports whether any answer did what was asked for.

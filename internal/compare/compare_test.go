@@ -117,6 +117,8 @@ func TestCompareNotes(t *testing.T) {
 			r.Load.Failed, r.Load.Failures = 1234, []loadgen.Failure{{Class: loadgen.ClassTimeout, Count: 1234, Example: "too slow"}}
 		})}, []string{"a: 1,234 failed (timeout), for instance: too slow"}},
 		{"late", []runfile.Run{run("a", 1, open)}, []string{"a: 2 of 100 requests were sent more than 1 ms after they were due, since the client or the service did not keep up; their latency counts from then all the same"}},
+		{"late generator", []runfile.Run{run("a", 1, func(r *runfile.Run) { open(r); r.Load.Pacer = histogramOf(t, 1, 2, 2e6, 3e6) })}, []string{"a: 2 of 100 requests were sent more than 1 ms after they were due, because the load generator itself was late; their latency counts from then all the same"}},
+		{"late service", []runfile.Run{run("a", 1, func(r *runfile.Run) { open(r); r.Load.Pacer = histogramOf(t, 1, 2, 3, 4) })}, []string{"a: 2 of 100 requests were sent more than 1 ms after they were due, because no connection was free: the service did not keep up; their latency counts from then all the same"}},
 		{"late, several", []runfile.Run{run("a", 1, open), run("a", 2, rate), run("a", 3, func(r *runfile.Run) { open(r); r.Load.Late = 7 }), run("b", 1, open)}, []string{
 			"a: repeats 1, 3; b: in a run up to 7 of 100 requests were sent more than 1 ms after they were due, since the client or the service did not keep up; their latency counts from then all the same",
 		}},

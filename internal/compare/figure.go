@@ -72,7 +72,7 @@ var Figures = []Figure{
 	{"p99 from sending", "open loop: the same without the wait before sending", seconds, func(r *runfile.Run) (float64, bool) {
 		return r.Load.Service.Quantile(.99).Seconds(), r.Load.Service.Count() > 0
 	}},
-	{"sent > 1 ms late", "open loop: requests that could not be sent within 1 ms of when they were due, since the client or the service did not keep up; their latency counts from then all the same", textfmt.Count, func(r *runfile.Run) (float64, bool) {
+	{"sent > 1 ms late", "open loop: requests that were not sent within 1 ms of when they were due, by the load generator's or the service's doing; their latency counts from then all the same", textfmt.Count, func(r *runfile.Run) (float64, bool) {
 		return float64(r.Load.Late), r.Load.Rate > 0 && r.Import == nil
 	}},
 }

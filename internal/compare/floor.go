@@ -136,6 +136,11 @@ func (r *Row) Shown(column int) tailstat.Verdict {
 // load generator itself. Such a run stays in all figures: who left out runs by what they measured would choose his result.
 func Spoilt(r *runfile.Run) string {
 	var list []string
+	if r.Load != nil {
+		if n := r.Load.FailedBy(loadgen.ClassGenerator); n > 0 {
+			list = append(list, fmt.Sprintf("%s requests failed by the load generator's own limit", textfmt.Count(float64(n))))
+		}
+	}
 	if d := r.Disturbance; d != nil {
 		if x, ok := d.ByOthers(); ok {
 			list = append(list, fmt.Sprintf("%.0f%% of the processors' time went to other programs", x))

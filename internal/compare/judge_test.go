@@ -198,3 +198,20 @@ func TestLeast(t *testing.T) {
 		t.Errorf("requests/s needs %d", n)
 	}
 }
+
+// TestGeneratorLimit: a run in which the load generator was at its own limit is not judged.
+func TestGeneratorLimit(t *testing.T) {
+	runs := slices.Concat(noisy(t, "a", 8, 1), noisy(t, "bb", 8, 1.5))
+	for i := range runs {
+		if runs[i].Label == "bb" {
+			runs[i].Load.Failed, runs[i].Load.Failures = 3, []loadgen.Failure{{Class: loadgen.ClassGenerator, Count: 3, Example: "too many open files"}}
+		}
+	}
+	c := Files([]*runfile.File{{Runs: runs}}, []string{""})
+	if f := c.Check(Limit{Figure: "p99", Ratio: 1.2})[0]; c.Judged() || f.Outcome != OutcomeUnknown {
+		t.Errorf("judged: %v, %+v", c.Judged(), f)
+	}
+	if got := Spoilt(&runs[len(runs)-1]); !strings.Contains(got, "3 requests failed by the load generator's own limit") {
+		t.Error(got)
+	}
+}

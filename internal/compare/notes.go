@@ -114,8 +114,8 @@ func notesOf(r *runfile.Run) []note {
 		add("failed "+string(f.Class), f.Count, "%s failed (%s), for instance: %s", textfmt.Count(float64(f.Count)), f.Class, f.Example)
 	}
 	if l.Rate > 0 && l.Overload == nil && float64(l.Late) > .01*float64(l.Requests()) {
-		add("late", l.Late, "%s of %s requests were sent more than 1 ms after they were due, since the client or the service did not keep up; their latency counts from then all the same",
-			textfmt.Count(float64(l.Late)), textfmt.Count(float64(l.Requests())))
+		add("late", l.Late, "%s of %s requests were sent more than 1 ms after they were due, %s; their latency counts from then all the same",
+			textfmt.Count(float64(l.Late)), textfmt.Count(float64(l.Requests())), lateBecause(l))
 	}
 	if l.Duration < time.Second && l.Answered > 0 {
 		add("short", 0, "%s is too short to say much; give -n or -z more", textfmt.Duration(l.Duration))
@@ -129,6 +129,23 @@ func notesOf(r *runfile.Run) []note {
 		add("note "+n, 0, "%s", n)
 	}
 	return list
+}
+
+// lateBecause says who made requests late, by how late the pacer itself was with them.
+func lateBecause(l *loadgen.Result) string {
+	pacer := int64(0)
+	for d, n := range l.Pacer.All() {
+		if d > loadgen.LateAfter {
+			pacer += n
+		}
+	}
+	switch {
+	case l.Pacer.Count() == 0:
+		return "since the client or the service did not keep up"
+	case 2*pacer >= l.Late:
+		return "because the load generator itself was late"
+	}
+	return "because no connection was free: the service did not keep up"
 }
 
 // worstStatus returns the most frequent status that is not 2xx or 3xx, the lowest of several,

@@ -8,6 +8,7 @@ import (
 
 	"evenkeel.dev/internal/runfile"
 	"evenkeel.dev/internal/textfmt"
+	"evenkeel.dev/loadgen"
 	"evenkeel.dev/tailstat"
 )
 
@@ -65,10 +66,11 @@ func sides(base, head []tailstat.Run, sameFile bool) (b, h []tailstat.Run) {
 	return slices.DeleteFunc(b, alone(head)), slices.DeleteFunc(h, alone(base))
 }
 
-// statRuns returns runs with the figures that they have, without those that were cut short.
+// statRuns returns runs with the figures that they have, without those that were cut short, or in which the load generator was at
+// its own limit.
 func statRuns(runs []*runfile.Run, figures []Figure) (list []tailstat.Run) {
 	for _, r := range runs {
-		if r.Load.Interrupted {
+		if r.Load.Interrupted || r.Load.FailedBy(loadgen.ClassGenerator) > 0 {
 			continue
 		}
 		s := tailstat.Run{Round: r.Round, Values: map[string]float64{}}

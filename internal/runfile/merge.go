@@ -296,10 +296,11 @@ func late(l *loadgen.Result) string {
 	if l.Rate > 0 && float64(l.Late) > .01*float64(l.Requests()) {
 		list = append(list, fmt.Sprintf("%s of %s requests were sent more than 1 ms late", textfmt.Count(float64(l.Late)), textfmt.Count(float64(l.Requests()))))
 	}
-	for _, f := range l.Failures {
-		if f.Class == loadgen.ClassUnsent && f.Count > 0 {
-			list = append(list, textfmt.Count(float64(f.Count))+" were not sent")
-		}
+	if n := l.FailedBy(loadgen.ClassUnsent); n > 0 {
+		list = append(list, textfmt.Count(float64(n))+" were not sent")
+	}
+	if n := l.FailedBy(loadgen.ClassGenerator); n > 0 {
+		list = append(list, textfmt.Count(float64(n))+" failed by the load generator's own limit")
 	}
 	return strings.Join(list, ", ")
 }
