@@ -35,7 +35,9 @@ func newEngine(o Options) (*engine, error) {
 		return nil, err
 	}
 	e := &engine{o: o, reqs: reqs, hosts: hosts, epoch: time.Now(), conns: map[io.Closer]struct{}{}}
-	e.newNap, e.dialContext = newNap, new(net.Dialer).DialContext
+	if e.newNap, e.dialContext = newNap, o.DialContext; o.DialContext == nil {
+		e.dialContext = new(net.Dialer).DialContext
+	}
 	if e.round, e.classes, err = mix(o.Targets); err != nil {
 		return nil, err
 	}

@@ -207,6 +207,9 @@ func TestOverloadOfAService(t *testing.T) {
 		o.Duration *= 4
 		r = run(t, o)
 	}
+	if r.Overload != nil && (r.Overload.Answered != r.Throughput() || r.Overload.Text != r.Overload.sentence()) {
+		t.Errorf("%+v, and %v answers/s in all", r.Overload, r.Throughput())
+	}
 	if r.Overload == nil || r.Overload.Asked < 900 || r.Overload.Answered > 500 || r.Overload.Backlog == 0 {
 		t.Errorf("%+v", r.Overload)
 	}

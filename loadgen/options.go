@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"net"
 	"net/http"
 	"time"
 )
@@ -109,6 +110,10 @@ type Options struct {
 	// TLS configures https. Default nil: the system's roots.
 	TLS *tls.Config
 
+	// DialContext makes the built-in client's connections, such as those to a Unix socket; network is tcp and address that of
+	// a URL's host. Default nil: a net.Dialer's.
+	DialContext func(ctx context.Context, network, address string) (net.Conn, error)
+
 	// Transport carries the requests instead of the built-in client. Default nil: built in.
 	// Its RoundTrip must be safe for concurrent use; TLS and DisableKeepAlive are then its own
 	// business.
@@ -150,6 +155,8 @@ func (o Options) normal() (Options, error) {
 		return bad("Rate", "%v requests/s; it goes from %v to %v, or is 0 for a closed loop", o.Rate, MinRate, MaxRate)
 	case o.Connections < 0 || o.Connections > MaxConnections:
 		return bad("Connections", "%d; it goes from 1 to %d", o.Connections, MaxConnections)
+	case o.DialContext != nil && (o.Call != nil || o.Transport != nil):
+		return bad("DialContext", "it is the built-in client's, which Transport and Call stand for; leave it out")
 	case o.Requests < 0:
 		return bad("Requests", "%d; it must be positive, or 0 for no bound", o.Requests)
 	case o.Duration < 0 || o.Duration > maxDuration:

@@ -10,7 +10,7 @@ import (
 // Overload says that the open loop's backlog grew to the end: more was asked for than came back.
 type Overload struct {
 	Asked    float64 `json:"asked_per_s"`    // requests due, a second, in the second half of the window
-	Answered float64 `json:"answered_per_s"` // answers in that time, a second
+	Answered float64 `json:"answered_per_s"` // answers a second: Result.Throughput, or where the rate changes those of that half
 	Backlog  int64   `json:"backlog"`        // due and neither answered nor failed when the last was due
 
 	// Generator is set where the load generator itself was as far behind: it, and not the service,

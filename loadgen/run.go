@@ -77,7 +77,10 @@ func (e *engine) load(caller context.Context) *Result {
 		res.Targets = append(res.Targets, r.target.Method+" "+r.target.URL)
 	}
 	res.MoreTargets = len(e.reqs) - len(res.Targets)
-	res.Overload = rec.overload(o.Rate)
+	if res.Overload = rec.overload(o.Rate); res.Overload != nil && len(o.Stages) == 0 && len(o.Times) == 0 {
+		res.Overload.Answered = res.Throughput() // the rate that readers see elsewhere
+		res.Overload.Text = res.Overload.sentence()
+	}
 	return res
 }
 

@@ -65,12 +65,16 @@ type loadCommand struct {
 	failIf     loadLimits
 	find       goal
 	part       shareFlags
+	unix       string // socket to connect to; "": the URL's host
+	redirects  int    // to follow at most
 }
 
 func (c *loadCommand) register(fs *flag.FlagSet) {
 	c.load.register(fs)
 	c.part.register(fs)
 	c.top = 8
+	fs.StringVar(&c.unix, "unix", "", "connect to this Unix `socket` and not to the URL's host, as with: -unix /run/app.sock http://app/")
+	fs.Var((*whole)(&c.redirects), "redirects", "follow so many redirects at most, `N`, by net/http's client; latency is of all of them together (default 0: they are not followed, and count as answers)")
 	fs.StringVar(&c.label, "label", "load", "`name` of this run in tables")
 	fs.StringVar(&c.pprof, "pprof", "", "`URL` of the service's /debug/pprof/, or off (default: on the host of the first URL, if it is there). The service is made to collect before and after the window, not in it")
 	fs.StringVar(&c.gctrace, "gctrace", "", "`log` that the service's gctrace lines are being written to, - for standard input")
@@ -132,7 +136,7 @@ func (c *loadCommand) prepare(fs *flag.FlagSet, urls []string) (err error) {
 	if len(c.options.Targets) == 0 {
 		return errors.New("no URL; write one, such as http://127.0.0.1:8080/, or a file of them behind -targets")
 	}
-	if err := c.part.apply(fs, &c.options); err != nil {
+	if err := cmp.Or(c.part.apply(fs, &c.options), c.connectBy(&c.options)); err != nil {
 		return err
 	}
 	checked := c.options
@@ -154,7 +158,7 @@ func (c *loadCommand) prepare(fs *flag.FlagSet, urls []string) (err error) {
 	if err := c.failIf.known(classNames(c.options.Targets)); err != nil {
 		return err
 	}
-	if c.pprofGiven = c.pprof != ""; c.pprof == "off" || !c.pprofGiven && c.part.share != nil { // one of many, each of which would have the service collect
+	if c.pprofGiven = c.pprof != ""; c.pprof == "off" || !c.pprofGiven && (c.part.share != nil || c.unix != "") { // one of many, each of which would have the service collect
 		c.pprof = "off"
 		return nil
 	}
@@ -195,6 +199,9 @@ func (c *loadCommand) measure(ctx context.Context) (*runfile.File, error) {
 	}
 	o.run.Share = c.part.share
 	c.options.OnMeasure = func() { o.begin(ctx) }
+	if f, ok := c.options.Transport.(*following); ok {
+		defer f.transport.CloseIdleConnections()
+	}
 	o.run.Load, err = p.load(ctx, c.options)
 	if err != nil {
 		return nil, err
@@ -220,7 +227,7 @@ func (c *loadCommand) report(f *runfile.File) error {
 			err = errors.Join(err, writeSites(c.app.stdout, run.Alloc, c.app.style))
 		}
 	}
-	bad := checkRuns(f)
+	bad := c.hintHTTP2(checkRuns(f), run.Load)
 	if errors.Is(bad, errGenerator) {
 		return errors.Join(err, bad)
 	}
