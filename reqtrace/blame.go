@@ -281,11 +281,16 @@ func (x *blamer) segment(r *Request, seq uint64, p *piece, s *segment, a, b int6
 	case stateSweep:
 		x.add(r, wait{cause: CauseSweep, site: s.site}, ns)
 	case stateStopping:
-		x.add(r, wait{cause: CauseStopped, site: s.site}, ns)
+		if x.known.places[s.site].stops {
+			x.add(r, wait{cause: CauseStoppedOther, holder: s.site, op: s.site}, ns)
+		} else {
+			x.add(r, wait{cause: CauseStopped, site: s.site}, ns)
+		}
 	case stateRunnable:
-		before := r.Parts.ns[CauseRunqueueBusy]
+		before := r.Parts
 		x.clock.wait(&r.Parts, a, b)
-		if busy := r.Parts.ns[CauseRunqueueBusy] - before; busy > 0 {
+		x.halted(r, a, b, int64(r.Parts.ns[CauseStopped]-before.ns[CauseStopped]))
+		if busy := r.Parts.ns[CauseRunqueueBusy] - before.ns[CauseRunqueueBusy]; busy > 0 {
 			holder, longest := x.clock.hog(a, b)
 			if holder == 0 {
 				holder = s.site
@@ -302,12 +307,28 @@ func (x *blamer) segment(r *Request, seq uint64, p *piece, s *segment, a, b int6
 		if s.state == stateNetwork || s.state == stateSleep {
 			held := min(x.clock.held(a, b), ns)
 			r.Parts.ns[CauseStopped] += dur(held)
+			x.halted(r, a, b, held)
 			ns -= held
 		}
 		if s.state == stateRunning && p.as == CauseRunning {
 			x.sample(p.g, a, b)
 		}
 		x.spend(r, p, ownCause[s.state], s.site, ns)
+	}
+}
+
+// halted takes out of the time that the world was stopped in a piece from a to b what others than the collector stopped it for.
+func (x *blamer) halted(r *Request, a, b, stopped int64) {
+	for i := len(x.clock.halts) - 1; i >= 0 && stopped > 0 && x.clock.halts[i].b > a; i-- {
+		h := &x.clock.halts[i]
+		ns := min(min(h.b, b)-max(h.a, a), stopped)
+		if ns <= 0 {
+			continue
+		}
+		stopped -= ns
+		r.Parts.ns[CauseStopped] -= dur(ns)
+		r.Parts.ns[CauseStoppedOther] += dur(ns)
+		x.place(wait{cause: CauseStoppedOther, holder: h.by, op: h.by}, ns, max(min(h.b, b)-h.a, ns))
 	}
 }
 

@@ -74,11 +74,34 @@ func TestCollector(t *testing.T) {
 	s.at(160).rangeOf(1, trace.EventRangeEnd, "GC mark assist")
 	s.at(170).rangeOf(1, trace.EventRangeBegin, "GC incremental sweep", "runtime.mallocgc", "main.more")
 	s.at(175).rangeOf(1, trace.EventRangeEnd, "GC incremental sweep")
-	s.at(180).rangeOf(1, trace.EventRangeBegin, "stop-the-world (read mem stats)")
-	s.at(189).rangeOf(1, trace.EventRangeEnd, "stop-the-world (read mem stats)")
+	s.at(180).rangeOf(1, trace.EventRangeBegin, "stop-the-world (GC sweep termination)")
+	s.at(189).rangeOf(1, trace.EventRangeEnd, "stop-the-world (GC sweep termination)")
 	r := done(s.at(200)).want(map[Cause]int64{CauseRunning: 10 + 10 + 5 + 11, CauseAssistMark: 20, CauseAssistWait: 30, CauseSweep: 5, CauseStopped: 9})
 	if b := r.Sites[0]; !took(b, CauseAssistWait, "main.grow (x.go:7)", 30*time.Microsecond) {
 		t.Errorf("%+v", b)
+	}
+}
+
+// TestHalt: a stop of the world that is not the collector's is of who asked for it, for the one that stops and for those
+// that wait, whoever wakes them.
+func TestHalt(t *testing.T) {
+	const dump = "stop-the-world (all goroutines stack trace)"
+	s := newScript(t, 2)
+	s.at(10).create(0, 2).run(2, 2)
+	serve(s).at(110).off(1, trace.GoRunnable, "preempted", "main.work")
+	s.at(110).rangeOf(2, trace.EventRangeBegin, dump, "runtime.Stack", "runtime/debug.Stack", "main.watchdog")
+	s.at(190).rangeOf(2, trace.EventRangeEnd, dump)
+	s.at(190).run(1, 1)
+	s.at(200).rangeOf(1, trace.EventRangeBegin, "stop-the-world (GOMAXPROCS)", "runtime.startTheWorldGC", "runtime.updateMaxProcsGoroutine")
+	s.at(210).rangeOf(1, trace.EventRangeEnd, "stop-the-world (GOMAXPROCS)")
+	r := done(s.at(220)).want(map[Cause]int64{CauseRunning: 10 + 10 + 10, CauseStoppedOther: 80 + 10})
+	for i, want := range []Blame{
+		{Cause: CauseStoppedOther, Holder: "main.watchdog (x.go:7)", Op: "all goroutines stack trace", Time: 80 * time.Microsecond, Longest: 80 * time.Microsecond},
+		{Cause: CauseStoppedOther, Holder: "the runtime itself", Op: "GOMAXPROCS", Time: 10 * time.Microsecond, Longest: 10 * time.Microsecond},
+	} {
+		if r.Sites[i] != want {
+			t.Errorf("%+v\nwant %+v", r.Sites[i], want)
+		}
 	}
 }
 

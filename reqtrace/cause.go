@@ -18,7 +18,7 @@ const (
 	CauseAssistMark         // marking for the collector, to pay for its allocations
 	CauseAssistWait         // waiting for the collector when it allocates: for others to mark, or for a cycle to begin or end
 	CauseSweep              // sweeping, to pay for its allocations
-	CauseStopped            // the world is stopped, or it is the one that stops it
+	CauseStopped            // the collector stops the world
 	CauseRunqueueGC         // runnable, and who marks for the collector has the processor: a worker, or an assist
 	CauseRunqueueBusy       // runnable, and other goroutines have the processors
 	CauseRunqueueIdle       // runnable, and a processor is idle: on the way to it
@@ -29,6 +29,7 @@ const (
 	CauseChannel            // waiting for a channel, while others had what it waits for
 	CauseSleep              // waiting for time to pass
 	CauseMachine            // the machine stood still: no processor did anything, though there was work
+	CauseStoppedOther       // others than the collector stop the world: for a stack trace of all goroutines, say
 	numCauses
 )
 
@@ -45,6 +46,7 @@ var causeNames = [numCauses]string{
 	CauseUnknown: "unknown", CauseRunning: "running", CauseAssistMark: "assist", CauseAssistWait: "assist-wait", CauseSweep: "sweep", CauseStopped: "stopped",
 	CauseRunqueueGC: "runqueue-gc", CauseRunqueueBusy: "runqueue", CauseRunqueueIdle: "runqueue-idle", CauseSyscall: "syscall", CauseCgo: "cgo",
 	CauseNetwork: "network", CauseLock: "lock", CauseChannel: "channel", CauseSleep: "sleep", CauseMachine: "machine",
+	CauseStoppedOther: "stopped-other",
 }
 
 func (c Cause) String() string {

@@ -23,6 +23,7 @@ type clock struct {
 	steps  []step  // in order of time; pruned from the front
 	stalls []stall // of the machine; likewise
 	runs   []run   // by their ends; likewise
+	halts  []halt  // stops of the world that are not the collector's; likewise
 
 	procs   []*proc         // by their numbers; nil: not met yet
 	beyond  map[int64]*proc // with numbers that no machine has: the trace is corrupt
@@ -40,6 +41,19 @@ type proc struct {
 	last             siteID // who had it before: where it was when it last had a name
 	who              int64  // the goroutine that has it, or had it; 0: none yet
 	since            int64  // when that one began
+}
+
+// halt is a time during which somebody else than the collector stopped the world.
+type halt struct {
+	a, b int64
+	by   siteID
+}
+
+// resume ends the halt that is under way, if by began one.
+func (c *clock) resume(by siteID, t int64) {
+	if n := len(c.halts); n > 0 && c.halts[n-1].by == by {
+		c.halts[n-1].b = min(c.halts[n-1].b, t)
+	}
 }
 
 // run is a time during which a goroutine had a processor, from which on it matters to who waits for one.
@@ -226,6 +240,9 @@ func (c *clock) prune(horizon int64) {
 	}
 	if i := sort.Search(len(c.steps), func(i int) bool { return c.steps[i].start > horizon }) - 1; i > 0 {
 		c.steps = append(c.steps[:0], c.steps[i:]...)
+	}
+	if i := sort.Search(len(c.halts), func(i int) bool { return c.halts[i].b > horizon }); i > 0 {
+		c.halts = append(c.halts[:0], c.halts[i:]...)
 	}
 	if len(c.stalls) > 0 {
 		c.stalls = slices.DeleteFunc(c.stalls, func(s stall) bool { return s.end() < horizon })

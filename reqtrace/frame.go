@@ -16,6 +16,7 @@ type place struct {
 	handler  string // function (file:line): of the request's handler, where that is not site
 	owner    owner  // of site; below ownerLibrary where there is none
 	resource bool   // op is something that others hold meanwhile
+	stops    bool   // the world was stopped there, for op
 }
 
 // owner says to whom a function belongs. What is lower is rather how something is done, and what is higher why.

@@ -63,7 +63,8 @@ type goroutine struct {
 	assisting bool
 	assistAt  siteID
 	sweeping  bool
-	stopping  int // worlds that it stops
+	stopping  int    // worlds that it stops
+	stopAt    siteID // for whom it does so
 
 	turn
 }

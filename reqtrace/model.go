@@ -145,7 +145,7 @@ func (m *model) newGoroutine(id int64) *goroutine {
 func (m *model) run(g *goroutine, t int64) {
 	switch {
 	case g.stopping > 0:
-		g.push(t, stateStopping, 0)
+		g.push(t, stateStopping, g.stopAt)
 	case g.assisting:
 		g.push(t, stateAssistMark, g.assistAt)
 	default:

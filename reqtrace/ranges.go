@@ -1,6 +1,7 @@
 package reqtrace
 
 import (
+	"math"
 	"strings"
 
 	"golang.org/x/exp/trace"
@@ -11,7 +12,8 @@ const (
 	rangeMark   = "GC concurrent mark phase"
 	rangeAssist = "GC mark assist"
 	rangeSweep  = "GC incremental sweep"
-	rangeStop   = "stop-the-world" // and why, in brackets
+	rangeStop   = "stop-the-world ("    // and why
+	rangeStopGC = "stop-the-world (GC " // sweep termination, mark termination
 )
 
 // rangeBegin takes note of the begin of a range, or of its being told again at the start of a
@@ -35,9 +37,13 @@ func (m *model) rangeBegin(e *trace.Event, t int64) {
 		if m.clock.stops++; m.clock.stops == 1 {
 			m.stopping = t
 		}
+		g.stopAt = m.sites.asker(r.Name, e.Stack())
+		if !strings.HasPrefix(r.Name, rangeStopGC) {
+			m.clock.halts = append(m.clock.halts, halt{a: t, b: math.MaxInt64, by: g.stopAt})
+		}
 		m.clock.update(t)
 		if running {
-			g.push(t, stateStopping, m.sites.intern(r.Name))
+			g.push(t, stateStopping, g.stopAt)
 		}
 	case r.Name == rangeAssist:
 		g.assisting = true
@@ -69,6 +75,7 @@ func (m *model) rangeEnd(e *trace.Event, t int64) {
 	switch {
 	case strings.HasPrefix(r.Name, rangeStop) && g.stopping > 0:
 		g.stopping--
+		m.clock.resume(g.stopAt, t)
 		if m.clock.stops--; m.clock.stops == 0 {
 			m.span(Span{Start: dur(m.stopping - m.origin), End: dur(t - m.origin), Stopped: true})
 		}
@@ -103,4 +110,25 @@ func (m *model) rangeOf(e *trace.Event, r trace.Range) *goroutine {
 		return nil
 	}
 	return m.goroutine(int64(id))
+}
+
+// asker returns the place that asked for a stop of the world, and what for. The collector's own stops have the range's name.
+func (s *sites) asker(name string, stack trace.Stack) siteID {
+	if strings.HasPrefix(name, rangeStopGC) {
+		return s.intern(name)
+	}
+	p := place{op: strings.TrimSuffix(strings.TrimPrefix(name, rangeStop), ")"), stops: true}
+	for f := range stack.Frames() {
+		if f.Func == "runtime.updateMaxProcsGoroutine" {
+			break
+		}
+		if root := packageOf(f.Func); root != "runtime" && !strings.HasPrefix(root, "runtime/") && !strings.HasPrefix(root, "internal/runtime/") {
+			p.site, p.owner = siteOf(&f), ownerOf(&f)
+			break
+		}
+	}
+	if p.site == "" {
+		p.site = "the runtime itself"
+	}
+	return s.internPlace(p)
 }

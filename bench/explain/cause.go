@@ -29,6 +29,7 @@ var groups = map[string][]reqtrace.Cause{
 	"channel":   {reqtrace.CauseChannel},
 	"sleep":     {reqtrace.CauseSleep},
 	"machine":   {reqtrace.CauseMachine},
+	"halted":    {reqtrace.CauseStoppedOther},
 	"collector": nil, // assist, stopped and queue-gc together: beside, never named
 }
 

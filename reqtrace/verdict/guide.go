@@ -34,6 +34,7 @@ var kindsByCause = [...]kind{
 	reqtrace.CauseLock:         {"lock", "move I/O and long computing out of the lock"},
 	reqtrace.CauseChannel:      {"channel", "start more workers, or make the job shorter"},
 	reqtrace.CauseSleep:        {"sleep", "wait for the event itself instead of a time"},
+	reqtrace.CauseStoppedOther: {"stopped-other", "stop the world outside of traffic"},
 	reqtrace.CauseMachine:      {"machine", "look at the hypervisor, the CPU quota, swapping and the neighbours"},
 }
 
@@ -66,11 +67,22 @@ var (
 	fileKind = kind{"file", "keep in memory what is read again, and write outside of requests"}
 )
 
+// stopKinds are the rows of what the world was stopped for.
+var stopKinds = map[string]kind{
+	"all goroutines stack trace": {"stop-stacks", "write the goroutine profile instead (debug=1), which stops the world for a moment only"},
+	"read mem stats":             {"stop-memstats", "read runtime/metrics instead of runtime.ReadMemStats"},
+	"GOMAXPROCS":                 {"stop-gomaxprocs", "set GOMAXPROCS once, before the first request"},
+}
+
 // kindOf returns the row of a cause, where op is what was asked for.
 func kindOf(c reqtrace.Cause, op string) kind {
 	switch c {
 	case reqtrace.CauseLock, reqtrace.CauseChannel, reqtrace.CauseNetwork, reqtrace.CauseSleep:
 		if k, ok := kindsByOp[op]; ok {
+			return k
+		}
+	case reqtrace.CauseStoppedOther:
+		if k, ok := stopKinds[op]; ok {
 			return k
 		}
 	case reqtrace.CauseSyscall:

@@ -23,6 +23,9 @@ func TestGuide(t *testing.T) {
 		}
 	}
 	kinds := []kind{syncKind, fileKind}
+	for _, k := range stopKinds {
+		kinds = append(kinds, k)
+	}
 	for _, k := range kindsByOp {
 		kinds = append(kinds, k)
 	}

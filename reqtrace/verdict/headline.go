@@ -32,6 +32,8 @@ func (n *NamedCause) who(b *reqtrace.Blame) string {
 		t = n.Holder + " runs instead"
 	case n.Cause == reqtrace.CauseRunqueueBusy:
 		return ""
+	case n.Cause == reqtrace.CauseStoppedOther && n.Holder != "":
+		t = n.Holder + " " + stopsFor(n.Op)
 	case n.Holder != "" && what != "":
 		t = holderAt(b) + " " + holds(n.Cause, n.Op) + " it while " + what
 	case n.Holder != "":
@@ -80,7 +82,7 @@ func (n *NamedCause) where() string {
 func (n *NamedCause) fix() string {
 	at := n.Site
 	switch {
-	case n.Cause == reqtrace.CauseRunqueueBusy:
+	case n.Cause == reqtrace.CauseRunqueueBusy, n.Cause == reqtrace.CauseStoppedOther:
 		at = n.Holder
 	case waits(n.Cause):
 		at = cmp.Or(n.DoingAt, n.Holder, n.Site)
@@ -124,6 +126,8 @@ func (n *NamedCause) also() string {
 	switch at := cmp.Or(n.Holder, n.Site); {
 	case n.Holder != "" && n.Cause == reqtrace.CauseRunqueueBusy:
 		t += ", such as " + n.Holder
+	case n.Holder != "" && n.Cause == reqtrace.CauseStoppedOther:
+		t += ", by " + n.Holder
 	case n.Holder != "":
 		t += " that " + holderAt(&b) + " " + holds(n.Cause, n.Op)
 	case at != "":

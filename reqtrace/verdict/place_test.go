@@ -41,8 +41,11 @@ func TestHeadline(t *testing.T) {
 		"waiting for the network.":                  {Cause: reqtrace.CauseNetwork},
 		"waiting for a CPU (other goroutines ran).": {Cause: reqtrace.CauseRunqueueBusy},
 		"waiting for a CPU (other goroutines ran). main.refresh (refresh.go:33) runs instead, up to 10 ms at a time.": {Cause: reqtrace.CauseRunqueueBusy, Holder: refresh, Longest: 10 * ms},
-		"running on a CPU. Requests compute in main.look (look.go:12), called from main.api (api.go:5).":              {Cause: reqtrace.CauseRunning, Site: look, Handler: api},
-		"marking for the GC (assist). Requests allocate in main.look (look.go:12).":                                   {Cause: reqtrace.CauseAssistMark, Site: look},
+		"a stop of the world, not by the GC. main.refresh (refresh.go:33) takes a stack trace of all goroutines, up to 40 ms at a time.": {
+			Cause: reqtrace.CauseStoppedOther, Op: "all goroutines stack trace", Holder: refresh, Longest: 40 * ms,
+		},
+		"running on a CPU. Requests compute in main.look (look.go:12), called from main.api (api.go:5).": {Cause: reqtrace.CauseRunning, Site: look, Handler: api},
+		"marking for the GC (assist). Requests allocate in main.look (look.go:12).":                      {Cause: reqtrace.CauseAssistMark, Site: look},
 	} {
 		n.Share = .5
 		if got := n.headline(); got != "50% of the extra time is "+want {

@@ -56,6 +56,21 @@ func holds(c reqtrace.Cause, op string) string {
 	return "holds"
 }
 
+// stops are what others than the collector stop the world for.
+var stops = map[string]string{
+	"all goroutines stack trace": "takes a stack trace of all goroutines",
+	"read mem stats":             "calls runtime.ReadMemStats",
+	"goroutine profile":          "takes a goroutine profile",
+	"goroutine profile cleanup":  "takes a goroutine profile",
+	"GOMAXPROCS":                 "sets GOMAXPROCS",
+	"start trace":                "starts a trace",
+	"write heap dump":            "writes a heap dump",
+	"AllThreadsSyscall":          "makes a system call on all threads",
+}
+
+// stopsFor says what a holder stops the world for.
+func stopsFor(op string) string { return cmp.Or(stops[op], "stops the world ("+op+")") }
+
 // doing says what a holder does meanwhile: "computing", "waiting for the network in http.Get (http.go:47)"; "" where that is not
 // known. The place is left out where it is in the holder's own function.
 func doing(b *reqtrace.Blame) string {
@@ -102,6 +117,8 @@ func Words(b *reqtrace.Blame) string {
 		return t
 	case b.Cause == reqtrace.CauseRunqueueBusy:
 		return t + ", such as " + b.Holder
+	case b.Cause == reqtrace.CauseStoppedOther:
+		return t + ", by " + b.Holder
 	case b.Holder != "":
 		t += " that " + holderAt(b) + " " + holds(b.Cause, b.Op) + w
 	case w != "":
@@ -121,8 +138,11 @@ func Where(b *reqtrace.Blame) string { return strings.Join(whereParts(b), ", ") 
 
 // whereParts is Where in pieces of a line each.
 func whereParts(b *reqtrace.Blame) []string {
-	if b.Cause == reqtrace.CauseRunqueueBusy {
+	switch b.Cause {
+	case reqtrace.CauseRunqueueBusy:
 		return []string{cmp.Or(b.Holder, "goroutines without a name")}
+	case reqtrace.CauseStoppedOther:
+		return []string{b.Holder + " " + stopsFor(b.Op)}
 	}
 	t := cmp.Or(b.Site, "outside of the program's code")
 	if b.Op != "" {

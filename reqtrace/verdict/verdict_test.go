@@ -53,7 +53,7 @@ func TestVerdict(t *testing.T) {
 			"four are named, and none below a tenth",
 			plus(reqtrace.CauseSweep, 5*ms, reqtrace.CauseStopped, 4*ms, reqtrace.CauseCgo, 3*ms, reqtrace.CauseSleep, 2*ms, reqtrace.CauseNetwork, 2*ms, reqtrace.CauseLock, 500*us),
 			nil, nil,
-			"30% of the extra time is sweeping for the GC.", "Also: 24% a stop of the world.|Also: 18% in C (cgo).|Also: 12% waiting for the network.",
+			"30% of the extra time is sweeping for the GC.", "Also: 24% a stop of the world by the GC.|Also: 18% in C (cgo).|Also: 12% waiting for the network.",
 			true, reqtrace.CauseSweep,
 		},
 		{

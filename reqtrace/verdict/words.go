@@ -20,7 +20,7 @@ var causeWords = [...]causeWord{
 	reqtrace.CauseAssistMark:   {"marking for the GC (assist)", 'A', "31"},
 	reqtrace.CauseAssistWait:   {"waiting for the GC (assist)", 'a', "91"},
 	reqtrace.CauseSweep:        {"sweeping for the GC", 'w', "31"},
-	reqtrace.CauseStopped:      {"a stop of the world", 'X', "1;31"},
+	reqtrace.CauseStopped:      {"a stop of the world by the GC", 'X', "1;31"},
 	reqtrace.CauseRunqueueGC:   {"waiting for a CPU (GC workers ran)", 'G', "35"},
 	reqtrace.CauseRunqueueBusy: {"waiting for a CPU (other goroutines ran)", 'Q', "33"},
 	reqtrace.CauseRunqueueIdle: {"waiting for a CPU (one was idle)", 'q', "93"},
@@ -31,6 +31,7 @@ var causeWords = [...]causeWord{
 	reqtrace.CauseChannel:      {"waiting for a channel", 'C', "94"},
 	reqtrace.CauseSleep:        {"waiting for a timer", 'z', "96"},
 	reqtrace.CauseMachine:      {"the machine stood still", 'M', "2;31"},
+	reqtrace.CauseStoppedOther: {"a stop of the world, not by the GC", 'H', "95"},
 }
 
 // Phrase says in words what a cause is: "waiting for a CPU (GC workers ran)".
@@ -44,7 +45,7 @@ func Phrase(c reqtrace.Cause) string {
 // causeOrder is the order of the causes in bars and legends: kin stand together.
 var causeOrder = []reqtrace.Cause{
 	reqtrace.CauseRunning, reqtrace.CauseAssistMark, reqtrace.CauseAssistWait, reqtrace.CauseSweep, reqtrace.CauseStopped, reqtrace.CauseRunqueueGC,
-	reqtrace.CauseRunqueueBusy, reqtrace.CauseRunqueueIdle, reqtrace.CauseLock, reqtrace.CauseChannel, reqtrace.CauseNetwork, reqtrace.CauseSyscall,
+	reqtrace.CauseStoppedOther, reqtrace.CauseRunqueueBusy, reqtrace.CauseRunqueueIdle, reqtrace.CauseLock, reqtrace.CauseChannel, reqtrace.CauseNetwork, reqtrace.CauseSyscall,
 	reqtrace.CauseCgo, reqtrace.CauseSleep, reqtrace.CauseMachine, reqtrace.CauseUnknown,
 }
 
