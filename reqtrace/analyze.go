@@ -22,6 +22,7 @@ type Report struct {
 	CutStart  int           `json:"cut_start"`
 	CutEnd    int           `json:"cut_end"`
 	Unmarked  int           `json:"unmarked,omitempty"` // requests that are left out: they have no region, others have
+	Measured  int           `json:"measured,omitempty"` // requests that are left out: they asked for a trace, a profile or a status page
 	Missing   []string      `json:"missing,omitempty"`  // of Options.Requests: no function of the trace matches
 	Marked    bool          `json:"marked"`             // they were marked by regions, else they are what servers' goroutines did
 	Procs     int           `json:"procs"`              // GOMAXPROCS
@@ -222,7 +223,7 @@ func (a *analysis) finish(m *model) *Report {
 	slices.SortFunc(a.requests, func(p, q record) int { return cmp.Compare(p.time, q.time) })
 	r := &a.report
 	r.Trace, r.Procs, r.Spans = dur(m.now-m.origin), m.clock.max, m.gc
-	r.Marked, r.Unmarked, r.Missing = m.turns.marked, m.turns.unmarked, m.sites.missing()
+	r.Marked, r.Unmarked, r.Measured, r.Missing = m.turns.marked, m.turns.unmarked, m.turns.measured, m.sites.missing()
 	r.Classes = m.turns.classes.list(a.requests)
 	a.requests = slices.DeleteFunc(a.requests, func(q record) bool { return !m.turns.classes.wants(q.class) })
 	r.Total = m.turns.classes.asked()

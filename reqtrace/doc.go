@@ -17,8 +17,8 @@
 //
 // Or a service marks its requests with package reqtrace/region, or the user names regions of the
 // program's own (Options.Region): then these are the requests, and what Options.Requests names; others are
-// left out and counted (Report.Unmarked). A request for a trace or a CPU profile of net/http/pprof lasts for as
-// long as it is told to, and is none.
+// left out and counted (Report.Unmarked). So are requests to net/http/pprof and to this module's status pages
+// (Report.Measured).
 //
 // Each request has a class ([Request].Class), of which Report.Classes is the list. It is told by the route that
 // region.Middleware found, else by a stack that was seen in the request's handler: one that never waited there

@@ -15,7 +15,7 @@ const (
 	roleWorker                    // it waits for work in its own body; what its goroutine does between two such waits is a request
 	roleAsked                     // Options.Requests names it
 	roleStreams                   // it serves a connection of many streams, each of which has a goroutine of its own
-	roleMeasures                  // it takes a trace or a profile: nobody else waits for it
+	roleMeasures                  // it answers with a trace, a profile or a status page: no user waits for it
 	roleReads                     // it reads from a connection
 	roleWrites                    // it writes to a connection
 	roleCloses                    // it closes a connection
@@ -43,10 +43,16 @@ var entries = map[string]role{
 	// net/rpc, src/net/rpc/server.go: ServeCodec starts "go service.call" for each call.
 	"net/rpc.(*service).call": roleLife,
 
-	// net/http/pprof, src/net/http/pprof/pprof.go: they last for as long as they are told to.
-	"net/http/pprof.Trace":                     roleMeasures,
-	"net/http/pprof.Profile":                   roleMeasures,
-	"net/http/pprof.handler.serveDeltaProfile": roleMeasures,
+	// net/http/pprof, src/net/http/pprof/pprof.go, and pages of this module.
+	"net/http/pprof.Trace":                                 roleMeasures,
+	"net/http/pprof.Profile":                               roleMeasures,
+	"net/http/pprof.Index":                                 roleMeasures,
+	"net/http/pprof.Cmdline":                               roleMeasures,
+	"net/http/pprof.Symbol":                                roleMeasures,
+	"net/http/pprof.handler.ServeHTTP":                     roleMeasures,
+	"evenkeel.dev/reqtrace/recorder.(*Recorder).ServeHTTP": roleMeasures,
+	"evenkeel.dev/gcgate/httpgate.Status.func1":            roleMeasures,
+	"evenkeel.dev/gcgate/health.(*Handler).ServeHTTP":      roleMeasures,
 
 	// package net: src/net/net.go, rawconn.go, sendfile.go.
 	"net.(*conn).Close": roleCloses,

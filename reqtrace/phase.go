@@ -80,7 +80,7 @@ type turn struct {
 	class      siteID // the handler's function, as far as stacks tell
 	classDepth uint8  // of its frame: the innermost handler counts
 	route      siteID // what the program itself says that the class is
-	measures   bool   // it takes a trace or a profile
+	measures   bool   // it answers with a trace, a profile or a status page
 
 	// Of wayLife and wayTurns:
 	did      bool // it waited, or called something

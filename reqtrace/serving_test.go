@@ -189,14 +189,28 @@ func TestAskedBesideRegions(t *testing.T) {
 	s.over().wantTimes([2]int64{20, 30}, [2]int64{100, 130})
 }
 
-// TestMeasuring: a request for a profile lasts for as long as it is told to, and is none.
+// TestMeasuring: a request for a profile or a status page is none of a user's. It is counted, and nothing else.
 func TestMeasuring(t *testing.T) {
-	profile := []string{"runtime/pprof.sleep", "net/http/pprof.Profile", "net/http.HandlerFunc.ServeHTTP", "net/http.serverHandler.ServeHTTP", "net/http.(*conn).serve"}
+	for page, inner := range map[string][]string{
+		"profile":  {"runtime/pprof.sleep", "net/http/pprof.Profile"},
+		"heap":     {"runtime.GC", "net/http/pprof.handler.ServeHTTP", "net/http/pprof.Index"},
+		"recorder": {"evenkeel.dev/reqtrace/recorder.(*Recorder).snapshot", "evenkeel.dev/reqtrace/recorder.(*Recorder).ServeHTTP"},
+		"gate":     {"sync.(*Mutex).Lock", "evenkeel.dev/gcgate/httpgate.Status.func1"},
+	} {
+		t.Run(page, func(t *testing.T) { testMeasuring(t, inner) })
+	}
+}
+
+func testMeasuring(t *testing.T, inner []string) {
+	profile := append(inner, "net/http.HandlerFunc.ServeHTTP", "net/http.serverHandler.ServeHTTP", "net/http.(*conn).serve")
 	s := newScript(t, 1)
 	s.at(10).create(0, 1).run(1, 1).wait(1, "network", peek...)
 	s.at(100).wake(0, 1).run(1, 1).at(110).wait(1, "sleep", profile...).at(900).wake(0, 1).run(1, 1)
 	s.at(910).syscall(1, 912, answer).at(920).wait(1, "network", peek...)
 	s.over().wantTimes()
+	if s.m.turns.measured != 1 {
+		t.Errorf("%d are counted, want 1", s.m.turns.measured)
+	}
 }
 
 // TestRequestsRefused: a pattern that no function can match.

@@ -18,6 +18,7 @@ type turns struct {
 	held     []served // turns of connections, kept back
 	released bool     // the trace has no regions: turns are requests
 	unmarked int      // turns that were left out, as the trace has regions
+	measured int      // that answered with a trace, a profile or a status page
 	done     []served // finished, to be handed out
 }
 
@@ -221,6 +222,7 @@ func (x *turns) finish(g *goroutine, t int64, marked bool) {
 	r.Start, r.End = dur(start-x.origin), dur(t-x.origin)
 	switch {
 	case g.measures:
+		x.measured++
 		g.reset(t)
 		return
 	case !g.known:

@@ -152,6 +152,9 @@ func leftOut(r *reqtrace.Report) []string {
 	if r.Unmarked > 0 {
 		list = append(list, fmt.Sprintf("%s without a region, because others have one.", textfmt.Plural(r.Unmarked, "request")))
 	}
+	if r.Measured > 0 {
+		list = append(list, textfmt.Plural(r.Measured, "request")+" to /debug/pprof and status pages.")
+	}
 	return list
 }
 
