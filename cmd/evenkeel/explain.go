@@ -7,8 +7,10 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"evenkeel.dev/reqtrace"
@@ -20,13 +22,14 @@ evenkeel explain [flags] TRACE
 evenkeel explain -against TRACE [flags] TRACE...
 
 Says why the slowest requests of a Go server were slow. TRACE is an execution trace, gzipped or
-not: a file, - for standard input, or the URL of a /debug/pprof/trace, which is taken for 5 s where
-it says no seconds, with a CPU profile meanwhile, or of a recorder, for the last seconds. Requests
-of HTTP/1, HTTP/2 and gRPC are found without a change to the server; -request names the function
-that waits for work elsewhere, and package evenkeel.dev/reqtrace/region marks requests.
+not: a file, - for standard input, or the address of a server. Without a path that is its
+/debug/pprof/trace, taken for 5 s with a CPU profile; a recorder's URL has the last seconds.
+Requests of HTTP/1, HTTP/2 and gRPC are found without a change to the server; -request names the
+function that waits for work elsewhere, and package evenkeel.dev/reqtrace/region marks requests.
 
   evenkeel explain -demo                          a recorded trace of a slow service, and its page
-  evenkeel explain http://127.0.0.1:6060/debug/pprof/trace?seconds=5
+  evenkeel explain 127.0.0.1:6060                              5 s, from now on
+  evenkeel explain http://127.0.0.1:6060/debug/pprof/trace?seconds=10
   evenkeel explain http://127.0.0.1:6060/debug/evenkeel/      a recorder's snapshot, taken now
   evenkeel explain -request 'main.(*pool).worker' trace.out   a queue's, an actor's, a websocket's
   evenkeel explain -class main.report trace.out   the requests of one handler, route or worker alone
@@ -115,6 +118,11 @@ func runExplain(ctx context.Context, a *app, args []string) error {
 	} else if f.demo {
 		return a.wrong(fs, "-demo has a trace of its own; leave out the others")
 	}
+	for _, list := range [][]string{names, f.against} {
+		for i := range list {
+			list[i] = addressed(list[i])
+		}
+	}
 	if reason := f.wrong(fs, names); reason != "" {
 		return a.wrong(fs, "%s", reason)
 	}
@@ -171,7 +179,7 @@ func (f *explainFlags) wrong(fs *flag.FlagSet, names []string) string {
 	case len(names) == 0 && f.against != nil:
 		return "no trace of the new version; write it after those of -against, whose patterns are quoted"
 	case len(names) == 0:
-		return "no trace; write a file, - for standard input, or http://HOST:PORT/debug/pprof/trace?seconds=5"
+		return "no trace; write a file, - for standard input, or HOST:PORT of a server that imports net/http/pprof"
 	case len(names) > 1 && f.against == nil:
 		return fmt.Sprintf("%d traces; it reads one, or with -against those of two versions", len(names))
 	case f.slowest < 1 || f.slowest > 1000:
@@ -188,6 +196,19 @@ func (f *explainFlags) wrong(fs *flag.FlagSet, names []string) string {
 		return "-perfetto - goes to standard output, as another result does; give one of them a file"
 	}
 	return ""
+}
+
+// addressed returns the URL that a name without a scheme stands for, such as 127.0.0.1:6060; a file's name stays what it is.
+func addressed(name string) string {
+	at, _, _ := strings.Cut(name, "/")
+	host, port, err := net.SplitHostPort(at)
+	if _, numeric := strconv.ParseUint(port, 10, 16); err != nil || host == "" || numeric != nil || isURL(name) {
+		return name
+	}
+	if _, err := os.Stat(name); err == nil {
+		return name
+	}
+	return "http://" + name
 }
 
 // isURL reports whether what a command reads is a URL; whether it can be asked, who asks it finds out.
@@ -263,8 +284,8 @@ func (a *app) explain(ctx context.Context, name string, profiled bool, o reqtrac
 	}
 	f, err := os.Open(name)
 	if err != nil {
-		if strings.Contains(name, "/debug/pprof/") {
-			err = fmt.Errorf("%w; if it is a URL, write http:// before it", err)
+		if strings.Contains(name, pprofPath) {
+			err = fmt.Errorf("%w; write a server as HOST:PORT or http://HOST/PATH", err)
 		}
 		return "", nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -142,6 +143,21 @@ func TestForeignHabits(t *testing.T) {
 		r.check(t, exitOK, nil, []string{tt.says})
 		if n := strings.Count(r.stderr, "evenkeel load: "); n != tt.hints {
 			t.Errorf("%s: %d hints, want %d: %s", tt.args, n, tt.hints, r.stderr)
+		}
+	}
+}
+
+// TestPprofAt: -pprof takes a host, too.
+func TestPprofAt(t *testing.T) {
+	first := &url.URL{Scheme: "https", Host: "a:1", Path: "/orders"}
+	for in, want := range map[string]string{
+		"":                 "https://a:1/debug/pprof/",
+		"127.0.0.1:6060":   "http://127.0.0.1:6060/debug/pprof/",
+		"http://b:2/":      "http://b:2/debug/pprof/",
+		"http://b:2/admin": "http://b:2/admin",
+	} {
+		if got, err := pprofAt(in, first); err != nil || got != want {
+			t.Errorf("%q: %q, %v, want %q", in, got, err, want)
 		}
 	}
 }

@@ -166,7 +166,7 @@ func (c *loadCommand) prepare(fs *flag.FlagSet, urls []string) (err error) {
 	if err != nil {
 		return err
 	}
-	c.pprof, err = absolute("-pprof", c.pprof, &url.URL{Scheme: first.Scheme, Host: first.Host, Path: "/debug/pprof/"})
+	c.pprof, err = pprofAt(c.pprof, first)
 	return err
 }
 

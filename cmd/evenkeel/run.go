@@ -139,8 +139,7 @@ func (r *runner) prepare() error {
 		return err
 	}
 	if f.pprof != "off" {
-		base := &url.URL{Scheme: first.Scheme, Host: first.Host, Path: "/debug/pprof/"}
-		if f.pprof, err = absolute("-pprof", f.pprof, base); err != nil {
+		if f.pprof, err = pprofAt(f.pprof, first); err != nil {
 			return err
 		}
 	}
@@ -182,6 +181,20 @@ func absolute(flag, s string, otherwise *url.URL) (string, error) {
 		return "", fmt.Errorf("%s %q: %w; write it as http://HOST:PORT/PATH", flag, s, err)
 	}
 	return u.String(), nil
+}
+
+// pprofAt completes the URL of -pprof. Without a host it is the first target's; without a path, net/http/pprof's.
+func pprofAt(s string, first *url.URL) (string, error) {
+	at, err := absolute("-pprof", s, &url.URL{Scheme: first.Scheme, Host: first.Host, Path: pprofPath})
+	if err != nil {
+		return "", err
+	}
+	u, err := url.Parse(at)
+	if err == nil && (u.Path == "" || u.Path == "/") {
+		u.Path = pprofPath
+		at = u.String()
+	}
+	return at, err
 }
 
 // run measures all, interleaved, and reports what there is even when it is cut short.

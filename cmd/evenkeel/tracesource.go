@@ -25,6 +25,9 @@ const (
 	maxTraceWindow = time.Hour
 )
 
+// pprofPath is where net/http/pprof is, if a URL has no path.
+const pprofPath = "/debug/pprof/"
+
 // traceSource is a /debug/pprof/trace, or a recorder's snapshot of the last seconds. All of a trace is fetched before it is read: the service
 // may be on the same machine, and reading takes processors.
 type traceSource struct {
@@ -50,6 +53,9 @@ func newTraceSource(name string, c *tls.Config) (*traceSource, error) {
 	q, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
 		return nil, fmt.Errorf("%q: %w; write it as http://HOST:PORT/debug/pprof/trace?seconds=5", name, err)
+	}
+	if p := strings.TrimSuffix(u.Path, "/"); p == "" || p+"/" == pprofPath {
+		u.Path = pprofPath + "trace"
 	}
 	if at, ok := snapshotURL(u); ok {
 		return newTraceSourceOf(at, 0, c), nil

@@ -23,6 +23,9 @@ func TestTraceSourceURL(t *testing.T) {
 		err     string
 	}{
 		{"http://h:1/debug/pprof/trace", "http://h:1/debug/pprof/trace?seconds=5", 5, ""},
+		{"http://h:1", "http://h:1/debug/pprof/trace?seconds=5", 5, ""},
+		{"http://h:1/?seconds=2", "http://h:1/debug/pprof/trace?seconds=2", 2, ""},
+		{"http://h:1/debug/pprof", "http://h:1/debug/pprof/trace?seconds=5", 5, ""},
 		{"http://h/t?seconds=0.5", "http://h/t?seconds=0.5", .5, ""},
 		{"https://h/t?x=1", "https://h/t?seconds=5&x=1", 5, ""},
 		{"http://h/t?seconds=", "http://h/t?seconds=5", 5, ""},
@@ -67,7 +70,7 @@ func TestExplainURL(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 	})
-	r := call("explain", srv.URL+"/debug/pprof/trace?seconds=0.3")
+	r := call("explain", strings.TrimPrefix(srv.URL, "http://")+"/?seconds=0.3")
 	for end := time.Now().Add(time.Minute); r.code == exitFailed && strings.Contains(r.stderr, "request") && time.Now().Before(end); {
 		r = call("explain", srv.URL+"/debug/pprof/trace?seconds=1") // a busy machine
 	}

@@ -138,7 +138,7 @@ func TestUsage(t *testing.T) {
 		{"explain -html /no/such/folder/page a", exitFailed, "", "cannot write"},
 		{"explain /", exitFailed, "", "/ is a folder; name the file of a trace"},
 		{"explain /no/such/file", exitFailed, "", "/no/such/file"},
-		{"explain x:1/debug/pprof/trace", exitFailed, "", "write http:// before it"},
+		{"explain 127.0.0.1:1", exitFailed, "", "http://127.0.0.1:1/debug/pprof/trace"},
 		{"explain http:///debug/pprof/trace", exitFailed, "", "no URL of a trace"},
 		{"explain http://x/debug/pprof/trace?seconds=0", exitFailed, "", "seconds=0"},
 
