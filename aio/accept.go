@@ -18,6 +18,10 @@ func (w *Watcher) accepted(op *proactor.Op) bool {
 	cause := max(d.Gone, op.Cause) // the stronger one
 	if op.Err == nil && d.Gone == proactor.None {
 		if op.Err = w.accept(d.Owner.(*Listener)); op.Err == nil {
+			if op.Mode == proactor.Multishot {
+				w.pass(op)
+				return false
+			}
 			return true
 		}
 	}
@@ -64,6 +68,19 @@ func (w *Watcher) arrive(op *proactor.Op) {
 	w.arrived = nil
 	atomic.AddInt32(&op.Desc.Queued, -1)
 	op.Desc, c.desc.Queued = &c.desc, 1
+}
+
+// pass has an operation of its own return the connection that a multishot Accept took, which goes
+// on.
+func (w *Watcher) pass(op *proactor.Op) {
+	c := w.arrived
+	w.arrived = nil
+	w.subMu.Lock()
+	one := w.operation()
+	w.subMu.Unlock()
+	*one = proactor.Op{Desc: &c.desc, Kind: proactor.Accept, Tag: op.Tag, Mode: proactor.More, Index: -1}
+	c.desc.Queued = 1
+	w.ended.Push(one)
 }
 
 // stall has the accepts of d rest: the connection stays in the kernel's queue.

@@ -140,9 +140,14 @@ func openError(err error) error {
 // caller what to do with it. The watcher owns buf until WaitIO has returned the operation. At the
 // deadline it is returned with ErrDeadline, and Size says how much was transferred; [NoDeadline]
 // has none. An operation is tried in any case: what is there is read even when the deadline has
-// passed, where the swap buffer has room for it. It fails with ErrEmptyBuffer, ErrClosed, ErrQueueFull or ErrWatcherClosed, and then
-// nothing was submitted. It does not block, and allocates nothing once the watcher has seen as
-// many operations at a time.
+// passed, where the swap buffer has room for it. It does not block, and allocates nothing once the
+// watcher has seen as many operations at a time.
+//
+// Every operation has one Result, also one that is refused: the next WaitIO returns that, with Size
+// 0 and the Error ErrClosed, ErrEmptyBuffer or ErrQueueFull. So a program looks at Result.Error and
+// need not look at what Read returns. That is nil, or ErrWatcherClosed: a Watcher that was closed,
+// or is shutting down, takes no operation, and WaitIO says so when all Results have come. Of a Conn
+// that no Watcher has made it is ErrClosed.
 func (c *Conn) Read(tag any, buf []byte, deadline time.Time) error {
 	kind := proactor.Recv
 	if buf == nil {
@@ -168,10 +173,11 @@ func (c *Conn) submit(kind proactor.Kind, full bool, tag any, buf []byte, deadli
 	if w == nil {
 		return ErrClosed // no Watcher has made it
 	}
+	op := proactor.Op{Desc: &c.desc, Kind: kind, Full: full, Tag: tag, Buf: buf}
 	if (kind == proactor.Recv || kind == proactor.Send) && len(buf) == 0 {
-		return ErrEmptyBuffer
+		op.Err = ErrEmptyBuffer
 	}
-	return w.submit(proactor.Op{Desc: &c.desc, Kind: kind, Full: full, Tag: tag, Buf: buf}, deadline)
+	return w.submit(op, deadline)
 }
 
 // LocalAddr returns the address on this side.

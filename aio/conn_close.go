@@ -10,7 +10,7 @@ import (
 // were submitted before, the peer finds the end, and what it sends can still be read. The Result's Op is
 // OpCloseWrite. At the deadline, when writes before it are not over, it is returned with ErrDeadline, and
 // nothing was ended. A write after it fails with syscall.EPIPE; of a connection that the peer has reset
-// the Result's Error is syscall.ENOTCONN. See Read for tag, deadline and the errors returned at once.
+// the Result's Error is syscall.ENOTCONN. See Read for tag, deadline and what is refused.
 func (c *Conn) CloseWrite(tag any, deadline time.Time) error {
 	return c.submit(proactor.ShutWrite, false, tag, nil, deadline)
 }
@@ -31,7 +31,7 @@ func (c *Conn) CloseWrite(tag any, deadline time.Time) error {
 // had not read yet (RFC 9112, 9.6). Where the peer may still be sending, submit a CloseWrite, read to
 // io.EOF with a deadline, and Close.
 //
-// It fails with ErrClosed or ErrWatcherClosed only: a full queue does not hinder it.
+// It is refused with ErrClosed only: a full queue does not hinder it. It fails as Read does.
 func (c *Conn) CloseAfterWrites(tag any, deadline time.Time) error {
 	return c.submit(proactor.Closing, false, tag, nil, deadline)
 }

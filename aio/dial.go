@@ -14,33 +14,41 @@ import (
 // such as ECONNREFUSED. Without a deadline the kernel gives up, after some two minutes. Connections have
 // TCP_NODELAY set, as those of package net have.
 //
-// No name is resolved: that would hold the loop up. An address of another type is good if its String has an IP
-// and a port, else it is refused with [ErrUnresolved], as a port beyond 65535 is. Dial fails besides with ErrWatcherClosed, with ErrTooManyConns, and with a
-// syscall.Errno such as EMFILE, or of what connect(2) says at once, as it does of most unix sockets.
+// No name is resolved: that would hold the loop up. An address of another type is good if its
+// String has an IP and a port, else the Error is [ErrUnresolved], as of a port beyond 65535. Other
+// Errors are ErrTooManyConns, and a syscall.Errno such as EMFILE, or what connect(2) says at once,
+// as it does of most unix sockets. Dial itself fails with ErrWatcherClosed, as [Conn.Read] does.
 func (w *Watcher) Dial(tag any, addr net.Addr, deadline time.Time) error {
-	to, err := resolved(addr)
-	if err != nil {
-		return err
-	}
 	c := &Conn{at: &place{watcher: w}}
-	c.setRemote(proactor.Addr{Other: to})
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.refusing() {
-		return ErrWatcherClosed
+	if err := w.connect(c, addr); err != nil {
+		return w.submit(proactor.Op{Desc: &w.posts, Kind: proactor.Connect, Tag: tag, Err: err}, deadline)
 	}
-	if w.connsFull() {
-		return ErrTooManyConns
-	}
-	if err := w.backend.Connect(to, &c.desc); err != nil {
-		return openError(err)
-	}
-	w.enter(&c.desc, c)
-	err = w.submit(proactor.Op{Desc: &c.desc, Kind: proactor.Connect, Tag: tag}, deadline)
+	err := w.submit(proactor.Op{Desc: &c.desc, Kind: proactor.Connect, Tag: tag}, deadline)
 	if err != nil { // closed meanwhile
 		w.release(&c.desc, proactor.ConnClosed)
 	}
 	return err
+}
+
+// connect has the backend begin to connect c to addr. The caller holds mu.
+func (w *Watcher) connect(c *Conn, addr net.Addr) error {
+	to, err := resolved(addr)
+	switch {
+	case err != nil:
+		return err
+	case w.refusing():
+		return ErrWatcherClosed // and so says submit
+	case w.connsFull():
+		return ErrTooManyConns
+	}
+	c.setRemote(proactor.Addr{Other: to})
+	if err := w.backend.Connect(to, &c.desc); err != nil {
+		return openError(err)
+	}
+	w.enter(&c.desc, c)
+	return nil
 }
 
 // resolved returns addr in a type that a backend may know.

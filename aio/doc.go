@@ -9,16 +9,17 @@
 //
 // # How it works
 //
-// [Watcher.Listen] makes a [Listener], whose [Listener.Accept] is an operation too: its result has the new
-// [Conn]; so is [Watcher.Dial]. [Watcher.Attach] makes a Conn of a net.Conn. [Conn.Read], [Conn.ReadFull],
-// [Conn.Write] and [Conn.Writev] queue
-// an operation and return. [Watcher.WaitIO] begins what is queued, moves bytes, and returns
-// operations that are over, each with the tag that it was submitted with. There is no goroutine
-// inside: the one that calls WaitIO does the work, and the results need no hand-off. So operations
-// progress only while a goroutine is in WaitIO, and one that does long work between two calls
-// delays all connections of that Watcher. Several Watchers, each with its goroutine, use several
-// processors: [Listen] has them share an address, and [Watcher.Post] hands one of them something else to do.
-// [Conn.TryWrite] and [Conn.TryWritev] are no operations: the caller sends what there is room for, at once.
+// [Watcher.Listen] makes a [Listener], whose [Listener.Accept] is an operation too: its result has
+// the new [Conn]; so is [Watcher.Dial]. [Listener.AcceptMultishot] goes on after each connection.
+// [Watcher.Attach] makes a Conn of a net.Conn. [Conn.Read], [Conn.ReadFull], [Conn.Write] and
+// [Conn.Writev] queue an operation and return. [Watcher.WaitIO] begins what is queued, moves bytes,
+// and returns operations that are over, each with the tag that it was submitted with. There is no
+// goroutine inside: the one that calls WaitIO does the work, and the results need no hand-off. So
+// operations progress only while a goroutine is in WaitIO, and one that does long work between two
+// calls delays all connections of that Watcher. Several Watchers, each with its goroutine, use
+// several processors: [Listen] has them share an address, and [Watcher.Post] hands one of them
+// something else to do. [Conn.TryWrite] and [Conn.TryWritev] are no operations: the caller sends
+// what there is room for, at once.
 //
 // Every method may be called by any goroutine, but WaitIO by one at a time: what it returned is
 // taken back by the next call, so the second of two at once is refused with [ErrWaiting]. With
@@ -27,9 +28,15 @@
 // other goroutines run every millisecond, for about as long.
 //
 // The operations of a connection in one direction are carried out, and returned, in the order of
-// their submission, but for those that end at their deadline; reads and writes are independent of
-// each other. A write is over when all of it was sent. Nothing is read unless a read is submitted,
-// so not submitting one is how a peer that sends too fast is slowed down.
+// their submission, but for those that end at their deadline or are refused; reads and writes are
+// independent of each other. A write is over when all of it was sent. Nothing is read unless a read
+// is submitted, so not submitting one is how a peer that sends too fast is slowed down.
+//
+// Every operation has one Result, also one that is refused, because its connection is closed or its
+// queue full. So Result.Error says what has become of it, and a program need not look at what Read
+// or Write returns. That is an error only when the Watcher is closed, which WaitIO says too: see
+// [Conn.Read]. An AcceptMultishot has a Result for each connection, with More, and a last one
+// without.
 //
 // # Who owns what
 //
@@ -63,12 +70,13 @@
 // # What is bounded
 //
 // A connection has at most Options.MaxQueued operations that WaitIO has not returned; one more is
-// refused with [ErrQueueFull], and so is a write beyond Options.MaxQueuedBytes of its connection, or MaxWatcherBytes of
-// all, unless nothing is queued on that one, or on any, however large it is; package aio/netconn's never are, whose callers wait. The swap buffer has Options.SwapSize bytes; reads that find it full
-// wait for the next WaitIO, and Stats.SwapFull counts that: when it grows, SwapSize is too small.
-// Connections are bounded by Options.MaxConns ([ErrTooManyConns] of Attach and Dial) and by the process's limit of
-// descriptors: beyond these they wait in the kernel's queue to be accepted,
-// and Stats.AcceptStalls counts that.
+// refused with [ErrQueueFull], and so is a write beyond Options.MaxQueuedBytes of its connection,
+// or MaxWatcherBytes of all, unless nothing is queued on that one, or on any, however large it is;
+// package aio/netconn's never are, whose callers wait. The swap buffer has Options.SwapSize bytes;
+// reads that find it full wait for the next WaitIO, and Stats.SwapFull counts that: when it grows,
+// SwapSize is too small. Connections are bounded by Options.MaxConns ([ErrTooManyConns] of Attach,
+// and in the Result of a Dial) and by the process's limit of descriptors: beyond these they wait in
+// the kernel's queue to be accepted, and Stats.AcceptStalls counts that.
 //
 // # What a turn does
 //

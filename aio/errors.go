@@ -12,8 +12,8 @@ import (
 
 // Errors, as they are: returned by calls, or in Result.Error, never wrapped there.
 var (
-	// ErrClosed says that the connection or the listener is closed: before the call, or while the operation
-	// was pending. It is net.ErrClosed.
+	// ErrClosed says that the connection or the listener is closed: before the operation was
+	// submitted, or while it was pending. It is net.ErrClosed.
 	ErrClosed = net.ErrClosed
 
 	// ErrWatcherClosed says that the watcher is closed, or is being shut down.
@@ -47,7 +47,7 @@ var (
 
 	// ErrQueueFull says that Options.MaxQueued operations of the connection were not returned by
 	// WaitIO yet, or writes of Options.MaxQueuedBytes of it, or of MaxWatcherBytes of all: wait for one.
-	// The operation was not submitted.
+	// The operation was not begun.
 	ErrQueueFull = errors.New("aio: too many operations queued: wait for one to be returned")
 
 	// ErrPending is Detach's while operations of the connection were not returned by WaitIO.

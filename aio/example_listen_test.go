@@ -9,8 +9,8 @@ import (
 	"evenkeel.dev/aio"
 )
 
-// A server without package net: the goroutine in WaitIO accepts too. Each accept that is over submits the next;
-// several are pending, so that a burst takes few turns.
+// A server without package net: the goroutine in WaitIO accepts too, by one operation that goes on
+// until the end.
 func ExampleWatcher_Listen() {
 	w, err := aio.New(aio.Options{})
 	if err != nil {
@@ -20,9 +20,7 @@ func ExampleWatcher_Listen() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	for range 16 {
-		l.Accept(nil, aio.NoDeadline)
-	}
+	l.AcceptMultishot(nil)
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
@@ -33,12 +31,10 @@ func ExampleWatcher_Listen() {
 			}
 			for _, r := range results {
 				switch {
-				case r.Op == aio.OpAccept:
-					if r.Error == nil {
-						r.Conn.Read(nil, make([]byte, 4096), aio.NoDeadline)
-					}
-					l.Accept(nil, aio.NoDeadline) // ErrWatcherClosed at the end
-				case r.Error != nil: // io.EOF among them
+				case r.Op == aio.OpAccept && r.More:
+					r.Conn.Read(nil, make([]byte, 4096), aio.NoDeadline)
+				case r.Op == aio.OpAccept: // ErrWatcherClosed at the end
+				case r.Error != nil: // io.EOF among them, and what was refused
 					r.Conn.Close()
 				case r.Op == aio.OpRead:
 					r.Conn.Write(nil, r.Buffer[:r.Size], aio.NoDeadline)

@@ -48,7 +48,8 @@ func TestGuideServer(t *testing.T) {
 	must(t, err)
 	program := guideProgram
 	for part, shown := range map[string]string{
-		"NEW": "`(w, err := .*?)`", "LISTEN": "`(l, err := .*?)`", "FIRST": "`(l\\.Accept.*?)`", "LOOP": "(?s)```go\n(for \\{.*?WaitIO.*?)```",
+		"NEW": "`(w, err := .*?)`", "LISTEN": "`(l, err := .*?)`",
+		"FIRST": "`(l\\.AcceptMultishot.*?)`", "LOOP": "(?s)```go\n(for \\{.*?WaitIO.*?)```",
 	} {
 		found := regexp.MustCompile(shown).FindSubmatch(guide)
 		if found == nil {

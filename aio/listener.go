@@ -157,10 +157,27 @@ func (l *Listener) Addr() net.Addr { return l.addr }
 // again when the Watcher has closed a descriptor, and every 10 ms. Stats.AcceptStalls counts this, and
 // Options.Logger gets a Warn, once a Watcher. Another error is a syscall.Errno of accept(2).
 func (l *Listener) Accept(tag any, deadline time.Time) error {
+	return l.submit(proactor.Op{Desc: &l.desc, Kind: proactor.Accept, Tag: tag}, deadline)
+}
+
+// AcceptMultishot submits an Accept that goes on by itself: WaitIO returns each connection with
+// [OpAccept], that tag and Result.More, up to 64 of a burst at a time. The Result without More is
+// the last one, and its Error says why: the Listener or the Watcher was closed, [Listener.Cancel]
+// has found the tag, or accept(2) failed. So a server accepts until then, whatever its loop
+// forgets. An Accept that is submitted later waits for that end. The Errors, and what happens
+// without descriptors, are those of [Listener.Accept].
+//
+// It has no deadline. To accept no more for a while, Cancel it. Options.MaxConns bounds the
+// connections.
+func (l *Listener) AcceptMultishot(tag any) error {
+	return l.submit(proactor.Op{Desc: &l.desc, Kind: proactor.Accept, Tag: tag, Mode: proactor.Multishot}, NoDeadline)
+}
+
+func (l *Listener) submit(op proactor.Op, deadline time.Time) error {
 	if l.watcher == nil {
 		return ErrClosed // no Watcher has made it
 	}
-	return l.watcher.submit(proactor.Op{Desc: &l.desc, Kind: proactor.Accept, Tag: tag}, deadline)
+	return l.watcher.submit(op, deadline)
 }
 
 // Close ends the listening: pending operations are tried once, as those of [Conn.Close] are, and what is

@@ -115,7 +115,7 @@ func (w *Watcher) wait() error {
 		return nil // what happened meanwhile has woken nobody
 	}
 	w.subMu.Lock()
-	if w.subs.len() > 0 {
+	if w.subs.len() > 0 || w.refused.Head != nil {
 		w.subMu.Unlock()
 		return nil
 	}
@@ -170,11 +170,18 @@ func (w *Watcher) collect() []Result {
 	var spare proactor.Queue
 	n, bytes := 0, int64(0)
 	for op := w.ended.Pop(); op != nil; op = w.ended.Pop() {
-		r := Result{Op: opOf[op.Kind], Tag: tagOf(op), Buffer: op.Buf, Swap: op.Swap, Size: op.Size, Error: op.Err}
+		r := Result{
+			Op: opOf[op.Kind], Tag: tagOf(op), Buffer: op.Buf, Swap: op.Swap, Size: op.Size, Error: op.Err,
+			More: op.Mode == proactor.More,
+		}
 		if op.Kind != proactor.Connect || op.Err == nil {
 			r.Conn, _ = op.Desc.Owner.(*Conn)
 		}
 		written := op.Bytes()
+		if op.Mode == proactor.Rejected { // nobody has counted it
+			written = 0
+			w.stats.Refused++
+		}
 		bytes += written
 		if op.Kind == proactor.Sendv {
 			w.recycle(op)

@@ -33,9 +33,9 @@ type Options struct {
 	// Default: 64 MiB, and 1 GiB. Limit: 2^40 bytes.
 	MaxQueuedBytes, MaxWatcherBytes int64
 
-	// MaxConns limits how many connections are open at a time. Beyond it Attach and Dial fail with
-	// ErrTooManyConns, and an Accept stays pending until one is closed: see Stats.AcceptStalls.
-	// Default: 2^20. Limit: 2^24 connections.
+	// MaxConns limits how many connections are open at a time. Beyond it an Attach and a Dial end
+	// with ErrTooManyConns, and an Accept stays pending until one is closed: see
+	// Stats.AcceptStalls. Default: 2^20. Limit: 2^24 connections.
 	MaxConns int
 
 	// MaxEvents limits what a turn takes up of what the kernel reports, on epoll and kqueue: with fewer the first of

@@ -198,8 +198,9 @@ func TestDialFamilyRefused(t *testing.T) {
 		t.Skip("needs", err)
 	}
 	for _, w := range watchers {
-		if err := w.Dial(nil, &net.TCPAddr{IP: net.IPv6loopback, Port: 1}, none); err != syscall.EAFNOSUPPORT {
-			t.Errorf("%s: %v, want %v", w.Stats().Backend, err, syscall.EAFNOSUPPORT)
+		must(t, w.Dial(nil, &net.TCPAddr{IP: net.IPv6loopback, Port: 1}, none))
+		if results, err := w.WaitIO(); err != nil || len(results) != 1 || results[0].Error != syscall.EAFNOSUPPORT {
+			t.Errorf("%s: %+v, %v; want %v", w.Stats().Backend, results, err, syscall.EAFNOSUPPORT)
 		}
 	}
 }

@@ -11,13 +11,18 @@ import (
 var NoDeadline time.Time
 
 // Post submits an operation that is over at once: WaitIO returns it with that tag, and nothing
-// else. So another goroutine has the one in WaitIO do something. It fails with ErrQueueFull when
-// Options.MaxQueued posts were not returned yet, and with ErrWatcherClosed.
+// else. So another goroutine has the one in WaitIO do something. The Result's Error is nil, or
+// ErrQueueFull when Options.MaxQueued posts were not returned yet. It fails with ErrWatcherClosed.
 func (w *Watcher) Post(tag any) error {
 	return w.submit(proactor.Op{Desc: &w.posts, Kind: proactor.Posted, Tag: tag}, NoDeadline)
 }
 
-// submit queues an operation for WaitIO.
+// submit queues an operation for WaitIO, which returns it in any case: what is refused with its
+// reason. That waits for the next WaitIO and no longer, so what a program submits between two calls
+// bounds it.
+//
+// Only a watcher that is closed returns an error here. WaitIO says the same, so that a program
+// which looks at one of the two is right.
 func (w *Watcher) submit(o proactor.Op, deadline time.Time) error {
 	d, n := o.Desc, o.Bytes()
 	o.Index = -1
@@ -25,24 +30,29 @@ func (w *Watcher) submit(o proactor.Op, deadline time.Time) error {
 	_, waits := o.Tag.(proactor.Waiter)
 	w.subMu.Lock()
 	defer w.subMu.Unlock()
-	switch {
-	case w.refuses:
+	if w.refuses {
 		return ErrWatcherClosed
-	case d.Closed:
-		return ErrClosed
-	case o.Kind == proactor.Closing:
-		d.Closed = true // the last one, which a full queue does not hinder
-	case waits: // within no limit: see proactor.Waits
-	case int(atomic.LoadInt32(&d.Queued)) >= w.options.MaxQueued:
-		return ErrQueueFull
-	case n > 0 && !(fits(d.Bytes.Load(), n, w.options.MaxQueuedBytes) && fits(w.queuedBytes, n, w.options.MaxWatcherBytes)):
-		return ErrQueueFull
 	}
-	d.Bytes.Add(n)
-	w.queuedBytes += n
+	if o.Err == nil {
+		o.Err = w.refusal(&o, n, waits)
+	}
+	if o.Err != nil && waits {
+		return o.Err
+	}
 	op := w.operation()
 	*op = o
 	atomic.AddInt32(&d.Queued, 1)
+	if o.Err != nil {
+		op.Mode = proactor.Rejected
+		w.refused.Push(op)
+		w.wakeLocked()
+		return nil
+	}
+	if o.Kind == proactor.Closing {
+		d.Closed = true
+	}
+	d.Bytes.Add(n)
+	w.queuedBytes += n
 	if d.Subs.Head == nil {
 		w.subs.push(d)
 	}
@@ -50,6 +60,27 @@ func (w *Watcher) submit(o proactor.Op, deadline time.Time) error {
 	w.submitted++
 	w.wakeLocked()
 	return nil
+}
+
+// refusal returns why o, which sends n bytes, cannot be queued, or nil. The caller holds subMu.
+func (w *Watcher) refusal(o *proactor.Op, n int64, waits bool) error {
+	d := o.Desc
+	switch {
+	case d.Closed:
+		return ErrClosed
+	case o.Kind == proactor.Closing: // the last one, which a full queue does not hinder
+	case waits: // within no limit: see proactor.Waits
+	case int(atomic.LoadInt32(&d.Queued)) >= w.options.MaxQueued:
+		return ErrQueueFull
+	case n > 0 && !w.fitsAll(d, n):
+		return ErrQueueFull
+	}
+	return nil
+}
+
+// fitsAll reports whether n bytes more of d may be queued. The caller holds subMu.
+func (w *Watcher) fitsAll(d *proactor.Desc, n int64) bool {
+	return fits(d.Bytes.Load(), n, w.options.MaxQueuedBytes) && fits(w.queuedBytes, n, w.options.MaxWatcherBytes)
 }
 
 // fits reports whether n bytes more may be queued. Where nothing is queued all may: else it could never be sent.
@@ -93,13 +124,14 @@ func (w *Watcher) refill() *proactor.Op {
 	return &ops[0]
 }
 
-// intake takes in what was submitted, of one connection after the other. The caller holds mu.
+// intake takes in what was submitted, of one connection after the other, and what was refused. The
+// caller holds mu.
 func (w *Watcher) intake() {
-	for left := intakeTurn; left > 0; {
+	for left := intakeTurn; ; {
 		var taken proactor.Queue
 		n := 0
 		w.subMu.Lock()
-		for n < intakeLock && w.subs.len() > 0 {
+		for left > 0 && n < intakeLock && w.subs.len() > 0 {
 			d := w.subs.pop()
 			for k := 0; k < intakeConn && d.Subs.Head != nil; k++ {
 				taken.Push(d.Subs.Pop())
@@ -110,10 +142,12 @@ func (w *Watcher) intake() {
 			}
 		}
 		w.submitted -= n
-		w.subMu.Unlock()
 		if n == 0 {
+			w.ended.Append(&w.refused)
+			w.subMu.Unlock()
 			return
 		}
+		w.subMu.Unlock()
 		left -= n
 		w.begin(&taken)
 	}
@@ -133,6 +167,7 @@ func (w *Watcher) intakeOf(d *proactor.Desc) {
 
 // intakeAll takes in all that was submitted, of which there comes no more. The caller holds mu.
 func (w *Watcher) intakeAll() {
+	w.intake() // what was refused, at least
 	for w.subs.len() > 0 {
 		w.intake()
 	}

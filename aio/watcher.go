@@ -22,8 +22,12 @@ type Result struct {
 
 	// Error is nil, io.EOF when the peer has ended, ErrDeadline, ErrCancelled, ErrClosed or ErrWatcherClosed when
 	// the connection or the watcher was closed meanwhile, or a syscall.Errno such as ECONNRESET. It
-	// is not wrapped.
+	// is not wrapped. Of an operation that was refused it is the reason: see Conn.Read.
 	Error error
+
+	// More says that the operation goes on, and that other Results of it follow: of an
+	// AcceptMultishot.
+	More bool
 }
 
 // Stats counts what a Watcher did since it was made.
@@ -34,7 +38,8 @@ type Stats struct {
 	Pending     int    // operations submitted and not yet over
 	QueuedBytes int64  // of writes that WaitIO has not returned: see Options.MaxWatcherBytes
 
-	Operations, Results     uint64 // begun, and returned by WaitIO
+	Operations, Results     uint64 // begun, and returned by WaitIO: with each connection of an AcceptMultishot
+	Refused                 uint64 // of Results, those that were not begun: see Conn.Read
 	BytesRead, BytesWritten uint64
 	Accepted, Dialled       uint64        // connections
 	AcceptStalls            uint64        // how often one waited to be accepted for lack of descriptors or memory
@@ -96,6 +101,7 @@ type Watcher struct {
 
 	subMu       sync.Mutex
 	subs        line           // with submissions
+	refused     proactor.Queue // submitted, and over with an error
 	submitted   int            // how many
 	queuedBytes int64          // of writes that were not returned
 	spare       proactor.Queue // operations for reuse

@@ -16,11 +16,11 @@ const (
 // not consume. One transfer is of up to 1,024 buffers, the last of which is the one that reaches 64 KiB
 // (sendmsg(2)); more takes several, as a long Write does, with nothing else in between.
 //
-// The Result's Op is OpWrite, its Buffer nil, and Size counts over all of bufs. The bytes are the watcher's
-// until WaitIO has returned the operation; the slice bufs is the caller's again when Writev returns. Empty
-// buffers in it are left out; where nothing else is in it, it fails with ErrEmptyBuffer. It allocates
-// nothing once the watcher has seen as many at a time, up to 256 of up to 1,024 buffers; on macOS and
-// the BSDs each transfer allocates. See Read for the rest.
+// The Result's Op is OpWrite, its Buffer nil, and Size counts over all of bufs. The bytes are the
+// watcher's until WaitIO has returned the operation; the slice bufs is the caller's again when
+// Writev returns. Empty buffers in it are left out; where nothing else is in it, the Error is
+// ErrEmptyBuffer. It allocates nothing once the watcher has seen as many at a time, up to 256 of up
+// to 1,024 buffers; on macOS and the BSDs each transfer allocates. See Read for the rest.
 func (c *Conn) Writev(tag any, bufs [][]byte, deadline time.Time) error {
 	w := c.watcher()
 	if w == nil {
@@ -28,10 +28,11 @@ func (c *Conn) Writev(tag any, bufs [][]byte, deadline time.Time) error {
 	}
 	v := w.vec()
 	v.Tag = tag
-	err := ErrEmptyBuffer
-	if v.Set(bufs) > 0 {
-		err = c.submit(proactor.Sendv, false, v, nil, deadline)
+	op := proactor.Op{Desc: &c.desc, Kind: proactor.Sendv, Full: true, Tag: v}
+	if v.Set(bufs) == 0 {
+		op.Err = ErrEmptyBuffer
 	}
+	err := w.submit(op, deadline)
 	if err != nil {
 		w.keep(v)
 	}

@@ -138,7 +138,10 @@ func (s *server) arrived(r *aio.Result) {
 
 // more has the loop accept as many connections as there may be: what comes beyond waits in the kernel, and nobody looks at it. mu is held.
 func (s *server) more() {
-	for s.loop != nil && s.accepts < acceptTurn && s.open+s.accepts < s.most && s.loop.Accept(nil, aio.NoDeadline) == nil { // a closed one needs none
+	for s.loop != nil && !s.closed && s.accepts < acceptTurn && s.open+s.accepts < s.most {
+		if s.loop.Accept(nil, aio.NoDeadline) != nil {
+			return // the watcher is closed
+		}
 		s.accepts++
 	}
 }

@@ -93,6 +93,7 @@ func (l lasting) Read(p []byte) (int, error) {
 
 func (l lasting) SetReadDeadline(t time.Time) error {
 	if t.Equal(aborts) {
+		synctest.Wait() // the Read that goes on has begun
 		l.aborted <- true
 		return nil
 	}

@@ -74,8 +74,9 @@ func (f *Faults) check() error {
 	return nil
 }
 
-// NewWatcher returns a Watcher that takes the ends of [Pair] and no other connections. It fails with
-// an [*OptionError] for o, and as aio.New does for w that it refuses; w.Backend is not looked at.
+// NewWatcher returns a Watcher that takes the ends of [Pair] and what [Listen] returns, and nothing
+// else. It fails with an [*OptionError] for o, and as aio.New does for w that it refuses; w.Backend
+// is not looked at.
 func NewWatcher(w aio.Options, o Options) (*aio.Watcher, error) {
 	if err := o.Faults.check(); err != nil {
 		return nil, err
@@ -102,6 +103,20 @@ type Conn interface {
 // Pair returns the two ends of a new connection in memory: mostly the one is for a Watcher, and the
 // other stays the test's. Each holds at most so many bytes that have arrived and are not read.
 func Pair(buffer int) (a, b Conn) { return aiosuite.Pair(buffer) }
+
+// Listener is a listener in memory: an ordinary net.Listener, until a Watcher's AttachListener has
+// it.
+type Listener interface {
+	net.Listener
+
+	// Dial makes a connection to the listener, of which it returns the peer's end, a [Conn]. It
+	// fails with ECONNREFUSED when the listener is closed, or 1,024 connections wait to be
+	// accepted.
+	Dial() (net.Conn, error)
+}
+
+// Listen returns a new listener in memory, whose connections are as those of [Pair].
+func Listen(buffer int) Listener { return aiosuite.NewListener(buffer) }
 
 // Sockets returns the two ends of a connection of the operating system, over loopback "tcp" or over
 // "unix", with buffers of 64 KiB. It ends the test when it cannot; closing them is the caller's.

@@ -70,6 +70,59 @@ func TestWatcher(t *testing.T) {
 	}
 }
 
+// TestListen: a multishot accept brings what dials, one after the other and at once, until the
+// listener is closed.
+func TestListen(t *testing.T) {
+	for name, o := range map[string]aiotest.Options{"io_uring": {}, "epoll": {Readiness: true}} {
+		t.Run(name, func(t *testing.T) {
+			w, err := aiotest.NewWatcher(aio.Options{}, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer w.Close()
+			ln := aiotest.Listen(64)
+			l, err := w.AttachListener(ln)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := l.AcceptMultishot("all"); err != nil {
+				t.Fatal(err)
+			}
+			for _, burst := range []int{1, 70} {
+				for range burst {
+					peer, err := ln.Dial()
+					if err != nil {
+						t.Fatal(err)
+					}
+					defer peer.Close()
+				}
+				for n := 0; n < burst; {
+					results, err := w.WaitIO()
+					if err != nil {
+						t.Fatal(err)
+					}
+					for _, r := range results {
+						if r.Op != aio.OpAccept || r.Tag != "all" || !r.More || r.Conn == nil || r.Error != nil {
+							t.Errorf("%+v, want a connection", r)
+						}
+					}
+					n += len(results)
+				}
+			}
+			if err := l.Close(); err != nil {
+				t.Error(err)
+			}
+			results, err := w.WaitIO()
+			if err != nil || len(results) != 1 || results[0].More || results[0].Error != aio.ErrClosed {
+				t.Errorf("%+v, %v; want the end", results, err)
+			}
+			if _, err := ln.Dial(); !errors.Is(err, syscall.ECONNREFUSED) {
+				t.Errorf("%v, want ECONNREFUSED", err)
+			}
+		})
+	}
+}
+
 // TestDeadlineInThePast: whichever moment of the past it is, 1970 among them.
 func TestDeadlineInThePast(t *testing.T) {
 	a, b := aiotest.Pair(16)

@@ -41,8 +41,7 @@
 //     thread.
 //   - The call that submits the first operation delegates the connection: when it returns, conn's
 //     own methods fail already. What the delegation says still comes by WaitIO.
-//   - A connection has a bounded queue, of 2^20 operations, and so have operations that were refused:
-//     ErrQueueFull.
+//   - A connection has a bounded queue, of 2^20 operations. One more comes back with ErrQueueFull.
 //
 // gaio's own tests pass over this package, on each backend: CONTRIBUTING.md says how to run them.
 //

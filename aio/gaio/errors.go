@@ -38,8 +38,8 @@ var (
 	// ErrCPUID says that there is no such CPU, or that this process may not run on it.
 	ErrCPUID = errors.New("gaio: no such CPU for this process: taskset -cp lists those that it may run on")
 
-	// ErrQueueFull says that the connection has 2^20 operations that WaitIO has not returned, or as many as
-	// the Watcher given to Over allows. gaio has no such bound.
+	// ErrQueueFull is that of an OpResult: the connection has 2^20 operations that WaitIO has not
+	// returned, or as many as the Watcher given to Over allows. gaio has no such bound.
 	ErrQueueFull = aio.ErrQueueFull
 
 	// ErrWaiting says that another goroutine is in WaitIO. In gaio each takes the other's results away.

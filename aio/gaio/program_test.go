@@ -198,12 +198,12 @@ func TestGaioRefused(t *testing.T) {
 			must(t, w.Read("swap", pipe, nil))
 			must(t, w.Write("write", pipe, buf))
 			must(t, w.ReadFull("full", pipe, buf, time.Now().Add(time.Hour)))
-			if err := w.Write("more", pipe, buf); err != gaio.ErrQueueFull {
-				t.Errorf("more than MaxQueued: %v, want %v", err, gaio.ErrQueueFull)
-			}
-			for i, r := range wait(t, w, 3) {
+			must(t, w.Write("more", pipe, buf)) // than MaxQueued
+			for i, r := range wait(t, w, 4) {
 				want := []gaio.OpResult{
-					{Operation: gaio.OpRead, Context: "swap"}, {Operation: gaio.OpWrite, Context: "write", Buffer: buf}, {Operation: gaio.OpRead, Context: "full", Buffer: buf},
+					{Operation: gaio.OpRead, Context: "swap"}, {Operation: gaio.OpWrite, Context: "write", Buffer: buf},
+					{Operation: gaio.OpRead, Context: "full", Buffer: buf},
+					{Operation: gaio.OpWrite, Context: "more", Buffer: buf},
 				}[i]
 				if r.Operation != want.Operation || r.Context != want.Context || string(r.Buffer) != string(want.Buffer) || r.Size != 0 || r.Conn != pipe || r.Error != gaio.ErrUnsupported {
 					t.Errorf("%+v, want %+v with %v", r, want, gaio.ErrUnsupported)
@@ -213,6 +213,25 @@ func TestGaioRefused(t *testing.T) {
 		go func() { _, _ = pipe.Write(buf) }()
 		if _, err := io.ReadFull(other, make([]byte, len(buf))); err != nil {
 			t.Error("what was refused is no more:", err)
+		}
+	})
+}
+
+// TestGaioQueueFull: one operation more than a connection may have comes back with ErrQueueFull,
+// and the others go on.
+func TestGaioQueueFull(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		w := open(t, aio.Options{Backend: b, MaxQueued: 1})
+		here, there := pair(t)
+		must(t, w.ReadFull("first", here, make([]byte, 2), time.Time{}))
+		must(t, w.ReadFull("more", here, make([]byte, 2), time.Time{}))
+		if r := wait(t, w, 1)[0]; r.Context != "more" || r.Error != gaio.ErrQueueFull || r.Size != 0 || r.Conn != here {
+			t.Errorf("%+v, want %v", r, gaio.ErrQueueFull)
+		}
+		_, err := there.Write([]byte("ok"))
+		must(t, err)
+		if r := wait(t, w, 1)[0]; r.Context != "first" || r.Error != nil || string(r.Buffer) != "ok" {
+			t.Errorf("%+v, want ok", r)
 		}
 	})
 }

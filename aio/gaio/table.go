@@ -109,7 +109,8 @@ func (t *table) find(at *byte) *entry {
 	}
 }
 
-// submit submits an operation. What the connection refuses comes as a result.
+// submit submits an operation. What the connection refuses comes as a result: by aio, or by a post
+// where there is no connection of aio.
 func (t *table) submit(k kind, ctx any, conn net.Conn, buf []byte, deadline time.Time) error {
 	at, err := identity(conn)
 	if err != nil {
@@ -140,7 +141,7 @@ func (t *table) submit(k kind, ctx any, conn net.Conn, buf []byte, deadline time
 		t.keep(o)
 		t.mu.Unlock()
 	}
-	if err == ErrWatcherClosed || err == ErrQueueFull {
+	if err == ErrWatcherClosed {
 		return err
 	}
 	return t.watcher.Post(&refused{op{ctx, conn}, k, buf, refusal(err)})

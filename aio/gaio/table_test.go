@@ -45,7 +45,7 @@ func TestAddressUsedAnew(t *testing.T) {
 	if e == before || e == nil {
 		t.Errorf("the operation went to the connection before: %+v", before)
 	}
-	if err := c.Read(nil, nil, aio.NoDeadline); err != aio.ErrClosed {
+	if _, err := c.Detach(); err != aio.ErrClosed {
 		t.Errorf("the connection before is still open: %v", err)
 	}
 	if found, closed := w.GetGC(); found != 1 || closed != 1 {

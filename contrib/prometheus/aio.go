@@ -15,6 +15,7 @@ var aioFigures = []figure[aioStats]{
 	gauge("evenkeel_aio_queued_bytes", "Bytes of writes that WaitIO has not returned.", func(s *aioStats) float64 { return float64(s.QueuedBytes) }),
 	counter("evenkeel_aio_operations_total", "Operations that were begun.", func(s *aioStats) float64 { return float64(s.Operations) }),
 	counter("evenkeel_aio_results_total", "Operations that WaitIO returned.", func(s *aioStats) float64 { return float64(s.Results) }),
+	counter("evenkeel_aio_refused_operations_total", "Operations that came back without having been begun.", func(s *aioStats) float64 { return float64(s.Refused) }),
 	counter("evenkeel_aio_read_bytes_total", "Bytes that were read.", func(s *aioStats) float64 { return float64(s.BytesRead) }),
 	counter("evenkeel_aio_written_bytes_total", "Bytes that were written.", func(s *aioStats) float64 { return float64(s.BytesWritten) }),
 	counter("evenkeel_aio_accepted_connections_total", "Connections that were accepted in the loop.", func(s *aioStats) float64 { return float64(s.Accepted) }),

@@ -84,6 +84,7 @@
 //	evenkeel_aio_queued_bytes                            of writes that were not returned
 //	evenkeel_aio_operations_total                        begun
 //	evenkeel_aio_results_total                           returned by WaitIO
+//	evenkeel_aio_refused_operations_total                of these, those that were not begun
 //	evenkeel_aio_read_bytes_total
 //	evenkeel_aio_written_bytes_total
 //	evenkeel_aio_accepted_connections_total              accepted in the loop

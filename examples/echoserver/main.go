@@ -23,7 +23,6 @@ import (
 
 const (
 	bufferSize = 16 << 10 // of a connection
-	accepts    = 64       // pending: how many connections of a burst come in one WaitIO
 	lastWords  = 3 * time.Second
 )
 
@@ -71,8 +70,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		defer cancel()
 		stopped <- w.Shutdown(end) // the echo in WaitIO finishes its writes meanwhile
 	}()
-	if err := echo(w, l, log); err != aio.ErrWatcherClosed {
-		fmt.Fprintf(stderr, "echoserver: cannot wait for connections: %v\n", err)
+	if err := echo(w, l); err != aio.ErrWatcherClosed {
+		fmt.Fprintf(stderr, "echoserver: cannot serve: %v\n", err)
 		return 1
 	}
 	if err := <-stopped; err != nil {
@@ -83,37 +82,33 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// echo is the whole service, until WaitIO fails: with aio.ErrWatcherClosed, mostly. A connection's buffer is either read into or written, so a peer that
-// does not read its echo is not read from: it blocks, and nobody else does.
-func echo(w *aio.Watcher, l *aio.Listener, log *slog.Logger) error {
-	for range accepts {
-		_ = l.Accept(nil, aio.NoDeadline) // fails when w is closed, as do the others: WaitIO says so
-	}
+// echo is the whole service, until WaitIO fails: with aio.ErrWatcherClosed, mostly. A connection's
+// buffer is either read into or written, so a peer that does not read its echo is not read from: it
+// blocks, and nobody else does.
+//
+// Each operation has one result, also one that is refused. A submission itself fails only when w is
+// closed, which WaitIO says too.
+func echo(w *aio.Watcher, l *aio.Listener) error {
+	_ = l.AcceptMultishot(nil)
 	for {
 		results, err := w.WaitIO()
 		if err != nil {
 			return err
 		}
 		for _, r := range results {
-			if r.Op == aio.OpAccept {
-				if r.Error == nil {
-					_ = r.Conn.Read(nil, make([]byte, bufferSize), aio.NoDeadline)
-				} else if r.Error != aio.ErrWatcherClosed {
-					log.Warn("cannot accept", "error", r.Error)
-				}
-				_ = l.Accept(nil, aio.NoDeadline)
-				continue
-			}
-			err := r.Error
 			switch {
-			case err != nil:
-			case r.Op == aio.OpRead:
-				err = r.Conn.Write(nil, r.Buffer[:r.Size], aio.NoDeadline)
-			default:
-				err = r.Conn.Read(nil, r.Buffer[:cap(r.Buffer)], aio.NoDeadline)
-			}
-			if err != nil { // io.EOF most of the time
+			case r.Op == aio.OpAccept && r.More:
+				_ = r.Conn.Read(nil, make([]byte, bufferSize), aio.NoDeadline)
+			case r.Op == aio.OpAccept: // the last one
+				if r.Error != aio.ErrWatcherClosed {
+					return fmt.Errorf("no more connections are accepted: %w", r.Error)
+				}
+			case r.Error != nil: // io.EOF most of the time
 				r.Conn.Close()
+			case r.Op == aio.OpRead:
+				_ = r.Conn.Write(nil, r.Buffer[:r.Size], aio.NoDeadline)
+			default:
+				_ = r.Conn.Read(nil, r.Buffer[:cap(r.Buffer)], aio.NoDeadline)
 			}
 		}
 	}

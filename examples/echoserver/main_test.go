@@ -4,7 +4,6 @@ package main
 
 import (
 	"io"
-	"log/slog"
 	"strings"
 	"sync"
 	"syscall"
@@ -75,5 +74,5 @@ func TestEchoserver(t *testing.T) {
 
 // TestWaitFails: where WaitIO cannot wait, echo ends with its error.
 func TestWaitFails(t *testing.T) {
-	occupied.Test(t, func(w *aio.Watcher, l *aio.Listener) error { return echo(w, l, slog.New(slog.DiscardHandler)) })
+	occupied.Test(t, echo)
 }

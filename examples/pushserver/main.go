@@ -23,7 +23,6 @@ import (
 
 const (
 	lastWords  = 3 * time.Second
-	accepts    = 16      // pending: how many connections of a burst come in one WaitIO
 	maxBacklog = 1 << 16 // lines
 	maxSize    = 1 << 20 // bytes
 	maxStamp   = 64      // bytes of a line's number and time
@@ -82,7 +81,7 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 func (s settings) options(log *slog.Logger) aio.Options {
 	return aio.Options{
 		Backend:         s.backend,
-		MaxQueued:       max(s.backlog+1, accepts), // the writes, and the read that sees the end
+		MaxQueued:       s.backlog + 1, // the writes, and the read that sees the end
 		MaxQueuedBytes:  int64(s.backlog) * int64(max(s.size, maxStamp)),
 		MaxWatcherBytes: 1 << 40, // a line that waits for many is counted for each, and is there once
 		SwapSize:        4 << 10, // nobody has to say anything

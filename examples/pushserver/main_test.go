@@ -104,6 +104,9 @@ func TestSlowReader(t *testing.T) {
 						t.Fatalf("reader %d: line %d, want %d", i, n, line)
 					}
 				}
+				for int64(p.most())*size > tt.bytes { // what was refused is on its way back
+					time.Sleep(time.Millisecond)
+				}
 			}
 			full := 0 // lines that were pushed until the backlog was full
 			for p.given() == 0 {
@@ -146,6 +149,16 @@ func (p *pusher) given() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.dropped + p.disconnected
+}
+
+// most returns how many lines wait for a client at the most.
+func (p *pusher) most() (n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for c := range p.clients {
+		n = max(n, c.waiting)
+	}
+	return n
 }
 
 // idle reports whether no line waits for anybody.

@@ -54,77 +54,77 @@ func (p *pusher) pushLine(now time.Time) {
 	}
 	line = append(line, '\n')
 	for c := range p.clients {
-		err := aio.ErrQueueFull
-		if c.waiting < p.backlog {
-			err = c.conn.Write(c, line, aio.NoDeadline)
-		}
-		switch {
-		case err == nil:
+		if c.waiting == p.backlog {
+			p.full(c)
+		} else if c.conn.Write(c, line, aio.NoDeadline) == nil { // else there is no result: serve ends
 			c.waiting++
-		case err != aio.ErrQueueFull:
-			p.drop(c)
-		case p.slow == "disconnect":
-			p.disconnected++
-			p.log.Info("disconnected a slow reader", "peer", c.conn.RemoteAddr(), "lines waiting", c.waiting)
-			p.drop(c)
-		default:
-			p.dropped++
 		}
 	}
 }
 
-// serve accepts who comes, and takes the completions until WaitIO fails: with aio.ErrWatcherClosed, mostly.
-func (p *pusher) serve(w *aio.Watcher, l *aio.Listener) error {
-	for range accepts {
-		_ = l.Accept(nil, aio.NoDeadline) // fails when w is closed: WaitIO says so
+// full does what -slow says to a client that gets no more lines. The caller holds mu.
+func (p *pusher) full(c *client) {
+	if p.slow == "drop" {
+		p.dropped++
+		return
 	}
+	p.disconnected++
+	p.log.Info("disconnected a slow reader", "peer", c.conn.RemoteAddr(), "lines waiting", c.waiting)
+	p.drop(c)
+}
+
+// serve accepts who comes, and takes the completions until WaitIO fails: with aio.ErrWatcherClosed,
+// mostly. Each operation has one, also one that is refused. A submission fails only when w is
+// closed, which WaitIO says too.
+func (p *pusher) serve(w *aio.Watcher, l *aio.Listener) error {
+	_ = l.AcceptMultishot(nil)
 	for {
 		results, err := w.WaitIO()
 		if err != nil {
 			return err
 		}
 		for _, r := range results {
-			if r.Op == aio.OpAccept {
-				p.accepted(r.Conn, r.Error)
-				_ = l.Accept(nil, aio.NoDeadline)
+			if r.Op == aio.OpAccept && r.More {
+				p.accepted(r.Conn)
+				continue
+			}
+			if r.Op == aio.OpAccept { // the last one
+				if r.Error != aio.ErrWatcherClosed {
+					return fmt.Errorf("no more connections are accepted: %w", r.Error)
+				}
 				continue
 			}
 			c := r.Tag.(*client)
-			err := r.Error
-			if r.Op == aio.OpWrite {
-				p.mu.Lock()
-				c.waiting--
-				p.mu.Unlock()
-			} else if err == nil {
-				err = c.conn.Read(c, nil, aio.NoDeadline) // what it says is not of interest
+			if r.Op == aio.OpRead && r.Error == nil {
+				_ = c.conn.Read(c, nil, aio.NoDeadline) // what it says is not of interest
 			}
-			if err != nil && err != aio.ErrWatcherClosed { // at the end, the writes still go out
-				p.remove(c)
-			}
+			p.over(c, &r)
 		}
 	}
 }
 
-func (p *pusher) accepted(conn *aio.Conn, err error) {
-	if err != nil {
-		if err != aio.ErrWatcherClosed {
-			p.log.Warn("cannot accept", "error", err)
-		}
-		return
-	}
+func (p *pusher) accepted(conn *aio.Conn) {
 	c := &client{conn: conn}
 	p.mu.Lock()
 	p.clients[c] = true
 	p.mu.Unlock()
-	if err := conn.Read(c, nil, aio.NoDeadline); err != nil { // until it ends
-		p.remove(c)
-	}
+	_ = conn.Read(c, nil, aio.NoDeadline) // until it ends
 }
 
-func (p *pusher) remove(c *client) {
+// over takes what came of a client's operation.
+func (p *pusher) over(c *client, r *aio.Result) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.drop(c)
+	if r.Op == aio.OpWrite {
+		c.waiting--
+	}
+	switch {
+	case r.Error == nil, r.Error == aio.ErrWatcherClosed: // at the end, the writes still go out
+	case r.Error == aio.ErrQueueFull && p.clients[c]: // by bytes
+		p.full(c)
+	default:
+		p.drop(c)
+	}
 }
 
 // drop closes a connection. The caller holds mu.

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
+	"slices"
 	"time"
 
 	"evenkeel.dev/aio"
@@ -20,6 +22,9 @@ var acceptTests = []test{
 	{"ListenerOfAClosedWatcher", listenerOfAClosedWatcher, false},
 	{"AcceptShutdown", acceptShutdown, false},
 	{"AcceptRefused", acceptRefused, false},
+	{"AcceptMultishot", acceptMultishot, false},
+	{"AcceptMultishotEnds", acceptMultishotEnds, false},
+	{"AcceptMultishotStalls", acceptMultishotStalls, false},
 }
 
 // listener makes a listener, and has the Watcher take it over.
@@ -205,9 +210,8 @@ func listenerClosed(r *rig) {
 	r.until(first, second)
 	r.want(first, 0, aio.ErrClosed)
 	r.want(second, 0, aio.ErrClosed)
-	if _, err := r.submit(ticket{op: aio.OpAccept, listener: l}); err != aio.ErrClosed {
-		r.t.Errorf("Accept of a closed listener: %v, want ErrClosed", err)
-	}
+	r.refuse(aio.ErrClosed,
+		ticket{op: aio.OpAccept, listener: l}, ticket{op: aio.OpAccept, listener: l, multishot: true})
 	r.send(peer, []byte("x"))
 	read := r.read(conn, 1)
 	r.until(read)
@@ -298,9 +302,118 @@ func acceptRefused(r *rig) {
 	for range 3 {
 		r.accept(l)
 	}
-	if _, err := r.submit(ticket{op: aio.OpAccept, listener: l}); err != aio.ErrQueueFull {
-		r.t.Errorf("the fourth of three: %v, want ErrQueueFull", err)
+	r.refuse(aio.ErrQueueFull, ticket{op: aio.OpAccept, listener: l})
+}
+
+func (r *rig) acceptMultishot(l *aio.Listener) *ticket {
+	r.t.Helper()
+	return r.must(ticket{op: aio.OpAccept, listener: l, multishot: true})
+}
+
+// brought waits until a multishot accept has brought n connections, and returns them.
+func (r *rig) brought(k *ticket, n int) []*aio.Conn {
+	r.t.Helper()
+	for len(k.conns) < n {
+		if _, err := r.wait(); err != nil {
+			r.t.Fatal("WaitIO:", err)
+		}
 	}
+	if len(k.conns) != n {
+		r.t.Fatalf("%d connections, want %d", len(k.conns), n)
+	}
+	return k.conns
+}
+
+// acceptMultishot: one operation brings all connections, in bursts and one by one, each of which
+// works.
+func acceptMultishot(r *rig) {
+	l, dial := r.listener()
+	k := r.acceptMultishot(l)
+	var peers []net.Conn
+	for _, burst := range []int{1, 100, 1, 30} {
+		for range burst {
+			peers = append(peers, dial())
+		}
+		r.brought(k, len(peers))
+		r.idle(time.Millisecond)
+		r.wantPending(k)
+	}
+	seen := map[string]bool{}
+	for i, peer := range peers {
+		r.send(peer, fmt.Appendf(nil, "%04d", i))
+	}
+	for _, conn := range k.conns {
+		read := r.readFull(conn, 4, time.Time{})
+		r.until(read)
+		seen[string(read.data)] = true
+	}
+	if len(seen) != len(peers) {
+		r.t.Errorf("%d connections are of different peers, want %d", len(seen), len(peers))
+	}
+	if s := r.w.Stats(); s.Pending != 1 || s.Accepted != uint64(len(peers)) {
+		r.t.Errorf("%+v; want one operation pending, and %d connections", s, len(peers))
+	}
+}
+
+// acceptMultishotEnds: by Cancel, by the listener's end, and by the Watcher's. The result that says
+// so is the last one, and an accept behind it has its turn then.
+func acceptMultishotEnds(r *rig) {
+	l, dial := r.listener()
+	k, next := r.acceptMultishot(l), r.accept(l)
+	dial()
+	r.brought(k, 1)
+	r.wantPending(k, next)
+	r.wantFound(r.cancelled(k), 1)
+	r.until(k)
+	r.want(k, 0, aio.ErrCancelled)
+	dial()
+	r.accepted(next)
+	for range 40 {
+		dial()
+	}
+	r.idle(soon)
+	if s := r.w.Stats(); s.Accepted != 2 {
+		r.t.Errorf("%d connections were accepted, and no operation asks for more than 2", s.Accepted)
+	}
+	k = r.acceptMultishot(l)
+	r.brought(k, 40)
+	Must(r.t, l.Close())
+	r.until(k)
+	r.want(k, 0, aio.ErrClosed)
+
+	l, dial = r.listener()
+	k = r.acceptMultishot(l)
+	dial()
+	r.brought(k, 1)
+	down := make(chan error)
+	go func() { down <- r.w.Shutdown(context.Background()) }()
+	r.until(k)
+	r.want(k, 0, aio.ErrWatcherClosed)
+	r.drain()
+	Must(r.t, <-down)
+}
+
+// acceptMultishotStalls: at the bound of connections it waits, and goes on when one was closed.
+func acceptMultishotStalls(r *rig) {
+	r.open(aio.Options{MaxConns: 3, Logger: slog.New(slog.DiscardHandler)})
+	l, dial := r.listener()
+	k := r.acceptMultishot(l)
+	for range 5 {
+		dial()
+	}
+	first := slices.Clone(r.brought(k, 3))
+	closed := make(chan bool)
+	go func() {
+		defer close(closed)
+		for r.w.Stats().AcceptStalls == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		_ = first[0].Close()
+		_ = first[1].Close()
+	}()
+	r.brought(k, 5)
+	<-closed
+	r.wantPending(k)
 }
 
 // structListener has no method SyscallConn.

@@ -85,21 +85,18 @@ func attachRefused(r *rig) {
 	}
 }
 
-// refusedAtOnce: what is wrong by itself is returned at once, and never through WaitIO.
+// refusedAtOnce: what is wrong by itself is returned by the next WaitIO, as all operations are, and
+// was never begun.
 func refusedAtOnce(r *rig) {
 	conn, _ := r.pair()
-	for _, k := range []ticket{
+	r.refuse(aio.ErrEmptyBuffer, []ticket{
 		{op: aio.OpWrite, conn: conn},
 		{op: aio.OpWrite, conn: conn, buf: []byte{}, deadline: time.Now().Add(time.Hour)},
 		{conn: conn, full: true},
 		{conn: conn, full: true, buf: []byte{}, deadline: time.Now().Add(time.Hour)},
 		{conn: conn, buf: []byte{}},
 		{conn: conn, buf: []byte{}, deadline: time.Now().Add(time.Hour)},
-	} {
-		if _, err := r.submit(k); err != aio.ErrEmptyBuffer {
-			r.t.Errorf("%+v: %v, want ErrEmptyBuffer", k, err)
-		}
-	}
+	}...)
 	for _, op := range []aio.Op{aio.OpRead, aio.OpWrite} {
 		if _, err := r.submit(ticket{op: op, conn: new(aio.Conn), buf: []byte{1}}); err != aio.ErrClosed {
 			r.t.Errorf("operation on a zero Conn: %v, want ErrClosed", err)
@@ -123,11 +120,8 @@ func closedConn(r *rig) {
 			r.t.Error(err)
 		}
 	}
-	for _, k := range []ticket{{conn: conn, buf: []byte{1}}, {conn: conn}, {op: aio.OpWrite, conn: conn, buf: []byte{1}}} {
-		if _, err := r.submit(k); err != aio.ErrClosed {
-			r.t.Errorf("%+v: %v, want ErrClosed", k, err)
-		}
-	}
+	r.refuse(aio.ErrClosed,
+		ticket{conn: conn, buf: []byte{1}}, ticket{conn: conn}, ticket{op: aio.OpWrite, conn: conn, buf: []byte{1}})
 	r.until(before)
 	r.want(before, 1, aio.ErrClosed)
 	if s := r.w.Stats(); s.Conns != 1 { // the clock

@@ -73,7 +73,7 @@ type named struct{ network, text string }
 func (n named) Network() string { return n.network }
 func (n named) String() string  { return n.text }
 
-// dialRefused: what is no address is refused at once.
+// dialRefused: what is no address comes back with that error.
 func dialRefused(r *rig) {
 	for _, to := range []net.Addr{
 		nil, (*net.TCPAddr)(nil), (*net.UnixAddr)(nil),
@@ -84,16 +84,14 @@ func dialRefused(r *rig) {
 		&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: -1}, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1<<16 + 80},
 		&net.TCPAddr{IP: net.IP{127, 0, 0}, Port: 1}, &net.TCPAddr{IP: make(net.IP, 17), Port: 1}, &net.TCPAddr{IP: net.IP{}, Port: 1 << 16},
 	} {
-		if err := r.w.Dial(nil, to, aio.NoDeadline); err != aio.ErrUnresolved {
-			r.t.Errorf("Dial of %T(%v): %v, want ErrUnresolved", to, to, err)
-		}
+		r.refuse(aio.ErrUnresolved, ticket{op: aio.OpDial, to: to})
 	}
 	if s := r.w.Stats(); s.Conns != 0 || s.Pending != 0 {
 		r.t.Errorf("what was refused is there: %+v", s)
 	}
 }
 
-// dialToNobody: a refusal comes at once or as a result, and leaves nothing open.
+// dialToNobody: a refusal comes as a result, and leaves nothing open.
 func dialToNobody(r *rig) {
 	ln, _ := r.sys.Listener(r.t)
 	to := ln.Addr()
@@ -106,12 +104,9 @@ func dialToNobody(r *rig) {
 	} else {
 		_ = ln.Close()
 	}
-	k, err := r.submit(ticket{op: aio.OpDial, to: to})
-	if err == nil {
-		r.until(k)
-		err = k.result.Error
-	}
-	if err != syscall.ECONNREFUSED && err != syscall.ENOENT {
+	k := r.must(ticket{op: aio.OpDial, to: to})
+	r.until(k)
+	if err := k.result.Error; err != syscall.ECONNREFUSED && err != syscall.ENOENT {
 		r.t.Errorf("Dial to nobody: %v, want ECONNREFUSED, or ENOENT of a unix socket", err)
 	}
 	if s := r.w.Stats(); s.Conns != 0 || s.Pending != 0 {

@@ -136,11 +136,9 @@ func closeWriteOfAReset(r *rig) {
 // refuses checks that conn takes no more operations.
 func (r *rig) refuses(conn *aio.Conn) {
 	r.t.Helper()
-	for _, k := range []ticket{{conn: conn}, {op: aio.OpWrite, conn: conn, buf: []byte{1}}, {op: aio.OpCloseWrite, conn: conn}, {op: aio.OpClose, conn: conn}} {
-		if _, err := r.submit(k); err != aio.ErrClosed {
-			r.t.Errorf("%v of a connection that is being closed: %v, want ErrClosed", k.op, err)
-		}
-	}
+	r.refuse(aio.ErrClosed,
+		ticket{conn: conn}, ticket{op: aio.OpWrite, conn: conn, buf: []byte{1}},
+		ticket{op: aio.OpCloseWrite, conn: conn}, ticket{op: aio.OpClose, conn: conn})
 }
 
 // closeAfterWrites: the peer gets all, then the end; what was read meanwhile counts.
@@ -231,9 +229,7 @@ func closeAfterWritesThatFail(r *rig) {
 func closeAfterWritesWhenFull(r *rig) {
 	r.open(aio.Options{MaxQueued: 2})
 	conn, peer, writes, all := r.blocked()
-	if _, err := r.submit(ticket{op: aio.OpCloseWrite, conn: conn}); err != aio.ErrQueueFull {
-		r.t.Errorf("CloseWrite of a full queue: %v, want ErrQueueFull", err)
-	}
+	r.refuse(aio.ErrQueueFull, ticket{op: aio.OpCloseWrite, conn: conn})
 	end := r.closeAfterWrites(conn, time.Time{})
 	got := sink(peer)
 	r.until(append(writes, end)...)

@@ -23,15 +23,16 @@ func (r *rig) wantQueued(want int) {
 	}
 }
 
-// wantFull checks that a write of so many bytes is refused, by Writev too.
-func (r *rig) wantFull(conn *aio.Conn, n int) {
+// wantFull checks that a write of a byte to each of conns is refused, by Writev too.
+func (r *rig) wantFull(conns ...*aio.Conn) {
 	r.t.Helper()
-	buf := make([]byte, n)
-	for _, vec := range [][][]byte{nil, cut(buf, 1, 10)} {
-		if _, err := r.submit(ticket{op: aio.OpWrite, conn: conn, buf: buf, vec: vec}); err != aio.ErrQueueFull {
-			r.t.Errorf("a write of %d bytes: %v, want ErrQueueFull", n, err)
-		}
+	var ks []ticket
+	for _, c := range conns {
+		buf := make([]byte, 1)
+		ks = append(ks,
+			ticket{op: aio.OpWrite, conn: c, buf: buf}, ticket{op: aio.OpWrite, conn: c, buf: buf, vec: cut(buf, 1)})
 	}
+	r.refuse(aio.ErrQueueFull, ks...)
 }
 
 // maxQueuedBytes: what is beyond the limit is refused, until something was returned; the first write never is.
@@ -40,11 +41,11 @@ func maxQueuedBytes(r *rig) {
 	r.open(aio.Options{MaxQueuedBytes: limit})
 	conn, peer := r.pair()
 	large := r.write(conn, pattern(1, 0, r.large))
-	r.wantFull(conn, 1)
+	r.wantFull(conn)
 	r.wantQueued(r.large)
 	other, _ := r.pair()
 	ks := []*ticket{r.write(other, make([]byte, 600)), r.writev(other, make([]byte, 400), 7)}
-	r.wantFull(other, 1)
+	r.wantFull(other)
 	r.read(other, 10*limit) // reads do not count
 	r.until(ks...)
 	r.wantQueued(r.large)
@@ -65,9 +66,8 @@ func maxWatcherBytes(r *rig) {
 	other, _ := r.pair()
 	large := r.write(conn, make([]byte, r.large))
 	small := r.writev(other, make([]byte, 10), 3)
-	r.wantFull(other, 1)
-	r.wantFull(conn, 1)
 	r.wantQueued(r.large + 10)
+	r.wantFull(other, conn)
 	r.until(small)
 	_ = conn.Close()
 	r.until(large)
@@ -85,9 +85,7 @@ func maxConnections(r *rig) {
 		r.t.Errorf("Attach of the third: %v, %v; want ErrTooManyConns", c, err)
 	}
 	l, _ := r.listener()
-	if err := r.w.Dial(nil, l.Addr(), time.Time{}); err != aio.ErrTooManyConns {
-		r.t.Errorf("Dial of the third: %v, want ErrTooManyConns", err)
-	}
+	r.refuse(aio.ErrTooManyConns, ticket{op: aio.OpDial, to: l.Addr()})
 	_ = conn.Close()
 	c, err := r.w.Attach(own)
 	if err != nil {

@@ -142,7 +142,14 @@ func (p *player) check(m *model) {
 
 // allows says what is wrong with the error of a result, or nothing.
 func (m *model) allows(k *ticket) string {
+	if k.late && k.result.Error != aio.ErrClosed {
+		return "the connection was closed before"
+	}
 	switch k.result.Error {
+	case aio.ErrQueueFull:
+		if !k.crowded || k.result.Size != 0 {
+			return "the queue was not full"
+		}
 	case nil:
 		return ""
 	case io.EOF:
@@ -158,7 +165,7 @@ func (m *model) allows(k *ticket) string {
 			return "nobody has cancelled it"
 		}
 	case aio.ErrClosed:
-		if !m.closed && (!m.closing || k.op == aio.OpClose) {
+		if !m.closed && (!m.closing || k.op == aio.OpClose && !k.late) {
 			return "it was not closed"
 		}
 	case syscall.ENOTCONN:

@@ -272,11 +272,12 @@ func (p *player) rare(m *model) {
 		}
 	case 7:
 		_ = p.w.Stats()
-		if _, err := p.submit(ticket{op: aio.OpPost}); err != nil && err != aio.ErrQueueFull {
+		if _, err := p.submit(ticket{op: aio.OpPost}); err != nil {
 			p.t.Error("Post:", err)
 		}
 	case 8, 9, 10:
-		if p.begin(m, ticket{op: aio.OpCloseWrite, conn: m.conn, deadline: p.deadline()}) {
+		k := ticket{op: aio.OpCloseWrite, conn: m.conn, deadline: p.deadline()}
+		if p.outstanding(m) < maxQueue && p.begin(m, k) { // else it may be refused
 			m.ending = true
 		}
 	case 11:
@@ -311,20 +312,15 @@ func (p *player) detach(m *model) {
 	}
 }
 
-// begin submits an operation.
+// begin submits an operation. It reports false when that is refused because of what was closed.
 func (p *player) begin(m *model, k ticket) bool {
 	before := p.outstanding(m) // others may be returned meanwhile
-	_, err := p.submit(k)
-	switch {
-	case m.closed || m.closing:
-		if err != aio.ErrClosed {
-			p.t.Errorf("connection %d was closed: %v, want ErrClosed", m.id, err)
-		}
-	case err == aio.ErrQueueFull && before >= maxQueue && k.op != aio.OpClose:
-	case err != nil:
+	k.late = m.closed || m.closing
+	k.crowded = before >= maxQueue && k.op != aio.OpClose
+	if _, err := p.submit(k); err != nil {
 		p.t.Errorf("connection %d: %v with %d operations outstanding before", m.id, err, before)
 	}
-	return err == nil
+	return !k.late
 }
 
 // outstanding counts a connection's operations that were not returned.

@@ -39,17 +39,14 @@ func (p *player) arrive() {
 		d.dialled = append(d.dialled, d.dial())
 	default:
 		before := p.pendingAccepts()
-		k, err := p.submit(ticket{op: aio.OpAccept, listener: d.listener, deadline: p.deadline()})
-		switch {
-		case err == nil:
-			d.accepts = append(d.accepts, k)
-		case d.closed && err == aio.ErrClosed, !d.closed && err == aio.ErrQueueFull && before >= maxQueue:
-		default:
+		k, err := p.submit(ticket{
+			op: aio.OpAccept, listener: d.listener, deadline: p.deadline(), late: d.closed, crowded: before >= maxQueue,
+		})
+		if err != nil {
 			p.t.Errorf("Accept of a listener, closed: %t, with %d pending: %v", d.closed, before, err)
+			return
 		}
-		if d.closed && err != aio.ErrClosed {
-			p.t.Errorf("Accept of a listener that is closed: %v", err)
-		}
+		d.accepts = append(d.accepts, k)
 	}
 }
 
@@ -97,6 +94,9 @@ func (p *player) welcome() {
 		switch {
 		case k.times == 0:
 			kept = append(kept, k)
+		case k.late && k.result.Error != aio.ErrClosed:
+			p.t.Errorf("operation %d, an accept of a listener that is closed: %v", k.number, k.result.Error)
+		case k.result.Error == aio.ErrQueueFull && k.crowded:
 		case k.result.Error == nil && len(d.dialled) > 0:
 			p.number++
 			p.conns = append(p.conns, &model{id: p.number, conn: k.result.Conn, peer: d.dialled[0]})

@@ -61,11 +61,9 @@ func maxQueued(r *rig) {
 	}
 	refused := func() {
 		r.t.Helper()
-		for _, k := range []ticket{{conn: conn, buf: make([]byte, 1)}, {conn: conn}, {conn: conn, op: aio.OpWrite, buf: []byte{1}}} {
-			if _, err := r.submit(k); err != aio.ErrQueueFull {
-				r.t.Errorf("with %d operations queued: %v, want ErrQueueFull", limit, err)
-			}
-		}
+		r.refuse(aio.ErrQueueFull,
+			ticket{conn: conn, buf: make([]byte, 1)}, ticket{conn: conn},
+			ticket{conn: conn, op: aio.OpWrite, buf: []byte{1}})
 	}
 	refused()
 	pending := r.read(other, 1) // another connection's affair
@@ -88,23 +86,22 @@ func maxQueuedOfWrites(r *rig) {
 	var sent []byte
 	for {
 		part := pattern(3, len(sent), r.large/8)
-		k, err := r.submit(ticket{op: aio.OpWrite, conn: conn, buf: part})
-		if err == aio.ErrQueueFull {
+		k := r.write(conn, part)
+		r.idle(time.Millisecond)
+		if r.times(k) > 0 && k.result.Error == aio.ErrQueueFull {
 			break
 		}
-		if err != nil {
-			r.t.Fatal(err)
-		}
 		sent = append(sent, part...)
-		r.idle(time.Millisecond)
 		if len(r.tickets) > 100 {
 			r.t.Fatalf("%d writes of 128 KiB, and the queue is not full (%v)", len(r.tickets), k.result)
 		}
 	}
 	got := sink(peer)
 	for _, k := range r.tickets {
-		if k.conn == conn {
-			r.until(k)
+		if k.conn != conn {
+			continue
+		}
+		if r.until(k); k.result.Error != aio.ErrQueueFull {
 			r.want(k, r.large/8, nil)
 		}
 	}

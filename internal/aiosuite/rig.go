@@ -38,6 +38,7 @@ type rig struct {
 	over    bool          // WaitIO has said that the Watcher is closed
 	clock   *ticket       // of idleOnce
 	accepts uint64        // that brought a connection
+	more    uint64        // results after which another of the operation comes
 }
 
 // queue is one of the directions of a connection.
@@ -59,8 +60,12 @@ type ticket struct {
 	full     bool
 	deadline time.Time
 
-	cancelled bool // Cancel has found it
-	times     int  // how often it was returned
+	multishot bool        // of an accept
+	conns     []*aio.Conn // that it has brought
+	late      bool        // it was submitted to what is closed
+	crowded   bool        // it may have found a full queue
+	cancelled bool        // Cancel has found it
+	times     int         // how often it was returned, as over
 	result    aio.Result
 	data      []byte // of a read: a copy of what came
 }
@@ -114,6 +119,8 @@ func (r *rig) submit(k ticket) (*ticket, error) {
 		err = r.w.Post(&k)
 	case k.op == aio.OpDial:
 		err = r.w.Dial(&k, k.to, k.deadline)
+	case k.multishot:
+		err = k.listener.AcceptMultishot(&k)
 	case k.op == aio.OpAccept:
 		err = k.listener.Accept(&k, k.deadline)
 	case k.op == aio.OpWrite && k.vec != nil:
@@ -145,6 +152,19 @@ func (r *rig) must(k ticket) *ticket {
 		r.t.Fatalf("submitting operation %d: %v", len(r.tickets), err)
 	}
 	return got
+}
+
+// refuse submits operations, each of which comes back with that error and nothing else.
+func (r *rig) refuse(want error, ks ...ticket) {
+	r.t.Helper()
+	var refused []*ticket
+	for _, k := range ks {
+		refused = append(refused, r.must(k))
+	}
+	r.until(refused...)
+	for _, k := range refused {
+		r.want(k, 0, want)
+	}
 }
 
 func (r *rig) read(conn *aio.Conn, n int) *ticket {
@@ -219,10 +239,21 @@ func (r *rig) enter(res *aio.Result) {
 		r.t.Errorf("a result of no operation: %+v", *res)
 		return
 	}
-	if k.times++; k.times > 1 {
+	if res.More {
+		r.more++
+	} else {
+		k.times++
+	}
+	if k.times > 1 || k.times > 0 && res.More {
 		r.t.Errorf("operation %d was returned %d times", k.number, k.times)
 	}
 	k.result = *res
+	if k.op == aio.OpAccept && res.Conn != nil {
+		k.conns = append(k.conns, res.Conn)
+	}
+	if res.More && !k.multishot || k.multishot && res.More != (res.Error == nil) {
+		r.t.Errorf("operation %d, multishot %t: %+v", k.number, k.multishot, *res)
+	}
 	if k.op == aio.OpRead && res.Size <= len(res.Buffer) {
 		k.data = append([]byte(nil), res.Buffer[:res.Size]...)
 	}
@@ -244,7 +275,10 @@ func (r *rig) enter(res *aio.Result) {
 	if last, any := r.last[q]; any && k.number < last && !r.rough && k.op != aio.OpDial {
 		r.t.Errorf("operation %d came back after operation %d of the same direction", k.number, last)
 	}
-	if res.Error != aio.ErrDeadline && res.Error != aio.ErrCancelled { // such a one may overtake
+	switch res.Error {
+	case aio.ErrDeadline, aio.ErrCancelled: // such a one may overtake,
+	case aio.ErrQueueFull, aio.ErrEmptyBuffer, aio.ErrClosed: // or was refused
+	default:
 		r.last[q] = k.number
 	}
 }
@@ -259,7 +293,7 @@ func (r *rig) checkSize(k *ticket) {
 	case ending && (res.Size != 0 || res.Buffer != nil):
 		r.t.Errorf("operation %d transfers nothing: %+v", k.number, *res)
 	case k.op == aio.OpPost:
-		if res.Size != 0 || res.Buffer != nil || res.Error != nil {
+		if res.Size != 0 || res.Buffer != nil || res.Error != nil && res.Error != aio.ErrQueueFull {
 			r.t.Errorf("operation %d is a post: %+v", k.number, *res)
 		}
 	case k.op == aio.OpAccept, k.op == aio.OpDial:
@@ -363,8 +397,11 @@ func (r *rig) checkLedger() {
 		}
 	}
 	s := r.w.Stats()
-	if n := uint64(len(r.tickets) - r.direct); s.Operations != n || s.Results != n || s.Pending != 0 || s.Conns != 0 || s.Listeners != 0 || s.Accepted != r.accepts {
-		r.t.Errorf("at the end: %+v; want %d operations and results, no connection, nothing pending", s, n)
+	if n := uint64(len(r.tickets) - r.direct); s.Operations+s.Refused != n || s.Results != n+r.more {
+		r.t.Errorf("at the end: %+v; want %d operations, refused or not, and %d results more", s, n, r.more)
+	}
+	if s.Pending != 0 || s.Conns != 0 || s.Listeners != 0 || s.Accepted != r.accepts {
+		r.t.Errorf("at the end: %+v; want %d accepted, no connection, nothing pending", s, r.accepts)
 	}
 	if s.QueuedBytes != 0 {
 		r.t.Errorf("all was returned, and %d bytes are queued", s.QueuedBytes)

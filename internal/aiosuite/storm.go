@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"sync"
-	"syscall"
 	"time"
 
 	"evenkeel.dev/aio"
@@ -135,12 +134,11 @@ func (r *rig) gust(conn *aio.Conn, listeners []*aio.Listener, rng *rand.Rand) {
 			}
 		}
 		got, err := r.submit(k)
-		switch _, errno := err.(syscall.Errno); {
-		case err == nil && k.conn != nil:
-			ks = append(ks, got)
-		case err == nil, err == aio.ErrQueueFull, err == aio.ErrClosed, err == aio.ErrTooManyConns, k.op == aio.OpDial && errno:
-		default:
+		switch {
+		case err != nil:
 			r.t.Errorf("%v: %v", k.op, err)
+		case k.conn != nil:
+			ks = append(ks, got)
 		}
 	}
 }

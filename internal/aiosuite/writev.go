@@ -120,18 +120,14 @@ func writevCancelled(r *rig) {
 // writevRefused: nothing to write, and a connection that is none.
 func writevRefused(r *rig) {
 	conn, _ := r.pair()
-	for _, vec := range [][][]byte{nil, {}, {nil}, {{}, {}}} {
-		if err := conn.Writev(nil, vec, time.Time{}); err != aio.ErrEmptyBuffer {
-			r.t.Errorf("Writev of %v: %v, want ErrEmptyBuffer", vec, err)
-		}
+	for _, vec := range [][][]byte{{}, {nil}, {{}, {}}} {
+		r.refuse(aio.ErrEmptyBuffer, ticket{op: aio.OpWrite, conn: conn, vec: vec})
 	}
 	if err := new(aio.Conn).Writev(nil, [][]byte{{1}}, time.Time{}); err != aio.ErrClosed {
 		r.t.Errorf("Writev to a zero Conn: %v, want ErrClosed", err)
 	}
 	_ = conn.Close()
-	if err := conn.Writev(nil, [][]byte{{1}}, time.Time{}); err != aio.ErrClosed {
-		r.t.Errorf("Writev to a closed connection: %v, want ErrClosed", err)
-	}
+	r.refuse(aio.ErrClosed, ticket{op: aio.OpWrite, conn: conn, buf: []byte{1}, vec: [][]byte{{1}}})
 }
 
 // writevToNobody: a peer that is gone refuses it.

@@ -39,6 +39,16 @@ const (
 	Connect               // nothing: what Backend.Connect has begun is over
 )
 
+// Mode says how the results of an operation come.
+type Mode uint8
+
+const (
+	Once      Mode = iota // one, when it is over
+	Rejected              // one, with Err: it was never begun
+	Multishot             // of an Accept: one for each connection, and one when it is over
+	More                  // this is one for a connection of a Multishot, which goes on
+)
+
 // Dir is one of the two directions of a descriptor.
 type Dir uint8
 
@@ -73,6 +83,7 @@ type Op struct {
 	Full     bool   // ends only when all of Buf was transferred
 	Swap     bool   // Buf is a part of the swap buffer
 	Leaked   bool   // the kernel may still use what was Buf, after Close
+	Mode     Mode   // how its results come
 	Slot     uint32 // the backend's
 
 	// Of the watcher.
@@ -111,7 +122,9 @@ func (op *Op) Bytes() int64 {
 	return 0
 }
 
-// Waits is embedded in the tag of a caller that waits for its operation, with one of a kind at a time: it has the buffer either way, and no limit refuses it.
+// Waits is embedded in the tag of a caller that waits for its operation, with one of a kind at a
+// time: it has the buffer either way, and no limit refuses it. What else refuses it is the error of
+// the submission, not a Result.
 type Waits struct{}
 
 func (Waits) waits() {}

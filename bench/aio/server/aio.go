@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"net"
 
 	"evenkeel.dev/aio"
@@ -20,7 +19,7 @@ func serveAio(c config, ready func(net.Addr)) error {
 	}
 	p := pool{}
 	return listenAio(c, w, ready, func(conn *aio.Conn) error {
-		return live(conn.Read(nil, own(c.buf), aio.NoDeadline))
+		return conn.Read(nil, own(c.buf), aio.NoDeadline)
 	}, func(r aio.Result) error {
 		switch {
 		case r.Error != nil:
@@ -39,9 +38,6 @@ func serveAio(c config, ready func(net.Addr)) error {
 	})
 }
 
-// accepts is how many accepts are pending: as many connections of a burst arrive in one WaitIO.
-const accepts = 64
-
 // listenAio accepts in the loop of w: begin takes each connection, and each every other result, until one of them fails.
 func listenAio(c config, w *aio.Watcher, ready func(net.Addr), begin func(*aio.Conn) error, each func(aio.Result) error) error {
 	var l *aio.Listener
@@ -52,10 +48,8 @@ func listenAio(c config, w *aio.Watcher, ready func(net.Addr), begin func(*aio.C
 	if err != nil {
 		return err
 	}
-	for range accepts {
-		if err := l.Accept(nil, aio.NoDeadline); err != nil {
-			return err
-		}
+	if err := l.AcceptMultishot(nil); err != nil {
+		return err
 	}
 	ready(l.Addr())
 	for {
@@ -67,21 +61,13 @@ func listenAio(c config, w *aio.Watcher, ready func(net.Addr), begin func(*aio.C
 			if r.Op != aio.OpAccept {
 				err = each(r)
 			} else if err = r.Error; err == nil {
-				err = errors.Join(begin(r.Conn), l.Accept(nil, aio.NoDeadline))
+				err = begin(r.Conn)
 			}
 			if err != nil {
 				return err
 			}
 		}
 	}
-}
-
-// live is nil for a connection that is closed: its results say so.
-func live(err error) error {
-	if err == aio.ErrClosed {
-		return nil
-	}
-	return err
 }
 
 // serveOverAio is [serveGaio] with its import changed.

@@ -191,8 +191,8 @@ func unreadAio(c config, ready func(net.Addr)) error {
 		case r.Tag != nil: // a part went out
 			return nil
 		case r.Op == aio.OpRead:
-			return live(r.Conn.Write(nil, r.Buffer[:r.Size], aio.NoDeadline))
+			return r.Conn.Write(nil, r.Buffer[:r.Size], aio.NoDeadline)
 		}
-		return live(r.Conn.Read(nil, r.Buffer[:cap(r.Buffer)], aio.NoDeadline))
+		return r.Conn.Read(nil, r.Buffer[:cap(r.Buffer)], aio.NoDeadline)
 	})
 }

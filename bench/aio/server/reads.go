@@ -22,10 +22,10 @@ func readsAio(c config, ready func(net.Addr)) error {
 		case r.Error != nil:
 			return r.Conn.Close()
 		case r.Op == aio.OpRead:
-			return live(r.Conn.Write(nil, p.size(r.Size), aio.NoDeadline))
+			return r.Conn.Write(nil, p.size(r.Size), aio.NoDeadline)
 		}
 		p.put(r.Buffer)
-		return live(r.Conn.Read(nil, nil, aio.NoDeadline))
+		return r.Conn.Read(nil, nil, aio.NoDeadline)
 	})
 }
 
