@@ -85,6 +85,8 @@ type goRuntime struct {
 	samples, classes, roots, workers, percent []metrics.Sample
 
 	marked markTime
+
+	groupFile string // memory.file at the last look
 }
 
 func newGoRuntime() *goRuntime {
@@ -147,7 +149,17 @@ func (r *goRuntime) Roots() uint64 {
 // is not in what the group's limit leaves.
 func (r *goRuntime) Memory() (groupLeft, groupLimit int64, available uint64) {
 	m := readMemory(os.DirFS("/"))
+	r.groupFile = m.file
 	return m.goGroup(r.Mapped()), m.whole, m.available
+}
+
+// memoryOf asks a collector what memory there is.
+func memoryOf(c Collector) (m memory) {
+	m.group, m.whole, m.available = c.Memory()
+	if r, ok := c.(*goRuntime); ok {
+		m.file = r.groupFile
+	}
+	return m
 }
 
 // Marked is the CPU time of the mark workers, of which the runtime runs so many that they are about a

@@ -279,8 +279,7 @@ func (h *heapWatch) settle(live uint64) bool {
 	}
 	if h.memoryRead.IsZero() || h.collected.Sub(h.memoryRead) >= memoryEvery {
 		h.memoryRead = h.collected
-		var m memory
-		m.group, m.whole, m.available = h.collector.Memory()
+		m := memoryOf(h.collector)
 		was := h.allowed.limit
 		h.allowed = allow(h.options, h.requested, m)
 		if more := h.allowed.limit - was; more > 0 && more <= was/netStep && h.allowed.limit != h.requested {

@@ -13,6 +13,7 @@ import (
 type memory struct {
 	group     int64  // what its control group's limit leaves to it; math.MaxInt64: all, or not known
 	whole     int64  // that limit itself; math.MaxInt64: none, or not known
+	file      string // that has the limit, such as memory.high; "": none, or not known
 	available uint64 // what the machine can give to new work; 0: not known
 	resident  uint64 // anonymous memory of this process; 0: not known
 }
@@ -22,44 +23,53 @@ type memory struct {
 func readMemory(root fs.FS) memory {
 	const machine = "proc/meminfo"
 	m := memory{available: kibibytes(root, machine, "MemAvailable"), resident: kibibytes(root, "proc/self/status", "RssAnon")}
-	m.group, m.whole = groupLimit(root, m.resident)
+	m.group, m.whole, m.file = groupLimit(root, m.resident)
 	if total := kibibytes(root, machine, "MemTotal"); total > 0 && uint64(m.group) > total {
-		m.group, m.whole = math.MaxInt64, math.MaxInt64 // cgroup v1 writes "none" as a very large number
+		m.group, m.whole, m.file = math.MaxInt64, math.MaxInt64, "" // cgroup v1 writes "none" as a very large number
 	}
 	return m
 }
 
-// groupLimit returns the lowest memory limit of the process's control groups and of those
-// above them, in cgroup v1 and v2: as it is (whole), and with each less what other processes have in that group: two that share
-// one would each take all of it. resident is the anonymous memory of this process; 0: not known. Inside a container /proc may name a path of the host's that
-// is not mounted there: then the last step, to the root of the mount, finds the container's own.
-func groupLimit(root fs.FS, resident uint64) (left, whole int64) {
+// groupLimit returns the lowest memory limit of the process's control groups and of those above
+// them, in cgroup v1 and v2: as it is (whole), and with each less what other processes have in that
+// group: two that share one would each take all of it. A group is killed at memory.max, and its
+// processes stand still at memory.high: the lower counts, and file is which. resident is the
+// anonymous memory of this process; 0: not known. Inside a container /proc may name a path of the
+// host's that is not mounted there: then the last step, to the root of the mount, finds the
+// container's own.
+func groupLimit(root fs.FS, resident uint64) (left, whole int64, file string) {
 	left, whole = math.MaxInt64, math.MaxInt64
 	list, _ := fs.ReadFile(root, "proc/self/cgroup")
 	for line := range strings.Lines(string(list)) { // ID:controllers:path, "0::path" in v2
 		id, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ":")
 		controllers, group, ok := strings.Cut(rest, ":")
-		dir, file, v1 := "sys/fs/cgroup", "memory.max", false
+		dir, limits, v1 := "sys/fs/cgroup", []string{"memory.max", "memory.high"}, false
 		switch {
 		case !ok:
 			continue
 		case slices.Contains(strings.Split(controllers, ","), "memory"):
-			dir, file, v1 = "sys/fs/cgroup/memory", "memory.limit_in_bytes", true
+			dir, limits, v1 = "sys/fs/cgroup/memory", []string{"memory.limit_in_bytes"}, true
 		case id != "0":
 			continue
 		}
 		for group = path.Join("/", group); ; group = path.Dir(group) {
-			text, _ := fs.ReadFile(root, path.Join(dir, group, file))
-			if n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && n > 0 {
-				left = min(left, max(n-others(root, path.Join(dir, group), v1, resident), 1))
+			for _, name := range limits {
+				text, _ := fs.ReadFile(root, path.Join(dir, group, name))
+				n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+				if err != nil || n <= 0 {
+					continue
+				}
 				whole = min(whole, n)
+				if rest := max(n-others(root, path.Join(dir, group), v1, resident), 1); rest < left {
+					left, file = rest, name
+				}
 			}
 			if group == "/" {
 				break
 			}
 		}
 	}
-	return left, whole
+	return left, whole, file
 }
 
 // others returns the memory in bytes that a control group counts, those below it included, beside the anonymous one of this

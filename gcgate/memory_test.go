@@ -26,11 +26,17 @@ func TestReadMemory(t *testing.T) {
 		meminfo = "MemTotal:       24684092 kB\nMemFree:        22639412 kB\nMemAvailable:   23971488 kB\nBuffers:           27180 kB\n"
 		v1      = "9:name=systemd:/\n4:memory:/docker/abc\n3:cpuset:/docker/abc\n0::/\n"
 	)
+	const high = "sys/fs/cgroup/a/memory.high"
 	for _, c := range []struct {
 		name  string
 		files fstest.MapFS
 		group int64
 	}{
+		{"memory.high", files("proc/self/cgroup", "0::/a\n", high, "268435456\n", "sys/fs/cgroup/a/memory.max", "max\n"), 256 * mib},
+		{"memory.high is lower", files("proc/self/cgroup", "0::/a\n", high, "268435456\n", "sys/fs/cgroup/a/memory.max", "536870912\n"), 256 * mib},
+		{"memory.max is lower", files("proc/self/cgroup", "0::/a\n", high, "536870912\n", "sys/fs/cgroup/a/memory.max", "268435456\n"), 256 * mib},
+		{"memory.high is further up", files("proc/self/cgroup", "0::/a/b\n", high, "268435456\n", "sys/fs/cgroup/a/b/memory.max", "536870912\n"), 256 * mib},
+		{"no memory.high", files("proc/self/cgroup", "0::/a\n", high, "max\n", "sys/fs/cgroup/a/memory.max", "536870912\n"), 512 * mib},
 		{"no Linux", files(), none},
 		{"v2, a container of its own", files("proc/self/cgroup", "0::/\n", "sys/fs/cgroup/memory.max", "536870912\n"), 512 * mib},
 		{"v2, no limit", files("proc/self/cgroup", "0::/a\n", "sys/fs/cgroup/a/memory.max", "max\n"), none},
@@ -53,8 +59,22 @@ func TestReadMemory(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.files["proc/meminfo"] = files("x", meminfo)["x"]
-			if got, want := readMemory(c.files), (memory{group: c.group, whole: c.group, available: 23971488 << 10}); got != want {
+			file := ""
+			switch {
+			case c.group == none:
+			case strings.HasPrefix(c.name, "v1"):
+				file = "memory.limit_in_bytes"
+			case strings.HasPrefix(c.name, "memory.high"):
+				file = "memory.high"
+			default:
+				file = "memory.max"
+			}
+			want := memory{group: c.group, whole: c.group, file: file, available: 23971488 << 10}
+			if got := readMemory(c.files); got != want {
 				t.Errorf("%+v, want %+v", got, want)
+			}
+			if a := allow(&Options{}, none, want); file != "" && a.from != "control group ("+file+")" {
+				t.Errorf("the log says that the limit is of %q", a.from)
 			}
 			delete(c.files, "proc/meminfo")
 			if got := readMemory(c.files); got.available != 0 {
