@@ -193,6 +193,27 @@ func TestZeroTicket(t *testing.T) {
 	ticket.Exit()
 }
 
+// TestSecondExit panics, as a WaitGroup's Done does, and leaves the count right.
+func TestSecondExit(t *testing.T) {
+	c := newCounter()
+	for _, enter := range []func() Ticket{c.enter, c.enterKept} {
+		ticket := enter()
+		ticket.Exit()
+		panicked := func() (what any) {
+			defer func() { what = recover() }()
+			ticket.Exit()
+			return nil
+		}()
+		if panicked == nil {
+			t.Error("a second Exit does not panic")
+		}
+		enter().Exit()
+	}
+	if inFlight, entered := c.read(); inFlight != 0 || entered != 4 {
+		t.Errorf("%d in flight of %d, want 0 of 4", inFlight, entered)
+	}
+}
+
 // TestStopKeepsTheTurnUntilPeersCameBack: a gate that stops is as far away as any to a peer that
 // has this process out.
 func TestStopKeepsTheTurnUntilPeersCameBack(t *testing.T) {

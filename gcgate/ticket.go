@@ -1,6 +1,7 @@
 package gcgate
 
 import (
+	"math"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -9,11 +10,15 @@ import (
 // A Ticket stands for a request in flight, from [Gate.Enter] to Exit.
 type Ticket struct{ s *shard }
 
-// Exit ends the request. Call it exactly once, from any goroutine. The zero Ticket stands for
-// no request: its Exit does nothing.
+// Exit ends the request. Call it exactly once, from any goroutine. More calls of Exit than of
+// [Gate.Enter] panic. The zero Ticket stands for no request: its Exit does nothing.
 func (t Ticket) Exit() {
-	if t.s != nil {
-		t.s.n.Add(^uint64(0))
+	if t.s == nil {
+		return
+	}
+	if uint32(t.s.n.Add(^uint64(0))) == math.MaxUint32 {
+		t.s.n.Add(1) // a handler's panic may be recovered, and each drain would wait for this request
+		panic("gcgate: more calls of Ticket.Exit than of Enter: one of them ends its request twice")
 	}
 }
 
@@ -22,7 +27,7 @@ func (t Ticket) Exit() {
 //
 //	63        32 31         0
 //	+-----------+-----------+
-//	| entered   | in flight |   entered wraps around; in flight never underflows
+//	| entered   | in flight |   entered wraps around; in flight never stays below zero
 //	+-----------+-----------+
 type shard struct {
 	n atomic.Uint64
