@@ -49,3 +49,38 @@ func TestRefusalIsOfOneHop(t *testing.T) {
 		}
 	}
 }
+
+// TestAnswerNamesTheService, not the replica that answered: a caller that follows the answer's URL
+// must not go past the targets.
+func TestAnswerNamesTheService(t *testing.T) {
+	var asked atomic.Int32
+	replica := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if asked.Add(1); r.URL.Path == "/old" {
+			w.Header().Set("Location", "/new?x=1")
+			w.WriteHeader(http.StatusFound)
+		}
+	}))
+	defer replica.Close()
+	tr := &Transport{Targets: []string{replica.URL}}
+	defer tr.Close()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://service/old", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := tr.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	if to, err := res.Location(); err != nil || to.String() != "http://service/new?x=1" || res.Request != req {
+		t.Errorf("it leads to %v, %v; the answer's request is %v", to, err, res.Request.URL)
+	}
+	res, err = (&http.Client{Transport: tr}).Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	if got := res.Request.URL.String(); got != "http://service/new?x=1" || asked.Load() != 3 {
+		t.Errorf("after a redirect the answer is of %s, and the replica was asked %d times", got, asked.Load())
+	}
+}

@@ -146,6 +146,9 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		if next == nil {
 			ofThisHop(resp)
+			if resp != nil {
+				resp.Request = req // the one that was sent has the address of a target
+			}
 			return resp, err
 		}
 		if err == nil {
