@@ -20,9 +20,12 @@ Makes a run.json of what another tool wrote, so that evenkeel compare puts it be
 writes a run's histogram for others to read. The format of FILE is found by what it holds; - is
 standard input.
 
-  evenkeel convert results.gob >run.json        vegeta's results: gob, JSON or CSV
-  evenkeel convert -rate 2000 wrk2.txt          what wrk2 -L printed
-  evenkeel convert summary.json                 k6's summary-export, or handleSummary's data
+  evenkeel convert results.gob >run.json        vegeta's results: gob, JSON or CSV; its JSON report
+  evenkeel convert -rate 2000 wrk2.txt          what wrk2 -L printed, or wrk -L
+  evenkeel convert summary.json                 k6's summary-export, handleSummary's data, or
+                                                the points of k6 run -o json=FILE
+  evenkeel convert hey.csv                      hey -o csv, or the file of ab -g
+  evenkeel convert -unit 1ms latencies.txt      a plain list, a latency a line
   evenkeel convert latency.hlog                 an HdrHistogram log, versions 1.0 to 1.3
   evenkeel convert -unit 1us latency.hgrm       an HdrHistogram percentile distribution
   evenkeel convert bench.txt                    go test -bench with p99-ns/op and the like
@@ -40,7 +43,7 @@ func runConvert(_ context.Context, a *app, args []string) error {
 	from := fs.String("from", "", "read this `format` (default: found by the contents)")
 	to := fs.String("to", "", "write this `format` (default run, which is run.json)")
 	output := fs.String("o", "", "write to this `file` (default, and with -: standard output)")
-	fs.Func("unit", "values of a .hgrm are multiples of this `duration` (default 1ms), those of a histogram log (default 1ns)", func(s string) (err error) {
+	fs.Func("unit", "values of a .hgrm are multiples of this `duration` (default 1ms), those of a histogram log (default 1ns), and those of a list without units", func(s string) (err error) {
 		if o.Unit, err = time.ParseDuration(s); err != nil || o.Unit <= 0 || o.Unit > time.Hour {
 			return errors.New("write a duration from 1ns to 1h, such as 1us or 1ms")
 		}

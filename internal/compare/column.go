@@ -35,6 +35,8 @@ func loopText(l *loadgen.Result) string {
 	switch {
 	case l.Rate > 0:
 		return textfmt.Count(l.Rate) + " requests/s (open loop)"
+	case l.Connections == 0:
+		return "a load of which rate and connections are not known"
 	case l.Connections == 1:
 		return "1 connection (closed loop)"
 	}

@@ -143,3 +143,17 @@ func TestCompareNotes(t *testing.T) {
 		t.Errorf("machines %v, notes %q", c.Machines, c.Notes)
 	}
 }
+
+// TestLoadTextUnknown: a load of which nothing is known is not taken for a closed loop of no connections.
+func TestLoadTextUnknown(t *testing.T) {
+	for want, l := range map[string]*loadgen.Result{
+		"a load of which rate and connections are not known": {},
+		"1 connection (closed loop)":                         {Connections: 1},
+		"7 connections (closed loop)":                        {Connections: 7},
+		"100 requests/s (open loop)":                         {Rate: 100},
+	} {
+		if got := LoadText(l); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

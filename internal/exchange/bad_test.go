@@ -21,7 +21,7 @@ func TestBadInput(t *testing.T) {
 		text   string
 		want   string
 	}{
-		{"empty", "", "", "in no format that is known here (run, hgrm, hlog, wrk2, k6, vegeta, gobench): say with -from"},
+		{"empty", "", "", "in no format that is known here (run, hgrm, hlog, wrk2, k6, vegeta, gobench, hey, ab, list): say with -from"},
 		{"of something else", "", "hello\n", "say with -from"},
 		{"other JSON", "", `{"x":1}`, "say with -from"},
 		{"no such format", "xml", "<x/>", `format "xml" cannot be read; these can: run`},
@@ -67,7 +67,7 @@ func TestBadInput(t *testing.T) {
 		{"vegeta CSV of few columns", FormatVegeta, "1789000000000000000,200,5\n", "it was cut off"},
 		{"vegeta negative", "", `{"attack":"","code":200,"timestamp":"2026-01-01T00:00:00Z","latency":-5}`, "a latency of -5ns"},
 		{"vegeta status", "", `{"attack":"","code":7,"timestamp":"2026-01-01T00:00:00Z","latency":5}`, "status 7"},
-		{"vegeta time", "", `{"attack":"","code":200,"latency":5}`, "is it another file?"},
+		{"vegeta time", "", `{"attack":"","code":200,"latency":5}`, "the file was changed, or is another one"},
 		{"no gob", "", "\x07\x00\x01\x02hello", "vegeta: result 1"},
 
 		{"bench without quantiles", "", "BenchmarkX-8 100 12 ns/op\n", `b.ReportMetric(x, "p99-ns/op")`},
@@ -137,9 +137,25 @@ func fuzzed(f *testing.F, format Format, files ...string) {
 	})
 }
 
-func FuzzHgrm(f *testing.F)    { fuzzed(f, FormatHgrm, "hdr-go.hgrm") }
-func FuzzHlog(f *testing.F)    { fuzzed(f, FormatHlog, "hdr-go.hlog") }
-func FuzzWrk2(f *testing.F)    { fuzzed(f, FormatWrk2, "wrk2.txt", "wrk2-uncorrected.txt") }
-func FuzzK6(f *testing.F)      { fuzzed(f, FormatK6, "k6-export.json", "k6-summary.json") }
-func FuzzVegeta(f *testing.F)  { fuzzed(f, FormatVegeta, "vegeta.gob", "vegeta.ndjson", "vegeta.csv") }
+// texts adds a fuzz target's first inputs, whole and cut.
+func texts(f *testing.F, list ...string) *testing.F {
+	for _, text := range list {
+		f.Add([]byte(text))
+		f.Add([]byte(text[:len(text)*2/3]))
+	}
+	return f
+}
+
+func FuzzHgrm(f *testing.F) { fuzzed(texts(f, hgrmCSV, hgrmPython), FormatHgrm, "hdr-go.hgrm") }
+func FuzzHlog(f *testing.F) { fuzzed(f, FormatHlog, "hdr-go.hlog") }
+func FuzzWrk2(f *testing.F) {
+	fuzzed(texts(f, wrkText), FormatWrk2, "wrk2.txt", "wrk2-uncorrected.txt")
+}
+func FuzzK6(f *testing.F)      { fuzzed(texts(f, k6Lines), FormatK6, "k6-export.json", "k6-summary.json") }
 func FuzzGoBench(f *testing.F) { fuzzed(f, FormatGoBench, "gobench.txt") }
+func FuzzHey(f *testing.F)     { fuzzed(texts(f, heyCSV), FormatHey) }
+func FuzzAB(f *testing.F)      { fuzzed(texts(f, abTSV), FormatAB) }
+func FuzzList(f *testing.F)    { fuzzed(texts(f, "1.5ms\n# x\n200us\n0.25s\n1h\n"), FormatList) }
+func FuzzVegeta(f *testing.F) {
+	fuzzed(f, FormatVegeta, "vegeta.gob", "vegeta.ndjson", "vegeta.csv", "vegeta-report.json")
+}

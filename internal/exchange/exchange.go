@@ -25,9 +25,12 @@ const (
 	FormatRun        Format = "run"        // run.json
 	FormatHgrm       Format = "hgrm"       // HdrHistogram's percentile distribution
 	FormatHlog       Format = "hlog"       // HdrHistogram's interval log
-	FormatWrk2       Format = "wrk2"       // what wrk2 prints
-	FormatK6         Format = "k6"         // k6's summary in JSON
-	FormatVegeta     Format = "vegeta"     // vegeta's results: gob, JSON or CSV
+	FormatWrk2       Format = "wrk2"       // what wrk2 prints, and wrk
+	FormatK6         Format = "k6"         // k6's summary in JSON, or its points
+	FormatVegeta     Format = "vegeta"     // vegeta's results: gob, JSON or CSV; or its report in JSON
+	FormatHey        Format = "hey"        // hey's CSV
+	FormatAB         Format = "ab"         // what ab -g writes
+	FormatList       Format = "list"       // latencies, a line each
 	FormatGoBench    Format = "gobench"    // what go test -bench prints
 	FormatCSV        Format = "csv"        // buckets, a line each
 	FormatPrometheus Format = "prometheus" // a native histogram in the text format of OpenMetrics 2.0
@@ -44,13 +47,14 @@ const (
 // Options of Read. The zero value finds the format by what the file holds.
 type Options struct {
 	Format Format        // default "": found by the contents
-	Unit   time.Duration // of the values of a .hgrm (default 1 ms) or a histogram log (default 1 ns), whose files do not say it
+	Unit   time.Duration // of the values of a .hgrm (default 1 ms), a histogram log (default 1 ns) or a list (no default), whose files do not say it
 	Label  string        // of the run (default the format's name); several runs get names of their own
 	Rate   float64       // requests/s that were asked for, where the file does not say it; default 0: not known
 }
 
 var readers = map[Format]func(io.Reader, Options) ([]runfile.Run, error){
 	FormatHgrm: readHgrm, FormatHlog: readHlog, FormatWrk2: readWrk2, FormatK6: readK6, FormatVegeta: readVegeta, FormatGoBench: readGoBench,
+	FormatHey: readHey, FormatAB: readAB, FormatList: readList,
 }
 
 var writers = map[Format]func(io.Writer, *runfile.Run) error{
@@ -59,7 +63,7 @@ var writers = map[Format]func(io.Writer, *runfile.Run) error{
 
 // Readable and Writable are the formats that Read and Write know.
 func Readable() []Format {
-	return []Format{FormatRun, FormatHgrm, FormatHlog, FormatWrk2, FormatK6, FormatVegeta, FormatGoBench}
+	return []Format{FormatRun, FormatHgrm, FormatHlog, FormatWrk2, FormatK6, FormatVegeta, FormatGoBench, FormatHey, FormatAB, FormatList}
 }
 
 func Writable() []Format {
@@ -148,6 +152,10 @@ func sniff(head []byte) Format {
 	for line := range bytes.Lines(text) {
 		s := string(bytes.TrimSpace(line))
 		switch {
+		case s == heyHeader:
+			return FormatHey
+		case s == strings.TrimSpace(abHeader):
+			return FormatAB
 		case hgrmHeader(s):
 			return FormatHgrm
 		case strings.HasPrefix(s, "#[Histogram log format"), strings.HasPrefix(s, `"StartTimestamp"`), hlogLine.MatchString(s):
@@ -160,6 +168,9 @@ func sniff(head []byte) Format {
 			return FormatVegeta
 		}
 	}
+	if sniffList(string(text)) {
+		return FormatList
+	}
 	return ""
 }
 
@@ -169,8 +180,10 @@ func sniffJSON(text []byte) Format {
 	switch {
 	case has("runs") && has("tool"):
 		return FormatRun
-	case has("attack") && has("latency"):
+	case has("attack") && has("latency"), has("latencies") && has("status_codes"):
 		return FormatVegeta
+	case has("type") && has("metric") && has("data"):
+		return FormatK6
 	case has("metrics") || has("root_group") || has("state"):
 		return FormatK6
 	}

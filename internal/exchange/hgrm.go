@@ -22,12 +22,17 @@ import (
 //	       0.121 0.500000000000        500           2.00
 //	#[Max     =        9.000, Total count    =         1000]
 //
+// Java's library writes it as CSV too, without a footer; Python's footer says TotalCount.
+//
 // It carries no unit, no time and no failures. Requests between two lines are known by their number alone.
 
 func hgrmHeader(line string) bool {
-	f := strings.Fields(line)
+	f := strings.Fields(uncomma(line))
 	return len(f) == 4 && f[0] == "Value" && f[1] == "Percentile" && f[2] == "TotalCount"
 }
+
+// uncomma makes columns of a line of CSV.
+func uncomma(line string) string { return strings.NewReplacer(",", " ", `"`, "").Replace(line) }
 
 // distribution reads the lines of a .hgrm one by one.
 type distribution struct {
@@ -37,6 +42,7 @@ type distribution struct {
 	q       float64
 	value   time.Duration
 	rows    int
+	csv     bool // commas between the columns, and no footer
 	ended   bool // the footer has come
 	started bool
 }
@@ -45,6 +51,9 @@ var errNoFooter = errors.New("it ends before its footer (#[Max = ..., Total coun
 
 // line reads a line; what is none of a .hgrm's is an error.
 func (d *distribution) line(s string) error {
+	if d.csv {
+		s = uncomma(s)
+	}
 	f := strings.Fields(s)
 	switch {
 	case len(f) == 0:
@@ -53,7 +62,7 @@ func (d *distribution) line(s string) error {
 		if d.started {
 			return errors.New("a second table begins: give each as a file of its own")
 		}
-		d.started = true
+		d.started, d.csv = true, strings.Contains(s, ",")
 		return nil
 	case strings.HasPrefix(s, "#["):
 		if !d.started { // HistogramLogProcessor says above the table which log it is of
@@ -77,13 +86,14 @@ func (d *distribution) line(s string) error {
 		return errors.New("it falls below the line before it: values, percentiles and counts of a distribution rise; make the file again")
 	}
 	d.h.record(value, n-d.count)
+	d.ended = d.csv && q == 1 // the last line
 	d.value, d.q, d.count = value, q, n
 	d.rows++
 	return nil
 }
 
 func (d *distribution) footer(s string) error {
-	_, text, found := strings.Cut(s, "Total count")
+	_, text, found := strings.Cut(strings.Replace(s, "TotalCount", "Total count", 1), "Total count")
 	if !found {
 		return nil // the mean, the buckets, and comments
 	}

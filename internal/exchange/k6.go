@@ -1,6 +1,8 @@
 package exchange
 
 import (
+	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -47,7 +49,12 @@ func readK6(r io.Reader, o Options) ([]runfile.Run, error) {
 	var f struct {
 		Metrics map[string]k6Metric `json:"metrics"`
 	}
-	d := json.NewDecoder(r)
+	in := bufio.NewReaderSize(r, sniffBytes)
+	head, _ := in.Peek(sniffBytes)
+	d := json.NewDecoder(in)
+	if first, _, _ := bytes.Cut(bytes.TrimSpace(head), []byte("\n")); bytes.Contains(first, []byte(`"metric"`)) && bytes.Contains(first, []byte(`"type"`)) {
+		return readK6Points(d, o)
+	}
 	if err := d.Decode(&f); err != nil {
 		if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 			return nil, errors.New("it was cut off: write it again with k6 run --summary-export FILE")

@@ -41,6 +41,9 @@ func readVegeta(r io.Reader, o Options) ([]runfile.Run, error) {
 	switch {
 	case strings.HasPrefix(strings.TrimLeft(string(head), " \r\n\t"), "{"):
 		d := json.NewDecoder(in)
+		if text := string(head); strings.Contains(text, `"latencies"`) && strings.Contains(text, `"status_codes"`) {
+			return readVegetaReport(d, o)
+		}
 		next = func() (v vegetaResult, err error) { return v, d.Decode(&v) }
 	case slices.Contains(head, 0):
 		d := gob.NewDecoder(in)
@@ -108,6 +111,7 @@ func (l *lastByte) Read(b []byte) (int, error) {
 type vegeta struct {
 	run  runfile.Run
 	last time.Time // the end of the last one
+	sent time.Time // when the last one was sent
 }
 
 func (v *vegeta) add(r vegetaResult) error {
@@ -116,7 +120,7 @@ func (v *vegeta) add(r vegetaResult) error {
 	case r.Latency < 0:
 		return fmt.Errorf("a latency of %v: the file was changed; make it again", r.Latency)
 	case y < 1970 || y > 2260:
-		return fmt.Errorf("sent at %v: no result of vegeta's says that; is it another file?", r.Timestamp)
+		return fmt.Errorf("sent at %v, which cannot be: the file was changed, or is another one", r.Timestamp)
 	case r.BytesIn > math.MaxInt64/2-uint64(l.Bytes):
 		return fmt.Errorf("%d bytes: the file was changed; make it again", r.BytesIn)
 	case r.Code > 0 && (r.Code < 100 || r.Code > 999):
@@ -124,6 +128,9 @@ func (v *vegeta) add(r vegetaResult) error {
 	}
 	if l.Started.IsZero() || r.Timestamp.Before(l.Started) {
 		l.Started = r.Timestamp.UTC()
+	}
+	if r.Timestamp.After(v.sent) {
+		v.sent = r.Timestamp
 	}
 	if end := r.Timestamp.Add(r.Latency); end.After(v.last) {
 		v.last = end
@@ -160,17 +167,101 @@ func (v *vegeta) add(r vegetaResult) error {
 	return nil
 }
 
-func (v *vegeta) end() error {
+// window works out when the load was put on.
+func (v *vegeta) window() error {
 	l := v.run.Load
 	if d := v.last.Sub(l.Started); d.Seconds() > year {
 		return fmt.Errorf("from the first request to the last answer it is %v: results of different attacks, or the file was changed; give those of one", d)
 	}
 	slices.SortFunc(l.Targets, strings.Compare) // results come in the order of the answers
 	l.Duration = v.last.Sub(l.Started)
+	return nil
+}
+
+func (v *vegeta) end() error {
+	if err := v.window(); err != nil {
+		return err
+	}
+	said := v.run.Load.Rate > 0
+	if d := v.sent.Sub(v.run.Load.Started); !said && d > 0 {
+		v.run.Load.Rate = float64(v.run.Load.Requests()-1) / d.Seconds()
+	}
 	v.run.Notes = append(v.run.Notes,
 		"vegeta's latency counts from the sending: what a request waited for a free worker is not in it; failures but timeouts are not in it either, as evenkeel counts them",
-		"vegeta's results say no rate, connections or timeout that was asked for; figures over time are left out")
+		vegetaUnsaid(said))
 	return nil
+}
+
+// vegetaUnsaid says what vegeta's files do not.
+func vegetaUnsaid(rateSaid bool) string {
+	rate := "the rate is that at which requests were sent, since vegeta does not say what was asked for (-rate does)"
+	if rateSaid {
+		rate = "the rate was said with -rate, and not by vegeta"
+	}
+	return rate + "; connections and timeout are not known, and figures over time are left out"
+}
+
+// vegetaReport is what vegeta report -type json writes: some percentiles, and counts.
+type vegetaReport struct {
+	Latencies map[string]int64 `json:"latencies"`
+	BytesIn   struct {
+		Total int64 `json:"total"`
+	} `json:"bytes_in"`
+	Earliest time.Time        `json:"earliest"`
+	End      time.Time        `json:"end"`
+	Rate     float64          `json:"rate"`
+	Statuses map[string]int64 `json:"status_codes"`
+	Errors   []string         `json:"errors"`
+}
+
+func readVegetaReport(d *json.Decoder, o Options) ([]runfile.Run, error) {
+	var f vegetaReport
+	if err := d.Decode(&f); err != nil {
+		return nil, fmt.Errorf("%w: it was cut off or changed; write it again with vegeta report -type json", err)
+	}
+	l := &loadgen.Result{Rate: o.Rate, Started: f.Earliest.UTC(), Duration: f.End.Sub(f.Earliest), Bytes: f.BytesIn.Total, Statuses: map[int]int64{}}
+	if l.Rate == 0 {
+		l.Rate = f.Rate
+	}
+	if !(l.Rate >= 0 && l.Rate <= 1e9) || l.Bytes < 0 || l.Duration < 0 || l.Duration.Seconds() > year {
+		return nil, errors.New("its rate, its size or its times cannot be: the file was changed; write it again")
+	}
+	for text, n := range f.Statuses {
+		status, err := strconv.Atoi(text)
+		if err != nil || n < 0 || n > 1<<53 || status != 0 && (status < 100 || status > 999) {
+			return nil, fmt.Errorf("status %q, %d times: the file was changed; write it again", text, n)
+		}
+		if status == 0 {
+			l.Failed = n
+			continue
+		}
+		l.Answered += n
+		l.Statuses[status] = n
+	}
+	if l.Failed > 0 {
+		l.Failures = []loadgen.Failure{{Class: loadgen.ClassOther, Count: l.Failed, Example: strings.Join(f.Errors[:min(len(f.Errors), 1)], "")}}
+	}
+	var list []known
+	for name, q := range map[string]float64{"50th": .5, "90th": .9, "95th": .95, "99th": .99, "max": 1} {
+		if ns, has := f.Latencies[name]; has && ns >= 0 {
+			list = append(list, known{q, time.Duration(ns)})
+		}
+	}
+	if len(list) == 0 {
+		return nil, errors.New("no percentile in it: write it again with vegeta report -type json")
+	}
+	h, qs, err := fill(l.Requests(), list)
+	if err != nil {
+		return nil, err
+	}
+	l.Latency = h
+	return []runfile.Run{{
+		Label: o.Label, Load: l, Import: &runfile.Import{Format: string(FormatVegeta), Quantiles: qs},
+		Notes: []string{
+			"vegeta's report has " + percents(qs) + " alone, of answers and failures together, and reports cannot be added up: convert the results for all",
+			vegetaUnsaid(o.Rate > 0),
+		},
+	}}, nil
 }
 
 // vegetaClass finds the class of a failure by what Go's HTTP client said.

@@ -14,7 +14,8 @@ import (
 )
 
 // wrk2 prints percentiles with -L (or --latency), and below them the lines of a .hgrm in milliseconds. It says neither the
-// rate that was asked for nor when it ran. wrk's own output has the first table too, of latencies in a closed loop.
+// rate that was asked for nor when it ran. wrk's own output has the first table too, without "HdrHistogram", of latencies in a
+// closed loop.
 //
 //	Running 2s test @ http://127.0.0.1:8080/
 //	  2 threads and 10 connections
@@ -40,6 +41,7 @@ var wrkUnits = map[string]time.Duration{"us": time.Microsecond, "ms": time.Milli
 // wrk2 reads the output line by line.
 type wrk2 struct {
 	run      runfile.Run
+	open     bool // the latencies are wrk2's, which count from when requests were due
 	answered bool // the line with the number of requests has come
 	known    []known
 	table    distribution
@@ -76,6 +78,9 @@ func readWrk2(r io.Reader, o Options) ([]runfile.Run, error) {
 	default:
 		return nil, errors.New("no percentiles in it: run wrk2 with -L, which prints them")
 	}
+	if !p.open {
+		return p.closed(o)
+	}
 	asked := "the rate that was asked for is not in wrk2's output: say it with -rate, or tables take this for a closed loop"
 	if o.Rate > 0 {
 		asked = "the rate was said with -rate, and not by wrk2"
@@ -84,6 +89,18 @@ func readWrk2(r io.Reader, o Options) ([]runfile.Run, error) {
 	if n := l.Latency.Count(); n != l.Answered {
 		p.run.Notes = append(p.run.Notes, fmt.Sprintf("wrk2 counts %d requests, and its percentiles are of %d: those of its calibration, 10 s, are not in them", l.Answered, n))
 	}
+	return []runfile.Run{p.run}, nil
+}
+
+// closed makes the run one of wrk, which keeps no rate.
+func (p *wrk2) closed(o Options) ([]runfile.Run, error) {
+	if o.Rate > 0 {
+		return nil, errors.New("it is of wrk, which is a closed loop: leave out -rate")
+	}
+	if p.run.Import.Format = "wrk"; o.Label == string(FormatWrk2) {
+		p.run.Label = "wrk"
+	}
+	p.run.Notes = append(p.run.Notes, "wrk's latency counts from the sending, in a closed loop: a service that stalls is sent less meanwhile; nor does it say when it ran")
 	return []runfile.Run{p.run}, nil
 }
 
@@ -97,6 +114,7 @@ func (p *wrk2) line(s string) error {
 		return nil
 	}
 	l := p.run.Load
+	p.open = p.open || strings.Contains(t, "HdrHistogram")
 	switch {
 	case strings.Contains(t, "Uncorrected Latency"):
 		p.over = true
