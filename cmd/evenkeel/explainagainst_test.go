@@ -15,7 +15,7 @@ const recordedTraces = "../../reqtrace/testdata/go1.2[345].trace.gz"
 func TestExplainAgainst(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "page.html")
 	call("explain", "-against", recordedTraces, "-html", page, recordedTraces).check(t, exitOK, []string{
-		"nothing to see: the slowest 1% (p99+) take ", "old: 3 traces, 899 requests",
+		"inconclusive: the slowest 1% (p99+) take ", "old: 3 traces, 899 requests",
 	}, []string{"wrote " + page})
 	if b, err := os.ReadFile(page); err != nil || !strings.Contains(string(b), "What makes the difference") {
 		t.Errorf("the page: %v, %d bytes", err, len(b))
@@ -81,7 +81,7 @@ func TestExplainAgainstJSON(t *testing.T) {
 }
 
 func TestExplainAgainstFailIf(t *testing.T) {
-	nothing := []string{"nothing to see"}
+	nothing := []string{"inconclusive: the slowest 1%"}
 	call("explain", "-against", recordedTraces, "-fail-if", "lock>+300%", recordedTraces).check(t, exitOK, nothing, []string{"-fail-if lock>+300%: kept: 0 ["})
 	call("explain", "-against", recordedTraces, "-fail-if", "p99+:total>0%", "-fail-if", "all:lock>+1%", recordedTraces).check(t, exitCannotTell, nothing,
 		[]string{"-fail-if p99+:total>0%: cannot tell: 0 [", "-fail-if all:lock>+1%: cannot tell: 0 ["})

@@ -13,6 +13,7 @@ import (
 // ClassTable has the figures of a column's classes of requests, a row each, after that of all.
 type ClassTable struct {
 	Column int
+	Pooled string // how its figures differ from the table's, if there are several repeats
 	Rows   []ClassRow
 }
 
@@ -31,8 +32,13 @@ const allClasses = "all"
 // Classes returns a table for each column with two classes or more.
 func (c *Comparison) Classes() (tables []ClassTable) {
 	for i := range c.Columns {
-		if rows := classRows(c.Columns[i].Runs); rows != nil {
-			tables = append(tables, ClassTable{i, rows})
+		runs := c.Columns[i].whole()
+		if rows := classRows(runs); rows != nil {
+			pooled := ""
+			if len(runs) > 1 {
+				pooled = fmt.Sprintf("all requests of %d repeats together; the table of figures has medians of repeats", len(runs))
+			}
+			tables = append(tables, ClassTable{i, pooled, rows})
 		}
 	}
 	return tables
@@ -121,6 +127,9 @@ func (c *Comparison) classesText(b *strings.Builder, s textfmt.Style) {
 			table.Add(nil, append([]string{textfmt.Visible(r.Name, maxClassName)}, r.Cells...))
 		}
 		table.Render(b)
+		if t.Pooled != "" {
+			fmt.Fprintf(b, "%s\n", s.Dim(t.Pooled))
+		}
 	}
 }
 

@@ -96,3 +96,40 @@ func TestDisturbances(t *testing.T) {
 		}
 	}
 }
+
+// TestClassesPooled: a table of classes says that it has the requests of all repeats, where the table above has medians.
+func TestClassesPooled(t *testing.T) {
+	one, two, cut := mixed(t), mixed(t), mixed(t)
+	two.Repeat, cut.Repeat, cut.Load.Interrupted = 2, 3, true
+	const says = "all requests of 2 repeats together; the table of figures has medians of repeats"
+	for want, runs := range map[string][]runfile.Run{"": {*one}, says: {*one, *two, *cut}} {
+		c := Files([]*runfile.File{{Runs: runs}}, []string{"run.json"})
+		var b bytes.Buffer
+		if err := c.Text(&b, textfmt.Style{}); err != nil {
+			t.Fatal(err)
+		}
+		if got := c.Classes()[0].Pooled; got != want || !strings.Contains(b.String(), want) {
+			t.Errorf("%d runs: %q, want %q:\n%s", len(runs), got, want, b.String())
+		}
+	}
+}
+
+// TestInterruptedRepeat: a repeat that was cut short is in no cell beside whole ones, nor is it drawn, and a footnote says so.
+func TestInterruptedRepeat(t *testing.T) {
+	runs := []runfile.Run{answered("a", 1, 100), answered("a", 2, 110), answered("a", 3, 5)}
+	runs[2].Load.Interrupted = true
+	c := Files([]*runfile.File{{Runs: runs}}, []string{"run.json"})
+	if cell := c.Row("requests").Cells[0]; cell.Median != 105 || cell.Min != 100 {
+		t.Errorf("%+v", cell)
+	}
+	if got := c.Footnotes()[0]; got != "median of 2 repeats, without 1 interrupted" {
+		t.Error(got)
+	}
+	if c.Columns[0].Median() == c.Columns[0].Runs[2] {
+		t.Error("the interrupted one is drawn")
+	}
+	alone := Files([]*runfile.File{{Runs: runs[2:]}}, []string{"run.json"})
+	if cell := alone.Row("requests").Cells[0]; !cell.Known || cell.Median != 5 {
+		t.Errorf("alone: %+v", cell)
+	}
+}

@@ -18,10 +18,19 @@ type Column struct {
 	file int // that it is of: rounds of one file are not those of another
 }
 
+// whole returns the runs that were not interrupted, or all if each was: what a run has lost is in none of its figures.
+func (c *Column) whole() []*runfile.Run {
+	interrupted := func(r *runfile.Run) bool { return r.Load.Interrupted }
+	if whole := slices.DeleteFunc(slices.Clone(c.Runs), interrupted); len(whole) > 0 {
+		return whole
+	}
+	return c.Runs
+}
+
 // Median returns the run whose p99 is the column's median, the earlier of two: the one to
 // draw on a time line.
 func (c *Column) Median() *runfile.Run {
-	runs := slices.Clone(c.Runs)
+	runs := slices.Clone(c.whole())
 	slices.SortStableFunc(runs, func(a, b *runfile.Run) int {
 		return cmp.Compare(a.Load.Latency.Quantile(.99), b.Load.Latency.Quantile(.99))
 	})

@@ -43,8 +43,8 @@ func Files(files []*runfile.File, names []string) *Comparison {
 	for _, f := range Figures {
 		row := Row{Figure: f}
 		known := false
-		for _, col := range c.Columns {
-			cell := newCell(f, col.Runs)
+		for i := range c.Columns {
+			cell := newCell(f, c.Columns[i].whole())
 			known = known || cell.Known
 			row.Cells = append(row.Cells, cell)
 		}

@@ -169,8 +169,17 @@ func (c *Comparison) Lead() *Row {
 // Footnotes say what the table's cells and ratios are, and what it would take to tell more.
 func (c *Comparison) Footnotes() (list []string) {
 	add := func(format string, a ...any) { list = append(list, fmt.Sprintf(format, a...)) }
-	if n := c.Repeats(); n > 1 {
-		add("median of %d repeats", n)
+	if c.Repeats() > 1 {
+		whole, left := 0, 0
+		for i := range c.Columns {
+			n := len(c.Columns[i].whole())
+			whole, left = max(whole, n), left+len(c.Columns[i].Runs)-n
+		}
+		without := ""
+		if left > 0 {
+			without = fmt.Sprintf(", without %d interrupted", left)
+		}
+		add("median of %s%s", textfmt.Plural(whole, "repeat"), without)
 	}
 	if x := c.Lead(); x != nil && x.floor != nil {
 		add("floor: the smallest change that %s show on this machine in four of five cases, by one variant measured against itself; smaller ones are not coloured",

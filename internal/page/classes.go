@@ -6,13 +6,14 @@ import "evenkeel.dev/internal/compare"
 type pageClasses struct {
 	pageVariant
 	Columns []string
+	Pooled  string
 	Rows    []compare.ClassRow
 }
 
 func classesOf(c *compare.Comparison) (tables []pageClasses) {
 	variants := pageVariants(c)
 	for _, t := range c.Classes() {
-		tables = append(tables, pageClasses{variants[t.Column], compare.ClassColumns, t.Rows})
+		tables = append(tables, pageClasses{variants[t.Column], compare.ClassColumns, t.Pooled, t.Rows})
 	}
 	return tables
 }

@@ -36,7 +36,7 @@ func smallComparison(t *testing.T) *compare.Comparison {
 	for _, r := range off {
 		r.GC = &runfile.GC{}
 	}
-	off[0].Load.Interrupted = true
+	off[1].Load.Interrupted = true
 	files := &runfile.File{Machine: c.Machines[0]}
 	for _, col := range c.Columns {
 		for _, r := range col.Runs {

@@ -292,6 +292,8 @@ func (c *Change) sentence() string {
 		return "nothing to name: " + what + ", and no cause differs by far more than one trace a side can tell"
 	case !c.Named && d.Beyond():
 		return what + ", and no cause of it to name"
+	case !c.Named && max(-d.Low, d.High) >= max(changeTime, time.Duration(changeShare*float64(d.Old))):
+		return "inconclusive: " + what + ", which may be a difference or none, and no cause differs by more than it does between traces of one side; more traces tell more"
 	case !c.Named:
 		return "nothing to see: " + what + ", and no cause differs by more than it does between traces of one side"
 	}

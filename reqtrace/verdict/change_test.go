@@ -442,3 +442,22 @@ func TestRequestsOfOneMoment(t *testing.T) {
 		t.Errorf("%+v, %v", c, err)
 	}
 }
+
+// TestChangeInconclusive: an interval that a difference worth naming lies within does not say that there is none.
+func TestChangeInconclusive(t *testing.T) {
+	const ms = time.Millisecond
+	for _, tt := range []struct {
+		low, high time.Duration
+		want      string
+	}{
+		{-540 * ms, 246 * ms, "inconclusive: "},
+		{-10 * ms, 60 * ms, "inconclusive: "},
+		{-49 * ms, 49 * ms, "nothing to see: "},
+		{10 * ms, 60 * ms, "the slowest 1%"}, // a difference, whose cause is not known
+	} {
+		c := Change{Slow: Difference{Old: time.Second, New: time.Second, Low: tt.low, High: tt.high}}
+		if got := c.sentence(); !strings.HasPrefix(got, tt.want) {
+			t.Errorf("[%v, %v]: %s, want %s", tt.low, tt.high, got, tt.want)
+		}
+	}
+}
