@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"slices"
@@ -298,4 +299,24 @@ func (h *handLoop) end() *Result {
 	h.e.closeConns()
 	h.wait()
 	return h.rec.result()
+}
+
+// TestThroughputOfFewRequests: few requests at constant gaps come at the rate that was asked for, though the last gap lies behind
+// the last answer.
+func TestThroughputOfFewRequests(t *testing.T) {
+	for _, tt := range []struct {
+		r    Result
+		want float64
+	}{
+		{Result{Rate: .5, Answered: 3, Duration: 4010 * time.Millisecond}, .5},
+		{Result{Rate: .5, Answered: 2, Failed: 1, Duration: 4010 * time.Millisecond}, 1. / 3},
+		{Result{Rate: 100, Answered: 300, Duration: 6 * time.Second}, 50},                                     // it fell behind
+		{Result{Rate: 100, Arrivals: ArrivalsPoisson, Answered: 320, Duration: 3200 * time.Millisecond}, 100}, // no gap is the next one's
+		{Result{Answered: 300, Duration: 3 * time.Second}, 100},
+		{Result{Rate: 1}, 0},
+	} {
+		if got := tt.r.Throughput(); math.Abs(got-tt.want) > 1e-9 {
+			t.Errorf("%+v: %v, want %v", tt.r, got, tt.want)
+		}
+	}
 }

@@ -91,10 +91,15 @@ func (r *Result) FailedBy(c Class) int64 {
 	return 0
 }
 
-// Throughput is answers per second.
+// Throughput is answers per second of Duration. At constant gaps each request counts with its gap, the last one's too, which
+// lies behind its answer: three requests at 0.5/s take 6 s.
 func (r *Result) Throughput() float64 {
 	if r.Duration <= 0 {
 		return 0
 	}
-	return float64(r.Answered) / r.Duration.Seconds()
+	seconds := r.Duration.Seconds()
+	if r.Rate > 0 && r.Arrivals == ArrivalsConstant {
+		seconds = max(seconds, float64(r.Requests())/r.Rate)
+	}
+	return float64(r.Answered) / seconds
 }

@@ -78,8 +78,11 @@ func (f *following) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // hintHTTP2 adds to the error of a load that got nothing that its server speaks HTTP/2 without TLS, if it does.
 func (c *loadCommand) hintHTTP2(err error, l *loadgen.Result) error {
+	if err == nil || errors.Is(err, errGenerator) || l.Protocol != loadgen.ProtocolHTTP1 || l.Interrupted {
+		return err
+	}
 	u, parseErr := url.Parse(c.options.Targets[0].URL)
-	if err == nil || parseErr != nil || l.Protocol != loadgen.ProtocolHTTP1 || u.Scheme != "http" || l.Interrupted {
+	if parseErr != nil || u.Scheme != "http" {
 		return err
 	}
 	dial, address := c.options.DialContext, u.Host

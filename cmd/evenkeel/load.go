@@ -136,7 +136,10 @@ func (c *loadCommand) prepare(fs *flag.FlagSet, urls []string) (err error) {
 	if len(c.options.Targets) == 0 {
 		return errors.New("no URL; write one, such as http://127.0.0.1:8080/, or a file of them behind -targets")
 	}
-	if err := cmp.Or(c.part.apply(fs, &c.options), c.connectBy(&c.options)); err != nil {
+	if err := c.part.apply(fs, &c.options); err != nil {
+		return err
+	}
+	if err := cmp.Or(c.load.fit(&c.options), c.connectBy(&c.options)); err != nil {
 		return err
 	}
 	checked := c.options

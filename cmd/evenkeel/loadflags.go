@@ -141,9 +141,6 @@ func (l *loadFlags) options(urls []string) (loadgen.Options, error) {
 	if o.Arrivals == loadgen.ArrivalsPoisson && l.mix.seed != nil {
 		o.Seed = *l.mix.seed // one for both, so that it can be given again
 	}
-	if err == nil {
-		err = l.fit(&o)
-	}
 	return o, err
 }
 

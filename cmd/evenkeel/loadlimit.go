@@ -172,7 +172,7 @@ func (l *loadLimit) of(r *loadgen.Result) (x float64, ok bool) {
 	case "mean":
 		return latency.Mean().Seconds(), latency.Count() > 0
 	case "rate":
-		return float64(answered) / max(r.Duration.Seconds(), 1e-9), r.Duration > 0
+		return r.Throughput() * float64(answered) / float64(max(r.Answered, 1)), r.Duration > 0
 	case "failed":
 		return share(failed, answered+failed)
 	case "bad":

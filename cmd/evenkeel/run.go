@@ -128,6 +128,9 @@ func (r *runner) prepare() error {
 	if r.load, err = f.load.options(f.urls); err != nil {
 		return err
 	}
+	if err := f.load.fit(&r.load); err != nil {
+		return err
+	}
 	if err := loadgen.Check(r.load); err != nil {
 		return flagError(err)
 	}

@@ -24,7 +24,7 @@ var Figures = []Figure{
 	{"requests", "answered in the window", textfmt.Count, func(r *runfile.Run) (float64, bool) { return float64(r.Load.Answered), true }},
 	{"failed", "not answered: see the failures by class", textfmt.Count, func(r *runfile.Run) (float64, bool) { return float64(r.Load.Failed), r.Load.Failed > 0 }},
 	{"not 2xx or 3xx", "answered with another status", textfmt.Count, notOK},
-	{"requests/s", "answered, over the duration", textfmt.Count, func(r *runfile.Run) (float64, bool) { return r.Load.Throughput(), r.Load.Duration > 0 }},
+	{"requests/s", "answered, over the duration, in which at constant gaps the last request's gap counts too", textfmt.Count, func(r *runfile.Run) (float64, bool) { return r.Load.Throughput(), r.Load.Duration > 0 }},
 	{"duration", "from the first measured request to the last answer", seconds, func(r *runfile.Run) (float64, bool) { return r.Load.Duration.Seconds(), true }},
 	{"time in GC", "CPU time of the collector without its idle workers, of window x GOMAXPROCS", textfmt.Percent, func(r *runfile.Run) (float64, bool) { return gcPercent(r) }},
 	{"collections", "that ended in the window", textfmt.Count, collections},
