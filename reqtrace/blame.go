@@ -64,6 +64,7 @@ type piece struct {
 	holder siteID // where it was let go: the last that has a name, so the root's
 	near   siteID // where its holder waited for g; 0: g is it
 	what   siteID // where what g has was waited for, if there is one of it; 0: g has none
+	hold   int64  // for how long its holder had it, as far as the request waited for that
 }
 
 type blameOf struct {
@@ -236,13 +237,13 @@ func (x *blamer) acquired(r *Request, p *piece) (steps int) {
 			x.nobodys(r, *p, end)
 			p.a = end
 			return steps
-		case end < p.b && x.known.sameHeld(s, p.what):
+		case end < p.b && (x.known.sameHeld(s, p.what) || x.known.sameRelease(s, p.holder)):
 			before := x.known.follow(p, s, s.waker, p.a, end, p.as, true)
 			if s.site == 0 { // where it waited is not told, and it is the same thing
 				before.what = p.what
 			}
 			x.todo = append(x.todo, before)
-			p.a = end
+			p.a, p.hold = end, p.b-end
 			return steps
 		}
 		end = s.start
@@ -385,7 +386,9 @@ func (x *blamer) spend(r *Request, p *piece, own Cause, at siteID, ns int64) {
 		r.Parts.ns[CauseRunning] += dur(ns)
 		return
 	}
-	x.add(r, x.known.spentBy(p, own, at), ns)
+	w := x.known.spentBy(p, own, at)
+	r.Parts.ns[w.cause] += dur(ns)
+	x.place(w, ns, max(ns, p.hold))
 }
 
 // add adds a time with its place.
@@ -394,7 +397,7 @@ func (x *blamer) add(r *Request, w wait, ns int64) {
 	x.place(w, ns, ns)
 }
 
-// place adds to the times of a place; stretch is how long it was at a time.
+// place adds to the times of a place; stretch is how long it was at a time, or how long the holder had what was waited for.
 func (x *blamer) place(w wait, ns, stretch int64) {
 	if ns > x.largest.time {
 		x.largest = blameOf{w, ns, stretch}

@@ -2,6 +2,7 @@ package reqtrace
 
 import (
 	"testing"
+	"time"
 
 	"golang.org/x/exp/trace"
 )
@@ -43,6 +44,49 @@ func TestHeldByStop(t *testing.T) {
 			s.run(1, 1)
 			done(s.at(310)).want(tt.want)
 		})
+	}
+}
+
+// TestHeldFor: a holder that does several things one after the other holds from acquiring to releasing, not for as long as
+// the longest of them. What a hand-off's holder had it for is its own.
+func TestHeldFor(t *testing.T) {
+	s := holds(newScript(t, 4), 2)
+	serve(s).at(110).wait(1, "sync", "sync.(*Mutex).Lock", "main.get")
+	for i := range int64(4) { // 4 requests to somebody else, 20 µs each, and 10 µs of work
+		s.at(110+30*i).wait(2, "network", "net/http.Get", "main.refresh")
+		s.at(130+30*i).wake(0, 2).run(2, 2)
+	}
+	s.at(232).create(0, 3).run(3, 3).wait(3, "sync", "sync.(*Mutex).Lock", "main.get")
+	s.at(240).release(2, 3, "main.refresh").run(3, 3)
+	s.at(245).release(3, 1, "main.get").run(1, 1)
+	r := done(s.at(250)).want(map[Cause]int64{CauseRunning: 15, CauseLock: 135})
+	for _, b := range r.Sites {
+		want := 130 * time.Microsecond
+		if b.Holder == "main.get (x.go:7)" {
+			want = 5 * time.Microsecond
+		}
+		if b.Longest != want {
+			t.Errorf("held for %v, want %v: %+v", b.Longest, want, b)
+		}
+	}
+}
+
+// TestHeldInTurns: two goroutines of one function hold one after the other, and wait at another line than the request. Each has
+// held for its own time.
+func TestHeldInTurns(t *testing.T) {
+	s := holds(newScript(t, 4), 2)
+	s.at(20).create(0, 3).run(3, 3)
+	serve(s).at(110).wait(1, "sync", "sync.(*Mutex).Lock", "main.get")
+	s.at(115).wait(2, "sleep", "time.Sleep", "main.refresh")
+	s.at(120).wait(3, "sync", "sync.(*Mutex).Lock", "main.lockAndRefresh")
+	s.at(190).wake(0, 2).run(2, 2).at(200).release(2, 3, "main.refresh").run(3, 3)
+	s.at(205).wait(3, "sleep", "time.Sleep", "main.refresh")
+	s.at(260).wake(0, 3).run(3, 3).at(270).release(3, 1, "main.refresh").run(1, 1)
+	r := done(s.at(280)).want(map[Cause]int64{CauseRunning: 20, CauseLock: 160})
+	for _, b := range r.Sites {
+		if b.Longest != 90*time.Microsecond {
+			t.Errorf("%+v", b)
+		}
 	}
 }
 

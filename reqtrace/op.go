@@ -71,6 +71,12 @@ func (s *sites) sameHeld(seg *segment, what siteID) bool {
 	return seg.site == what || s.places[seg.site].resource && s.places[seg.site].op == op
 }
 
+// sameRelease reports whether what seg waited for was let go at the line where holder let go, so that it is most likely the same
+// thing: who takes it at several places waits at several.
+func (s *sites) sameRelease(seg *segment, holder siteID) bool {
+	return seg.waker != nil && (seg.state == stateLock || seg.state == stateChannel) && seg.release == holder && s.name(holder) != ""
+}
+
 // isResource reports whether what is waited for is held by others, and not made by them.
 func isResource(op string) bool { return op == opPool || op == opSemaphore }
 

@@ -136,7 +136,7 @@ type Blame struct {
 	DoingOp string `json:"doing_op,omitempty"` // as Op, of DoingAt
 
 	Time    time.Duration `json:"time_ns"`
-	Longest time.Duration `json:"longest_ns,omitzero"` // of it at a stretch; in a Band: in any request, and no longer than its slowest
+	Longest time.Duration `json:"longest_ns,omitzero"` // of it at a stretch; of what was held, from acquiring to releasing, as far as a request waited; in a Band: in any request, and no longer than its slowest
 }
 
 // Tile is a piece of a request's time on the goroutine that served it. A wait has the cause that

@@ -109,7 +109,10 @@ func (s *sites) spentBy(p *piece, own Cause, at siteID) (w wait) {
 // wait is one of a chain, what the request waits for stays what it is: so a convoy of hand-offs comes down to who began it.
 // held: w did not make what was waited for, it had it; then what w waited for in its turn is what it did meanwhile.
 func (s *sites) follow(p *piece, seg *segment, w *goroutine, a, b int64, as Cause, held bool) piece {
-	next := piece{g: w, a: a, b: b, as: as, site: p.site, from: p.from, held: p.held || held, holder: p.holder}
+	next := piece{g: w, a: a, b: b, as: as, site: p.site, from: p.from, held: p.held || held, holder: p.holder, hold: p.hold}
+	if held {
+		next.hold = b - a
+	}
 	if p.as == CauseRunning { // the request's own wait, or of who works for it
 		next.site = s.better(seg.site, p.site)
 		if p.from == 0 {

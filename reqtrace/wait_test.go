@@ -188,7 +188,7 @@ func TestResources(t *testing.T) {
 			s.at(120).wait(2, "network", "main.report").at(300).wake(0, 2).run(2, 2)
 			s.at(310).release(2, 1, tt.release...).run(1, 1)
 			r := done(s.at(320)).want(map[Cause]int64{CauseRunning: 20, CauseChannel: 200})
-			if r.Sites[0].Longest != 180*time.Microsecond {
+			if r.Sites[0].Longest != 200*time.Microsecond {
 				t.Errorf("%v at a stretch", r.Sites[0].Longest)
 			}
 			s.wantLargest(180, Blame{Cause: CauseChannel, Site: "main.look" + at, Call: tt.call, Op: tt.op, Holder: "main.report" + at, Doing: CauseNetwork, DoingAt: "main.report" + at})
