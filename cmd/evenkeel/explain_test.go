@@ -141,7 +141,7 @@ func TestExplainDemo(t *testing.T) {
 	t.Chdir(t.TempDir())
 	r := call("explain", "-demo")
 	r.check(t, exitOK, []string{"87% of the extra time is waiting for a mutex. feed.(*Cache).Get (cache.go:81) holds it", "waiting for a lock 0 170 ms"}, []string{"wrote " + demoPage})
-	if n := strings.Count(r.stdout, "\n"); n > 13 {
+	if n := strings.Count(r.stdout, "\n"); n > 9 {
 		t.Errorf("%d lines:\n%s", n, r.stdout)
 	}
 	if b, err := os.ReadFile(demoPage); err != nil || !bytes.Contains(b, []byte("feed.(*Cache).Get")) || bytes.Contains(b, []byte("go tool trace -http")) {

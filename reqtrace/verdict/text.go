@@ -25,19 +25,20 @@ const (
 type Options struct {
 	Color bool // ANSI colours, for a terminal. Default: false, plain text
 	Width int  // columns at which sentences wrap, 40 or more. Default: 100
-	Rows  int  // of the table of causes, after which the text ends. Default: 0, the whole text
+	Rows  int  // of the table of causes below what to mend first, and no more. Default: 0, the whole text
 }
 
 // WriteText writes the sentence and what it rests on. Tables are at most 100 columns wide.
 func (v *Verdict) WriteText(w io.Writer, o Options) error {
 	t := newText(o)
 	t.v, t.r = v, v.report
-	t.headline()
 	if o.Rows > 0 && t.r != nil && t.r.Requests > 0 {
+		t.first()
 		t.table(o.Rows)
 		_, err := io.WriteString(w, t.out.String())
 		return err
 	}
+	t.headline()
 	if r := t.r; r != nil && r.Requests > 0 {
 		t.classes()
 		t.bands()
@@ -98,13 +99,18 @@ func (t *text) wrap(first, sentences string, style func(string) string) {
 	t.line("%s", style(line))
 }
 
+// first writes what to mend first.
+func (t *text) first() {
+	t.wrap("", t.v.Sentence, t.style.Bold)
+	if t.v.Fix != "" {
+		t.wrap("Fix: ", t.v.Fix+" See "+t.v.Causes[0].Guide+".", nil)
+	}
+}
+
 // headline writes what to mend first, then the numbers, then what was left out.
 func (t *text) headline() {
 	v := t.v
-	t.wrap("", v.Sentence, t.style.Bold)
-	if v.Fix != "" {
-		t.wrap("Fix: ", v.Fix+" See "+v.Causes[0].Guide+".", nil)
-	}
+	t.first()
 	for _, f := range v.Figures {
 		t.wrap("", f, nil)
 	}
