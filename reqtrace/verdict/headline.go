@@ -24,6 +24,64 @@ func (n *NamedCause) headline() string {
 	return t
 }
 
+// line is where the time goes in the end: where the holder of what is waited for spends it, else where the request does.
+func (n *NamedCause) line() string {
+	if waits(n.Cause) && n.DoingAt != "" {
+		return n.DoingAt
+	}
+	return n.Site
+}
+
+// sameLine returns the first cause, and those that are named and come down to the same line.
+func (v *Verdict) sameLine() (same []NamedCause) {
+	leading := v.Leading()
+	line := leading[0].line()
+	for i := range leading {
+		if i == 0 || line != "" && leading[i].line() == line {
+			same = append(same, leading[i])
+		}
+	}
+	return same
+}
+
+// lineHeadline is headline of several causes that come down to one line: some requests are at that line, and others wait for them.
+func lineHeadline(same []NamedCause) string {
+	sum, itself, first := 0., 0., NamedCause{}
+	for _, n := range same {
+		sum += n.Share
+		switch {
+		case n.line() == n.Site:
+			itself += n.Share
+		case first.Share == 0:
+			first = n
+		}
+	}
+	if first.Share == 0 { // nobody waits for another
+		return same[0].headline()
+	}
+	b := first.blame()
+	b.Holder, b.DoingAt = "", ""
+	t := fmt.Sprintf("%s of the extra time comes from %s", textfmt.Share(sum), first.DoingAt)
+	if what := doing(&b); what != "" {
+		t += ", which is " + what
+	}
+	t += fmt.Sprintf(". %s is %s", textfmt.Share(first.Share), asked(first.Cause, first.Op))
+	if first.Site != "" {
+		t += " in " + first.Site
+	}
+	if first.Holder != "" {
+		t += ", which " + first.Holder + " " + holds(first.Cause, first.Op) + " meanwhile"
+		if first.Longest > 0 {
+			t += ", up to " + textfmt.Duration(first.Longest)
+		}
+	}
+	t += "."
+	if itself > 0 {
+		t += fmt.Sprintf(" %s is the line itself.", textfmt.Share(itself))
+	}
+	return t
+}
+
 // who says who holds what is waited for, or what runs instead; "" where that is not known.
 func (n *NamedCause) who(b *reqtrace.Blame) string {
 	var t string
@@ -98,8 +156,11 @@ func (v *Verdict) figures() []string {
 	r := v.report
 	list := []string{fmt.Sprintf("The slowest 1%% take %s on average, the median %s.", textfmt.Duration(r.Tail.Mean), textfmt.Duration(r.Median.Mean))}
 	if leading := v.Leading(); len(leading) > 1 {
+		line := leading[0].line()
 		for i := range leading[1:] {
-			list = append(list, "Also: "+leading[1+i].also())
+			if n := &leading[1+i]; line == "" || n.line() != line {
+				list = append(list, "Also: "+n.also())
+			}
 		}
 	}
 	if c := v.Class; c != nil {

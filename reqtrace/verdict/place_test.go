@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -62,6 +63,32 @@ func TestHeadline(t *testing.T) {
 		if got := Where(&b); strings.Contains(got, "  ") || got == "" || b.Holder != "" && !strings.Contains(got, functionOf(b.Holder)) {
 			t.Errorf("%s: %q", want, got)
 		}
+	}
+}
+
+// TestSameLine: causes that come down to one line are one, and come before a larger one of another line.
+func TestSameLine(t *testing.T) {
+	const fetch, get = "main.fetch (fetch.go:9)", "main.get (get.go:5)"
+	median := partsOf(times{reqtrace.CauseRunning: ms})
+	tail := partsOf(times{reqtrace.CauseRunning: ms, reqtrace.CauseLock: 32 * ms, reqtrace.CauseNetwork: 30 * ms, reqtrace.CauseSyscall: 38 * ms})
+	v := Of(fakeReport(median, tail,
+		reqtrace.Blame{Cause: reqtrace.CauseSyscall, Site: "main.save (save.go:7)", Op: "fsync", Time: 38 * ms},
+		reqtrace.Blame{
+			Cause: reqtrace.CauseLock, Op: "singleflight", Site: get, Holder: "main.fill (get.go:8)", Doing: reqtrace.CauseNetwork, DoingAt: fetch,
+			Time: 32 * ms, Longest: 40 * ms,
+		},
+		reqtrace.Blame{Cause: reqtrace.CauseNetwork, Site: fetch, Time: 30 * ms},
+	))
+	const want = "62% of the extra time comes from main.fetch (fetch.go:9), which is waiting for the network. " +
+		"32% is waiting for a singleflight call in main.get (get.go:5), which main.fill (get.go:8) runs meanwhile, up to 40 ms. 30% is the line itself."
+	if v.Sentence != want || v.Causes[0].Cause != reqtrace.CauseLock || v.Causes[1].Cause != reqtrace.CauseNetwork {
+		t.Errorf("%s\n%+v", v.Sentence, v.Causes)
+	}
+	if !slices.Contains(v.Figures, "Also: 38% in the system call fsync in main.save (save.go:7).") {
+		t.Errorf("%q", v.Figures)
+	}
+	if !strings.HasPrefix(v.Fix, "at fetch.go:9, ") {
+		t.Error(v.Fix)
 	}
 }
 

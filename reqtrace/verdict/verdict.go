@@ -35,7 +35,7 @@ type Verdict struct {
 	LeftOut  []string      `json:"left_out"`      // what none of the figures has in it, a line each
 	Named    bool          `json:"named"`         // there is an excess worth naming, and its first cause is not as likely the machine's
 	Excess   time.Duration `json:"excess_ns"`     // what the slowest 1% take more than the median, on average
-	Causes   []NamedCause  `json:"causes"`        // with a share, the largest first
+	Causes   []NamedCause  `json:"causes"`        // with a share, the largest first, those of one line together
 	GC       GCShare       `json:"gc"`
 	Class    *SlowClass    `json:"class,omitempty"` // that the slowest 1% are of, where the rest are of others
 	Caveats  []string      `json:"caveats"`         // what makes the report less than it seems, and what to do about it
@@ -107,6 +107,9 @@ func worth(r *reqtrace.Report) bool {
 func (v *Verdict) sentence(doubt string) string {
 	switch {
 	case v.Named:
+		if same := v.sameLine(); len(same) > 1 {
+			return lineHeadline(same)
+		}
 		return v.Causes[0].headline()
 	case doubt != "":
 		c := &v.Causes[0]
@@ -166,7 +169,19 @@ func namedCauses(r *reqtrace.Report) []NamedCause {
 			add(c)
 		}
 	}
-	slices.SortStableFunc(list, func(a, b NamedCause) int { return cmp.Compare(b.Excess, a.Excess) })
+	byLine := map[string]time.Duration{}
+	for i := range list {
+		byLine[list[i].line()] += list[i].Excess
+	}
+	rank := func(n *NamedCause) time.Duration {
+		if line := n.line(); line != "" {
+			return byLine[line]
+		}
+		return n.Excess
+	}
+	slices.SortStableFunc(list, func(a, b NamedCause) int {
+		return cmp.Or(cmp.Compare(rank(&b), rank(&a)), cmp.Compare(b.Excess, a.Excess))
+	})
 	return list
 }
 
