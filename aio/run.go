@@ -109,6 +109,9 @@ func (w *Watcher) readSwap(op *proactor.Op) bool {
 		op.Err = syscall.ENOBUFS
 		return false
 	}
+	if limit := op.Limit(); limit > 0 && limit < len(buf) {
+		buf = buf[:limit]
+	}
 	n, err := w.backend.Recv(op.Desc, buf)
 	if err == syscall.EAGAIN {
 		return false

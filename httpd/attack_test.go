@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -72,7 +74,9 @@ func TestTrickle(t *testing.T) {
 			}
 		}
 		until(t, srv, "their beginnings are in the loop, but for some", func(s httpd.Stats) bool {
-			return s.UnreadBytes == int64(s.Parked*len(begun)) && s.Parked <= n-headers && s.Parked > n-headers-20 && s.Workers < headers+40
+			memory := int64(s.Parked * len(begun)) // of which up to half is free
+			return s.UnreadBytes >= memory && s.UnreadBytes <= 2*memory &&
+				s.Parked <= n-headers && s.Parked > n-headers-20 && s.Workers < headers+40
 		})
 		bystander(t, addr)
 		for _, c := range all {
@@ -138,7 +142,7 @@ func trickle(t *testing.T, b aio.Backend, n int, limit time.Duration) httpd.Stat
 
 // TestSlowReaders: what is queued for clients that do not read is bounded, for each and for all of them.
 func TestSlowReaders(t *testing.T) {
-	const each, all = 256<<10 + 8<<10, 64 << 20
+	const each, all = 256<<10 + 8<<10, 32 << 20
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		n := crowd(50, 1000)
 		m := mux()
@@ -171,7 +175,7 @@ func TestSlowReaders(t *testing.T) {
 
 // TestUnreadBodies: what is read ahead of handlers that do not read is bounded, for each connection and for all.
 func TestUnreadBodies(t *testing.T) {
-	const ahead, swap, all = 64 << 10, 64 << 10, 64 << 20
+	const ahead, swap, all = 64 << 10, 64 << 10, 32 << 20
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		n := crowd(50, 1500)
 		m, release := mux(), make(chan bool)
@@ -198,7 +202,7 @@ func TestUnreadBodies(t *testing.T) {
 			last = s
 			time.Sleep(time.Millisecond)
 		}
-		if last.UnreadBytes > int64(min(n*(ahead+swap), all+n*(4<<10+swap))) {
+		if last.UnreadBytes > int64(min(n*(ahead+swap), all+turn+n*(8<<10))) {
 			t.Errorf("%d connections: %+v", n, last)
 		}
 		bystander(t, addr)
@@ -207,6 +211,60 @@ func TestUnreadBodies(t *testing.T) {
 			if res, err := http.ReadResponse(bufio.NewReader(c), nil); err != nil || res.StatusCode != 200 {
 				t.Fatal(res, err)
 			}
+		}
+	})
+}
+
+// turn is what one WaitIO may bring before it is known that there is too much.
+const turn = 2 << 20
+
+// TestPipelinersThatNeverRead: what is kept of requests and answers is bounded by Options.MaxBytes,
+// however many clients send without reading. Others are served.
+func TestPipelinersThatNeverRead(t *testing.T) {
+	const limit, requests = 1 << 20, 64 << 10 // bytes
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		n := crowd(200, 2000)
+		m, asked := mux(), atomic.Int64{}
+		m.HandleFunc("/answer", func(w http.ResponseWriter, _ *http.Request) {
+			asked.Add(1)
+			w.Write(make([]byte, 6<<10))
+		})
+		srv := &http.Server{Handler: m}
+		ln := narrow(t)
+		ended := make(chan error, 1)
+		go func() {
+			ended <- httpd.Serve(t.Context(), srv, ln, httpd.Options{Backend: b, MaxBytes: limit})
+		}()
+		request := []byte("GET /answer HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 1<<10) + "\r\n\r\n")
+		var sent sync.WaitGroup
+		var clients []net.Conn
+		for range n {
+			c := dial(t, ln.Addr().String())
+			clients = append(clients, c)
+			sent.Go(func() { c.Write(bytes.Repeat(request, 4*requests/len(request))) }) // until it is closed
+		}
+		var most int64
+		until(t, srv, "all are stuck", func(s httpd.Stats) bool {
+			most = max(most, s.QueuedBytes+s.UnreadBytes)
+			return s.Workers >= n && asked.Load() > int64(n) && s.QueuedBytes+s.UnreadBytes >= limit
+		})
+		bystander(t, ln.Addr().String())
+		for range 100 { // more comes, and has to wait
+			s := httpd.StatsOf(srv)
+			most = max(most, s.QueuedBytes+s.UnreadBytes)
+			time.Sleep(time.Millisecond)
+		}
+		if bound := int64(limit + turn + n*(12<<10)); most > bound {
+			t.Errorf("%d clients: up to %d bytes are kept, want %d at the most", n, most, bound)
+		}
+		for _, c := range clients {
+			c.Close()
+		}
+		sent.Wait()
+		until(t, srv, "their end", func(s httpd.Stats) bool { return s.QueuedBytes+s.UnreadBytes == 0 && s.Conns <= 1 })
+		srv.Close()
+		if err := wait(t, ended, "Serve's end"); err != http.ErrServerClosed {
+			t.Error(err)
 		}
 	})
 }

@@ -1,26 +1,22 @@
 package httpd
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
 	"net"
 	"net/http"
-	"os"
 	"sync"
 	"syscall"
 	"time"
 
 	"evenkeel.dev/aio"
+	"evenkeel.dev/internal/proactor"
 )
 
 const (
-	inLimit   = 64 << 10  // bytes that are read ahead of a connection
-	outLimit  = 256 << 10 // bytes of answers that are queued before Write waits
-	allLimit  = 64 << 20  // of either of all connections: above, each may have one piece
-	pieceSize = 4 << 10   // of pieces
-	bigWrite  = 16 << 10  // from here on Write waits for its end, and nothing is copied
+	pieceSize = 4 << 10  // of pieces
+	bigWrite  = 16 << 10 // from here on Write waits for its end, and nothing is copied
 )
 
 // flushLimit is how long a client may take nothing of what is queued when its connection ends.
@@ -32,11 +28,12 @@ var pieces = sync.Pool{New: func() any { return new([pieceSize]byte) }}
 // conn is a real connection. As a net.Conn it is for ConnState and ConnContext, which ask it for its addresses and its socket's options, and
 // may close it. The server's mu guards all but handle. An idle one costs this and aio's part, so both are kept small.
 type conn struct {
-	server *server
-	handle *aio.Conn
-	ctx    context.Context // of the user's ConnContext; nil: not asked yet
-	tls    *tls.Conn       // of TLS, from its first bytes on
-	remote string          // RemoteAddr of its requests; "": it has had none
+	proactor.Limits // see ReadLimit
+	server          *server
+	handle          *aio.Conn
+	ctx             context.Context // of the user's ConnContext; nil: not asked yet
+	tls             *tls.Conn       // of TLS, from its first bytes on
+	remote          string          // RemoteAddr of its requests; "": it has had none
 
 	worker         *worker       // that it is with
 	before, behind *conn         // in the list of parked ones
@@ -60,6 +57,7 @@ type conn struct {
 type traffic struct {
 	piece  *[pieceSize]byte // of in; nil: it has memory of its own, or none
 	in     []byte           // was read, and nobody has asked for it yet
+	memory int              // bytes that in takes, from its beginning on
 	err    error            // that reading ended with
 	outErr error            // that sending ended with
 	real   net.Conn         // what TLS is over, where Hijack has taken it back from aio
@@ -119,6 +117,15 @@ func (c *conn) Close() error {
 	return nil
 }
 
+// ReadLimit implements proactor.Limiter: what is there may be more than there is room for. aio
+// calls it, which knows nothing of mu.
+func (c *conn) ReadLimit() int {
+	if c.server.full() {
+		return pieceSize
+	}
+	return 0
+}
+
 // sender is a conn as the tag of its writes.
 type sender conn
 
@@ -127,11 +134,11 @@ func cost(b []byte) int { return max(len(b), pieceSize) }
 
 // read has aio read, unless there is enough. mu is held, here and below.
 func (c *conn) read() {
-	limit := inLimit
-	if c.server.unread > allLimit {
-		limit = pieceSize
+	limit := c.server.bounds.MaxUnreadBytes
+	if c.server.full() {
+		limit = min(limit, pieceSize)
 	}
-	if c.reading || c.ended || c.leaving || c.err != nil || len(c.in) >= limit {
+	if c.reading || c.ended || c.leaving || c.err != nil || int64(len(c.in)) >= limit {
 		return
 	}
 	if err := c.handle.Read(c, nil, aio.NoDeadline); err != nil {
@@ -155,15 +162,19 @@ func (c *conn) done(r *aio.Result) {
 		c.moved()
 	case aio.OpWrite:
 		over := cost(r.Buffer)
+		lent := c.worker != nil && c.worker.hasLent(r.Buffer)
 		if r.Buffer == nil { // of a Writev; or the kernel kept it: see aio.Watcher.Close
-			over = c.out
+			over, lent = c.out, true
 			if w := c.worker; w != nil && w.joint > 0 {
 				over, w.joint = w.joint, 0
 			}
 		}
 		c.out -= over
 		c.server.queued -= over
-		if len(r.Buffer) < bigWrite && cap(r.Buffer) == pieceSize {
+		if !lent {
+			c.server.holds(-over)
+		}
+		if !lent && cap(r.Buffer) == pieceSize {
 			pieces.Put((*[pieceSize]byte)(r.Buffer[:pieceSize]))
 		}
 		if r.Error != nil && c.outErr == nil {
@@ -196,18 +207,33 @@ func (c *conn) keep(b []byte) {
 		return
 	}
 	t := c.moving()
-	if len(t.in) == 0 && t.piece == nil && len(b) <= pieceSize {
+	switch n := len(t.in) + len(b); {
+	case n <= cap(t.in):
+	case n <= pieceSize && t.in == nil:
 		t.piece = pieces.Get().(*[pieceSize]byte)
-		t.in = t.piece[:0]
+		c.own(t.piece[:0])
+	default:
+		size := max(n, min(2*len(t.in), pieceSize))
+		if n > pieceSize {
+			size = (n + pieceSize - 1) / pieceSize * pieceSize
+		}
+		in := append(make([]byte, 0, size), t.in...)
+		c.drop()
+		c.own(in)
 	}
 	t.in = append(t.in, b...)
-	c.server.unread += len(b)
+}
+
+// own has c hold in, and counts its memory.
+func (c *conn) own(in []byte) {
+	c.in, c.memory = in, cap(in)
+	c.server.unread += c.memory
+	c.server.holds(c.memory)
 }
 
 // take moves what was read to p.
 func (c *conn) take(p []byte) int {
 	n := copy(p, c.in)
-	c.server.unread -= n
 	if c.in = c.in[n:]; len(c.in) == 0 {
 		c.drop()
 	}
@@ -219,8 +245,9 @@ func (c *conn) drop() {
 	if c.in == nil {
 		return
 	}
-	c.server.unread -= len(c.in)
-	c.in = nil
+	c.server.unread -= c.memory
+	c.server.holds(-c.memory)
+	c.in, c.memory = nil, 0
 	if c.piece != nil {
 		pieces.Put(c.piece)
 		c.piece = nil
@@ -248,161 +275,6 @@ func (c *conn) moved() {
 // short reports whether less has come of c's next request than net/http awaits before it takes it for one (Peek in http.conn.serve): at the
 // end of the connection it says nothing then. It does so of each request but the first, which is a bad one; and a worker's first is not c's.
 func (c *conn) short() bool { return c.served && c.server.config == nil && len(c.in) < peeked }
-
-// write sends p, as far as there is room, or queues it, or waits until it is sent; what w has kept goes before.
-func (c *conn) write(w *worker, p []byte) (n int, err error) {
-	if c.hijacked { // net/http and crypto/tls write one after the other
-		c.server.mu.Unlock()
-		w.writes.Lock()
-		defer w.writes.Unlock()
-		c.server.mu.Lock()
-	}
-	w.writing++
-	defer func() { w.writing-- }()
-	if w.gathers && w.kept == nil && len(p) == pieceSize {
-		w.kept = pieces.Get().(*[pieceSize]byte)
-		return copy(w.kept[:], p), nil
-	}
-	if kept := w.kept; kept != nil {
-		w.kept = nil
-		if n, err = c.together(w, kept, p); err != nil {
-			return 0, err
-		}
-	}
-	for p = p[n:]; len(p) > 0; {
-		if err := c.room(w, false); err != nil {
-			return n, err
-		}
-		raceRelease()
-		if len(p) >= c.server.direct && c.out == 0 {
-			if k := c.send(p); k > 0 || c.outErr != nil {
-				n, p = n+k, p[k:]
-				continue
-			}
-		}
-		part := p
-		if len(p) < bigWrite {
-			piece := pieces.Get().(*[pieceSize]byte)
-			part = piece[:copy(piece[:], p)]
-		}
-		if err := c.queue(w, part); err != nil {
-			return n, err
-		}
-		n += len(part)
-		p = p[len(part):]
-		if len(part) >= bigWrite { // it is the caller's memory
-			for c.out > 0 {
-				w.moves.Wait()
-			}
-		}
-	}
-	return n, c.outErr
-}
-
-// queue queues p to be sent.
-func (c *conn) queue(w *worker, p []byte) error {
-	if err := c.handle.Write((*sender)(c), p, w.outUntil); err != nil {
-		return err
-	}
-	c.out += cost(p)
-	c.server.queued += cost(p)
-	return nil
-}
-
-// together sends a piece and as much of p as there is room for by one call, or has the loop do it. It returns how much of p was sent.
-func (c *conn) together(w *worker, piece *[pieceSize]byte, p []byte) (int, error) {
-	if err := c.room(w, false); err != nil {
-		pieces.Put(piece)
-		return 0, err
-	}
-	raceRelease()
-	k := 0
-	if c.out == 0 {
-		k = c.send(piece[:], p)
-	}
-	switch {
-	case k >= pieceSize || c.outErr != nil:
-	case k > 0 || len(p) < bigWrite:
-		return 0, c.queue(w, piece[:copy(piece[:], piece[k:])])
-	default:
-		if err := c.handle.Writev((*sender)(c), [][]byte{piece[:], p}, w.outUntil); err != nil {
-			pieces.Put(piece)
-			return 0, err
-		}
-		w.joint = pieceSize + len(p)
-		c.out += w.joint
-		c.server.queued += w.joint
-		for c.out > 0 {
-			w.moves.Wait()
-		}
-		if k = pieceSize + len(p); c.outErr != nil { // the kernel may have the piece
-			return 0, c.outErr
-		}
-	}
-	pieces.Put(piece)
-	return max(k-pieceSize, 0), c.outErr
-}
-
-// send sends what there is room for of bufs, by the worker's own goroutine: the way through the loop gains nothing but where that sends many
-// short answers by one call, and a long one would hold up the others. mu is released meanwhile.
-func (c *conn) send(bufs ...[]byte) (n int) {
-	c.server.mu.Unlock()
-	var err error
-	if len(bufs) == 1 {
-		n, err = c.handle.TryWrite(bufs[0])
-	} else {
-		n, err = c.handle.TryWritev(bufs)
-	}
-	c.server.mu.Lock()
-	if err != nil && c.outErr == nil {
-		c.moving().outErr = err
-	}
-	return n
-}
-
-// say queues what crypto/tls says when no worker has the connection: its last words.
-func (c *conn) say(p []byte) (int, error) {
-	if c.ended || c.outErr != nil {
-		return 0, net.ErrClosed
-	}
-	part := bytes.Clone(p)
-	if err := c.handle.Write((*sender)(c), part, time.Now().Add(flushLimit)); err != nil {
-		return 0, err
-	}
-	c.out += cost(part)
-	c.server.queued += cost(part)
-	return len(p), nil
-}
-
-// room waits until so little is queued that a Write may go on, or until all is sent.
-func (c *conn) room(w *worker, all bool) error {
-	for {
-		limit := outLimit
-		if all || c.server.queued > allLimit {
-			limit = 0
-		}
-		switch {
-		case c.ended:
-			return net.ErrClosed
-		case c.outErr != nil:
-			return c.outErr
-		case !w.outUntil.IsZero() && !w.outUntil.After(time.Now()):
-			return os.ErrDeadlineExceeded
-		case c.out <= limit:
-			return nil
-		case w.outUntil.IsZero():
-			w.moves.Wait()
-		default:
-			late := time.AfterFunc(time.Until(w.outUntil), func() {
-				c.server.mu.Lock()
-				defer c.server.mu.Unlock()
-				w.wake()
-			})
-			w.moves.Wait()
-			late.Stop()
-		}
-	}
-}
 
 // end closes the connection, when what is queued was sent; at once where a Write waits, as its bytes would not be sent either way.
 func (c *conn) end() {

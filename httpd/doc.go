@@ -76,10 +76,12 @@
 //
 // # What is bounded
 //
-// Of a connection up to 64 KiB, and one read more, are read before somebody asks for them, and up to 256 KiB of an answer
-// are queued before Write waits, where each piece counts as 4 KiB; 4 KiB of either, while those of all connections are
-// above 64 MiB. The number of connections is [Options].MaxConns, or the process's limit of descriptors; where that is
-// reached, those that come wait in the kernel's queue until one ends.
+// Of a connection up to 64 KiB, and one read more, are read before somebody asks for them
+// ([Options].MaxUnreadBytes), and up to 256 KiB of answers are queued before Write waits
+// (MaxQueuedBytes). All connections of a Serve together have 32 MiB (MaxBytes). When these are used
+// up, a Write waits until the kernel has its bytes, and 4 KiB of a connection are read at a time.
+// The number of connections is [Options].MaxConns, or the process's limit of descriptors; where
+// that is reached, those that come wait in the kernel's queue until one ends.
 //
 // A connection has a worker, with net/http's goroutine and buffers, from the first bytes of a request on (the fourth, of
 // one that has been served before). But when 64 workers wait for the rest of a header, further ones wait in the loop, up

@@ -24,6 +24,22 @@ type Options struct {
 	// It is for connections that have a descriptor. Default: 0, which is 2^20. Limit: 2^24 connections.
 	MaxConns int
 
+	// MaxQueuedBytes limits what is queued of the answers on one connection, beyond what the kernel
+	// takes: then a Write waits until its client reads. Each Write counts as 4 KiB at least.
+	// Default: 0, which is 256 KiB. Limit: 2^40 bytes.
+	MaxQueuedBytes int64
+
+	// MaxUnreadBytes limits what is read of one connection before its handler asks for it, but for
+	// the last read, which brings up to 64 KiB. Default: 0, which is 64 KiB. Limit: 2^40 bytes.
+	MaxUnreadBytes int64
+
+	// MaxBytes limits the memory of what is queued and read, as above, of all connections of a
+	// Serve together. When it is reached, a Write waits until the kernel has its bytes, and of each
+	// connection 4 KiB are read at a time, until its handler asks for more. It leaves out what
+	// net/http keeps for requests that are under way. Default: 0, which is 32 MiB. Limit: 2^40
+	// bytes.
+	MaxBytes int64
+
 	// Logger gets Warn for what needs an operator. Default: slog.Default(). What concerns a
 	// request goes to http.Server.ErrorLog, as ever; but without one, handlers that panic are here, as Error.
 	Logger *slog.Logger
@@ -32,6 +48,11 @@ type Options struct {
 const (
 	defaultMaxConns = 1 << 20
 	limitMaxConns   = 1 << 24
+
+	defaultQueuedBytes = 256 << 10
+	defaultUnreadBytes = 64 << 10
+	defaultBytes       = 32 << 20
+	limitBytes         = 1 << 40
 )
 
 // An OptionError says which field of [Options] cannot be used, and what would be right.
@@ -56,6 +77,23 @@ func (o Options) normal(srv *http.Server) (Options, error) {
 	}
 	if o.MaxConns < 0 || o.MaxConns > limitMaxConns {
 		return o, &OptionError{"MaxConns", fmt.Sprintf("%d is not a limit: write 1 to %d connections, or 0 for %d", o.MaxConns, limitMaxConns, defaultMaxConns)}
+	}
+	for _, b := range []struct {
+		name   string
+		bytes  *int64
+		preset int64
+	}{
+		{"MaxQueuedBytes", &o.MaxQueuedBytes, defaultQueuedBytes},
+		{"MaxUnreadBytes", &o.MaxUnreadBytes, defaultUnreadBytes},
+		{"MaxBytes", &o.MaxBytes, defaultBytes},
+	} {
+		if *b.bytes < 0 || *b.bytes > limitBytes {
+			return o, &OptionError{b.name, fmt.Sprintf("%d is not a limit: write 1 to %d bytes, or 0 for %d",
+				*b.bytes, int64(limitBytes), b.preset)}
+		}
+		if *b.bytes == 0 {
+			*b.bytes = b.preset
+		}
 	}
 	if o.MaxConns == 0 {
 		o.MaxConns = defaultMaxConns

@@ -175,9 +175,9 @@ func (s *server) hold(c *conn) bool {
 		return false
 	}
 	if c.piece != nil {
-		b := bytes.Clone(c.in)
+		b := append(make([]byte, 0, len(c.in)), c.in...)
 		c.drop()
-		c.in, s.unread = b, s.unread+len(b)
+		c.own(b)
 	}
 	if c.served && !c.held && len(c.in) >= peeked { // from here on it is not idle for net/http
 		s.unpark(c)

@@ -85,7 +85,7 @@ func serve(ctx context.Context, srv *http.Server, ln net.Listener, o Options, co
 	}
 	s := &server{
 		watcher: w, hooks: wrap(srv, o.Logger), real: ln, config: config,
-		most: o.MaxConns, log: o.Logger, start: time.Now(),
+		most: o.MaxConns, log: o.Logger, start: time.Now(), bounds: o,
 	}
 	if w.Stats().Backend == aio.BackendIOUring.String() { // one call for all that is queued
 		s.batches = true
@@ -133,6 +133,9 @@ type server struct {
 
 	leaving atomic.Bool // awaitWorkers waits
 
+	bounds Options      // its limits in bytes
+	memory atomic.Int64 // bytes that were read, or wait to be sent, and that nobody else keeps. Changed under mu
+
 	mu      sync.Mutex           // guards all below, and what conns and workers have
 	loop    *aio.Listener        // accepts what connects to real; nil: that does it
 	open    int                  // connections, and
@@ -162,7 +165,7 @@ type server struct {
 	given   int           // connections that workers were given since then
 	direct  int           // bytes of a Write from which on a worker sends it
 	queued  int           // bytes of answers, of all connections
-	unread  int           // bytes that were read and that nobody has asked for, of all connections
+	unread  int           // memory of what was read and nobody has asked for, of all connections
 	others  []net.Conn    // without a descriptor: net/http serves them as ever
 	empty   chan struct{} // not nil: Serve waits for the last connection's end, but for hijacked ones
 	done    bool          // it need not wait any more
@@ -203,6 +206,13 @@ func (s *server) drive() {
 		s.unlock()
 	}
 }
+
+// holds counts memory.
+func (s *server) holds(bytes int) { s.memory.Add(int64(bytes)) }
+
+// full reports whether all connections together have as much memory as they may. Then nothing is
+// copied that a handler can wait for, and of each connection a piece may be read.
+func (s *server) full() bool { return s.memory.Load() >= s.bounds.MaxBytes }
 
 // await returns when there is no connection any more but for those that the user has taken over. With the last of these the watcher
 // ends.

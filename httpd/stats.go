@@ -13,7 +13,7 @@ type Stats struct {
 	Hijacked    int   // of them, those that Hijack gave away and that are aio's still: by Parkable
 	Workers     int   // goroutines of net/http that serve the others, or wait for something to serve
 	QueuedBytes int64 // memory of answers that wait to be sent
-	UnreadBytes int64 // bytes that were read and that nobody has asked for yet
+	UnreadBytes int64 // memory of what was read and nobody has asked for yet
 
 	Accepted     uint64 // connections
 	AcceptStalls uint64 // how often no more were accepted: at Options.MaxConns, or, each 10 ms, where one waited for lack of descriptors or memory

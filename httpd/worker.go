@@ -39,19 +39,20 @@ type worker struct {
 	timer             *time.Timer // that ends a Read at inUntil
 
 	phase   phase
-	guard   bool // it is the server's guard or keeper, and serves nobody: set once
-	fresh   bool // it has had no connection yet
-	resting bool // it is among the idle ones
-	woken   bool // to look for what is ready
-	surplus bool // it has to end, as nobody needs it
-	spoilt  bool // it serves no other connection, as net/http has ended the context of all that it reads
-	posted  bool // its last request was a POST, whosever that was: known to its own goroutine
-	forgive int  // bytes of empty lines that conn's next request may still begin with
-	writing int  // Writes that are under way
-	joint   int  // bytes of a Writev that is queued
-	got     int  // bytes of conn that net/http was given, since it is w's
-	heading bool // net/http has the beginning of a request, and reads on to the end of its header
-	unasked bool // net/http has a request's header, and has not called the handler
+	guard   bool   // it is the server's guard or keeper, and serves nobody: set once
+	fresh   bool   // it has had no connection yet
+	resting bool   // it is among the idle ones
+	woken   bool   // to look for what is ready
+	surplus bool   // it has to end, as nobody needs it
+	spoilt  bool   // it serves no other connection, as net/http has ended the context of all that it reads
+	posted  bool   // its last request was a POST, whosever that was: known to its own goroutine
+	forgive int    // bytes of empty lines that conn's next request may still begin with
+	writing int    // Writes that are under way
+	joint   int    // bytes of a Writev that is queued
+	lent    []byte // a Write that is queued, and is the caller's memory
+	got     int    // bytes of conn that net/http was given, since it is w's
+	heading bool   // net/http has the beginning of a request, and reads on to the end of its header
+	unasked bool   // net/http has a request's header, and has not called the handler
 	closed  bool
 	hello   *hello // while it carries out a handshake
 
@@ -326,6 +327,11 @@ func (w *worker) read(p []byte) (int, error) {
 		}
 		w.moves.Wait()
 	}
+}
+
+// hasLent reports whether b is what lend has queued.
+func (w *worker) hasLent(b []byte) bool {
+	return len(w.lent) > 0 && len(b) > 0 && &w.lent[0] == &b[0]
 }
 
 // torn reports whether all that came of c, which has sent no request before, is less than net/http

@@ -1,8 +1,10 @@
 package httpd
 
 import (
+	"bytes"
 	"net"
 	"net/http"
+	"os"
 	"time"
 )
 
@@ -74,4 +76,183 @@ func (w *worker) CloseWrite() error {
 		return t.CloseWrite()
 	}
 	return w.conn.handle.CloseWrite(nil, time.Time{})
+}
+
+// write sends p, as far as there is room, or queues it, or waits until it is sent; what w has kept goes before.
+func (c *conn) write(w *worker, p []byte) (n int, err error) {
+	if c.hijacked { // net/http and crypto/tls write one after the other
+		c.server.mu.Unlock()
+		w.writes.Lock()
+		defer w.writes.Unlock()
+		c.server.mu.Lock()
+	}
+	w.writing++
+	defer func() { w.writing-- }()
+	if w.gathers && w.kept == nil && len(p) == pieceSize {
+		w.kept = pieces.Get().(*[pieceSize]byte)
+		return copy(w.kept[:], p), nil
+	}
+	if kept := w.kept; kept != nil {
+		w.kept = nil
+		if n, err = c.together(w, kept, p); err != nil {
+			return 0, err
+		}
+	}
+	for p = p[n:]; len(p) > 0; {
+		if err := c.room(w, false); err != nil {
+			return n, err
+		}
+		raceRelease()
+		if len(p) >= c.server.direct && c.out == 0 {
+			if k := c.send(p); k > 0 || c.outErr != nil {
+				n, p = n+k, p[k:]
+				continue
+			}
+		}
+		full := c.server.full()
+		if full && c.out > 0 && len(p) < bigWrite {
+			continue
+		}
+		if full || len(p) >= bigWrite {
+			n += c.lend(w, p)
+			return n, c.outErr
+		}
+		piece := pieces.Get().(*[pieceSize]byte)
+		part := piece[:copy(piece[:], p)]
+		if err := c.queue(w, part); err != nil {
+			return n, err
+		}
+		n += len(part)
+		p = p[len(part):]
+	}
+	return n, c.outErr
+}
+
+// lend has p sent, which is the caller's memory, and waits for the end of that.
+func (c *conn) lend(w *worker, p []byte) (n int) {
+	if err := c.handle.Write((*sender)(c), p, w.outUntil); err != nil {
+		c.moving().outErr = err
+		return 0
+	}
+	c.out += cost(p)
+	c.server.queued += cost(p)
+	w.lent = p
+	for c.out > 0 {
+		w.moves.Wait()
+	}
+	w.lent = nil
+	if c.outErr != nil {
+		return 0
+	}
+	return len(p)
+}
+
+// queue queues p to be sent, which is c's from here on.
+func (c *conn) queue(w *worker, p []byte) error {
+	if err := c.handle.Write((*sender)(c), p, w.outUntil); err != nil {
+		return err
+	}
+	c.queued(p)
+	return nil
+}
+
+// queued counts p, which was queued.
+func (c *conn) queued(p []byte) {
+	c.out += cost(p)
+	c.server.queued += cost(p)
+	c.server.holds(cost(p))
+}
+
+// together sends a piece and as much of p as there is room for by one call, or has the loop do it. It returns how much of p was sent.
+func (c *conn) together(w *worker, piece *[pieceSize]byte, p []byte) (int, error) {
+	if err := c.room(w, false); err != nil {
+		pieces.Put(piece)
+		return 0, err
+	}
+	raceRelease()
+	k := 0
+	if c.out == 0 {
+		k = c.send(piece[:], p)
+	}
+	switch {
+	case k >= pieceSize || c.outErr != nil:
+	case k > 0 || len(p) < bigWrite:
+		return 0, c.queue(w, piece[:copy(piece[:], piece[k:])])
+	default:
+		if err := c.handle.Writev((*sender)(c), [][]byte{piece[:], p}, w.outUntil); err != nil {
+			pieces.Put(piece)
+			return 0, err
+		}
+		w.joint = pieceSize + len(p)
+		c.out += w.joint
+		c.server.queued += w.joint
+		for c.out > 0 {
+			w.moves.Wait()
+		}
+		if k = pieceSize + len(p); c.outErr != nil { // the kernel may have the piece
+			return 0, c.outErr
+		}
+	}
+	pieces.Put(piece)
+	return max(k-pieceSize, 0), c.outErr
+}
+
+// send sends what there is room for of bufs, by the worker's own goroutine: the way through the loop gains nothing but where that sends many
+// short answers by one call, and a long one would hold up the others. mu is released meanwhile.
+func (c *conn) send(bufs ...[]byte) (n int) {
+	c.server.mu.Unlock()
+	var err error
+	if len(bufs) == 1 {
+		n, err = c.handle.TryWrite(bufs[0])
+	} else {
+		n, err = c.handle.TryWritev(bufs)
+	}
+	c.server.mu.Lock()
+	if err != nil && c.outErr == nil {
+		c.moving().outErr = err
+	}
+	return n
+}
+
+// say queues what crypto/tls says when no worker has the connection: its last words.
+func (c *conn) say(p []byte) (int, error) {
+	if c.ended || c.outErr != nil {
+		return 0, net.ErrClosed
+	}
+	part := bytes.Clone(p)
+	if err := c.handle.Write((*sender)(c), part, time.Now().Add(flushLimit)); err != nil {
+		return 0, err
+	}
+	c.queued(part)
+	return len(p), nil
+}
+
+// room waits until so little is queued that a Write may go on, or until all is sent.
+func (c *conn) room(w *worker, all bool) error {
+	for {
+		limit := c.server.bounds.MaxQueuedBytes
+		if all || c.server.full() {
+			limit = 0
+		}
+		switch {
+		case c.ended:
+			return net.ErrClosed
+		case c.outErr != nil:
+			return c.outErr
+		case !w.outUntil.IsZero() && !w.outUntil.After(time.Now()):
+			return os.ErrDeadlineExceeded
+		case int64(c.out) <= limit:
+			return nil
+		case w.outUntil.IsZero():
+			w.moves.Wait()
+		default:
+			late := time.AfterFunc(time.Until(w.outUntil), func() {
+				c.server.mu.Lock()
+				defer c.server.mu.Unlock()
+				w.wake()
+			})
+			w.moves.Wait()
+			late.Stop()
+		}
+	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"evenkeel.dev/aio"
+	"evenkeel.dev/internal/proactor"
 )
 
 const (
@@ -50,6 +51,7 @@ type queue struct {
 
 // ticket is the tag of an operation.
 type ticket struct {
+	proactor.Limits
 	number   int
 	op       aio.Op
 	conn     *aio.Conn     // nil of what makes one, and of a post
@@ -62,6 +64,7 @@ type ticket struct {
 
 	multishot bool        // of an accept
 	conns     []*aio.Conn // that it has brought
+	limit     int         // of a read without a buffer
 	late      bool        // it was submitted to what is closed
 	crowded   bool        // it may have found a full queue
 	cancelled bool        // Cancel has found it
@@ -69,6 +72,9 @@ type ticket struct {
 	result    aio.Result
 	data      []byte // of a read: a copy of what came
 }
+
+// ReadLimit implements [proactor.Limiter].
+func (k *ticket) ReadLimit() int { return k.limit }
 
 func newRig(t *testing.T, sys System, o aio.Options) *rig {
 	r := &rig{t: t, sys: sys, large: 16 * realBuffer, last: map[queue]int{}}

@@ -17,6 +17,7 @@ var swapTests = []test{
 	{"SwapBufferWhole", swapBufferWhole, false},
 	{"SwapBufferWholeOfMany", swapBufferWholeOfMany, false},
 	{"SwapBufferReadByClose", swapBufferReadByClose, false},
+	{"SwapBufferLimited", swapBufferLimited, false},
 }
 
 // swapBuffer: a read without a buffer gets a part of the watcher's, valid until the next WaitIO.
@@ -54,6 +55,27 @@ func swapBuffer(r *rig) {
 	r.until(k)
 	if k.result.Size != 0 || len(k.result.Buffer) != 0 || k.result.Error == nil {
 		r.t.Errorf("at the end: %+v", k.result)
+	}
+}
+
+// swapBufferLimited: a read brings no more than its tag says, also where the end of the swap memory
+// comes before, and what is left is there for the next one.
+func swapBufferLimited(r *rig) {
+	r.open(aio.Options{SwapSize: 1 << 10})
+	conn, peer := r.pair()
+	for round := range 20 {
+		all := pattern(round, 0, 4000)
+		r.send(peer, all)
+		var got []byte
+		for len(got) < len(all) {
+			k := r.must(ticket{conn: conn, limit: 100 * (len(got) % 3)})
+			r.until(k)
+			if k.result.Error != nil || k.limit > 0 && k.result.Size > k.limit {
+				r.t.Fatalf("%d bytes, %v; want up to %d", k.result.Size, k.result.Error, k.limit)
+			}
+			got = append(got, k.data...)
+		}
+		r.same("limited reads", got, all)
 	}
 }
 

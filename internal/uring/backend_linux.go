@@ -27,6 +27,7 @@ type Backend struct {
 	ring     *ring
 	buffers  *buffers       // nil: the watcher has its own
 	queued   []*proactor.Op // each at its Slot; nil where one was cancelled
+	limits   [entries]int   // of what flush submits: proactor.Op.Limit of a read without a buffer
 	messages []*sys.Message // of what flush submits
 	kept     []*proactor.Op // what the kernel did not end, and should have
 }
@@ -180,7 +181,9 @@ func (b *Backend) fill(e *sqe, op *proactor.Op) {
 	case proactor.Send:
 		e.opcode, e.opFlags = opSend, syscall.MSG_DONTWAIT|syscall.MSG_NOSIGNAL
 	case proactor.Readable:
-		e.flags = sqeBufferSelect
+		limit := op.Limit()
+		b.limits[op.Slot%entries] = limit
+		e.flags, e.length = sqeBufferSelect, uint32(limit)
 	}
 }
 
@@ -202,8 +205,10 @@ func (b *Backend) complete(done []*proactor.Op, c cqe) []*proactor.Op {
 	b.queued[c.userData] = nil
 	d, n, errno := op.Desc, int(max(c.res, 0)), syscall.Errno(max(-c.res, 0))
 	room := op.Room()
+	limited := false
 	if op.Kind == proactor.Readable {
-		if room = n; c.flags&cqeBufferMore != 0 {
+		limited = b.limits[c.userData%entries] > 0
+		if room = n; c.flags&cqeBufferMore != 0 && n != b.limits[c.userData%entries] {
 			room++ // there was room for more
 		}
 	}
@@ -223,7 +228,7 @@ func (b *Backend) complete(done []*proactor.Op, c cqe) []*proactor.Op {
 		op.Err = io.EOF
 	case op.Kind == proactor.Readable:
 		op.Buf, op.Swap = b.buffers.take(c), true
-		if c.flags&cqeBufferMore == 0 {
+		if c.flags&cqeBufferMore == 0 && !limited {
 			op.Buf = b.buffers.join(d, op.Buf)
 		}
 		op.Size = len(op.Buf)
