@@ -67,7 +67,7 @@ func locate(n *NamedCause, list []Place) {
 		}
 		return p.Doing.String()
 	}, nil)
-	if doing == "" && n.Cause != reqtrace.CauseRunqueueBusy {
+	if doing == "" && n.Cause != reqtrace.CauseRunqueueBusy && n.Cause != reqtrace.CauseStoppedOther {
 		return
 	}
 	if doing != "" {

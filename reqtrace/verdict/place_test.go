@@ -92,6 +92,19 @@ func TestSameLine(t *testing.T) {
 	}
 }
 
+// TestStopped: the headline says who stops the world, what for and for how long.
+func TestStopped(t *testing.T) {
+	median := partsOf(times{reqtrace.CauseRunning: ms})
+	v := Of(fakeReport(median, partsOf(times{reqtrace.CauseRunning: ms, reqtrace.CauseStoppedOther: 20 * ms}), reqtrace.Blame{
+		Cause: reqtrace.CauseStoppedOther, Op: "read mem stats", Holder: "main.report (report.go:9)", Time: 20 * ms, Longest: 40 * ms,
+	}))
+	const want = "100% of the extra time is a stop of the world, not by the GC. " +
+		"main.report (report.go:9) calls runtime.ReadMemStats, up to 40 ms at a time."
+	if v.Sentence != want || v.GC.Direct != 0 || v.Fix != "at report.go:9, read runtime/metrics instead of runtime.ReadMemStats." {
+		t.Errorf("%s\n%s\n%+v", v.Sentence, v.Fix, v.GC)
+	}
+}
+
 // TestWords: a cause in a list of causes.
 func TestWords(t *testing.T) {
 	for want, b := range map[string]reqtrace.Blame{
