@@ -39,12 +39,13 @@ build-main:
 	@$(GO_BUILD) -o bin/ ./cmd/...
 	@cd examples && $(GO_BUILD) -o ../bin/ ./search ./hello ./msgpush ./raftkv ./echoserver ./pushserver ./tlsecho ./websockets ./fastcserver ./wholepath
 
-# Without cgo it needs no C compiler, and compiles less.
+# Without cgo it needs no C compiler. Without the debugger's data it compiles a sixth faster.
+DEMO_BUILD = CGO_ENABLED=0 $(GO_BUILD) -gcflags=all=-dwarf=false -ldflags=-w
 .PHONY: demo demo-haproxy
 demo:
 	@echo "building three programs: up to a minute the first time"
-	@CGO_ENABLED=0 $(GO_BUILD) -o bin/ ./cmd/evenkeel
-	@cd examples && CGO_ENABLED=0 $(GO_BUILD) -o ../bin/ ./search ./hello
+	@$(DEMO_BUILD) -o bin/ ./cmd/evenkeel
+	@cd examples && $(DEMO_BUILD) -o ../bin/ ./search ./hello
 	@bin/evenkeel demo
 
 # The rounds of "Did the fix help?" in README.md.
