@@ -20,7 +20,8 @@ type Gate struct {
 	control  *control // its fields belong to the control goroutine
 	calls    *calls
 	events   *events
-	log      *slog.Logger
+	log      *slog.Logger // that of the options, whose warnings kept remembers
+	kept     *keptLog
 
 	stopping atomic.Bool
 	stop     chan struct{} // closed by Stop
@@ -64,6 +65,8 @@ func Start(ctx context.Context, o Options) (*Gate, error) {
 
 // start returns the gate over o.Collector; freed is called once that is nobody's again.
 func start(ctx context.Context, o Options, freed func()) (*Gate, error) {
+	kept := &keptLog{}
+	o.Logger = slog.New(&keepingHandler{Handler: o.Logger.Handler(), kept: kept})
 	limit, err := memoryLimit(&o)
 	if err != nil {
 		return nil, err
@@ -77,7 +80,7 @@ func start(ctx context.Context, o Options, freed func()) (*Gate, error) {
 	}
 	g := &Gate{
 		requests: newCounter(), status: newStatus(), waiters: &waiters{}, signals: slices.Clone(o.Signals),
-		calls: &calls{}, log: o.Logger, stop: make(chan struct{}), done: make(chan struct{}),
+		calls: &calls{}, log: o.Logger, kept: kept, stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	c := newControl(o, limit, g.requests, g.status, g.waiters, g.calls, g.stop)
 	g.control, g.events = c, c.rounds.events
@@ -244,6 +247,14 @@ func (g *Gate) Stats() Stats {
 	s.Turn.HeldUpBy, s.Turn.HeldUpFor = g.control.turns.heldUp.get()
 	return s
 }
+
+// Warnings returns the last warnings that the gate has logged, five at most, the newest last. Of
+// those with the same message it has the newest one.
+func (g *Gate) Warnings() []Warning { return g.kept.warnings() }
+
+// Logger returns what the gate logs to, for its signals and adapters: [Options].Logger, whose
+// warnings [Gate.Warnings] has, too.
+func (g *Gate) Logger() *slog.Logger { return g.log }
 
 // Observe has f called at each change of state from now on, until stop is called: as many may
 // observe as want to, beside [Options].OnEvent. They are called one after the other, in the order in

@@ -1,6 +1,7 @@
 package httpgate
 
 import (
+	"os"
 	"runtime"
 	"runtime/metrics"
 	"time"
@@ -17,16 +18,34 @@ type Process struct {
 	Cycles    uint64
 
 	Procs int // GOMAXPROCS
+
+	// Busy is for how long the processors of Go have run something until the last cycle's end, by
+	// the clock that Collector is of: when the machine gives the process too little CPU, both count
+	// the time that a processor of Go waits for one of the machine's, and CPU does not.
+	Busy time.Duration
+
+	Host   string // the machine's name
+	PID    int
+	Uptime time.Duration // since the program's start
 }
 
 // process asks the system and the runtime.
 func process() Process {
-	samples := []metrics.Sample{{Name: "/cpu/classes/gc/total:cpu-seconds"}, {Name: "/gc/cycles/total:gc-cycles"}}
+	samples := []metrics.Sample{
+		{Name: "/cpu/classes/gc/total:cpu-seconds"}, {Name: "/gc/cycles/total:gc-cycles"},
+		{Name: "/cpu/classes/total:cpu-seconds"}, {Name: "/cpu/classes/idle:cpu-seconds"},
+	}
 	metrics.Read(samples)
+	seconds := func(i int) float64 { return samples[i].Value.Float64() }
+	host, _ := os.Hostname()
 	return Process{
 		CPU:       cputime.Process(),
-		Collector: time.Duration(samples[0].Value.Float64() * float64(time.Second)),
+		Collector: time.Duration(seconds(0) * float64(time.Second)),
+		Busy:      time.Duration((seconds(2) - seconds(3)) * float64(time.Second)),
 		Cycles:    samples[1].Value.Uint64(),
 		Procs:     runtime.GOMAXPROCS(0),
+		Host:      host,
+		PID:       os.Getpid(),
+		Uptime:    time.Since(firstMoment),
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"html"
 	"math"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -36,8 +37,9 @@ func Status(g *gcgate.Gate) http.Handler {
 			}
 			_ = json.NewEncoder(w).Encode(struct { // a client that has gone needs no answer
 				gcgate.Stats
-				Process Process
-			}{g.Stats(), process()})
+				Process  Process
+				Warnings []gcgate.Warning
+			}{g.Stats(), process(), g.Warnings()})
 			return
 		}
 		h.Set("Content-Type", "text/html; charset=utf-8")
@@ -47,7 +49,7 @@ func Status(g *gcgate.Gate) http.Handler {
 			_, _ = w.Write([]byte(pageHead + "<h1>no gate</h1>\n<p>" + html.EscapeString(noGate) + ".</p>\n"))
 			return
 		}
-		_, _ = w.Write([]byte(page(g.Stats(), process(), time.Now())))
+		_, _ = w.Write([]byte(page(g.Stats(), process(), g.Warnings(), time.Now())))
 	})
 }
 
@@ -66,22 +68,32 @@ table { border-collapse: collapse; margin: 1rem 0 }
 th, td { text-align: left; padding: .15rem 1rem .15rem 0; vertical-align: top }
 th { font-weight: normal; color: #666; white-space: nowrap }
 td { font-variant-numeric: tabular-nums }
-@media (prefers-color-scheme: dark) { body { color: #ddd; background: #111 } th { color: #999 } }
+h2 { font-size: 1rem }
+a { color: #05c }
+@media (prefers-color-scheme: dark) { body { color: #ddd; background: #111 } th { color: #999 } a { color: #8bf } }
 </style>
 `
 
 // page is the statistics as HTML.
-func page(s gcgate.Stats, p Process, now time.Time) string {
+func page(s gcgate.Stats, p Process, warnings []gcgate.Warning, now time.Time) string {
 	var b strings.Builder
 	b.WriteString(pageHead)
 	fmt.Fprintf(&b, "<h1>%v</h1>\n", s.State)
 	if s.Advice != "" {
 		fmt.Fprintf(&b, "<p>%s.</p>\n", html.EscapeString(s.Advice))
 	}
+	if len(warnings) > 0 {
+		b.WriteString("<h2>last warnings</h2>\n<ul>\n")
+		for _, w := range slices.Backward(warnings) {
+			fmt.Fprintf(&b, "<li>%s ago: %s\n", age(now.Sub(w.Time)), html.EscapeString(w.Text))
+		}
+		b.WriteString("</ul>\n")
+	}
 	b.WriteString("<table>\n")
 	row := func(name, format string, args ...any) {
 		fmt.Fprintf(&b, "<tr><th>%s<td>%s\n", html.EscapeString(name), html.EscapeString(fmt.Sprintf(format, args...)))
 	}
+	row("process", "%d on %s, for %s", p.PID, p.Host, age(p.Uptime))
 	row("policy", "%v", s.Policy)
 	row("heap", "%s of %s, where a collection is due; %s live, hard threshold %s", size(s.Heap), size(s.Trigger), size(s.Live), size(s.Hard))
 	if s.Limit < math.MaxInt64 {
@@ -107,7 +119,10 @@ func page(s gcgate.Stats, p Process, now time.Time) string {
 	row("collections", "%s; %d by the runtime although the gate was in charge", strings.Join(reasons, ", "), s.Escaped)
 	row("without a turn", "%d of them; turns lost: %d", s.WithoutTurn, s.LostTurns)
 	if p.CPU > 0 {
-		row("CPU time", "%v, %.2g%% of it the collector's", p.CPU.Round(10*time.Millisecond), 100*p.Collector.Seconds()/p.CPU.Seconds())
+		row("CPU time", "%v", p.CPU.Round(10*time.Millisecond))
+	}
+	if p.Busy > 0 {
+		row("collector", "%.1f%% of what Go's processors have run", 100*p.Collector.Seconds()/p.Busy.Seconds())
 	}
 	if t := s.Turn; t.Turns > 0 {
 		held := fmt.Sprintf("held %d times", t.Held.Count)
@@ -144,6 +159,14 @@ func page(s gcgate.Stats, p Process, now time.Time) string {
 	}
 	b.WriteString("<p><a href=\"?json\">JSON</a></p>\n")
 	return b.String()
+}
+
+// age rounds a time for people.
+func age(d time.Duration) string {
+	if d >= time.Hour {
+		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
+	}
+	return d.Round(time.Second).String()
 }
 
 func size(bytes uint64) string { return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20)) }

@@ -1,9 +1,12 @@
 package httpgate
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"math"
 	"net/http"
+	"os"
 	"runtime"
 	"strings"
 	"testing"
@@ -30,17 +33,34 @@ func TestStatusPage(t *testing.T) {
 			LongestWait: 168 * time.Millisecond, Spare: 1700 * time.Millisecond,
 		},
 		Expected: 200 * time.Millisecond, Next: now.Add(1500 * time.Millisecond),
-	}, Process{CPU: 83 * time.Second, Collector: 9 * time.Second, Cycles: 45, Procs: 2}, now))
+	}, Process{
+		CPU: 83 * time.Second, Collector: 9 * time.Second, Busy: 90 * time.Second, Cycles: 45, Procs: 2,
+		Host: "db-1", PID: 812, Uptime: 50*time.Hour + 4*time.Minute + 5*time.Second,
+	}, []gcgate.Warning{
+		{Time: now.Add(-2 * time.Hour), Text: "gcgate: a signal without a peer error=\"<refused>\""},
+		{Time: now.Add(-7 * time.Second), Text: "gcgate: this replica holds the turn"},
+	}, now))
 	golden.Check(t, "status-alone.html", page(gcgate.Stats{
 		Policy: gcgate.PolicyStock, Limit: math.MaxInt64, Advice: "5% of the requests met a collection <&",
 		Turn: gcgate.TurnStats{Turns: 1, HeldUpBy: "db-1:812", HeldUpFor: 6 * time.Second},
-	}, Process{}, now))
+	}, Process{}, nil, now))
 }
+
+// absentSignal has no peer, which the gate warns of.
+type absentSignal struct{}
+
+func (absentSignal) Check(context.Context) error                { return errors.New("nobody is there") }
+func (absentSignal) Drain(context.Context, time.Duration) error { return nil }
+func (absentSignal) Ready(context.Context) error                { return nil }
+func (absentSignal) String() string                             { return "absent" }
 
 // TestStatusInJSON for programs, and for people HTML.
 func TestStatusInJSON(t *testing.T) {
-	g, _ := startGate(t, gcgate.Options{Policy: gcgate.PolicyThrough})
+	g, _ := startGate(t, gcgate.Options{Policy: gcgate.PolicyThrough, Signals: []gcgate.Signal{absentSignal{}}})
 	g.Enter().Exit()
+	for len(g.Warnings()) == 0 {
+		time.Sleep(time.Millisecond)
+	}
 	h := Status(g)
 	asked := get()
 	asked.URL.RawQuery = "json"
@@ -62,13 +82,20 @@ func TestStatusInJSON(t *testing.T) {
 		}
 		var s struct {
 			gcgate.Stats
-			Process Process
+			Process  Process
+			Warnings []gcgate.Warning
 		}
 		if err := json.Unmarshal([]byte(r.body), &s); err != nil || s.Entered != 1 || s.Policy != gcgate.PolicyThrough || !strings.Contains(r.body, `"Overlapped":0`) {
 			t.Errorf("%s: %v, %+v", r.name, err, s)
 		}
 		if s.Process.Procs != runtime.GOMAXPROCS(0) || s.Process.Collector < 0 || runtime.GOOS == "linux" && s.Process.CPU <= 0 {
 			t.Errorf("%s: the process is %+v", r.name, s.Process)
+		}
+		if p := s.Process; p.PID != os.Getpid() || p.Uptime <= 0 || p.Busy < p.Collector {
+			t.Errorf("%s: the process is %+v", r.name, p)
+		}
+		if w := s.Warnings; len(w) != 1 || !strings.Contains(w[0].Text, "nobody is there") || w[0].Time.IsZero() {
+			t.Errorf("%s: warnings %+v", r.name, s.Warnings)
 		}
 	}
 }
