@@ -29,19 +29,25 @@ func (d *demo) gates(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	late := max(through.late(), gated.late())
+	busy := late > through.p99()/4 || gated.p99() > through.p99()
 	t := textfmt.NewTable(5)
 	t.Add(d.app.style.Bold, []string{"", "overlapped a collection", "requests", "failed", "p99"})
 	for _, p := range []struct {
 		name string
 		pair *demoPair
 	}{{"collecting under live traffic", through}, {"gated", gated}} {
+		p99 := "-"
+		if !busy {
+			p99 = textfmt.Duration(p.pair.p99())
+		}
 		t.Add(nil, []string{
 			"  " + p.name, textfmt.Count(float64(p.pair.overlapped)), textfmt.Count(float64(p.pair.load.Requests())),
-			textfmt.Count(float64(p.pair.load.Failed)), textfmt.Duration(p.pair.p99()),
+			textfmt.Count(float64(p.pair.load.Failed)), p99,
 		})
 	}
 	d.table(t)
-	if late := max(through.late(), gated.late()); late > through.p99()/4 || gated.p99() > through.p99() {
+	if busy {
 		d.say("  This machine is too busy to show p99: timers fire up to %s late. The counts stand.", textfmt.Duration(late))
 	}
 	return nil

@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"runtime"
 	"strconv"
 	"strings"
 
 	"evenkeel.dev/internal/runfile"
+	"evenkeel.dev/internal/textfmt"
 )
 
 // demoMachine is what keeps a machine from the figures of a quiet one.
@@ -31,8 +33,8 @@ func (m *demoMachine) add(d *runfile.Disturbance) {
 // String says so in words; "" on a quiet machine.
 func (m *demoMachine) String() string {
 	var why []string
-	if m.quota > 0 {
-		why = append(why, fmt.Sprintf("a CPU quota allows %.2g processors", m.quota))
+	if n := runtime.NumCPU(); m.quota > 0 && m.quota < float64(n) {
+		why = append(why, fmt.Sprintf("a CPU quota allows %.2g of %s", m.quota, textfmt.Plural(n, "processor")))
 	}
 	if m.others > 0 {
 		why = append(why, fmt.Sprintf("other programs take %.0f%% of the processors", m.others))

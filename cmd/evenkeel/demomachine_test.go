@@ -1,11 +1,14 @@
 package main
 
 import (
+	"fmt"
+	"runtime"
 	"testing"
 	"testing/fstest"
 
 	"evenkeel.dev/gctrace"
 	"evenkeel.dev/internal/runfile"
+	"evenkeel.dev/internal/textfmt"
 )
 
 func TestCPUQuota(t *testing.T) {
@@ -43,9 +46,13 @@ func TestDemoMachine(t *testing.T) {
 	if got := m.String(); got != "" {
 		t.Errorf("a quiet machine: %q", got)
 	}
-	m.quota = 1
+	m.quota = float64(runtime.NumCPU())
+	if got := m.String(); got != "" {
+		t.Errorf("a quota of all processors: %q", got)
+	}
+	m.quota = .5
 	m.add(&runfile.Disturbance{Window: 2e9, Other: gctrace.Of(61.7), Steal: gctrace.Of(2.2)})
-	if got := m.String(); got != "a CPU quota allows 1 processors and other programs take 62% of the processors and the hypervisor takes 2%" {
+	if got := m.String(); got != fmt.Sprintf("a CPU quota allows 0.5 of %s and other programs take 62%% of the processors and the hypervisor takes 2%%", textfmt.Plural(runtime.NumCPU(), "processor")) {
 		t.Errorf("got %q", got)
 	}
 }
