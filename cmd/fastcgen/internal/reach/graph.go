@@ -51,7 +51,8 @@ func (g *Graph) Add(text string) {
 	for l := range strings.SplitSeq(text, "\n") {
 		word, rest := statement(l)
 		if name, ok := label(word); ok {
-			if at == nil || !at.function || !strings.HasPrefix(name, ".L") {
+			local := strings.HasPrefix(name, ".L") || '0' <= name[0] && name[0] <= '9' // a place within a function
+			if at == nil || !at.function || !local {
 				at = u.node(name)
 			}
 			continue
@@ -118,16 +119,19 @@ func (u *unit) node(name string) *node {
 	return n
 }
 
-// The instructions that call, of amd64, arm64, ppc64le and riscv64, by name and through a pointer.
+// The instructions that call, of amd64, arm64, ppc64le and riscv64: by name, through the pointer in an operand, and
+// through the count register of ppc64le, where blr without an operand returns.
 var (
 	byName    = []string{"call", "callq", "jmp", "jmpq", "bl", "b", "tail", "j", "jal"}
-	byPointer = []string{"blr", "br", "bctrl", "bctr", "jalr", "jr"}
+	byOperand = []string{"blr", "br", "jalr", "jr"}
+	byCount   = []string{"bctrl", "bctr"}
 )
 
 // instruction reads one.
 func (u *unit) instruction(at *node, op, rest string) {
 	switch {
-	case slices.Contains(byPointer, op) || slices.Contains(byName, op) && strings.HasPrefix(rest, "*"):
+	case slices.Contains(byCount, op), slices.Contains(byOperand, op) && rest != "" && rest != "ra",
+		slices.Contains(byName, op) && strings.HasPrefix(rest, "*"):
 		at.indirect = true
 		u.refer(at, rest, false)
 	case slices.Contains(byName, op):
