@@ -35,8 +35,7 @@
 // Every operation has one Result, also one that is refused, because its connection is closed or its
 // queue full. So Result.Error says what has become of it, and a program need not look at what Read
 // or Write returns. That is an error only when the Watcher is closed, which WaitIO says too: see
-// [Conn.Read]. An AcceptMultishot has a Result for each connection, with More, and a last one
-// without.
+// [Conn.Read].
 //
 // # Who owns what
 //

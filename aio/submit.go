@@ -20,9 +20,6 @@ func (w *Watcher) Post(tag any) error {
 // submit queues an operation for WaitIO, which returns it in any case: what is refused with its
 // reason. That waits for the next WaitIO and no longer, so what a program submits between two calls
 // bounds it.
-//
-// Only a watcher that is closed returns an error here. WaitIO says the same, so that a program
-// which looks at one of the two is right.
 func (w *Watcher) submit(o proactor.Op, deadline time.Time) error {
 	d, n := o.Desc, o.Bytes()
 	o.Index = -1

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"evenkeel.dev/aio"
-	"evenkeel.dev/internal/proactor"
 )
 
 const (
@@ -28,12 +27,11 @@ var pieces = sync.Pool{New: func() any { return new([pieceSize]byte) }}
 // conn is a real connection. As a net.Conn it is for ConnState and ConnContext, which ask it for its addresses and its socket's options, and
 // may close it. The server's mu guards all but handle. An idle one costs this and aio's part, so both are kept small.
 type conn struct {
-	proactor.Limits // see ReadLimit
-	server          *server
-	handle          *aio.Conn
-	ctx             context.Context // of the user's ConnContext; nil: not asked yet
-	tls             *tls.Conn       // of TLS, from its first bytes on
-	remote          string          // RemoteAddr of its requests; "": it has had none
+	server *server
+	handle *aio.Conn
+	ctx    context.Context // of the user's ConnContext; nil: not asked yet
+	tls    *tls.Conn       // of TLS, from its first bytes on
+	remote string          // RemoteAddr of its requests; "": it has had none
 
 	worker         *worker       // that it is with
 	before, behind *conn         // in the list of parked ones
@@ -117,9 +115,9 @@ func (c *conn) Close() error {
 	return nil
 }
 
-// ReadLimit implements proactor.Limiter: what is there may be more than there is room for. aio
+// ProactorReadLimit implements proactor.Limiter: what is there may be more than there is room for. aio
 // calls it, which knows nothing of mu.
-func (c *conn) ReadLimit() int {
+func (c *conn) ProactorReadLimit() int {
 	if c.server.full() {
 		return pieceSize
 	}

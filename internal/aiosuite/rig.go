@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"evenkeel.dev/aio"
-	"evenkeel.dev/internal/proactor"
 )
 
 const (
@@ -51,7 +50,6 @@ type queue struct {
 
 // ticket is the tag of an operation.
 type ticket struct {
-	proactor.Limits
 	number   int
 	op       aio.Op
 	conn     *aio.Conn     // nil of what makes one, and of a post
@@ -73,8 +71,8 @@ type ticket struct {
 	data      []byte // of a read: a copy of what came
 }
 
-// ReadLimit implements [proactor.Limiter].
-func (k *ticket) ReadLimit() int { return k.limit }
+// ProactorReadLimit implements [proactor.Limiter].
+func (k *ticket) ProactorReadLimit() int { return k.limit }
 
 func newRig(t *testing.T, sys System, o aio.Options) *rig {
 	r := &rig{t: t, sys: sys, large: 16 * realBuffer, last: map[queue]int{}}

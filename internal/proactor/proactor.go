@@ -132,23 +132,14 @@ func (Waits) waits() {}
 // Waiter is such a tag.
 type Waiter interface{ waits() }
 
-// Limits is embedded in the tag of reads without a buffer that says how many bytes they bring at
-// the most.
-type Limits struct{}
-
-func (Limits) limits() {}
-
-// Limiter is such a tag. ReadLimit is called under the watcher's mu when there is something to be
-// read; 0: the swap memory alone is the limit.
-type Limiter interface {
-	limits()
-	ReadLimit() int
-}
+// Limiter is a tag of reads without a buffer that says how many bytes they bring at most, 0 for no limit but the
+// swap memory. The watcher calls it under its mu, when there is something to read.
+type Limiter interface{ ProactorReadLimit() int }
 
 // Limit returns how many bytes op, which has no buffer, may read; 0: all that there is room for.
 func (op *Op) Limit() int {
 	if l, ok := op.Tag.(Limiter); ok {
-		return l.ReadLimit()
+		return l.ProactorReadLimit()
 	}
 	return 0
 }

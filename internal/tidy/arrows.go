@@ -48,7 +48,7 @@ var arrows = []arrow{
 	{"aio/gaio", []string{"aio", "internal/sys"}},                                               // sys: the CPU of a thread
 	{"aio/aiotest", []string{"aio", "internal/aiosuite"}},                                       // the network in memory
 	{"aio/netconn", []string{"aio", "internal/proactor"}},                                       // proactor: the mark of a caller that waits
-	{"httpd", []string{"aio", "internal/proactor", "internal/sys"}},                             // proactor: a read's limit; sys: a duplicate of a socket
+	{"httpd", []string{"aio", "internal/sys"}},                                                  // sys: a duplicate of a socket
 	{"gcgate", []string{"gcgate/capacity"}},
 	{"gcgate/capacity", nil}, // formulas only
 	{"gcgate/polled", []string{"gcgate"}},
