@@ -24,7 +24,7 @@
 // test of cmd/evenkeel runs.
 //
 // Each file of results says which commit was measured. One of a work tree with changes, or of a
-// commit that is not known, holds up nothing. [Sources] lists the commits, which must be in the history.
+// commit that is not known, holds up nothing; nor does a figure that a newer run of the benchmark has. [Sources] lists the commits, which must be in the history.
 package figures
 
 import (
@@ -224,6 +224,9 @@ func (c *checker) claim(line int, what, from string, results any, said string) {
 	}
 	path, query, isList := strings.Cut(from, ": ")
 	if !isList {
+		if file := newer(c.tree, results, path); file != "" {
+			c.wrong(line, "write what it says", "%s: %s is newer and has this figure", what, file)
+		}
 		got, err := number(results, path)
 		c.compare(line, what, what, got, err)
 		return

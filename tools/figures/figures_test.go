@@ -186,6 +186,35 @@ func TestRevisions(t *testing.T) {
 	}
 }
 
+// TestNewest: a newer run that has the figure takes the place of an older one, unless its tree had changes.
+func TestNewest(t *testing.T) {
+	results := func(day, revision, figure string) *fstest.MapFile {
+		return &fstest.MapFile{Data: []byte(`{"benchmark": "x", "started": "2026-11-` + day + `T00:00:00Z", "versions": {"revision": "` + revision +
+			`"}, "figures": [{"name": "` + figure + `", "measured": 5}]}`)}
+	}
+	const clean, page = "0123456789ab", "# A\n\n<!-- figures bench/results/x-2.json\ntext 5 ns: figures/0/measured[ns] -->\nIt takes 5 ns.\n"
+	for _, tt := range []struct {
+		name, day, revision, figure string
+		newer                       bool
+	}{
+		{"newer", "03", clean, "a", true},
+		{"older", "01", clean, "a", false},
+		{"another figure", "03", clean, "b", false},
+		{"a tree with changes", "03", clean + "-dirty", "a", false},
+	} {
+		tree := fstest.MapFS{
+			"README.md": {Data: []byte(page)}, "bench/results/x-2.json": results("02", clean, "a"), "bench/results/x-3.json": results(tt.day, tt.revision, tt.figure),
+		}
+		found, err := figures.Check(tree, "README.md")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if is := len(found) > 0 && strings.Contains(found[0], "x-3.json is newer"); is != tt.newer || !is && len(found) > 0 {
+			t.Errorf("%s: found %q", tt.name, found)
+		}
+	}
+}
+
 // TestIntervals holds intervals to the results: those that a figure has, and those of rounds.
 func TestIntervals(t *testing.T) {
 	const raw = `{"versions": {"revision": "0123456789ab"}, "figures": [{"measured": 1.214, "interval": [1.124, 1.335]}, {"measured": 2}], "alarms": [{"method": "a", "share": 4.9}], "runs": [

@@ -47,6 +47,42 @@ func revision(results any) (string, error) {
 // commit matches what git describe or a pseudo-version ends with.
 var commit = regexp.MustCompile(`(?:^|[ g-])([0-9a-f]{12,40})$`)
 
+// run is what of a file of results tells whether it is newer than another one.
+type run struct {
+	Benchmark, Started string
+	Versions           struct{ Revision string }
+	Figures            []struct{ Name string }
+}
+
+// newer returns a file of bench/results with a later run of the same benchmark, on a clean commit, that
+// has the figure at a path figures/N/measured; "": there is none.
+func newer(tree fs.FS, results any, path string) string {
+	benchmark, _ := at(results, "benchmark")
+	started, _ := at(results, "started")
+	name, err := at(results, strings.TrimSuffix(fieldOf(path), "measured")+"name")
+	if err != nil || benchmark == nil || started == nil {
+		return ""
+	}
+	files, _ := fs.Glob(tree, fmt.Sprintf("bench/results/%s-*.json", benchmark))
+	for _, file := range files {
+		text, err := fs.ReadFile(tree, file)
+		var r run
+		if err != nil || json.Unmarshal(text, &r) != nil || r.Benchmark != benchmark || !commit.MatchString(r.Versions.Revision) {
+			continue
+		}
+		if r.Started > started.(string) && slices.ContainsFunc(r.Figures, func(f struct{ Name string }) bool { return f.Name == name }) {
+			return file
+		}
+	}
+	return ""
+}
+
+// fieldOf is a path without the unit of its last key.
+func fieldOf(path string) string {
+	_, path = fieldUnit(path)
+	return path
+}
+
 // at returns what is at a path of keys and indices, with slashes between them.
 func at(results any, path string) (any, error) {
 	x := results
