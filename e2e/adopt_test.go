@@ -54,9 +54,10 @@ func TestReadmeAdoption(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
+	text := strings.ReplaceAll(string(program[1]), "/run/hello", dir) // the folder that systemd would make
 	for name, text := range map[string]string{
 		"go.mod":     "module example.com/service\n\ngo 1.26\n",
-		"main.go":    strings.Replace(service, "LINES", string(program[1]), 1),
+		"main.go":    strings.Replace(service, "LINES", text, 1),
 		"load.go":    "package main\n\nimport \"evenkeel.dev/loadgen\"\n\nvar _ loadgen.Options // has dependencies of its own\n",
 		"metrics.go": "package main\n\nimport \"evenkeel.dev/contrib/prometheus\"\n\nvar _ prometheus.Options // of a module of contrib\n",
 	} {

@@ -58,7 +58,7 @@ func TestDemo(t *testing.T) {
 		t.Errorf("%v\n%s", c.State(), errText)
 	}
 	for _, want := range []string{
-		`(?m)^1\. Why was it slow\?`, `(?m)^the slowest 1% .* waiting for the mutex that feed\.\(\*Cache\)\.Get held`, `(?m)^  lock +0 `,
+		`(?m)^1\. Why was it slow\?`, `(?m)^87% of the extra time is waiting for a mutex\. feed\.\(\*Cache\)\.Get `, `(?m)^  waiting for a lock +0 `,
 		`(?m)^wrote .*explain\.html`,
 		`(?m)^2\. Did the fix help\?`, `(?m)^  p50 +\d`, `(?m)^explain now: `, `(?m)^wrote .*fix\.html`,
 		`(?m)^3\. Garbage collection`, `(?m)^  collecting under live traffic +\d+ +\d+ +0 `, `(?m)^  gated +\d+ +\d+ +0 `,

@@ -257,7 +257,7 @@ func (d *demo) explainFixed(ctx context.Context, r *runner) (*verdict.Verdict, e
 // next says what to run after the demo.
 func (d *demo) next(context.Context) error {
 	d.head("4. What next")
-	d.say("  your service    %s explain 'http://127.0.0.1:6060/debug/pprof/trace?seconds=5'", d.program("evenkeel"))
+	d.say("  your service    %s explain 127.0.0.1:6060", d.program("evenkeel"))
 	d.say("  your balancer   make demo-haproxy")
 	d.say("  live recorder   %s -admin 127.0.0.1:5051   # open http://127.0.0.1:5051/debug/evenkeel/", d.program("hello"))
 	return nil
