@@ -174,7 +174,8 @@ func (a *announcer) unconfirmed() bool {
 // returns false then, and when over is closed. While it waits it calls late with the time since the
 // notice was posted and the error of the last call.
 func (a *announcer) awaitReturn(n *notice, gone time.Duration, stop, over <-chan struct{},
-	late func(time.Duration, error)) bool {
+	late func(time.Duration, error),
+) bool {
 	var stopped time.Time
 	look := time.NewTicker(returnLook)
 	defer look.Stop()

@@ -201,7 +201,8 @@ func TestGaioRefused(t *testing.T) {
 			must(t, w.Write("more", pipe, buf)) // than MaxQueued
 			for i, r := range wait(t, w, 4) {
 				want := []gaio.OpResult{
-					{Operation: gaio.OpRead, Context: "swap"}, {Operation: gaio.OpWrite, Context: "write", Buffer: buf},
+					{Operation: gaio.OpRead, Context: "swap"},
+					{Operation: gaio.OpWrite, Context: "write", Buffer: buf},
 					{Operation: gaio.OpRead, Context: "full", Buffer: buf},
 					{Operation: gaio.OpWrite, Context: "more", Buffer: buf},
 				}[i]

@@ -32,8 +32,10 @@ type Process struct {
 // process asks the system and the runtime.
 func process() Process {
 	samples := []metrics.Sample{
-		{Name: "/cpu/classes/gc/total:cpu-seconds"}, {Name: "/gc/cycles/total:gc-cycles"},
-		{Name: "/cpu/classes/total:cpu-seconds"}, {Name: "/cpu/classes/idle:cpu-seconds"},
+		{Name: "/cpu/classes/gc/total:cpu-seconds"},
+		{Name: "/gc/cycles/total:gc-cycles"},
+		{Name: "/cpu/classes/total:cpu-seconds"},
+		{Name: "/cpu/classes/idle:cpu-seconds"},
 	}
 	metrics.Read(samples)
 	seconds := func(i int) float64 { return samples[i].Value.Float64() }

@@ -151,6 +151,7 @@ func FuzzHlog(f *testing.F) { fuzzed(f, FormatHlog, "hdr-go.hlog") }
 func FuzzWrk2(f *testing.F) {
 	fuzzed(texts(f, wrkText), FormatWrk2, "wrk2.txt", "wrk2-uncorrected.txt")
 }
+
 func FuzzK6(f *testing.F)      { fuzzed(texts(f, k6Lines), FormatK6, "k6-export.json", "k6-summary.json") }
 func FuzzGoBench(f *testing.F) { fuzzed(f, FormatGoBench, "gobench.txt") }
 func FuzzHey(f *testing.F)     { fuzzed(texts(f, heyCSV), FormatHey) }
