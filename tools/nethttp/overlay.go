@@ -61,6 +61,10 @@ func init() {
 		fmt.Println("` + missing + `", err)
 		os.Exit(1)
 	}
+	http.HookServe, http.HookServeTLS = (*http.Server).ServeItself, (*http.Server).ServeTLSItself
+	if err := prove(); err != nil { // now, because it serves by net/http
+		panic(err)
+	}
 	alone := func(srv *http.Server) bool { // so httpd.Serve would call Serve
 		return srv.Protocols != nil && !srv.Protocols.HTTP1()
 	}
