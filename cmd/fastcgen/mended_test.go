@@ -376,8 +376,12 @@ func TestMended(t *testing.T) {
 			if os.Getenv("EVENKEEL_CHECK") != "1" {
 				return
 			}
-			if r := run(); r.code != exitOK || r.stderr != "" {
-				t.Fatalf("code %d after every edit\n%s\n%s", r.code, r.stderr, text)
+			// The C functions have no body here, so fastcgen warns that it cannot look into them.
+			r := run()
+			for line := range strings.Lines(r.stderr) {
+				if r.code != exitOK || !strings.Contains(line, ": warning: fastcgen cannot look into ") {
+					t.Fatalf("code %d after every edit\n%s\n%s", r.code, r.stderr, text)
+				}
 			}
 		})
 	}
