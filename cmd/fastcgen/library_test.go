@@ -105,3 +105,26 @@ func makeLibraries(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 }
+
+// TestAssembly: a function of an assembly file is the package's own, and code does without a weak one that is nowhere.
+func TestAssembly(t *testing.T) {
+	needsGCC(t)
+	if runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" || runtime.GOOS != "linux" {
+		t.Skip("needs Linux on amd64 or arm64, whose jump the assembly file has")
+	}
+	t.Parallel()
+	jump := map[string]string{"amd64": "jmp", "arm64": "b"}[runtime.GOARCH]
+	dir := folder(t, map[string]string{
+		"add.go": declare("int same(int n);\nint waits(int n);\nint traced(int n);\n",
+			"\n//fastc:call same(n)\nfunc Same(n int32) int32\n\n//fastc:call waits(n)\nfunc Waits(n int32) int32\n"+
+				"\n//fastc:call traced(n)\nfunc Traced(n int32) int32\n"),
+		"traced.c": "extern void trace(int) __attribute__((weak));\nint traced(int n) { if (trace) trace(n); return n; }\n",
+		"same.S": "\t.text\n\t.globl same\n\t.type same, %function\nsame:\n\tret\n" +
+			"\t.globl waits\n\t.type waits, %function\nwaits:\n\t" + jump + " usleep\n",
+	})
+	r := call(t.Context(), filepath.Join(dir, "add.go"))
+	const want = "DIR/add.go:22:14: warning: waits gets to usleep, which may block; put //fastc:slow above it\n\twaits -> usleep\n"
+	if got := strings.ReplaceAll(r.stderr, dir, "DIR"); r.code != exitOK || got != want {
+		t.Errorf("code %d\n got %s\nwant %s", r.code, got, want)
+	}
+}

@@ -11,6 +11,7 @@ import (
 type Graph struct {
 	nodes map[string]*node // by key
 	taken map[string]bool  // keys of what may be called through a pointer: functions whose address is taken
+	weak  map[string]bool  // names that the linker may leave undefined: then the code does without them
 	units int              // files read so far
 
 	noteworthy func(symbol string) bool // functions outside of the files whose address counts; nil: none
@@ -41,6 +42,9 @@ func (g *Graph) Add(text string) {
 	}
 	if g.taken == nil {
 		g.taken = map[string]bool{}
+	}
+	if g.weak == nil {
+		g.weak = map[string]bool{}
 	}
 	g.units++
 	u := &unit{g, strconv.Itoa(g.units), map[string]bool{}, map[string]bool{}, map[string]bool{}}
@@ -83,8 +87,10 @@ func (u *unit) declare(word, rest string) {
 	first, kind, _ := strings.Cut(rest, ",")
 	first = strings.TrimSpace(first)
 	switch word {
-	case ".globl", ".global", ".weak":
+	case ".globl", ".global":
 		u.global[first] = true
+	case ".weak":
+		u.global[first], u.weak[first] = true, true
 	case ".local", ".comm", ".lcomm":
 		u.defined[first] = true
 	case ".type":

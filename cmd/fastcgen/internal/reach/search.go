@@ -49,14 +49,14 @@ type Report struct {
 	at       string
 }
 
-// Run looks into the preamble, the package's own C files, and the symbols of the libraries that it links.
+// Run looks into the preamble, the package's own C and assembly files, and the symbols of the libraries that it links.
 func (s *Search) Run(ctx context.Context) *Report {
 	r := &Report{at: fmt.Sprintf("%s:%d", s.Decl.Path, s.Decl.PreambleAt.Line)}
 	unseen := func(format string, args ...any) {
 		r.Unseen = append(r.Unseen, r.at+": warning: "+fmt.Sprintf(format, args...))
 	}
-	o := &outside{exports: exports(s.Package), libraries: libraries(ctx, s.Toolchain, s.Package), known: cLibrary(ctx, s.Toolchain)}
-	graph := &Graph{noteworthy: o.noteworthy, taken: maps.Clone(o.exports)}
+	o := &outside{exports: exports(s.Package), libraries: libraries(ctx, s.Toolchain, s.Package), known: cLibrary(ctx, s.Toolchain), weak: map[string]bool{}}
+	graph := &Graph{noteworthy: o.noteworthy, taken: maps.Clone(o.exports), weak: o.weak}
 	look := func(what, stdin string, args ...string) {
 		text, err := s.Toolchain.Assembly(ctx, stdin, args...)
 		if err != nil {
@@ -73,6 +73,9 @@ func (s *Search) Run(ctx context.Context) *Report {
 	for _, name := range s.Package.CFiles {
 		look(name, "", name)
 	}
+	for _, name := range s.Package.SFiles {
+		look(name, "", "-E", "-x", "assembler-with-cpp", name)
+	}
 	for _, f := range s.Decl.Funcs {
 		r.Findings = append(r.Findings, graph.findings(f, o)...)
 	}
@@ -84,6 +87,7 @@ type outside struct {
 	exports   map[string]bool // functions of Go, by their names in C
 	libraries []library
 	known     map[string]bool // functions of the C library; nil: not to be read here
+	weak      map[string]bool // functions that code does without
 }
 
 // unread stands for the library of a function that is in none of those that were read.
@@ -96,7 +100,7 @@ func (o *outside) library(symbol string) string {
 			return l.name
 		}
 	}
-	if o.known == nil || o.known[symbol] || symbol[0] == '_' { // the compiler's own begin so
+	if o.known == nil || o.known[symbol] || o.weak[symbol] || symbol[0] == '_' { // the compiler's own begin so
 		return ""
 	}
 	return unread
