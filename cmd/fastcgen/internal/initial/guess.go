@@ -3,7 +3,6 @@ package initial
 import (
 	"debug/dwarf"
 	"fmt"
-	"go/ast"
 	"go/token"
 	"go/types"
 	"slices"
@@ -26,7 +25,6 @@ type guess struct {
 	clauses       []string // directives below it
 	types         []*guessType
 	questions     []string // what only the user knows: the declaration stands in a comment
-	words         bool     // and there is no declaration that could be finished
 	refused       string   // why it stays C.NAME()
 	slow          []string // why it goes by ordinary cgo
 	libraries     []string // that it reaches, with a question each
@@ -46,9 +44,8 @@ type guessType struct {
 type guesser struct {
 	facts     *cc.Facts
 	uses      *cgoUses
-	info      *types.Info
-	funcs     map[types.Object]*ast.FuncDecl
 	names     *cNames
+	tracer    *tracer
 	own       *ownOfPreamble
 	allocated map[dwarf.Type]bool // structs of which Go has values
 	taken     map[string]bool     // names that declarations must not use
@@ -60,18 +57,12 @@ type guesser struct {
 func newGuesser(facts *cc.Facts, uses *cgoUses, info *types.Info, pkg *cc.Package, names *cNames, own *ownOfPreamble) *guesser {
 	declared, _ := pkg.Declared()
 	g := &guesser{
-		facts: facts, uses: uses, info: info, funcs: map[types.Object]*ast.FuncDecl{}, names: names, own: own, allocated: map[dwarf.Type]bool{},
-		taken: map[string]bool{}, opaque: map[dwarf.Type]*guessType{}, mirrors: map[dwarf.Type]*guessType{},
+		facts: facts, uses: uses, names: names, own: own, allocated: map[dwarf.Type]bool{},
+		tracer: &tracer{info: info, isC: func(name string) bool { return names.functions[name] }, zero: zeroAt(info, pkg.Files)},
+		taken:  map[string]bool{}, opaque: map[dwarf.Type]*guessType{}, mirrors: map[dwarf.Type]*guessType{},
 	}
 	for name := range declared {
 		g.taken[name] = true
-	}
-	for _, f := range pkg.Files {
-		for _, d := range f.Decls {
-			if fn, ok := d.(*ast.FuncDecl); ok {
-				g.funcs[info.Defs[fn.Name]] = fn
-			}
-		}
 	}
 	for name := range uses.allocated {
 		if t := facts.Types[(&decl.Type{CName: name}).CText()]; t != nil {
@@ -172,9 +163,9 @@ func (g *guesser) guess(u *guess) {
 		return
 	}
 	if variables := g.own.variables[u.cName]; len(variables) > 0 {
-		u.ask("It uses the variable %s of the preamble, and the copy of the preamble in this file has another one of that name. Move it to a .c file of the package.",
-			strings.Join(variables, " and "))
-		u.words = true
+		u.refuse("it uses the variable %s of the preamble, and the copy of the preamble in this file has another one of that name: "+
+			"move it to a .c file of the package", strings.Join(variables, " and "))
+		return
 	}
 	for _, c := range u.sites {
 		if len(c.args) != len(fn.ParamType) {
@@ -183,7 +174,7 @@ func (g *guesser) guess(u *guess) {
 		}
 		row := make([]origin, len(c.args))
 		for i, e := range c.args {
-			row[i] = g.tracer(c).trace(e)
+			row[i] = g.tracer.trace(e)
 		}
 		u.origins = append(u.origins, row)
 	}
@@ -195,10 +186,6 @@ func (g *guesser) guess(u *guess) {
 		p.parameter(i)
 	}
 	p.result()
-}
-
-func (g *guesser) tracer(c *cgoCall) *tracer {
-	return &tracer{info: g.info, in: c.in, funcs: g.funcs, isC: func(name string) bool { return g.names.functions[name] }}
 }
 
 // number returns the Go type of a number of C, empty when c is none.

@@ -158,10 +158,9 @@ func (in *initializer) read(ctx context.Context, names []string, temp string) er
 func (in *initializer) guess(ctx context.Context) error {
 	preamble, own := preamblesOf(in.files)
 	in.own = own
-	info := typeCheck(in.pkg)
 	uses := &cgoUses{values: map[string]token.Position{}, allocated: map[string]bool{}}
 	for _, f := range in.pkg.Files {
-		uses.collect(in.pkg.Fset, info, f, slices.ContainsFunc(in.files, func(c *cgoFile) bool { return c.file == f }))
+		uses.collect(in.pkg.Fset, f, slices.ContainsFunc(in.files, func(c *cgoFile) bool { return c.file == f }))
 	}
 	asked := map[string]bool{}
 	for _, c := range uses.calls {
@@ -205,7 +204,7 @@ func (in *initializer) guess(ctx context.Context) error {
 	if err := in.twice(own2); err != nil {
 		return err
 	}
-	g := newGuesser(facts, uses, info, in.pkg, names, own2)
+	g := newGuesser(facts, uses, typeCheck(in.pkg), in.pkg, names, own2)
 	in.list = g.all()
 	for _, name := range functions {
 		if at, ok := uses.values[name]; ok {

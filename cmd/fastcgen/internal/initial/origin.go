@@ -2,249 +2,213 @@ package initial
 
 import (
 	"go/ast"
-	"go/constant"
 	"go/token"
 	"go/types"
-	"strconv"
-	"strings"
+	"slices"
 
 	"evenkeel.dev/cmd/fastcgen/internal/cc"
 	"evenkeel.dev/cmd/fastcgen/internal/decl"
 )
 
-// originKind says where an argument of a C call comes from.
+// originKind says what an argument of a C call is, as it stands there.
 type originKind int
 
 const (
-	fromValue    originKind = iota // anything else
-	fromNil                        // nil
-	fromConstant                   // a literal or C.NAME
-	fromSlice                      // the first element of a slice, array or string
-	fromLen                        // len(x)
-	fromCap                        // cap(x)
-	fromCString                    // C.CString(s)
-	fromAddress                    // the address of one variable
-	fromCall                       // what a function of C returned
+	isValue   originKind = iota // anything else
+	isNil                       // nil
+	isSlice                     // the first element of a slice, array or string
+	isLength                    // len(x) or cap(x)
+	isAddress                   // the address of one variable
 )
 
-// origin is where an argument comes from.
+// origin is an argument of a C call without its conversions.
 type origin struct {
-	kind     originKind
-	key      string // what fromSlice points to, what fromLen is of: x, x[i:]
-	name     string // for a parameter
-	text     string // of a constant
-	elements int64  // of the array that fromSlice points to, 0 when it is no array
-	size     int64  // of an element, -1 when that is not known
-	cast     bool   // it went through unsafe.Pointer, which forgets the type
-	str      bool   // of a string
-	number   bool   // and through uintptr, or a number of C
-	one      bool   // a pointer to a type of the package: to one value
-	variable types.Object
+	kind originKind
+	of   string // x, of isSlice and isLength
+	fn   string // len or cap, of isLength
+	name string // for a parameter
+	size int64  // of what it points to, -1 when that is not known
+	cast bool   // it went through unsafe.Pointer, which forgets the type
+	str  bool   // of a string
+	zero bool   // of isAddress: the variable is 0 before the call
 }
 
-// tracer finds where arguments come from.
+// tracer reads arguments. It follows no variable and no function: a wrong length makes C write beyond Go's memory.
 type tracer struct {
-	info  *types.Info
-	isC   func(name string) bool // whether C.NAME is a function
-	in    *ast.FuncDecl
-	funcs map[types.Object]*ast.FuncDecl // of the package
-	depth int
+	info *types.Info
+	isC  func(name string) bool // whether C.NAME is a function
+	zero map[*ast.Ident]bool    // x of &x, where x is 0
 }
 
-// maxTrace bounds the chain of variables behind an argument.
-const maxTrace = 8
-
-// trace follows conversions and variables that are assigned once, or always the same.
-//
-//	p := (*C.char)(unsafe.Pointer(&b[off]))            b[off:]: fromSlice
-//	C.put(p, C.int(len(b)-off))                        len(b) less off: fromLen of b[off:]
-//	       └── variable ─ assigned ─ call ─ address
-//
-// The keys of the two are the same text, so pair knows that C gets a slice and its length.
-//
-// It must not say more than the code does: a wrong length makes C write beyond Go's memory. So a variable counts only
-// where all that is assigned to it has one origin; what is changed in place (n += 4, n++, range) or indexed twice is a
-// plain value, and a person has to say what it is.
-func (t *tracer) trace(e ast.Expr) origin {
-	t.depth++
-	defer func() { t.depth-- }()
-	if t.depth > maxTrace {
-		return origin{}
+// zeroAt finds each &x at which x is 0: declared without a value, never assigned, its address taken once, and in no
+// other loop or function than x.
+func zeroAt(info *types.Info, files []*ast.File) map[*ast.Ident]bool {
+	type variable struct {
+		in     ast.Node // the loop or function
+		at     *ast.Ident
+		doubts bool
 	}
-	switch e := e.(type) {
-	case *ast.ParenExpr:
-		return t.trace(e.X)
-	case *ast.BasicLit:
-		return origin{kind: fromConstant, text: e.Value}
-	case *ast.Ident:
-		return t.variable(e)
-	case *ast.SelectorExpr:
-		if name, ok := cc.PlainC(e); ok {
-			return origin{kind: fromConstant, text: "C." + name}
+	variables := map[types.Object]*variable{}
+	doubt := func(list ...ast.Expr) {
+		for _, e := range list {
+			if id, ok := e.(*ast.Ident); ok && variables[info.ObjectOf(id)] != nil {
+				variables[info.ObjectOf(id)].doubts = true
+			}
 		}
-		return origin{kind: fromValue, name: e.Sel.Name, one: pointsToOne(t.typeOf(e))}
+	}
+	for _, f := range files {
+		ast.PreorderStack(f, nil, func(n ast.Node, stack []ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.ValueSpec:
+				for _, id := range n.Names {
+					if in := loopOf(stack); in != nil && len(n.Values) == 0 {
+						variables[info.ObjectOf(id)] = &variable{in: in}
+					}
+				}
+			case *ast.UnaryExpr:
+				id, ok := ast.Unparen(n.X).(*ast.Ident)
+				if !ok || n.Op != token.AND || variables[info.ObjectOf(id)] == nil {
+					break
+				}
+				v := variables[info.ObjectOf(id)]
+				v.doubts = v.doubts || v.at != nil || loopOf(stack) != v.in
+				v.at = id
+			case *ast.AssignStmt:
+				doubt(n.Lhs...)
+			case *ast.IncDecStmt:
+				doubt(n.X)
+			case *ast.RangeStmt:
+				doubt(n.Key, n.Value)
+			}
+			return true
+		})
+	}
+	zero := map[*ast.Ident]bool{}
+	for _, v := range variables {
+		if v.at != nil && !v.doubts {
+			zero[v.at] = true
+		}
+	}
+	return zero
+}
+
+// loopOf returns the innermost loop or function of a stack, nil outside of functions.
+func loopOf(stack []ast.Node) ast.Node {
+	for _, n := range slices.Backward(stack) {
+		switch n.(type) {
+		case *ast.ForStmt, *ast.RangeStmt, *ast.FuncLit, *ast.FuncDecl:
+			return n
+		}
+	}
+	return nil
+}
+
+// trace reads one argument:
+//
+//	(*C.char)(unsafe.Pointer(&b[off]))    the first element of b[off:]
+//	C.int(len(b))                         the length of b
+//	&n                                    the address of n
+func (t *tracer) trace(e ast.Expr) origin {
+	switch e := ast.Unparen(e).(type) {
+	case *ast.Ident:
+		if e.Name == "nil" {
+			return origin{kind: isNil}
+		}
+		return origin{name: e.Name}
+	case *ast.SelectorExpr:
+		if _, ok := cc.PlainC(e); !ok {
+			return origin{name: e.Sel.Name}
+		}
 	case *ast.UnaryExpr:
 		if e.Op == token.AND {
 			return t.address(ast.Unparen(e.X))
 		}
-	case *ast.BinaryExpr:
-		if of := t.trace(e.X); e.Op == token.SUB && (of.kind == fromLen || of.kind == fromCap) { // len(x)-i, beside &x[i]
-			of.key += "[" + decl.ExprText(ast.Unparen(e.Y)) + ":]"
-			return of
-		}
 	case *ast.CallExpr:
-		return t.call(e)
+		if len(e.Args) == 1 {
+			return t.call(ast.Unparen(e.Fun), e.Args[0])
+		}
 	}
 	return origin{}
 }
 
-// call follows conversions, and knows the functions that give addresses and lengths.
-func (t *tracer) call(e *ast.CallExpr) origin {
-	if name, ok := cc.PlainC(e.Fun); ok {
-		switch {
-		case name == "CString":
-			return origin{kind: fromCString}
-		case cgoOwn[name] || t.isC(name) || len(e.Args) != 1:
-			return origin{kind: fromCall}
+// call reads a conversion, and what gives addresses and lengths.
+func (t *tracer) call(fun, arg ast.Expr) origin {
+	if name, ok := cc.PlainC(fun); ok {
+		if cgoOwn[name] || t.isC(name) {
+			return origin{}
 		}
-		return asNumber(t.trace(e.Args[0]))
+		return t.trace(arg)
 	}
-	if len(e.Args) != 1 {
-		return t.returned(ast.Unparen(e.Fun), e.Args)
+	switch text := decl.ExprText(fun); {
+	case text == "unsafe.Pointer":
+		o := t.trace(arg)
+		o.cast = true
+		return o
+	case text == "unsafe.SliceData", text == "unsafe.StringData":
+		return t.first(ast.Unparen(arg), "0")
+	case text == "len", text == "cap":
+		return origin{kind: isLength, of: decl.ExprText(ast.Unparen(arg)), fn: text}
 	}
-	switch fun := ast.Unparen(e.Fun).(type) {
-	case *ast.StarExpr: // (*C.char)(p)
-		return t.trace(e.Args[0])
-	case *ast.SelectorExpr:
-		x, ok := fun.X.(*ast.Ident)
-		if !ok || x.Name != "unsafe" {
-			return t.returned(fun, e.Args)
-		}
-		switch fun.Sel.Name {
-		case "Pointer":
-			o := t.trace(e.Args[0])
-			if o.kind == fromConstant && o.text == "0" { // unsafe.Pointer(uintptr(0))
-				return origin{kind: fromNil}
-			}
-			o.cast = true
-			return o
-		case "SliceData", "StringData":
-			return t.first(e.Args[0], "")
-		case "Sizeof":
-			return origin{kind: fromConstant, text: decl.ExprText(e)}
-		}
-	case *ast.Ident:
-		switch _, isNumber := decl.Numbers[fun.Name]; {
-		case fun.Name == "len":
-			return origin{kind: fromLen, key: decl.ExprText(ast.Unparen(e.Args[0]))}
-		case fun.Name == "cap":
-			return origin{kind: fromCap, key: decl.ExprText(ast.Unparen(e.Args[0]))}
-		case fun.Name == "new":
-			return origin{kind: fromAddress, size: -1}
-		case isNumber:
-			return asNumber(t.trace(e.Args[0]))
-		}
-		return t.returned(fun, e.Args)
+	_, isPointer := fun.(*ast.StarExpr) // (*C.char)(p)
+	_, isNumber := decl.Numbers[decl.ExprText(fun)]
+	if isPointer || isNumber {
+		return t.trace(arg)
 	}
 	return origin{}
-}
-
-// asNumber notes that an address became a number.
-func asNumber(o origin) origin {
-	if o.cast || o.kind == fromSlice || o.kind == fromAddress || o.kind == fromCString {
-		o.number = true
-	}
-	return o
 }
 
 // address is what &x points to.
 func (t *tracer) address(x ast.Expr) origin {
+	name, zero := "", false
 	switch x := x.(type) {
 	case *ast.IndexExpr:
 		if _, nested := ast.Unparen(x.X).(*ast.IndexExpr); nested { // &m[0][0] may stand for more than m[0]
 			return origin{}
 		}
-		return t.first(x.X, decl.ExprText(x.Index))
+		return t.first(ast.Unparen(x.X), decl.ExprText(x.Index))
 	case *ast.CompositeLit:
-		return origin{kind: fromAddress, size: -1}
+		return origin{kind: isAddress, size: -1}
 	case *ast.Ident:
-		if _, ok := t.under(x).(*types.Array); ok {
-			return t.first(x, "")
-		}
-		return origin{kind: fromAddress, name: x.Name, size: sizeOf(t.typeOf(x)), variable: t.info.ObjectOf(x)}
+		name, zero = x.Name, t.zero[x]
 	case *ast.SelectorExpr:
-		if indexed(x) { // &x[0].y may stand for more than one element
+		if _, plain := x.X.(*ast.Ident); !plain { // &x[0].y may stand for more than one element
 			return origin{}
 		}
-		if _, ok := t.under(x).(*types.Array); ok {
-			return t.first(x, "")
-		}
-		return origin{kind: fromAddress, name: x.Sel.Name, size: sizeOf(t.typeOf(x))}
+		name = x.Sel.Name
+	default:
+		return origin{}
 	}
-	return origin{}
-}
-
-// indexed reports whether an expression has an index.
-func indexed(e ast.Expr) bool {
-	found := false
-	ast.Inspect(e, func(n ast.Node) bool {
-		_, is := n.(*ast.IndexExpr)
-		found = found || is
-		return true
-	})
-	return found
+	if _, isArray := under(t.typeOf(x)).(*types.Array); isArray {
+		return origin{kind: isSlice, of: decl.ExprText(x), name: name, size: -1}
+	}
+	return origin{kind: isAddress, name: name, size: sizeOf(t.typeOf(x)), zero: zero}
 }
 
 // first is the address of element i of x.
 func (t *tracer) first(x ast.Expr, i string) origin {
-	x = ast.Unparen(x)
-	o := origin{kind: fromSlice, key: decl.ExprText(x), size: -1}
-	if i != "" && i != "0" {
-		o.key += "[" + i + ":]"
+	o := origin{kind: isSlice, of: decl.ExprText(x), size: -1}
+	if i != "0" {
+		o.of += "[" + i + ":]"
 	}
-	under := t.under(x)
-	if p, ok := under.(*types.Pointer); ok { // to an array
-		under = p.Elem().Underlying()
+	of := under(t.typeOf(x))
+	if p, ok := of.(*types.Pointer); ok { // to an array
+		of = under(p.Elem())
 	}
-	switch u := under.(type) {
+	switch of := of.(type) {
 	case *types.Slice:
-		o.size = sizeOf(u.Elem())
+		o.size = sizeOf(of.Elem())
 	case *types.Basic:
-		o.size, o.str = 1, u.Kind() == types.String
+		o.size, o.str = 1, of.Kind() == types.String
 	case *types.Array:
-		o.size = sizeOf(u.Elem())
-		if i == "" || i == "0" {
-			o.elements = u.Len()
-		}
+		o.size = sizeOf(of.Elem())
 	}
 	switch x := x.(type) {
 	case *ast.Ident:
 		o.name = x.Name
-		if o.elements == 0 && (i == "" || i == "0") {
-			o.elements = t.made(x)
-		}
 	case *ast.SelectorExpr:
 		o.name = x.Sel.Name
 	}
 	return o
-}
-
-// made returns the constant n of a slice that is made once, as make([]T, n), 0 for others.
-func (t *tracer) made(x *ast.Ident) int64 {
-	values, known := t.assigned(t.info.ObjectOf(x))
-	if !known || len(values) != 1 {
-		return 0
-	}
-	call, ok := values[0].(*ast.CallExpr)
-	if !ok || decl.ExprText(call.Fun) != "make" || len(call.Args) < 2 {
-		return 0
-	}
-	o := t.trace(call.Args[1])
-	n, err := strconv.ParseInt(o.text, 0, 64)
-	if o.kind != fromConstant || err != nil {
-		return 0
-	}
-	return n
 }
 
 func (t *tracer) typeOf(e ast.Expr) types.Type {
@@ -256,176 +220,18 @@ func (t *tracer) typeOf(e ast.Expr) types.Type {
 	return t.info.TypeOf(e)
 }
 
-func (t *tracer) under(e ast.Expr) types.Type {
-	if of := t.typeOf(e); of != nil {
-		return of.Underlying()
+func under(of types.Type) types.Type {
+	if of == nil {
+		return nil
 	}
-	return nil
+	return of.Underlying()
 }
 
 // sizeOf returns the size of a number or bool of Go, -1 for others and for what is C's.
 func sizeOf(of types.Type) int64 {
-	if of == nil {
-		return -1
-	}
-	if b, ok := of.Underlying().(*types.Basic); ok && b.Info()&(types.IsNumeric|types.IsBoolean) != 0 && b.Info()&types.IsUntyped == 0 {
+	b, ok := under(of).(*types.Basic)
+	if ok && b.Info()&(types.IsNumeric|types.IsBoolean) != 0 && b.Info()&types.IsUntyped == 0 {
 		return types.SizesFor("gc", "amd64").Sizeof(b)
 	}
 	return -1
-}
-
-// variable follows a variable that is assigned once, or always the same.
-func (t *tracer) variable(id *ast.Ident) origin {
-	if id.Name == "nil" {
-		return origin{kind: fromNil}
-	}
-	obj := t.info.ObjectOf(id)
-	if c, ok := obj.(*types.Const); ok && c.Val().Kind() != constant.Unknown {
-		return origin{kind: fromConstant, text: c.Val().ExactString()}
-	}
-	plain := origin{kind: fromValue, name: id.Name, one: pointsToOne(t.typeOf(id))}
-	values, known := t.assigned(obj)
-	if !known {
-		return plain
-	}
-	var all []origin
-	for _, e := range values {
-		if o := t.trace(e); o.kind != fromNil {
-			all = append(all, o)
-		}
-	}
-	if len(all) == 0 {
-		return plain
-	}
-	for _, o := range all[1:] {
-		if o != all[0] {
-			return plain
-		}
-	}
-	switch o := all[0]; o.kind {
-	case fromConstant, fromValue, fromCall:
-		return plain
-	case fromCString:
-		o.name, o.variable = id.Name, obj
-		return o
-	default:
-		if o.name == "" {
-			o.name = id.Name
-		}
-		return o
-	}
-}
-
-// assigned returns what a function assigns to its variable obj. known is false for parameters, and for
-// what is assigned otherwise.
-func (t *tracer) assigned(obj types.Object) (values []ast.Expr, known bool) {
-	if obj == nil || t.in == nil || t.in.Body == nil {
-		return nil, false
-	}
-	known = true
-	is := func(e ast.Expr) bool {
-		id, ok := ast.Unparen(e).(*ast.Ident)
-		return ok && t.info.ObjectOf(id) == obj
-	}
-	found := false
-	ast.Inspect(t.in.Body, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.AssignStmt:
-			for i, e := range n.Lhs {
-				if !is(e) {
-					continue
-				}
-				found = true
-				if len(n.Lhs) != len(n.Rhs) || n.Tok != token.ASSIGN && n.Tok != token.DEFINE {
-					known = false
-					continue
-				}
-				values = append(values, n.Rhs[i])
-			}
-		case *ast.ValueSpec:
-			for i, e := range n.Names {
-				if is(e) {
-					found = true
-					if len(n.Values) == len(n.Names) {
-						values = append(values, n.Values[i])
-					} else if len(n.Values) > 0 {
-						known = false
-					}
-				}
-			}
-		case *ast.IncDecStmt:
-			known = known && !is(n.X)
-		case *ast.RangeStmt:
-			known = known && !(n.Key != nil && is(n.Key)) && !(n.Value != nil && is(n.Value))
-		}
-		return true
-	})
-	return values, known && found
-}
-
-// freedWithin reports whether the string that C.CString made for one call is freed in the same function,
-// which calls nothing else in C: then C has no time to use it after the call.
-func (t *tracer) freedWithin(o origin) bool {
-	if o.variable == nil || t.in == nil {
-		return false
-	}
-	freed, others := false, 0
-	ast.Inspect(t.in.Body, func(n ast.Node) bool {
-		call, ok := n.(*ast.CallExpr)
-		if !ok {
-			return true
-		}
-		name, ok := cc.PlainC(call.Fun)
-		switch {
-		case ok && name == "free" && len(call.Args) == 1:
-			freed = freed || t.mentions(call.Args[0], o.variable)
-		case ok && !cgoOwn[name] && t.isC(name):
-			others++
-		}
-		return true
-	})
-	return freed && others == 1
-}
-
-// freed reports whether a function frees a variable.
-func (t *tracer) freed(obj types.Object) bool {
-	return t.given(obj, func(name string) bool { return strings.Contains(strings.ToLower(name), "free") })
-}
-
-// becomesText reports whether C.GoString gets a variable.
-func (t *tracer) becomesText(obj types.Object) bool {
-	return t.given(obj, func(name string) bool { return name == "GoString" })
-}
-
-// given reports whether a function of C, by its name, gets a variable.
-func (t *tracer) given(obj types.Object, to func(name string) bool) bool {
-	found := false
-	if t.in == nil || obj == nil {
-		return false
-	}
-	ast.Inspect(t.in, func(n ast.Node) bool {
-		call, ok := n.(*ast.CallExpr)
-		if !ok {
-			return true
-		}
-		if name, ok := cc.PlainC(call.Fun); ok && to(name) {
-			for _, a := range call.Args {
-				found = found || t.mentions(a, obj)
-			}
-		}
-		return true
-	})
-	return found
-}
-
-// mentions reports whether a variable occurs in an expression.
-func (t *tracer) mentions(e ast.Expr, obj types.Object) bool {
-	found := false
-	ast.Inspect(e, func(n ast.Node) bool {
-		if id, ok := n.(*ast.Ident); ok && t.info.ObjectOf(id) == obj {
-			found = true
-		}
-		return true
-	})
-	return found
 }

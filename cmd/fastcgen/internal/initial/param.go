@@ -24,15 +24,13 @@ type parameters struct {
 }
 
 // at returns the origins of argument i, without nil.
-func (p *parameters) at(i int) (list []origin, nils int) {
+func (p *parameters) at(i int) (list []origin) {
 	for _, row := range p.u.origins {
-		if row[i].kind == fromNil {
-			nils++
-		} else {
+		if row[i].kind != isNil {
 			list = append(list, row[i])
 		}
 	}
-	return list, nils
+	return list
 }
 
 // name returns a name for argument i that no other has.
@@ -60,109 +58,66 @@ func (p *parameters) unique(name string) string {
 
 // isType reports whether a type of C in the signature would get that name.
 func (p *parameters) isType(name string) bool {
-	is := func(c dwarf.Type) bool {
+	for _, c := range append(slices.Clone(p.fn.ParamType), p.fn.ReturnType) {
 		b, _ := p.facts.Bare(c)
-		for {
-			ptr, ok := b.(*dwarf.PtrType)
-			if !ok {
-				break
-			}
+		for ptr, ok := b.(*dwarf.PtrType); ok; ptr, ok = b.(*dwarf.PtrType) {
 			c = ptr.Type
 			b, _ = p.facts.Bare(c)
 		}
-		if p.structOf(c) == nil {
-			return false
-		}
 		of := goName(cgoName(c))
-		return slices.Contains([]string{of, of + "C", of + "Handle", of + "Value"}, name)
-	}
-	for _, c := range p.fn.ParamType {
-		if is(c) {
+		if p.structOf(c) != nil && slices.Contains([]string{of, of + "C", of + "Handle", of + "Value"}, name) {
 			return true
 		}
 	}
-	return is(p.fn.ReturnType)
+	return false
 }
 
-// pointer returns argument i as a pointer, nil when it is none.
+// pointer returns argument i as a pointer, nil when it is not one.
 func (p *parameters) pointer(i int) *dwarf.PtrType {
 	b, _ := p.facts.Bare(p.fn.ParamType[i])
 	ptr, _ := b.(*dwarf.PtrType)
 	return ptr
 }
 
-// sameElements reports whether what an origin points to has the elements that C sees there.
-func sameElements(o origin, size int64) bool { return !o.number && (!o.cast || o.size == size) }
+// canCount reports whether argument j is an integer that may say how much memory C touches.
+func (p *parameters) canCount(j int) bool {
+	n, ok := p.facts.Number(p.fn.ParamType[j])
+	return ok && n.Class != decl.Float && n.Enum == nil && n.Size >= 4 && p.lengths[j] == ""
+}
 
-// pair finds the length of what argument i points to: in one call C gets x and len(x), and in none x and
-// the length of another thing in its place.
-//
-//	call site               argument i    argument j     agree or differ
-//	C.sum(&a[0], len(a))    a             len of a       agree
-//	C.sum(&b[0], 16)        b             a constant     neither: it may be known to be long enough
-//	C.sum(&c[0], len(d))    c             len of d       differ: j is no length of i, at any site
-//
-// So one site that differs weighs more than all that agree, as the declaration has to be right for each of them.
+// sameElements reports whether what an origin points to has the elements that C sees there.
+func sameElements(o origin, size int64) bool { return !o.cast || o.size == size }
+
+// pair finds the argument that is the length of argument i: wherever C gets x, it gets len(x) there, too.
 func (p *parameters) pair(i int) {
 	ptr := p.pointer(i)
 	if ptr == nil {
 		return
 	}
-	_, size := p.guesser.element(ptr)
-	for j, c := range p.fn.ParamType {
-		inout := p.pointer(j)
-		if inout != nil && !cc.IsConst(inout.Type) { // a length that C changes: &n, and n begins as len(x)
-			c = inout.Type
-		}
-		n, ok := p.facts.Number(c)
-		if !ok || n.Class == decl.Float || n.Enum != nil || n.Size < 4 || p.lengths[j] != "" || inout != nil && n.Size != 8 {
-			continue
-		}
-		kind, agree, differ := "len", 0, 0
-		for s, row := range p.u.origins {
-			of, length := row[i], row[j]
-			if inout != nil {
-				length = p.beginning(s, row[j])
-			}
-			if of.kind != fromSlice || length.kind != fromLen && length.kind != fromCap {
-				continue
-			}
-			if of.key != length.key || !sameElements(of, size) {
-				differ++
-				continue
-			}
-			agree++
-			if length.kind == fromCap {
-				kind = "cap"
+	_, size := p.element(ptr)
+	for j := range p.fn.ParamType {
+		fn, agree := "", p.canCount(j)
+		for _, row := range p.u.origins {
+			x, n := row[i], row[j]
+			switch {
+			case x.kind == isNil:
+			case x.kind == isSlice && n.kind == isLength && n.of == x.of && sameElements(x, size) && (fn == "" || fn == n.fn):
+				fn = n.fn
+			default:
+				agree = false
 			}
 		}
-		if agree == 0 || differ > 0 {
-			continue
-		}
-		if p.slices[i] == "" {
+		if agree && fn != "" {
 			p.slices[i] = p.name(i)
+			p.lengths[j] = fn + "(" + p.slices[i] + ")"
+			p.u.length = true
+			return
 		}
-		if inout == nil {
-			p.lengths[j] = kind + "(" + p.slices[i] + ")"
-		}
-		p.u.length = true
-		return
 	}
-}
-
-// beginning returns what a variable that C gets the address of is set to, when that happens once.
-func (p *parameters) beginning(site int, o origin) origin {
-	t := p.tracer(p.u.sites[site])
-	if values, known := t.assigned(o.variable); o.kind == fromAddress && known && len(values) == 1 {
-		return t.trace(values[0])
-	}
-	return origin{}
 }
 
 // parameter declares argument i.
 func (p *parameters) parameter(i int) {
-	c := p.fn.ParamType[i]
-	list, _ := p.at(i)
 	if length := p.lengths[i]; length != "" {
 		p.u.args = append(p.u.args, length)
 		return
@@ -171,56 +126,27 @@ func (p *parameters) parameter(i int) {
 		p.pointerTo(i, ptr)
 		return
 	}
+	c := p.fn.ParamType[i]
 	if typ := p.number(c); typ != "" {
-		for _, o := range list {
-			if o.number {
-				p.u.ask("C gets an address as the number %s (%s). Write a static inline function in the preamble that takes a pointer there, "+
-					"and a length, and declare that one: an address in a number keeps nothing alive.", cc.TypeText(c, ""), p.sites())
-				p.u.words = true
-				break
-			}
+		if slices.ContainsFunc(p.at(i), func(o origin) bool { return o.kind == isSlice || o.kind == isAddress }) {
+			p.u.refuse("it gets an address as a number, which keeps nothing alive: wrap it in a static inline function "+
+				"that takes a pointer there (%s)", p.sites())
+			return
 		}
-		if !p.constant(i) {
-			p.pass(p.name(i), typ)
-		}
+		p.pass(p.name(i), typ)
 		return
 	}
 	if t := p.mirror(p.u, c); t != nil {
 		p.pass(p.name(i), t.goName)
 		return
 	}
-	p.u.refuse("argument %d is %s, which Go does not have: wrap it in a static inline function whose types Go has too", i+1, p.facts.Describe(c))
+	p.refuseType(i)
 }
 
-// constant passes an integer that is the same constant in all calls, where C gets memory of Go: it may say how
-// much of it C touches.
-func (p *parameters) constant(i int) bool {
-	n, ok := p.facts.Number(p.fn.ParamType[i])
-	if !ok || n.Class == decl.Float || !p.memory() {
-		return false
-	}
-	list, _ := p.at(i)
-	if !all(list, func(o origin) bool { return o.kind == fromConstant }) {
-		return false
-	}
-	if all(list, func(o origin) bool { return o.text == list[0].text }) {
-		p.u.args = append(p.u.args, list[0].text)
-		return true
-	}
-	p.u.ask("Argument %d is a constant, and not always the same (%s). Does it say how much memory C touches? If it does not, this is right.", i+1, p.sites())
-	return false
-}
-
-// memory reports whether C gets memory of Go.
-func (p *parameters) memory() bool {
-	for _, row := range p.u.origins {
-		for _, o := range row {
-			if o.kind == fromSlice || o.kind == fromAddress {
-				return true
-			}
-		}
-	}
-	return false
+// refuseType refuses a function because of the type of argument i.
+func (p *parameters) refuseType(i int) {
+	p.u.refuse("argument %d is %s, which Go does not have: wrap it in a static inline function whose types Go has too",
+		i+1, p.facts.Describe(p.fn.ParamType[i]))
 }
 
 // pass adds a parameter that C gets.
@@ -240,8 +166,8 @@ func (p *parameters) sites() string {
 
 // pointerTo declares a pointer.
 func (p *parameters) pointerTo(i int, ptr *dwarf.PtrType) {
-	list, nils := p.at(i)
-	if len(list) == 0 && nils > 0 {
+	list := p.at(i)
+	if len(list) == 0 {
 		p.u.args = append(p.u.args, "nil")
 		return
 	}
@@ -251,48 +177,47 @@ func (p *parameters) pointerTo(i int, ptr *dwarf.PtrType) {
 		p.u.refuse("it takes a pointer to a function: a leaf must not call back into Go")
 		return
 	case *dwarf.StructType:
-		p.structPointer(i, ptr)
+		p.structPointer(i, ptr, list)
 		return
 	case *dwarf.PtrType:
-		p.outHandle(i, target, list)
+		if p.structOf(target.Type) == nil || cgoName(target.Type) == "" || !all(list, isOne) {
+			p.refuseType(i)
+			return
+		}
+		p.written(i, "*"+p.handle(p.u, target.Type).goName)
 		return
 	}
-	elem, size := p.guesser.element(ptr)
-	if elem == "" {
-		p.u.refuse("argument %d is %s, which Go does not have: wrap it in a static inline function whose types Go has too", i+1, p.facts.Describe(p.fn.ParamType[i]))
-		return
-	}
-	if name := p.slices[i]; name != "" {
+	elem, size := p.element(ptr)
+	_, isVoid := target.(*dwarf.VoidType)
+	isVoid = isVoid || target == nil
+	n, _ := p.facts.Number(ptr.Type)
+	isConst := cc.IsConst(ptr.Type)
+	switch {
+	case elem == "":
+		p.refuseType(i)
+	case p.slices[i] != "":
 		typ := "[]" + elem
-		if cc.IsConst(ptr.Type) && elem == "byte" && all(list, func(o origin) bool { return o.kind != fromSlice || o.str }) {
+		if isConst && elem == "byte" && all(list, func(o origin) bool { return o.str }) {
 			typ = "string"
 		}
-		p.pass(name, typ)
-		return
-	}
-	if elements := list[0].elements; elements > 0 && nils == 0 && all(list, func(o origin) bool { return o.elements == elements && sameElements(o, size) }) {
-		name := p.name(i)
-		p.pass(name, "[]"+elem)
-		p.u.clauses = append(p.u.clauses, fmt.Sprintf("require len(%s) >= %d", name, elements))
-		return
-	}
-	switch {
-	case all(list, func(o origin) bool { return o.kind == fromCString }):
-		p.cString(i, elem, nils)
-	case all(list, func(o origin) bool { return o.kind == fromAddress && sameElements(o, size) }):
-		p.variable(i, elem, cc.IsConst(ptr.Type))
+		p.pass(p.slices[i], typ)
+	case all(list, func(o origin) bool { return isOne(o) && sameElements(o, size) }) && !isVoid:
+		if isConst {
+			p.pass(p.name(i), "*"+elem)
+			return
+		}
+		p.written(i, elem)
+	case isConst && n.PlainChar && !p.counts():
+		p.text(i)
 	default:
 		p.unknownLength(i, elem)
 	}
 }
 
+func isOne(o origin) bool { return o.kind == isAddress }
+
 func all(list []origin, is func(origin) bool) bool {
-	for _, o := range list {
-		if !is(o) {
-			return false
-		}
-	}
-	return len(list) > 0
+	return !slices.ContainsFunc(list, func(o origin) bool { return !is(o) })
 }
 
 // unknownLength declares a pointer of which nothing says how much C touches there.
@@ -301,137 +226,124 @@ func (p *parameters) unknownLength(i int, elem string) {
 	p.pass(name, "[]"+elem)
 	p.u.clauses = append(p.u.clauses, "require len("+name+") >= ELEMENTS")
 	p.u.ask("How many elements does C touch at %s (argument %d, %s; %s)? Write it in place of ELEMENTS: a number, C.NAME or what follows from "+
-		"the other parameters. Memory of C is no slice of Go: wrap the function if that is what it gets.", name, i+1, p.facts.Describe(p.fn.ParamType[i]), p.sites())
+		"the other parameters. Memory of C is no slice of Go: wrap the function if that is what it gets.",
+		name, i+1, p.facts.Describe(p.fn.ParamType[i]), p.sites())
 }
 
-// cString declares a string that ends in a zero byte.
-func (p *parameters) cString(i int, elem string, nils int) {
+// text declares a const char *, which most often is a string that ends in a zero byte.
+func (p *parameters) text(i int) {
 	name := p.name(i)
-	p.pass(name, "[]"+elem)
+	p.pass(name, "[]byte")
 	p.u.clauses = append(p.u.clauses, fmt.Sprintf("require len(%[1]s) > 0 && %[1]s[len(%[1]s)-1] == 0", name))
-	kept := nils > 0 || elem != "byte"
-	for s, row := range p.u.origins {
-		kept = kept || !p.tracer(p.u.sites[s]).freedWithin(row[i])
-	}
-	if kept {
-		p.u.ask("Does C keep the string %s after the call (%s)? C.CString's memory is C's, this one is Go's. If it keeps it, or the string may be NULL, "+
-			"leave C.%s() as it is.", name, p.sites(), p.u.cName)
-	}
+	p.u.ask("Does C read %s (argument %d; %s) up to a zero byte, and keep no pointer to it? Then this is right. C.CString's memory is C's, "+
+		"this one is Go's.", name, i+1, p.sites())
 }
 
-// variable declares a result that C writes, or a value that it reads, by the address of one variable.
-func (p *parameters) variable(i int, elem string, constant bool) {
+// written declares a result that C writes by the address of one variable.
+func (p *parameters) written(i int, typ string) {
 	name := p.name(i)
-	if constant {
-		p.pass(name, "*"+elem)
-		return
-	}
 	p.u.args = append(p.u.args, "&"+name)
-	p.u.results = append(p.u.results, guessParam{name, elem})
-	if begin := p.begins(i, name, elem); begin != "" {
-		p.u.clauses = append(p.u.clauses, "inout "+name+" = "+begin)
+	p.u.results = append(p.u.results, guessParam{name, typ})
+	if all(p.at(i), func(o origin) bool { return o.zero }) {
+		return // it begins as 0 here, too
 	}
+	p.u.ask("Does C read %s (argument %d; %s) before it writes it? Then add //fastc:inout %[1]s = VALUE; if not, this is right.", name, i+1, p.sites())
 }
 
-// begins says what a variable holds before the call, empty for 0.
-func (p *parameters) begins(i int, name, elem string) string {
-	value := ""
-	for s, row := range p.u.origins {
-		t := p.tracer(p.u.sites[s])
-		v, begin := row[i].variable, ""
-		values, known := t.assigned(v)
-		switch {
-		case row[i].kind == fromNil || known && len(values) == 0:
-			continue
-		case known && len(values) == 1:
-			o := t.trace(values[0])
-			begin = p.known(o, elem)
-		default:
-			begin = "?"
-		}
-		if value != "" && begin != value {
-			begin = "?"
-		}
-		value = begin
-	}
-	if value == "?" {
-		value = p.unique(name + "Begin")
-		p.u.params = append(p.u.params, guessParam{value, elem})
-	}
-	if value == "0" {
-		return ""
-	}
-	return value
-}
-
-// known writes what a variable begins as when it is a number or the length of a slice that C gets too.
-func (p *parameters) known(o origin, elem string) string {
-	if o.kind == fromConstant && (token.IsIdentifier(strings.TrimPrefix(o.text, "C.")) || isDigits(o.text)) && elem != "bool" {
-		return o.text
-	}
-	kind := map[originKind]string{fromLen: "len", fromCap: "cap"}[o.kind]
-	if kind == "" || elem != "uint64" && elem != "int64" {
-		return "?"
-	}
-	for i := range p.fn.ParamType {
-		for _, row := range p.u.origins {
-			if p.slices[i] != "" && row[i].kind == fromSlice && row[i].key == o.key {
-				return kind + "(" + p.slices[i] + ")"
-			}
-		}
-	}
-	return "?"
-}
-
-func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
-
-// structPointer declares a pointer to a struct: to Go's mirror where Go has values of it, and to what C
-// keeps to itself where it has none.
-func (p *parameters) structPointer(i int, ptr *dwarf.PtrType) {
+// structPointer declares a pointer to a struct: to Go's mirror when Go has values of it, and otherwise to what C
+// keeps to itself.
+func (p *parameters) structPointer(i int, ptr *dwarf.PtrType, list []origin) {
 	s := p.structOf(ptr.Type)
 	if cgoName(ptr.Type) == "" || strings.HasPrefix(s.StructName, "__") {
-		p.u.refuse("argument %d is %s", i+1, p.facts.Describe(p.fn.ParamType[i]))
+		p.refuseType(i)
 		return
 	}
-	list, _ := p.at(i)
-	ofGo := p.allocated[s] || slices.ContainsFunc(list, func(o origin) bool { return o.kind == fromSlice || o.kind == fromAddress })
-	if !ofGo {
+	isOfGo := func(o origin) bool { return o.kind == isSlice || isOne(o) }
+	if !p.allocated[s] && !slices.ContainsFunc(list, isOfGo) {
 		p.pass(p.name(i), "*"+p.handle(p.u, ptr.Type).goName)
 		return
 	}
 	t := p.mirror(p.u, ptr.Type)
-	if t == nil {
-		p.u.ask("Go has values of %s (%s), and no mirror of it is possible. Let C make and free them, and declare the type under //fastc:opaque, "+
-			"or write a static inline function that takes its members.", cc.TypeText(cc.Unqualified(ptr.Type), ""), p.sites())
-		p.u.words = true
-		return
-	}
-	if name := p.slices[i]; name != "" {
-		p.pass(name, "[]"+t.goName)
-		return
-	}
-	if all(list, func(o origin) bool { return o.kind == fromAddress || o.one && !o.number }) {
+	switch {
+	case t == nil:
+		p.u.refuse("Go has values of %s, and no mirror of it is possible: let C make and free them, or write a static inline "+
+			"function that takes its members", cc.TypeText(cc.Unqualified(ptr.Type), ""))
+	case p.slices[i] != "":
+		p.pass(p.slices[i], "[]"+t.goName)
+	case all(list, isOne), !p.counts() && all(list, func(o origin) bool { return o.kind != isSlice }):
 		p.pass(p.name(i), "*"+t.goName)
-		return
+	default:
+		p.unknownLength(i, t.goName)
 	}
-	p.unknownLength(i, t.goName)
 }
 
-// outHandle declares a result that C puts a pointer to a struct into.
-func (p *parameters) outHandle(i int, inner *dwarf.PtrType, list []origin) {
-	s := p.structOf(inner.Type)
-	if s == nil || cgoName(inner.Type) == "" || !all(list, func(o origin) bool { return o.kind == fromAddress && !o.number }) {
-		p.u.refuse("argument %d is %s, a pointer to a pointer: wrap it in a static inline function whose types Go has too", i+1, p.facts.Describe(p.fn.ParamType[i]))
-		return
-	}
-	name := p.name(i)
-	p.u.args = append(p.u.args, "&"+name)
-	p.u.results = append(p.u.results, guessParam{name, "*" + p.handle(p.u, inner.Type).goName})
-	for s, row := range p.u.origins {
-		values, known := p.tracer(p.u.sites[s]).assigned(row[i].variable)
-		if row[i].variable == nil || !known || len(values) > 0 {
-			p.u.ask("C may read what %s holds before the call (%s): fastcgen has it begin as NULL. Is that right?", name, p.sites())
-			return
+// counts reports whether an argument may say how much memory C touches.
+func (p *parameters) counts() bool {
+	for j := range p.fn.ParamType {
+		if p.canCount(j) {
+			return true
 		}
 	}
+	return false
+}
+
+// result declares what the function returns, and errno.
+func (p *parameters) result() {
+	c := p.fn.ReturnType
+	b, _ := p.facts.Bare(c)
+	direct := ""
+	switch b := b.(type) {
+	case nil, *dwarf.VoidType:
+	case *dwarf.StructType:
+		if t := p.mirror(p.u, c); t != nil {
+			direct = t.goName
+			break
+		}
+		p.u.refuse("it returns %s, of which Go can have no mirror", p.facts.Describe(c))
+	case *dwarf.PtrType:
+		direct = p.pointerResult(b)
+	default:
+		if direct = p.number(c); direct == "" {
+			p.u.refuse("it returns %s, which Go does not have", p.facts.Describe(c))
+		}
+	}
+	if direct != "" {
+		p.u.results = append([]guessParam{{p.unique("ret"), direct}}, p.u.results...)
+	}
+	p.keeps()
+	if slices.ContainsFunc(p.u.sites, func(c *cgoCall) bool { return c.errno }) {
+		p.u.hasError = true
+		p.u.clauses = append(p.u.clauses, "fails errno != 0")
+	}
+}
+
+// keeps asks whether a struct that C makes keeps memory of Go, which may move with a goroutine's stack.
+func (p *parameters) keeps() {
+	opaque := func(typ string) bool {
+		return slices.ContainsFunc(p.u.types, func(t *guessType) bool { return t.opaque && typ == "*"+t.goName })
+	}
+	if !slices.ContainsFunc(p.u.results, func(r guessParam) bool { return opaque(r.typ) }) {
+		return
+	}
+	for _, param := range p.u.params {
+		if param.typ == "string" || strings.HasPrefix(param.typ, "[]") || strings.HasPrefix(param.typ, "*") && !opaque(param.typ) {
+			p.u.ask("Does what it returns keep a pointer to %s (%s)? That is memory of Go. If it does, leave C.%s() as it is; if C has a copy, this is right.",
+				param.name, p.sites(), p.u.cName)
+		}
+	}
+}
+
+// pointerResult returns the Go type of a pointer that C returns, empty when there is none.
+func (p *parameters) pointerResult(ptr *dwarf.PtrType) string {
+	if s := p.structOf(ptr.Type); s != nil && cgoName(ptr.Type) != "" {
+		return "*" + p.handle(p.u, ptr.Type).goName
+	}
+	if n, _ := p.facts.Number(ptr.Type); !n.PlainChar || !cc.IsConst(ptr.Type) {
+		p.u.refuse("it returns %s: Go cannot know how long that stays. Wrap it in a static inline function that writes what it points to into a slice",
+			p.facts.Describe(p.fn.ReturnType))
+		return ""
+	}
+	p.u.clauses = append(p.u.clauses, "copy")
+	p.u.ask("Does the string that it returns end in a zero byte, and does C keep it (%s)? Then this is right: Go gets a copy.", p.sites())
+	return "string"
 }

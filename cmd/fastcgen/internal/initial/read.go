@@ -31,13 +31,10 @@ type cgoPreamble struct {
 
 // cgoCall is a call C.NAME(...) in it.
 type cgoCall struct {
-	name   string
-	at     token.Position
-	args   []ast.Expr
-	in     *ast.FuncDecl // nil outside of functions
-	errno  bool          // r, err := C.NAME()
-	text   bool          // C.GoString(C.NAME())
-	result types.Object  // the variable that the result is assigned to, nil when there is none
+	name  string
+	at    token.Position
+	args  []ast.Expr
+	errno bool // r, err := C.NAME()
 }
 
 // cgoUses is what the files say about C.
@@ -115,7 +112,7 @@ func platformTags(base string) []string {
 }
 
 // collect finds what a file says about C.
-func (u *cgoUses) collect(fset *token.FileSet, info *types.Info, f *ast.File, calls bool) {
+func (u *cgoUses) collect(fset *token.FileSet, f *ast.File, calls bool) {
 	var stack []ast.Node
 	parent := func(n int) ast.Node {
 		for i := len(stack) - 2; i >= 0; i-- {
@@ -157,49 +154,20 @@ func (u *cgoUses) collect(fset *token.FileSet, info *types.Info, f *ast.File, ca
 		if !calls || cgoOwn[name] {
 			return true
 		}
-		c := &cgoCall{name: name, at: at, args: call.Args}
-		for _, s := range stack {
-			if fn, ok := s.(*ast.FuncDecl); ok {
-				c.in = fn
-			}
-		}
-		c.used(info, call, parent(2))
-		u.calls = append(u.calls, c)
+		u.calls = append(u.calls, &cgoCall{name: name, at: at, args: call.Args, errno: hasErrno(parent(2))})
 		return true
 	})
 }
 
-// used notes what becomes of a call's result.
-func (c *cgoCall) used(info *types.Info, call *ast.CallExpr, parent ast.Node) {
-	variable := func(e ast.Expr) types.Object {
-		if id, ok := e.(*ast.Ident); ok {
-			return info.ObjectOf(id)
-		}
-		return nil
-	}
-	switch p := parent.(type) {
+// hasErrno reports whether a statement takes two results of one call of C: the second one is errno.
+func hasErrno(n ast.Node) bool {
+	switch n := n.(type) {
 	case *ast.AssignStmt:
-		if len(p.Rhs) == 1 {
-			c.errno = len(p.Lhs) == 2
-			c.result = variable(p.Lhs[0])
-			return
-		}
-		for i, e := range p.Rhs {
-			if ast.Unparen(e) == call && i < len(p.Lhs) {
-				c.result = variable(p.Lhs[i])
-			}
-		}
+		return len(n.Rhs) == 1 && len(n.Lhs) == 2
 	case *ast.ValueSpec:
-		for i, e := range p.Values {
-			if ast.Unparen(e) == call && i < len(p.Names) {
-				c.result = info.ObjectOf(p.Names[i])
-			}
-		}
-		c.errno = len(p.Values) == 1 && len(p.Names) == 2
-	case *ast.CallExpr:
-		name, ok := cc.PlainC(p.Fun)
-		c.text = ok && name == "GoString"
+		return len(n.Values) == 1 && len(n.Names) == 2
 	}
+	return false
 }
 
 // typeCheck has Go's type checker say what it knows without other packages and without C.

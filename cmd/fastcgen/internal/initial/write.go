@@ -177,9 +177,6 @@ func (in *initializer) asked(u *guess) string {
 		}
 		b.WriteString(emit.Wrapped(lead + q))
 	}
-	if u.words {
-		return b.String()
-	}
 	b.WriteString("//\n")
 	text := ""
 	for _, t := range u.types {

@@ -16,7 +16,7 @@ func TestLeaves(t *testing.T) {
 	}
 	src := []byte("a b c 12345")
 	one, two := make([]byte, 8), make([]byte, 8)
-	if a, b := pack(one, src), geoPack(two, src); a != int(b) || string(one) != string(two) || packAt(one, 2, src) != 6 {
+	if a, b := pack(one, src), geoPack(two, uint64(len(two)), src, uint64(len(src))); a != int(b) || string(one) != string(two) || packAt(one, 2, src) != 6 {
 		t.Error(a, b, one, two)
 	}
 	var d [4]byte
