@@ -27,6 +27,7 @@ help:
 	@echo "make soak        packages aio, httpd, gcgate and gctrace under random histories, each for an hour (SOAK=2m: two minutes), and httpd restarted behind HAProxy"
 	@echo "make soak-fastc  package fastc's calls under collections, signals and profiles, as long as SOAK says"
 	@echo "make test-next   package fastc, which relies on the runtime's inside, under the next Go ($(NEXT))"
+	@echo "make test-apiserver  turns by a kube-apiserver, which it compiles: ten minutes"
 	@echo "make test-kernels  packages aio and httpd under other kernels, in qemu: KERNELS=\"/boot/vmlinuz-6.12.43 ...\""
 	@echo "make build       bin/: evenkeel, the examples, and the driver of bench-gate"
 
@@ -63,7 +64,7 @@ test:
 	@.ci/test
 
 # FUZZTIME=1m: a minute for each fuzz target.
-export FUZZTIME ?= 5s
+export FUZZTIME ?= 3s
 check:
 	@.ci/check
 
@@ -79,6 +80,11 @@ NEXT ?= go1.27.2
 test-next:
 	@.ci/setup gcc
 	@env EVENKEEL_CHECK=1 GOTOOLCHAIN=$(NEXT) go test -count=1 -timeout 30m -v -shuffle=on ./fastc
+
+# A kube-apiserver from its source, module k8s.io/kubernetes, and replicas that share a Lease.
+.PHONY: test-apiserver
+test-apiserver:
+	@cd e2e/apiserver && go test -count=1 -v ./...
 
 # The tests of what talks to the kernel, under others than this machine's: KERNELS="/boot/vmlinuz-6.12.43 ...".
 .PHONY: test-kernels
