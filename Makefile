@@ -5,7 +5,7 @@ GO_BUILD = go build
 .PHONY: help
 help:
 	@echo "make demo        two minutes, with Go alone: why a service is slow, whether a fix helps, collections without overlapped requests"
-	@echo "make demo-haproxy  two replicas behind HAProxy, stock and gated: a table and a page"
+	@echo "make demo-haproxy  two replicas behind HAProxy, collecting under live traffic and gated: counts, a table and a page"
 	@echo "make test        set-up, build, vet, the tests with the race detector, shuffled, but for what compiles longest: at most 8 minutes the first time, then 4"
 	@echo "make check       what takes longer: lint, other systems and architectures, fuzzing, benchmarks once"
 	@echo "make flake       all tests $(ROUNDS) times beside busy loops and a compiler, to find those that fail by chance"

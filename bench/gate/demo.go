@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,7 +13,6 @@ import (
 	"time"
 
 	"evenkeel.dev/bench/machine"
-	"evenkeel.dev/gctrace"
 	"evenkeel.dev/loadgen"
 )
 
@@ -46,12 +46,13 @@ type event struct {
 	State  string    `json:"state"`
 }
 
-// demo loads two replicas with the stock runtime, then gated, and writes gate.json and
+// demo loads two replicas that collect under live traffic, then gated ones, and writes gate.json and
 // gate-events.ndjson to dir, for evenkeel compare.
 func (d *driver) demo(ctx context.Context, dir string) error {
-	stock, gated := modeNamed(modes, "default"), modeNamed(modes, "gated")
+	through, gated := modeNamed(single, "through"), modeNamed(modes, "gated")
+	through.front = haproxy
 	d.length, d.warmup, d.steps = demoCalibrate, time.Second, 2
-	l, err := d.calibrate(ctx, stock, 2, load{name: "demo", share: demoShare})
+	l, err := d.calibrate(ctx, through, 2, load{name: "demo", share: demoShare})
 	if err != nil {
 		return err
 	}
@@ -60,12 +61,13 @@ func (d *driver) demo(ctx context.Context, dir string) error {
 	for _, m := range []struct {
 		label string
 		mode  mode
-	}{{"stock runtime", stock}, {"gated", gated}} {
+	}{{"live traffic", through}, {"gated", gated}} {
 		fmt.Fprintf(d.out, "%s: two replicas, %.0f requests/s for %v\n", m.label, l.rate, demoLength)
-		run, es, err := d.demoOnce(ctx, m.label, m.mode, l)
+		run, es, overlapped, err := d.demoOnce(ctx, m.label, m.mode, l)
 		if err != nil {
 			return fmt.Errorf("%s: %w", m.label, err)
 		}
+		fmt.Fprintf(d.out, "%s: %d of %d requests overlapped a collection, %d failed\n", m.label, overlapped, run.Load.Requests(), run.Load.Failed)
 		runs, events = append(runs, run), append(events, es...)
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -89,24 +91,22 @@ func (d *driver) demo(ctx context.Context, dir string) error {
 	return os.WriteFile(filepath.Join(dir, "gate-events.ndjson"), []byte(text.String()), 0o644)
 }
 
-// demoOnce runs one mode, and returns what happened inside the replicas meanwhile.
-func (d *driver) demoOnce(ctx context.Context, label string, m mode, l load) (demoRun, []event, error) {
-	gated := m.name != "default"
-	traces := make([]*trace, 2)
+// demoOnce runs one mode. It returns what happened inside the replicas meanwhile, and how many requests overlapped a
+// collection.
+func (d *driver) demoOnce(ctx context.Context, label string, m mode, l load) (demoRun, []event, int64, error) {
 	files := make([]string, 2)
 	sys, err := d.open(ctx, m, 2, func(i int, s *spec) {
-		if gated {
-			files[i] = filepath.Join(d.dir, fmt.Sprintf("events-%d", i))
-			s.args = append(append([]string(nil), s.args...), "-events", files[i])
-			return
-		}
-		traces[i] = readTrace()
-		s.env, s.stderr = []string{"GODEBUG=gctrace=1"}, traces[i].w
+		files[i] = filepath.Join(d.dir, fmt.Sprintf("events-%s-%d", m.name, i))
+		s.args = append(append([]string(nil), s.args...), "-events", files[i])
 	})
 	if err != nil {
-		return demoRun{}, nil, err
+		return demoRun{}, nil, 0, err
 	}
-	r, err := loadgen.Run(ctx, sys.options(l, demoLength, d.warm(m, l, 2)))
+	options := sys.options(l, demoLength, d.warm(m, l, 2))
+	var before, after int64
+	var counting error
+	options.OnMeasure = func() { before, counting = sys.overlapped(ctx) }
+	r, err := loadgen.Run(ctx, options)
 	run := demoRun{Label: label, Repeat: 1, Load: r, Server: demoServer{Exit: "stopped"}, Env: []string{"GOMAXPROCS=1"}}
 	run.Command = append([]string{filepath.Base(d.binary(m))}, append(d.work, m.arguments(place{socket: d.socket, turns: "turns"})...)...)
 	for _, rep := range sys.replicas {
@@ -115,25 +115,40 @@ func (d *driver) demoOnce(ctx context.Context, label string, m mode, l load) (de
 		run.Server.PeakRSSBytes += peak
 		run.Server.CPU += cpu
 	}
+	if err == nil {
+		var last error
+		after, last = sys.overlapped(ctx)
+		err = errors.Join(counting, last)
+	}
 	sys.close()
-	if err != nil || ctx.Err() != nil {
-		return run, nil, fmt.Errorf("cut short: %w", context.Cause(ctx))
+	if ctx.Err() != nil {
+		err = fmt.Errorf("cut short: %w", context.Cause(ctx))
+	}
+	if err != nil {
+		return run, nil, 0, err
 	}
 	var events []event
 	for i := range 2 {
-		source := fmt.Sprintf("%s, replica %d", label, i+1)
-		var es []event
-		if gated {
-			es, err = readEvents(files[i], source)
-		} else {
-			es = traces[i].events(source)
-		}
+		es, err := readEvents(files[i], fmt.Sprintf("%s, replica %d", label, i+1))
 		if err != nil {
-			return run, nil, err
+			return run, nil, 0, err
 		}
 		events = append(events, es...)
 	}
-	return run, events, nil
+	return run, events, after - before, nil
+}
+
+// overlapped returns how many requests overlapped a collection of their replica so far.
+func (s *system) overlapped(ctx context.Context) (n int64, err error) {
+	for _, rep := range s.replicas {
+		stats, err := rep.stats(ctx)
+		if err != nil {
+			return 0, err
+		}
+		g := stats.gate()
+		n += g.Overlapped + g.OverlappedOther
+	}
+	return n, nil
 }
 
 // readEvents reads the file that a replica wrote, and names the replica.
@@ -154,42 +169,4 @@ func readEvents(name, source string) ([]event, error) {
 		e.Source = source
 		es = append(es, e)
 	}
-}
-
-// trace reads a replica's gctrace lines as they come.
-type trace struct {
-	w    *os.File // for the replica
-	done chan struct{}
-	es   []event
-	err  error
-}
-
-func readTrace() *trace {
-	t := &trace{done: make(chan struct{})}
-	var r *os.File
-	if r, t.w, t.err = os.Pipe(); t.err != nil {
-		close(t.done)
-		return t
-	}
-	go func() {
-		defer close(t.done)
-		defer r.Close()
-		for sc := gctrace.NewScanner(r); sc.Scan(); {
-			end := time.Now() // a line is written when its collection has ended
-			t.es = append(t.es, event{Time: end.Add(-sc.Cycle().Wall.Total()), State: "collecting"}, event{Time: end, State: "serving"})
-		}
-	}()
-	return t
-}
-
-// events returns the collections, when the replica has ended.
-func (t *trace) events(source string) []event {
-	if t.w != nil {
-		t.w.Close()
-	}
-	<-t.done
-	for i := range t.es {
-		t.es[i].Source = source
-	}
-	return t.es
 }

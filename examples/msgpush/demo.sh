@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Two replicas with 300 MB each behind HAProxy: the stock runtime, then gated. make demo-haproxy
-# runs this.
+# Two replicas with 300 MB each behind HAProxy: collecting under live traffic, then gated.
+# make demo-haproxy runs this.
 set -eu
 cd "$(dirname "$0")/../.."
 
