@@ -121,7 +121,7 @@ SOAK ?= 1h
 .PHONY: soak soak-fastc
 soak:
 	EVENKEEL_MUTATIONS=100000 go test -count=1 -v -timeout 0 -run '^TestDifferential$$' ./httpd
-	EVENKEEL_SOAK=$(SOAK) go test -count=1 -v -timeout 0 -run '^(TestSoak.*|TestSimulation|TestPrograms.*)$$' ./aio/... ./httpd ./internal/aiosuite ./gcgate ./gctrace
+	EVENKEEL_SOAK=$(SOAK) go test -count=1 -v -timeout 0 -run '^(TestSoak.*|TestSimulation|TestPrograms.*)$$' ./aio/... ./httpd ./gcgate ./gctrace
 	cd e2e && EVENKEEL_SOAK=$(SOAK) go test -count=1 -v -timeout 0 -run '^TestRestarts$$' .
 
 soak-fastc:

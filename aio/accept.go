@@ -5,7 +5,7 @@ import (
 	"syscall"
 	"time"
 
-	"evenkeel.dev/internal/proactor"
+	"evenkeel.dev/aio/internal/proactor"
 )
 
 // acceptRest is when an accept is tried again for which there were no descriptors or no memory, unless

@@ -3,8 +3,8 @@
 package aio
 
 import (
-	"evenkeel.dev/internal/poller"
-	"evenkeel.dev/internal/proactor"
+	"evenkeel.dev/aio/internal/poller"
+	"evenkeel.dev/aio/internal/proactor"
 )
 
 // open opens the backend that o asks for.

@@ -4,9 +4,9 @@ import (
 	"errors"
 	"sync"
 
-	"evenkeel.dev/internal/poller"
-	"evenkeel.dev/internal/proactor"
-	"evenkeel.dev/internal/uring"
+	"evenkeel.dev/aio/internal/poller"
+	"evenkeel.dev/aio/internal/proactor"
+	"evenkeel.dev/aio/internal/uring"
 )
 
 // fellBack has BackendAuto say once in a process that it uses epoll.

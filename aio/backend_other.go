@@ -5,7 +5,7 @@ package aio
 import (
 	"runtime"
 
-	"evenkeel.dev/internal/proactor"
+	"evenkeel.dev/aio/internal/proactor"
 )
 
 func open(o Options) (proactor.Backend, error) {

@@ -1,6 +1,6 @@
 package aio
 
-import "evenkeel.dev/internal/proactor"
+import "evenkeel.dev/aio/internal/proactor"
 
 // What one turn of WaitIO does is bounded, so that one busy connection delays the others by as much as
 // its own share, and each turn comes to all parts: what was submitted, what can be transferred, what the

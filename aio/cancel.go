@@ -4,7 +4,7 @@ import (
 	"reflect"
 	"time"
 
-	"evenkeel.dev/internal/proactor"
+	"evenkeel.dev/aio/internal/proactor"
 )
 
 // Cancel ends the operations of c, in both directions, that were submitted with that tag (==) and are not

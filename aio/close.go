@@ -3,7 +3,7 @@ package aio
 import (
 	"context"
 
-	"evenkeel.dev/internal/proactor"
+	"evenkeel.dev/aio/internal/proactor"
 )
 
 // Close closes all connections and ends a WaitIO. What is pending is returned by WaitIO with

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"evenkeel.dev/aio"
-	"evenkeel.dev/internal/aiosuite"
+	"evenkeel.dev/aio/internal/aiosuite"
 )
 
 // TestConformance runs the suite over the backends of this system. Unix sockets, which the kqueue backend has in each run,

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	"evenkeel.dev/internal/proactor"
+	"evenkeel.dev/aio/internal/proactor"
 )
 
 // Conn is a connection of a Watcher: [Listener.Accept], [Watcher.Dial] and [Watcher.Attach] make it. Its

@@ -3,7 +3,7 @@ package aio
 import (
 	"time"
 
-	"evenkeel.dev/internal/proactor"
+	"evenkeel.dev/aio/internal/proactor"
 )
 
 // CloseWrite submits the end of this side's sending (shutdown(2) with SHUT_WR): behind the writes that

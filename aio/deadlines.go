@@ -3,7 +3,7 @@ package aio
 import (
 	"time"
 
-	"evenkeel.dev/internal/proactor"
+	"evenkeel.dev/aio/internal/proactor"
 )
 
 // branches is how many entries stand below one: four make half the levels of two, and stand side by

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"evenkeel.dev/internal/proactor"
+	"evenkeel.dev/aio/internal/proactor"
 )
 
 // TestDeadlinesInAnyOrder: each deadline costs a number of comparisons that grows as the number of levels does, in

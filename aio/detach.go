@@ -4,7 +4,7 @@ import (
 	"net"
 	"sync/atomic"
 
-	"evenkeel.dev/internal/proactor"
+	"evenkeel.dev/aio/internal/proactor"
 )
 
 // Detach gives the connection back as a *net.TCPConn or a *net.UnixConn, of which nothing was read that

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"evenkeel.dev/internal/proactor"
+	"evenkeel.dev/aio/internal/proactor"
 )
 
 // Dial submits the making of a connection to addr, a *net.TCPAddr or a *net.UnixAddr (of a netip.AddrPort:

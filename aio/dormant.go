@@ -1,6 +1,6 @@
 package aio
 
-import "evenkeel.dev/internal/proactor"
+import "evenkeel.dev/aio/internal/proactor"
 
 // maxBeds is how many operations of connections that became silent are kept for those that are no longer, before submissions get them.
 const maxBeds = 64

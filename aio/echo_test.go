@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"evenkeel.dev/aio"
-	"evenkeel.dev/internal/aiosuite"
+	"evenkeel.dev/aio/internal/aiosuite"
 )
 
 // The tests and benchmarks in this file have gaio's names and do what those do, so that the two

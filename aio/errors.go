@@ -7,7 +7,7 @@ import (
 	"os"
 	"strings"
 
-	"evenkeel.dev/internal/proactor"
+	"evenkeel.dev/aio/internal/proactor"
 )
 
 // Errors, as they are: returned by calls, or in Result.Error, never wrapped there.

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"evenkeel.dev/aio"
-	"evenkeel.dev/internal/aiosuite"
+	"evenkeel.dev/aio/internal/aiosuite"
 )
 
 // BenchmarkSwapReads counts the reads without a buffer that a message takes when one has come on each connection and

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"evenkeel.dev/aio"
-	"evenkeel.dev/internal/aiosuite"
+	"evenkeel.dev/aio/internal/aiosuite"
 )
 
 // TestFeatureHighPerformance: in the steady state an operation allocates nothing, whether it

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"evenkeel.dev/aio"
-	"evenkeel.dev/internal/aiosuite"
+	"evenkeel.dev/aio/internal/aiosuite"
 )
 
 // The tests in this and the next files are named after what gaio's README promises: nine

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"evenkeel.dev/aio"
-	"evenkeel.dev/internal/aiosuite"
+	"evenkeel.dev/aio/internal/aiosuite"
 )
 
 var seedFlag = flag.Uint64("seed", 0, "play the program of this `seed` only")

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"evenkeel.dev/aio"
-	"evenkeel.dev/internal/aiosuite"
+	"evenkeel.dev/aio/internal/aiosuite"
 )
 
 // Of the suite, by short names.

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"evenkeel.dev/aio"
-	"evenkeel.dev/internal/aiosuite"
+	"evenkeel.dev/aio/internal/aiosuite"
 )
 
 // kqueueSystem is the kqueue backend over a fake kernel.

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"evenkeel.dev/aio"
-	"evenkeel.dev/internal/aiosuite"
-	"evenkeel.dev/internal/poller"
+	"evenkeel.dev/aio/internal/aiosuite"
+	"evenkeel.dev/aio/internal/poller"
 )
 
 // fakeKqueue does what kqueue(2) says, on real sockets, over epoll: one for each filter, so that

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/net/nettest"
 
 	"evenkeel.dev/aio"
+	"evenkeel.dev/aio/internal/aiosuite"
 	"evenkeel.dev/aio/netconn"
-	"evenkeel.dev/internal/aiosuite"
 )
 
 // TestNetconnKqueue holds connections that block to what any net.Conn has to do, over the kqueue backend and a

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"evenkeel.dev/aio"
-	"evenkeel.dev/internal/aiosuite"
-	"evenkeel.dev/internal/proactor"
+	"evenkeel.dev/aio/internal/aiosuite"
+	"evenkeel.dev/aio/internal/proactor"
 )
 
 // keeping is a backend that does not get back what it has in flight.

@@ -13,8 +13,8 @@ import (
 	"testing"
 
 	"evenkeel.dev/aio"
-	"evenkeel.dev/internal/aiosuite"
 	"evenkeel.dev/internal/leaks"
+	"evenkeel.dev/internal/testutil"
 )
 
 // dialed connects to a listener. The connection is closed when the test ends.
@@ -151,13 +151,13 @@ func TestListenRefused(t *testing.T) {
 // it is begun anew, with another one.
 func TestListenAgain(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
-		at := aiosuite.Loopback() + ":0"
+		at := testutil.Loopback() + ":0"
 		for n, taken := 0, 0; n < 20; n++ {
 			w := open(t, aio.Options{Backend: b})
 			l, err := w.Listen("tcp", at, aio.ListenOptions{})
 			if taken < 3 && n > 0 && errors.Is(err, syscall.EADDRINUSE) {
 				taken++
-				n, at = -1, aiosuite.Loopback()+":0"
+				n, at = -1, testutil.Loopback()+":0"
 				must(t, w.Close())
 				continue
 			}

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"evenkeel.dev/internal/proactor"
+	"evenkeel.dev/aio/internal/proactor"
 )
 
 // ListenOptions configures a Listener. The zero value works.

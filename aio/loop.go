@@ -5,7 +5,7 @@ import (
 	"syscall"
 	"time"
 
-	"evenkeel.dev/internal/proactor"
+	"evenkeel.dev/aio/internal/proactor"
 )
 
 const (

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 
-	"evenkeel.dev/internal/proactor"
+	"evenkeel.dev/aio/internal/proactor"
 )
 
 // Options configures a Watcher. The zero value works.

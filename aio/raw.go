@@ -2,9 +2,11 @@ package aio
 
 import (
 	"net"
+	"os"
 	"syscall"
 
-	"evenkeel.dev/internal/proactor"
+	"evenkeel.dev/aio/internal/proactor"
+	"evenkeel.dev/aio/internal/sys"
 )
 
 // SyscallConn implements syscall.Conn, for options of the socket that have no method here: Control calls its function with the
@@ -33,6 +35,20 @@ func (r raw) Control(f func(fd uintptr)) error {
 		return &UnsupportedError{"Control", "a backend of the operating system"}
 	}
 	return nil
+}
+
+// File returns a duplicate of the connection's descriptor, which the caller closes. The two share the socket: its
+// options, and what is read and written. Both stay non-blocking. It fails with ErrClosed, ErrWatcherClosed, what
+// fcntl(2) says, and, where there is no descriptor (package aio/aiotest), an *UnsupportedError.
+func (c *Conn) File() (*os.File, error) {
+	fd, err := sys.Dup(c)
+	switch {
+	case err != nil:
+		return nil, err
+	case fd < 0:
+		return nil, &UnsupportedError{"File", "a backend of the operating system"}
+	}
+	return os.NewFile(uintptr(fd), ""), nil
 }
 
 var errRaw = &UnsupportedError{"Read or Write of a RawConn", "operations of the Conn, as the Watcher transfers, or Detach"}

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"evenkeel.dev/aio"
-	"evenkeel.dev/internal/aiosuite"
-	"evenkeel.dev/internal/sys/refuse"
+	"evenkeel.dev/aio/internal/aiosuite"
+	"evenkeel.dev/aio/internal/sys/refuse"
 )
 
 // refusals says what becomes of a Watcher of each backend where the kernel refuses some system calls:

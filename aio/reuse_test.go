@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"evenkeel.dev/aio"
-	"evenkeel.dev/internal/aiosuite"
+	"evenkeel.dev/aio/internal/aiosuite"
 )
 
 // TestReuse frees connections from other goroutines, while operations of them are submitted and

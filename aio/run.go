@@ -4,7 +4,7 @@ import (
 	"syscall"
 	"time"
 
-	"evenkeel.dev/internal/proactor"
+	"evenkeel.dev/aio/internal/proactor"
 )
 
 // starvedRetry is when a transfer is tried again for which there was no memory.

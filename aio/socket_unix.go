@@ -6,7 +6,7 @@ import (
 	"net"
 	"syscall"
 
-	"evenkeel.dev/internal/sys"
+	"evenkeel.dev/aio/internal/sys"
 )
 
 // prepare sets the options of a listening socket before it is bound. Those of TCP pass on to its connections.

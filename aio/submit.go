@@ -4,7 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"evenkeel.dev/internal/proactor"
+	"evenkeel.dev/aio/internal/proactor"
 )
 
 // NoDeadline is for an operation that may wait for as long as it takes.

@@ -3,7 +3,7 @@ package aio
 import (
 	"syscall"
 
-	"evenkeel.dev/internal/proactor"
+	"evenkeel.dev/aio/internal/proactor"
 )
 
 // TryWrite sends as much of buf as the socket has room for, 64 KiB at the utmost, and returns how much that was. The

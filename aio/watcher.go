@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"evenkeel.dev/internal/proactor"
+	"evenkeel.dev/aio/internal/proactor"
 )
 
 // Result is an operation that is over.

@@ -3,7 +3,7 @@ package aio
 import (
 	"time"
 
-	"evenkeel.dev/internal/proactor"
+	"evenkeel.dev/aio/internal/proactor"
 )
 
 // maxVecs is how many lists of buffers are kept for reuse, each of as many as vecKept.

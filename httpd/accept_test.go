@@ -21,7 +21,7 @@ import (
 
 	"evenkeel.dev/aio"
 	"evenkeel.dev/httpd"
-	"evenkeel.dev/internal/aiosuite"
+	"evenkeel.dev/internal/testutil"
 )
 
 // TestListenerClosed: a listener that its owner closes ends Serve, though the loop accepts from a duplicate. Meanwhile
@@ -31,7 +31,7 @@ func TestListenerClosed(t *testing.T) {
 		for _, network := range []string{"tcp", "unix"} {
 			t.Run(network, func(t *testing.T) {
 				t.Parallel()
-				addr := aiosuite.Loopback() + ":0"
+				addr := testutil.Loopback() + ":0"
 				if network == "unix" {
 					addr = filepath.Join(t.TempDir(), "s")
 				}

@@ -3,11 +3,9 @@
 package httpd
 
 import (
-	"os"
 	"syscall"
 
 	"evenkeel.dev/aio"
-	"evenkeel.dev/internal/sys"
 )
 
 // inherits reports whether a connection has what probe has set of its listener. One that came before that has not: it
@@ -25,8 +23,8 @@ func inherits(c *aio.Conn) bool {
 	}); err != nil || on != 0 {
 		return true
 	}
-	if fd, err := sys.Dup(c); err == nil && fd >= 0 {
-		enable(os.NewFile(uintptr(fd), ""))
+	if f, err := c.File(); err == nil {
+		enable(f)
 	}
 	return false
 }

@@ -5,8 +5,6 @@ import (
 	"math"
 	"os"
 	"syscall"
-
-	"evenkeel.dev/internal/sys"
 )
 
 // sendTurn is how much one sendfile(2) is asked for.
@@ -96,11 +94,10 @@ func (w *worker) duplicate() (*os.File, error) {
 	if err := c.room(w, true); err != nil {
 		return nil, err
 	}
-	fd, err := sys.Dup(c.handle)
-	if err != nil || fd < 0 {
+	to, err := c.handle.File()
+	if err != nil {
 		return nil, nil
 	}
-	to := os.NewFile(uintptr(fd), "")
 	if err := to.SetWriteDeadline(w.outUntil); err != nil {
 		_ = to.Close()
 		return nil, nil

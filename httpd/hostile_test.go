@@ -20,7 +20,7 @@ import (
 
 	"evenkeel.dev/aio"
 	"evenkeel.dev/httpd"
-	"evenkeel.dev/internal/aiosuite"
+	"evenkeel.dev/internal/testutil"
 )
 
 // TestIdleTimeoutOfFirstBytes: a connection that says up to three bytes of its next request is idle, as in net/http.
@@ -208,7 +208,7 @@ func TestHijackInShutdown(t *testing.T) {
 			taken <- nc
 		})
 		srv := &http.Server{Handler: m}
-		ln, err := net.Listen("tcp", aiosuite.Loopback()+":0")
+		ln, err := net.Listen("tcp", testutil.Loopback()+":0")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"testing"
 
-	"evenkeel.dev/internal/aiosuite"
+	"evenkeel.dev/internal/testutil"
 )
 
 // narrow listens where the kernel takes little of an answer that nobody reads.
@@ -19,7 +19,7 @@ func narrow(t *testing.T) net.Listener {
 		}
 		return err
 	}}
-	ln, err := config.Listen(t.Context(), "tcp", aiosuite.Loopback()+":0")
+	ln, err := config.Listen(t.Context(), "tcp", testutil.Loopback()+":0")
 	if err != nil {
 		t.Fatal(err)
 	}

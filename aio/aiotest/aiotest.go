@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"evenkeel.dev/aio"
-	"evenkeel.dev/internal/aiosuite"
+	"evenkeel.dev/aio/internal/aiosuite"
 )
 
 // An OptionError says which field of [Options] cannot be used, and what would be right.

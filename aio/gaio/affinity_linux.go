@@ -1,6 +1,6 @@
 package gaio
 
-import "evenkeel.dev/internal/sys"
+import "evenkeel.dev/aio/internal/sys"
 
 func bindThread(cpu int) error { return sys.SetAffinity(cpu) }
 

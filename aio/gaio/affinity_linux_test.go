@@ -11,7 +11,7 @@ import (
 
 	"evenkeel.dev/aio"
 	"evenkeel.dev/aio/gaio"
-	"evenkeel.dev/internal/sys"
+	"evenkeel.dev/aio/internal/sys"
 )
 
 // cpus returns the numbers of the CPUs that this process may run on.

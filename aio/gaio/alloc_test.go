@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"evenkeel.dev/aio"
-	"evenkeel.dev/internal/aiosuite"
+	"evenkeel.dev/aio/internal/aiosuite"
 )
 
 // TestNoAllocations: in the steady state an operation allocates nothing here either, whether it

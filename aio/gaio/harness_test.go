@@ -5,7 +5,7 @@ import (
 
 	"evenkeel.dev/aio"
 	"evenkeel.dev/aio/gaio"
-	"evenkeel.dev/internal/aiosuite"
+	"evenkeel.dev/aio/internal/aiosuite"
 )
 
 // Of the suite, by short names.

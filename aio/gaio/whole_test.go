@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"evenkeel.dev/aio"
-	"evenkeel.dev/internal/aiosuite"
+	"evenkeel.dev/aio/internal/aiosuite"
 )
 
 // TestConventionMessagesWhole: a read without a buffer returns what has come, and does not end where a part of

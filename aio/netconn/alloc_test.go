@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"evenkeel.dev/aio"
+	"evenkeel.dev/aio/internal/aiosuite"
 	"evenkeel.dev/aio/netconn"
-	"evenkeel.dev/internal/aiosuite"
 )
 
 // TestNoAllocations: a Read and a Write allocate nothing, on either side of the hand-over.

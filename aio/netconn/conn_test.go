@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"evenkeel.dev/aio"
+	"evenkeel.dev/aio/internal/aiosuite"
 	"evenkeel.dev/aio/netconn"
-	"evenkeel.dev/internal/aiosuite"
 )
 
 // wantOp checks that err is package net's: of that operation, with that cause.

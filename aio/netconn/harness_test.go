@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"evenkeel.dev/aio"
+	"evenkeel.dev/aio/internal/aiosuite"
 	"evenkeel.dev/aio/netconn"
-	"evenkeel.dev/internal/aiosuite"
 )
 
 var must = aiosuite.Must

@@ -6,8 +6,8 @@ import (
 
 	"golang.org/x/net/nettest"
 
+	"evenkeel.dev/aio/internal/aiosuite"
 	"evenkeel.dev/aio/netconn"
-	"evenkeel.dev/internal/aiosuite"
 )
 
 // TestConn holds a Conn to what x/net asks of any net.Conn, at both ends of a connection. The kqueue

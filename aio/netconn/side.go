@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"evenkeel.dev/aio"
-	"evenkeel.dev/internal/proactor"
+	"evenkeel.dev/aio/internal/proactor"
 )
 
 // side is one of the two directions of a Conn, of which an idle one costs two, so they are kept small; or the one of

@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"evenkeel.dev/aio"
+	"evenkeel.dev/aio/internal/aiosuite"
 	"evenkeel.dev/aio/netconn"
-	"evenkeel.dev/internal/aiosuite"
 )
 
 // certificate is that of httptest, for example.com, and who trusts it.

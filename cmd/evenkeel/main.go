@@ -27,7 +27,6 @@ import (
 	"io"
 	"os"
 
-	"evenkeel.dev/internal/sys"
 	"evenkeel.dev/internal/textfmt"
 )
 
@@ -59,7 +58,7 @@ func main() {
 		style:    textfmt.Style{Color: isTerminal(os.Stdout) && os.Getenv("NO_COLOR") == ""},
 		terminal: isTerminal(os.Stderr),
 		view:     isTerminal(os.Stdout),
-		width:    sys.Columns(os.Stdout),
+		width:    columns(os.Stdout),
 	}
 	os.Exit(a.main(context.Background(), os.Args[1:]))
 }

@@ -24,7 +24,7 @@ var arrows = []arrow{
 	{"cmd/evenkeel", []string{
 		"internal/page", "internal/perfetto", "internal/compare", "internal/exchange", "internal/runfile", "internal/textfmt", "internal/proc", "internal/listeners",
 		"loadgen", "gctrace", "reqtrace", "reqtrace/verdict", "reqtrace/history", "tailstat", "gcgate/capacity", "gcgate/client", "github.com/google/pprof/profile",
-		"internal/sys", // the terminal's width
+		"golang.org/x/sys/unix", // the terminal's width
 	}},
 	{"cmd/fastcgen", []string{
 		"cmd/fastcgen/internal/initial", "cmd/fastcgen/internal/generate", "cmd/fastcgen/internal/emit", "cmd/fastcgen/internal/decl",
@@ -44,11 +44,11 @@ var arrows = []arrow{
 	{"cmd/fastcgen/internal/decl/...", nil},
 
 	// Online.
-	{"aio", []string{"internal/proactor", "internal/uring", "internal/poller", "internal/sys"}}, // sys: options of listening sockets
-	{"aio/gaio", []string{"aio", "internal/sys"}},                                               // sys: the CPU of a thread
-	{"aio/aiotest", []string{"aio", "internal/aiosuite"}},                                       // the network in memory
-	{"aio/netconn", []string{"aio", "internal/proactor"}},                                       // proactor: the mark of a caller that waits
-	{"httpd", []string{"aio", "internal/sys"}},                                                  // sys: a duplicate of a socket
+	{"aio", []string{"aio/internal/proactor", "aio/internal/uring", "aio/internal/poller", "aio/internal/sys"}}, // sys: options of listening sockets
+	{"aio/gaio", []string{"aio", "aio/internal/sys"}},                                                           // sys: the CPU of a thread
+	{"aio/aiotest", []string{"aio", "aio/internal/aiosuite"}},                                                   // the network in memory
+	{"aio/netconn", []string{"aio", "aio/internal/proactor"}},                                                   // proactor: the mark of a caller that waits
+	{"httpd", []string{"aio"}},
 	{"gcgate", []string{"gcgate/capacity"}},
 	{"gcgate/capacity", nil}, // formulas only
 	{"gcgate/polled", []string{"gcgate"}},
@@ -88,15 +88,16 @@ var arrows = []arrow{
 	{"internal/listeners", nil},
 	{"internal/proc", nil},
 	{"internal/cputime", nil},
-	{"internal/proactor", nil},
-	{"internal/uring", []string{"internal/poller", "internal/proactor", "internal/sys"}},
-	{"internal/poller", []string{"internal/proactor", "internal/sys"}},
-	{"internal/sys", []string{onlyInSys}},
-	{"internal/sys/refuse", []string{onlyInSys}},
-	{"internal/aiosuite", []string{"aio", "internal/leaks", "internal/proactor", "internal/sys"}}, // sys: whether a message has come
+	{"aio/internal/proactor", nil},
+	{"aio/internal/uring", []string{"aio/internal/poller", "aio/internal/proactor", "aio/internal/sys"}},
+	{"aio/internal/poller", []string{"aio/internal/proactor", "aio/internal/sys"}},
+	{"aio/internal/sys", []string{onlyInSys}},
+	{"aio/internal/sys/refuse", []string{onlyInSys}},
+	{"aio/internal/aiosuite", []string{"aio", "internal/leaks", "internal/testutil", "aio/internal/proactor", "aio/internal/sys"}}, // sys: whether a message has come
 	{"internal/leaks", []string{"go.uber.org/goleak"}},
 	{"internal/golden", []string{"github.com/google/go-cmp/cmp"}},
 	{"internal/race", nil},
+	{"internal/testutil", nil},
 	{"internal/tidy/...", nil},
 
 	// Nested modules.
@@ -108,7 +109,7 @@ var arrows = []arrow{
 	{"tools/...", []string{"tools/...", "tailstat", "golang.org/x/mod/...", "golang.org/x/tools/go/packages"}},
 }
 
-// onlyInSys is what internal/sys alone may import, in every module.
+// onlyInSys is what aio/internal/sys alone may import, in every module.
 const onlyInSys = "golang.org/x/sys/..."
 
 // testArrows is what a test file may import besides: the usual helpers. It may also import its
@@ -116,17 +117,18 @@ const onlyInSys = "golang.org/x/sys/..."
 var testArrows = []string{
 	"github.com/google/go-cmp/cmp/...",
 	"go.uber.org/goleak",
-	"golang.org/x/net/nettest",      // what any net.Conn does
-	module + "/aio/netconn",         // over a kqueue whose kernel is in aio's tests
-	module + "/internal/aiosuite",   // the suite that a backend's own test runs
-	module + "/internal/leaks",      // what a TestMain calls
-	module + "/internal/sys/refuse", // system calls that the kernel shall refuse
-	module + "/internal/golden",     // files of testdata that tests write
-	module + "/internal/race",       // how tests build other programs
-	module + "/fastc/internal/leaf", // C for fastc's tests: they may not hold any
-	module + "/gcgate/gcgatetest",   // a collector that is none
-	module + "/gcgate/turntest",     // the suite of turns
-	module + "/gcgate/haproxy",      // the model of a balancer, with health
+	"golang.org/x/net/nettest",          // what any net.Conn does
+	module + "/aio/netconn",             // over a kqueue whose kernel is in aio's tests
+	module + "/aio/internal/aiosuite",   // the suite that a backend's own test runs
+	module + "/internal/leaks",          // what a TestMain calls
+	module + "/aio/internal/sys/refuse", // system calls that the kernel shall refuse
+	module + "/internal/golden",         // files of testdata that tests write
+	module + "/internal/testutil",       // an address of this process alone
+	module + "/internal/race",           // how tests build other programs
+	module + "/fastc/internal/leaf",     // C for fastc's tests: they may not hold any
+	module + "/gcgate/gcgatetest",       // a collector that is none
+	module + "/gcgate/turntest",         // the suite of turns
+	module + "/gcgate/haproxy",          // the model of a balancer, with health
 	module + "/gcgate/httpgate",
 	module + "/cmd/fastcgen/internal/decl/decltest", // what a declaration file may not say, for the page of messages too
 }

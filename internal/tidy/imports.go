@@ -38,7 +38,7 @@ func CheckArrows(t *Tree) []Finding {
 func advice(f *File, name string) string {
 	switch {
 	case covers(onlyInSys, name):
-		return "call it through internal/sys, its only importer"
+		return "call it through aio/internal/sys, its only importer"
 	case covers(importPath("internal/..."), name):
 		return "use a public package; inside the root module, draw the arrow in internal/tidy/arrows.go and ARCHITECTURE.md"
 	case !f.Test() && slices.ContainsFunc(testArrows, func(a string) bool { return covers(a, name) }):

@@ -7,13 +7,13 @@ import (
 )
 
 // lowLevelDirs is where unsafe, cgo and assembly may be. The example's package compares fastc with cgo.
-var lowLevelDirs = []string{"internal/uring/...", "internal/sys/...", "fastc/...", "bench/...", "examples/fastcserver/matrix"}
+var lowLevelDirs = []string{"aio/internal/uring/...", "aio/internal/sys/...", "fastc/...", "bench/...", "examples/fastcserver/matrix"}
 
 // CheckLowLevel finds unsafe, cgo and assembly outside the few packages that may use them. What
 // fastcgen has written may use unsafe and cgo anywhere, and what it reads is no Go that is compiled.
 func CheckLowLevel(t *Tree) []Finding {
 	const (
-		do      = "only internal/uring, internal/sys, fastc and bench may: put it behind one of them"
+		do      = "only aio/internal/uring, aio/internal/sys, fastc and bench may: put it behind one of them"
 		declare = do + ", or declare the C function for fastcgen"
 	)
 	var found []Finding

@@ -1,0 +1,25 @@
+package aiosuite
+
+import (
+	"net"
+	"testing"
+
+	"evenkeel.dev/aio/internal/sys"
+)
+
+// Arrival returns a function that waits until n bytes have come on a socket and were not read. It is
+// called before the socket is attached, and keeps a descriptor of it until the test ends. Of what is no
+// socket all is there when the peer's Write returns.
+func Arrival(t testing.TB, c net.Conn) (wait func(n int)) {
+	t.Helper()
+	if _, fake := c.(*Conn); fake {
+		return func(int) {}
+	}
+	fd, err := sys.Dup(c)
+	Must(t, err)
+	t.Cleanup(func() { sys.Close(fd) })
+	return func(n int) {
+		t.Helper()
+		Eventually(t, "all has come", func() bool { return sys.Unread(fd) == n })
+	}
+}

@@ -1,0 +1,357 @@
+package aiosuite
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"runtime"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"evenkeel.dev/aio"
+	"evenkeel.dev/aio/internal/proactor"
+)
+
+// Mode says in whose way a Backend works.
+type Mode int
+
+const (
+	Completion Mode = iota // io_uring's: all operations come from Poll, cancelled ones too
+	Readiness              // epoll's: operations may be over at once, cancelled ones are
+)
+
+func (m Mode) String() string {
+	if m == Readiness {
+		return "readiness"
+	}
+	return "completion"
+}
+
+// Options configures a Backend. The zero value works.
+type Options struct {
+	// Mode says in whose way the Backend works. Default: Completion.
+	Mode Mode
+
+	// Seed draws the faults. Default: 0, which is a seed like others.
+	Seed uint64
+
+	// Faults says what goes wrong. Default: nothing.
+	Faults Faults
+}
+
+// Backend drives ends of [Pair] for an [aio.Watcher]: see [NewWatcher]. It holds the Watcher to
+// the contract of the interface: see Violations.
+type Backend struct {
+	o      Options
+	signal chan struct{} // holds one: look again
+	down   chan struct{} // closed by Close
+
+	mu         sync.Mutex // the Watcher's own lock does not cover Wait
+	dice       dice
+	fds        []*fd // by number; nil: free
+	flights    []*flight
+	closed     bool
+	waiting    bool
+	violations []string
+}
+
+type fd struct {
+	socket   *Socket
+	listener *Listener // or else this
+}
+
+// ready says what would not fail with EAGAIN.
+func (f *fd) ready() (r proactor.Ready) {
+	switch {
+	case f.listener == nil:
+		return f.socket.Ready()
+	case f.listener.ready():
+		return proactor.CanRead
+	}
+	return 0
+}
+
+// flight is an operation that the backend has.
+type flight struct {
+	op    *proactor.Op
+	fd    *fd
+	due   time.Time // nothing happens before
+	tried bool      // a kernel tries once, before it hears of a cancellation
+	moved bool      // the transfer has taken place: n and err come with the completion
+	n     int
+	err   error
+}
+
+var _ proactor.Backend = (*Backend)(nil)
+
+// NewWatcher returns a Watcher over a backend, which need not be a [Backend].
+func NewWatcher(o aio.Options, b proactor.Backend) (*aio.Watcher, error) {
+	w, err := proactor.NewWatcher(o, b)
+	if err != nil {
+		return nil, err
+	}
+	return w.(*aio.Watcher), nil
+}
+
+// NewBackend returns a Backend.
+func NewBackend(o Options) *Backend {
+	return &Backend{o: o, dice: newDice(o.Seed), signal: make(chan struct{}, 1), down: make(chan struct{})}
+}
+
+// Violations says what the Watcher did that the interface forbids, and what it has left open.
+func (b *Backend) Violations() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	v := slices.Clone(b.violations)
+	for num, f := range b.fds {
+		if f != nil && b.closed {
+			v = append(v, fmt.Sprintf("descriptor %d is still open after Close", num))
+		}
+	}
+	return v
+}
+
+// violation notes one. The caller holds mu.
+func (b *Backend) violation(format string, args ...any) {
+	if len(b.violations) < 10 {
+		b.violations = append(b.violations, fmt.Sprintf(format, args...))
+	}
+}
+
+// Name implements the interface.
+func (b *Backend) Name() string { return "fake " + b.o.Mode.String() }
+
+// Open implements the interface. It takes ends of [Pair] and a [Listener] only.
+func (b *Backend) Open(source any, d *proactor.Desc) (err error) {
+	f := &fd{}
+	switch c := source.(type) {
+	case *Conn:
+		f.socket, err = c.Dup()
+	case *Listener:
+		f.listener, err = c, c.dup(b)
+	default:
+		err = proactor.ErrNoDescriptor
+	}
+	if err != nil {
+		return err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		b.violation("Open after Close")
+	}
+	b.enter(f, d)
+	return nil
+}
+
+// enter gives f a number, the lowest, as the kernel does. The caller holds mu.
+func (b *Backend) enter(f *fd, d *proactor.Desc) {
+	num := slices.Index(b.fds, nil)
+	if num < 0 {
+		num = len(b.fds)
+		b.fds = append(b.fds, nil)
+	}
+	b.fds[num] = f
+	if f.socket != nil {
+		f.socket.Watch(b.look)
+	}
+	d.Num, d.Stream = int32(num), true
+}
+
+// Release implements the interface.
+func (b *Backend) Release(d *proactor.Desc) {
+	b.mu.Lock()
+	f := b.fd(d, "Release")
+	for _, fl := range b.flights {
+		if fl.fd == f && !fl.moved {
+			b.violation("Release of descriptor %d with an operation in flight that was not cancelled", d.Num)
+		}
+	}
+	if f != nil {
+		b.fds[d.Num] = nil
+	}
+	d.Num = -1 // as good as another's from here on
+	b.mu.Unlock()
+	switch {
+	case f == nil:
+	case f.listener != nil:
+		f.listener.release(b)
+	default:
+		f.socket.Watch(nil)
+		f.socket.Close()
+	}
+}
+
+// Detach implements the interface.
+func (b *Backend) Detach(d *proactor.Desc) (net.Conn, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	f := b.fd(d, "Detach")
+	switch {
+	case f == nil || f.socket == nil:
+		return nil, syscall.EINVAL
+	case b.dice.hit(b.o.Faults.NoDescriptors):
+		return nil, syscall.EMFILE
+	}
+	if slices.ContainsFunc(b.flights, func(fl *flight) bool { return fl.fd == f }) {
+		b.violation("Detach of descriptor %d with an operation in flight", d.Num)
+	}
+	b.fds[d.Num], d.Num = nil, -1
+	f.socket.Watch(nil)
+	return &Conn{socket: f.socket, local: "a", remote: "b"}, nil
+}
+
+// Control implements the interface: there is no descriptor.
+func (b *Backend) Control(*proactor.Desc, func(fd uintptr)) bool { return false }
+
+// fd returns d's descriptor. The caller holds mu.
+func (b *Backend) fd(d *proactor.Desc, what string) *fd {
+	if d.Num < 0 || int(d.Num) >= len(b.fds) || b.fds[d.Num] == nil {
+		b.violation("%s of a descriptor that is closed", what)
+		return nil
+	}
+	return b.fds[d.Num]
+}
+
+// Start implements the interface.
+func (b *Backend) Start(op *proactor.Op) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	fl := &flight{op: op, fd: b.fd(op.Desc, "Start"), due: time.Now().Add(b.dice.delay(b.o.Faults.Delay))}
+	switch {
+	case fl.fd == nil:
+		op.Err = syscall.EBADF
+		return true
+	case b.closed:
+		b.violation("Start after Close")
+	case op.Kind == proactor.ShutWrite:
+		if errno := fl.fd.socket.closeWrite(); errno != 0 {
+			op.Err = errno
+		}
+		return true
+	case op.Kind <= proactor.Sendv && len(rest(op)) == 0:
+		b.violation("Start of an operation with nothing left to transfer")
+	case op.Desc.Gone != proactor.None || op.Cause != proactor.None:
+		b.violation("Start of an operation that was cancelled")
+	}
+	for _, other := range b.flights {
+		if other.fd == fl.fd && other.op.Kind.Dir() == op.Kind.Dir() {
+			b.violation("Start while another operation of that direction is in flight")
+		}
+	}
+	if b.o.Mode == Readiness && !b.dice.hit(b.o.Faults.Again) && b.move(fl) {
+		op.Size += fl.n
+		op.Err = fl.err
+		return true
+	}
+	op.InFlight = true
+	b.flights = append(b.flights, fl)
+	return false
+}
+
+// move carries the transfer out if it is possible. The caller holds mu.
+func (b *Backend) move(fl *flight) bool {
+	fl.tried = true
+	f, op := b.o.Faults, fl.op
+	ready := fl.fd.ready()
+	switch op.Kind {
+	case proactor.Readable, proactor.Accept:
+		fl.moved = ready&proactor.CanRead != 0 || b.dice.hit(f.Spurious)
+	case proactor.Connect:
+		fl.moved = true
+	case proactor.Send, proactor.Sendv:
+		if ready&proactor.CanWrite == 0 {
+			return false
+		}
+		if b.dice.hit(f.NoBuffers) {
+			fl.moved, fl.err = true, syscall.ENOBUFS
+			return true
+		}
+		rest := rest(op)
+		fl.finish(fl.fd.socket.Send(rest[:b.dice.some(len(rest), f.ShortWrite)]))
+	default:
+		if ready&proactor.CanRead == 0 {
+			return false
+		}
+		rest := op.Rest()
+		fl.finish(fl.fd.socket.Recv(rest[:b.dice.some(len(rest), f.ShortRead)]))
+		if fl.n == 0 && fl.err == nil && fl.moved {
+			fl.err = io.EOF
+		}
+	}
+	return fl.moved
+}
+
+// rest returns what an operation has to transfer, or to receive into.
+func rest(op *proactor.Op) []byte {
+	if op.Kind == proactor.Sendv {
+		bufs, _ := op.Tag.(*proactor.Vec).Next()
+		return bytes.Join(bufs, nil)
+	}
+	return op.Rest()
+}
+
+func (fl *flight) finish(n int, errno syscall.Errno) {
+	fl.n, fl.moved = n, errno != syscall.EAGAIN
+	if errno != 0 && fl.moved {
+		fl.err = errno
+	}
+}
+
+// Recv implements the interface.
+func (b *Backend) Recv(d *proactor.Desc, buf []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	f := b.fd(d, "Recv")
+	if f == nil {
+		return 0, syscall.EBADF
+	}
+	if b.dice.hit(b.o.Faults.Spurious) {
+		return 0, syscall.EAGAIN
+	}
+	n, errno := f.socket.Recv(buf[:b.dice.some(len(buf), b.o.Faults.ShortRead)])
+	switch {
+	case errno != 0:
+		return 0, errno
+	case n == 0:
+		return 0, io.EOF
+	}
+	return n, nil
+}
+
+// Send implements the interface.
+func (b *Backend) Send(d *proactor.Desc, buf []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	f := b.fd(d, "Send")
+	switch {
+	case f == nil:
+		return 0, syscall.EBADF
+	case slices.ContainsFunc(b.flights, func(fl *flight) bool { return fl.fd == f && fl.op.Kind.Dir() == proactor.Out }):
+		b.violation("Send while an operation that writes is in flight")
+	case b.dice.hit(b.o.Faults.Again):
+		return 0, syscall.EAGAIN
+	case b.dice.hit(b.o.Faults.NoBuffers):
+		return 0, syscall.ENOBUFS
+	}
+	n, errno := f.socket.Send(buf[:b.dice.some(len(buf), b.o.Faults.ShortWrite)])
+	if errno != 0 {
+		return 0, errno
+	}
+	return n, nil
+}
+
+// Sendv implements [proactor.Backend].
+func (b *Backend) Sendv(d *proactor.Desc, v *proactor.Vec) (int, error) {
+	bufs, _ := v.Next()
+	return b.Send(d, bytes.Join(bufs, nil))
+}
+
+// Yield implements [proactor.Backend].
+func (b *Backend) Yield() { runtime.Gosched() }
+
+// Recycle implements [proactor.Backend]: it has no swap memory of its own.
+func (b *Backend) Recycle() bool { return false }

@@ -1,0 +1,133 @@
+package poller
+
+import (
+	"syscall"
+	"time"
+
+	"evenkeel.dev/aio/internal/proactor"
+	"evenkeel.dev/aio/internal/sys"
+)
+
+// epoll is the kernel of Linux (epoll(7)). Its descriptor stands in the runtime's poller while
+// nothing is to be done; epoll descriptors may be nested.
+type epoll struct {
+	Sockets
+	fd      int
+	wakeFd  int
+	waiter  *sys.Waiter
+	raw     [batch]sys.EpollEvent
+	message sys.Message // guarded by the watcher's mu
+}
+
+// NewEpoll returns a backend over edge-triggered epoll, or a MissingError that says what is missing.
+func NewEpoll() (*Poller, error) {
+	p, err := newEpoll(sys.EpollAdd)
+	if err != nil {
+		return nil, proactor.Refused("epoll", "epoll_create1, epoll_ctl, epoll_pwait and eventfd2", err)
+	}
+	return p, nil
+}
+
+// newEpoll is NewEpoll; add registers the descriptor that wakes.
+func newEpoll(add func(epfd, fd int, e *sys.EpollEvent) error) (*Poller, error) {
+	fd, err := sys.EpollCreate()
+	if err != nil {
+		return nil, err
+	}
+	k := &epoll{fd: fd}
+	p := &Poller{kernel: k, woken: make(chan struct{}, 1)}
+	if k.waiter, err = sys.NewWaiter(fd, "epoll", p.fetched, k.signal); err != nil {
+		return nil, err
+	}
+	if k.wakeFd, err = sys.Eventfd(); err != nil {
+		k.waiter.Close()
+		return nil, err
+	}
+	if err = add(fd, k.wakeFd, &sys.EpollEvent{Events: sys.EPOLLIN | sys.EPOLLET&0xffffffff, Fd: -1}); err != nil {
+		k.close()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (k *epoll) name() string { return "epoll" }
+
+func (k *epoll) dup(source any) (fd int, stream bool, err error) { return k.Dup(source) }
+
+func (k *epoll) add(d *proactor.Desc) error {
+	return sys.EpollAdd(k.fd, int(d.Num), &sys.EpollEvent{
+		Events: sys.EPOLLIN | sys.EPOLLPRI | sys.EPOLLOUT | sys.EPOLLRDHUP | sys.EPOLLET&0xffffffff,
+		Fd:     d.Num,
+		Pad:    int32(d.Gen),
+	})
+}
+
+// remove matters where the socket has other descriptors, in a child for instance: only the last
+// one's close would end the registration.
+func (k *epoll) remove(d *proactor.Desc) { _ = sys.EpollDelete(k.fd, int(d.Num)) }
+
+func (k *epoll) release(d *proactor.Desc) { sys.Close(int(d.Num)) }
+
+func (k *epoll) recv(num int32, buf []byte) (int, syscall.Errno) { return sys.Recv(int(num), buf) }
+
+func (k *epoll) send(num int32, buf []byte) (int, syscall.Errno) { return sys.Send(int(num), buf) }
+
+func (k *epoll) sendv(num int32, bufs [][]byte) (int, syscall.Errno) {
+	k.message.Set(bufs)
+	defer k.message.Clear()
+	return sys.Sendmsg(int(num), &k.message)
+}
+
+func (k *epoll) shutWrite(num int32) syscall.Errno { return sys.ShutWrite(int(num)) }
+
+func (k *epoll) poll(events []event) (int, error) {
+	n, err := sys.EpollPoll(k.fd, k.raw[:len(events)])
+	if err != nil {
+		return 0, err
+	}
+	kept := 0
+	for i := range k.raw[:n] {
+		e := &k.raw[i]
+		if e.Fd < 0 {
+			continue // wake
+		}
+		var r proactor.Ready
+		if e.Events&sys.EPOLLIN != 0 {
+			r |= proactor.CanRead
+		}
+		if e.Events&sys.EPOLLOUT != 0 {
+			r |= proactor.CanWrite
+		}
+		if e.Events&(sys.EPOLLRDHUP|sys.EPOLLHUP|sys.EPOLLERR|sys.EPOLLPRI) != 0 {
+			r |= proactor.CanRead | proactor.Hup // at urgent data a receive stops short, too
+		}
+		if e.Events&(sys.EPOLLHUP|sys.EPOLLERR) != 0 {
+			r |= proactor.CanWrite
+		}
+		events[kept] = event{num: e.Fd, gen: uint32(e.Pad), ready: r}
+		kept++
+	}
+	return kept, nil
+}
+
+// fetched is asked by wait: whether there is something to handle.
+func (p *Poller) fetched() bool {
+	if p.n == 0 {
+		p.n, _ = p.poll(p.room())
+	}
+	return p.n > 0 || len(p.woken) > 0
+}
+
+func (k *epoll) wait(timeout time.Duration) error { return k.waiter.Wait(timeout) }
+
+func (k *epoll) yield() { k.waiter.Yield() }
+
+func (k *epoll) wake() { k.waiter.Wake() }
+
+// signal makes an edge, for Yield.
+func (k *epoll) signal() { sys.EventfdSignal(k.wakeFd) }
+
+func (k *epoll) close() {
+	k.waiter.Close()
+	sys.Close(k.wakeFd)
+}

@@ -1,0 +1,191 @@
+package poller
+
+import (
+	"errors"
+	"io"
+	"slices"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"evenkeel.dev/aio/internal/proactor"
+)
+
+func open(t *testing.T, p *Poller) *proactor.Desc {
+	t.Helper()
+	d := &proactor.Desc{}
+	if err := p.Open(nil, d); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func newKqueue(t *testing.T, s *script) *Poller {
+	t.Helper()
+	p, err := NewKqueueOver(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// outcome is how an operation stands.
+type outcome struct {
+	Size int
+	Err  error
+	Over bool
+}
+
+// TestKqueueEvents plays sequences of events: fd 5 is the only descriptor, its generation 1.
+func TestKqueueEvents(t *testing.T) {
+	const gen = 1
+	read := func(flags uint16, data int64) Kevent {
+		return Kevent{Ident: 5, Filter: EVFILT_READ, Flags: EV_CLEAR | flags, Data: data, Udata: gen}
+	}
+	write := func(flags uint16, data int64) Kevent {
+		return Kevent{Ident: 5, Filter: EVFILT_WRITE, Flags: EV_CLEAR | flags, Data: data, Udata: gen}
+	}
+	again := receipt{0, syscall.EAGAIN}
+	for _, c := range []struct {
+		name  string
+		kind  proactor.Kind
+		waits [][]Kevent
+		io    []receipt // of the direction of kind, the first at Start
+		want  outcome   // after all waits
+		calls int       // of recv or send
+	}{
+		// FreeBSD kqueue(2), EVFILT_READ: "Sockets ... return when there is data to be read ...
+		// data contains the number of bytes of protocol data available to read".
+		{"data", proactor.Recv, [][]Kevent{{read(0, 3)}}, []receipt{again, {3, 0}}, outcome{3, nil, true}, 2},
+		// The write filter says nothing of reads: without its own edge, a read is not tried.
+		{"write edge alone", proactor.Recv, [][]Kevent{{write(0, 9000)}}, []receipt{again}, outcome{}, 1},
+		// Both filters report in one call, each in its own event.
+		{"both filters", proactor.Recv, [][]Kevent{{write(0, 9000), read(0, 3)}}, []receipt{again, {3, 0}}, outcome{3, nil, true}, 2},
+		// The event is "the state at the time of the report": data that somebody took meanwhile.
+		{"data taken by another", proactor.Recv, [][]Kevent{{read(0, 3)}, {}, {read(0, 2)}}, []receipt{again, again, {2, 0}}, outcome{2, nil, true}, 3},
+		// EV_EOF: "If the read direction of the socket has shutdown, then the filter also sets
+		// EV_EOF in flags, and returns the socket error (if any) in fflags".
+		{"end", proactor.Recv, [][]Kevent{{read(EV_EOF, 0)}}, []receipt{again, {0, 0}}, outcome{0, io.EOF, true}, 2},
+		// "It is possible for EOF to be returned ... while there is still data pending in the
+		// socket buffer": libevent's pull request 103 shows 12 bytes with EV_EOF.
+		{"end with data", proactor.Recv, [][]Kevent{{read(EV_EOF, 12)}}, []receipt{again, {12, 0}}, outcome{12, nil, true}, 2},
+		{"reset", proactor.Recv, [][]Kevent{{{Ident: 5, Filter: EVFILT_READ, Flags: EV_CLEAR | EV_EOF, Fflags: uint32(syscall.ECONNRESET), Udata: gen}}}, []receipt{again, {0, syscall.ECONNRESET}}, outcome{0, syscall.ECONNRESET, true}, 2},
+		// EVFILT_WRITE: "data will contain the amount of space remaining in the write buffer".
+		{"room", proactor.Send, [][]Kevent{{write(0, 2048)}}, []receipt{again, {8, 0}}, outcome{8, nil, true}, 2},
+		{"read edge alone", proactor.Send, [][]Kevent{{read(0, 3)}}, []receipt{again}, outcome{}, 1},
+		// "The filter will set EV_EOF when the reader disconnects".
+		{"reader gone", proactor.Send, [][]Kevent{{write(EV_EOF, 2048)}}, []receipt{again, {0, syscall.EPIPE}}, outcome{0, syscall.EPIPE, true}, 2},
+		// Only the read filter tells (Go's runtime/netpoll_kqueue.go).
+		{"reader gone, told by the read filter", proactor.Send, [][]Kevent{{read(EV_EOF, 0)}}, []receipt{again, {0, syscall.EPIPE}}, outcome{0, syscall.EPIPE, true}, 2},
+		{"failed, told by the write filter", proactor.Recv, [][]Kevent{{write(EV_EOF, 0)}}, []receipt{again, {0, syscall.ECONNRESET}}, outcome{0, syscall.ECONNRESET, true}, 2},
+		// A half-close: the write direction has not ended, and its edge comes later.
+		{"half-close, then room", proactor.Send, [][]Kevent{{read(EV_EOF, 0)}, {write(0, 4096)}}, []receipt{again, again, {8, 0}}, outcome{8, nil, true}, 3},
+		// ENOBUFS is the operation's, and package aio tries it again.
+		{"no buffers", proactor.Send, [][]Kevent{{write(0, 4096)}}, []receipt{again, {0, syscall.ENOBUFS}}, outcome{0, syscall.ENOBUFS, true}, 2},
+		// EV_ERROR: the filter is dead, so the socket is asked, once.
+		{"error, socket failed", proactor.Recv, [][]Kevent{{read(EV_ERROR, int64(syscall.ENOMEM))}}, []receipt{again, {0, syscall.ECONNRESET}}, outcome{0, syscall.ECONNRESET, true}, 2},
+		{"error of the other filter, socket failed", proactor.Recv, [][]Kevent{{write(EV_ERROR, int64(syscall.ENOMEM))}}, []receipt{again, {0, syscall.ECONNRESET}}, outcome{0, syscall.ECONNRESET, true}, 2},
+		{"error, socket well", proactor.Recv, [][]Kevent{{read(EV_ERROR, int64(syscall.ENOMEM))}}, []receipt{again, again}, outcome{}, 2},
+		// Of a descriptor with the same number before, and of one that never was.
+		{"stale", proactor.Recv, [][]Kevent{{{Ident: 5, Filter: EVFILT_READ, Flags: EV_CLEAR, Udata: gen + 7}}}, []receipt{again}, outcome{}, 1},
+		{"unknown", proactor.Recv, [][]Kevent{{{Ident: 77, Filter: EVFILT_READ, Udata: gen}}}, []receipt{again}, outcome{}, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newScript()
+			p := newKqueue(t, s)
+			d := open(t, p)
+			s.waits = c.waits
+			s.recvs[5], s.sends[5] = c.io, slices.Clone(c.io)
+			op := &proactor.Op{Desc: d, Kind: c.kind, Buf: make([]byte, 16)}
+			if c.kind == proactor.Send {
+				op.Buf = op.Buf[:8]
+			}
+			d.Queues[c.kind.Dir()].Push(op)
+			over := p.Start(op)
+			for range c.waits {
+				done, err := p.Poll(nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				over = over || slices.Contains(done, op)
+			}
+			got := outcome{op.Size, op.Err, over}
+			if diff := cmp.Diff(c.want, got, cmp.Comparer(func(a, b error) bool { return errors.Is(a, b) })); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+			if s.calls != c.calls {
+				t.Errorf("%d transfers were tried, want %d", s.calls, c.calls)
+			}
+		})
+	}
+}
+
+// At EV_EOF no further edge comes, so a short read must not be taken for the last one.
+func TestKqueueReadsUntilEnd(t *testing.T) {
+	s := newScript()
+	p := newKqueue(t, s)
+	d := open(t, p)
+	s.waits = [][]Kevent{{{Ident: 5, Filter: EVFILT_READ, Flags: EV_CLEAR | EV_EOF, Data: 12, Udata: d.Gen}}}
+	if _, err := p.Poll(nil); err != nil {
+		t.Fatal(err)
+	}
+	s.recvs[5] = []receipt{{5, 0}, {7, 0}, {0, 0}}
+	for i, want := range []outcome{{5, nil, true}, {7, nil, true}, {0, io.EOF, true}} {
+		op := &proactor.Op{Desc: d, Buf: make([]byte, 16)}
+		over := p.Start(op)
+		if got := (outcome{op.Size, op.Err, over}); got != want {
+			t.Errorf("read %d: %v, want %v", i, got, want)
+		}
+	}
+}
+
+// An event that was fetched before the descriptor was closed is not the next one's.
+func TestKqueueStaleAfterReuse(t *testing.T) {
+	s := newScript()
+	p := newKqueue(t, s)
+	old := open(t, p)
+	s.waits = [][]Kevent{{{Ident: 5, Filter: EVFILT_READ, Flags: EV_CLEAR | EV_EOF, Udata: old.Gen}}}
+	if err := p.Wait(-1); err != nil { // fetches
+		t.Fatal(err)
+	}
+	p.Release(old)
+	fresh := open(t, p) // the same number
+	op := &proactor.Op{Desc: fresh, Buf: make([]byte, 16)}
+	fresh.Queues[proactor.In].Push(op)
+	if p.Start(op) {
+		t.Fatal("read nothing")
+	}
+	if done, err := p.Poll(nil); len(done) != 0 || err != nil || fresh.Ready&proactor.Hup != 0 {
+		t.Errorf("Poll: %v, %v; ready %b: the event of another descriptor was handled", done, err, fresh.Ready)
+	}
+}
+
+func TestKqueueRegisters(t *testing.T) {
+	s := newScript()
+	p := newKqueue(t, s)
+	open(t, p)
+	want := []Kevent{
+		{Ident: wakeFd, Filter: EVFILT_READ, Flags: EV_ADD},
+		{Ident: 5, Filter: EVFILT_READ, Flags: EV_ADD | EV_CLEAR, Udata: 1},
+		{Ident: 5, Filter: EVFILT_WRITE, Flags: EV_ADD | EV_CLEAR, Udata: 1},
+	}
+	if diff := cmp.Diff(want, s.changes); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// A failed registration is Open's error, and leaves no descriptor.
+func TestKqueueChangeFails(t *testing.T) {
+	for _, filter := range []int16{EVFILT_READ, EVFILT_WRITE} {
+		s := newScript()
+		p := newKqueue(t, s)
+		s.changeErr[Kevent{Ident: 5, Filter: filter, Flags: EV_ADD | EV_CLEAR}] = syscall.ENOMEM
+		if err := p.Open(nil, &proactor.Desc{}); err != syscall.ENOMEM {
+			t.Errorf("filter %d: Open: %v, want ENOMEM", filter, err)
+		}
+		if !slices.Equal(s.closed, []int{5}) {
+			t.Errorf("filter %d: closed %v, want the descriptor", filter, s.closed)
+		}
+	}
+}

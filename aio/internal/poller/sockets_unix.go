@@ -1,0 +1,59 @@
+//go:build linux || darwin || freebsd || openbsd || netbsd || dragonfly
+
+package poller
+
+import (
+	"net"
+	"syscall"
+
+	"evenkeel.dev/aio/internal/proactor"
+	"evenkeel.dev/aio/internal/sys"
+)
+
+// Sockets are the system's calls that make connections.
+type Sockets struct{}
+
+// Accept is accept(2) of a descriptor for us to own, in non-blocking mode.
+func (Sockets) Accept(fd int) (conn int, remote proactor.Addr, errno syscall.Errno) {
+	conn, remote.IP, remote.Other, errno = sys.Accept(fd)
+	return conn, remote, errno
+}
+
+// Local is getsockname(2).
+func (Sockets) Local(fd int) (local proactor.Addr) {
+	local.IP, local.Other = sys.Local(fd)
+	return local
+}
+
+// Connect opens a socket and begins to connect it.
+func (Sockets) Connect(addr net.Addr) (fd int, stream bool, err error) {
+	fd, stream, err = sys.Connect(addr)
+	if err == sys.ErrAddress {
+		err = proactor.ErrAddress
+	}
+	return fd, stream, err
+}
+
+// Connected says how far that is: EINPROGRESS, 0, or why it failed.
+func (Sockets) Connected(fd int) syscall.Errno { return sys.Connected(fd) }
+
+// Dup duplicates the descriptor of a connection or a listener, and says whether it is a stream over IP.
+func (Sockets) Dup(source any) (fd int, stream bool, err error) {
+	if fd, err = sys.Dup(source); err != nil {
+		return -1, false, err
+	}
+	if fd < 0 {
+		return -1, false, proactor.ErrNoDescriptor
+	}
+	if !sys.IsByteStream(fd) {
+		sys.Close(fd)
+		return -1, false, proactor.ErrDatagram
+	}
+	return fd, sys.IsStream(fd), nil
+}
+
+// FileConn returns a net.Conn over a duplicate of fd, with the socket's options as they are.
+func (Sockets) FileConn(fd int) (net.Conn, error) { return sys.FileConn(fd) }
+
+// Unlinger has a close of fd not wait.
+func (Sockets) Unlinger(fd int) { sys.Unlinger(fd) }

@@ -1,0 +1,264 @@
+package uring
+
+import (
+	"errors"
+	"io"
+	"slices"
+	"syscall"
+	"unsafe"
+
+	"evenkeel.dev/aio/internal/poller"
+	"evenkeel.dev/aio/internal/proactor"
+	"evenkeel.dev/aio/internal/sys"
+)
+
+// entries bounds the work of one call, which holds a P: 128 sends over loopback take some 0.4 ms.
+const entries = 128
+
+// errKept says that the kernel broke what transfers rely on.
+var errKept = errors.New("io_uring kept a transfer that must not wait: use aio.BackendEpoll, and report the kernel's version")
+
+// Backend is the one over epoll with a ring for its transfers. What may succeed is queued, and Poll
+// gives all that is queued to the kernel by one call. No transfer waits (MSG_DONTWAIT), so the
+// call ends each, by whatever thread it is made; one that would have to wait is queued again when
+// epoll reports that it need not.
+type Backend struct {
+	*poller.Poller
+	ring     *ring
+	buffers  *buffers       // nil: the watcher has its own
+	queued   []*proactor.Op // each at its Slot; nil where one was cancelled
+	limits   [entries]int   // of what flush submits: proactor.Op.Limit of a read without a buffer
+	messages []*sys.Message // of what flush submits
+	kept     []*proactor.Op // what the kernel did not end, and should have
+}
+
+// New returns a backend over a new ring, with swap memory of the given size, or a
+// MissingError that says what is missing.
+func New(swap int) (*Backend, error) {
+	r, err := open()
+	if err != nil {
+		return nil, missing(err)
+	}
+	p, err := poller.NewEpoll()
+	if err != nil {
+		r.close()
+		return nil, err
+	}
+	b := &Backend{Poller: p, ring: r, buffers: newBuffers(r, swap)}
+	p.Take = b.take
+	return b, nil
+}
+
+// open returns a ring that was seen to work.
+func open() (*ring, error) {
+	r, err := setup(entries, optional)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.prove(); err != nil {
+		r.close()
+		return nil, err
+	}
+	return r, nil
+}
+
+// Name implements [proactor.Backend].
+func (b *Backend) Name() string { return "io_uring" }
+
+// take queues a transfer that may succeed. It reports false of what is not the ring's to carry out.
+func (b *Backend) take(op *proactor.Op) bool {
+	switch op.Kind {
+	case proactor.Recv, proactor.Send, proactor.Sendv:
+	case proactor.Readable:
+		if b.buffers == nil {
+			return false
+		}
+	default:
+		return false
+	}
+	if !b.has(op) {
+		op.Slot = uint32(len(b.queued))
+		b.queued = append(b.queued, op)
+	}
+	return true
+}
+
+func (b *Backend) has(op *proactor.Op) bool {
+	return int(op.Slot) < len(b.queued) && b.queued[op.Slot] == op
+}
+
+// Cancel implements [proactor.Backend].
+func (b *Backend) Cancel(op *proactor.Op) bool {
+	if slices.Contains(b.kept, op) {
+		return false
+	}
+	if b.has(op) {
+		b.queued[op.Slot] = nil
+	}
+	return b.Poller.Cancel(op)
+}
+
+// Recycle implements [proactor.Backend].
+func (b *Backend) Recycle() bool {
+	if b.buffers == nil {
+		return false
+	}
+	if len(b.buffers.spent) > 0 {
+		b.buffers.recycle()
+	}
+	return true
+}
+
+// Poll implements [proactor.Backend].
+func (b *Backend) Poll(done []*proactor.Op) ([]*proactor.Op, error) {
+	done, err := b.Poller.Poll(done)
+	if err != nil {
+		return done, err
+	}
+	return b.flush(done)
+}
+
+// Settle implements [proactor.Backend]. What failed is for Poll to say.
+func (b *Backend) Settle(done []*proactor.Op) []*proactor.Op {
+	done, _ = b.flush(done)
+	return done
+}
+
+// flush has all that is queued tried, and appends what is over. What the kernel did not take, as it
+// had no memory just now (EAGAIN), stays.
+func (b *Backend) flush(done []*proactor.Op) ([]*proactor.Op, error) {
+	if len(b.kept) > 0 {
+		return done, errKept
+	}
+	var err error
+	for from := 0; from < len(b.queued) && err == nil; from += entries {
+		to := min(from+entries, len(b.queued))
+		messages := 0
+		for at := from; at < to; at++ {
+			if op := b.queued[at]; op != nil && op.Kind == proactor.Sendv {
+				b.fillv(b.ring.get(), op, messages)
+				messages++
+			} else if op != nil {
+				b.fill(b.ring.get(), op)
+			}
+		}
+		err = b.ring.submit()
+		for _, m := range b.messages[:messages] {
+			m.Clear()
+		}
+		for c, ok := b.ring.next(); ok; c, ok = b.ring.next() {
+			done = b.complete(done, c)
+		}
+		if err != nil {
+			break
+		}
+		for at := from; at < to; at++ {
+			if op := b.queued[at]; op != nil {
+				b.kept, b.queued[at], err = append(b.kept, op), nil, errKept
+			}
+		}
+	}
+	rest := b.queued[:0]
+	for _, op := range b.queued {
+		if op != nil {
+			op.Slot = uint32(len(rest))
+			rest = append(rest, op)
+		}
+	}
+	clear(b.queued[len(rest):])
+	b.queued = rest
+	return done, err
+}
+
+// fill makes e the entry of op. A read without a buffer takes one of ours, or fails with ENOBUFS when
+// all are used up.
+func (b *Backend) fill(e *sqe, op *proactor.Op) {
+	buf := op.Rest()
+	e.opcode, e.fd, e.userData = opRecv, op.Desc.Num, uint64(op.Slot)
+	e.addr, e.length = uint64(uintptr(unsafe.Pointer(unsafe.SliceData(buf)))), uint32(len(buf))
+	e.opFlags = syscall.MSG_DONTWAIT
+	switch op.Kind {
+	case proactor.Send:
+		e.opcode, e.opFlags = opSend, syscall.MSG_DONTWAIT|syscall.MSG_NOSIGNAL
+	case proactor.Readable:
+		limit := op.Limit()
+		b.limits[op.Slot%entries] = limit
+		e.flags, e.length = sqeBufferSelect, uint32(limit)
+	}
+}
+
+// fillv is fill of a Sendv, by a message of its own in each batch.
+func (b *Backend) fillv(e *sqe, op *proactor.Op, at int) {
+	if at == len(b.messages) {
+		b.messages = append(b.messages, new(sys.Message))
+	}
+	m := b.messages[at]
+	bufs, _ := op.Tag.(*proactor.Vec).Next()
+	m.Set(bufs)
+	e.opcode, e.fd, e.userData = opSendmsg, op.Desc.Num, uint64(op.Slot)
+	e.addr, e.length, e.opFlags = uint64(uintptr(m.Header())), 1, syscall.MSG_DONTWAIT|syscall.MSG_NOSIGNAL
+}
+
+// complete appends the operation that c is about, if it is over.
+func (b *Backend) complete(done []*proactor.Op, c cqe) []*proactor.Op {
+	op := b.queued[c.userData]
+	b.queued[c.userData] = nil
+	d, n, errno := op.Desc, int(max(c.res, 0)), syscall.Errno(max(-c.res, 0))
+	room := op.Room()
+	limited := false
+	if op.Kind == proactor.Readable {
+		limited = b.limits[c.userData%entries] > 0
+		if room = n; c.flags&cqeBufferMore != 0 && n != b.limits[c.userData%entries] {
+			room++ // there was room for more
+		}
+	}
+	poller.Moved(d, op.Kind.Dir(), n, room, errno)
+
+	switch {
+	case errno == syscall.EAGAIN: // it may name a buffer: see buffers.take
+		if b.Await(op) {
+			return done
+		}
+	case errno == syscall.EINTR:
+		b.take(op)
+		return done
+	case errno != 0:
+		op.Err = errno
+	case n == 0 && op.Kind.Dir() == proactor.In:
+		op.Err = io.EOF
+	case op.Kind == proactor.Readable:
+		op.Buf, op.Swap = b.buffers.take(c), true
+		if c.flags&cqeBufferMore == 0 && !limited {
+			op.Buf = b.buffers.join(d, op.Buf)
+		}
+		op.Size = len(op.Buf)
+	default:
+		op.Size += n
+	}
+	op.InFlight = false
+	return append(done, op)
+}
+
+// Close implements [proactor.Backend]. What the kernel kept it may use still, as a ring's close does
+// not wait for that: nobody else may.
+func (b *Backend) Close(done []*proactor.Op) []*proactor.Op {
+	done = b.Poller.Close(done)
+	b.ring.close()
+	for _, op := range b.kept {
+		leak(op.Buf)
+		if op.Kind == proactor.Sendv {
+			leak(op.Tag) // it has the buffers
+		}
+		op.Buf, op.Size = nil, 0
+		op.InFlight, op.Leaked, op.Err = false, true, syscall.ECANCELED
+		done = append(done, op)
+	}
+	if len(b.kept) > 0 {
+		leak(b.buffers)
+		leak(b.messages)
+	} else {
+		b.buffers.close()
+	}
+	b.queued, b.kept, b.buffers = nil, nil, nil
+	return done
+}

@@ -1,0 +1,160 @@
+package uring
+
+import (
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"evenkeel.dev/aio/internal/proactor"
+	"evenkeel.dev/aio/internal/sys"
+)
+
+// bufferCount is how many buffers the swap memory is cut into. One that is partly used up stays so
+// over a WaitIO, the others are whole again.
+const bufferCount = 4
+
+// buffers is a ring of provided buffers (io_uring_register_buf_ring(3)) that the kernel uses up
+// incrementally (IOU_PBUF_RING_INC, Linux 6.12): a receive takes as many bytes as have come, when
+// they have, and the next one goes on behind them. So idle connections hold no memory, and small
+// messages stand side by side.
+//
+// A receive ends with its buffer, though more may have come. Then what it took is joined with the
+// rest in other memory, once a buffer, so at most bufferCount times until the buffers are recycled.
+type buffers struct {
+	entries []bufferEntry // shared with the kernel
+	page    []byte        // mapped, for the entries
+	memory  [bufferCount][]byte
+	used    [bufferCount]int
+	spent   []uint16 // used up; their bytes may still be read
+	tail    uint16
+
+	half   int      // of the swap memory: what is no longer than that is joined whole
+	joints [][]byte // each as large as the swap memory, for two joined messages or more; two at most, made when they are needed
+	joint  int      // the one in use
+	joined int      // its bytes that are in use
+}
+
+// bufferEntry is struct io_uring_buf. The first one's last field is the ring's tail.
+type bufferEntry struct {
+	addr   uint64
+	length uint32
+	id     uint16
+	tail   uint16
+}
+
+// newBuffers is io_uring_setup_buf_ring for group 0. It returns nil where the kernel has not what
+// it takes.
+func newBuffers(r *ring, size int) *buffers {
+	each := size / bufferCount
+	if each == 0 {
+		return nil
+	}
+	page, err := sys.MapAnonymous(int(unsafe.Sizeof(bufferEntry{})) * bufferCount)
+	if err != nil {
+		return nil
+	}
+	b := &buffers{page: page, half: size / 2, entries: unsafe.Slice((*bufferEntry)(unsafe.Pointer(&page[0])), bufferCount)}
+	reg := struct {
+		addr    uint64
+		entries uint32
+		group   uint16
+		flags   uint16
+		_       [3]uint64
+	}{addr: uint64(uintptr(unsafe.Pointer(&page[0]))), entries: bufferCount, flags: bufferRingInc}
+	if sys.IoUringRegister(r.fd, registerBufferRing, unsafe.Pointer(&reg), 1) != nil {
+		sys.Unmap(page)
+		return nil
+	}
+	memory := make([]byte, each*bufferCount)
+	for i := range b.memory {
+		b.memory[i] = memory[i*each : (i+1)*each]
+		b.spent = append(b.spent, uint16(i))
+	}
+	b.recycle()
+	if b.prove(r) {
+		return b
+	}
+	_ = sys.IoUringRegister(r.fd, unregisterBufferRing, unsafe.Pointer(&reg), 1)
+	sys.Unmap(page)
+	return nil
+}
+
+// recycle is io_uring_buf_ring_add and io_uring_buf_ring_advance for what was used up: the last
+// used first, while it is in the cache.
+func (b *buffers) recycle() {
+	for n := len(b.spent); n > 0; n-- {
+		id := b.spent[n-1]
+		e := &b.entries[b.tail%bufferCount]
+		e.addr = uint64(uintptr(unsafe.Pointer(&b.memory[id][0])))
+		e.length, e.id = uint32(len(b.memory[id])), id
+		b.used[id] = 0
+		b.tail++
+	}
+	b.spent = b.spent[:0]
+	b.joint, b.joined = 0, 0
+	// The tail is the upper half of the word of which the first entry's id is the lower.
+	word := (*uint32)(unsafe.Pointer(&b.entries[0].id))
+	first := b.entries[0].id
+	if littleEndian() {
+		atomic.StoreUint32(word, uint32(first)|uint32(b.tail)<<16)
+	} else {
+		atomic.StoreUint32(word, uint32(first)<<16|uint32(b.tail))
+	}
+}
+
+// take returns the bytes that a completion is about. One of EAGAIN has used no buffer up, though Linux before 6.18 names one (5fda51255439).
+func (b *buffers) take(c cqe) []byte {
+	id := uint16(c.flags >> cqeBufferShift)
+	from := b.used[id]
+	b.used[id] += int(c.res)
+	if c.flags&cqeBufferMore == 0 {
+		b.spent = append(b.spent, id)
+	}
+	return b.memory[id][from:b.used[id]:b.used[id]]
+}
+
+// join returns part, which ended with its buffer, with as much of what else has come on d as makes
+// half of the swap memory. The kernel is asked first whether there is anything: a receive from an
+// empty socket would take the error away that the next one has to report.
+func (b *buffers) join(d *proactor.Desc, part []byte) []byte {
+	if sys.Unread(int(d.Num)) == 0 {
+		return part
+	}
+	if b.joined > b.half {
+		b.joint, b.joined = b.joint+1, 0
+	}
+	if b.joint == len(b.joints) {
+		b.joints = append(b.joints, make([]byte, 2*b.half))
+	}
+	room := b.joints[b.joint][b.joined : b.joined+b.half]
+	n := copy(room, part)
+	more, _ := sys.Recv(int(d.Num), room[n:])
+	n += more
+	b.joined += n
+	return room[:n:n]
+}
+
+// close is for a ring that has nothing in flight any more.
+func (b *buffers) close() {
+	if b != nil {
+		sys.Unmap(b.page)
+	}
+}
+
+// leaked is memory that the kernel may use although the ring is closed. It is never freed.
+var leaked struct {
+	mu     sync.Mutex
+	memory []any
+}
+
+// leak has memory never be freed.
+func leak(memory any) {
+	leaked.mu.Lock()
+	defer leaked.mu.Unlock()
+	leaked.memory = append(leaked.memory, memory)
+}
+
+func littleEndian() bool {
+	one := uint16(1)
+	return *(*byte)(unsafe.Pointer(&one)) == 1
+}
