@@ -11,8 +11,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
+	"syscall"
 	"time"
 
 	"golang.org/x/net/dns/dnsmessage"
@@ -34,6 +36,9 @@ func (d *driver) start(ctx context.Context, p *plant, dir string) (*program, err
 	env := []string{"FEATURE=" + fmt.Sprint(p.number), "DIR=" + dir, "UPSTREAM=" + d.upstream, "NAMES=" + d.names, "SECURE=" + d.secure}
 	for k, v := range p.load.env {
 		env = append(env, k+"="+v)
+	}
+	if d.procs != "" {
+		env = append(env, "GOMAXPROCS="+d.procs)
 	}
 	c, err := child.Start(ctx, child.Options{Args: []string{filepath.Join(d.bin, p.program)}, Env: env, Ready: listening, Input: true, Stderr: os.Stderr, StopTimeout: 5 * time.Second})
 	if errors.Is(err, os.ErrNotExist) {
@@ -103,4 +108,25 @@ func answerNames(c net.PacketConn) {
 			time.AfterFunc(delay, func() { _, _ = c.WriteTo(answer, from) })
 		}
 	}
+}
+
+// startLoops starts shells that compute until end is called.
+func startLoops(ctx context.Context, n int) (end func(), err error) {
+	var loops []*exec.Cmd
+	end = func() {
+		for _, c := range loops {
+			_ = c.Process.Kill()
+			_ = c.Wait()
+		}
+	}
+	for range n {
+		c := exec.CommandContext(ctx, "sh", "-c", "while :; do :; done")
+		c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+		if err := c.Start(); err != nil {
+			end()
+			return nil, err
+		}
+		loops = append(loops, c)
+	}
+	return end, nil
 }

@@ -7,15 +7,19 @@ import (
 	"errors"
 	"io"
 	"log"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/singleflight"
 	"golang.org/x/time/rate"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"evenkeel.dev/bench/explain/suite/internal/start"
@@ -39,8 +43,58 @@ func officeOf(env start.Env) server {
 		return &cabinet{env.Upstream}
 	case "59":
 		return &desk{}
+	case "63":
+		return newBranch()
 	}
 	return nil
+}
+
+// branch asks the head office, which takes so many at a time.
+type branch struct{ head *grpc.ClientConn }
+
+func newBranch() *branch {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		log.Fatal(err)
+	}
+	srv := grpc.NewServer(grpc.MaxConcurrentStreams(4))
+	srv.RegisterService(&serviceDesc, &headOffice{})
+	go func() { log.Fatal(srv.Serve(ln)) }()
+	conn, err := grpc.NewClient(ln.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		log.Fatal(err)
+	}
+	b := &branch{conn}
+	go start.Every(900*time.Millisecond, b.close)
+	return b
+}
+
+func (b *branch) File(ctx context.Context, in *wrapperspb.StringValue) (*wrapperspb.StringValue, error) {
+	return b.ask(ctx, in)
+}
+
+func (b *branch) ask(ctx context.Context, in *wrapperspb.StringValue) (*wrapperspb.StringValue, error) {
+	out := new(wrapperspb.StringValue)
+	return out, b.head.Invoke(ctx, "/office.Clerk/File", in, out)
+}
+
+// close sends the day's books.
+func (b *branch) close() {
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() { _, _ = b.ask(context.Background(), wrapperspb.String("books")) })
+	}
+	all.Wait()
+}
+
+// headOffice takes its time for books.
+type headOffice struct{}
+
+func (*headOffice) File(_ context.Context, in *wrapperspb.StringValue) (*wrapperspb.StringValue, error) {
+	if in.Value == "books" {
+		time.Sleep(60 * time.Millisecond)
+	}
+	return in, nil
 }
 
 // register has all names.

@@ -23,6 +23,7 @@ var features = map[string]func(*press) (http.Handler, error){
 	"31": newCache, "32": newSessions, "33": newOrders, "34": newReaders, "35": newPages, "36": newTray, "37": newIssue,
 	"39": newDarkroom, "47": newUploads, "48": newPayments, "51": newPlates, "52": newConverter, "53": newSeals,
 	"54": newImports, "55": newRegistry, "56": newIndex, "57": newAuthors,
+	"61": newWatchdog, "62": newFrontDesk,
 }
 
 func main() {
