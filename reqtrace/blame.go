@@ -63,6 +63,7 @@ type piece struct {
 	held   bool   // what is waited for is held; else it is made
 	holder siteID // where it was let go: the last that has a name, so the root's
 	near   siteID // where its holder waited for g; 0: g is it
+	writer siteID // who waits for a holder that reads: see sites.writerAt
 	what   siteID // where what g has was waited for, if there is one of it; 0: g has none
 	hold   int64  // for how long its holder had it, as far as the request waited for that
 }
@@ -253,7 +254,7 @@ func (x *blamer) acquired(r *Request, p *piece) (steps int) {
 
 // nobodys is time until b in which nobody knows who had what is waited for.
 func (x *blamer) nobodys(r *Request, p piece, b int64) {
-	p.holder = 0
+	p.holder, p.writer = 0, 0
 	still := x.clock.stood(p.a, b)
 	r.Parts.ns[CauseMachine] += dur(still)
 	x.lost(r, &p, b-p.a-still)

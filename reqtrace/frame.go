@@ -16,6 +16,7 @@ type place struct {
 	handler  string // function (file:line): of the request's handler, where that is not site
 	owner    owner  // of site; below ownerLibrary where there is none
 	resource bool   // op is something that others hold meanwhile
+	reader   bool   // op is an RWMutex, taken or released to read
 	stops    bool   // the world was stopped there, for op
 }
 
@@ -111,7 +112,7 @@ func placeOf(frames []frame) (p place) {
 		}
 	}
 	p.op = opOf(frames[:at])
-	p.resource = isResource(p.op)
+	p.resource, p.reader = isResource(p.op), p.op == opRWMutex && reads(frames[:at])
 	if h >= 0 && h != at && frames[h].owner >= ownerLibrary {
 		p.handler = siteOf(&frames[h].StackFrame)
 	}

@@ -90,7 +90,7 @@ example.com/hello/pb._Greeter_SayHello_Handler /srv/app/pb/hello_grpc.pb.go:100
 google.golang.org/grpc.(*Server).processUnaryRPC MOD/google.golang.org/grpc@v1.83.2/server.go:1400
 google.golang.org/grpc.(*Server).handleStream MOD/google.golang.org/grpc@v1.83.2/server.go:1810
 google.golang.org/grpc.(*Server).serveStreams.func2.1 MOD/google.golang.org/grpc@v1.83.2/server.go:1030`,
-			place{site: "main.(*server).SayHello (server.go:22)", call: "sync.(*RWMutex).RLock", op: "RWMutex"},
+			place{site: "main.(*server).SayHello (server.go:22)", call: "sync.(*RWMutex).RLock", op: "RWMutex", reader: true},
 		},
 		"fasthttp": {
 			`

@@ -1,6 +1,9 @@
 package reqtrace
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // resources are what goroutines hold, one or some at a time: who waits for one waits for a holder to let go, as with a lock.
 const (
@@ -75,6 +78,22 @@ func (s *sites) sameHeld(seg *segment, what siteID) bool {
 // thing: who takes it at several places waits at several.
 func (s *sites) sameRelease(seg *segment, holder siteID) bool {
 	return seg.waker != nil && (seg.state == stateLock || seg.state == stateChannel) && seg.release == holder && s.name(holder) != ""
+}
+
+// reads reports whether an RWMutex is taken or released to read.
+func reads(inner []frame) bool {
+	return slices.ContainsFunc(inner, func(f frame) bool {
+		return strings.HasPrefix(f.Func, "sync.(*RWMutex).R") || f.Func == "sync.(*RWMutex).rUnlockSlow"
+	})
+}
+
+// writerAt returns where a writer waits for the readers of an RWMutex that were there first, if seg is such a wait. New readers wait
+// behind it.
+func (s *sites) writerAt(seg *segment) siteID {
+	if s.places[seg.release].reader {
+		return seg.site
+	}
+	return 0
 }
 
 // isResource reports whether what is waited for is held by others, and not made by them.

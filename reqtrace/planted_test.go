@@ -28,6 +28,7 @@ type planted struct {
 	cause        reqtrace.Cause
 	op           string
 	site, holder string // functions
+	writer       string // likewise, where holder is a reader
 	doing        reqtrace.Cause
 	doingOp      string
 }
@@ -41,6 +42,12 @@ func held() time.Duration { return time.Duration(heldFor.Load()) }
 func lookUnder(mu sync.Locker) {
 	mu.Lock()
 	defer mu.Unlock()
+}
+
+//go:noinline
+func writeUnder(rw *sync.RWMutex) {
+	rw.Lock()
+	defer rw.Unlock()
 }
 
 //go:noinline
@@ -110,7 +117,7 @@ func plantedServices(t *testing.T) map[string]planted {
 			get: func() { lookUnder(rw.RLocker()) },
 			hold: func(had func()) {
 				rw.RLock()
-				go lookUnder(&rw)
+				go writeUnder(&rw)
 				for rw.TryRLock() { // until it waits: from then on readers do
 					rw.RUnlock()
 					runtime.Gosched()
@@ -119,7 +126,7 @@ func plantedServices(t *testing.T) map[string]planted {
 				time.Sleep(held())
 				rw.RUnlock()
 			},
-			cause: reqtrace.CauseLock, op: "RWMutex", site: "lookUnder", holder: "plantedServices", doing: reqtrace.CauseSleep, doingOp: "sleep",
+			cause: reqtrace.CauseLock, op: "RWMutex", site: "lookUnder", holder: "plantedServices", writer: "writeUnder", doing: reqtrace.CauseSleep, doingOp: "sleep",
 		},
 		"semaphore": {
 			get: func() { takePlace(places) }, hold: func(had func()) { keepPlace(places, had) },
@@ -157,7 +164,8 @@ func (p *planted) judge(t *testing.T) (all, right time.Duration, others map[stri
 		}
 		all += r.Parts.Of(p.cause)
 		for _, b := range r.Sites {
-			if b.Cause == p.cause && b.Op == p.op && b.Doing == p.doing && b.DoingOp == p.doingOp && strings.Contains(b.Site, "."+p.site+" (") && strings.Contains(b.Holder, "."+p.holder) {
+			if b.Cause == p.cause && b.Op == p.op && b.Doing == p.doing && b.DoingOp == p.doingOp && strings.Contains(b.Site, "."+p.site+" (") && strings.Contains(b.Holder, "."+p.holder) &&
+				(b.Writer != "") == (p.writer != "") && strings.Contains(b.Writer, p.writer) {
 				right += b.Time
 				continue
 			}

@@ -131,6 +131,7 @@ type Blame struct {
 
 	// Who had what was waited for, at the root of the chain of those that waited for each other.
 	Holder  string `json:"holder,omitempty"`   // function (file:line) that held it, or made it, by where it let go; of CauseRunqueueBusy who ran instead, for longest
+	Writer  string `json:"writer,omitempty"`   // function (file:line) of a writer that waits for Holder, a reader of an RWMutex: requests that read wait behind it
 	Doing   Cause  `json:"doing,omitzero"`     // what the holder did meanwhile; CauseUnknown: not known
 	DoingAt string `json:"doing_at,omitempty"` // function (file:line) where it did so; "": not known, or it ran
 	DoingOp string `json:"doing_op,omitempty"` // as Op, of DoingAt

@@ -15,6 +15,7 @@ type wait struct {
 	from         siteID // where the request's own goroutine waited meanwhile; 0: there, or it is site's goroutine
 	op           siteID // the place that knows what is asked for, where site does not
 	holder       siteID // where what is waited for was let go; of a run queue: who ran instead
+	writer       siteID // of an RWMutex: where a writer waits for holder, a reader
 	at           siteID // where the holder was meanwhile
 	atOp         siteID // as op, of at
 }
@@ -40,7 +41,7 @@ func (s *sites) blame(w *wait, ns, longest int64) Blame {
 	site, from := &s.places[w.site], &s.places[w.from]
 	b := Blame{
 		Cause: w.cause, Site: site.site, Call: site.call, Op: s.opOf(w.op, w.site), Handler: site.handler,
-		Holder: s.name(w.holder), Doing: w.doing, DoingAt: s.name(w.at), DoingOp: s.opOf(w.atOp, w.at), Time: dur(ns), Longest: dur(longest),
+		Holder: s.name(w.holder), Writer: s.name(w.writer), Doing: w.doing, DoingAt: s.name(w.at), DoingOp: s.opOf(w.atOp, w.at), Time: dur(ns), Longest: dur(longest),
 	}
 	if b.Handler == "" && w.from != 0 {
 		b.Handler = from.handler
@@ -74,7 +75,7 @@ func (s *sites) blames(waits []sums, n, slowest int64) (list []Blame) {
 // compareBlames puts the largest first, and what is as large in an order that does not depend on anything else.
 func compareBlames(p, q Blame) int {
 	return cmp.Or(cmp.Compare(q.Time, p.Time), cmp.Compare(p.Cause, q.Cause), cmp.Compare(p.Site, q.Site), cmp.Compare(p.Call, q.Call), cmp.Compare(p.Op, q.Op), cmp.Compare(p.Handler, q.Handler),
-		cmp.Compare(p.Holder, q.Holder), cmp.Compare(p.Doing, q.Doing), cmp.Compare(p.DoingAt, q.DoingAt), cmp.Compare(p.DoingOp, q.DoingOp))
+		cmp.Compare(p.Holder, q.Holder), cmp.Compare(p.Writer, q.Writer), cmp.Compare(p.Doing, q.Doing), cmp.Compare(p.DoingAt, q.DoingAt), cmp.Compare(p.DoingOp, q.DoingOp))
 }
 
 // opOf returns what is asked for at a place, as the place op or that itself says.
@@ -91,7 +92,7 @@ func (s *sites) spentBy(p *piece, own Cause, at siteID) (w wait) {
 	if p.as == CauseRunning {
 		w = wait{cause: own, site: s.better(at, p.site), from: p.from, op: at}
 	} else {
-		w = wait{cause: p.as, doing: own, site: p.site, from: p.from, holder: p.holder, at: s.better(at, p.near), atOp: at}
+		w = wait{cause: p.as, doing: own, site: p.site, from: p.from, holder: p.holder, writer: p.writer, at: s.better(at, p.near), atOp: at}
 	}
 	if w.from == w.site {
 		w.from = 0
@@ -127,9 +128,12 @@ func (s *sites) follow(p *piece, seg *segment, w *goroutine, a, b int64, as Caus
 		}
 		if s.name(seg.release) != "" {
 			next.holder = seg.release
+			if p.as != CauseRunning { // else the request is the writer
+				next.writer = s.writerAt(seg)
+			}
 		}
 	default:
-		next.near = s.better(seg.site, p.near)
+		next.near, next.writer = s.better(seg.site, p.near), p.writer
 	}
 	return next
 }

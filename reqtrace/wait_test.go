@@ -125,7 +125,7 @@ func TestRoots(t *testing.T) {
 	s.wantLargest(360, Blame{Cause: CauseLock, Site: "main.look" + at, Call: "sync.(*Mutex).Lock", Op: "mutex", Holder: "main.refresh" + at, Doing: CauseNetwork, DoingAt: "main.refresh" + at})
 }
 
-// TestWriterBehindReaders: a request waits to read behind a writer that waits for a reader.
+// TestWriterBehindReaders: a request waits to read behind a writer that waits for a reader. All three are named.
 func TestWriterBehindReaders(t *testing.T) {
 	s := holds(newScript(t, 9), 2, 3)
 	s.at(50).wait(2, "sync", "sync.(*RWMutex).Lock", "main.replace")
@@ -135,8 +135,38 @@ func TestWriterBehindReaders(t *testing.T) {
 	done(s.at(303).release(2, 1, "sync.(*RWMutex).Unlock", "main.replace").run(1, 1).at(310))
 	s.wantLargest(180, Blame{
 		Cause: CauseLock, Site: "main.look" + at, Call: "sync.(*RWMutex).RLock", Op: "RWMutex",
-		Holder: "main.export" + at, Doing: CauseSyscall, DoingAt: "main.export" + at, DoingOp: "write",
+		Holder: "main.export" + at, Writer: "main.replace" + at, Doing: CauseSyscall, DoingAt: "main.export" + at, DoingOp: "write",
 	})
+}
+
+// TestRequestWrites: the request is the writer that waits for a reader, or waits behind that writer.
+func TestRequestWrites(t *testing.T) {
+	const lock, unlock, runlock = "sync.(*RWMutex).Lock", "sync.(*RWMutex).Unlock", "sync.(*RWMutex).RUnlock"
+	for name, tt := range map[string]struct {
+		wait   func(s *script)
+		writer string
+	}{
+		"it is the writer": {
+			func(s *script) {
+				s.wait(1, "sync", lock, "main.put")
+				s.at(200).release(3, 1, runlock, "main.export")
+			}, "",
+		},
+		"it is behind the writer": {
+			func(s *script) {
+				s.wait(2, "sync", lock, "main.replace").wait(1, "sync", "sync.(*Mutex).Lock", lock, "main.put")
+				s.at(200).release(3, 2, runlock, "main.export").run(2, 2)
+				s.release(2, 1, "sync.(*Mutex).Unlock", unlock, "main.replace")
+			}, "main.replace" + at,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := holds(newScript(t, 9), 2, 3)
+			tt.wait(serve(s).at(110))
+			done(s.run(1, 1).at(210))
+			s.wantLargest(90, Blame{Cause: CauseLock, Site: "main.put" + at, Call: lock, Op: opRWMutex, Holder: "main.export" + at, Writer: tt.writer, Doing: CauseRunning})
+		})
+	}
 }
 
 // TestLockBehindLock: who holds one lock waits for another.

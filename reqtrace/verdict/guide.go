@@ -74,6 +74,17 @@ var stopKinds = map[string]kind{
 	"GOMAXPROCS":                 {"stop-gomaxprocs", "set GOMAXPROCS once, before the first request"},
 }
 
+// readerKind is the row of an RWMutex that a reader holds while a writer waits.
+var readerKind = kind{"rwmutex-reader", "copy what you need under RLock, and do the slow work after RUnlock"}
+
+// kind returns the row of a cause that is named.
+func (n *NamedCause) kind() kind {
+	if n.Writer != "" {
+		return readerKind
+	}
+	return kindOf(n.Cause, n.Op)
+}
+
 // kindOf returns the row of a cause, where op is what was asked for.
 func kindOf(c reqtrace.Cause, op string) kind {
 	switch c {

@@ -22,7 +22,7 @@ func TestGuide(t *testing.T) {
 			rows[anchor] = strings.ReplaceAll(row, "`", "")
 		}
 	}
-	kinds := []kind{syncKind, fileKind}
+	kinds := []kind{syncKind, fileKind, readerKind}
 	for _, k := range stopKinds {
 		kinds = append(kinds, k)
 	}
@@ -55,6 +55,7 @@ func TestKinds(t *testing.T) {
 	}{
 		{reqtrace.CauseLock, nil, "lock"},
 		{reqtrace.CauseLock, []reqtrace.Blame{{Op: "RWMutex", Time: 6 * ms}}, "rwmutex"},
+		{reqtrace.CauseLock, []reqtrace.Blame{{Op: "RWMutex", Holder: "main.report", Writer: "main.refresh", Time: 6 * ms}}, "rwmutex-reader"},
 		{reqtrace.CauseLock, []reqtrace.Blame{{Op: "RWMutex", Time: 3 * ms}, {Op: "mutex", Time: 4 * ms}}, "lock"},
 		{reqtrace.CauseChannel, []reqtrace.Blame{{Op: "connection pool", Time: 8 * ms}}, "pool"},
 		{reqtrace.CauseSleep, []reqtrace.Blame{{Op: "rate limiter", Time: 8 * ms}}, "rate-limiter"},

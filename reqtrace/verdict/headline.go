@@ -101,6 +101,9 @@ func (n *NamedCause) who(b *reqtrace.Blame) string {
 	default:
 		return ""
 	}
+	if n.Writer != "" {
+		t = "Reader " + t
+	}
 	if n.Longest == 0 {
 		return t + "."
 	}
@@ -130,10 +133,18 @@ func (n *NamedCause) where() string {
 		}
 	}
 	t := "Requests " + do + " in " + n.Site
+	handler := ""
 	if n.Handler != "" && functionOf(n.Handler) != functionOf(n.Site) {
-		t += ", called from " + n.Handler
+		handler = ", called from " + n.Handler
 	}
-	return t + "."
+	if n.Writer == "" {
+		return t + handler + "."
+	}
+	writer := ", behind writer " + n.Writer + ", which waits for that reader."
+	if words(t+handler+writer) > mostWords {
+		handler = ""
+	}
+	return t + handler + writer
 }
 
 // fix says the one edit that usually mends the cause, at its line.
@@ -189,6 +200,8 @@ func (n *NamedCause) also() string {
 		t += ", such as " + n.Holder
 	case n.Holder != "" && n.Cause == reqtrace.CauseStoppedOther:
 		t += ", by " + n.Holder
+	case n.Writer != "":
+		t += " that reader " + holderAt(&b) + " holds"
 	case n.Holder != "":
 		t += " that " + holderAt(&b) + " " + holds(n.Cause, n.Op)
 	case at != "":
@@ -225,6 +238,6 @@ func words(s string) int { return len(strings.Fields(s)) }
 func (n *NamedCause) blame() reqtrace.Blame {
 	return reqtrace.Blame{
 		Cause: n.Cause, Site: n.Site, Call: n.Call, Op: n.Op, Handler: n.Handler,
-		Holder: n.Holder, Doing: n.Doing, DoingAt: n.DoingAt, DoingOp: n.DoingOp, Longest: n.Longest,
+		Holder: n.Holder, Writer: n.Writer, Doing: n.Doing, DoingAt: n.DoingAt, DoingOp: n.DoingOp, Longest: n.Longest,
 	}
 }

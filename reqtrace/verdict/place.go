@@ -61,6 +61,7 @@ func locate(n *NamedCause, list []Place) {
 	if n.Holder != "" {
 		of = excessOf(held)
 	}
+	n.Writer, _ = most(held, of, func(p *Place) string { return p.Writer }, functionOf)
 	doing, same := most(held, of, func(p *Place) string {
 		if p.Doing == reqtrace.CauseUnknown {
 			return ""

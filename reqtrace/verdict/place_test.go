@@ -26,6 +26,11 @@ func TestHeadline(t *testing.T) {
 			Cause: reqtrace.CauseChannel, Op: "connection pool", Holder: "sql.(*Rows).close (sql.go:9 in example.com/m)", Doing: reqtrace.CauseNetwork,
 			DoingOp: "connection to a server", DoingAt: sync, Longest: 1500 * ms,
 		},
+		"waiting for an RWMutex. Reader main.report (report.go:40) holds it while sleeping, up to 60 ms at a time. " +
+			"Requests wait in main.look (look.go:12), called from main.api (api.go:5), behind writer main.refresh (refresh.go:33), which waits for that reader.": {
+			Cause: reqtrace.CauseLock, Op: "RWMutex", Site: look, Handler: api, Holder: "main.report (report.go:42)", Writer: refresh,
+			Doing: reqtrace.CauseSleep, DoingOp: "sleep", DoingAt: "main.report (report.go:40)", Longest: 60 * ms,
+		},
 		"waiting for a lock. main.refresh (refresh.go:33) holds it while computing. Requests wait in main.look (look.go:12).":    {Cause: reqtrace.CauseLock, Site: look, Holder: refresh, Doing: reqtrace.CauseRunning},
 		"waiting for a singleflight call. main.refresh (refresh.go:33) runs it.":                                                 {Cause: reqtrace.CauseLock, Op: "singleflight", Holder: refresh},
 		"waiting for a sync.Cond. main.refresh (refresh.go:33) signals it.":                                                      {Cause: reqtrace.CauseLock, Op: "condition", Holder: refresh},
@@ -110,6 +115,9 @@ func TestWords(t *testing.T) {
 	for want, b := range map[string]reqtrace.Blame{
 		"waiting for a mutex that main.refresh (r.go:9) holds while waiting for the network, up to 30 ms at a time, in main.look (l.go:2)": {
 			Cause: reqtrace.CauseLock, Op: "mutex", Site: "main.look (l.go:2)", Holder: "main.refresh (r.go:33)", Doing: reqtrace.CauseNetwork, DoingAt: "main.refresh (r.go:9)", Longest: 30 * ms,
+		},
+		"waiting for an RWMutex that reader main.report (r.go:42) holds while sleeping, behind writer main.refresh (w.go:3), in main.look": {
+			Cause: reqtrace.CauseLock, Op: "RWMutex", Site: "main.look", Holder: "main.report (r.go:42)", Writer: "main.refresh (w.go:3)", Doing: reqtrace.CauseSleep, DoingOp: "sleep",
 		},
 		"waiting for a lock that main.refresh holds, in main.look":     {Cause: reqtrace.CauseLock, Site: "main.look", Holder: "main.refresh"},
 		"waiting for a lock whose holder is sleeping, in main.look":    {Cause: reqtrace.CauseLock, Site: "main.look", Doing: reqtrace.CauseSleep, DoingOp: "sleep"},

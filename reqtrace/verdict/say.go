@@ -119,6 +119,8 @@ func Words(b *reqtrace.Blame) string {
 		return t + ", such as " + b.Holder
 	case b.Cause == reqtrace.CauseStoppedOther:
 		return t + ", by " + b.Holder
+	case b.Writer != "":
+		t += " that reader " + holderAt(b) + " holds" + w + ", behind writer " + b.Writer
 	case b.Holder != "":
 		t += " that " + holderAt(b) + " " + holds(b.Cause, b.Op) + w
 	case w != "":
@@ -156,6 +158,9 @@ func whereParts(b *reqtrace.Blame) []string {
 		parts = append(parts, heldBy(b.Cause, b.Op)+" "+holderAt(b)+w)
 	case w != "":
 		parts = append(parts, strings.Replace(w, " while ", "its holder is ", 1))
+	}
+	if b.Writer != "" {
+		parts = append(parts, "behind writer "+b.Writer+", which waits for that reader")
 	}
 	if b.Handler != "" && functionOf(b.Handler) != functionOf(b.Site) {
 		parts = append(parts, "called from "+b.Handler)

@@ -56,6 +56,7 @@ type NamedCause struct {
 	Op      string         `json:"op,omitempty"`
 	Handler string         `json:"handler,omitempty"`
 	Holder  string         `json:"holder,omitempty"` // as at least half of it, and so on for what it did
+	Writer  string         `json:"writer,omitempty"`
 	Doing   reqtrace.Cause `json:"doing,omitzero"`
 	DoingAt string         `json:"doing_at,omitempty"`
 	DoingOp string         `json:"doing_op,omitempty"`
@@ -151,7 +152,7 @@ func namedCauses(r *reqtrace.Report) []NamedCause {
 		n.Phrase = Phrase(n.Cause)
 		if n.Excess > 0 {
 			locate(&n, slices.DeleteFunc(places(r), func(p Place) bool { return !slices.Contains(cs, p.Cause) }))
-			k := kindOf(n.Cause, n.Op)
+			k := n.kind()
 			n.Guide, n.Mends = GuidePath+"#"+k.anchor, k.mends
 			if n.Cause == reqtrace.CauseRunning {
 				at := runningAt(&r.Tail)
