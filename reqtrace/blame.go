@@ -339,7 +339,7 @@ func (x *blamer) halted(r *Request, a, b, stopped int64) {
 // goroutines have it taken out further on.
 func (x *blamer) still(r *Request, s *segment, a, b int64) (ns int64) {
 	switch {
-	case s.state == stateRunnable, s.waker != nil && (s.state == stateLock || s.state == stateChannel):
+	case s.state == stateRunnable, x.leads(s):
 		return 0
 	}
 	ns = x.clock.stood(a, b)
@@ -349,6 +349,12 @@ func (x *blamer) still(r *Request, s *segment, a, b int64) (ns int64) {
 
 var ownCause = [...]Cause{
 	stateRunning: CauseRunning, stateSyscall: CauseSyscall, stateCgo: CauseCgo, stateNetwork: CauseNetwork, stateSleep: CauseSleep, stateDead: CauseUnknown,
+}
+
+// leads reports whether a wait is followed to the goroutine that ended it. A free stream of gRPC is announced by the goroutine
+// that reads for all calls of the connection, and that one's network is not what the call waits for.
+func (x *blamer) leads(s *segment) bool {
+	return s.waker != nil && (s.state == stateLock || s.state == stateChannel) && x.known.places[s.site].op != opStream
 }
 
 // wait follows who ended a wait for a lock or a channel.
@@ -362,6 +368,8 @@ func (x *blamer) wait(r *Request, seq uint64, p *piece, s *segment, a, b int64) 
 		x.todo = append(x.todo, x.known.follow(p, s, w, a, b, as, held && as != CauseRunning))
 	}
 	switch {
+	case x.known.places[s.site].op == opStream:
+		x.spend(r, p, CauseChannel, s.site, b-a)
 	case w == nil && cause == CauseChannel: // a timer's
 		x.spend(r, p, CauseSleep, s.site, b-a)
 	case w == nil: // nobody knows

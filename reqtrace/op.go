@@ -11,7 +11,10 @@ const (
 	opSemaphore = "semaphore"
 )
 
-// Likewise, of package sync.
+// opStream is what a call of gRPC waits for where the connection has as many calls as the server allows.
+const opStream = "gRPC stream"
+
+// What goroutines hold by package sync.
 const (
 	opMutex   = "mutex"
 	opRWMutex = "RWMutex"
@@ -51,6 +54,11 @@ var innerOps = map[string]string{
 	"net.(*Resolver).":                    "name server",
 	"net.(*Dialer).":                      "new connection",
 	"crypto/tls.(*Conn).HandshakeContext": "TLS handshake",
+}
+
+// ownOps are functions whose own waits, in their body, say what is waited for. What they call may wait for something else.
+var ownOps = map[string]string{
+	"google.golang.org/grpc/internal/transport.(*http2Client).NewStream": opStream,
 }
 
 // hasOneHolder reports whether what seg waits for is had by who took it, until that one lets it go. What is done for whoever waits
@@ -103,6 +111,11 @@ func isResource(op string) bool { return op == opPool || op == opSemaphore }
 func opOf(inner []frame) (op string) {
 	if op = systemCall(inner); op != "" {
 		return op
+	}
+	if i := slices.IndexFunc(inner, func(f frame) bool { return pathRoot(f.Func) != "runtime" }); i >= 0 {
+		if op = ownOps[inner[i].Func]; op != "" {
+			return op
+		}
 	}
 	for i := len(inner) - 1; i >= 0; i-- {
 		f := inner[i].Func

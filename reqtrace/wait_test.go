@@ -125,6 +125,37 @@ func TestRoots(t *testing.T) {
 	s.wantLargest(360, Blame{Cause: CauseLock, Site: "main.look" + at, Call: "sync.(*Mutex).Lock", Op: "mutex", Holder: "main.refresh" + at, Doing: CauseNetwork, DoingAt: "main.refresh" + at})
 }
 
+// TestFreeStream: a call of gRPC waits until the connection has fewer calls. The goroutine that reads for all of them announces
+// it, and its own wait for the network is not the cause. What NewStream calls may wait for a lock.
+func TestFreeStream(t *testing.T) {
+	const transport = "google.golang.org/grpc/internal/transport."
+	call := []string{transport + "(*http2Client).NewStream", "google.golang.org/grpc.(*ClientConn).Invoke", "main.ask"}
+	for name, tt := range map[string]struct {
+		reason string
+		inner  []string
+		want   Blame
+	}{
+		"stream": {"select", []string{"runtime.selectgo"}, Blame{Cause: CauseChannel, Op: opStream}},
+		"mutex":  {"sync", []string{"sync.(*Mutex).Lock", transport + "(*controlBuffer).executeAndPut"}, Blame{Cause: CauseLock, Op: opMutex, Doing: CauseNetwork, Holder: "transport.(*http2Client).closeStream" + in("google.golang.org/grpc/internal/transport"), DoingAt: "transport.(*framer).readFrame" + in("google.golang.org/grpc/internal/transport")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := holds(newScript(t, 5), 2)
+			s.at(20).wait(2, "network", "internal/poll.(*FD).Read", transport+"(*framer).readFrame")
+			serve(s).at(110).wait(1, tt.reason, append(tt.inner, call...)...)
+			s.at(199).wake(0, 2).run(2, 2).at(200).release(2, 1, transport+"(*http2Client).closeStream").run(1, 1)
+			done(s.at(210))
+			b, d := s.largest()
+			tt.want.Site, tt.want.Call = "main.ask"+at, "grpc.(*ClientConn).Invoke"
+			if b != tt.want || d < 89*time.Microsecond {
+				t.Errorf("%v of %+v\nwant %+v", d, b, tt.want)
+			}
+		})
+	}
+}
+
+// in is the place of a function of a library's package, after its name.
+func in(module string) string { return " (x.go:7 in " + module + ")" }
+
 // TestWriterBehindReaders: a request waits to read behind a writer that waits for a reader. All three are named.
 func TestWriterBehindReaders(t *testing.T) {
 	s := holds(newScript(t, 9), 2, 3)

@@ -48,6 +48,7 @@ var kindsByOp = map[string]kind{
 	"semaphore":                       {"semaphore", "release it before the slow work, or raise its limit"},
 	"connection pool":                 {"pool", "close rows and commit before other work, or raise SetMaxOpenConns"},
 	"singleflight":                    {"singleflight", "refresh ahead of expiry, so that no request waits for the call"},
+	"gRPC stream":                     {"grpc-stream", "raise MaxConcurrentStreams of the server, or spread calls over more connections"},
 	"rate limiter":                    {"rate-limiter", "raise the rate or the burst, or refuse at once with Allow"},
 	"sleep":                           {"sleep", "wait for the event itself instead of a time"},
 	"pause before a retry":            {"sleep", "wait for the event itself instead of a time"},

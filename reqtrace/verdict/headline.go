@@ -98,6 +98,8 @@ func (n *NamedCause) who(b *reqtrace.Blame) string {
 		t = holderAt(b) + " " + holds(n.Cause, n.Op) + " it"
 	case what != "":
 		t = "Its holder is " + what
+	case n.Op == "gRPC stream":
+		t = "Other calls use all streams that the server's MaxConcurrentStreams allows"
 	default:
 		return ""
 	}

@@ -15,6 +15,7 @@ var opWords = map[string]string{
 	"condition":                       "a sync.Cond",
 	"connection pool":                 "a connection from a pool",
 	"singleflight":                    "a singleflight call",
+	"gRPC stream":                     "a free stream of a gRPC connection",
 	"client, which reads the answer":  "the client, which reads the answer",
 	"client, which sends the request": "the client, which sends the request",
 }
