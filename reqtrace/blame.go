@@ -47,17 +47,19 @@ type blamer struct {
 	todo    []piece
 	sites   []blameOf
 	path    []tileOf
-	largest blameOf // that was added for the tile under way
+	commits []commit // of SQLite, in order of time; pruned as the model's goroutines are
+	largest blameOf  // that was added for the tile under way
 	samples []sampled
 }
 
 // piece is a part of goroutine g's time that the request's goroutine waited through.
 type piece struct {
-	g    *goroutine
-	a, b int64
-	as   Cause  // what waiting for g counts as; Running: g works for the request
-	site siteID // where that wait is; where g works for the request: of the waits that led to g, the last that says so
-	from siteID // where the request's own goroutine waits; 0: it is g
+	g      *goroutine
+	a, b   int64
+	as     Cause  // what waiting for g counts as; Running: g works for the request
+	site   siteID // where that wait is; where g works for the request: of the waits that led to g, the last that says so
+	from   siteID // where the request's own goroutine waits; 0: it is g
+	inside siteID // the library's function that sleeps at site
 
 	// Where as is not CauseRunning:
 	held   bool   // what is waited for is held; else it is made
@@ -200,7 +202,7 @@ func (x *blamer) take(r *Request, seq uint64, p *piece) (steps int) {
 			x.todo = append(x.todo, before)
 			x.lost(r, p, begin-min(p.g.born, p.b))
 		} else if p.g.ofNobody && p.as == CauseRunning && p.g.born > p.a && p.g.born <= begin {
-			x.spend(r, p, CauseSleep, p.site, begin-p.a)
+			x.spend(r, p, CauseSleep, &segment{site: p.site}, begin-p.a)
 		} else {
 			x.lost(r, p, begin-p.a)
 		}
@@ -265,12 +267,15 @@ func (x *blamer) lost(r *Request, p *piece, ns int64) {
 	if p.as == CauseRunning {
 		r.Parts.ns[CauseUnknown] += dur(ns)
 	} else {
-		x.spend(r, p, CauseUnknown, 0, ns)
+		x.spend(r, p, CauseUnknown, &segment{}, ns)
 	}
 }
 
 // segment takes s apart, from a to b.
 func (x *blamer) segment(r *Request, seq uint64, p *piece, s *segment, a, b int64) {
+	if a = x.busy(p, s, a, b); a == b {
+		return
+	}
 	ns := b - a
 	if len(x.clock.stalls) > 0 {
 		ns -= x.still(r, s, a, b)
@@ -315,7 +320,7 @@ func (x *blamer) segment(r *Request, seq uint64, p *piece, s *segment, a, b int6
 		if s.state == stateRunning && p.as == CauseRunning {
 			x.sample(p.g, a, b)
 		}
-		x.spend(r, p, ownCause[s.state], s.site, ns)
+		x.spend(r, p, ownCause[s.state], s, ns)
 	}
 }
 
@@ -369,11 +374,11 @@ func (x *blamer) wait(r *Request, seq uint64, p *piece, s *segment, a, b int64) 
 	}
 	switch {
 	case x.known.places[s.site].op == opStream:
-		x.spend(r, p, CauseChannel, s.site, b-a)
+		x.spend(r, p, CauseChannel, s, b-a)
 	case w == nil && cause == CauseChannel: // a timer's
-		x.spend(r, p, CauseSleep, s.site, b-a)
+		x.spend(r, p, CauseSleep, s, b-a)
 	case w == nil: // nobody knows
-		x.spend(r, p, CauseLock, s.site, b-a)
+		x.spend(r, p, CauseLock, s, b-a)
 	case p.as != CauseRunning: // a chain
 		push(a, b, p.as)
 	case seq != 0 && w.owner == seq: // its own child
@@ -389,13 +394,13 @@ func (x *blamer) wait(r *Request, seq uint64, p *piece, s *segment, a, b int64) 
 	}
 }
 
-// spend adds time that p's goroutine spent on own, at a place.
-func (x *blamer) spend(r *Request, p *piece, own Cause, at siteID, ns int64) {
+// spend adds time that p's goroutine spent on own, in a segment of its.
+func (x *blamer) spend(r *Request, p *piece, own Cause, s *segment, ns int64) {
 	if p.as == CauseRunning && own == CauseRunning { // which has no place
 		r.Parts.ns[CauseRunning] += dur(ns)
 		return
 	}
-	w := x.known.spentBy(p, own, at)
+	w := x.known.spentBy(p, own, s)
 	r.Parts.ns[w.cause] += dur(ns)
 	x.place(w, ns, max(ns, p.hold))
 }

@@ -19,6 +19,8 @@ const (
 	roleReads                     // it reads from a connection
 	roleWrites                    // it writes to a connection
 	roleCloses                    // it closes a connection
+	roleLocks                     // it takes SQLite's lock
+	roleUnlocks                   // it releases that
 )
 
 // entries are the functions of servers that tell requests without a mark. Where a server starts a goroutine for each
@@ -88,6 +90,14 @@ func (s *sites) function(f *frame) function {
 	for _, p := range entryPrefixes {
 		if strings.HasPrefix(f.Func, p.prefix) {
 			known.role |= p.role
+		}
+	}
+	if f.owner == ownerLibrary {
+		switch {
+		case strings.HasSuffix(f.Func, sqliteLocks):
+			known.role |= roleLocks
+		case strings.HasSuffix(f.Func, sqliteUnlocks):
+			known.role |= roleUnlocks
 		}
 	}
 	for i, pattern := range s.asked {

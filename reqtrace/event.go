@@ -133,17 +133,23 @@ func (m *model) transition(e *trace.Event, st *trace.StateTransition, t int64) {
 			s = stateChannel
 		}
 		g.push(began, s, info.site)
-		g.segments[len(g.segments)-1].held = st.Reason == "chan send"
+		last := &g.segments[len(g.segments)-1]
+		last.held, last.inside = st.Reason == "chan send", info.inside
 		g.beats = info.beat
 		m.sites.waited(g, s, st.Reason, info)
 		m.turns.waits(g, s, st.Reason, info, t)
 		g.segments[len(g.segments)-1].idle = g.forWork && (g.serve || g.way == wayTurns)
 	case trace.GoSyscall:
 		s := stateSyscall
-		if info.cgo {
+		switch {
+		case info.cgo:
 			s = stateCgo
+		case m.sites.places[info.site].op == opSQLite: // it sleeps by a call of the kernel's
+			s = stateSleep
 		}
 		g.push(began, s, info.site)
+		g.segments[len(g.segments)-1].inside = info.inside
+		m.commits(g, info, t)
 		m.turns.calls(g, info, t)
 		if g.serve && info.serve && !info.handler && (info.peek || info.header) {
 			m.turns.reads(g, info, t)

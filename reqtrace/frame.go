@@ -91,8 +91,8 @@ func unescape(module string) string {
 	return strings.Join(parts, "")
 }
 
-// placeOf returns the place of a stack, innermost frame first.
-func placeOf(frames []frame) (p place) {
+// placeOf returns the place of a stack, innermost frame first, and which frame is the library's that sleeps there, if one does; -1: none.
+func placeOf(frames []frame) (p place, inside int) {
 	at, h := innermost(frames), handlerOf(frames)
 	if at > h && h >= 0 { // the program has middleware around a library's handler: it is that one which waits
 		if i := innermost(frames[:h+1]); i >= 0 {
@@ -102,7 +102,7 @@ func placeOf(frames []frame) (p place) {
 	if at < 0 {
 		p.op = opOf(frames)
 		p.resource = isResource(p.op)
-		return p
+		return p, -1
 	}
 	p.site, p.owner = siteOf(&frames[at].StackFrame), frames[at].owner
 	if at > 0 && pathRoot(frames[at-1].Func) != "runtime" { // the runtime is called by a statement
@@ -116,7 +116,14 @@ func placeOf(frames []frame) (p place) {
 	if h >= 0 && h != at && frames[h].owner >= ownerLibrary {
 		p.handler = siteOf(&frames[h].StackFrame)
 	}
-	return p
+	op, inside := napOf(frames[:at])
+	if op != "" {
+		p.op, p.resource = op, false
+	}
+	if p.owner != ownerProgram { // then it is site itself
+		inside = -1
+	}
+	return p, inside
 }
 
 // innermost returns the index of the innermost frame of the program; where it has none, of a library; -1: neither is there.

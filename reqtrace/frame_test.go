@@ -270,7 +270,7 @@ main.ask /srv/app/main.go:9`,
 		"nothing": {"", place{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := placeOf(framesOf(t, tt.stack))
+			got, _ := placeOf(framesOf(t, tt.stack))
 			got.owner, got.resource = 0, false
 			if got != tt.want {
 				t.Errorf("%+v\nwant %+v", got, tt.want)

@@ -31,6 +31,7 @@ type segment struct {
 	waker   *goroutine // who ended a wait, nil: nobody that is a goroutine
 	site    siteID     // of a wait, a call or an assist; of being runnable: who had the processor before
 	release siteID     // where the waker ended the wait
+	inside  siteID     // of a wait: the library's function that waits
 	state   state
 	idle    bool // it is a wait for the next request
 	held    bool // what is waited for was not made by the waker, but held: by a request, or until it took what is sent
@@ -48,6 +49,7 @@ type goroutine struct {
 	entry    siteID
 	place    siteID      // the last that had a name
 	stack    *knownStack // the last that was looked at; nil: none yet
+	locked   int64       // when it last took SQLite's lock, or tried to
 	owner    uint64      // the turn that it was created in
 	ofNobody bool        // no goroutine created it: a timer did
 

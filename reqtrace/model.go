@@ -181,4 +181,5 @@ func (m *model) prune() {
 		return over
 	})
 	m.clock.prune(horizon)
+	m.turns.blamer.prune(horizon)
 }

@@ -127,6 +127,7 @@ type Blame struct {
 	Site    string `json:"site"`              // function (file:line): the program's innermost; where it has none there, a library's (file:line in MODULE)
 	Call    string `json:"call,omitempty"`    // the function that Site called: os.(*File).Sync, rate.(*Limiter).Wait, C.step
 	Op      string `json:"op,omitempty"`      // what was asked for: a system call by its name (fsync), C's function, or what was waited for (mutex, rate limiter, connection pool)
+	Inside  string `json:"inside,omitempty"`  // function (file:line in MODULE) of the library that sleeps, where Site is the program's: of CauseSleep, also of a holder's
 	Handler string `json:"handler,omitempty"` // function (file:line) of the request's handler, where Site is another; where others worked for the request and no handler is known, where it waited for them
 
 	// Who had what was waited for, at the root of the chain of those that waited for each other.

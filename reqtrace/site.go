@@ -37,15 +37,16 @@ type knownStack struct {
 
 // stackInfo is what matters of a stack.
 type stackInfo struct {
-	site  siteID
-	class siteID // the request's handler, by the name of its function; 0: the stack does not say
-	entry siteID // the function that the goroutine began with, where it is the program's or a library's
-	cgo   bool
-	named bool // site has a name: it is in the program or in a library
-	gc    bool // in the allocator, for the collector: assists, or starts or ends a cycle
-	sweep bool // the runtime's background sweeper
-	beat  bool // the runtime sleeps for beatPeriod
-	serve bool // a connection of net/http's server
+	site   siteID
+	inside siteID // the innermost function of a library's, where site is the program's
+	class  siteID // the request's handler, by the name of its function; 0: the stack does not say
+	entry  siteID // the function that the goroutine began with, where it is the program's or a library's
+	cgo    bool
+	named  bool // site has a name: it is in the program or in a library
+	gc     bool // in the allocator, for the collector: assists, or starts or ends a cycle
+	sweep  bool // the runtime's background sweeper
+	beat   bool // the runtime sleeps for beatPeriod
+	serve  bool // a connection of net/http's server
 	// Of other ways to serve requests:
 	roles     role   // of all functions on it
 	depth     uint8  // of class: how many frames lie outward of it
@@ -186,7 +187,11 @@ func (s *sites) read(stack trace.Stack) (info stackInfo) {
 		}
 		s.frames = append(s.frames, newFrame(f))
 	}
-	info.site = s.internPlace(placeOf(s.frames))
+	place, inside := placeOf(s.frames)
+	info.site = s.internPlace(place)
+	if inside >= 0 {
+		info.inside = s.intern(siteOf(&s.frames[inside].StackFrame))
+	}
 	info.named = s.places[info.site].site != ""
 	if n := len(s.frames); n > 0 && s.frames[n-1].owner >= ownerLibrary {
 		info.entry = s.intern(shortFunc(s.frames[n-1].Func))

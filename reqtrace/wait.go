@@ -13,6 +13,7 @@ type wait struct {
 	cause, doing Cause
 	site         siteID // where it was spent
 	from         siteID // where the request's own goroutine waited meanwhile; 0: there, or it is site's goroutine
+	inside       siteID // the library's function that sleeps there
 	op           siteID // the place that knows what is asked for, where site does not
 	holder       siteID // where what is waited for was let go; of a run queue: who ran instead
 	writer       siteID // of an RWMutex: where a writer waits for holder, a reader
@@ -40,7 +41,7 @@ func (s *sites) internWait(w wait, longest int64) waitID {
 func (s *sites) blame(w *wait, ns, longest int64) Blame {
 	site, from := &s.places[w.site], &s.places[w.from]
 	b := Blame{
-		Cause: w.cause, Site: site.site, Call: site.call, Op: s.opOf(w.op, w.site), Handler: site.handler,
+		Cause: w.cause, Site: site.site, Call: site.call, Op: s.opOf(w.op, w.site), Inside: s.name(w.inside), Handler: site.handler,
 		Holder: s.name(w.holder), Writer: s.name(w.writer), Doing: w.doing, DoingAt: s.name(w.at), DoingOp: s.opOf(w.atOp, w.at), Time: dur(ns), Longest: dur(longest),
 	}
 	if b.Handler == "" && w.from != 0 {
@@ -74,7 +75,7 @@ func (s *sites) blames(waits []sums, n, slowest int64) (list []Blame) {
 
 // compareBlames puts the largest first, and what is as large in an order that does not depend on anything else.
 func compareBlames(p, q Blame) int {
-	return cmp.Or(cmp.Compare(q.Time, p.Time), cmp.Compare(p.Cause, q.Cause), cmp.Compare(p.Site, q.Site), cmp.Compare(p.Call, q.Call), cmp.Compare(p.Op, q.Op), cmp.Compare(p.Handler, q.Handler),
+	return cmp.Or(cmp.Compare(q.Time, p.Time), cmp.Compare(p.Cause, q.Cause), cmp.Compare(p.Site, q.Site), cmp.Compare(p.Call, q.Call), cmp.Compare(p.Op, q.Op), cmp.Compare(p.Inside, q.Inside), cmp.Compare(p.Handler, q.Handler),
 		cmp.Compare(p.Holder, q.Holder), cmp.Compare(p.Writer, q.Writer), cmp.Compare(p.Doing, q.Doing), cmp.Compare(p.DoingAt, q.DoingAt), cmp.Compare(p.DoingOp, q.DoingOp))
 }
 
@@ -86,13 +87,20 @@ func (s *sites) opOf(op, at siteID) string {
 	return s.places[at].op
 }
 
-// spentBy returns that p's goroutine spent time on own at a place. Where it works for the request, own is what the
+// spentBy returns that p's goroutine spent time on own in a segment. Where it works for the request, own is what the
 // request's time went into; else that is what p is waited for, and own what was done meanwhile.
-func (s *sites) spentBy(p *piece, own Cause, at siteID) (w wait) {
+func (s *sites) spentBy(p *piece, own Cause, seg *segment) (w wait) {
+	at := seg.site
 	if p.as == CauseRunning {
 		w = wait{cause: own, site: s.better(at, p.site), from: p.from, op: at}
 	} else {
 		w = wait{cause: p.as, doing: own, site: p.site, from: p.from, holder: p.holder, writer: p.writer, at: s.better(at, p.near), atOp: at}
+	}
+	switch {
+	case p.inside != 0:
+		w.inside = p.inside
+	case own == CauseSleep:
+		w.inside = seg.inside
 	}
 	if w.from == w.site {
 		w.from = 0
@@ -110,7 +118,7 @@ func (s *sites) spentBy(p *piece, own Cause, at siteID) (w wait) {
 // wait is one of a chain, what the request waits for stays what it is: so a convoy of hand-offs comes down to who began it.
 // held: w did not make what was waited for, it had it; then what w waited for in its turn is what it did meanwhile.
 func (s *sites) follow(p *piece, seg *segment, w *goroutine, a, b int64, as Cause, held bool) piece {
-	next := piece{g: w, a: a, b: b, as: as, site: p.site, from: p.from, held: p.held || held, holder: p.holder, hold: p.hold}
+	next := piece{g: w, a: a, b: b, as: as, site: p.site, from: p.from, inside: p.inside, held: p.held || held, holder: p.holder, hold: p.hold}
 	if held {
 		next.hold = b - a
 	}

@@ -89,8 +89,12 @@ func TestHolder(t *testing.T) {
 			if d != time.Duration(want)*time.Microsecond {
 				t.Errorf("%v, want %d µs", d, want)
 			}
+			inside := ""
+			if name == "limiter" {
+				inside = "rate.(*Limiter).wait" + in("golang.org/x/time/rate")
+			}
 			if w := (Blame{
-				Cause: CauseLock, Site: "main.look" + at, Call: "sync.(*Mutex).Lock", Op: "mutex", Handler: "main.api" + at,
+				Cause: CauseLock, Site: "main.look" + at, Call: "sync.(*Mutex).Lock", Op: "mutex", Inside: inside, Handler: "main.api" + at,
 				Holder: "main.refresh" + at, Doing: tt.doing, DoingAt: tt.at, DoingOp: tt.op,
 			}); b != w {
 				t.Errorf("%+v\nwant %+v", b, w)

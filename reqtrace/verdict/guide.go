@@ -51,7 +51,8 @@ var kindsByOp = map[string]kind{
 	"gRPC stream":                     {"grpc-stream", "raise MaxConcurrentStreams of the server, or spread calls over more connections"},
 	"rate limiter":                    {"rate-limiter", "raise the rate or the burst, or refuse at once with Allow"},
 	"sleep":                           {"sleep", "wait for the event itself instead of a time"},
-	"pause before a retry":            {"sleep", "wait for the event itself instead of a time"},
+	"pause before a retry":            {"retry", "find out why the first attempt fails, or pause for less"},
+	"SQLite lock":                     {"sqlite", "do other work before the transaction begins or after it commits"},
 	"TLS handshake":                   {"dial", "read bodies to their end and raise MaxIdleConnsPerHost, so that connections are used again"},
 	"client, which reads the answer":  {"client", "set ReadTimeout and WriteTimeout, or put a proxy that buffers in front"},
 	"client, which sends the request": {"client", "set ReadTimeout and WriteTimeout, or put a proxy that buffers in front"},
@@ -78,10 +79,16 @@ var stopKinds = map[string]kind{
 // readerKind is the row of an RWMutex that a reader holds while a writer waits.
 var readerKind = kind{"rwmutex-reader", "copy what you need under RLock, and do the slow work after RUnlock"}
 
+// libraryKind is the row of a library's sleep, where it is not known what for.
+var libraryKind = kind{"library-sleep", "shorten the library's pause by its options, or call it outside of requests"}
+
 // kind returns the row of a cause that is named.
 func (n *NamedCause) kind() kind {
-	if n.Writer != "" {
+	switch {
+	case n.Writer != "":
 		return readerKind
+	case n.Cause == reqtrace.CauseSleep && n.Inside != "" && (n.Op == "" || n.Op == "sleep"):
+		return libraryKind
 	}
 	return kindOf(n.Cause, n.Op)
 }

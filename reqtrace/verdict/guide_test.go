@@ -22,7 +22,7 @@ func TestGuide(t *testing.T) {
 			rows[anchor] = strings.ReplaceAll(row, "`", "")
 		}
 	}
-	kinds := []kind{syncKind, fileKind, readerKind}
+	kinds := []kind{syncKind, fileKind, readerKind, libraryKind}
 	for _, k := range stopKinds {
 		kinds = append(kinds, k)
 	}
@@ -59,6 +59,8 @@ func TestKinds(t *testing.T) {
 		{reqtrace.CauseLock, []reqtrace.Blame{{Op: "RWMutex", Time: 3 * ms}, {Op: "mutex", Time: 4 * ms}}, "lock"},
 		{reqtrace.CauseChannel, []reqtrace.Blame{{Op: "connection pool", Time: 8 * ms}}, "pool"},
 		{reqtrace.CauseSleep, []reqtrace.Blame{{Op: "rate limiter", Time: 8 * ms}}, "rate-limiter"},
+		{reqtrace.CauseSleep, []reqtrace.Blame{{Op: "pause before a retry", Inside: "retry.Do", Time: 8 * ms}}, "retry"},
+		{reqtrace.CauseSleep, []reqtrace.Blame{{Op: "sleep", Inside: "poll.Wait", Time: 8 * ms}}, "library-sleep"},
 		{reqtrace.CauseSyscall, []reqtrace.Blame{{Op: "fdatasync", Time: 8 * ms}}, "fsync"},
 		{reqtrace.CauseSyscall, []reqtrace.Blame{{Op: "pread", Time: 8 * ms}}, "file"},
 		{reqtrace.CauseSyscall, []reqtrace.Blame{{Op: "ioctl", Time: 8 * ms}}, "syscall"},

@@ -26,10 +26,15 @@ func (n *NamedCause) headline() string {
 
 // line is where the time goes in the end: where the holder of what is waited for spends it, else where the request does.
 func (n *NamedCause) line() string {
-	if waits(n.Cause) && n.DoingAt != "" {
+	if n.held() && n.DoingAt != "" {
 		return n.DoingAt
 	}
 	return n.Site
+}
+
+// held reports whether others hold what is waited for. Who sleeps until SQLite's lock is free waits for who holds it.
+func (n *NamedCause) held() bool {
+	return waits(n.Cause) || n.Cause == reqtrace.CauseSleep && n.Holder != ""
 }
 
 // sameLine returns the first cause, and those that are named and come down to the same line.
@@ -98,6 +103,8 @@ func (n *NamedCause) who(b *reqtrace.Blame) string {
 		t = holderAt(b) + " " + holds(n.Cause, n.Op) + " it"
 	case what != "":
 		t = "Its holder is " + what
+	case n.Cause == reqtrace.CauseSleep && n.Inside != "":
+		t = n.Inside + " sleeps"
 	case n.Op == "gRPC stream":
 		t = "Other calls use all streams that the server's MaxConcurrentStreams allows"
 	default:
@@ -135,18 +142,15 @@ func (n *NamedCause) where() string {
 		}
 	}
 	t := "Requests " + do + " in " + n.Site
-	handler := ""
-	if n.Handler != "" && functionOf(n.Handler) != functionOf(n.Site) {
-		handler = ", called from " + n.Handler
+	switch {
+	case n.Writer != "":
+		t += ", behind writer " + n.Writer + ", which waits for that reader"
+	case n.Cause == reqtrace.CauseSleep && n.Holder != "" && n.Inside != "":
+		t += ", where " + n.Inside + " sleeps and tries again"
+	case n.Handler != "" && functionOf(n.Handler) != functionOf(n.Site):
+		t += ", called from " + n.Handler
 	}
-	if n.Writer == "" {
-		return t + handler + "."
-	}
-	writer := ", behind writer " + n.Writer + ", which waits for that reader."
-	if words(t+handler+writer) > mostWords {
-		handler = ""
-	}
-	return t + handler + writer
+	return t + "."
 }
 
 // fix says the one edit that usually mends the cause, at its line.
@@ -155,7 +159,7 @@ func (n *NamedCause) fix() string {
 	switch {
 	case n.Cause == reqtrace.CauseRunqueueBusy, n.Cause == reqtrace.CauseStoppedOther:
 		at = n.Holder
-	case waits(n.Cause):
+	case n.held():
 		at = cmp.Or(n.DoingAt, n.Holder, n.Site)
 	}
 	if line := lineOf(at); line != "" {
@@ -239,7 +243,7 @@ func words(s string) int { return len(strings.Fields(s)) }
 
 func (n *NamedCause) blame() reqtrace.Blame {
 	return reqtrace.Blame{
-		Cause: n.Cause, Site: n.Site, Call: n.Call, Op: n.Op, Handler: n.Handler,
+		Cause: n.Cause, Site: n.Site, Call: n.Call, Op: n.Op, Inside: n.Inside, Handler: n.Handler,
 		Holder: n.Holder, Writer: n.Writer, Doing: n.Doing, DoingAt: n.DoingAt, DoingOp: n.DoingOp, Longest: n.Longest,
 	}
 }

@@ -50,6 +50,7 @@ func locate(n *NamedCause, list []Place) {
 	}
 	n.Call, _ = most(list, n.Excess, func(p *Place) string { return p.Call }, nil)
 	n.Op, _ = most(list, n.Excess, func(p *Place) string { return p.Op }, nil)
+	n.Inside, _ = most(list, n.Excess, func(p *Place) string { return p.Inside }, functionOf)
 	n.Handler, _ = most(list, n.Excess, func(p *Place) string { return p.Handler }, functionOf)
 
 	var held []Place

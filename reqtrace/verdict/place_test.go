@@ -27,7 +27,7 @@ func TestHeadline(t *testing.T) {
 			DoingOp: "connection to a server", DoingAt: sync, Longest: 1500 * ms,
 		},
 		"waiting for an RWMutex. Reader main.report (report.go:40) holds it while sleeping, up to 60 ms at a time. " +
-			"Requests wait in main.look (look.go:12), called from main.api (api.go:5), behind writer main.refresh (refresh.go:33), which waits for that reader.": {
+			"Requests wait in main.look (look.go:12), behind writer main.refresh (refresh.go:33), which waits for that reader.": {
 			Cause: reqtrace.CauseLock, Op: "RWMutex", Site: look, Handler: api, Holder: "main.report (report.go:42)", Writer: refresh,
 			Doing: reqtrace.CauseSleep, DoingOp: "sleep", DoingAt: "main.report (report.go:40)", Longest: 60 * ms,
 		},
@@ -41,14 +41,22 @@ func TestHeadline(t *testing.T) {
 		"waiting for a free stream of a gRPC connection. Other calls use all streams that the server's MaxConcurrentStreams allows. Requests wait in main.look (look.go:12).": {
 			Cause: reqtrace.CauseChannel, Op: "gRPC stream", Site: look,
 		},
-		"in the system call fsync. Requests make the call in main.look (look.go:12).":                                 {Cause: reqtrace.CauseSyscall, Op: "fsync", Site: look},
-		"in C (step). Requests make the call in main.look (look.go:12).":                                              {Cause: reqtrace.CauseCgo, Op: "step", Site: look},
-		"sleeping. Requests sleep in main.look (look.go:12).":                                                         {Cause: reqtrace.CauseSleep, Op: "sleep", Site: look},
-		"waiting for a rate limiter. Requests wait in main.look (look.go:12).":                                        {Cause: reqtrace.CauseSleep, Op: "rate limiter", Site: look},
-		"waiting for a timer. Requests wait in main.look (look.go:12).":                                               {Cause: reqtrace.CauseSleep, Site: look},
-		"waiting for a name server. Requests wait in main.look (look.go:12).":                                         {Cause: reqtrace.CauseNetwork, Op: "name server", Site: look},
-		"waiting for the network.":                                                                                    {Cause: reqtrace.CauseNetwork},
-		"waiting for a CPU (other goroutines ran).":                                                                   {Cause: reqtrace.CauseRunqueueBusy},
+		"in the system call fsync. Requests make the call in main.look (look.go:12).": {Cause: reqtrace.CauseSyscall, Op: "fsync", Site: look},
+		"in C (step). Requests make the call in main.look (look.go:12).":              {Cause: reqtrace.CauseCgo, Op: "step", Site: look},
+		"sleeping. Requests sleep in main.look (look.go:12).":                         {Cause: reqtrace.CauseSleep, Op: "sleep", Site: look},
+		"waiting for a rate limiter. Requests wait in main.look (look.go:12).":        {Cause: reqtrace.CauseSleep, Op: "rate limiter", Site: look},
+		"waiting for an SQLite lock. main.report (report.go:40) holds it while sleeping, up to 60 ms at a time. " +
+			"Requests wait in main.look (look.go:12), where sqlite.busyHandler (busy.go:82 in modernc.org/sqlite) sleeps and tries again.": {
+			Cause: reqtrace.CauseSleep, Op: "SQLite lock", Site: look, Handler: api, Inside: "sqlite.busyHandler (busy.go:82 in modernc.org/sqlite)",
+			Holder: "main.report (report.go:42)", Doing: reqtrace.CauseSleep, DoingOp: "sleep", DoingAt: "main.report (report.go:40)", Longest: 60 * ms,
+		},
+		"pausing before a retry. retry.Do (retry.go:9 in example.com/retry) sleeps. Requests wait in main.look (look.go:12), called from main.api (api.go:5).": {
+			Cause: reqtrace.CauseSleep, Op: "pause before a retry", Site: look, Handler: api, Inside: "retry.Do (retry.go:9 in example.com/retry)",
+		},
+		"waiting for a timer. Requests wait in main.look (look.go:12).":       {Cause: reqtrace.CauseSleep, Site: look},
+		"waiting for a name server. Requests wait in main.look (look.go:12).": {Cause: reqtrace.CauseNetwork, Op: "name server", Site: look},
+		"waiting for the network.":                  {Cause: reqtrace.CauseNetwork},
+		"waiting for a CPU (other goroutines ran).": {Cause: reqtrace.CauseRunqueueBusy},
 		"waiting for a CPU (other goroutines ran). main.refresh (refresh.go:33) runs instead, up to 10 ms at a time.": {Cause: reqtrace.CauseRunqueueBusy, Holder: refresh, Longest: 10 * ms},
 		"a stop of the world, not by the GC. main.refresh (refresh.go:33) takes a stack trace of all goroutines, up to 40 ms at a time.": {
 			Cause: reqtrace.CauseStoppedOther, Op: "all goroutines stack trace", Holder: refresh, Longest: 40 * ms,
@@ -138,6 +146,7 @@ func TestWords(t *testing.T) {
 func TestFix(t *testing.T) {
 	for want, n := range map[string]NamedCause{
 		"at r.go:9, edit.":  {Cause: reqtrace.CauseLock, Site: "main.look (l.go:2)", Holder: "main.refresh (r.go:33)", DoingAt: "main.refresh (r.go:9)"},
+		"at t.go:7, edit.":  {Cause: reqtrace.CauseSleep, Site: "main.look (l.go:2)", Holder: "main.report (r.go:33)", DoingAt: "main.report (t.go:7)"},
 		"at r.go:33, edit.": {Cause: reqtrace.CauseRunqueueBusy, Holder: "main.refresh (r.go:33)"},
 		"at l.go:2, edit.":  {Cause: reqtrace.CauseSyscall, Site: "main.look (l.go:2)"},
 		"edit.":             {Cause: reqtrace.CauseRunqueueGC},

@@ -13,6 +13,7 @@ var opWords = map[string]string{
 	"RWMutex":                         "an RWMutex",
 	"Once":                            "a sync.Once",
 	"condition":                       "a sync.Cond",
+	"SQLite lock":                     "an SQLite lock",
 	"connection pool":                 "a connection from a pool",
 	"singleflight":                    "a singleflight call",
 	"gRPC stream":                     "a free stream of a gRPC connection",
@@ -162,6 +163,13 @@ func whereParts(b *reqtrace.Blame) []string {
 	}
 	if b.Writer != "" {
 		parts = append(parts, "behind writer "+b.Writer+", which waits for that reader")
+	}
+	switch {
+	case b.Inside == "":
+	case b.Cause == reqtrace.CauseSleep:
+		parts = append(parts, "sleeps in "+b.Inside)
+	default:
+		parts = append(parts, "its holder sleeps in "+b.Inside)
 	}
 	if b.Handler != "" && functionOf(b.Handler) != functionOf(b.Site) {
 		parts = append(parts, "called from "+b.Handler)

@@ -54,6 +54,7 @@ type NamedCause struct {
 	Site    string         `json:"site,omitempty"`
 	Call    string         `json:"call,omitempty"`
 	Op      string         `json:"op,omitempty"`
+	Inside  string         `json:"inside,omitempty"`
 	Handler string         `json:"handler,omitempty"`
 	Holder  string         `json:"holder,omitempty"` // as at least half of it, and so on for what it did
 	Writer  string         `json:"writer,omitempty"`
