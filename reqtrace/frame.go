@@ -91,12 +91,15 @@ func unescape(module string) string {
 	return strings.Join(parts, "")
 }
 
-// placeOf returns the place of a stack, innermost frame first, and which frame is the library's that sleeps there, if one does; -1: none.
-func placeOf(frames []frame) (p place, inside int) {
-	at, h := innermost(frames), handlerOf(frames)
-	if at > h && h >= 0 { // the program has middleware around a library's handler: it is that one which waits
-		if i := innermost(frames[:h+1]); i >= 0 {
-			at = i
+// placeOf returns the place of a stack, innermost frame first, of which h is the handler (handlerOf),
+// and which frame is the library's that sleeps there, if one does; -1: none.
+func placeOf(frames []frame, h int) (p place, inside int) {
+	at := innermost(frames)
+	if at < 0 {
+		at = h // one of the standard library's, such as its proxy
+	} else if at > h && h >= 0 { // middleware around a library's handler: it is that one which waits
+		if at = innermost(frames[:h+1]); at < 0 {
+			at = h
 		}
 	}
 	if at < 0 {
@@ -152,13 +155,24 @@ func shortFunc(f string) string {
 	if generic < 0 {
 		generic = len(f)
 	}
-	f = plainName(f[strings.LastIndexByte(f[:generic], '/')+1:])
+	last := strings.LastIndexByte(f[:generic], '/')
+	if last > 0 && isVersion(f[last+1:]) { // of a module: its package is called as the element before
+		dot := last + strings.IndexByte(f[last:], '.')
+		f, last = f[:last]+f[dot:], strings.LastIndexByte(f[:last], '/')
+	}
+	f = plainName(f[last+1:])
 	for _, wrapper := range []string{".deferwrap", ".gowrap"} { // what the compiler makes of a defer and a go statement
 		if i := strings.LastIndex(f, wrapper); i > 0 && strings.Trim(f[i+len(wrapper):], "0123456789") == "" {
 			f = f[:i]
 		}
 	}
 	return f
+}
+
+// isVersion reports whether what a function's name goes on with is a module's major version: v2.Do.
+func isVersion(f string) bool {
+	version, _, ok := strings.Cut(f, ".")
+	return ok && len(version) > 1 && version[0] == 'v' && strings.Trim(version[1:], "0123456789") == ""
 }
 
 // plainName has dots be dots: in the last element of a package's path the linker writes them as %2e.

@@ -260,6 +260,34 @@ net/http.checkConnErrorWriter.Write GOROOT/net/http/server.go:3899
 net/http.(*conn).serve GOROOT/net/http/server.go:2073`,
 			place{op: "write"},
 		},
+		"the standard library's proxy": {
+			`
+net/http.(*Transport).getConn GOROOT/net/http/transport.go:1563
+net/http/httputil.(*ReverseProxy).ServeHTTP GOROOT/net/http/httputil/reverseproxy.go:480
+net/http.(*ServeMux).ServeHTTP GOROOT/net/http/server.go:2822` + byServer,
+			place{site: "httputil.(*ReverseProxy).ServeHTTP (reverseproxy.go:480)", call: "http.(*Transport).getConn", op: "connection to a server"},
+		},
+		"the program's handler behind middleware that calls it": {
+			`
+runtime.chanrecv1 GOROOT/runtime/chan.go:509
+main.(*api).ServeHTTP /srv/app/api.go:9
+main.logging.func1 /srv/app/main.go:30
+net/http.HandlerFunc.ServeHTTP GOROOT/net/http/server.go:2294` + byServer,
+			place{site: "main.(*api).ServeHTTP (api.go:9)"},
+		},
+		"a system call by its number": {
+			`
+syscall.Syscall6 GOROOT/syscall/syscall_linux.go:96
+example.com/uring/v2.(*Ring).enter MOD/example.com/uring/v2@v2.0.1/ring.go:12
+main.submit /srv/app/main.go:9`,
+			place{site: "main.submit (main.go:9)", call: "uring.(*Ring).enter", op: "uring.(*Ring).enter"},
+		},
+		"a system call by its number, in the program": {
+			`
+syscall.Syscall GOROOT/syscall/syscall_linux.go:73
+main.submit /srv/app/main.go:9`,
+			place{site: "main.submit (main.go:9)", call: "syscall.Syscall", op: "syscall.Syscall"},
+		},
 		"a name server, while a client connects": {
 			`
 net.(*Resolver).lookupIPAddr GOROOT/net/lookup.go:343
@@ -270,7 +298,8 @@ main.ask /srv/app/main.go:9`,
 		"nothing": {"", place{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, _ := placeOf(framesOf(t, tt.stack))
+			frames := framesOf(t, tt.stack)
+			got, _ := placeOf(frames, newSites().handler(frames))
 			got.owner, got.resource = 0, false
 			if got != tt.want {
 				t.Errorf("%+v\nwant %+v", got, tt.want)

@@ -45,6 +45,61 @@ func handlerOf(frames []frame) int {
 	return handler
 }
 
+// handler is handlerOf, but for middleware that calls the next handler as a function's value, which no
+// dispatcher does: next(w, r). That line calls several functions, and a handler's does not. So of a
+// service with one route the middleware is taken for the handler. Where the compiler inlines what
+// returns the middleware, each route has a copy, all with the same line.
+//
+//	main.(*api).search                   <- the handler         main.(*api).store
+//	main.run.(*api).observed.func7 (api.go:30)  middleware      main.run.(*api).observed.func8 (api.go:30)
+//	net/http.HandlerFunc.ServeHTTP                              net/http.HandlerFunc.ServeHTTP
+func (s *sites) handler(frames []frame) int {
+	h := handlerOf(frames)
+	for i := h; i > 0 && frames[i].owner >= ownerLibrary && frames[i-1].owner >= ownerLibrary; i-- {
+		f, callee := &frames[i], frames[i-1].Func
+		serves := strings.HasSuffix(callee, ".ServeHTTP")
+		if !serves && !isClosure(f.Func) && !strings.HasSuffix(f.Func, ".ServeHTTP") {
+			break
+		}
+		if s.callsSeveral(f, callee) || serves {
+			h = i - 1
+		}
+	}
+	return h
+}
+
+// line is one of the program's.
+type line struct {
+	file string
+	line uint64
+}
+
+// call is a call at a line.
+type call struct {
+	pc             uint64
+	caller, callee string // callee "": several
+}
+
+// callsSeveral reports whether the call in f has called other functions too. Two calls at one line of
+// one function are not the same.
+func (s *sites) callsSeveral(f *frame, callee string) bool {
+	at := line{f.File, f.Line}
+	c, known := s.calls[at]
+	switch {
+	case !known:
+		s.calls[at] = call{f.PC, f.Func, callee}
+		return false
+	case c.callee == "":
+		return true
+	case c.callee == callee || c.caller == f.Func && c.pc != f.PC:
+		return false
+	}
+	c.callee = ""
+	s.calls[at] = c
+	s.forget() // what was taken for a handler is none
+	return true
+}
+
 // dispatchers are functions of libraries that call a handler which somebody else wrote; a name that ends in a dot or
 // a slash stands for all that begin with it.
 var dispatchers = []string{

@@ -19,3 +19,39 @@ func TestHandlerLookedFor(t *testing.T) {
 		t.Errorf("the handler is frame %d, want none", h)
 	}
 }
+
+// TestHandlerByValue: middleware that calls the next handler as a function's value is passed over once its line was seen to call
+// two. Two calls at one line are no such thing, nor is what a handler calls.
+func TestHandlerByValue(t *testing.T) {
+	s := newSites()
+	for i, tt := range []struct {
+		callee, middleware string
+		pc                 uint64 // of the middleware's call
+		line               uint64
+		want               int
+	}{
+		{"main.(*api).search", "main.observed.func1", 3, 30, 2}, // it may be a handler itself
+		{"main.(*api).search", "main.observed.func1", 3, 30, 2},
+		{"main.(*api).store", "main.observed.func1", 4, 30, 2}, // another call
+		{"main.(*api).store", "main.observed.func1", 3, 30, 0},
+		{"main.(*api).search", "main.observed.func1", 3, 30, 0},
+		{"main.(*api).search", "main.run.counted.func1", 5, 40, 1}, // limited calls that as well
+		{"main.(*api).store", "main.run.counted.func2", 6, 40, 0},  // a copy
+		{"main.(*api).store", "main.(*api).report", 5, 50, 2},      // a handler, and what it calls
+		{"main.(*api).search", "main.(*api).report", 5, 50, 2},
+	} {
+		frames := []frame{
+			{trace.StackFrame{Func: tt.callee}, ownerProgram},
+			{trace.StackFrame{Func: tt.middleware, PC: tt.pc, Line: tt.line}, ownerProgram},
+			{trace.StackFrame{Func: "main.run.(*api).limited.func6", PC: 7}, ownerProgram},
+			{trace.StackFrame{Func: "net/http.HandlerFunc.ServeHTTP"}, ownerStd},
+		}
+		if tt.middleware == "main.(*api).report" {
+			frames = append(frames[:2], frames[3])
+			tt.want--
+		}
+		if h := s.handler(frames); h != tt.want {
+			t.Errorf("%d: the handler is frame %d, want %d", i, h, tt.want)
+		}
+	}
+}

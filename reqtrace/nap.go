@@ -47,7 +47,7 @@ var naps = map[string]string{
 
 // sleepers are functions of libraries that sleep for others of libraries: who calls them knows what
 // for.
-var sleepers = []string{"k8s.io/utils/clock.", "golang.org/x/time/rate."}
+var sleepers = []string{"github.com/benbjohnson/clock.", "k8s.io/utils/clock.", "golang.org/x/time/rate."}
 
 // busyHandler is how SQLite's function ends that calls the busy handler, in all translations of its
 // C. It is at most maxBusyFrames outward of the one that sleeps.

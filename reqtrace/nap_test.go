@@ -152,7 +152,7 @@ main.save /srv/app/main.go:10`, "sleep", "poll.Until (poll.go:9 in example.com/m
 		"the program": {"time.Sleep GOROOT/time/time.go:363\nmain.save /srv/app/main.go:10", "sleep", ""},
 	} {
 		frames := framesOf(t, tt.stack)
-		p, i := placeOf(frames)
+		p, i := placeOf(frames, handlerOf(frames))
 		inside := ""
 		if i >= 0 {
 			inside = siteOf(&frames[i].StackFrame)

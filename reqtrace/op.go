@@ -133,25 +133,33 @@ func opOf(inner []frame) (op string) {
 	return op
 }
 
-// systemCall returns the name of the system call that a stack ends in: that of its innermost wrapper which has one.
-func systemCall(inner []frame) string {
+// systemCallPackages have a wrapper for each system call, with its name.
+var systemCallPackages = []string{"syscall.", "golang.org/x/sys/unix.", "internal/syscall/unix.", "modernc.org/libc.X"}
+
+// systemCall returns the name of the system call that a stack ends in: that of its innermost wrapper
+// which has one. Without such a wrapper it is the function that makes the call by its number.
+func systemCall(inner []frame) (name string) {
 	for i := range inner {
-		f := inner[i].Func
-		name, ok := "", false
-		for _, prefix := range []string{"syscall.", "golang.org/x/sys/unix.", "internal/syscall/unix.", "modernc.org/libc.X"} {
-			if name, ok = strings.CutPrefix(f, prefix); ok {
+		f := &inner[i]
+		wrapper, ok := "", false
+		for _, p := range systemCallPackages {
+			if wrapper, ok = strings.CutPrefix(f.Func, p); ok {
 				break
 			}
 		}
-		switch l := strings.ToLower(name); {
+		switch l := strings.ToLower(wrapper); {
 		case ok && !strings.Contains(l, "syscall") && !strings.Contains(l, "."): // else it is about calls in general, or a closure
 			return l
-		case ok, inner[i].owner == ownerShim && !strings.Contains(f, cFunction), pathRoot(f) == "runtime", strings.HasPrefix(f, "internal/runtime/"):
+		case ok:
+			name = shortFunc(f.Func)
+		case f.owner == ownerShim && !strings.Contains(f.Func, cFunction), pathRoot(f.Func) == "runtime", strings.HasPrefix(f.Func, "internal/runtime/"):
+		case name != "":
+			return shortFunc(f.Func)
 		default:
 			return ""
 		}
 	}
-	return ""
+	return name
 }
 
 func opByName(ops map[string]string, f string) string {

@@ -25,7 +25,8 @@ type sites struct {
 	asked     []string // Options.Requests
 	met       []bool   // which of them match a function of the trace
 	functions map[string]function
-	forWork   []int // waits that may have been for work, by candidate
+	calls     map[line]call // in what may be middleware
+	forWork   []int         // waits that may have been for work, by candidate
 }
 
 // knownStack is a stack that was looked at, until the end of the trace's generation.
@@ -65,7 +66,7 @@ type stackInfo struct {
 }
 
 func newSites() *sites {
-	s := &sites{places: []place{{}}, byPlace: map[place]siteID{{}: 0}, byName: map[string]siteID{}, byWait: map[wait]waitID{}, cache: map[trace.Stack]*knownStack{}, functions: map[string]function{}}
+	s := &sites{places: []place{{}}, byPlace: map[place]siteID{{}: 0}, byName: map[string]siteID{}, byWait: map[wait]waitID{}, cache: map[trace.Stack]*knownStack{}, functions: map[string]function{}, calls: map[line]call{}}
 	s.others = s.intern(otherRequests)
 	return s
 }
@@ -187,7 +188,8 @@ func (s *sites) read(stack trace.Stack) (info stackInfo) {
 		}
 		s.frames = append(s.frames, newFrame(f))
 	}
-	place, inside := placeOf(s.frames)
+	h := s.handler(s.frames)
+	place, inside := placeOf(s.frames, h)
 	info.site = s.internPlace(place)
 	if inside >= 0 {
 		info.inside = s.intern(siteOf(&s.frames[inside].StackFrame))
@@ -196,7 +198,7 @@ func (s *sites) read(stack trace.Stack) (info stackInfo) {
 	if n := len(s.frames); n > 0 && s.frames[n-1].owner >= ownerLibrary {
 		info.entry = s.intern(shortFunc(s.frames[n-1].Func))
 	}
-	if h := handlerOf(s.frames); h >= 0 && !dispatches(&s.frames[h]) { // who calls handlers is none
+	if h >= 0 && !dispatches(&s.frames[h]) { // who calls handlers is none
 		info.class, info.depth = s.intern(shortFunc(s.frames[h].Func)), uint8(min(len(s.frames)-h, 255))
 		info.foreign = s.frames[h].owner >= ownerLibrary
 	}

@@ -41,10 +41,11 @@ func TestHeadline(t *testing.T) {
 		"waiting for a free stream of a gRPC connection. Other calls use all streams that the server's MaxConcurrentStreams allows. Requests wait in main.look (look.go:12).": {
 			Cause: reqtrace.CauseChannel, Op: "gRPC stream", Site: look,
 		},
-		"in the system call fsync. Requests make the call in main.look (look.go:12).": {Cause: reqtrace.CauseSyscall, Op: "fsync", Site: look},
-		"in C (step). Requests make the call in main.look (look.go:12).":              {Cause: reqtrace.CauseCgo, Op: "step", Site: look},
-		"sleeping. Requests sleep in main.look (look.go:12).":                         {Cause: reqtrace.CauseSleep, Op: "sleep", Site: look},
-		"waiting for a rate limiter. Requests wait in main.look (look.go:12).":        {Cause: reqtrace.CauseSleep, Op: "rate limiter", Site: look},
+		"in the system call fsync. Requests make the call in main.look (look.go:12).":        {Cause: reqtrace.CauseSyscall, Op: "fsync", Site: look},
+		"in a system call by uring.enter. Requests make the call in main.look (look.go:12).": {Cause: reqtrace.CauseSyscall, Op: "uring.enter", Site: look},
+		"in C (step). Requests make the call in main.look (look.go:12).":                     {Cause: reqtrace.CauseCgo, Op: "step", Site: look},
+		"sleeping. Requests sleep in main.look (look.go:12).":                                {Cause: reqtrace.CauseSleep, Op: "sleep", Site: look},
+		"waiting for a rate limiter. Requests wait in main.look (look.go:12).":               {Cause: reqtrace.CauseSleep, Op: "rate limiter", Site: look},
 		"waiting for an SQLite lock. main.report (report.go:40) holds it while sleeping, up to 60 ms at a time. " +
 			"Requests wait in main.look (look.go:12), where sqlite.busyHandler (busy.go:82 in modernc.org/sqlite) sleeps and tries again.": {
 			Cause: reqtrace.CauseSleep, Op: "SQLite lock", Site: look, Handler: api, Inside: "sqlite.busyHandler (busy.go:82 in modernc.org/sqlite)",

@@ -29,6 +29,8 @@ func asked(c reqtrace.Cause, op string) string {
 	switch {
 	case op == "":
 		return Phrase(c)
+	case c == reqtrace.CauseSyscall && strings.Contains(op, "."): // the function that makes it by its number
+		return "in a system call by " + op
 	case c == reqtrace.CauseSyscall:
 		return "in the system call " + op
 	case c == reqtrace.CauseCgo:
