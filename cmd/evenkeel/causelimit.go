@@ -66,7 +66,7 @@ func (l causeLimits) check(c *verdict.Change) (lines []string, err error) {
 		case float64(d.Low) > most:
 			what, err = "exceeded", errLimit
 		case float64(d.High) > most:
-			what = "cannot tell"
+			what = "inconclusive"
 			if err == nil {
 				err = errCannotTell
 			}

@@ -15,13 +15,13 @@ const recordedTraces = "../../reqtrace/testdata/go1.2[345].trace.gz"
 func TestExplainAgainst(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "page.html")
 	call("explain", "-against", recordedTraces, "-html", page, recordedTraces).check(t, exitOK, []string{
-		"inconclusive: the slowest 1% (p99+) take ", "old: 3 traces, 899 requests",
+		"Inconclusive. The slowest 1% take ", "old: 3 traces, 899 requests",
 	}, []string{"wrote " + page})
 	if b, err := os.ReadFile(page); err != nil || !strings.Contains(string(b), "What makes the difference") {
 		t.Errorf("the page: %v, %d bytes", err, len(b))
 	}
 	call("explain", "-against", lockTraceFile, "-html", "-", lockTraceFile).check(t, exitOK, []string{"<!DOCTYPE html>"}, nil)
-	call("explain", "-against", lockTraceFile, lockTraceFile).check(t, exitOK, []string{"nothing to name: ", "! a side has one trace: the machine may have differed"}, nil)
+	call("explain", "-against", lockTraceFile, lockTraceFile).check(t, exitOK, []string{"No difference to name. ", "! A side has one trace. The machine may have differed"}, nil)
 }
 
 // copyOf copies a file, as one that is named twice is one trace.
@@ -81,10 +81,10 @@ func TestExplainAgainstJSON(t *testing.T) {
 }
 
 func TestExplainAgainstFailIf(t *testing.T) {
-	nothing := []string{"inconclusive: the slowest 1%"}
+	nothing := []string{"Inconclusive. The slowest 1%"}
 	call("explain", "-against", recordedTraces, "-fail-if", "lock>+300%", recordedTraces).check(t, exitOK, nothing, []string{"-fail-if lock>+300%: kept: 0 ["})
 	call("explain", "-against", recordedTraces, "-fail-if", "p99+:total>0%", "-fail-if", "all:lock>+1%", recordedTraces).check(t, exitCannotTell, nothing,
-		[]string{"-fail-if p99+:total>0%: cannot tell: 0 [", "-fail-if all:lock>+1%: cannot tell: 0 ["})
+		[]string{"-fail-if p99+:total>0%: inconclusive: 0 [", "-fail-if all:lock>+1%: inconclusive: 0 ["})
 	// A lock takes twice as much of all requests there: three copies of a trace differ from each other in nothing.
 	same := []string{"explain", "-fail-if", "all:lock>+10%", "-fail-if", "lock>+1000%"}
 	for range 3 {

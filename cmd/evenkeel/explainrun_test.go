@@ -92,7 +92,7 @@ func TestRunChanges(t *testing.T) {
 	if err := r.printExplanations(changes); err != nil {
 		t.Fatal(err)
 	}
-	for what, want := range map[string]int{"\nwhat differs: a against b\nnothing to see: ": 1, "\nwhat differs: c against b\n": 1, "\nwhy requests were slow: a\n": 1, "\nwhy requests were slow": 3} {
+	for what, want := range map[string]int{"\nwhat differs: a against b\nNo difference to name. ": 1, "\nwhat differs: c against b\n": 1, "\nwhy requests were slow: a\n": 1, "\nwhy requests were slow": 3} {
 		if n := strings.Count(out.String(), what); n != want {
 			t.Errorf("%d of %q, want %d", n, what, want)
 		}

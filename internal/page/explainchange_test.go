@@ -67,7 +67,7 @@ func TestChange(t *testing.T) {
 	}
 	p := html.UnescapeString(b.String())
 	for _, want := range []string{
-		`<h1 id="verdict">the slowest 1% (p99+) take 1`, "lock at main.(*cache).get (cache.go:60), held by main.refresh", `<tr class="named">`, "slowest 1% of v1 <old>", "slowest 1% of v2",
+		`<h1 id="verdict">The slowest 1% take `, "lock that main.refresh holds, in main.(*cache).get (cache.go:60)", `<tr class="named">`, "slowest 1% of v1 <old>", "slowest 1% of v2",
 		"all of v2", "GET /search", "3 traces", newShell(style+explainStyle+explainChangeStyle, explainScript, nil).CSP,
 	} {
 		if !strings.Contains(p, want) {

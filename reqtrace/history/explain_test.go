@@ -94,7 +94,7 @@ func TestExplainDetails(t *testing.T) {
 			ID: "g7@3602065000", Mark: "order-7", Start: night.Add(2 * time.Second), Duration: 65 * ms, Key: Key{reqtrace.CauseLock, "main.get", "main.refresh", "GET /"},
 			Lost: 60 * ms, Against: AgainstSnapshot, Words: "waiting for a mutex that main.refresh (main.go:43) holds while sleeping, in main.get (main.go:33)",
 			Place: "main.get (main.go:33)", HolderPlace: "main.refresh (main.go:40)", Doing: "sleep at main.refresh (main.go:43)",
-			Breakdown: "92% lock, 8% running, main.get (main.go:33), behind main.refresh (main.go:40)",
+			Breakdown: "92% waiting for a lock, 8% running on a CPU, main.get (main.go:33), behind main.refresh (main.go:40)",
 			Path:      []Step{{reqtrace.CauseRunning, 5 * ms, ""}, {reqtrace.CauseLock, 60 * ms, "main.get (main.go:33)"}}, Snapshot: "s1", Build: "v2",
 		}},
 	}

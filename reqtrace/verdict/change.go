@@ -283,43 +283,64 @@ func (c *Change) Of(causes ...reqtrace.Cause) (slow, all Difference) {
 // String returns the sentence.
 func (c *Change) String() string { return c.Sentence }
 
+// sentence is at most three sentences: by how much the slowest 1% differ, and which causes take more or less, the largest difference first.
 func (c *Change) sentence() string {
 	d := c.Slow
-	what := fmt.Sprintf("the slowest 1%% (p99+) take %s in %s, %s in %s: %s %s", textfmt.Duration(d.New), c.New.Name, textfmt.Duration(d.Old), c.Old.Name,
-		textfmt.SignedDuration(d.New-d.Old), intervalText(d))
+	differ := fmt.Sprintf("The slowest 1%% take %s", differsBy(d, c.New.Name, c.Old.Name))
+	most := max(changeTime, time.Duration(changeShare*float64(d.Old)))
 	switch {
 	case !c.Named && c.Alone:
-		return "nothing to name: " + what + ", and no cause differs by far more than one trace a side can tell"
+		return "No difference to name. " + differ + ". A smaller difference takes more than one trace of each."
 	case !c.Named && d.Beyond():
-		return what + ", and no cause of it to name"
-	case !c.Named && max(-d.Low, d.High) >= max(changeTime, time.Duration(changeShare*float64(d.Old))):
-		return "inconclusive: " + what + ", which may be a difference or none, and no cause differs by more than it does between traces of one side; more traces tell more"
+		return differ + ". No cause of that is certain."
+	case !c.Named && max(-d.Low, d.High) >= most:
+		return "Inconclusive. " + differ + ". Take more traces of each."
 	case !c.Named:
-		return "nothing to see: " + what + ", and no cause differs by more than it does between traces of one side"
+		return "No difference to name. " + differ + ", and no cause differs by more than traces of one version do."
 	}
-	var more, less []string
-	for _, x := range c.Causes[:min(len(c.Causes), worthCauses)] {
-		t := textfmt.SignedDuration(x.Slow.More) + " " + intervalText(x.Slow) + " " + x.Words()
-		if x.Slow.More > 0 {
-			more = append(more, t)
-		} else {
-			less = append(less, t)
+	list := []string{differ + "."}
+	for _, x := range c.Causes[:min(len(c.Causes), changeCauses)] {
+		words := strings.ToUpper(x.Phrase[:1]) + x.Words()[1:]
+		if strings.Contains(words, ", ") {
+			words += ","
 		}
+		list = append(list, fmt.Sprintf("%s takes %s.", words, moreOrLess(x.Slow)))
 	}
-	return what + "; " + strings.Join(append(more, less...), ", ")
+	return strings.Join(list, " ")
 }
 
-// Words says what took the time: "lock at main.get (main.go:7), held by main.refresh".
+// changeCauses is how many causes a sentence names; the table has all.
+const changeCauses = 2
+
+// differsBy says by how much the new version differs: "14.2 ms more in new than in old [+4.98 ms, +23.4 ms]".
+func differsBy(d Difference, newer, older string) string {
+	return fmt.Sprintf("%s in %s than in %s %s", amount(d), newer, older, intervalText(d))
+}
+
+// moreOrLess says a difference with its interval.
+func moreOrLess(d Difference) string { return amount(d) + " " + intervalText(d) }
+
+// amount says a difference without its interval.
+func amount(d Difference) string {
+	what := "more"
+	if d.More < 0 {
+		what = "less"
+	}
+	return textfmt.Duration(d.More.Abs()) + " " + what
+}
+
+// Words says what took the time: "waiting for a lock that main.refresh holds, in main.get (main.go:7), for GET /".
 func (x *CauseChange) Words() string {
 	t := x.Phrase
-	if at := cmp.Or(x.Site, x.Function); at != "" {
-		t += " at " + at
-	}
 	if x.Holder != "" {
-		t += ", held by " + x.Holder
+		t += " that " + x.Holder + " " + holds(x.Cause, "") + ","
 	}
+	if at := cmp.Or(x.Site, x.Function); at != "" {
+		t += " in " + at
+	}
+	t = strings.TrimSuffix(t, ",")
 	if x.Class != "" {
-		t += ", in " + x.Class
+		t += ", for " + x.Class
 	}
 	return t
 }
@@ -333,7 +354,7 @@ func intervalText(d Difference) string {
 func (c *Change) caveats(sides [2][]*reqtrace.Report) (list []string) {
 	add := func(format string, a ...any) { list = append(list, fmt.Sprintf(format, a...)) }
 	if c.Alone {
-		add("a side has one trace: the machine may have differed between the two, which no interval within a trace shows; take three of each, old and new in turns")
+		add("A side has one trace. The machine may have differed between the two, which no interval within a trace shows. Take three of each, old and new in turns.")
 	}
 	procs, rates := [2]map[int]bool{{}, {}}, [2]float64{}
 	for i, name := range []string{c.Old.Name, c.New.Name} {
@@ -342,32 +363,32 @@ func (c *Change) caveats(sides [2][]*reqtrace.Report) (list []string) {
 			slow += r.Tail.Requests
 			procs[i][r.Procs] = true
 			if r.Broken != "" {
-				add("trace %d of %s is cut off or corrupt, and what stands before is compared (%s)", k+1, name, r.Broken)
+				add("Trace %d of %s is cut off or corrupt. What stands before is compared (%s).", k+1, name, r.Broken)
 			}
 			rates[i] += float64(r.Requests) / max(r.Trace.Seconds(), 1e-9) / float64(len(sides[i]))
 		}
 		if slow < fewSlow {
-			add("the slowest 1%% of %s are %s: trace for longer, or more often", name, textfmt.Plural(slow, "request"))
+			add("The slowest 1%% of %s are %s. Trace for longer, or more often.", name, textfmt.Plural(slow, "request"))
 		}
 	}
 	if !slices.Equal(slices.Sorted(maps.Keys(procs[0])), slices.Sorted(maps.Keys(procs[1]))) {
-		add("GOMAXPROCS differs: %v in %s, %v in %s", slices.Sorted(maps.Keys(procs[0])), c.Old.Name, slices.Sorted(maps.Keys(procs[1])), c.New.Name)
+		add("GOMAXPROCS differs. It is %v in %s and %v in %s.", slices.Sorted(maps.Keys(procs[0])), c.Old.Name, slices.Sorted(maps.Keys(procs[1])), c.New.Name)
 	}
 	if ratio := rates[1] / rates[0]; math.Abs(math.Log(ratio)) > math.Log(1+otherLoad) {
-		add("the load differs: %s requests/s in %s, %s in %s: put the same on both", textfmt.Count(rates[0]), c.Old.Name, textfmt.Count(rates[1]), c.New.Name)
+		add("The load differs. It is %s requests/s in %s and %s in %s. Put the same on both.", textfmt.Count(rates[0]), c.Old.Name, textfmt.Count(rates[1]), c.New.Name)
 	}
 	for _, x := range c.Classes {
 		if x.NewShare-x.OldShare > otherMix { // as much less are others
-			add("%s is %s of the requests in %s, %s in %s, which makes %s of the difference; the causes are compared in the same mix", classText(x.Class),
+			add("%s is %s of the requests in %s, %s in %s. That makes %s of the difference. The causes are compared in the same mix.", classText(x.Class),
 				textfmt.Share(x.OldShare), c.Old.Name, textfmt.Share(x.NewShare), c.New.Name, textfmt.SignedDuration(x.SlowMix.More))
 		}
 	}
 	for _, x := range c.ByCause {
 		if !c.Alone && !x.Named && ofProgram(x.Cause) && x.All.Beyond() && x.All.More.Abs() >= max(changeTime, time.Duration(changeShare*float64(c.All.Old))) {
-			add("%s takes %s %s of all requests, on average, if not of the slowest 1%%", x.Phrase, textfmt.SignedDuration(x.All.More), intervalText(x.All))
+			add("Of all requests, %s takes %s on average. Of the slowest 1%% no difference is certain.", x.Phrase, moreOrLess(x.All))
 		}
 		if x.Cause.String() == "machine" && x.Slow.More.Abs() >= time.Duration(changeShare*float64(c.Slow.Old)) {
-			add("no processor did anything for %s of a request of the slowest 1%% in %s, %s in %s: most likely the machine stood still, which is no change of the program", textfmt.Duration(x.Slow.Old), c.Old.Name,
+			add("The machine stood still for %s of a request of the slowest 1%% in %s, %s in %s. That is not a change of the program.", textfmt.Duration(x.Slow.Old), c.Old.Name,
 				textfmt.Duration(x.Slow.New), c.New.Name)
 		}
 	}

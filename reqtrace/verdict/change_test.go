@@ -338,7 +338,7 @@ func TestChangeOfAll(t *testing.T) {
 	older := s.side(rng, 3)
 	s.sleep = 40 * ms
 	c := compared(t, older, s.side(rng, 3))
-	if c.Named || len(c.Caveats) != 1 || !strings.HasPrefix(c.Caveats[0], "waiting for a timer takes +") {
+	if c.Named || len(c.Caveats) != 1 || !strings.HasPrefix(c.Caveats[0], "Of all requests, waiting for a timer takes ") {
 		t.Errorf("%v %q", c, c.Caveats)
 	}
 }
@@ -352,11 +352,11 @@ func TestChangeAlone(t *testing.T) {
 	older := s.side(rng, 1)
 	s.sleep = 200 * ms
 	c := compared(t, older, s.side(rng, 1))
-	if len(c.Causes) != 1 || c.Causes[0].Cause != reqtrace.CauseSleep || !c.Alone || !strings.Contains(c.Caveats[0], "a side has one trace") {
+	if len(c.Causes) != 1 || c.Causes[0].Cause != reqtrace.CauseSleep || !c.Alone || !strings.Contains(c.Caveats[0], "A side has one trace") {
 		t.Errorf("%v %q", c, c.Caveats)
 	}
 	s.sleep = 16 * ms
-	if c := compared(t, older, s.side(rng, 1)); c.Named || !strings.HasPrefix(c.Sentence, "nothing to name: ") {
+	if c := compared(t, older, s.side(rng, 1)); c.Named || !strings.HasPrefix(c.Sentence, "No difference to name. ") {
 		t.Errorf("%v", c)
 	}
 }
@@ -450,10 +450,10 @@ func TestChangeInconclusive(t *testing.T) {
 		low, high time.Duration
 		want      string
 	}{
-		{-540 * ms, 246 * ms, "inconclusive: "},
-		{-10 * ms, 60 * ms, "inconclusive: "},
-		{-49 * ms, 49 * ms, "nothing to see: "},
-		{10 * ms, 60 * ms, "the slowest 1%"}, // a difference, whose cause is not known
+		{-540 * ms, 246 * ms, "Inconclusive. "},
+		{-10 * ms, 60 * ms, "Inconclusive. "},
+		{-49 * ms, 49 * ms, "No difference to name. "},
+		{10 * ms, 60 * ms, "The slowest 1% take "}, // a difference, whose cause is not known
 	} {
 		c := Change{Slow: Difference{Old: time.Second, New: time.Second, Low: tt.low, High: tt.high}}
 		if got := c.sentence(); !strings.HasPrefix(got, tt.want) {

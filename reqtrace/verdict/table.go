@@ -38,7 +38,7 @@ func Breakdown(q *reqtrace.Request) string {
 	var t []string
 	for _, c := range causes[:3] {
 		if share := q.Parts.Share(c); share >= .05 {
-			t = append(t, textfmt.Share(share)+" "+c.String())
+			t = append(t, textfmt.Share(share)+" "+Phrase(c))
 		}
 	}
 	if len(q.Sites) > 0 && 3*q.Sites[0].Time > q.Duration() {

@@ -14,6 +14,7 @@ import (
 
 const (
 	mixWidth    = 56 // of the bar of a band, in letters
+	slowWidth   = 24 // of that of a request
 	shareWidth  = 20 // of the bar of a share
 	textPlaces  = 8
 	textClasses = 8
@@ -237,6 +238,13 @@ func (t *text) slowest() {
 	t.head("the slowest requests")
 	for i := range t.r.Slowest {
 		q := &t.r.Slowest[i]
-		t.line("  %9s at %-9s %s  %s", textfmt.Duration(q.Duration()), textfmt.Duration(q.Start), t.mix(q.Parts, 24), Breakdown(q))
+		row := fmt.Sprintf("  %9s at %-9s ", textfmt.Duration(q.Duration()), textfmt.Duration(q.Start))
+		bar, took := t.mix(q.Parts, slowWidth), Breakdown(q)
+		if utf8.RuneCountInString(row)+slowWidth+2+utf8.RuneCountInString(took) <= t.width {
+			t.line("%s%s  %s", row, bar, took)
+			continue
+		}
+		t.line("%s%s", row, bar)
+		t.wrap("              ", took, nil)
 	}
 }
