@@ -30,7 +30,7 @@ import (
 
 const deployPrometheus = "../deploy/prometheus"
 
-// analysed bounds the wait for what a recorder's child says: at the lowest priority, beside a busy machine, it has half a percent of a processor.
+// analysed bounds the wait for what a recorder says: beside a busy machine its analysis gets a small part of a processor.
 const analysed = 10 * time.Minute
 
 // TestAlertRules runs the case of each rule.

@@ -124,7 +124,7 @@ func Analyze(ctx context.Context, r io.Reader, o Options) (*Report, error) {
 		return nil, err
 	}
 	a.report.Class = o.Class
-	err = m.read(ctx, r, func() bool {
+	err = m.read(ctx, r, o.Yield, func() bool {
 		for i := range m.turns.done {
 			a.add(&m.turns.done[i], m)
 		}

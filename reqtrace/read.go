@@ -24,7 +24,7 @@ var ErrBroken = errors.New("the trace is cut off or corrupt; take it again, and 
 //
 // A request's Path is its own; nothing that Read hands out is used again.
 //
-// A goroutine of Read's own reads r ahead. Where the loop is left early, or ctx ends, Read returns
+// A goroutine of Read's own reads r ahead, unless Options.Yield is set. Where the loop is left early, or ctx ends, Read returns
 // without waiting for r: no call of r's Read begins any more, but one that is under way goes on until it
 // returns, with that goroutine. So r may then be closed, which ends a Read of a pipe or a
 // connection, and must not be used otherwise.
@@ -46,7 +46,7 @@ func Read(ctx context.Context, r io.Reader, o Options) iter.Seq2[Request, error]
 			m.turns.done = m.turns.done[:0]
 			return true
 		}
-		err = m.read(ctx, r, flush)
+		err = m.read(ctx, r, o.Yield, flush)
 		switch {
 		case errors.Is(err, errStopped):
 			return
@@ -62,17 +62,15 @@ func Read(ctx context.Context, r io.Reader, o Options) iter.Seq2[Request, error]
 var errStopped = errors.New("stopped")
 
 // read feeds the whole trace to m, and calls flush when requests may be done.
-func (m *model) read(ctx context.Context, r io.Reader, flush func() bool) error {
+func (m *model) read(ctx context.Context, r io.Reader, yield func(), flush func() bool) error {
 	from := &source{r: r}
-	batches, stop := readAhead(ctx, from)
+	next, stop := batches(ctx, from, yield)
 	defer stop()
 	var kept []trace.Event // a silence comes before them, and cannot be judged yet
 	for {
-		var b *batch
-		select {
-		case b = <-batches:
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		b, err := next()
+		if err != nil {
+			return err
 		}
 		rest := b.events
 		if len(kept) > 0 {
@@ -92,7 +90,9 @@ func (m *model) read(ctx context.Context, r io.Reader, flush func() bool) error 
 		kept = append(kept[:0], rest...)
 		switch b.err {
 		case nil:
-			b.free <- b
+			if b.free != nil {
+				b.free <- b
+			}
 		case io.EOF:
 			if m.events <= 1 { // the decoder begins each trace with an event of its own
 				return fmt.Errorf("reqtrace: the trace is empty; %s", takeOne)
@@ -176,7 +176,36 @@ func (e *brokenError) where() string {
 type batch struct {
 	events []trace.Event
 	err    error
-	free   chan *batch // where to return it
+	free   chan *batch // where to return it; nil: nowhere
+}
+
+// batches returns what hands out the trace: read ahead, or where there is a yield by the caller, a few events at a time.
+func batches(ctx context.Context, r *source, yield func()) (next func() (*batch, error), stop func()) {
+	if yield == nil {
+		ahead, stop := readAhead(ctx, r)
+		return func() (*batch, error) {
+			select {
+			case b := <-ahead:
+				return b, nil
+			case <-ctx.Done():
+				return nil, context.Cause(ctx)
+			}
+		}, stop
+	}
+	const events = 64
+	b := &batch{events: make([]trace.Event, 0, events)}
+	var tr *trace.Reader
+	return func() (*batch, error) {
+		yield()
+		b.events = b.events[:0]
+		if tr == nil {
+			tr, b.err = newReader(r)
+		}
+		if b.err == nil {
+			b.fill(tr)
+		}
+		return b, context.Cause(ctx)
+	}, func() {}
 }
 
 // readAhead reads the trace in a goroutine of its own, some batches ahead. stop ends it and waits until

@@ -35,6 +35,10 @@ type Options struct {
 	// the trace says what the wall clock was (Go 1.25 and later), a late heartbeat helps to tell a machine that stood
 	// still from code that cannot be interrupted.
 	Beside *Beside
+
+	// Yield makes Read work in its caller's goroutine alone, and is called there after each few events: a service that
+	// reads a trace of its own gives way to its requests in it. Default: nil, which reads ahead in another goroutine.
+	Yield func()
 }
 
 // OptionError is what [Analyze] and [Read] return for options that make no sense.

@@ -42,7 +42,6 @@ type fault struct {
 var faults = []fault{
 	{name: "the disk is full", begin: fullDisk, hit: func(f *faulted) int { return int(f.Stats.Failures["it could not be written"]) }},
 	{name: "the directory is gone", during: removeDir, hit: func(f *faulted) int { return f.Times }},
-	{name: "each child is killed", during: killChildren, hit: func(f *faulted) int { return int(f.Stats.Failures["its analysis ended without an answer"]) }},
 	{name: "the clock is set", program: "stepping", begin: steppingClock, hit: func(f *faulted) int { return f.Days - 1 }},
 }
 
@@ -178,13 +177,6 @@ func fullDisk(_ context.Context, _ *driver, dir string) (end func() error, err e
 
 // removeDir removes what the recorder keeps.
 func removeDir(_ context.Context, _ *service, dir string) { _ = os.RemoveAll(dir) } // which may be written to at this moment
-
-// killChildren kills the processes that analyse snapshots.
-func killChildren(_ context.Context, s *service, _ string) {
-	for _, pid := range children(s.Pid()) {
-		_ = syscall.Kill(pid, syscall.SIGKILL) // or it has ended: it is not waited for before
-	}
-}
 
 // Of the clock: what package time asks the runtime, and what it makes of that in the service "stepping", whose wall clock is set by an hour, a day and a
 // year, there and back, each ten seconds; how long something takes is as it was.

@@ -6,10 +6,11 @@
 //	go run ./recorder                 # an hour: figures with targets, raw results
 //	go run ./recorder -only cost      # hello without a recorder, with one that is always on, and with one within its budget
 //	go run ./recorder -only services  # search and msgpush, without a recorder and with one that is always on
+//	go run ./recorder -only analysis  # what an analysis each second does to requests of a service that has one processor
 //	go run ./recorder -only snapshots # how long they take, and what their analysis does, beside up to 100,000 goroutines
 //	go run ./recorder -only whole     # is the request that asked for a snapshot in it, from its start?
 //	go run ./recorder -only stops     # what is said of a service that is stopped by SIGSTOP
-//	go run ./recorder -only faults    # 1,000,000 requests: disk full, directory gone, child killed, clock stepped
+//	go run ./recorder -only faults    # 1,000,000 requests: disk full, directory gone, clock stepped
 //	go run ./recorder -only planted   # ten minutes of two planted causes, and of a third from the middle on
 //	go run ./recorder -only soak      # an hour, which is no part of the whole: does anything grow?
 //	go run ./recorder -judge results/recorder-DATE.json   # its figures again, from its raw results; -w: into the file
@@ -70,6 +71,7 @@ var parts = []struct {
 }{
 	{"cost", (*driver).cost, false},
 	{"services", (*driver).services, false},
+	{"analysis", (*driver).analysis, false},
 	{"snapshots", (*driver).snapshots, false},
 	{"whole", (*driver).runWhole, false},
 	{"stops", (*driver).runStops, false},
@@ -179,6 +181,7 @@ func (d *driver) figures() {
 	if len(d.samples) > 0 {
 		d.costFigures()
 		d.serviceFigures()
+		d.analysisFigures()
 	}
 	d.crowdFigures()
 	if d.whole != nil {
@@ -247,7 +250,7 @@ type sample struct {
 	Round    int            `json:"round"`
 	Requests int64          `json:"requests"`
 	Failed   int64          `json:"failed"`
-	CPU      time.Duration  `json:"cpu_ns"` // of the service, without the children of its recorder
+	CPU      time.Duration  `json:"cpu_ns"` // of the service
 	RSS      int64          `json:"rss_bytes"`
 	P50      time.Duration  `json:"p50_ns"`
 	P99      time.Duration  `json:"p99_ns"`
@@ -291,6 +294,7 @@ type worker struct {
 	args          []string
 	rate          float64
 	length        time.Duration
+	beside        func(context.Context, *service) // during the load; nil: nothing
 }
 
 // costOf adds a run of a service.
@@ -323,6 +327,11 @@ func (d *driver) run(ctx context.Context, w worker, args []string) (s sample, er
 			return nil
 		}
 		return get(ctx, service.page+"stats", to)
+	}
+	loading, end := context.WithCancel(ctx)
+	defer end()
+	if w.beside != nil {
+		go w.beside(loading, service)
 	}
 	r, err := loadgen.Run(ctx, loadgen.Options{
 		Targets: []loadgen.Target{{Method: http.MethodGet, URL: service.url + w.path}}, Rate: w.rate, Duration: w.length, Warmup: d.warmup,

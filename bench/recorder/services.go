@@ -42,8 +42,7 @@ func (d *driver) services(ctx context.Context) error {
 	return nil
 }
 
-// serviceFigures adds what the recorder takes of the service's own CPU time. Its analysis is another process's, the recorder's child's: it is
-// in no figure here, and printed beside.
+// serviceFigures adds what the recorder takes of the service's CPU time, and prints what its analysis has of that.
 func (d *driver) serviceFigures() {
 	for _, w := range busy {
 		xs := d.against(w.program, "full", func(s, off *sample) float64 { return s.perRequest() / off.perRequest() })
@@ -54,7 +53,7 @@ func (d *driver) serviceFigures() {
 		analysis := d.against(w.program, "full", func(s, off *sample) float64 {
 			return 100 * float64(s.Stats.Cost.Analysis) / float64(max(s.Requests, 1)) / 1000 / off.perRequest()
 		})
-		fmt.Fprintf(d.set.Out, "  beside it, in none of these: the analysis, by a child, takes %.1f%% of the CPU without\n", figure.Median(analysis))
+		fmt.Fprintf(d.set.Out, "  of it, the analysis: %.1f%% of the CPU without\n", figure.Median(analysis))
 		if w.program == latencyOf {
 			d.sameLatency(w.program+", always on", w.program, "full")
 		}

@@ -9,12 +9,9 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"evenkeel.dev/bench/machine"
@@ -31,6 +28,7 @@ const (
 	within       = 10_000 // goroutines, for which snapshots have a bound
 	mostSnapshot = 20     // ms, p99
 	mostChild    = 40     // MB, for as many
+	mostAnalysis = 20     // MB more of a service that analyses
 	crowdRate    = 1000.  // requests a second
 	crowdFor     = 2 * time.Minute
 
@@ -42,11 +40,13 @@ const (
 type crowd struct {
 	Parked int             `json:"parked"`
 	Took   []time.Duration `json:"took_ns"`          // by each snapshot
-	Child  int64           `json:"child_bytes"`      // the largest that was seen, resident
+	RSS    int64           `json:"rss_bytes"`        // of the service, at most
 	Stats  recorder.Stats  `json:"stats"`            // at the end
 	Failed int64           `json:"failed,omitempty"` // requests
 
-	ChildOrService int64 `json:"child_rss_bytes,omitempty"` // before Child was there: the service's, where a child had just been started
+	// Of runs in which another process analysed: the largest that was seen, resident, or where it had just been started the service.
+	Child          int64 `json:"child_bytes,omitempty"`
+	ChildOrService int64 `json:"child_rss_bytes,omitempty"`
 }
 
 var snapshotTook = regexp.MustCompile(`msg="recorder: a snapshot" took=(\S+)`)
@@ -59,8 +59,8 @@ func (d *driver) snapshots(ctx context.Context) error {
 			return fmt.Errorf("%d goroutines: %w", n, err)
 		}
 		d.crowds = append(d.crowds, c)
-		fmt.Printf("%d goroutines parked: %d snapshots, child %d MB, on for %.0f%% of the time, %v of %v spent (%s)\n",
-			n, len(c.Took), c.Child>>20, 100*c.Stats.Coverage(), c.Stats.Cost.Total(), c.Stats.Cost.Budget, c.Stats.Why)
+		fmt.Printf("%d goroutines parked: %d snapshots, %d MB at most, on for %.0f%% of the time, %v of %v spent (%s)\n",
+			n, len(c.Took), c.RSS>>20, 100*c.Stats.Coverage(), c.Stats.Cost.Total(), c.Stats.Cost.Budget, c.Stats.Why)
 	}
 	return nil
 }
@@ -77,21 +77,6 @@ func (d *driver) crowd(ctx context.Context, n int) (c crowd, err error) {
 	}
 	defer func() { err = errors.Join(err, s.Stop()) }()
 	beside, end := context.WithCancel(ctx)
-	seen := make(chan int64)
-	go func() {
-		var most int64
-		for each(beside, 20*time.Millisecond) {
-			for _, pid := range children(s.Pid()) {
-				if args(pid) == args(s.Pid()) {
-					continue // it has not begun its program yet, and its memory is the service's (clone(2), CLONE_VM)
-				}
-				if rss, err := machine.PeakRSS(pid); err == nil { // it may have ended
-					most = max(most, rss)
-				}
-			}
-		}
-		seen <- most
-	}()
 	go func() {
 		for each(beside, time.Second) {
 			_ = s.sleep(beside, 30*time.Millisecond) // whoever else is slow asks for a snapshot too
@@ -108,8 +93,10 @@ func (d *driver) crowd(ctx context.Context, n int) (c crowd, err error) {
 		}
 	}
 	end()
-	c.Child = <-seen
 	if err != nil {
+		return c, err
+	}
+	if c.RSS, err = machine.PeakRSS(s.Pid()); err != nil {
 		return c, err
 	}
 	c.Failed = r.Requests() - r.Statuses[http.StatusOK]
@@ -121,26 +108,6 @@ func (d *driver) crowd(ctx context.Context, n int) (c crowd, err error) {
 		c.Took = append(c.Took, d)
 	}
 	return c, get(ctx, s.page+"stats", &c.Stats)
-}
-
-// children returns the processes that one has started, and that have not ended.
-func children(pid int) (pids []int) {
-	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid)) // by the thread that started them
-	for _, list := range lists {
-		text, _ := os.ReadFile(list) // a thread may have ended
-		for _, s := range strings.Fields(string(text)) {
-			if n, err := strconv.Atoi(s); err == nil {
-				pids = append(pids, n)
-			}
-		}
-	}
-	return pids
-}
-
-// args returns the command line of a process, "" when it has ended.
-func args(pid int) string {
-	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-	return string(text)
 }
 
 // each waits, and reports whether ctx goes on.

@@ -32,7 +32,7 @@ type soaked struct {
 	Descriptors int           `json:"descriptors"`
 	Goroutines  int           `json:"goroutines"`
 	Disk        int64         `json:"disk_bytes"`
-	Analysis    time.Duration `json:"analysis_ns"` // of all children so far
+	Analysis    time.Duration `json:"analysis_ns"` // so far
 }
 
 // soak loads a service with planted causes for an hour, and looks at what it takes.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"evenkeel.dev/internal/textfmt"
@@ -22,6 +23,7 @@ file history.log in which a recorder keeps its history, also of a process that w
   evenkeel report -since 12h -html night.html http://10.0.0.1:6060
   evenkeel report -html slow.html /var/lib/orders/evenkeel   of a service that is gone
   evenkeel report -json a.json b.json > both.json            added up
+  evenkeel report -snapshot                                  for a recorder's Options.Analyze
 
 Without -html or -json it prints what evenkeel top -once prints. A replica that does not answer is
 named, in the page too, and the others are shown; exit code 1 where none does.
@@ -32,6 +34,7 @@ func runReport(ctx context.Context, a *app, args []string) error {
 	fs := a.newFlags("report", reportHelp)
 	html := fs.String("html", "", "write a self-contained page to this `file` (- for standard output)")
 	asJSON := fs.Bool("json", false, "print the sum as JSON (docs/reference/history-json.md)")
+	snapshot := fs.Bool("snapshot", false, "explain the snapshot on standard input, for a recorder whose Options.Analyze names this command")
 	title := fs.String("title", "Slow requests", "`name` of the page, such as the service's")
 	var since period
 	fs.Var(&since, "since", "report the last `time`, such as 12h (default: all that is kept)")
@@ -41,6 +44,10 @@ func runReport(ctx context.Context, a *app, args []string) error {
 	}
 	names = append(names, rest...)
 	switch {
+	case *snapshot && len(names) > 0:
+		return a.wrong(fs, "-snapshot reads standard input; give it no operands")
+	case *snapshot:
+		return history.Answer(ctx, os.Stdin, a.stdout)
 	case len(names) == 0:
 		return a.wrong(fs, "no replica; write the URLs of all replicas' recorders, as http://HOST:PORT%s, or files", recorderPath)
 	case *asJSON && *html == toStdout:

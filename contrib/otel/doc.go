@@ -14,7 +14,7 @@
 //
 // # The slow request's span
 //
-// Why a request was slow is known some seconds after its end: a snapshot is taken and a child process analyses it. Its span has
+// Why a request was slow is known some seconds after its end: a snapshot is taken and analysed. Its span has
 // ended then, and a span that has ended takes no attributes. So there is one more, "slow request", a child of the request's
 // span, in the same trace and over the same time, with these attributes:
 //

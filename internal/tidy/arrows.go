@@ -68,9 +68,8 @@ var arrows = []arrow{
 	{"reqtrace/verdict", []string{"reqtrace", "internal/textfmt"}},
 	{"reqtrace/history", []string{"reqtrace", "reqtrace/verdict", "internal/chart", "internal/textfmt"}}, // it lives in services: nothing heavier
 	{"reqtrace/recorder", []string{
-		"reqtrace", "reqtrace/region", "reqtrace/history", "reqtrace/recorder/internal/child", "internal/cputime", "internal/textfmt", // it lives in services: nothing heavier
+		"reqtrace", "reqtrace/region", "reqtrace/history", "internal/cputime", "internal/textfmt", // it lives in services: nothing heavier
 	}},
-	{"reqtrace/recorder/internal/child", []string{"reqtrace", "reqtrace/history"}},
 	{"loadgen", []string{"github.com/HdrHistogram/hdrhistogram-go", "golang.org/x/net/http2", "golang.org/x/net/http2/hpack"}},
 	{"tailstat", nil},
 

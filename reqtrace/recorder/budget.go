@@ -4,7 +4,7 @@ import "time"
 
 // What the recorder costs is known in three ways:
 //
-//   - the analysis by what the kernel says of the child, to the microsecond;
+//   - the analysis by its thread's CPU clock;
 //   - a snapshot by its wall-clock time, which is more than it computes;
 //   - tracing, which is spread over all of the program, by a model: so much an event, a goroutine and a generation. Events are
 //     known by their bytes: one second after it was switched on, all that was recorded since is counted (by a snapshot that is not

@@ -5,10 +5,9 @@ import (
 	"encoding/hex"
 	"io"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"strings"
-
-	"evenkeel.dev/reqtrace/recorder/internal/child"
 )
 
 const hashDigits = 12 // of a commit, and of an executable
@@ -49,9 +48,12 @@ func buildName(info *debug.BuildInfo, hash func() string) string {
 
 // executableHash returns the beginning of what sha256sum says of this process's executable, "" if it cannot be read.
 func executableHash() string {
-	path, err := child.Executable()
-	if err != nil {
-		return ""
+	path := "/proc/self/exe" // the file that runs, whatever has its path by now
+	if runtime.GOOS != "linux" {
+		var err error
+		if path, err = os.Executable(); err != nil {
+			return ""
+		}
 	}
 	f, err := os.Open(path)
 	if err != nil {

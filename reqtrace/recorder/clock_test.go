@@ -9,7 +9,6 @@ import (
 
 	"evenkeel.dev/reqtrace"
 	"evenkeel.dev/reqtrace/history"
-	"evenkeel.dev/reqtrace/recorder/internal/child"
 )
 
 // TestClock: however the wall clock is set, snapshots are taken when requests were slow and at no other time, each is kept, and each slow request
@@ -18,7 +17,7 @@ func TestClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const each = 20 * time.Second
 		f, dir := newFake(), t.TempDir()
-		f.analysis = func(_ context.Context, j child.Job) (*history.Explained, time.Duration, error) {
+		f.analysis = func(_ context.Context, j history.Trace) (*history.Explained, time.Duration, error) {
 			q := seen(uint64(len(f.jobs)), reqtrace.CauseLock)
 			q.Start = j.Taken
 			return &history.Explained{Slow: []history.Request{q}}, 0, nil

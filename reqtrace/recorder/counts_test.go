@@ -11,7 +11,6 @@ import (
 
 	"evenkeel.dev/reqtrace"
 	"evenkeel.dev/reqtrace/history"
-	"evenkeel.dev/reqtrace/recorder/internal/child"
 )
 
 // TestSeenAfterAll: a slow request whose note had no room, or was given up, counts once, although a trace has it.
@@ -22,7 +21,7 @@ func TestSeenAfterAll(t *testing.T) {
 				f := newFake()
 				f.hangs = make(chan bool)
 				var r *Recorder
-				f.analysis = func(context.Context, child.Job) (*history.Explained, time.Duration, error) {
+				f.analysis = func(context.Context, history.Trace) (*history.Explained, time.Duration, error) {
 					time.Sleep(wait) // so that notes that came late are given up
 					e := &history.Explained{}
 					for number := range r.slow.Load() {
@@ -71,7 +70,7 @@ func TestClassesOfAnotherRouter(t *testing.T) {
 	})
 	s := httptest.NewServer(r.Middleware(router{"/slow": slowHandler}))
 	defer s.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute) // a child has the time that others leave, and may be given up
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute) // an analysis takes a small part of a processor, beside a busy machine
 	defer cancel()
 	asked := uint64(0)
 	for again := true; again; {

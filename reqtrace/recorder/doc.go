@@ -1,5 +1,5 @@
 // Package recorder lets a live service say why its requests were slow: it keeps Go's flight recorder running, takes a snapshot of it when a
-// request was slow, has a child process find out why, and adds that to a history that goes over hours and deployments.
+// request was slow, finds out why, and adds that to a history that goes over hours and deployments.
 //
 //	rec, err := recorder.Start(ctx, recorder.Options{Slow: 50 * time.Millisecond, Dir: "/var/lib/shop/recorder"})
 //	...
@@ -18,7 +18,7 @@
 // keeps an account of what the process takes and of what it takes itself, and switches itself off when the account is overdrawn. So a
 // service with tiny requests, or with 100,000 goroutines, is recorded for a part of the time alone; [Stats] and the page say for which.
 //
-// The analysis is accounted by what the kernel says of the child; a snapshot by the time it took. Tracing is spread over
+// The analysis is accounted by the CPU time of its thread; a snapshot by the time it took. Tracing is spread over
 // the whole program, so it is a model: bytes recorded, measured anew in each slice of a minute at most, at what an event costs as measured when the
 // recorder starts; 0.75 µs for each goroutine and 0.3 ms once a second. No clock of the program's is asked for it.
 //
@@ -28,17 +28,12 @@
 // goes on. Everything else is that goroutine's: it alone asks the flight recorder, whose snapshots take 5 to 20 ms (longer beyond 10,000 goroutines),
 // and the disk. A disk that is full or a directory that is gone loses snapshots, which are counted, and nothing else.
 //
-// # The child
+// # The analysis
 //
-// The analysis takes up to a quarter of a second and tens of megabytes, which neither the service's collector nor its scheduler should have. So the
-// recorder starts the service's own executable again (on Linux by /proc/self/exe: the very program that runs, whatever was deployed
-// meanwhile) with an argument of its own, which this package looks for as it is initialised: the child analyses its standard input and exits, and
-// never gets to main. A function to be called first in main could be forgotten, and the child would be a second service; this cannot, as who
-// calls [Start] has this package. What runs in the child before is the initialisation of packages that come before this one: of those
-// that it needs, and those whose import paths sort before its own.
-//
-// It has the lowest priority, 512 MiB at most and a minute, and it is the first that the kernel kills where memory ends. A child that dies, hangs or
-// cannot start costs that snapshot alone; [Stats] has how many and why. Options.Analyze names another program to do it.
+// A snapshot is analysed in the service's own process, by one goroutine that works for 0.2 ms and then sleeps for 3.8 ms. It reads 4 MB of a snapshot at
+// most, and takes some megabytes of memory while it goes on. It is skipped while less than 64 MB are left of the memory limit (GOMEMLIMIT) or of the
+// container. An analysis that panics or takes a minute costs that snapshot alone; [Stats] says how many did and why. Options.Analyze names a
+// program that does it apart from the service. This package runs nothing at init, and starts no other program.
 //
 // # What is counted
 //

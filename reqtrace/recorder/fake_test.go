@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"math"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -13,7 +14,6 @@ import (
 
 	"evenkeel.dev/reqtrace"
 	"evenkeel.dev/reqtrace/history"
-	"evenkeel.dev/reqtrace/recorder/internal/child"
 )
 
 // fake is a process with a flight recorder that records numbers of slow requests, in virtual time. What is not a test's to set belongs to
@@ -29,9 +29,10 @@ type fake struct {
 	stall    atomic.Int64  // goroutines takes so long, once
 	defect   atomic.Bool   // goroutines and start panic
 	torn     atomic.Int64  // the snapshot from here on at which writeTo panics; 0: none
+	low      atomic.Bool   // there is no memory for an analysis
 	writes   atomic.Uint64
 	hangs    chan bool // writeTo waits for it; nil: it does not
-	analysis func(context.Context, child.Job) (*history.Explained, time.Duration, error)
+	analysis func(context.Context, history.Trace) (*history.Explained, time.Duration, error)
 
 	began    time.Time
 	on       bool
@@ -42,7 +43,7 @@ type fake struct {
 	profiles int
 
 	mu   sync.Mutex
-	jobs []child.Job
+	jobs []history.Trace
 }
 
 func newFake() *fake {
@@ -103,7 +104,14 @@ func (f *fake) calibrate() time.Duration { return f.event }
 
 func (f *fake) profile(time.Duration) { f.profiles++ }
 
-func (f *fake) analyze(ctx context.Context, j child.Job, _ io.Reader) (*history.Explained, time.Duration, error) {
+func (f *fake) memory() int64 {
+	if f.low.Load() {
+		return 1 << 20
+	}
+	return math.MaxInt64
+}
+
+func (f *fake) analyze(ctx context.Context, _ <-chan struct{}, j history.Trace, _ io.Reader) (*history.Explained, time.Duration, error) {
 	f.mu.Lock()
 	f.jobs = append(f.jobs, j)
 	f.mu.Unlock()

@@ -12,7 +12,6 @@ import (
 
 	"evenkeel.dev/reqtrace"
 	"evenkeel.dev/reqtrace/history"
-	"evenkeel.dev/reqtrace/recorder/internal/child"
 )
 
 // smallDisk returns a folder that is a disk of some KiB.
@@ -37,7 +36,7 @@ func TestDiskFull(t *testing.T) {
 		f := newFake()
 		f.perByte = func() int64 { return int64(time.Since(f.began).Seconds() * 1000) }
 		var r *Recorder
-		f.analysis = func(context.Context, child.Job) (*history.Explained, time.Duration, error) {
+		f.analysis = func(context.Context, history.Trace) (*history.Explained, time.Duration, error) {
 			return &history.Explained{Slow: []history.Request{seen(r.slow.Load(), reqtrace.CauseLock)}}, 0, nil
 		}
 		r = begin(t, f, Options{Dir: dir, CPU: 1})

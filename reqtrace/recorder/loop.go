@@ -26,7 +26,7 @@ const (
 // loop is the recorder's goroutine, which all of its fields belong to. It alone uses the flight recorder.
 //
 //	         enough in the account                  a slow request, then settle
-//	off ───────────────────────────> on, a slice ───────────────────────────────> snapshot ──> child: analysis ──> history
+//	off ───────────────────────────> on, a slice ───────────────────────────────> snapshot ──> analysis ──> history
 //	    <───────────────────────────              <─────────────────────────────
 //	     overdrawn, or a minute is over             at most each Options.Every
 type loop struct {
@@ -62,9 +62,10 @@ type loop struct {
 	known    map[history.Key]bool
 	profiled time.Time
 	failing  failure // the last snapshot's; "": it was analysed
+	panicked bool    // an analysis has panicked
 }
 
-// analysis is a snapshot that a child looks at.
+// analysis is a snapshot that is analysed.
 type analysis struct {
 	file   *snapshotFile
 	keep   bool // whatever it says

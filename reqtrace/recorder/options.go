@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"runtime/trace"
 	"slices"
 	"time"
@@ -42,8 +43,8 @@ type Options struct {
 	// a thousandth of a processor. Default: 0, which is 0.02. Limits: 0.001 to 1; 1 does not switch it off.
 	CPU float64
 
-	// Analyze is the command that analyses snapshots, and its arguments: a program that imports this package, as any
-	// does that calls Start. It gets one argument more. Default: nil, which is this process's own executable.
+	// Analyze is a program that analyses snapshots apart from the service, and its arguments: /usr/local/bin/evenkeel report -snapshot is one, and so
+	// is one of yours that calls [history.Answer]. The path is absolute. Default: nil, which analyses them in this process.
 	Analyze []string
 
 	// Recorder is a flight recorder of the program's, which has started it and goes on to own it: it stays on
@@ -107,8 +108,8 @@ func (o Options) withDefaults() (Options, error) {
 		return o, &OptionError{"MaxBytes", fmt.Sprintf("%d; it goes from %d to %d", o.MaxBytes, leastBytes, 32<<20)}
 	case o.KeepBytes < 1<<20 || o.KeepBytes > 64<<30:
 		return o, &OptionError{"KeepBytes", fmt.Sprintf("%d; it goes from %d to %d", o.KeepBytes, 1<<20, int64(64)<<30)}
-	case len(o.Analyze) > 0 && o.Analyze[0] == "":
-		return o, &OptionError{"Analyze", "the program's name is empty: write its path, or leave the option out"}
+	case len(o.Analyze) > 0 && !filepath.IsAbs(o.Analyze[0]):
+		return o, &OptionError{"Analyze", fmt.Sprintf("%q is no absolute path: write where the program is, or leave the option out", o.Analyze[0])}
 	}
 	return o, nil
 }

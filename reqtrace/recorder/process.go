@@ -10,7 +10,6 @@ import (
 
 	"evenkeel.dev/internal/cputime"
 	"evenkeel.dev/reqtrace/history"
-	"evenkeel.dev/reqtrace/recorder/internal/child"
 )
 
 // process is what a recorder asks of the process that it is in. The recorder's goroutine calls it, but for analyze.
@@ -23,7 +22,8 @@ type process interface {
 	goroutines() int
 	calibrate() time.Duration // what an event of a trace takes; the flight recorder is on
 	profile(d time.Duration)  // takes a CPU profile, into the trace
-	analyze(ctx context.Context, j child.Job, trace io.Reader) (*history.Explained, time.Duration, error)
+	memory() int64            // bytes that it may take more than now; the largest number where that is not known
+	analyze(ctx context.Context, hurry <-chan struct{}, t history.Trace, trace io.Reader) (*history.Explained, time.Duration, error)
 }
 
 // runtimeProcess is this process.
@@ -109,6 +109,11 @@ func (p *runtimeProcess) profile(d time.Duration) {
 	}
 }
 
-func (p *runtimeProcess) analyze(ctx context.Context, j child.Job, trace io.Reader) (*history.Explained, time.Duration, error) {
-	return child.Run(ctx, p.command, j, trace)
+func (p *runtimeProcess) memory() int64 { return memoryLeft() }
+
+func (p *runtimeProcess) analyze(ctx context.Context, hurry <-chan struct{}, t history.Trace, trace io.Reader) (*history.Explained, time.Duration, error) {
+	if len(p.command) > 0 {
+		return analyzeApart(ctx, p.command, t, trace)
+	}
+	return analyze(ctx, hurry, t, trace)
 }

@@ -86,7 +86,7 @@ func TestReal(t *testing.T) {
 	r.Subscribe(func(e Explained) { explained <- e })
 	s := newShop(t, r)
 
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute) // a child has the time that others leave
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute) // an analysis takes a small part of a processor, beside a busy machine
 	defer cancel()
 	until := func(path string, cause reqtrace.Cause) history.Request {
 		t.Helper()
@@ -105,7 +105,7 @@ func TestReal(t *testing.T) {
 				if e.Key.Cause == cause {
 					return e.Request
 				}
-			case <-time.After(time.Second): // a child takes it, where it need not share with these requests
+			case <-time.After(time.Second): // the analysis goes on, and rests for most of the time
 			case <-ctx.Done():
 				t.Fatalf("no %v is seen: %+v, %v", cause, r.Stats(), coverage(r))
 			}
@@ -126,7 +126,7 @@ func TestReal(t *testing.T) {
 	if _, body := s.get(t, "/debug/evenkeel/json?since=1h"); json.Unmarshal(body, &h) != nil || len(h.Summaries(time.Time{})) < 2 {
 		t.Errorf("the history: %s", body)
 	}
-	for stats := (Stats{}); stats.Analyzed == 0 || stats.Cost.Analysis == 0; time.Sleep(time.Millisecond) { // a child's cost is known when it has ended
+	for stats := (Stats{}); stats.Analyzed == 0 || stats.Cost.Analysis == 0; time.Sleep(time.Millisecond) { // what an analysis takes is known when it has ended
 		if _, body := s.get(t, "/debug/evenkeel/stats"); json.Unmarshal(body, &stats) != nil || ctx.Err() != nil {
 			t.Fatalf("the statistics: %s", body)
 		}
@@ -208,7 +208,7 @@ func TestNeighbours(t *testing.T) {
 		default:
 		}
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute) // a child has the time that others leave, and may be given up
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute) // an analysis takes a small part of a processor, beside a busy machine
 	defer cancel()
 	var consumers sync.WaitGroup
 	for again := true; again; {
@@ -264,7 +264,7 @@ func TestSwitch(t *testing.T) {
 	}
 }
 
-// TestAnalyzer: a child that cannot be started costs that snapshot alone, which stays for others to look at.
+// TestAnalyzer: a program that cannot be started costs that snapshot alone, which stays for others to look at.
 func TestAnalyzer(t *testing.T) {
 	leaks.Test(t)
 	dir := t.TempDir()
@@ -288,7 +288,7 @@ func TestAnalyzer(t *testing.T) {
 	}
 }
 
-// TestChaos: while the child is killed each time and the directory goes away, no request fails, and each slow one is accounted for.
+// TestChaos: while the program that analyses is killed each time and the directory goes away, no request fails, and each slow one is accounted for.
 func TestChaos(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("needs a shell that kills itself")
@@ -313,7 +313,7 @@ func TestChaos(t *testing.T) {
 	var asked atomic.Uint64
 	for range 4 {
 		clients.Go(func() {
-			for ctx.Err() == nil && r.Stats().Failures[string(failDied)] < 3 {
+			for ctx.Err() == nil && r.Stats().Failures[string(failNone)] < 3 {
 				res, err := http.Get(srv.URL)
 				if err != nil {
 					t.Error(err)
@@ -328,7 +328,7 @@ func TestChaos(t *testing.T) {
 		})
 	}
 	clients.Go(func() {
-		for ctx.Err() == nil && r.Stats().Failures[string(failDied)] < 3 {
+		for ctx.Err() == nil && r.Stats().Failures[string(failNone)] < 3 {
 			_ = os.RemoveAll(dir) // which may be written to at this moment
 			time.Sleep(10 * time.Millisecond)
 		}
@@ -337,7 +337,7 @@ func TestChaos(t *testing.T) {
 	if err := r.Stop(t.Context()); err != nil {
 		t.Log(err) // of the history, where its directory has just gone
 	}
-	if s := r.Stats(); s.Failures[string(failDied)] < 3 || s.Requests != asked.Load() {
+	if s := r.Stats(); s.Failures[string(failNone)] < 3 || s.Requests != asked.Load() {
 		t.Errorf("of %d requests: %+v", asked.Load(), s)
 	}
 	if c := coverage(r); c.Slow != asked.Load() || c.Failed+c.Limited+c.Off != c.Slow || c.Failed == 0 {

@@ -15,7 +15,6 @@ import (
 
 	"evenkeel.dev/reqtrace"
 	"evenkeel.dev/reqtrace/history"
-	"evenkeel.dev/reqtrace/recorder/internal/child"
 )
 
 // TestBudget: over an hour, what the recorder takes is within its share, whatever that is, and coverage is how long the flight recorder
@@ -91,17 +90,17 @@ func TestCounts(t *testing.T) {
 	}{
 		"seen": {want: func(c history.Coverage) bool { return c.Seen >= 16 && c.Limited > 0 && c.Failed == 0 }},
 		"absent": {cause: func(f *fake) {
-			f.analysis = func(context.Context, child.Job) (*history.Explained, time.Duration, error) {
-				return nil, 0, child.ErrStart
+			f.analysis = func(context.Context, history.Trace) (*history.Explained, time.Duration, error) {
+				return nil, 0, errStart
 			}
 		}, want: func(c history.Coverage) bool { return c.Seen == 0 && c.Failed >= 10 }},
 		"dies": {cause: func(f *fake) {
-			f.analysis = func(context.Context, child.Job) (*history.Explained, time.Duration, error) {
-				return nil, 0, child.ErrDied
+			f.analysis = func(context.Context, history.Trace) (*history.Explained, time.Duration, error) {
+				return nil, 0, errors.New("killed")
 			}
 		}, want: func(c history.Coverage) bool { return c.Seen == 0 && c.Failed >= 10 }},
 		"hangs": {cause: func(f *fake) {
-			f.analysis = func(ctx context.Context, _ child.Job) (*history.Explained, time.Duration, error) {
+			f.analysis = func(ctx context.Context, _ history.Trace) (*history.Explained, time.Duration, error) {
 				<-ctx.Done()
 				return nil, 0, ctx.Err()
 			}
@@ -114,7 +113,7 @@ func TestCounts(t *testing.T) {
 				o := c.options
 				o.Dir = t.TempDir()
 				var r *Recorder
-				f.analysis = func(_ context.Context, j child.Job) (*history.Explained, time.Duration, error) {
+				f.analysis = func(_ context.Context, j history.Trace) (*history.Explained, time.Duration, error) {
 					e, last := &history.Explained{}, r.slow.Load()
 					if last > 2 { // the last one's note may still be under way
 						e.Slow = []history.Request{seen(last-2, reqtrace.CauseLock), seen(last-1, reqtrace.CauseLock)}
@@ -149,7 +148,7 @@ func TestLateNote(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		f.hangs = make(chan bool)
-		f.analysis = func(context.Context, child.Job) (*history.Explained, time.Duration, error) {
+		f.analysis = func(context.Context, history.Trace) (*history.Explained, time.Duration, error) {
 			time.Sleep(time.Second)
 			return &history.Explained{Slow: []history.Request{seen(1, reqtrace.CauseLock), seen(2, reqtrace.CauseLock)}}, 0, nil
 		}
@@ -175,7 +174,7 @@ func TestLateNote(t *testing.T) {
 func TestLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
-		f.analysis = func(context.Context, child.Job) (*history.Explained, time.Duration, error) {
+		f.analysis = func(context.Context, history.Trace) (*history.Explained, time.Duration, error) {
 			q := seen(0, reqtrace.CauseMachine)
 			q.Mark = ""
 			return &history.Explained{Slow: []history.Request{q}}, 0, nil
@@ -199,7 +198,7 @@ func TestEvery(t *testing.T) {
 		var taken []time.Time
 		late := 0
 		var last atomic.Int64
-		f.analysis = func(_ context.Context, j child.Job) (*history.Explained, time.Duration, error) {
+		f.analysis = func(_ context.Context, j history.Trace) (*history.Explained, time.Duration, error) {
 			taken = append(taken, j.Taken)
 			if j.Taken.Sub(time.Unix(0, last.Load())) > 2*settle {
 				late++
@@ -328,11 +327,11 @@ func TestKeepBytes(t *testing.T) {
 	}
 }
 
-// TestStop: what is left gets a snapshot, a child that hangs does not keep the program, and nothing works afterwards.
+// TestStop: what is left gets a snapshot, an analysis that hangs does not keep the program, and nothing works afterwards.
 func TestStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
-		f.analysis = func(ctx context.Context, _ child.Job) (*history.Explained, time.Duration, error) {
+		f.analysis = func(ctx context.Context, _ history.Trace) (*history.Explained, time.Duration, error) {
 			<-ctx.Done()
 			return nil, 0, ctx.Err()
 		}
@@ -477,7 +476,7 @@ func TestSubscribe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		var all []history.Request
-		f.analysis = func(context.Context, child.Job) (*history.Explained, time.Duration, error) {
+		f.analysis = func(context.Context, history.Trace) (*history.Explained, time.Duration, error) {
 			all = append(all, seen(uint64(len(all)+1), reqtrace.CauseLock))
 			return &history.Explained{Slow: all}, 0, nil
 		}
@@ -505,7 +504,7 @@ func TestProfile(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			f := newFake()
 			var number uint64
-			f.analysis = func(context.Context, child.Job) (*history.Explained, time.Duration, error) {
+			f.analysis = func(context.Context, history.Trace) (*history.Explained, time.Duration, error) {
 				number++
 				return &history.Explained{Slow: []history.Request{seen(number, cause)}}, 0, nil
 			}

@@ -3,13 +3,13 @@ package recorder
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"time"
 
 	"evenkeel.dev/reqtrace"
 	"evenkeel.dev/reqtrace/history"
-	"evenkeel.dev/reqtrace/recorder/internal/child"
 )
 
 // failure is why a snapshot says nothing.
@@ -17,10 +17,12 @@ type failure string
 
 // The failures.
 const (
-	failWrite failure = "it could not be written"
-	failStart failure = "its analysis could not be started"
-	failDied  failure = "its analysis ended without an answer"
-	failLate  failure = "its analysis took too long"
+	failWrite  failure = "it could not be written"
+	failMemory failure = "the service had too little memory left"
+	failStart  failure = "the program of Options.Analyze could not be started"
+	failNone   failure = "its analysis ended without an answer"
+	failPanic  failure = "its analysis panicked"
+	failLate   failure = "its analysis took too long"
 )
 
 // snapshot takes the snapshot that is due, and has it analysed. It holds nothing that a request could wait for.
@@ -33,6 +35,10 @@ func (l *loop) snapshot() {
 	l.due.Stop()
 	l.last = time.Now()
 	taken := l.p.wall()
+	if left := l.p.memory(); left < analysisMemory {
+		l.fail(notes, failMemory, fmt.Errorf("%d MB are left, and an analysis takes up to %d", left>>20, analysisMemory>>20))
+		return
+	}
 	file, err := l.r.files.create(taken, why)
 	if err != nil {
 		l.fail(notes, failWrite, err)
@@ -58,10 +64,10 @@ func (l *loop) snapshot() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), maxAnalysis)
 	l.under = &analysis{file: file, keep: why == "panic" || why == "stop", notes: notes, cancel: cancel}
-	job := child.Job{Threshold: threshold, Snapshot: file.id, Build: l.r.o.Build, Taken: taken, Usual: l.r.store.Usual()}
+	t := history.Trace{Threshold: threshold, Snapshot: file.id, Build: l.r.o.Build, Taken: taken, Usual: l.r.store.Usual()}
 	go func() {
 		var res result
-		res.explained, res.cpu, res.err = l.p.analyze(ctx, job, file)
+		res.explained, res.cpu, res.err = l.p.analyze(ctx, l.r.ending, t, file)
 		l.results <- res // which has room: there is one analysis at a time
 	}()
 }
@@ -69,14 +75,14 @@ func (l *loop) snapshot() {
 // fail takes note of a snapshot that says nothing of these requests.
 func (l *loop) fail(notes []note, why failure, err error) {
 	l.count(notes, history.Count{Failed: 1})
-	if l.failing != why {
+	if l.failing != why && !(why == failPanic && l.panicked) { // a defect comes back, and its stack is long
 		l.r.log.Warn("recorder: a snapshot is lost: "+string(why), "error", err)
 	}
-	l.failing = why
+	l.failing, l.panicked = why, l.panicked || why == failPanic
 	l.r.update(func(s *Stats) { s.fail(why, err) })
 }
 
-// result takes the answer of a child.
+// result takes the answer of an analysis.
 func (l *loop) result(res result) {
 	a := l.under
 	l.under = nil
@@ -86,19 +92,26 @@ func (l *loop) result(res result) {
 	case res.err == nil:
 		l.failing = ""
 		l.explained(a, res.explained)
-	case errors.Is(res.err, child.ErrStart):
-		l.r.files.keep(a.file)
-		l.fail(a.notes, failStart, res.err)
-	case errors.Is(res.err, context.DeadlineExceeded):
-		l.r.files.keep(a.file)
-		l.fail(a.notes, failLate, res.err)
 	default:
 		l.r.files.keep(a.file)
-		l.fail(a.notes, failDied, res.err)
+		l.fail(a.notes, failureOf(res.err), res.err)
 	}
 }
 
-// explained adds what a child has found to the history.
+// failureOf says what an analysis failed by.
+func failureOf(err error) failure {
+	switch {
+	case errors.Is(err, errStart):
+		return failStart
+	case errors.Is(err, errPanic):
+		return failPanic
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return failLate
+	}
+	return failNone
+}
+
+// explained adds what an analysis has found to the history.
 func (l *loop) explained(a *analysis, e *history.Explained) {
 	if a.keep || len(e.Slow) > 0 {
 		l.r.files.keep(a.file)

@@ -29,7 +29,7 @@ type Stats struct {
 	LastFailure string            `json:"last_failure,omitempty"`
 
 	// CPU is what the process has taken of the processors, and Cost what the recorder has: for tracing by a model (see the package's comment),
-	// for snapshots at most, for their analysis in child processes exactly. The first two are in CPU.
+	// for snapshots at most, for their analysis exactly.
 	CPU  time.Duration `json:"cpu_ns"`
 	Cost Cost          `json:"cost"`
 }

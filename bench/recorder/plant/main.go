@@ -39,6 +39,7 @@ func main() {
 	dir := flag.String("dir", "", "recorder.Options.Dir")
 	plain := flag.Bool("plain", false, "plant nothing")
 	parked := flag.Int("parked", 0, "`goroutines` that do nothing, beside the service")
+	procs := flag.Int("procs", 0, "GOMAXPROCS")
 	debug := flag.Bool("debug", false, "log what only a driver reads")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -48,6 +49,9 @@ func main() {
 		level = slog.LevelDebug
 	}
 	log := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{Level: level}))
+	if *procs > 0 {
+		runtime.GOMAXPROCS(*procs)
+	}
 	for range *parked {
 		go func() { <-ctx.Done() }()
 	}

@@ -1,0 +1,101 @@
+package recorder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"runtime/debug"
+	"time"
+
+	"evenkeel.dev/reqtrace"
+	"evenkeel.dev/reqtrace/history"
+)
+
+// The analysis is one goroutine of the service's. It works for yieldAfter, then sleeps, so that requests which came meanwhile have the
+// processor: a sleep has the scheduler look at the network as well, which runtime.Gosched does not.
+//
+//	work  ▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁ work  ▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁ work
+//	0.2 ms       3.8 ms       0.2 ms       3.8 ms
+const (
+	yieldAfter  = 200 * time.Microsecond
+	restFor     = 19      // times as long as it has worked: it takes 5% of a processor at most
+	maxAnalyzed = 4 << 20 // bytes of a snapshot that are read; the rest is left out
+)
+
+// Errors of an analysis.
+var (
+	errPanic = errors.New("it panicked")
+	errStart = errors.New("the program could not be started")
+)
+
+// pace has a goroutine work and rest.
+type pace struct {
+	meter
+	began time.Time
+	taken time.Duration
+	hurry <-chan struct{} // closed: it rests no more
+}
+
+func (p *pace) begin() {
+	p.began = time.Now()
+	p.start()
+}
+
+func (p *pace) end() { p.taken += p.stop() }
+
+// yield is called often. It rests when it is time to.
+func (p *pace) yield() {
+	worked := time.Since(p.began)
+	if worked < yieldAfter {
+		return
+	}
+	p.end()
+	defer p.begin()
+	select {
+	case <-p.hurry:
+		runtime.Gosched()
+		return
+	default:
+	}
+	rest := time.NewTimer(restFor * min(worked, 10*yieldAfter)) // the machine may have stood still
+	defer rest.Stop()
+	select {
+	case <-rest.C:
+	case <-p.hurry:
+	}
+}
+
+// reader yields between reads: what the decoder does with one is no event yet.
+type reader struct {
+	io.Reader
+	yield func()
+}
+
+func (r reader) Read(b []byte) (int, error) {
+	r.yield()
+	return r.Reader.Read(b)
+}
+
+// analyze explains a snapshot in the calling goroutine. It gives up with ctx.
+func analyze(ctx context.Context, hurry <-chan struct{}, t history.Trace, trace io.Reader) (*history.Explained, time.Duration, error) {
+	return analyzeBy(func(yield func()) (*history.Explained, error) {
+		return history.ExplainTrace(ctx, reader{io.LimitReader(trace, maxAnalyzed), yield}, t, reqtrace.Options{Yield: yield})
+	}, hurry)
+}
+
+// analyzeBy has f work at the pace of an analysis. What panics in it is an error.
+func analyzeBy(f func(yield func()) (*history.Explained, error), hurry <-chan struct{}) (e *history.Explained, took time.Duration, err error) {
+	p := pace{hurry: hurry}
+	p.begin()
+	defer func() {
+		p.end()
+		took = p.taken
+		if v := recover(); v != nil {
+			e, err = nil, fmt.Errorf("%w: %v\n%s", errPanic, v, debug.Stack())
+		}
+	}()
+	e, err = f(p.yield)
+	return e, 0, err
+}

@@ -1,0 +1,281 @@
+package recorder
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"testing/synctest"
+	"time"
+
+	"evenkeel.dev/internal/leaks"
+	"evenkeel.dev/reqtrace"
+	"evenkeel.dev/reqtrace/history"
+)
+
+// recorded returns a trace of a service whose cache is locked while it is refreshed.
+func recorded(t *testing.T) []byte {
+	t.Helper()
+	f, err := os.Open("../testdata/go1.26.trace.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+var hurried = func() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
+
+// TestAnalyze: in the process, with rests and without, a trace says what it says elsewhere.
+func TestAnalyze(t *testing.T) {
+	leaks.Test(t)
+	b, job := recorded(t), history.Trace{Threshold: 10 * time.Millisecond, Snapshot: "x"}
+	want, err := history.ExplainTrace(t.Context(), bytes.NewReader(b), job, reqtrace.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, hurry := range []chan struct{}{nil, hurried} {
+		got, took, err := analyze(t.Context(), hurry, job, bytes.NewReader(b))
+		if err != nil || took <= 0 || len(got.Slow) != len(want.Slow) || len(got.Slow) == 0 || got.Slow[0].Words != want.Slow[0].Words {
+			t.Errorf("%v, %v: %+v", took, err, got)
+		}
+	}
+	if e, _, err := analyze(t.Context(), hurried, job, strings.NewReader("garbage")); err == nil {
+		t.Errorf("of garbage: %+v", e)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := analyze(ctx, hurried, job, bytes.NewReader(b)); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if e, _, err := analyze(t.Context(), hurried, job, io.MultiReader(bytes.NewReader(b), iotest.ErrReader(io.ErrUnexpectedEOF))); err != nil || len(e.Slow) == 0 {
+		t.Errorf("a trace that breaks off: %v", err)
+	}
+}
+
+// TestAnalyzePanics: an analysis that panics is an error, and is logged once.
+func TestAnalyzePanics(t *testing.T) {
+	_, _, err := analyzeBy(func(func()) (*history.Explained, error) { panic("a defect") }, hurried)
+	if !errors.Is(err, errPanic) || !strings.Contains(err.Error(), "a defect") {
+		t.Error(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.analysis = func(context.Context, history.Trace) (*history.Explained, time.Duration, error) {
+			return nil, 0, errPanic
+		}
+		var log strings.Builder
+		r := begin(t, f, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		for range 3 {
+			slowRequest(r, "")
+			time.Sleep(20 * time.Second)
+		}
+		end(t, r)
+		if n := r.Stats().Failures[string(failPanic)]; n != 3 || strings.Count(log.String(), "panicked") != 2 { // in a line's words and in its error
+			t.Errorf("%d failures:\n%s", n, log.String())
+		}
+	})
+}
+
+// TestMemory: where memory is short nothing is analysed, which is counted, and goes on when there is some again.
+func TestMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		r := begin(t, f, Options{})
+		for _, low := range []bool{false, true, false} {
+			f.low.Store(low)
+			slowRequest(r, "")
+			time.Sleep(20 * time.Second)
+		}
+		end(t, r)
+		if s := r.Stats(); s.Analyzed != 2 || s.Failures[string(failMemory)] != 1 || f.writes.Load() < 2 {
+			t.Errorf("%+v", s)
+		}
+	})
+	dir := t.TempDir()
+	if left := groupLeft(dir); left != math.MaxInt64 {
+		t.Errorf("no cgroup: %d", left)
+	}
+	write := func(name, text string) {
+		t.Helper()
+		if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700), os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("memory/memory.limit_in_bytes", "1000\n")
+	write("memory/memory.usage_in_bytes", "900\n")
+	write("memory/memory.stat", "inactive_file 7\ntotal_inactive_file 300\n")
+	if left := groupLeft(dir); left != 400 {
+		t.Errorf("version 1: %d", left)
+	}
+	write("memory.max", "max\n")
+	write("memory.current", "900\n")
+	if left := groupLeft(dir); left != 400 {
+		t.Errorf("version 2 without a limit: %d", left)
+	}
+	write("memory.max", "2000\n")
+	if left := groupLeft(dir); left != 1100 {
+		t.Errorf("version 2: %d", left)
+	}
+}
+
+// TestApart: a program that answers is taken at its word; one that dies, hangs, or says too much or nothing is an error that says so.
+func TestApart(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("needs a shell")
+	}
+	leaks.Test(t)
+	sh := func(script string) []string { return []string{"/bin/sh", "-c", script} }
+	e, _, err := analyzeApart(t.Context(), sh(`read job; case $job in *threshold_ns*) cat >/dev/null; echo '{"requests":7}';; esac`), history.Trace{Threshold: time.Second}, strings.NewReader("trace"))
+	if err != nil || e.Requests != 7 {
+		t.Errorf("%+v, %v", e, err)
+	}
+	for script, want := range map[string]string{
+		"echo no memory >&2; exit 3": "exit status 3: no memory",
+		"kill -9 $$":                 "killed",
+		"echo '{'":                   "2 bytes of output are no answer",
+		"true":                       "0 bytes",
+		"exec yes":                   "more than",
+	} {
+		_, _, err := analyzeApart(t.Context(), sh(script), history.Trace{}, bytes.NewReader(make([]byte, 1<<20)))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", script, err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	if _, _, err := analyzeApart(ctx, sh("exec sleep 1000"), history.Trace{}, cancels(cancel)); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+// cancels is a trace that ends who reads it.
+type cancels context.CancelFunc
+
+func (c cancels) Read([]byte) (int, error) {
+	c()
+	return 0, io.EOF
+}
+
+// Of a service, one of whose packages listens as it is initialised, before any of this module's packages is.
+const (
+	initSource = `package a
+
+import (
+	"net"
+	"os"
+)
+
+func init() {
+	l, err := net.Listen("unix", os.Args[1])
+	if err != nil {
+		panic(err)
+	}
+	l.(*net.UnixListener).SetUnlinkOnClose(false)
+	f, err := os.OpenFile(os.Args[1]+".log", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		panic(err)
+	}
+	f.WriteString("init\n")
+}
+`
+	serviceSource = `package main
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"time"
+
+	_ "evenkeel.dev/a"
+	"evenkeel.dev/reqtrace/recorder"
+)
+
+func main() {
+	rec, err := recorder.Start(context.Background(), recorder.Options{Slow: 10 * time.Millisecond, Every: time.Second, CPU: 1})
+	if err != nil {
+		panic(err)
+	}
+	explained := make(chan recorder.Explained, 100)
+	rec.Subscribe(func(e recorder.Explained) { explained <- e })
+	for {
+		func() {
+			defer rec.Begin(context.Background(), "nap", "").End()
+			time.Sleep(50 * time.Millisecond)
+		}()
+		select {
+		case e := <-explained:
+			json.NewEncoder(os.Stdout).Encode(e)
+			os.Exit(0)
+		default:
+		}
+	}
+}
+`
+)
+
+// TestInit: a service whose init listens is recorded and explained, and nothing of it is initialised again.
+func TestInit(t *testing.T) {
+	dir := t.TempDir()
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	overlay := map[string]map[string]string{"Replace": {}}
+	for name, source := range map[string]string{"a/a.go": initSource, "a/service/main.go": serviceSource} {
+		file := filepath.Join(dir, filepath.Base(name))
+		if err := os.WriteFile(file, []byte(source), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		overlay["Replace"][filepath.Join(root, name)] = file
+	}
+	list, err := json.Marshal(overlay)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "overlay.json"), list, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	service, socket := filepath.Join(dir, "service"), filepath.Join(dir, "s")
+	build := exec.CommandContext(t.Context(), "go", "build", "-overlay", filepath.Join(dir, "overlay.json"), "-o", service, "./a/service")
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, service, socket)
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	var e Explained
+	if err != nil || json.Unmarshal(out, &e) != nil || e.Key.Class != "nap" {
+		t.Errorf("%v: %s\n%s", err, out, stderr.String())
+	}
+	if log, err := os.ReadFile(socket + ".log"); err != nil || string(log) != "init\n" {
+		t.Errorf("it was initialised %d times, %v", strings.Count(string(log), "\n"), err)
+	}
+}

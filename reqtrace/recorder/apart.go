@@ -1,0 +1,74 @@
+package recorder
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+	"time"
+
+	"evenkeel.dev/reqtrace/history"
+)
+
+const (
+	maxAnswerBytes = 8 << 20
+	maxSaidBytes   = 4 << 10         // on standard error
+	endDelay       = 2 * time.Second // of pipes that a program's own children have open
+)
+
+// analyzeApart has Options.Analyze do what analyze does: see [history.Answer]. ctx kills the program.
+func analyzeApart(ctx context.Context, command []string, t history.Trace, trace io.Reader) (e *history.Explained, took time.Duration, err error) {
+	head, err := json.Marshal(t)
+	if err != nil {
+		return nil, 0, err
+	}
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd.Stdin = io.MultiReader(bytes.NewReader(append(head, '\n')), trace)
+	out, why := &bounded{most: maxAnswerBytes}, &bounded{most: maxSaidBytes, drop: true}
+	cmd.Stdout, cmd.Stderr = out, why
+	cmd.WaitDelay = endDelay
+	if err := cmd.Start(); err != nil {
+		return nil, 0, fmt.Errorf("%w: %w", errStart, err)
+	}
+	err = cmd.Wait()
+	if s := cmd.ProcessState; s != nil {
+		took = s.UserTime() + s.SystemTime()
+	}
+	// An answer that is whole counts even if its end could not be waited for: the service may reap all of its children.
+	if json.Unmarshal(out.text.Bytes(), &e) == nil && e != nil {
+		return e, took, nil
+	}
+	switch {
+	case ctx.Err() != nil:
+		return nil, took, fmt.Errorf("it was killed: %w", context.Cause(ctx))
+	case out.over:
+		return nil, took, fmt.Errorf("more than %d bytes of output are no answer", maxAnswerBytes)
+	case err == nil:
+		err = fmt.Errorf("%d bytes of output are no answer", out.text.Len())
+	}
+	if first, _, _ := strings.Cut(why.text.String(), "\n"); first != "" {
+		err = fmt.Errorf("%w: %s", err, first)
+	}
+	return nil, took, err
+}
+
+// bounded is output of a program.
+type bounded struct {
+	text bytes.Buffer
+	most int
+	drop bool // what is beyond; else it is an error, which ends the program
+	over bool // there was more
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	keep := p[:min(len(p), b.most-b.text.Len())]
+	b.text.Write(keep)
+	b.over = b.over || len(keep) < len(p)
+	if b.over && !b.drop {
+		return len(keep), fmt.Errorf("more than %d bytes", b.most)
+	}
+	return len(p), nil
+}

@@ -1,0 +1,60 @@
+package recorder
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"runtime/metrics"
+	"strconv"
+	"strings"
+)
+
+// analysisMemory is what an analysis of maxAnalyzed bytes takes at most.
+const analysisMemory = 64 << 20
+
+// memoryLeft returns how many bytes this process may take more than now: by its own memory limit (GOMEMLIMIT), and on Linux by its cgroup's, as a
+// container sees it. It is the largest number where neither is set.
+func memoryLeft() int64 {
+	left := int64(math.MaxInt64)
+	if limit := debug.SetMemoryLimit(-1); limit < math.MaxInt64 {
+		used := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+		metrics.Read(used)
+		left = limit - int64(used[0].Value.Uint64()-used[1].Value.Uint64())
+	}
+	return min(left, groupLeft("/sys/fs/cgroup"))
+}
+
+// groupLeft is memoryLeft by the cgroup whose files are below a folder, version 2 or 1. Files' pages that the kernel would drop first are no use of it.
+func groupLeft(folder string) int64 {
+	for _, g := range []struct{ limit, used, stat, dropped string }{
+		{"memory.max", "memory.current", "memory.stat", "inactive_file "},
+		{"memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes", "memory/memory.stat", "total_inactive_file "},
+	} {
+		limit, ok := number(filepath.Join(folder, g.limit))
+		used, known := number(filepath.Join(folder, g.used))
+		if !ok || !known {
+			continue
+		}
+		stat, _ := os.ReadFile(filepath.Join(folder, g.stat))
+		for line := range strings.Lines(string(stat)) {
+			if text, ok := strings.CutPrefix(line, g.dropped); ok {
+				if n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64); err == nil {
+					used -= n
+				}
+			}
+		}
+		return limit - used
+	}
+	return math.MaxInt64
+}
+
+// number reads a file that has one; ok is false for one that has none, such as "max".
+func number(file string) (n int64, ok bool) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return 0, false
+	}
+	n, err = strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	return n, err == nil
+}
