@@ -92,11 +92,13 @@
 //	evenkeel.recorder.window.size                          By
 //	evenkeel.recorder.passed                               s, since it began; covered by passed is the coverage
 //	evenkeel.recorder.covered                              s, while it recorded
+//	evenkeel.recorder.off                                  s, off to stay within recorder.Options.CPU
 //	evenkeel.recorder.snapshots                            {snapshot}
 //	evenkeel.recorder.snapshots.analyzed                   {snapshot}
 //	evenkeel.recorder.snapshots.failed{error.type}         {snapshot}, that say nothing
 //	evenkeel.recorder.process.cpu                          s, that the process took
 //	evenkeel.recorder.cpu{evenkeel.recorder.part}          s, that the recorder took: "tracing" (by a model), "snapshots", "analysis"
+//	evenkeel.recorder.cpu.tracing.within                   s, to ± which tracing's CPU time is known; 0: it is by a model
 //	evenkeel.recorder.cpu.budget                           s, that it might have taken
 //
 // It was tried with OpenTelemetry's own SDK for Go, its readers and its span processors; with no exporter, and so no Collector, behind them.

@@ -43,6 +43,7 @@ var recorderFigures = []figure[recStats]{
 	one("evenkeel.recorder.window", "s", "Time that a snapshot goes back.", gauge, func(s *recStats) float64 { return seconds(s.Window) }),
 	one("evenkeel.recorder.window.size", "By", "Size of the flight recorder's window.", upDown, func(s *recStats) float64 { return positive(s.Bytes) }),
 	one("evenkeel.recorder.passed", "s", "Time since the recorder began.", counter, func(s *recStats) float64 { return s.Passed.Seconds() }),
+	one("evenkeel.recorder.off", "s", "Time for which it was off to stay within recorder.Options.CPU.", counter, func(s *recStats) float64 { return s.Off.Seconds() }),
 	one("evenkeel.recorder.covered", "s", "Time for which it recorded.", counter, func(s *recStats) float64 { return s.Covered.Seconds() }),
 	one("evenkeel.recorder.snapshots", "{snapshot}", "Snapshots that were taken.", counter, func(s *recStats) float64 { return float64(s.Snapshots) }),
 	one("evenkeel.recorder.snapshots.analyzed", "{snapshot}", "Snapshots that were analysed.", counter, func(s *recStats) float64 { return float64(s.Analyzed) }),
@@ -57,6 +58,7 @@ var recorderFigures = []figure[recStats]{
 		put(s.Cost.Snapshots.Seconds(), partKey.String("snapshots"))
 		put(s.Cost.Analysis.Seconds(), partKey.String("analysis"))
 	}},
+	one("evenkeel.recorder.cpu.tracing.within", "s", "Tracing's CPU time is known to ± this; 0: by a model.", gauge, func(s *recStats) float64 { return s.Cost.Within.Seconds() }),
 	one("evenkeel.recorder.cpu.budget", "s", "Processor time that the recorder might have taken.", counter, func(s *recStats) float64 { return s.Cost.Budget.Seconds() }),
 }
 

@@ -61,6 +61,7 @@
 //	evenkeel_recorder_window_bytes
 //	evenkeel_recorder_passed_seconds_total               since it began; covered by passed is the coverage
 //	evenkeel_recorder_covered_seconds_total              of them, while it recorded
+//	evenkeel_recorder_off_seconds_total                  while it was off to stay within recorder.Options.CPU
 //	evenkeel_recorder_requests_total
 //	evenkeel_recorder_slow_requests_total                of them, by the service's own clock
 //	evenkeel_recorder_explained_requests_total{cause,class}  of them, those that a snapshot explains
@@ -70,7 +71,8 @@
 //	evenkeel_recorder_analyzed_snapshots_total           of them
 //	evenkeel_recorder_failed_snapshots_total{reason}     of them, those that say nothing
 //	evenkeel_recorder_process_cpu_seconds_total          what the process took
-//	evenkeel_recorder_cpu_seconds_total{part}            what the recorder took: "tracing" (by a model), "snapshots", "analysis"
+//	evenkeel_recorder_cpu_seconds_total{part}            what the recorder took: "tracing", "snapshots", "analysis"
+//	evenkeel_recorder_tracing_cpu_within_seconds         to ± which tracing's is known; 0: it is by a model
 //	evenkeel_recorder_cpu_budget_seconds_total           that it might have taken
 //
 // # Metrics of a watcher

@@ -21,11 +21,13 @@ var recorderFigures = []figure[recStats]{
 	gauge("evenkeel_recorder_window_bytes", "Size of the flight recorder's window.", func(s *recStats) float64 { return positive(s.Bytes) }),
 	counter("evenkeel_recorder_passed_seconds_total", "Time since the recorder began.", func(s *recStats) float64 { return s.Passed.Seconds() }),
 	counter("evenkeel_recorder_covered_seconds_total", "Time for which it recorded.", func(s *recStats) float64 { return s.Covered.Seconds() }),
+	counter("evenkeel_recorder_off_seconds_total", "Time for which it was off to stay within recorder.Options.CPU.", func(s *recStats) float64 { return s.Off.Seconds() }),
 	counter("evenkeel_recorder_requests_total", "Requests that the service's own clock saw.", func(s *recStats) float64 { return float64(s.Requests) }),
 	counter("evenkeel_recorder_slow_requests_total", "Requests that took longer than the threshold.", func(s *recStats) float64 { return float64(s.Slow) }),
 	counter("evenkeel_recorder_snapshots_total", "Snapshots that were taken.", func(s *recStats) float64 { return float64(s.Snapshots) }),
 	counter("evenkeel_recorder_analyzed_snapshots_total", "Snapshots that were analysed.", func(s *recStats) float64 { return float64(s.Analyzed) }),
 	counter("evenkeel_recorder_process_cpu_seconds_total", "Processor time that the process took.", func(s *recStats) float64 { return s.CPU.Seconds() }),
+	gauge("evenkeel_recorder_tracing_cpu_within_seconds", "Tracing's CPU time is known to ± this; 0: by a model.", func(s *recStats) float64 { return s.Cost.Within.Seconds() }),
 	counter("evenkeel_recorder_cpu_budget_seconds_total", "Processor time that the recorder might have taken.", func(s *recStats) float64 { return s.Cost.Budget.Seconds() }),
 }
 

@@ -23,7 +23,7 @@ func TestClock(t *testing.T) {
 			return &history.Explained{Slow: []history.Request{q}}, 0, nil
 		}
 		r := begin(t, f, Options{Dir: dir, CPU: 1})
-		if s := r.Stats(); !s.On || s.Window != leastWindow || s.Bytes != leastBytes {
+		if s := r.Stats(); !s.On || s.Window != 10*time.Second || s.Bytes != leastBytes {
 			t.Errorf("at the beginning: %+v", s)
 		}
 		n := uint64(0)

@@ -29,7 +29,7 @@ func TestCrowd(t *testing.T) {
 			t.Errorf("a window of %v has room for %d bytes, and not for %d of two lists", s.Window, s.Bytes, least)
 		}
 		events := requests * requestBytes / eventBytes
-		want := (time.Duration(events)*f.event + generationCost + time.Duration(f.parked)*goroutineCost).Seconds()
+		want := (time.Duration(events)*f.event + secondCost + time.Duration(f.parked)*goroutineCost).Seconds()
 		if got := s.Cost.Tracing.Seconds() / s.Covered.Seconds(); got < .8*want || got > 1.2*want {
 			t.Errorf("tracing took %.0f ms a second, not %.0f", 1e3*got, 1e3*want)
 		}

@@ -13,14 +13,14 @@
 //
 // # What it costs
 //
-// Tracing takes 5 to 20 µs of a request's processor time, by how much others use the processors' caches, and some MB of memory:
-// docs/guides/recorder.md has the figures. Options.CPU is a budget for all of that together: the recorder
-// keeps an account of what the process takes and of what it takes itself, and switches itself off when the account is overdrawn. So a
-// service with tiny requests, or with 100,000 goroutines, is recorded for a part of the time alone; [Stats] and the page say for which.
+// Tracing takes 2.5 ms of CPU time a second, 5 to 20 µs a request and 1 µs a second for each goroutine, and up to 4 MB of memory:
+// docs/guides/recorder.md has the figures. Options.CPU is a budget for tracing, snapshots and their analysis together. The recorder
+// keeps an account of the CPU time that the process takes and that it takes itself, and records for a part of the time if it has to. Then it records when
+// requests come, and one of the last minute was slow or the account is full. [Stats], the page and the log say for how much of the time it
+// was off, and the shares of causes stand for what was not seen, class by class.
 //
-// The analysis is accounted by the CPU time of its thread; a snapshot by the time it took. Tracing is spread over
-// the whole program, so it is a model: bytes recorded, measured anew in each slice of a minute at most, at what an event costs as measured when the
-// recorder starts; 0.75 µs for each goroutine and 0.3 ms once a second. No clock of the program's is asked for it.
+// Snapshots and analyses are measured by the CPU clock of their thread. Tracing is spread over the whole program, so it is a model of events,
+// goroutines and seconds, until it is measured: by the CPU time of the service's requests with it and without, a dozen times. [Cost] has ± of that.
 //
 // # Requests are not disturbed
 //

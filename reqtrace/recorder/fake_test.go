@@ -21,6 +21,7 @@ import (
 type fake struct {
 	event    time.Duration // what an event takes
 	busy     float64       // processors that the process takes
+	tracing  float64       // and more of them while it records
 	parked   int           // goroutines
 	lists    bool          // each generation, of a second, lists them
 	perByte  func() int64  // bytes that have been recorded in all
@@ -39,6 +40,7 @@ type fake struct {
 	since    time.Time
 	onFor    time.Duration
 	bytesAt  int64
+	analyses time.Duration // that were taken of the processors
 	window   time.Duration
 	profiles int
 
@@ -90,7 +92,13 @@ func (f *fake) writeTo(w io.Writer) (int64, error) {
 
 func (f *fake) wall() time.Time { return time.Now().Add(time.Duration(f.set.Load())).Round(0) }
 
-func (f *fake) cpu() time.Duration { return time.Duration(f.busy * float64(time.Since(f.began))) }
+func (f *fake) cpu() time.Duration {
+	on := f.onFor
+	if f.on {
+		on += time.Since(f.since)
+	}
+	return time.Duration(f.busy*float64(time.Since(f.began))+f.tracing*float64(on)) + f.analyses
+}
 
 func (f *fake) goroutines() int {
 	time.Sleep(time.Duration(f.stall.Swap(0)))

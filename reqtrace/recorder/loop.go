@@ -3,9 +3,7 @@ package recorder
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
-	"fmt"
 	"runtime/debug"
 	"time"
 
@@ -25,30 +23,39 @@ const (
 
 // loop is the recorder's goroutine, which all of its fields belong to. It alone uses the flight recorder.
 //
-//	         enough in the account                  a slow request, then settle
-//	off ───────────────────────────> on, a slice ───────────────────────────────> snapshot ──> analysis ──> history
-//	    <───────────────────────────              <─────────────────────────────
-//	     overdrawn, or a minute is over             at most each Options.Every
+//	     armed, and enough in the account             a slow request, then settle
+//	off ───────────────────────────────> on, a slice ───────────────────────────────> snapshot ──> analysis ──> history
+//	    <───────────────────────────────              <─────────────────────────────
+//	     what is left is due for a snapshot             at most each Options.Every
 type loop struct {
 	r      *Recorder
 	p      process
 	budget budget
 
-	on       bool
-	broken   bool      // something of the recorder's own panicked: it stays off
-	refused  error     // why the flight recorder could not be started
-	since    time.Time // the slice's beginning
-	began    uint64    // requests until then
-	measured bool      // what a request records is known of this slice
-	window   time.Duration
-	bytes    int
-	longest  time.Duration // slow request lately
+	on      bool
+	broken  bool      // something of the recorder's own panicked: it stays off
+	refused error     // why the flight recorder could not be started
+	since   time.Time // the slice's beginning
+	began   uint64    // requests until then
+	sized   time.Time // the bytes of a request were measured
+	window  time.Duration
+	bytes   int
+	longest time.Duration // slow request lately
+	active  time.Time     // requests were last seen
+	slowAt  time.Time     // a slow one was
+	second  time.Duration // what tracing takes in one, and how many bytes, by the last ticks
+	flow    float64
+	poor    bool          // it is off to stay within the budget
+	lacked  time.Duration // for which it was
+	told    time.Time     // that was logged
 
 	ticks    int
 	ticked   time.Time // and what was known then:
 	cpu      time.Duration
 	requests uint64
 	dropped  uint64
+	others   time.Duration // that the recorder took, but for tracing
+	switched bool          // on or off since then
 	took     time.Duration // by the process, since the recorder began
 	covered  time.Duration // in which the recorder was on
 
@@ -70,6 +77,7 @@ type analysis struct {
 	file   *snapshotFile
 	keep   bool // whatever it says
 	notes  []note
+	bytes  int64
 	cancel context.CancelFunc
 }
 
@@ -82,10 +90,11 @@ type result struct {
 func newLoop(r *Recorder) *loop {
 	now := time.Now()
 	l := &loop{
-		r: r, p: r.o.process, budget: budget{share: r.o.CPU, perRequest: requestBytes}, on: true, since: now, window: leastWindow, bytes: room(&r.o, leastWindow, listed(r.o.process.goroutines())),
-		ticked: now, results: make(chan result, 1), known: map[history.Key]bool{}, due: time.NewTimer(time.Hour),
+		r: r, p: r.o.process, budget: budget{share: r.o.CPU, perRequest: requestBytes, perByte: analysisCost}, on: true, since: now,
+		ticked: now, told: now, results: make(chan result, 1), known: map[history.Key]bool{}, due: time.NewTimer(time.Hour),
 	}
 	l.due.Stop()
+	l.window, l.bytes = size(&r.o, 0, listed(l.p.goroutines()))
 	l.budget.event = l.p.calibrate()
 	l.cpu = l.p.cpu()
 	for _, s := range r.store.Snapshot().Summaries(time.Time{}) {
@@ -141,7 +150,7 @@ func (l *loop) guard(f func()) {
 // note takes what a request says.
 func (l *loop) note(n note) {
 	if n.slow {
-		l.longest = max(l.longest, n.duration)
+		l.longest, l.slowAt = max(l.longest, n.duration), time.Now()
 		switch {
 		case !l.on:
 			l.count([]note{n}, history.Count{Off: 1})
@@ -165,19 +174,46 @@ func (l *loop) takeNotes() {
 	}
 }
 
-// want has a snapshot taken once the request that asks for it is over. It is not put off until it may be: by then the window would
-// have lost that request, and another asks.
+// want has a snapshot taken once the request that asks for it is over, or when it may be again. Where the budget allows a few of them, it is put off for
+// as long as the window has the first slow request, so that each has as many as can be.
 func (l *loop) want(why string) {
-	at := time.Now().Add(settle)
-	switch {
-	case !l.on, l.under != nil, !l.last.IsZero() && at.Before(l.last.Add(l.r.o.Every)):
-	case l.r.o.Recorder != nil && l.budget.overdrawn():
-	case l.why == "":
-		l.why = why
-		l.due.Reset(settle)
-	case why == "panic":
-		l.why = why
+	now := time.Now()
+	at := now.Add(settle)
+	if why == "slow" && len(l.pending) > 0 && l.limited() {
+		first := &l.pending[0]
+		at = later(at, first.end.Add(l.window-first.duration-tickEvery))
 	}
+	if !l.last.IsZero() {
+		at = later(at, l.last.Add(l.r.o.Every))
+	}
+	switch {
+	case !l.on, why == "late" && at.Sub(now) > settle:
+	case l.r.o.Recorder != nil && l.budget.over(0):
+	case l.why == "" || why == "panic":
+		l.why = why
+		l.due.Reset(at.Sub(now))
+	}
+}
+
+// limited reports whether recording all of the time, and a snapshot as often as may be, takes more than is earned.
+func (l *loop) limited() bool {
+	if l.budget.unbounded() || l.budget.rate == 0 || l.r.o.Recorder != nil {
+		return false
+	}
+	each := float64(l.budget.ending(l.kept(l.window))) / max(l.r.o.Every, l.window).Seconds()
+	return float64(l.second)+each > l.budget.rate
+}
+
+// kept returns about how many bytes the flight recorder has when a slice has lasted for so long.
+func (l *loop) kept(lasted time.Duration) float64 {
+	return min(l.flow*min(lasted, l.window+time.Second).Seconds(), float64(l.bytes))
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
 }
 
 // ask answers who wants a snapshot, at once or after as long as one should be.
@@ -216,9 +252,10 @@ func (l *loop) given() answer {
 	if err != nil {
 		return answer{err: err}
 	}
-	start := time.Now()
+	var m meter
+	m.start()
 	_, err = l.p.writeTo(f)
-	l.budget.snapshot(time.Since(start))
+	l.budget.snapshot(m.stop())
 	if err != nil {
 		f.drop()
 		return answer{err: err}
@@ -231,21 +268,32 @@ func (l *loop) tick() {
 	now := time.Now()
 	passed := now.Sub(l.ticked)
 	cpu, requests, dropped := l.p.cpu(), l.r.requests.Load(), l.r.dropped.Load()
-	l.budget.earn(cpu-l.cpu, passed)
-	l.took += cpu - l.cpu
+	taken, came := cpu-l.cpu, requests-l.requests
+	l.budget.earn(taken, passed)
+	l.took += taken
 	if n := dropped - l.dropped; n > 0 {
 		l.r.store.Count(l.p.wall(), history.Others, history.Count{Slow: n, Failed: n})
+	}
+	if came > 0 {
+		l.active = now
 	}
 	if l.late(passed) {
 		l.want("late")
 	}
 	goroutines := l.p.goroutines()
-	if second := l.budget.tracing(requests-l.requests, goroutines, passed); l.on {
-		l.slice(now, passed, requests, second)
-	} else if !l.broken && l.budget.enough(time.Duration(float64(second)/passed.Seconds())) {
+	spent := l.budget.tracing(came, goroutines, passed)
+	l.smooth(spent, l.budget.bytes(came, passed)+listed(goroutines)*passed.Seconds(), passed)
+	l.pair(taken, came, goroutines, passed)
+	l.requests, l.ticked = requests, now
+	if l.poor = l.poor && !l.budget.full(); l.poor {
+		l.lacked += passed
+	}
+	if l.on {
+		l.slice(now, passed, came, spent)
+	} else if l.armed(now) && l.budget.enough(time.Duration(float64(l.second)*l.window.Seconds())+l.budget.ending(l.kept(l.window))) {
 		l.switchOn()
 	}
-	l.ticked, l.cpu, l.requests, l.dropped = now, cpu, requests, dropped
+	l.cpu, l.dropped, l.switched = cpu, dropped, false
 	if l.ticks++; l.r.times != nil {
 		if l.ticks%60 == 0 {
 			l.r.times.turn()
@@ -280,107 +328,6 @@ func (l *loop) expire() {
 	}
 	l.count(l.pending[:i], history.Count{Limited: 1})
 	l.pending = l.pending[i:]
-}
-
-// slice is the part of a tick in which the recorder was on.
-func (l *loop) slice(now time.Time, passed time.Duration, requests uint64, spent time.Duration) {
-	l.covered += passed
-	if l.r.o.Recorder != nil { // what it takes is the program's decision
-		return
-	}
-	lasted := now.Sub(l.since)
-	if !l.measured && lasted >= measureTime {
-		l.measure(requests-l.began, lasted)
-		spent = l.budget.tracing(requests-l.requests, l.p.goroutines(), passed)
-	}
-	l.budget.traced(spent)
-	switch {
-	case len(l.asks) > 0:
-	case lasted >= sliceLeast && l.budget.overdrawn():
-		l.lastOfSlice()
-		l.off()
-	case lasted >= 2*sliceMost, lasted >= sliceMost && len(l.pending) == 0:
-		l.lastOfSlice()
-		l.off()
-		l.switchOn()
-	}
-}
-
-// lastOfSlice takes the snapshot that would come too late.
-func (l *loop) lastOfSlice() {
-	if l.why != "" {
-		l.snapshot()
-	}
-}
-
-// counter counts the bytes of a trace, and its generations.
-type counter struct {
-	n           int64
-	generation  uint64 // the last
-	generations int
-}
-
-// Write gets a batch of events at a time, as runtime/trace.FlightRecorder writes them. A batch begins with its type and its generation.
-func (c *counter) Write(p []byte) (int, error) {
-	const eventBatch = 1 // tracev2.EvEventBatch of internal/trace
-	if len(p) > 0 && p[0] == eventBatch {
-		if g, n := binary.Uvarint(p[1:]); n > 0 && g != c.generation {
-			c.generation = g
-			c.generations++
-		}
-	}
-	c.n += int64(len(p))
-	return len(p), nil
-}
-
-// events returns the bytes that are of no list of goroutines.
-func (c *counter) events(goroutines int) float64 {
-	return max(float64(c.n)-float64(c.generations)*listed(goroutines), 0)
-}
-
-// measure counts what the slice has recorded so far. Each goroutine has its price, once a second, and so the lists of them are no request's.
-func (l *loop) measure(requests uint64, lasted time.Duration) {
-	var c counter
-	start := time.Now()
-	if _, err := l.p.writeTo(&c); err == nil {
-		l.budget.measured(c.events(l.p.goroutines()), requests, lasted)
-	}
-	l.budget.snapshot(time.Since(start))
-	l.measured = true
-}
-
-// switchOn begins a slice, with room for what was slow lately.
-func (l *loop) switchOn() {
-	second := l.budget.bytes(l.r.requests.Load()-l.requests, time.Since(l.ticked))/max(time.Since(l.ticked).Seconds(), .1) + listed(l.p.goroutines())
-	l.window = min(max(2*l.longest+time.Second, leastWindow), l.r.o.MaxWindow)
-	l.bytes = room(&l.r.o, l.window, second)
-	l.longest /= 2
-	if err := l.p.start(l.window, l.bytes); err != nil {
-		if l.refused == nil {
-			l.r.log.Warn("recorder: it is off, as another flight recorder was started meanwhile: stop that, or share it by Options.Recorder", "error", err)
-		}
-		l.refused = fmt.Errorf("%w (%w)", ErrFlightRecorder, err)
-		return
-	}
-	l.on, l.refused, l.measured = true, nil, false
-	l.since, l.began = time.Now(), l.r.requests.Load()
-}
-
-// room returns how many bytes a window takes, at so many a second.
-func room(o *Options, window time.Duration, second float64) int {
-	return min(max(int(1.5*second*(window+time.Second).Seconds()), leastBytes), o.MaxBytes)
-}
-
-// off ends a slice. What was slow in it and is in no snapshot has none.
-func (l *loop) off() {
-	if !l.on {
-		return
-	}
-	l.on = false
-	l.count(l.pending, history.Count{Limited: 1})
-	l.pending, l.why = nil, ""
-	l.due.Stop()
-	l.p.stop()
 }
 
 // count counts slow requests, by what became of them.

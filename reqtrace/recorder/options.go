@@ -28,7 +28,7 @@ type Options struct {
 	// Every is how far apart two snapshots are at least, but for those that are asked for. Default: 0, which is 10 s. Limits: 1 s to 1 hour.
 	Every time.Duration
 
-	// MaxWindow is how far back the flight recorder goes at most: how long slow requests take decides within it. Default: 0, which is
+	// MaxWindow is how far back the flight recorder goes at most: Every, how long slow requests take and MaxBytes decide within it. Default: 0, which is
 	// 10 s. Limits: 2 s to 1 minute.
 	MaxWindow time.Duration
 
@@ -38,9 +38,9 @@ type Options struct {
 	// KeepBytes is what the snapshots in Dir take at most; the oldest go first. Default: 0, which is 64 MiB. Limits: 1 MiB to 64 GiB.
 	KeepBytes int64
 
-	// CPU is which part of the processor time that this process takes may be the recorder's: tracing, snapshots and their
-	// analysis. To stay within, it is switched off for some of the time. A process that idles may have it take
-	// a thousandth of a processor. Default: 0, which is 0.02. Limits: 0.001 to 1; 1 does not switch it off.
+	// CPU is which part of the CPU time that this process takes may be the recorder's: tracing, snapshots and their
+	// analysis. To stay within, it is switched off for some of the time. A process that takes less than a quarter of a processor
+	// counts as one that takes that: 5 ms a second of the default. Default: 0, which is 0.02. Limits: 0.001 to 1; 1 does not switch it off.
 	CPU float64
 
 	// Analyze is a program that analyses snapshots apart from the service, and its arguments: /usr/local/bin/evenkeel report -snapshot is one, and so

@@ -81,13 +81,11 @@ func (p *runtimeProcess) goroutines() int {
 }
 
 // Of the calibration: the fastest of some rounds counts, as whatever disturbs one makes it slower. That is an event in a loop. In a service
-// the caches hold other things, and how dear that is depends on who else uses them: the 18 events of a request took examples/hello at 8,000
-// requests/s 5 µs where it was alone on the machine and 15 to 20 µs beside others, examples/msgpush 16 µs alone. Four times the loop's is 9 µs,
-// which is within a factor of two of each.
+// the caches hold other things: at 5,000 requests/s an event took 1.4 times the loop's on a quiet machine, and beside others more.
 const (
 	calibrationRounds = 8
 	calibrationEvents = 64
-	serviceCaches     = 4
+	serviceCaches     = 2
 )
 
 func (p *runtimeProcess) calibrate() time.Duration {

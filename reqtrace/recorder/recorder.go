@@ -82,7 +82,7 @@ func Start(ctx context.Context, o Options) (*Recorder, error) {
 
 // start is Start with checked options; free is called when the recorder has ended.
 func start(o Options, free func()) (*Recorder, error) {
-	if err := o.process.start(leastWindow, room(&o, leastWindow, listed(o.process.goroutines()))); err != nil {
+	if err := o.process.start(size(&o, 0, listed(o.process.goroutines()))); err != nil {
 		return nil, fmt.Errorf("%w (%w)", ErrFlightRecorder, err)
 	}
 	store, err := history.Open(history.Options{Dir: o.Dir, Build: o.Build, Logger: o.Logger})

@@ -27,8 +27,12 @@ const (
 
 // snapshot takes the snapshot that is due, and has it analysed. It holds nothing that a request could wait for.
 func (l *loop) snapshot() {
-	if l.why == "" {
-		return // it was taken, or the slice is over
+	switch {
+	case l.why == "": // it was taken, or the slice is over
+		return
+	case l.under != nil: // what it needs is under way
+		l.due.Reset(tickEvery)
+		return
 	}
 	why, notes := l.why, l.pending
 	l.why, l.pending = "", nil
@@ -44,10 +48,12 @@ func (l *loop) snapshot() {
 		l.fail(notes, failWrite, err)
 		return
 	}
+	var m meter
+	m.start()
 	n, err := l.p.writeTo(file)
-	took := time.Since(l.last)
-	l.budget.snapshot(took)
-	l.r.log.Debug("recorder: a snapshot", "took", took, "bytes", n, "why", why)
+	cpu := m.stop()
+	l.budget.snapshot(cpu)
+	l.r.log.Debug("recorder: a snapshot", "took", time.Since(l.last), "cpu", cpu, "bytes", n, "why", why)
 	if err == nil {
 		_, err = file.Seek(0, io.SeekStart)
 	}
@@ -63,7 +69,7 @@ func (l *loop) snapshot() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), maxAnalysis)
-	l.under = &analysis{file: file, keep: why == "panic" || why == "stop", notes: notes, cancel: cancel}
+	l.under = &analysis{file: file, keep: why == "panic" || why == "stop", notes: notes, bytes: min(n, maxAnalyzed), cancel: cancel}
 	t := history.Trace{Threshold: threshold, Snapshot: file.id, Build: l.r.o.Build, Taken: taken, Usual: l.r.store.Usual()}
 	go func() {
 		var res result
@@ -86,8 +92,13 @@ func (l *loop) fail(notes []note, why failure, err error) {
 func (l *loop) result(res result) {
 	a := l.under
 	l.under = nil
-	l.budget.analyzed(res.cpu)
 	a.cancel()
+	if len(l.r.o.Analyze) > 0 {
+		l.budget.apart(res.cpu)
+	} else {
+		l.budget.analyzed(res.cpu)
+	}
+	l.budget.learn(a.bytes, res.cpu)
 	switch {
 	case res.err == nil:
 		l.failing = ""

@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"fmt"
 	"time"
 
 	"evenkeel.dev/internal/textfmt"
@@ -15,9 +16,10 @@ type Stats struct {
 	Window    time.Duration `json:"window_ns"`              // that a snapshot goes back, at least, unless Bytes are too few
 	Bytes     int           `json:"window_bytes"`
 
-	// Coverage: for how much of the time it was on.
+	// Coverage: for how much of the time it was on, and off to stay within Options.CPU.
 	Passed  time.Duration `json:"passed_ns"`
 	Covered time.Duration `json:"covered_ns"`
+	Off     time.Duration `json:"off_ns,omitempty"`
 
 	Requests  uint64 `json:"requests"`  // that the service's own clock saw
 	Slow      uint64 `json:"slow"`      // of them
@@ -28,18 +30,20 @@ type Stats struct {
 	Failures    map[string]uint64 `json:"failures,omitempty"`
 	LastFailure string            `json:"last_failure,omitempty"`
 
-	// CPU is what the process has taken of the processors, and Cost what the recorder has: for tracing by a model (see the package's comment),
-	// for snapshots at most, for their analysis exactly.
+	// CPU is what the process has taken of the processors, and Cost what the recorder has, all of it CPU time. But for an analysis by Options.Analyze,
+	// Cost is in CPU.
 	CPU  time.Duration `json:"cpu_ns"`
 	Cost Cost          `json:"cost"`
 }
 
-// Cost is processor time.
+// Cost is CPU time. Snapshots and Analysis are measured. Tracing is a model until it is measured by what the service's requests take with it
+// and without, which needs a dozen times on and off: until then the larger of both counts.
 type Cost struct {
 	Tracing   time.Duration `json:"tracing_ns"`
+	Within    time.Duration `json:"tracing_within_ns,omitempty"` // Tracing is known to ± this, at 95% confidence; 0: not known
 	Snapshots time.Duration `json:"snapshots_ns"`
 	Analysis  time.Duration `json:"analysis_ns"`
-	Budget    time.Duration `json:"budget_ns"` // that Options.CPU allowed of CPU
+	Budget    time.Duration `json:"budget_ns"` // that Options.CPU allowed
 }
 
 // Total returns what the recorder took.
@@ -74,10 +78,19 @@ func (s *Stats) lines() []string {
 	if s.Threshold > 0 {
 		threshold = "from " + textfmt.Duration(s.Threshold) + " on"
 	}
+	tracing := textfmt.Duration(s.Cost.Tracing)
+	if s.Cost.Within > 0 {
+		tracing += " ± " + textfmt.Duration(s.Cost.Within)
+	} else {
+		tracing += " by a model"
+	}
 	list := []string{
 		state + ", for " + textfmt.Share(s.Coverage()) + " of the time since " + s.Since.UTC().Format(time.RFC3339) + "; slow: " + threshold,
-		"it took " + textfmt.Duration(s.Cost.Total()) + " of the processors (tracing " + textfmt.Duration(s.Cost.Tracing) + ", snapshots " +
+		"it took " + textfmt.Duration(s.Cost.Total()) + " of CPU time (tracing " + tracing + ", snapshots " +
 			textfmt.Duration(s.Cost.Snapshots) + ", analysis " + textfmt.Duration(s.Cost.Analysis) + "), of " + textfmt.Duration(s.Cost.Budget) + " that it may",
+	}
+	if s.On && s.Off > s.Passed/100 {
+		list = append(list, "its budget had it off for "+textfmt.Share(float64(s.Off)/float64(s.Passed))+" of the time: raise recorder.Options.CPU to see more")
 	}
 	if s.LastFailure != "" {
 		list = append(list, "the last snapshot that was lost: "+s.LastFailure)
@@ -119,13 +132,29 @@ func (l *loop) publish(now time.Time) {
 	case l.refused != nil:
 		why = l.refused.Error()
 	case !l.on:
-		why = "to stay within its budget"
+		why = l.whyOff(now)
 	case err != nil:
 		why = "the history is in memory alone: " + err.Error()
 	}
 	l.r.update(func(s *Stats) {
 		s.On, s.Why, s.Window, s.Bytes = l.on, why, l.window, l.bytes
-		s.Passed, s.Covered, s.CPU = now.Sub(s.Since), l.covered, l.took
-		s.Cost = Cost{l.budget.cost.tracing, l.budget.cost.snapshots, l.budget.cost.analysis, l.budget.earned}
+		s.Passed, s.Covered, s.Off, s.CPU = now.Sub(s.Since), l.covered, l.lacked, l.took
+		c := &l.budget.cost
+		s.Cost = Cost{Tracing: c.tracing, Snapshots: c.snapshots, Analysis: c.analysis + c.apart, Budget: l.budget.earned}
+		if _, within, known := l.budget.pairs.ratio(); known {
+			s.Cost.Within = time.Duration(within * float64(c.tracing))
+		}
 	})
+}
+
+// whyOff says why it is off, which it may be.
+func (l *loop) whyOff(now time.Time) string {
+	_, known := l.r.Threshold()
+	switch {
+	case l.poor:
+		return fmt.Sprintf("its budget lets it record for %s of the time: raise recorder.Options.CPU (%v) to see more", textfmt.Share(l.coverage(now)), l.r.o.CPU)
+	case !known:
+		return "too few requests are known to say what is slow"
+	}
+	return "there are no requests"
 }

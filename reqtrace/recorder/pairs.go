@@ -1,0 +1,79 @@
+package recorder
+
+import (
+	"math"
+	"time"
+)
+
+// pairs measures in place what tracing takes: the process's CPU time per request while it is on, less that of the time just before or after it
+// while it is off. What else the recorder takes is in neither.
+//
+//	off          on           off          on
+//	cpu/request  cpu/request  cpu/request  cpu/request     each neighbour differs by tracing and by chance
+//	└──── pair ────┘            └──── pair ────┘
+type pairs struct {
+	now, last part
+	n         float64
+	mean, m2  float64 // of the differences, by Welford's method (Technometrics 4, 1962): nanoseconds a request
+	model     float64 // mean of what the model says of them
+}
+
+// part is a time during which the recorder was on, or off.
+type part struct {
+	on       bool
+	cpu      time.Duration
+	model    time.Duration // what tracing takes of it
+	requests uint64
+	passed   time.Duration
+}
+
+const (
+	pairLeast    = 4 * time.Second // of a part
+	pairRequests = 100             // in a part
+	pairsEnough  = 12
+	pairsWithin  = .5 // of the model: the interval with which the ratio is known
+)
+
+// add adds a tick. One in which the recorder was switched is of neither part.
+func (p *pairs) add(t part) {
+	if t.on != p.now.on {
+		p.end(t.on)
+	}
+	p.now.cpu += t.cpu
+	p.now.model += t.model
+	p.now.requests += t.requests
+	p.now.passed += t.passed
+}
+
+// end ends a part, and begins the next one.
+func (p *pairs) end(on bool) {
+	done := p.now
+	p.now = part{on: on}
+	if done.passed < pairLeast || done.requests < pairRequests {
+		done = part{}
+	}
+	if done.requests == 0 || p.last.requests == 0 {
+		p.last = done
+		return
+	}
+	with, without := done, p.last
+	if !with.on {
+		with, without = without, with
+	}
+	p.last = part{} // each part is of one pair
+	d := float64(with.cpu)/float64(with.requests) - float64(without.cpu)/float64(without.requests)
+	p.n++
+	before := d - p.mean
+	p.mean += before / p.n
+	p.m2 += before * (d - p.mean)
+	p.model += (float64(with.model)/float64(with.requests) - p.model) / p.n
+}
+
+// ratio returns what tracing takes, of what the model says, within what at 95% confidence, and whether it is known.
+func (p *pairs) ratio() (ratio, within float64, known bool) {
+	if p.n < 2 || p.model <= 0 {
+		return 0, math.Inf(1), false
+	}
+	within = 1.96 * math.Sqrt(p.m2/(p.n-1)/p.n) / p.model
+	return min(max(p.mean/p.model, .2), 10), within, p.n >= pairsEnough && within <= pairsWithin
+}

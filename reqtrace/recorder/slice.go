@@ -1,0 +1,178 @@
+package recorder
+
+import (
+	"encoding/binary"
+	"fmt"
+	"time"
+
+	"evenkeel.dev/internal/textfmt"
+	"evenkeel.dev/reqtrace/history"
+)
+
+// When the recorder is on, and what that takes.
+
+// smooth takes note of what tracing took, or would have taken, in a time.
+func (l *loop) smooth(spent time.Duration, bytes float64, passed time.Duration) {
+	seconds := max(passed, tickEvery/10).Seconds()
+	second, flow := time.Duration(float64(spent)/seconds), bytes/seconds
+	if l.ticks == 0 {
+		l.second, l.flow = second, flow
+	}
+	const ticks = 5
+	l.second += (second - l.second) / ticks
+	l.flow += (flow - l.flow) / ticks
+}
+
+// pair adds a tick to what tells what tracing takes.
+func (l *loop) pair(taken time.Duration, came uint64, goroutines int, passed time.Duration) {
+	others := l.budget.cost.snapshots + l.budget.cost.analysis
+	t := part{on: l.on, cpu: max(taken-(others-l.others), 0), requests: came, passed: passed}
+	if l.others = others; l.on {
+		t.model = l.budget.model(came, goroutines, passed)
+	}
+	if l.switched { // in the middle of it
+		l.budget.pairs.end(l.on)
+		return
+	}
+	l.budget.pairs.add(t)
+}
+
+// Of what arms the recorder.
+const (
+	loadWithin = 10 * time.Second // requests were seen
+	slowWithin = time.Minute      // one of them was slow
+)
+
+// armed reports whether a slow request is likely enough to record. Without one for a while it is what is not saved that is spent.
+func (l *loop) armed(now time.Time) bool {
+	if l.broken {
+		return false
+	}
+	_, known := l.r.Threshold()
+	return l.budget.unbounded() || l.refused != nil || // by somebody who may be gone
+		known && now.Sub(l.active) < loadWithin && (!l.slowAt.IsZero() && now.Sub(l.slowAt) < slowWithin || l.budget.full())
+}
+
+// slice is the part of a tick in which the recorder was on.
+func (l *loop) slice(now time.Time, passed time.Duration, came uint64, spent time.Duration) {
+	l.covered += passed
+	if l.r.o.Recorder != nil { // what it takes is the program's decision
+		return
+	}
+	lasted := now.Sub(l.since)
+	if lasted >= measureTime && (l.sized.IsZero() || now.Sub(l.sized) >= measureEach) {
+		l.measure(l.requests-l.began, lasted)
+		spent = l.budget.tracing(came, l.p.goroutines(), passed)
+	}
+	l.budget.traced(spent)
+	switch {
+	case len(l.asks) > 0:
+	case lasted >= leastWindow && l.budget.over(l.budget.ending(l.kept(lasted))):
+		l.lastOfSlice()
+		l.off()
+		l.poor = true
+		l.tellOff(now)
+	case lasted >= 2*sliceMost, lasted >= sliceMost && len(l.pending) == 0:
+		l.lastOfSlice()
+		l.off()
+		l.switchOn()
+	}
+}
+
+// tellOff logs that it is off for some of the time, once an hour.
+func (l *loop) tellOff(now time.Time) {
+	if now.Sub(l.told) < time.Hour {
+		return
+	}
+	l.told = now
+	l.r.log.Info("recorder: its budget lets it record for a part of the time; raise Options.CPU to see more",
+		"recorded", textfmt.Share(l.coverage(now)), "CPU", l.r.o.CPU)
+}
+
+// coverage returns for which part of the time it was on.
+func (l *loop) coverage(now time.Time) float64 {
+	return float64(l.covered) / float64(max(now.Sub(l.r.stats.Since), 1))
+}
+
+// lastOfSlice takes the snapshot that would come too late.
+func (l *loop) lastOfSlice() {
+	if l.why != "" && l.under == nil {
+		l.snapshot()
+	}
+}
+
+// counter counts the bytes of a trace, and its generations.
+type counter struct {
+	n           int64
+	generation  uint64 // the last
+	generations int
+}
+
+// Write gets a batch of events at a time, as runtime/trace.FlightRecorder writes them. A batch begins with its type and its generation.
+func (c *counter) Write(p []byte) (int, error) {
+	const eventBatch = 1 // tracev2.EvEventBatch of internal/trace
+	if len(p) > 0 && p[0] == eventBatch {
+		if g, n := binary.Uvarint(p[1:]); n > 0 && g != c.generation {
+			c.generation = g
+			c.generations++
+		}
+	}
+	c.n += int64(len(p))
+	return len(p), nil
+}
+
+// events returns the bytes that are of no list of goroutines.
+func (c *counter) events(goroutines int) float64 {
+	return max(float64(c.n)-float64(c.generations)*listed(goroutines), 0)
+}
+
+// measure counts what the slice has recorded so far. Each goroutine has its price, once a second, and so the lists of them are no request's.
+func (l *loop) measure(requests uint64, lasted time.Duration) {
+	var c counter
+	var m meter
+	m.start()
+	if _, err := l.p.writeTo(&c); err == nil {
+		l.budget.measured(c.events(l.p.goroutines()), requests, lasted)
+	}
+	l.budget.snapshot(m.stop())
+	l.sized = time.Now()
+}
+
+// switchOn begins a slice, with room for what was slow lately.
+func (l *loop) switchOn() {
+	l.window, l.bytes = size(&l.r.o, l.longest, l.flow)
+	l.longest /= 2
+	if err := l.p.start(l.window, l.bytes); err != nil {
+		if l.refused == nil {
+			l.r.log.Warn("recorder: it is off, as another flight recorder was started meanwhile: stop that, or share it by Options.Recorder", "error", err)
+		}
+		l.refused = fmt.Errorf("%w (%w)", ErrFlightRecorder, err)
+		return
+	}
+	l.on, l.refused, l.poor, l.switched = true, nil, false, true
+	l.since, l.began = time.Now(), l.r.requests.Load()
+}
+
+// size returns a window that has all from one snapshot to the next, and its bytes at so many a second. Where these do not fit it is shorter.
+func size(o *Options, longest time.Duration, second float64) (window time.Duration, bytes int) {
+	const spare = 1.5
+	window = min(max(o.Every, 2*longest)+time.Second, o.MaxWindow)
+	if second > 0 {
+		fits := float64(o.MaxBytes)/(spare*second) - 1
+		window = min(window, time.Duration(fits*float64(time.Second)))
+	}
+	window = max(window, leastWindow)
+	return window, min(max(int(spare*second*(window+time.Second).Seconds()), leastBytes), o.MaxBytes)
+}
+
+// off ends a slice. What was slow in it and is in no snapshot has none.
+func (l *loop) off() {
+	if !l.on {
+		return
+	}
+	l.on, l.switched = false, true
+	l.count(l.pending, history.Count{Limited: 1})
+	l.pending, l.why = nil, ""
+	l.due.Stop()
+	l.p.stop()
+}
