@@ -10,8 +10,8 @@ import (
 // Summary is what a history says of a cause.
 type Summary struct {
 	Key      Key
-	Requests uint64        // that it made slow
-	Share    float64       // of all that are explained, 0 to 1
+	Requests uint64        // that it made slow, of those that are explained
+	Share    float64       // of all slow requests, 0 to 1: what is explained of a class stands for what is not
 	Lost     time.Duration // that it took of them, beyond the usual request's
 	First    time.Time     // when it was first seen, in all that the history remembers
 	Last     time.Time     // when it was last seen
@@ -24,11 +24,10 @@ type Summary struct {
 	Worst Request // the slowest, of the hours that were asked for
 }
 
-// Summaries returns the causes of the slow requests since a time, those with most requests first. A zero time: of all hours. What is no
+// Summaries returns the causes of the slow requests since a time, those with the largest share first. A zero time: of all hours. What is no
 // longer told apart by minutes counts where its hour is not over at since.
 func (h *History) Summaries(since time.Time) []Summary {
 	sums := map[Key]*Summary{}
-	all := uint64(0)
 	for at, x := range h.hours {
 		for k, c := range x.cells {
 			var n lost
@@ -45,7 +44,6 @@ func (h *History) Summaries(since time.Time) []Summary {
 				s = &Summary{Key: k, First: c.first, Last: c.last, Worst: c.worst}
 				sums[k] = s
 			}
-			all += n.requests
 			s.Requests += n.requests
 			s.Lost += n.time
 			s.First, s.Last = earlier(s.First, c.first), later(s.Last, c.last)
@@ -55,17 +53,38 @@ func (h *History) Summaries(since time.Time) []Summary {
 		}
 	}
 	list := make([]Summary, 0, len(sums))
-	judge := h.newness()
-	for _, s := range sums {
-		s.Share = float64(s.Requests) / float64(all)
-		judge.mark(s, h.known[s.Key])
+	judge, weights, all := h.newness(), h.weights(since), 0.
+	for _, k := range sortedByKey(sums) {
+		s := sums[k]
+		s.Share = float64(s.Requests) * weights.of(k.Class)
+		all += s.Share
+		judge.mark(s, h.known[k])
 		list = append(list, *s)
 	}
+	for i := range list {
+		list[i].Share /= all
+	}
 	slices.SortFunc(list, func(a, b Summary) int {
-		return cmp.Or(cmp.Compare(b.Requests, a.Requests), cmp.Compare(b.Lost, a.Lost), compareKeys(a.Key, b.Key))
+		return cmp.Or(cmp.Compare(b.Share, a.Share), cmp.Compare(b.Requests, a.Requests), cmp.Compare(b.Lost, a.Lost), compareKeys(a.Key, b.Key))
 	})
 	return list
 }
+
+// weights are how many slow requests an explained one stands for, by class. A class of which none is explained counts for nothing.
+type weights map[string]float64
+
+func (h *History) weights(since time.Time) weights {
+	w := weights{}
+	for class, c := range h.CoverageByClass(since) {
+		if c.Seen > 0 {
+			w[class] = max(float64(c.Slow)/float64(c.Seen), 1)
+		}
+	}
+	return w
+}
+
+// of returns that of a class; of what is counted together it is 1.
+func (w weights) of(class string) float64 { return cmp.Or(w[class], 1) }
 
 // newness tells new causes from others.
 type newness struct {

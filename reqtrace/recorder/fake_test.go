@@ -42,6 +42,7 @@ type fake struct {
 	bytesAt  int64
 	analyses time.Duration // that were taken of the processors
 	window   time.Duration
+	room     int
 	profiles int
 
 	mu   sync.Mutex
@@ -52,14 +53,14 @@ func newFake() *fake {
 	return &fake{busy: 1, event: time.Microsecond, perByte: func() int64 { return 0 }, began: time.Now()}
 }
 
-func (f *fake) start(window time.Duration, _ int) error {
+func (f *fake) start(window time.Duration, room int) error {
 	if f.refuses.Load() {
 		return errors.New("flight recorder already enabled")
 	}
 	if f.on || f.defect.Load() {
 		panic("it is on already, or a defect")
 	}
-	f.on, f.since, f.bytesAt, f.window = true, time.Now(), f.perByte(), window
+	f.on, f.since, f.bytesAt, f.window, f.room = true, time.Now(), f.perByte(), window, room
 	return nil
 }
 
@@ -93,11 +94,15 @@ func (f *fake) writeTo(w io.Writer) (int64, error) {
 func (f *fake) wall() time.Time { return time.Now().Add(time.Duration(f.set.Load())).Round(0) }
 
 func (f *fake) cpu() time.Duration {
-	on := f.onFor
+	return time.Duration(f.busy*float64(time.Since(f.began))+f.tracing*float64(f.recorded())) + f.analyses
+}
+
+// recorded returns for how long it was on.
+func (f *fake) recorded() time.Duration {
 	if f.on {
-		on += time.Since(f.since)
+		return f.onFor + time.Since(f.since)
 	}
-	return time.Duration(f.busy*float64(time.Since(f.began))+f.tracing*float64(on)) + f.analyses
+	return f.onFor
 }
 
 func (f *fake) goroutines() int {
