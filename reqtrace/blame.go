@@ -50,6 +50,7 @@ type blamer struct {
 	commits []commit // of SQLite, in order of time; pruned as the model's goroutines are
 	largest blameOf  // that was added for the tile under way
 	samples []sampled
+	ran     []sampled // samples, and where it was preempted
 }
 
 // piece is a part of goroutine g's time that the request's goroutine waited through.
@@ -84,6 +85,7 @@ type served struct {
 	sites   []blameOf // largest first, at most maxSites
 	path    []tileOf
 	samples []sampled // of running, by place
+	ran     siteID
 }
 
 type tileOf struct {
@@ -107,7 +109,7 @@ func (r *served) out(m *model) Request {
 		}
 		r.Path = append(r.Path, tile)
 	}
-	r.Class = sites.name(r.class)
+	r.Class, r.Ran = sites.name(r.class), sites.name(r.ran)
 	return r.Request
 }
 
@@ -116,7 +118,7 @@ func (r *served) out(m *model) Request {
 func (x *blamer) blame(q *served, g *goroutine, a, b int64) {
 	r := &q.Request
 	x.path = x.path[:0]
-	x.sites, x.samples = x.sites[:0], x.samples[:0]
+	x.sites, x.samples, x.ran = x.sites[:0], x.samples[:0], x.ran[:0]
 	steps := maxSteps
 	for i, t := max(g.at(a), 0), a; t < b; i++ { // the path: g's own segments
 		if i >= len(g.segments) {
@@ -154,7 +156,7 @@ func (x *blamer) blame(q *served, g *goroutine, a, b int64) {
 		t = end
 	}
 	slices.SortFunc(x.sites, func(p, q blameOf) int { return cmp.Compare(q.time, p.time) })
-	q.sites, q.path, q.samples = x.sites[:min(len(x.sites), maxSites)], x.path, x.samples
+	q.sites, q.path, q.samples, q.ran = x.sites[:min(len(x.sites), maxSites)], x.path, x.samples, mostSampled(x.ran)
 }
 
 // most returns what after has most more of than before.

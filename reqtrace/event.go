@@ -105,6 +105,9 @@ func (m *model) transition(e *trace.Event, st *trace.StateTransition, t int64) {
 		m.enter(g, info, t)
 	}
 	if from == trace.GoRunning {
+		if st.Reason == "preempted" {
+			g.stops = append(g.stops, stackSample{t - 1, info.site}) // it ran there until now
+		}
 		if p := int64(e.Proc()); p != int64(trace.NoProc) {
 			m.clock.leaves(m.clock.proc(p), m.sites.occupant(g), to == trace.GoSyscall, t)
 		}

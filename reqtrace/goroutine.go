@@ -43,6 +43,7 @@ type goroutine struct {
 	segments []segment     // in order of time; pruned from the front
 	wakes    []int64       // when it woke others, in order of time; pruned likewise
 	samples  []stackSample // of a CPU profile, in order of time; pruned likewise
+	stops    []stackSample // where it was preempted, likewise
 	jobs     jobsOf
 	parent   *goroutine
 	born     int64 // when parent created it; 0: before the trace
@@ -130,6 +131,9 @@ func (g *goroutine) prune(horizon int64) {
 	}
 	if len(g.samples) > 0 {
 		g.samples = slices.DeleteFunc(g.samples, func(s stackSample) bool { return s.at < horizon })
+	}
+	if len(g.stops) > 0 {
+		g.stops = slices.DeleteFunc(g.stops, func(s stackSample) bool { return s.at < horizon })
 	}
 	if p := g.parent; p != nil && g.born < horizon {
 		g.parent = nil

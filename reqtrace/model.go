@@ -137,7 +137,7 @@ func (m *model) newGoroutine(id int64) *goroutine {
 	}
 	g := m.spare[n-1]
 	m.spare = m.spare[:n-1]
-	*g = goroutine{id: id, segments: g.segments[:0], wakes: g.wakes[:0], samples: g.samples[:0]}
+	*g = goroutine{id: id, segments: g.segments[:0], wakes: g.wakes[:0], samples: g.samples[:0], stops: g.stops[:0]}
 	return g
 }
 
@@ -176,7 +176,7 @@ func (m *model) prune() {
 			clear(g.segments[:cap(g.segments)])
 			m.spare = append(m.spare, g)
 		default: // or it would keep those in memory that it names
-			g.segments, g.wakes, g.samples, g.parent = nil, nil, nil, nil
+			g.segments, g.wakes, g.samples, g.stops, g.parent = nil, nil, nil, nil, nil
 		}
 		return over
 	})

@@ -99,6 +99,10 @@ type Request struct {
 	// it was seen in its handler, as one that never waited there leaves none but a CPU profile's samples.
 	Class string `json:"class,omitempty"`
 
+	// Ran is the function (file:line) in which it was running most often, by a CPU profile's samples and by where it was preempted, which happens
+	// each 10 ms. "": it was in none.
+	Ran string `json:"-"`
+
 	Parts Parts   `json:"parts_ns"` // of End - Start, to the nanosecond
 	Sites []Blame `json:"sites"`    // where in the code its waits and assists were, largest first, at most 8
 	Path  []Tile  `json:"path"`     // of the goroutine that served it, in order; [Read] sets it, Analyze keeps it for the slowest

@@ -51,22 +51,41 @@ func (m *model) sample(e *trace.Event, t int64) {
 	g.samples = append(g.samples, stackSample{t, info.site})
 }
 
-// sample adds the samples of g from a to b, where it ran for the request.
+// sample adds the samples of g from a to b, where it ran for the request. Where it was preempted is one of its own kind: who runs for longer
+// than 10 ms is.
 func (x *blamer) sample(g *goroutine, a, b int64) {
-	if len(g.samples) == 0 {
-		return
+	x.samples = countIn(x.samples, g.samples, a, b)
+	x.ran = countIn(countIn(x.ran, g.samples, a, b), g.stops, a, b)
+}
+
+// countIn adds the samples from a to b to those at their places.
+func countIn(at []sampled, list []stackSample, a, b int64) []sampled {
+	if len(list) == 0 {
+		return at
 	}
-	i := sort.Search(len(g.samples), func(i int) bool { return g.samples[i].at >= a })
+	i := sort.Search(len(list), func(i int) bool { return list[i].at >= a })
 next:
-	for ; i < len(g.samples) && g.samples[i].at < b; i++ {
-		for j := range x.samples {
-			if s := &x.samples[j]; s.site == g.samples[i].site {
+	for ; i < len(list) && list[i].at < b; i++ {
+		for j := range at {
+			if s := &at[j]; s.site == list[i].site {
 				s.n++
 				continue next
 			}
 		}
-		x.samples = append(x.samples, sampled{g.samples[i].site, 1})
+		at = append(at, sampled{list[i].site, 1})
 	}
+	return at
+}
+
+// mostSampled returns the place with most samples, the first of equal ones; 0: there are none.
+func mostSampled(at []sampled) (site siteID) {
+	n := 0
+	for _, s := range at {
+		if s.site != 0 && s.n > n {
+			site, n = s.site, s.n
+		}
+	}
+	return site
 }
 
 // samples returns what users see of samples at places. Places of a function are one, at the line that has most.

@@ -88,3 +88,18 @@ func TestWilson(t *testing.T) {
 		}
 	}
 }
+
+// TestRan: without a CPU profile, who is preempted while it works for a request says where it ran most.
+func TestRan(t *testing.T) {
+	s := newScript(t, 1)
+	s.at(10).born(1)
+	s.at(100).wake(0, 1).run(1, 1).begin(1)
+	for i, f := range []string{"main.parse", "main.hash", "main.hash"} {
+		s.at(int64(110+10*i)).off(1, trace.GoRunnable, "preempted", "runtime.asyncPreempt", f, "main.handle").run(1, 1)
+	}
+	s.at(200).end(1).wait(1, "network", "main.serve")
+	s.one()
+	if got := s.m.turns.done[0].out(s.m).Ran; got != "main.hash"+at {
+		t.Errorf("it ran in %q", got)
+	}
+}

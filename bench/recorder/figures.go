@@ -88,7 +88,11 @@ func (d *driver) plantedFigures() {
 	for _, cause := range []string{"lock", "sleep", "network"} {
 		d.set.Between("planted "+cause+": its share, less the truth", []float64{100 * (p.Said[cause] - p.Truth[cause])}, -5, 5, " points")
 	}
-	d.set.AtMost("the third cause: said to be new after", []float64{p.NewAfter.Seconds()}, 30, " s")
+	if p.NewAfter > 0 {
+		d.set.AtMost("the third cause: said to be new after", []float64{p.NewAfter.Seconds()}, 30, " s")
+	} else {
+		d.set.AtMost("the third cause: explained after", []float64{p.SeenAfter.Seconds()}, 30, " s")
+	}
 	d.set.Add("slow requests that are accounted for", []float64{float64(p.Accounted)}, "", fmt.Sprintf("all of %d", p.Slow), p.Accounted == p.Slow)
 	d.set.Share("seen of the slow requests", int(p.Seen), int(p.Slow), 1, 100)
 }

@@ -43,7 +43,7 @@ func writeTop(b *strings.Builder, m *merged, last time.Duration, now time.Time, 
 	for line := range strings.Lines(figures.String()) {
 		cause := style.Bold("what made them slow")
 		if i >= 0 {
-			cause = textfmt.Printable(shown[i].Key.String())
+			cause = textfmt.Printable(shown[i].String())
 			if shown[i].New {
 				cause = style.Attr("1;33", "NEW") + " " + cause
 			}

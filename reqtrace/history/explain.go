@@ -74,6 +74,7 @@ type slowRequest struct {
 	at    time.Duration // from the start of the trace
 	parts reqtrace.Parts
 	sites []reqtrace.Blame
+	ran   string
 }
 
 func (x *explainer) add(q *reqtrace.Request) {
@@ -98,7 +99,7 @@ func (x *explainer) add(q *reqtrace.Request) {
 	if q.Cut == reqtrace.CutStart {
 		s.Cut = true
 	} else {
-		s.parts, s.sites = joined(q.Parts), q.Sites
+		s.parts, s.sites, s.ran = joined(q.Parts), q.Sites, q.Ran
 		unmarked := *q // Mark has the id, and a recorder's own number in it is nobody's business
 		unmarked.ID = ""
 		s.Breakdown, s.Path = verdict.Breakdown(&unmarked), stepsOf(q.Path)
@@ -157,7 +158,11 @@ func (x *explainer) explain(s *slowRequest) {
 		}
 	}
 	s.Words = verdict.Phrase(s.Key.Cause)
-	if b := mostOf(s.sites, s.Key.Cause); b != nil {
+	b := mostOf(s.sites, s.Key.Cause)
+	if b == nil && s.Key.Cause == reqtrace.CauseRunning && s.ran != "" {
+		b = &reqtrace.Blame{Cause: s.Key.Cause, Site: s.ran}
+	}
+	if b != nil {
 		s.Key.Function, s.Key.Holder = functionOf(b.Site), functionOf(b.Holder)
 		s.Words, s.Place, s.HolderPlace, s.Doing = verdict.Words(b), b.Site, b.Holder, doing(b)
 	}

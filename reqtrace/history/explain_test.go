@@ -66,6 +66,14 @@ func TestExplainCauses(t *testing.T) {
 			list: usualOnes(50, "GET /", 10*ms), last: took(1, "GET /", 0, times{running: 10 * ms, mark: 20 * ms, wait: 20 * ms, network: 30 * ms}),
 			want: Key{mark, "", "", "GET /"}, lost: 40 * ms, as: AgainstSnapshot,
 		},
+		"the function that it ran in": {
+			list: usualOnes(50, "GET /", 10*ms), last: func() reqtrace.Request {
+				q := took(1, "GET /", 0, times{running: 90 * ms})
+				q.Ran = "main.hash (hash.go:3)"
+				return q
+			}(),
+			want: Key{running, "main.hash", "", "GET /"}, lost: 80 * ms, as: AgainstSnapshot,
+		},
 		"the pair of functions with most of it": {
 			list: usualOnes(50, "GET /", 10*ms),
 			last: took(1, "GET /", 0, times{lock: 90 * ms},

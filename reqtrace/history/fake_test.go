@@ -119,9 +119,9 @@ func act(r *rand.Rand, to ...*History) {
 			h.AddUsual(at, u)
 		}
 	case 2:
-		b := fmt.Sprint("v", r.IntN(4))
+		b, watched := fmt.Sprint("v", r.IntN(4)), time.Duration(r.IntN(1e9))
 		for _, h := range to {
-			h.Built(b, at)
+			h.Watched(b, at, watched, watched/2)
 		}
 	default:
 		q := slow(r.IntN(1e6), at, Key{reqtrace.Cause(r.IntN(len(reqtrace.Causes()))), fmt.Sprint("main.f", r.IntN(3)), "", class}, time.Duration(r.IntN(1e8)))

@@ -17,20 +17,22 @@ var (
 )
 
 const (
-	maxKnown   = 512     // causes of which it is remembered when they were first seen
-	maxBuilds  = 32      // that are remembered
-	maxRecent  = 1 << 14 // ids of requests that are remembered: at least as many, at most twice
-	fineHours  = 48      // in which minutes are told apart
-	newFor     = time.Hour
-	newBeginAt = 2 * time.Minute // what is seen so soon after the beginning was there before
+	maxKnown  = 512     // causes of which it is remembered when they were first seen
+	maxBuilds = 32      // that are remembered
+	maxRecent = 1 << 14 // ids of requests that are remembered: at least as many, at most twice
+	fineHours = 48      // in which minutes are told apart
+	newFor    = time.Hour
+	newLeast  = time.Hour // that has to be watched before anything can be new
+	newShare  = .05       // of it that has to be recorded
+	maxNew    = 5         // causes that are called new
 )
 
 // History is what made a service's requests slow. Its zero value is empty, with the bounds of a zero [Options]. It is not for concurrent use.
 type History struct {
 	hours   map[int64]*hour // by the wall clock, in hours since 1970
 	known   map[Key]*known
-	builds  map[string]time.Time // when each was first told
-	sources map[string]bool      // processes' names, by which histories that are merged are told apart
+	builds  map[string]watch
+	sources map[string]bool // processes' names, by which histories that are merged are told apart
 
 	recent    [2]map[uint64]bool // hashes of ids, those of the last requests and of those before
 	keepHours int                // 0: the default
@@ -41,6 +43,21 @@ type History struct {
 type known struct {
 	first, last time.Time
 	builds      map[string]bool
+}
+
+// watch is how much of a build was seen.
+type watch struct {
+	first            time.Time     // when it was first told
+	watched, covered time.Duration // for which slow requests were counted; of it, for which they were recorded
+}
+
+func (w watch) add(x watch) watch {
+	return watch{earlier(w.first, x.first), min(w.watched+x.watched, maxTime), min(w.covered+x.covered, maxTime)}
+}
+
+// enough reports whether what was not seen may be new.
+func (w watch) enough() bool {
+	return w.watched >= newLeast && float64(w.covered) >= newShare*float64(w.watched)
 }
 
 var seed = maphash.MakeSeed()
@@ -123,17 +140,17 @@ func (h *History) learn(k Key, x *known) {
 
 // Built tells that a build of the service ran at a time. The first time counts: causes that come after it and were never seen under
 // another build are marked ([Summary].SinceBuild).
-func (h *History) Built(build string, at time.Time) {
-	at, build = wallClock(at), shorten(build)
-	if h.builds == nil {
-		h.builds = map[string]time.Time{}
-	}
-	if was, ok := h.builds[build]; ok {
-		at = earlier(was, at)
-	}
-	h.builds[build] = at
+func (h *History) Built(build string, at time.Time) { h.Watched(build, at, 0, 0) }
+
+// Watched tells that a build was watched for a time until at, and that covered of it was recorded. Nothing is new against builds that were
+// watched for less than an hour, or recorded for less than 5% of that.
+func (h *History) Watched(build string, at time.Time, passed, covered time.Duration) {
+	build = shorten(build)
+	h.addBuild(build, watch{wallClock(at.Add(-passed)), min(max(passed, 0), maxTime), min(max(covered, 0), maxTime)})
 	for len(h.builds) > maxBuilds {
-		oldest := slices.MinFunc(slices.Collect(maps.Keys(h.builds)), func(a, b string) int { return cmp.Or(h.builds[a].Compare(h.builds[b]), cmp.Compare(a, b)) })
+		oldest := slices.MinFunc(slices.Collect(maps.Keys(h.builds)), func(a, b string) int {
+			return cmp.Or(h.builds[a].first.Compare(h.builds[b].first), cmp.Compare(a, b))
+		})
 		delete(h.builds, oldest)
 		for _, x := range h.known {
 			if x.builds[oldest] {
@@ -142,6 +159,16 @@ func (h *History) Built(build string, at time.Time) {
 			}
 		}
 	}
+}
+
+func (h *History) addBuild(build string, w watch) {
+	if h.builds == nil {
+		h.builds = map[string]watch{}
+	}
+	if was, ok := h.builds[build]; ok {
+		w = was.add(w)
+	}
+	h.builds[build] = w
 }
 
 // Count adds slow requests of a class that were seen at a time by the service's own clock.
@@ -245,14 +272,8 @@ func (h *History) merge(other *History) {
 	for k, x := range other.known {
 		h.learn(k, x)
 	}
-	for b, at := range other.builds {
-		if was, ok := h.builds[b]; ok {
-			at = earlier(was, at)
-		}
-		if h.builds == nil {
-			h.builds = map[string]time.Time{}
-		}
-		h.builds[b] = at
+	for b, w := range other.builds {
+		h.addBuild(b, w)
 	}
 	for s := range other.sources {
 		h.addSource(s)

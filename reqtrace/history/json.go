@@ -29,8 +29,10 @@ type jsonHistory struct {
 }
 
 type jsonBuild struct {
-	Build string    `json:"build"`
-	First time.Time `json:"first"`
+	Build   string        `json:"build"`
+	First   time.Time     `json:"first"`
+	Watched time.Duration `json:"watched_ns,omitempty"`
+	Covered time.Duration `json:"covered_ns,omitempty"`
 }
 
 type jsonHour struct {
@@ -75,7 +77,7 @@ type jsonKnown struct {
 func (h *History) MarshalJSON() ([]byte, error) {
 	j := jsonHistory{Version: Version, Sources: sortedKeys(h.sources), Hours: []jsonHour{}}
 	for _, b := range h.Builds() {
-		j.Builds = append(j.Builds, jsonBuild{b.Name, b.First})
+		j.Builds = append(j.Builds, jsonBuild{b.Name, b.First, b.Watched, b.Covered})
 	}
 	for _, at := range h.order() {
 		x := h.hours[at]
@@ -171,7 +173,10 @@ func (h *History) UnmarshalJSON(b []byte) error {
 		if err := checkTimes(b.First, b.First); err != nil {
 			return fmt.Errorf("history: build %q: %w", b.Build, err)
 		}
-		read.merge(&History{builds: map[string]time.Time{shorten(b.Build): b.First.UTC()}})
+		if b.Watched < 0 || b.Watched > maxTime || b.Covered < 0 || b.Covered > maxTime {
+			return fmt.Errorf("history: build %q was watched for %d ns and recorded for %d", b.Build, b.Watched, b.Covered)
+		}
+		read.addBuild(shorten(b.Build), watch{b.First.UTC(), b.Watched, b.Covered})
 	}
 	for _, s := range j.Sources {
 		read.addSource(shorten(s))

@@ -17,7 +17,7 @@ import (
 func knownHistory() *History {
 	h := &History{}
 	h.addSource("0123456789abcdef")
-	h.Built("v1", night.Add(-5*time.Hour))
+	h.Watched("v1", night.Add(-40*time.Minute), 4*time.Hour+20*time.Minute, 3*time.Hour)
 	h.Built("v2", night.Add(-40*time.Minute))
 	id := 0
 	add := func(n int, k Key, from, every, lost time.Duration, build string) {

@@ -26,6 +26,7 @@ type record struct {
 	Requests []Request    `json:"requests,omitempty"`
 	Counts   []classCount `json:"counts,omitempty"`
 	Usual    []usualAt    `json:"usual,omitempty"`
+	Watched  []watchedAt  `json:"watched,omitempty"`
 }
 
 type classCount struct {
@@ -39,9 +40,16 @@ type usualAt struct {
 	Usual Usual     `json:"usual"`
 }
 
-func (r *record) empty() bool {
-	return r.History == nil && len(r.Requests) == 0 && len(r.Counts) == 0 && len(r.Usual) == 0
+type watchedAt struct {
+	At      time.Time     `json:"at"`
+	Build   string        `json:"build"`
+	Passed  time.Duration `json:"passed_ns"`
+	Covered time.Duration `json:"covered_ns"`
 }
+
+func (r *record) empty() bool { return r.History == nil && r.size() == 0 }
+
+func (r *record) size() int { return len(r.Requests) + len(r.Counts) + len(r.Usual) + len(r.Watched) }
 
 // addRecord adds to a history what was written of it.
 func (h *History) addRecord(r *record) {
@@ -56,6 +64,9 @@ func (h *History) addRecord(r *record) {
 	}
 	for _, u := range r.Usual {
 		h.AddUsual(u.At, u.Usual)
+	}
+	for _, w := range r.Watched {
+		h.Watched(w.Build, w.At, w.Passed, w.Covered)
 	}
 }
 

@@ -110,7 +110,7 @@ func WritePage(w io.Writer, h *History, o PageOptions) error {
 	for i := range list {
 		s := &list[i]
 		if s.New {
-			p.New = append(p.New, newRow{s.Key.String(), newText(h, s, o.Now)})
+			p.New = append(p.New, newRow{s.String(), newText(h, s, o.Now)})
 		}
 		if i < pageCauses {
 			p.Causes = append(p.Causes, newCauseRow(s, &o))
@@ -158,9 +158,7 @@ func newCauseRow(s *Summary, o *PageOptions) causeRow {
 		WorstTime: textfmt.Duration(w.Duration), WorstAt: clock(w.Start, o.Now) + w.Start.In(o.Now.Location()).Format(":05"), WorstDoes: w.Words,
 		Tiles: tiles(w), Steps: steps(w),
 	}
-	if s.Key.Class != Others {
-		r.In = verdict.ClassText(s.Key.Class)
-	}
+	r.In = strings.TrimPrefix(s.in(), ", in ")
 	switch {
 	case s.SinceBuild:
 		r.New = "new since the last build"

@@ -54,7 +54,7 @@ func TestPageOfLittle(t *testing.T) {
 		t.Error(p)
 	}
 	h.Add(slow(1, night, Key{reqtrace.CauseLock, "main.get", "", "GET /"}, ms))
-	if got, want := h.Sentence(time.Time{}), "4 requests were slow; of the 1 seen: 100% waiting for a lock"; !strings.HasPrefix(got, want) {
+	if got, want := h.Sentence(time.Time{}), "4 requests were slow (1 explained): 100% waiting for a lock"; !strings.HasPrefix(got, want) {
 		t.Errorf("%q is said of one request of four", got)
 	}
 	h = &History{}

@@ -97,7 +97,7 @@ func (s *Store) add(r Request) bool {
 func (s *Store) later(add func(*record)) {
 	switch {
 	case s.o.Dir == "" || s.closed || s.behind:
-	case len(s.pending.Requests)+len(s.pending.Counts)+len(s.pending.Usual) >= maxPending:
+	case s.pending.size() >= maxPending:
 		s.behind, s.pending = true, record{}
 	default:
 		add(&s.pending)
@@ -166,6 +166,23 @@ func (s *Store) Usual() Usual {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.history.Usual()
+}
+
+// Watched tells that Options.Build was watched for a time until at, as [History.Watched] does.
+func (s *Store) Watched(at time.Time, passed, covered time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.history.Watched(s.o.Build, at, passed, covered)
+	s.later(func(p *record) {
+		p.Watched = append(p.Watched, watchedAt{wallClock(at), shorten(s.o.Build), passed, covered})
+	})
+}
+
+// New reports whether a cause is new, whatever class of requests it is of: see [Summary].New.
+func (s *Store) New(k Key) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.history.isNew(k.anyClass())
 }
 
 // Snapshot returns the history as it is now. The caller owns it.

@@ -2,32 +2,35 @@ package history
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"time"
+
+	"evenkeel.dev/reqtrace"
 )
 
-// Summary is what a history says of a cause.
+// Summary is what a history says of a cause, in all classes of requests.
 type Summary struct {
-	Key      Key
+	Key      Key           // its Class is the first of Classes
+	Classes  []string      // of the requests that it made slow, the one with most of them first
 	Requests uint64        // that it made slow, of those that are explained
 	Share    float64       // of all slow requests, 0 to 1: what is explained of a class stands for what is not
 	Lost     time.Duration // that it took of them, beyond the usual request's
 	First    time.Time     // when it was first seen, in all that the history remembers
 	Last     time.Time     // when it was last seen
 
-	// New says that it was first seen within the hour before the last one was, when other slow requests had been watched for 2 minutes at
-	// least; or that it is SinceBuild: no build before the last had it.
+	// New says that it was first seen within the hour before the last one was, when slow requests had been watched for an hour; or that it is
+	// SinceBuild: no build before the last had it. Builds that were watched for less than an hour, or recorded for less than 5% of the time, have
+	// nothing that is new. Five causes are New at most, those with the largest share.
 	New        bool
 	SinceBuild bool
 
 	Worst Request // the slowest, of the hours that were asked for
 }
 
-// Summaries returns the causes of the slow requests since a time, those with the largest share first. A zero time: of all hours. What is no
-// longer told apart by minutes counts where its hour is not over at since.
+// Summaries returns the causes of the slow requests since a time, those with the largest share first, and last of all that the machine stood still. A zero time: of all
+// hours. What is no longer told apart by minutes counts where its hour is not over at since.
 func (h *History) Summaries(since time.Time) []Summary {
-	sums := map[Key]*Summary{}
+	classes := map[Key]*Summary{} // by class too
 	for at, x := range h.hours {
 		for k, c := range x.cells {
 			var n lost
@@ -39,10 +42,10 @@ func (h *History) Summaries(since time.Time) []Summary {
 			if n.requests == 0 {
 				continue
 			}
-			s := sums[k]
+			s := classes[k]
 			if s == nil {
 				s = &Summary{Key: k, First: c.first, Last: c.last, Worst: c.worst}
-				sums[k] = s
+				classes[k] = s
 			}
 			s.Requests += n.requests
 			s.Lost += n.time
@@ -52,20 +55,63 @@ func (h *History) Summaries(since time.Time) []Summary {
 			}
 		}
 	}
-	list := make([]Summary, 0, len(sums))
-	judge, weights, all := h.newness(), h.weights(since), 0.
-	for _, k := range sortedByKey(sums) {
-		s := sums[k]
-		s.Share = float64(s.Requests) * weights.of(k.Class)
-		all += s.Share
-		judge.mark(s, h.known[k])
+	list := h.folded(classes, since)
+	judge, fresh := h.newness(), 0
+	for i := range list {
+		s := &list[i]
+		k := s.Key.anyClass()
+		if x := judge.known[k]; x != nil && k.Function != Others {
+			s.First = earlier(s.First, x.first)
+		}
+		if fresh < maxNew {
+			s.New, s.SinceBuild = judge.of(k)
+		}
+		if s.New {
+			fresh++
+		}
+	}
+	return list
+}
+
+// folded puts the classes of each cause together.
+func (h *History) folded(classes map[Key]*Summary, since time.Time) []Summary {
+	keys := sortedByKey(classes)
+	slices.SortStableFunc(keys, func(a, b Key) int { return cmp.Compare(classes[b].Requests, classes[a].Requests) })
+	sums, weights, all := map[Key]*Summary{}, h.weights(since), 0.
+	var order []*Summary
+	for _, k := range keys {
+		c := classes[k]
+		stands := float64(c.Requests) * weights.of(k.Class)
+		all += stands
+		s := sums[k.anyClass()]
+		if s == nil {
+			s = &Summary{Key: k, First: c.First, Last: c.Last, Worst: c.Worst}
+			sums[k.anyClass()] = s
+			order = append(order, s)
+		}
+		s.Classes = append(s.Classes, k.Class)
+		s.Requests += c.Requests
+		s.Share += stands
+		s.Lost += c.Lost
+		s.First, s.Last = earlier(s.First, c.First), later(s.Last, c.Last)
+		if compareWorst(&c.Worst, &s.Worst) < 0 {
+			s.Worst = c.Worst
+		}
+	}
+	list := make([]Summary, 0, len(order))
+	for _, s := range order {
+		s.Share /= all
 		list = append(list, *s)
 	}
-	for i := range list {
-		list[i].Share /= all
-	}
-	slices.SortFunc(list, func(a, b Summary) int {
-		return cmp.Or(cmp.Compare(b.Share, a.Share), cmp.Compare(b.Requests, a.Requests), cmp.Compare(b.Lost, a.Lost), compareKeys(a.Key, b.Key))
+	slices.SortStableFunc(list, func(a, b Summary) int {
+		machine := func(s Summary) int {
+			if s.Key.Cause == reqtrace.CauseMachine {
+				return 1
+			}
+			return 0
+		}
+		return cmp.Or(cmp.Compare(machine(a), machine(b)), cmp.Compare(b.Share, a.Share), cmp.Compare(b.Requests, a.Requests), cmp.Compare(b.Lost, a.Lost),
+			compareKeys(a.Key, b.Key))
 	})
 	return list
 }
@@ -85,45 +131,6 @@ func (h *History) weights(since time.Time) weights {
 
 // of returns that of a class; of what is counted together it is 1.
 func (w weights) of(class string) float64 { return cmp.Or(w[class], 1) }
-
-// newness tells new causes from others.
-type newness struct {
-	begin time.Time // of all that is known
-	last  time.Time // when a slow request was last explained
-	build string    // the last
-	older bool      // there is another
-}
-
-func (h *History) newness() (n newness) {
-	for _, x := range h.known {
-		if n.begin.IsZero() || x.first.Before(n.begin) {
-			n.begin = x.first
-		}
-		n.last = later(n.last, x.last)
-	}
-	if len(h.builds) > 0 {
-		n.build = h.lastBuild()
-		n.older = len(h.builds) > 1
-		for _, at := range h.builds {
-			n.begin = earlier(n.begin, at)
-		}
-	}
-	return n
-}
-
-// lastBuild returns the build that was first told last. There is one.
-func (h *History) lastBuild() string {
-	return slices.MaxFunc(slices.Collect(maps.Keys(h.builds)), func(a, b string) int { return cmp.Or(h.builds[a].Compare(h.builds[b]), cmp.Compare(a, b)) })
-}
-
-func (n *newness) mark(s *Summary, k *known) {
-	if k == nil || s.Key.Function == Others && s.Key.Class == Others { // it stands for many
-		return
-	}
-	s.First = earlier(s.First, k.first)
-	s.SinceBuild = n.older && len(k.builds) == 1 && k.builds[n.build]
-	s.New = s.SinceBuild || k.first.Sub(n.begin) >= newBeginAt && n.last.Sub(k.first) <= newFor
-}
 
 // Coverage returns how many slow requests there were since a time, and how many of them are explained. It takes minutes as Summaries does.
 func (h *History) Coverage(since time.Time) (sum Coverage) {
@@ -152,17 +159,18 @@ func (h *History) CoverageByClass(since time.Time) map[string]Coverage {
 	return sums
 }
 
-// Build is a build of a service, and when it was first told of.
+// Build is a build of a service, when it was first told of, and for how long it was watched, and recorded of that.
 type Build struct {
-	Name  string
-	First time.Time
+	Name             string
+	First            time.Time
+	Watched, Covered time.Duration
 }
 
 // Builds returns the builds that the history knows, the oldest first.
 func (h *History) Builds() []Build {
 	list := make([]Build, 0, len(h.builds))
-	for b, at := range h.builds {
-		list = append(list, Build{b, at})
+	for b, w := range h.builds {
+		list = append(list, Build{b, w.first, w.watched, w.covered})
 	}
 	slices.SortFunc(list, func(a, b Build) int { return cmp.Or(a.First.Compare(b.First), cmp.Compare(a.Name, b.Name)) })
 	return list

@@ -1,12 +1,65 @@
 package history
 
 import (
+	"fmt"
 	"math"
+	"slices"
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"evenkeel.dev/reqtrace"
 )
+
+// TestLeads: of many causes the answer comes first, classes of one cause are one, at most five are new, the machine is last, and the sentence is short.
+func TestLeads(t *testing.T) {
+	h := &History{}
+	h.Watched("v1", night, 2*time.Hour, 2*time.Hour)
+	machine := Key{reqtrace.CauseMachine, "", "", "GET /"}
+	for i := range 100 {
+		h.Add(slow(1000+i, night, machine, 50*ms))
+	}
+	for i := range 40 { // one lock in four classes
+		k := lockKey
+		k.Class = []string{"GET /orders", "GET /orders", "GET /carts", "GET /users"}[i%4]
+		h.Add(slow(i, night, k, 50*ms))
+	}
+	for i := range 30 {
+		r := slow(100+i, night, Key{reqtrace.CauseRunning, fmt.Sprint("main.hash", i), "", "GET /"}, 50*ms)
+		r.Build = "v2"
+		h.Add(r)
+	}
+	list := h.Summaries(time.Time{})
+	fresh := 0
+	for _, s := range list {
+		if s.New {
+			fresh++
+		}
+	}
+	first, last := list[0], list[len(list)-1]
+	if first.Key != lockKey || !slices.Equal(first.Classes, []string{"GET /orders", "GET /carts", "GET /users"}) || first.Requests != 40 || last.Key != machine || fresh != maxNew {
+		t.Errorf("%+v is first, %+v is last, %d are new", first, last, fresh)
+	}
+	if got := h.Sentence(time.Time{}); got != "170 requests were slow: 24% waiting for a lock that main.refresh holds, in main.get, in GET /orders and 2 more (new)" {
+		t.Error(got)
+	}
+	h = &History{}
+	h.Add(slow(1, night, machine, 50*ms))
+	if got := h.Sentence(time.Time{}); strings.Contains(got, ":") {
+		t.Errorf("the machine leads: %q", got)
+	}
+	long := strings.Repeat("évenkeel", 20)
+	for _, k := range []Key{{reqtrace.CauseLock, "main.get", "main.refresh", long}, {reqtrace.CauseLock, long, long, long}} {
+		h = &History{}
+		h.Add(slow(1, night, k, 50*ms))
+		h.Add(slow(2, night, k, 50*ms))
+		h.Add(slow(3, night, runKey, 50*ms))
+		if got := h.Sentence(time.Time{}); utf8.RuneCountInString(got) > 150 || !strings.Contains(got, "waiting for a lock") {
+			t.Errorf("%d characters: %q", utf8.RuneCountInString(got), got)
+		}
+	}
+}
 
 // TestWeights: what is explained of a class stands for what is not, so that shares are of all slow requests; what nobody counted as slow stands for itself.
 func TestWeights(t *testing.T) {

@@ -2,8 +2,8 @@ package history
 
 import (
 	"fmt"
-	"strings"
 	"time"
+	"unicode/utf8"
 
 	"evenkeel.dev/internal/textfmt"
 	"evenkeel.dev/reqtrace"
@@ -21,39 +21,73 @@ func (k Key) Words() string {
 	return verdict.Words(&reqtrace.Blame{Cause: k.Cause, Site: k.Function, Holder: k.Holder})
 }
 
+// String says in words what a cause is, and of what requests: "waiting for a lock that main.refresh holds, in main.get, in GET /orders and 2 more".
+func (s *Summary) String() string { return s.Key.Words() + s.in() }
+
+// in says of what requests it is.
+func (s *Summary) in() string {
+	if s.Key.Function == Others && s.Key.Class == Others {
+		return ""
+	}
+	t := ", in " + verdict.ClassText(s.Key.Class)
+	if n := len(s.Classes) - 1; n > 0 {
+		t += fmt.Sprintf(" and %d more", n)
+	}
+	return t
+}
+
 const (
+	sentenceLength = 150 // characters
 	sentenceCauses = 3
-	sentenceShare  = .1 // of a cause that a sentence names beside the first
+	sentenceShare  = .1 // of a cause that a sentence names after the first
 )
 
-// Sentence says in one sentence what made requests slow since a time: how many there were, and what most of them have in common. Where less than
-// half of them are explained it says of how many the shares are.
+// Sentence says in one sentence of at most 150 characters what made requests slow since a time: how many there were, and what made most of them so. That the
+// machine stood still it says only if nothing else did.
 func (h *History) Sentence(since time.Time) string {
 	list, c := h.Summaries(since), h.Coverage(since)
 	n := max(c.Slow, c.Seen)
+	text := slowText(n)
 	switch {
 	case n == 0:
 		return "no request was slow"
 	case c.Seen == 0:
-		return fmt.Sprintf("%s, and none of them is explained", slowText(n))
+		return text + ", and none of them is explained"
+	case list[0].Key.Cause == reqtrace.CauseMachine:
+		return text + ", as far as explained because the machine stood still"
 	}
-	var named []string
-	for i, s := range list[:min(len(list), sentenceCauses)] {
-		if i > 0 && s.Share < sentenceShare {
+	if 2*c.Seen < n {
+		text += fmt.Sprintf(" (%s explained)", textfmt.Count(float64(c.Seen)))
+	}
+	for i := range list[:min(len(list), sentenceCauses)] {
+		s := &list[i]
+		if i > 0 && (s.Share < sentenceShare || s.Key.Cause == reqtrace.CauseMachine) {
 			break
 		}
-		t := textfmt.Share(s.Share) + " " + s.Key.String()
-		if s.New {
-			t += " (new)"
+		from, mark := ": ", ""
+		if i > 0 {
+			from = "; "
 		}
-		named = append(named, t)
+		if s.New {
+			mark = " (new)"
+		}
+		next := from + textfmt.Share(s.Share) + " " + s.Key.Words()
+		switch {
+		case length(text+next+s.in()+mark) <= sentenceLength:
+			text += next + s.in() + mark
+		case length(text+next+mark) <= sentenceLength:
+			text += next + mark
+		case i == 0:
+			text += string([]rune(next)[:sentenceLength-length(text)-1]) + "…"
+			return text
+		default:
+			return text
+		}
 	}
-	text := slowText(n)
-	if 2*c.Seen < n {
-		text += fmt.Sprintf("; of the %s seen", textfmt.Count(float64(c.Seen)))
-	}
-	return text + ": " + strings.Join(named, "; ")
+	return text
 }
+
+func length(s string) int { return utf8.RuneCountInString(s) }
 
 func slowText(n uint64) string {
 	if n == 1 {

@@ -66,7 +66,11 @@ type loop struct {
 	last     time.Time // a snapshot was taken
 	under    *analysis // under way; nil: none
 	results  chan result
-	known    map[history.Key]bool
+	known    map[history.Key]bool // causes that need not be told as new, without their class
+	judged   map[history.Key]bool // likewise, of the snapshot under way
+	newSince time.Time            // some were told
+	newTold  int                  // so many since then
+	watched  [2]time.Duration     // that the history knows of: since the beginning, and recorded
 	profiled time.Time
 	failing  failure // the last snapshot's; "": it was analysed
 	panicked bool    // an analysis has panicked
@@ -91,13 +95,14 @@ func newLoop(r *Recorder) *loop {
 	now := time.Now()
 	l := &loop{
 		r: r, p: r.o.process, budget: budget{share: r.o.CPU, perRequest: requestBytes, perByte: analysisCost}, on: true, since: now,
-		ticked: now, told: now, results: make(chan result, 1), known: map[history.Key]bool{}, due: time.NewTimer(time.Hour),
+		ticked: now, told: now, results: make(chan result, 1), known: map[history.Key]bool{}, judged: map[history.Key]bool{}, due: time.NewTimer(time.Hour),
 	}
 	l.due.Stop()
 	l.window, l.bytes = size(&r.o, 0, listed(l.p.goroutines()))
 	l.budget.event = l.p.calibrate()
 	l.cpu = l.p.cpu()
 	for _, s := range r.store.Snapshot().Summaries(time.Time{}) {
+		s.Key.Class = ""
 		l.known[s.Key] = true
 	}
 	r.stats.Since = now
@@ -294,7 +299,10 @@ func (l *loop) tick() {
 		l.switchOn()
 	}
 	l.cpu, l.dropped, l.switched = cpu, dropped, false
-	if l.ticks++; l.r.times != nil {
+	if l.ticks++; l.ticks%60 == 0 {
+		l.watch(now)
+	}
+	if l.r.times != nil {
 		if l.ticks%60 == 0 {
 			l.r.times.turn()
 		}
@@ -377,6 +385,7 @@ func (l *loop) close() {
 		<-l.results
 	}
 	l.answer()
+	l.watch(time.Now())
 	l.publish(time.Now())
 	l.r.closed = l.r.store.Close()
 }

@@ -37,6 +37,13 @@ func (l *loop) pair(taken time.Duration, came uint64, goroutines int, passed tim
 	l.budget.pairs.add(t)
 }
 
+// watch tells the history for how long it watches the service.
+func (l *loop) watch(now time.Time) {
+	passed := now.Sub(l.r.stats.Since)
+	l.r.store.Watched(l.p.wall(), passed-l.watched[0], l.covered-l.watched[1])
+	l.watched = [2]time.Duration{passed, l.covered}
+}
+
 // Of what arms the recorder.
 const (
 	loadWithin = 10 * time.Second // requests were seen

@@ -162,6 +162,7 @@ func (l *loop) explained(a *analysis, e *history.Explained) {
 		}
 	}
 	running := 0
+	clear(l.judged)
 	for _, q := range l.r.store.AddAll(e) {
 		if unnoted[q.ID] {
 			l.r.store.Count(q.Start, q.Key.Class, history.Count{Slow: 1})
@@ -197,14 +198,37 @@ func (l *loop) takePending(number uint64) *note {
 	return &n
 }
 
-// maxKnown bounds the causes that are remembered to tell new ones; beyond it none is called new.
-const maxKnown = 4096
+// Of the causes that are told as new: so many an hour, and so many that are remembered.
+const (
+	newEach  = 5
+	maxKnown = 4096
+)
+
+// isNew reports whether the first request of a cause is told as such: if it is new by the history, each cause once, and five in an hour.
+func (l *loop) isNew(k history.Key) bool {
+	k.Class = ""
+	if l.known[k] || l.judged[k] || len(l.known) >= maxKnown {
+		return false
+	}
+	l.judged[k] = true
+	if !l.r.store.New(k) {
+		return false
+	}
+	if now := time.Now(); now.Sub(l.newSince) >= time.Hour {
+		l.newSince, l.newTold = now, 0
+	}
+	if l.newTold == newEach {
+		return false
+	}
+	l.newTold++
+	l.known[k] = true
+	return true
+}
 
 // tell tells of a slow request.
 func (l *loop) tell(q history.Request) {
-	fresh := !l.known[q.Key] && len(l.known) < maxKnown
+	fresh := l.isNew(q.Key)
 	if fresh {
-		l.known[q.Key] = true
 		l.r.log.Info("slow requests have a new cause", "cause", q.Key.Cause.String(), "function", q.Key.Function, "holder", q.Key.Holder, "class", q.Key.Class,
 			"took", q.Duration, "lost", q.Lost, "words", q.Words, "snapshot", q.Snapshot)
 	}

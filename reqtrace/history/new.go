@@ -1,0 +1,74 @@
+package history
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"evenkeel.dev/reqtrace"
+)
+
+// newness tells new causes from others.
+type newness struct {
+	known map[Key]*known // by cause, whatever the class
+	begin time.Time      // of all that is known
+	last  time.Time      // when a slow request was last explained
+	build string         // the last
+	older watch          // of all others
+	all   watch
+}
+
+func (h *History) newness() (n newness) {
+	n.known = map[Key]*known{}
+	for k, x := range h.known {
+		if n.begin.IsZero() || x.first.Before(n.begin) {
+			n.begin = x.first
+		}
+		n.last = later(n.last, x.last)
+		y := n.known[k.anyClass()]
+		if y == nil {
+			y = &known{x.first, x.last, map[string]bool{}}
+			n.known[k.anyClass()] = y
+		}
+		y.first, y.last = earlier(y.first, x.first), later(y.last, x.last)
+		maps.Copy(y.builds, x.builds)
+	}
+	if len(h.builds) == 0 {
+		return n
+	}
+	n.build = h.lastBuild()
+	for b, w := range h.builds {
+		n.begin = earlier(n.begin, w.first)
+		n.all = n.all.add(w)
+		if b != n.build {
+			n.older = n.older.add(w)
+		}
+	}
+	return n
+}
+
+// lastBuild returns the build that was first told last. There is one.
+func (h *History) lastBuild() string {
+	return slices.MaxFunc(slices.Collect(maps.Keys(h.builds)), func(a, b string) int {
+		return cmp.Or(h.builds[a].first.Compare(h.builds[b].first), cmp.Compare(a, b))
+	})
+}
+
+// of says of a cause whether it is new, and whether it is since the last build.
+func (n *newness) of(k Key) (isNew, sinceBuild bool) {
+	x := n.known[k]
+	if x == nil || k.Function == Others || k.Cause == reqtrace.CauseMachine { // the first stands for many, the second is nothing of the program's
+		return false, false
+	}
+	if len(x.builds) == 1 && x.builds[n.build] && n.older.enough() {
+		return true, true
+	}
+	return n.all.enough() && x.first.Sub(n.begin) >= newLeast && n.last.Sub(x.first) <= newFor, false
+}
+
+func (h *History) isNew(k Key) bool {
+	n := h.newness()
+	isNew, _ := n.of(k)
+	return isNew
+}
