@@ -14,19 +14,20 @@ import (
 const topHelp = `
 evenkeel top [flags] URL...
 
-Shows what makes a service's requests slow, of all its replicas together, and again every two
-seconds. Each URL is that of a recorder (package evenkeel.dev/reqtrace/recorder) in a replica;
+Shows what makes a service's requests slow, of all its replicas together, and on a terminal again
+every two seconds. Each URL is that of a recorder (package evenkeel.dev/reqtrace/recorder) in a replica;
 without a path it is /debug/evenkeel/ there.
 
   evenkeel top http://10.0.0.1:6060 http://10.0.0.2:6060   the last hour, live; Ctrl-C ends
   evenkeel top -since 10m http://127.0.0.1:6060            the last ten minutes
-  evenkeel top -once http://127.0.0.1:6060                 once, for a log
+  evenkeel top http://127.0.0.1:6060 > now.txt             once, as it is no terminal; so is -once
+  evenkeel top -every 1m http://127.0.0.1:6060 >> log      a line each minute
   evenkeel top -json http://127.0.0.1:6060 > now.json      what they say, added up, as JSON
 
 Each slow request counts for the one cause that took most of it beyond the usual request of its
 class. What replicas counted is added, nothing is averaged. A replica that does not answer is
 named, and the others are shown; exit code 1 where none does. NEW are causes that were first seen
-within the last hour, or that no build before the last had.
+within the last hour, or that no build before the last had, if that was watched for an hour.
 `
 
 func runTop(ctx context.Context, a *app, args []string) error {
@@ -34,7 +35,7 @@ func runTop(ctx context.Context, a *app, args []string) error {
 	fs := a.newFlags("top", topHelp)
 	since, every := period(time.Hour), period(2*time.Second)
 	fs.Var(&since, "since", "show the last `time`, such as 10m; 0 for all that is kept")
-	fs.Var(&every, "every", "look again after this `time`")
+	fs.Var(&every, "every", "look again after this `time`; into a file or a pipe it looks once without this flag")
 	fs.Var((*whole)(&v.rows), "n", "show so many `causes`")
 	once := fs.Bool("once", false, "look once")
 	asJSON := fs.Bool("json", false, "look once, and print the sum as JSON (docs/reference/history-json.md)")
@@ -58,7 +59,7 @@ func runTop(ctx context.Context, a *app, args []string) error {
 	defer v.client.CloseIdleConnections()
 	ctx, release := a.catch(ctx)
 	defer release()
-	if *once || *asJSON {
+	if *once || *asJSON || !a.view && !given(fs, "every") {
 		return v.once(ctx, *asJSON)
 	}
 	return v.follow(ctx, time.Duration(every))

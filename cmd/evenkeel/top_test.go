@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -79,6 +80,32 @@ func TestTop(t *testing.T) {
 	defer shop.Close()
 	call("top", "-once", shop.URL).check(t, exitFailed, nil, []string{shop.URL + ": its answer is none of a recorder", "is its recorder there"})
 	call("top", "-once", "-n", "1", a.URL, b.URL).check(t, exitOK, []string{"and 1 more cause (-n)"}, nil)
+}
+
+// TestTopPipe: into a pipe it prints one report and ends; with -every it goes on, a line each time.
+func TestTopPipe(t *testing.T) {
+	a := slowReplica(t, 3, lockKey)
+	call("top", a.URL).check(t, exitOK, []string{"3 requests were slow", "share requests", "the worst of each"}, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	out, done := make(draws), make(chan int)
+	go func() { done <- (&app{stdout: out, stderr: io.Discard}).main(ctx, []string{"top", "-every", "100ms", a.URL}) }()
+	for range 3 {
+		if line := <-out; strings.Count(line, "\n") != 1 || !strings.Contains(line, "3 requests were slow") {
+			t.Errorf("%q", line)
+		}
+	}
+	cancel()
+	for {
+		select {
+		case <-out: // one that was on its way
+			continue
+		case code := <-done:
+			if code != exitOK {
+				t.Errorf("exit code %d", code)
+			}
+		}
+		break
+	}
 }
 
 // TestTopInterrupted: a part of what replicas say is no sum of them.
