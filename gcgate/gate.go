@@ -29,9 +29,10 @@ type Gate struct {
 	free     func()        // restores the collector and lets another gate start; once
 }
 
-// An Attacher is a [Signal] that works inside this process: one that tells its clients in the
-// answers to their requests, say. [Start] calls Attach before any other method. The methods of
-// the gate may be called from then on, except Stop and Collect, which wait for Start to return.
+// An Attacher is a [Signal], or are [Turns], that need the gate: for its logger, say, or to tell
+// clients in the answers to their requests. [Start] calls Attach before any other method,
+// Validate and TurnCount apart. The methods of the gate may be called from then on, except Stop and Collect, which wait for
+// Start to return.
 type Attacher interface {
 	Attach(g *Gate)
 }
@@ -91,6 +92,9 @@ func start(ctx context.Context, o Options, freed func()) (*Gate, error) {
 		c.pacing.restore()
 		freed()
 	})
+	if a, ok := o.Turns.(Attacher); ok {
+		a.Attach(g)
+	}
 	for _, s := range o.Signals {
 		if a, ok := s.(Attacher); ok {
 			a.Attach(g)
@@ -132,7 +136,7 @@ func memoryLimit(o *Options) (int64, error) {
 	limit := o.Collector.SetLimit(-1)
 	if set := o.MemoryLimitBytes; set > 0 {
 		if set > limit && set != math.MaxInt64 {
-			o.Logger.Warn("gcgate: Options.MemoryLimitBytes is above the runtime's own limit (GOMEMLIMIT), which would be hit first: the lower one holds",
+			o.Logger.Warn("gcgate: Options.MemoryLimitBytes is above the runtime's own limit (GOMEMLIMIT): the lower one holds",
 				"option", set, "runtime", limit)
 		}
 	}

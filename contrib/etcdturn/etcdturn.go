@@ -1,12 +1,15 @@
 package etcdturn
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -24,6 +27,7 @@ const checkTimeout = time.Second
 // from any goroutine.
 type Turns struct {
 	options Options
+	gateLog atomic.Pointer[slog.Logger] // nil: no gate has started
 	client  *clientv3.Client
 	own     bool   // Close closes client
 	prefix  string // of the group's keys
@@ -76,6 +80,12 @@ func New(o Options) (*Turns, error) {
 	t.background.Go(func() { t.janitor(ctx) })
 	return t, nil
 }
+
+// Attach implements [gcgate.Attacher]: the log is the gate's from now on, unless Options.Logger is set.
+func (t *Turns) Attach(g *gcgate.Gate) { t.gateLog.Store(g.Logger()) }
+
+// log returns where to log to. Before a gate starts that is slog.Default().
+func (t *Turns) log() *slog.Logger { return cmp.Or(t.options.Logger, t.gateLog.Load(), slog.Default()) }
 
 // TurnCount returns Options.K. See [gcgate.TurnCounter].
 func (t *Turns) TurnCount() int { return t.options.K }

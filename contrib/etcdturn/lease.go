@@ -76,7 +76,7 @@ func (l *lease) watch(ctx context.Context) {
 	if l.released.Load() {
 		return
 	}
-	l.turns.options.Logger.Warn("etcdturn: turn lost, another replica may collect at the same time",
+	l.turns.log().Warn("etcdturn: turn lost, another replica may collect at the same time",
 		"key", l.key, "reason", why)
 	close(l.lost)
 }

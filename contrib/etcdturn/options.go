@@ -52,7 +52,7 @@ type Options struct {
 	Last func() bool
 
 	// Logger gets Warn for a turn that was lost and Debug for the rest. Default: nil, which
-	// is slog.Default().
+	// is the gate's logger.
 	Logger *slog.Logger
 }
 
@@ -107,8 +107,5 @@ func (o Options) withDefaults() (Options, error) {
 		return o, refuse("TTL", "%v is out of range: use 1s to %v", o.TTL, maxTTL)
 	}
 	o.TTL = (o.TTL + time.Second - 1).Truncate(time.Second)
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
 	return o, nil
 }

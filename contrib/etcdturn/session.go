@@ -49,7 +49,7 @@ func (t *Turns) open(ctx context.Context) (*session, error) {
 	t.session = s
 	t.mu.Unlock()
 	t.background.Go(func() { t.keep(s, alive, asked.Add(seconds(grant.TTL))) })
-	t.options.Logger.Debug("etcdturn: lease granted", "group", t.options.Group, "lease", grant.ID, "ttl", seconds(grant.TTL))
+	t.log().Debug("etcdturn: lease granted", "group", t.options.Group, "lease", grant.ID, "ttl", seconds(grant.TTL))
 	return s, nil
 }
 
@@ -119,7 +119,7 @@ func (t *Turns) retire(s *session, why error) {
 	case t.ended <- struct{}{}:
 	default: // it will look at the newest
 	}
-	t.options.Logger.Debug("etcdturn: lease given up", "group", t.options.Group, "lease", s.id, "reason", why)
+	t.log().Debug("etcdturn: lease given up", "group", t.options.Group, "lease", s.id, "reason", why)
 }
 
 // janitor revokes the leases of retired sessions, until ctx is done.
@@ -146,7 +146,7 @@ func (t *Turns) revokeSoon(ctx context.Context) {
 		}
 		select {
 		case <-ctx.Done():
-			t.options.Logger.Debug("etcdturn: lease not revoked, left to its TTL", "group", t.options.Group, "error", err)
+			t.log().Debug("etcdturn: lease not revoked, left to its TTL", "group", t.options.Group, "error", err)
 			return
 		case <-time.After(retryPause):
 		}

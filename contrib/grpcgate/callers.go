@@ -136,7 +136,8 @@ func (c *callers) names() string {
 // warn names in the log those clients that it has not named yet.
 func (c *callers) warn(log *slog.Logger) {
 	if fresh := c.unnamed(); len(fresh) > 0 {
-		log.Warn("grpcgate: clients call that do not watch health, so that their calls meet collections; each is named once, 32 at most: "+advice, "clients", fresh)
+		log.Warn("grpcgate: clients call that do not watch health, so their calls overlap collections",
+			"clients", fresh, "fix", advice, "named", "each once, 32 at most")
 	}
 }
 

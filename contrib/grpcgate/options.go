@@ -32,7 +32,7 @@ type Options struct {
 	// its calls fail with UNAVAILABLE. Default: 0, which is 250 ms. Limit: 15 s, less than the gate gives Ready.
 	ReturnTimeout time.Duration
 
-	// Logger gets Warn for clients that do not watch. Default: nil, which is slog.Default().
+	// Logger gets Warn for clients that do not watch. Default: nil, which is the gate's logger.
 	Logger *slog.Logger
 }
 
@@ -68,9 +68,6 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.ReturnTimeout < 0 || o.ReturnTimeout > mostReturnTimeout {
 		return o, &OptionError{"ReturnTimeout", fmt.Sprintf("%v is out of range: use up to %v, or 0 for %v", o.ReturnTimeout, mostReturnTimeout, defaultReturnTimeout)}
-	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
 	}
 	return o, nil
 }

@@ -1,8 +1,10 @@
 package grpcgate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -74,6 +76,14 @@ func (s *Signal) Register(r grpc.ServiceRegistrar) {
 // Attach implements [gcgate.Attacher]: calls are counted by g from now on.
 func (s *Signal) Attach(g *gcgate.Gate) { s.gate.Store(g) }
 
+// log returns where to log to. Before a gate starts that is slog.Default().
+func (s *Signal) log() *slog.Logger {
+	if g := s.gate.Load(); g != nil && s.options.Logger == nil {
+		return g.Logger()
+	}
+	return cmp.Or(s.options.Logger, slog.Default())
+}
+
 // String implements [gcgate.Signal].
 func (s *Signal) String() string { return "gRPC health (Watch)" }
 
@@ -97,7 +107,7 @@ func (s *Signal) Check(ctx context.Context) error {
 
 // CanConfirm implements [gcgate.Confirmer]: the signal is silent where no client watches.
 func (s *Signal) CanConfirm(time.Duration) error {
-	s.callers.warn(s.options.Logger)
+	s.callers.warn(s.log())
 	if s.Watches() == 0 {
 		s.callers.look(true, false) // who calls, so that the log can name them at the next collection
 		return s.nobody()
@@ -163,7 +173,7 @@ func (s *Signal) Ready(ctx context.Context) error {
 	})
 	if err == nil {
 		s.callers.look(false, false)
-		s.callers.warn(s.options.Logger)
+		s.callers.warn(s.log())
 	}
 	return err
 }

@@ -1,12 +1,15 @@
 package k8sturn
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"evenkeel.dev/gcgate"
@@ -19,6 +22,7 @@ var closeTimeout = time.Second
 // from any goroutine.
 type Turns struct {
 	options Options
+	gateLog atomic.Pointer[slog.Logger] // nil: no gate has started
 	api     *api
 	names   []string // of the group's Leases
 
@@ -83,6 +87,12 @@ func (t *Turns) Check(ctx context.Context) error {
 	}
 	return nil
 }
+
+// Attach implements [gcgate.Attacher]: the log is the gate's from now on, unless Options.Logger is set.
+func (t *Turns) Attach(g *gcgate.Gate) { t.gateLog.Store(g.Logger()) }
+
+// log returns where to log to. Before a gate starts that is slog.Default().
+func (t *Turns) log() *slog.Logger { return cmp.Or(t.options.Logger, t.gateLog.Load(), slog.Default()) }
 
 // TurnCount returns Options.K. See [gcgate.TurnCounter].
 func (t *Turns) TurnCount() int { return t.options.K }

@@ -33,7 +33,7 @@ func (t *Turns) observe() {
 		}
 		if err != nil && !told {
 			told = true
-			t.options.Logger.Warn("k8sturn: cannot watch the Leases; trying again", "error", t.explain(err))
+			t.log().Warn("k8sturn: cannot watch the Leases; trying again", "error", t.explain(err))
 		}
 		select {
 		case <-t.ctx.Done():

@@ -56,7 +56,7 @@ type Options struct {
 	Duration time.Duration
 
 	// Logger gets Warn for a turn that was lost and for a server that does not answer, Debug for
-	// the rest. Default: nil, which is slog.Default().
+	// the rest. Default: nil, which is the gate's logger.
 	Logger *slog.Logger
 
 	ownClient bool // Client was made here
@@ -117,9 +117,6 @@ func (o Options) withDefaults() (Options, error) {
 		return o, refuse("Duration", "%v is out of range: use %v to %v, 0 for 10s", o.Duration, minDuration, maxDuration)
 	}
 	o.Duration = (o.Duration + time.Second - 1).Truncate(time.Second)
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
 	if o.URL == "" {
 		return o.inClusterAt(accountDir)
 	}

@@ -191,7 +191,7 @@ func (m *Member) askAll(caller context.Context, within, unsteady time.Duration, 
 func (m *Member) heard(a answered) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	id, log := a.voter.ID, m.options.Logger
+	id, log := a.voter.ID, m.log()
 	if a.err == nil || errors.Is(a.err, ErrGone) {
 		if m.ignored[id] {
 			log.Warn("raftgate: the member answers again", "member", id)
@@ -207,8 +207,8 @@ func (m *Member) heard(a answered) {
 	m.stalled[id] = now
 	if now.Sub(m.silent[id]) >= silentFor && !m.ignored[id] {
 		m.ignored[id] = true
-		log.Warn("raftgate: a member does not answer; it has no say in whose turn it is until it does. Is it there, and does it serve what Options.Ask asks?",
-			"member", id, "error", a.err)
+		log.Warn("raftgate: a member does not answer; it has no say in whose turn it is until it does",
+			"member", id, "error", a.err, "fix", "start it, and have it serve what Options.Ask asks")
 	}
 }
 

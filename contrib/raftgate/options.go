@@ -30,7 +30,7 @@ type Options struct {
 	TransferTimeout time.Duration
 
 	// Logger gets Warn for members that cannot be asked and Debug for the rest. Default: nil, which
-	// is slog.Default().
+	// is the gate's logger.
 	Logger *slog.Logger
 }
 
@@ -49,9 +49,6 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.TransferTimeout == 0 {
 		o.TransferTimeout = 15 * time.Millisecond
-	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
 	}
 	return o, nil
 }

@@ -1,7 +1,9 @@
 package raftgate
 
 import (
+	"cmp"
 	"context"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -118,6 +120,14 @@ func (m *Member) Stats() Stats {
 
 // Attach is called by gcgate.Start.
 func (m *Member) Attach(g *gcgate.Gate) { m.gate.Store(g) }
+
+// log returns where to log to. Before a gate starts that is slog.Default().
+func (m *Member) log() *slog.Logger {
+	if g := m.gate.Load(); g != nil && m.options.Logger == nil {
+		return g.Logger()
+	}
+	return cmp.Or(m.options.Logger, slog.Default())
+}
 
 // String names the signal for the gate's log.
 func (m *Member) String() string { return "raft member " + m.options.Raft.Status().ID }

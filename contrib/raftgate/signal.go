@@ -174,7 +174,7 @@ func (m *Member) transfer(ctx context.Context, to candidate) error {
 	defer cancel()
 	begin := time.Now()
 	err := m.options.Raft.Transfer(ctx, to.ID)
-	m.options.Logger.Debug("raftgate: transfer of the leadership", "to", to.ID, "took", time.Since(begin), "error", err)
+	m.log().Debug("raftgate: transfer of the leadership", "to", to.ID, "took", time.Since(begin), "error", err)
 	m.count(func(s *Stats) {
 		if err == nil {
 			s.Transfers++

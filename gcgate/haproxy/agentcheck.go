@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 
 var (
 	_ gcgate.Signal    = (*AgentCheck)(nil)
+	_ gcgate.Attacher  = (*AgentCheck)(nil)
 	_ gcgate.Checker   = (*AgentCheck)(nil)
 	_ gcgate.Confirmer = (*AgentCheck)(nil)
 	_ gcgate.Explainer = (*AgentCheck)(nil)
@@ -32,6 +34,7 @@ const (
 	agentInput   = 1024                   // bytes that are read of what a peer sends
 	acceptRetry  = 100                    // failures of Accept in a row, of a kind that may last
 	acceptWarn   = 10                     // of any kind, until the log is told
+	acceptEvery  = time.Minute            // between two times that it is
 )
 
 // What AgentCheck answers. The end of the line counts: HAProxy 2.6 ignores an answer without.
@@ -90,8 +93,11 @@ type AgentCheck struct {
 	// poll as often as the others. Default: 0, which is 1.
 	Pollers int
 
-	// Logger gets Debug for the first stranger, and Warn where no connection can be accepted. Default: nil, which is slog.Default().
+	// Logger gets Debug for the first stranger, and Warn where no connection can be accepted.
+	// Default: nil, which is the gate's logger, or slog.Default() before the gate starts.
 	Logger *slog.Logger
+
+	gateLog atomic.Pointer[slog.Logger] // nil: no gate has started
 
 	peers     polled.Peers
 	strangers polled.Strangers
@@ -116,6 +122,7 @@ func (a *AgentCheck) Serve(l net.Listener) error {
 	var running sync.WaitGroup
 	defer running.Wait()
 	slots := make(chan struct{}, agentConns)
+	refused := acceptFailures{}
 	for failed := 0; ; {
 		conn, err := l.Accept()
 		if err != nil {
@@ -123,13 +130,14 @@ func (a *AgentCheck) Serve(l net.Listener) error {
 				return fmt.Errorf("haproxy: the agent-check has ended: %w", err)
 			}
 			if failed == acceptWarn {
-				cmp.Or(a.Logger, slog.Default()).Warn("haproxy: the agent-check cannot accept connections, so HAProxy keeps what it was told last; trying on", "error", err)
+				refused.warn(a.logger(), err)
 			}
 			time.Sleep(min(time.Duration(failed)*5*time.Millisecond, time.Second))
 			continue
 		}
 		failed = 0
-		from, ok := a.strangers.Admit(conn.LocalAddr().Network(), conn.RemoteAddr().String(), a.Allow, a.Logger, &agentAdvice)
+		refused.end(a.logger())
+		from, ok := a.strangers.Admit(conn.LocalAddr().Network(), conn.RemoteAddr().String(), a.Allow, a.logger(), &agentAdvice)
 		if !ok {
 			conn.Close()
 			continue
@@ -139,6 +147,36 @@ func (a *AgentCheck) Serve(l net.Listener) error {
 			a.answer(conn, from)
 			<-slots
 		})
+	}
+}
+
+// Attach implements [gcgate.Attacher].
+func (a *AgentCheck) Attach(g *gcgate.Gate) { a.gateLog.Store(g.Logger()) }
+
+func (a *AgentCheck) logger() *slog.Logger {
+	return cmp.Or(a.Logger, a.gateLog.Load(), slog.Default())
+}
+
+// acceptFailures are times in which no connection can be accepted. It is owned by one Serve.
+type acceptFailures struct {
+	told  time.Time // when the log was told last
+	times int       // since the log knows that one was over
+	open  bool      // the log knows of one that is not over
+}
+
+func (f *acceptFailures) warn(log *slog.Logger, err error) {
+	f.times++
+	if now := time.Now(); f.told.IsZero() || now.Sub(f.told) >= acceptEvery {
+		f.told, f.open = now, true
+		log.Warn("haproxy: the agent-check cannot accept connections, so HAProxy keeps what it was told last; trying on",
+			"error", err, "times", f.times)
+	}
+}
+
+func (f *acceptFailures) end(log *slog.Logger) {
+	if f.open {
+		log.Warn("haproxy: the agent-check accepts connections again", "times", f.times)
+		f.times, f.open = 0, false
 	}
 }
 

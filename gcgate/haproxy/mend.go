@@ -3,7 +3,6 @@ package haproxy
 import (
 	"cmp"
 	"context"
-	"log/slog"
 	"strings"
 	"time"
 
@@ -27,7 +26,7 @@ func (h *RuntimeAPI) Watch(ctx context.Context, g *gcgate.Gate) {
 	if h.DisableMending {
 		return
 	}
-	log := cmp.Or(h.Logger, slog.Default())
+	log := cmp.Or(h.Logger, g.Logger())
 	m := mender{own: h.Server, drained: make(map[string]*drainedServer)}
 	tick := time.NewTicker(mendRest)
 	defer tick.Stop()
@@ -57,10 +56,13 @@ func (h *RuntimeAPI) Watch(ctx context.Context, g *gcgate.Gate) {
 		for _, name := range due {
 			drainedFor := now.Sub(m.drained[name].since).Round(time.Millisecond)
 			if err := h.putBack(ctx, name); err != nil {
-				log.Warn("gcgate: a server is drained, and no process comes back for it; it cannot be put back", "server", h.Backend+"/"+name, "drained_for", drainedFor, "error", err)
+				log.Warn("haproxy: a server was left drained, and cannot be put back; its error says what to set",
+					"server", h.Backend+"/"+name, "drained_for", drainedFor, "error", err)
 				continue
 			}
-			log.Warn("gcgate: a server was left drained, by a process that was killed or is away for unusually long; it gets requests again. If its collections or drains do take so long: raise RuntimeAPI.MendAfter; if an operator drained it: use state maint for that", "server", h.Backend+"/"+name, "drained_for", drainedFor, "signal", h.String())
+			log.Warn("haproxy: put back a server that was left drained, by a process that was killed or is away for unusually long",
+				"server", h.Backend+"/"+name, "drained_for", drainedFor, "signal", h.String(),
+				"fix", "if its collections or drains take so long, raise RuntimeAPI.MendAfter; if an operator drained it, use state maint")
 		}
 		end()
 	}

@@ -59,7 +59,8 @@ func TestLeftBehind(t *testing.T) {
 	}
 }
 
-// TestWatchPutsBack runs a gate for server a beside b, which was left drained.
+// TestWatchPutsBack runs a gate for server a beside b, which was left drained. The log is the gate's,
+// unless the signal has one of its own.
 func TestWatchPutsBack(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -68,23 +69,26 @@ func TestWatchPutsBack(t *testing.T) {
 		back  bool
 		say   string
 		wants int // changes of state
+		own   bool
 	}{
-		{"left behind", func(*RuntimeAPI, *fakeHAProxy) {}, true, "killed or is away for unusually long", 1},
-		{"sooner", func(h *RuntimeAPI, _ *fakeHAProxy) { h.MendAfter = time.Millisecond }, true, "drained_for=", 1},
-		{"not admin", func(_ *RuntimeAPI, f *fakeHAProxy) { f.level = "operator" }, false, "level admin", 0},
+		{"left behind", func(*RuntimeAPI, *fakeHAProxy) {}, true, "killed or is away for unusually long", 1, true},
+		{"sooner", func(h *RuntimeAPI, _ *fakeHAProxy) { h.MendAfter = time.Millisecond }, true, "drained_for=", 1, false},
+		{"not admin", func(_ *RuntimeAPI, f *fakeHAProxy) { f.level = "operator" }, false, "level admin", 0, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			f := &fakeHAProxy{servers: []server{{name: "a", op: 2, weight: 1}, {name: "b", op: 2, admin: drained, weight: 1}}, level: "admin"}
 			said := make(chan string, 100)
 			h := &RuntimeAPI{Addr: serveFake(t, "tcp", "127.0.0.1:0", f.answer), Backend: "be", Server: "a"}
-			h.Logger = slog.New(slog.NewTextHandler(lines(said), nil))
-			tt.edit(h, f)
+			log, quiet := slog.New(slog.NewTextHandler(lines(said), nil)), slog.New(slog.DiscardHandler)
+			if tt.edit(h, f); tt.own {
+				h.Logger, log = log, quiet
+			}
 			heap := gcgatetest.NewHeap()
 			heap.Rate = 1 // it never collects
 			g, err := gcgate.Start(t.Context(), gcgate.Options{
 				Policy: gcgate.PolicyDrain, Signals: []gcgate.Signal{h}, Turns: gcgate.FileTurns{Path: t.TempDir() + "/turn"},
-				Collector: heap, Logger: slog.New(slog.DiscardHandler),
+				Collector: heap, Logger: log,
 			})
 			if err != nil {
 				t.Fatal(err)

@@ -105,7 +105,7 @@ type RuntimeAPI struct {
 	// requests that stick to a server, say), for which a gate waits up to 10 s. Default: 0, which is 2.5 s. Limit: 1 h.
 	MendAfter time.Duration
 
-	// Logger gets Warn for a server that was put back. Default: nil, which is slog.Default().
+	// Logger gets Warn for a server that was put back. Default: nil, which is the gate's logger.
 	Logger *slog.Logger
 
 	mu         sync.Mutex

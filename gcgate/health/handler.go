@@ -1,6 +1,7 @@
 package health
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -96,9 +97,11 @@ type Handler struct {
 	// Default: false, polls tell.
 	InAnswers bool
 
-	// Logger gets Debug for the first stranger. Default: nil, which is slog.Default().
+	// Logger gets Debug for the first stranger, and Warn where no balancer proves that it has this
+	// process back. Default: nil, which is the gate's logger, or slog.Default() before the gate starts.
 	Logger *slog.Logger
 
+	gateLog   atomic.Pointer[slog.Logger] // nil: no gate has started
 	draining  atomic.Bool
 	peers     polled.Peers
 	strangers polled.Strangers
@@ -129,7 +132,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if a, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok {
 		network = a.Network()
 	}
-	from, ok := h.strangers.Admit(network, r.RemoteAddr, h.Allow, h.Logger, &advice)
+	from, ok := h.strangers.Admit(network, r.RemoteAddr, h.Allow, h.logger(), &advice)
 	if !ok {
 		w.WriteHeader(http.StatusForbidden)
 		io.WriteString(w, "forbidden\n")
@@ -170,11 +173,10 @@ func (h *Handler) Ready(ctx context.Context) error {
 	err := h.with(h.Rise, defaultRise, func(d polled.Demand) error { return h.peers.Ready(ctx, d) })
 	if err == nil && h.peers.Unproven() {
 		h.warned.Do(func() {
-			log := h.Logger
-			if log == nil {
-				log = slog.Default()
-			}
-			log.Warn("health: no proof that the balancer has this process back: too few requests come by it, as many come past it, or several balancers poll; it is taken to have it after a time, for which the turn is held, and this is said once: set Handler.Fall and Rise to the balancer's; HAProxy can tell by itself (http-check send-state)", "at_least", polled.ProofTimeout)
+			h.logger().Warn("health: no proof that the balancer has this replica back, so each turn is held for longer",
+				"at_least", polled.ProofTimeout,
+				"likely", "too few requests come by the balancer, as many come past it, or several balancers poll",
+				"fix", "set Handler.Fall and Rise to the balancer's; HAProxy can tell by itself (http-check send-state)")
 		})
 	}
 	return err
@@ -182,7 +184,12 @@ func (h *Handler) Ready(ctx context.Context) error {
 
 // Attach implements [gcgate.Attacher]: the requests that come may prove that the peer has this process
 // back.
-func (h *Handler) Attach(g *gcgate.Gate) { h.peers.Attach(g) }
+func (h *Handler) Attach(g *gcgate.Gate) {
+	h.gateLog.Store(g.Logger())
+	h.peers.Attach(g)
+}
+
+func (h *Handler) logger() *slog.Logger { return cmp.Or(h.Logger, h.gateLog.Load(), slog.Default()) }
 
 // CanConfirm implements [gcgate.Confirmer].
 func (h *Handler) CanConfirm(within time.Duration) error {
