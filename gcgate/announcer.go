@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -18,7 +17,6 @@ const (
 	retryMax     = time.Second
 	checkFor     = 10 * time.Second // how long a peer may take to appear after the start
 	checkEvery   = 500 * time.Millisecond
-	warnEvery    = 10 * time.Second // between two warnings of one kind
 
 	// returnTimeout is how long the turn is held for a peer that answers and does not have this
 	// process back: one that polls every ten seconds while it is away takes minutes. A gate that
@@ -41,7 +39,6 @@ const (
 	// The log and the statistics say who holds the turn up after heldUpAfter: the first Ready has
 	// returned by then, and says why.
 	heldUpAfter = backTimeout + 2*returnLook
-	heldUpEvery = time.Minute // between two such lines
 )
 
 // goneBound is how long the turn is held for a peer that does not answer. spare is the time from
@@ -64,6 +61,7 @@ type notice struct {
 	posted  time.Time
 	contact time.Time // when it was posted, or when the peer last answered ErrNotBack; guarded by announcer.mu
 	err     error     // of the last call; guarded by announcer.mu
+	failed  bool      // a call failed, and the log has counted it; owned by announcer.run
 }
 
 func newNotice() *notice {
@@ -80,20 +78,21 @@ type announcer struct {
 	calls  *calls
 	posted chan struct{} // there is a new notice; capacity 1
 	used   bool          // it could be used at the last collection; control goroutine
-	silent bool          // it cannot be used, and the log knows; control goroutine
-	told   time.Time     // when the log was last told so; control goroutine
-	slow   atomic.Bool   // its peer took long to have this process back, and the log knows
+	deaf   bool          // no Drain has succeeded since one failed; owned by run
+
+	warnings *warnings
 
 	mu     sync.Mutex
 	newest *notice            // guarded by mu
 	cancel context.CancelFunc // of the call that runs; guarded by mu
-	failed bool               // the last call failed, and the log knows; guarded by mu
+	failed bool               // the last call failed; guarded by mu
 	final  bool               // no drain is posted any more; guarded by mu
 	out    bool               // a Drain may have reached the peer, and no Ready has succeeded since; guarded by mu
 }
 
 func newAnnouncer(s Signal, log *slog.Logger, calls *calls) *announcer {
-	a := &announcer{signal: s, log: log.With("signal", s.String()), calls: calls, posted: make(chan struct{}, 1)}
+	log = log.With("signal", s.String())
+	a := &announcer{signal: s, log: log, calls: calls, posted: make(chan struct{}, 1), warnings: newWarnings(log)}
 	if f, ok := s.(TurnFree); ok {
 		a.safe = f.SafeWithoutTurn()
 	}
@@ -138,18 +137,15 @@ func (a *announcer) usable(within time.Duration) (err error) {
 	return err
 }
 
-// use notes whether a collection is announced through this signal, and tells the log when that changes:
-// of a signal that comes and goes at most each ten seconds.
+// use notes whether a collection is announced through this signal, and tells the log when that
+// changes.
 func (a *announcer) use(err error) {
-	a.used = err == nil
-	switch now := time.Now(); {
-	case err != nil && !a.silent && now.Sub(a.told) >= warnEvery:
-		a.silent, a.told = true, now
-		a.log.Warn("gcgate: a signal cannot be used now; collecting without it", "error", err)
-	case err == nil && a.silent:
-		a.silent = false
-		a.log.Warn("gcgate: the signal is used again")
+	if a.used = err == nil; a.used {
+		a.warnings.over("unused", "gcgate: the signal is used again")
+		return
 	}
+	a.warnings.lasting("unused", lastsEvery,
+		"gcgate: a signal cannot be used now; collecting without it", "error", err)
 }
 
 // errNotBack is why a signal is silent whose last Ready has not returned nil.
@@ -341,10 +337,9 @@ func (a *announcer) tell(ctx context.Context) (*notice, error) {
 			close(n.done)
 		}
 	}
-	before := a.failed
 	a.failed = err != nil && !errors.Is(err, ErrNotBack)
 	a.mu.Unlock() // Stop takes it, and a Logger may hang
-	a.report(n, err, before)
+	a.report(n, err)
 	return n, err
 }
 
@@ -376,18 +371,25 @@ func (a *announcer) do(ctx context.Context, n *notice) error {
 	return a.signal.Ready(ctx)
 }
 
-// report logs a failure once, and its end. before says that the call before failed.
-func (a *announcer) report(n *notice, err error, before bool) {
+// report tells the log that the peer cannot be told, once for each notice, and when it can again. A
+// Ready that succeeds after a Drain that failed proves nothing: it may have found nothing to do.
+func (a *announcer) report(n *notice, err error) {
 	what := "ready"
 	if n.drain {
 		what = "drain"
+		a.deaf = err != nil
 	}
 	switch {
 	case errors.Is(err, ErrNotBack): // awaitReturn tells it
-	case err != nil && !before:
-		a.log.Warn("gcgate: cannot tell a peer; trying again, and collecting all the same", "wanted", what, "error", err)
-	case err == nil && before:
-		a.log.Warn("gcgate: the peer hears again", "told", what)
+	case err != nil && !n.failed:
+		n.failed = true
+		a.warnings.lasting("tell", lastsEvery,
+			"gcgate: cannot tell a peer; trying again, and collecting all the same", "wanted", what, "error", err)
+	case err == nil && !a.deaf:
+		a.warnings.over("tell", "gcgate: the peer can be told again")
+	}
+	if err == nil && !n.drain {
+		a.warnings.over("holds", "gcgate: the peer has this replica back; the others can collect again")
 	}
 }
 

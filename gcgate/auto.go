@@ -138,7 +138,9 @@ func logAuto(log *slog.Logger, p Policy) {
 		log.Info("gcgate: auto: there is a signal", "policy", p, "why", why(p))
 		return
 	}
-	log.Info("gcgate: auto: nobody to tell, so requests will meet collections: with other replicas behind a balancer set Options.Signals and Turns, or PolicyShed and Turns where it tries another after a 503; until then watching the runtime for what helps a process alone", "policy", p)
+	log.Info("gcgate: auto: no signals, so collections will overlap requests; watching what helps a single replica", "policy", p,
+		"fix", "with several replicas behind a load balancer, set Options.Signals and Turns, "+
+			"or PolicyShed and Turns if the balancer tries another replica after a 503")
 }
 
 func why(p Policy) string {

@@ -61,6 +61,7 @@ func (c *control) run() {
 	defer c.heap.timer.Stop()
 	for d := time.Duration(0); ; d = c.interval() {
 		c.heap.sleep(d, c.wake)
+		c.heap.warnings.settle(c.heap.sampled)
 		if isClosed(c.stop) {
 			return
 		}

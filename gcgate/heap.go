@@ -53,13 +53,14 @@ type heapWatch struct {
 	jitter     float64 // of the trigger, in this cycle
 	predict    predictor
 	gap        gap
-	last       reading   // the last sample
-	sampled    time.Time // when it was taken
-	base       uint64    // allocated when live was counted
-	used       uint64    // bytes of objects, dead ones included
-	rate       float64   // of allocation, bytes a second: the higher of the present and the recent one
-	pace       float64   // of allocation, bytes a second: mean of about the last second
-	collected  time.Time // when the last cycle ended
+	oldest     time.Duration // for so long a request in flight has been here, at least
+	last       reading       // the last sample
+	sampled    time.Time     // when it was taken
+	base       uint64        // allocated when live was counted
+	used       uint64        // bytes of objects, dead ones included
+	rate       float64       // of allocation, bytes a second: the higher of the present and the recent one
+	pace       float64       // of allocation, bytes a second: mean of about the last second
+	collected  time.Time     // when the last cycle ended
 	overlap    overlap
 	began      time.Time // when the first sample was taken
 	first      uint64    // cycles by then
@@ -95,23 +96,26 @@ func (h *heapWatch) logRule() {
 	if floor := float64(h.options.MinTriggerBytes); ceiling < floor {
 		ceiling, why = floor, "MinTriggerBytes ("+why+")"
 	}
-	h.log.Info("gcgate: the trigger is the heap after two seconds of allocation, at least the floor and TriggerRatio times the live heap, at most the ceiling",
+	h.log.Info("gcgate: the trigger is the heap after two seconds of allocation, within floor and ceiling",
 		"floor", h.options.MinTriggerBytes, "ceiling", uint64(ceiling), "ceiling_is", why,
 		"limit", h.allowed.limit, "limit_from", h.allowed.from)
 	if set := h.requested; set != math.MaxInt64 && h.allowed.limit < set {
-		h.log.Warn("gcgate: the memory limit is above what the control group leaves to this process, which would be hit first: the lower one holds; lower GOMEMLIMIT or Options.MemoryLimitBytes, or give the container more memory",
-			"limit", set, "instead", h.allowed.limit)
+		h.log.Warn("gcgate: the memory limit is above what the control group leaves to this process: the lower one holds",
+			"limit", set, "instead", h.allowed.limit,
+			"fix", "lower GOMEMLIMIT or Options.MemoryLimitBytes, or give the container more memory")
 	}
 	if h.options.Turns != nil && h.options.Replicas == 0 {
-		h.log.Info("gcgate: Options.Replicas is not set, so the trigger leaves no time for others to go first, and nothing is said where the turns do not suffice: set it to how many replicas take these turns")
+		h.log.Info("gcgate: Options.Replicas is not set, so the trigger leaves no time for others to collect first",
+			"fix", "set it to how many replicas take these turns; then the log also says if the turns do not suffice")
 	}
 }
 
 // warnOff tells that GOGC=off is kept under a policy that leaves the runtime in charge, and what it costs.
 func (h *heapWatch) warnOff() {
 	if (h.policy == PolicyMemory || h.policy == PolicyStock) && h.allowed.limit != math.MaxInt64 && h.pacing.stock() == math.MaxInt {
-		h.log.Warn("gcgate: GOGC is off, so the heap grows up to the memory limit, where requests assist without end: leave GOGC at its default, and the gate raises it as far as memory allows",
-			"limit", h.allowed.limit, "limit_from", h.allowed.from)
+		h.log.Warn("gcgate: GOGC is off, so the heap grows up to the memory limit, where requests assist without end",
+			"limit", h.allowed.limit, "limit_from", h.allowed.from,
+			"fix", "leave GOGC at its default, and the gate raises it as far as memory allows")
 	}
 }
 
@@ -148,6 +152,7 @@ func (h *heapWatch) sample() {
 	_, moving := h.requests.readMoving()
 	running := h.gap.running
 	h.gap.see(now, inFlight, entered, moving)
+	h.oldest = h.requests.age(now)
 	h.overlap.see(entered)
 	before := h.last
 	late := h.cycle != nil && !h.marked // a collection that took too long may have ended
@@ -160,6 +165,7 @@ func (h *heapWatch) sample() {
 		automatic := r.automatic - before.automatic
 		if late && r.cycles-before.cycles > automatic {
 			h.marked = true
+			h.overdueEnded()
 		} else {
 			h.overlap.foreign(r.cycles-before.cycles, h.collector.Marked(), running, h.gap.rate)
 		}
@@ -169,7 +175,8 @@ func (h *heapWatch) sample() {
 		case automatic > 0:
 			h.escaped(automatic, was, heap)
 		case swept:
-			h.warn("forced", "gcgate: the program collected by itself (runtime.GC or debug.FreeOSMemory): requests may have met that collection; call Gate.Collect instead")
+			h.warn("forced", "gcgate: the program called runtime.GC or debug.FreeOSMemory; call Gate.Collect instead",
+				"why", "requests may have overlapped that collection")
 		}
 	}
 	h.follow()
@@ -240,14 +247,14 @@ func (h *heapWatch) escaped(n uint64, was thresholds, heap uint64) {
 	switch {
 	case h.overruled: // which has been told
 	case int64(was.net) >= h.allowed.limit:
-		h.warn("escaped", "gcgate: the runtime collected by itself: the memory limit is near; raise it, or lower HardRatio and MaxTriggerBytes so that the gate collects earlier",
-			"limit", h.allowed.limit, "from", h.allowed.from, "heap", heap, "live", h.thresholds.live, "enough", limitFor(h.options, h.thresholds.live, overhead))
+		h.warn("escaped", "gcgate: the runtime collected by itself: the memory limit is near; raise it",
+			"fix", "or lower HardRatio and MaxTriggerBytes, so that the gate collects earlier", "limit", h.allowed.limit, "from", h.allowed.from, "heap", heap, "live", h.thresholds.live, "enough", limitFor(h.options, h.thresholds.live, overhead))
 	case heap < was.hard:
-		h.warn("escaped", "gcgate: the runtime collected by itself: memory beside the heap (stacks, fragmentation) grew into the gate's own net, which was moved; nothing to do, unless this is said often: then look for goroutines that pile up",
-			"net", was.net, "heap", heap, "beside", overhead)
+		h.warn("escaped", "gcgate: the runtime collected by itself: memory beside the heap grew; the gate has moved its safety limit",
+			"fix", "nothing; if this is said often, look for goroutines that pile up", "net", was.net, "heap", heap, "beside", overhead)
 	default:
-		h.warn("escaped", "gcgate: the runtime collected by itself: the heap outgrew the hard threshold towards the gate's own net before the gate had collected, no memory limit is near; raise HardRatio for a higher net, or shorten AnnounceTimeout and DrainTimeout",
-			"heap", heap, "trigger", was.trigger, "hard", was.hard, "net", was.net, "bytes_a_second", uint64(h.rate))
+		h.warn("escaped", "gcgate: the runtime collected by itself: the heap outgrew hard, and no memory limit is near; raise HardRatio",
+			"fix", "or shorten AnnounceTimeout and DrainTimeout", "heap", heap, "trigger", was.trigger, "hard", was.hard, "net", was.net, "bytes_a_second", uint64(h.rate))
 	}
 }
 
@@ -257,8 +264,8 @@ func (h *heapWatch) rebase(r reading) {
 	h.overlap.ended(h.collector.Marked())
 	percent, overruled := h.pacing.programPercent()
 	if h.overruled = overruled; overruled {
-		h.warn("percent", "gcgate: the program has set GOGC (debug.SetGCPercent) while the gate is in charge of it, so the runtime may have collected by itself: the gate sets its own again, and the program's holds once it has stopped; set GOGC before Start",
-			"percent", percent)
+		h.warn("percent", "gcgate: the program has set GOGC (debug.SetGCPercent) while the gate is in charge of it; set it before Start",
+			"percent", percent, "instead", "the gate sets its own again; the program's holds once the gate has stopped")
 	}
 	h.jitter = h.options.Jitter * rand.Float64()
 	h.fresh = false
@@ -413,6 +420,7 @@ func (h *heapWatch) publish() {
 	s := &h.status.stats
 	s.Policy, s.Live, s.Trigger, s.Hard = h.policy, h.thresholds.live, h.thresholds.trigger, h.thresholds.hard
 	s.Limit = uint64(h.allowed.limit)
+	s.Oldest = h.oldest
 	s.Entered, s.OverlappedOther = h.overlap.entered, uint64(h.overlap.met)
 	s.Allocated, s.Turn = h.last.allocated, h.turnStats()
 	s.Expected = h.expected()
@@ -423,7 +431,10 @@ func (h *heapWatch) publish() {
 	}
 }
 
-// warn logs one kind of warning at most once each warnEvery.
-func (h *heapWatch) warn(kind, message string, args ...any) {
-	h.warnings.warn(kind, warnEvery, message, args...)
+// warn logs an event; see [warnings.warn].
+func (h *heapWatch) warn(kind, message string, args ...any) { h.warnings.warn(kind, message, args...) }
+
+// overdueEnded notes that the gate's last collection has ended.
+func (h *heapWatch) overdueEnded() {
+	h.warnings.over("overdue", "gcgate: the collection that took too long has ended")
 }

@@ -108,6 +108,7 @@ func (rs *rounds) drain(r *round) {
 			wanted = time.Since(r.announced) / 2
 		}
 	}
+	rs.warnUnended(r, isQuiet)
 	if took := time.Since(r.announced); took < rs.options.AnnounceTimeout+rs.options.DrainTimeout+2*heedLimit { // else this process itself stood still
 		rs.lead += (took - rs.lead) / 4
 		rs.heap.turns.learnDrain(took + wanted)
@@ -117,6 +118,22 @@ func (rs *rounds) drain(r *round) {
 	}
 	if time.Now().Before(rs.heedless) {
 		rs.heap.turns.drain = 0 // nobody is waited for
+	}
+}
+
+// warnUnended tells the log of requests from before the announcement that are still in flight when the
+// drain is over: all of those in flight but as many as have entered since. The oldest may have been
+// here for longer than is known.
+func (rs *rounds) warnUnended(r *round, isQuiet bool) {
+	inFlight, entered := rs.requests.read()
+	unended := inFlight - int(entered-r.before)
+	switch took := time.Since(r.announced); {
+	case isQuiet:
+		rs.heap.warnings.over("unended", "gcgate: requests end within the drain again")
+	case unended > 0 && took >= rs.options.DrainTimeout:
+		rs.heap.warnings.lasting("unended", lastsEvery, "gcgate: requests did not end within DrainTimeout, so they overlap a collection",
+			"requests", unended, "oldest_at_least", max(rs.heap.oldest, took).Round(time.Millisecond), "fix", "give handlers that hang a timeout; "+
+				"raise DrainTimeout for slow ones; count no streams (httpgate.Options.Stream), or their messages (Gate.EnterKept)")
 	}
 }
 
@@ -190,6 +207,7 @@ func (rs *rounds) keepComing(r *round) bool {
 	if u.requests < heedLeast || float64(u.requests) < heedShare*u.usual {
 		if heedShare*u.usual >= heedLeast {
 			*u = unheard{} // they heed
+			rs.heap.warnings.over("unheeded", "gcgate: requests cease again when a drain is confirmed")
 		}
 		return false
 	}
@@ -209,7 +227,8 @@ func (rs *rounds) keepComing(r *round) bool {
 		}
 	}
 	why = append(why, "clients that keep connections to this process past the balancer")
-	rs.heap.warn("unheeded", "gcgate: requests keep coming although each peer has confirmed the drain: waiting for them to end, up to the hard threshold; those that come then meet the collection",
+	rs.heap.warnings.lasting("unheeded", lastsEvery,
+		"gcgate: requests keep coming although each peer has confirmed the drain; remove the likely cause",
 		"signals", strings.Join(names, ", "), "requests", came, "within", within, "likely", strings.Join(why, "; or "))
 	return true
 }

@@ -69,7 +69,7 @@ func (w *turnWait) look(err error) {
 	w.said = true
 	if err == nil || errors.Is(err, ErrHeld) { // else take says it
 		h := t.heap
-		h.warnings.warn("waits", heldUpEvery,
+		h.warnings.lasting("waits", warnEvery,
 			"gcgate: this replica cannot collect because another one has held the turn for long; look at its log",
 			"holder", by, "held", waited.Round(time.Second),
 			"heap", h.used, "trigger", h.thresholds.trigger, "hard", h.thresholds.hard)
@@ -81,6 +81,11 @@ func (w *turnWait) end() {
 	if w.said {
 		w.taker.heldUp.clear()
 	}
+}
+
+// got ends the wait, because this replica has the turn.
+func (w *turnWait) got() {
+	w.taker.heap.warnings.over("waits", "gcgate: this replica has the turn again")
 }
 
 // holderName names who holds the turn, "" where that is not known.

@@ -37,6 +37,7 @@ type round struct {
 	announced time.Time     // when
 	usual     float64       // requests a second before the announcement
 	rate      float64       // of these, without those that no peer can send elsewhere
+	before    uint32        // requests that had entered by the announcement
 	watched   time.Time     // since when no request should come, as each peer has said; zero: not yet
 	entered   uint32        // requests by then, but for those that no peer can send elsewhere
 	unheeded  bool          // the peers confirmed a drain, and requests kept coming
@@ -136,24 +137,26 @@ func (rs *rounds) awaitPeer(r *round, a *announcer, ready *notice, gone time.Dur
 			return
 		}
 		rs.turns.heldUp.set(holdsUp(a.signal, err), ready.posted)
-		rs.heap.warnings.warn("holds", heldUpEvery,
+		a.warnings.lasting("holds", warnEvery,
 			"gcgate: this replica holds the turn because a peer does not have it back; the others cannot collect",
-			"signal", a.signal.String(), "held", waited.Round(time.Second), "error", err)
+			"held", waited.Round(time.Second), "error", err)
 	})
 	took := time.Since(ready.posted)
 	if returned {
-		if slow := took > slowReturn; a.slow.Swap(slow) != slow && slow {
-			a.log.Warn("gcgate: a peer took long to have this process back, and no other replica could collect; "+
-				"let it poll faster while a server is down (HAProxy: downinter and fastinter; Envoy: unhealthy_interval), "+
-				"and let no monitor or HEALTHCHECK use its path, because the gate waits for these, too", "took", took)
+		if took > slowReturn {
+			a.warnings.lasting("slow", lastsEvery, "gcgate: a peer took long to have this process back, and no other replica could collect", "took", took,
+				"fix", "let it poll faster while a server is down (HAProxy: downinter and fastinter; Envoy: unhealthy_interval), "+
+					"and let no monitor or HEALTHCHECK use its path, because the gate waits for these, too")
+		} else {
+			a.warnings.over("slow", "gcgate: the peer has this replica back in time again")
 		}
 		return true
 	}
 	out, err := a.outstanding(ready)
 	if out && !isLost(r.lease) {
-		rs.heap.warnings.warn("gives up", heldUpEvery,
+		a.warnings.lasting("gives up", warnEvery,
 			"gcgate: a peer does not have this replica back; the turn goes to the next one, without this signal",
-			"signal", a.signal.String(), "held", took.Round(time.Second), "error", err)
+			"held", took.Round(time.Second), "error", err)
 	}
 	return !out
 }
@@ -221,6 +224,7 @@ func (rs *rounds) announce(r *round) bool {
 		return false
 	}
 	r.usual, r.rate = rs.heap.gap.rate, rs.heap.gap.movingRate
+	_, r.before = rs.requests.read()
 	back := time.Now().Add(rs.lead + r.expected)
 	rs.status.leave(back)
 	rs.to(StateAnnouncing, r)
@@ -327,9 +331,11 @@ func (rs *rounds) collect(r *round) (ended bool) {
 			}
 			sweep.Stop()
 		}
+		rs.heap.overdueEnded()
 		rs.heap.predict.learn(time.Since(rs.heap.cycleBegan)-stood, rs.heap.thresholds.live)
 	} else if !isClosed(rs.stop) {
-		rs.heap.warn("overdue", "gcgate: a collection does not end; serving meanwhile, and collecting no more until it has", "took", time.Since(begin), "expected", r.expected)
+		rs.heap.warnings.lasting("overdue", lastsEvery, "gcgate: a collection does not end; serving meanwhile, and collecting no more until it has",
+			"took", time.Since(begin), "expected", r.expected)
 	}
 	_, after := rs.requests.read()
 	rs.keepComing(r)

@@ -48,6 +48,10 @@ type Stats struct {
 
 	Turn TurnStats
 
+	// Oldest is for how long one of the requests in flight has been here, at least. 0: for less than a
+	// second or two.
+	Oldest time.Duration
+
 	InFlight int    // requests
 	Live     uint64 // heap after the last collection
 	Heap     uint64 // heap at the last sample, dead objects included

@@ -5,19 +5,20 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // A Ticket stands for a request in flight, from [Gate.Enter] to Exit.
-type Ticket struct{ s *shard }
+type Ticket struct{ n *atomic.Uint64 }
 
 // Exit ends the request. Call it exactly once, from any goroutine. More calls of Exit than of
 // [Gate.Enter] panic. The zero Ticket stands for no request: its Exit does nothing.
 func (t Ticket) Exit() {
-	if t.s == nil {
+	if t.n == nil {
 		return
 	}
-	if uint32(t.s.n.Add(^uint64(0))) == math.MaxUint32 {
-		t.s.n.Add(1) // a handler's panic may be recovered, and each drain would wait for this request
+	if uint32(t.n.Add(^uint64(0))) == math.MaxUint32 {
+		t.n.Add(1) // a handler's panic may be recovered, and each drain would wait for this request
 		panic("gcgate: more calls of Ticket.Exit than of Enter: one of them ends its request twice")
 	}
 }
@@ -29,9 +30,11 @@ func (t Ticket) Exit() {
 //	+-----------+-----------+
 //	| entered   | in flight |   entered wraps around; in flight never stays below zero
 //	+-----------+-----------+
+//
+// There are two such words, of which requests enter one at a time: see [counter.age].
 type shard struct {
-	n atomic.Uint64
-	_ [120]byte // two cache lines: the prefetcher takes them in pairs
+	n [2]atomic.Uint64
+	_ [112]byte // two cache lines: the prefetcher takes them in pairs
 }
 
 const oneEntered = 1<<32 + 1
@@ -46,6 +49,9 @@ type counter struct {
 	next   atomic.Uint32
 	pool   sync.Pool // of *shard
 
+	side   atomic.Uint32 // of the words that requests enter now
+	turned time.Time     // when side changed; owned by the control goroutine
+
 	watched atomic.Bool   // the gate rests: the next request wakes it
 	wake    chan struct{} // capacity 1
 }
@@ -59,22 +65,23 @@ func newCounter() *counter {
 
 func (c *counter) enter() Ticket {
 	s := c.pool.Get().(*shard)
-	s.n.Add(oneEntered)
+	n := &s.n[c.side.Load()&1]
+	n.Add(oneEntered)
 	c.pool.Put(s)
 	if c.watched.Load() {
 		c.wakeGate()
 	}
-	return Ticket{s}
+	return Ticket{n}
 }
 
 // enterKept is enter for a request that no peer can send elsewhere.
 func (c *counter) enterKept() Ticket {
-	s := &c.kept[c.next.Add(1)%uint32(len(c.kept))]
-	s.n.Add(oneEntered)
+	n := &c.kept[c.next.Add(1)%uint32(len(c.kept))].n[c.side.Load()&1]
+	n.Add(oneEntered)
 	if c.watched.Load() {
 		c.wakeGate()
 	}
-	return Ticket{s}
+	return Ticket{n}
 }
 
 // wakeGate wakes the gate that rests.
@@ -121,9 +128,38 @@ func (c *counter) readMoving() (inFlight int, entered uint32) { return sum(c.sha
 
 func sum(shards []shard) (inFlight int, entered uint32) {
 	for i := range shards {
-		n := shards[i].n.Load()
-		inFlight += int(uint32(n))
-		entered += uint32(n >> 32)
+		for side := range shards[i].n {
+			n := shards[i].n[side].Load()
+			inFlight += int(uint32(n))
+			entered += uint32(n >> 32)
+		}
 	}
 	return inFlight, entered
+}
+
+// age returns for how long one of the requests in flight has been here, at least; 0 where that is
+// not known. Once in ageLook requests begin to enter the other words, if nothing is in flight there:
+// what has been left in these is as old as that. The control goroutine calls it.
+func (c *counter) age(now time.Time) time.Duration {
+	other := 1 - c.side.Load()
+	if c.inFlight(other) > 0 {
+		return now.Sub(c.turned)
+	}
+	if now.Sub(c.turned) >= ageLook {
+		c.side.Store(other)
+		c.turned = now
+	}
+	return 0
+}
+
+const ageLook = time.Second
+
+// inFlight counts the requests in flight that entered the words of one side.
+func (c *counter) inFlight(side uint32) (n int) {
+	for _, shards := range [][]shard{c.shards, c.kept} {
+		for i := range shards {
+			n += int(uint32(shards[i].n[side].Load()))
+		}
+	}
+	return n
 }

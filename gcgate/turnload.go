@@ -232,6 +232,7 @@ func (h *heapWatch) warnTurns() {
 	case short && s.Spare < s.LongestWait:
 		what = "should all replicas want the turn at once, the last one would collect without it"
 	default:
+		h.warnings.over("load of turns", "gcgate: the turns suffice again")
 		return
 	}
 	figures := h.turnFigures()
@@ -246,7 +247,7 @@ func (h *heapWatch) warnTurns() {
 		ways = append(ways, "let turns_enough replicas collect at once")
 		figures = append(figures, "turns_enough", k)
 	}
-	h.warn("load of turns", "gcgate: "+what, append(figures, "fix", strings.Join(ways, "; or "))...)
+	h.warnings.lasting("load of turns", lastsEvery, "gcgate: "+what, append(figures, "fix", strings.Join(ways, "; or "))...)
 }
 
 // turnsKnown is how many turns must have been held before the figures are trusted.

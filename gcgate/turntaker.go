@@ -88,6 +88,9 @@ func (t *turnTaker) take(reason *Reason) (lease Lease, alone, ok bool) {
 			})
 		}
 		held := errors.Is(a.err, ErrHeld)
+		if answered && (a.err == nil || held) {
+			t.heap.warnings.over("turns", "gcgate: turns can be taken again")
+		}
 		switch {
 		case !answered: // it goes alone
 			if queued {
@@ -101,11 +104,13 @@ func (t *turnTaker) take(reason *Reason) (lease Lease, alone, ok bool) {
 		case a.err == nil:
 			t.taken = time.Now()
 			t.holding.Add(1)
+			wait.got()
 			return a.lease, false, true
 		default:
 			last = a.err
 			if !held {
-				t.heap.warn("turns", "gcgate: cannot take the turn; waiting for it up to the hard threshold", "error", a.err)
+				t.heap.warnings.lasting("turns", lastsEvery,
+					"gcgate: cannot take the turn; waiting for it up to the hard threshold", "error", a.err)
 			}
 		}
 		if *reason == ReasonIdleGap && !t.goesAlone() {

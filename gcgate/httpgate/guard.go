@@ -94,8 +94,9 @@ func (g *Guarded) look(h http.Header) {
 	attempt := h[attemptHeader]
 	if len(attempt) > 0 && attempt[0] != "1" {
 		if g.looks.Swap(0) > 0 {
-			g.log.Warn("httpgate: the balancer tries requests again, which each gate that they enter counts: if it does so after a 503 (retry_on: gateway-error, and no outlier_detection, which would eject a replica that refuses), gcgate.Options{Policy: PolicyShed, Turns: ...} is enough, and it need not be told",
-				"seen", attemptHeader, "attempt", attempt[0])
+			g.log.Warn("httpgate: the balancer tries requests again; if it does so after a 503, set PolicyShed and Turns",
+				"seen", attemptHeader, "attempt", attempt[0], "needs", "retry_on: gateway-error, and no outlier_detection, "+
+					"which would eject a replica that refuses; the balancer needs no signal then")
 		}
 		return
 	}
@@ -105,7 +106,8 @@ func (g *Guarded) look(h http.Header) {
 		return
 	}
 	if g.told.CompareAndSwap(false, true) {
-		g.log.Warn("httpgate: requests come through a balancer that the gate does not tell of its collections, so they meet them; with other replicas behind it set gcgate.Options.Turns and "+fix, "seen", by)
+		g.log.Warn("httpgate: requests come through a balancer that has no signal, so they overlap collections", "seen", by,
+			"fix", "with other replicas behind it, set gcgate.Options.Turns and "+fix)
 	}
 	if len(attempt) == 0 {
 		g.looks.Store(0)

@@ -102,7 +102,11 @@ func page(s gcgate.Stats, p Process, warnings []gcgate.Warning, now time.Time) s
 	if left := s.Next.Sub(now); !s.Next.IsZero() && left > 0 {
 		row("next collection", "in %v, for at most %v", left.Round(10*time.Millisecond), s.Expected.Round(time.Millisecond))
 	}
-	row("requests", "%d, of which %d in flight", s.Entered, s.InFlight)
+	oldest := ""
+	if s.Oldest > 0 {
+		oldest = fmt.Sprintf(", one of them for %s or more", age(s.Oldest))
+	}
+	row("requests", "%d, of which %d in flight%s", s.Entered, s.InFlight, oldest)
 	row("met a collection", "%d (%s) of the gate's", s.Overlapped, share(s.Overlapped, s.Entered))
 	row("met another", "about %d (%s) of the runtime's own", s.OverlappedOther, share(s.OverlappedOther, s.Entered))
 	row("refused", "%d", s.Refused)

@@ -26,7 +26,7 @@ func TestStatusPage(t *testing.T) {
 			gcgate.StateCollecting: {Count: 44, Total: 4 * time.Second, Max: 210 * time.Millisecond},
 		},
 		Entered: 98_765, Overlapped: 12, OverlappedOther: 610, Unheeded: 2, Refused: 3, WithoutTurn: 1,
-		InFlight: 4, Live: 300 << 20, Heap: 411 << 20, Trigger: 600 << 20, Hard: 825 << 20,
+		InFlight: 4, Oldest: 5 * time.Minute, Live: 300 << 20, Heap: 411 << 20, Trigger: 600 << 20, Hard: 825 << 20,
 		Turn: gcgate.TurnStats{
 			Held: gcgate.Duration{Count: 44, Total: 44 * 56 * time.Millisecond}, Holding: 1,
 			HeldUpBy: "HAProxy be/a at 127.0.0.1:9199: connection refused", HeldUpFor: 7 * time.Second, Replicas: 4, Turns: 1, Load: .351,

@@ -28,8 +28,8 @@ func (s *Strangers) Admit(network, remote string, allow []netip.Prefix, log *slo
 		if log == nil {
 			log = slog.Default()
 		}
-		log.Debug(advice.Check+" was polled by a stranger, who is refused; later ones are not logged: add the address to "+
-			advice.Allow+" if it is a balancer's", "from", remote)
+		log.Debug(advice.Check+" was polled by a stranger, who is refused; later ones are not logged", "from", remote,
+			"fix", "add the address to "+advice.Allow+" if it is a balancer's")
 	}
 	return from, ok
 }
