@@ -52,6 +52,7 @@ type driver struct {
 	first, last     int     // numbers of the plants to run
 	upstream, names string  // addresses of the services behind
 	secure          string  // of one over TLS
+	office          string  // of one over gRPC
 	out             io.Writer
 }
 

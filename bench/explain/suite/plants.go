@@ -50,8 +50,8 @@ func clerkLoad() load {
 //
 // To add one: give a program a feature of that number (suite/shop, feed, clerk, edge; real/accounts, depot; or a new
 // program, which begins as package start has it: it prints "listening on ADDRESS ADDRESS", the second of its profiles, and gets FEATURE,
-// DIR, UPSTREAM, NAMES and SECURE in its environment), with names that a program of its kind would have. UPSTREAM answers at once, but after 60 ms
-// under /archive/ and /shard/7; NAMES, a name server, after 60 ms; SECURE's handshakes take as long. What waits must be no more than a tenth of all
+// DIR, UPSTREAM, NAMES, SECURE and OFFICE in its environment), with names that a program of its kind would have. UPSTREAM answers at once, but after 60 ms
+// under /archive/ and /shard/7; NAMES, a name server, after 60 ms; SECURE's handshakes take as long, and OFFICE's calls about books, four at a time. What waits must be no more than a tenth of all
 // requests and no less than a fiftieth, and wait for 20 ms at least: then it is the slowest 1% and not the median.
 var plants = []plant{
 	{1, "mutex, its holder asks a service", "shop", shopLoad(0), truth{

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -18,6 +19,7 @@ import (
 	"time"
 
 	"golang.org/x/net/dns/dnsmessage"
+	"google.golang.org/grpc"
 
 	"evenkeel.dev/examples/child"
 )
@@ -33,7 +35,7 @@ var listening = regexp.MustCompile(`^listening on ([0-9.:]+ [0-9.:]+)$`)
 
 // start starts a plant's program with the files of its own in dir.
 func (d *driver) start(ctx context.Context, p *plant, dir string) (*program, error) {
-	env := []string{"FEATURE=" + fmt.Sprint(p.number), "DIR=" + dir, "UPSTREAM=" + d.upstream, "NAMES=" + d.names, "SECURE=" + d.secure}
+	env := []string{"FEATURE=" + fmt.Sprint(p.number), "DIR=" + dir, "UPSTREAM=" + d.upstream, "NAMES=" + d.names, "SECURE=" + d.secure, "OFFICE=" + d.office}
 	for k, v := range p.load.env {
 		env = append(env, k+"="+v)
 	}
@@ -68,6 +70,15 @@ func (d *driver) serveBehind() (end func(), err error) {
 		ln.Close()
 		return nil, err
 	}
+	calls, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		ln.Close()
+		names.Close()
+		return nil, err
+	}
+	office := grpc.NewServer(grpc.MaxConcurrentStreams(4), grpc.ForceServerCodec(plain{}), grpc.UnknownServiceHandler(answerCall))
+	go func() { _ = office.Serve(calls) }()
+	d.office = calls.Addr().String()
 	srv := &http.Server{ReadHeaderTimeout: timeout, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if slowPath.MatchString(r.URL.Path) {
 			time.Sleep(delay)
@@ -84,7 +95,19 @@ func (d *driver) serveBehind() (end func(), err error) {
 	secure.StartTLS()
 	d.secure = secure.URL
 	d.upstream, d.names = "http://"+ln.Addr().String(), names.LocalAddr().String()
-	return func() { srv.Close(); secure.Close(); names.Close() }, nil
+	return func() { srv.Close(); secure.Close(); names.Close(); office.Stop() }, nil
+}
+
+// answerCall says of every call what it was asked, and late if that is about books.
+func answerCall(_ any, stream grpc.ServerStream) error {
+	var in []byte
+	if err := stream.RecvMsg(&in); err != nil {
+		return err
+	}
+	if bytes.Contains(in, []byte("books")) {
+		time.Sleep(delay)
+	}
+	return stream.SendMsg(in)
 }
 
 // answerNames says of every name, and late, that it is this machine.
