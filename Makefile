@@ -100,10 +100,10 @@ lint:
 golden:
 	gctrace/testdata/gen.sh
 	reqtrace/testdata/gen.sh
-	internal/exchange/testdata/gen.sh
+	cmd/evenkeel/internal/exchange/testdata/gen.sh
 	cd examples && go generate ./...
 	cd bench && go generate ./fastc/...
-	go test ./gctrace ./reqtrace ./reqtrace/verdict ./internal/compare ./internal/page ./internal/exchange ./cmd/fastcgen ./cmd/fastcgen/internal/reach -update
+	go test ./gctrace ./reqtrace ./reqtrace/verdict ./cmd/evenkeel/internal/compare ./cmd/evenkeel/internal/page ./cmd/evenkeel/internal/exchange ./cmd/fastcgen ./cmd/fastcgen/internal/reach -update
 	go test -trimpath ./cmd/evenkeel -update
 	cd tools && go run ./api -write
 	cd tools && go run ./release licences >../docs/reference/licences.md

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"evenkeel.dev/internal/compare"
+	"evenkeel.dev/cmd/evenkeel/internal/compare"
 )
 
 // changeLimit is a -fail-if of evenkeel compare: how much a figure may change.

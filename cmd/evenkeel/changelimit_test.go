@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"evenkeel.dev/internal/runfile"
+	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/loadgen"
 )
 

@@ -9,9 +9,9 @@ import (
 	"os"
 	"slices"
 
-	"evenkeel.dev/internal/compare"
-	"evenkeel.dev/internal/page"
-	"evenkeel.dev/internal/runfile"
+	"evenkeel.dev/cmd/evenkeel/internal/compare"
+	"evenkeel.dev/cmd/evenkeel/internal/page"
+	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 )
 
 const compareHelp = `

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"evenkeel.dev/internal/compare"
-	"evenkeel.dev/internal/page"
-	"evenkeel.dev/internal/runfile"
+	"evenkeel.dev/cmd/evenkeel/internal/compare"
+	"evenkeel.dev/cmd/evenkeel/internal/page"
+	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/internal/textfmt"
 	"evenkeel.dev/loadgen"
 )

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"evenkeel.dev/internal/exchange"
-	"evenkeel.dev/internal/runfile"
+	"evenkeel.dev/cmd/evenkeel/internal/exchange"
+	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 )
 
 const convertHelp = `

@@ -12,9 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"evenkeel.dev/internal/compare"
-	"evenkeel.dev/internal/proc"
-	"evenkeel.dev/internal/runfile"
+	"evenkeel.dev/cmd/evenkeel/internal/compare"
+	"evenkeel.dev/cmd/evenkeel/internal/proc"
+	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/internal/textfmt"
 	"evenkeel.dev/loadgen"
 	"evenkeel.dev/reqtrace/verdict"

@@ -11,8 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/proc"
 	"evenkeel.dev/gcgate/client"
-	"evenkeel.dev/internal/proc"
 	"evenkeel.dev/internal/textfmt"
 	"evenkeel.dev/loadgen"
 )

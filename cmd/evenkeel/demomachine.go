@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"evenkeel.dev/internal/runfile"
+	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/internal/textfmt"
 )
 

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/gctrace"
-	"evenkeel.dev/internal/runfile"
 	"evenkeel.dev/internal/textfmt"
 )
 

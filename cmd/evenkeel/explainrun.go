@@ -10,8 +10,8 @@ import (
 	"time"
 	"unicode"
 
-	"evenkeel.dev/internal/page"
-	"evenkeel.dev/internal/proc"
+	"evenkeel.dev/cmd/evenkeel/internal/page"
+	"evenkeel.dev/cmd/evenkeel/internal/proc"
 	"evenkeel.dev/loadgen"
 	"evenkeel.dev/reqtrace"
 	"evenkeel.dev/reqtrace/verdict"

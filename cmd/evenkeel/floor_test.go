@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"evenkeel.dev/internal/runfile"
+	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 )
 
 // TestFloor measures one variant against itself before two are compared.

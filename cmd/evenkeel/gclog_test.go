@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/gctrace"
-	"evenkeel.dev/internal/runfile"
 	"evenkeel.dev/loadgen"
 )
 

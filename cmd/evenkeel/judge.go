@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"evenkeel.dev/internal/compare"
+	"evenkeel.dev/cmd/evenkeel/internal/compare"
 	"evenkeel.dev/internal/textfmt"
 	"evenkeel.dev/loadgen"
 	"evenkeel.dev/tailstat"

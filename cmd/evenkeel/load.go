@@ -11,8 +11,8 @@ import (
 	"os"
 	"runtime"
 
-	"evenkeel.dev/internal/compare"
-	"evenkeel.dev/internal/runfile"
+	"evenkeel.dev/cmd/evenkeel/internal/compare"
+	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/loadgen"
 )
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"evenkeel.dev/internal/runfile"
+	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/internal/textfmt"
 	"evenkeel.dev/loadgen"
 )

@@ -17,7 +17,7 @@ import (
 	"strconv"
 	"strings"
 
-	"evenkeel.dev/internal/runfile"
+	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/loadgen"
 )
 

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"evenkeel.dev/internal/proc"
-	"evenkeel.dev/internal/runfile"
+	"evenkeel.dev/cmd/evenkeel/internal/proc"
+	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/internal/textfmt"
 	"evenkeel.dev/loadgen"
 )

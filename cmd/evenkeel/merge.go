@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"evenkeel.dev/internal/compare"
-	"evenkeel.dev/internal/runfile"
+	"evenkeel.dev/cmd/evenkeel/internal/compare"
+	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 )
 
 const mergeHelp = `

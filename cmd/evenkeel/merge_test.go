@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"evenkeel.dev/internal/runfile"
+	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/loadgen"
 )
 
@@ -138,7 +138,7 @@ func TestSharesOfTemplates(t *testing.T) {
 // TestConvert goes from vegeta's results to a run.json, and from that to a log.
 func TestConvert(t *testing.T) {
 	dir := t.TempDir()
-	const tools, share = "../../internal/exchange/testdata/", "../../internal/runfile/testdata/share.json"
+	const tools, share = "internal/exchange/testdata/", "internal/runfile/testdata/share.json"
 	run, log := filepath.Join(dir, "run.json"), filepath.Join(dir, "run.hlog")
 	call("convert", "-label", "vegeta", "-rate", "100", "-o", run, tools+"vegeta.gob").check(t, exitOK, nil, []string{"vegeta's latency counts from the sending"})
 	call("convert", "-to", "hlog", "-o", log, run).check(t, exitOK, nil, []string{"a histogram log takes", "left out are failures"})
@@ -179,7 +179,7 @@ func TestConvert(t *testing.T) {
 func TestForeignFiguresAreNotMadeUp(t *testing.T) {
 	dir := t.TempDir()
 	run := filepath.Join(dir, "bench.json")
-	call("convert", "-rate", "5", "-o", run, "../../internal/exchange/testdata/gobench.txt").check(t, exitOK, nil, nil)
+	call("convert", "-rate", "5", "-o", run, "internal/exchange/testdata/gobench.txt").check(t, exitOK, nil, nil)
 	r := call("compare", run)
 	r.check(t, exitOK, []string{"p90", "p99 ", "max"}, nil)
 	for _, not := range []string{"p99.9", "sent > 1 ms late"} {

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/proc"
+	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/gctrace"
-	"evenkeel.dev/internal/proc"
-	"evenkeel.dev/internal/runfile"
 )
 
 // observer takes, around the measured window, what tells of a service's collector and of the machine.

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"evenkeel.dev/internal/runfile"
+	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 )
 
 // running starts testdata/server by itself, as a service that runs already, and returns the log of

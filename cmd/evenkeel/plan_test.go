@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/gcgate/capacity"
 	"evenkeel.dev/gctrace"
 	"evenkeel.dev/internal/golden"
-	"evenkeel.dev/internal/runfile"
 	"evenkeel.dev/loadgen"
 )
 

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/gcgate/capacity"
 	"evenkeel.dev/gctrace"
-	"evenkeel.dev/internal/runfile"
 	"evenkeel.dev/internal/textfmt"
 )
 

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/gcgate/capacity"
-	"evenkeel.dev/internal/runfile"
 	"evenkeel.dev/internal/textfmt"
 )
 

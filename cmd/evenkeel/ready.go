@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"evenkeel.dev/internal/proc"
+	"evenkeel.dev/cmd/evenkeel/internal/proc"
 )
 
 const (

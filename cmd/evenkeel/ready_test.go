@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"evenkeel.dev/internal/proc"
+	"evenkeel.dev/cmd/evenkeel/internal/proc"
 )
 
 // sleeper stands for a server that runs for so long.

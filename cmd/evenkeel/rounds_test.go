@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"evenkeel.dev/internal/compare"
-	"evenkeel.dev/internal/runfile"
+	"evenkeel.dev/cmd/evenkeel/internal/compare"
+	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/loadgen"
 )
 

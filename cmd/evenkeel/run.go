@@ -9,8 +9,8 @@ import (
 	"os"
 	"time"
 
-	"evenkeel.dev/internal/compare"
-	"evenkeel.dev/internal/runfile"
+	"evenkeel.dev/cmd/evenkeel/internal/compare"
+	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/internal/textfmt"
 	"evenkeel.dev/loadgen"
 )

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"evenkeel.dev/internal/runfile"
+	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 )
 
 func TestRun(t *testing.T) {

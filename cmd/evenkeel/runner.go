@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"evenkeel.dev/internal/runfile"
+	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/loadgen"
 	"evenkeel.dev/reqtrace/verdict"
 )

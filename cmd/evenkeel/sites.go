@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/pprof/profile"
 
-	"evenkeel.dev/internal/runfile"
+	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/internal/textfmt"
 	"evenkeel.dev/reqtrace"
 )

@@ -8,7 +8,7 @@ import (
 	"io"
 	"os"
 
-	"evenkeel.dev/internal/runfile"
+	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 )
 
 // spoolMemory is how much of a trace that is fetched stays in memory.

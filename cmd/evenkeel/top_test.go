@@ -88,7 +88,9 @@ func TestTopPipe(t *testing.T) {
 	call("top", a.URL).check(t, exitOK, []string{"3 requests were slow", "share requests", "the worst of each"}, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	out, done := make(draws), make(chan int)
-	go func() { done <- (&app{stdout: out, stderr: io.Discard}).main(ctx, []string{"top", "-every", "100ms", a.URL}) }()
+	go func() {
+		done <- (&app{stdout: out, stderr: io.Discard}).main(ctx, []string{"top", "-every", "100ms", a.URL})
+	}()
 	for range 3 {
 		if line := <-out; strings.Count(line, "\n") != 1 || !strings.Contains(line, "3 requests were slow") {
 			t.Errorf("%q", line)

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"evenkeel.dev/internal/runfile"
+	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 )
 
 const versionHelp = `

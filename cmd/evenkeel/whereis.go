@@ -8,8 +8,8 @@ import (
 	"net/url"
 	"strconv"
 
+	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/internal/listeners"
-	"evenkeel.dev/internal/runfile"
 	"evenkeel.dev/loadgen"
 )
 

@@ -22,7 +22,7 @@ var arrows = []arrow{
 
 	// Commands.
 	{"cmd/evenkeel", []string{
-		"internal/page", "internal/perfetto", "internal/compare", "internal/exchange", "internal/runfile", "internal/textfmt", "internal/proc", "internal/listeners",
+		"cmd/evenkeel/internal/page", "cmd/evenkeel/internal/perfetto", "cmd/evenkeel/internal/compare", "cmd/evenkeel/internal/exchange", "cmd/evenkeel/internal/runfile", "internal/textfmt", "cmd/evenkeel/internal/proc", "internal/listeners",
 		"loadgen", "gctrace", "reqtrace", "reqtrace/verdict", "reqtrace/history", "tailstat", "gcgate/capacity", "gcgate/client", "github.com/google/pprof/profile",
 		"golang.org/x/sys/unix", // the terminal's width
 	}},
@@ -61,7 +61,7 @@ var arrows = []arrow{
 	{"fastc", nil},
 	{"fastc/internal/leaf", nil},
 
-	// Offline; gctrace and reqtrace meet only below internal/page.
+	// Offline; gctrace and reqtrace meet only below cmd/evenkeel/internal/page.
 	{"gctrace", nil},
 	{"reqtrace", []string{"reqtrace/region", "golang.org/x/exp/trace"}},
 	{"reqtrace/region", nil},
@@ -74,18 +74,18 @@ var arrows = []arrow{
 	{"tailstat", nil},
 
 	// Inside.
-	{"internal/page", []string{
-		"internal/chart", "internal/compare", "internal/runfile", "internal/textfmt",
+	{"cmd/evenkeel/internal/page", []string{
+		"internal/chart", "cmd/evenkeel/internal/compare", "cmd/evenkeel/internal/runfile", "internal/textfmt",
 		"loadgen", "reqtrace", "reqtrace/verdict", "tailstat",
 	}},
-	{"internal/compare", []string{"internal/runfile", "internal/textfmt", "loadgen", "gctrace", "tailstat"}},
-	{"internal/perfetto", []string{"internal/textfmt", "reqtrace", "reqtrace/verdict"}},
-	{"internal/exchange", []string{"internal/runfile", "loadgen", "github.com/HdrHistogram/hdrhistogram-go"}},
-	{"internal/runfile", []string{"internal/textfmt", "loadgen", "gctrace"}},
+	{"cmd/evenkeel/internal/compare", []string{"cmd/evenkeel/internal/runfile", "internal/textfmt", "loadgen", "gctrace", "tailstat"}},
+	{"cmd/evenkeel/internal/perfetto", []string{"internal/textfmt", "reqtrace", "reqtrace/verdict"}},
+	{"cmd/evenkeel/internal/exchange", []string{"cmd/evenkeel/internal/runfile", "loadgen", "github.com/HdrHistogram/hdrhistogram-go"}},
+	{"cmd/evenkeel/internal/runfile", []string{"internal/textfmt", "loadgen", "gctrace"}},
 	{"internal/chart", nil},
 	{"internal/textfmt", nil},
 	{"internal/listeners", nil},
-	{"internal/proc", nil},
+	{"cmd/evenkeel/internal/proc", nil},
 	{"internal/cputime", nil},
 	{"aio/internal/proactor", nil},
 	{"aio/internal/uring", []string{"aio/internal/poller", "aio/internal/proactor", "aio/internal/sys"}},

@@ -17,7 +17,7 @@ func TestArrowsAllow(t *testing.T) {
 	for _, tt := range []struct{ file, imports string }{
 		{"gcgate/a.go", "net/http"},
 		{"gcgate/httpgate/a.go", "evenkeel.dev/gcgate/client"},
-		{"cmd/evenkeel/a.go", "evenkeel.dev/internal/page"},
+		{"cmd/evenkeel/a.go", "evenkeel.dev/cmd/evenkeel/internal/page"},
 		{"cmd/evenkeel/a.go", "github.com/google/pprof/profile"},
 		{"loadgen/a.go", "github.com/HdrHistogram/hdrhistogram-go"},
 		{"aio/internal/sys/a.go", "golang.org/x/sys/unix"},
@@ -53,12 +53,12 @@ func TestArrowsForbid(t *testing.T) {
 		{"aio/a_test.go", "golang.org/x/net/html"},
 		{"aio/internal/uring/a.go", "golang.org/x/sys/unix"},
 		{"bench/a.go", "golang.org/x/sys/unix"},
-		{"internal/page/a.go", "evenkeel.dev/contrib/etcdturn"},
-		{"contrib/etcdturn/a.go", "evenkeel.dev/internal/proc"},
+		{"cmd/evenkeel/internal/page/a.go", "evenkeel.dev/contrib/etcdturn"},
+		{"contrib/etcdturn/a.go", "evenkeel.dev/cmd/evenkeel/internal/proc"},
 		{"contrib/etcdturn/a.go", "evenkeel.dev/examples/hello"},
 		{"examples/hello/a.go", "evenkeel.dev/bench"},
 		{"bench/a_test.go", "evenkeel.dev/aio/internal/uring"},
-		{"e2e/a_test.go", "evenkeel.dev/internal/proc"},
+		{"e2e/a_test.go", "evenkeel.dev/cmd/evenkeel/internal/proc"},
 		{"e2e/a_test.go", "evenkeel.dev/cmd/evenkeel"},
 	} {
 		found := tidy.CheckArrows(importing(tt.file, tt.imports).load(t))
@@ -70,8 +70,8 @@ func TestArrowsForbid(t *testing.T) {
 
 func TestArrowsRow(t *testing.T) {
 	runRule(t, tidy.CheckArrows, []ruleTest{
-		{"new package", files{"util/a.go": "package util\n", "util/b.go": "package util\n", "internal/page/x/x.go": "package x\n"}, []string{
-			"internal/page/x/x.go:1: package evenkeel.dev/internal/page/x is in no row of the import arrows",
+		{"new package", files{"util/a.go": "package util\n", "util/b.go": "package util\n", "cmd/evenkeel/internal/page/x/x.go": "package x\n"}, []string{
+			"cmd/evenkeel/internal/page/x/x.go:1: package evenkeel.dev/cmd/evenkeel/internal/page/x is in no row of the import arrows",
 			"util/a.go:1: package evenkeel.dev/util is in no row of the import arrows",
 		}},
 	})
@@ -82,7 +82,7 @@ func TestArrowsNeeded(t *testing.T) {
 
 var arrows = []arrow{
 	{"aio", nil}, {"loadgen", []string{"github.com/HdrHistogram/hdrhistogram-go"}},
-	{"cmd/evenkeel", []string{"internal/page", "loadgen"}},
+	{"cmd/evenkeel", []string{"cmd/evenkeel/internal/page", "loadgen"}},
 }
 `
 	tree := files{
@@ -97,9 +97,9 @@ var arrows = []arrow{
 		got[f.What] = f.Line
 	}
 	for what, line := range map[string]int{
-		"the row of cmd/evenkeel allows internal/page, which nothing there imports": 5,
-		"tests may import go.uber.org/goleak, and none needs that":                  1,
-		"the row of fastc covers no package":                                        1,
+		"the row of cmd/evenkeel allows cmd/evenkeel/internal/page, which nothing there imports": 5,
+		"tests may import go.uber.org/goleak, and none needs that":                               1,
+		"the row of fastc covers no package":                                                     1,
 	} {
 		if got[what] != line {
 			t.Errorf("%q is found in line %d, want %d", what, got[what], line)

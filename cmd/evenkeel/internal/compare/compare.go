@@ -1,0 +1,62 @@
+package compare
+
+import (
+	"slices"
+
+	"evenkeel.dev/cmd/evenkeel/internal/runfile"
+	"evenkeel.dev/tailstat"
+)
+
+// Comparison is variants side by side.
+type Comparison struct {
+	Columns  []Column
+	Base     int // the column that ratios refer to
+	Rows     []Row
+	Machines []runfile.Machine // distinct
+	Tools    []string          // what measured them, distinct
+	Notes    []string          // what a reader must know before believing the table
+
+	plans    []*runfile.Plan // of the files
+	floors   []*runfile.Floor
+	figures  []string // that are to be judged
+	verdicts int      // how many are given, over all columns
+	against  []*tailstat.Comparison
+	lanes    map[*runfile.Run][]Lane // where SetEvents placed events
+}
+
+// Row is one figure over all columns.
+type Row struct {
+	Figure
+	Cells []Cell
+
+	floor       *tailstat.Result // of one variant against itself; nil: not measured
+	floorRounds int              // for which floorLeast is
+	floorLeast  float64          // ratio; 0: nothing can be shown
+
+	results []*tailstat.Result // of each column beside the base; nil: not judged
+}
+
+// Repeats returns the largest number of repeats of a column.
+func (c *Comparison) Repeats() int {
+	n := 0
+	for _, col := range c.Columns {
+		n = max(n, len(col.Runs))
+	}
+	return n
+}
+
+// Row returns the row of that name, nil if there is none.
+func (c *Comparison) Row(name string) *Row {
+	i := slices.IndexFunc(c.Rows, func(r Row) bool { return r.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &c.Rows[i]
+}
+
+// note adds a note that is not there yet: what is judged anew finds the same again.
+func (c *Comparison) note(text string) {
+	if !slices.Contains(c.Notes, text) {
+		c.Notes = append(c.Notes, text)
+	}
+}

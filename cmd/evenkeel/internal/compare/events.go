@@ -1,0 +1,160 @@
+package compare
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"evenkeel.dev/cmd/evenkeel/internal/runfile"
+	"evenkeel.dev/internal/textfmt"
+)
+
+// SetEvents places events on the runs during which they happened: on each run whose window
+// has them.
+func (c *Comparison) SetEvents(files []*runfile.Events) {
+	bySource := map[string][]runfile.Event{}
+	for _, f := range files {
+		c.Notes = append(c.Notes, f.Notes...)
+		if n := c.misplaced(f); n != "" {
+			c.Notes = append(c.Notes, n)
+		}
+		for _, e := range f.List {
+			bySource[e.Source] = append(bySource[e.Source], e)
+		}
+	}
+	names := make([]string, 0, len(bySource))
+	for n, es := range bySource {
+		names = append(names, n)
+		slices.SortStableFunc(es, func(a, b runfile.Event) int { return a.Time.Compare(b.Time) })
+		bySource[n] = slices.CompactFunc(es, func(a, b runfile.Event) bool { return a.Time.Equal(b.Time) && a.State == b.State })
+	}
+	slices.SortFunc(names, compareNatural)
+	c.lanes = map[*runfile.Run][]Lane{}
+	for i := range c.Columns {
+		for _, r := range c.Columns[i].Runs {
+			for _, n := range names {
+				if l, ok := newLane(r, bySource[n]); ok {
+					c.lanes[r] = append(c.lanes[r], l)
+				}
+			}
+		}
+	}
+}
+
+// Lanes returns what SetEvents placed on a run, a lane a source.
+func (c *Comparison) Lanes(r *runfile.Run) []Lane { return c.lanes[r] }
+
+// misplaced says that no event of a file lies within a run, or "".
+func (c *Comparison) misplaced(f *runfile.Events) string {
+	if len(f.List) == 0 {
+		return f.Name + ": no events in it"
+	}
+	var first, last time.Time
+	for i := range c.Columns {
+		for _, r := range c.Columns[i].Runs {
+			from, to, ok := r.Window()
+			if !ok {
+				continue
+			}
+			if slices.ContainsFunc(f.List, func(e runfile.Event) bool { return !e.Time.Before(from) && !e.Time.After(to) }) {
+				return ""
+			}
+			if first.IsZero() || from.Before(first) {
+				first = from
+			}
+			if last.Before(to) {
+				last = to
+			}
+		}
+	}
+	if first.IsZero() {
+		return f.Name + ": the runs do not say when they were measured, so no event can be placed: measure again"
+	}
+	byTime := func(a, b runfile.Event) int { return a.Time.Compare(b.Time) }
+	clock := func(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+	return fmt.Sprintf("%s: no event in it (%s to %s) lies within a run (%s to %s): is it of this measurement, and were the clocks alike?",
+		f.Name, clock(slices.MinFunc(f.List, byTime).Time), clock(slices.MaxFunc(f.List, byTime).Time), clock(first), clock(last))
+}
+
+// maxTallies is how many lines a variant gets under the table.
+const maxTallies = 40
+
+// tally sums up one state of one source within the windows of a variant's runs.
+type tally struct {
+	source, state  string
+	count          int
+	total, longest time.Duration
+}
+
+// tallies sums up the events of runs: by source, each source's states by the time they took.
+func (c *Comparison) tallies(runs []*runfile.Run) []tally {
+	var ts []tally
+	type key struct{ source, state string }
+	at := map[key]int{}
+	for _, r := range runs {
+		for _, l := range c.lanes[r] {
+			for _, s := range l.Spans {
+				k := key{l.Source, s.State}
+				i, ok := at[k]
+				if !ok {
+					i = len(ts)
+					at[k] = i
+					ts = append(ts, tally{source: l.Source, state: s.State})
+				}
+				from, to := s.Clip(r.Load.Duration)
+				ts[i].count++
+				ts[i].total += to - from
+				ts[i].longest = max(ts[i].longest, to-from)
+			}
+		}
+	}
+	slices.SortStableFunc(ts, func(a, b tally) int {
+		if d := compareNatural(a.source, b.source); d != 0 {
+			return d
+		}
+		return cmp.Compare(b.total, a.total)
+	})
+	return ts
+}
+
+// eventsText writes how often and how long the sources were in each state.
+func (c *Comparison) eventsText(b *strings.Builder, s textfmt.Style) {
+	for i := range c.Columns {
+		col := &c.Columns[i]
+		ts := c.tallies(col.Runs)
+		if len(ts) == 0 {
+			continue
+		}
+		head := "events during " + col.Label
+		if n := len(col.Runs); n > 1 {
+			head += fmt.Sprintf(", %d repeats together", n)
+		}
+		fmt.Fprintf(b, "%s\n", s.Dim(textfmt.Printable(head)))
+		t := textfmt.NewTable(4)
+		for _, x := range ts[:min(len(ts), maxTallies)] {
+			t.Add(nil, []string{
+				fmt.Sprintf("  %s: %s", x.source, x.state), textfmt.Count(float64(x.count)) + "x,",
+				textfmt.Duration(x.total) + " in all, longest", textfmt.Duration(x.longest),
+			})
+		}
+		t.Render(b)
+		if n := len(ts) - maxTallies; n > 0 {
+			fmt.Fprintf(b, "  and %s more\n", textfmt.Count(float64(n)))
+		}
+	}
+}
+
+// EventsText says in words what was placed on a run.
+func (c *Comparison) EventsText(r *runfile.Run) string {
+	ts := c.tallies([]*runfile.Run{r})
+	var parts []string
+	for _, t := range ts[:min(len(ts), maxTallies)] {
+		parts = append(parts, fmt.Sprintf("%s: %s %sx, %s in all.", t.source, t.state, textfmt.Count(float64(t.count)), textfmt.Duration(t.total)))
+	}
+	if len(parts) == 0 {
+		return "No source left the state serving."
+	}
+	return strings.Join(parts, " ")
+}

@@ -1,0 +1,162 @@
+package compare
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"evenkeel.dev/cmd/evenkeel/internal/runfile"
+	"evenkeel.dev/gctrace"
+	"evenkeel.dev/internal/textfmt"
+	"evenkeel.dev/tailstat"
+)
+
+// Figure is one row of the table: a number that each run may have.
+type Figure struct {
+	Name   string
+	Note   string // what it means exactly
+	Format func(float64) string
+	Of     func(*runfile.Run) (float64, bool)
+}
+
+// Figures are the table's rows in order: the study's first, then latency, then memory.
+var Figures = []Figure{
+	{"requests", "answered in the window", textfmt.Count, func(r *runfile.Run) (float64, bool) { return float64(r.Load.Answered), true }},
+	{"failed", "not answered: see the failures by class", textfmt.Count, func(r *runfile.Run) (float64, bool) { return float64(r.Load.Failed), r.Load.Failed > 0 }},
+	{"not 2xx or 3xx", "answered with another status", textfmt.Count, notOK},
+	{"requests/s", "answered, over the duration, in which at constant gaps the last request's gap counts too", textfmt.Count, func(r *runfile.Run) (float64, bool) { return r.Load.Throughput(), r.Load.Duration > 0 }},
+	{"duration", "from the first measured request to the last answer", seconds, func(r *runfile.Run) (float64, bool) { return r.Load.Duration.Seconds(), true }},
+	{"time in GC", "CPU time of the collector without its idle workers, of window x GOMAXPROCS", textfmt.Percent, func(r *runfile.Run) (float64, bool) { return gcPercent(r) }},
+	{"collections", "that ended in the window", textfmt.Count, collections},
+	{"total GC time", "time in GC x duration, as the study counts it", seconds, func(r *runfile.Run) (float64, bool) {
+		p, ok := gcPercent(r)
+		return p / 100 * r.Load.Duration.Seconds(), ok
+	}},
+	{"GC wall clock", "sum of the collections' clock phases, most of it beside the program", seconds, func(r *runfile.Run) (float64, bool) { return gcDuration(r, wallTotal) }},
+	{"GC pause, total", "stop-the-world phases of all collections", seconds, func(r *runfile.Run) (float64, bool) { return gcDuration(r, wallPause) }},
+	{"average pace", "duration / collections", seconds, func(r *runfile.Run) (float64, bool) {
+		n, ok := collections(r)
+		return r.Load.Duration.Seconds() / n, ok && n > 0
+	}},
+	{"requests/collection", "requests / collections", textfmt.Count, func(r *runfile.Run) (float64, bool) {
+		n, ok := collections(r)
+		return float64(r.Load.Answered) / n, ok && n > 0
+	}},
+	{"allocated/request", "bytes allocated in the window / requests", textfmt.Bytes, func(r *runfile.Run) (float64, bool) {
+		if r.Alloc == nil || r.Load.Answered == 0 {
+			return 0, false
+		}
+		return float64(r.Alloc.Bytes) / float64(r.Load.Answered), true
+	}},
+	{"peak heap", "largest heap at the end of a mark", textfmt.Bytes, func(r *runfile.Run) (float64, bool) {
+		if r.GC == nil {
+			return 0, false
+		}
+		v, ok := r.GC.Summary.Heap.After.Max.Get()
+		return float64(v), ok
+	}},
+	{"CPU/request", "processor time of the service's processes in the window / requests", seconds, func(r *runfile.Run) (float64, bool) {
+		if r.Disturbance == nil || r.Load.Answered <= 0 {
+			return 0, false
+		}
+		cpu, ok := r.Disturbance.ServiceCPU.Get()
+		return cpu.Seconds() / float64(r.Load.Answered), ok && cpu > 0
+	}},
+	{"peak memory", "largest resident set of its processes, from their start to the end of the load", textfmt.Bytes, func(r *runfile.Run) (float64, bool) {
+		return serverBytes(r)
+	}},
+	quantile("p50", .5), quantile("p90", .9), quantile("p99", .99), quantile("p99.9", .999), slowest(.01), slowest(.001),
+	{"max", "longest latency", seconds, func(r *runfile.Run) (float64, bool) {
+		return r.Load.Latency.Max().Seconds(), r.Knows(1)
+	}},
+	{"p99 from sending", "open loop: the same without the wait before sending", seconds, func(r *runfile.Run) (float64, bool) {
+		return r.Load.Service.Quantile(.99).Seconds(), r.Load.Service.Count() > 0
+	}},
+	{"sent > 1 ms late", "open loop: requests that were not sent within 1 ms of when they were due, by the load generator's or the service's doing; their latency counts from then all the same", textfmt.Count, func(r *runfile.Run) (float64, bool) {
+		return float64(r.Load.Late), r.Load.Rate > 0 && r.Import == nil
+	}},
+}
+
+func seconds(s float64) string { return textfmt.Duration(time.Duration(s * 1e9)) }
+
+func quantile(name string, q float64) Figure {
+	return Figure{name, "latency that this share of requests does not exceed", seconds, func(r *runfile.Run) (float64, bool) {
+		return r.Load.Latency.Quantile(q).Seconds(), r.Knows(q)
+	}}
+}
+
+func slowest(share float64) Figure {
+	f := tailstat.Slowest(share)
+	return Figure{f.Name, "mean latency of the slowest requests, by this share", seconds, func(r *runfile.Run) (float64, bool) {
+		x, err := f.Of(&tailstat.Run{Latency: &r.Load.Latency})
+		return x, err == nil && r.KnowsAll()
+	}}
+}
+
+// More reports whether more of a figure is better.
+func (f *Figure) More() bool {
+	return slices.Contains([]string{"requests", "requests/s", "average pace", "requests/collection"}, f.Name)
+}
+
+func notOK(r *runfile.Run) (float64, bool) {
+	n := int64(0)
+	for s, c := range r.Load.Statuses {
+		if s < 200 || s >= 400 {
+			n += c
+		}
+	}
+	return float64(n), n > 0
+}
+
+func collections(r *runfile.Run) (float64, bool) {
+	if r.GC == nil {
+		return 0, false
+	}
+	return float64(r.GC.Summary.Collections), true
+}
+
+func gcPercent(r *runfile.Run) (float64, bool) {
+	if r.GC == nil {
+		return 0, false
+	}
+	return r.GC.Summary.CPUPercent.Get()
+}
+
+func wallTotal(w gctrace.Wall) gctrace.Value[time.Duration] { return w.Total }
+func wallPause(w gctrace.Wall) gctrace.Value[time.Duration] { return w.Pause }
+
+func gcDuration(r *runfile.Run, of func(gctrace.Wall) gctrace.Value[time.Duration]) (float64, bool) {
+	if r.GC == nil {
+		return 0, false
+	}
+	d, ok := of(r.GC.Summary.Wall).Get()
+	return d.Seconds(), ok
+}
+
+func serverBytes(r *runfile.Run) (float64, bool) {
+	if r.Server == nil || r.Server.PeakRSSBytes == 0 {
+		return 0, false
+	}
+	return float64(r.Server.PeakRSSBytes), true
+}
+
+// Cell is a figure over the repeats of one variant.
+type Cell struct {
+	Known            bool // in at least one repeat
+	Median, Min, Max float64
+}
+
+func newCell(f Figure, runs []*runfile.Run) Cell {
+	var xs []float64
+	for _, r := range runs {
+		if x, ok := f.Of(r); ok && !math.IsNaN(x) && !math.IsInf(x, 0) {
+			xs = append(xs, x)
+		}
+	}
+	if len(xs) == 0 {
+		return Cell{}
+	}
+	slices.Sort(xs)
+	n := len(xs)
+	return Cell{Known: true, Median: (xs[(n-1)/2] + xs[n/2]) / 2, Min: xs[0], Max: xs[n-1]}
+}

@@ -1,0 +1,106 @@
+package compare
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"evenkeel.dev/cmd/evenkeel/internal/runfile"
+	"evenkeel.dev/internal/textfmt"
+)
+
+// serving is the state in which nothing is wrong: it is not drawn, and not counted.
+const serving = "serving"
+
+const (
+	maxNameRunes = 100                // of a source or a state, where it is shown
+	maxNoteRunes = 120                // of an event's note
+	farAway      = 876000 * time.Hour // from a window's start: no event is placed further off
+)
+
+// Lane is what one source did within the window of a run.
+type Lane struct {
+	Source string
+	Known  time.Duration // since when its state is known; not before the window
+	Spans  []Span        // other than serving, in order
+	Open   bool          // no line ended the last of them
+}
+
+// Span is a state of a source, or several that are drawn as one.
+type Span struct {
+	State, Note string
+	From, To    time.Duration // since the window's start; a state can outlast the window
+	Count       int           // states in it
+}
+
+// Clip returns the part of a span that lies within a window.
+func (s Span) Clip(window time.Duration) (from, to time.Duration) {
+	return min(max(s.From, 0), window), min(max(s.To, 0), window)
+}
+
+// newLane returns the lane of one source's events, in order of time. There is one if a line
+// lies within the window, or if a state other than serving began before it and ended after it.
+func newLane(r *runfile.Run, events []runfile.Event) (Lane, bool) {
+	from, to, ok := r.Window()
+	if !ok {
+		return Lane{}, false
+	}
+	i, _ := slices.BinarySearchFunc(events, from, func(e runfile.Event, t time.Time) int { return e.Time.Compare(t) })
+	within := i < len(events) && !events[i].Time.After(to)
+	if i > 0 && i < len(events) {
+		i-- // its state lasts into the window
+	}
+	if i == len(events) || !within && (events[i].Time.After(to) || events[i].State == serving) {
+		return Lane{}, false
+	}
+	l := Lane{Source: textfmt.Visible(events[i].Source, maxNameRunes), Known: max(events[i].Time.Sub(from), 0)}
+	for ; i < len(events) && !events[i].Time.After(to); i++ {
+		e := events[i]
+		l.Open = i == len(events)-1
+		if e.State == serving {
+			continue
+		}
+		s := Span{
+			State: textfmt.Visible(e.State, maxNameRunes), Note: textfmt.Visible(e.Note, maxNoteRunes),
+			From: max(e.Time.Sub(from), -farAway), To: r.Load.Duration, Count: 1,
+		}
+		if !l.Open {
+			s.To = min(events[i+1].Time.Sub(from), farAway)
+		}
+		if s.To > 0 || s.From >= 0 { // not only until the window began
+			l.Spans = append(l.Spans, s)
+		}
+	}
+	l.Open = l.Open && events[len(events)-1].State != serving
+	return l, true
+}
+
+// compareNatural compares names so that 2 comes before 10.
+func compareNatural(a, b string) int {
+	number := func(s string) string {
+		return s[:len(s)-len(strings.TrimLeft(s, "0123456789"))]
+	}
+	x, y := a, b
+	for x != "" && y != "" {
+		m, n := number(x), number(y)
+		if m != "" && n != "" {
+			p, q := strings.TrimLeft(m, "0"), strings.TrimLeft(n, "0")
+			if len(p) != len(q) {
+				return len(p) - len(q)
+			}
+			if d := strings.Compare(p, q); d != 0 {
+				return d
+			}
+			x, y = x[len(m):], y[len(n):]
+			continue
+		}
+		if x[0] != y[0] {
+			return int(x[0]) - int(y[0])
+		}
+		x, y = x[1:], y[1:]
+	}
+	if x != "" || y != "" {
+		return len(x) - len(y)
+	}
+	return strings.Compare(a, b)
+}

@@ -1,0 +1,134 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"evenkeel.dev/cmd/evenkeel/internal/runfile"
+	"evenkeel.dev/internal/textfmt"
+	"evenkeel.dev/loadgen"
+	"evenkeel.dev/tailstat"
+)
+
+// confidence is the probability with which all intervals of a comparison hold together.
+const confidence = .95
+
+// quantiles need requests beyond them, or they say nothing of a run.
+var quantiles = map[string]float64{"p50": .5, "p90": .9, "p99": .99, "p99.9": .999}
+
+// beyond is the share of the requests that a figure of the latency is about.
+func beyond(figure string) (share float64, ok bool) {
+	if q, is := quantiles[figure]; is {
+		return 1 - q, true
+	}
+	for _, share := range []float64{.01, .001} {
+		if tailstat.Slowest(share).Name == figure {
+			return share, true
+		}
+	}
+	return 0, false
+}
+
+// Least returns how many requests a run needs so that a figure is judged, 0 if their number does not matter.
+func Least(figure string) int64 {
+	share, ok := beyond(figure)
+	if !ok {
+		return 0
+	}
+	const atLeast = 10 // in the share, as tailstat has it
+	return int64(math.Round(atLeast / share))
+}
+
+func haveAll(figure string, runs []tailstat.Run) bool {
+	return !slices.ContainsFunc(runs, func(r tailstat.Run) bool { return r.Values[figure] == 0 })
+}
+
+// sides returns the runs of two columns as they are compared. Runs of one file whose order was drawn by lot are in
+// rounds; then a round that lacks one of the two is left out.
+func sides(base, head []tailstat.Run, sameFile bool) (b, h []tailstat.Run) {
+	b, h = slices.Clone(base), slices.Clone(head)
+	none := func(r tailstat.Run) bool { return r.Round == 0 }
+	if !sameFile || slices.ContainsFunc(b, none) || slices.ContainsFunc(h, none) {
+		for _, set := range [][]tailstat.Run{b, h} {
+			for i := range set {
+				set[i].Round = 0
+			}
+		}
+		return b, h
+	}
+	alone := func(other []tailstat.Run) func(tailstat.Run) bool {
+		return func(r tailstat.Run) bool {
+			return !slices.ContainsFunc(other, func(o tailstat.Run) bool { return o.Round == r.Round })
+		}
+	}
+	return slices.DeleteFunc(b, alone(head)), slices.DeleteFunc(h, alone(base))
+}
+
+// statRuns returns runs with the figures that they have, without those that were cut short, or in which the load generator was at
+// its own limit.
+func statRuns(runs []*runfile.Run, figures []Figure) (list []tailstat.Run) {
+	for _, r := range runs {
+		if r.Load.Interrupted || r.Load.FailedBy(loadgen.ClassGenerator) > 0 {
+			continue
+		}
+		s := tailstat.Run{Round: r.Round, Values: map[string]float64{}}
+		for i := range figures {
+			if x, ok := figures[i].Of(r); ok && x > 0 && !math.IsInf(x, 0) && enough(&figures[i], r) {
+				s.Values[figures[i].Name] = x
+			}
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+func enough(f *Figure, r *runfile.Run) bool {
+	q, is := quantiles[f.Name]
+	if !is {
+		return true
+	}
+	_, err := tailstat.Quantile(q).Of(&tailstat.Run{Latency: &r.Load.Latency})
+	return err == nil
+}
+
+// Ratio returns a result's ratio as people read it: "~" where 1 lies within its interval.
+func Ratio(r *tailstat.Result) string {
+	switch {
+	case r == nil:
+		return ""
+	case r.Verdict == tailstat.VerdictCannotTell:
+		return "~"
+	case math.Abs(r.Ratio-1) < .005: // a certain change is not written as none
+		return fmt.Sprintf("%.4fx", r.Ratio)
+	}
+	return textfmt.Ratio(r.Ratio)
+}
+
+// Bounds returns a result's interval as people read it, "" where there is none.
+func Bounds(r *tailstat.Result) string {
+	if r == nil || r.Within.Low <= 0 || math.IsInf(r.Within.High, 0) {
+		return ""
+	}
+	low, high := textfmt.Ratio(r.Within.Low), textfmt.Ratio(r.Within.High)
+	if r.Verdict != tailstat.VerdictCannotTell && (low == "1.00x" || high == "1.00x") {
+		low, high = fmt.Sprintf("%.4f", r.Within.Low), fmt.Sprintf("%.4f", r.Within.High)
+	}
+	return "[" + strings.TrimSuffix(low, "x") + "–" + strings.TrimSuffix(high, "x") + "]"
+}
+
+// Change writes a ratio of 1 or more as the change that it is: +35%.
+func Change(ratio float64) string {
+	switch {
+	case ratio >= 10:
+		return textfmt.Ratio(ratio)
+	case ratio < 1.001:
+		return "<0.1%"
+	}
+	percent := 100 * (ratio - 1)
+	if percent < 9.95 {
+		return fmt.Sprintf("%+.2g%%", percent)
+	}
+	return fmt.Sprintf("%+.0f%%", percent)
+}

@@ -1,0 +1,339 @@
+package exchange
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	hdr "github.com/HdrHistogram/hdrhistogram-go"
+
+	"evenkeel.dev/cmd/evenkeel/internal/runfile"
+	"evenkeel.dev/loadgen"
+)
+
+// Format names what a file holds.
+type Format string
+
+// The formats.
+const (
+	FormatRun        Format = "run"        // run.json
+	FormatHgrm       Format = "hgrm"       // HdrHistogram's percentile distribution
+	FormatHlog       Format = "hlog"       // HdrHistogram's interval log
+	FormatWrk2       Format = "wrk2"       // what wrk2 prints, and wrk
+	FormatK6         Format = "k6"         // k6's summary in JSON, or its points
+	FormatVegeta     Format = "vegeta"     // vegeta's results: gob, JSON or CSV; or its report in JSON
+	FormatHey        Format = "hey"        // hey's CSV
+	FormatAB         Format = "ab"         // what ab -g writes
+	FormatList       Format = "list"       // latencies, a line each
+	FormatGoBench    Format = "gobench"    // what go test -bench prints
+	FormatCSV        Format = "csv"        // buckets, a line each
+	FormatPrometheus Format = "prometheus" // a native histogram in the text format of OpenMetrics 2.0
+)
+
+// Limits of what is read.
+const (
+	maxBytes     = 1 << 30
+	maxLineBytes = 4 << 20
+	maxRuns      = 1000
+	sniffBytes   = 64 << 10
+)
+
+// Options of Read. The zero value finds the format by what the file holds.
+type Options struct {
+	Format Format        // default "": found by the contents
+	Unit   time.Duration // of the values of a .hgrm (default 1 ms), a histogram log (default 1 ns) or a list (no default), whose files do not say it
+	Label  string        // of the run (default the format's name); several runs get names of their own
+	Rate   float64       // requests/s that were asked for, where the file does not say it; default 0: not known
+}
+
+var readers = map[Format]func(io.Reader, Options) ([]runfile.Run, error){
+	FormatHgrm: readHgrm, FormatHlog: readHlog, FormatWrk2: readWrk2, FormatK6: readK6, FormatVegeta: readVegeta, FormatGoBench: readGoBench,
+	FormatHey: readHey, FormatAB: readAB, FormatList: readList,
+}
+
+var writers = map[Format]func(io.Writer, *runfile.Run) error{
+	FormatHgrm: writeHgrm, FormatHlog: writeHlog, FormatCSV: writeCSV, FormatPrometheus: writePrometheus,
+}
+
+// Readable and Writable are the formats that Read and Write know.
+func Readable() []Format {
+	return []Format{FormatRun, FormatHgrm, FormatHlog, FormatWrk2, FormatK6, FormatVegeta, FormatGoBench, FormatHey, FormatAB, FormatList}
+}
+
+func Writable() []Format {
+	return []Format{FormatRun, FormatHgrm, FormatHlog, FormatCSV, FormatPrometheus}
+}
+
+// Read reads a file of any format that Readable lists.
+func Read(r io.Reader, o Options) (*runfile.File, error) {
+	in := bufio.NewReaderSize(&limited{r, maxBytes}, sniffBytes)
+	if o.Format == "" {
+		head, err := in.Peek(sniffBytes)
+		if err != nil && err != io.EOF && len(head) == 0 {
+			return nil, err
+		}
+		if o.Format = sniff(head); o.Format == "" {
+			return nil, fmt.Errorf("it is in no format that is known here (%s): say with -from which it is", list(Readable()))
+		}
+	}
+	if o.Format == FormatRun {
+		return runfile.Read(in)
+	}
+	read := readers[o.Format]
+	if read == nil {
+		return nil, fmt.Errorf("format %q cannot be read; these can: %s", o.Format, list(Readable()))
+	}
+	if o.Label == "" {
+		o.Label = string(o.Format)
+	}
+	runs, err := read(in, o)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", o.Format, err)
+	}
+	for i := range runs {
+		if runs[i].Load.Latency.Count() == 0 && runs[i].Load.Requests() == 0 {
+			return nil, fmt.Errorf("%s: no request in it: measure again, or give another file", o.Format)
+		}
+		if runs[i].Repeat == 0 {
+			runs[i].Repeat = 1
+		}
+	}
+	return &runfile.File{Version: runfile.Version, Tool: runfile.Tool() + " convert", Runs: runs}, nil
+}
+
+// Write writes the histogram of a run in a format that Writable lists.
+func Write(w io.Writer, f *runfile.File, run *runfile.Run, format Format) error {
+	if format == FormatRun {
+		return f.Write(w)
+	}
+	write := writers[format]
+	switch {
+	case write == nil:
+		return fmt.Errorf("format %q cannot be written; these can: %s", format, list(Writable()))
+	case run.Load.Latency.Count() == 0:
+		return errors.New("its histogram is empty: there is nothing to write")
+	}
+	out := bufio.NewWriter(w)
+	if err := write(out, run); err != nil {
+		return err
+	}
+	return out.Flush()
+}
+
+func list(formats []Format) string {
+	var b strings.Builder
+	for i, f := range formats {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(string(f))
+	}
+	return b.String()
+}
+
+// sniff finds the format by a file's beginning; "" where it cannot.
+func sniff(head []byte) Format {
+	text := bytes.TrimSpace(bytes.TrimPrefix(head, []byte("\ufeff")))
+	if len(text) == 0 {
+		return ""
+	}
+	if text[0] == '{' {
+		return sniffJSON(text)
+	}
+	if bytes.IndexByte(head, 0) >= 0 {
+		return FormatVegeta // gob; all others are text
+	}
+	for line := range bytes.Lines(text) {
+		s := string(bytes.TrimSpace(line))
+		switch {
+		case s == heyHeader:
+			return FormatHey
+		case s == strings.TrimSpace(abHeader):
+			return FormatAB
+		case hgrmHeader(s):
+			return FormatHgrm
+		case strings.HasPrefix(s, "#[Histogram log format"), strings.HasPrefix(s, `"StartTimestamp"`), hlogLine.MatchString(s):
+			return FormatHlog
+		case strings.HasPrefix(s, "Running ") && strings.Contains(s, " test @ "):
+			return FormatWrk2
+		case strings.HasPrefix(s, "goos: "), benchLine.MatchString(s):
+			return FormatGoBench
+		case strings.Count(s, ",") >= 11 && strings.Trim(s[:strings.Index(s, ",")], "0123456789") == "":
+			return FormatVegeta
+		}
+	}
+	if sniffList(string(text)) {
+		return FormatList
+	}
+	return ""
+}
+
+// sniffJSON tells JSON files apart by a name that only one of them has.
+func sniffJSON(text []byte) Format {
+	has := func(name string) bool { return bytes.Contains(text, []byte(`"`+name+`"`)) }
+	switch {
+	case has("runs") && has("tool"):
+		return FormatRun
+	case has("attack") && has("latency"), has("latencies") && has("status_codes"):
+		return FormatVegeta
+	case has("type") && has("metric") && has("data"):
+		return FormatK6
+	case has("metrics") || has("root_group") || has("state"):
+		return FormatK6
+	}
+	return ""
+}
+
+// limited fails past a limit, where io.LimitReader would end the file.
+type limited struct {
+	r    io.Reader
+	left int64
+}
+
+func (l *limited) Read(b []byte) (int, error) {
+	n, err := l.r.Read(b[:min(int64(len(b)), l.left+1)])
+	if l.left -= int64(n); l.left < 0 {
+		return 0, fmt.Errorf("it is over %d MB: measure for a shorter time, or convert it in parts and add them with evenkeel merge", maxBytes>>20)
+	}
+	return n, err
+}
+
+// lines calls each with the lines of a text, from 1, and says in which one it failed.
+func lines(r io.Reader, each func(line string) error) error {
+	sc := bufio.NewScanner(r)
+	sc.Buffer(nil, maxLineBytes)
+	n := 0
+	for sc.Scan() {
+		n++
+		if err := each(strings.TrimRight(sc.Text(), "\r")); err != nil {
+			return fmt.Errorf("line %d: %w", n, err)
+		}
+	}
+	if errors.Is(sc.Err(), bufio.ErrTooLong) {
+		return fmt.Errorf("line %d is over %d MB: it is no text of this format", n+1, maxLineBytes>>20)
+	}
+	return sc.Err()
+}
+
+// duration is a value in units, as far as a duration can hold it; ok is false for what is none.
+func duration(v float64, unit time.Duration) (d time.Duration, ok bool) {
+	if !(v >= 0) || math.IsInf(v, 0) {
+		return 0, false
+	}
+	if v *= float64(unit); v >= math.MaxInt64 {
+		return math.MaxInt64, true
+	}
+	return time.Duration(math.Round(v)), true
+}
+
+// recount counts another histogram's values again, in buckets of ours.
+func recount(to *loadgen.Histogram, from *hdr.Histogram, unit time.Duration) {
+	for _, b := range from.Distribution() {
+		if b.Count > 0 {
+			d, _ := duration(float64(b.To), unit)
+			if unit == 1 {
+				d = time.Duration(b.To) // what a float64 does not hold
+			}
+			to.RecordN(d, b.Count)
+		}
+	}
+}
+
+// fine counts what is known as percentiles alone: in buckets from 1 ns on, since no results of evenkeel's own are added to it.
+type fine struct{ h *hdr.Histogram }
+
+func newFine() fine { return fine{hdr.New(1, int64(time.Hour), 3)} }
+
+func (f fine) record(d time.Duration, n int64) {
+	if n > 0 {
+		_ = f.h.RecordValues(min(int64(d), f.h.HighestTrackableValue()), n) // in range
+	}
+}
+
+func (f fine) histogram() (h loadgen.Histogram, err error) {
+	if f.h.TotalCount() == 0 {
+		return h, nil
+	}
+	b, err := f.h.EncodeV2()
+	if err == nil {
+		err = h.UnmarshalJSON(fmt.Appendf(nil, "%q", b))
+	}
+	return h, err
+}
+
+// known is a percentile that a summary tells.
+type known struct {
+	q float64 // 0 to 1; 1 is the maximum
+	d time.Duration
+}
+
+// fill makes a histogram of n requests of which only these percentiles are known: each of them reads as it is given, and what
+// lies between two reads as the upper one. It returns which are known.
+func fill(n int64, list []known) (loadgen.Histogram, []float64, error) {
+	h := newFine()
+	slices.SortFunc(list, func(a, b known) int {
+		switch {
+		case a.q < b.q:
+			return -1
+		case a.q > b.q:
+			return 1
+		}
+		return 0
+	})
+	var qs []float64
+	done := int64(0)
+	for i, k := range list {
+		if i > 0 && k.d < list[i-1].d {
+			return loadgen.Histogram{}, nil, fmt.Errorf("percentile %v is %v, below percentile %v with %v: the file is damaged; make it again", 100*k.q, k.d, 100*list[i-1].q, list[i-1].d)
+		}
+		// The rank that hdrhistogram-go takes for this quantile; the maximum keeps one for itself.
+		rank := min(max(int64(k.q*float64(n)+.5), 1), n)
+		if k.q < 1 && list[len(list)-1].q == 1 {
+			rank = min(rank, n-1)
+		}
+		if i == len(list)-1 {
+			rank = n // what is above the last one that is known, reads as it
+		}
+		h.record(k.d, rank-done)
+		done = max(done, rank)
+		qs = append(qs, k.q)
+	}
+	made, err := h.histogram()
+	return made, qs, err
+}
+
+// quantile is a percentile as a share: 99.9 is 0.999, and not what rounding makes of it.
+func quantile(percent float64) float64 { return math.Round(percent*1e7) / 1e9 }
+
+// percents writes quantiles for people: 0.5, 0.99 and 1 are p50, p99 and max.
+func percents(qs []float64) string {
+	var names []string
+	for _, q := range qs {
+		if q == 1 {
+			names = append(names, "max")
+			continue
+		}
+		names = append(names, "p"+strings.TrimRight(strings.TrimRight(fmt.Sprintf("%.6f", 100*q), "0"), "."))
+	}
+	return strings.Join(names, ", ")
+}
+
+// LeftOut says what a format that was written does not take of a run.
+func LeftOut(run *runfile.Run, format Format) string {
+	left := map[Format]string{
+		FormatHgrm:       "a .hgrm takes percentiles of the latency in milliseconds, and the number of requests: some percentiles alone, so that nothing can be added to it",
+		FormatHlog:       "a histogram log takes the latency in nanoseconds, whole, and the window",
+		FormatCSV:        "this CSV takes the buckets of the latency, whole",
+		FormatPrometheus: "a native histogram takes the latency in seconds, in buckets that are 0.27% apart, and the end of the window",
+	}[format] + "; left out are failures, statuses, rate, targets, figures over time"
+	if run.Import != nil && !run.Import.Exact {
+		left += "; the run was imported from " + run.Import.Format + ", and has percentiles only, so that many of its buckets hold what belongs below them"
+	}
+	return left
+}

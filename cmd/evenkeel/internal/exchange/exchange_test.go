@@ -1,0 +1,467 @@
+package exchange
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	hdr "github.com/HdrHistogram/hdrhistogram-go"
+	"github.com/google/go-cmp/cmp"
+
+	"evenkeel.dev/cmd/evenkeel/internal/runfile"
+	"evenkeel.dev/loadgen"
+)
+
+var update = flag.Bool("update", false, "rewrite golden files")
+
+// file reads a file of testdata.
+func file(t testing.TB, name string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func read(t testing.TB, name string, o Options) *runfile.File {
+	t.Helper()
+	f, err := Read(bytes.NewReader(file(t, name)), o)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	check(t, f)
+	return f
+}
+
+// check holds what any file that was read must be: it can be written and read again, and nothing in it is out of order.
+func check(t testing.TB, f *runfile.File) {
+	t.Helper()
+	var b bytes.Buffer
+	if err := f.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := runfile.Read(&b); err != nil {
+		t.Fatalf("it cannot be read again: %v", err)
+	}
+	for _, r := range f.Runs {
+		l := r.Load
+		if l.Answered < 0 || l.Failed < 0 || l.Bytes < 0 || l.Connections < 0 || l.Latency.Count() < 0 || r.Repeat < 1 || r.Import == nil || len(r.Notes) == 0 {
+			t.Errorf("%+v of %+v", l, r)
+		}
+		for q, last := 0., time.Duration(0); q <= 1; q += 1. / 64 {
+			if d := l.Latency.Quantile(q); d < last {
+				t.Errorf("quantile %v is %v, and the one below it %v", q, d, last)
+			} else {
+				last = d
+			}
+		}
+	}
+}
+
+// near compares within a histogram's precision.
+func near(t testing.TB, what string, got, want time.Duration) {
+	t.Helper()
+	if math.Abs(float64(got-want)) > max(.0011*float64(want), 600) {
+		t.Errorf("%s: %v, want %v", what, got, want)
+	}
+}
+
+// TestGolden holds each tool's file to what was read of it the last time that somebody looked.
+func TestGolden(t *testing.T) {
+	for _, name := range []string{"vegeta.gob", "k6-export.json", "k6-summary.json", "wrk2.txt", "wrk2-uncorrected.txt", "hdr-go.hgrm", "hdr-java.hgrm", "hdr-go.hlog", "gobench.txt"} {
+		t.Run(name, func(t *testing.T) {
+			f := read(t, name, Options{})
+			var got bytes.Buffer
+			for _, r := range f.Runs {
+				h := &r.Load.Latency // as figures: how it is compressed is up to the Go release
+				fmt.Fprintf(&got, "%d in the histogram, mean %v, p50 %v, p90 %v, p99 %v, max %v\n", h.Count(), h.Mean(), h.Quantile(.5), h.Quantile(.9), h.Quantile(.99), h.Max())
+				r.Load.Latency = loadgen.Histogram{}
+				for i := range r.Load.Series.Points {
+					r.Load.Series.Points[i].Histogram = loadgen.Packed{}
+				}
+				got.WriteString(text(t, r) + "\n")
+			}
+			golden := filepath.Join("testdata", "read", name+".txt")
+			if *update {
+				if err := os.WriteFile(golden, got.Bytes(), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatalf("%v (go test -update writes it)", err)
+			}
+			if d := cmp.Diff(string(want), got.String()); d != "" {
+				t.Errorf("%s (go test -update rewrites it): -want +got\n%s", golden, d)
+			}
+		})
+	}
+}
+
+// TestVegeta holds the three forms of vegeta's results to each other, and to what vegeta's own report says of them.
+func TestVegeta(t *testing.T) {
+	var runs []runfile.Run
+	for _, name := range []string{"vegeta.gob", "vegeta.ndjson", "vegeta.csv"} {
+		runs = append(runs, read(t, name, Options{}).Runs[0])
+	}
+	for _, r := range runs[1:] {
+		if d := cmp.Diff(text(t, runs[0]), text(t, r)); d != "" {
+			t.Error(d)
+		}
+	}
+	var report struct {
+		Latencies struct{ Max time.Duration }
+		BytesIn   struct{ Total int64 } `json:"bytes_in"`
+		Earliest  time.Time
+		End       time.Time
+		Requests  int64
+		Codes     map[int]int64 `json:"status_codes"`
+	}
+	if err := json.Unmarshal(file(t, "vegeta-report.json"), &report); err != nil {
+		t.Fatal(err)
+	}
+	l := runs[0].Load
+	if l.Requests() != report.Requests || l.Bytes != report.BytesIn.Total || !l.Started.Equal(report.Earliest) || l.Duration != report.End.Sub(report.Earliest) {
+		t.Errorf("%+v, and vegeta reports %+v", l, report)
+	}
+	if l.Failed != report.Codes[0] || l.Statuses[200] != report.Codes[200] || l.Failed == 0 || len(l.Failures) != 2 {
+		t.Errorf("%d failed, statuses %v; vegeta reports %v", l.Failed, l.Statuses, report.Codes)
+	}
+	near(t, "maximum", l.Latency.Max(), report.Latencies.Max)
+}
+
+func text(t testing.TB, v any) string {
+	t.Helper()
+	b, err := json.MarshalIndent(v, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func TestK6(t *testing.T) {
+	for name, values := range map[string]bool{"k6-export.json": false, "k6-summary.json": true} {
+		var f struct{ Metrics map[string]map[string]any }
+		if err := json.Unmarshal(file(t, name), &f); err != nil {
+			t.Fatal(err)
+		}
+		figure := func(metric, figure string) float64 {
+			m := f.Metrics[metric]
+			if values {
+				m = m["values"].(map[string]any)
+			}
+			return m[figure].(float64)
+		}
+		r := read(t, name, Options{}).Runs[0]
+		for figureName, q := range map[string]float64{"med": .5, "p(90)": .9, "p(99)": .99, "max": 1} {
+			near(t, figureName, r.Load.Latency.Quantile(q), time.Duration(1e6*figure("http_req_duration", figureName)))
+			if !r.Knows(q) {
+				t.Errorf("%s: %s is not known", name, figureName)
+			}
+		}
+		if r.Knows(.95) || r.Import.Exact {
+			t.Errorf("%s: it knows too much: %+v", name, r.Import)
+		}
+		if n := r.Load.Requests(); float64(n) != figure("http_reqs", "count") || float64(r.Load.Failed) != figure("http_req_failed", "passes") || r.Load.Failed == 0 {
+			t.Errorf("%s: %d requests, %d failed", name, n, r.Load.Failed)
+		}
+		if d := math.Abs(r.Load.Duration.Seconds()*figure("http_reqs", "rate") - figure("http_reqs", "count")); d > 1e-3 {
+			t.Errorf("%s: duration %v", name, r.Load.Duration)
+		}
+	}
+}
+
+// TestWrk2 holds the listed percentiles, and that the second table, of times from sending, is not read.
+func TestWrk2(t *testing.T) {
+	for name, want := range map[string]struct {
+		answered, counted int64
+		p50, max          time.Duration
+	}{
+		"wrk2.txt":             {383, 380, 19007 * time.Microsecond, 153855 * time.Microsecond},
+		"wrk2-uncorrected.txt": {101, 100, 0, 50143 * time.Microsecond},
+	} {
+		r := read(t, name, Options{Rate: 200}).Runs[0]
+		l := r.Load
+		if l.Answered != want.answered || l.Latency.Count() != want.counted || l.Rate != 200 || l.Connections != 4 || len(l.Targets) != 1 {
+			t.Errorf("%s: %d answered, %d counted, rate %v, %d connections to %v", name, l.Answered, l.Latency.Count(), l.Rate, l.Connections, l.Targets)
+		}
+		if want.p50 > 0 {
+			near(t, name+" p50", l.Latency.Quantile(.5), want.p50)
+		}
+		near(t, name+" max", l.Latency.Max(), want.max)
+	}
+	short, _, _ := strings.Cut(string(file(t, "wrk2.txt")), "  Detailed Percentile")
+	short += "  383 requests in 2.03s, 45.48KB read\n  Socket errors: connect 1, read 2, write 3, timeout 4\n"
+	f, err := Read(strings.NewReader(short), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := f.Runs[0]
+	near(t, "p90", r.Load.Latency.Quantile(.9), 62560*time.Microsecond)
+	if r.Load.Failed != 10 || len(r.Load.Failures) != 4 || !r.Knows(.9) || r.Knows(.95) || r.Load.Bytes != 46571 {
+		t.Errorf("%+v", r.Load)
+	}
+}
+
+// TestHlogAsTheLibrary holds what is read of a log to what HdrHistogram's own reader has.
+func TestHlogAsTheLibrary(t *testing.T) {
+	sums := map[string]*hdr.Histogram{}
+	reader := hdr.NewHistogramLogReader(bytes.NewReader(file(t, "hdr-go.hlog")))
+	for {
+		h, err := reader.NextIntervalHistogram()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h == nil {
+			break
+		}
+		if sums[h.Tag()] == nil {
+			sums[h.Tag()] = hdr.New(1, int64(time.Minute), 3)
+		}
+		sums[h.Tag()].Merge(h)
+	}
+	f := read(t, "hdr-go.hlog", Options{Label: "all"})
+	if len(f.Runs) != 2 || f.Runs[0].Label != "all" || f.Runs[1].Label != "reads" {
+		t.Fatalf("%d runs", len(f.Runs))
+	}
+	for i, tag := range []string{"", "reads"} {
+		l := f.Runs[i].Load
+		if l.Latency.Count() != sums[tag].TotalCount() || l.Duration != 3*time.Second || !l.Started.Equal(time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)) || len(l.Series.Points) != 15 || l.Series.Interval != 200*time.Millisecond {
+			t.Errorf("%q: %d of %d, %v from %v, %d points", tag, l.Latency.Count(), sums[tag].TotalCount(), l.Duration, l.Started, len(l.Series.Points))
+		}
+		for _, q := range []float64{.1, .5, .9, .99, .999, 1} {
+			near(t, fmt.Sprint(tag, " ", q), l.Latency.Quantile(q), time.Duration(sums[tag].ValueAtQuantile(100*q)))
+		}
+	}
+}
+
+// TestHlogOfJava reads the logs that HdrHistogram's Go library has of the Java one, from the module cache.
+func TestHlogOfJava(t *testing.T) {
+	dir := hdrModule(t)
+	for name, want := range map[string]string{
+		"jHiccup-2.0.7S.logV2.hlog": "",
+		"tagged-Log.logV2.hlog":     "",
+		"jHiccup-2.0.6.logV1.hlog":  "HdrHistogram before 2.1.4; write it again",
+		"jHiccup-2.0.1.logV0.hlog":  "HdrHistogram before 2.1.4; write it again",
+	} {
+		b, err := os.ReadFile(filepath.Join(dir, "test", name))
+		if err != nil {
+			t.Skipf("the module cache has no test data of HdrHistogram's: %v", err)
+		}
+		f, err := Read(bytes.NewReader(b), Options{})
+		switch {
+		case want != "":
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v, want %q", name, err, want)
+			}
+		case err != nil:
+			t.Errorf("%s: %v", name, err)
+		default:
+			check(t, f)
+			if l := f.Runs[0].Load; l.Started.Year() != 2015 || l.Latency.Max().Round(time.Millisecond) < time.Millisecond {
+				t.Errorf("%s: from %v, up to %v", name, l.Started, l.Latency.Max())
+			}
+		}
+	}
+}
+
+func TestHgrm(t *testing.T) {
+	r := read(t, "hdr-go.hgrm", Options{}).Runs[0]
+	rows := 0
+	for line := range strings.Lines(string(file(t, "hdr-go.hgrm"))) {
+		f := strings.Fields(line)
+		if len(f) < 3 || strings.HasPrefix(line, "#") || f[0] == "Value" {
+			continue
+		}
+		v, _ := strconv.ParseFloat(f[0], 64)
+		n, _ := strconv.ParseInt(f[2], 10, 64)
+		near(t, line, r.Load.Latency.Quantile(float64(n)/10_000-.4/10_000), time.Duration(v*1e6))
+		rows++
+	}
+	if rows < 40 || r.Load.Answered != 10_000 {
+		t.Errorf("%d rows, %d requests", rows, r.Load.Answered)
+	}
+	java := read(t, "hdr-java.hgrm", Options{}).Runs[0]
+	log := read(t, "hdr-go.hlog", Options{}).Runs[0] // of which it is
+	for _, q := range []float64{.5, .75, .9, 1} {
+		near(t, fmt.Sprint("by Java ", q), java.Load.Latency.Quantile(q), log.Load.Latency.Quantile(q))
+	}
+	if java.Load.Answered != log.Load.Answered {
+		t.Errorf("by Java: %d of %d", java.Load.Answered, log.Load.Answered)
+	}
+	us := read(t, "hdr-go.hgrm", Options{Unit: time.Microsecond}).Runs[0]
+	near(t, "the same in µs", us.Load.Latency.Max(), r.Load.Latency.Max()/1000)
+}
+
+func TestGoBench(t *testing.T) {
+	f := read(t, "gobench.txt", Options{})
+	var got []string
+	for _, r := range f.Runs {
+		got = append(got, fmt.Sprint(r.Label, "#", r.Repeat, " ", r.Load.Answered, " ", percents(r.Import.Quantiles)))
+	}
+	want := []string{"BenchmarkHash/1k#1 200 p50, p90, p99, max", "BenchmarkHash/1k#2 200 p50, p90, p99, max", "BenchmarkHash/64k#1 200 p50, p90, p99, max", "BenchmarkHash/64k#2 200 p50, p90, p99, max"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	for _, tt := range []struct {
+		unit string
+		q    float64
+		want time.Duration
+	}{
+		{"p99-ns/op", .99, 7},
+		{"p99.9-us/op", .999, 7 * time.Microsecond},
+		{"p999-ms", .999, 7 * time.Millisecond},
+		{"p9999_µs/req", .9999, 7 * time.Microsecond},
+		{"max-s", 1, 7 * time.Second},
+		{"median-ns", .5, 7},
+		{"p100-ns", 1, 7},
+	} {
+		f, err := Read(strings.NewReader("BenchmarkX-8 \t 1000\t 12 ns/op\t 7 "+tt.unit+"\n"), Options{})
+		if err != nil {
+			t.Errorf("%s: %v", tt.unit, err)
+		} else if r := f.Runs[0]; r.Label != "BenchmarkX" || r.Load.Latency.Quantile(tt.q).Round(max(tt.want/100, 1)) != tt.want || !r.Knows(tt.q) || r.Load.Duration != 12*time.Microsecond {
+			t.Errorf("%s: %v of %+v", tt.unit, r.Load.Latency.Quantile(tt.q), r)
+		}
+	}
+}
+
+// measured is a run of evenkeel's own.
+func measured() *runfile.File {
+	l := &loadgen.Result{Started: time.UnixMilli(1_700_000_000_250).UTC(), Duration: 2 * time.Second, Answered: 3000, Rate: 1500, Targets: []string{"GET http://x/"}}
+	for i := range time.Duration(3000) {
+		l.Latency.Record(i * i * 700)
+	}
+	return &runfile.File{Version: runfile.Version, Tool: "evenkeel", Runs: []runfile.Run{{Label: `a "b"`, Repeat: 1, Load: l}}}
+}
+
+func write(t testing.TB, f *runfile.File, format Format) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Write(&b, f, &f.Runs[0], format); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// TestRoundTrip reads again what was written: a log carries all of the histogram, a distribution its lines.
+func TestRoundTrip(t *testing.T) {
+	f := measured()
+	was := f.Runs[0].Load
+	for _, format := range []Format{FormatHlog, FormatHgrm} {
+		back, err := Read(strings.NewReader(write(t, f, format)), Options{})
+		if err != nil {
+			t.Fatalf("%s: %v", format, err)
+		}
+		is := back.Runs[0].Load
+		if is.Latency.Count() != was.Latency.Count() || sniff([]byte(write(t, f, format))) != format {
+			t.Errorf("%s: %d of %d", format, is.Latency.Count(), was.Latency.Count())
+		}
+		near(t, string(format)+" maximum", is.Latency.Max(), was.Latency.Max())
+		for _, q := range []float64{.1, .5, .75, .9, .9375} { // lines of a distribution
+			near(t, fmt.Sprint(format, " ", q), is.Latency.Quantile(q), was.Latency.Quantile(q))
+		}
+		if format == FormatHlog {
+			if d := cmp.Diff(text(t, was.Latency), text(t, is.Latency)); d != "" || !is.Started.Equal(was.Started) || is.Duration != was.Duration {
+				t.Errorf("%s: it is not the same: %v from %v\n%s", format, is.Duration, is.Started, d)
+			}
+		}
+	}
+	h, err := hdr.NewHistogramLogReader(strings.NewReader(write(t, f, FormatHlog))).NextIntervalHistogram()
+	if err != nil || h.TotalCount() != 3000 || h.StartTimeMs() != 1_700_000_000_250 || h.EndTimeMs() != 1_700_000_002_250 {
+		t.Errorf("HdrHistogram's own reader has %v, %v", h, err)
+	}
+}
+
+func TestCSV(t *testing.T) {
+	f := measured()
+	var h loadgen.Histogram
+	sum := int64(0)
+	for i, line := range strings.Split(strings.TrimSpace(write(t, f, FormatCSV)), "\n") {
+		var ns, n, cumulative int64
+		var q float64
+		if i == 0 {
+			continue
+		}
+		if _, err := fmt.Sscanf(line, "%d,%d,%d,%g", &ns, &n, &cumulative, &q); err != nil {
+			t.Fatal(err)
+		}
+		h.RecordN(time.Duration(ns), n)
+		if sum += n; sum != cumulative || math.Abs(q-float64(sum)/3000) > 1e-8 {
+			t.Errorf("line %d: %s", i, line)
+		}
+	}
+	if d := cmp.Diff(text(t, f.Runs[0].Load.Latency), text(t, h)); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestPrometheus unfolds the spans again: each of our buckets is in the native bucket that covers it.
+func TestPrometheus(t *testing.T) {
+	f := measured()
+	out := write(t, f, FormatPrometheus)
+	if !strings.Contains(out, `{label="a \"b\"",repeat="1"} {count:3000,`) || !strings.HasSuffix(out, "]} 1700000002.250\n# EOF\n") {
+		t.Errorf("%.300s", out)
+	}
+	field := func(name string) string {
+		_, s, _ := strings.Cut(out, name+":[")
+		s, _, _ = strings.Cut(s, "]")
+		return s
+	}
+	counts := strings.Split(field("positive_buckets"), ",")
+	got := map[int]int64{}
+	i := 0
+	for k, span := range strings.Split(field("positive_spans"), ",") {
+		var offset, length int
+		if _, err := fmt.Sscanf(span, "%d:%d", &offset, &length); err != nil || length < 1 || k > 0 && offset < 0 {
+			t.Fatalf("span %q: %v", span, err)
+		}
+		i += offset
+		for range length {
+			n, err := strconv.ParseInt(counts[0], 10, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got[i], counts = n, counts[1:]
+			i++
+		}
+	}
+	want := map[int]int64{}
+	for d, n := range f.Runs[0].Load.Latency.All() {
+		b := promIndex(d.Seconds())
+		want[b] += n
+		upper, lower := math.Pow(2, float64(b)/256), math.Pow(2, float64(b-1)/256)
+		if s := d.Seconds(); s > upper*(1+1e-12) || s <= lower*(1-1e-12) {
+			t.Errorf("%v is not in bucket %d, from %v to %v s", d, b, lower, upper)
+		}
+	}
+	if d := cmp.Diff(want, got); d != "" || len(counts) > 0 {
+		t.Errorf("%d buckets are in no span; -want +got\n%s", len(counts), d)
+	}
+}
+
+func TestWriteRefuses(t *testing.T) {
+	f := measured()
+	if err := Write(io.Discard, f, &f.Runs[0], "wrk2"); err == nil || !strings.Contains(err.Error(), "cannot be written; these can: run, hgrm") {
+		t.Error(err)
+	}
+	f.Runs[0].Load.Latency = loadgen.Histogram{}
+	if err := Write(io.Discard, f, &f.Runs[0], FormatCSV); err == nil || !strings.Contains(err.Error(), "empty") {
+		t.Error(err)
+	}
+	for _, format := range Writable() {
+		if format != FormatRun && !strings.Contains(LeftOut(&f.Runs[0], format), "left out are") || !slices.Contains(Writable(), format) {
+			t.Errorf("%s: %q", format, LeftOut(&f.Runs[0], format))
+		}
+	}
+}

@@ -1,0 +1,171 @@
+package exchange
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"time"
+
+	"evenkeel.dev/cmd/evenkeel/internal/runfile"
+	"evenkeel.dev/loadgen"
+)
+
+// k6's summary, of --summary-export or of what handleSummary gets, has a few percentiles of each metric and no counts below
+// them. Times are milliseconds. --summary-trend-stats says which percentiles. Only the second form has a map "values".
+//
+//	{"metrics": {"http_req_duration": {"med": 1.2, "p(90)": 3.4, "max": 9, ...}, "http_reqs": {"count": 100, "rate": 50}, ...}}
+
+// k6Metric is one metric, in either form.
+type k6Metric map[string]json.RawMessage
+
+// number returns a figure of a metric, and whether it has that.
+func (m k6Metric) number(name string) (float64, bool, error) {
+	raw, has := m[name]
+	if !has {
+		return 0, false, nil
+	}
+	var v float64
+	if err := json.Unmarshal(raw, &v); err != nil {
+		return 0, false, fmt.Errorf("%s is %.40s: a number was expected", name, raw)
+	}
+	return v, true, nil
+}
+
+// count returns a figure that is a count; 0 where there is none.
+func (m k6Metric) count(name string) (int64, error) {
+	v, _, err := m.number(name)
+	if err == nil && !(v >= 0 && v < 1<<53) {
+		err = fmt.Errorf("%s is %v: a count was expected", name, v)
+	}
+	return int64(v), err
+}
+
+func readK6(r io.Reader, o Options) ([]runfile.Run, error) {
+	var f struct {
+		Metrics map[string]k6Metric `json:"metrics"`
+	}
+	in := bufio.NewReaderSize(r, sniffBytes)
+	head, _ := in.Peek(sniffBytes)
+	d := json.NewDecoder(in)
+	if first, _, _ := bytes.Cut(bytes.TrimSpace(head), []byte("\n")); bytes.Contains(first, []byte(`"metric"`)) && bytes.Contains(first, []byte(`"type"`)) {
+		return readK6Points(d, o)
+	}
+	if err := d.Decode(&f); err != nil {
+		if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+			return nil, errors.New("it was cut off: write it again with k6 run --summary-export FILE")
+		}
+		return nil, fmt.Errorf("no summary of k6's (%w): write it with k6 run --summary-export FILE", err)
+	}
+	for name, m := range f.Metrics {
+		if raw, has := m["values"]; has {
+			var values k6Metric
+			if err := json.Unmarshal(raw, &values); err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
+			f.Metrics[name] = values
+		}
+	}
+	latency := f.Metrics["http_req_duration"]
+	if latency == nil {
+		return nil, errors.New("no metric http_req_duration in it: only HTTP requests are read here")
+	}
+	l := &loadgen.Result{Rate: o.Rate}
+	run := runfile.Run{Label: o.Label, Load: l, Import: &runfile.Import{Format: string(FormatK6)}}
+	if err := k6Load(l, f.Metrics); err != nil {
+		return nil, err
+	}
+	list, err := k6Known(latency)
+	if err != nil {
+		return nil, err
+	}
+	h, qs, err := fill(l.Requests(), list)
+	if err != nil {
+		return nil, err
+	}
+	l.Latency, run.Import.Quantiles = h, qs
+	run.Notes = []string{
+		"k6's summary has " + percents(qs) + " alone, interpolated between requests, and results cannot be added to it: ask k6 for more with --summary-trend-stats 'med,p(90),p(99),p(99.9),max'",
+		"k6's http_req_duration counts from the sending, without dialling; the summary does not say when it ran, what was asked for, targets, or figures over time",
+	}
+	return []runfile.Run{run}, nil
+}
+
+// k6Load fills in the counts.
+func k6Load(l *loadgen.Result, metrics map[string]k6Metric) error {
+	requests, err := metrics["http_reqs"].count("count")
+	if err != nil {
+		return fmt.Errorf("http_reqs: %w", err)
+	}
+	if requests == 0 {
+		return errors.New("http_reqs has no count: no request was sent, or it is no summary of k6's")
+	}
+	rate, _, err := metrics["http_reqs"].number("rate")
+	if err != nil {
+		return fmt.Errorf("http_reqs: %w", err)
+	}
+	if d, ok := duration(float64(requests)/rate, time.Second); ok && rate > 0 {
+		l.Duration = d
+	}
+	// A rate's passes are those for which it is true: for http_req_failed the failed ones.
+	if l.Failed, err = metrics["http_req_failed"].count("passes"); err != nil {
+		return fmt.Errorf("http_req_failed: %w", err)
+	}
+	if l.Failed > requests {
+		return fmt.Errorf("%d of %d requests failed: the file was changed; make it again", l.Failed, requests)
+	}
+	l.Answered = requests - l.Failed
+	if l.Failed > 0 {
+		l.Failures = []loadgen.Failure{{Class: loadgen.ClassOther, Count: l.Failed, Example: "k6 does not tell what was not answered from what was answered with a status of 4xx or 5xx"}}
+	}
+	if l.Bytes, err = metrics["data_received"].count("count"); err != nil {
+		return fmt.Errorf("data_received: %w", err)
+	}
+	users, err := metrics["vus_max"].count("value")
+	if err != nil {
+		return fmt.Errorf("vus_max: %w", err)
+	}
+	l.Connections = int(min(users, loadgen.MaxConnections))
+	return nil
+}
+
+var k6Percentile = regexp.MustCompile(`^p\((\d+(?:\.\d+)?)\)$`)
+
+// k6Known returns the percentiles of a trend.
+func k6Known(m k6Metric) ([]known, error) {
+	var list []known
+	for name := range m {
+		q := 0.
+		switch p := k6Percentile.FindStringSubmatch(name); {
+		case name == "med":
+			q = .5
+		case name == "max":
+			q = 1
+		case p != nil:
+			v, err := strconv.ParseFloat(p[1], 64)
+			if err != nil || v > 100 {
+				return nil, fmt.Errorf("http_req_duration has %s, which is no percentile", name)
+			}
+			q = quantile(v)
+		default:
+			continue // avg, min, count, and thresholds
+		}
+		v, _, err := m.number(name)
+		if err != nil {
+			return nil, fmt.Errorf("http_req_duration: %w", err)
+		}
+		d, ok := duration(v, time.Millisecond)
+		if !ok {
+			return nil, fmt.Errorf("http_req_duration: %s is %v ms: the file was changed; make it again", name, v)
+		}
+		list = append(list, known{q, d})
+	}
+	if len(list) == 0 {
+		return nil, errors.New("http_req_duration has no percentile: give k6 --summary-trend-stats 'med,p(90),p(99),max'")
+	}
+	return list, nil
+}

@@ -1,0 +1,291 @@
+package exchange
+
+import (
+	"bufio"
+	"encoding/csv"
+	"encoding/gob"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"evenkeel.dev/cmd/evenkeel/internal/runfile"
+	"evenkeel.dev/loadgen"
+)
+
+// vegeta's results have each request: when it was sent, how long it took, its status and size, its URL. vegeta attack writes
+// gob; vegeta encode makes JSON, an object a line, or CSV of twelve columns of them. Latency counts from the sending.
+
+// vegetaResult is what is read of a request; gob and JSON find the fields by name.
+type vegetaResult struct {
+	Code      uint16        `json:"code"`
+	Timestamp time.Time     `json:"timestamp"`
+	Latency   time.Duration `json:"latency"`
+	BytesIn   uint64        `json:"bytes_in"`
+	Error     string        `json:"error"`
+	Method    string        `json:"method"`
+	URL       string        `json:"url"`
+}
+
+const maxTargets = 20 // that are named; others are "..."
+
+func readVegeta(r io.Reader, o Options) ([]runfile.Run, error) {
+	in := bufio.NewReaderSize(r, sniffBytes)
+	head, _ := in.Peek(sniffBytes)
+	var next func() (vegetaResult, error)
+	switch {
+	case strings.HasPrefix(strings.TrimLeft(string(head), " \r\n\t"), "{"):
+		d := json.NewDecoder(in)
+		if text := string(head); strings.Contains(text, `"latencies"`) && strings.Contains(text, `"status_codes"`) {
+			return readVegetaReport(d, o)
+		}
+		next = func() (v vegetaResult, err error) { return v, d.Decode(&v) }
+	case slices.Contains(head, 0):
+		d := gob.NewDecoder(in)
+		next = func() (v vegetaResult, err error) { return v, d.Decode(&v) }
+	default:
+		next = vegetaCSV(in)
+	}
+	v := vegeta{run: runfile.Run{Label: o.Label, Load: &loadgen.Result{Rate: o.Rate}, Import: &runfile.Import{Format: string(FormatVegeta), Exact: true}}}
+	for n := 1; ; n++ {
+		result, err := next()
+		if err == io.EOF {
+			break
+		}
+		if err == nil {
+			err = v.add(result)
+		} else if errors.Is(err, io.ErrUnexpectedEOF) {
+			err = errors.New("it was cut off: copy the file again, or keep what vegeta encode makes of its whole part")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("result %d: %w", n, err)
+		}
+	}
+	if err := v.end(); err != nil {
+		return nil, err
+	}
+	return []runfile.Run{v.run}, nil
+}
+
+// vegetaCSV reads lines of time, status, latency, bytes out, bytes in, error, body, attack, number, method, URL, header.
+func vegetaCSV(r io.Reader) func() (vegetaResult, error) {
+	last := &lastByte{r: r}
+	d := csv.NewReader(last)
+	d.FieldsPerRecord, d.TrimLeadingSpace, d.ReuseRecord = 12, true, true
+	return func() (v vegetaResult, err error) {
+		f, err := d.Read()
+		if err == io.EOF && last.b != '\n' || errors.Is(err, csv.ErrFieldCount) {
+			return v, io.ErrUnexpectedEOF
+		}
+		if err != nil {
+			return v, err
+		}
+		at, err1 := strconv.ParseInt(f[0], 10, 64)
+		code, err2 := strconv.ParseUint(f[1], 10, 16)
+		latency, err3 := strconv.ParseInt(f[2], 10, 64)
+		in, err4 := strconv.ParseUint(f[4], 10, 64)
+		return vegetaResult{uint16(code), time.Unix(0, at), time.Duration(latency), in, f[5], f[9], f[10]}, errors.Join(err1, err2, err3, err4)
+	}
+}
+
+// lastByte remembers how a file ended: the cut of a line in its last column would go unseen.
+type lastByte struct {
+	r io.Reader
+	b byte
+}
+
+func (l *lastByte) Read(b []byte) (int, error) {
+	n, err := l.r.Read(b)
+	if n > 0 {
+		l.b = b[n-1]
+	}
+	return n, err
+}
+
+// vegeta adds up results.
+type vegeta struct {
+	run  runfile.Run
+	last time.Time // the end of the last one
+	sent time.Time // when the last one was sent
+}
+
+func (v *vegeta) add(r vegetaResult) error {
+	l := v.run.Load
+	switch y := r.Timestamp.Year(); {
+	case r.Latency < 0:
+		return fmt.Errorf("a latency of %v: the file was changed; make it again", r.Latency)
+	case y < 1970 || y > 2260:
+		return fmt.Errorf("sent at %v, which cannot be: the file was changed, or is another one", r.Timestamp)
+	case r.BytesIn > math.MaxInt64/2-uint64(l.Bytes):
+		return fmt.Errorf("%d bytes: the file was changed; make it again", r.BytesIn)
+	case r.Code > 0 && (r.Code < 100 || r.Code > 999):
+		return fmt.Errorf("status %d: there are those from 100 to 999, and 0 without an answer", r.Code)
+	}
+	if l.Started.IsZero() || r.Timestamp.Before(l.Started) {
+		l.Started = r.Timestamp.UTC()
+	}
+	if r.Timestamp.After(v.sent) {
+		v.sent = r.Timestamp
+	}
+	if end := r.Timestamp.Add(r.Latency); end.After(v.last) {
+		v.last = end
+	}
+	l.Bytes += int64(r.BytesIn)
+	target := r.Method + " " + r.URL
+	switch {
+	case r.URL == "" || slices.Contains(l.Targets, target):
+	case len(l.Targets) < maxTargets:
+		l.Targets = append(l.Targets, target)
+	case len(l.Targets) == maxTargets:
+		l.Targets = append(l.Targets, "...")
+	}
+	if r.Code > 0 {
+		l.Answered++
+		if l.Statuses == nil {
+			l.Statuses = map[int]int64{}
+		}
+		l.Statuses[int(r.Code)]++
+		l.Latency.Record(r.Latency)
+		return nil
+	}
+	class := vegetaClass(r.Error)
+	l.Failed++
+	i := slices.IndexFunc(l.Failures, func(f loadgen.Failure) bool { return f.Class == class })
+	if i < 0 {
+		i = len(l.Failures)
+		l.Failures = append(l.Failures, loadgen.Failure{Class: class, Example: r.Error})
+	}
+	l.Failures[i].Count++
+	if class == loadgen.ClassTimeout { // as evenkeel itself counts failures
+		l.Latency.Record(r.Latency)
+	}
+	return nil
+}
+
+// window works out when the load was put on.
+func (v *vegeta) window() error {
+	l := v.run.Load
+	if d := v.last.Sub(l.Started); d.Seconds() > year {
+		return fmt.Errorf("from the first request to the last answer it is %v: results of different attacks, or the file was changed; give those of one", d)
+	}
+	slices.SortFunc(l.Targets, strings.Compare) // results come in the order of the answers
+	l.Duration = v.last.Sub(l.Started)
+	return nil
+}
+
+func (v *vegeta) end() error {
+	if err := v.window(); err != nil {
+		return err
+	}
+	said := v.run.Load.Rate > 0
+	if d := v.sent.Sub(v.run.Load.Started); !said && d > 0 {
+		v.run.Load.Rate = float64(v.run.Load.Requests()-1) / d.Seconds()
+	}
+	v.run.Notes = append(v.run.Notes,
+		"vegeta's latency counts from the sending: what a request waited for a free worker is not in it; failures but timeouts are not in it either, as evenkeel counts them",
+		vegetaUnsaid(said))
+	return nil
+}
+
+// vegetaUnsaid says what vegeta's files do not.
+func vegetaUnsaid(rateSaid bool) string {
+	rate := "the rate is that at which requests were sent, since vegeta does not say what was asked for (-rate does)"
+	if rateSaid {
+		rate = "the rate was said with -rate, and not by vegeta"
+	}
+	return rate + "; connections and timeout are not known, and figures over time are left out"
+}
+
+// vegetaReport is what vegeta report -type json writes: some percentiles, and counts.
+type vegetaReport struct {
+	Latencies map[string]int64 `json:"latencies"`
+	BytesIn   struct {
+		Total int64 `json:"total"`
+	} `json:"bytes_in"`
+	Earliest time.Time        `json:"earliest"`
+	End      time.Time        `json:"end"`
+	Rate     float64          `json:"rate"`
+	Statuses map[string]int64 `json:"status_codes"`
+	Errors   []string         `json:"errors"`
+}
+
+func readVegetaReport(d *json.Decoder, o Options) ([]runfile.Run, error) {
+	var f vegetaReport
+	if err := d.Decode(&f); err != nil {
+		return nil, fmt.Errorf("%w: it was cut off or changed; write it again with vegeta report -type json", err)
+	}
+	l := &loadgen.Result{Rate: o.Rate, Started: f.Earliest.UTC(), Duration: f.End.Sub(f.Earliest), Bytes: f.BytesIn.Total, Statuses: map[int]int64{}}
+	if l.Rate == 0 {
+		l.Rate = f.Rate
+	}
+	if !(l.Rate >= 0 && l.Rate <= 1e9) || l.Bytes < 0 || l.Duration < 0 || l.Duration.Seconds() > year {
+		return nil, errors.New("its rate, its size or its times cannot be: the file was changed; write it again")
+	}
+	for text, n := range f.Statuses {
+		status, err := strconv.Atoi(text)
+		if err != nil || n < 0 || n > 1<<53 || status != 0 && (status < 100 || status > 999) {
+			return nil, fmt.Errorf("status %q, %d times: the file was changed; write it again", text, n)
+		}
+		if status == 0 {
+			l.Failed = n
+			continue
+		}
+		l.Answered += n
+		l.Statuses[status] = n
+	}
+	if l.Failed > 0 {
+		l.Failures = []loadgen.Failure{{Class: loadgen.ClassOther, Count: l.Failed, Example: strings.Join(f.Errors[:min(len(f.Errors), 1)], "")}}
+	}
+	var list []known
+	for name, q := range map[string]float64{"50th": .5, "90th": .9, "95th": .95, "99th": .99, "max": 1} {
+		if ns, has := f.Latencies[name]; has && ns >= 0 {
+			list = append(list, known{q, time.Duration(ns)})
+		}
+	}
+	if len(list) == 0 {
+		return nil, errors.New("no percentile in it: write it again with vegeta report -type json")
+	}
+	h, qs, err := fill(l.Requests(), list)
+	if err != nil {
+		return nil, err
+	}
+	l.Latency = h
+	return []runfile.Run{{
+		Label: o.Label, Load: l, Import: &runfile.Import{Format: string(FormatVegeta), Quantiles: qs},
+		Notes: []string{
+			"vegeta's report has " + percents(qs) + " alone, of answers and failures together, and reports cannot be added up: convert the results for all",
+			vegetaUnsaid(o.Rate > 0),
+		},
+	}}, nil
+}
+
+// vegetaClass finds the class of a failure by what Go's HTTP client said.
+func vegetaClass(text string) loadgen.Class {
+	for _, c := range []struct {
+		part  string
+		class loadgen.Class
+	}{
+		{"no such host", loadgen.ClassDNS},
+		{"Client.Timeout", loadgen.ClassTimeout},
+		{"deadline exceeded", loadgen.ClassTimeout},
+		{"i/o timeout", loadgen.ClassTimeout},
+		{"connection refused", loadgen.ClassRefused},
+		{"tls: ", loadgen.ClassTLS},
+		{"x509: ", loadgen.ClassTLS},
+		{"connection reset", loadgen.ClassReset},
+		{"broken pipe", loadgen.ClassReset},
+		{"EOF", loadgen.ClassClosed},
+		{"malformed HTTP", loadgen.ClassProtocol},
+		{"dial tcp", loadgen.ClassConnect},
+	} {
+		if strings.Contains(text, c.part) {
+			return c.class
+		}
+	}
+	return loadgen.ClassOther
+}

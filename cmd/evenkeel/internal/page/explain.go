@@ -1,0 +1,187 @@
+package page
+
+import (
+	"cmp"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"io"
+	"math"
+	"strings"
+	"time"
+
+	"evenkeel.dev/cmd/evenkeel/internal/runfile"
+	"evenkeel.dev/internal/chart"
+	"evenkeel.dev/internal/textfmt"
+	"evenkeel.dev/reqtrace"
+	"evenkeel.dev/reqtrace/verdict"
+)
+
+var (
+	//go:embed explain.html.tmpl
+	explainTemplate string
+	//go:embed explain.css
+	ownExplainStyle string
+	//go:embed explain.js
+	explainScript string
+
+	explainStyle = chart.CauseStyle + ownExplainStyle
+	explainTmpl  = newTemplate(explainTemplate)
+)
+
+// minPart is the smallest share of a bar that is drawn.
+const minPart = .0005
+
+// Trace is the trace that a verdict is on.
+type Trace struct {
+	Name string // as the page calls it
+	File string // where go tool trace can read it; "": it was not kept
+}
+
+// explainPage is what explain.html.tmpl shows.
+type explainPage struct {
+	shell // with the data of the CCDF
+
+	Verdict    *verdict.Verdict
+	Source     string
+	Guide      string // the row on the cause that the headline names
+	Legend     []pageCause
+	Classes    []classRow
+	Bands      []bandBar
+	Causes     []causeRow
+	CausesFoot string
+	CCDF       chart.Chart
+	Overview   chart.Chart
+	Viewer     *viewer // nil: there is no file that it could read
+	Requests   []slowRequest
+	Still      bool // the machine stood still
+	Sites      []siteRow
+	Running    []runningRow
+	Limits     []string
+	Tool       string
+}
+
+// classRow is a class of requests.
+type classRow struct{ Name, Requests, P50, P99, Slow string }
+
+type bandBar struct {
+	Name, Requests, Mean, Range string
+	Bar                         []barPart
+	Desc                        string
+}
+
+// barPart is a piece of a bar, in thousandths of its width.
+type barPart struct {
+	Class    string
+	X, Width string
+	Tip      string
+}
+
+type causeRow struct {
+	pageCause
+	Median, Tail, More, Share string
+	Width                     string // of its bar, in percent
+}
+
+// runningRow is a function that requests were running in.
+type runningRow struct{ Share, Interval, Count, Where string }
+
+// Explain writes a verdict on a trace, and what it rests on, as one page that needs
+// nothing but itself, as [Compare] does.
+func Explain(w io.Writer, t Trace, v *verdict.Verdict) error {
+	r := v.Report()
+	p := explainPage{
+		shell: newShell(style+explainStyle, explainScript, []byte("null")), Verdict: v, Source: t.Name, Limits: verdict.Limits(), Tool: runfile.Tool(),
+	}
+	if r.Requests > 0 {
+		d := ccdfData(r)
+		data, err := json.Marshal(d)
+		if err != nil {
+			return fmt.Errorf("data of the page: %w", err)
+		}
+		p.Data, p.CCDF = template.JS(data), ccdfChart(d)
+		p.CCDF.XLabel = "time in the server"
+		p.Viewer = newViewer(t.File)
+		p.fill(v)
+	}
+	return explainTmpl.Execute(w, &p)
+}
+
+func (p *explainPage) fill(v *verdict.Verdict) {
+	r := v.Report()
+	for _, c := range v.Classes() {
+		p.Classes = append(p.Classes, classRow{c.Name, textfmt.Count(float64(c.Requests)), textfmt.Duration(c.P50), textfmt.Duration(c.P99), textfmt.Share(c.Slow)})
+	}
+	if v.Named {
+		p.Guide = v.Causes[0].Guide
+	}
+	all := []reqtrace.Parts{r.Median.Parts, r.Tail.Parts}
+	for i := range r.Bands {
+		all = append(all, r.Bands[i].Parts)
+		p.Bands = append(p.Bands, newBandBar(&r.Bands[i]))
+	}
+	for i := range r.Slowest {
+		all = append(all, r.Slowest[i].Parts)
+	}
+	for _, c := range verdict.Causes(minPart, all...) {
+		p.Legend = append(p.Legend, newPageCause(c))
+	}
+	for _, row := range v.Table() {
+		c := causeRow{
+			pageCause: newPageCause(row.Cause), Median: textfmt.Duration(row.Median), Tail: textfmt.Duration(row.Tail), More: textfmt.SignedDuration(row.Excess),
+		}
+		if row.Share > 0 {
+			c.Share, c.Width = textfmt.Share(row.Share), chart.LabelNumber(chart.Significant(row.Share*100, 3))
+		}
+		p.Causes = append(p.Causes, c)
+	}
+	p.CausesFoot = fmt.Sprintf("On average a request of the slowest 1%% (p99+) takes %s, the median request %s: %s more. A share is of what is more; causes that take less than in the median request have none.",
+		textfmt.Duration(r.Tail.Mean), textfmt.Duration(r.Median.Mean), textfmt.Duration(r.Tail.Mean-r.Median.Mean))
+	for _, x := range v.Places() {
+		p.Sites = append(p.Sites, siteRow{newPageCause(x.Cause), verdict.Where(&x.Blame), textfmt.Duration(x.Median), textfmt.Duration(x.Time), textfmt.SignedDuration(x.Excess)})
+	}
+	for _, x := range v.Running() {
+		where := cmp.Or(x.Site, "no function of the program's")
+		if x.Handler != "" {
+			where += ", in " + x.Handler
+		}
+		p.Running = append(p.Running, runningRow{textfmt.Share(x.Share), rangeText(textfmt.Share(x.Low), textfmt.Share(x.High)), textfmt.Count(float64(x.Count)), where})
+	}
+	p.Still = len(r.Machine.Spans) > 0
+	p.Overview, p.Requests = overview(r), slowRequests(r, p.Viewer)
+}
+
+func newBandBar(b *reqtrace.Band) bandBar {
+	bar := bandBar{Name: b.Name, Requests: textfmt.Count(float64(b.Requests)), Mean: textfmt.Duration(b.Mean), Range: rangeText(textfmt.Duration(b.Min), textfmt.Duration(b.Max))}
+	at := 0.
+	var desc []string
+	for _, c := range verdict.Causes(minPart, b.Parts) {
+		share := b.Parts.Share(c)
+		tip := fmt.Sprintf("%s: %s of %s (%s)", verdict.Phrase(c), textfmt.Duration(b.Parts.Of(c)), textfmt.Duration(b.Mean), textfmt.Percent(share*100))
+		bar.Bar = append(bar.Bar, barPart{causeClass(c), thousandths(at), thousandths(share), b.Name + ", " + tip})
+		desc = append(desc, tip)
+		at += share
+	}
+	bar.Desc = b.Name + ": " + strings.Join(desc, "; ")
+	return bar
+}
+
+func thousandths(frac float64) string { return chart.LabelNumber(math.Round(frac*1e4) / 10) }
+
+// ccdfData is the distribution as the comparison's page has it, of one column.
+func ccdfData(r *reqtrace.Report) *pageData {
+	lo, hi := time.Duration(math.MaxInt64), time.Duration(1)
+	col := pageColumn{Label: "requests", Count: int64(r.Requests)}
+	for _, q := range r.CCDF {
+		lo, hi = min(lo, max(q.Time, 1)), max(hi, q.Time)
+		col.CCDF.X = append(col.CCDF.X, chart.Significant(float64(q.Time)/microsecond, 4))
+		col.CCDF.Share = append(col.CCDF.Share, chart.Significant(1-q.Q, 4))
+	}
+	lo = min(lo, hi)
+	a := chart.LogAxis(float64(lo)/microsecond, float64(hi)/microsecond)
+	return &pageData{
+		Latency: pageRange{a.Lo, a.Hi}, Columns: []pageColumn{col},
+		Floor: math.Pow10(-min(max(int(math.Ceil(math.Log10(float64(r.Requests))-1e-9)), 2), 5)),
+	}
+}

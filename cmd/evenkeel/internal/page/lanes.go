@@ -1,0 +1,209 @@
+package page
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"evenkeel.dev/cmd/evenkeel/internal/compare"
+	"evenkeel.dev/internal/chart"
+	"evenkeel.dev/internal/textfmt"
+)
+
+// Limits of what a page draws of events.
+const (
+	maxLanes     = 24   // in a panel
+	pageSpans    = 8000 // on the page, about
+	maxLaneSpans = 1000 // in a lane; more are merged
+	maxNoteBytes = 64e3 // on the page
+	laneWidth    = 1e6  // units of a lane: finer than a plot's, since states are short
+	narrowSpan   = 4000 // of them: some pixels at most
+	gutterRunes  = 9    // of a source's name that fit to the left of its lane
+	labelRunes   = 40   // of it that fit above the lane
+)
+
+// addLanes puts the lanes of the runs drawn into the page's data, within bounds.
+func (d *pageData) addLanes(c *compare.Comparison) {
+	lanes := make([][]compare.Lane, len(c.Columns))
+	total := 0
+	for i := range c.Columns {
+		all := c.Lanes(c.Columns[i].Median())
+		lanes[i] = busiest(all, maxLanes)
+		total += len(lanes[i])
+		if n := len(all); n > maxLanes {
+			d.laneNotes = append(d.laneNotes, fmt.Sprintf("%s: %d of %s sources are drawn, those with the most changes.",
+				c.Columns[i].Label, maxLanes, textfmt.Count(float64(n))))
+		}
+	}
+	if total == 0 {
+		return
+	}
+	limit, merged := max(min(maxLaneSpans, pageSpans/total), 10), false
+	for i := range lanes {
+		window := c.Columns[i].Median().Load.Duration
+		for k := range lanes[i] {
+			l := &lanes[i][k]
+			n := len(l.Spans)
+			l.Spans = mergeStates(l.Spans, window, limit)
+			merged = merged || len(l.Spans) < n
+		}
+	}
+	if merged {
+		d.laneNotes = append(d.laneNotes, "Where states follow each other too fast to be told apart, neighbours are drawn as one, "+
+			"in the colour of the state that took most of the time. The terminal counts each.")
+	}
+	d.fillLanes(c, lanes)
+}
+
+// fillLanes puts lanes in the form that the script reads.
+func (d *pageData) fillLanes(c *compare.Comparison, lanes [][]compare.Lane) {
+	states := newStates(lanes)
+	d.States = states.legend
+	notes := 0
+	for i := range lanes {
+		for _, l := range lanes[i] {
+			p := pageLane{
+				Source: l.Source, Known: l.Known.Microseconds(), Open: l.Open,
+				until: c.Columns[i].Median().Load.Duration, spans: l.Spans,
+			}
+			for k, s := range l.Spans {
+				p.At, p.For = append(p.At, s.From.Microseconds()), append(p.For, (s.To-s.From).Microseconds())
+				p.State = append(p.State, states.index(s.State))
+				if notes += len(s.Note); s.Note != "" && notes <= maxNoteBytes {
+					p.Note = set(p.Note, k, s.Note)
+				}
+				if s.Count > 1 {
+					p.Count = set(p.Count, k, s.Count)
+				}
+			}
+			d.Columns[i].Lanes = append(d.Columns[i].Lanes, p)
+		}
+	}
+	if notes > maxNoteBytes {
+		d.laneNotes = append(d.laneNotes, "The events have more notes than fit: only the first are shown.")
+	}
+}
+
+func (d *pageData) hasLanes() bool {
+	return slices.ContainsFunc(d.Columns, func(col pageColumn) bool { return len(col.Lanes) > 0 })
+}
+
+func set[V any](m map[string]V, index int, v V) map[string]V {
+	if m == nil {
+		m = map[string]V{}
+	}
+	m[strconv.Itoa(index)] = v
+	return m
+}
+
+// busiest returns the n lanes with the most spans, in the order that they had.
+func busiest(lanes []compare.Lane, n int) []compare.Lane {
+	if len(lanes) <= n {
+		return slices.Clone(lanes)
+	}
+	by := make([]int, len(lanes))
+	for i := range by {
+		by[i] = i
+	}
+	slices.SortStableFunc(by, func(a, b int) int { return len(lanes[b].Spans) - len(lanes[a].Spans) })
+	by = by[:n]
+	slices.Sort(by)
+	var kept []compare.Lane
+	for _, i := range by {
+		kept = append(kept, lanes[i])
+	}
+	return kept
+}
+
+// mergeStates returns at most limit spans. Where there are more, those that are shorter than a
+// step of the time line and begin in the same step become one.
+func mergeStates(spans []compare.Span, window time.Duration, limit int) []compare.Span {
+	if len(spans) <= limit {
+		return spans
+	}
+	steps := max(limit/2-1, 1) // in each a short one at most, and the start of a long one
+	step := max(window/time.Duration(steps), 1)
+	var merged []compare.Span
+	took := map[string]time.Duration{} // by the states of the one being merged
+	last := time.Duration(-1)
+	for _, s := range spans {
+		from, to := s.Clip(window)
+		if to-from >= step {
+			merged, last = append(merged, s), -1
+			continue
+		}
+		if from/step != last {
+			clear(took)
+			merged, last = append(merged, s), from/step
+			took[s.State] += to - from
+			continue
+		}
+		m := &merged[len(merged)-1]
+		m.To, m.Note, m.Count = max(m.To, s.To), "", m.Count+s.Count
+		if took[s.State] += to - from; took[s.State] > took[m.State] {
+			m.State = s.State
+		}
+	}
+	return merged
+}
+
+// lanesPanel draws the lanes of a column on the time axis, or returns nil.
+func lanesPanel(d *pageData, c *compare.Comparison, column int) *chart.Chart {
+	lanes := d.Columns[column].Lanes
+	if len(lanes) == 0 {
+		return nil
+	}
+	ch := &chart.Chart{
+		ID: fmt.Sprintf("lanes-%d", column), Kind: "lanes", Group: "time", Class: "panel lanes above",
+		Title:  "States over time: " + d.Columns[column].Label,
+		YLabel: "state of each source",
+		X:      d.timeTicks(),
+	}
+	pitch, top, height := 18, .15, .7 // of a lane; the shares are of the pitch
+	if slices.ContainsFunc(lanes, func(l pageLane) bool { return utf8.RuneCountInString(l.Source) > gutterRunes }) {
+		pitch, top, height = 30, .52, .42
+		ch.Class += " named"
+	}
+	ch.Height = strconv.Itoa(pitch * len(lanes))
+	x, each := d.timeAxis(), chart.PlotHeight/float64(len(lanes))
+	at := func(t time.Duration) int { return int(x.Frac(t.Seconds())*laneWidth + .5) }
+	for i := range lanes {
+		l := &lanes[i]
+		y, h := int((float64(i)+top)*each), int(height*each)
+		label := (float64(i) + .5) / float64(len(lanes))
+		if pitch > 18 {
+			label = (float64(i) + top/2) / float64(len(lanes))
+		}
+		ch.Y = append(ch.Y, chart.Tick{At: chart.PercentAt(label), Label: textfmt.Visible(l.Source, labelRunes)})
+		var track chart.Path
+		known := at(time.Duration(l.Known) * time.Microsecond)
+		track.Box(known, y, at(l.until)-known, h)
+		addLane(ch, "track", column, track.String())
+		// What is narrow gets a border, which zooming does not scale, on top of its neighbours.
+		wide, narrow := make([]chart.Path, len(d.States)), make([]chart.Path, len(d.States))
+		for k, s := range l.spans {
+			from, to := s.Clip(l.until)
+			p := &wide[l.State[k]]
+			if at(to)-at(from) < narrowSpan {
+				p = &narrow[l.State[k]]
+			}
+			p.Box(at(from), y, at(to)-at(from), h)
+		}
+		for k := range wide {
+			addLane(ch, "state "+d.States[k].Class, column, wide[k].String())
+		}
+		for k := range narrow {
+			addLane(ch, "state narrow "+d.States[k].Class, column, narrow[k].String())
+		}
+	}
+	ch.Desc = c.EventsText(c.Columns[column].Median())
+	return ch
+}
+
+func addLane(c *chart.Chart, class string, column int, d string) {
+	if d != "" {
+		c.Lines = append(c.Lines, chart.Line{Class: class, Series: column, D: d, Transform: fmt.Sprintf("scale(%g 1)", chart.PlotWidth/laneWidth)})
+	}
+}

@@ -1,0 +1,192 @@
+package page
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"evenkeel.dev/cmd/evenkeel/internal/compare"
+	"evenkeel.dev/cmd/evenkeel/internal/runfile"
+	"evenkeel.dev/internal/chart"
+	"evenkeel.dev/internal/textfmt"
+	"evenkeel.dev/loadgen"
+)
+
+// panel is the time line of one variant.
+type panel struct {
+	pageVariant
+	Caption string
+	Lanes   *chart.Chart // nil where no event was placed
+	Latency chart.Chart
+	Heap    *chart.Chart // nil where no variant has collections measured
+}
+
+// panels draws the median run of each column, all on the same axes.
+func panels(c *compare.Comparison, d *pageData) []panel {
+	latency, heap := latencyOverTimeAxis(c), heapAxis(c)
+	variants := pageVariants(c)
+	ps := make([]panel, len(c.Columns))
+	for i := range c.Columns {
+		run := c.Columns[i].Median()
+		gc := mergeCollections(run.GC, d.End)
+		p := panel{pageVariant: variants[i], Caption: panelCaption(&c.Columns[i], run)}
+		p.Lanes = lanesPanel(d, c, i)
+		p.Latency = latencyPanel(d, i, run, gc, latency)
+		if hasGC(c) {
+			p.Latency.Class += " above"
+			p.Heap = heapPanel(d, i, run, gc, heap)
+		}
+		ps[i] = p
+	}
+	return ps
+}
+
+func panelCaption(col *compare.Column, run *runfile.Run) string {
+	t := fmt.Sprintf("%s requests in %s", textfmt.Count(float64(run.Load.Answered)), textfmt.Duration(run.Load.Duration))
+	if run.Load.Failed > 0 {
+		t += fmt.Sprintf(", %s failed", textfmt.Count(float64(run.Load.Failed)))
+	}
+	if run.GC != nil {
+		t += fmt.Sprintf(", %s collections", textfmt.Count(float64(len(run.GC.Collections))))
+	}
+	if run.Load.Interrupted {
+		t += ", interrupted"
+	}
+	if len(col.Runs) > 1 {
+		t = fmt.Sprintf("repeat %d of %d: %s", run.Repeat, len(col.Runs), t)
+	}
+	return t
+}
+
+// timeEnd returns the seconds that hold every run drawn.
+func timeEnd(c *compare.Comparison) float64 {
+	end := time.Duration(0)
+	for i := range c.Columns {
+		r := c.Columns[i].Median()
+		s := &r.Load.Series
+		end = max(end, r.Load.Duration, time.Duration(len(s.Points))*s.Interval-s.Interval/2)
+		if r.GC != nil {
+			for _, k := range r.GC.Collections {
+				end = max(end, k.At)
+			}
+		}
+	}
+	if end <= 0 {
+		return 1
+	}
+	return chart.Significant(end.Seconds(), 6)
+}
+
+// latencyOverTimeAxis holds p50 to max of every run drawn.
+func latencyOverTimeAxis(c *compare.Comparison) chart.Axis {
+	lo, hi := time.Duration(0), time.Duration(0)
+	for i := range c.Columns {
+		for _, p := range c.Columns[i].Median().Load.Series.Points {
+			if p.Count == 0 || p.P50 <= 0 {
+				continue
+			}
+			if lo == 0 || p.P50 < lo {
+				lo = p.P50
+			}
+			hi = max(hi, p.P50, p.Max)
+		}
+	}
+	if lo == 0 {
+		lo, hi = time.Millisecond, time.Second
+	}
+	return chart.LogAxis(float64(lo)/microsecond, float64(hi)/microsecond)
+}
+
+func newPageSeries(s *loadgen.Series) pageSeries {
+	r := pageSeries{Step: s.Interval.Seconds()}
+	us := func(d time.Duration) float64 { return chart.Significant(float64(d)/microsecond, 3) }
+	for i, p := range s.Points {
+		if p.Count == 0 { // no latency to show
+			p.P50, p.P99, p.Max = 0, 0, 0
+		}
+		r.P50, r.P99, r.Max = append(r.P50, us(p.P50)), append(r.P99, us(p.P99)), append(r.Max, us(p.Max))
+		if p.Failed > 0 {
+			if r.Failed == nil {
+				r.Failed = map[string]int64{}
+			}
+			r.Failed[strconv.Itoa(i)] = p.Failed
+		}
+	}
+	return r
+}
+
+// at returns where point i is on the time axis: the middle of its interval.
+func (s *pageSeries) at(i int, x chart.Axis) int {
+	return chart.PlotX(x.Frac((float64(i) + .5) * s.Step))
+}
+
+func latencyPanel(d *pageData, column int, run *runfile.Run, gc []gcSpan, y chart.Axis) chart.Chart {
+	x, s := d.timeAxis(), &d.Columns[column].Series
+	label := d.Columns[column].Label
+	c := chart.Chart{
+		ID: fmt.Sprintf("time-%d", column), Kind: "time", Group: "time", Class: "panel",
+		Title:  "Latency over time: " + label,
+		YLabel: "latency", XLabel: "time since the first request",
+		X: d.timeTicks(),
+		Y: y.YTicks(chart.LogTicks(y.Lo, y.Hi, 7), labelMicroseconds),
+		Desc: fmt.Sprintf("Median, 99th percentile and longest latency by %s, on a logarithmic axis. %s",
+			chart.LabelTime(s.Step), panelGCText(run)),
+	}
+	add := func(class, d string) {
+		if d != "" {
+			c.Lines = append(c.Lines, chart.Line{Class: class + " " + variantClass(column), Series: column, D: d})
+		}
+	}
+	c.Lines = append(c.Lines, collectionMarks(gc, x, column)...)
+	drawn := s.draw(s.P50, x, y)
+	add("max", s.draw(s.Max, x, y))
+	add("p99", s.draw(s.P99, x, y))
+	add("p50", drawn)
+	add("failed", s.drawFailed(x))
+	if drawn == "" {
+		c.Message = "no request was answered"
+	}
+	return c
+}
+
+func panelGCText(run *runfile.Run) string {
+	switch {
+	case run.GC == nil:
+		return "Collections were not measured."
+	case len(run.GC.Collections) == 0:
+		return "No collection in the window."
+	}
+	return textfmt.Count(float64(len(run.GC.Collections))) + " collections are marked."
+}
+
+// draw connects points of consecutive intervals, and leaves gaps open.
+func (s *pageSeries) draw(values []float64, x, y chart.Axis) string {
+	var p chart.Path
+	for i, v := range values {
+		if v == 0 {
+			continue
+		}
+		px, py := s.at(i, x), chart.PlotY(y.Frac(v))
+		gapBefore := i == 0 || values[i-1] == 0
+		gapAfter := i == len(values)-1 || values[i+1] == 0
+		if gapBefore {
+			p.Move(px, py)
+		}
+		if !gapBefore || gapAfter {
+			p.Line(px, py)
+		}
+	}
+	return p.String()
+}
+
+// drawFailed marks intervals with failures at the bottom.
+func (s *pageSeries) drawFailed(x chart.Axis) string {
+	var p chart.Path
+	for i := range s.P50 {
+		if s.Failed[strconv.Itoa(i)] > 0 {
+			p.Move(s.at(i, x), chart.PlotHeight)
+			p.Line(s.at(i, x), chart.PlotHeight-60)
+		}
+	}
+	return p.String()
+}
