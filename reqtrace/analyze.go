@@ -33,6 +33,7 @@ type Report struct {
 	Median    Band          `json:"median"`                    // p45 to p55: what the others are compared with
 	Tail      Band          `json:"tail"`                      // p99 and above
 	Machine   Machine       `json:"machine,omitzero"`          // when it stood still
+	Quota     *Quota        `json:"quota,omitempty"`           // what a CPU quota did to the process; nil: not known
 	Samples   int           `json:"samples,omitempty"`         // of a CPU profile that was taken meanwhile
 	Allocated uint64        `json:"allocated_bytes,omitempty"` // on the heap during the trace
 	CCDF      []Quantile    `json:"ccdf"`
@@ -229,6 +230,7 @@ func (a *analysis) finish(m *model) *Report {
 	r.Total = m.turns.classes.asked()
 	r.Requests = a.kept.seen
 	r.Machine, r.Samples, r.Allocated = m.machine, m.samples, m.heap.allocated
+	m.kernel.finish(r, m.origin, m.now)
 	if len(a.requests) == 0 {
 		return r
 	}

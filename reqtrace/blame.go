@@ -42,7 +42,11 @@ const maxSites = 8
 //
 // Its slices are used again and again.
 type blamer struct {
-	clock   *clock
+	clock  *clock
+	kernel *kernel // nil: not known
+
+	profiled bool // a CPU profile runs, and the kernel said nothing of threads
+
 	known   *sites
 	todo    []piece
 	sites   []blameOf
@@ -113,9 +117,9 @@ func (r *served) out(m *model) Request {
 	return r.Request
 }
 
-// blame fills in the parts, sites and path of r, which g served from a to b. Sites and path are
+// blame fills in the parts, sites and path of r, which g served from a to b in the turn seq. Sites and path are
 // the blamer's own until its next call.
-func (x *blamer) blame(q *served, g *goroutine, a, b int64) {
+func (x *blamer) blame(q *served, g *goroutine, seq uint64, a, b int64) {
 	r := &q.Request
 	x.path = x.path[:0]
 	x.sites, x.samples, x.ran = x.sites[:0], x.samples[:0], x.ran[:0]
@@ -137,7 +141,7 @@ func (x *blamer) blame(q *served, g *goroutine, a, b int64) {
 		if s.state == stateRunnable {
 			tile.site = 0 // it is the holder's
 		}
-		if s.state == stateRunning && (len(x.clock.stalls) == 0 || x.clock.stood(t, end) == 0) { // the most frequent, and nothing to take apart
+		if s.state == stateRunning && x.onCPU(s.thread, t, end) { // the most frequent, and nothing to take apart
 			r.Parts.ns[CauseRunning] += dur(end - t)
 			x.sample(g, t, end)
 		} else {
@@ -145,8 +149,8 @@ func (x *blamer) blame(q *served, g *goroutine, a, b int64) {
 			x.largest = blameOf{}
 			own := piece{g: g, a: t, b: end, as: CauseRunning}
 			if steps > 0 {
-				x.segment(r, g.seq, &own, s, t, end)
-				steps = x.run(r, g.seq, steps-2) // as take counts
+				x.segment(r, seq, &own, s, t, end)
+				steps = x.run(r, seq, steps-2) // as take counts
 			} else {
 				x.lost(r, &own, end-t)
 			}
@@ -190,6 +194,9 @@ func (x *blamer) take(r *Request, seq uint64, p *piece) (steps int) {
 	if p.what != 0 {
 		steps = x.acquired(r, p)
 	}
+	if x.kernel != nil && p.hold > 0 {
+		p.hold -= x.kernel.offIn(p.g, p.b-p.hold, p.b)
+	}
 	i, t := p.g.at(p.a), p.a
 	if i < 0 { // it did not exist yet, or it is forgotten what it did
 		begin := p.b
@@ -204,7 +211,7 @@ func (x *blamer) take(r *Request, seq uint64, p *piece) (steps int) {
 			x.todo = append(x.todo, before)
 			x.lost(r, p, begin-min(p.g.born, p.b))
 		} else if p.g.ofNobody && p.as == CauseRunning && p.g.born > p.a && p.g.born <= begin {
-			x.spend(r, p, CauseSleep, &segment{site: p.site}, begin-p.a)
+			x.spend(r, p, CauseSleep, &segment{site: p.site}, begin, begin-p.a)
 		} else {
 			x.lost(r, p, begin-p.a)
 		}
@@ -259,9 +266,30 @@ func (x *blamer) acquired(r *Request, p *piece) (steps int) {
 // nobodys is time until b in which nobody knows who had what is waited for.
 func (x *blamer) nobodys(r *Request, p piece, b int64) {
 	p.holder, p.writer = 0, 0
-	still := x.clock.stood(p.a, b)
-	r.Parts.ns[CauseMachine] += dur(still)
+	still := x.clock.stand(&r.Parts, p.a, b)
 	x.lost(r, &p, b-p.a-still)
+}
+
+// onCPU reports whether all of a time on a thread went into running, as far as that is known.
+func (x *blamer) onCPU(thread int32, a, b int64) bool {
+	if len(x.clock.stalls) > 0 && x.clock.stood(a, b) > 0 {
+		return false
+	}
+	return x.kernel.off(thread, a, b) == offCPU{}
+}
+
+// off takes out of a piece from a to b what the kernel did not let its thread run, and returns how much that is.
+func (x *blamer) off(r *Request, p *piece, s *segment, a, b int64) int64 {
+	off := x.kernel.off(s.thread, a, b)
+	if s.state == stateSyscall || s.state == stateCgo {
+		off = x.kernel.called(s.thread, a, b)
+	}
+	r.Parts.ns[CauseThrottled] += dur(off.quota)
+	r.Parts.ns[CauseDescheduled] += dur(off.others)
+	if off.others > 0 && p.as != CauseRunning {
+		x.place(wait{cause: CauseDescheduled, site: p.site, holder: p.holder}, off.others, off.others)
+	}
+	return off.quota + off.others
 }
 
 // lost is time of which nothing is known but what it is waited for.
@@ -269,7 +297,7 @@ func (x *blamer) lost(r *Request, p *piece, ns int64) {
 	if p.as == CauseRunning {
 		r.Parts.ns[CauseUnknown] += dur(ns)
 	} else {
-		x.spend(r, p, CauseUnknown, &segment{}, ns)
+		x.spend(r, p, CauseUnknown, &segment{}, p.b, ns)
 	}
 }
 
@@ -282,11 +310,18 @@ func (x *blamer) segment(r *Request, seq uint64, p *piece, s *segment, a, b int6
 	if len(x.clock.stalls) > 0 {
 		ns -= x.still(r, s, a, b)
 	}
+	if x.kernel != nil && s.thread != 0 {
+		ns -= x.off(r, p, s, a, b)
+	}
 	switch s.state {
 	case stateAssistMark:
 		x.add(r, wait{cause: CauseAssistMark, site: s.site}, ns)
 	case stateAssistWait:
-		x.add(r, wait{cause: CauseAssistWait, site: s.site}, ns)
+		before := r.Parts
+		r.Parts.ns[CauseAssistWait] += dur(ns)
+		x.kernel.waited(&r.Parts, &before, a, b)
+		ns = int64(r.Parts.ns[CauseAssistWait] - before.ns[CauseAssistWait])
+		x.place(wait{cause: CauseAssistWait, site: s.site}, ns, ns)
 	case stateSweep:
 		x.add(r, wait{cause: CauseSweep, site: s.site}, ns)
 	case stateStopping:
@@ -299,6 +334,7 @@ func (x *blamer) segment(r *Request, seq uint64, p *piece, s *segment, a, b int6
 		before := r.Parts
 		x.clock.wait(&r.Parts, a, b)
 		x.halted(r, a, b, int64(r.Parts.ns[CauseStopped]-before.ns[CauseStopped]))
+		x.kernel.waited(&r.Parts, &before, a, b)
 		if busy := r.Parts.ns[CauseRunqueueBusy] - before.ns[CauseRunqueueBusy]; busy > 0 {
 			holder, longest := x.clock.hog(a, b)
 			if holder == 0 {
@@ -322,7 +358,7 @@ func (x *blamer) segment(r *Request, seq uint64, p *piece, s *segment, a, b int6
 		if s.state == stateRunning && p.as == CauseRunning {
 			x.sample(p.g, a, b)
 		}
-		x.spend(r, p, ownCause[s.state], s, ns)
+		x.spend(r, p, ownCause[s.state], s, b, ns)
 	}
 }
 
@@ -349,9 +385,7 @@ func (x *blamer) still(r *Request, s *segment, a, b int64) (ns int64) {
 	case s.state == stateRunnable, x.leads(s):
 		return 0
 	}
-	ns = x.clock.stood(a, b)
-	r.Parts.ns[CauseMachine] += dur(ns)
-	return ns
+	return x.clock.stand(&r.Parts, a, b)
 }
 
 var ownCause = [...]Cause{
@@ -376,11 +410,11 @@ func (x *blamer) wait(r *Request, seq uint64, p *piece, s *segment, a, b int64) 
 	}
 	switch {
 	case x.known.places[s.site].op == opStream:
-		x.spend(r, p, CauseChannel, s, b-a)
+		x.spend(r, p, CauseChannel, s, b, b-a)
 	case w == nil && cause == CauseChannel: // a timer's
-		x.spend(r, p, CauseSleep, s, b-a)
+		x.spend(r, p, CauseSleep, s, b, b-a)
 	case w == nil: // nobody knows
-		x.spend(r, p, CauseLock, s, b-a)
+		x.spend(r, p, CauseLock, s, b, b-a)
 	case p.as != CauseRunning: // a chain
 		push(a, b, p.as)
 	case seq != 0 && w.owner == seq: // its own child
@@ -396,11 +430,14 @@ func (x *blamer) wait(r *Request, seq uint64, p *piece, s *segment, a, b int64) 
 	}
 }
 
-// spend adds time that p's goroutine spent on own, in a segment of its.
-func (x *blamer) spend(r *Request, p *piece, own Cause, s *segment, ns int64) {
+// spend adds time until b that p's goroutine spent on own, in a segment of its.
+func (x *blamer) spend(r *Request, p *piece, own Cause, s *segment, b, ns int64) {
 	if p.as == CauseRunning && own == CauseRunning { // which has no place
 		r.Parts.ns[CauseRunning] += dur(ns)
 		return
+	}
+	if own == CauseRunning && x.profiled && p.holder != 0 {
+		x.known.held(p.holder, p.g, b-ns, b)
 	}
 	w := x.known.spentBy(p, own, s)
 	r.Parts.ns[w.cause] += dur(ns)

@@ -30,6 +30,8 @@ const (
 	CauseSleep              // waiting for time to pass
 	CauseMachine            // the machine stood still: no processor did anything, though there was work
 	CauseStoppedOther       // others than the collector stop the world: for a stack trace of all goroutines, say
+	CauseThrottled          // the CPU quota of the process's control group was used up
+	CauseDescheduled        // the kernel ran other processes on the CPU, while the goroutine had a processor
 	numCauses
 )
 
@@ -46,7 +48,7 @@ var causeNames = [numCauses]string{
 	CauseUnknown: "unknown", CauseRunning: "running", CauseAssistMark: "assist", CauseAssistWait: "assist-wait", CauseSweep: "sweep", CauseStopped: "stopped",
 	CauseRunqueueGC: "runqueue-gc", CauseRunqueueBusy: "runqueue", CauseRunqueueIdle: "runqueue-idle", CauseSyscall: "syscall", CauseCgo: "cgo",
 	CauseNetwork: "network", CauseLock: "lock", CauseChannel: "channel", CauseSleep: "sleep", CauseMachine: "machine",
-	CauseStoppedOther: "stopped-other",
+	CauseStoppedOther: "stopped-other", CauseThrottled: "throttled", CauseDescheduled: "descheduled",
 }
 
 func (c Cause) String() string {

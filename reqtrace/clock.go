@@ -183,7 +183,7 @@ func (c *clock) wait(p *Parts, a, b int64) {
 			continue
 		}
 		c.queued(p, a, from)
-		p.ns[CauseMachine] += dur(to - from)
+		p.ns[s.cause] += dur(to - from)
 		a = to
 	}
 	c.queued(p, a, b)

@@ -14,6 +14,9 @@ func (m *model) event(e *trace.Event) {
 	if m.origin == 0 {
 		m.origin, m.turns.origin = t, t
 	}
+	if before := m.now; m.events > 0 && m.kernel.passes(m, before, t) {
+		m.turns.flush(m.kernel.settled())
+	}
 	m.now = max(m.now, t)
 	switch e.Kind() {
 	case trace.EventStateTransition:
@@ -68,6 +71,7 @@ func (m *model) event(e *trace.Event) {
 		m.sites.forget()
 		if s := e.Sync().ClockSnapshot; s != nil {
 			m.snapshot = s
+			m.kernel.sync(s)
 		}
 	}
 	if m.events++; m.events%pruneEvery == 0 {
@@ -111,6 +115,7 @@ func (m *model) transition(e *trace.Event, st *trace.StateTransition, t int64) {
 		if p := int64(e.Proc()); p != int64(trace.NoProc) {
 			m.clock.leaves(m.clock.proc(p), m.sites.occupant(g), to == trace.GoSyscall, t)
 		}
+		m.kernel.ends(int64(g.thread), t)
 	}
 	switch to {
 	case trace.GoRunnable:
@@ -123,6 +128,10 @@ func (m *model) transition(e *trace.Event, st *trace.StateTransition, t int64) {
 				g.segments[n-1].site = p.last
 			}
 			p.takes(g, from, t)
+		}
+		if g.thread = 0; m.kernel != nil && from != trace.GoUndetermined {
+			g.thread = int32(e.Thread())
+			m.kernel.starts(int64(g.thread), t)
 		}
 		m.run(g, began)
 	case trace.GoWaiting:
@@ -151,7 +160,8 @@ func (m *model) transition(e *trace.Event, st *trace.StateTransition, t int64) {
 			s = stateSleep
 		}
 		g.push(began, s, info.site)
-		g.segments[len(g.segments)-1].inside = info.inside
+		last := &g.segments[len(g.segments)-1]
+		last.inside, last.thread = info.inside, g.thread
 		m.commits(g, info, t)
 		m.turns.calls(g, info, t)
 		if g.serve && info.serve && !info.handler && (info.peek || info.header) {

@@ -33,8 +33,9 @@ type segment struct {
 	release siteID     // where the waker ended the wait
 	inside  siteID     // of a wait: the library's function that waits
 	state   state
-	idle    bool // it is a wait for the next request
-	held    bool // what is waited for was not made by the waker, but held: by a request, or until it took what is sent
+	idle    bool  // it is a wait for the next request
+	held    bool  // what is waited for was not made by the waker, but held: by a request, or until it took what is sent
+	thread  int32 // that it ran on; 0: it did not, or that is not known
 }
 
 // goroutine is what is known of one. Times are nanoseconds of the trace's clock.
@@ -68,6 +69,7 @@ type goroutine struct {
 	sweeping  bool
 	stopping  int    // worlds that it stops
 	stopAt    siteID // for whom it does so
+	thread    int32  // that it runs on, or ran on last; 0: not known
 
 	turn
 }

@@ -18,16 +18,19 @@ type Machine struct {
 	Requests int           `json:"requests"`   // whole requests that it held up
 	Spans    []Span        `json:"spans,omitempty"`
 	// What a process beside the traced one saw (Options.Beside); 0: nothing, or it is not known.
-	Late     int     `json:"late,omitempty"`     // how often its heartbeat was late
-	Steal    float64 `json:"steal,omitempty"`    // part of the processors' time that the hypervisor took, 0 to 1
-	Pressure float64 `json:"pressure,omitempty"` // part of the time in which some thread waited for a processor, 0 to 1
+	Late  int     `json:"late,omitempty"`  // how often its heartbeat was late
+	Steal float64 `json:"steal,omitempty"` // part of the processors' time that the hypervisor took, 0 to 1
+
+	Grid     int           `json:"grid,omitempty"`         // stalls that ended on a grid of 100 ms, where the quota is not known: it is likely one
+	Threads  int           `json:"threads,omitempty"`      // whose times the kernel said, so that waits for a CPU are apart from running; 0: not known
+	RunDelay time.Duration `json:"run_delay_ns,omitempty"` // that these waited for a CPU, all together, beyond what is in the requests' causes already
 }
 
 // Beside is what a process on the same machine saw while the trace was taken.
 type Beside struct {
-	Late     []Interval // when its heartbeat was late, in order of time
-	Steal    float64    // part of the processors' time that the hypervisor took, 0 to 1
-	Pressure float64    // part of the time in which some thread waited for a processor, 0 to 1
+	Late  []Interval // when its heartbeat was late, in order of time
+	Steal float64    // part of the processors' time that the hypervisor took, 0 to 1
+	CPU   *CPU       // what the kernel counted of the traced process; nil: not known
 }
 
 // Interval is a time by the wall clock.
@@ -61,6 +64,7 @@ type stall struct {
 	a, b    int64
 	drained int64 // when a processor was idle again: until then runnable goroutines wait for what piled up
 	open    bool  // drained is not known yet
+	cause   Cause // CauseMachine, or CauseThrottled where it was the quota
 }
 
 const (
@@ -86,11 +90,20 @@ func (s *stall) end() int64 {
 	return min(latest, max(s.drained, s.b))
 }
 
-// stood returns for how much of the time from a to b the machine stood still.
+// stood returns for how much of the time from a to b the machine stood still, or the quota was used up.
 func (c *clock) stood(a, b int64) (ns int64) {
+	var p Parts
+	return c.stand(&p, a, b)
+}
+
+// stand is stood, and adds it to p.
+func (c *clock) stand(p *Parts, a, b int64) (ns int64) {
 	for i := len(c.stalls) - 1; i >= 0 && c.stalls[i].b > a; i-- {
 		s := &c.stalls[i]
-		ns += max(min(b, s.b)-max(a, s.a), 0)
+		if d := min(b, s.b) - max(a, s.a); d > 0 {
+			p.ns[s.cause] += dur(d)
+			ns += d
+		}
 	}
 	return ns
 }
@@ -107,7 +120,7 @@ func (m *model) judge(next []trace.Event) {
 	for i := range c.stalls {
 		c.stalls[i].open = false
 	}
-	c.stalls = append(c.stalls, stall{a: a, b: b, drained: b, open: true})
+	c.stalls = append(c.stalls, stall{a: a, b: b, drained: b, open: true, cause: CauseMachine})
 	r := &m.machine
 	r.Stalls++
 	r.Time += dur(b - a)

@@ -184,7 +184,7 @@ func TestMachineBacklog(t *testing.T) {
 	var c clock
 	c.max = 1
 	c.run(0, 0, true)
-	c.stalls = []stall{{a: 100, b: 200, drained: 200, open: true}}
+	c.stalls = []stall{{a: 100, b: 200, drained: 200, open: true, cause: CauseMachine}}
 	parts := func(a, b int64) (p Parts) { c.wait(&p, a, b); return p }
 	if p := parts(50, 400); p.Of(CauseMachine) != 200 || p.Of(CauseRunqueueBusy) != 150 {
 		t.Error(p)

@@ -43,6 +43,7 @@ type model struct {
 	marking       int64 // when the cycle's concurrent mark began; 0: none
 	stopping      int64
 	machine       Machine
+	kernel        *kernel              // nil: nothing is known of what the kernel did with the process's threads
 	late          []Interval           // by the wall clock: a process beside was late
 	snapshot      *trace.ClockSnapshot // nil: the trace has none
 	looks         int                  // wake-ups by nobody; those that come together are one
@@ -98,7 +99,10 @@ func newModel(o Options) (*model, error) {
 	m.turns = turns{anybodys: o.Region == "", classes: newClasses(o.Class, m.sites), blamer: blamer{clock: &m.clock, known: m.sites}}
 	if o.Beside != nil {
 		m.late = o.Beside.Late
-		m.machine.Late, m.machine.Steal, m.machine.Pressure = len(o.Beside.Late), o.Beside.Steal, o.Beside.Pressure
+		m.machine.Late, m.machine.Steal = len(o.Beside.Late), o.Beside.Steal
+		if m.kernel = newKernel(o.Beside.CPU, &m.clock); m.kernel != nil {
+			m.turns.kernel, m.turns.blamer.kernel = m.kernel, m.kernel
+		}
 	}
 	return m, nil
 }
@@ -151,13 +155,14 @@ func (m *model) run(g *goroutine, t int64) {
 	default:
 		g.push(t, stateRunning, 0)
 	}
+	g.segments[len(g.segments)-1].thread = g.thread
 }
 
 // prune forgets what no request can need any more: what was over before the oldest goroutine
 // that is awake began its turn.
 func (m *model) prune() {
 	const patience = int64(50 * time.Millisecond) // with a goroutine that waits outside of a request
-	horizon := m.now
+	horizon := m.turns.since(m.now)
 	for _, g := range m.goroutines {
 		if since, ok := g.since(m.now, patience); ok {
 			horizon = min(horizon, since)
@@ -182,4 +187,5 @@ func (m *model) prune() {
 	})
 	m.clock.prune(horizon)
 	m.turns.blamer.prune(horizon)
+	m.kernel.prune(horizon)
 }

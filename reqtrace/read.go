@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"math"
 	"strings"
 	"sync/atomic"
 
@@ -97,7 +98,7 @@ func (m *model) read(ctx context.Context, r io.Reader, yield func(), flush func(
 			if m.events <= 1 { // the decoder begins each trace with an event of its own
 				return fmt.Errorf("reqtrace: the trace is empty; %s", takeOne)
 			}
-			m.turns.end(m.goroutines, m.now)
+			m.end()
 			if !flush() {
 				return errStopped
 			}
@@ -147,7 +148,7 @@ const takeOne = "take one with runtime/trace, go test -trace, or /debug/pprof/tr
 
 // broken ends the reading of a trace that cannot be read to its end.
 func (m *model) broken(from *source, err error, flush func() bool) error {
-	m.turns.end(m.goroutines, m.now)
+	m.end()
 	if !flush() {
 		return errStopped
 	}
@@ -286,6 +287,12 @@ func (m *model) take(events []trace.Event, last bool) (n int, more bool, err err
 		n++
 	}
 	return n, true, nil
+}
+
+// end takes note that the trace has ended.
+func (m *model) end() {
+	m.kernel.settle(m, math.MaxInt64-silenceSlack)
+	m.turns.end(m.goroutines, m.now)
 }
 
 func recovered(err *error) {

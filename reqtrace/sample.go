@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"time"
 
 	"golang.org/x/exp/trace"
 )
@@ -40,6 +41,7 @@ type sampled struct {
 // sample takes note of a sample of a CPU profile. One without a goroutine is the scheduler's own, or C's.
 func (m *model) sample(e *trace.Event, t int64) {
 	m.samples++
+	m.turns.blamer.profiled = m.kernel == nil
 	if e.Goroutine() == trace.NoGoroutine {
 		return
 	}
@@ -86,6 +88,44 @@ func mostSampled(at []sampled) (site siteID) {
 		}
 	}
 	return site
+}
+
+// holding is how long holders that let go at a place ran by the trace, and how many samples a CPU profile has of that.
+type holding struct {
+	until   int64 // what was before is counted already: several requests wait for one holder
+	ran     int64
+	samples int
+}
+
+// held takes note that g, which then let go at a place, ran from a to b.
+func (s *sites) held(at siteID, g *goroutine, a, b int64) {
+	h := s.holds[at]
+	if h == nil {
+		h = &holding{}
+		s.holds[at] = h
+	}
+	if a = max(a, h.until); a >= b {
+		return
+	}
+	h.until = b
+	h.ran += b - a
+	for i := range g.samples {
+		if t := g.samples[i].at; t >= a && t < b {
+			h.samples++
+		}
+	}
+}
+
+const samplePeriod = 10 * time.Millisecond // of a CPU profile (runtime/pprof)
+
+// descheduled reports whether the holders were off their CPUs for more than half of what they seem to have run: what so many samples
+// are at most, at two standard deviations, is less than half of it.
+func (h *holding) descheduled() bool {
+	if h == nil {
+		return false
+	}
+	n := float64(h.samples)
+	return 2*float64(samplePeriod)*(n+2*math.Sqrt(n+1)) < float64(h.ran)
 }
 
 // samples returns what users see of samples at places. Places of a function are one, at the line that has most.

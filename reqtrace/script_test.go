@@ -44,7 +44,7 @@ func feed[T trace.EventDetails](s *script, g int, kind trace.EventKind, details 
 		c.Goroutine = trace.NoGoroutine
 	}
 	if p, ok := s.proc[g]; ok {
-		c.Proc = trace.ProcID(p)
+		c.Proc, c.Thread = trace.ProcID(p), trace.ThreadID(100+p)
 	}
 	e, err := trace.MakeEvent(c)
 	if err != nil {

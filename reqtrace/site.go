@@ -27,6 +27,7 @@ type sites struct {
 	functions map[string]function
 	calls     map[line]call // in what may be middleware
 	forWork   []int         // waits that may have been for work, by candidate
+	holds     map[siteID]*holding
 }
 
 // knownStack is a stack that was looked at, until the end of the trace's generation.
@@ -66,7 +67,7 @@ type stackInfo struct {
 }
 
 func newSites() *sites {
-	s := &sites{places: []place{{}}, byPlace: map[place]siteID{{}: 0}, byName: map[string]siteID{}, byWait: map[wait]waitID{}, cache: map[trace.Stack]*knownStack{}, functions: map[string]function{}, calls: map[line]call{}}
+	s := &sites{places: []place{{}}, byPlace: map[place]siteID{{}: 0}, byName: map[string]siteID{}, byWait: map[wait]waitID{}, holds: map[siteID]*holding{}, cache: map[trace.Stack]*knownStack{}, functions: map[string]function{}, calls: map[line]call{}}
 	s.others = s.intern(otherRequests)
 	return s
 }

@@ -2,6 +2,7 @@ package reqtrace
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 )
@@ -12,7 +13,9 @@ type turns struct {
 	anybodys bool // where the trace has no regions of requests, net/http's turns are the requests
 	origin   int64
 	blamer   blamer
+	kernel   *kernel // nil: not known
 
+	pending  []ended  // requests, by their ends, until it is known what the kernel did meanwhile
 	began    uint64   // how many
 	marked   bool     // the trace has regions of requests
 	held     []served // turns of connections, kept back
@@ -218,28 +221,76 @@ func (x *turns) waits(g *goroutine, s state, reason string, info *stackInfo, t i
 // was there.
 func (x *turns) finish(g *goroutine, t int64, marked bool) {
 	start := cmp.Or(g.start, g.woken)
-	r := x.served(g)
-	r.Start, r.End = dur(start-x.origin), dur(t-x.origin)
-	switch {
-	case g.measures:
-		x.measured++
-		g.reset(t)
-		return
-	case !g.known:
-		r.Cut = CutStart
-	default:
-		x.blamer.blame(&r, g, start, t)
+	e := ended{served: x.served(g), g: g, seq: g.seq, start: start, end: t, marked: marked, asked: g.asked}
+	e.Start, e.End = dur(start-x.origin), dur(t-x.origin)
+	if !g.known {
+		e.Cut = CutStart
 	}
-	x.hand(&r, g, marked)
+	if g.measures {
+		x.measured++
+	} else {
+		x.ended(&e)
+	}
 	g.reset(t)
+}
+
+// ended is a request that has ended.
+type ended struct {
+	served
+	g             *goroutine
+	seq           uint64
+	start, end    int64
+	marked, asked bool
+}
+
+// ended takes a request apart and hands it out, at once if all is known of its time.
+func (x *turns) ended(e *ended) {
+	if x.kernel == nil {
+		x.takeApart(e)
+		return
+	}
+	x.pending = append(x.pending, *e)
+	x.flush(x.kernel.settled())
+}
+
+func (x *turns) takeApart(e *ended) {
+	if e.Cut == CutNone {
+		x.blamer.blame(&e.served, e.g, e.seq, e.start, e.end)
+	}
+	x.hand(&e.served, e.asked, e.marked)
+}
+
+// flush takes those requests apart that ended until t.
+func (x *turns) flush(t int64) {
+	n := 0
+	for n < len(x.pending) && x.pending[n].end <= t {
+		e := &x.pending[n]
+		x.takeApart(e)
+		n++
+		if len(x.done) > 0 { // what the next one takes is put in the same place
+			r := &x.done[len(x.done)-1]
+			r.sites, r.path, r.samples = slices.Clone(r.sites), slices.Clone(r.path), slices.Clone(r.samples)
+		}
+	}
+	x.pending = slices.Delete(x.pending, 0, n)
+}
+
+// since returns from when on a request that has ended may need the past.
+func (x *turns) since(now int64) int64 {
+	for i := range x.pending {
+		if e := &x.pending[i]; e.Cut == CutNone {
+			now = min(now, e.start)
+		}
+	}
+	return now
 }
 
 // cut hands out a request without a region that began before the trace, and resets g's turn.
 func (x *turns) cut(g *goroutine, t int64) {
-	r := x.served(g)
-	r.ID, r.End, r.Cut = "", dur(t-x.origin), CutStart
+	e := ended{served: x.served(g), end: t, asked: g.asked}
+	e.ID, e.End, e.Cut = "", dur(t-x.origin), CutStart
 	if !g.measures {
-		x.hand(&r, g, false)
+		x.ended(&e)
 	}
 	g.reset(t)
 }
@@ -250,9 +301,9 @@ const maxHeld = 1024
 
 // hand hands r out: turns without a region only where the trace has no regions. Those that were
 // under way when it began may have had theirs before. What Options.Requests asks for is as good as marked.
-func (x *turns) hand(r *served, g *goroutine, marked bool) {
+func (x *turns) hand(r *served, asked, marked bool) {
 	switch {
-	case g.asked && !marked:
+	case asked && !marked:
 		x.done = append(x.done, *r)
 	case marked:
 		for i := range x.held {
@@ -285,6 +336,7 @@ func (x *turns) leaveOut(r *served) {
 
 // end hands out what the end of the trace cuts off, and what was kept back.
 func (x *turns) end(goroutines map[int64]*goroutine, now int64) {
+	x.flush(math.MaxInt64)
 	if !x.marked {
 		x.done = append(x.done, x.held...)
 	}

@@ -40,9 +40,13 @@ func (s *sites) internWait(w wait, longest int64) waitID {
 // blame returns a wait as users see it.
 func (s *sites) blame(w *wait, ns, longest int64) Blame {
 	site, from := &s.places[w.site], &s.places[w.from]
+	doing := w.doing
+	if doing == CauseRunning && s.holds[w.holder].descheduled() {
+		doing = CauseDescheduled
+	}
 	b := Blame{
 		Cause: w.cause, Site: site.site, Call: site.call, Op: s.opOf(w.op, w.site), Inside: s.name(w.inside), Handler: site.handler,
-		Holder: s.name(w.holder), Writer: s.name(w.writer), Doing: w.doing, DoingAt: s.name(w.at), DoingOp: s.opOf(w.atOp, w.at), Time: dur(ns), Longest: dur(longest),
+		Holder: s.name(w.holder), Writer: s.name(w.writer), Doing: doing, DoingAt: s.name(w.at), DoingOp: s.opOf(w.atOp, w.at), Time: dur(ns), Longest: dur(longest),
 	}
 	if b.Handler == "" && w.from != 0 {
 		b.Handler = from.handler

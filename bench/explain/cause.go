@@ -30,6 +30,8 @@ var groups = map[string][]reqtrace.Cause{
 	"sleep":     {reqtrace.CauseSleep},
 	"machine":   {reqtrace.CauseMachine},
 	"halted":    {reqtrace.CauseStoppedOther},
+	"throttled": {reqtrace.CauseThrottled},
+	"others":    {reqtrace.CauseDescheduled},
 	"collector": nil, // assist, stopped and queue-gc together: beside, never named
 }
 

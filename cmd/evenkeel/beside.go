@@ -28,12 +28,19 @@ func (s *traceSource) fetchBeside(ctx context.Context, profiled bool, say func(f
 	if s.local() {
 		seen = watchMachine(ctx)
 	}
+	watched := s.watchCPU(ctx, say)
 	end := func() error { return nil }
 	if profiled {
 		end = s.profile(ctx)
 	}
 	b, err := s.fetch(ctx)
-	beside, failed := seen(), end()
+	cpu, beside, failed := watched(), seen(), end()
+	if cpu != nil {
+		if beside == nil {
+			beside = &reqtrace.Beside{}
+		}
+		beside.CPU = cpu
+	}
 	if err == nil && failed != nil {
 		say("no CPU profile: %v; the trace is used without, and running has no functions", failed)
 	}
@@ -112,7 +119,7 @@ const (
 func watchMachine(ctx context.Context) (end func() *reqtrace.Beside) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan []reqtrace.Interval, 1)
-	begin, steal, pressure := time.Now(), readSteal(), readPressure()
+	steal := readSteal()
 	go func() {
 		var late []reqtrace.Interval
 		beat := time.NewTimer(heartbeat)
@@ -135,12 +142,9 @@ func watchMachine(ctx context.Context) (end func() *reqtrace.Beside) {
 	return func() *reqtrace.Beside {
 		cancel()
 		b := &reqtrace.Beside{Late: <-done}
-		took, after, waited := time.Since(begin), readSteal(), readPressure()
+		after := readSteal()
 		if all := after.all - steal.all; all > 0 {
 			b.Steal = float64(after.stolen-steal.stolen) / float64(all)
-		}
-		if waited > pressure {
-			b.Pressure = min(float64(waited-pressure)/float64(took), 1)
 		}
 		return b
 	}
@@ -177,25 +181,4 @@ func parseSteal(text string) (t ticks) {
 		}
 	}
 	return t
-}
-
-// readPressure returns for how long some thread has waited for a processor since the machine began; 0 where the kernel does not
-// say (Documentation/accounting/psi.rst).
-func readPressure() time.Duration {
-	b, err := os.ReadFile("/proc/pressure/cpu")
-	if err != nil {
-		return 0
-	}
-	return parsePressure(string(b))
-}
-
-func parsePressure(text string) time.Duration {
-	for line := range strings.Lines(text) {
-		_, total, ok := strings.Cut(line, "total=")
-		if ok && strings.HasPrefix(line, "some ") {
-			us, _ := strconv.ParseInt(strings.TrimSpace(total), 10, 64)
-			return time.Duration(us) * time.Microsecond
-		}
-	}
-	return 0
 }

@@ -84,6 +84,7 @@ type explainFlags struct {
 	request   []string
 	class     string
 	noProfile bool
+	cpuStat   string
 	slowest   int
 }
 
@@ -103,6 +104,7 @@ func runExplain(ctx context.Context, a *app, args []string) error {
 	})
 	fs.StringVar(&f.class, "class", "", "explain the requests of one `class` alone, or of those that match a pattern; - for those without one")
 	fs.BoolVar(&f.noProfile, "no-profile", false, "of a URL, take no CPU profile while the trace is taken: running has no functions then")
+	fs.StringVar(&f.cpuStat, "cpu-stat", "", "what the kernel counted of the service's CPU time: a `process` of this host that serves the URL, or a file of times and cpu.stat (default: the process that listens at the URL's address)")
 	f.slowest = 10
 	fs.Var((*whole)(&f.slowest), "slowest", "show so many of the slowest `requests`, at most 1000")
 	names, rest, err := a.parse(fs, args)
@@ -146,7 +148,11 @@ func runExplain(ctx context.Context, a *app, args []string) error {
 	}
 	ctx, release := a.catch(ctx)
 	defer release()
-	source, v, err := a.explain(ctx, names[0], !f.noProfile, o)
+	pid, err := f.readCPU(&o)
+	if err != nil {
+		return err
+	}
+	source, v, err := a.explain(ctx, names[0], pid, !f.noProfile, o)
 	if err != nil {
 		return a.wrongOption(fs, source, err)
 	}
@@ -190,6 +196,10 @@ func (f *explainFlags) wrong(fs *flag.FlagSet, names []string) string {
 		return "-slowest shows requests of one trace, and -against compares several; give it without -against"
 	case f.noProfile && !slices.ContainsFunc(slices.Concat([]string(f.against), names), isURL):
 		return "-no-profile is of a URL, and these traces are files"
+	case f.cpuStat != "" && f.against != nil:
+		return "-cpu-stat is of one trace, and -against compares several; give it without -against"
+	case f.process() != 0 && !slices.ContainsFunc(names, isURL):
+		return "-cpu-stat names a process, and this trace is a file; give the file that was written while it was taken"
 	case f.json && f.html == toStdout:
 		return "-json and -html - both go to standard output; give the page a file"
 	case f.perfetto == toStdout && (f.json || f.html == toStdout):
@@ -256,13 +266,17 @@ func (a *app) textOptions() verdict.Options {
 	return verdict.Options{Color: a.style.Color, Width: a.width}
 }
 
-// explain passes the verdict on the trace of that name; source is how a report calls it.
-func (a *app) explain(ctx context.Context, name string, profiled bool, o reqtrace.Options) (source string, v *verdict.Verdict, err error) {
+// explain passes the verdict on the trace of that name; source is how a report calls it. pid is the process that serves a URL; 0: the
+// one that listens there.
+func (a *app) explain(ctx context.Context, name string, pid int, profiled bool, o reqtrace.Options) (source string, v *verdict.Verdict, err error) {
 	switch {
 	case isURL(name):
 		s, err := newTraceSource(name, nil)
 		if err != nil {
 			return "", nil, err
+		}
+		if s.process = pid; o.Beside != nil {
+			s.process = noProcess
 		}
 		if s.seconds > 0 {
 			fmt.Fprintf(a.stderr, "taking a trace of %g s from %s\n", s.seconds, s.url)
@@ -272,7 +286,12 @@ func (a *app) explain(ctx context.Context, name string, profiled bool, o reqtrac
 			return "", nil, err
 		}
 		defer b.Close()
-		o.Beside = beside
+		if o.Beside != nil && beside != nil { // of -cpu-stat
+			beside.CPU = o.Beside.CPU
+		}
+		if beside != nil {
+			o.Beside = beside
+		}
 		v, err = analyze(ctx, s.url, b, o)
 		return s.url, v, err
 	case name == demoName:

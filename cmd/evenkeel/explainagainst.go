@@ -46,7 +46,7 @@ func (a *app) against(ctx context.Context, fs *flag.FlagSet, f *explainFlags, na
 	var broken error
 	for i, list := range sides {
 		for _, name := range list {
-			source, v, err := a.explain(ctx, name, !f.noProfile, o)
+			source, v, err := a.explain(ctx, name, 0, !f.noProfile, o)
 			if err != nil {
 				return a.wrongOption(fs, source, err)
 			}

@@ -29,7 +29,7 @@ const (
 	tailBand  = "p99+"
 	bandList  = "p0-50 p50-90 p90-99 p99-99.9 p99.9+ p99+"
 	causeHelp = "assist assist-wait sweep stopped runqueue-gc runqueue runqueue-idle lock channel network\n" +
-		"  syscall cgo sleep machine stopped-other running unknown"
+		"  syscall cgo sleep machine stopped-other throttled descheduled running unknown"
 )
 
 // parseLimit reads [BAND:]CAUSE>N%.

@@ -172,7 +172,7 @@ func TestTraceSourceInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	time.AfterFunc(50*time.Millisecond, cancel)
 	a := &app{stdout: io.Discard, stderr: io.Discard}
-	if _, _, err := a.explain(ctx, srv.URL+"/debug/pprof/trace", true, reqtrace.Options{}); !errors.Is(err, errInterrupted) {
+	if _, _, err := a.explain(ctx, srv.URL+"/debug/pprof/trace", 0, true, reqtrace.Options{}); !errors.Is(err, errInterrupted) {
 		t.Errorf("%v, want %v", err, errInterrupted)
 	}
 }

@@ -22,7 +22,7 @@ var arrows = []arrow{
 
 	// Commands.
 	{"cmd/evenkeel", []string{
-		"cmd/evenkeel/internal/page", "cmd/evenkeel/internal/perfetto", "cmd/evenkeel/internal/compare", "cmd/evenkeel/internal/exchange", "cmd/evenkeel/internal/runfile", "internal/textfmt", "cmd/evenkeel/internal/proc", "internal/listeners",
+		"cmd/evenkeel/internal/page", "cmd/evenkeel/internal/perfetto", "cmd/evenkeel/internal/compare", "cmd/evenkeel/internal/exchange", "cmd/evenkeel/internal/runfile", "internal/textfmt", "cmd/evenkeel/internal/proc", "internal/listeners", "internal/cpuwatch",
 		"loadgen", "gctrace", "reqtrace", "reqtrace/verdict", "reqtrace/history", "tailstat", "gcgate/capacity", "gcgate/client", "github.com/google/pprof/profile",
 		"golang.org/x/sys/unix", // the terminal's width
 	}},
@@ -86,6 +86,7 @@ var arrows = []arrow{
 	{"internal/textfmt", nil},
 	{"internal/listeners", nil},
 	{"cmd/evenkeel/internal/proc", nil},
+	{"internal/cpuwatch", []string{"reqtrace"}},
 	{"internal/cputime", nil},
 	{"aio/internal/proactor", nil},
 	{"aio/internal/uring", []string{"aio/internal/poller", "aio/internal/proactor", "aio/internal/sys"}},

@@ -11,7 +11,7 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-// A trace does not show what the kernel and the hypervisor did with the program's threads. One whose processor is taken looks as if
+// A trace alone does not show what the kernel and the hypervisor did with the program's threads. One whose processor is taken looks as if
 // its goroutine ran, or as if a system call took long; who waits for it waits in a run queue, and one that is woken late leaves
 // a processor idle. So where nothing but such a cause is known, no function and no holder, it is named only if it is not as likely the machine's.
 const (
@@ -35,9 +35,17 @@ func (v *Verdict) doubt() string {
 	if r.Machine.Steal >= tooMuchSteal && (!known && (like || c.Cause == reqtrace.CauseRunqueueGC) || c.Cause == reqtrace.CauseStopped) { // whose place is what it is stopped for
 		return fmt.Sprintf("Meanwhile the hypervisor took %s of the CPUs' time, so trace again when it takes less.", textfmt.Share(r.Machine.Steal))
 	}
+	if waits(c.Cause) && c.Doing == reqtrace.CauseDescheduled {
+		return "By the CPU profile, its holder had a CPU for less than half of that time."
+	}
+	if r.Machine.Grid > 0 && like {
+		return fmt.Sprintf("A CPU quota looks the same, because %s of all CPUs ended at the same point of each 100 ms. Read its cpu.stat (-cpu-stat).", textfmt.Plural(r.Machine.Grid, "silence"))
+	}
 	times := 1
 	switch {
 	case !like:
+		return ""
+	case r.Machine.Threads > 0 && r.Machine.Steal < muchSteal: // what they waited for a CPU is a cause of its own
 		return ""
 	case known && c.Cause == reqtrace.CauseRunqueueBusy: // it had a processor of Go's, whether or not the kernel let it run
 		times = runsWith
@@ -50,7 +58,7 @@ func (v *Verdict) doubt() string {
 		return ""
 	}
 	if took, lost := tookAtLeast(r), lostTime(r); took > 0 && lost >= time.Duration(times)*took {
-		return fmt.Sprintf("It takes %s of the trace, and for %s some thread of the machine waited for a CPU, which looks the same.", textfmt.Duration(took), textfmt.Duration(lost))
+		return fmt.Sprintf("It takes %s of the trace, and the service's threads waited %s for a CPU, which looks the same.", textfmt.Duration(took), textfmt.Duration(lost))
 	}
 	return ""
 }
@@ -73,10 +81,10 @@ func leastSamples(r *reqtrace.Report) int {
 // kept returns of how many requests the figures of the slowest 1% are.
 func kept(r *reqtrace.Report) int { return r.Tail.Requests / max(r.Sampled, 1) }
 
-// lostTime returns for how much of the trace's time threads of the machine waited for a processor, or had theirs taken by the hypervisor, as
-// far as that was seen.
+// lostTime returns for how long threads of the service waited for a CPU, beyond what is a cause of its own already, or had theirs
+// taken by the hypervisor, as far as that was seen.
 func lostTime(r *reqtrace.Report) time.Duration {
-	return time.Duration((r.Machine.Pressure + r.Machine.Steal*float64(r.Procs)) * float64(r.Trace))
+	return r.Machine.RunDelay + time.Duration(r.Machine.Steal*float64(r.Procs)*float64(r.Trace))
 }
 
 // tookAtLeast returns for how much of the trace's time some of the slowest 1% had more than usual of what waits for a processor look like:

@@ -36,6 +36,8 @@ var kindsByCause = [...]kind{
 	reqtrace.CauseSleep:        {"sleep", "wait for the event itself instead of a time"},
 	reqtrace.CauseStoppedOther: {"stopped-other", "stop the world outside of traffic"},
 	reqtrace.CauseMachine:      {"machine", "look at the hypervisor, the CPU quota, swapping and the neighbours"},
+	reqtrace.CauseThrottled:    {"throttled", "raise the CPU quota, or use less CPU at once"},
+	reqtrace.CauseDescheduled:  {"descheduled", "give the service CPUs of its own, or move the other processes away"},
 }
 
 // kindsByOp are the rows of what was asked for ([reqtrace.Blame.Op]), whatever the cause of the wait.

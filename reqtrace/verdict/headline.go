@@ -15,7 +15,7 @@ const mostWords = 25
 // headline says in at most three sentences what to mend: the cause with its share, who held or did what, and where requests wait.
 func (n *NamedCause) headline() string {
 	b := n.blame()
-	t := fmt.Sprintf("%s of the extra time is %s.", textfmt.Share(n.Share), asked(n.Cause, n.Op))
+	t := fmt.Sprintf("%s of the extra time is %s%s.", textfmt.Share(n.whole()), asked(n.Cause, n.Op), n.because())
 	for _, more := range []string{n.who(&b), n.where()} {
 		if more != "" {
 			t += " " + more
@@ -26,7 +26,10 @@ func (n *NamedCause) headline() string {
 
 // line is where the time goes in the end: where the holder of what is waited for spends it, else where the request does.
 func (n *NamedCause) line() string {
-	if n.held() && n.DoingAt != "" {
+	switch {
+	case n.Cause == reqtrace.CauseThrottled, n.Cause == reqtrace.CauseDescheduled: // wherever it happens to be
+		return ""
+	case n.held() && n.DoingAt != "":
 		return n.DoingAt
 	}
 	return n.Site
@@ -53,7 +56,7 @@ func (v *Verdict) sameLine() (same []NamedCause) {
 func lineHeadline(same []NamedCause) string {
 	sum, itself, first := 0., 0., NamedCause{}
 	for _, n := range same {
-		sum += n.Share
+		sum += n.whole()
 		switch {
 		case n.line() == n.Site:
 			itself += n.Share
@@ -70,7 +73,7 @@ func lineHeadline(same []NamedCause) string {
 	if what := doing(&b); what != "" {
 		t += ", which is " + what
 	}
-	t += fmt.Sprintf(". %s is %s", textfmt.Share(first.Share), asked(first.Cause, first.Op))
+	t += fmt.Sprintf(". %s is %s", textfmt.Share(first.whole()), asked(first.Cause, first.Op))
 	if first.Site != "" {
 		t += " in " + first.Site
 	}
@@ -97,6 +100,8 @@ func (n *NamedCause) who(b *reqtrace.Blame) string {
 		return ""
 	case n.Cause == reqtrace.CauseStoppedOther && n.Holder != "":
 		t = n.Holder + " " + stopsFor(n.Op)
+	case n.Cause == reqtrace.CauseDescheduled && n.Holder != "":
+		t = n.Holder + " holds what requests wait for"
 	case n.Holder != "" && what != "":
 		t = holderAt(b) + " " + holds(n.Cause, n.Op) + " it while " + what
 	case n.Holder != "":
@@ -157,6 +162,8 @@ func (n *NamedCause) where() string {
 func (n *NamedCause) fix() string {
 	at := n.Site
 	switch {
+	case n.Cause == reqtrace.CauseDescheduled:
+		at = ""
 	case n.Cause == reqtrace.CauseRunqueueBusy, n.Cause == reqtrace.CauseStoppedOther:
 		at = n.Holder
 	case n.held():
@@ -183,6 +190,7 @@ func (v *Verdict) figures() []string {
 	if c := v.Class; c != nil {
 		list = append(list, fmt.Sprintf("%s of the slowest 1%% are %s. Of all requests, %s are.", textfmt.Share(c.Slow), c.Name, textfmt.Share(c.All)))
 	}
+	list = append(list, v.knows()...)
 	if v.Excess <= 0 {
 		return list
 	}
@@ -200,7 +208,7 @@ func (v *Verdict) figures() []string {
 // also says in a sentence what a cause is that is named next to the first.
 func (n *NamedCause) also() string {
 	b := n.blame()
-	t := textfmt.Share(n.Share) + " " + asked(n.Cause, n.Op)
+	t := textfmt.Share(n.whole()) + " " + asked(n.Cause, n.Op)
 	switch at := cmp.Or(n.Holder, n.Site); {
 	case n.Holder != "" && n.Cause == reqtrace.CauseRunqueueBusy:
 		t += ", such as " + n.Holder

@@ -12,17 +12,16 @@ import (
 
 // When a tail has an excess worth naming, and which causes of it are named.
 const (
-	worthTimes   = 2                // p99+ takes more than so many times the median
-	worthTime    = time.Millisecond // and at least so much more
-	worthShare   = .1               // of the excess: a cause that is named beside the first
-	worthCauses  = 4
-	worthSite    = .5  // of a cause's excess: a place or a holder that is named with it
-	worthSample  = .3  // of a band's samples, at the low end of the interval: a function that is named with running
-	fewRequests  = 10  // in p99+
-	manyCut      = .05 // of all requests
-	muchUnknown  = .01 // of the time of p99+
-	muchSteal    = .02
-	muchPressure = .2
+	worthTimes  = 2                // p99+ takes more than so many times the median
+	worthTime   = time.Millisecond // and at least so much more
+	worthShare  = .1               // of the excess: a cause that is named beside the first
+	worthCauses = 4
+	worthSite   = .5  // of a cause's excess: a place or a holder that is named with it
+	worthSample = .3  // of a band's samples, at the low end of the interval: a function that is named with running
+	fewRequests = 10  // in p99+
+	manyCut     = .05 // of all requests
+	muchUnknown = .01 // of the time of p99+
+	muchSteal   = .02
 )
 
 // Verdict says what makes the slowest 1% of the requests slower than the median request. [Of] makes
@@ -62,6 +61,9 @@ type NamedCause struct {
 	DoingAt string         `json:"doing_at,omitempty"`
 	DoingOp string         `json:"doing_op,omitempty"`
 	Longest time.Duration  `json:"longest_ns,omitzero"` // that the holder did so, or ran, at a stretch
+	Waited  time.Duration  `json:"waited_ns,omitzero"`  // besides Excess: while that holder waited for a CPU; it is in the excess of [reqtrace.CauseDescheduled]
+
+	behind time.Duration // of Excess: what is Waited of others
 
 	Guide string `json:"guide"` // path and anchor of the guide's row: docs/guides/explain.md#mutex
 	Mends string `json:"mends"` // what usually mends it, in a line
@@ -88,7 +90,7 @@ func Of(r *reqtrace.Report) *Verdict {
 	v.Named = worth(r) && len(v.Causes) > 0 && doubt == ""
 	v.Sentence, v.Class = v.sentence(doubt), slowClass(r)
 	if v.Named {
-		v.Fix = v.Causes[0].fix()
+		v.Fix = v.Causes[0].fix() + v.procs()
 	}
 	v.Figures = v.figures()
 	return v
@@ -112,7 +114,7 @@ func (v *Verdict) sentence(doubt string) string {
 		if same := v.sameLine(); len(same) > 1 {
 			return lineHeadline(same)
 		}
-		return v.Causes[0].headline()
+		return v.Causes[0].headline() + v.throttled()
 	case doubt != "":
 		c := &v.Causes[0]
 		b := c.blame()
@@ -131,7 +133,7 @@ func (v *Verdict) Leading() []NamedCause {
 		return nil
 	}
 	n := 1
-	for n < min(len(v.Causes), worthCauses) && v.Causes[n].Share >= worthShare {
+	for n < min(len(v.Causes), worthCauses) && v.Causes[n].whole() >= worthShare {
 		n++
 	}
 	return v.Causes[:n]
@@ -175,11 +177,12 @@ func namedCauses(r *reqtrace.Report) []NamedCause {
 	for i := range list {
 		byLine[list[i].line()] += list[i].Excess
 	}
+	dilated(r, list)
 	rank := func(n *NamedCause) time.Duration {
 		if line := n.line(); line != "" {
-			return byLine[line]
+			return byLine[line] + n.Waited
 		}
-		return n.Excess
+		return n.Excess + n.Waited - n.behind
 	}
 	slices.SortStableFunc(list, func(a, b NamedCause) int {
 		return cmp.Or(cmp.Compare(rank(&b), rank(&a)), cmp.Compare(b.Excess, a.Excess))
@@ -232,10 +235,15 @@ func caveats(r *reqtrace.Report) []string {
 		add("%s of the time of p99+ is unknown.", textfmt.Percent(u*100))
 	}
 	if list := namedCauses(r); len(list) > 0 && list[0].Cause == reqtrace.CauseRunning && worth(r) {
-		add("Running includes what the kernel and the hypervisor took from single threads. See that the machine has CPUs to spare.")
+		if r.Machine.Threads == 0 {
+			add("Running includes what the kernel and the hypervisor took from single threads. See that the machine has CPUs to spare.")
+		}
 		if runningAt(&r.Tail).Site == "" {
 			add("The CPU profile has %s of the running of p99+. No function has %s of it for sure; %s.", textfmt.Plural(sampled(&r.Tail), "sample"), textfmt.Share(worthSample), moreSamples(r))
 		}
+	}
+	if list := namedCauses(r); len(list) > 0 && waits(list[0].Cause) && list[0].Doing == reqtrace.CauseRunning && r.Samples == 0 && r.Machine.Threads == 0 && worth(r) {
+		add("Whether the holder computed or waited for a CPU is not known. A CPU profile during the trace tells, as evenkeel explain URL takes one.")
 	}
 	list = append(list, machineCaveats(&r.Machine)...)
 	return list
@@ -258,8 +266,8 @@ func machineCaveats(m *reqtrace.Machine) (list []string) {
 	if m.Steal >= muchSteal {
 		add("The hypervisor took %s of the CPUs' time during the trace (steal).", textfmt.Percent(100*m.Steal))
 	}
-	if m.Pressure >= muchPressure {
-		add("For %s of the time some thread of the machine waited for a CPU (pressure). What the service's own threads waited is in running.", textfmt.Percent(100*m.Pressure))
+	if m.Grid > 0 {
+		add("A CPU quota is likely, because %s of all CPUs ended at the same point of each 100 ms. Read its cpu.stat during the trace (-cpu-stat).", textfmt.Plural(m.Grid, "silence"))
 	}
 	return list
 }

@@ -224,7 +224,7 @@ func TestStolen(t *testing.T) {
 // TestDoubt: what looks like waits of threads for a processor is named where it is known by more than that, where samples of a CPU
 // profile show that it ran, or where threads of the machine did not wait for as long.
 func TestDoubt(t *testing.T) {
-	const lost = .1 // of 5 s
+	const lost = 500 * ms
 	tail := func(cause reqtrace.Cause, apart time.Duration) *reqtrace.Report {
 		r := fakeReport(partsOf(times{reqtrace.CauseRunning: ms}), partsOf(times{reqtrace.CauseRunning: ms, cause: 50 * ms}))
 		r.Tail.Sites, r.Tail.Requests, r.Tail.Min = nil, 12, 40*ms
@@ -238,19 +238,19 @@ func TestDoubt(t *testing.T) {
 		return r
 	}
 	for _, tt := range []struct {
-		name     string
-		cause    reqtrace.Cause
-		apart    time.Duration // of the slow requests
-		pressure float64
-		edit     func(*reqtrace.Report)
-		want     string // in the sentence
-		named    bool
+		name  string
+		cause reqtrace.Cause
+		apart time.Duration // of the slow requests
+		delay time.Duration // that threads waited for a CPU
+		edit  func(*reqtrace.Report)
+		want  string // in the sentence
+		named bool
 	}{
 		{"more than was lost", reqtrace.CauseSyscall, 50 * ms, lost, nil, "100% of the extra time is in a system call.", true}, // 600 ms
-		{"all at once", reqtrace.CauseSyscall, 0, lost, nil, "No cause is certain. 100% of the extra time is in a system call. It takes 50 ms of the trace, and for 500 ms some thread", false},
+		{"all at once", reqtrace.CauseSyscall, 0, lost, nil, "No cause is certain. 100% of the extra time is in a system call. It takes 50 ms of the trace, and the service's threads waited 500 ms", false},
 		{"nearly all at once", reqtrace.CauseRunqueueIdle, 30 * ms, lost, nil, "It takes 380 ms of the trace", false},
 		{"nothing was seen of the machine", reqtrace.CauseSyscall, 0, 0, nil, "100% of the extra time is in a system call", true},
-		{"stolen", reqtrace.CauseSyscall, 0, 0, func(r *reqtrace.Report) { r.Machine.Steal = .09 }, "and for 900 ms some thread", false},
+		{"stolen", reqtrace.CauseSyscall, 0, 0, func(r *reqtrace.Report) { r.Machine.Steal = .09 }, "and the service's threads waited 900 ms", false},
 		{"its place is known", reqtrace.CauseSyscall, 0, lost, func(r *reqtrace.Report) {
 			r.Tail.Sites = []reqtrace.Blame{{Cause: reqtrace.CauseSyscall, Site: "main.save (x.go:7)", Time: 50 * ms}}
 		}, "Requests make the call in main.save", true},
@@ -282,7 +282,7 @@ func TestDoubt(t *testing.T) {
 	} {
 		t.Run(strings.ReplaceAll(tt.name, " ", "-"), func(t *testing.T) {
 			r := tail(tt.cause, tt.apart)
-			r.Machine.Pressure = tt.pressure
+			r.Machine.RunDelay = tt.delay
 			if tt.edit != nil {
 				tt.edit(r)
 			}
@@ -301,19 +301,24 @@ func TestMachineStoodStill(t *testing.T) {
 	if s := strings.Join(v.Caveats, "\n"); !strings.Contains(s, "The CPU profile has 0 samples") || !strings.Contains(s, "trace while a CPU profile runs") || strings.Contains(strings.Join(v.LeftOut, ""), "stood still") {
 		t.Errorf("%s\n%s", v.Sentence, s)
 	}
-	r.Machine = reqtrace.Machine{Stalls: 3, Time: 479 * ms, Longest: 300 * ms, Requests: 7, Steal: .1, Pressure: .5}
+	r.Machine = reqtrace.Machine{Stalls: 3, Time: 479 * ms, Longest: 300 * ms, Requests: 7, Steal: .09}
 	r.Samples, r.Tail.Samples = 100, []reqtrace.Sample{{Site: "main.burn (x.go:7)", Count: 20, Share: 1, Low: .83, High: 1}}
 	v = Of(r)
 	if v.Sentence != "100% of the extra time is running on a CPU. Requests compute in main.burn (x.go:7)." || v.LeftOut[0] != "479 ms (3 times) during which the whole machine stood still." {
 		t.Errorf("%s\n%q", v.Sentence, v.LeftOut)
 	}
 	s := strings.Join(v.Caveats, "\n")
-	for _, want := range []string{"at most 300 ms, and held up 7 requests", "10.0% of the CPUs' time", "50.0% of the time"} {
+	for _, want := range []string{"at most 300 ms, and held up 7 requests", "9.0% of the CPUs' time"} {
 		if !strings.Contains(s, want) {
 			t.Errorf("%q is not in:\n%s", want, s)
 		}
 	}
 	if strings.Contains(s, "The CPU profile") {
 		t.Error(s)
+	}
+	r.Machine.Grid = 8
+	v = Of(r)
+	if s := strings.Join(v.Caveats, "\n"); v.Named || !strings.Contains(v.Sentence, "A CPU quota looks the same") || !strings.Contains(s, "A CPU quota is likely, because 8 silences") {
+		t.Errorf("%s\n%s", v.Sentence, s)
 	}
 }

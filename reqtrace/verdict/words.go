@@ -32,6 +32,8 @@ var causeWords = [...]causeWord{
 	reqtrace.CauseSleep:        {"waiting for a timer", 'z', "96"},
 	reqtrace.CauseMachine:      {"the machine stood still", 'M', "2;31"},
 	reqtrace.CauseStoppedOther: {"a stop of the world, not by the GC", 'H', "95"},
+	reqtrace.CauseThrottled:    {"waiting for the CPU quota (throttled)", 'T', "1;33"},
+	reqtrace.CauseDescheduled:  {"waiting for a CPU (other processes ran)", 'D', "2;33"},
 }
 
 // Phrase says in words what a cause is: "waiting for a CPU (GC workers ran)".
@@ -45,7 +47,7 @@ func Phrase(c reqtrace.Cause) string {
 // causeOrder is the order of the causes in bars and legends: kin stand together.
 var causeOrder = []reqtrace.Cause{
 	reqtrace.CauseRunning, reqtrace.CauseAssistMark, reqtrace.CauseAssistWait, reqtrace.CauseSweep, reqtrace.CauseStopped, reqtrace.CauseRunqueueGC,
-	reqtrace.CauseStoppedOther, reqtrace.CauseRunqueueBusy, reqtrace.CauseRunqueueIdle, reqtrace.CauseLock, reqtrace.CauseChannel, reqtrace.CauseNetwork, reqtrace.CauseSyscall,
+	reqtrace.CauseStoppedOther, reqtrace.CauseThrottled, reqtrace.CauseDescheduled, reqtrace.CauseRunqueueBusy, reqtrace.CauseRunqueueIdle, reqtrace.CauseLock, reqtrace.CauseChannel, reqtrace.CauseNetwork, reqtrace.CauseSyscall,
 	reqtrace.CauseCgo, reqtrace.CauseSleep, reqtrace.CauseMachine, reqtrace.CauseUnknown,
 }
 
@@ -81,7 +83,7 @@ func Groups() []Group {
 // Limits returns what an execution trace cannot show, for whoever reads a report of one.
 func Limits() []string {
 	return []string{
-		"Waits for a CPU in the kernel, and time that a hypervisor took. Both look like running on a CPU.",
+		"Waits for a CPU in the kernel, if its counts were not read. They look like running on a CPU.",
 		"Page faults, and what C or the kernel does inside a call.",
 		"A request's time on the network and in the socket, before its goroutine is woken.",
 		"The address of a lock. A wait is named by the place that waits and the function that unlocked.",

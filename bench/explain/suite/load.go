@@ -34,6 +34,7 @@ const (
 type taken struct {
 	trace  []byte
 	beside reqtrace.Beside
+	waited float64 // part of the time in which some thread of the machine waited for a processor
 	err    error
 }
 
@@ -71,11 +72,13 @@ func (l *load) run(ctx context.Context, p *program, length, warmup time.Duration
 				begin := time.Now()
 				before, err := machine.ReadTimes()
 				waited, err2 := machine.CPUPressure()
+				threads := machine.WatchThreads(p.Pid())
 				trace, err3 := fetch(ctx, p.admin, length)
 				after, err4 := machine.ReadTimes()
 				waits, err5 := machine.CPUPressure()
-				beside := reqtrace.Beside{Steal: after.StealSince(before), Pressure: min(float64(waits-waited)/float64(time.Since(begin)), 1)}
-				done <- taken{trace, beside, errors.Join(err, err2, err3, err4, err5)}
+				beside := reqtrace.Beside{Steal: after.StealSince(before), CPU: threads()}
+				pressure := min(float64(waits-waited)/float64(time.Since(begin)), 1)
+				done <- taken{trace, beside, pressure, errors.Join(err, err2, err3, err4, err5)}
 			}()
 		},
 	}

@@ -179,7 +179,7 @@ func (d *driver) grow(ctx context.Context, p *plant, round int) (o outcome, err 
 	if err != nil {
 		return o, err
 	}
-	o.Steal, o.Pressure = t.beside.Steal, t.beside.Pressure
+	o.Steal, o.Pressure = t.beside.Steal, t.waited
 	return o, o.hear(ctx, &t, p)
 }
 

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"time"
+
+	"evenkeel.dev/internal/cpuwatch"
+	"evenkeel.dev/internal/listeners"
+	"evenkeel.dev/reqtrace"
+)
+
+const (
+	noProcess      = -1 // that is to be watched
+	maxCmdline     = 1 << 20
+	cmdlineTimeout = 5 * time.Second
+)
+
+// process returns the process that -cpu-stat names; 0: it names a file, or nothing.
+func (f *explainFlags) process() int {
+	pid, err := strconv.Atoi(f.cpuStat)
+	if err != nil || pid < 1 {
+		return 0
+	}
+	return pid
+}
+
+// readCPU reads the file of -cpu-stat into the options, or returns the process that it names.
+func (f *explainFlags) readCPU(o *reqtrace.Options) (pid int, err error) {
+	if pid = f.process(); f.cpuStat == "" || pid != 0 {
+		return pid, nil
+	}
+	in, err := os.Open(f.cpuStat)
+	if err != nil {
+		return 0, fmt.Errorf("-cpu-stat: %w", err)
+	}
+	defer in.Close()
+	cpu, err := cpuwatch.ReadLog(in)
+	if err != nil {
+		return 0, fmt.Errorf("-cpu-stat %s: %w", f.cpuStat, err)
+	}
+	o.Beside = &reqtrace.Beside{CPU: cpu}
+	return 0, nil
+}
+
+// watchCPU begins to watch what the kernel counts of the service's CPU time, until the function that it returns is called. say
+// tells why the quota is not known.
+func (s *traceSource) watchCPU(ctx context.Context, say func(format string, a ...any)) (end func() *reqtrace.CPU) {
+	none := func() *reqtrace.CPU { return nil }
+	if s.process == noProcess {
+		return none
+	}
+	pid, err := s.process, error(nil)
+	if pid == 0 {
+		pid, err = s.service(ctx)
+	}
+	if err == nil {
+		var w *cpuwatch.Watch
+		if w, err = cpuwatch.Start(pid, true); err == nil {
+			return w.End
+		}
+		none = w.End
+	}
+	say("the service's CPU quota is not known: %v; say it by -cpu-stat", err)
+	return none
+}
+
+// service returns the process of this machine that answers at the URL: it listens there, and has the command line that it says
+// itself. Behind a proxy or a port-forward it is another one.
+func (s *traceSource) service(ctx context.Context) (pid int, err error) {
+	u, err := url.Parse(s.url)
+	if err != nil {
+		return 0, err
+	}
+	port, err := strconv.ParseUint(cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme]), 10, 16)
+	if err != nil {
+		return 0, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, cmdlineTimeout)
+	defer cancel()
+	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", u.Hostname())
+	if err != nil {
+		return 0, err
+	}
+	var here []netip.AddrPort
+	mine := listeners.LocalAddrs()
+	for _, a := range addrs {
+		if a = a.Unmap(); a.IsLoopback() || mine[a] {
+			here = append(here, netip.AddrPortFrom(a, uint16(port)))
+		}
+	}
+	if len(here) == 0 {
+		return 0, errors.New("it is on another host")
+	}
+	pids := listeners.Processes(here)
+	if len(pids) == 0 {
+		return 0, errors.New("the process that listens there cannot be seen")
+	}
+	line, err := s.commandLine(ctx, u)
+	if err != nil {
+		return 0, err
+	}
+	pids = slices.DeleteFunc(pids, func(pid int) bool {
+		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		return err != nil || !bytes.Equal(bytes.TrimRight(b, "\x00"), line)
+	})
+	if len(pids) != 1 {
+		return 0, errors.New("the process that listens there is not the one that answers")
+	}
+	return pids[0], nil
+}
+
+// commandLine returns what the service says that its command line is.
+func (s *traceSource) commandLine(ctx context.Context, u *url.URL) ([]byte, error) {
+	at := *u
+	at.Path, at.RawQuery = path.Join(path.Dir(u.Path), "cmdline"), ""
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := s.client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s answered %s", at.String(), resp.Status)
+	}
+	line, err := readAtMost(resp.Body, maxCmdline)
+	return bytes.TrimRight(line, "\x00"), err
+}

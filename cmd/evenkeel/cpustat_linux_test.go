@@ -1,0 +1,164 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"evenkeel.dev/internal/golden"
+)
+
+// quotaGroup makes a control group of 15 ms of CPU per 100 ms, and in it one without a quota of its own. It skips the test if this
+// machine does not let it, and says why.
+func quotaGroup(t *testing.T) (outer, inner string) {
+	t.Helper()
+	root, name, quota := "/sys/fs/cgroup", "cpu.max", "15000 100000"
+	if _, err := os.Stat(filepath.Join(root, "cpu", "cpu.cfs_quota_us")); err == nil || dirExists(filepath.Join(root, "cpu")) {
+		root, name, quota = filepath.Join(root, "cpu"), "cpu.cfs_quota_us", "15000"
+	}
+	outer = filepath.Join(root, fmt.Sprintf("evenkeel-test-%d", os.Getpid()))
+	if err := os.Mkdir(outer, 0o755); err != nil {
+		t.Skip("no control group can be made here: ", err)
+	}
+	t.Cleanup(func() { removeGroup(t, outer) })
+	if err := os.WriteFile(filepath.Join(outer, name), []byte(quota), 0o600); err != nil {
+		t.Skip("no CPU quota can be set here: ", err)
+	}
+	inner = filepath.Join(outer, "inner")
+	if err := os.Mkdir(inner, 0o755); err != nil {
+		t.Skip("no control group can be made in one: ", err)
+	}
+	t.Cleanup(func() { removeGroup(t, inner) })
+	return outer, inner
+}
+
+func dirExists(name string) bool {
+	fi, err := os.Stat(name)
+	return err == nil && fi.IsDir()
+}
+
+// removeGroup removes a group once its processes are gone, which takes the kernel a moment.
+func removeGroup(t *testing.T, dir string) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		err := os.Remove(dir)
+		if err == nil || errors.Is(err, os.ErrNotExist) {
+			return
+		}
+		if time.Now().After(end) {
+			t.Error(err)
+			return
+		}
+	}
+}
+
+// startIn starts testdata/server in a control group, and asks it for one request after the other until the test ends.
+func startIn(t *testing.T, group string, flags ...string) (base string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := l.Addr().String()
+	l.Close()
+	script := `echo $$ > "$0/cgroup.procs" && exec "$@"`
+	cmd := exec.Command("sh", append([]string{"-c", script, group, testServer(t), "-addr", addr, "-pprof"}, flags...)...)
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var asks sync.WaitGroup
+	stop := make(chan struct{})
+	t.Cleanup(func() {
+		close(stop)
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		asks.Wait()
+	})
+	base = "http://" + addr
+	c := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	ask := func() error {
+		resp, err := c.Get(base)
+		if err == nil {
+			_, _ = io.Copy(io.Discard, resp.Body)
+			resp.Body.Close()
+		}
+		return err
+	}
+	for end := time.Now().Add(time.Minute); ask() != nil; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the server does not listen")
+		}
+	}
+	asks.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			case <-time.After(time.Millisecond):
+				_ = ask()
+			}
+		}
+	})
+	return base
+}
+
+// TestExplainThrottled: a service whose group, or whose group's parent, has a CPU quota that is used up is told so, with the quota and
+// what to do, and the machine is not said to have stood still instead. Behind a proxy the quota is not known.
+func TestExplainThrottled(t *testing.T) {
+	outer, inner := quotaGroup(t)
+	if strings.HasPrefix(outer, "/sys/fs/cgroup/cpu/") {
+		t.Run("its own", func(t *testing.T) { testThrottled(t, outer) }) // in version 2 a group with children has no processes
+	}
+	t.Run("its parent's", func(t *testing.T) { testThrottled(t, inner) })
+}
+
+// TestExplainCPUStat: what a loop wrote down in the container says what a trace from elsewhere alone cannot.
+func TestExplainCPUStat(t *testing.T) {
+	const trace = "testdata/throttled.trace.gz"
+	r := call("explain", "-cpu-stat", "testdata/throttled.cpu.log", "-fail-if", "throttled>50%", trace)
+	r.check(t, exitLimit, nil, []string{"-fail-if throttled>50%: it is "})
+	golden.Written(t, "throttled.golden.txt", func(b *bytes.Buffer) error { _, err := b.WriteString(r.stdout); return err })
+	call("explain", trace).check(t, exitOK, []string{"No cause is certain.", "A CPU quota looks the same,", "A CPU quota is likely,"}, nil)
+
+	call("explain", "-cpu-stat", trace, trace).check(t, exitFailed, nil, []string{"-cpu-stat testdata/throttled.trace.gz: line 1: "})
+	call("explain", "-cpu-stat", "none.log", trace).check(t, exitFailed, nil, []string{"-cpu-stat: open none.log"})
+	call("explain", "-cpu-stat", "17", trace).check(t, exitUsage, nil, []string{"-cpu-stat names a process, and this trace is a file"})
+	call("explain", "-cpu-stat", "17", "-against", trace, trace).check(t, exitUsage, nil, []string{"give it without -against"})
+}
+
+func testThrottled(t *testing.T, group string) {
+	base := startIn(t, group, "-spin", "2000000")
+	var r result
+	for end := time.Now().Add(2 * time.Minute); ; { // another load may take the CPUs before the quota does
+		r = call("explain", "-json", "-no-profile", "-fail-if", "throttled>10%", base+"/debug/pprof/trace?seconds=2")
+		if r.code == exitLimit || time.Now().After(end) {
+			break
+		}
+	}
+	r.check(t, exitLimit, []string{`"cpus": 0.15,`, `"throttled": `, `"cause": "throttled"`, `"phrase": "waiting for the CPU quota (throttled)"`, `"silences": `}, []string{"-fail-if throttled>10%"})
+
+	u, err := url.Parse(base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httptest.NewServer(httputil.NewSingleHostReverseProxy(u))
+	defer proxy.Close()
+	r = call("explain", "-json", "-no-profile", proxy.URL+"/debug/pprof/trace?seconds=1")
+	r.check(t, r.code, nil, []string{"the service's CPU quota is not known: the process that listens there is not the one that answers"})
+	if strings.Contains(r.stdout, `"quota"`) {
+		t.Error(r.stdout)
+	}
+}

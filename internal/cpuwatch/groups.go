@@ -1,0 +1,133 @@
+package cpuwatch
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// place is where the control group of a process is, as the reader of its files sees it.
+type place struct {
+	dir string // of the group's files
+	top string // the outermost group that can be seen
+	v2  bool
+}
+
+// find tells the place from the process's /proc/PID/cgroup and from the reader's own /proc/self/mountinfo. A process has one
+// group in each hierarchy; that of version 1 with the cpu controller comes before the one of version 2, which has no quota then.
+func find(cgroup, mountinfo string) (place, error) {
+	group, v2, ok := groupOf(cgroup)
+	if !ok {
+		return place{}, errors.New("it is in no control group that bounds CPU time")
+	}
+	for line := range strings.Lines(mountinfo) {
+		fields, options, ok := strings.Cut(line, " - ")
+		f, o := strings.Fields(fields), strings.Fields(options)
+		if !ok || len(f) < 5 || len(o) < 3 {
+			continue
+		}
+		if v2 != (o[0] == "cgroup2") || !v2 && !(o[0] == "cgroup" && has(o[2], "cpu")) {
+			continue
+		}
+		root, mount := f[3], f[4]
+		below, ok := strings.CutPrefix(group, strings.TrimSuffix(root, "/"))
+		if !ok || below != "" && below[0] != '/' || strings.Contains(below, "..") {
+			continue
+		}
+		return place{dir: path.Join(mount, below), top: mount, v2: v2}, nil
+	}
+	return place{}, fmt.Errorf("its control group %s is not mounted here", group)
+}
+
+// groupOf reads lines such as 4:cpu,cpuacct:/docker/1234 and 0::/system.slice/x.service.
+func groupOf(cgroup string) (group string, v2, ok bool) {
+	for line := range strings.Lines(cgroup) {
+		f := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		switch {
+		case len(f) < 3:
+		case has(f[1], "cpu"):
+			return f[2], false, true
+		case f[0] == "0" && f[1] == "":
+			group, v2, ok = f[2], true, true
+		}
+	}
+	return group, v2, ok
+}
+
+func has(list, name string) bool {
+	for x := range strings.SplitSeq(list, ",") {
+		if x == name {
+			return true
+		}
+	}
+	return false
+}
+
+// dirs returns the folders of the group and of those around it, the group's own first.
+func (p place) dirs() (list []string) {
+	for dir := p.dir; ; dir = path.Dir(dir) {
+		list = append(list, dir)
+		if dir == p.top || dir == "/" {
+			return list
+		}
+	}
+}
+
+// parseMax reads cpu.max: "15000 100000", or "max 100000" for no quota, which is 0.
+func parseMax(text string) (cpus float64, ok bool) {
+	f := strings.Fields(text)
+	if len(f) != 2 {
+		return 0, false
+	}
+	if f[0] == "max" {
+		return 0, true
+	}
+	return ratio(f[0], f[1])
+}
+
+// ratio returns quota over period; 0 where the quota is not positive, which is none.
+func ratio(quota, period string) (cpus float64, ok bool) {
+	q, err := strconv.ParseFloat(strings.TrimSpace(quota), 64)
+	p, err2 := strconv.ParseFloat(strings.TrimSpace(period), 64)
+	if err != nil || err2 != nil || p <= 0 {
+		return 0, false
+	}
+	return max(q/p, 0), true
+}
+
+// counts are the lines of a cpu.stat that matter here.
+type counts struct {
+	periods, throttled int64
+	waited             time.Duration
+}
+
+// line reads a line of cpu.stat, and reports whether it is one.
+func (c *counts) line(key, value string) bool {
+	n, err := strconv.ParseInt(value, 10, 64)
+	if err != nil || n < 0 {
+		return false
+	}
+	switch key {
+	case "nr_periods":
+		c.periods = n
+	case "nr_throttled":
+		c.throttled = n
+	case "throttled_time": // version 1, in ns
+		c.waited = time.Duration(n)
+	case "throttled_usec":
+		c.waited = time.Duration(n) * time.Microsecond
+	}
+	return true
+}
+
+func parseStat(text string) (c counts) {
+	for line := range strings.Lines(text) {
+		if key, value, ok := strings.Cut(strings.TrimSpace(line), " "); ok {
+			c.line(key, value)
+		}
+	}
+	return c
+}

@@ -1,0 +1,244 @@
+package cpuwatch
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"evenkeel.dev/reqtrace"
+)
+
+const (
+	every       = 10 * time.Millisecond
+	rescan      = 10     // moments after which new threads are looked for
+	mostThreads = 256    // that are watched
+	mostMoments = 60_000 // ten minutes
+)
+
+// Watch notes every 10 ms what the kernel has counted of a process. It is its caller's; End ends it.
+type Watch struct {
+	cpu     reqtrace.CPU
+	groups  *groups
+	threads *threads
+	stop    chan struct{}
+	done    chan struct{}
+}
+
+// Start begins to watch a process of this machine, with its threads if asked. Its error says why nothing is known of the quota;
+// the threads are watched nevertheless.
+func Start(pid int, withThreads bool) (*Watch, error) {
+	w := &Watch{stop: make(chan struct{}), done: make(chan struct{})}
+	g, err := openGroups(pid)
+	if err == nil {
+		w.groups, w.cpu.Grouped, w.cpu.Quota = g, true, g.quota
+	}
+	if withThreads {
+		w.threads = &threads{dir: fmt.Sprintf("/proc/%d/task", pid), open: map[int64]*thread{}}
+	}
+	w.note()
+	go w.run()
+	return w, err
+}
+
+// End notes a last moment, and returns all.
+func (w *Watch) End() *reqtrace.CPU {
+	close(w.stop)
+	<-w.done
+	w.note()
+	w.groups.close()
+	w.threads.close()
+	return &w.cpu
+}
+
+func (w *Watch) run() {
+	defer close(w.done)
+	if w.threads == nil && (w.groups == nil || w.groups.quota == 0) {
+		<-w.stop // there is nothing that changes
+		return
+	}
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-w.stop:
+			return
+		case <-tick.C:
+			if len(w.cpu.Moments) < mostMoments {
+				w.note()
+			}
+		}
+	}
+}
+
+// note adds a moment.
+func (w *Watch) note() {
+	m := reqtrace.CPUMoment{At: time.Now()}
+	if w.groups != nil {
+		c := w.groups.read()
+		m.Periods, m.Throttled, m.Waited = c.periods, c.throttled, c.waited
+	}
+	if w.threads != nil {
+		if len(w.cpu.Moments)%rescan == 0 {
+			w.threads.scan()
+		}
+		m.Threads = w.threads.read()
+	}
+	w.cpu.Moments = append(w.cpu.Moments, m)
+}
+
+// groups are the control groups that bound a process's CPU time. A group that a parent's quota stops counts that in its
+// cpu.stat.local alone.
+type groups struct {
+	quota float64    // the least of them, in CPUs; 0: none
+	stats []*os.File // cpu.stat of those that have a quota, the process's own group's first
+	local *os.File   // cpu.stat.local of the process's own group; nil: the kernel has none
+}
+
+func openGroups(pid int) (*groups, error) {
+	cgroup, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
+	if err != nil {
+		return nil, err
+	}
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return nil, err
+	}
+	p, err := find(string(cgroup), string(mounts))
+	if err != nil {
+		return nil, err
+	}
+	g := &groups{}
+	for _, dir := range p.dirs() {
+		quota, ok := quotaOf(dir, p.v2)
+		if !ok || quota == 0 {
+			continue
+		}
+		f, err := os.Open(filepath.Join(dir, "cpu.stat"))
+		if err != nil {
+			g.close()
+			return nil, err
+		}
+		g.stats = append(g.stats, f)
+		if g.quota == 0 || quota < g.quota {
+			g.quota = quota
+		}
+	}
+	if g.quota > 0 {
+		g.local, _ = os.Open(filepath.Join(p.dir, "cpu.stat.local"))
+	}
+	return g, nil
+}
+
+// quotaOf returns a group's quota in CPUs; 0: it has none.
+func quotaOf(dir string, v2 bool) (float64, bool) {
+	read := func(name string) string {
+		b, _ := os.ReadFile(filepath.Join(dir, name))
+		return string(b)
+	}
+	if v2 {
+		return parseMax(read("cpu.max"))
+	}
+	return ratio(read("cpu.cfs_quota_us"), read("cpu.cfs_period_us"))
+}
+
+func (g *groups) read() (sum counts) {
+	var buf [1024]byte
+	text := func(f *os.File) string {
+		n, _ := f.ReadAt(buf[:], 0)
+		return string(buf[:n])
+	}
+	for _, f := range g.stats {
+		c := parseStat(text(f))
+		sum.periods = max(sum.periods, c.periods)
+		sum.throttled += c.throttled
+		sum.waited += c.waited
+	}
+	if g.local != nil {
+		if c := parseStat(text(g.local)); c.waited > 0 { // of this group alone, whoever's quota it was
+			sum.waited = c.waited
+		}
+	}
+	return sum
+}
+
+func (g *groups) close() {
+	if g == nil {
+		return
+	}
+	for _, f := range g.stats {
+		f.Close()
+	}
+	if g.local != nil {
+		g.local.Close()
+	}
+}
+
+// threads are those of a process, with their files kept open: a read takes a microsecond, and opening a file forty.
+type threads struct {
+	dir  string
+	open map[int64]*thread
+}
+
+type thread struct {
+	file *os.File
+	last reqtrace.ThreadTime
+}
+
+// scan looks for threads that are new.
+func (t *threads) scan() {
+	list, err := os.ReadDir(t.dir)
+	if err != nil {
+		return
+	}
+	for _, e := range list {
+		id, err := strconv.ParseInt(e.Name(), 10, 64)
+		if err != nil || t.open[id] != nil || len(t.open) >= mostThreads {
+			continue
+		}
+		if f, err := os.Open(filepath.Join(t.dir, e.Name(), "schedstat")); err == nil {
+			t.open[id] = &thread{file: f}
+		}
+	}
+}
+
+// read returns the threads whose times have changed.
+func (t *threads) read() (list []reqtrace.ThreadTime) {
+	var buf [128]byte
+	for id, x := range t.open {
+		n, err := x.file.ReadAt(buf[:], 0)
+		if n == 0 && err != nil { // it has ended
+			x.file.Close()
+			delete(t.open, id)
+			continue
+		}
+		now, ok := parseSchedstat(id, string(buf[:n]))
+		if ok && now != x.last {
+			x.last = now
+			list = append(list, now)
+		}
+	}
+	return list
+}
+
+func (t *threads) close() {
+	if t == nil {
+		return
+	}
+	for _, x := range t.open {
+		x.file.Close()
+	}
+}
+
+// parseSchedstat reads how long a thread ran, and how long it waited for a CPU, in ns.
+func parseSchedstat(id int64, text string) (reqtrace.ThreadTime, bool) {
+	f := strings.Fields(text)
+	if len(f) < 2 {
+		return reqtrace.ThreadTime{}, false
+	}
+	ran, err := strconv.ParseInt(f[0], 10, 64)
+	waited, err2 := strconv.ParseInt(f[1], 10, 64)
+	return reqtrace.ThreadTime{ID: id, Ran: time.Duration(ran), Waited: time.Duration(waited)}, err == nil && err2 == nil
+}

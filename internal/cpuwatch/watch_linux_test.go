@@ -1,0 +1,49 @@
+package cpuwatch
+
+import (
+	"os"
+	"testing"
+	"time"
+)
+
+// TestWatch watches this process until a thread of it has run by the kernel's count.
+func TestWatch(t *testing.T) {
+	w, err := Start(os.Getpid(), true)
+	if err != nil {
+		t.Log("the quota is not known here: ", err)
+	}
+	for x, begin := 1, time.Now(); time.Since(begin) < 50*time.Millisecond; { // what the kernel counts next
+		x ^= x << 13
+	}
+	cpu := w.End()
+	n := len(cpu.Moments)
+	if n < 2 || !cpu.Moments[n-1].At.After(cpu.Moments[0].At) || cpu.Grouped != (err == nil) {
+		t.Fatalf("%d moments, %+v", n, cpu)
+	}
+	ran := map[int64]time.Duration{}
+	for i, m := range cpu.Moments {
+		for _, x := range m.Threads {
+			if x.Ran < ran[x.ID] || i > 0 && m.At.Before(cpu.Moments[i-1].At) {
+				t.Errorf("%+v after %v", x, ran[x.ID])
+			}
+			ran[x.ID] = x.Ran
+		}
+	}
+	if len(ran) == 0 {
+		t.Error("no thread has run")
+	}
+	if _, ok := parseSchedstat(7, "12"); ok {
+		t.Error("half a line")
+	}
+}
+
+// TestWatchGone: a process that has ended is watched without harm.
+func TestWatchGone(t *testing.T) {
+	w, err := Start(1<<30, true)
+	if err == nil {
+		t.Error("a process that there is not has a quota")
+	}
+	if cpu := w.End(); cpu.Grouped || len(cpu.Moments) < 2 {
+		t.Errorf("%+v", cpu)
+	}
+}

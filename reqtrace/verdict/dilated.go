@@ -1,0 +1,56 @@
+package verdict
+
+import (
+	"fmt"
+	"time"
+
+	"evenkeel.dev/internal/textfmt"
+	"evenkeel.dev/reqtrace"
+)
+
+// dilated gives what the holders of locks and channels waited for a CPU back to these. Without it, what they did themselves must be
+// worth naming: a lock that is held for 20 ms of work is the program's though other processes made that 100 ms, and one that is held for
+// 0.15 ms is not, though its holder was descheduled.
+func dilated(r *reqtrace.Report, list []NamedCause) {
+	var off *NamedCause
+	for i := range list {
+		if list[i].Cause == reqtrace.CauseDescheduled {
+			off = &list[i]
+		}
+	}
+	if off == nil {
+		return
+	}
+	given := map[string]bool{}
+	for i := range list {
+		n := &list[i]
+		holder := functionOf(n.Holder)
+		if !waits(n.Cause) || holder == "" || n.Excess < worthTime || given[holder] {
+			continue
+		}
+		given[holder] = true
+		for _, p := range places(r) {
+			if p.Cause == reqtrace.CauseDescheduled && functionOf(p.Holder) == holder {
+				n.Waited += max(p.Excess, 0)
+			}
+		}
+		n.Waited = min(n.Waited, off.Excess-off.behind)
+		off.behind += n.Waited
+	}
+}
+
+// whole returns a cause's share of the excess with what its holder waited for a CPU, and without what others' holders did.
+func (n *NamedCause) whole() float64 {
+	if n.Excess <= 0 {
+		return n.Share
+	}
+	return n.Share * float64(n.Excess+n.Waited-n.behind) / float64(n.Excess)
+}
+
+// because says which part of a cause's share is its holder's wait for a CPU; "" where that is little.
+func (n *NamedCause) because() string {
+	if n.Waited < time.Microsecond {
+		return ""
+	}
+	return fmt.Sprintf(", %s because its holder waited for a CPU (other processes ran)", textfmt.Share(n.whole()-n.Share))
+}

@@ -1,0 +1,72 @@
+package verdict
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"evenkeel.dev/reqtrace"
+)
+
+// TestThrottled: where the quota is the first cause, the sentence says it and the advice what GOMAXPROCS should be; else a figure says
+// its share.
+func TestThrottled(t *testing.T) {
+	quota := func(cpus float64) *reqtrace.Quota {
+		return &reqtrace.Quota{CPUs: cpus, Periods: 50, Throttled: 21, Time: 1400 * ms}
+	}
+	report := func(more reqtrace.Cause, q *reqtrace.Quota) *reqtrace.Report {
+		r := fakeReport(partsOf(times{reqtrace.CauseRunning: ms}), partsOf(times{reqtrace.CauseRunning: ms, reqtrace.CauseThrottled: 40 * ms, more: 50 * ms}))
+		r.Tail.Sites, r.Quota = nil, q
+		return r
+	}
+	const used = "The quota of 0.15 CPUs was used up in 21 of 50 periods, for 1.40 s in all."
+	v := Of(report(reqtrace.CauseThrottled, quota(.15)))
+	if v.Sentence != "100% of the extra time is waiting for the CPU quota (throttled). "+used {
+		t.Error(v.Sentence)
+	}
+	if want := "Set GOMAXPROCS to 1, because 2 exceeds the quota of 0.15 CPUs."; !strings.HasSuffix(v.Fix, want) {
+		t.Error(v.Fix)
+	}
+	if v = Of(report(reqtrace.CauseThrottled, quota(2))); strings.Contains(v.Fix, "GOMAXPROCS") {
+		t.Error(v.Fix)
+	}
+	v = Of(report(reqtrace.CauseLock, quota(.15)))
+	if !slices.Contains(v.Figures, used+" That is 44% of the extra time.") || strings.Contains(v.Sentence, "quota") {
+		t.Errorf("%s %q", v.Sentence, v.Figures)
+	}
+	for _, q := range []*reqtrace.Quota{nil, {}, {CPUs: 2, Periods: 50}} {
+		if v = Of(report(reqtrace.CauseLock, q)); strings.Contains(strings.Join(v.Figures, ""), "The quota") {
+			t.Errorf("%+v: %q", q, v.Figures)
+		}
+	}
+}
+
+// TestDescheduled: other processes that had the CPU are a cause, not a doubt; a holder that was off its CPU by the samples of a CPU
+// profile is one. Where nothing is certain, what ran before is said all the same.
+func TestDescheduled(t *testing.T) {
+	report := func(cause reqtrace.Cause, sites ...reqtrace.Blame) *reqtrace.Report {
+		return fakeReport(partsOf(times{reqtrace.CauseRunning: ms}), partsOf(times{reqtrace.CauseRunning: ms, cause: 50 * ms}), sites...)
+	}
+	v := Of(report(reqtrace.CauseDescheduled, reqtrace.Blame{
+		Cause: reqtrace.CauseDescheduled, Site: "main.ask (x.go:7)", Holder: "main.refresh (x.go:9)", Time: 50 * ms,
+	}))
+	const want = "100% of the extra time is waiting for a CPU (other processes ran). main.refresh (x.go:9) holds what requests wait for. Requests wait in main.ask (x.go:7)."
+	if v.Sentence != want || strings.HasPrefix(v.Fix, "at ") {
+		t.Errorf("%s\n%s", v.Sentence, v.Fix)
+	}
+	v = Of(report(reqtrace.CauseLock, reqtrace.Blame{
+		Cause: reqtrace.CauseLock, Op: "mutex", Site: "main.ask (x.go:7)", Holder: "main.refresh (x.go:9)", Doing: reqtrace.CauseDescheduled, Time: 50 * ms,
+	}))
+	if v.Named || !strings.Contains(v.Sentence, "its holder had a CPU for less than half of that time") || !strings.Contains(v.Sentence, "main.refresh (x.go:9) holds while waiting for a CPU") {
+		t.Error(v.Sentence)
+	}
+
+	r := report(reqtrace.CauseRunqueueBusy,
+		reqtrace.Blame{Cause: reqtrace.CauseRunqueueBusy, Holder: "main.burn (x.go:8)", Time: 15 * ms, Longest: 9 * ms},
+		reqtrace.Blame{Cause: reqtrace.CauseRunqueueBusy, Holder: "main.sort (x.go:9)", Time: 12 * ms})
+	r.Machine.RunDelay = 3e9
+	r.Blocks = []reqtrace.Block{{Slow: []reqtrace.SlowRequest{{Time: 51 * ms, Parts: []reqtrace.Blame{{Cause: reqtrace.CauseRunqueueBusy, Time: 50 * ms}}}}}}
+	if v = Of(r); v.Named || !slices.Contains(v.Figures, "Most often main.burn (x.go:8) ran before them, up to 9 ms at a time.") {
+		t.Errorf("%v %s %q", v.Named, v.Sentence, v.Figures)
+	}
+}
