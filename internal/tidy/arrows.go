@@ -65,7 +65,7 @@ var arrows = []arrow{
 	{"gctrace", nil},
 	{"reqtrace", []string{"reqtrace/region", "golang.org/x/exp/trace"}},
 	{"reqtrace/region", nil},
-	{"reqtrace/verdict", []string{"reqtrace", "internal/textfmt"}},
+	{"reqtrace/verdict", []string{"reqtrace", "internal/cpuwatch", "internal/textfmt"}},
 	{"reqtrace/history", []string{"reqtrace", "reqtrace/verdict", "internal/chart", "internal/textfmt"}}, // it lives in services: nothing heavier
 	{"reqtrace/recorder", []string{
 		"reqtrace", "reqtrace/region", "reqtrace/history", "internal/cputime", "internal/textfmt", // it lives in services: nothing heavier

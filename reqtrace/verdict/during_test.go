@@ -1,11 +1,14 @@
 package verdict_test
 
 import (
+	"runtime"
 	"runtime/trace"
 	"strings"
+	"sync"
 	"testing"
 
 	"evenkeel.dev/reqtrace"
+	"evenkeel.dev/reqtrace/region"
 	"evenkeel.dev/reqtrace/verdict"
 )
 
@@ -29,5 +32,26 @@ func TestDuringErrors(t *testing.T) {
 	})
 	if err == nil {
 		t.Error("no error without a request")
+	}
+}
+
+// TestDuringWatches: During knows what the kernel counted of the threads, where there is such a thing.
+func TestDuringWatches(t *testing.T) {
+	v, err := verdict.During(t.Context(), reqtrace.Options{}, func() {
+		var wg sync.WaitGroup
+		for range 20 {
+			wg.Go(func() {
+				r := region.Start(t.Context(), "")
+				runtime.Gosched()
+				r.End()
+			})
+		}
+		wg.Wait()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := v.Report().Machine.Threads; runtime.GOOS == "linux" && n == 0 {
+		t.Error("it knows of no thread")
 	}
 }
