@@ -12,6 +12,7 @@
 //	go run ./recorder -only stops     # what is said of a service that is stopped by SIGSTOP
 //	go run ./recorder -only faults    # 1,000,000 requests: disk full, directory gone, clock stepped
 //	go run ./recorder -only planted   # ten minutes of two planted causes, and of a third from the middle on
+//	go run ./recorder -only targets   # with its default options: what it sees of services of 7 to 50% of a processor, eight times ten minutes
 //	go run ./recorder -only soak      # an hour, which is no part of the whole: does anything grow?
 //	go run ./recorder -judge results/recorder-DATE.json   # its figures again, from its raw results; -w: into the file
 package main
@@ -61,6 +62,7 @@ type driver struct {
 	stops   *stopsResult
 	faults  []faulted
 	soaked  []soaked
+	aimed   []target
 }
 
 // parts are what is measured, in this order; with -only, one of them.
@@ -77,6 +79,7 @@ var parts = []struct {
 	{"stops", (*driver).runStops, false},
 	{"faults", (*driver).runFaults, false},
 	{"planted", (*driver).runPlanted, false},
+	{"targets", (*driver).targets, true},
 	{"soak", (*driver).soak, true},
 }
 
@@ -92,7 +95,7 @@ func main() {
 	flag.IntVar(&d.n, "n", 1_000_000, "requests of faults")
 	flag.DurationVar(&d.soakFor, "soak", time.Hour, "length of the soak")
 	flag.BoolVar(&d.quick, "quick", false, "a few seconds of each part, to see that everything works; nothing is kept")
-	only := flag.String("only", "", "`part` to measure (default: all but soak)")
+	only := flag.String("only", "", "`part` to measure (default: all but targets and soak)")
 	var again figure.Again
 	again.Flags(flag.CommandLine)
 	flag.Parse()
@@ -153,7 +156,7 @@ func unless[T any](d *driver, whole, quick T) T {
 
 // raw are the raw results, by their keys.
 func (d *driver) raw() map[string]any {
-	return map[string]any{"runs": &d.samples, "planted": &d.plant, "snapshots": &d.crowds, "whole": &d.whole, "stops": &d.stops, "faults": &d.faults, "soak": &d.soaked}
+	return map[string]any{"runs": &d.samples, "planted": &d.plant, "snapshots": &d.crowds, "whole": &d.whole, "stops": &d.stops, "faults": &d.faults, "soak": &d.soaked, "targets": &d.aimed}
 }
 
 // keep puts what was measured into the raw results.
@@ -195,6 +198,7 @@ func (d *driver) figures() {
 		d.plantedFigures()
 	}
 	d.soakFigures()
+	d.targetFigures()
 }
 
 // service is a program that runs.

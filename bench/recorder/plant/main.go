@@ -39,6 +39,7 @@ func main() {
 	dir := flag.String("dir", "", "recorder.Options.Dir")
 	plain := flag.Bool("plain", false, "plant nothing")
 	parked := flag.Int("parked", 0, "`goroutines` that do nothing, beside the service")
+	work := flag.Duration("work", 0, "compute for so long in each request")
 	procs := flag.Int("procs", 0, "GOMAXPROCS")
 	debug := flag.Bool("debug", false, "log what only a driver reads")
 	flag.Parse()
@@ -57,7 +58,7 @@ func main() {
 	}
 	rec, err := recorder.Start(ctx, recorder.Options{Slow: *threshold, CPU: *share, Every: *every, Dir: *dir, Logger: log})
 	if err == nil {
-		err = run(ctx, *addr, &plant{plain: *plain, began: time.Now(), after: *third}, rec, log)
+		err = run(ctx, *addr, &plant{plain: *plain, work: *work, began: time.Now(), after: *third}, rec, log)
 	}
 	if err != nil {
 		log.Error("plant ends", "error", err)
@@ -68,6 +69,7 @@ func main() {
 // plant is the service.
 type plant struct {
 	plain bool
+	work  time.Duration
 	began time.Time
 	after time.Duration // the third cause begins
 	stock sync.Mutex
@@ -117,7 +119,8 @@ func (p *plant) serve(w http.ResponseWriter, _ *http.Request) {
 	start, lot := time.Now(), rand.Float64()
 	p.look()
 	waited := time.Since(start)
-	cause := &p.truth.lock
+	compute(p.work)
+	var cause *atomic.Int64
 	switch {
 	case p.plain:
 	case lot < .005:
@@ -131,9 +134,24 @@ func (p *plant) serve(w http.ResponseWriter, _ *http.Request) {
 		if waited > took/2 {
 			cause = &p.truth.lock
 		}
-		cause.Add(1)
+		if cause != nil { // else it was the machine
+			cause.Add(1)
+		}
 	}
 	io.WriteString(w, "sold\n")
+}
+
+// compute computes for so long, unless the machine has it wait.
+func compute(d time.Duration) {
+	x := uint64(1)
+	for start := time.Now(); time.Since(start) < d; {
+		for range 1000 {
+			x = x*6364136223846793005 + 1442695040888963407
+		}
+	}
+	if x == 0 {
+		panic("no number is 0")
+	}
 }
 
 // sleep takes as long as it is asked for.

@@ -1,0 +1,119 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"os/exec"
+	"time"
+
+	"evenkeel.dev/loadgen"
+	"evenkeel.dev/reqtrace/history"
+	"evenkeel.dev/reqtrace/recorder"
+)
+
+// Services of 7 to 50% of a processor, with three planted causes, and a recorder with its default options.
+var targetLoads = []struct {
+	rate float64
+	work string // a request
+}{{40, "1.7ms"}, {100, "1ms"}, {300, "1ms"}, {500, "900us"}}
+
+// target is what a recorder said of a service.
+type target struct {
+	Rate  float64            `json:"rate"`
+	Work  string             `json:"work"`
+	Busy  bool               `json:"busy"`  // beside two busy loops
+	Truth map[string]int64   `json:"truth"` // slow requests of each planted cause
+	Seen  map[string]uint64  `json:"seen"`
+	Share map[string]float64 `json:"share"` // of the planted ones, as it says
+	Stats recorder.Stats     `json:"stats"`
+	Cover history.Coverage   `json:"coverage"`
+}
+
+// targets loads each service for as long as planted causes are, quiet and beside two busy loops.
+func (d *driver) targets(ctx context.Context) error {
+	for _, busy := range []bool{false, true} {
+		for _, l := range targetLoads {
+			x, err := d.target(ctx, target{Rate: l.rate, Work: l.work, Busy: busy})
+			if err != nil {
+				return err
+			}
+			d.aimed = append(d.aimed, x)
+			fmt.Printf("%v/s of %s, busy %v: seen %v of %v, shares %.2v; %.1f%% of a processor, on for %.0f%%, %v of %v; %v\n", x.Rate, x.Work, x.Busy, x.Seen, x.Truth, x.Share,
+				100*x.Stats.CPU.Seconds()/x.Stats.Passed.Seconds(), 100*x.Stats.Coverage(), x.Stats.Cost.Total(), x.Stats.Cost.Budget, x.Cover)
+			if d.quick {
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+func (d *driver) target(ctx context.Context, x target) (_ target, err error) {
+	s, err := d.start(ctx, "plant", "-third", "1ms", "-work", x.Work)
+	if err != nil {
+		return x, err
+	}
+	defer func() { err = errors.Join(err, s.Stop()) }()
+	loops, end := context.WithCancel(ctx)
+	defer end()
+	for range 2 {
+		if x.Busy {
+			loop := exec.CommandContext(loops, "sh", "-c", "while :; do :; done")
+			if err := loop.Start(); err != nil {
+				return x, err
+			}
+			defer loop.Wait() // it is killed
+			defer end()
+		}
+	}
+	if _, err = loadgen.Run(ctx, loadgen.Options{Targets: []loadgen.Target{{Method: http.MethodGet, URL: s.url}}, Rate: x.Rate, Duration: d.planted}); err != nil {
+		return x, err
+	}
+	if x.Cover, err = s.settled(ctx); err != nil {
+		return x, err
+	}
+	h := &history.History{}
+	if err := errors.Join(get(ctx, s.url+"/truth", &x.Truth), get(ctx, s.page+"json", h), get(ctx, s.page+"stats", &x.Stats)); err != nil {
+		return x, err
+	}
+	x.Seen, x.Share = map[string]uint64{}, map[string]float64{}
+	all := 0.
+	for _, sum := range h.Summaries(time.Time{}) {
+		cause := sum.Key.Cause.String()
+		if _, planted := x.Truth[cause]; planted {
+			x.Seen[cause] += sum.Requests
+			x.Share[cause] += sum.Share
+			all += sum.Share
+		}
+	}
+	for cause := range x.Share {
+		x.Share[cause] /= all
+	}
+	return x, nil
+}
+
+func (d *driver) targetFigures() {
+	for _, x := range d.aimed {
+		name := fmt.Sprintf("%v/s of %s", x.Rate, x.Work)
+		if x.Busy {
+			name += ", beside two busy loops"
+		}
+		all := 0.
+		for _, n := range x.Truth {
+			all += float64(n)
+		}
+		least, furthest := 1., 0.
+		for cause, n := range x.Truth {
+			least = min(least, float64(x.Seen[cause])/math.Max(float64(n), 1))
+			furthest = max(furthest, math.Abs(x.Share[cause]-float64(n)/math.Max(all, 1)))
+		}
+		d.set.AtLeast(name+": explained of the slow requests of each cause", []float64{100 * least}, 20, "%")
+		d.set.AtMost(name+": a share, off the truth", []float64{100 * furthest}, 10, " points")
+		d.set.AtMost(name+": spent, of what it may", []float64{float64(x.Stats.Cost.Total()) / float64(max(x.Stats.Cost.Budget, 1))}, 1.02, "x")
+	}
+}
