@@ -43,8 +43,10 @@ func (d *driver) targets(ctx context.Context) error {
 				return err
 			}
 			d.aimed = append(d.aimed, x)
-			fmt.Printf("%v/s of %s, busy %v: seen %v of %v, shares %.2v; %.1f%% of a processor, on for %.0f%%, %v of %v; %v\n", x.Rate, x.Work, x.Busy, x.Seen, x.Truth, x.Share,
-				100*x.Stats.CPU.Seconds()/x.Stats.Passed.Seconds(), 100*x.Stats.Coverage(), x.Stats.Cost.Total(), x.Stats.Cost.Budget, x.Cover)
+			c := &x.Stats.Cost
+			fmt.Printf("%v/s of %s, busy %v: seen %v of %v, shares %.2v; %.1f%% of a processor, on for %.0f%%, tracing %v, snapshots %v and analysis %v of %v; %v\n",
+				x.Rate, x.Work, x.Busy, x.Seen, x.Truth, x.Share, 100*x.Stats.CPU.Seconds()/x.Stats.Passed.Seconds(), 100*x.Stats.Coverage(),
+				c.Tracing, c.Snapshots, c.Analysis, c.Budget, x.Cover)
 			if d.quick {
 				return nil
 			}

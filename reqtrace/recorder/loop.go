@@ -295,7 +295,7 @@ func (l *loop) tick() {
 	}
 	if l.on {
 		l.slice(now, passed, came, spent)
-	} else if l.armed(now) && l.budget.enough(time.Duration(float64(l.second)*l.window.Seconds())+l.budget.ending(l.kept(l.window))) {
+	} else if l.armed(now) && l.budget.enough(l.slicing()) {
 		l.switchOn()
 	}
 	l.cpu, l.dropped, l.switched = cpu, dropped, false

@@ -44,6 +44,15 @@ func (l *loop) watch(now time.Time) {
 	l.watched = [2]time.Duration{passed, l.covered}
 }
 
+// slicing returns what has to be there for a slice: its end, and if it cannot go on for as long as it likes all of a window.
+func (l *loop) slicing() time.Duration {
+	need := l.budget.ending(l.kept(l.window))
+	if l.limited() {
+		need += time.Duration(float64(l.second) * l.window.Seconds())
+	}
+	return need
+}
+
 // Of what arms the recorder.
 const (
 	loadWithin = 10 * time.Second // requests were seen

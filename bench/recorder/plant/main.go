@@ -73,6 +73,7 @@ type plant struct {
 	began time.Time
 	after time.Duration // the third cause begins
 	stock sync.Mutex
+	held  atomic.Bool  // by refresh
 	other net.Listener // the server that it asks
 	truth struct{ lock, sleep, network atomic.Int64 }
 }
@@ -117,6 +118,7 @@ func run(ctx context.Context, addr string, p *plant, rec *recorder.Recorder, log
 
 func (p *plant) serve(w http.ResponseWriter, _ *http.Request) {
 	start, lot := time.Now(), rand.Float64()
+	held := p.held.Load()
 	p.look()
 	waited := time.Since(start)
 	compute(p.work)
@@ -131,7 +133,7 @@ func (p *plant) serve(w http.ResponseWriter, _ *http.Request) {
 		cause = &p.truth.network
 	}
 	if took := time.Since(start); took > slow {
-		if waited > took/2 {
+		if held && waited > took/2 { // else it waited for a processor
 			cause = &p.truth.lock
 		}
 		if cause != nil { // else it was the machine
@@ -176,7 +178,9 @@ func (p *plant) refresh(ctx context.Context) {
 	for ctx.Err() == nil {
 		time.Sleep(5 * time.Second)
 		p.stock.Lock()
+		p.held.Store(true)
 		time.Sleep(takes)
+		p.held.Store(false)
 		p.stock.Unlock()
 	}
 }
