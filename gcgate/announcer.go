@@ -141,7 +141,7 @@ func (a *announcer) usable(within time.Duration) (err error) {
 // changes.
 func (a *announcer) use(err error) {
 	if a.used = err == nil; a.used {
-		a.warnings.over("unused", "gcgate: the signal is used again")
+		a.warnings.over("gcgate: the signal is used again", "unused")
 		return
 	}
 	a.warnings.lasting("unused", lastsEvery,
@@ -386,10 +386,10 @@ func (a *announcer) report(n *notice, err error) {
 		a.warnings.lasting("tell", lastsEvery,
 			"gcgate: cannot tell a peer; trying again, and collecting all the same", "wanted", what, "error", err)
 	case err == nil && !a.deaf:
-		a.warnings.over("tell", "gcgate: the peer can be told again")
+		a.warnings.over("gcgate: the peer can be told again", "tell")
 	}
 	if err == nil && !n.drain {
-		a.warnings.over("holds", "gcgate: the peer has this replica back; the others can collect again")
+		a.warnings.over("gcgate: the peer has this replica back; the others can collect again", "holds")
 	}
 }
 

@@ -138,7 +138,8 @@ func logAuto(log *slog.Logger, p Policy) {
 		log.Info("gcgate: auto: there is a signal", "policy", p, "why", why(p))
 		return
 	}
-	log.Info("gcgate: auto: no signals, so collections will overlap requests; watching what helps a single replica", "policy", p,
+	log.Info("gcgate: auto: no signals, so collections will overlap requests; watching what helps a single replica",
+		"policy", p,
 		"fix", "with several replicas behind a load balancer, set Options.Signals and Turns, "+
 			"or PolicyShed and Turns if the balancer tries another replica after a 503")
 }

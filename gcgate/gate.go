@@ -31,8 +31,8 @@ type Gate struct {
 
 // An Attacher is a [Signal], or are [Turns], that need the gate: for its logger, say, or to tell
 // clients in the answers to their requests. [Start] calls Attach before any other method,
-// Validate and TurnCount apart. The methods of the gate may be called from then on, except Stop and Collect, which wait for
-// Start to return.
+// Validate and TurnCount apart. The methods of the gate may be called from then on, except Stop
+// and Collect, which wait for Start to return.
 type Attacher interface {
 	Attach(g *Gate)
 }

@@ -53,6 +53,8 @@ type heapWatch struct {
 	jitter     float64 // of the trigger, in this cycle
 	predict    predictor
 	gap        gap
+	growth     growth
+	undrained  bool          // the last collection was announced to nobody, though the policy does
 	oldest     time.Duration // for so long a request in flight has been here, at least
 	last       reading       // the last sample
 	sampled    time.Time     // when it was taken
@@ -248,13 +250,19 @@ func (h *heapWatch) escaped(n uint64, was thresholds, heap uint64) {
 	case h.overruled: // which has been told
 	case int64(was.net) >= h.allowed.limit:
 		h.warn("escaped", "gcgate: the runtime collected by itself: the memory limit is near; raise it",
-			"fix", "or lower HardRatio and MaxTriggerBytes, so that the gate collects earlier", "limit", h.allowed.limit, "from", h.allowed.from, "heap", heap, "live", h.thresholds.live, "enough", limitFor(h.options, h.thresholds.live, overhead))
+			"fix", "or lower HardRatio and MaxTriggerBytes, so that the gate collects earlier", "limit", h.allowed.limit,
+			"from", h.allowed.from, "heap", heap, "live", h.thresholds.live, "enough", limitFor(h.options,
+				h.thresholds.live, overhead))
 	case heap < was.hard:
-		h.warn("escaped", "gcgate: the runtime collected by itself: memory beside the heap grew; the gate has moved its safety limit",
-			"fix", "nothing; if this is said often, look for goroutines that pile up", "net", was.net, "heap", heap, "beside", overhead)
+		h.warn("escaped",
+			"gcgate: the runtime collected by itself: memory beside the heap grew; the gate has moved its safety limit",
+			"fix", "nothing; if this is said often, look for goroutines that pile up", "net", was.net, "heap", heap,
+			"beside", overhead)
 	default:
-		h.warn("escaped", "gcgate: the runtime collected by itself: the heap outgrew hard, and no memory limit is near; raise HardRatio",
-			"fix", "or shorten AnnounceTimeout and DrainTimeout", "heap", heap, "trigger", was.trigger, "hard", was.hard, "net", was.net, "bytes_a_second", uint64(h.rate))
+		h.warn("escaped",
+			"gcgate: the runtime collected by itself: the heap outgrew hard, and no memory limit is near; raise HardRatio",
+			"fix", "or shorten AnnounceTimeout and DrainTimeout", "heap", heap, "trigger", was.trigger, "hard", was.hard,
+			"net", was.net, "bytes_a_second", uint64(h.rate))
 	}
 }
 
@@ -264,11 +272,13 @@ func (h *heapWatch) rebase(r reading) {
 	h.overlap.ended(h.collector.Marked())
 	percent, overruled := h.pacing.programPercent()
 	if h.overruled = overruled; overruled {
-		h.warn("percent", "gcgate: the program has set GOGC (debug.SetGCPercent) while the gate is in charge of it; set it before Start",
+		h.warn("percent",
+			"gcgate: the program has set GOGC (debug.SetGCPercent) while the gate is in charge of it; set it before Start",
 			"percent", percent, "instead", "the gate sets its own again; the program's holds once the gate has stopped")
 	}
 	h.jitter = h.options.Jitter * rand.Float64()
 	h.fresh = false
+	h.growth.see(r)
 	for tries := 0; !h.settle(r.live) && tries < limitTries; tries++ { // else the next collection looks
 	}
 }
@@ -295,11 +305,55 @@ func (h *heapWatch) settle(live uint64) bool {
 	}
 	overhead := h.collector.Overhead()
 	h.thresholds = thresholdsFor(h.options, h.allowed, live, overhead)
+	h.thresholds.needRoom(h.leastRatio())
+	h.growth.crowd(h.thresholds.noRoom, live)
+	if h.thresholds.noRoom && h.drains() && h.givesUpGroup() {
+		h.thresholds.stretch(h.allowed.heap(overhead), h.requested)
+	}
 	h.follow()
 	h.warnTurns()
 	h.used = live
 	h.status.heap.Store(h.used)
 	return h.takeCharge(overhead)
+}
+
+// leastRatio is the lowest trigger in multiples of the live heap with which the gate is in charge.
+// Where the live heap grows, and the gate's collections overlap requests, these must not come
+// sooner than the runtime's.
+func (h *heapWatch) leastRatio() float64 {
+	switch drains := h.drains(); {
+	case drains && !h.growth.known():
+		return firstRatio
+	case !drains && h.growth.grows():
+		return min(1+float64(h.pacing.stock())/100, h.options.TriggerRatio)
+	}
+	return minTriggerRatio
+}
+
+// drains reports whether collections of the gate's own meet nobody.
+func (h *heapWatch) drains() bool { return h.policy.announces() && !h.undrained }
+
+// givesUpGroup reports whether the control group's limit is not set as the runtime's: where the live
+// heap grows it would have the runtime collect without end until the kernel kills the process, which
+// it does all the same.
+func (h *heapWatch) givesUpGroup() bool { return h.growth.grows() && h.allowed.limit < h.requested }
+
+// cede returns the limit to set where the runtime stays in charge for want of room: the process's, or
+// what somebody has set, without the control group's.
+func (h *heapWatch) cede(overhead uint64) (limit int64) {
+	live := h.thresholds.live
+	figures := []any{
+		"limit", h.allowed.limit, "from", h.allowed.from, "live", live, "enough", limitFor(h.options, live, overhead),
+	}
+	if h.givesUpGroup() {
+		h.warnings.lasting("grows", lastsEvery,
+			"gcgate: the live heap grows towards the memory limit; the runtime's own pacing (GOGC) is in charge",
+			append(figures, "fix", "look for a leak in a heap profile, or raise the limit to enough")...)
+		return h.requested
+	}
+	h.warnings.lasting("no room", lastsEvery,
+		"gcgate: the memory limit leaves no room beside the live heap; the runtime stays in charge", figures...)
+	return h.allowed.runtimeLimit(live, overhead)
 }
 
 // takeCharge switches the runtime's own pacing off, or on again where the limit leaves no room. It is false where the program has
@@ -313,9 +367,9 @@ func (h *heapWatch) takeCharge(overhead uint64) bool {
 	case h.policy == PolicyMemory:
 		net = h.spendMemory(overhead)
 	case h.thresholds.noRoom:
-		net = h.allowed.runtimeLimit(h.thresholds.live, overhead)
-		h.warn("no room", "gcgate: the memory limit leaves no room beside the live heap; the runtime stays in charge",
-			"limit", h.allowed.limit, "from", h.allowed.from, "live", h.thresholds.live, "enough", limitFor(h.options, h.thresholds.live, overhead))
+		net = h.cede(overhead)
+	default:
+		h.warnings.over("gcgate: the memory limit leaves room again; the gate is in charge", "no room", "grows")
 	}
 	if net < h.allowed.limit { // the gate's own: below what is mapped, requests would give all that back at once
 		net = min(max(net, int64(min(h.collector.Mapped(), 1<<62))), h.allowed.limit)
@@ -436,5 +490,5 @@ func (h *heapWatch) warn(kind, message string, args ...any) { h.warnings.warn(ki
 
 // overdueEnded notes that the gate's last collection has ended.
 func (h *heapWatch) overdueEnded() {
-	h.warnings.over("overdue", "gcgate: the collection that took too long has ended")
+	h.warnings.over("gcgate: the collection that took too long has ended", "overdue")
 }

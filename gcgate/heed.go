@@ -121,18 +121,20 @@ func (rs *rounds) drain(r *round) {
 	}
 }
 
-// warnUnended tells the log of requests from before the announcement that are still in flight when the
-// drain is over: all of those in flight but as many as have entered since. The oldest may have been
-// here for longer than is known.
+// warnUnended tells the log of requests from before the announcement that are still in flight when
+// the drain is over: all of those in flight but as many as have entered since. The oldest may have
+// been here for longer than is known.
 func (rs *rounds) warnUnended(r *round, isQuiet bool) {
 	inFlight, entered := rs.requests.read()
 	unended := inFlight - int(entered-r.before)
 	switch took := time.Since(r.announced); {
 	case isQuiet:
-		rs.heap.warnings.over("unended", "gcgate: requests end within the drain again")
+		rs.heap.warnings.over("gcgate: requests end within the drain again", "unended")
 	case unended > 0 && took >= rs.options.DrainTimeout:
-		rs.heap.warnings.lasting("unended", lastsEvery, "gcgate: requests did not end within DrainTimeout, so they overlap a collection",
-			"requests", unended, "oldest_at_least", max(rs.heap.oldest, took).Round(time.Millisecond), "fix", "give handlers that hang a timeout; "+
+		rs.heap.warnings.lasting("unended", lastsEvery,
+			"gcgate: requests did not end within DrainTimeout, so they overlap a collection",
+			"requests", unended, "oldest_at_least", max(rs.heap.oldest, took).Round(time.Millisecond), "fix",
+			"give handlers that hang a timeout; "+
 				"raise DrainTimeout for slow ones; count no streams (httpgate.Options.Stream), or their messages (Gate.EnterKept)")
 	}
 }
@@ -207,7 +209,7 @@ func (rs *rounds) keepComing(r *round) bool {
 	if u.requests < heedLeast || float64(u.requests) < heedShare*u.usual {
 		if heedShare*u.usual >= heedLeast {
 			*u = unheard{} // they heed
-			rs.heap.warnings.over("unheeded", "gcgate: requests cease again when a drain is confirmed")
+			rs.heap.warnings.over("gcgate: requests cease again when a drain is confirmed", "unheeded")
 		}
 		return false
 	}

@@ -85,7 +85,7 @@ func (w *turnWait) end() {
 
 // got ends the wait, because this replica has the turn.
 func (w *turnWait) got() {
-	w.taker.heap.warnings.over("waits", "gcgate: this replica has the turn again")
+	w.taker.heap.warnings.over("gcgate: this replica has the turn again", "waits")
 }
 
 // holderName names who holds the turn, "" where that is not known.

@@ -79,6 +79,7 @@ func (rs *rounds) run(reason Reason) {
 		if rs.announce(r) {
 			rs.drain(r)
 		}
+		rs.heap.undrained = rs.heap.policy.announces() && len(r.told) == 0 && !r.refused
 		if !isClosed(rs.stop) && !isLost(r.lease) {
 			collected = rs.collect(r)
 		}
@@ -144,11 +145,12 @@ func (rs *rounds) awaitPeer(r *round, a *announcer, ready *notice, gone time.Dur
 	took := time.Since(ready.posted)
 	if returned {
 		if took > slowReturn {
-			a.warnings.lasting("slow", lastsEvery, "gcgate: a peer took long to have this process back, and no other replica could collect", "took", took,
+			a.warnings.lasting("slow", lastsEvery,
+				"gcgate: a peer took long to have this process back, and no other replica could collect", "took", took,
 				"fix", "let it poll faster while a server is down (HAProxy: downinter and fastinter; Envoy: unhealthy_interval), "+
 					"and let no monitor or HEALTHCHECK use its path, because the gate waits for these, too")
 		} else {
-			a.warnings.over("slow", "gcgate: the peer has this replica back in time again")
+			a.warnings.over("gcgate: the peer has this replica back in time again", "slow")
 		}
 		return true
 	}
@@ -334,7 +336,8 @@ func (rs *rounds) collect(r *round) (ended bool) {
 		rs.heap.overdueEnded()
 		rs.heap.predict.learn(time.Since(rs.heap.cycleBegan)-stood, rs.heap.thresholds.live)
 	} else if !isClosed(rs.stop) {
-		rs.heap.warnings.lasting("overdue", lastsEvery, "gcgate: a collection does not end; serving meanwhile, and collecting no more until it has",
+		rs.heap.warnings.lasting("overdue", lastsEvery,
+			"gcgate: a collection does not end; serving meanwhile, and collecting no more until it has",
 			"took", time.Since(begin), "expected", r.expected)
 	}
 	_, after := rs.requests.read()

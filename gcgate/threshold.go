@@ -22,6 +22,7 @@ type thresholds struct {
 	noRoom  bool   // the limit leaves the gate no room: the runtime must stay in charge
 
 	floor, ceiling float64 // bounds of the trigger, before its jitter
+	least          float64 // bound of the trigger with it
 	gap            uint64  // the idle threshold where the trigger is higher
 }
 
@@ -135,7 +136,7 @@ func thresholdsFor(o *Options, a allowance, live, overhead uint64) thresholds {
 	hard := float64(live) + min(furthest, hardShare*way)
 	highest := float64(live) + triggerShare*way
 	t.floor, t.ceiling = min(floor, highest), min(ceiling, highest)
-	t.noRoom = t.floor < minTriggerRatio*float64(live)
+	t.needRoom(minTriggerRatio)
 	t.hard = uint64(hard)
 	t.gap = uint64(max(o.IdleRatio*float64(live), float64(live)+idleBytes))
 	net := capacity.RoomForStart(float64(live), netRatio*hard+netBytes) + float64(overhead)
@@ -145,12 +146,31 @@ func thresholdsFor(o *Options, a allowance, live, overhead uint64) thresholds {
 	return t
 }
 
+// needRoom says how far from the live heap the trigger must be, in multiples of that.
+func (t *thresholds) needRoom(ratio float64) {
+	t.noRoom = t.floor < ratio*float64(t.live)
+	t.least = min(ratio, minTriggerRatio) * float64(t.live)
+}
+
+// stretch moves the thresholds nearer to the limit, where they need no distance from a cycle of the
+// runtime's own: the runtime's limit is another one then, in bytes. room is what the process's leaves
+// to the heap.
+func (t *thresholds) stretch(room float64, limit int64) {
+	live := float64(t.live)
+	way := room - live
+	t.floor = live + triggerShare*way
+	t.ceiling = t.floor
+	t.hard, t.brink, t.net = uint64(live+hardShare*way), uint64(room), uint64(limit)
+	t.needRoom(minTriggerRatio)
+	t.follow(0, 0)
+}
+
 // follow moves the trigger to where the heap gets within fillTime at a rate of allocation in
 // bytes a second. jitter is in [0, Options.Jitter].
 func (t *thresholds) follow(rate, jitter float64) {
 	live := float64(t.live)
 	trigger := min(max(t.floor, live+rate*fillTime.Seconds()), t.ceiling)
-	t.trigger = uint64(max(trigger-jitter*(trigger-live), minTriggerRatio*live))
+	t.trigger = uint64(max(trigger-jitter*(trigger-live), t.least))
 	t.idle = min(t.gap, t.trigger)
 }
 

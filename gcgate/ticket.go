@@ -138,8 +138,8 @@ func sum(shards []shard) (inFlight int, entered uint32) {
 }
 
 // age returns for how long one of the requests in flight has been here, at least; 0 where that is
-// not known. Once in ageLook requests begin to enter the other words, if nothing is in flight there:
-// what has been left in these is as old as that. The control goroutine calls it.
+// not known. Once in ageLook requests begin to enter the other words, if nothing is in flight
+// there: what has been left in these is as old as that. The control goroutine calls it.
 func (c *counter) age(now time.Time) time.Duration {
 	other := 1 - c.side.Load()
 	if c.inFlight(other) > 0 {

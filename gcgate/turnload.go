@@ -232,7 +232,7 @@ func (h *heapWatch) warnTurns() {
 	case short && s.Spare < s.LongestWait:
 		what = "should all replicas want the turn at once, the last one would collect without it"
 	default:
-		h.warnings.over("load of turns", "gcgate: the turns suffice again")
+		h.warnings.over("gcgate: the turns suffice again", "load of turns")
 		return
 	}
 	figures := h.turnFigures()
@@ -247,7 +247,8 @@ func (h *heapWatch) warnTurns() {
 		ways = append(ways, "let turns_enough replicas collect at once")
 		figures = append(figures, "turns_enough", k)
 	}
-	h.warnings.lasting("load of turns", lastsEvery, "gcgate: "+what, append(figures, "fix", strings.Join(ways, "; or "))...)
+	h.warnings.lasting("load of turns", lastsEvery, "gcgate: "+what, append(figures, "fix", strings.Join(ways,
+		"; or "))...)
 }
 
 // turnsKnown is how many turns must have been held before the figures are trusted.

@@ -89,7 +89,7 @@ func (t *turnTaker) take(reason *Reason) (lease Lease, alone, ok bool) {
 		}
 		held := errors.Is(a.err, ErrHeld)
 		if answered && (a.err == nil || held) {
-			t.heap.warnings.over("turns", "gcgate: turns can be taken again")
+			t.heap.warnings.over("gcgate: turns can be taken again", "turns")
 		}
 		switch {
 		case !answered: // it goes alone

@@ -72,8 +72,8 @@ func (w *warnings) say(kind string, every time.Duration, waits bool, r record) {
 	}
 }
 
-// tell notes that the log is told now, where it is due, and returns how many events that line stands
-// for.
+// tell notes that the log is told now, where it is due, and returns how many events that line
+// stands for.
 func (k *warning) tell(now time.Time, every time.Duration) (times int, due bool) {
 	if !k.told.IsZero() && now.Sub(k.told) < every {
 		return 0, false
@@ -83,18 +83,26 @@ func (k *warning) tell(now time.Time, every time.Duration) (times int, due bool)
 	return times, true
 }
 
-// over logs that what lasted has ended, and how often it happened, where the log knows of it.
-func (w *warnings) over(kind, message string, args ...any) {
-	w.mu.Lock()
-	k := w.kinds[kind]
-	if k == nil || !k.open {
-		w.mu.Unlock()
-		return
+// over logs that what lasted has ended, and how often it happened, where the log knows of one of
+// the kinds.
+func (w *warnings) over(message string, kinds ...string) {
+	if times := w.close(kinds); times > 0 {
+		w.log.Warn(message, withTimes(nil, times)...)
 	}
-	times := k.times
-	k.times, k.unsaid, k.open = 0, 0, false
-	w.mu.Unlock()
-	w.log.Warn(message, withTimes(args, times)...)
+}
+
+// close notes that kinds of events are over, and returns how often those happened that the log
+// knows of.
+func (w *warnings) close(kinds []string) (times int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, kind := range kinds {
+		if k := w.kinds[kind]; k != nil && k.open {
+			times += k.times
+			k.times, k.unsaid, k.open = 0, 0, false
+		}
+	}
+	return times
 }
 
 // settle logs the events that have waited for their period to end.

@@ -49,18 +49,18 @@ func TestWarningsOnceInTheirPeriod(t *testing.T) {
 		w.settle(time.Now())
 		next()
 
-		w.over("state", "over")
+		w.over("over", "state")
 		next() // the log does not know of it
 		for range 15 {
 			state()
 		}
 		next("state", "state times=10")
-		w.over("state", "over")
-		w.over("state", "over")
+		w.over("over", "state")
+		w.over("over", "state")
 		next(`over times=15`)
 		for range 3 { // it comes and goes
 			state()
-			w.over("state", "over")
+			w.over("over", "state")
 		}
 		time.Sleep(10 * time.Second)
 		state()
@@ -98,12 +98,14 @@ func TestPeerThatCannotBeTold(t *testing.T) {
 			return n
 		}
 		if n := strings.Count(r.logged.String(), "level=WARN"); n != 1 || collections() < 10 {
-			t.Errorf("%d collections, of which the peer could not be told, are %d lines at Warn, want 1:\n%s", collections(), n, r.logged.String())
+			t.Errorf("%d collections, of which the peer could not be told, are %d lines at Warn, want 1:\n%s", collections(),
+				n, r.logged.String())
 		}
 		s.set(func() { s.err = nil })
 		time.Sleep(10 * time.Second)
 		log := r.logged.String()
-		if n := strings.Count(log, "level=WARN"); n != 2 || strings.Count(log, "can be told again") != 1 || !strings.Contains(log, "times=") {
+		if n := strings.Count(log, "level=WARN"); n != 2 || strings.Count(log, "can be told again") != 1 ||
+			!strings.Contains(log, "times=") {
 			t.Errorf("the peer has heard: %d lines at Warn, want 2, the second with how often it had not:\n%s", n, log)
 		}
 	})
@@ -117,21 +119,24 @@ func TestRequestThatNeverEnds(t *testing.T) {
 		hang := []Ticket{r.Enter(), r.Enter()}
 		time.Sleep(time.Minute)
 		log := r.logged.String()
-		if strings.Count(log, "did not end") != 1 || !strings.Contains(log, "requests=2 oldest_at_least=") || !strings.Contains(log, "fix=") {
+		if strings.Count(log, "did not end") != 1 || !strings.Contains(log, "requests=2 oldest_at_least=") ||
+			!strings.Contains(log, "fix=") {
 			t.Errorf("the log:\n%s", log)
 		}
 		if s := r.Stats(); s.Oldest < 55*time.Second || s.Oldest > time.Minute {
 			t.Errorf("two requests have been in flight for a minute, one at least for %v", s.Oldest)
 		}
 		time.Sleep(lastsEvery)
-		if log := r.logged.String(); strings.Count(log, "did not end") != 2 || !strings.Contains(log, "oldest_at_least=10m") || !strings.Contains(log, "times=") {
+		if log := r.logged.String(); strings.Count(log, "did not end") != 2 || !strings.Contains(log,
+			"oldest_at_least=10m") || !strings.Contains(log, "times=") {
 			t.Errorf("ten minutes later the log is\n%s", log)
 		}
 		for _, ticket := range hang {
 			ticket.Exit()
 		}
 		time.Sleep(10 * time.Second)
-		if s := r.Stats(); strings.Count(r.logged.String(), "end within the drain again") != 1 || s.Oldest > 0 || s.InFlight > 1 {
+		if s := r.Stats(); strings.Count(r.logged.String(), "end within the drain again") != 1 || s.Oldest > 0 ||
+			s.InFlight > 1 {
 			t.Errorf("they have ended: %v, %d in flight; the log:\n%s", s.Oldest, s.InFlight, r.logged.String())
 		}
 	})
@@ -171,12 +176,15 @@ func TestAge(t *testing.T) {
 	}
 }
 
-// TestLogLinesAreShort: the message of each line of the gate and what belongs to it has less than 120
-// characters.
+// TestLogLinesAreShort: the message of each line of the gate and what belongs to it has less than
+// 120 characters.
 func TestLogLinesAreShort(t *testing.T) {
 	logs := []string{"Debug", "Info", "Warn", "Error", "Log", "warn", "lasting", "over", "check"}
 	lines := 0
-	for _, dir := range []string{".", "../contrib/etcdturn", "../contrib/k8sturn", "../contrib/grpcgate", "../contrib/raftgate"} {
+	for _, dir := range []string{
+		".", "../contrib/etcdturn", "../contrib/k8sturn", "../contrib/grpcgate",
+		"../contrib/raftgate",
+	} {
 		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
 				return err

@@ -81,7 +81,8 @@ func New(o Options) (*Turns, error) {
 	return t, nil
 }
 
-// Attach implements [gcgate.Attacher]: the log is the gate's from now on, unless Options.Logger is set.
+// Attach implements [gcgate.Attacher]: the log is the gate's from now on, unless Options.Logger is
+// set.
 func (t *Turns) Attach(g *gcgate.Gate) { t.gateLog.Store(g.Logger()) }
 
 // log returns where to log to. Before a gate starts that is slog.Default().

@@ -88,7 +88,8 @@ func (t *Turns) Check(ctx context.Context) error {
 	return nil
 }
 
-// Attach implements [gcgate.Attacher]: the log is the gate's from now on, unless Options.Logger is set.
+// Attach implements [gcgate.Attacher]: the log is the gate's from now on, unless Options.Logger is
+// set.
 func (t *Turns) Attach(g *gcgate.Gate) { t.gateLog.Store(g.Logger()) }
 
 // log returns where to log to. Before a gate starts that is slog.Default().

@@ -82,7 +82,8 @@ func (l *lease) lose(why error) {
 			return
 		}
 		if why != ErrClosed {
-			l.turns.log().Warn("k8sturn: turn lost, another replica may collect at the same time", "lease", l.name, "reason", why)
+			l.turns.log().Warn("k8sturn: turn lost, another replica may collect at the same time", "lease", l.name, "reason",
+				why)
 		}
 		close(l.lost)
 	})

@@ -137,7 +137,8 @@ func (a *AgentCheck) Serve(l net.Listener) error {
 		}
 		failed = 0
 		refused.end(a.logger())
-		from, ok := a.strangers.Admit(conn.LocalAddr().Network(), conn.RemoteAddr().String(), a.Allow, a.logger(), &agentAdvice)
+		from, ok := a.strangers.Admit(conn.LocalAddr().Network(), conn.RemoteAddr().String(), a.Allow, a.logger(),
+			&agentAdvice)
 		if !ok {
 			conn.Close()
 			continue

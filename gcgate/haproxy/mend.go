@@ -60,9 +60,11 @@ func (h *RuntimeAPI) Watch(ctx context.Context, g *gcgate.Gate) {
 					"server", h.Backend+"/"+name, "drained_for", drainedFor, "error", err)
 				continue
 			}
-			log.Warn("haproxy: put back a server that was left drained, by a process that was killed or is away for unusually long",
+			log.Warn(
+				"haproxy: put back a server that was left drained, by a process that was killed or is away for unusually long",
 				"server", h.Backend+"/"+name, "drained_for", drainedFor, "signal", h.String(),
-				"fix", "if its collections or drains take so long, raise RuntimeAPI.MendAfter; if an operator drained it, use state maint")
+				"fix", "if its collections or drains take so long, raise RuntimeAPI.MendAfter; "+
+					"if an operator drained it, use state maint")
 		}
 		end()
 	}

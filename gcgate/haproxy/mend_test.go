@@ -59,8 +59,8 @@ func TestLeftBehind(t *testing.T) {
 	}
 }
 
-// TestWatchPutsBack runs a gate for server a beside b, which was left drained. The log is the gate's,
-// unless the signal has one of its own.
+// TestWatchPutsBack runs a gate for server a beside b, which was left drained. The log is the
+// gate's, unless the signal has one of its own.
 func TestWatchPutsBack(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -98,7 +98,8 @@ type Handler struct {
 	InAnswers bool
 
 	// Logger gets Debug for the first stranger, and Warn where no balancer proves that it has this
-	// process back. Default: nil, which is the gate's logger, or slog.Default() before the gate starts.
+	// process back. Default: nil, which is the gate's logger, or slog.Default() before the gate
+	// starts.
 	Logger *slog.Logger
 
 	gateLog   atomic.Pointer[slog.Logger] // nil: no gate has started

@@ -1,0 +1,54 @@
+package gcgate
+
+const (
+	growthCycles = 4       // that are looked at, with the oldest as the base
+	growthShare  = 1. / 20 // of what was allocated meanwhile must be live, at least
+	growthLeast  = 1. / 64 // of the live heap, likewise: less is chance
+	growthSlow   = 1. / 8  // of the live heap at which the gate ran out of room: a slow leak
+
+	// firstRatio is minTriggerRatio until it is known whether the live heap grows: a drained
+	// collection tells that, and meets nobody.
+	firstRatio = 1.05
+)
+
+// growth watches whether the live heap grows from cycle to cycle. A memory limit does not help
+// then: it has the runtime collect more and more often, until the process is killed all the same.
+// Owned by the control goroutine.
+type growth struct {
+	seen    []reading // of the last cycles, the newest last
+	cramped uint64    // the live heap at which the gate ran out of room; 0: it has room
+}
+
+// see takes in what a cycle has left.
+func (g *growth) see(r reading) {
+	if len(g.seen) == growthCycles {
+		g.seen = append(g.seen[:0], g.seen[1:]...)
+	}
+	g.seen = append(g.seen, r)
+}
+
+// known reports whether there are two cycles to compare.
+func (g *growth) known() bool { return len(g.seen) > 1 }
+
+// grows reports whether the live heap grows.
+func (g *growth) grows() bool {
+	if !g.known() {
+		return false
+	}
+	first, last := g.seen[0], g.seen[len(g.seen)-1]
+	if g.cramped > 0 && float64(last.live) >= (1+growthSlow)*float64(g.cramped) {
+		return true
+	}
+	more := float64(last.live) - float64(first.live)
+	return more >= growthShare*float64(last.allocated-first.allocated) && more >= growthLeast*float64(last.live)
+}
+
+// crowd notes whether the gate has no room at a live heap.
+func (g *growth) crowd(noRoom bool, live uint64) {
+	switch {
+	case !noRoom:
+		g.cramped = 0
+	case g.cramped == 0:
+		g.cramped = live
+	}
+}
