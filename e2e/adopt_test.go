@@ -1,40 +1,30 @@
 package e2e
 
 import (
+	"bytes"
+	"encoding/json"
+	"go/format"
+	"io/fs"
+	"maps"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"evenkeel.dev/internal/race"
 )
 
-// service is a program around the lines of the gate's guide, which leaves it to its reader.
-const service = `package main
+var goFence = regexp.MustCompile("(?s)```go\n(.*?)```")
 
-import (
-	"context"
-	"fmt"
-	"log"
-	"net/http"
-
-	"evenkeel.dev/gcgate"
-	"evenkeel.dev/gcgate/haproxy"
-	"evenkeel.dev/gcgate/httpgate"
-)
-
-var hello = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "hello") })
-
-func main() {
-	LINES
-	fmt.Println("the gate is", g.State())
-}
-`
-
-// TestReadmeAdoption follows the README's go mod lines, and the Go lines of the gate's guide, in a
-// module of somebody else's.
+// TestReadmeAdoption follows the README's go mod lines in a module of somebody else's, whose program is
+// the first one of the gate's guide: it serves, and ends when it is asked to.
 func TestReadmeAdoption(t *testing.T) {
 	readme, err := os.ReadFile("../README.md")
 	if err != nil {
@@ -44,20 +34,21 @@ func TestReadmeAdoption(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	program := regexp.MustCompile("(?s)```go\n(.*?)```").FindSubmatch(guide)
+	program := goFence.FindSubmatch(guide)
 	lines := regexp.MustCompile(`(?m)^(go mod [^#\n]*)`).FindAllStringSubmatch(string(readme), -1)
 	if program == nil || len(lines) == 0 {
-		t.Fatal("README.md has no go mod lines, or docs/guides/gcgate.md no Go lines")
+		t.Fatal("README.md has no go mod lines, or docs/guides/gcgate.md no Go program")
 	}
 	clone, err := filepath.Abs("..")
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
+	dir, addr := t.TempDir(), freePort(t)
 	text := strings.ReplaceAll(string(program[1]), "/run/hello", dir) // the folder that systemd would make
+	text = strings.ReplaceAll(text, "127.0.0.1:8081", addr)
 	for name, text := range map[string]string{
 		"go.mod":     "module example.com/service\n\ngo 1.26\n",
-		"main.go":    strings.Replace(service, "LINES", text, 1),
+		"main.go":    text,
 		"load.go":    "package main\n\nimport \"evenkeel.dev/loadgen\"\n\nvar _ loadgen.Options // has dependencies of its own\n",
 		"metrics.go": "package main\n\nimport \"evenkeel.dev/contrib/prometheus\"\n\nvar _ prometheus.Options // of a module of contrib\n",
 	} {
@@ -71,18 +62,142 @@ func TestReadmeAdoption(t *testing.T) {
 	}
 	// go test builds and vets what has no tests: with -vet=all as go vet does, and with what it knows of the standard library
 	// from this test's own run, which go vet works out again.
-	commands = append(commands, []string{"go", "test", race.Flag, "-vet=all", "./..."}, []string{"go", "run", race.Flag, "-ldflags=-w", "."})
-	var out string
+	commands = append(commands, []string{"go", "test", race.Flag, "-vet=all", "./..."},
+		[]string{"go", "build", race.Flag, "-ldflags=-w", "-o", "service", "."})
 	for _, args := range commands {
 		cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
 		cmd.Dir = dir
-		b, err := cmd.CombinedOutput()
-		if err != nil {
+		if b, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%s: %v\n%s", strings.Join(args, " "), err, b)
 		}
-		out = string(b)
 	}
-	if !strings.Contains(out, "the gate is serving\n") {
-		t.Errorf("the guide's program printed %q", out)
+	runService(t, filepath.Join(dir, "service"), addr)
+}
+
+// runService starts the guide's program, asks its gate how it is, and ends it.
+func runService(t *testing.T, program, addr string) {
+	t.Helper()
+	var printed bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), program)
+	cmd.Stdout, cmd.Stderr = &printed, &printed
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
 	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	var status struct{ State string }
+	for status.State == "" { // only a hang ends it otherwise
+		resp, err := http.Get("http://" + addr + "/debug/gate?json")
+		if err == nil {
+			err = json.NewDecoder(resp.Body).Decode(&status)
+			resp.Body.Close()
+			if err != nil {
+				t.Fatal(err)
+			}
+			break
+		}
+		select {
+		case err := <-ended:
+			t.Fatalf("the guide's program ended: %v\n%s", err, printed.String())
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	if status.State != "serving" {
+		t.Errorf("the gate is %s", status.State)
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err != nil {
+		t.Errorf("asked to end, the guide's program says %v\n%s", err, printed.String())
+	}
+}
+
+// TestGuideSnippets compiles the Go programs of the gate's guide, and those of the pages of adopt/, as
+// they stand, each as a package of the module whose dependencies it takes.
+func TestGuideSnippets(t *testing.T) {
+	pages, err := filepath.Glob("../docs/guides/adopt/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	modules := contribModules(t)
+	overlays := map[string]map[string]string{} // module -> file of a package -> text
+	for _, page := range append(pages, "../docs/guides/gcgate.md") {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, m := range goFence.FindAllSubmatchIndex(text, -1) {
+			snippet := text[m[2]:m[3]]
+			if formatted, err := format.Source(snippet); err != nil || !bytes.Equal(formatted, snippet) {
+				t.Errorf("%s: snippet %d is not as gofmt has it: %v", page, i+1, err)
+			}
+			module := ".."
+			for _, name := range modules {
+				if bytes.Contains(snippet, []byte(`"evenkeel.dev/`+name)) {
+					module = filepath.Join("..", name) // the longest is the last
+				}
+			}
+			if overlays[module] == nil {
+				overlays[module] = map[string]string{}
+			}
+			name := strings.TrimSuffix(filepath.Base(page), ".md") + strconv.Itoa(i)
+			// A compiler's message then names the page and the line.
+			line := "//line " + page + ":" + strconv.Itoa(1+bytes.Count(text[:m[2]], []byte("\n"))) + "\n"
+			overlays[module][filepath.Join("snippets", name, "snippet.go")] = line + string(snippet)
+		}
+	}
+	if len(overlays) < 5 {
+		t.Fatalf("snippets of %d modules found: %v", len(overlays), slices.Sorted(maps.Keys(overlays)))
+	}
+	for module, files := range overlays {
+		t.Run(filepath.Base(module), func(t *testing.T) { compileSnippets(t, module, files) })
+	}
+}
+
+// compileSnippets compiles files as if they were in a module.
+func compileSnippets(t *testing.T, module string, files map[string]string) {
+	dir := t.TempDir()
+	module, err := filepath.Abs(module)
+	if err != nil {
+		t.Fatal(err)
+	}
+	overlay := struct{ Replace map[string]string }{map[string]string{}}
+	args := []string{"build", "-overlay", filepath.Join(dir, "overlay.json"), "-o", os.DevNull}
+	for name, text := range files {
+		file := filepath.Join(dir, strings.ReplaceAll(name, "/", "-"))
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		overlay.Replace[filepath.Join(module, name)] = file
+		args = append(args, "./"+filepath.Dir(name))
+	}
+	text, err := json.Marshal(overlay)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "overlay.json"), text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "go", args...)
+	cmd.Dir = module
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("go %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+}
+
+// contribModules returns the folders of contrib's modules, those within others last.
+func contribModules(t *testing.T) (modules []string) {
+	t.Helper()
+	err := filepath.WalkDir("../contrib", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Name() == "go.mod" {
+			modules = append(modules, strings.TrimPrefix(filepath.Dir(path), "../"))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(modules)
+	return modules
 }
