@@ -74,8 +74,9 @@ func (m *model) event(e *trace.Event) {
 			m.kernel.sync(s)
 		}
 	}
-	if m.events++; m.events%pruneEvery == 0 {
+	if m.events++; m.events >= m.pruneAt {
 		m.prune()
+		m.pruneAt = m.events + max(pruneEvery, prunePer*(len(m.goroutines)+len(m.dead)))
 	}
 }
 

@@ -76,7 +76,11 @@ type goroutine struct {
 
 // at returns the index of the segment that t lies in, -1 when that is not known.
 func (g *goroutine) at(t int64) int {
-	return searchBack(len(g.segments), func(i int) bool { return g.segments[i].start > t }) - 1
+	n := len(g.segments)
+	if n > 0 && g.segments[n-1].start <= t { // most often
+		return n - 1
+	}
+	return searchBack(n, func(i int) bool { return g.segments[i].start > t }) - 1
 }
 
 // searchBack is sort.Search, for what is mostly among the last.

@@ -32,10 +32,11 @@ type model struct {
 	origin        int64           // time of the first event
 	now           int64
 	events        int
+	pruneAt       int // when they are so many
 	goroutines    map[int64]*goroutine
-	dead          []*goroutine     // those that a wait may still name
-	spare         []*goroutine     // those that none can name, for use again
-	recent        [1024]*goroutine // of goroutines, by the end of their numbers: most events are of few
+	dead          []*goroutine          // those that a wait may still name
+	spare         []*goroutine          // those that none can name, for use again
+	recent        [maxRecent]*goroutine // of goroutines, by the end of their numbers: most events are of few
 	clock         clock
 	sites         *sites
 	turns         turns
@@ -80,9 +81,11 @@ type Span struct {
 }
 
 const (
-	pruneEvery       = 1 << 14 // events
+	pruneEvery       = 1 << 14 // events, at least
+	prunePer         = 8       // events for each goroutine, as pruning looks at all of them
 	oneLook          = 50_000  // ns: wake-ups by nobody that come so soon after another are of the same look at the network
-	maxSpare         = 1 << 12 // goroutines
+	maxRecent        = 1 << 14 // goroutines
+	maxSpare         = 1 << 12 // likewise
 	maxSpareSegments = 64      // of each: more room than that is given back
 )
 
@@ -93,7 +96,7 @@ func newModel(o Options) (*model, error) {
 	if _, err := path.Match(o.Class, ""); err != nil {
 		return nil, &OptionError{"Class", fmt.Sprintf("%q is no pattern; write a class's name, or a pattern of path.Match: GET /orders/*", o.Class)}
 	}
-	m := &model{region: cmp.Or(o.Region, region.Name), goroutines: map[int64]*goroutine{}, sites: newSites()}
+	m := &model{region: cmp.Or(o.Region, region.Name), goroutines: map[int64]*goroutine{}, sites: newSites(), pruneAt: pruneEvery}
 	m.regionPattern, m.regionTypes = strings.ContainsAny(o.Region, "*?["), map[string]bool{}
 	m.sites.asked, m.sites.met = o.Requests, make([]bool, len(o.Requests))
 	m.turns = turns{anybodys: o.Region == "", classes: newClasses(o.Class, m.sites), blamer: blamer{clock: &m.clock, known: m.sites}}

@@ -135,6 +135,8 @@ func (g *goroutine) serving() bool { return g.start != 0 || g.serve && g.woken !
 // since returns from when on a request that g serves may need the past.
 func (g *goroutine) since(now, patience int64) (int64, bool) {
 	switch {
+	case g.measures: // nobody asks what it did
+		return 0, false
 	case g.start != 0 && (g.phase != phaseServing || now-g.start < maxFollowed):
 		return g.start, true
 	case g.serve && g.woken != 0:
