@@ -290,7 +290,7 @@ func (c *Change) sentence() string {
 	most := max(changeTime, time.Duration(changeShare*float64(d.Old)))
 	switch {
 	case !c.Named && c.Alone:
-		return "No difference to name. " + differ + ". A smaller difference takes more than one trace of each."
+		return "No difference to name. " + differ + ". One trace of each shows large differences only."
 	case !c.Named && d.Beyond():
 		return differ + ". No cause of that is certain."
 	case !c.Named && max(-d.Low, d.High) >= most:
