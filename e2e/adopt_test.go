@@ -23,8 +23,8 @@ import (
 
 var goFence = regexp.MustCompile("(?s)```go\n(.*?)```")
 
-// TestReadmeAdoption follows the README's go mod lines in a module of somebody else's, whose program is
-// the first one of the gate's guide: it serves, and ends when it is asked to.
+// TestReadmeAdoption follows the README's go mod lines in a module of somebody else's, whose
+// program is the first one of the gate's guide: it serves, and ends when it is asked to.
 func TestReadmeAdoption(t *testing.T) {
 	readme, err := os.ReadFile("../README.md")
 	if err != nil {
@@ -113,8 +113,8 @@ func runService(t *testing.T, program, addr string) {
 	}
 }
 
-// TestGuideSnippets compiles the Go programs of the gate's guide, and those of the pages of adopt/, as
-// they stand, each as a package of the module whose dependencies it takes.
+// TestGuideSnippets compiles the Go programs of the gate's guide, and those of the pages of
+// adopt/, as they stand, each as a package of the module whose dependencies it takes.
 func TestGuideSnippets(t *testing.T) {
 	pages, err := filepath.Glob("../docs/guides/adopt/*.md")
 	if err != nil {

@@ -64,6 +64,9 @@ type notice struct {
 	failed  bool      // a call failed, and the log has counted it; owned by announcer.run
 }
 
+// acted reports whether the peer has acted on it.
+func (n *notice) acted() bool { return isClosed(n.done) }
+
 func newNotice() *notice {
 	now := time.Now()
 	return &notice{begun: make(chan struct{}), done: make(chan struct{}), posted: now, contact: now}
@@ -144,7 +147,7 @@ func (a *announcer) use(err error) {
 		a.warnings.over("gcgate: the signal is used again", "unused")
 		return
 	}
-	a.warnings.lasting("unused", lastsEvery,
+	a.warnings.lasting("unused", warnEvery,
 		"gcgate: a signal cannot be used now; collecting without it", "error", err)
 }
 
@@ -383,7 +386,7 @@ func (a *announcer) report(n *notice, err error) {
 	case errors.Is(err, ErrNotBack): // awaitReturn tells it
 	case err != nil && !n.failed:
 		n.failed = true
-		a.warnings.lasting("tell", lastsEvery,
+		a.warnings.lasting("tell", warnEvery,
 			"gcgate: cannot tell a peer; trying again, and collecting all the same", "wanted", what, "error", err)
 	case err == nil && !a.deaf:
 		a.warnings.over("gcgate: the peer can be told again", "tell")

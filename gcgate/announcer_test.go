@@ -51,7 +51,7 @@ func TestSignalThatComesAndGoes(t *testing.T) {
 		if cannot, again := count(); cannot != 3 || again != 2 {
 			t.Errorf("in 20 minutes more it is told %d and %d times, want 3 and 2", cannot, again)
 		}
-		for _, want := range []string{"times=11400", "times=24599"} {
+		for _, want := range []string{"times=12000", "times=24599"} {
 			if !strings.Contains(logged.String(), want) {
 				t.Errorf("the log does not say %s:\n%s", want, logged.String())
 			}

@@ -19,9 +19,12 @@ type growth struct {
 	cramped uint64    // the live heap at which the gate ran out of room; 0: it has room
 }
 
-// see takes in what a cycle has left.
+// see takes in what a cycle has left. The same one may be seen again.
 func (g *growth) see(r reading) {
-	if len(g.seen) == growthCycles {
+	switch n := len(g.seen); {
+	case n > 0 && g.seen[n-1].cycles == r.cycles:
+		return
+	case n == growthCycles:
 		g.seen = append(g.seen[:0], g.seen[1:]...)
 	}
 	g.seen = append(g.seen, r)

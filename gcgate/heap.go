@@ -54,7 +54,7 @@ type heapWatch struct {
 	predict    predictor
 	gap        gap
 	growth     growth
-	undrained  bool          // the last collection was announced to nobody, though the policy does
+	undrained  bool          // the policy announces, and nobody has acted on the last announcement
 	oldest     time.Duration // for so long a request in flight has been here, at least
 	last       reading       // the last sample
 	sampled    time.Time     // when it was taken
@@ -333,25 +333,25 @@ func (h *heapWatch) leastRatio() float64 {
 // drains reports whether collections of the gate's own meet nobody.
 func (h *heapWatch) drains() bool { return h.policy.announces() && !h.undrained }
 
-// givesUpGroup reports whether the control group's limit is not set as the runtime's: where the live
-// heap grows it would have the runtime collect without end until the kernel kills the process, which
-// it does all the same.
+// givesUpGroup reports whether the control group's limit is not set as the runtime's: where the
+// live heap grows it would have the runtime collect without end until the kernel kills the
+// process, which it does all the same.
 func (h *heapWatch) givesUpGroup() bool { return h.growth.grows() && h.allowed.limit < h.requested }
 
-// cede returns the limit to set where the runtime stays in charge for want of room: the process's, or
-// what somebody has set, without the control group's.
+// cede returns the limit to set where the runtime stays in charge for want of room: the process's,
+// or what somebody has set, without the control group's.
 func (h *heapWatch) cede(overhead uint64) (limit int64) {
 	live := h.thresholds.live
 	figures := []any{
 		"limit", h.allowed.limit, "from", h.allowed.from, "live", live, "enough", limitFor(h.options, live, overhead),
 	}
 	if h.givesUpGroup() {
-		h.warnings.lasting("grows", lastsEvery,
+		h.warnings.lasting("grows", warnEvery,
 			"gcgate: the live heap grows towards the memory limit; the runtime's own pacing (GOGC) is in charge",
 			append(figures, "fix", "look for a leak in a heap profile, or raise the limit to enough")...)
 		return h.requested
 	}
-	h.warnings.lasting("no room", lastsEvery,
+	h.warnings.lasting("no room", warnEvery,
 		"gcgate: the memory limit leaves no room beside the live heap; the runtime stays in charge", figures...)
 	return h.allowed.runtimeLimit(live, overhead)
 }

@@ -237,7 +237,7 @@ func (rs *rounds) keepComing(r *round) bool {
 
 // confirmed reports whether there are peers that stop requests, and all peers have acted on the announcement.
 func (r *round) confirmed() bool {
-	return diverts(r.told) && !slices.ContainsFunc(r.drains, func(n *notice) bool { return !isClosed(n.done) })
+	return diverts(r.told) && !slices.ContainsFunc(r.drains, func(n *notice) bool { return !n.acted() })
 }
 
 // diverts reports whether there are peers that stop requests.

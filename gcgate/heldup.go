@@ -69,7 +69,7 @@ func (w *turnWait) look(err error) {
 	w.said = true
 	if err == nil || errors.Is(err, ErrHeld) { // else take says it
 		h := t.heap
-		h.warnings.lasting("waits", warnEvery,
+		h.warnings.ongoing("waits",
 			"gcgate: this replica cannot collect because another one has held the turn for long; look at its log",
 			"holder", by, "held", waited.Round(time.Second),
 			"heap", h.used, "trigger", h.thresholds.trigger, "hard", h.thresholds.hard)

@@ -42,7 +42,8 @@ type Options struct {
 
 	// MemoryLimitBytes is what the process may take of memory. Default: 0, the runtime's own
 	// limit (GOMEMLIMIT, or what automemlimit set), or 0.9 of the control group's where that is
-	// lower; math.MaxInt64 leaves the control group's out. Limit: the lower one holds.
+	// lower; math.MaxInt64 leaves the control group's out, and so does the gate itself while the live
+	// heap grows towards it. Limit: the lower one holds.
 	MemoryLimitBytes int64
 
 	// TriggerRatio, HardRatio and IdleRatio are the heaps at which to collect, in multiples of

@@ -2,6 +2,7 @@ package gcgate
 
 import (
 	"log/slog"
+	"slices"
 	"time"
 )
 
@@ -79,7 +80,7 @@ func (rs *rounds) run(reason Reason) {
 		if rs.announce(r) {
 			rs.drain(r)
 		}
-		rs.heap.undrained = rs.heap.policy.announces() && len(r.told) == 0 && !r.refused
+		rs.heap.undrained = rs.heap.policy.announces() && !r.refused && !slices.ContainsFunc(r.drains, (*notice).acted)
 		if !isClosed(rs.stop) && !isLost(r.lease) {
 			collected = rs.collect(r)
 		}
@@ -138,7 +139,7 @@ func (rs *rounds) awaitPeer(r *round, a *announcer, ready *notice, gone time.Dur
 			return
 		}
 		rs.turns.heldUp.set(holdsUp(a.signal, err), ready.posted)
-		a.warnings.lasting("holds", warnEvery,
+		a.warnings.ongoing("holds",
 			"gcgate: this replica holds the turn because a peer does not have it back; the others cannot collect",
 			"held", waited.Round(time.Second), "error", err)
 	})
@@ -336,7 +337,7 @@ func (rs *rounds) collect(r *round) (ended bool) {
 		rs.heap.overdueEnded()
 		rs.heap.predict.learn(time.Since(rs.heap.cycleBegan)-stood, rs.heap.thresholds.live)
 	} else if !isClosed(rs.stop) {
-		rs.heap.warnings.lasting("overdue", lastsEvery,
+		rs.heap.warnings.lasting("overdue", warnEvery,
 			"gcgate: a collection does not end; serving meanwhile, and collecting no more until it has",
 			"took", time.Since(begin), "expected", r.expected)
 	}

@@ -153,8 +153,8 @@ func (t *thresholds) needRoom(ratio float64) {
 }
 
 // stretch moves the thresholds nearer to the limit, where they need no distance from a cycle of the
-// runtime's own: the runtime's limit is another one then, in bytes. room is what the process's leaves
-// to the heap.
+// runtime's own: the runtime's limit is another one then, in bytes. room is what the process's
+// leaves to the heap.
 func (t *thresholds) stretch(room float64, limit int64) {
 	live := float64(t.live)
 	way := room - live

@@ -109,7 +109,7 @@ func (t *turnTaker) take(reason *Reason) (lease Lease, alone, ok bool) {
 		default:
 			last = a.err
 			if !held {
-				t.heap.warnings.lasting("turns", lastsEvery,
+				t.heap.warnings.lasting("turns", warnEvery,
 					"gcgate: cannot take the turn; waiting for it up to the hard threshold", "error", a.err)
 			}
 		}

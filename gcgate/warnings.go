@@ -9,7 +9,7 @@ import (
 // Periods of warnings.
 const (
 	warnEvery  = time.Minute      // between two lines about events of one kind
-	lastsEvery = 10 * time.Minute // likewise, about what lasts until the log says that it is over
+	lastsEvery = 10 * time.Minute // likewise, while it lasts
 )
 
 // warnings log each kind of event at most once in its period, and say how often it happened.
@@ -43,33 +43,60 @@ func newWarnings(log *slog.Logger) *warnings {
 // warn logs an event. Where one of its kind was logged within warnEvery it waits for settle, which
 // logs the newest of those that wait.
 func (w *warnings) warn(kind, message string, args ...any) {
-	w.say(kind, warnEvery, true, record{message, args})
+	w.say(kind, func(k *warning, now time.Time) (times int, due bool) {
+		k.happened()
+		if times, due = k.tell(now, warnEvery); !due {
+			k.later = &record{message, args}
+		}
+		return times, due
+	}, message, args)
 }
 
-// lasting logs an event that lasts until over is called, unless one of its kind was logged within
-// the time given.
-func (w *warnings) lasting(kind string, every time.Duration, message string, args ...any) {
-	w.say(kind, every, false, record{message, args})
+// lasting logs an event of a kind that happens again and again until over is called: once in
+// lastsEvery, or sooner when it was over in between, but not within the time given.
+func (w *warnings) lasting(kind string, again time.Duration, message string, args ...any) {
+	w.say(kind, func(k *warning, now time.Time) (times int, due bool) {
+		k.happened()
+		return k.tell(now, k.period(again))
+	}, message, args)
 }
 
-// say counts an event, and logs it where its kind is due. Else it may wait for settle.
-func (w *warnings) say(kind string, every time.Duration, waits bool, r record) {
+// ongoing is lasting for what has happened once, and is looked at again and again.
+func (w *warnings) ongoing(kind, message string, args ...any) {
+	w.say(kind, func(k *warning, now time.Time) (times int, due bool) {
+		k.times, k.unsaid = 1, 1
+		return k.tell(now, k.period(warnEvery))
+	}, message, args)
+}
+
+// say logs an event where count, which is called with mu held, says that its kind is due, and how
+// many events the line stands for.
+func (w *warnings) say(kind string, count func(*warning, time.Time) (int, bool), message string, args []any) {
 	w.mu.Lock()
 	k := w.kinds[kind]
 	if k == nil {
 		k = &warning{}
 		w.kinds[kind] = k
 	}
-	k.times++
-	k.unsaid++
-	times, due := k.tell(time.Now(), every)
-	if !due && waits {
-		k.later = &r
-	}
+	times, due := count(k, time.Now())
 	w.mu.Unlock() // a Logger may hang
 	if due {
-		w.log.Warn(r.message, withTimes(r.args, times)...)
+		w.log.Warn(message, withTimes(args, times)...)
 	}
+}
+
+// happened counts an event.
+func (k *warning) happened() {
+	k.times++
+	k.unsaid++
+}
+
+// period is the time between two lines of a kind that lasts.
+func (k *warning) period(again time.Duration) time.Duration {
+	if k.open {
+		return lastsEvery
+	}
+	return again
 }
 
 // tell notes that the log is told now, where it is due, and returns how many events that line

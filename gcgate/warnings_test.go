@@ -51,20 +51,27 @@ func TestWarningsOnceInTheirPeriod(t *testing.T) {
 
 		w.over("over", "state")
 		next() // the log does not know of it
-		for range 15 {
+		for range 700 {
 			state()
 		}
-		next("state", "state times=10")
+		next("state", "state times=600")
 		w.over("over", "state")
 		w.over("over", "state")
-		next(`over times=15`)
+		next(`over times=700`)
 		for range 3 { // it comes and goes
 			state()
 			w.over("over", "state")
 		}
 		time.Sleep(10 * time.Second)
 		state()
-		next(`state times=4`)
+		next("state", "over", "state times=3")
+
+		for range 700 { // one thing that goes on
+			w.ongoing("lasts", "lasts")
+			time.Sleep(time.Second)
+		}
+		w.over("over", "lasts")
+		next("lasts", "lasts", "over")
 	})
 }
 

@@ -43,8 +43,9 @@ type Options struct {
 
 	// TTL is how long the slot of a dead holder stays taken, and the longest wait for an
 	// answer. It is rounded up to whole seconds, and etcd raises it to its own minimum, which
-	// is 2 s in its default configuration. A holder that stands still for longer loses the turn too, and
-	// a peer may then put it back (haproxy.RuntimeAPI.MendAfter). Default: 0, which is 5 s. Limit: 1 minute.
+	// is 2 s in its default configuration. A holder that stands still for longer loses the turn too,
+	// and a peer may then put it back (haproxy.RuntimeAPI.MendAfter). Default: 0, which is 5 s.
+	// Limit: 1 minute.
 	TTL time.Duration
 
 	// Last, while it returns true, lets all others go first that wait: for the leader of a group of which a leader's
