@@ -15,6 +15,7 @@ const (
 	listTimeout  = 5 * time.Second
 	observeMin   = 100 * time.Millisecond // pause after a failure, doubled up to observeMax
 	observeMax   = 5 * time.Second
+	warnEvery    = time.Minute // between two lines about watches that fail
 	typeBookmark = "BOOKMARK"
 	typeDeleted  = "DELETED"
 	typeError    = "ERROR"
@@ -22,18 +23,23 @@ const (
 
 // observe keeps slots what the server has, until Close.
 func (t *Turns) observe() {
-	told := false // the log knows that the server cannot be watched
+	failing, times := false, 0 // times: that it began to fail, since the last line
+	var told time.Time         // when the log was told
 	for pause := observeMin; ; pause = min(2*pause, observeMax) {
 		watched, err := t.follow(t.ctx)
 		if t.ctx.Err() != nil {
 			return
 		}
 		if watched {
-			pause, told = observeMin, false
+			pause, failing = observeMin, false
 		}
-		if err != nil && !told {
-			told = true
-			t.log().Warn("k8sturn: cannot watch the Leases; trying again", "error", t.explain(err))
+		if err != nil && !failing {
+			failing = true
+			times++
+			if now := time.Now(); told.IsZero() || now.Sub(told) >= warnEvery {
+				t.log().Warn("k8sturn: cannot watch the Leases; trying again", "error", t.explain(err), "times", times)
+				told, times = now, 0
+			}
 		}
 		select {
 		case <-t.ctx.Done():

@@ -64,6 +64,37 @@ func TestWatchEndsAtOnce(t *testing.T) {
 	}
 }
 
+// TestWatchComesAndGoes: the log has one line in a minute, however often a watch ends.
+func TestWatchComesAndGoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := serverWithoutNet()
+		var refuses atomic.Bool
+		serve := &transport{s: s}
+		var text bytes.Buffer
+		turns := newTurns(t, s, k8sturn.Options{
+			Logger: slog.New(slog.NewTextHandler(&text, nil)),
+			Client: &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+				if r.URL.Query().Get("watch") != "" && refuses.Load() {
+					return &http.Response{StatusCode: http.StatusForbidden, Body: http.NoBody}, nil
+				}
+				return serve.RoundTrip(r)
+			})},
+		})
+		release(t, take(t, turns))
+		for range 5 { // two minutes
+			refuses.Store(true)
+			s.endWatches()
+			time.Sleep(12 * time.Second)
+			refuses.Store(false)
+			time.Sleep(12 * time.Second)
+		}
+		synctest.Wait()
+		if n := strings.Count(text.String(), "level=WARN"); n != 2 || !strings.Contains(text.String(), "times=3") {
+			t.Errorf("%d warnings, want two, the second of three times:\n%s", n, text.String())
+		}
+	})
+}
+
 // TestVersionsGoBack, as a restore of etcd has them.
 func TestVersionsGoBack(t *testing.T) {
 	const back = 50

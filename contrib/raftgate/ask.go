@@ -193,8 +193,9 @@ func (m *Member) heard(a answered) {
 	defer m.mu.Unlock()
 	id, log := a.voter.ID, m.log()
 	if a.err == nil || errors.Is(a.err, ErrGone) {
-		if m.ignored[id] {
-			log.Warn("raftgate: the member answers again", "member", id)
+		if o := m.outages[id]; o != nil && o.open {
+			log.Warn("raftgate: the member answers again", "member", id, "times", o.times)
+			o.times, o.open = 0, false
 		}
 		delete(m.silent, id)
 		delete(m.ignored, id)
@@ -207,9 +208,26 @@ func (m *Member) heard(a answered) {
 	m.stalled[id] = now
 	if now.Sub(m.silent[id]) >= silentFor && !m.ignored[id] {
 		m.ignored[id] = true
-		log.Warn("raftgate: a member does not answer; it has no say in whose turn it is until it does",
-			"member", id, "error", a.err, "fix", "start it, and have it serve what Options.Ask asks")
+		o := m.outages[id]
+		if o == nil {
+			o = &outage{}
+			m.outages[id] = o
+		}
+		if o.times++; o.told.IsZero() || now.Sub(o.told) >= warnEvery {
+			o.told, o.open = now, true
+			log.Warn("raftgate: a member does not answer; it has no say in whose turn it is until it does",
+				"member", id, "error", a.err, "times", o.times, "fix", "start it, and have it serve what Options.Ask asks")
+		}
 	}
+}
+
+const warnEvery = time.Minute // between two lines about one member that does not answer
+
+// outage is what the log knows of a member that does not answer.
+type outage struct {
+	told  time.Time // when it was told last
+	times int       // that the member began not to answer, since the log knows that it had ended
+	open  bool      // the log does not know yet that it has ended
 }
 
 // isSteady reports whether a member has answered whatever it was asked lately.

@@ -69,7 +69,8 @@ type Member struct {
 	going        bool                 // it collects without the turn, or is about to, whoever asks; guarded by mu
 	silent       map[string]time.Time // members that do not answer, and since when; guarded by mu
 	stalled      map[string]time.Time // when a member did not answer last; guarded by mu
-	ignored      map[string]bool      // those of them that have no say any more, as the log knows; guarded by mu
+	ignored      map[string]bool      // those of them that have no say any more; guarded by mu
+	outages      map[string]*outage   // what the log knows of them; guarded by mu
 	stats        Stats                // guarded by mu
 }
 
@@ -97,7 +98,10 @@ func New(o Options) (*Member, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Member{options: o, silent: make(map[string]time.Time), stalled: make(map[string]time.Time), ignored: make(map[string]bool)}
+	m := &Member{
+		options: o, silent: make(map[string]time.Time), stalled: make(map[string]time.Time),
+		ignored: make(map[string]bool), outages: make(map[string]*outage),
+	}
 	m.ctx, m.end = context.WithCancel(context.Background())
 	return m, nil
 }
