@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"evenkeel.dev/reqtrace"
-	"evenkeel.dev/reqtrace/region"
 	"evenkeel.dev/reqtrace/verdict"
 )
 
@@ -37,13 +36,12 @@ func TestDuringErrors(t *testing.T) {
 
 // TestDuringWatches: During knows what the kernel counted of the threads, where there is such a thing.
 func TestDuringWatches(t *testing.T) {
-	v, err := verdict.During(t.Context(), reqtrace.Options{}, func() {
+	v, err := verdict.During(t.Context(), reqtrace.Options{Region: "job"}, func() {
 		var wg sync.WaitGroup
 		for range 20 {
 			wg.Go(func() {
-				r := region.Start(t.Context(), "")
+				defer trace.StartRegion(t.Context(), "job").End()
 				runtime.Gosched()
-				r.End()
 			})
 		}
 		wg.Wait()
