@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"evenkeel.dev/reqtrace"
@@ -15,11 +17,13 @@ const (
 	every       = 10 * time.Millisecond
 	rescan      = 10     // moments after which new threads are looked for
 	mostThreads = 256    // that are watched
-	mostMoments = 60_000 // ten minutes
+	mostMoments = 60_000 // that are kept with threads, which is ten minutes
+	fewMoments  = 4096   // and without
 )
 
-// Watch notes every 10 ms what the kernel has counted of a process. It is its caller's; End ends it.
+// Watch notes every 10 ms what the kernel has counted of a process, and keeps the last minutes. It is its caller's; End ends it.
 type Watch struct {
+	mu      sync.Mutex // of cpu.Moments
 	cpu     reqtrace.CPU
 	groups  *groups
 	threads *threads
@@ -41,6 +45,19 @@ func Start(pid int, withThreads bool) (*Watch, error) {
 	w.note()
 	go w.run()
 	return w, err
+}
+
+// Quota returns the quota in CPUs; 0: there is none, or it is not known.
+func (w *Watch) Quota() float64 { return w.cpu.Quota }
+
+// Recent returns what was noted until now. Any goroutine may call it before End.
+func (w *Watch) Recent() *reqtrace.CPU {
+	w.note()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	cpu := w.cpu
+	cpu.Moments = slices.Clone(cpu.Moments)
+	return &cpu
 }
 
 // End notes a last moment, and returns all.
@@ -66,15 +83,15 @@ func (w *Watch) run() {
 		case <-w.stop:
 			return
 		case <-tick.C:
-			if len(w.cpu.Moments) < mostMoments {
-				w.note()
-			}
+			w.note()
 		}
 	}
 }
 
 // note adds a moment.
 func (w *Watch) note() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	m := reqtrace.CPUMoment{At: time.Now()}
 	if w.groups != nil {
 		c := w.groups.read()
@@ -85,6 +102,13 @@ func (w *Watch) note() {
 			w.threads.scan()
 		}
 		m.Threads = w.threads.read()
+	}
+	most := fewMoments
+	if w.threads != nil {
+		most = mostMoments
+	}
+	if len(w.cpu.Moments) == most {
+		w.cpu.Moments = append(w.cpu.Moments[:0], w.cpu.Moments[most/2:]...)
 	}
 	w.cpu.Moments = append(w.cpu.Moments, m)
 }

@@ -15,8 +15,12 @@ func TestWatch(t *testing.T) {
 	for x, begin := 1, time.Now(); time.Since(begin) < 50*time.Millisecond; { // what the kernel counts next
 		x ^= x << 13
 	}
+	recent := w.Recent()
 	cpu := w.End()
 	n := len(cpu.Moments)
+	if k := len(recent.Moments); k < 2 || k >= n || !recent.Moments[k-1].At.Equal(cpu.Moments[k-1].At) || recent.Quota != w.Quota() {
+		t.Errorf("%d of %d moments are recent", k, n)
+	}
 	if n < 2 || !cpu.Moments[n-1].At.After(cpu.Moments[0].At) || cpu.Grouped != (err == nil) {
 		t.Fatalf("%d moments, %+v", n, cpu)
 	}
@@ -34,6 +38,19 @@ func TestWatch(t *testing.T) {
 	}
 	if _, ok := parseSchedstat(7, "12"); ok {
 		t.Error("half a line")
+	}
+}
+
+// TestWatchLong keeps the last moments.
+func TestWatchLong(t *testing.T) {
+	w, _ := Start(os.Getpid(), false)
+	defer w.End()
+	for range 2 * fewMoments {
+		w.note()
+	}
+	first, last := w.cpu.Moments[0], w.cpu.Moments[len(w.cpu.Moments)-1]
+	if n := len(w.cpu.Moments); n > fewMoments || n < fewMoments/2 || !last.At.After(first.At) {
+		t.Errorf("%d moments", n)
 	}
 }
 

@@ -68,7 +68,7 @@ var arrows = []arrow{
 	{"reqtrace/verdict", []string{"reqtrace", "internal/cpuwatch", "internal/textfmt"}},
 	{"reqtrace/history", []string{"reqtrace", "reqtrace/verdict", "internal/chart", "internal/textfmt"}}, // it lives in services: nothing heavier
 	{"reqtrace/recorder", []string{
-		"reqtrace", "reqtrace/region", "reqtrace/history", "internal/cputime", "internal/textfmt", // it lives in services: nothing heavier
+		"reqtrace", "reqtrace/region", "reqtrace/history", "internal/cputime", "internal/cpuwatch", "internal/textfmt", // it lives in services: nothing heavier
 	}},
 	{"loadgen", []string{"github.com/HdrHistogram/hdrhistogram-go", "golang.org/x/net/http2", "golang.org/x/net/http2/hpack"}},
 	{"tailstat", nil},

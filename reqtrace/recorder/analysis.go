@@ -78,10 +78,10 @@ func (r reader) Read(b []byte) (int, error) {
 	return r.Reader.Read(b)
 }
 
-// analyze explains a snapshot in the calling goroutine. It gives up with ctx.
-func analyze(ctx context.Context, hurry <-chan struct{}, t history.Trace, trace io.Reader) (*history.Explained, time.Duration, error) {
+// analyze explains a snapshot in the calling goroutine, with what the kernel counted of the process. It gives up with ctx.
+func analyze(ctx context.Context, hurry <-chan struct{}, cpu *reqtrace.CPU, t history.Trace, trace io.Reader) (*history.Explained, time.Duration, error) {
 	return analyzeBy(func(yield func()) (*history.Explained, error) {
-		return history.ExplainTrace(ctx, reader{io.LimitReader(trace, maxAnalyzed), yield}, t, reqtrace.Options{Yield: yield})
+		return history.ExplainTrace(ctx, reader{io.LimitReader(trace, maxAnalyzed), yield}, t, reqtrace.Options{Yield: yield, Beside: &reqtrace.Beside{CPU: cpu}})
 	}, hurry)
 }
 

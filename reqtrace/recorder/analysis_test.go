@@ -19,6 +19,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"evenkeel.dev/internal/cpuwatch"
 	"evenkeel.dev/internal/leaks"
 	"evenkeel.dev/reqtrace"
 	"evenkeel.dev/reqtrace/history"
@@ -27,7 +28,12 @@ import (
 // recorded returns a trace of a service whose cache is locked while it is refreshed.
 func recorded(t *testing.T) []byte {
 	t.Helper()
-	f, err := os.Open("../testdata/go1.26.trace.gz")
+	return unpacked(t, "../testdata/go1.26.trace.gz")
+}
+
+func unpacked(t *testing.T, name string) []byte {
+	t.Helper()
+	f, err := os.Open(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,6 +47,33 @@ func recorded(t *testing.T) []byte {
 		t.Fatal(err)
 	}
 	return b
+}
+
+// TestAnalyzeThrottled: a snapshot of a process whose CPU quota was used up, with what was noted of it, says so.
+func TestAnalyzeThrottled(t *testing.T) {
+	const dir = "../../cmd/evenkeel/testdata/"
+	log, err := os.Open(dir + "throttled.cpu.log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	cpu, err := cpuwatch.ReadLog(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, _, err := analyze(t.Context(), hurried, cpu, history.Trace{Threshold: 40 * time.Millisecond}, bytes.NewReader(unpacked(t, dir+"throttled.trace.gz")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	throttled := 0
+	for i := range e.Slow {
+		if e.Slow[i].Key.Cause == reqtrace.CauseThrottled {
+			throttled++
+		}
+	}
+	if n := len(e.Slow); n < 10 || throttled < 8*n/10 {
+		t.Errorf("%d of %d slow requests waited for the quota", throttled, n)
+	}
 }
 
 var hurried = func() chan struct{} {
@@ -58,20 +91,20 @@ func TestAnalyze(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, hurry := range []chan struct{}{nil, hurried} {
-		got, took, err := analyze(t.Context(), hurry, job, bytes.NewReader(b))
+		got, took, err := analyze(t.Context(), hurry, nil, job, bytes.NewReader(b))
 		if err != nil || took <= 0 || len(got.Slow) != len(want.Slow) || len(got.Slow) == 0 || got.Slow[0].Words != want.Slow[0].Words {
 			t.Errorf("%v, %v: %+v", took, err, got)
 		}
 	}
-	if e, _, err := analyze(t.Context(), hurried, job, strings.NewReader("garbage")); err == nil {
+	if e, _, err := analyze(t.Context(), hurried, nil, job, strings.NewReader("garbage")); err == nil {
 		t.Errorf("of garbage: %+v", e)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err := analyze(ctx, hurried, job, bytes.NewReader(b)); !errors.Is(err, context.Canceled) {
+	if _, _, err := analyze(ctx, hurried, nil, job, bytes.NewReader(b)); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	if e, _, err := analyze(t.Context(), hurried, job, io.MultiReader(bytes.NewReader(b), iotest.ErrReader(io.ErrUnexpectedEOF))); err != nil || len(e.Slow) == 0 {
+	if e, _, err := analyze(t.Context(), hurried, nil, job, io.MultiReader(bytes.NewReader(b), iotest.ErrReader(io.ErrUnexpectedEOF))); err != nil || len(e.Slow) == 0 {
 		t.Errorf("a trace that breaks off: %v", err)
 	}
 }

@@ -33,6 +33,7 @@ type budget struct {
 	most       time.Duration // that the process has taken: no cost is more
 	earned     time.Duration // in all
 	event      time.Duration // that an event takes, by the model
+	watching   time.Duration // that it takes a second to watch the CPU quota
 	pairs      pairs
 	perRequest float64 // bytes, as last measured
 	others     float64 // bytes of a second, where requests were too few to tell
@@ -93,7 +94,7 @@ func (b *budget) bytes(requests uint64, passed time.Duration) float64 {
 // model returns what tracing takes in a time by the model.
 func (b *budget) model(requests uint64, goroutines int, passed time.Duration) time.Duration {
 	events := b.bytes(requests, passed) / eventBytes
-	second := secondCost + time.Duration(goroutines)*goroutineCost
+	second := secondCost + b.watching + time.Duration(goroutines)*goroutineCost
 	return time.Duration(events*float64(b.event)) + time.Duration(passed.Seconds()*float64(second))
 }
 

@@ -115,6 +115,8 @@ func (f *fake) goroutines() int {
 
 func (f *fake) calibrate() time.Duration { return f.event }
 
+func (f *fake) watching() time.Duration { return 0 }
+
 func (f *fake) profile(time.Duration) { f.profiles++ }
 
 func (f *fake) memory() int64 {

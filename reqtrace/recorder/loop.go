@@ -99,7 +99,7 @@ func newLoop(r *Recorder) *loop {
 	}
 	l.due.Stop()
 	l.window, l.bytes = size(&r.o, 0, listed(l.p.goroutines()))
-	l.budget.event = l.p.calibrate()
+	l.budget.event, l.budget.watching = l.p.calibrate(), l.p.watching()
 	l.cpu = l.p.cpu()
 	for _, s := range r.store.Snapshot().Summaries(time.Time{}) {
 		s.Key.Class = ""

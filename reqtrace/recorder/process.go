@@ -3,12 +3,16 @@ package recorder
 import (
 	"context"
 	"io"
+	"os"
 	"runtime/metrics"
 	"runtime/pprof"
 	"runtime/trace"
+	"sync/atomic"
 	"time"
 
 	"evenkeel.dev/internal/cputime"
+	"evenkeel.dev/internal/cpuwatch"
+	"evenkeel.dev/reqtrace"
 	"evenkeel.dev/reqtrace/history"
 )
 
@@ -21,6 +25,7 @@ type process interface {
 	cpu() time.Duration // that the process has taken; 0 where that is not known: then the budget is that of a process that idles
 	goroutines() int
 	calibrate() time.Duration // what an event of a trace takes; the flight recorder is on
+	watching() time.Duration  // what it takes a second to watch the CPU quota, while the flight recorder is on
 	profile(d time.Duration)  // takes a CPU profile, into the trace
 	memory() int64            // bytes that it may take more than now; the largest number where that is not known
 	analyze(ctx context.Context, hurry <-chan struct{}, t history.Trace, trace io.Reader) (*history.Explained, time.Duration, error)
@@ -33,6 +38,8 @@ type runtimeProcess struct {
 	command  []string
 	samples  []metrics.Sample
 	profiled *time.Timer
+	watch    *cpuwatch.Watch              // while the recorder is on; nil: there is no CPU quota
+	counted  atomic.Pointer[reqtrace.CPU] // by the kernel, until the last snapshot; nil: not known
 }
 
 func newRuntime(shared *trace.FlightRecorder, command []string) *runtimeProcess {
@@ -40,6 +47,13 @@ func newRuntime(shared *trace.FlightRecorder, command []string) *runtimeProcess 
 }
 
 func (p *runtimeProcess) start(window time.Duration, bytes int) error {
+	if p.watch == nil {
+		if w, _ := cpuwatch.Start(os.Getpid(), false); w.Quota() > 0 {
+			p.watch = w
+		} else {
+			w.End()
+		}
+	}
 	if p.shared != nil {
 		return nil
 	}
@@ -56,6 +70,10 @@ func (p *runtimeProcess) stop() {
 		pprof.StopCPUProfile()
 	}
 	p.profiled = nil
+	if p.watch != nil {
+		p.watch.End()
+		p.watch = nil
+	}
 	if p.own != nil {
 		p.own.Stop()
 		p.own = nil
@@ -63,6 +81,11 @@ func (p *runtimeProcess) stop() {
 }
 
 func (p *runtimeProcess) writeTo(w io.Writer) (int64, error) {
+	defer func() {
+		if p.counted.Store(nil); p.watch != nil {
+			p.counted.Store(p.watch.Recent())
+		}
+	}()
 	if p.shared != nil {
 		return p.shared.WriteTo(w)
 	}
@@ -113,5 +136,15 @@ func (p *runtimeProcess) analyze(ctx context.Context, hurry <-chan struct{}, t h
 	if len(p.command) > 0 {
 		return analyzeApart(ctx, p.command, t, trace)
 	}
-	return analyze(ctx, hurry, t, trace)
+	return analyze(ctx, hurry, p.counted.Load(), t, trace)
+}
+
+// watchCost is of a hundred reads of cpu.stat.
+const watchCost = 1500 * time.Microsecond
+
+func (p *runtimeProcess) watching() time.Duration {
+	if p.watch == nil {
+		return 0
+	}
+	return watchCost
 }
