@@ -19,6 +19,9 @@ const (
 	mostThreads = 256    // that are watched
 	mostMoments = 60_000 // that are kept with threads, which is ten minutes
 	fewMoments  = 4096   // and without
+
+	longestRead = 2 * time.Millisecond // of a moment's counts
+	mostTries   = 4
 )
 
 // Watch notes every 10 ms what the kernel has counted of a process, and keeps the last minutes. It is its caller's; End ends it.
@@ -92,17 +95,14 @@ func (w *Watch) run() {
 func (w *Watch) note() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	m := reqtrace.CPUMoment{At: time.Now()}
-	if w.groups != nil {
-		c := w.groups.read()
-		m.Periods, m.Throttled, m.Waited = c.periods, c.throttled, c.waited
+	if w.threads != nil && len(w.cpu.Moments)%rescan == 0 {
+		w.threads.scan()
 	}
-	if w.threads != nil {
-		if len(w.cpu.Moments)%rescan == 0 {
-			w.threads.scan()
-		}
-		m.Threads = w.threads.read()
+	m := w.read()
+	for tries := 1; tries < mostTries && time.Since(m.At) > longestRead; tries++ {
+		m = w.read()
 	}
+	w.threads.keep(m.Threads)
 	most := fewMoments
 	if w.threads != nil {
 		most = mostMoments
@@ -111,6 +111,19 @@ func (w *Watch) note() {
 		w.cpu.Moments = append(w.cpu.Moments[:0], w.cpu.Moments[most/2:]...)
 	}
 	w.cpu.Moments = append(w.cpu.Moments, m)
+}
+
+// read reads what the kernel counts now. If this thread waits for a CPU in the middle of it, the counts are not of one time.
+func (w *Watch) read() reqtrace.CPUMoment {
+	m := reqtrace.CPUMoment{At: time.Now()}
+	if w.groups != nil {
+		c := w.groups.read()
+		m.Periods, m.Throttled, m.Waited = c.periods, c.throttled, c.waited
+	}
+	if w.threads != nil {
+		m.Threads = w.threads.read()
+	}
+	return m
 }
 
 // groups are the control groups that bound a process's CPU time. A group that a parent's quota stops counts that in its
@@ -238,13 +251,20 @@ func (t *threads) read() (list []reqtrace.ThreadTime) {
 			delete(t.open, id)
 			continue
 		}
-		now, ok := parseSchedstat(id, string(buf[:n]))
-		if ok && now != x.last {
-			x.last = now
+		if now, ok := parseSchedstat(id, string(buf[:n])); ok && now != x.last {
 			list = append(list, now)
 		}
 	}
 	return list
+}
+
+// keep takes note of what was told of threads.
+func (t *threads) keep(list []reqtrace.ThreadTime) {
+	for _, now := range list {
+		if x := t.open[now.ID]; x != nil {
+			x.last = now
+		}
+	}
 }
 
 func (t *threads) close() {
