@@ -103,3 +103,41 @@ func TestRan(t *testing.T) {
 		t.Errorf("it ran in %q", got)
 	}
 }
+
+// TestHolderBySamples: a holder that a CPU profile has too few samples of was off its CPU for most of the time, and one that has enough
+// or was too short to tell was not. A hold that several requests wait for counts once.
+func TestHolderBySamples(t *testing.T) {
+	for name, tt := range map[string]struct {
+		held    int64 // µs
+		samples int
+		want    Cause // that the holder did
+	}{
+		"no sample in 50 ms":   {50_000, 0, CauseDescheduled},
+		"no sample in 30 ms":   {30_000, 0, CauseRunning},
+		"3 samples in 50 ms":   {50_000, 3, CauseRunning},
+		"3 samples in 200 ms":  {200_000, 3, CauseDescheduled},
+		"20 samples in 200 ms": {200_000, 20, CauseRunning},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScript(t, 4)
+			s.at(10).born(1).born(3).create(0, 2).run(2, 2)
+			feed(s, 2, trace.EventStackSample, trace.StackSample{}, stack("main.before")) // a profile runs
+			s.at(100).wake(0, 1).run(1, 1).begin(1).wake(0, 3).run(3, 3).begin(3)
+			s.at(110).wait(1, "sync", "sync.(*Mutex).Lock", "main.ask").wait(3, "sync", "sync.(*Mutex).Lock", "main.ask")
+			for i := range int64(tt.samples) {
+				s.at(120 + i*(tt.held-20)/int64(tt.samples))
+				feed(s, 2, trace.EventStackSample, trace.StackSample{}, stack("main.refresh"))
+			}
+			s.at(110 + tt.held)
+			for _, g := range []int{1, 3} {
+				s.move(2, g, trace.GoWaiting, trace.GoRunnable, "", stack("sync.(*Mutex).Unlock", "main.refresh")).run(g, g)
+				s.end(g).wait(g, "network", "main.serve")
+			}
+			q := s.m.turns.done[0]
+			r := q.out(s.m)
+			if len(r.Sites) == 0 || r.Sites[0].Cause != CauseLock || r.Sites[0].Doing != tt.want {
+				t.Errorf("%+v", r.Sites)
+			}
+		})
+	}
+}

@@ -8,9 +8,12 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
+// mostDilated is how many times as long as its work other processes make what a holder does.
+const mostDilated = 30
+
 // dilated gives what the holders of locks and channels waited for a CPU back to these. Without it, what they did themselves must be
-// worth naming: a lock that is held for 20 ms of work is the program's though other processes made that 100 ms, and one that is held for
-// 0.15 ms is not, though its holder was descheduled.
+// worth naming. A lock that is held for 20 ms of work is the program's though other processes made that 100 ms. One that is held for
+// 0.15 ms is not, though its holder was descheduled for 500 ms.
 func dilated(r *reqtrace.Report, list []NamedCause) {
 	var off *NamedCause
 	for i := range list {
@@ -35,6 +38,9 @@ func dilated(r *reqtrace.Report, list []NamedCause) {
 			}
 		}
 		n.Waited = min(n.Waited, off.Excess-off.behind)
+		if n.Excess < (n.Excess+n.Waited)/mostDilated {
+			n.Waited = 0
+		}
 		off.behind += n.Waited
 	}
 }

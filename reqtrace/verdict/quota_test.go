@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"evenkeel.dev/reqtrace"
 )
@@ -68,5 +69,34 @@ func TestDescheduled(t *testing.T) {
 	r.Blocks = []reqtrace.Block{{Slow: []reqtrace.SlowRequest{{Time: 51 * ms, Parts: []reqtrace.Blame{{Cause: reqtrace.CauseRunqueueBusy, Time: 50 * ms}}}}}}
 	if v = Of(r); v.Named || !slices.Contains(v.Figures, "Most often main.burn (x.go:8) ran before them, up to 9 ms at a time.") {
 		t.Errorf("%v %s %q", v.Named, v.Sentence, v.Figures)
+	}
+}
+
+// TestDilated: a lock that is held for work worth naming is the first cause though other processes took longer, and one that is not
+// is not.
+func TestDilated(t *testing.T) {
+	const ask, refresh = "main.ask (x.go:7)", "main.refresh (x.go:9)"
+	for _, tt := range []struct {
+		lock, off time.Duration
+		first     reqtrace.Cause
+		says      string
+	}{
+		{20 * ms, 80 * ms, reqtrace.CauseLock, "100% of the extra time is waiting for a mutex, 80% because its holder waited for a CPU (other processes ran). main.refresh (x.go:9) holds it while computing, up to 20 ms at a time."},
+		{5 * ms, 95 * ms, reqtrace.CauseLock, "100% of the extra time is waiting for a mutex, 95% because"},
+		{2 * ms, 98 * ms, reqtrace.CauseDescheduled, "98% of the extra time is waiting for a CPU (other processes ran)."},
+		{ms / 2, 5 * ms, reqtrace.CauseDescheduled, "91% of the extra time is waiting for a CPU (other processes ran)."},
+	} {
+		median := partsOf(times{reqtrace.CauseRunning: ms})
+		v := Of(fakeReport(median, partsOf(times{reqtrace.CauseRunning: ms, reqtrace.CauseLock: tt.lock, reqtrace.CauseDescheduled: tt.off}),
+			reqtrace.Blame{Cause: reqtrace.CauseDescheduled, Site: ask, Holder: refresh, Time: tt.off},
+			reqtrace.Blame{Cause: reqtrace.CauseLock, Op: "mutex", Site: ask, Holder: refresh, Doing: reqtrace.CauseRunning, Time: tt.lock, Longest: 20 * ms}))
+		if v.Causes[0].Cause != tt.first || !strings.HasPrefix(v.Sentence, tt.says) {
+			t.Errorf("%v and %v: %s", tt.lock, tt.off, v.Sentence)
+		}
+		for s := range strings.SplitSeq(v.Sentence, ". ") {
+			if words(s) > mostWords {
+				t.Errorf("%d words: %s", words(s), s)
+			}
+		}
 	}
 }
