@@ -53,6 +53,7 @@ type kernel struct {
 	report  Quota
 	at      []int64 // of the moments, by the trace's clock
 	waits   map[int64][]threadWindow
+	sums    []int64   // of what threads waited, by window
 	next    int       // moment whose silences are to be looked at
 	left    int       // moment whose threads are to be looked at
 	silent  []silence // not looked at yet
@@ -83,7 +84,7 @@ func newKernel(cpu *CPU, c *clock) *kernel {
 	if cpu == nil || len(cpu.Moments) < 2 {
 		return nil
 	}
-	k := &kernel{clock: c, cpu: cpu, waits: map[int64][]threadWindow{}, threads: map[int64]*onThread{}, next: 1, left: 1}
+	k := &kernel{clock: c, cpu: cpu, waits: map[int64][]threadWindow{}, sums: make([]int64, len(cpu.Moments)), threads: map[int64]*onThread{}, next: 1, left: 1}
 	before := map[int64]ThreadTime{}
 	for i := range cpu.Moments {
 		for _, t := range cpu.Moments[i].Threads {
@@ -94,6 +95,7 @@ func newKernel(cpu *CPU, c *clock) *kernel {
 				w := &k.waits[t.ID][i]
 				w.ran, w.waited = int64(t.Ran-p.Ran), int64(t.Waited-p.Waited)
 				w.left = w.waited
+				k.sums[i] += w.waited
 			}
 			before[t.ID] = t
 		}
@@ -121,10 +123,8 @@ func (k *kernel) counted(first, last int) {
 // without what is known to be requests' own.
 func (k *kernel) delay(first, last int) time.Duration {
 	sum := -k.lost
-	for _, list := range k.waits {
-		for i := first + 1; i <= last; i++ {
-			sum += list[i].waited
-		}
+	for i := first + 1; i <= last; i++ {
+		sum += k.sums[i]
 	}
 	return max(dur(sum)-k.report.Time, 0)
 }

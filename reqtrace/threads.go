@@ -153,10 +153,8 @@ func (k *kernel) quotas(i int) float64 {
 		return 0
 	}
 	sum := int64(0)
-	for _, all := range k.waits {
-		for j := from + 1; j <= to; j++ {
-			sum += all[j].waited
-		}
+	for j := from + 1; j <= to; j++ {
+		sum += k.sums[j]
 	}
 	if sum <= int64(d) {
 		return 1
