@@ -149,13 +149,13 @@ func (k *kernel) window(i int) (w stretch, ok bool) {
 
 // passes takes note that nothing happened from a to b, and returns whether more is known now.
 func (k *kernel) passes(m *model, a, b int64) bool {
-	if k == nil || k.at == nil {
+	if k == nil || k.next >= len(k.at) { // or their times are not known
 		return false
 	}
 	if b-a >= silenceLeast {
 		k.silent = append(k.silent, silence{a: a, b: b})
 	}
-	if k.next == len(k.at) || b < k.at[k.next]+silenceSlack {
+	if b < k.at[k.next]+silenceSlack {
 		return false
 	}
 	k.settle(m, b)

@@ -53,7 +53,9 @@ func (k *kernel) ends(thread, t int64) {
 		return
 	}
 	if x := k.threads[thread]; x != nil && x.since != 0 {
-		x.stretches = append(x.stretches, stretch{x.since, t})
+		if k.left < len(k.at) {
+			x.stretches = append(x.stretches, stretch{x.since, t})
+		}
 		x.since = 0
 	}
 }
