@@ -8,8 +8,11 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-// mostDilated is how many times as long as its work other processes make what a holder does.
-const mostDilated = 30
+// Of work that a holder does at a time, without what it waited for a CPU.
+const (
+	longHold    = 5 * time.Millisecond // is named whatever other processes made of it
+	mostDilated = 30                   // times as long they make a shorter one, for it to be named
+)
 
 // dilated gives what the holders of locks and channels waited for a CPU back to these. Without it, what they did themselves must be
 // worth naming. A lock that is held for 20 ms of work is the program's though other processes made that 100 ms. One that is held for
@@ -38,7 +41,7 @@ func dilated(r *reqtrace.Report, list []NamedCause) {
 			}
 		}
 		n.Waited = min(n.Waited, off.Excess-off.behind)
-		if n.Excess < (n.Excess+n.Waited)/mostDilated {
+		if n.Longest < longHold && n.Excess < (n.Excess+n.Waited)/mostDilated {
 			n.Waited = 0
 		}
 		off.behind += n.Waited

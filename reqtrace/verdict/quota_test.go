@@ -77,19 +77,20 @@ func TestDescheduled(t *testing.T) {
 func TestDilated(t *testing.T) {
 	const ask, refresh = "main.ask (x.go:7)", "main.refresh (x.go:9)"
 	for _, tt := range []struct {
-		lock, off time.Duration
-		first     reqtrace.Cause
-		says      string
+		lock, off, longest time.Duration
+		first              reqtrace.Cause
+		says               string
 	}{
-		{20 * ms, 80 * ms, reqtrace.CauseLock, "100% of the extra time is waiting for a mutex, 80% because its holder waited for a CPU (other processes ran). main.refresh (x.go:9) holds it while computing, up to 20 ms at a time."},
-		{5 * ms, 95 * ms, reqtrace.CauseLock, "100% of the extra time is waiting for a mutex, 95% because"},
-		{2 * ms, 98 * ms, reqtrace.CauseDescheduled, "98% of the extra time is waiting for a CPU (other processes ran)."},
-		{ms / 2, 5 * ms, reqtrace.CauseDescheduled, "91% of the extra time is waiting for a CPU (other processes ran)."},
+		{20 * ms, 80 * ms, 20 * ms, reqtrace.CauseLock, "100% of the extra time is waiting for a mutex, 80% because its holder waited for a CPU (other processes ran). main.refresh (x.go:9) holds it while computing, up to 20 ms at a time."},
+		{4 * ms, 96 * ms, 4 * ms, reqtrace.CauseLock, "100% of the extra time is waiting for a mutex, 96% because"},
+		{2 * ms, 98 * ms, 20 * ms, reqtrace.CauseLock, "100% of the extra time is waiting for a mutex, 98% because"},
+		{2 * ms, 98 * ms, 2 * ms, reqtrace.CauseDescheduled, "98% of the extra time is waiting for a CPU (other processes ran)."},
+		{ms / 2, 5 * ms, ms / 2, reqtrace.CauseDescheduled, "91% of the extra time is waiting for a CPU (other processes ran)."},
 	} {
 		median := partsOf(times{reqtrace.CauseRunning: ms})
 		v := Of(fakeReport(median, partsOf(times{reqtrace.CauseRunning: ms, reqtrace.CauseLock: tt.lock, reqtrace.CauseDescheduled: tt.off}),
 			reqtrace.Blame{Cause: reqtrace.CauseDescheduled, Site: ask, Holder: refresh, Time: tt.off},
-			reqtrace.Blame{Cause: reqtrace.CauseLock, Op: "mutex", Site: ask, Holder: refresh, Doing: reqtrace.CauseRunning, Time: tt.lock, Longest: 20 * ms}))
+			reqtrace.Blame{Cause: reqtrace.CauseLock, Op: "mutex", Site: ask, Holder: refresh, Doing: reqtrace.CauseRunning, Time: tt.lock, Longest: tt.longest}))
 		if v.Causes[0].Cause != tt.first || !strings.HasPrefix(v.Sentence, tt.says) {
 			t.Errorf("%v and %v: %s", tt.lock, tt.off, v.Sentence)
 		}
