@@ -145,7 +145,7 @@ func (m *model) transition(e *trace.Event, st *trace.StateTransition, t int64) {
 		case from == trace.GoRunning && st.Reason == "": // a coroutine takes over (iter.Pull), until it gives back
 			s = stateChannel
 		}
-		g.push(began, s, info.site)
+		m.push(g, began, s, info.site)
 		last := &g.segments[len(g.segments)-1]
 		last.held, last.inside = st.Reason == "chan send", info.inside
 		g.beats = info.beat
@@ -160,7 +160,7 @@ func (m *model) transition(e *trace.Event, st *trace.StateTransition, t int64) {
 		case m.sites.places[info.site].op == opSQLite: // it sleeps by a call of the kernel's
 			s = stateSleep
 		}
-		g.push(began, s, info.site)
+		m.push(g, began, s, info.site)
 		last := &g.segments[len(g.segments)-1]
 		last.inside, last.thread = info.inside, g.thread
 		m.commits(g, info, t)
@@ -169,7 +169,7 @@ func (m *model) transition(e *trace.Event, st *trace.StateTransition, t int64) {
 			m.turns.reads(g, info, t)
 		}
 	case trace.GoNotExist:
-		g.push(t, stateDead, 0)
+		m.push(g, t, stateDead, 0)
 		m.turns.step(g, turnDies, t)
 		delete(m.goroutines, g.id)
 		m.dead = append(m.dead, g)
@@ -190,6 +190,9 @@ func (m *model) runnable(e *trace.Event, g *goroutine, from trace.GoState, t int
 			if !by.serving() {
 				by.jobs.count(by)
 			}
+			if len(by.wakes) == cap(by.wakes) {
+				by.prune(m.horizon)
+			}
 			by.wakes = append(by.wakes, t)
 			if n > 0 {
 				m.ended(&g.segments[n-1], g, by, e)
@@ -205,7 +208,7 @@ func (m *model) runnable(e *trace.Event, g *goroutine, from trace.GoState, t int
 		}
 		m.turns.wakes(g, t)
 	}
-	g.push(t, stateRunnable, 0)
+	m.push(g, t, stateRunnable, 0)
 }
 
 // ended takes note of who ended g's wait s, and where it did so.

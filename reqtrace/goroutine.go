@@ -38,40 +38,41 @@ type segment struct {
 	thread  int32 // that it ran on; 0: it did not, or that is not known
 }
 
-// goroutine is what is known of one. Times are nanoseconds of the trace's clock.
+// goroutine is what is known of one. Times are nanoseconds of the trace's clock. What each event looks
+// at stands first: of thousands of goroutines most are in no cache when they are woken.
 type goroutine struct {
 	id       int64
-	segments []segment     // in order of time; pruned from the front
-	wakes    []int64       // when it woke others, in order of time; pruned likewise
-	samples  []stackSample // of a CPU profile, in order of time; pruned likewise
-	stops    []stackSample // where it was preempted, likewise
-	jobs     jobsOf
-	parent   *goroutine
-	born     int64 // when parent created it; 0: before the trace
-	entry    siteID
-	place    siteID      // the last that had a name
+	segments []segment   // in order of time; pruned from the front
 	stack    *knownStack // the last that was looked at; nil: none yet
-	locked   int64       // when it last took SQLite's lock, or tried to
-	owner    uint64      // the turn that it was created in
-	ofNobody bool        // no goroutine created it: a timer did
+	turn
 
-	serve     bool   // it is a connection of net/http's server, of HTTP/1
-	streams   bool   // it serves a connection of many streams
-	way       way    // how else it serves requests
-	asked     bool   // by a function that Options.Requests names
-	task      siteID // that function, where it is the program's: its requests' class
-	forWork   bool   // its wait is one for a request, or may be
-	beats     bool   // it sleeps for beatPeriod, again and again
+	serve     bool // it is a connection of net/http's server, of HTTP/1
+	streams   bool // it serves a connection of many streams
+	way       way  // how else it serves requests
+	asked     bool // by a function that Options.Requests names
+	forWork   bool // its wait is one for a request, or may be
+	beats     bool // it sleeps for beatPeriod, again and again
 	gcWorker  bool
 	gcIdle    bool // and runs only where nobody else would
 	assisting bool
-	assistAt  siteID
 	sweeping  bool
-	stopping  int    // worlds that it stops
-	stopAt    siteID // for whom it does so
 	thread    int32  // that it runs on, or ran on last; 0: not known
+	ofNobody  bool   // no goroutine created it: a timer did
+	place     siteID // the last that had a name
+	entry     siteID
+	task      siteID // a function that Options.Requests names, where it is the program's: its requests' class
 
-	turn
+	wakes    []int64 // when it woke others, in order of time; pruned likewise
+	jobs     jobsOf
+	owner    uint64 // the turn that it was created in
+	parent   *goroutine
+	born     int64         // when parent created it; 0: before the trace
+	samples  []stackSample // of a CPU profile, in order of time; pruned likewise
+	stops    []stackSample // where it was preempted, likewise
+	locked   int64         // when it last took SQLite's lock, or tried to
+	stopping int           // worlds that it stops
+	stopAt   siteID        // for whom it does so
+	assistAt siteID
 }
 
 // at returns the index of the segment that t lies in, -1 when that is not known.
@@ -101,11 +102,15 @@ func (g *goroutine) segment(i int, b int64) (*segment, int64) {
 	return &g.segments[i], b
 }
 
-// push begins a segment.
-func (g *goroutine) push(t int64, s state, site siteID) {
-	if n := len(g.segments); n > 0 && g.segments[n-1].start == t {
+// push begins a segment. Where there is no room for it, what no request needs any more makes some.
+func (m *model) push(g *goroutine, t int64, s state, site siteID) {
+	n := len(g.segments)
+	if n > 0 && g.segments[n-1].start == t {
 		g.segments[n-1] = segment{start: t, state: s, site: site} // nothing happened in no time
 		return
+	}
+	if n == cap(g.segments) {
+		g.prune(m.horizon)
 	}
 	g.segments = append(g.segments, segment{start: t, state: s, site: site})
 }

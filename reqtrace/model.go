@@ -32,7 +32,8 @@ type model struct {
 	origin        int64           // time of the first event
 	now           int64
 	events        int
-	pruneAt       int // when they are so many
+	pruneAt       int   // when they are so many
+	horizon       int64 // what was before it no request needs
 	goroutines    map[int64]*goroutine
 	dead          []*goroutine          // those that a wait may still name
 	spare         []*goroutine          // those that none can name, for use again
@@ -152,17 +153,17 @@ func (m *model) newGoroutine(id int64) *goroutine {
 func (m *model) run(g *goroutine, t int64) {
 	switch {
 	case g.stopping > 0:
-		g.push(t, stateStopping, g.stopAt)
+		m.push(g, t, stateStopping, g.stopAt)
 	case g.assisting:
-		g.push(t, stateAssistMark, g.assistAt)
+		m.push(g, t, stateAssistMark, g.assistAt)
 	default:
-		g.push(t, stateRunning, 0)
+		m.push(g, t, stateRunning, 0)
 	}
 	g.segments[len(g.segments)-1].thread = g.thread
 }
 
 // prune forgets what no request can need any more: what was over before the oldest goroutine
-// that is awake began its turn.
+// that is awake began its turn. A goroutine with little to forget does so when it needs room: see push.
 func (m *model) prune() {
 	const patience = int64(50 * time.Millisecond) // with a goroutine that waits outside of a request
 	horizon := m.turns.since(m.now)
@@ -170,10 +171,11 @@ func (m *model) prune() {
 		if since, ok := g.since(m.now, patience); ok {
 			horizon = min(horizon, since)
 		}
+		if len(g.segments) > maxSpareSegments { // it may never need room again
+			g.prune(m.horizon)
+		}
 	}
-	for _, g := range m.goroutines {
-		g.prune(horizon)
-	}
+	m.horizon = horizon
 	// What a goroutine woke or created was before its end: nobody names one that ended before horizon.
 	m.dead = slices.DeleteFunc(m.dead, func(g *goroutine) bool {
 		over := g.last() == stateDead && g.segments[len(g.segments)-1].start < horizon

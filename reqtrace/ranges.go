@@ -43,7 +43,7 @@ func (m *model) rangeBegin(e *trace.Event, t int64) {
 		}
 		m.clock.update(t)
 		if running {
-			g.push(t, stateStopping, g.stopAt)
+			m.push(g, t, stateStopping, g.stopAt)
 		}
 	case r.Name == rangeAssist:
 		g.assisting = true
@@ -55,7 +55,7 @@ func (m *model) rangeBegin(e *trace.Event, t int64) {
 	case r.Name == rangeSweep && running:
 		g.sweeping = true
 		m.hold(e, g, t)
-		g.push(t, stateSweep, m.sites.look(g, e.Stack()).site)
+		m.push(g, t, stateSweep, m.sites.look(g, e.Stack()).site)
 	}
 }
 
