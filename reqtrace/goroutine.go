@@ -102,6 +102,10 @@ func (g *goroutine) segment(i int, b int64) (*segment, int64) {
 	return &g.segments[i], b
 }
 
+// firstSegments is how many a goroutine has room for at first: most of those that live for one request
+// need no more.
+const firstSegments = 8
+
 // push begins a segment. Where there is no room for it, what no request needs any more makes some.
 func (m *model) push(g *goroutine, t int64, s state, site siteID) {
 	n := len(g.segments)
@@ -109,7 +113,10 @@ func (m *model) push(g *goroutine, t int64, s state, site siteID) {
 		g.segments[n-1] = segment{start: t, state: s, site: site} // nothing happened in no time
 		return
 	}
-	if n == cap(g.segments) {
+	switch {
+	case cap(g.segments) == 0:
+		g.segments = make([]segment, 0, firstSegments)
+	case n == cap(g.segments):
 		g.prune(m.horizon)
 	}
 	g.segments = append(g.segments, segment{start: t, state: s, site: site})

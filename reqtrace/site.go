@@ -12,15 +12,16 @@ type siteID uint32
 // sites knows the stacks of a trace by their place in the code. A stack is looked at once in each
 // generation of the trace: the reader's handles do not outlive it.
 type sites struct {
-	places  []place
-	byPlace map[place]siteID
-	byName  map[string]siteID // of those that have no more than a name
-	others  siteID            // the place otherRequests
-	waits   []wait
-	longest []int64 // of waits: the longest time at a stretch
-	byWait  map[wait]waitID
-	cache   map[trace.Stack]*knownStack
-	frames  []frame
+	places      []place
+	byPlace     map[place]siteID
+	byName      map[string]siteID // of those that have no more than a name
+	others      siteID            // the place otherRequests
+	waits       []wait
+	longest     []int64 // of waits: the longest time at a stretch
+	byWait      map[wait]waitID
+	recentWaits [64]waitID // of waits: requests of a kind have the same ones again and again
+	cache       map[trace.Stack]*knownStack
+	frames      []frame
 
 	asked     []string // Options.Requests
 	met       []bool   // which of them match a function of the trace

@@ -26,12 +26,17 @@ type waitID uint32
 
 // internWait returns a wait's number, and takes note of how long it has taken at a stretch.
 func (s *sites) internWait(w wait, longest int64) waitID {
-	id, ok := s.byWait[w]
-	if !ok {
-		id = waitID(len(s.waits))
-		s.waits = append(s.waits, w)
-		s.longest = append(s.longest, 0)
-		s.byWait[w] = id
+	recent := &s.recentWaits[(w.site*31+w.holder*7+siteID(w.cause))%siteID(len(s.recentWaits))]
+	id := *recent
+	if int(id) >= len(s.waits) || s.waits[id] != w {
+		var ok bool
+		if id, ok = s.byWait[w]; !ok {
+			id = waitID(len(s.waits))
+			s.waits = append(s.waits, w)
+			s.longest = append(s.longest, 0)
+			s.byWait[w] = id
+		}
+		*recent = id
 	}
 	s.longest[id] = max(s.longest[id], longest)
 	return id
