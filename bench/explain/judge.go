@@ -3,6 +3,7 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 
 	"evenkeel.dev/bench/figure"
@@ -39,6 +40,14 @@ func judge(set *figure.Set, raw figure.Recorded) error {
 		return err
 	}
 	d.analysisFigures(cost)
+	for _, size := range speedSizes {
+		var c speedCost
+		if ok, err := raw.Read(fmt.Sprint(speedKey, size), &c); err != nil {
+			return err
+		} else if ok {
+			d.speedFigures(c)
+		}
+	}
 	var marks middlewareCost
 	ok, err := raw.Read("middleware", &marks)
 	if ok {

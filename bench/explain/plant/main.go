@@ -13,7 +13,7 @@
 //	8  nothing, and no collector
 //
 // A request is GET /?cpu=100us&sleep=1ms&slow=1: its own computing and waiting, and whether it is one
-// of those that may meet the plant. It prints its address and ends with its standard input.
+// of those that may meet the plant. With -write it serves nobody, and traces itself. It prints its address and ends with its standard input.
 package main
 
 import (
@@ -50,7 +50,16 @@ func main() {
 	bare := flag.Bool("bare", false, "do not mark requests")
 	flag.Float64Var(&strength, "strength", 1, "how many times as long plants 3 to 7 take")
 	behind := flag.Bool("behind", false, "be the service behind another")
+	write := flag.String("write", "", "`file` for a trace of many goroutines, instead of serving")
+	goroutines := flag.Int("goroutines", 10_000, "how many of them")
+	size := flag.Int64("bytes", 10_000_000, "of that trace")
 	flag.Parse()
+	if *write != "" {
+		if err := writeMany(*write, *goroutines, *size); err != nil {
+			log.Fatal("plant: ", err)
+		}
+		return
+	}
 	go func() { // the end of whoever started it
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		os.Exit(0)

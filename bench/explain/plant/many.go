@@ -1,0 +1,97 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"os"
+	"runtime/trace"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"evenkeel.dev/reqtrace/region"
+)
+
+// many is a program of many goroutines that serve a request now and then. Each request takes a lock twice
+// and has a worker do something, and one of a hundred sleeps.
+type many struct {
+	mu   sync.Mutex
+	seen int
+	jobs chan chan int
+}
+
+// writeMany traces such a program until the trace has so many bytes.
+func writeMany(file string, goroutines int, bytes int64) (err error) {
+	f, err := os.Create(file)
+	if err != nil {
+		return err
+	}
+	buffered := bufio.NewWriterSize(f, 1<<20)
+	defer func() { err = errors.Join(err, buffered.Flush(), f.Close()) }()
+	m := &many{jobs: make(chan chan int)}
+	for range 16 {
+		go m.work()
+	}
+	for i := range goroutines {
+		go m.serve(rand.New(rand.NewPCG(1, uint64(i))))
+	}
+	w := &counter{w: buffered}
+	if err := trace.Start(w); err != nil {
+		return err
+	}
+	for w.n.Load() < bytes {
+		time.Sleep(10 * time.Millisecond)
+	}
+	trace.Stop()
+	return nil
+}
+
+func (m *many) serve(r *rand.Rand) {
+	for {
+		time.Sleep(time.Duration(r.IntN(400)) * time.Millisecond)
+		m.handle(r.IntN(100) == 0)
+	}
+}
+
+func (m *many) handle(slow bool) {
+	reg := region.Start(context.Background(), "")
+	defer reg.End()
+	m.count()
+	result := make(chan int, 1)
+	m.jobs <- result
+	<-result
+	if slow {
+		time.Sleep(time.Millisecond)
+	}
+	m.count()
+}
+
+func (m *many) work() {
+	for result := range m.jobs {
+		result <- m.count()
+	}
+}
+
+func (m *many) count() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.seen++
+	return m.seen
+}
+
+// counter counts what is written.
+type counter struct {
+	w io.Writer
+	n atomic.Int64
+}
+
+func (c *counter) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.n.Add(int64(n))
+	return n, err
+}
