@@ -334,15 +334,12 @@ func (x *blamer) segment(r *Request, seq uint64, p *piece, s *segment, a, b int6
 		before := r.Parts
 		x.clock.wait(&r.Parts, a, b)
 		x.halted(r, a, b, int64(r.Parts.ns[CauseStopped]-before.ns[CauseStopped]))
+		queue := r.Parts.ns[CauseRunqueueBusy]
 		x.kernel.waited(&r.Parts, &before, a, b)
-		if busy := r.Parts.ns[CauseRunqueueBusy] - before.ns[CauseRunqueueBusy]; busy > 0 {
-			holder, longest := x.clock.hog(a, b)
-			if holder == 0 {
-				holder = s.site
-			}
-			if holder != 0 {
-				x.place(wait{cause: CauseRunqueueBusy, holder: holder}, int64(busy), min(longest, b-a))
-			}
+		busy := int64(r.Parts.ns[CauseRunqueueBusy] - before.ns[CauseRunqueueBusy])
+		off := int64(min(queue-r.Parts.ns[CauseRunqueueBusy], r.Parts.ns[CauseDescheduled]-before.ns[CauseDescheduled]))
+		if busy > 0 || off > 0 {
+			x.behind(s, a, b, busy, off)
 		}
 	case stateLock, stateChannel:
 		x.wait(r, seq, p, s, b-ns, b)
@@ -359,6 +356,23 @@ func (x *blamer) segment(r *Request, seq uint64, p *piece, s *segment, a, b int6
 			x.sample(p.g, a, b)
 		}
 		x.spend(r, p, ownCause[s.state], s, b, ns)
+	}
+}
+
+// behind adds the places of a wait for a processor: who ran instead, and of what these were off their CPUs.
+func (x *blamer) behind(s *segment, a, b, busy, off int64) {
+	holder, longest := x.clock.hog(a, b)
+	if holder == 0 {
+		holder = s.site
+	}
+	if holder == 0 {
+		return
+	}
+	if busy > 0 {
+		x.place(wait{cause: CauseRunqueueBusy, holder: holder}, busy, min(longest, b-a))
+	}
+	if off > 0 {
+		x.place(wait{cause: CauseDescheduled, holder: holder}, off, off)
 	}
 }
 

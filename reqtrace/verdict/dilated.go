@@ -14,7 +14,7 @@ const (
 	mostDilated = 30                   // times as long they make a shorter one, for it to be named
 )
 
-// dilated gives what the holders of locks and channels waited for a CPU back to these. Without it, what they did themselves must be
+// dilated gives what the holders of locks and channels, and those that ran before requests, waited for a CPU back to these. Without it, what they did themselves must be
 // worth naming. A lock that is held for 20 ms of work is the program's though other processes made that 100 ms. One that is held for
 // 0.15 ms is not, though its holder was descheduled for 500 ms.
 func dilated(r *reqtrace.Report, list []NamedCause) {
@@ -31,7 +31,8 @@ func dilated(r *reqtrace.Report, list []NamedCause) {
 	for i := range list {
 		n := &list[i]
 		holder := functionOf(n.Holder)
-		if !waits(n.Cause) || holder == "" || n.Excess < worthTime || given[holder] {
+		queue := n.Cause == reqtrace.CauseRunqueueBusy && !areRequests(n.Holder, r)
+		if !waits(n.Cause) && !queue || holder == "" || n.Excess < worthTime || given[holder] {
 			continue
 		}
 		given[holder] = true
@@ -41,7 +42,7 @@ func dilated(r *reqtrace.Report, list []NamedCause) {
 			}
 		}
 		n.Waited = min(n.Waited, off.Excess-off.behind)
-		if n.Longest < longHold && n.Excess < (n.Excess+n.Waited)/mostDilated {
+		if (queue || n.Longest < longHold) && n.Excess < (n.Excess+n.Waited)/mostDilated {
 			n.Waited = 0
 		}
 		off.behind += n.Waited
@@ -61,5 +62,9 @@ func (n *NamedCause) because() string {
 	if n.Waited < time.Microsecond {
 		return ""
 	}
-	return fmt.Sprintf(", %s because its holder waited for a CPU (other processes ran)", textfmt.Share(n.whole()-n.Share))
+	who := "its holder"
+	if n.Cause == reqtrace.CauseRunqueueBusy {
+		who = "these"
+	}
+	return fmt.Sprintf(", %s because %s waited for a CPU (other processes ran)", textfmt.Share(n.whole()-n.Share), who)
 }

@@ -63,9 +63,12 @@ func (v *Verdict) doubt() string {
 	return ""
 }
 
+// otherRequests is who ran instead where no more is known than that (package reqtrace).
+const otherRequests = "other requests"
+
 // areRequests reports whether a holder is no more than that requests held each other up.
 func areRequests(holder string, r *reqtrace.Report) bool {
-	return holder == "other requests" || slices.ContainsFunc(r.Classes, func(x reqtrace.Class) bool { return x.Name == functionOf(holder) })
+	return holder == otherRequests || slices.ContainsFunc(r.Classes, func(x reqtrace.Class) bool { return x.Name == functionOf(holder) })
 }
 
 // waits reports whether a cause is what its holder did.

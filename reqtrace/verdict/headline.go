@@ -100,6 +100,10 @@ func (n *NamedCause) who(b *reqtrace.Blame) string {
 		return ""
 	case n.Cause == reqtrace.CauseStoppedOther && n.Holder != "":
 		t = n.Holder + " " + stopsFor(n.Op)
+	case n.Cause == reqtrace.CauseDescheduled && n.Site == "" && (n.Holder == "" || n.Holder == otherRequests):
+		return ""
+	case n.Cause == reqtrace.CauseDescheduled && n.Site == "":
+		t = n.Holder + " has the service's CPUs meanwhile"
 	case n.Cause == reqtrace.CauseDescheduled && n.Holder != "":
 		t = n.Holder + " holds what requests wait for"
 	case n.Holder != "" && what != "":

@@ -101,3 +101,20 @@ func TestDilated(t *testing.T) {
 		}
 	}
 }
+
+// TestDilatedQueue: what ran before requests is the first cause though other processes took its CPU for longer, unless it was other
+// requests.
+func TestDilatedQueue(t *testing.T) {
+	for holder, want := range map[string]string{
+		"main.batch (x.go:9)": "100% of the extra time is waiting for a CPU (other goroutines ran), 80% because these waited for a CPU (other processes ran). main.batch (x.go:9) runs instead",
+		"other requests":      "80% of the extra time is waiting for a CPU (other processes ran).",
+	} {
+		median := partsOf(times{reqtrace.CauseRunning: ms})
+		v := Of(fakeReport(median, partsOf(times{reqtrace.CauseRunning: ms, reqtrace.CauseRunqueueBusy: 20 * ms, reqtrace.CauseDescheduled: 80 * ms}),
+			reqtrace.Blame{Cause: reqtrace.CauseDescheduled, Holder: holder, Time: 80 * ms},
+			reqtrace.Blame{Cause: reqtrace.CauseRunqueueBusy, Holder: holder, Time: 20 * ms, Longest: 9 * ms}))
+		if !strings.HasPrefix(v.Sentence, want) {
+			t.Errorf("%s: %s", holder, v.Sentence)
+		}
+	}
+}
