@@ -41,7 +41,7 @@ type sampled struct {
 // sample takes note of a sample of a CPU profile. One without a goroutine is the scheduler's own, or C's.
 func (m *model) sample(e *trace.Event, t int64) {
 	m.samples++
-	m.turns.blamer.profiled = m.kernel == nil
+	m.turns.blamer.profiled = m.kernel == nil || len(m.kernel.waits) == 0
 	if e.Goroutine() == trace.NoGoroutine {
 		return
 	}
