@@ -17,7 +17,7 @@ const (
 	secondCost    = 2500 * time.Microsecond // of tracing, whatever the program does
 	snapshotCost  = 300 * time.Microsecond  // of other threads
 	requestBytes  = 100                     // before it is known
-	analysisCost  = 60.                     // nanoseconds a byte, before it is known
+	analysisCost  = 40.                     // nanoseconds a byte, before it is known
 
 	enoughRequests = 50 // to take all bytes for theirs
 )
@@ -46,12 +46,13 @@ type cost struct{ tracing, snapshots, analysis, apart time.Duration }
 func (c *cost) inside() time.Duration { return c.tracing + c.snapshots + c.analysis }
 
 const (
-	idleBusy    = .25 // of a processor: a process that takes less earns as one that takes so much: 5 ms a second of the default share
-	memory      = 60. // seconds of earnings that the account holds
-	full        = .9  // of that; what is dearer begins with that
-	sliceMost   = time.Minute
-	measureTime = time.Second // after which a slice is measured
-	measureEach = 10 * time.Minute
+	idleBusy     = .25 // of a processor: a process that takes less earns as one that takes so much: 5 ms a second of the default share
+	memory       = 60. // seconds of earnings that the account holds
+	full         = .9  // of that; what is dearer begins with that
+	sliceMost    = time.Minute
+	measureTime  = time.Second     // after which a slice is measured
+	measureAgain = 5 * time.Second // and again, if that was its first
+	measureEach  = time.Minute
 )
 
 // earn takes note of what the process has taken of the processors in a time.

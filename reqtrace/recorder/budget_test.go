@@ -102,3 +102,30 @@ func fetched(r *Recorder, path string) string {
 	r.ServeHTTP(w, httptest.NewRequest("GET", path, nil))
 	return w.Body.String()
 }
+
+// TestMeasuredAgain: what a program records as it starts is not what its requests are charged for ever after.
+func TestMeasuredAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		const rate = 100
+		f.perByte = func() int64 {
+			s := time.Since(f.began).Seconds()
+			return int64(400_000*min(s, 1) + rate*requestBytes*s)
+		}
+		r := begin(t, f, Options{CPU: 1})
+		defer end(t, r)
+		var before time.Duration
+		for i := range 180 {
+			if i == 120 {
+				before = r.Stats().Cost.Tracing
+			}
+			r.requests.Add(rate)
+			time.Sleep(time.Second)
+		}
+		events := rate * requestBytes / eventBytes
+		got, want := (r.Stats().Cost.Tracing-before)/60, secondCost+time.Duration(events*float64(f.event))
+		if got > want*12/10 {
+			t.Errorf("it takes %v a second, and is charged %v", want, got)
+		}
+	})
+}

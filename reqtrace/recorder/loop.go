@@ -38,6 +38,7 @@ type loop struct {
 	since   time.Time // the slice's beginning
 	began   uint64    // requests until then
 	sized   time.Time // the bytes of a request were measured
+	steady  bool      // a while after the beginning of a slice
 	window  time.Duration
 	bytes   int
 	longest time.Duration // slow request lately

@@ -76,7 +76,7 @@ func (l *loop) slice(now time.Time, passed time.Duration, came uint64, spent tim
 		return
 	}
 	lasted := now.Sub(l.since)
-	if lasted >= measureTime && (l.sized.IsZero() || now.Sub(l.sized) >= measureEach) {
+	if l.toMeasure(lasted, now) {
 		l.measure(l.requests-l.began, lasted)
 		spent = l.budget.tracing(came, l.p.goroutines(), passed)
 	}
@@ -93,6 +93,16 @@ func (l *loop) slice(now time.Time, passed time.Duration, came uint64, spent tim
 		l.off()
 		l.switchOn()
 	}
+}
+
+// toMeasure reports whether it is time to count what requests record: soon, when the first have come, and then once a minute. The flight recorder still has all of
+// the slice.
+func (l *loop) toMeasure(lasted time.Duration, now time.Time) bool {
+	if lasted < measureTime || lasted > l.window {
+		return false
+	}
+	early := l.sized.Before(l.since.Add(measureAgain)) && lasted >= measureAgain
+	return l.sized.IsZero() || now.Sub(l.sized) >= measureEach || early && !l.steady
 }
 
 // tellOff logs that it is off for some of the time, once an hour.
@@ -147,10 +157,14 @@ func (l *loop) measure(requests uint64, lasted time.Duration) {
 	var c counter
 	var m meter
 	m.start()
-	if _, err := l.p.writeTo(&c); err == nil {
-		l.budget.measured(c.events(l.p.goroutines()), requests, lasted)
-	}
+	_, err := l.p.writeTo(&c)
 	l.budget.snapshot(m.stop())
+	events := c.events(l.p.goroutines())
+	if err == nil && (c.n < int64(l.bytes)*9/10 || events > l.budget.bytes(requests, lasted)) { // else some of it is gone
+		l.budget.measured(events, requests, lasted)
+		l.r.log.Debug("recorder: measured", "bytes", c.n, "requests", requests, "in", lasted, "request", l.budget.perRequest, "event", l.budget.event)
+	}
+	l.steady = lasted >= measureAgain
 	l.sized = time.Now()
 }
 
