@@ -40,12 +40,13 @@ type fake struct {
 	since    time.Time
 	onFor    time.Duration
 	bytesAt  int64
-	analyses time.Duration // that were taken of the processors
 	window   time.Duration
 	room     int
 	profiles int
 
-	mu   sync.Mutex
+	analyses atomic.Int64 // what they took of the processors
+
+	mu   sync.Mutex // also held where on, since and window change, which only the recorder's goroutine does
 	jobs []history.Trace
 }
 
@@ -60,11 +61,15 @@ func (f *fake) start(window time.Duration, room int) error {
 	if f.on || f.defect.Load() {
 		panic("it is on already, or a defect")
 	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.on, f.since, f.bytesAt, f.window, f.room = true, time.Now(), f.perByte(), window, room
 	return nil
 }
 
 func (f *fake) stop() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if f.on {
 		f.onFor += time.Since(f.since)
 	}
@@ -94,11 +99,13 @@ func (f *fake) writeTo(w io.Writer) (int64, error) {
 func (f *fake) wall() time.Time { return time.Now().Add(time.Duration(f.set.Load())).Round(0) }
 
 func (f *fake) cpu() time.Duration {
-	return time.Duration(f.busy*float64(time.Since(f.began))+f.tracing*float64(f.recorded())) + f.analyses
+	return time.Duration(f.busy*float64(time.Since(f.began))+f.tracing*float64(f.recorded())) + time.Duration(f.analyses.Load())
 }
 
 // recorded returns for how long it was on.
 func (f *fake) recorded() time.Duration {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if f.on {
 		return f.onFor + time.Since(f.since)
 	}

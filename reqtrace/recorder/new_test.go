@@ -38,6 +38,7 @@ func TestNewTold(t *testing.T) {
 			function, class = of, in
 			slowRequest(r, in)
 			time.Sleep(20 * time.Second)
+			synctest.Wait()
 			if told != want {
 				t.Errorf("%s in %s: %d are told as new, want %d", of, in, told, want)
 			}

@@ -38,6 +38,7 @@ type world struct {
 
 // analyze finds the slow requests that the flight recorder has whole.
 func (w *world) find(_ context.Context, j history.Trace) (*history.Explained, time.Duration, error) {
+	w.mu.Lock()
 	now := time.Now()
 	kept := min(time.Since(w.since), w.window+time.Second/2, time.Duration(float64(w.room)/(w.rate*requestBytes)*float64(time.Second)))
 	e := &history.Explained{}
@@ -52,8 +53,9 @@ func (w *world) find(_ context.Context, j history.Trace) (*history.Explained, ti
 			Key: history.Key{Cause: s.cause, Class: s.class}, Lost: time.Millisecond,
 		})
 	}
+	w.mu.Unlock()
 	took := time.Duration(trueAnalysis * w.rate * requestBytes * kept.Seconds())
-	w.analyses += took
+	w.analyses.Add(int64(took))
 	time.Sleep((1 + restFor) * took)
 	return e, took, nil
 }
@@ -84,7 +86,9 @@ func tenMinutes(t *testing.T, busy, rate float64, seed uint64) {
 			end := time.Now()
 			took := 60*time.Millisecond + time.Duration(lot.ExpFloat64()*float64(40*time.Millisecond))
 			r.over(context.Background(), end.Add(-took), "", class, false)
+			w.mu.Lock()
 			w.slow = append(w.slow, happened{end.Add(-took), end, cause, class, r.slow.Load()})
+			w.mu.Unlock()
 		}
 	}
 	const tick = 50 * time.Millisecond
@@ -98,7 +102,7 @@ func tenMinutes(t *testing.T, busy, rate float64, seed uint64) {
 		}
 		time.Sleep(tick)
 	}
-	cost := time.Duration(w.tracing*float64(w.recorded())) + w.analyses
+	cost := time.Duration(w.tracing*float64(w.recorded())) + time.Duration(w.analyses.Load())
 	s := r.Stats()
 	end(t, r)
 
