@@ -27,7 +27,7 @@
 //	evenkeel.holder              the function that had what was waited for
 //	evenkeel.holder.place        the same, with file and line
 //	evenkeel.snapshot            id of the trace, below the recorder's page: ./snapshot/ID
-//	evenkeel.new                 true where it is the first of its cause
+//	evenkeel.new                 true for the first one of a new cause
 //
 // It is exported seconds after the rest of its trace, which a tail sampler has to wait for (decision_wait of the Collector's
 // tail_sampling). A request whose span is not sampled has none; nor has one that no snapshot explains, or of which
@@ -85,7 +85,7 @@
 //	evenkeel.recorder.requests.slow                        {request}, by the service's own clock
 //	evenkeel.recorder.requests.explained{evenkeel.cause,evenkeel.class}  {request}, that a snapshot explains
 //	evenkeel.recorder.lost{evenkeel.cause,evenkeel.class}  s, that a cause took beyond a usual request's
-//	evenkeel.recorder.causes.new                           {cause}, that the history did not know
+//	evenkeel.recorder.causes.new                           {cause}, new ones: five an hour at most
 //	evenkeel.recorder.recording                            1 while it records
 //	evenkeel.recorder.threshold                            s, from which on a request is slow
 //	evenkeel.recorder.window                               s, that a snapshot goes back
@@ -97,7 +97,7 @@
 //	evenkeel.recorder.snapshots.analyzed                   {snapshot}
 //	evenkeel.recorder.snapshots.failed{error.type}         {snapshot}, that say nothing
 //	evenkeel.recorder.process.cpu                          s, that the process took
-//	evenkeel.recorder.cpu{evenkeel.recorder.part}          s, that the recorder took: "tracing" (by a model), "snapshots", "analysis"
+//	evenkeel.recorder.cpu{evenkeel.recorder.part}          s, that the recorder took: "tracing", "snapshots", "analysis"
 //	evenkeel.recorder.cpu.tracing.within                   s, to ± which tracing's CPU time is known; 0: it is by a model
 //	evenkeel.recorder.cpu.budget                           s, that it might have taken
 //

@@ -94,7 +94,7 @@ func NewRecorder(o Options) (*Recorder, error) {
 	}{
 		{&r.explained, "evenkeel.recorder.requests.explained", "{request}", "Slow requests that a snapshot explains."},
 		{&r.lost, "evenkeel.recorder.lost", "s", "Time that a cause took of slow requests beyond a usual request's."},
-		{&r.fresh, "evenkeel.recorder.causes.new", "{cause}", "Causes that the history did not know."},
+		{&r.fresh, "evenkeel.recorder.causes.new", "{cause}", "New causes, five an hour at most: none against what was watched for less than an hour."},
 	} {
 		if *c.to, err = r.meter.Float64Counter(c.name, metric.WithUnit(c.unit), metric.WithDescription(c.help)); err != nil {
 			return nil, err

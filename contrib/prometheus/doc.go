@@ -66,7 +66,7 @@
 //	evenkeel_recorder_slow_requests_total                of them, by the service's own clock
 //	evenkeel_recorder_explained_requests_total{cause,class}  of them, those that a snapshot explains
 //	evenkeel_recorder_lost_seconds_total{cause,class}    what the cause took of them beyond a usual request's
-//	evenkeel_recorder_new_causes_total                   causes that the history did not know
+//	evenkeel_recorder_new_causes_total                   new causes, five an hour at most
 //	evenkeel_recorder_snapshots_total
 //	evenkeel_recorder_analyzed_snapshots_total           of them
 //	evenkeel_recorder_failed_snapshots_total{reason}     of them, those that say nothing

@@ -37,7 +37,7 @@ var (
 	costDesc      = describe("evenkeel_recorder_cpu_seconds_total", "Processor time that the recorder took.", "part")
 	explainedDesc = describe("evenkeel_recorder_explained_requests_total", "Slow requests that a snapshot explains.", "cause", "class")
 	lostDesc      = describe("evenkeel_recorder_lost_seconds_total", "Time that a cause took of slow requests beyond a usual request's.", "cause", "class")
-	newDesc       = describe("evenkeel_recorder_new_causes_total", "Causes that the history did not know.")
+	newDesc       = describe("evenkeel_recorder_new_causes_total", "New causes, five an hour at most: none against what was watched for less than an hour.")
 )
 
 // A Recorder is the collector of a recorder. [NewRecorder] makes it, and its methods may be called from any goroutine.
