@@ -83,7 +83,7 @@ func (l *loop) slice(now time.Time, passed time.Duration, came uint64, spent tim
 	l.budget.traced(spent)
 	switch {
 	case len(l.asks) > 0:
-	case lasted >= leastWindow && l.budget.over(l.budget.ending(l.kept(lasted))):
+	case lasted >= leastWindow && l.spent(lasted):
 		l.lastOfSlice()
 		l.off()
 		l.poor = true
@@ -93,6 +93,12 @@ func (l *loop) slice(now time.Time, passed time.Duration, came uint64, spent tim
 		l.off()
 		l.switchOn()
 	}
+}
+
+// spent reports whether a slice has to end: when what is left is due for its snapshot. It waits for an analysis that is under way for as long as there
+// is anything left.
+func (l *loop) spent(lasted time.Duration) bool {
+	return l.budget.over(0) || l.under == nil && l.budget.over(l.budget.ending(l.kept(lasted)))
 }
 
 // toMeasure reports whether it is time to count what requests record: soon, when the first have come, and then once a minute. The flight recorder still has all of
