@@ -9,13 +9,15 @@ import (
 	"time"
 )
 
-// The service of this part has one processor for requests, its recorder and its collector. Something is slow each second, beside the load.
+// The service of this part has one processor for requests, its recorder and its collector.
+// Something is slow each second, beside the load.
 const (
 	oneCore      = "one core" // the service's name in the raw results
 	analysisRate = 2000.      // requests a second
 )
 
-// analysisModes are a recorder whose threshold nothing reaches, and one that takes and analyses a snapshot each second; both record all of the time.
+// analysisModes are a recorder whose threshold nothing reaches, and one that takes and analyses a
+// snapshot each second; both record all of the time.
 var analysisModes = []mode{
 	{"off", []string{"-slow", "1m"}},
 	{"full", []string{"-slow", "20ms"}},

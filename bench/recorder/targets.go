@@ -16,7 +16,8 @@ import (
 	"evenkeel.dev/reqtrace/recorder"
 )
 
-// Services of 7 to 50% of a processor, with three planted causes, and a recorder with its default options.
+// Services of 7 to 50% of a processor, with three planted causes, and a recorder with its default
+// options.
 var targetLoads = []struct {
 	rate float64
 	work string // a request

@@ -11,8 +11,8 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-// ExplainTrace explains the slow requests of the execution trace in r. A trace without requests explains nothing. Of one that is cut off
-// it explains what can be read.
+// ExplainTrace explains the slow requests of the execution trace in r. A trace without requests
+// explains nothing. Of one that is cut off it explains what can be read.
 func ExplainTrace(ctx context.Context, r io.Reader, t Trace, o reqtrace.Options) (*Explained, error) {
 	e, err := Explain(reqtrace.Read(ctx, r, o), t)
 	switch {
@@ -24,8 +24,9 @@ func ExplainTrace(ctx context.Context, r io.Reader, t Trace, o reqtrace.Options)
 	return e, err
 }
 
-// Answer is the other side of reqtrace/recorder's Options.Analyze, for a program of your own; evenkeel report -snapshot is one. It reads from in a line of
-// JSON, which is a [Trace], and the execution trace after it. It writes to out what [ExplainTrace] says, as JSON.
+// Answer is the other side of reqtrace/recorder's Options.Analyze, for a program of your own;
+// evenkeel report -snapshot is one. It reads from in a line of JSON, which is a [Trace], and the
+// execution trace after it. It writes to out what [ExplainTrace] says, as JSON.
 func Answer(ctx context.Context, in io.Reader, out io.Writer) error {
 	r := bufio.NewReader(in)
 	line, err := r.ReadBytes('\n')

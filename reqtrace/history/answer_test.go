@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// TestAnswer: what a program of Options.Analyze says of a trace is what the recorder would say itself.
+// TestAnswer: what a program of Options.Analyze says of a trace is what the recorder would say
+// itself.
 func TestAnswer(t *testing.T) {
 	f, err := os.Open("../testdata/go1.26.trace.gz")
 	if err != nil {

@@ -58,8 +58,8 @@ func (h *History) lastBuild() string {
 // of says of a cause whether it is new, and whether it is since the last build.
 func (n *newness) of(k Key) (isNew, sinceBuild bool) {
 	x := n.known[k]
-	if x == nil || k.Function == Others || k.Cause == reqtrace.CauseMachine { // the first stands for many, the second is nothing of the program's
-		return false, false
+	if x == nil || k.Function == Others || k.Cause == reqtrace.CauseMachine {
+		return false, false // Others stands for many, and the machine is nothing of the program's
 	}
 	if len(x.builds) == 1 && x.builds[n.build] && n.older.enough() {
 		return true, true

@@ -18,17 +18,19 @@ type Summary struct {
 	First    time.Time     // when it was first seen, in all that the history remembers
 	Last     time.Time     // when it was last seen
 
-	// New says that it was first seen within the hour before the last one was, when slow requests had been watched for an hour; or that it is
-	// SinceBuild: no build before the last had it. Builds that were watched for less than an hour, or recorded for less than 5% of the time, have
-	// nothing that is new. Five causes are New at most, those with the largest share.
+	// New says that it was first seen within the hour before the last one was, when slow requests
+	// had been watched for an hour; or that it is SinceBuild: no build before the last had it.
+	// Builds that were watched for less than an hour, or recorded for less than 5% of the time,
+	// have nothing that is new. Five causes are New at most, those with the largest share.
 	New        bool
 	SinceBuild bool
 
 	Worst Request // the slowest, of the hours that were asked for
 }
 
-// Summaries returns the causes of the slow requests since a time, those with the largest share first, and last of all that the machine stood still. A zero time: of all
-// hours. What is no longer told apart by minutes counts where its hour is not over at since.
+// Summaries returns the causes of the slow requests since a time, those with the largest share
+// first, and last of all that the machine stood still. A zero time: of all hours. What is no longer
+// told apart by minutes counts where its hour is not over at since.
 func (h *History) Summaries(since time.Time) []Summary {
 	classes := map[Key]*Summary{} // by class too
 	for at, x := range h.hours {
@@ -110,13 +112,16 @@ func (h *History) folded(classes map[Key]*Summary, since time.Time) []Summary {
 			}
 			return 0
 		}
-		return cmp.Or(cmp.Compare(machine(a), machine(b)), cmp.Compare(b.Share, a.Share), cmp.Compare(b.Requests, a.Requests), cmp.Compare(b.Lost, a.Lost),
-			compareKeys(a.Key, b.Key))
+		return cmp.Or(
+			cmp.Compare(machine(a), machine(b)), cmp.Compare(b.Share, a.Share), cmp.Compare(b.Requests, a.Requests),
+			cmp.Compare(b.Lost, a.Lost), compareKeys(a.Key, b.Key),
+		)
 	})
 	return list
 }
 
-// weights are how many slow requests an explained one stands for, by class. A class of which none is explained counts for nothing.
+// weights are how many slow requests an explained one stands for, by class. A class of which none
+// is explained counts for nothing.
 type weights map[string]float64
 
 func (h *History) weights(since time.Time) weights {
@@ -132,7 +137,8 @@ func (h *History) weights(since time.Time) weights {
 // of returns that of a class; of what is counted together it is 1.
 func (w weights) of(class string) float64 { return cmp.Or(w[class], 1) }
 
-// Coverage returns how many slow requests there were since a time, and how many of them are explained. It takes minutes as Summaries does.
+// Coverage returns how many slow requests there were since a time, and how many of them are
+// explained. It takes minutes as Summaries does.
 func (h *History) Coverage(since time.Time) (sum Coverage) {
 	for _, c := range h.CoverageByClass(since) {
 		sum.add(c)
@@ -159,7 +165,8 @@ func (h *History) CoverageByClass(since time.Time) map[string]Coverage {
 	return sums
 }
 
-// Build is a build of a service, when it was first told of, and for how long it was watched, and recorded of that.
+// Build is a build of a service, when it was first told of, and for how long it was watched, and
+// recorded of that.
 type Build struct {
 	Name             string
 	First            time.Time

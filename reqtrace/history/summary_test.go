@@ -12,7 +12,8 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-// TestLeads: of many causes the answer comes first, classes of one cause are one, at most five are new, the machine is last, and the sentence is short.
+// TestLeads: of many causes the answer comes first, classes of one cause are one, at most five are
+// new, the machine is last, and the sentence is short.
 func TestLeads(t *testing.T) {
 	h := &History{}
 	h.Watched("v1", night, 2*time.Hour, 2*time.Hour)
@@ -61,7 +62,8 @@ func TestLeads(t *testing.T) {
 	}
 }
 
-// TestWeights: what is explained of a class stands for what is not, so that shares are of all slow requests; what nobody counted as slow stands for itself.
+// TestWeights: what is explained of a class stands for what is not, so that shares are of all slow
+// requests; what nobody counted as slow stands for itself.
 func TestWeights(t *testing.T) {
 	h := &History{}
 	network := Key{reqtrace.CauseNetwork, "main.ask", "", "POST /report"}

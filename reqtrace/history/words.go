@@ -10,7 +10,8 @@ import (
 	"evenkeel.dev/reqtrace/verdict"
 )
 
-// String says in words what a cause is: "waiting for a lock that main.refresh holds, in main.get, in GET /orders".
+// String says in words what a cause is: "waiting for a lock that main.refresh holds, in main.get,
+// in GET /orders".
 func (k Key) String() string { return k.Words() + ", in " + verdict.ClassText(k.Class) }
 
 // Words is String without the class.
@@ -21,7 +22,8 @@ func (k Key) Words() string {
 	return verdict.Words(&reqtrace.Blame{Cause: k.Cause, Site: k.Function, Holder: k.Holder})
 }
 
-// String says in words what a cause is, and of what requests: "waiting for a lock that main.refresh holds, in main.get, in GET /orders and 2 more".
+// String says in words what a cause is, and of what requests: "waiting for a lock that main.refresh
+// holds, in main.get, in GET /orders and 2 more".
 func (s *Summary) String() string { return s.Key.Words() + s.in() }
 
 // in says of what requests it is.
@@ -42,8 +44,9 @@ const (
 	sentenceShare  = .1 // of a cause that a sentence names after the first
 )
 
-// Sentence says in one sentence of at most 150 characters what made requests slow since a time: how many there were, and what made most of them so. That the
-// machine stood still it says only if nothing else did.
+// Sentence says in one sentence of at most 150 characters what made requests slow since a time: how
+// many there were, and what made most of them so. That the machine stood still it says only if
+// nothing else did.
 func (h *History) Sentence(since time.Time) string {
 	list, c := h.Summaries(since), h.Coverage(since)
 	n := max(c.Slow, c.Seen)

@@ -13,8 +13,9 @@ import (
 	"evenkeel.dev/reqtrace/history"
 )
 
-// The analysis is one goroutine of the service's. It works for yieldAfter, then sleeps, so that requests which came meanwhile have the
-// processor: a sleep has the scheduler look at the network as well, which runtime.Gosched does not.
+// The analysis is one goroutine of the service's. It works for yieldAfter, then sleeps, so that
+// requests which came meanwhile have the processor: a sleep has the scheduler look at the network
+// as well, which runtime.Gosched does not.
 //
 //	work  ▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁ work  ▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁ work
 //	0.2 ms       3.8 ms       0.2 ms       3.8 ms
@@ -78,15 +79,22 @@ func (r reader) Read(b []byte) (int, error) {
 	return r.Reader.Read(b)
 }
 
-// analyze explains a snapshot in the calling goroutine, with what the kernel counted of the process. It gives up with ctx.
-func analyze(ctx context.Context, hurry <-chan struct{}, cpu *reqtrace.CPU, t history.Trace, trace io.Reader) (*history.Explained, time.Duration, error) {
+// analyze explains a snapshot in the calling goroutine, with what the kernel counted of the process.
+// It gives up with ctx.
+func analyze(
+	ctx context.Context, hurry <-chan struct{}, cpu *reqtrace.CPU, t history.Trace, trace io.Reader,
+) (*history.Explained, time.Duration, error) {
 	return analyzeBy(func(yield func()) (*history.Explained, error) {
-		return history.ExplainTrace(ctx, reader{io.LimitReader(trace, maxAnalyzed), yield}, t, reqtrace.Options{Yield: yield, Beside: &reqtrace.Beside{CPU: cpu}})
+		r := reader{io.LimitReader(trace, maxAnalyzed), yield}
+		o := reqtrace.Options{Yield: yield, Beside: &reqtrace.Beside{CPU: cpu}}
+		return history.ExplainTrace(ctx, r, t, o)
 	}, hurry)
 }
 
 // analyzeBy has f work at the pace of an analysis. What panics in it is an error.
-func analyzeBy(f func(yield func()) (*history.Explained, error), hurry <-chan struct{}) (e *history.Explained, took time.Duration, err error) {
+func analyzeBy(
+	f func(yield func()) (*history.Explained, error), hurry <-chan struct{},
+) (e *history.Explained, took time.Duration, err error) {
 	p := pace{hurry: hurry}
 	p.begin()
 	defer func() {

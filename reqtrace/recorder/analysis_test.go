@@ -133,7 +133,8 @@ func TestAnalyzePanics(t *testing.T) {
 	})
 }
 
-// TestMemory: where memory is short nothing is analysed, which is counted, and goes on when there is some again.
+// TestMemory: where memory is short nothing is analysed, which is counted, and goes on when there
+// is some again.
 func TestMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
@@ -175,7 +176,8 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestApart: a program that answers is taken at its word; one that dies, hangs, or says too much or nothing is an error that says so.
+// TestApart: a program that answers is taken at its word; one that dies, hangs, or says too much or
+// nothing is an error that says so.
 func TestApart(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("needs a shell")
@@ -213,7 +215,8 @@ func (c cancels) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// Of a service, one of whose packages listens as it is initialised, before any of this module's packages is.
+// Of a service, one of whose packages listens as it is initialised, before any of this module's
+// packages is.
 const (
 	initSource = `package a
 
@@ -270,7 +273,8 @@ func main() {
 `
 )
 
-// TestInit: a service whose init listens is recorded and explained, and nothing of it is initialised again.
+// TestInit: a service whose init listens is recorded and explained, and nothing of it is
+// initialised again.
 func TestInit(t *testing.T) {
 	dir := t.TempDir()
 	root, err := filepath.Abs("../..")

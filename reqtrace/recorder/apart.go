@@ -19,8 +19,11 @@ const (
 	endDelay       = 2 * time.Second // of pipes that a program's own children have open
 )
 
-// analyzeApart has Options.Analyze do what analyze does: see [history.Answer]. ctx kills the program.
-func analyzeApart(ctx context.Context, command []string, t history.Trace, trace io.Reader) (e *history.Explained, took time.Duration, err error) {
+// analyzeApart has Options.Analyze do what analyze does: see [history.Answer]. ctx kills the
+// program.
+func analyzeApart(
+	ctx context.Context, command []string, t history.Trace, trace io.Reader,
+) (e *history.Explained, took time.Duration, err error) {
 	head, err := json.Marshal(t)
 	if err != nil {
 		return nil, 0, err
@@ -37,7 +40,8 @@ func analyzeApart(ctx context.Context, command []string, t history.Trace, trace 
 	if s := cmd.ProcessState; s != nil {
 		took = s.UserTime() + s.SystemTime()
 	}
-	// An answer that is whole counts even if its end could not be waited for: the service may reap all of its children.
+	// An answer that is whole counts even if its end could not be waited for: the service may reap
+	// all of its children.
 	if json.Unmarshal(out.text.Bytes(), &e) == nil && e != nil {
 		return e, took, nil
 	}

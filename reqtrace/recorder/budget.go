@@ -22,9 +22,10 @@ const (
 	enoughRequests = 50 // to take all bytes for theirs
 )
 
-// budget is an account of CPU time: what the process takes earns a share of it, what the recorder takes is spent. The recorder is on until
-// what is left is due for the snapshot that ends the slice, and off until there is enough for another one. So it keeps
-// within the share whatever the costs are, by how often it is on. It belongs to the recorder's goroutine.
+// budget is an account of CPU time: what the process takes earns a share of it, what the recorder
+// takes is spent. The recorder is on until what is left is due for the snapshot that ends the
+// slice, and off until there is enough for another one. So it keeps within the share whatever the
+// costs are, by how often it is on. It belongs to the recorder's goroutine.
 type budget struct {
 	share      float64
 	credit     time.Duration
@@ -46,7 +47,7 @@ type cost struct{ tracing, snapshots, analysis, apart time.Duration }
 func (c *cost) inside() time.Duration { return c.tracing + c.snapshots + c.analysis }
 
 const (
-	idleBusy     = .25 // of a processor: a process that takes less earns as one that takes so much: 5 ms a second of the default share
+	idleBusy     = .25 // of a processor: a process that takes less earns as one that takes so much
 	memory       = 60. // seconds of earnings that the account holds
 	full         = .9  // of that; what is dearer begins with that
 	sliceMost    = time.Minute
@@ -76,8 +77,8 @@ func (b *budget) earn(taken, passed time.Duration) {
 // listed returns the bytes of a generation's list of goroutines.
 func listed(goroutines int) float64 { return listedBytes * float64(goroutines) }
 
-// measured takes note of how many bytes were recorded in a time, lists left out, and of how many requests. Where these are too few to tell, those that come
-// later take what they took before.
+// measured takes note of how many bytes were recorded in a time, lists left out, and of how many
+// requests. Where these are too few to tell, those that come later take what they took before.
 func (b *budget) measured(bytes float64, requests uint64, passed time.Duration) {
 	switch {
 	case requests >= enoughRequests:
@@ -99,7 +100,8 @@ func (b *budget) model(requests uint64, goroutines int, passed time.Duration) ti
 	return time.Duration(events*float64(b.event)) + time.Duration(passed.Seconds()*float64(second))
 }
 
-// tracing returns what tracing takes in a time: by what was measured in place, and until that is known by the larger of this and the model.
+// tracing returns what tracing takes in a time: by what was measured in place, and until that is
+// known by the larger of this and the model.
 func (b *budget) tracing(requests uint64, goroutines int, passed time.Duration) time.Duration {
 	ratio, _, known := b.pairs.ratio()
 	if !known {
@@ -108,7 +110,8 @@ func (b *budget) tracing(requests uint64, goroutines int, passed time.Duration) 
 	return time.Duration(ratio * float64(b.model(requests, goroutines, passed)))
 }
 
-// traced, snapshot and analyzed take note of what was spent. What is more than the process has taken in all was not.
+// traced, snapshot and analyzed take note of what was spent. What is more than the process has
+// taken in all was not.
 func (b *budget) traced(d time.Duration)   { b.spend(&b.cost.tracing, d) }
 func (b *budget) snapshot(d time.Duration) { b.spend(&b.cost.snapshots, d+snapshotCost) }
 func (b *budget) analyzed(d time.Duration) { b.spend(&b.cost.analysis, d) }
@@ -145,7 +148,8 @@ func (b *budget) unbounded() bool { return b.share >= 1 }
 // over reports whether the recorder has to be off, or has to end its slice by what takes so much.
 func (b *budget) over(ending time.Duration) bool { return b.credit < ending && !b.unbounded() }
 
-// enough reports whether there is enough for a slice that takes so much. One that takes more than the account can hold begins when it is full.
+// enough reports whether there is enough for a slice that takes so much. One that takes more than
+// the account can hold begins when it is full.
 func (b *budget) enough(slice time.Duration) bool {
 	return b.unbounded() || b.credit >= min(slice, time.Duration(full*memory*b.rate))
 }

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// TestMeasuredInPlace: what tracing takes is the larger of model and measurement, until a dozen times on and off say what it is; chance is in the interval.
+// TestMeasuredInPlace: what tracing takes is the larger of model and measurement, until a dozen
+// times on and off say what it is; chance is in the interval.
 func TestMeasuredInPlace(t *testing.T) {
 	const (
 		rate  = 1000
@@ -71,7 +72,8 @@ func TestCostIsWithin(t *testing.T) {
 	})
 }
 
-// TestSaysOff: where the budget has it off, page, JSON and log say for how much of the time, and name the option.
+// TestSaysOff: where the budget has it off, page, JSON and log say for how much of the time, and
+// name the option.
 func TestSaysOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
@@ -103,7 +105,8 @@ func fetched(r *Recorder, path string) string {
 	return w.Body.String()
 }
 
-// TestMeasuredAgain: what a program records as it starts is not what its requests are charged for ever after.
+// TestMeasuredAgain: what a program records as it starts is not what its requests are charged for
+// ever after.
 func TestMeasuredAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()

@@ -21,7 +21,8 @@ const (
 	maxLast     = 5 * time.Second // of the analysis at the end
 )
 
-// loop is the recorder's goroutine, which all of its fields belong to. It alone uses the flight recorder.
+// loop is the recorder's goroutine, which all of its fields belong to. It alone uses the flight
+// recorder.
 //
 //	     armed, and enough in the account             a slow request, then settle
 //	off ───────────────────────────────> on, a slice ───────────────────────────────> snapshot ──> analysis ──> history
@@ -95,8 +96,10 @@ type result struct {
 func newLoop(r *Recorder) *loop {
 	now := time.Now()
 	l := &loop{
-		r: r, p: r.o.process, budget: budget{share: r.o.CPU, perRequest: requestBytes, perByte: analysisCost}, on: true, since: now,
-		ticked: now, told: now, results: make(chan result, 1), known: map[history.Key]bool{}, judged: map[history.Key]bool{}, due: time.NewTimer(time.Hour),
+		r: r, p: r.o.process, on: true, since: now, ticked: now, told: now,
+		budget:  budget{share: r.o.CPU, perRequest: requestBytes, perByte: analysisCost},
+		results: make(chan result, 1), due: time.NewTimer(time.Hour),
+		known: map[history.Key]bool{}, judged: map[history.Key]bool{},
 	}
 	l.due.Stop()
 	l.window, l.bytes = size(&r.o, 0, listed(l.p.goroutines()))
@@ -180,8 +183,9 @@ func (l *loop) takeNotes() {
 	}
 }
 
-// want has a snapshot taken once the request that asks for it is over, or when it may be again. Where the budget allows a few of them, it is put off for
-// as long as the window has the first slow request, so that each has as many as can be.
+// want has a snapshot taken once the request that asks for it is over, or when it may be again.
+// Where the budget allows a few of them, it is put off for as long as the window has the first slow
+// request, so that each has as many as can be.
 func (l *loop) want(why string) {
 	now := time.Now()
 	at := now.Add(settle)
@@ -201,7 +205,8 @@ func (l *loop) want(why string) {
 	}
 }
 
-// limited reports whether recording all of the time, and a snapshot as often as may be, takes more than is earned.
+// limited reports whether recording all of the time, and a snapshot as often as may be, takes more
+// than is earned.
 func (l *loop) limited() bool {
 	if l.budget.unbounded() || l.budget.rate == 0 || l.r.o.Recorder != nil {
 		return false
@@ -235,7 +240,8 @@ func (l *loop) ask(a ask) {
 	l.answer()
 }
 
-// answer answers all that ask, where the slice is long enough. Each leaves the list with its one answer, which its channel has room for.
+// answer answers all that ask, where the slice is long enough. Each leaves the list with its one
+// answer, which its channel has room for.
 func (l *loop) answer() {
 	if l.on && l.r.o.Recorder == nil && time.Since(l.since) < leastWindow {
 		return
@@ -316,7 +322,8 @@ func (l *loop) tick() {
 	l.publish(now)
 }
 
-// late reports whether a tick came so late that what kept it may have kept requests before their handlers. As a program starts, much is late.
+// late reports whether a tick came so late that what kept it may have kept requests before their
+// handlers. As a program starts, much is late.
 func (l *loop) late(passed time.Duration) bool {
 	d, ok := l.r.Threshold()
 	return ok && passed-tickEvery > d && l.ticks > int(l.r.o.Every/tickEvery)

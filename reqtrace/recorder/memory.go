@@ -13,8 +13,9 @@ import (
 // analysisMemory is what an analysis of maxAnalyzed bytes takes at most.
 const analysisMemory = 64 << 20
 
-// memoryLeft returns how many bytes this process may take more than now: by its own memory limit (GOMEMLIMIT), and on Linux by its cgroup's, as a
-// container sees it. It is the largest number where neither is set.
+// memoryLeft returns how many bytes this process may take more than now: by its own memory limit
+// (GOMEMLIMIT), and on Linux by its cgroup's, as a container sees it. It is the largest number
+// where neither is set.
 func memoryLeft() int64 {
 	left := int64(math.MaxInt64)
 	if limit := debug.SetMemoryLimit(-1); limit < math.MaxInt64 {
@@ -25,7 +26,8 @@ func memoryLeft() int64 {
 	return min(left, groupLeft("/sys/fs/cgroup"))
 }
 
-// groupLeft is memoryLeft by the cgroup whose files are below a folder, version 2 or 1. Files' pages that the kernel would drop first are no use of it.
+// groupLeft is memoryLeft by the cgroup whose files are below a folder, version 2 or 1. Files'
+// pages that the kernel would drop first are no use of it.
 func groupLeft(folder string) int64 {
 	for _, g := range []struct{ limit, used, stat, dropped string }{
 		{"memory.max", "memory.current", "memory.stat", "inactive_file "},

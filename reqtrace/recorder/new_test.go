@@ -13,7 +13,8 @@ import (
 	"evenkeel.dev/reqtrace/history"
 )
 
-// TestNewTold: nothing is told as new in the first hour. Later a cause is, once, whatever the class; and of many in an hour five are.
+// TestNewTold: nothing is told as new in the first hour. Later a cause is, once, whatever the
+// class; and of many in an hour five are.
 func TestNewTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()

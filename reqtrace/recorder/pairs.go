@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// pairs measures in place what tracing takes: the process's CPU time per request while it is on, less that of the time just before or after it
-// while it is off. What else the recorder takes is in neither.
+// pairs measures in place what tracing takes: the process's CPU time per request while it is on,
+// less that of the time just before or after it while it is off. What else the recorder takes is in
+// neither.
 //
 //	off          on           off          on
 //	cpu/request  cpu/request  cpu/request  cpu/request     each neighbour differs by tracing and by chance
@@ -69,7 +70,8 @@ func (p *pairs) end(on bool) {
 	p.model += (float64(with.model)/float64(with.requests) - p.model) / p.n
 }
 
-// ratio returns what tracing takes, of what the model says, within what at 95% confidence, and whether it is known.
+// ratio returns what tracing takes, of what the model says, within what at 95% confidence, and
+// whether it is known.
 func (p *pairs) ratio() (ratio, within float64, known bool) {
 	if p.n < 2 || p.model <= 0 {
 		return 0, math.Inf(1), false

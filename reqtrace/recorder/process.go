@@ -16,7 +16,8 @@ import (
 	"evenkeel.dev/reqtrace/history"
 )
 
-// process is what a recorder asks of the process that it is in. The recorder's goroutine calls it, but for analyze.
+// process is what a recorder asks of the process that it is in. The recorder's goroutine calls it,
+// but for analyze.
 type process interface {
 	start(window time.Duration, bytes int) error // starts the flight recorder
 	stop()
@@ -28,7 +29,9 @@ type process interface {
 	watching() time.Duration  // what it takes a second to watch the CPU quota, while the flight recorder is on
 	profile(d time.Duration)  // takes a CPU profile, into the trace
 	memory() int64            // bytes that it may take more than now; the largest number where that is not known
-	analyze(ctx context.Context, hurry <-chan struct{}, t history.Trace, trace io.Reader) (*history.Explained, time.Duration, error)
+	analyze(
+		ctx context.Context, hurry <-chan struct{}, t history.Trace, trace io.Reader,
+	) (*history.Explained, time.Duration, error)
 }
 
 // runtimeProcess is this process.
@@ -103,8 +106,9 @@ func (p *runtimeProcess) goroutines() int {
 	return int(p.samples[0].Value.Uint64())
 }
 
-// Of the calibration: the fastest of some rounds counts, as whatever disturbs one makes it slower. That is an event in a loop. In a service
-// the caches hold other things: at 5,000 requests/s an event took 1.4 times the loop's on a quiet machine, and beside others more.
+// Of the calibration: the fastest of some rounds counts, as whatever disturbs one makes it slower.
+// That is an event in a loop. In a service the caches hold other things: at 5,000 requests/s an
+// event took 1.4 times the loop's on a quiet machine, and beside others more.
 const (
 	calibrationRounds = 8
 	calibrationEvents = 64
@@ -132,7 +136,9 @@ func (p *runtimeProcess) profile(d time.Duration) {
 
 func (p *runtimeProcess) memory() int64 { return memoryLeft() }
 
-func (p *runtimeProcess) analyze(ctx context.Context, hurry <-chan struct{}, t history.Trace, trace io.Reader) (*history.Explained, time.Duration, error) {
+func (p *runtimeProcess) analyze(
+	ctx context.Context, hurry <-chan struct{}, t history.Trace, trace io.Reader,
+) (*history.Explained, time.Duration, error) {
 	if len(p.command) > 0 {
 		return analyzeApart(ctx, p.command, t, trace)
 	}

@@ -44,7 +44,8 @@ func (l *loop) watch(now time.Time) {
 	l.watched = [2]time.Duration{passed, l.covered}
 }
 
-// slicing returns what has to be there for a slice: its end, and if it cannot go on for as long as it likes all of a window.
+// slicing returns what has to be there for a slice: its end, and if it cannot go on for as long as
+// it likes all of a window.
 func (l *loop) slicing() time.Duration {
 	need := l.budget.ending(l.kept(l.window))
 	if l.limited() {
@@ -59,14 +60,16 @@ const (
 	slowWithin = time.Minute      // one of them was slow
 )
 
-// armed reports whether a slow request is likely enough to record. Without one for a while it is what is not saved that is spent.
+// armed reports whether a slow request is likely enough to record. Without one for a while it is
+// what is not saved that is spent.
 func (l *loop) armed(now time.Time) bool {
 	if l.broken {
 		return false
 	}
 	_, known := l.r.Threshold()
+	slow := !l.slowAt.IsZero() && now.Sub(l.slowAt) < slowWithin
 	return l.budget.unbounded() || l.refused != nil || // by somebody who may be gone
-		known && now.Sub(l.active) < loadWithin && (!l.slowAt.IsZero() && now.Sub(l.slowAt) < slowWithin || l.budget.full())
+		known && now.Sub(l.active) < loadWithin && (slow || l.budget.full())
 }
 
 // slice is the part of a tick in which the recorder was on.
@@ -95,14 +98,14 @@ func (l *loop) slice(now time.Time, passed time.Duration, came uint64, spent tim
 	}
 }
 
-// spent reports whether a slice has to end: when what is left is due for its snapshot. It waits for an analysis that is under way for as long as there
-// is anything left.
+// spent reports whether a slice has to end: when what is left is due for its snapshot. It waits for
+// an analysis that is under way for as long as there is anything left.
 func (l *loop) spent(lasted time.Duration) bool {
 	return l.budget.over(0) || l.under == nil && l.budget.over(l.budget.ending(l.kept(lasted)))
 }
 
-// toMeasure reports whether it is time to count what requests record: soon, when the first have come, and then once a minute. The flight recorder still has all of
-// the slice.
+// toMeasure reports whether it is time to count what requests record: soon, when the first have
+// come, and then once a minute. The flight recorder still has all of the slice.
 func (l *loop) toMeasure(lasted time.Duration, now time.Time) bool {
 	if lasted < measureTime || lasted > l.window {
 		return false
@@ -140,7 +143,8 @@ type counter struct {
 	generations int
 }
 
-// Write gets a batch of events at a time, as runtime/trace.FlightRecorder writes them. A batch begins with its type and its generation.
+// Write gets a batch of events at a time, as runtime/trace.FlightRecorder writes them. A batch
+// begins with its type and its generation.
 func (c *counter) Write(p []byte) (int, error) {
 	const eventBatch = 1 // tracev2.EvEventBatch of internal/trace
 	if len(p) > 0 && p[0] == eventBatch {
@@ -158,7 +162,8 @@ func (c *counter) events(goroutines int) float64 {
 	return max(float64(c.n)-float64(c.generations)*listed(goroutines), 0)
 }
 
-// measure counts what the slice has recorded so far. Each goroutine has its price, once a second, and so the lists of them are no request's.
+// measure counts what the slice has recorded so far. Each goroutine has its price, once a second,
+// and so the lists of them are no request's.
 func (l *loop) measure(requests uint64, lasted time.Duration) {
 	var c counter
 	var m meter
@@ -166,9 +171,11 @@ func (l *loop) measure(requests uint64, lasted time.Duration) {
 	_, err := l.p.writeTo(&c)
 	l.budget.snapshot(m.stop())
 	events := c.events(l.p.goroutines())
-	if err == nil && (c.n < int64(l.bytes)*9/10 || events > l.budget.bytes(requests, lasted)) { // else some of it is gone
+	whole := c.n < int64(l.bytes)*9/10 // else some of it is gone
+	if err == nil && (whole || events > l.budget.bytes(requests, lasted)) {
 		l.budget.measured(events, requests, lasted)
-		l.r.log.Debug("recorder: measured", "bytes", c.n, "requests", requests, "in", lasted, "request", l.budget.perRequest, "event", l.budget.event)
+		l.r.log.Debug("recorder: measured", "bytes", c.n, "requests", requests, "in", lasted,
+			"request", l.budget.perRequest, "event", l.budget.event)
 	}
 	l.steady = lasted >= measureAgain
 	l.sized = time.Now()
@@ -189,7 +196,8 @@ func (l *loop) switchOn() {
 	l.since, l.began = time.Now(), l.r.requests.Load()
 }
 
-// size returns a window that has all from one snapshot to the next, and its bytes at so many a second. Where these do not fit it is shorter.
+// size returns a window that has all from one snapshot to the next, and its bytes at so many a
+// second. Where these do not fit it is shorter.
 func size(o *Options, longest time.Duration, second float64) (window time.Duration, bytes int) {
 	const spare = 1.5
 	window = min(max(o.Every, 2*longest)+time.Second, o.MaxWindow)

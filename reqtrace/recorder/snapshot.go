@@ -25,7 +25,8 @@ const (
 	failLate   failure = "its analysis took too long"
 )
 
-// snapshot takes the snapshot that is due, and has it analysed. It holds nothing that a request could wait for.
+// snapshot takes the snapshot that is due, and has it analysed. It holds nothing that a request
+// could wait for.
 func (l *loop) snapshot() {
 	switch {
 	case l.why == "": // it was taken, or the slice is over
@@ -40,7 +41,8 @@ func (l *loop) snapshot() {
 	l.last = time.Now()
 	taken := l.p.wall()
 	if left := l.p.memory(); left < analysisMemory {
-		l.fail(notes, failMemory, fmt.Errorf("%d MB are left, and an analysis takes up to %d", left>>20, analysisMemory>>20))
+		err := fmt.Errorf("%d MB are left, and an analysis takes up to %d", left>>20, analysisMemory>>20)
+		l.fail(notes, failMemory, err)
 		return
 	}
 	file, err := l.r.files.create(taken, why)
@@ -187,7 +189,8 @@ func (l *loop) explained(a *analysis, e *history.Explained) {
 	l.profileAfter(running, len(e.Slow))
 }
 
-// takePending returns the note of a slow request that ended while the snapshot was written, so that it came too late for it.
+// takePending returns the note of a slow request that ended while the snapshot was written, so that
+// it came too late for it.
 func (l *loop) takePending(number uint64) *note {
 	i := slices.IndexFunc(l.pending, func(n note) bool { return n.number == number })
 	if i < 0 {
@@ -204,7 +207,8 @@ const (
 	maxKnown = 4096
 )
 
-// isNew reports whether the first request of a cause is told as such: if it is new by the history, each cause once, and five in an hour.
+// isNew reports whether the first request of a cause is told as such: if it is new by the history,
+// each cause once, and five in an hour.
 func (l *loop) isNew(k history.Key) bool {
 	k.Class = ""
 	if l.known[k] || l.judged[k] || len(l.known) >= maxKnown {

@@ -30,14 +30,15 @@ type Stats struct {
 	Failures    map[string]uint64 `json:"failures,omitempty"`
 	LastFailure string            `json:"last_failure,omitempty"`
 
-	// CPU is what the process has taken of the processors, and Cost what the recorder has, all of it CPU time. But for an analysis by Options.Analyze,
-	// Cost is in CPU.
+	// CPU is what the process has taken of the processors, and Cost what the recorder has, all of
+	// it CPU time. But for an analysis by Options.Analyze, Cost is in CPU.
 	CPU  time.Duration `json:"cpu_ns"`
 	Cost Cost          `json:"cost"`
 }
 
-// Cost is CPU time. Snapshots and Analysis are measured. Tracing is a model until it is measured by what the service's requests take with it
-// and without, which needs a dozen times on and off: until then the larger of both counts.
+// Cost is CPU time. Snapshots and Analysis are measured. Tracing is a model until it is measured by
+// what the service's requests take with it and without, which needs a dozen times on and off: until
+// then the larger of both counts.
 type Cost struct {
 	Tracing   time.Duration `json:"tracing_ns"`
 	Within    time.Duration `json:"tracing_within_ns,omitempty"` // Tracing is known to ± this, at 95% confidence; 0: not known
@@ -90,7 +91,8 @@ func (s *Stats) lines() []string {
 			textfmt.Duration(s.Cost.Snapshots) + ", analysis " + textfmt.Duration(s.Cost.Analysis) + "), of " + textfmt.Duration(s.Cost.Budget) + " that it may",
 	}
 	if s.On && s.Off > s.Passed/100 {
-		list = append(list, "its budget had it off for "+textfmt.Share(float64(s.Off)/float64(s.Passed))+" of the time: raise recorder.Options.CPU to see more")
+		off := textfmt.Share(float64(s.Off) / float64(s.Passed))
+		list = append(list, "its budget had it off for "+off+" of the time: raise recorder.Options.CPU to see more")
 	}
 	if s.LastFailure != "" {
 		list = append(list, "the last snapshot that was lost: "+s.LastFailure)
@@ -140,7 +142,9 @@ func (l *loop) publish(now time.Time) {
 		s.On, s.Why, s.Window, s.Bytes = l.on, why, l.window, l.bytes
 		s.Passed, s.Covered, s.Off, s.CPU = now.Sub(s.Since), l.covered, l.lacked, l.took
 		c := &l.budget.cost
-		s.Cost = Cost{Tracing: c.tracing, Snapshots: c.snapshots, Analysis: c.analysis + c.apart, Budget: l.budget.earned}
+		s.Cost = Cost{
+			Tracing: c.tracing, Snapshots: c.snapshots, Analysis: c.analysis + c.apart, Budget: l.budget.earned,
+		}
 		if _, within, known := l.budget.pairs.ratio(); known {
 			s.Cost.Within = time.Duration(within * float64(c.tracing))
 		}
@@ -152,7 +156,8 @@ func (l *loop) whyOff(now time.Time) string {
 	_, known := l.r.Threshold()
 	switch {
 	case l.poor:
-		return fmt.Sprintf("its budget lets it record for %s of the time: raise recorder.Options.CPU (%v) to see more", textfmt.Share(l.coverage(now)), l.r.o.CPU)
+		return fmt.Sprintf("its budget lets it record for %s of the time: raise recorder.Options.CPU (%v) to see more",
+			textfmt.Share(l.coverage(now)), l.r.o.CPU)
 	case !known:
 		return "too few requests are known to say what is slow"
 	}

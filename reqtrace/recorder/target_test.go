@@ -29,7 +29,8 @@ type happened struct {
 	number     uint64
 }
 
-// world is a service with planted causes, and with a flight recorder that has what the runtime's would.
+// world is a service with planted causes, and with a flight recorder that has what the runtime's
+// would.
 type world struct {
 	*fake
 	rate float64 // requests a second
@@ -60,8 +61,9 @@ func (w *world) find(_ context.Context, j history.Trace) (*history.Explained, ti
 	return e, took, nil
 }
 
-// TestTargets: within ten minutes the recorder explains a fifth of the slow requests of each planted cause. The shares of those that make a tenth of
-// them are within 10 points of the truth, and it takes no more than its budget.
+// TestTargets: within ten minutes the recorder explains a fifth of the slow requests of each
+// planted cause. The shares of those that make a tenth of them are within 10 points of the truth,
+// and it takes no more than its budget.
 func TestTargets(t *testing.T) {
 	for _, c := range []struct{ busy, rate float64 }{
 		{.05, 40}, {.07, 40}, {.07, 60}, {.1, 100}, {.1, 300}, {.2, 300}, {.2, 600}, {.3, 1000}, {.5, 1000}, {.5, 2000},

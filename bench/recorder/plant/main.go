@@ -132,11 +132,12 @@ func (p *plant) serve(w http.ResponseWriter, _ *http.Request) {
 		p.ask()
 		cause = &p.truth.network
 	}
+	// What is planted made it slow if that is more than half of it. Else the machine did, which has it wait for a processor.
 	if took := time.Since(start); took > slow {
-		if held && waited > took/2 { // else it waited for a processor
-			cause = &p.truth.lock
-		}
-		if cause != nil { // else it was the machine
+		switch {
+		case held && min(waited, takes) > took/2:
+			p.truth.lock.Add(1)
+		case cause != nil && takes > took/2:
 			cause.Add(1)
 		}
 	}
