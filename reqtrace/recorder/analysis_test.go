@@ -221,21 +221,26 @@ const (
 	initSource = `package a
 
 import (
-	"net"
 	"os"
+	"syscall"
 )
 
-func init() {
-	l, err := net.Listen("unix", os.Args[1])
-	if err != nil {
-		panic(err)
-	}
-	l.(*net.UnixListener).SetUnlinkOnClose(false)
-	f, err := os.OpenFile(os.Args[1]+".log", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+func init() { // without package net, which is initialised late
+	f, err := os.OpenFile(os.Getenv("SOCKET")+".log", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		panic(err)
 	}
 	f.WriteString("init\n")
+	s, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
+	if err != nil {
+		panic(err)
+	}
+	if err := syscall.Bind(s, &syscall.SockaddrUnix{Name: os.Getenv("SOCKET")}); err != nil {
+		panic(err)
+	}
+	if err := syscall.Listen(s, 1); err != nil {
+		panic(err)
+	}
 }
 `
 	serviceSource = `package main
@@ -276,6 +281,9 @@ func main() {
 // TestInit: a service whose init listens is recorded and explained, and nothing of it is
 // initialised again.
 func TestInit(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("needs Unix sockets of package syscall")
+	}
 	dir := t.TempDir()
 	root, err := filepath.Abs("../..")
 	if err != nil {
@@ -304,7 +312,8 @@ func TestInit(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, service, socket)
+	cmd := exec.CommandContext(ctx, service)
+	cmd.Env = append(os.Environ(), "SOCKET="+socket)
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
