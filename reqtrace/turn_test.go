@@ -250,6 +250,21 @@ func TestPrune(t *testing.T) {
 	}
 }
 
+// TestPruneMeasured: a profile that is taken for as long as the trace does not keep all of it.
+func TestPruneMeasured(t *testing.T) {
+	s := newScript(t, 3)
+	s.at(10).create(0, 2).run(2, 2)
+	s.at(20).create(0, 1).run(1, 1).wait(1, "network", peek...)
+	profile := []string{"net/http/pprof.Profile", "net/http.HandlerFunc.ServeHTTP", "net/http.serverHandler.ServeHTTP", "net/http.(*conn).serve"}
+	s.at(100).wake(0, 1).run(1, 1).at(110).wait(1, "select", profile...)
+	for now := int64(1000); s.m.events < 6*pruneEvery; now += 1000 {
+		s.at(now).syscall(2, now+1, []string{"syscall.fsync", "main.save"})
+	}
+	if n := len(s.m.goroutine(2).segments); n > 2*pruneEvery {
+		t.Errorf("%d segments are kept", n)
+	}
+}
+
 // TestPruneUnmarked: nor what a long turn of a connection needs, though it never waits.
 func TestPruneUnmarked(t *testing.T) {
 	s := newScript(t, 3)
