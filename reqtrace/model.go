@@ -97,7 +97,8 @@ func newModel(o Options) (*model, error) {
 	if _, err := path.Match(o.Class, ""); err != nil {
 		return nil, &OptionError{"Class", fmt.Sprintf("%q is no pattern; write a class's name, or a pattern of path.Match: GET /orders/*", o.Class)}
 	}
-	m := &model{region: cmp.Or(o.Region, region.Name), goroutines: map[int64]*goroutine{}, sites: newSites(), pruneAt: pruneEvery}
+	m := &model{region: cmp.Or(o.Region, region.Name), pruneAt: pruneEvery}
+	m.goroutines, m.sites = map[int64]*goroutine{}, newSites()
 	m.regionPattern, m.regionTypes = strings.ContainsAny(o.Region, "*?["), map[string]bool{}
 	m.sites.asked, m.sites.met = o.Requests, make([]bool, len(o.Requests))
 	m.turns = turns{anybodys: o.Region == "", classes: newClasses(o.Class, m.sites), blamer: blamer{clock: &m.clock, known: m.sites}}

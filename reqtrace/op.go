@@ -152,7 +152,8 @@ func systemCall(inner []frame) (name string) {
 			return l
 		case ok:
 			name = shortFunc(f.Func)
-		case f.owner == ownerShim && !strings.Contains(f.Func, cFunction), pathRoot(f.Func) == "runtime", strings.HasPrefix(f.Func, "internal/runtime/"):
+		case f.owner == ownerShim && !strings.Contains(f.Func, cFunction):
+		case pathRoot(f.Func) == "runtime", strings.HasPrefix(f.Func, "internal/runtime/"):
 		case name != "":
 			return shortFunc(f.Func)
 		default:

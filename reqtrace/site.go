@@ -68,7 +68,11 @@ type stackInfo struct {
 }
 
 func newSites() *sites {
-	s := &sites{places: []place{{}}, byPlace: map[place]siteID{{}: 0}, byName: map[string]siteID{}, byWait: map[wait]waitID{}, holds: map[siteID]*holding{}, cache: map[trace.Stack]*knownStack{}, functions: map[string]function{}, calls: map[line]call{}}
+	s := &sites{
+		places: []place{{}}, byPlace: map[place]siteID{{}: 0}, byName: map[string]siteID{}, byWait: map[wait]waitID{},
+		holds: map[siteID]*holding{},
+		cache: map[trace.Stack]*knownStack{}, functions: map[string]function{}, calls: map[line]call{},
+	}
 	s.others = s.intern(otherRequests)
 	return s
 }

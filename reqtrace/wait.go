@@ -50,8 +50,9 @@ func (s *sites) blame(w *wait, ns, longest int64) Blame {
 		doing = CauseDescheduled
 	}
 	b := Blame{
-		Cause: w.cause, Site: site.site, Call: site.call, Op: s.opOf(w.op, w.site), Inside: s.name(w.inside), Handler: site.handler,
-		Holder: s.name(w.holder), Writer: s.name(w.writer), Doing: doing, DoingAt: s.name(w.at), DoingOp: s.opOf(w.atOp, w.at), Time: dur(ns), Longest: dur(longest),
+		Cause: w.cause, Site: site.site, Call: site.call, Op: s.opOf(w.op, w.site),
+		Inside: s.name(w.inside), Handler: site.handler, Holder: s.name(w.holder), Writer: s.name(w.writer),
+		Doing: doing, DoingAt: s.name(w.at), DoingOp: s.opOf(w.atOp, w.at), Time: dur(ns), Longest: dur(longest),
 	}
 	if b.Handler == "" && w.from != 0 {
 		b.Handler = from.handler
@@ -84,8 +85,11 @@ func (s *sites) blames(waits []sums, n, slowest int64) (list []Blame) {
 
 // compareBlames puts the largest first, and what is as large in an order that does not depend on anything else.
 func compareBlames(p, q Blame) int {
-	return cmp.Or(cmp.Compare(q.Time, p.Time), cmp.Compare(p.Cause, q.Cause), cmp.Compare(p.Site, q.Site), cmp.Compare(p.Call, q.Call), cmp.Compare(p.Op, q.Op), cmp.Compare(p.Inside, q.Inside), cmp.Compare(p.Handler, q.Handler),
-		cmp.Compare(p.Holder, q.Holder), cmp.Compare(p.Writer, q.Writer), cmp.Compare(p.Doing, q.Doing), cmp.Compare(p.DoingAt, q.DoingAt), cmp.Compare(p.DoingOp, q.DoingOp))
+	return cmp.Or(cmp.Compare(q.Time, p.Time), cmp.Compare(p.Cause, q.Cause),
+		cmp.Compare(p.Site, q.Site), cmp.Compare(p.Call, q.Call), cmp.Compare(p.Op, q.Op),
+		cmp.Compare(p.Inside, q.Inside), cmp.Compare(p.Handler, q.Handler),
+		cmp.Compare(p.Holder, q.Holder), cmp.Compare(p.Writer, q.Writer),
+		cmp.Compare(p.Doing, q.Doing), cmp.Compare(p.DoingAt, q.DoingAt), cmp.Compare(p.DoingOp, q.DoingOp))
 }
 
 // opOf returns what is asked for at a place, as the place op or that itself says.
@@ -103,7 +107,8 @@ func (s *sites) spentBy(p *piece, own Cause, seg *segment) (w wait) {
 	if p.as == CauseRunning {
 		w = wait{cause: own, site: s.better(at, p.site), from: p.from, op: at}
 	} else {
-		w = wait{cause: p.as, doing: own, site: p.site, from: p.from, holder: p.holder, writer: p.writer, at: s.better(at, p.near), atOp: at}
+		w = wait{cause: p.as, doing: own, site: p.site, from: p.from, at: s.better(at, p.near), atOp: at}
+		w.holder, w.writer = p.holder, p.writer
 	}
 	switch {
 	case p.inside != 0:
@@ -127,7 +132,8 @@ func (s *sites) spentBy(p *piece, own Cause, seg *segment) (w wait) {
 // wait is one of a chain, what the request waits for stays what it is: so a convoy of hand-offs comes down to who began it.
 // held: w did not make what was waited for, it had it; then what w waited for in its turn is what it did meanwhile.
 func (s *sites) follow(p *piece, seg *segment, w *goroutine, a, b int64, as Cause, held bool) piece {
-	next := piece{g: w, a: a, b: b, as: as, site: p.site, from: p.from, inside: p.inside, held: p.held || held, holder: p.holder, hold: p.hold}
+	next := piece{g: w, a: a, b: b, as: as, site: p.site, from: p.from, inside: p.inside}
+	next.held, next.holder, next.hold = p.held || held, p.holder, p.hold
 	if held {
 		next.hold = b - a
 	}

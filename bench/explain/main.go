@@ -79,8 +79,8 @@ var partNames = []string{"plants", "stops", "search", "analysis", "speed", "midd
 // bench measures everything, or a part. What was measured before an error is kept.
 func (d *driver) bench(ctx context.Context, part, results string) error {
 	parts := map[string]func(context.Context) error{
-		"plants": d.plants, "stops": d.stops, "search": d.search, "analysis": d.analysis, "speed": d.speed, "middleware": d.middleware,
-		"diff": d.diff,
+		"plants": d.plants, "stops": d.stops, "search": d.search, "analysis": d.analysis, "speed": d.speed,
+		"middleware": d.middleware, "diff": d.diff,
 	}
 	names := partNames
 	if part != "" {

@@ -36,7 +36,8 @@ type speedCost struct {
 	AlonePeak  []float64 `json:"peak_heap_of_reading"`
 }
 
-// speed measures what CPU time and memory Analyze takes of traces of many goroutines, next to reading them alone, in turns.
+// speed measures what CPU time and memory Analyze takes of traces of many goroutines, next to
+// reading them alone, in turns.
 func (d *driver) speed(ctx context.Context) error {
 	sizes := speedSizes
 	if d.quick {
@@ -54,7 +55,8 @@ func (d *driver) speed(ctx context.Context) error {
 			}
 		}
 		d.set.Raw[fmt.Sprint(speedKey, size)] = c
-		fmt.Fprintf(d.out, "speed: %d MB, %d requests, peak heap of reading alone %.2f of the trace\n", size, c.Requests, figure.Median(c.AlonePeak))
+		fmt.Fprintf(d.out, "speed: %d MB, %d requests, peak heap of reading alone %.2f of the trace\n",
+			size, c.Requests, figure.Median(c.AlonePeak))
 		d.speedFigures(c)
 	}
 	return nil
@@ -111,7 +113,8 @@ func (c *speedCost) round(ctx context.Context, b []byte, analyzeFirst bool) erro
 	return nil
 }
 
-// cost returns what CPU time this process takes for f, and by how many bytes its heap grows at most.
+// cost returns what CPU time this process takes for f, and by how many bytes its heap grows at
+// most.
 func cost(f func() error) (cpu time.Duration, peak float64, err error) {
 	runtime.GC()
 	before, err := cpuTime()

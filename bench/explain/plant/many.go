@@ -17,8 +17,8 @@ import (
 	"evenkeel.dev/reqtrace/region"
 )
 
-// many is a program of many goroutines that serve a request now and then. Each request takes a lock twice
-// and has a worker do something, and one of a hundred sleeps.
+// many is a program of many goroutines that serve a request now and then. Each request takes a lock
+// twice and has a worker do something, and one of a hundred sleeps.
 type many struct {
 	mu   sync.Mutex
 	seen int
