@@ -18,11 +18,16 @@ import (
 )
 
 // many is a program of many goroutines that serve a request now and then. Each request takes a lock
-// twice and has a worker do something, and one of a hundred sleeps.
+// twice and has a worker do something, and one of a hundred sleeps. There are several locks: with one,
+// a busy machine makes a convoy of thousands, and the trace is another one each time.
 type many struct {
+	shards [64]shard
+	jobs   chan chan int
+}
+
+type shard struct {
 	mu   sync.Mutex
 	seen int
-	jobs chan chan int
 }
 
 // writeMany traces such a program until the trace has so many bytes.
@@ -34,11 +39,11 @@ func writeMany(file string, goroutines int, bytes int64) (err error) {
 	buffered := bufio.NewWriterSize(f, 1<<20)
 	defer func() { err = errors.Join(err, buffered.Flush(), f.Close()) }()
 	m := &many{jobs: make(chan chan int)}
-	for range 16 {
-		go m.work()
+	for i := range 16 {
+		go m.work(&m.shards[i])
 	}
 	for i := range goroutines {
-		go m.serve(rand.New(rand.NewPCG(1, uint64(i))))
+		go m.serve(&m.shards[i%len(m.shards)], rand.New(rand.NewPCG(1, uint64(i))))
 	}
 	w := &counter{w: buffered}
 	if err := trace.Start(w); err != nil {
@@ -51,37 +56,37 @@ func writeMany(file string, goroutines int, bytes int64) (err error) {
 	return nil
 }
 
-func (m *many) serve(r *rand.Rand) {
+func (m *many) serve(s *shard, r *rand.Rand) {
 	for {
 		time.Sleep(time.Duration(r.IntN(400)) * time.Millisecond)
-		m.handle(r.IntN(100) == 0)
+		m.handle(s, r.IntN(100) == 0)
 	}
 }
 
-func (m *many) handle(slow bool) {
+func (m *many) handle(s *shard, slow bool) {
 	reg := region.Start(context.Background(), "")
 	defer reg.End()
-	m.count()
+	s.count()
 	result := make(chan int, 1)
 	m.jobs <- result
 	<-result
 	if slow {
 		time.Sleep(time.Millisecond)
 	}
-	m.count()
+	s.count()
 }
 
-func (m *many) work() {
+func (m *many) work(s *shard) {
 	for result := range m.jobs {
-		result <- m.count()
+		result <- s.count()
 	}
 }
 
-func (m *many) count() int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.seen++
-	return m.seen
+func (s *shard) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.seen++
+	return s.seen
 }
 
 // counter counts what is written.
