@@ -45,6 +45,7 @@
 //	evenkeel.gate.state{evenkeel.gate.state}               1 for the state that it is in, 0 for the others
 //	evenkeel.gate.requests                                 {request}, that entered
 //	evenkeel.gate.requests.active                          {request}, in flight
+//	evenkeel.gate.requests.oldest                          s, how long one of them has been here, at least
 //	evenkeel.gate.requests.overlapped{evenkeel.gate.collection}  {request}, that met a mark phase of the "gate", or an "other" one
 //	evenkeel.gate.requests.stragglers                      {request}, that entered while the gate was collecting
 //	evenkeel.gate.requests.refused                         {request}, under PolicyShed

@@ -21,6 +21,7 @@
 //	evenkeel_gate_state{state}                           1 for the state that it is in, 0 for the others
 //	evenkeel_gate_requests_total                         requests that entered
 //	evenkeel_gate_requests_in_flight
+//	evenkeel_gate_oldest_request_seconds                 how long one of them has been here, at least
 //	evenkeel_gate_overlapped_requests_total{collection}  of them, those that met a mark phase: of the "gate", or an "other" one
 //	evenkeel_gate_straggler_requests_total               entered while the gate was collecting
 //	evenkeel_gate_refused_requests_total                 refused under PolicyShed
