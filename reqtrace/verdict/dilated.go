@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"evenkeel.dev/internal/textfmt"
@@ -12,11 +13,15 @@ import (
 const (
 	longHold    = 5 * time.Millisecond // is named whatever other processes made of it
 	mostDilated = 30                   // times as long they make a shorter one, for it to be named
+	mostOwn     = 10                   // times as long they make what requests compute themselves
 )
 
-// dilated gives what the holders of locks and channels, and those that ran before requests, waited for a CPU back to these. Without it, what they did themselves must be
-// worth naming. A lock that is held for 20 ms of work is the program's though other processes made that 100 ms. One that is held for
-// 0.15 ms is not, though its holder was descheduled for 500 ms.
+// computes are the causes of which the kernel can take a request's own CPU.
+var computes = []reqtrace.Cause{reqtrace.CauseRunning, reqtrace.CauseCgo, reqtrace.CauseAssistMark, reqtrace.CauseSweep}
+
+// dilated gives what the holders of locks and channels, and those that ran before requests, waited for a CPU back to these.
+// Without it, what they did themselves must be worth naming. A lock that is held for 20 ms of work is the program's though
+// other processes made that 100 ms. One that is held for 0.15 ms is not, though its holder was descheduled for 500 ms.
 func dilated(r *reqtrace.Report, list []NamedCause) {
 	var off *NamedCause
 	for i := range list {
@@ -47,6 +52,30 @@ func dilated(r *reqtrace.Report, list []NamedCause) {
 		}
 		off.behind += n.Waited
 	}
+	dilatedOwn(r, list, off)
+}
+
+// dilatedOwn gives the rest, which is of no holder, back to what requests compute most, if that is long enough without it. A
+// request that computes for 20 ms is slow on an idle machine too.
+func dilatedOwn(r *reqtrace.Report, list []NamedCause, off *NamedCause) {
+	var own *NamedCause
+	for i := range list {
+		if n := &list[i]; slices.Contains(computes, n.Cause) && (own == nil || n.Excess > own.Excess) {
+			own = n
+		}
+	}
+	rest := off.Excess
+	for _, p := range places(r) {
+		if p.Cause == reqtrace.CauseDescheduled {
+			rest -= max(p.Excess, 0)
+		}
+	}
+	rest = min(rest, off.Excess-off.behind)
+	if own == nil || rest <= 0 || own.Excess < longHold || own.Excess+rest > mostOwn*own.Excess {
+		return
+	}
+	own.Waited = rest
+	off.behind += rest
 }
 
 // whole returns a cause's share of the excess with what its holder waited for a CPU, and without what others' holders did.
@@ -63,8 +92,11 @@ func (n *NamedCause) because() string {
 		return ""
 	}
 	who := "its holder"
-	if n.Cause == reqtrace.CauseRunqueueBusy {
+	switch {
+	case n.Cause == reqtrace.CauseRunqueueBusy:
 		who = "these"
+	case slices.Contains(computes, n.Cause):
+		who = "the request"
 	}
 	return fmt.Sprintf(", %s because %s waited for a CPU (other processes ran)", textfmt.Share(n.whole()-n.Share), who)
 }

@@ -102,6 +102,25 @@ func TestDilated(t *testing.T) {
 	}
 }
 
+// TestDilatedOwn: what requests compute is the first cause though other processes took their CPU for longer, if it is long
+// by itself.
+func TestDilatedOwn(t *testing.T) {
+	for _, tt := range []struct {
+		own, off time.Duration
+		want     string
+	}{
+		{20 * ms, 60 * ms, "100% of the extra time is running on a CPU, 75% because the request waited for a CPU (other processes ran)."},
+		{20 * ms, 300 * ms, "94% of the extra time is waiting for a CPU (other processes ran)."},
+		{ms, 4 * ms, "80% of the extra time is waiting for a CPU (other processes ran)."},
+	} {
+		median := partsOf(times{reqtrace.CauseRunning: ms})
+		v := Of(fakeReport(median, partsOf(times{reqtrace.CauseRunning: ms + tt.own, reqtrace.CauseDescheduled: tt.off})))
+		if !strings.HasPrefix(v.Sentence, tt.want) {
+			t.Errorf("%v and %v: %s", tt.own, tt.off, v.Sentence)
+		}
+	}
+}
+
 // TestDilatedQueue: what ran before requests is the first cause though other processes took its CPU for longer, unless it was other
 // requests.
 func TestDilatedQueue(t *testing.T) {

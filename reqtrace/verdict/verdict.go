@@ -61,7 +61,7 @@ type NamedCause struct {
 	DoingAt string         `json:"doing_at,omitempty"`
 	DoingOp string         `json:"doing_op,omitempty"`
 	Longest time.Duration  `json:"longest_ns,omitzero"` // that the holder did so, or ran, at a stretch
-	Waited  time.Duration  `json:"waited_ns,omitzero"`  // besides Excess: while that holder waited for a CPU; it is in the excess of [reqtrace.CauseDescheduled]
+	Waited  time.Duration  `json:"waited_ns,omitzero"`  // besides Excess: while that holder, or a request that computes, waited for a CPU; it is in the excess of CauseDescheduled
 
 	behind time.Duration // of Excess: what is Waited of others
 
