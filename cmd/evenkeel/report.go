@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"evenkeel.dev/internal/textfmt"
@@ -90,8 +91,12 @@ func runReport(ctx context.Context, a *app, args []string) error {
 // page writes the page where asked to.
 func (v *topView) page(m *merged, name, title string, now time.Time) error {
 	o := history.PageOptions{Title: title, Now: now, Status: []string{replicasText(m)}}
-	if v.since > 0 {
+	live := slices.ContainsFunc(v.replicas, func(r replica) bool { return r.url != "" })
+	switch {
+	case v.since > 0:
 		o.Since = now.Add(-v.since)
+	case !live: // a file of last week has no picture of the days since
+		o.Now = time.Time{}
 	}
 	for _, line := range m.missing {
 		o.Sources = append(o.Sources, "Not in it: "+textfmt.Printable(line))
