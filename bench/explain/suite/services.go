@@ -15,6 +15,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
+	"sync"
 	"syscall"
 	"time"
 
@@ -133,23 +135,31 @@ func answerNames(c net.PacketConn) {
 	}
 }
 
-// startLoops starts shells that compute until end is called.
+// startLoops starts shells that compute until end is called, or this process is killed.
 func startLoops(ctx context.Context, n int) (end func(), err error) {
-	var loops []*exec.Cmd
-	end = func() {
-		for _, c := range loops {
-			_ = c.Process.Kill()
-			_ = c.Wait()
-		}
+	ctx, cancel := context.WithCancel(ctx)
+	var loops sync.WaitGroup
+	started := make(chan error)
+	for range n {
+		loops.Go(func() {
+			runtime.LockOSThread() // the kernel kills the child with the thread that started it (PR_SET_PDEATHSIG)
+			defer runtime.UnlockOSThread()
+			c := exec.CommandContext(ctx, "sh", "-c", "while :; do :; done")
+			c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+			err := c.Start()
+			started <- err
+			if err == nil {
+				_ = c.Wait()
+			}
+		})
 	}
 	for range n {
-		c := exec.CommandContext(ctx, "sh", "-c", "while :; do :; done")
-		c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-		if err := c.Start(); err != nil {
-			end()
-			return nil, err
-		}
-		loops = append(loops, c)
+		err = errors.Join(err, <-started)
+	}
+	end = func() { cancel(); loops.Wait() }
+	if err != nil {
+		end()
+		return nil, err
 	}
 	return end, nil
 }
