@@ -67,7 +67,8 @@ func (d *driver) demo(ctx context.Context, dir string) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", m.label, err)
 		}
-		fmt.Fprintf(d.out, "%s: %d of %d requests overlapped a collection, %d failed\n", m.label, overlapped, run.Load.Requests(), run.Load.Failed)
+		fmt.Fprintf(d.out, "%s: %d of %d requests overlapped a collection, %d failed\n",
+			m.label, overlapped, run.Load.Requests(), run.Load.Failed)
 		runs, events = append(runs, run), append(events, es...)
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -91,7 +92,7 @@ func (d *driver) demo(ctx context.Context, dir string) error {
 	return os.WriteFile(filepath.Join(dir, "gate-events.ndjson"), []byte(text.String()), 0o644)
 }
 
-// demoOnce runs one mode. It returns what happened inside the replicas meanwhile, and how many requests overlapped a
+// demoOnce runs one mode. It returns what happened inside the replicas during the load, and how many requests overlapped a
 // collection.
 func (d *driver) demoOnce(ctx context.Context, label string, m mode, l load) (demoRun, []event, int64, error) {
 	files := make([]string, 2)

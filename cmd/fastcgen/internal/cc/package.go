@@ -67,7 +67,8 @@ func ReadPackage(ctx context.Context, path string, tags []string, out, temp stri
 	}
 	names := slices.Concat(bp.GoFiles, bp.CgoFiles)
 	pkg := &Package{
-		Shell: Shell{dir, temp}, holds: slices.Contains(names, base), Fset: token.NewFileSet(), CFiles: bp.CFiles, SFiles: bp.SFiles,
+		Shell: Shell{dir, temp}, holds: slices.Contains(names, base), Fset: token.NewFileSet(),
+		CFiles: bp.CFiles, SFiles: bp.SFiles,
 		cFlags: bp.CgoCFLAGS, cppFlags: bp.CgoCPPFLAGS, PkgConfig: bp.CgoPkgConfig, LdFlags: bp.CgoLDFLAGS,
 	}
 	for _, n := range names {

@@ -58,8 +58,10 @@ func newGuesser(facts *cc.Facts, uses *cgoUses, info *types.Info, pkg *cc.Packag
 	declared, _ := pkg.Declared()
 	g := &guesser{
 		facts: facts, uses: uses, names: names, own: own, allocated: map[dwarf.Type]bool{},
-		tracer: &tracer{info: info, isC: func(name string) bool { return names.functions[name] }, zero: zeroAt(info, pkg.Files)},
-		taken:  map[string]bool{}, opaque: map[dwarf.Type]*guessType{}, mirrors: map[dwarf.Type]*guessType{},
+		tracer: &tracer{
+			info: info, zero: zeroAt(info, pkg.Files), isC: func(name string) bool { return names.functions[name] },
+		},
+		taken: map[string]bool{}, opaque: map[dwarf.Type]*guessType{}, mirrors: map[dwarf.Type]*guessType{},
 	}
 	for name := range declared {
 		g.taken[name] = true
@@ -163,8 +165,8 @@ func (g *guesser) guess(u *guess) {
 		return
 	}
 	if variables := g.own.variables[u.cName]; len(variables) > 0 {
-		u.refuse("it uses the variable %s of the preamble, and the copy of the preamble in this file has another one of that name: "+
-			"move it to a .c file of the package", strings.Join(variables, " and "))
+		u.refuse("it uses the variable %s of the preamble, and the copy of the preamble in this file has another one "+
+			"of that name: move it to a .c file of the package", strings.Join(variables, " and "))
 		return
 	}
 	for _, c := range u.sites {
@@ -185,6 +187,7 @@ func (g *guesser) guess(u *guess) {
 	for i := range fn.ParamType {
 		p.parameter(i)
 	}
+	p.askLengths()
 	p.result()
 }
 

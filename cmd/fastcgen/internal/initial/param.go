@@ -10,7 +10,6 @@ import (
 
 	"evenkeel.dev/cmd/fastcgen/internal/cc"
 	"evenkeel.dev/cmd/fastcgen/internal/decl"
-	"evenkeel.dev/cmd/fastcgen/internal/reach"
 )
 
 // parameters guesses the parameters and results of one function.
@@ -21,6 +20,7 @@ type parameters struct {
 	names   map[string]bool
 	lengths map[int]string // the number parameters that are len(x) or cap(x)
 	slices  map[int]string // the names of slices, by the pointer parameters that they are
+	unknown []string       // pointers of which nothing says how much C touches there
 }
 
 // at returns the origins of argument i, without nil.
@@ -129,8 +129,8 @@ func (p *parameters) parameter(i int) {
 	c := p.fn.ParamType[i]
 	if typ := p.number(c); typ != "" {
 		if slices.ContainsFunc(p.at(i), func(o origin) bool { return o.kind == isSlice || o.kind == isAddress }) {
-			p.u.refuse("it gets an address as a number, which keeps nothing alive: wrap it in a static inline function "+
-				"that takes a pointer there (%s)", p.sites())
+			p.u.refuse("it gets an address as a number, which keeps nothing alive: wrap it in a static inline function " +
+				"that takes a pointer there")
 			return
 		}
 		p.pass(p.name(i), typ)
@@ -155,14 +155,15 @@ func (p *parameters) pass(name, typ string) {
 	p.u.args = append(p.u.args, name)
 }
 
-// sites names the first places of the calls.
-func (p *parameters) sites() string {
-	var list []string
-	for _, c := range p.u.sites {
-		list = append(list, short(c.at))
+// askLengths asks how long is what the pointers of which nothing says so lead to.
+func (p *parameters) askLengths() {
+	if len(p.unknown) > 0 {
+		p.u.ask("How many elements does C touch at %s? Write it in place of %s.", strings.Join(p.unknown, ", "), elements)
 	}
-	return reach.Some(list)
 }
+
+// elements stands for a length that only a person knows.
+const elements = "ELEMENTS"
 
 // pointerTo declares a pointer.
 func (p *parameters) pointerTo(i int, ptr *dwarf.PtrType) {
@@ -224,10 +225,8 @@ func all(list []origin, is func(origin) bool) bool {
 func (p *parameters) unknownLength(i int, elem string) {
 	name := p.name(i)
 	p.pass(name, "[]"+elem)
-	p.u.clauses = append(p.u.clauses, "require len("+name+") >= ELEMENTS")
-	p.u.ask("How many elements does C touch at %s (argument %d, %s; %s)? Write it in place of ELEMENTS: a number, C.NAME or what follows from "+
-		"the other parameters. Memory of C is no slice of Go: wrap the function if that is what it gets.",
-		name, i+1, p.facts.Describe(p.fn.ParamType[i]), p.sites())
+	p.u.clauses = append(p.u.clauses, "require len("+name+") >= "+elements)
+	p.unknown = append(p.unknown, name)
 }
 
 // text declares a const char *, which most often is a string that ends in a zero byte.
@@ -235,8 +234,7 @@ func (p *parameters) text(i int) {
 	name := p.name(i)
 	p.pass(name, "[]byte")
 	p.u.clauses = append(p.u.clauses, fmt.Sprintf("require len(%[1]s) > 0 && %[1]s[len(%[1]s)-1] == 0", name))
-	p.u.ask("Does C read %s (argument %d; %s) up to a zero byte, and keep no pointer to it? Then this is right. C.CString's memory is C's, "+
-		"this one is Go's.", name, i+1, p.sites())
+	p.u.ask("Does C read %s up to a zero byte, and keep no pointer to it? Then this is right.", name)
 }
 
 // written declares a result that C writes by the address of one variable.
@@ -247,7 +245,7 @@ func (p *parameters) written(i int, typ string) {
 	if all(p.at(i), func(o origin) bool { return o.zero }) {
 		return // it begins as 0 here, too
 	}
-	p.u.ask("Does C read %s (argument %d; %s) before it writes it? Then add //fastc:inout %[1]s = VALUE; if not, this is right.", name, i+1, p.sites())
+	p.u.ask("Does C read %s before it writes it? Then add //fastc:inout %[1]s = VALUE. If not, this is right.", name)
 }
 
 // structPointer declares a pointer to a struct: to Go's mirror when Go has values of it, and otherwise to what C
@@ -326,9 +324,11 @@ func (p *parameters) keeps() {
 		return
 	}
 	for _, param := range p.u.params {
-		if param.typ == "string" || strings.HasPrefix(param.typ, "[]") || strings.HasPrefix(param.typ, "*") && !opaque(param.typ) {
-			p.u.ask("Does what it returns keep a pointer to %s (%s)? That is memory of Go. If it does, leave C.%s() as it is; if C has a copy, this is right.",
-				param.name, p.sites(), p.u.cName)
+		ofGo := param.typ == "string" || strings.HasPrefix(param.typ, "[]") ||
+			strings.HasPrefix(param.typ, "*") && !opaque(param.typ)
+		if ofGo {
+			p.u.ask("Does what it returns keep a pointer to %s, which is memory of Go? Then leave C.%s() as it is. "+
+				"If C has a copy, this is right.", param.name, p.u.cName)
 		}
 	}
 }
@@ -339,11 +339,11 @@ func (p *parameters) pointerResult(ptr *dwarf.PtrType) string {
 		return "*" + p.handle(p.u, ptr.Type).goName
 	}
 	if n, _ := p.facts.Number(ptr.Type); !n.PlainChar || !cc.IsConst(ptr.Type) {
-		p.u.refuse("it returns %s: Go cannot know how long that stays. Wrap it in a static inline function that writes what it points to into a slice",
-			p.facts.Describe(p.fn.ReturnType))
+		p.u.refuse("it returns %s: Go cannot know how long that stays. Wrap it in a static inline function "+
+			"that writes what it points to into a slice", p.facts.Describe(p.fn.ReturnType))
 		return ""
 	}
 	p.u.clauses = append(p.u.clauses, "copy")
-	p.u.ask("Does the string that it returns end in a zero byte, and does C keep it (%s)? Then this is right: Go gets a copy.", p.sites())
+	p.u.ask("Does the string that it returns end in a zero byte, and does C keep it? Then this is right, and Go gets a copy.")
 	return "string"
 }

@@ -48,8 +48,9 @@ func (in *initializer) blocks() []block {
 	}
 	head := fmt.Sprintf("//go:build %s\n\n", in.constraint()) +
 		emit.Wrapped(fmt.Sprintf("The C functions called in %s, as fastcgen -init declared them: read them, decide what is left to decide, and run "+
-			"fastcgen %s. What the C compiler cannot tell is guessed from the calls: which length belongs to which slice, what a variable "+
-			"holds before the call.", strings.Join(names, ", "), filepath.Base(in.out))) +
+			"fastcgen %s. The C compiler says what the types are, and the calls say which length belongs to which slice.",
+			strings.Join(names, ", "), filepath.Base(in.out))) +
+		in.aboutElements() +
 		"\npackage " + in.files[0].file.Name.Name + "\n\n" + emit.Comment(in.own) + "import \"C\"\n"
 	list := []block{{text: head}}
 	list = append(list, in.typeBlocks()...)
@@ -73,6 +74,18 @@ func (in *initializer) blocks() []block {
 		list = append(list, block{text: "\n// These stay as they are, calls of ordinary cgo.\n//\n" + left})
 	}
 	return list
+}
+
+// aboutElements says what to write in place of ELEMENTS, where that stands.
+func (in *initializer) aboutElements() string {
+	asks := slices.ContainsFunc(in.list, func(u *guess) bool {
+		return u.state() == isAsked && slices.ContainsFunc(u.clauses, func(c string) bool { return strings.HasSuffix(c, elements) })
+	})
+	if !asks {
+		return ""
+	}
+	return "//\n" + emit.Wrapped("Write a number, C.NAME or an expression over the other parameters in place of "+elements+
+		". A wrong one lets C write over Go's memory. If C gets its own memory there, wrap the function.")
 }
 
 // typeBlocks declares the types of the functions that are declared.

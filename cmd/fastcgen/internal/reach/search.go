@@ -55,7 +55,10 @@ func (s *Search) Run(ctx context.Context) *Report {
 	unseen := func(format string, args ...any) {
 		r.Unseen = append(r.Unseen, r.at+": warning: "+fmt.Sprintf(format, args...))
 	}
-	o := &outside{exports: exports(s.Package), libraries: libraries(ctx, s.Toolchain, s.Package), known: cLibrary(ctx, s.Toolchain), weak: map[string]bool{}}
+	o := &outside{
+		exports: exports(s.Package), libraries: libraries(ctx, s.Toolchain, s.Package),
+		known: cLibrary(ctx, s.Toolchain), weak: map[string]bool{},
+	}
 	graph := &Graph{noteworthy: o.noteworthy, taken: maps.Clone(o.exports), weak: o.weak}
 	look := func(what, stdin string, args ...string) {
 		text, err := s.Toolchain.Assembly(ctx, stdin, args...)
