@@ -110,6 +110,15 @@ func (k *warning) tell(now time.Time, every time.Duration) (times int, due bool)
 	return times, true
 }
 
+// close notes that the events are over, and returns how often they happened; 0: the log does not know of them.
+func (k *warning) close() (times int) {
+	if k.open {
+		times = k.times
+		k.times, k.unsaid, k.open = 0, 0, false
+	}
+	return times
+}
+
 // over logs that what lasted has ended, and how often it happened, where the log knows of one of
 // the kinds.
 func (w *warnings) over(message string, kinds ...string) {
@@ -124,9 +133,8 @@ func (w *warnings) close(kinds []string) (times int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, kind := range kinds {
-		if k := w.kinds[kind]; k != nil && k.open {
-			times += k.times
-			k.times, k.unsaid, k.open = 0, 0, false
+		if k := w.kinds[kind]; k != nil {
+			times += k.close()
 		}
 	}
 	return times

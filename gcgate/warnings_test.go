@@ -16,6 +16,29 @@ import (
 	"time"
 )
 
+// TestOutage: a failure that comes and goes is logged once a minute, and its end as often.
+func TestOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var logged logBuffer
+		log := slog.New(slog.NewTextHandler(&logged, nil))
+		var o Outage
+		o.Over(log, "over") // of nothing
+		for range 10 {      // two minutes
+			o.Began(log, "began", "member", "b")
+			time.Sleep(12 * time.Second)
+			o.Over(log, "over", "member", "b")
+		}
+		var lines []string
+		for l := range strings.Lines(logged.String()) {
+			_, l, _ = strings.Cut(strings.TrimSpace(l), "level=WARN msg=")
+			lines = append(lines, l)
+		}
+		if want := []string{"began member=b", "over member=b", "began member=b times=5", "over member=b times=5"}; !slices.Equal(lines, want) {
+			t.Errorf("the log has %q, want %q", lines, want)
+		}
+	})
+}
+
 // TestWarningsOnceInTheirPeriod: a kind of event is logged once in its period, with how often it
 // happened, and once when it is over.
 func TestWarningsOnceInTheirPeriod(t *testing.T) {

@@ -21,10 +21,11 @@ var closeTimeout = time.Second
 // Turns is one replica's part in a group. It holds at most one turn. Its methods may be called
 // from any goroutine.
 type Turns struct {
-	options Options
-	gateLog atomic.Pointer[slog.Logger] // nil: no gate has started
-	api     *api
-	names   []string // of the group's Leases
+	options   Options
+	gateLog   atomic.Pointer[slog.Logger] // nil: no gate has started
+	unwatched gcgate.Outage               // of the watch
+	api       *api
+	names     []string // of the group's Leases
 
 	busy       chan struct{} // has an element while a TryAcquire runs, and for good after Close
 	closing    chan struct{} // closed by Close

@@ -15,7 +15,6 @@ const (
 	listTimeout  = 5 * time.Second
 	observeMin   = 100 * time.Millisecond // pause after a failure, doubled up to observeMax
 	observeMax   = 5 * time.Second
-	warnEvery    = time.Minute // between two lines about watches that fail
 	typeBookmark = "BOOKMARK"
 	typeDeleted  = "DELETED"
 	typeError    = "ERROR"
@@ -23,8 +22,7 @@ const (
 
 // observe keeps slots what the server has, until Close.
 func (t *Turns) observe() {
-	failing, times := false, 0 // times: that it began to fail, since the last line
-	var told time.Time         // when the log was told
+	failing := false
 	for pause := observeMin; ; pause = min(2*pause, observeMax) {
 		watched, err := t.follow(t.ctx)
 		if t.ctx.Err() != nil {
@@ -32,14 +30,11 @@ func (t *Turns) observe() {
 		}
 		if watched {
 			pause, failing = observeMin, false
+			t.watches()
 		}
 		if err != nil && !failing {
 			failing = true
-			times++
-			if now := time.Now(); told.IsZero() || now.Sub(told) >= warnEvery {
-				t.log().Warn("k8sturn: cannot watch the Leases; trying again", "error", t.explain(err), "times", times)
-				told, times = now, 0
-			}
+			t.unwatched.Began(t.log(), "k8sturn: cannot watch the Leases; trying again", "error", t.explain(err))
 		}
 		select {
 		case <-t.ctx.Done():
@@ -48,6 +43,9 @@ func (t *Turns) observe() {
 		}
 	}
 }
+
+// watches tells the log, if it knows that the Leases could not be watched.
+func (t *Turns) watches() { t.unwatched.Over(t.log(), "k8sturn: the Leases can be watched again") }
 
 // follow lists the Leases and watches them until that ends. It reports whether the watch was one: it told something, or lasted.
 func (t *Turns) follow(ctx context.Context) (watched bool, err error) {
@@ -82,7 +80,10 @@ func (t *Turns) follow(ctx context.Context) (watched bool, err error) {
 	defer cancel()
 	begin := time.Now()
 	err = t.api.watch(bound, l.Metadata.ResourceVersion, func(e event) error {
-		watched = watched || e.Type != typeError
+		if e.Type != typeError {
+			watched = true
+			t.watches()
+		}
 		return t.learn(e)
 	})
 	watched = watched || time.Since(begin) > observeMax

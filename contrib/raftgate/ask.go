@@ -193,9 +193,8 @@ func (m *Member) heard(a answered) {
 	defer m.mu.Unlock()
 	id, log := a.voter.ID, m.log()
 	if a.err == nil || errors.Is(a.err, ErrGone) {
-		if o := m.outages[id]; o != nil && o.open {
-			log.Warn("raftgate: the member answers again", "member", id, "times", o.times)
-			o.times, o.open = 0, false
+		if o := m.outages[id]; o != nil {
+			o.Over(log, "raftgate: the member answers again", "member", id)
 		}
 		delete(m.silent, id)
 		delete(m.ignored, id)
@@ -210,24 +209,12 @@ func (m *Member) heard(a answered) {
 		m.ignored[id] = true
 		o := m.outages[id]
 		if o == nil {
-			o = &outage{}
+			o = &gcgate.Outage{}
 			m.outages[id] = o
 		}
-		if o.times++; o.told.IsZero() || now.Sub(o.told) >= warnEvery {
-			o.told, o.open = now, true
-			log.Warn("raftgate: a member does not answer; it has no say in whose turn it is until it does",
-				"member", id, "error", a.err, "times", o.times, "fix", "start it, and have it serve what Options.Ask asks")
-		}
+		o.Began(log, "raftgate: a member does not answer; it has no say in whose turn it is until it does",
+			"member", id, "error", a.err, "fix", "start it, and have it serve what Options.Ask asks")
 	}
-}
-
-const warnEvery = time.Minute // between two lines about one member that does not answer
-
-// outage is what the log knows of a member that does not answer.
-type outage struct {
-	told  time.Time // when it was told last
-	times int       // that the member began not to answer, since the log knows that it had ended
-	open  bool      // the log does not know yet that it has ended
 }
 
 // isSteady reports whether a member has answered whatever it was asked lately.

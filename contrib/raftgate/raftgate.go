@@ -57,21 +57,21 @@ type Member struct {
 	running sync.WaitGroup
 
 	mu           sync.Mutex
-	closed       bool                 // guarded by mu
-	holds        bool                 // the turn; guarded by mu
-	wanted       time.Time            // since when this member wants the turn; zero: it does not; guarded by mu
-	wantedAt     uint64               // how many times it had collected then: it may have gone without the turn since; guarded by mu
-	tried        time.Time            // when it last tried to take it; guarded by mu
-	promised     uint64               // how often it let another member go first; guarded by mu
-	hurried      bool                 // a collection that another member asked for runs; guarded by mu
-	hurriedAlone bool                 // likewise, one that does not wait for the turn; guarded by mu
-	letGo        bool                 // it let another member go first, without the turn, since it last looked; guarded by mu
-	going        bool                 // it collects without the turn, or is about to, whoever asks; guarded by mu
-	silent       map[string]time.Time // members that do not answer, and since when; guarded by mu
-	stalled      map[string]time.Time // when a member did not answer last; guarded by mu
-	ignored      map[string]bool      // those of them that have no say any more; guarded by mu
-	outages      map[string]*outage   // what the log knows of them; guarded by mu
-	stats        Stats                // guarded by mu
+	closed       bool                      // guarded by mu
+	holds        bool                      // the turn; guarded by mu
+	wanted       time.Time                 // since when this member wants the turn; zero: it does not; guarded by mu
+	wantedAt     uint64                    // how many times it had collected then: it may have gone without the turn since; guarded by mu
+	tried        time.Time                 // when it last tried to take it; guarded by mu
+	promised     uint64                    // how often it let another member go first; guarded by mu
+	hurried      bool                      // a collection that another member asked for runs; guarded by mu
+	hurriedAlone bool                      // likewise, one that does not wait for the turn; guarded by mu
+	letGo        bool                      // it let another member go first, without the turn, since it last looked; guarded by mu
+	going        bool                      // it collects without the turn, or is about to, whoever asks; guarded by mu
+	silent       map[string]time.Time      // members that do not answer, and since when; guarded by mu
+	stalled      map[string]time.Time      // when a member did not answer last; guarded by mu
+	ignored      map[string]bool           // those of them that have no say any more; guarded by mu
+	outages      map[string]*gcgate.Outage // what the log knows of them; guarded by mu
+	stats        Stats                     // guarded by mu
 }
 
 var (
@@ -100,7 +100,7 @@ func New(o Options) (*Member, error) {
 	}
 	m := &Member{
 		options: o, silent: make(map[string]time.Time), stalled: make(map[string]time.Time),
-		ignored: make(map[string]bool), outages: make(map[string]*outage),
+		ignored: make(map[string]bool), outages: make(map[string]*gcgate.Outage),
 	}
 	m.ctx, m.end = context.WithCancel(context.Background())
 	return m, nil

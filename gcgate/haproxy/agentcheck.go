@@ -34,7 +34,6 @@ const (
 	agentInput   = 1024                   // bytes that are read of what a peer sends
 	acceptRetry  = 100                    // failures of Accept in a row, of a kind that may last
 	acceptWarn   = 10                     // of any kind, until the log is told
-	acceptEvery  = time.Minute            // between two times that it is
 )
 
 // What AgentCheck answers. The end of the line counts: HAProxy 2.6 ignores an answer without.
@@ -122,7 +121,7 @@ func (a *AgentCheck) Serve(l net.Listener) error {
 	var running sync.WaitGroup
 	defer running.Wait()
 	slots := make(chan struct{}, agentConns)
-	refused := acceptFailures{}
+	var refused gcgate.Outage
 	for failed := 0; ; {
 		conn, err := l.Accept()
 		if err != nil {
@@ -130,13 +129,14 @@ func (a *AgentCheck) Serve(l net.Listener) error {
 				return fmt.Errorf("haproxy: the agent-check has ended: %w", err)
 			}
 			if failed == acceptWarn {
-				refused.warn(a.logger(), err)
+				refused.Began(a.logger(),
+					"haproxy: the agent-check cannot accept connections, so HAProxy keeps what it was told last; trying on", "error", err)
 			}
 			time.Sleep(min(time.Duration(failed)*5*time.Millisecond, time.Second))
 			continue
 		}
 		failed = 0
-		refused.end(a.logger())
+		refused.Over(a.logger(), "haproxy: the agent-check accepts connections again")
 		from, ok := a.strangers.Admit(conn.LocalAddr().Network(), conn.RemoteAddr().String(), a.Allow, a.logger(),
 			&agentAdvice)
 		if !ok {
@@ -156,29 +156,6 @@ func (a *AgentCheck) Attach(g *gcgate.Gate) { a.gateLog.Store(g.Logger()) }
 
 func (a *AgentCheck) logger() *slog.Logger {
 	return cmp.Or(a.Logger, a.gateLog.Load(), slog.Default())
-}
-
-// acceptFailures are times in which no connection can be accepted. It is owned by one Serve.
-type acceptFailures struct {
-	told  time.Time // when the log was told last
-	times int       // since the log knows that one was over
-	open  bool      // the log knows of one that is not over
-}
-
-func (f *acceptFailures) warn(log *slog.Logger, err error) {
-	f.times++
-	if now := time.Now(); f.told.IsZero() || now.Sub(f.told) >= acceptEvery {
-		f.told, f.open = now, true
-		log.Warn("haproxy: the agent-check cannot accept connections, so HAProxy keeps what it was told last; trying on",
-			"error", err, "times", f.times)
-	}
-}
-
-func (f *acceptFailures) end(log *slog.Logger) {
-	if f.open {
-		log.Warn("haproxy: the agent-check accepts connections again", "times", f.times)
-		f.times, f.open = 0, false
-	}
 }
 
 // passes reports whether an error of Accept ends by itself: there are no descriptors or memory left, or a peer has gone already.
