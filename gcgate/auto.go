@@ -84,7 +84,7 @@ func (o *observer) observe() {
 		level = slog.LevelDebug // as before
 	}
 	o.log.Log(context.Background(), level, "gcgate: auto: watched the runtime collect", "policy", choice, "why", why(choice),
-		"cycles", cycles, "gaps", o.gaps, "live", h.thresholds.live, "goal", goal, "limit", h.allowed.limit, "limit_from", h.allowed.from)
+		"cycles", cycles, "gaps", o.gaps, "live", h.thresholds.live, "goal", goal, limitAttr("limit", h.allowed.limit), "limit_from", h.allowed.from)
 	if choice == PolicyStock {
 		o.pause = min(max(2*o.pause, againMin), againMax)
 		o.again, o.inGap = h.sampled.Add(o.pause), false

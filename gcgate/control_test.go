@@ -303,10 +303,10 @@ func TestCyclesOfOthersAreExplained(t *testing.T) {
 			1, "from=Options.MemoryLimitBytes", "give the process",
 		},
 		{
-			"memory beside the heap",
+			"memory outside the heap",
 			Options{},
 			func(r *rig) { r.heap.Do(func() { r.heap.Beside = 400 * mib }) },
-			1, "memory beside the heap", "limit is near;",
+			1, "memory outside the heap", "limit is near;",
 		},
 		{
 			"the gate was late",

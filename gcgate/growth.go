@@ -2,12 +2,12 @@ package gcgate
 
 const (
 	growthCycles = 4       // that are looked at, with the oldest as the base
-	growthShare  = 1. / 20 // of what was allocated meanwhile must be live, at least
+	growthShare  = 1. / 20 // of what was allocated during them must be live, at least
 	growthLeast  = 1. / 64 // of the live heap, likewise: less is chance
 	growthSlow   = 1. / 8  // of the live heap at which the gate ran out of room: a slow leak
 
-	// firstRatio is minTriggerRatio until it is known whether the live heap grows: a drained
-	// collection tells that, and meets nobody.
+	// firstRatio is minTriggerRatio until it is known whether the live heap grows. A drained
+	// collection tells that, and overlaps no request.
 	firstRatio = 1.05
 )
 

@@ -54,7 +54,7 @@ type heapWatch struct {
 	predict    predictor
 	gap        gap
 	growth     growth
-	undrained  bool          // the policy announces, and nobody has acted on the last announcement
+	undrained  bool          // the policy announces, and no peer has acted on the last announcement
 	oldest     time.Duration // for so long a request in flight has been here, at least
 	last       reading       // the last sample
 	sampled    time.Time     // when it was taken
@@ -100,7 +100,7 @@ func (h *heapWatch) logRule() {
 	}
 	h.log.Info("gcgate: the trigger is the heap after two seconds of allocation, within floor and ceiling",
 		"floor", h.options.MinTriggerBytes, "ceiling", uint64(ceiling), "ceiling_is", why,
-		"limit", h.allowed.limit, "limit_from", h.allowed.from)
+		limitAttr("limit", h.allowed.limit), "limit_from", h.allowed.from)
 	if set := h.requested; set != math.MaxInt64 && h.allowed.limit < set {
 		h.log.Warn("gcgate: the memory limit is above what the control group leaves to this process: the lower one holds",
 			"limit", set, "instead", h.allowed.limit,
@@ -110,6 +110,14 @@ func (h *heapWatch) logRule() {
 		h.log.Info("gcgate: Options.Replicas is not set, so the trigger leaves no time for others to collect first",
 			"fix", "set it to how many replicas take these turns; then the log also says if the turns do not suffice")
 	}
+}
+
+// limitAttr is a memory limit in the log, in bytes.
+func limitAttr(key string, limit int64) slog.Attr {
+	if limit == math.MaxInt64 {
+		return slog.String(key, "none")
+	}
+	return slog.Int64(key, limit)
 }
 
 // warnOff tells that GOGC=off is kept under a policy that leaves the runtime in charge, and what it costs.
@@ -249,20 +257,20 @@ func (h *heapWatch) escaped(n uint64, was thresholds, heap uint64) {
 	switch {
 	case h.overruled: // which has been told
 	case int64(was.net) >= h.allowed.limit:
-		h.warn("escaped", "gcgate: the runtime collected by itself: the memory limit is near; raise it",
-			"fix", "or lower HardRatio and MaxTriggerBytes, so that the gate collects earlier", "limit", h.allowed.limit,
-			"from", h.allowed.from, "heap", heap, "live", h.thresholds.live, "enough", limitFor(h.options,
-				h.thresholds.live, overhead))
+		h.warn("escaped", "gcgate: the runtime collected by itself because the memory limit is near; raise it",
+			"fix", "or lower HardRatio and MaxTriggerBytes, so that the gate collects earlier",
+			"limit", h.allowed.limit, "from", h.allowed.from, "heap", heap, "live", h.thresholds.live,
+			"enough", limitFor(h.options, h.thresholds.live, overhead))
 	case heap < was.hard:
 		h.warn("escaped",
-			"gcgate: the runtime collected by itself: memory beside the heap grew; the gate has moved its safety limit",
-			"fix", "nothing; if this is said often, look for goroutines that pile up", "net", was.net, "heap", heap,
-			"beside", overhead)
+			"gcgate: the runtime collected by itself because memory outside the heap grew; the gate has moved its safety limit",
+			"fix", "nothing; if this is said often, look for goroutines that pile up",
+			"net", was.net, "heap", heap, "outside", overhead)
 	default:
 		h.warn("escaped",
-			"gcgate: the runtime collected by itself: the heap outgrew hard, and no memory limit is near; raise HardRatio",
-			"fix", "or shorten AnnounceTimeout and DrainTimeout", "heap", heap, "trigger", was.trigger, "hard", was.hard,
-			"net", was.net, "bytes_a_second", uint64(h.rate))
+			"gcgate: the runtime collected by itself because the heap outgrew hard; no memory limit is near; raise HardRatio",
+			"fix", "or shorten AnnounceTimeout and DrainTimeout",
+			"heap", heap, "trigger", was.trigger, "hard", was.hard, "net", was.net, "bytes_a_second", uint64(h.rate))
 	}
 }
 
@@ -291,7 +299,8 @@ func (h *heapWatch) settle(live uint64) bool {
 		h.net = limit
 	}
 	if lower := lowerLimit(h.options, limit); lower != h.requested {
-		h.log.Info("gcgate: the program has set another memory limit (debug.SetMemoryLimit), which holds from now on", "limit", limit, "before", h.requested)
+		h.log.Info("gcgate: the program has set another memory limit (debug.SetMemoryLimit), which holds from now on",
+			limitAttr("limit", limit), limitAttr("before", h.requested))
 		h.requested, h.memoryRead = lower, time.Time{}
 	}
 	if h.memoryRead.IsZero() || h.collected.Sub(h.memoryRead) >= memoryEvery {
@@ -330,12 +339,12 @@ func (h *heapWatch) leastRatio() float64 {
 	return minTriggerRatio
 }
 
-// drains reports whether collections of the gate's own meet nobody.
+// drains reports whether collections of the gate's own overlap no request.
 func (h *heapWatch) drains() bool { return h.policy.announces() && !h.undrained }
 
-// givesUpGroup reports whether the control group's limit is not set as the runtime's: where the
-// live heap grows it would have the runtime collect without end until the kernel kills the
-// process, which it does all the same.
+// givesUpGroup reports whether the control group's limit is not set as the runtime's. While the
+// live heap grows, that limit would have the runtime collect without end until the kernel kills the
+// process. The kernel does that all the same.
 func (h *heapWatch) givesUpGroup() bool { return h.growth.grows() && h.allowed.limit < h.requested }
 
 // cede returns the limit to set where the runtime stays in charge for want of room: the process's,
@@ -352,7 +361,7 @@ func (h *heapWatch) cede(overhead uint64) (limit int64) {
 		return h.requested
 	}
 	h.warnings.lasting("no room", warnEvery,
-		"gcgate: the memory limit leaves no room beside the live heap; the runtime stays in charge", figures...)
+		"gcgate: the memory limit leaves no room above the live heap; the runtime stays in charge", figures...)
 	return h.allowed.runtimeLimit(live, overhead)
 }
 

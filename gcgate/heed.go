@@ -133,9 +133,9 @@ func (rs *rounds) warnUnended(r *round, isQuiet bool) {
 	case unended > 0 && took >= rs.options.DrainTimeout:
 		rs.heap.warnings.lasting("unended", lastsEvery,
 			"gcgate: requests did not end within DrainTimeout, so they overlap a collection",
-			"requests", unended, "oldest_at_least", max(rs.heap.oldest, took).Round(time.Millisecond), "fix",
-			"give handlers that hang a timeout; "+
-				"raise DrainTimeout for slow ones; count no streams (httpgate.Options.Stream), or their messages (Gate.EnterKept)")
+			"requests", unended, "oldest_at_least", max(rs.heap.oldest, took).Round(time.Millisecond),
+			"fix", "give handlers that hang a timeout; raise DrainTimeout for slow ones; "+
+				"count no streams (httpgate.Options.Stream), or their messages (Gate.EnterKept)")
 	}
 }
 

@@ -129,7 +129,7 @@ func TestLimitThatHelps(t *testing.T) {
 		t.Error("the process is not killed without a gate")
 	}
 	for _, o := range []Options{{Policy: PolicyThrough}, {Signals: []Signal{&fakeSignal{}}}} {
-		if s := l.run(t, &o); s.killed > 0 || !strings.Contains(s.log, "no room beside the live heap") ||
+		if s := l.run(t, &o); s.killed > 0 || !strings.Contains(s.log, "no room above the live heap") ||
 			strings.Contains(s.log, "grows") {
 			t.Errorf("policy %v: killed after %v; the log:\n%s", o.Policy, s.killed, s.log)
 		}

@@ -501,7 +501,7 @@ func TestPercentSetWhileTheGateIsInCharge(t *testing.T) {
 				t.Errorf("GOGC %d set under %v: the runtime goes on collecting: %d, then %d", c.set, c.o.Policy, escaped, s.Escaped)
 			}
 			log := r.logged.String()
-			if n := strings.Count(log, "SetGCPercent"); n != c.told || strings.Contains(log, "memory beside the heap") {
+			if n := strings.Count(log, "SetGCPercent"); n != c.told || strings.Contains(log, "memory outside the heap") {
 				t.Errorf("GOGC %d set under %v: told %d times, want %d:\n%s", c.set, c.o.Policy, n, c.told, log)
 			}
 			want := c.set

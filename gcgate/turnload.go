@@ -247,8 +247,8 @@ func (h *heapWatch) warnTurns() {
 		ways = append(ways, "let turns_enough replicas collect at once")
 		figures = append(figures, "turns_enough", k)
 	}
-	h.warnings.lasting("load of turns", lastsEvery, "gcgate: "+what, append(figures, "fix", strings.Join(ways,
-		"; or "))...)
+	fix := strings.Join(ways, "; or ")
+	h.warnings.lasting("load of turns", lastsEvery, "gcgate: "+what, append(figures, "fix", fix)...)
 }
 
 // turnsKnown is how many turns must have been held before the figures are trusted.

@@ -100,12 +100,12 @@ type RuntimeAPI struct {
 	// DisableMending leaves other servers drained, whoever drained them. Default: false.
 	DisableMending bool
 
-	// MendAfter is how long another server must have been drained to be put back, beside what this
-	// gate expects of a collection of its own. Raise it where other replicas take longer: their heaps
-	// are larger, or their drains are not heeded (by requests that stick to a server, say), for which
-	// a gate waits up to 10 s. Raise it, too, where the turn is a lease (contrib/etcdturn,
-	// contrib/k8sturn) and a replica may stand still for longer than that lasts: it would be put back
-	// while it does. Default: 0, which is 2.5 s. Limit: 1 h.
+	// MendAfter is how long another server must have been drained to be put back, in addition to what
+	// this gate expects of a collection of its own. Raise it if other replicas take longer: their
+	// heaps are larger, or requests stick to a drained server, for which a gate waits up to 10 s.
+	// Raise it, too, if the turn is a lease (contrib/etcdturn, contrib/k8sturn) and a replica may
+	// stand still for longer than the lease lasts. A peer would put it back during that time.
+	// Default: 0, which is 2.5 s. Limit: 1 h.
 	MendAfter time.Duration
 
 	// Logger gets Warn for a server that was put back. Default: nil, which is the gate's logger.
