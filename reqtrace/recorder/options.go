@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os/exec"
 	"path/filepath"
 	"runtime/trace"
 	"slices"
@@ -125,7 +126,11 @@ func (o Options) withDefaults() (Options, error) {
 		return o, &OptionError{"KeepBytes", fmt.Sprintf("%d; it goes from %d to %d", o.KeepBytes, 1<<20, int64(64)<<30)}
 	case len(o.Analyze) > 0 && !filepath.IsAbs(o.Analyze[0]):
 		return o, &OptionError{
-			"Analyze", fmt.Sprintf("%q is no absolute path: write where the program is, or leave it out", o.Analyze[0]),
+			"Analyze", fmt.Sprintf("%q is not an absolute path: write where the program is, or leave it out", o.Analyze[0]),
+		}
+	case len(o.Analyze) > 0:
+		if _, err := exec.LookPath(o.Analyze[0]); err != nil {
+			return o, &OptionError{"Analyze", fmt.Sprintf("%v: write where the program is, or leave it out", err)}
 		}
 	}
 	return o, nil

@@ -264,12 +264,24 @@ func TestSwitch(t *testing.T) {
 	}
 }
 
-// TestAnalyzer: a program that cannot be started costs that snapshot alone, which stays for others to look at.
+// TestAnalyzer: a program that is not there is an error at the start. One that goes away later costs that snapshot only,
+// which stays for others to look at.
 func TestAnalyzer(t *testing.T) {
 	leaks.Test(t)
 	dir := t.TempDir()
-	r, err := Start(t.Context(), Options{Slow: time.Millisecond, Dir: dir, Analyze: []string{filepath.Join(dir, "absent")}, Logger: quiet})
+	program := filepath.Join(t.TempDir(), "analyze.exe")
+	o := Options{Slow: time.Millisecond, Dir: dir, Analyze: []string{program}, Logger: quiet}
+	if _, err := Start(t.Context(), o); err == nil || !strings.Contains(err.Error(), program) {
+		t.Fatalf("a program that is not there: %v", err)
+	}
+	if err := os.WriteFile(program, []byte("#!/bin/sh\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Start(t.Context(), o)
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(program); err != nil {
 		t.Fatal(err)
 	}
 	q := r.Begin(t.Context(), "consume", "")
