@@ -74,13 +74,13 @@ func main() {
 }
 
 // partNames are the parts, in order.
-var partNames = []string{"plants", "stops", "search", "analysis", "speed", "middleware", "diff"}
+var partNames = []string{"plants", "stops", "search", "analysis", "speed", "middleware", "diff", "asserts"}
 
 // bench measures everything, or a part. What was measured before an error is kept.
 func (d *driver) bench(ctx context.Context, part, results string) error {
 	parts := map[string]func(context.Context) error{
 		"plants": d.plants, "stops": d.stops, "search": d.search, "analysis": d.analysis, "speed": d.speed,
-		"middleware": d.middleware, "diff": d.diff,
+		"middleware": d.middleware, "diff": d.diff, "asserts": d.asserts,
 	}
 	names := partNames
 	if part != "" {

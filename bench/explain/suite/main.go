@@ -33,6 +33,7 @@ import (
 	"time"
 
 	"evenkeel.dev/bench/figure"
+	"evenkeel.dev/bench/machine"
 	"evenkeel.dev/reqtrace"
 	"evenkeel.dev/reqtrace/verdict"
 )
@@ -128,7 +129,7 @@ func (d *driver) bench(ctx context.Context, results string) error {
 		return err
 	}
 	defer end()
-	loops, err := startLoops(ctx, d.busy)
+	loops, err := machine.BusyLoops(ctx, d.busy)
 	if err != nil {
 		return err
 	}

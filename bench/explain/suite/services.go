@@ -12,12 +12,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
-	"sync"
-	"syscall"
 	"time"
 
 	"golang.org/x/net/dns/dnsmessage"
@@ -133,33 +129,4 @@ func answerNames(c net.PacketConn) {
 			time.AfterFunc(delay, func() { _, _ = c.WriteTo(answer, from) })
 		}
 	}
-}
-
-// startLoops starts shells that compute until end is called, or this process is killed.
-func startLoops(ctx context.Context, n int) (end func(), err error) {
-	ctx, cancel := context.WithCancel(ctx)
-	var loops sync.WaitGroup
-	started := make(chan error)
-	for range n {
-		loops.Go(func() {
-			runtime.LockOSThread() // the kernel kills the child with the thread that started it (PR_SET_PDEATHSIG)
-			defer runtime.UnlockOSThread()
-			c := exec.CommandContext(ctx, "sh", "-c", "while :; do :; done")
-			c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-			err := c.Start()
-			started <- err
-			if err == nil {
-				_ = c.Wait()
-			}
-		})
-	}
-	for range n {
-		err = errors.Join(err, <-started)
-	}
-	end = func() { cancel(); loops.Wait() }
-	if err != nil {
-		end()
-		return nil, err
-	}
-	return end, nil
 }
