@@ -25,17 +25,18 @@ type server struct {
 	http *httptest.Server
 	port *port // nil: it has no address
 
-	mu       sync.Mutex
-	moves    *sync.Cond
-	version  int                       // of the last change; guarded by mu
-	oldest   int                       // changes up to here are forgotten; guarded by mu
-	objects  map[string]map[string]any // by name; guarded by mu
-	changes  []change                  // guarded by mu
-	closed   bool                      // guarded by mu
-	requests bool                      // held back while true; guarded by mu
-	answers  bool                      // held back while true; guarded by mu
-	drops    int                       // connections that end in the place of an answer; guarded by mu
-	counts   map[string]int            // requests by method, a watch is WATCH; guarded by mu
+	mu              sync.Mutex
+	moves           *sync.Cond
+	version         int                       // of the last change; guarded by mu
+	oldest          int                       // changes up to here are forgotten; guarded by mu
+	objects         map[string]map[string]any // by name; guarded by mu
+	changes         []change                  // guarded by mu
+	closed          bool                      // guarded by mu
+	requests        bool                      // held back while true; guarded by mu
+	answers         bool                      // held back while true; guarded by mu
+	drops           int                       // connections that end in the place of an answer; guarded by mu
+	counts          map[string]int            // requests by method, a watch is WATCH; guarded by mu
+	arrived, served int                       // requests: they are carried out in the order in which they came
 }
 
 type change struct {
@@ -109,10 +110,14 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.counts[r.Method]++
-	for s.requests {
+	turn := s.arrived
+	s.arrived++
+	for s.requests || s.served != turn {
 		s.moves.Wait()
 	}
 	code, answer := s.serve(r, body)
+	s.served++
+	s.moves.Broadcast()
 	for s.answers {
 		s.moves.Wait()
 	}
