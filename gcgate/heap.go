@@ -112,14 +112,6 @@ func (h *heapWatch) logRule() {
 	}
 }
 
-// limitAttr is a memory limit in the log, in bytes.
-func limitAttr(key string, limit int64) slog.Attr {
-	if limit == math.MaxInt64 {
-		return slog.String(key, "none")
-	}
-	return slog.Int64(key, limit)
-}
-
 // warnOff tells that GOGC=off is kept under a policy that leaves the runtime in charge, and what it costs.
 func (h *heapWatch) warnOff() {
 	if (h.policy == PolicyMemory || h.policy == PolicyStock) && h.allowed.limit != math.MaxInt64 && h.pacing.stock() == math.MaxInt {
