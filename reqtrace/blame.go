@@ -45,16 +45,16 @@ type blamer struct {
 	clock  *clock
 	kernel *kernel // nil: not known
 
-	profiled bool // a CPU profile runs, and the kernel said nothing of threads
+	profiled bool // the trace has a CPU profile, and no kernel counts of threads
 
 	known   *sites
 	todo    []piece
 	sites   []blameOf
 	path    []tileOf
-	commits []commit // of SQLite, in order of time; pruned as the model's goroutines are
-	largest blameOf  // that was added for the tile under way
+	commits []commit // of SQLite, in order of time; pruned with the model's goroutines
+	largest blameOf  // the longest that was added to the current tile
 	samples []sampled
-	ran     []sampled // samples, and where it was preempted
+	ran     []sampled // samples, and the places where it was preempted
 }
 
 // piece is a part of goroutine g's time that the request's goroutine waited through.
@@ -62,7 +62,7 @@ type piece struct {
 	g      *goroutine
 	a, b   int64
 	as     Cause  // what waiting for g counts as; Running: g works for the request
-	site   siteID // where that wait is; where g works for the request: of the waits that led to g, the last that says so
+	site   siteID // where that wait is. If g works for the request: the last wait on the way to g that has a name
 	from   siteID // where the request's own goroutine waits; 0: it is g
 	inside siteID // the library's function that sleeps at site
 
@@ -70,7 +70,7 @@ type piece struct {
 	held   bool   // what is waited for is held; else it is made
 	holder siteID // where it was let go: the last that has a name, so the root's
 	near   siteID // where its holder waited for g; 0: g is it
-	writer siteID // who waits for a holder that reads: see sites.writerAt
+	writer siteID // of a writer that waits for a holder that reads: see sites.writerAt
 	what   siteID // where what g has was waited for, if there is one of it; 0: g has none
 	hold   int64  // for how long its holder had it, as far as the request waited for that
 }
@@ -141,7 +141,7 @@ func (x *blamer) blame(q *served, g *goroutine, seq uint64, a, b int64) {
 		if s.state == stateRunnable {
 			tile.site = 0 // it is the holder's
 		}
-		if s.state == stateRunning && x.onCPU(s.thread, t, end) { // the most frequent, and nothing to take apart
+		if s.state == stateRunning && x.onCPU(s.thread, t, end) { // the most frequent case: nothing to take apart
 			r.Parts.ns[CauseRunning] += dur(end - t)
 			x.sample(g, t, end)
 		} else {
@@ -150,7 +150,7 @@ func (x *blamer) blame(q *served, g *goroutine, seq uint64, a, b int64) {
 			own := piece{g: g, a: t, b: end, as: CauseRunning}
 			if steps > 0 {
 				x.segment(r, seq, &own, s, t, end)
-				steps = x.run(r, seq, steps-2) // as take counts
+				steps = x.run(r, seq, steps-2) // the same count as take's
 			} else {
 				x.lost(r, &own, end-t)
 			}
@@ -270,7 +270,7 @@ func (x *blamer) nobodys(r *Request, p piece, b int64) {
 	x.lost(r, &p, b-p.a-still)
 }
 
-// onCPU reports whether all of a time on a thread went into running, as far as that is known.
+// onCPU reports whether a thread was on its CPU from a to b, as far as the kernel's counts say.
 func (x *blamer) onCPU(thread int32, a, b int64) bool {
 	if len(x.clock.stalls) > 0 && x.clock.stood(a, b) > 0 {
 		return false
@@ -278,7 +278,8 @@ func (x *blamer) onCPU(thread int32, a, b int64) bool {
 	return x.kernel.off(thread, a, b) == offCPU{}
 }
 
-// off takes out of a piece from a to b what the kernel did not let its thread run, and returns how much that is.
+// off moves the time for which a piece's thread was off its CPU from a to b to the causes of that.
+// It returns how much it moved.
 func (x *blamer) off(r *Request, p *piece, s *segment, a, b int64) int64 {
 	off := x.kernel.off(s.thread, a, b)
 	if s.state == stateSyscall || s.state == stateCgo {
@@ -359,7 +360,8 @@ func (x *blamer) segment(r *Request, seq uint64, p *piece, s *segment, a, b int6
 	}
 }
 
-// behind adds the places of a wait for a processor: who ran instead, and of what these were off their CPUs.
+// behind adds the places of a wait for a processor: where the goroutines that ran instead are, and
+// for how long these were off their CPUs.
 func (x *blamer) behind(s *segment, a, b, busy, off int64) {
 	holder, longest := x.clock.hog(a, b)
 	if holder == 0 {
@@ -406,8 +408,9 @@ var ownCause = [...]Cause{
 	stateRunning: CauseRunning, stateSyscall: CauseSyscall, stateCgo: CauseCgo, stateNetwork: CauseNetwork, stateSleep: CauseSleep, stateDead: CauseUnknown,
 }
 
-// leads reports whether a wait is followed to the goroutine that ended it. A free stream of gRPC is announced by the goroutine
-// that reads for all calls of the connection, and that one's network is not what the call waits for.
+// leads reports whether a wait is followed to the goroutine that ended it. A wait for a free stream
+// of gRPC is not. The goroutine that reads for all calls of the connection ends it, and its wait
+// for the network is not the cause.
 func (x *blamer) leads(s *segment) bool {
 	return s.waker != nil && (s.state == stateLock || s.state == stateChannel) && x.known.places[s.site].op != opStream
 }
@@ -444,7 +447,7 @@ func (x *blamer) wait(r *Request, seq uint64, p *piece, s *segment, a, b int64) 
 	}
 }
 
-// spend adds time until b that p's goroutine spent on own, in a segment of its.
+// spend adds ns that end at b, which p's goroutine spent on own in the segment s.
 func (x *blamer) spend(r *Request, p *piece, own Cause, s *segment, b, ns int64) {
 	if p.as == CauseRunning && own == CauseRunning { // which has no place
 		r.Parts.ns[CauseRunning] += dur(ns)

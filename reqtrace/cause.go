@@ -31,7 +31,7 @@ const (
 	CauseMachine            // the machine stood still: no processor did anything, though there was work
 	CauseStoppedOther       // others than the collector stop the world: for a stack trace of all goroutines, say
 	CauseThrottled          // the CPU quota of the process's control group was used up
-	CauseDescheduled        // the kernel ran other processes on the CPU, while the goroutine had a processor
+	CauseDescheduled        // the kernel ran other processes on the CPU although the goroutine had a processor
 	numCauses
 )
 

@@ -20,7 +20,7 @@ const (
 	roleWrites                    // it writes to a connection
 	roleCloses                    // it closes a connection
 	roleLocks                     // it takes SQLite's lock
-	roleUnlocks                   // it releases that
+	roleUnlocks                   // it releases SQLite's lock
 )
 
 // entries are the functions of servers that tell requests without a mark. Where a server starts a goroutine for each

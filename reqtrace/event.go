@@ -157,7 +157,7 @@ func (m *model) transition(e *trace.Event, st *trace.StateTransition, t int64) {
 		switch {
 		case info.cgo:
 			s = stateCgo
-		case m.sites.places[info.site].op == opSQLite: // it sleeps by a call of the kernel's
+		case m.sites.places[info.site].op == opSQLite: // it sleeps in a system call
 			s = stateSleep
 		}
 		m.push(g, began, s, info.site)

@@ -91,13 +91,13 @@ func unescape(module string) string {
 	return strings.Join(parts, "")
 }
 
-// placeOf returns the place of a stack, innermost frame first, of which h is the handler (handlerOf),
-// and which frame is the library's that sleeps there, if one does; -1: none.
+// placeOf returns the place of a stack, innermost frame first. h is the index of the handler's
+// frame (handlerOf). inside is the index of the library's frame that sleeps there, or -1.
 func placeOf(frames []frame, h int) (p place, inside int) {
 	at := innermost(frames)
 	if at < 0 {
-		at = h // one of the standard library's, such as its proxy
-	} else if at > h && h >= 0 { // middleware around a library's handler: it is that one which waits
+		at = h // a handler of the standard library, such as its proxy
+	} else if at > h && h >= 0 { // middleware around a library's handler: the library's handler waits
 		if at = innermost(frames[:h+1]); at < 0 {
 			at = h
 		}
@@ -123,7 +123,7 @@ func placeOf(frames []frame, h int) (p place, inside int) {
 	if op != "" {
 		p.op, p.resource = op, false
 	}
-	if p.owner != ownerProgram { // then it is site itself
+	if p.owner != ownerProgram { // else the library's function is site itself
 		inside = -1
 	}
 	return p, inside
@@ -156,7 +156,7 @@ func shortFunc(f string) string {
 		generic = len(f)
 	}
 	last := strings.LastIndexByte(f[:generic], '/')
-	if last > 0 && isVersion(f[last+1:]) { // of a module: its package is called as the element before
+	if last > 0 && isVersion(f[last+1:]) { // of a module: the path element before it names the package
 		dot := last + strings.IndexByte(f[last:], '.')
 		f, last = f[:last]+f[dot:], strings.LastIndexByte(f[:last], '/')
 	}
@@ -169,7 +169,8 @@ func shortFunc(f string) string {
 	return f
 }
 
-// isVersion reports whether what a function's name goes on with is a module's major version: v2.Do.
+// isVersion reports whether the rest of a function's name begins with a module's major version:
+// v2.Do.
 func isVersion(f string) bool {
 	version, _, ok := strings.Cut(f, ".")
 	return ok && len(version) > 1 && version[0] == 'v' && strings.Trim(version[1:], "0123456789") == ""

@@ -34,12 +34,13 @@ type segment struct {
 	inside  siteID     // of a wait: the library's function that waits
 	state   state
 	idle    bool  // it is a wait for the next request
-	held    bool  // what is waited for was not made by the waker, but held: by a request, or until it took what is sent
-	thread  int32 // that it ran on; 0: it did not, or that is not known
+	held    bool  // the waker did not make what is waited for: a request held it, or it had to take what is sent
+	thread  int32 // the thread that it ran on; 0: it did not run, or the thread is not known
 }
 
-// goroutine is what is known of one. Times are nanoseconds of the trace's clock. What each event looks
-// at stands first: of thousands of goroutines most are in no cache when they are woken.
+// goroutine is what the trace says about one goroutine. Times are nanoseconds of the trace's clock.
+// The fields that each event reads come first, because most goroutines are in no cache when they
+// are woken.
 type goroutine struct {
 	id       int64
 	segments []segment   // in order of time; pruned from the front
@@ -50,35 +51,35 @@ type goroutine struct {
 	streams   bool // it serves a connection of many streams
 	way       way  // how else it serves requests
 	asked     bool // by a function that Options.Requests names
-	forWork   bool // its wait is one for a request, or may be
-	beats     bool // it sleeps for beatPeriod, again and again
+	forWork   bool // it waits on behalf of a request, or may
+	beats     bool // it sleeps for beatPeriod again and again
 	gcWorker  bool
 	gcIdle    bool // and runs only where nobody else would
 	assisting bool
 	sweeping  bool
-	thread    int32  // that it runs on, or ran on last; 0: not known
-	ofNobody  bool   // no goroutine created it: a timer did
-	place     siteID // the last that had a name
+	thread    int32  // that it runs on, or last ran on; 0: not known
+	ofNobody  bool   // a timer created it, not a goroutine
+	place     siteID // its last place that has a name
 	entry     siteID
-	task      siteID // a function that Options.Requests names, where it is the program's: its requests' class
+	task      siteID // a function that Options.Requests names, if it is the program's: the class of its requests
 
-	wakes    []int64 // when it woke others, in order of time; pruned likewise
+	wakes    []int64 // when it woke others, in order of time; pruned like segments
 	jobs     jobsOf
 	owner    uint64 // the turn that it was created in
 	parent   *goroutine
 	born     int64         // when parent created it; 0: before the trace
 	samples  []stackSample // of a CPU profile, in order of time; pruned likewise
-	stops    []stackSample // where it was preempted, likewise
+	stops    []stackSample // where it was preempted, pruned like segments
 	locked   int64         // when it last took SQLite's lock, or tried to
-	stopping int           // worlds that it stops
-	stopAt   siteID        // for whom it does so
+	stopping int           // how many stops of the world it has under way
+	stopAt   siteID        // on whose behalf
 	assistAt siteID
 }
 
 // at returns the index of the segment that t lies in, -1 when that is not known.
 func (g *goroutine) at(t int64) int {
 	n := len(g.segments)
-	if n > 0 && g.segments[n-1].start <= t { // most often
+	if n > 0 && g.segments[n-1].start <= t { // the usual case
 		return n - 1
 	}
 	return searchBack(n, func(i int) bool { return g.segments[i].start > t }) - 1
@@ -102,11 +103,11 @@ func (g *goroutine) segment(i int, b int64) (*segment, int64) {
 	return &g.segments[i], b
 }
 
-// firstSegments is how many a goroutine has room for at first: most of those that live for one request
-// need no more.
+// firstSegments is the initial capacity. Most goroutines that live for one request need no more.
 const firstSegments = 8
 
-// push begins a segment. Where there is no room for it, what no request needs any more makes some.
+// push begins a segment. If the slice is full, it first drops segments that no request needs any
+// more.
 func (m *model) push(g *goroutine, t int64, s state, site siteID) {
 	n := len(g.segments)
 	if n > 0 && g.segments[n-1].start == t {

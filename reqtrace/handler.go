@@ -45,10 +45,11 @@ func handlerOf(frames []frame) int {
 	return handler
 }
 
-// handler is handlerOf, but for middleware that calls the next handler as a function's value, which no
-// dispatcher does: next(w, r). That line calls several functions, and a handler's does not. So of a
-// service with one route the middleware is taken for the handler. Where the compiler inlines what
-// returns the middleware, each route has a copy, all with the same line.
+// handler is handlerOf, but it passes over middleware that calls the next handler as a function
+// value: next(w, r). It recognises such middleware because the line of the call reaches several
+// functions. A handler's line reaches one. So in a service with one route the middleware is taken
+// for the handler. If the compiler inlines the function that returns the middleware, each route has
+// a copy with the same line.
 //
 //	main.(*api).search                   <- the handler         main.(*api).store
 //	main.run.(*api).observed.func7 (api.go:30)  middleware      main.run.(*api).observed.func8 (api.go:30)
@@ -68,20 +69,20 @@ func (s *sites) handler(frames []frame) int {
 	return h
 }
 
-// line is one of the program's.
+// line is a source line.
 type line struct {
 	file string
 	line uint64
 }
 
-// call is a call at a line.
+// call is what a line has been seen to call.
 type call struct {
 	pc             uint64
-	caller, callee string // callee "": several
+	caller, callee string // callee is "" if there are several
 }
 
-// callsSeveral reports whether the call in f has called other functions too. Two calls at one line of
-// one function are not the same.
+// callsSeveral reports whether the call in f has also called other functions. Two calls on one line
+// of one function do not count as one call.
 func (s *sites) callsSeveral(f *frame, callee string) bool {
 	at := line{f.File, f.Line}
 	c, known := s.calls[at]
@@ -96,7 +97,7 @@ func (s *sites) callsSeveral(f *frame, callee string) bool {
 	}
 	c.callee = ""
 	s.calls[at] = c
-	s.forget() // what was taken for a handler is none
+	s.forget() // what was taken for a handler is middleware
 	return true
 }
 

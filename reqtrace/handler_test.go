@@ -20,8 +20,9 @@ func TestHandlerLookedFor(t *testing.T) {
 	}
 }
 
-// TestHandlerByValue: middleware that calls the next handler as a function's value is passed over once its line was seen to call
-// two. Two calls at one line are no such thing, nor is what a handler calls.
+// TestHandlerByValue tests that middleware which calls the next handler as a function value is
+// passed over once its line has called two handlers. Two calls on one line are not middleware, and
+// neither is a handler that calls something.
 func TestHandlerByValue(t *testing.T) {
 	s := newSites()
 	for i, tt := range []struct {
@@ -30,14 +31,14 @@ func TestHandlerByValue(t *testing.T) {
 		line               uint64
 		want               int
 	}{
-		{"main.(*api).search", "main.observed.func1", 3, 30, 2}, // it may be a handler itself
+		{"main.(*api).search", "main.observed.func1", 3, 30, 2}, // it could still be a handler
 		{"main.(*api).search", "main.observed.func1", 3, 30, 2},
-		{"main.(*api).store", "main.observed.func1", 4, 30, 2}, // another call
+		{"main.(*api).store", "main.observed.func1", 4, 30, 2}, // another call on that line
 		{"main.(*api).store", "main.observed.func1", 3, 30, 0},
 		{"main.(*api).search", "main.observed.func1", 3, 30, 0},
-		{"main.(*api).search", "main.run.counted.func1", 5, 40, 1}, // limited calls that as well
+		{"main.(*api).search", "main.run.counted.func1", 5, 40, 1}, // limited calls search too
 		{"main.(*api).store", "main.run.counted.func2", 6, 40, 0},  // a copy
-		{"main.(*api).store", "main.(*api).report", 5, 50, 2},      // a handler, and what it calls
+		{"main.(*api).store", "main.(*api).report", 5, 50, 2},      // a handler, and a function that it calls
 		{"main.(*api).search", "main.(*api).report", 5, 50, 2},
 	} {
 		frames := []frame{

@@ -9,67 +9,71 @@ import (
 	"golang.org/x/exp/trace"
 )
 
-// CPU is what the kernel counted of the traced process while the trace was taken.
+// CPU is what the kernel counted for the traced process during the trace.
 type CPU struct {
-	Grouped bool    // its control groups were found, so the quota is known
-	Quota   float64 // in CPUs, the least that they allow; 0: none
+	Grouped bool    // the process's control groups were found, so the quota is known
+	Quota   float64 // CPUs that the strictest group allows; 0: no quota
 	Moments []CPUMoment
 }
 
-// CPUMoment is what the kernel had counted at a time. Moments are in order of time, best 10 ms apart; counts only grow.
+// CPUMoment is what the kernel has counted until a time. Moments are in order of time, ideally 10
+// ms apart. Counts only grow.
 type CPUMoment struct {
 	At        time.Time
-	Periods   int64         // of the quota
-	Throttled int64         // periods in which the quota was used up
-	Waited    time.Duration // for the quota, summed over CPUs
-	Threads   []ThreadTime  // those whose times have changed
+	Periods   int64         // periods of the quota
+	Throttled int64         // periods that used the quota up
+	Waited    time.Duration // time spent waiting because of the quota, summed over CPUs
+	Threads   []ThreadTime  // threads whose times have changed
 }
 
-// ThreadTime is how long a thread has run, and how long it has waited for a CPU, the quota's waits among it.
+// ThreadTime is how long a thread has run, and how long it has waited for a CPU. Waited includes
+// waits that the quota caused.
 type ThreadTime struct {
 	ID          int64
 	Ran, Waited time.Duration
 }
 
-// kernel ties what the kernel counted to the trace: moments, some 10 ms apart, divide its time into windows.
+// kernel relates the kernel's counts to the trace. Moments, some 10 ms apart, divide the trace into
+// windows.
 //
 //	moments     ├───────── window ─────────┤───────── window ─────────┤
-//	the quota                 Waited + d ──^ takes the longest silence of all processors that ends here
+//	the quota                 Waited + d ──^ explains the longest silence of all processors that ends here
 //	a thread    │ runs, by the trace │      │ runs       │
-//	            Ran + c, Waited + g ───────^ of running, what exceeds c and is within g, it was descheduled
+//	            Ran + c, Waited + g ───────^ descheduled: running beyond c, up to g
 //
-// A wait is counted when it ends, so what is known of a time comes up to a window later. Requests are taken apart after that
-// (turns.pending).
+// The kernel counts a wait when it ends, so the facts about a time arrive up to a window later.
+// Requests are taken apart after that (turns.pending).
 //
 // Invariants:
-//   - Each growth of Waited takes one silence at most, and each silence is taken once.
-//   - A thread is descheduled for no longer than it waited by the kernel's count, and than it ran by the trace.
-//   - What a silence takes out of a thread's running is the quota's or the machine's, and not descheduled as well.
+//   - Each increase of Waited explains at most one silence, and a silence is explained once.
+//   - A thread is descheduled for no longer than the kernel counted it waiting, and no longer than
+//     the trace shows it running.
+//   - Running time inside a silence is the quota's or the machine's, and not also descheduled.
 //
-// The nil kernel knows nothing.
+// A nil *kernel is valid and has no counts.
 type kernel struct {
 	clock   *clock
 	cpu     *CPU
 	report  Quota
 	at      []int64 // of the moments, by the trace's clock
 	waits   map[int64][]threadWindow
-	sums    []int64   // of what threads waited, by window
-	next    int       // moment whose silences are to be looked at
-	left    int       // moment whose threads are to be looked at
+	sums    []int64   // time that all threads waited, by window
+	next    int       // the first moment whose silences have not been looked at
+	left    int       // the first moment whose threads have not been looked at
 	silent  []silence // not looked at yet
 	threads map[int64]*onThread
-	queue   []queued // of windows, in order of time
-	lost    int64    // ns that are known to have been descheduled
-	until   int64    // until when all is known
+	queue   []queued // per window, in order of time
+	lost    int64    // ns by which threads were descheduled
+	until   int64    // all times before this one are settled
 }
 
 const (
-	silenceLeast  = int64(time.Millisecond)       // of a silence that the quota may have made
+	silenceLeast  = int64(time.Millisecond)       // shortest silence that the quota can cause
 	silenceSlack  = int64(time.Millisecond)       // between a silence's end and the moment
-	longestQuiet  = int64(200 * time.Millisecond) // of a window that says which silence was the quota's
-	longestWindow = int64(time.Second)            // of one that says what threads did
-	stretchLeast  = int64(time.Millisecond)       // of a thread's running that is looked at
-	farthest      = 100                           // windows that a wait may reach back
+	longestQuiet  = int64(200 * time.Millisecond) // longest window whose silence can be assigned to the quota
+	longestWindow = int64(time.Second)            // longest window whose thread counts are used
+	stretchLeast  = int64(time.Millisecond)       // shortest stretch of running that is looked at
+	farthest      = 100                           // how many windows back a wait may reach
 )
 
 // silence is a time without any event.
@@ -103,7 +107,7 @@ func newKernel(cpu *CPU, c *clock) *kernel {
 	return k
 }
 
-// during returns the moments that a time lies between, as far as there are such.
+// during returns the moments around the time from a to b.
 func (k *kernel) during(a, b int64) (first, last int) {
 	last = len(k.cpu.Moments) - 1
 	if k.at == nil {
@@ -113,14 +117,14 @@ func (k *kernel) during(a, b int64) (first, last int) {
 	return first, sort.Search(last, func(i int) bool { return k.at[i] >= b })
 }
 
-// counted fills in what the kernel counted of a quota between two moments.
+// counted sets the report's quota figures from the counts at two moments.
 func (k *kernel) counted(first, last int) {
 	a, b, q := &k.cpu.Moments[first], &k.cpu.Moments[last], &k.report
 	q.CPUs, q.Periods, q.Throttled, q.Time = k.cpu.Quota, int(b.Periods-a.Periods), int(b.Throttled-a.Throttled), b.Waited-a.Waited
 }
 
-// delay returns how long threads waited for a CPU between two moments, all together, without what the quota made them wait and
-// without what is known to be requests' own.
+// delay returns how long all threads together waited for a CPU between two moments. It leaves out
+// waits that the quota caused, and waits that are counted as descheduled already.
 func (k *kernel) delay(first, last int) time.Duration {
 	sum := -k.lost
 	for i := first + 1; i <= last; i++ {
@@ -129,8 +133,7 @@ func (k *kernel) delay(first, last int) time.Duration {
 	return max(dur(sum)-k.report.Time, 0)
 }
 
-// sync takes note of what the wall clock was, once in each generation of the trace. The moments' times by the trace's clock
-// are those by the first.
+// sync relates the wall clock to the trace's clock. It uses the trace's first snapshot only.
 func (k *kernel) sync(s *trace.ClockSnapshot) {
 	if k == nil || k.at != nil {
 		return
@@ -141,15 +144,15 @@ func (k *kernel) sync(s *trace.ClockSnapshot) {
 	}
 }
 
-// window returns the time before a moment, and whether it is short enough to say something.
+// window returns the time before a moment, and whether it is short enough to be used.
 func (k *kernel) window(i int) (w stretch, ok bool) {
 	w = stretch{k.at[i-1], k.at[i]}
 	return w, w.b-w.a <= longestWindow
 }
 
-// passes takes note that nothing happened from a to b, and returns whether more is known now.
+// passes records that no event happened from a to b, and reports whether windows were settled.
 func (k *kernel) passes(m *model, a, b int64) bool {
-	if k == nil || k.next >= len(k.at) { // or their times are not known
+	if k == nil || k.next >= len(k.at) { // also before sync, when at is empty
 		return false
 	}
 	if b-a >= silenceLeast {
@@ -162,7 +165,7 @@ func (k *kernel) passes(m *model, a, b int64) bool {
 	return true
 }
 
-// settle looks at all windows that are over at t.
+// settle looks at all windows that have ended by t.
 func (k *kernel) settle(m *model, t int64) {
 	if k == nil || k.at == nil {
 		return
@@ -190,7 +193,7 @@ func (k *kernel) settle(m *model, t int64) {
 	}
 }
 
-// settled returns until when all is known that ever will be.
+// settled returns the time until which nothing more will be learned.
 func (k *kernel) settled() int64 {
 	switch {
 	case k == nil, k.at == nil:
@@ -203,7 +206,7 @@ func (k *kernel) settled() int64 {
 	return k.until
 }
 
-// prune forgets what was before horizon.
+// prune forgets what happened before horizon.
 func (k *kernel) prune(horizon int64) {
 	if k == nil {
 		return
@@ -218,7 +221,7 @@ func (k *kernel) prune(horizon int64) {
 	}
 }
 
-// finish says in a report of a trace from a to b what is known of the kernel.
+// finish adds the kernel's figures to the report of a trace from a to b.
 func (k *kernel) finish(r *Report, a, b int64) {
 	if k == nil || !k.cpu.Grouped {
 		r.Machine.Grid = grid(r.Machine.Spans)

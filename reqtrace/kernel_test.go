@@ -7,8 +7,8 @@ import (
 	"golang.org/x/exp/trace"
 )
 
-// moments returns what the kernel counted each 10 ms from 0 on, of n windows. at says what grew in a window; threads run all of it
-// unless it says otherwise.
+// moments returns n windows of 10 ms from 0 on. at says what grew in a window; a window without an
+// entry is one in which threads ran all the time.
 func moments(n int, threads []int64, at func(i int, m *CPUMoment, grew map[int64]ThreadTime)) *CPU {
 	cpu := &CPU{Grouped: true, Quota: .5}
 	sums := map[int64]ThreadTime{}
@@ -34,7 +34,7 @@ func moments(n int, threads []int64, at func(i int, m *CPUMoment, grew map[int64
 	return cpu
 }
 
-// newKernelScript is a script whose trace began at the moment 0 by the wall clock.
+// newKernelScript returns a script whose trace begins at the moment 0 of the wall clock.
 func newKernelScript(t *testing.T, procs int, cpu *CPU) *script {
 	s := newScriptOf(t, procs, Options{Beside: &Beside{CPU: cpu}})
 	s.at(2)
@@ -42,7 +42,7 @@ func newKernelScript(t *testing.T, procs int, cpu *CPU) *script {
 	return s
 }
 
-// finish ends the trace long after the requests, and hands them out.
+// finish ends the trace long after the requests and returns them.
 func (s *script) finish() *script {
 	s.t.Helper()
 	s.at(900_000).wake(0, 11).run(11, 1).wait(11, "network", "main.serve")
@@ -51,8 +51,8 @@ func (s *script) finish() *script {
 	return s
 }
 
-// TestThrottled: the growth of throttled_time takes the longest silence that ends with it, whether or not the machine would be
-// thought to have stood still, and none that it cannot have made.
+// TestThrottled tests that growing throttled_time is assigned to the longest silence that ends with
+// it, if the two lengths fit.
 func TestThrottled(t *testing.T) {
 	for name, tt := range map[string]struct {
 		grows    map[int]time.Duration // by window, at its end
@@ -94,7 +94,8 @@ func TestThrottled(t *testing.T) {
 	}
 }
 
-// TestThrottledLongest: of two silences in a window the longer one is taken, though it comes later.
+// TestThrottledLongest tests that the longer of two silences in a window is taken, though it comes
+// later.
 func TestThrottledLongest(t *testing.T) {
 	s := newKernelScript(t, 2, moments(20, nil, func(i int, m *CPUMoment, _ map[int64]ThreadTime) {
 		if i == 2 {
@@ -110,7 +111,8 @@ func TestThrottledLongest(t *testing.T) {
 	s.want(map[Cause]int64{CauseRunning: 2100, CauseThrottled: 5000})
 }
 
-// TestDescheduled: what a thread ran by the trace and not by the kernel was descheduled, if it waited for a CPU for so long.
+// TestDescheduled tests that a thread which the trace shows running is descheduled for as long as
+// the kernel counted it waiting instead.
 func TestDescheduled(t *testing.T) {
 	const thread = 101
 	for name, tt := range map[string]struct {
@@ -152,7 +154,8 @@ func TestDescheduled(t *testing.T) {
 	}
 }
 
-// TestDescheduledHolder: a lock whose holder was descheduled is no wait for the lock, and its longest hold is what it took without.
+// TestDescheduledHolder tests that a wait for a descheduled holder is not a wait for its lock, and
+// that the longest hold leaves out the time descheduled.
 func TestDescheduledHolder(t *testing.T) {
 	const holder = 102
 	s := newKernelScript(t, 2, moments(20, []int64{holder}, func(i int, _ *CPUMoment, grew map[int64]ThreadTime) {
@@ -185,7 +188,7 @@ func TestDescheduledHolder(t *testing.T) {
 	}
 }
 
-// TestGrid: stalls that end on a grid of 100 ms are likely a quota's, and others are not.
+// TestGrid tests that only stalls that end on a grid of 100 ms are taken for a quota's.
 func TestGrid(t *testing.T) {
 	ms := func(ends ...int) (list []Span) {
 		for _, e := range ends {
@@ -202,6 +205,6 @@ func TestGrid(t *testing.T) {
 		}
 	}
 	if got := grid(ms(130, 230, 330)); got != 0 {
-		t.Errorf("three are enough for %d", got)
+		t.Errorf("grid of three stalls is %d, want 0", got)
 	}
 }

@@ -19,18 +19,18 @@ type Machine struct {
 	Spans    []Span        `json:"spans,omitempty"`
 	// What a process beside the traced one saw (Options.Beside); 0: nothing, or it is not known.
 	Late  int     `json:"late,omitempty"`  // how often its heartbeat was late
-	Steal float64 `json:"steal,omitempty"` // part of the processors' time that the hypervisor took, 0 to 1
+	Steal float64 `json:"steal,omitempty"` // share of the processors' time that the hypervisor took, 0 to 1
 
-	Grid     int           `json:"grid,omitempty"`         // stalls that ended on a grid of 100 ms, where the quota is not known: it is likely one
-	Threads  int           `json:"threads,omitempty"`      // whose times the kernel said, so that waits for a CPU are apart from running; 0: not known
-	RunDelay time.Duration `json:"run_delay_ns,omitempty"` // that these waited for a CPU, all together, beyond what is in the requests' causes already
+	Grid     int           `json:"grid,omitempty"`         // stalls that ended on a grid of 100 ms, so a quota is likely; 0 if the quota is known
+	Threads  int           `json:"threads,omitempty"`      // threads whose times the kernel counted; 0: not known
+	RunDelay time.Duration `json:"run_delay_ns,omitempty"` // how long these waited for a CPU, beyond what is in the requests' causes already
 }
 
 // Beside is what a process on the same machine saw while the trace was taken.
 type Beside struct {
 	Late  []Interval // when its heartbeat was late, in order of time
-	Steal float64    // part of the processors' time that the hypervisor took, 0 to 1
-	CPU   *CPU       // what the kernel counted of the traced process; nil: not known
+	Steal float64    // share of the processors' time that the hypervisor took, 0 to 1
+	CPU   *CPU       // what the kernel counted for the traced process; nil: not known
 }
 
 // Interval is a time by the wall clock.
@@ -64,7 +64,7 @@ type stall struct {
 	a, b    int64
 	drained int64 // when a processor was idle again: until then runnable goroutines wait for what piled up
 	open    bool  // drained is not known yet
-	cause   Cause // CauseMachine, or CauseThrottled where it was the quota
+	cause   Cause // CauseMachine, or CauseThrottled if the quota caused it
 }
 
 const (
@@ -90,13 +90,13 @@ func (s *stall) end() int64 {
 	return min(latest, max(s.drained, s.b))
 }
 
-// stood returns for how much of the time from a to b the machine stood still, or the quota was used up.
+// stood returns for how long from a to b the machine stood still or the quota was used up.
 func (c *clock) stood(a, b int64) (ns int64) {
 	var p Parts
 	return c.stand(&p, a, b)
 }
 
-// stand is stood, and adds it to p.
+// stand is stood, and adds that time to p.
 func (c *clock) stand(p *Parts, a, b int64) (ns int64) {
 	for i := len(c.stalls) - 1; i >= 0 && c.stalls[i].b > a; i-- {
 		s := &c.stalls[i]

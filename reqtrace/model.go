@@ -32,12 +32,12 @@ type model struct {
 	origin        int64           // time of the first event
 	now           int64
 	events        int
-	pruneAt       int   // when they are so many
-	horizon       int64 // what was before it no request needs
+	pruneAt       int   // number of goroutines at which to prune
+	horizon       int64 // no request needs what was before it
 	goroutines    map[int64]*goroutine
-	dead          []*goroutine          // those that a wait may still name
-	spare         []*goroutine          // those that none can name, for use again
-	recent        [maxRecent]*goroutine // of goroutines, by the end of their numbers: most events are of few
+	dead          []*goroutine          // that a wait may still name
+	spare         []*goroutine          // that nothing names any more, for reuse
+	recent        [maxRecent]*goroutine // by the last bits of their ids: most events are of few goroutines
 	clock         clock
 	sites         *sites
 	turns         turns
@@ -45,7 +45,7 @@ type model struct {
 	marking       int64 // when the cycle's concurrent mark began; 0: none
 	stopping      int64
 	machine       Machine
-	kernel        *kernel              // nil: nothing is known of what the kernel did with the process's threads
+	kernel        *kernel              // nil: the kernel's counts are not known
 	late          []Interval           // by the wall clock: a process beside was late
 	snapshot      *trace.ClockSnapshot // nil: the trace has none
 	looks         int                  // wake-ups by nobody; those that come together are one
@@ -82,11 +82,11 @@ type Span struct {
 }
 
 const (
-	pruneEvery       = 1 << 14 // events, at least
-	prunePer         = 8       // events for each goroutine, as pruning looks at all of them
+	pruneEvery       = 1 << 14 // events at least
+	prunePer         = 8       // events for each goroutine, because pruning visits all of them
 	oneLook          = 50_000  // ns: wake-ups by nobody that come so soon after another are of the same look at the network
 	maxRecent        = 1 << 14 // goroutines
-	maxSpare         = 1 << 12 // likewise
+	maxSpare         = 1 << 12 // goroutines
 	maxSpareSegments = 64      // of each: more room than that is given back
 )
 
@@ -172,7 +172,7 @@ func (m *model) prune() {
 		if since, ok := g.since(m.now, patience); ok {
 			horizon = min(horizon, since)
 		}
-		if len(g.segments) > maxSpareSegments { // it may never need room again
+		if len(g.segments) > maxSpareSegments { // it may never grow to need it again
 			g.prune(m.horizon)
 		}
 	}

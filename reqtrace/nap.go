@@ -13,8 +13,8 @@ const (
 	opSQLite  = "SQLite lock"
 )
 
-// naps are functions of libraries that sleep, with what for; a name that ends in a dot stands for
-// all that begin with it. What they call may wait for something else.
+// naps says what libraries' functions sleep for. A name that ends in a dot stands for all names
+// that begin with it. What these functions call may wait for something else.
 var naps = map[string]string{
 	"github.com/aws/aws-sdk-go/aws.SleepWithContext":                  opRetry,
 	"github.com/aws/smithy-go/time.SleepWithContext":                  opRetry,
@@ -45,19 +45,20 @@ var naps = map[string]string{
 	"github.com/ncruces/go-sqlite3.timeoutCallback":                   opSQLite,
 }
 
-// sleepers are functions of libraries that sleep for others of libraries: who calls them knows what
+// sleepers are library functions that sleep on behalf of other libraries. Their caller says what
 // for.
 var sleepers = []string{"github.com/benbjohnson/clock.", "k8s.io/utils/clock.", "golang.org/x/time/rate."}
 
-// busyHandler is how SQLite's function ends that calls the busy handler, in all translations of its
-// C. It is at most maxBusyFrames outward of the one that sleeps.
+// busyHandler ends the name of SQLite's function that calls the busy handler, in all translations
+// of its C. That function is at most maxBusyFrames outward of the one that sleeps.
 const (
 	busyHandler   = "InvokeBusyHandler"
 	maxBusyFrames = 6
 )
 
-// napOf returns which of the frames inward of a place is the library's that sleeps there, and what
-// for, as far as that is known; -1: the stack does not end in a library that may sleep.
+// napOf returns the index of the library's function that sleeps, in the frames inward of a place,
+// and what it sleeps for, "" if unknown. -1 means that the stack does not end in a library that may
+// sleep.
 func napOf(inner []frame) (op string, at int) {
 	at = slices.IndexFunc(inner, func(f frame) bool { return f.owner >= ownerLibrary || !maySleep(&f) })
 	if at < 0 || inner[at].owner != ownerLibrary {
@@ -82,31 +83,31 @@ func sleepsForOthers(f string) bool {
 	return slices.ContainsFunc(sleepers, func(p string) bool { return strings.HasPrefix(f, p) })
 }
 
-// maySleep reports whether a function below those of libraries may be part of a sleep: it does not
-// wait for a lock or for a connection.
+// maySleep reports whether a function that a library calls may be part of a sleep, rather than of a
+// wait for a lock or a connection.
 func maySleep(f *frame) bool {
 	return slices.Contains([]string{"runtime", "time", "context", "syscall"}, pathRoot(f.Func)) || f.owner == ownerShim
 }
 
-// SQLite has no queue for its lock: who finds it taken sleeps and tries again. So the trace does
-// not say who ended the wait. It has the system calls by which files are locked and unlocked, and
-// their stacks:
+// SQLite has no queue for its lock. A transaction that finds it taken sleeps and tries again, so no
+// goroutine wakes it, and the trace does not say who released the lock. The trace has the system
+// calls that lock and unlock SQLite's files, with their stacks:
 //
 //	request's goroutine   │ sleep │ sleep │ sleep ─────┤ commits
 //	holder                locks ── anything ── unlocks
 //
-// Who unlocks first after a sleep began, and had locked before it, had the lock during it. There
-// may be several databases, which the trace does not tell apart: one who locked after the sleep
-// began is of another.
+// The first goroutine that unlocks after the sleep began held the lock during the sleep, if it had
+// locked before the sleep. A goroutine that locked after the sleep began uses another database,
+// because the trace does not tell databases apart.
 //
-// So end the names of the functions that begin to write, and that commit or roll back what was
-// written, in all translations of SQLite's C.
+// The constants end the names of the functions that begin to write, and that commit or roll back,
+// in all translations of SQLite's C.
 const (
 	sqliteLocks   = "BtreeBeginTrans"
 	sqliteUnlocks = "pager_end_transaction"
 )
 
-// commit is the end of a transaction that wrote.
+// commit is the end of a transaction that has written.
 type commit struct {
 	began int64 // when it took the lock; 0: before the trace
 	at    int64
@@ -114,15 +115,15 @@ type commit struct {
 	site  siteID
 }
 
-// maxCommits is how many ends of transactions are looked at for one sleep.
+// maxCommits is how many commits are looked at for one sleep.
 const maxCommits = 256
 
-// commits takes note of the system calls that lock and unlock SQLite's files.
+// commits records the system calls that lock and unlock SQLite's files.
 func (m *model) commits(g *goroutine, info *stackInfo, t int64) {
 	switch {
 	case info.roles&roleUnlocks != 0:
 		c, list := commit{g.locked, t, g, info.site}, m.turns.blamer.commits
-		if n := len(list); n > 0 && list[n-1].g == g && list[n-1].began == c.began { // it makes several calls
+		if n := len(list); n > 0 && list[n-1].g == g && list[n-1].began == c.began { // one commit makes several calls
 			list[n-1] = c
 			return
 		}
@@ -132,21 +133,21 @@ func (m *model) commits(g *goroutine, info *stackInfo, t int64) {
 	}
 }
 
-// prune forgets what was over before horizon.
+// prune forgets commits before horizon.
 func (x *blamer) prune(horizon int64) {
 	if i := sort.Search(len(x.commits), func(i int) bool { return x.commits[i].at >= horizon }); i > 0 {
 		x.commits = append(x.commits[:0], x.commits[i:]...)
 	}
 }
 
-// transaction returns the one of another goroutine that has SQLite's lock while g sleeps from a on;
-// nil: it is not of this process.
+// transaction returns the commit of the goroutine, other than g, that holds SQLite's lock while g
+// sleeps from a on. nil means that another process holds it.
 func (x *blamer) transaction(g *goroutine, a int64) *commit {
 	first := searchBack(len(x.commits), func(i int) bool { return x.commits[i].at >= a })
 	for i := first; i < min(len(x.commits), first+maxCommits); i++ {
 		c := &x.commits[i]
 		switch {
-		case c.g == g: // it has the lock
+		case c.g == g: // g holds the lock itself
 			return nil
 		case c.began <= a:
 			return c
@@ -155,8 +156,8 @@ func (x *blamer) transaction(g *goroutine, a int64) *commit {
 	return nil
 }
 
-// busy follows who has SQLite's lock while p's goroutine sleeps for it in s, from a until b at the
-// latest, and returns until when.
+// busy follows the holder of SQLite's lock while p's goroutine sleeps for it in s, from a until b
+// at the latest. It returns until when.
 func (x *blamer) busy(p *piece, s *segment, a, b int64) (until int64) {
 	if s.waker != nil || s.state != stateSleep && s.state != stateChannel || x.known.places[s.site].op != opSQLite {
 		return a
@@ -180,7 +181,7 @@ func (x *blamer) busy(p *piece, s *segment, a, b int64) (until int64) {
 	return until
 }
 
-// napsSince returns when the sleeps began of which s is one, after a time.
+// napsSince returns when the run of sleeps that s belongs to began, but not before after.
 func (x *blamer) napsSince(g *goroutine, s *segment, after int64) int64 {
 	since := s.start
 	for i := g.at(s.start); i >= 0 && g.segments[i].start >= after; i-- {

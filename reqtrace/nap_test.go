@@ -9,13 +9,13 @@ import (
 
 const sqliteLib = "modernc.org/sqlite/lib."
 
-// sqlite is a stack of SQLite's, called from a function of the program's.
+// sqlite is a stack of SQLite that a function of the program called.
 func sqlite(site string, inner ...string) []string {
 	const library, std = "modernc.org/sqlite.(*conn).ExecContext", "database/sql.(*DB).ExecContext"
 	return append(inner, sqliteLib+"Xsqlite3_step", library, std, site)
 }
 
-// locks has g take SQLite's lock, or try to.
+// locks makes g take SQLite's lock, or try to.
 func (s *script) locks(g int, site string) *script {
 	return s.fcntl(g, site, sqliteLib+"_unixLock", sqliteLib+"_sqlite3BtreeBeginTrans")
 }
@@ -28,19 +28,19 @@ func (s *script) fcntl(g int, site string, outer ...string) *script {
 	return s.call(g, s.now, sqlite(site, append([]string{"syscall.Syscall", "modernc.org/libc.Xfcntl"}, outer...)...)...)
 }
 
-// busyCall has g begin to sleep in SQLite's busy handler.
+// busyCall makes g begin to sleep in SQLite's busy handler.
 func (s *script) busyCall(g int, site string) *script {
 	const invoke = sqliteLib + "_sqlite3InvokeBusyHandler"
 	return s.wait(g, "select", sqlite(site, "runtime.selectgo", "modernc.org/sqlite.busyHandler", invoke)...)
 }
 
-// busy has g sleep from now to a time in SQLite's busy handler.
+// busy makes g sleep in SQLite's busy handler from now until a time.
 func (s *script) busy(g int, to int64, site string) *script {
 	return s.busyCall(g, site).at(to).wake(0, g).run(g, g)
 }
 
-// TestSQLiteBusy: who sleeps until SQLite's lock is free waits for the transaction that has it, if
-// that one is of the process.
+// TestSQLiteBusy tests that a sleep for SQLite's lock is a wait for the transaction that holds it,
+// if this process has that transaction.
 func TestSQLiteBusy(t *testing.T) {
 	holder := Blame{Holder: "main.month" + at, Doing: CauseSleep, DoingAt: "main.rest" + at, DoingOp: "sleep"}
 	rests := func(s *script, to int64) {
@@ -95,7 +95,7 @@ func TestSQLiteBusy(t *testing.T) {
 	}
 }
 
-// TestHeldSinceFirstSleep: the transaction had the lock from the first sleep on.
+// TestHeldSinceFirstSleep tests that the hold is counted from the first sleep on.
 func TestHeldSinceFirstSleep(t *testing.T) {
 	s := serve(holds(newScript(t, 5), 2))
 	s.at(105).locks(2, "main.month")
@@ -110,8 +110,8 @@ func TestHeldSinceFirstSleep(t *testing.T) {
 	}
 }
 
-// TestNaps: which function of a library sleeps, and what for. What such a library calls may wait
-// for something else.
+// TestNaps tests which function of a library sleeps, and what for. What such a library calls may
+// wait for something else.
 func TestNaps(t *testing.T) {
 	for name, tt := range map[string]struct {
 		stack      string

@@ -11,7 +11,8 @@ const (
 	opSemaphore = "semaphore"
 )
 
-// opStream is what a call of gRPC waits for where the connection has as many calls as the server allows.
+// opStream is a gRPC call's wait for a free stream: the connection has as many calls as the server
+// allows.
 const opStream = "gRPC stream"
 
 // What goroutines hold by package sync.
@@ -54,7 +55,8 @@ var innerOps = map[string]string{
 	"crypto/tls.(*Conn).HandshakeContext": "TLS handshake",
 }
 
-// ownOps are functions whose own waits, in their body, say what is waited for. What they call may wait for something else.
+// ownOps are functions whose own waits say what is waited for. What they call may wait for
+// something else.
 var ownOps = map[string]string{
 	"google.golang.org/grpc/internal/transport.(*http2Client).NewStream": opStream,
 }
@@ -86,15 +88,15 @@ func (s *sites) sameRelease(seg *segment, holder siteID) bool {
 	return seg.waker != nil && (seg.state == stateLock || seg.state == stateChannel) && seg.release == holder && s.name(holder) != ""
 }
 
-// reads reports whether an RWMutex is taken or released to read.
+// reads reports whether an RWMutex is taken or released for reading.
 func reads(inner []frame) bool {
 	return slices.ContainsFunc(inner, func(f frame) bool {
 		return strings.HasPrefix(f.Func, "sync.(*RWMutex).R") || f.Func == "sync.(*RWMutex).rUnlockSlow"
 	})
 }
 
-// writerAt returns where a writer waits for the readers of an RWMutex that were there first, if seg is such a wait. New readers wait
-// behind it.
+// writerAt returns where a writer waits for the readers of an RWMutex that came before it, if seg
+// is such a wait. New readers wait behind that writer.
 func (s *sites) writerAt(seg *segment) siteID {
 	if s.places[seg.release].reader {
 		return seg.site
@@ -133,11 +135,11 @@ func opOf(inner []frame) (op string) {
 	return op
 }
 
-// systemCallPackages have a wrapper for each system call, with its name.
+// systemCallPackages have a wrapper named after each system call.
 var systemCallPackages = []string{"syscall.", "golang.org/x/sys/unix.", "internal/syscall/unix.", "modernc.org/libc.X"}
 
-// systemCall returns the name of the system call that a stack ends in: that of its innermost wrapper
-// which has one. Without such a wrapper it is the function that makes the call by its number.
+// systemCall returns the name of the system call at which a stack ends: that of the innermost
+// wrapper with a name. Without such a wrapper it is the function that makes the call by its number.
 func systemCall(inner []frame) (name string) {
 	for i := range inner {
 		f := &inner[i]

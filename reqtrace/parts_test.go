@@ -95,7 +95,7 @@ func TestReportJSON(t *testing.T) {
 		r.Blocks[i].Slow = nil // is for Compare of reqtrace/verdict, and not written
 	}
 	for i := range r.Slowest {
-		r.Slowest[i].Clock, r.Slowest[i].Began, r.Slowest[i].Ran = 0, time.Time{}, "" // are not written
+		r.Slowest[i].Clock, r.Slowest[i].Began, r.Slowest[i].Ran = 0, time.Time{}, "" // these are not written
 	}
 	if d := cmp.Diff(*r, back, cmp.Comparer(func(a, b Parts) bool { return a == b }), cmpopts.EquateEmpty()); d != "" {
 		t.Errorf("-written +read\n%s", d)

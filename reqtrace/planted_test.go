@@ -28,7 +28,7 @@ type planted struct {
 	cause        reqtrace.Cause
 	op           string
 	site, holder string // functions
-	writer       string // likewise, where holder is a reader
+	writer       string // likewise, if holder is a reader
 	doing        reqtrace.Cause
 	doingOp      string
 }

@@ -9,17 +9,18 @@ import (
 
 // Quota is what a CPU quota did to the traced process.
 type Quota struct {
-	CPUs      float64       `json:"cpus"`                // that the process may use; 0: it has no quota
+	CPUs      float64       `json:"cpus"`                // CPUs that the process may use; 0: no quota
 	Periods   int           `json:"periods,omitempty"`   // during the trace
-	Throttled int           `json:"throttled,omitempty"` // of them, in which the quota was used up
-	Time      time.Duration `json:"time_ns,omitempty"`   // for which it was, summed over CPUs
-	Silences  int           `json:"silences,omitempty"`  // of the trace, that are these
-	Silent    time.Duration `json:"silent_ns,omitempty"` // all of them
+	Throttled int           `json:"throttled,omitempty"` // periods that used the quota up
+	Time      time.Duration `json:"time_ns,omitempty"`   // how long it was used up, summed over CPUs
+	Silences  int           `json:"silences,omitempty"`  // silences of the trace that the quota caused
+	Silent    time.Duration `json:"silent_ns,omitempty"` // their total time
 	Spans     []Span        `json:"spans,omitempty"`
 }
 
-// throttle gives what the quota took until a moment to the longest silence that ends in the window and that it may have made. Its
-// growth is summed over CPUs, so it may be longer than the silence; it may be shorter where not all CPUs had work.
+// throttle assigns the time that the quota took until a moment to a silence. That is the longest
+// silence that ends in the window and fits the time. The time is summed over CPUs, so it may exceed
+// the silence. It may also be shorter, if not all CPUs had work.
 func (k *kernel) throttle(m *model, i int) {
 	d := int64(k.cpu.Moments[i].Waited - k.cpu.Moments[i-1].Waited)
 	w, ok := k.window(i)
@@ -44,7 +45,7 @@ func (k *kernel) throttle(m *model, i int) {
 	m.throttled(longest.a, longest.b)
 }
 
-// throttled takes note that the quota was used up from a to b: the machine went on.
+// throttled records that the quota was used up from a to b, and not that the machine stood still.
 func (m *model) throttled(a, b int64) {
 	q := &m.kernel.report
 	q.Silences++
@@ -70,7 +71,7 @@ func (m *model) throttled(a, b int64) {
 	}
 }
 
-// drains says of a stall that comes late to the list, at an index, when a processor was idle again.
+// drains fills in when a processor was idle again after a stall that is inserted late, at an index.
 func (c *clock) drains(s stall, at int) stall {
 	s.drained, s.open = s.b, at == len(c.stalls)
 	for i := sort.Search(len(c.steps), func(i int) bool { return c.steps[i].start >= s.b }); i < len(c.steps); i++ {
@@ -86,14 +87,14 @@ func (c *clock) drains(s stall, at int) stall {
 }
 
 const (
-	quotaPeriod = 100 * time.Millisecond // the kernel's, and Kubernetes'
+	quotaPeriod = 100 * time.Millisecond // the kernel's default, and Kubernetes'
 	gridLeast   = 6                      // stalls
-	gridSure    = 6                      // e to the minus this is the chance that ends as close together have no grid
-	gridClose   = .8                     // 1: all at the same phase
+	gridSure    = 6                      // chance e^-gridSure that stalls without a grid end as close together
+	gridClose   = .8                     // of 1, which is all at the same phase
 )
 
-// grid returns how many stalls ended, if they did so on a grid of quotaPeriod, as a quota makes them; else 0. It is Rayleigh's test of
-// their phases.
+// grid returns how many stalls there are, if they ended on a grid of quotaPeriod as a quota's do,
+// else 0. It is Rayleigh's test of their phases.
 func grid(stalls []Span) int {
 	var x, y float64
 	for _, s := range stalls {

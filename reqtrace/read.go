@@ -25,10 +25,10 @@ var ErrBroken = errors.New("the trace is cut off or corrupt; take it again, and 
 //
 // A request's Path is its own; nothing that Read hands out is used again.
 //
-// A goroutine of Read's own reads r ahead, unless Options.Yield is set. Where the loop is left early, or ctx ends, Read returns
-// without waiting for r: no call of r's Read begins any more, but one that is under way goes on until it
-// returns, with that goroutine. So r may then be closed, which ends a Read of a pipe or a
-// connection, and must not be used otherwise.
+// Read reads r ahead in a goroutine of its own, unless Options.Yield is set. If you leave the loop
+// early, or ctx ends, Read returns without waiting for r. It begins no more calls of r's Read then,
+// but a call under way goes on until it returns, with that goroutine. So you may then close r,
+// which ends a Read of a pipe or a connection, and must not use it otherwise.
 func Read(ctx context.Context, r io.Reader, o Options) iter.Seq2[Request, error] {
 	return func(yield func(Request, error) bool) {
 		m, err := newModel(o)
@@ -177,10 +177,11 @@ func (e *brokenError) where() string {
 type batch struct {
 	events []trace.Event
 	err    error
-	free   chan *batch // where to return it; nil: nowhere
+	free   chan *batch // channel to return it to; nil: none
 }
 
-// batches returns what hands out the trace: read ahead, or where there is a yield by the caller, a few events at a time.
+// batches returns a function that hands out the trace. It reads ahead, or if yield is set reads a
+// few events at a time in the caller's goroutine.
 func batches(ctx context.Context, r *source, yield func()) (next func() (*batch, error), stop func()) {
 	if yield == nil {
 		ahead, stop := readAhead(ctx, r)
@@ -289,7 +290,7 @@ func (m *model) take(events []trace.Event, last bool) (n int, more bool, err err
 	return n, true, nil
 }
 
-// end takes note that the trace has ended.
+// end finishes the model at the end of the trace.
 func (m *model) end() {
 	m.kernel.settle(m, math.MaxInt64-silenceSlack)
 	m.turns.end(m.goroutines, m.now)

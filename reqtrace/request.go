@@ -36,8 +36,9 @@ type Options struct {
 	// still from code that cannot be interrupted.
 	Beside *Beside
 
-	// Yield makes Read work in its caller's goroutine alone, and is called there after each few events: a service that
-	// reads a trace of its own gives way to its requests in it. Default: nil, which reads ahead in another goroutine.
+	// Yield makes Read work only in its caller's goroutine. Read calls it after every few events,
+	// so that a service that reads its own trace can give way to its requests. Default: nil, which
+	// reads ahead in another goroutine.
 	Yield func()
 }
 
@@ -99,8 +100,9 @@ type Request struct {
 	// it was seen in its handler, as one that never waited there leaves none but a CPU profile's samples.
 	Class string `json:"class,omitempty"`
 
-	// Ran is the function (file:line) in which it was running most often, by a CPU profile's samples and by where it was preempted, which happens
-	// each 10 ms. "": it was in none.
+	// Ran is the function (file:line) in which the request ran most often. It comes from the
+	// samples of a CPU profile and from where the request was preempted, which happens every 10 ms.
+	// "": none.
 	Ran string `json:"-"`
 
 	Parts Parts   `json:"parts_ns"` // of End - Start, to the nanosecond
@@ -135,12 +137,12 @@ type Blame struct {
 	Site    string `json:"site"`              // function (file:line): the program's innermost; where it has none there, a library's (file:line in MODULE)
 	Call    string `json:"call,omitempty"`    // the function that Site called: os.(*File).Sync, rate.(*Limiter).Wait, C.step
 	Op      string `json:"op,omitempty"`      // what was asked for: a system call by its name (fsync), C's function, or what was waited for (mutex, rate limiter, connection pool)
-	Inside  string `json:"inside,omitempty"`  // function (file:line in MODULE) of the library that sleeps, where Site is the program's: of CauseSleep, also of a holder's
+	Inside  string `json:"inside,omitempty"`  // function (file:line in MODULE) of the library that sleeps, if Site is the program's: of CauseSleep, also of a holder's sleep
 	Handler string `json:"handler,omitempty"` // function (file:line) of the request's handler, where Site is another; where others worked for the request and no handler is known, where it waited for them
 
 	// Who had what was waited for, at the root of the chain of those that waited for each other.
 	Holder  string `json:"holder,omitempty"`   // function (file:line) that held it, or made it, by where it let go; of CauseRunqueueBusy who ran instead, for longest
-	Writer  string `json:"writer,omitempty"`   // function (file:line) of a writer that waits for Holder, a reader of an RWMutex: requests that read wait behind it
+	Writer  string `json:"writer,omitempty"`   // function (file:line) of a writer that waits for Holder, a reader of an RWMutex; new readers wait behind it
 	Doing   Cause  `json:"doing,omitzero"`     // what the holder did meanwhile; CauseUnknown: not known
 	DoingAt string `json:"doing_at,omitempty"` // function (file:line) where it did so; "": not known, or it ran
 	DoingOp string `json:"doing_op,omitempty"` // as Op, of DoingAt

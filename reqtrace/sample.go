@@ -53,14 +53,15 @@ func (m *model) sample(e *trace.Event, t int64) {
 	g.samples = append(g.samples, stackSample{t, info.site})
 }
 
-// sample adds the samples of g from a to b, where it ran for the request. Where it was preempted is one of its own kind: who runs for longer
-// than 10 ms is.
+// sample adds the samples of g from a to b, during which it ran for the request. A preemption
+// counts as a sample too, because the scheduler preempts a goroutine that runs for longer than 10
+// ms.
 func (x *blamer) sample(g *goroutine, a, b int64) {
 	x.samples = countIn(x.samples, g.samples, a, b)
 	x.ran = countIn(countIn(x.ran, g.samples, a, b), g.stops, a, b)
 }
 
-// countIn adds the samples from a to b to those at their places.
+// countIn adds to the count of each place the samples there from a to b.
 func countIn(at []sampled, list []stackSample, a, b int64) []sampled {
 	if len(list) == 0 {
 		return at
@@ -79,7 +80,7 @@ next:
 	return at
 }
 
-// mostSampled returns the place with most samples, the first of equal ones; 0: there are none.
+// mostSampled returns the place with the most samples, the first of equal ones. 0: there are none.
 func mostSampled(at []sampled) (site siteID) {
 	n := 0
 	for _, s := range at {
@@ -90,14 +91,15 @@ func mostSampled(at []sampled) (site siteID) {
 	return site
 }
 
-// holding is how long holders that let go at a place ran by the trace, and how many samples a CPU profile has of that.
+// holding says how long the holders that let go at a place ran, by the trace, and how many samples
+// a CPU profile took of them in that time.
 type holding struct {
-	until   int64 // what was before is counted already: several requests wait for one holder
+	until   int64 // earlier time is counted already: several requests wait for one holder
 	ran     int64
 	samples int
 }
 
-// held takes note that g, which then let go at a place, ran from a to b.
+// held records that g, which let go at a place afterwards, ran from a to b.
 func (s *sites) held(at siteID, g *goroutine, a, b int64) {
 	h := s.holds[at]
 	if h == nil {
@@ -118,8 +120,9 @@ func (s *sites) held(at siteID, g *goroutine, a, b int64) {
 
 const samplePeriod = 10 * time.Millisecond // of a CPU profile (runtime/pprof)
 
-// descheduled reports whether the holders were off their CPUs for more than half of what they seem to have run: what so many samples
-// are at most, at two standard deviations, is less than half of it.
+// descheduled reports whether the holders were off their CPUs for more than half of the time that
+// they seem to have run. It takes as many samples as two standard deviations allow, and finds them
+// too few for half of that time.
 func (h *holding) descheduled() bool {
 	if h == nil {
 		return false

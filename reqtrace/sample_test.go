@@ -89,7 +89,8 @@ func TestWilson(t *testing.T) {
 	}
 }
 
-// TestRan: without a CPU profile, who is preempted while it works for a request says where it ran most.
+// TestRan tests that without a CPU profile, preemptions during work for a request say where it ran
+// most.
 func TestRan(t *testing.T) {
 	s := newScript(t, 1)
 	s.at(10).born(1)
@@ -100,12 +101,13 @@ func TestRan(t *testing.T) {
 	s.at(200).end(1).wait(1, "network", "main.serve")
 	s.one()
 	if got := s.m.turns.done[0].out(s.m).Ran; got != "main.hash"+at {
-		t.Errorf("it ran in %q", got)
+		t.Errorf("Ran is %q", got)
 	}
 }
 
-// TestHolderBySamples: a holder that a CPU profile has too few samples of was off its CPU for most of the time, and one that has enough
-// or was too short to tell was not. A hold that several requests wait for counts once.
+// TestHolderBySamples tests that a holder with too few samples of a CPU profile was descheduled,
+// and that one with enough, or one too short to tell, was not. A hold that several requests wait
+// for counts once.
 func TestHolderBySamples(t *testing.T) {
 	for name, tt := range map[string]struct {
 		held    int64 // µs

@@ -14,19 +14,19 @@ type siteID uint32
 type sites struct {
 	places      []place
 	byPlace     map[place]siteID
-	byName      map[string]siteID // of those that have no more than a name
+	byName      map[string]siteID // places that have only a name
 	others      siteID            // the place otherRequests
 	waits       []wait
-	longest     []int64 // of waits: the longest time at a stretch
+	longest     []int64 // of waits: the longest at a stretch
 	byWait      map[wait]waitID
-	recentWaits [64]waitID // of waits: requests of a kind have the same ones again and again
+	recentWaits [64]waitID // of waits: requests of a kind repeat the same ones
 	cache       map[trace.Stack]*knownStack
 	frames      []frame
 
 	asked     []string // Options.Requests
 	met       []bool   // which of them match a function of the trace
 	functions map[string]function
-	calls     map[line]call // in what may be middleware
+	calls     map[line]call // by line, of what may be middleware
 	forWork   []int         // waits that may have been for work, by candidate
 	holds     map[siteID]*holding
 }
@@ -41,9 +41,9 @@ type knownStack struct {
 // stackInfo is what matters of a stack.
 type stackInfo struct {
 	site   siteID
-	inside siteID // the innermost function of a library's, where site is the program's
-	class  siteID // the request's handler, by the name of its function; 0: the stack does not say
-	entry  siteID // the function that the goroutine began with, where it is the program's or a library's
+	inside siteID // the innermost library function, if site is the program's
+	class  siteID // the request's handler, by the name of its function; 0: not in the stack
+	entry  siteID // the function that the goroutine began with, if it is the program's or a library's
 	cgo    bool
 	named  bool // site has a name: it is in the program or in a library
 	gc     bool // in the allocator, for the collector: assists, or starts or ends a cycle
@@ -204,7 +204,7 @@ func (s *sites) read(stack trace.Stack) (info stackInfo) {
 	if n := len(s.frames); n > 0 && s.frames[n-1].owner >= ownerLibrary {
 		info.entry = s.intern(shortFunc(s.frames[n-1].Func))
 	}
-	if h >= 0 && !dispatches(&s.frames[h]) { // who calls handlers is none
+	if h >= 0 && !dispatches(&s.frames[h]) { // the caller of handlers is not one itself
 		info.class, info.depth = s.intern(shortFunc(s.frames[h].Func)), uint8(min(len(s.frames)-h, 255))
 		info.foreign = s.frames[h].owner >= ownerLibrary
 	}

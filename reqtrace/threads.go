@@ -5,36 +5,36 @@ import (
 	"time"
 )
 
-// threadWindow is what a thread's counts grew by in a window.
+// threadWindow is how much a thread's counts grew in a window.
 type threadWindow struct {
 	ran, waited int64
-	left        int64 // of waited, not yet given to anything
+	left        int64 // the part of waited that is not assigned yet
 }
 
-// onThread is when goroutines ran on a thread, by the trace.
+// onThread is when a thread ran goroutines, by the trace.
 type onThread struct {
-	since     int64 // of the one that runs; 0: none does
+	since     int64 // start of the current run; 0: the thread runs nothing
 	stretches []stretch
 	off       []offStretch // in order of time; pruned from the front
 }
 
-// offCPU is time that a thread did not run: the quota was used up, or the CPU ran others.
+// offCPU is how long a thread was off its CPU: the quota was used up, or other processes ran.
 type offCPU struct{ quota, others int64 }
 
-// offStretch is a piece of a thread's running of which a part is off its CPU.
+// offStretch is a stretch of a thread's running during part of which it was off its CPU.
 type offStretch struct {
 	stretch
-	quota, others float64 // part of it
+	quota, others float64 // share of the stretch
 }
 
-// queued is which part of the running of a window was off its CPU, of all threads together.
+// queued says which share of all threads' running in a window was off the CPU.
 type queued struct {
 	stretch
 	quota, others float64
-	woken         int64 // ns that threads waited and that no running shows: they were woken late
+	woken         int64 // longest wait of a thread, in ns, that no running explains: it was woken late
 }
 
-// starts takes note that a thread runs a goroutine from t on.
+// starts records that a thread runs a goroutine from t on.
 func (k *kernel) starts(thread, t int64) {
 	if k == nil {
 		return
@@ -47,7 +47,7 @@ func (k *kernel) starts(thread, t int64) {
 	x.since = t
 }
 
-// ends takes note that it has ended.
+// ends records that the thread's run ended at t.
 func (k *kernel) ends(thread, t int64) {
 	if k == nil {
 		return
@@ -60,7 +60,7 @@ func (k *kernel) ends(thread, t int64) {
 	}
 }
 
-// deschedule looks at which part of a window's running threads were off their CPUs.
+// deschedule determines which part of each thread's running in a window it was off its CPU.
 func (k *kernel) deschedule(i int, now int64) {
 	w, ok := k.window(i)
 	q := queued{stretch: w}
@@ -92,8 +92,8 @@ func (k *kernel) deschedule(i int, now int64) {
 	}
 }
 
-// less returns how long a thread ran in a window, without silences, and those stretches that are long enough to have been off its
-// CPU, each with the part that was.
+// less returns how long a thread ran in a window, without silences. It also returns the stretches
+// that are long enough to have been off the CPU, each with the share that was.
 func (k *kernel) less(list []stretch, all []threadWindow, i int) (sum int64, long []offStretch) {
 	longSum := int64(0)
 	for _, s := range list {
@@ -127,11 +127,11 @@ func (k *kernel) less(list []stretch, all []threadWindow, i int) (sum int64, lon
 	return sum, long
 }
 
-// take takes as much as there is, up to ns, of the waits of a thread that reach into a window, and says whose they were.
+// take assigns up to ns of a thread's waits that reach into a window, and returns whose they were.
 func (k *kernel) take(all []threadWindow, i int, ns int64) (off offCPU) {
 	for j := i; j < len(all) && j < i+farthest && ns > 0; j++ {
 		w := &all[j]
-		if j > i && k.at[j-1]-w.waited >= k.at[i] { // it began after the window
+		if j > i && k.at[j-1]-w.waited >= k.at[i] { // this wait began after the window
 			continue
 		}
 		d := min(w.left, ns)
@@ -147,7 +147,7 @@ func (k *kernel) take(all []threadWindow, i int, ns int64) (off offCPU) {
 	return off
 }
 
-// quotas returns which part of the waits that ended about a moment the quota made.
+// quotas returns which share of the waits that ended about a moment the quota caused.
 func (k *kernel) quotas(i int) float64 {
 	from, to := max(i-2, 0), min(i+1, len(k.at)-1)
 	d := k.cpu.Moments[to].Waited - k.cpu.Moments[from].Waited
@@ -164,7 +164,8 @@ func (k *kernel) quotas(i int) float64 {
 	return float64(d) / float64(sum)
 }
 
-// within takes the stretches of a window off a thread's; now is when the one that runs has come to.
+// within removes the stretches of a window from a thread's and returns them. now is the end of a
+// run that still goes on.
 func (x *onThread) within(w stretch, now int64) (list []stretch) {
 	n := 0
 	for _, s := range x.stretches {
@@ -185,7 +186,7 @@ func (x *onThread) within(w stretch, now int64) (list []stretch) {
 	return list
 }
 
-// off returns for how much of a thread's time from a to b it was off its CPU.
+// off returns for how long from a to b a thread was off its CPU.
 func (k *kernel) off(thread int32, a, b int64) (off offCPU) {
 	if k == nil || thread == 0 {
 		return off
@@ -203,7 +204,8 @@ func (k *kernel) off(thread int32, a, b int64) (off offCPU) {
 	return off
 }
 
-// offIn returns for how much of the time from a to b a goroutine had a thread that was off its CPU, or all stood still.
+// offIn returns for how long from a to b a goroutine's thread was off its CPU, or everything stood
+// still.
 func (k *kernel) offIn(g *goroutine, a, b int64) (ns int64) {
 	for i := max(g.at(a), 0); i < len(g.segments); i++ {
 		s, end := g.segment(i, b)
@@ -216,7 +218,8 @@ func (k *kernel) offIn(g *goroutine, a, b int64) (ns int64) {
 	return ns + k.clock.stood(a, b)
 }
 
-// called returns for how long a thread that was in a system call, or in C, from a to b waited for a CPU: what no running of it explains.
+// called returns for how long a thread in a system call, or in C, waited for a CPU from a to b. It
+// counts waits that no running of the thread explains.
 func (k *kernel) called(thread int32, a, b int64) (off offCPU) {
 	all := k.waits[int64(thread)]
 	if b-a < stretchLeast || k.at == nil || all == nil {
@@ -235,12 +238,14 @@ func (k *kernel) called(thread int32, a, b int64) (off offCPU) {
 	return off
 }
 
-// wakeLeast is for how long a goroutine is on its way to an idle processor, or the world is stopped, at most, unless a thread waits for a CPU.
+// wakeLeast is the longest that a goroutine takes to reach an idle processor, or that the world is
+// stopped, unless a thread waits for a CPU.
 const wakeLeast = time.Millisecond
 
-// waited takes out of a request's wait from a to b, for those that have the processors, what these were off their CPUs, and out of
-// its way to an idle processor and of the collector's waits, what threads were that no goroutine ran on. before is what the request
-// had before this wait.
+// waited moves parts of a request's wait from a to b to throttled and descheduled. In waits for
+// busy processors that is the share for which these were off their CPUs. In waits for an idle
+// processor and for the collector that is how long threads waited without a goroutine. before is
+// the request's parts before this wait.
 func (k *kernel) waited(p, before *Parts, a, b int64) {
 	if k == nil || a >= b {
 		return

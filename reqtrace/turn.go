@@ -13,9 +13,9 @@ type turns struct {
 	anybodys bool // where the trace has no regions of requests, net/http's turns are the requests
 	origin   int64
 	blamer   blamer
-	kernel   *kernel // nil: not known
+	kernel   *kernel // nil: the kernel's counts are not known
 
-	pending  []ended  // requests, by their ends, until it is known what the kernel did meanwhile
+	pending  []ended  // ended requests, in order of their ends, until the kernel's counts for their time are known
 	began    uint64   // how many
 	marked   bool     // the trace has regions of requests
 	held     []served // turns of connections, kept back
@@ -135,7 +135,7 @@ func (g *goroutine) serving() bool { return g.start != 0 || g.serve && g.woken !
 // since returns from when on a request that g serves may need the past.
 func (g *goroutine) since(now, patience int64) (int64, bool) {
 	switch {
-	case g.measures: // nobody asks what it did
+	case g.measures: // its request measures the program, and is left out
 		return 0, false
 	case g.start != 0 && (g.phase != phaseServing || now-g.start < maxFollowed):
 		return g.start, true
@@ -245,7 +245,8 @@ type ended struct {
 	marked, asked bool
 }
 
-// ended takes a request apart and hands it out, at once if all is known of its time.
+// ended takes a request apart and hands it out. If the kernel's counts for its time are not known
+// yet, it keeps the request until they are.
 func (x *turns) ended(e *ended) {
 	if x.kernel == nil {
 		x.takeApart(e)
@@ -262,14 +263,14 @@ func (x *turns) takeApart(e *ended) {
 	x.hand(&e.served, e.asked, e.marked)
 }
 
-// flush takes those requests apart that ended until t.
+// flush takes apart the requests that ended by t.
 func (x *turns) flush(t int64) {
 	n := 0
 	for n < len(x.pending) && x.pending[n].end <= t {
 		e := &x.pending[n]
 		x.takeApart(e)
 		n++
-		if len(x.done) > 0 { // what the next one takes is put in the same place
+		if len(x.done) > 0 { // the next request reuses these slices
 			r := &x.done[len(x.done)-1]
 			r.sites, r.path, r.samples = slices.Clone(r.sites), slices.Clone(r.path), slices.Clone(r.samples)
 		}
@@ -277,7 +278,7 @@ func (x *turns) flush(t int64) {
 	x.pending = slices.Delete(x.pending, 0, n)
 }
 
-// since returns from when on a request that has ended may need the past.
+// since returns the earliest time that a pending request may need.
 func (x *turns) since(now int64) int64 {
 	for i := range x.pending {
 		if e := &x.pending[i]; e.Cut == CutNone {

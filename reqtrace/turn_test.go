@@ -250,7 +250,7 @@ func TestPrune(t *testing.T) {
 	}
 }
 
-// TestPruneMeasured: a profile that is taken for as long as the trace does not keep all of it.
+// TestPruneMeasured tests that a profile that lasts as long as the trace does not keep all of it.
 func TestPruneMeasured(t *testing.T) {
 	s := newScript(t, 3)
 	s.at(10).create(0, 2).run(2, 2)

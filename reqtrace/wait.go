@@ -100,8 +100,9 @@ func (s *sites) opOf(op, at siteID) string {
 	return s.places[at].op
 }
 
-// spentBy returns that p's goroutine spent time on own in a segment. Where it works for the request, own is what the
-// request's time went into; else that is what p is waited for, and own what was done meanwhile.
+// spentBy returns the wait on which p's goroutine spent time in the segment seg. If the goroutine
+// works for the request, own is the cause. Otherwise p.as is the cause, and own is what the holder
+// did.
 func (s *sites) spentBy(p *piece, own Cause, seg *segment) (w wait) {
 	at := seg.site
 	if p.as == CauseRunning {
@@ -151,7 +152,7 @@ func (s *sites) follow(p *piece, seg *segment, w *goroutine, a, b int64, as Caus
 		}
 		if s.name(seg.release) != "" {
 			next.holder = seg.release
-			if p.as != CauseRunning { // else the request is the writer
+			if p.as != CauseRunning { // else the request itself is the writer
 				next.writer = s.writerAt(seg)
 			}
 		}

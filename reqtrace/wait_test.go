@@ -129,8 +129,9 @@ func TestRoots(t *testing.T) {
 	s.wantLargest(360, Blame{Cause: CauseLock, Site: "main.look" + at, Call: "sync.(*Mutex).Lock", Op: "mutex", Holder: "main.refresh" + at, Doing: CauseNetwork, DoingAt: "main.refresh" + at})
 }
 
-// TestFreeStream: a call of gRPC waits until the connection has fewer calls. The goroutine that reads for all of them announces
-// it, and its own wait for the network is not the cause. What NewStream calls may wait for a lock.
+// TestFreeStream tests a gRPC call that waits until the connection has fewer calls. The goroutine
+// that reads for all calls ends that wait, and its own wait for the network is not the cause. What
+// NewStream calls may wait for a lock.
 func TestFreeStream(t *testing.T) {
 	const transport = "google.golang.org/grpc/internal/transport."
 	call := []string{transport + "(*http2Client).NewStream", "google.golang.org/grpc.(*ClientConn).Invoke", "main.ask"}
@@ -157,10 +158,11 @@ func TestFreeStream(t *testing.T) {
 	}
 }
 
-// in is the place of a function of a library's package, after its name.
+// in is the place of a function of a library's package, named after it.
 func in(module string) string { return " (x.go:7 in " + module + ")" }
 
-// TestWriterBehindReaders: a request waits to read behind a writer that waits for a reader. All three are named.
+// TestWriterBehindReaders tests that a request that waits to read names the writer before it and
+// the reader that the writer waits for.
 func TestWriterBehindReaders(t *testing.T) {
 	s := holds(newScript(t, 9), 2, 3)
 	s.at(50).wait(2, "sync", "sync.(*RWMutex).Lock", "main.replace")
@@ -174,7 +176,7 @@ func TestWriterBehindReaders(t *testing.T) {
 	})
 }
 
-// TestRequestWrites: the request is the writer that waits for a reader, or waits behind that writer.
+// TestRequestWrites tests a request that is the writer, or that waits behind the writer.
 func TestRequestWrites(t *testing.T) {
 	const lock, unlock, runlock = "sync.(*RWMutex).Lock", "sync.(*RWMutex).Unlock", "sync.(*RWMutex).RUnlock"
 	for name, tt := range map[string]struct {

@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestYield: with Yield the same requests come, in the caller's goroutine alone, which gives way often, and a trace that is cut off or
-// none is what it is without.
+// TestYield tests that Yield gives the same requests, works only in the caller's goroutine, and
+// gives way often. A trace that is cut off, or none, is what it is without Yield.
 func TestYield(t *testing.T) {
 	f, err := os.Open("testdata/go1.26.trace.gz")
 	if err != nil {
